@@ -1,0 +1,53 @@
+# What a checkout can do. `make demo` needs only Go; `make test` needs
+# redis-server and PostgreSQL as well, and what the examples are written in: Node,
+# a JDK, Python and curl; `make bench` nginx with Lua, wrk and h2load. Both install it
+# on Debian and Ubuntu.
+
+.DEFAULT_GOAL := build
+.PHONY: build demo test lint fuzz bench bench-build pgo
+
+# bin/caddy: Caddy with Stockgate compiled in.
+build:
+	go build -trimpath -o bin/caddy ./cmd/caddy
+
+# A sale in one process: the gate, a shop and a crowd of buyers.
+demo:
+	go run ./cmd/caddy stockgate demo --once
+
+# Everything that CI checks. Without the race detector again: what must not allocate,
+# and the filters at full size, rates with 5,000,000 keys, lists of 10,000,000 entries.
+test: lint
+	scripts/need redis-server postgres gcc node npm javac python3-cryptography curl
+	CGO_ENABLED=1 go test -race -timeout 15m ./...
+	go test -timeout 15m ./filters/...
+	go test -timeout 15m -run Alloc ./caddymodule ./reservation
+
+lint:
+	scripts/lint
+
+# Every fuzz target for FUZZTIME each.
+FUZZTIME ?= 10s
+fuzz:
+	scripts/fuzz $(FUZZTIME)
+
+# Stockgate beside plain Caddy and nginx with Lua, see bench/README.md. The machine must
+# do nothing else. BENCHTIME=3s RUNS=3 for a first look, CASES="sold-out-* reserve" for
+# some, ATTEMPTS for the whole sale.
+BENCHTIME ?= 10s
+RUNS ?= 7
+CASES ?=
+ATTEMPTS ?= 0
+RESULTS ?= bench/results/latest.json
+BENCHFLAGS ?=
+bench: bench-build
+	bin/bench -time $(BENCHTIME) -runs $(RUNS) -attempts $(ATTEMPTS) -results $(RESULTS) \
+		-pgo=$(if $(wildcard cmd/caddy/default.pgo),true,false) $(BENCHFLAGS) $(CASES)
+
+# As `make build`, so with cmd/caddy/default.pgo where it is there.
+bench-build: build
+	scripts/need taskset redis-server wrk nginx h2load nginx-lua lua-cjson lua-nginx-redis
+	go build -trimpath -o bin/bench ./bench
+
+# cmd/caddy/default.pgo anew, from what the gate does in the benchmark.
+pgo:
+	bench/pgo
