@@ -1,0 +1,144 @@
+package sale
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// field is a value with where it stands and whether it is there at all.
+type field[T any] struct {
+	val  T
+	line int
+	set  bool
+	// bad: it is there, a problem with it is reported, and val says nothing.
+	bad bool
+}
+
+func given[T any](val T) field[T] { return field[T]{val: val, set: true} }
+
+// document is a sale as somebody wrote it, before any rule was applied: what a
+// file and a Go value have in common.
+type document struct {
+	line             int
+	id, timezone     field[string]
+	startsAt, endsAt field[time.Time]
+	items            field[[]itemEntry]
+	limits           field[[]limitEntry]
+	missing          field[string]
+	maxHold          field[Span]
+}
+
+type itemEntry struct {
+	line     int
+	bad      bool // not even a mapping
+	sku      field[string]
+	stock    field[int64]
+	regions  field[[]regionEntry]
+	min, max field[int64]
+}
+
+type regionEntry struct {
+	name  field[string]
+	units field[int64]
+}
+
+type limitEntry struct {
+	line              int
+	bad               bool
+	per               field[[]field[string]]
+	union             bool // per is written as a list
+	every, count, sku field[string]
+	max               field[int64]
+}
+
+// describe gives a Go value the form of a file: a zero value is a field that
+// nobody wrote.
+func describe(s *Sale) *document {
+	d := &document{
+		id:       ifSet(s.ID, s.ID != ""),
+		timezone: ifSet(s.Timezone, s.Timezone != ""),
+		startsAt: ifSet(s.StartsAt, !s.StartsAt.IsZero()),
+		endsAt:   ifSet(s.EndsAt, !s.EndsAt.IsZero()),
+		items:    given(make([]itemEntry, len(s.Items))),
+		limits:   given(make([]limitEntry, len(s.Limits))),
+		missing:  ifSet(string(s.Missing), s.Missing != ""),
+		maxHold:  ifSet(s.MaxHold, s.MaxHold != 0),
+	}
+	for i, item := range s.Items {
+		e := itemEntry{
+			sku: ifSet(item.SKU, item.SKU != ""),
+			min: ifSet(item.Min, item.Min != 0),
+			max: ifSet(item.Max, item.Max != 0),
+			// No stock and no regions is an item that loads nothing.
+			stock: ifSet(item.Stock, item.Stock != 0 || len(item.Regions) == 0),
+		}
+		if len(item.Regions) > 0 {
+			e.regions.set = true
+			for _, name := range slices.Sorted(maps.Keys(item.Regions)) {
+				e.regions.val = append(e.regions.val, regionEntry{given(name), given(item.Regions[name])})
+			}
+		}
+		d.items.val[i] = e
+	}
+	for i, l := range s.Limits {
+		e := limitEntry{
+			union: l.Per.IsUnion(),
+			every: ifSet(l.Every, l.Every != ""),
+			count: ifSet(l.Count, l.Count != ""),
+			sku:   ifSet(l.SKU, l.SKU != ""),
+			max:   given(l.Max),
+		}
+		for kind := range l.Per.All {
+			e.per.set = true
+			e.per.val = append(e.per.val, given(kind))
+		}
+		d.limits.val[i] = e
+	}
+	return d
+}
+
+func ifSet[T any](val T, set bool) field[T] { return field[T]{val: val, set: set} }
+
+// build makes the sale of a document that keeps every rule.
+func (d *document) build() *Sale {
+	s := &Sale{
+		ID:       d.id.val,
+		StartsAt: plainTime(d.startsAt.val),
+		EndsAt:   plainTime(d.endsAt.val),
+		Timezone: d.timezone.val,
+		Items:    make([]Item, len(d.items.val)),
+		Missing:  Missing(d.missing.val),
+		MaxHold:  d.maxHold.val,
+	}
+	s.Timezone, s.Missing = s.zone(), s.missing()
+	if s.LongestHold() == DefaultMaxHold {
+		s.MaxHold = 0
+	}
+	s.index = &index{first: &s.Items[0], bySKU: make(map[string]int, len(s.Items))}
+	for i, e := range d.items.val {
+		item := Item{SKU: e.sku.val, Stock: e.stock.val, Min: e.min.val, Max: e.max.val}
+		item.Min, item.Max = item.Bounds()
+		if e.regions.set {
+			item.Regions = make(map[string]int64, len(e.regions.val))
+			for _, region := range e.regions.val {
+				item.Regions[region.name.val] = region.units.val
+			}
+		}
+		s.Items[i] = item
+		s.index.bySKU[item.SKU] = i
+	}
+	for _, e := range d.limits.val {
+		s.Limits = append(s.Limits, e.build())
+	}
+	s.index.limits = newLimitIndex(s)
+	return s
+}
+
+func (e *limitEntry) build() Limit {
+	kinds := make([]string, len(e.per.val))
+	for i, kind := range e.per.val {
+		kinds[i] = kind.val
+	}
+	return Limit{Per: Union(kinds...), Every: e.every.val, Max: e.max.val, Count: e.count.val, SKU: e.sku.val}
+}

@@ -1,0 +1,161 @@
+package sale
+
+import (
+	"net/netip"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+// NormaliseIdentity brings an identity into the form in which it is counted and
+// listed, so that nobody becomes another person by writing himself differently.
+// An empty result means that the attempt does not have this identity: nothing was
+// given, or nothing that can be used. Normalising twice changes nothing.
+//
+//   - phone: its digits. A '+' before the first digit, or 00 as the first two,
+//     begins an international number and is kept as one '+'; zeros after it are
+//     dropped, because no country's code begins with one, and so is the "(0)" that
+//     some write between country and area. Digits of all scripts count alike, and
+//     all other characters are dropped. No country is guessed: 13800138000 and
+//     +86 138 0013 8000 are two phones, so let the shop send one form.
+//   - address: compared as Unicode compares texts without regard to case and
+//     compatibility (Unicode Standard, D146: full-width forms and ligatures are
+//     what they stand for, ß is ss). Invisible characters are dropped. White space,
+//     punctuation and symbols only separate words: a run of them is one space, none
+//     at either end, and none beside a script that is written without spaces, such
+//     as Chinese. Accents and abbreviations make a difference: Str. is not Straße.
+//   - ip: an IPv4 address as it is, also if it comes mapped into IPv6; an IPv6
+//     address as the first address of its /64, which is what one customer gets. A
+//     zone and a port are dropped.
+//   - buyer, device and all else: byte for byte.
+func NormaliseIdentity(kind, value string) string {
+	switch kind {
+	case "phone":
+		return normalisePhone(value)
+	case "address":
+		return normaliseAddress(value)
+	case "ip":
+		return normaliseIP(value)
+	}
+	return value
+}
+
+func normalisePhone(value string) string {
+	const trunk = 'z' // the 0 of a "(0)"
+	digits := make([]byte, 0, len(value))
+	international, bracket := false, -1
+	for _, r := range norm.NFKC.String(value) {
+		switch digit := decimal(r); {
+		case digit >= 0:
+			digits = append(digits, '0'+byte(digit))
+		case r == '+' && len(digits) == 0:
+			international = true
+		case r == '(':
+			bracket = len(digits)
+		case r == ')' && bracket >= 0 && string(digits[bracket:]) == "0":
+			digits[bracket] = trunk
+		}
+	}
+	national := strings.ReplaceAll(string(digits), string(trunk), "0")
+	if !international && !strings.HasPrefix(national, "00") {
+		return national
+	}
+	number := strings.TrimLeft(strings.ReplaceAll(string(digits), string(trunk), ""), "0")
+	if number == "" {
+		return ""
+	}
+	return "+" + number
+}
+
+// decimal is the value of a decimal digit of any script, else -1. Unicode keeps
+// the ten digits of a script together, and table ranges begin with a zero.
+func decimal(r rune) int {
+	if r <= unicode.MaxASCII {
+		if '0' <= r && r <= '9' {
+			return int(r - '0')
+		}
+		return -1
+	}
+	for _, rng := range unicode.Nd.R16 {
+		if rune(rng.Lo) <= r && r <= rune(rng.Hi) {
+			return int(r-rune(rng.Lo)) % 10
+		}
+	}
+	for _, rng := range unicode.Nd.R32 {
+		if rune(rng.Lo) <= r && r <= rune(rng.Hi) {
+			return int(r-rune(rng.Lo)) % 10
+		}
+	}
+	return -1
+}
+
+var fold = cases.Fold() // without state: goroutines may share it
+
+func normaliseAddress(value string) string {
+	visible := strings.Map(func(r rune) rune {
+		if invisible(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(value, ""))
+	folded := fold.String(norm.NFKC.String(fold.String(norm.NFD.String(visible))))
+
+	var b strings.Builder
+	b.Grow(len(folded))
+	var last rune // written; 0: none
+	apart := false
+	for _, r := range norm.NFKC.String(folded) {
+		switch {
+		case invisible(r):
+		case !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsNumber(r):
+			apart = true
+		default:
+			if apart && last != 0 && !unspaced(last) && !unspaced(r) {
+				b.WriteByte(' ')
+			}
+			b.WriteRune(r)
+			last, apart = r, false
+		}
+	}
+	return norm.NFKC.String(b.String()) // a mark may have come to its letter
+}
+
+// invisible characters are those that a reader does not see: joiners, soft
+// hyphens, directions, variation selectors, fillers.
+func invisible(r rune) bool {
+	return r > unicode.MaxASCII && unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
+}
+
+// unspaced: a character of a script whose words are not separated by spaces.
+func unspaced(r rune) bool {
+	switch {
+	case r < 0x0e00:
+		return false
+	case 0x2e80 <= r && r <= 0x312f: // CJK radicals to Bopomofo, with the marks between
+		return true
+	}
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+}
+
+func normaliseIP(value string) string {
+	value = strings.TrimSpace(value)
+	addr, err := netip.ParseAddr(value)
+	if err != nil {
+		withPort, err := netip.ParseAddrPort(value)
+		if err != nil {
+			return ""
+		}
+		addr = withPort.Addr()
+	}
+	addr = addr.WithZone("").Unmap()
+	if addr.Is4() {
+		return addr.String()
+	}
+	network, err := addr.Prefix(64)
+	if err != nil {
+		return ""
+	}
+	return network.Addr().String()
+}

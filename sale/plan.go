@@ -1,0 +1,267 @@
+package sale
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Change is what applying a file would do.
+type Change struct {
+	// Deltas are the stock cells that change, sorted by cell.
+	Deltas []CellDelta `json:"deltas,omitempty"`
+	// Notes has one sentence per difference, for a person; for no difference, "no change".
+	Notes []string `json:"notes"`
+	// Same: there is nothing to apply.
+	Same bool `json:"same,omitempty"`
+}
+
+// CellDelta is how the units of one stock cell change.
+type CellDelta struct {
+	Cell string `json:"cell"`
+	// Delta is what the new file loads minus what the last one loaded. Units that
+	// were added otherwise are not in it: they stay.
+	Delta int64 `json:"delta"`
+	// Removed: the cell goes. Whoever applies this checks that nothing of it is
+	// held or sold.
+	Removed bool `json:"removed,omitempty"`
+	// New: there was no such cell.
+	New bool `json:"new,omitempty"`
+}
+
+// Plan compares the last applied file of a sale with the next one, and says what
+// changes, or why it may not. Applied is nil for a new sale; then status does
+// not matter. Both sales are valid. The order of items and limits means nothing,
+// and a file never changes the status.
+//
+// A draft may change at will. Once a sale is open, also while it is paused, its
+// time zone stays. A new kind of limit needs force, because it starts counting at
+// 0: who has bought before may buy again; a limit of one order counts nothing, so
+// it does not. Another Missing needs force too: it changes whom the limits count. MaxHold may change
+// at any time: it counts from the next extension on.
+// A closed sale does not change. The error names everything that is in the way.
+func Plan(applied *Sale, status Status, next *Sale, force bool) (*Change, error) {
+	p := planner{status: status, next: next, force: force}
+	if applied == nil {
+		p.create()
+	} else {
+		if applied.ID != next.ID {
+			return nil, fmt.Errorf("the file is about sale %s, not %s: a sale keeps its id", next.ID, applied.ID)
+		}
+		p.applied = applied
+		p.compare()
+	}
+	if status == Closed && applied != nil && len(p.notes) > 0 {
+		return nil, fmt.Errorf("sale %s is closed: it does not change any more", next.ID)
+	}
+	if len(p.refused) > 0 {
+		return nil, errors.Join(p.refused...)
+	}
+	change := &Change{Deltas: p.deltas, Notes: p.notes, Same: len(p.notes) == 0}
+	if change.Same {
+		change.Notes = []string{"no change"}
+	}
+	slices.SortFunc(change.Deltas, func(a, b CellDelta) int { return cmp.Compare(a.Cell, b.Cell) })
+	return change, nil
+}
+
+type planner struct {
+	applied, next *Sale
+	status        Status
+	force         bool
+
+	deltas  []CellDelta
+	notes   []string
+	refused []error
+}
+
+func (p *planner) note(format string, args ...any) {
+	p.notes = append(p.notes, fmt.Sprintf(format, args...))
+}
+
+func (p *planner) refuse(format string, args ...any) {
+	p.refused = append(p.refused, fmt.Errorf(format, args...))
+}
+
+// begun: buyers may have bought already.
+func (p *planner) begun() bool { return p.status != Draft }
+
+func (p *planner) create() {
+	s := p.next
+	p.note("new sale %s: %s to %s, timezone %s", s.ID, written(s.StartsAt), written(s.EndsAt), s.zone())
+	for i := range s.Items {
+		p.addItem(&s.Items[i])
+	}
+	for _, l := range s.Limits {
+		p.note("new limit %s: max %d", l.describe(), l.Max)
+	}
+	if !s.Missing.IsZero() {
+		p.note("missing %s", s.Missing)
+	}
+	if s.LongestHold() != DefaultMaxHold {
+		p.note("max_hold %s", s.MaxHold)
+	}
+}
+
+func (p *planner) compare() {
+	was, will := p.applied, p.next
+	if !was.StartsAt.Equal(will.StartsAt) {
+		p.note("starts_at %s → %s", written(was.StartsAt), written(will.StartsAt))
+	}
+	if !was.EndsAt.Equal(will.EndsAt) {
+		p.note("ends_at %s → %s", written(was.EndsAt), written(will.EndsAt))
+	}
+	if was.zone() != will.zone() {
+		p.note("timezone %s → %s", was.zone(), will.zone())
+		if p.begun() {
+			p.refuse("timezone: stays %s once the sale has been opened, because limits are counted by it", was.zone())
+		}
+	}
+	p.compareItems()
+	p.compareLimits()
+	p.compareMissing()
+	if was, will := was.LongestHold(), will.LongestHold(); was != will {
+		p.note("max_hold %s → %s", Span(was), Span(will))
+	}
+}
+
+func (p *planner) compareItems() {
+	owners := make(map[string]string, len(p.applied.Items))
+	for i := range p.applied.Items {
+		sku := p.applied.Items[i].SKU
+		p.applied.Items[i].load(func(cell string, _ int64) { owners[cell] = sku })
+	}
+	for i := range p.next.Items {
+		will := &p.next.Items[i]
+		for _, cell := range will.Cells() { // sorted: the same file gives the same errors
+			if owner, ok := owners[cell]; ok && owner != will.SKU {
+				p.refuse("item %s: its stock would be called %s, as that of item %s now: remove that item first", will.SKU, cell, owner)
+			}
+		}
+		if was, ok := p.applied.Item(will.SKU); ok {
+			p.compareItem(was, will)
+		} else {
+			p.addItem(will)
+		}
+	}
+	for i := range p.applied.Items {
+		was := &p.applied.Items[i]
+		if _, ok := p.next.Item(was.SKU); ok {
+			continue
+		}
+		p.note("item %s: removed, with %s", was.SKU, was.loaded())
+		was.load(func(cell string, units int64) {
+			p.deltas = append(p.deltas, CellDelta{Cell: cell, Delta: -units, Removed: true})
+		})
+	}
+}
+
+func (p *planner) addItem(item *Item) {
+	p.note("new item %s: %s%s", item.SKU, item.loaded(), item.bounds())
+	item.load(func(cell string, units int64) {
+		p.deltas = append(p.deltas, CellDelta{Cell: cell, Delta: units, New: true})
+	})
+}
+
+func (p *planner) compareItem(was, will *Item) {
+	switch {
+	case (len(was.Regions) == 0) != (len(will.Regions) == 0):
+		p.note("item %s: %s → %s", will.SKU, was.loaded(), will.loaded())
+	case len(will.Regions) == 0:
+		if was.Stock != will.Stock {
+			p.note("item %s: stock %s", will.SKU, step(was.Stock, will.Stock))
+		}
+	default:
+		p.noteRegions(was, will)
+	}
+	p.compareCells(was, will)
+
+	wasLeast, wasMost := was.Bounds()
+	least, most := will.Bounds()
+	if wasLeast != least {
+		p.note("item %s: min %d → %d", will.SKU, wasLeast, least)
+	}
+	if wasMost != most {
+		p.note("item %s: max %d → %d", will.SKU, wasMost, most)
+	}
+}
+
+func (p *planner) noteRegions(was, will *Item) {
+	both := maps.Clone(was.Regions)
+	maps.Copy(both, will.Regions)
+	for _, region := range slices.Sorted(maps.Keys(both)) {
+		before, had := was.Regions[region]
+		after, has := will.Regions[region]
+		switch {
+		case !had:
+			p.note("item %s: new region %s: stock %d", will.SKU, region, after)
+		case !has:
+			p.note("item %s: region %s removed, with stock %d", will.SKU, region, before)
+		case before != after:
+			p.note("item %s: region %s: stock %s", will.SKU, region, step(before, after))
+		}
+	}
+}
+
+func (p *planner) compareCells(was, will *Item) {
+	before := make(map[string]int64, max(1, len(was.Regions)))
+	was.load(func(cell string, units int64) { before[cell] = units })
+	will.load(func(cell string, units int64) {
+		loaded, had := before[cell]
+		delete(before, cell)
+		if units != loaded || !had {
+			p.deltas = append(p.deltas, CellDelta{Cell: cell, Delta: units - loaded, New: !had})
+		}
+	})
+	for cell, units := range before {
+		p.deltas = append(p.deltas, CellDelta{Cell: cell, Delta: -units, Removed: true})
+	}
+}
+
+func (p *planner) compareLimits() {
+	before := make(map[string]Limit, len(p.applied.Limits))
+	for _, l := range p.applied.Limits {
+		before[l.ID()] = l
+	}
+	for _, l := range p.next.Limits {
+		was, ok := before[l.ID()]
+		delete(before, l.ID())
+		switch {
+		case !ok && l.Every == "order":
+			p.note("new limit %s: max %d", l.describe(), l.Max) // nothing is counted that could be too low
+		case !ok && p.begun() && !p.force:
+			p.note("new limit %s: max %d", l.describe(), l.Max)
+			p.refuse("limit %s: is new and starts counting at 0, so who has bought before may buy as much again: repeat with --force if that is meant",
+				l.describe())
+		case !ok && p.begun():
+			p.note("new limit %s: max %d, starts counting at 0", l.describe(), l.Max)
+		case !ok:
+			p.note("new limit %s: max %d", l.describe(), l.Max)
+		case was.Max != l.Max:
+			p.note("limit %s: max %d → %d", l.describe(), was.Max, l.Max)
+		}
+	}
+	for _, l := range p.applied.Limits {
+		if _, gone := before[l.ID()]; gone {
+			p.note("limit %s: removed, was max %d", l.describe(), l.Max)
+		}
+	}
+}
+
+func (p *planner) compareMissing() {
+	was, will := p.applied.missing(), p.next.missing()
+	if was == will {
+		return
+	}
+	p.note("missing %s → %s", was, will)
+	if !p.begun() || p.force {
+		return
+	}
+	why := "who leaves an identity out is no longer limited by it"
+	if will == RefuseMissing {
+		why = "what was bought without an identity was not counted by it, and such attempts are refused now"
+	}
+	p.refuse("missing: %s → %s: %s: repeat with --force if that is meant", was, will, why)
+}

@@ -1,0 +1,105 @@
+package sale
+
+import "net/http"
+
+// Reason says why an attempt was turned away. It is part of the public
+// contract: header, problem document, metrics and logs use the same word.
+type Reason string
+
+// The reasons, in the order of their statuses.
+const (
+	Malformed      Reason = "malformed"
+	Quantity       Reason = "quantity"
+	BodyTooLarge   Reason = "body_too_large"
+	NoBuyer        Reason = "no_buyer"
+	Denied         Reason = "denied"
+	NotEligible    Reason = "not_eligible"
+	LimitReached   Reason = "limit_reached"
+	UnknownItem    Reason = "unknown_item"
+	UnknownSale    Reason = "unknown_sale"
+	UnknownRegion  Reason = "unknown_region"
+	NotStarted     Reason = "not_started"
+	PausedSale     Reason = "paused"
+	SoldOut        Reason = "sold_out"
+	AllHeld        Reason = "all_held"
+	Duplicate      Reason = "duplicate"
+	Pending        Reason = "pending"
+	InDoubt        Reason = "in_doubt"
+	AlreadyOrdered Reason = "already_ordered"
+	Ended          Reason = "ended"
+	ClosedSale     Reason = "closed"
+	KeyReused      Reason = "key_reused"
+	TooEarly       Reason = "too_early"
+	RateLimited    Reason = "rate_limited"
+	Busy           Reason = "busy"
+	Unavailable    Reason = "unavailable"
+)
+
+// Kind is what is fixed about a reason.
+type Kind struct {
+	Reason Reason
+	Status int
+	// Title is a sentence for a person.
+	Title string
+	// Wait says that waiting may help: the answer carries Retry-After.
+	Wait bool
+}
+
+// Kinds lists every reason once, in the order of the verdicts' statuses.
+var Kinds = []Kind{
+	{Malformed, http.StatusBadRequest, "The request cannot be read without doubt.", false},
+	{Quantity, http.StatusBadRequest, "This quantity is not for sale in one order.", false},
+	{BodyTooLarge, http.StatusRequestEntityTooLarge, "The request body is too large.", false},
+	{NoBuyer, http.StatusUnauthorized, "Please sign in to buy.", false},
+	{Denied, http.StatusForbidden, "This purchase is not accepted.", false},
+	{NotEligible, http.StatusForbidden, "This sale is for members only.", false},
+	{LimitReached, http.StatusForbidden, "The purchase limit is reached.", false},
+	{UnknownItem, http.StatusNotFound, "This item is not on sale.", false},
+	{UnknownSale, http.StatusNotFound, "There is no such sale.", false},
+	{UnknownRegion, http.StatusNotFound, "This item is not sold in this region.", false},
+	{NotStarted, http.StatusConflict, "The sale has not started yet.", true},
+	{PausedSale, http.StatusConflict, "The sale is paused.", true},
+	{SoldOut, http.StatusConflict, "Sold out.", false},
+	{AllHeld, http.StatusConflict, "All units are being bought; some may come back.", true},
+	{Duplicate, http.StatusConflict, "The same purchase is already running.", true},
+	{Pending, http.StatusConflict, "Another purchase of yours is still running.", true},
+	{InDoubt, http.StatusConflict, "Whether this purchase succeeded is being checked; please wait.", true},
+	{AlreadyOrdered, http.StatusConflict, "This purchase was made already.", false},
+	{Ended, http.StatusGone, "The sale has ended.", false},
+	{ClosedSale, http.StatusGone, "The sale is closed.", false},
+	{KeyReused, http.StatusUnprocessableEntity, "This idempotency key was used for another purchase.", false},
+	{TooEarly, http.StatusTooEarly, "Please repeat the request after the TLS handshake.", false},
+	{RateLimited, http.StatusTooManyRequests, "Too many attempts; please wait a moment.", true},
+	{Busy, http.StatusServiceUnavailable, "Too many purchases at this moment.", true},
+	{Unavailable, http.StatusServiceUnavailable, "Purchases are not possible at this moment.", true},
+}
+
+// KindOf returns what is fixed about a reason; false: there is no such reason.
+func KindOf(r Reason) (Kind, bool) {
+	for _, k := range Kinds {
+		if k.Reason == r {
+			return k, true
+		}
+	}
+	return Kind{}, false
+}
+
+// Refusal is one answer "no": why, and what helps the buyer.
+type Refusal struct {
+	Reason Reason
+	// RetryAfter is in whole seconds; 0: waiting does not help, or nobody knows.
+	RetryAfter int64
+	// Limit is the limit that is reached, for limit_reached and pending.
+	Limit *Limit
+	// SKU is the item that the refusal is about; empty: the whole attempt.
+	SKU string
+	// Detail says which input is wrong, for malformed and quantity, or what is
+	// wrong with the token of a no_buyer. It never repeats what the client sent.
+	Detail string
+	// Reservation is the id of the buyer's own reservation that stands in the way,
+	// for in_doubt and already_ordered.
+	Reservation string
+}
+
+// Refuse makes a refusal without particulars.
+func Refuse(r Reason) *Refusal { return &Refusal{Reason: r} }

@@ -1,0 +1,147 @@
+// Package sale holds the words of Stockgate: a sale and its items, the limits
+// on it, one attempt to buy, and the reasons for which an attempt is refused.
+// It knows neither Caddy nor Redis.
+package sale
+
+import "time"
+
+// Bounds of what a sale and an attempt may hold. They keep one script call in
+// Redis short, and one request cheap to read.
+const (
+	MaxLines     = 50                // lines of one attempt
+	MaxLimits    = 16                // limits of one sale
+	MaxQuantity  = 10_000            // units of one line
+	MaxName      = 128               // bytes of a SKU, a region, a buyer
+	MaxID        = 64                // bytes of a sale's id
+	MaxItems     = 100_000           // items of one sale, and its stock cells
+	MaxUnits     = 1_000_000_000_000 // units of one cell: far below what Lua counts exactly
+	MaxTimeYears = 100               // years after 2000 in which a sale may be
+	MaxFile      = 16 << 20          // bytes of a sale's file
+)
+
+// Status says what a sale's operator wants: only an open sale sells, and only
+// inside its window.
+type Status string
+
+// draft → open ⇄ paused → closed.
+const (
+	Draft  Status = "draft"
+	Open   Status = "open"
+	Paused Status = "paused"
+	Closed Status = "closed"
+)
+
+// Sale is one event: what is sold, when, and how much of it one person may buy.
+//
+// Parse, Decode and New make a sale that is checked, has its defaults filled in
+// and finds its items fast. Nobody changes it afterwards, so any number of
+// goroutines may read it. A literal works too: every method reads a zero value
+// as the field's default, but Item searches it from the front.
+//
+// Its JSON is canonical: a sale that was parsed, marshalled and decoded is Equal
+// to the first one and marshals to the same bytes.
+type Sale struct {
+	// ID names the sale: [a-z0-9][a-z0-9._-]{0,63}.
+	ID string `json:"id" yaml:"id"`
+	// StartsAt and EndsAt are the window [StartsAt, EndsAt), by Redis's clock.
+	StartsAt time.Time `json:"starts_at" yaml:"starts_at"`
+	EndsAt   time.Time `json:"ends_at" yaml:"ends_at"`
+	// Timezone is what calendar limits follow, an IANA name. Default: UTC.
+	Timezone string  `json:"timezone,omitempty" yaml:"timezone,omitempty"`
+	Items    []Item  `json:"items" yaml:"items"`
+	Limits   []Limit `json:"limits,omitempty" yaml:"limits,omitempty"`
+	// Missing says what becomes of an attempt without an identity that a limit
+	// names. Default: refuse, which its JSON leaves out.
+	Missing Missing `json:"missing,omitzero" yaml:"missing,omitempty"`
+	// MaxHold is the longest time from a reservation to its deadline, however often
+	// the shop puts that off: 3s to 168h. Default: 1h, which its JSON leaves out.
+	MaxHold Span `json:"max_hold,omitzero" yaml:"max_hold,omitempty"`
+
+	index *index
+}
+
+// Item is one SKU of a sale with its stock.
+type Item struct {
+	// SKU is 1 to 128 printable ASCII characters without space.
+	SKU string `json:"sku" yaml:"sku"`
+	// Stock is the number of units that the file loads; an error beside Regions.
+	Stock int64 `json:"stock,omitempty" yaml:"stock,omitempty"`
+	// Regions isolates stock by region: a region never sells another's units.
+	Regions map[string]int64 `json:"regions,omitempty" yaml:"regions,omitempty"`
+	// Min and Max are the units that one order may take. Default: 1 and 10,000.
+	Min int64 `json:"min,omitempty" yaml:"min,omitempty"`
+	Max int64 `json:"max,omitempty" yaml:"max,omitempty"`
+}
+
+// Missing says what becomes of an attempt that lacks an identity which one of the
+// sale's limits names.
+type Missing string
+
+// RefuseMissing refuses the attempt. SkipMissing counts it by the identities that
+// it has: so guests are limited by the others, and whoever leaves an identity out
+// is not limited by it.
+const (
+	RefuseMissing Missing = "refuse"
+	SkipMissing   Missing = "skip"
+)
+
+// IsZero reports whether it is the default, in either form.
+func (m Missing) IsZero() bool { return m == "" || m == RefuseMissing }
+
+// Limit is a purchase limit: at most Max units or orders per identity and
+// window. Its ID tells kinds of limits apart.
+type Limit struct {
+	// Per is the identity that is counted, or a union of several: buyer, phone,
+	// address, device, ip.
+	Per Identities `json:"per" yaml:"per"`
+	// Every is the window of the count: order, hour, day, week (from Monday), month
+	// or sale. An order is its own window: nothing is counted over several.
+	Every string `json:"every" yaml:"every"`
+	// Max is at least 1.
+	Max int64 `json:"max" yaml:"max"`
+	// Count is what is counted: units or orders.
+	Count string `json:"count" yaml:"count"`
+	// SKU narrows the limit to one item. Default: the whole sale.
+	SKU string `json:"sku,omitempty" yaml:"sku,omitempty"`
+}
+
+// Line is an item and how many units of it; several lines are all or nothing.
+type Line struct {
+	SKU      string `json:"sku"`
+	Quantity int64  `json:"qty"`
+	Region   string `json:"region,omitempty"`
+}
+
+// Cell names the stock that a line draws on: "sku" or "sku@region".
+func (l Line) Cell() string { return Cell(l.SKU, l.Region) }
+
+// Cell names one stock cell: "sku" or "sku@region".
+func Cell(sku, region string) string {
+	if region == "" {
+		return sku
+	}
+	return sku + "@" + region
+}
+
+// Attempt is one request to buy, as the gate read it.
+type Attempt struct {
+	// Sale is the sale's id; empty: the open sale that lists the items.
+	Sale string
+	// Buyer is the identity every attempt must have.
+	Buyer string
+	// Identities are further ways to recognise the person: phone, address, …
+	// NormaliseIdentity gives the form in which they are counted.
+	Identities map[string]string
+	Region     string
+	Lines      []Line
+	// Ref is the shop's own name of the order or cart: at most one reservation of a
+	// sale is live or confirmed under it. 1 to 128 printable ASCII characters without
+	// space; empty: none.
+	Ref string
+	// Key is the client's idempotency key; empty: none. Print is a hash of what was
+	// asked under it: the same key with another one is refused.
+	Key, Print string
+	// RateKeys are the keys under which the attempt counts, one for each rate of the
+	// gate.
+	RateKeys []string
+}

@@ -1,0 +1,154 @@
+package sale
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// Refusals without particulars, made once: in a rush nearly every answer is one
+// of them.
+var (
+	refuseClosed     = Refuse(ClosedSale)
+	refuseEnded      = Refuse(Ended)
+	refuseNotStarted = Refuse(NotStarted)
+	refusePaused     = Refuse(PausedSale)
+	refuseBroken     = Refuse(Unavailable)
+
+	refuseNoLines  = &Refusal{Reason: Malformed, Detail: "the order has no lines"}
+	refuseManyLine = &Refusal{Reason: Malformed, Detail: fmt.Sprintf("the order has more than %d lines", MaxLines)}
+)
+
+// Verdict says whether the sale sells at that moment, and if not, why. Nil: it
+// does. The reasons come in one order: closed, ended, not_started, paused; so a
+// sale that is paused and over has ended. Only a sale that waits for its start
+// has a RetryAfter, in whole seconds, rounded up. The refusal may be shared:
+// copy it before you change it.
+func (s *Sale) Verdict(status Status, now time.Time) *Refusal {
+	switch {
+	case status == Closed:
+		return refuseClosed
+	case !now.Before(s.EndsAt):
+		return refuseEnded
+	case status == Draft:
+		return refuseNotStarted // nobody knows when it will be opened
+	case now.Before(s.StartsAt):
+		return waitFor(secondsUntil(s.StartsAt.Sub(now)))
+	case status == Paused:
+		return refusePaused
+	case status == Open:
+		return nil
+	}
+	return refuseBroken // a status that nobody knows sells nothing
+}
+
+// waits has the refusals of this moment, by their seconds: everybody who asks in one
+// second waits for the same start.
+var waits [64]atomic.Pointer[Refusal]
+
+func waitFor(seconds int64) *Refusal {
+	place := &waits[seconds%int64(len(waits))]
+	no := place.Load()
+	if no == nil || no.RetryAfter != seconds {
+		no = &Refusal{Reason: NotStarted, RetryAfter: seconds}
+		place.Store(no)
+	}
+	return no
+}
+
+func secondsUntil(d time.Duration) int64 {
+	seconds := int64(d / time.Second)
+	if d%time.Second > 0 {
+		seconds++
+	}
+	return seconds
+}
+
+// Resolve checks an attempt's lines against the items and returns what is to be
+// reserved: equal lines summed, in the order of their first appearance, with the
+// region only where the item has regions. A line without region takes the
+// attempt's. It changes nothing in the attempt.
+//
+// The refusals are unknown_item and unknown_region, in the order of the lines,
+// then quantity: an item's Min and Max bound its units in the whole order. A
+// refusal names the SKU, as the client wrote it, and costs one small allocation
+// whatever the attempt holds. It may be shared: copy it before you change it. The
+// lines may be the attempt's own.
+func (s *Sale) Resolve(a *Attempt) ([]Line, *Refusal) {
+	switch n := len(a.Lines); {
+	case n == 0:
+		return nil, refuseNoLines
+	case n > MaxLines:
+		return nil, refuseManyLine
+	}
+	var items [MaxLines]*Item
+	var regions [MaxLines]string
+	for i, line := range a.Lines {
+		item, ok := s.Item(line.SKU)
+		if !ok {
+			return nil, &Refusal{Reason: UnknownItem, SKU: line.SKU}
+		}
+		items[i] = item
+		if len(item.Regions) == 0 {
+			continue
+		}
+		regions[i] = line.Region
+		if regions[i] == "" {
+			regions[i] = a.Region
+		}
+		if _, ok := item.Regions[regions[i]]; !ok {
+			return nil, &Refusal{Reason: UnknownRegion, SKU: line.SKU}
+		}
+	}
+	for i, item := range items[:len(a.Lines)] {
+		if r := item.checkQuantity(a.Lines, i); r != nil {
+			return nil, r
+		}
+	}
+	if len(a.Lines) == 1 && a.Lines[0].Region == regions[0] {
+		return a.Lines[:1:1], nil
+	}
+	return sum(a.Lines, regions[:]), nil
+}
+
+// checkQuantity checks the units of an item that line i asks for, with all later
+// lines of the same item; earlier ones have been checked with theirs.
+func (i *Item) checkQuantity(lines []Line, from int) *Refusal {
+	for _, line := range lines[:from] {
+		if line.SKU == i.SKU {
+			return nil
+		}
+	}
+	var units int64
+	for _, line := range lines[from:] {
+		if line.SKU != i.SKU {
+			continue
+		}
+		if line.Quantity < 1 || line.Quantity > MaxQuantity { // so the sum cannot overflow
+			return &Refusal{Reason: Quantity, SKU: i.SKU, Detail: fmt.Sprintf("one line must have 1 to %d units", MaxQuantity)}
+		}
+		units += line.Quantity
+	}
+	switch least, most := i.Bounds(); {
+	case units < least:
+		return &Refusal{Reason: Quantity, SKU: i.SKU, Detail: fmt.Sprintf("one order must have at least %d units of it", least)}
+	case units > most:
+		return &Refusal{Reason: Quantity, SKU: i.SKU, Detail: fmt.Sprintf("one order may have at most %d units of it", most)}
+	}
+	return nil
+}
+
+func sum(lines []Line, regions []string) []Line {
+	summed := make([]Line, 0, len(lines))
+next:
+	for i, line := range lines {
+		for j := range summed {
+			if summed[j].SKU == line.SKU && summed[j].Region == regions[i] {
+				summed[j].Quantity += line.Quantity
+				continue next
+			}
+		}
+		summed = append(summed, Line{SKU: line.SKU, Quantity: line.Quantity, Region: regions[i]})
+	}
+	return summed
+}

@@ -1,0 +1,47 @@
+package sale
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// describe names the kind of a limit for a person.
+func (l Limit) describe() string {
+	s := fmt.Sprintf("%s per %s and %s", l.Count, l.Per, l.Every)
+	if l.SKU != "" {
+		s += " of item " + l.SKU
+	}
+	return s
+}
+
+// loaded says what the item loads, for a person.
+func (i *Item) loaded() string {
+	if len(i.Regions) == 0 {
+		return fmt.Sprintf("stock %d", i.Stock)
+	}
+	regions := make([]string, 0, len(i.Regions))
+	for _, region := range slices.Sorted(maps.Keys(i.Regions)) {
+		regions = append(regions, fmt.Sprintf("%s %d", region, i.Regions[region]))
+	}
+	return "regions " + strings.Join(regions, ", ")
+}
+
+// bounds says what one order may take, if it is not the default.
+func (i *Item) bounds() string {
+	s := ""
+	least, most := i.Bounds()
+	if least != 1 {
+		s += fmt.Sprintf(", min %d", least)
+	}
+	if most != MaxQuantity {
+		s += fmt.Sprintf(", max %d", most)
+	}
+	return s
+}
+
+func step(was, will int64) string { return fmt.Sprintf("%d → %d (%+d)", was, will, will-was) }
+
+func written(t time.Time) string { return t.Format(time.RFC3339Nano) }
