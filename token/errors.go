@@ -1,0 +1,44 @@
+package token
+
+import "errors"
+
+// Why a token is refused. Errors of this package wrap one of these and add what
+// to do; compare with errors.Is.
+var (
+	// ErrMissing: the request carries no token.
+	ErrMissing = errors.New("no reservation token")
+	// ErrRepeated: the request carries more than one token.
+	ErrRepeated = errors.New("repeated reservation token")
+	// ErrMalformed: not a JWS of three parts with the members and claims that a
+	// reservation token has.
+	ErrMalformed = errors.New("malformed token")
+	// ErrType: another kind of JWT.
+	ErrType = errors.New("not a reservation token")
+	// ErrAlgorithm: an algorithm that is not accepted at all, or not the one
+	// that belongs to the key.
+	ErrAlgorithm = errors.New("wrong algorithm")
+	// ErrUnknownKey: signed with a key that the verifier does not know, or
+	// could not fetch.
+	ErrUnknownKey = errors.New("unknown key")
+	// ErrSignature: the signature does not belong to this token.
+	ErrSignature = errors.New("wrong signature")
+	// ErrIssuer and ErrAudience: made by, or for, somebody else.
+	ErrIssuer   = errors.New("wrong issuer")
+	ErrAudience = errors.New("wrong audience")
+	// ErrSubject: the token belongs to another buyer, or the order names none.
+	ErrSubject = errors.New("wrong subject")
+	// ErrLines: the token holds other items or quantities than the order has.
+	ErrLines = errors.New("wrong lines")
+	// ErrExpired: the time in which the hold is certain is over.
+	ErrExpired = errors.New("expired token")
+)
+
+// What cannot be signed, or signed with.
+var (
+	// ErrTooLarge: the signed token would exceed [MaxSize].
+	ErrTooLarge = errors.New("token too large")
+	// ErrClaims: a claim is missing or outside its bounds.
+	ErrClaims = errors.New("wrong claims")
+	// ErrKey: the key material cannot be used.
+	ErrKey = errors.New("wrong key")
+)

@@ -1,0 +1,142 @@
+package token
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/stockgate/stockgate/sale"
+)
+
+// Signer makes tokens. It may be used by many goroutines at once.
+type Signer struct {
+	key    Key
+	header string // encoded, with the dot behind it
+	prefix string // of the claims: those that never change
+}
+
+// NewSigner makes a Signer. issuer "" means [DefaultIssuer]; audience is the
+// backend's name and required. It fails with [ErrClaims] or [ErrKey].
+func NewSigner(issuer, audience string, key Key) (*Signer, error) {
+	if issuer == "" {
+		issuer = DefaultIssuer
+	}
+	if audience == "" {
+		return nil, fmt.Errorf("%w: the audience is empty: name the backend that the tokens are for", ErrClaims)
+	}
+	if !utf8.ValidString(issuer) || !utf8.ValidString(audience) {
+		return nil, fmt.Errorf("%w: issuer or audience is not UTF-8", ErrClaims)
+	}
+	if key.alg == "" {
+		return nil, fmt.Errorf("%w: there is no key to sign with", ErrKey)
+	}
+	header := `{"alg":"` + key.alg + `","kid":"` + key.kid + `","typ":"` + Type + `"}`
+	prefix := append([]byte(`{"iss":`), appendString(nil, issuer)...)
+	prefix = appendString(append(prefix, `,"aud":`...), audience)
+	return &Signer{
+		key:    key,
+		header: b64.EncodeToString([]byte(header)) + ".",
+		prefix: string(prefix),
+	}, nil
+}
+
+// Sign makes the token of these claims; their Issuer and Audience are replaced
+// by the Signer's. The same claims under an HMAC or Ed25519 key always give
+// the same token. It fails with [ErrClaims], or with [ErrTooLarge] when the
+// token would exceed [MaxSize].
+func (s *Signer) Sign(c Claims) (string, error) {
+	if err := c.check(); err != nil {
+		return "", fmt.Errorf("%w: %w", ErrClaims, err)
+	}
+	claims := s.appendClaims(make([]byte, 0, 512), &c)
+	size := len(s.header) + b64.EncodedLen(len(claims)) + 1 + b64.EncodedLen(s.key.signatureSize())
+	if size > MaxSize {
+		return "", fmt.Errorf("%w: %d bytes for %d lines, at most %d: fewer lines, shorter SKUs, or a shorter ref", ErrTooLarge, size, len(c.Lines), MaxSize)
+	}
+
+	message := make([]byte, 0, size)
+	message = append(message, s.header...)
+	message = b64.AppendEncode(message, claims)
+	signature := s.key.sign(message)
+	message = append(message, '.')
+	message = b64.AppendEncode(message, signature)
+	return string(message), nil
+}
+
+func (s *Signer) appendClaims(b []byte, c *Claims) []byte {
+	b = append(b, s.prefix...)
+	b = appendString(append(b, `,"sub":`...), c.Subject)
+	b = appendString(append(b, `,"jti":`...), c.ID)
+	b = strconv.AppendInt(append(b, `,"iat":`...), c.IssuedAt, 10)
+	b = strconv.AppendInt(append(b, `,"exp":`...), c.ExpiresAt, 10)
+	b = strconv.AppendInt(append(b, `,"ep":`...), c.Epoch, 10)
+	b = appendString(append(b, `,"sale":`...), c.Sale)
+	if c.Ref != "" {
+		b = appendString(append(b, `,"ref":`...), c.Ref)
+	}
+	b = append(b, `,"lines":[`...)
+	for i, line := range c.Lines {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendString(append(b, `{"sku":`...), line.SKU)
+		b = strconv.AppendInt(append(b, `,"qty":`...), line.Quantity, 10)
+		if line.Region != "" {
+			b = appendString(append(b, `,"region":`...), line.Region)
+		}
+		b = append(b, '}')
+	}
+	return append(b, "]}"...)
+}
+
+// appendString appends s as a JSON string. Nearly every claim is plain ASCII.
+func appendString(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			quoted, err := json.Marshal(s)
+			if err != nil {
+				panic("token: " + err.Error()) // a string always has a JSON form
+			}
+			return append(b, quoted...)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
+}
+
+// check says what a token must not leave out. It holds for tokens to be signed
+// and for those that were read.
+func (c *Claims) check() error {
+	for _, claim := range [...]struct{ name, value string }{
+		{"sub", c.Subject}, {"jti", c.ID}, {"sale", c.Sale}, {"ref", c.Ref},
+	} {
+		if claim.value == "" && claim.name != "ref" {
+			return fmt.Errorf("%s is empty", claim.name)
+		}
+		// Encoders replace bad bytes: two buyers could become one.
+		if !utf8.ValidString(claim.value) {
+			return fmt.Errorf("%s is not UTF-8", claim.name)
+		}
+	}
+	if c.IssuedAt < 0 || c.ExpiresAt <= c.IssuedAt {
+		return fmt.Errorf("exp %d is not after iat %d", c.ExpiresAt, c.IssuedAt)
+	}
+	if c.Epoch < 0 {
+		return fmt.Errorf("ep is %d: epochs count from 0", c.Epoch)
+	}
+	if len(c.Lines) == 0 {
+		return errors.New("no lines")
+	}
+	for i, line := range c.Lines {
+		if line.SKU == "" || !utf8.ValidString(line.SKU) || !utf8.ValidString(line.Region) {
+			return fmt.Errorf("line %d has no SKU, or one that is not UTF-8", i+1)
+		}
+		if line.Quantity < 1 || line.Quantity > sale.MaxUnits {
+			return fmt.Errorf("line %d has quantity %d", i+1, line.Quantity)
+		}
+	}
+	return nil
+}
