@@ -1,0 +1,85 @@
+package pgtest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+)
+
+// program finds one of PostgreSQL's programs: in $PG_BIN, in PATH, or where packages
+// put them.
+func program(name string) (string, error) {
+	if dir := os.Getenv("PG_BIN"); dir != "" {
+		return exec.LookPath(filepath.Join(dir, name))
+	}
+	if found, err := exec.LookPath(name); err == nil {
+		return found, nil
+	}
+	var found []string
+	for _, dirs := range []string{"/usr/lib/postgresql/*/bin/", "/usr/pgsql-*/bin/", "/opt/homebrew/opt/postgresql@*/bin/", "/usr/local/opt/postgresql@*/bin/"} {
+		more, _ := filepath.Glob(dirs + name) // the patterns are right
+		found = append(found, more...)
+	}
+	if len(found) == 0 {
+		return "", fmt.Errorf("no %s found; install PostgreSQL 12 or newer with: apt-get install -y postgresql (Debian, Ubuntu) "+
+			"or brew install postgresql@17 (macOS); or set PG_BIN to the directory of its programs", name)
+	}
+	slices.Sort(found)
+	return found[len(found)-1], nil
+}
+
+// account is who runs PostgreSQL, which refuses root.
+type account struct{ uid, gid uint32 } // 0: whoever runs the test
+
+func findAccount() (*account, error) {
+	if os.Geteuid() != 0 {
+		return &account{}, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, err := strconv.ParseUint(u.Uid, 10, 32)
+		if err != nil {
+			continue
+		}
+		gid, err := strconv.ParseUint(u.Gid, 10, 32)
+		if err != nil {
+			continue
+		}
+		return &account{uint32(uid), uint32(gid)}, nil
+	}
+	return nil, fmt.Errorf("PostgreSQL does not run as root, and there is neither a user postgres nor nobody")
+}
+
+// own gives a directory to the account.
+func (a *account) own(dir string) error {
+	if a.uid == 0 {
+		return nil
+	}
+	return os.Chown(dir, int(a.uid), int(a.gid))
+}
+
+// spawn starts cmd so that it dies with this process, and closes gone when it has
+// ended.
+func spawn(cmd *exec.Cmd, gone chan struct{}) error {
+	started := make(chan error)
+	go func() {
+		// Linux ties the child's life to the thread that started it.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // how it ended is in its log
+			close(gone)
+		}
+	}()
+	return <-started
+}

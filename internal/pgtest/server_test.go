@@ -1,0 +1,22 @@
+package pgtest_test
+
+import (
+	"testing"
+
+	"github.com/stockgate/stockgate/internal/pgtest"
+)
+
+// What was committed survives a crash and a stop.
+func TestKillAndRestart(t *testing.T) {
+	s := pgtest.Start(t)
+	s.Exec("CREATE TABLE a (x int)")
+	s.Kill()
+	s.Restart()
+	s.Exec("INSERT INTO a VALUES (1)")
+	s.Stop()
+	s.Restart()
+	s.Exec("INSERT INTO a SELECT 1 / count(*) FROM a")
+	if one, two := s.Database(), s.Database(); one == two {
+		t.Errorf("two databases are one: %s", one)
+	}
+}

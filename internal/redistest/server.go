@@ -1,0 +1,174 @@
+package redistest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	readyWithin = 30 * time.Second     // a busy machine loading an append-only file
+	stopWithin  = 10 * time.Second     // SIGTERM until the process is gone
+	pollEvery   = 2 * time.Millisecond // between two questions "are you ready?"
+	logTail     = 16 << 10             // bytes of the log shown when a test fails
+)
+
+// Server is one redis-server process with a directory and a port of its own.
+// Its methods are for the goroutine of the test: they end the test when the
+// process does not do what they ask.
+type Server struct {
+	t        T
+	dir      string // redis.conf, redis.log and what Redis persists
+	port     int
+	password string
+	proc     *process // the running process, or the last one
+}
+
+// Option changes how a redis-server is started.
+type Option func(*options)
+
+type options struct {
+	lines    []string
+	password string
+}
+
+// Config adds lines to redis.conf, as "appendonly yes" or "maxmemory 10mb".
+// Without any, nothing is persisted and nothing is ever evicted.
+func Config(lines ...string) Option {
+	return func(o *options) { o.lines = append(o.lines, lines...) }
+}
+
+// Password makes the server ask for a password.
+func Password(password string) Option {
+	return func(o *options) { o.password = password }
+}
+
+// Start runs a redis-server (7 or newer) and returns when it answers. It is
+// killed when the test ends, and its log is shown if the test failed. The
+// binary is $REDIS_SERVER, by default redis-server in PATH.
+func Start(t T, opts ...Option) *Server {
+	t.Helper()
+	var o options
+	for _, opt := range opts {
+		opt(&o)
+	}
+	s := &Server{t: t, dir: t.TempDir(), password: o.password}
+	t.Cleanup(s.end)
+	for range portTries {
+		port, err := freePort()
+		if err != nil {
+			t.Fatalf("redistest: %v", err)
+		}
+		s.port = port
+		if err := s.configure(o); err != nil {
+			t.Fatalf("redistest: write redis.conf: %v", err)
+		}
+		err = s.launch()
+		switch {
+		case err == nil:
+			return s
+		case !s.portTaken(): // by somebody who was faster: try the next
+			t.Fatalf("redistest: start redis-server: %v", err)
+		}
+	}
+	t.Fatalf("redistest: no free port found in %d tries", portTries)
+	return nil
+}
+
+// Addr is host:port of the server; it stays the same over restarts.
+func (s *Server) Addr() string { return "127.0.0.1:" + strconv.Itoa(s.port) }
+
+// Dir is the server's working directory.
+func (s *Server) Dir() string { return s.dir }
+
+// Client returns a new client, closed when the test ends.
+func (s *Server) Client() *redis.Client {
+	return newClient(s.t, s.Addr(), s.password)
+}
+
+func (s *Server) configure(o options) error {
+	lines := []string{
+		"bind 127.0.0.1",
+		"port " + strconv.Itoa(s.port),
+		"dir " + strconv.Quote(s.dir),
+		"daemonize no",
+		`save ""`,
+		"appendonly no",
+		"maxmemory-policy noeviction",
+		"enable-debug-command yes",
+	}
+	if o.password != "" {
+		lines = append(lines, "requirepass "+strconv.Quote(o.password))
+	}
+	lines = append(lines, o.lines...)
+	text := strings.Join(lines, "\n") + "\n"
+	return os.WriteFile(s.path("redis.conf"), []byte(text), 0o600)
+}
+
+// launch starts the process and waits until it, and no other, answers.
+func (s *Server) launch() error {
+	bin, err := binary()
+	if err != nil {
+		return err
+	}
+	log, err := os.OpenFile(s.path("redis.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := exec.Command(bin, s.path("redis.conf"))
+	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, log, log
+	if s.proc, err = spawn(cmd); err != nil {
+		return err
+	}
+	if err := s.ready(); err != nil {
+		s.proc.kill()
+		return err
+	}
+	return nil
+}
+
+// binary finds redis-server, or says how to get it.
+func binary() (string, error) {
+	name := os.Getenv("REDIS_SERVER")
+	if name == "" {
+		name = "redis-server"
+	}
+	bin, err := exec.LookPath(name)
+	if err != nil {
+		return "", fmt.Errorf("%w; install it with: apt-get install -y redis-server (Debian, Ubuntu) "+
+			"or brew install redis (macOS)", err)
+	}
+	return bin, nil
+}
+
+func (s *Server) path(name string) string { return filepath.Join(s.dir, name) }
+
+// log returns the end of the server's log.
+func (s *Server) log() string {
+	b, err := os.ReadFile(s.path("redis.log"))
+	if err != nil {
+		return err.Error()
+	}
+	return string(b[max(0, len(b)-logTail):])
+}
+
+func (s *Server) portTaken() bool {
+	return strings.Contains(s.log(), "Address already in use")
+}
+
+// end is what happens to a server when its test is over.
+func (s *Server) end() {
+	if s.proc != nil {
+		s.proc.kill()
+	}
+	if s.t.Failed() {
+		s.t.Logf("redis-server %s:\n%s", s.Addr(), s.log())
+	}
+}
