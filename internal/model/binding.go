@@ -1,0 +1,147 @@
+package model
+
+import "strings"
+
+// bound says which reservation an attempt belongs to already, by its key, by what
+// it buys or by its ref; nil: to none.
+func (s *Shard) bound(guard, print, ref, buyer string, lines []Line) Reply {
+	if id := s.owner(guard); id != "" {
+		if guard != keyOnly(guard) {
+			return s.belongs("single", id, true)
+		}
+		return s.belongs("key", id, s.Records[id].Print == print)
+	}
+	if id := s.owner(refField(ref)); id != "" {
+		r := s.Records[id]
+		return s.belongs("ref", id, r.Buyer == buyer && sameUnits(r.Lines, lines) && len(r.Returned) == 0)
+	}
+	return nil
+}
+
+func (s *Shard) belongs(by, id string, same bool) Reply {
+	r := s.Records[id]
+	n := int64(0)
+	if same {
+		n = 1
+	}
+	return Reply{"bound", by, id, string(r.State), n, r.Created, r.Deadline, r.Exp, r.Changed, s.Epoch}
+}
+
+// owner is the reservation for which a binding is in force; empty: none.
+func (s *Shard) owner(field string) string {
+	id, ok := s.Bindings[field]
+	if ok && s.binds(s.Records[id], field) {
+		return id
+	}
+	return ""
+}
+
+// binds says whether a reservation keeps others from what a field names. A hold
+// does. A ref stays taken by what was sold, a key for a while.
+func (s *Shard) binds(r *Record, field string) bool {
+	if r.Guard != field && refField(r.Ref) != field {
+		return false
+	}
+	switch r.State {
+	case Held, InDoubt:
+		return true
+	case Confirmed, Unbacked:
+		switch field[0] {
+		case 'r':
+			return true
+		case 'k':
+			return s.Now() < max(r.Changed+r.KeyTTL, s.Ends)
+		}
+	}
+	return false
+}
+
+// take gives a reservation what it asks for, as far as nobody else has it. What is
+// confirmed takes it also from what is not: that may yet end.
+func (s *Shard) take(id string, state State) {
+	r := s.Records[id]
+	key, ref := keyOnly(r.Guard), r.Ref
+	if s.taken(key, state) {
+		key = ""
+	}
+	if s.taken(refField(ref), state) {
+		ref = ""
+	}
+	for _, field := range []string{key, refField(ref)} {
+		if field != "" {
+			s.Bindings[field] = id
+		}
+	}
+}
+
+func (s *Shard) taken(field string, state State) bool {
+	owner := s.owner(field)
+	return owner != "" && (state != Confirmed || s.Records[owner].State == Confirmed)
+}
+
+// free takes from a reservation what does not belong to its state, whatever the
+// time is.
+func (s *Shard) free(id string) {
+	r := s.Records[id]
+	for _, field := range []string{r.Guard, refField(r.Ref)} {
+		if field != "" && s.Bindings[field] == id && !s.keeps(r, field) {
+			delete(s.Bindings, field)
+		}
+	}
+}
+
+// keeps says which bindings belong to a state, whatever the time is.
+func (s *Shard) keeps(r *Record, field string) bool {
+	switch r.State {
+	case Held, InDoubt:
+		return true
+	case Confirmed, Unbacked:
+		return field[0] != 'd'
+	}
+	return false
+}
+
+// keyOnly is the binding of an idempotency key; empty: it is of something else.
+func keyOnly(guard string) string {
+	if strings.HasPrefix(guard, "k|") {
+		return guard
+	}
+	return ""
+}
+
+func refField(ref string) string {
+	if ref == "" {
+		return ""
+	}
+	return "r|" + ref
+}
+
+// Lookup asks what an attempt belongs to, without making anything.
+type Lookup struct {
+	Guard, Print, Ref, Buyer string
+	Lines                    []Line
+}
+
+// Run changes nothing.
+func (o Lookup) Run(s *Shard) Reply {
+	if bound := s.bound(o.Guard, o.Print, o.Ref, o.Buyer, o.Lines); bound != nil {
+		return bound
+	}
+	return Reply{"ok"}
+}
+
+// Free lets the same buyer buy the same again while the hold goes on.
+type Free struct{ ID string }
+
+// Run leaves keys and refs alone.
+func (o Free) Run(s *Shard) Reply {
+	r := s.find(o.ID)
+	if r == nil {
+		return Reply{"not_found"}
+	}
+	if strings.HasPrefix(r.Guard, "d|") && s.Bindings[r.Guard] == o.ID {
+		delete(s.Bindings, r.Guard)
+		s.touch()
+	}
+	return Reply{"ok", string(r.State)}
+}

@@ -1,0 +1,247 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+)
+
+// arrows are the ways from one state to another; the empty state is before the
+// reservation.
+var arrows = map[State][]State{
+	"":       {Held},
+	Held:     {InDoubt, Confirmed, Released, Expired},
+	InDoubt:  {Confirmed, Released},
+	Released: {Confirmed, Unbacked},
+	Expired:  {Confirmed, Unbacked},
+	Unbacked: {Confirmed, Released},
+}
+
+// Replayed is what a journal alone tells.
+type Replayed struct {
+	Cells  map[string]Cell
+	States map[string]State // of every reservation
+	// Left is what each confirmed reservation has not returned.
+	Left map[string]map[string]int64
+	// Recreated are reservations that were made from evidence: they are older than
+	// the journal.
+	Recreated map[string]bool
+}
+
+// Replay computes from the first entry on where all units are. The error says
+// where the journal has a gap, a step that cannot be, or a unit out of nothing.
+func Replay(journal []Entry) (*Replayed, error) {
+	p := &Replayed{map[string]Cell{}, map[string]State{}, map[string]map[string]int64{}, map[string]bool{}}
+	for i, e := range journal {
+		if e.Seq != int64(i+1) {
+			return nil, fmt.Errorf("entry %d of the journal has the number %d", i+1, e.Seq)
+		}
+		if err := p.step(e); err != nil {
+			return nil, fmt.Errorf("entry %d (%s %s): %w", e.Seq, e.Kind, e.ID, err)
+		}
+	}
+	return p, nil
+}
+
+func (p *Replayed) step(e Entry) error {
+	switch e.Kind {
+	case "applied", "open", "paused", "closed":
+		return nil
+	case "loaded", "adjusted":
+		for _, l := range e.Lines {
+			c := p.Cells[l.Cell]
+			c.Stock += l.Units
+			c.Available += l.Units
+			if err := p.put(l.Cell, c); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	was := p.States[e.ID]
+	if err := p.reservation(e, was); err != nil {
+		return err
+	}
+	if e.Was != was {
+		return fmt.Errorf("it was %q, and the entry says %q", was, e.Was)
+	}
+	return nil
+}
+
+// reservation is a step of one reservation.
+func (p *Replayed) reservation(e Entry, was State) error {
+	switch e.Kind {
+	case "extended":
+		if was != Held || len(e.Lines) > 0 {
+			return fmt.Errorf("%q cannot be extended, with %d lines", was, len(e.Lines))
+		}
+		return nil
+	case "returned":
+		if was != Confirmed {
+			return fmt.Errorf("%q cannot be returned", was)
+		}
+		for _, l := range e.Lines {
+			if p.Left[e.ID][l.Cell] -= l.Units; p.Left[e.ID][l.Cell] < 0 {
+				return fmt.Errorf("more of %s is returned than was confirmed", l.Cell)
+			}
+		}
+		return p.move(e.Lines, Confirmed, Released)
+	case "recreated":
+		if was != "" {
+			return fmt.Errorf("%q cannot be made again", was)
+		}
+		p.become(e, Confirmed)
+		p.Recreated[e.ID] = true
+		return p.move(e.Lines, Released, Confirmed)
+	}
+	will := State(e.Kind)
+	if !reaches(was, will) {
+		return fmt.Errorf("no way leads from %q to %q", was, will)
+	}
+	p.become(e, will)
+	return p.move(e.Lines, was, will)
+}
+
+// become notes a reservation's state.
+func (p *Replayed) become(e Entry, state State) {
+	p.States[e.ID] = state
+	if state == Confirmed {
+		p.Left[e.ID] = map[string]int64{}
+		for _, l := range e.Lines {
+			p.Left[e.ID][l.Cell] += l.Units
+		}
+	}
+}
+
+// move takes units from where those of one state are to where another's are.
+func (p *Replayed) move(lines []Line, from, to State) error {
+	for _, l := range lines {
+		if l.Units <= 0 {
+			return fmt.Errorf("%d units of %s", l.Units, l.Cell)
+		}
+		c := p.Cells[l.Cell]
+		*c.column(from) -= l.Units
+		*c.column(to) += l.Units
+		if err := p.put(l.Cell, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// column is where the units of a reservation in a state are.
+func (c *Cell) column(state State) *int64 {
+	switch state {
+	case Held:
+		return &c.Held
+	case InDoubt:
+		return &c.InDoubt
+	case Confirmed:
+		return &c.Confirmed
+	}
+	return &c.Available
+}
+
+func (p *Replayed) put(name string, c Cell) error {
+	if err := c.Check(); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	p.Cells[name] = c
+	return nil
+}
+
+func reaches(was, will State) bool {
+	for _, next := range arrows[was] {
+		if next == will {
+			return true
+		}
+	}
+	return false
+}
+
+// Check says what is wrong with a cell: oversold, or units that are nowhere.
+func (c Cell) Check() error {
+	switch {
+	case c.Held+c.InDoubt+c.Confirmed > c.Stock:
+		return fmt.Errorf("oversold: %+v", c)
+	case c.Stock != c.Available+c.Held+c.InDoubt+c.Confirmed:
+		return fmt.Errorf("not balanced: %+v", c)
+	case min(c.Available, c.Held, c.InDoubt, c.Confirmed) < 0:
+		return fmt.Errorf("less than nothing: %+v", c)
+	}
+	return nil
+}
+
+// checkRecord says what is wrong with one reservation: a hold that anybody else could
+// have beside it, something confirmed whose ref could be sold once more, or more
+// returned than was sold.
+func (s *Shard) checkRecord(id string, r *Record) error {
+	isHold := r.State == Held || r.State == InDoubt
+	for _, field := range []string{keyOnly(r.Guard), refField(r.Ref)} {
+		owner := s.Bindings[field]
+		if field == "" || owner == id || !isHold && (field[0] == 'k' || r.State != Confirmed) {
+			continue
+		}
+		if o := s.Records[owner]; o == nil || o.State != Confirmed {
+			return fmt.Errorf("%s is %s, but %s is bound to %q", id, r.State, field, owner)
+		}
+	}
+	if len(r.Returned) > 0 && r.State != Confirmed {
+		return fmt.Errorf("%s: returned, and yet %s", id, r.State)
+	}
+	for _, line := range r.Returned {
+		if r.left(line.Cell) < 0 {
+			return fmt.Errorf("%s: more of %s is returned than was confirmed", id, line.Cell)
+		}
+	}
+	return nil
+}
+
+// Check says which promise the shard breaks: nothing is oversold, every
+// reservation is in one state that its history explains, and the books balance,
+// both as the reservations and as the journal tell.
+func (s *Shard) Check() error {
+	var wrong []error
+	told, err := Replay(s.Journal)
+	if err != nil {
+		return err
+	}
+	for name := range s.Stock {
+		c, _ := s.Cell(name)
+		if err := c.Check(); err != nil {
+			wrong = append(wrong, fmt.Errorf("%s: %w", name, err))
+		}
+		if told.Cells[name] != c {
+			wrong = append(wrong, fmt.Errorf("%s: is %+v, the journal says %+v", name, c, told.Cells[name]))
+		}
+	}
+	for name, c := range told.Cells {
+		if _, ok := s.Stock[name]; !ok && c != (Cell{}) {
+			wrong = append(wrong, fmt.Errorf("%s is gone, the journal says %+v", name, c))
+		}
+	}
+	for id, r := range s.Records {
+		switch {
+		case r.State == Tombstone:
+			if told.States[id] != "" || len(r.Lines)+len(r.Charges) > 0 {
+				wrong = append(wrong, fmt.Errorf("%s: a tombstone of something that was reserved", id))
+			}
+		case told.States[id] != r.State:
+			wrong = append(wrong, fmt.Errorf("%s: is %s, the journal says %q", id, r.State, told.States[id]))
+		case r.Changed > s.Clock || r.Created > r.Changed && !told.Recreated[id]:
+			wrong = append(wrong, fmt.Errorf("%s: its times run backwards: %+v", id, *r))
+		default:
+			wrong = append(wrong, s.checkRecord(id, r))
+		}
+	}
+	for field, id := range s.Bindings {
+		if r := s.Records[id]; r == nil || !s.keeps(r, field) || r.Guard != field && refField(r.Ref) != field {
+			wrong = append(wrong, fmt.Errorf("%s is bound to %s, which does not want it", field, id))
+		}
+	}
+	for id := range told.States {
+		if _, ok := s.Records[id]; !ok {
+			wrong = append(wrong, fmt.Errorf("%s is in the journal and nowhere else", id))
+		}
+	}
+	return errors.Join(wrong...)
+}

@@ -1,0 +1,166 @@
+package model
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Confirm: the order stands. Word is whose word it is: answer (the gate saw the
+// shop's), shop, operator or probe.
+type Confirm struct {
+	ID, Word, Cause string
+	// Evidence is what a token says of it; nil: there is none.
+	Evidence *Evidence
+}
+
+// Evidence is a reservation as its token tells it.
+type Evidence struct {
+	Epoch, Created, Exp int64
+	Buyer, Ref, Mode    string
+	Lines               []Line
+	Charges             []Charge
+}
+
+// Run is the row "confirm" of the table of outcomes.
+func (o Confirm) Run(s *Shard) Reply {
+	r := s.find(o.ID)
+	if r == nil {
+		return o.recreate(s)
+	}
+	was := string(r.State)
+	switch r.State {
+	case Confirmed:
+		return Reply{"ok", "confirmed"}
+	case Held, InDoubt:
+		s.become(o.ID, Confirmed, o.Cause)
+		return Reply{"ok", "confirmed"}
+	case Released:
+		if o.Word == "shop" {
+			return Reply{"conflict", was}
+		}
+	}
+	if i, _ := s.short(r.Lines, available); i < 0 {
+		s.become(o.ID, Confirmed, o.Cause)
+		return Reply{"ok", "confirmed"}
+	}
+	if o.Word != "answer" {
+		return Reply{"refund_needed", was}
+	}
+	if r.State != Unbacked {
+		s.become(o.ID, Unbacked, o.Cause)
+	}
+	return Reply{"ok", "unbacked"}
+}
+
+// recreate makes again what was lost with the data of an older epoch.
+func (o Confirm) recreate(s *Shard) Reply {
+	e := o.Evidence
+	if e == nil || !s.Exists || e.Epoch >= s.Epoch || len(e.Lines) == 0 {
+		return Reply{"not_found"}
+	}
+	if i, _ := s.short(e.Lines, available); i >= 0 {
+		return Reply{"refund_needed", "unknown"}
+	}
+	now := s.Now()
+	s.Records[o.ID] = &Record{
+		State: Confirmed, Deadline: e.Exp, Exp: e.Exp, Created: e.Created, Changed: now, Mode: e.Mode, Buyer: e.Buyer,
+		Cause: plain(o.Cause), Version: s.Version, Lines: e.Lines, Charges: e.Charges, Ref: e.Ref,
+	}
+	s.take(o.ID, Confirmed)
+	s.record(Entry{Kind: "recreated", ID: o.ID, Lines: e.Lines, Buyer: e.Buyer, Cause: o.Cause, Record: s.Records[o.ID].Text()})
+	return Reply{"ok", "confirmed"}
+}
+
+// Release: the order will not come. Word is whose word it is: shop, unsent,
+// operator, probe or force.
+type Release struct {
+	ID, Word string
+	NotAfter int64
+	Cause    string
+}
+
+// tombstoneFor is how long a tombstone outlives the last moment at which the
+// reservation could have been made: more than any step of a clock.
+const tombstoneFor = 3600_000
+
+// Run is the row "release".
+func (o Release) Run(s *Shard) Reply {
+	r, ok := s.Records[o.ID]
+	if !ok {
+		if o.NotAfter == 0 || !s.Exists {
+			return Reply{"not_found"}
+		}
+		s.touch()
+		s.Records[o.ID] = &Record{
+			State: Tombstone, Deadline: max(o.NotAfter, s.Time) + tombstoneFor,
+			Created: s.Clock, Changed: s.Clock, Cause: plain(o.Cause), Version: s.Version,
+		}
+		return Reply{"ok", "tombstone"}
+	}
+	switch r.State {
+	case Confirmed:
+		return Reply{"conflict", "confirmed"}
+	case Released, Expired, Tombstone:
+		return Reply{"ok", string(r.State)}
+	}
+	if (o.Word == "operator" || o.Word == "probe") && s.Now() < r.Deadline {
+		return Reply{"too_soon", r.Deadline, s.Now()}
+	}
+	s.become(o.ID, Released, o.Cause)
+	return Reply{"ok", "released"}
+}
+
+// Doubt: nobody knows whether the shop took the order.
+type Doubt struct{ ID, Cause string }
+
+// Run changes only what is held.
+func (o Doubt) Run(s *Shard) Reply {
+	r := s.find(o.ID)
+	if r == nil {
+		return Reply{"not_found"}
+	}
+	if r.State == Held {
+		s.become(o.ID, InDoubt, o.Cause)
+	}
+	return Reply{"ok", string(r.State)}
+}
+
+// Expire ends overdue holds, the longest overdue first, and tombstones whose time
+// is over; at most Most of each.
+type Expire struct{ Most int }
+
+// Run is the row "deadline".
+func (o Expire) Run(s *Shard) Reply {
+	due := s.over(Held, s.Now(), o.Most)
+	for _, id := range due {
+		if s.Records[id].Mode == "backend" {
+			s.become(id, Expired, "deadline")
+		} else {
+			s.become(id, InDoubt, "deadline")
+		}
+	}
+	graves := s.over(Tombstone, s.Time, o.Most)
+	for _, id := range graves {
+		delete(s.Records, id)
+		s.touch()
+	}
+	more := int64(0)
+	if len(due) == o.Most || len(graves) == o.Most {
+		more = 1
+	}
+	return Reply{"ok", int64(len(due)), more}
+}
+
+// over lists what is in a state and past its deadline.
+func (s *Shard) over(state State, now int64, most int) []string {
+	var ids []string
+	for id, r := range s.Records {
+		if r.State == state && r.Deadline <= now {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(a, b string) int {
+		return cmp.Or(cmp.Compare(s.Records[a].Deadline, s.Records[b].Deadline), cmp.Compare(a, b))
+	})
+	return ids[:min(len(ids), most)]
+}

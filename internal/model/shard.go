@@ -1,0 +1,311 @@
+// Package model is the executable specification of the stock of one sale: what
+// every operation answers and what it changes, in plain Go. It keeps as little as
+// possible. Where the units are, and what the purchase limits have counted,
+// follows from the reservations, so the model cannot lose a unit; tests hold what
+// is kept in Redis against it.
+package model
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// State is what a reservation is in.
+type State string
+
+// A tombstone is no reservation: it keeps one from being made.
+const (
+	Held      State = "held"
+	InDoubt   State = "in_doubt"
+	Confirmed State = "confirmed"
+	Released  State = "released"
+	Expired   State = "expired"
+	Unbacked  State = "unbacked"
+	Tombstone State = "tombstone"
+)
+
+// MaxUnits is the most that one cell may have.
+const MaxUnits = 1_000_000_000_000
+
+// Reply is an operation's answer: a code, then its particulars.
+type Reply []any
+
+// Operation is something that is done to a shard.
+type Operation interface{ Run(*Shard) Reply }
+
+// Shard is one sale. Times are in ms since 1970.
+type Shard struct {
+	// Time is what the server's clock shows. It may jump; whoever uses the model
+	// sets it before each call.
+	Time int64
+	// Clock is the time of the last change. It never goes back.
+	Clock int64
+
+	Exists       bool
+	Epoch        int64
+	Version      int64
+	Status       string
+	Starts, Ends int64
+	Doc          string
+	// Stock is the units of each cell that were loaded or added, whatever has
+	// become of them.
+	Stock       map[string]int64
+	Records     map[string]*Record
+	Adjustments map[string]Adjustment
+	// Bindings says which reservation an idempotency key ("k|…"), a purchase without
+	// a key ("d|…") or a ref ("r|…") belongs to.
+	Bindings map[string]string
+	// Returns says what was asked for under each "reservation|return id", and what
+	// was answered.
+	Returns map[string]Returned
+	Journal []Entry
+}
+
+// Record is one reservation, or a tombstone.
+type Record struct {
+	State                           State
+	Deadline, Exp, Created, Changed int64
+	Mode, Buyer, Cause              string
+	Version                         int64
+	Lines                           []Line
+	Charges                         []Charge
+	// Guard is the binding of a key or of a purchase without one, Print what was asked
+	// under the key, KeyTTL how long at least it stays bound once confirmed.
+	Guard, Print string
+	KeyTTL       int64
+	Ref, Gate    string
+	Returned     []Line // in sum, in the order of Lines
+	Probes       Probes
+}
+
+// left is what a confirmed reservation has not returned of a cell.
+func (r *Record) left(cell string) int64 { return units(r.Lines, cell) - units(r.Returned, cell) }
+
+// Line is units of one cell; in the journal they may be negative.
+type Line struct {
+	Cell  string
+	Units int64
+}
+
+// Words writes lines as they are kept: "cell units cell units …".
+func Words(lines []Line) string {
+	words := make([]string, len(lines))
+	for i, l := range lines {
+		words[i] = l.Cell + " " + strconv.FormatInt(l.Units, 10)
+	}
+	return strings.Join(words, " ")
+}
+
+// Text is a record as it is kept: its fields, each followed by a tab.
+func (r *Record) Text() string {
+	var charges []Line
+	for _, c := range r.Charges {
+		charges = append(charges, Line{c.Field, c.Amount})
+	}
+	probes := ""
+	if p := r.Probes; p.Tries > 0 {
+		probes = fmt.Sprintf("%d %d %d %d", p.Tries, p.Next, p.Absent, p.Counted)
+	}
+	return fmt.Sprintf("%s\t%d\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t",
+		r.State, r.Deadline, r.Exp, r.Created, r.Changed, r.Mode, r.Buyer, Words(r.Lines), Words(charges), r.Cause, r.Version,
+		r.Guard, r.Print, r.KeyTTL, r.Ref, r.Gate, Words(r.Returned), probes)
+}
+
+// Charge is what a reservation costs of a purchase limit.
+type Charge struct {
+	Field  string
+	Amount int64
+}
+
+// Adjustment is one that was made, and what it answered.
+type Adjustment struct {
+	Cell         string
+	Delta, Stock int64
+}
+
+// Entry is one line of the journal.
+type Entry struct {
+	Seq, Time              int64
+	Kind, ID, Buyer, Cause string
+	Lines                  []Line
+	// Was is the state in which the reservation was; empty: there was none, or the
+	// entry is not about one.
+	Was State
+	// Record is the text of the reservation after the entry, where more than its state
+	// and cause is new; else empty.
+	Record string
+}
+
+// New returns a shard of which nothing is known.
+func New() *Shard {
+	return &Shard{
+		Status: "draft", Stock: map[string]int64{},
+		Records: map[string]*Record{}, Adjustments: map[string]Adjustment{},
+		Bindings: map[string]string{}, Returns: map[string]Returned{},
+	}
+}
+
+// Clone returns a shard that shares nothing that is ever written to.
+func (s *Shard) Clone() *Shard {
+	c := *s
+	c.Stock, c.Adjustments = maps.Clone(s.Stock), maps.Clone(s.Adjustments)
+	c.Bindings, c.Returns = maps.Clone(s.Bindings), maps.Clone(s.Returns)
+	c.Records = make(map[string]*Record, len(s.Records))
+	for id, r := range s.Records {
+		copied := *r // its lists are replaced, never changed
+		c.Records[id] = &copied
+	}
+	c.Journal = slices.Clip(s.Journal)
+	return &c
+}
+
+// Now is the shard's clock.
+func (s *Shard) Now() int64 { return max(s.Time, s.Clock) }
+
+// Cell says where a cell's units are.
+type Cell struct{ Stock, Available, Held, InDoubt, Confirmed int64 }
+
+// Cell returns a cell; false: there is none.
+func (s *Shard) Cell(name string) (Cell, bool) {
+	stock, ok := s.Stock[name]
+	c := Cell{Stock: stock}
+	for _, r := range s.Records {
+		for _, line := range r.Lines {
+			if line.Cell != name {
+				continue
+			}
+			switch r.State {
+			case Held:
+				c.Held += line.Units
+			case InDoubt:
+				c.InDoubt += line.Units
+			case Confirmed:
+				c.Confirmed += line.Units
+			}
+		}
+		c.Confirmed -= units(r.Returned, name)
+	}
+	c.Available = c.Stock - c.Held - c.InDoubt - c.Confirmed
+	return c, ok
+}
+
+// Counter is what a purchase limit has counted: all that is held or sold, and the
+// part of it that is still pending.
+type Counter struct{ Charged, Pending int64 }
+
+// Counter returns the counter of one limit, window and identity.
+func (s *Shard) Counter(field string) Counter {
+	var c Counter
+	for _, r := range s.Records {
+		for _, charge := range r.Charges {
+			if charge.Field != field {
+				continue
+			}
+			switch r.State {
+			case Held, InDoubt:
+				c.Pending += charge.Amount
+				c.Charged += charge.Amount
+			case Confirmed:
+				c.Charged += charge.Amount
+			}
+		}
+	}
+	return c
+}
+
+// short says which of several lines cannot be had, counting equal cells together;
+// -1: all can.
+func (s *Shard) short(lines []Line, free func(Cell) int64) (int, Cell) {
+	asked := map[string]int64{}
+	for i, line := range lines {
+		c, ok := s.Cell(line.Cell)
+		asked[line.Cell] += line.Units
+		if !ok || free(c) < asked[line.Cell] {
+			return i, c
+		}
+	}
+	return -1, Cell{}
+}
+
+func available(c Cell) int64 { return c.Available }
+
+// summed adds equal cells up, each where it comes first.
+func summed(lines []Line) (sum []Line) {
+	for _, line := range lines {
+		if units(sum, line.Cell) == 0 && line.Units != 0 {
+			sum = append(sum, Line{line.Cell, units(lines, line.Cell)})
+		}
+	}
+	return sum
+}
+
+// sameUnits says whether two lists are about the same units, in any order.
+func sameUnits(a, b []Line) bool {
+	a, b = summed(a), summed(b)
+	for _, line := range a {
+		if units(b, line.Cell) != line.Units {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}
+
+// units adds up what lines have of a cell.
+func units(lines []Line, cell string) (sum int64) {
+	for _, line := range lines {
+		if line.Cell == cell {
+			sum += line.Units
+		}
+	}
+	return sum
+}
+
+// touch lets the shard's clock go on: every write does.
+func (s *Shard) touch() { s.Clock = s.Now() }
+
+func (s *Shard) write(kind, id string, lines []Line, buyer, cause string) {
+	s.record(Entry{Kind: kind, ID: id, Lines: lines, Buyer: buyer, Cause: cause})
+}
+
+// record adds an entry to the journal.
+func (s *Shard) record(e Entry) {
+	s.touch()
+	e.Seq, e.Time = int64(len(s.Journal)+1), s.Clock
+	s.Journal = append(s.Journal, e)
+}
+
+// become puts a reservation into another state, and what it binds with it: what
+// ends frees its bindings, what comes back takes them again.
+func (s *Shard) become(id string, state State, cause string) {
+	r := s.Records[id]
+	e := Entry{Kind: string(state), ID: id, Was: r.State, Lines: r.Lines, Buyer: r.Buyer, Cause: cause}
+	r.State, r.Changed, r.Cause = state, s.Now(), plain(cause)
+	if e.Was != Held && e.Was != InDoubt && state != Released && state != Expired {
+		s.take(id, state)
+		e.Record = r.Text()
+	}
+	s.free(id)
+	s.record(e)
+}
+
+// find returns what was reserved under an id; nil: nothing was.
+func (s *Shard) find(id string) *Record {
+	if r, ok := s.Records[id]; ok && r.State != Tombstone {
+		return r
+	}
+	return nil
+}
+
+// plain is text without the characters that separate the fields of a record.
+func plain(text string) string {
+	b := []byte(text)
+	for i, c := range b {
+		if c < ' ' || c == 0x7f {
+			b[i] = ' '
+		}
+	}
+	return string(b)
+}
