@@ -1,0 +1,17 @@
+-- acknowledge.lua: a ledger has the journal up to an entry.
+--
+-- a[1]  epoch  of the shard that the ledger follows
+-- a[2]  seq    the entry; one that is older than the last one changes nothing but the time
+--
+-- Returns { 'ok', seq } the newest one; { 'no_sale' } another epoch, or nothing is known;
+--         { 'conflict', seq } the shard has not come that far: it has lost entries
+
+function operations.acknowledge(a)
+  if not shard.exists or shard.epoch ~= tonumber(a[1]) then return { 'no_sale' } end
+  local seq = tonumber(a[2])
+  if seq > shard.seq then return { 'conflict', shard.seq } end
+  local acked = math.max(seq, tonumber(call('HGET', KEYS[1], 'acked') or '0'))
+  changed.meta.acked, changed.meta.acked_at = int(acked), int(shard.now)
+  dirty = true
+  return { 'ok', acked }
+end

@@ -1,0 +1,88 @@
+-- confirm.lua: the shop took the order; the units are sold. A reservation that Redis
+-- has lost since is made again from its token.
+--
+-- a[1]  id       reservation id
+-- a[2]  word     whose word it is: answer (the gate saw the shop's answer) | shop (its API call) |
+--                operator | probe
+-- a[3]  cause    why, or who says so
+-- a[4]  epoch    of the shard that held the stock, as the token says; '': there is no token,
+--                and no more arguments are needed
+-- a[5]  buyer    hash of the buyer
+-- a[6]  created  ms
+-- a[7]  exp      ms
+-- a[8]  ref      the shop's own name of the order, or ''
+-- a[9]  mode     response | backend
+-- a[10] n        number of lines, then for each: cell, quantity
+-- …     m        number of limits, then for each: field, amount
+--
+-- Returns { 'ok', 'confirmed' }
+--         { 'ok', 'unbacked' }          the units are gone, and the answer cannot be taken back
+--         { 'conflict', state }         the shop has released it itself
+--         { 'refund_needed', state }    the units are gone; state is unknown for what Redis has lost
+--         { 'not_found' }
+
+-- he has paid: the limits are charged without being asked
+local function charge_again(charges)
+  for _, charge in ipairs(charges) do
+    local l = read_limit(charge[1])
+    write_limit(charge[1], l[1] + charge[2], l[2])
+  end
+end
+
+-- Only what an older epoch has held can have been lost: in this one, ended
+-- reservations stay.
+local function recreate(a, tombstone)
+  local id, epoch = a[1], tonumber(a[4] or '')
+  if not shard.exists or not epoch or epoch >= shard.epoch then return { 'not_found' } end
+  local lines, charges, k = {}, {}, 11
+  local line_words, charge_words = {}, {}
+  for i = 1, tonumber(a[10]) do
+    lines[i] = { a[k], tonumber(a[k + 1]) }
+    line_words[i] = a[k] .. ' ' .. int(lines[i][2])
+    k = k + 2
+  end
+  for i = 1, tonumber(a[k]) do
+    charges[i] = { a[k + 1], tonumber(a[k + 2]) }
+    charge_words[i] = a[k + 1] .. ' ' .. int(charges[i][2])
+    k = k + 2
+  end
+  if #lines == 0 then return { 'not_found' } end
+  if not all_available(lines) then return { 'refund_needed', 'unknown' } end
+
+  if tombstone then unindex(id, 'tombstone') end
+  for _, line in ipairs(lines) do move(line[1], line[2], AVAILABLE, CONFIRMED) end
+  charge_again(charges)
+  local exp = tonumber(a[7])
+  local r = complete({ 'confirmed', exp, exp, a[6], shard.now, a[9], a[5], table.concat(line_words, ' '), table.concat(charge_words, ' '),
+    plain(a[3]), shard.version })
+  r[REF] = plain(a[8])
+  write_record(id, r)
+  bind_again(id, r, 'confirmed')
+  write_journal('recreated', id, '', r[LINES], r[BUYER], a[3], text_of(id))
+  return { 'ok', 'confirmed' }
+end
+
+reads.confirm = want_reservation
+
+function operations.confirm(a)
+  local id, word, cause = a[1], a[2], a[3]
+  local r = read_record(id)
+  if not r or r[STATE] == 'tombstone' then return recreate(a, r) end
+  local state = r[STATE]
+  if state == 'confirmed' then return { 'ok', state } end
+  if state == 'held' or state == 'in_doubt' then
+    settle_charges(r)
+    change_state(id, r, 'confirmed', cause)
+    return { 'ok', 'confirmed' }
+  end
+  -- released, expired or unbacked: the units are back on sale
+  if word == 'shop' and state == 'released' then return { 'conflict', state } end
+  if not all_available(pairs_of(r[LINES])) then
+    if word ~= 'answer' then return { 'refund_needed', state } end
+    if state ~= 'unbacked' then change_state(id, r, 'unbacked', cause) end
+    return { 'ok', 'unbacked' }
+  end
+  charge_again(pairs_of(r[CHARGES]))
+  change_state(id, r, 'confirmed', cause)
+  return { 'ok', 'confirmed' }
+end

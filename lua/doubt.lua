@@ -1,0 +1,16 @@
+-- doubt.lua: nobody knows whether the shop took the order. The units stay out of
+-- stock until somebody does.
+--
+-- a[1]  id     reservation id
+-- a[2]  cause  what was seen: status_500, timeout, connection_lost, …
+--
+-- Returns { 'ok', state }, the state that holds now; { 'not_found' }
+
+reads.doubt = want_reservation
+
+function operations.doubt(a)
+  local r = read_record(a[1])
+  if not r or r[STATE] == 'tombstone' then return { 'not_found' } end
+  if r[STATE] == 'held' then change_state(a[1], r, 'in_doubt', a[2]) end
+  return { 'ok', r[STATE] }
+end

@@ -1,0 +1,27 @@
+-- extend.lua: the buyer is still paying; the hold lives longer. Repeating it is
+-- harmless: a deadline never moves back.
+--
+-- a[1]  id        reservation id
+-- a[2]  hold_for  ms from now until the deadline
+-- a[3]  longest   ms from the creation until the latest deadline that can be reached
+--
+-- Returns { 'ok', deadline, exp, epoch, created } { 'conflict', state } { 'not_found' }
+
+reads.extend = want_reservation
+
+function operations.extend(a)
+  local id, hold_for, longest = a[1], tonumber(a[2]), tonumber(a[3])
+  local r = read_record(id)
+  if not r or r[STATE] == 'tombstone' then return { 'not_found' } end
+  if r[STATE] ~= 'held' then return { 'conflict', r[STATE] } end
+  local deadline = math.min(shard.now + hold_for, r[CREATED] + longest)
+  if deadline > r[DEADLINE] then
+    -- the token ends as long before the hold as ever
+    r[EXP] = deadline - (r[DEADLINE] - r[EXP])
+    r[DEADLINE] = deadline
+    index(id, 'held', deadline)
+    write_record(id, r)
+    write_journal('extended', id, 'held', '', r[BUYER], '', text_of(id))
+  end
+  return { 'ok', r[DEADLINE], r[EXP], shard.epoch, r[CREATED] }
+end

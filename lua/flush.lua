@@ -1,0 +1,92 @@
+-- flush.lua: write what the operations have noted. It comes before dispatch.lua in
+-- every script.
+
+-- many(command, key, list): in pieces, because Lua's stack is small
+local function many(command, key, list)
+  for i = 1, #list, 1000 do
+    call(command, key, unpack(list, i, math.min(i + 999, #list)))
+  end
+end
+
+local function flush()
+  for _, e in ipairs(journal) do
+    call('XADD', KEYS[10], int(e[1]) .. '-0', 'v', '1', 'kind', e[2], 'time', int(shard.now), 'id', e[3], 'was', e[4], 'lines', e[5],
+      'buyer', e[6], 'cause', e[7], 'record', e[8])
+  end
+  local set, del = {}, {}
+  for name in pairs(changed.cells) do
+    local c = cells[name]
+    if c then
+      set[#set + 1] = name
+      set[#set + 1] = int(c[1]) .. ' ' .. int(c[2]) .. ' ' .. int(c[3]) .. ' ' .. int(c[4]) .. ' ' .. int(c[5])
+    else
+      del[#del + 1] = name
+    end
+  end
+  many('HSET', KEYS[2], set)
+  many('HDEL', KEYS[2], del)
+  set, del = {}, {}
+  for field in pairs(changed.limits) do
+    local l = limits[field]
+    if l[1] > 0 then
+      set[#set + 1] = field
+      set[#set + 1] = int(l[1]) .. ' ' .. int(l[2])
+    else
+      del[#del + 1] = field
+    end
+  end
+  many('HSET', KEYS[3], set)
+  many('HDEL', KEYS[3], del)
+  set, del = {}, {}
+  for id in pairs(changed.records) do
+    if records[id] then
+      set[#set + 1] = id
+      set[#set + 1] = text_of(id)
+    else
+      del[#del + 1] = id
+    end
+  end
+  many('HSET', KEYS[4], set)
+  many('HDEL', KEYS[4], del)
+  for i, name in ipairs({ 'deadlines', 'in_doubt', 'unbacked', 'tombstones' }) do
+    set, del = {}, {}
+    for id in pairs(zrem[name]) do if not zadd[name][id] then del[#del + 1] = id end end
+    for id, at in pairs(zadd[name]) do
+      set[#set + 1] = int(at)
+      set[#set + 1] = id
+    end
+    many('ZREM', KEYS[4 + i], del)
+    many('ZADD', KEYS[4 + i], set)
+  end
+  set = {}
+  for id, s in pairs(changed.adjustments) do
+    set[#set + 1] = id
+    set[#set + 1] = s
+  end
+  many('HSET', KEYS[9], set)
+  set, del = {}, {}
+  for field in pairs(changed.bindings) do
+    local id = bindings[field]
+    if id then
+      set[#set + 1] = field
+      set[#set + 1] = id
+    else
+      del[#del + 1] = field
+    end
+  end
+  many('HSET', KEYS[11], set)
+  many('HDEL', KEYS[11], del)
+  set = {}
+  for field, s in pairs(changed.returns) do
+    set[#set + 1] = field
+    set[#set + 1] = s
+  end
+  many('HSET', KEYS[12], set)
+  set = { 'seq', int(shard.seq), 'clock', int(shard.now) }
+  for field, value in pairs(changed.meta) do
+    set[#set + 1] = field
+    set[#set + 1] = value
+  end
+  call('HSET', KEYS[1], unpack(set))
+  if notice then call('PUBLISH', ARGV[1], notice .. ' ' .. ARGV[2] .. ' ' .. int(shard.seq)) end
+end

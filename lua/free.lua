@@ -1,0 +1,15 @@
+-- free.lua: the attempt was answered and its hold goes on, because the shop decides
+-- later. The same buyer may buy the same again. What it binds by key or ref stays.
+--
+-- a[1]  id  reservation id
+--
+-- Returns { 'ok', state } { 'not_found' }
+
+reads.free = want_reservation
+
+function operations.free(a)
+  local r = read_record(a[1])
+  if not r or r[STATE] == 'tombstone' then return { 'not_found' } end
+  if not is_key(r[GUARD]) then unbind(a[1], r[GUARD]) end
+  return { 'ok', r[STATE] }
+end

@@ -1,0 +1,145 @@
+// Package lua holds what runs inside Redis: one file per operation, put together
+// into scripts, and the words with which they answer.
+package lua
+
+import (
+	"crypto/sha1"
+	_ "embed"
+	"encoding/hex"
+	"strings"
+)
+
+// Schema is the newest layout of keys and records that these scripts understand.
+// A shard that a newer edge has written is left alone.
+const Schema = 1
+
+//go:embed shard.lua
+var shard string
+
+//go:embed bindings.lua
+var bindings string
+
+//go:embed states.lua
+var states string
+
+//go:embed flush.lua
+var flush string
+
+//go:embed dispatch.lua
+var dispatch string
+
+//go:embed reserve.lua
+var reserve string
+
+//go:embed confirm.lua
+var confirm string
+
+//go:embed release.lua
+var release string
+
+//go:embed doubt.lua
+var doubt string
+
+//go:embed acknowledge.lua
+var acknowledge string
+
+//go:embed expire.lua
+var expire string
+
+//go:embed free.lua
+var free string
+
+//go:embed lookup.lua
+var lookup string
+
+//go:embed extend.lua
+var extend string
+
+//go:embed return.lua
+var giveBack string
+
+//go:embed probe.lua
+var probe string
+
+//go:embed probed.lua
+var probed string
+
+//go:embed sweep.lua
+var sweep string
+
+//go:embed adjust.lua
+var adjust string
+
+//go:embed apply.lua
+var apply string
+
+//go:embed status.lua
+var status string
+
+//go:embed list.lua
+var list string
+
+//go:embed enroll.lua
+var enroll string
+
+//go:embed rate.lua
+var rate string
+
+//go:embed trim.lua
+var trim string
+
+// Script is a source and the name under which Redis keeps it once it is loaded.
+type Script struct {
+	Source string
+	SHA    string
+}
+
+// Scripts are the scripts for one kind of server.
+type Scripts struct {
+	// Claim takes stock or changes a sale: reserve, adjust, apply, status.
+	// A full Redis refuses to start it.
+	Claim Script
+	// Settle ends what has begun: confirm, release, doubt, expire, return, extend, free,
+	// probe, probed, sweep; and lookup. It runs on a full Redis too: it gives memory and
+	// stock back, or adds little to what is there.
+	Settle Script
+	// Mixed has reserve and all of Settle, for a call that has both to do. A full Redis
+	// refuses to start it.
+	Mixed Script
+	// List changes a named list. A full Redis refuses to start it.
+	List Script
+	// Enroll agrees on the identity secret and the signing key.
+	Enroll Script
+	// Rate counts attempts for shared rates. It touches no shard.
+	Rate Script
+	// Trim drops old entries of a journal. It gives memory back, so it runs on a full
+	// Redis too.
+	Trim Script
+}
+
+// For Redis 7 and Valkey. The first line tells the server which scripts may run
+// when its memory is full.
+var Redis = build("#!lua\n", "#!lua flags=allow-oom\n")
+
+// Embedded is for the in-process server, which has no memory limit and does not
+// know the first line.
+var Embedded = build("", "")
+
+func build(claim, settle string) Scripts {
+	ending := []string{confirm, release, doubt, expire, giveBack, extend, free, lookup, probe, probed, sweep, acknowledge}
+	return Scripts{
+		Claim:  script(claim, shard, bindings, states, reserve, adjust, apply, status, flush, dispatch),
+		Settle: script(append(append([]string{settle, shard, bindings, states}, ending...), flush, dispatch)...),
+		Mixed:  script(append(append([]string{claim, shard, bindings, states, reserve}, ending...), flush, dispatch)...),
+		Enroll: script(claim, enroll),
+		List:   script(claim, list),
+		Rate:   script(claim, rate),
+		Trim:   script(settle, trim),
+	}
+}
+
+func script(parts ...string) Script {
+	source := strings.Join(parts, "\n")
+	sum := sha1.Sum([]byte(source))
+	return Script{Source: source, SHA: hex.EncodeToString(sum[:])}
+}

@@ -1,0 +1,202 @@
+package lua_test
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stockgate/stockgate/lua"
+)
+
+// files returns every Lua file and its text.
+func files(t *testing.T) map[string]string {
+	names, err := filepath.Glob("*.lua")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no files: %v", err)
+	}
+	all := map[string]string{}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = string(text)
+	}
+	return all
+}
+
+// header is the comment with which a file begins.
+func header(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "--") {
+			break
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+var (
+	argument  = regexp.MustCompile(`(?m)^-- a\[(\d+)\]`)
+	used      = regexp.MustCompile(`\ba\[(\d+)\]`)
+	operation = regexp.MustCompile(`(?m)^(?:function operations\.|operations\[')(\w+)(?:\(|'\] = function\()a\)`)
+	keyNamed  = regexp.MustCompile(`(?m)^-- KEYS\[[1…]`)
+	argNamed  = regexp.MustCompile(`(?m)^-- ARGV\[[1…]`)
+	code      = regexp.MustCompile(`\{ '([a-z_]+)'`)
+)
+
+// shared are the files that are in every script of a shard.
+var shared = map[string]bool{"shard.lua": true, "bindings.lua": true, "states.lua": true, "flush.lua": true, "dispatch.lua": true}
+
+// Every file says what it is, what it is given and what it returns, and an
+// operation uses no argument that its header does not name.
+func TestHeaders(t *testing.T) {
+	for name, text := range files(t) {
+		head := header(text)
+		if !strings.HasPrefix(head, "-- "+name+": ") {
+			t.Errorf("%s does not begin with its name and what it does", name)
+		}
+		if shared[name] && name != "shard.lua" { // their keys and arguments are those of shard.lua
+			continue
+		}
+		if !strings.Contains(head, "-- Returns ") {
+			t.Errorf("%s does not say what it returns", name)
+		}
+		op := operation.FindStringSubmatch(text)
+		if op == nil {
+			if !keyNamed.MatchString(head) || !argNamed.MatchString(head) {
+				t.Errorf("%s does not name its keys and arguments", name)
+			}
+			continue
+		}
+		if op[1]+".lua" != name {
+			t.Errorf("%s has the operation %s", name, op[1])
+		}
+		named := map[string]bool{}
+		for i, m := range argument.FindAllStringSubmatch(head, -1) {
+			named[m[1]] = true
+			if m[1] != strconv.Itoa(i+1) {
+				t.Errorf("%s names a[%s] as its argument %d", name, m[1], i+1)
+			}
+		}
+		body := strings.TrimPrefix(text, head)
+		for _, m := range used.FindAllStringSubmatch(body, -1) {
+			if !named[m[1]] {
+				t.Errorf("%s uses a[%s], which its header does not name", name, m[1])
+			}
+		}
+	}
+}
+
+// A header lists exactly the codes that its operation returns, and codes.go exactly
+// those of all operations.
+func TestCodes(t *testing.T) {
+	returned := map[string]bool{}
+	for name, text := range files(t) {
+		head := header(text)
+		told, given := map[string]bool{}, map[string]bool{}
+		if _, after, ok := strings.Cut(head, "-- Returns "); ok {
+			for _, m := range code.FindAllStringSubmatch(after, -1) {
+				told[m[1]] = true
+			}
+		}
+		for _, m := range code.FindAllStringSubmatch(strings.TrimPrefix(text, head), -1) {
+			given[m[1]] = true
+		}
+		for _, state := range []string{"held", "confirmed", "tombstone"} { // records begin so too
+			delete(given, state)
+		}
+		switch name {
+		case "shard.lua", "states.lua", "flush.lua": // list columns and sets in the same form
+			told, given = nil, nil
+		case "dispatch.lua": // for all operations
+			told = given
+		}
+		if !maps.Equal(told, given) {
+			t.Errorf("%s tells of %v and returns %v", name, slices.Sorted(maps.Keys(told)), slices.Sorted(maps.Keys(given)))
+		}
+		maps.Copy(returned, given)
+	}
+	if named := constants(t); !maps.Equal(named, returned) {
+		t.Errorf("codes.go names %v, the scripts return %v", slices.Sorted(maps.Keys(named)), slices.Sorted(maps.Keys(returned)))
+	}
+}
+
+// constants are the values of codes.go.
+func constants(t *testing.T) map[string]bool {
+	parsed, err := parser.ParseFile(token.NewFileSet(), "codes.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]bool{}
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING {
+			text, err := strconv.Unquote(literal.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			values[text] = true
+		}
+		return true
+	})
+	return values
+}
+
+// The scripts for both kinds of server are the same but for the line that tells
+// Redis which may run when its memory is full.
+func TestScriptsDifferInTheirFirstLine(t *testing.T) {
+	tests := map[string]struct {
+		redis, embedded lua.Script
+		first           string
+	}{
+		"claim":  {lua.Redis.Claim, lua.Embedded.Claim, "#!lua"},
+		"settle": {lua.Redis.Settle, lua.Embedded.Settle, "#!lua flags=allow-oom"},
+		"mixed":  {lua.Redis.Mixed, lua.Embedded.Mixed, "#!lua"},
+		"enroll": {lua.Redis.Enroll, lua.Embedded.Enroll, "#!lua"},
+		"list":   {lua.Redis.List, lua.Embedded.List, "#!lua"},
+		"rate":   {lua.Redis.Rate, lua.Embedded.Rate, "#!lua"},
+	}
+	for name, test := range tests {
+		first, rest, _ := strings.Cut(test.redis.Source, "\n")
+		if first != test.first || rest != test.embedded.Source || strings.Contains(rest, "#!") {
+			t.Errorf("%s: the first line is %q and the rest is the same: %v", name, first, rest == test.embedded.Source)
+		}
+		for _, s := range []lua.Script{test.redis, test.embedded} {
+			if sum := sha1.Sum([]byte(s.Source)); hex.EncodeToString(sum[:]) != s.SHA {
+				t.Errorf("%s: %s is not the name that Redis gives it", name, s.SHA)
+			}
+		}
+	}
+}
+
+// Every operation is in exactly one script, between what it needs and dispatch.lua.
+func TestEveryFileIsUsed(t *testing.T) {
+	for name, text := range files(t) {
+		n := 0
+		for _, s := range []lua.Script{lua.Redis.Claim, lua.Redis.Settle, lua.Redis.Enroll, lua.Redis.Rate, lua.Redis.List, lua.Redis.Trim} {
+			n += strings.Count(s.Source, text)
+		}
+		want := 1
+		if shared[name] {
+			want = 2
+		}
+		if n != want {
+			t.Errorf("%s is in %d scripts, want %d", name, n, want)
+		}
+		inMixed := shared[name] || name == "reserve.lua" || strings.Contains(lua.Redis.Settle.Source, text)
+		if strings.Contains(lua.Redis.Mixed.Source, text) != inMixed {
+			t.Errorf("%s is in the mixed script: %t, want %t", name, !inMixed, inMixed)
+		}
+	}
+}

@@ -1,0 +1,34 @@
+-- release.lua: the order will not come; the units go back on sale.
+--
+-- a[1]  id         reservation id
+-- a[2]  word       whose word it is: shop | unsent (never forwarded) | operator | probe | force
+--                  (the operator's and a probe's word count only after the deadline: until then the
+--                  shop may still sell)
+-- a[3]  not_after  ms by Redis's own time; an unknown id must not be reserved until then
+--                  (a reserve of it may still be under way); 0: leave no tombstone
+-- a[4]  cause      why
+--
+-- Returns { 'ok', state } { 'conflict', state } { 'too_soon', deadline, now } { 'not_found' }
+
+local TOMBSTONE_FOR = 3600 * 1000 -- ms beyond not_after: more than any clock step
+
+reads.release = want_reservation
+
+function operations.release(a)
+  local id, word, not_after, cause = a[1], a[2], tonumber(a[3]), a[4]
+  local r = read_record(id)
+  if not r then
+    if not_after == 0 or not shard.exists then return { 'not_found' } end
+    local until_when = math.max(not_after, shard.time) + TOMBSTONE_FOR
+    write_record(id, complete({ 'tombstone', until_when, 0, shard.now, shard.now, '', '', '', '', plain(cause), shard.version }))
+    index(id, 'tombstone', until_when)
+    return { 'ok', 'tombstone' }
+  end
+  local state = r[STATE]
+  if state == 'confirmed' then return { 'conflict', state } end
+  if state == 'released' or state == 'expired' or state == 'tombstone' then return { 'ok', state } end
+  if (word == 'operator' or word == 'probe') and shard.now < r[DEADLINE] then return { 'too_soon', r[DEADLINE], shard.now } end
+  if state ~= 'unbacked' then give_back(r, true) end
+  change_state(id, r, 'released', cause)
+  return { 'ok', 'released' }
+end

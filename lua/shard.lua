@@ -1,0 +1,263 @@
+-- shard.lua: what every operation of a shard shares. It comes first in every
+-- script, then bindings.lua and states.lua; the operations follow as functions in
+-- `operations`; dispatch.lua runs them one after the other, and flush.lua writes last.
+--
+-- KEYS[1]  meta         hash    epoch, seq, version, status, starts, ends, clock, schema, doc,
+--                               acked and acked_at, see acknowledge.lua
+-- KEYS[2]  cells        hash    cell → "stock available held in_doubt confirmed" (units)
+-- KEYS[3]  limits       hash    limit|window|identity → "charged pending" (units or orders;
+--                               pending is the part of charged that holds have not resolved)
+-- KEYS[4]  records      hash    reservation id → record, see below
+-- KEYS[5]  deadlines    zset    reservation id of a held hold, by deadline (ms)
+-- KEYS[6]  in_doubt     zset    reservation id in doubt, by since when (ms)
+-- KEYS[7]  unbacked     zset    reservation id that the shop sold without stock, by since when (ms)
+-- KEYS[8]  tombstones   zset    reservation id that must not be reserved any more, by until when (ms)
+-- KEYS[9]  adjustments  hash    adjustment id → "cell delta stock"
+-- KEYS[10] journal      stream  one entry per movement, entry id seq-0
+-- KEYS[11] bindings     hash    what belongs to one reservation → its id, see bindings.lua
+-- KEYS[12] returns      hash    reservation|return id → "restock cell quantity …", a tab, what was answered
+--
+-- ARGV[1]  channel      where notices are published: "sale|stock <sale> <seq>"
+-- ARGV[2]  sale         the sale's id
+-- ARGV[3]  schema       the newest key schema that the caller understands
+-- ARGV[4…] operations   for each: name, number of arguments, arguments
+--
+-- Returns { time, seq, reply, … }: Redis's own time in ms, the newest number in the
+-- journal after this call, then one reply per operation: { code, … }, codes in codes.go.
+--
+-- A record is its fields, each followed by a tab; times are ms:
+--    1 state     2 deadline  3 exp      4 created   5 changed (since when it is in its state)
+--    6 mode      7 buyer     8 lines    "cell quantity …"
+--    9 charges   "limit-field amount …"            10 cause    11 version (of the sale)
+--   12 guard     the binding of its idempotency key or of its buyer and lines, or ''
+--   13 print     hash of what was asked under the key
+--   14 key_ttl   ms that the key stays bound once it is confirmed, at least until the sale ends
+--   15 ref       the shop's own name of the order, or ''
+--   16 gate      the gate that made it, or ''
+--   17 returned  "cell quantity …" in sum, or ''
+--   18 probes    "tries next_at absent counted": how often the shop was asked, when it may be
+--                asked again, how often it did not have the order, and up to which try that
+--                is counted or must not count; or ''
+--
+-- Nothing is written before the last operation has been checked: operations work
+-- on what `shard` has read and note what is to be written; flush.lua writes, the
+-- journal first, because Redis refuses a repeated sequence number there.
+
+local STATE, DEADLINE, EXP, CREATED, CHANGED, MODE, BUYER, LINES, CHARGES, CAUSE, VERSION = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+local GUARD, PRINT, KEY_TTL, REF, GATE, RETURNED, PROBES = 12, 13, 14, 15, 16, 17, 18
+local FIELDS, NUMBERS = 18, { DEADLINE, EXP, CREATED, CHANGED, VERSION, KEY_TTL }
+local STOCK, AVAILABLE, HELD, IN_DOUBT, CONFIRMED = 1, 2, 3, 4, 5
+
+local call = redis.call
+
+local find, match, concat = string.find, string.match, table.concat
+
+-- 1e14 and more would be written in exponent form. Most numbers of a call are its times
+-- and small ones, again and again.
+local ints = {}
+local function int(n)
+  local text = ints[n]
+  if not text then
+    text = (n >= 1e14 or n <= -1e14) and string.format('%.0f', n) or tostring(n)
+    ints[n] = text
+  end
+  return text
+end
+
+local operations = {}
+-- for each operation what it will read, so that it is read in bulk for all of a call
+local reads = {}
+
+local time = call('TIME')
+time = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+
+local stored = call('HMGET', KEYS[1], 'epoch', 'seq', 'version', 'status', 'starts', 'ends', 'clock', 'schema')
+local shard = {
+  exists = stored[1] and true or false,
+  epoch = tonumber(stored[1] or '0'),
+  seq = tonumber(stored[2] or '0'),
+  version = tonumber(stored[3] or '0'),
+  status = stored[4] or 'draft',
+  starts = tonumber(stored[5] or '0'),
+  ends = tonumber(stored[6] or '0'),
+  schema = tonumber(stored[8] or '0'),
+  time = time,
+  -- the shard's clock never goes back, whatever Redis's clock does
+  now = math.max(time, tonumber(stored[7] or '0')),
+}
+
+-- what is read is kept, what is changed is written by flush()
+local cells, limits, records, bindings = {}, {}, {}, {}
+local texts = {} -- of records that are changed, as they will be kept
+local changed = { cells = {}, limits = {}, records = {}, meta = {}, adjustments = {}, bindings = {}, returns = {} }
+local zadd = { deadlines = {}, in_doubt = {}, unbacked = {}, tombstones = {} }
+local zrem = { deadlines = {}, in_doubt = {}, unbacked = {}, tombstones = {} }
+local journal = {}
+local notice = false -- what the other edges should look at again: sale | stock
+local dirty = false
+
+local function split(s, pattern)
+  local out = {}
+  for word in string.gmatch(s, pattern) do out[#out + 1] = word end
+  return out
+end
+
+local function parse_cell(text)
+  if not text then return false end
+  local stock, available, held, in_doubt, confirmed = match(text, '^(%-?%d+) (%-?%d+) (%-?%d+) (%-?%d+) (%-?%d+)')
+  return { tonumber(stock), tonumber(available), tonumber(held), tonumber(in_doubt), tonumber(confirmed) }
+end
+
+local function read_cell(name)
+  local c = cells[name]
+  if c == nil then
+    c = parse_cell(call('HGET', KEYS[2], name))
+    cells[name] = c
+  end
+  return c
+end
+
+-- units move from one column of a cell to another; a nil column is outside
+local function move(name, quantity, from, to)
+  local c = cells[name]
+  if from then c[from] = c[from] - quantity end
+  if to then c[to] = c[to] + quantity end
+  changed.cells[name] = true
+end
+
+-- a limit is { charged, pending, exists }
+local function parse_limit(text)
+  if not text then return { 0, 0, false } end
+  local charged, pending = match(text, '^(%d+) (%d+)')
+  return { tonumber(charged), tonumber(pending), true }
+end
+
+local function read_limit(field)
+  local l = limits[field]
+  if not l then
+    l = parse_limit(call('HGET', KEYS[3], field))
+    limits[field] = l
+  end
+  return l
+end
+
+local function write_limit(field, charged, pending)
+  local l = limits[field]
+  l[1], l[2], l[3] = math.max(charged, 0), math.max(pending, 0), true
+  changed.limits[field] = true
+end
+
+-- complete fills in the fields that a record has not
+local function complete(r)
+  for i = 1, FIELDS do r[i] = r[i] or '' end
+  for _, i in ipairs(NUMBERS) do r[i] = tonumber(r[i]) or 0 end
+  return r
+end
+
+local RECORD = '^' .. string.rep('([^\t]*)\t', FIELDS)
+
+local function parse_record(text)
+  local r = { match(text, RECORD) }
+  if not r[1] then return complete(split(text, '([^\t]*)\t')) end -- of an older edge
+  r[DEADLINE], r[EXP], r[CREATED] = tonumber(r[DEADLINE]) or 0, tonumber(r[EXP]) or 0, tonumber(r[CREATED]) or 0
+  r[CHANGED], r[VERSION], r[KEY_TTL] = tonumber(r[CHANGED]) or 0, tonumber(r[VERSION]) or 0, tonumber(r[KEY_TTL]) or 0
+  return r
+end
+
+-- read_record returns the fields of a reservation; false: there is none
+local function read_record(id)
+  local r = records[id]
+  if r == nil then
+    r = call('HGET', KEYS[4], id)
+    records[id] = r
+  end
+  if r and type(r) == 'string' then
+    r = parse_record(r)
+    records[id] = r
+  end
+  return r
+end
+
+-- a text of others must not look like the end of a record's field
+local function plain(text)
+  if not find(text, '%c') then return text end
+  return (string.gsub(text, '%c', ' '))
+end
+
+-- write_record keeps a record: its fields, or its text, or false when it goes
+local function write_record(id, r)
+  records[id] = r
+  texts[id] = nil
+  changed.records[id] = true
+  dirty = true
+end
+
+-- text_of is a record as it is kept. What changes a record calls write_record, so
+-- that its text is made anew.
+local function text_of(id)
+  local r = records[id]
+  if type(r) == 'string' then return r end
+  local text = texts[id]
+  if not text then
+    text = r[1] .. '\t' .. int(r[2]) .. '\t' .. int(r[3]) .. '\t' .. int(r[4]) .. '\t' .. int(r[5]) .. '\t' .. r[6] .. '\t' .. r[7] .. '\t' ..
+      r[8] .. '\t' .. r[9] .. '\t' .. r[10] .. '\t' .. int(r[11]) .. '\t' .. r[12] .. '\t' .. r[13] .. '\t' .. int(r[14]) .. '\t' ..
+      r[15] .. '\t' .. r[16] .. '\t' .. r[17] .. '\t' .. r[18] .. '\t'
+    texts[id] = text
+  end
+  return text
+end
+
+-- pairs_of("a 1 b 2") → { {"a", 1}, {"b", 2} }; nobody changes what it returns
+local pairs_known = {}
+local function pairs_of(s)
+  local out = pairs_known[s]
+  if out then return out end
+  local name, n = match(s, '^(%S+) (%d+)$')
+  if name then
+    out = { { name, tonumber(n) } }
+  else
+    out = {}
+    for name, n in string.gmatch(s, '(%S+) (%d+)') do out[#out + 1] = { name, tonumber(n) } end
+  end
+  pairs_known[s] = out
+  return out
+end
+
+-- was: the state in which the reservation was, '' where there was none or the entry
+-- is not about one. record: the text of its record after the entry, where more than
+-- its state and cause is new; else ''
+local function write_journal(kind, id, was, lines, buyer, cause, record)
+  shard.seq = shard.seq + 1
+  dirty = true
+  journal[#journal + 1] = { shard.seq, kind, id, was, lines, buyer, cause, record }
+end
+
+-- what operations want to read, so that it is read in bulk; of cells each once
+local wanted_records, wanted_bindings, wanted_limits, wanted_cells = { n = 0 }, { n = 0 }, { n = 0 }, { n = 0 }
+
+local function want(list, name)
+  local n = list.n + 1
+  list.n, list[n] = n, name
+end
+
+local function want_cell(name)
+  if cells[name] == nil then
+    cells[name] = false
+    want(wanted_cells, name)
+  end
+end
+
+local function want_reservation(a) want(wanted_records, a[1]) end
+
+-- read_wanted reads what is wanted into known
+local function read_wanted(list, key, known, parse)
+  for i = 1, list.n, 1000 do
+    local last = math.min(i + 999, list.n)
+    local values = call('HMGET', key, unpack(list, i, last))
+    if parse then
+      for j = i, last do known[list[j]] = parse(values[j - i + 1]) end
+    else
+      for j = i, last do known[list[j]] = values[j - i + 1] end
+    end
+  end
+end

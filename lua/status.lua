@@ -1,0 +1,24 @@
+-- status.lua: open, pause or close a sale: draft → open ⇄ paused → closed.
+--
+-- a[1]  status  open | paused | closed
+-- a[2]  cause   who
+--
+-- Returns { 'ok', version } (the same status again changes nothing) { 'conflict', status } { 'no_sale' }
+
+local reached_from = {
+  open = { draft = true, paused = true },
+  paused = { open = true },
+  closed = { draft = true, open = true, paused = true },
+}
+
+function operations.status(a)
+  local status = a[1]
+  if not shard.exists then return { 'no_sale' } end
+  if shard.status == status then return { 'ok', shard.version } end
+  if not (reached_from[status] and reached_from[status][shard.status]) then return { 'conflict', shard.status } end
+  shard.status, shard.version = status, shard.version + 1
+  changed.meta.status, changed.meta.version = status, int(shard.version)
+  write_journal(status, int(shard.version), '', '', '', a[2], '')
+  notice = 'sale'
+  return { 'ok', shard.version }
+end

@@ -1,0 +1,27 @@
+-- trim.lua: drop the oldest entries of a shard's journal. It stands alone: it moves
+-- no stock.
+--
+-- KEYS[…]  those of shard.lua, of which it uses meta and journal
+-- KEYS[1]  meta      hash    seq; acked, the last entry that a ledger has, and acked_at, when it said so
+-- KEYS[10] journal   stream
+--
+-- ARGV[1]  schema    the newest key schema that the caller understands
+-- ARGV[2]  upto      the last entry that may go
+-- ARGV[3]  least     how many of the newest entries stay, whatever is asked
+-- ARGV[4]  ledger    1: only what a ledger has may go
+-- ARGV[5]  patience  ms; the same where a ledger was heard of since, whoever asks
+--
+-- Returns { 'ok', seq } the last entry that is gone; { 'no_sale' }; { 'schema', schema }
+
+local meta = redis.call('HMGET', KEYS[1], 'seq', 'acked', 'acked_at', 'schema')
+if not meta[1] then return { 'no_sale' } end
+if tonumber(meta[4] or '0') > tonumber(ARGV[1]) then return { 'schema', tonumber(meta[4]) } end
+local upto = math.min(tonumber(ARGV[2]), tonumber(meta[1]) - tonumber(ARGV[3]))
+local now = redis.call('TIME')
+now = tonumber(now[1]) * 1000 + math.floor(tonumber(now[2]) / 1000)
+if ARGV[4] == '1' or meta[3] and tonumber(meta[3]) + tonumber(ARGV[5]) > now then
+  upto = math.min(upto, tonumber(meta[2] or '0'))
+end
+if upto <= 0 then return { 'ok', 0 } end
+redis.call('XTRIM', KEYS[10], 'MINID', string.format('%.0f-0', upto + 1))
+return { 'ok', upto }
