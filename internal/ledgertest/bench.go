@@ -1,0 +1,97 @@
+package ledgertest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// Fill writes a journal as a sale of so many orders leaves it into Redis: each is
+// held and then confirmed, with a purchase limit and a key. It returns the epoch and
+// the last number.
+func Fill(t testing.TB, c *redis.Client, sale string, orders int) (epoch, last int64) {
+	t.Helper()
+	ctx := context.Background()
+	tag := "stockgate:{" + sale + ".0}:"
+	epoch = noon
+	add := func(p redis.Pipeliner, kind, id, was, lines, cause, record string) {
+		last++
+		p.XAdd(ctx, &redis.XAddArgs{Stream: tag + "journal", ID: fmt.Sprintf("%d-0", last), Values: []any{
+			"v", "1", "kind", kind, "time", noon + last, "id", id, "was", was, "lines", lines,
+			"buyer", "Zm9yIGEga2V5ZWQgaGFzaCBvZiB0aGUgYnV5ZXI", "cause", cause, "record", record,
+		}})
+	}
+	for from := 0; from < orders; from += 5000 {
+		_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
+			if from == 0 {
+				add(p, "loaded", "1", "", fmt.Sprintf("20002001 %d", orders), "file", "")
+			}
+			for n := from; n < min(from+5000, orders); n++ {
+				id := fmt.Sprintf("0193a5c1-77aa-7%03x-9e10-%012d", n%4096, n)
+				record := fmt.Sprintf("held\t%d\t%d\t%d\t%d\tresponse\tZm9yIGEga2V5ZWQgaGFzaCBvZiB0aGUgYnV5ZXI\t20002001 1\t"+
+					"buyer:sale:units|-|Zm9yIGEga2V5ZWQgaGFzaCBvZiB0aGUgYnV5ZXI 1\t\t2\tk|Zm9yIGFub3RoZXIga2V5ZWQgaGFzaCB0aGF0IGJpbmRz\t"+
+					"c2hhMjU2IG9mIHdoYXQgd2FzIGFza2VkIGZvciBpdCA\t86400000\torder-%d\tmain\t\t\t", noon+30_000, noon+25_000, noon, noon, n)
+				add(p, "held", id, "", "20002001 1", "", record)
+				add(p, "confirmed", id, "held", "20002001 1", "status_201", "")
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.HSet(ctx, tag+"meta", "epoch", epoch, "seq", last, "version", 2, "status", "open", "clock", noon+last, "schema", 1, "doc", "{}").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.SAdd(ctx, "stockgate:sales", sale).Err(); err != nil {
+		t.Fatal(err)
+	}
+	return epoch, last
+}
+
+// Bench measures a driver: from a journal in a real Redis into its database, by one
+// drainer.
+func Bench(b *testing.B, l ledger.Ledger) {
+	orders := max(b.N/2, 1)
+	server := redistest.Start(b)
+	epoch, last := Fill(b, server.Client(), "s", orders)
+	store, err := reservation.Open(reservation.Options{Addresses: []string{server.Addr()}, Timeout: 10 * time.Second})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer store.Close()
+	if err := l.Migrate(context.Background()); err != nil {
+		b.Fatal(err)
+	}
+	counts := NewCounts()
+	ctx, cancel := contextWithCancel()
+	defer cancel()
+	done := make(chan struct{})
+	b.ResetTimer()
+	go func() {
+		defer close(done)
+		ledger.NewDrainer(store, l, counts.Log(), counts).Run(ctx)
+	}()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for counts.Movements() < int(last) {
+		<-tick.C
+	}
+	b.StopTimer()
+	b.ReportMetric(float64(last)/b.Elapsed().Seconds(), "movements/s")
+	cancel()
+	<-done
+	if at, err := l.Position(context.Background(), "s"); err != nil || at != (ledger.Position{Epoch: epoch, Seq: last}) {
+		b.Fatalf("the ledger is at %+v, error %v", at, err)
+	}
+	if n, text := counts.Logged("the ledger"); n > 0 {
+		b.Fatal(text)
+	}
+}

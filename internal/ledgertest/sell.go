@@ -1,0 +1,231 @@
+package ledgertest
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/lua"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// Seller sells one sale "s" in Redis.
+type Seller struct {
+	*reservation.Edge
+	t    testing.TB
+	mu   sync.Mutex
+	made int
+}
+
+// NewSeller opens a sale with units of "a" on a Redis. Nothing happens in it but what
+// the seller is asked for.
+func NewSeller(t testing.TB, on redistest.Backend, units int64) *Seller {
+	t.Helper()
+	o := reservation.Options{Addresses: []string{on.Addr()}, Timeout: 10 * time.Second}
+	if _, ok := on.(*redistest.EmbeddedServer); ok {
+		o.Scripts = &lua.Embedded
+	}
+	store, err := reservation.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Seller{t: t, Edge: reservation.NewEdge(store, reservation.EdgeOptions{Keys: []reservation.Key{{KID: "k", JWK: "{}"}}})}
+	t.Cleanup(func() {
+		if err := s.Stop(Soon(t)); err != nil {
+			t.Error(err)
+		}
+	})
+	s.Load(units)
+	return s
+}
+
+// Load applies the sale and opens it.
+func (s *Seller) Load(units int64) {
+	s.t.Helper()
+	file := &sale.Sale{
+		ID: "s", StartsAt: time.Now().Add(-time.Hour).Truncate(time.Second), EndsAt: time.Now().Add(time.Hour).Truncate(time.Second), Timezone: "UTC",
+		Items: []sale.Item{{SKU: "a", Stock: units}},
+	}
+	_, err := s.Apply(Soon(s.t), file, reservation.ApplyOptions{By: "test"})
+	if err == nil {
+		err = s.SetStatus(Soon(s.t), "s", sale.Open, "test")
+	}
+	if err == nil {
+		err = s.Refresh(Soon(s.t))
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Sell reserves so many times a unit, and ends each reservation in one way or another.
+func (s *Seller) Sell(times int) {
+	s.t.Helper()
+	for range times {
+		s.mu.Lock()
+		s.made++
+		n := s.made
+		s.mu.Unlock()
+		if err := s.sell(fmt.Sprintf("r%d", n), n); err != nil {
+			s.t.Error(err)
+			return
+		}
+	}
+}
+
+func (s *Seller) sell(id string, n int) error {
+	l, ok := s.Catalogue().Sale("s")
+	if !ok {
+		return fmt.Errorf("the sale is not known")
+	}
+	lines := []sale.Line{{SKU: "a", Quantity: 1}}
+	a := &sale.Attempt{Sale: "s", Buyer: id, Lines: lines, Ref: "order-of-" + id}
+	ctx := Soon(s.t)
+	_, no, err := s.Hold(ctx, id, l, a, lines, reservation.Terms{HoldFor: time.Hour, Margin: time.Minute, Mode: reservation.Response, Gate: "main"})
+	if no != nil || err != nil {
+		return fmt.Errorf("hold %s: refused %v, error %w", id, no, err)
+	}
+	switch n % 5 {
+	case 0:
+		_, err = s.Store.Release(ctx, "s", id, reservation.Shop, "status_422")
+	case 1:
+		_, err = s.Store.Doubt(ctx, "s", id, "timeout")
+	case 2:
+		if _, err = s.Store.Confirm(ctx, "s", id, reservation.Answer, "status_201"); err == nil {
+			_, err = s.Store.Return(ctx, "s", id, reservation.Return{ID: "x", Restock: n%2 == 0, Cause: "damaged"})
+		}
+	case 3:
+	default:
+		_, err = s.Store.Confirm(ctx, "s", id, reservation.Answer, "status_201")
+	}
+	return err
+}
+
+// Drain starts a drainer, and returns what ends it and waits.
+func (s *Seller) Drain(into ledger.Ledger, counts *Counts) (end func()) {
+	ctx, cancel := contextWithCancel()
+	done := make(chan struct{})
+	d := ledger.NewDrainer(s.Store, into, counts.Log(), counts)
+	go func() {
+		defer close(done)
+		d.Run(ctx)
+	}()
+	var once sync.Once
+	end = func() {
+		once.Do(cancel)
+		<-done
+	}
+	s.t.Cleanup(end)
+	return end
+}
+
+// UntilDrained waits until a ledger has all of the journal, and fails unless both and
+// Redis itself say the same.
+func (s *Seller) UntilDrained(l ledger.Ledger) {
+	s.t.Helper()
+	var h reservation.JournalHead
+	Eventually(s.t, "the ledger has everything", func() bool {
+		var err error
+		if h, err = s.JournalHead(Soon(s.t), "s"); err != nil {
+			s.t.Fatal(err)
+		}
+		at, err := l.Position(Soon(s.t), "s")
+		return err == nil && at == ledger.Position{Epoch: h.Epoch, Seq: h.Last} && h.Behind() == 0
+	})
+	all, err := s.Journal(Soon(s.t), "s", 0, 1e6)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	Same(s.t, Read(s.t, l, "s", h.Epoch), all)
+	books, err := s.Books(Soon(s.t), "s")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	stock, err := l.Stock(Soon(s.t), "s")
+	if err != nil || len(stock) != 1 {
+		s.t.Fatalf("the ledger's stock is %+v, error %v", stock, err)
+	}
+	b := books.Items[0]
+	if want := (ledger.Cell{Name: b.SKU, Stock: b.Stock, Available: b.Available, Held: b.Held, InDoubt: b.InDoubt, Confirmed: b.Confirmed}); stock[0] != want {
+		s.t.Fatalf("the ledger's stock is %+v, in redis it is %+v", stock[0], want)
+	}
+}
+
+// Counts are a drainer's and a keeper's log and metrics.
+type Counts struct {
+	mu       sync.Mutex
+	core     zapcore.Core
+	logs     *observer.ObservedLogs
+	Movement int
+	Failures map[string]int
+	Heads    map[string]reservation.JournalHead
+}
+
+// NewCounts counts from 0.
+func NewCounts() *Counts {
+	c := &Counts{Failures: map[string]int{}, Heads: map[string]reservation.JournalHead{}}
+	c.core, c.logs = observer.New(zap.DebugLevel)
+	return c
+}
+
+// Log is the log.
+func (c *Counts) Log() *zap.Logger { return zap.New(c.core) }
+
+// Logged says how often a message was logged with an error that contains a text.
+func (c *Counts) Logged(message string) (n int, last string) {
+	for _, e := range c.logs.FilterMessageSnippet(message).All() {
+		n++
+		last = fmt.Sprint(e.ContextMap()["error"])
+	}
+	return n, last
+}
+
+// Drained counts.
+func (c *Counts) Drained(_ string, movements int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.Movement += movements
+}
+
+// DrainFailed counts.
+func (c *Counts) DrainFailed(where string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.Failures[where]++
+}
+
+// Failed is how often something failed.
+func (c *Counts) Failed(where string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.Failures[where]
+}
+
+// Movements is how many were drained.
+func (c *Counts) Movements() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.Movement
+}
+
+// Journal keeps what was said last.
+func (c *Counts) Journal(sale string, h reservation.JournalHead, _ bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.Heads[sale] = h
+}
+
+// NoJournal forgets it.
+func (c *Counts) NoJournal(sale string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.Heads, sale)
+}

@@ -1,0 +1,136 @@
+// Package stampede is a crowd of buyers that goes for a shop by real HTTP, and
+// an oracle that says afterwards whether anybody was promised too much.
+//
+//	tally, err := crowd.Run(ctx)                       // what the buyers were told
+//	evidence, err := sources.Collect(ctx, tally)       // what shop and books say
+//	verdict := stampede.Check(evidence, stampede.Tolerance{})
+//
+// The oracle believes nobody: the orders in the shop, the units in the sale's
+// books and the answers to the buyers are three accounts of one event, and
+// must agree.
+package stampede
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Defaults of a crowd.
+const (
+	DefaultPrefix  = "buyer-"
+	DefaultTimeout = time.Minute
+	// MostConnections bounds Concurrency where none is given.
+	MostConnections = 2048
+)
+
+// reserveFiles are open files that a process needs for other things than the
+// crowd's connections.
+const reserveFiles = 64
+
+// Crowd says who buys what, and how. Its zero values are defaults.
+type Crowd struct {
+	// URL is where orders go. Required.
+	URL string
+	// Buyers is how many people there are. Default: 1.
+	Buyers int
+	// Prefix begins the name of every buyer, as it stands in X-User-Id. Names
+	// must be new to the sale, or the oracle takes an older order for one of
+	// this crowd's. Default: buyer-.
+	Prefix string
+	// Purchases is how many orders they place. Default: one each.
+	Purchases int
+	// Zipf, above 1, lets buyers return by Zipf's law with this exponent: few
+	// of them most of the time. Default: they take turns.
+	Zipf float64
+	// Baskets are what is bought, taken in turn. Required.
+	Baskets []Basket
+	// Concurrency is how many orders are under way at a time: a closed loop, in
+	// which everybody waits for his answer. Default: all, at most MostConnections.
+	Concurrency int
+	// Rate opens the loop: so many orders per second are due, whether or not
+	// the earlier ones are answered, and the time they wait for one of the
+	// Concurrency connections counts. Default: as fast as answers come.
+	Rate float64
+	// DoubleClick: one in so many orders is sent twice at once. Default: none.
+	DoubleClick int
+	// ComeBack: one in so many who bought tries to buy again. Default: none.
+	ComeBack int
+	// Retry says what a refused buyer does.
+	Retry Retry
+	// Misbehave goes to a shop that allows it, as X-Misbehave. Default: none.
+	Misbehave string
+	// Header is sent with every order.
+	Header http.Header
+	// Timeout bounds one answer. Default: 1 minute.
+	Timeout time.Duration
+	// Insecure accepts any certificate.
+	Insecure bool
+	// Seed makes Zipf's choices repeatable.
+	Seed uint64
+}
+
+// Retry says what a buyer does whose refusal may pass (see sale.Kind.Wait).
+type Retry struct {
+	// Times is how often he tries again, at most. Default: he leaves.
+	Times int
+	// AtOnce ignores the Retry-After; else he waits for as long as it says.
+	AtOnce bool
+}
+
+// withDefaults returns a checked copy with the defaults filled in, and its URL.
+func (c Crowd) withDefaults() (Crowd, *url.URL, error) {
+	if c.Buyers == 0 {
+		c.Buyers = 1
+	}
+	if c.Prefix == "" {
+		c.Prefix = DefaultPrefix
+	}
+	if c.Purchases == 0 {
+		c.Purchases = c.Buyers
+	}
+	if c.Concurrency == 0 {
+		c.Concurrency = min(c.Purchases, MostConnections)
+	}
+	if c.Timeout == 0 {
+		c.Timeout = DefaultTimeout
+	}
+	target, err := url.Parse(c.URL)
+	switch {
+	case err != nil:
+		return c, nil, fmt.Errorf("the URL of the orders: %w", err)
+	case target.Scheme != "http" && target.Scheme != "https" || target.Host == "":
+		return c, nil, fmt.Errorf("the URL of the orders %q: give a whole http or https URL", c.URL)
+	case c.Buyers < 0 || c.Purchases < 0 || c.Concurrency < 0 || c.Retry.Times < 0 || c.DoubleClick < 0 || c.ComeBack < 0 || c.Timeout < 0:
+		return c, nil, errors.New("a crowd counts from 0 upwards: no number of it may be negative")
+	case c.Zipf != 0 && !(c.Zipf > 1 && c.Zipf <= 100):
+		return c, nil, fmt.Errorf("zipf %v: the exponent must lie between 1 (not included) and 100", c.Zipf)
+	case c.Rate != 0 && !(c.Rate > 0 && c.Rate <= 1e6) || math.IsNaN(c.Rate):
+		return c, nil, fmt.Errorf("rate %v: give orders per second, at most a million", c.Rate)
+	case strings.ContainsAny(c.Prefix, " \t\r\n"):
+		return c, nil, fmt.Errorf("prefix %q: a buyer's name has no spaces", c.Prefix)
+	case len(c.Baskets) == 0:
+		return c, nil, errors.New("the crowd wants nothing: give it a basket")
+	}
+	for i := range c.Baskets {
+		if err := c.Baskets[i].check(); err != nil {
+			return c, nil, fmt.Errorf("basket %d: %w", i+1, err)
+		}
+	}
+	// A double click has a connection of its own.
+	if needed := 2*c.Concurrency + reserveFiles; c.DoubleClick > 0 && needed > OpenFiles() {
+		return c, nil, tooManyFiles(needed)
+	}
+	if needed := c.Concurrency + reserveFiles; needed > OpenFiles() {
+		return c, nil, tooManyFiles(needed)
+	}
+	return c, target, nil
+}
+
+func tooManyFiles(needed int) error {
+	return fmt.Errorf("this needs %d open files and the process may have %d: lower the concurrency, or raise `ulimit -n`", needed, OpenFiles())
+}

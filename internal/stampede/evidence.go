@@ -1,0 +1,119 @@
+package stampede
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// Order is an order as the shop has written it.
+type Order struct {
+	OrderNo     string      `json:"order_no"`
+	Reservation string      `json:"reservation,omitempty"`
+	Buyer       string      `json:"buyer"`
+	Lines       []sale.Line `json:"lines"`
+}
+
+// Evidence is what the three parties say about one sale.
+type Evidence struct {
+	// Orders are the shop's; those that have no line in the sale do not count.
+	Orders []Order
+	// Books are the sale's.
+	Books reservation.Books
+	// Records are the reservations that orders and answers name, by id.
+	Records map[string]reservation.Record
+	// Tally is what the buyers were told.
+	Tally *Tally
+	// MaxPerBuyer is how many units of the sale one buyer may have; 0: any number.
+	MaxPerBuyer int64
+	// MustSell is how many units the shop must have sold in the end, because so
+	// many were wanted and it turned nobody away.
+	MustSell int64
+}
+
+// Sources says where to ask.
+type Sources struct {
+	// Orders lists the orders in the shop.
+	Orders func(context.Context) ([]Order, error)
+	// Books reads the sale's books.
+	Books func(context.Context) (*reservation.Books, error)
+	// Record reads a reservation; reservation.ErrNotFound: there is none.
+	Record func(ctx context.Context, id string) (*reservation.Record, error)
+	// MaxPerBuyer and MustSell go into the evidence as they are.
+	MaxPerBuyer, MustSell int64
+	// Settle is how long what is still held may take to be resolved. Default: 10 s.
+	Settle time.Duration
+}
+
+const (
+	defaultSettle = 10 * time.Second
+	settleEvery   = 50 * time.Millisecond
+)
+
+// Collect waits until nothing is held any more, at most Settle, and gathers the
+// evidence. Whether something is held then is for Check to say.
+func (s Sources) Collect(ctx context.Context, t *Tally) (Evidence, error) {
+	e := Evidence{Tally: t, MaxPerBuyer: s.MaxPerBuyer, MustSell: s.MustSell, Records: map[string]reservation.Record{}}
+	books, err := s.settled(ctx)
+	if err != nil {
+		return e, fmt.Errorf("reading the books: %w", err)
+	}
+	e.Books = *books
+	if e.Orders, err = s.Orders(ctx); err != nil {
+		return e, fmt.Errorf("reading the shop's orders: %w", err)
+	}
+	for _, o := range e.Orders {
+		if err := s.record(ctx, &e, o.Reservation); err != nil {
+			return e, err
+		}
+	}
+	for _, a := range t.Answers {
+		if err := s.record(ctx, &e, a.Reservation); err != nil {
+			return e, err
+		}
+	}
+	return e, nil
+}
+
+func (s Sources) record(ctx context.Context, e *Evidence, id string) error {
+	if _, known := e.Records[id]; known || id == "" {
+		return nil
+	}
+	r, err := s.Record(ctx, id)
+	switch {
+	case errors.Is(err, reservation.ErrNotFound):
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading reservation %s: %w", id, err)
+	}
+	e.Records[id] = *r
+	return nil
+}
+
+// settled reads the books, again and again while something is held.
+func (s Sources) settled(ctx context.Context) (*reservation.Books, error) {
+	if s.Settle == 0 {
+		s.Settle = defaultSettle
+	}
+	deadline := time.Now().Add(s.Settle)
+	for {
+		books, err := s.Books(ctx)
+		if err != nil {
+			return nil, err
+		}
+		held := int64(0)
+		for _, c := range books.Items {
+			held += c.Held
+		}
+		if held == 0 || !time.Now().Before(deadline) {
+			return books, nil
+		}
+		if !wait(ctx, settleEvery) {
+			return nil, context.Cause(ctx)
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package stampede
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// books: every unit is in one place, and no place is left open.
+func (o *oracle) books() {
+	if len(o.cells) == 0 {
+		o.complain("the books of the sale list no items")
+	}
+	unbalanced := false
+	for _, name := range o.names() {
+		c := o.cells[name]
+		if !c.Balanced() {
+			unbalanced = true
+			o.complain("the books of %s do not balance: stock %d, available %d, held %d, in doubt %d, confirmed %d",
+				name, c.Stock, c.Available, c.Held, c.InDoubt, c.Confirmed)
+		}
+		if c.Held != 0 {
+			o.complain("%d units of %s are still held: nobody has told how their orders ended", c.Held, name)
+		}
+		if c.InDoubt != 0 && !o.may.InDoubt {
+			o.complain("%d units of %s are in doubt, though the shop answered everything", c.InDoubt, name)
+		}
+	}
+	if !o.Books.Balanced && !unbalanced {
+		o.complain("the books say of themselves that they do not balance")
+	}
+	if o.Books.Unbacked != 0 {
+		o.complain("the shop took %d orders whose units had gone elsewhere", o.Books.Unbacked)
+	}
+}
+
+// oversold: neither books nor shop promise more than there is.
+func (o *oracle) oversold() {
+	for _, name := range o.names() {
+		c := o.cells[name]
+		promised := c.Confirmed + c.Held + c.InDoubt
+		if promised > c.Stock {
+			o.complain("oversold in the books: %d units of %s are confirmed, held or in doubt, and there are %d", promised, name, c.Stock)
+		}
+		if o.ordered[name] > c.Stock {
+			o.complain("oversold in the shop: %d units of %s are ordered, and there are %d", o.ordered[name], name, c.Stock)
+		}
+		o.verdict.Oversold += max(0, max(promised, o.ordered[name])-c.Stock)
+	}
+}
+
+// undersold: no unit stays behind that somebody wanted.
+func (o *oracle) undersold() {
+	if o.verdict.Ordered < o.MustSell {
+		o.complain("%d units are sold, and %d were wanted and in stock", o.verdict.Ordered, o.MustSell)
+	}
+}
+
+// ordersAreReservations: an order is exactly one reservation, that of its buyer
+// and its lines, and it still has its units.
+func (o *oracle) ordersAreReservations() {
+	for _, order := range o.orders {
+		id := order.Reservation
+		r, known := o.Records[id]
+		switch {
+		case id == "":
+			o.complain("order %s has no reservation: it came past the gate", order.OrderNo)
+		case len(o.byID[id]) > 1 && o.byID[id][0].OrderNo != order.OrderNo:
+			o.complain("orders %s and %s are for one reservation, %s", o.byID[id][0].OrderNo, order.OrderNo, id)
+		case !known:
+			o.complain("order %s is for the reservation %s, which does not exist", order.OrderNo, id)
+		case r.State != reservation.Confirmed && r.State != reservation.InDoubt:
+			o.complain("order %s is for the reservation %s, which is %s: its units may be sold again", order.OrderNo, id, r.State)
+		case !maps.Equal(o.units(order.Lines), o.units(r.Lines)):
+			o.complain("order %s is for %s, and its reservation %s for %s", order.OrderNo, describe(order.Lines), id, describe(r.Lines))
+		}
+	}
+}
+
+// unitsAreOrders: what the books call confirmed was ordered, and the other way
+// round, unit by unit.
+func (o *oracle) unitsAreOrders() {
+	confirmed, doubtful := map[string]int64{}, map[string]int64{}
+	for id, orders := range o.byID {
+		units := confirmed
+		switch o.Records[id].State {
+		case reservation.Confirmed:
+		case reservation.InDoubt:
+			units = doubtful
+		default:
+			continue // ordersAreReservations says so
+		}
+		for _, order := range orders {
+			for cell, n := range o.units(order.Lines) {
+				units[cell] += n
+			}
+		}
+	}
+	for _, name := range o.names() {
+		c := o.cells[name]
+		switch {
+		case confirmed[name] > c.Confirmed:
+			o.complain("the shop has orders for %d confirmed units of %s, the books have %d", confirmed[name], name, c.Confirmed)
+		case confirmed[name] < c.Confirmed && !o.may.Phantom:
+			o.complain("%d units of %s are confirmed without an order: the books say %d, the shop's orders %d",
+				c.Confirmed-confirmed[name], name, c.Confirmed, confirmed[name])
+		}
+		if doubtful[name] > c.InDoubt {
+			o.complain("the shop has orders for %d units of %s in doubt, the books have %d", doubtful[name], name, c.InDoubt)
+		}
+	}
+}
+
+// answersAreOrders: who was told yes has his order.
+func (o *oracle) answersAreOrders() {
+	if o.Tally == nil {
+		return
+	}
+	for _, a := range o.Tally.Answers {
+		if !a.Accepted || len(o.units(a.Lines)) == 0 {
+			continue
+		}
+		if a.Reservation == "" {
+			o.complain("%s was told yes without a reservation", a.Buyer)
+			continue
+		}
+		orders := o.byID[a.Reservation]
+		if len(orders) == 0 {
+			o.complain("%s was told yes (reservation %s), and the shop has no such order", a.Buyer, a.Reservation)
+			continue
+		}
+		if orders[0].Buyer != a.Buyer {
+			o.complain("%s was told yes with the reservation %s, and the order is that of %s", a.Buyer, a.Reservation, orders[0].Buyer)
+		}
+		if !maps.Equal(o.units(orders[0].Lines), o.units(a.Lines)) {
+			o.complain("%s was told yes for %s, and his order is for %s", a.Buyer, describe(a.Lines), describe(orders[0].Lines))
+		}
+	}
+}
+
+// refusedHaveNothing: whom the gate refused every time has no order.
+func (o *oracle) refusedHaveNothing() {
+	if o.Tally == nil {
+		return
+	}
+	for _, order := range o.orders {
+		if o.Tally.TurnedAway[order.Buyer] {
+			o.complain("the gate refused %s every time, and yet he has the order %s", order.Buyer, order.OrderNo)
+		}
+	}
+}
+
+// soldOutWasTrue: sold out means that nothing can come back, so the units are
+// missing at the end too; else somebody was sent away from units for sale.
+func (o *oracle) soldOutWasTrue() {
+	if o.Tally == nil {
+		return
+	}
+	for _, b := range o.Tally.SoldOut {
+		units := o.units(b.Lines)
+		if len(units) == 0 {
+			continue
+		}
+		missing := func(cell string) bool { return o.cells[cell].Available < units[cell] }
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(units)), missing) {
+			o.complain("somebody was told that %s is sold out, and it is available at the end", describe(b.Lines))
+		}
+	}
+}
+
+// limits: nobody has more than the sale allows.
+func (o *oracle) limits() {
+	if o.MaxPerBuyer == 0 {
+		return
+	}
+	has := map[string]int64{}
+	for _, order := range o.orders {
+		for _, n := range o.units(order.Lines) {
+			has[order.Buyer] += n
+		}
+	}
+	for _, buyer := range slices.Sorted(maps.Keys(has)) {
+		if has[buyer] > o.MaxPerBuyer {
+			o.complain("%s has %d units, and one buyer may have %d", buyer, has[buyer], o.MaxPerBuyer)
+		}
+	}
+}

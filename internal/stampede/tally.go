@@ -1,0 +1,151 @@
+package stampede
+
+import (
+	"maps"
+	"sync"
+	"time"
+)
+
+// Tally is what a crowd experienced.
+type Tally struct {
+	// Buyers is how many people ordered, Requests how many orders they sent.
+	Buyers   int `json:"buyers"`
+	Requests int `json:"requests"`
+	// Accepted is how many answers said yes. An answer that was given twice
+	// counts twice: see Answers for the reservations.
+	Accepted int `json:"accepted"`
+	// Refused counts the gate's refusals by their reason.
+	Refused map[string]int `json:"refused"`
+	// Statuses counts answers by status, refusals included.
+	Statuses map[int]int `json:"statuses"`
+	// Failed counts orders without an answer, by the kind of failure.
+	Failed map[string]int `json:"failed"`
+	// Elapsed is from the first order to the last answer; Busy is the part of it
+	// in which anybody waited for an answer, and not only for his time to retry.
+	Elapsed time.Duration `json:"elapsed_ns"`
+	Busy    time.Duration `json:"busy_ns"`
+	Latency Latency       `json:"latency"`
+
+	// Answers are all but the gate's refusals.
+	Answers []Answer `json:"-"`
+	// TurnedAway are the buyers of whose orders the gate refused every one:
+	// they must have nothing.
+	TurnedAway map[string]bool `json:"-"`
+	// SoldOut are the baskets of which somebody was told that they are sold out.
+	SoldOut []Basket `json:"-"`
+}
+
+// RequestsPerSecond is the rate at which orders were answered while any waited.
+func (t *Tally) RequestsPerSecond() float64 {
+	if t.Busy <= 0 {
+		return 0
+	}
+	return float64(t.Requests) / t.Busy.Seconds()
+}
+
+// TotalRefused is how many orders the gate refused.
+func (t *Tally) TotalRefused() int { return sum(t.Refused) }
+
+// TotalFailed is how many orders got no answer.
+func (t *Tally) TotalFailed() int { return sum(t.Failed) }
+
+// Unclear is how many answers said neither yes nor why not: the shop's own
+// refusals, and errors on the way to it.
+func (t *Tally) Unclear() int {
+	return t.Requests - t.Accepted - t.TotalRefused() - t.TotalFailed()
+}
+
+func sum[K comparable](counts map[K]int) int {
+	n := 0
+	for v := range maps.Values(counts) {
+		n += v
+	}
+	return n
+}
+
+// What a buyer was told so far.
+const (
+	silent = iota // he has not ordered
+	refused
+	maybe // at least one of his answers was not a refusal
+)
+
+// notebook collects what the buyers are told.
+type notebook struct {
+	crowd *Crowd
+	times histogram
+
+	mu      sync.Mutex
+	t       Tally
+	told    []uint8 // by buyer
+	soldOut []bool  // by basket
+	waiting int     // orders under way
+	since   time.Time
+}
+
+func newNotebook(c *Crowd) *notebook {
+	return &notebook{
+		crowd:   c,
+		t:       Tally{Refused: map[string]int{}, Statuses: map[int]int{}, Failed: map[string]int{}},
+		told:    make([]uint8, c.Buyers),
+		soldOut: make([]bool, len(c.Baskets)),
+	}
+}
+
+// begin notes that an order is on its way; note ends it.
+func (b *notebook) begin() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.waiting++; b.waiting == 1 {
+		b.since = time.Now()
+	}
+}
+
+func (b *notebook) note(buyer, basket int, a *Answer, took time.Duration) {
+	b.times.add(took)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.waiting--; b.waiting == 0 {
+		b.t.Busy += time.Since(b.since)
+	}
+	b.t.Requests++
+	if a.Failure != "" {
+		b.t.Failed[a.Failure]++
+	} else {
+		b.t.Statuses[a.Status]++
+	}
+	if a.refusal != "" {
+		b.t.Refused[a.refusal]++
+		b.told[buyer] = max(b.told[buyer], refused)
+		b.soldOut[basket] = b.soldOut[basket] || a.refusal == "sold_out"
+		return
+	}
+	if a.Accepted {
+		b.t.Accepted++
+	}
+	b.told[buyer] = maybe
+	b.t.Answers = append(b.t.Answers, *a)
+}
+
+// tally closes the notebook.
+func (b *notebook) tally(elapsed time.Duration) *Tally {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t := &b.t
+	t.Elapsed, t.Latency = elapsed, b.times.latency()
+	t.TurnedAway = map[string]bool{}
+	for buyer, told := range b.told {
+		if told != silent {
+			t.Buyers++
+		}
+		if told == refused {
+			t.TurnedAway[b.crowd.name(buyer)] = true
+		}
+	}
+	for i, yes := range b.soldOut {
+		if yes {
+			t.SoldOut = append(t.SoldOut, b.crowd.Baskets[i])
+		}
+	}
+	return t
+}
