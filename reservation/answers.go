@@ -1,0 +1,71 @@
+package reservation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Bounds of what is kept of the shop's answers.
+const (
+	MaxAnswer  = 4 << 10  // bytes of one body
+	MaxAnswers = 64 << 20 // bytes that are ever stored for one sale
+)
+
+// StoredAnswer is what the shop answered to a request that was confirmed, kept so
+// that a retry under the same idempotency key hears the same.
+type StoredAnswer struct {
+	Status      int    `json:"status"`
+	ContentType string `json:"content_type,omitempty"`
+	Location    string `json:"location,omitempty"`
+	Body        []byte `json:"body,omitempty"`
+}
+
+// ErrAnswerTooLarge: the answer is longer than one may be, or the sale has stored as
+// much as it may. Nothing was stored.
+var ErrAnswerTooLarge = errors.New("the answer is not stored: it is too large, or those of this sale are")
+
+// StoreAnswer keeps the shop's answer to a reservation's request for ttl. The first
+// one stays. A full Redis refuses it.
+func (s *Store) StoreAnswer(ctx context.Context, sale, id string, a *StoredAnswer, ttl time.Duration) error {
+	if len(a.Body) > MaxAnswer {
+		return fmt.Errorf("%w: its body has %d bytes", ErrAnswerTooLarge, len(a.Body))
+	}
+	packed, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	// counted first: whatever is lost in between, no more is stored than counted
+	size := int64(len(packed))
+	stored, err := s.redis.IncrBy(ctx, s.answersKey(sale), size).Result()
+	if err != nil {
+		return explain(err)
+	}
+	if stored > MaxAnswers {
+		if err := s.redis.DecrBy(ctx, s.answersKey(sale), size).Err(); err != nil {
+			return explain(err)
+		}
+		return fmt.Errorf("%w: the sale has %d bytes of answers", ErrAnswerTooLarge, stored-size)
+	}
+	return explain(s.redis.SetNX(ctx, s.answerKey(sale, id), packed, ttl).Err())
+}
+
+// StoredAnswer returns the shop's answer to a reservation's request; nil: none is
+// kept.
+func (s *Store) StoredAnswer(ctx context.Context, sale, id string) (*StoredAnswer, error) {
+	packed, err := s.redis.Get(ctx, s.answerKey(sale, id)).Bytes()
+	if errors.Is(err, redis.Nil) {
+		return nil, nil
+	} else if err != nil {
+		return nil, explain(err)
+	}
+	a := new(StoredAnswer)
+	if err := json.Unmarshal(packed, a); err != nil {
+		return nil, fmt.Errorf("the stored answer of reservation %s cannot be read: %w", id, err)
+	}
+	return a, nil
+}

@@ -1,0 +1,294 @@
+package reservation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/stockgate/stockgate/sale"
+)
+
+// Loaded is a sale as Redis has it.
+type Loaded struct {
+	Sale    *sale.Sale
+	Status  sale.Status
+	Version int64
+	epoch   string
+}
+
+// Sales lists the ids of all sales.
+func (s *Store) Sales(ctx context.Context) ([]string, error) {
+	ids, err := s.redis.SMembers(ctx, s.salesKey()).Result()
+	if err != nil {
+		return nil, explain(err)
+	}
+	slices.Sort(ids)
+	return ids, nil
+}
+
+var errUnreadable = errors.New("a sale in redis cannot be read: a newer stockgate has written it, update this edge")
+
+// load reads a sale's file and status; ErrNoSale when there is none.
+func (s *Store) load(ctx context.Context, id string) (*Loaded, error) {
+	v, err := s.redis.HMGet(ctx, s.shardKeys(id)[metaKey], "version", "status", "doc", "epoch").Result()
+	if err != nil {
+		return nil, explain(err)
+	}
+	doc, ok := v[2].(string)
+	if !ok {
+		return nil, ErrNoSale
+	}
+	parsed, err := sale.Decode([]byte(doc))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", errUnreadable, id, err)
+	}
+	version, _ := v[0].(string)
+	status, _ := v[1].(string)
+	epoch, _ := v[3].(string)
+	n, _ := strconv.ParseInt(version, 10, 64)
+	return &Loaded{Sale: parsed, Status: sale.Status(status), Version: n, epoch: epoch}, nil
+}
+
+// Cell is the stock of one item, in one region where it has regions.
+type Cell struct {
+	SKU       string `json:"sku"`
+	Region    string `json:"region,omitempty"`
+	Stock     int64  `json:"stock"`
+	Available int64  `json:"available"`
+	Held      int64  `json:"held"`
+	InDoubt   int64  `json:"in_doubt"`
+	Confirmed int64  `json:"confirmed"`
+}
+
+// Balanced says whether every unit of the cell is somewhere.
+func (c Cell) Balanced() bool {
+	return c.Stock == c.Available+c.Held+c.InDoubt+c.Confirmed &&
+		c.Available >= 0 && c.Held >= 0 && c.InDoubt >= 0 && c.Confirmed >= 0
+}
+
+// Books is a sale and where its units are; all cells are read at one moment.
+type Books struct {
+	ID       string      `json:"id"`
+	Status   sale.Status `json:"status"`
+	StartsAt time.Time   `json:"starts_at"`
+	EndsAt   time.Time   `json:"ends_at"`
+	Version  int64       `json:"version"`
+	Items    []Cell      `json:"items"`
+	// Balanced says that stock = available + held + in_doubt + confirmed in every cell.
+	Balanced bool `json:"balanced"`
+	// OldestInDoubt is since when the oldest unresolved doubt exists; zero: none.
+	OldestInDoubt time.Time `json:"oldest_in_doubt,omitzero"`
+	// Unbacked counts orders that the shop took without stock.
+	Unbacked int64 `json:"unbacked,omitempty"`
+}
+
+// Books reads a sale and its cells.
+func (s *Store) Books(ctx context.Context, id string) (*Books, error) {
+	keys := s.shardKeys(id)
+	pipe := s.redis.Pipeline() // not MULTI: a full Redis refuses it
+	meta := pipe.HMGet(ctx, keys[metaKey], "version", "status", "doc")
+	cells := pipe.HGetAll(ctx, keys[cellsKey])
+	oldest := pipe.ZRangeWithScores(ctx, keys[inDoubtKey], 0, 0)
+	unbacked := pipe.ZCard(ctx, keys[unbackedKey])
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, explain(err)
+	}
+	doc, ok := meta.Val()[2].(string)
+	if !ok {
+		return nil, ErrNoSale
+	}
+	var file sale.Sale
+	if err := json.Unmarshal([]byte(doc), &file); err != nil {
+		return nil, fmt.Errorf("sale %s in redis cannot be read: %w", id, err)
+	}
+	status, _ := meta.Val()[1].(string)
+	version, _ := meta.Val()[0].(string)
+	b := &Books{ID: id, Status: sale.Status(status), StartsAt: file.StartsAt, EndsAt: file.EndsAt, Balanced: true, Unbacked: unbacked.Val()}
+	b.Version, _ = strconv.ParseInt(version, 10, 64)
+	if z := oldest.Val(); len(z) > 0 {
+		b.OldestInDoubt = time.UnixMilli(int64(z[0].Score))
+	}
+	names := cellNames(&file)
+	for cell, packed := range cells.Val() {
+		c, err := parseCell(packed)
+		if err != nil {
+			return nil, fmt.Errorf("cell %s of sale %s: %w", cell, id, err)
+		}
+		if name, ok := names[cell]; ok {
+			c.SKU, c.Region = name.SKU, name.Region
+		} else {
+			c.SKU = cell
+		}
+		b.Balanced = b.Balanced && c.Balanced()
+		b.Items = append(b.Items, c)
+	}
+	slices.SortFunc(b.Items, func(a, c Cell) int {
+		return strings.Compare(a.SKU+"\x00"+a.Region, c.SKU+"\x00"+c.Region)
+	})
+	return b, nil
+}
+
+func cellNames(file *sale.Sale) map[string]sale.Line {
+	names := make(map[string]sale.Line, len(file.Items))
+	for _, item := range file.Items {
+		if len(item.Regions) == 0 {
+			names[item.SKU] = sale.Line{SKU: item.SKU}
+		}
+		for region := range item.Regions {
+			names[sale.Cell(item.SKU, region)] = sale.Line{SKU: item.SKU, Region: region}
+		}
+	}
+	return names
+}
+
+func parseCell(packed string) (Cell, error) {
+	words := strings.Fields(packed)
+	if len(words) != 5 {
+		return Cell{}, errors.New("its numbers cannot be read")
+	}
+	var n [5]int64
+	for i, w := range words {
+		v, err := strconv.ParseInt(w, 10, 64)
+		if err != nil {
+			return Cell{}, errors.New("its numbers cannot be read")
+		}
+		n[i] = v
+	}
+	return Cell{Stock: n[0], Available: n[1], Held: n[2], InDoubt: n[3], Confirmed: n[4]}, nil
+}
+
+// Record is everything about one reservation.
+type Record struct {
+	ID       string      `json:"id"`
+	Sale     string      `json:"sale"`
+	State    State       `json:"state"`
+	Cause    string      `json:"cause,omitempty"`
+	Lines    []sale.Line `json:"lines"`
+	Buyer    string      `json:"buyer"` // hashed
+	Mode     Mode        `json:"mode"`
+	Created  time.Time   `json:"created"`
+	Changed  time.Time   `json:"changed"`
+	Deadline time.Time   `json:"deadline"`
+	Exp      time.Time   `json:"token_expires"`
+	// Ref is the shop's own name of the order, Gate the gate that made the
+	// reservation; empty: none.
+	Ref  string `json:"ref,omitempty"`
+	Gate string `json:"gate,omitempty"`
+	// Returned is what came back after it was confirmed, in sum.
+	Returned []sale.Line `json:"returned,omitempty"`
+	// Probes is how often the shop was asked whether it has the order.
+	Probes int `json:"probes,omitempty"`
+}
+
+// Reservation finds a reservation in any sale.
+func (s *Store) Reservation(ctx context.Context, id string) (*Record, error) {
+	sales, err := s.Sales(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range sales {
+		r, err := s.records(ctx, name, []string{id})
+		if err != nil {
+			return nil, err
+		}
+		if len(r) == 1 {
+			return &r[0], nil
+		}
+	}
+	return nil, ErrNotFound
+}
+
+// Holds lists up to limit reservations of a sale that are held, in doubt or
+// unbacked, the oldest first.
+func (s *Store) Holds(ctx context.Context, id string, state State, limit int) ([]Record, error) {
+	key, err := s.holdsKey(id, state)
+	if err != nil {
+		return nil, err
+	}
+	ids, err := s.redis.ZRange(ctx, key, 0, int64(limit)-1).Result()
+	if err != nil {
+		return nil, explain(err)
+	}
+	found, err := s.records(ctx, id, ids)
+	if err != nil {
+		return nil, err
+	}
+	// one may have been resolved between the two reads
+	return slices.DeleteFunc(found, func(r Record) bool { return r.State != state }), nil
+}
+
+// records reads reservations of one sale; unknown ids are left out.
+func (s *Store) records(ctx context.Context, id string, ids []string) ([]Record, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	keys := s.shardKeys(id)
+	pipe := s.redis.Pipeline() // not MULTI: a full Redis refuses it
+	packed := pipe.HMGet(ctx, keys[recordsKey], ids...)
+	doc := pipe.HGet(ctx, keys[metaKey], "doc")
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		return nil, explain(err)
+	}
+	var file sale.Sale
+	_ = json.Unmarshal([]byte(doc.Val()), &file) // names of cells only; a cell stands for itself without
+	names := cellNames(&file)
+	var out []Record
+	for i, v := range packed.Val() {
+		text, ok := v.(string)
+		if !ok {
+			continue
+		}
+		r, err := parseRecord(text, names)
+		if err != nil {
+			return nil, fmt.Errorf("reservation %s of sale %s: %w", ids[i], id, err)
+		}
+		if r.State == "tombstone" {
+			continue
+		}
+		r.ID, r.Sale = ids[i], id
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// parseRecord reads a record as lua/shard.lua writes it.
+func parseRecord(text string, names map[string]sale.Line) (Record, error) {
+	f := strings.Split(text, "\t")
+	if len(f) < 11 {
+		return Record{}, errors.New("its record cannot be read")
+	}
+	at := func(i int) time.Time {
+		n, _ := strconv.ParseInt(f[i], 10, 64)
+		return time.UnixMilli(n)
+	}
+	r := Record{State: State(f[0]), Deadline: at(1), Exp: at(2), Created: at(3), Changed: at(4), Mode: Mode(f[5]), Buyer: f[6], Cause: f[9]}
+	r.Lines = parseLines(f[7], names)
+	if len(f) > 18 {
+		r.Ref, r.Gate, r.Returned = f[14], f[15], parseLines(f[16], names)
+		tries, _, _ := strings.Cut(f[17], " ")
+		r.Probes, _ = strconv.Atoi(tries)
+	}
+	return r, nil
+}
+
+// parseLines reads "cell quantity …"; names gives the lines that the cells stand for.
+func parseLines(text string, names map[string]sale.Line) []sale.Line {
+	words := strings.Fields(text)
+	var lines []sale.Line
+	for i := 0; i+1 < len(words); i += 2 {
+		line, ok := names[words[i]]
+		if !ok {
+			line = sale.Line{SKU: words[i]}
+		}
+		line.Quantity, _ = strconv.ParseInt(words[i+1], 10, 64)
+		lines = append(lines, line)
+	}
+	return lines
+}

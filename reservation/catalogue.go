@@ -1,0 +1,185 @@
+package reservation
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/stockgate/stockgate/sale"
+)
+
+// Listing is a sale as an edge knows it.
+type Listing struct {
+	Sale    *sale.Sale
+	Status  sale.Status
+	Version int64
+	epoch   string
+	clock   *clock
+	// followed is what this edge knows from the sale's journal; nil: nothing for sure.
+	// All versions of a sale share it.
+	followed *atomic.Pointer[followed]
+}
+
+// Now is the edge's estimate of the time of the sale's Redis.
+func (l *Listing) Now() time.Time {
+	ms, ok := l.clock.now()
+	if !ok {
+		return time.Now()
+	}
+	return time.UnixMilli(ms)
+}
+
+// Catalogue is an edge's view of all sales at one moment. It never changes: a
+// newer one takes its place.
+type Catalogue struct {
+	sales map[string]*Listing
+	items map[string][]*Listing
+}
+
+// Sale returns the sale with an id.
+func (c *Catalogue) Sale(id string) (*Listing, bool) {
+	l, ok := c.sales[id]
+	return l, ok
+}
+
+// Listing returns the sales that list an item, in the order of their start. The
+// result must not be changed.
+func (c *Catalogue) Listing(sku string) []*Listing { return c.items[sku] }
+
+// All calls yield for every sale.
+func (c *Catalogue) All(yield func(*Listing) bool) {
+	for _, l := range c.sales {
+		if !yield(l) {
+			return
+		}
+	}
+}
+
+// Complete says that this edge could read every sale: only then is an item that no
+// listing names surely not on sale.
+func (c *Catalogue) Complete() bool {
+	for _, l := range c.sales {
+		if l.Status == statusUnreadable {
+			return false
+		}
+	}
+	return true
+}
+
+func newCatalogue(sales map[string]*Listing) *Catalogue {
+	c := &Catalogue{sales: sales, items: make(map[string][]*Listing)}
+	for _, l := range sales {
+		for i := range l.Sale.Items {
+			sku := l.Sale.Items[i].SKU
+			c.items[sku] = insertByStart(c.items[sku], l)
+		}
+	}
+	return c
+}
+
+func insertByStart(list []*Listing, l *Listing) []*Listing {
+	i := len(list)
+	for i > 0 && before(l.Sale, list[i-1].Sale) {
+		i--
+	}
+	list = append(list, nil)
+	copy(list[i+1:], list[i:])
+	list[i] = l
+	return list
+}
+
+func before(a, b *sale.Sale) bool {
+	if !a.StartsAt.Equal(b.StartsAt) {
+		return a.StartsAt.Before(b.StartsAt)
+	}
+	return a.ID < b.ID
+}
+
+// readCatalogue reads all sales, keeping those of old whose version still holds.
+func (s *Store) readCatalogue(ctx context.Context, old *Catalogue) (*Catalogue, error) {
+	ids, err := s.Sales(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sales := make(map[string]*Listing, len(ids))
+	changed := false
+	for _, id := range ids {
+		known := old.sales[id]
+		l, err := s.readListing(ctx, id, known)
+		switch {
+		case errors.Is(err, ErrNoSale):
+			changed = changed || known != nil
+			continue // announced, its first apply has not reached Redis
+		case errors.Is(err, errUnreadable):
+			l = unreadable(id, known)
+		case err != nil:
+			return nil, err
+		}
+		changed = changed || l != known
+		sales[id] = l
+	}
+	if !changed && len(sales) == len(old.sales) {
+		return old, nil
+	}
+	return newCatalogue(sales), nil
+}
+
+// unreadable stands for a sale whose file in Redis this edge cannot read: its
+// attempts are unavailable, those of other sales are not.
+func unreadable(id string, known *Listing) *Listing {
+	if known != nil && known.Status == statusUnreadable {
+		return known
+	}
+	file := &sale.Sale{ID: id, EndsAt: time.Unix(1<<40, 0)} // it has not ended
+	return &Listing{Sale: file, Status: statusUnreadable, Version: -1, clock: new(clock), followed: new(atomic.Pointer[followed])}
+}
+
+// statusUnreadable is no status that a sale can have: its verdict is unavailable.
+const statusUnreadable sale.Status = "unreadable"
+
+// readListing reads one sale; known is returned when its version still holds.
+func (s *Store) readListing(ctx context.Context, id string, known *Listing) (*Listing, error) {
+	if known != nil {
+		// epoch too: another life of the same Redis counts its versions anew
+		v, err := s.redis.HMGet(ctx, s.shardKeys(id)[metaKey], "version", "epoch").Result()
+		if err != nil {
+			return nil, explain(err)
+		}
+		version, _ := v[0].(string)
+		epoch, _ := v[1].(string)
+		if version == strconv.FormatInt(known.Version, 10) && epoch == known.epoch {
+			return known, nil
+		}
+	}
+	loaded, err := s.load(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	c := s.clock(id)
+	if _, ok := c.now(); !ok {
+		if _, err := s.run(ctx, s.scripts.Settle, id, 0); err != nil {
+			return nil, err
+		}
+	}
+	view := new(atomic.Pointer[followed])
+	if known != nil && known.epoch == loaded.epoch {
+		view = known.followed
+	}
+	return &Listing{Sale: loaded.Sale, Status: loaded.Status, Version: loaded.Version, epoch: loaded.epoch, clock: c, followed: view}, nil
+}
+
+// view is what is followed of the sale at this moment; nil: nothing.
+func (l *Listing) view() *followed {
+	if l.followed == nil {
+		return nil
+	}
+	return l.followed.Load()
+}
+
+// Verdict says whether the sale sells now; nil: it does.
+func (l *Listing) Verdict() *sale.Refusal { return l.Sale.Verdict(l.Status, l.Now()) }
+
+// Resolve checks an attempt's lines against the sale's items.
+func (l *Listing) Resolve(a *sale.Attempt) ([]sale.Line, *sale.Refusal) { return l.Sale.Resolve(a) }

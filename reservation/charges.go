@@ -1,0 +1,105 @@
+package reservation
+
+import (
+	"time"
+
+	"github.com/stockgate/stockgate/sale"
+)
+
+// charges are what an attempt costs of the purchase limits that its lines concern,
+// or why it is refused without asking Redis. Each identity of a limit is a charge
+// of its own, to a counter named
+//
+//	limit|window|identity   window: "-" or its end in ms; identity: a keyed hash
+//
+// with the window by now, the time of the sale's Redis. An attempt that lacks an
+// identity is refused or counted by the others, as the sale says. A limit of one
+// order needs no counter.
+func charges(l *Listing, secret *Secret, a *sale.Attempt, lines []sale.Line, now time.Time) ([]Charge, *sale.Refusal) {
+	s := l.Sale
+	if len(s.Limits) == 0 {
+		return nil, nil
+	}
+	who := person{secret: secret, attempt: a}
+	out := make([]Charge, 0, len(s.Limits))
+	var full *sale.Refusal // said last: who cannot be recognised is malformed before
+	for i := range s.Limits {
+		limit := &s.Limits[i]
+		amount := cost(limit, lines)
+		if amount == 0 {
+			continue // the limit is about another item
+		}
+		counter, again := s.Counter(i, now), int64(0)
+		if counter.To < s.EndsAt.UnixMilli() && amount <= limit.Max {
+			again = counter.To
+		}
+		for kind := range limit.Per.All {
+			identity := who.identity(kind)
+			switch {
+			case identity == "" && s.Missing == sale.SkipMissing:
+			case identity == "" && kind == "buyer":
+				return nil, sale.Refuse(sale.NoBuyer)
+			case identity == "":
+				return nil, &sale.Refusal{Reason: sale.Malformed, Detail: "identity " + kind + " is missing"}
+			case limit.Every != "order":
+				out = append(out, Charge{
+					Limit: limit, Field: counter.Prefix + identity, Amount: amount,
+					From: counter.From, To: counter.To, Again: again,
+				})
+			case amount > limit.Max && full == nil:
+				full = &sale.Refusal{Reason: sale.LimitReached, Limit: limit}
+			}
+		}
+	}
+	if full != nil {
+		return nil, full
+	}
+	return out, nil
+}
+
+// cost is what the lines count towards a limit; 0: it is not about them.
+func cost(limit *sale.Limit, lines []sale.Line) (amount int64) {
+	for _, line := range lines {
+		if limit.SKU == "" || limit.SKU == line.SKU {
+			amount += line.Quantity
+		}
+	}
+	if amount > 0 && limit.Count == "orders" {
+		return 1
+	}
+	return amount
+}
+
+// person is who makes an attempt. Each of its identities is hashed once, however
+// many limits name it.
+type person struct {
+	secret  *Secret
+	attempt *sale.Attempt
+	known   [8]struct{ kind, hash string } // there are five kinds
+}
+
+// identity returns the hash of an identity; empty: the attempt does not have it.
+func (p *person) identity(kind string) string {
+	for i := range p.known {
+		known := &p.known[i]
+		if known.kind == kind {
+			return known.hash
+		}
+		if known.kind == "" {
+			known.kind, known.hash = kind, p.hash(kind)
+			return known.hash
+		}
+	}
+	return p.hash(kind)
+}
+
+func (p *person) hash(kind string) string {
+	value := p.attempt.Identities[kind]
+	if kind == "buyer" {
+		value = p.attempt.Buyer
+	}
+	if value = sale.NormaliseIdentity(kind, value); value == "" {
+		return ""
+	}
+	return p.secret.Identity(kind, value)
+}

@@ -1,0 +1,153 @@
+package reservation_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// clocked is a store on a server whose clock the test steps, with the open sale "s".
+type clocked struct {
+	*reservation.Store
+	t      *testing.T
+	server *server
+	now    time.Time
+}
+
+// eachClock runs a test on a redis-server and on the embedded one.
+func eachClock(t *testing.T, stock int64, run func(*testing.T, *clocked), limits ...sale.Limit) {
+	for _, s := range servers(t) {
+		t.Run(s.name, func(t *testing.T) {
+			c := &clocked{Store: s.store, t: t, server: s, now: time.Now().Truncate(time.Millisecond)}
+			c.step(0)
+			load(t, s.store, openSale("s", stock, limits...))
+			run(t, c)
+			balanced(t, s.client, s.store, "s")
+		})
+	}
+}
+
+// step lets time pass on the server.
+func (c *clocked) step(d time.Duration) {
+	c.t.Helper()
+	c.now = c.now.Add(d)
+	c.server.setTime(c.now.UnixMilli())
+	if _, _, err := c.Sweep(soon(c.t), "s", "0"); err != nil { // the store hears of it
+		c.t.Fatal(err)
+	}
+}
+
+// lose is what happens when Redis loses everything and the sale is loaded anew.
+func (c *clocked) lose(stock int64, limits ...sale.Limit) {
+	c.t.Helper()
+	if err := c.server.client.FlushAll(soon(c.t)).Err(); err != nil {
+		c.t.Fatal(err)
+	}
+	c.step(time.Second)
+	load(c.t, c.Store, openSale("s", stock, limits...))
+}
+
+// claimOf is a claim on one unit of "a" by Ann, of the present version of the sale.
+func (c *clocked) claimOf(id string, edit ...func(*reservation.Claim)) *reservation.Claim {
+	c.t.Helper()
+	b, err := c.Books(soon(c.t), "s")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	claim := &reservation.Claim{
+		ID: id, Sale: "s", Version: b.Version, Buyer: "Ann", Lines: []sale.Line{{SKU: "a", Quantity: 1}},
+		HoldFor: time.Minute, Margin: 5 * time.Second, Mode: reservation.Response,
+	}
+	for _, e := range edit {
+		e(claim)
+	}
+	return claim
+}
+
+// reserve reserves, and fails the test when that is refused.
+func (c *clocked) reserve(id string, edit ...func(*reservation.Claim)) reservation.Hold {
+	c.t.Helper()
+	h, refusal, err := c.Reserve(soon(c.t), c.claimOf(id, edit...))
+	if err != nil || refusal != nil {
+		c.t.Fatalf("reserve %s: %+v, %v", id, refusal, err)
+	}
+	return h
+}
+
+// bound reserves, and returns the reservation that is in the way; nil: it is reserved.
+func (c *clocked) bound(id string, edit ...func(*reservation.Claim)) *reservation.Bound {
+	c.t.Helper()
+	_, refusal, err := c.Reserve(soon(c.t), c.claimOf(id, edit...))
+	b, ok := errors.AsType[*reservation.Bound](err)
+	if refusal != nil || err != nil && !ok {
+		c.t.Fatalf("reserve %s: %+v, %v", id, refusal, err)
+	}
+	return b
+}
+
+func (c *clocked) must(want reservation.State) func(reservation.State, error) {
+	c.t.Helper()
+	return func(got reservation.State, err error) {
+		c.t.Helper()
+		if err != nil || got != want {
+			c.t.Fatalf("the state is %q, %v; want %s", got, err, want)
+		}
+	}
+}
+
+// cell is where the units of "a" are: stock, available, held, in doubt, confirmed.
+func (c *clocked) cell() [5]int64 {
+	c.t.Helper()
+	a := cellA(c.t, c.Store)
+	return [5]int64{a.Stock, a.Available, a.Held, a.InDoubt, a.Confirmed}
+}
+
+// kinds are the journal's entries after the first few, with one field of each.
+func (c *clocked) told(field string, after int) []string {
+	c.t.Helper()
+	entries, err := c.server.client.XRange(soon(c.t), c.ShardKeys("s")[9], "-", "+").Result()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	var out []string
+	for _, e := range entries[min(after, len(entries)):] {
+		out = append(out, e.Values["kind"].(string)+" "+e.Values[field].(string))
+	}
+	return out
+}
+
+// seq is how many entries the journal has.
+func (c *clocked) seq() int {
+	c.t.Helper()
+	n, err := c.server.client.XLen(context.Background(), c.ShardKeys("s")[9]).Result()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return int(n)
+}
+
+func withKey(key, print string) func(*reservation.Claim) {
+	return func(c *reservation.Claim) {
+		c.Binding = reservation.Binding{Field: "k|" + key, Print: print, TTL: time.Hour}
+	}
+}
+
+func withSingle(name string) func(*reservation.Claim) {
+	return func(c *reservation.Claim) { c.Binding.Field = "d|" + name }
+}
+
+func withRef(ref string) func(*reservation.Claim) {
+	return func(c *reservation.Claim) { c.Ref = ref }
+}
+
+func inMode(m reservation.Mode) func(*reservation.Claim) {
+	return func(c *reservation.Claim) { c.Mode = m }
+}
+
+func ofLines(lines ...sale.Line) func(*reservation.Claim) {
+	return func(c *reservation.Claim) { c.Lines = lines }
+}

@@ -1,0 +1,345 @@
+package reservation_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// crowded is a faulty edge with stock for many, on which attempts are queued behind a
+// call that is under way.
+type crowded struct {
+	*faulty
+	wg sync.WaitGroup
+
+	mu   sync.Mutex
+	errs map[string]error
+}
+
+func newCrowded(t *testing.T) *crowded {
+	c := &crowded{faulty: newFaulty(t, long), errs: map[string]error{}}
+	if _, err := c.direct.Adjust(soon(t), "s", "more", "a", 100, ""); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// together runs operations in the call that follows one which is under way, queued in
+// the order of their names. Meanwhile says what happens before that call is made.
+func (c *crowded) together(ops map[string]func() error, meanwhile func()) {
+	c.t.Helper()
+	c.proxy.HoldRequests("EVALSHA")
+	c.ask("first", func() error { _, err := c.edge.Store.Doubt(context.Background(), "s", "unknown", ""); return err })
+	if err := c.proxy.WaitHeld(soon(c.t)); err != nil {
+		c.t.Fatal(err)
+	}
+	names := make([]string, 0, len(ops))
+	for name := range ops {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for i, name := range names {
+		c.ask(name, ops[name])
+		eventually(c.t, name+" in the queue", func() bool { return c.edge.Waiting() == i+1 })
+	}
+	if meanwhile != nil {
+		meanwhile()
+	}
+	c.proxy.ReleaseRequests()
+	c.wg.Wait()
+}
+
+func (c *crowded) ask(name string, op func() error) {
+	c.wg.Go(func() {
+		err := op()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.errs[name] = err
+	})
+}
+
+// reserves are n reserves, in order.
+func (c *crowded) reserves(n int) map[string]func() error {
+	ops := map[string]func() error{}
+	for i := range n {
+		name := fmt.Sprintf("r%03d", i)
+		ops[name] = func() error {
+			_, refusal, err := hold(context.Background(), c.edge, name, name, 1)
+			if refusal != nil {
+				err = errors.New(string(refusal.Reason))
+			}
+			return err
+		}
+	}
+	return ops
+}
+
+// all checks that every operation but the first ended so.
+func (c *crowded) all(want func(error) bool) {
+	c.t.Helper()
+	for name, err := range c.errs {
+		if name != "first" && !want(err) {
+			c.t.Errorf("%s ends with %v", name, err)
+		}
+	}
+}
+
+func fine(err error) bool { return err == nil }
+
+// held are the reservations that the journal has, in its order.
+func (r *raw) held() (ids []string) {
+	for _, e := range r.journal {
+		if e.Kind == "held" && e.ID != "first" {
+			ids = append(ids, e.ID)
+		}
+	}
+	return ids
+}
+
+// Attempts that come together go in one call, in the order in which they came.
+func TestOneCallForAll(t *testing.T) {
+	c := newCrowded(t)
+	before := c.proxy.Requests("EVALSHA")
+	c.together(c.reserves(60), nil)
+	c.all(fine)
+	if n := c.proxy.Requests("EVALSHA") - before; n != 2 {
+		t.Errorf("%d calls were made, want 2", n)
+	}
+	if got := c.audit().held(); len(got) != 60 || !slices.IsSorted(got) {
+		t.Errorf("the journal has %v", got)
+	}
+}
+
+// Whatever becomes of the call, each attempt is made once or given up by itself.
+func TestTroubleInTheMiddle(t *testing.T) {
+	tests := map[string]struct {
+		meanwhile func(*crowded)
+		want      func(error) bool
+		held      int
+	}{
+		"the reply is lost": {func(c *crowded) { c.proxy.CutReplies(2, "EVALSHA") }, fine, 30},
+		"all replies are lost": {
+			func(c *crowded) { c.proxy.CutReplies(1000, "EVALSHA") },
+			func(err error) bool { return errors.Is(err, reservation.ErrUnavailable) }, 0,
+		},
+		"the scripts are forgotten": {func(c *crowded) {
+			if err := c.server.Client().ScriptFlush(soon(c.t)).Err(); err != nil {
+				c.t.Error(err)
+			}
+		}, fine, 30},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := newCrowded(t)
+			c.together(c.reserves(30), func() { test.meanwhile(c) })
+			c.all(test.want)
+			c.proxy.Heal()
+			c.told()
+			r := c.audit()
+			if a := cellA(t, c.direct); a.Held != int64(test.held) {
+				t.Errorf("%d units are held, want %d", a.Held, test.held)
+			}
+			got := r.held()
+			slices.Sort(got)
+			if len(slices.Compact(got)) != len(r.held()) {
+				t.Errorf("something was reserved twice: %v", r.held())
+			}
+		})
+	}
+}
+
+// One that Redis cannot do does not keep the others of its call from being done.
+func TestOneThatCannotBeDone(t *testing.T) {
+	c := newCrowded(t)
+	mustHold(t, c.edge, "sold", "Ann", 1)
+	if _, err := c.edge.Store.Confirm(soon(t), "s", "sold", reservation.Shop, ""); err != nil {
+		t.Fatal(err)
+	}
+	returns := c.direct.ShardKeys("s")[11]
+	if err := c.server.Client().Set(soon(t), returns, "not a hash", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	ops := c.reserves(9)
+	ops["r004x"] = func() error {
+		_, err := c.edge.Return(context.Background(), "s", "sold", reservation.Return{ID: "1", Restock: true})
+		return err
+	}
+	c.together(ops, nil)
+	for name, err := range c.errs {
+		if bad := name == "r004x"; name != "first" && (err != nil) != bad {
+			t.Errorf("%s ends with %v", name, err)
+		}
+	}
+	if err := c.server.Client().Del(soon(t), returns).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.audit().held(); len(got) != 10 {
+		t.Errorf("the journal has %v", got)
+	}
+}
+
+// On a full Redis a call that has both begins nothing and ends everything.
+func TestFullRedisInAMixedCall(t *testing.T) {
+	c := newCrowded(t)
+	for _, id := range []string{"x1", "x2", "x3", "x4"} {
+		mustHold(t, c.edge, id, id, 1)
+	}
+	ops := c.reserves(2)
+	ops["r000a"] = func() error { _, err := c.edge.Confirm(context.Background(), "s", "x1", ""); return err }
+	ops["r000b"] = func() error {
+		_, err := c.edge.Release(context.Background(), "s", "x2", reservation.Shop, "")
+		return err
+	}
+	ops["r002a"] = func() error { _, err := c.edge.Doubt(context.Background(), "s", "x3", ""); return err }
+	ops["r002b"] = func() error {
+		l, _ := c.edge.Catalogue().Sale("s")
+		a := &sale.Attempt{Buyer: "x4", Key: "x4", Print: "print", Lines: []sale.Line{{SKU: "a", Quantity: 1}}}
+		b, err := c.edge.Lookup(context.Background(), l, a, a.Lines)
+		if err == nil && (b == nil || b.ID != "x4") {
+			err = fmt.Errorf("found %v", b)
+		}
+		return err
+	}
+	c.together(ops, func() {
+		redis := c.server.Client()
+		if err := errors.Join(redis.Set(soon(t), "junk", strings.Repeat("x", 4<<20), 0).Err(), redis.ConfigSet(soon(t), "maxmemory", "2mb").Err()); err != nil {
+			t.Error(err)
+		}
+	})
+	for name, err := range c.errs {
+		if name == "r000" || name == "r001" {
+			if !errors.Is(err, reservation.ErrUnavailable) || !strings.Contains(err.Error(), "memory is full") {
+				t.Errorf("%s ends with %v, want that the memory is full", name, err)
+			}
+		} else if name != "first" && err != nil {
+			t.Errorf("%s ends with %v", name, err)
+		}
+	}
+	if n := c.edge.Backlog(); n != 0 {
+		t.Errorf("%d outcomes wait", n)
+	}
+	for id, want := range map[string]reservation.State{"x1": "confirmed", "x2": "released", "x3": "in_doubt", "x4": "held", "r000": "", "r001": ""} {
+		if got := state(t, c.direct, id); got != want {
+			t.Errorf("%s is %q, want %q", id, got, want)
+		}
+	}
+	if err := c.server.Client().ConfigSet(soon(t), "maxmemory", "0").Err(); err != nil {
+		t.Fatal(err)
+	}
+	c.audit()
+}
+
+// An attempt that leaves the queue is not in the call, and has nothing to take back;
+// one that leaves while the call is under way is taken back.
+func TestEachHasItsOwnDeadline(t *testing.T) {
+	c := newCrowded(t)
+	c.proxy.HoldRequests("EVALSHA")
+	ctx, leave := context.WithCancel(context.Background())
+	attempt := func(ctx context.Context, id string) {
+		c.ask(id, func() error { _, _, err := hold(ctx, c.edge, id, id, 1); return err })
+	}
+	attempt(ctx, "sent")
+	if err := c.proxy.WaitHeld(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	attempt(ctx, "queued")
+	attempt(context.Background(), "stays")
+	eventually(t, "two in the queue", func() bool { return c.edge.Waiting() == 2 })
+	leave()
+	eventually(t, "both have left", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.errs) == 2
+	})
+	if n := c.edge.Backlog(); n != 1 {
+		t.Errorf("%d are taken back, want the one that was sent", n)
+	}
+	c.proxy.ReleaseRequests()
+	c.wg.Wait()
+	if err := c.errs["stays"]; err != nil {
+		t.Error(err)
+	}
+	c.told()
+	for id, want := range map[string]reservation.State{"sent": "released", "queued": "", "stays": "held"} {
+		if got := state(t, c.direct, id); got != want {
+			t.Errorf("%s is %q, want %q", id, got, want)
+		}
+	}
+	c.audit()
+}
+
+// Without their replicas reserves fail; what rides with them does not.
+func TestReplicasInAMixedCall(t *testing.T) {
+	s := redistest.Start(t)
+	p := redistest.NewProxy(t, s.Addr())
+	direct := openStore(t, options(s))
+	load(t, direct, openSale("s", 9))
+	before := selling(t, options(s), 9)
+	mustHold(t, before, "x1", "x1", 1)
+	o := at(p.Addr(), long)
+	o.ReplicaAcks, o.ReplicaAcksWait = 1, time.Millisecond
+	c := &crowded{faulty: &faulty{t: t, server: s, proxy: p, edge: ready(t, o), direct: direct}, errs: map[string]error{}}
+	ops := c.reserves(2)
+	ops["r000a"] = func() error { _, err := c.edge.Confirm(context.Background(), "s", "x1", ""); return err }
+	c.together(ops, nil)
+	for name, err := range c.errs {
+		if lacks := err != nil && strings.Contains(err.Error(), "0 of 1 replicas"); name != "first" && lacks != (len(name) == 4) {
+			t.Errorf("%s ends with %v", name, err)
+		}
+	}
+	c.told()
+	for id, want := range map[string]reservation.State{"x1": "confirmed", "r000": "released", "r001": "released"} {
+		if got := state(t, c.direct, id); got != want {
+			t.Errorf("%s is %q, want %q", id, got, want)
+		}
+	}
+}
+
+// Shared rates are asked for together, each attempt by itself.
+func TestRatesTogether(t *testing.T) {
+	c := newCrowded(t)
+	rate := reservation.NewSharedRate("r", 1, time.Hour, 5)
+	var over int
+	take := func(key string) func() error {
+		return func() error {
+			i, _, err := c.edge.TakeRates(context.Background(), []reservation.RateTry{{Rate: rate, Key: key}})
+			if i >= 0 {
+				c.mu.Lock()
+				over++
+				c.mu.Unlock()
+			}
+			return err
+		}
+	}
+	if err := take("another")(); err != nil { // redis gets the script
+		t.Fatal(err)
+	}
+	before := c.proxy.Requests("EVALSHA")
+	c.proxy.HoldRequests("EVALSHA")
+	c.ask("first", take("another"))
+	if err := c.proxy.WaitHeld(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		c.ask(fmt.Sprint(i), take("one"))
+	}
+	eventually(t, "all in the queue", func() bool { return c.edge.Waiting() == 20 })
+	c.proxy.ReleaseRequests()
+	c.wg.Wait()
+	c.all(fine)
+	if over != 15 {
+		t.Errorf("%d of 20 are over a rate of 5, want 15", over)
+	}
+	if n := c.proxy.Requests("EVALSHA") - before; n != 2 {
+		t.Errorf("%d calls were made, want 2", n)
+	}
+}

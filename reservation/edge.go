@@ -1,0 +1,292 @@
+package reservation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+const (
+	// watchEvery is how often an edge looks for changed sales; notices come sooner.
+	watchEvery = 500 * time.Millisecond
+	// checkEvery is how often it looks at the server's settings and the shared secret.
+	checkEvery = 5 * time.Second
+	// reapEvery is how often it ends overdue holds.
+	reapEvery = time.Second
+	// silence is how long an edge sells without a word from Redis.
+	silence = 5 * time.Second
+)
+
+// Metrics receives what an edge counts. Implementations must be safe for
+// concurrent use and fast.
+type Metrics interface {
+	// Reserved: one reserve took so long, whatever its answer.
+	Reserved(time.Duration)
+	// RedisFailed: a call got no answer. During is reserve, settle, watch, reap or rate.
+	RedisFailed(during string)
+	// BacklogDropped: an outcome did not fit into the backlog.
+	BacklogDropped()
+	// SoldUnbacked: the shop took an order whose units had gone elsewhere.
+	SoldUnbacked()
+	// NothingLeft: an attempt was refused because its units are not there, by Redis or,
+	// remembered, without asking it.
+	NothingLeft(remembered bool)
+}
+
+type noMetrics struct{}
+
+func (noMetrics) Reserved(time.Duration) {}
+func (noMetrics) RedisFailed(string)     {}
+func (noMetrics) BacklogDropped()        {}
+func (noMetrics) SoldUnbacked()          {}
+func (noMetrics) NothingLeft(bool)       {}
+
+// EdgeOptions configures an Edge.
+type EdgeOptions struct {
+	// Keys are this edge's signing keys; the first signs.
+	Keys []Key
+	// Log. Default: none.
+	Log *zap.Logger
+	// Metrics. Default: none.
+	Metrics Metrics
+	// Rates is where shared rates are counted: a Redis of its own, or the same with
+	// connections of its own. The edge closes it. Default: the edge's store.
+	Rates *Store
+}
+
+// Edge is one gateway process at work on a store. It is safe for concurrent use.
+type Edge struct {
+	*Store
+	rates   *Store // where shared rates are counted
+	over    overMemory
+	keys    []Key
+	log     *zap.Logger
+	metrics atomic.Pointer[Metrics]
+
+	catalogue atomic.Pointer[Catalogue]
+	secret    atomic.Pointer[Secret]
+	public    atomic.Pointer[[]string]
+	health    atomic.Pointer[health]
+	backlog   *backlog
+	own       ownHolds
+	viewNow   func() time.Duration // the clock of the view; it only goes forward
+
+	start, stop sync.Once
+	poke        chan struct{}
+	cancel      context.CancelFunc
+	loops       sync.WaitGroup
+	watching    sync.Mutex // one look at a time; guards checked
+	checked     time.Time
+}
+
+// health is what the last look at Redis found.
+type health struct {
+	err      error
+	lastWord time.Time
+}
+
+// ErrStarting: the edge has not heard from Redis yet.
+var ErrStarting = errors.New("redis has not answered yet")
+
+// NewEdge makes an edge on a store. It does nothing before Start.
+func NewEdge(s *Store, o EdgeOptions) *Edge {
+	if o.Log == nil {
+		o.Log = zap.NewNop()
+	}
+	e := &Edge{Store: s, rates: o.Rates, keys: o.Keys, log: o.Log, poke: make(chan struct{}, 1), viewNow: sinceStarted}
+	if e.rates == nil {
+		e.rates = s
+	}
+	e.SetMetrics(o.Metrics)
+	e.backlog = newBacklog(o.Log, 2*s.Timeout(), func() { (*e.metrics.Load()).BacklogDropped() })
+	e.catalogue.Store(newCatalogue(nil))
+	e.health.Store(&health{err: ErrStarting})
+	return e
+}
+
+// SetMetrics changes who counts; nil: nobody.
+func (e *Edge) SetMetrics(m Metrics) {
+	if m == nil {
+		m = noMetrics{}
+	}
+	e.metrics.Store(&m)
+}
+
+// Start begins to watch, reap and tell late outcomes. Only the first call counts.
+func (e *Edge) Start() {
+	e.start.Do(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		e.cancel = cancel
+		for _, loop := range []func(context.Context){e.watch, e.listen, e.reap, e.follow, e.backlog.run} {
+			e.loops.Go(func() { loop(ctx) })
+		}
+	})
+}
+
+// Stop tells Redis the outcomes that wait, as long as ctx lasts, then stops all
+// loops and closes its stores. It may be called again, and without Start.
+func (e *Edge) Stop(ctx context.Context) error {
+	var err error
+	e.stop.Do(func() {
+		e.start.Do(func() {}) // a later Start does nothing
+		if e.cancel != nil {
+			if left := e.backlog.drain(ctx); left > 0 {
+				e.log.Error("stopped before redis could be told how some forwarded attempts ended: they will be in doubt", zap.Int("reservations", left))
+			}
+			e.cancel()
+			e.loops.Wait()
+		}
+		err = e.Store.Close()
+		if e.rates != e.Store {
+			err = errors.Join(err, e.rates.Close())
+		}
+	})
+	return err
+}
+
+// Catalogue is the edge's present view of all sales.
+func (e *Edge) Catalogue() *Catalogue { return e.catalogue.Load() }
+
+// PublicKeys are the JWKs of all edges, as far as this one has heard of them.
+func (e *Edge) PublicKeys() []string {
+	if p := e.public.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// Backlog is how many outcomes Redis does not know yet.
+func (e *Edge) Backlog() int { return e.backlog.size() }
+
+// Ready says why the edge must not sell at present; nil: it may.
+func (e *Edge) Ready() error {
+	h := e.health.Load()
+	if h.err != nil && (h.lastWord.IsZero() || !errors.Is(h.err, ErrUnavailable)) {
+		return h.err
+	}
+	if time.Since(h.lastWord) > silence {
+		return fmt.Errorf("%w: no word for %v", ErrUnavailable, silence)
+	}
+	return nil
+}
+
+// watch keeps the catalogue, the secret and the health up to date.
+func (e *Edge) watch(ctx context.Context) {
+	ticker := time.NewTicker(watchEvery)
+	defer ticker.Stop()
+	for {
+		e.look(ctx)
+		select {
+		case <-ticker.C:
+		case <-e.poke:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Refresh looks for changed sales now.
+func (e *Edge) Refresh(ctx context.Context) error { return e.look(ctx) }
+
+// look asks Redis once for everything that an edge must know.
+func (e *Edge) look(ctx context.Context) error {
+	e.watching.Lock()
+	defer e.watching.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, max(4*e.Timeout(), time.Second))
+	defer cancel()
+	err := e.check(ctx)
+	if err == nil {
+		var c *Catalogue
+		if c, err = e.readCatalogue(ctx, e.catalogue.Load()); err == nil {
+			e.catalogue.Store(c)
+		}
+	}
+	before := e.health.Load()
+	now := &health{err: err, lastWord: before.lastWord}
+	if err == nil {
+		now.lastWord = time.Now()
+	} else if !errors.Is(err, context.Canceled) {
+		(*e.metrics.Load()).RedisFailed("watch")
+	}
+	e.health.Store(now)
+	switch {
+	case err != nil && (before.err == nil || before.err == ErrStarting) && !errors.Is(err, context.Canceled):
+		e.log.Error("not selling: the gates answer 503", zap.Error(err))
+	case err == nil && before.err != nil:
+		e.log.Info("selling: redis answers")
+	}
+	return err
+}
+
+// check looks at the server's settings and the shared secret, now and then.
+func (e *Edge) check(ctx context.Context) error {
+	if e.secret.Load() != nil && time.Since(e.checked) < checkEvery && e.health.Load().err == nil {
+		return nil
+	}
+	if err := e.checkMemoryPolicy(ctx); err != nil {
+		return err
+	}
+	secret, err := e.Enroll(ctx, e.keys, e.secret.Load())
+	if err != nil {
+		return err
+	}
+	public, err := e.Store.PublicKeys(ctx)
+	if err != nil {
+		return err
+	}
+	e.secret.Store(secret)
+	e.public.Store(&public)
+	e.checked = time.Now()
+	return nil
+}
+
+// listen hurries the watch when somebody has changed a sale.
+func (e *Edge) listen(ctx context.Context) {
+	sub := e.redis.Subscribe(ctx, e.channel())
+	defer sub.Close()
+	notices := sub.Channel()
+	for {
+		select {
+		case _, ok := <-notices:
+			if !ok {
+				return
+			}
+			select {
+			case e.poke <- struct{}{}:
+			default:
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// reap ends overdue holds of every sale, and drops counters of windows that are over.
+func (e *Edge) reap(ctx context.Context) {
+	ticker := time.NewTicker(reapEvery)
+	defer ticker.Stop()
+	counters := make(sweeper)
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		for l := range e.Catalogue().All {
+			callCtx, cancel := context.WithTimeout(ctx, 4*e.Timeout())
+			_, err := e.Expire(callCtx, l.Sale.ID)
+			if err == nil {
+				err = counters.sweep(callCtx, e.Store, l)
+			}
+			cancel()
+			if err != nil && ctx.Err() == nil {
+				(*e.metrics.Load()).RedisFailed("reap")
+			}
+		}
+	}
+}

@@ -1,0 +1,256 @@
+package reservation_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+func TestStartAndStop(t *testing.T) {
+	orders := map[string][]func(*reservation.Edge, context.Context) error{
+		"start, stop":             {start, stopEdge},
+		"start twice, stop twice": {start, start, stopEdge, stopEdge},
+		"stop before start":       {stopEdge, start, stopEdge},
+		"only stop":               {stopEdge},
+	}
+	for name, calls := range orders {
+		t.Run(name, func(t *testing.T) { // what still runs at the end fails TestMain
+			e := newEdge(t, options(redistest.Embedded(t)), reservation.EdgeOptions{})
+			for _, call := range calls {
+				if err := call(e, soon(t)); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := e.Refresh(soon(t)); err == nil {
+				t.Error("a stopped edge still has its connections")
+			}
+		})
+	}
+}
+
+func start(e *reservation.Edge, _ context.Context) error      { e.Start(); return nil }
+func stopEdge(e *reservation.Edge, ctx context.Context) error { return e.Stop(ctx) }
+
+// Stop tells Redis what waits; what cannot be told within its time stays untold.
+func TestStopTellsTheBacklog(t *testing.T) {
+	for name, answers := range map[string]bool{"redis answers": true, "redis is gone": false} {
+		t.Run(name, func(t *testing.T) {
+			f := newFaulty(t, time.Second)
+			for i := range 3 {
+				mustHold(t, f.edge, fmt.Sprint("r", i), fmt.Sprint(i), 1)
+			}
+			f.proxy.DropAll()
+			for i := range 3 {
+				if _, err := f.edge.Confirm(soon(t), "s", fmt.Sprint("r", i), ""); !errors.Is(err, reservation.ErrUnavailable) {
+					t.Fatalf("confirm fails with %v, want %v", err, reservation.ErrUnavailable)
+				}
+			}
+			f.edge.Start()
+			want := reservation.Held
+			ctx := soon(t)
+			if answers {
+				f.proxy.Heal()
+				want = reservation.Confirmed
+			} else {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithCancel(ctx)
+				cancel()
+			}
+			if err := f.edge.Stop(ctx); err != nil {
+				t.Error(err)
+			}
+			for i := range 3 {
+				if got := state(t, f.direct, fmt.Sprint("r", i)); got != want {
+					t.Errorf("r%d is %s, want %s", i, got, want)
+				}
+			}
+			f.audit()
+		})
+	}
+}
+
+// counter counts what an edge tells its metrics.
+type counter struct{ reserved, failed, dropped, unbacked, remembered, asked atomic.Int64 }
+
+func (c *counter) Reserved(time.Duration) { c.reserved.Add(1) }
+func (c *counter) RedisFailed(string)     { c.failed.Add(1) }
+func (c *counter) BacklogDropped()        { c.dropped.Add(1) }
+func (c *counter) SoldUnbacked()          { c.unbacked.Add(1) }
+func (c *counter) NothingLeft(remembered bool) {
+	if remembered {
+		c.remembered.Add(1)
+	} else {
+		c.asked.Add(1)
+	}
+}
+
+func TestBacklogIsBounded(t *testing.T) {
+	var counted counter
+	e := newEdge(t, options(redistest.Embedded(t)), reservation.EdgeOptions{Metrics: &counted})
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for i := range reservation.BacklogSize / 2 {
+		e.Abandon("s", fmt.Sprint("r", i))
+		e.Free(ended, "s", fmt.Sprint("f", i))
+	}
+	const half = reservation.BacklogSize / 2
+	if n, dropped := e.Backlog(), counted.dropped.Load(); n != half || dropped != half {
+		t.Errorf("%d outcomes of which nothing is lost wait and %d were dropped, want half of %d each", n, dropped, reservation.BacklogSize)
+	}
+	// the other half is for what the shop has said
+	for i := range half + 3 {
+		if _, err := e.Confirm(ended, "s", fmt.Sprint("c", i), ""); !errors.Is(err, reservation.ErrUnavailable) {
+			t.Fatal(err)
+		}
+	}
+	if n, dropped := e.Backlog(), counted.dropped.Load(); n != reservation.BacklogSize || dropped != half+3 {
+		t.Errorf("%d outcomes wait and %d were dropped, want %d and %d", n, dropped, reservation.BacklogSize, half+3)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	var counted counter
+	s := redistest.Start(t)
+	e := selling(t, options(s), 1)
+	e.SetMetrics(&counted)
+	mustHold(t, e, "r1", "Ann", 1)
+	if _, err := e.Release(soon(t), "s", "r1", reservation.Shop, ""); err != nil {
+		t.Fatal(err)
+	}
+	mustHold(t, e, "r2", "Bob", 1)
+	if got, err := e.Confirm(soon(t), "s", "r1", "status_200"); err != nil || got != reservation.Unbacked {
+		t.Errorf("a late confirm gives %s, %v, want unbacked", got, err)
+	}
+	s.Stop()
+	_, _, err := hold(soon(t), e, "r3", "Cy", 1)
+	if !errors.Is(err, reservation.ErrUnavailable) {
+		t.Fatal(err)
+	}
+	if r, u, f := counted.reserved.Load(), counted.unbacked.Load(), counted.failed.Load(); r != 3 || u != 1 || f == 0 {
+		t.Errorf("counted %d reserves, %d unbacked, %d failures; want 3, 1, some", r, u, f)
+	}
+	e.SetMetrics(nil)
+	if _, _, err := hold(soon(t), e, "r4", "Cy", 1); err == nil {
+		t.Error("redis is stopped")
+	}
+}
+
+// What one edge is told, the other learns by itself.
+func TestEdgesAgree(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		first := newEdge(t, options(b), reservation.EdgeOptions{})
+		second := newEdge(t, options(b), reservation.EdgeOptions{})
+		first.Start()
+		second.Start()
+		sees := func(what string, so func(*reservation.Listing) bool) {
+			t.Helper()
+			eventually(t, what, func() bool {
+				l, ok := second.Catalogue().Sale("s")
+				return ok && so(l)
+			})
+		}
+		load(t, first.Store, openSale("s", 3))
+		sees("the open sale", func(l *reservation.Listing) bool { return l.Status == sale.Open && l.Verdict() == nil })
+		if got := second.Catalogue().Listing("a"); len(got) != 1 {
+			t.Errorf("%d sales list a", len(got))
+		}
+		if err := first.SetStatus(soon(t), "s", sale.Paused, "me"); err != nil {
+			t.Fatal(err)
+		}
+		sees("the pause", func(l *reservation.Listing) bool { return l.Status == sale.Paused && l.Verdict() != nil })
+		if err := first.SetStatus(soon(t), "s", sale.Open, "me"); err != nil {
+			t.Fatal(err)
+		}
+		file := openSale("s", 3)
+		file.Items = append(file.Items, sale.Item{SKU: "c", Stock: 1})
+		if _, err := first.Apply(soon(t), file, reservation.ApplyOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		sees("the new item", func(l *reservation.Listing) bool { _, ok := l.Sale.Item("c"); return ok && l.Status == sale.Open })
+		load(t, first.Store, openSale("t", 3))
+		eventually(t, "the second sale", func() bool { return len(second.Catalogue().Listing("a")) == 2 })
+		if err := errors.Join(first.Ready(), second.Ready()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A sale that is only announced is not listed, and looking at it again and again
+// costs nothing.
+func TestAnnouncedSale(t *testing.T) {
+	b := redistest.Embedded(t)
+	e := selling(t, options(b), 3)
+	if err := b.Client().SAdd(soon(t), "stockgate:sales", "ghost").Err(); err != nil {
+		t.Fatal(err)
+	}
+	before := e.Catalogue()
+	if err := e.Refresh(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := e.Catalogue().Sale("ghost"); ok || e.Catalogue() != before {
+		t.Errorf("the catalogue is another one; the sale is in it: %v", ok)
+	}
+	if err := b.Client().FlushAll(soon(t)).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Refresh(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := e.Catalogue().Sale("s"); ok {
+		t.Error("the lost sale is still listed")
+	}
+}
+
+// An edge that has not seen a change yet is told by Redis, reads the sale again and
+// goes on in the same attempt.
+func TestChangeDuringAnAttempt(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		e := selling(t, options(b), 3)
+		change := func(limits ...sale.Limit) {
+			t.Helper()
+			if _, err := e.Apply(soon(t), openSale("s", 3, limits...), reservation.ApplyOptions{Force: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		change(perBuyer(1)) // the catalogue does not know of it
+		mustHold(t, e, "r1", "Ann", 1)
+		_, refusal, err := hold(soon(t), e, "r2", "Ann", 1)
+		if err != nil || refusal == nil || refusal.Reason != sale.Pending || *refusal.Limit != perBuyer(1) {
+			t.Errorf("refused %+v, %v; want the new limit", refusal, err)
+		}
+		file := openSale("s", 3, perBuyer(1))
+		file.Items[0].SKU = "renamed"
+		if _, err := e.Apply(soon(t), file, reservation.ApplyOptions{}); !errors.Is(err, reservation.ErrRefused) {
+			t.Errorf("an item with a held unit goes: %v", err)
+		}
+		if err := e.SetStatus(soon(t), "s", sale.Closed, "me"); err != nil {
+			t.Fatal(err)
+		}
+		if _, refusal, err := hold(soon(t), e, "r3", "Bob", 1); err != nil || refusal == nil || refusal.Reason != sale.ClosedSale {
+			t.Errorf("refused %+v, %v; want closed", refusal, err)
+		}
+		balanced(t, b.Client(), e.Store, "s")
+	})
+}
+
+// The edge ends overdue holds by itself.
+func TestReaper(t *testing.T) {
+	f := newFaulty(t, long)
+	short := terms
+	short.HoldFor = 0
+	holdFor(f, "r1", short)
+	short.Mode = reservation.Backend
+	holdFor(f, "r2", short)
+	f.edge.Start()
+	eventually(t, "ended holds", func() bool {
+		return state(t, f.direct, "r1") == reservation.InDoubt && state(t, f.direct, "r2") == reservation.Expired
+	})
+	f.audit()
+}

@@ -1,0 +1,43 @@
+// Package embedded is a Redis in this process, for trying things out and for
+// tests: nothing survives the process, and nothing is replicated.
+package embedded
+
+import (
+	"crypto/rand"
+	"fmt"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"github.com/stockgate/stockgate/lua"
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// Server is a running embedded server. It listens on a free loopback port, behind
+// a password that only this process knows.
+type Server struct {
+	redis    *miniredis.Miniredis
+	password string
+}
+
+// Start starts a server.
+func Start() (*Server, error) {
+	s := &Server{redis: miniredis.NewMiniRedis(), password: rand.Text()}
+	s.redis.RequireAuth(s.password)
+	if err := s.redis.Start(); err != nil {
+		return nil, fmt.Errorf("embedded redis: %w", err)
+	}
+	return s, nil
+}
+
+// Connect points options at the server.
+func (s *Server) Connect(o *reservation.Options) {
+	o.Addresses = []string{s.redis.Addr()}
+	o.Password = s.password
+	o.Scripts = &lua.Embedded
+}
+
+// Close stops the server; everything in it is gone.
+func (s *Server) Close() error {
+	s.redis.Close()
+	return nil
+}

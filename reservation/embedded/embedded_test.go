@@ -1,0 +1,101 @@
+package embedded_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/reservation/embedded"
+	"github.com/stockgate/stockgate/sale"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func open(t *testing.T, o reservation.Options) *reservation.Store {
+	s, err := reservation.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// An edge sells on the embedded server as on any other.
+func TestSells(t *testing.T) {
+	server, err := embedded.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	var o reservation.Options
+	server.Connect(&o)
+	e := reservation.NewEdge(open(t, o), reservation.EdgeOptions{Keys: []reservation.Key{{KID: "main"}}})
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	file := &sale.Sale{ID: "s", StartsAt: time.Now().Add(-time.Hour), EndsAt: time.Now().Add(time.Hour), Items: []sale.Item{{SKU: "a", Stock: 1}}}
+	if _, err := e.Apply(ctx, file, reservation.ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(e.SetStatus(ctx, "s", sale.Open, "me"), e.Refresh(ctx), e.Ready()); err != nil {
+		t.Fatal(err)
+	}
+	l, _ := e.Catalogue().Sale("s")
+	a := &sale.Attempt{Buyer: "Ann", Lines: []sale.Line{{SKU: "a", Quantity: 1}}}
+	terms := reservation.Terms{HoldFor: time.Minute, Margin: time.Second, Mode: reservation.Response}
+	if _, refusal, err := e.Hold(ctx, "r1", l, a, a.Lines, terms); err != nil || refusal != nil {
+		t.Errorf("the first: %v, %v", refusal, err)
+	}
+	other := &sale.Attempt{Buyer: "Bob", Lines: a.Lines}
+	if _, refusal, err := e.Hold(ctx, "r2", l, other, a.Lines, terms); err != nil || refusal == nil || refusal.Reason != sale.AllHeld {
+		t.Errorf("the second: %v, %v", refusal, err)
+	}
+}
+
+// Only this process can use the server, and two of them share nothing.
+func TestIsPrivate(t *testing.T) {
+	var options [2]reservation.Options
+	for i := range options {
+		server, err := embedded.Start()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer server.Close()
+		server.Connect(&options[i])
+		if addr := options[i].Addresses[0]; !strings.HasPrefix(addr, "127.0.0.1:") {
+			t.Errorf("it listens on %s", addr)
+		}
+	}
+	if options[0].Password == options[1].Password || len(options[0].Password) < 20 {
+		t.Errorf("the passwords are %q and %q", options[0].Password, options[1].Password)
+	}
+	options[0].Password = ""
+	if _, err := open(t, options[0]).Sales(t.Context()); !errors.Is(err, reservation.ErrUnavailable) {
+		t.Errorf("without the password: %v", err)
+	}
+	options[0].Password = options[1].Password
+	if _, err := open(t, options[0]).Sales(t.Context()); !errors.Is(err, reservation.ErrUnavailable) {
+		t.Errorf("with another password: %v", err)
+	}
+}
+
+func TestCloseTwice(t *testing.T) {
+	server, err := embedded.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var o reservation.Options
+	server.Connect(&o)
+	for range 2 {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := open(t, o).Sales(t.Context()); !errors.Is(err, reservation.ErrUnavailable) {
+		t.Errorf("a closed server: %v", err)
+	}
+}

@@ -1,0 +1,4 @@
+package reservation
+
+// Charges is what an attempt costs of the purchase limits.
+var Charges = charges

@@ -1,0 +1,93 @@
+package reservation
+
+import (
+	"context"
+
+	"github.com/stockgate/stockgate/lua"
+)
+
+// Operation is one operation of a script call, for tests of the scripts themselves.
+type Operation struct {
+	Name string
+	Args []any
+}
+
+// Waiting is how many wait for Redis on this store.
+func (s *Store) Waiting() int { return s.calls.count() + s.rateCalls.count() }
+
+func (c *combiner) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.waiting[0] + c.waiting[1]
+}
+
+// Combiner is one that is asked for names.
+type Combiner struct{ c *combiner }
+
+// NewCombiner makes one that sends batches of names.
+func NewCombiner(send func(queue string, names []string)) Combiner {
+	return Combiner{newCombiner(func(queue string, batch []*ticket) {
+		names := make([]string, len(batch))
+		for i, t := range batch {
+			names[i] = t.op.name
+		}
+		send(queue, names)
+		for _, t := range batch {
+			t.answer(reply{t.op.name}, 0, nil)
+		}
+	})}
+}
+
+// Do asks for a name, as an attempt or as something that settles one.
+func (c Combiner) Do(ctx context.Context, queue, name string, weight int, settles bool) (string, error) {
+	r, _, err := c.c.do(ctx, queue, &ticket{op: operation{name: name}, weight: weight, settles: settles})
+	return r.word(0), err
+}
+
+// Waiting is how many wait to be sent.
+func (c Combiner) Waiting() int { return c.c.count() }
+
+// Close turns everybody away and waits for what is under way.
+func (c Combiner) Close() { c.c.close(); c.c.wait() }
+
+// MostWaiting, MostTogether and MostWeight bound a combiner.
+const (
+	MostWaiting  = mostWaiting
+	MostTogether = mostTogether
+	MostWeight   = mostWeight
+)
+
+// ErrBusy: a combiner has no place.
+var ErrBusy = errBusy
+
+// Call runs operations in one call. It returns Redis's time in ms and the replies.
+func (s *Store) Call(ctx context.Context, script lua.Script, sale string, ops ...Operation) (int64, [][]any, error) {
+	now, _, replies, err := s.CallSeq(ctx, script, sale, ops...)
+	return now, replies, err
+}
+
+// CallSeq is Call that also returns the newest number in the journal.
+func (s *Store) CallSeq(ctx context.Context, script lua.Script, sale string, ops ...Operation) (now, seq int64, replies [][]any, err error) {
+	args := []any{s.channel(), sale, lua.Schema}
+	for _, op := range ops {
+		args = append(append(args, op.Name, len(op.Args)), op.Args...)
+	}
+	raw, err := s.eval(ctx, s.redis, script, s.shardKeys(sale), args, 0)
+	if err != nil {
+		return 0, 0, nil, err
+	}
+	replies = make([][]any, len(raw)-2)
+	for i := range replies {
+		replies[i], _ = raw[i+2].([]any)
+	}
+	return raw[0].(int64), raw[1].(int64), replies, nil
+}
+
+// ShardKeys are the keys of one shard, in the order of lua/shard.lua.
+func (s *Store) ShardKeys(sale string) []string { return s.shardKeys(sale) }
+
+// SecretKey is the hash with which edges agree on their secret.
+func (s *Store) SecretKey() string { return s.secretKey() }
+
+// BacklogSize bounds what waits for Redis.
+const BacklogSize = backlogSize

@@ -1,0 +1,193 @@
+package reservation
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// HoldFilter says which reservations of a sale somebody wants to see.
+type HoldFilter struct {
+	// State is Held, InDoubt or Unbacked.
+	State State
+	// Cause is that of the record; empty: any.
+	Cause string
+	// Older: for how long it has been in this state at least, by Redis's time.
+	Older time.Duration
+}
+
+func (f *HoldFilter) takes(r *Record, now time.Time) bool {
+	return r.State == f.State && (f.Cause == "" || r.Cause == f.Cause) && now.Sub(r.Changed) >= f.Older
+}
+
+const (
+	// holdsPage is how many reservations are read at a time.
+	holdsPage = 500
+	// holdsLook is how many one call looks at, whether or not the filter takes them.
+	holdsLook = 20_000
+)
+
+// HoldsAfter lists up to limit reservations that a filter takes, the oldest first.
+// After is where the last call stopped, empty at first; the next one is empty when
+// there are no more. A call may return less than limit, and even none, before that.
+// What is resolved meanwhile makes it skip nothing.
+func (s *Store) HoldsAfter(ctx context.Context, sale string, f HoldFilter, after string, limit int) (found []Record, next string, err error) {
+	key, err := s.holdsKey(sale, f.State)
+	if err != nil {
+		return nil, "", err
+	}
+	at, err := parseHoldCursor(after)
+	if err != nil {
+		return nil, "", err
+	}
+	for looked, page := 0, holdsPage; looked < holdsLook; {
+		ids, more, err := s.holdIDs(ctx, key, at, page)
+		if err != nil {
+			return nil, "", err
+		}
+		if len(ids) == 0 && more { // so many came in the same millisecond
+			page *= 2
+			continue
+		}
+		looked += len(ids)
+		names := make([]string, len(ids))
+		for i, id := range ids {
+			names[i] = id.Member.(string)
+		}
+		records, err := s.records(ctx, sale, names)
+		if err != nil {
+			return nil, "", err
+		}
+		byID := make(map[string]*Record, len(records))
+		for i := range records {
+			byID[records[i].ID] = &records[i]
+		}
+		now := s.Now(sale)
+		for _, id := range ids {
+			at = holdCursor{score: int64(id.Score), id: id.Member.(string), set: true}
+			if r := byID[at.id]; r != nil && f.takes(r, now) {
+				if found = append(found, *r); len(found) == limit {
+					return found, at.String(), nil
+				}
+			}
+		}
+		if !more {
+			return found, "", nil
+		}
+	}
+	return found, at.String(), nil
+}
+
+// CountHolds is how many reservations are held, in doubt or unbacked.
+func (s *Store) CountHolds(ctx context.Context, sale string, state State) (int64, error) {
+	key, err := s.holdsKey(sale, state)
+	if err != nil {
+		return 0, err
+	}
+	n, err := s.redis.ZCard(ctx, key).Result()
+	return n, explain(err)
+}
+
+// Named finds reservations of a sale by their ids or the shop's refs; a name that
+// Redis does not know is not in the answer.
+func (s *Store) Named(ctx context.Context, sale string, names []string) (map[string]*Record, error) {
+	out := make(map[string]*Record, len(names))
+	take := func(ids []string, nameOf map[string]string) error {
+		records, err := s.records(ctx, sale, ids)
+		for i := range records {
+			out[nameOf[records[i].ID]] = &records[i]
+		}
+		return err
+	}
+	same := make(map[string]string, len(names))
+	for _, name := range names {
+		same[name] = name
+	}
+	if err := take(names, same); err != nil {
+		return nil, err
+	}
+	var fields, refs []string
+	for _, name := range names {
+		if out[name] == nil {
+			refs, fields = append(refs, name), append(fields, refField+name)
+		}
+	}
+	if len(fields) == 0 {
+		return out, nil
+	}
+	bound, err := s.redis.HMGet(ctx, s.shardKeys(sale)[bindingsKey], fields...).Result()
+	if err != nil {
+		return nil, explain(err)
+	}
+	var ids []string
+	refOf := make(map[string]string)
+	for i, v := range bound {
+		if id, ok := v.(string); ok {
+			ids, refOf[id] = append(ids, id), refs[i]
+		}
+	}
+	return out, take(ids, refOf)
+}
+
+func (s *Store) holdsKey(sale string, state State) (string, error) {
+	places := map[State]int{Held: deadlinesKey, InDoubt: inDoubtKey, Unbacked: unbackedKey}
+	place, ok := places[state]
+	if !ok {
+		return "", refused("state %q cannot be listed; ask for held, in_doubt or unbacked", state)
+	}
+	return s.shardKeys(sale)[place], nil
+}
+
+// holdIDs reads at most so many members of a sorted set, and leaves out those up to
+// the cursor. More: there may be others behind them.
+func (s *Store) holdIDs(ctx context.Context, key string, at holdCursor, most int) (ids []redis.Z, more bool, err error) {
+	from := "-inf"
+	if at.set {
+		from = strconv.FormatInt(at.score, 10)
+	}
+	ids, err = s.redis.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{Min: from, Max: "+inf", Count: int64(most)}).Result()
+	if err != nil {
+		return nil, false, explain(err)
+	}
+	more = len(ids) == most
+	for len(ids) > 0 && at.set && int64(ids[0].Score) == at.score && ids[0].Member.(string) <= at.id {
+		ids = ids[1:] // Redis orders equal scores by the bytes of their members
+	}
+	return ids, more, nil
+}
+
+// Now is the estimate of the time of a sale's Redis.
+func (s *Store) Now(sale string) time.Time {
+	if ms, ok := s.clock(sale).now(); ok {
+		return time.UnixMilli(ms)
+	}
+	return time.Now()
+}
+
+// holdCursor is a place in a list of holds: a score, and an id with this score.
+type holdCursor struct {
+	score int64
+	id    string
+	set   bool
+}
+
+func (c holdCursor) String() string { return strconv.FormatInt(c.score, 10) + ":" + c.id }
+
+// ErrCursor: that is no place in a list of holds.
+var ErrCursor = errors.New("after is not what an earlier answer gave as next")
+
+func parseHoldCursor(text string) (holdCursor, error) {
+	if text == "" {
+		return holdCursor{}, nil
+	}
+	score, id, ok := strings.Cut(text, ":")
+	n, err := strconv.ParseInt(score, 10, 64)
+	if !ok || err != nil || id == "" {
+		return holdCursor{}, ErrCursor
+	}
+	return holdCursor{n, id, true}, nil
+}

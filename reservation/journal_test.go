@@ -1,0 +1,172 @@
+package reservation_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// lengthen makes the journal of sale "s" so many entries long, without moving stock. The
+// n-th is n ms younger than begins.
+func lengthen(t *testing.T, s *reservation.Store, c *redis.Client, entries int, begins time.Time) {
+	t.Helper()
+	keys := s.ShardKeys("s")
+	pipe := c.Pipeline()
+	pipe.Del(soon(t), keys[9])
+	for n := 1; n <= entries; n++ {
+		pipe.XAdd(soon(t), &redis.XAddArgs{Stream: keys[9], ID: fmt.Sprintf("%d-0", n), Values: []any{
+			"v", "1", "kind", "open", "time", begins.UnixMilli() + int64(n), "id", "1", "was", "", "lines", "", "buyer", "", "cause", "", "record", ""}})
+		if n%5000 == 0 {
+			if _, err := pipe.Exec(soon(t)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	pipe.HSet(soon(t), keys[0], "seq", entries, "clock", begins.UnixMilli()+int64(entries))
+	if _, err := pipe.Exec(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func headOf(t *testing.T, s *reservation.Store) reservation.JournalHead {
+	t.Helper()
+	h, err := s.JournalHead(soon(t), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// What may go goes; what a ledger does not have, and the newest entries, stay.
+func TestTrimJournal(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		for _, test := range []struct {
+			name        string
+			acked       int64 // 0: no ledger was ever there
+			upTo, first int64
+			ledger      bool
+			patience    time.Duration
+		}{
+			{"all that is asked", 0, 2_000, 2_001, false, time.Hour},
+			{"in pieces", 0, 12_345, 12_346, false, time.Hour},
+			{"not the newest", 0, 25_000, 15_001, false, time.Hour},
+			{"nothing", 0, 0, 1, false, time.Hour},
+			{"none of what a ledger lacks", 700, 12_000, 701, true, 0},
+			{"a ledger that has nothing yet", 0, 12_000, 1, true, 0},
+			{"another edge's ledger", 700, 12_000, 701, false, time.Hour},
+			{"a ledger of long ago", 700, 12_000, 12_001, false, 0},
+		} {
+			t.Run(test.name, func(t *testing.T) {
+				s := openStore(t, options(b))
+				if _, err := s.JournalHead(soon(t), "s"); err != nil {
+					load(t, s, openSale("s", 1))
+				}
+				c := b.Client()
+				lengthen(t, s, c, 25_000, time.Now().Add(-time.Minute))
+				if err := c.HDel(soon(t), s.ShardKeys("s")[0], "acked", "acked_at").Err(); err != nil {
+					t.Fatal(err)
+				}
+				if test.acked > 0 {
+					if err := s.Acknowledge(soon(t), "s", headOf(t, s).Epoch, test.acked); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if _, err := s.TrimJournal(soon(t), "s", headOf(t, s), test.upTo, test.ledger, test.patience); err != nil {
+					t.Fatal(err)
+				}
+				h := headOf(t, s)
+				if h.First != test.first || h.Last != 25_000 || h.Length != 25_001-test.first || h.Acked != test.acked {
+					t.Errorf("the journal is %+v, it should begin at %d", h, test.first)
+				}
+				_, err := s.Journal(soon(t), "s", 0, 10)
+				if gap, ok := errors.AsType[*reservation.GapError](err); ok != (test.first > 1) || ok && (gap.Want != 1 || gap.Have != test.first) {
+					t.Errorf("from the beginning: %v", err)
+				}
+				if all, err := s.Journal(soon(t), "s", test.first-1, 3); err != nil || len(all) != 3 || all[0].Seq != test.first {
+					t.Errorf("from what is left: %+v, error %v", all, err)
+				}
+			})
+		}
+	})
+}
+
+// The last entry before a time is found, whatever was trimmed.
+func TestJournalBefore(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		s := openStore(t, options(b))
+		load(t, s, openSale("s", 1))
+		begins := time.UnixMilli(time.Now().UnixMilli())
+		lengthen(t, s, b.Client(), 12_000, begins)
+		for _, first := range []int64{1, 1_501} {
+			if _, err := s.TrimJournal(soon(t), "s", headOf(t, s), first-1, false, 0); err != nil {
+				t.Fatal(err)
+			}
+			h := headOf(t, s)
+			if h.First != first || !h.Began.Equal(begins.Add(time.Duration(first)*time.Millisecond)) {
+				t.Fatalf("the journal is %+v", h)
+			}
+			for at, want := range map[int64]int64{0: 0, first: 0, first + 1: first, 5_000: 4_999, 12_000: 11_999, 12_001: 12_000, 99_999: 12_000} {
+				got, err := s.JournalBefore(soon(t), "s", h, begins.Add(time.Duration(at)*time.Millisecond))
+				if err != nil || got != want {
+					t.Errorf("before %d ms: %d, error %v; want %d", at, got, err, want)
+				}
+			}
+		}
+	})
+}
+
+// Acknowledge goes forward only, and only as far as the journal of this epoch.
+func TestAcknowledge(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		s := openStore(t, options(b))
+		load(t, s, openSale("s", 1))
+		h := headOf(t, s)
+		if h.Behind() != h.Last || h.Last == 0 || h.AckedAt.Unix() > 0 {
+			t.Fatalf("before: %+v", h)
+		}
+		for _, seq := range []int64{2, 1} {
+			if err := s.Acknowledge(soon(t), "s", h.Epoch, seq); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if h := headOf(t, s); h.Acked != 2 || h.AckedAt.IsZero() || h.Behind() != h.Last-2 {
+			t.Errorf("after: %+v", h)
+		}
+		if err := s.Acknowledge(soon(t), "s", h.Epoch, h.Last+1); err == nil {
+			t.Error("more than there is")
+		}
+		if err := s.Acknowledge(soon(t), "s", h.Epoch-1, 1); err == nil {
+			t.Error("another epoch")
+		}
+		if err := s.Acknowledge(soon(t), "nosale", 0, 0); err == nil {
+			t.Error("another sale")
+		}
+		if h := headOf(t, s); h.Acked != 2 {
+			t.Errorf("after refusals: %+v", h)
+		}
+	})
+}
+
+// A record is read as it was written, and one that cannot be read is an error.
+func TestRecordFields(t *testing.T) {
+	text := "confirmed\t1795000000002\t1795000000001\t1795000000000\t1795000000003\tbackend\tbuyer\ta 1 b@n 2\tlimit|x 3\tstatus 201\t4\tk|x\tp\t1000\to-1\tmain\ta 1\t1 2 3 4\t"
+	r, err := reservation.ParseRecord(text)
+	if err != nil || r.Text() != text {
+		t.Errorf("%q, error %v", r.Text(), err)
+	}
+	if !slices.Equal(r.Lines, []reservation.CellUnits{{Cell: "a", Units: 1}, {Cell: "b@n", Units: 2}}) || r.KeyTTL != time.Second || r.Version != 4 || r.Deadline.UnixMilli() != 1795000000002 {
+		t.Errorf("%+v", r)
+	}
+	for _, bad := range []string{"", "held", "held\tx\t1\t1\t1\tm\tb\ta 1\t\t\t1\t", "held\t1\t1\t1\t1\tm\tb\ta x\t\t\t1\t", "held\t1\t1\t1\t1\tm\tb\ta\t\t\t1\t"} {
+		if _, err := reservation.ParseRecord(bad); err == nil {
+			t.Errorf("%q can be read", bad)
+		}
+	}
+}

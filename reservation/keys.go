@@ -1,0 +1,50 @@
+package reservation
+
+// All keys are built here. Those of one shard share a hash tag, so that one
+// script sees all of them; they contain only prefix, sale and shard.
+
+// shardKeys returns the keys of a sale's shard in the order of lua/shard.lua.
+func (s *Store) shardKeys(sale string) []string {
+	p := s.prefix + ":{" + sale + ".0}:"
+	return []string{
+		p + "meta", p + "cells", p + "limits", p + "records", p + "deadlines",
+		p + "in_doubt", p + "unbacked", p + "tombstones", p + "adjustments", p + "journal",
+		p + "bindings", p + "returns",
+	}
+}
+
+// Places of the keys that are read outside the scripts.
+const (
+	metaKey = iota
+	cellsKey
+	_
+	recordsKey
+	deadlinesKey
+	inDoubtKey
+	unbackedKey
+	_
+	_
+	journalKey
+	bindingsKey
+)
+
+// answerKey has the shop's answer to one reservation's request, answersKey how many
+// bytes of answers were ever stored for a sale.
+func (s *Store) answerKey(sale, id string) string {
+	return s.prefix + ":{" + sale + ".0}:answer:" + id
+}
+
+func (s *Store) answersKey(sale string) string { return s.prefix + ":{" + sale + ".0}:answers" }
+
+// salesKey is the set of the ids of all sales.
+func (s *Store) salesKey() string { return s.prefix + ":sales" }
+
+// secretKey is the hash with which edges agree on their secret.
+func (s *Store) secretKey() string { return s.prefix + ":secret" }
+
+// rateKey is the bucket of one key of one shared rate. All of them share a hash tag,
+// so that one script sees all rates of an attempt; the tag is not that of a shard.
+func (s *Store) rateKey(identity string) string { return s.prefix + ":{rate}:" + identity }
+
+// channel is where notices of changed sales and stock are published.
+func (s *Store) channel() string { return s.prefix + ":notices" }

@@ -1,0 +1,29 @@
+package reservation
+
+import "strconv"
+
+// A named list has a hash tag of its own, so that one script sees all of it. It is
+// split by its entries' hashes over many sets: the largest list has ten thousand
+// entries in each, and no command on one takes long.
+const listParts = 1 << listPartBits
+
+const listPartBits = 10
+
+func (s *Store) listPrefix(list string) string { return s.prefix + ":list:{" + list + "}:" }
+
+// listMetaKey is the hash that says which change of a list is the last.
+func (s *Store) listMetaKey(list string) string { return s.listPrefix(list) + "meta" }
+
+// listLogKey is the stream of a list's last changes.
+func (s *Store) listLogKey(list string) string { return s.listPrefix(list) + "log" }
+
+// listFormsKey is the hash of the forms of a list's entries.
+func (s *Store) listFormsKey(list string) string { return s.listPrefix(list) + "forms" }
+
+// listPartKey is one of the sets of a list's entries.
+func (s *Store) listPartKey(list string, part int) string {
+	return s.listPrefix(list) + strconv.Itoa(part)
+}
+
+// listChannel is where changes of a list are told.
+func (s *Store) listChannel(list string) string { return s.listPrefix(list) + "notices" }

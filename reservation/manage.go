@@ -1,0 +1,199 @@
+package reservation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/stockgate/stockgate/lua"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// ErrNoSale: Redis knows no such sale.
+var ErrNoSale = errors.New("no such sale")
+
+// ErrRefused wraps what an operator asked for and what the state of the sale does
+// not allow. Nothing has changed.
+var ErrRefused = errors.New("refused")
+
+func refused(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrRefused}, args...)...)
+}
+
+// ApplyOptions says how to apply a file.
+type ApplyOptions struct {
+	// DryRun only says what would change.
+	DryRun bool
+	// Force allows a new kind of limit on a sale that is open already; it starts
+	// counting at 0.
+	Force bool
+	// By is who applies, for the journal.
+	By string
+}
+
+// Applied is what applying a file did.
+type Applied struct {
+	// Changes has one sentence for each difference.
+	Changes []string `json:"changes"`
+	// Same says that there was none.
+	Same    bool  `json:"same"`
+	DryRun  bool  `json:"dry_run,omitempty"`
+	Version int64 `json:"version"`
+}
+
+// Apply loads a sale, or what its file changes since it was applied last: units
+// from Adjust stay on top. It is all or nothing, and the same file twice changes
+// nothing. The error wraps ErrRefused when the sale's state does not allow it.
+func (s *Store) Apply(ctx context.Context, next *sale.Sale, o ApplyOptions) (*Applied, error) {
+	doc, err := json.Marshal(next)
+	if err != nil {
+		return nil, err
+	}
+	for range 10 {
+		current, err := s.load(ctx, next.ID)
+		if err != nil && !errors.Is(err, ErrNoSale) {
+			return nil, err
+		}
+		if current == nil {
+			current = &Loaded{Status: sale.Draft}
+		}
+		change, err := sale.Plan(current.Sale, current.Status, next, o.Force)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrRefused, err)
+		}
+		out := &Applied{Changes: change.Notes, Same: change.Same, DryRun: o.DryRun, Version: current.Version}
+		if o.DryRun {
+			return out, s.tryDeltas(ctx, next.ID, change)
+		}
+		if change.Same {
+			return out, nil
+		}
+		if err := s.redis.SAdd(ctx, s.salesKey(), next.ID).Err(); err != nil {
+			return nil, explain(err)
+		}
+		r, err := s.applyOnce(ctx, current.Version, next, doc, change, o.By)
+		if err != nil {
+			return nil, err
+		}
+		switch r.code() {
+		case lua.OK:
+			out.Version = r.number(1)
+			return out, nil
+		case lua.StaleVersion:
+			continue // somebody else has changed the sale meanwhile
+		}
+		i := int(r.number(1))
+		if i < 1 || i > len(change.Deltas) {
+			return nil, fmt.Errorf("%w: apply gave %q", ErrUnavailable, r.code())
+		}
+		return nil, deltaRefused(change.Deltas[i-1], r.code(), r.number(2), r.number(3))
+	}
+	return nil, refused("the sale is being changed by others all the time; try again")
+}
+
+func (s *Store) applyOnce(ctx context.Context, version int64, next *sale.Sale, doc []byte, change *sale.Change, by string) (reply, error) {
+	args := make([]any, 0, 6+3*len(change.Deltas))
+	args = append(args, version, doc, ms(next.StartsAt), ms(next.EndsAt), by, len(change.Deltas))
+	for _, d := range change.Deltas {
+		removed := 0
+		if d.Removed {
+			removed = 1
+		}
+		args = append(args, d.Cell, d.Delta, removed)
+	}
+	replies, err := s.run(ctx, s.scripts.Claim, next.ID, 0, operation{"apply", args})
+	if err != nil {
+		return nil, err
+	}
+	return replies[0], nil
+}
+
+// tryDeltas says what apply.lua would refuse.
+func (s *Store) tryDeltas(ctx context.Context, id string, change *sale.Change) error {
+	books, err := s.Books(ctx, id)
+	if errors.Is(err, ErrNoSale) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	cells := make(map[string]Cell, len(books.Items))
+	for _, c := range books.Items {
+		cells[sale.Cell(c.SKU, c.Region)] = c
+	}
+	for _, d := range change.Deltas {
+		c := cells[d.Cell]
+		switch {
+		case c.Available+d.Delta < 0:
+			return deltaRefused(d, lua.Short, c.Available, 0)
+		case c.Stock+d.Delta > sale.MaxUnits:
+			return deltaRefused(d, lua.TooMany, c.Stock, 0)
+		case d.Removed && c.Stock+d.Delta != 0:
+			return deltaRefused(d, lua.InUse, c.Stock, c.Stock-c.Available)
+		}
+	}
+	return nil
+}
+
+func deltaRefused(d sale.CellDelta, code lua.Code, n, unavailable int64) error {
+	switch code {
+	case lua.Short:
+		return refused("%s: the file takes %d units away, but only %d are available", d.Cell, -d.Delta, n)
+	case lua.TooMany:
+		return refused("%s: %d units and %d more are beyond the bound of %d", d.Cell, n, d.Delta, int64(sale.MaxUnits))
+	case lua.InUse:
+		if unavailable > 0 {
+			return refused("%s: the item cannot go, %d of its units are held or sold", d.Cell, unavailable)
+		}
+		return refused("%s: the item cannot go, %d units were added to it by `stock add`; take them away first", d.Cell, n+d.Delta)
+	}
+	return fmt.Errorf("%w: apply gave %q", ErrUnavailable, code)
+}
+
+// SetStatus opens, pauses or closes a sale. The same status again changes nothing.
+func (s *Store) SetStatus(ctx context.Context, id string, status sale.Status, by string) error {
+	replies, err := s.run(ctx, s.scripts.Claim, id, 0, operation{"status", []any{string(status), by}})
+	if err != nil {
+		return err
+	}
+	switch r := replies[0]; r.code() {
+	case lua.OK:
+		return nil
+	case lua.NoSale:
+		return ErrNoSale
+	case lua.Conflict:
+		return refused("the sale is %s, from there it cannot become %s", r.word(1), status)
+	default:
+		return fmt.Errorf("%w: status gave %q", ErrUnavailable, r.code())
+	}
+}
+
+// Adjust adds units to a cell (sku or sku@region), or takes available ones away.
+// The same adjustment id again changes nothing and gives the same answer: the
+// cell's stock after it.
+func (s *Store) Adjust(ctx context.Context, id, adjustment, cell string, delta int64, by string) (int64, error) {
+	if delta > sale.MaxUnits || delta < -sale.MaxUnits {
+		return 0, refused("%d units are beyond the bound of %d", delta, int64(sale.MaxUnits))
+	}
+	replies, err := s.run(ctx, s.scripts.Claim, id, 0, operation{"adjust", []any{adjustment, cell, strconv.FormatInt(delta, 10), by}})
+	if err != nil {
+		return 0, err
+	}
+	switch r := replies[0]; r.code() {
+	case lua.OK:
+		return r.number(1), nil
+	case lua.NoSale:
+		return 0, ErrNoSale
+	case lua.KeyReused:
+		return 0, refused("adjustment %s has been used for another change; give each change an id of its own", adjustment)
+	case lua.Unknown:
+		return 0, refused("the sale has no %s", cell)
+	case lua.Short:
+		return 0, refused("%s: only %d units are available", cell, r.number(1))
+	case lua.TooMany:
+		return 0, refused("%s: %d units and %d more are beyond the bound of %d", cell, r.number(1), delta, int64(sale.MaxUnits))
+	default:
+		return 0, fmt.Errorf("%w: adjust gave %q", ErrUnavailable, r.code())
+	}
+}

@@ -1,0 +1,210 @@
+package reservation_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// A file is applied as the difference to the last one: units that were added
+// otherwise stay on top, and lowering is all or nothing.
+func TestApply(t *testing.T) {
+	tests := map[string]struct {
+		change func(*sale.Sale)
+		want   string // cells afterwards, or part of the error
+	}{
+		"the same":           {func(*sale.Sale) {}, "a 9/1 b@north 5/0 b@south 5/0"},
+		"more":               {stock(9), "a 13/1 b@north 5/0 b@south 5/0"},
+		"less":               {stock(1), "a 5/1 b@north 5/0 b@south 5/0"},
+		"nothing is left":    {stock(0), "a 4/1 b@north 5/0 b@south 5/0"},
+		"a region more":      {func(s *sale.Sale) { s.Items[1].Regions["west"] = 2 }, "a 9/1 b@north 5/0 b@south 5/0 b@west 2/0"},
+		"a region less":      {func(s *sale.Sale) { delete(s.Items[1].Regions, "north") }, "a 9/1 b@south 5/0"},
+		"an item less":       {func(s *sale.Sale) { s.Items = s.Items[:1] }, "a 9/1"},
+		"regions to stock":   {func(s *sale.Sale) { s.Items[1] = sale.Item{SKU: "b", Stock: 3} }, "a 9/1 b 3/0"},
+		"an item that sells": {func(s *sale.Sale) { s.Items = s.Items[1:] }, "refused: a: the item cannot go, 1 of its units are held or sold"},
+		"a lot more":         {stock(sale.MaxUnits), "beyond the bound of 1000000000000"},
+		"a new limit":        {func(s *sale.Sale) { s.Limits = []sale.Limit{perBuyer(1)} }, "--force"},
+	}
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		for name, test := range tests {
+			t.Run(name, func(t *testing.T) {
+				if err := b.Client().FlushAll(soon(t)).Err(); err != nil {
+					t.Fatal(err)
+				}
+				e := selling(t, options(b), 5)
+				if _, err := e.Adjust(soon(t), "s", "j1", "a", 4, "me"); err != nil {
+					t.Fatal(err)
+				}
+				mustHold(t, e, "r1", "Ann", 1)
+				l, _ := e.Catalogue().Sale("s")
+				file := *l.Sale
+				file.Items = slices.Clone(file.Items)
+				file.Items[1].Regions = map[string]int64{"north": 5, "south": 5}
+				test.change(&file)
+				before := balanced(t, b.Client(), e.Store, "s")
+
+				dry, dryErr := e.Apply(soon(t), &file, reservation.ApplyOptions{DryRun: true})
+				if err := balanced(t, b.Client(), e.Store, "s").differs(before); err != nil {
+					t.Errorf("a dry run has changed something: %v", err)
+				}
+				done, err := e.Apply(soon(t), &file, reservation.ApplyOptions{By: "me"})
+				if fmt.Sprint(err) != fmt.Sprint(dryErr) {
+					t.Errorf("a dry run says %v, then %v", dryErr, err)
+				}
+				if err != nil {
+					if !errors.Is(err, reservation.ErrRefused) || !strings.Contains(err.Error(), test.want) {
+						t.Errorf("refused with %v, want %q", err, test.want)
+					}
+					if err := balanced(t, b.Client(), e.Store, "s").differs(before); err != nil {
+						t.Errorf("the refused file has changed something: %v", err)
+					}
+					return
+				}
+				if got := cells(t, e.Store); got != test.want {
+					t.Errorf("the cells are %s, want %s", got, test.want)
+				}
+				if !slices.Equal(dry.Changes, done.Changes) || done.Same != (name == "the same") {
+					t.Errorf("a dry run says %v, then %v (same: %v)", dry.Changes, done.Changes, done.Same)
+				}
+				if again, err := e.Apply(soon(t), &file, reservation.ApplyOptions{}); err != nil || !again.Same || again.Version != done.Version {
+					t.Errorf("the same file again: %+v, %v", again, err)
+				}
+				balanced(t, b.Client(), e.Store, "s")
+			})
+		}
+	})
+}
+
+func stock(units int64) func(*sale.Sale) { return func(s *sale.Sale) { s.Items[0].Stock = units } }
+
+// cells is "cell stock/unavailable …" of the sale "s".
+func cells(t *testing.T, s *reservation.Store) string {
+	t.Helper()
+	b, err := s.Books(soon(t), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var words []string
+	for _, c := range b.Items {
+		words = append(words, fmt.Sprintf("%s %d/%d", sale.Cell(c.SKU, c.Region), c.Stock, c.Stock-c.Available))
+	}
+	return strings.Join(words, " ")
+}
+
+// What nobody can take back is refused, and says why.
+func TestManageRefuses(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		e := selling(t, options(b), 5)
+		ctx := soon(t)
+		mustHold(t, e, "r1", "Ann", 1)
+		if _, err := e.Adjust(ctx, "s", "j1", "a", 1, "me"); err != nil {
+			t.Fatal(err)
+		}
+		adjust := func(sale, id, cell string, delta int64) error {
+			_, err := e.Adjust(ctx, sale, id, cell, delta, "me")
+			return err
+		}
+		for want, err := range map[string]error{
+			"has been used":       adjust("s", "j1", "a", 2),
+			"the sale has no c":   adjust("s", "j2", "c", 1),
+			"only 5 units":        adjust("s", "j2", "a", -6),
+			"6 units and":         adjust("s", "j2", "a", sale.MaxUnits),
+			"beyond the bound":    adjust("s", "j2", "a", sale.MaxUnits+1),
+			"cannot become draft": e.SetStatus(ctx, "s", sale.Draft, "me"),
+			"cannot become gone":  e.SetStatus(ctx, "s", "gone", "me"),
+			"cannot be listed":    second(e.Holds(ctx, "s", reservation.Confirmed, 1)),
+		} {
+			if !errors.Is(err, reservation.ErrRefused) || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %q", err, want)
+			}
+		}
+		for what, err := range map[string]error{
+			"adjust": adjust("none", "j1", "a", 1), "status": e.SetStatus(ctx, "none", sale.Open, "me"), "books": second(e.Books(ctx, "none")),
+		} {
+			if !errors.Is(err, reservation.ErrNoSale) {
+				t.Errorf("%s of no sale: %v", what, err)
+			}
+		}
+	})
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// What is held is listed, oldest first, with everything about it.
+func TestHolds(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		e := selling(t, options(b), 3)
+		ctx := soon(t)
+		l, _ := e.Catalogue().Sale("s")
+		lines := []sale.Line{{SKU: "a", Quantity: 2}, {SKU: "b", Region: "north", Quantity: 1}}
+		h, refusal, err := e.Hold(ctx, "r1", l, &sale.Attempt{Buyer: "Ann", Lines: lines}, lines, terms)
+		if err != nil || refusal != nil {
+			t.Fatal(refusal, err)
+		}
+		if h.Deadline.Sub(h.Created) != terms.HoldFor || h.Deadline.Sub(h.Exp) != terms.Margin || h.Epoch == 0 {
+			t.Errorf("the hold is %+v", h)
+		}
+		const odd = "two\twords\r\nof \"others\""
+		if _, err := e.Doubt(ctx, "s", "r1", odd); err != nil {
+			t.Fatal(err)
+		}
+		found, err := e.Holds(ctx, "s", reservation.InDoubt, 10)
+		if err != nil || len(found) != 1 {
+			t.Fatalf("in doubt are %+v, %v", found, err)
+		}
+		r := found[0]
+		if r.ID != "r1" || r.Sale != "s" || r.State != reservation.InDoubt || r.Cause != "two words  of \"others\"" || !slices.Equal(r.Lines, lines) ||
+			r.Mode != reservation.Response || !r.Deadline.Equal(h.Deadline) || !r.Exp.Equal(h.Exp) || !r.Created.Equal(h.Created) || strings.Contains(r.Buyer, "Ann") {
+			t.Errorf("it is %+v, held as %+v", r, h)
+		}
+		for i := range 3 {
+			if _, err := e.Store.Confirm(ctx, "s", "r1", reservation.Shop, odd); err != nil {
+				t.Errorf("confirm %d: %v", i+1, err)
+			}
+		}
+		if got, err := e.Reservation(ctx, "r1"); err != nil || got.State != reservation.Confirmed {
+			t.Errorf("it is %+v, %v", got, err)
+		}
+		if found, err := e.Holds(ctx, "s", reservation.InDoubt, 10); err != nil || len(found) != 0 {
+			t.Errorf("in doubt are %+v, %v", found, err)
+		}
+		if _, err := e.Reservation(ctx, "none"); !errors.Is(err, reservation.ErrNotFound) {
+			t.Errorf("an unknown one: %v", err)
+		}
+		books, err := e.Books(ctx, "s")
+		if err != nil || !books.Balanced || !books.OldestInDoubt.IsZero() || books.Status != sale.Open {
+			t.Errorf("the books are %+v, %v", books, err)
+		}
+		if ids, err := e.Sales(ctx); err != nil || !slices.Equal(ids, []string{"s"}) {
+			t.Errorf("the sales are %v, %v", ids, err)
+		}
+	})
+}
+
+// More items than one journal entry and one command inside a script hold.
+func TestLargeSale(t *testing.T) {
+	s := redistest.Start(t)
+	e := ready(t, options(s))
+	file := &sale.Sale{ID: "s", StartsAt: time.Unix(0, 0), EndsAt: time.Now().AddDate(1, 0, 0).Truncate(time.Second), Timezone: "UTC"}
+	const items = 4_321
+	for i := range items {
+		file.Items = append(file.Items, sale.Item{SKU: fmt.Sprint("sku", i), Stock: sale.MaxUnits})
+	}
+	file.Items[7].SKU = "a"
+	load(t, e.Store, file)
+	if err := e.Refresh(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	mustHold(t, e, "r1", "Ann", 3)
+	balanced(t, s.Client(), e.Store, "s")
+	if books, err := e.Books(soon(t), "s"); err != nil || !books.Balanced || len(books.Items) != items {
+		t.Errorf("the books have %d cells, %v", len(books.Items), err)
+	}
+}

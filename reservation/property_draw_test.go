@@ -1,0 +1,205 @@
+package reservation_test
+
+import (
+	"fmt"
+	"strings"
+
+	"pgregory.net/rapid"
+
+	"github.com/stockgate/stockgate/internal/model"
+)
+
+// known draws a reservation that was made, most of the time.
+func (d *driver) known(rt *rapid.T) string {
+	if len(d.made) > 0 && rapid.IntRange(0, 2).Draw(rt, "live") == 2 {
+		if live := d.among(model.Held, model.InDoubt); len(live) > 0 {
+			return rapid.SampledFrom(live).Draw(rt, "hold")
+		}
+	}
+	if len(d.made) == 0 || rapid.IntRange(0, 9).Draw(rt, "any") == 9 {
+		return rapid.SampledFrom([]string{"r1", "r2", "r3", "r4", "r5"}).Draw(rt, "id")
+	}
+	return rapid.SampledFrom(d.made).Draw(rt, "made")
+}
+
+// fresh draws an id that was not used, most of the time.
+func (d *driver) fresh(rt *rapid.T) string {
+	if rapid.IntRange(0, 9).Draw(rt, "used") == 9 {
+		return d.known(rt)
+	}
+	d.ids++
+	return fmt.Sprintf("r%d", d.ids)
+}
+
+func cause(rt *rapid.T) string {
+	return rapid.SampledFrom([]string{"", "status_500", "two words", "a\ttab", "a\nline\r", "\x00\x1f\x7f", "是"}).Draw(rt, "cause")
+}
+
+func cell(rt *rapid.T) string {
+	return rapid.SampledFrom([]string{"a", "a", "a", "a", "a", "a", "a", "a", "a", "b/1@n", "b/1@n", "b/1@n", "b/1@s", "b/1@s", "c", "nowhere"}).Draw(rt, "cell")
+}
+
+func (d *driver) reserve(rt *rapid.T) model.Operation {
+	m := d.model
+	buyer := rapid.SampledFrom([]string{"Ann", "Bob"}).Draw(rt, "buyer")
+	o := model.Reserve{
+		ID: d.fresh(rt), Version: m.Version, NotAfter: m.Time + 500,
+		HoldFor: rapid.SampledFrom([]int64{30_000, 30_000, 100, 1, 0}).Draw(rt, "hold_for"),
+		Margin:  rapid.SampledFrom([]int64{0, 50}).Draw(rt, "margin"),
+		Mode:    rapid.SampledFrom([]string{"response", "backend"}).Draw(rt, "mode"), Buyer: buyer,
+	}
+	o.Guard = rapid.SampledFrom([]string{"", "", "", "k|1", "k|1", "k|2", "d|1"}).Draw(rt, "guard")
+	if strings.HasPrefix(o.Guard, "k|") {
+		o.Print = rapid.SampledFrom([]string{"p", "p", "p", "q"}).Draw(rt, "print")
+		o.KeyTTL = rapid.SampledFrom([]int64{0, 1000, 500_000_000}).Draw(rt, "key_ttl")
+	}
+	o.Ref = rapid.SampledFrom([]string{"", "", "", "", "o1", "o2"}).Draw(rt, "ref")
+	o.Gate = rapid.SampledFrom(gates).Draw(rt, "gate")
+	switch rapid.IntRange(0, 19).Draw(rt, "odd") {
+	case 19:
+		o.Version += rapid.SampledFrom([]int64{-1, 1}).Draw(rt, "version")
+	case 18:
+		o.NotAfter = m.Time - 1
+	case 17:
+		o.NotAfter = m.Time
+	}
+	for range rapid.SampledFrom([]int{1, 1, 1, 2, 3}).Draw(rt, "lines") { // equal cells too: nobody may get more than there is
+		o.Lines = append(o.Lines, model.Line{Cell: cell(rt), Units: rapid.SampledFrom([]int64{1, 1, 1, 2, 3}).Draw(rt, "units")})
+	}
+	for range rapid.SampledFrom([]int{0, 1, 1, 2}).Draw(rt, "limits") {
+		kind := rapid.SampledFrom(limitKinds).Draw(rt, "limit")
+		l := model.Limit{Max: int64(rapid.IntRange(1, 8).Draw(rt, "max")), From: 0, To: forever}
+		l.Field = kind.id + "|-|" + buyer
+		if l.Amount = kind.cost(o.Lines); l.Amount == 0 {
+			continue // it is about another item
+		}
+		switch rapid.IntRange(0, 19).Draw(rt, "window") {
+		case 19:
+			l.To = m.Now()
+		case 18:
+			l.From = m.Now()
+		case 17:
+			l.From = m.Now() + 1
+		}
+		o.Limits = append(o.Limits, l)
+	}
+	return o
+}
+
+// limitKinds are kinds of purchase limits, as they begin a counter's name.
+var limitKinds = []limitKind{
+	{"buyer:sale:units", "units", ""},
+	{"buyer:sale:units:a", "units", "a"},
+	{"buyer:day:orders", "orders", ""},
+	{"phone:sale:orders:b%2F1", "orders", "b/1"},
+	{"phone:sale:units:b%2F1", "units", "b/1"},
+}
+
+type limitKind struct{ id, count, sku string }
+
+// cost is what lines count towards a limit; 0: it is not about them.
+func (k limitKind) cost(lines []model.Line) (amount int64) {
+	for _, l := range lines {
+		if sku, _, _ := strings.Cut(l.Cell, "@"); k.sku == "" || k.sku == sku {
+			amount += l.Units
+		}
+	}
+	if k.count == "orders" {
+		return min(amount, 1)
+	}
+	return amount
+}
+
+// gates are the gates that reserve, one without a name.
+var gates = []string{"main", ""}
+
+func (d *driver) settle(rt *rapid.T) model.Operation {
+	switch rapid.SampledFrom([]string{"release", "confirm", "doubt", "return", "extend", "free", "lookup", "probed", "token", "confirm", "release"}).Draw(rt, "what") {
+	case "release":
+		return model.Release{
+			ID: d.known(rt), Word: rapid.SampledFrom([]string{"shop", "unsent", "operator", "probe", "force"}).Draw(rt, "word"), Cause: cause(rt),
+			NotAfter: rapid.SampledFrom([]int64{0, d.model.Time + 500, d.model.Time - 500}).Draw(rt, "not_after"),
+		}
+	case "doubt":
+		return model.Doubt{ID: d.known(rt), Cause: cause(rt)}
+	case "return":
+		return d.giveBack(rt)
+	case "extend":
+		return model.Extend{
+			ID:      d.known(rt),
+			HoldFor: rapid.SampledFrom([]int64{60_000, 1000, 100_000, 1, 0}).Draw(rt, "hold_for"),
+			Longest: rapid.SampledFrom([]int64{3_600_000, 120_000, 100, 0}).Draw(rt, "longest"),
+		}
+	case "free":
+		return model.Free{ID: d.known(rt)}
+	case "lookup":
+		o := d.reserve(rt).(model.Reserve)
+		return model.Lookup{Guard: o.Guard, Print: o.Print, Ref: o.Ref, Buyer: o.Buyer, Lines: o.Lines}
+	case "probed":
+		return model.Probed{
+			ID: d.known(rt), Cause: cause(rt),
+			Verdict: rapid.SampledFrom([]string{"absent", "absent", "absent", "present", "unknown"}).Draw(rt, "verdict"),
+		}
+	case "token":
+		return d.confirmByToken(rt)
+	}
+	return model.Confirm{ID: d.known(rt), Word: rapid.SampledFrom(confirmWords).Draw(rt, "word"), Cause: cause(rt)}
+}
+
+// giveBack draws a return, most of the time of something that was confirmed.
+func (d *driver) giveBack(rt *rapid.T) model.Operation {
+	o := model.Return{
+		ID: d.known(rt), Return: rapid.SampledFrom([]string{"x1", "x2", "x3"}).Draw(rt, "return"),
+		Restock: rapid.Bool().Draw(rt, "restock"), Cause: cause(rt),
+	}
+	if sold := d.among(model.Confirmed); len(sold) > 0 && rapid.IntRange(0, 9).Draw(rt, "unsold") < 9 {
+		o.ID = rapid.SampledFrom(sold).Draw(rt, "sold")
+		for _, l := range d.model.Records[o.ID].Lines {
+			if rapid.IntRange(0, 2).Draw(rt, "line") > 0 {
+				o.Lines = append(o.Lines, model.Line{Cell: l.Cell, Units: rapid.SampledFrom([]int64{1, 1, l.Units, l.Units + 1}).Draw(rt, "back")})
+			}
+		}
+	}
+	if rapid.IntRange(0, 9).Draw(rt, "foreign") == 9 {
+		o.Lines = append(o.Lines, model.Line{Cell: cell(rt), Units: 1})
+	}
+	return o
+}
+
+func (d *driver) probe(rt *rapid.T) model.Operation {
+	return model.Probe{
+		Gate: rapid.SampledFrom(gates).Draw(rt, "gate"), Most: rapid.SampledFrom([]int64{10, 1, 2}).Draw(rt, "most"),
+		Offset: rapid.SampledFrom([]int64{0, 0, 1, 2}).Draw(rt, "offset"), Wait: rapid.SampledFrom([]int64{100, 60_000}).Draw(rt, "wait"),
+		Tries: rapid.SampledFrom([]int64{2, 1, 5}).Draw(rt, "tries"), LongestWait: rapid.SampledFrom([]int64{300, 3_600_000}).Draw(rt, "longest"),
+	}
+}
+
+func (d *driver) manage(rt *rapid.T) model.Operation {
+	m := d.model
+	switch rapid.IntRange(0, 5).Draw(rt, "what") {
+	case 5:
+		return model.SetStatus{Status: rapid.SampledFrom([]string{"open", "open", "open", "open", "open", "open", "paused", "paused", "closed", "draft"}).Draw(rt, "status"), Cause: cause(rt)}
+	case 3, 4:
+		o := model.Apply{Version: m.Version, Doc: cause(rt), Starts: noon - 5_000_000, Ends: noon + 50_000_000, Cause: cause(rt)}
+		if rapid.IntRange(0, 9).Draw(rt, "stale") == 9 {
+			o.Version++
+		}
+		for _, name := range rapid.Permutation([]string{"a", "b/1@n", "c"}).Draw(rt, "cells")[:rapid.IntRange(0, 3).Draw(rt, "n")] {
+			delta := model.Delta{Cell: name, Units: int64(rapid.IntRange(-3, 5).Draw(rt, "delta"))}
+			if rapid.IntRange(0, 4).Draw(rt, "removed") == 4 {
+				c, _ := m.Cell(name)
+				delta.Units, delta.Removed = -rapid.SampledFrom([]int64{c.Stock, c.Available}).Draw(rt, "all"), true
+			}
+			if rapid.IntRange(0, 19).Draw(rt, "huge") == 19 {
+				delta.Units = model.MaxUnits
+			}
+			o.Deltas = append(o.Deltas, delta)
+		}
+		return o
+	default:
+		return model.Adjust{
+			ID: rapid.SampledFrom([]string{"j1", "j2", "j3"}).Draw(rt, "adjustment"), Cell: cell(rt), Cause: cause(rt),
+			Delta: rapid.SampledFrom([]int64{-3, -1, 0, 1, 4, model.MaxUnits}).Draw(rt, "delta"),
+		}
+	}
+}

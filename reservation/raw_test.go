@@ -1,0 +1,179 @@
+package reservation_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/stockgate/stockgate/internal/model"
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// raw is a shard as Redis has it, byte for byte.
+type raw struct {
+	meta, cells, limits, records, adjustments map[string]string
+	bindings, returns                         map[string]string
+	deadlines, inDoubt, unbacked, tombstones  map[string]int64
+	journal                                   []model.Entry
+}
+
+// readRaw reads a shard while nobody changes it; of the journal only what comes after seen.
+func readRaw(ctx context.Context, c redis.UniversalClient, keys []string, seen int) (*raw, error) {
+	pipe := c.Pipeline()
+	var hashes [7]*redis.MapStringStringCmd
+	for i, place := range []int{0, 1, 2, 3, 8, 10, 11} {
+		hashes[i] = pipe.HGetAll(ctx, keys[place])
+	}
+	var sets [4]*redis.ZSliceCmd
+	for i := range sets {
+		sets[i] = pipe.ZRangeWithScores(ctx, keys[4+i], 0, -1)
+	}
+	journal := pipe.XRange(ctx, keys[9], fmt.Sprintf("%d-0", seen+1), "+")
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, err
+	}
+	r := &raw{
+		meta: hashes[0].Val(), cells: hashes[1].Val(), limits: hashes[2].Val(), records: hashes[3].Val(), adjustments: hashes[4].Val(),
+		bindings: hashes[5].Val(), returns: hashes[6].Val(),
+	}
+	for i, set := range []*map[string]int64{&r.deadlines, &r.inDoubt, &r.unbacked, &r.tombstones} {
+		*set = map[string]int64{}
+		for _, z := range sets[i].Val() {
+			(*set)[z.Member.(string)] = int64(z.Score)
+		}
+	}
+	for _, m := range journal.Val() {
+		e, err := parseEntry(m)
+		if err != nil {
+			return nil, err
+		}
+		r.journal = append(r.journal, e)
+	}
+	return r, nil
+}
+
+func parseEntry(m redis.XMessage) (model.Entry, error) {
+	seq, ok := strings.CutSuffix(m.ID, "-0")
+	text := func(name string) string { s, _ := m.Values[name].(string); return s }
+	for _, name := range []string{"v", "kind", "time", "id", "was", "lines", "buyer", "cause", "record"} {
+		_, there := m.Values[name]
+		ok = ok && there
+	}
+	if !ok || text("v") != "1" || len(m.Values) != 9 {
+		return model.Entry{}, fmt.Errorf("the journal entry %s cannot be read: %v", m.ID, m.Values)
+	}
+	e := model.Entry{Kind: text("kind"), ID: text("id"), Buyer: text("buyer"), Cause: text("cause"), Was: model.State(text("was")), Record: text("record")}
+	var err error
+	if e.Seq, err = strconv.ParseInt(seq, 10, 64); err != nil {
+		return e, err
+	}
+	if e.Time, err = strconv.ParseInt(text("time"), 10, 64); err != nil {
+		return e, err
+	}
+	e.Lines, err = parseLines(text("lines"))
+	return e, err
+}
+
+func parseLines(text string) ([]model.Line, error) {
+	words := strings.Fields(text)
+	var lines []model.Line
+	for i := 0; i+1 < len(words); i += 2 {
+		n, err := strconv.ParseInt(words[i+1], 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, model.Line{Cell: words[i], Units: n})
+	}
+	if len(words)%2 != 0 {
+		return nil, fmt.Errorf("odd lines %q", text)
+	}
+	return lines, nil
+}
+
+// expected is how the model's shard must look in Redis.
+func expected(s *model.Shard, seen int) *raw {
+	r := &raw{
+		meta: map[string]string{}, cells: map[string]string{}, limits: map[string]string{}, records: map[string]string{}, adjustments: map[string]string{},
+		returns:   map[string]string{},
+		deadlines: map[string]int64{}, inDoubt: map[string]int64{}, unbacked: map[string]int64{}, tombstones: map[string]int64{},
+	}
+	if s.Exists {
+		r.meta = map[string]string{
+			"epoch": strconv.FormatInt(s.Epoch, 10), "seq": strconv.Itoa(len(s.Journal)), "version": strconv.FormatInt(s.Version, 10),
+			"status": s.Status, "starts": strconv.FormatInt(s.Starts, 10), "ends": strconv.FormatInt(s.Ends, 10),
+			"clock": strconv.FormatInt(s.Clock, 10), "schema": "1", "doc": s.Doc,
+		}
+	}
+	for name := range s.Stock {
+		c, _ := s.Cell(name)
+		r.cells[name] = fmt.Sprintf("%d %d %d %d %d", c.Stock, c.Available, c.Held, c.InDoubt, c.Confirmed)
+	}
+	for id, a := range s.Adjustments {
+		r.adjustments[id] = fmt.Sprintf("%s %d %d", a.Cell, a.Delta, a.Stock)
+	}
+	for id, rec := range s.Records {
+		for _, c := range rec.Charges {
+			if n := s.Counter(c.Field); n.Charged > 0 {
+				r.limits[c.Field] = fmt.Sprintf("%d %d", n.Charged, n.Pending)
+			}
+		}
+		r.records[id] = rec.Text()
+		switch rec.State {
+		case model.Held:
+			r.deadlines[id] = rec.Deadline
+		case model.InDoubt:
+			r.inDoubt[id] = rec.Changed
+		case model.Unbacked:
+			r.unbacked[id] = rec.Changed
+		case model.Tombstone:
+			r.tombstones[id] = rec.Deadline
+		}
+	}
+	r.journal = slices.Clone(s.Journal[seen:])
+	r.bindings = maps.Clone(s.Bindings)
+	for name, ret := range s.Returns {
+		restock := 0
+		if ret.Restock {
+			restock = 1
+		}
+		r.returns[name] = fmt.Sprintf("%d %s\t%s", restock, model.Words(ret.Asked), model.Words(ret.Answer))
+	}
+	return r
+}
+
+// differs names the first part in which two shards are not the same.
+func (r *raw) differs(other *raw) error {
+	if reflect.DeepEqual(r, other) {
+		return nil
+	}
+	a, b := reflect.ValueOf(*r), reflect.ValueOf(*other)
+	for i := range a.NumField() {
+		if a.Field(i).Len() == 0 && b.Field(i).Len() == 0 {
+			continue
+		}
+		if x, y := fmt.Sprintf("%q", a.Field(i)), fmt.Sprintf("%q", b.Field(i)); x != y {
+			return fmt.Errorf("%s:\n is     %s\n wanted %s", a.Type().Field(i).Name, x, y)
+		}
+	}
+	return nil
+}
+
+// balanced audits the shard of a sale in Redis.
+func balanced(t testing.TB, c redis.UniversalClient, s *reservation.Store, sale string) *raw {
+	t.Helper()
+	r, err := readRaw(soon(t), c, s.ShardKeys(sale), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.audit(r.journal); err != nil {
+		t.Errorf("the books of sale %s: %v", sale, err)
+	}
+	return r
+}

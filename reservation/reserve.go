@@ -1,0 +1,223 @@
+package reservation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/stockgate/stockgate/lua"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// State is what a reservation is in. At any time it is in exactly one.
+type State string
+
+// The states. Held and InDoubt are holds: not resolved yet.
+const (
+	Held      State = "held"
+	InDoubt   State = "in_doubt"
+	Confirmed State = "confirmed"
+	Released  State = "released"
+	Expired   State = "expired"
+	// Unbacked: the shop took the order after the units had gone elsewhere. The
+	// books do not count it; a person must.
+	Unbacked State = "unbacked"
+)
+
+// Mode says what the deadline does to a hold.
+type Mode string
+
+// Response: the shop may have the order, so the hold becomes in doubt.
+// Backend: the shop has until then to confirm, so the hold expires.
+const (
+	Response Mode = "response"
+	Backend  Mode = "backend"
+)
+
+// Claim is what one attempt asks of Redis.
+type Claim struct {
+	// ID is the reservation's id, made by the caller: the same id again gives the
+	// same answer.
+	ID      string
+	Sale    string
+	Version int64  // of the sale that the claim was computed from
+	Buyer   string // hashed
+	Lines   []sale.Line
+	Charges []Charge
+	HoldFor time.Duration
+	Margin  time.Duration // the token expires this long before the hold
+	Mode    Mode
+	// Binding keeps a second reservation from being made for the same; its zero value
+	// binds nothing.
+	Binding Binding
+	// Ref is the shop's own name of the order; empty: none.
+	Ref string
+	// Gate is the name of the gate that asks; empty: it has none.
+	Gate string
+
+	seen *followed // what was followed when the claim was made; nil: nothing
+}
+
+// Charge is what an attempt costs of one purchase limit.
+type Charge struct {
+	Limit  *sale.Limit
+	Field  string // limit | window | identity hash
+	Amount int64
+	// From and To bound the window in ms by the shard's clock.
+	From, To int64
+	// Again is when the counter starts anew, in ms; 0: waiting does not help.
+	Again int64
+}
+
+// Hold is stock held for one attempt.
+type Hold struct {
+	ID       string
+	Sale     string
+	State    State
+	Deadline time.Time // by the shard's clock, like all times here
+	Exp      time.Time // when the token expires
+	Created  time.Time
+	Epoch    int64
+	// Lines are what is held.
+	Lines []sale.Line
+	// Ref is the shop's own name of the order; empty: none.
+	Ref string
+}
+
+// ErrVersion: the sale has changed. Nothing was charged; load it and try again.
+var ErrVersion = errors.New("the sale has changed")
+
+// ErrWindow: a limit's window is not the one that the claim was computed for.
+// Nothing was charged; compute the charges for the time now and try again.
+var ErrWindow = errors.New("another window of a purchase limit has begun")
+
+// windowError is ErrWindow with the shard's clock, which may be ahead of Redis's
+// own time.
+type windowError struct{ now time.Time }
+
+func (e *windowError) Error() string        { return ErrWindow.Error() }
+func (e *windowError) Is(target error) bool { return target == ErrWindow }
+
+// ErrLate: the reserve reached Redis after the caller's time was up. Nothing was
+// charged.
+var ErrLate = errors.New("the reserve came too late")
+
+// Reserve holds stock for a claim, or says why not. ctx must have a deadline: the
+// script does not run after it. The error is a *Bound when the claim's key or ref
+// belongs to another reservation. One that wraps ErrUnavailable leaves it open
+// whether it ran: repeat with the same id, or release it.
+func (s *Store) Reserve(ctx context.Context, c *Claim) (Hold, *sale.Refusal, error) {
+	if len(c.Lines) == 0 {
+		return Hold{}, nil, fmt.Errorf("reservation %s has no lines", c.ID)
+	}
+	for _, l := range c.Lines {
+		if l.Quantity < 1 { // would make units out of nothing
+			return Hold{}, nil, fmt.Errorf("reservation %s has %d units of %s", c.ID, l.Quantity, l.SKU)
+		}
+	}
+	if !validRef(c.Ref) {
+		return Hold{}, nil, fmt.Errorf("reservation %s: a ref has 1 to 128 printable ASCII characters without space", c.ID)
+	}
+	args := make([]any, 0, 9+2*len(c.Lines)+2*len(c.Charges))
+	args = append(args, c.ID, nil, c.terms(), c.Buyer, c.Binding.Field, c.Binding.Print, c.Ref, len(c.Lines))
+	for _, l := range c.Lines {
+		args = append(args, l.Cell(), l.Quantity)
+	}
+	args = append(args, len(c.Charges))
+	for _, ch := range c.Charges {
+		args = append(args, ch.Field, words(ch.Amount, ch.Limit.Max, ch.From, ch.To))
+	}
+	r, seq, err := s.do(ctx, c.Sale, operation{"reserve", args})
+	if errors.Is(err, errBusy) {
+		return Hold{}, sale.Refuse(sale.Busy), nil
+	}
+	if err != nil {
+		return Hold{}, nil, err
+	}
+	return s.reserved(c, seq, r)
+}
+
+// terms are what many claims have in common, in one word of a reserve.
+func (c *Claim) terms() string {
+	return words(c.Version, c.HoldFor.Milliseconds(), c.Margin.Milliseconds(), c.Binding.TTL.Milliseconds()) + " " + string(c.Mode) + " " + c.Gate
+}
+
+// words writes numbers with a space between two.
+func words(numbers ...int64) string {
+	b := make([]byte, 0, 64)
+	for i, n := range numbers {
+		if i > 0 {
+			b = append(b, ' ')
+		}
+		b = strconv.AppendInt(b, n, 10)
+	}
+	return string(b)
+}
+
+// ErrNotSent says that an operation surely did not run.
+var ErrNotSent = errors.New("nothing was sent")
+
+// reserved reads a reserve's reply, and lets the edge's view learn from it. seq is the
+// shard's after the call; a refusal for want of units has its own, because operations
+// after it in the same call may have given some back.
+func (s *Store) reserved(c *Claim, seq int64, r reply) (Hold, *sale.Refusal, error) {
+	line := func() *sale.Line { return &c.Lines[min(int(r.number(1)), len(c.Lines))-1] }
+	charge := func() *Charge { return &c.Charges[min(int(r.number(1)), len(c.Charges))-1] }
+	switch r.code() {
+	case lua.OK:
+		c.seen.got(c.Lines, seq)
+		c.seen.binds(c.Binding.Field, c.Ref)
+		return Hold{
+			ID: c.ID, Sale: c.Sale, State: State(r.word(1)),
+			Deadline: time.UnixMilli(r.number(2)), Exp: time.UnixMilli(r.number(3)),
+			Epoch: r.number(4), Created: time.UnixMilli(r.number(5)), Lines: c.Lines, Ref: c.Ref,
+		}, nil, nil
+	case lua.Bound:
+		return Hold{}, nil, bound(c.Sale, r)
+	case lua.StaleVersion:
+		return Hold{}, nil, ErrVersion
+	case lua.Window:
+		return Hold{}, nil, &windowError{time.UnixMilli(r.number(1))}
+	case lua.Late, lua.Gone:
+		return Hold{}, nil, ErrLate
+	case lua.NoSale:
+		return Hold{}, sale.Refuse(sale.UnknownSale), nil
+	case lua.NotStarted:
+		refusal := sale.Refuse(sale.NotStarted)
+		if starts := r.number(1); starts > 0 {
+			refusal.RetryAfter = (starts - r.number(2) + 999) / 1000
+		}
+		return Hold{}, refusal, nil
+	case lua.Paused:
+		return Hold{}, sale.Refuse(sale.PausedSale), nil
+	case lua.Ended:
+		return Hold{}, sale.Refuse(sale.Ended), nil
+	case lua.Closed:
+		return Hold{}, sale.Refuse(sale.ClosedSale), nil
+	case lua.LimitReached:
+		return Hold{}, &sale.Refusal{Reason: sale.LimitReached, Limit: charge().Limit, RetryAfter: s.secondsUntil(c.Sale, charge().Again)}, nil
+	case lua.Pending: // his own hold is in the way, and it ends long before the window
+		return Hold{}, &sale.Refusal{Reason: sale.Pending, Limit: charge().Limit}, nil
+	case lua.Unknown:
+		return Hold{}, &sale.Refusal{Reason: sale.UnknownItem, SKU: line().SKU}, nil
+	case lua.SoldOut:
+		c.seen.refused(line(), r.number(4), r.number(2), r.number(3))
+		return Hold{}, &sale.Refusal{Reason: sale.SoldOut, SKU: line().SKU}, nil
+	case lua.AllHeld:
+		c.seen.refused(line(), r.number(4), r.number(2), r.number(3))
+		return Hold{}, &sale.Refusal{Reason: sale.AllHeld, SKU: line().SKU}, nil
+	}
+	return Hold{}, nil, fmt.Errorf("%w: reserve gave %q", ErrUnavailable, r.code())
+}
+
+// secondsUntil is how long it is by the clock of the sale's Redis until a time in
+// ms, rounded up; 0: the time is 0, or past.
+func (s *Store) secondsUntil(sale string, at int64) int64 {
+	now, ok := s.clock(sale).now()
+	if !ok || at <= now {
+		return 0
+	}
+	return (at - now + 999) / 1000
+}

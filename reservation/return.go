@@ -1,0 +1,90 @@
+package reservation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/stockgate/stockgate/sale"
+)
+
+// Return is what came back of a confirmed reservation.
+type Return struct {
+	// ID is made by the caller, 1 to 128 printable ASCII characters without space: the
+	// same id again has no effect and gives the same answer.
+	ID string
+	// Restock puts the units back on sale; without it they leave the stock.
+	Restock bool
+	// Lines are the units; none: all that is left of the reservation.
+	Lines []sale.Line
+	// Cause says who and why, for the journal.
+	Cause string
+}
+
+// ErrReused: a return id was used for another return of the reservation.
+var ErrReused = errors.New("this return id was used for another return: give each return an id of its own")
+
+// TooManyError: of what was confirmed, less is left than is to be returned.
+type TooManyError struct {
+	Line sale.Line // its SKU is empty when all that is left was asked for
+	Left int64
+}
+
+func (e *TooManyError) Error() string {
+	if e.Line.SKU == "" {
+		return "nothing is left to be returned"
+	}
+	return fmt.Sprintf("%d units of %s are to be returned, but only %d are left", e.Line.Quantity, e.Line.Cell(), e.Left)
+}
+
+// Return takes units back from a confirmed reservation, and gives back what they
+// cost of the purchase limits. It returns all that was returned so far. What is not
+// confirmed is a ConflictError; more than is left a TooManyError; the same id with
+// other content ErrReused.
+func (s *Store) Return(ctx context.Context, sale, id string, r Return) ([]sale.Line, error) {
+	if r.ID == "" || !validRef(r.ID) {
+		return nil, errors.New("a return id has 1 to 128 printable ASCII characters without space")
+	}
+	restock := 0
+	if r.Restock {
+		restock = 1
+	}
+	args := []any{id, r.ID, restock, r.Cause, len(r.Lines)}
+	for _, l := range r.Lines {
+		if l.Quantity < 1 {
+			return nil, fmt.Errorf("%d units of %s cannot be returned", l.Quantity, l.SKU)
+		}
+		args = append(args, l.Cell(), l.Quantity)
+	}
+	// read first: after the return there is nothing left that could fail
+	names, err := s.names(ctx, sale)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := s.resolve(ctx, sale, operation{"return", args})
+	if few, ok := errors.AsType[*TooManyError](err); ok {
+		if i := int(answer.number(1)); i >= 1 && i <= len(r.Lines) {
+			few.Line = r.Lines[i-1]
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return parseLines(answer.word(1), names), nil
+}
+
+// names are the lines that the cells of a sale stand for.
+func (s *Store) names(ctx context.Context, id string) (map[string]sale.Line, error) {
+	doc, err := s.redis.HGet(ctx, s.shardKeys(id)[metaKey], "doc").Result()
+	if errors.Is(err, redis.Nil) {
+		return nil, ErrNoSale
+	} else if err != nil {
+		return nil, explain(err)
+	}
+	var file sale.Sale
+	_ = json.Unmarshal([]byte(doc), &file) // names of cells only; a cell stands for itself without
+	return cellNames(&file), nil
+}

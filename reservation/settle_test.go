@@ -1,0 +1,183 @@
+package reservation_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// What the scripts answer reaches the caller as a state or as an error that says
+// what to do.
+func TestAnswers(t *testing.T) {
+	type answer struct {
+		state reservation.State
+		err   error // compared by type and text
+	}
+	conflict := func(s reservation.State) error { return &reservation.ConflictError{State: s} }
+	refund := func(s reservation.State) error { return &reservation.RefundNeededError{State: s} }
+	tests := map[string]struct {
+		do   func(ctx context.Context, s *reservation.Store) (reservation.State, error)
+		want answer
+	}{
+		"confirm a hold":      {confirm("held", reservation.Shop), answer{"confirmed", nil}},
+		"confirm again":       {confirm("confirmed", reservation.Shop), answer{"confirmed", nil}},
+		"confirm too late":    {confirm("released", reservation.Shop), answer{"released", conflict("released")}},
+		"confirm without":     {confirm("released", reservation.Operator), answer{"released", refund("released")}},
+		"confirm nothing":     {confirm("nothing", reservation.Answer), answer{"", reservation.ErrNotFound}},
+		"confirm and note":    {confirm("released", reservation.Answer), answer{"unbacked", nil}},
+		"release a hold":      {release("held", reservation.Shop), answer{"released", nil}},
+		"release the sold":    {release("confirmed", reservation.Force), answer{"confirmed", conflict("confirmed")}},
+		"release too soon":    {release("held", reservation.Operator), answer{"held", &reservation.TooSoonError{}}},
+		"release nothing":     {release("nothing", reservation.Operator), answer{"", reservation.ErrNotFound}},
+		"release in advance":  {release("nothing", reservation.Unsent), answer{"tombstone", nil}},
+		"doubt a hold":        {doubt("held"), answer{"in_doubt", nil}},
+		"doubt the confirmed": {doubt("confirmed"), answer{"confirmed", nil}},
+		"doubt nothing":       {doubt("nothing"), answer{"", reservation.ErrNotFound}},
+	}
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		for name, test := range tests {
+			t.Run(name, func(t *testing.T) {
+				if err := b.Client().FlushAll(soon(t)).Err(); err != nil {
+					t.Fatal(err)
+				}
+				e := selling(t, options(b), 3)
+				for _, id := range []string{"held", "confirmed", "released"} {
+					mustHold(t, e, id, "Ann", 1)
+				}
+				e.Store.Confirm(soon(t), "s", "confirmed", reservation.Shop, "")
+				e.Store.Release(soon(t), "s", "released", reservation.Shop, "")
+				mustHold(t, e, "other", "Bob", 1)
+				state, err := test.do(soon(t), e.Store)
+				var soonErr *reservation.TooSoonError
+				switch {
+				case state != test.want.state:
+					t.Errorf("the state is %q, want %q", state, test.want.state)
+				case errors.As(test.want.err, &soonErr):
+					if !errors.As(err, &soonErr) || soonErr.Left <= 0 || soonErr.Left > terms.HoldFor {
+						t.Errorf("the error is %v, want too soon", err)
+					}
+				case (err == nil) != (test.want.err == nil) || err != nil && err.Error() != test.want.err.Error():
+					t.Errorf("the error is %v, want %v", err, test.want.err)
+				}
+				balanced(t, b.Client(), e.Store, "s")
+			})
+		}
+	})
+}
+
+type settling = func(context.Context, *reservation.Store) (reservation.State, error)
+
+func confirm(id string, word reservation.Word) settling {
+	return func(ctx context.Context, s *reservation.Store) (reservation.State, error) {
+		return s.Confirm(ctx, "s", id, word, "why")
+	}
+}
+
+func release(id string, word reservation.Word) settling {
+	return func(ctx context.Context, s *reservation.Store) (reservation.State, error) {
+		return s.Release(ctx, "s", id, word, "why")
+	}
+}
+
+func doubt(id string) settling {
+	return func(ctx context.Context, s *reservation.Store) (reservation.State, error) {
+		return s.Doubt(ctx, "s", id, "why")
+	}
+}
+
+// Every way in which an attempt is refused, and that it costs nothing.
+func TestRefusals(t *testing.T) {
+	limit := perBuyer(2)
+	tests := map[string]struct {
+		prepare func(*reservation.Edge) error
+		lines   []sale.Line
+		want    sale.Refusal
+	}{
+		"sold out": {
+			func(e *reservation.Edge) error { _, err := e.Adjust(background, "s", "j", "a", -3, ""); return err },
+			[]sale.Line{{SKU: "a", Quantity: 1}}, sale.Refusal{Reason: sale.SoldOut, SKU: "a"},
+		},
+		"all held":       {holdAs("Bob", 2), []sale.Line{{SKU: "a", Quantity: 2}}, sale.Refusal{Reason: sale.AllHeld, SKU: "a"}},
+		"all or nothing": {nil, []sale.Line{{SKU: "b", Region: "north", Quantity: 1}, {SKU: "a", Quantity: 4}}, sale.Refusal{Reason: sale.LimitReached, Limit: &limit}},
+		"pending":        {holdAs("Ann", 1), []sale.Line{{SKU: "a", Quantity: 2}}, sale.Refusal{Reason: sale.Pending, Limit: &limit}},
+		"limit reached":  {nil, []sale.Line{{SKU: "a", Quantity: 3}}, sale.Refusal{Reason: sale.LimitReached, Limit: &limit}},
+		"paused":         {status(sale.Paused), []sale.Line{{SKU: "a", Quantity: 1}}, sale.Refusal{Reason: sale.PausedSale}},
+		"closed":         {status(sale.Closed), []sale.Line{{SKU: "a", Quantity: 1}}, sale.Refusal{Reason: sale.ClosedSale}},
+		"a region is its own": {
+			func(e *reservation.Edge) error {
+				_, err := e.Adjust(background, "s", "j", "b@north", -5, "")
+				return err
+			},
+			[]sale.Line{{SKU: "b", Region: "north", Quantity: 1}}, sale.Refusal{Reason: sale.SoldOut, SKU: "b"},
+		},
+	}
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		for name, test := range tests {
+			t.Run(name, func(t *testing.T) {
+				if err := b.Client().FlushAll(soon(t)).Err(); err != nil {
+					t.Fatal(err)
+				}
+				e := selling(t, options(b), 3, limit)
+				if test.prepare != nil {
+					if err := test.prepare(e); err != nil {
+						t.Fatal(err)
+					}
+				}
+				before := balanced(t, b.Client(), e.Store, "s")
+				l, _ := e.Catalogue().Sale("s")
+				a := &sale.Attempt{Buyer: "Ann", Lines: test.lines}
+				_, got, err := e.Hold(soon(t), "r1", l, a, a.Lines, terms)
+				if err != nil || got == nil {
+					t.Fatalf("not refused: %v, %v", got, err)
+				}
+				if got.Limit != nil && test.want.Limit != nil && *got.Limit == *test.want.Limit {
+					got.Limit = test.want.Limit
+				}
+				if *got != test.want {
+					t.Errorf("refused %+v, want %+v", *got, test.want)
+				}
+				if err := balanced(t, b.Client(), e.Store, "s").differs(before); err != nil {
+					t.Errorf("the refusal has changed something: %v", err)
+				}
+			})
+		}
+	})
+}
+
+func holdAs(buyer string, units int64) func(*reservation.Edge) error {
+	return func(e *reservation.Edge) error {
+		_, refusal, err := hold(background, e, "first", buyer, units)
+		if refusal != nil {
+			return errors.New(string(refusal.Reason))
+		}
+		return err
+	}
+}
+
+func status(s sale.Status) func(*reservation.Edge) error {
+	return func(e *reservation.Edge) error { return e.SetStatus(background, "s", s, "") }
+}
+
+// Claims that make no sense are not even sent.
+func TestSenselessClaims(t *testing.T) {
+	e := selling(t, options(redistest.Embedded(t)), 3)
+	for name, lines := range map[string][]sale.Line{
+		"no lines":       nil,
+		"no units":       {{SKU: "a"}},
+		"negative units": {{SKU: "a", Quantity: 1}, {SKU: "a", Quantity: -1}},
+	} {
+		c := &reservation.Claim{ID: "r1", Sale: "s", Version: 2, Lines: lines, HoldFor: terms.HoldFor, Mode: terms.Mode}
+		if _, refusal, err := e.Reserve(soon(t), c); err == nil || refusal != nil || errors.Is(err, reservation.ErrUnavailable) {
+			t.Errorf("%s: %v, %v", name, refusal, err)
+		}
+	}
+	// equal lines are counted together, whoever forgot to sum them
+	c := &reservation.Claim{ID: "r1", Sale: "s", Version: 2, Lines: []sale.Line{{SKU: "a", Quantity: 2}, {SKU: "a", Quantity: 2}}, HoldFor: terms.HoldFor, Mode: terms.Mode}
+	if _, refusal, err := e.Reserve(soon(t), c); err != nil || refusal == nil || refusal.Reason != sale.SoldOut {
+		t.Errorf("4 of 3 units: %+v, %v", refusal, err)
+	}
+}

@@ -1,0 +1,234 @@
+package reservation_test
+
+import (
+	"github.com/stockgate/stockgate/internal/model"
+)
+
+// The sale of every row, and the reservation "r" in it: two of four units.
+const (
+	deadline = noon + 1000
+	day      = int64(24 * 3600_000)
+	saleEnds = noon + 2*day
+	keyTTL   = 3 * day
+)
+
+// states is every state in which a reservation can be met, and how it gets there.
+var states = []struct {
+	name string
+	ops  func(r model.Reserve) []model.Operation
+}{
+	{"held", func(r model.Reserve) []model.Operation { return []model.Operation{r} }},
+	{"in_doubt", func(r model.Reserve) []model.Operation { return []model.Operation{r, model.Doubt{ID: "r"}} }},
+	{"confirmed", func(r model.Reserve) []model.Operation {
+		return []model.Operation{r, model.Confirm{ID: "r", Word: "shop"}}
+	}},
+	{"released", func(r model.Reserve) []model.Operation {
+		return []model.Operation{r, model.Release{ID: "r", Word: "shop"}}
+	}},
+	{"expired", func(r model.Reserve) []model.Operation {
+		r.Mode = "backend"
+		return []model.Operation{r, tick(deadline), model.Expire{Most: 9}, tick(noon)}
+	}},
+	{"unbacked", func(r model.Reserve) []model.Operation {
+		return []model.Operation{
+			r, model.Release{ID: "r", Word: "shop"}, take("other", 4),
+			model.Confirm{ID: "r", Word: "answer"}, model.Release{ID: "other", Word: "shop"},
+		}
+	}},
+	{"tombstone", func(model.Reserve) []model.Operation {
+		return []model.Operation{model.Release{ID: "r", Word: "unsent", NotAfter: noon + 500}}
+	}},
+	{"unknown", func(model.Reserve) []model.Operation { return nil }},
+}
+
+// take reserves units of "a"; nothing but its id is bound.
+func take(id string, units int64) model.Reserve {
+	return model.Reserve{
+		ID: id, Version: 2, NotAfter: forever, HoldFor: deadline - noon, Margin: 100, Mode: "response", Buyer: "Ann",
+		Lines:  []model.Line{{Cell: "a", Units: units}},
+		Limits: []model.Limit{{Charge: model.Charge{Field: "buyer:sale:units|-|" + id, Amount: units}, Max: units, To: forever}},
+	}
+}
+
+// keyedR is what reserves "r": with an idempotency key, and the shop's name of the order.
+func keyedR() model.Reserve {
+	r := take("r", 2)
+	r.Guard, r.Print, r.KeyTTL, r.Ref, r.Gate = "k|key", "print", keyTTL, "order-1", "main"
+	return r
+}
+
+// singleR reserves without a key: a second click is told apart by buyer and lines.
+func singleR() model.Reserve {
+	r := take("r", 2)
+	r.Guard = "d|Ann a 2"
+	return r
+}
+
+// tick is a step of the clock among operations.
+type tick int64
+
+func (tick) Run(*model.Shard) model.Reply { return nil }
+
+// rowOperations are what the rows of the documented tables are called. Some prepare
+// what they need; none looks at the state of "r".
+var rowOperations = map[string]func(w *twin) model.Operation{
+	"confirm by answer":                func(*twin) model.Operation { return model.Confirm{ID: "r", Word: "answer", Cause: "why"} },
+	"confirm by shop":                  func(*twin) model.Operation { return model.Confirm{ID: "r", Word: "shop", Cause: "why"} },
+	"confirm by operator":              func(*twin) model.Operation { return model.Confirm{ID: "r", Word: "operator", Cause: "why"} },
+	"confirm by probe":                 func(*twin) model.Operation { return model.Confirm{ID: "r", Word: "probe", Cause: "why"} },
+	"confirm with this epoch's token":  func(w *twin) model.Operation { return tokenR(w.model.Epoch) },
+	"confirm with an older token":      func(w *twin) model.Operation { return tokenR(w.model.Epoch - 1) },
+	"confirm with a token from beyond": func(w *twin) model.Operation { return tokenR(w.model.Epoch + 1) },
+
+	"release by shop":     func(w *twin) model.Operation { return releaseR("shop", w.model.Time+500) },
+	"release as unsent":   func(w *twin) model.Operation { return releaseR("unsent", w.model.Time+500) },
+	"release by operator": func(*twin) model.Operation { return releaseR("operator", 0) },
+	"release by probe":    func(*twin) model.Operation { return releaseR("probe", 0) },
+	"release by force":    func(*twin) model.Operation { return releaseR("force", 0) },
+
+	"doubt":                                func(*twin) model.Operation { return model.Doubt{ID: "r", Cause: "why"} },
+	"expire":                               func(*twin) model.Operation { return model.Expire{Most: 100} },
+	"free":                                 func(*twin) model.Operation { return model.Free{ID: "r"} },
+	"free what was reserved without a key": func(*twin) model.Operation { return model.Free{ID: "r"} },
+	"extend":                               func(*twin) model.Operation { return model.Extend{ID: "r", HoldFor: 5000, Longest: 60_000} },
+	"extend by nothing":                    func(*twin) model.Operation { return model.Extend{ID: "r", HoldFor: 1, Longest: 60_000} },
+	"extend too long":                      func(*twin) model.Operation { return model.Extend{ID: "r", HoldFor: 5000, Longest: 1000} },
+
+	"return a part":        func(*twin) model.Operation { return returnR("x", true, 1) },
+	"return all":           func(*twin) model.Operation { return returnR("x", true) },
+	"return all, off sale": func(*twin) model.Operation { return returnR("x", false) },
+	"return too many":      func(*twin) model.Operation { return returnR("x", true, 3) },
+	"return the rest after a part": func(w *twin) model.Operation {
+		w.run(returnR("x", true, 1))
+		return returnR("rest", true)
+	},
+	"return the rest after all": func(w *twin) model.Operation {
+		w.run(returnR("x", true, 2))
+		return returnR("rest", true)
+	},
+	"return another part with the same id": func(w *twin) model.Operation {
+		w.run(returnR("x", true, 1))
+		return returnR("x", true, 2)
+	},
+	"return a part, off sale, with the same id": func(w *twin) model.Operation {
+		w.run(returnR("x", true, 1))
+		return returnR("x", false, 1)
+	},
+
+	"reserve with its id":             func(*twin) model.Operation { return keyedR() },
+	"reserve with its id and no more": func(*twin) model.Operation { return take("r", 1) },
+	"reserve with its key":            func(*twin) model.Operation { return nextAttempt(func(o *model.Reserve) { o.Ref = "" }) },
+	"reserve with its key for another thing": func(*twin) model.Operation {
+		return nextAttempt(func(o *model.Reserve) { o.Ref, o.Print = "", "another" })
+	},
+	"reserve with its ref": func(*twin) model.Operation { return nextAttempt(func(o *model.Reserve) { o.Guard = "" }) },
+	"reserve with its ref for another buyer": func(*twin) model.Operation {
+		return nextAttempt(func(o *model.Reserve) { o.Guard, o.Buyer = "", "Bob" })
+	},
+	"reserve with its ref and other lines": func(*twin) model.Operation {
+		return nextAttempt(func(o *model.Reserve) { o.Guard, o.Lines[0].Units = "", 1 })
+	},
+	"reserve with another key": func(*twin) model.Operation {
+		return nextAttempt(func(o *model.Reserve) { o.Guard, o.Ref = "k|another", "" })
+	},
+	"reserve the same without a key": func(*twin) model.Operation {
+		o := singleR()
+		o.ID, o.Limits[0].Field = "new", "buyer:sale:units|-|new"
+		return o
+	},
+
+	"look up its key": func(*twin) model.Operation { return model.Lookup{Guard: "k|key", Print: "print"} },
+	"look up its key for another thing": func(*twin) model.Operation {
+		return model.Lookup{Guard: "k|key", Print: "another"}
+	},
+	"look up its ref": func(*twin) model.Operation {
+		return model.Lookup{Guard: "k|another", Ref: "order-1", Buyer: "Ann", Lines: []model.Line{{Cell: "a", Units: 2}}}
+	},
+	"look up its ref for another buyer": func(*twin) model.Operation {
+		return model.Lookup{Ref: "order-1", Buyer: "Bob", Lines: []model.Line{{Cell: "a", Units: 2}}}
+	},
+	"look up the same without a key": func(*twin) model.Operation { return model.Lookup{Guard: "d|Ann a 2", Buyer: "Ann"} },
+	"look up something else": func(*twin) model.Operation {
+		return model.Lookup{Guard: "k|another", Ref: "order-2"}
+	},
+
+	"probe":                 func(*twin) model.Operation { return askShop("main") },
+	"probe by another gate": func(*twin) model.Operation { return askShop("other") },
+	"probe at once again": func(w *twin) model.Operation {
+		w.run(askShop("main"))
+		return askShop("main")
+	},
+	"probe too often": func(w *twin) model.Operation {
+		for range 2 {
+			w.run(askShop("main"))
+			w.setTime(w.model.Time + 100)
+		}
+		return askShop("main")
+	},
+	"probed present": func(w *twin) model.Operation { return probedR(w, "present") },
+	"probed absent":  func(w *twin) model.Operation { return probedR(w, "absent") },
+	"probed absent, twice": func(w *twin) model.Operation {
+		w.run(probedR(w, "absent"))
+		w.setTime(w.model.Time + 100)
+		return probedR(w, "absent")
+	},
+	"probed unknown": func(w *twin) model.Operation { return probedR(w, "unknown") },
+}
+
+func tokenR(epoch int64) model.Operation {
+	return model.Confirm{ID: "r", Word: "shop", Cause: "why", Evidence: &model.Evidence{
+		Epoch: epoch, Created: noon, Exp: deadline - 100, Buyer: "Ann", Ref: "order-1", Mode: "backend",
+		Lines: []model.Line{{Cell: "a", Units: 2}}, Charges: []model.Charge{{Field: "buyer:sale:units|-|r", Amount: 2}},
+	}}
+}
+
+func releaseR(word string, notAfter int64) model.Operation {
+	return model.Release{ID: "r", Word: word, NotAfter: notAfter, Cause: "why"}
+}
+
+func returnR(id string, restock bool, units ...int64) model.Operation {
+	o := model.Return{ID: "r", Return: id, Restock: restock, Cause: "why"}
+	for _, n := range units {
+		o.Lines = append(o.Lines, model.Line{Cell: "a", Units: n})
+	}
+	return o
+}
+
+// nextAttempt is another attempt, with what "r" has bound, or some of it.
+func nextAttempt(change func(*model.Reserve)) model.Operation {
+	o := keyedR()
+	o.ID, o.Limits[0].Field = "new", "buyer:sale:units|-|new"
+	change(&o)
+	return o
+}
+
+func askShop(gate string) model.Operation {
+	return model.Probe{Gate: gate, Most: 9, Wait: 10, Tries: 2, LongestWait: 100}
+}
+
+// probedR claims what is in doubt and tells what the shop said.
+func probedR(w *twin, verdict string) model.Operation {
+	w.run(askShop("main"))
+	return model.Probed{ID: "r", Verdict: verdict, Cause: "why"}
+}
+
+// circumstances are what may stand after an operation's name.
+var circumstances = map[string]func(w *twin){
+	"units gone": func(w *twin) { // to somebody else, as far as they were free
+		if c, _ := w.model.Cell("a"); c.Available > 0 {
+			w.run(take("else", c.Available))
+		}
+	},
+	"after the deadline": func(w *twin) { w.setTime(deadline) },
+	"a day later":        func(w *twin) { w.setTime(noon + day) },
+	"after the sale":     func(w *twin) { w.setTime(saleEnds) },
+	"days after the sale": func(w *twin) {
+		w.setTime(noon + keyTTL + 1000)
+	},
+	"paused":          func(w *twin) { w.do(model.SetStatus{Status: "paused"}) },
+	"another version": nil, // of the sale than the edge knows
+	"late":            nil, // the edge has given up on it
+	"freed":           func(w *twin) { w.run(model.Free{ID: "r"}) },
+	"outcome backend": func(*twin) {}, // it was reserved so
+	"again":           nil,            // done once before
+}

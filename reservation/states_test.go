@@ -1,0 +1,239 @@
+package reservation_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stockgate/stockgate/internal/model"
+)
+
+// row is one row of the documented tables.
+type row struct {
+	name, operation string
+	circumstances   []string
+	cells           []string
+}
+
+// documented reads the tables of docs/reservations.md that have a column for each
+// state, and the arrows of its drawing.
+func documented(t *testing.T) (rows []row, arrows []string) {
+	text, err := os.ReadFile("../docs/reservations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	header := "| |"
+	for _, s := range states {
+		header += " " + s.name + " |"
+	}
+	in := false
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if arrow, why, ok := strings.Cut(line, ":"); ok && strings.Contains(arrow, " --> ") {
+			if strings.TrimSpace(why) == "" {
+				t.Errorf("the arrow %s does not say why", arrow)
+			}
+			arrows = append(arrows, strings.ReplaceAll(arrow, "[*]", "unknown"))
+		}
+		switch {
+		case line == header:
+			in = true
+		case !strings.HasPrefix(line, "|"):
+			in = false
+		case in && !strings.HasPrefix(line, "|-"):
+			cells := strings.Split(strings.Trim(line, "|"), "|")
+			for i := range cells {
+				cells[i] = strings.TrimSpace(cells[i])
+			}
+			if len(cells) != len(states)+1 {
+				t.Fatalf("the row %q has %d cells", line, len(cells))
+			}
+			rows = append(rows, parseRow(t, cells[0], cells[1:]))
+		}
+	}
+	return rows, arrows
+}
+
+// parseRow finds what a row is called among the operations.
+func parseRow(t *testing.T, name string, cells []string) row {
+	r := row{name: name, operation: name, cells: cells}
+	for rowOperations[r.operation] == nil {
+		i := strings.LastIndex(r.operation, ", ")
+		if i < 0 {
+			t.Fatalf("the table has a row %q, which nobody can do", name)
+		}
+		what := r.operation[i+2:]
+		if _, ok := circumstances[what]; !ok {
+			t.Fatalf("the row %q speaks of %q, which nobody can bring about", name, what)
+		}
+		r.circumstances = append([]string{what}, r.circumstances...)
+		r.operation = r.operation[:i]
+	}
+	return r
+}
+
+// Every operation in every state, as docs/reservations.md has it, on redis-server,
+// on the embedded server and in the model. The drawing has the arrows of the tables
+// and no other, and no operation is left out.
+func TestEveryOperationInEveryState(t *testing.T) {
+	on := servers(t)
+	rows, drawn := documented(t)
+	done := map[string]bool{}
+	var arrows []string
+	for n, r := range rows {
+		done[r.operation] = true
+		got := make([]string, len(states))
+		for i, want := range r.cells {
+			t.Run(r.name+"/"+states[i].name, func(t *testing.T) {
+				w := newTwin(t, on, fmt.Sprintf("row%d.%s", n, states[i].name))
+				var arrow string
+				got[i], arrow = w.cell(r, i)
+				if got[i] != want {
+					t.Errorf("got %q, want %q", got[i], want)
+				}
+				if arrow != "" && !slices.Contains(arrows, arrow) {
+					arrows = append(arrows, arrow)
+				}
+			})
+		}
+		if !slices.Equal(got, r.cells) {
+			t.Errorf("the row should be:\n| %s | %s |", r.name, strings.Join(got, " | "))
+		}
+	}
+	for name := range rowOperations {
+		if !done[name] {
+			t.Errorf("the table does not say what becomes of %q", name)
+		}
+	}
+	slices.Sort(arrows)
+	slices.Sort(drawn)
+	if !slices.Equal(arrows, drawn) {
+		t.Errorf("the tables have the arrows\n  %s\nand the drawing\n  %s", strings.Join(arrows, "\n  "), strings.Join(drawn, "\n  "))
+	}
+}
+
+// cell does what a row is called to a reservation in the i-th state. It says what
+// came of it, and from which state to which another it went.
+func (w *twin) cell(r row, i int) (got, arrow string) {
+	w.t.Helper()
+	w.do(model.Apply{Starts: noon, Ends: saleEnds, Deltas: []model.Delta{{Cell: "a", Units: 4}}}, model.SetStatus{Status: "open"})
+	first := keyedR()
+	if strings.Contains(r.operation, "without a key") {
+		first = singleR()
+	}
+	if slices.Contains(r.circumstances, "outcome backend") {
+		first.Mode = "backend"
+	}
+	w.do(states[i].ops(first)...)
+	if got := w.state("r"); got != states[i].name {
+		w.t.Fatalf("the reservation is %s, want %s", got, states[i].name)
+	}
+	op := rowOperations[r.operation]
+	for _, what := range r.circumstances {
+		if change := circumstances[what]; change != nil {
+			change(w)
+		} else if what == "again" {
+			w.run(op(w))
+		}
+	}
+	return w.done(r, op(w))
+}
+
+// done does an operation and says what came of it.
+func (w *twin) done(r row, op model.Operation) (got, arrow string) {
+	w.t.Helper()
+	if o, ok := op.(model.Reserve); ok {
+		o.Version = w.model.Version
+		if slices.Contains(r.circumstances, "another version") {
+			o.Version++
+		}
+		if slices.Contains(r.circumstances, "late") {
+			o.NotAfter = w.model.Time - 1
+		}
+		op = o
+	}
+	was := w.model.Clone()
+	reply := w.run(op)[0]
+	if before, after := stateIn(was, "r"), w.state("r"); before != after {
+		arrow = before + " --> " + after
+	}
+	return w.words(op, was, reply), arrow
+}
+
+// words says what came of an operation.
+func (w *twin) words(op model.Operation, was *model.Shard, reply model.Reply) string {
+	before, after := stateIn(was, "r"), w.state("r")
+	effect := len(w.model.Journal) > len(was.Journal)
+	if before != after {
+		return "→ " + after
+	}
+	code := reply[0].(string)
+	switch {
+	case code == "bound" && reply[4] == int64(1):
+		return "bound by " + reply[1].(string)
+	case code == "bound":
+		return "bound by " + reply[1].(string) + ", to other"
+	case code != "ok":
+		return code
+	}
+	switch o := op.(type) {
+	case model.Reserve:
+		if o.ID != "r" {
+			return "new hold"
+		}
+	case model.Lookup:
+		return "nothing"
+	case model.Free:
+		if len(was.Bindings) > len(w.model.Bindings) {
+			return "freed"
+		}
+	case model.Extend:
+		if effect {
+			return "later"
+		}
+	case model.Return:
+		if effect {
+			return fmt.Sprintf("%s of 2 are back", strings.TrimPrefix(reply[1].(string), "a "))
+		}
+	case model.Probe:
+		if len(reply) > 2 {
+			return "asks"
+		}
+		return "–"
+	case model.Probed:
+		if w.model.Records["r"].Probes.Absent > was.Records["r"].Probes.Absent {
+			return "counts"
+		}
+	case model.Expire:
+		return "–"
+	}
+	return "same"
+}
+
+// do runs operations one by one, from noon on.
+func (w *twin) do(ops ...model.Operation) {
+	w.t.Helper()
+	if w.model.Time == 0 {
+		w.setTime(noon)
+	}
+	for _, op := range ops {
+		if at, ok := op.(tick); ok {
+			w.setTime(int64(at))
+			continue
+		}
+		if reply := w.run(op)[0]; reply[0] != "ok" {
+			w.t.Fatalf("%+v answers %v", op, reply)
+		}
+	}
+}
+
+func (w *twin) state(id string) string { return stateIn(w.model, id) }
+
+func stateIn(s *model.Shard, id string) string {
+	if r, ok := s.Records[id]; ok {
+		return string(r.State)
+	}
+	return "unknown"
+}

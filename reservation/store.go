@@ -1,0 +1,283 @@
+package reservation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/stockgate/stockgate/lua"
+)
+
+// ErrUnavailable wraps every failure to get an answer from Redis. Whether the
+// operation ran is then unknown, unless ErrNotSent is wrapped too.
+var ErrUnavailable = errors.New("redis does not answer")
+
+// ErrNewerSchema: a newer edge has changed the layout of the keys.
+var ErrNewerSchema = errors.New("redis holds data of a newer stockgate: update this edge")
+
+// ErrMemoryPolicy: Redis would throw stock away when its memory is full.
+var ErrMemoryPolicy = errors.New("redis may evict keys")
+
+// longestCall bounds a call that no context bounds.
+const longestCall = 30 * time.Second
+
+// quiet keeps go-redis from writing to stderr on its own: what it says reaches the
+// caller as an error.
+type quiet struct{}
+
+func (quiet) Printf(context.Context, string, ...any) {}
+
+var quietOnce sync.Once
+
+// Store is one Redis with its scripts. It dials when it is first used, and is
+// safe for concurrent use.
+type Store struct {
+	redis redis.UniversalClient
+	// claims has connections of its own: however many attempts wait for stock, a
+	// confirm and the watch over the sales never queue behind them.
+	claims  redis.UniversalClient
+	options Options
+	prefix  string
+	scripts lua.Scripts
+	clocks  sync.Map // sale id → *clock; in a cluster, each shard's node has its own
+	// calls has what attempts and their outcomes ask of a sale, rateCalls what they ask
+	// of shared rates.
+	calls, rateCalls *combiner
+}
+
+// Open makes a store. It does not dial.
+func Open(o Options) (*Store, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	u, err := o.universal()
+	if err != nil {
+		return nil, err
+	}
+	claims := redis.NewUniversalClient(u)
+	// All other calls are bounded by their contexts: loading a large sale takes longer
+	// than an attempt may wait.
+	u.ReadTimeout = longestCall
+	quietOnce.Do(func() { redis.SetLogger(quiet{}) })
+	s := &Store{redis: redis.NewUniversalClient(u), claims: claims, options: o, prefix: o.Prefix, scripts: *o.Scripts}
+	s.calls, s.rateCalls = newCombiner(s.sendOperations), newCombiner(s.sendRates)
+	return s, nil
+}
+
+// Close closes all connections. Who waits for a call that was not sent, or comes
+// later, gets ErrNotSent.
+func (s *Store) Close() error {
+	s.calls.close()
+	s.rateCalls.close()
+	err := errors.Join(s.claims.Close(), s.redis.Close())
+	s.calls.wait()
+	s.rateCalls.wait()
+	return err
+}
+
+// Timeout is how long an attempt waits for Redis.
+func (s *Store) Timeout() time.Duration { return s.options.Timeout }
+
+// Seq is the newest number in a sale's journal that any answer has told: what an
+// operation did is in the journal up to there.
+func (s *Store) Seq(sale string) int64 { return s.clock(sale).seq.Load() }
+
+func (s *Store) clock(sale string) *clock {
+	if c, ok := s.clocks.Load(sale); ok {
+		return c.(*clock)
+	}
+	c, _ := s.clocks.LoadOrStore(sale, new(clock))
+	return c.(*clock)
+}
+
+// operation is one operation of a script call: its name and its arguments.
+type operation struct {
+	name string
+	args []any
+}
+
+// reply is an operation's answer.
+type reply []any
+
+func (r reply) code() lua.Code {
+	if len(r) == 0 {
+		return ""
+	}
+	word, _ := r[0].(string)
+	return lua.Code(word)
+}
+
+func (r reply) word(i int) string {
+	if i >= len(r) {
+		return ""
+	}
+	w, _ := r[i].(string)
+	return w
+}
+
+func (r reply) number(i int) int64 {
+	if i >= len(r) {
+		return 0
+	}
+	n, _ := r[i].(int64)
+	return n
+}
+
+// errNotAcknowledged: the script ran, and its replies are known.
+var errNotAcknowledged = errors.New("not acknowledged")
+
+// run calls a script once with one or more operations on one sale. An error
+// means that it is unknown whether the operations ran, unless it says otherwise.
+func (s *Store) run(ctx context.Context, script lua.Script, sale string, acks int, ops ...operation) ([]reply, error) {
+	replies, _, err := s.runAt(ctx, script, sale, acks, ops...)
+	return replies, err
+}
+
+// runAt is run with the shard's seq after the call: what the replies say was so after
+// the journal's entry of that number, or before it.
+func (s *Store) runAt(ctx context.Context, script lua.Script, sale string, acks int, ops ...operation) ([]reply, int64, error) {
+	n, client := 3, s.redis
+	for _, op := range ops {
+		n += 2 + len(op.args)
+		if op.name == "reserve" || op.name == "lookup" {
+			client = s.claims
+		}
+	}
+	args := make([]any, 0, n)
+	args = append(args, s.channel(), sale, lua.Schema)
+	for _, op := range ops {
+		args = append(args, op.name, len(op.args))
+		args = append(args, op.args...)
+	}
+	raw, failed := s.eval(ctx, client, script, s.shardKeys(sale), args, acks)
+	if failed != nil && !errors.Is(failed, errNotAcknowledged) {
+		return nil, 0, failed
+	}
+	if len(raw) != len(ops)+2 {
+		return nil, 0, fmt.Errorf("%w: a script gave %d answers to %d operations", ErrUnavailable, len(raw)-2, len(ops))
+	}
+	if ms, ok := raw[0].(int64); ok {
+		s.clock(sale).set(ms)
+	}
+	seq, _ := raw[1].(int64)
+	s.clock(sale).sawSeq(seq)
+	replies := make([]reply, len(ops))
+	for i := range ops {
+		r, _ := raw[i+2].([]any)
+		replies[i] = r
+		if replies[i].code() == lua.NewerSchema {
+			return nil, 0, ErrNewerSchema
+		}
+	}
+	return replies, seq, failed
+}
+
+// eval runs a script by its name, loading it where Redis does not have it yet.
+func (s *Store) eval(ctx context.Context, client redis.UniversalClient, script lua.Script, keys []string, args []any, acks int) ([]any, error) {
+	for range 2 {
+		raw, err := s.evalOnce(ctx, client, script, keys, args, acks)
+		if err == nil || !redis.HasErrorPrefix(err, "NOSCRIPT") {
+			return raw, explain(err)
+		}
+		// In a cluster SCRIPT LOAD goes to every master.
+		if err := client.ScriptLoad(ctx, script.Source).Err(); err != nil {
+			return nil, explain(err)
+		}
+	}
+	return nil, fmt.Errorf("%w: it does not keep the scripts that are loaded", ErrUnavailable)
+}
+
+func (s *Store) evalOnce(ctx context.Context, client redis.UniversalClient, script lua.Script, keys []string, args []any, acks int) ([]any, error) {
+	if acks == 0 {
+		return client.EvalSha(ctx, script.SHA, keys, args...).Slice()
+	}
+	// WAIT counts what its own connection has written: one pipeline, one connection
+	pipe := client.Pipeline()
+	eval := pipe.EvalSha(ctx, script.SHA, keys, args...)
+	wait := pipe.Do(ctx, "WAIT", acks, s.options.ReplicaAcksWait.Milliseconds())
+	_, _ = pipe.Exec(ctx)
+	raw, err := eval.Slice()
+	if err != nil {
+		return nil, err
+	}
+	if n, err := wait.Int(); err != nil || n < acks {
+		return raw, fmt.Errorf("%w: %d of %d replicas have the reservation", errNotAcknowledged, n, acks)
+	}
+	return raw, nil
+}
+
+// hints say what an operator can do about an error of Redis. With most of them it
+// refuses a script as a whole, before its first write.
+var hints = []struct {
+	prefix, help string
+	refused      bool
+}{
+	{"OOM", "its memory is full: raise maxmemory", true},
+	{"MISCONF", "it cannot write to its disk: see its log", true},
+	{"NOREPLICAS", "too few replicas are connected: see min-replicas-to-write", true},
+	{"READONLY", "it is a replica: point `redis` at the master, or use sentinel", true},
+	{"LOADING", "it is still loading its data", true},
+	{"NOAUTH", "it asks for a password", true},
+	{"WRONGPASS", "it refuses the password", true},
+	{"NOPERM", "its user may not run what stockgate needs: see the operations section of the README", true},
+	{"The user executing the script", "its user may not run what stockgate's scripts need: see the operations section of the README", false},
+}
+
+// explain wraps what go-redis says in ErrUnavailable, with what an operator can do
+// about it.
+func explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	for _, hint := range hints {
+		if redis.HasErrorPrefix(err, hint.prefix) {
+			return fmt.Errorf("%w: %s (%w)", ErrUnavailable, hint.help, err)
+		}
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
+
+// neverBegan says that Redis itself refused to run a script.
+func neverBegan(err error) bool {
+	for _, hint := range hints {
+		if hint.refused && redis.HasErrorPrefix(err, hint.prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkMemoryPolicy refuses a Redis that evicts keys under memory pressure: stock
+// would be lost without a word.
+func (s *Store) checkMemoryPolicy(ctx context.Context) error {
+	if s.scripts == lua.Embedded {
+		return nil
+	}
+	info, err := s.redis.Info(ctx, "memory").Result()
+	if err != nil {
+		return explain(err)
+	}
+	for line := range strings.Lines(info) {
+		if policy, ok := strings.CutPrefix(strings.TrimSpace(line), "maxmemory_policy:"); ok && policy != "noeviction" {
+			return fmt.Errorf("%w: its maxmemory-policy is %s, stock would be lost; set `maxmemory-policy noeviction`", ErrMemoryPolicy, policy)
+		}
+	}
+	return nil
+}
+
+func ms(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
+
+// brokenConnection says that the connection ended under a call.
+func brokenConnection(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, syscall.EPIPE) || errors.Is(err, net.ErrClosed)
+}

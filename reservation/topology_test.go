@@ -1,0 +1,284 @@
+package reservation_test
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// everything does every operation once, checks the books, and follows the journal.
+func everything(t *testing.T, o reservation.Options, c redis.UniversalClient) *reservation.Edge {
+	t.Helper()
+	e, ops := withHolds(t, o)
+	for _, name := range []string{"reserve", "adjust", "apply", "confirm", "release", "doubt", "expire", "recreate", "return", "extend", "probe", "probed", "lookup", "status"} {
+		if err := ops[name](soon(t), e); err != nil {
+			t.Errorf("%s fails with %v", name, err)
+		}
+	}
+	for id, want := range map[string]reservation.State{"r1": "confirmed", "r2": "released", "r3": "in_doubt", "lost": "confirmed", "r4": "confirmed", "r5": "held", "r6": "confirmed", "new": "held"} {
+		if got := state(t, e.Store, id); got != want {
+			t.Errorf("%s is %s, want %s", id, got, want)
+		}
+	}
+	if found, err := e.Holds(soon(t), "s", reservation.InDoubt, 10); err != nil || len(found) != 1 {
+		t.Errorf("in doubt are %+v, %v", found, err)
+	}
+	if books, err := e.Books(soon(t), "s"); err != nil || !books.Balanced {
+		t.Errorf("the books are %+v, %v", books, err)
+	}
+	for size, want := range map[int]error{1: nil, reservation.MaxAnswer + 1: reservation.ErrAnswerTooLarge} {
+		a := &reservation.StoredAnswer{Status: 201, Body: make([]byte, size)}
+		if err := e.StoreAnswer(soon(t), "s", "r1", a, time.Hour); !errors.Is(err, want) {
+			t.Errorf("an answer of %d bytes: %v, want %v", size, err, want)
+		}
+	}
+	if a, err := e.StoredAnswer(soon(t), "s", "r1"); err != nil || a == nil || a.Status != 201 {
+		t.Errorf("the stored answer is %+v, %v", a, err)
+	}
+	balanced(t, c, e.Store, "s")
+	following := ready(t, o)
+	following.Start()
+	follows(t, following)
+	return e
+}
+
+func TestEveryServer(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) { everything(t, options(b), b.Client()) })
+}
+
+func TestCluster(t *testing.T) {
+	s := redistest.Start(t, redistest.Config("cluster-enabled yes"))
+	c := s.Client()
+	if err := c.ClusterAddSlotsRange(soon(t), 0, 16383).Err(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a cluster that works", func() bool {
+		info, err := c.ClusterInfo(soon(t)).Result()
+		return err == nil && strings.Contains(info, "cluster_state:ok")
+	})
+	o := options(s)
+	o.Cluster = true
+	e := everything(t, o, c)
+	if err := c.ScriptFlush(soon(t)).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Refresh(soon(t)); err != nil {
+		t.Errorf("refresh without scripts fails with %v", err)
+	}
+	if _, err := e.Expire(soon(t), "s"); err != nil {
+		t.Errorf("expire without scripts fails with %v", err)
+	}
+}
+
+// replica starts a replica of s and waits until it follows.
+func replica(t *testing.T, s *redistest.Server) *redistest.Server {
+	t.Helper()
+	host, port, _ := net.SplitHostPort(s.Addr())
+	r := redistest.Start(t, redistest.Config("replicaof "+host+" "+port, "repl-diskless-sync-delay 0"))
+	c := s.Client()
+	eventually(t, "a replica that follows", func() bool {
+		info, err := c.Info(soon(t), "replication").Result()
+		return err == nil && strings.Contains(info, "state=online")
+	})
+	return r
+}
+
+func TestReplicaAcks(t *testing.T) {
+	s := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
+	r := replica(t, s)
+	o := options(s)
+	o.ReplicaAcks, o.ReplicaAcksWait = 1, 5*time.Second
+	e := selling(t, o, 3)
+	mustHold(t, e, "r1", "Ann", 1)
+	if got := r.Client().HExists(soon(t), e.ShardKeys("s")[3], "r1").Val(); !got {
+		t.Error("the replica does not have what it has acknowledged")
+	}
+	before := writes(t, s)
+	mustHold(t, e, "r1", "Ann", 1)
+	if writes(t, s) == before {
+		t.Error("a repeated reserve writes nothing: WAIT on its connection would wait for nothing")
+	}
+
+	r.Stop()
+	o.ReplicaAcksWait = time.Millisecond
+	e = ready(t, o)
+	_, refusal, err := hold(soon(t), e, "r2", "Ann", 1)
+	if refusal != nil || !errors.Is(err, reservation.ErrUnavailable) || !strings.Contains(err.Error(), "0 of 1 replicas") {
+		t.Errorf("without a replica: %+v, %v", refusal, err)
+	}
+	if got := state(t, e.Store, "r2"); got != reservation.Held {
+		t.Errorf("r2 is %q, want held: it was reserved and not acknowledged", got)
+	}
+	e.Start()
+	eventually(t, "an empty backlog", func() bool { return e.Backlog() == 0 })
+	if got := state(t, e.Store, "r2"); got != reservation.Released {
+		t.Errorf("r2 is %q, want released", got)
+	}
+	balanced(t, s.Client(), e.Store, "s")
+}
+
+// writes is how often scripts have written a hash.
+func writes(t *testing.T, s *redistest.Server) string {
+	t.Helper()
+	info, err := s.Client().Info(soon(t), "commandstats").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(info) {
+		if rest, ok := strings.CutPrefix(line, "cmdstat_hset:calls="); ok {
+			calls, _, _ := strings.Cut(rest, ",")
+			return calls
+		}
+	}
+	t.Fatal("nothing was written")
+	return ""
+}
+
+// A replica that was given for the master says so.
+func TestReplicaInsteadOfMaster(t *testing.T) {
+	s := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
+	e := newEdge(t, options(replica(t, s)), reservation.EdgeOptions{})
+	if err := e.Refresh(soon(t)); !errors.Is(err, reservation.ErrUnavailable) || !strings.Contains(err.Error(), "it is a replica") {
+		t.Errorf("refresh says %v, want that it is a replica", err)
+	}
+}
+
+// The edge finds the master through a sentinel, and the new one after a failover.
+func TestSentinel(t *testing.T) {
+	master := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
+	second := replica(t, master)
+	sentinel := startSentinel(t, master)
+	sc := redis.NewSentinelClient(&redis.Options{Addr: sentinel.Addr()})
+	defer sc.Close()
+	eventually(t, "a sentinel that knows the replica", func() bool {
+		found, err := sc.Replicas(soon(t), "main").Result()
+		return err == nil && len(found) == 1 && found[0]["flags"] == "slave" && found[0]["master-link-status"] == "ok"
+	})
+	o := options(sentinel)
+	o.Sentinel = "main"
+	e := everything(t, o, master.Client())
+	load(t, e.Store, openSale("next", 5))
+	if err := master.Client().Wait(soon(t), 1, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := sc.Failover(soon(t), "main").Err(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a promoted replica", func() bool {
+		info, err := second.Client().Info(soon(t), "replication").Result()
+		return err == nil && strings.Contains(info, "role:master")
+	})
+	// the old master may still take one and lose it: the same id does it once
+	after := second.Client()
+	eventually(t, "an edge that follows", func() bool {
+		_, err := e.Adjust(soon(t), "next", "j1", "a", 1, "me")
+		return err == nil && after.HExists(soon(t), e.ShardKeys("next")[8], "j1").Val()
+	})
+	if r := balanced(t, after, e.Store, "next"); r.cells["a"] != "6 6 0 0 0" {
+		t.Errorf("on the new master the cell is %q, want 6 units", r.cells["a"])
+	}
+}
+
+// startSentinel watches a master under the name "main". A redis-server that is
+// called redis-sentinel is one.
+func startSentinel(t *testing.T, master *redistest.Server) *redistest.Server {
+	t.Helper()
+	bin := os.Getenv("REDIS_SERVER")
+	if bin == "" {
+		bin = "redis-server"
+	}
+	bin, err := exec.LookPath(bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bin, err = filepath.Abs(bin); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "redis-sentinel")
+	if err := os.Symlink(bin, link); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("REDIS_SERVER", link)
+	host, port, _ := net.SplitHostPort(master.Addr())
+	return redistest.Start(t, redistest.Config(fmt.Sprintf("sentinel monitor main %s %s 1", host, port)))
+}
+
+// needed is what the edge's user must be allowed, and nothing more.
+const needed = "-@all +hello +ping +info +script|load +evalsha +time +publish +subscribe " +
+	"+hget +hmget +hgetall +hset +hsetnx +hdel +hlen +hscan +zadd +zrem +zrange +zrangebyscore +zcard +xadd +xread +xrange +xrevrange +sadd +smembers " +
+	"+get +set +incrby +decrby"
+
+func TestPasswords(t *testing.T) {
+	s := redistest.Start(t, redistest.Password("secret"))
+	c := s.Client()
+	for _, user := range []string{
+		"ACL SETUSER gate on >word ~stockgate:* &stockgate:* " + needed,
+		"ACL SETUSER nothing on >word ~stockgate:* &stockgate:* -@all +hello +info",
+		"ACL SETUSER half on >word ~stockgate:* &stockgate:* " + strings.ReplaceAll(needed, "+hset ", ""),
+	} {
+		args := []any{}
+		for _, word := range strings.Fields(user) {
+			args = append(args, word)
+		}
+		if err := c.Do(soon(t), args...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tests := map[string]struct {
+		username, password string
+		want               string // empty: it works
+	}{
+		"none":          {"", "", "asks for a password"},
+		"wrong":         {"", "guess", "refuses the password"},
+		"right":         {"", "secret", ""},
+		"wrong user":    {"nobody", "word", "refuses the password"},
+		"a user":        {"gate", "word", ""},
+		"may not call":  {"nothing", "word", "may not run"},
+		"may not write": {"half", "word", "may not run"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := options(s)
+			o.Username, o.Password = test.username, test.password
+			e := newEdge(t, o, reservation.EdgeOptions{})
+			err := e.Refresh(soon(t))
+			switch {
+			case test.want == "" && err != nil:
+				t.Errorf("refresh fails with %v", err)
+			case test.want != "" && (!errors.Is(err, reservation.ErrUnavailable) || !strings.Contains(err.Error(), test.want)):
+				t.Errorf("refresh fails with %v, want %q", err, test.want)
+			case test.want != "":
+				return
+			}
+			if err := c.FlushAll(soon(t)).Err(); err != nil {
+				t.Fatal(err)
+			}
+			everything(t, o, c)
+		})
+	}
+}
+
+func TestURL(t *testing.T) {
+	s := redistest.Start(t, redistest.Password("secret"))
+	o := reservation.Options{Addresses: []string{"redis://:secret@" + s.Addr() + "/1"}, Timeout: 10 * time.Second}
+	c := redis.NewClient(&redis.Options{Addr: s.Addr(), Password: "secret", DB: 1})
+	defer c.Close()
+	everything(t, o, c)
+	o.Prefix = "other"
+	everything(t, o, c)
+	if n, err := s.Client().DBSize(soon(t)).Result(); err != nil || n != 0 {
+		t.Errorf("database 0 has %d keys, %v", n, err)
+	}
+}

@@ -1,0 +1,215 @@
+package reservation
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/stockgate/stockgate/sale"
+)
+
+const (
+	// freshFor is how long after an answered read of the journal the view counts: an
+	// older one says nothing, and everything is asked in Redis.
+	freshFor = time.Second
+	// mostName is the longest name of a stock cell: SKU, @ and region.
+	mostName = 2*sale.MaxName + 1
+)
+
+// started is where the view's clock begins. It only measures how much time has passed.
+var started = time.Now()
+
+func sinceStarted() time.Duration { return time.Since(started) }
+
+// followed is what an edge knows of a sale because it follows the sale's journal
+// without a gap: which cells have nothing left, and what keys and refs are bound.
+// It belongs to one stretch of following and to the cells of one version of the sale:
+// when either ends another takes its place, and what comes late is told to the one
+// that is over.
+type followed struct {
+	now   func() time.Duration
+	index map[string]int32 // cell → its place in cells; never changes
+	cells []cell
+	bound atomic.Pointer[boundFilter] // nil: not loaded yet
+	at    atomic.Int64                // when the view was complete, by now
+	seq   atomic.Int64                // of the last entry that is in it
+}
+
+// newFollowed begins at a journal's seq: what a reply of before says does not count.
+func newFollowed(l *Listing, now func() time.Duration, seq int64, at time.Duration) *followed {
+	f := &followed{now: now, index: make(map[string]int32, len(l.Sale.Items))}
+	for i := range l.Sale.Items {
+		for _, name := range l.Sale.Items[i].Cells() {
+			f.index[name] = int32(len(f.index))
+		}
+	}
+	f.cells = make([]cell, len(f.index))
+	for i := range f.cells {
+		f.cells[i].credit.Store(seq)
+	}
+	f.at.Store(int64(at))
+	f.seq.Store(seq)
+	return f
+}
+
+// fresh says that the view was complete less than a second ago.
+func (f *followed) fresh(now time.Duration) bool { return now-time.Duration(f.at.Load()) < freshFor }
+
+// named finds a cell by its name; nil: the sale has none of this name.
+func (f *followed) named(name string) *cell {
+	if i, ok := f.index[name]; ok {
+		return &f.cells[i]
+	}
+	return nil
+}
+
+// cellOf finds the cell of a line. It allocates nothing.
+func (f *followed) cellOf(line *sale.Line) *cell {
+	if line.Region == "" {
+		return f.named(line.SKU)
+	}
+	var buf [mostName]byte
+	name := append(append(append(buf[:0], line.SKU...), '@'), line.Region...)
+	if i, ok := f.index[string(name)]; ok {
+		return &f.cells[i]
+	}
+	return nil
+}
+
+// Ask is the permission to ask Redis about cells of which the edge remembers that
+// nothing is left, while others are refused from memory. It must be ended.
+type Ask struct{ memories []*memory }
+
+// End lets another attempt ask, if this one has not brought an answer about the
+// stock. It may be called on nil, and again.
+func (p *Ask) End() {
+	if p == nil {
+		return
+	}
+	for _, m := range p.memories {
+		m.asking.Store(false)
+	}
+	p.memories = nil // another attempt may have taken them since
+}
+
+// Remembered refuses an attempt whose units are known not to be there, without
+// asking Redis: a reply has said so, and the journal shows nothing that came back
+// since. lines must be as the sale resolved them. Nil: ask Redis. With an Ask the
+// attempt is the one that asks whether it is still so: it must end it when it has.
+// The refusal is shared, and costs no allocation.
+func (e *Edge) Remembered(l *Listing, lines []sale.Line) (*sale.Refusal, *Ask) {
+	f := l.view()
+	if f == nil {
+		return nil, nil
+	}
+	no, due := f.recall(lines)
+	var ask *Ask
+	if no == nil && due {
+		ask, no = f.takeAsk(lines)
+	}
+	if no != nil {
+		(*e.metrics.Load()).NothingLeft(true)
+	}
+	return no, ask
+}
+
+// Recall is Remembered for who will not ask Redis: it takes no Ask. Nil: nobody
+// knows.
+func (e *Edge) Recall(l *Listing, lines []sale.Line) *sale.Refusal {
+	f := l.view()
+	if f == nil {
+		return nil
+	}
+	no, _ := f.recall(lines)
+	return no
+}
+
+// recall gives the refusal that Redis would give: sold_out of the first line that is,
+// else all_held. due: there is none, but a memory that one attempt should check.
+func (f *followed) recall(lines []sale.Line) (no *sale.Refusal, due bool) {
+	now := f.now()
+	if !f.fresh(now) {
+		return nil, false
+	}
+	for i := range lines {
+		m, refusal := f.remembers(&lines[i], now)
+		switch {
+		case refusal == nil:
+		case now >= m.until && !m.asking.Load():
+			due = true
+		case refusal.Reason == sale.SoldOut:
+			return refusal, false
+		case no == nil:
+			no = refusal
+		}
+	}
+	return no, due && no == nil
+}
+
+// remembers is what there is about a line, unless nobody has asked for too long.
+func (f *followed) remembers(line *sale.Line, now time.Duration) (*memory, *sale.Refusal) {
+	c := f.cellOf(line)
+	if c == nil {
+		return nil, nil
+	}
+	m := c.memory.Load()
+	if m == nil || now >= m.until+askWithin {
+		return nil, nil
+	}
+	return m, m.refusal(line.Quantity)
+}
+
+// takeAsk takes what an attempt needs to check the memories of its lines, or gives the
+// refusal of the line that another attempt has begun to check meanwhile.
+func (f *followed) takeAsk(lines []sale.Line) (*Ask, *sale.Refusal) {
+	p, now := new(Ask), f.now()
+	for i := range lines {
+		m, refusal := f.remembers(&lines[i], now)
+		switch {
+		case refusal == nil:
+		case m.asking.CompareAndSwap(false, true):
+			p.memories = append(p.memories, m)
+		default:
+			p.End()
+			return nil, refusal
+		}
+	}
+	return p, nil
+}
+
+// binds notes what a hold of this edge has bound, before the journal tells it: a buyer
+// who repeats his attempt at once comes to the same edge.
+func (f *followed) binds(guard, ref string) {
+	if f == nil {
+		return
+	}
+	bindings(guard, ref, f.bound.Load().add)
+}
+
+// MayRepeat says whether an attempt may repeat one that has reserved under its
+// idempotency key or its ref. False is as certain as MayBeBound.
+func (e *Edge) MayRepeat(l *Listing, a *sale.Attempt) bool {
+	if a.Ref != "" && e.MayBeBound(l.Sale.ID, refField+a.Ref) {
+		return true
+	}
+	if a.Key == "" {
+		return false
+	}
+	secret := e.secret.Load()
+	return secret == nil || e.MayBeBound(l.Sale.ID, secret.Key(a.Buyer, a.Key))
+}
+
+// MayBeBound says whether a binding field (an idempotency key, a ref) may be bound in
+// the sale: false is certain but for what was bound within the last second. True: ask
+// Redis.
+func (e *Edge) MayBeBound(saleID, field string) bool {
+	l, ok := e.Catalogue().Sale(saleID)
+	if !ok {
+		return true
+	}
+	f := l.view()
+	if f == nil || !f.fresh(f.now()) {
+		return true
+	}
+	bound := f.bound.Load()
+	return bound == nil || bound.maybe(field)
+}

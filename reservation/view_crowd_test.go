@@ -1,0 +1,206 @@
+package reservation_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// buys is an attempt as a gate makes it: from memory, else from Redis.
+func buys(ctx context.Context, e *reservation.Edge, id string, n int64, t reservation.Terms) (held bool, no *sale.Refusal) {
+	l, ok := e.Catalogue().Sale("s")
+	if !ok {
+		return false, nil
+	}
+	no, ask := e.Remembered(l, unitsOfA(n))
+	defer ask.End()
+	if no != nil {
+		return false, no
+	}
+	a := &sale.Attempt{Sale: "s", Buyer: "buyer of " + id, Lines: unitsOfA(n)}
+	_, no, err := e.Hold(ctx, id, l, a, unitsOfA(n), t)
+	return err == nil && no == nil, no
+}
+
+// A rush on a sale that is sold out costs Redis next to nothing.
+func TestARushIsRefusedFromMemory(t *testing.T) {
+	s := redistest.Start(t)
+	var counted counter
+	e := newEdge(t, options(s), reservation.EdgeOptions{Metrics: &counted})
+	if err := e.Refresh(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	load(t, e.Store, openSale("s", 5))
+	if err := e.Refresh(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	e.Start()
+	follows(t, e)
+	before := calls(t, s, "evalsha")
+	const buyers, each = 50, 200
+	var held atomic.Int64
+	var wg sync.WaitGroup
+	for i := range buyers {
+		wg.Go(func() {
+			for j := range each {
+				if ok, _ := buys(soon(t), e, fmt.Sprint("r", i, " ", j), 1, terms); ok {
+					held.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	asked, all := counted.asked.Load(), int64(buyers*each)
+	if held.Load() != 5 || asked+counted.remembered.Load() != all-5 {
+		t.Errorf("%d were held, redis refused %d and memory %d of %d", held.Load(), asked, counted.remembered.Load(), all)
+	}
+	used := calls(t, s, "evalsha") - before
+	t.Logf("%d attempts: %d script calls, %d refusals by redis", all, used, asked)
+	if used > all/20 {
+		t.Errorf("%d attempts took %d script calls", all, used)
+	}
+}
+
+// calls is how often a command ran, by INFO commandstats.
+func calls(t *testing.T, s *redistest.Server, command string) (n int64) {
+	t.Helper()
+	for line := range strings.Lines(s.Client().Info(soon(t), "commandstats").Val()) {
+		if rest, ok := strings.CutPrefix(line, "cmdstat_"+command+":calls="); ok {
+			fmt.Sscan(strings.SplitN(rest, ",", 2)[0], &n)
+		}
+	}
+	return n
+}
+
+// stampede lets buyers at all edges hold units, and give back most of what they got,
+// in every way, until each of the units is confirmed.
+func stampede(t *testing.T, edges []*reservation.Edge, direct *reservation.Store, stock int64) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var refused, held atomic.Int64
+	var wg sync.WaitGroup
+	short := reservation.Terms{HoldFor: 50 * time.Millisecond, Margin: 10 * time.Millisecond, Mode: reservation.Backend}
+	for i := range 16 {
+		e := edges[i%len(edges)]
+		seed := rand.Uint64()
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(seed, 0))
+			tick := time.NewTicker(time.Millisecond)
+			defer tick.Stop()
+			for n := 0; ctx.Err() == nil; n++ {
+				<-tick.C
+				id := fmt.Sprintf("r%d-%d", i, n)
+				ok, no := buys(ctx, e, id, 1+r.Int64N(2), short)
+				if no != nil {
+					refused.Add(1)
+				}
+				if !ok {
+					continue
+				}
+				held.Add(1)
+				switch r.IntN(10) {
+				case 0, 1:
+					e.Confirm(ctx, "s", id, "")
+				case 2: // it expires
+				case 3:
+					e.Doubt(ctx, "s", id, "")
+					e.Release(ctx, "s", id, reservation.Shop, "")
+				default:
+					e.Release(ctx, "s", id, reservation.Shop, "")
+				}
+			}
+		})
+	}
+	defer wg.Wait()
+	defer cancel()
+	eventually(t, "every unit sold", func() bool {
+		direct.Expire(soon(t), "s")
+		// a doubt whose release was lost: the shop says it again
+		if holds, err := direct.Holds(soon(t), "s", reservation.InDoubt, 10); err == nil {
+			for _, h := range holds {
+				direct.Release(soon(t), "s", h.ID, reservation.Shop, "")
+			}
+		}
+		return cellA(t, direct).Confirmed == stock
+	})
+	t.Logf("%d holds and %d refusals until all %d units were sold", held.Load(), refused.Load(), stock)
+}
+
+// Units that come back all the time are all sold, by what the journal tells alone: with
+// clocks that stand still no refusal has a limit.
+func TestEveryUnitIsSoldByTheJournal(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		const stock = 20
+		first, _ := frozen(t, options(b), stock)
+		edges := []*reservation.Edge{first}
+		for range 2 {
+			e := ready(t, options(b))
+			e.SetViewClock(func() time.Duration { return 0 })
+			e.Start()
+			follows(t, e)
+			edges = append(edges, e)
+		}
+		stampede(t, edges, openStore(t, options(b)), stock)
+		balanced(t, b.Client(), first.Store, "s")
+	})
+}
+
+// And so they are when connections break, and reads of the journal get lost.
+func TestEveryUnitIsSoldWhateverIsLost(t *testing.T) {
+	const stock = 100
+	s := redistest.Start(t)
+	direct := openStore(t, options(s))
+	load(t, direct, openSale("s", stock))
+	var edges []*reservation.Edge
+	var proxies []*redistest.Proxy
+	for range 3 {
+		p := redistest.NewProxy(t, s.Addr())
+		e := ready(t, at(p.Addr(), 300*time.Millisecond))
+		e.Start()
+		follows(t, e)
+		edges, proxies = append(edges, e), append(proxies, p)
+	}
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for n := 0; ; n++ {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+			}
+			p := proxies[rand.IntN(len(proxies))]
+			switch n % 8 {
+			case 0:
+				p.CutReplies(1, "XREAD")
+			case 2:
+				p.CutReplies(2, "EVALSHA")
+			case 3:
+				p.HoldReplies("XREAD")
+			case 4:
+				p.DropAll()
+			default:
+				p.Heal()
+			}
+		}
+	})
+	stampede(t, edges, direct, stock)
+	close(stop)
+	wg.Wait()
+	for i, p := range proxies {
+		p.Heal()
+		eventually(t, "an empty backlog", func() bool { return edges[i].Backlog() == 0 })
+	}
+	balanced(t, s.Client(), direct, "s")
+}

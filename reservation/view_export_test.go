@@ -1,0 +1,73 @@
+package reservation
+
+import (
+	"context"
+	"time"
+
+	"github.com/stockgate/stockgate/sale"
+)
+
+// ReadFor is how long a read of the journals waits.
+const ReadFor = readFor
+
+// SetViewClock must come before Start.
+func (e *Edge) SetViewClock(now func() time.Duration) { e.viewNow = now }
+
+// Told is a refusal that came with seq.
+func (e *Edge) Told(l *Listing, line *sale.Line, seq, left int64, no *sale.Refusal) {
+	all := left
+	if no.Reason == sale.AllHeld {
+		all += line.Quantity
+	}
+	l.view().refused(line, seq, left, all)
+}
+
+// Got is a hold that came with seq.
+func (e *Edge) Got(l *Listing, lines []sale.Line, seq int64) { l.view().got(lines, seq) }
+
+// Follow only follows journals, until ctx ends.
+func (e *Edge) Follow(ctx context.Context) { e.follow(ctx) }
+
+// KeyField is the binding field of a buyer's idempotency key.
+func (e *Edge) KeyField(buyer, key string) string { return e.secret.Load().Key(buyer, key) }
+
+// BoundRoom is for how many bindings the edge's filter was made; 0: there is none.
+func (e *Edge) BoundRoom(sale string) int64 {
+	l, ok := e.Catalogue().Sale(sale)
+	if !ok {
+		return 0
+	}
+	if f := l.view(); f != nil && f.bound.Load() != nil {
+		return f.bound.Load().room
+	}
+	return 0
+}
+
+// Followed is up to which entry of its journal the edge knows a sale; false: it knows
+// nothing for sure.
+func (e *Edge) Followed(sale string) (seq int64, ok bool) {
+	l, ok := e.Catalogue().Sale(sale)
+	if !ok {
+		return 0, false
+	}
+	f := l.view()
+	if f == nil || !f.fresh(f.now()) {
+		return 0, false
+	}
+	return f.seq.Load(), true
+}
+
+// SeqOf is the number of the last entry of a sale's journal.
+func (s *Store) SeqOf(ctx context.Context, sale string) (int64, error) {
+	return s.redis.HGet(ctx, s.shardKeys(sale)[metaKey], "seq").Int64()
+}
+
+// BindingsLoaded says whether the edge knows which keys and refs are bound.
+func (e *Edge) BindingsLoaded(sale string) bool {
+	l, ok := e.Catalogue().Sale(sale)
+	if !ok {
+		return false
+	}
+	f := l.view()
+	return f != nil && f.bound.Load() != nil
+}

@@ -1,0 +1,171 @@
+package reservation
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// bounded is the time for a call that does not wait.
+func (r *journalReader) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, max(4*r.edge.Timeout(), time.Second))
+}
+
+// begin finds where to follow from: where the reader was, if that entry still says the
+// same, else the end of the journal.
+func (r *journalReader) begin(ctx context.Context, j *journalOf) error {
+	ctx, cancel := r.bounded(ctx)
+	defer cancel()
+	keys, at := r.edge.shardKeys(j.id), r.edge.viewNow()
+	pipe := r.client.Pipeline()
+	meta := pipe.HMGet(ctx, keys[metaKey], "epoch", "seq")
+	var last *redis.XMessageSliceCmd
+	if j.known {
+		id := strconv.FormatInt(j.at, 10) + "-0"
+		last = pipe.XRange(ctx, keys[journalKey], id, id)
+	} else {
+		last = pipe.XRevRangeN(ctx, keys[journalKey], "+", "-", 1)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return explain(err)
+	}
+	epoch, seq := metaOf(meta.Val())
+	if epoch == "" {
+		j.reset() // the catalogue will notice
+		return nil
+	}
+	if j.known {
+		same := epoch == j.epoch && seq >= j.at && (j.at == 0 || j.print != "" && len(last.Val()) == 1 && entryPrint(last.Val()[0]) == j.print)
+		if !same {
+			j.reset()
+			return r.begin(ctx, j)
+		}
+	} else {
+		j.known, j.epoch, j.at, j.print = true, epoch, seq, ""
+		if len(last.Val()) == 1 {
+			if e, ok := entryOf(last.Val()[0]); ok && e.seq >= seq {
+				j.at, j.print = e.seq, e.print()
+			}
+		}
+	}
+	j.publish(r.edge.viewNow, at)
+	return nil
+}
+
+func entryPrint(m redis.XMessage) string { return entry{0, m.Values}.print() }
+
+// metaOf reads epoch and seq of a shard; an empty epoch: there is none.
+func metaOf(v []any) (epoch string, seq int64) {
+	if len(v) != 2 {
+		return "", 0
+	}
+	epoch, _ = v[0].(string)
+	text, _ := v[1].(string)
+	seq, _ = strconv.ParseInt(text, 10, 64)
+	return epoch, seq
+}
+
+// read reads once what has come to the journals, waiting for it unless something is
+// being loaded, and then whether they still are the same journals.
+func (r *journalReader) read(ctx context.Context) (bool, error) {
+	var journals []*journalOf
+	var keys, ids []string
+	block := readFor
+	for _, j := range r.sales {
+		if j.f == nil {
+			continue
+		}
+		journals = append(journals, j)
+		keys = append(keys, r.edge.shardKeys(j.id)[journalKey])
+		ids = append(ids, strconv.FormatInt(j.at, 10)+"-0")
+		if j.bound == nil || j.loading != nil {
+			block = -1
+		}
+	}
+	if len(journals) == 0 {
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, readFor+max(4*r.edge.Timeout(), time.Second))
+	defer cancel()
+	sent := r.edge.viewNow()
+	pipe := r.client.Pipeline()
+	read := pipe.XRead(ctx, &redis.XReadArgs{Streams: append(keys, ids...), Count: readMost, Block: block})
+	metas := make([]*redis.SliceCmd, len(journals))
+	for i, j := range journals {
+		metas[i] = pipe.HMGet(ctx, r.edge.shardKeys(j.id)[metaKey], "epoch", "seq")
+	}
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		return false, explain(err)
+	}
+	came := make(map[string][]redis.XMessage, len(read.Val()))
+	for _, s := range read.Val() {
+		came[s.Stream] = s.Messages
+	}
+	for i, j := range journals {
+		epoch, seq := metaOf(metas[i].Val())
+		if epoch != j.epoch || seq < j.at {
+			j.reset()
+			continue
+		}
+		r.apply(j, came[keys[i]], seq, sent)
+	}
+	return len(came) > 0 || block < 0, nil
+}
+
+// apply brings one journal's view forward. seq is the shard's, of after the read.
+func (r *journalReader) apply(j *journalOf, came []redis.XMessage, seq int64, sent time.Duration) {
+	for i, m := range came {
+		e, ok := entryOf(m)
+		if !ok || e.seq != j.at+1 {
+			j.reset() // entries are missing: they were trimmed, or others were there before
+			return
+		}
+		j.at = e.seq
+		if i == len(came)-1 {
+			j.print = e.print()
+		}
+		r.applyEntry(j, e)
+		j.f.seq.Store(e.seq)
+	}
+	switch {
+	case len(came) == readMost:
+		return // there may be more
+	case len(came) == 0 && seq > j.at && j.lost:
+		j.reset() // the shard has entries that the journal does not give
+		return
+	}
+	// an entry may have come between the read and the look at seq: the next read has it
+	if j.lost = len(came) == 0 && seq > j.at; !j.lost {
+		j.f.at.Store(int64(sent))
+	}
+}
+
+func (r *journalReader) applyEntry(j *journalOf, e entry) {
+	known := e.moves(func(name string, units int64) {
+		switch c := j.f.named(name); {
+		case c == nil:
+		case units < 0:
+			c.gone(e.seq, -units)
+		default:
+			c.credited(e.seq)
+		}
+	})
+	if !known {
+		for i := range j.f.cells {
+			j.f.cells[i].credited(e.seq)
+		}
+	}
+	e.binds(func(field string) {
+		j.bound.add(field)
+		j.loading.add(field)
+	})
+	if e.changesSale() {
+		select {
+		case r.edge.poke <- struct{}{}: // the notice may have been lost
+		default:
+		}
+	}
+}

@@ -1,0 +1,195 @@
+package reservation_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// follows waits until an edge knows its sale "s" as it is now.
+func follows(t testing.TB, e *reservation.Edge) {
+	t.Helper()
+	eventually(t, "a view of the sale", func() bool { return upToDate(t, e) && e.BindingsLoaded("s") })
+}
+
+// upToDate says that an edge has read all of the journal of "s".
+func upToDate(t testing.TB, e *reservation.Edge) bool {
+	t.Helper()
+	seq, ok := e.Followed("s")
+	return ok && seq == seqOf(t, e.Store)
+}
+
+// seqOf is the number of the last entry of the journal of "s".
+func seqOf(t testing.TB, s *reservation.Store) int64 {
+	t.Helper()
+	seq, err := s.SeqOf(soon(t), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seq
+}
+
+// following returns a running edge that follows an open sale "s".
+func following(t testing.TB, o reservation.Options, stock int64) *reservation.Edge {
+	t.Helper()
+	e := selling(t, o, stock)
+	e.Start()
+	follows(t, e)
+	return e
+}
+
+// frozen is following with a clock that only the test moves: no limit passes, and what
+// is known stays as fresh as it was.
+func frozen(t testing.TB, o reservation.Options, stock int64) (*reservation.Edge, *atomic.Int64) {
+	t.Helper()
+	e := selling(t, o, stock)
+	clock := new(atomic.Int64)
+	e.SetViewClock(func() time.Duration { return time.Duration(clock.Load()) })
+	e.Start()
+	follows(t, e)
+	return e, clock
+}
+
+func unitsOfA(n int64) []sale.Line { return []sale.Line{{SKU: "a", Quantity: n}} }
+
+// remembered is why an edge refuses so many units of "a" without asking Redis; empty:
+// it asks.
+func remembered(t testing.TB, e *reservation.Edge, n int64) sale.Reason {
+	t.Helper()
+	l, ok := e.Catalogue().Sale("s")
+	if !ok {
+		t.Fatal("the edge does not know the sale")
+	}
+	no := e.Recall(l, unitsOfA(n))
+	if no == nil {
+		return ""
+	}
+	if no.SKU != "a" {
+		t.Errorf("the refusal names %q", no.SKU)
+	}
+	return no.Reason
+}
+
+// refusedBy holds, and returns the reason why Redis refuses.
+func refusedBy(t testing.TB, e *reservation.Edge, id string, n int64) sale.Reason {
+	t.Helper()
+	_, no, err := hold(soon(t), e, id, "buyer of "+id, n)
+	if err != nil || no == nil {
+		t.Fatalf("hold %s: refused %+v, error %v; want a refusal", id, no, err)
+	}
+	return no.Reason
+}
+
+// A refusal of Redis is repeated to whoever asks for as much, and to nobody else.
+func TestRemembers(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		e := following(t, options(b), 3)
+		mustHold(t, e, "r1", "Ann", 2)
+		check := func(what string, want ...sale.Reason) {
+			t.Helper()
+			for i, reason := range want {
+				if got := remembered(t, e, int64(i+1)); got != reason {
+					t.Errorf("%s, %d units: %q is remembered, want %q", what, i+1, got, reason)
+				}
+			}
+		}
+		check("nobody was refused", "", "", "", "")
+		if got := refusedBy(t, e, "r2", 3); got != sale.AllHeld {
+			t.Fatal(got)
+		}
+		check("1 is available, 3 are left", "", sale.AllHeld, sale.AllHeld, sale.SoldOut)
+		mustHold(t, e, "r4", "Bob", 1)
+		check("none is available, nobody was told", "", sale.AllHeld, sale.AllHeld, sale.SoldOut)
+		if got := refusedBy(t, e, "r5", 1); got != sale.AllHeld {
+			t.Fatal(got)
+		}
+		check("none is available", sale.AllHeld, sale.AllHeld, sale.AllHeld, sale.SoldOut)
+		confirm := func(id string) {
+			if _, err := e.Confirm(soon(t), "s", id, ""); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "the order of "+id, func() bool { return upToDate(t, e) })
+		}
+		confirm("r1")
+		check("1 is left", sale.AllHeld, sale.SoldOut, sale.SoldOut)
+		confirm("r4")
+		check("all are sold", sale.SoldOut, sale.SoldOut)
+	})
+}
+
+// Whatever puts units back on sale is heard of from the journal, with a clock that
+// stands still: no limit has passed.
+func TestForgetsWhatCameBack(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		o := options(b)
+		e, _ := frozen(t, o, 1)
+		other := openStore(t, o) // another edge's: this one is told nothing
+		more := openSale("s", 1)
+		for i, back := range []struct {
+			name string
+			do   func(ctx context.Context, id string) error
+		}{
+			{"released", func(ctx context.Context, id string) error {
+				_, err := other.Release(ctx, "s", id, reservation.Shop, "")
+				return err
+			}},
+			{"released in doubt", func(ctx context.Context, id string) error {
+				if _, err := other.Doubt(ctx, "s", id, ""); err != nil {
+					return err
+				}
+				_, err := other.Release(ctx, "s", id, reservation.Shop, "")
+				return err
+			}},
+			{"returned", func(ctx context.Context, id string) error {
+				if _, err := other.Confirm(ctx, "s", id, reservation.Shop, ""); err != nil {
+					return err
+				}
+				_, err := other.Return(ctx, "s", id, reservation.Return{ID: "x", Restock: true})
+				return err
+			}},
+			{"adjusted", func(ctx context.Context, id string) error {
+				_, err := other.Adjust(ctx, "s", id, "a", 1, "")
+				return err
+			}},
+			{"loaded", func(ctx context.Context, _ string) error {
+				more.Items[0].Stock++
+				_, err := other.Apply(ctx, more, reservation.ApplyOptions{})
+				return err
+			}},
+		} {
+			id := fmt.Sprint("r", i)
+			mustHold(t, e, id, "buyer "+id, 1)
+			if got := refusedBy(t, e, "no", 1); got != sale.AllHeld || remembered(t, e, 1) != sale.AllHeld {
+				t.Fatalf("%s: refused as %s, remembered %q", back.name, got, remembered(t, e, 1))
+			}
+			if err := back.do(soon(t), id); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "that it asks again after: "+back.name, func() bool { return remembered(t, e, 1) == "" })
+		}
+	})
+}
+
+// A hold of outcome backend that nobody confirms comes back when it expires.
+func TestForgetsWhatExpired(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		e, _ := frozen(t, options(b), 1)
+		l, _ := e.Catalogue().Sale("s")
+		short := reservation.Terms{HoldFor: 20 * time.Millisecond, Margin: time.Millisecond, Mode: reservation.Backend}
+		a := &sale.Attempt{Sale: "s", Buyer: "Ann", Lines: unitsOfA(1)}
+		if _, no, err := e.Hold(soon(t), "r1", l, a, unitsOfA(1), short); no != nil || err != nil {
+			t.Fatal(no, err)
+		}
+		refusedBy(t, e, "no", 1)
+		eventually(t, "that it asks again", func() bool { return remembered(t, e, 1) == "" })
+		if got := state(t, e.Store, "r1"); got != reservation.Expired {
+			t.Errorf("r1 is %s", got)
+		}
+	})
+}

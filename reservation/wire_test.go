@@ -1,0 +1,107 @@
+package reservation_test
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/stockgate/stockgate/internal/model"
+	"github.com/stockgate/stockgate/lua"
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// claims says whether an operation runs in the script that a full Redis refuses.
+func claims(op model.Operation) bool {
+	switch op.(type) {
+	case model.Reserve, model.Adjust, model.Apply, model.SetStatus:
+		return true
+	}
+	return false
+}
+
+// scriptOf is the script that has all of some operations.
+func scriptOf(scripts *lua.Scripts, ops []model.Operation) lua.Script {
+	n := 0
+	for _, op := range ops {
+		if claims(op) {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		return scripts.Settle
+	case len(ops):
+		return scripts.Claim
+	}
+	return scripts.Mixed
+}
+
+// wire gives an operation of the model the form in which the scripts take it.
+func wire(op model.Operation) reservation.Operation {
+	switch o := op.(type) {
+	case model.Reserve:
+		terms := fmt.Sprint(o.Version, o.HoldFor, o.Margin, o.KeyTTL) + " " + o.Mode + " " + o.Gate
+		args := []any{o.ID, o.NotAfter, terms, o.Buyer, o.Guard, o.Print, o.Ref}
+		args = append(wireLines(args, o.Lines), len(o.Limits))
+		for _, l := range o.Limits {
+			args = append(args, l.Field, fmt.Sprint(l.Amount, l.Max, l.From, l.To))
+		}
+		return reservation.Operation{Name: "reserve", Args: args}
+	case model.Adjust:
+		return reservation.Operation{Name: "adjust", Args: []any{o.ID, o.Cell, o.Delta, o.Cause}}
+	case model.Apply:
+		args := []any{o.Version, o.Doc, o.Starts, o.Ends, o.Cause, len(o.Deltas)}
+		for _, d := range o.Deltas {
+			removed := 0
+			if d.Removed {
+				removed = 1
+			}
+			args = append(args, d.Cell, d.Units, removed)
+		}
+		return reservation.Operation{Name: "apply", Args: args}
+	case model.SetStatus:
+		return reservation.Operation{Name: "status", Args: []any{o.Status, o.Cause}}
+	case model.Confirm:
+		e := o.Evidence
+		if e == nil {
+			return reservation.Operation{Name: "confirm", Args: []any{o.ID, o.Word, o.Cause, ""}}
+		}
+		args := wireLines([]any{o.ID, o.Word, o.Cause, e.Epoch, e.Buyer, e.Created, e.Exp, e.Ref, e.Mode}, e.Lines)
+		args = append(args, len(e.Charges))
+		for _, c := range e.Charges {
+			args = append(args, c.Field, c.Amount)
+		}
+		return reservation.Operation{Name: "confirm", Args: args}
+	case model.Release:
+		return reservation.Operation{Name: "release", Args: []any{o.ID, o.Word, o.NotAfter, o.Cause}}
+	case model.Doubt:
+		return reservation.Operation{Name: "doubt", Args: []any{o.ID, o.Cause}}
+	case model.Expire:
+		return reservation.Operation{Name: "expire", Args: []any{o.Most}}
+	case model.Lookup:
+		return reservation.Operation{Name: "lookup", Args: []any{o.Guard, o.Print, o.Ref, o.Buyer, model.Words(o.Lines)}}
+	case model.Free:
+		return reservation.Operation{Name: "free", Args: []any{o.ID}}
+	case model.Extend:
+		return reservation.Operation{Name: "extend", Args: []any{o.ID, o.HoldFor, o.Longest}}
+	case model.Return:
+		restock := 0
+		if o.Restock {
+			restock = 1
+		}
+		return reservation.Operation{Name: "return", Args: wireLines([]any{o.ID, o.Return, restock, o.Cause}, o.Lines)}
+	case model.Probe:
+		return reservation.Operation{Name: "probe", Args: []any{o.Gate, o.Most, o.Offset, o.Wait, o.Tries, o.LongestWait, cmp.Or(o.Claims, o.Most)}}
+	case model.Probed:
+		return reservation.Operation{Name: "probed", Args: []any{o.ID, o.Verdict, o.Cause}}
+	}
+	panic(fmt.Sprintf("%T has no form", op))
+}
+
+// wireLines appends lines with their number ahead.
+func wireLines(args []any, lines []model.Line) []any {
+	args = append(args, len(lines))
+	for _, l := range lines {
+		args = append(args, l.Cell, l.Units)
+	}
+	return args
+}
