@@ -1,0 +1,72 @@
+package filters
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Items are the SKUs that must not pass without a reservation, and what a shop
+// could take for one of them. They never change once they are made. It is safe for
+// concurrent use.
+type Items struct {
+	forms   map[string]struct{}
+	numeric bool // one of them is a number
+}
+
+// NewItems makes Items of these SKUs.
+func NewItems(skus func(yield func(string) bool)) *Items {
+	i := &Items{forms: make(map[string]struct{})}
+	for sku := range skus {
+		form := skuForm(sku)
+		i.forms[form] = struct{}{}
+		i.numeric = i.numeric || digits(form) == len(form)
+	}
+	return i
+}
+
+// Listed says whether a SKU is one of the items, or one that a shop could take for
+// one of them: databases compare without regard to case, and languages that read
+// numbers leniently see 20002001 in 020002001, +20002001, 20002001x and 2.0002001e7.
+// What is doubtful is listed: it may not pass.
+func (i *Items) Listed(sku string) bool {
+	form := skuForm(sku)
+	if _, listed := i.forms[form]; listed {
+		return true
+	}
+	if !i.numeric || form == "" {
+		return false
+	}
+	unsigned := trimZeros(strings.TrimLeft(form, "+-"))
+	n := digits(unsigned)
+	if _, listed := i.forms[unsigned[:n]]; listed && n > 0 {
+		return true
+	}
+	if n == len(form) {
+		return false // a plain number, and another one
+	}
+	if _, err := strconv.ParseFloat(form, 64); err == nil {
+		return true
+	}
+	_, err := strconv.ParseInt(form, 0, 64) // 0x1312d01, 1_000
+	return err == nil
+}
+
+// skuForm is the same for SKUs that differ in case or by zeros in front.
+func skuForm(sku string) string { return trimZeros(strings.ToLower(sku)) }
+
+// trimZeros removes zeros in front of a digit.
+func trimZeros(s string) string {
+	for len(s) > 1 && s[0] == '0' && '0' <= s[1] && s[1] <= '9' {
+		s = s[1:]
+	}
+	return s
+}
+
+// digits is how many digits s begins with.
+func digits(s string) int {
+	n := 0
+	for n < len(s) && '0' <= s[n] && s[n] <= '9' {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,156 @@
+package list
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// What an entry is about. Entries of one kind are never found under another, or
+// whoever may choose his own phone number could call himself a listed buyer. An
+// entry without a kind is Any: see [List.Denies] and [List.Admits] for what it
+// counts as.
+const (
+	Any     = "any"
+	Buyer   = "buyer"
+	Phone   = "phone"
+	Address = "address" // of a house
+	Device  = "device"
+	IP      = "ip"
+)
+
+const (
+	// MaxEntries is how many entries a list may have.
+	MaxEntries = 10_000_000
+	// MaxValue is how many bytes an entry may have, without its kind.
+	MaxValue = 512
+)
+
+// Entry is one entry of a list in its canonical form, which is the same for all
+// ways to write it.
+type Entry struct {
+	// Kind is one of the kinds above.
+	Kind string
+	// Value is empty for an IP.
+	Value string
+	// Prefix is valid for an IP only: masked, and IPv4 where IPv6 wraps it.
+	Prefix netip.Prefix
+}
+
+// String writes an entry so that Parse reads the same one.
+func (e Entry) String() string {
+	if e.Kind == IP {
+		return IP + ":" + e.Prefix.String()
+	}
+	return e.Kind + ":" + e.Value
+}
+
+// Normal brings the value of a kind into the form in which attempts carry it, as
+// "+86 138-0013-8000" into "8613800138000". It is not asked about addresses of IP
+// and about Any.
+type Normal func(kind, value string) string
+
+// Parse reads one entry:
+//
+//	192.0.2.7               an address
+//	192.0.2.0/24            a prefix, whatever its host bits; 2001:db8::/32
+//	phone:+86 138 0013 8000 a value of a kind: any, buyer, phone, address, device, ip
+//	alice                   a value of Any, unless it reads as an address
+//
+// Space around the entry and after the colon is not part of it; all else counts
+// byte by byte, unless normal makes it alike. What begins with a kind and a colon,
+// or reads as an address, and is not meant so, is written with its kind in front:
+// any:phone:1. What nearly reads as an address is an error, not a name.
+func Parse(text string, normal Normal) (Entry, error) {
+	e := Entry{Kind: Any, Value: strings.TrimSpace(text)}
+	word, rest, qualified := strings.Cut(e.Value, ":")
+	if qualified = qualified && known(word); qualified {
+		e.Kind, e.Value = word, strings.TrimSpace(rest)
+	}
+	if err := check(e.Value); err != nil {
+		return Entry{}, err
+	}
+	if e.Kind == IP || !qualified && readsAsAddress(e.Value) {
+		p, err := parsePrefix(e.Value)
+		if err != nil {
+			return Entry{}, err
+		}
+		return Entry{Kind: IP, Prefix: p}, nil
+	}
+	if normal != nil && e.Kind != Any {
+		value := e.Value
+		e.Value = strings.TrimSpace(normal(e.Kind, value))
+		if err := check(e.Value); err != nil {
+			return Entry{}, fmt.Errorf("nothing is left of %s %q that could be compared", e.Kind, value)
+		}
+	}
+	return e, nil
+}
+
+func known(kind string) bool { return kind == IP || textForm(kind) != 0 }
+
+var (
+	errEmpty   = errors.New("the entry is empty")
+	errLong    = fmt.Errorf("the entry is longer than %d bytes", MaxValue)
+	errNoText  = errors.New("the entry is not UTF-8, or holds a control character: is this a text file?")
+	errZone    = errors.New("an address with a zone (%…) means another machine on each host: list it without")
+	errAddress = errors.New("is not an address or prefix; write any:… or device:… in front if it is not meant to be one")
+)
+
+func check(value string) error {
+	switch {
+	case value == "":
+		return errEmpty
+	case len(value) > MaxValue:
+		return errLong
+	case !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl):
+		return errNoText
+	}
+	return nil
+}
+
+// readsAsAddress says whether somebody who wrote this meant an address.
+func readsAsAddress(s string) bool {
+	s, _, _ = strings.Cut(s, "%")
+	dots, colons, slashes := 0, 0, 0
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '.':
+			dots++
+		case c == ':':
+			colons++
+		case c == '/':
+			slashes++
+		case c == '-', '0' <= c && c <= '9', 'a' <= c && c <= 'f', 'A' <= c && c <= 'F':
+		default:
+			return false
+		}
+	}
+	return dots >= 3 || colons >= 2 || slashes > 0 && dots+colons > 0
+}
+
+func parsePrefix(s string) (netip.Prefix, error) {
+	if strings.Contains(s, "%") {
+		return netip.Prefix{}, errZone
+	}
+	var p netip.Prefix
+	if strings.Contains(s, "/") {
+		var err error
+		if p, err = netip.ParsePrefix(s); err != nil {
+			return netip.Prefix{}, fmt.Errorf("%q %w", s, errAddress)
+		}
+	} else {
+		a, err := netip.ParseAddr(s)
+		if err != nil {
+			return netip.Prefix{}, fmt.Errorf("%q %w", s, errAddress)
+		}
+		p = netip.PrefixFrom(a, a.BitLen())
+	}
+	if a := p.Addr(); a.Is4In6() && p.Bits() >= 96 {
+		p = netip.PrefixFrom(a.Unmap(), p.Bits()-96)
+	}
+	return p.Masked(), nil
+}

@@ -1,0 +1,84 @@
+package list
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"strings"
+)
+
+// ErrAddress: what was looked up as an address is none.
+var ErrAddress = errors.New("not an address")
+
+// ErrKind: what was looked up is of no kind that a list knows.
+var ErrKind = errors.New("no kind of list entries: use buyer, phone, address, device, ip or any")
+
+// List is a named list. It is safe for concurrent use, while it changes too.
+type List struct{ in members }
+
+// members is what a list has, in canonical form. Text is not empty, an address has
+// no zone and is IPv4 where IPv6 wraps it.
+type members interface {
+	hasText(ctx context.Context, kind form, value string) (bool, error)
+	hasAddr(ctx context.Context, a netip.Addr) (bool, error)
+	stats() Stats
+}
+
+// Stats says how large a list is.
+type Stats struct {
+	// Entries is the number of entries; of a list that is kept elsewhere, of those
+	// that the filter has taken up, removed ones among them.
+	Entries int
+	// Filter and Exact are the bytes that the Bloom filter and the entries take.
+	Filter, Exact int
+}
+
+// Has says whether an entry of just this kind names the value: for IP, whether an
+// address or a prefix contains it. Values are normalised by the caller, as those of
+// the list were; space around them does not count.
+//
+// An error means that it is not known: an address that is none, or a list that is
+// kept elsewhere and cannot be asked. Then nobody may pass.
+func (l *List) Has(ctx context.Context, kind, value string) (bool, error) {
+	value = strings.TrimSpace(value)
+	if kind == IP {
+		a, err := netip.ParseAddr(value)
+		if err != nil {
+			return false, ErrAddress
+		}
+		return l.in.hasAddr(ctx, a.WithZone("").Unmap())
+	}
+	f := textForm(kind)
+	if f == 0 {
+		return false, ErrKind
+	}
+	if value == "" || len(value) > MaxValue {
+		return false, nil // no entry is like this
+	}
+	return l.in.hasText(ctx, f, value)
+}
+
+// Denies says whether a list of the unwanted names somebody: by an entry of this
+// kind, or by one without a kind, which means whoever goes by that name in any way.
+func (l *List) Denies(ctx context.Context, kind, value string) (bool, error) {
+	yes, err := l.Has(ctx, kind, value)
+	if yes || err != nil || kind == IP || kind == Any {
+		return yes, err
+	}
+	return l.Has(ctx, Any, value)
+}
+
+// Admits says whether a list of the welcome names somebody: by an entry of this
+// kind, or by one without a kind if it is the buyer. All else that an attempt says
+// of itself may be made up: nobody gets in by giving a listed buyer's name as his
+// phone number.
+func (l *List) Admits(ctx context.Context, kind, value string) (bool, error) {
+	yes, err := l.Has(ctx, kind, value)
+	if yes || err != nil || kind != Buyer {
+		return yes, err
+	}
+	return l.Has(ctx, Any, value)
+}
+
+// Stats says how large the list is at present.
+func (l *List) Stats() Stats { return l.in.stats() }

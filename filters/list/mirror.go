@@ -1,0 +1,164 @@
+package list
+
+import (
+	"context"
+	"encoding/binary"
+	"net/netip"
+	"sync/atomic"
+)
+
+// Key is the keyed hash under which an entry is kept elsewhere. Entries with the
+// same key are the same.
+type Key = [16]byte
+
+// Keeper keeps a list elsewhere, by keyed hashes of its entries: whoever reads it
+// there learns no phone number. It must be safe for concurrent use.
+type Keeper interface {
+	// Ready says why the list cannot be looked up at present; nil: it can.
+	Ready() error
+	// HashText and HashPrefix give the key of an entry. They are only called while
+	// the keeper is ready.
+	HashText(kind, value string) Key
+	HashPrefix(netip.Prefix) Key
+	// HasAny says whether the list has one of the keys, now.
+	HasAny(ctx context.Context, keys []Key) (bool, error)
+}
+
+// Mirror is a list that is kept elsewhere. Here is a Bloom filter of its keys,
+// which whoever follows the list fills; maybe is asked at the keeper, and so is
+// everything as long as there is no filter.
+//
+// Forms, Begin, Fill, Add, Swap and Drop belong to one goroutine, lookups to any.
+type Mirror struct {
+	List
+	keeper Keeper
+	now    atomic.Pointer[reflection]
+	next   *filter // being filled
+	filled int     // keys in next
+}
+
+// reflection is what a mirror shows. Only the filter changes in it.
+type reflection struct {
+	forms   formSet
+	filter  *filter // nil: ask
+	entries *atomic.Int64
+}
+
+// NewMirror makes the mirror of a list. Until it is told the forms of its entries
+// it is empty.
+func NewMirror(k Keeper) *Mirror {
+	m := &Mirror{keeper: k}
+	m.List.in = (*mirrorMembers)(m)
+	m.now.Store(&reflection{})
+	return m
+}
+
+// Forms says which forms of entries the list has: any, buyer, phone, address,
+// device, ip4/24, ip6/64. Keys of other forms are never looked up. Names that are
+// not known here are passed over: no lookup here is about them.
+func (m *Mirror) Forms(names []string) {
+	r := *m.now.Load()
+	r.forms = formSet{}
+	for _, name := range names {
+		if f := parseForm(name); f != 0 {
+			r.forms.add(f)
+		}
+	}
+	m.now.Store(&r)
+}
+
+// Begin begins a new filter for so many entries, beside the one in use.
+func (m *Mirror) Begin(entries int) { m.next, m.filled = newFilter(entries), 0 }
+
+// Fill puts keys that the list has into the new filter.
+func (m *Mirror) Fill(keys []Key) {
+	for i := range keys {
+		m.next.add(fold(&keys[i]))
+	}
+	m.filled += len(keys)
+}
+
+// Add puts keys that were added to the list into the filter in use and, if there is
+// one, into the new one.
+func (m *Mirror) Add(keys []Key) {
+	if r := m.now.Load(); r.filter != nil {
+		for i := range keys {
+			r.filter.add(fold(&keys[i]))
+		}
+		r.entries.Add(int64(len(keys)))
+	}
+	if m.next != nil {
+		m.Fill(keys)
+	}
+}
+
+// Swap puts the new filter into use.
+func (m *Mirror) Swap() {
+	r := *m.now.Load()
+	r.filter, r.entries = m.next, new(atomic.Int64)
+	r.entries.Store(int64(m.filled))
+	m.next = nil
+	m.now.Store(&r)
+}
+
+// Drop gives the filter in use up: something may be missing in it. Until the next
+// Swap the keeper is asked about everybody.
+func (m *Mirror) Drop() {
+	r := *m.now.Load()
+	r.filter, r.entries = nil, nil
+	m.now.Store(&r)
+}
+
+// mirrorMembers looks into a mirror.
+type mirrorMembers Mirror
+
+func (m *mirrorMembers) hasText(ctx context.Context, f form, value string) (bool, error) {
+	if err := m.keeper.Ready(); err != nil {
+		return false, err
+	}
+	r := m.now.Load()
+	if !r.forms.has(f) {
+		return false, nil
+	}
+	key := m.keeper.HashText(f.kind(), value)
+	if !r.maybe(&key) {
+		return false, nil
+	}
+	return m.keeper.HasAny(ctx, []Key{key})
+}
+
+func (m *mirrorMembers) hasAddr(ctx context.Context, a netip.Addr) (bool, error) {
+	if err := m.keeper.Ready(); err != nil {
+		return false, err
+	}
+	r := m.now.Load()
+	var asked []Key
+	for most := a.BitLen(); ; {
+		p, ok := r.forms.longest(a, most)
+		if !ok {
+			break
+		}
+		if key := m.keeper.HashPrefix(p); r.maybe(&key) {
+			asked = append(asked, key)
+		}
+		most = p.Bits() - 1
+	}
+	if len(asked) == 0 {
+		return false, nil
+	}
+	return m.keeper.HasAny(ctx, asked)
+}
+
+func (m *mirrorMembers) stats() Stats {
+	r := m.now.Load()
+	if r.filter == nil {
+		return Stats{}
+	}
+	return Stats{Entries: int(r.entries.Load()), Filter: r.filter.bytes}
+}
+
+func (r *reflection) maybe(key *Key) bool { return r.filter == nil || r.filter.maybe(fold(key)) }
+
+// fold takes the part of a key that the filter looks at. Two keys of one list that
+// share it make a false positive, no more.
+func fold(key *Key) uint64 { return binary.BigEndian.Uint64(key[:8]) }

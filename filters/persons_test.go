@@ -1,0 +1,131 @@
+package filters_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stockgate/stockgate/filters"
+	"github.com/stockgate/stockgate/filters/list"
+)
+
+// listOf opens a list with these lines.
+func listOf(t testing.TB, lines string) *list.List {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "list.txt")
+	if err := os.WriteFile(path, []byte(lines), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := list.OpenFile(path, list.FileOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &f.List
+}
+
+// absent is a keeper that does not answer.
+type absent struct{}
+
+var errAbsent = errors.New("absent")
+
+func (absent) Ready() error                                     { return errAbsent }
+func (absent) HashText(string, string) list.Key                 { return list.Key{} }
+func (absent) HashPrefix(netip.Prefix) list.Key                 { return list.Key{} }
+func (absent) HasAny(context.Context, []list.Key) (bool, error) { return false, errAbsent }
+
+func TestPersons(t *testing.T) {
+	here := listOf(t, "buyer:bob\nphone:1555\ndevice:d\naddress:Main St 1\n192.0.2.0/24\ncarol\n")
+	other := listOf(t, "buyer:dan\n")
+	away := &list.NewMirror(absent{}).List
+	with := func(kind, value string) filters.Person {
+		return filters.Person{IP: "198.51.100.1", Buyer: "ann", Identities: map[string]string{kind: value}}
+	}
+	for _, c := range []struct {
+		name             string
+		person           filters.Person
+		lists            []*list.List
+		denied, admitted string
+	}{
+		{"nobody", with("", ""), []*list.List{here, other}, "no", "no"},
+		{"no lists", with("", ""), nil, "no", "no"},
+		{"buyer", filters.Person{IP: "198.51.100.1", Buyer: "bob"}, []*list.List{other, here}, "yes", "yes"},
+		{"phone", with("phone", "1555"), []*list.List{other, here}, "yes", "yes"},
+		{"device", with("device", "d"), []*list.List{here}, "yes", "yes"},
+		{"address", with("address", "Main St 1"), []*list.List{here}, "yes", "yes"},
+		{"one kind's value as another", with("device", "1555"), []*list.List{here}, "no", "no"},
+		{"ip", filters.Person{IP: "192.0.2.9", Buyer: "ann"}, []*list.List{here}, "yes", "yes"},
+		{"ip as an identity is what the client says", with("ip", "192.0.2.9"), []*list.List{here}, "no", "no"},
+		{"an entry without a kind, as the buyer", filters.Person{IP: "198.51.100.1", Buyer: "carol"}, []*list.List{here}, "yes", "yes"},
+		{"an entry without a kind, made up", with("phone", "carol"), []*list.List{here}, "yes", "no"},
+		{"no address", filters.Person{Buyer: "ann"}, []*list.List{here}, "error", "no"},
+		{"no address, and a member", filters.Person{IP: "@", Buyer: "bob"}, []*list.List{here}, "error", "yes"},
+		{"a list is away", with("", ""), []*list.List{here, away}, "error", "error"},
+		{"a list is away, another names him", with("phone", "1555"), []*list.List{away, here}, "error", "yes"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			word := func(yes bool, err error) string {
+				switch {
+				case err != nil && !yes:
+					return "error"
+				case yes && err == nil:
+					return "yes"
+				case err == nil:
+					return "no"
+				}
+				return "both"
+			}
+			if got := word(filters.Denied(t.Context(), c.lists, &c.person)); got != c.denied {
+				t.Errorf("denied: %s, want %s", got, c.denied)
+			}
+			if got := word(filters.Admitted(t.Context(), c.lists, &c.person)); got != c.admitted {
+				t.Errorf("admitted: %s, want %s", got, c.admitted)
+			}
+		})
+	}
+}
+
+func TestItemsListed(t *testing.T) {
+	items := filters.NewItems(func(yield func(string) bool) {
+		_ = yield("20002001") && yield("Phone-X") && yield("0")
+	})
+	for sku, want := range map[string]bool{
+		"20002001": true, "Phone-X": true, "phone-x": true, "PHONE-X": true, "0": true, "00": true,
+		"020002001": true, "+20002001": true, "-20002001": true, "+020002001": true,
+		"20002001x": true, "20002001.0": true, "20002001-RED": true, "2.0002001e7": true, "20002E3": true,
+		"0x1312d01": true, "0b1": true, "20_002_001": true, ".5": true, "NaN": true,
+
+		"20002002": false, "2000200": false, "200020010": false, "Phone": false, "Phone-XL": false,
+		"tea": false, "12-RED": false, "12x": false, "": false, "-": false, "+": false,
+	} {
+		if got := items.Listed(sku); got != want {
+			t.Errorf("%q: %v, want %v", sku, got, want)
+		}
+	}
+	words := filters.NewItems(func(yield func(string) bool) { yield("Phone-X") })
+	for sku, want := range map[string]bool{"phone-X": true, "20002001": false, "1e7": false, "": false} {
+		if got := words.Listed(sku); got != want {
+			t.Errorf("%q: %v, want %v", sku, got, want)
+		}
+	}
+	if filters.NewItems(func(func(string) bool) {}).Listed("a") {
+		t.Error("nothing lists a")
+	}
+}
+
+func BenchmarkDenied(b *testing.B) {
+	lists := []*list.List{listOf(b, "buyer:bob\nphone:1555\n192.0.2.0/24\n2001:db8::/32\ncarol\n")}
+	for name, p := range map[string]filters.Person{
+		"passing":  {IP: "198.51.100.1", Buyer: "ann", Identities: map[string]string{"phone": "1666"}},
+		"refusing": {IP: "198.51.100.1", Buyer: "ann", Identities: map[string]string{"phone": "1555"}},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, _ = filters.Denied(b.Context(), lists, &p)
+			}
+		})
+	}
+}
