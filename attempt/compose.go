@@ -1,0 +1,206 @@
+package attempt
+
+import (
+	"slices"
+
+	"github.com/stockgate/stockgate/sale"
+)
+
+// compose makes the attempt of what was found, in what a has room for. What is
+// malformed is said first: whoever cannot be read without doubt has no buyer, sale or
+// quantity either.
+func (rd *Reader) compose(a *sale.Attempt, got, rows []found, env *Env) *sale.Refusal {
+	if f, label := first(rd.region, got, env); f.text != "" {
+		if what := checkItemName(f.text); what != "" {
+			return malformed(label, what)
+		}
+		a.Region = f.text
+	}
+	if f, label := first(rd.buyer, got, env); f.text != "" {
+		if what := checkBuyer(f.text); what != "" {
+			return malformed(label, what)
+		}
+		a.Buyer = f.text
+	}
+	if refusal := rd.identify(a, got, env); refusal != nil {
+		return refusal
+	}
+	if refusal := rd.count(a, got, env); refusal != nil {
+		return refusal
+	}
+	if refusal := rd.repeat(a, got, env); refusal != nil {
+		return refusal
+	}
+	tooMany, refusal := rd.order(a, got, rows, env)
+	if refusal != nil {
+		return refusal
+	}
+	if a.Buyer == "" && len(rd.buyer) > 0 {
+		return sale.Refuse(sale.NoBuyer)
+	}
+	if f, _ := first(rd.sale, got, env); f.text != "" {
+		if checkSale(f.text) != "" {
+			return sale.Refuse(sale.UnknownSale)
+		}
+		a.Sale = f.text
+	}
+	if tooMany != "" {
+		a.Lines = nil // nothing may come of so much
+		return &sale.Refusal{
+			Reason: sale.Quantity, SKU: tooMany,
+			Detail: "the quantity: it is above 10000",
+		}
+	}
+	return nil
+}
+
+// identify adds the identities that the request has.
+func (rd *Reader) identify(a *sale.Attempt, got []found, env *Env) *sale.Refusal {
+	for i := range rd.identities {
+		id := &rd.identities[i]
+		f, label := first(id.in, got, env)
+		if what := checkIdentity(oneLine(f.text)); what != "" {
+			return malformed(label, what)
+		}
+		// lists and limits know a person by the same form
+		text := sale.NormaliseIdentity(id.name, f.text)
+		if text == "" {
+			continue
+		}
+		if a.Identities == nil {
+			a.Identities = make(map[string]string, len(rd.identities))
+		}
+		a.Identities[id.name] = text
+	}
+	return nil
+}
+
+// order adds the lines. tooMany is a SKU whose quantity is above
+// sale.MaxQuantity; empty: there is none.
+func (rd *Reader) order(a *sale.Attempt, got, rows []found, env *Env) (tooMany string, _ *sale.Refusal) {
+	if rd.rows != nil {
+		return rd.orderRows(a, rows)
+	}
+	a.Lines = slices.Grow(a.Lines[:0], len(rd.lines))
+	for i := range rd.lines {
+		l := &rd.lines[i]
+		sku, label := first(l.sku, got, env)
+		quantity, qlabel := given(l.quantity, got, env)
+		if sku.text == "" && (quantity.state == absent || allConstant(l.quantity)) && len(rd.lines) > 1 {
+			continue // this line is not in the request
+		}
+		over, refusal := addLine(a, sku, label, quantity, qlabel)
+		if refusal != nil {
+			return "", refusal
+		}
+		if over {
+			tooMany = sku.text
+		}
+	}
+	if len(a.Lines) == 0 {
+		return "", malformed(rd.lines[0].sku[0].label, "it is missing")
+	}
+	return tooMany, nil
+}
+
+// allConstant tells whether a quantity is fixed, so that it says nothing about
+// whether a request has the line.
+func allConstant(in []input) bool {
+	for i := range in {
+		if in[i].kind != Constant {
+			return false
+		}
+	}
+	return true
+}
+
+// orderRows adds the lines of the lines array.
+func (rd *Reader) orderRows(a *sale.Attempt, rows []found) (tooMany string, _ *sale.Refusal) {
+	if len(rows) == 0 {
+		return "", malformed(rd.rows.label, "there is no line in it")
+	}
+	quantityLabel := ""
+	if rd.rowQuantity != nil {
+		quantityLabel = rd.rowQuantity.label
+	}
+	a.Lines = slices.Grow(a.Lines[:0], len(rows)/rowLen)
+	for ; len(rows) > 0; rows = rows[rowLen:] {
+		over, refusal := addLine(a, rows[rowSKU], rd.rowSKU.label, rows[rowQuantity], quantityLabel)
+		if refusal != nil {
+			return "", refusal
+		}
+		if over {
+			tooMany = rows[rowSKU].text
+		}
+	}
+	return tooMany, nil
+}
+
+// addLine adds one line, to an equal one if there is any. over: that line's
+// quantity is above sale.MaxQuantity.
+func addLine(a *sale.Attempt, sku found, label string, quantity found, qlabel string) (over bool, _ *sale.Refusal) {
+	if what := checkItemName(sku.text); what != "" {
+		return false, malformed(label, what)
+	}
+	n := int64(1)
+	if quantity.state != absent {
+		var ok bool
+		if n, ok = parseQuantity(quantity.text); !ok {
+			return false, malformed(qlabel, quantityWhat)
+		}
+	}
+	for i := range a.Lines {
+		if l := &a.Lines[i]; l.SKU == sku.text {
+			l.Quantity += n
+			return l.Quantity > sale.MaxQuantity, nil
+		}
+	}
+	a.Lines = append(a.Lines, sale.Line{SKU: sku.text, Quantity: n, Region: a.Region})
+	return n > sale.MaxQuantity, nil
+}
+
+// first returns the first alternative that is not empty, else nothing under the
+// first one's label.
+func first(in []input, got []found, env *Env) (found, string) {
+	for i := range in {
+		if f := in[i].find(got, env); f.text != "" {
+			return f, in[i].label
+		}
+	}
+	if len(in) == 0 {
+		return found{}, ""
+	}
+	return found{}, in[0].label
+}
+
+// given returns the first alternative that is there at all: an empty quantity,
+// and null, are not the same as none.
+func given(in []input, got []found, env *Env) (found, string) {
+	for i := range in {
+		if f := in[i].find(got, env); f.state != absent {
+			return f, in[i].label
+		}
+	}
+	return found{}, ""
+}
+
+// find looks one alternative up.
+func (in *input) find(got []found, env *Env) found {
+	text := in.text
+	switch in.kind {
+	case Constant:
+	case ClientIP:
+		text = env.ClientIP
+	case Text:
+		text = ""
+		if env.Replace != nil {
+			text = env.Replace(in.text)
+		}
+	default:
+		return got[in.slot]
+	}
+	if text == "" {
+		return found{}
+	}
+	return found{present, text}
+}

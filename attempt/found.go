@@ -1,0 +1,60 @@
+package attempt
+
+import (
+	"sync"
+	"unsafe"
+)
+
+// state tells what was found of an input.
+type state uint8
+
+const (
+	absent  state = iota
+	null          // present as JSON null
+	present       // present, perhaps empty
+)
+
+// found is what was read of one input.
+type found struct {
+	state state
+	text  string
+}
+
+// scratch is where one request's inputs are gathered. It is reused: what it
+// holds are strings, which are nobody's buffer unless they are borrowed.
+type scratch struct {
+	// borrow: strings may share the body's memory.
+	borrow bool
+	// got has the values of sources, by slot.
+	got []found
+	// rows has the fields of the lines array, rowLen for each element.
+	rows []found
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+func takeScratch(slots int) *scratch {
+	sc := scratches.Get().(*scratch)
+	if cap(sc.got) < slots {
+		sc.got = make([]found, slots)
+	}
+	sc.got = sc.got[:slots]
+	return sc
+}
+
+// text is a part of the body as a string.
+func (sc *scratch) text(b []byte) string {
+	if sc.borrow && len(b) > 0 {
+		return unsafe.String(&b[0], len(b))
+	}
+	return string(b)
+}
+
+// giveBack leaves nothing of one request for the next, nor for the memory to
+// keep.
+func (sc *scratch) giveBack() {
+	clear(sc.got)
+	clear(sc.rows)
+	sc.rows = sc.rows[:0]
+	scratches.Put(sc)
+}

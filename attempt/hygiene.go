@@ -1,0 +1,162 @@
+package attempt
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/stockgate/stockgate/sale"
+)
+
+// Check refuses what can be refused by the request's head alone. Call it
+// first, before the body is read.
+//
+// TLS early data is too_early: it can be replayed (RFC 8470). Malformed are an
+// upgrade and CONNECT, which are no orders; a Connection header that names
+// others, because a proxy would drop those, the token among them; trailers;
+// and an encoded body, which the gate and the shop could decode differently.
+func (rd *Reader) Check(r *http.Request) *sale.Refusal {
+	if r.TLS != nil && !r.TLS.HandshakeComplete {
+		return sale.Refuse(sale.TooEarly)
+	}
+	if r.Method == http.MethodConnect {
+		return malformed("the method", "CONNECT cannot buy")
+	}
+	if len(r.Header["Upgrade"]) > 0 {
+		return malformed("Upgrade", "an attempt cannot change the protocol")
+	}
+	for _, v := range r.Header["Connection"] {
+		if !tokens(v, "close", "keep-alive", "te") {
+			return malformed("Connection", "it may hold close, keep-alive and te only")
+		}
+	}
+	for _, v := range r.Header["Content-Encoding"] {
+		if !tokens(v, "identity") {
+			return malformed("Content-Encoding", "send the body without encoding")
+		}
+	}
+	if len(r.Header[contentType]) > 1 {
+		return malformed(contentType, "the header appears twice")
+	}
+	if len(r.Header["Trailer"]) > 0 {
+		return malformed("Trailer", trailersWhat)
+	}
+	return trailers(r)
+}
+
+const trailersWhat = "trailers are not accepted: they would reach the shop behind the gate's checks"
+
+// trailers refuses trailers, those announced and, once the body was read,
+// those that came.
+func trailers(r *http.Request) *sale.Refusal {
+	if r.Trailer != nil { // empty: the reserved ones have been removed
+		return malformed("Trailer", trailersWhat)
+	}
+	return nil
+}
+
+// tokens tells whether a comma-separated list (RFC 9110, section 5.6.1) holds
+// nothing but the given tokens, in any case.
+func tokens(list string, allowed ...string) bool {
+next:
+	for list != "" {
+		var token string
+		token, list, _ = strings.Cut(list, ",")
+		token = strings.Trim(token, " \t")
+		for _, a := range allowed {
+			if token == "" || strings.EqualFold(token, a) {
+				continue next
+			}
+		}
+		return false
+	}
+	return true
+}
+
+// methodHeaders change the method in some frameworks: Rack, Symfony, Laravel,
+// Express, Spring, OData and others.
+var methodHeaders = []string{"x-http-method-override", "x-http-method", "x-method-override"}
+
+// StripMethodOverride removes the headers by which frameworks let a request
+// change its method, in every spelling that a CGI environment makes the same.
+func StripMethodOverride(h http.Header) {
+	for name := range h {
+		for _, m := range methodHeaders {
+			if len(name) == len(m) && sameHeader(name, m) {
+				delete(h, name)
+			}
+		}
+	}
+}
+
+// routeHeaders change the path in some frameworks: IIS, old Symfony and Zend.
+var routeHeaders = []string{"x-original-url", "x-rewrite-url"}
+
+// StripRouteOverride removes the headers by which frameworks let a request change
+// its path, and those that change its method where it is GET or HEAD: with them a
+// request would pass the gate as one route and be another one to the shop.
+func StripRouteOverride(r *http.Request) {
+	for name := range r.Header {
+		for _, m := range routeHeaders {
+			if len(name) == len(m) && sameHeader(name, m) {
+				delete(r.Header, name)
+			}
+		}
+	}
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		StripMethodOverride(r.Header)
+	}
+}
+
+// Strippable says whether a header may be one that StripReserved, StripMethodOverride
+// or StripRouteOverride removes: a request without such names needs none of them.
+func Strippable(name string) bool {
+	if isReserved(name) {
+		return true
+	}
+	return len(name) < 32 && overrideLengths&(1<<len(name)) != 0 && name[0]|0x20 == 'x'
+}
+
+// overrideLengths has a bit for each length of a name that overrides a route or method.
+var overrideLengths = func() (bits uint32) {
+	for _, names := range [][]string{methodHeaders, routeHeaders} {
+		for _, name := range names {
+			bits |= 1 << len(name)
+		}
+	}
+	return bits
+}()
+
+// StripReserved removes every Stockgate-* header, in any case and with _ or .
+// for the hyphen (CGI and PHP make them the same). Use it for headers and for
+// trailers: what a client says in the gate's name must not reach the shop.
+func StripReserved(h http.Header) {
+	for name := range h {
+		if isReserved(name) {
+			delete(h, name)
+		}
+	}
+}
+
+const reserved = "stockgate-"
+
+func isReserved(name string) bool {
+	return len(name) >= len(reserved) && sameHeader(name[:len(reserved)], reserved)
+}
+
+// sameHeader compares a header's name with one in lower case of the same
+// length, taking _ and . for hyphens.
+func sameHeader(name, lower string) bool {
+	for i := range len(lower) {
+		c := name[i]
+		switch {
+		case c >= 'A' && c <= 'Z':
+			c += 'a' - 'A'
+		case c == '_' || c == '.':
+			c = '-'
+		}
+		if c != lower[i] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,119 @@
+package attempt_test
+
+import (
+	"crypto/tls"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stockgate/stockgate/attempt"
+)
+
+func TestCheck(t *testing.T) {
+	rd := lineReader(t, "{json.sku}", "")
+	for name, tc := range map[string]struct {
+		change func(*http.Request)
+		want   string
+	}{
+		"plain":                  {func(*http.Request) {}, ""},
+		"TLS":                    {func(r *http.Request) { r.TLS = &tls.ConnectionState{HandshakeComplete: true} }, ""},
+		"TLS early data":         {func(r *http.Request) { r.TLS = &tls.ConnectionState{} }, "too_early"},
+		"CONNECT":                {func(r *http.Request) { r.Method = "CONNECT" }, "malformed the method"},
+		"Upgrade":                {set("Upgrade", "websocket"), "malformed Upgrade"},
+		"empty Upgrade":          {set("Upgrade", ""), "malformed Upgrade"},
+		"Connection":             {set("Connection", "Keep-Alive, TE,, close"), ""},
+		"Connection, twice":      {set("Connection", "close", "te"), ""},
+		"Connection of a header": {set("Connection", "close, Stockgate-Token"), "malformed Connection"},
+		"second Connection":      {set("Connection", "close", "X-User-Id"), "malformed Connection"},
+		"Connection Upgrade":     {set("Connection", "Upgrade"), "malformed Connection"},
+		"Connection, odd space":  {set("Connection", "close\u00a0"), "malformed Connection"},
+		"identity":               {set("Content-Encoding", "Identity"), ""},
+		"gzip":                   {set("Content-Encoding", "gzip"), "malformed Content-Encoding"},
+		"identity, gzip":         {set("Content-Encoding", "identity, gzip"), "malformed Content-Encoding"},
+		"second encoding":        {set("Content-Encoding", "identity", "br"), "malformed Content-Encoding"},
+		"two types":              {set("Content-Type", "application/json", "application/json"), "malformed Content-Type"},
+		"announced trailers":     {func(r *http.Request) { r.Trailer = http.Header{"X": nil} }, "malformed Trailer"},
+		"Trailer header":         {set("Trailer", "X"), "malformed Trailer"},
+	} {
+		r := request("POST", "/", jsonType, `{"sku":"a"}`)
+		tc.change(r)
+		got := describe(rd.Check(r))
+		if tc.want == "" && got != "" || !strings.HasPrefix(got, tc.want) {
+			t.Errorf("%s: got %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+func set(name string, vals ...string) func(*http.Request) {
+	return func(r *http.Request) { r.Header[name] = vals }
+}
+
+func TestStrip(t *testing.T) {
+	for name, tc := range map[string]struct {
+		strip      func(http.Header)
+		gone, stay []string
+	}{
+		"reserved": {
+			attempt.StripReserved,
+			[]string{"Stockgate-Token", "stockgate-token", "STOCKGATE-X", "Stockgate_token", "Stockgate.Token", "Stockgate-", "stockgate_Reservation-x"},
+			[]string{"Stockgate", "X-Stockgate-Token", "Stockgated", "Stock", "Authorization", ""},
+		},
+		"method override": {
+			attempt.StripMethodOverride,
+			[]string{"X-Http-Method-Override", "X-HTTP-Method-Override", "X-Http-Method", "X-Method-Override", "X_http_method_override", "X-Http_method.override"},
+			[]string{"X-Http-Methods", "Method", "X-Method", "X-Http-Method-Override-Not", ""},
+		},
+	} {
+		h := http.Header{}
+		for _, k := range slices.Concat(tc.gone, tc.stay) {
+			h[k] = []string{"x"}
+		}
+		tc.strip(h)
+		if got := slices.Sorted(maps.Keys(h)); !slices.Equal(got, slices.Sorted(slices.Values(tc.stay))) {
+			t.Errorf("%s: left %q", name, got)
+		}
+		tc.strip(nil) // a request without trailers has none
+	}
+}
+
+func TestStripRouteOverride(t *testing.T) {
+	header := func() http.Header {
+		return http.Header{"X-Original-Url": {"/api/order"}, "X_rewrite.url": {"/api/order"}, "X-Http-Method-Override": {"POST"}, "X-Original": {"kept"}}
+	}
+	for method, want := range map[string][]string{
+		"GET": {"X-Original"}, "HEAD": {"X-Original"}, "POST": {"X-Http-Method-Override", "X-Original"},
+	} {
+		r := httptest.NewRequest(method, "/", nil)
+		r.Header = header()
+		attempt.StripRouteOverride(r)
+		var got []string
+		for name := range r.Header {
+			got = append(got, name)
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: left %v, want %v", method, got, want)
+		}
+	}
+}
+
+func TestStrippable(t *testing.T) {
+	for _, name := range []string{
+		"Stockgate-Token", "stockgate_token", "STOCKGATE.x", "X-HTTP-Method-Override", "x_http_method", "X.Method-Override", "X-Original-URL", "x-rewrite_url",
+	} {
+		r := &http.Request{Method: http.MethodGet, Header: http.Header{name: {"a"}}}
+		attempt.StripReserved(r.Header)
+		attempt.StripRouteOverride(r)
+		if len(r.Header) > 0 || !attempt.Strippable(name) {
+			t.Errorf("%s: left %v, strippable %t", name, r.Header, attempt.Strippable(name))
+		}
+	}
+	for _, name := range []string{"Host", "X-User-Id", "X-Forwarded-For", "Content-Type", "Stockgate", "Sec-Fetch-Mode", ""} {
+		if attempt.Strippable(name) {
+			t.Errorf("%q is strippable", name)
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package attempt
+
+import (
+	"mime"
+	"net/http"
+	"strings"
+)
+
+// media is what a request's Content-Type says of its body.
+type media uint8
+
+const (
+	mediaNone      media = iota // no Content-Type
+	mediaJSON                   // application/json or +json, UTF-8
+	mediaJSONLike               // another type that some framework reads as JSON
+	mediaForm                   // application/x-www-form-urlencoded, UTF-8
+	mediaMultipart              // multipart/*
+	mediaOther
+)
+
+const contentType = "Content-Type"
+
+// mediaOf reads the Content-Type. There must be at most one, and for JSON and
+// forms no charset but utf-8: decoders that honour another one would read other
+// names and values in the same bytes.
+func mediaOf(h http.Header) (media, fault) {
+	values := h[contentType]
+	if len(values) == 0 {
+		return mediaNone, fault{}
+	}
+	if len(values) > 1 {
+		return mediaNone, fault{contentType, "the header appears twice"}
+	}
+	switch values[0] { // what nearly everybody sends
+	case "application/json", "application/json; charset=utf-8", "application/json;charset=utf-8":
+		return mediaJSON, fault{}
+	case "application/x-www-form-urlencoded":
+		return mediaForm, fault{}
+	}
+	if strings.Contains(values[0], "*") {
+		return mediaNone, fault{contentType, "extended parameters are not understood by everybody"}
+	}
+	full, attrs, err := mime.ParseMediaType(values[0])
+	if err != nil || !strings.Contains(full, "/") {
+		return mediaNone, fault{contentType, "it is not a media type"}
+	}
+	m := classify(full)
+	if m == mediaJSON || m == mediaJSONLike || m == mediaForm {
+		if cs, ok := attrs["charset"]; ok && !strings.EqualFold(cs, "utf-8") {
+			return mediaNone, fault{contentType, "the charset is not utf-8"}
+		}
+	}
+	return m, fault{}
+}
+
+// classify sorts a media type, which is in lower case.
+func classify(full string) media {
+	switch {
+	case full == "application/json" || strings.HasSuffix(full, "+json"):
+		return mediaJSON
+	case full == "application/x-www-form-urlencoded":
+		return mediaForm
+	case strings.HasPrefix(full, "multipart/"):
+		return mediaMultipart
+	case strings.Contains(full, "json"):
+		return mediaJSONLike
+	}
+	return mediaOther
+}

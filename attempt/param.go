@@ -1,0 +1,174 @@
+package attempt
+
+import (
+	"net/url"
+	"strings"
+)
+
+// methodParam is the parameter by which frameworks let a form change the
+// request's method. It would make another route of a gated one.
+const (
+	methodParam = "_method"
+	methodWhat  = "a request cannot change its method"
+)
+
+// maxPairs bounds the parameters of a query or a form: PHP and others stop
+// reading at 1,000, so what stands behind would be read here alone.
+const maxPairs = 1000
+
+// param is one name that a source reads from the query or the body. The same
+// name must not stand anywhere else, whoever reads it: frameworks merge the
+// query with the body, and do not agree on which of them counts.
+type param struct {
+	name   string
+	folded string // as sameParam compares it
+	label  string // what messages call it
+	// inQuery, inForm, inJSON: where sources read it.
+	inQuery, inForm, inJSON bool
+	// slots receive the value; -1: no source of this kind reads the name.
+	query, form, param int
+}
+
+// place is where parameters stand.
+type place uint8
+
+const (
+	inQuery place = iota
+	inForm
+)
+
+func (p place) String() string {
+	if p == inQuery {
+		return "the query"
+	}
+	return "the body"
+}
+
+// params reads the pairs of one query or urlencoded body. The masks have a bit
+// for each name that was seen, in this place and in those before.
+type params struct {
+	names  []param
+	folded string // of methodParam
+	got    []found
+	// query and form have a bit for each of names that was seen there.
+	query, form uint64
+}
+
+// read scans the pairs of a query or of a form. All of them must be well-formed,
+// not only those of sources: a parser that gives up on one may drop others.
+func (ps *params) read(where place, s string) fault {
+	count := 0
+	for s != "" {
+		var pair string
+		pair, s, _ = strings.Cut(s, "&")
+		if pair == "" {
+			continue
+		}
+		if count++; count > maxPairs {
+			return fault{where.String(), "it has more than 1000 parameters"}
+		}
+		if what := badPair(where, pair); what != "" {
+			return fault{where.String(), what}
+		}
+		name, value, _ := strings.Cut(pair, "=")
+		if f := ps.pair(where, decode(name), value); f.bad() {
+			return f
+		}
+	}
+	return fault{}
+}
+
+// badPair says what is wrong with the bytes of a pair; empty: nothing.
+func badPair(where place, pair string) string {
+	for i := 0; i < len(pair); i++ {
+		switch pair[i] {
+		case ';':
+			return "a semicolon separates parameters for some parsers: send it as %3B"
+		case '#':
+			if where == inQuery {
+				return "a number sign ends the query for some parsers: send it as %23"
+			}
+		case '%':
+			if i+2 >= len(pair) {
+				return badPercent
+			}
+			_, high := unhex(pair[i+1])
+			_, low := unhex(pair[i+2])
+			if !high || !low {
+				return badPercent
+			}
+			i += 2
+		}
+	}
+	return ""
+}
+
+const badPercent = "the percent-encoding is broken"
+
+// decode undoes the encoding of a name or value whose escapes are valid.
+func decode(s string) string {
+	if strings.IndexByte(s, '%') < 0 && strings.IndexByte(s, '+') < 0 {
+		return s
+	}
+	d, err := url.QueryUnescape(s)
+	if err != nil {
+		return s
+	}
+	return d
+}
+
+// pair takes one pair, if a source reads its name.
+func (ps *params) pair(where place, name, value string) fault {
+	if !plain(name) {
+		return fault{where.String(), "a parameter's name is not UTF-8 or holds a control character"}
+	}
+	if sameParam(name, ps.folded) {
+		return fault{methodParam, methodWhat}
+	}
+	for i := range ps.names {
+		p := &ps.names[i]
+		if name == p.name {
+			return ps.take(where, i, value)
+		}
+		if sameParam(name, p.folded) {
+			return fault{p.label, "the name appears in another spelling in " + where.String()}
+		}
+	}
+	return fault{}
+}
+
+// take keeps the value of a source's name, if it may stand here.
+func (ps *params) take(where place, i int, value string) fault {
+	p, bit := &ps.names[i], uint64(1)<<i
+	value = decode(value)
+	if where == inQuery {
+		if ps.query&bit != 0 {
+			return fault{p.label, "the name appears twice"}
+		}
+		if !p.inQuery {
+			return fault{p.label, "the name is in the query too"}
+		}
+		ps.query |= bit
+		ps.put(p.query, value)
+	} else {
+		if ps.form&bit != 0 {
+			return fault{p.label, "the name appears twice"}
+		}
+		if !p.inForm {
+			return fault{p.label, "the name is in the body too"}
+		}
+		if ps.query&bit != 0 {
+			return fault{p.label, "the name is in the query and in the body"}
+		}
+		ps.form |= bit
+		ps.put(p.form, value)
+	}
+	ps.put(p.param, value)
+	return fault{}
+}
+
+func (ps *params) put(slot int, value string) {
+	if slot >= 0 {
+		ps.got[slot] = found{present, value}
+	}
+}

@@ -1,0 +1,70 @@
+package attempt
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+
+	"github.com/stockgate/stockgate/sale"
+)
+
+// rateKey is where the key of one rate is found.
+type rateKey struct {
+	in         []input
+	ipv6Prefix int
+}
+
+// count adds the keys of the rates.
+func (rd *Reader) count(a *sale.Attempt, got []found, env *Env) *sale.Refusal {
+	if len(rd.rates) == 0 {
+		return nil
+	}
+	a.RateKeys = slices.Grow(a.RateKeys[:0], len(rd.rates))[:len(rd.rates)]
+	for i := range rd.rates {
+		key, refusal := rd.rates[i].find(got, env)
+		if refusal != nil {
+			return refusal
+		}
+		a.RateKeys[i] = key
+	}
+	return nil
+}
+
+// find returns the key that the request has. The alternatives are told apart: who
+// writes another's address into a field of his own must not count as him.
+func (r *rateKey) find(got []found, env *Env) (string, *sale.Refusal) {
+	for i := range r.in {
+		in := &r.in[i]
+		text := in.find(got, env).text
+		if text == "" {
+			continue
+		}
+		if what := checkIdentity(text); what != "" {
+			return "", malformed(in.label, what)
+		}
+		if in.kind == ClientIP && r.ipv6Prefix > 0 {
+			text = network(text, r.ipv6Prefix)
+		}
+		if i > 0 {
+			text = strconv.Itoa(i) + "\x00" + text // no checked text has this character
+		}
+		return text, nil
+	}
+	return "", nil
+}
+
+// network is the IPv6 network that an address is in, and an IPv4 address itself.
+func network(addr string, bits int) string {
+	ip, err := netip.ParseAddr(addr)
+	switch {
+	case err != nil || ip.Is4():
+		return addr
+	case ip.Is4In6():
+		return ip.Unmap().String()
+	}
+	prefix, err := ip.WithZone("").Prefix(bits)
+	if err != nil {
+		return addr
+	}
+	return prefix.String()
+}

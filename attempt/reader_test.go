@@ -1,0 +1,244 @@
+package attempt_test
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/stockgate/stockgate/attempt"
+	"github.com/stockgate/stockgate/sale"
+)
+
+func TestLines(t *testing.T) {
+	rd := mustReader(t, attempt.Spec{
+		Buyer:  values(t, "{header.X-User-Id}"),
+		Region: values(t, "{json.region}"),
+		Lines:  &attempt.Lines{Array: values(t, "{json.cart.items}")[0], SKU: "product.sku", Quantity: "count"},
+	})
+	item := func(sku, count string) string { return `{"product":{"sku":` + sku + `},"count":` + count + `}` }
+	many := func(n int) string { return strings.TrimSuffix(strings.Repeat(item(`"a"`, "1")+",", n), ",") }
+	for name, tc := range map[string]struct{ items, want string }{
+		"one":                {"[" + item(`"a"`, "2") + "]", "a@bj×2"},
+		"several":            {"[" + item(`"a"`, "2") + "," + item("7", `"3"`) + "]", "a@bj×2 7@bj×3"},
+		"equal ones":         {"[" + item(`"a"`, "2") + "," + item(`"b"`, "1") + "," + item(`"a"`, "3") + "]", "a@bj×5 b@bj×1"},
+		"equal when read":    {"[" + item(`1`, "2") + "," + item(`"\u0031"`, "1") + "]", "1@bj×3"},
+		"no count":           {`[{"product":{"sku":"a"}}]`, "a@bj×1"},
+		"more fields":        {`[{"id":1,"product":{"name":"x","sku":"a"},"tags":[{"count":9}]}]`, "a@bj×1"},
+		"50":                 {"[" + many(50) + "]", "a@bj×50"},
+		"51":                 {"[" + many(51) + "]", "malformed json.cart.items: it has more than 50"},
+		"sum at the bound":   {"[" + item(`"a"`, "9999") + "," + item(`"a"`, "1") + "]", "a@bj×10000"},
+		"sum above":          {"[" + item(`"a"`, "9999") + "," + item(`"a"`, "2") + "]", "quantity the quantity: it is above 10000"},
+		"one above":          {"[" + item(`"a"`, "1") + "," + item(`"b"`, "10001") + "]", "quantity the quantity: it is above 10000"},
+		"malformed first":    {"[" + item(`"b"`, "10001") + "," + item(`"a"`, "0") + "]", "malformed json.cart.items.count: it is not a whole number"},
+		"null count":         {"[" + item(`"a"`, "null") + "]", "malformed json.cart.items.count: it is not a whole number"},
+		"no sku":             {`[{"count":1}]`, "malformed json.cart.items.product.sku: it is missing"},
+		"null product":       {`[{"product":null}]`, "malformed json.cart.items.product.sku: it is missing"},
+		"empty element":      {`[{}]`, "malformed json.cart.items.product.sku: it is missing"},
+		"null element":       {`[null]`, "malformed json.cart.items: it is not an object"},
+		"text element":       {`["a"]`, "malformed json.cart.items: it is not an object"},
+		"array element":      {`[[]]`, "malformed json.cart.items: it is not an object"},
+		"names twice":        {`[{"count":1,"count":1,"product":{"sku":"a"}}]`, "malformed json.cart.items.count: the name appears twice"},
+		"names in each":      {`[{"product":{"sku":"a"}},{"Product":{"sku":"a"}}]`, "malformed json.cart.items.product: the name appears in another spelling"},
+		"none":               {`[]`, "malformed json.cart.items: there is no line"},
+		"null":               {`null`, "malformed json.cart.items: there is no line"},
+		"object":             {`{"0":{}}`, "malformed json.cart.items: it is not an array"},
+		"number":             {`1`, "malformed json.cart.items: it is not an array"},
+		"a field that folds": {`[{"product":{"sku":"a"},"Count":5}]`, "malformed json.cart.items.count: the name appears in another spelling"},
+	} {
+		r := request("POST", "/", jsonType, `{"region":"bj","cart":{"items":`+tc.items+`}}`)
+		a, refusal := whole(t, rd, r, attempt.Env{})
+		got := describe(refusal)
+		if refusal == nil {
+			got = show(a.Lines)
+		}
+		if !strings.HasPrefix(got, tc.want) {
+			t.Errorf("%s: got %q, want %q", name, got, tc.want)
+		}
+		if refusal != nil && refusal.Reason == sale.Quantity && refusal.SKU == "" {
+			t.Errorf("%s: the refusal does not name the item", name)
+		}
+	}
+}
+
+func TestSeveralLines(t *testing.T) {
+	rd := mustReader(t, attempt.Spec{
+		Buyer: values(t, "{header.X-User-Id}"),
+		Line: []attempt.Line{
+			{SKU: values(t, "{form.sku}"), Quantity: values(t, "{form.n}")},
+			{SKU: values(t, "{form.gift}"), Quantity: values(t, "{form.gift_n}")},
+			{SKU: values(t, "{form.wrap}"), Quantity: values(t, "1")},
+		},
+	})
+	runParams(t, rd, map[string]paramCase{
+		"all":                  {mediaType: formType, body: "sku=a&n=2&gift=g&gift_n=3&wrap=w", want: "a×2 g×3 w×1"},
+		"one":                  {mediaType: formType, body: "sku=a", want: "a×1"},
+		"another":              {mediaType: formType, body: "gift=g", want: "g×1"},
+		"left empty":           {mediaType: formType, body: "sku=a&gift=&wrap=", want: "a×1"},
+		"equal ones":           {mediaType: formType, body: "sku=a&n=2&gift=a&gift_n=3&wrap=a", want: "a×6"},
+		"quantity without sku": {mediaType: formType, body: "sku=a&gift_n=3", want: "malformed form.gift: it is missing"},
+		"empty quantity":       {mediaType: formType, body: "sku=a&gift=&gift_n=", want: "malformed form.gift: it is missing"},
+		"none":                 {mediaType: formType, body: "x=1", want: "malformed form.sku: it is missing"},
+	})
+}
+
+func TestBuyer(t *testing.T) {
+	for name, tc := range map[string]struct{ buyer, want string }{
+		"plain":           {"u-1", ""},
+		"not ASCII":       {"王小明", ""},
+		"inner space":     {"John Doe", ""},
+		"128 bytes":       {strings.Repeat("a", 128), ""},
+		"129 bytes":       {strings.Repeat("a", 129), "malformed the buyer: it is longer"},
+		"none":            {"", "no_buyer"},
+		"control":         {"u\x01", "malformed the buyer: it is not UTF-8"},
+		"NUL":             {"u\x00", "malformed the buyer: it is not UTF-8"},
+		"delete":          {"u\x7f", "malformed the buyer: it is not UTF-8"},
+		"C1 control":      {"u\u0085x", "malformed the buyer: it is not UTF-8"},
+		"invalid UTF-8":   {"u\xff", "malformed the buyer: it is not UTF-8"},
+		"space before":    {" u", "malformed the buyer: there is space around it"},
+		"space behind":    {"u\u3000", "malformed the buyer: there is space around it"},
+		"only a space":    {" ", "malformed the buyer: there is space around it"},
+		"a placeholder":   {"{env.SECRET}", ""},
+		"a constant-like": {"{json.sku}", ""},
+	} {
+		calls := 0
+		env := attempt.Env{Replace: func(text string) string {
+			calls++
+			if text != "{http.auth.user.id}" {
+				t.Errorf("%s: Replace is given %q", name, text)
+			}
+			return tc.buyer
+		}}
+		rd := mustReader(t, attempt.Spec{
+			Buyer: values(t, "{http.auth.user.id}"),
+			Line:  []attempt.Line{{SKU: values(t, "a")}},
+		})
+		a, refusal := whole(t, rd, request("POST", "/", "", ""), env)
+		got := describe(refusal)
+		if tc.want == "" && (got != "" || a.Buyer != tc.buyer) || !strings.HasPrefix(got, tc.want) {
+			t.Errorf("%s: got %q, buyer %q", name, got, a.Buyer)
+		}
+		if calls != 1 {
+			t.Errorf("%s: Replace is called %d times", name, calls)
+		}
+		if tc.buyer != "" && strings.Contains(got, tc.buyer) && len(tc.buyer) > 2 {
+			t.Errorf("%s: the refusal repeats what the client sent: %q", name, got)
+		}
+	}
+}
+
+func TestReplaceOfTextIsCheckedToo(t *testing.T) {
+	rd := mustReader(t, attempt.Spec{
+		Buyer: values(t, "u-{header.X-User-Id}"),
+		Line:  []attempt.Line{{SKU: values(t, "a")}},
+	})
+	env := attempt.Env{Replace: func(text string) string {
+		return strings.ReplaceAll(text, "{http.request.header.X-User-Id}", "7")
+	}}
+	r := request("POST", "/", "", "")
+	a, refusal := whole(t, rd, r, env)
+	if refusal != nil || a.Buyer != "u-7" {
+		t.Errorf("got %q, buyer %q", describe(refusal), a.Buyer)
+	}
+	r.Header.Add("X-User-Id", "8")
+	if _, refusal := whole(t, rd, r, env); describe(refusal) != "malformed header.X-User-Id: the header appears twice" {
+		t.Errorf("two headers: got %q", describe(refusal))
+	}
+	if _, refusal := whole(t, rd, request("POST", "/", "", ""), attempt.Env{}); describe(refusal) != "no_buyer" {
+		t.Errorf("without Replace: got %q", describe(refusal))
+	}
+}
+
+func TestIdentities(t *testing.T) {
+	rd := mustReader(t, attempt.Spec{
+		Buyer: values(t, "{header.X-User-Id}"),
+		Line:  []attempt.Line{{SKU: values(t, "a")}},
+		Identities: map[string]attempt.Values{
+			"phone":   values(t, "{json.phone}", "{header.X-Phone}"),
+			"address": values(t, "{json.address}"),
+			"device":  values(t, "{cookie.device}"),
+			"ip":      values(t, "{client_ip}"),
+		},
+	})
+	for name, tc := range map[string]struct {
+		body string
+		want map[string]string
+		bad  string
+	}{
+		"none":             {`{}`, map[string]string{"ip": "192.0.2.1", "phone": "100"}, ""},
+		"all":              {`{"phone":13800001111,"address":"x"}`, map[string]string{"ip": "192.0.2.1", "phone": "13800001111", "address": "x"}, ""},
+		"null and empty":   {`{"phone":"","address":null}`, map[string]string{"ip": "192.0.2.1", "phone": "100"}, ""},
+		"space is alike":   {`{"address":" 1\n Main\u3000\u00a0 St \t"}`, map[string]string{"ip": "192.0.2.1", "phone": "100", "address": "1 main st"}, ""},
+		"only space":       {`{"address":" \n "}`, map[string]string{"ip": "192.0.2.1", "phone": "100"}, ""},
+		"512 bytes":        {`{"address":"` + strings.Repeat("a", 512) + `"}`, map[string]string{"ip": "192.0.2.1", "phone": "100", "address": strings.Repeat("a", 512)}, ""},
+		"513 bytes":        {`{"address":"` + strings.Repeat("a", 513) + `"}`, nil, "malformed json.address: it is longer"},
+		"control":          {`{"address":"a\u0001"}`, nil, "malformed json.address: it is not UTF-8"},
+		"another type":     {`{"phone":{"n":1}}`, nil, "malformed json.phone: it is neither"},
+		"fraction":         {`{"phone":1.5}`, nil, "malformed json.phone: it is neither"},
+		"in another place": {`{"phone":"1","Phone":"2"}`, nil, "malformed json.phone: the name appears"},
+	} {
+		r := request("POST", "/", jsonType, tc.body)
+		r.Header.Set("X-Phone", "1-00")
+		a, refusal := whole(t, rd, r, attempt.Env{ClientIP: "192.0.2.1"})
+		if got := describe(refusal); tc.bad == "" && got != "" || !strings.HasPrefix(got, tc.bad) {
+			t.Errorf("%s: got %q, want %q", name, got, tc.bad)
+		}
+		if !maps.Equal(a.Identities, tc.want) {
+			t.Errorf("%s: got %v, want %v", name, a.Identities, tc.want)
+		}
+	}
+}
+
+func TestSaleAndRegion(t *testing.T) {
+	rd := mustReader(t, attempt.Spec{
+		Sale:   values(t, "{query.sale}"),
+		Region: values(t, "{query.region}"),
+		Buyer:  values(t, "{header.X-User-Id}"),
+		Line:   []attempt.Line{{SKU: values(t, "a")}},
+	})
+	for query, want := range map[string]string{
+		"":                                   "ok  ",
+		"sale=&region=":                      "ok  ",
+		"sale=double11&region=beijing":       "ok double11 beijing",
+		"sale=0.a_b-c":                       "ok 0.a_b-c ",
+		"sale=" + strings.Repeat("a", 64):    "ok " + strings.Repeat("a", 64) + " ",
+		"sale=" + strings.Repeat("a", 65):    "unknown_sale",
+		"sale=Double11":                      "unknown_sale",
+		"sale=-a":                            "unknown_sale",
+		"sale=a%2F..":                        "unknown_sale",
+		"region=bei+jing":                    "malformed query.region: it is not printable ASCII",
+		"region=%E5%8C%97":                   "malformed query.region: it is not printable ASCII",
+		"region=" + strings.Repeat("a", 129): "malformed query.region: it is longer",
+	} {
+		a, refusal := whole(t, rd, request("POST", "/?"+query, "", ""), attempt.Env{})
+		got := describe(refusal)
+		if refusal == nil {
+			got = "ok " + a.Sale + " " + a.Region
+			if a.Lines[0].Region != a.Region {
+				t.Errorf("%s: the line's region is %q", query, a.Lines[0].Region)
+			}
+		}
+		if got != want && (refusal == nil || !strings.HasPrefix(got, want)) {
+			t.Errorf("%s: got %q, want %q", query, got, want)
+		}
+	}
+}
+
+func TestRefusalsComeInOneOrder(t *testing.T) {
+	rd := mustReader(t, attempt.Spec{
+		Sale:  values(t, "{query.sale}"),
+		Buyer: values(t, "{query.buyer}"),
+		Line:  []attempt.Line{{SKU: values(t, "{query.sku}"), Quantity: values(t, "{query.n}")}},
+	})
+	for query, want := range map[string]string{
+		"sale=A&sku=a+b&n=10001":       "malformed",
+		"sale=A&sku=a&n=10001":         "no_buyer",
+		"sale=A&sku=a&n=10001&buyer":   "no_buyer",
+		"sale=A&sku=a&n=10001&buyer=b": "unknown_sale",
+		"sale=a&sku=a&n=10001&buyer=b": "quantity",
+	} {
+		_, refusal := whole(t, rd, request("POST", "/?"+query, "", ""), attempt.Env{})
+		if refusal == nil || string(refusal.Reason) != want {
+			t.Errorf("%s: got %q, want %q", query, describe(refusal), want)
+		}
+	}
+}

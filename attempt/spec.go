@@ -1,0 +1,208 @@
+package attempt
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/stockgate/stockgate/sale"
+)
+
+// DefaultMaxBody is how long a body may be unless a Spec says otherwise.
+const DefaultMaxBody = 64 << 10
+
+// Spec says where a gate finds what it needs in a request.
+type Spec struct {
+	// Sale is the sale's id. Optional: empty leaves the open sale that lists
+	// the items.
+	Sale Values
+	// Buyer is who buys. Required, unless Anonymous.
+	Buyer Values
+	// Anonymous: an attempt may do without a buyer if none is configured. One that
+	// is configured must be there.
+	Anonymous bool
+	// Bearer is where the bearer token is. Required if a value reads a claim.
+	Bearer *Bearer
+	// Identities are further ways to recognise the person: phone, address,
+	// device, ip. Optional, and optional in each request.
+	Identities map[string]Values
+	// Region is where all lines are sold. Optional.
+	Region Values
+	// Line are the lines of an attempt, each with its own values. One whose SKU
+	// and quantity are both missing from a request is left out, but one line
+	// there must be. Either Line or Lines is required.
+	Line []Line
+	// Lines are the lines of an attempt that are an array in the body.
+	Lines *Lines
+	// Ref is the shop's own name of the order or cart, in the form of a SKU. Optional,
+	// and optional in each request.
+	Ref Values
+	// Key is the idempotency key. Optional, and optional in each request.
+	Key Values
+	// Rates are where the keys of rates are found. Optional.
+	Rates []RateKey
+	// MaxBody is the largest body in bytes. Default: DefaultMaxBody.
+	MaxBody int64
+}
+
+// RateKey is where the key of one rate is found.
+type RateKey struct {
+	// Key is optional in each request: attempts without it have the same, empty key.
+	Key Values
+	// IPv6Prefix is how many bits of an IPv6 address in {client_ip} count: whoever
+	// has one address of a network has all of them. 0: the whole address.
+	IPv6Prefix int
+}
+
+// Line is where one line is found.
+type Line struct {
+	SKU Values
+	// Quantity is optional, and 1 where it is absent.
+	Quantity Values
+}
+
+// Lines is an array of a JSON body with one object for each line.
+type Lines struct {
+	// Array is the array, a JSON value such as {json.items}.
+	Array Value
+	// SKU and Quantity are paths inside an element, such as sku or
+	// product.sku, in the form that a JSON value's path has.
+	SKU string
+	// Quantity may be empty: each line is then for one unit.
+	Quantity string
+}
+
+// identities are the names that an identity may have; the buyer is apart.
+var identities = []string{"phone", "address", "device", "ip"}
+
+// NewReader checks a Spec and compiles it.
+func NewReader(spec Spec) (*Reader, error) {
+	c := newCompiler(spec)
+	rd := c.reader
+	if len(spec.Buyer) == 0 && !spec.Anonymous {
+		return nil, errors.New("buyer: say where the buyer is found, such as {http.auth.user.id}")
+	}
+	var err error
+	if rd.buyer, err = c.values("buyer", spec.Buyer, checkBuyer); err != nil {
+		return nil, err
+	}
+	if rd.sale, err = c.values("sale", spec.Sale, checkSale); err != nil {
+		return nil, err
+	}
+	if rd.region, err = c.values("region", spec.Region, checkItemName); err != nil {
+		return nil, err
+	}
+	for _, name := range identities {
+		vs, ok := spec.Identities[name]
+		if !ok {
+			continue
+		}
+		in, err := c.values(name, vs, checkIdentity)
+		if err != nil {
+			return nil, err
+		}
+		rd.identities = append(rd.identities, identity{name, in})
+	}
+	for name := range spec.Identities {
+		if !slices.Contains(identities, name) {
+			return nil, fmt.Errorf("identity %q: it is one of phone, address, device and ip", name)
+		}
+	}
+	if rd.ref, err = c.unique("ref", spec.Ref); err != nil {
+		return nil, err
+	}
+	if rd.key, err = c.unique("idempotency key", spec.Key); err != nil {
+		return nil, err
+	}
+	if err := c.lines(spec); err != nil {
+		return nil, err
+	}
+	for _, r := range spec.Rates {
+		in, err := c.values("rate's key", r.Key, checkIdentity)
+		if err != nil {
+			return nil, err
+		}
+		rd.rates = append(rd.rates, rateKey{in, r.IPv6Prefix})
+	}
+	if err := c.bearer(spec.Bearer); err != nil {
+		return nil, err
+	}
+	if err := c.names(); err != nil {
+		return nil, err
+	}
+	return rd, nil
+}
+
+// lines compiles where the lines are found.
+func (c *compiler) lines(spec Spec) error {
+	switch {
+	case spec.Lines != nil && len(spec.Line) > 0:
+		return errors.New("line and lines: use one of them")
+	case spec.Lines != nil:
+		return c.array(spec.Lines)
+	case len(spec.Line) == 0:
+		return errors.New("line: say where the item is found, such as {json.sku}")
+	case len(spec.Line) > sale.MaxLines:
+		return fmt.Errorf("line: at most %d lines", sale.MaxLines)
+	}
+	for _, l := range spec.Line {
+		if len(l.SKU) == 0 {
+			return errors.New("line: say where the item is found, such as {json.sku}")
+		}
+		sku, err := c.values("sku", l.SKU, checkItemName)
+		if err != nil {
+			return err
+		}
+		quantity, err := c.values("quantity", l.Quantity, checkQuantity)
+		if err != nil {
+			return err
+		}
+		c.reader.lines = append(c.reader.lines, line{sku, quantity})
+	}
+	return nil
+}
+
+// array compiles the array that holds the lines.
+func (c *compiler) array(l *Lines) error {
+	if l.Array.kind != JSON {
+		return errors.New("lines: the array is a JSON value, such as {json.items}")
+	}
+	n, err := c.reader.root.grow(l.Array.path)
+	if err != nil {
+		return fmt.Errorf("lines: %w", err)
+	}
+	if n.each != nil || len(n.kids) > 0 {
+		return fmt.Errorf("lines: %s is read by another value too", n.label)
+	}
+	if err := n.become(wantArray); err != nil {
+		return fmt.Errorf("lines: %w", err)
+	}
+	n.each = &node{label: n.label, want: wantObject, index: eachIndex, slot: -1}
+	c.reader.rows = n
+	c.reader.needs |= NeedJSON
+	if l.SKU == "" {
+		return errors.New("lines: name the field of an element that holds the SKU")
+	}
+	if c.reader.rowSKU, err = c.field(n.each, l.SKU, rowSKU); err != nil || l.Quantity == "" {
+		return err
+	}
+	c.reader.rowQuantity, err = c.field(n.each, l.Quantity, rowQuantity)
+	return err
+}
+
+// field compiles one field of the lines array's elements.
+func (c *compiler) field(each *node, p string, slot int) (*node, error) {
+	path, err := parsePath(p)
+	if err != nil {
+		return nil, fmt.Errorf("lines: %s: %w", p, err)
+	}
+	n, err := each.grow(path)
+	if err != nil {
+		return nil, fmt.Errorf("lines: %w", err)
+	}
+	if n.slot >= 0 || len(n.kids) > 0 {
+		return nil, fmt.Errorf("lines: %s: SKU and quantity must be fields of their own", p)
+	}
+	n.slot, n.row = slot, true
+	return n, nil
+}
