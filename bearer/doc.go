@@ -1,0 +1,12 @@
+// Package bearer verifies the shop's own bearer tokens (JWT, RFC 7519) at the
+// edge, so that no attempt costs a call to the shop's authentication.
+//
+// The keys decide, never the token: each has one algorithm (RFC 8725, section
+// 3.1), a set that is fetched may only have public keys, and keys that come
+// with a token are not looked at. A token that two parsers could read
+// differently (a claim that appears twice, another spelling of the same
+// signature) is not accepted.
+//
+// Tokens that were verified are remembered until they expire or their key is
+// withdrawn, within a bound that only genuine tokens can fill.
+package bearer

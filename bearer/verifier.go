@@ -1,0 +1,178 @@
+package bearer
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/stockgate/stockgate/internal/jwks"
+)
+
+// MaxSize is how long a token may be, in bytes. Caddy takes 16 KiB of headers
+// by default.
+const MaxSize = 8 << 10
+
+// MaxLeeway bounds Options.Leeway: clocks that are further apart are broken.
+const MaxLeeway = time.Minute
+
+// defaultCache holds some ten thousand tokens of a usual size.
+const defaultCache = 16 << 20
+
+// Options says which tokens a Verifier accepts. Exactly one of JWKS, Secret and
+// PublicKey is required.
+type Options struct {
+	// JWKS is the URL of a key set, http or https. Its RSA keys (of 2048 bits at
+	// least) verify RS256, its P-256 keys ES256, its Ed25519 keys EdDSA; all
+	// others are passed over, secrets above all.
+	JWKS string
+	// Secret is a shared secret of at least 32 bytes (RFC 7518, section 3.2), byte
+	// for byte, for HS256.
+	Secret string
+	// PublicKey is an Ed25519 public key in PEM (SubjectPublicKeyInfo), for EdDSA.
+	PublicKey string
+	// Issuer is what iss must be. Default: anything.
+	Issuer string
+	// Audience is what aud must be or contain. Default: anything.
+	Audience string
+	// Leeway is how far the clocks may be apart, for exp and nbf. Default 0, at
+	// most MaxLeeway.
+	Leeway time.Duration
+	// CacheBytes bounds the memory of verified tokens. Default 16 MiB.
+	CacheBytes int
+
+	// How the JWKS is fetched: see the fields of the same names in
+	// [github.com/stockgate/stockgate/token.RemoteOptions].
+	Client      *http.Client
+	Timeout     time.Duration
+	MinInterval time.Duration
+	MaxAge      time.Duration
+	// Failed is told why a fetch of the JWKS failed, once for each.
+	Failed func(error)
+	// Now is the clock. Default: [time.Now].
+	Now func() time.Time
+}
+
+// Verifier verifies tokens. It may be used by many goroutines at once.
+type Verifier struct {
+	keys     keyring
+	issuer   string
+	audience string
+	leeway   time.Duration
+	now      func() time.Time
+	known    *cache
+}
+
+// New makes a Verifier. Nothing is fetched yet.
+func New(o Options) (*Verifier, error) {
+	if o.Leeway < 0 || o.Leeway > MaxLeeway {
+		return nil, fmt.Errorf("leeway %v is outside 0s to %v", o.Leeway, MaxLeeway)
+	}
+	if o.CacheBytes < 0 {
+		return nil, errors.New("the size of the cache must not be negative")
+	}
+	if o.CacheBytes == 0 {
+		o.CacheBytes = defaultCache
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	keys, err := newKeyring(o)
+	if err != nil {
+		return nil, err
+	}
+	return &Verifier{
+		keys: keys, issuer: o.Issuer, audience: o.Audience, leeway: o.Leeway, now: o.Now,
+		known: newCache(o.CacheBytes),
+	}, nil
+}
+
+// Verify returns the claims of a genuine token that is valid now: one JSON
+// object, which others share and nobody may change. ctx bounds the wait when the
+// JWKS has to be fetched. The error is an [Invalid] or wraps [ErrUnavailable].
+func (v *Verifier) Verify(ctx context.Context, token string) ([]byte, error) {
+	if len(token) > MaxSize {
+		return nil, ErrMalformed
+	}
+	id := sha256.Sum256([]byte(token))
+	if seen, ok := v.known.get(id); ok && v.keys.still(ctx, seen.key) {
+		if err := seen.valid(v.now(), v.leeway); err != nil {
+			return nil, err
+		}
+		return seen.claims, nil
+	}
+	key, payload, err := v.genuine(ctx, token)
+	if err != nil {
+		return nil, err
+	}
+	c, err := readClaims(payload)
+	switch {
+	case err != nil:
+		return nil, err
+	case v.issuer != "" && c.issuer != v.issuer:
+		return nil, ErrIssuer
+	case v.audience != "" && !c.isFor(v.audience):
+		return nil, ErrAudience
+	}
+	seen := &verified{claims: payload, key: key, from: c.notBefore, until: c.expires}
+	if err := seen.valid(v.now(), v.leeway); err != nil {
+		return nil, err
+	}
+	v.known.put(id, seen)
+	return payload, nil
+}
+
+// genuine returns the payload of a token that one of the keys has signed.
+func (v *Verifier) genuine(ctx context.Context, token string) (*key, []byte, error) {
+	h, err := readHeader(token)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !v.keys.accepts(h.alg) {
+		return nil, nil, ErrAlgorithm
+	}
+	k, err := v.find(ctx, h, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	payload, err := k.open(token)
+	if err == ErrSignature && h.kid == "" {
+		// Which key it was is a guess then, and the set may be older than the token.
+		newer, missing := v.find(ctx, h, k)
+		if missing != nil {
+			return nil, nil, err
+		}
+		k = newer
+		payload, err = k.open(token)
+	}
+	return k, payload, err
+}
+
+// find finds the key that a header asks for, other than one that did not fit.
+func (v *Verifier) find(ctx context.Context, h header, not *key) (*key, error) {
+	k, err := v.keys.find(ctx, h, not)
+	switch {
+	case err == nil:
+		return k, nil
+	case errors.Is(err, jwks.ErrMissing):
+		return nil, ErrUnknownKey
+	}
+	return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
+
+// open verifies a token with the key and returns its payload.
+func (k *key) open(token string) ([]byte, error) {
+	jws, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{k.alg})
+	if err != nil {
+		return nil, ErrMalformed
+	}
+	payload, err := jws.Verify(k.public)
+	if err != nil {
+		return nil, ErrSignature
+	}
+	return payload, nil
+}
