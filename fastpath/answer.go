@@ -1,0 +1,114 @@
+package fastpath
+
+import "net"
+
+// what take has found at the beginning of the buffer.
+type found uint8
+
+const (
+	more  found = iota // not yet a whole request
+	taken              // a request, and it is answered
+	lend               // a request for net/http
+	leave              // nothing that can be framed
+)
+
+// mostOut is how many bytes of answers wait to be written together.
+const mostOut = 32 << 10
+
+// take answers the request at the beginning of the buffer, if it is one to answer.
+func (c *Conn) take() found {
+	if c.posted && !c.skipLines() || c.start == c.end {
+		return more
+	}
+	b, r := c.buf[c.start:c.end], &c.request
+	if r.head.end == 0 {
+		switch r.head.read(b) {
+		case odd:
+			return leave
+		case partial:
+			if len(b) >= c.server.mostHead() {
+				return leave
+			}
+			return more
+		}
+		if r.head.end > c.server.mostHead() {
+			return leave
+		}
+	}
+	total := int64(r.head.end) + r.head.length
+	if !r.head.plain || total > mostBuffer || c.server.stopped.Load() {
+		return lend
+	}
+	// The buffer may have moved, and time has gone by: it is asked each time.
+	r.lay(b)
+	if !c.server.Judge.Concerns(r) {
+		return lend
+	}
+	if int64(len(b)) < total {
+		if c.waited {
+			return lend
+		}
+		return more
+	}
+	if len(c.out) == 0 && !c.begin() {
+		return lend // it is closed
+	}
+	r.Body = b[r.head.end:total]
+	out, ok := c.server.Judge.Judge(c.outRoom(), r)
+	if !ok {
+		return lend
+	}
+	c.out = out
+	c.posted, c.waited = r.Method == "POST", false
+	if !c.answered && !c.times.first {
+		c.server.held.add(c)
+	}
+	c.answered = true
+	r.forget()
+	c.start += int(total)
+	c.times.answered()
+	if len(c.out) >= mostOut {
+		if c.flush() != nil {
+			return more // and flush says so again
+		}
+	}
+	return taken
+}
+
+// skipLines passes over empty lines behind a POST, as net/http does for the sake of
+// old clients: at most 4 bytes. It says false when more has to come first.
+func (c *Conn) skipLines() bool {
+	b := c.buf[c.start:c.end]
+	if len(b) == 0 || b[0] != '\r' && b[0] != '\n' {
+		return true
+	}
+	if len(b) < 4 {
+		return false
+	}
+	for i := 0; i < 4 && (b[i] == '\r' || b[i] == '\n'); i++ {
+		c.start++
+	}
+	c.posted = false
+	return true
+}
+
+// begin says that answers are about to be written.
+func (c *Conn) begin() bool {
+	return c.answering.Load() == busy || c.answering.CompareAndSwap(free, busy)
+}
+
+// flush writes the answers.
+func (c *Conn) flush() error {
+	var err error
+	if len(c.out) > 0 {
+		c.times.write(c)
+		_, err = c.Conn.Write(c.out)
+		c.out = c.out[:0]
+	}
+	if c.answering.Load() == free || c.answering.CompareAndSwap(busy, free) {
+		return err
+	}
+	// shut, perhaps while this was being written
+	_ = c.Conn.Close()
+	return net.ErrClosed
+}

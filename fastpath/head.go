@@ -1,0 +1,247 @@
+package fastpath
+
+import (
+	"bytes"
+	"unsafe"
+)
+
+// maxFields bounds the header fields of a request that is framed here.
+const maxFields = 64
+
+// state is how far a head is.
+type state uint8
+
+const (
+	partial state = iota // more of it has to come
+	whole                // it has an end, and all of it is beyond doubt
+	odd                  // somebody could read it otherwise: net/http decides
+)
+
+// span is a part of the head, by offsets from its first byte.
+type span struct{ from, to int32 }
+
+// head is the head of one request (RFC 9112, sections 2 to 6), read line by line as
+// it arrives. It is stricter than net/http: whatever it accepts, net/http accepts
+// with the same meaning and the same end.
+type head struct {
+	line int // where the first line that is not read begins
+	seen int // how far that line was searched for its end
+
+	method, target span
+	fields         [maxFields]field
+	count          int
+
+	host     int // number of the field in fields, -1: none
+	length   int64
+	measured bool // there is a Content-Length
+	// plain: nothing in it asks for more than an answer.
+	plain bool
+	end   int // how long it is
+}
+
+// field is one header field.
+type field struct{ name, value span }
+
+func (h *head) reset() {
+	h.line, h.seen, h.count, h.end = 0, 0, 0, 0
+	h.host, h.length, h.measured, h.plain = -1, 0, false, true
+}
+
+// read goes on reading where it stopped. b begins with the head's first byte.
+func (h *head) read(b []byte) state {
+	for {
+		i := bytes.IndexByte(b[h.seen:], '\n')
+		if i < 0 {
+			if h.seen = len(b); h.line == 0 && len(b) > 0 && !isToken[b[0]] {
+				return odd // another protocol, which may wait for an answer
+			}
+			return partial
+		}
+		end := h.seen + i - 1
+		if end < h.line || b[end] != '\r' {
+			return odd
+		}
+		from := h.line
+		h.line = end + 2
+		h.seen = h.line
+		switch {
+		case from == 0:
+			if !h.requestLine(b[:end]) {
+				return odd
+			}
+		case from == end:
+			h.end = h.line
+			if h.host < 0 {
+				return odd
+			}
+			return whole
+		case !h.field(b, from, end):
+			return odd
+		}
+	}
+}
+
+// requestLine reads `METHOD target HTTP/1.1`.
+func (h *head) requestLine(line []byte) bool {
+	const version = " HTTP/1.1"
+	end := len(line) - len(version)
+	if end < 3 || string(line[end:]) != version {
+		return false
+	}
+	space := bytes.IndexByte(line[:end], ' ')
+	if space < 1 || space+1 == end {
+		return false
+	}
+	for _, c := range line[:space] {
+		if !isToken[c] {
+			return false
+		}
+		if c < 'A' || c > 'Z' {
+			h.plain = false
+		}
+	}
+	target := line[space+1 : end]
+	for _, c := range target {
+		if c <= ' ' || c >= 0x7f {
+			return false
+		}
+		if c == '#' {
+			h.plain = false
+		}
+	}
+	if target[0] != '/' {
+		h.plain = false // absolute, or *
+	}
+	h.method, h.target = span{0, int32(space)}, span{int32(space + 1), int32(end)}
+	return string(line[:space]) != "CONNECT"
+}
+
+// field reads one field line, from where it begins to its line end.
+func (h *head) field(b []byte, from, end int) bool {
+	line := b[from:end]
+	colon := 0
+	for colon < len(line) && isToken[line[colon]] {
+		if c := line[colon]; c == '_' || c == '.' {
+			h.plain = false // Caddy drops those names, unless told otherwise
+		}
+		colon++
+	}
+	if colon == 0 || colon == len(line) || line[colon] != ':' || h.count == maxFields {
+		return false
+	}
+	value := line[colon+1:]
+	for _, c := range value {
+		if c < ' ' && c != '\t' || c == 0x7f {
+			return false
+		}
+	}
+	begin := from + colon + 1
+	for begin < end && (b[begin] == ' ' || b[begin] == '\t') {
+		begin++
+	}
+	for end > begin && (b[end-1] == ' ' || b[end-1] == '\t') {
+		end--
+	}
+	h.fields[h.count] = field{span{int32(from), int32(from + colon)}, span{int32(begin), int32(end)}}
+	h.count++
+	return h.meaning(line[:colon], b[begin:end])
+}
+
+// meaning looks at the fields that say how to read the request.
+func (h *head) meaning(name, value []byte) bool {
+	switch len(name) {
+	case len("Host"):
+		if is(name, "host") {
+			if h.host >= 0 || !isHost(value) {
+				return false
+			}
+			h.host = h.count - 1
+		}
+	case len("Expect"): // and Pragma
+		if is(name, "expect") {
+			return false
+		}
+		if is(name, "pragma") {
+			h.plain = false // net/http makes a Cache-Control of it
+		}
+	case len("Upgrade"): // and Trailer
+		return !is(name, "upgrade") && !is(name, "trailer")
+	case len("Connection"):
+		if is(name, "connection") && !is(value, "keep-alive") {
+			h.plain = false
+			return is(value, "close")
+		}
+	case len("Content-Length"): // and HTTP2-Settings
+		if is(name, "http2-settings") {
+			return false
+		}
+		if is(name, "content-length") {
+			return h.contentLength(value)
+		}
+	case len("Transfer-Encoding"):
+		return !is(name, "transfer-encoding")
+	}
+	return true
+}
+
+// contentLength reads the one Content-Length: digits and nothing else.
+func (h *head) contentLength(value []byte) bool {
+	if h.measured || len(value) == 0 || len(value) > 15 {
+		return false
+	}
+	h.measured = true
+	for _, c := range value {
+		if c < '0' || c > '9' {
+			return false
+		}
+		h.length = h.length*10 + int64(c-'0')
+	}
+	return true
+}
+
+// is compares without regard to case; word is in lower case.
+func is(b []byte, word string) bool {
+	if len(b) != len(word) {
+		return false
+	}
+	for i := range len(word) {
+		c := b[i]
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		if c != word[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// isHost says whether it is a name or an address, with or without a port. More than
+// that is valid (RFC 3986, section 3.2.2), and left to net/http.
+func isHost(b []byte) bool {
+	for _, c := range b {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '.', c == ':', c == '[', c == ']':
+		default:
+			return false
+		}
+	}
+	return len(b) > 0
+}
+
+// isToken has the characters of a token (RFC 9110, section 5.6.2).
+var isToken = func() (is [256]bool) {
+	for _, c := range "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" {
+		is[c] = true
+	}
+	return is
+}()
+
+// text is a part of the buffer as a string, without a copy: it is good until the
+// buffer is used again.
+func text(b []byte, s span) string {
+	if s.from == s.to {
+		return ""
+	}
+	return unsafe.String(&b[s.from], int(s.to-s.from))
+}

@@ -1,0 +1,41 @@
+package fastpath
+
+import "sync"
+
+// held are the connections that have been answered here and that net/http still
+// takes for new, or does not know to be idle again: at a shutdown it would wait for
+// them.
+type held struct {
+	mu    sync.Mutex
+	conns map[*Conn]struct{}
+}
+
+func (h *held) add(c *Conn) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.conns == nil {
+		h.conns = make(map[*Conn]struct{})
+	}
+	h.conns[c] = struct{}{}
+}
+
+func (h *held) remove(c *Conn) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.conns, c)
+}
+
+// Stop ends the answering, for good: from now on net/http has all requests. Idle
+// connections are closed, as net/http closes its own.
+func (s *Server) Stop() {
+	s.stopped.Store(true)
+	s.held.mu.Lock()
+	var all []*Conn
+	for c := range s.held.conns {
+		all = append(all, c)
+	}
+	s.held.mu.Unlock()
+	for _, c := range all {
+		_ = c.Close()
+	}
+}

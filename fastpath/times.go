@@ -1,0 +1,197 @@
+package fastpath
+
+import (
+	"errors"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+// Timeouts are those of the http.Server, with its meaning of 0: none, but Header and
+// Idle are Request then.
+type Timeouts struct {
+	// Header is ReadHeaderTimeout, from the first byte of a request.
+	Header time.Duration
+	// Request is ReadTimeout.
+	Request time.Duration
+	// Idle is IdleTimeout, from the end of an answer.
+	Idle time.Duration
+	// Write bounds the writing of answers. 0: a minute.
+	Write time.Duration
+	// Body is how long the rest of a body is waited for here, before net/http waits for
+	// it. 0: a second.
+	Body time.Duration
+}
+
+const (
+	defaultBody = time.Second
+	// defaultWrite bounds what a client who reads nothing can hold up.
+	defaultWrite = time.Minute
+)
+
+func (t *Timeouts) header() time.Duration {
+	if t.Header != 0 {
+		return t.Header
+	}
+	return t.Request
+}
+
+func (t *Timeouts) idle() time.Duration {
+	if t.Idle != 0 {
+		return t.Idle
+	}
+	return t.Request
+}
+
+func (t *Timeouts) body() time.Duration {
+	if t.Body > 0 {
+		return t.Body
+	}
+	return defaultBody
+}
+
+func (t *Timeouts) write() time.Duration {
+	if t.Write > 0 {
+		return t.Write
+	}
+	return defaultWrite
+}
+
+// times are the deadlines of a connection. net/http sets them for the requests that
+// it sees; those in between are set here.
+type times struct {
+	// own: net/http's deadline for the next request no longer counts, because there
+	// was one that it has not seen.
+	own   bool
+	began bool // this request's first byte has come
+	body  bool // its body is being waited for
+	first bool // net/http has had a request
+	lent  time.Time
+	// when a deadline ends, in ns since base; 0: there is none
+	reading, writing atomic.Int64
+	// rebase: the next deadline that net/http sets may be one from before.
+	rebase bool
+}
+
+var base = time.Now()
+
+// idle: net/http has answered, and waits for the next request.
+func (t *times) idle() { t.own, t.began, t.body = true, false, false }
+
+// answered: a request that net/http does not see is done.
+func (t *times) answered() { t.own, t.began, t.body = true, false, false }
+
+// SetDeadline sets both deadlines.
+func (c *Conn) SetDeadline(at time.Time) error {
+	return errors.Join(c.SetReadDeadline(at), c.SetWriteDeadline(at))
+}
+
+// SetReadDeadline sets the reading deadline.
+//
+// ReadTimeout counts from when net/http began to wait for a connection's first
+// request. It has waited all the time that others were answered here, so the deadline
+// is counted anew from when it was lent that one.
+func (c *Conn) SetReadDeadline(at time.Time) error {
+	if t := &c.times; t.rebase {
+		t.rebase = false
+		if least := t.lent.Add(c.server.Request); !at.IsZero() && c.server.Request > 0 && at.Before(least) {
+			at = least
+		}
+	}
+	c.times.reading.Store(since(at))
+	return c.Conn.SetReadDeadline(at)
+}
+
+// SetWriteDeadline sets the writing deadline.
+func (c *Conn) SetWriteDeadline(at time.Time) error {
+	c.times.writing.Store(since(at))
+	return c.Conn.SetWriteDeadline(at)
+}
+
+func since(at time.Time) int64 {
+	if at.IsZero() {
+		return 0
+	}
+	return int64(at.Sub(base))
+}
+
+// fill waits for more.
+func (c *Conn) fill() error {
+	c.room()
+	t, s := &c.times, c.server
+	body := false
+	switch {
+	case c.start == c.end:
+		if t.own {
+			c.lazily(time.Now(), &t.reading, s.idle(), c.Conn.SetReadDeadline)
+		}
+	case c.request.head.end > 0:
+		if body = true; !t.body { // all of it, not each byte, has that time
+			t.body, t.own = true, true
+			_ = c.SetReadDeadline(time.Now().Add(s.body()))
+		}
+	case !t.began:
+		t.began = true
+		if t.own {
+			_ = c.SetReadDeadline(after(s.header()))
+		}
+	}
+	n, err := c.Conn.Read(c.buf[c.end:])
+	c.end += n
+	c.request.Now = time.Now()
+	switch {
+	case n > 0:
+		return nil
+	case body && errors.Is(err, os.ErrDeadlineExceeded):
+		c.waited = true
+		return nil
+	}
+	return err
+}
+
+// lazily keeps a deadline that is at least so far away, and not much farther: to set
+// one for each request would cost more than the request.
+func (c *Conn) lazily(now time.Time, deadline *atomic.Int64, timeout time.Duration, set func(time.Time) error) {
+	if timeout <= 0 {
+		if deadline.Swap(0) != 0 {
+			_ = set(time.Time{})
+		}
+		return
+	}
+	slack := timeout / 16
+	left := deadline.Load() - int64(now.Sub(base))
+	if left >= int64(timeout) && left <= int64(timeout+slack) {
+		return
+	}
+	at := now.Add(timeout + slack)
+	deadline.Store(since(at))
+	_ = set(at)
+}
+
+// write bounds the writing of answers.
+func (t *times) write(c *Conn) {
+	c.lazily(c.request.Now, &t.writing, c.server.Timeouts.write(), c.Conn.SetWriteDeadline)
+}
+
+// hand leaves net/http the deadlines that it would have: what was set here must not
+// end what it does.
+func (t *times) hand(c *Conn) {
+	if t.writing.Load() != 0 {
+		_ = c.SetWriteDeadline(time.Time{})
+	}
+	if t.own {
+		_ = c.SetReadDeadline(after(c.server.header()))
+	}
+	if !t.first {
+		t.first, t.rebase, t.lent = true, true, time.Now()
+	}
+	t.own, t.began, t.body = false, false, false
+}
+
+// after is that much later; zero if there is no timeout.
+func after(d time.Duration) time.Time {
+	if d <= 0 {
+		return time.Time{}
+	}
+	return time.Now().Add(d)
+}
