@@ -1,0 +1,237 @@
+package ledger_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"github.com/stockgate/stockgate/internal/ledgertest"
+	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/ledger/sqlite"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func openFile(t testing.TB, file string) ledger.Ledger {
+	t.Helper()
+	l, err := sqlite.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+// dying does as its ledger does, and now and then the process dies around a call:
+// before it, or after it and before its answer.
+type dying struct {
+	ledger.Ledger
+	mu    sync.Mutex
+	calls int
+	die   func()
+}
+
+func (d *dying) Append(ctx context.Context, sale, owner string, b *ledger.Batch) error {
+	d.mu.Lock()
+	d.calls++
+	n := d.calls
+	d.mu.Unlock()
+	if n%7 == 3 {
+		d.die()
+		return context.Canceled
+	}
+	err := d.Ledger.Append(ctx, sale, owner, b)
+	if n%7 == 5 {
+		d.die()
+		return context.Canceled
+	}
+	return err
+}
+
+// Giveup is what the dead do not do.
+func (d *dying) Giveup(context.Context, string, string) error { return nil }
+
+// Claim is for a moment only, so that nobody waits for the dead.
+func (d *dying) Claim(ctx context.Context, sale, owner string, _ time.Duration) (ledger.Position, bool, error) {
+	return d.Ledger.Claim(ctx, sale, owner, 20*time.Millisecond)
+}
+
+// Several drainers copy one sale while it is sold, and die around their calls: each
+// movement is in the ledger once and in order, and it says what Redis says.
+func TestSeveralDrainers(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		s := ledgertest.NewSeller(t, b, 10_000)
+		file := filepath.Join(t.TempDir(), "ledger.db")
+		counts := ledgertest.NewCounts()
+		stop, over := make(chan struct{}), sync.WaitGroup{}
+		for range 3 {
+			over.Go(func() {
+				for {
+					died := make(chan struct{})
+					l := &dying{Ledger: openFile(t, file), die: sync.OnceFunc(func() { close(died) })}
+					end := s.Drain(l, counts)
+					select {
+					case <-died:
+						end()
+						continue
+					case <-stop:
+						end()
+						return
+					}
+				}
+			})
+		}
+		var sellers sync.WaitGroup
+		for range 4 {
+			sellers.Go(func() { s.Sell(100) })
+		}
+		sellers.Wait()
+		s.UntilDrained(openFile(t, file))
+		close(stop)
+		over.Wait()
+	})
+}
+
+// backup is all keys of a Redis as they were.
+func backup(t *testing.T, c *redis.Client) map[string]string {
+	t.Helper()
+	ctx := ledgertest.Soon(t)
+	keys, err := c.Keys(ctx, "*").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, k := range keys {
+		if all[k], err = c.Dump(ctx, k).Result(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+func restore(t *testing.T, c *redis.Client, all map[string]string) {
+	t.Helper()
+	pipe := c.TxPipeline()
+	pipe.FlushAll(ledgertest.Soon(t))
+	for k, v := range all {
+		pipe.Restore(ledgertest.Soon(t), k, 0, v)
+	}
+	if _, err := pipe.Exec(ledgertest.Soon(t)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const notFollowing = "the ledger does not follow the sale"
+
+// A Redis that has lost what the ledger has, as after a failover, is refused loudly:
+// at once when it is behind, and when it has given the same numbers to other
+// movements. The ledger stays as it was.
+func TestLostMovements(t *testing.T) {
+	for name, test := range map[string]struct {
+		again int // sold after the loss
+		want  string
+	}{
+		"behind":    {0, "the journal of sale s ends before entry"},
+		"same":      {20, "disagree about entry"},
+		"far ahead": {60, "disagree about entry"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := redistest.Start(t)
+			s := ledgertest.NewSeller(t, server, 1000)
+			c := server.Client()
+			l := openFile(t, filepath.Join(t.TempDir(), "ledger.db"))
+			counts := ledgertest.NewCounts()
+			s.Sell(20)
+			end := s.Drain(l, counts)
+			s.UntilDrained(l)
+			before := backup(t, c)
+			s.Sell(20)
+			s.UntilDrained(l)
+			end() // so that nobody looks in between
+			at, err := l.Position(ledgertest.Soon(t), "s")
+			if err != nil {
+				t.Fatal(err)
+			}
+			restore(t, c, before)
+			s.Sell(test.again)
+			s.Drain(l, counts)
+			ledgertest.Eventually(t, "it is said", func() bool { n, _ := counts.Logged(notFollowing); return n > 0 })
+			if _, text := counts.Logged(notFollowing); !strings.Contains(text, test.want) {
+				t.Errorf("it says %q, not %q", text, test.want)
+			}
+			if after, err := l.Position(ledgertest.Soon(t), "s"); after != at || err != nil {
+				t.Errorf("the ledger has moved from %+v to %+v, error %v", at, after, err)
+			}
+			if counts.Failed("journal") == 0 {
+				t.Error("it is not counted")
+			}
+		})
+	}
+}
+
+// A sale that Redis has lost and that was made again is not mixed with the one that
+// the ledger has; other sales go on.
+func TestAnotherEpoch(t *testing.T) {
+	server := redistest.Start(t)
+	s := ledgertest.NewSeller(t, server, 1000)
+	l := openFile(t, filepath.Join(t.TempDir(), "ledger.db"))
+	counts := ledgertest.NewCounts()
+	s.Drain(l, counts)
+	s.Sell(10)
+	s.UntilDrained(l)
+	if err := server.Client().FlushAll(ledgertest.Soon(t)).Err(); err != nil {
+		t.Fatal(err)
+	}
+	s.Load(500)
+	ledgertest.Eventually(t, "it is said", func() bool {
+		_, text := counts.Logged(notFollowing)
+		return strings.Contains(text, "redis has lost sale s") && strings.Contains(text, "caddy stockgate rebuild s --from ledger")
+	})
+	stock, err := l.Stock(ledgertest.Soon(t), "s")
+	if err != nil || len(stock) != 1 || stock[0].Stock > 1000 {
+		t.Errorf("the ledger has %+v, error %v", stock, err)
+	}
+}
+
+// losing does as its ledger does, and of every third append the answer is lost.
+type losing struct {
+	ledger.Ledger
+	calls atomic.Int64
+}
+
+func (l *losing) Append(ctx context.Context, sale, owner string, b *ledger.Batch) error {
+	err := l.Ledger.Append(ctx, sale, owner, b)
+	if err == nil && l.calls.Add(1)%3 == 0 {
+		return context.DeadlineExceeded
+	}
+	return err
+}
+
+// Whether a batch was committed whose answer was lost is looked up, not guessed.
+func TestLostAnswers(t *testing.T) {
+	s := ledgertest.NewSeller(t, redistest.Start(t), 1000)
+	l := openFile(t, filepath.Join(t.TempDir(), "ledger.db"))
+	counts := ledgertest.NewCounts()
+	losses := &losing{Ledger: l}
+	end := s.Drain(losses, counts)
+	for losses.calls.Load() < 7 {
+		s.Sell(5)
+		s.UntilDrained(l)
+	}
+	end()
+	if failed, lost := counts.Failed("ledger"), int(losses.calls.Load()/3); failed != lost {
+		t.Errorf("%d answers were lost, and %d appends failed: the same was asked for again", lost, failed)
+	}
+}

@@ -1,0 +1,208 @@
+package ledger
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// Changes are what a batch does to the projections.
+type Changes struct {
+	// Cells are what is added to each cell's columns, in the order of their names.
+	Cells []Cell
+	// Whole are reservations of which the batch tells everything, as they are at its
+	// end. Anew are the ids of those among them that may be there already: they are
+	// written in place of what is there.
+	Whole []*Reservation
+	Anew  []string
+	// Moved are those of which only some has changed.
+	Moved []*Move
+}
+
+// Move is what a batch does to a reservation that was there before.
+type Move struct {
+	ID string
+	// From is the state in which it must be.
+	From reservation.State
+	// State, Changed and Cause are those of the end.
+	State   reservation.State
+	Changed time.Time
+	Cause   string
+}
+
+// Fold computes what a batch does, from the movements alone. The error names the
+// movement that cannot be understood: nothing must be kept of the batch then.
+func Fold(batch []reservation.Movement) (*Changes, error) {
+	f := folding{cells: map[string]*Cell{}, whole: map[string]*Reservation{}, moved: map[string]*Move{}}
+	for i := range batch {
+		if err := f.add(&batch[i]); err != nil {
+			return nil, fmt.Errorf("movement %d (%s %s): %w", batch[i].Seq, batch[i].Kind, batch[i].ID, err)
+		}
+	}
+	out := &Changes{Anew: f.anew}
+	for _, c := range f.cells {
+		out.Cells = append(out.Cells, *c)
+	}
+	for _, r := range f.whole {
+		out.Whole = append(out.Whole, r)
+	}
+	for _, m := range f.moved {
+		out.Moved = append(out.Moved, m)
+	}
+	// in an order that a second run repeats
+	slices.SortFunc(out.Cells, func(a, b Cell) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(out.Whole, func(a, b *Reservation) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(out.Moved, func(a, b *Move) int { return cmp.Compare(a.ID, b.ID) })
+	return out, nil
+}
+
+type folding struct {
+	cells map[string]*Cell
+	// a reservation is in one of these, if it is in the batch
+	whole map[string]*Reservation
+	moved map[string]*Move
+	anew  []string
+}
+
+var (
+	errNoRecord = errors.New("it does not tell the reservation's record")
+	errNoWas    = errors.New("it does not tell in which state the reservation was")
+	errKind     = errors.New("its kind is not known: a newer stockgate has written it, update this one")
+)
+
+func (f *folding) add(m *reservation.Movement) error {
+	switch m.Kind {
+	case "applied", "open", "paused", "closed", "rebuilt":
+		return nil
+	case "loaded", "adjusted":
+		for _, l := range m.Lines {
+			c := f.cell(l.Cell)
+			c.Stock += l.Units
+			c.Available += l.Units
+		}
+		return nil
+	case "returned":
+		if err := f.tell(m); err != nil {
+			return err
+		}
+		f.move(m.Lines, column(reservation.Confirmed), column(reservation.Released))
+		return nil
+	case "extended":
+		return f.tell(m)
+	}
+	state := reservation.State(m.Kind)
+	if m.Kind == "recreated" {
+		state = reservation.Confirmed
+	}
+	to := column(state)
+	if to == nil {
+		return errKind
+	}
+	from := column(reservation.Released)
+	switch {
+	case m.Was != "":
+		if from = column(m.Was); from == nil {
+			return fmt.Errorf("the state before it, %q, is not known", m.Was)
+		}
+		if err := f.change(m, m.Was, state); err != nil {
+			return err
+		}
+	case m.Kind != "held" && m.Kind != "recreated":
+		return errNoWas
+	default:
+		if err := f.tell(m); err != nil {
+			return err
+		}
+	}
+	f.move(m.Lines, from, to)
+	return nil
+}
+
+// tell notes all of a reservation.
+func (f *folding) tell(m *reservation.Movement) error {
+	if m.Record == nil {
+		return errNoRecord
+	}
+	_, told := f.whole[m.ID]
+	if m.Kind == "held" && (told || f.moved[m.ID] != nil) {
+		return errors.New("the reservation is there already")
+	}
+	if m.Kind != "held" && !told {
+		f.anew = append(f.anew, m.ID)
+		delete(f.moved, m.ID)
+	}
+	f.whole[m.ID] = &Reservation{m.ID, *m.Record}
+	return nil
+}
+
+// change notes that a reservation has left a state.
+func (f *folding) change(m *reservation.Movement, from, to reservation.State) error {
+	r, told := f.whole[m.ID]
+	switch {
+	case told && r.State != from:
+		return fmt.Errorf("the reservation was %s", r.State)
+	case m.Record != nil:
+		return f.tell(m)
+	case told:
+		r.State, r.Changed, r.Cause = to, m.Time, plain(m.Cause)
+		return nil
+	}
+	move, ok := f.moved[m.ID]
+	switch {
+	case !ok:
+		move = &Move{ID: m.ID, From: from, State: from}
+		f.moved[m.ID] = move
+	case move.State != from:
+		return fmt.Errorf("the reservation was %s", move.State)
+	}
+	move.State, move.Changed, move.Cause = to, m.Time, plain(m.Cause)
+	return nil
+}
+
+// move moves units from one column to another.
+func (f *folding) move(lines []reservation.CellUnits, from, to func(*Cell) *int64) {
+	for _, l := range lines {
+		c := f.cell(l.Cell)
+		*from(c) -= l.Units
+		*to(c) += l.Units
+	}
+}
+
+func (f *folding) cell(name string) *Cell {
+	c, ok := f.cells[name]
+	if !ok {
+		c = &Cell{Name: name}
+		f.cells[name] = c
+	}
+	return c
+}
+
+// column is where the units of a reservation in a state are.
+func column(s reservation.State) func(*Cell) *int64 {
+	switch s {
+	case reservation.Held:
+		return func(c *Cell) *int64 { return &c.Held }
+	case reservation.InDoubt:
+		return func(c *Cell) *int64 { return &c.InDoubt }
+	case reservation.Confirmed:
+		return func(c *Cell) *int64 { return &c.Confirmed }
+	case reservation.Released, reservation.Expired, reservation.Unbacked:
+		return func(c *Cell) *int64 { return &c.Available }
+	}
+	return nil
+}
+
+// plain is a cause as a record has it: nothing in it separates fields.
+func plain(text string) string {
+	b := []byte(text)
+	for i, c := range b {
+		if c < ' ' || c == 0x7f {
+			b[i] = ' '
+		}
+	}
+	return string(b)
+}

@@ -1,0 +1,216 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// following is one sale in the hands of a drainer.
+type following struct {
+	*Drainer
+	sale string
+
+	ours   time.Time             // until when the claim surely holds; zero: it is not ours
+	at     Position              // what the ledger has, while it is ours
+	last   *reservation.Movement // the one at the position; nil: there is none
+	most   int                   // movements of one batch
+	looked bool                  // the ledger was asked where it is, whatever Redis says that it has
+
+	trouble string // what went wrong last; empty: nothing
+	logged  time.Time
+}
+
+// turn drains at most one batch; it says how many movements that were.
+func (s *following) turn(ctx context.Context) (int, error) {
+	head, err := s.head(ctx)
+	if errors.Is(err, reservation.ErrNoSale) {
+		return 0, nil // announced, not loaded yet
+	}
+	if err != nil {
+		return 0, s.failed("journal", err)
+	}
+	if s.looked && head.Behind() == 0 {
+		return 0, nil
+	}
+	if err := s.migrate(ctx); err != nil {
+		return 0, s.failed("ledger", fmt.Errorf("the ledger is not ready: %w", err))
+	}
+	if ours, err := s.claim(ctx); err != nil || !ours {
+		s.ours = time.Time{}
+		return 0, err
+	}
+	moved, err := s.batch(ctx, head)
+	if errors.Is(err, ErrNotOwner) { // the batch before it took longer than the lease
+		s.ours = time.Time{}
+		return 0, nil
+	}
+	if err != nil {
+		s.ours = time.Time{} // whether it was committed is unknown: look anew where the ledger is
+	}
+	return moved, err
+}
+
+// failed counts a failure.
+func (s *following) failed(where string, err error) error {
+	s.metrics.DrainFailed(where)
+	return err
+}
+
+func (s *following) head(ctx context.Context) (reservation.JournalHead, error) {
+	ctx, cancel := context.WithTimeout(ctx, callFor)
+	defer cancel()
+	return s.journals.JournalHead(ctx, s.sale)
+}
+
+// claim makes sure that the sale is ours for at least half a lease.
+func (s *following) claim(ctx context.Context) (bool, error) {
+	asked := time.Now()
+	if s.ours.Sub(asked) > lease/2 {
+		return true, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, callFor)
+	defer cancel()
+	at, ours, err := s.ledger.Claim(ctx, s.sale, s.owner, lease)
+	if err != nil {
+		return false, s.failed("ledger", fmt.Errorf("the ledger does not answer: %w", err))
+	}
+	s.looked = true
+	if !ours {
+		return false, nil
+	}
+	if at != s.at || s.ours.IsZero() {
+		s.last = nil
+		err := s.ledger.Movements(ctx, s.sale, at.Epoch, at.Seq-1, 1, func(m *reservation.Movement) error {
+			s.last = m
+			return nil
+		})
+		if err != nil {
+			return false, s.failed("ledger", fmt.Errorf("the ledger does not answer: %w", err))
+		}
+		s.log.Debug("draining the journal", zap.String("sale", s.sale), zap.Int64("from", at.Seq))
+	}
+	s.at, s.ours = at, asked.Add(lease)
+	return true, nil
+}
+
+// batch moves one batch.
+func (s *following) batch(ctx context.Context, head reservation.JournalHead) (int, error) {
+	if s.at.Epoch != head.Epoch && s.at != (Position{}) {
+		return 0, s.failed("journal", &PositionError{s.sale, s.at, Position{head.Epoch, 0}})
+	}
+	read, cancel := context.WithTimeout(ctx, callFor)
+	defer cancel()
+	movements, err := s.read(read, head)
+	if err != nil {
+		return 0, s.failed("journal", err)
+	}
+	if len(movements) == 0 {
+		return 0, s.acknowledge(ctx)
+	}
+	b := &Batch{Epoch: head.Epoch, Movements: movements}
+	if b.Document, err = s.document(read, movements); err != nil {
+		return 0, s.failed("journal", err)
+	}
+	write, cancel := context.WithTimeout(ctx, appendFor)
+	defer cancel()
+	if err := s.ledger.Append(write, s.sale, s.owner, b); err != nil {
+		if errors.Is(err, ErrNotOwner) {
+			return 0, err
+		}
+		s.most = max(s.most/2, batchLeast)
+		return 0, s.failed("ledger", fmt.Errorf("the ledger takes nothing: %w", err))
+	}
+	s.most = min(2*s.most, batchMost)
+	s.at, s.last = Position{head.Epoch, b.Last()}, &movements[len(movements)-1]
+	s.metrics.Drained(s.sale, len(movements))
+	return len(movements), s.acknowledge(ctx)
+}
+
+// read reads what follows the position, and sees that it is the same journal: what
+// the ledger had last is still there under its number.
+func (s *following) read(ctx context.Context, head reservation.JournalHead) ([]reservation.Movement, error) {
+	if head.Last < s.at.Seq {
+		return nil, &reservation.GapError{Sale: s.sale, Want: head.Last + 1}
+	}
+	if s.last != nil && head.First <= s.at.Seq {
+		movements, err := s.journals.Journal(ctx, s.sale, s.at.Seq-1, s.most+1)
+		if err == nil && len(movements) > 0 {
+			if now := &movements[0]; !same(now, s.last) {
+				return nil, &StoryError{s.sale, s.at.Seq, now.Kind + " " + now.ID, s.last.Kind + " " + s.last.ID}
+			}
+			return movements[1:], s.ends(movements[1:], head)
+		}
+		if gap := (*reservation.GapError)(nil); err != nil && !errors.As(err, &gap) {
+			return nil, err
+		}
+	}
+	movements, err := s.journals.Journal(ctx, s.sale, s.at.Seq, s.most) // it has been trimmed up to here
+	if err != nil {
+		return nil, err
+	}
+	return movements, s.ends(movements, head)
+}
+
+// ends says that a journal has no entry although there was one more.
+func (s *following) ends(movements []reservation.Movement, head reservation.JournalHead) error {
+	if len(movements) == 0 && s.at.Seq < head.Last {
+		return &reservation.GapError{Sale: s.sale, Want: s.at.Seq + 1}
+	}
+	return nil
+}
+
+// same says whether two entries are one.
+func same(a, b *reservation.Movement) bool {
+	return a.Seq == b.Seq && Text(a.Kind) == Text(b.Kind) && a.Time.Equal(b.Time) && Text(a.ID) == Text(b.ID)
+}
+
+// acknowledge tells Redis what need not be kept in the journal any more.
+func (s *following) acknowledge(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callFor)
+	defer cancel()
+	if err := s.journals.Acknowledge(ctx, s.sale, s.at.Epoch, s.at.Seq); err != nil {
+		return s.failed("journal", err)
+	}
+	return nil
+}
+
+// document is the sale as it is now, if the batch has a change of it.
+func (s *following) document(ctx context.Context, batch []reservation.Movement) (*Document, error) {
+	for i := range batch {
+		switch batch[i].Kind {
+		case "applied", "open", "paused", "closed", "rebuilt":
+			version, status, file, err := s.journals.SaleDocument(ctx, s.sale)
+			return &Document{version, status, file}, err
+		}
+	}
+	return nil, nil
+}
+
+// noteTrouble says what goes wrong when that changes, and that it goes right again.
+func (s *following) noteTrouble(err error) {
+	switch text := fmt.Sprint(err); {
+	case err == nil && s.trouble != "":
+		s.log.Info("the ledger follows the sale again", zap.String("sale", s.sale))
+		s.trouble = ""
+	case err != nil && (s.trouble == "" || s.trouble != text && time.Since(s.logged) > repeatLog):
+		s.log.Error("the ledger does not follow the sale; selling goes on, and the journal keeps what happens",
+			zap.String("sale", s.sale), zap.Error(err))
+		s.trouble, s.logged = text, time.Now()
+	}
+}
+
+// giveUp ends the claim, so that nobody has to wait for its end.
+func (s *following) giveUp(ctx context.Context) {
+	if s.ours.IsZero() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveupFor)
+	defer cancel()
+	_ = s.ledger.Giveup(ctx, s.sale, s.owner) // else it ends by itself
+}

@@ -1,0 +1,147 @@
+package ledger
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/reservation"
+)
+
+const (
+	// keepEvery is how often the journals are looked at.
+	keepEvery = 2 * time.Second
+	// alarmAge and alarmLength are how far the ledger may be behind before that is an
+	// alarm.
+	alarmAge, alarmLength = 10 * time.Second, 100_000
+)
+
+// KeptJournals is what is kept in bounds: a reservation.Store.
+type KeptJournals interface {
+	Sales(ctx context.Context) ([]string, error)
+	JournalHead(ctx context.Context, sale string) (reservation.JournalHead, error)
+	JournalBefore(ctx context.Context, sale string, h reservation.JournalHead, before time.Time) (int64, error)
+	TrimJournal(ctx context.Context, sale string, h reservation.JournalHead, upTo int64, ledger bool, patience time.Duration) (int64, error)
+}
+
+// KeepMetrics receives what a keeper sees. Implementations must be safe for
+// concurrent use.
+type KeepMetrics interface {
+	// Journal: where the journal of a sale begins and ends; whether a ledger is
+	// configured.
+	Journal(sale string, h reservation.JournalHead, ledger bool)
+	// NoJournal: the sale is gone, or nobody looks at it any more.
+	NoJournal(sale string)
+}
+
+// Keep says how much of a journal is kept. What a ledger does not have yet is kept
+// whatever it says, and so are the newest reservation.JournalLeast entries.
+type Keep struct {
+	// For is how long entries are kept, Most how many.
+	For  time.Duration
+	Most int64
+	// Ledger says that one follows these journals.
+	Ledger bool
+}
+
+// Keeper trims journals and says how long they are. Any number of them may look
+// after the same ones.
+type Keeper struct {
+	journals KeptJournals
+	keep     Keep
+	log      *zap.Logger
+	metrics  KeepMetrics
+	seen     map[string]bool // the sales; true: the alarm is on
+}
+
+// NewKeeper makes a keeper.
+func NewKeeper(j KeptJournals, keep Keep, log *zap.Logger, m KeepMetrics) *Keeper {
+	return &Keeper{journals: j, keep: keep, log: log, metrics: m, seen: make(map[string]bool)}
+}
+
+// Run looks after the journals until ctx ends.
+func (k *Keeper) Run(ctx context.Context) {
+	looking := time.NewTicker(keepEvery)
+	defer looking.Stop()
+	for ctx.Err() == nil {
+		k.Look(ctx)
+		select {
+		case <-looking.C:
+		case <-ctx.Done():
+		}
+	}
+	for sale := range k.seen {
+		k.metrics.NoJournal(sale)
+	}
+}
+
+// Look looks at all journals once. What Redis does not answer is looked at the next
+// time; the edge says that Redis does not answer.
+func (k *Keeper) Look(ctx context.Context) {
+	call, cancel := context.WithTimeout(ctx, callFor)
+	defer cancel()
+	ids, err := k.journals.Sales(call)
+	if err != nil {
+		return
+	}
+	here := make(map[string]bool, len(ids))
+	for _, sale := range ids {
+		here[sale] = true
+		k.look(ctx, sale)
+	}
+	for sale := range k.seen {
+		if !here[sale] {
+			delete(k.seen, sale)
+			k.metrics.NoJournal(sale)
+		}
+	}
+}
+
+func (k *Keeper) look(ctx context.Context, sale string) {
+	ctx, cancel := context.WithTimeout(ctx, callFor)
+	defer cancel()
+	h, err := k.journals.JournalHead(ctx, sale)
+	if err != nil {
+		return
+	}
+	k.metrics.Journal(sale, h, k.keep.Ledger)
+	k.seen[sale] = k.alarm(sale, h)
+	upTo, err := k.upTo(ctx, sale, h)
+	if err == nil && upTo >= h.First && h.First > 0 {
+		_, err = k.journals.TrimJournal(ctx, sale, h, upTo, k.keep.Ledger, k.keep.For)
+	}
+	if err != nil && ctx.Err() == nil {
+		k.log.Warn("the journal is not trimmed", zap.String("sale", sale), zap.Error(err))
+	}
+}
+
+// upTo is the last entry that need not be kept.
+func (k *Keeper) upTo(ctx context.Context, sale string, h reservation.JournalHead) (int64, error) {
+	upTo := h.Last - k.keep.Most
+	if since := h.Now.Add(-k.keep.For); h.First > 0 && h.Began.Before(since) {
+		old, err := k.journals.JournalBefore(ctx, sale, h, since)
+		if err != nil {
+			return 0, err
+		}
+		upTo = max(upTo, old)
+	}
+	upTo = min(upTo, h.Last-reservation.JournalLeast)
+	if k.keep.Ledger {
+		upTo = min(upTo, h.Acked)
+	}
+	return upTo, nil
+}
+
+// alarm says when the ledger falls behind, and when it has caught up.
+func (k *Keeper) alarm(sale string, h reservation.JournalHead) bool {
+	behind := k.keep.Ledger && (h.Age > alarmAge || h.Behind() > alarmLength)
+	switch {
+	case behind && !k.seen[sale]:
+		k.log.Error("the ledger is behind: the journal grows in redis until it catches up", zap.String("sale", sale),
+			zap.Int64("movements", h.Behind()), zap.Duration("oldest", h.Age))
+	case !behind && k.seen[sale]:
+		k.log.Info("the ledger has caught up", zap.String("sale", sale))
+	}
+	return behind
+}

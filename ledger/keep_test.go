@@ -1,0 +1,123 @@
+package ledger_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stockgate/stockgate/internal/ledgertest"
+	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// older are the journals of a store as they will be some time later.
+type older struct {
+	*reservation.Store
+	by time.Duration
+}
+
+func (o *older) JournalHead(ctx context.Context, sale string) (reservation.JournalHead, error) {
+	h, err := o.Store.JournalHead(ctx, sale)
+	h.Now = h.Now.Add(o.by)
+	if h.Behind() > 0 {
+		h.Age += o.by
+	}
+	return h, err
+}
+
+func openStore(t *testing.T, addr string) *reservation.Store {
+	t.Helper()
+	s, err := reservation.Open(reservation.Options{Addresses: []string{addr}, Timeout: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// A journal is kept by its length and its age, and never trimmed beyond the ledger.
+func TestKeep(t *testing.T) {
+	for name, test := range map[string]struct {
+		keep  ledger.Keep
+		later time.Duration
+		acked int64
+		first int64 // what is left begins there; the journal has 40,001 entries
+	}{
+		"all":                         {ledger.Keep{For: time.Hour, Most: 50_000}, 0, 0, 1},
+		"by length":                   {ledger.Keep{For: time.Hour, Most: 25_000}, 0, 0, 15_002},
+		"by age":                      {ledger.Keep{For: time.Hour, Most: 50_000}, 2 * time.Hour, 0, 30_002},
+		"not before the ledger":       {ledger.Keep{For: time.Hour, Most: 25_000, Ledger: true}, 2 * time.Hour, 9_000, 9_001},
+		"behind the ledger, by age":   {ledger.Keep{For: time.Hour, Most: 50_000, Ledger: true}, 2 * time.Hour, 40_001, 30_002},
+		"behind the ledger, by count": {ledger.Keep{For: time.Hour, Most: 25_000, Ledger: true}, 0, 40_001, 15_002},
+		"before a ledger was there":   {ledger.Keep{For: time.Hour, Most: 25_000, Ledger: true}, 2 * time.Hour, 0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t)
+			epoch, last := ledgertest.Fill(t, server.Client(), "s", 20_000)
+			store := openStore(t, server.Addr())
+			ctx := ledgertest.Soon(t)
+			if test.acked > 0 {
+				if err := store.Acknowledge(ctx, "s", epoch, test.acked); err != nil {
+					t.Fatal(err)
+				}
+			}
+			h, err := store.JournalHead(ctx, "s")
+			if err != nil {
+				t.Fatal(err)
+			}
+			// the journal was made long after its first entry says, or long before
+			later := test.later + h.Began.Sub(h.Now)
+			counts := ledgertest.NewCounts()
+			ledger.NewKeeper(&older{store, later}, test.keep, counts.Log(), counts).Look(ctx)
+			after, err := store.JournalHead(ctx, "s")
+			if err != nil || after.First != test.first || after.Last != last || after.Length != last+1-test.first {
+				t.Errorf("the journal is %+v, error %v; it should begin at %d", after, err, test.first)
+			}
+			if counts.Heads["s"].Length != last {
+				t.Errorf("the metrics say %+v", counts.Heads["s"])
+			}
+		})
+	}
+}
+
+// The alarm comes once when the ledger falls behind, and goes once when it has caught
+// up; a sale that is gone is not reported any more.
+func TestAlarm(t *testing.T) {
+	server := redistest.Start(t)
+	s := ledgertest.NewSeller(t, server, 100)
+	s.Sell(5)
+	counts := ledgertest.NewCounts()
+	journals := &older{Store: s.Store}
+	k := ledger.NewKeeper(journals, ledger.Keep{For: time.Hour, Most: 20_000, Ledger: true}, counts.Log(), counts)
+	ctx := ledgertest.Soon(t)
+	expect := func(what string, behind, caught int) {
+		t.Helper()
+		k.Look(ctx)
+		k.Look(ctx)
+		b, _ := counts.Logged("the ledger is behind")
+		c, _ := counts.Logged("the ledger has caught up")
+		if b != behind || c != caught {
+			t.Errorf("%s: %d alarms and %d ends of one, want %d and %d", what, b, c, behind, caught)
+		}
+	}
+	expect("at first", 0, 0)
+	journals.by = 11 * time.Second
+	expect("after 11 s", 1, 0)
+	h, err := s.JournalHead(ctx, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Acknowledge(ctx, "s", h.Epoch, h.Last); err != nil {
+		t.Fatal(err)
+	}
+	expect("with all in the ledger", 1, 1)
+	if err := server.Client().FlushAll(ctx).Err(); err != nil {
+		t.Fatal(err)
+	}
+	expect("without the sale", 1, 1)
+	if len(counts.Heads) != 0 {
+		t.Errorf("still reported: %v", counts.Heads)
+	}
+}

@@ -1,0 +1,144 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// Ledger is a database that keeps movements. Its methods are safe for concurrent
+// use, by any number of processes. Sales are apart from each other in everything.
+type Ledger interface {
+	// Migrate brings the tables up to date. Any number of processes may run it at once.
+	Migrate(ctx context.Context) error
+	// Claim takes or renews the right to drain a sale for so long, by the database's
+	// clock. False: another owner has it. The position is where to go on, in any case.
+	Claim(ctx context.Context, sale, owner string, forHow time.Duration) (Position, bool, error)
+	// Append adds a batch and moves the position, all or nothing. It refuses with
+	// ErrNotOwner when another owner has the sale, and with a PositionError when the
+	// batch does not follow the position: so no movement is ever there twice, and none
+	// is missing.
+	Append(ctx context.Context, sale, owner string, b *Batch) error
+	// Giveup ends a claim, so that another owner need not wait for its end.
+	Giveup(ctx context.Context, sale, owner string) error
+	// Sales lists all sales of which the ledger has movements.
+	Sales(ctx context.Context) ([]string, error)
+	// Position is the last movement that the ledger has of a sale; zero: none.
+	Position(ctx context.Context, sale string) (Position, error)
+	// Stock is where the units are, by the movements; the order is that of the cells.
+	Stock(ctx context.Context, sale string) ([]Cell, error)
+	// Reservations calls yield for every reservation of a sale, in the order of their
+	// ids, until it returns an error.
+	Reservations(ctx context.Context, sale string, yield func(*Reservation) error) error
+	// Movements calls yield for up to most movements of an epoch after a number, in
+	// their order, until it returns an error.
+	Movements(ctx context.Context, sale string, epoch, after int64, most int, yield func(*reservation.Movement) error) error
+	// Document is the sale's file and status as the last drained change left them;
+	// empty: there is none.
+	Document(ctx context.Context, sale string) (Document, error)
+	// Restart puts the position of a sale at a number of another epoch, after the sale
+	// has been rebuilt in Redis from this ledger. It refuses when the position is not
+	// from any more. Nobody has the sale afterwards.
+	Restart(ctx context.Context, sale string, from, to Position) error
+	Close() error
+}
+
+// Position is a place in the journal of one life of a shard.
+type Position struct {
+	Epoch int64 `json:"epoch"`
+	Seq   int64 `json:"seq"`
+}
+
+// Batch is a stretch of one sale's journal.
+type Batch struct {
+	Epoch     int64
+	Movements []reservation.Movement // gapless
+	// Document is the sale as it is now in Redis, when the batch has a change of it.
+	Document *Document
+}
+
+// First is the number of the batch's first movement.
+func (b *Batch) First() int64 { return b.Movements[0].Seq }
+
+// Last is the number of the batch's last movement.
+func (b *Batch) Last() int64 { return b.Movements[len(b.Movements)-1].Seq }
+
+// Document is a sale's file as Redis has it.
+type Document struct {
+	Version int64
+	Status  string
+	File    string // canonical JSON
+}
+
+// Cell is where the units of one stock cell are.
+type Cell struct {
+	Name                                       string
+	Stock, Available, Held, InDoubt, Confirmed int64
+}
+
+// Reservation is what the movements tell of one: its record as Redis has it, except
+// that nobody knows how often the shop was asked about it.
+type Reservation struct {
+	ID string
+	reservation.RecordFields
+}
+
+// ErrNotOwner: another process drains the sale.
+var ErrNotOwner = errors.New("another process drains this sale")
+
+// ErrNewerSchema: a newer stockgate has changed the ledger's tables.
+var ErrNewerSchema = errors.New("the ledger's tables are of a newer stockgate: update this one")
+
+// ErrChanged: the ledger's projections are not what its movements have made of them.
+var ErrChanged = errors.New("the ledger has a reservation in another state than the journal: somebody else has changed its tables")
+
+// PositionError: a batch does not follow what the ledger has.
+type PositionError struct {
+	Sale       string
+	Have, Want Position // Want: the one before the batch
+}
+
+func (e *PositionError) Error() string {
+	switch {
+	case e.Have == Position{}:
+		return fmt.Sprintf("the journal of sale %s begins after entry %d, and the ledger has nothing of it: a ledger follows a sale from its first entry",
+			e.Sale, e.Want.Seq)
+	case e.Have.Epoch != e.Want.Epoch:
+		return fmt.Sprintf("redis has lost sale %s since the ledger followed it (its epoch was %d and is %d): restore it with `caddy stockgate rebuild %s --from ledger`",
+			e.Sale, e.Have.Epoch, e.Want.Epoch, e.Sale)
+	}
+	return fmt.Sprintf("the ledger has sale %s up to entry %d, what comes begins after entry %d", e.Sale, e.Have.Seq, e.Want.Seq)
+}
+
+// StoryError: the journal and the ledger have different movements under one number.
+type StoryError struct {
+	Sale            string
+	Seq             int64
+	Redis, InLedger string // kind and id
+}
+
+func (e *StoryError) Error() string {
+	return fmt.Sprintf("redis and the ledger disagree about entry %d of sale %s (%s and %s): redis has lost movements that the ledger has, as in a failover without replica_acks",
+		e.Seq, e.Sale, e.Redis, e.InLedger)
+}
+
+// Follows says whether a batch is what comes next after a position. Drivers ask it
+// inside the transaction that appends.
+func Follows(sale string, at Position, b *Batch) error {
+	if len(b.Movements) == 0 {
+		return errors.New("an empty batch")
+	}
+	for i := range b.Movements {
+		if want := b.First() + int64(i); b.Movements[i].Seq != want {
+			return &reservation.GapError{Sale: sale, Want: want, Have: b.Movements[i].Seq}
+		}
+	}
+	before := Position{b.Epoch, b.First() - 1}
+	if at != before && at != (Position{}) || at == (Position{}) && before.Seq != 0 {
+		return &PositionError{sale, at, before}
+	}
+	return nil
+}

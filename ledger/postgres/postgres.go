@@ -1,0 +1,139 @@
+// Package postgres keeps the ledger in PostgreSQL 12 or newer. Any number of
+// processes may use the same database.
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/stockgate/stockgate/ledger"
+)
+
+// Ledger is a ledger in a database.
+type Ledger struct{ pool *pgxpool.Pool }
+
+// Open prepares connections to a database, postgres://… or keywords as in
+// user=… dbname=…. It does not dial.
+func Open(dsn string) (*Ledger, error) {
+	if dsn == "" {
+		return nil, errAddress
+	}
+	config, err := pgxpool.ParseConfig(dsn)
+	if err != nil { // what it says may repeat a password that is written in the wrong place
+		return nil, errAddress
+	}
+	config.MaxConns = min(config.MaxConns, 4)
+	if config.ConnConfig.RuntimeParams["application_name"] == "" {
+		config.ConnConfig.RuntimeParams["application_name"] = "stockgate"
+	}
+	pool, err := pgxpool.NewWithConfig(context.Background(), config)
+	if err != nil {
+		return nil, err
+	}
+	return &Ledger{pool}, nil
+}
+
+var errAddress = errors.New("the address of the ledger's database cannot be read: write postgres://user:password@host:5432/database, " +
+	"special characters in the password percent-encoded, or host=… user=… password=… dbname=…")
+
+// Close closes all connections.
+func (l *Ledger) Close() error {
+	l.pool.Close()
+	return nil
+}
+
+// migrating is the advisory lock of processes that migrate: any number that others
+// do not use.
+const migrating = 0x53746f636b67617
+
+// Migrate brings the tables up to date. Where they are, it needs no right to make any.
+func (l *Ledger) Migrate(ctx context.Context) error {
+	return pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
+		if have, err := version(ctx, tx); err != nil || have == len(migrations) {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(migrating)); err != nil {
+			return err
+		}
+		have, err := version(ctx, tx) // another one may have been faster
+		if err != nil {
+			return err
+		}
+		for i := have; i < len(migrations); i++ {
+			if _, err := tx.Exec(ctx, migration(i)); err != nil {
+				return fmt.Errorf("making the tables: %w", err)
+			}
+		}
+		return nil
+	})
+}
+
+// version is how many migrations were run.
+func version(ctx context.Context, tx pgx.Tx) (have int, err error) {
+	var there bool
+	// not to_regclass, which may remember what was before a lock was waited for
+	const query = `SELECT EXISTS (SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+		WHERE c.relname = 'stockgate_schema' AND n.nspname = ANY (current_schemas(false)))`
+	if err := tx.QueryRow(ctx, query).Scan(&there); err != nil || !there {
+		return 0, err
+	}
+	err = tx.QueryRow(ctx, `SELECT coalesce(max(version), 0) FROM stockgate_schema`).Scan(&have)
+	if err == nil && have > len(migrations) {
+		err = ledger.ErrNewerSchema
+	}
+	return have, err
+}
+
+// mayClaim says who may have a sale: its owner, anybody when the lease is over, and
+// also when it ends so late that the clock must have been set back since. now() would
+// be when the transaction began, before it waited.
+const mayClaim = `(owner = $2 OR lease_until <= clock_timestamp() OR lease_until > clock_timestamp() + interval '1 hour')`
+
+// Claim takes or renews the right to drain a sale.
+func (l *Ledger) Claim(ctx context.Context, sale, owner string, forHow time.Duration) (at ledger.Position, ours bool, err error) {
+	// who may not have it does not keep those waiting who write
+	err = l.pool.QueryRow(ctx, `SELECT epoch, seq, `+mayClaim+` FROM stockgate_drains WHERE sale = $1`, sale, owner).Scan(&at.Epoch, &at.Seq, &ours)
+	if err == nil && !ours || err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return at, false, err
+	}
+	err = pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `INSERT INTO stockgate_drains (sale, epoch, seq, owner, lease_until) VALUES ($1, 0, 0, '', 'epoch') ON CONFLICT DO NOTHING`, sale)
+		if err != nil {
+			return err
+		}
+		done, err := tx.Exec(ctx, `UPDATE stockgate_drains SET owner = $2, lease_until = clock_timestamp() + $3::bigint * interval '1 millisecond'
+			WHERE sale = $1 AND `+mayClaim, sale, owner, forHow.Milliseconds())
+		if err != nil {
+			return err
+		}
+		ours = done.RowsAffected() == 1
+		return tx.QueryRow(ctx, `SELECT epoch, seq FROM stockgate_drains WHERE sale = $1`, sale).Scan(&at.Epoch, &at.Seq)
+	})
+	return at, ours && err == nil, err
+}
+
+// Giveup ends a claim.
+func (l *Ledger) Giveup(ctx context.Context, sale, owner string) error {
+	_, err := l.pool.Exec(ctx, `UPDATE stockgate_drains SET owner = '', lease_until = 'epoch' WHERE sale = $1 AND owner = $2`, sale, owner)
+	return err
+}
+
+// Restart puts the position at another epoch.
+func (l *Ledger) Restart(ctx context.Context, sale string, from, to ledger.Position) error {
+	done, err := l.pool.Exec(ctx, `UPDATE stockgate_drains SET epoch = $4, seq = $5, owner = '', lease_until = 'epoch' WHERE sale = $1 AND epoch = $2 AND seq = $3`,
+		sale, from.Epoch, from.Seq, to.Epoch, to.Seq)
+	if err != nil {
+		return err
+	}
+	if done.RowsAffected() != 1 {
+		return fmt.Errorf("the ledger's position of sale %s has moved while the sale was rebuilt: begin again", sale)
+	}
+	return nil
+}
+
+var _ ledger.Ledger = (*Ledger)(nil)

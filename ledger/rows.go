@@ -1,0 +1,100 @@
+package ledger
+
+import (
+	"strings"
+	"time"
+
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// Both drivers keep lines and records as Redis has them, and times as ms since 1970:
+// so a row can be compared with Redis by eye.
+
+// Ms is a time as it is kept; 0: none.
+func Ms(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+// Time is Ms undone.
+func Time(ms int64) (t time.Time) {
+	if ms != 0 {
+		t = time.UnixMilli(ms).UTC()
+	}
+	return t
+}
+
+// Text is a text as databases take it: valid UTF-8 without a zero byte. A cause may be
+// whatever somebody has sent.
+func Text(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+// MovementColumns are the columns of a movement, in the order of MovementRow.
+var MovementColumns = []string{"sale", "epoch", "seq", "kind", "time", "id", "was", "lines", "buyer", "cause", "record"}
+
+// MovementRow is a movement as it is kept.
+func MovementRow(sale string, epoch int64, m *reservation.Movement) []any {
+	record := ""
+	if m.Record != nil {
+		record = m.Record.Text()
+	}
+	return []any{sale, epoch, m.Seq, Text(m.Kind), Ms(m.Time), Text(m.ID), Text(string(m.Was)), Text(reservation.UnitsText(m.Lines)), Text(m.Buyer), Text(m.Cause), Text(record)}
+}
+
+// ScanMovement reads a movement; scan puts the columns after epoch into its
+// arguments.
+func ScanMovement(scan func(...any) error) (*reservation.Movement, error) {
+	var m reservation.Movement
+	var at int64
+	var was, lines, record string
+	err := scan(&m.Seq, &m.Kind, &at, &m.ID, &was, &lines, &m.Buyer, &m.Cause, &record)
+	if err != nil {
+		return nil, err
+	}
+	m.Time, m.Was = Time(at), reservation.State(was)
+	if m.Lines, err = reservation.ParseUnits(lines); err != nil {
+		return nil, err
+	}
+	if record != "" {
+		m.Record, err = reservation.ParseRecord(record)
+	}
+	return &m, err
+}
+
+// ReservationColumns are the columns of a reservation, in the order of
+// ReservationRow.
+var ReservationColumns = []string{
+	"sale", "id", "state", "created", "changed", "deadline", "exp", "mode", "buyer", "lines", "returned", "charges", "cause", "version",
+	"guard", "print", "key_ttl", "ref", "gate",
+}
+
+// ReservationRow is a reservation as it is kept.
+func ReservationRow(sale string, r *Reservation) []any {
+	return []any{
+		sale, Text(r.ID), Text(string(r.State)), Ms(r.Created), Ms(r.Changed), Ms(r.Deadline), Ms(r.Exp), Text(string(r.Mode)), Text(r.Buyer),
+		Text(reservation.UnitsText(r.Lines)), Text(reservation.UnitsText(r.Returned)), Text(r.Charges), Text(r.Cause), r.Version, Text(r.Guard), Text(r.Print),
+		r.KeyTTL.Milliseconds(), Text(r.Ref), Text(r.Gate),
+	}
+}
+
+// ScanReservation reads a reservation; scan puts the columns after sale into its
+// arguments.
+func ScanReservation(scan func(...any) error) (*Reservation, error) {
+	var r Reservation
+	var created, changed, deadline, exp, ttl int64
+	var lines, returned string
+	err := scan(&r.ID, &r.State, &created, &changed, &deadline, &exp, &r.Mode, &r.Buyer, &lines, &returned, &r.Charges, &r.Cause, &r.Version,
+		&r.Guard, &r.Print, &ttl, &r.Ref, &r.Gate)
+	if err != nil {
+		return nil, err
+	}
+	r.Created, r.Changed, r.Deadline, r.Exp, r.KeyTTL = Time(created), Time(changed), Time(deadline), Time(exp), time.Duration(ttl)*time.Millisecond
+	if r.Lines, err = reservation.ParseUnits(lines); err != nil {
+		return nil, err
+	}
+	r.Returned, err = reservation.ParseUnits(returned)
+	return &r, err
+}

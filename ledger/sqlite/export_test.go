@@ -1,0 +1,19 @@
+package sqlite
+
+import "strconv"
+
+// Exec runs a statement.
+func (l *Ledger) Exec(statement string) error {
+	_, err := l.db.Exec(statement)
+	return err
+}
+
+// MostPages bounds the file as a full disk does; 0: no more.
+func (l *Ledger) MostPages(n int) error {
+	l.db.SetMaxOpenConns(1) // the bound is one of a connection
+	if n == 0 {
+		n = 1 << 30
+	}
+	var have int
+	return l.db.QueryRow("PRAGMA max_page_count = " + strconv.Itoa(n)).Scan(&have)
+}

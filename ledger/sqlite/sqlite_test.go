@@ -1,0 +1,85 @@
+package sqlite_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/stockgate/stockgate/internal/ledgertest"
+	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/ledger/sqlite"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func open(t testing.TB, file string) *sqlite.Ledger {
+	t.Helper()
+	l, err := sqlite.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+func TestLedger(t *testing.T) {
+	ledgertest.Run(t, func(t *testing.T) func() ledger.Ledger {
+		file := filepath.Join(t.TempDir(), "new", "a ledger?#%是.db")
+		return func() ledger.Ledger { return open(t, file) }
+	})
+}
+
+// The file is nobody else's to read, and one of something else is left alone.
+func TestFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "new", "ledger.db")
+	l := open(t, file)
+	if err := l.Migrate(ledgertest.Soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the file is %v, error %v", info.Mode(), err)
+	}
+	if err := l.Exec("PRAGMA user_version = 99"); err != nil {
+		t.Fatal(err)
+	}
+	if err := open(t, file).Migrate(ledgertest.Soon(t)); !errors.Is(err, ledger.ErrNewerSchema) {
+		t.Errorf("newer tables: %v", err)
+	}
+
+	foreign := open(t, filepath.Join(t.TempDir(), "shop.db"))
+	if err := foreign.Exec("CREATE TABLE orders (id TEXT)"); err != nil {
+		t.Fatal(err)
+	}
+	if err := foreign.Migrate(ledgertest.Soon(t)); err == nil || !strings.Contains(err.Error(), "a file of its own") {
+		t.Errorf("the shop's own database: %v", err)
+	}
+	if _, err := sqlite.Open(""); err == nil {
+		t.Error("no file is a file")
+	}
+}
+
+// What Migrations says makes the tables, by hand.
+func TestMigrationsByHand(t *testing.T) {
+	l := open(t, filepath.Join(t.TempDir(), "ledger.db"))
+	for _, m := range sqlite.Migrations() {
+		if err := l.Exec(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Migrate(ledgertest.Soon(t)); err != nil {
+		t.Errorf("tables that were made by hand: %v", err)
+	}
+}
+
+// Run it with -benchtime 1000000x.
+func BenchmarkDrain(b *testing.B) {
+	ledgertest.Bench(b, open(b, filepath.Join(b.TempDir(), "ledger.db")))
+}
