@@ -1,0 +1,59 @@
+package caddymodule
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// operator is one request of the admin API: who asks, of which desk.
+type operator struct {
+	ctx  context.Context
+	app  *App
+	desk *desk
+	by   string
+	log  *zap.Logger
+}
+
+// noted writes a change to the log, with who and what, and returns its error. This
+// edge follows the change at once; the others do when they hear of it.
+func (o *operator) noted(err error, change string, what ...zap.Field) error {
+	log := o.log.With(zap.String("by", o.by)).With(what...)
+	switch {
+	case err == nil:
+		log.Info(change)
+		if err := o.desk.Refresh(o.ctx); err != nil {
+			log.Warn("the change is made, but this edge cannot read it yet", zap.Error(err))
+		}
+		return nil
+	case errors.Is(err, reservation.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
+		log.Warn("redis did not answer: the change may have been made", zap.String("change", change), zap.Error(err))
+		return fmt.Errorf("%w; it is unknown whether the change was made: ask for the same again", err)
+	}
+	return err
+}
+
+// known returns ErrNoSale unless there is such a sale.
+func (o *operator) known(id string) error {
+	ids, err := o.desk.Sales(o.ctx)
+	if err != nil {
+		return err
+	}
+	if _, found := slices.BinarySearch(ids, id); !found {
+		return noSale(id, reservation.ErrNoSale)
+	}
+	return nil
+}
+
+// noSale names the sale that is not there.
+func noSale(id string, err error) error {
+	if errors.Is(err, reservation.ErrNoSale) {
+		return fmt.Errorf("%w: %s", err, id)
+	}
+	return err
+}

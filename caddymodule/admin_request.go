@@ -1,0 +1,125 @@
+package caddymodule
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/stockgate/stockgate/sale"
+)
+
+// byHeader tells the admin API who asks, as far as the asker says the truth.
+const byHeader = "Stockgate-By"
+
+var (
+	saleIDs    = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
+	plainWords = regexp.MustCompile(`^[!-~]{1,128}$`)
+)
+
+// whoIs names who asks, for the log and the journal: name@address. The name is that
+// of the client certificate where there is one.
+func whoIs(r *http.Request) string {
+	name := r.Header.Get(byHeader)
+	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
+		name = r.TLS.PeerCertificates[0].Subject.CommonName
+	}
+	if name = plainText(name, 64); name == "" {
+		name = "admin"
+	}
+	address, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		address = "unix" // a socket has no address
+	}
+	return name + "@" + plainText(address, 64)
+}
+
+// plainText leaves of a text what can stand in a journal entry and a log line.
+func plainText(text string, most int) string {
+	text = strings.Map(func(c rune) rune {
+		if c <= ' ' || c > '~' {
+			return -1
+		}
+		return c
+	}, text)
+	return text[:min(len(text), most)]
+}
+
+// readSaleID returns the sale that the path names; it may be part of a key.
+func readSaleID(r *http.Request) (string, error) {
+	id := r.PathValue("id")
+	if !saleIDs.MatchString(id) {
+		return "", badInput("%.80q is no id of a sale: 1 to 64 of a-z, 0-9, dot, underscore and hyphen, beginning with a letter or digit", id)
+	}
+	return id, nil
+}
+
+// readWord checks a name that becomes a field in Redis.
+func readWord(what, word string) (string, error) {
+	if !plainWords.MatchString(word) {
+		return "", badInput("%s must be 1 to %d printable ASCII characters without space", what, sale.MaxName)
+	}
+	return word, nil
+}
+
+// readBody reads a whole body of at most so many bytes.
+func readBody(r *http.Request, most int64) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, most))
+	var tooLarge *http.MaxBytesError
+	if err != nil && !errors.As(err, &tooLarge) {
+		return nil, badInput("the body ended early: %w", err)
+	}
+	return body, err
+}
+
+// readJSON reads a body with these fields and no others. No body is no field.
+func readJSON(r *http.Request, most int64, into any) error {
+	body, err := readBody(r, most)
+	if err != nil || len(bytes.TrimSpace(body)) == 0 {
+		return err
+	}
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return badInput("the body cannot be read: %w", err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return badInput("the body has more than one JSON value")
+	}
+	return nil
+}
+
+// readQuery returns the parameters of a request. One that is unknown or repeated is
+// an error: a slip in dry_run must not become a change.
+func readQuery(r *http.Request, names ...string) (url.Values, error) {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, badInput("the query cannot be read: %w", err)
+	}
+	for name, values := range query {
+		if !slices.Contains(names, name) {
+			return nil, badInput("there is no parameter %q; known are %q", name, names)
+		}
+		if len(values) > 1 {
+			return nil, badInput("the parameter %s is given twice", name)
+		}
+	}
+	return query, nil
+}
+
+// readFlag reads a parameter that is 1 or 0 (or true or false); absent is false.
+func readFlag(query url.Values, name string) (bool, error) {
+	switch query.Get(name) {
+	case "1", "true":
+		return true, nil
+	case "0", "false", "":
+		return false, nil
+	}
+	return false, badInput("%s must be 1 or 0", name)
+}

@@ -1,0 +1,144 @@
+package caddymodule
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// find looks a reservation up by the id in the path.
+func (o *operator) find(r *http.Request) (*reservation.Record, error) {
+	id, err := readWord("the reservation's id", r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	found, err := o.desk.Reservation(o.ctx, id)
+	if errors.Is(err, reservation.ErrNotFound) {
+		err = fmt.Errorf("%w: %s", err, id)
+	}
+	return found, err
+}
+
+func (o *operator) showReservation(r *http.Request) (any, error) {
+	if _, err := readQuery(r); err != nil {
+		return nil, err
+	}
+	return o.find(r)
+}
+
+// confirm: the operator knows that the shop has the order. Units that were given
+// back are taken again, else a refund is needed.
+func (o *operator) confirm(r *http.Request) (any, error) {
+	if _, err := readQuery(r); err != nil {
+		return nil, err
+	}
+	before, err := o.find(r)
+	if err != nil {
+		return nil, err
+	}
+	state, err := o.desk.Store.Confirm(o.ctx, before.Sale, before.ID, reservation.Operator, "operator")
+	return o.resolved(before, state, err, "reservation confirmed", false)
+}
+
+// release: the operator knows that the shop does not have the order. Before the
+// deadline the shop may still take it, so that needs force.
+func (o *operator) release(r *http.Request) (any, error) {
+	query, err := readQuery(r, "force")
+	if err != nil {
+		return nil, err
+	}
+	force, err := readFlag(query, "force")
+	if err != nil {
+		return nil, err
+	}
+	body := struct {
+		Force bool `json:"force"`
+	}{force}
+	if err := readJSON(r, adminBody, &body); err != nil {
+		return nil, err
+	}
+	before, err := o.find(r)
+	if err != nil {
+		return nil, err
+	}
+	word := reservation.Operator
+	if body.Force {
+		word = reservation.Force
+	}
+	state, err := o.desk.Store.Release(o.ctx, before.Sale, before.ID, word, "operator")
+	return o.resolved(before, state, err, "reservation released", body.Force)
+}
+
+// giveBack: units of a confirmed reservation come back.
+func (o *operator) giveBack(r *http.Request) (any, error) {
+	if _, err := readQuery(r); err != nil {
+		return nil, err
+	}
+	c := apiCall{operation: "return"}
+	before, err := o.ask(r, &c)
+	if err != nil {
+		return nil, err
+	}
+	c.returned.Cause = "operator"
+	_, err = o.desk.Return(o.ctx, before.Sale, before.ID, c.returned)
+	return o.resolved(before, reservation.Confirmed, err, "units returned", false,
+		zap.String("return", c.returned.ID), zap.Any("lines", c.returned.Lines), zap.Bool("restock", c.returned.Restock))
+}
+
+// extend puts the deadline of a hold off.
+func (o *operator) extend(r *http.Request) (any, error) {
+	if _, err := readQuery(r); err != nil {
+		return nil, err
+	}
+	c := apiCall{operation: "extend"}
+	before, err := o.ask(r, &c)
+	if err != nil {
+		return nil, err
+	}
+	listing, err := o.desk.listing(o.ctx, before.Sale)
+	if err != nil {
+		return nil, err
+	}
+	_, err = o.desk.Extend(o.ctx, before.Sale, before.ID, c.holdFor, listing.Sale.LongestHold())
+	return o.resolved(before, reservation.Held, err, "reservation extended", false, zap.Duration("hold_for", c.holdFor))
+}
+
+// ask reads a body as the shop's API does, and finds the reservation.
+func (o *operator) ask(r *http.Request, c *apiCall) (*reservation.Record, error) {
+	body, err := readBody(r, apiBody)
+	if err != nil {
+		return nil, err
+	}
+	if no := c.readFields(body, operatorFields[c.operation]); no != nil {
+		return nil, badInput("%s", no.Detail)
+	}
+	if no := c.complete(); no != nil {
+		return nil, badInput("%s", no.Detail)
+	}
+	return o.find(r)
+}
+
+// operatorFields are what a body may have where an operator asks.
+var operatorFields = map[string][]string{
+	"extend": {"hold_for"},
+	"return": {"id", "lines", "restock"},
+}
+
+// resolved notes what became of a reservation and returns it as it is now.
+func (o *operator) resolved(before *reservation.Record, state reservation.State, err error, change string, force bool, more ...zap.Field) (any, error) {
+	err = o.noted(err, change, append(more, zap.String("sale", before.Sale), zap.String("reservation", before.ID),
+		zap.String("was", string(before.State)), zap.String("state", string(state)), zap.Bool("force", force))...)
+	if err != nil {
+		return nil, err
+	}
+	if now, err := o.desk.ReservationIn(o.ctx, before.Sale, before.ID); err == nil {
+		return now, nil
+	}
+	after := *before // Redis has just gone away: the change is made all the same
+	after.State = state
+	return &after, nil
+}

@@ -1,0 +1,192 @@
+package caddymodule
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// saleSummary is a sale in the list of all.
+type saleSummary struct {
+	ID       string      `json:"id"`
+	Status   sale.Status `json:"status"`
+	StartsAt time.Time   `json:"starts_at"`
+	EndsAt   time.Time   `json:"ends_at"`
+	Balanced bool        `json:"balanced"`
+}
+
+// saleList answers GET sales.
+type saleList struct {
+	Sales []saleSummary `json:"sales"`
+}
+
+func (o *operator) listSales(r *http.Request) (any, error) {
+	if _, err := readQuery(r); err != nil {
+		return nil, err
+	}
+	ids, err := o.desk.Sales(o.ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := saleList{Sales: make([]saleSummary, 0, len(ids))}
+	for _, id := range ids {
+		b, err := o.desk.Books(o.ctx, id)
+		if errors.Is(err, reservation.ErrNoSale) {
+			continue // its first apply has not reached Redis
+		} else if err != nil {
+			return nil, err
+		}
+		list.Sales = append(list.Sales, saleSummary{b.ID, b.Status, b.StartsAt, b.EndsAt, b.Balanced})
+	}
+	return list, nil
+}
+
+func (o *operator) showSale(r *http.Request) (any, error) {
+	if _, err := readQuery(r); err != nil {
+		return nil, err
+	}
+	id, err := readSaleID(r)
+	if err != nil {
+		return nil, err
+	}
+	books, err := o.desk.Books(o.ctx, id)
+	return books, noSale(id, err)
+}
+
+func (o *operator) applySale(r *http.Request) (any, error) {
+	id, err := readSaleID(r)
+	if err != nil {
+		return nil, err
+	}
+	query, err := readQuery(r, "dry_run", "force")
+	if err != nil {
+		return nil, err
+	}
+	options := reservation.ApplyOptions{By: o.by}
+	if options.DryRun, err = readFlag(query, "dry_run"); err != nil {
+		return nil, err
+	}
+	if options.Force, err = readFlag(query, "force"); err != nil {
+		return nil, err
+	}
+	file, err := readBody(r, sale.MaxFile)
+	if err != nil {
+		return nil, err
+	}
+	next, err := sale.Parse(file)
+	if err != nil {
+		return nil, inputError{err}
+	}
+	if next.ID != id {
+		return nil, badInput("the file is about the sale %s, the path about %s", next.ID, id)
+	}
+	applied, err := o.desk.Apply(o.ctx, next, options)
+	if options.DryRun {
+		return applied, err
+	}
+	var changes []string
+	if applied != nil {
+		changes = applied.Changes
+	}
+	return applied, o.noted(err, "sale applied", zap.String("sale", id), zap.Bool("force", options.Force), zap.Strings("changes", changes))
+}
+
+// saleStatus answers POST sales/{id}/open, pause and close.
+type saleStatus struct {
+	ID     string      `json:"id"`
+	Status sale.Status `json:"status"`
+}
+
+func (o *operator) setStatus(r *http.Request, status sale.Status) (any, error) {
+	if _, err := readQuery(r); err != nil {
+		return nil, err
+	}
+	id, err := readSaleID(r)
+	if err != nil {
+		return nil, err
+	}
+	err = noSale(id, o.desk.SetStatus(o.ctx, id, status, o.by))
+	return saleStatus{id, status}, o.noted(err, "sale status set", zap.String("sale", id), zap.String("status", string(status)))
+}
+
+// stockChange asks for POST sales/{id}/items/{sku}/stock.
+type stockChange struct {
+	// ID makes the change happen once: the same id again gives the same answer.
+	ID     string `json:"id"`
+	Delta  int64  `json:"delta"`
+	Region string `json:"region,omitempty"`
+}
+
+// stockChanged answers it: Stock is what the cell has after the change.
+type stockChanged struct {
+	ID     string `json:"id"`
+	SKU    string `json:"sku"`
+	Region string `json:"region,omitempty"`
+	Delta  int64  `json:"delta"`
+	Stock  int64  `json:"stock"`
+}
+
+func (o *operator) addStock(r *http.Request) (any, error) {
+	if _, err := readQuery(r); err != nil {
+		return nil, err
+	}
+	id, err := readSaleID(r)
+	if err != nil {
+		return nil, err
+	}
+	sku, err := readWord("the sku", r.PathValue("sku"))
+	if err != nil {
+		return nil, err
+	}
+	var change stockChange
+	if err := readJSON(r, adminBody, &change); err != nil {
+		return nil, err
+	}
+	if _, err := readWord("id", change.ID); err != nil {
+		return nil, fmt.Errorf("%w; it names the change, so that it can be asked for again", err)
+	}
+	if change.Region != "" {
+		if _, err := readWord("region", change.Region); err != nil {
+			return nil, err
+		}
+	}
+	if change.Delta == 0 {
+		return nil, badInput("delta must be a number of units, more or less than 0")
+	}
+	stock, err := o.desk.Adjust(o.ctx, id, change.ID, sale.Cell(sku, change.Region), change.Delta, o.by)
+	if err = noSale(id, err); errors.Is(err, reservation.ErrRefused) {
+		err = o.explainCell(err, id, sku, change.Region)
+	}
+	return stockChanged{change.ID, sku, change.Region, change.Delta, stock},
+		o.noted(err, "stock added", zap.String("sale", id), zap.String("sku", sku), zap.String("region", change.Region),
+			zap.Int64("delta", change.Delta), zap.Int64("stock", stock), zap.String("id", change.ID))
+}
+
+// explainCell says what is wrong with the item or the region, if that is why stock
+// could not be added.
+func (o *operator) explainCell(err error, id, sku, region string) error {
+	listing, ok := o.desk.Catalogue().Sale(id)
+	if !ok {
+		return err
+	}
+	item, ok := listing.Sale.Item(sku)
+	if !ok {
+		return notFoundError{fmt.Errorf("the sale %s has no item %s", id, sku)}
+	}
+	if _, ok := item.Regions[region]; !ok && len(item.Regions) > 0 {
+		return badInput("the stock of %s is split by region: name one of %s", sku, strings.Join(slices.Sorted(maps.Keys(item.Regions)), ", "))
+	}
+	if region != "" && len(item.Regions) == 0 {
+		return badInput("the stock of %s is not split by region: leave the region out", sku)
+	}
+	return err
+}

@@ -1,0 +1,128 @@
+package caddymodule
+
+import (
+	"io"
+	"net/http"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+)
+
+// holdBack is how much of the shop's answer is kept from the client until the
+// outcome is decided.
+const holdBack = 64 << 10
+
+// answer stands between the shop and the client: no byte of the shop's answer
+// leaves before the outcome is decided and Redis knows it, as far as holdBack goes.
+type answer struct {
+	*caddyhttp.ResponseWriterWrapper
+	// decide is called with what is known of the answer, until it says that it has
+	// seen enough. last: there will be no more.
+	decide func(status int, body []byte, whole, last bool) (enough bool)
+	// copy takes the answer too, and a short one is decided when it is whole: who
+	// repeats an attempt must find its answer as soon as it is sold. nil: nobody will.
+	copy *answerCopy
+
+	status  int // as written by the handlers behind the gate; 0: nothing yet
+	kept    []byte
+	keeping bool
+	asked   bool // decide has been called
+}
+
+// WriteHeader is where most outcomes are decided.
+func (a *answer) WriteHeader(status int) {
+	if status < 200 {
+		a.ResponseWriter.WriteHeader(status)
+		return
+	}
+	if a.status != 0 {
+		return
+	}
+	a.status = status
+	a.copy.begin(status, a.Header())
+	if !a.copy.wanted() && a.ask() {
+		a.ResponseWriter.WriteHeader(status)
+		return
+	}
+	a.keeping = true
+}
+
+// ask is the first question to decide: whether the head is enough.
+func (a *answer) ask() bool {
+	a.asked = true
+	return a.decide(a.status, nil, false, false)
+}
+
+// Write keeps what must not leave yet.
+func (a *answer) Write(p []byte) (int, error) {
+	if a.status == 0 {
+		a.WriteHeader(http.StatusOK)
+	}
+	if !a.keeping {
+		return a.ResponseWriter.Write(p)
+	}
+	a.copy.add(p)
+	if !a.asked && !a.copy.wanted() && a.ask() {
+		if err := a.letGo(); err != nil {
+			return 0, err
+		}
+		return a.ResponseWriter.Write(p)
+	}
+	if len(a.kept)+len(p) <= holdBack {
+		a.kept = append(a.kept, p...)
+		return len(p), nil
+	}
+	a.decide(a.status, a.kept, false, true)
+	if err := a.letGo(); err != nil {
+		return 0, err
+	}
+	return a.ResponseWriter.Write(p)
+}
+
+// ReadFrom keeps the short way to the client open where nothing is held back.
+func (a *answer) ReadFrom(r io.Reader) (int64, error) {
+	if a.status == 0 {
+		a.WriteHeader(http.StatusOK)
+	}
+	if !a.keeping {
+		return a.ResponseWriterWrapper.ReadFrom(r)
+	}
+	return io.Copy(struct{ io.Writer }{a}, r)
+}
+
+// FlushError flushes what may leave; what is held back stays.
+func (a *answer) FlushError() error {
+	if a.keeping || a.status == 0 {
+		return nil
+	}
+	return http.NewResponseController(a.ResponseWriter).Flush()
+}
+
+// Flush is FlushError for those who do not want to know.
+func (a *answer) Flush() { _ = a.FlushError() }
+
+// finish is called when the handlers behind the gate have returned without an
+// error: the answer is whole.
+func (a *answer) finish() error {
+	if !a.keeping {
+		return nil
+	}
+	a.copy.end()
+	a.decide(a.status, a.kept, true, true)
+	return a.letGo()
+}
+
+func (a *answer) letGo() error {
+	a.keeping = false
+	kept := a.kept
+	a.kept = nil
+	a.ResponseWriter.WriteHeader(a.status)
+	_, err := a.ResponseWriter.Write(kept)
+	return err
+}
+
+// Interface guards
+var (
+	_ http.ResponseWriter = (*answer)(nil)
+	_ io.ReaderFrom       = (*answer)(nil)
+	_ http.Flusher        = (*answer)(nil)
+)

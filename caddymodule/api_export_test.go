@@ -1,0 +1,35 @@
+package caddymodule
+
+import (
+	"io"
+	"net/http"
+
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// APIRead is what the shop's API reads from a request.
+type APIRead struct {
+	Operation, ID, Sale, Token, Cause string
+	HoldFor                           int64 // ns
+	Returned                          reservation.Return
+}
+
+// ReadAPI reads a request without a key.
+func ReadAPI(r *http.Request) (APIRead, error) {
+	c, err := apiRoute(r)
+	if err == nil {
+		err = c.read(r)
+	}
+	return APIRead{c.operation, c.id, c.sale, c.token, c.cause, int64(c.holdFor), c.returned}, err
+}
+
+// Flights is how many requests need the desk of the running app.
+func Flights() int {
+	f := &running.latest().current().flights
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.n
+}
+
+// ReadOrders reads a file of orders.
+func ReadOrders(in io.Reader, column string) ([]string, error) { return readOrders(in, "file", column) }

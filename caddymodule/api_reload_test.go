@@ -1,0 +1,56 @@
+package caddymodule_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stockgate/stockgate/caddymodule"
+	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// What the shop says while Caddy reloads to another Redis is heard by the one that
+// it was said to.
+func TestAPIOutlivesAReload(t *testing.T) {
+	server := redistest.Start(t)
+	proxy := redistest.NewProxy(t, server.Addr())
+	app := map[string]any{"redis": map[string]any{"addresses": []string{proxy.Addr()}, "timeout": "20s"}}
+	s := openSite(t, nil)
+	s.gates = []any{map[string]any{"handler": "stockgate_api", "keys": []string{apiKey}}}
+	s.load(app)
+	s.openSale()
+	p := newShopper(t, server)
+	p.reserve("r", "plain", 1, time.Hour)
+
+	proxy.HoldRequests("EVALSHA")
+	done := make(chan answer, 1)
+	first := *s // whose sockets are those of the first configuration
+	go func() { done <- first.api("POST", "/reservations/r/confirm", `{"sale":"double11"}`) }()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for caddymodule.Flights() == 0 { // until the request is on its way to Redis
+		if ctx.Err() != nil {
+			t.Fatal("the request does not come")
+		}
+		runtime.Gosched()
+	}
+	if err := proxy.WaitHeld(ctx); err != nil {
+		t.Fatal(err)
+	}
+	_, other := realRedis(t)
+	s.load(other)
+	proxy.ReleaseRequests()
+	select {
+	case a := <-done:
+		if r := a.record(t); r.State != reservation.Confirmed {
+			t.Errorf("%+v", r)
+		}
+	case <-ctx.Done():
+		t.Fatal("no answer")
+	}
+	if a := s.api("GET", "/reservations/r", ""); a.status != 404 {
+		t.Errorf("the other Redis: %d %s", a.status, a.body)
+	}
+}

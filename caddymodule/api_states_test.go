@@ -1,0 +1,372 @@
+package caddymodule_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/token"
+)
+
+// signToken signs a token as the gate does, of one unit of plain for buyer-7.
+func signToken(t *testing.T, id string, expiresIn time.Duration, epoch int64) string {
+	t.Helper()
+	return signClaims(t, token.Claims{
+		Subject: "buyer-7", ID: id, IssuedAt: time.Now().Add(-time.Hour).Unix(), ExpiresAt: time.Now().Add(expiresIn).Unix(),
+		Epoch: epoch, Sale: "double11", Lines: []sale.Line{{SKU: "plain", Quantity: 1}},
+	}, apiSecret, "order-backend")
+}
+
+func signClaims(t *testing.T, claims token.Claims, secret, audience string) string {
+	t.Helper()
+	key, err := token.ParseKey(token.KindHMAC, secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := token.NewSigner("", audience, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := signer.Sign(claims)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signed
+}
+
+// Every operation in every state: what the shop hears, and that hearing it twice
+// changes nothing.
+func TestAPIInEveryState(t *testing.T) {
+	s, p, _ := openAPI(t)
+	ctx := t.Context()
+	n := 0
+	// every case has a reservation of its own, of one unit
+	make := map[string]func(id string){
+		"held":     func(id string) { p.reserve(id, "plain", 1, time.Hour) },
+		"in_doubt": func(id string) { p.reserve(id, "plain", 1, time.Hour); p.must(p.Doubt(ctx, "double11", id, "timeout")) },
+		"confirmed": func(id string) {
+			p.reserve(id, "plain", 1, time.Hour)
+			p.must(p.Confirm(ctx, "double11", id, reservation.Shop, "x"))
+		},
+		"released": func(id string) {
+			p.reserve(id, "plain", 1, time.Hour)
+			p.must(p.Release(ctx, "double11", id, reservation.Shop, "x"))
+		},
+		"expired": func(id string) { p.expire(id, "plain") },
+		"unknown": func(string) {},
+	}
+	const cannot = "409 conflict "
+	for _, test := range []struct{ state, operation, body, want string }{
+		{"held", "confirm", "", "200 confirmed"},
+		{"in_doubt", "confirm", "", "200 confirmed"},
+		{"confirmed", "confirm", "", "200 confirmed"},
+		{"released", "confirm", "", cannot + "released"},
+		{"expired", "confirm", "", "200 confirmed"}, // the units are still there
+		{"unknown", "confirm", "", "404 not_found "},
+
+		{"held", "release", "", "200 released"},
+		{"in_doubt", "release", "", "200 released"},
+		{"confirmed", "release", "", cannot + "confirmed"},
+		{"released", "release", "", "200 released"},
+		{"expired", "release", "", "200 expired"},
+		{"unknown", "release", "", "404 not_found "},
+
+		{"held", "extend", `{"hold_for":"30m"}`, "200 held"},
+		{"in_doubt", "extend", `{"hold_for":"30m"}`, cannot + "in_doubt"},
+		{"confirmed", "extend", `{"hold_for":"30m"}`, cannot + "confirmed"},
+		{"released", "extend", `{"hold_for":"30m"}`, cannot + "released"},
+		{"expired", "extend", `{"hold_for":"30m"}`, cannot + "expired"},
+		{"unknown", "extend", `{"hold_for":"30m"}`, "404 not_found "},
+
+		{"held", "return", `{"id":"a"}`, cannot + "held"},
+		{"in_doubt", "return", `{"id":"a"}`, cannot + "in_doubt"},
+		{"confirmed", "return", `{"id":"a"}`, "200 confirmed"},
+		{"released", "return", `{"id":"a"}`, cannot + "released"},
+		{"expired", "return", `{"id":"a"}`, cannot + "expired"},
+		{"unknown", "return", `{"id":"a"}`, "404 not_found "},
+	} {
+		n++
+		id := fmt.Sprint("case", n)
+		make[test.state](id)
+		for _, query := range []string{"", "", "?sale=double11"} {
+			a := s.api("POST", "/reservations/"+id+"/"+test.operation+query, test.body)
+			got := fmt.Sprint(a.status, " ")
+			if a.status == http.StatusOK {
+				got += string(a.record(t).State)
+			} else {
+				problem := a.problem(t)
+				got += problem.Reason + " " + problem.State
+			}
+			if got != test.want {
+				t.Errorf("%s %s: %s, not %s: %s", test.operation, test.state, got, test.want, a.body)
+			}
+		}
+	}
+	if b := do[books](s, "GET", "/stockgate/sales/double11", ""); !b.Balanced {
+		t.Errorf("%+v", b)
+	}
+}
+
+// expire makes a reservation whose time is over before the shop has said anything.
+func (p shopper) expire(id, sku string) {
+	p.t.Helper()
+	p.reserveAs(reservation.Backend, id, sku, 1, time.Millisecond)
+	for {
+		if _, err := p.Expire(p.t.Context(), "double11"); err != nil {
+			p.t.Fatal(err)
+		}
+		r, err := p.ReservationIn(p.t.Context(), "double11", id)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		if r.State == reservation.Expired {
+			return
+		}
+	}
+}
+
+func TestAPIRefundNeeded(t *testing.T) {
+	s, p, _ := openAPI(t)
+	p.expire("late", "few")
+	p.reserve("others", "few", 3, time.Hour)
+	for range 2 {
+		a := s.api("POST", "/reservations/late/confirm", "")
+		if problem := a.problem(t); a.status != 409 || problem.Reason != "refund_needed" || problem.State != "expired" {
+			t.Errorf("%d %s", a.status, a.body)
+		}
+	}
+	p.must(p.Release(t.Context(), "double11", "others", reservation.Shop, "x"))
+	if r := s.api("POST", "/reservations/late/confirm", "").record(t); r.State != reservation.Confirmed || r.Cause != "api" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestAPIReturns(t *testing.T) {
+	s, p, _ := openAPI(t)
+	p.reserve("r", "plain", 5, time.Hour)
+	p.must(p.Confirm(t.Context(), "double11", "r", reservation.Shop, "x"))
+	for _, step := range []struct{ body, want string }{
+		{`{"id":"one","lines":[{"sku":"plain","qty":1}]}`, "200 1"},
+		{`{"id":"one","lines":[{"sku":"plain","qty":1}]}`, "200 1"},
+		{`{"id":"one","lines":[{"sku":"plain","qty":2}]}`, "422 key_reused"},
+		{`{"id":"one","lines":[{"sku":"plain","qty":1}],"restock":false}`, "422 key_reused"},
+		{`{"id":"two","lines":[{"sku":"plain","qty":1},{"sku":"plain","qty":1}],"restock":false}`, "200 3"},
+		{`{"id":"three","lines":[{"sku":"plain","qty":3}]}`, "409 too_many"},
+		{`{"id":"three","lines":[{"sku":"few","qty":1}]}`, "409 too_many"},
+		{`{"id":"three"}`, "200 5"},
+		{`{"id":"one","lines":[{"sku":"plain","qty":1}]}`, "200 5"},
+		{`{"id":"four"}`, "409 too_many"},
+	} {
+		a := s.api("POST", "/reservations/r/return", step.body)
+		got := fmt.Sprint(a.status, " ")
+		if a.status == http.StatusOK {
+			r := a.record(t)
+			if len(r.Returned) != 1 || r.State != reservation.Confirmed {
+				t.Fatalf("%+v", r)
+			}
+			got += fmt.Sprint(r.Returned[0].Quantity)
+		} else {
+			got += a.problem(t).Reason
+		}
+		if got != step.want {
+			t.Errorf("%s: %s, not %s: %s", step.body, got, step.want, a.body)
+		}
+	}
+	b := do[books](s, "GET", "/stockgate/sales/double11", "")
+	if got := b.cell("plain", ""); got != "98 98 0 0 0" || !b.Balanced {
+		t.Errorf("%s %+v", got, b)
+	}
+}
+
+func TestAPIExtends(t *testing.T) {
+	s, p, _ := openAPI(t)
+	do[any](s, "PUT", "/stockgate/sales/double11", saleFile+"max_hold: 20m\n")
+	p.reserve("r", "plain", 1, time.Minute)
+	before := s.api("GET", "/reservations/r", "").record(t)
+	extend := func(body string) (r struct {
+		reservation.Record
+		Token string
+	}) {
+		t.Helper()
+		a := s.api("POST", "/reservations/r/extend", body)
+		if a.status != http.StatusOK {
+			t.Fatalf("%d %s", a.status, a.body)
+		}
+		if err := json.Unmarshal([]byte(a.body), &r); err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	ten := extend(`{"hold_for":"10m"}`)
+	if moved := ten.Deadline.Sub(before.Deadline); moved < 9*time.Minute || moved > 11*time.Minute || ten.Token != "" {
+		t.Errorf("moved by %v: %+v", moved, ten)
+	}
+	if again := extend(`{"hold_for":"5m"}`); !again.Deadline.Equal(ten.Deadline) {
+		t.Errorf("the deadline came nearer: %v, was %v", again.Deadline, ten.Deadline)
+	}
+	old := signToken(t, "r", -time.Minute, 5) // past its time
+	most := extend(`{"hold_for":"3h","token":"` + old + `"}`)
+	if all := most.Deadline.Sub(most.Created); all != 20*time.Minute {
+		t.Errorf("held for %v in all", all)
+	}
+	verifier, err := token.NewVerifier(token.Options{Secret: apiSecret, Audience: "order-backend"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	was, _ := verifier.Verify(old, token.Expect{AnySubject: true})
+	is, err := verifier.Verify(most.Token, token.Expect{Subject: "buyer-7"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if is.ExpiresAt != most.Exp.Unix() || is.ExpiresAt <= was.ExpiresAt {
+		t.Errorf("the token ends at %v, the record says %v", is.ExpiresAt, most.Exp)
+	}
+	is.ExpiresAt = was.ExpiresAt
+	if fmt.Sprintf("%+v", is) != fmt.Sprintf("%+v", was) {
+		t.Errorf("other claims: %+v, were %+v", is, was)
+	}
+}
+
+// A token is evidence only when it is one of ours and about this reservation.
+func TestAPIWeighsTheToken(t *testing.T) {
+	s, p, _ := openAPI(t)
+	p.reserve("r", "plain", 1, time.Hour)
+	good := signToken(t, "r", time.Hour, 1)
+	claims := token.Claims{Subject: "buyer-7", ID: "r", IssuedAt: 1, ExpiresAt: 2, Epoch: 1, Sale: "double11", Lines: []sale.Line{{SKU: "plain", Quantity: 1}}}
+	elsewhere := claims
+	elsewhere.Sale = "{x}"
+	body, err := json.Marshal(claims)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ token, query, says string }{
+		"another reservation": {signToken(t, "other", time.Hour, 1), "", "about another reservation"},
+		"another sale":        {good, "?sale=other", "about another sale"},
+		"a sale that is none": {signClaims(t, elsewhere, apiSecret, "order-backend"), "", "no id of a sale"},
+		"another key":         {signClaims(t, claims, strings.Repeat("x", 32), "order-backend"), "", "unknown key"},
+		"another audience":    {signClaims(t, claims, apiSecret, "others"), "", "wrong audience"},
+		"changed":             {good[:len(good)-6] + "AAAAAA", "", "wrong signature"},
+		"no token":            {"abc", "", "malformed token"},
+		"unsigned":            {"eyJhbGciOiJub25lIn0." + string(body), "", "malformed token"},
+	} {
+		for _, operation := range []string{"confirm", "extend"} {
+			body := `{"token":` + quoted(c.token) + `}`
+			if operation == "extend" {
+				body = `{"hold_for":"5m","token":` + quoted(c.token) + `}`
+			}
+			a := s.api("POST", "/reservations/r/"+operation+c.query, body)
+			if p := a.problem(t); a.status != 400 || p.Reason != "malformed" || !strings.Contains(p.Detail, c.says) {
+				t.Errorf("%s, %s: %d %s", operation, name, a.status, a.body)
+			}
+		}
+	}
+	if r := s.api("GET", "/reservations/r", "").record(t); r.State != reservation.Held {
+		t.Errorf("%+v", r)
+	}
+	if r := s.api("POST", "/reservations/r/confirm", `{"token":"`+good+`"}`).record(t); r.State != reservation.Confirmed {
+		t.Errorf("%+v", r)
+	}
+}
+
+func quoted(text string) string {
+	raw, _ := json.Marshal(text)
+	return string(raw)
+}
+
+// A reservation that Redis has lost is made again from its token, once and if the
+// units are there; one that was never there is not.
+func TestAPIRecreatesFromTheToken(t *testing.T) {
+	s, _, app := openAPI(t)
+	epoch := time.Now().Add(-time.Hour).UnixMilli() // the sale of this test began later
+	confirm := func(id string, epoch int64) answer {
+		return s.api("POST", "/reservations/"+id+"/confirm", `{"token":"`+signToken(t, id, -time.Minute, epoch)+`"}`)
+	}
+	for range 2 {
+		if r := confirm("lost", epoch).record(t); r.State != reservation.Confirmed || r.Sale != "double11" || len(r.Lines) != 1 || r.Lines[0].Quantity != 1 {
+			t.Errorf("%+v", r)
+		}
+	}
+	now := do[books](s, "GET", "/stockgate/sales/double11", "")
+	if got := now.cell("plain", ""); got != "100 99 0 0 1" || !now.Balanced {
+		t.Errorf("%s %+v", got, now)
+	}
+	if a := confirm("never", time.Now().Add(time.Hour).UnixMilli()); a.status != 404 || a.problem(t).Reason != "not_found" {
+		t.Errorf("of this epoch: %d %s", a.status, a.body)
+	}
+	do[any](s, "POST", "/stockgate/sales/double11/items/plain/stock", `{"id":"away","delta":-99}`)
+	if a := confirm("too late", epoch); a.status != 400 {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	a := confirm("too-late", epoch)
+	if p := a.problem(t); a.status != 409 || p.Reason != "refund_needed" || p.State != "unknown" {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+
+	// Redis has lost the sale as well: that says nothing about the reservation
+	_, other := realRedis(t)
+	other["token"] = app["token"]
+	s.load(other)
+	if a := confirm("lost", epoch); a.status != 503 || a.problem(t).Reason != "unavailable" {
+		t.Errorf("without the sale: %d %s", a.status, a.body)
+	}
+	s.openSale()
+	if r := confirm("lost", epoch).record(t); r.State != reservation.Confirmed {
+		t.Errorf("%+v", r)
+	}
+}
+
+// However many say the same or the contrary at once, one end holds and everybody
+// who disagrees hears it.
+func TestAPIConcurrently(t *testing.T) {
+	s, p, _ := openAPI(t)
+	p.reserve("r", "plain", 3, time.Hour)
+	var mu sync.Mutex
+	answers := map[string]int{}
+	var all sync.WaitGroup
+	for i := range 30 {
+		operation, body := "confirm", ""
+		if i%2 == 0 {
+			operation = "release"
+		}
+		all.Go(func() {
+			a := s.api("POST", "/reservations/r/"+operation, body)
+			mu.Lock()
+			defer mu.Unlock()
+			answers[fmt.Sprint(operation, " ", a.status)]++
+		})
+	}
+	all.Wait()
+	r := s.api("GET", "/reservations/r", "").record(t)
+	want := map[reservation.State]string{
+		reservation.Confirmed: "map[confirm 200:15 release 409:15]",
+		reservation.Released:  "map[confirm 409:15 release 200:15]",
+	}[r.State]
+	if got := fmt.Sprint(answers); got != want {
+		t.Errorf("%s is %s", r.State, got)
+	}
+
+	p.reserve("back", "plain", 3, time.Hour)
+	p.must(p.Confirm(t.Context(), "double11", "back", reservation.Shop, "x"))
+	clear(answers)
+	for i := range 30 {
+		all.Go(func() {
+			a := s.api("POST", "/reservations/back/return", fmt.Sprintf(`{"id":"r%d","lines":[{"sku":"plain","qty":1}]}`, i%5))
+			mu.Lock()
+			defer mu.Unlock()
+			answers[fmt.Sprint(a.status)]++
+		})
+	}
+	all.Wait()
+	if got := fmt.Sprint(answers); got != "map[200:18 409:12]" { // 3 of 5 ids, 6 times each
+		t.Error(got)
+	}
+	if b := do[books](s, "GET", "/stockgate/sales/double11", ""); !b.Balanced {
+		t.Errorf("%+v", b)
+	}
+}

@@ -1,0 +1,295 @@
+package caddymodule_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/stockgate/stockgate/reservation"
+)
+
+const (
+	apiKey    = "0123456789abcdef0123456789abcdef"
+	apiOldKey = "fedcba9876543210"
+	apiSecret = "a-shared-secret-of-32-bytes-for-tokens"
+)
+
+// openAPI starts a site with the shop's API, a sale and a shopper.
+func openAPI(t *testing.T) (*site, shopper, map[string]any) {
+	t.Helper()
+	server, app := realRedis(t)
+	app["token"] = map[string]any{"keys": []any{map[string]any{"kind": "hmac", "material": apiSecret}}}
+	s := openSite(t, nil)
+	s.gates = []any{map[string]any{"handler": "stockgate_api", "keys": []string{apiKey, apiOldKey}}}
+	s.load(app)
+	s.openSale()
+	return s, newShopper(t, server), app
+}
+
+// api asks the shop's API with its key.
+func (s *site) api(method, path, body string) answer {
+	s.t.Helper()
+	return s.askWith("http", method, path, body, map[string]string{"Authorization": "Bearer " + apiKey, "Content-Type": "application/json"})
+}
+
+// apiProblem is what the API says when it does not do what it is asked.
+type apiProblem struct {
+	Type, Title   string
+	Status        int
+	Reason, State string
+	Detail        string
+}
+
+func (a answer) problem(t *testing.T) apiProblem {
+	t.Helper()
+	var p apiProblem
+	dec := json.NewDecoder(strings.NewReader(a.body))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&p); err != nil {
+		t.Fatalf("%v in %d %s", err, a.status, a.body)
+	}
+	if p.Status != a.status || p.Type != "urn:stockgate:api:"+p.Reason || p.Title == "" || a.header.Get("Content-Type") != "application/problem+json" {
+		t.Errorf("a poor problem: %d %v %s", a.status, a.header, a.body)
+	}
+	return p
+}
+
+func (a answer) record(t *testing.T) reservation.Record {
+	t.Helper()
+	var r reservation.Record
+	if a.status != http.StatusOK || a.header.Get("Content-Type") != "application/json" {
+		t.Fatalf("%d %v %s", a.status, a.header, a.body)
+	}
+	if err := json.Unmarshal([]byte(a.body), &r); err != nil {
+		t.Fatalf("%v in %s", err, a.body)
+	}
+	return r
+}
+
+func TestAPINeedsItsKey(t *testing.T) {
+	s, p, _ := openAPI(t)
+	p.reserve("r", "plain", 1, time.Hour)
+	token := signToken(t, "r", time.Hour, 0)
+	for header, status := range map[string]int{
+		"Bearer " + apiKey:               200,
+		"bearer " + apiKey:               200,
+		"BEARER  " + apiKey:              200,
+		"Bearer " + apiOldKey:            200,
+		"":                               401,
+		"Bearer":                         401,
+		"Bearer ":                        401,
+		apiKey:                           401,
+		"Basic " + apiKey:                401,
+		"Bearer " + apiKey + " ":         200, // net/http trims what ends a header
+		"Bearer " + apiKey + ", " + "x":  401,
+		"Bearer " + apiKey[1:]:           401,
+		"Bearer " + apiKey + "0":         401,
+		"Bearer " + apiKey + apiOldKey:   401,
+		"Bearer " + token:                401,
+		"Bearer " + apiSecret:            401,
+		"Bearer " + strings.ToUpper("x"): 401,
+	} {
+		a := s.askWith("http", "GET", "/reservations/r", "", map[string]string{"Authorization": header})
+		if a.status != status || a.header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%q: %d %v %s", header, a.status, a.header, a.body)
+		}
+		if status == 401 {
+			if p := a.problem(t); p.Reason != "unauthorized" || !strings.HasPrefix(a.header.Get("WWW-Authenticate"), `Bearer realm="stockgate_api"`) || strings.Contains(a.body, apiKey) {
+				t.Errorf("%q: %v %s", header, a.header, a.body)
+			}
+		}
+	}
+	// what stands behind the key is not told to others
+	for _, path := range []string{"/", "/reservations/nosuch", "/reservations/r/confrim", "/reservations/r/confirm"} {
+		a := s.askWith("http", "POST", path, `{"nonsense":1}`, map[string]string{"Stockgate-Token": token, "Content-Type": "application/json"})
+		if a.status != 401 {
+			t.Errorf("%s: %d %s", path, a.status, a.body)
+		}
+	}
+	if r := s.api("GET", "/reservations/r", "").record(t); r.State != reservation.Held {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestAPIKeysAreChecked(t *testing.T) {
+	_, app := realRedis(t)
+	s := openSite(t, app)
+	t.Setenv("STOCKGATE_TEST_API_KEY", apiKey)
+	t.Setenv("STOCKGATE_TEST_SHORT", "15-bytes-of-key")
+	file := s.file("key", apiOldKey+"\n")
+	for _, test := range []struct {
+		keys []string
+		says string // empty: it is taken
+	}{
+		{[]string{"{env.STOCKGATE_TEST_API_KEY}"}, ""},
+		{[]string{"{file." + file + "}", apiKey}, ""},
+		{nil, "there is no key"},
+		{[]string{apiKey, "{env.STOCKGATE_TEST_NONE}"}, "key number 2 is empty"},
+		{[]string{"{file." + file + ".none}"}, "key number 1 is empty"},
+		{[]string{"{http.auth.user.id}" + apiKey}, "key number 1 has a placeholder that nobody fills in"},
+		{[]string{"{env.STOCKGATE_TEST_SHORT}"}, "key number 1 has 15 bytes, it needs at least 16"},
+		{[]string{"a key with spaces in it"}, "key number 1 cannot stand in a header"},
+		{[]string{"schlüssel-schlüssel"}, "key number 1 cannot stand in a header"},
+	} {
+		s.gates = []any{map[string]any{"handler": "stockgate_api", "keys": test.keys}}
+		config := s.config(app)
+		var c caddy.Config
+		if err := caddy.StrictUnmarshalJSON(config, &c); err != nil {
+			t.Fatal(err)
+		}
+		err := caddy.Validate(&c)
+		switch {
+		case test.says == "" && err != nil:
+			t.Errorf("%q: %v", test.keys, err)
+		case test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says)):
+			t.Errorf("%q: %v", test.keys, err)
+		case err != nil && (strings.Contains(err.Error(), "15-bytes") || strings.Contains(err.Error(), "spaces in it")):
+			t.Errorf("the error shows the key: %v", err)
+		}
+	}
+}
+
+func TestAPIReadsStrictly(t *testing.T) {
+	s, p, _ := openAPI(t)
+	p.reserve("r", "plain", 2, time.Hour)
+	const json, confirm, extend, back = "application/json", "/reservations/r/confirm", "/reservations/r/extend", "/reservations/r/return"
+	for _, c := range []struct {
+		method, path, contentType, body string
+		status                          int
+		reason, says                    string
+	}{
+		{"GET", "/", "", "", 404, "no_such_route", "/reservations/{id}"},
+		{"GET", "/reservations", "", "", 404, "no_such_route", ""},
+		{"GET", "/stockgate/reservations/r", "", "", 404, "no_such_route", "behind the prefix"},
+		{"POST", "/reservations/r/confrim", "", "", 404, "no_such_route", "confirm, release, extend and return"},
+		{"POST", "/reservations/r/confirm/", "", "", 404, "no_such_route", ""},
+		{"GET", "/reservations/r/", "", "", 404, "no_such_route", ""},
+		{"GET", "/reservations/r/show", "", "", 404, "no_such_route", ""},
+		{"GET", "/reservations//confirm", "", "", 400, "malformed", "the reservation's id"},
+		{"GET", "/reservations/a%20b", "", "", 400, "malformed", "the reservation's id"},
+		{"GET", "/reservations/" + strings.Repeat("a", 129), "", "", 400, "malformed", "the reservation's id"},
+		{"GET", confirm, "", "", 405, "method", "use POST"},
+		{"OPTIONS", confirm, "", "", 405, "method", "use POST"},
+		{"POST", "/reservations/r", "", "", 405, "method", "use GET"},
+		{"GET", "/reservations/r?sael=double11", "", "", 400, "malformed", `no parameter "sael"`},
+		{"GET", "/reservations/r?sale=", "", "", 400, "malformed", "sale is no id"},
+		{"GET", "/reservations/r?sale=%7Bx%7D", "", "", 400, "malformed", "sale is no id"},
+		{"GET", "/reservations/r?sale=nosuch", "", "", 404, "not_found", ""},
+		{"GET", "/reservations/nosuch", "", "", 404, "not_found", ""},
+		{"GET", "/reservations/r", json, "{\"sale\":\"double11\"}", 400, "malformed", `no field "sale"; none is known`},
+
+		{"POST", confirm, "", "{}", 415, "media_type", "Content-Type: application/json"},
+		{"POST", confirm, "text/plain", "{}", 415, "media_type", ""},
+		{"POST", confirm, "application/x-www-form-urlencoded", "{}", 415, "media_type", ""},
+		{"POST", confirm, "application/json; charset=latin1", "{}", 415, "media_type", ""},
+		{"POST", confirm, json, strings.Repeat(" ", 16<<10+1), 413, "body_too_large", "16384"},
+		{"POST", confirm, json, "[]", 400, "malformed", "one JSON object"},
+		{"POST", confirm, json, "nonsense", 400, "malformed", "one JSON object"},
+		{"POST", confirm, json, "{\"sale\":\"\xff\"}", 400, "malformed", "UTF-8"},
+		{"POST", confirm, json, `{"sale":"double11"`, 400, "malformed", "cannot be read"},
+		{"POST", confirm, json, `{"sale":"double11",}`, 400, "malformed", "cannot be read"},
+		{"POST", confirm, json, `{} {}`, 400, "malformed", "something follows"},
+		{"POST", confirm, json, `{"tokne":"x"}`, 400, "malformed", `no field "tokne"; known are sale, token`},
+		{"POST", confirm, json, `{"Token":"x"}`, 400, "malformed", `no field "Token"`},
+		{"POST", confirm, json, `{"cause":"x"}`, 400, "malformed", `no field "cause"`},
+		{"POST", confirm, json, `{"sale":"double11","sa\u006ce":"double11"}`, 400, "malformed", "sale is given twice"},
+		{"POST", confirm, json, `{"token":null}`, 400, "malformed", "token is null"},
+		{"POST", confirm, json, `{"token":1}`, 400, "malformed", "token must be text"},
+		{"POST", confirm, json, `{"sale":"Double11"}`, 400, "malformed", "sale is no id"},
+		{"POST", confirm + "?sale=other", json, `{"sale":"double11"}`, 400, "malformed", "two sales"},
+		{"POST", confirm, json, `{"sale":"other"}`, 404, "not_found", ""},
+		{"POST", "/reservations/nosuch/confirm", "", "", 404, "not_found", ""},
+		{"POST", "/reservations/nosuch/release", json, `{"sale":"double11"}`, 404, "not_found", ""},
+		{"POST", "/reservations/r/release", json, `{"cause":"two words"}`, 400, "malformed", "cause must be 1 to 64"},
+
+		{"POST", extend, "", "", 400, "malformed", "hold_for is missing"},
+		{"POST", extend, json, `{"hold_for":600}`, 400, "malformed", "hold_for must be text"},
+		{"POST", extend, json, `{"hold_for":"10"}`, 400, "malformed", "hold_for must be whole hours"},
+		{"POST", extend, json, `{"hold_for":"-5m"}`, 400, "malformed", "hold_for must be whole hours"},
+		{"POST", extend, json, `{"hold_for":"0s"}`, 400, "malformed", "hold_for must be 1s to 168h"},
+		{"POST", extend, json, `{"hold_for":"169h"}`, 400, "malformed", "hold_for must be 1s to 168h"},
+		{"POST", extend, json, `{"hold_for":"10m","token":"abc"}`, 400, "malformed", "token: malformed token"},
+
+		{"POST", back, "", "", 400, "malformed", "id is missing"},
+		{"POST", back, json, `{"id":""}`, 400, "malformed", "id must be 1 to 128"},
+		{"POST", back, json, `{"id":"a","restock":"no"}`, 400, "malformed", "restock must be true or false"},
+		{"POST", back, json, `{"id":"a","lines":[]}`, 400, "malformed", "lines must have 1 to 50"},
+		{"POST", back, json, `{"id":"a","lines":{}}`, 400, "malformed", "lines must be a list"},
+		{"POST", back, json, `{"id":"a","lines":[1]}`, 400, "malformed", "lines number 1: it must be one JSON object"},
+		{"POST", back, json, `{"id":"a","lines":[{"sku":"plain"}]}`, 400, "malformed", "lines number 1 needs sku and qty"},
+		{"POST", back, json, `{"id":"a","lines":[{"sku":"plain","qty":1},{"sku":"plain","qty":0}]}`, 400, "malformed", "lines number 2: qty must be a number of units"},
+		{"POST", back, json, `{"id":"a","lines":[{"sku":"plain","qty":1.5}]}`, 400, "malformed", "qty must be a whole number"},
+		{"POST", back, json, `{"id":"a","lines":[{"sku":"plain","quantity":1}]}`, 400, "malformed", `no field "quantity"; known are qty, region, sku`},
+		{"POST", back, json, `{"id":"a"}`, 409, "conflict", "the reservation is held"},
+	} {
+		header := map[string]string{"Authorization": "Bearer " + apiKey}
+		if c.contentType != "" {
+			header["Content-Type"] = c.contentType
+		}
+		a := s.askWith("http", c.method, c.path, c.body, header)
+		name := c.method + " " + c.path[:min(len(c.path), 60)] + " " + c.body[:min(len(c.body), 60)]
+		p := a.problem(t)
+		if a.status != c.status || p.Reason != c.reason || !strings.Contains(p.Detail, c.says) {
+			t.Errorf("%s: %d %s", name, a.status, a.body)
+		}
+		if (a.status == 405) != (a.header.Get("Allow") != "") {
+			t.Errorf("%s: Allow %q", name, a.header.Get("Allow"))
+		}
+	}
+	if r := s.api("HEAD", "/reservations/r", ""); r.status != 200 || r.body != "" {
+		t.Errorf("HEAD: %+v", r)
+	}
+	r := s.api("GET", "/reservations/r?sale=double11", "").record(t)
+	if r.State != reservation.Held || len(r.Lines) != 1 || r.Sale != "double11" {
+		t.Errorf("%+v", r)
+	}
+	if admin, api := s.admin("GET", "/stockgate/reservations/r", "").body, s.api("GET", "/reservations/r", "").body; admin != api {
+		t.Errorf("the admin API shows %s, the shop's %s", admin, api)
+	}
+}
+
+// Without an answer from Redis the API says that the shop should ask again, at once
+// and for good; after a reload it goes on, also in the old configuration.
+func TestAPIWithoutRedis(t *testing.T) {
+	server, app := realRedis(t)
+	s := openSite(t, nil)
+	s.gates = []any{map[string]any{"handler": "stockgate_api", "keys": []string{apiKey}}}
+	s.load(app)
+	s.openSale()
+	p := newShopper(t, server)
+	p.reserve("r", "plain", 1, time.Hour)
+	server.Stop()
+	for _, c := range []struct{ method, path, body string }{
+		{"GET", "/reservations/r", ""},
+		{"POST", "/reservations/r/confirm", ""},
+		{"POST", "/reservations/r/confirm", `{"sale":"double11"}`},
+		{"POST", "/reservations/r/release", ""},
+		{"POST", "/reservations/r/extend", `{"hold_for":"5m"}`},
+		{"POST", "/reservations/r/return", `{"id":"x"}`},
+	} {
+		a := s.api(c.method, c.path, c.body)
+		if p := a.problem(t); a.status != 503 || p.Reason != "unavailable" || !regexp.MustCompile(`^[123]$`).MatchString(a.header.Get("Retry-After")) {
+			t.Errorf("%s %s: %d %v %s", c.method, c.path, a.status, a.header, a.body)
+		}
+	}
+	if len(s.logged("the shop's request could not be answered")) == 0 {
+		t.Error("the log does not say why")
+	}
+	server.Restart()
+	s.load(app)
+	if a := s.api("GET", "/reservations/r", ""); a.status != 200 && a.status != 404 { // this Redis keeps nothing
+		t.Errorf("after a reload: %d %s", a.status, a.body)
+	}
+	if text := s.get("/metrics").body; !strings.Contains(text, `stockgate_api_requests_total{answer="unavailable",operation="confirm"} `) {
+		t.Error("the metrics do not say so")
+	}
+	if _, err := os.Stat(s.path("log")); err != nil {
+		t.Error(err)
+	}
+}

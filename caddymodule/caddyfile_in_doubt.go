@@ -1,0 +1,74 @@
+package caddymodule
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+)
+
+const inDoubtUsage = "in_doubt keep | probe <url>"
+
+// readInDoubt reads what becomes of holds in doubt.
+func (rs *gateRules) readInDoubt(d *caddyfile.Dispenser, usage string) error {
+	args, err := arguments(d, usage, 1, 2)
+	if err != nil {
+		return err
+	}
+	in := new(InDoubt)
+	rs.gate.InDoubt = in
+	switch kind, url := args[0], args[1:]; {
+	case kind == "keep" && len(url) == 0:
+		return nil
+	case kind == "keep":
+		return d.Errf("in_doubt keep takes no URL: write `%s`", usage)
+	case kind != "probe":
+		return d.Errf("in_doubt %q: write `%s`", kind, usage)
+	case len(url) == 0:
+		return d.Errf("in_doubt probe has no URL: write `%s`", usage)
+	default:
+		in.Probe = url[0]
+	}
+	return readBlock(d, map[string]option{
+		"confirm": {usage: "confirm <code|class|@name...>", read: rs.readInto("in_doubt confirm", "confirm", &in.Rules), list: true},
+		"release": {usage: "release <code|class|@name...>", read: rs.readInto("in_doubt release", "release", &in.Rules), list: true},
+		"every":   {usage: "every <duration>", read: duration(&in.Every)},
+		"longest": {usage: "longest <duration>", read: duration(&in.Longest)},
+		"tries":   {usage: "tries <number>", read: count(&in.Tries)},
+		"timeout": {usage: "timeout <duration>", read: duration(&in.Timeout)},
+		"header":  {usage: "header <field> <value>", read: in.readHeader, list: true},
+	})
+}
+
+// readInto reads one rule into a list of them; what names it in an error.
+func (rs *gateRules) readInto(what, outcome string, into *[]Rule) func(*caddyfile.Dispenser, string) error {
+	return func(d *caddyfile.Dispenser, usage string) error {
+		args, err := arguments(d, usage, 1, -1)
+		if err != nil {
+			return err
+		}
+		for _, word := range args {
+			if name, ok := strings.CutPrefix(word, "@"); ok {
+				rs.named = append(rs.named, namedAnswer{*d, what, name})
+			}
+		}
+		*into = append(*into, Rule{Outcome: outcome, When: args})
+		return nil
+	}
+}
+
+func (in *InDoubt) readHeader(d *caddyfile.Dispenser, usage string) error {
+	args, err := arguments(d, usage, 2, 2)
+	if err != nil {
+		return err
+	}
+	field := http.CanonicalHeaderKey(args[0])
+	if _, twice := in.Header[field]; twice {
+		return d.Errf("header %s is given twice: write it once", field)
+	}
+	if in.Header == nil {
+		in.Header = make(map[string]string)
+	}
+	in.Header[field] = args[1]
+	return nil
+}

@@ -1,0 +1,67 @@
+package caddymodule
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+)
+
+// ledgersNamespace has the databases that can keep the ledger.
+const ledgersNamespace = "stockgate.ledgers"
+
+// readLedger reads where the ledger is; the rest of its line is its module's.
+func (a *App) readLedger(d *caddyfile.Dispenser, usage string) error {
+	if !d.NextArg() {
+		return d.Errf("wrong number of arguments: write `%s`", usage)
+	}
+	name := d.Val()
+	if name == "off" {
+		_, err := arguments(d, usage, 0, 0)
+		return err
+	}
+	// The word may be an address with a password: it is not repeated.
+	if !slices.Contains(ledgerNames(), name) {
+		return d.Errf("there is no such ledger in this Caddy: write `%s`; it has %s", usage, strings.Join(ledgerNames(), " and "))
+	}
+	module, err := caddyfile.UnmarshalModule(d, ledgersNamespace+"."+name)
+	if err != nil {
+		return err
+	}
+	a.LedgerRaw = caddyconfig.JSONModuleObject(module, "driver", name, nil)
+	return nil
+}
+
+// ledgerNames are the ledgers that this program has.
+func ledgerNames() []string {
+	var names []string
+	for _, info := range caddy.GetModules(ledgersNamespace) {
+		names = append(names, info.ID.Name())
+	}
+	if names == nil {
+		names = []string{"none"}
+	}
+	return names
+}
+
+func (j *Journal) readCaddyfile(d *caddyfile.Dispenser, usage string) error {
+	if _, err := arguments(d, usage, 0, 0); err != nil {
+		return err
+	}
+	return readBlock(d, map[string]option{
+		"keep": {usage: "keep <duration>", read: duration(&j.Keep)},
+		"most": {usage: "most <number>", read: func(d *caddyfile.Dispenser, usage string) error {
+			args, err := arguments(d, usage, 1, 1)
+			if err != nil {
+				return err
+			}
+			if j.Most, err = strconv.ParseInt(args[0], 10, 64); err != nil || j.Most <= 0 {
+				return d.Errf("%q is not a whole number above 0", args[0])
+			}
+			return nil
+		}},
+	})
+}

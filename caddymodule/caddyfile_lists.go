@@ -1,0 +1,89 @@
+package caddymodule
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+)
+
+// readList reads a named list.
+func (a *App) readList(d *caddyfile.Dispenser, usage string) error {
+	args, err := arguments(d, usage, 2, 3)
+	if err != nil {
+		return err
+	}
+	name, s := args[0], ListSource{Source: args[1]}
+	switch {
+	case s.Source != fileSource && s.Source != redisSource:
+		return d.Errf("list %s: there is no source %q: write `%s`", name, s.Source, usage)
+	case len(args) == 3:
+		s.Path = args[2]
+	}
+	if err := s.check(name); err != nil {
+		return d.WrapErr(err)
+	}
+	if _, twice := a.Lists[name]; twice {
+		return d.Errf("list %s is given twice: each list has a name of its own", name)
+	}
+	if a.Lists == nil {
+		a.Lists = make(map[string]ListSource)
+	}
+	a.Lists[name] = s
+	return nil
+}
+
+// listNames reads the names of lists, and adds them to those of earlier lines.
+func listNames(into *[]string) func(*caddyfile.Dispenser, string) error {
+	return func(d *caddyfile.Dispenser, usage string) error {
+		names, err := arguments(d, usage, 1, -1)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if !listNamed.MatchString(name) {
+				return d.Errf("%q: %s", name, listNameRule)
+			}
+			if slices.Contains(*into, name) {
+				return d.Errf("list %s is named twice: once is enough", name)
+			}
+			*into = append(*into, name)
+		}
+		return nil
+	}
+}
+
+func (g *Gate) readOtherItems(d *caddyfile.Dispenser, usage string) error {
+	if err := text(&g.OtherItems)(d, usage); err != nil {
+		return err
+	}
+	if g.OtherItems != "refuse" && g.OtherItems != "pass" {
+		return d.Errf("other_items %q: write `%s`", g.OtherItems, usage)
+	}
+	return nil
+}
+
+// checkLists says which list of a gate the global option lacks. Without a global
+// option the app may come from elsewhere; it says so itself when it is loaded.
+func checkLists(h httpcaddyfile.Helper, g *Gate) error {
+	global, ok := h.Option("stockgate").(httpcaddyfile.App)
+	if !ok {
+		return nil
+	}
+	var app App
+	if err := json.Unmarshal(global.Value, &app); err != nil {
+		return err
+	}
+	for _, uses := range []struct {
+		option string
+		names  []string
+	}{{"deny", g.Deny}, {"allow", g.Allow}} {
+		for _, name := range uses.names {
+			if _, ok := app.Lists[name]; !ok {
+				return h.WrapErr(unknownList(uses.option, name))
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,200 @@
+package caddymodule_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A gate that only checks, in front of forward_auth: what the filters refuse costs
+// no call to the authentication, and the gate behind it reserves.
+func TestCheckBeforeForwardAuth(t *testing.T) {
+	shop := newBackend(t, created)
+	auth := newBackend(t, func(w http.ResponseWriter, r *http.Request) {
+		if user := r.Header.Get("X-Session"); user != "" {
+			w.Header().Set("X-User-Id", user)
+			return
+		}
+		w.WriteHeader(http.StatusUnauthorized)
+	})
+	s := openCaddyfile(t, orders+`stockgate_guard
+	route {
+		stockgate @order before {
+			check
+			line {json.sku} {json.quantity}
+		}
+		forward_auth @order `+auth.addr()+` {
+			uri /check
+		}
+		stockgate @order main {
+			buyer {rp.header.X-User-Id}
+			line {json.sku} {json.quantity}
+		}
+		reverse_proxy `+shop.addr()+`
+	}`)
+	ask := func(body string, headers ...string) answer {
+		return s.send(withBody(order(headers...), body))
+	}
+	for body, want := range map[string]struct {
+		status int
+		reason string
+	}{
+		`{"sku":"nothing"}`:                             {404, "unknown_item"},
+		`{"sku":"two"}`:                                 {404, "unknown_region"},
+		`{"sku":"plain","quantity":10001}`:              {400, "quantity"},
+		`{"sku":"plain","sku":"two"}`:                   {400, "malformed"},
+		`{"sku":"` + strings.Repeat("x", 64<<10) + `"}`: {413, "body_too_large"},
+	} {
+		ask(body, "X-Session", "u1").is(t, want.status, want.reason)
+	}
+	if got := auth.take(); len(got) != 0 {
+		t.Errorf("the authentication was asked: %v", got)
+	}
+	ask(`{"sku":"plain"}`).is(t, 401, "") // by the authentication: nobody was asked before who he is
+	if a, s := auth.take(), shop.take(); len(a) != 1 || len(s) != 0 {
+		t.Errorf("the authentication got %v, the shop %v", a, s)
+	}
+	const body = `{ "sku" : "plain", "quantity" : 2 }`
+	ask(body, "X-Session", "u1").is(t, 201, "")
+	a, b := auth.take(), shop.take()
+	if len(a) != 1 || a[0].header.Get("Stockgate-Token") != "" || len(b) != 1 || b[0].body != body || claimsOf(t, b[0].header.Get("Stockgate-Token")).Sub != "u1" {
+		t.Errorf("the authentication got %v, the shop %v", a, b)
+	}
+	do[any](s, "POST", "/stockgate/sales/double11/pause", "")
+	ask(body, "X-Session", "u1").is(t, 409, "paused")
+	if got := auth.take(); len(got) != 0 {
+		t.Errorf("the authentication was asked: %v", got)
+	}
+	if got := s.cell("plain"); got != "100 98 0 0 2" {
+		t.Errorf("books %s", got)
+	}
+}
+
+// The other order, Caddy's own: the authentication comes first, and its user buys.
+func TestGateAfterForwardAuth(t *testing.T) {
+	shop := newBackend(t, created)
+	auth := newBackend(t, func(w http.ResponseWriter, r *http.Request) {
+		if user := r.Header.Get("X-Session"); user != "" {
+			w.Header().Set("X-User-Id", user)
+			return
+		}
+		w.WriteHeader(http.StatusUnauthorized)
+	})
+	s := openCaddyfile(t, orders+`stockgate_guard
+	stockgate @order {
+		buyer {rp.header.X-User-Id}
+		line {json.sku}
+	}
+	forward_auth @order `+auth.addr()+` {
+		uri /check
+	}
+	reverse_proxy `+shop.addr())
+	s.send(order("X-Session", "u9")).is(t, 201, "")
+	s.send(order()).is(t, 401, "")
+	s.send(order("X-User-Id", "u9")).is(t, 401, "")
+	do[any](s, "POST", "/stockgate/sales/double11/pause", "")
+	s.send(order("X-Session", "u9")).is(t, 409, "paused")
+	if a, b := auth.take(), shop.take(); len(a) != 4 || len(b) != 1 || claimsOf(t, b[0].header.Get("Stockgate-Token")).Sub != "u9" {
+		t.Errorf("the authentication got %v, the shop %v", a, b)
+	}
+}
+
+// What a gate that only checks lets through is the client's own request: no token,
+// no reservation, the same bytes, and it ends when the client leaves.
+func TestCheckPassesRequestsOn(t *testing.T) {
+	leaves, left := make(chan struct{}), make(chan struct{})
+	shop := newBackend(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/cart/wait" {
+			close(leaves)
+			<-r.Context().Done()
+			close(left)
+			return
+		}
+		w.WriteHeader(http.StatusAccepted)
+	})
+	s := openCaddyfile(t, `@cart {
+		method POST
+		path /cart/*
+	}
+	stockgate_guard
+	stockgate @cart cart {
+		check
+		buyer {header.X-User-Id}
+		line {json.sku}
+	}
+	reverse_proxy `+shop.addr())
+	post := func(path, body string, headers ...string) *http.Request {
+		r := order(headers...)
+		r.URL.Path = path
+		return withBody(r, body)
+	}
+	const body = "{\"sku\":\"few\",\r\n \"note\":\"\\u00e9\"}"
+	a := s.send(post("/cart/add", body, "X-User-Id", "u1", "Stockgate-Token", "forged", "X-HTTP-Method-Override", "PUT", "Accept-Encoding", "br"))
+	a.is(t, 202, "")
+	if a.header.Get("Stockgate-Reservation") != "" {
+		t.Errorf("header %v", a.header)
+	}
+	got := shop.take()
+	if len(got) != 1 || got[0].body != body || got[0].header.Get("X-Http-Method-Override") != "PUT" || got[0].header.Get("Accept-Encoding") != "br" ||
+		got[0].header.Get("Stockgate-Token") != "" || got[0].method != "POST" || got[0].uri != "/cart/add" {
+		t.Errorf("the shop got %+v", got)
+	}
+	s.send(post("/cart/add", body)).is(t, 401, "no_buyer")
+	s.send(post("/cart/add", `{"sku":"nothing"}`, "X-User-Id", "u1")).is(t, 404, "unknown_item")
+	if got := shop.take(); len(got) != 0 {
+		t.Errorf("the shop got %v", got)
+	}
+
+	ctx, leave := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() {
+		resp, err := s.client().Do(post("/cart/wait", body, "X-User-Id", "u1").WithContext(ctx))
+		if err == nil {
+			resp.Body.Close()
+		}
+		done <- err
+	}()
+	<-leaves
+	leave()
+	if err := <-done; err == nil {
+		t.Error("the client got an answer")
+	}
+	<-left
+	if got := s.cell("few"); got != "3 3 0 0 0" {
+		t.Errorf("books %s", got)
+	}
+	if metrics := s.admin("GET", "/metrics", "").body; !strings.Contains(metrics, `stockgate_attempts_total{outcome="passed",reason="",sale="double11"}`) {
+		t.Error("what passed is not counted")
+	}
+}
+
+// Both gates verify one token once: they share the verifier.
+func TestCheckWithABearerToken(t *testing.T) {
+	l, shop := newLogin(t), newBackend(t, created)
+	s := openCaddyfile(t, orders+`stockgate_guard
+	route {
+		stockgate @order before {
+			check
+			jwt `+l.jwks()+`
+			buyer {jwt.sub}
+			line {json.sku}
+		}
+		stockgate @order main {
+			jwt `+l.jwks()+`
+			buyer {jwt.sub}
+			line {json.sku}
+		}
+		reverse_proxy `+shop.addr()+`
+	}`)
+	a := s.send(order())
+	a.is(t, 401, "no_buyer")
+	if a.header.Get("WWW-Authenticate") != "Bearer" {
+		t.Errorf("header %v", a.header)
+	}
+	s.send(bearerOf(l.of("u1", time.Minute))).is(t, 201, "")
+	if n := len(l.take()); n != 1 {
+		t.Errorf("%d requests for keys", n)
+	}
+}

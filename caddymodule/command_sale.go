@@ -1,0 +1,168 @@
+package caddymodule
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+func saleCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "sale <command>", Short: "Loads, shows, opens, pauses and closes sales"}
+	apply := &cobra.Command{
+		Use:   "apply <file> [--dry-run] [--force]",
+		Short: "Loads a sale from a file, or what the file changes",
+		Long: `
+Loads a sale from a YAML or JSON file; - is the standard input. The file is
+compared with the one that was applied last: the same file again changes
+nothing, and units of 'stock add' stay on top. It is all or nothing, and it never
+opens or closes the sale: that is done by 'sale open' and 'sale close'.
+
+	id: double11
+	starts_at: 2026-11-11T00:00:00+08:00
+	ends_at: 2026-11-12T00:00:00+08:00
+	items:
+	  - {sku: "20002001", stock: 100, max: 2}
+	limits:
+	  - {per: buyer, every: sale, max: 2, count: units}
+
+Once a sale is open, a new kind of limit needs --force: it counts from 0.`,
+		Example: `  $ caddy stockgate sale apply double11.yaml --dry-run
+  $ caddy stockgate sale apply double11.yaml
+  $ generate-sale | caddy stockgate sale apply -`,
+		RunE: action(applyFile, "file"),
+	}
+	apply.Flags().Bool("dry-run", false, "Only say what would change")
+	apply.Flags().Bool("force", false, "Allow a new kind of limit on an open sale")
+
+	group(cmd, apply,
+		&cobra.Command{Use: "list", Short: "Lists all sales", RunE: action(listSales)},
+		&cobra.Command{Use: "show <sale>", Short: "Shows a sale and where its units are", RunE: action(showSale, "sale")},
+		&cobra.Command{Use: "open <sale>", Short: "Opens a sale: it sells inside its window", RunE: action(turn("open"), "sale")},
+		&cobra.Command{Use: "pause <sale>", Short: "Pauses a sale; 'open' goes on with it", RunE: action(turn("pause"), "sale")},
+		&cobra.Command{Use: "close <sale>", Short: "Closes a sale for good", RunE: action(turn("close"), "sale")},
+	)
+	return cmd
+}
+
+func applyFile(c *call) error {
+	name := c.args[0]
+	file, err := readFile(name)
+	if err != nil {
+		return usageError{err}
+	}
+	next, err := sale.Parse(file) // it names the lines of this file; Caddy checks it again
+	if err != nil {
+		if problems, ok := errors.AsType[sale.Problems](err); ok && len(problems) > 1 {
+			return fmt.Errorf("%s has %d mistakes:\n%w", name, len(problems), err)
+		}
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	query := url.Values{}
+	if c.flag("dry-run") {
+		query.Set("dry_run", "1")
+	}
+	if c.flag("force") {
+		query.Set("force", "1")
+	}
+	var applied reservation.Applied
+	if err := c.ask(http.MethodPut, "sales/"+segment(next.ID)+"?"+query.Encode(), file, &applied); err != nil {
+		return err
+	}
+	for _, change := range applied.Changes {
+		c.printf("%s\n", change)
+	}
+	if applied.DryRun {
+		c.printf("dry run: nothing was changed\n")
+	}
+	return nil
+}
+
+func readFile(name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(io.LimitReader(os.Stdin, sale.MaxFile+1))
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, sale.MaxFile+1))
+}
+
+func listSales(c *call) error {
+	var list saleList
+	if err := c.ask(http.MethodGet, "sales", nil, &list); err != nil {
+		return err
+	}
+	t := c.table("SALE", "STATUS", "STARTS", "ENDS", "BALANCED")
+	for _, s := range list.Sales {
+		t.row(s.ID, string(s.Status), localTime(s.StartsAt), localTime(s.EndsAt), yesNo(s.Balanced))
+	}
+	return t.print()
+}
+
+func showSale(c *call) error {
+	var b reservation.Books
+	if err := c.ask(http.MethodGet, "sales/"+segment(c.args[0]), nil, &b); err != nil {
+		return err
+	}
+	c.printf("%s is %s, from %s to %s\n", b.ID, b.Status, localTime(b.StartsAt), localTime(b.EndsAt))
+	if !b.Balanced {
+		c.printf("THE BOOKS DO NOT BALANCE: stock is not available + held + in doubt + confirmed\n")
+	}
+	if !b.OldestInDoubt.IsZero() {
+		c.printf("in doubt since %s: see 'caddy stockgate holds %s'\n", localTime(b.OldestInDoubt), b.ID)
+	}
+	if b.Unbacked > 0 {
+		c.printf("%d orders without stock: see 'caddy stockgate holds %s --state unbacked'\n", b.Unbacked, b.ID)
+	}
+	c.printf("\n")
+	t := c.table("SKU", "REGION", "STOCK", "AVAILABLE", "HELD", "IN DOUBT", "CONFIRMED")
+	var sum reservation.Cell
+	for _, cell := range b.Items {
+		t.row(cell.SKU, cell.Region, decimal(cell.Stock), decimal(cell.Available), decimal(cell.Held), decimal(cell.InDoubt), decimal(cell.Confirmed))
+		sum.Stock += cell.Stock
+		sum.Available += cell.Available
+		sum.Held += cell.Held
+		sum.InDoubt += cell.InDoubt
+		sum.Confirmed += cell.Confirmed
+	}
+	if len(b.Items) > 1 {
+		t.row("all", "", decimal(sum.Stock), decimal(sum.Available), decimal(sum.Held), decimal(sum.InDoubt), decimal(sum.Confirmed))
+	}
+	return t.print()
+}
+
+// turn makes the command that sets a sale's status.
+func turn(word string) func(*call) error {
+	return func(c *call) error {
+		var s saleStatus
+		if err := c.ask(http.MethodPost, "sales/"+segment(c.args[0])+"/"+word, nil, &s); err != nil {
+			return err
+		}
+		c.printf("%s is %s\n", s.ID, s.Status)
+		return nil
+	}
+}
+
+func decimal(units int64) string { return strconv.FormatInt(units, 10) }
+
+// localTime shows a time in the reader's zone.
+func localTime(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 -0700") }
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "NO"
+}

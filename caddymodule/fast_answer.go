@@ -1,0 +1,106 @@
+package caddymodule
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/stockgate/stockgate/sale"
+)
+
+// answerParts are the answer to one reason as net/http would write it, in pieces: what is
+// between them differs from one refusal to the next.
+type answerParts struct {
+	first  []byte // to the value of Content-Length
+	second []byte // from there on, with Content-Type
+	last   []byte // from Server on
+}
+
+// compileParts makes the pieces. nil: this answer is for net/http to write, because it
+// is no plain answer with a body.
+func (a *answerNo) compileParts() *answerParts {
+	if a.asError || a.kind.Status == http.StatusRequestEntityTooLarge || a.status == http.StatusNoContent || a.status == http.StatusNotModified {
+		return nil
+	}
+	text := http.StatusText(a.status)
+	if text == "" {
+		text = fmt.Sprintf("status code %d", a.status)
+	}
+	w := &answerParts{first: fmt.Appendf(nil, "HTTP/1.1 %03d %s\r\n", a.status, text), second: []byte("\r\n")}
+	w.first = append(appendFields(w.first, http.Header{"Cache-Control": noStore}), "Content-Length: "...)
+	w.second = appendFields(w.second, http.Header{"Content-Type": a.contentType})
+	w.last = appendFields(w.last, http.Header{"Server": {"Caddy"}, refusalHeader: a.reason})
+	return w
+}
+
+// appendFields appends header fields as net/http writes them.
+func appendFields(b []byte, h http.Header) []byte {
+	var buf bytes.Buffer
+	_ = h.Write(&buf) // a buffer takes everything
+	return append(b, buf.Bytes()...)
+}
+
+// appendAnswer appends the answer that refuse would make net/http write to a request
+// with this method. over is the rate that refuses, and wait what it says; nil: none
+// does. false: net/http has to write it.
+func (f *refuser) appendAnswer(b []byte, no *sale.Refusal, over *gateRate, wait time.Duration, method string, now time.Time) ([]byte, bool) {
+	a, ok := f.answers[no.Reason]
+	if !ok || a.parts == nil {
+		return b, false
+	}
+	after := retryAfter(a.kind, no)
+	body, reused := a.bodyOf(no, after)
+	b = strconv.AppendInt(append(b, a.parts.first...), int64(len(body)), 10)
+	b = append(b, a.parts.second...)
+	if over != nil {
+		b = append(append(b, rateLimitHeader+": "...), over.name...)
+		b = strconv.AppendInt(append(b, ";r=0;t="...), waitSeconds(wait), 10)
+		b = append(append(append(b, "\r\n"+ratePolicyHeader+": "...), over.policy[0]...), "\r\n"...)
+	}
+	if after > 0 {
+		b = append(strconv.AppendInt(append(b, "Retry-After: "...), after, 10), "\r\n"...)
+	}
+	b = append(b, a.parts.last...)
+	if f.challenges && a.status == http.StatusUnauthorized {
+		b = appendFields(b, http.Header{"Www-Authenticate": challenge(no)})
+	}
+	b = append(appendDate(append(b, "Date: "...), now), "\r\n\r\n"...)
+	if method != http.MethodHead {
+		b = append(b, body...)
+	}
+	if reused != nil {
+		giveBody(reused)
+	}
+	return b, true
+}
+
+// bodyOf is the body of a refusal; reused is to be given back after it, if not nil.
+func (a *answerNo) bodyOf(no *sale.Refusal, wait int64) (body []byte, reused *[]byte) {
+	if a.plain != nil && no.Detail == "" && no.SKU == "" && no.Limit == nil && no.Reservation == "" {
+		return a.plain, nil
+	}
+	reused = bodies.Get().(*[]byte)
+	*reused = a.appendBody((*reused)[:0], no, wait)
+	return *reused, reused
+}
+
+// date is the header Date of one second.
+type date struct {
+	second int64
+	text   string
+}
+
+var dates atomic.Pointer[date]
+
+// appendDate appends a time.
+func appendDate(b []byte, now time.Time) []byte {
+	d := dates.Load()
+	if d == nil || d.second != now.Unix() {
+		d = &date{now.Unix(), now.UTC().Format(http.TimeFormat)}
+		dates.Store(d)
+	}
+	return append(b, d.text...)
+}

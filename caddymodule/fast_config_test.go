@@ -1,0 +1,103 @@
+package caddymodule_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stockgate/stockgate/caddymodule"
+)
+
+// TestFastConfigurationErrors loads what adapts and yet cannot be.
+func TestFastConfigurationErrors(t *testing.T) {
+	s := openCaddyfile(t, "respond 418")
+	const gate = `{"handler":"stockgate","fast_refusals":{},"buyer":["BUYER"],"lines":[{"sku":["{query.sku}"]}]}`
+	for buyer, want := range map[string]string{
+		"{header.X-User-Id}":  "the server of this gate has no listener wrapper stockgate",
+		"{http.auth.user.id}": "the value {http.auth.user.id} is known to Caddy only when it handles the request",
+	} {
+		if err := s.loadGate(strings.Replace(gate, "BUYER", buyer, 1)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", buyer, err, want)
+		}
+	}
+	f := &fastSite{site: s}
+	for options, want := range map[string]string{
+		"servers {\nlistener_wrappers {\nstockgate\nstockgate\n}\n}": "is given twice",
+	} {
+		if err := f.loadText(options, "http://:0 {\nrespond 418\n}\n"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", options, err, want)
+		}
+	}
+}
+
+// TestFastObstacles loads gates that the wrapper cannot refuse for, and says so in the
+// log; with force it passes over what stands before them.
+func TestFastObstacles(t *testing.T) {
+	const gate = `
+	stockgate /buy {
+		buyer {header.X-User-Id}
+		line {query.sku}
+		FAST
+	}
+`
+	s := openFast(t, "", "SITEshop.example.comPORT {\nrespond 418\n}\n")
+	request := "GET /buy?sku=soon HTTP/1.1\r\nHost: shop.example.com\r\nX-User-Id: u\r\n\r\n"
+	for name, c := range map[string]struct {
+		site, option, logged string
+		fast                 bool
+	}{
+		"plain":             {gate, "fast_refusals", "", true},
+		"header, forced":    {"header X-A b" + gate, "fast_refusals force", "", true},
+		"redir elsewhere":   {"redir /old /new" + gate, "fast_refusals force", "", true},
+		"redir of this":     {"redir /buy /new" + gate, "fast_refusals force", "http.handlers.static_response", false},
+		"matcher, forced":   {"@in remote_ip 127.0.0.0/8\nheader @in X-A b" + gate, "fast_refusals force", "", true},
+		"behind a matcher":  {"@in remote_ip 127.0.0.0/8\nhandle @in {" + gate + "}", "fast_refusals", "the matcher remote_ip", false},
+		"after one":         {"@in remote_ip 10.0.0.0/8\nroute {\nhandle @in {\nrespond 418\n}\n" + gate + "}", "fast_refusals", "the matcher remote_ip", false},
+		"underscore, other": {"vars a b\nlog_skip /x" + gate, "fast_refusals", "", true},
+		"the client's IP":   {"vars client_ip 192.0.2.1" + gate, "fast_refusals", "http.handlers.vars", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const message = "no fast refusals of this gate: what stands before it can change the answer: "
+			s.move()
+			sites := "http://shop.example.com:" + portOf(s.fast) + " {\n" + strings.Replace(c.site, "FAST", c.option, 1) + "\nrespond 418\n}\n"
+			if err := s.loadText("servers {\nlistener_wrappers {\nstockgate\n}\n}", sites); err != nil {
+				t.Fatal(err)
+			}
+			before := s.fastAnswers()
+			s.raw(s.fast, request, 1)
+			if fast := s.fastAnswers() > before; fast != c.fast {
+				t.Errorf("fast %t, want %t", fast, c.fast)
+			}
+			logged := s.logged(message + c.logged + "; move it behind the gate, or write `fast_refusals force`")
+			if c.logged != "" && len(logged) == 0 {
+				t.Errorf("the log does not say %q", c.logged)
+			}
+			if (c.logged == "") != (caddymodule.FastJudge() != nil) {
+				t.Errorf("there is a judge: %t", caddymodule.FastJudge() != nil)
+			}
+		})
+	}
+}
+
+// TestFastUnsuited has servers whose answers the wrapper cannot know.
+func TestFastUnsuited(t *testing.T) {
+	s := openFast(t, "", "SITEshop.example.comPORT {\nrespond 418\n}\n")
+	s.move()
+	sites := "http://shop.example.com:" + portOf(s.fast) + ` {
+	stockgate /buy {
+		buyer {header.X-User-Id}
+		line {query.sku}
+		fast_refusals
+	}
+	respond 418
+}
+`
+	if err := s.loadText("servers {\nexpected_underscore_headers X_A\nlistener_wrappers {\nstockgate\n}\n}", sites); err != nil {
+		t.Fatal(err)
+	}
+	if caddymodule.FastJudge() != nil {
+		t.Error("there is a judge")
+	}
+	if len(s.logged("no fast refusals on this server: it expects header names with underscores or dots")) == 0 {
+		t.Error("the log does not say why")
+	}
+}

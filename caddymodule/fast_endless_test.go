@@ -1,0 +1,107 @@
+package caddymodule_test
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stockgate/stockgate/fastpath"
+)
+
+// endless is a connection on which the same request comes again and again.
+type endless struct {
+	net.Conn
+	request []byte
+	left    int
+	written int
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.left == 0 {
+		return 0, io.EOF
+	}
+	e.left--
+	return copy(p, e.request), nil
+}
+
+func (e *endless) Write(p []byte) (int, error) {
+	e.written++
+	return len(p), nil
+}
+
+func (*endless) SetReadDeadline(time.Time) error  { return nil }
+func (*endless) SetWriteDeadline(time.Time) error { return nil }
+func (*endless) RemoteAddr() net.Addr             { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 7), Port: 1} }
+func (*endless) Close() error                     { return nil }
+
+// refuse lets the wrapper answer a request so many times.
+func refuse(tb testing.TB, judge fastpath.Judge, request string, times int) {
+	e := &endless{request: []byte(request), left: times}
+	c := (&fastpath.Server{Judge: judge, Timeouts: fastpath.Timeouts{Header: time.Minute, Idle: time.Minute}}).Wrap(e)
+	c.Follow(http.StateNew)
+	if _, err := c.Read(make([]byte, 14)); err != io.EOF || e.written != times {
+		tb.Fatalf("%d of %d requests were answered: %v: %q", e.written, times, err, request)
+	}
+	c.Follow(http.StateClosed)
+}
+
+const benchSites = `
+SITEshop.example.comPORT {
+	@post {
+		method POST
+		path /api/order
+	}
+	@get {
+		method GET
+		path /buy
+	}
+	stockgate_guard
+	stockgate @post post {
+		sale {query.sale}
+		buyer {header.X-User-Id}
+		line {json.sku} {json.quantity}
+		FAST
+	}
+	stockgate @get get {
+		buyer {header.X-User-Id}
+		line {query.sku} {query.quantity}
+		FAST
+	}
+	stockgate /rated rated {
+		buyer {header.X-User-Id}
+		line {query.sku}
+		rate {header.X-User-Id} 1 24h
+		rate {client_ip} 1000000 1ms
+		FAST
+	}
+	respond 201
+}
+`
+
+// common are headers that browsers and balancers send.
+const common = "Host: shop.example.com\r\nUser-Agent: wrk\r\nAccept: */*\r\nX-Forwarded-For: 203.0.113.9\r\nX-User-Id: u-1000\r\n"
+
+var benchRequests = map[string]string{
+	"post sold out":    "POST /api/order HTTP/1.1\r\n" + common + "Content-Type: application/json\r\nContent-Length: 28\r\n\r\n" + `{"sku":"out","quantity":"1"}`,
+	"post not started": "POST /api/order HTTP/1.1\r\n" + common + "Content-Type: application/json\r\nContent-Length: 29\r\n\r\n" + `{"sku":"soon","quantity":"1"}`,
+	"get sold out":     "GET /buy?sku=out&quantity=1 HTTP/1.1\r\n" + common + "\r\n",
+	"get not started":  "GET /buy?sku=soon&quantity=1 HTTP/1.1\r\n" + common + "\r\n",
+	"lower case":       "GET /buy?sku=out HTTP/1.1\r\nhost: shop.example.com\r\nx-user-id: u-1000\r\naccept: */*\r\n\r\n",
+	"rate limited":     "GET /rated?sku=out HTTP/1.1\r\n" + common + "\r\n",
+}
+
+// sellOut sells the only unit of out, and asks until an edge remembers that there are no
+// more.
+func (s *fastSite) sellOut() {
+	s.t.Helper()
+	for range 10_000 {
+		before := s.fastAnswers()
+		s.raw(s.fast, "GET /buy?sku=out HTTP/1.1\r\nHost: sell.example.com\r\nX-User-Id: first\r\n\r\n", 1)
+		if s.fastAnswers() > before {
+			return
+		}
+	}
+	s.t.Fatal("it is never sold out")
+}

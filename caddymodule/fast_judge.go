@@ -1,0 +1,80 @@
+package caddymodule
+
+import (
+	"github.com/stockgate/stockgate/attempt"
+	"github.com/stockgate/stockgate/fastpath"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// Concerns says whether a request leads to a gate that may be refused for here.
+func (p *fastPlan) Concerns(f *fastpath.Request) bool {
+	k := p.wayOf(f)
+	m, ok := f.Memo.(*fastMemo)
+	if !ok {
+		if k == nil {
+			return false
+		}
+		m = new(fastMemo)
+		f.Memo = m
+	}
+	m.k = k
+	return k != nil
+}
+
+// Judge refuses a request in the place of its gate, if the gate would.
+func (p *fastPlan) Judge(out []byte, f *fastpath.Request) ([]byte, bool) {
+	m := f.Memo.(*fastMemo)
+	k := m.k
+	g := k.way.gate
+	s := takeScratch()
+	defer s.giveBack()
+	s.lay(f, k)
+	r := &s.request
+	if guard := k.way.guard; guard != nil {
+		if why := k.way.why; why != "" {
+			answer, ok := guard.style.appendAnswer(out, &sale.Refusal{Reason: sale.Malformed, Detail: why}, nil, 0, r.Method, f.Now)
+			if ok {
+				countFast("", sale.Malformed)
+			}
+			return answer, ok
+		}
+	}
+	if s.strip {
+		s.stripped(k.way.guard, g)
+	}
+	now := f.Now
+	if g.asksIP() {
+		m.client(s, p.server, now)
+	}
+	v := g.foresee(r, f.Body, s, now)
+	if v.no == nil {
+		return out, false
+	}
+	answer, ok := g.refuser.appendAnswer(out, v.no, v.over, v.wait, r.Method, now)
+	if ok {
+		countFast(s.purchase.saleID(), v.no.Reason)
+	}
+	return answer, ok
+}
+
+// stripped removes what guard and gate remove.
+func (s *fastScratch) stripped(guard *Guard, g *Gate) {
+	if guard != nil {
+		guard.strip(&s.request)
+	}
+	stripReserved(&s.request)
+	if !g.Check {
+		attempt.StripMethodOverride(s.request.Header)
+	}
+}
+
+// asksIP says whether the client's address matters.
+func (g *Gate) asksIP() bool {
+	return len(g.persons.deny)+len(g.persons.allow) > 0 || g.reader.Needs().Has(attempt.NeedIP)
+}
+
+// countFast counts a refusal twice: as any other, and as a fast one.
+func countFast(saleID string, reason sale.Reason) {
+	countAttempt(saleID, "refused", reason)
+	meters().fast.Inc()
+}

@@ -1,0 +1,212 @@
+package caddymodule
+
+import (
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/fastpath"
+)
+
+func init() { caddy.RegisterModule(new(Listener)) }
+
+// Listener answers at the connection what gates with fast_refusals refuse from memory,
+// before Caddy's HTTP server reads the request: with the same bytes, at many times the
+// speed. It takes no arguments: hosts and matchers are those of the gates.
+//
+// It is for cleartext HTTP/1.1, behind a balancer or CDN that ends TLS. Connections
+// with TLS or HTTP/2, and all requests that it is not sure about, are left to Caddy. A
+// wrapper for the PROXY protocol belongs before it.
+type Listener struct {
+	app    *App
+	log    *zap.Logger
+	server *caddyhttp.Server
+	fast   fastpath.Server
+	plan   *fastPlan // nil: there is nothing to answer
+	once   sync.Once
+}
+
+// CaddyModule returns the Caddy module information.
+func (*Listener) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "caddy.listeners.stockgate", New: func() caddy.Module { return new(Listener) }}
+}
+
+// Provision finds the app and the server.
+func (l *Listener) Provision(ctx caddy.Context) error {
+	app, err := ctx.AppIfConfigured("stockgate")
+	if err != nil {
+		return errors.New("the listener wrapper stockgate is there, and no redis is configured: write `stockgate { redis 127.0.0.1:6379 }` in the global options")
+	}
+	l.app, l.log = app.(*App), ctx.Logger()
+	server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
+	if !ok {
+		return errors.New("the listener wrapper stockgate is for HTTP servers")
+	}
+	if !l.app.fast.add(server, l) {
+		return errors.New("the listener wrapper stockgate is given twice")
+	}
+	l.server = server
+	server.RegisterConnState(l.follow)
+	server.RegisterOnShutdown(l.fast.Stop)
+	return nil
+}
+
+// WrapListener makes the connections ones that are answered here. Caddy calls it when
+// the server starts, and all its routes are ready.
+func (l *Listener) WrapListener(ln net.Listener) net.Listener {
+	l.once.Do(l.prepare)
+	if l.plan == nil {
+		return ln
+	}
+	return &fastListener{ln, l}
+}
+
+// prepare makes the plan.
+func (l *Listener) prepare() {
+	if why := unsuited(l.server); why != "" {
+		l.log.Warn("no fast refusals on this server: " + why)
+		return
+	}
+	plan := compilePlan(l.server, l.app)
+	for _, g := range l.app.gates.list() {
+		if g.server == l.server && g.FastRefusals != nil && !slices.Contains(plan.gates, g) {
+			l.log.Warn("no fast refusals of this gate: " + plan.obstacle(g))
+		}
+	}
+	if len(plan.gates) == 0 {
+		return
+	}
+	s := l.server
+	l.plan = plan
+	l.fast.Judge = plan
+	l.fast.MaxHead = s.MaxHeaderBytes
+	l.fast.Timeouts = fastpath.Timeouts{
+		Header: time.Duration(s.ReadHeaderTimeout), Request: time.Duration(s.ReadTimeout), Idle: time.Duration(s.IdleTimeout),
+		Write: time.Duration(s.WriteTimeout),
+	}
+	if s.WriteTimeout <= 0 {
+		l.fast.Write = time.Duration(s.WriteIdleTimeout)
+	}
+}
+
+// unsuited says why a server's answers cannot be given here; empty: they can.
+func unsuited(s *caddyhttp.Server) string {
+	switch {
+	case len(s.ExpectedUnderscoreHeaders)+len(s.ExpectedDotHeaders) > 0:
+		return "it expects header names with underscores or dots"
+	case len(s.TLSConnPolicies) > 0 && slices.Contains(s.Protocols, "h3"):
+		return "it serves TLS, and announces HTTP/3 in each answer; write an http:// site of its own for what comes without TLS"
+	}
+	return ""
+}
+
+// follow tells a connection what Caddy's server does with it.
+func (l *Listener) follow(c net.Conn, s http.ConnState) {
+	if conn := sharedConn(c); conn != nil {
+		conn.Follow(s)
+	}
+}
+
+// sharedConn is the connection of ours that Caddy's server reads from. Where something
+// lies between the two that is not known here, such as TLS, there is none: nothing may
+// be answered then.
+func sharedConn(c net.Conn) *fastpath.Conn {
+	if conn, ok := c.(*fastpath.Conn); ok {
+		return conn
+	}
+	// Caddy looks for HTTP/2's preface where a server must not speak both versions.
+	v := reflect.ValueOf(c)
+	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct || v.Elem().Type().PkgPath() != reflect.TypeFor[caddyhttp.Server]().PkgPath() {
+		return nil
+	}
+	inner := v.Elem().FieldByName("Conn")
+	if !inner.IsValid() || !inner.CanInterface() {
+		return nil
+	}
+	conn, _ := inner.Interface().(*fastpath.Conn)
+	return conn
+}
+
+// fastListener accepts connections that are answered here.
+type fastListener struct {
+	net.Listener
+	l *Listener
+}
+
+// Accept leaves connections alone that have been decrypted already: Caddy wants to see
+// what they are.
+func (f *fastListener) Accept() (net.Conn, error) {
+	c, err := f.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	if _, encrypted := c.(interface{ ConnectionState() tls.ConnectionState }); encrypted {
+		return c, nil
+	}
+	return f.l.fast.Wrap(c), nil
+}
+
+// UnmarshalCaddyfile reads the wrapper. Syntax:
+//
+//	stockgate
+func (*Listener) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next() // the wrapper's name
+	if d.NextArg() {
+		return d.Errf("the listener wrapper stockgate takes no arguments, found %q: hosts and matchers are those of the gates with fast_refusals", d.Val())
+	}
+	if d.NextBlock(d.Nesting()) {
+		return d.Errf("the listener wrapper stockgate takes no block")
+	}
+	return nil
+}
+
+// fastServers are the servers of one configuration that have the wrapper.
+type fastServers struct {
+	mu  sync.Mutex
+	all map[*caddyhttp.Server]*Listener
+}
+
+// add says false where the server has one already.
+func (f *fastServers) add(s *caddyhttp.Server, l *Listener) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.all == nil {
+		f.all = make(map[*caddyhttp.Server]*Listener)
+	}
+	_, twice := f.all[s]
+	f.all[s] = l
+	return !twice
+}
+
+func (f *fastServers) has(s *caddyhttp.Server) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.all[s] != nil
+}
+
+// stop ends the answering: a newer configuration may say otherwise, and gates of this
+// one are about to give back what they use.
+func (f *fastServers) stop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, l := range f.all {
+		l.fast.Stop()
+	}
+}
+
+// Interface guards
+var (
+	_ caddy.Provisioner     = (*Listener)(nil)
+	_ caddy.ListenerWrapper = (*Listener)(nil)
+	_ caddyfile.Unmarshaler = (*Listener)(nil)
+)

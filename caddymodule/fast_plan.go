@@ -1,0 +1,283 @@
+package caddymodule
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+)
+
+// fastPlan is a server's routes as far as they decide which gate a request meets, and
+// what it meets before. Matchers are Caddy's own objects, asked in Caddy's order.
+type fastPlan struct {
+	server *caddyhttp.Server
+	app    *App
+	steps  []fastStep
+	gates  []*Gate // those that can be reached
+	known  knownWays
+}
+
+// fastStep is a route.
+type fastStep struct {
+	sets     [][]fastMatcher // one of them must match; none: always
+	opaque   string          // a matcher that cannot be asked here; empty: all can
+	group    string
+	terminal bool
+	acts     []fastAct
+}
+
+// fastAct is a handler of a route. One of its fields is set.
+type fastAct struct {
+	guard  *Guard
+	gate   *Gate
+	status *Status
+	steps  []fastStep // a subroute's
+	sub    bool
+	// other is the module of any other handler; ends: it never calls the next one.
+	other string
+	ends  bool
+}
+
+// compilePlan compiles the routes of a server that is ready to start.
+func compilePlan(s *caddyhttp.Server, app *App) *fastPlan {
+	p := &fastPlan{server: s, app: app}
+	p.steps = p.compile(s.Routes, nil)
+	p.reach(p.steps, nothing)
+	return p
+}
+
+// compile compiles routes. invoked are the named routes around them.
+func (p *fastPlan) compile(routes caddyhttp.RouteList, invoked []string) []fastStep {
+	steps := make([]fastStep, 0, len(routes))
+	for i := range routes {
+		r := &routes[i]
+		s := fastStep{group: r.Group, terminal: r.Terminal}
+		s.sets, s.opaque = fastMatchers(r.MatcherSets)
+		for _, h := range r.Handlers {
+			if act, counts := p.act(h, invoked); counts {
+				s.acts = append(s.acts, act)
+			}
+		}
+		steps = append(steps, s)
+	}
+	return steps
+}
+
+// act compiles a handler. false: it changes nothing that a fast refusal depends on.
+func (p *fastPlan) act(h caddyhttp.MiddlewareHandler, invoked []string) (fastAct, bool) {
+	switch h := h.(type) {
+	case *Guard:
+		return fastAct{guard: h}, true
+	case *Gate:
+		return fastAct{gate: h}, true
+	case *Status:
+		return fastAct{status: h}, true
+	case *caddyhttp.Subroute:
+		return fastAct{sub: true, steps: p.compile(h.Routes, invoked)}, true
+	case *caddyhttp.Invoke:
+		if route := p.server.NamedRoutes[h.Name]; route != nil && !slices.Contains(invoked, h.Name) {
+			return fastAct{sub: true, steps: p.compile(caddyhttp.RouteList{*route}, append(slices.Clone(invoked), h.Name))}, true
+		}
+	}
+	if vars, ok := h.(*caddyhttp.VarsMiddleware); ok && !setsClientIP(*vars) {
+		return fastAct{}, false
+	}
+	name := "a handler that is not known"
+	if m, ok := h.(caddy.Module); ok {
+		name = string(m.CaddyModule().ID)
+	}
+	return fastAct{other: name, ends: slices.Contains(endingHandlers, name)}, !slices.Contains(harmlessHandlers, name)
+}
+
+// harmlessHandlers set placeholders, which a gate with fast refusals does not read, and
+// choose what is logged.
+var harmlessHandlers = []string{"http.handlers.map", "http.handlers.log_append"}
+
+// setsClientIP says whether variables may make somebody else of a client.
+func setsClientIP(vars caddyhttp.VarsMiddleware) bool {
+	for name := range vars {
+		if name == caddyhttp.ClientIPVarKey || hasPlaceholder(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// endingHandlers answer themselves.
+var endingHandlers = []string{
+	"http.handlers.static_response", "http.handlers.reverse_proxy", "http.handlers.error",
+}
+
+// What stands before a place in the routes: nothing, what force passes over, or what
+// no request gets past here.
+const (
+	nothing = iota
+	passable
+	wall
+)
+
+// reach notes the gates that requests can come to. before is what stands before these
+// routes; it returns what stands behind them for a request that every route without a
+// matcher has handled.
+func (p *fastPlan) reach(steps []fastStep, before int) int {
+	for i := range steps {
+		s := &steps[i]
+		if s.opaque != "" {
+			before = max(before, s.blocks())
+			continue
+		}
+		inner := before
+		for _, a := range s.acts {
+			switch {
+			case a.gate != nil && a.gate.FastRefusals != nil && (inner == nothing || inner == passable && a.gate.FastRefusals.Force):
+				p.gates = append(p.gates, a.gate)
+			case a.sub:
+				inner = p.reach(a.steps, inner)
+			case a.other != "" && a.ends:
+				inner = wall
+			case a.other != "":
+				inner = max(inner, passable)
+			}
+		}
+		if len(s.sets) == 0 { // a request that a matcher turns away does without it
+			before = inner
+		}
+	}
+	return before
+}
+
+// blocks is what a route with a matcher that cannot be asked is to all that follows.
+func (s *fastStep) blocks() int {
+	switch {
+	case s.terminal || slices.ContainsFunc(s.acts, func(a fastAct) bool { return a.sub || a.gate != nil }):
+		return wall
+	case len(s.acts) > 0:
+		return passable
+	}
+	return nothing
+}
+
+// obstacle says what stands before a gate that cannot be reached.
+func (p *fastPlan) obstacle(g *Gate) string {
+	var before []string
+	var look func(steps []fastStep) bool
+	look = func(steps []fastStep) bool {
+		for i := range steps {
+			s := &steps[i]
+			if s.opaque != "" {
+				before = append(before, "the matcher "+s.opaque)
+			}
+			outside := len(before)
+			for _, a := range s.acts {
+				switch {
+				case a.gate == g:
+					return true
+				case a.sub:
+					if look(a.steps) {
+						return true
+					}
+				case a.other != "":
+					before = append(before, a.other)
+				}
+			}
+			if s.opaque != "" { // what is behind the matcher comes only after it
+				before = before[:outside]
+			}
+		}
+		return false
+	}
+	if !look(p.steps) {
+		return "it stands behind a handler whose routes are not known here"
+	}
+	slices.Sort(before)
+	return "what stands before it can change the answer: " + strings.Join(slices.Compact(before), ", ") +
+		"; move it behind the gate, or write `fast_refusals force`"
+}
+
+// way is where a request leads: to a gate, or to the HTTP server.
+type way struct {
+	gate *Gate // nil: the HTTP server
+	// guard is the last one on the way, nil: there is none; why it refuses, if it does.
+	guard *Guard
+	why   string
+}
+
+// walk is one request on its way through the plan.
+type walk struct {
+	groups  []string // groups that have matched
+	vague   []string // groups of which nobody knows here
+	skipped bool     // something has been passed over that runs before the gate
+	headers bool     // headers or query have been asked
+	way     way
+}
+
+// walk follows the routes as Caddy does. false: it has come to an end, which is
+// w.way; true: it goes on with what follows.
+func (w *walk) walk(steps []fastStep, r *http.Request) bool {
+	for i := range steps {
+		s := &steps[i]
+		switch {
+		case s.group != "" && slices.Contains(w.groups, s.group):
+			continue
+		case s.group != "" && slices.Contains(w.vague, s.group):
+			return false
+		case s.opaque != "":
+			if s.blocks() == wall {
+				return false
+			}
+			if s.group != "" {
+				w.vague = append(w.vague, s.group)
+			}
+			w.skipped = w.skipped || s.blocks() == passable
+			continue
+		}
+		if matches, err := w.match(s.sets, r); err != nil {
+			return false
+		} else if !matches {
+			continue
+		}
+		if s.group != "" {
+			w.groups = append(w.groups, s.group)
+		}
+		for j := range s.acts {
+			if !w.act(&s.acts[j], r) {
+				return false
+			}
+		}
+		if s.terminal {
+			return false
+		}
+	}
+	return true
+}
+
+// act takes a request through a handler. false: it goes no further.
+func (w *walk) act(a *fastAct, r *http.Request) bool {
+	switch {
+	case a.guard != nil:
+		a.guard.strip(r)
+		if w.way.why == "" {
+			if why, bad := a.guard.refuses(r); bad && w.skipped {
+				return false
+			} else if w.way.guard = a.guard; bad {
+				w.way.why = why
+			}
+		}
+	case a.status != nil:
+		return !a.status.answers(r)
+	case a.gate != nil:
+		if a.gate.FastRefusals != nil && (!w.skipped || a.gate.FastRefusals.Force) {
+			w.way.gate = a.gate
+		}
+		return false
+	case a.sub:
+		return w.walk(a.steps, r)
+	case a.ends:
+		return false
+	default:
+		w.skipped = true
+	}
+	return true
+}

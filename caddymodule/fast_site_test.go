@@ -1,0 +1,258 @@
+package caddymodule_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig"
+
+	"github.com/stockgate/stockgate/caddymodule"
+)
+
+// fastSite is a Caddy with two servers that have the same sites: one with the wrapper,
+// whose gates have fast_refusals, and one without.
+type fastSite struct {
+	*site
+	fast, plain string // their addresses
+}
+
+// moreSales are in other states than saleFile.
+var moreSales = map[string]string{
+	"later":  "id: later\nstarts_at: 2089-01-01T00:00:00Z\nends_at: 2090-01-01T00:00:00Z\nitems:\n  - {sku: soon, stock: 5}\n",
+	"over":   "id: over\nstarts_at: 2020-01-01T00:00:00Z\nends_at: 2021-01-01T00:00:00Z\nitems:\n  - {sku: gone, stock: 5}\n",
+	"paused": "id: paused\nstarts_at: 2020-01-01T00:00:00Z\nends_at: 2090-01-01T00:00:00Z\nitems:\n  - {sku: wait, stock: 5, min: 2, max: 3}\n",
+	"none":   "id: none\nstarts_at: 2020-01-01T00:00:00Z\nends_at: 2090-01-01T00:00:00Z\nitems:\n  - {sku: out, stock: 1}\n  - {sku: bulk, stock: 9, min: 2, max: 3}\n",
+}
+
+// openFast starts it. Where `FAST` stands in the sites it says fast_refusals, or nothing;
+// SITE is the beginning of a site's address.
+func openFast(t *testing.T, servers, sites string) *fastSite {
+	t.Helper()
+	caddymodule.NoJitter(t)
+	_, app := realRedis(t)
+	s := &fastSite{site: openSite(t, app)}
+	s.openSale()
+	s.redis = app["redis"].(map[string]any)["addresses"].([]string)[0]
+	for id, file := range moreSales {
+		do[any](s.site, "PUT", "/stockgate/sales/"+id, file)
+		do[any](s.site, "POST", "/stockgate/sales/"+id+"/open", "")
+	}
+	do[any](s.site, "POST", "/stockgate/sales/paused/pause", "")
+	if err := s.loadFast(servers, sites); err != nil {
+		t.Fatal(err)
+	}
+	s.refresh()
+	return s
+}
+
+// loadFast loads a configuration, perhaps in the place of another one.
+func (s *fastSite) loadFast(servers, sites string) error {
+	s.t.Helper()
+	s.loads++
+	fast, plain := freePort(s.t), freePort(s.t)
+	for plain == fast {
+		plain = freePort(s.t)
+	}
+	return s.loadFastAt(servers, sites, fast, plain)
+}
+
+// move gives the next configuration another address. Caddy's server of before may take
+// connections at the old one until it has stopped, which nobody can wait for.
+func (s *fastSite) move() { s.fast = "127.0.0.1:" + freePort(s.t) }
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	return portOf(ln.Addr().String())
+}
+
+func (s *fastSite) loadFastAt(servers, sites, fast, plain string) error {
+	s.t.Helper()
+	on := func(port, option string) string {
+		return strings.NewReplacer("SITE", "http://", "PORT", ":"+port, "FAST", option).Replace(sites)
+	}
+	text := fmt.Sprintf(`{
+	admin %s
+	persist_config off
+	auto_https off
+	storage file_system %s
+	log {
+		output file %s
+	}
+	stockgate {
+		redis %s {
+			timeout 20s
+		}
+	}
+	servers :%s {
+		listener_wrappers {
+			stockgate
+		}
+		%s
+	}
+	servers :%s {
+		%s
+	}
+}
+`, s.adminAddress(), s.path("storage"), s.path("log"), s.redis, fast, servers, plain, servers) + on(fast, "fast_refusals") + on(plain, "")
+	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(text), map[string]any{"filename": "Caddyfile"})
+	if err != nil {
+		s.t.Fatalf("%v in %s", err, text)
+	}
+	if err := caddy.Load(config, true); err != nil {
+		s.loads-- // the one before goes on
+		return err
+	}
+	s.fast, s.plain = "127.0.0.1:"+fast, "127.0.0.1:"+plain
+	return nil
+}
+
+// raw sends bytes to a server and returns what it answers until it closes the
+// connection, or all of so many answers.
+func (s *fastSite) raw(addr, request string, answers int) string {
+	s.t.Helper()
+	c := s.open(addr)
+	defer c.Close()
+	c.head = strings.HasPrefix(request, "HEAD ")
+	if _, err := io.WriteString(c, request); err != nil {
+		s.t.Fatal(err)
+	}
+	return c.answers(answers)
+}
+
+// rawConn is a connection on which answers are read as bytes.
+type rawConn struct {
+	t *testing.T
+	net.Conn
+	r    *bufio.Reader
+	head bool // answers have no bodies
+}
+
+func (s *fastSite) open(addr string) *rawConn {
+	s.t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	_ = c.SetDeadline(time.Now().Add(time.Minute)) // a test that hangs says where
+	return &rawConn{t: s.t, Conn: c, r: bufio.NewReader(c)}
+}
+
+// answers reads so many answers, or up to the end of the connection.
+func (c *rawConn) answers(n int) string {
+	c.t.Helper()
+	var all strings.Builder
+	for range n {
+		length := 0
+		for {
+			line, err := c.r.ReadString('\n')
+			all.WriteString(line)
+			if err != nil {
+				return all.String()
+			}
+			if value, ok := strings.CutPrefix(line, "Content-Length: "); ok && !c.head {
+				length, _ = strconv.Atoi(strings.TrimSpace(value))
+			}
+			if line == "\r\n" {
+				break
+			}
+		}
+		if _, err := io.CopyN(&all, c.r, int64(length)); err != nil {
+			return all.String()
+		}
+	}
+	return all.String()
+}
+
+// changing is what two answers to the same request may differ in: their time, and the
+// number that every reservation has.
+var changing = regexp.MustCompile(`(Date: |Stockgate-Reservation: |"server_time":)(?:..., )?[^\r,]*`)
+
+func withoutDate(answer string) string { return changing.ReplaceAllString(answer, "$1…") }
+
+// fastAnswers is how many requests the wrapper has answered.
+func (s *fastSite) fastAnswers() int {
+	s.t.Helper()
+	a := s.admin(http.MethodGet, "/metrics", "")
+	for line := range strings.Lines(a.body) {
+		if value, ok := strings.CutPrefix(line, "stockgate_fast_refusals_total "); ok {
+			n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			return int(n)
+		}
+	}
+	s.t.Fatal("there is no stockgate_fast_refusals_total")
+	return 0
+}
+
+// same sends a request to both servers and compares the answers. It returns the answer
+// and whether the wrapper has given it.
+func (s *fastSite) same(request string) (answer string, fast bool) {
+	s.t.Helper()
+	before := s.fastAnswers()
+	got, want := s.both(request)
+	if got != want {
+		s.t.Errorf("%q:\n%s\nwant\n%s", request, got, want)
+	}
+	return got, s.fastAnswers() > before
+}
+
+// both are the answers of both servers. They may differ by the second that passes
+// between them: then they are asked once more.
+func (s *fastSite) both(request string) (fast, plain string) {
+	s.t.Helper()
+	for range 3 {
+		fast, plain = withoutDate(s.raw(s.fast, request, 1)), withoutDate(s.raw(s.plain, request, 1))
+		if fast == plain {
+			break
+		}
+	}
+	return fast, plain
+}
+
+func newReader(c net.Conn) *bufio.Reader { return bufio.NewReader(c) }
+
+// loadText loads one server only, with these global options.
+func (s *fastSite) loadText(options, sites string) error {
+	s.t.Helper()
+	s.loads++
+	text := fmt.Sprintf(`{
+	admin %s
+	persist_config off
+	auto_https disable_redirects
+	storage file_system %s
+	log {
+		output file %s
+	}
+	stockgate {
+		redis %s {
+			timeout 20s
+		}
+	}
+	%s
+}
+%s`, s.adminAddress(), s.path("storage"), s.path("log"), s.redis, options, sites)
+	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(text), map[string]any{"filename": "Caddyfile"})
+	if err != nil {
+		s.t.Fatalf("%v in %s", err, text)
+	}
+	if err = caddy.Load(config, true); err != nil {
+		s.loads-- // the one before goes on
+	}
+	return err
+}

@@ -1,0 +1,104 @@
+package caddymodule
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/stockgate/stockgate/sale"
+)
+
+// foreseen is the refusal with which a gate would answer.
+type foreseen struct {
+	no *sale.Refusal // nil: nobody knows without the gate
+	// over is the rate that refuses, wait what it says; nil: none does.
+	over *gateRate
+	wait time.Duration
+}
+
+// foresee says whether the gate would refuse a request, by its own rules in their
+// order, as far as memory goes. An attempt that is refused has been counted by the
+// rates; one that goes on to the gate is counted there. The headers that a gate removes
+// are gone.
+//
+// `unavailable` is never foreseen: what cannot be asked here the gate may get to know.
+func (g *Gate) foresee(r *http.Request, body []byte, s *fastScratch, now time.Time) (f foreseen) {
+	if f.no = g.reader.Check(r); f.no != nil {
+		return f
+	}
+	if g.MaxBody > 0 && int64(len(body)) > g.MaxBody {
+		return f
+	}
+	p := &s.purchase
+	p.attempt, p.body = &s.attempt, body
+	no := g.reader.Borrow(p.attempt, r, body, g.env(r, nil))
+	if no == nil {
+		if !g.repeatsNothing(r, p) {
+			return f
+		}
+		no = g.denied(r, p.attempt)
+	}
+	if no != nil {
+		if no.Reason != sale.Unavailable {
+			f.no = no
+		}
+		return f
+	}
+	later := g.foreseeSale(r, p)
+	if later != nil {
+		f.over, f.wait = g.rates.countLocal(p.attempt, now)
+	} else {
+		f.over, f.wait = g.rates.foreseeLocal(p.attempt, now)
+	}
+	if f.over != nil {
+		p.listing = nil // it has not come to its sale
+		s.over = sale.Refusal{Reason: sale.RateLimited, RetryAfter: waitSeconds(f.wait)}
+		f.no = &s.over
+		return f
+	}
+	f.no = later
+	return f
+}
+
+// repeatsNothing says that the attempt surely repeats none that has reserved: it has no
+// key or ref, or none that is bound.
+func (g *Gate) repeatsNothing(r *http.Request, p *purchase) bool {
+	if p.attempt.Key == "" && p.attempt.Ref == "" {
+		return true
+	}
+	if !g.foreseeDesk(r, p) {
+		return false
+	}
+	for _, l := range candidates(p.desk.Catalogue(), p.attempt) {
+		if p.desk.MayRepeat(l, p.attempt) {
+			return false
+		}
+	}
+	return true
+}
+
+// foreseeDesk finds the desk, if it may surely sell now.
+func (g *Gate) foreseeDesk(r *http.Request, p *purchase) bool {
+	p.desk = g.app.current()
+	return p.desk != nil && p.desk.Ready() == nil && (!p.desk.embedded || fromThisMachine(r))
+}
+
+// foreseeSale says what becomes of an attempt that all rates let pass. nil: it goes
+// on, or nobody knows.
+func (g *Gate) foreseeSale(r *http.Request, p *purchase) *sale.Refusal {
+	if g.rates.shared > 0 || g.isOther(p.attempt) || !g.foreseeDesk(r, p) {
+		return nil
+	}
+	no := g.judge(r, p)
+	if no == nil && !p.desk.MayRepeat(p.listing, p.attempt) {
+		no = p.desk.Recall(p.listing, p.lines)
+	}
+	if no == nil && !g.Check && g.inFlight.Full() {
+		if no = refuseBusy; g.single.Entered(singleKey(p)) {
+			no = refuseDuplicate
+		}
+	}
+	if no != nil && no.Reason == sale.Unavailable {
+		return nil
+	}
+	return no
+}

@@ -1,0 +1,281 @@
+package caddymodule
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp/reverseproxy"
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/token"
+)
+
+const (
+	proxyStatusKey    = "http.reverse_proxy.status_code"
+	proxyRetriesKey   = "http.reverse_proxy.retries"
+	reservationHeader = "Stockgate-Reservation"
+)
+
+// flight is one reserved attempt on its way to the shop and back. It ends exactly
+// once, whatever happens: by a return, an error or a panic.
+type flight struct {
+	gate  *Gate
+	desk  *desk
+	hold  reservation.Hold
+	token string
+	body  []byte
+	repl  *caddy.Replacer
+	out   http.Header // the answer's header
+	ctx   context.Context
+	// again: the order is sold already, and this can change nothing of it.
+	again bool
+	// copy keeps the answer for keepCopy, for who repeats the attempt; nil: it has no
+	// idempotency key.
+	copy     *answerCopy
+	keepCopy time.Duration
+
+	wire  wire
+	ended bool
+}
+
+// forward takes the attempt to the shop. The forwarded request does not end when
+// the client leaves: the shop's answer counts, whoever hears it.
+func (f *flight) forward(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, timeout time.Duration) (err error) {
+	f.ctx = context.WithoutCancel(r.Context())
+	ctx, cancel := context.WithTimeout(f.ctx, timeout)
+	defer cancel()
+	f.out = w.Header()
+	f.forget()
+	f.repl.Delete(proxyRetriesKey)
+
+	a := &answer{ResponseWriterWrapper: &caddyhttp.ResponseWriterWrapper{ResponseWriter: w}, decide: f.decide, copy: f.copy}
+	returned := false
+	defer func() {
+		if !returned { // a panic goes on after this
+			f.end(f.lost(a, nil, "panic"))
+		}
+	}()
+	err = next.ServeHTTP(a, f.request(r, httptrace.WithClientTrace(ctx, f.wire.trace(f.forget))))
+	returned = true
+	if err == nil {
+		err = a.finish()
+		if !f.ended {
+			f.end(f.lost(a, nil, "no_answer"))
+		}
+		return err
+	}
+	cause := "connection_lost"
+	if ctx.Err() != nil {
+		cause = "timeout"
+	}
+	if !f.ended {
+		f.end(f.lost(a, err, cause))
+	}
+	dropPayload(r)
+	return err
+}
+
+// request is what the shop gets: the request unchanged, and the token.
+func (f *flight) request(r *http.Request, ctx context.Context) *http.Request {
+	out := r.WithContext(ctx)
+	out.Header = r.Header.Clone()
+	out.Header[token.Header] = []string{f.token}
+	if f.gate.rules.readsBody || f.copy != nil {
+		out.Header["Accept-Encoding"] = []string{"identity"}
+	}
+	// No GetBody: net/http must not send a body again on its own. The body of the
+	// outer request stays unread.
+	if len(f.body) > 0 {
+		out.Body = io.NopCloser(bytes.NewReader(f.body))
+	} else {
+		out.Body = http.NoBody
+	}
+	out.GetBody = nil
+	out.ContentLength = int64(len(f.body))
+	out.TransferEncoding = nil
+	out.Trailer = nil
+	return out
+}
+
+// forget drops the status of an earlier answer: when a request is sent, it is not
+// the answer to that one. forward_auth is a reverse proxy too.
+func (f *flight) forget() { f.repl.Delete(proxyStatusKey) }
+
+// judge applies the rules. When more than one request was sent, a refusal of the
+// last one says nothing about the others: a retry may be refused because the first
+// try has become an order.
+func (f *flight) judge(r *reply) (v verdict, cause string) {
+	v = f.gate.rules.decide(r)
+	if v == release && f.wire.sent.Load() > 1 {
+		return f.gate.rules.otherwise, "several_answers"
+	}
+	return v, statusCause(r.status)
+}
+
+// decide is called while the answer comes in, before the client sees it.
+func (f *flight) decide(status int, body []byte, whole, last bool) (enough bool) {
+	shops, proxied := f.proxyStatus()
+	if !proxied {
+		if !last {
+			return false // without a proxy the status counts when the handler has returned
+		}
+		if !whole {
+			return true // a long answer goes out; lost() decides by its status
+		}
+		shops = status
+	}
+	v, cause := f.judge(&reply{status: shops, header: f.out, body: body, whole: whole})
+	if v == undecided {
+		if !last {
+			return false
+		}
+		f.end(f.gate.rules.otherwise, "long_answer")
+		return true
+	}
+	f.end(v, cause)
+	return true
+}
+
+// lost decides when the handlers behind the gate are done and the answer did not
+// decide: by the status, if there is one; else nobody knows.
+func (f *flight) lost(a *answer, err error, cause string) (verdict, string) {
+	if f.ended {
+		return undecided, ""
+	}
+	status, proxied := f.proxyStatus()
+	if !proxied && err == nil && cause != "panic" {
+		status = a.status
+	}
+	if status != 0 {
+		if v, cause := f.judge(&reply{status: status, header: f.out}); v != undecided {
+			return v, cause
+		}
+		return f.gate.rules.otherwise, "short_answer"
+	}
+	if f.neverSent(err) {
+		return release, "never_sent"
+	}
+	if err == nil && cause == "no_answer" {
+		f.gate.log.Error("nothing behind the gate answered: is there a reverse_proxy after stockgate?", zap.String("reservation", f.hold.ID))
+	}
+	return f.gate.rules.otherwise, cause
+}
+
+// proxyStatus is the status that the shop gave to reverse_proxy, whatever handlers
+// made of it.
+func (f *flight) proxyStatus() (int, bool) {
+	v, ok := f.repl.Get(proxyStatusKey)
+	if !ok {
+		return 0, false
+	}
+	status, ok := v.(int)
+	return status, ok
+}
+
+// neverSent says that the shop surely did not get the request: no try wrote its
+// headers, and the last one found nobody to talk to. A dial error alone proves
+// nothing: net/http sends a request without body again, and reports the second try.
+func (f *flight) neverSent(err error) bool {
+	if err == nil || f.wire.wrote.Load() {
+		return false
+	}
+	var dial reverseproxy.DialError
+	var handler caddyhttp.HandlerError
+	isDial := errors.As(err, &dial)
+	noUpstream := errors.As(err, &handler) && handler.StatusCode == http.StatusServiceUnavailable &&
+		handler.Err != nil && handler.Err.Error() == "no upstreams available"
+	if !isDial && !noUpstream {
+		return false
+	}
+	if f.wire.seen.Load() {
+		return true
+	}
+	// A transport that does not report to httptrace (FastCGI): only a single try
+	// leaves no doubt.
+	retries, _ := f.repl.Get(proxyRetriesKey)
+	n, _ := retries.(int)
+	return n == 0
+}
+
+// end tells Redis how the attempt ended, and what the buyer and the operator see
+// of it.
+func (f *flight) end(v verdict, cause string) {
+	if f.ended {
+		return
+	}
+	f.ended = true
+	f.out.Set(reservationHeader, f.hold.ID)
+	sale, id := f.hold.Sale, f.hold.ID
+	if f.again {
+		f.endAgain(v, cause)
+		return
+	}
+	var state reservation.State
+	var err error
+	switch v {
+	case confirm:
+		f.remember() // first: as soon as it is sold, the buyer may ask for his answer
+		state, err = f.desk.Confirm(f.ctx, sale, id, cause)
+	case release:
+		word := reservation.Shop
+		if cause == "never_sent" {
+			word = reservation.Unsent
+		}
+		state, err = f.desk.Release(f.ctx, sale, id, word, cause)
+	case keep:
+		f.remember()
+		f.desk.Free(f.ctx, sale, id)
+	default:
+		state, err = f.desk.Doubt(f.ctx, sale, id, cause)
+	}
+	outcome := map[verdict]string{confirm: "confirmed", release: "released", inDoubt: "in_doubt", keep: "held"}[v]
+	switch state { // the shop or somebody else may have been faster
+	case reservation.Confirmed, reservation.Released, reservation.Unbacked:
+		outcome = string(state)
+	}
+	countAttempt(sale, outcome, "")
+	switch {
+	case errors.Is(err, reservation.ErrNotFound) && v == confirm:
+		f.gate.log.Error("the shop took an order whose reservation redis does not know: it has lost data; check the order by hand",
+			zap.String("sale", sale), zap.String("reservation", id))
+	case err != nil:
+		f.gate.log.Warn("redis could not be told how an attempt ended", zap.String("sale", sale),
+			zap.String("reservation", id), zap.String("outcome", v.String()), zap.String("cause", cause), zap.Error(err))
+	case outcome == "in_doubt":
+		f.gate.log.Warn("in doubt: nobody knows whether the shop took the order", zap.String("sale", sale),
+			zap.String("reservation", id), zap.String("cause", cause))
+	}
+}
+
+func statusCause(status int) string { return "status_" + strconv.Itoa(status) }
+
+// wire watches what is written to the shop.
+type wire struct {
+	seen, wrote atomic.Bool
+	sent        atomic.Int32 // requests whose headers were written
+}
+
+// trace calls begin before each request.
+func (w *wire) trace(begin func()) *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{
+		GetConn: func(string) {
+			w.seen.Store(true)
+			begin()
+		},
+		WroteHeaderField: func(string, []string) { w.wrote.Store(true) },
+		WroteHeaders: func() {
+			w.wrote.Store(true)
+			w.sent.Add(1)
+		},
+	}
+}

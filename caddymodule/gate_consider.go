@@ -1,0 +1,165 @@
+package caddymodule
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/attempt"
+	"github.com/stockgate/stockgate/filters"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// purchase is an attempt on its way through the gate, as far as it has come.
+type purchase struct {
+	repl *caddy.Replacer
+	out  http.Header // the answer's
+	// trial: an operator asks what would happen. Nothing may be counted or charged.
+	trial bool
+
+	body    []byte
+	attempt *sale.Attempt
+	// other: no sale lists an item of it, and the gate lets such attempts pass.
+	other   bool
+	desk    *desk
+	listing *reservation.Listing
+	lines   []sale.Line
+
+	// unasked: whether it has been made before could not be asked.
+	unasked bool
+	// bound is the reservation that the attempt has already; nil: none. stored is what
+	// the shop answered then; nil: it is asked again.
+	bound  *reservation.Bound
+	stored *reservation.StoredAnswer
+	// ask is the permission to ask Redis about units that are remembered to be gone; nil:
+	// none is needed.
+	ask *reservation.Ask
+}
+
+// saleID is the id of the sale that the attempt is about, empty if none was found.
+func (p *purchase) saleID() string {
+	if p.listing == nil {
+		return ""
+	}
+	return p.listing.Sale.ID
+}
+
+// consider reads the attempt and lets the filters judge it, from memory, in the
+// order of the verdicts: all that can be refused without reserving is refused here,
+// for every gate and for who tries one. The error is that of reading the body.
+func (g *Gate) consider(r *http.Request, p *purchase) (*sale.Refusal, error) {
+	if no := g.reader.Check(r); no != nil {
+		return no, nil
+	}
+	if !g.Check { // else the request goes on as it came
+		attempt.StripMethodOverride(r.Header)
+	}
+	body, no, err := g.reader.ReadBody(r)
+	if err != nil || no != nil {
+		return no, err
+	}
+	p.body = body
+	a, no := g.reader.Read(r, body, g.env(r, p.repl))
+	p.attempt = &a
+	if no != nil {
+		return no, nil
+	}
+	if no := g.repeats(r, p); no != nil || p.bound != nil {
+		return no, nil
+	}
+	if no := g.denied(r, &a); no != nil {
+		return no, nil
+	}
+	if no := g.rated(r, p); no != nil || p.other {
+		return no, nil
+	}
+	if no := g.judge(r, p); no != nil {
+		return no, nil
+	}
+	return g.remembered(p), nil
+}
+
+// judge finds the attempt's sale and says what that and the lists of the welcome make
+// of it.
+func (g *Gate) judge(r *http.Request, p *purchase) (no *sale.Refusal) {
+	catalogue := p.desk.Catalogue()
+	p.listing, p.lines, no = filters.Choose(p.attempt, catalogue.Sale, catalogue.Listing)
+	return g.eligible(r, p.attempt, no)
+}
+
+// remembered refuses units that are known to be gone. Who repeats an attempt that has
+// reserved must not hear that: Redis knows what became of it. Only an attempt that goes
+// on to reserve may ask whether the units are still gone.
+func (g *Gate) remembered(p *purchase) (no *sale.Refusal) {
+	switch {
+	case p.desk.MayRepeat(p.listing, p.attempt):
+	case g.Check || p.trial:
+		no = p.desk.Recall(p.listing, p.lines)
+	default:
+		no, p.ask = p.desk.Remembered(p.listing, p.lines)
+	}
+	return no
+}
+
+// rated counts the attempt against the gate's rates and finds the desk. Goods that no
+// sale lists need no Redis: without it they pass, uncounted by the shared rates.
+func (g *Gate) rated(r *http.Request, p *purchase) *sale.Refusal {
+	if !p.trial {
+		if no := g.rates.takeLocal(p.out, p.attempt, time.Now()); no != nil {
+			return no
+		}
+	}
+	p.other = g.isOther(p.attempt)
+	no := refuseUnavailable
+	if p.desk == nil && !p.unasked {
+		p.desk = g.openDesk(r, p.trial)
+	}
+	if p.desk != nil {
+		no = nil
+		if !p.trial {
+			no = g.takeShared(r, p.out, p.desk, p.attempt)
+		}
+	}
+	if p.other && no != nil && no.Reason == sale.Unavailable {
+		return nil
+	}
+	return no
+}
+
+// openDesk returns the desk if it may sell now. A trial comes from no buyer.
+func (g *Gate) openDesk(r *http.Request, trial bool) *desk {
+	d := g.app.current()
+	if d == nil || d.Ready() != nil {
+		return nil
+	}
+	if d.embedded && !trial && !fromThisMachine(r) {
+		if c := g.log.Check(zap.WarnLevel, "not selling: `redis embedded` is for trying things out on this machine; configure a redis"); c != nil {
+			c.Write()
+		}
+		return nil
+	}
+	return d
+}
+
+// fromThisMachine says whether the request came to a loopback address.
+func fromThisMachine(r *http.Request) bool {
+	addr, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if !ok {
+		return false
+	}
+	ap, err := netip.ParseAddrPort(addr.String())
+	return addr.Network() == "unix" || err == nil && ap.Addr().Unmap().IsLoopback()
+}
+
+var (
+	refuseUnavailable = sale.Refuse(sale.Unavailable)
+	refuseDuplicate   = sale.Refuse(sale.Duplicate)
+	refusePending     = sale.Refuse(sale.Pending)
+	refuseKeyReused   = sale.Refuse(sale.KeyReused)
+	refuseBusy        = sale.Refuse(sale.Busy)
+)

@@ -1,0 +1,199 @@
+package caddymodule
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/token"
+)
+
+const (
+	defaultMaxInFlight = 256
+	defaultHoldFor     = 30 * time.Second
+	leastHoldFor       = 3 * time.Second
+	mostHoldFor        = 24 * time.Hour
+
+	defaultIdempotencyTTL = 24 * time.Hour
+	mostIdempotencyTTL    = 30 * 24 * time.Hour
+)
+
+func (g *Gate) provisionTimes() error {
+	hold := time.Duration(g.HoldFor)
+	if hold == 0 {
+		hold = defaultHoldFor
+		if g.mode() == reservation.Backend {
+			hold = backendHoldFor
+		}
+	}
+	if hold < leastHoldFor || hold > mostHoldFor {
+		return fmt.Errorf("hold_for %v is outside %v to %v", hold, leastHoldFor, mostHoldFor)
+	}
+	margin := time.Duration(g.app.Token.Margin)
+	if margin == 0 {
+		margin = min(max(hold/5, time.Second), 5*time.Second)
+	}
+	if margin > hold-2*time.Second {
+		return fmt.Errorf("hold_for %v leaves no time beside the token's margin of %v; hold at least 2s longer", hold, margin)
+	}
+	if g.ForwardTimeout < 0 || time.Duration(g.ForwardTimeout) > hold-margin {
+		return fmt.Errorf("forward_timeout %v must be positive and end before the token, at most %v after the reservation (hold_for %v, margin %v)",
+			time.Duration(g.ForwardTimeout), hold-margin, hold, margin)
+	}
+	g.forwardTimeout = time.Duration(g.ForwardTimeout)
+	if g.forwardTimeout == 0 && g.mode() == reservation.Backend {
+		g.forwardTimeout = backendForwardTimeout
+	}
+	ttl := time.Duration(g.IdempotencyTTL)
+	switch {
+	case ttl < 0 || ttl > mostIdempotencyTTL:
+		return fmt.Errorf("idempotency_ttl %v must be positive, and at most %v", ttl, mostIdempotencyTTL)
+	case ttl > 0 && len(g.Idempotency) == 0:
+		return errors.New("idempotency_ttl is given, and no idempotency: say where the key is found, such as {header.Idempotency-Key}")
+	case ttl == 0:
+		ttl = defaultIdempotencyTTL
+	}
+	g.terms = reservation.Terms{HoldFor: hold, Margin: margin, Mode: g.mode(), KeyTTL: ttl, Gate: g.Name}
+	return nil
+}
+
+// sell reserves and forwards; what is sold already is only forwarded.
+func (g *Gate) sell(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, p *purchase) error {
+	defer p.ask.End()
+	name := p.listing.Sale.ID
+	purchaseKey := singleKey(p)
+	if !g.single.Enter(purchaseKey) {
+		return g.refuse(w, r, name, refuseDuplicate)
+	}
+	defer g.single.Leave(purchaseKey)
+	if !g.inFlight.Take() {
+		return g.refuse(w, r, name, refuseBusy)
+	}
+	defer g.inFlight.Give()
+	if !p.desk.flights.begin() {
+		return g.refuse(w, r, name, refuseUnavailable)
+	}
+	defer p.desk.flights.end()
+	if p.bound != nil {
+		return g.again(w, r, next, p)
+	}
+
+	asked := time.Now()
+	hold, no, err := g.reserve(r, p)
+	if b, bound := errors.AsType[*reservation.Bound](err); bound {
+		no, err = g.judgeBound(r, p, b), nil
+		switch {
+		case no != nil:
+		case p.stored != nil:
+			return g.replay(w, r, p)
+		default:
+			return g.again(w, r, next, p)
+		}
+	}
+	if err != nil {
+		if c := g.log.Check(zap.DebugLevel, "redis gave no answer to an attempt"); c != nil {
+			c.Write(zap.Error(err))
+		}
+		return g.refuse(w, r, name, refuseUnavailable)
+	} else if no != nil {
+		return g.refuse(w, r, name, no)
+	}
+	// Who has left does not put a unit in doubt: nothing has been sent yet.
+	if r.Context().Err() != nil {
+		g.unsent(r, p, hold)
+		return nil
+	}
+	signed, err := g.sign(p, &hold)
+	if err != nil {
+		g.unsent(r, p, hold)
+		return g.refuse(w, r, name, &sale.Refusal{Reason: sale.Malformed, Detail: "the order has too many lines for one token"})
+	}
+	g.publish(p, "reserved", hold.ID)
+	f := &flight{gate: g, desk: p.desk, hold: hold, token: signed, body: p.body, repl: p.repl}
+	if p.attempt.Key != "" && r.Method != http.MethodHead {
+		f.copy = new(answerCopy)
+		// a TTL is only for Redis's memory: the binding lives as long as the sale
+		f.keepCopy = max(g.terms.KeyTTL, p.listing.Sale.EndsAt.Sub(p.listing.Now()))
+	}
+	return f.forward(w, r, next, g.timeToForward(&hold, asked))
+}
+
+// sign makes the token of a hold.
+func (g *Gate) sign(p *purchase, hold *reservation.Hold) (string, error) {
+	return g.app.signing.Load().signer.Sign(token.Claims{
+		Subject: p.attempt.Buyer, ID: hold.ID, IssuedAt: hold.Created.Unix(), ExpiresAt: hold.Exp.Unix(),
+		Epoch: hold.Epoch, Sale: hold.Sale, Ref: p.attempt.Ref, Lines: hold.Lines,
+	})
+}
+
+// timeToForward is how long the shop may take for a hold that was asked for then.
+func (g *Gate) timeToForward(hold *reservation.Hold, asked time.Time) time.Duration {
+	timeout := hold.Exp.Sub(hold.Created) - time.Since(asked)
+	if g.forwardTimeout > 0 {
+		timeout = min(timeout, g.forwardTimeout)
+	}
+	return timeout
+}
+
+// publish sets the placeholders of an attempt that has a reservation.
+func (g *Gate) publish(p *purchase, verdict, id string) {
+	p.repl.Set(verdictKey, verdict)
+	p.repl.Set(reasonKey, "")
+	p.repl.Set(saleKey, p.saleID())
+	p.repl.Set(reservationKey, id)
+	p.repl.Set(refKey, p.attempt.Ref)
+}
+
+// reserve asks Redis. The client leaving does not interrupt it: an answer that
+// nobody waits for would leave a hold behind.
+func (g *Gate) reserve(r *http.Request, p *purchase) (reservation.Hold, *sale.Refusal, error) {
+	buyerKey := p.listing.Sale.ID + "\x00" + p.attempt.Buyer
+	if !g.single.Enter(buyerKey) {
+		return reservation.Hold{}, refusePending, nil // the same one has been refused as duplicate
+	}
+	defer g.single.Leave(buyerKey)
+	id, err := uuid.NewV7()
+	if err != nil {
+		return reservation.Hold{}, nil, err
+	}
+	defer p.ask.End() // the shop's answer takes longer
+	return p.desk.Hold(context.WithoutCancel(r.Context()), id.String(), p.listing, p.attempt, p.lines, g.terms)
+}
+
+// unsent gives back what was reserved and will not be forwarded.
+func (g *Gate) unsent(r *http.Request, p *purchase, hold reservation.Hold) {
+	countAttempt(hold.Sale, "released", "")
+	// what Redis cannot be told now it is told later
+	_, _ = p.desk.Release(context.WithoutCancel(r.Context()), hold.Sale, hold.ID, reservation.Unsent, "unsent")
+}
+
+// singleKey is the same for two clicks on one button: by their idempotency key, so
+// that two keys are two purchases, else by what is bought.
+func singleKey(p *purchase) string {
+	var b strings.Builder
+	b.WriteString(p.listing.Sale.ID)
+	b.WriteByte(0)
+	b.WriteString(p.attempt.Buyer)
+	if key := p.attempt.Key; key != "" {
+		b.WriteString("\x00key\x00")
+		b.WriteString(key)
+		return b.String()
+	}
+	for _, l := range p.lines {
+		b.WriteByte(0)
+		b.WriteString(l.Cell())
+		b.WriteByte(0)
+		b.WriteString(strconv.FormatInt(l.Quantity, 10))
+	}
+	return b.String()
+}

@@ -1,0 +1,99 @@
+package caddymodule
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// JSONTest tests one value of a JSON body.
+type JSONTest struct {
+	// Path leads to the value: data.order_no.
+	Path string `json:"path"`
+	// Absent: the value must be absent or null.
+	Absent bool `json:"absent,omitempty"`
+	// Values are what the value may be, as text; none: it must be present and not null.
+	Values []string `json:"values,omitempty"`
+}
+
+// jsonTest tests one value of the shop's answer. A body that is not one JSON
+// document passes no test: nothing is guessed from it.
+func jsonTest(t JSONTest) (func(*reply) trit, error) {
+	path := strings.Split(t.Path, ".")
+	if slices.Contains(path, "") {
+		return nil, fmt.Errorf("json %q is no path; write data.order_no", t.Path)
+	}
+	if t.Absent && len(t.Values) > 0 {
+		return nil, fmt.Errorf("json !%s takes no values", t.Path)
+	}
+	return func(r *reply) trit {
+		if encoding := r.header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+			return no
+		}
+		if !r.whole {
+			return maybe
+		}
+		document, err := decodeJSON(r.body)
+		if err != nil {
+			return no
+		}
+		text, present := lookUp(document, path)
+		switch {
+		case t.Absent:
+			return tritOf(!present)
+		case len(t.Values) == 0:
+			return tritOf(present)
+		default:
+			return tritOf(present && slices.Contains(t.Values, text))
+		}
+	}, nil
+}
+
+func decodeJSON(body []byte) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	var document any
+	if err := d.Decode(&document); err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errors.New("more than one document")
+	}
+	return document, nil
+}
+
+// lookUp finds the value at a path, as text; objects and arrays have none, they
+// are only present. null is as absent.
+func lookUp(v any, path []string) (text string, present bool) {
+	for _, name := range path {
+		switch at := v.(type) {
+		case map[string]any:
+			v = at[name]
+		case []any:
+			i, err := strconv.Atoi(name)
+			if err != nil || i < 0 || i >= len(at) {
+				return "", false
+			}
+			v = at[i]
+		default:
+			return "", false
+		}
+	}
+	switch v := v.(type) {
+	case nil:
+		return "", false
+	case string:
+		return v, true
+	case json.Number:
+		return v.String(), true
+	case bool:
+		return strconv.FormatBool(v), true
+	default:
+		return "", true
+	}
+}

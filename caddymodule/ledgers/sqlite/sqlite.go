@@ -1,0 +1,69 @@
+// Package sqlite lets Caddy keep the ledger in a SQLite file. A build that does not
+// import it has neither the module nor SQLite.
+package sqlite
+
+import (
+	"errors"
+	"path/filepath"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/stockgate/stockgate/caddymodule"
+	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/ledger/sqlite"
+)
+
+func init() { caddy.RegisterModule(new(SQLite)) }
+
+// SQLite keeps the ledger in a SQLite file, which several processes of one machine
+// may share.
+type SQLite struct {
+	// File is the path, made where there is none. A placeholder such as {env.LEDGER}
+	// may be in it. Required.
+	File string `json:"file,omitempty"`
+
+	path string
+}
+
+// CaddyModule returns the Caddy module information.
+func (*SQLite) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "stockgate.ledgers.sqlite", New: func() caddy.Module { return new(SQLite) }}
+}
+
+// Provision finds the file. It does not open it: `caddy validate` must not.
+func (s *SQLite) Provision(caddy.Context) (err error) {
+	file := caddy.NewReplacer().ReplaceKnown(s.File, "")
+	if file == "" {
+		return errors.New("no file: write `ledger sqlite <file>`, and set the variables in it")
+	}
+	s.path, err = filepath.Abs(file)
+	return err
+}
+
+// OpenLedger opens the file when it is first used.
+func (s *SQLite) OpenLedger() (ledger.Ledger, error) { return sqlite.Open(s.path) }
+
+// Identity is the file.
+func (s *SQLite) Identity() string { return s.path }
+
+// Schema is what makes the tables.
+func (*SQLite) Schema() []string { return sqlite.Migrations() }
+
+// UnmarshalCaddyfile reads what follows `ledger`. Syntax:
+//
+//	sqlite <file>
+func (s *SQLite) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next() // sqlite
+	if !d.AllArgs(&s.File) || s.File == "" || d.NextBlock(0) {
+		return d.Errf("wrong number of arguments: write `ledger sqlite <file>`")
+	}
+	return nil
+}
+
+// Interface guards
+var (
+	_ caddy.Provisioner        = (*SQLite)(nil)
+	_ caddyfile.Unmarshaler    = (*SQLite)(nil)
+	_ caddymodule.LedgerModule = (*SQLite)(nil)
+)

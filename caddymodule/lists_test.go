@@ -1,0 +1,512 @@
+package caddymodule_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/goleak"
+
+	"github.com/stockgate/stockgate/caddymodule"
+)
+
+// openShop starts a site with a gate before /order; options are the gate's.
+func openShop(t *testing.T, app, options map[string]any) *site {
+	t.Helper()
+	s := openSite(t, nil)
+	s.useGate(options)
+	s.load(app)
+	return s
+}
+
+// useGate puts a gate before /order, and behind it a shop that says which token and
+// which body it got.
+func (s *site) useGate(options map[string]any) {
+	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		fmt.Fprintf(w, "%s %s", r.Header.Get("Stockgate-Token"), body)
+	}))
+	s.t.Cleanup(shop.Close)
+	s.closeShop = shop.Close
+	s.shop = shop.Listener.Addr().String()
+	s.gate = gateWith(options)
+}
+
+func gateWith(options map[string]any) map[string]any {
+	gate := map[string]any{
+		"handler": "stockgate", "buyer": []string{"{header.X-Buyer}"},
+		"lines_from": map[string]any{"array": "{json.items}", "sku": "sku", "quantity": "n"},
+		"identities": map[string]any{"phone": []string{"{json.phone}"}},
+	}
+	maps.Copy(gate, options)
+	return gate
+}
+
+// bid is one request to buy.
+type bid struct {
+	buyer, ip, phone string
+	skus             string // with space between them
+	n                int
+	body             string // instead of the last three
+}
+
+// order sends a bid. It returns the reason of the refusal, or whether the shop got
+// it with a token or without.
+func (s *site) order(b bid) string {
+	s.t.Helper()
+	if b.body == "" {
+		var items []map[string]any
+		for sku := range strings.FieldsSeq(b.skus) {
+			items = append(items, map[string]any{"sku": sku, "n": max(1, b.n)})
+		}
+		raw, err := json.Marshal(map[string]any{"items": items, "phone": b.phone})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		b.body = string(raw)
+	}
+	header := map[string]string{"Content-Type": "application/json", "X-Buyer": b.buyer, "Stockgate-Token": "forged"}
+	if b.ip != "" {
+		header["X-Forwarded-For"] = b.ip
+	}
+	a := s.askWith("http", "POST", "/order", b.body, header)
+	if a.status != 200 {
+		if reason := a.header.Get("Stockgate-Refusal"); reason != "" {
+			return reason
+		}
+		s.t.Fatalf("%+v", a)
+	}
+	token, body, _ := strings.Cut(a.body, " ")
+	switch {
+	case body != b.body:
+		s.t.Errorf("the shop got %q instead of %q", body, b.body)
+	case token == "":
+		return "passed"
+	case strings.Count(token, ".") != 2:
+		s.t.Errorf("the shop got the token %q", token)
+	}
+	return "sold"
+}
+
+// becomes waits until a bid ends like this.
+func (s *site) becomes(want string, b bid) {
+	s.t.Helper()
+	s.eventually(want, func() (string, bool) {
+		got := s.order(b)
+		return got, got == want
+	})
+}
+
+// eventually asks again and again. It never waits for a time to pass: it fails when
+// nothing has come of it for very long.
+func (s *site) eventually(want string, so func() (string, bool)) {
+	s.t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(30 * time.Second)
+	for {
+		got, ok := so()
+		if ok {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			s.t.Fatalf("it is %s, not %s", got, want)
+		}
+	}
+}
+
+// listsSale sells to whoever may buy.
+const listsSale = `
+id: double11
+starts_at: 2020-11-11T00:00:00+08:00
+ends_at: 2090-11-12T00:00:00+08:00
+items:
+  - {sku: plain, stock: 1000, max: 2}
+  - {sku: "20002001", stock: 1000}
+`
+
+func (s *site) sell() {
+	s.t.Helper()
+	s.eventually("ready", func() (string, bool) {
+		a := s.admin("PUT", "/stockgate/sales/double11", listsSale)
+		return a.body, a.status == 200
+	})
+	do[any](s, "POST", "/stockgate/sales/double11/open", "")
+}
+
+func fileSource(path string) map[string]any {
+	return map[string]any{"source": "file", "path": path}
+}
+
+var redisSource = map[string]any{"source": "redis"}
+
+// Verdicts come in one order: malformed, denied, the sale's state, not eligible,
+// quantity.
+func TestDenyAndAllow(t *testing.T) {
+	_, app := realRedis(t)
+	s := openSite(t, nil)
+	app["lists"] = map[string]any{
+		"bad": fileSource(s.file("bad.txt", "buyer:mallory\nphone:1 555\n192.0.2.0/24\n")), "worse": redisSource,
+		"staff": fileSource(s.file("staff.txt", "buyer:ann\nbuyer:mallory\n")), "vips": redisSource,
+	}
+	s.useGate(map[string]any{"deny": []string{"bad", "worse"}, "allow": []string{"staff", "vips"}})
+	s.load(app)
+	s.sell()
+	s.ok("list", "add", "worse", "buyer:eve", "phone:1  666")
+	s.ok("list", "add", "vips", "buyer:bob", "buyer:eve", "198.51.100.7")
+	const home = "198.51.100.1"
+	s.becomes("denied", bid{buyer: "eve", ip: home, skus: "plain"})
+	s.becomes("sold", bid{buyer: "bob", ip: home, skus: "plain"})
+	for _, c := range []struct {
+		bid  bid
+		want string
+	}{
+		{bid{buyer: "ann", ip: home, skus: "plain"}, "sold"},
+		{bid{buyer: "zoe", ip: "198.51.100.7", skus: "plain"}, "sold"},
+		{bid{buyer: "zoe", ip: "::ffff:198.51.100.7", skus: "plain"}, "sold"},
+		{bid{buyer: "mallory", ip: home, skus: "plain"}, "denied"},
+		{bid{buyer: "ann", ip: "192.0.2.77", skus: "plain"}, "denied"},
+		{bid{buyer: "ann", ip: home, phone: " 1  555", skus: "plain"}, "denied"},
+		{bid{buyer: "ann", ip: home, phone: "1 666", skus: "plain"}, "denied"},
+		{bid{buyer: "zoe", ip: home, skus: "plain"}, "not_eligible"},
+		{bid{buyer: "zoe", ip: home, phone: "ann", skus: "plain"}, "not_eligible"},
+
+		{bid{buyer: "mallory", ip: home, body: "{"}, "malformed"},
+		{bid{buyer: "mallory", ip: home, skus: "nosuch"}, "denied"},
+		{bid{buyer: "zoe", ip: home, skus: "nosuch"}, "unknown_item"},
+		{bid{buyer: "zoe", ip: home, skus: "plain", n: 3}, "not_eligible"},
+		{bid{buyer: "ann", ip: home, skus: "plain", n: 3}, "quantity"},
+		{bid{buyer: "ann", skus: "plain"}, "unavailable"}, // who knows where he comes from?
+	} {
+		if got := s.order(c.bid); got != c.want {
+			t.Errorf("%+v: %s, want %s", c.bid, got, c.want)
+		}
+	}
+	do[any](s, "POST", "/stockgate/sales/double11/pause", "")
+	s.becomes("paused", bid{buyer: "zoe", ip: home, skus: "plain"})
+	if got := s.order(bid{buyer: "eve", ip: home, skus: "plain"}); got != "denied" {
+		t.Errorf("of a paused sale: %s", got)
+	}
+	if m := s.get("/metrics").body; !strings.Contains(m, `stockgate_list_entries{list="bad"} 3`) || !strings.Contains(m, `stockgate_list_entries{list="vips"} 3`) {
+		t.Errorf("metrics: %s", m)
+	}
+}
+
+// A list changes for all edges, and while they run.
+func TestListsChange(t *testing.T) {
+	_, app := realRedis(t)
+	s := openSite(t, nil)
+	path := s.file("bad.txt", "# nobody yet\n")
+	app["lists"] = map[string]any{"bad": fileSource(path), "worse": redisSource}
+	s.useGate(map[string]any{"deny": []string{"bad", "worse"}})
+	s.load(app)
+	s.sell()
+	const home = "198.51.100.1"
+	s.becomes("sold", bid{buyer: "ann", ip: home, skus: "plain"})
+
+	other := s.otherEdge(app)
+	if r := run(t, "", "--address", other, "list", "add", "worse", "buyer:eve", "203.0.113.0/24"); r.status != 0 {
+		t.Fatalf("%+v", r)
+	}
+	s.becomes("denied", bid{buyer: "eve", ip: home, skus: "plain"})
+	s.becomes("denied", bid{buyer: "ann", ip: "203.0.113.9", skus: "plain"})
+	if r := run(t, "", "--address", other, "list", "remove", "worse", "buyer:eve"); r.status != 0 {
+		t.Fatalf("%+v", r)
+	}
+	s.becomes("sold", bid{buyer: "eve", ip: home, skus: "plain"})
+
+	if err := os.WriteFile(path+".new", []byte("buyer:dan\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+	s.becomes("denied", bid{buyer: "dan", ip: home, skus: "plain"})
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("in trouble", func() (string, bool) {
+		l := do[listState](s, "GET", "/stockgate/lists/bad", "")
+		return fmt.Sprintf("%+v", l), l.Entries == 1 && strings.Contains(l.Error, path)
+	})
+	if got := s.order(bid{buyer: "dan", ip: home, skus: "plain"}); got != "denied" {
+		t.Errorf("the file is gone, and so is the list: %s", got)
+	}
+}
+
+// otherEdge runs another Caddy on the same Redis and storage. It returns the address
+// of its admin endpoint.
+func (s *site) otherEdge(app map[string]any) string {
+	s.t.Helper()
+	address := "unix/" + s.path("other")
+	config, err := json.Marshal(map[string]any{
+		"admin":   map[string]any{"listen": address, "config": map[string]any{"persist": false}},
+		"storage": map[string]any{"module": "file_system", "root": s.path("storage")},
+		"apps":    map[string]any{"stockgate": app},
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	cmd := exec.Command(self, "run", "--config", s.file("other.json", string(config)))
+	cmd.Env = append(os.Environ(), beCaddy+"=1", "GORACE=atexit_sleep_ms=0", "HOME="+s.t.TempDir())
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	s.eventually("running", func() (string, bool) {
+		r := run(s.t, "", "--address", address, "list", "show", "worse")
+		return r.errors, r.status == 0
+	})
+	return address
+}
+
+// listState is what the API says of a list.
+type listState struct {
+	Name, Source, Path, Error string
+	Entries                   int64
+}
+
+func TestListCommands(t *testing.T) {
+	_, app := realRedis(t)
+	s := openSite(t, nil)
+	path := s.file("bad.txt", "buyer:mallory\n")
+	app["lists"] = map[string]any{"vips": redisSource, "bad": fileSource(path)}
+	s.load(app)
+	s.eventually("ready", func() (string, bool) {
+		a := s.admin("POST", "/stockgate/lists/vips/add", "[]")
+		return a.body, a.status == 200
+	})
+	var many strings.Builder
+	many.WriteString("\ufeff# members\r\n\r\n")
+	for i := range 12_000 {
+		fmt.Fprintf(&many, "phone:%d\r\n", 13_000_000_000+i)
+	}
+	lines := s.file("many.txt", many.String())
+	wrong := s.file("wrong.txt", "buyer:x\n10.0.0.300\n")
+	for _, c := range []struct {
+		args   []string
+		status int
+		says   string
+	}{
+		{[]string{"list", "add", "vips", "ann", "buyer:bob", "192.0.2.7"}, 0, "3 of 3 entries are new in vips\n"},
+		{[]string{"list", "add", "vips", "ann", "ip:192.0.2.7/32", "buyer:eve"}, 0, "1 of 3 entries are new in vips\n"},
+		{[]string{"list", "remove", "vips", "buyer:eve", "nobody"}, 0, "1 of 2 entries were removed from vips\n"},
+		{[]string{"list", "show", "vips"}, 0, "vips has 3 entries, kept in redis\n"},
+		{[]string{"list", "import", "vips", lines}, 0, "12000 of 12000 entries are new in vips\n"},
+		{[]string{"list", "import", "vips", lines}, 0, "0 of 12000 entries are new in vips\n"},
+		{[]string{"list", "show", "vips", "--json"}, 0, `{"name":"vips","source":"redis","entries":12003}` + "\n"},
+		{[]string{"list", "show", "bad"}, 0, "bad has 1 entries, read from " + path},
+		{[]string{"list", "import", "vips", wrong}, 1, "wrong.txt:2: "},
+		{[]string{"list", "add", "bad", "x"}, 1, "the list bad is read from the file " + path + ": change the file\n"},
+		{[]string{"list", "add", "nosuch", "x"}, 1, `there is no list "nosuch"; there are bad, vips` + "\n"},
+		{[]string{"list", "show", "nosuch"}, 1, "there is no list"},
+		{[]string{"list", "add", "vips", "10.0.0.300"}, 2, "entry 1: "},
+		{[]string{"list", "add", "vips"}, 2, "it takes a name and at least one entry"},
+		{[]string{"list", "import", "vips", s.path("nosuch")}, 2, "no such file"},
+		{[]string{"list", "empty", "vips"}, 2, `there is no command "empty"`},
+	} {
+		r := s.run(c.args...)
+		out := r.out
+		if c.status != 0 {
+			out = r.errors
+		}
+		if r.status != c.status || !strings.Contains(out, c.says) {
+			t.Errorf("%q: %d, want %d and %q\n%s%s", c.args, r.status, c.status, c.says, r.out, r.errors)
+		}
+	}
+	if r := run(t, "phone:1\n# nobody\n\nphone:2\n", "--address", s.adminAddress(), "list", "import", "vips", "-"); r.status != 0 || r.out != "2 of 2 entries are new in vips\n" {
+		t.Errorf("%+v", r)
+	}
+	s.ok("list", "remove", "vips", "phone:1", "phone:2")
+	for _, c := range []struct {
+		path, body string
+		status     int
+	}{
+		{"vips/add", `["a"]`, 200}, {"vips/remove", `["a"]`, 200}, {"bad/add", `["a"]`, 409}, {"bad/remove", `["a"]`, 409}, {"nosuch/add", `["a"]`, 404},
+		{"vips/add", ``, 400}, {"vips/add", `null`, 400}, {"vips/add", `{"a":1}`, 400}, {"vips/add", `[1]`, 400}, {"vips/add", `["a",""]`, 400},
+		{"vips/add?x=1", `["a"]`, 400}, {"vips/add", "[" + strings.Repeat(`"a",`, 5000) + `"a"]`, 400}, {"vips/add", `["` + strings.Repeat("a", 15_520_000) + `"]`, 413},
+	} {
+		if a := s.admin("POST", "/stockgate/lists/"+c.path, c.body); a.status != c.status {
+			t.Errorf("%s: %d %s, want %d", c.path, a.status, a.body, c.status)
+		}
+	}
+	all := do[struct{ Lists []listState }](s, "GET", "/stockgate/lists", "").Lists
+	if len(all) != 2 || all[0] != (listState{Name: "bad", Source: "file", Path: path, Entries: 1}) || all[1] != (listState{Name: "vips", Source: "redis", Entries: 12003}) {
+		t.Errorf("%+v", all)
+	}
+	if entries := s.logged("list entries added"); len(entries) == 0 || entries[len(entries)-1]["list"] != "vips" {
+		t.Errorf("log: %v", entries)
+	}
+}
+
+// A reload keeps the lists that it has in common with what ran before; what nobody
+// uses any more ends.
+func TestReloadKeepsLists(t *testing.T) {
+	_, app := realRedis(t)
+	s := openSite(t, nil)
+	before := goleak.IgnoreCurrent()
+	path := s.file("bad.txt", "buyer:mallory\n")
+	app["lists"] = map[string]any{"bad": fileSource(path), "worse": redisSource}
+	s.useGate(map[string]any{"deny": []string{"bad", "worse"}, "other_items": "pass"})
+	s.load(app)
+	first := caddymodule.OpenLists()
+	if len(first) != 2 || caddymodule.ItemKeepers() != 1 {
+		t.Fatalf("%v, %d keepers", first, caddymodule.ItemKeepers())
+	}
+	s.gate["max_in_flight"] = 17
+	s.load(app)
+	if again := caddymodule.OpenLists(); !maps.Equal(first, again) {
+		t.Errorf("after a reload: %v, before: %v", again, first)
+	}
+	app["lists"].(map[string]any)["more"] = fileSource(s.path("nosuch.txt"))
+	if err := s.tryLoad(app); err == nil || !strings.Contains(err.Error(), s.path("nosuch.txt")) || !strings.Contains(err.Error(), "list more") {
+		t.Errorf("a list without its file: %v", err)
+	}
+	delete(app["lists"].(map[string]any), "more")
+	s.gate["allow"] = []string{"more"}
+	if err := s.tryLoad(app); err == nil || !strings.Contains(err.Error(), `there is no list "more"`) {
+		t.Errorf("a gate with a list that is not there: %v", err)
+	}
+	if again := caddymodule.OpenLists(); !maps.Equal(first, again) {
+		t.Errorf("after reloads that failed: %v, before: %v", again, first)
+	}
+	delete(s.gate, "allow")
+	s.load(app)
+	s.sell()
+	s.becomes("sold", bid{buyer: "ann", ip: "198.51.100.1", skus: "plain"})
+	s.becomes("denied", bid{buyer: "mallory", ip: "198.51.100.1", skus: "plain"})
+	if err := caddy.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	s.closeShop()
+	if left := caddymodule.OpenLists(); len(left) != 0 || caddymodule.ItemKeepers() != 0 {
+		t.Errorf("left open: %v, %d keepers", left, caddymodule.ItemKeepers())
+	}
+	s.eventually("all at an end", func() (string, bool) {
+		// Caddy leaves the admin endpoint of a configuration open that it has refused
+		err := goleak.Find(before, goleak.IgnoreAnyFunction("github.com/caddyserver/caddy/v2.replaceLocalAdminServer.func2"))
+		return fmt.Sprint(err), err == nil
+	})
+}
+
+// A list in Redis that cannot be asked lets nobody pass; one from a file still works.
+func TestListsWithoutRedis(t *testing.T) {
+	server, app := realRedis(t)
+	s := openSite(t, nil)
+	app["lists"] = map[string]any{"bad": fileSource(s.file("bad.txt", "buyer:mallory\n")), "worse": redisSource}
+	s.useGate(map[string]any{"deny": []string{"bad", "worse"}, "other_items": "pass"})
+	s.load(app)
+	s.sell()
+	const home = "198.51.100.1"
+	s.becomes("sold", bid{buyer: "ann", ip: home, skus: "plain"})
+	s.becomes("passed", bid{buyer: "ann", ip: home, skus: "tea"})
+	server.Stop()
+	s.becomes("unavailable", bid{buyer: "ann", ip: home, skus: "tea"})
+	if got := s.order(bid{buyer: "mallory", ip: home, skus: "tea"}); got != "denied" {
+		t.Errorf("by a file: %s", got)
+	}
+	server.Restart()
+	s.becomes("passed", bid{buyer: "ann", ip: home, skus: "tea"})
+}
+
+// What no sale lists passes without a reservation, also while Redis is away and
+// after a start without it. What a sale lists never does.
+func TestOtherItemsPass(t *testing.T) {
+	server, app := realRedis(t)
+	s := openShop(t, app, map[string]any{"other_items": "pass"})
+	s.sell()
+	buy := func(skus string) bid { return bid{buyer: "ann", skus: skus} }
+	s.becomes("sold", buy("plain"))
+	check := func(when string, want map[string]string) {
+		t.Helper()
+		for skus, want := range want {
+			if got := s.order(buy(skus)); got != want {
+				t.Errorf("%s, %s: %s, want %s", when, skus, got, want)
+			}
+		}
+	}
+	check("selling", map[string]string{
+		"tea": "passed", "tea milk": "passed", "20002002": "passed", "plain": "sold", "plain 20002001": "sold",
+		"tea plain": "unknown_item", "plain tea": "unknown_item",
+		"PLAIN": "unknown_item", "020002001": "unknown_item", "20002001x": "unknown_item", "2.0002001e7": "unknown_item",
+	})
+	if m := s.get("/metrics").body; !strings.Contains(m, `stockgate_attempts_total{outcome="passed",reason="",sale=""}`) {
+		t.Errorf("metrics: %s", m)
+	}
+	away := map[string]string{"tea": "passed", "plain": "unavailable", "PLAIN": "unavailable", "tea plain": "unavailable", "20002001": "unavailable"}
+	server.Stop()
+	s.becomes("unavailable", buy("tea plain")) // the last word of Redis is too long ago
+	check("redis is away", away)
+
+	s.load(nil)
+	if left := caddymodule.ItemKeepers(); left != 0 {
+		t.Fatalf("%d keepers", left)
+	}
+	s.load(app)
+	check("started without redis", away)
+
+	if err := os.RemoveAll(s.path("storage/stockgate")); err != nil {
+		t.Fatal(err)
+	}
+	s.load(nil)
+	if err := os.RemoveAll(s.path("storage")); err != nil {
+		t.Fatal(err)
+	}
+	s.load(app)
+	check("nothing was ever known", map[string]string{"tea": "unavailable", "plain": "unavailable"})
+}
+
+// A Redis that has lost its data lists nothing: what was listed does not become an
+// ordinary item.
+func TestOtherItemsOfLostData(t *testing.T) {
+	server, app := realRedis(t)
+	s := openShop(t, app, map[string]any{"other_items": "pass"})
+	s.sell()
+	s.becomes("sold", bid{buyer: "ann", skus: "plain"})
+	s.becomes("passed", bid{buyer: "ann", skus: "tea"})
+	if err := server.Client().FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	s.becomes("unknown_item", bid{buyer: "ann", skus: "plain"})
+	if got := s.order(bid{buyer: "ann", skus: "tea"}); got != "passed" {
+		t.Errorf("tea: %s", got)
+	}
+}
+
+// A sale that this edge cannot read may list any item: nothing passes meanwhile.
+func TestOtherItemsOfAnUnreadableSale(t *testing.T) {
+	server, app := realRedis(t)
+	s := openShop(t, app, map[string]any{"other_items": "pass"})
+	s.sell()
+	s.becomes("passed", bid{buyer: "ann", skus: "tea"})
+	c := server.Client()
+	meta, err := c.Keys(t.Context(), "*:meta").Result()
+	if err != nil || len(meta) != 1 {
+		t.Fatal(meta, err)
+	}
+	if err := c.HSet(t.Context(), meta[0], "doc", `{"from":"the future"}`, "version", "99").Err(); err != nil {
+		t.Fatal(err)
+	}
+	s.becomes("unknown_item", bid{buyer: "ann", skus: "tea"})
+	if got := s.order(bid{buyer: "bob", skus: "plain"}); got != "unknown_item" {
+		t.Errorf("an item of that sale: %s", got)
+	}
+}

@@ -1,0 +1,180 @@
+package caddymodule
+
+import (
+	"errors"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// meters are this process's counters. They are made once and registered anew in
+// the registry of every configuration: what was counted survives a reload.
+var meters = sync.OnceValue(newMetrics)
+
+type metrics struct {
+	attempts    *prometheus.CounterVec
+	reserve     prometheus.Histogram
+	redisErrors *prometheus.CounterVec
+	probes      *prometheus.CounterVec
+	unbacked    prometheus.Counter
+	dropped     prometheus.Counter
+	api         *prometheus.CounterVec
+	nothingLeft *prometheus.CounterVec
+	fromMemory  prometheus.Counter // of nothingLeft, found once
+	fromRedis   prometheus.Counter
+	fast        prometheus.Counter
+	books       *booksCollector
+	lists       listsCollector
+	ledger      ledgerMetrics
+
+	// resolved finds an attempt's counter without an allocation; the map is
+	// replaced, never changed.
+	resolved atomic.Pointer[map[attemptLabels]prometheus.Counter]
+	adding   sync.Mutex
+}
+
+// attemptLabels are the labels of one counter of attempts.
+type attemptLabels struct {
+	sale, outcome string
+	reason        sale.Reason
+}
+
+func newMetrics() *metrics {
+	m := &metrics{
+		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "stockgate_attempts_total",
+			Help: "Attempts to buy by sale, outcome (refused, passed, confirmed, released, in_doubt, held, unbacked, repeated, replayed) and the reason of a refusal.",
+		}, []string{"sale", "outcome", "reason"}),
+		reserve: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "stockgate_reserve_seconds",
+			Help:    "Time of one reserve, from the attempt's entry into the queue to the answer of Redis.",
+			Buckets: []float64{.0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1},
+		}),
+		redisErrors: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "stockgate_redis_errors_total",
+			Help: "Calls that Redis did not answer, by what they were for: reserve, settle, watch, reap, probe or rate.",
+		}, []string{"during"}),
+		probes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "stockgate_probes_total",
+			Help: "Questions to the shop about holds in doubt by sale and verdict: present, absent, unknown (asked again) or not_asked (the hold has no ref that fits).",
+		}, []string{"sale", "verdict"}),
+		unbacked: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "stockgate_unbacked_total",
+			Help: "Orders that the shop took after their units had been given back and sold to others.",
+		}),
+		dropped: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "stockgate_backlog_dropped_total",
+			Help: "Outcomes that could not be told to Redis and did not fit into the backlog: their holds end by their deadline.",
+		}),
+		api: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "stockgate_api_requests_total",
+			Help: "Requests to the shop's API by operation (confirm, release, extend, return, show, other) and answer (ok, or the reason of the problem).",
+		}, []string{"operation", "answer"}),
+		nothingLeft: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "stockgate_nothing_left_total",
+			Help: "Attempts refused as sold_out or all_held, by who said so: redis, or this edge's memory without asking it.",
+		}, []string{"by"}),
+		fast: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "stockgate_fast_refusals_total",
+			Help: "Refused attempts that were answered at the connection, by the listener wrapper; stockgate_attempts_total has them too.",
+		}),
+		books:  newBooksCollector(),
+		lists:  newListsCollector(),
+		ledger: newLedgerMetrics(),
+	}
+	m.fromMemory, m.fromRedis = m.nothingLeft.WithLabelValues("memory"), m.nothingLeft.WithLabelValues("redis")
+	for _, during := range duringWords {
+		m.redisErrors.WithLabelValues(during) // a series that is there from the start can be watched
+	}
+	m.resolved.Store(new(map[attemptLabels]prometheus.Counter))
+	return m
+}
+
+// registerMetrics puts the counters into a configuration's registry. It may be
+// called for any number of registries, and again for the same one.
+func registerMetrics(registry *prometheus.Registry) error {
+	m := meters()
+	all := []prometheus.Collector{m.attempts, m.reserve, m.redisErrors, m.probes, m.unbacked, m.dropped, m.nothingLeft, m.fast, m.api, m.books, m.lists}
+	for _, c := range append(all, m.ledger.collectors()...) {
+		err := registry.Register(c)
+		// ours, from before: fine; anybody else's under our name is an error
+		if existing, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok && existing.ExistingCollector == c {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// countAttempt counts one attempt when its outcome is known: refused, passed,
+// confirmed, released, in_doubt, held (the shop decides later), unbacked, repeated (an
+// order forwarded again) or replayed. Every saleID stays a label for good: it must be one
+// of the catalogue, or empty where the attempt has led to no sale.
+func countAttempt(saleID, outcome string, reason sale.Reason) {
+	m := meters()
+	labels := attemptLabels{saleID, outcome, reason}
+	if c, ok := (*m.resolved.Load())[labels]; ok {
+		c.Inc()
+		return
+	}
+	m.resolve(labels).Inc()
+}
+
+// countProbe counts one question about a hold in doubt. saleID must be one of the catalogue.
+func countProbe(saleID string, v reservation.ProbeVerdict, err error) {
+	word := string(v)
+	if errors.Is(err, errNotAsked) {
+		word = "not_asked"
+	}
+	meters().probes.WithLabelValues(saleID, word).Inc()
+}
+
+// resolve finds a counter for the first time.
+func (m *metrics) resolve(labels attemptLabels) prometheus.Counter {
+	m.adding.Lock()
+	defer m.adding.Unlock()
+	next := maps.Clone(*m.resolved.Load())
+	if next == nil {
+		next = make(map[attemptLabels]prometheus.Counter)
+	}
+	c := m.attempts.WithLabelValues(labels.sale, labels.outcome, string(labels.reason))
+	next[labels] = c
+	m.resolved.Store(&next)
+	return c
+}
+
+// duringWords are what a call to Redis can be for.
+var duringWords = []string{"reserve", "settle", "watch", "reap", "probe", "rate"}
+
+// edgeMetrics counts what an edge tells it.
+type edgeMetrics struct{}
+
+func (edgeMetrics) Reserved(took time.Duration) { meters().reserve.Observe(took.Seconds()) }
+
+func (edgeMetrics) RedisFailed(during string) { meters().redisErrors.WithLabelValues(during).Inc() }
+
+func (edgeMetrics) BacklogDropped() { meters().dropped.Inc() }
+
+func (edgeMetrics) SoldUnbacked() { meters().unbacked.Inc() }
+
+func (edgeMetrics) NothingLeft(remembered bool) {
+	if remembered {
+		meters().fromMemory.Inc()
+	} else {
+		meters().fromRedis.Inc()
+	}
+}
+
+// Interface guards
+var (
+	_ reservation.Metrics  = edgeMetrics{}
+	_ prometheus.Collector = (*booksCollector)(nil)
+)

@@ -1,0 +1,128 @@
+package caddymodule
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/stockgate/stockgate/reservation"
+)
+
+const (
+	// scrapeTimeout bounds how long one scrape waits for Redis; what has not come by
+	// then is reported as it was last known.
+	scrapeTimeout = time.Second
+	// scrapeAtOnce is how many sales are read at the same time.
+	scrapeAtOnce = 8
+	// unitSeries is how many stock cells of a sale have series of their own. A larger
+	// sale is summed up under the sku "*".
+	unitSeries = 1_000
+)
+
+// booksCollector reports, of the app that runs at the time of a scrape, where the
+// units of every sale are and how the edge is.
+type booksCollector struct {
+	shelf atomic.Pointer[bookshelf]
+
+	units, balanced, oldest, unbacked, backlog, ready *prometheus.Desc
+}
+
+func newBooksCollector() *booksCollector {
+	return &booksCollector{
+		units: prometheus.NewDesc("stockgate_units",
+			`Units by state (available, held, in_doubt, confirmed) and in all (stock); sku "*" sums up a sale of more than 1,000 cells.`,
+			[]string{"sale", "sku", "region", "state"}, nil),
+		balanced: prometheus.NewDesc("stockgate_balanced",
+			"Whether stock = available + held + in_doubt + confirmed in every cell of the sale: 1 or 0.", []string{"sale"}, nil),
+		oldest: prometheus.NewDesc("stockgate_oldest_in_doubt_seconds",
+			"Age of the oldest hold that is in doubt; 0: there is none.", []string{"sale"}, nil),
+		unbacked: prometheus.NewDesc("stockgate_unbacked",
+			"Orders that the shop took without stock and that nobody has resolved.", []string{"sale"}, nil),
+		backlog: prometheus.NewDesc("stockgate_backlog",
+			"Outcomes that Redis could not be told yet.", nil, nil),
+		ready: prometheus.NewDesc("stockgate_ready",
+			"Whether this edge may sell: 1 or 0; the log says why not.", nil, nil),
+	}
+}
+
+// Describe names the series.
+func (b *booksCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{b.units, b.balanced, b.oldest, b.unbacked, b.backlog, b.ready} {
+		ch <- d
+	}
+}
+
+// Collect reads the books and reports them. Without a running app it reports nothing.
+func (b *booksCollector) Collect(ch chan<- prometheus.Metric) {
+	app := running.latest()
+	if app == nil {
+		return
+	}
+	d := app.current()
+	if d == nil {
+		return
+	}
+	gauge := func(desc *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, v, labels...)
+	}
+	gauge(b.backlog, float64(d.Backlog()))
+	gauge(b.ready, truth(d.Ready() == nil))
+
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	shelf := bookshelfOf(&b.shelf, d)
+	slots := make(chan struct{}, scrapeAtOnce)
+	var readers sync.WaitGroup
+	for listing := range d.Catalogue().All {
+		slots <- struct{}{}
+		readers.Go(func() {
+			defer func() { <-slots }()
+			s, ok := shelf.latest(ctx, listing.Sale.ID)
+			if !ok {
+				return
+			}
+			id := listing.Sale.ID
+			for _, c := range reported(s.books.Items) {
+				gauge(b.units, float64(c.Stock), id, c.SKU, c.Region, "stock")
+				gauge(b.units, float64(c.Available), id, c.SKU, c.Region, "available")
+				gauge(b.units, float64(c.Held), id, c.SKU, c.Region, "held")
+				gauge(b.units, float64(c.InDoubt), id, c.SKU, c.Region, "in_doubt")
+				gauge(b.units, float64(c.Confirmed), id, c.SKU, c.Region, "confirmed")
+			}
+			gauge(b.balanced, truth(s.books.Balanced), id)
+			gauge(b.unbacked, float64(s.books.Unbacked), id)
+			age := 0.0
+			if since := s.books.OldestInDoubt; !since.IsZero() {
+				age = max(0, listing.Now().Sub(since).Seconds())
+			}
+			gauge(b.oldest, age, id)
+		})
+	}
+	readers.Wait()
+}
+
+// reported are the cells as they are reported: each, or their sum if they are many.
+func reported(cells []reservation.Cell) []reservation.Cell {
+	if len(cells) <= unitSeries {
+		return cells
+	}
+	sum := reservation.Cell{SKU: "*"}
+	for _, c := range cells {
+		sum.Stock += c.Stock
+		sum.Available += c.Available
+		sum.Held += c.Held
+		sum.InDoubt += c.InDoubt
+		sum.Confirmed += c.Confirmed
+	}
+	return []reservation.Cell{sum}
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,110 @@
+package caddymodule_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// scrape returns the series of ours, by name and labels.
+func (s *site) scrape() map[string]string {
+	s.t.Helper()
+	a := s.get("/metrics")
+	if a.status != 200 {
+		s.t.Fatalf("%d %s", a.status, a.body)
+	}
+	series := map[string]string{}
+	for line := range strings.Lines(a.body) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if strings.HasPrefix(name, "stockgate_") {
+			series[name] = value
+		}
+	}
+	return series
+}
+
+func (s *site) expect(series map[string]string, want map[string]string) {
+	s.t.Helper()
+	for name, value := range want {
+		if got, ok := series[name]; !ok || got != value {
+			s.t.Errorf("%s is %q, not %s", name, got, value)
+		}
+	}
+}
+
+func unitsOf(sku, region, state string) string {
+	return fmt.Sprintf("stockgate_units{region=%q,sale=\"double11\",sku=%q,state=%q}", region, sku, state)
+}
+
+func TestScrapeReportsTheBooks(t *testing.T) {
+	server, app := realRedis(t)
+	s := openSite(t, app)
+	s.openSale()
+	p := newShopper(t, server)
+	for i, id := range []string{"held", "doubt", "sold"} {
+		p.reserve(id, "plain", int64(i)+1, time.Hour)
+	}
+	p.must(p.Doubt(t.Context(), "double11", "doubt", "timeout"))
+	p.must(p.Confirm(t.Context(), "double11", "sold", reservation.Answer, "2xx"))
+	p.reserve("gone", "few", 3, time.Hour)
+	p.must(p.Release(t.Context(), "double11", "gone", reservation.Shop, "4xx"))
+	p.reserve("other", "few", 1, time.Hour)
+	p.must(p.Confirm(t.Context(), "double11", "gone", reservation.Answer, "2xx"))
+
+	known := map[string]string{
+		unitsOf("plain", "", "stock"):          "100",
+		unitsOf("plain", "", "available"):      "94",
+		unitsOf("plain", "", "held"):           "1",
+		unitsOf("plain", "", "in_doubt"):       "2",
+		unitsOf("plain", "", "confirmed"):      "3",
+		unitsOf("two", "beijing", "available"): "40",
+		unitsOf("a/b%c?d#e", "", "stock"):      "5",
+		`stockgate_balanced{sale="double11"}`:  "1",
+		`stockgate_unbacked{sale="double11"}`:  "1",
+		`stockgate_backlog`:                    "0",
+		`stockgate_ready`:                      "1",
+	}
+	series := s.scrape()
+	s.expect(series, known)
+	for series[`stockgate_oldest_in_doubt_seconds{sale="double11"}`] == "0" { // it is a few ms old, or will be
+		series = s.scrape()
+	}
+	if age := series[`stockgate_oldest_in_doubt_seconds{sale="double11"}`]; age == "" || strings.HasPrefix(age, "-") {
+		t.Errorf("the doubt is %q seconds old", age)
+	}
+	// a new configuration has a new registry
+	s.load(app)
+	s.expect(s.scrape(), known)
+	// without Redis the last that is known is reported
+	server.Stop()
+	delete(known, `stockgate_ready`) // for some seconds
+	s.expect(s.scrape(), known)
+	// another Redis has other sales
+	_, other := realRedis(t)
+	s.load(other)
+	if got, ok := s.scrape()[`stockgate_balanced{sale="double11"}`]; ok {
+		t.Errorf("a sale of the other Redis is balanced: %s", got)
+	}
+	s.load(nil)
+	if got := s.scrape(); len(got) != 0 {
+		t.Errorf("without an app: %v", got)
+	}
+}
+
+// An edge that has never heard from Redis is not ready.
+func TestScrapeWithoutRedis(t *testing.T) {
+	server, app := realRedis(t)
+	server.Stop()
+	s := openSite(t, app)
+	s.expect(s.scrape(), map[string]string{"stockgate_ready": "0", "stockgate_backlog": "0"})
+}
+
+// It works the same on the embedded server.
+func TestScrapeEmbedded(t *testing.T) {
+	s := openSite(t, map[string]any{"redis": map[string]any{"embedded": true}})
+	s.openSale()
+	s.expect(s.scrape(), map[string]string{unitsOf("plain", "", "available"): "100", "stockgate_ready": "1"})
+}

@@ -1,0 +1,161 @@
+package caddymodule
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// counted is the value of a series in a registry: a counter's, or a histogram's count.
+func counted(t *testing.T, registry *prometheus.Registry, name string, labels ...string) float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() != name {
+			continue
+		}
+	series:
+		for _, m := range f.GetMetric() {
+			for i, l := range m.GetLabel() {
+				if l.GetValue() != labels[i] {
+					continue series
+				}
+			}
+			if h := m.GetHistogram(); h != nil {
+				return float64(h.GetSampleCount())
+			}
+			return m.GetCounter().GetValue()
+		}
+	}
+	return 0
+}
+
+func newRegistry(t *testing.T) *prometheus.Registry {
+	t.Helper()
+	r := prometheus.NewPedanticRegistry()
+	if err := registerMetrics(r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// Each configuration has its registry; what was counted is in all of them.
+func TestMetricsSurviveAReload(t *testing.T) {
+	const name = "stockgate_attempts_total"
+	first := newRegistry(t)
+	before := counted(t, first, name, "refused", "sold_out", "reload")
+	countAttempt("reload", "refused", sale.SoldOut)
+	second := newRegistry(t)
+	countAttempt("reload", "refused", sale.SoldOut)
+	countAttempt("reload", "confirmed", "")
+	for i, r := range []*prometheus.Registry{first, second} {
+		if n := counted(t, r, name, "refused", "sold_out", "reload") - before; n != 2 {
+			t.Errorf("registry %d has counted %v of 2", i, n)
+		}
+	}
+	if err := registerMetrics(second); err != nil {
+		t.Errorf("the same registry again: %v", err)
+	}
+}
+
+// A name that somebody else has taken is an error, not silence.
+func TestMetricsDoNotHideBehindOthers(t *testing.T) {
+	r := prometheus.NewRegistry()
+	r.MustRegister(prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "stockgate_attempts_total", Help: meters().attemptsHelp(),
+	}, []string{"sale", "outcome", "reason"}))
+	if err := registerMetrics(r); err == nil {
+		t.Error("registered beside another collector of the same name")
+	}
+}
+
+// attemptsHelp is the help text of the attempts: the same description is what
+// makes another collector a twin.
+func (m *metrics) attemptsHelp() string {
+	ch := make(chan *prometheus.Desc, 1)
+	m.attempts.Describe(ch)
+	_, rest, _ := strings.Cut((<-ch).String(), `help: "`)
+	help, _, _ := strings.Cut(rest, `"`)
+	return help
+}
+
+func TestCountingAttemptsAllocatesNothing(t *testing.T) {
+	countAttempt("allocs", "refused", sale.SoldOut)
+	if n := testing.AllocsPerRun(1000, func() { countAttempt("allocs", "refused", sale.SoldOut) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestCountingAttemptsAtOnce(t *testing.T) {
+	r := newRegistry(t)
+	reasons := []sale.Reason{sale.SoldOut, sale.AllHeld, sale.Busy, sale.LimitReached}
+	var crowd sync.WaitGroup
+	for range 8 {
+		crowd.Go(func() {
+			for i := range 400 {
+				countAttempt("crowd", "refused", reasons[i%4])
+			}
+		})
+	}
+	crowd.Wait()
+	for _, reason := range reasons {
+		if n := counted(t, r, "stockgate_attempts_total", "refused", string(reason), "crowd"); n != 800 {
+			t.Errorf("%s: %v of 800", reason, n)
+		}
+	}
+}
+
+func TestEdgeMetrics(t *testing.T) {
+	r := newRegistry(t)
+	var m reservation.Metrics = edgeMetrics{}
+	for _, c := range []struct {
+		name, label string
+		count       func()
+	}{
+		{"stockgate_reserve_seconds", "", func() { m.Reserved(time.Millisecond) }},
+		{"stockgate_redis_errors_total", "reserve", func() { m.RedisFailed("reserve") }},
+		{"stockgate_redis_errors_total", "reap", func() { m.RedisFailed("reap") }},
+		{"stockgate_redis_errors_total", "rate", func() { m.RedisFailed("rate") }},
+		{"stockgate_backlog_dropped_total", "", m.BacklogDropped},
+		{"stockgate_unbacked_total", "", m.SoldUnbacked},
+	} {
+		before := counted(t, r, c.name, c.label)
+		c.count()
+		if n := counted(t, r, c.name, c.label) - before; n != 1 {
+			t.Errorf("%s %s went up by %v", c.name, c.label, n)
+		}
+	}
+}
+
+func TestManyCellsAreSummedUp(t *testing.T) {
+	cells := make([]reservation.Cell, unitSeries)
+	for i := range cells {
+		cells[i] = reservation.Cell{SKU: "x", Stock: 10, Available: 4, Held: 3, InDoubt: 2, Confirmed: 1}
+	}
+	if got := reported(cells); len(got) != unitSeries {
+		t.Errorf("%d cells of %d", len(got), unitSeries)
+	}
+	got := reported(append(cells, reservation.Cell{SKU: "y", Stock: 1, Confirmed: 1}))
+	want := reservation.Cell{SKU: "*", Stock: 10_001, Available: 4_000, Held: 3_000, InDoubt: 2_000, Confirmed: 1_001}
+	if len(got) != 1 || got[0] != want {
+		t.Errorf("%+v", got)
+	}
+}
+
+func BenchmarkCountAttempt(b *testing.B) {
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			countAttempt("bench", "refused", sale.SoldOut)
+		}
+	})
+}

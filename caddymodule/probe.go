@@ -1,0 +1,101 @@
+package caddymodule
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/reservation"
+)
+
+const (
+	// probeAtOnce is how many questions one gate has under way on one edge.
+	probeAtOnce = 8
+	// probeBody is how much of an answer is read.
+	probeBody = 64 << 10
+)
+
+// probe asks the shop whether it has an order.
+type probe struct {
+	gate    string
+	url     *probeURL
+	rules   *rules
+	header  http.Header
+	plan    reservation.ProbePlan
+	timeout time.Duration
+	client  *http.Client
+	log     *zap.Logger
+}
+
+// newProbeClient has connections of its own, as many as questions: a shop that hangs
+// takes none from anybody else.
+func newProbeClient() *http.Client {
+	return &http.Client{
+		// The URL says whom we believe; an answer may not pass that on.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{
+			DialContext:            (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
+			TLSHandshakeTimeout:    5 * time.Second,
+			MaxConnsPerHost:        probeAtOnce,
+			MaxIdleConnsPerHost:    probeAtOnce,
+			IdleConnTimeout:        time.Minute,
+			MaxResponseHeaderBytes: probeBody,
+			DisableCompression:     true,
+			ForceAttemptHTTP2:      true,
+		},
+	}
+}
+
+// errNotAsked: there is no URL for this hold.
+var errNotAsked = errors.New("the hold has no ref, or one that cannot stand in the URL's path")
+
+// ask asks about one hold. cause is the status of the answer. An error comes with
+// ProbeUnknown, as does an answer that no rule is about.
+func (p *probe) ask(ctx context.Context, due reservation.ProbeDue) (v reservation.ProbeVerdict, cause string, err error) {
+	at, ok := p.url.fill(due.ID, due.Ref)
+	if !ok {
+		return reservation.ProbeUnknown, "", errNotAsked
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	if err != nil {
+		return reservation.ProbeUnknown, "", errNotAsked
+	}
+	request.Header = p.header.Clone()
+	response, err := p.client.Do(request)
+	if err != nil {
+		return reservation.ProbeUnknown, "", withoutURL(err)
+	}
+	defer response.Body.Close()
+	// Read even where no rule needs it: the connection is used again, and an answer
+	// that breaks off is none.
+	body, err := io.ReadAll(io.LimitReader(response.Body, probeBody+1))
+	if err != nil {
+		return reservation.ProbeUnknown, "", withoutURL(err)
+	}
+	r := &reply{status: response.StatusCode, header: response.Header, body: body, whole: len(body) <= probeBody}
+	cause = "probe_" + statusCause(r.status)
+	switch p.rules.decide(r) {
+	case confirm:
+		return reservation.ProbePresent, cause, nil
+	case release:
+		return reservation.ProbeAbsent, cause, nil
+	default:
+		return reservation.ProbeUnknown, cause, nil
+	}
+}
+
+// withoutURL is what went wrong, without the URL, which has the ref in it.
+func withoutURL(err error) error {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		return wrapped.Err
+	}
+	return err
+}

@@ -1,0 +1,302 @@
+package caddymodule
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/attempt"
+	"github.com/stockgate/stockgate/filters"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// Rate is how often attempts with one key may come. Every attempt that reaches a
+// rate and passes it counts, whatever becomes of it; one that a rate refuses does
+// not count for that rate, and charges no purchase limit.
+//
+// What was counted survives a reload, as long as gate, name and rate stay the same.
+// Gates of one name, or without one, count equal rates together.
+type Rate struct {
+	// Key gives who or what is counted: of several, the first that is not empty. All
+	// attempts without a key count together; so do all with a constant.
+	Key []string `json:"key"`
+	// Events may come in each Window in the long run: 1 to 1,000,000.
+	Events int `json:"events"`
+	// Window is 1ms to 24h, in whole milliseconds.
+	Window caddy.Duration `json:"window"`
+	// Burst is how many may come at once, up to 1,000,000. Default: Events.
+	Burst int `json:"burst,omitempty"`
+	// Keys is how many keys an edge tells apart, up to 10,000,000 of about 100 bytes
+	// each. Beyond that it forgets the keys that have asked least. Default: 100,000.
+	Keys int `json:"keys,omitempty"`
+	// IPv6Prefix is how many bits of an IPv6 address count where {client_ip} is the
+	// key: 1 to 128. Default: 64.
+	IPv6Prefix int `json:"ipv6_prefix,omitempty"`
+	// Shared counts exactly, on all edges together, in Redis. Without it every edge
+	// counts for itself, and no attempt costs a call.
+	Shared bool `json:"shared,omitempty"`
+}
+
+const (
+	maxRates          = 16
+	maxRateEvents     = 1_000_000
+	maxRateWindow     = 24 * time.Hour
+	maxRateKeys       = 10_000_000
+	defaultIPv6Prefix = 64
+)
+
+// check completes the defaults and says what is wrong.
+func (r *Rate) check() error {
+	byIP := slices.ContainsFunc(r.Key, func(k string) bool {
+		v, err := attempt.Compile(k)
+		return err == nil && v.Kind() == attempt.ClientIP
+	})
+	window := time.Duration(r.Window)
+	switch {
+	case len(r.Key) == 0:
+		return errors.New("it has no key: write {client_ip}, or a constant for all attempts together")
+	case r.Events < 1 || r.Events > maxRateEvents:
+		return fmt.Errorf("%d events are outside 1 to %d", r.Events, maxRateEvents)
+	case window < time.Millisecond || window > maxRateWindow || window%time.Millisecond != 0:
+		return fmt.Errorf("the window %v is not a whole number of milliseconds within 1ms to %v", window, maxRateWindow)
+	case r.Burst < 0 || r.Burst > maxRateEvents:
+		return fmt.Errorf("a burst of %d is outside 1 to %d", r.Burst, maxRateEvents)
+	case r.Keys < 0 || r.Keys > maxRateKeys:
+		return fmt.Errorf("%d keys are outside 1 to %d", r.Keys, maxRateKeys)
+	case r.Keys != 0 && r.Shared:
+		return errors.New("keys bound what an edge counts for itself; what is shared is in Redis")
+	case r.IPv6Prefix < 0 || r.IPv6Prefix > 128:
+		return fmt.Errorf("an IPv6 prefix of %d bits is outside 1 to 128", r.IPv6Prefix)
+	case r.IPv6Prefix != 0 && !byIP:
+		return errors.New("an IPv6 prefix is for the key {client_ip} alone")
+	}
+	if r.Burst == 0 {
+		r.Burst = r.Events
+	}
+	if r.IPv6Prefix == 0 && byIP {
+		r.IPv6Prefix = defaultIPv6Prefix
+	}
+	return nil
+}
+
+// gateRate is a rate of a gate at work: table or shared, the other is nil.
+type gateRate struct {
+	table  *filters.RateTable
+	shared *reservation.SharedRate
+	name   string // as a string of a structured field
+	policy []string
+}
+
+// gateRates are the rates of a gate, in the order of the attempt's keys.
+type gateRates struct {
+	rates  []gateRate
+	shared int      // how many of them are
+	pooled []string // what was taken from rateTables and is to be given back
+}
+
+// rateTables are shared by the configurations that live at the same time, and so
+// survive a reload.
+var rateTables = caddy.NewUsagePool()
+
+type rateTable struct{ *filters.RateTable }
+
+// Destruct is called when no configuration has the rate any more.
+func (rateTable) Destruct() error { return nil }
+
+// rateKeys checks the rates and compiles their keys.
+func (g *Gate) rateKeys() ([]attempt.RateKey, error) {
+	if len(g.Rates) > maxRates {
+		return nil, fmt.Errorf("%d rates are more than %d", len(g.Rates), maxRates)
+	}
+	var keys []attempt.RateKey
+	for i := range g.Rates {
+		r := &g.Rates[i]
+		values, err := attempt.CompileAll(r.Key...)
+		if err == nil {
+			err = r.check()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("rate, number %d: %w", i+1, err)
+		}
+		keys = append(keys, attempt.RateKey{Key: values, IPv6Prefix: r.IPv6Prefix})
+	}
+	return keys, nil
+}
+
+// openRates takes the rates' tables from the pool, or makes them.
+func (g *Gate) openRates(keys []attempt.RateKey) error {
+	seen := make(map[string]bool)
+	for i, r := range g.Rates {
+		id := fmt.Sprintf("%q %q %d", g.Name, r.Key, r.IPv6Prefix)
+		print := fmt.Sprintf("%s %d %v %d %d %t", id, r.Events, r.Window, r.Burst, r.Keys, r.Shared)
+		if seen[print] {
+			return fmt.Errorf("rate, number %d: there is one just like it before", i+1)
+		}
+		seen[print] = true
+		rate := newGateRate(g.Name, i+1, r)
+		window := time.Duration(r.Window)
+		if r.Shared {
+			rate.shared = reservation.NewSharedRate(id, r.Events, window, r.Burst)
+			g.rates.shared++
+		} else {
+			room := r.Keys
+			if !slices.ContainsFunc(keys[i].Key, func(v attempt.Value) bool { return v.Kind() != attempt.Constant }) {
+				room = 1
+			}
+			v, _, err := rateTables.LoadOrNew(print, func() (caddy.Destructor, error) {
+				return rateTable{filters.NewRateTable(filters.Rate{Events: r.Events, Window: window, Burst: r.Burst, Keys: room})}, nil
+			})
+			if err != nil {
+				return err
+			}
+			g.rates.pooled = append(g.rates.pooled, print)
+			rate.table = v.(rateTable).RateTable
+		}
+		g.rates.rates = append(g.rates.rates, rate)
+	}
+	return nil
+}
+
+// close gives back what was taken from the pool. Requests that are still running
+// keep their tables.
+func (rs *gateRates) close() error {
+	pooled := rs.pooled
+	rs.pooled = nil
+	var err error
+	for _, key := range pooled {
+		_, e := rateTables.Delete(key)
+		err = errors.Join(err, e)
+	}
+	return err
+}
+
+// takeLocal counts an attempt for the rates that this edge keeps for itself, in
+// their order, up to the one that refuses it.
+func (rs *gateRates) takeLocal(h http.Header, a *sale.Attempt, now time.Time) *sale.Refusal {
+	over, wait := rs.countLocal(a, now)
+	if over == nil {
+		return nil
+	}
+	return over.refuse(h, wait)
+}
+
+// countLocal is takeLocal, and tells which rate refuses; nil: none.
+func (rs *gateRates) countLocal(a *sale.Attempt, now time.Time) (over *gateRate, wait time.Duration) {
+	for i := range rs.rates {
+		if rate := &rs.rates[i]; rate.table != nil {
+			if wait := rate.table.Take(now, a.RateKeys[i]); wait > 0 {
+				return rate, wait
+			}
+		}
+	}
+	return nil, 0
+}
+
+// foreseeLocal is countLocal for an attempt that somebody else counts unless a rate
+// refuses it.
+func (rs *gateRates) foreseeLocal(a *sale.Attempt, now time.Time) (over *gateRate, wait time.Duration) {
+	for i := range rs.rates {
+		rate := &rs.rates[i]
+		if rate.table == nil {
+			continue
+		}
+		if wait = rate.table.Peek(now, a.RateKeys[i]); wait == 0 {
+			continue
+		}
+		before := gateRates{rates: rs.rates[:i]}
+		if over, sooner := before.countLocal(a, now); over != nil {
+			return over, sooner
+		}
+		return rate, wait
+	}
+	return nil, 0
+}
+
+// takeShared counts an attempt for all shared rates, or for none. The client leaving
+// does not interrupt the call: who comes and goes must not cost a connection each time.
+func (g *Gate) takeShared(r *http.Request, h http.Header, d *desk, a *sale.Attempt) *sale.Refusal {
+	if g.rates.shared == 0 {
+		return nil
+	}
+	tries := make([]reservation.RateTry, 0, g.rates.shared)
+	rates := make([]*gateRate, 0, g.rates.shared)
+	for i := range g.rates.rates {
+		if rate := &g.rates.rates[i]; rate.shared != nil {
+			tries = append(tries, reservation.RateTry{Rate: rate.shared, Key: a.RateKeys[i]})
+			rates = append(rates, rate)
+		}
+	}
+	d.flights.begin()
+	defer d.flights.end()
+	over, wait, err := d.TakeRates(context.WithoutCancel(r.Context()), tries)
+	switch {
+	case err != nil:
+		if c := g.log.Check(zap.DebugLevel, "redis gave no answer about a shared rate"); c != nil {
+			c.Write(zap.Error(err))
+		}
+		return refuseUnavailable
+	case over >= 0:
+		return rates[over].refuse(h, wait)
+	}
+	return nil
+}
+
+const (
+	rateLimitHeader  = "Ratelimit" // as net/http writes RateLimit
+	ratePolicyHeader = "Ratelimit-Policy"
+)
+
+// newGateRate prepares what a client hears of a rate: its name, which is that of the
+// gate and its number there, and the policy (draft-ietf-httpapi-ratelimit-headers-11,
+// section 3). The policy's window is in whole seconds.
+func newGateRate(gate string, number int, r Rate) gateRate {
+	if gate == "" {
+		gate = "rate"
+	}
+	name := sfString(gate + "-" + strconv.Itoa(number))
+	window := int64(r.Window)
+	seconds := (window + int64(time.Second) - 1) / int64(time.Second)
+	quota := int64(r.Events) * (seconds * int64(time.Second) / int64(time.Millisecond)) / (window / int64(time.Millisecond))
+	return gateRate{name: name, policy: []string{fmt.Sprintf("%s;q=%d;w=%d", name, quota, seconds)}}
+}
+
+// refuse says in the answer's header what the client may still do, and until when
+// (section 4 of the draft).
+func (r *gateRate) refuse(h http.Header, wait time.Duration) *sale.Refusal {
+	seconds := waitSeconds(wait)
+	h[ratePolicyHeader] = r.policy
+	h[rateLimitHeader] = []string{r.name + ";r=0;t=" + strconv.FormatInt(seconds, 10)}
+	return &sale.Refusal{Reason: sale.RateLimited, RetryAfter: seconds}
+}
+
+// waitSeconds rounds up.
+func waitSeconds(wait time.Duration) int64 { return int64((wait + time.Second - 1) / time.Second) }
+
+// sfString writes a text as a String of RFC 9651, section 3.3.3, which has only
+// printable ASCII; any other character becomes a hyphen.
+func sfString(text string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, c := range text {
+		switch {
+		case c == '"' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(c)
+		case c < ' ' || c > '~':
+			b.WriteByte('-')
+		default:
+			b.WriteRune(c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}

@@ -1,0 +1,131 @@
+package caddymodule
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+)
+
+func rateOf(events int, window time.Duration) Rate {
+	return Rate{Key: []string{"{client_ip}"}, Events: events, Window: caddy.Duration(window)}
+}
+
+func TestRateCheck(t *testing.T) {
+	for want, change := range map[string]func(*Rate){
+		"it has no key":                 func(r *Rate) { r.Key = nil },
+		"0 events are outside":          func(r *Rate) { r.Events = 0 },
+		"1000001 events":                func(r *Rate) { r.Events = 1_000_001 },
+		"the window 0s":                 func(r *Rate) { r.Window = 0 },
+		"the window 24h0m0.001s":        func(r *Rate) { r.Window = caddy.Duration(24*time.Hour + time.Millisecond) },
+		"the window 1.0005s":            func(r *Rate) { r.Window = caddy.Duration(1000500 * time.Microsecond) },
+		"a burst of -1":                 func(r *Rate) { r.Burst = -1 },
+		"-1 keys":                       func(r *Rate) { r.Keys = -1 },
+		"keys bound what an edge":       func(r *Rate) { r.Keys, r.Shared = 1, true },
+		"an IPv6 prefix of 129 bits":    func(r *Rate) { r.IPv6Prefix = 129 },
+		"an IPv6 prefix is for the key": func(r *Rate) { r.IPv6Prefix, r.Key = 64, []string{"{json.ip}", "x"} },
+		"a name is missing":             func(r *Rate) { r.Key = []string{"{json}"} },
+	} {
+		g := &Gate{Rates: []Rate{rateOf(1, time.Second), rateOf(20, time.Second)}}
+		change(&g.Rates[1])
+		if _, err := g.rateKeys(); err == nil || !strings.Contains(err.Error(), "rate, number 2: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+	if _, err := (&Gate{Rates: make([]Rate, 17)}).rateKeys(); err == nil {
+		t.Error("17 rates were taken")
+	}
+	g := &Gate{Rates: []Rate{rateOf(20, time.Second)}}
+	if _, err := g.rateKeys(); err != nil || g.Rates[0].Burst != 20 || g.Rates[0].IPv6Prefix != 64 {
+		t.Errorf("%+v, error %v", g.Rates[0], err)
+	}
+}
+
+// opened opens the rates of a gate.
+func openedRates(t *testing.T, g *Gate) *Gate {
+	t.Helper()
+	keys, err := g.rateKeys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.openRates(keys); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// What is taken from the pool is given back once, also after half a provision.
+func TestRateTablesAreGivenBack(t *testing.T) {
+	users := func() (n int) {
+		rateTables.Range(func(key, _ any) bool {
+			if refs, _ := rateTables.References(key); strings.HasPrefix(key.(string), `"pooled"`) {
+				n += refs
+			}
+			return true
+		})
+		return n
+	}
+	rates := []Rate{rateOf(1, time.Second), rateOf(2, time.Second)}
+	first, second := openedRates(t, &Gate{Name: "pooled", Rates: rates}), openedRates(t, &Gate{Name: "pooled", Rates: rates})
+	if first.rates.rates[0].table != second.rates.rates[0].table || first.rates.rates[0].table == first.rates.rates[1].table {
+		t.Error("equal rates are not one, or others are")
+	}
+	half := &Gate{Name: "pooled", Rates: append(rates, rates[1])}
+	keys, err := half.rateKeys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := half.openRates(keys); err == nil || !strings.Contains(err.Error(), "number 3: there is one just like it") {
+		t.Errorf("the same rate twice: error %v", err)
+	}
+	if n := users(); n != 6 {
+		t.Errorf("%d users, want 6", n)
+	}
+	for i, g := range []*Gate{half, half, first, first, new(Gate)} {
+		if err := g.Cleanup(); err != nil {
+			t.Error(err)
+		}
+		if want := []int{4, 4, 2, 2, 2}[i]; users() != want {
+			t.Errorf("%d users after clean-up %d, want %d", users(), i, want)
+		}
+	}
+	if err := second.Cleanup(); err != nil || users() != 0 {
+		t.Errorf("%d users are left, error %v", users(), err)
+	}
+}
+
+// The fields are lists of structured fields as the draft has them.
+func TestRateLimitFields(t *testing.T) {
+	policyForm := regexp.MustCompile(`^"([ -!#-\[\]-~]|\\["\\])*";q=[0-9]{1,15};w=[1-9][0-9]{0,14}$`)
+	limitForm := regexp.MustCompile(`^"([ -!#-\[\]-~]|\\["\\])*";r=0;t=[1-9][0-9]{0,14}$`)
+	for _, c := range []struct {
+		gate          string
+		rate          Rate
+		wait          time.Duration
+		policy, limit string
+		after         int64
+	}{
+		{"main", rateOf(20, time.Second), 50 * time.Millisecond, `"main-1";q=20;w=1`, `"main-1";r=0;t=1`, 1},
+		{"", rateOf(1, 500*time.Millisecond), 500 * time.Millisecond, `"rate-1";q=2;w=1`, `"rate-1";r=0;t=1`, 1},
+		{"", rateOf(1, 1500*time.Millisecond), 1500 * time.Millisecond, `"rate-1";q=1;w=2`, `"rate-1";r=0;t=2`, 2},
+		{"", rateOf(1_000_000, time.Millisecond), 1, `"rate-1";q=1000000000;w=1`, `"rate-1";r=0;t=1`, 1},
+		{"", rateOf(1_000_000, 24*time.Hour), time.Second, `"rate-1";q=1000000;w=86400`, `"rate-1";r=0;t=1`, 1},
+		{"", rateOf(1, 24*time.Hour), 24 * time.Hour, `"rate-1";q=1;w=86400`, `"rate-1";r=0;t=86400`, 86400},
+		{`a"b\c`, rateOf(3, time.Minute), time.Second + 1, `"a\"b\\c-1";q=3;w=60`, `"a\"b\\c-1";r=0;t=2`, 2},
+		{"秒杀\r\n", rateOf(3, time.Minute), time.Second, `"-----1";q=3;w=60`, `"-----1";r=0;t=1`, 1},
+	} {
+		h := make(http.Header)
+		rate := newGateRate(c.gate, 1, c.rate)
+		no := rate.refuse(h, c.wait)
+		policy, limit := h.Get("RateLimit-Policy"), h.Get("RateLimit")
+		if policy != c.policy || limit != c.limit || no.RetryAfter != c.after || no.Reason != "rate_limited" {
+			t.Errorf("gate %q: %s and %s, %+v", c.gate, policy, limit, no)
+		}
+		if !policyForm.MatchString(policy) || !limitForm.MatchString(limit) {
+			t.Errorf("not well-formed: %s or %s", policy, limit)
+		}
+	}
+}

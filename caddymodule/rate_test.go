@@ -1,0 +1,243 @@
+package caddymodule_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/stockgate/stockgate/internal/redistest"
+)
+
+// hour is a window in which nothing is refilled while a test runs.
+const hour = 3_600_000_000_000
+
+// ratedGate is a gate for one unit of "plain", with rates.
+func ratedGate(name string, rates ...map[string]any) map[string]any {
+	return map[string]any{
+		"handler": "stockgate", "name": name,
+		"buyer": []string{"{query.buyer}"},
+		"lines": []any{map[string]any{"sku": []string{"plain"}}},
+		"rates": rates,
+	}
+}
+
+// perKey is a rate of {query.key}: so many an hour.
+func perKey(events int) map[string]any {
+	return map[string]any{"key": []string{"{query.key}"}, "events": events, "window": hour}
+}
+
+func shared(rate map[string]any) map[string]any {
+	rate = maps.Clone(rate)
+	rate["shared"] = true
+	return rate
+}
+
+// attempt tries to buy, and returns what was refused and why, or the shop's 418.
+func (s *site) attempt(query string) answer {
+	s.t.Helper()
+	return s.ask("http", http.MethodPost, "/order?"+query, "")
+}
+
+// verdicts tries to buy with each query, and returns the reasons; - is none.
+func (s *site) verdicts(queries ...string) string {
+	s.t.Helper()
+	var reasons []string
+	for _, q := range queries {
+		a := s.attempt(q)
+		reason := a.header.Get("Stockgate-Refusal")
+		if reason == "" && a.status == http.StatusTeapot {
+			reason = "-"
+		}
+		reasons = append(reasons, reason)
+	}
+	return strings.Join(reasons, " ")
+}
+
+// untilSelling waits until the gate knows the sale, with attempts whose keys nobody
+// else has.
+func (s *site) untilSelling() {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for i := 0; ; i++ {
+		got := s.verdicts(fmt.Sprintf("buyer=b&key=warm%d&local=warm%d", i, i))
+		if got == "-" {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			s.t.Fatalf("the gate does not sell: %s", got)
+		}
+	}
+}
+
+func TestRateRefusesBeforeTheSale(t *testing.T) {
+	_, app := realRedis(t)
+	s := openSite(t, nil)
+	s.gates = []any{ratedGate("order", perKey(2))}
+	s.load(app)
+
+	// No sale lists the item, or Redis has not been heard yet: either way an attempt
+	// counts; what cannot be read does not.
+	for range 3 {
+		if got := s.verdicts("key=a&key=b&buyer=b", "key=a"); got != "malformed no_buyer" {
+			t.Errorf("unread: %s", got)
+		}
+	}
+	for i := range 2 {
+		if got := s.verdicts("buyer=b&key=a"); got != "unknown_item" && got != "unavailable" {
+			t.Errorf("attempt %d: %s", i, got)
+		}
+	}
+	a := s.attempt("buyer=c&key=a")
+	if a.status != http.StatusTooManyRequests || a.header.Get("Stockgate-Refusal") != "rate_limited" || a.header.Get("Cache-Control") != "no-store" {
+		t.Fatalf("%d %v %s", a.status, a.header, a.body)
+	}
+	if got := a.header.Get("RateLimit-Policy"); got != `"order-1";q=2;w=3600` {
+		t.Errorf("RateLimit-Policy: %s", got)
+	}
+	if got := a.header.Get("RateLimit"); got != `"order-1";r=0;t=1800` {
+		t.Errorf("RateLimit: %s", got)
+	}
+	var problem struct {
+		Type, Reason string
+		RetryAfter   int `json:"retry_after"`
+	}
+	if err := json.Unmarshal([]byte(a.body), &problem); err != nil {
+		t.Fatal(err)
+	}
+	after, err := strconv.Atoi(a.header.Get("Retry-After"))
+	if err != nil || after < 1800 || after > 1802 || problem.RetryAfter != after || problem.Reason != "rate_limited" {
+		t.Errorf("Retry-After %s, body %s", a.header.Get("Retry-After"), a.body)
+	}
+	if !strings.Contains(s.get("/metrics").body, `stockgate_attempts_total{outcome="refused",reason="rate_limited",sale=""} `) {
+		t.Error("the refusal is not counted")
+	}
+
+	// A refused attempt charges no purchase limit and no stock.
+	do[any](s, "PUT", "/stockgate/sales/double11", saleFile)
+	do[any](s, "POST", "/stockgate/sales/double11/open", "")
+	s.untilSelling()
+	if got := s.verdicts("buyer=b&key=a", "buyer=b&key=other", "buyer=b", "buyer=b", "buyer=b"); got != "rate_limited - - - rate_limited" {
+		t.Errorf("on sale: %s", got)
+	}
+	b := do[books](s, "GET", "/stockgate/sales/double11", "")
+	if !b.Balanced || b.cell("plain", "") != "100 100 0 0 0" { // the shop refuses all with 418
+		t.Errorf("books %+v", b)
+	}
+}
+
+func TestRatesSurviveAReload(t *testing.T) {
+	_, app := realRedis(t)
+	s := openSite(t, nil)
+	s.gates = []any{ratedGate("reload", perKey(2))}
+	s.load(app)
+	s.verdicts("buyer=b&key=a", "buyer=b&key=a")
+	over := func(when, want string) {
+		t.Helper()
+		if got := s.verdicts("buyer=b&key=a"); (got == "rate_limited") != (want == "over") {
+			t.Errorf("%s: %s, want %s", when, got, want)
+		}
+	}
+	over("before", "over")
+	for range 3 {
+		s.load(app)
+		over("after a reload", "over")
+	}
+
+	// A configuration that does not load takes nothing away.
+	s.gates = []any{ratedGate("reload", perKey(2)), ratedGate("reload", perKey(2), perKey(0))}
+	if err := s.tryLoad(app); err == nil || !strings.Contains(err.Error(), "rate, number 2: 0 events") {
+		t.Fatalf("a bad configuration: error %v", err)
+	}
+	s.gates = s.gates[:1]
+	s.load(app)
+	over("after a bad configuration", "over")
+
+	s.gates = []any{ratedGate("renamed", perKey(2))}
+	s.load(app)
+	over("another name", "free")
+	s.gates = []any{ratedGate("reload", perKey(2))}
+	s.load(app)
+	over("the first name again, nobody kept its table", "free")
+}
+
+// Local rates come first, and cost no call; an attempt that one of them refuses has
+// not counted for those behind it.
+func TestLocalRatesComeBeforeSharedOnes(t *testing.T) {
+	server := redistest.Start(t)
+	proxy := redistest.NewProxy(t, server.Addr())
+	app := map[string]any{
+		"redis":      map[string]any{"addresses": []string{server.Addr()}, "timeout": "10s"},
+		"rate_redis": map[string]any{"addresses": []string{proxy.Addr()}, "timeout": "10s"},
+	}
+	s := openSite(t, app)
+	s.openSale()
+	local := map[string]any{"key": []string{"{query.local}"}, "events": 2, "window": hour}
+	s.gates = []any{ratedGate("order", shared(perKey(3)), local)}
+	s.load(app)
+	s.untilSelling()
+	calls := func(queries ...string) string {
+		before := proxy.Requests("EVALSHA")
+		got := s.verdicts(queries...)
+		return fmt.Sprintf("%s: %d", got, proxy.Requests("EVALSHA")-before)
+	}
+	for _, step := range []struct{ local, want string }{
+		{"x", "- - rate_limited rate_limited: 2"},            // the local one
+		{"y", "- rate_limited rate_limited rate_limited: 2"}, // one of three was left of the shared one; then it is remembered
+	} {
+		q := "buyer=b&key=k&local=" + step.local
+		if got := calls(q, q, q, q); got != step.want {
+			t.Errorf("%s: %s, want %s", step.local, got, step.want)
+		}
+	}
+	a := s.attempt("buyer=b&key=k&local=z")
+	if got := a.header.Get("RateLimit"); !strings.HasPrefix(got, `"order-1";r=0;t=`) || a.status != http.StatusTooManyRequests {
+		t.Errorf("%d, RateLimit %s", a.status, got)
+	}
+	if a := s.attempt("buyer=b&key=new&local=x"); a.header.Get("RateLimit-Policy") != `"order-2";q=2;w=3600` {
+		t.Errorf("%d, RateLimit-Policy %s", a.status, a.header.Get("RateLimit-Policy"))
+	}
+
+	// Without the Redis of the rates nobody knows; what the edge knows itself it says.
+	proxy.DropAll()
+	if got := s.verdicts("buyer=b&key=n&local=n", "buyer=b&key=k&local=n", "buyer=b&key=n&local=n"); got != "unavailable rate_limited rate_limited" {
+		t.Errorf("without redis: %s", got)
+	}
+	proxy.Heal()
+	if got := s.verdicts("buyer=b&key=n&local=m"); got != "-" {
+		t.Errorf("with redis again: %s", got)
+	}
+}
+
+// A shared rate outlives the edge.
+func TestSharedRateOutlivesTheEdge(t *testing.T) {
+	_, app := realRedis(t)
+	app["redis"].(map[string]any)["timeout"] = "10s"
+	// each edge has the same key, whatever is in its storage
+	app["token"] = map[string]any{"keys": []any{map[string]any{"kind": "hmac", "material": strings.Repeat("k", 32)}}}
+	for _, want := range []string{"- rate_limited", "rate_limited rate_limited"} {
+		s := openSite(t, nil)
+		s.gates = []any{ratedGate("order", shared(perKey(1)))}
+		s.load(app)
+		s.openSale()
+		s.untilSelling()
+		if got := s.verdicts("buyer=b&key=a", "buyer=b&key=a"); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		if err := caddy.Stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

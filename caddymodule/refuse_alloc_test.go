@@ -1,0 +1,85 @@
+//go:build !race
+
+package caddymodule
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/stockgate/stockgate/sale"
+)
+
+// plainWriter takes an answer and allocates nothing itself.
+type plainWriter struct {
+	header http.Header
+	status int
+	bytes  int
+}
+
+func (w *plainWriter) Header() http.Header  { return w.header }
+func (w *plainWriter) WriteHeader(code int) { w.status = code }
+func (w *plainWriter) Write(p []byte) (int, error) {
+	w.bytes += len(p)
+	return len(p), nil
+}
+
+// A refusal costs no allocation, whatever it names: counted, with all its headers, as a
+// problem document or with a body of the operator's.
+func TestRefusalsDoNotAllocate(t *testing.T) {
+	limit := &sale.Limit{Per: sale.Union("buyer", "phone"), Every: "day", Max: 2, Count: "orders", SKU: "20002001"}
+	r := httptest.NewRequest("POST", "/api/order", nil)
+	r = r.WithContext(context.WithValue(r.Context(), caddy.ReplacerCtxKey, caddy.NewReplacer()))
+	w := &plainWriter{header: make(http.Header)}
+	for style, styles := range map[string][]RefusalStyle{
+		"problem": nil,
+		"body":    {{Reasons: []string{"*"}, Body: `{"code":{status},"msg":"{title}","sku":"{sku}","again":{retry_after}}`}},
+		"html":    {{Reasons: []string{"*"}, Body: `<p>{title} {sku}</p>`}},
+		"fixed":   {{Reasons: []string{"*"}, Status: 200, Body: `{"code":1}`}},
+	} {
+		f, err := newRefuser(styles)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := &Gate{refuser: f}
+		for _, kind := range sale.Kinds {
+			for name, no := range map[string]*sale.Refusal{
+				"plain":  {Reason: kind.Reason},
+				"sku":    {Reason: kind.Reason, SKU: "20002001"},
+				"limit":  {Reason: kind.Reason, Limit: limit, RetryAfter: 1800},
+				"detail": {Reason: kind.Reason, Detail: "the order has no lines"},
+				"twice":  {Reason: kind.Reason, Reservation: "01981b", RetryAfter: 10},
+			} {
+				if n := testing.AllocsPerRun(100, func() {
+					if err := g.refuse(w, r, "double11", no); err != nil {
+						t.Error(err)
+					}
+				}); n != 0 {
+					t.Errorf("%s, %s, %s: %v allocations", style, kind.Reason, name, n)
+				}
+			}
+		}
+	}
+	if w.bytes == 0 || w.status == 0 {
+		t.Error("nothing was answered")
+	}
+}
+
+func BenchmarkRefuseSoldOut(b *testing.B) {
+	f, err := newRefuser(nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	g := &Gate{refuser: f}
+	r := httptest.NewRequest("POST", "/api/order", nil)
+	r = r.WithContext(context.WithValue(r.Context(), caddy.ReplacerCtxKey, caddy.NewReplacer()))
+	w := &plainWriter{header: make(http.Header)}
+	no := &sale.Refusal{Reason: sale.AllHeld, SKU: "20002001"}
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = g.refuse(w, r, "double11", no)
+	}
+}

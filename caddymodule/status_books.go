@@ -1,0 +1,162 @@
+package caddymodule
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+const (
+	// booksEvery is how old a sale's books may be before they are read again.
+	booksEvery = time.Second
+	// booksShare keeps the reading of large books to a twentieth of the time,
+	// booksLongest bounds the pause that this makes.
+	booksShare   = 20
+	booksLongest = 5 * time.Second
+	// booksTimeout bounds one reading.
+	booksTimeout = 2 * time.Second
+	// booksKept is how long books stay good beyond that when Redis does not answer.
+	booksKept = 5 * time.Second
+)
+
+// errBooksOld: the books could not be read for some time.
+var errBooksOld = errors.New("redis has not told the stock for some time")
+
+// bookshelf keeps the books of a desk's sales in memory: each is read at most once
+// a second, by whoever asks first, for all that ask meanwhile.
+type bookshelf struct {
+	desk    *desk
+	mu      sync.Mutex
+	sales   map[string]*shelved
+	reading singleflight.Group
+}
+
+// shelved is what is known of one sale's books. It never changes.
+type shelved struct {
+	books *reservation.Books          // nil: never read
+	cells map[string]reservation.Cell // by stock cell
+	read  time.Time                   // when books were read
+	took  time.Duration               // and how long that took
+	tried time.Time                   // when the last reading ended
+	err   error                       // of the last reading
+}
+
+// bookshelfOf returns the shelf that place holds, a new one when it is another desk's.
+func bookshelfOf(place *atomic.Pointer[bookshelf], d *desk) *bookshelf {
+	for {
+		b := place.Load()
+		if b != nil && b.desk == d {
+			return b
+		}
+		if fresh := (&bookshelf{desk: d, sales: make(map[string]*shelved)}); place.CompareAndSwap(b, fresh) {
+			return fresh
+		}
+	}
+}
+
+// recent returns a sale's books without waiting for Redis, except when nobody has
+// asked for some seconds. When Redis does not answer for some seconds it fails.
+func (b *bookshelf) recent(ctx context.Context, id string) (*shelved, error) {
+	known := b.known(id)
+	if known.fresh() {
+		return known.usable()
+	}
+	flight := b.read(id)
+	if s, err := known.usable(); err == nil {
+		return s, nil
+	}
+	if known.err != nil && time.Since(known.tried) < booksKept {
+		return nil, known.err // it is being tried again, but nobody waits for that
+	}
+	select {
+	case <-flight:
+		return b.known(id).usable()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// latest returns a sale's books as new as possible: when Redis does not give them
+// before ctx ends, the last that were read. False: there are none.
+func (b *bookshelf) latest(ctx context.Context, id string) (*shelved, bool) {
+	known := b.known(id)
+	if !known.fresh() {
+		select {
+		case <-b.read(id):
+			known = b.known(id)
+		case <-ctx.Done():
+		}
+	}
+	return known, known.books != nil
+}
+
+// known returns what the shelf has; of an unknown sale nothing.
+func (b *bookshelf) known(id string) *shelved {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s, ok := b.sales[id]; ok {
+		return s
+	}
+	return new(shelved)
+}
+
+// every is how often the books are read.
+func (s *shelved) every() time.Duration {
+	return min(max(booksEvery, booksShare*s.took), booksLongest)
+}
+
+// fresh says that it is too early to read again.
+func (s *shelved) fresh() bool { return time.Since(s.tried) < s.every() }
+
+// usable returns the books unless they are too old.
+func (s *shelved) usable() (*shelved, error) {
+	switch {
+	case s.books != nil && time.Since(s.read) < s.every()+booksKept:
+		return s, nil
+	case s.err != nil:
+		return nil, s.err
+	}
+	return nil, errBooksOld
+}
+
+// read begins to read a sale's books, unless somebody does already. The channel
+// tells when that has ended.
+func (b *bookshelf) read(id string) <-chan singleflight.Result {
+	return b.reading.DoChan(id, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), booksTimeout)
+		defer cancel()
+		next := *b.known(id)
+		started := time.Now()
+		books, err := b.desk.Books(ctx, id)
+		next.tried, next.err = time.Now(), err
+		if err == nil {
+			next.books, next.read, next.took = books, next.tried, next.tried.Sub(started)
+			next.cells = make(map[string]reservation.Cell, len(books.Items))
+			for _, c := range books.Items {
+				next.cells[sale.Cell(c.SKU, c.Region)] = c
+			}
+		}
+		b.put(id, &next)
+		return nil, nil
+	})
+}
+
+// put keeps a sale's books, and forgets those of sales that are gone.
+func (b *bookshelf) put(id string, s *shelved) {
+	catalogue := b.desk.Catalogue()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for other := range b.sales {
+		if _, ok := catalogue.Sale(other); !ok {
+			delete(b.sales, other)
+		}
+	}
+	b.sales[id] = s
+}

@@ -1,0 +1,40 @@
+package caddymodule
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// What is known of a sale's books is good for some seconds after Redis has gone.
+func TestBooksGrowOld(t *testing.T) {
+	away := errors.New("away")
+	books := new(reservation.Books)
+	for name, c := range map[string]struct {
+		shelved
+		readAgo, triedAgo time.Duration
+		fresh             bool
+		err               error
+	}{
+		"just read":               {shelved{books: books}, 0, 0, true, nil},
+		"read a second ago":       {shelved{books: books}, time.Second, time.Second, false, nil},
+		"large, a second ago":     {shelved{books: books, took: time.Second / 10}, time.Second, time.Second, true, nil},
+		"huge, six seconds ago":   {shelved{books: books, took: time.Second}, 6 * time.Second, 6 * time.Second, false, nil},
+		"away for four seconds":   {shelved{books: books, err: away}, 4 * time.Second, 0, true, nil},
+		"away for six seconds":    {shelved{books: books, err: away}, 6 * time.Second, 0, true, away},
+		"not asked for a minute":  {shelved{books: books}, time.Minute, time.Minute, false, errBooksOld},
+		"never read, just failed": {shelved{err: away}, 0, 0, true, away},
+	} {
+		now := time.Now()
+		c.read, c.tried = now.Add(-c.readAgo), now.Add(-c.triedAgo)
+		if got := c.shelved.fresh(); got != c.fresh {
+			t.Errorf("%s: fresh is %t", name, got)
+		}
+		got, err := c.usable()
+		if !errors.Is(err, c.err) || (err == nil) != (got != nil) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

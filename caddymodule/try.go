@@ -1,0 +1,253 @@
+package caddymodule
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/stockgate/stockgate/attempt"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// trial asks what a gate makes of a saved request, and of a saved answer of the
+// shop. Nothing is reserved, counted or sent.
+type trial struct {
+	// Request is a whole HTTP/1.1 request.
+	Request []byte `json:"request"`
+	// Answer is a whole HTTP/1.1 response.
+	Answer []byte `json:"answer,omitempty"`
+	// From is the address that the request comes from. Default: 127.0.0.1.
+	From string `json:"from,omitempty"`
+	// Placeholders are those that directives outside of the gate would set, such as
+	// http.auth.user.id.
+	Placeholders map[string]string `json:"placeholders,omitempty"`
+}
+
+// tried says what a gate makes of it.
+type tried struct {
+	Gate  string `json:"gate"`
+	Check bool   `json:"check,omitempty"`
+	// Passes: the filters let it through. Limits, and stock that is not remembered to be gone,
+	// are asked when it reserves.
+	Passes bool `json:"passes"`
+	// Refusal is why they do not.
+	Refusal *problem `json:"refusal,omitempty"`
+	// What was read, as far as it could be read.
+	Buyer      string            `json:"buyer,omitempty"`
+	Identities map[string]string `json:"identities,omitempty"`
+	Region     string            `json:"region,omitempty"`
+	Sale       string            `json:"sale,omitempty"`
+	SaleStatus sale.Status       `json:"sale_status,omitempty"`
+	Lines      []sale.Line       `json:"lines,omitempty"`
+	Ref        string            `json:"ref,omitempty"`
+	// Reservation is what the attempt has already, by its idempotency key or its ref:
+	// nothing is reserved. Replayed: it gets the shop's stored answer; else it is
+	// forwarded again.
+	Reservation string `json:"reservation,omitempty"`
+	Replayed    bool   `json:"replayed,omitempty"`
+	// Answer is what the shop's answer would mean.
+	Answer *triedAnswer `json:"answer,omitempty"`
+	// Notes are what this cannot tell.
+	Notes []string `json:"notes"`
+}
+
+// triedAnswer is the outcome of an answer of the shop.
+type triedAnswer struct {
+	Status int `json:"status"`
+	// Outcome is confirm, release, in_doubt, or keep where the shop decides later.
+	Outcome string `json:"outcome"`
+	// Rule is the rule that decides, and Matched the word of it; empty: none matched.
+	Rule    string `json:"rule,omitempty"`
+	Matched string `json:"matched,omitempty"`
+}
+
+const (
+	noteMatcher = "the matcher is not evaluated: it stands outside of the gate, as stockgate_guard and every other directive do"
+	noteOptions = "OPTIONS is never an attempt: it passes the gate unread"
+	noteLong    = "a rule tests the body, of which only the first 64 KiB are looked at: it does not match"
+)
+
+// try asks the gate. The request goes as far through it as all do that are not
+// reserved.
+func (g *Gate) try(ctx context.Context, t *trial) (*tried, error) {
+	out := &tried{Gate: g.Name, Check: g.Check, Notes: []string{noteMatcher}}
+	if len(t.Answer) > 0 {
+		if g.Check {
+			return nil, badInput("this gate only checks: it never sees an answer of the shop")
+		}
+		if err := g.tryAnswer(t.Answer, out); err != nil {
+			return nil, err
+		}
+	}
+	r, repl, err := g.savedRequest(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	if r.Method == http.MethodOptions {
+		out.Passes = true
+		out.Notes = append(out.Notes, noteOptions)
+		return out, nil
+	}
+	p := &purchase{repl: repl, trial: true}
+	no, err := g.consider(r, p)
+	if err != nil {
+		return nil, badInput("the request's body cannot be read: %w", err)
+	}
+	out.Passes = no == nil
+	if no != nil {
+		out.Refusal = g.refuser.problem(no)
+	}
+	out.describe(p)
+	for _, empty := range g.unset(repl) {
+		out.Notes = append(out.Notes, empty+" is empty here: if a directive outside of the gate sets it, say what to")
+	}
+	return out, nil
+}
+
+// describe tells what was read of an attempt.
+func (out *tried) describe(p *purchase) {
+	if p.attempt != nil {
+		out.Buyer, out.Identities, out.Region = p.attempt.Buyer, p.attempt.Identities, p.attempt.Region
+		out.Sale, out.Lines, out.Ref = p.attempt.Sale, p.attempt.Lines, p.attempt.Ref
+	}
+	if p.lines != nil {
+		out.Lines = p.lines
+	}
+	if p.listing != nil {
+		out.Sale, out.SaleStatus = p.listing.Sale.ID, p.listing.Status
+	}
+	if p.bound != nil {
+		out.Reservation, out.Replayed = p.bound.ID, p.stored != nil
+	}
+}
+
+// problem is what a refusal would say, without the spread of its Retry-After.
+func (f *refuser) problem(no *sale.Refusal) *problem {
+	a, ok := f.answers[no.Reason]
+	if !ok {
+		a = f.answers[sale.Unavailable]
+	}
+	return &problem{
+		Type: problemType + string(a.kind.Reason), Title: a.kind.Title, Status: a.status, Detail: no.Detail,
+		Reason: a.kind.Reason, RetryAfter: no.RetryAfter, SKU: no.SKU, Limit: no.Limit, Reservation: no.Reservation,
+	}
+}
+
+// tryAnswer applies the rules to an answer of the shop.
+func (g *Gate) tryAnswer(raw []byte, out *tried) error {
+	reader := bufio.NewReader(bytes.NewReader(raw))
+	// the answer to a HEAD has no body, so this reads the head and leaves the rest
+	resp, err := http.ReadResponse(reader, &http.Request{Method: http.MethodHead})
+	if err != nil {
+		return badInput("the answer is not an HTTP/1.1 response: %w", err)
+	}
+	if resp.StatusCode < 200 {
+		return badInput("the answer has the status %d: save the final one", resp.StatusCode)
+	}
+	body, err := savedBody(reader, resp.Header, resp.TransferEncoding)
+	if err != nil {
+		return badInput("the answer: %w", err)
+	}
+	answer := &reply{status: resp.StatusCode, header: resp.Header, body: body, whole: true}
+	if len(body) > holdBack {
+		answer.body, answer.whole = body[:holdBack], false
+	}
+	v, by, word := g.rules.match(answer)
+	if v == undecided {
+		v = g.rules.otherwise
+		out.Notes = append(out.Notes, noteLong)
+	}
+	out.Answer = &triedAnswer{Status: resp.StatusCode, Outcome: v.String()}
+	if by != nil {
+		out.Answer.Rule, out.Answer.Matched = by.text, word
+	}
+	return nil
+}
+
+// savedRequest makes of a saved request what Caddy's server would hand to the gate.
+func (g *Gate) savedRequest(ctx context.Context, t *trial) (*http.Request, *caddy.Replacer, error) {
+	reader := bufio.NewReader(bytes.NewReader(t.Request))
+	r, err := http.ReadRequest(reader)
+	if err != nil {
+		return nil, nil, badInput("it is not an HTTP/1.1 request (its first line is POST /path HTTP/1.1, then come headers, an empty line and the body): %w", err)
+	}
+	// The body's own reader would stop at a length that an editor has changed.
+	if len(r.TransferEncoding) > 0 {
+		rest, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, nil, badInput("the request's body: %w", err)
+		}
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(rest)), int64(len(rest))
+	} else {
+		body, err := savedBody(reader, r.Header, nil)
+		if err != nil {
+			return nil, nil, badInput("the request: %w", err)
+		}
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	}
+	for name := range r.Header { // as Caddy's server drops them
+		if strings.ContainsAny(name, "_.") {
+			delete(r.Header, name)
+		}
+	}
+	from := t.From
+	if from == "" {
+		from = "127.0.0.1"
+	}
+	if _, err := netip.ParseAddr(from); err != nil {
+		return nil, nil, badInput("%.80q is no IP address to come from", from)
+	}
+	r.RemoteAddr = net.JoinHostPort(from, "0")
+	stripReserved(r)
+	repl := caddy.NewReplacer()
+	r = caddyhttp.PrepareRequest(r.WithContext(ctx), repl, nil, g.server)
+	for name, value := range t.Placeholders {
+		repl.Set(strings.Trim(name, "{}"), value)
+	}
+	return r, repl, nil
+}
+
+// savedBody is what follows the head of a saved message: as long as its
+// Content-Length says, but for the line end that editors leave behind it, or
+// everything.
+func savedBody(rest *bufio.Reader, h http.Header, transfer []string) ([]byte, error) {
+	if len(transfer) > 0 {
+		return nil, badInput("it is chunked: save it with its body as it is and a Content-Length, or none")
+	}
+	body, err := io.ReadAll(rest)
+	if err != nil {
+		return nil, err
+	}
+	trimmed := bytes.TrimSuffix(bytes.TrimSuffix(body, []byte("\n")), []byte("\r"))
+	length := h.Get("Content-Length")
+	switch {
+	case length == "" || length == decimal(int64(len(trimmed))):
+		return trimmed, nil
+	case length == decimal(int64(len(body))):
+		return body, nil
+	}
+	return nil, badInput("its body has %d bytes, and its Content-Length says %.20q: correct it or leave it out", len(body), length)
+}
+
+// unset lists the gate's placeholders that only directives outside of it give, and
+// that have no value.
+func (g *Gate) unset(repl *caddy.Replacer) []string {
+	var empty []string
+	for _, expr := range g.values() {
+		v, err := attempt.Compile(expr)
+		if err == nil && v.Kind() == attempt.Text && !slices.Contains(empty, expr) && repl.ReplaceAll(expr, "") == "" {
+			empty = append(empty, expr)
+		}
+	}
+	slices.Sort(empty)
+	return empty
+}

@@ -1,0 +1,244 @@
+package caddymodule_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// tryAt runs `caddy stockgate try` with a saved request.
+func (s *site) tryAt(request string, args ...string) ran {
+	s.t.Helper()
+	return run(s.t, request, append([]string{"try", "--address", s.adminAddress()}, args...)...)
+}
+
+// trySite has a gate of each kind.
+func trySite(shop string) string {
+	return orders + `@cart path /cart
+	stockgate_guard
+	stockgate @cart cart {
+		check
+		line {query.sku}
+	}
+	stockgate @order main {
+		buyer {http.auth.user.id} {header.X-User-Id}
+		identity phone {json.phone}
+		identity ip {client_ip}
+		region {json.region}
+		line {json.sku} {json.quantity}
+		@sold {
+			status 200
+			json code 0 200
+		}
+		confirm @sold 201
+		release 4xx
+	}
+	reverse_proxy ` + shop
+}
+
+const savedOrder = `POST /api/order HTTP/1.1
+Host: shop.example.com
+Content-Type: application/json
+X-User-Id: u42
+
+{"sku":"two","quantity":2,"region":"beijing","phone":"138 0000","note":"é"}
+`
+
+// What a gate reads from a saved request, and what its filters say, without
+// reserving, counting or sending anything.
+func TestTry(t *testing.T) {
+	shop := newBackend(t, created)
+	s := openCaddyfile(t, trySite(shop.addr()))
+	before := s.admin("GET", "/metrics", "").body
+	attempts := func(metrics string) (lines []string) {
+		for line := range strings.Lines(metrics) {
+			if strings.HasPrefix(line, "stockgate_attempts_total") {
+				lines = append(lines, line)
+			}
+		}
+		return lines
+	}
+	const head = "POST /api/order HTTP/1.1\nHost: shop.example.com\nContent-Type: application/json\nX-User-Id: u42\n"
+	for name, c := range map[string]struct {
+		request string
+		args    []string
+		status  int
+		says    []string // on stdout
+		errors  string
+	}{
+		"passes": {savedOrder, []string{"--gate", "main"}, 0, []string{
+			"GATE     main\n", "buyer    u42\n", "ip       127.0.0.1\n", "phone    1380000\n", "region   beijing\n", "sale     double11 (open)\n",
+			"lines    2×two@beijing\n", "verdict  passes the filters: stock and limits decide when it reserves\n",
+			"note     the matcher is not evaluated", "note     {http.auth.user.id} is empty here",
+		}, ""},
+		"of another user, from another place": {savedOrder, []string{"--gate=main", "--set", "http.auth.user.id=u7", "--from=203.0.113.9"}, 0,
+			[]string{"buyer    u7\n", "ip       203.0.113.9\n"}, ""},
+		"wire format":                        {strings.ReplaceAll(head+"Content-Length: 13\n\n"+`{"sku":"few"}`, "\n", "\r\n"), []string{"--gate", "main"}, 0, []string{"lines    1×few\n"}, ""},
+		"a length, and an editor's line end": {head + "Content-Length: 13\n\n" + `{"sku":"few"}` + "\n", []string{"--gate", "main"}, 0, []string{"1×few"}, ""},
+		"chunked":                            {head + "Transfer-Encoding: chunked\n\nd\r\n" + `{"sku":"few"}` + "\r\n0\r\n\r\n", []string{"--gate", "main"}, 0, []string{"1×few"}, ""},
+		"another gate":                       {"GET /cart?sku=plain HTTP/1.1\nHost: a\n\n", []string{"--gate", "cart"}, 0, []string{"GATE     cart\n", "buyer    -\n", "passes: this gate only checks\n"}, ""},
+		"OPTIONS":                            {"OPTIONS /api/order HTTP/1.1\nHost: a\n\n", []string{"--gate", "main"}, 0, []string{"OPTIONS is never an attempt"}, ""},
+
+		"unknown item":    {head + "\n" + `{"sku":"nothing"}`, []string{"--gate", "main"}, 1, []string{"404 unknown_item: This item is not on sale. (nothing)", "lines    1×nothing\n"}, "it would be refused: unknown_item"},
+		"no buyer":        {strings.Replace(savedOrder, "X-User-Id: u42\n", "", 1), []string{"--gate", "main"}, 1, []string{"401 no_buyer", "2×two@beijing", "{http.auth.user.id} is empty here"}, "no_buyer"},
+		"two buyers":      {strings.Replace(savedOrder, "X-User-Id: u42\n", "X-User-Id: u42\nX-User-Id: u43\n", 1), []string{"--gate", "main"}, 1, []string{"400 malformed", "header.X-User-Id: the header appears twice"}, "malformed"},
+		"dropped header":  {strings.Replace(savedOrder, "X-User-Id", "X_User_Id", 1), []string{"--gate", "main"}, 1, []string{"401 no_buyer"}, "no_buyer"},
+		"trailers":        {head + "Transfer-Encoding: chunked\n\nd\r\n" + `{"sku":"few"}` + "\r\n0\r\nX: y\r\n\r\n", []string{"--gate", "main"}, 1, []string{"400 malformed", "Trailer"}, "malformed"},
+		"too large":       {head + "\n" + `{"sku":"few","note":"` + strings.Repeat("x", 64<<10) + `"}`, []string{"--gate", "main"}, 1, []string{"413 body_too_large"}, "body_too_large"},
+		"no gate named":   {savedOrder, nil, 2, nil, "there are 2 gates: name one; there are "},
+		"no such gate":    {savedOrder, []string{"--gate", "nosuch"}, 2, nil, `no gate is named "nosuch"; there are `},
+		"no request":      {"", []string{"--gate", "main"}, 2, nil, "no request on standard input"},
+		"no HTTP":         {"hello\n", []string{"--gate", "main"}, 2, nil, "it is not an HTTP/1.1 request"},
+		"HTTP/2":          {strings.Replace(savedOrder, "HTTP/1.1", "HTTP/2", 1), []string{"--gate", "main"}, 2, nil, "it is not an HTTP/1.1 request"},
+		"wrong length":    {head + "Content-Length: 11\n\n" + `{"sku":"few"}` + "\n", []string{"--gate", "main"}, 2, nil, `its body has 14 bytes, and its Content-Length says "11"`},
+		"no such answer":  {savedOrder, []string{"--gate", "main", "--answer", s.path("missing")}, 2, nil, "no such file"},
+		"broken answer":   {savedOrder, []string{"--gate", "main", "--answer", s.file("broken", "HTTP/1.1 ok\n\n")}, 2, nil, "the answer is not an HTTP/1.1 response"},
+		"answer to check": {"GET /cart?sku=plain HTTP/1.1\nHost: a\n\n", []string{"--gate", "cart", "--answer", s.file("ok", "HTTP/1.1 200 OK\n\n")}, 2, nil, "this gate only checks"},
+		"no address":      {savedOrder, []string{"--gate", "main", "--from", "shop.example.com"}, 2, nil, "no IP address"},
+		"no value":        {savedOrder, []string{"--gate", "main", "--set", "u42"}, 2, nil, "write placeholder=value"},
+		"an argument":     {savedOrder, []string{"order.http"}, 2, nil, "it takes no arguments"},
+	} {
+		r := s.tryAt(c.request, c.args...)
+		if r.status != c.status || (r.status == 2) != (r.out == "") {
+			t.Errorf("%s: %d, not %d\n%s%s", name, r.status, c.status, r.out, r.errors)
+		}
+		for _, text := range c.says {
+			if !strings.Contains(r.out, text) {
+				t.Errorf("%s: %q is not in\n%s", name, text, r.out)
+			}
+		}
+		if !strings.Contains(r.errors, c.errors) || (c.errors == "") != (r.errors == "") || strings.Count(r.errors, "\n") > 1 {
+			t.Errorf("%s: %q does not say %q in one line", name, r.errors, c.errors)
+		}
+	}
+	do[any](s, "POST", "/stockgate/sales/double11/pause", "")
+	if r := s.tryAt(savedOrder, "--gate", "main"); r.status != 1 || !strings.Contains(r.out, "409 paused") || !strings.Contains(r.out, "double11 (paused)") {
+		t.Errorf("paused: %+v", r)
+	}
+	if got := shop.take(); len(got) != 0 {
+		t.Errorf("the shop got %v", got)
+	}
+	if got := s.cell("plain"); got != "100 100 0 0 0" {
+		t.Errorf("books %s", got)
+	}
+	if a, b := attempts(before), attempts(s.admin("GET", "/metrics", "").body); fmt.Sprint(a) != fmt.Sprint(b) {
+		t.Errorf("attempts were counted: %v, then %v", a, b)
+	}
+}
+
+// Which rule decides on an answer of the shop.
+func TestTryAnswer(t *testing.T) {
+	s := openCaddyfile(t, trySite("127.0.0.1:9"))
+	long := `{"note":"` + strings.Repeat("x", 64<<10) + `","code":0}`
+	for answer, want := range map[string]string{
+		"HTTP/1.1 200 OK\nContent-Type: application/json\n\n{\"code\":0}\n": "answer   200: confirm, by @sold of the rule: confirm @sold 201\n",
+		"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{\"code\":0}":         "answer   200: confirm, by @sold of the rule: confirm @sold 201\n",
+		"HTTP/1.1 201 Created\n\n":                                          "answer   201: confirm, by 201 of the rule: confirm @sold 201\n",
+		"HTTP/1.1 200 OK\n\n{\"code\":30001}":                               "answer   200: in_doubt, no rule matches\n",
+		"HTTP/1.1 404 Not Found\n\n":                                        "answer   404: release, by 4xx of the rule: release 4xx\n",
+		"HTTP/1.1 503 Service Unavailable\n\n":                              "answer   503: in_doubt, no rule matches\n",
+		"HTTP/1.1 200 OK\n\n" + long:                                        "answer   200: in_doubt, by @sold of the rule: confirm @sold 201\n",
+		"HTTP/1.1 200 OK\nContent-Encoding: gzip\n\n{\"code\":0}":           "answer   200: in_doubt, no rule matches\n",
+	} {
+		r := s.tryAt(savedOrder, "--gate", "main", "--answer", s.file("answer.http", answer))
+		if r.status != 0 || !strings.Contains(r.out, want) {
+			t.Errorf("%.60q: %d, %q is not in\n%s%s", answer, r.status, want, r.out, r.errors)
+		}
+	}
+	// the answer counts even where the attempt would not have come so far
+	if r := s.tryAt("POST /api/order HTTP/1.1\nHost: a\n\n", "--gate", "main", "--answer", s.file("answer.http", "HTTP/1.1 201 Created\n\n")); r.status != 1 || !strings.Contains(r.out, "201: confirm") {
+		t.Errorf("%+v", r)
+	}
+	for answer, want := range map[string]string{
+		"HTTP/1.1 100 Continue\n\n":                                  "save the final one",
+		"HTTP/1.1 200 OK\nContent-Length: 3\n\n{\"code\":0}":         "its body has 10 bytes",
+		"HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n1\r\nx\r\n0": "it is chunked",
+	} {
+		r := s.tryAt(savedOrder, "--gate", "main", "--answer", s.file("answer.http", answer))
+		if r.status != 2 || !strings.Contains(r.errors, want) {
+			t.Errorf("%q: %+v", answer, r)
+		}
+	}
+}
+
+// The defaults are rules too; and without a name the only gate is meant.
+func TestTryTheOnlyGate(t *testing.T) {
+	l := newLogin(t)
+	s := openCaddyfile(t, orders+"stockgate_guard\nstockgate @order {\njwt "+l.jwks()+"\nbuyer {jwt.sub}\nline {json.sku}\nrefuse no_buyer 200 `{}`\n}\n")
+	try := func(token string, args ...string) ran {
+		return s.tryAt("POST /api/order HTTP/1.1\nHost: a\nContent-Type: application/json\nAuthorization: Bearer "+token+"\n\n{\"sku\":\"plain\"}", args...)
+	}
+	r := try(l.of("u1", time.Minute), "--answer", s.file("answer.http", "HTTP/1.1 204 No Content\n\n"))
+	if r.status != 0 || !strings.Contains(r.out, "GATE     -\nbuyer    u1\n") || !strings.Contains(r.out, "204: confirm, by 2xx of the rule: confirm 2xx, by default") {
+		t.Errorf("%+v", r)
+	}
+	expired := l.of("u1", -time.Minute)
+	r = try(expired, "--json")
+	var got struct {
+		Passes  bool
+		Refusal struct {
+			Status         int
+			Reason, Detail string
+		}
+		Lines []struct {
+			SKU string
+			Qty int
+		}
+	}
+	if err := json.Unmarshal([]byte(r.out), &got); err != nil || r.status != 1 || got.Passes || got.Refusal.Status != 200 || got.Refusal.Reason != "no_buyer" ||
+		got.Refusal.Detail != "the bearer token has expired" || len(got.Lines) != 1 || got.Lines[0].SKU != "plain" || strings.Contains(r.out+r.errors, expired) {
+		t.Errorf("%v %+v", err, r)
+	}
+	l.down.Store(true)
+	if r := run(t, "", "try", "--address", "unix/"+s.path("nothing.sock")); r.status != 2 {
+		t.Errorf("no request: %+v", r)
+	}
+	if r := run(t, savedOrder, "try", "--address", "unix/"+s.path("nothing.sock")); r.status != 3 {
+		t.Errorf("no Caddy: %+v", r)
+	}
+}
+
+// The gates are those of the configuration that runs.
+func TestGatesFollowTheConfiguration(t *testing.T) {
+	s := openCaddyfile(t, trySite("127.0.0.1:9"))
+	names := func() string { return s.admin("GET", "/stockgate/gates", "").body }
+	both := `{"gates":[{"name":"cart","check":true},{"name":"main","check":false}]}` + "\n"
+	sorted := strings.NewReplacer(`{"name":"main","check":false},{"name":"cart","check":true}`, `{"name":"cart","check":true},{"name":"main","check":false}`)
+	if got := sorted.Replace(names()); got != both {
+		t.Errorf("gates %s", got)
+	}
+	const gate = "stockgate @order twice {\nbuyer {header.X-User-Id}\nline {json.sku}\n}\n"
+	if err := s.loadCaddyfile(orders + gate + gate); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := names(), `{"gates":[{"name":"twice","check":false},{"name":"twice","check":false}]}`+"\n"; got != want {
+		t.Errorf("gates after a reload: %s", got)
+	}
+	if r := s.tryAt(savedOrder, "--gate", "twice"); r.status != 2 || !strings.Contains(r.errors, "2 gates are named twice") {
+		t.Errorf("%+v", r)
+	}
+	if err := s.loadCaddyfile("respond 204"); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.tryAt(savedOrder); r.status != 2 || !strings.Contains(r.errors, "the configuration has no gate") {
+		t.Errorf("%+v", r)
+	}
+	if err := s.loadGate(`{"handler":"stockgate","name":"a/b c","buyer":["b"],"lines":[{"sku":["a"]}]}`); err != nil {
+		t.Fatal(err)
+	}
+	for body, want := range map[string]int{
+		`{`: 400, `{"request":"x"}`: 400, `{"reqest":""}`: 400, ``: 400,
+		`{"request":"` + base64.StdEncoding.EncodeToString(make([]byte, 6<<20)) + `"}`: 413,
+	} {
+		if a := s.admin("POST", "/stockgate/gates/a%2Fb%20c/try", body); a.status != want {
+			t.Errorf("%.40s: %d %s", body, a.status, a.body)
+		}
+	}
+	if a := s.admin("GET", "/stockgate/gates/a/try", ""); a.status != http.StatusMethodNotAllowed && a.status != http.StatusNotFound {
+		t.Errorf("GET: %d", a.status)
+	}
+}

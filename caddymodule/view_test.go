@@ -1,0 +1,52 @@
+package caddymodule_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What is gone is refused by the gate, by one that only checks and by `try`, which
+// asks nobody; and sold again when it comes back.
+func TestWhatIsGone(t *testing.T) {
+	shop := newBackend(t, created)
+	s := openCaddyfile(t, trySite(shop.addr()))
+	do[any](s, "POST", "/stockgate/sales/double11/items/plain/stock", `{"id":"away","delta":-100}`)
+	gone := func() bool {
+		s.send(order("X-User-Id", "u1")).is(t, 409, "sold_out")
+		r := s.tryAt("POST /api/order HTTP/1.1\nHost: a\nContent-Type: application/json\nX-User-Id: u2\n\n{\"sku\":\"plain\"}", "--gate", "main")
+		return r.status == 1 && strings.Contains(r.out, "409 sold_out")
+	}
+	until(t, "that the edge remembers", gone)
+	cart := func() answer {
+		r, err := http.NewRequest("GET", "http://127.0.0.1/cart?sku=plain", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.send(r)
+	}
+	until(t, "that the gate that checks refuses", func() bool {
+		gone()
+		return cart().header.Get("Stockgate-Refusal") == "sold_out"
+	})
+	if got := shop.take(); len(got) > 2 {
+		t.Errorf("the shop got %d requests", len(got))
+	}
+	do[any](s, "POST", "/stockgate/sales/double11/items/plain/stock", `{"id":"back","delta":1}`)
+	until(t, "a unit that came back", func() bool { return s.send(order("X-User-Id", "u3")).status == 201 })
+}
+
+// until asks again and again until it is so.
+func until(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !so() {
+		select {
+		case <-tick.C:
+		case <-t.Context().Done():
+			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package stockgate_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	own       = "github.com/stockgate/stockgate"
+	caddy     = "github.com/caddyserver/caddy/v2/..."
+	goRedis   = "github.com/redis/go-redis/..."
+	miniredis = "github.com/alicebob/miniredis/..."
+)
+
+// direction says what a package may not import, directly or through others,
+// tests aside. A pattern that ends in /... means the packages below it too; a
+// path that begins with a dot lies in this module.
+type direction struct {
+	pkg       string
+	forbidden []string
+	except    []string // what of pkg the rule is not about
+	why       string
+}
+
+// Imports point one way:
+//
+//	cmd → caddymodule → {filters, reservation, token, bearer, ledger, attempt, fastpath} → sale
+//	                    ledger → reservation → lua, {token, bearer} → internal/jwks
+var directions = []direction{
+	{
+		pkg:       "./sale/...",
+		forbidden: []string{"./attempt/...", "./filters/...", "./token/...", "./lua/...", "./reservation/...", "./ledger/...", "./internal/...", caddy, goRedis},
+		why:       "sale holds the words that all others share, so it knows none of them",
+	},
+	{
+		pkg:       "./lua/...",
+		forbidden: []string{"./sale/...", "./attempt/...", "./filters/...", "./token/...", "./reservation/...", "./ledger/...", "./internal/...", caddy, goRedis},
+		why:       "lua is text and numbers: who calls the scripts is not its business",
+	},
+	{
+		pkg:       "./attempt/...",
+		forbidden: []string{"./filters/...", "./token/...", "./lua/...", "./reservation/...", "./ledger/...", "./internal/...", caddy, goRedis},
+		why:       "attempt reads a request and decides nothing: it knows only the words of sale",
+	},
+	{
+		pkg:       "./filters/...",
+		forbidden: []string{"./attempt/...", "./token/...", "./lua/...", "./reservation/...", "./ledger/...", "./internal/...", caddy, goRedis},
+		why:       "filters answer before any network call, and know nothing of the stock in Redis",
+	},
+	{
+		pkg:       "./fastpath/...",
+		forbidden: []string{"./sale/...", "./attempt/...", "./filters/...", "./token/...", "./bearer/...", "./lua/...", "./reservation/...", "./ledger/...", "./internal/...", caddy, goRedis},
+		why:       "fastpath shares a connection with net/http, and knows nothing of what is asked on it",
+	},
+	{
+		pkg:       "./token/...",
+		forbidden: []string{"./attempt/...", "./filters/...", "./bearer/...", "./lua/...", "./reservation/...", "./ledger/...", caddy, goRedis},
+		why:       "shops import token into their backends: it brings neither Caddy nor Redis along",
+	},
+	{
+		pkg:       "./bearer/...",
+		forbidden: []string{"./sale/...", "./attempt/...", "./filters/...", "./token/...", "./lua/...", "./reservation/...", "./ledger/...", caddy, goRedis},
+		why:       "bearer checks the tokens of somebody else, and knows nothing of what is sold",
+	},
+	{
+		pkg:       "./internal/jwks/...",
+		forbidden: []string{"./sale/...", "./attempt/...", "./filters/...", "./token/...", "./bearer/...", "./lua/...", "./reservation/...", "./ledger/...", caddy, goRedis},
+		why:       "jwks is compiled into the backends of shops, with token: it fetches keys and does nothing else",
+	},
+	{
+		pkg:       "./reservation/...",
+		forbidden: []string{"./attempt/...", "./filters/...", "./token/...", "./ledger/..."},
+		why:       "reservation is the stock in Redis; the handler alone brings it together with the rest",
+	},
+	{
+		pkg:       "./reservation",
+		forbidden: []string{"./reservation/embedded", miniredis},
+		why:       "the embedded server must stay out of builds that do not import it",
+	},
+	{
+		pkg:       "./ledger/...",
+		forbidden: []string{"./attempt/...", "./filters/...", "./token/..."},
+		why:       "ledger copies the journal, as reservation reads it, and takes no part in selling",
+	},
+	{
+		pkg:       "./...",
+		except:    []string{".", "./cmd/...", "./caddymodule/...", "./reservation/embedded/..."},
+		forbidden: []string{caddy},
+		why:       "only caddymodule knows Caddy, and the modules below it",
+	},
+	{
+		pkg:       "./caddymodule",
+		forbidden: []string{"./caddymodule/ledgers/...", "./ledger/sqlite/...", "./ledger/postgres/..."},
+		why:       "a build that keeps no ledger, or another one, can leave each database out",
+	},
+	{
+		pkg:       "./ledger",
+		forbidden: []string{"./ledger/sqlite/...", "./ledger/postgres/..."},
+		why:       "the ledger drains into any database: the drivers know it, and it does not know them",
+	},
+	{
+		pkg:       "./...",
+		except:    []string{".", "./cmd/...", "./caddymodule/..."},
+		forbidden: []string{"./caddymodule/..."},
+		why:       "caddymodule is the front door: only the commands and the root package go in there",
+	},
+	{
+		pkg:       "./...",
+		except:    []string{"./internal/redistest/...", "./internal/model/...", "./internal/pgtest/...", "./internal/ledgertest/...", "./bench/..."},
+		forbidden: []string{"./internal/redistest/...", "./internal/model/...", "./internal/pgtest/...", "./internal/ledgertest/..."},
+		why:       "what tests need must not be compiled into what is shipped",
+	},
+	{
+		pkg:       "./...",
+		except:    []string{".", "./cmd/...", "./caddymodule/...", "./internal/shop/...", "./internal/stampede/..."},
+		forbidden: []string{"./internal/shop/...", "./internal/stampede/..."},
+		why:       "the shop and the crowd of the demo stand outside of the gate",
+	},
+}
+
+// TestImportsPointOneWay fails with the chain of imports that breaks a rule.
+func TestImportsPointOneWay(t *testing.T) {
+	graph := importGraph(t)
+	for _, d := range directions {
+		for _, broken := range d.check(graph) {
+			t.Error(broken)
+		}
+	}
+}
+
+// TestDirectionsAreEnforced breaks each rule once, directly and through a
+// package in between, because a rule that nothing can break protects nothing.
+func TestDirectionsAreEnforced(t *testing.T) {
+	const between = "example.com/between"
+	for _, d := range directions {
+		for _, forbidden := range d.forbidden {
+			from, to := sample(d.pkg), sample(forbidden)
+			for name, graph := range map[string]map[string][]string{
+				"directly": {from: {"fmt", to}},
+				"between":  {from: {between}, between: {to}},
+			} {
+				if got := d.check(graph); len(got) != 1 || !strings.Contains(got[0], to) || !strings.Contains(got[0], d.why) {
+					t.Errorf("%s imports %s (%s): reported %q", from, to, name, got)
+				}
+			}
+		}
+	}
+}
+
+// check returns a sentence for each of the rule's packages that reaches a
+// forbidden one.
+func (d direction) check(graph map[string][]string) []string {
+	var broken []string
+	for _, pkg := range slices.Sorted(maps.Keys(graph)) {
+		if !matches(pkg, d.pkg) || slices.ContainsFunc(d.except, func(p string) bool { return matches(pkg, p) }) {
+			continue
+		}
+		if chain := shortest(graph, pkg, d.forbidden); chain != nil {
+			broken = append(broken, fmt.Sprintf("%s\nforbidden: %s", strings.Join(chain, "\n\timports "), d.why))
+		}
+	}
+	return broken
+}
+
+// shortest finds the shortest chain of imports from a package to one that
+// matches a pattern; nil: there is none.
+func shortest(graph map[string][]string, from string, patterns []string) []string {
+	seen := map[string]bool{from: true}
+	for chains := [][]string{{from}}; len(chains) > 0; chains = chains[1:] {
+		chain := chains[0]
+		for _, next := range graph[chain[len(chain)-1]] {
+			if seen[next] {
+				continue
+			}
+			seen[next] = true
+			longer := append(slices.Clone(chain), next)
+			if slices.ContainsFunc(patterns, func(p string) bool { return matches(next, p) }) {
+				return longer
+			}
+			chains = append(chains, longer)
+		}
+	}
+	return nil
+}
+
+func matches(pkg, pattern string) bool {
+	root, below := strings.CutSuffix(absolute(pattern), "/...")
+	return pkg == root || below && strings.HasPrefix(pkg, root+"/")
+}
+
+// absolute turns "./sale" into the import path of that package.
+func absolute(pattern string) string {
+	if rest, ok := strings.CutPrefix(pattern, "."); ok {
+		return own + rest
+	}
+	return pattern
+}
+
+// sample is an import path that matches the pattern.
+func sample(pattern string) string {
+	if pattern == "./..." {
+		return own + "/any"
+	}
+	return strings.TrimSuffix(absolute(pattern), "/...")
+}
+
+// importGraph is every package that the module is built from, with what each
+// imports, tests aside.
+func importGraph(t *testing.T) map[string][]string {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-buildvcs=false", "-deps", "-json=ImportPath,Imports", "./...")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, &stderr)
+	}
+	graph := map[string][]string{}
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var pkg struct {
+			ImportPath string
+			Imports    []string
+		}
+		if err := dec.Decode(&pkg); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatalf("read what go list says: %v", err)
+		}
+		graph[pkg.ImportPath] = pkg.Imports
+	}
+	if len(graph[own]) == 0 {
+		t.Fatalf("go list knows %d packages, but not that %s imports anything", len(graph), own)
+	}
+	return graph
+}
