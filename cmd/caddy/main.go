@@ -1,0 +1,11 @@
+// Command caddy is Caddy with Stockgate compiled in.
+package main
+
+import (
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+
+	_ "github.com/caddyserver/caddy/v2/modules/standard"
+	_ "github.com/stockgate/stockgate"
+)
+
+func main() { caddycmd.Main() }
