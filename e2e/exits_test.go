@@ -1,0 +1,478 @@
+package e2e_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stockgate/stockgate/internal/redistest"
+)
+
+// inQuery reads orders without a body.
+const inQuery = "buyer {header.X-User-Id}\nline {query.sku}"
+
+const oneUnit = `  - {sku: "7", stock: 1}`
+
+// Nobody listens where the shop should be: the order was never sent.
+func TestShopDoesNotListen(t *testing.T) {
+	t.Parallel()
+	e := startEdge(t, site{shop: freeAddr(t)})
+	e.sell("flash", oneUnit)
+	r := e.buy(one("a", "7", 1, ""))
+	if r.status != http.StatusBadGateway {
+		t.Errorf("the buyer sees %v", r)
+	}
+	e.mustState(r.reservation, "released", "never_sent")
+	e.expect("flash", 1, 0, 0, 0)
+}
+
+// The proxy knows of no healthy shop: the order was never sent.
+func TestNoUpstreams(t *testing.T) {
+	t.Parallel()
+	sick := &recorder{answer: func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusInternalServerError) }}
+	addr := serve(t, sick)
+	e := startEdge(t, site{backend: "reverse_proxy " + addr + " {\n health_uri /health\n health_interval 50ms\n}"})
+	e.sell("flash", oneUnit)
+	eventually(t, "the proxy finds the shop unhealthy", func() bool {
+		status, _, _ := e.get("/browse")
+		return status == http.StatusServiceUnavailable
+	})
+	r := e.buy(one("a", "7", 1, ""))
+	if r.status != http.StatusServiceUnavailable || r.reason != "" {
+		t.Errorf("the buyer sees %v", r)
+	}
+	e.mustState(r.reservation, "released", "never_sent")
+	if sick.orders() != 0 {
+		t.Error("the shop got the order")
+	}
+	e.expect("flash", 1, 0, 0, 0)
+}
+
+// The first of two shops is down, the second takes the order.
+func TestSecondUpstreamTakesTheOrder(t *testing.T) {
+	t.Parallel()
+	s := new(recorder)
+	e := startEdge(t, site{backend: fmt.Sprintf("reverse_proxy %s %s {\n lb_policy first\n lb_retries 3\n fail_duration 1m\n}", freeAddr(t), serve(t, s))})
+	e.sell("flash", oneUnit)
+	r := e.buy(one("a", "7", 1, ""))
+	if r.status != http.StatusCreated || s.orders() != 1 {
+		t.Errorf("the buyer sees %v, the shop %d orders", r, s.orders())
+	}
+	e.mustState(r.reservation, "confirmed", "status_201")
+}
+
+// A kept connection dies with the order written, and nobody listens any more:
+// net/http sends a request without body again and reports that it could not dial.
+// The order may exist.
+func TestResentOrderIsInDoubt(t *testing.T) {
+	t.Parallel()
+	for _, header := range []string{"Idempotency-Key", "X-Idempotency-Key", ""} {
+		t.Run("header "+header, func(t *testing.T) {
+			t.Parallel()
+			var orders, warm atomic.Int32
+			addr := rawShop(t, func(_ int, ln net.Listener, conn net.Conn, in *bufio.Reader) {
+				for {
+					r, err := http.ReadRequest(in)
+					if err != nil {
+						return
+					}
+					if r.Method == http.MethodGet {
+						warm.Add(1)
+						io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+						continue
+					}
+					orders.Add(1) // the order is written; then the machine dies
+					ln.Close()
+					return
+				}
+			})
+			e := startEdge(t, site{shop: addr, source: inQuery})
+			e.sell("flash", oneUnit)
+			if status, _, _ := e.get("/browse"); status != http.StatusOK {
+				t.Fatalf("browsing: %d", status)
+			}
+			o := order{buyer: "a", path: "/api/order?sku=7", header: http.Header{}}
+			if header != "" {
+				o.header.Set(header, "k1")
+			}
+			r := e.buy(o)
+			if orders.Load() != 1 || warm.Load() != 1 {
+				t.Fatalf("the shop saw %d orders and %d other requests: the test tests nothing", orders.Load(), warm.Load())
+			}
+			if r.status != http.StatusBadGateway {
+				t.Errorf("the buyer sees %v", r)
+			}
+			e.mustState(r.reservation, "in_doubt", "connection_lost")
+			e.expect("flash", 0, 0, 1, 0)
+		})
+	}
+}
+
+// A buyer who leaves while the shop works changes nothing: the shop's answer counts.
+func TestBuyerLeavesWhileTheShopWorks(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		status int
+		state  string
+	}{{201, "confirmed"}, {400, "released"}, {500, "in_doubt"}} {
+		t.Run(fmt.Sprint(test.status), func(t *testing.T) {
+			t.Parallel()
+			working, answer := make(chan string, 1), make(chan struct{})
+			s := &recorder{answer: func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPost {
+					working <- ""
+					select {
+					case <-answer:
+					case <-r.Context().Done():
+						working <- "the edge has left"
+					}
+				}
+				w.WriteHeader(test.status)
+			}}
+			e := startEdge(t, site{shop: serve(t, s)})
+			e.sell("flash", oneUnit)
+			ctx, leave := context.WithCancel(context.Background())
+			defer leave()
+			left := make(chan result, 1)
+			go func() { left <- e.buyContext(ctx, one("a", "7", 1, "")) }()
+			await(t, "the shop has the order", working)
+			leave()
+			if r := await(t, "the buyer has left", left); r.err == nil {
+				t.Fatalf("the buyer did not leave: %v", r)
+			}
+			e.untilBuyersLeft()
+			e.expect("flash", 0, 1, 0, 0)
+			id := e.onlyHold("flash")
+			close(answer)
+			e.untilState(id, test.state)
+			select {
+			case what := <-working:
+				t.Errorf("the forwarded request ended with the buyer: %s", what)
+			default:
+			}
+		})
+	}
+}
+
+// untilBuyersLeft waits until the edge has noticed that connections have ended: no
+// goroutine looks for the next byte of a client while its request is served.
+func (e *edge) untilBuyersLeft() {
+	e.t.Helper()
+	eventually(e.t, "the edge notices that the buyer has left", func() bool {
+		dump := e.adminGet("/debug/pprof/goroutine?debug=2")
+		for _, g := range strings.Split(dump, "\n\n") {
+			if strings.Contains(g, "backgroundRead") && !strings.Contains(g, "admin") && strings.Contains(g, "IO wait") &&
+				!isAdminConnection(g, dump) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// isAdminConnection: the admin endpoint reads in the background too, for the very
+// request that dumps the goroutines.
+func isAdminConnection(g, dump string) bool {
+	_, creator, _ := strings.Cut(g, "in goroutine ")
+	creator, _, _ = strings.Cut(creator, "\n")
+	for _, other := range strings.Split(dump, "\n\n") {
+		if strings.HasPrefix(strings.TrimSpace(other), "goroutine "+creator+" ") {
+			return strings.Contains(other, "adminHandler")
+		}
+	}
+	return false
+}
+
+// A buyer who leaves before his stock is held, or while it is being held, holds
+// nothing and puts nothing in doubt.
+func TestBuyerLeavesWhileReserving(t *testing.T) {
+	t.Parallel()
+	s := new(recorder)
+	server := redistest.Start(t)
+	proxy := redistest.NewProxy(t, server.Addr())
+	e := startEdge(t, site{redis: redisAt(proxy.Addr()), shop: serve(t, s)})
+	e.sell("flash", oneUnit)
+	e.buy(one("unknown", "none", 1, "")) // all connections of the test are warm
+
+	proxy.HoldRequests("EVALSHA")
+	ctx, leave := context.WithCancel(context.Background())
+	left := make(chan result, 1)
+	go func() { left <- e.buyContext(ctx, one("a", "7", 1, "")) }()
+	eventually(t, "the reserve is under way", func() bool { return e.goroutines("reservation.(*Store).Reserve") == 1 })
+	leave()
+	await(t, "the buyer has left", left)
+	e.untilBuyersLeft()
+	proxy.ReleaseRequests()
+	eventually(t, "the attempt has ended", func() bool { return e.goroutines("caddymodule.(*Gate).sell") == 0 })
+	e.untilExpected("flash", 1, 0, 0, 0)
+	if r := e.buy(one("b", "7", 1, "")); r.status != http.StatusCreated {
+		t.Errorf("the unit was not sold to the next: %v", r)
+	}
+	if s.orders() != 1 {
+		t.Errorf("the shop got %d orders, it should get one", s.orders())
+	}
+}
+
+// A buyer who trickles his body holds no stock, and neither does one who leaves in
+// the middle of it or sends less than he announced.
+func TestTricklingBuyerHoldsNothing(t *testing.T) {
+	t.Parallel()
+	s := new(recorder)
+	e := startEdge(t, site{shop: serve(t, s), gate: "max_in_flight 1"})
+	e.sell("flash", oneUnit)
+	head := "POST /api/order HTTP/1.1\r\nHost: " + e.addr + "\r\nX-User-Id: trickle\r\nContent-Type: application/json\r\n"
+	var slow []net.Conn
+	for _, start := range []string{
+		head + "Content-Length: 24\r\n\r\n{\"sku\":\"7\"",
+		head + "Transfer-Encoding: chunked\r\n\r\n18\r\n{\"sku\":\"7\"",
+	} {
+		conn, err := net.Dial("tcp", e.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		io.WriteString(conn, start)
+		slow = append(slow, conn)
+	}
+	eventually(t, "the edge reads the bodies", func() bool { return e.goroutines("attempt.ReadBody") == 2 })
+	if r := e.buy(one("b", "7", 1, "")); r.status != http.StatusCreated {
+		t.Errorf("another buyer found no unit or no room: %v", r)
+	}
+	for _, conn := range slow {
+		conn.Close()
+	}
+	eventually(t, "the edge has given up", func() bool { return e.goroutines("attempt.ReadBody") == 0 })
+	e.expect("flash", 0, 0, 0, 1)
+	if s.orders() != 1 {
+		t.Errorf("the shop got %d orders", s.orders())
+	}
+	if e.log.has(`"status":500`) || strings.Contains(e.log.tail(), "http.log.error") {
+		t.Errorf("a buyer who leaves is no error of the server:\n%s", e.log.tail())
+	}
+}
+
+// A handler behind the gate panics: before an answer nobody knows, after it the
+// answer counts.
+func TestPanicBehindTheGate(t *testing.T) {
+	t.Parallel()
+	e := startEdge(t, site{backend: "e2e_panic"})
+	e.sell("flash", oneUnit)
+	if r := e.buy(one("a", "7", 1, "")); r.err == nil {
+		t.Errorf("the buyer got an answer: %v", r)
+	}
+	e.untilExpected("flash", 0, 0, 1, 0)
+	if holds := e.holds("flash", "in_doubt"); len(holds) != 1 || holds[0].Cause != "panic" {
+		t.Errorf("in doubt: %+v", holds)
+	}
+	// the slot and the buyer are free again
+	if r := e.buy(one("b", "7", 1, "")); r.reason != "all_held" {
+		t.Errorf("after the panic: %v", r)
+	}
+	if r := e.buy(one("a", "7", 1, "")); r.reason != "in_doubt" && r.reason != "all_held" {
+		t.Errorf("the same again, after the panic: %v", r)
+	}
+}
+
+// An answer that breaks off: its status has come, and counts.
+func TestTruncatedAnswer(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, gate, state, cause string }{
+		{"by status", "", "confirmed", "status_201"},
+		{"by json", "@sold {\n json code 0\n}\nconfirm @sold", "in_doubt", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			addr := rawShop(t, func(_ int, _ net.Listener, conn net.Conn, in *bufio.Reader) {
+				if r, err := http.ReadRequest(in); err == nil {
+					io.Copy(io.Discard, r.Body)
+					io.WriteString(conn, "HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"code\":0}")
+				}
+			})
+			e := startEdge(t, site{shop: addr, gate: test.gate})
+			e.sell("flash", oneUnit)
+			if r := e.buy(one("a", "7", 1, "")); r.err == nil {
+				t.Errorf("the buyer takes it for a whole answer: %v", r)
+			}
+			if test.state == "confirmed" {
+				e.untilExpected("flash", 0, 0, 0, 1)
+			} else {
+				e.untilExpected("flash", 0, 0, 1, 0)
+			}
+		})
+	}
+}
+
+// What handlers make of the shop's answer does not change the outcome.
+func TestVisibleStatusDoesNotDecide(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name    string
+		shop    int
+		outer   string
+		backend string // %s: the shop
+		sees    int
+		state   string
+	}{
+		{"handle_response hides a yes", 201, "", "reverse_proxy %s {\n @ok status 201\n handle_response @ok {\n  respond \"no\" 500\n }\n}", 500, "confirmed"},
+		{"handle_response hides a no", 400, "", "reverse_proxy %s {\n @no status 400\n handle_response @no {\n  respond \"sorry\" 200\n }\n}", 200, "released"},
+		{"replace_status", 400, "", "reverse_proxy %s {\n @no status 400\n replace_status @no 200\n}", 200, "released"},
+		{"intercept hides a yes", 201, "intercept {\n @ok status 201\n handle_response @ok {\n  respond \"no\" 500\n }\n}", "reverse_proxy %s", 500, "confirmed"},
+		{"intercept hides a no", 400, "intercept {\n @no status 400\n handle_response @no {\n  respond \"ok\" 200\n }\n}", "reverse_proxy %s", 200, "released"},
+		{"intercept inside", 500, "", "route {\n intercept {\n  @no status 500\n  handle_response @no {\n   respond \"sorry\" 404\n  }\n }\n reverse_proxy %s\n}", 404, "in_doubt"},
+		{"handle_response fails", 201, "", "reverse_proxy %s {\n @ok status 201\n handle_response @ok {\n  error \"broken\" 503\n }\n}", 503, "confirmed"},
+		{"respond 200", 0, "", "respond \"thanks\" 200", 200, "confirmed"},
+		{"respond 400", 0, "", "respond \"no\" 400", 400, "released"},
+		{"respond 500", 0, "", "respond \"no\" 500", 500, "in_doubt"},
+		{"error 404", 0, "", "error \"no\" 404", 404, "in_doubt"},
+		{"nothing behind", 0, "", "header X-Nothing here", 200, "in_doubt"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := &recorder{answer: func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(test.shop) }}
+			backend := test.backend
+			if strings.Contains(backend, "%s") {
+				backend = fmt.Sprintf(backend, serve(t, s))
+			}
+			e := startEdge(t, site{outer: test.outer, backend: backend})
+			e.sell("flash", oneUnit)
+			r := e.buy(one("a", "7", 1, ""))
+			if r.status != test.sees {
+				t.Errorf("the buyer sees %v", r)
+			}
+			want := map[string]counts{"confirmed": {0, 0, 0, 1}, "released": {1, 0, 0, 0}, "in_doubt": {0, 0, 1, 0}}[test.state]
+			e.expect("flash", want[0], want[1], want[2], want[3])
+		})
+	}
+}
+
+// More than one server answers one attempt. A yes or a failure of one of them must
+// not be forgotten because another one refused.
+func TestSeveralAnswersToOneAttempt(t *testing.T) {
+	t.Parallel()
+	t.Run("the yes is replaced by another server's 404", func(t *testing.T) {
+		t.Parallel()
+		s := new(recorder)
+		files := &recorder{answer: func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusNotFound) }}
+		e := startEdge(t, site{source: inQuery, backend: fmt.Sprintf("reverse_proxy %s {\n @ok status 201\n handle_response @ok {\n  reverse_proxy %s\n }\n}", serve(t, s), serve(t, files))})
+		e.sell("flash", oneUnit)
+		r := e.buy(order{buyer: "a", path: "/api/order?sku=7"})
+		if len(s.requests()) != 1 || len(files.requests()) != 1 {
+			t.Fatalf("not both were asked: %v", r)
+		}
+		e.mustState(r.reservation, "in_doubt", "several_answers")
+	})
+	t.Run("a failure is tried again and refused", func(t *testing.T) {
+		t.Parallel()
+		tries := 0
+		s := &recorder{answer: func(w http.ResponseWriter, r *http.Request) {
+			if tries++; tries == 1 {
+				w.WriteHeader(http.StatusBadGateway) // and the order is written
+				return
+			}
+			w.WriteHeader(http.StatusBadRequest) // for the shop it is a double
+		}}
+		e := startEdge(t, site{source: inQuery, backend: "reverse_proxy " + serve(t, s) + " {\n lb_retries 2\n lb_retry_match {\n  expression `{http.reverse_proxy.status_code} == 502`\n }\n}"})
+		e.sell("flash", oneUnit)
+		r := e.buy(order{buyer: "a", path: "/api/order?sku=7"})
+		if s.orders() != 2 || r.status != http.StatusBadRequest {
+			t.Fatalf("the order was not tried twice: %v", r)
+		}
+		e.mustState(r.reservation, "in_doubt", "several_answers")
+	})
+	t.Run("authentication behind the gate, and no shop", func(t *testing.T) {
+		t.Parallel()
+		auth := &recorder{answer: func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusOK) }}
+		e := startEdge(t, site{backend: fmt.Sprintf("handle {\n forward_auth %s {\n  uri /auth\n }\n reverse_proxy %s\n}", serve(t, auth), freeAddr(t))})
+		e.sell("flash", oneUnit)
+		r := e.buy(one("a", "7", 1, ""))
+		if len(auth.requests()) != 1 || r.status != http.StatusBadGateway {
+			t.Fatalf("authentication was not asked: %v", r)
+		}
+		e.mustState(r.reservation, "in_doubt", "connection_lost") // and not confirmed by the 200 of authentication
+	})
+	t.Run("authentication before the gate", func(t *testing.T) {
+		t.Parallel()
+		auth := &recorder{answer: func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusOK) }}
+		e := startEdge(t, site{outer: "forward_auth " + serve(t, auth) + " {\n uri /auth\n}", shop: freeAddr(t)})
+		e.sell("flash", oneUnit)
+		r := e.buy(one("a", "7", 1, ""))
+		e.mustState(r.reservation, "released", "never_sent")
+	})
+}
+
+// Error routes may proxy to the shop. They must not carry the order past the gate.
+func TestErrorRoutesCarryNoOrder(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, gate, outer, matcher string
+		body                       string // empty: the order is in the query
+		drop                       bool   // the shop gives no answer to the order itself
+		buyer                      string
+		sees                       int
+	}{
+		{name: "no answer", drop: true, body: `{"sku":"7"}`, buyer: "a"},
+		{name: "no answer, order in the query", drop: true, buyer: "a"},
+		{name: "refused as error", gate: "refuse error", body: `{"sku":"8"}`, buyer: "a"},
+		{name: "refused as error, order in the query", gate: "refuse error", buyer: ""},
+		{name: "body over the site's limit", outer: "request_body {\n max_size 5\n}", body: `{"sku":"7"}`, buyer: "a"},
+		{name: "body over the site's limit, behind tracing", outer: "request_body {\n max_size 5\n}\ntracing", body: `{"sku":"7"}`, buyer: "a"},
+		{name: "no answer, behind tracing", outer: "tracing", drop: true, buyer: "a"},
+		{name: "refused as error, behind tracing", outer: "tracing", gate: "refuse error", buyer: ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := new(recorder)
+			s.answer = func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("Stockgate-Token") != "" && test.drop {
+					panic(http.ErrAbortHandler)
+				}
+			}
+			addr := serve(t, s)
+			source := "buyer {header.X-User-Id}\nline {json.sku}"
+			if test.body == "" {
+				source = inQuery
+			}
+			e := startEdge(t, site{source: source, gate: test.gate, outer: test.outer,
+				backend: "reverse_proxy " + addr + "\nhandle_errors {\n reverse_proxy " + addr + "\n}"})
+			e.sell("flash", oneUnit)
+			s.forget()
+			o := order{buyer: test.buyer, body: test.body, chunked: test.outer != "", path: "/api/order?note=1", header: http.Header{
+				"X-Http-Method-Override": {"POST"}, "Stockgate-Token": {"forged"}, "Idempotency-Key": {"k"},
+			}}
+			if test.body == "" {
+				o.path = "/api/order?sku=7"
+			}
+			r := e.buy(o)
+			// Where a copy of the request still has the closed body, the proxy gives up on it, and its answer may be
+			// faster than the shop's reading of the head that it has sent.
+			eventually(t, "the error route asks the shop", func() bool {
+				return slices.ContainsFunc(s.requests(), func(got seen) bool { return got.header.Get("Stockgate-Token") == "" })
+			})
+			var errors []seen
+			for _, got := range s.requests() {
+				if got.header.Get("Stockgate-Token") == "" {
+					errors = append(errors, got)
+				} else if !test.drop {
+					t.Errorf("a token on the way of an error: %+v", got)
+				}
+			}
+			if len(errors) != 1 {
+				t.Fatalf("the error route did not ask the shop once: %+v, the buyer sees %v", s.requests(), r)
+			}
+			got := errors[0]
+			if body, _, _ := strings.Cut(got.body, "\nUNREADABLE"); body != "" || got.header.Get("Content-Type") != "" || got.header.Get("X-Http-Method-Override") != "" {
+				t.Errorf("the error route carries the order to the shop: %+v", got)
+			}
+			if strings.Contains(got.uri, "sku") || got.method != http.MethodGet && !strings.Contains(test.outer, "tracing") {
+				t.Errorf("the error route carries an order to the shop: %+v", got)
+			}
+		})
+	}
+}

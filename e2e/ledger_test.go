@@ -1,0 +1,180 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stockgate/stockgate/internal/ledgertest"
+	"github.com/stockgate/stockgate/internal/pgtest"
+	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/ledger/postgres"
+	"github.com/stockgate/stockgate/ledger/sqlite"
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// inStep waits until a ledger has all of a sale's journal, and fails unless the
+// ledger, the journal and Redis say the same.
+func inStep(t *testing.T, l ledger.Ledger, redis *redistest.Server, id string) {
+	t.Helper()
+	store, err := reservation.Open(reservation.Options{Addresses: []string{redis.Addr()}, Timeout: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	var h reservation.JournalHead
+	var at ledger.Position
+	eventuallyf(t, func() bool {
+		var err1, err2 error
+		h, err1 = store.JournalHead(ctx, id)
+		at, err2 = l.Position(ctx, id)
+		return err1 == nil && err2 == nil && at == ledger.Position{Epoch: h.Epoch, Seq: h.Last} && h.Behind() == 0
+	}, func() string { return fmt.Sprintf("the ledger is at %+v, the journal at %+v", at, h) })
+	all, err := store.Journal(ctx, id, 0, 1e6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ledgertest.Same(t, ledgertest.Read(t, l, id, h.Epoch), all)
+	books, err := store.Books(ctx, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stock, err := l.Stock(ctx, id)
+	if err != nil || len(stock) != len(books.Items) {
+		t.Fatalf("the ledger has %+v, error %v", stock, err)
+	}
+	for i, b := range books.Items { // one item of the tests has one cell
+		if want := (ledger.Cell{Name: b.SKU, Stock: b.Stock, Available: b.Available, Held: b.Held, InDoubt: b.InDoubt, Confirmed: b.Confirmed}); stock[i] != want {
+			t.Errorf("the ledger has %+v, redis %+v", stock[i], want)
+		}
+	}
+}
+
+// eachLedger runs a test with a ledger in a file and one in PostgreSQL.
+func eachLedger(t *testing.T, f func(t *testing.T, option string, l ledger.Ledger)) {
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		file := filepath.Join(t.TempDir(), "ledger", "stock.db")
+		l, err := sqlite.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		f(t, "ledger sqlite "+file, l)
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		dsn := pgtest.Start(t).Database()
+		l, err := postgres.Open(dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		f(t, fmt.Sprintf("ledger postgres %q", dsn), l)
+	})
+}
+
+// The edge that drains is killed in mid-sale: another one goes on, and at the end each
+// movement is in the ledger once and in order.
+func TestDrainingEdgeIsKilled(t *testing.T) {
+	t.Parallel()
+	eachLedger(t, func(t *testing.T, option string, l ledger.Ledger) {
+		server := redistest.Start(t)
+		draining, selling := newEdge(t, ""), newEdge(t, "")
+		selling.storage = draining.storage
+		s, addr := startShop(t, draining)
+		same := site{redis: redisAt(server.Addr()), shop: addr, gate: "max_in_flight 5000", app: option}
+		draining.start(same)
+		draining.sell("flash", `  - {sku: "7", stock: 150}`)
+		inStep(t, l, server, "flash") // it has the lease
+		selling.start(same)
+		selling.untilSelling("flash")
+		if err := s.SetMisbehaviour("delay=30ms:0.5,status=500:0.1,status=422:0.1"); err != nil {
+			t.Fatal(err)
+		}
+		before, err := l.Position(t.Context(), "flash")
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan []result, 1)
+		go func() {
+			done <- crowd(buyers(200, func(i int) order { return one(fmt.Sprintf("buyer-%d", i), "7", 1, "") }), noRoom, selling)
+		}()
+		eventually(t, "the crowd is in the ledger", func() bool {
+			at, err := l.Position(t.Context(), "flash")
+			return err == nil && at.Seq > before.Seq+20
+		})
+		draining.kill()
+		await(t, "the crowd", done)
+		// one movement at least is left for the other: the first may have drained the crowd
+		selling.must("POST", "sales/flash/pause", "", nil)
+		inStep(t, l, server, "flash")
+		eventually(t, "the one that sells says that it drains: else the test has killed the wrong one", func() bool {
+			return strings.Contains(selling.adminGet("/metrics"), `stockgate_ledger_drained_total{sale="flash"} `)
+		})
+	})
+}
+
+// An edge whose ledger does not answer starts, sells and reloads; a reload to one that
+// does brings all movements into it, and no drainer stays behind.
+func TestLedgerThroughReloads(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	file := filepath.Join(t.TempDir(), "stock.db")
+	l, err := sqlite.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	e := newEdge(t, "")
+	e.env = []string{"LEDGER=postgres://user:s3cret@127.0.0.1:1/db", "LEDGER_FILE=" + file}
+	_, addr := startShop(t, e)
+	with := func(option string) site { return site{redis: redisAt(server.Addr()), shop: addr, app: option} }
+	drainers := func(want int) {
+		t.Helper()
+		eventuallyf(t, func() bool {
+			return e.goroutines("ledger.(*Drainer).Run(") == want && e.goroutines("ledger.(*Keeper).Run(") == 1
+		},
+			func() string { return fmt.Sprintf("%d drainers", e.goroutines("ledger.(*Drainer).Run(")) })
+	}
+	e.start(with("ledger postgres {env.LEDGER}"))
+	e.sell("flash", `  - {sku: "7", stock: 100}`)
+	buy := func(buyer string) {
+		t.Helper()
+		e.buyers.CloseIdleConnections() // a reload closes those of before
+		if r := e.buy(one(buyer, "7", 1, "")); r.status != 201 {
+			t.Errorf("%s: %v", buyer, r)
+		}
+	}
+	buy("Ann")
+	eventually(t, "it is said", func() bool { return e.log.has("the ledger does not follow the sale; selling goes on") })
+	drainers(1)
+	e.mustReload(with("ledger postgres {env.LEDGER}"))
+	drainers(1)
+	e.mustReload(with("ledger sqlite {env.LEDGER_FILE}"))
+	buy("Bob")
+	inStep(t, l, server, "flash")
+	drainers(1)
+	e.mustReload(with("ledger sqlite {env.LEDGER_FILE}\njournal {\n keep 24h\n}"))
+	buy("Cid")
+	inStep(t, l, server, "flash")
+	drainers(1)
+	if status, body := e.reload(with("ledger sqlite {env.NOTHING}")); status == 200 {
+		t.Errorf("a ledger without a file is taken: %s", body)
+	}
+	drainers(1)
+	e.mustReload(with("ledger off"))
+	drainers(0)
+	buy("Dan")
+	e.mustReload(with("ledger sqlite {env.LEDGER_FILE}"))
+	inStep(t, l, server, "flash")
+	if e.log.has("s3cret") {
+		t.Error("the log has the password")
+	}
+}

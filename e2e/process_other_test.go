@@ -1,0 +1,8 @@
+//go:build !linux
+
+package e2e_test
+
+import "os/exec"
+
+// Only Linux can tie a child to its parent's life.
+func dieWithParent(*exec.Cmd) {}

@@ -1,0 +1,75 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/token"
+)
+
+// What the shop gets can be checked with what the edge publishes, and says what was
+// reserved, for whom and until when.
+func TestTokenProvesTheReservation(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, app string
+		secret    string // shared; empty: the edge's JWKS
+		issuer    string
+		audience  string
+		margin    time.Duration
+	}{
+		{name: "default key", audience: "order-backend", margin: 5 * time.Second},
+		{name: "shared secret", app: "token {\n key hmac 0123456789abcdef0123456789abcdef\n audience orders\n issuer edge\n margin 3s\n}",
+			secret: "0123456789abcdef0123456789abcdef", issuer: "edge", audience: "orders", margin: 3 * time.Second},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := new(recorder)
+			e := startEdge(t, site{shop: serve(t, s), app: test.app, source: `
+				buyer {header.X-User-Id}
+				region {json.region}
+				lines {json.items} sku count`})
+			e.sell("flash", "  - {sku: \"7\", regions: {north: 5}}\n  - {sku: \"8\", stock: 5}")
+			options := token.Options{Issuer: test.issuer, Audience: test.audience, Secret: test.secret}
+			if test.secret == "" {
+				remote, err := token.NewRemoteKeys(token.RemoteOptions{URL: e.url + "/.well-known/jwks.json"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				options.Remote = remote
+			}
+			verifier, err := token.NewVerifier(options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := e.buy(order{buyer: "a\u00e9", body: `{"region":"north","items":[{"sku":"7","count":1},{"sku":8,"count":2},{"sku":"7","count":1}]}`})
+			if r.status != http.StatusCreated {
+				t.Fatalf("the order: %v", r)
+			}
+			got := s.requests()
+			if len(got) != 1 || len(got[0].header.Values(token.Header)) != 1 {
+				t.Fatalf("the shop got %+v", got)
+			}
+			claims, err := verifier.Verify(got[0].header.Get(token.Header), token.Expect{
+				Subject: "a\u00e9", Lines: []sale.Line{{SKU: "7", Quantity: 2, Region: "north"}, {SKU: "8", Quantity: 2}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept := e.record(r.reservation)
+			if claims.ID != r.reservation || claims.Sale != "flash" {
+				t.Errorf("claims %+v, the reservation is %s", claims, r.reservation)
+			}
+			exp := time.Unix(claims.ExpiresAt, 0)
+			if left := kept.Deadline.Sub(exp); left < test.margin || left > test.margin+2*time.Second {
+				t.Errorf("the token ends %v before the hold, it should be %v", left, test.margin)
+			}
+			if want := fmt.Sprint([]line{{"7", 2, "north"}, {"8", 2, ""}}); fmt.Sprint(kept.Lines) != want {
+				t.Errorf("reserved %v", kept.Lines)
+			}
+		})
+	}
+}

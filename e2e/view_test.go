@@ -1,0 +1,69 @@
+package e2e_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stockgate/stockgate/internal/redistest"
+)
+
+// scriptCalls is how many scripts a server has run.
+func scriptCalls(t *testing.T, s *redistest.Server) (n int) {
+	t.Helper()
+	for line := range strings.Lines(s.Client().Info(t.Context(), "commandstats").Val()) {
+		if rest, ok := strings.CutPrefix(line, "cmdstat_evalsha:calls="); ok {
+			fmt.Sscan(strings.SplitN(rest, ",", 2)[0], &n)
+		}
+	}
+	return n
+}
+
+// What an edge knows costs Redis nothing: attempts on a sale that has not started, is
+// paused or over, on what is not on sale, and on what is sold out.
+func TestRefusalsFromMemory(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	e := startEdge(t, site{redis: redisAt(server.Addr()), shop: serve(t, new(recorder)), source: sources + "\nsale {query.sale}"})
+	e.sell("open", `  - {sku: "1", stock: 1}`)
+	later := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
+	e.apply("soon", "starts_at: "+later+"\nends_at: 2090-01-01T00:00:00Z\nitems:\n  - {sku: \"10\", stock: 1}")
+	e.apply("over", "starts_at: 2020-01-01T00:00:00Z\nends_at: 2020-01-02T00:00:00Z\nitems:\n  - {sku: \"11\", stock: 1}")
+	e.apply("paused", window+"items:\n  - {sku: \"12\", stock: 1}")
+	for _, change := range []string{"soon/open", "over/open", "paused/open", "paused/pause"} {
+		e.must("POST", "sales/"+change, "", nil)
+	}
+	e.mustBuy(one("first", "1", 1, ""), 201, "")
+	eventually(t, "the edge has heard of all", func() bool {
+		return e.itemState("soon", "10") == "not_started" && e.itemState("over", "11") == "ended" &&
+			e.itemState("paused", "12") == "paused" && e.buy(one("second", "1", 1, "")).reason == "sold_out" &&
+			e.metric(`stockgate_nothing_left_total{by="memory"}`) > 0
+	})
+	before, attempts := scriptCalls(t, server), 0
+	for range 100 {
+		for _, c := range []struct {
+			sku, query, reason string
+			status             int
+		}{
+			{"10", "", "not_started", 409}, {"11", "", "ended", 410}, {"12", "", "paused", 409}, {"99", "", "unknown_item", 404},
+			{"1", "?sale=none", "unknown_sale", 404}, {"1", "", "sold_out", 409},
+		} {
+			o := one("buyer", c.sku, 1, "")
+			o.path = "/api/order" + c.query
+			e.mustBuy(o, c.status, c.reason)
+			attempts++
+		}
+	}
+	// the reaper and one attempt a second that checks run scripts too
+	if n := scriptCalls(t, server) - before; n > attempts/5 {
+		t.Errorf("%d attempts took %d script calls", attempts, n)
+	}
+	if n := e.metric(`stockgate_nothing_left_total{by="memory"}`); n < 80 {
+		t.Errorf("%v attempts were refused from memory", n)
+	}
+	e.must("POST", "sales/paused/open", "", nil)
+	eventually(t, "the paused sale sells", func() bool { return e.buy(one("third", "12", 1, "")).status == 201 })
+	e.must("POST", "sales/open/items/1/stock", `{"id":"more","delta":1}`, nil)
+	eventually(t, "the added unit is sold", func() bool { return e.buy(one("fourth", "1", 1, "")).status == 201 })
+}

@@ -1,0 +1,71 @@
+package e2e_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"testing"
+	"time"
+)
+
+// patience bounds what should come soon: generous, because the machine may be
+// busy and the race detector is slow.
+const patience = 30 * time.Second
+
+// eventually polls until cond is true, or fails the test.
+func eventually(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	eventuallyf(t, cond, func() string { return what })
+}
+
+// eventuallyf is eventually with what to say made at the end.
+func eventuallyf(t *testing.T, cond func() bool, what func() string) {
+	t.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !cond() {
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			t.Fatalf("waited %v in vain: %s", patience, what())
+		}
+	}
+}
+
+// await waits for something that is announced.
+func await[T any](t *testing.T, what string, c <-chan T) T {
+	t.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	select {
+	case v := <-c:
+		return v
+	case <-deadline.C:
+		t.Fatalf("waited %v in vain: %s", patience, what)
+		panic("unreachable")
+	}
+}
+
+var takenPorts sync.Map
+
+// freeAddr is a loopback address on which nobody listens. Its port is below those
+// that kernels give to outgoing connections, so nobody is given it by chance.
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	for range 200 {
+		port := 30000 + rand.IntN(2700)
+		if _, taken := takenPorts.LoadOrStore(port, true); taken {
+			continue
+		}
+		addr := fmt.Sprintf("127.0.0.1:%d", port)
+		if ln, err := net.Listen("tcp", addr); err == nil {
+			ln.Close()
+			return addr
+		}
+	}
+	t.Fatal("no free port found")
+	return ""
+}
