@@ -1,0 +1,96 @@
+package peer
+
+import (
+	"context"
+	"time"
+)
+
+// Setup is what a case asks of every peer.
+type Setup struct {
+	Method string // of an order: GET (query and header) or POST (JSON and header)
+	TLS    bool
+	// InQuery: the buyer stands in the query, not in a header.
+	InQuery bool
+	Items   []Item
+	// Starts and Ends bound the sale.
+	Starts, Ends time.Time
+	// Limit is how many units one buyer may buy.
+	Limit int64
+	// Denied buyers are refused; none: nobody looks.
+	Denied []string
+	// Rate lets each buyer try once an hour (nginx: once a minute, its slowest).
+	Rate bool
+
+	Shop string // address
+	Dir  string // a directory for this case
+	// Server and Load are cores: that of the peer, and that of everything else.
+	Server, Load int
+	// Caddy is the binary.
+	Caddy string
+}
+
+// Kind is what a peer is made of.
+type Kind string
+
+// The kinds.
+const (
+	Caddy Kind = "caddy"
+	Nginx Kind = "nginx"
+)
+
+// Spec is a peer.
+type Spec struct {
+	Name string
+	Kind Kind
+
+	// Caddy
+	Respond bool // answer 409, whatever comes
+	Gate    bool // Stockgate
+	Fast    bool // with its listener wrapper
+	HMAC    bool // tokens by HS256; else Ed25519
+	Key     bool // with an idempotency key
+	NoGuard bool // without stockgate_guard
+	Binary  string
+	Env     []string
+
+	// nginx
+	Lua  bool
+	Flag bool // what is sold out is remembered in a shared dict
+}
+
+// Running is a peer that has been started.
+type Running struct {
+	Spec  Spec
+	URL   string
+	Addr  string
+	Redis *Redis // nil: it needs none
+	proc  *Process
+	admin string
+}
+
+// Run starts a peer with all that it needs.
+func (s Spec) Run(ctx context.Context, u Setup) (*Running, error) {
+	if s.Kind == Nginx {
+		return s.runNginx(ctx, u)
+	}
+	return s.runCaddy(ctx, u)
+}
+
+// CPU is the processor time of the server alone.
+func (r *Running) CPU() (float64, error) { return r.proc.CPU() }
+
+// Admin is the address of Caddy's admin endpoint.
+func (r *Running) Admin() string { return r.admin }
+
+// Log is the end of what the server has printed.
+func (r *Running) Log() string { return r.proc.Log() }
+
+// Stop ends the peer and its Redis.
+func (r *Running) Stop() {
+	if r.proc != nil {
+		r.proc.Stop()
+	}
+	if r.Redis != nil {
+		r.Redis.Stop()
+	}
+}

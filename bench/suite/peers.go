@@ -1,0 +1,44 @@
+package suite
+
+import (
+	"errors"
+
+	"github.com/stockgate/stockgate/bench/peer"
+)
+
+// The peers. All that are Caddy are the same binary.
+var (
+	caddyRespond = peer.Spec{Name: "caddy-respond", Kind: peer.Caddy, Respond: true}
+	caddyProxy   = peer.Spec{Name: "caddy-proxy", Kind: peer.Caddy}
+	nginxProxy   = peer.Spec{Name: "nginx-proxy", Kind: peer.Nginx}
+	nginxDict    = peer.Spec{Name: "nginx-dict", Kind: peer.Nginx, Lua: true, Flag: true}
+	nginxEvalsha = peer.Spec{Name: "nginx-evalsha", Kind: peer.Nginx, Lua: true}
+	gate         = peer.Spec{Name: "gate", Kind: peer.Caddy, Gate: true}
+	gateFast     = peer.Spec{Name: "gate-fast", Kind: peer.Caddy, Gate: true, Fast: true}
+	gateHS256    = peer.Spec{Name: "gate-hs256", Kind: peer.Caddy, Gate: true, HMAC: true}
+	gateKey      = peer.Spec{Name: "gate-key", Kind: peer.Caddy, Gate: true, Key: true}
+	gateKeyHS256 = peer.Spec{Name: "gate-key-hs256", Kind: peer.Caddy, Gate: true, Key: true, HMAC: true}
+)
+
+// variants are gates with one thing changed, to see what it is worth.
+func variants(b *bench) []peer.Spec {
+	out := []peer.Spec{gate}
+	add := func(name string, change func(*peer.Spec)) {
+		s := gate
+		s.Name = name
+		change(&s)
+		out = append(out, s)
+	}
+	if b.CaddyPlain != "" {
+		add("gate-no-pgo", func(s *peer.Spec) { s.Binary = b.CaddyPlain })
+	}
+	for _, gogc := range []string{"50", "200", "400"} {
+		add("gate-gogc-"+gogc, func(s *peer.Spec) { s.Env = []string{"GOGC=" + gogc} })
+	}
+	add("gate-gogc-off", func(s *peer.Spec) { s.Env = []string{"GOGC=off", "GOMEMLIMIT=512MiB"} })
+	add("gate-no-guard", func(s *peer.Spec) { s.NoGuard = true })
+	add("gate-hs256", func(s *peer.Spec) { s.HMAC = true })
+	return out
+}
+
+func isNotBuilt(err error) bool { return errors.Is(err, peer.ErrNotBuilt) }
