@@ -9,9 +9,8 @@ local function many(command, key, list)
 end
 
 local function flush()
-  for _, e in ipairs(journal) do
-    call('XADD', KEYS[10], int(e[1]) .. '-0', 'v', '1', 'kind', e[2], 'time', int(shard.now), 'id', e[3], 'was', e[4], 'lines', e[5],
-      'buyer', e[6], 'cause', e[7], 'record', e[8])
+  if journal[1] then
+    call('XADD', KEYS[10], int(shard.seq) .. '-0', 'v', '1', 'time', int(shard.now), 'movements', concat(journal, '\n'))
   end
   local set, del = {}, {}
   for name in pairs(changed.cells) do

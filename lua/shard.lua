@@ -13,7 +13,7 @@
 -- KEYS[7]  unbacked     zset    reservation id that the shop sold without stock, by since when (ms)
 -- KEYS[8]  tombstones   zset    reservation id that must not be reserved any more, by until when (ms)
 -- KEYS[9]  adjustments  hash    adjustment id → "cell delta stock"
--- KEYS[10] journal      stream  one entry per movement, entry id seq-0
+-- KEYS[10] journal      stream  one entry per call, see docs/journal.md; its id is seq-0 of its last movement
 -- KEYS[11] bindings     hash    what belongs to one reservation → its id, see bindings.lua
 -- KEYS[12] returns      hash    reservation|return id → "restock cell quantity …", a tab, what was answered
 --
@@ -223,13 +223,13 @@ local function pairs_of(s)
   return out
 end
 
--- was: the state in which the reservation was, '' where there was none or the entry
--- is not about one. record: the text of its record after the entry, where more than
+-- was: the state in which the reservation was, '' where there was none or the movement
+-- is not about one. record: the text of its record after it, where more than
 -- its state and cause is new; else ''
 local function write_journal(kind, id, was, lines, buyer, cause, record)
   shard.seq = shard.seq + 1
   dirty = true
-  journal[#journal + 1] = { shard.seq, kind, id, was, lines, buyer, cause, record }
+  journal[#journal + 1] = kind .. '\t' .. plain(id) .. '\t' .. was .. '\t' .. lines .. '\t' .. buyer .. '\t' .. plain(cause) .. '\t' .. record
 end
 
 -- what operations want to read, so that it is read in bulk; of cells each once

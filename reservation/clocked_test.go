@@ -1,8 +1,8 @@
 package reservation_test
 
 import (
-	"context"
 	"errors"
+	"math"
 	"testing"
 	"time"
 
@@ -106,28 +106,35 @@ func (c *clocked) cell() [5]int64 {
 	return [5]int64{a.Stock, a.Available, a.Held, a.InDoubt, a.Confirmed}
 }
 
-// kinds are the journal's entries after the first few, with one field of each.
+// told are the kinds of the movements after the first few, with one field of each.
 func (c *clocked) told(field string, after int) []string {
 	c.t.Helper()
-	entries, err := c.server.client.XRange(soon(c.t), c.ShardKeys("s")[9], "-", "+").Result()
+	movements, err := c.Journal(soon(c.t), "s", int64(after), math.MaxInt32)
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	var out []string
-	for _, e := range entries[min(after, len(entries)):] {
-		out = append(out, e.Values["kind"].(string)+" "+e.Values[field].(string))
+	for _, m := range movements {
+		record := ""
+		if m.Record != nil {
+			record = m.Record.Text()
+		}
+		values := map[string]string{
+			"id": m.ID, "was": string(m.Was), "lines": reservation.UnitsText(m.Lines), "buyer": m.Buyer, "cause": m.Cause, "record": record,
+		}
+		out = append(out, m.Kind+" "+values[field])
 	}
 	return out
 }
 
-// seq is how many entries the journal has.
+// seq is how many movements the journal has.
 func (c *clocked) seq() int {
 	c.t.Helper()
-	n, err := c.server.client.XLen(context.Background(), c.ShardKeys("s")[9]).Result()
+	h, err := c.JournalHead(soon(c.t), "s")
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return int(n)
+	return int(h.Length)
 }
 
 func withKey(key, print string) func(*reservation.Claim) {

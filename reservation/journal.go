@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -53,54 +52,49 @@ func (e *GapError) Error() string {
 // Journal reads up to most movements that follow the one with the number after. It
 // returns a GapError when the next one is not the next number.
 func (s *Store) Journal(ctx context.Context, sale string, after int64, most int) ([]Movement, error) {
-	entries, err := s.redis.XRangeN(ctx, s.shardKeys(sale)[journalKey], entryID(after+1), "+", int64(most)).Result()
-	if err != nil {
-		return nil, explain(err)
+	var out []Movement
+	// an entry may have a hundred movements: not so many are read at once as might be needed
+	for atOnce := max(most/16, 16); len(out) < most; {
+		next := after + 1 + int64(len(out))
+		entries, err := s.redis.XRangeN(ctx, s.shardKeys(sale)[journalKey], entryID(next), "+", int64(atOnce)).Result()
+		if err != nil {
+			return nil, explain(err)
+		}
+		for _, m := range entries {
+			if out, err = follow(out, sale, next, m); err != nil {
+				return nil, err
+			}
+			next = after + 1 + int64(len(out))
+		}
+		if len(entries) < atOnce {
+			break
+		}
 	}
-	out := make([]Movement, len(entries))
-	for i, e := range entries {
-		if out[i], err = movementOf(e); err != nil {
-			return nil, fmt.Errorf("entry %s of the journal of sale %s: %w", e.ID, sale, err)
+	return out[:min(len(out), most)], nil
+}
+
+// follow adds the movements of an entry from the number next on.
+func follow(out []Movement, sale string, next int64, m redis.XMessage) ([]Movement, error) {
+	e, err := entryOf(m)
+	if err == nil {
+		switch {
+		case e.first() > next:
+			return nil, &GapError{sale, next, e.first()}
+		case e.first() < next && len(out) > 0:
+			err = errors.New("its numbers were given before: something else has changed the sale's keys")
+		default:
+			err = e.tell(func(m Movement) {
+				if m.Seq >= next {
+					out = append(out, m)
+				}
+			})
 		}
-		if want := after + 1 + int64(i); out[i].Seq != want {
-			return nil, &GapError{sale, want, out[i].Seq}
-		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("entry %s of the journal of sale %s: %w", m.ID, sale, err)
 	}
 	return out, nil
 }
 
 // entryID is a number as the id of an entry.
 func entryID(seq int64) string { return strconv.FormatInt(seq, 10) + "-0" }
-
-// journalFormat is the version of the entries.
-const journalFormat = "1"
-
-// movementOf reads an entry as the scripts write it.
-func movementOf(e redis.XMessage) (Movement, error) {
-	text, ok := strings.CutSuffix(e.ID, "-0")
-	seq, err := strconv.ParseInt(text, 10, 64)
-	if !ok || err != nil {
-		return Movement{}, errors.New("its id is not a number and -0: something else has written it")
-	}
-	field := func(name string) string {
-		v, _ := e.Values[name].(string)
-		return v
-	}
-	if v := field("v"); v != journalFormat {
-		return Movement{}, fmt.Errorf("its format %q is not known: a newer stockgate has written it, update this one", v)
-	}
-	at, err := strconv.ParseInt(field("time"), 10, 64)
-	if err != nil {
-		return Movement{}, errors.New("its time cannot be read")
-	}
-	m := Movement{
-		Seq: seq, Kind: field("kind"), Time: timeOf(at), ID: field("id"), Was: State(field("was")), Buyer: field("buyer"), Cause: field("cause"),
-	}
-	if m.Lines, err = ParseUnits(field("lines")); err != nil {
-		return m, err
-	}
-	if record := field("record"); record != "" {
-		m.Record, err = ParseRecord(record)
-	}
-	return m, err
-}

@@ -18,7 +18,7 @@ type JournalHead struct {
 	// the newest number that was given, whether or not its entry is still there.
 	First int64 `json:"first"`
 	Last  int64 `json:"last"`
-	// Length is how many entries there are, Began when the first of them was made.
+	// Length is how many movements there are, Began when the first of them was made.
 	Length int64     `json:"length"`
 	Began  time.Time `json:"began,omitzero"`
 	// Now is the shard's clock, as far as this process knows it.
@@ -42,7 +42,6 @@ func (s *Store) JournalHead(ctx context.Context, sale string) (JournalHead, erro
 	pipe := s.redis.Pipeline() // not MULTI: a full Redis refuses it
 	meta := pipe.HMGet(ctx, keys[metaKey], "epoch", "seq", "acked", "acked_at", "clock")
 	first := pipe.XRangeN(ctx, keys[journalKey], "-", "+", 1)
-	length := pipe.XLen(ctx, keys[journalKey])
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return JournalHead{}, explain(err)
 	}
@@ -54,13 +53,13 @@ func (s *Store) JournalHead(ctx context.Context, sale string) (JournalHead, erro
 	if meta.Val()[0] == nil {
 		return JournalHead{}, ErrNoSale
 	}
-	h := JournalHead{Epoch: number(0), Last: number(1), Length: length.Val(), Acked: number(2), AckedAt: timeOf(number(3)), Now: s.journalNow(sale, number(4))}
+	var err error
+	h := JournalHead{Epoch: number(0), Last: number(1), Acked: number(2), AckedAt: timeOf(number(3)), Now: s.journalNow(sale, number(4))}
 	if e := first.Val(); len(e) == 1 {
-		m, err := movementOf(e[0])
-		if err != nil {
+		if h.First, h.Began, err = beginning(e[0]); err != nil {
 			return h, err
 		}
-		h.First, h.Began = m.Seq, m.Time
+		h.Length = h.Last - h.First + 1
 	}
 	if h.Behind() == 0 || h.First == 0 {
 		return h, nil
@@ -69,9 +68,19 @@ func (s *Store) JournalHead(ctx context.Context, sale string) (JournalHead, erro
 	if err != nil || len(waits) == 0 {
 		return h, explain(err)
 	}
-	m, err := movementOf(waits[0])
-	h.Age = max(h.Now.Sub(m.Time), 0)
+	_, since, err := beginning(waits[0])
+	h.Age = max(h.Now.Sub(since), 0)
 	return h, err
+}
+
+// beginning is the number of an entry's first movement, and when it was made.
+func beginning(m redis.XMessage) (int64, time.Time, error) {
+	e, err := entryOf(m)
+	if err != nil {
+		return 0, time.Time{}, err
+	}
+	at, err := e.at()
+	return e.first(), at, err
 }
 
 // journalNow estimates the shard's clock, which was at least so late when it was
@@ -84,7 +93,7 @@ func (s *Store) journalNow(sale string, stored int64) time.Time {
 	return timeOf(max(now, stored))
 }
 
-// JournalBefore finds the last entry of a sale's journal that was made before a time;
+// JournalBefore finds the last movement of a sale's journal that was made before a time;
 // 0: there is none. The entries' times never go back, so few of them are read.
 func (s *Store) JournalBefore(ctx context.Context, sale string, h JournalHead, before time.Time) (int64, error) {
 	key := s.shardKeys(sale)[journalKey]
@@ -102,14 +111,18 @@ func (s *Store) JournalBefore(ctx context.Context, sale string, h JournalHead, b
 			high = middle - 1
 			continue
 		}
-		m, err := movementOf(e[0])
+		entry, err := entryOf(e[0])
 		if err != nil {
 			return 0, err
 		}
-		if m.Time.Before(before) {
-			low = min(max(m.Seq, middle), high)
+		at, err := entry.at()
+		if err != nil {
+			return 0, err
+		}
+		if at.Before(before) {
+			low = min(entry.last, high)
 		} else {
-			high = middle - 1
+			high = min(entry.first(), middle) - 1
 		}
 	}
 	if low < h.First {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,23 +14,25 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// lengthen makes the journal of sale "s" so many entries long, without moving stock. The
-// n-th is n ms younger than begins.
-func lengthen(t *testing.T, s *reservation.Store, c *redis.Client, entries int, begins time.Time) {
+// lengthen makes the journal of sale "s" so many movements long, without moving stock,
+// perCall in each call. The n-th is n ms younger than begins, or as old as the others of
+// its call.
+func lengthen(t *testing.T, s *reservation.Store, c *redis.Client, movements, perCall int, begins time.Time) {
 	t.Helper()
 	keys := s.ShardKeys("s")
 	pipe := c.Pipeline()
 	pipe.Del(soon(t), keys[9])
-	for n := 1; n <= entries; n++ {
+	for n := perCall; n <= movements; n += perCall {
+		text := strings.TrimSuffix(strings.Repeat("open\t1\t\t\t\t\t\n", perCall), "\n")
 		pipe.XAdd(soon(t), &redis.XAddArgs{Stream: keys[9], ID: fmt.Sprintf("%d-0", n), Values: []any{
-			"v", "1", "kind", "open", "time", begins.UnixMilli() + int64(n), "id", "1", "was", "", "lines", "", "buyer", "", "cause", "", "record", ""}})
+			"v", "1", "time", begins.UnixMilli() + int64(n), "movements", text}})
 		if n%5000 == 0 {
 			if _, err := pipe.Exec(soon(t)); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	pipe.HSet(soon(t), keys[0], "seq", entries, "clock", begins.UnixMilli()+int64(entries))
+	pipe.HSet(soon(t), keys[0], "seq", movements, "clock", begins.UnixMilli()+int64(movements))
 	if _, err := pipe.Exec(soon(t)); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +72,7 @@ func TestTrimJournal(t *testing.T) {
 					load(t, s, openSale("s", 1))
 				}
 				c := b.Client()
-				lengthen(t, s, c, 25_000, time.Now().Add(-time.Minute))
+				lengthen(t, s, c, 25_000, 1, time.Now().Add(-time.Minute))
 				if err := c.HDel(soon(t), s.ShardKeys("s")[0], "acked", "acked_at").Err(); err != nil {
 					t.Fatal(err)
 				}
@@ -103,7 +106,7 @@ func TestJournalBefore(t *testing.T) {
 		s := openStore(t, options(b))
 		load(t, s, openSale("s", 1))
 		begins := time.UnixMilli(time.Now().UnixMilli())
-		lengthen(t, s, b.Client(), 12_000, begins)
+		lengthen(t, s, b.Client(), 12_000, 1, begins)
 		for _, first := range []int64{1, 1_501} {
 			if _, err := s.TrimJournal(soon(t), "s", headOf(t, s), first-1, false, 0); err != nil {
 				t.Fatal(err)
@@ -169,4 +172,56 @@ func TestRecordFields(t *testing.T) {
 			t.Errorf("%q can be read", bad)
 		}
 	}
+}
+
+// What one call did is one entry: it is read from any movement on, in pieces of any
+// size, and trimmed when all of it may go.
+func TestJournalOfManyInOneCall(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		s := openStore(t, options(b))
+		load(t, s, openSale("s", 1))
+		begins := time.UnixMilli(time.Now().UnixMilli())
+		lengthen(t, s, b.Client(), 20_000, 100, begins)
+		for _, after := range []int64{0, 1, 99, 100, 101, 5_050, 19_899, 19_999, 20_000} {
+			for _, most := range []int{1, 100, 250, 5_000, 30_000} {
+				got, err := s.Journal(soon(t), "s", after, most)
+				if want := min(20_000-int(after), most); err != nil || len(got) != want {
+					t.Fatalf("%d after %d: %d movements, error %v", most, after, len(got), err)
+				}
+				for i, m := range got {
+					if m.Seq != after+1+int64(i) || m.Kind != "open" || m.ID != "1" {
+						t.Fatalf("%d after %d: the %d-th is %+v", most, after, i, m)
+					}
+				}
+			}
+		}
+		if _, err := s.TrimJournal(soon(t), "s", headOf(t, s), 5_050, false, 0); err != nil {
+			t.Fatal(err)
+		}
+		h := headOf(t, s)
+		if h.First != 5_001 || h.Length != 15_000 || !h.Began.Equal(begins.Add(5_100*time.Millisecond)) {
+			t.Errorf("the journal is %+v, it should begin with the entry that has 5050", h)
+		}
+		for at, want := range map[int64]int64{5_100: 0, 5_101: 5_100, 5_199: 5_100, 5_201: 5_200, 20_000: 19_900, 20_001: 20_000} {
+			if got, err := s.JournalBefore(soon(t), "s", h, begins.Add(time.Duration(at)*time.Millisecond)); err != nil || got != want {
+				t.Errorf("before %d ms: %d, error %v; want %d", at, got, err, want)
+			}
+		}
+	})
+}
+
+// An entry that begins with a number that was given before is none of the scripts'.
+func TestJournalWithNumbersTwice(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		s := openStore(t, options(b))
+		load(t, s, openSale("s", 1))
+		lengthen(t, s, b.Client(), 10, 5, time.Now())
+		text := strings.TrimSuffix(strings.Repeat("open\t1\t\t\t\t\t\n", 3), "\n")
+		if err := b.Client().Do(soon(t), "XADD", s.ShardKeys("s")[9], "12-0", "v", "1", "time", "1", "movements", text).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.Journal(soon(t), "s", 0, 100); err == nil {
+			t.Errorf("got %d movements", len(got))
+		}
+	})
 }

@@ -50,35 +50,41 @@ func readRaw(ctx context.Context, c redis.UniversalClient, keys []string, seen i
 		}
 	}
 	for _, m := range journal.Val() {
-		e, err := parseEntry(m)
+		entries, err := parseEntry(m)
 		if err != nil {
 			return nil, err
 		}
-		r.journal = append(r.journal, e)
+		r.journal = append(r.journal, entries...)
 	}
 	return r, nil
 }
 
-func parseEntry(m redis.XMessage) (model.Entry, error) {
-	seq, ok := strings.CutSuffix(m.ID, "-0")
+// parseEntry reads what one call has written to the journal.
+func parseEntry(m redis.XMessage) ([]model.Entry, error) {
+	unreadable := fmt.Errorf("the journal entry %s cannot be read: %v", m.ID, m.Values)
 	text := func(name string) string { s, _ := m.Values[name].(string); return s }
-	for _, name := range []string{"v", "kind", "time", "id", "was", "lines", "buyer", "cause", "record"} {
-		_, there := m.Values[name]
-		ok = ok && there
+	number, ok := strings.CutSuffix(m.ID, "-0")
+	last, err := strconv.ParseInt(number, 10, 64)
+	at, err2 := strconv.ParseInt(text("time"), 10, 64)
+	if !ok || err != nil || err2 != nil || text("v") != "1" || len(m.Values) != 3 {
+		return nil, unreadable
 	}
-	if !ok || text("v") != "1" || len(m.Values) != 9 {
-		return model.Entry{}, fmt.Errorf("the journal entry %s cannot be read: %v", m.ID, m.Values)
+	movements := strings.Split(text("movements"), "\n")
+	entries := make([]model.Entry, len(movements))
+	for i, movement := range movements {
+		f := strings.SplitN(movement, "\t", 7)
+		if len(f) != 7 {
+			return nil, unreadable
+		}
+		lines, err := parseLines(f[3])
+		if err != nil {
+			return nil, err
+		}
+		entries[i] = model.Entry{
+			Seq: last - int64(len(movements)-1-i), Kind: f[0], Time: at, ID: f[1], Was: model.State(f[2]), Lines: lines, Buyer: f[4], Cause: f[5], Record: f[6],
+		}
 	}
-	e := model.Entry{Kind: text("kind"), ID: text("id"), Buyer: text("buyer"), Cause: text("cause"), Was: model.State(text("was")), Record: text("record")}
-	var err error
-	if e.Seq, err = strconv.ParseInt(seq, 10, 64); err != nil {
-		return e, err
-	}
-	if e.Time, err = strconv.ParseInt(text("time"), 10, 64); err != nil {
-		return e, err
-	}
-	e.Lines, err = parseLines(text("lines"))
-	return e, err
+	return entries, nil
 }
 
 func parseLines(text string) ([]model.Line, error) {

@@ -31,7 +31,7 @@ func TestRecreate(t *testing.T) {
 		}
 		c.must("confirmed")(c.Confirm(soon(t), "s", "r1", reservation.Answer, "late"))
 		for field, want := range map[string]string{
-			"id": "[recreated r1]", "lines": "[recreated a 2 b@north 1]", "buyer": "[recreated Ann]", "cause": "[recreated paid\tin full]",
+			"id": "[recreated r1]", "lines": "[recreated a 2 b@north 1]", "buyer": "[recreated Ann]", "cause": "[recreated paid in full]",
 			"was": "[recreated ]", "record": "[recreated " + balanced(t, c.server.client, c.Store, "s").records["r1"] + "]",
 		} {
 			if got := fmt.Sprint(c.told(field, n)); got != want {

@@ -92,9 +92,13 @@ func TestTheFilterGrows(t *testing.T) {
 	bind(t, v, fields...)
 	pipe := v.server.Client().Pipeline()
 	seq, _ := v.Followed("s")
+	held := func(field string) {
+		record := strings.Repeat("\t", 11) + field + strings.Repeat("\t", 7)
+		pipe.Do(soon(t), "XADD", v.direct.ShardKeys("s")[9], fmt.Sprint(seq, "-0"), "v", "1", "time", "1", "movements", "held\t\t\t\t\t\t"+record)
+	}
 	for _, f := range fields {
 		seq++
-		pipe.Do(soon(t), "XADD", v.direct.ShardKeys("s")[9], fmt.Sprint(seq, "-0"), "v", "1", "kind", "held", "record", strings.Repeat("\t", 11)+f+strings.Repeat("\t", 7))
+		held(f)
 	}
 	pipe.HSet(soon(t), v.direct.ShardKeys("s")[0], "seq", seq)
 	if _, err := pipe.Exec(soon(t)); err != nil {
@@ -105,7 +109,7 @@ func TestTheFilterGrows(t *testing.T) {
 		fields = append(fields, f)
 		seq++
 		bind(t, v, f)
-		pipe.Do(soon(t), "XADD", v.direct.ShardKeys("s")[9], fmt.Sprint(seq, "-0"), "v", "1", "kind", "held", "record", strings.Repeat("\t", 11)+f+strings.Repeat("\t", 7))
+		held(f)
 		pipe.HSet(soon(t), v.direct.ShardKeys("s")[0], "seq", seq)
 		if _, err := pipe.Exec(soon(t)); err != nil {
 			t.Fatal(err)

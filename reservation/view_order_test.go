@@ -162,8 +162,7 @@ func TestALostConnection(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, e := range entries {
-				e.Values["time"] = "1"
-				if err := c.Do(soon(t), "XADD", key, e.ID, "v", "1", "kind", e.Values["kind"], "time", "1").Err(); err != nil {
+				if err := c.Do(soon(t), "XADD", key, e.ID, "v", "1", "time", "1", "movements", e.Values["movements"]).Err(); err != nil {
 					t.Fatal(err)
 				}
 			}

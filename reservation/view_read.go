@@ -46,8 +46,8 @@ func (r *journalReader) begin(ctx context.Context, j *journalOf) error {
 	} else {
 		j.known, j.epoch, j.at, j.print = true, epoch, seq, ""
 		if len(last.Val()) == 1 {
-			if e, ok := entryOf(last.Val()[0]); ok && e.seq >= seq {
-				j.at, j.print = e.seq, e.print()
+			if e, err := entryOf(last.Val()[0]); err == nil && e.last >= seq {
+				j.at, j.print = e.last, e.print()
 			}
 		}
 	}
@@ -55,7 +55,14 @@ func (r *journalReader) begin(ctx context.Context, j *journalOf) error {
 	return nil
 }
 
-func entryPrint(m redis.XMessage) string { return entry{0, m.Values}.print() }
+// entryPrint is empty for what is no entry.
+func entryPrint(m redis.XMessage) string {
+	e, err := entryOf(m)
+	if err != nil {
+		return ""
+	}
+	return e.print()
+}
 
 // metaOf reads epoch and seq of a shard; an empty epoch: there is none.
 func metaOf(v []any) (epoch string, seq int64) {
@@ -118,17 +125,19 @@ func (r *journalReader) read(ctx context.Context) (bool, error) {
 // apply brings one journal's view forward. seq is the shard's, of after the read.
 func (r *journalReader) apply(j *journalOf, came []redis.XMessage, seq int64, sent time.Duration) {
 	for i, m := range came {
-		e, ok := entryOf(m)
-		if !ok || e.seq != j.at+1 {
+		e, err := entryOf(m)
+		if err != nil || e.first() != j.at+1 {
 			j.reset() // entries are missing: they were trimmed, or others were there before
 			return
 		}
-		j.at = e.seq
 		if i == len(came)-1 {
 			j.print = e.print()
 		}
-		r.applyEntry(j, e)
-		j.f.seq.Store(e.seq)
+		for k := range e.movements {
+			r.applyMovement(j, &e.movements[k])
+		}
+		j.at = e.last
+		j.f.seq.Store(e.last)
 	}
 	switch {
 	case len(came) == readMost:
@@ -143,26 +152,26 @@ func (r *journalReader) apply(j *journalOf, came []redis.XMessage, seq int64, se
 	}
 }
 
-func (r *journalReader) applyEntry(j *journalOf, e entry) {
-	known := e.moves(func(name string, units int64) {
+func (r *journalReader) applyMovement(j *journalOf, m *moved) {
+	known := m.moves(func(name string, units int64) {
 		switch c := j.f.named(name); {
 		case c == nil:
 		case units < 0:
-			c.gone(e.seq, -units)
+			c.gone(m.seq, -units)
 		default:
-			c.credited(e.seq)
+			c.credited(m.seq)
 		}
 	})
 	if !known {
 		for i := range j.f.cells {
-			j.f.cells[i].credited(e.seq)
+			j.f.cells[i].credited(m.seq)
 		}
 	}
-	e.binds(func(field string) {
+	m.binds(func(field string) {
 		j.bound.add(field)
 		j.loading.add(field)
 	})
-	if e.changesSale() {
+	if m.changesSale() {
 		select {
 		case r.edge.poke <- struct{}{}: // the notice may have been lost
 		default:

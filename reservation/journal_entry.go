@@ -1,0 +1,97 @@
+package reservation
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// entry is one entry of a journal's stream: the movements of one call of a script, all
+// at the same time. Its id is the number of the last of them.
+type entry struct {
+	last      int64
+	time      string // ms
+	movements []moved
+}
+
+// moved is one movement as the scripts write it.
+type moved struct {
+	seq                                        int64
+	kind, id, was, lines, buyer, cause, record string
+}
+
+// journalFormat is the version of the entries.
+const journalFormat = "1"
+
+// movedFields is how many fields a movement has. The last one, the record, has tabs of
+// its own.
+const movedFields = 7
+
+// entryOf reads an entry as lua/flush.lua writes it.
+func entryOf(m redis.XMessage) (entry, error) {
+	field := func(name string) string {
+		v, _ := m.Values[name].(string)
+		return v
+	}
+	if v := field("v"); v != journalFormat {
+		return entry{}, fmt.Errorf("its format %q is not known: a newer stockgate has written it, update this one", v)
+	}
+	number, ok := strings.CutSuffix(m.ID, "-0")
+	last, err := strconv.ParseInt(number, 10, 64)
+	if !ok || err != nil {
+		return entry{}, errors.New("its id is not a number and -0: something else has written it")
+	}
+	lines := strings.Split(field("movements"), "\n")
+	e := entry{last, field("time"), make([]moved, len(lines))}
+	for i, line := range lines {
+		f := strings.SplitN(line, "\t", movedFields)
+		if len(f) < movedFields {
+			return entry{}, errors.New("its movements cannot be read: something else has written it")
+		}
+		e.movements[i] = moved{last - int64(len(lines)-1-i), f[0], f[1], f[2], f[3], f[4], f[5], f[6]}
+	}
+	return e, nil
+}
+
+// first is the number of the entry's first movement.
+func (e *entry) first() int64 { return e.last - int64(len(e.movements)) + 1 }
+
+// print tells an entry from another that has its id in another life of the journal.
+func (e *entry) print() string {
+	m := e.movements[len(e.movements)-1]
+	return strings.Join([]string{e.time, m.kind, m.id, m.lines}, "\t")
+}
+
+// at is when the entry was made.
+func (e *entry) at() (time.Time, error) {
+	ms, err := strconv.ParseInt(e.time, 10, 64)
+	if err != nil {
+		return time.Time{}, errors.New("its time cannot be read")
+	}
+	return timeOf(ms), nil
+}
+
+// tell calls yield for the movements of the entry.
+func (e *entry) tell(yield func(Movement)) error {
+	at, err := e.at()
+	if err != nil {
+		return err
+	}
+	for _, m := range e.movements {
+		out := Movement{Seq: m.seq, Kind: m.kind, Time: at, ID: m.id, Was: State(m.was), Buyer: m.buyer, Cause: m.cause}
+		if out.Lines, err = ParseUnits(m.lines); err != nil {
+			return err
+		}
+		if m.record != "" {
+			if out.Record, err = ParseRecord(m.record); err != nil {
+				return err
+			}
+		}
+		yield(out)
+	}
+	return nil
+}
