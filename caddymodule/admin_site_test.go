@@ -21,6 +21,9 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
+// patience bounds what should come soon: generous, because the machine may be busy.
+const patience = 2 * time.Minute
+
 // site is a running Caddy with a stockgate app. Its admin endpoint and its server
 // listen on sockets, so that no other test can be in the way.
 type site struct {
@@ -201,11 +204,11 @@ func (s *site) logged(message string) []map[string]any {
 	return found
 }
 
-// realRedis starts a redis-server, and gives an app that uses it.
+// realRedis starts a redis-server, and gives an app that uses it and has time enough.
 func realRedis(t *testing.T) (*redistest.Server, map[string]any) {
 	t.Helper()
 	server := redistest.Start(t)
-	return server, map[string]any{"redis": map[string]any{"addresses": []string{server.Addr()}, "timeout": "200ms"}}
+	return server, map[string]any{"redis": map[string]any{"addresses": []string{server.Addr()}, "timeout": "1m"}}
 }
 
 // saleFile has items for most of what can happen to one.
@@ -258,7 +261,7 @@ type shopper struct {
 
 func newShopper(t *testing.T, server *redistest.Server) shopper {
 	t.Helper()
-	store, err := reservation.Open(reservation.Options{Addresses: []string{server.Addr()}})
+	store, err := reservation.Open(reservation.Options{Addresses: []string{server.Addr()}, Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +277,7 @@ func (p shopper) reserve(id, sku string, units int64, holdFor time.Duration) {
 
 func (p shopper) reserveAs(mode reservation.Mode, id, sku string, units int64, holdFor time.Duration) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(p.t.Context(), time.Minute)
 	defer cancel()
 	b, err := p.Books(ctx, "double11")
 	if err != nil {

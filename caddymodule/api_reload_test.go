@@ -28,7 +28,7 @@ func TestAPIOutlivesAReload(t *testing.T) {
 	done := make(chan answer, 1)
 	first := *s // whose sockets are those of the first configuration
 	go func() { done <- first.api("POST", "/reservations/r/confirm", `{"sale":"double11"}`) }()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for caddymodule.Flights() == 0 { // until the request is on its way to Redis
 		if ctx.Err() != nil {

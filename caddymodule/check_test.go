@@ -193,7 +193,7 @@ func TestCheckWithABearerToken(t *testing.T) {
 	if a.header.Get("WWW-Authenticate") != "Bearer" {
 		t.Errorf("header %v", a.header)
 	}
-	s.send(bearerOf(l.of("u1", time.Minute))).is(t, 201, "")
+	s.send(bearerOf(l.of("u1", time.Hour))).is(t, 201, "")
 	if n := len(l.take()); n != 1 {
 		t.Errorf("%d requests for keys", n)
 	}

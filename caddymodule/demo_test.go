@@ -250,11 +250,7 @@ func TestDemoThatCannotBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed.Close()
+	closed := "127.0.0.1:" + freePort(t)
 	secured := redistest.Start(t, redistest.Password("secret"))
 	for _, test := range []struct {
 		args   string
@@ -262,7 +258,7 @@ func TestDemoThatCannotBe(t *testing.T) {
 		says   string
 	}{
 		{"--once --listen " + taken.Addr().String(), 1, "address already in use; stop what is there, or give another address with --listen"},
-		{"--once --redis " + closed.Addr().String(), 3, "no redis at " + closed.Addr().String()},
+		{"--once --redis " + closed, 3, "no redis at " + closed},
 		{"--once --redis " + secured.Addr(), 3, "NOAUTH"},
 		{"--once --redis redis://:wrong@" + secured.Addr(), 3, "WRONGPASS"},
 		{"--once --buyers 0", 2, "--buyers 0: give 1 to"},

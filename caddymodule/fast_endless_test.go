@@ -38,13 +38,22 @@ func (*endless) Close() error                     { return nil }
 
 // refuse lets the wrapper answer a request so many times.
 func refuse(tb testing.TB, judge fastpath.Judge, request string, times int) {
+	if written, err := refuses(judge, request, times); written != times {
+		tb.Fatalf("%d of %d requests were answered: %v: %q", written, times, err, request)
+	}
+}
+
+// refuses is how many times the wrapper answers a request, up to so many.
+func refuses(judge fastpath.Judge, request string, times int) (int, error) {
 	e := &endless{request: []byte(request), left: times}
 	c := (&fastpath.Server{Judge: judge, Timeouts: fastpath.Timeouts{Header: time.Minute, Idle: time.Minute}}).Wrap(e)
 	c.Follow(http.StateNew)
-	if _, err := c.Read(make([]byte, 14)); err != io.EOF || e.written != times {
-		tb.Fatalf("%d of %d requests were answered: %v: %q", e.written, times, err, request)
-	}
+	_, err := c.Read(make([]byte, 14))
 	c.Follow(http.StateClosed)
+	if err != io.EOF {
+		return 0, err
+	}
+	return e.written, nil
 }
 
 const benchSites = `

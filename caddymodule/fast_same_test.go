@@ -198,7 +198,11 @@ func TestFastOrNot(t *testing.T) {
 		"GET /item/out HTTP/1.1\r\nHost: shop.example.com\r\nCookie: user=u\r\nConnection: close\r\n\r\n":                  {false, `"code":30001`},
 	} {
 		answer, fast := s.same(request)
-		if !fast && want.fast { // the edge has asked Redis once more, as it does now and then
+		for range 100 {
+			if fast || !want.fast {
+				break
+			}
+			// the edge has asked Redis once more: now and then, or because it has not heard from it in time
 			s.sellOut()
 			answer, fast = s.same(request)
 		}

@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -58,25 +60,32 @@ func openFast(t *testing.T, servers, sites string) *fastSite {
 func (s *fastSite) loadFast(servers, sites string) error {
 	s.t.Helper()
 	s.loads++
-	fast, plain := freePort(s.t), freePort(s.t)
-	for plain == fast {
-		plain = freePort(s.t)
-	}
-	return s.loadFastAt(servers, sites, fast, plain)
+	return s.loadFastAt(servers, sites, freePort(s.t), freePort(s.t))
 }
 
 // move gives the next configuration another address. Caddy's server of before may take
 // connections at the old one until it has stopped, which nobody can wait for.
 func (s *fastSite) move() { s.fast = "127.0.0.1:" + freePort(s.t) }
 
+var takenPorts sync.Map
+
+// freePort is one on which nobody listens. It is below those that kernels give to
+// outgoing connections and to listeners that ask for any, so nobody is given it before
+// the configuration is loaded.
 func freePort(t *testing.T) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 200 {
+		port := strconv.Itoa(10_000 + rand.IntN(2000))
+		if _, taken := takenPorts.LoadOrStore(port, true); taken {
+			continue
+		}
+		if ln, err := net.Listen("tcp", ":"+port); err == nil {
+			ln.Close()
+			return port
+		}
 	}
-	defer ln.Close()
-	return portOf(ln.Addr().String())
+	t.Fatal("no free port found")
+	return ""
 }
 
 func (s *fastSite) loadFastAt(servers, sites, fast, plain string) error {

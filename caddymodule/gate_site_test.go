@@ -71,7 +71,7 @@ func (s *site) loadGate(handler string) error {
 	s.t.Helper()
 	s.loads++
 	config := fmt.Sprintf(`{"admin":{"listen":%q,"config":{"persist":false}},"storage":{"module":"file_system","root":%q},
-		"apps":{"stockgate":{"redis":{"addresses":[%q]}},"http":{"servers":{"site":{"listen":[%q],"automatic_https":{"disable":true},
+		"apps":{"stockgate":{"redis":{"addresses":[%q],"timeout":"1m"}},"http":{"servers":{"site":{"listen":[%q],"automatic_https":{"disable":true},
 		"routes":[{"handle":[%s]}]}}}}}`, s.adminAddress(), s.path("storage"), s.redis, "unix/"+s.socket("http"), handler)
 	err := caddy.Load([]byte(config), true)
 	if err != nil {

@@ -83,7 +83,7 @@ func TestBuyerOfABearerToken(t *testing.T) {
 	s := openCaddyfile(t, jwtGate(l.jwks()+" {\n issuer login\n audience shop\n leeway 5s\n}", "", shop.addr()))
 	var crowd sync.WaitGroup
 	for i := range 20 {
-		crowd.Go(func() { s.send(bearerOf(l.of(fmt.Sprintf("u%d", i), time.Minute))).is(t, 201, "") })
+		crowd.Go(func() { s.send(bearerOf(l.of(fmt.Sprintf("u%d", i), time.Hour))).is(t, 201, "") })
 	}
 	crowd.Wait()
 	buyers := map[string]bool{}
@@ -101,7 +101,7 @@ func TestBuyerOfABearerToken(t *testing.T) {
 	}
 
 	forger := newLogin(t)
-	good := l.of("u1", time.Minute)
+	good := l.of("u1", time.Hour)
 	for name, c := range map[string]struct {
 		r         *http.Request
 		status    int
@@ -112,7 +112,7 @@ func TestBuyerOfABearerToken(t *testing.T) {
 		"none":         {order(), 401, "no_buyer", "Bearer", ""},
 		"Basic":        {order("Authorization", "Basic dTpw"), 401, "no_buyer", "Bearer", ""},
 		"expired":      {bearerOf(l.of("u1", -time.Minute)), 401, "no_buyer", `Bearer error="invalid_token", error_description="the bearer token has expired"`, "the bearer token has expired"},
-		"forged":       {bearerOf(forger.of("u1", time.Minute)), 401, "no_buyer", `Bearer error="invalid_token", error_description="the signature of the bearer token is wrong"`, "the signature"},
+		"forged":       {bearerOf(forger.of("u1", time.Hour)), 401, "no_buyer", `Bearer error="invalid_token", error_description="the signature of the bearer token is wrong"`, "the signature"},
 		"null":         {bearerOf("null"), 401, "no_buyer", `Bearer error="invalid_token", error_description="the bearer token is not a signed JWT"`, "not a signed JWT"},
 		"for others":   {bearerOf(l.token(`{"iss":"login","aud":"cms","sub":"u1"}`)), 401, "no_buyer", `Bearer error="invalid_token", error_description="the bearer token is for another audience"`, "another audience"},
 		"no sub":       {bearerOf(l.token(`{"iss":"login","aud":"shop"}`)), 401, "no_buyer", "Bearer", ""},
@@ -159,7 +159,7 @@ func TestBearerTokenInACookie(t *testing.T) {
 		h.Write([]byte(message))
 		return message + "." + b64.EncodeToString(h.Sum(nil))
 	}
-	byFile := l.of("u1", time.Minute)
+	byFile := l.of("u1", time.Hour)
 	s := openCaddyfile(t, jwtGate("ed25519 "+key+" {\n cookie session\n}", "", shop.addr()))
 	check := func(r *http.Request, status int, reason, buyer string) {
 		t.Helper()
@@ -217,7 +217,7 @@ func TestJWTConfigurations(t *testing.T) {
 			t.Errorf("%s: %v, want %q", block, err, want)
 		}
 	}
-	s.send(bearerOf(l.of("u1", time.Minute))).is(t, 201, "")
+	s.send(bearerOf(l.of("u1", time.Hour))).is(t, 201, "")
 	for fields, want := range map[string]string{
 		`"check":true,"hold_for":"3s"`:                                                               "check reserves nothing",
 		`"check":true,"rules":[{"outcome":"confirm","when":["201"]}]`:                                "check reserves nothing",
@@ -239,7 +239,7 @@ func TestKeysThatCannotBeHad(t *testing.T) {
 	l.down.Store(true)
 	s := openCaddyfile(t, jwtGate(l.jwks(), "", shop.addr()))
 	for range 3 {
-		a := s.send(bearerOf(l.of("u1", time.Minute)))
+		a := s.send(bearerOf(l.of("u1", time.Hour)))
 		a.is(t, 503, "unavailable")
 		if a.header.Get("Retry-After") == "" || a.header.Get("WWW-Authenticate") != "" {
 			t.Errorf("header %v", a.header)
@@ -259,11 +259,11 @@ func TestKeysThatCannotBeHad(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.refresh()
-	s.send(bearerOf(other.of("u2", time.Minute))).is(t, 201, "")
+	s.send(bearerOf(other.of("u2", time.Hour))).is(t, 201, "")
 	other.down.Store(true)
 	if err := s.loadCaddyfile(strings.Replace(site, "line {json.sku}", "line {json.sku} {json.quantity}", 1)); err != nil {
 		t.Fatal(err)
 	}
 	s.refresh()
-	s.send(bearerOf(other.of("u3", time.Minute))).is(t, 201, "")
+	s.send(bearerOf(other.of("u3", time.Hour))).is(t, 201, "")
 }

@@ -112,7 +112,7 @@ func (s *site) eventually(want string, so func() (string, bool)) {
 	s.t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(patience)
 	for {
 		got, ok := so()
 		if ok {

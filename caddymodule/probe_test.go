@@ -128,9 +128,13 @@ func FuzzProbeURL(f *testing.F) {
 	})
 }
 
-// compileProbe makes the probe of a gate that holds for 30s.
+// compileProbe makes the probe of a gate that holds for 30s, which waits long for an
+// answer where the test does not say how long.
 func compileProbe(t *testing.T, d *InDoubt, answers map[string]Answer) *probe {
 	t.Helper()
+	if d.Timeout == 0 {
+		d.Timeout, d.Every = caddy.Duration(time.Minute), caddy.Duration(time.Minute)
+	}
 	p, err := d.compile(&Gate{Name: "main", Ref: []string{"{json.no}"}, Answers: answers, InDoubt: d, log: zap.NewNop()}, defaultHoldFor)
 	if err != nil {
 		t.Fatal(err)
@@ -252,18 +256,25 @@ func TestProbeQuestion(t *testing.T) {
 
 // A shop that hangs costs one timeout, and an end of the prober is heard at once.
 func TestProbeHangs(t *testing.T) {
-	asked := make(chan struct{}, 2)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked <- struct{}{}
-		<-r.Context().Done()
-	}))
-	defer server.Close()
-	p := compileProbe(t, &InDoubt{Probe: server.URL + "/{id}", Timeout: caddy.Duration(100 * time.Millisecond)}, nil)
-	if v, _, err := p.ask(t.Context(), reservation.ProbeDue{ID: someID}); v != reservation.ProbeUnknown || err == nil {
-		t.Errorf("a shop that hangs: %v %v", v, err)
+	hangs := func() (url string, asked chan struct{}) {
+		asked = make(chan struct{}, 100)
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked <- struct{}{}
+			<-r.Context().Done()
+		}))
+		t.Cleanup(server.Close)
+		return server.URL + "/{id}", asked
 	}
-	<-asked
-	p = compileProbe(t, &InDoubt{Probe: server.URL + "/{id}"}, nil)
+	url, asked := hangs()
+	// on a slow machine the time may be over before the shop is asked
+	for timeout := 100 * time.Millisecond; len(asked) == 0; timeout *= 2 {
+		p := compileProbe(t, &InDoubt{Probe: url, Timeout: caddy.Duration(timeout)}, nil)
+		if v, _, err := p.ask(t.Context(), reservation.ProbeDue{ID: someID}); v != reservation.ProbeUnknown || err == nil {
+			t.Fatalf("a shop that hangs: %v %v", v, err)
+		}
+	}
+	url, asked = hangs()
+	p := compileProbe(t, &InDoubt{Probe: url}, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		<-asked

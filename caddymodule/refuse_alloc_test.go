@@ -53,7 +53,7 @@ func TestRefusalsDoNotAllocate(t *testing.T) {
 				"detail": {Reason: kind.Reason, Detail: "the order has no lines"},
 				"twice":  {Reason: kind.Reason, Reservation: "01981b", RetryAfter: 10},
 			} {
-				if n := testing.AllocsPerRun(100, func() {
+				if n := testing.AllocsPerRun(1000, func() {
 					if err := g.refuse(w, r, "double11", no); err != nil {
 						t.Error(err)
 					}

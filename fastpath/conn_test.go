@@ -35,7 +35,7 @@ func describe(who, method, target, host, body string) string {
 // served is a net/http server behind the wrapper.
 type served struct {
 	t    *testing.T
-	addr string
+	open func() (net.Conn, error) // a connection to it
 	http *http.Server
 	fast *fastpath.Server
 
@@ -63,7 +63,17 @@ func (l wrapped) Accept() (net.Conn, error) {
 // serve starts it. Its handler tells what net/http has read.
 func serve(t *testing.T, change func(*served)) *served {
 	t.Helper()
-	s := &served{t: t, fast: &fastpath.Server{Judge: answering{}}}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func() (net.Conn, error) { return net.Dial("tcp", ln.Addr().String()) }
+	return serveOn(t, ln, open, change)
+}
+
+func serveOn(t *testing.T, ln net.Listener, open func() (net.Conn, error), change func(*served)) *served {
+	t.Helper()
+	s := &served{open: open, t: t, fast: &fastpath.Server{Judge: answering{}}}
 	s.http = &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
@@ -74,11 +84,6 @@ func serve(t *testing.T, change func(*served)) *served {
 	if change != nil {
 		change(s)
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.addr = ln.Addr().String()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -100,12 +105,12 @@ type client struct {
 
 func (s *served) dial() *client {
 	s.t.Helper()
-	c, err := net.Dial("tcp", s.addr)
+	c, err := s.open()
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { _ = c.Close() })
-	_ = c.SetDeadline(time.Now().Add(30 * time.Second)) // a test that hangs says where
+	_ = c.SetDeadline(time.Now().Add(2 * time.Minute)) // a test that hangs says where
 	return &client{s.t, c, bufio.NewReader(c)}
 }
 

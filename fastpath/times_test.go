@@ -8,7 +8,9 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stockgate/stockgate/fastpath"
@@ -19,6 +21,38 @@ const (
 	long  = time.Hour
 )
 
+// pipes is a listener whose connections are in this process alone: in a bubble of
+// synctest all wait for them, and time passes only then.
+type pipes struct {
+	opened chan net.Conn
+	closed chan struct{}
+	close  func()
+}
+
+// serveTimed is serve with connections for a bubble of synctest.
+func serveTimed(t *testing.T, change func(*served)) *served {
+	t.Helper()
+	ln := &pipes{opened: make(chan net.Conn), closed: make(chan struct{})}
+	ln.close = sync.OnceFunc(func() { close(ln.closed) })
+	return serveOn(t, ln, func() (net.Conn, error) {
+		client, server := net.Pipe()
+		ln.opened <- server
+		return client, nil
+	}, change)
+}
+
+func (l *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.opened:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipes) Close() error   { l.close(); return nil }
+func (l *pipes) Addr() net.Addr { return &net.UnixAddr{} }
+
 // timed gives server and wrapper the same timeouts.
 func timed(t fastpath.Timeouts) func(*served) {
 	return func(s *served) {
@@ -27,10 +61,10 @@ func timed(t fastpath.Timeouts) func(*served) {
 	}
 }
 
-// keepBusy asks again and again until the time is over.
+// keepBusy asks again and again until the time is over. It passes in a bubble only.
 func (c *client) keepBusy(d time.Duration) {
 	c.t.Helper()
-	for end := time.Now().Add(d); time.Now().Before(end); {
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(brief) {
 		c.send(get("/fast"))
 		c.want(mix[0].want)
 	}
@@ -53,18 +87,23 @@ func TestConnectionsEnd(t *testing.T) {
 				continue // net/http's own
 			}
 			t.Run(name+" after "+before, func(t *testing.T) {
-				t.Parallel()
-				client := serve(t, timed(c.times)).dial()
-				if before != "" {
-					client.send(before)
-					for range strings.Count(before, "GET") {
-						client.answer()
+				synctest.Test(t, func(t *testing.T) {
+					client := serveTimed(t, timed(c.times)).dial()
+					if before != "" {
+						client.send(before)
+						for range strings.Count(before, "GET") {
+							client.answer()
+						}
 					}
-				}
-				client.send(c.send)
-				if got := client.closed(); got != "" {
-					t.Errorf("got %q", got)
-				}
+					client.send(c.send)
+					began := time.Now()
+					if got := client.closed(); got != "" {
+						t.Errorf("got %q", got)
+					}
+					if after := time.Since(began); after > 2*brief {
+						t.Errorf("it ends after %v, not %v", after, brief)
+					}
+				})
 			})
 		}
 	}
@@ -80,15 +119,16 @@ func TestTimeoutsRestart(t *testing.T) {
 		"write":  {Header: long, Idle: long, Write: 4 * brief},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := serve(t, timed(times)).dial()
-			c.keepBusy(10 * brief)
-			body := strings.Repeat("a", 20_000) // more than net/http reads at once
-			c.send(post("/slow", body))
-			c.want(fmt.Sprintf("http POST /slow shop %q", body))
-			c.keepBusy(10 * brief)
-			c.send(get("/slow"))
-			c.want(mix[1].want)
+			synctest.Test(t, func(t *testing.T) {
+				c := serveTimed(t, timed(times)).dial()
+				c.keepBusy(10 * brief)
+				body := strings.Repeat("a", 20_000) // more than net/http reads at once
+				c.send(post("/slow", body))
+				c.want(fmt.Sprintf("http POST /slow shop %q", body))
+				c.keepBusy(10 * brief)
+				c.send(get("/slow"))
+				c.want(mix[1].want)
+			})
 		})
 	}
 }
@@ -137,8 +177,10 @@ func TestLentWithoutOurDeadlines(t *testing.T) {
 
 // TestShutdown closes idle connections, those too that net/http takes for new, and
 // answers no more.
-func TestShutdown(t *testing.T) {
-	s := serve(t, func(s *served) { s.http.RegisterOnShutdown(s.fast.Stop) })
+func TestShutdown(t *testing.T) { synctest.Test(t, shutdown) }
+
+func shutdown(t *testing.T) {
+	s := serveTimed(t, func(s *served) { s.http.RegisterOnShutdown(s.fast.Stop) })
 	asked, mixed, half := s.dial(), s.dial(), s.dial()
 	asked.send(get("/fast"))
 	asked.want(mix[0].want)

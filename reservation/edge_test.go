@@ -42,7 +42,7 @@ func stopEdge(e *reservation.Edge, ctx context.Context) error { return e.Stop(ct
 func TestStopTellsTheBacklog(t *testing.T) {
 	for name, answers := range map[string]bool{"redis answers": true, "redis is gone": false} {
 		t.Run(name, func(t *testing.T) {
-			f := newFaulty(t, time.Second)
+			f := newFaulty(t, long)
 			for i := range 3 {
 				mustHold(t, f.edge, fmt.Sprint("r", i), fmt.Sprint(i), 1)
 			}

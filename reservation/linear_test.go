@@ -155,7 +155,7 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 				h.client(0, asked{}, func() answered { return answered{all: balanced(t, on.client, on.store, sale)} })
 				a, b := h.overlaps()
 				overlaps, unknown = overlaps+a, unknown+b
-				if result := porcupine.CheckOperationsTimeout(linear, h.all, time.Minute); result != porcupine.Ok {
+				if result := porcupine.CheckOperationsTimeout(linear, h.all, 10*time.Minute); result != porcupine.Ok {
 					t.Fatalf("seed %d, history %d: %s\n%s", seed, n, result, h)
 				}
 			}

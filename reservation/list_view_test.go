@@ -174,7 +174,7 @@ func TestListViewCatchesUp(t *testing.T) {
 	writer := mirror(t, options(b), "writer's own")
 	writer.add(t, "bad", "alice")
 	p := redistest.NewProxy(t, b.Addr())
-	l := mirror(t, at(p.Addr(), 10*time.Second), "bad")
+	l := mirror(t, at(p.Addr(), long), "bad")
 	l.complete(t)
 	read := p.Requests("SMEMBERS")
 
@@ -208,7 +208,7 @@ func TestListViewMissesTooMuch(t *testing.T) {
 	writer := mirror(t, options(b), "writer's own")
 	writer.add(t, "bad", "first")
 	p := redistest.NewProxy(t, b.Addr())
-	l := mirror(t, at(p.Addr(), 10*time.Second), "bad")
+	l := mirror(t, at(p.Addr(), long), "bad")
 	l.complete(t)
 	read := p.Requests("SMEMBERS")
 
@@ -252,7 +252,7 @@ func TestListViewOfAnotherLife(t *testing.T) {
 			writer.add(t, "bad", "alice")
 			writer.add(t, "bad", "anne")
 			p := redistest.NewProxy(t, b.Addr())
-			l := mirror(t, at(p.Addr(), 10*time.Second), "bad")
+			l := mirror(t, at(p.Addr(), long), "bad")
 			l.complete(t)
 			p.HoldRequests("HMGET")
 			if err := p.WaitHeld(soon(t)); err != nil {
@@ -312,7 +312,7 @@ func TestListViewReadsWhatIsAdded(t *testing.T) {
 	}
 	writer.add(t, "bad", first...)
 	p := redistest.NewProxy(t, b.Addr())
-	l := unstarted(t, at(p.Addr(), 10*time.Second), "bad")
+	l := unstarted(t, at(p.Addr(), long), "bad")
 	p.HoldRequests("SMEMBERS") // before the first parts are read
 	read := p.Requests("SMEMBERS")
 	l.view.Start(l.Mirror)

@@ -28,16 +28,16 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
 }
 
-// soon ends what would otherwise wait for ever.
+// soon ends what would otherwise wait for ever. It is long: a machine may be busy.
 func soon(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
 
 // options reaches a server at an address, with scripts that it understands.
 func options(b redistest.Backend) reservation.Options {
-	o := reservation.Options{Addresses: []string{b.Addr()}, Timeout: 10 * time.Second}
+	o := reservation.Options{Addresses: []string{b.Addr()}, Timeout: long}
 	if _, ok := b.(*redistest.EmbeddedServer); ok {
 		o.Scripts = &lua.Embedded
 	}

@@ -1,7 +1,6 @@
 package reservation_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -16,13 +15,6 @@ import (
 	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/reservation"
 )
-
-// rateContext ends what would otherwise wait for ever.
-func rateContext(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	t.Cleanup(cancel)
-	return ctx
-}
 
 // rateOptions reaches a server; addr is its own, or that of a proxy.
 func rateOptions(b redistest.Backend, addr string) reservation.Options {
@@ -43,11 +35,11 @@ func rateEdge(t testing.TB, o reservation.Options, rates *reservation.Store) *re
 	}
 	e := reservation.NewEdge(s, reservation.EdgeOptions{Keys: []reservation.Key{{KID: "rates", Seal: [32]byte{1}}}, Rates: rates})
 	t.Cleanup(func() {
-		if err := e.Stop(rateContext(t)); err != nil {
+		if err := e.Stop(soon(t)); err != nil {
 			t.Error(err)
 		}
 	})
-	if err := e.Refresh(rateContext(t)); err != nil {
+	if err := e.Refresh(soon(t)); err != nil {
 		t.Fatal(err)
 	}
 	return e
@@ -56,7 +48,7 @@ func rateEdge(t testing.TB, o reservation.Options, rates *reservation.Store) *re
 // takeRate takes one rate: 0, it passed.
 func takeRate(t testing.TB, e *reservation.Edge, rate *reservation.SharedRate, key string) time.Duration {
 	t.Helper()
-	over, wait, err := e.TakeRates(rateContext(t), []reservation.RateTry{{Rate: rate, Key: key}})
+	over, wait, err := e.TakeRates(soon(t), []reservation.RateTry{{Rate: rate, Key: key}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +63,7 @@ func TestSharedRateIsExactAcrossEdges(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		const burst, more = 40, 60
 		edges := []*reservation.Edge{rateEdge(t, rateOptions(b, b.Addr()), nil), rateEdge(t, rateOptions(b, b.Addr()), nil)}
-		rate := reservation.NewSharedRate("main {client_ip}", burst, time.Hour, burst)
+		rate := reservation.NewSharedRate("main {client_ip}", burst, 24*time.Hour, burst)
 		var passed [2]atomic.Int64
 		var group sync.WaitGroup
 		begin := make(chan struct{})
@@ -79,13 +71,13 @@ func TestSharedRateIsExactAcrossEdges(t *testing.T) {
 			group.Go(func() {
 				<-begin
 				key := i % 2
-				over, wait, err := edges[i/2%2].TakeRates(rateContext(t), []reservation.RateTry{{Rate: rate, Key: strconv.Itoa(key)}})
+				over, wait, err := edges[i/2%2].TakeRates(soon(t), []reservation.RateTry{{Rate: rate, Key: strconv.Itoa(key)}})
 				switch {
 				case err != nil:
 					t.Error(err)
 				case over < 0:
 					passed[key].Add(1)
-				case wait <= 0 || wait > time.Hour/burst:
+				case wait <= 0 || wait > 24*time.Hour/burst:
 					t.Errorf("wait %v", wait)
 				}
 			})
@@ -146,7 +138,7 @@ func TestSharedRateAgreesWithModel(t *testing.T) {
 			now += step
 			server.SetTime(time.UnixMilli(now))
 			key := fmt.Sprintf("stockgate:{rate}:%d", n)
-			raw, err := client.Eval(rateContext(t), lua.Embedded.Rate.Source, []string{key}, 1, m.events, m.window, m.burst).Slice()
+			raw, err := client.Eval(soon(t), lua.Embedded.Rate.Source, []string{key}, 1, m.events, m.window, m.burst).Slice()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -203,7 +195,7 @@ func TestSharedRatesAreTakenTogether(t *testing.T) {
 		narrow := reservation.NewSharedRate("ip", 1, 2*time.Hour, 1)
 		e := rateEdge(t, rateOptions(b, b.Addr()), nil)
 		take := func(key string) (int, time.Duration) {
-			over, wait, err := rateEdge(t, rateOptions(b, b.Addr()), nil).TakeRates(rateContext(t), []reservation.RateTry{{Rate: wide, Key: ""}, {Rate: narrow, Key: key}})
+			over, wait, err := rateEdge(t, rateOptions(b, b.Addr()), nil).TakeRates(soon(t), []reservation.RateTry{{Rate: wide, Key: ""}, {Rate: narrow, Key: key}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -252,7 +244,7 @@ func TestSharedRateKeys(t *testing.T) {
 		e := rateEdge(t, rateOptions(b, b.Addr()), nil)
 		takeRate(t, e, reservation.NewSharedRate("main {client_ip}", 2, time.Minute, 2), "203.0.113.77")
 		client, found := b.Client(), 0
-		keys, err := client.Keys(rateContext(t), "*").Result()
+		keys, err := client.Keys(soon(t), "*").Result()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -264,7 +256,7 @@ func TestSharedRateKeys(t *testing.T) {
 				continue
 			}
 			found++
-			ttl, err := client.PTTL(rateContext(t), key).Result()
+			ttl, err := client.PTTL(soon(t), key).Result()
 			if err != nil || ttl <= 0 || ttl > 31*time.Second {
 				t.Errorf("key %s is kept for %v (%v)", key, ttl, err)
 			}
@@ -353,7 +345,7 @@ func TestSharedRateWithoutRedis(t *testing.T) {
 		t.Errorf("after a broken connection: wait %v, %d cuts left", wait, proxy.CutsLeft())
 	}
 	proxy.DropAll()
-	if over, _, err := e.TakeRates(rateContext(t), []reservation.RateTry{{Rate: rate, Key: "k"}}); over != -1 || !errors.Is(err, reservation.ErrUnavailable) {
+	if over, _, err := e.TakeRates(soon(t), []reservation.RateTry{{Rate: rate, Key: "k"}}); over != -1 || !errors.Is(err, reservation.ErrUnavailable) {
 		t.Errorf("over %d, error %v", over, err)
 	}
 	proxy.Heal()
@@ -367,8 +359,8 @@ func TestSharedRateBeforeTheFirstWord(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := reservation.NewEdge(s, reservation.EdgeOptions{})
-	defer e.Stop(rateContext(t))
-	over, _, err := e.TakeRates(rateContext(t), []reservation.RateTry{{Rate: reservation.NewSharedRate("r", 1, time.Hour, 1)}})
+	defer e.Stop(soon(t))
+	over, _, err := e.TakeRates(soon(t), []reservation.RateTry{{Rate: reservation.NewSharedRate("r", 1, time.Hour, 1)}})
 	if over != -1 || !errors.Is(err, reservation.ErrStarting) || !errors.Is(err, reservation.ErrUnavailable) {
 		t.Errorf("over %d, error %v", over, err)
 	}
@@ -386,7 +378,7 @@ func TestSharedRateInItsOwnRedis(t *testing.T) {
 		b    redistest.Backend
 		want int
 	}{"stock": {stock, 0}, "rates": {rates, 1}} {
-		keys, err := tc.b.Client().Keys(rateContext(t), "stockgate:{rate}:*").Result()
+		keys, err := tc.b.Client().Keys(soon(t), "stockgate:{rate}:*").Result()
 		if err != nil || len(keys) != tc.want {
 			t.Errorf("%s: %q, %v", name, keys, err)
 		}
@@ -401,7 +393,7 @@ func TestRateScriptTakesManyAttempts(t *testing.T) {
 			script = &lua.Redis
 		}
 		keys := []string{"{rate}:a", "{rate}:b", "{rate}:a", "{rate}:b", "{rate}:a"}
-		raw, err := b.Client().Eval(rateContext(t), script.Rate.Source, keys,
+		raw, err := b.Client().Eval(soon(t), script.Rate.Source, keys,
 			2, 1, 3_600_000, 2, 1, 3_600_000, 1, // a and b
 			2, 1, 3_600_000, 2, 1, 3_600_000, 1, // b is over: a is not charged
 			1, 1, 3_600_000, 2, // a again

@@ -98,7 +98,7 @@ func TestReplicaAcks(t *testing.T) {
 	s := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
 	r := replica(t, s)
 	o := options(s)
-	o.ReplicaAcks, o.ReplicaAcksWait = 1, 5*time.Second
+	o.ReplicaAcks, o.ReplicaAcksWait = 1, 30*time.Second
 	e := selling(t, o, 3)
 	mustHold(t, e, "r1", "Ann", 1)
 	if got := r.Client().HExists(soon(t), e.ShardKeys("s")[3], "r1").Val(); !got {

@@ -29,7 +29,7 @@ func newViewed(t *testing.T, stock int64) *viewed {
 	v := &viewed{server: s, proxy: redistest.NewProxy(t, s.Addr()), direct: openStore(t, options(s))}
 	v.net = &network{addr: v.proxy.Addr()}
 	load(t, v.direct, openSale("s", stock))
-	o := at(v.proxy.Addr(), 10*time.Second)
+	o := at(v.proxy.Addr(), long)
 	o.Dialer = v.net.dial
 	v.Edge = ready(t, o)
 	v.SetViewClock(func() time.Duration { return time.Duration(v.clock.Load()) })

@@ -3,7 +3,6 @@ package reservation_test
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,25 +34,15 @@ func seqOf(t testing.TB, s *reservation.Store) int64 {
 	return seq
 }
 
-// following returns a running edge that follows an open sale "s".
+// following returns a running edge that follows an open sale "s", with a clock that
+// stands still: no limit passes, and what is known stays as fresh as it was.
 func following(t testing.TB, o reservation.Options, stock int64) *reservation.Edge {
 	t.Helper()
 	e := selling(t, o, stock)
+	e.SetViewClock(func() time.Duration { return 0 })
 	e.Start()
 	follows(t, e)
 	return e
-}
-
-// frozen is following with a clock that only the test moves: no limit passes, and what
-// is known stays as fresh as it was.
-func frozen(t testing.TB, o reservation.Options, stock int64) (*reservation.Edge, *atomic.Int64) {
-	t.Helper()
-	e := selling(t, o, stock)
-	clock := new(atomic.Int64)
-	e.SetViewClock(func() time.Duration { return time.Duration(clock.Load()) })
-	e.Start()
-	follows(t, e)
-	return e, clock
 }
 
 func unitsOfA(n int64) []sale.Line { return []sale.Line{{SKU: "a", Quantity: n}} }
@@ -128,7 +117,7 @@ func TestRemembers(t *testing.T) {
 func TestForgetsWhatCameBack(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		o := options(b)
-		e, _ := frozen(t, o, 1)
+		e := following(t, o, 1)
 		other := openStore(t, o) // another edge's: this one is told nothing
 		more := openSale("s", 1)
 		for i, back := range []struct {
@@ -179,17 +168,31 @@ func TestForgetsWhatCameBack(t *testing.T) {
 // A hold of outcome backend that nobody confirms comes back when it expires.
 func TestForgetsWhatExpired(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
-		e, _ := frozen(t, options(b), 1)
+		e := following(t, options(b), 1)
 		l, _ := e.Catalogue().Sale("s")
-		short := reservation.Terms{HoldFor: 20 * time.Millisecond, Margin: time.Millisecond, Mode: reservation.Backend}
-		a := &sale.Attempt{Sale: "s", Buyer: "Ann", Lines: unitsOfA(1)}
-		if _, no, err := e.Hold(soon(t), "r1", l, a, unitsOfA(1), short); no != nil || err != nil {
-			t.Fatal(no, err)
+		id := ""
+		for n := 0; ; n++ {
+			id = fmt.Sprint("r", n)
+			short := reservation.Terms{HoldFor: 20 * time.Millisecond << n, Margin: time.Millisecond, Mode: reservation.Backend}
+			a := &sale.Attempt{Sale: "s", Buyer: "Ann", Lines: unitsOfA(1)}
+			if _, no, err := e.Hold(soon(t), id, l, a, unitsOfA(1), short); no != nil || err != nil {
+				t.Fatal(no, err)
+			}
+			_, no, err := hold(soon(t), e, fmt.Sprint("no", n), "Bob", 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if no != nil {
+				break
+			}
+			// a slow machine: it had expired before the next one came
+			if _, err := e.Release(soon(t), "s", fmt.Sprint("no", n), reservation.Shop, ""); err != nil {
+				t.Fatal(err)
+			}
 		}
-		refusedBy(t, e, "no", 1)
 		eventually(t, "that it asks again", func() bool { return remembered(t, e, 1) == "" })
-		if got := state(t, e.Store, "r1"); got != reservation.Expired {
-			t.Errorf("r1 is %s", got)
+		if got := state(t, e.Store, id); got != reservation.Expired {
+			t.Errorf("%s is %s", id, got)
 		}
 	})
 }

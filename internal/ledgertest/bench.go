@@ -63,7 +63,7 @@ func Bench(b *testing.B, l ledger.Ledger) {
 	orders := max(b.N/2, 1)
 	server := redistest.Start(b)
 	epoch, last := Fill(b, server.Client(), "s", orders)
-	store, err := reservation.Open(reservation.Options{Addresses: []string{server.Addr()}, Timeout: 10 * time.Second})
+	store, err := reservation.Open(reservation.Options{Addresses: []string{server.Addr()}, Timeout: time.Minute})
 	if err != nil {
 		b.Fatal(err)
 	}

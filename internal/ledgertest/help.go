@@ -16,7 +16,7 @@ const lease = time.Hour / 2
 
 // Soon ends what would otherwise wait for ever.
 func Soon(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -29,7 +29,7 @@ type Seller struct {
 // the seller is asked for.
 func NewSeller(t testing.TB, on redistest.Backend, units int64) *Seller {
 	t.Helper()
-	o := reservation.Options{Addresses: []string{on.Addr()}, Timeout: 10 * time.Second}
+	o := reservation.Options{Addresses: []string{on.Addr()}, Timeout: time.Minute}
 	if _, ok := on.(*redistest.EmbeddedServer); ok {
 		o.Scripts = &lua.Embedded
 	}

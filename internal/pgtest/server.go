@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	readyWithin = 60 * time.Second // a busy machine that recovers after a crash
-	stopWithin  = 20 * time.Second
+	readyWithin = 3 * time.Minute // a busy machine that recovers after a crash
+	stopWithin  = time.Minute
 	pollEvery   = 5 * time.Millisecond
 	logTail     = 8 << 10
 )

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	readyWithin = 30 * time.Second     // a busy machine loading an append-only file
-	stopWithin  = 10 * time.Second     // SIGTERM until the process is gone
+	readyWithin = 2 * time.Minute      // a busy machine loading an append-only file
+	stopWithin  = time.Minute          // SIGTERM until the process is gone
 	pollEvery   = 2 * time.Millisecond // between two questions "are you ready?"
 	logTail     = 16 << 10             // bytes of the log shown when a test fails
 )
