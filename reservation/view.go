@@ -31,6 +31,7 @@ type followed struct {
 	cells []cell
 	bound atomic.Pointer[boundFilter] // nil: not loaded yet
 	at    atomic.Int64                // when the view was complete, by now
+	asks  atomic.Int64                // from when on an attempt may ask whether what is remembered is still so, by now
 	seq   atomic.Int64                // of the last entry that is in it
 }
 
@@ -86,7 +87,7 @@ func (p *Ask) End() {
 		return
 	}
 	for _, m := range p.memories {
-		m.asking.Store(false)
+		m.asking.Store(0)
 	}
 	p.memories = nil // another attempt may have taken them since
 }
@@ -103,7 +104,7 @@ func (e *Edge) Remembered(l *Listing, lines []sale.Line) (*sale.Refusal, *Ask) {
 	}
 	no, due := f.recall(lines)
 	var ask *Ask
-	if no == nil && due {
+	if due {
 		ask, no = f.takeAsk(lines)
 	}
 	if no != nil {
@@ -130,11 +131,12 @@ func (f *followed) recall(lines []sale.Line) (no *sale.Refusal, due bool) {
 	if !f.fresh(now) {
 		return nil, false
 	}
+	mayAsk := now >= time.Duration(f.asks.Load())
 	for i := range lines {
-		m, refusal := f.remembers(&lines[i], now)
+		m, refusal := f.remembers(&lines[i])
 		switch {
 		case refusal == nil:
-		case now >= m.until && !m.asking.Load():
+		case mayAsk && m.due(now):
 			due = true
 		case refusal.Reason == sale.SoldOut:
 			return refusal, false
@@ -145,28 +147,33 @@ func (f *followed) recall(lines []sale.Line) (no *sale.Refusal, due bool) {
 	return no, due && no == nil
 }
 
-// remembers is what there is about a line, unless nobody has asked for too long.
-func (f *followed) remembers(line *sale.Line, now time.Duration) (*memory, *sale.Refusal) {
+// remembers is what there is about a line.
+func (f *followed) remembers(line *sale.Line) (*memory, *sale.Refusal) {
 	c := f.cellOf(line)
 	if c == nil {
 		return nil, nil
 	}
 	m := c.memory.Load()
-	if m == nil || now >= m.until+askWithin {
+	if m == nil {
 		return nil, nil
 	}
 	return m, m.refusal(line.Quantity)
 }
 
 // takeAsk takes what an attempt needs to check the memories of its lines, or gives the
-// refusal of the line that another attempt has begun to check meanwhile.
+// refusal where another attempt has begun to ask meanwhile.
 func (f *followed) takeAsk(lines []sale.Line) (*Ask, *sale.Refusal) {
-	p, now := new(Ask), f.now()
+	now := f.now()
+	if next := f.asks.Load(); int64(now) < next || !f.asks.CompareAndSwap(next, int64(now+askEvery)) {
+		no, _ := f.recall(lines)
+		return nil, no
+	}
+	p := new(Ask)
 	for i := range lines {
-		m, refusal := f.remembers(&lines[i], now)
+		m, refusal := f.remembers(&lines[i])
 		switch {
 		case refusal == nil:
-		case m.asking.CompareAndSwap(false, true):
+		case m.ask(now):
 			p.memories = append(p.memories, m)
 		default:
 			p.End()

@@ -46,6 +46,10 @@ func TestOneAsksAgain(t *testing.T) {
 			t.Errorf("who never asks hears %q while one asks", got)
 		}
 		ask.End() // without an answer
+		if got, _ := tries(t, v.Edge); got != sale.AllHeld {
+			t.Errorf("just after one has asked: %q", got)
+		}
+		v.step(t, 20*time.Millisecond)
 		if got := remembered(t, v.Edge, 1); got != "" {
 			t.Errorf("who never asks hears %q while nobody does", got)
 		}
@@ -57,10 +61,46 @@ func TestOneAsksAgain(t *testing.T) {
 		t.Errorf("after the answer: %q", got)
 	}
 	v.step(t, 8500*time.Millisecond)
-	for range 2 {
-		if got, ask := tries(t, v.Edge); got != "" || ask != nil {
-			t.Errorf("nobody has asked for long: %q, one asks %t; want that everybody does", got, ask != nil)
+	_, first := tries(t, v.Edge)
+	if first == nil {
+		t.Fatal("nobody may ask")
+	}
+	v.step(t, 1900*time.Millisecond)
+	if got, _ := tries(t, v.Edge); got != sale.AllHeld {
+		t.Errorf("while one asks: %q", got)
+	}
+	v.step(t, 100*time.Millisecond)
+	if got, ask := tries(t, v.Edge); got != "" || ask == nil {
+		t.Errorf("one has not brought an answer for long: %q; want that another one asks", got)
+	}
+}
+
+// However many items are sold out, Redis is not asked about them all the time.
+func TestQuestionsArePaced(t *testing.T) {
+	v := newViewed(t, 1)
+	l, _ := v.Catalogue().Sale("s")
+	a, b := sale.Line{SKU: "a", Quantity: 1}, sale.Line{SKU: "b", Quantity: 1, Region: "north"}
+	seq, _ := v.Followed("s")
+	for _, line := range []*sale.Line{&a, &b} {
+		v.Told(l, line, seq, 0, &sale.Refusal{Reason: sale.SoldOut, SKU: line.SKU})
+	}
+	v.step(t, 5700*time.Millisecond)
+	ask := func(line sale.Line) *reservation.Ask {
+		no, ask := v.Remembered(l, []sale.Line{line})
+		if (no == nil) != (ask != nil) {
+			t.Errorf("%+v: refused %t, asks %t", line, no != nil, ask != nil)
 		}
+		return ask
+	}
+	if ask(a) == nil {
+		t.Error("nobody asks about a")
+	}
+	if ask(b) != nil {
+		t.Error("another one asks about b at the same moment")
+	}
+	v.step(t, 20*time.Millisecond)
+	if ask(b) == nil {
+		t.Error("nobody asks about b")
 	}
 }
 

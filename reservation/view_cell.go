@@ -11,12 +11,13 @@ import (
 const (
 	// rememberFor is how long a refusal is repeated before one attempt asks again, give
 	// or take a tenth: so a unit whose return was not seen is found, and not by all
-	// edges at once. The journal shows every return, so this is a net below a net: shorter
-	// would make a crowd that wants 10,000 sold-out items ask for each of them all the time.
+	// edges at once. The journal shows every return: this is a net below a net.
 	rememberFor = 5 * time.Second
-	// askWithin is how long after that one attempt at a time may look for an answer.
-	// Without one everybody asks.
-	askWithin = 2 * time.Second
+	// askEvery is the pause between such questions about one sale: a crowd that wants
+	// 10,000 sold-out items must not ask for each of them all the time.
+	askEvery = 20 * time.Millisecond
+	// askFor is how long one attempt may look for an answer before another one does.
+	askFor = 2 * time.Second
 )
 
 // cell is what the view knows of one stock cell. The follower of the journal and
@@ -34,9 +35,20 @@ type memory struct {
 	left      atomic.Int64  // units that were available or may come back; fewer since
 	late      atomic.Bool   // units were sold between seq and when it was known: left may be less
 	until     time.Duration // then one attempt may ask
-	asking    atomic.Bool   // one does
+	asking    atomic.Int64  // until when one does
 	// the answers, made once
 	soldOut, allHeld *sale.Refusal
+}
+
+// due says that one attempt should check it.
+func (m *memory) due(now time.Duration) bool {
+	return now >= max(m.until, time.Duration(m.asking.Load()))
+}
+
+// ask takes the right to check it.
+func (m *memory) ask(now time.Duration) bool {
+	before := m.asking.Load()
+	return now >= time.Duration(before) && m.asking.CompareAndSwap(before, int64(now+askFor))
 }
 
 // refusal is Redis's answer to so many units, nil: it may be another one.
