@@ -17,20 +17,20 @@ import (
 // n-th is n ms younger than begins.
 func lengthen(t *testing.T, s *reservation.Store, c *redis.Client, entries int, begins time.Time) {
 	t.Helper()
-	keys := s.ShardKeys("s")
+	keys, ctx := s.ShardKeys("s"), soon(t)
 	pipe := c.Pipeline()
-	pipe.Del(soon(t), keys[9])
+	pipe.Del(ctx, keys[9])
 	for n := 1; n <= entries; n++ {
-		pipe.XAdd(soon(t), &redis.XAddArgs{Stream: keys[9], ID: fmt.Sprintf("%d-0", n), Values: []any{
+		pipe.XAdd(ctx, &redis.XAddArgs{Stream: keys[9], ID: fmt.Sprintf("%d-0", n), Values: []any{
 			"v", "1", "kind", "open", "time", begins.UnixMilli() + int64(n), "id", "1", "was", "", "lines", "", "buyer", "", "cause", "", "record", ""}})
 		if n%5000 == 0 {
-			if _, err := pipe.Exec(soon(t)); err != nil {
+			if _, err := pipe.Exec(ctx); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	pipe.HSet(soon(t), keys[0], "seq", entries, "clock", begins.UnixMilli()+int64(entries))
-	if _, err := pipe.Exec(soon(t)); err != nil {
+	pipe.HSet(ctx, keys[0], "seq", entries, "clock", begins.UnixMilli()+int64(entries))
+	if _, err := pipe.Exec(ctx); err != nil {
 		t.Fatal(err)
 	}
 }
