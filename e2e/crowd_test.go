@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stockgate/stockgate/internal/shop"
 )
@@ -92,8 +93,8 @@ func (e *edge) goBuy(o order) <-chan result {
 }
 
 // crowd sends all orders at once, the i-th to the i-th edge in turn, and waits for
-// all answers. again: this answer makes the buyer try once more, while there is
-// patience; nil: never.
+// all answers. again: this answer makes the buyer try once more after a moment, while
+// there is patience; nil: never.
 func crowd(orders []order, again func(result) bool, edges ...*edge) []result {
 	results := make([]result, len(orders))
 	start := make(chan struct{})
@@ -105,7 +106,12 @@ func crowd(orders []order, again func(result) bool, edges ...*edge) []result {
 			<-start
 			for {
 				results[i] = edges[i%len(edges)].buy(o)
-				if again == nil || !again(results[i]) || patient.Err() != nil {
+				if again == nil || !again(results[i]) {
+					return
+				}
+				select { // who tries again without end leaves the edge no time for Redis
+				case <-time.After(50 * time.Millisecond):
+				case <-patient.Done():
 					return
 				}
 			}

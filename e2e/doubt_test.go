@@ -18,7 +18,7 @@ import (
 
 // probing is the gate's option that asks the shop, soon and often.
 func probing(shop string) string {
-	return "\nin_doubt probe http://" + shop + "/orders/{id} {\n every 500ms\n longest 1s\n timeout 500ms\n}\n"
+	return "\nin_doubt probe http://" + shop + "/orders/{id} {\n every 500ms\n longest 1s\n timeout 500ms\n tries 1000\n}\n"
 }
 
 // station holds the orders that come to a shop: before the shop has read them, or
@@ -76,7 +76,7 @@ func startKilling(t *testing.T, gate string) (k *killing, s *shop.Shop, same sit
 	k.station = &station{shop: s, there: make(chan string, 1), goOn: make(chan struct{})}
 	k.goOn = sync.OnceFunc(func() { close(k.station.goOn) })
 	t.Cleanup(k.goOn)
-	same = site{redis: redisAt(k.redis.Addr()), shop: serve(t, k.station), gate: "hold_for 3s\n" + gate}
+	same = site{redis: redisAt(k.redis.Addr()), shop: serve(t, k.station), gate: soonOver + "\n" + gate}
 	k.dies.start(same)
 	same.redis = redisAt(server.Addr())
 	k.lives.start(same)

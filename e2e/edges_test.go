@@ -38,7 +38,7 @@ func TestTwoEdgesSellOneSale(t *testing.T) {
 	first.sell("double11", `  - {sku: "20002001", stock: 100}`)
 	second.untilSelling("double11")
 
-	results := crowd(buyers(500, func(i int) order { return one(fmt.Sprintf("buyer-%d", i), "20002001", 1, "") }), nil, first, second)
+	results := crowd(buyers(500, func(i int) order { return one(fmt.Sprintf("buyer-%d", i), "20002001", 1, "") }), noRoom, first, second)
 
 	audit(t, first, "double11", s, results)
 	second.expect("double11", 0, 0, 0, 100)
@@ -96,12 +96,15 @@ func newSlowShop() slowShop {
 	return s
 }
 
+// soonOver is a deadline that tests wait for. Until then much must be done, on any machine.
+const soonOver = "hold_for 10s"
+
 // An edge dies with an attempt at the shop: at its deadline the hold is in doubt,
 // by the hand of another edge.
 func TestKilledEdgeLeavesDoubt(t *testing.T) {
 	t.Parallel()
 	s := newSlowShop()
-	first, second, _ := twoEdges(t, site{shop: serve(t, s), gate: "hold_for 3s"})
+	first, second, _ := twoEdges(t, site{shop: serve(t, s), gate: soonOver})
 	first.sell("flash", oneUnit)
 	second.untilSelling("flash")
 	done := first.goBuy(one("a", "7", 1, ""))

@@ -21,7 +21,7 @@ import (
 // ledger, the journal and Redis say the same.
 func inStep(t *testing.T, l ledger.Ledger, redis *redistest.Server, id string) {
 	t.Helper()
-	store, err := reservation.Open(reservation.Options{Addresses: []string{redis.Addr()}, Timeout: 10 * time.Second})
+	store, err := reservation.Open(reservation.Options{Addresses: []string{redis.Addr()}, Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -157,9 +157,14 @@ func TestEverythingEndsWellInAMayhem(t *testing.T) {
 	}
 	t.Logf("%d requests, %d orders, %v, failed %v", tally.Requests, len(evidence.Orders), tally.Statuses, tally.Failed)
 
-	// The shop is well again, and all that is left is sold.
+	// The shop is well again, and has time, and all that is left is sold.
 	if err := s.SetMisbehaviour("none"); err != nil {
 		t.Fatal(err)
+	}
+	same.gate = "max_in_flight 5000\n" + probing(front)
+	for _, e := range edges {
+		e.mustReload(same)
+		e.untilSelling("mayhem")
 	}
 	crowd.Prefix, crowd.Buyers, crowd.Rate = "late-", stock, 0
 	late, err := crowd.Run(context.Background())

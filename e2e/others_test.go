@@ -17,7 +17,7 @@ func TestOtherItemsWithoutRedis(t *testing.T) {
 	s := new(recorder)
 	e := newEdge(t, "")
 	same := site{
-		redis: redisIn(server.Addr(), "500ms"), shop: serve(t, s), app: listFile(t, "bad", "buyer:mallory\n"),
+		redis: redisAt(server.Addr()), shop: serve(t, s), app: listFile(t, "bad", "buyer:mallory\n"),
 		source: "buyer {header.X-User-Id}\nlines {json.items} sku",
 		gate:   "other_items pass\ndeny bad\nrate {header.X-Key} 1 24h",
 	}

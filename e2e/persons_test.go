@@ -243,7 +243,7 @@ func TestUnsoldChargesNothing(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := newSlowShop()
-	e := startEdge(t, site{redis: redisIn(server.Addr(), "500ms"), shop: serve(t, s), source: personSources, gate: "max_in_flight 1"})
+	e := startEdge(t, site{redis: redisIn(server.Addr(), "5s"), shop: serve(t, s), source: personSources, gate: "max_in_flight 1"})
 	e.sellLimited("flash", `  - {sku: "7", stock: 10}`, `  - {per: [buyer, phone], every: sale, max: 1, count: orders}`)
 	orders := func(o order, answer int) result {
 		t.Helper()

@@ -59,8 +59,8 @@ func TestProbeResolves(t *testing.T) {
 			addr := serve(t, s)
 			e := newEdge(t, "")
 			e.env = []string{"SHOP_KEY=s3cret"}
-			e.start(site{global: "metrics", gate: "hold_for 3s\nin_doubt probe http://" + addr + "/orders?no={id} {\n" + test.gate +
-				"\nevery 100ms\nlongest 200ms\ntimeout 100ms\ntries 100\nheader Authorization \"Bearer {env.SHOP_KEY}\"\n}", shop: addr})
+			e.start(site{global: "metrics", gate: soonOver + "\nin_doubt probe http://" + addr + "/orders?no={id} {\n" + test.gate +
+				"\nevery 500ms\nlongest 1s\ntimeout 500ms\ntries 1000\nheader Authorization \"Bearer {env.SHOP_KEY}\"\n}", shop: addr})
 			e.sell("flash", oneUnit)
 			r := e.buy(one("a", "7", 1, ""))
 			e.mustState(r.reservation, "in_doubt", "status_500")
@@ -105,7 +105,7 @@ func TestProbeByRef(t *testing.T) {
 	s.status.Store(200)
 	addr := serve(t, s)
 	e := startEdge(t, site{global: "metrics", shop: addr, source: sources + "\nref {header.X-Cart}",
-		gate: "in_doubt probe http://" + addr + "/api/orders/{ref} {\nevery 100ms\nlongest 200ms\ntimeout 100ms\ntries 1000\n}"})
+		gate: "in_doubt probe http://" + addr + "/api/orders/{ref} {\nevery 500ms\nlongest 1s\ntimeout 500ms\ntries 1000\n}"})
 	e.sell("flash", `  - {sku: "7", stock: 3}`)
 	with := func(buyer, ref string) string {
 		o := one(buyer, "7", 1, "")
@@ -143,7 +143,7 @@ func TestProbesAreSharedAndEnd(t *testing.T) {
 	first, second := newEdge(t, ""), newEdge(t, "")
 	second.storage = first.storage
 	same := site{redis: redisAt(server.Addr()), shop: addr,
-		gate: "in_doubt probe http://" + addr + "/orders/{id} {\nevery 100ms\nlongest 200ms\ntimeout 100ms\ntries 1000\n}"}
+		gate: "in_doubt probe http://" + addr + "/orders/{id} {\nevery 500ms\nlongest 1s\ntimeout 500ms\ntries 1000\n}"}
 	edges := []*edge{first, second}
 	for _, e := range edges {
 		e.start(same)
@@ -188,8 +188,8 @@ func TestProbeWithoutRedis(t *testing.T) {
 	s.status.Store(503)
 	addr := serve(t, s)
 	proxy := redistest.NewProxy(t, redistest.Start(t).Addr())
-	e := startEdge(t, site{global: "metrics", redis: redisIn(proxy.Addr(), "200ms"), shop: addr,
-		gate: "in_doubt probe http://" + addr + "/orders/{id} {\nevery 100ms\nlongest 100ms\ntimeout 100ms\ntries 1000\n}"})
+	e := startEdge(t, site{global: "metrics", redis: redisAt(proxy.Addr()), shop: addr,
+		gate: "in_doubt probe http://" + addr + "/orders/{id} {\nevery 500ms\nlongest 500ms\ntimeout 500ms\ntries 1000\n}"})
 	e.sell("flash", oneUnit)
 	r := e.buy(one("a", "7", 1, ""))
 	e.mustState(r.reservation, "in_doubt", "")

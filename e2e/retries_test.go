@@ -173,7 +173,7 @@ func TestRefusedOrderFreesItsKey(t *testing.T) {
 func TestKilledEdgeKeepsItsKeys(t *testing.T) {
 	t.Parallel()
 	s := newSlowShop()
-	first, second, _ := twoEdges(t, site{shop: serve(t, s), gate: retries + "\nhold_for 3s"})
+	first, second, _ := twoEdges(t, site{shop: serve(t, s), gate: retries + "\n" + soonOver})
 	first.sell("flash", `  - {sku: "7", stock: 2}`)
 	second.untilSelling("flash")
 	done := first.goBuy(about("a", "SO-1").under("k1"))
@@ -278,7 +278,7 @@ func TestKeysWithoutRedis(t *testing.T) {
 		w.WriteHeader(<-answer)
 	}}
 	proxy := redistest.NewProxy(t, redistest.Start(t).Addr())
-	e := startEdge(t, site{redis: redisIn(proxy.Addr(), "500ms"), shop: serve(t, s), gate: retries})
+	e := startEdge(t, site{redis: redisAt(proxy.Addr()), shop: serve(t, s), gate: retries})
 	e.sell("flash", oneUnit)
 	done := e.goBuy(one("a", "7", 1, "").under("k1"))
 	await(t, "the shop has the order", working)
@@ -302,7 +302,7 @@ func TestKeysWithoutRedis(t *testing.T) {
 func TestBackendHoldExpires(t *testing.T) {
 	t.Parallel()
 	s := &recorder{answer: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/pay", http.StatusSeeOther) }}
-	e := startEdge(t, site{shop: serve(t, s), gate: retries + "\noutcome backend\nhold_for 3s"})
+	e := startEdge(t, site{shop: serve(t, s), gate: retries + "\noutcome backend\n" + soonOver})
 	e.sell("flash", oneUnit)
 	first := e.buy(one("a", "7", 1, "").under("k1"))
 	first.is(t, 303, "")

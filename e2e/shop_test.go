@@ -18,7 +18,7 @@ import (
 // startShop starts a shop that trusts the tokens of an edge, which need not run yet.
 func startShop(t *testing.T, e *edge) (*shop.Shop, string) {
 	t.Helper()
-	remote, err := token.NewRemoteKeys(token.RemoteOptions{URL: e.url + "/.well-known/jwks.json", Client: e.buyers})
+	remote, err := token.NewRemoteKeys(token.RemoteOptions{URL: e.url + "/.well-known/jwks.json", Client: e.buyers, Timeout: patience})
 	if err != nil {
 		t.Fatal(err)
 	}

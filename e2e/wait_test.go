@@ -11,7 +11,7 @@ import (
 
 // patience bounds what should come soon: generous, because the machine may be
 // busy and the race detector is slow.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // eventually polls until cond is true, or fails the test.
 func eventually(t *testing.T, what string, cond func() bool) {

@@ -19,21 +19,21 @@ import (
 // its call.
 func lengthen(t *testing.T, s *reservation.Store, c *redis.Client, movements, perCall int, begins time.Time) {
 	t.Helper()
-	keys := s.ShardKeys("s")
+	keys, ctx := s.ShardKeys("s"), soon(t)
 	pipe := c.Pipeline()
-	pipe.Del(soon(t), keys[9])
+	pipe.Del(ctx, keys[9])
 	for n := perCall; n <= movements; n += perCall {
 		text := strings.TrimSuffix(strings.Repeat("open\t1\t\t\t\t\t\n", perCall), "\n")
-		pipe.XAdd(soon(t), &redis.XAddArgs{Stream: keys[9], ID: fmt.Sprintf("%d-0", n), Values: []any{
+		pipe.XAdd(ctx, &redis.XAddArgs{Stream: keys[9], ID: fmt.Sprintf("%d-0", n), Values: []any{
 			"v", "1", "time", begins.UnixMilli() + int64(n), "movements", text}})
 		if n%5000 == 0 {
-			if _, err := pipe.Exec(soon(t)); err != nil {
+			if _, err := pipe.Exec(ctx); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	pipe.HSet(soon(t), keys[0], "seq", movements, "clock", begins.UnixMilli()+int64(movements))
-	if _, err := pipe.Exec(soon(t)); err != nil {
+	pipe.HSet(ctx, keys[0], "seq", movements, "clock", begins.UnixMilli()+int64(movements))
+	if _, err := pipe.Exec(ctx); err != nil {
 		t.Fatal(err)
 	}
 }

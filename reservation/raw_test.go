@@ -24,9 +24,10 @@ type raw struct {
 	journal                                   []model.Entry
 }
 
-// readRaw reads a shard while nobody changes it; of the journal only what comes after seen.
+// readRaw reads a shard as it is at one moment: edges may be at work on it, and if only to
+// drop what is over. Of the journal it reads only what comes after seen.
 func readRaw(ctx context.Context, c redis.UniversalClient, keys []string, seen int) (*raw, error) {
-	pipe := c.Pipeline()
+	pipe := c.TxPipeline()
 	var hashes [7]*redis.MapStringStringCmd
 	for i, place := range []int{0, 1, 2, 3, 8, 10, 11} {
 		hashes[i] = pipe.HGetAll(ctx, keys[place])

@@ -51,10 +51,11 @@ func TestARushIsRefusedFromMemory(t *testing.T) {
 	const buyers, each = 50, 200
 	var held atomic.Int64
 	var wg sync.WaitGroup
+	ctx := soon(t)
 	for i := range buyers {
 		wg.Go(func() {
 			for j := range each {
-				if ok, _ := buys(soon(t), e, fmt.Sprint("r", i, " ", j), 1, terms); ok {
+				if ok, _ := buys(ctx, e, fmt.Sprint("r", i, " ", j), 1, terms); ok {
 					held.Add(1)
 				}
 			}

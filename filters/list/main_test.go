@@ -58,7 +58,7 @@ func holds(t testing.TB, l *list.List, kind, value string) bool {
 // pass: it fails when nothing has come of it for very long.
 func eventually(t testing.TB, what string, so func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()

@@ -8,7 +8,11 @@
 // skips proves nothing.
 package redistest
 
-import "github.com/redis/go-redis/v9"
+import (
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
 
 // T is what redistest needs of a test. *testing.T and *testing.B have it, and
 // so has [Program], for what runs outside "go test".
@@ -37,6 +41,9 @@ var (
 	_ Backend = (*EmbeddedServer)(nil)
 )
 
+// callWithin bounds a call that no context bounds.
+const callWithin = 2 * time.Minute
+
 // newClient makes the client that every Backend hands out.
 func newClient(t T, addr, password string) *redis.Client {
 	c := redis.NewClient(&redis.Options{
@@ -45,6 +52,8 @@ func newClient(t T, addr, password string) *redis.Client {
 		MaxRetries:            -1,
 		DialerRetries:         1,
 		ContextTimeoutEnabled: true,
+		// a call ends with its context: a busy machine needs longer than go-redis waits by default
+		DialTimeout: callWithin, ReadTimeout: callWithin, WriteTimeout: callWithin, PoolTimeout: callWithin,
 	})
 	t.Cleanup(func() { c.Close() })
 	return c

@@ -206,12 +206,15 @@ func TestAnswersThatAreNoYes(t *testing.T) {
 
 func TestNoAnswer(t *testing.T) {
 	hang := make(chan struct{})
-	for kind, h := range map[string]http.HandlerFunc{
-		"reset":   func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-		"timeout": func(http.ResponseWriter, *http.Request) { <-hang },
+	for kind, c := range map[string]struct {
+		handler http.HandlerFunc
+		timeout time.Duration
+	}{
+		"reset":   {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 0},
+		"timeout": {func(http.ResponseWriter, *http.Request) { <-hang }, 50 * time.Millisecond},
 	} {
-		server := httptest.NewServer(h)
-		tally, err := stampede.Crowd{URL: server.URL, Buyers: 3, Baskets: []stampede.Basket{stampede.Buy("a", 1)}, Timeout: 50 * time.Millisecond}.Run(t.Context())
+		server := httptest.NewServer(c.handler)
+		tally, err := stampede.Crowd{URL: server.URL, Buyers: 3, Baskets: []stampede.Basket{stampede.Buy("a", 1)}, Timeout: c.timeout}.Run(t.Context())
 		if kind == "timeout" {
 			close(hang)
 		}
