@@ -61,7 +61,7 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"token":      {usage: "token { … }", read: a.Token.readCaddyfile},
 		"ledger":     {usage: "ledger sqlite <file> | postgres <dsn> | off", read: a.readLedger},
 		"journal":    {usage: "journal { … }", read: a.Journal.readCaddyfile},
-		"outbox":     {usage: outboxUsage, read: a.readOutbox},
+		"outbox":     {usage: "outbox <url> { … }", read: a.readOutbox},
 		"list":       {usage: "list <name> file <path>|redis", read: a.readList, list: true},
 	})
 }

@@ -4,8 +4,6 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 )
 
-const outboxUsage = "outbox <url> { … }"
-
 // readOutbox reads whom the outbox tells.
 func (a *App) readOutbox(d *caddyfile.Dispenser, usage string) error {
 	args, err := arguments(d, usage, 1, 1)

@@ -52,7 +52,6 @@ as 'journal export' does, until it is interrupted.`,
 	}
 	tail.Flags().Int64P("lines", "n", 10, "How many of the newest are printed first")
 	tail.Flags().Int64("from", 0, "Number of the first movement")
-	tail.MarkFlagsMutuallyExclusive("lines", "from")
 	status := &cobra.Command{
 		Use: "status [<sale>]", Short: "Shows where journals begin and end, and who follows them",
 		Long: `
@@ -92,6 +91,8 @@ func exportJournal(c *call) error {
 func tailJournal(c *call) error {
 	p := &journalPrinter{call: c, after: c.number("from") - 1, follow: true}
 	switch lines := c.number("lines"); {
+	case c.cmd.Flags().Changed("from") && c.cmd.Flags().Changed("lines"):
+		return usageError{errors.New("--from and --lines exclude each other")}
 	case c.cmd.Flags().Changed("from") && p.after < 0:
 		return usageError{errors.New("--from must be 1 or more")}
 	case lines < 0:
