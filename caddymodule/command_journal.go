@@ -55,7 +55,7 @@ as 'journal export' does, until it is interrupted.`,
 	status := &cobra.Command{
 		Use: "status [<sale>]", Short: "Shows where journals begin and end, and who follows them",
 		Long: `
-Shows for a sale, or for all, which movements are in Redis, and how far the ledger and
+Shows for a sale, or for all of them, which movements are in Redis, and how far the ledger and
 the outbox have come.`,
 		Example: "  $ caddy stockgate journal status",
 	}

@@ -61,8 +61,8 @@ type batch struct {
 // empty says that there is nothing in it to be sent.
 func (b *batch) empty() bool { return b.movements == 0 && b.lost == nil }
 
-// read makes the batch that follows a place: up to the number upTo, where it is known,
-// or what fits.
+// read makes the batch that follows a place: what fits, and not beyond the number upTo
+// where one is known.
 func (s *sending) read(ctx context.Context, head *reservation.JournalHead, upTo int64) (*batch, error) {
 	b := &batch{epoch: head.Epoch, after: head.Sent}
 	movements, err := s.history.Read(ctx, s.sale, b.epoch, b.after, scanMost)
@@ -83,8 +83,7 @@ func (s *sending) read(ctx context.Context, head *reservation.JournalHead, upTo 
 	return b, s.fill(b, movements, upTo)
 }
 
-// fill takes what is wanted of the movements, up to a number or as much as fits, and
-// writes it down.
+// fill takes what is wanted of the movements and writes it down.
 func (s *sending) fill(b *batch, movements []reservation.Movement, upTo int64) error {
 	if b.lost != nil {
 		if upTo > 0 {
@@ -95,7 +94,7 @@ func (s *sending) fill(b *batch, movements []reservation.Movement, upTo int64) e
 	var wanted []reservation.Movement
 	var at time.Time
 	for _, m := range movements {
-		if upTo > 0 && m.Seq > upTo || upTo <= 0 && len(wanted) == s.options.Batch {
+		if upTo > 0 && m.Seq > upTo || len(wanted) == s.options.Batch {
 			b.full = true
 			break
 		}

@@ -254,6 +254,26 @@ func TestRefusalsAreSentAgain(t *testing.T) {
 	}
 }
 
+// A message that is too large for the receiver can be made smaller by the
+// configuration, although it is on its way.
+func TestTooLarge(t *testing.T) {
+	s, r, c := ledgertest.NewSeller(t, redistest.Start(t), 1000), newReceiver(t), newCounts()
+	s.Sell(10)
+	r.before = func(n int, _ http.ResponseWriter, _ *http.Request) int {
+		if len(r.seen()[n-1].Data.Movements) > 3 {
+			return 413
+		}
+		return 0
+	}
+	end := run(t, s.Store, nil, options(t, r), c)
+	ledgertest.Eventually(t, "it is too large", func() bool { return c.answered("4xx") > 1 })
+	end()
+	small := options(t, r)
+	small.Batch = 3
+	run(t, s.Store, nil, small, c)
+	untilSent(t, s, r)
+}
+
 // A receiver that is not there, or takes too long, is asked again, and its URL is not
 // logged.
 func TestReceiverIsAway(t *testing.T) {

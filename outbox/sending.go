@@ -80,7 +80,7 @@ func (s *sending) turn(ctx context.Context) (*batch, error) {
 		}
 		return nil, err
 	}
-	if s.fault != nil && time.Now().Before(s.next) {
+	if s.fault != nil && s.batch != nil && time.Now().Before(s.next) {
 		if _, ours, err := s.keep(ctx); err != nil || !ours {
 			return nil, err
 		}
@@ -127,7 +127,7 @@ func (s *sending) prepare(ctx context.Context, head *reservation.JournalHead) (b
 		s.drop() // it was read before somebody else had sent it
 		return false, nil
 	}
-	if at.Sending != s.batch.last { // somebody has begun to send another one
+	if at.Sending != s.batch.last && !s.batch.accepted { // somebody has begun to send another one
 		if s.batch, err = s.read(read, head, at.Sending); err != nil {
 			s.batch = nil
 			return false, s.failed("journal", err)
