@@ -257,7 +257,7 @@ func TestOutboxThroughReloads(t *testing.T) {
 	arrives(before)
 	o.inStep(server, "flash")
 	outboxes(1)
-	if e.log.has("whsec") {
+	if e.log.has("MfKQ9r8GKYqr") {
 		t.Error("the log has the secret")
 	}
 }
