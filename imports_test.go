@@ -32,8 +32,8 @@ type direction struct {
 
 // Imports point one way:
 //
-//	cmd → caddymodule → {filters, reservation, token, bearer, ledger, attempt, fastpath} → sale
-//	                    ledger → reservation → lua, {token, bearer} → internal/jwks
+//	cmd → caddymodule → {filters, reservation, token, bearer, ledger, outbox, attempt, fastpath} → sale
+//	                    outbox → ledger → reservation → lua, {token, bearer} → internal/jwks
 var directions = []direction{
 	{
 		pkg:       "./sale/...",
@@ -89,6 +89,11 @@ var directions = []direction{
 		pkg:       "./ledger/...",
 		forbidden: []string{"./attempt/...", "./filters/...", "./token/..."},
 		why:       "ledger copies the journal, as reservation reads it, and takes no part in selling",
+	},
+	{
+		pkg:       "./outbox/...",
+		forbidden: []string{"./attempt/...", "./filters/...", "./token/...", "./ledger/sqlite/...", "./ledger/postgres/..."},
+		why:       "outbox sends the journal, as ledger reads it, and takes no part in selling",
 	},
 	{
 		pkg:       "./...",

@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/stockgate/stockgate/ledger"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 )
@@ -37,6 +38,9 @@ const (
 // GET | `/stockgate/sales/{id}/holds` | reservations that are `?state=held`, `in_doubt` (the default) or `unbacked`; `?cause=`, `?older=10m`, `?limit=`, `?after=`
 // GET | `/stockgate/holds` | the same of all sales
 // POST | `/stockgate/sales/{id}/holds/confirm`, `release` | resolves many: `{"state","cause","older","all","force","dry_run","after"}`, or `{"names"}` of reservations or refs to confirm; up to 500, `next` says where to go on
+// GET | `/stockgate/sales/{id}/journal` | where the sale's journal begins and ends, and who follows it
+// GET | `/stockgate/sales/{id}/journal/movements` | up to `?limit=` movements `?after=` a number, of the journal and where it has ended of the ledger; `?epoch=`
+// GET | `/stockgate/journals` | the journals of all sales
 // GET | `/stockgate/reservations/{id}` | a reservation
 // POST | `/stockgate/reservations/{id}/confirm`, `release` | the reservation; a release before the deadline needs `?force=1`
 // POST | `/stockgate/reservations/{id}/return` | the reservation, after `{"id","lines","restock"}` came back, as in the shop's API
@@ -76,6 +80,9 @@ func (AdminAPI) Routes() []caddy.AdminRoute {
 		{"GET /stockgate/holds", (*operator).listHolds},
 		{"POST /stockgate/sales/{id}/holds/confirm", (*operator).confirmHolds},
 		{"POST /stockgate/sales/{id}/holds/release", (*operator).releaseHolds},
+		{"GET /stockgate/sales/{id}/journal", (*operator).showJournal},
+		{"GET /stockgate/sales/{id}/journal/movements", (*operator).readMovements},
+		{"GET /stockgate/journals", (*operator).listJournals},
 		{"GET /stockgate/lists", (*operator).listLists},
 		{"GET /stockgate/lists/{name}", (*operator).showList},
 		{"POST /stockgate/lists/{name}/add", func(o *operator, r *http.Request) (any, error) { return o.changeList(r, "add") }},
@@ -160,7 +167,7 @@ func apiError(err error) error {
 		errors.Is(err, reservation.ErrReused):
 		status = http.StatusConflict
 	case errors.Is(err, reservation.ErrUnavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(err, reservation.ErrStarting),
-		errors.Is(err, reservation.ErrNewerSchema), errors.Is(err, reservation.ErrMemoryPolicy):
+		errors.Is(err, ledger.ErrLedger), errors.Is(err, reservation.ErrNewerSchema), errors.Is(err, reservation.ErrMemoryPolicy):
 		status = http.StatusServiceUnavailable
 	}
 	return caddy.APIError{HTTPStatus: status, Err: err, Message: message}

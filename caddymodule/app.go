@@ -37,6 +37,8 @@ type App struct {
 	LedgerRaw json.RawMessage `json:"ledger,omitempty" caddy:"namespace=stockgate.ledgers inline_key=driver"`
 	// Journal says how much of each sale's journal is kept in Redis.
 	Journal Journal `json:"journal,omitzero"`
+	// Outbox says who is told every movement over HTTP. Default: nobody.
+	Outbox *Outbox `json:"outbox,omitempty"`
 
 	books   bookkeeping
 	lists   appLists

@@ -37,10 +37,18 @@ import (
 //			keep <duration>
 //			most <number>
 //		}
+//		outbox <url> {
+//			secret  <secret>
+//			batch   <number>
+//			timeout <duration>
+//			sales   <sale...>
+//			kinds   <kind...>
+//		}
 //	}
 //
 // The addresses of redis and rate_redis are in their line or in their block. Of several
-// keys the first signs and all verify. list may be given more than once, each name once.
+// keys the first signs and all verify; all secrets of the outbox sign. list may be given
+// more than once, each name once.
 func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // the option's name
 	if d.NextArg() {
@@ -53,6 +61,7 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"token":      {usage: "token { … }", read: a.Token.readCaddyfile},
 		"ledger":     {usage: "ledger sqlite <file> | postgres <dsn> | off", read: a.readLedger},
 		"journal":    {usage: "journal { … }", read: a.Journal.readCaddyfile},
+		"outbox":     {usage: "outbox <url> { … }", read: a.readOutbox},
 		"list":       {usage: "list <name> file <path>|redis", read: a.readList, list: true},
 	})
 }

@@ -57,14 +57,23 @@ func (c *call) printf(format string, args ...any) {
 	}
 }
 
-// ask sends a request to the admin endpoint of the running Caddy and reads the
-// answer into answer; with --json the answer is printed as it came.
+// ask is answerTo that prints the answer as it came, with --json.
 func (c *call) ask(method, path string, body []byte, answer any) error {
+	return c.send(method, path, body, answer, c.flag("json"))
+}
+
+// answerTo sends a request to the admin endpoint of the running Caddy and reads the
+// answer into answer.
+func (c *call) answerTo(method, path string, body []byte, answer any) error {
+	return c.send(method, path, body, answer, false)
+}
+
+func (c *call) send(method, path string, body []byte, answer any, print bool) error {
 	address, err := caddycmd.DetermineAdminAPIAddress(c.text("address"), nil, c.text("config"), c.text("adapter"))
 	if err != nil {
 		return usageError{err}
 	}
-	status, raw, err := askAdmin(address, method, "/stockgate/"+path, body)
+	status, raw, err := askAdmin(c.cmd.Context(), address, method, "/stockgate/"+path, body)
 	if err != nil {
 		return err
 	}
@@ -76,7 +85,7 @@ func (c *call) ask(method, path string, body []byte, answer any) error {
 			return noAnswerError{fmt.Errorf("the Caddy at %s does not know stockgate: it answers %d to %s; was it built with the module?", address, status, path)}
 		}
 	}
-	if c.flag("json") {
+	if print {
 		_, _ = c.cmd.OutOrStdout().Write(raw)
 	}
 	switch {
@@ -95,7 +104,7 @@ func (c *call) ask(method, path string, body []byte, answer any) error {
 
 // askAdmin makes one request to an admin endpoint, which may be a socket. Unlike
 // Caddy's own helper it keeps the status of an error.
-func askAdmin(address, method, uri string, body []byte) (status int, answer []byte, err error) {
+func askAdmin(ctx context.Context, address, method, uri string, body []byte) (status int, answer []byte, err error) {
 	address = caddy.NewReplacer().ReplaceKnown(address, "") // a config may say {env.ADMIN}
 	parsed, err := caddy.ParseNetworkAddress(address)
 	if err != nil || parsed.PortRangeSize() > 1 || parsed.IsFdNetwork() {
@@ -106,7 +115,7 @@ func askAdmin(address, method, uri string, body []byte) (status int, answer []by
 		dial, _, _ = strings.Cut(dial, "|") // the socket's permissions
 		origin = "http://127.0.0.1"         // a socket has no name, HTTP needs one
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, origin+uri, bytes.NewReader(body))
 	if err != nil {

@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/outbox"
 	"github.com/stockgate/stockgate/reservation"
 )
 
@@ -67,11 +69,13 @@ func (j Journal) keep(withLedger bool) (ledger.Keep, error) {
 }
 
 // bookkeeping is what one configuration needs to keep the journals in bounds, and to
-// copy them into its ledger.
+// copy them into its ledger and to the outbox's receiver.
 type bookkeeping struct {
 	keep    ledger.Keep
-	module  LedgerModule // nil: none
-	poolKey string       // of what was taken from the pool
+	module  LedgerModule    // nil: none
+	outbox  *outbox.Options // nil: none
+	poolKey string          // of what was taken from the pool
+	keeper  atomic.Pointer[bookkeeper]
 }
 
 // provision loads the ledger's module and checks what the configuration says.
@@ -87,13 +91,30 @@ func (b *bookkeeping) provision(a *App, ctx caddy.Context) error {
 		}
 		b.module = module
 	}
+	if a.Outbox != nil {
+		options, err := a.Outbox.options()
+		if err != nil {
+			return fmt.Errorf("outbox: %w", err)
+		}
+		if b.outbox = &options; isOpen(options.URL) {
+			a.log.Warn("the outbox sends movements over plain http: whoever is on the way can read them; use https")
+		}
+	}
 	var err error
 	b.keep, err = a.Journal.keep(b.module != nil)
 	return err
 }
 
+// open returns the ledger, nil: there is none.
+func (b *bookkeeping) open() ledger.Ledger {
+	if k := b.keeper.Load(); k != nil {
+		return k.ledger
+	}
+	return nil
+}
+
 // bookkeepers are shared by the configurations that live at the same time: a reload
-// that changes neither Redis nor the ledger does not interrupt them.
+// that changes neither Redis nor ledger nor outbox does not interrupt them.
 var bookkeepers = caddy.NewUsagePool()
 
 // start begins to keep the books of a desk.
@@ -102,13 +123,18 @@ func (b *bookkeeping) start(desk string, d *desk) error {
 	if b.module != nil {
 		identity = string(b.module.CaddyModule().ID) + " " + b.module.Identity()
 	}
-	hash := sha256.Sum256(fmt.Appendf(nil, "%s %q %+v", desk, identity, b.keep))
+	sink := ""
+	if b.outbox != nil {
+		sink = fmt.Sprintf("%+v", *b.outbox)
+	}
+	hash := sha256.Sum256(fmt.Appendf(nil, "%s %q %+v %q", desk, identity, b.keep, sink))
 	key := hex.EncodeToString(hash[:])
-	_, _, err := bookkeepers.LoadOrNew(key, func() (caddy.Destructor, error) { return startBookkeeper(b, d) })
+	k, _, err := bookkeepers.LoadOrNew(key, func() (caddy.Destructor, error) { return startBookkeeper(b, d) })
 	if err != nil {
 		return err
 	}
 	b.poolKey = key
+	b.keeper.Store(k.(*bookkeeper))
 	return nil
 }
 
@@ -119,6 +145,7 @@ func (b *bookkeeping) close() error {
 	}
 	key := b.poolKey
 	b.poolKey = ""
+	b.keeper.Store(nil)
 	_, err := bookkeepers.Delete(key)
 	return err
 }
@@ -148,11 +175,15 @@ func startBookkeeper(b *bookkeeping, d *desk) (*bookkeeper, error) {
 		drainer := ledger.NewDrainer(d.Store, k.ledger, log, bookMetrics{})
 		k.loops.Go(func() { drainer.Run(ctx) })
 	}
+	if b.outbox != nil {
+		sender := outbox.New(d.Store, k.ledger, *b.outbox, log, bookMetrics{})
+		k.loops.Go(func() { sender.Run(ctx) })
+	}
 	return k, nil
 }
 
-// Destruct stops the loops. What they were doing is taken back by the database, and
-// done by whoever has the sale next.
+// Destruct stops the loops. What they were doing is taken back by the database, or sent
+// again, and done by whoever has the sale next.
 func (k *bookkeeper) Destruct() error {
 	k.cancel()
 	k.loops.Wait()

@@ -32,6 +32,7 @@ type metrics struct {
 	books       *booksCollector
 	lists       listsCollector
 	ledger      ledgerMetrics
+	outbox      outboxMetrics
 
 	// resolved finds an attempt's counter without an allocation; the map is
 	// replaced, never changed.
@@ -87,6 +88,7 @@ func newMetrics() *metrics {
 		books:  newBooksCollector(),
 		lists:  newListsCollector(),
 		ledger: newLedgerMetrics(),
+		outbox: newOutboxMetrics(),
 	}
 	m.fromMemory, m.fromRedis = m.nothingLeft.WithLabelValues("memory"), m.nothingLeft.WithLabelValues("redis")
 	for _, during := range duringWords {
@@ -101,7 +103,8 @@ func newMetrics() *metrics {
 func registerMetrics(registry *prometheus.Registry) error {
 	m := meters()
 	all := []prometheus.Collector{m.attempts, m.reserve, m.redisErrors, m.probes, m.unbacked, m.dropped, m.nothingLeft, m.fast, m.api, m.books, m.lists}
-	for _, c := range append(all, m.ledger.collectors()...) {
+	all = append(all, m.ledger.collectors()...)
+	for _, c := range append(all, m.outbox.collectors()...) {
 		err := registry.Register(c)
 		// ours, from before: fine; anybody else's under our name is an error
 		if existing, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok && existing.ExistingCollector == c {

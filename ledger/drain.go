@@ -19,8 +19,6 @@ const (
 	// batchMost bounds one transaction. A database that is too slow for so many gets
 	// fewer, at least batchLeast.
 	batchMost, batchLeast = 2000, 50
-	// lookEvery is how often a drainer looks for sales.
-	lookEvery = time.Second
 	// idleLeast and idleMost are the pauses of a sale that is drained: they grow while
 	// nothing happens.
 	idleLeast, idleMost = 200 * time.Millisecond, time.Second
@@ -30,13 +28,11 @@ const (
 	callFor, appendFor = 10 * time.Second, 30 * time.Second
 	// giveupFor is what the end of a drainer takes at most.
 	giveupFor = 2 * time.Second
-	// repeatLog is how soon another error of the same sale is logged.
-	repeatLog = time.Minute
 )
 
 // Journals is where movements come from: a reservation.Store.
 type Journals interface {
-	Sales(ctx context.Context) ([]string, error)
+	Sales
 	Journal(ctx context.Context, sale string, after int64, most int) ([]reservation.Movement, error)
 	JournalHead(ctx context.Context, sale string) (reservation.JournalHead, error)
 	SaleDocument(ctx context.Context, sale string) (version int64, status, file string, err error)
@@ -68,51 +64,19 @@ type Drainer struct {
 
 // NewDrainer makes a drainer.
 func NewDrainer(from Journals, to Ledger, log *zap.Logger, m DrainMetrics) *Drainer {
-	host, _ := os.Hostname() // for whoever reads the table; what makes it the only one is random
-	owner := Text(fmt.Sprintf("%s/%d/%s", host, os.Getpid(), rand.Text()))
-	return &Drainer{journals: from, ledger: to, owner: owner, log: log, metrics: m}
+	return &Drainer{journals: from, ledger: to, owner: Owner(), log: log, metrics: m}
+}
+
+// Owner makes a name by which one worker of this process claims sales.
+func Owner() string {
+	host, _ := os.Hostname() // for whoever reads it; what makes it the only one is random
+	return Text(fmt.Sprintf("%s/%d/%s", host, os.Getpid(), rand.Text()))
 }
 
 // Run drains all sales until ctx ends, each on its own: one that cannot be drained
 // holds up no other. It gives its claims up at the end.
 func (d *Drainer) Run(ctx context.Context) {
-	var loops sync.WaitGroup
-	defer loops.Wait()
-	following := make(map[string]context.CancelFunc)
-	looking := time.NewTicker(lookEvery)
-	defer looking.Stop()
-	for {
-		call, cancel := context.WithTimeout(ctx, callFor)
-		ids, err := d.journals.Sales(call)
-		cancel()
-		if err == nil {
-			here := make(map[string]bool, len(ids))
-			for _, sale := range ids {
-				here[sale] = true
-				if following[sale] == nil {
-					one, end := context.WithCancel(ctx)
-					following[sale] = end
-					loops.Go(func() { d.follow(one, sale) })
-				}
-			}
-			for sale, end := range following {
-				if !here[sale] {
-					end()
-					delete(following, sale)
-				}
-			}
-		} else if ctx.Err() == nil {
-			d.metrics.DrainFailed("journal")
-		}
-		select {
-		case <-looking.C:
-		case <-ctx.Done():
-			for _, end := range following {
-				end()
-			}
-			return
-		}
-	}
+	EachSale(ctx, d.journals, func() { d.metrics.DrainFailed("journal") }, d.follow)
 }
 
 // follow drains one sale until ctx ends.

@@ -22,8 +22,7 @@ type following struct {
 	most   int                   // movements of one batch
 	looked bool                  // the ledger was asked where it is, whatever Redis says that it has
 
-	trouble string // what went wrong last; empty: nothing
-	logged  time.Time
+	trouble Trouble
 }
 
 // turn drains at most one batch; it says how many movements that were.
@@ -194,14 +193,12 @@ func (s *following) document(ctx context.Context, batch []reservation.Movement) 
 
 // noteTrouble says what goes wrong when that changes, and that it goes right again.
 func (s *following) noteTrouble(err error) {
-	switch text := fmt.Sprint(err); {
-	case err == nil && s.trouble != "":
+	switch wrong, right := s.trouble.Note(err); {
+	case right:
 		s.log.Info("the ledger follows the sale again", zap.String("sale", s.sale))
-		s.trouble = ""
-	case err != nil && (s.trouble == "" || s.trouble != text && time.Since(s.logged) > repeatLog):
+	case wrong:
 		s.log.Error("the ledger does not follow the sale; selling goes on, and the journal keeps what happens",
 			zap.String("sale", s.sale), zap.Error(err))
-		s.trouble, s.logged = text, time.Now()
 	}
 }
 

@@ -36,7 +36,8 @@ type KeepMetrics interface {
 }
 
 // Keep says how much of a journal is kept. What a ledger does not have yet is kept
-// whatever it says, and so are the newest reservation.JournalLeast entries.
+// whatever it says, and so are the newest reservation.JournalLeast entries; what an
+// outbox has not sent yet is kept unless the outbox was not well for so long as For.
 type Keep struct {
 	// For is how long entries are kept, Most how many.
 	For  time.Duration
@@ -52,12 +53,13 @@ type Keeper struct {
 	keep     Keep
 	log      *zap.Logger
 	metrics  KeepMetrics
-	seen     map[string]bool // the sales; true: the alarm is on
+	seen     map[string]bool  // the sales; true: the alarm is on
+	unsent   map[string]int64 // what the outbox had sent of a sale when its rest was trimmed
 }
 
 // NewKeeper makes a keeper.
 func NewKeeper(j KeptJournals, keep Keep, log *zap.Logger, m KeepMetrics) *Keeper {
-	return &Keeper{journals: j, keep: keep, log: log, metrics: m, seen: make(map[string]bool)}
+	return &Keeper{journals: j, keep: keep, log: log, metrics: m, seen: make(map[string]bool), unsent: make(map[string]int64)}
 }
 
 // Run looks after the journals until ctx ends.
@@ -93,6 +95,7 @@ func (k *Keeper) Look(ctx context.Context) {
 	for sale := range k.seen {
 		if !here[sale] {
 			delete(k.seen, sale)
+			delete(k.unsent, sale)
 			k.metrics.NoJournal(sale)
 		}
 	}
@@ -109,7 +112,9 @@ func (k *Keeper) look(ctx context.Context, sale string) {
 	k.seen[sale] = k.alarm(sale, h)
 	upTo, err := k.upTo(ctx, sale, h)
 	if err == nil && upTo >= h.First && h.First > 0 {
-		_, err = k.journals.TrimJournal(ctx, sale, h, upTo, k.keep.Ledger, k.keep.For)
+		var gone int64
+		gone, err = k.journals.TrimJournal(ctx, sale, h, upTo, k.keep.Ledger, k.keep.For)
+		k.sayUnsent(sale, h, gone)
 	}
 	if err != nil && ctx.Err() == nil {
 		k.log.Warn("the journal is not trimmed", zap.String("sale", sale), zap.Error(err))
@@ -131,6 +136,17 @@ func (k *Keeper) upTo(ctx context.Context, sale string, h reservation.JournalHea
 		upTo = min(upTo, h.Acked)
 	}
 	return upTo, nil
+}
+
+// sayUnsent says, once for each place of the outbox, that what it has not sent is
+// gone: it was not well for as long as entries are kept.
+func (k *Keeper) sayUnsent(sale string, h reservation.JournalHead, gone int64) {
+	if told, ok := k.unsent[sale]; h.SentAt.IsZero() || gone <= h.Sent || ok && told == h.Sent {
+		return
+	}
+	k.unsent[sale] = h.Sent
+	k.log.Error("the journal does not wait for the outbox any more: it has sent nothing for longer than entries are kept, and what is trimmed now its receiver gets from the ledger, or never",
+		zap.String("sale", sale), zap.Int64("sent", h.Sent), zap.Int64("trimmed", gone), zap.Time("well_at", h.SentAt))
 }
 
 // alarm says when the ledger falls behind, and when it has caught up.

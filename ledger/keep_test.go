@@ -121,3 +121,38 @@ func TestAlarm(t *testing.T) {
 		t.Errorf("still reported: %v", counts.Heads)
 	}
 }
+
+// What an outbox has not sent stays while it is well; when it was not for long, that is
+// said, once.
+func TestKeepForOutbox(t *testing.T) {
+	server := redistest.Start(t)
+	epoch, last := ledgertest.Fill(t, server.Client(), "s", 5_600)
+	store := openStore(t, server.Addr())
+	ctx := ledgertest.Soon(t)
+	if _, _, err := store.ClaimOutbox(ctx, "s", "A", time.Hour, epoch, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Sent(ctx, "s", epoch, 100); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		what        string
+		keep        time.Duration
+		first, said int64
+	}{
+		{"it is well", 20_000 * time.Hour, 101, 0},
+		{"it was not for long", time.Nanosecond, last - reservation.JournalLeast + 1, 1},
+	} {
+		counts := ledgertest.NewCounts()
+		k := ledger.NewKeeper(store, ledger.Keep{For: test.keep, Most: 10_000}, counts.Log(), counts)
+		k.Look(ctx)
+		k.Look(ctx)
+		h, err := store.JournalHead(ctx, "s")
+		if err != nil || h.First != test.first {
+			t.Errorf("%s: the journal is %+v, error %v; it should begin at %d", test.what, h, err, test.first)
+		}
+		if n, _ := counts.Logged("the journal does not wait for the outbox any more"); int64(n) != test.said {
+			t.Errorf("%s: it is said %d times, want %d", test.what, n, test.said)
+		}
+	}
+}

@@ -43,6 +43,12 @@ var doubt string
 //go:embed acknowledge.lua
 var acknowledge string
 
+//go:embed outbox.lua
+var outbox string
+
+//go:embed sent.lua
+var sent string
+
 //go:embed expire.lua
 var expire string
 
@@ -100,7 +106,7 @@ type Scripts struct {
 	// A full Redis refuses to start it.
 	Claim Script
 	// Settle ends what has begun: confirm, release, doubt, expire, return, extend, free,
-	// probe, probed, sweep; and lookup. It runs on a full Redis too: it gives memory and
+	// probe, probed, sweep, acknowledge, outbox, sent; and lookup. It runs on a full Redis too: it gives memory and
 	// stock back, or adds little to what is there.
 	Settle Script
 	// Mixed has reserve and all of Settle, for a call that has both to do. A full Redis
@@ -126,7 +132,7 @@ var Redis = build("#!lua\n", "#!lua flags=allow-oom\n")
 var Embedded = build("", "")
 
 func build(claim, settle string) Scripts {
-	ending := []string{confirm, release, doubt, expire, giveBack, extend, free, lookup, probe, probed, sweep, acknowledge}
+	ending := []string{confirm, release, doubt, expire, giveBack, extend, free, lookup, probe, probed, sweep, acknowledge, outbox, sent}
 	return Scripts{
 		Claim:  script(claim, shard, bindings, states, reserve, adjust, apply, status, flush, dispatch),
 		Settle: script(append(append([]string{settle, shard, bindings, states}, ending...), flush, dispatch)...),

@@ -2,18 +2,21 @@
 -- no stock.
 --
 -- KEYS[…]  those of shard.lua, of which it uses meta and journal
--- KEYS[1]  meta      hash    seq; acked, the last entry that a ledger has, and acked_at, when it said so
+-- KEYS[1]  meta      hash    seq; acked, the last entry that a ledger has, and acked_at, when it said so;
+--                            sent and sent_at, the same of the outbox's receiver
 -- KEYS[10] journal   stream
 --
 -- ARGV[1]  schema    the newest key schema that the caller understands
 -- ARGV[2]  upto      the last entry that may go
 -- ARGV[3]  least     how many of the newest entries stay, whatever is asked
 -- ARGV[4]  ledger    1: only what a ledger has may go
--- ARGV[5]  patience  ms; the same where a ledger was heard of since, whoever asks
+-- ARGV[5]  patience  ms; the same where a ledger was heard of since, whoever asks; and only
+--                    what the outbox's receiver has, where it has taken something since, or
+--                    had all there was
 --
 -- Returns { 'ok', seq } the last entry that is gone; { 'no_sale' }; { 'schema', schema }
 
-local meta = redis.call('HMGET', KEYS[1], 'seq', 'acked', 'acked_at', 'schema')
+local meta = redis.call('HMGET', KEYS[1], 'seq', 'acked', 'acked_at', 'schema', 'sent', 'sent_at')
 if not meta[1] then return { 'no_sale' } end
 if tonumber(meta[4] or '0') > tonumber(ARGV[1]) then return { 'schema', tonumber(meta[4]) } end
 local upto = math.min(tonumber(ARGV[2]), tonumber(meta[1]) - tonumber(ARGV[3]))
@@ -21,6 +24,9 @@ local now = redis.call('TIME')
 now = tonumber(now[1]) * 1000 + math.floor(tonumber(now[2]) / 1000)
 if ARGV[4] == '1' or meta[3] and tonumber(meta[3]) + tonumber(ARGV[5]) > now then
   upto = math.min(upto, tonumber(meta[2] or '0'))
+end
+if meta[6] and tonumber(meta[6]) + tonumber(ARGV[5]) > now then
+  upto = math.min(upto, tonumber(meta[5] or '0'))
 end
 if upto <= 0 then return { 'ok', 0 } end
 redis.call('XTRIM', KEYS[10], 'MINID', string.format('%.0f-0', upto + 1))

@@ -27,6 +27,11 @@ type JournalHead struct {
 	// by the shard's clock.
 	Acked   int64     `json:"acked"`
 	AckedAt time.Time `json:"acked_at,omitzero"`
+	// Sent is the last entry that the outbox's receiver has; 0: none. SentAt is when it
+	// was last known to be well, having taken something or having all, by the shard's
+	// clock; zero: there was never an outbox.
+	Sent   int64     `json:"sent"`
+	SentAt time.Time `json:"sent_at,omitzero"`
 	// Age is for how long the oldest entry has waited that no ledger has; 0: none
 	// waits. Without a ledger it is the age of the journal.
 	Age time.Duration `json:"age"`
@@ -35,12 +40,15 @@ type JournalHead struct {
 // Behind is how many entries no ledger has.
 func (h *JournalHead) Behind() int64 { return max(h.Last-h.Acked, 0) }
 
+// Unsent is how many entries the outbox's receiver does not have.
+func (h *JournalHead) Unsent() int64 { return max(h.Last-h.Sent, 0) }
+
 // JournalHead reads where a sale's journal begins and ends; ErrNoSale when there is
 // none.
 func (s *Store) JournalHead(ctx context.Context, sale string) (JournalHead, error) {
 	keys := s.shardKeys(sale)
 	pipe := s.redis.Pipeline() // not MULTI: a full Redis refuses it
-	meta := pipe.HMGet(ctx, keys[metaKey], "epoch", "seq", "acked", "acked_at", "clock")
+	meta := pipe.HMGet(ctx, keys[metaKey], "epoch", "seq", "acked", "acked_at", "clock", "sent", "sent_at")
 	first := pipe.XRangeN(ctx, keys[journalKey], "-", "+", 1)
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return JournalHead{}, explain(err)
@@ -55,6 +63,7 @@ func (s *Store) JournalHead(ctx context.Context, sale string) (JournalHead, erro
 	}
 	var err error
 	h := JournalHead{Epoch: number(0), Last: number(1), Acked: number(2), AckedAt: timeOf(number(3)), Now: s.journalNow(sale, number(4))}
+	h.Sent, h.SentAt = number(5), timeOf(number(6))
 	if e := first.Val(); len(e) == 1 {
 		if h.First, h.Began, err = beginning(e[0]); err != nil {
 			return h, err

@@ -16,7 +16,9 @@ const trimPiece = 10_000
 
 // TrimJournal drops the entries of a sale's journal up to a number, except the newest
 // JournalLeast. With ledger, and where a ledger was heard of less than patience ago,
-// only those are dropped that the ledger has. It returns the last number that is gone.
+// only those are dropped that the ledger has; and where an outbox was well less than
+// patience ago, only those that its receiver has. It returns the last number that is
+// gone.
 func (s *Store) TrimJournal(ctx context.Context, sale string, h JournalHead, upTo int64, ledger bool, patience time.Duration) (int64, error) {
 	if h.First == 0 || upTo < h.First {
 		return 0, nil

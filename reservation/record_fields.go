@@ -31,7 +31,7 @@ type RecordFields struct {
 	// stays bound at least.
 	Guard  string        `json:"guard,omitempty"`
 	Print  string        `json:"print,omitempty"`
-	KeyTTL time.Duration `json:"key_ttl,omitempty"`
+	KeyTTL time.Duration `json:"key_ttl_ns,omitempty"`
 	Ref    string        `json:"ref,omitempty"`
 	Gate   string        `json:"gate,omitempty"`
 	// Returned is what came back, in sum.

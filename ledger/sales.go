@@ -1,0 +1,83 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// lookEvery is how often it is looked for sales.
+const lookEvery = time.Second
+
+// repeatLog is how soon another error of the same sale is logged.
+const repeatLog = time.Minute
+
+// Sales lists sales: a reservation.Store.
+type Sales interface {
+	Sales(ctx context.Context) ([]string, error)
+}
+
+// EachSale runs work for every sale until ctx ends, each on its own, so that one that
+// gets no further holds up no other. It ends the work of a sale that is gone, begins
+// that of a new one, and returns when all of it has ended. It calls failed when the
+// sales cannot be listed.
+func EachSale(ctx context.Context, in Sales, failed func(), work func(ctx context.Context, sale string)) {
+	var loops sync.WaitGroup
+	defer loops.Wait()
+	following := make(map[string]context.CancelFunc)
+	looking := time.NewTicker(lookEvery)
+	defer looking.Stop()
+	for {
+		call, cancel := context.WithTimeout(ctx, callFor)
+		ids, err := in.Sales(call)
+		cancel()
+		if err == nil {
+			here := make(map[string]bool, len(ids))
+			for _, sale := range ids {
+				here[sale] = true
+				if following[sale] == nil {
+					one, end := context.WithCancel(ctx)
+					following[sale] = end
+					loops.Go(func() { work(one, sale) })
+				}
+			}
+			for sale, end := range following {
+				if !here[sale] {
+					end()
+					delete(following, sale)
+				}
+			}
+		} else if ctx.Err() == nil {
+			failed()
+		}
+		select {
+		case <-looking.C:
+		case <-ctx.Done():
+			for _, end := range following {
+				end()
+			}
+			return
+		}
+	}
+}
+
+// Trouble remembers what went wrong last with a sale, so that it is logged once.
+type Trouble struct {
+	text   string // empty: nothing
+	logged time.Time
+}
+
+// Note says what is worth a line: that something has begun to go wrong, or goes wrong
+// in another way for long enough; or that it goes right again.
+func (t *Trouble) Note(err error) (wrong, right bool) {
+	switch text := fmt.Sprint(err); {
+	case err == nil && t.text != "":
+		t.text = ""
+		return false, true
+	case err != nil && (t.text == "" || t.text != text && time.Since(t.logged) > repeatLog):
+		t.text, t.logged = text, time.Now()
+		return true, false
+	}
+	return false, false
+}

@@ -1,0 +1,18 @@
+-- sent.lua: the outbox's receiver has the journal up to an entry. It does not matter
+-- whose the right to send is by now: what the receiver has taken, it has.
+--
+-- a[1]  epoch  of the shard whose movements were sent
+-- a[2]  seq    the entry; one that is older than the last one changes nothing but the time
+--
+-- Returns { 'ok', seq } the newest one; { 'no_sale' } another epoch, or nothing is known;
+--         { 'conflict', seq } the shard has not come that far: it has lost entries
+
+function operations.sent(a)
+  if not shard.exists or shard.epoch ~= tonumber(a[1]) then return { 'no_sale' } end
+  local seq = tonumber(a[2])
+  if seq > shard.seq then return { 'conflict', shard.seq } end
+  local sent = math.max(seq, tonumber(call('HGET', KEYS[1], 'sent') or '0'))
+  changed.meta.sent, changed.meta.sent_at = int(sent), int(shard.now)
+  dirty = true
+  return { 'ok', sent }
+end

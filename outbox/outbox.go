@@ -1,0 +1,124 @@
+package outbox
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/reservation"
+)
+
+const (
+	// lease is how long an edge that has died keeps the others waiting.
+	lease = 5 * time.Second
+	// wellEvery is how often it is noted of a sale in which nothing happens that the
+	// receiver has all of it.
+	wellEvery = time.Minute
+	// lagEvery is how often it is looked how far the receiver is behind.
+	lagEvery = time.Second
+	// behindAge and behindLength are how far it may be behind before that is an alarm.
+	behindAge, behindLength = 10 * time.Second, 100_000
+	// idleLeast and idleMost are the pauses of a sale in which nothing happens, failedLeast
+	// and failedMost those after a failure of Redis.
+	idleLeast, idleMost     = 200 * time.Millisecond, time.Second
+	failedLeast, failedMost = 200 * time.Millisecond, 5 * time.Second
+	// callFor bounds one call of Redis, noteFor one that is made even when the outbox ends.
+	callFor, noteFor = 10 * time.Second, 2 * time.Second
+)
+
+// The defaults of Options.
+const (
+	DefaultBatch   = 100
+	DefaultTimeout = 15 * time.Second
+)
+
+// BatchMost is the most movements that one request may have.
+const BatchMost = scanMost
+
+// Options say whom an outbox tells what.
+type Options struct {
+	// URL is where batches are posted to.
+	URL string
+	// Secrets sign: each of them, so that a receiver may know an older one or a newer one.
+	Secrets []Secret
+	// Batch is how many movements one request has at most. Default: DefaultBatch.
+	Batch int
+	// Timeout is how long the receiver may take to answer. Default: DefaultTimeout.
+	Timeout time.Duration
+	// Sales and Kinds are the only ones that are sent; none: all.
+	Sales, Kinds []string
+	// Again are the pauses before the same is sent once more.
+	Again Pauses
+}
+
+// Pauses double from the first to the last: Soon where the receiver may be well again,
+// Late where it refuses what it is sent. Each is cut by up to half at random. Defaults:
+// 500 ms to 30 s, and 5 s to 2 min.
+type Pauses struct{ Soon, SoonMost, Late, LateMost time.Duration }
+
+// Journals is where movements come from: a reservation.Store.
+type Journals interface {
+	ledger.Sales
+	Journal(ctx context.Context, sale string, after int64, most int) ([]reservation.Movement, error)
+	JournalHead(ctx context.Context, sale string) (reservation.JournalHead, error)
+	ClaimOutbox(ctx context.Context, sale, owner string, forHow time.Duration, epoch, last int64) (reservation.OutboxPlace, bool, error)
+	GiveUpOutbox(ctx context.Context, sale, owner string) error
+	Sent(ctx context.Context, sale string, epoch, seq int64) error
+}
+
+// Metrics receives what an outbox counts. Implementations must be safe for concurrent
+// use.
+type Metrics interface {
+	// OutboxLag: the receiver lacks so many movements of a sale, the oldest for so long.
+	OutboxLag(sale string, movements int64, oldest time.Duration)
+	// NoOutbox: the sale is gone, or nobody sends it any more.
+	NoOutbox(sale string)
+	// OutboxSent: the receiver has taken so many movements.
+	OutboxSent(sale string, movements int)
+	// OutboxPosted: the receiver has answered with 2xx, 3xx, 4xx or 5xx, or not: none.
+	OutboxPosted(answer string)
+	// OutboxFailed: where is journal (Redis, or the ledger behind it) or receiver.
+	OutboxFailed(where string)
+}
+
+// Outbox sends movements. Any number of them, in any number of processes, may send the
+// same journals to the same receiver: one has a sale at a time, and another goes on
+// when it dies.
+type Outbox struct {
+	journals Journals
+	history  ledger.History
+	options  Options
+	owner    string
+	client   *http.Client
+	log      *zap.Logger
+	metrics  Metrics
+}
+
+// New makes an outbox. What a journal does not keep any more is read from the ledger;
+// nil: there is none.
+func New(from Journals, old ledger.Ledger, o Options, log *zap.Logger, m Metrics) *Outbox {
+	o.Batch = min(cmp.Or(o.Batch, DefaultBatch), BatchMost)
+	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
+	o.Again.Soon, o.Again.SoonMost = cmp.Or(o.Again.Soon, 500*time.Millisecond), cmp.Or(o.Again.SoonMost, 30*time.Second)
+	o.Again.Late, o.Again.LateMost = cmp.Or(o.Again.Late, 5*time.Second), cmp.Or(o.Again.LateMost, 2*time.Minute)
+	return &Outbox{
+		journals: from, history: ledger.History{Journals: from, Ledger: old}, options: o,
+		owner: ledger.Owner(), client: newClient(), log: log, metrics: m,
+	}
+}
+
+// Run sends the movements of all sales until ctx ends, each on its own: one that the
+// receiver does not take holds up no other. It gives its claims up at the end.
+func (o *Outbox) Run(ctx context.Context) {
+	defer o.client.CloseIdleConnections()
+	ledger.EachSale(ctx, o.journals, func() { o.metrics.OutboxFailed("journal") }, func(ctx context.Context, sale string) {
+		if len(o.options.Sales) == 0 || slices.Contains(o.options.Sales, sale) {
+			(&sending{Outbox: o, sale: sale}).run(ctx)
+		}
+	})
+}

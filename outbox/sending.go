@@ -1,0 +1,257 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// sending is one sale in the hands of an outbox.
+type sending struct {
+	*Outbox
+	sale string
+
+	ours  time.Time // until when the claim surely holds; zero: it is not ours
+	batch *batch    // what is sent next; nil: it is not read yet
+
+	fault error         // why the receiver has not taken it; nil: it was not asked, or has
+	pause time.Duration // the last one before it was sent again
+	next  time.Time     // when it is sent again
+
+	looked  time.Time // when the lag was looked at
+	behind  bool      // the alarm is on
+	trouble ledger.Trouble
+}
+
+// run sends the sale's movements until ctx ends.
+func (s *sending) run(ctx context.Context) {
+	defer s.giveUp(ctx)
+	defer s.metrics.NoOutbox(s.sale)
+	idle, failed := idleLeast, failedLeast
+	for ctx.Err() == nil {
+		sent, err := s.turn(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		s.noteTrouble(err)
+		pause := time.Duration(0)
+		switch {
+		case s.fault != nil && err == s.fault:
+			pause, failed = min(time.Until(s.next), idleMost), failedLeast
+		case err != nil:
+			pause, failed = failed, min(2*failed, failedMost)
+		case sent != nil:
+			idle, failed = idleLeast, failedLeast
+			if !sent.full {
+				pause = idleLeast / 4 // let a batch come together
+			}
+		default:
+			pause, idle, failed = idle, min(2*idle, idleMost), failedLeast
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// turn sends at most one batch, and returns it when the receiver has it.
+func (s *sending) turn(ctx context.Context) (*batch, error) {
+	head, err := s.head(ctx)
+	if errors.Is(err, reservation.ErrNoSale) {
+		return nil, nil // announced, not loaded yet
+	}
+	if err != nil {
+		return nil, s.failed("journal", err)
+	}
+	s.lag(ctx, &head)
+	if b := s.batch; b != nil && (b.epoch != head.Epoch || b.after != head.Sent) {
+		s.drop() // redis has lost the sale, or somebody else has sent it
+	}
+	if head.Unsent() == 0 {
+		if s.drop(); head.Now.Sub(head.SentAt) > wellEvery {
+			_, _, err = s.claim(ctx, head.Epoch, 0)
+		}
+		return nil, err
+	}
+	if s.fault != nil && s.batch != nil && time.Now().Before(s.next) {
+		if _, ours, err := s.keep(ctx); err != nil || !ours {
+			return nil, err
+		}
+		return nil, s.fault
+	}
+	if ours, err := s.prepare(ctx, &head); err != nil || !ours {
+		return nil, err
+	}
+	return s.send(ctx)
+}
+
+// failed counts a failure.
+func (s *sending) failed(where string, err error) error {
+	s.metrics.OutboxFailed(where)
+	return err
+}
+
+func (s *sending) head(ctx context.Context) (reservation.JournalHead, error) {
+	ctx, cancel := context.WithTimeout(ctx, callFor)
+	defer cancel()
+	return s.journals.JournalHead(ctx, s.sale)
+}
+
+// drop forgets the batch, and what the receiver has said of it.
+func (s *sending) drop() { s.batch, s.fault, s.pause = nil, nil, 0 }
+
+// prepare reads what is next, unless it is there, and makes sure that the sale is
+// ours and that everybody else would send the same batch.
+func (s *sending) prepare(ctx context.Context, head *reservation.JournalHead) (bool, error) {
+	read, cancel := context.WithTimeout(ctx, callFor)
+	defer cancel()
+	var err error
+	if s.batch == nil {
+		if s.batch, err = s.read(read, head, 0); err != nil {
+			s.batch = nil
+			return false, s.failed("journal", err)
+		}
+	}
+	at, ours, err := s.claim(ctx, head.Epoch, s.batch.last)
+	if err != nil || !ours {
+		return false, err
+	}
+	if at.Epoch != head.Epoch || at.Sent != s.batch.after {
+		s.drop() // it was read before somebody else had sent it
+		return false, nil
+	}
+	if at.Sending != s.batch.last && !s.batch.accepted { // somebody has begun to send another one
+		if s.batch, err = s.read(read, head, at.Sending); err != nil {
+			s.batch = nil
+			return false, s.failed("journal", err)
+		}
+	}
+	return true, nil
+}
+
+// claim takes or renews the right to send.
+func (s *sending) claim(ctx context.Context, epoch, last int64) (reservation.OutboxPlace, bool, error) {
+	asked := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, callFor)
+	defer cancel()
+	at, ours, err := s.journals.ClaimOutbox(ctx, s.sale, s.owner, lease, epoch, last)
+	switch {
+	case err != nil:
+		return at, false, s.failed("journal", err)
+	case !ours:
+		s.ours = time.Time{}
+		s.drop()
+	default:
+		s.ours = asked.Add(lease)
+	}
+	return at, ours, nil
+}
+
+// keep renews the right when half of it is over, so that nobody else asks a receiver
+// that is to be left alone.
+func (s *sending) keep(ctx context.Context) (reservation.OutboxPlace, bool, error) {
+	if time.Until(s.ours) > lease/2 {
+		return reservation.OutboxPlace{}, true, nil
+	}
+	return s.claim(ctx, s.batch.epoch, s.batch.last)
+}
+
+// send sends the batch and notes that it was taken.
+func (s *sending) send(ctx context.Context) (*batch, error) {
+	b := s.batch
+	if !b.accepted && !b.empty() {
+		a, ours := s.deliver(ctx)
+		switch {
+		case a.accepted():
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case !ours:
+			return nil, nil // it was broken off: whoever has the sale sends it
+		default:
+			s.metrics.OutboxPosted(a.class())
+			return nil, s.refuse(a)
+		}
+		s.metrics.OutboxPosted(a.class())
+		if b.lost != nil {
+			s.log.Error("movements were trimmed before the outbox could send them, and the receiver was told so: give it the ledger's copy if there is one, or compare it with the sale's books",
+				zap.String("sale", s.sale), zap.Int64("from", b.lost.From), zap.Int64("to", b.lost.To))
+		}
+		s.metrics.OutboxSent(s.sale, b.movements)
+	}
+	b.accepted, s.fault, s.pause = true, nil, 0
+	note, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteFor)
+	defer cancel()
+	if err := s.journals.Sent(note, s.sale, b.epoch, b.last); err != nil {
+		return nil, s.failed("journal", err)
+	}
+	s.batch = nil
+	return b, nil
+}
+
+// deliver posts the batch, and meanwhile keeps the right to do so. False: somebody else
+// has it now, or may have it.
+func (s *sending) deliver(ctx context.Context) (answer, bool) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan answer, 1)
+	b := s.batch
+	go func() { done <- s.post(ctx, b) }()
+	renew := time.NewTicker(lease / 4)
+	defer renew.Stop()
+	for {
+		select {
+		case a := <-done:
+			return a, true
+		case <-renew.C:
+			call, end := context.WithDeadline(ctx, s.ours)
+			_, _, _ = s.claim(call, b.epoch, b.last)
+			end()
+			if time.Now().After(s.ours) { // as it is at once when somebody else has it
+				cancel()
+				return <-done, false
+			}
+		}
+	}
+}
+
+// refuse notes that the receiver has not taken the batch, and when it gets it again.
+func (s *sending) refuse(a answer) error {
+	again := s.options.Again
+	least, most := again.Soon, again.SoonMost
+	if a.refused() {
+		least, most = again.Late, again.LateMost
+	}
+	s.pause = min(max(2*s.pause, least), most)
+	wait := s.pause/2 + rand.N(s.pause/2+1)
+	s.next = time.Now().Add(max(wait, a.after))
+	s.fault = a.fault()
+	return s.failed("receiver", s.fault)
+}
+
+// noteTrouble says what goes wrong when that changes, and that it goes right again.
+func (s *sending) noteTrouble(err error) {
+	switch wrong, right := s.trouble.Note(err); {
+	case right:
+		s.log.Info("the outbox sends the sale again", zap.String("sale", s.sale))
+	case wrong:
+		s.log.Error("the outbox does not get on with the sale; selling goes on, and the journal keeps what happens",
+			zap.String("sale", s.sale), zap.Error(err))
+	}
+}
+
+// giveUp ends the claim, so that nobody has to wait for its end.
+func (s *sending) giveUp(ctx context.Context) {
+	if s.ours.IsZero() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteFor)
+	defer cancel()
+	_ = s.journals.GiveUpOutbox(ctx, s.sale, s.owner) // else it ends by itself
+}
