@@ -141,7 +141,7 @@ func readNumber(query url.Values, name string, fallback, least, most int64) (int
 }
 
 func (o *operator) movements(id string, epoch, after int64, limit int) (*movementPage[ledger.Entry], error) {
-	history, lost := ledger.History{Journals: o.desk, Ledger: o.app.books.open()}, false
+	history, lost := ledger.History{Journals: o.desk, Ledger: o.app.books.ledger()}, false
 	head, err := o.desk.JournalHead(o.ctx, id)
 	if errors.Is(err, reservation.ErrNoSale) && history.Ledger != nil {
 		at, failed := history.Ledger.Position(o.ctx, id)

@@ -32,6 +32,7 @@ const (
 type call struct {
 	cmd  *cobra.Command
 	args []string
+	wait time.Duration // for an answer; 0: callTimeout
 }
 
 func (c *call) text(flag string) string {
@@ -73,7 +74,7 @@ func (c *call) send(method, path string, body []byte, answer any, print bool) er
 	if err != nil {
 		return usageError{err}
 	}
-	status, raw, err := askAdmin(c.cmd.Context(), address, method, "/stockgate/"+path, body)
+	status, raw, err := askAdmin(c.cmd.Context(), address, method, "/stockgate/"+path, body, cmp.Or(c.wait, callTimeout))
 	if err != nil {
 		return err
 	}
@@ -104,7 +105,7 @@ func (c *call) send(method, path string, body []byte, answer any, print bool) er
 
 // askAdmin makes one request to an admin endpoint, which may be a socket. Unlike
 // Caddy's own helper it keeps the status of an error.
-func askAdmin(ctx context.Context, address, method, uri string, body []byte) (status int, answer []byte, err error) {
+func askAdmin(ctx context.Context, address, method, uri string, body []byte, wait time.Duration) (status int, answer []byte, err error) {
 	address = caddy.NewReplacer().ReplaceKnown(address, "") // a config may say {env.ADMIN}
 	parsed, err := caddy.ParseNetworkAddress(address)
 	if err != nil || parsed.PortRangeSize() > 1 || parsed.IsFdNetwork() {
@@ -115,7 +116,7 @@ func askAdmin(ctx context.Context, address, method, uri string, body []byte) (st
 		dial, _, _ = strings.Cut(dial, "|") // the socket's permissions
 		origin = "http://127.0.0.1"         // a socket has no name, HTTP needs one
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, origin+uri, bytes.NewReader(body))
 	if err != nil {

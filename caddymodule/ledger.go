@@ -105,14 +105,6 @@ func (b *bookkeeping) provision(a *App, ctx caddy.Context) error {
 	return err
 }
 
-// open returns the ledger, nil: there is none.
-func (b *bookkeeping) open() ledger.Ledger {
-	if k := b.keeper.Load(); k != nil {
-		return k.ledger
-	}
-	return nil
-}
-
 // bookkeepers are shared by the configurations that live at the same time: a reload
 // that changes neither Redis nor ledger nor outbox does not interrupt them.
 var bookkeepers = caddy.NewUsagePool()
@@ -135,6 +127,14 @@ func (b *bookkeeping) start(desk string, d *desk) error {
 	}
 	b.poolKey = key
 	b.keeper.Store(k.(*bookkeeper))
+	return nil
+}
+
+// ledger is the open ledger; nil: there is none.
+func (b *bookkeeping) ledger() ledger.Ledger {
+	if k := b.keeper.Load(); k != nil {
+		return k.ledger
+	}
 	return nil
 }
 

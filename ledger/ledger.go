@@ -36,6 +36,9 @@ type Ledger interface {
 	// Movements calls yield for up to most movements of an epoch after a number, in
 	// their order, until it returns an error.
 	Movements(ctx context.Context, sale string, epoch, after int64, most int, yield func(*reservation.Movement) error) error
+	// Told calls yield for every movement of these kinds, of all lives of the sale in
+	// their order, until it returns an error.
+	Told(ctx context.Context, sale string, kinds []string, yield func(epoch int64, m *reservation.Movement) error) error
 	// Document is the sale's file and status as the last drained change left them;
 	// empty: there is none.
 	Document(ctx context.Context, sale string) (Document, error)
@@ -121,8 +124,8 @@ type StoryError struct {
 }
 
 func (e *StoryError) Error() string {
-	return fmt.Sprintf("redis and the ledger disagree about entry %d of sale %s (%s and %s): redis has lost movements that the ledger has, as in a failover without replica_acks",
-		e.Seq, e.Sale, e.Redis, e.InLedger)
+	return fmt.Sprintf("redis and the ledger disagree about entry %d of sale %s (%s and %s): redis has lost movements that the ledger has, as in a failover without replica_acks; "+
+		"pause the sale and restore it with `caddy stockgate rebuild %s --from ledger`", e.Seq, e.Sale, e.Redis, e.InLedger, e.Sale)
 }
 
 // Follows says whether a batch is what comes next after a position. Drivers ask it

@@ -4,7 +4,8 @@
 --
 -- KEYS[1]  meta         hash    epoch, seq, version, status, starts, ends, clock, schema, doc,
 --                               acked and acked_at, see acknowledge.lua; sender, sender_until, sent,
---                               sent_at and sending, see outbox.lua and sent.lua
+--                               sent_at and sending, see outbox.lua and sent.lua; restoring, see
+--                               renew.lua
 -- KEYS[2]  cells        hash    cell → "stock available held in_doubt confirmed" (units)
 -- KEYS[3]  limits       hash    limit|window|identity → "charged pending" (units or orders;
 --                               pending is the part of charged that holds have not resolved)
@@ -16,7 +17,8 @@
 -- KEYS[9]  adjustments  hash    adjustment id → "cell delta stock"
 -- KEYS[10] journal      stream  one entry per call, see docs/journal.md; its id is seq-0 of its last movement
 -- KEYS[11] bindings     hash    what belongs to one reservation → its id, see bindings.lua
--- KEYS[12] returns      hash    reservation|return id → "restock cell quantity …", a tab, what was answered
+-- KEYS[12] returns      hash    reservation|return id → "restock cell quantity …", what came back, a tab,
+--                               what was answered
 --
 -- ARGV[1]  channel      where notices are published: "sale|stock <sale> <seq>"
 -- ARGV[2]  sale         the sale's id
@@ -72,7 +74,7 @@ local reads = {}
 local time = call('TIME')
 time = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
-local stored = call('HMGET', KEYS[1], 'epoch', 'seq', 'version', 'status', 'starts', 'ends', 'clock', 'schema')
+local stored = call('HMGET', KEYS[1], 'epoch', 'seq', 'version', 'status', 'starts', 'ends', 'clock', 'schema', 'restoring')
 local shard = {
   exists = stored[1] and true or false,
   epoch = tonumber(stored[1] or '0'),
@@ -82,6 +84,7 @@ local shard = {
   starts = tonumber(stored[5] or '0'),
   ends = tonumber(stored[6] or '0'),
   schema = tonumber(stored[8] or '0'),
+  restoring = stored[9] and tonumber(stored[9]),
   time = time,
   -- the shard's clock never goes back, whatever Redis's clock does
   now = math.max(time, tonumber(stored[7] or '0')),

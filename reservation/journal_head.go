@@ -70,6 +70,7 @@ func (s *Store) JournalHead(ctx context.Context, sale string) (JournalHead, erro
 		}
 		h.Length = h.Last - h.First + 1
 	}
+	defer func() { s.clock(sale).head.Store(&h) }()
 	if h.Behind() == 0 || h.First == 0 {
 		return h, nil
 	}
@@ -90,6 +91,18 @@ func beginning(m redis.XMessage) (int64, time.Time, error) {
 	}
 	at, err := e.at()
 	return e.first(), at, err
+}
+
+// LastHead is what this process knows of a sale's journal from before: what JournalHead
+// has told last, and the newest number that any answer has told in the same life. False:
+// nothing.
+func (s *Store) LastHead(sale string) (h JournalHead, seq int64, ok bool) {
+	c := s.clock(sale)
+	last := c.head.Load()
+	if last == nil {
+		return JournalHead{}, 0, false
+	}
+	return *last, max(last.Last, c.seq.Load()), true
 }
 
 // journalNow estimates the shard's clock, which was at least so late when it was
