@@ -6,12 +6,10 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stockgate/stockgate/internal/pgtest"
 	"github.com/stockgate/stockgate/internal/redistest"
@@ -79,60 +77,6 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	return c
 }
 
-// crowd lets so many buyers at a time in: when one has what he wants, the next one
-// comes. It returns what waits until all have gone home.
-func (c *chaos) crowd(n int) (wait func()) {
-	over, cancel := context.WithCancel(context.Background())
-	c.over = over
-	var crowd sync.WaitGroup
-	var arrived atomic.Int64
-	for range n {
-		crowd.Go(func() {
-			for !c.closing.Load() && over.Err() == nil {
-				n := arrived.Add(1)
-				r := c.insist(one(fmt.Sprintf("buyer-%d", n), "7", 1, "").under(fmt.Sprintf("key-%d", n)))
-				c.mu.Lock()
-				c.results = append(c.results, r)
-				c.mu.Unlock()
-			}
-		})
-	}
-	c.t.Cleanup(crowd.Wait)
-	c.t.Cleanup(cancel)
-	return crowd.Wait
-}
-
-// insist asks for an order, always under the same key, until the buyer has it or the
-// sale closes. Nobody may hear that there is no such sale, that he has had enough, or
-// anything else that is not so.
-func (c *chaos) insist(o order) (r result) {
-	for {
-		patient, cancel := context.WithTimeout(c.over, patience/5) // he does not wait for an edge that does not move
-		r = c.door.buyContext(patient, o)
-		cancel()
-		switch {
-		case c.over.Err() != nil:
-			return r
-		case r.err != nil, r.status >= 500 && r.reason == "", r.status == 422 && r.reason == "":
-		case r.status/100 == 2, r.reason == "already_ordered":
-			return r
-		case r.reason == "unavailable":
-			c.unavailable.Add(1)
-		case r.reason == "sold_out" && c.closing.Load():
-			return r
-		case r.reason == "sold_out", r.reason == "all_held", r.reason == "busy", r.reason == "duplicate", r.reason == "pending", r.reason == "in_doubt":
-		case r.status == 403 && strings.Contains(r.body, "token"): // an edge slept until its token was no good any more
-		default:
-			c.t.Errorf("a buyer hears what is not so: %v", r)
-		}
-		select {
-		case <-time.After(50 * time.Millisecond): // a person, not a machine
-		case <-c.over.Done():
-			return r
-		}
-	}
-}
-
 // alive is an edge that is not down.
 func (c *chaos) alive() *edge {
 	for {
@@ -148,7 +92,7 @@ func (c *chaos) restock(units int64) {
 	c.added++
 	c.stock += units
 	e, status, answer := c.alive(), 0, ""
-	within(c.t, 4*patience, func() bool {
+	within(c.t, 2*patience, func() bool {
 		status, answer = e.askAdmin("POST", "sales/chaos/items/7/stock", fmt.Sprintf(`{"id":"more-%d","delta":%d}`, c.added, units), nil)
 		return status == http.StatusOK
 	}, func() string { return "units are added: " + answer })
@@ -167,7 +111,7 @@ func (c *chaos) position() int64 {
 func (c *chaos) drainer() *edge {
 	c.t.Helper()
 	var found *edge
-	within(c.t, 4*patience, func() bool {
+	within(c.t, 2*patience, func() bool {
 		pid := c.postgres.Ask(`SELECT split_part(owner, '/', 2) FROM stockgate_drains WHERE sale = 'chaos' AND lease_until > clock_timestamp()`)
 		for _, e := range c.edges {
 			if !c.down[e] && pid == fmt.Sprint(e.cmd.Process.Pid) {
@@ -180,11 +124,15 @@ func (c *chaos) drainer() *edge {
 	return found
 }
 
-// untilMore waits until something that counts up has come further.
-func (c *chaos) untilMore(what string, n int64, count func() int64) {
+// untilMore adds units, if any, and waits until something that counts up has come
+// further.
+func (c *chaos) untilMore(what string, n int64, count func() int64, units int64) {
 	c.t.Helper()
 	before := count()
-	within(c.t, 4*patience, func() bool { return count() >= before+n },
+	if units > 0 {
+		c.restock(units)
+	}
+	within(c.t, 2*patience, func() bool { return count() >= before+n },
 		func() string { return fmt.Sprintf("%s: from %d to %d, it is at %d", what, before, before+n, count()) })
 }
 
@@ -217,11 +165,11 @@ func (c *chaos) kill(part string) (revive func()) {
 // that it stands still where it must, and brings them back.
 func (c *chaos) die(dying ...string) {
 	c.t.Helper()
-	c.restock(10 + c.dice.Int64N(10))
-	if n := 1 + c.dice.Int64N(6); c.dice.IntN(2) == 0 {
-		c.untilMore("orders reach the shop", n, c.attempts)
+	units, n := 10+c.dice.Int64N(10), 1+c.dice.Int64N(6)
+	if c.dice.IntN(2) == 0 {
+		c.untilMore("orders reach the shop", n, c.attempts, units)
 	} else {
-		c.untilMore("the ledger goes on", n, c.position)
+		c.untilMore("the ledger goes on", n, c.position, units)
 	}
 	var revive []func()
 	for _, part := range parts {
@@ -230,10 +178,9 @@ func (c *chaos) die(dying ...string) {
 		}
 	}
 	if slices.Contains(dying, "redis") {
-		c.untilMore("buyers hear that it is unavailable", 1, c.unavailable.Load)
+		c.untilMore("buyers hear that it is unavailable", 1, c.unavailable.Load, 0)
 	} else {
-		c.restock(5)
-		c.untilMore("selling goes on", 2, c.attempts)
+		c.untilMore("selling goes on", 2, c.attempts, 5)
 	}
 	c.dice.Shuffle(len(revive), func(i, j int) { revive[i], revive[j] = revive[j], revive[i] })
 	for _, f := range revive {
@@ -245,17 +192,14 @@ func (c *chaos) die(dying ...string) {
 // lets it go on where it was.
 func (c *chaos) freeze() {
 	c.t.Helper()
-	c.restock(10)
-	c.untilMore("the ledger goes on", 2, c.position)
+	c.untilMore("the ledger goes on", 2, c.position, 10)
 	e := c.drainer()
 	e.cmd.Process.Signal(syscall.SIGSTOP)
 	defer e.cmd.Process.Signal(syscall.SIGCONT)
 	c.down[e] = true
 	c.restock(5)
-	if c.drainer() == e {
-		c.t.Error("who stands still drains")
-	}
-	c.untilMore("another one drains", 1, c.position)
+	c.drainer() // another one
+	c.untilMore("another one drains", 1, c.position, 5)
 	delete(c.down, e)
 }
 
@@ -274,7 +218,7 @@ func TestEverythingDies(t *testing.T) {
 		c.die(part)
 	}
 	c.freeze()
-	for range 5 {
+	for range 6 {
 		one, another := c.dice.IntN(len(parts)), c.dice.IntN(len(parts)) // may be the same
 		c.die(parts[one], parts[another])
 	}
@@ -282,7 +226,7 @@ func TestEverythingDies(t *testing.T) {
 
 	first := c.edges[0]
 	var b books
-	within(t, 6*patience, func() bool {
+	within(t, 4*patience, func() bool {
 		if status, _ := first.askAdmin("GET", "sales/chaos", "", &b); status != http.StatusOK {
 			return false
 		}
@@ -304,7 +248,8 @@ func TestEverythingDies(t *testing.T) {
 		}
 		buyers[o.Buyer] = true
 	}
-	within(t, 6*patience, func() bool { return c.position() >= c.length() }, func() string { return "the ledger catches up" })
+	all := c.length()
+	within(t, 4*patience, func() bool { return c.position() >= all }, func() string { return "the ledger catches up" })
 	inStep(t, c.ledger, c.redis, "chaos")
 	for _, e := range c.edges {
 		for _, alarm := range []string{"redis has lost", "were trimmed before", "redis and the ledger disagree", "somebody else has changed its tables"} {
@@ -313,7 +258,7 @@ func TestEverythingDies(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d orders, %d movements", len(orders), c.position())
+	t.Logf("%d orders, %d movements", len(orders), all)
 }
 
 // length is how many movements the journal has had.
