@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +54,54 @@ func inStep(t *testing.T, l ledger.Ledger, redis *redistest.Server, id string) {
 	for i, b := range books.Items { // one item of the tests has one cell
 		if want := (ledger.Cell{Name: b.SKU, Stock: b.Stock, Available: b.Available, Held: b.Held, InDoubt: b.InDoubt, Confirmed: b.Confirmed}); stock[i] != want {
 			t.Errorf("the ledger has %+v, redis %+v", stock[i], want)
+		}
+	}
+	told, err := ledger.Fold(all)
+	if err != nil || len(told.Moved) > 0 {
+		t.Fatalf("the journal does not tell all: %+v, error %v", told, err)
+	}
+	if !slices.Equal(told.Cells, stock) {
+		t.Errorf("the movements make %+v, the ledger has %+v", told.Cells, stock)
+	}
+	sameRecords(t, l, redis, id, told.Whole)
+}
+
+// sameRecords fails unless the ledger and Redis have these reservations, field by field.
+func sameRecords(t *testing.T, l ledger.Ledger, redis *redistest.Server, id string, want []*ledger.Reservation) {
+	t.Helper()
+	kept, err := redis.Client().HGetAll(t.Context(), "stockgate:{"+id+".0}:records").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	inRedis, inLedger := map[string]ledger.Reservation{}, map[string]ledger.Reservation{}
+	for id, text := range kept {
+		r, err := reservation.ParseRecord(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.State != "tombstone" { // of one that never was
+			r.Probes = "" // no movement tells them
+			inRedis[id] = ledger.Reservation{ID: id, RecordFields: *r}
+		}
+	}
+	err = l.Reservations(t.Context(), id, func(r *ledger.Reservation) error {
+		inLedger[r.ID] = *r
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(inRedis) != len(want) || len(inLedger) != len(want) {
+		t.Errorf("%d reservations, %d in redis, %d in the ledger", len(want), len(inRedis), len(inLedger))
+	}
+	for _, w := range want {
+		r := *w
+		r.Probes = ""
+		if have := inRedis[r.ID]; !reflect.DeepEqual(have, r) {
+			t.Errorf("redis has %+v, want %+v", have, r)
+		}
+		if have := inLedger[r.ID]; !reflect.DeepEqual(have, r) {
+			t.Errorf("the ledger has %+v, want %+v", have, r)
 		}
 	}
 }

@@ -22,6 +22,12 @@ func eventually(t *testing.T, what string, cond func() bool) {
 // eventuallyf is eventually with what to say made at the end.
 func eventuallyf(t *testing.T, cond func() bool, what func() string) {
 	t.Helper()
+	within(t, patience, cond, what)
+}
+
+// within is eventuallyf with a patience of its own.
+func within(t *testing.T, patience time.Duration, cond func() bool, what func() string) {
+	t.Helper()
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	tick := time.NewTicker(10 * time.Millisecond)

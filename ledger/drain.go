@@ -22,6 +22,8 @@ const (
 	// idleLeast and idleMost are the pauses of a sale that is drained: they grow while
 	// nothing happens.
 	idleLeast, idleMost = 200 * time.Millisecond, time.Second
+	// lookAgain is how often a ledger that has everything is asked whether it still has.
+	lookAgain = 10 * time.Second
 	// failedLeast and failedMost are the pauses after a failure.
 	failedLeast, failedMost = 200 * time.Millisecond, 5 * time.Second
 	// callFor bounds one call of Redis or of the database, appendFor one transaction.

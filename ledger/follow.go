@@ -20,7 +20,7 @@ type following struct {
 	at     Position              // what the ledger has, while it is ours
 	last   *reservation.Movement // the one at the position; nil: there is none
 	most   int                   // movements of one batch
-	looked bool                  // the ledger was asked where it is, whatever Redis says that it has
+	looked time.Time             // when the ledger was asked where it is, whatever Redis says that it has
 
 	trouble Trouble
 }
@@ -34,11 +34,16 @@ func (s *following) turn(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, s.failed("journal", err)
 	}
-	if s.looked && head.Behind() == 0 {
+	if head.Behind() == 0 && time.Since(s.looked) < lookAgain {
 		return 0, nil
 	}
 	if err := s.migrate(ctx); err != nil {
 		return 0, s.failed("ledger", fmt.Errorf("the ledger is not ready: %w", err))
+	}
+	if head.Behind() == 0 {
+		if has, err := s.has(ctx, head); has || err != nil {
+			return 0, err
+		}
 	}
 	if ours, err := s.claim(ctx); err != nil || !ours {
 		s.ours = time.Time{}
@@ -67,6 +72,19 @@ func (s *following) head(ctx context.Context) (reservation.JournalHead, error) {
 	return s.journals.JournalHead(ctx, s.sale)
 }
 
+// has says whether the ledger still has all of the journal. A database may be put back
+// to what it was, as by a failover, when nothing happens in the sale any more.
+func (s *following) has(ctx context.Context, head reservation.JournalHead) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, callFor)
+	defer cancel()
+	at, err := s.ledger.Position(ctx, s.sale)
+	if err != nil {
+		return false, s.failed("ledger", fmt.Errorf("the ledger does not answer: %w", err))
+	}
+	s.looked = time.Now()
+	return at == Position{head.Epoch, head.Last}, nil
+}
+
 // claim makes sure that the sale is ours for at least half a lease.
 func (s *following) claim(ctx context.Context) (bool, error) {
 	asked := time.Now()
@@ -79,7 +97,7 @@ func (s *following) claim(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, s.failed("ledger", fmt.Errorf("the ledger does not answer: %w", err))
 	}
-	s.looked = true
+	s.looked = asked
 	if !ours {
 		return false, nil
 	}
@@ -133,7 +151,12 @@ func (s *following) batch(ctx context.Context, head reservation.JournalHead) (in
 
 // read reads what follows the position, and sees that it is the same journal: what
 // the ledger had last is still there under its number.
-func (s *following) read(ctx context.Context, head reservation.JournalHead) ([]reservation.Movement, error) {
+func (s *following) read(ctx context.Context, head reservation.JournalHead) (_ []reservation.Movement, err error) {
+	if head.Last < s.at.Seq { // another one has drained what came since we looked, or Redis has lost it
+		if head, err = s.head(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if head.Last < s.at.Seq {
 		return nil, &reservation.GapError{Sale: s.sale, Want: head.Last + 1}
 	}

@@ -43,7 +43,8 @@ type GapError struct {
 
 func (e *GapError) Error() string {
 	if e.Have == 0 {
-		return fmt.Sprintf("the journal of sale %s ends before entry %d: redis has lost entries", e.Sale, e.Want)
+		return fmt.Sprintf("the journal of sale %s ends before entry %d, which was there: redis has lost what it had acknowledged, "+
+			"as in a crash without appendfsync always, or in a failover without replica_acks; pause the sale and run `caddy stockgate reconcile %s`", e.Sale, e.Want, e.Sale)
 	}
 	return fmt.Sprintf("the journal of sale %s has a gap: entry %d is wanted and %d comes next; they were trimmed before a reader had them, or redis has lost them",
 		e.Sale, e.Want, e.Have)

@@ -112,9 +112,34 @@ func (s *Server) Exec(statement string) {
 	}
 }
 
-// Kill ends the server as a crash does, and waits until it is gone.
+// Ask runs a query in the database postgres that gives one text; empty: there is no
+// row, or the server does not answer.
+func (s *Server) Ask(query string) (text string) {
+	ctx, cancel := context.WithTimeout(context.Background(), readyWithin)
+	defer cancel()
+	c, err := pgx.Connect(ctx, s.DSN())
+	if err != nil {
+		return ""
+	}
+	defer c.Close(ctx)
+	_ = c.QueryRow(ctx, query).Scan(&text)
+	return text
+}
+
+// Kill ends the server and its children as a crash of the machine does, all at once,
+// and waits until it is gone.
 func (s *Server) Kill() {
-	_ = s.cmd.Process.Kill() // an error means that it has gone already
+	select {
+	case <-s.gone:
+		return
+	default:
+	}
+	// stopped, it starts no others in place of those that are killed
+	_ = s.cmd.Process.Signal(syscall.SIGSTOP)
+	for _, pid := range children(s.cmd.Process.Pid) {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // an error means that it has gone already
+	}
+	_ = s.cmd.Process.Kill()
 	<-s.gone
 }
 

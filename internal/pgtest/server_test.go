@@ -11,8 +11,12 @@ func TestKillAndRestart(t *testing.T) {
 	s := pgtest.Start(t)
 	s.Exec("CREATE TABLE a (x int)")
 	s.Kill()
+	s.Kill()
 	s.Restart()
 	s.Exec("INSERT INTO a VALUES (1)")
+	if text := s.Ask("SELECT x::text FROM a"); text != "1" {
+		t.Errorf("a has %q", text)
+	}
 	s.Stop()
 	s.Restart()
 	s.Exec("INSERT INTO a SELECT 1 / count(*) FROM a")

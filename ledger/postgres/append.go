@@ -40,12 +40,23 @@ func (l *Ledger) Append(ctx context.Context, sale, owner string, b *ledger.Batch
 	})
 }
 
+// idleFor is after how long, in ms, the database ends a transaction in which nothing
+// comes from the drainer. One that stands still, or whose machine has gone from the
+// network, would keep the sale locked for all others.
+const idleFor = "5000"
+
+// durably makes a transaction survive a crash once it is committed, where the database
+// does without: Redis forgets what the ledger has.
+const durably = `set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true)`
+
 // follows says whether the owner may append the batch, and keeps it so until the
 // transaction ends.
 func follows(ctx context.Context, tx pgx.Tx, sale, owner string, b *ledger.Batch) error {
 	var has string
 	var at ledger.Position
-	err := tx.QueryRow(ctx, `SELECT owner, epoch, seq FROM stockgate_drains WHERE sale = $1 FOR UPDATE`, sale).Scan(&has, &at.Epoch, &at.Seq)
+	const query = `SELECT owner, epoch, seq, set_config('idle_in_transaction_session_timeout', $2, true), ` + durably + `
+		FROM stockgate_drains WHERE sale = $1 FOR UPDATE`
+	err := tx.QueryRow(ctx, query, sale, idleFor).Scan(&has, &at.Epoch, &at.Seq, nil, nil)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && has != owner {
 		return ledger.ErrNotOwner
 	}

@@ -57,7 +57,7 @@ func (l *Ledger) Migrate(ctx context.Context) error {
 		if have, err := version(ctx, tx); err != nil || have == len(migrations) {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(migrating)); err != nil {
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1), `+durably, int64(migrating)); err != nil {
 			return err
 		}
 		have, err := version(ctx, tx) // another one may have been faster
@@ -92,29 +92,25 @@ func version(ctx context.Context, tx pgx.Tx) (have int, err error) {
 // mayClaim says who may have a sale: its owner, anybody when the lease is over, and
 // also when it ends so late that the clock must have been set back since. now() would
 // be when the transaction began, before it waited.
-const mayClaim = `(owner = $2 OR lease_until <= clock_timestamp() OR lease_until > clock_timestamp() + interval '1 hour')`
+const mayClaim = `(d.owner = $2 OR d.lease_until <= clock_timestamp() OR d.lease_until > clock_timestamp() + interval '1 hour')`
 
-// Claim takes or renews the right to drain a sale.
+// Claim takes or renews the right to drain a sale. It is one statement that writes: whoever
+// stands still cannot do so in the middle of it.
 func (l *Ledger) Claim(ctx context.Context, sale, owner string, forHow time.Duration) (at ledger.Position, ours bool, err error) {
 	// who may not have it does not keep those waiting who write
-	err = l.pool.QueryRow(ctx, `SELECT epoch, seq, `+mayClaim+` FROM stockgate_drains WHERE sale = $1`, sale, owner).Scan(&at.Epoch, &at.Seq, &ours)
+	err = l.pool.QueryRow(ctx, `SELECT epoch, seq, `+mayClaim+` FROM stockgate_drains AS d WHERE sale = $1`, sale, owner).Scan(&at.Epoch, &at.Seq, &ours)
 	if err == nil && !ours || err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return at, false, err
 	}
-	err = pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `INSERT INTO stockgate_drains (sale, epoch, seq, owner, lease_until) VALUES ($1, 0, 0, '', 'epoch') ON CONFLICT DO NOTHING`, sale)
-		if err != nil {
-			return err
-		}
-		done, err := tx.Exec(ctx, `UPDATE stockgate_drains SET owner = $2, lease_until = clock_timestamp() + $3::bigint * interval '1 millisecond'
-			WHERE sale = $1 AND `+mayClaim, sale, owner, forHow.Milliseconds())
-		if err != nil {
-			return err
-		}
-		ours = done.RowsAffected() == 1
-		return tx.QueryRow(ctx, `SELECT epoch, seq FROM stockgate_drains WHERE sale = $1`, sale).Scan(&at.Epoch, &at.Seq)
-	})
-	return at, ours && err == nil, err
+	const until = `clock_timestamp() + $3::bigint * interval '1 millisecond'`
+	err = l.pool.QueryRow(ctx, `INSERT INTO stockgate_drains AS d (sale, epoch, seq, owner, lease_until) VALUES ($1, 0, 0, $2, `+until+`)
+		ON CONFLICT (sale) DO UPDATE SET owner = $2, lease_until = `+until+` WHERE `+mayClaim+` RETURNING d.epoch, d.seq`,
+		sale, owner, forHow.Milliseconds()).Scan(&at.Epoch, &at.Seq)
+	if errors.Is(err, pgx.ErrNoRows) { // another one was faster
+		at, err = l.Position(ctx, sale)
+		return at, false, err
+	}
+	return at, err == nil, err
 }
 
 // Giveup ends a claim.

@@ -1,0 +1,100 @@
+package ledger_test
+
+import (
+	"context"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stockgate/stockgate/internal/ledgertest"
+	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// overtaken does as its ledger does, and the first claim waits: meanwhile another
+// drainer moves the position.
+type overtaken struct {
+	ledger.Ledger
+	once       sync.Once
+	asks, goOn chan struct{}
+}
+
+func (o *overtaken) Claim(ctx context.Context, sale, owner string, forHow time.Duration) (ledger.Position, bool, error) {
+	o.once.Do(func() {
+		close(o.asks)
+		<-o.goOn
+	})
+	return o.Ledger.Claim(ctx, sale, owner, forHow)
+}
+
+// Who waits for a sale while another one drains it finds the position further than the
+// journal was when he looked: that is no loss, and nobody is alarmed.
+func TestOvertaken(t *testing.T) {
+	s := ledgertest.NewSeller(t, redistest.Start(t), 1000)
+	l := openFile(t, filepath.Join(t.TempDir(), "ledger.db"))
+	counts := ledgertest.NewCounts()
+	waits := &overtaken{Ledger: l, asks: make(chan struct{}), goOn: make(chan struct{})}
+	s.Drain(waits, counts)
+	<-waits.asks
+	s.Sell(20)
+	end := s.Drain(l, ledgertest.NewCounts())
+	s.UntilDrained(l)
+	end()
+	close(waits.goOn)
+	s.Sell(20)
+	s.UntilDrained(l)
+	if n, text := counts.Logged(notFollowing); n != 0 || counts.Failed("journal") != 0 {
+		t.Errorf("it says %q", text)
+	}
+}
+
+// replaced is a ledger in whose place comes another one.
+type replaced struct {
+	ledger.Ledger
+	by atomic.Pointer[ledger.Ledger]
+}
+
+func (r *replaced) now() ledger.Ledger {
+	if l := r.by.Load(); l != nil {
+		return *l
+	}
+	return r.Ledger
+}
+
+func (r *replaced) Claim(ctx context.Context, sale, owner string, forHow time.Duration) (ledger.Position, bool, error) {
+	return r.now().Claim(ctx, sale, owner, forHow)
+}
+
+func (r *replaced) Append(ctx context.Context, sale, owner string, b *ledger.Batch) error {
+	return r.now().Append(ctx, sale, owner, b)
+}
+
+func (r *replaced) Position(ctx context.Context, sale string) (ledger.Position, error) {
+	return r.now().Position(ctx, sale)
+}
+
+func (r *replaced) Movements(ctx context.Context, sale string, epoch, after int64, most int, yield func(*reservation.Movement) error) error {
+	return r.now().Movements(ctx, sale, epoch, after, most, yield)
+}
+
+// A database that is put back to what it was, as by a failover to a replica that is
+// behind, gets what it has lost again, also when nothing happens in the sale any more.
+func TestLedgerIsPutBack(t *testing.T) {
+	s := ledgertest.NewSeller(t, redistest.Start(t), 1000)
+	dir := t.TempDir()
+	var before ledger.Ledger = openFile(t, filepath.Join(dir, "before.db"))
+	counts := ledgertest.NewCounts()
+	s.Sell(10)
+	end := s.Drain(before, counts)
+	s.UntilDrained(before)
+	end()
+	l := &replaced{Ledger: openFile(t, filepath.Join(dir, "ledger.db"))}
+	s.Drain(l, counts)
+	s.Sell(10)
+	s.UntilDrained(l.Ledger)
+	l.by.Store(&before)
+	s.UntilDrained(before)
+}
