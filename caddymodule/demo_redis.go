@@ -14,7 +14,7 @@ import (
 )
 
 // demoPing is how long a Redis may take to say that it is there.
-const demoPing = 3 * time.Second
+const demoPing = 10 * time.Second
 
 // reachRedis looks whether a Redis answers, and sees to it that the keys of this
 // run are removed at the end.

@@ -198,9 +198,10 @@ func TestDenyAndAllow(t *testing.T) {
 	if got := s.order(bid{buyer: "eve", ip: home, skus: "plain"}); got != "denied" {
 		t.Errorf("of a paused sale: %s", got)
 	}
-	if m := s.get("/metrics").body; !strings.Contains(m, `stockgate_list_entries{list="bad"} 3`) || !strings.Contains(m, `stockgate_list_entries{list="vips"} 3`) {
-		t.Errorf("metrics: %s", m)
-	}
+	s.eventually("counted", func() (string, bool) { // of a list in Redis when it was read
+		m := s.get("/metrics").body
+		return m, strings.Contains(m, `stockgate_list_entries{list="bad"} 3`) && strings.Contains(m, `stockgate_list_entries{list="vips"} 3`)
+	})
 }
 
 // A list changes for all edges, and while they run.

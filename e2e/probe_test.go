@@ -84,14 +84,14 @@ func TestProbeResolves(t *testing.T) {
 			} else {
 				e.expect("flash", 0, 0, 0, 1)
 			}
-			metrics := e.adminGet("/metrics")
 			for _, series := range []string{`stockgate_probes_total{sale="flash",verdict="unknown"}`, `stockgate_probes_total{sale="flash",verdict="` + word + `"}`} {
-				if !strings.Contains(metrics, series) {
-					t.Errorf("no metric %s", series)
-				}
+				eventually(t, "the metric "+series, func() bool { return strings.Contains(e.adminGet("/metrics"), series) })
 			}
-			if !e.log.has("no longer in doubt") || !e.log.has("the probe gets no answer") || e.log.has("s3cret") {
-				t.Errorf("the log does not tell, or tells too much")
+			for _, message := range []string{"no longer in doubt", "the probe gets no answer"} {
+				eventually(t, "the log says: "+message, func() bool { return e.log.has(message) })
+			}
+			if e.log.has("s3cret") {
+				t.Error("the log tells too much")
 			}
 		})
 	}
