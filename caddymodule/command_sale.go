@@ -56,12 +56,24 @@ of it: see docs/sales.md.`,
 	apply.Flags().Bool("dry-run", false, "Only say what would change")
 	apply.Flags().Bool("force", false, "Allow a new kind of limit on an open sale")
 
+	closing := &cobra.Command{
+		Use: "close <sale> [--export <file>]", Short: "Closes a sale for good",
+		Long: exportHelp, Example: "  $ caddy stockgate sale close double11 --export double11.csv",
+		RunE: action(closeSale, "sale"),
+	}
+	closing.Flags().String("export", "", "Write the tally to this file, .csv or .json; - is the standard output")
+
 	group(cmd, apply,
 		&cobra.Command{Use: "list", Short: "Lists all sales", RunE: action(listSales)},
 		&cobra.Command{Use: "show <sale>", Short: "Shows a sale and where its units are", RunE: action(showSale, "sale")},
 		&cobra.Command{Use: "open <sale>", Short: "Opens a sale: it sells inside its window", RunE: action(turn("open"), "sale")},
 		&cobra.Command{Use: "pause <sale>", Short: "Pauses a sale; 'open' goes on with it", RunE: action(turn("pause"), "sale")},
-		&cobra.Command{Use: "close <sale>", Short: "Closes a sale for good", RunE: action(turn("close"), "sale")},
+		closing,
+		&cobra.Command{
+			Use: "export <sale> <file>", Short: "Writes where a sale's units are to a file",
+			Long: exportHelp, Example: "  $ caddy stockgate sale export double11 double11.csv\n  $ caddy stockgate sale export double11 - --json",
+			RunE: action(exportSale, "sale", "file"),
+		},
 	)
 	return cmd
 }

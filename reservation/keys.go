@@ -26,6 +26,7 @@ const (
 	_
 	journalKey
 	bindingsKey
+	returnsKey
 )
 
 // answerKey has the shop's answer to one reservation's request, answersKey how many
