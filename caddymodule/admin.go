@@ -42,6 +42,7 @@ const (
 // POST | `/stockgate/reservations/{id}/confirm`, `release` | the reservation; a release before the deadline needs `?force=1`
 // POST | `/stockgate/reservations/{id}/return` | the reservation, after `{"id","lines","restock"}` came back, as in the shop's API
 // POST | `/stockgate/reservations/{id}/extend` | the reservation, held for `{"hold_for"}` from now, up to the sale's max_hold
+// GET | `/stockgate/doctor` | what this edge finds right and wrong, `{"level","check","text"}` each; `?older=10m` for holds in doubt
 // GET | `/stockgate/gates` | the gates of this edge by name
 // POST | `/stockgate/gates/{name}/try` | what that gate makes of `{"request","answer"}`, HTTP messages in base64; also `"from"`, an address, and `"placeholders"`, those that other directives set. Nothing is reserved
 // POST | `/stockgate/try` | the same of the only gate
@@ -87,6 +88,7 @@ func (AdminAPI) Routes() []caddy.AdminRoute {
 		{"POST /stockgate/reservations/{id}/release", (*operator).release},
 		{"POST /stockgate/reservations/{id}/return", (*operator).giveBack},
 		{"POST /stockgate/reservations/{id}/extend", (*operator).extend},
+		{"GET /stockgate/doctor", (*operator).examine},
 		{"GET /stockgate/gates", (*operator).listGates},
 		{"POST /stockgate/gates/{name}/try", (*operator).tryGate},
 		{"POST /stockgate/try", (*operator).tryGate},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -70,8 +71,9 @@ func (j Journal) keep(withLedger bool) (ledger.Keep, error) {
 // copy them into its ledger.
 type bookkeeping struct {
 	keep    ledger.Keep
-	module  LedgerModule // nil: none
-	poolKey string       // of what was taken from the pool
+	module  LedgerModule               // nil: none
+	poolKey string                     // of what was taken from the pool
+	keeper  atomic.Pointer[bookkeeper] // nil before start
 }
 
 // provision loads the ledger's module and checks what the configuration says.
@@ -104,11 +106,12 @@ func (b *bookkeeping) start(desk string, d *desk) error {
 	}
 	hash := sha256.Sum256(fmt.Appendf(nil, "%s %q %+v", desk, identity, b.keep))
 	key := hex.EncodeToString(hash[:])
-	_, _, err := bookkeepers.LoadOrNew(key, func() (caddy.Destructor, error) { return startBookkeeper(b, d) })
+	v, _, err := bookkeepers.LoadOrNew(key, func() (caddy.Destructor, error) { return startBookkeeper(b, d) })
 	if err != nil {
 		return err
 	}
 	b.poolKey = key
+	b.keeper.Store(v.(*bookkeeper))
 	return nil
 }
 

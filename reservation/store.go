@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -266,10 +265,8 @@ func (s *Store) checkMemoryPolicy(ctx context.Context) error {
 	if err != nil {
 		return explain(err)
 	}
-	for line := range strings.Lines(info) {
-		if policy, ok := strings.CutPrefix(strings.TrimSpace(line), "maxmemory_policy:"); ok && policy != "noeviction" {
-			return fmt.Errorf("%w: its maxmemory-policy is %s, stock would be lost; set `maxmemory-policy noeviction`", ErrMemoryPolicy, policy)
-		}
+	if policy, ok := infoFields(info)["maxmemory_policy"]; ok && policy != "noeviction" {
+		return fmt.Errorf("%w: its maxmemory-policy is %s, stock would be lost; set `maxmemory-policy noeviction`", ErrMemoryPolicy, policy)
 	}
 	return nil
 }
