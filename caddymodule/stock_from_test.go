@@ -147,6 +147,7 @@ func TestSaleApplyTakesStockFromSQL(t *testing.T) {
 func TestSaleApplyTakesManyRows(t *testing.T) {
 	shopDatabases(t, func(t *testing.T, d *shopDatabase) {
 		_, app := realRedis(t)
+		app["redis"].(map[string]any)["timeout"] = "20s" // reading it back is bounded by a multiple of that
 		s := openSite(t, app)
 		d.exec("DELETE FROM campaign")
 		d.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000) INSERT INTO campaign SELECT 'double11', 'sku-' || i, NULL, i FROM n`)

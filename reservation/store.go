@@ -65,7 +65,7 @@ func Open(o Options) (*Store, error) {
 	claims := redis.NewUniversalClient(u)
 	// All other calls are bounded by their contexts: loading a large sale takes longer
 	// than an attempt may wait.
-	u.ReadTimeout = longestCall
+	u.ReadTimeout, u.WriteTimeout = longestCall, longestCall
 	quietOnce.Do(func() { redis.SetLogger(quiet{}) })
 	s := &Store{redis: redis.NewUniversalClient(u), claims: claims, options: o, prefix: o.Prefix, scripts: *o.Scripts}
 	s.calls, s.rateCalls = newCombiner(s.sendOperations), newCombiner(s.sendRates)
