@@ -32,6 +32,7 @@ const (
 // -------|------|-------
 // GET | `/stockgate/sales` | all sales
 // GET | `/stockgate/sales/{id}` | a sale, and where its units are
+// GET | `/stockgate/sales/{id}/tally` | the same with what was returned and adjusted, and whether it is final
 // PUT | `/stockgate/sales/{id}` | applies a file (YAML or JSON); `?dry_run=1`, `?force=1`
 // POST | `/stockgate/sales/{id}/open`, `pause`, `close` | the new status
 // POST | `/stockgate/sales/{id}/items/{sku}/stock` | adds `{"id","delta","region"}`; the same id again changes nothing
@@ -46,6 +47,7 @@ const (
 // POST | `/stockgate/reservations/{id}/confirm`, `release` | the reservation; a release before the deadline needs `?force=1`
 // POST | `/stockgate/reservations/{id}/return` | the reservation, after `{"id","lines","restock"}` came back, as in the shop's API
 // POST | `/stockgate/reservations/{id}/extend` | the reservation, held for `{"hold_for"}` from now, up to the sale's max_hold
+// GET | `/stockgate/doctor` | what this edge finds right and wrong, `{"level","check","text"}` each; `?older=10m` for holds in doubt
 // GET | `/stockgate/gates` | the gates of this edge by name
 // POST | `/stockgate/gates/{name}/try` | what that gate makes of `{"request","answer"}`, HTTP messages in base64; also `"from"`, an address, and `"placeholders"`, those that other directives set. Nothing is reserved
 // POST | `/stockgate/try` | the same of the only gate
@@ -72,6 +74,7 @@ func (AdminAPI) Routes() []caddy.AdminRoute {
 	}{
 		{"GET /stockgate/sales", (*operator).listSales},
 		{"GET /stockgate/sales/{id}", (*operator).showSale},
+		{"GET /stockgate/sales/{id}/tally", (*operator).tallySale},
 		{"PUT /stockgate/sales/{id}", (*operator).applySale},
 		{"POST /stockgate/sales/{id}/open", func(o *operator, r *http.Request) (any, error) { return o.setStatus(r, sale.Open) }},
 		{"POST /stockgate/sales/{id}/pause", func(o *operator, r *http.Request) (any, error) { return o.setStatus(r, sale.Paused) }},
@@ -94,6 +97,7 @@ func (AdminAPI) Routes() []caddy.AdminRoute {
 		{"POST /stockgate/reservations/{id}/release", (*operator).release},
 		{"POST /stockgate/reservations/{id}/return", (*operator).giveBack},
 		{"POST /stockgate/reservations/{id}/extend", (*operator).extend},
+		{"GET /stockgate/doctor", (*operator).examine},
 		{"GET /stockgate/gates", (*operator).listGates},
 		{"POST /stockgate/gates/{name}/try", (*operator).tryGate},
 		{"POST /stockgate/try", (*operator).tryGate},

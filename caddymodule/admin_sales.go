@@ -62,6 +62,18 @@ func (o *operator) showSale(r *http.Request) (any, error) {
 	return books, noSale(id, err)
 }
 
+func (o *operator) tallySale(r *http.Request) (any, error) {
+	if _, err := readQuery(r); err != nil {
+		return nil, err
+	}
+	id, err := readSaleID(r)
+	if err != nil {
+		return nil, err
+	}
+	tally, err := o.desk.Tally(o.ctx, id)
+	return tally, noSale(id, err)
+}
+
 func (o *operator) applySale(r *http.Request) (any, error) {
 	id, err := readSaleID(r)
 	if err != nil {

@@ -49,6 +49,7 @@ holds: some of them were refused, and it says how many); 2 the command line is w
 				journalCommand(),
 				ledgerCommand(),
 				rebuildCommand(),
+				doctorCommand(),
 				demoCommand(),
 			)
 		},

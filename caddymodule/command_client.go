@@ -58,49 +58,47 @@ func (c *call) printf(format string, args ...any) {
 	}
 }
 
-// ask is answerTo that prints the answer as it came, with --json.
+// ask is fetch; with --json the answer is printed as it came.
 func (c *call) ask(method, path string, body []byte, answer any) error {
-	return c.send(method, path, body, answer, c.flag("json"))
+	raw, err := c.fetch(method, path, body, answer)
+	if c.flag("json") {
+		_, _ = c.cmd.OutOrStdout().Write(raw)
+	}
+	return err
 }
 
-// answerTo sends a request to the admin endpoint of the running Caddy and reads the
-// answer into answer.
-func (c *call) answerTo(method, path string, body []byte, answer any) error {
-	return c.send(method, path, body, answer, false)
-}
-
-func (c *call) send(method, path string, body []byte, answer any, print bool) error {
+// fetch sends a request to the admin endpoint of the running Caddy and reads the
+// answer into answer. It returns the answer as it came, also that of a refusal; nil:
+// there is none of the API.
+func (c *call) fetch(method, path string, body []byte, answer any) ([]byte, error) {
 	address, err := caddycmd.DetermineAdminAPIAddress(c.text("address"), nil, c.text("config"), c.text("adapter"))
 	if err != nil {
-		return usageError{err}
+		return nil, usageError{err}
 	}
 	status, raw, err := askAdmin(c.cmd.Context(), address, method, "/stockgate/"+path, body, cmp.Or(c.wait, callTimeout))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	refusal := struct {
 		Error string `json:"error"`
 	}{}
 	if status != http.StatusOK {
 		if json.Unmarshal(raw, &refusal) != nil || refusal.Error == "" {
-			return noAnswerError{fmt.Errorf("the Caddy at %s does not know stockgate: it answers %d to %s; was it built with the module?", address, status, path)}
+			return nil, noAnswerError{fmt.Errorf("the Caddy at %s does not know stockgate: it answers %d to %s; was it built with the module?", address, status, path)}
 		}
-	}
-	if print {
-		_, _ = c.cmd.OutOrStdout().Write(raw)
 	}
 	switch {
 	case status >= 500:
-		return noAnswerError{errors.New(refusal.Error)}
+		return raw, noAnswerError{errors.New(refusal.Error)}
 	case status == http.StatusBadRequest && method != http.MethodPut: // not the file: what was typed
-		return usageError{errors.New(refusal.Error)}
+		return raw, usageError{errors.New(refusal.Error)}
 	case status != http.StatusOK:
-		return errors.New(refusal.Error)
+		return raw, errors.New(refusal.Error)
 	}
 	if err := json.Unmarshal(raw, answer); err != nil {
-		return noAnswerError{fmt.Errorf("the Caddy at %s answers what this command cannot read: are they of the same version? %w", address, err)}
+		return raw, noAnswerError{fmt.Errorf("the Caddy at %s answers what this command cannot read: are they of the same version? %w", address, err)}
 	}
-	return nil
+	return raw, nil
 }
 
 // askAdmin makes one request to an admin endpoint, which may be a socket. Unlike

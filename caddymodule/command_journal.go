@@ -99,7 +99,7 @@ func tailJournal(c *call) error {
 		return usageError{errors.New("--lines must be 0 or more")}
 	case p.after < 0:
 		var s journalState
-		if err := c.answerTo(http.MethodGet, "sales/"+segment(c.args[0])+"/journal", nil, &s); err != nil {
+		if _, err := c.fetch(http.MethodGet, "sales/"+segment(c.args[0])+"/journal", nil, &s); err != nil {
 			return err
 		}
 		p.epoch = s.Epoch
@@ -145,7 +145,7 @@ func (p *journalPrinter) print(ctx context.Context) error {
 		if p.epoch > 0 {
 			query.Set("epoch", decimal(p.epoch))
 		}
-		if err := p.answerTo(http.MethodGet, "sales/"+segment(p.args[0])+"/journal/movements?"+query.Encode(), nil, &page); err != nil {
+		if _, err := p.fetch(http.MethodGet, "sales/"+segment(p.args[0])+"/journal/movements?"+query.Encode(), nil, &page); err != nil {
 			return err
 		}
 		p.epoch = page.Epoch

@@ -1,6 +1,7 @@
 package caddymodule
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -35,7 +36,18 @@ opens or closes the sale: that is done by 'sale open' and 'sale close'.
 	limits:
 	  - {per: buyer, every: sale, max: 2, count: units}
 
-Once a sale is open, a new kind of limit needs --force: it counts from 0.`,
+Once a sale is open, a new kind of limit needs --force: it counts from 0.
+
+The stock may come from the shop's database, with 'stock_from' instead of items:
+
+	stock_from:
+	  dsn: postgres://reader:{env.SHOP_PASSWORD}@db.example.com/shop
+	  query: SELECT sku, units AS stock FROM campaign WHERE name = 'double11'
+
+The columns are sku and stock, and if wanted region, min and max. It is this
+command that asks the database, in a transaction that only reads; Caddy gets the
+numbers alone. The query must give what is loaded for the sale, not what is left
+of it: see docs/sales.md.`,
 		Example: `  $ caddy stockgate sale apply double11.yaml --dry-run
   $ caddy stockgate sale apply double11.yaml
   $ generate-sale | caddy stockgate sale apply -`,
@@ -44,12 +56,24 @@ Once a sale is open, a new kind of limit needs --force: it counts from 0.`,
 	apply.Flags().Bool("dry-run", false, "Only say what would change")
 	apply.Flags().Bool("force", false, "Allow a new kind of limit on an open sale")
 
+	closing := &cobra.Command{
+		Use: "close <sale> [--export <file>]", Short: "Closes a sale for good",
+		Long: exportHelp, Example: "  $ caddy stockgate sale close double11 --export double11.csv",
+		RunE: action(closeSale, "sale"),
+	}
+	closing.Flags().String("export", "", "Write the tally to this file, .csv or .json; - is the standard output")
+
 	group(cmd, apply,
 		&cobra.Command{Use: "list", Short: "Lists all sales", RunE: action(listSales)},
 		&cobra.Command{Use: "show <sale>", Short: "Shows a sale and where its units are", RunE: action(showSale, "sale")},
 		&cobra.Command{Use: "open <sale>", Short: "Opens a sale: it sells inside its window", RunE: action(turn("open"), "sale")},
 		&cobra.Command{Use: "pause <sale>", Short: "Pauses a sale; 'open' goes on with it", RunE: action(turn("pause"), "sale")},
-		&cobra.Command{Use: "close <sale>", Short: "Closes a sale for good", RunE: action(turn("close"), "sale")},
+		closing,
+		&cobra.Command{
+			Use: "export <sale> <file>", Short: "Writes where a sale's units are to a file",
+			Long: exportHelp, Example: "  $ caddy stockgate sale export double11 double11.csv\n  $ caddy stockgate sale export double11 - --json",
+			RunE: action(exportSale, "sale", "file"),
+		},
 	)
 	return cmd
 }
@@ -60,12 +84,21 @@ func applyFile(c *call) error {
 	if err != nil {
 		return usageError{err}
 	}
-	next, err := sale.Parse(file) // it names the lines of this file; Caddy checks it again
+	asked := false
+	next, err := sale.ParseFrom(file, func(f sale.StockFrom) (*sale.Table, error) {
+		asked = true
+		return askStock(f)
+	}) // it names the lines of this file; Caddy checks it again
 	if err != nil {
 		if problems, ok := errors.AsType[sale.Problems](err); ok && len(problems) > 1 {
 			return fmt.Errorf("%s has %d mistakes:\n%w", name, len(problems), err)
 		}
 		return fmt.Errorf("%s: %w", name, err)
+	}
+	if asked { // Caddy hears what the query gave, and nothing of the shop's database
+		if file, err = json.Marshal(next); err != nil {
+			return err
+		}
 	}
 	query := url.Values{}
 	if c.flag("dry-run") {

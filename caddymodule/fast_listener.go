@@ -3,6 +3,7 @@ package caddymodule
 import (
 	"crypto/tls"
 	"errors"
+	"maps"
 	"net"
 	"net/http"
 	"reflect"
@@ -192,6 +193,13 @@ func (f *fastServers) has(s *caddyhttp.Server) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.all[s] != nil
+}
+
+// servers are those that have a wrapper.
+func (f *fastServers) servers() []*caddyhttp.Server {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Collect(maps.Keys(f.all))
 }
 
 // stop ends the answering: a newer configuration may say otherwise, and gates of this

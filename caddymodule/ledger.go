@@ -72,10 +72,10 @@ func (j Journal) keep(withLedger bool) (ledger.Keep, error) {
 // copy them into its ledger and to the outbox's receiver.
 type bookkeeping struct {
 	keep    ledger.Keep
-	module  LedgerModule    // nil: none
-	outbox  *outbox.Options // nil: none
-	poolKey string          // of what was taken from the pool
-	keeper  atomic.Pointer[bookkeeper]
+	module  LedgerModule               // nil: none
+	outbox  *outbox.Options            // nil: none
+	poolKey string                     // of what was taken from the pool
+	keeper  atomic.Pointer[bookkeeper] // nil before start
 }
 
 // provision loads the ledger's module and checks what the configuration says.

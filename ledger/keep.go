@@ -149,9 +149,12 @@ func (k *Keeper) sayUnsent(sale string, h reservation.JournalHead, gone int64) {
 		zap.String("sale", sale), zap.Int64("sent", h.Sent), zap.Int64("trimmed", gone), zap.Time("well_at", h.SentAt))
 }
 
+// Late says that a ledger is so far behind that somebody should know.
+func Late(h reservation.JournalHead) bool { return h.Age > alarmAge || h.Behind() > alarmLength }
+
 // alarm says when the ledger falls behind, and when it has caught up.
 func (k *Keeper) alarm(sale string, h reservation.JournalHead) bool {
-	behind := k.keep.Ledger && (h.Age > alarmAge || h.Behind() > alarmLength)
+	behind := k.keep.Ledger && Late(h)
 	switch {
 	case behind && !k.seen[sale]:
 		k.log.Error("the ledger is behind: the journal grows in redis until it catches up", zap.String("sale", sale),

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -66,7 +65,7 @@ func Open(o Options) (*Store, error) {
 	claims := redis.NewUniversalClient(u)
 	// All other calls are bounded by their contexts: loading a large sale takes longer
 	// than an attempt may wait.
-	u.ReadTimeout = longestCall
+	u.ReadTimeout, u.WriteTimeout = longestCall, longestCall
 	quietOnce.Do(func() { redis.SetLogger(quiet{}) })
 	s := &Store{redis: redis.NewUniversalClient(u), claims: claims, options: o, prefix: o.Prefix, scripts: *o.Scripts}
 	s.calls, s.rateCalls = newCombiner(s.sendOperations), newCombiner(s.sendRates)
@@ -269,10 +268,8 @@ func (s *Store) checkMemoryPolicy(ctx context.Context) error {
 	if err != nil {
 		return explain(err)
 	}
-	for line := range strings.Lines(info) {
-		if policy, ok := strings.CutPrefix(strings.TrimSpace(line), "maxmemory_policy:"); ok && policy != "noeviction" {
-			return fmt.Errorf("%w: its maxmemory-policy is %s, stock would be lost; set `maxmemory-policy noeviction`", ErrMemoryPolicy, policy)
-		}
+	if policy, ok := infoFields(info)["maxmemory_policy"]; ok && policy != "noeviction" {
+		return fmt.Errorf("%w: its maxmemory-policy is %s, stock would be lost; set `maxmemory-policy noeviction`", ErrMemoryPolicy, policy)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package sale
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,8 +17,13 @@ func (d *document) check(found *findings) {
 	}
 	d.checkWindow(found)
 	d.checkTimezone(found)
-	if need(found, d.items, d.line, "items", "list what is sold") {
-		d.checkItems(found)
+	if d.stockFrom.set {
+		d.checkStockFrom(found)
+	}
+	if d.items.set || !d.stockFrom.set {
+		if need(found, d.items, d.line, "items", "list what is sold") {
+			d.checkItems(found)
+		}
 	}
 	d.checkLimits(found)
 	if d.missing.set {
@@ -78,15 +82,18 @@ func (d *document) checkItems(found *findings) {
 		if e.bad {
 			continue
 		}
-		path := fmt.Sprintf("items[%d]", i)
+		path := d.itemPath(i)
 		e.checkBounds(found, path)
 		known := checkName(found, e.sku, e.line, path+".sku")
 		if first, twice := skus[e.sku.val]; known && twice {
-			found.add(e.sku.line, path+".sku", "is already the sku of items[%d]", first)
+			found.add(e.sku.line, path+".sku", "is already the sku of %s", d.itemPath(first))
 			known = false
 		}
 		if known {
 			skus[e.sku.val] = i
+		}
+		if d.stockFrom.set && !d.stockFrom.val.filled && !e.stock.set && !e.regions.set {
+			continue // a row may have it
 		}
 		e.checkStock(found, path, func(region string, line int, field string) {
 			if !known {
@@ -94,7 +101,7 @@ func (d *document) checkItems(found *findings) {
 			}
 			cell := Cell(e.sku.val, region)
 			if first, twice := cells[cell]; twice {
-				found.add(line, field, "its stock would be called %s, as that of items[%d]: rename one of them", quote(cell), first)
+				found.add(line, field, "its stock would be called %s, as that of %s: rename one of them", quote(cell), d.itemPath(first))
 				return
 			}
 			cells[cell] = i

@@ -24,6 +24,7 @@ type document struct {
 	id, timezone     field[string]
 	startsAt, endsAt field[time.Time]
 	items            field[[]itemEntry]
+	stockFrom        field[stockFrom]
 	limits           field[[]limitEntry]
 	missing          field[string]
 	maxHold          field[Span]
@@ -31,6 +32,7 @@ type document struct {
 
 type itemEntry struct {
 	line     int
+	row      int  // of stock_from, from 1; 0: the file has the item
 	bad      bool // not even a mapping
 	sku      field[string]
 	stock    field[int64]

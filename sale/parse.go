@@ -13,13 +13,13 @@ import (
 // without quotes counts by its text: 020 is not 16. The error is Problems and
 // lists everything that is wrong, with field and line.
 func Parse(data []byte) (*Sale, error) {
-	return parse(data, syntaxTree)
+	return parse(data, syntaxTree, nil)
 }
 
 // Decode reads a sale from the JSON that json.Marshal made of one. It is as
 // strict as Parse, and takes nothing but JSON.
 func Decode(data []byte) (*Sale, error) {
-	return parse(data, jsonTree)
+	return parse(data, jsonTree, nil)
 }
 
 // New makes a sale of a Go value: a checked copy with its defaults filled in.
@@ -43,7 +43,8 @@ func (s *Sale) Validate() error {
 	return found.err()
 }
 
-func parse(data []byte, tree func([]byte) (*yaml.Node, error)) (*Sale, error) {
+// parse reads a sale. Without ask, a file that takes its stock from elsewhere is an error.
+func parse(data []byte, tree func([]byte) (*yaml.Node, error), ask func(StockFrom) (*Table, error)) (*Sale, error) {
 	if len(data) > MaxFile {
 		return nil, Problems{{Text: fmt.Sprintf("the file has more than %d MiB: split the sale", MaxFile>>20)}}
 	}
@@ -64,6 +65,17 @@ func parse(data []byte, tree func([]byte) (*yaml.Node, error)) (*Sale, error) {
 	}
 	d := r.document(root)
 	d.check(&r.findings)
+	if d.stockFrom.set && ask == nil {
+		r.add(d.stockFrom.line, "stock_from", "is filled in by `caddy stockgate sale apply`, which alone asks the shop's database: apply the file with it")
+	}
+	if d.stockFrom.set && !r.any() {
+		if err := d.fill(&r.findings, ask); err != nil {
+			return nil, err
+		}
+		if !r.any() {
+			d.check(&r.findings)
+		}
+	}
 	if err := r.err(); err != nil {
 		return nil, err
 	}

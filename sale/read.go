@@ -14,9 +14,10 @@ import (
 type reader struct{ findings }
 
 var (
-	saleFields  = []string{"id", "starts_at", "ends_at", "timezone", "items", "limits", "missing", "max_hold"}
-	itemFields  = []string{"sku", "stock", "regions", "min", "max"}
-	limitFields = []string{"per", "every", "max", "count", "sku"}
+	saleFields      = []string{"id", "starts_at", "ends_at", "timezone", "items", "stock_from", "limits", "missing", "max_hold"}
+	itemFields      = []string{"sku", "stock", "regions", "min", "max"}
+	limitFields     = []string{"per", "every", "max", "count", "sku"}
+	stockFromFields = []string{"dsn", "query", "timeout"}
 )
 
 // refuseReferences reports anchors, aliases, merge keys and explicit tags: they
@@ -52,6 +53,8 @@ func (r *reader) document(n *yaml.Node) *document {
 			d.endsAt = r.time(v, name)
 		case "items":
 			d.items = list(r, v, name, MaxItems, r.item)
+		case "stock_from":
+			d.stockFrom = r.stockFrom(v, name)
 		case "limits":
 			d.limits = list(r, v, name, MaxLimits, r.limit)
 		case "missing":

@@ -65,7 +65,8 @@ func (p *Postgres) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 
 // Interface guards
 var (
-	_ caddy.Provisioner        = (*Postgres)(nil)
-	_ caddyfile.Unmarshaler    = (*Postgres)(nil)
-	_ caddymodule.LedgerModule = (*Postgres)(nil)
+	_ caddy.Provisioner         = (*Postgres)(nil)
+	_ caddyfile.Unmarshaler     = (*Postgres)(nil)
+	_ caddymodule.LedgerModule  = (*Postgres)(nil)
+	_ caddymodule.StockDatabase = (*Postgres)(nil)
 )

@@ -63,7 +63,8 @@ func (s *SQLite) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 
 // Interface guards
 var (
-	_ caddy.Provisioner        = (*SQLite)(nil)
-	_ caddyfile.Unmarshaler    = (*SQLite)(nil)
-	_ caddymodule.LedgerModule = (*SQLite)(nil)
+	_ caddy.Provisioner         = (*SQLite)(nil)
+	_ caddyfile.Unmarshaler     = (*SQLite)(nil)
+	_ caddymodule.LedgerModule  = (*SQLite)(nil)
+	_ caddymodule.StockDatabase = (*SQLite)(nil)
 )

@@ -1,0 +1,106 @@
+package caddymodule
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+)
+
+// gates looks at the gates of this configuration, and at what stands before them.
+func (d *doctor) gates() {
+	all := d.app.gates.list()
+	if len(all) == 0 {
+		d.add(isWarning, "gate", "the configuration has no gate: nothing is sold here; put `stockgate` before the shop's order route")
+		return
+	}
+	plans := make(map[*caddyhttp.Server]*fastPlan)
+	for _, g := range all {
+		if g.server != nil && plans[g.server] == nil {
+			plans[g.server] = compilePlan(g.server, d.app)
+		}
+	}
+	for _, g := range all {
+		d.gate(g, plans[g.server])
+	}
+	d.listeners(all)
+}
+
+// gate looks at one gate; plan is of its server, nil: it has none.
+func (d *doctor) gate(g *Gate, plan *fastPlan) {
+	name := "the gate " + g.Name
+	if g.Name == "" {
+		name = "the gate without a name"
+	}
+	if plan != nil {
+		bare := make(map[*Gate]bool)
+		unguarded(plan.steps, false, bare)
+		if isBare, seen := bare[g]; isBare {
+			d.add(isWarning, "guard", "%s has no stockgate_guard before it, so it can be avoided by paths that the shop reads otherwise: add `stockgate_guard` to the site, outside of blocks that have a matcher", name)
+		} else if seen {
+			d.add(isOK, "guard", "%s has a stockgate_guard before it", name)
+		}
+	}
+	if !g.Check {
+		d.add(isOK, "probe", "%s %s", name, g.whatOfDoubt())
+	}
+	if g.FastRefusals == nil {
+		return
+	}
+	why := ""
+	switch {
+	case plan == nil:
+	case unsuited(g.server) != "":
+		why = "on this server, because " + unsuited(g.server)
+	case !slices.Contains(plan.gates, g):
+		why = "because " + plan.obstacle(g)
+	}
+	if why != "" {
+		d.add(isWarning, "fast_refusals", "%s asks for fast refusals and has none %s", name, why)
+	} else {
+		d.add(isOK, "fast_refusals", "%s has fast refusals, where clients come without TLS", name)
+	}
+}
+
+// whatOfDoubt says what becomes of the gate's holds in doubt.
+func (g *Gate) whatOfDoubt() string {
+	switch {
+	case g.Outcome == "backend":
+		return "leaves it to the shop to confirm or release what it holds, through stockgate_api"
+	case g.probe != nil:
+		return fmt.Sprintf("asks %s about holds in doubt", g.probe.url.host)
+	}
+	return "keeps holds in doubt until somebody resolves them: `in_doubt probe <url>` would ask the shop"
+}
+
+// listeners looks for wrappers of which no gate makes use.
+func (d *doctor) listeners(all []*Gate) {
+	for _, server := range d.app.fast.servers() {
+		if !slices.ContainsFunc(all, func(g *Gate) bool { return g.server == server && g.FastRefusals != nil }) {
+			d.add(isWarning, "fast_refusals", "the server at %v has the listener wrapper stockgate, and none of its gates has fast_refusals: add it to a gate, or take the wrapper away", server.Listen)
+		}
+	}
+}
+
+// unguarded notes of every gate in the routes whether a request can come to it without
+// having met a guard. It returns whether a guard stands before what follows them.
+func unguarded(steps []fastStep, guarded bool, bare map[*Gate]bool) bool {
+	for i := range steps {
+		s := &steps[i]
+		inner := guarded
+		for _, a := range s.acts {
+			switch {
+			case a.guard != nil:
+				inner = true
+			case a.gate != nil:
+				bare[a.gate] = bare[a.gate] || !inner
+			case a.sub:
+				inner = unguarded(a.steps, inner, bare)
+			}
+		}
+		if len(s.sets) == 0 && s.opaque == "" { // a request that a matcher turns away does without it
+			guarded = inner
+		}
+	}
+	return guarded
+}

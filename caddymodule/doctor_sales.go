@@ -1,0 +1,159 @@
+package caddymodule
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// ledger says whether the database of the ledger answers and has its tables.
+func (d *doctor) ledger() {
+	if d.books() == nil {
+		return // that is said of each open sale
+	}
+	ctx, cancel := d.call()
+	defer cancel()
+	// what the drainer does too before a sale's first movement
+	if err := d.books().Migrate(ctx); err != nil {
+		d.add(isError, "ledger", "the ledger does not answer, or cannot be used: %v; selling goes on, and the journal grows in redis until it is back", err)
+	} else {
+		d.add(isOK, "ledger", "the ledger answers")
+	}
+}
+
+// books is the ledger, nil: there is none.
+func (d *doctor) books() ledger.Ledger {
+	if k := d.app.books.keeper.Load(); k != nil {
+		return k.ledger
+	}
+	return nil
+}
+
+// sales looks at every sale.
+func (d *doctor) sales() {
+	ctx, cancel := d.call()
+	defer cancel()
+	ids, err := d.desk.Sales(ctx)
+	if err != nil {
+		d.add(isError, "sales", "the sales cannot be read: %v", err)
+		return
+	}
+	newer, err := d.desk.NewerSales(ctx, ids)
+	switch {
+	case err != nil:
+		d.add(isError, "schema", "the layout of the sales' keys cannot be read: %v", err)
+	case len(newer) > 0:
+		d.add(isError, "schema", "a newer stockgate has written the keys of %s, and this edge does not sell them: update it", strings.Join(newer, ", "))
+	default:
+		d.add(isOK, "schema", "this edge knows the layout of the keys of all %d sales", len(ids))
+	}
+	for _, id := range ids {
+		d.sale(id)
+	}
+}
+
+// sale looks at the books of one sale, and at what the ledger has of it.
+func (d *doctor) sale(id string) {
+	ctx, cancel := d.call()
+	defer cancel()
+	b, err := d.desk.Books(ctx, id)
+	if noSaleThere(err) {
+		return
+	}
+	if err != nil {
+		d.add(isError, "sale", "%s cannot be read: %v", id, err)
+		return
+	}
+	head, err := d.desk.JournalHead(ctx, id)
+	if err != nil {
+		d.add(isError, "journal", "the journal of %s cannot be read: %v", id, err)
+		return
+	}
+	before := d.Errors + d.Warnings
+	d.judgeBooks(b, head.Now)
+	if d.Errors+d.Warnings == before {
+		d.add(isOK, "sale", "%s is %s, and its books balance", id, b.Status)
+	}
+	d.judgeJournal(b, head)
+}
+
+// judgeBooks says what is wrong with the books of a sale at a time of its clock.
+func (d *doctor) judgeBooks(b *reservation.Books, now time.Time) {
+	if !b.Balanced {
+		d.add(isError, "sale", "the books of %s do not balance: stock is not available + held + in doubt + confirmed, so something else has changed keys in redis; "+
+			"pause it with 'caddy stockgate sale pause %s' and look at 'sale show'", b.ID, b.ID)
+	}
+	if b.Status == sale.Open && now.After(b.EndsAt) {
+		d.add(isWarning, "sale", "%s has ended at %s and is still open: close it with 'caddy stockgate sale close %s --export FILE'", b.ID, localTime(b.EndsAt), b.ID)
+	}
+	if since := b.OldestInDoubt; !since.IsZero() && now.Sub(since) > d.doubt {
+		d.add(isWarning, "in_doubt", "a hold of %s is in doubt since %s, %v ago%s: 'caddy stockgate holds %s' lists them, and confirms or releases what your shop has or has not",
+			b.ID, localTime(since), now.Sub(since).Round(time.Second), d.whyDoubt(), b.ID)
+	}
+	if b.Unbacked > 0 {
+		d.add(isWarning, "unbacked", "the shop took %d orders of %s without stock: refund them, or add stock and confirm them; 'caddy stockgate holds %s --state unbacked' lists them",
+			b.Unbacked, b.ID, b.ID)
+	}
+}
+
+// whyDoubt says whether somebody asks the shop.
+func (d *doctor) whyDoubt() string {
+	for _, g := range d.app.gates.list() {
+		if g.probe != nil {
+			return ", although a probe asks the shop"
+		}
+	}
+	return ", and no gate has `in_doubt probe`"
+}
+
+// judgeJournal says how far the ledger is behind a sale.
+func (d *doctor) judgeJournal(b *reservation.Books, head reservation.JournalHead) {
+	if d.books() == nil {
+		if b.Status == sale.Open {
+			d.add(isWarning, "ledger", "%s is open and no ledger is kept, so only redis knows what it has sold: add `ledger sqlite FILE` or `ledger postgres DSN`", b.ID)
+		}
+		return
+	}
+	if d.lost(b.ID, head) {
+		return
+	}
+	behind := fmt.Sprintf("%d movements of %s, the oldest for %v", head.Behind(), b.ID, head.Age.Round(time.Second))
+	switch {
+	case ledger.Late(head):
+		d.add(isError, "journal", "the ledger does not have %s: they stay in redis's memory (%d entries) until it has; see the log for what stops it", behind, head.Length)
+	case head.Behind() > 0:
+		d.add(isOK, "journal", "the ledger is about to get %s", behind)
+	default:
+		d.add(isOK, "journal", "the ledger has all of %s up to entry %d", b.ID, head.Last)
+	}
+}
+
+// lost says that the ledger has what Redis has lost.
+func (d *doctor) lost(id string, head reservation.JournalHead) bool {
+	ctx, cancel := d.call()
+	defer cancel()
+	at, err := d.books().Position(ctx, id)
+	switch {
+	case err != nil, at == ledger.Position{}: // the finding ledger says why
+		return false
+	case at.Epoch != head.Epoch:
+		d.add(isError, "journal", "%v", &ledger.PositionError{Sale: id, Have: at, Want: ledger.Position{Epoch: head.Epoch}})
+		return true
+	case at.Seq > head.Last && !d.later(id, at):
+		d.add(isError, "journal", "the ledger has %s up to entry %d, and redis only up to %d: redis has lost movements, so what was sold then may be sold again; pause the sale", id, at.Seq, head.Last)
+		return true
+	}
+	return false
+}
+
+// later says that a sale has come as far as the ledger since it was looked at.
+func (d *doctor) later(id string, at ledger.Position) bool {
+	ctx, cancel := d.call()
+	defer cancel()
+	now, err := d.desk.JournalHead(ctx, id)
+	return err != nil || now.Last >= at.Seq
+}

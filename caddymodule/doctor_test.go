@@ -1,0 +1,317 @@
+package caddymodule_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig"
+
+	"github.com/stockgate/stockgate/internal/pgtest"
+	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// patient is a site of a Caddyfile for the doctor to look at.
+type patient struct {
+	*site
+	server *redistest.Server
+	well   bool // nothing is wrong with its Redis
+}
+
+const (
+	guardedGate = "stockgate_guard\n@order {\nmethod POST\npath /order\n}\nstockgate @order main {\nbuyer {json.buyer}\nline {json.sku}\nin_doubt probe http://127.0.0.1:1/orders/{id}\n}\nrespond 201\n"
+	wellRedis   = "appendonly yes\nappendfsync always\nmaxmemory 200mb"
+)
+
+// admit starts a Caddy with these global options of stockgate, servers and directives
+// of its site, on a Redis that is configured so. A sale is open.
+func admit(t *testing.T, redis, options, servers, directives string) *patient {
+	t.Helper()
+	server := redistest.Start(t, redistest.Config(strings.Split(redis, "\n")...))
+	p := &patient{openSite(t, nil), server, redis == wellRedis}
+	p.change(options, servers, directives)
+	return p
+}
+
+// change gives it another configuration.
+func (p *patient) change(options, servers, directives string) {
+	p.t.Helper()
+	p.loads++
+	file := p.file("Caddyfile", fmt.Sprintf("{\nadmin %s\npersist_config off\nauto_https off\nstorage file_system %s\nlog {\noutput file %s\n}\n%s\nstockgate {\nredis %s\n%s\n}\n}\nhttp:// {\nbind unix/%s\n%s}\n",
+		p.adminAddress(), p.path("storage"), p.path("log"), servers, p.server.Addr(), options, p.socket("http"), directives))
+	text, err := os.ReadFile(file)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt(text, map[string]any{"filename": file})
+	if err == nil {
+		err = caddy.Load(config, true)
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if p.well {
+		p.says("this edge may sell")
+	}
+}
+
+// says waits until the doctor finds that.
+func (p *patient) says(text string) {
+	p.t.Helper()
+	p.eventually(text, func() (string, bool) {
+		a := p.admin("GET", "/stockgate/doctor", "").body
+		return a, strings.Contains(a, text)
+	})
+}
+
+// opinion is what the doctor said.
+type opinion struct {
+	ran
+	t *testing.T
+}
+
+func (p *patient) doctor(args ...string) opinion {
+	p.t.Helper()
+	return opinion{run(p.t, "", append([]string{"doctor", "--config", p.path("Caddyfile")}, args...)...), p.t}
+}
+
+// finds fails unless it has these findings, "level check a part of the text", and no
+// other that is not ok.
+func (o opinion) finds(want ...string) {
+	o.t.Helper()
+	left := append([]string(nil), want...)
+	errors := 0
+	for line := range strings.Lines(o.out) {
+		words := strings.Fields(line)
+		if words[0] == "no" { // no errors, …
+			continue
+		}
+		if words[0] == "error" {
+			errors++
+		}
+		known := words[0] == "ok"
+		for i, w := range left {
+			level, rest, _ := strings.Cut(w, " ")
+			check, text, _ := strings.Cut(rest, " ")
+			if words[0] == level && words[1] == check && strings.Contains(line, text) {
+				left, known = append(left[:i:i], left[i+1:]...), true
+				break
+			}
+		}
+		if !known {
+			o.t.Errorf("it also finds: %s", line)
+		}
+	}
+	status, says := 0, ""
+	if errors > 0 {
+		status, says = 1, "caddy stockgate doctor: "+strconv.Itoa(errors)+" error"
+	}
+	if len(left) > 0 || o.status != status || !strings.Contains(o.errors, says) {
+		o.t.Errorf("it does not find %q, exit status %d:\n%s%s", left, o.status, o.out, o.errors)
+	}
+}
+
+// sale opens one.
+func (p *patient) sale() shopper {
+	p.t.Helper()
+	p.openSale()
+	return newShopper(p.t, p.server)
+}
+
+// set changes a field of a key in Redis, as nobody should.
+func (p *patient) set(key, field string, value any) {
+	p.t.Helper()
+	if err := p.server.Client().HSet(p.t.Context(), key, field, value).Err(); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+const metaOf = "stockgate:{double11.0}:meta"
+
+// later lets the sale's clock go on.
+func (p *patient) later(by time.Duration) {
+	p.t.Helper()
+	p.set(metaOf, "clock", time.Now().Add(by).UnixMilli())
+}
+
+// settled waits until the ledger has all.
+func (p *patient) settled(s shopper) {
+	p.t.Helper()
+	p.eventually("all in the ledger", func() (string, bool) {
+		h, err := s.JournalHead(p.t.Context(), "double11")
+		return fmt.Sprint(h, err), err == nil && h.Behind() == 0
+	})
+}
+
+// Where all is well nothing else is said, and every check is named.
+func TestDoctorFindsNothing(t *testing.T) {
+	p := admit(t, wellRedis, "ledger sqlite "+t.TempDir()+"/ledger.db", "", guardedGate)
+	p.settled(p.sale())
+	o := p.doctor()
+	o.finds()
+	for _, check := range []string{"config", "caddy", "edge", "backlog", "clock", "version", "policy", "memory", "persistence", "replicas", "signing", "edges", "ledger", "schema", "sale", "journal", "guard", "probe"} {
+		if !strings.Contains(o.out, "ok       "+check+" ") {
+			t.Errorf("it says nothing of %s:\n%s", check, o.out)
+		}
+	}
+	if !strings.HasSuffix(o.out, "\nno errors, 0 warnings\n") {
+		t.Error(o.out)
+	}
+	var d struct {
+		Findings         []struct{ Level, Check, Text string }
+		Errors, Warnings int
+	}
+	if o := p.doctor("--json"); json.Unmarshal([]byte(o.out), &d) != nil || len(d.Findings) < 18 || d.Findings[0].Check != "config" || d.Errors != 0 || o.status != 0 {
+		t.Errorf("%+v", o)
+	}
+	if a := p.admin("GET", "/stockgate/doctor?older=soon", ""); a.status != 400 {
+		t.Errorf("%+v", a)
+	}
+	if o := p.doctor("--older", "x"); o.status != 2 || !strings.Contains(o.errors, "older must be a length of time such as 10m") {
+		t.Errorf("%+v", o)
+	}
+}
+
+func TestDoctorFindsAMisconfiguredRedis(t *testing.T) {
+	p := admit(t, "maxmemory-policy allkeys-lru\nappendonly no", "ledger sqlite "+t.TempDir()+"/ledger.db", "", guardedGate)
+	p.doctor().finds("error edge this edge does not sell", "error policy (maxmemory-policy allkeys-lru), so nothing is sold", "error persistence redis writes no append-only file",
+		"warning memory redis has no maxmemory", "error signing no edge has registered its signing key")
+	c := p.server.Client()
+	for name, value := range map[string]string{"maxmemory-policy": "noeviction", "appendonly": "yes", "appendfsync": "everysec", "maxmemory": "200mb"} {
+		if err := c.ConfigSet(t.Context(), name, value).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.says("this edge may sell")
+	p.doctor().finds("warning persistence (appendfsync everysec)")
+	p.well = true
+	p.change("ledger sqlite "+t.TempDir()+"/ledger.db\nrate_redis 127.0.0.1:1", "", guardedGate)
+	p.doctor().finds("warning persistence (appendfsync everysec)", "error rate_redis gates with a shared rate answer 503: redis does not answer")
+}
+
+// Redis down is a finding, quickly; what is in it is not looked at.
+func TestDoctorFindsRedisDown(t *testing.T) {
+	p := admit(t, wellRedis, "", "", guardedGate)
+	p.server.Stop()
+	p.says("this edge does not sell")
+	o := p.doctor()
+	o.finds("error edge redis does not answer", "error redis redis does not answer")
+	if !strings.Contains(o.out, "stockgate_guard before it") {
+		t.Errorf("the gates are looked at all the same: %s", o.out)
+	}
+	p.server.Restart()
+	p.says("this edge may sell")
+	p.doctor().finds()
+}
+
+func TestDoctorFindsALateLedger(t *testing.T) {
+	db := pgtest.Start(t)
+	p := admit(t, wellRedis, `ledger postgres "`+db.Database()+`"`, "", guardedGate)
+	s := p.sale()
+	p.settled(s)
+	p.doctor().finds()
+	db.Stop()
+	s.reserve("r1", "plain", 1, time.Hour)
+	p.later(20 * time.Second)
+	p.doctor().finds("error ledger the ledger does not answer, or cannot be used: ", "error journal the ledger does not have 1 movements of double11, the oldest for ")
+	db.Restart()
+	p.settled(s)
+	p.doctor().finds()
+
+	// another life of Redis, and one that has lost its last writes
+	p.set(metaOf, "epoch", 1)
+	p.doctor().finds("error journal redis has lost sale double11 since the ledger followed it")
+}
+
+func TestDoctorFindsLostMovements(t *testing.T) {
+	p := admit(t, wellRedis, "ledger sqlite "+t.TempDir()+"/ledger.db", "", guardedGate)
+	p.settled(p.sale())
+	p.set(metaOf, "seq", 1)
+	p.doctor().finds("error journal and redis only up to 1: redis has lost movements")
+}
+
+func TestDoctorFindsWhatIsWrongWithSales(t *testing.T) {
+	p := admit(t, wellRedis, "", "", guardedGate)
+	s := p.sale()
+	p.doctor().finds("warning ledger double11 is open and no ledger is kept")
+	s.reserve("lost", "plain", 2, time.Hour)
+	s.must(s.Doubt(t.Context(), "double11", "lost", "timeout"))
+	p.doctor().finds("warning ledger")
+	p.later(11 * time.Minute)
+	p.doctor().finds("warning ledger", "warning in_doubt , although a probe asks the shop: 'caddy stockgate holds double11'")
+	p.doctor("--older", "1h").finds("warning ledger")
+
+	p.set("stockgate:{double11.0}:cells", "few", "3 2 0 0 0")
+	p.doctor().finds("warning ledger", "warning in_doubt", "error sale the books of double11 do not balance")
+	p.set("stockgate:{double11.0}:cells", "few", "3 3 0 0 0")
+
+	s.reserveAs(reservation.Backend, "gone", "few", 3, time.Hour)
+	s.must(s.Release(t.Context(), "double11", "gone", reservation.Answer, "status_422"))
+	s.reserve("other", "few", 3, time.Hour)
+	if state, err := s.Confirm(t.Context(), "double11", "gone", reservation.Answer, "status_201"); state != reservation.Unbacked {
+		t.Fatalf("%s %v", state, err)
+	}
+	p.doctor().finds("warning ledger", "warning in_doubt", "warning unbacked the shop took 1 orders of double11 without stock")
+
+	do[any](p.site, "PUT", "/stockgate/sales/over", moreSales["over"])
+	do[any](p.site, "POST", "/stockgate/sales/over/open", "")
+	p.doctor().finds("warning ledger double11", "warning ledger over", "warning in_doubt", "warning unbacked", "warning sale over has ended at ")
+	p.set("stockgate:{over.0}:meta", "schema", 99)
+	p.doctor().finds("warning ledger double11", "warning ledger over", "warning in_doubt", "warning unbacked", "warning sale", "error schema a newer stockgate has written the keys of over")
+}
+
+func TestDoctorFindsAnotherKey(t *testing.T) {
+	p := admit(t, wellRedis, "", "", guardedGate)
+	p.set("stockgate:secret", "signing", "not-ours")
+	p.says("this edge does not sell")
+	p.doctor().finds("error edge key not-ours is registered", "error signing the edges sign with key not-ours, which this one does not have")
+}
+
+func TestDoctorFindsWhatIsWrongWithGates(t *testing.T) {
+	gate := "@order {\nmethod POST\npath /order\n}\nstockgate @order {\nbuyer {json.buyer}\nline {json.sku}\n%s}\nrespond 201\n"
+	wrapper := "servers {\nlistener_wrappers {\nstockgate\n}\n}"
+	p := admit(t, wellRedis, "", "", fmt.Sprintf(gate, ""))
+	o := p.doctor()
+	o.finds("warning config the site has no stockgate_guard", "warning guard the gate without a name has no stockgate_guard before it")
+	if !strings.Contains(o.out, "keeps holds in doubt until somebody resolves them") {
+		t.Error(o.out)
+	}
+	p.change("", "", "@static path /static/*\nstockgate_guard\nhandle @static {\nrespond 200\n}\nhandle {\n"+fmt.Sprintf(gate, "outcome backend\n")+"}\n")
+	if o = p.doctor(); !strings.Contains(o.out, "leaves it to the shop to confirm or release") {
+		t.Error(o.out)
+	}
+	o.finds()
+	p.change("", wrapper, guardedGate)
+	p.doctor().finds("warning fast_refusals has the listener wrapper stockgate, and none of its gates has fast_refusals")
+	p.change("", wrapper, "stockgate_guard\n"+fmt.Sprintf(gate, "fast_refusals\n"))
+	p.doctor().finds()
+	p.change("", wrapper, "stockgate_guard\nvars client_ip 192.0.2.1\n"+fmt.Sprintf(gate, "fast_refusals\n"))
+	p.doctor().finds("warning fast_refusals asks for fast refusals and has none because what stands before it can change the answer")
+	p.change("", "servers {\nexpected_underscore_headers X_A\nlistener_wrappers {\nstockgate\n}\n}", "stockgate_guard\n"+fmt.Sprintf(gate, "fast_refusals\n"))
+	p.doctor().finds("warning fast_refusals has none on this server, because it expects header names with underscores or dots")
+	p.change("", "", "respond 200\n")
+	p.doctor().finds("warning gate the configuration has no gate")
+
+	p.file("broken", "a.example {\nstockgate {\nnonsense\n}\n}\n")
+	if r := p.run("doctor", "--config", p.path("broken"), "-a", "caddyfile"); r.status != 1 || !strings.Contains(r.out, "cannot be adapted: ") {
+		t.Errorf("%+v", r)
+	}
+	if r := p.run("doctor", "--config", p.file("c.json", "{")); r.status != 1 || !strings.Contains(r.out, "c.json is no JSON") {
+		t.Errorf("%+v", r)
+	}
+	if r := p.run("doctor", "--config", p.path("nothing")); r.status != 1 || !strings.Contains(r.out, "error    config         open ") {
+		t.Errorf("%+v", r)
+	}
+	if r := p.run("doctor", "--config", p.path("Caddyfile"), "-a", "toml"); r.status != 1 || !strings.Contains(r.out, `there is no config adapter "toml" in this Caddy`) {
+		t.Errorf("%+v", r)
+	}
+	if r := run(t, "", "doctor", "--address", "unix/"+p.path("nothing.sock")); r.status != 3 || r.out != "" || !strings.Contains(r.errors, "is it running?") {
+		t.Errorf("%+v", r)
+	}
+}

@@ -1,0 +1,164 @@
+package reservation
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stockgate/stockgate/sale"
+)
+
+// Tallied is a cell, and how it has become what it is.
+type Tallied struct {
+	Cell
+	// Returned are units that were confirmed once and have come back.
+	Returned int64 `json:"returned"`
+	// Adjusted is what was added to the stock, or taken from it, beside the file: by
+	// `stock add`, and by returns that do not go back on sale. Stock minus Adjusted is
+	// what the file has loaded.
+	Adjusted int64 `json:"adjusted"`
+}
+
+// Tally is where the units of a sale are, all at one moment.
+type Tally struct {
+	ID       string      `json:"id"`
+	Status   sale.Status `json:"status"`
+	StartsAt time.Time   `json:"starts_at"`
+	EndsAt   time.Time   `json:"ends_at"`
+	// At is when it was made, by the sale's clock, and Seq the journal's newest number
+	// then.
+	At  time.Time `json:"at"`
+	Seq int64     `json:"seq"`
+	// Final: the sale is closed and no hold is open, so that nothing but a return can
+	// change a number any more.
+	Final    bool      `json:"final"`
+	Items    []Tallied `json:"items"`
+	Balanced bool      `json:"balanced"`
+	// HeldUntil is the last deadline of all holds; zero: none is held.
+	HeldUntil time.Time `json:"held_until,omitzero"`
+	// Unbacked counts orders that the shop took without stock.
+	Unbacked int64 `json:"unbacked,omitempty"`
+}
+
+// Sum adds up all cells.
+func (t *Tally) Sum() (sum Tallied) {
+	for _, c := range t.Items {
+		sum.Stock += c.Stock
+		sum.Available += c.Available
+		sum.Held += c.Held
+		sum.InDoubt += c.InDoubt
+		sum.Confirmed += c.Confirmed
+		sum.Returned += c.Returned
+		sum.Adjusted += c.Adjusted
+	}
+	return sum
+}
+
+// tallyTries is how often a tally is begun again because the sale has moved meanwhile.
+const tallyTries = 20
+
+// Tally counts a sale. One that sells so fast that it moves during every try is
+// refused.
+func (s *Store) Tally(ctx context.Context, id string) (*Tally, error) {
+	for range tallyTries {
+		before, err := s.place(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		t, err := s.tally(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		after, err := s.place(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if before.seq == after.seq && before.epoch == after.epoch {
+			t.Seq, t.At = after.seq, s.journalNow(id, after.clock)
+			return t, nil
+		}
+	}
+	return nil, refused("sale %s moves while it is counted: pause or close it, or ask again when less happens", id)
+}
+
+// place is where a shard's journal is.
+type place struct{ epoch, seq, clock int64 }
+
+func (s *Store) place(ctx context.Context, id string) (p place, err error) {
+	v, err := s.redis.HMGet(ctx, s.shardKeys(id)[metaKey], "epoch", "seq", "clock").Result()
+	if err != nil {
+		return p, explain(err)
+	}
+	for i, into := range []*int64{&p.epoch, &p.seq, &p.clock} {
+		text, _ := v[i].(string)
+		*into, _ = strconv.ParseInt(text, 10, 64)
+	}
+	return p, nil
+}
+
+// tally counts once; what it reads may be of different moments.
+func (s *Store) tally(ctx context.Context, id string) (*Tally, error) {
+	file, err := s.load(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	b, err := s.Books(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	returned, err := s.returned(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	last, err := s.redis.ZRevRangeWithScores(ctx, s.shardKeys(id)[deadlinesKey], 0, 0).Result()
+	if err != nil {
+		return nil, explain(err)
+	}
+	t := &Tally{ID: id, Status: b.Status, StartsAt: b.StartsAt, EndsAt: b.EndsAt, Balanced: b.Balanced, Unbacked: b.Unbacked, Items: make([]Tallied, len(b.Items))}
+	if len(last) > 0 {
+		t.HeldUntil = time.UnixMilli(int64(last[0].Score))
+	}
+	loaded := file.Sale.Cells()
+	for i, c := range b.Items {
+		cell := sale.Cell(c.SKU, c.Region)
+		t.Items[i] = Tallied{Cell: c, Returned: returned[cell], Adjusted: c.Stock - loaded[cell]}
+	}
+	sum := t.Sum()
+	t.Final = b.Status == sale.Closed && sum.Held == 0 && sum.InDoubt == 0 && b.Unbacked == 0
+	return t, nil
+}
+
+// returned sums up by cell what has come back.
+func (s *Store) returned(ctx context.Context, id string) (map[string]int64, error) {
+	const page = 1000
+	units := make(map[string]int64)
+	seen := make(map[string]bool)
+	var asking []string
+	ask := func() error {
+		found, err := s.records(ctx, id, asking)
+		for _, r := range found {
+			for _, l := range r.Returned {
+				units[l.Cell()] += l.Quantity
+			}
+		}
+		asking = asking[:0]
+		return err
+	}
+	scan := s.redis.HScan(ctx, s.shardKeys(id)[returnsKey], 0, "", page).Iterator()
+	for field := true; scan.Next(ctx); field = !field {
+		// a field is reservation|return; values lie between
+		if name, _, _ := strings.Cut(scan.Val(), "|"); field && !seen[name] {
+			seen[name] = true
+			if asking = append(asking, name); len(asking) == page {
+				if err := ask(); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	if err := scan.Err(); err != nil {
+		return nil, explain(err)
+	}
+	return units, ask()
+}

@@ -1,0 +1,157 @@
+package sale
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+)
+
+// StockFrom says which query of a shop's database gives the stock of a sale.
+type StockFrom struct {
+	// DSN is the address of the database. It may hold a password, or placeholders.
+	DSN string
+	// Query gives a row for each item, or for each region of it.
+	Query string
+	// Timeout bounds the query, 1s to 10m. Default: 30s.
+	Timeout time.Duration
+}
+
+const (
+	defaultStockTimeout = Span(30 * time.Second)
+	leastStockTimeout   = Span(time.Second)
+	mostStockTimeout    = Span(10 * time.Minute)
+)
+
+// ParseFrom is Parse of a file that may take its stock from a database: ask runs its
+// query when the rest of the file is right. It is not called for a file without
+// stock_from. The sale has the stock as if the file had listed it, and nothing of
+// where it came from.
+func ParseFrom(data []byte, ask func(StockFrom) (*Table, error)) (*Sale, error) {
+	return parse(data, syntaxTree, ask)
+}
+
+// stockFrom is StockFrom as somebody wrote it.
+type stockFrom struct {
+	dsn, query field[string]
+	timeout    field[Span]
+	// filled: the rows are among the items.
+	filled bool
+}
+
+func (r *reader) stockFrom(n *yaml.Node, path string) field[stockFrom] {
+	f := field[stockFrom]{line: n.Line, set: true}
+	f.bad = !r.mapping(n, path, stockFromFields, func(name string, v *yaml.Node) {
+		switch path := path + "." + name; name {
+		case "dsn":
+			f.val.dsn = r.text(v, path)
+		case "query":
+			f.val.query = r.text(v, path)
+		case "timeout":
+			f.val.timeout = r.span(v, path)
+		}
+	})
+	return f
+}
+
+func (d *document) checkStockFrom(found *findings) {
+	f := &d.stockFrom
+	if f.bad {
+		return
+	}
+	if need(found, f.val.dsn, f.line, "stock_from.dsn", "give the address of the shop's database, such as postgres://… or sqlite:/…") && f.val.dsn.val == "" {
+		found.add(f.val.dsn.line, "stock_from.dsn", "is empty: give the address of the shop's database, such as postgres://… or sqlite:/…")
+	}
+	if need(found, f.val.query, f.line, "stock_from.query", "give a query with the columns sku and stock") && strings.TrimSpace(f.val.query.val) == "" {
+		found.add(f.val.query.line, "stock_from.query", "is empty: give a query with the columns sku and stock")
+	}
+	if t := f.val.timeout; t.set && !t.bad && (t.val < leastStockTimeout || t.val > mostStockTimeout) {
+		found.add(t.line, "stock_from.timeout", "must be %s to %s", leastStockTimeout, mostStockTimeout)
+	}
+}
+
+// fill asks for the rows and puts them among the items.
+func (d *document) fill(found *findings, ask func(StockFrom) (*Table, error)) error {
+	f := &d.stockFrom
+	timeout := f.val.timeout.val
+	if !f.val.timeout.set {
+		timeout = defaultStockTimeout
+	}
+	t, err := ask(StockFrom{DSN: f.val.dsn.val, Query: f.val.query.val, Timeout: time.Duration(timeout)})
+	if err != nil {
+		return fmt.Errorf("line %d: stock_from: %w", f.line, err)
+	}
+	f.val.filled = true
+	rows := t.read(found, f.val.query.line)
+	if !found.any() {
+		d.take(found, rows)
+	}
+	return nil
+}
+
+// take gives the items what the rows say of them. A file with items says what is
+// sold; without any it is what the rows have.
+func (d *document) take(found *findings, rows []itemEntry) {
+	listed := d.items.set
+	if !listed {
+		d.items = field[[]itemEntry]{val: rows, line: d.stockFrom.line, set: true}
+		return
+	}
+	items := make(map[string]*itemEntry, len(d.items.val))
+	paths := make(map[string]string, len(d.items.val))
+	for i := range d.items.val {
+		items[d.items.val[i].sku.val] = &d.items.val[i]
+		paths[d.items.val[i].sku.val] = d.itemPath(i)
+	}
+	for i := range rows {
+		row := &rows[i]
+		item, ok := items[row.sku.val]
+		if !ok {
+			found.add(row.line, rowPath(row.row, row.sku.val), "is no item of this file: list it, leave the row out of the query, or leave items out to sell all rows")
+			continue
+		}
+		item.take(found, paths[row.sku.val], row)
+	}
+	for i := range d.items.val {
+		if e := &d.items.val[i]; !e.stock.set && !e.regions.set {
+			found.add(e.line, d.itemPath(i), "needs stock, and no row of stock_from has the sku %s", quote(e.sku.val))
+		}
+	}
+}
+
+// take gives an item of the file what a row says of it. What both say is an error.
+func (e *itemEntry) take(found *findings, path string, row *itemEntry) {
+	twice := func(set bool, line int, name string) {
+		if set {
+			found.add(line, path+"."+name, "is also given by row %d of stock_from: leave it out here, or leave the row or the column out of the query", row.row)
+		}
+	}
+	twice(e.stock.set, e.stock.line, "stock")
+	twice(e.regions.set, e.regions.line, "regions")
+	twice(e.min.set && row.min.set, e.min.line, "min")
+	twice(e.max.set && row.max.set, e.max.line, "max")
+	e.stock, e.regions = row.stock, row.regions
+	if row.min.set {
+		e.min = row.min
+	}
+	if row.max.set {
+		e.max = row.max
+	}
+}
+
+// itemPath names an item where it is written: in the file, or in a row.
+func (d *document) itemPath(i int) string {
+	if e := &d.items.val[i]; e.row > 0 {
+		return rowPath(e.row, e.sku.val)
+	}
+	return fmt.Sprintf("items[%d]", i)
+}
+
+// rowPath names a row for a person, who may not know the order of the rows.
+func rowPath(row int, sku string) string {
+	if sku == "" {
+		return fmt.Sprintf("stock_from row %d", row)
+	}
+	return fmt.Sprintf("stock_from row %d (%s)", row, quote(sku))
+}

@@ -1,0 +1,187 @@
+package sale
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Table is what a query gave. A value is nil (NULL), an int64, a string, a []byte or
+// whatever else a driver of database/sql makes of a column.
+type Table struct {
+	Columns []string
+	Rows    [][]any
+}
+
+// StockColumns are the columns that a query of stock may have, in any order and case;
+// sku and stock are required.
+var StockColumns = []string{"sku", "stock", "region", "min", "max"}
+
+// read makes items of the rows, in their order: those of one SKU are its regions.
+func (t *Table) read(found *findings, line int) []itemEntry {
+	at := t.columns(found, line)
+	if at == nil {
+		return nil
+	}
+	if len(t.Rows) == 0 {
+		found.add(line, "stock_from.query", "gives no rows: there would be nothing to sell")
+		return nil
+	}
+	if tooMany(found, line, "stock_from.query", len(t.Rows), MaxItems) {
+		return nil
+	}
+	r := rowReader{found: found, line: line, at: at, items: make(map[string]int, len(t.Rows)), cells: make(map[string]int, len(t.Rows))}
+	for i, values := range t.Rows {
+		r.row(i+1, values)
+	}
+	return r.list
+}
+
+// columns says where which column stands; nil: one is missing or not known.
+func (t *Table) columns(found *findings, line int) map[string]int {
+	at := make(map[string]int, len(t.Columns))
+	for i, name := range t.Columns {
+		name = strings.ToLower(name)
+		if !slices.Contains(StockColumns, name) {
+			found.add(line, "stock_from.query", "gives a column %s: there are %s; name it with AS, or leave it out", quote(name), either(StockColumns))
+			return nil
+		}
+		if _, twice := at[name]; twice {
+			found.add(line, "stock_from.query", "gives the column %s twice", name)
+			return nil
+		}
+		at[name] = i
+	}
+	for _, name := range StockColumns[:2] {
+		if _, ok := at[name]; !ok {
+			found.add(line, "stock_from.query", "gives no column %s: name it with AS", name)
+			return nil
+		}
+	}
+	return at
+}
+
+// rowReader makes items of rows.
+type rowReader struct {
+	found *findings
+	line  int
+	at    map[string]int
+	list  []itemEntry
+	items map[string]int // sku → its place in list
+	cells map[string]int // sku, NUL, region → its row
+}
+
+func (r *rowReader) row(n int, values []any) {
+	value := func(column string) any {
+		if i, ok := r.at[column]; ok {
+			return values[i]
+		}
+		return nil
+	}
+	sku := r.text(value("sku"), rowPath(n, "")+".sku")
+	path := rowPath(n, sku.val)
+	known := !sku.bad && checkName(r.found, sku, r.line, rowPath(n, "")+".sku")
+	stock := r.number(value("stock"), path+".stock")
+	known = checkRange(r.found, stock, path+".stock", 0, MaxUnits) && known
+	region := field[string]{line: r.line}
+	if v := value("region"); v != nil {
+		region = r.text(v, path+".region")
+		known = !region.bad && checkName(r.found, region, r.line, path+".region") && known
+	}
+	least, most := r.optional(value("min"), path+".min"), r.optional(value("max"), path+".max")
+	if !known || least.bad || most.bad {
+		return
+	}
+	if first, twice := r.cells[sku.val+"\x00"+region.val]; twice {
+		r.found.add(r.line, path, "stands in row %d already: give one row for each sku and region", first)
+		return
+	}
+	r.cells[sku.val+"\x00"+region.val] = n
+	i, more := r.items[sku.val]
+	if !more {
+		r.items[sku.val] = len(r.list)
+		e := itemEntry{line: r.line, row: n, sku: sku, min: least, max: most}
+		if e.stock = stock; region.set {
+			e.stock = field[int64]{}
+			e.regions = field[[]regionEntry]{val: []regionEntry{{region, stock}}, line: r.line, set: true}
+		}
+		r.list = append(r.list, e)
+		return
+	}
+	r.another(&r.list[i], path, region, stock, least, most)
+}
+
+// another is one more row of an item: a region of it.
+func (r *rowReader) another(e *itemEntry, path string, region field[string], stock, least, most field[int64]) {
+	switch {
+	case !region.set || e.stock.set:
+		r.found.add(r.line, path, "and row %d are of one sku: give both a region, or one row for the sku", e.row)
+	case least != e.min:
+		r.found.add(r.line, path+".min", "is another one than in row %d of the same sku", e.row)
+	case most != e.max:
+		r.found.add(r.line, path+".max", "is another one than in row %d of the same sku", e.row)
+	default:
+		e.regions.val = append(e.regions.val, regionEntry{region, stock})
+	}
+}
+
+func (r *rowReader) text(v any, path string) field[string] {
+	f := field[string]{line: r.line, set: true}
+	switch v := v.(type) {
+	case string:
+		f.val = v
+	case []byte:
+		f.val = string(v)
+	case int64:
+		f.val = strconv.FormatInt(v, 10)
+	case nil:
+		r.found.add(r.line, path, "must not be NULL")
+		f.bad = true
+	default:
+		r.found.add(r.line, path, "must be text or a whole number, not %s: cast it in the query, as in CAST(… AS text)", quote(fmt.Sprint(v)))
+		f.bad = true
+	}
+	return f
+}
+
+// optional is a number that need not be there.
+func (r *rowReader) optional(v any, path string) field[int64] {
+	if v == nil {
+		return field[int64]{line: r.line}
+	}
+	return r.number(v, path)
+}
+
+// number takes whole numbers, and texts of plain digits: databases give sums as such.
+func (r *rowReader) number(v any, path string) field[int64] {
+	f := field[int64]{line: r.line, set: true, bad: true}
+	var digits string
+	switch v := v.(type) {
+	case int64:
+		digits = strconv.FormatInt(v, 10)
+	case string:
+		digits = v
+	case []byte:
+		digits = string(v)
+	case nil:
+		r.found.add(r.line, path, "must not be NULL: give 0, or leave the row out of the query")
+		return f
+	default:
+		digits = fmt.Sprintf("%v (%T)", v, v)
+	}
+	switch {
+	case len(digits) > 1 && digits[0] == '-' && onlyDigits(digits[1:]):
+		r.found.add(r.line, path, "must not be negative, got %s", quote(digits))
+	case !onlyDigits(digits) || (len(digits) > 1 && digits[0] == '0'):
+		r.found.add(r.line, path, "must be a whole number, not %s: cast it in the query, as in CAST(… AS bigint)", quote(digits))
+	default:
+		n, err := strconv.ParseInt(digits, 10, 64)
+		if err != nil {
+			n = math.MaxInt64 // the field's own bound says what is too much
+		}
+		f.val, f.bad = n, false
+	}
+	return f
+}
