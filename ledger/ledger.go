@@ -36,6 +36,8 @@ type Ledger interface {
 	// Movements calls yield for up to most movements of an epoch after a number, in
 	// their order, until it returns an error.
 	Movements(ctx context.Context, sale string, epoch, after int64, most int, yield func(*reservation.Movement) error) error
+	// MovementsOf is Movements of some kinds only, without a bound.
+	MovementsOf(ctx context.Context, sale string, epoch, after int64, kinds []string, yield func(*reservation.Movement) error) error
 	// Document is the sale's file and status as the last drained change left them;
 	// empty: there is none.
 	Document(ctx context.Context, sale string) (Document, error)

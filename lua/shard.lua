@@ -3,7 +3,8 @@
 -- `operations`; dispatch.lua runs them one after the other, and flush.lua writes last.
 --
 -- KEYS[1]  meta         hash    epoch, seq, version, status, starts, ends, clock, schema, doc,
---                               acked and acked_at, see acknowledge.lua
+--                               acked and acked_at, see acknowledge.lua; repaired, the last entry
+--                               that a reconciliation has made, see repair.lua
 -- KEYS[2]  cells        hash    cell → "stock available held in_doubt confirmed" (units)
 -- KEYS[3]  limits       hash    limit|window|identity → "charged pending" (units or orders;
 --                               pending is the part of charged that holds have not resolved)

@@ -17,15 +17,16 @@ func (s *Store) shardKeys(sale string) []string {
 const (
 	metaKey = iota
 	cellsKey
-	_
+	limitsKey
 	recordsKey
 	deadlinesKey
 	inDoubtKey
 	unbackedKey
-	_
-	_
+	tombstonesKey
+	adjustmentsKey
 	journalKey
 	bindingsKey
+	returnsKey
 )
 
 // answerKey has the shop's answer to one reservation's request, answersKey how many

@@ -78,6 +78,19 @@ func (l *Ledger) Movements(ctx context.Context, sale string, epoch, after int64,
 	})
 }
 
+// MovementsOf calls yield for movements of some kinds in their order.
+func (l *Ledger) MovementsOf(ctx context.Context, sale string, epoch, after int64, kinds []string, yield func(*reservation.Movement) error) error {
+	query := `SELECT ` + strings.Join(ledger.MovementColumns[2:], ", ") + ` FROM stockgate_movements
+		WHERE sale = $1 AND epoch = $2 AND seq > $3 AND kind = ANY($4) ORDER BY seq`
+	return l.each(ctx, query, []any{sale, epoch, after, kinds}, func(rows pgx.Rows) error {
+		m, err := ledger.ScanMovement(rows.Scan)
+		if err != nil {
+			return err
+		}
+		return yield(m)
+	})
+}
+
 func (l *Ledger) each(ctx context.Context, query string, args []any, row func(pgx.Rows) error) error {
 	rows, err := l.pool.Query(ctx, query, args...)
 	if err != nil {

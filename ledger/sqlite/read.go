@@ -75,6 +75,23 @@ func (l *Ledger) Movements(ctx context.Context, sale string, epoch, after int64,
 	})
 }
 
+// MovementsOf calls yield for movements of some kinds in their order.
+func (l *Ledger) MovementsOf(ctx context.Context, sale string, epoch, after int64, kinds []string, yield func(*reservation.Movement) error) error {
+	args := []any{sale, epoch, after}
+	for _, kind := range kinds {
+		args = append(args, kind)
+	}
+	query := `SELECT ` + strings.Join(ledger.MovementColumns[2:], ", ") + ` FROM movements WHERE sale = ?1 AND epoch = ?2 AND seq > ?3 AND kind IN (` +
+		strings.TrimSuffix(strings.Repeat("?, ", len(kinds)), ", ") + `) ORDER BY seq`
+	return l.each(ctx, query, args, func(rows *sql.Rows) error {
+		m, err := ledger.ScanMovement(rows.Scan)
+		if err != nil {
+			return err
+		}
+		return yield(m)
+	})
+}
+
 func (l *Ledger) each(ctx context.Context, query string, args []any, row func(*sql.Rows) error) error {
 	rows, err := l.db.QueryContext(ctx, query, args...)
 	if err != nil {
