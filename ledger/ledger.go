@@ -36,8 +36,9 @@ type Ledger interface {
 	// Movements calls yield for up to most movements of an epoch after a number, in
 	// their order, until it returns an error.
 	Movements(ctx context.Context, sale string, epoch, after int64, most int, yield func(*reservation.Movement) error) error
-	// MovementsOf is Movements of some kinds only, without a bound.
-	MovementsOf(ctx context.Context, sale string, epoch, after int64, kinds []string, yield func(*reservation.Movement) error) error
+	// Told calls yield for every movement of these kinds, of all lives of the sale in
+	// their order, until it returns an error.
+	Told(ctx context.Context, sale string, kinds []string, yield func(epoch int64, m *reservation.Movement) error) error
 	// Document is the sale's file and status as the last drained change left them;
 	// empty: there is none.
 	Document(ctx context.Context, sale string) (Document, error)

@@ -64,6 +64,16 @@ func ScanMovement(scan func(...any) error) (*reservation.Movement, error) {
 	return &m, err
 }
 
+// ScanTold reads a movement that begins with its epoch, and yields it.
+func ScanTold(scan func(...any) error, yield func(int64, *reservation.Movement) error) error {
+	var epoch int64
+	m, err := ScanMovement(func(into ...any) error { return scan(append([]any{&epoch}, into...)...) })
+	if err != nil {
+		return err
+	}
+	return yield(epoch, m)
+}
+
 // ReservationColumns are the columns of a reservation, in the order of
 // ReservationRow.
 var ReservationColumns = []string{

@@ -32,5 +32,6 @@ const (
 	Foreign      Code = "foreign"       // the other edges sign with another key
 	Lost         Code = "lost"          // the identity secret is gone
 	Over         Code = "over"          // a rate has to wait
+	Restoring    Code = "restoring"     // the sale is being rebuilt
 	NewerSchema  Code = "schema"        // a newer edge has changed the layout
 )

@@ -2,11 +2,16 @@
 -- last in every script; ARGV and the answer are described in shard.lua.
 
 local out = { time, shard.seq }
+local refusal
 if shard.schema > tonumber(ARGV[3]) then
-  -- a newer edge has changed the layout: touch nothing
+  refusal = { 'schema', shard.schema } -- a newer edge has changed the layout
+elseif shard.restoring and ARGV[4] ~= 'rebuilt' then
+  refusal = { 'restoring' } -- half of the shard is missing
+end
+if refusal then -- touch nothing
   local i = 4
   while ARGV[i] do
-    out[#out + 1] = { 'schema', shard.schema }
+    out[#out + 1] = refusal
     i = i + 2 + tonumber(ARGV[i + 1])
   end
   return out

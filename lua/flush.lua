@@ -87,11 +87,16 @@ local function flush()
   many('HSET', KEYS[11], set)
   many('HDEL', KEYS[11], del)
   flush_texts(KEYS[12], changed.returns)
-  set = { 'seq', int(shard.seq), 'clock', int(shard.now) }
+  set, del = { 'seq', int(shard.seq), 'clock', int(shard.now) }, {}
   for field, value in pairs(changed.meta) do
-    set[#set + 1] = field
-    set[#set + 1] = value
+    if value then
+      set[#set + 1] = field
+      set[#set + 1] = value
+    else
+      del[#del + 1] = field
+    end
   end
   call('HSET', KEYS[1], unpack(set))
+  many('HDEL', KEYS[1], del)
   if notice then call('PUBLISH', ARGV[1], notice .. ' ' .. ARGV[2] .. ' ' .. int(shard.seq)) end
 end

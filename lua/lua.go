@@ -94,6 +94,18 @@ var rate string
 //go:embed trim.lua
 var trim string
 
+//go:embed renew.lua
+var renew string
+
+//go:embed restore.lua
+var restore string
+
+//go:embed rebuilt.lua
+var rebuilt string
+
+//go:embed carry.lua
+var carry string
+
 // Script is a source and the name under which Redis keeps it once it is loaded.
 type Script struct {
 	Source string
@@ -106,7 +118,7 @@ type Scripts struct {
 	// A full Redis refuses to start it.
 	Claim Script
 	// Settle ends what has begun: confirm, release, doubt, expire, return, extend, free,
-	// probe, probed, sweep; and lookup and examine. It runs on a full Redis too: it gives memory and
+	// probe, probed, sweep, carry, rebuilt; and lookup and examine. It runs on a full Redis too: it gives memory and
 	// stock back, or adds little to what is there.
 	Settle Script
 	// Mixed has reserve and all of Settle, for a call that has both to do. A full Redis
@@ -121,6 +133,9 @@ type Scripts struct {
 	// Trim drops old entries of a journal. It gives memory back, so it runs on a full
 	// Redis too.
 	Trim Script
+	// Renew begins another life of a shard, and Restore fills it. A full Redis refuses to
+	// start them.
+	Renew, Restore Script
 }
 
 // For Redis 7 and Valkey. The first line tells the server which scripts may run
@@ -132,7 +147,7 @@ var Redis = build("#!lua\n", "#!lua flags=allow-oom\n")
 var Embedded = build("", "")
 
 func build(claim, settle string) Scripts {
-	ending := []string{confirm, release, doubt, expire, giveBack, extend, free, lookup, probe, probed, sweep, acknowledge, examine}
+	ending := []string{confirm, release, doubt, expire, giveBack, extend, free, lookup, probe, probed, sweep, acknowledge, carry, rebuilt, examine}
 	return Scripts{
 		Claim:  script(claim, shard, bindings, states, reserve, adjust, apply, status, repair, flush, dispatch),
 		Settle: script(append(append([]string{settle, shard, bindings, states}, ending...), flush, dispatch)...),
@@ -141,6 +156,7 @@ func build(claim, settle string) Scripts {
 		List:   script(claim, list),
 		Rate:   script(claim, rate),
 		Trim:   script(settle, trim),
+		Renew:  script(claim, renew), Restore: script(claim, restore),
 	}
 }
 

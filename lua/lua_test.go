@@ -160,12 +160,14 @@ func TestScriptsDifferInTheirFirstLine(t *testing.T) {
 		redis, embedded lua.Script
 		first           string
 	}{
-		"claim":  {lua.Redis.Claim, lua.Embedded.Claim, "#!lua"},
-		"settle": {lua.Redis.Settle, lua.Embedded.Settle, "#!lua flags=allow-oom"},
-		"mixed":  {lua.Redis.Mixed, lua.Embedded.Mixed, "#!lua"},
-		"enroll": {lua.Redis.Enroll, lua.Embedded.Enroll, "#!lua"},
-		"list":   {lua.Redis.List, lua.Embedded.List, "#!lua"},
-		"rate":   {lua.Redis.Rate, lua.Embedded.Rate, "#!lua"},
+		"claim":   {lua.Redis.Claim, lua.Embedded.Claim, "#!lua"},
+		"settle":  {lua.Redis.Settle, lua.Embedded.Settle, "#!lua flags=allow-oom"},
+		"mixed":   {lua.Redis.Mixed, lua.Embedded.Mixed, "#!lua"},
+		"enroll":  {lua.Redis.Enroll, lua.Embedded.Enroll, "#!lua"},
+		"list":    {lua.Redis.List, lua.Embedded.List, "#!lua"},
+		"rate":    {lua.Redis.Rate, lua.Embedded.Rate, "#!lua"},
+		"renew":   {lua.Redis.Renew, lua.Embedded.Renew, "#!lua"},
+		"restore": {lua.Redis.Restore, lua.Embedded.Restore, "#!lua"},
 	}
 	for name, test := range tests {
 		first, rest, _ := strings.Cut(test.redis.Source, "\n")
@@ -184,7 +186,7 @@ func TestScriptsDifferInTheirFirstLine(t *testing.T) {
 func TestEveryFileIsUsed(t *testing.T) {
 	for name, text := range files(t) {
 		n := 0
-		for _, s := range []lua.Script{lua.Redis.Claim, lua.Redis.Settle, lua.Redis.Enroll, lua.Redis.Rate, lua.Redis.List, lua.Redis.Trim} {
+		for _, s := range []lua.Script{lua.Redis.Claim, lua.Redis.Settle, lua.Redis.Enroll, lua.Redis.Rate, lua.Redis.List, lua.Redis.Trim, lua.Redis.Renew, lua.Redis.Restore} {
 			n += strings.Count(s.Source, text)
 		}
 		want := 1

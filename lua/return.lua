@@ -2,7 +2,8 @@
 -- they cost of the purchase limits is given back.
 --
 -- a[1]  id         reservation id
--- a[2]  return_id  the same id again has no effect and returns the same answer
+-- a[2]  return_id  the same id again has no effect and returns the same answer; to ask for all that
+--                  is left is the same as to name it
 -- a[3]  restock    1: the units go back on sale; 0: they leave the stock
 -- a[4]  cause      why, or who
 -- a[5]  n          number of lines, then for each: cell, quantity; 0: all that is left
@@ -98,7 +99,9 @@ operations['return'] = function(a)
   local before = changed.returns[key] or call('HGET', KEYS[12], key)
   if before then
     local flag, lines, answer = string.match(before, '^(%d) ([^\t]*)\t(.*)$')
-    if flag ~= restock or not same_lines(lines, asked_words) then return { 'key_reused' } end
+    local same = same_lines(lines, asked_words)
+    if #asked == 0 and same_lines(answer, r[LINES]) then same = true end
+    if flag ~= restock or not same then return { 'key_reused' } end
     return { 'ok', answer }
   end
 
@@ -129,7 +132,7 @@ operations['return'] = function(a)
   give_back_part(r, order, units, left)
   r[RETURNED] = words_of(returned, order, 1)
   write_record(id, r)
-  changed.returns[key] = restock .. ' ' .. asked_words .. '\t' .. r[RETURNED]
+  changed.returns[key] = restock .. ' ' .. words_of(units, order, 1) .. '\t' .. r[RETURNED]
   local because = cause ~= '' and ' ' .. cause or ''
   write_journal('returned', id, 'confirmed', words_of(units, order, 1), r[BUYER], return_id .. because, text_of(id))
   if restock ~= '1' then write_journal('adjusted', return_id, '', words_of(units, order, -1), '', id .. because, '') end

@@ -3,8 +3,8 @@
 -- `operations`; dispatch.lua runs them one after the other, and flush.lua writes last.
 --
 -- KEYS[1]  meta         hash    epoch, seq, version, status, starts, ends, clock, schema, doc,
---                               acked and acked_at, see acknowledge.lua; repaired, the last entry
---                               that a reconciliation has made, see repair.lua
+--                               acked and acked_at, see acknowledge.lua; restoring, see renew.lua;
+--                               repaired, the last entry of a reconciliation, see repair.lua
 -- KEYS[2]  cells        hash    cell → "stock available held in_doubt confirmed" (units)
 -- KEYS[3]  limits       hash    limit|window|identity → "charged pending" (units or orders;
 --                               pending is the part of charged that holds have not resolved)
@@ -16,7 +16,8 @@
 -- KEYS[9]  adjustments  hash    adjustment id → "cell delta stock"
 -- KEYS[10] journal      stream  one entry per movement, entry id seq-0
 -- KEYS[11] bindings     hash    what belongs to one reservation → its id, see bindings.lua
--- KEYS[12] returns      hash    reservation|return id → "restock cell quantity …", a tab, what was answered
+-- KEYS[12] returns      hash    reservation|return id → "restock cell quantity …", what came back, a tab,
+--                               what was answered
 --
 -- ARGV[1]  channel      where notices are published: "sale|stock <sale> <seq>"
 -- ARGV[2]  sale         the sale's id
@@ -72,7 +73,7 @@ local reads = {}
 local time = call('TIME')
 time = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
-local stored = call('HMGET', KEYS[1], 'epoch', 'seq', 'version', 'status', 'starts', 'ends', 'clock', 'schema')
+local stored = call('HMGET', KEYS[1], 'epoch', 'seq', 'version', 'status', 'starts', 'ends', 'clock', 'schema', 'restoring')
 local shard = {
   exists = stored[1] and true or false,
   epoch = tonumber(stored[1] or '0'),
@@ -82,6 +83,7 @@ local shard = {
   starts = tonumber(stored[5] or '0'),
   ends = tonumber(stored[6] or '0'),
   schema = tonumber(stored[8] or '0'),
+  restoring = stored[9] and tonumber(stored[9]),
   time = time,
   -- the shard's clock never goes back, whatever Redis's clock does
   now = math.max(time, tonumber(stored[7] or '0')),

@@ -5,15 +5,11 @@ import (
 	"maps"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/stockgate/stockgate/internal/model"
+	"github.com/stockgate/stockgate/reservation"
 )
-
-// books are what the reservations of a shard say, one by one.
-type books struct {
-	cells  map[string]model.Cell // without stock and available
-	limits map[string]string     // as they are kept
-}
 
 // audit computes the books from the reservations themselves, and again from the
 // journal, and says what does not agree. It knows nothing of the model's shard.
@@ -22,17 +18,25 @@ func (r *raw) audit(journal []model.Entry) error {
 	if err != nil {
 		return err
 	}
-	b, err := r.count(told)
+	image, err := r.count(told)
 	if err != nil {
 		return err
 	}
-	if err := r.auditCells(b.cells, told.Cells); err != nil {
+	reserved := make(map[string]model.Cell)
+	for name, c := range image.Cells {
+		reserved[name] = model.Cell{Held: c.Held, InDoubt: c.InDoubt, Confirmed: c.Confirmed}
+	}
+	if err := r.auditCells(reserved, told.Cells); err != nil {
 		return err
 	}
-	if !maps.Equal(b.limits, r.limits) {
-		return fmt.Errorf("the limits are %v, the reservations say %v", r.limits, b.limits)
+	limits := make(map[string]string)
+	for field, c := range image.Limits {
+		limits[field] = fmt.Sprintf("%d %d", c.Charged, c.Pending)
 	}
-	if err := r.auditBindings(); err != nil {
+	if !maps.Equal(limits, r.limits) {
+		return fmt.Errorf("the limits are %v, the reservations say %v", r.limits, limits)
+	}
+	if err := r.auditBindings(image); err != nil {
 		return err
 	}
 	if seq := strconv.Itoa(len(journal)); len(r.meta) > 0 && r.meta["seq"] != seq {
@@ -43,70 +47,32 @@ func (r *raw) audit(journal []model.Entry) error {
 
 // count adds up all reservations. Each must be in the state that the journal says,
 // and listed where its state belongs.
-func (r *raw) count(told *model.Replayed) (*books, error) {
-	b := &books{map[string]model.Cell{}, map[string]string{}}
-	counted := map[string]model.Counter{}
-	lists := map[string]map[string]int64{"held": r.deadlines, "in_doubt": r.inDoubt, "unbacked": r.unbacked, "tombstone": r.tombstones}
+func (r *raw) count(told *model.Replayed) (*reservation.Image, error) {
+	image := reservation.NewImage(time.Time{}, time.Time{})
+	lists := map[reservation.State]map[string]int64{"held": r.deadlines, "in_doubt": r.inDoubt, "unbacked": r.unbacked, "tombstone": r.tombstones}
 	listed := 0
 	for id, text := range r.records {
-		f := strings.Split(text, "\t")
-		if len(f) != 19 || f[18] != "" {
-			return nil, fmt.Errorf("%s: the record is %q", id, text)
+		record, err := reservation.ParseRecord(text)
+		if err != nil || record.Text() != text {
+			return nil, fmt.Errorf("%s: the record is %q, error %v", id, text, err)
 		}
-		state, at := f[0], f[4] // since when
-		if state == "held" || state == "tombstone" {
-			at = f[1] // until when
+		list, at := record.Listed()
+		if record.State == "tombstone" {
+			list, at = record.State, record.Deadline
+		} else {
+			if s := told.States[id]; string(s) != string(record.State) {
+				return nil, fmt.Errorf("%s is %s, the journal says %q", id, record.State, s)
+			}
+			image.Add(id, record)
 		}
-		if list, ok := lists[state]; ok {
+		if list != "" {
 			listed++
-			if score, ok := list[id]; !ok || strconv.FormatInt(score, 10) != at {
-				return nil, fmt.Errorf("%s is %s since or until %s, but listed %v at %d", id, state, at, ok, score)
+			if score, ok := lists[list][id]; !ok || score != at.UnixMilli() {
+				return nil, fmt.Errorf("%s is %s since or until %v, but listed %v at %d", id, record.State, at, ok, score)
 			}
 		}
-		if s := told.States[id]; state != "tombstone" && string(s) != state {
-			return nil, fmt.Errorf("%s is %s, the journal says %q", id, state, s)
-		}
-		lines, err := parseLines(f[7])
-		if err != nil {
-			return nil, err
-		}
-		charges, err := parseLines(f[8])
-		if err != nil {
-			return nil, err
-		}
-		for _, l := range lines {
-			c := b.cells[l.Cell]
-			switch state {
-			case "held":
-				c.Held += l.Units
-			case "in_doubt":
-				c.InDoubt += l.Units
-			case "confirmed":
-				c.Confirmed += l.Units
-			}
-			b.cells[l.Cell] = c
-		}
-		returned, err := parseLines(f[16])
-		if err != nil {
-			return nil, err
-		}
-		for _, l := range returned {
-			c := b.cells[l.Cell]
-			if c.Confirmed -= l.Units; state != "confirmed" {
-				return nil, fmt.Errorf("%s has returned %v, and is %s", id, returned, state)
-			}
-			b.cells[l.Cell] = c
-		}
-		for _, charge := range charges {
-			c := counted[charge.Cell]
-			switch state {
-			case "held", "in_doubt":
-				c.Charged += charge.Units
-				c.Pending += charge.Units
-			case "confirmed":
-				c.Charged += charge.Units
-			}
-			counted[charge.Cell] = c
+		if len(record.Returned) > 0 && record.State != reservation.Confirmed {
+			return nil, fmt.Errorf("%s has returned %v, and is %s", id, record.Returned, record.State)
 		}
 	}
 	if n := len(r.deadlines) + len(r.inDoubt) + len(r.unbacked) + len(r.tombstones); n != listed {
@@ -117,29 +83,29 @@ func (r *raw) count(told *model.Replayed) (*books, error) {
 			return nil, fmt.Errorf("%s is in the journal and nowhere else", id)
 		}
 	}
-	for field, c := range counted {
-		if c.Charged > 0 {
-			b.limits[field] = fmt.Sprintf("%d %d", c.Charged, c.Pending)
-		}
-	}
-	return b, nil
+	return image, nil
 }
 
-// auditBindings checks that nobody else can have what a hold has bound, but what is
-// confirmed under it; that the ref of what is confirmed stays taken; and that nothing is
-// bound to what has ended.
-func (r *raw) auditBindings() error {
-	confirmed := func(id string) bool { return strings.HasPrefix(r.records[id], "confirmed\t") }
+// auditBindings checks that what a hold has bound, and the ref of what is confirmed,
+// belongs to whom the reservations say, and that nothing is bound to what has ended.
+func (r *raw) auditBindings(image *reservation.Image) error {
 	for id, text := range r.records {
-		f := strings.Split(text, "\t")
-		isHold := f[0] == "held" || f[0] == "in_doubt"
-		for _, field := range []string{f[11], "r|" + f[14]} {
+		record, err := reservation.ParseRecord(text)
+		if err != nil {
+			return err
+		}
+		isHold := record.State == reservation.Held || record.State == reservation.InDoubt
+		for _, field := range []string{record.Guard, "r|" + record.Ref} {
 			// one without a key may have been freed, a key's time may be over
-			if field == "" || field == "r|" || strings.HasPrefix(field, "d|") || !isHold && (field[0] == 'k' || !confirmed(id)) {
+			if strings.HasPrefix(field, "d|") || !isHold && (record.State != reservation.Confirmed || strings.HasPrefix(field, "k|")) {
 				continue
 			}
-			if owner := r.bindings[field]; owner != id && !confirmed(owner) {
-				return fmt.Errorf("%s is %s, but %s is bound to %q", id, f[0], field, owner)
+			owner := r.bindings[field]
+			if other, err := reservation.ParseRecord(r.records[owner]); err == nil && other.State == record.State && other.Changed.Equal(record.Changed) {
+				continue // nobody knows which came first
+			}
+			if image.Owns(id, record, field) && owner != id {
+				return fmt.Errorf("%s is %s, but %s is bound to %q", id, record.State, field, owner)
 			}
 		}
 	}

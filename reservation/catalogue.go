@@ -166,6 +166,8 @@ func (s *Store) readListing(ctx context.Context, id string, known *Listing) (*Li
 	view := new(atomic.Pointer[followed])
 	if known != nil && known.epoch == loaded.epoch {
 		view = known.followed
+	} else {
+		c.seq.Store(0) // another life counts its entries anew
 	}
 	return &Listing{Sale: loaded.Sale, Status: loaded.Status, Version: loaded.Version, epoch: loaded.epoch, clock: c, followed: view}, nil
 }

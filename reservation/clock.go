@@ -10,7 +10,8 @@ import (
 // than Redis's own clock steps: the reply was made before it arrived.
 type clock struct {
 	last atomic.Pointer[reading]
-	seq  atomic.Int64 // the newest of the journal that a reply has told
+	seq  atomic.Int64                // the newest of the journal that a reply has told
+	head atomic.Pointer[JournalHead] // what was seen of the journal last
 }
 
 type reading struct {

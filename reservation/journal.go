@@ -17,7 +17,7 @@ type Movement struct {
 	// Seq counts 1, 2, 3, … without a gap.
 	Seq int64 `json:"seq"`
 	// Kind is a state that a reservation has come to, or recreated, extended, returned,
-	// adjusted, loaded, applied, repaired, open, paused, closed.
+	// adjusted, loaded, applied, open, paused, closed, rebuilt, repaired.
 	Kind string `json:"kind"`
 	// Time is by the shard's clock, in ms. It never goes back.
 	Time time.Time `json:"time"`

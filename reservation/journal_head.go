@@ -62,6 +62,7 @@ func (s *Store) JournalHead(ctx context.Context, sale string) (JournalHead, erro
 		}
 		h.First, h.Began = m.Seq, m.Time
 	}
+	defer func() { s.clock(sale).head.Store(&h) }()
 	if h.Behind() == 0 || h.First == 0 {
 		return h, nil
 	}
@@ -72,6 +73,20 @@ func (s *Store) JournalHead(ctx context.Context, sale string) (JournalHead, erro
 	m, err := movementOf(waits[0])
 	h.Age = max(h.Now.Sub(m.Time), 0)
 	return h, err
+}
+
+// LastHead is what this process knows of a sale's journal from before: what JournalHead
+// has told last, and the newest number that any answer has told since in the same life.
+// False: nothing.
+func (s *Store) LastHead(sale string) (JournalHead, bool) {
+	c := s.clock(sale)
+	h := c.head.Load()
+	if h == nil {
+		return JournalHead{}, false
+	}
+	last := *h
+	last.Last = max(last.Last, c.seq.Load())
+	return last, true
 }
 
 // journalNow estimates the shard's clock, which was at least so late when it was

@@ -5,7 +5,15 @@ package reservation
 
 // shardKeys returns the keys of a sale's shard in the order of lua/shard.lua.
 func (s *Store) shardKeys(sale string) []string {
-	p := s.prefix + ":{" + sale + ".0}:"
+	return keysUnder(s.prefix + ":{" + sale + ".0}:")
+}
+
+// asideKeys are where each of a shard's keys is set aside while the sale is restored.
+func (s *Store) asideKeys(sale string) []string {
+	return keysUnder(s.prefix + ":{" + sale + ".0}:aside:")
+}
+
+func keysUnder(p string) []string {
 	return []string{
 		p + "meta", p + "cells", p + "limits", p + "records", p + "deadlines",
 		p + "in_doubt", p + "unbacked", p + "tombstones", p + "adjustments", p + "journal",
@@ -13,7 +21,7 @@ func (s *Store) shardKeys(sale string) []string {
 	}
 }
 
-// Places of the keys that are read outside the scripts.
+// Places of the keys that are used outside the scripts.
 const (
 	metaKey = iota
 	cellsKey

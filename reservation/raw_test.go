@@ -143,7 +143,7 @@ func expected(s *model.Shard, seen int) *raw {
 		if ret.Restock {
 			restock = 1
 		}
-		r.returns[name] = fmt.Sprintf("%d %s\t%s", restock, model.Words(ret.Asked), model.Words(ret.Answer))
+		r.returns[name] = fmt.Sprintf("%d %s\t%s", restock, model.Words(ret.Units), model.Words(ret.Answer))
 	}
 	return r
 }

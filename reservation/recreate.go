@@ -29,7 +29,7 @@ func (s *Store) Recreate(ctx context.Context, e *Evidence, cause string) (State,
 	if !validRef(e.Ref) {
 		return "", fmt.Errorf("reservation %s: a ref has 1 to 128 printable ASCII characters without space", e.ID)
 	}
-	args := []any{e.ID, string(Shop), cause, e.Epoch, e.Buyer, e.Created.UnixMilli(), e.Exp.UnixMilli(), e.Ref, string(Backend), len(e.Lines)}
+	args := []any{e.ID, string(Shop), cause, e.Epoch, e.Buyer, msOf(e.Created), msOf(e.Exp), e.Ref, string(Backend), len(e.Lines)}
 	for _, l := range e.Lines {
 		if l.Quantity < 1 {
 			return "", fmt.Errorf("reservation %s has %d units of %s", e.ID, l.Quantity, l.SKU)

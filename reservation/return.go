@@ -14,7 +14,8 @@ import (
 // Return is what came back of a confirmed reservation.
 type Return struct {
 	// ID is made by the caller, 1 to 128 printable ASCII characters without space: the
-	// same id again has no effect and gives the same answer.
+	// same id again has no effect and gives the same answer. To ask for all that is left
+	// is the same as to name it.
 	ID string
 	// Restock puts the units back on sale; without it they leave the stock.
 	Restock bool

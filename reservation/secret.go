@@ -45,13 +45,13 @@ func (s *Secret) Identity(kind, value string) string {
 }
 
 // Enroll agrees with the other edges on the identity secret: the first edge
-// proposes one, sealed in Redis for its keys; the others need one of the same
+// proposes one that follows from its oldest key, the last, so that a Redis that has lost
+// it gets the same again, and seals it in Redis for its keys; the others need one of the same
 // keys to open it. candidate is the secret that this edge already uses, nil: none.
 // It returns ErrForeignKey when the others sign with a key that is not among keys.
 func (s *Store) Enroll(ctx context.Context, keys []Key, candidate *Secret) (*Secret, error) {
 	if candidate == nil {
-		candidate = new(Secret)
-		rand.Read(candidate[:])
+		candidate = keys[len(keys)-1].proposal()
 	}
 	// A second round: the signing key moves on only after the secret is sealed for it.
 	var agreed *Secret
@@ -119,6 +119,13 @@ func (k *Key) aead() cipher.AEAD {
 		panic(err)
 	}
 	return aead
+}
+
+// proposal is the secret that an edge with this key proposes.
+func (k *Key) proposal() *Secret {
+	mac := hmac.New(sha256.New, k.Seal[:])
+	mac.Write([]byte("stockgate identity secret"))
+	return (*Secret)(mac.Sum(nil))
 }
 
 func (k *Key) seal(s *Secret) string {

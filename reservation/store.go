@@ -174,8 +174,11 @@ func (s *Store) runAt(ctx context.Context, script lua.Script, sale string, acks 
 	for i := range ops {
 		r, _ := raw[i+2].([]any)
 		replies[i] = r
-		if replies[i].code() == lua.NewerSchema {
+		switch replies[i].code() {
+		case lua.NewerSchema:
 			return nil, 0, ErrNewerSchema
+		case lua.Restoring:
+			return nil, 0, ErrRestoring
 		}
 	}
 	return replies, seq, failed

@@ -36,13 +36,13 @@ func (e entry) print() string {
 var directions = map[string]int64{
 	"released": 1, "expired": 1, "returned": 1, "adjusted": 1, "loaded": 1,
 	"confirmed": -1, "recreated": -1,
-	"held": 0, "in_doubt": 0, "unbacked": 0, "extended": 0, "applied": 0, "open": 0, "paused": 0, "closed": 0,
+	"held": 0, "in_doubt": 0, "unbacked": 0, "extended": 0, "applied": 0, "open": 0, "paused": 0, "closed": 0, "rebuilt": 0,
 }
 
 // changesSale says that a sale's file or status is another one now.
 func (e entry) changesSale() bool {
 	switch e.field("kind") {
-	case "applied", "open", "paused", "closed":
+	case "applied", "open", "paused", "closed", "rebuilt":
 		return true
 	}
 	return false

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/internal/model"
+	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/ledger"
 	"github.com/stockgate/stockgate/reservation"
 )
@@ -20,6 +21,8 @@ func Run(t *testing.T, fresh func(t *testing.T) (open func() ledger.Ledger)) {
 	for name, test := range map[string]func(*testing.T, func() ledger.Ledger){
 		"migrate": migrates, "claim": claims, "append": appends, "history": histories, "apart": apart, "race": races,
 		"restart": restarts, "changed": changedByOthers, "document": documents, "cancel": cancels,
+		"rebuild":          rebuilds(func(t testing.TB) redistest.Backend { return redistest.Start(t) }, 600),
+		"rebuild embedded": rebuilds(func(t testing.TB) redistest.Backend { return redistest.Embedded(t) }, 40),
 	} {
 		t.Run(name, func(t *testing.T) { test(t, fresh(t)) })
 	}

@@ -58,8 +58,8 @@ type Shard struct {
 	// Bindings says which reservation an idempotency key ("k|…"), a purchase without
 	// a key ("d|…") or a ref ("r|…") belongs to.
 	Bindings map[string]string
-	// Returns says what was asked for under each "reservation|return id", and what
-	// was answered.
+	// Returns says what came back under each "reservation|return id", and what was
+	// answered.
 	Returns map[string]Returned
 	Journal []Entry
 }

@@ -49,7 +49,8 @@ func (o Return) Run(s *Shard) Reply {
 	}
 	name := o.ID + "|" + o.Return
 	if before, ok := s.Returns[name]; ok {
-		if before.Restock != o.Restock || !sameUnits(before.Asked, o.Lines) {
+		all := len(o.Lines) == 0 && sameUnits(before.Answer, r.Lines)
+		if before.Restock != o.Restock || !all && !sameUnits(before.Units, o.Lines) {
 			return Reply{"key_reused"}
 		}
 		return Reply{"ok", Words(before.Answer)}
@@ -77,7 +78,7 @@ func (o Return) Run(s *Shard) Reply {
 		}
 		s.write("adjusted", o.Return, gone, "", because(o.ID, o.Cause))
 	}
-	s.Returns[name] = Returned{o.Restock, summed(o.Lines), r.Returned}
+	s.Returns[name] = Returned{o.Restock, lines, r.Returned}
 	return Reply{"ok", Words(r.Returned)}
 }
 
@@ -89,10 +90,10 @@ func because(id, cause string) string {
 	return id + " " + cause
 }
 
-// Returned is a return that was made: what was asked for, and what it answered.
+// Returned is a return that was made: what came back, and what it answered.
 type Returned struct {
 	Restock       bool
-	Asked, Answer []Line
+	Units, Answer []Line
 }
 
 // remaining is all that has not been returned, each cell once.

@@ -13,7 +13,7 @@ import (
 
 // Sales lists all sales.
 func (l *Ledger) Sales(ctx context.Context) (out []string, err error) {
-	err = l.each(ctx, `SELECT sale FROM stockgate_drains WHERE seq > 0 ORDER BY sale COLLATE "C"`, nil, func(rows pgx.Rows) error {
+	err = l.each(ctx, `SELECT sale FROM stockgate_drains WHERE epoch > 0 ORDER BY sale COLLATE "C"`, nil, func(rows pgx.Rows) error {
 		var sale string
 		err := rows.Scan(&sale)
 		out = append(out, sale)
@@ -78,17 +78,11 @@ func (l *Ledger) Movements(ctx context.Context, sale string, epoch, after int64,
 	})
 }
 
-// MovementsOf calls yield for movements of some kinds in their order.
-func (l *Ledger) MovementsOf(ctx context.Context, sale string, epoch, after int64, kinds []string, yield func(*reservation.Movement) error) error {
-	query := `SELECT ` + strings.Join(ledger.MovementColumns[2:], ", ") + ` FROM stockgate_movements
-		WHERE sale = $1 AND epoch = $2 AND seq > $3 AND kind = ANY($4) ORDER BY seq`
-	return l.each(ctx, query, []any{sale, epoch, after, kinds}, func(rows pgx.Rows) error {
-		m, err := ledger.ScanMovement(rows.Scan)
-		if err != nil {
-			return err
-		}
-		return yield(m)
-	})
+// Told calls yield for movements of some kinds.
+func (l *Ledger) Told(ctx context.Context, sale string, kinds []string, yield func(int64, *reservation.Movement) error) error {
+	query := `SELECT epoch, ` + strings.Join(ledger.MovementColumns[2:], ", ") + ` FROM stockgate_movements
+		WHERE sale = $1 AND kind = ANY($2) ORDER BY epoch, seq`
+	return l.each(ctx, query, []any{sale, kinds}, func(rows pgx.Rows) error { return ledger.ScanTold(rows.Scan, yield) })
 }
 
 func (l *Ledger) each(ctx context.Context, query string, args []any, row func(pgx.Rows) error) error {

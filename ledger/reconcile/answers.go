@@ -77,18 +77,15 @@ func (b *batch) judgeReturn(n reservation.Named, has reservation.Value) *verdict
 	one := list[i]
 	restock := map[bool]string{true: "1", false: "0"}[one.restock]
 	answer := b.answered(id, list, i)
-	if flag, rest, ok := strings.Cut(has.Text, " "); ok && flag == restock {
-		// asked for without lines it was all that was left
-		asked, said, ok := strings.Cut(rest, "\t")
-		if ok && said == answer && (asked == "" || sameLines(asked, one.lines)) {
-			return nil
-		}
+	want := restock + " " + reservation.UnitsText(one.lines) + "\t" + answer
+	if has.Text == want {
+		return nil
 	}
 	is := "does not remember"
 	if has.Found {
 		is = "remembers wrongly"
 	}
-	return b.differs(n, has, value(restock+" "+reservation.UnitsText(one.lines)+"\t"+answer),
+	return b.differs(n, has, value(want),
 		fmt.Sprintf("redis %s the return %s of reservation %s: asked for again, it would be made twice or refused", is, short(name), id),
 		"remember it", "was "+valueWord(has))
 }
@@ -115,20 +112,6 @@ func (b *batch) answered(id string, list []*back, i int) string {
 		}
 	})
 	return reservation.UnitsText(out)
-}
-
-func sameLines(text string, lines []reservation.CellUnits) bool {
-	sum := map[string]int64{}
-	eachPair(text, func(cell string, n int64) { sum[cell] += n })
-	for _, l := range lines {
-		sum[l.Cell] -= l.Units
-	}
-	for _, n := range sum {
-		if n != 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // parseCell reads a cell as Redis keeps it.

@@ -259,13 +259,11 @@ func (m *market) shard() map[string]string {
 	for name, text := range out {
 		f := strings.Split(text, "\t")
 		switch part, _, _ := strings.Cut(name, " "); {
-		case len(f) != 19 && part == "records" || len(f) != 2 && part == "returns": // spoilt
+		case len(f) != 19 && part == "records": // spoilt
 		case part == "records" && f[0] == "tombstone": // why and when is nowhere else
 			out[name] = f[0] + " " + f[1]
 		case part == "records": // how often it was probed neither
 			out[name] = strings.Join(f[:17], "\t")
-		case part == "returns": // with which words it was asked for neither
-			out[name] = text[:1] + " " + f[1]
 		}
 	}
 	return out

@@ -107,8 +107,8 @@ func (r *run) stockMoved(ctx context.Context, before, at ledger.Position) (moved
 	if at == before {
 		return false, nil
 	}
-	err = r.ledger.MovementsOf(ctx, r.sale, at.Epoch, before.Seq, []string{"loaded", "adjusted"}, func(*reservation.Movement) error {
-		moved = true
+	err = r.ledger.Movements(ctx, r.sale, at.Epoch, before.Seq, int(at.Seq-before.Seq), func(m *reservation.Movement) error {
+		moved = moved || m.Kind == "loaded" || m.Kind == "adjusted"
 		return nil
 	})
 	if err != nil {
@@ -122,24 +122,19 @@ func (r *run) stockMoved(ctx context.Context, before, at ledger.Position) (moved
 func (r *run) takeLedger(ctx context.Context, stock []ledger.Cell, at ledger.Position) error {
 	s := r.story
 	s.epoch, r.report.Against = at.Epoch, AgainstLedger
-	err := r.ledger.Movements(ctx, r.sale, at.Epoch, 0, 1, func(m *reservation.Movement) error {
-		s.whole = m.Seq == 1 && m.Kind != "rebuilt"
+	s.whole = true // a ledger follows a sale from its first movement
+	err := r.ledger.Told(ctx, r.sale, []string{"adjusted", "loaded", "returned"}, func(epoch int64, m *reservation.Movement) error {
+		switch {
+		case epoch == at.Epoch && m.Seq > at.Seq: // it is told again
+		case m.Kind == "returned":
+			s.giveBack(m)
+			s.last = m
+		default:
+			s.adjust(m)
+			s.last = m
+		}
 		return nil
 	})
-	if err == nil {
-		err = r.ledger.MovementsOf(ctx, r.sale, at.Epoch, 0, []string{"adjusted", "loaded", "returned"}, func(m *reservation.Movement) error {
-			if m.Seq > at.Seq {
-				return nil
-			}
-			if m.Kind == "returned" {
-				s.giveBack(m)
-			} else {
-				s.adjust(m)
-			}
-			s.last = m
-			return nil
-		})
-	}
 	if err == nil {
 		err = r.ledger.Reservations(ctx, r.sale, func(l *ledger.Reservation) error {
 			s.put(l.ID, &told{state: l.State, changed: milli(l.Changed), cause: l.Cause, text: l.Text()})

@@ -12,7 +12,7 @@ import (
 
 // Sales lists all sales.
 func (l *Ledger) Sales(ctx context.Context) (out []string, err error) {
-	err = l.each(ctx, `SELECT sale FROM drains WHERE seq > 0 ORDER BY sale`, nil, func(rows *sql.Rows) error {
+	err = l.each(ctx, `SELECT sale FROM drains WHERE epoch > 0 ORDER BY sale`, nil, func(rows *sql.Rows) error {
 		var sale string
 		err := rows.Scan(&sale)
 		out = append(out, sale)
@@ -75,21 +75,15 @@ func (l *Ledger) Movements(ctx context.Context, sale string, epoch, after int64,
 	})
 }
 
-// MovementsOf calls yield for movements of some kinds in their order.
-func (l *Ledger) MovementsOf(ctx context.Context, sale string, epoch, after int64, kinds []string, yield func(*reservation.Movement) error) error {
-	args := []any{sale, epoch, after}
+// Told calls yield for movements of some kinds.
+func (l *Ledger) Told(ctx context.Context, sale string, kinds []string, yield func(int64, *reservation.Movement) error) error {
+	query := `SELECT epoch, ` + strings.Join(ledger.MovementColumns[2:], ", ") + ` FROM movements
+		WHERE sale = ? AND kind IN (''` + strings.Repeat(", ?", len(kinds)) + `) ORDER BY epoch, seq`
+	args := []any{sale}
 	for _, kind := range kinds {
 		args = append(args, kind)
 	}
-	query := `SELECT ` + strings.Join(ledger.MovementColumns[2:], ", ") + ` FROM movements WHERE sale = ?1 AND epoch = ?2 AND seq > ?3 AND kind IN (` +
-		strings.TrimSuffix(strings.Repeat("?, ", len(kinds)), ", ") + `) ORDER BY seq`
-	return l.each(ctx, query, args, func(rows *sql.Rows) error {
-		m, err := ledger.ScanMovement(rows.Scan)
-		if err != nil {
-			return err
-		}
-		return yield(m)
-	})
+	return l.each(ctx, query, args, func(rows *sql.Rows) error { return ledger.ScanTold(rows.Scan, yield) })
 }
 
 func (l *Ledger) each(ctx context.Context, query string, args []any, row func(*sql.Rows) error) error {

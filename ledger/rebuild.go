@@ -1,0 +1,303 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// RebuildOptions say how a sale is rebuilt.
+type RebuildOptions struct {
+	// DryRun only says what would be done.
+	DryRun bool
+	// Open lets the sale sell at once, if it did so before. Else it is paused.
+	Open bool
+	// Force also rebuilds a sale that is open in Redis, or of which Redis has everything
+	// that the ledger has.
+	Force bool
+	// By is who asks, for the journal.
+	By string
+}
+
+// Found says what Redis had of a sale that is to be rebuilt.
+type Found string
+
+// FoundNothing: all is lost. FoundUnfinished: a rebuild broke off. FoundOther: all was
+// lost, and the sale was loaded anew. FoundBehind, FoundDisagrees: the last movements are
+// lost, and perhaps others have taken their numbers. FoundAll: nothing is lost.
+const (
+	FoundNothing    Found = "nothing"
+	FoundUnfinished Found = "unfinished"
+	FoundOther      Found = "another_life"
+	FoundBehind     Found = "behind"
+	FoundDisagrees  Found = "disagrees"
+	FoundAll        Found = "everything"
+)
+
+// Rebuilt is what rebuilding a sale did, or would do.
+type Rebuilt struct {
+	Sale   string `json:"sale"`
+	DryRun bool   `json:"dry_run,omitempty"`
+	// Found is what Redis had.
+	Found Found `json:"found"`
+	// Status and Version are those of the sale afterwards, Epoch its new life.
+	Status  sale.Status `json:"status"`
+	Version int64       `json:"version"`
+	Epoch   int64       `json:"epoch,omitempty"`
+	// Ledger is the last movement that the ledger has, Until when it was made.
+	Ledger Position  `json:"ledger"`
+	Until  time.Time `json:"until,omitzero"`
+	// Reservations are counted by their state.
+	Reservations map[reservation.State]int `json:"reservations"`
+	Cells        int                       `json:"cells"`
+	Limits       int                       `json:"limits"`
+	Adjustments  int                       `json:"adjustments"`
+	Returns      int                       `json:"returns"`
+	Missing      Missing                   `json:"missing"`
+	// Carried is what Redis had and the ledger had not.
+	Carried *Carried `json:"carried,omitempty"`
+	// Notes are sentences for the operator.
+	Notes []string `json:"notes"`
+	// Milliseconds is how long it took.
+	Milliseconds int64 `json:"milliseconds"`
+}
+
+// Missing is what is known of movements that never reached the ledger.
+type Missing struct {
+	// AtLeast is how many there are at least, as this process has seen the journal.
+	AtLeast int64 `json:"at_least"`
+	// Seen is the newest number of the journal that this process has seen; 0: it has not
+	// seen this life of the journal.
+	Seen int64 `json:"seen,omitempty"`
+	// Looked is when it looked last whether the ledger follows, Waiting how many movements
+	// the ledger had not then, Oldest for how long (in ms) the first of them had waited.
+	Looked  time.Time `json:"looked,omitzero"`
+	Waiting int64     `json:"waiting,omitempty"`
+	Oldest  int64     `json:"oldest_ms,omitempty"`
+}
+
+// versionLeap is by how much a rebuilt sale's version is ahead of the last one that is
+// known: changes that were lost have had numbers that edges may remember.
+const versionLeap = 1000
+
+// refused is an operator's request that the state of the sale does not allow.
+func refused(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{reservation.ErrRefused}, args...)...)
+}
+
+// rebuilding is one run.
+type rebuilding struct {
+	ledger Ledger
+	store  *reservation.Store
+	id     string
+	o      RebuildOptions
+	began  time.Time
+
+	life   reservation.Life
+	at     Position
+	doc    Document
+	file   *sale.Sale
+	status sale.Status // of before
+	out    *Rebuilt
+}
+
+// Rebuild makes a sale in Redis again from what the ledger has of it. Nobody can buy
+// while it runs, and every other call fails with reservation.ErrRestoring; what breaks
+// off in the middle does not sell, and running it again begins anew. What Redis still has
+// and the ledger has not is taken over.
+func Rebuild(ctx context.Context, l Ledger, s *reservation.Store, id string, o RebuildOptions) (*Rebuilt, error) {
+	b := &rebuilding{ledger: l, store: s, id: id, o: o, began: time.Now(), out: &Rebuilt{Sale: id, DryRun: o.DryRun}}
+	if err := b.run(ctx); err != nil {
+		return nil, err
+	}
+	b.out.Milliseconds = time.Since(b.began).Milliseconds()
+	return b.out, nil
+}
+
+func (b *rebuilding) run(ctx context.Context) (err error) {
+	if err := b.ledger.Migrate(ctx); err != nil {
+		return fmt.Errorf("the ledger is not ready: %w", err)
+	}
+	if b.life, err = b.store.Life(ctx, b.id); err != nil {
+		return err
+	}
+	if err := b.read(ctx); err != nil {
+		return err
+	}
+	if b.life.Epoch != 0 && b.life.Aside { // it broke off after the shard was filled
+		return b.goOn(ctx)
+	}
+	if err := b.look(ctx); err != nil {
+		return err
+	}
+	if err := b.allowed(); err != nil {
+		return err
+	}
+	b.miss()
+	b.out.Version = b.doc.Version + versionLeap
+	if !b.life.Restoring {
+		b.out.Version = max(b.doc.Version, b.life.Version) + versionLeap
+	}
+	// What Redis has is not touched before the ledger is known to be sound.
+	if b.o.DryRun || b.life.Epoch != 0 {
+		if err := b.fill(ctx, nil); err != nil {
+			return err
+		}
+	}
+	if b.o.DryRun {
+		b.out.Status = b.closing()
+		b.advise()
+		return nil
+	}
+	return b.restore(ctx)
+}
+
+// read reads what the ledger has of the sale as a whole.
+func (b *rebuilding) read(ctx context.Context) (err error) {
+	if b.at, err = b.ledger.Position(ctx, b.id); err != nil {
+		return fmt.Errorf("the ledger does not answer: %w", err)
+	}
+	if b.doc, err = b.ledger.Document(ctx, b.id); err != nil {
+		return fmt.Errorf("the ledger does not answer: %w", err)
+	}
+	if b.at.Epoch == 0 || b.doc.File == "" {
+		return refused("the ledger has nothing of sale %s: is this the ledger that followed it?", b.id)
+	}
+	if b.file, err = sale.Decode([]byte(b.doc.File)); err != nil {
+		return fmt.Errorf("the file of sale %s in the ledger cannot be read: %w", b.id, err)
+	}
+	b.status = sale.Status(b.doc.Status)
+	if b.life.Epoch != 0 && b.life.Status != "" {
+		b.status = b.life.Status
+	}
+	b.out.Ledger = b.at
+	return nil
+}
+
+// look says what Redis has, beside what the ledger has.
+func (b *rebuilding) look(ctx context.Context) error {
+	switch {
+	case b.life.Restoring:
+		b.out.Found = FoundUnfinished
+	case b.life.Epoch == 0:
+		b.out.Found = FoundNothing
+	case b.life.Epoch != b.at.Epoch:
+		b.out.Found = FoundOther
+	case b.life.Seq < b.at.Seq:
+		b.out.Found = FoundBehind
+	default:
+		b.out.Found = FoundAll
+		same, err := b.sameStory(ctx)
+		if err != nil {
+			return err
+		}
+		if !same {
+			b.out.Found = FoundDisagrees
+		}
+	}
+	return nil
+}
+
+// sameStory says whether the ledger's last movement is in the journal. What has been
+// trimmed is taken for the same.
+func (b *rebuilding) sameStory(ctx context.Context) (bool, error) {
+	var last *reservation.Movement
+	err := b.ledger.Movements(ctx, b.id, b.at.Epoch, b.at.Seq-1, 1, func(m *reservation.Movement) error {
+		last = m
+		return nil
+	})
+	if err != nil || last == nil {
+		return true, err
+	}
+	now, err := b.store.Journal(ctx, b.id, b.at.Seq-1, 1)
+	if _, gap := errors.AsType[*reservation.GapError](err); gap || err == nil && len(now) == 0 {
+		return true, nil
+	}
+	return err == nil && same(&now[0], last), err
+}
+
+// allowed refuses what must not happen by mistake.
+func (b *rebuilding) allowed() error {
+	switch {
+	case b.o.Force:
+	case b.out.Found == FoundAll:
+		return refused("redis has sale %s, and everything of it that the ledger has: nothing is to be rebuilt; --force does it all the same", b.id)
+	case b.life.Status == sale.Open && !b.life.Restoring:
+		return refused("sale %s is open in redis (%s): pause it first, `caddy stockgate sale pause %s`, or rebuild it with --force", b.id, foundText[b.out.Found], b.id)
+	}
+	return nil
+}
+
+// restore fills the shard and begins its new life.
+func (b *rebuilding) restore(ctx context.Context) error {
+	r, err := b.store.Renew(ctx, b.file, b.doc.File, b.out.Version, b.life, max(b.at.Epoch, b.life.Epoch))
+	if err != nil {
+		return err
+	}
+	b.out.Epoch = r.Epoch
+	// now nothing comes into the journal any more; what was on its way to the ledger has come
+	before := b.doc
+	if err := b.read(ctx); err != nil {
+		return err
+	}
+	if b.doc != before {
+		return refused("the ledger has got another file of sale %s meanwhile: begin again", b.id)
+	}
+	if err := b.fill(ctx, r); err != nil {
+		return err
+	}
+	if err := b.ledger.Restart(ctx, b.id, b.at, Position{Epoch: r.Epoch}); err != nil {
+		return err
+	}
+	now, err := b.store.Life(ctx, b.id)
+	if err != nil {
+		return err
+	}
+	status := b.closing()
+	if now.Aside && status == sale.Open {
+		status = sale.Paused // until all is carried over
+	}
+	cause := fmt.Sprintf("%s from the ledger, entry %d of %d", b.o.By, b.at.Seq, b.at.Epoch)
+	if err := r.Finish(ctx, b.out.Until, status, cause); err != nil {
+		return err
+	}
+	b.out.Status = status
+	if now.Aside {
+		return b.carry(ctx)
+	}
+	b.advise()
+	return nil
+}
+
+// closing is the status that the sale has in the end.
+func (b *rebuilding) closing() sale.Status {
+	if b.status == sale.Open && !b.o.Open {
+		return sale.Paused
+	}
+	return b.status
+}
+
+// goOn takes over what an earlier run has set aside and not carried over.
+func (b *rebuilding) goOn(ctx context.Context) error {
+	b.out.Found, b.out.Epoch, b.out.Version, b.out.Status = FoundUnfinished, b.life.Epoch, b.life.Version, b.life.Status
+	if b.o.DryRun {
+		b.out.Notes = append(b.out.Notes, "An earlier rebuild has filled the sale and broke off before everything that redis had was carried over. Running it goes on with that.")
+		return nil
+	}
+	return b.carry(ctx)
+}
+
+// miss notes what is known of movements that never reached the ledger.
+func (b *rebuilding) miss() {
+	h, ok := b.store.LastHead(b.id)
+	if !ok || h.Epoch != b.at.Epoch {
+		return
+	}
+	b.out.Missing = Missing{
+		AtLeast: max(h.Last-b.at.Seq, 0), Seen: h.Last, Looked: h.Now, Waiting: h.Behind(), Oldest: h.Age.Milliseconds(),
+	}
+}

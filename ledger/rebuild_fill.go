@@ -1,0 +1,191 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// told are the kinds of movements from which more is rebuilt than reservations.
+var told = []string{"loaded", "adjusted", "returned"}
+
+// fill puts all of a sale into a restoration; nil: it only looks whether that can be
+// done. It fails when what the ledger has does not fit together.
+func (b *rebuilding) fill(ctx context.Context, r *reservation.Restoration) error {
+	image := reservation.NewImage(b.life.Now, b.file.EndsAt)
+	err := b.ledger.Reservations(ctx, b.id, func(one *Reservation) error {
+		binds := image.Add(one.ID, &one.RecordFields)
+		if r == nil {
+			return nil
+		}
+		return r.Reservation(ctx, one.ID, &one.RecordFields, binds)
+	})
+	if err != nil {
+		return err
+	}
+	b.out.Reservations, b.out.Until, b.out.Limits = image.States, image.Latest, 0
+	stock, err := b.fillTold(ctx, r)
+	if err != nil {
+		return err
+	}
+	if err := b.fillCells(ctx, r, image, stock); err != nil {
+		return err
+	}
+	for field, c := range image.Limits {
+		b.out.Limits++
+		if r == nil {
+			continue
+		}
+		if err := r.Limit(ctx, field, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fillTold puts adjustments and returns back, and adds up the stock that was loaded.
+func (b *rebuilding) fillTold(ctx context.Context, r *reservation.Restoration) (stock map[string]int64, err error) {
+	stock = make(map[string]int64)
+	adjustments := make(map[string]bool)
+	b.out.Returns = 0
+	var last *reservation.Movement // a return whose units may have left the stock
+	var lastEpoch int64
+	putReturn := func(restock bool) error {
+		m := last
+		last = nil
+		if m == nil {
+			return nil
+		}
+		b.out.Returns++
+		if r == nil {
+			return nil
+		}
+		id, _, _ := strings.Cut(m.Cause, " ")
+		return r.Return(ctx, m.ID, id, restock, m.Lines, m.Record.Returned)
+	}
+	err = b.ledger.Told(ctx, b.id, told, func(epoch int64, m *reservation.Movement) error {
+		if m.Time.After(b.out.Until) {
+			b.out.Until = m.Time
+		}
+		spoilt := last != nil && m.Kind == "adjusted" && epoch == lastEpoch && m.Seq == last.Seq+1 && isOf(m, last)
+		if err := putReturn(!spoilt); err != nil {
+			return err
+		}
+		if m.Kind == "returned" {
+			if m.Record == nil {
+				return fmt.Errorf("movement %d of epoch %d (returned %s): %w", m.Seq, epoch, m.ID, errNoRecord)
+			}
+			last, lastEpoch = m, epoch
+			return nil
+		}
+		for _, l := range m.Lines {
+			stock[l.Cell] += l.Units
+		}
+		if m.Kind == "adjusted" && !spoilt && len(m.Lines) == 1 {
+			adjustments[m.ID] = true
+			if r != nil {
+				return r.Adjustment(ctx, m.ID, m.Lines[0], stock[m.Lines[0].Cell])
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		err = putReturn(true)
+	}
+	b.out.Adjustments = len(adjustments)
+	return stock, err
+}
+
+// isOf says whether units left the stock by a return: each of the two entries begins
+// its cause with the other's id.
+func isOf(adjusted, returned *reservation.Movement) bool {
+	id, _, _ := strings.Cut(returned.Cause, " ")
+	of, _, _ := strings.Cut(adjusted.Cause, " ")
+	return adjusted.ID == id && of == returned.ID
+}
+
+// fillCells puts the cells back, if the stock that was loaded, the ledger's cells and
+// its reservations say the same.
+func (b *rebuilding) fillCells(ctx context.Context, r *reservation.Restoration, image *reservation.Image, loaded map[string]int64) error {
+	rows, err := b.ledger.Stock(ctx, b.id)
+	if err != nil {
+		return err
+	}
+	cells := make(map[string]Cell)
+	for i := range b.file.Items {
+		for _, name := range b.file.Items[i].Cells() {
+			cells[name] = Cell{Name: name}
+		}
+	}
+	for _, c := range rows {
+		if _, listed := cells[c.Name]; listed || c != (Cell{Name: c.Name}) {
+			cells[c.Name] = c
+		}
+	}
+	for name := range image.Cells {
+		if _, ok := cells[name]; !ok {
+			cells[name] = Cell{Name: name}
+		}
+	}
+	b.out.Cells = len(cells)
+	for name, c := range cells {
+		var have reservation.Cell
+		if counted := image.Cells[name]; counted != nil {
+			have = *counted
+		}
+		want := Cell{Name: name, Stock: loaded[name], Held: have.Held, InDoubt: have.InDoubt, Confirmed: have.Confirmed}
+		if want.Available = want.Stock - want.Held - want.InDoubt - want.Confirmed; want != c || c.Available < 0 {
+			return fmt.Errorf("%w: its cell %s is %+v, its movements and reservations say %+v; redis is left as it is", ErrChanged, name, c, want)
+		}
+		if r == nil {
+			continue
+		}
+		err := r.Cell(ctx, name, reservation.Cell{Stock: c.Stock, Available: c.Available, Held: c.Held, InDoubt: c.InDoubt, Confirmed: c.Confirmed})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// foundText says what Redis has.
+var foundText = map[Found]string{
+	FoundNothing:    "redis has nothing of it",
+	FoundUnfinished: "an earlier rebuild broke off",
+	FoundOther:      "redis has lost it, and it was loaded anew",
+	FoundBehind:     "redis has lost movements that the ledger has",
+	FoundDisagrees:  "redis has lost movements that the ledger has, and has given their numbers to others",
+	FoundAll:        "redis has everything that the ledger has",
+}
+
+// advise writes the sentences for the operator.
+func (b *rebuilding) advise() {
+	note := func(format string, args ...any) { b.out.Notes = append(b.out.Notes, fmt.Sprintf(format, args...)) }
+	until := "before the sale's first reservation"
+	if !b.out.Until.IsZero() {
+		until = b.out.Until.Format(time.RFC3339)
+	}
+	note("Found: %s. The ledger has the sale's movements up to %s (entry %d).", foundText[b.out.Found], until, b.at.Seq)
+	m := b.out.Missing
+	switch {
+	case b.out.Found == FoundAll:
+	case m.Seen == 0:
+		note("This edge has not seen the journal itself: whatever happened after that may be missing.")
+	case m.AtLeast > 0:
+		note("This edge has seen the journal up to entry %d: at least %d movements after that are missing. Other edges may have seen more.", m.Seen, m.AtLeast)
+	default:
+		note("This edge has seen nothing of the journal that is missing; other edges may have.")
+	}
+	if !m.Looked.IsZero() && b.out.Found != FoundAll {
+		note("When it looked last, at %s, the ledger was %d movements behind, the oldest for %v.", m.Looked.Format(time.RFC3339), m.Waiting,
+			time.Duration(m.Oldest)*time.Millisecond)
+	}
+	if b.out.Status == sale.Paused {
+		note("The sale is paused. Compare it with the orders that the shop has, and confirm what is missing, before `caddy stockgate sale open %s`: "+
+			"units of orders that never reached the ledger look available.", b.id)
+	}
+}

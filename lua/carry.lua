@@ -1,0 +1,48 @@
+-- carry.lua: take over a reservation that another life of the shard had, as far as its
+-- units are there.
+--
+-- a[1]  id      reservation id; one that is here already is left as it is
+-- a[2]  record  its text, see shard.lua
+--
+-- Returns { 'ok', state, carried }: the state that holds now; carried: 1 when it was not here.
+--         Without its units what was confirmed is unbacked now, and a hold is expired.
+
+reads.carry = want_reservation
+
+function operations.carry(a)
+  local id = a[1]
+  local known = read_record(id)
+  if known and known[STATE] ~= 'tombstone' then return { 'ok', known[STATE], 0 } end
+  local r = parse_record(a[2])
+  local state = r[STATE]
+  local lines, order = units_of(pairs_of(r[LINES]))
+  for cell, quantity in pairs(units_of(pairs_of(r[RETURNED]))) do lines[cell] = lines[cell] - quantity end
+  local left = {}
+  for _, cell in ipairs(order) do left[#left + 1] = { cell, lines[cell] } end
+  if columns[state] ~= AVAILABLE and not all_available(left) then
+    state = state == 'confirmed' and 'unbacked' or 'expired'
+    r[CHANGED], r[CAUSE] = shard.now, 'rebuilt: its units are gone'
+  end
+  r[STATE] = state
+
+  if known then unindex(id, 'tombstone') end
+  if columns[state] ~= AVAILABLE then
+    for _, line in ipairs(left) do move(line[1], line[2], AVAILABLE, columns[state]) end
+    for _, charge in ipairs(pairs_of(r[CHARGES])) do
+      local l = read_limit(charge[1])
+      write_limit(charge[1], l[1] + charge[2], l[2] + (state == 'confirmed' and 0 or charge[2]))
+    end
+  end
+  if state == 'held' or state == 'in_doubt' then
+    -- in mode backend the attempt was answered: the buyer may buy the same again
+    local guard = (is_key(r[GUARD]) or r[MODE] ~= 'backend') and r[GUARD] or ''
+    if not bound_to(guard) then bind(guard, id) end
+    if not bound_to(ref_field(r[REF])) then bind(ref_field(r[REF]), id) end
+  elseif state == 'confirmed' or state == 'unbacked' then
+    bind_again(id, r, state)
+  end
+  index(id, state, state == 'held' and r[DEADLINE] or r[CHANGED])
+  write_record(id, r)
+  write_journal(state, id, '', words_of(lines, order, 1), r[BUYER], r[CAUSE], text_of(id))
+  return { 'ok', state, 1 }
+end

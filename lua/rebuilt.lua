@@ -1,0 +1,21 @@
+-- rebuilt.lua: all of a shard is restored; its new life begins, with this as the first
+-- entry of its journal.
+--
+-- a[1]  epoch   of the life that was restored
+-- a[2]  clock   ms; the shard's clock must not be behind this
+-- a[3]  status  of the sale from now on
+-- a[4]  cause   who, and from what
+--
+-- Returns { 'ok', seq } (also when it has begun already); { 'conflict' } somebody else restores it
+
+function operations.rebuilt(a)
+  local epoch = tonumber(a[1])
+  if not shard.restoring and shard.epoch == epoch then return { 'ok', shard.seq } end
+  if shard.restoring ~= epoch then return { 'conflict' } end
+  shard.exists, shard.epoch, shard.status, shard.restoring = true, epoch, a[3], false
+  shard.now = math.max(shard.now, tonumber(a[2]))
+  changed.meta.restoring, changed.meta.epoch, changed.meta.status = false, int(epoch), a[3]
+  write_journal('rebuilt', int(shard.version), '', '', '', a[4], '')
+  notice = 'sale'
+  return { 'ok', shard.seq }
+end

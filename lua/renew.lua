@@ -1,0 +1,39 @@
+-- renew.lua: begin another life of a shard that is to be restored. What it has now is
+-- set aside, and until rebuilt.lua every operation on the shard is refused. It stands
+-- alone: nothing moves yet.
+--
+-- KEYS[…]   those of shard.lua: KEYS[1…12]
+-- KEYS[13…] where each of them is set aside
+-- KEYS[1]   meta  hash  of the new life, before it begins: restoring, its epoch; no epoch and no
+--                       seq; version, status paused, starts, ends, doc, schema
+--
+-- ARGV[1]  schema   the newest key schema that the caller understands
+-- ARGV[2]  epoch    of the life that the caller has seen; 0: there was none
+-- ARGV[3]  seq      of that life
+-- ARGV[4]  after    ms; the new epoch is later than this, and than that of any life before
+-- ARGV[5]  version  of the sale in the new life
+-- ARGV[6]  doc      the file, as canonical JSON
+-- ARGV[7]  starts   ms
+-- ARGV[8]  ends     ms
+--
+-- Returns { 'ok', epoch }; { 'conflict', epoch, seq } something has happened since the caller
+--         looked; { 'schema', schema }
+
+local meta = redis.call('HMGET', KEYS[1], 'epoch', 'seq', 'restoring', 'schema')
+if tonumber(meta[4] or '0') > tonumber(ARGV[1]) then return { 'schema', tonumber(meta[4]) } end
+local seen, seq = tonumber(meta[1] or '0'), tonumber(meta[2] or '0')
+if seen ~= tonumber(ARGV[2]) or seq ~= tonumber(ARGV[3]) then return { 'conflict', seen, seq } end
+
+local now = redis.call('TIME')
+now = tonumber(now[1]) * 1000 + math.floor(tonumber(now[2]) / 1000)
+local epoch = math.max(now, tonumber(ARGV[4]) + 1, seen + 1, tonumber(meta[3] or '0') + 1)
+for i = 1, 12 do
+  if meta[3] then
+    redis.call('UNLINK', KEYS[i]) -- restored half way, by somebody who did not finish
+  elseif redis.call('EXISTS', KEYS[i]) == 1 then
+    redis.call('RENAME', KEYS[i], KEYS[12 + i])
+  end
+end
+redis.call('HSET', KEYS[1], 'restoring', string.format('%.0f', epoch), 'version', ARGV[5], 'status', 'paused', 'starts', ARGV[7], 'ends', ARGV[8],
+  'doc', ARGV[6], 'schema', ARGV[1])
+return { 'ok', epoch }

@@ -1,0 +1,21 @@
+-- restore.lua: put a piece of what a shard had back, between renew.lua and rebuilt.lua.
+-- The same piece again changes nothing. It stands alone: the journal tells of it in one
+-- entry at the end.
+--
+-- KEYS[…]  those of shard.lua
+-- KEYS[1]  meta  hash  restoring, the epoch of the life that is being restored
+--
+-- ARGV[1]  epoch  of the life that the caller restores
+-- ARGV[2]  place  of the key among KEYS: 2 to 9, 11 or 12
+-- ARGV[3…] pairs  field and value, or score and member
+--
+-- Returns { 'ok' }; { 'conflict' } somebody else restores the shard now
+
+if redis.call('HGET', KEYS[1], 'restoring') ~= ARGV[1] then return { 'conflict' } end
+local place = tonumber(ARGV[2])
+local command = 'HSET'
+if place >= 5 and place <= 8 then command = 'ZADD' end
+for i = 3, #ARGV, 1000 do
+  redis.call(command, KEYS[place], unpack(ARGV, i, math.min(i + 999, #ARGV)))
+end
+return { 'ok' }

@@ -1,0 +1,231 @@
+package reservation
+
+import (
+	"cmp"
+	"hash/maphash"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Image is what a shard must contain besides its records, as the records say: where
+// the units are, what the purchase limits have counted, and to whom keys and refs
+// belong. It is filled by Add, in any order. A million reservations with a limit, a key
+// and a ref each take about 250 MiB.
+type Image struct {
+	// Cells are the units of each stock cell that reservations have: Stock and Available
+	// are 0, and SKU is the cell's name.
+	Cells map[string]*Cell
+	// States counts the reservations of each state.
+	States map[State]int
+	// Latest is when the newest of them came to its state, or was made.
+	Latest time.Time
+
+	now, ends time.Time
+	limits    map[string]Counter
+	// bound has the best claim to each field that was added, by the field's hash. Two
+	// fields with one hash are less likely than one in a million for a million records.
+	bound map[uint64]claim
+	seed  maphash.Seed
+}
+
+// Counter is what one field of the limits has counted.
+type Counter struct {
+	// Charged is all that counts, Pending the part of it that holds have not resolved.
+	Charged, Pending int64
+}
+
+// NewImage begins an image of a sale that ends at a time, as it must be at now by its
+// shard's clock.
+func NewImage(now, ends time.Time) *Image {
+	return &Image{
+		Cells: make(map[string]*Cell), States: make(map[State]int), now: now, ends: ends,
+		limits: make(map[string]Counter), bound: make(map[uint64]claim), seed: maphash.MakeSeed(),
+	}
+}
+
+// Add takes a reservation into account. It returns the binding fields to which the
+// reservation has a better claim than all that were added before it: whoever binds in
+// the order of Add, each time in place of what was bound, ends with the right ones.
+func (m *Image) Add(id string, r *RecordFields) (binds []string) {
+	m.States[r.State]++
+	for _, at := range []time.Time{r.Created, r.Changed} {
+		if at.After(m.Latest) {
+			m.Latest = at
+		}
+	}
+	m.addUnits(r)
+	m.addCharges(r)
+	for _, field := range r.fields() {
+		mine, hash := m.claimOf(id, r, field), maphash.String(m.seed, field)
+		if best, ok := m.bound[hash]; mine.rank > 0 && (!ok || mine.beats(best)) {
+			m.bound[hash] = mine
+			binds = append(binds, field)
+		}
+	}
+	return binds
+}
+
+func (m *Image) addUnits(r *RecordFields) {
+	for _, l := range r.Lines {
+		switch c := m.cell(l.Cell); r.State {
+		case Held:
+			c.Held += l.Units
+		case InDoubt:
+			c.InDoubt += l.Units
+		case Confirmed:
+			c.Confirmed += l.Units
+		}
+	}
+	for _, l := range r.Returned {
+		m.cell(l.Cell).Confirmed -= l.Units
+	}
+}
+
+func (m *Image) cell(name string) *Cell {
+	c, ok := m.Cells[name]
+	if !ok {
+		c = &Cell{SKU: name}
+		m.Cells[name] = c
+	}
+	return c
+}
+
+func (m *Image) addCharges(r *RecordFields) {
+	if r.State != Held && r.State != InDoubt && r.State != Confirmed {
+		return // it has given them back
+	}
+	rest := r.Charges
+	for rest != "" {
+		var field, amount string
+		field, rest, _ = strings.Cut(rest, " ")
+		amount, rest, _ = strings.Cut(rest, " ")
+		n, err := strconv.ParseInt(amount, 10, 64)
+		if err != nil || m.isOver(field) {
+			continue
+		}
+		c := m.limits[field]
+		c.Charged += n
+		if r.State != Confirmed {
+			c.Pending += n
+		}
+		m.limits[field] = c
+	}
+}
+
+// isOver says that a counter's window is over: nobody reads it any more, and whether
+// it is still there says nothing.
+func (m *Image) isOver(field string) bool {
+	_, rest, _ := strings.Cut(field, "|")
+	window, _, _ := strings.Cut(rest, "|")
+	to, err := strconv.ParseInt(window, 10, 64)
+	return err == nil && to <= m.now.UnixMilli()
+}
+
+// Limits calls yield for every field of the limits that has counted something and
+// whose window is not over.
+func (m *Image) Limits(yield func(field string, c Counter) bool) {
+	for field, c := range m.limits {
+		if c.Charged > 0 && !yield(field, c) {
+			return
+		}
+	}
+}
+
+// Limit is what a field of the limits must have; zero: nothing, or nobody reads it any
+// more.
+func (m *Image) Limit(field string) Counter { return m.limits[field] }
+
+// LimitFields is how many fields Limits yields at most.
+func (m *Image) LimitFields() int { return len(m.limits) }
+
+// Owns says, once all are added, whether a reservation is the one to which a binding
+// field belongs.
+func (m *Image) Owns(id string, r *RecordFields, field string) bool {
+	mine := m.claimOf(id, r, field)
+	return mine.rank > 0 && m.bound[maphash.String(m.seed, field)] == mine
+}
+
+// Wanted says, once all are added, whether a binding field must belong to anybody.
+func (m *Image) Wanted(field string) bool {
+	_, ok := m.bound[maphash.String(m.seed, field)]
+	return ok
+}
+
+// fields are the binding fields that a reservation names.
+func (r *RecordFields) fields() []string {
+	var out []string
+	if r.Guard != "" {
+		out = append(out, r.Guard)
+	}
+	if r.Ref != "" {
+		out = append(out, refField+r.Ref)
+	}
+	return out
+}
+
+// Listed says in which sorted set of a shard a reservation is, named like the state that
+// is listed there, and its score; empty: in none.
+func (r *RecordFields) Listed() (State, time.Time) {
+	switch r.State {
+	case Held:
+		return r.State, r.Deadline
+	case InDoubt, Unbacked:
+		return r.State, r.Changed
+	}
+	return "", time.Time{}
+}
+
+// claim is how good a reservation's claim to a binding field is.
+type claim struct {
+	rank  int8   // 0: none
+	since int64  // ms
+	id    uint64 // hash
+}
+
+const (
+	overdue   = iota + 1 // a key whose time is over: it is as good as free
+	ofNoStock            // unbacked
+	ofHold
+	ofSold
+)
+
+// claimOf is the claim of a reservation to one of its fields. What is confirmed takes
+// it from everybody else and keeps it; a hold had it before what became unbacked, else
+// it would not have been held. Who is there first has it.
+func (m *Image) claimOf(id string, r *RecordFields, field string) claim {
+	c := claim{0, msOf(r.Changed), maphash.String(m.seed, id)}
+	single := field == r.Guard && !strings.HasPrefix(field, keyField)
+	switch r.State {
+	case Held, InDoubt:
+		// In mode backend the attempt was answered, and frees it with its answer.
+		if !single || r.Mode != Backend {
+			c.rank = ofHold
+		}
+	case Confirmed, Unbacked:
+		until := r.Changed.Add(r.KeyTTL)
+		switch {
+		case single:
+		case field == r.Guard && !m.now.Before(until) && !m.now.Before(m.ends):
+			c.rank = overdue
+		case r.State == Confirmed:
+			c.rank = ofSold
+		default:
+			c.rank = ofNoStock
+		}
+	}
+	return c
+}
+
+// beats says whether a claim is better than another one of the same field. Among
+// overdue ones the last has taken it.
+func (c claim) beats(other claim) bool {
+	if c.rank != other.rank {
+		return c.rank > other.rank
+	}
+	order := cmp.Or(cmp.Compare(c.since, other.since), cmp.Compare(c.id, other.id))
+	if c.rank == overdue {
+		order = -order
+	}
+	return order < 0
+}

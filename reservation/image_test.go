@@ -1,0 +1,86 @@
+package reservation_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// To whom a key, a ref and a purchase without a key belong follows from the
+// reservations, whatever the order in which they come.
+func TestImageBindings(t *testing.T) {
+	at := func(ms int64) time.Time { return time.UnixMilli(ms) }
+	of := func(s reservation.State, since int64, edit ...func(*reservation.RecordFields)) *reservation.RecordFields {
+		r := &reservation.RecordFields{State: s, Created: at(1), Changed: at(since), Mode: reservation.Response, Guard: "k|x", KeyTTL: 10 * time.Millisecond, Ref: "o"}
+		for _, e := range edit {
+			e(r)
+		}
+		return r
+	}
+	single := func(r *reservation.RecordFields) { r.Guard = "d|x" }
+	backend := func(r *reservation.RecordFields) { r.Mode = reservation.Backend }
+	tests := map[string]struct {
+		ends int64
+		r    []*reservation.RecordFields
+		want map[string]int // field → which of them has it
+	}{
+		"a hold":                         {500, []*reservation.RecordFields{of("held", 5)}, map[string]int{"k|x": 0, "r|o": 0}},
+		"what has ended":                 {500, []*reservation.RecordFields{of("released", 5), of("expired", 5)}, nil},
+		"without a key":                  {500, []*reservation.RecordFields{of("in_doubt", 5, single)}, map[string]int{"d|x": 0, "r|o": 0}},
+		"answered, the shop decides":     {500, []*reservation.RecordFields{of("held", 5, single, backend)}, map[string]int{"r|o": 0}},
+		"sold without a key":             {500, []*reservation.RecordFields{of("confirmed", 5, single)}, map[string]int{"r|o": 0}},
+		"sold after a hold was made":     {500, []*reservation.RecordFields{of("held", 5), of("confirmed", 9)}, map[string]int{"k|x": 1, "r|o": 1}},
+		"sold twice, the first":          {500, []*reservation.RecordFields{of("confirmed", 9), of("confirmed", 5), of("released", 1)}, map[string]int{"k|x": 1, "r|o": 1}},
+		"sold without stock":             {500, []*reservation.RecordFields{of("unbacked", 5), of("held", 9)}, map[string]int{"k|x": 1, "r|o": 1}},
+		"without stock, nobody else":     {500, []*reservation.RecordFields{of("released", 9), of("unbacked", 5)}, map[string]int{"k|x": 1, "r|o": 1}},
+		"the key's time is over":         {50, []*reservation.RecordFields{of("confirmed", 5), of("confirmed", 95)}, map[string]int{"k|x": 1, "r|o": 0}},
+		"of both":                        {50, []*reservation.RecordFields{of("confirmed", 9), of("confirmed", 5)}, map[string]int{"k|x": 0, "r|o": 1}},
+		"not before the sale ends":       {500, []*reservation.RecordFields{of("confirmed", 5), of("confirmed", 95)}, map[string]int{"k|x": 0, "r|o": 0}},
+		"the time of a hold is not over": {50, []*reservation.RecordFields{of("held", 5), of("confirmed", 4)}, map[string]int{"k|x": 0, "r|o": 1}},
+	}
+	for name, test := range tests {
+		for _, backwards := range []bool{false, true} {
+			m := reservation.NewImage(at(100), at(test.ends))
+			order := []int{0, 1, 2}[:len(test.r)]
+			if backwards {
+				slices.Reverse(order)
+			}
+			bound := map[string]int{}
+			for _, i := range order {
+				for _, field := range m.Add(string(rune('a'+i)), test.r[i]) {
+					bound[field] = i
+				}
+			}
+			for _, field := range []string{"k|x", "d|x", "r|o"} {
+				want, ok := test.want[field]
+				if got, has := bound[field]; got != want || has != ok || m.Wanted(field) != ok {
+					t.Errorf("%s, backwards %t: %s belongs to %d (%t), want %d (%t)", name, backwards, field, got, has, want, ok)
+				}
+				for i, r := range test.r {
+					if names := r.Guard == field || field == "r|o"; names && m.Owns(string(rune('a'+i)), r, field) != (ok && i == want) {
+						t.Errorf("%s: it is not said of %d that %s belongs to %d", name, i, field, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Counters of windows that are over are left out: they may have been dropped.
+func TestImageLimits(t *testing.T) {
+	m := reservation.NewImage(time.UnixMilli(100), time.UnixMilli(500))
+	charges := "buyer:day:units|100|x 3 buyer:day:units|101|x 2 buyer:sale:units|-|x 5"
+	for i, s := range []reservation.State{"held", "in_doubt", "confirmed", "released", "expired", "unbacked"} {
+		m.Add(string(rune('a'+i)), &reservation.RecordFields{State: s, Charges: charges})
+	}
+	got := map[string]reservation.Counter{}
+	for field, c := range m.Limits {
+		got[field] = c
+	}
+	want := map[string]reservation.Counter{"buyer:day:units|101|x": {Charged: 6, Pending: 4}, "buyer:sale:units|-|x": {Charged: 15, Pending: 10}}
+	if len(got) != 2 || got["buyer:day:units|101|x"] != want["buyer:day:units|101|x"] || got["buyer:sale:units|-|x"] != want["buyer:sale:units|-|x"] {
+		t.Errorf("the limits are %v, want %v", got, want)
+	}
+}
