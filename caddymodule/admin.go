@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/stockgate/stockgate/ledger/reconcile"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 )
@@ -35,6 +36,7 @@ const (
 // POST | `/stockgate/sales/{id}/open`, `pause`, `close` | the new status
 // POST | `/stockgate/sales/{id}/items/{sku}/stock` | adds `{"id","delta","region"}`; the same id again changes nothing
 // GET | `/stockgate/sales/{id}/holds` | reservations that are `?state=held`, `in_doubt` (the default) or `unbacked`; `?cause=`, `?older=10m`, `?limit=`, `?after=`
+// POST | `/stockgate/sales/{id}/reconcile` | what differs between Redis, the journal, the ledger and, with `{"orders","as_of"}` or `{"probe"}`, the shop; `{"repair":true}` puts it right
 // GET | `/stockgate/holds` | the same of all sales
 // POST | `/stockgate/sales/{id}/holds/confirm`, `release` | resolves many: `{"state","cause","older","all","force","dry_run","after"}`, or `{"names"}` of reservations or refs to confirm; up to 500, `next` says where to go on
 // GET | `/stockgate/reservations/{id}` | a reservation
@@ -76,6 +78,7 @@ func (AdminAPI) Routes() []caddy.AdminRoute {
 		{"GET /stockgate/holds", (*operator).listHolds},
 		{"POST /stockgate/sales/{id}/holds/confirm", (*operator).confirmHolds},
 		{"POST /stockgate/sales/{id}/holds/release", (*operator).releaseHolds},
+		{"POST /stockgate/sales/{id}/reconcile", (*operator).reconcile},
 		{"GET /stockgate/lists", (*operator).listLists},
 		{"GET /stockgate/lists/{name}", (*operator).showList},
 		{"POST /stockgate/lists/{name}/add", func(o *operator, r *http.Request) (any, error) { return o.changeList(r, "add") }},
@@ -160,7 +163,7 @@ func apiError(err error) error {
 		errors.Is(err, reservation.ErrReused):
 		status = http.StatusConflict
 	case errors.Is(err, reservation.ErrUnavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(err, reservation.ErrStarting),
-		errors.Is(err, reservation.ErrNewerSchema), errors.Is(err, reservation.ErrMemoryPolicy):
+		errors.Is(err, reservation.ErrNewerSchema), errors.Is(err, reservation.ErrMemoryPolicy), errors.Is(err, reconcile.ErrLedger):
 		status = http.StatusServiceUnavailable
 	}
 	return caddy.APIError{HTTPStatus: status, Err: err, Message: message}

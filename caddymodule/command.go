@@ -46,6 +46,7 @@ holds: some of them were refused, and it says how many); 2 the command line is w
 				reservationCommand(),
 				tryCommand(),
 				listCommand(),
+				reconcileCommand(),
 				ledgerCommand(),
 				demoCommand(),
 			)

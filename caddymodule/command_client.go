@@ -32,6 +32,7 @@ const (
 type call struct {
 	cmd  *cobra.Command
 	args []string
+	wait time.Duration // for an answer; 0: callTimeout
 }
 
 func (c *call) text(flag string) string {
@@ -64,7 +65,7 @@ func (c *call) ask(method, path string, body []byte, answer any) error {
 	if err != nil {
 		return usageError{err}
 	}
-	status, raw, err := askAdmin(address, method, "/stockgate/"+path, body)
+	status, raw, err := askAdmin(address, method, "/stockgate/"+path, body, cmp.Or(c.wait, callTimeout))
 	if err != nil {
 		return err
 	}
@@ -95,7 +96,7 @@ func (c *call) ask(method, path string, body []byte, answer any) error {
 
 // askAdmin makes one request to an admin endpoint, which may be a socket. Unlike
 // Caddy's own helper it keeps the status of an error.
-func askAdmin(address, method, uri string, body []byte) (status int, answer []byte, err error) {
+func askAdmin(address, method, uri string, body []byte, wait time.Duration) (status int, answer []byte, err error) {
 	address = caddy.NewReplacer().ReplaceKnown(address, "") // a config may say {env.ADMIN}
 	parsed, err := caddy.ParseNetworkAddress(address)
 	if err != nil || parsed.PortRangeSize() > 1 || parsed.IsFdNetwork() {
@@ -106,7 +107,7 @@ func askAdmin(address, method, uri string, body []byte) (status int, answer []by
 		dial, _, _ = strings.Cut(dial, "|") // the socket's permissions
 		origin = "http://127.0.0.1"         // a socket has no name, HTTP needs one
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, origin+uri, bytes.NewReader(body))
 	if err != nil {

@@ -72,6 +72,7 @@ type bookkeeping struct {
 	keep    ledger.Keep
 	module  LedgerModule // nil: none
 	poolKey string       // of what was taken from the pool
+	keeper  *bookkeeper  // what was taken; nil: nothing yet
 }
 
 // provision loads the ledger's module and checks what the configuration says.
@@ -104,11 +105,11 @@ func (b *bookkeeping) start(desk string, d *desk) error {
 	}
 	hash := sha256.Sum256(fmt.Appendf(nil, "%s %q %+v", desk, identity, b.keep))
 	key := hex.EncodeToString(hash[:])
-	_, _, err := bookkeepers.LoadOrNew(key, func() (caddy.Destructor, error) { return startBookkeeper(b, d) })
+	taken, _, err := bookkeepers.LoadOrNew(key, func() (caddy.Destructor, error) { return startBookkeeper(b, d) })
 	if err != nil {
 		return err
 	}
-	b.poolKey = key
+	b.poolKey, b.keeper = key, taken.(*bookkeeper)
 	return nil
 }
 
