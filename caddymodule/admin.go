@@ -35,6 +35,7 @@ const (
 // PUT | `/stockgate/sales/{id}` | applies a file (YAML or JSON); `?dry_run=1`, `?force=1`
 // POST | `/stockgate/sales/{id}/open`, `pause`, `close` | the new status
 // POST | `/stockgate/sales/{id}/items/{sku}/stock` | adds `{"id","delta","region"}`; the same id again changes nothing
+// POST | `/stockgate/sales/{id}/rebuild` | rebuilds a sale that Redis has lost, `?from=ledger`; `?dry_run=1`, `?open=1`, `?force=1`
 // GET | `/stockgate/sales/{id}/holds` | reservations that are `?state=held`, `in_doubt` (the default) or `unbacked`; `?cause=`, `?older=10m`, `?limit=`, `?after=`
 // POST | `/stockgate/sales/{id}/reconcile` | what differs between Redis, the journal, the ledger and, with `{"orders","as_of"}` or `{"probe"}`, the shop; `{"repair":true}` puts it right
 // GET | `/stockgate/holds` | the same of all sales
@@ -74,6 +75,7 @@ func (AdminAPI) Routes() []caddy.AdminRoute {
 		{"POST /stockgate/sales/{id}/pause", func(o *operator, r *http.Request) (any, error) { return o.setStatus(r, sale.Paused) }},
 		{"POST /stockgate/sales/{id}/close", func(o *operator, r *http.Request) (any, error) { return o.setStatus(r, sale.Closed) }},
 		{"POST /stockgate/sales/{id}/items/{sku}/stock", (*operator).addStock},
+		{"POST /stockgate/sales/{id}/rebuild", (*operator).rebuildSale},
 		{"GET /stockgate/sales/{id}/holds", (*operator).listHolds},
 		{"GET /stockgate/holds", (*operator).listHolds},
 		{"POST /stockgate/sales/{id}/holds/confirm", (*operator).confirmHolds},

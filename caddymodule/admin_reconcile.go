@@ -10,7 +10,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/stockgate/stockgate/ledger"
 	"github.com/stockgate/stockgate/ledger/reconcile"
 	"github.com/stockgate/stockgate/reservation"
 )
@@ -66,11 +65,7 @@ func (o *operator) reconcile(r *http.Request) (any, error) {
 	var cancel context.CancelFunc
 	o.ctx, cancel = context.WithTimeout(context.WithoutCancel(o.ctx), reconcileTimeout)
 	defer cancel()
-	var l ledger.Ledger
-	if keeper := o.app.books.keeper; keeper != nil {
-		l = keeper.ledger
-	}
-	report, err := reconcile.Run(o.ctx, o.desk.Store, l, id, reconcile.Options{Repair: ask.Repair, By: o.by, Shop: shop})
+	report, err := reconcile.Run(o.ctx, o.desk.Store, o.app.books.ledger(), id, reconcile.Options{Repair: ask.Repair, By: o.by, Shop: shop})
 	if report.Repaired > 0 {
 		if e := o.noted(nil, "sale repaired", zap.String("sale", id), zap.String("run", report.Run), zap.Int("repaired", report.Repaired), zap.Int("left", report.Left)); e != nil {
 			return nil, e

@@ -48,6 +48,7 @@ holds: some of them were refused, and it says how many); 2 the command line is w
 				listCommand(),
 				reconcileCommand(),
 				ledgerCommand(),
+				rebuildCommand(),
 				demoCommand(),
 			)
 		},

@@ -2,6 +2,7 @@ package caddymodule_test
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -74,8 +75,8 @@ func TestCommandReconcile(t *testing.T) {
 	touch(t, orders, time.Now().Add(-time.Hour)) // what was sold after it
 	said(s.run("reconcile", "double11", "--shop", orders), 1, append(shop, "differences: 3, repaired: 0\n")...)
 	said(s.run("reconcile", "double11", "--shop", orders, "--repair"), 1, append(shop, "differences: 3, repaired: 1\n")...)
-	if state := p.state("a"); state != reservation.Confirmed {
-		t.Errorf("a is %s", state)
+	if r, err := p.ReservationIn(t.Context(), "double11", "a"); err != nil || r.State != reservation.Confirmed {
+		t.Errorf("a is %+v, error %v", r, err)
 	}
 	lines := s.file("orders.jsonl", "{\"ref\": \"order-1\"}\n\n{\"ref\": \"a\", \"more\": 1}\n{\"ref\": null}\n")
 	touch(t, lines, later)
@@ -93,5 +94,13 @@ func TestCommandReconcile(t *testing.T) {
 	}
 	if a := s.admin("POST", "sales/double11/reconcile", `{"orders":["a"],"probe":true}`); a.status != 400 {
 		t.Errorf("%+v", a)
+	}
+}
+
+// touch says when a file was written.
+func touch(t *testing.T, file string, at time.Time) {
+	t.Helper()
+	if err := os.Chtimes(file, at, at); err != nil {
+		t.Fatal(err)
 	}
 }

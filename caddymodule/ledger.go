@@ -72,7 +72,7 @@ type bookkeeping struct {
 	keep    ledger.Keep
 	module  LedgerModule // nil: none
 	poolKey string       // of what was taken from the pool
-	keeper  *bookkeeper  // what was taken; nil: nothing yet
+	keeper  *bookkeeper  // what was taken
 }
 
 // provision loads the ledger's module and checks what the configuration says.
@@ -105,12 +105,20 @@ func (b *bookkeeping) start(desk string, d *desk) error {
 	}
 	hash := sha256.Sum256(fmt.Appendf(nil, "%s %q %+v", desk, identity, b.keep))
 	key := hex.EncodeToString(hash[:])
-	taken, _, err := bookkeepers.LoadOrNew(key, func() (caddy.Destructor, error) { return startBookkeeper(b, d) })
+	keeper, _, err := bookkeepers.LoadOrNew(key, func() (caddy.Destructor, error) { return startBookkeeper(b, d) })
 	if err != nil {
 		return err
 	}
-	b.poolKey, b.keeper = key, taken.(*bookkeeper)
+	b.poolKey, b.keeper = key, keeper.(*bookkeeper)
 	return nil
+}
+
+// ledger is the open ledger; nil: there is none.
+func (b *bookkeeping) ledger() ledger.Ledger {
+	if b.keeper == nil {
+		return nil
+	}
+	return b.keeper.ledger
 }
 
 // close gives everything back, once.

@@ -111,8 +111,8 @@ func (f *folding) add(m *reservation.Movement) error {
 		if err := f.change(m, m.Was, state); err != nil {
 			return err
 		}
-	case m.Kind != "held" && m.Kind != "recreated":
-		return errNoWas
+	case m.Kind != "held" && m.Kind != "recreated" && m.Record == nil:
+		return errNoWas // one that a rebuild has carried over tells its record
 	default:
 		if err := f.tell(m); err != nil {
 			return err

@@ -124,8 +124,8 @@ type StoryError struct {
 }
 
 func (e *StoryError) Error() string {
-	return fmt.Sprintf("redis and the ledger disagree about entry %d of sale %s (%s and %s): redis has lost movements that the ledger has, as in a failover without replica_acks",
-		e.Seq, e.Sale, e.Redis, e.InLedger)
+	return fmt.Sprintf("redis and the ledger disagree about entry %d of sale %s (%s and %s): redis has lost movements that the ledger has, as in a failover without replica_acks; "+
+		"pause the sale and restore it with `caddy stockgate rebuild %s --from ledger`", e.Seq, e.Sale, e.Redis, e.InLedger, e.Sale)
 }
 
 // Follows says whether a batch is what comes next after a position. Drivers ask it

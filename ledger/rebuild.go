@@ -293,11 +293,11 @@ func (b *rebuilding) goOn(ctx context.Context) error {
 
 // miss notes what is known of movements that never reached the ledger.
 func (b *rebuilding) miss() {
-	h, ok := b.store.LastHead(b.id)
+	h, seen, ok := b.store.LastHead(b.id)
 	if !ok || h.Epoch != b.at.Epoch {
 		return
 	}
 	b.out.Missing = Missing{
-		AtLeast: max(h.Last-b.at.Seq, 0), Seen: h.Last, Looked: h.Now, Waiting: h.Behind(), Oldest: h.Age.Milliseconds(),
+		AtLeast: max(seen-b.at.Seq, 0), Seen: seen, Looked: h.Now, Waiting: h.Behind(), Oldest: h.Age.Milliseconds(),
 	}
 }

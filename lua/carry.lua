@@ -5,7 +5,8 @@
 -- a[2]  record  its text, see shard.lua
 --
 -- Returns { 'ok', state, carried }: the state that holds now; carried: 1 when it was not here.
---         Without its units what was confirmed is unbacked now, and a hold is expired.
+--         Without its units what was confirmed is unbacked now, and a hold is expired. What
+--         came back of it has not come back yet.
 
 reads.carry = want_reservation
 
@@ -15,19 +16,16 @@ function operations.carry(a)
   if known and known[STATE] ~= 'tombstone' then return { 'ok', known[STATE], 0 } end
   local r = parse_record(a[2])
   local state = r[STATE]
-  local lines, order = units_of(pairs_of(r[LINES]))
-  for cell, quantity in pairs(units_of(pairs_of(r[RETURNED]))) do lines[cell] = lines[cell] - quantity end
-  local left = {}
-  for _, cell in ipairs(order) do left[#left + 1] = { cell, lines[cell] } end
-  if columns[state] ~= AVAILABLE and not all_available(left) then
+  local lines = pairs_of(r[LINES])
+  if columns[state] ~= AVAILABLE and not all_available(lines) then
     state = state == 'confirmed' and 'unbacked' or 'expired'
     r[CHANGED], r[CAUSE] = shard.now, 'rebuilt: its units are gone'
   end
-  r[STATE] = state
+  r[STATE], r[RETURNED] = state, ''
 
   if known then unindex(id, 'tombstone') end
   if columns[state] ~= AVAILABLE then
-    for _, line in ipairs(left) do move(line[1], line[2], AVAILABLE, columns[state]) end
+    for _, line in ipairs(lines) do move(line[1], line[2], AVAILABLE, columns[state]) end
     for _, charge in ipairs(pairs_of(r[CHARGES])) do
       local l = read_limit(charge[1])
       write_limit(charge[1], l[1] + charge[2], l[2] + (state == 'confirmed' and 0 or charge[2]))
@@ -43,6 +41,6 @@ function operations.carry(a)
   end
   index(id, state, state == 'held' and r[DEADLINE] or r[CHANGED])
   write_record(id, r)
-  write_journal(state, id, '', words_of(lines, order, 1), r[BUYER], r[CAUSE], text_of(id))
+  write_journal(state, id, '', r[LINES], r[BUYER], r[CAUSE], text_of(id))
   return { 'ok', state, 1 }
 end

@@ -7,6 +7,7 @@
 -- a[3]  restock    1: the units go back on sale; 0: they leave the stock
 -- a[4]  cause      why, or who
 -- a[5]  n          number of lines, then for each: cell, quantity; 0: all that is left
+-- …     carried    1: what they cost was given back in another life of the shard, see carry.lua
 --
 -- Returns { 'ok', lines }          all that was returned so far, "cell quantity …"
 --         { 'conflict', state } { 'not_found' }
@@ -129,7 +130,7 @@ operations['return'] = function(a)
     left[cell] = left[cell] - quantity
     returned[cell] = (returned[cell] or 0) + quantity
   end
-  give_back_part(r, order, units, left)
+  if a[k] ~= '1' then give_back_part(r, order, units, left) end
   r[RETURNED] = words_of(returned, order, 1)
   write_record(id, r)
   changed.returns[key] = restock .. ' ' .. words_of(units, order, 1) .. '\t' .. r[RETURNED]

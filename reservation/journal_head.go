@@ -76,17 +76,15 @@ func (s *Store) JournalHead(ctx context.Context, sale string) (JournalHead, erro
 }
 
 // LastHead is what this process knows of a sale's journal from before: what JournalHead
-// has told last, and the newest number that any answer has told since in the same life.
-// False: nothing.
-func (s *Store) LastHead(sale string) (JournalHead, bool) {
+// has told last, and the newest number that any answer has told in the same life. False:
+// nothing.
+func (s *Store) LastHead(sale string) (h JournalHead, seq int64, ok bool) {
 	c := s.clock(sale)
-	h := c.head.Load()
-	if h == nil {
-		return JournalHead{}, false
+	last := c.head.Load()
+	if last == nil {
+		return JournalHead{}, 0, false
 	}
-	last := *h
-	last.Last = max(last.Last, c.seq.Load())
-	return last, true
+	return *last, max(last.Last, c.seq.Load()), true
 }
 
 // journalNow estimates the shard's clock, which was at least so late when it was

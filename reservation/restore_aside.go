@@ -71,7 +71,6 @@ type AsideReturn struct {
 	Reservation, ID string
 	Restock         bool
 	Lines           []CellUnits
-	text            string // as it is kept
 }
 
 // AsideReturns calls yield for every return that was set aside.
@@ -84,7 +83,7 @@ func (s *Store) AsideReturns(ctx context.Context, sale string, yield func(AsideR
 		if !ok || !told || err != nil {
 			return fmt.Errorf("return %s, which was set aside, cannot be read", field)
 		}
-		return yield(AsideReturn{id, returnID, flag == "1", lines, text})
+		return yield(AsideReturn{id, returnID, flag == "1", lines})
 	})
 }
 
@@ -114,18 +113,18 @@ func (s *Store) CarryReturn(ctx context.Context, id string, r AsideReturn, by st
 	if err != nil || now == nil || was == nil {
 		return false, err
 	}
-	if UnitsText(now.Returned) == UnitsText(was.Returned) { // its units are back: only its id is not known
-		set, err := s.redis.HSetNX(ctx, s.shardKeys(id)[returnsKey], field, r.text).Result()
-		return set, explain(err)
-	}
-	restock := 0
+	restock, carried := 0, 0
 	if r.Restock {
 		restock = 1
+	}
+	if now.Charges == was.Charges { // it was carried over, and costs as much as in the end
+		carried = 1
 	}
 	args := []any{r.Reservation, r.ID, restock, by, len(r.Lines)}
 	for _, l := range r.Lines {
 		args = append(args, l.Cell, l.Units)
 	}
+	args = append(args, carried)
 	_, err = s.resolve(ctx, id, operation{"return", args})
 	return err == nil, err
 }

@@ -2,7 +2,9 @@ package ledgertest
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -11,15 +13,16 @@ import (
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/ledger"
 	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
 )
 
 // Fill writes a journal as a sale of so many orders leaves it into Redis: each is
 // held and then confirmed, with a purchase limit and a key. It returns the epoch and
 // the last number.
-func Fill(t testing.TB, c *redis.Client, sale string, orders int) (epoch, last int64) {
+func Fill(t testing.TB, c *redis.Client, id string, orders int) (epoch, last int64) {
 	t.Helper()
 	ctx := context.Background()
-	tag := "stockgate:{" + sale + ".0}:"
+	tag := "stockgate:{" + id + ".0}:"
 	epoch = noon
 	add := func(p redis.Pipeliner, kind, id, was, lines, cause, record string) {
 		last++
@@ -32,14 +35,15 @@ func Fill(t testing.TB, c *redis.Client, sale string, orders int) (epoch, last i
 		_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
 			if from == 0 {
 				add(p, "loaded", "1", "", fmt.Sprintf("20002001 %d", orders), "file", "")
+				add(p, "open", "2", "", "", "operator", "")
 			}
 			for n := from; n < min(from+5000, orders); n++ {
-				id := fmt.Sprintf("0193a5c1-77aa-7%03x-9e10-%012d", n%4096, n)
+				one := fmt.Sprintf("0193a5c1-77aa-7%03x-9e10-%012d", n%4096, n)
 				record := fmt.Sprintf("held\t%d\t%d\t%d\t%d\tresponse\tZm9yIGEga2V5ZWQgaGFzaCBvZiB0aGUgYnV5ZXI\t20002001 1\t"+
-					"buyer:sale:units|-|Zm9yIGEga2V5ZWQgaGFzaCBvZiB0aGUgYnV5ZXI 1\t\t2\tk|Zm9yIGFub3RoZXIga2V5ZWQgaGFzaCB0aGF0IGJpbmRz\t"+
-					"c2hhMjU2IG9mIHdoYXQgd2FzIGFza2VkIGZvciBpdCA\t86400000\torder-%d\tmain\t\t\t", noon+30_000, noon+25_000, noon, noon, n)
-				add(p, "held", id, "", "20002001 1", "", record)
-				add(p, "confirmed", id, "held", "20002001 1", "status_201", "")
+					"buyer:sale:units|-|Zm9yIGEga2V5%014d 1\t\t2\tk|Zm9yIGFub3RoZXIga2V5ZWQgaGFzaCB0%011d\t"+
+					"c2hhMjU2IG9mIHdoYXQgd2FzIGFza2VkIGZvciBpdCA\t86400000\torder-%d\tmain\t\t\t", noon+30_000, noon+25_000, noon, noon, n, n, n)
+				add(p, "held", one, "", "20002001 1", "", record)
+				add(p, "confirmed", one, "held", "20002001 1", "status_201", "")
 			}
 			return nil
 		})
@@ -47,26 +51,62 @@ func Fill(t testing.TB, c *redis.Client, sale string, orders int) (epoch, last i
 			t.Fatal(err)
 		}
 	}
-	if err := c.HSet(ctx, tag+"meta", "epoch", epoch, "seq", last, "version", 2, "status", "open", "clock", noon+last, "schema", 1, "doc", "{}").Err(); err != nil {
+	doc, err := json.Marshal(&sale.Sale{
+		ID: id, StartsAt: time.UnixMilli(noon), EndsAt: time.UnixMilli(noon + 1e9), Timezone: "UTC", Items: []sale.Item{{SKU: "20002001", Stock: int64(orders)}},
+		Limits: []sale.Limit{{Per: "buyer", Every: "sale", Max: 1, Count: "units"}},
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.SAdd(ctx, "stockgate:sales", sale).Err(); err != nil {
+	if err := c.HSet(ctx, tag+"meta", "epoch", epoch, "seq", last, "version", 2, "status", "open", "clock", noon+last, "schema", 1, "doc", string(doc)).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.SAdd(ctx, "stockgate:sales", id).Err(); err != nil {
 		t.Fatal(err)
 	}
 	return epoch, last
 }
 
+// BenchRebuild measures how long a sale is rebuilt that a driver's database has.
+func BenchRebuild(b *testing.B, l ledger.Ledger) {
+	server, store, epoch, last := drained(b, l)
+	if err := server.Client().FlushAll(context.Background()).Err(); err != nil {
+		b.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	b.ResetTimer()
+	out, err := ledger.Rebuild(context.Background(), l, store, "s", ledger.RebuildOptions{Open: true, By: "bench"})
+	b.StopTimer()
+	runtime.ReadMemStats(&after)
+	if err != nil || out.Ledger != (ledger.Position{Epoch: epoch, Seq: last}) || out.Reservations[reservation.Confirmed] != max(b.N/2, 1) {
+		b.Fatalf("%+v, error %v", out, err)
+	}
+	b.ReportMetric(float64(last)/b.Elapsed().Seconds(), "movements/s")
+	b.ReportMetric(float64(after.Sys-before.Sys)/(1<<20), "MiB")
+}
+
 // Bench measures a driver: from a journal in a real Redis into its database, by one
 // drainer.
 func Bench(b *testing.B, l ledger.Ledger) {
-	orders := max(b.N/2, 1)
-	server := redistest.Start(b)
-	epoch, last := Fill(b, server.Client(), "s", orders)
+	_, _, epoch, last := drained(b, l)
+	b.ReportMetric(float64(last)/b.Elapsed().Seconds(), "movements/s")
+	if at, err := l.Position(context.Background(), "s"); err != nil || at != (ledger.Position{Epoch: epoch, Seq: last}) {
+		b.Fatalf("the ledger is at %+v, error %v", at, err)
+	}
+}
+
+// drained drains a journal of b.N movements, and stops the timer.
+func drained(b *testing.B, l ledger.Ledger) (server *redistest.Server, store *reservation.Store, epoch, last int64) {
+	b.Helper()
+	server = redistest.Start(b)
+	epoch, last = Fill(b, server.Client(), "s", max(b.N/2, 1))
 	store, err := reservation.Open(reservation.Options{Addresses: []string{server.Addr()}, Timeout: 10 * time.Second})
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer store.Close()
+	b.Cleanup(func() { store.Close() })
 	if err := l.Migrate(context.Background()); err != nil {
 		b.Fatal(err)
 	}
@@ -85,13 +125,10 @@ func Bench(b *testing.B, l ledger.Ledger) {
 		<-tick.C
 	}
 	b.StopTimer()
-	b.ReportMetric(float64(last)/b.Elapsed().Seconds(), "movements/s")
 	cancel()
 	<-done
-	if at, err := l.Position(context.Background(), "s"); err != nil || at != (ledger.Position{Epoch: epoch, Seq: last}) {
-		b.Fatalf("the ledger is at %+v, error %v", at, err)
-	}
 	if n, text := counts.Logged("the ledger"); n > 0 {
 		b.Fatal(text)
 	}
+	return server, store, epoch, last
 }

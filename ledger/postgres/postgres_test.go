@@ -87,3 +87,9 @@ func BenchmarkDrain(b *testing.B) {
 	server := pgtest.Start(b, "fsync=on", "full_page_writes=on", "shared_buffers=256MB", "autovacuum=on", "max_wal_size=4GB")
 	ledgertest.Bench(b, open(b, server.Database()))
 }
+
+// Run it with -benchtime 1000000x.
+func BenchmarkRebuild(b *testing.B) {
+	server := pgtest.Start(b, "fsync=on", "full_page_writes=on", "shared_buffers=256MB", "autovacuum=on", "max_wal_size=4GB")
+	ledgertest.BenchRebuild(b, open(b, server.Database()))
+}

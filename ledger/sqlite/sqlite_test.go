@@ -83,3 +83,8 @@ func TestMigrationsByHand(t *testing.T) {
 func BenchmarkDrain(b *testing.B) {
 	ledgertest.Bench(b, open(b, filepath.Join(b.TempDir(), "ledger.db")))
 }
+
+// Run it with -benchtime 1000000x.
+func BenchmarkRebuild(b *testing.B) {
+	ledgertest.BenchRebuild(b, open(b, filepath.Join(b.TempDir(), "ledger.db")))
+}

@@ -1,0 +1,382 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stockgate/stockgate/internal/ledgertest"
+	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// drained is a seller whose sale is in a ledger that nobody drains into any more.
+func drained(t *testing.T, units int64, times int) (*redistest.Server, *ledgertest.Seller, ledger.Ledger) {
+	t.Helper()
+	server := redistest.Start(t)
+	s := ledgertest.NewSeller(t, server, units)
+	l := openFile(t, filepath.Join(t.TempDir(), "ledger.db"))
+	end := s.Drain(l, ledgertest.NewCounts())
+	s.Sell(times)
+	s.UntilDrained(l)
+	end()
+	return server, s, l
+}
+
+func flush(t *testing.T, server *redistest.Server) {
+	t.Helper()
+	if err := server.Client().FlushAll(ledgertest.Soon(t)).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func rebuild(t *testing.T, l ledger.Ledger, s *ledgertest.Seller, o ledger.RebuildOptions) *ledger.Rebuilt {
+	t.Helper()
+	o.By = "test"
+	out, err := ledger.Rebuild(ledgertest.Soon(t), l, s.Store, "s", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Refresh(ledgertest.Soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// attempt tries to hold a unit of "a".
+func attempt(t *testing.T, s *ledgertest.Seller, id, ref string) (reservation.Hold, *sale.Refusal, error) {
+	t.Helper()
+	l, ok := s.Catalogue().Sale("s")
+	if !ok {
+		return reservation.Hold{}, sale.Refuse(sale.UnknownSale), nil
+	}
+	lines := []sale.Line{{SKU: "a", Quantity: 1}}
+	a := &sale.Attempt{Sale: "s", Buyer: "buyer of " + id, Lines: lines, Key: "key of " + id, Print: "p", Ref: ref}
+	return s.Hold(ledgertest.Soon(t), id, l, a, lines, reservation.Terms{HoldFor: time.Hour, Margin: time.Minute, Mode: reservation.Response, Gate: "main"})
+}
+
+// breaking does as its ledger does, and breaks off at one point.
+type breaking struct {
+	ledger.Ledger
+	at    string
+	after int
+}
+
+var errBroken = errors.New("broken off")
+
+func (b *breaking) Reservations(ctx context.Context, sale string, yield func(*ledger.Reservation) error) error {
+	n := 0
+	return b.Ledger.Reservations(ctx, sale, func(r *ledger.Reservation) error {
+		if n++; b.at == "reservations" && n > b.after {
+			return errBroken
+		}
+		return yield(r)
+	})
+}
+
+func (b *breaking) Stock(ctx context.Context, sale string) ([]ledger.Cell, error) {
+	if b.at == "stock" {
+		return nil, errBroken
+	}
+	return b.Ledger.Stock(ctx, sale)
+}
+
+func (b *breaking) Restart(ctx context.Context, sale string, from, to ledger.Position) error {
+	if b.at == "before restart" {
+		return errBroken
+	}
+	err := b.Ledger.Restart(ctx, sale, from, to)
+	if b.at == "after restart" {
+		return errBroken
+	}
+	return err
+}
+
+// A rebuild that breaks off does not sell, whatever is asked of the sale fails and may
+// be asked again, and another run begins anew.
+func TestRebuildBreaksOff(t *testing.T) {
+	server, s, l := drained(t, 5000, 1500)
+	before := ledgertest.Raw(t, server.Client())
+	for _, b := range []breaking{{at: "reservations"}, {at: "reservations", after: 1200}, {at: "stock"}, {at: "before restart"}, {at: "after restart"}, {at: "after restart"}} {
+		flush(t, server)
+		b.Ledger = l
+		for range 2 {
+			if _, err := ledger.Rebuild(ledgertest.Soon(t), &b, s.Store, "s", ledger.RebuildOptions{Open: true}); !errors.Is(err, errBroken) {
+				t.Fatalf("%s %d: %v", b.at, b.after, err)
+			}
+			if err := s.Refresh(ledgertest.Soon(t)); err != nil {
+				t.Fatal(err)
+			}
+			listing, ok := s.Catalogue().Sale("s")
+			if no := listing.Verdict(); !ok || no == nil || no.Reason != "paused" {
+				t.Fatalf("%s: buyers hear %+v", b.at, no)
+			}
+			if h, no, err := attempt(t, s, "new", ""); !errors.Is(err, reservation.ErrUnavailable) {
+				t.Errorf("%s: in the middle %+v is held, refused %v, error %v", b.at, h, no, err)
+			}
+			if _, err := s.Store.Confirm(ledgertest.Soon(t), "s", "r3", reservation.Answer, ""); !errors.Is(err, reservation.ErrRestoring) {
+				t.Errorf("%s: a confirm says %v", b.at, err)
+			}
+			if err := s.SetStatus(ledgertest.Soon(t), "s", sale.Open, "operator"); !errors.Is(err, reservation.ErrRestoring) {
+				t.Errorf("%s: it is opened: %v", b.at, err)
+			}
+			if _, err := s.JournalHead(ledgertest.Soon(t), "s"); !errors.Is(err, reservation.ErrNoSale) {
+				t.Errorf("%s: it has a journal: %v", b.at, err)
+			}
+		}
+		out := rebuild(t, l, s, ledger.RebuildOptions{Open: true})
+		ledgertest.SameRaw(t, ledgertest.Raw(t, server.Client()), before)
+		if out.Found != ledger.FoundUnfinished || out.Status != sale.Open {
+			t.Errorf("%s: it says %+v", b.at, out)
+		}
+		if again, err := ledger.Rebuild(ledgertest.Soon(t), l, s.Store, "s", ledger.RebuildOptions{}); !errors.Is(err, reservation.ErrRefused) || !strings.Contains(err.Error(), "--force") {
+			t.Errorf("%s: once more: %+v, %v", b.at, again, err)
+		}
+	}
+	s.Drain(l, ledgertest.NewCounts())
+	s.Sell(20)
+	s.UntilDrained(l)
+}
+
+// What never reached the ledger is said, the sale waits for the operator, and tokens
+// bring back what they prove.
+func TestRebuildWithoutTheLast(t *testing.T) {
+	server, s, l := drained(t, 1000, 20)
+	at, err := l.Position(ledgertest.Soon(t), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	evidence := func(h reservation.Hold, no *sale.Refusal, err error) *reservation.Evidence {
+		t.Helper()
+		if no != nil || err != nil {
+			t.Fatal(no, err)
+		}
+		return &reservation.Evidence{Sale: "s", ID: h.ID, Buyer: "buyer of " + h.ID, Epoch: h.Epoch, Created: h.Created, Exp: h.Exp, Ref: h.Ref, Lines: h.Lines}
+	}
+	lost := evidence(attempt(t, s, "lost", "order-lost"))
+	if _, err := s.JournalHead(ledgertest.Soon(t), "s"); err != nil { // as the keeper looks
+		t.Fatal(err)
+	}
+	other := evidence(attempt(t, s, "other", ""))
+	held := evidence(s.Hold(ledgertest.Soon(t), "held", must(s.Catalogue().Sale("s")), &sale.Attempt{Sale: "s", Buyer: "buyer of held"}, lost.Lines, reservation.Terms{HoldFor: time.Hour, Mode: reservation.Backend}))
+	flush(t, server)
+	out := rebuild(t, l, s, ledger.RebuildOptions{})
+	if out.Missing.AtLeast != 3 || out.Missing.Seen != at.Seq+3 || out.Missing.Waiting != 1 || out.Status != sale.Paused || !strings.Contains(strings.Join(out.Notes, "\n"), "at least 3 movements") {
+		t.Errorf("it says %+v", out)
+	}
+	if _, no, err := attempt(t, s, "r99", ""); err != nil || no == nil || no.Reason != "paused" {
+		t.Errorf("buyers hear %v, error %v", no, err)
+	}
+	before, _ := s.Books(ledgertest.Soon(t), "s")
+	for _, ev := range []*reservation.Evidence{lost, other, lost} {
+		if got, err := s.ConfirmWith(ledgertest.Soon(t), ev, "paid"); got != reservation.Confirmed || err != nil {
+			t.Errorf("%s with its token: %s, %v", ev.ID, got, err)
+		}
+	}
+	if got, err := s.ConfirmWith(ledgertest.Soon(t), &reservation.Evidence{Sale: "s", ID: "r4", Epoch: lost.Epoch, Lines: lost.Lines}, ""); got != reservation.Confirmed || err != nil {
+		t.Errorf("what the ledger has: %s, %v", got, err)
+	}
+	after, err := s.Books(ledgertest.Soon(t), "s")
+	if err != nil || after.Items[0].Confirmed != before.Items[0].Confirmed+2 || !after.Balanced {
+		t.Errorf("the books are %+v (%v), they were %+v", after, err, before)
+	}
+	if err := s.SetStatus(ledgertest.Soon(t), "s", sale.Open, "operator"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Refresh(ledgertest.Soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	if h, _, err := attempt(t, s, "again", "order-lost"); !isBound(err, "lost") {
+		t.Errorf("its ref is free: %+v, %v", h, err)
+	}
+	if err := adjust(t, s, "all", -after.Items[0].Available); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.ConfirmWith(ledgertest.Soon(t), held, "paid"); err == nil || !strings.Contains(err.Error(), "refund") {
+		t.Errorf("without units: %s, %v", got, err)
+	}
+	s.Drain(l, ledgertest.NewCounts())
+	s.UntilDrained(l)
+}
+
+func adjust(t *testing.T, s *ledgertest.Seller, id string, delta int64) error {
+	_, err := s.Adjust(ledgertest.Soon(t), "s", id, "a", delta, "test")
+	return err
+}
+
+func must(l *reservation.Listing, _ bool) *reservation.Listing { return l }
+
+func isBound(err error, id string) bool {
+	b, ok := errors.AsType[*reservation.Bound](err)
+	return ok && b.ID == id
+}
+
+// Redis has come back without its last writes, and perhaps with others under their
+// numbers: what it has and the ledger has not is taken over, and nothing is sold twice
+// without a word.
+func TestRebuildAfterARollback(t *testing.T) {
+	for name, test := range map[string]struct {
+		again int
+		units int64
+		found ledger.Found
+	}{
+		"behind":            {0, 1000, ledger.FoundBehind},
+		"others":            {60, 1000, ledger.FoundDisagrees},
+		"others, few units": {60, 60, ledger.FoundDisagrees},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, s, l := drained(t, test.units, 20)
+			c := server.Client()
+			old := backup(t, c)
+			end := s.Drain(l, ledgertest.NewCounts())
+			s.Sell(50) // r21 to r70
+			if err := adjust(t, s, "more", 5); err != nil {
+				t.Fatal(err)
+			}
+			s.UntilDrained(l)
+			end()
+			inLedger := confirmed(t, l)
+			restore(t, c, old)
+			s.Sell(test.again) // r71 …
+			if test.again > 0 {
+				if _, err := s.Store.Confirm(ledgertest.Soon(t), "s", "r11", reservation.Shop, "paid"); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := s.Adjust(ledgertest.Soon(t), "s", "of the other life", "a", 2, "test"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if out, err := ledger.Rebuild(ledgertest.Soon(t), l, s.Store, "s", ledger.RebuildOptions{}); !errors.Is(err, reservation.ErrRefused) || !strings.Contains(err.Error(), "pause it first") {
+				t.Fatalf("while it sells: %+v, %v", out, err)
+			}
+			if err := s.SetStatus(ledgertest.Soon(t), "s", sale.Paused, "operator"); err != nil {
+				t.Fatal(err)
+			}
+			before := ledgertest.Raw(t, c)
+			if dry := rebuild(t, l, s, ledger.RebuildOptions{DryRun: true}); dry.Found != test.found {
+				t.Errorf("a dry run says %+v", dry)
+			}
+			ledgertest.SameRaw(t, ledgertest.Raw(t, c), before)
+
+			// it breaks off when it is half carried over
+			if err := c.HSet(ledgertest.Soon(t), "stockgate:{s.0}:records", "unreadable", "x").Err(); err != nil {
+				t.Fatal(err)
+			}
+			if out, err := ledger.Rebuild(ledgertest.Soon(t), l, s.Store, "s", ledger.RebuildOptions{Open: true}); err == nil || !strings.Contains(err.Error(), "unreadable") {
+				t.Fatalf("with an unreadable record: %+v, %v", out, err)
+			}
+			if err := c.HDel(ledgertest.Soon(t), "stockgate:{s.0}:aside:records", "unreadable").Err(); err != nil {
+				t.Fatal(err)
+			}
+			out := rebuild(t, l, s, ledger.RebuildOptions{})
+			if out.Found != ledger.FoundUnfinished || out.Status != sale.Paused || out.Carried == nil {
+				t.Errorf("it says %+v", out)
+			}
+			for id, text := range before["records"] {
+				if strings.HasPrefix(text, "confirmed\t") {
+					inLedger[id] = true
+				}
+			}
+			unbacked := 0
+			for id := range inLedger {
+				r, err := s.Reservation(ledgertest.Soon(t), id)
+				if err != nil || r.State != reservation.Confirmed && r.State != reservation.Unbacked {
+					t.Errorf("the order %s is %+v, error %v", id, r, err)
+					continue
+				}
+				if r.State == reservation.Unbacked {
+					unbacked++
+				}
+			}
+			if (unbacked > 0) != (test.units < 100) {
+				t.Errorf("%d orders have no units", unbacked)
+			}
+			if left, err := c.Keys(ledgertest.Soon(t), "*:aside:*").Result(); err != nil || len(left) > 0 {
+				t.Errorf("left over: %q, error %v", left, err)
+			}
+			stock := test.units + 5
+			if test.again > 0 {
+				stock += 2
+			}
+			b, err := s.Books(ledgertest.Soon(t), "s")
+			if err != nil || !b.Balanced || b.Items[0].Stock > stock {
+				t.Errorf("the books are %+v, error %v", b, err)
+			}
+			counts := ledgertest.NewCounts()
+			s.Drain(l, counts)
+			defer func() { _, text := counts.Logged(notFollowing); t.Log(text) }()
+			s.UntilDrained(l)
+		})
+	}
+}
+
+// confirmed are the reservations that a ledger has as confirmed.
+func confirmed(t *testing.T, l ledger.Ledger) map[string]bool {
+	t.Helper()
+	ids := map[string]bool{}
+	err := l.Reservations(ledgertest.Soon(t), "s", func(r *ledger.Reservation) error {
+		if r.State == reservation.Confirmed {
+			ids[r.ID] = true
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ids
+}
+
+// With force everything that only Redis has is kept.
+func TestRebuildByForce(t *testing.T) {
+	server, s, l := drained(t, 1000, 30)
+	s.Sell(30)
+	if _, err := s.Adjust(ledgertest.Soon(t), "s", "late", "a", 7, "test"); err != nil {
+		t.Fatal(err)
+	}
+	before := ledgertest.Raw(t, server.Client())
+	if _, err := ledger.Rebuild(ledgertest.Soon(t), l, s.Store, "s", ledger.RebuildOptions{}); !errors.Is(err, reservation.ErrRefused) || !strings.Contains(err.Error(), "nothing is to be rebuilt") {
+		t.Fatalf("without: %v", err)
+	}
+	out := rebuild(t, l, s, ledger.RebuildOptions{Force: true, Open: true})
+	after := ledgertest.Raw(t, server.Client())
+	for id, text := range after["records"] { // since when may be another time
+		if a, b := strings.Split(text, "\t"), strings.Split(before["records"][id], "\t"); len(b) < 5 || a[0] != b[0] || a[7] != b[7] || a[16] != b[16] {
+			t.Errorf("%s is %q, it was %q", id, a, b)
+		}
+	}
+	if len(after["records"]) != len(before["records"]) || fmt.Sprint(after["cells"]) != fmt.Sprint(before["cells"]) || fmt.Sprint(after["bindings"]) != fmt.Sprint(before["bindings"]) ||
+		len(after["returns"]) != len(before["returns"]) || out.Status != sale.Open {
+		t.Errorf("%+v\nis  %v\nwas %v", out, after["cells"], before["cells"])
+	}
+	s.Drain(l, ledgertest.NewCounts())
+	s.UntilDrained(l)
+}
+
+// oneMore has a unit more than its ledger.
+type oneMore struct{ ledger.Ledger }
+
+func (l oneMore) Stock(ctx context.Context, sale string) ([]ledger.Cell, error) {
+	cells, err := l.Ledger.Stock(ctx, sale)
+	cells[0].Available++
+	return cells, err
+}
+
+// A ledger that does not fit together, or that never followed the sale, rebuilds
+// nothing.
+func TestRebuildFromAnUnsoundLedger(t *testing.T) {
+	server, s, l := drained(t, 100, 20)
+	if _, err := ledger.Rebuild(ledgertest.Soon(t), openFile(t, filepath.Join(t.TempDir(), "ledger.db")), s.Store, "s", ledger.RebuildOptions{Force: true}); !errors.Is(err, reservation.ErrRefused) || !strings.Contains(err.Error(), "has nothing of sale s") {
+		t.Errorf("an empty one: %v", err)
+	}
+	before := ledgertest.Raw(t, server.Client())
+	if _, err := ledger.Rebuild(ledgertest.Soon(t), oneMore{l}, s.Store, "s", ledger.RebuildOptions{Force: true}); !errors.Is(err, ledger.ErrChanged) {
+		t.Errorf("one that was changed: %v", err)
+	}
+	ledgertest.SameRaw(t, ledgertest.Raw(t, server.Client()), before)
+}
