@@ -89,10 +89,10 @@ func TestCommandReconcile(t *testing.T) {
 	said(s.run("reconcile", "double11", "--column", "x"), 2, "--column goes with --shop")
 	said(s.run("reconcile", "double11", "--shop", s.file("bad", "{\"x\": 1}\n")), 2, "bad:1: which field has the reservation id or ref?")
 	said(s.run("reconcile", "double11", "--shop", s.file("worse", "{\"id\": \"a\"}\nb\n")), 1, "worse:2: it is no JSON object")
-	if a := s.admin("POST", "sales/double11/reconcile", `{"repairs":true}`); a.status != 400 {
+	if a := s.admin("POST", "/stockgate/sales/double11/reconcile", `{"repairs":true}`); a.status != 400 {
 		t.Errorf("%+v", a)
 	}
-	if a := s.admin("POST", "sales/double11/reconcile", `{"orders":["a"],"probe":true}`); a.status != 400 {
+	if a := s.admin("POST", "/stockgate/sales/double11/reconcile", `{"orders":["a"],"probe":true}`); a.status != 400 {
 		t.Errorf("%+v", a)
 	}
 }

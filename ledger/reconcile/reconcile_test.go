@@ -296,3 +296,42 @@ func TestOversold(t *testing.T) {
 		t.Errorf("another one: %v", err)
 	}
 }
+
+// A repair that is broken off at any point is finished by the next one, and nothing is
+// repaired twice.
+func TestBrokenOff(t *testing.T) {
+	server := redistest.Start(t)
+	m := newMarket(t, server)
+	m.live(9, 4, 200)
+	was := m.shard()
+	r := rand.New(rand.NewPCG(9, 9))
+	for name, text := range was {
+		if key, _, _ := strings.Cut(name, " "); key == "cells" || key == "limits" || key == "deadlines" || key == "adjustments" || key == "records" && !strings.HasPrefix(text, "tombstone") {
+			m.spoil(r, name, text)
+		}
+	}
+	proxy := redistest.NewProxy(t, server.Addr())
+	store, err := reservation.Open(reservation.Options{Addresses: []string{proxy.Addr()}, Timeout: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	for cuts := 1; ; cuts++ {
+		proxy.CutReplies(1, "EVALSHA") // the answer is lost, whether or not it ran
+		report, err := reconcile.Run(ledgertest.Soon(t), store, nil, "s", reconcile.Options{Repair: true})
+		if err == nil && report.Agrees {
+			break
+		}
+		if cuts > 3 { // and then it may go on
+			for proxy.CutsLeft() > 0 {
+				_, _ = store.Examine(ledgertest.Soon(t), "s", nil)
+			}
+			if report, err = reconcile.Run(ledgertest.Soon(t), store, nil, "s", reconcile.Options{Repair: true}); err != nil || !report.Agrees {
+				t.Fatalf("error %v: %s", err, texts(report))
+			}
+			break
+		}
+	}
+	same(t, m.shard(), was)
+	m.agrees(nil)
+}
