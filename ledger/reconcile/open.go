@@ -25,7 +25,7 @@ func (r *run) open(ctx context.Context) error {
 	r.story.epoch, r.report.Epoch = head.Epoch, head.Epoch
 	begun := false
 	if r.ledger != nil {
-		if begun, err = r.openLedger(ctx, head); err != nil {
+		if begun, err = r.openLedger(ctx); err != nil {
 			return err
 		}
 	}
@@ -63,7 +63,7 @@ func isGap(err error) bool {
 }
 
 // openLedger begins with what the ledger says. False: it has nothing of this sale.
-func (r *run) openLedger(ctx context.Context, head reservation.JournalHead) (bool, error) {
+func (r *run) openLedger(ctx context.Context) (bool, error) {
 	for range 5 {
 		before, err := r.ledger.Position(ctx, r.sale)
 		if err != nil {
@@ -73,7 +73,8 @@ func (r *run) openLedger(ctx context.Context, head reservation.JournalHead) (boo
 			r.report.Notes = append(r.report.Notes, "the ledger has nothing of this sale")
 			return false, nil
 		}
-		if head, err = r.store.JournalHead(ctx, r.sale); err != nil {
+		head, err := r.store.JournalHead(ctx, r.sale)
+		if err != nil {
 			return false, err
 		}
 		if err := r.sameJournal(ctx, head, before); err != nil {
