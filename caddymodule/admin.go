@@ -12,6 +12,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 
 	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/ledger/reconcile"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 )
@@ -38,6 +39,7 @@ const (
 // POST | `/stockgate/sales/{id}/items/{sku}/stock` | adds `{"id","delta","region"}`; the same id again changes nothing
 // POST | `/stockgate/sales/{id}/rebuild` | rebuilds a sale that Redis has lost, `?from=ledger`; `?dry_run=1`, `?open=1`, `?force=1`
 // GET | `/stockgate/sales/{id}/holds` | reservations that are `?state=held`, `in_doubt` (the default) or `unbacked`; `?cause=`, `?older=10m`, `?limit=`, `?after=`
+// POST | `/stockgate/sales/{id}/reconcile` | what differs between Redis, the journal, the ledger and, with `{"orders","as_of"}` or `{"probe"}`, the shop; `{"repair":true}` puts it right
 // GET | `/stockgate/holds` | the same of all sales
 // POST | `/stockgate/sales/{id}/holds/confirm`, `release` | resolves many: `{"state","cause","older","all","force","dry_run","after"}`, or `{"names"}` of reservations or refs to confirm; up to 500, `next` says where to go on
 // GET | `/stockgate/sales/{id}/journal` | where the sale's journal begins and ends, and who follows it
@@ -88,6 +90,7 @@ func (AdminAPI) Routes() []caddy.AdminRoute {
 		{"GET /stockgate/sales/{id}/journal", (*operator).showJournal},
 		{"GET /stockgate/sales/{id}/journal/movements", (*operator).readMovements},
 		{"GET /stockgate/journals", (*operator).listJournals},
+		{"POST /stockgate/sales/{id}/reconcile", (*operator).reconcile},
 		{"GET /stockgate/lists", (*operator).listLists},
 		{"GET /stockgate/lists/{name}", (*operator).showList},
 		{"POST /stockgate/lists/{name}/add", func(o *operator, r *http.Request) (any, error) { return o.changeList(r, "add") }},
@@ -173,7 +176,7 @@ func apiError(err error) error {
 		errors.Is(err, reservation.ErrReused):
 		status = http.StatusConflict
 	case errors.Is(err, reservation.ErrUnavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(err, reservation.ErrStarting),
-		errors.Is(err, ledger.ErrLedger), errors.Is(err, reservation.ErrNewerSchema), errors.Is(err, reservation.ErrMemoryPolicy):
+		errors.Is(err, ledger.ErrLedger), errors.Is(err, reconcile.ErrLedger), errors.Is(err, reservation.ErrNewerSchema), errors.Is(err, reservation.ErrMemoryPolicy):
 		status = http.StatusServiceUnavailable
 	}
 	return caddy.APIError{HTTPStatus: status, Err: err, Message: message}

@@ -47,6 +47,7 @@ holds: some of them were refused, and it says how many); 2 the command line is w
 				tryCommand(),
 				listCommand(),
 				journalCommand(),
+				reconcileCommand(),
 				ledgerCommand(),
 				rebuildCommand(),
 				doctorCommand(),

@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
+	"time"
 )
 
 const (
@@ -17,6 +19,8 @@ const (
 	ordersMost = 1_000_000
 	// ordersBytes bounds its size.
 	ordersBytes = 1 << 30
+	// ordersLine bounds a line of JSON.
+	ordersLine = 1 << 20
 )
 
 // orderColumns are the columns that are looked for in a header, the best first.
@@ -24,23 +28,9 @@ var orderColumns = []string{"reservation", "reservation_id", "id", "ref"}
 
 // confirmFrom confirms what a file names. The whole file is read and checked first.
 func confirmFrom(c *call, name string) error {
-	in := io.Reader(os.Stdin)
-	if name == "-" {
-		name = "standard input"
-	} else {
-		f, err := os.Open(name)
-		if err != nil {
-			return usageError{err}
-		}
-		defer f.Close()
-		in = f
-	}
-	names, err := readOrders(in, name, c.text("column"))
+	names, _, err := openOrders(name, c.text("column"))
 	if err != nil {
 		return err
-	}
-	if len(names) == 0 {
-		return fmt.Errorf("%s names no order", name)
 	}
 	var sum bulkAnswer
 	for part := range slices.Chunk(names, bulkMost) {
@@ -59,6 +49,27 @@ func confirmFrom(c *call, name string) error {
 	return err
 }
 
+// openOrders reads the names in a file, - is the standard input, and when it was made.
+// One without any is an error.
+func openOrders(name, column string) (names []string, made time.Time, err error) {
+	in, made := os.Stdin, time.Now()
+	if name == "-" {
+		name = "standard input"
+	} else {
+		if in, err = os.Open(name); err != nil {
+			return nil, made, usageError{err}
+		}
+		defer in.Close()
+		if info, err := in.Stat(); err == nil {
+			made = info.ModTime()
+		}
+	}
+	if names, err = readOrders(in, name, column); err == nil && len(names) == 0 {
+		err = fmt.Errorf("%s names no order", name)
+	}
+	return names, made, err
+}
+
 // readOrders returns the names in a file, each once.
 func readOrders(in io.Reader, file, column string) ([]string, error) {
 	limited := &io.LimitedReader{R: in, N: ordersBytes + 1}
@@ -66,20 +77,28 @@ func readOrders(in io.Reader, file, column string) ([]string, error) {
 	if mark, _ := buffered.Peek(3); bytes.Equal(mark, []byte("\ufeff")) {
 		_, _ = buffered.Discard(3)
 	}
+	list := orderList{file: file, seen: make(map[string]struct{})}
+	if start, _ := buffered.Peek(4096); bytes.HasPrefix(bytes.TrimSpace(start), []byte("{")) {
+		if err := list.readJSON(buffered, column); limited.N > 0 && err != nil {
+			return nil, err
+		}
+		if limited.N == 0 {
+			return nil, fmt.Errorf("%s is larger than %d bytes: split it", file, ordersBytes)
+		}
+		return list.names, nil
+	}
 	rows := csv.NewReader(buffered)
 	rows.ReuseRecord, rows.FieldsPerRecord, rows.TrimLeadingSpace = true, -1, true
 	first, _ := buffered.Peek(4096) // as much as there is
 	rows.Comma = separator(first)
 
-	var names []string
-	seen := make(map[string]struct{})
 	at := -1 // the column; -1: no row yet
 	for {
 		row, err := rows.Read()
 		if limited.N == 0 {
 			return nil, fmt.Errorf("%s is larger than %d bytes: split it", file, ordersBytes)
 		} else if errors.Is(err, io.EOF) {
-			return names, nil
+			return list.names, nil
 		} else if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
@@ -96,21 +115,74 @@ func readOrders(in io.Reader, file, column string) ([]string, error) {
 		if at < len(row) {
 			name = strings.TrimSpace(row[at])
 		}
-		if name == "" {
-			continue // an order that was not reserved has no id
+		if err := list.add(name, line); err != nil {
+			return nil, err
 		}
-		if !plainWords.MatchString(name) {
-			return nil, fmt.Errorf("%s:%d: %.40q is no reservation id or ref: 1 to 128 printable ASCII characters without space", file, line, name)
-		}
-		if _, twice := seen[name]; twice {
+	}
+}
+
+// orderList collects the names in a file, each once.
+type orderList struct {
+	file  string
+	names []string
+	seen  map[string]struct{}
+}
+
+// add takes the name in a line of the file; an order that was not reserved has none.
+func (l *orderList) add(name string, line int) error {
+	if name == "" {
+		return nil
+	}
+	if !plainWords.MatchString(name) {
+		return fmt.Errorf("%s:%d: %.40q is no reservation id or ref: 1 to 128 printable ASCII characters without space", l.file, line, name)
+	}
+	if _, twice := l.seen[name]; twice {
+		return nil
+	}
+	if len(l.names) == ordersMost {
+		return fmt.Errorf("%s names more than %d orders: split it", l.file, ordersMost)
+	}
+	l.seen[name] = struct{}{}
+	l.names = append(l.names, name)
+	return nil
+}
+
+// readJSON reads JSON lines: an object for each order, with a field that is named like
+// the columns of a CSV.
+func (l *orderList) readJSON(in *bufio.Reader, column string) error {
+	wanted := orderColumns
+	if column != "" {
+		wanted = []string{column}
+	}
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, ordersLine)
+	for line := 1; lines.Scan(); line++ {
+		text := bytes.TrimSpace(lines.Bytes())
+		if len(text) == 0 {
 			continue
 		}
-		if len(names) == ordersMost {
-			return nil, fmt.Errorf("%s names more than %d orders: split it", file, ordersMost)
+		var order map[string]json.RawMessage
+		if err := json.Unmarshal(text, &order); err != nil {
+			return fmt.Errorf("%s:%d: it is no JSON object: %w", l.file, line, err)
 		}
-		seen[name] = struct{}{}
-		names = append(names, name)
+		i := slices.IndexFunc(wanted, func(name string) bool { _, ok := order[name]; return ok })
+		if i < 0 {
+			return usageError{fmt.Errorf("%s:%d: which field has the reservation id or ref? It has none of %q; name it with --column", l.file, line, wanted)}
+		}
+		var name string
+		if raw := order[wanted[i]]; string(raw) != "null" {
+			if err := json.Unmarshal(raw, &name); err != nil {
+				name = string(raw) // a number
+			}
+		}
+		if err := l.add(strings.TrimSpace(name), line); err != nil {
+			return err
+		}
 	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("%s: %w", l.file, err)
+	}
+	return nil
 }
 
 // orderColumn finds the column, and whether the first row is a header. A single

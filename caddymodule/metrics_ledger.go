@@ -10,6 +10,7 @@ import (
 // ledgerMetrics are the series of the journals and of the ledger.
 type ledgerMetrics struct {
 	length, lag, lagSeconds *prometheus.GaugeVec
+	drift                   *prometheus.GaugeVec
 	drained, failures       *prometheus.CounterVec
 }
 
@@ -21,6 +22,9 @@ func newLedgerMetrics() ledgerMetrics {
 		length:     gauge("stockgate_journal_length", "Entries of the sale's journal that Redis keeps."),
 		lag:        gauge("stockgate_ledger_lag_movements", "Movements of the sale that the ledger does not have yet."),
 		lagSeconds: gauge("stockgate_ledger_lag_seconds", "For how long the oldest movement has waited that the ledger does not have; 0: it has all."),
+		drift: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "stockgate_drift", Help: "Cells of the sale that are not as they must be, by against: balance (their units are not all somewhere) or ledger (the ledger, at the same entry, says otherwise; told by the edge that drains the sale). Anything but 0 calls for `caddy stockgate reconcile`.",
+		}, []string{"sale", "against"}),
 		drained: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "stockgate_ledger_drained_total", Help: "Movements that this edge has copied into the ledger.",
 		}, []string{"sale"}),
@@ -35,7 +39,7 @@ func newLedgerMetrics() ledgerMetrics {
 }
 
 func (m *ledgerMetrics) collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.length, m.lag, m.lagSeconds, m.drained, m.failures}
+	return []prometheus.Collector{m.length, m.lag, m.lagSeconds, m.drift, m.drained, m.failures}
 }
 
 // bookMetrics counts what a bookkeeper tells it.
@@ -55,6 +59,14 @@ func (bookMetrics) NoJournal(sale string) {
 	m.length.DeleteLabelValues(sale)
 	m.lag.DeleteLabelValues(sale)
 	m.lagSeconds.DeleteLabelValues(sale)
+}
+
+func (bookMetrics) Drift(sale, against string, cells int) {
+	meters().ledger.drift.WithLabelValues(sale, against).Set(float64(cells))
+}
+
+func (bookMetrics) NoDrift(sale, against string) {
+	meters().ledger.drift.DeleteLabelValues(sale, against)
 }
 
 func (bookMetrics) Drained(sale string, movements int) {

@@ -39,11 +39,14 @@ type Journals interface {
 	JournalHead(ctx context.Context, sale string) (reservation.JournalHead, error)
 	SaleDocument(ctx context.Context, sale string) (version int64, status, file string, err error)
 	Acknowledge(ctx context.Context, sale string, epoch, seq int64) error
+	Cells(ctx context.Context, sale string) (map[string]string, error)
+	Examine(ctx context.Context, sale string, names []reservation.Named) (*reservation.Examined, error)
 }
 
 // DrainMetrics receives what a drainer counts. Implementations must be safe for
 // concurrent use.
 type DrainMetrics interface {
+	DriftMetrics
 	// Drained: so many movements have come into the ledger.
 	Drained(sale string, movements int)
 	// DrainFailed: a sale could not be drained. Where is journal or ledger.
@@ -83,7 +86,7 @@ func (d *Drainer) Run(ctx context.Context) {
 
 // follow drains one sale until ctx ends.
 func (d *Drainer) follow(ctx context.Context, sale string) {
-	s := &following{Drainer: d, sale: sale, most: batchMost}
+	s := &following{Drainer: d, sale: sale, most: batchMost, drift: drift{sale: sale, what: driftLedger}}
 	defer s.giveUp(ctx)
 	idle, failed := idleLeast, failedLeast
 	for ctx.Err() == nil {

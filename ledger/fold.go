@@ -76,7 +76,7 @@ var (
 
 func (f *folding) add(m *reservation.Movement) error {
 	switch m.Kind {
-	case "applied", "open", "paused", "closed", "rebuilt":
+	case "applied", "open", "paused", "closed", "rebuilt", "repaired":
 		return nil
 	case "loaded", "adjusted":
 		for _, l := range m.Lines {
@@ -148,7 +148,7 @@ func (f *folding) change(m *reservation.Movement, from, to reservation.State) er
 	case m.Record != nil:
 		return f.tell(m)
 	case told:
-		r.State, r.Changed, r.Cause = to, m.Time, plain(m.Cause)
+		r.State, r.Changed, r.Cause = to, m.Time, Plain(m.Cause)
 		return nil
 	}
 	move, ok := f.moved[m.ID]
@@ -159,7 +159,7 @@ func (f *folding) change(m *reservation.Movement, from, to reservation.State) er
 	case move.State != from:
 		return fmt.Errorf("the reservation was %s", move.State)
 	}
-	move.State, move.Changed, move.Cause = to, m.Time, plain(m.Cause)
+	move.State, move.Changed, move.Cause = to, m.Time, Plain(m.Cause)
 	return nil
 }
 
@@ -196,8 +196,8 @@ func column(s reservation.State) func(*Cell) *int64 {
 	return nil
 }
 
-// plain is a cause as a record has it: nothing in it separates fields.
-func plain(text string) string {
+// Plain is a cause as a record has it: nothing in it separates fields.
+func Plain(text string) string {
 	b := []byte(text)
 	for i, c := range b {
 		if c < ' ' || c == 0x7f {

@@ -22,6 +22,9 @@ type following struct {
 	most   int                   // movements of one batch
 	looked time.Time             // when the ledger was asked where it is, whatever Redis says that it has
 
+	drift   drift     // of the cells in Redis against the ledger
+	watched time.Time // when they were compared last
+
 	trouble Trouble
 }
 
@@ -35,6 +38,7 @@ func (s *following) turn(ctx context.Context) (int, error) {
 		return 0, s.failed("journal", err)
 	}
 	if head.Behind() == 0 && time.Since(s.looked) < lookAgain {
+		s.watchIdle(ctx)
 		return 0, nil
 	}
 	if err := s.migrate(ctx); err != nil {
@@ -46,18 +50,26 @@ func (s *following) turn(ctx context.Context) (int, error) {
 		}
 	}
 	if ours, err := s.claim(ctx); err != nil || !ours {
-		s.ours = time.Time{}
+		s.lost()
 		return 0, err
 	}
 	moved, err := s.batch(ctx, head)
 	if errors.Is(err, ErrNotOwner) { // the batch before it took longer than the lease
-		s.ours = time.Time{}
+		s.lost()
 		return 0, nil
 	}
 	if err != nil {
-		s.ours = time.Time{} // whether it was committed is unknown: look anew where the ledger is
+		s.lost() // whether it was committed is unknown: look anew where the ledger is
+	} else if moved < s.most { // the ledger is near enough to compare with
+		s.watch(ctx)
 	}
 	return moved, err
+}
+
+// lost: the sale may be another's from now on, who says whether it drifts.
+func (s *following) lost() {
+	s.ours, s.drift.on = time.Time{}, false
+	s.metrics.NoDrift(s.sale, driftLedger)
 }
 
 // failed counts a failure.
@@ -230,6 +242,7 @@ func (s *following) giveUp(ctx context.Context) {
 	if s.ours.IsZero() {
 		return
 	}
+	defer s.lost()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveupFor)
 	defer cancel()
 	_ = s.ledger.Giveup(ctx, s.sale, s.owner) // else it ends by itself

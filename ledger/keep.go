@@ -22,12 +22,14 @@ type KeptJournals interface {
 	Sales(ctx context.Context) ([]string, error)
 	JournalHead(ctx context.Context, sale string) (reservation.JournalHead, error)
 	JournalBefore(ctx context.Context, sale string, h reservation.JournalHead, before time.Time) (int64, error)
+	Cells(ctx context.Context, sale string) (map[string]string, error)
 	TrimJournal(ctx context.Context, sale string, h reservation.JournalHead, upTo int64, ledger bool, patience time.Duration) (int64, error)
 }
 
 // KeepMetrics receives what a keeper sees. Implementations must be safe for
 // concurrent use.
 type KeepMetrics interface {
+	DriftMetrics
 	// Journal: where the journal of a sale begins and ends; whether a ledger is
 	// configured.
 	Journal(sale string, h reservation.JournalHead, ledger bool)
@@ -55,11 +57,15 @@ type Keeper struct {
 	metrics  KeepMetrics
 	seen     map[string]bool  // the sales; true: the alarm is on
 	unsent   map[string]int64 // what the outbox had sent of a sale when its rest was trimmed
+	drifts   map[string]*drift
+	watched  time.Time // when the balance was looked at last
 }
 
 // NewKeeper makes a keeper.
 func NewKeeper(j KeptJournals, keep Keep, log *zap.Logger, m KeepMetrics) *Keeper {
-	return &Keeper{journals: j, keep: keep, log: log, metrics: m, seen: make(map[string]bool), unsent: make(map[string]int64)}
+	return &Keeper{
+		journals: j, keep: keep, log: log, metrics: m, seen: make(map[string]bool), unsent: make(map[string]int64), drifts: make(map[string]*drift),
+	}
 }
 
 // Run looks after the journals until ctx ends.
@@ -75,6 +81,7 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 	for sale := range k.seen {
 		k.metrics.NoJournal(sale)
+		k.metrics.NoDrift(sale, driftBalance)
 	}
 }
 
@@ -87,16 +94,25 @@ func (k *Keeper) Look(ctx context.Context) {
 	if err != nil {
 		return
 	}
+	balance := time.Since(k.watched) >= driftEvery
+	if balance {
+		k.watched = time.Now()
+	}
 	here := make(map[string]bool, len(ids))
 	for _, sale := range ids {
 		here[sale] = true
 		k.look(ctx, sale)
+		if balance {
+			k.watchBalance(call, sale)
+		}
 	}
 	for sale := range k.seen {
 		if !here[sale] {
 			delete(k.seen, sale)
 			delete(k.unsent, sale)
+			delete(k.drifts, sale)
 			k.metrics.NoJournal(sale)
+			k.metrics.NoDrift(sale, driftBalance)
 		}
 	}
 }

@@ -8,6 +8,21 @@ local function many(command, key, list)
   end
 end
 
+-- flush_texts(key, changed): fields that are texts; false: the field goes
+local function flush_texts(key, texts_changed)
+  local set, del = {}, {}
+  for field, text in pairs(texts_changed) do
+    if text then
+      set[#set + 1] = field
+      set[#set + 1] = text
+    else
+      del[#del + 1] = field
+    end
+  end
+  many('HSET', key, set)
+  many('HDEL', key, del)
+end
+
 local function flush()
   if journal[1] then
     call('XADD', KEYS[10], int(shard.seq) .. '-0', 'v', '1', 'time', int(shard.now), 'movements', concat(journal, '\n'))
@@ -57,12 +72,7 @@ local function flush()
     many('ZREM', KEYS[4 + i], del)
     many('ZADD', KEYS[4 + i], set)
   end
-  set = {}
-  for id, s in pairs(changed.adjustments) do
-    set[#set + 1] = id
-    set[#set + 1] = s
-  end
-  many('HSET', KEYS[9], set)
+  flush_texts(KEYS[9], changed.adjustments)
   set, del = {}, {}
   for field in pairs(changed.bindings) do
     local id = bindings[field]
@@ -75,12 +85,7 @@ local function flush()
   end
   many('HSET', KEYS[11], set)
   many('HDEL', KEYS[11], del)
-  set = {}
-  for field, s in pairs(changed.returns) do
-    set[#set + 1] = field
-    set[#set + 1] = s
-  end
-  many('HSET', KEYS[12], set)
+  flush_texts(KEYS[12], changed.returns)
   set, del = { 'seq', int(shard.seq), 'clock', int(shard.now) }, {}
   for field, value in pairs(changed.meta) do
     if value then

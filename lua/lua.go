@@ -48,6 +48,11 @@ var outbox string
 
 //go:embed sent.lua
 var sent string
+//go:embed examine.lua
+var examine string
+
+//go:embed repair.lua
+var repair string
 
 //go:embed expire.lua
 var expire string
@@ -114,11 +119,11 @@ type Script struct {
 
 // Scripts are the scripts for one kind of server.
 type Scripts struct {
-	// Claim takes stock or changes a sale: reserve, adjust, apply, status.
+	// Claim takes stock or changes a sale: reserve, adjust, apply, status, repair.
 	// A full Redis refuses to start it.
 	Claim Script
 	// Settle ends what has begun: confirm, release, doubt, expire, return, extend, free,
-	// probe, probed, sweep, carry, rebuilt, acknowledge, outbox, sent; and lookup. It runs on a full Redis too: it gives memory and
+	// probe, probed, sweep, carry, rebuilt, acknowledge, outbox, sent; and lookup and examine. It runs on a full Redis too: it gives memory and
 	// stock back, or adds little to what is there.
 	Settle Script
 	// Mixed has reserve and all of Settle, for a call that has both to do. A full Redis
@@ -147,9 +152,9 @@ var Redis = build("#!lua\n", "#!lua flags=allow-oom\n")
 var Embedded = build("", "")
 
 func build(claim, settle string) Scripts {
-	ending := []string{confirm, release, doubt, expire, giveBack, extend, free, lookup, probe, probed, sweep, acknowledge, carry, rebuilt, outbox, sent}
+	ending := []string{confirm, release, doubt, expire, giveBack, extend, free, lookup, probe, probed, sweep, acknowledge, carry, rebuilt, outbox, sent, examine}
 	return Scripts{
-		Claim:  script(claim, shard, bindings, states, reserve, adjust, apply, status, flush, dispatch),
+		Claim:  script(claim, shard, bindings, states, reserve, adjust, apply, status, repair, flush, dispatch),
 		Settle: script(append(append([]string{settle, shard, bindings, states}, ending...), flush, dispatch)...),
 		Mixed:  script(append(append([]string{claim, shard, bindings, states, reserve}, ending...), flush, dispatch)...),
 		Enroll: script(claim, enroll),

@@ -117,7 +117,7 @@ func (s *Store) Books(ctx context.Context, id string) (*Books, error) {
 	}
 	names := cellNames(&file)
 	for cell, packed := range cells.Val() {
-		c, err := parseCell(packed)
+		c, err := ParseCell(packed)
 		if err != nil {
 			return nil, fmt.Errorf("cell %s of sale %s: %w", cell, id, err)
 		}
@@ -148,7 +148,17 @@ func cellNames(file *sale.Sale) map[string]sale.Line {
 	return names
 }
 
-func parseCell(packed string) (Cell, error) {
+// Cells reads the cells of a sale as they are kept, all at one moment.
+func (s *Store) Cells(ctx context.Context, id string) (map[string]string, error) {
+	cells, err := s.redis.HGetAll(ctx, s.shardKeys(id)[cellsKey]).Result()
+	if err != nil {
+		return nil, explain(err)
+	}
+	return cells, nil
+}
+
+// ParseCell reads a cell as it is kept.
+func ParseCell(packed string) (Cell, error) {
 	words := strings.Fields(packed)
 	if len(words) != 5 {
 		return Cell{}, errors.New("its numbers cannot be read")

@@ -16,11 +16,11 @@ type Movement struct {
 	// Seq counts 1, 2, 3, … without a gap.
 	Seq int64 `json:"seq"`
 	// Kind is a state that a reservation has come to, or recreated, extended, returned,
-	// adjusted, loaded, applied, open, paused, closed, rebuilt.
+	// adjusted, loaded, applied, open, paused, closed, rebuilt, repaired.
 	Kind string `json:"kind"`
 	// Time is by the shard's clock, in ms. It never goes back.
 	Time time.Time `json:"time"`
-	// ID is the reservation, the adjustment, or the sale's version.
+	// ID is the reservation, the adjustment, the sale's version, or what was repaired.
 	ID string `json:"id"`
 	// Was is the state that the reservation has left; empty: it did not exist, or the
 	// entry is not about one.

@@ -30,7 +30,7 @@ const (
 	deadlinesKey
 	inDoubtKey
 	unbackedKey
-	_
+	tombstonesKey
 	adjustmentsKey
 	journalKey
 	bindingsKey

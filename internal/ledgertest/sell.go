@@ -174,11 +174,12 @@ type Counts struct {
 	Movement int
 	Failures map[string]int
 	Heads    map[string]reservation.JournalHead
+	drifts   map[string]int
 }
 
 // NewCounts counts from 0.
 func NewCounts() *Counts {
-	c := &Counts{Failures: map[string]int{}, Heads: map[string]reservation.JournalHead{}}
+	c := &Counts{Failures: map[string]int{}, Heads: map[string]reservation.JournalHead{}, drifts: map[string]int{}}
 	c.core, c.logs = observer.New(zap.DebugLevel)
 	return c
 }
@@ -235,4 +236,26 @@ func (c *Counts) NoJournal(sale string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.Heads, sale)
+}
+
+// Drift keeps what was said last.
+func (c *Counts) Drift(_, what string, cells int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drifts[what] = cells
+}
+
+// NoDrift forgets it.
+func (c *Counts) NoDrift(_, what string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.drifts, what)
+}
+
+// Drifts is how many cells drift in a way; false: nobody has looked.
+func (c *Counts) Drifts(what string) (int, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n, ok := c.drifts[what]
+	return n, ok
 }

@@ -44,7 +44,7 @@ func Replay(journal []Entry) (*Replayed, error) {
 
 func (p *Replayed) step(e Entry) error {
 	switch e.Kind {
-	case "applied", "open", "paused", "closed":
+	case "applied", "open", "paused", "closed", "repaired":
 		return nil
 	case "loaded", "adjusted":
 		for _, l := range e.Lines {

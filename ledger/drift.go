@@ -1,0 +1,210 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// driftEvery is how often the cells of a sale are looked at: an alarm comes within
+// twice this time.
+const driftEvery = 4 * time.Second
+
+// In which ways cells can drift.
+const (
+	driftBalance = "balance"
+	driftLedger  = "ledger"
+)
+
+// DriftMetrics receives how many cells of a sale are not as they must be.
+// Implementations must be safe for concurrent use.
+type DriftMetrics interface {
+	// Drift: so many cells contradict themselves (what balance: their units are not all
+	// somewhere, or less than none are), or are not what the ledger says (what ledger).
+	Drift(sale, what string, cells int)
+	// NoDrift: nobody looks at it any more.
+	NoDrift(sale, what string)
+}
+
+// drift is what was found wrong with the cells of one sale in one way.
+type drift struct {
+	sale, what string
+	on         bool // the alarm
+}
+
+// say reports the cells that drift, once when it begins and once when it has ended.
+func (d *drift) say(log *zap.Logger, m DriftMetrics, cells []string) {
+	switch {
+	case len(cells) > 0 && !d.on:
+		const some = 5
+		log.Error("the books of a sale do not add up: run `caddy stockgate reconcile "+d.sale+"`", zap.String("sale", d.sale),
+			zap.String("against", d.what), zap.Int("cells", len(cells)), zap.Strings("first", cells[:min(len(cells), some)]))
+	case len(cells) == 0 && d.on:
+		log.Info("the books of the sale add up again", zap.String("sale", d.sale), zap.String("against", d.what))
+	}
+	d.on = len(cells) > 0
+	m.Drift(d.sale, d.what, len(cells))
+}
+
+// unbalanced are the cells whose units are not all somewhere, each with what it says.
+func unbalanced(cells map[string]string) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(cells)) {
+		c, err := reservation.ParseCell(cells[name])
+		if err != nil || !c.Balanced() {
+			out = append(out, fmt.Sprintf("%s: %.100q", name, cells[name]))
+		}
+	}
+	return out
+}
+
+// compareCells holds the cells in Redis against what the ledger and the journal after it
+// say, each piece of them up to exactly the entry at which it was read. Nobody else
+// moves the ledger meanwhile: the sale is ours.
+func (s *following) compareCells(ctx context.Context) ([]string, error) {
+	stock, err := s.ledger.Stock(ctx, s.sale)
+	if err != nil {
+		return nil, err
+	}
+	must := make(map[string]*Cell, len(stock))
+	for i := range stock {
+		must[stock[i].Name] = &stock[i]
+	}
+	in, err := s.journals.Cells(ctx, s.sale)
+	if err != nil {
+		return nil, err
+	}
+	for name := range must {
+		in[name] = ""
+	}
+	var wrong []string
+	at := s.at.Seq
+	for names := range slices.Chunk(slices.Sorted(maps.Keys(in)), reservation.ExamineMost) {
+		asked := make([]reservation.Named, len(names))
+		for i, name := range names {
+			asked[i] = reservation.Named{Part: reservation.PartCell, Name: name}
+		}
+		seen, err := s.journals.Examine(ctx, s.sale, asked)
+		if err != nil {
+			return nil, err
+		}
+		if seen.Epoch != s.at.Epoch {
+			return nil, nil // the drainer says so
+		}
+		if at, err = s.foldCells(ctx, must, at, seen.Seq); err != nil {
+			return nil, err
+		}
+		for i, name := range names {
+			want := Cell{}
+			if c := must[name]; c != nil {
+				want = *c
+			}
+			if text := seen.Values[i].Text; !sameCell(text, want) {
+				wrong = append(wrong, fmt.Sprintf("%s: %.100q, the ledger says %d %d %d %d %d", name, text,
+					want.Stock, want.Available, want.Held, want.InDoubt, want.Confirmed))
+			}
+		}
+	}
+	return wrong, nil
+}
+
+// foldCells brings cells from one entry of the journal to another.
+func (s *following) foldCells(ctx context.Context, cells map[string]*Cell, from, to int64) (int64, error) {
+	for from < to {
+		batch, err := s.journals.Journal(ctx, s.sale, from, int(min(to-from, batchMost)))
+		if err != nil {
+			return from, err
+		}
+		if len(batch) == 0 {
+			return from, &reservation.GapError{Sale: s.sale, Want: from + 1}
+		}
+		changes, err := Fold(batch)
+		if err != nil {
+			return from, err
+		}
+		for _, c := range changes.Cells {
+			have := cells[c.Name]
+			if have == nil {
+				have = &Cell{Name: c.Name}
+				cells[c.Name] = have
+			}
+			have.add(&c)
+		}
+		from = batch[len(batch)-1].Seq
+	}
+	return from, nil
+}
+
+// add adds what movements have changed.
+func (c *Cell) add(change *Cell) {
+	c.Stock += change.Stock
+	c.Available += change.Available
+	c.Held += change.Held
+	c.InDoubt += change.InDoubt
+	c.Confirmed += change.Confirmed
+}
+
+// sameCell says that a cell in Redis is what it must be. One that is not there has
+// nothing.
+func sameCell(text string, want Cell) bool {
+	if text == "" {
+		want.Name = ""
+		return want == Cell{}
+	}
+	c, err := reservation.ParseCell(text)
+	want.Name = ""
+	return err == nil && want == Cell{Stock: c.Stock, Available: c.Available, Held: c.Held, InDoubt: c.InDoubt, Confirmed: c.Confirmed}
+}
+
+// watch compares the cells when it is time to. What fails is tried again: the drainer
+// says when Redis or the ledger does not answer.
+func (s *following) watch(ctx context.Context) {
+	if time.Since(s.watched) < driftEvery {
+		return
+	}
+	s.watched = time.Now()
+	call, cancel := context.WithTimeout(ctx, callFor)
+	defer cancel()
+	wrong, err := s.compareCells(call)
+	switch {
+	case err == nil:
+		s.drift.say(s.log, s.metrics, wrong)
+	case ctx.Err() == nil:
+		s.log.Debug("the cells could not be compared with the ledger", zap.String("sale", s.sale), zap.Error(err))
+	}
+}
+
+// watchIdle compares the cells of a sale in which nothing moves, if it is ours or
+// nobody's. The database may be away: nobody needs it.
+func (s *following) watchIdle(ctx context.Context) {
+	if time.Since(s.watched) < driftEvery {
+		return
+	}
+	at, ours, err := s.ledger.Claim(ctx, s.sale, s.owner, lease)
+	if err != nil || !ours || at != s.at {
+		s.watched = time.Now()
+		s.lost() // the next movement finds out where the ledger is
+		return
+	}
+	s.watch(ctx)
+}
+
+// watchBalance looks at the cells of a sale by themselves. Every edge does.
+func (k *Keeper) watchBalance(ctx context.Context, sale string) {
+	cells, err := k.journals.Cells(ctx, sale)
+	if err != nil {
+		return
+	}
+	d := k.drifts[sale]
+	if d == nil {
+		d = &drift{sale: sale, what: driftBalance}
+		k.drifts[sale] = d
+	}
+	d.say(k.log, k.metrics, unbalanced(cells))
+}

@@ -1,0 +1,85 @@
+package ledger_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stockgate/stockgate/internal/ledgertest"
+	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/ledger"
+)
+
+// What drifts in the cells is said, once, and once that it is well again: what
+// contradicts itself by every edge, the rest by the one that drains the sale. What is
+// sold meanwhile is no drift.
+func TestDrift(t *testing.T) {
+	server := redistest.Start(t)
+	s := ledgertest.NewSeller(t, server, 1e9)
+	counts := ledgertest.NewCounts()
+	s.Drain(openFile(t, filepath.Join(t.TempDir(), "ledger.db")), counts)
+	ctx, cancel := context.WithCancel(context.Background())
+	kept := make(chan struct{})
+	go func() {
+		defer close(kept)
+		ledger.NewKeeper(s.Store, ledger.Keep{For: time.Hour, Most: 20_000}, counts.Log(), counts).Run(ctx)
+	}()
+	t.Cleanup(func() { cancel(); <-kept })
+	stop, sold := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(sold)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				s.Sell(10)
+			}
+		}
+	}()
+	until := func(balance, byLedger int) {
+		t.Helper()
+		ledgertest.Eventually(t, "the drift is said", func() bool {
+			b, looked := counts.Drifts("balance")
+			l, compared := counts.Drifts("ledger")
+			return looked && compared && b == balance && l == byLedger
+		})
+	}
+	logged := func(begun, ended int) {
+		t.Helper()
+		b, _ := counts.Logged("do not add up")
+		e, _ := counts.Logged("add up again")
+		if b != begun || e != ended {
+			t.Errorf("the log says %d times that it drifts and %d times that it does not, want %d and %d", b, e, begun, ended)
+		}
+	}
+	move := func(available, confirmed int) {
+		t.Helper()
+		const script = `local n = {}
+			for w in string.gmatch(redis.call('HGET', KEYS[1], 'a'), '%S+') do n[#n + 1] = tonumber(w) end
+			redis.call('HSET', KEYS[1], 'a', string.format('%d %d %d %d %d', n[1], n[2] + ARGV[1], n[3], n[4], n[5] + ARGV[2]))`
+		if err := server.Client().Eval(ledgertest.Soon(t), script, []string{"stockgate:{s.0}:cells"}, available, confirmed).Err(); err != nil && err.Error() != "redis: nil" {
+			t.Fatal(err)
+		}
+	}
+	until(0, 0)
+	logged(0, 0)
+	move(-1, 1) // it balances
+	until(0, 1)
+	logged(1, 0)
+	move(1, -1)
+	until(0, 0)
+	logged(1, 1)
+	move(-1, 0)
+	until(1, 1)
+	logged(3, 1)
+	close(stop)
+	<-sold
+	move(1, 0)
+	until(0, 0)
+	logged(3, 3)
+	move(-1, 1) // also where nothing happens
+	until(0, 1)
+	logged(4, 3)
+}

@@ -1,0 +1,105 @@
+package reconcile
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// What the fields of bindings begin with, see lua/bindings.lua.
+const (
+	keyField    = "k|"
+	singleField = "d|"
+)
+
+// names says that a reservation names a binding field.
+func (t *told) names(field string) bool {
+	f := fieldsOf(t.text)
+	return field != "" && (f.guard == field || refField(f.ref) == field)
+}
+
+// rank is how good a claim the state of a reservation gives to a field that it names;
+// 0: none.
+func (t *told) rank(field string) int {
+	switch t.state {
+	case reservation.Held, reservation.InDoubt:
+		return 2
+	case reservation.Confirmed:
+		if strings.HasPrefix(field, singleField) {
+			return 0
+		}
+		return 3
+	case reservation.Unbacked:
+		if strings.HasPrefix(field, singleField) {
+			return 0
+		}
+		return 1
+	}
+	return 0
+}
+
+// overdue says that a key need not belong to a confirmed or unbacked reservation any
+// more.
+func (t *told) overdue(field string, now, ends time.Time) bool {
+	if !strings.HasPrefix(field, keyField) || t.rank(field) == 2 {
+		return false
+	}
+	p, ok := parse(t.record(""))
+	if !ok {
+		return true
+	}
+	until := p.fields.Changed.Add(p.fields.KeyTTL)
+	return !now.Before(until) && !now.Before(ends)
+}
+
+// owner says to whom a field must belong, when it belongs to somebody or, empty, to
+// nobody now. Several may name it; who has it keeps it, unless somebody's claim is
+// better.
+func (r *run) owner(field, has string, seen *reservation.Examined) string {
+	rank := func(id string) int {
+		t := r.story.reservations[id]
+		switch {
+		case t == nil || !t.names(field):
+			return 0
+		case t.overdue(field, seen.Now, seen.Ends):
+			return 1 // it may have it, and need not
+		}
+		return t.rank(field)
+	}
+	if strings.HasPrefix(field, singleField) {
+		// whether it was freed when the attempt was answered is not told
+		if rank(has) > 0 {
+			return has
+		}
+		return ""
+	}
+	best, most := "", 0
+	if n := rank(has); n > 0 {
+		best, most = has, n
+	}
+	if most > 1 && strings.HasPrefix(field, keyField) {
+		return has // a key's time may have been over when a hold took it
+	}
+	for id := range r.story.wants[field] {
+		n := rank(id)
+		if n > most || n > 0 && n == most && best != has && earlier(r.story.reservations[id], r.story.reservations[best], id, best) {
+			best, most = id, n
+		}
+	}
+	// what is unbacked gets only what nobody has, so that it may have got nothing; the same
+	// is so of a key whose time is over
+	if most == 1 && has == "" {
+		return ""
+	}
+	return best
+}
+
+// earlier puts those with equal claims into an order.
+func earlier(a, b *told, id, other string) bool {
+	if b == nil {
+		return true
+	}
+	return cmp.Or(cmp.Compare(a.changed, b.changed), cmp.Compare(id, other)) < 0
+}

@@ -1,0 +1,151 @@
+package reconcile
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// fields are those of a record's text that others depend on.
+type fields struct{ lines, charges, guard, ref, gate, returned string }
+
+// The places of fields in a record, see lua/shard.lua.
+const (
+	statePlace    = 0
+	changedPlace  = 4
+	linesPlace    = 7
+	chargesPlace  = 8
+	causePlace    = 9
+	guardPlace    = 11
+	refPlace      = 14
+	gatePlace     = 15
+	returnedPlace = 16
+	probesPlace   = 17
+)
+
+// fieldsOf reads them without making anything anew.
+func fieldsOf(text string) (f fields) {
+	for place := 0; text != ""; place++ {
+		field, rest, _ := strings.Cut(text, "\t")
+		switch place {
+		case linesPlace:
+			f.lines = field
+		case chargesPlace:
+			f.charges = field
+		case guardPlace:
+			f.guard = field
+		case refPlace:
+			f.ref = field
+		case gatePlace:
+			f.gate = field
+		case returnedPlace:
+			f.returned = field
+		}
+		text = rest
+	}
+	return f
+}
+
+// eachPair calls yield for what "name n name n …" says.
+func eachPair(text string, yield func(name string, n int64)) {
+	for text != "" {
+		var name, number string
+		name, text, _ = strings.Cut(text, " ")
+		number, text, _ = strings.Cut(text, " ")
+		if n, err := strconv.ParseInt(number, 10, 64); err == nil {
+			yield(name, n)
+		}
+	}
+}
+
+// text is the record of a reservation as it must be kept, with how often the shop was
+// asked about it, which no movement tells.
+func (t *told) record(probes string) string {
+	f := strings.Split(t.text, "\t")
+	f[statePlace], f[changedPlace], f[causePlace], f[probesPlace] = string(t.state), strconv.FormatInt(t.changed, 10), t.cause, probes
+	return strings.Join(f, "\t")
+}
+
+// parsed is a record that is kept in Redis, as a movement would tell it; ok false: it
+// cannot be read.
+type parsed struct {
+	text   string
+	probes string
+	fields *reservation.RecordFields
+}
+
+func parse(text string) (p parsed, ok bool) {
+	r, err := reservation.ParseRecord(text)
+	if err != nil || !states[r.State] || !strings.HasSuffix(text, "\t") {
+		return p, false
+	}
+	p.probes, p.fields = r.Probes, r
+	r.Probes = ""
+	p.text = r.Text()
+	return p, true
+}
+
+// states are those that a record may have.
+var states = map[reservation.State]bool{
+	reservation.Held: true, reservation.InDoubt: true, reservation.Confirmed: true, reservation.Released: true, reservation.Expired: true,
+	reservation.Unbacked: true, tombstone: true,
+}
+
+// tombstone is no reservation: it keeps one from being made.
+const tombstone reservation.State = "tombstone"
+
+// sameRecord says that what Redis keeps is what is told. Texts are compared as
+// databases take them.
+func (t *told) sameRecord(text string) bool {
+	p, ok := parse(text)
+	if !ok {
+		return false
+	}
+	if t.part {
+		return p.fields.State == t.state && milli(p.fields.Changed) == t.changed
+	}
+	want := t.record("")
+	return p.text == want || ledger.Text(p.text) == ledger.Text(want)
+}
+
+// listed is the sorted set in which a reservation must be, and its score; empty: none.
+func listed(state reservation.State, deadline, changed int64) (reservation.Part, int64) {
+	switch state {
+	case reservation.Held:
+		return reservation.PartDeadlines, deadline
+	case reservation.InDoubt:
+		return reservation.PartInDoubt, changed
+	case reservation.Unbacked:
+		return reservation.PartUnbacked, changed
+	case tombstone:
+		return reservation.PartTombstones, deadline
+	}
+	return "", 0
+}
+
+// deadline is that of the record.
+func (t *told) deadline() int64 {
+	f := strings.SplitN(t.text, "\t", 3)
+	if len(f) < 3 {
+		return 0
+	}
+	n, _ := strconv.ParseInt(f[1], 10, 64)
+	return n
+}
+
+func refField(ref string) string {
+	if ref == "" {
+		return ""
+	}
+	return "r|" + ref
+}
+
+func milli(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}

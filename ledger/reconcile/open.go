@@ -1,0 +1,262 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// readMost is how many movements are read at a time.
+const readMost = 2000
+
+// errStop ends a run whose report says why.
+var errStop = errors.New("nothing more can be compared")
+
+// open finds the story of the sale, up to about now.
+func (r *run) open(ctx context.Context) error {
+	head, err := r.store.JournalHead(ctx, r.sale)
+	if err != nil {
+		return err
+	}
+	r.story = newStory()
+	r.story.epoch, r.report.Epoch = head.Epoch, head.Epoch
+	begun := false
+	if r.ledger != nil {
+		if begun, err = r.openLedger(ctx); err != nil {
+			return err
+		}
+	}
+	if !begun {
+		if err := r.openJournal(ctx, head); err != nil {
+			return err
+		}
+	}
+	if err := r.endOfJournal(ctx, head); err != nil {
+		return err
+	}
+	return r.advance(ctx, head.Last)
+}
+
+// endOfJournal sees that the journal goes as far as the shard says, and no further.
+func (r *run) endOfJournal(ctx context.Context, head reservation.JournalHead) error {
+	from := max(head.Last-1, 0)
+	tail, err := r.store.Journal(ctx, r.sale, from, 2)
+	if err != nil && !isGap(err) {
+		return err
+	}
+	if head.Last > 0 && (err != nil || len(tail) == 0) && head.Length == 0 && r.report.Against != AgainstLedger {
+		r.report.Notes = append(r.report.Notes, "the journal is empty")
+		return nil
+	}
+	if head.Last > from && err == nil && len(tail) == 0 {
+		return r.broken("journal", &reservation.GapError{Sale: r.sale, Want: head.Last})
+	}
+	return nil
+}
+
+func isGap(err error) bool {
+	_, ok := errors.AsType[*reservation.GapError](err)
+	return ok
+}
+
+// openLedger begins with what the ledger says. False: it has nothing of this sale.
+func (r *run) openLedger(ctx context.Context) (bool, error) {
+	for range 5 {
+		before, err := r.ledger.Position(ctx, r.sale)
+		if err != nil {
+			return false, fmt.Errorf("%w: %w", ErrLedger, err)
+		}
+		if before == (ledger.Position{}) {
+			r.report.Notes = append(r.report.Notes, "the ledger has nothing of this sale")
+			return false, nil
+		}
+		head, err := r.store.JournalHead(ctx, r.sale)
+		if err != nil {
+			return false, err
+		}
+		if err := r.sameJournal(ctx, head, before); err != nil {
+			return false, err
+		}
+		stock, err := r.ledger.Stock(ctx, r.sale)
+		if err != nil {
+			return false, fmt.Errorf("%w: %w", ErrLedger, err)
+		}
+		at, err := r.ledger.Position(ctx, r.sale)
+		if err != nil {
+			return false, fmt.Errorf("%w: %w", ErrLedger, err)
+		}
+		moved, err := r.stockMoved(ctx, before, at)
+		if err != nil {
+			return false, err
+		}
+		if !moved {
+			return true, r.takeLedger(ctx, stock, at)
+		}
+	}
+	return false, fmt.Errorf("%w: its stock changes all the time; try again", ErrLedger)
+}
+
+// stockMoved says whether stock was loaded or added between two positions: then it is
+// unknown at which of them the stock was read.
+func (r *run) stockMoved(ctx context.Context, before, at ledger.Position) (moved bool, err error) {
+	if at.Epoch != before.Epoch {
+		return true, nil
+	}
+	if at == before {
+		return false, nil
+	}
+	err = r.ledger.Movements(ctx, r.sale, at.Epoch, before.Seq, int(at.Seq-before.Seq), func(m *reservation.Movement) error {
+		moved = moved || m.Kind == "loaded" || m.Kind == "adjusted"
+		return nil
+	})
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrLedger, err)
+	}
+	return moved, err
+}
+
+// takeLedger begins the story at a position of the ledger. Reservations may be read as
+// they were later: the movements after the position say the same of them again.
+func (r *run) takeLedger(ctx context.Context, stock []ledger.Cell, at ledger.Position) error {
+	s := r.story
+	s.epoch, r.report.Against = at.Epoch, AgainstLedger
+	s.whole = true // a ledger follows a sale from its first movement
+	err := r.ledger.Told(ctx, r.sale, []string{"adjusted", "loaded", "returned"}, func(epoch int64, m *reservation.Movement) error {
+		switch {
+		case epoch == at.Epoch && m.Seq > at.Seq: // it is told again
+		case m.Kind == "returned":
+			s.giveBack(m)
+			s.last = m
+		default:
+			s.adjust(m)
+			s.last = m
+		}
+		return nil
+	})
+	if err == nil {
+		err = r.ledger.Reservations(ctx, r.sale, func(l *ledger.Reservation) error {
+			s.put(l.ID, &told{state: l.State, changed: milli(l.Changed), cause: l.Cause, text: l.Text()})
+			return nil
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrLedger, err)
+	}
+	s.stock = make(map[string]int64, len(stock))
+	for _, c := range stock {
+		s.stock[c.Name] = c.Stock
+	}
+	s.seq = at.Seq
+	after, err := r.ledger.Position(ctx, r.sale)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrLedger, err)
+	}
+	if after == at {
+		r.ledgerAgrees(stock)
+	}
+	return nil
+}
+
+// ledgerAgrees compares the two tables of the ledger that say where units are.
+func (r *run) ledgerAgrees(stock []ledger.Cell) {
+	for _, c := range stock {
+		if is, _ := r.story.total(c.Name); is != c {
+			r.report.add(Difference{
+				Kind: "ledger", Name: c.Name,
+				Text:   fmt.Sprintf("the ledger contradicts itself about cell %s: its stock says %s, its reservations make it %s", c.Name, cellText(c), cellText(is)),
+				Cause:  "somebody has changed the ledger's tables",
+				Repair: "none: put the tables right, or restore them from a backup. Until then the reservations count",
+			})
+		}
+	}
+}
+
+// openJournal begins with the first entry of the journal, or where that is gone with
+// the reservations that Redis keeps.
+func (r *run) openJournal(ctx context.Context, head reservation.JournalHead) error {
+	s := r.story
+	if head.First == 1 {
+		first, err := r.store.Journal(ctx, r.sale, 0, 1)
+		if err != nil {
+			return err
+		}
+		if len(first) == 1 && first[0].Kind != "rebuilt" {
+			s.stock, s.whole, s.strict = make(map[string]int64), true, true
+			r.report.Against = AgainstJournal
+			return nil
+		}
+	}
+	r.report.Against = AgainstItself
+	r.report.Notes = append(r.report.Notes,
+		"the beginning of the journal is gone and no ledger has it: redis is compared with its own reservations, and what was deleted before the journal's first entry is not found")
+	for id, text := range r.each(ctx, reservation.PartRecord) {
+		if p, ok := parse(text); ok && p.fields.State != tombstone {
+			s.put(id, &told{state: p.fields.State, changed: milli(p.fields.Changed), cause: p.fields.Cause, text: p.text})
+		}
+	}
+	if r.scanError != nil {
+		return r.scanError
+	}
+	s.seq = max(head.First-1, 0)
+	if head.First == 0 {
+		s.seq = head.Last
+	}
+	return nil
+}
+
+// advance goes on with the story up to an entry.
+func (r *run) advance(ctx context.Context, to int64) error {
+	for r.story.seq < to {
+		if len(r.ahead) == 0 {
+			if err := r.readOn(ctx); err != nil {
+				return err
+			}
+		}
+		for len(r.ahead) > 0 && r.story.seq < to {
+			r.story.apply(&r.ahead[0])
+			r.ahead = r.ahead[1:]
+		}
+	}
+	return nil
+}
+
+// readOn reads the movements after those that were read: from the journal, or from the
+// ledger what has been trimmed there.
+func (r *run) readOn(ctx context.Context) error {
+	after := r.story.seq
+	movements, err := r.store.Journal(ctx, r.sale, after, readMost)
+	if isGap(err) && r.report.Against == AgainstLedger {
+		movements = nil
+		err = r.ledger.Movements(ctx, r.sale, r.story.epoch, after, readMost, func(m *reservation.Movement) error {
+			movements = append(movements, *m)
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrLedger, err)
+		}
+		if len(movements) == 0 || movements[0].Seq != after+1 {
+			return r.broken("journal", &reservation.GapError{Sale: r.sale, Want: after + 1})
+		}
+	}
+	if isGap(err) {
+		return r.broken("journal", err)
+	}
+	if err == nil && len(movements) == 0 {
+		return r.broken("journal", &reservation.GapError{Sale: r.sale, Want: after + 1})
+	}
+	r.ahead = movements
+	return err
+}
+
+// broken reports a story that does not go on, and ends the run.
+func (r *run) broken(kind string, err error) error {
+	r.report.add(Difference{
+		Kind: kind, Text: err.Error(),
+		Cause:  "redis has lost its last writes, as in a failover without replica_acks or a crash without appendfsync always; or somebody has trimmed or deleted the journal",
+		Repair: fmt.Sprintf("none by reconcile: pause the sale, and restore it with `caddy stockgate rebuild %s --from ledger`", r.sale),
+	})
+	return errStop
+}

@@ -1,0 +1,154 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// ErrLedger: the ledger does not answer.
+var ErrLedger = errors.New("the ledger does not answer")
+
+// Options say what a run does.
+type Options struct {
+	// Repair puts right what can be put right.
+	Repair bool
+	// By is who asks, for the journal.
+	By string
+	// Shop is what the shop says of its orders; nil: it is not asked.
+	Shop *Shop
+}
+
+// run is one reconciliation of one sale.
+type run struct {
+	store  *reservation.Store
+	ledger ledger.Ledger // nil: none
+	sale   string
+	options
+	report *Report
+	story  *story
+	ahead  []reservation.Movement // read, and not in the story yet
+
+	listed     map[string]bool // the cells of the sale's file
+	suspects   map[reservation.Named]bool
+	scanError  error
+	tombstones map[string]int64 // by reservation, of those with a record
+}
+
+type options = Options
+
+// Run compares a sale in Redis with its story, and repairs it if it is asked to. It may
+// run while the sale is on, and break off at any point: what is not done is done by the
+// next run. The ledger is nil where there is none. An error means that the comparison
+// did not come to its end; the report has what was found until then.
+func Run(ctx context.Context, store *reservation.Store, l ledger.Ledger, id string, o Options) (*Report, error) {
+	r := &run{
+		store: store, ledger: l, sale: id, options: o,
+		report:     &Report{Sale: id, Run: runID(), Differences: []Difference{}},
+		suspects:   make(map[reservation.Named]bool),
+		tombstones: make(map[string]int64),
+	}
+	err := r.all(ctx)
+	if errors.Is(err, errStop) {
+		err = nil
+	}
+	r.report.Agrees = r.report.Left == 0 && err == nil
+	return r.report, err
+}
+
+// runID names a run, in the order of time.
+func runID() string {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return time.Now().UTC().Format("20060102T150405.000000")
+	}
+	return id.String()
+}
+
+func (r *run) all(ctx context.Context) error {
+	if err := r.readFile(ctx); err != nil {
+		return err
+	}
+	if err := r.open(ctx); err != nil {
+		return err
+	}
+	if err := r.scan(ctx); err != nil {
+		return err
+	}
+	if err := r.resolve(ctx); err != nil {
+		return err
+	}
+	for _, text := range r.story.contradictions {
+		r.report.add(Difference{
+			Kind: "journal", Text: "the movements contradict themselves: " + text,
+			Cause:  "the operation met a reservation or a cell that had been changed or deleted in redis",
+			Repair: "none: compare this reservation with the shop's order, then confirm, release or return it",
+		})
+	}
+	return r.shop(ctx)
+}
+
+// readFile reads which cells the sale's file has: they are there even with no units.
+func (r *run) readFile(ctx context.Context) error {
+	_, _, text, err := r.store.SaleDocument(ctx, r.sale)
+	if err != nil {
+		return err
+	}
+	r.listed = make(map[string]bool)
+	file, err := sale.Decode([]byte(text))
+	if err != nil {
+		r.report.Notes = append(r.report.Notes, "the sale's file in redis cannot be read: which cells must be there without units is not known")
+		return nil
+	}
+	for _, item := range file.Items {
+		if len(item.Regions) == 0 {
+			r.listed[item.SKU] = true
+		}
+		for region := range item.Regions {
+			r.listed[sale.Cell(item.SKU, region)] = true
+		}
+	}
+	return nil
+}
+
+// each yields all that a part has; what goes wrong is in scanError.
+func (r *run) each(ctx context.Context, part reservation.Part) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for cursor := uint64(0); ; {
+			names, values, next, err := r.store.Scan(ctx, r.sale, part, cursor)
+			if err != nil {
+				r.scanError = err
+				return
+			}
+			for i := range names {
+				if !yield(names[i], values[i]) {
+					return
+				}
+			}
+			if cursor = next; cursor == 0 {
+				return
+			}
+		}
+	}
+}
+
+func (r *run) suspect(part reservation.Part, name string) {
+	r.suspects[reservation.Named{Part: part, Name: name}] = true
+}
+
+// isOver says that the window of a purchase limit is over: nobody reads it any more,
+// and it may be gone.
+func isOver(field string, now time.Time) bool {
+	_, rest, _ := strings.Cut(field, "|")
+	window, _, _ := strings.Cut(rest, "|")
+	ends, ok := wholeNumber(window)
+	return ok && ends <= now.UnixMilli()
+}

@@ -1,0 +1,194 @@
+package reconcile
+
+import (
+	"context"
+	"hash/maphash"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// scan looks at everything that Redis keeps, a piece at a time, and notes what is not
+// as the story says: it may have changed since the story was read.
+func (r *run) scan(ctx context.Context) error {
+	for _, look := range []func(context.Context){r.scanRecords, r.scanCells, r.scanLimits, r.scanBindings, r.scanSets, r.scanAnswers} {
+		if look(ctx); r.scanError != nil {
+			return r.scanError
+		}
+	}
+	r.report.Reservations, r.report.Cells, r.report.Limits = len(r.story.reservations), len(r.cellNames()), len(r.story.limits)
+	return nil
+}
+
+func (r *run) scanRecords(ctx context.Context) {
+	for id, text := range r.each(ctx, reservation.PartRecord) {
+		t := r.story.reservations[id]
+		if t != nil {
+			t.seen = true
+			if !t.sameRecord(text) {
+				r.suspectReservation(id)
+			}
+			continue
+		}
+		p, ok := parse(text)
+		if ok && p.fields.State == tombstone {
+			r.tombstones[id] = milli(p.fields.Deadline)
+		} else {
+			r.suspectReservation(id)
+		}
+	}
+	for id, t := range r.story.reservations {
+		if !t.seen {
+			r.suspectReservation(id)
+		}
+	}
+}
+
+// suspectReservation suspects a record and what may be known of it elsewhere.
+func (r *run) suspectReservation(id string) {
+	r.suspect(reservation.PartRecord, id)
+	r.suspect(reservation.PartTombstones, id)
+}
+
+// cellNames are all cells that there must be.
+func (r *run) cellNames() map[string]bool {
+	all := maps.Clone(r.listed)
+	for name := range r.story.stock {
+		all[name] = true
+	}
+	for name := range r.story.cells {
+		all[name] = true
+	}
+	return all
+}
+
+// Cells change all the time: all of them are examined.
+func (r *run) scanCells(ctx context.Context) {
+	for name := range r.each(ctx, reservation.PartCell) {
+		r.suspect(reservation.PartCell, name)
+	}
+	for name := range r.cellNames() {
+		r.suspect(reservation.PartCell, name)
+	}
+}
+
+func (r *run) scanLimits(ctx context.Context) {
+	for field, text := range r.each(ctx, reservation.PartLimit) {
+		c := r.story.limits[field]
+		if text != limitText(c) {
+			r.suspect(reservation.PartLimit, field)
+		}
+		if c.charged != 0 || c.pending != 0 {
+			c.seen = true
+			r.story.limits[field] = c
+		}
+	}
+	for field, c := range r.story.limits {
+		if !c.seen {
+			r.suspect(reservation.PartLimit, field)
+		}
+	}
+}
+
+func (r *run) scanBindings(ctx context.Context) {
+	seed, seen := maphash.MakeSeed(), make(map[uint64]struct{}) // a field that looks like another one is found by the next run
+	for field, id := range r.each(ctx, reservation.PartBinding) {
+		seen[maphash.String(seed, field)] = struct{}{}
+		if t := r.story.reservations[id]; t == nil || !t.names(field) || t.rank(field) == 0 {
+			r.suspect(reservation.PartBinding, field)
+		}
+	}
+	for _, t := range r.story.reservations {
+		f := fieldsOf(t.text)
+		for _, field := range []string{f.guard, refField(f.ref)} {
+			if field == "" || t.rank(field) == 0 || strings.HasPrefix(field, singleField) {
+				continue
+			}
+			if _, ok := seen[maphash.String(seed, field)]; !ok {
+				r.suspect(reservation.PartBinding, field)
+			}
+		}
+	}
+}
+
+func (r *run) scanSets(ctx context.Context) {
+	for _, part := range []reservation.Part{reservation.PartDeadlines, reservation.PartInDoubt, reservation.PartUnbacked, reservation.PartTombstones} {
+		there := make(map[string]bool)
+		for id, score := range r.each(ctx, part) {
+			there[id] = true
+			if part == reservation.PartTombstones {
+				if at, ok := r.tombstones[id]; !ok || !sameScore(score, at) {
+					r.suspectReservation(id)
+				}
+				continue
+			}
+			t := r.story.reservations[id]
+			if t == nil {
+				r.suspect(part, id)
+			} else if p, at := listed(t.state, t.deadline(), t.changed); p != part || !sameScore(score, at) {
+				r.suspect(part, id)
+			}
+		}
+		for id := range r.tombstones {
+			if part == reservation.PartTombstones && !there[id] {
+				r.suspectReservation(id)
+			}
+		}
+		for id, t := range r.story.reservations {
+			if p, _ := listed(t.state, 0, 0); p == part && !there[id] {
+				r.suspect(part, id)
+			}
+		}
+	}
+}
+
+// scanAnswers suspects all adjustments and returns: there are few.
+func (r *run) scanAnswers(ctx context.Context) {
+	for id := range r.each(ctx, reservation.PartAdjustment) {
+		r.suspect(reservation.PartAdjustment, id)
+	}
+	for _, a := range r.story.adjusted {
+		if a.id != "" {
+			r.suspect(reservation.PartAdjustment, a.id)
+		}
+	}
+	for key := range r.each(ctx, reservation.PartReturn) {
+		r.suspect(reservation.PartReturn, key)
+	}
+	for id, list := range r.story.returned {
+		for _, b := range list {
+			r.suspect(reservation.PartReturn, id+"|"+b.id)
+		}
+	}
+}
+
+// sorted are the suspects in an order that a second run repeats: what belongs to one
+// reservation stands together.
+func (r *run) sorted() []reservation.Named {
+	all := slices.Collect(maps.Keys(r.suspects))
+	slices.SortFunc(all, func(a, b reservation.Named) int {
+		if c := strings.Compare(a.Name, b.Name); c != 0 {
+			return c
+		}
+		return strings.Compare(string(a.Part), string(b.Part))
+	})
+	return all
+}
+
+func limitText(c counter) string {
+	return strconv.FormatInt(c.charged, 10) + " " + strconv.FormatInt(c.pending, 10)
+}
+
+// sameScore compares a score as Redis writes it.
+func sameScore(text string, at int64) bool {
+	f, err := strconv.ParseFloat(text, 64)
+	return err == nil && f == float64(at)
+}
+
+func wholeNumber(text string) (int64, bool) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	return n, err == nil
+}

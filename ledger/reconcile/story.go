@@ -1,0 +1,266 @@
+package reconcile
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// story is what a sale must contain in Redis, by its movements up to an entry. It takes
+// about 600 bytes for each reservation.
+type story struct {
+	epoch, seq   int64
+	reservations map[string]*told
+	// stock is what was loaded and added, by cell; nil: nobody tells it.
+	stock  map[string]int64
+	cells  map[string]*units
+	limits map[string]counter
+	// whole: the story begins with the first movement, so that what it does not tell
+	// never was.
+	whole bool
+	// strict: every movement follows from those before, so that one that cannot is told.
+	strict bool
+
+	adjusted []adjustment       // in their order
+	returned map[string][]*back // by reservation, in their order
+	last     *reservation.Movement
+	wants    map[string]map[string]bool // of some bindings: who names them; nil: not asked for
+
+	// contradictions are entries that cannot follow what came before, the first few.
+	contradictions []string
+}
+
+// told is a reservation. Its state, since when it is in it and why are beside its
+// record, because they change without it.
+type told struct {
+	state   reservation.State
+	changed int64 // ms
+	cause   string
+	text    string // the record, with the state that it had
+	// part: only these and the lines are known, because the record was never told.
+	part bool
+	seen bool // in Redis
+}
+
+// units are where the units of a cell are that reservations have.
+type units struct{ held, inDoubt, confirmed int64 }
+
+// counter is a purchase limit.
+type counter struct {
+	charged, pending int64
+	seen             bool // in Redis
+}
+
+// adjustment changes the stock of a cell. Without an id it has none that is kept.
+type adjustment struct {
+	id, cell string
+	delta    int64
+}
+
+// back is a return.
+type back struct {
+	id      string
+	lines   []reservation.CellUnits
+	restock bool
+	seq     int64
+}
+
+func newStory() *story {
+	return &story{
+		reservations: make(map[string]*told), cells: make(map[string]*units), limits: make(map[string]counter), returned: make(map[string][]*back),
+	}
+}
+
+// contradict notes an entry that cannot be.
+func (s *story) contradict(m *reservation.Movement, what string) {
+	const most = 20
+	if len(s.contradictions) < most {
+		s.contradictions = append(s.contradictions, fmt.Sprintf("entry %d (%s %s): %s", m.Seq, m.Kind, m.ID, what))
+	}
+}
+
+// apply goes on by one movement. What it says of a reservation is so whatever was
+// before: so it may be one that is in the story already.
+func (s *story) apply(m *reservation.Movement) {
+	switch m.Kind {
+	case "applied", "open", "paused", "closed", "rebuilt", "repaired":
+	case "loaded", "adjusted":
+		s.adjust(m)
+	case "returned":
+		s.giveBack(m)
+		s.tell(m, "")
+	case "extended":
+		s.tell(m, "")
+	case "recreated":
+		s.tell(m, reservation.Confirmed)
+	default:
+		s.tell(m, reservation.State(m.Kind))
+	}
+	s.seq, s.last = m.Seq, m
+}
+
+// adjust moves stock.
+func (s *story) adjust(m *reservation.Movement) {
+	id := ""
+	if m.Kind == "adjusted" {
+		id = m.ID
+		if p := s.last; p != nil && p.Kind == "returned" && p.Seq == m.Seq-1 && firstWord(p.Cause) == m.ID && firstWord(m.Cause) == p.ID {
+			id = "" // of the return before it, whose units leave the stock
+			list := s.returned[p.ID]
+			list[len(list)-1].restock = false
+		}
+	}
+	for _, l := range m.Lines {
+		s.adjusted = append(s.adjusted, adjustment{id, l.Cell, l.Units})
+		if s.stock != nil {
+			s.stock[l.Cell] += l.Units
+		}
+	}
+}
+
+func (s *story) giveBack(m *reservation.Movement) {
+	s.returned[m.ID] = append(s.returned[m.ID], &back{firstWord(m.Cause), m.Lines, true, m.Seq})
+}
+
+func firstWord(text string) string {
+	word, _, _ := strings.Cut(text, " ")
+	return word
+}
+
+// tell is a movement of a reservation; state empty: it stays in its own.
+func (s *story) tell(m *reservation.Movement, state reservation.State) {
+	t := s.reservations[m.ID]
+	switch {
+	case !s.strict:
+	case m.Kind == "held" && t != nil:
+		s.contradict(m, "it had been reserved before")
+	case t != nil && m.Was != "" && m.Was != t.state:
+		s.contradict(m, fmt.Sprintf("it was %s, and the entry says %s", t.state, m.Was))
+	}
+	switch {
+	case m.Record != nil:
+		s.put(m.ID, &told{state: m.Record.State, changed: milli(m.Record.Changed), cause: m.Record.Cause, text: m.Record.Text()})
+		return
+	case t == nil && state == "":
+		s.contradict(m, "nothing tells of this reservation before")
+		return
+	case t == nil:
+		if s.strict {
+			s.contradict(m, "nothing tells of this reservation before")
+		}
+		r := reservation.RecordFields{State: state, Changed: m.Time, Cause: ledger.Plain(m.Cause), Buyer: m.Buyer, Lines: m.Lines}
+		s.put(m.ID, &told{state: state, changed: milli(m.Time), cause: r.Cause, text: r.Text(), part: true})
+		return
+	}
+	next := *t
+	next.state, next.changed, next.cause = state, milli(m.Time), ledger.Plain(m.Cause)
+	s.put(m.ID, &next)
+}
+
+// put keeps what is told of a reservation, and what follows from it for its cells and
+// limits.
+func (s *story) put(id string, t *told) {
+	if before := s.reservations[id]; before != nil {
+		s.count(before, -1)
+		s.want(id, before, false)
+		t.seen = before.seen
+	}
+	s.reservations[id] = t
+	s.count(t, 1)
+	s.want(id, t, true)
+}
+
+// count adds what a reservation has of cells and limits, or takes it away.
+func (s *story) count(t *told, sign int64) {
+	column := columnOf(t.state)
+	if column == nil {
+		return
+	}
+	f := fieldsOf(t.text)
+	eachPair(f.lines, func(cell string, n int64) { *column(s.cell(cell)) += sign * n })
+	eachPair(f.returned, func(cell string, n int64) { *column(s.cell(cell)) -= sign * n })
+	eachPair(f.charges, func(limit string, n int64) {
+		c := s.limits[limit]
+		c.charged += sign * n
+		if t.state != reservation.Confirmed {
+			c.pending += sign * n
+		}
+		if c.charged == 0 && c.pending == 0 && !c.seen {
+			delete(s.limits, limit)
+			return
+		}
+		s.limits[limit] = c
+	})
+}
+
+func (s *story) cell(name string) *units {
+	u := s.cells[name]
+	if u == nil {
+		u = new(units)
+		s.cells[name] = u
+	}
+	return u
+}
+
+// columnOf is where the units of a reservation in a state are; nil: they are not out
+// of stock.
+func columnOf(state reservation.State) func(*units) *int64 {
+	switch state {
+	case reservation.Held:
+		return func(u *units) *int64 { return &u.held }
+	case reservation.InDoubt:
+		return func(u *units) *int64 { return &u.inDoubt }
+	case reservation.Confirmed:
+		return func(u *units) *int64 { return &u.confirmed }
+	}
+	return nil
+}
+
+// want keeps who names a binding that somebody asks for.
+func (s *story) want(id string, t *told, on bool) {
+	if s.wants == nil {
+		return
+	}
+	f := fieldsOf(t.text)
+	for _, field := range []string{f.guard, refField(f.ref)} {
+		ids, asked := s.wants[field]
+		if !asked || field == "" {
+			continue
+		}
+		if !on {
+			delete(ids, id)
+		} else if ids == nil {
+			s.wants[field] = map[string]bool{id: true}
+		} else {
+			ids[id] = true
+		}
+	}
+}
+
+// wanted begins to keep who names these bindings.
+func (s *story) wanted(fields []string) {
+	s.wants = make(map[string]map[string]bool, len(fields))
+	for _, field := range fields {
+		s.wants[field] = nil
+	}
+	if len(fields) == 0 {
+		return
+	}
+	for id, t := range s.reservations {
+		s.want(id, t, true)
+	}
+}
+
+// total is a cell as it must be, if the story tells its stock.
+func (s *story) total(name string) (c ledger.Cell, known bool) {
+	stock, known := s.stock[name]
+	c = ledger.Cell{Name: name, Stock: stock}
+	if u := s.cells[name]; u != nil {
+		c.Held, c.InDoubt, c.Confirmed = u.held, u.inDoubt, u.confirmed
+		known = known || s.stock != nil && *u != units{}
+	}
+	c.Available = c.Stock - c.Held - c.InDoubt - c.Confirmed
+	return c, known
+}

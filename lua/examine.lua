@@ -1,0 +1,28 @@
+-- examine.lua: what a shard has under some names, all at one moment: that of the
+-- journal's entry of the number that the call returns. It changes nothing.
+--
+-- a[1]  part   what the names are of: cell | limit | record | binding | adjustment | return, or one of
+--              deadlines | in_doubt | unbacked | tombstones
+-- a[2]  n      number of names, then the names
+--
+-- Returns { 'ok', epoch, now, ends, value, … }: the life of the shard, its clock and the end of the
+-- sale, in ms; for each name what it has there as it is kept, of a sorted set the score; nil: nothing
+
+local part_keys = {
+  cell = 2, limit = 3, record = 4, deadlines = 5, in_doubt = 6, unbacked = 7, tombstones = 8, adjustment = 9, binding = 11, ['return'] = 12,
+}
+local in_sorted_set = { deadlines = true, in_doubt = true, unbacked = true, tombstones = true }
+
+function operations.examine(a)
+  local part = a[1]
+  local out = { 'ok', shard.epoch, shard.now, shard.ends }
+  for i = 1, tonumber(a[2]) do
+    local name = a[2 + i]
+    if in_sorted_set[part] then
+      out[4 + i] = call('ZSCORE', KEYS[part_keys[part]], name)
+    else
+      out[4 + i] = call('HGET', KEYS[part_keys[part]], name)
+    end
+  end
+  return out
+end

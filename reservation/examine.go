@@ -1,0 +1,193 @@
+package reservation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/stockgate/stockgate/lua"
+)
+
+// Part is a kind of thing that a shard keeps under a name. The words are those of
+// lua/examine.lua.
+type Part string
+
+// The parts of a shard.
+const (
+	PartCell       Part = "cell"       // "stock available held in_doubt confirmed"
+	PartLimit      Part = "limit"      // "charged pending"
+	PartRecord     Part = "record"     // see lua/shard.lua
+	PartBinding    Part = "binding"    // a reservation's id
+	PartAdjustment Part = "adjustment" // "cell delta stock"
+	PartReturn     Part = "return"     // of "reservation|return id": "restock cell quantity …", a tab, what was answered
+	PartDeadlines  Part = "deadlines"  // these four: ms
+	PartInDoubt    Part = "in_doubt"
+	PartUnbacked   Part = "unbacked"
+	PartTombstones Part = "tombstones"
+)
+
+// Parts are all parts of a shard.
+var Parts = []Part{
+	PartRecord, PartCell, PartLimit, PartBinding, PartDeadlines, PartInDoubt, PartUnbacked, PartTombstones, PartAdjustment, PartReturn,
+}
+
+// sortedSets are the parts that are kept with a score.
+var sortedSets = map[Part]bool{PartDeadlines: true, PartInDoubt: true, PartUnbacked: true, PartTombstones: true}
+
+// Named is one thing in a shard.
+type Named struct {
+	Part Part
+	Name string
+}
+
+// Value is what is kept under a name; Found false: nothing.
+type Value struct {
+	Text  string
+	Found bool
+}
+
+// argument writes a value as lua/repair.lua reads it.
+func (v Value) argument() string {
+	if !v.Found {
+		return ""
+	}
+	return "=" + v.Text
+}
+
+// Examined is what a shard has under some names, all at one moment.
+type Examined struct {
+	// Epoch is the life of the shard, Seq the newest entry of its journal at that moment.
+	Epoch, Seq int64
+	// Now is the shard's clock, Ends the end of the sale.
+	Now, Ends time.Time
+	Values    []Value
+}
+
+// ExamineMost is how many things one call of Examine or Repair is about at most: it
+// keeps everybody waiting.
+const ExamineMost = 500
+
+// Examine reads up to ExamineMost things of a sale at one moment.
+func (s *Store) Examine(ctx context.Context, sale string, names []Named) (*Examined, error) {
+	if len(names) > ExamineMost {
+		return nil, fmt.Errorf("%d names are examined at once, %d are the most", len(names), ExamineMost)
+	}
+	var ops []operation
+	places := make([][]int, 0, len(Parts)) // of each operation's names
+	for _, part := range Parts {
+		args := []any{string(part), 0}
+		var at []int
+		for i, n := range names {
+			if n.Part == part {
+				args, at = append(args, n.Name), append(at, i)
+			}
+		}
+		if len(at) > 0 {
+			args[1] = len(at)
+			ops, places = append(ops, operation{"examine", args}), append(places, at)
+		}
+	}
+	if len(ops) == 0 { // only the moment is asked for
+		ops, places = []operation{{"examine", []any{string(PartCell), 0}}}, [][]int{nil}
+	}
+	replies, seq, err := s.runAt(ctx, s.scripts.Settle, sale, 0, ops...)
+	if err != nil {
+		return nil, wrongType(sale, err)
+	}
+	out := &Examined{
+		Epoch: replies[0].number(1), Seq: seq, Now: timeOf(replies[0].number(2)), Ends: timeOf(replies[0].number(3)), Values: make([]Value, len(names)),
+	}
+	if out.Epoch == 0 {
+		return nil, ErrNoSale
+	}
+	for o, at := range places {
+		for i, place := range at {
+			if 4+i < len(replies[o]) { // a nil at the end is left out
+				text, found := replies[o][4+i].(string)
+				out.Values[place] = Value{text, found}
+			}
+		}
+	}
+	return out, nil
+}
+
+// Scan reads some of the names of a part and what is under them, from a cursor on, 0 at
+// first; it is through when the next one is 0 again. What changes meanwhile may be
+// missing or be there twice.
+func (s *Store) Scan(ctx context.Context, sale string, part Part, cursor uint64) (names []string, values []string, next uint64, err error) {
+	key := s.shardKeys(sale)[partKeys[part]]
+	var page []string
+	if sortedSets[part] {
+		page, next, err = s.redis.ZScan(ctx, key, cursor, "", ExamineMost).Result()
+	} else {
+		page, next, err = s.redis.HScan(ctx, key, cursor, "", ExamineMost).Result()
+	}
+	if err != nil {
+		return nil, nil, 0, wrongType(sale, explain(err))
+	}
+	for i := 0; i+1 < len(page); i += 2 {
+		names, values = append(names, page[i]), append(values, page[i+1])
+	}
+	return names, values, next, nil
+}
+
+// partKeys are the places of the parts among the keys of a shard.
+var partKeys = map[Part]int{
+	PartCell: cellsKey, PartLimit: limitsKey, PartRecord: recordsKey, PartDeadlines: deadlinesKey, PartInDoubt: inDoubtKey, PartUnbacked: unbackedKey,
+	PartTombstones: tombstonesKey, PartAdjustment: adjustmentsKey, PartBinding: bindingsKey, PartReturn: returnsKey,
+}
+
+// wrongType says what to do where somebody else has written to a key of a shard.
+func wrongType(sale string, err error) error {
+	if redis.HasErrorPrefix(err, "WRONGTYPE") {
+		return refused("a key of sale %s is of another type: something else has written to it. Find it with `redis-cli --scan --pattern '*{%s.0}*'` and TYPE, delete it, and reconcile again (%w)", sale, sale, err)
+	}
+	return err
+}
+
+// Repair sets one thing to what it must be.
+type Repair struct {
+	Named
+	// Found is what was examined, Wanted what it must be.
+	Found, Wanted Value
+	// Why is a few words for the journal.
+	Why string
+	// Record is the reservation that goes with it, where there is one: the journal tells
+	// it, so that edges learn what it binds.
+	Record string
+}
+
+// ErrRepaired: something was repaired after what was examined. Examine it again.
+var ErrRepaired = errors.New("something was repaired meanwhile")
+
+// Repair repairs up to ExamineMost things that were examined at one moment. It says of
+// each whether it was done; else it was not any more what was found. Counters keep what
+// was sold since. The same call again, and one of somebody else who has examined the
+// same, changes nothing: ErrRepaired. By says in which run, and who, for the journal.
+func (s *Store) Repair(ctx context.Context, sale string, seen *Examined, by string, repairs []Repair) ([]bool, error) {
+	args := make([]any, 0, 4+6*len(repairs))
+	args = append(args, seen.Epoch, seen.Seq, by, len(repairs))
+	for _, r := range repairs {
+		args = append(args, string(r.Part), r.Name, r.Found.argument(), r.Wanted.argument(), r.Why, r.Record)
+	}
+	replies, err := s.run(ctx, s.scripts.Claim, sale, 0, operation{"repair", args})
+	if err != nil {
+		return nil, wrongType(sale, err)
+	}
+	switch r := replies[0]; r.code() {
+	case lua.OK:
+		done := make([]bool, len(repairs))
+		for i := range done {
+			done[i] = r.number(1+i) == 1
+		}
+		return done, nil
+	case lua.Conflict:
+		return nil, fmt.Errorf("%w, in entry %s", ErrRepaired, strconv.FormatInt(r.number(1), 10))
+	default:
+		return nil, ErrNoSale
+	}
+}
