@@ -4,7 +4,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"testing"
 	"time"
 
 	"github.com/stockgate/stockgate/fastpath"
@@ -35,13 +34,6 @@ func (*endless) SetReadDeadline(time.Time) error  { return nil }
 func (*endless) SetWriteDeadline(time.Time) error { return nil }
 func (*endless) RemoteAddr() net.Addr             { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 7), Port: 1} }
 func (*endless) Close() error                     { return nil }
-
-// refuse lets the wrapper answer a request so many times.
-func refuse(tb testing.TB, judge fastpath.Judge, request string, times int) {
-	if written, err := refuses(judge, request, times); written != times {
-		tb.Fatalf("%d of %d requests were answered: %v: %q", written, times, err, request)
-	}
-}
 
 // refuses is how many times the wrapper answers a request, up to so many.
 func refuses(judge fastpath.Judge, request string, times int) (int, error) {

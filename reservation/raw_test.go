@@ -27,7 +27,14 @@ type raw struct {
 // readRaw reads a shard as it is at one moment: edges may be at work on it, and if only to
 // drop what is over. Of the journal it reads only what comes after seen.
 func readRaw(ctx context.Context, c redis.UniversalClient, keys []string, seen int) (*raw, error) {
-	pipe := c.TxPipeline()
+	r, err := readWith(ctx, c.TxPipeline(), keys, seen)
+	if redis.HasErrorPrefix(err, "EXECABORT") { // its memory is full: it takes no transaction
+		return readWith(ctx, c.Pipeline(), keys, seen)
+	}
+	return r, err
+}
+
+func readWith(ctx context.Context, pipe redis.Pipeliner, keys []string, seen int) (*raw, error) {
 	var hashes [7]*redis.MapStringStringCmd
 	for i, place := range []int{0, 1, 2, 3, 8, 10, 11} {
 		hashes[i] = pipe.HGetAll(ctx, keys[place])
