@@ -154,7 +154,7 @@ func TestAdminRefuses(t *testing.T) {
 		status       int
 	}{
 		{"POST", "/stockgate/reservations/x/destroy", 404},
-		{"POST", "/stockgate/sales/double11/reconcile", 404},
+		{"GET", "/stockgate/sales/double11/reconcile", 405},
 		{"GET", "/stockgate/", 404},
 		{"GET", "/stockgate/sales/double11/items", 404},
 		{"DELETE", "/stockgate/sales/double11", 405},

@@ -20,8 +20,9 @@ type HoldFilter struct {
 	Older time.Duration
 }
 
+// takes: now is an estimate, and may be before what happened just now.
 func (f *HoldFilter) takes(r *Record, now time.Time) bool {
-	return r.State == f.State && (f.Cause == "" || r.Cause == f.Cause) && now.Sub(r.Changed) >= f.Older
+	return r.State == f.State && (f.Cause == "" || r.Cause == f.Cause) && (f.Older == 0 || now.Sub(r.Changed) >= f.Older)
 }
 
 const (
