@@ -62,78 +62,38 @@ func isGap(err error) bool {
 	return ok
 }
 
-// openLedger begins with what the ledger says. False: it has nothing of this sale.
+// openLedger begins with what the ledger says at its position. False: it has nothing of
+// this sale. Movements never change, so the stock is read from them; reservations may be
+// read as they were later: the movements after the position say the same of them again.
 func (r *run) openLedger(ctx context.Context) (bool, error) {
-	for range 5 {
-		before, err := r.ledger.Position(ctx, r.sale)
-		if err != nil {
-			return false, fmt.Errorf("%w: %w", ErrLedger, err)
-		}
-		if before == (ledger.Position{}) {
-			r.report.Notes = append(r.report.Notes, "the ledger has nothing of this sale")
-			return false, nil
-		}
-		head, err := r.store.JournalHead(ctx, r.sale)
-		if err != nil {
-			return false, err
-		}
-		if err := r.sameJournal(ctx, head, before); err != nil {
-			return false, err
-		}
-		stock, err := r.ledger.Stock(ctx, r.sale)
-		if err != nil {
-			return false, fmt.Errorf("%w: %w", ErrLedger, err)
-		}
-		at, err := r.ledger.Position(ctx, r.sale)
-		if err != nil {
-			return false, fmt.Errorf("%w: %w", ErrLedger, err)
-		}
-		moved, err := r.stockMoved(ctx, before, at)
-		if err != nil {
-			return false, err
-		}
-		if !moved {
-			return true, r.takeLedger(ctx, stock, at)
-		}
+	at, err := r.ledger.Position(ctx, r.sale)
+	if err != nil {
+		return false, fmt.Errorf("%w: %w", ErrLedger, err)
 	}
-	return false, fmt.Errorf("%w: its stock changes all the time; try again", ErrLedger)
-}
-
-// stockMoved says whether stock was loaded or added between two positions: then it is
-// unknown at which of them the stock was read.
-func (r *run) stockMoved(ctx context.Context, before, at ledger.Position) (moved bool, err error) {
-	if at.Epoch != before.Epoch {
-		return true, nil
-	}
-	if at == before {
+	if at == (ledger.Position{}) {
+		r.report.Notes = append(r.report.Notes, "the ledger has nothing of this sale")
 		return false, nil
 	}
-	err = r.ledger.Movements(ctx, r.sale, at.Epoch, before.Seq, int(at.Seq-before.Seq), func(m *reservation.Movement) error {
-		moved = moved || m.Kind == "loaded" || m.Kind == "adjusted"
-		return nil
-	})
+	head, err := r.store.JournalHead(ctx, r.sale)
 	if err != nil {
-		err = fmt.Errorf("%w: %w", ErrLedger, err)
+		return false, err
 	}
-	return moved, err
-}
-
-// takeLedger begins the story at a position of the ledger. Reservations may be read as
-// they were later: the movements after the position say the same of them again.
-func (r *run) takeLedger(ctx context.Context, stock []ledger.Cell, at ledger.Position) error {
+	if err := r.sameJournal(ctx, head, at); err != nil {
+		return false, err
+	}
 	s := r.story
-	s.epoch, r.report.Against = at.Epoch, AgainstLedger
-	s.whole = true // a ledger follows a sale from its first movement
-	err := r.ledger.Told(ctx, r.sale, []string{"adjusted", "loaded", "returned"}, func(epoch int64, m *reservation.Movement) error {
+	r.report.Against = AgainstLedger
+	s.stock, s.whole = make(map[string]int64), true // a ledger follows a sale from its first movement
+	err = r.ledger.Told(ctx, r.sale, []string{"adjusted", "loaded", "returned"}, func(epoch int64, m *reservation.Movement) error {
 		switch {
 		case epoch == at.Epoch && m.Seq > at.Seq: // it is told again
+			return nil
 		case m.Kind == "returned":
 			s.giveBack(m)
-			s.last = m
 		default:
 			s.adjust(m)
-			s.last = m
 		}
+		s.last = m
 		return nil
 	})
 	if err == nil {
@@ -142,36 +102,37 @@ func (r *run) takeLedger(ctx context.Context, stock []ledger.Cell, at ledger.Pos
 			return nil
 		})
 	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrLedger, err)
+	if err == nil {
+		err = r.ledgerAgrees(ctx, at)
 	}
-	s.stock = make(map[string]int64, len(stock))
-	for _, c := range stock {
-		s.stock[c.Name] = c.Stock
+	if err != nil {
+		return false, fmt.Errorf("%w: %w", ErrLedger, err)
 	}
 	s.seq = at.Seq
-	after, err := r.ledger.Position(ctx, r.sale)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrLedger, err)
-	}
-	if after == at {
-		r.ledgerAgrees(stock)
-	}
-	return nil
+	return true, nil
 }
 
-// ledgerAgrees compares the two tables of the ledger that say where units are.
-func (r *run) ledgerAgrees(stock []ledger.Cell) {
+// ledgerAgrees compares the tables of the ledger that say where units are, if nothing
+// has come into them meanwhile.
+func (r *run) ledgerAgrees(ctx context.Context, at ledger.Position) error {
+	stock, err := r.ledger.Stock(ctx, r.sale)
+	if err != nil {
+		return err
+	}
+	if now, err := r.ledger.Position(ctx, r.sale); err != nil || now != at {
+		return err
+	}
 	for _, c := range stock {
 		if is, _ := r.story.total(c.Name); is != c {
 			r.report.add(Difference{
 				Kind: "ledger", Name: c.Name,
-				Text:   fmt.Sprintf("the ledger contradicts itself about cell %s: its stock says %s, its reservations make it %s", c.Name, cellText(c), cellText(is)),
+				Text:   fmt.Sprintf("the ledger contradicts itself about cell %s: its stock says %s, its movements and reservations make it %s", c.Name, cellText(c), cellText(is)),
 				Cause:  "somebody has changed the ledger's tables",
-				Repair: "none: put the tables right, or restore them from a backup. Until then the reservations count",
+				Repair: "none: put the tables right, or restore them from a backup. Until then the latter count",
 			})
 		}
 	}
+	return nil
 }
 
 // openJournal begins with the first entry of the journal, or where that is gone with

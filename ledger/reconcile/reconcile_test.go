@@ -123,7 +123,7 @@ func TestFindsAndRepairs(t *testing.T) {
 func each(t *testing.T, f func(t *testing.T, on redistest.Backend, steps int)) {
 	redistest.Each(t, func(t *testing.T, on redistest.Backend) {
 		if _, ok := on.(*redistest.EmbeddedServer); ok {
-			f(t, on, 15)
+			f(t, on, 6)
 		} else {
 			f(t, on, 200)
 		}
@@ -231,8 +231,9 @@ func TestRepairsWhileSelling(t *testing.T) {
 		wait, _ := m.drain(l)
 		sold := make(chan struct{})
 		go func() { defer close(sold); m.live(5, 8, 2*steps) }()
-		ctx, r := ledgertest.Soon(t), rand.New(rand.NewPCG(5, 5))
+		r := rand.New(rand.NewPCG(5, 5))
 		for n, over := 0, false; !over; n++ {
+			ctx := ledgertest.Soon(t)
 			select {
 			case <-sold:
 				over = true
