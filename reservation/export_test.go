@@ -2,6 +2,7 @@ package reservation
 
 import (
 	"context"
+	"time"
 
 	"github.com/stockgate/stockgate/lua"
 )
@@ -91,3 +92,6 @@ func (s *Store) SecretKey() string { return s.secretKey() }
 
 // BacklogSize bounds what waits for Redis.
 const BacklogSize = backlogSize
+
+// Takes says whether a filter takes a reservation at a moment.
+func (f *HoldFilter) Takes(r *Record, now time.Time) bool { return f.takes(r, now) }
