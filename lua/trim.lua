@@ -29,7 +29,5 @@ if meta[6] and tonumber(meta[6]) + tonumber(ARGV[5]) > now then
   upto = math.min(upto, tonumber(meta[5] or '0'))
 end
 if upto <= 0 then return { 'ok', 0 } end
--- by length, which is the same where no number is missing: by id the embedded server moves
--- all entries for each that goes
-redis.call('XTRIM', KEYS[10], 'MAXLEN', string.format('%.0f', tonumber(meta[1]) - upto))
+redis.call('XTRIM', KEYS[10], 'MINID', string.format('%.0f-0', upto + 1))
 return { 'ok', upto }

@@ -72,7 +72,7 @@ func TestTrimJournal(t *testing.T) {
 					load(t, s, openSale("s", 1))
 				}
 				c := b.Client()
-				lengthen(t, s, c, 25_000, 1, time.Now().Add(-time.Minute))
+				lengthen(t, s, c, 25_000, 5, time.Now().Add(-time.Minute))
 				if err := c.HDel(soon(t), s.ShardKeys("s")[0], "acked", "acked_at").Err(); err != nil {
 					t.Fatal(err)
 				}

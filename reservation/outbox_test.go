@@ -95,7 +95,7 @@ func TestTrimBehindOutbox(t *testing.T) {
 					load(t, s, openSale("s", 1))
 				}
 				c := b.Client()
-				lengthen(t, s, c, 12_500, 1, time.Now().Add(-time.Minute))
+				lengthen(t, s, c, 12_500, 5, time.Now().Add(-time.Minute))
 				if err := c.HDel(soon(t), s.ShardKeys("s")[0], "acked", "acked_at", "sent", "sent_at", "sender", "sending").Err(); err != nil {
 					t.Fatal(err)
 				}
