@@ -20,7 +20,9 @@ func noRoom(r result) bool { return r.reason == "busy" || r.reason == "unavailab
 
 // comesBack: it may be another answer the next time, because there was no room, all is
 // held, or what the edge gave up for this buyer is still being released.
-func comesBack(r result) bool { return noRoom(r) || r.reason == "all_held" || r.reason == "duplicate" }
+func comesBack(r result) bool {
+	return noRoom(r) || r.reason == "all_held" || r.reason == "duplicate" || r.reason == "in_doubt"
+}
 
 // Two thousand buyers at once for a hundred units: a hundred orders, and everybody
 // else hears that there is nothing left.
