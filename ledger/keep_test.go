@@ -42,14 +42,14 @@ func TestKeep(t *testing.T) {
 		keep  ledger.Keep
 		later time.Duration
 		acked int64
-		first int64 // what is left begins there; the journal has 40,001 entries
+		first int64 // what is left begins there; the journal has 40,002 entries
 	}{
 		"all":                         {ledger.Keep{For: time.Hour, Most: 50_000}, 0, 0, 1},
-		"by length":                   {ledger.Keep{For: time.Hour, Most: 25_000}, 0, 0, 15_002},
-		"by age":                      {ledger.Keep{For: time.Hour, Most: 50_000}, 2 * time.Hour, 0, 30_002},
+		"by length":                   {ledger.Keep{For: time.Hour, Most: 25_000}, 0, 0, 15_003},
+		"by age":                      {ledger.Keep{For: time.Hour, Most: 50_000}, 2 * time.Hour, 0, 30_003},
 		"not before the ledger":       {ledger.Keep{For: time.Hour, Most: 25_000, Ledger: true}, 2 * time.Hour, 9_000, 9_001},
-		"behind the ledger, by age":   {ledger.Keep{For: time.Hour, Most: 50_000, Ledger: true}, 2 * time.Hour, 40_001, 30_002},
-		"behind the ledger, by count": {ledger.Keep{For: time.Hour, Most: 25_000, Ledger: true}, 0, 40_001, 15_002},
+		"behind the ledger, by age":   {ledger.Keep{For: time.Hour, Most: 50_000, Ledger: true}, 2 * time.Hour, 40_002, 30_003},
+		"behind the ledger, by count": {ledger.Keep{For: time.Hour, Most: 25_000, Ledger: true}, 0, 40_002, 15_003},
 		"before a ledger was there":   {ledger.Keep{For: time.Hour, Most: 25_000, Ledger: true}, 2 * time.Hour, 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

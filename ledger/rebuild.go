@@ -171,7 +171,10 @@ func (b *rebuilding) read(ctx context.Context) (err error) {
 		return fmt.Errorf("the file of sale %s in the ledger cannot be read: %w", b.id, err)
 	}
 	b.status = sale.Status(b.doc.Status)
-	if b.life.Epoch != 0 && b.life.Status != "" {
+	switch {
+	case b.life.AsideStatus != "":
+		b.status = b.life.AsideStatus
+	case b.life.Epoch != 0 && b.life.Status != "":
 		b.status = b.life.Status
 	}
 	b.out.Ledger = b.at

@@ -87,7 +87,7 @@ func (b *rebuilding) carryOne(ctx context.Context, id string, r *reservation.Rec
 	}
 	const cause = "rebuilt: as redis had it"
 	open := known.State == reservation.Held || known.State == reservation.InDoubt
-	state := known.State
+	var state reservation.State
 	switch {
 	case known.State == r.State || known.State == reservation.Confirmed:
 		return nil

@@ -39,8 +39,10 @@ type Life struct {
 	Version int64       `json:"version,omitempty"`
 	// Restoring says that a restoration has begun and was not finished.
 	Restoring bool `json:"restoring,omitempty"`
-	// Aside says that there is something of another life, which was set aside.
-	Aside bool `json:"aside,omitempty"`
+	// Aside says that there is something of another life, which was set aside, AsideStatus
+	// is the sale's status in it.
+	Aside       bool        `json:"aside,omitempty"`
+	AsideStatus sale.Status `json:"aside_status,omitempty"`
 	// Now is by the clock of the sale's Redis.
 	Now time.Time `json:"now"`
 }
@@ -58,14 +60,20 @@ func (s *Store) Life(ctx context.Context, id string) (Life, error) {
 	if err != nil {
 		return Life{}, explain(err)
 	}
+	was, err := s.redis.HMGet(ctx, s.asideKeys(id)[metaKey], "status").Result()
+	if err != nil {
+		return Life{}, explain(err)
+	}
 	number := func(i int) int64 {
 		text, _ := v[i].(string)
 		n, _ := strconv.ParseInt(text, 10, 64)
 		return n
 	}
 	status, _ := v[2].(string)
+	asideStatus, _ := was[0].(string)
 	return Life{
-		Epoch: number(0), Seq: number(1), Status: sale.Status(status), Version: number(3), Restoring: v[4] != nil, Aside: aside > 0, Now: s.Now(id),
+		Epoch: number(0), Seq: number(1), Status: sale.Status(status), Version: number(3), Restoring: v[4] != nil,
+		Aside: aside > 0, AsideStatus: sale.Status(asideStatus), Now: s.Now(id),
 	}, nil
 }
 

@@ -77,6 +77,7 @@ func BenchRebuild(b *testing.B, l ledger.Ledger) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	b.ResetTimer()
+	b.StartTimer()
 	out, err := ledger.Rebuild(context.Background(), l, store, "s", ledger.RebuildOptions{Open: true, By: "bench"})
 	b.StopTimer()
 	runtime.ReadMemStats(&after)
