@@ -10,8 +10,8 @@ import (
 
 // Image is what a shard must contain besides its records, as the records say: where
 // the units are, what the purchase limits have counted, and to whom keys and refs
-// belong. It is filled by Add, in any order. A million reservations with a limit, a key
-// and a ref each take about 250 MiB.
+// belong. It is filled by Add, in any order. Half a million reservations with a
+// limit, a key and a ref each take a process about 220 MiB.
 type Image struct {
 	// Cells are the units of each stock cell that reservations have: Stock and Available
 	// are 0, and SKU is the cell's name.
