@@ -51,7 +51,7 @@ const foreign = "something other than stockgate has changed or deleted it in red
 func (b *batch) differs(n reservation.Named, has, wanted reservation.Value, text, repair, why string) *verdict {
 	return &verdict{
 		reservation.Repair{Named: n, Found: has, Wanted: wanted, Why: why},
-		Difference{Kind: kindOf(n.Part), Name: n.Name, Text: text, Cause: foreign, Repair: repair, Repairable: true},
+		Difference{Kind: string(n.Part), Name: n.Name, Text: text, Cause: foreign, Repair: repair, Repairable: true},
 	}
 }
 

@@ -1,7 +1,5 @@
 package reconcile
 
-import "github.com/stockgate/stockgate/reservation"
-
 // Difference is one thing that is not as it must be.
 type Difference struct {
 	// Kind is a part of a shard (record, cell, limit, binding, deadlines, in_doubt,
@@ -72,6 +70,3 @@ const (
 func (r *Report) teller() string {
 	return map[string]string{AgainstLedger: "the ledger", AgainstJournal: "the journal", AgainstItself: "the reservations"}[r.Against]
 }
-
-// kindOf is the word for a part in a report.
-func kindOf(p reservation.Part) string { return string(p) }

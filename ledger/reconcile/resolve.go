@@ -36,7 +36,7 @@ func (r *run) resolve(ctx context.Context) error {
 			break
 		}
 	}
-	r.oversold(ctx)
+	r.oversold()
 	return nil
 }
 
@@ -131,7 +131,7 @@ func (r *run) repair(ctx context.Context, b *batch, wrong []*verdict) ([]bool, e
 }
 
 // oversold says where more is held and sold than there is: nothing is made up.
-func (r *run) oversold(_ context.Context) {
+func (r *run) oversold() {
 	for name := range r.cellNames() {
 		c, known := r.story.total(name)
 		if known && c.Available < 0 {
