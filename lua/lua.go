@@ -48,6 +48,7 @@ var outbox string
 
 //go:embed sent.lua
 var sent string
+
 //go:embed examine.lua
 var examine string
 
