@@ -274,6 +274,7 @@ func (s *Shard) write(kind, id string, lines []Line, buyer, cause string) {
 func (s *Shard) record(e Entry) {
 	s.touch()
 	e.Seq, e.Time = int64(len(s.Journal)+1), s.Clock
+	e.ID, e.Cause = plain(e.ID), plain(e.Cause)
 	s.Journal = append(s.Journal, e)
 }
 
