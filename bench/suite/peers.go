@@ -32,7 +32,7 @@ func variants(b *bench) []peer.Spec {
 	if b.CaddyPlain != "" {
 		add("gate-no-pgo", func(s *peer.Spec) { s.Binary = b.CaddyPlain })
 	}
-	for _, gogc := range []string{"50", "200", "400"} {
+	for _, gogc := range []string{"100", "200", "800"} {
 		add("gate-gogc-"+gogc, func(s *peer.Spec) { s.Env = []string{"GOGC=" + gogc} })
 	}
 	add("gate-gogc-off", func(s *peer.Spec) { s.Env = []string{"GOGC=off", "GOMEMLIMIT=512MiB"} })
