@@ -181,16 +181,18 @@ func (s *following) watch(ctx context.Context) {
 }
 
 // watchIdle compares the cells of a sale in which nothing moves, if it is ours or
-// nobody's. The database may be away: nobody needs it.
-func (s *following) watchIdle(ctx context.Context) {
-	if time.Since(s.watched) < driftEvery {
+// nobody's, and keeps it ours, so that one edge says how it is. The database may be
+// away: nobody needs it.
+func (s *following) watchIdle(ctx context.Context, epoch int64) {
+	if s.ours.IsZero() && time.Since(s.watched) < driftEvery {
 		return
 	}
-	at, ours, err := s.ledger.Claim(ctx, s.sale, s.owner, lease)
-	if err != nil || !ours || at != s.at {
-		s.watched = time.Now()
-		s.lost() // the next movement finds out where the ledger is
-		return
+	if !s.sure(epoch) {
+		if ours, err := s.take(ctx); err != nil || !ours {
+			s.watched = time.Now()
+			s.lost()
+			return
+		}
 	}
 	s.watch(ctx)
 }
