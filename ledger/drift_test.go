@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"context"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -118,4 +119,47 @@ func TestDriftOfQuietSale(t *testing.T) {
 	ledgertest.Eventually(t, "the drift is said", func() bool { n, _ := counts.Drifts("ledger"); return n == 1 })
 	moveCell(t, server, 1, -1)
 	ledgertest.Eventually(t, "its end is said", func() bool { n, ok := counts.Drifts("ledger"); return ok && n == 0 })
+}
+
+// slow is a ledger that its drainer has only for a moment at a time; when it is asked for
+// its stock the first time, that takes until another drainer has gone on.
+type slow struct {
+	ledger.Ledger
+	asks, goOn chan struct{}
+	asked      atomic.Int64
+}
+
+func (s *slow) Claim(ctx context.Context, sale, owner string, _ time.Duration) (ledger.Position, bool, error) {
+	return s.Ledger.Claim(ctx, sale, owner, time.Millisecond)
+}
+
+func (s *slow) Stock(ctx context.Context, sale string) ([]ledger.Cell, error) {
+	if s.asked.Add(1) == 1 {
+		close(s.asks)
+		<-s.goOn
+	}
+	return s.Ledger.Stock(ctx, sale)
+}
+
+// Who has lost the sale while it looked at the ledger does not take what another has
+// drained since for drift.
+func TestNoDriftOfAnother(t *testing.T) {
+	s := ledgertest.NewSeller(t, redistest.Start(t), 1000)
+	l := openFile(t, filepath.Join(t.TempDir(), "ledger.db"))
+	counts := ledgertest.NewCounts()
+	slow := &slow{Ledger: l, asks: make(chan struct{}), goOn: make(chan struct{})}
+	s.Drain(slow, counts)
+	<-slow.asks
+	s.Sell(20)
+	end := s.Drain(l, ledgertest.NewCounts())
+	s.UntilDrained(l)
+	end()
+	close(slow.goOn)
+	ledgertest.Eventually(t, "it compares anew", func() bool {
+		n, ok := counts.Drifts("ledger")
+		return slow.asked.Load() > 1 && ok && n == 0
+	})
+	if n, _ := counts.Logged("do not add up"); n != 0 {
+		t.Errorf("it is said %d times that the books do not add up", n)
+	}
 }
