@@ -28,11 +28,13 @@ type following struct {
 	trouble Trouble
 }
 
-// turn drains at most one batch; it says how many movements that were.
+// turn drains at most one batch; it says how many movements that were. ErrNoSale: the sale
+// is announced and not loaded yet, or being rebuilt.
 func (s *following) turn(ctx context.Context) (int, error) {
 	head, err := s.head(ctx)
 	if errors.Is(err, reservation.ErrNoSale) {
-		return 0, nil // announced, not loaded yet
+		s.lost() // a rebuild begins another epoch
+		return 0, err
 	}
 	if err != nil {
 		return 0, s.failed("journal", err)
@@ -148,6 +150,16 @@ func (s *following) take(ctx context.Context) (bool, error) {
 
 // batch moves one batch.
 func (s *following) batch(ctx context.Context, head reservation.JournalHead) (int, error) {
+	if s.at.Epoch != head.Epoch && s.at != (Position{}) { // or it was rebuilt since we looked
+		now, err := s.head(ctx)
+		switch {
+		case errors.Is(err, reservation.ErrNoSale):
+			return 0, err
+		case err != nil:
+			return 0, s.failed("journal", err)
+		}
+		head = now
+	}
 	if s.at.Epoch != head.Epoch && s.at != (Position{}) {
 		return 0, s.failed("journal", &PositionError{s.sale, s.at, Position{head.Epoch, 0}})
 	}
