@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -94,7 +95,11 @@ func (d *Drainer) follow(ctx context.Context, sale string) {
 		if ctx.Err() != nil {
 			return
 		}
-		s.noteTrouble(err)
+		if errors.Is(err, reservation.ErrNoSale) {
+			err = nil // that is neither well nor trouble
+		} else {
+			s.noteTrouble(err)
+		}
 		pause := time.Duration(0)
 		switch {
 		case err != nil:

@@ -1,7 +1,9 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -64,13 +66,19 @@ func unbalanced(cells map[string]string) []string {
 	return out
 }
 
+// errMoved: the cells could not be compared at one position.
+var errMoved = errors.New("the ledger or the sale is not where it was any more")
+
 // compareCells holds the cells in Redis against what the ledger and the journal after it
-// say, each piece of them up to exactly the entry at which it was read. Nobody else
-// moves the ledger meanwhile: the sale is ours.
+// say, each piece of them up to exactly the movement at which it was read.
 func (s *following) compareCells(ctx context.Context) ([]string, error) {
 	stock, err := s.ledger.Stock(ctx, s.sale)
 	if err != nil {
 		return nil, err
+	}
+	// a batch may have taken longer than the lease: then this is what another has drained
+	if at, err := s.ledger.Position(ctx, s.sale); err != nil || at != s.at {
+		return nil, cmp.Or(err, errMoved)
 	}
 	must := make(map[string]*Cell, len(stock))
 	for i := range stock {
@@ -95,7 +103,7 @@ func (s *following) compareCells(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 		if seen.Epoch != s.at.Epoch {
-			return nil, nil // the drainer says so
+			return nil, errMoved // the drainer says what it is
 		}
 		if at, err = s.foldCells(ctx, must, at, seen.Seq); err != nil {
 			return nil, err
@@ -181,16 +189,18 @@ func (s *following) watch(ctx context.Context) {
 }
 
 // watchIdle compares the cells of a sale in which nothing moves, if it is ours or
-// nobody's. The database may be away: nobody needs it.
-func (s *following) watchIdle(ctx context.Context) {
-	if time.Since(s.watched) < driftEvery {
+// nobody's, and keeps it ours, so that one edge says how it is. The database may be
+// away: nobody needs it.
+func (s *following) watchIdle(ctx context.Context, epoch int64) {
+	if s.ours.IsZero() && time.Since(s.watched) < driftEvery {
 		return
 	}
-	at, ours, err := s.ledger.Claim(ctx, s.sale, s.owner, lease)
-	if err != nil || !ours || at != s.at {
-		s.watched = time.Now()
-		s.lost() // the next movement finds out where the ledger is
-		return
+	if !s.sure(epoch) {
+		if ours, err := s.take(ctx); err != nil || !ours {
+			s.watched = time.Now()
+			s.lost()
+			return
+		}
 	}
 	s.watch(ctx)
 }

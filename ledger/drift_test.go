@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"context"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -56,12 +57,7 @@ func TestDrift(t *testing.T) {
 	}
 	move := func(available, confirmed int) {
 		t.Helper()
-		const script = `local n = {}
-			for w in string.gmatch(redis.call('HGET', KEYS[1], 'a'), '%S+') do n[#n + 1] = tonumber(w) end
-			redis.call('HSET', KEYS[1], 'a', string.format('%d %d %d %d %d', n[1], n[2] + ARGV[1], n[3], n[4], n[5] + ARGV[2]))`
-		if err := server.Client().Eval(ledgertest.Soon(t), script, []string{"stockgate:{s.0}:cells"}, available, confirmed).Err(); err != nil && err.Error() != "redis: nil" {
-			t.Fatal(err)
-		}
+		moveCell(t, server, available, confirmed)
 	}
 	until(0, 0)
 	logged(0, 0)
@@ -82,4 +78,88 @@ func TestDrift(t *testing.T) {
 	move(-1, 1) // also where nothing happens
 	until(0, 1)
 	logged(4, 3)
+}
+
+// moveCell moves units of the sale's cell behind everybody's back.
+func moveCell(t *testing.T, server *redistest.Server, available, confirmed int) {
+	t.Helper()
+	const script = `local n = {}
+		for w in string.gmatch(redis.call('HGET', KEYS[1], 'a'), '%S+') do n[#n + 1] = tonumber(w) end
+		redis.call('HSET', KEYS[1], 'a', string.format('%d %d %d %d %d', n[1], n[2] + ARGV[1], n[3], n[4], n[5] + ARGV[2]))`
+	if err := server.Client().Eval(ledgertest.Soon(t), script, []string{"stockgate:{s.0}:cells"}, available, confirmed).Err(); err != nil && err.Error() != "redis: nil" {
+		t.Fatal(err)
+	}
+}
+
+// impatient does as its ledger does, for those who would not wait for it for ever.
+type impatient struct {
+	ledger.Ledger
+	t *testing.T
+}
+
+func (i *impatient) Claim(ctx context.Context, sale, owner string, forHow time.Duration) (ledger.Position, bool, error) {
+	if _, ok := ctx.Deadline(); !ok {
+		i.t.Error("a claim waits for as long as the database does not answer")
+	}
+	return i.Ledger.Claim(ctx, sale, owner, forHow)
+}
+
+// Who comes to a sale in which nothing moves any more compares its cells all the same.
+func TestDriftOfQuietSale(t *testing.T) {
+	server := redistest.Start(t)
+	s := ledgertest.NewSeller(t, server, 1000)
+	l := openFile(t, filepath.Join(t.TempDir(), "ledger.db"))
+	s.Sell(10)
+	end := s.Drain(l, ledgertest.NewCounts())
+	s.UntilDrained(l)
+	end()
+	moveCell(t, server, -1, 1)
+	counts := ledgertest.NewCounts()
+	s.Drain(&impatient{l, t}, counts)
+	ledgertest.Eventually(t, "the drift is said", func() bool { n, _ := counts.Drifts("ledger"); return n == 1 })
+	moveCell(t, server, 1, -1)
+	ledgertest.Eventually(t, "its end is said", func() bool { n, ok := counts.Drifts("ledger"); return ok && n == 0 })
+}
+
+// slow is a ledger that its drainer has only for a moment at a time; when it is asked for
+// its stock the first time, that takes until another drainer has gone on.
+type slow struct {
+	ledger.Ledger
+	asks, goOn chan struct{}
+	asked      atomic.Int64
+}
+
+func (s *slow) Claim(ctx context.Context, sale, owner string, _ time.Duration) (ledger.Position, bool, error) {
+	return s.Ledger.Claim(ctx, sale, owner, time.Millisecond)
+}
+
+func (s *slow) Stock(ctx context.Context, sale string) ([]ledger.Cell, error) {
+	if s.asked.Add(1) == 1 {
+		close(s.asks)
+		<-s.goOn
+	}
+	return s.Ledger.Stock(ctx, sale)
+}
+
+// Who has lost the sale while it looked at the ledger does not take what another has
+// drained since for drift.
+func TestNoDriftOfAnother(t *testing.T) {
+	s := ledgertest.NewSeller(t, redistest.Start(t), 1000)
+	l := openFile(t, filepath.Join(t.TempDir(), "ledger.db"))
+	counts := ledgertest.NewCounts()
+	slow := &slow{Ledger: l, asks: make(chan struct{}), goOn: make(chan struct{})}
+	s.Drain(slow, counts)
+	<-slow.asks
+	s.Sell(20)
+	end := s.Drain(l, ledgertest.NewCounts())
+	s.UntilDrained(l)
+	end()
+	close(slow.goOn)
+	ledgertest.Eventually(t, "it compares anew", func() bool {
+		n, ok := counts.Drifts("ledger")
+		return slow.asked.Load() > 1 && ok && n == 0
+	})
+	if n, _ := counts.Logged("do not add up"); n != 0 {
+		t.Errorf("it is said %d times that the books do not add up", n)
+	}
 }

@@ -28,17 +28,19 @@ type following struct {
 	trouble Trouble
 }
 
-// turn drains at most one batch; it says how many movements that were.
+// turn drains at most one batch; it says how many movements that were. ErrNoSale: the sale
+// is announced and not loaded yet, or being rebuilt.
 func (s *following) turn(ctx context.Context) (int, error) {
 	head, err := s.head(ctx)
 	if errors.Is(err, reservation.ErrNoSale) {
-		return 0, nil // announced, not loaded yet
+		s.lost() // a rebuild begins another epoch
+		return 0, err
 	}
 	if err != nil {
 		return 0, s.failed("journal", err)
 	}
 	if head.Behind() == 0 && time.Since(s.looked) < lookAgain {
-		s.watchIdle(ctx)
+		s.watchIdle(ctx, head.Epoch)
 		return 0, nil
 	}
 	if err := s.migrate(ctx); err != nil {
@@ -49,7 +51,7 @@ func (s *following) turn(ctx context.Context) (int, error) {
 			return 0, err
 		}
 	}
-	if ours, err := s.claim(ctx); err != nil || !ours {
+	if ours, err := s.claim(ctx, head.Epoch); err != nil || !ours {
 		s.lost()
 		return 0, err
 	}
@@ -66,9 +68,10 @@ func (s *following) turn(ctx context.Context) (int, error) {
 	return moved, err
 }
 
-// lost: the sale may be another's from now on, who says whether it drifts.
+// lost: the sale may be another's from now on, who says whether it drifts. An alarm that
+// is on is not given again when it comes back to us at once.
 func (s *following) lost() {
-	s.ours, s.drift.on = time.Time{}, false
+	s.ours = time.Time{}
 	s.metrics.NoDrift(s.sale, driftLedger)
 }
 
@@ -97,20 +100,37 @@ func (s *following) has(ctx context.Context, head reservation.JournalHead) (bool
 	return at == Position{head.Epoch, head.Last}, nil
 }
 
-// claim makes sure that the sale is ours for at least half a lease.
-func (s *following) claim(ctx context.Context) (bool, error) {
-	asked := time.Now()
-	if s.ours.Sub(asked) > lease/2 {
+// sure says that the sale is ours for at least half a lease. A claim of before is not
+// relied on when the journal is of another epoch than the ledger was.
+func (s *following) sure(epoch int64) bool {
+	return time.Until(s.ours) > lease/2 && s.at.Epoch == epoch
+}
+
+// claim makes sure that the sale is ours.
+func (s *following) claim(ctx context.Context, epoch int64) (bool, error) {
+	if s.sure(epoch) {
 		return true, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, callFor)
-	defer cancel()
-	at, ours, err := s.ledger.Claim(ctx, s.sale, s.owner, lease)
+	asked := time.Now()
+	ours, err := s.take(ctx)
 	if err != nil {
 		return false, s.failed("ledger", fmt.Errorf("the ledger does not answer: %w", err))
 	}
 	s.looked = asked
+	return ours, nil
+}
+
+// take claims the sale, or claims it again, and finds out where the ledger is.
+func (s *following) take(ctx context.Context) (bool, error) {
+	asked := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, callFor)
+	defer cancel()
+	at, ours, err := s.ledger.Claim(ctx, s.sale, s.owner, lease)
+	if err != nil {
+		return false, err
+	}
 	if !ours {
+		s.drift.on = false // whoever has it says so now
 		return false, nil
 	}
 	if at != s.at || s.ours.IsZero() {
@@ -120,7 +140,7 @@ func (s *following) claim(ctx context.Context) (bool, error) {
 			return nil
 		})
 		if err != nil {
-			return false, s.failed("ledger", fmt.Errorf("the ledger does not answer: %w", err))
+			return false, err
 		}
 		s.log.Debug("draining the journal", zap.String("sale", s.sale), zap.Int64("from", at.Seq))
 	}
@@ -130,6 +150,16 @@ func (s *following) claim(ctx context.Context) (bool, error) {
 
 // batch moves one batch.
 func (s *following) batch(ctx context.Context, head reservation.JournalHead) (int, error) {
+	if s.at.Epoch != head.Epoch && s.at != (Position{}) { // or it was rebuilt since we looked
+		now, err := s.head(ctx)
+		switch {
+		case errors.Is(err, reservation.ErrNoSale):
+			return 0, err
+		case err != nil:
+			return 0, s.failed("journal", err)
+		}
+		head = now
+	}
 	if s.at.Epoch != head.Epoch && s.at != (Position{}) {
 		return 0, s.failed("journal", &PositionError{s.sale, s.at, Position{head.Epoch, 0}})
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/ledger"
 	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
 )
 
 // overtaken does as its ledger does, and the first claim waits: meanwhile another
@@ -97,4 +98,31 @@ func TestLedgerIsPutBack(t *testing.T) {
 	s.UntilDrained(l.Ledger)
 	l.by.Store(&before)
 	s.UntilDrained(before)
+}
+
+// A sale that is rebuilt in a moment gets on with the ledger at once: nobody is told that
+// redis has lost it.
+func TestFollowsQuickRebuild(t *testing.T) {
+	s := ledgertest.NewSeller(t, redistest.Start(t), 1000)
+	l := openFile(t, filepath.Join(t.TempDir(), "ledger.db"))
+	counts := ledgertest.NewCounts()
+	s.Drain(l, counts)
+	for range 3 {
+		s.Sell(5)
+		s.UntilDrained(l)
+		_, err := ledger.Rebuild(ledgertest.Soon(t), l, s.Store, "s", ledger.RebuildOptions{Force: true, By: "test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.UntilDrained(l)
+		if err := s.SetStatus(ledgertest.Soon(t), "s", sale.Open, "test"); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Refresh(ledgertest.Soon(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, text := counts.Logged(notFollowing); n != 0 || counts.Failed("journal") != 0 {
+		t.Errorf("it says %q, and counts %d failures", text, counts.Failed("journal"))
+	}
 }

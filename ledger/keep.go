@@ -38,10 +38,10 @@ type KeepMetrics interface {
 }
 
 // Keep says how much of a journal is kept. What a ledger does not have yet is kept
-// whatever it says, and so are the newest reservation.JournalLeast entries; what an
+// whatever it says, and so are the newest reservation.JournalLeast movements; what an
 // outbox has not sent yet is kept unless the outbox was not well for so long as For.
 type Keep struct {
-	// For is how long entries are kept, Most how many.
+	// For is how long movements are kept, Most how many.
 	For  time.Duration
 	Most int64
 	// Ledger says that one follows these journals.
@@ -137,7 +137,7 @@ func (k *Keeper) look(ctx context.Context, sale string) {
 	}
 }
 
-// upTo is the last entry that need not be kept.
+// upTo is the last movement that need not be kept.
 func (k *Keeper) upTo(ctx context.Context, sale string, h reservation.JournalHead) (int64, error) {
 	upTo := h.Last - k.keep.Most
 	if since := h.Now.Add(-k.keep.For); h.First > 0 && h.Began.Before(since) {
@@ -155,13 +155,16 @@ func (k *Keeper) upTo(ctx context.Context, sale string, h reservation.JournalHea
 }
 
 // sayUnsent says, once for each place of the outbox, that what it has not sent is
-// gone: it was not well for as long as entries are kept.
+// gone: it was not well for as long as movements are kept.
 func (k *Keeper) sayUnsent(sale string, h reservation.JournalHead, gone int64) {
 	if told, ok := k.unsent[sale]; h.SentAt.IsZero() || gone <= h.Sent || ok && told == h.Sent {
 		return
 	}
+	if h.Now.Sub(h.SentAt) < k.keep.For { // it has sent more since we looked
+		return
+	}
 	k.unsent[sale] = h.Sent
-	k.log.Error("the journal does not wait for the outbox any more: it has sent nothing for longer than entries are kept, and what is trimmed now its receiver gets from the ledger, or never",
+	k.log.Error("the journal does not wait for the outbox any more: it has sent nothing for longer than movements are kept, and what is trimmed now its receiver gets from the ledger, or never",
 		zap.String("sale", sale), zap.Int64("sent", h.Sent), zap.Int64("trimmed", gone), zap.Time("well_at", h.SentAt))
 }
 

@@ -156,3 +156,43 @@ func TestKeepForOutbox(t *testing.T) {
 		}
 	}
 }
+
+// catchingUp are journals whose outbox sends on after each look.
+type catchingUp struct {
+	*reservation.Store
+	sent int64
+}
+
+func (c *catchingUp) JournalHead(ctx context.Context, sale string) (reservation.JournalHead, error) {
+	h, err := c.Store.JournalHead(ctx, sale)
+	if err != nil {
+		return h, err
+	}
+	c.sent += 300
+	return h, c.Sent(ctx, sale, h.Epoch, c.sent)
+}
+
+// What an outbox sends while its sale is looked at may be trimmed at once: that is no
+// reason to say that it is not waited for.
+func TestKeepWhileOutboxCatchesUp(t *testing.T) {
+	server := redistest.Start(t)
+	epoch, _ := ledgertest.Fill(t, server.Client(), "s", 5_600)
+	store := openStore(t, server.Addr())
+	ctx := ledgertest.Soon(t)
+	if _, _, err := store.ClaimOutbox(ctx, "s", "A", time.Hour, epoch, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Sent(ctx, "s", epoch, 100); err != nil {
+		t.Fatal(err)
+	}
+	counts := ledgertest.NewCounts()
+	k := ledger.NewKeeper(&catchingUp{store, 100}, ledger.Keep{For: 20_000 * time.Hour, Most: 10_000}, counts.Log(), counts)
+	k.Look(ctx)
+	k.Look(ctx)
+	if h, err := store.JournalHead(ctx, "s"); err != nil || h.First != 701 {
+		t.Errorf("the journal is %+v, error %v; it should begin at 701", h, err)
+	}
+	if n, _ := counts.Logged("the journal does not wait for the outbox any more"); n != 0 {
+		t.Errorf("it is said %d times that the journal does not wait", n)
+	}
+}

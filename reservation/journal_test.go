@@ -81,8 +81,8 @@ func TestTrimJournal(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				if _, err := s.TrimJournal(soon(t), "s", headOf(t, s), test.upTo, test.ledger, test.patience); err != nil {
-					t.Fatal(err)
+				if gone, err := s.TrimJournal(soon(t), "s", headOf(t, s), test.upTo, test.ledger, test.patience); err != nil || gone != test.first-1 {
+					t.Fatalf("gone up to %d, error %v", gone, err)
 				}
 				h := headOf(t, s)
 				if h.First != test.first || h.Last != 25_000 || h.Length != 25_001-test.first || h.Acked != test.acked {
@@ -195,8 +195,8 @@ func TestJournalOfManyInOneCall(t *testing.T) {
 				}
 			}
 		}
-		if _, err := s.TrimJournal(soon(t), "s", headOf(t, s), 5_050, false, 0); err != nil {
-			t.Fatal(err)
+		if gone, err := s.TrimJournal(soon(t), "s", headOf(t, s), 5_050, false, 0); err != nil || gone != 5_000 {
+			t.Fatalf("gone up to %d, error %v", gone, err)
 		}
 		h := headOf(t, s)
 		if h.First != 5_001 || h.Length != 15_000 || !h.Began.Equal(begins.Add(5_100*time.Millisecond)) {
