@@ -62,6 +62,9 @@ func (b *rebuilding) carry(ctx context.Context) error {
 	}
 	slices.Sort(c.NoStock)
 	c.NoStock = c.NoStock[:min(len(c.NoStock), mostNamed)]
+	if err := b.store.DropAside(ctx, b.id); err != nil {
+		return err
+	}
 	if b.o.Open && b.status == sale.Open {
 		if err := b.store.SetStatus(ctx, b.id, sale.Open, b.o.By); err != nil {
 			return err
@@ -70,7 +73,7 @@ func (b *rebuilding) carry(ctx context.Context) error {
 	}
 	b.advise()
 	c.adviseCarried()
-	return b.store.DropAside(ctx, b.id)
+	return nil
 }
 
 func (b *rebuilding) note(format string, args ...any) {

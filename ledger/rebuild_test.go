@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/stockgate/stockgate/internal/ledgertest"
 	"github.com/stockgate/stockgate/internal/redistest"
@@ -266,15 +269,13 @@ func TestRebuildAfterARollback(t *testing.T) {
 
 			// it breaks off, and is half carried over; one record is not readable
 			ctx := ledgertest.Soon(t)
-			if err := errors.Join(c.HSet(ctx, "stockgate:{s.0}:records", "unreadable", "x").Err(), c.Del(ctx, "stockgate:{s.0}:returns").Err(), c.Set(ctx, "stockgate:{s.0}:returns", "", 0).Err()); err != nil {
+			if err := c.HSet(ctx, "stockgate:{s.0}:records", "unreadable", "x").Err(); err != nil {
 				t.Fatal(err)
 			}
-			if out, err := ledger.Rebuild(ctx, l, s.Store, "s", ledger.RebuildOptions{Open: true}); err == nil || !strings.Contains(err.Error(), "WRONGTYPE") {
-				t.Fatalf("with a key of another type: %+v, %v", out, err)
-			}
-			if err := c.Del(ctx, "stockgate:{s.0}:aside:returns").Err(); err != nil {
-				t.Fatal(err)
-			}
+			breakOff(t, c, func() error {
+				_, err := ledger.Rebuild(ctx, l, s.Store, "s", ledger.RebuildOptions{Open: true})
+				return err
+			})()
 			n := 0
 			err := s.AsideReservations(ctx, "s", func(string, string) {}, func(id string, r *reservation.RecordFields) error {
 				if n++; n > 20 {
@@ -440,6 +441,111 @@ func TestRebuildGivesBackFirst(t *testing.T) {
 	}
 	s.Drain(l, ledgertest.NewCounts())
 	s.UntilDrained(l)
+}
+
+// While what Redis had is not all carried over, an outcome of a reservation that is still
+// aside has to wait, nothing ends by its deadline, and the sale is not opened.
+func TestRebuildWaitsForWhatIsAside(t *testing.T) {
+	server, s, l := drained(t, 100, 20)
+	c, ctx := server.Client(), ledgertest.Soon(t)
+	if _, no, err := attempt(t, s, "aside", ""); no != nil || err != nil {
+		t.Fatal(no, err)
+	}
+	evidence := &reservation.Evidence{Sale: "s", ID: "aside", Epoch: 1, Lines: []sale.Line{{SKU: "a", Quantity: 1}}}
+	old := breakOff(t, c, func() error {
+		_, err := ledger.Rebuild(ctx, l, s.Store, "s", ledger.RebuildOptions{Force: true, Open: true})
+		return err
+	})
+	ops := map[string]func() error{
+		"confirm":    func() error { _, err := s.Store.Confirm(ctx, "s", "aside", reservation.Answer, ""); return err },
+		"with token": func() error { _, err := s.ConfirmWith(ctx, evidence, ""); return err },
+		"release":    func() error { _, err := s.Store.Release(ctx, "s", "aside", reservation.Unsent, ""); return err },
+		"operator":   func() error { _, err := s.Store.Release(ctx, "s", "aside", reservation.Operator, ""); return err },
+		"doubt":      func() error { _, err := s.Store.Doubt(ctx, "s", "aside", ""); return err },
+		"extend":     func() error { _, err := s.Store.Extend(ctx, "s", "aside", time.Hour, time.Hour); return err },
+		"return": func() error {
+			_, err := s.Store.Return(ctx, "s", "aside", reservation.Return{ID: "x"})
+			return err
+		},
+	}
+	for name, do := range ops {
+		if err := do(); !errors.Is(err, reservation.ErrRestoring) || !errors.Is(err, reservation.ErrUnavailable) {
+			t.Errorf("%s says %v", name, err)
+		}
+	}
+	if err := s.SetStatus(ctx, "s", sale.Open, "operator"); !errors.Is(err, reservation.ErrRefused) || !strings.Contains(err.Error(), "caddy stockgate rebuild s --from ledger") {
+		t.Errorf("it is opened: %v", err)
+	}
+	if state, err := s.Store.Confirm(ctx, "s", "r3", reservation.Answer, ""); state != reservation.Confirmed || err != nil {
+		t.Errorf("what the ledger has: %s, %v", state, err)
+	}
+	var all sync.WaitGroup // one that waits does not keep others from being told
+	for i := range 50 {
+		all.Go(func() {
+			id := [...]string{"r8", "aside"}[i%2]
+			if _, err := s.Store.Confirm(ctx, "s", id, reservation.Answer, ""); (id == "aside") != errors.Is(err, reservation.ErrRestoring) {
+				t.Errorf("%s together with others: %v", id, err)
+			}
+		})
+	}
+	all.Wait()
+	old()
+	if out := rebuild(t, l, s, ledger.RebuildOptions{Open: true}); out.Status != sale.Open || out.Carried.Made[reservation.Held] != 1 {
+		t.Errorf("it says %+v, carried %+v", out, out.Carried)
+	}
+	if state, err := s.Store.Confirm(ctx, "s", "aside", reservation.Shop, ""); state != reservation.Confirmed || err != nil {
+		t.Errorf("in the end: %s, %v", state, err)
+	}
+	if _, err := s.Store.Confirm(ctx, "s", "nobody's", reservation.Shop, ""); err != reservation.ErrNotFound {
+		t.Errorf("what is nowhere: %v", err)
+	}
+	if carrying, err := c.HExists(ctx, "stockgate:{s.0}:meta", "carrying").Result(); carrying || err != nil {
+		t.Errorf("it still carries: %v, %v", carrying, err)
+	}
+	s.Drain(l, ledgertest.NewCounts())
+	s.UntilDrained(l)
+}
+
+// breakOff lets a rebuild end before it has carried anything over, and returns what
+// lets the next one go on.
+func breakOff(t *testing.T, c *redis.Client, rebuild func() error) (mend func()) {
+	t.Helper()
+	const key = "stockgate:{s.0}:returns"
+	err := errors.Join(c.Rename(ledgertest.Soon(t), key, "kept").Err(), c.Set(ledgertest.Soon(t), key, "", 0).Err())
+	if err == nil {
+		err = rebuild()
+	}
+	if err == nil || !strings.Contains(err.Error(), "WRONGTYPE") {
+		t.Fatalf("with a key of another type: %v", err)
+	}
+	return func() {
+		t.Helper()
+		if err := c.Rename(ledgertest.Soon(t), "kept", "stockgate:{s.0}:aside:returns").Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What was released while it was aside must not be held again.
+func TestCarryOfWhatWasReleased(t *testing.T) {
+	_, s, _ := drained(t, 10, 0)
+	ctx := ledgertest.Soon(t)
+	for id, state := range map[string]reservation.State{"h": reservation.Held, "d": reservation.InDoubt, "c": reservation.Confirmed} {
+		if got, err := s.Store.Release(ctx, "s", id, reservation.Unsent, "gone"); got != "tombstone" || err != nil {
+			t.Fatal(got, err)
+		}
+		want := reservation.Released
+		if state == reservation.Confirmed {
+			want = state
+		}
+		r := &reservation.RecordFields{State: state, Deadline: time.Now().Add(time.Hour), Created: time.Now(), Changed: time.Now(), Lines: []reservation.CellUnits{{Cell: "a", Units: 1}}}
+		if got, made, err := s.Carry(ctx, "s", id, r); got != want || !made || err != nil {
+			t.Errorf("%s is %s, carried %v, error %v", state, got, made, err)
+		}
+	}
+	if b, err := s.Books(ctx, "s"); err != nil || !b.Balanced || b.Items[0].Available != 9 {
+		t.Errorf("the books are %+v, error %v", b, err)
+	}
 }
 
 // oneMore has a unit more than its ledger.

@@ -5,7 +5,8 @@
 -- KEYS[…]   those of shard.lua: KEYS[1…12]
 -- KEYS[13…] where each of them is set aside
 -- KEYS[1]   meta  hash  of the new life, before it begins: restoring, its epoch; no epoch and no
---                       seq; version, status paused, starts, ends, doc, schema
+--                       seq; version, status paused, starts, ends, doc, schema; carrying while
+--                       something is aside: what has no record may be there
 --
 -- ARGV[1]  schema   the newest key schema that the caller understands
 -- ARGV[2]  epoch    of the life that the caller has seen; 0: there was none
@@ -27,13 +28,16 @@ if seen ~= tonumber(ARGV[2]) or seq ~= tonumber(ARGV[3]) then return { 'conflict
 local now = redis.call('TIME')
 now = tonumber(now[1]) * 1000 + math.floor(tonumber(now[2]) / 1000)
 local epoch = math.max(now, tonumber(ARGV[4]) + 1, seen + 1, tonumber(meta[3] or '0') + 1)
+local aside = false
 for i = 1, 12 do
   if meta[3] then
     redis.call('UNLINK', KEYS[i]) -- restored half way, by somebody who did not finish
   elseif redis.call('EXISTS', KEYS[i]) == 1 then
     redis.call('RENAME', KEYS[i], KEYS[12 + i])
   end
+  aside = aside or redis.call('EXISTS', KEYS[12 + i]) == 1
 end
+if aside then redis.call('HSET', KEYS[1], 'carrying', '1') end
 redis.call('HSET', KEYS[1], 'restoring', string.format('%.0f', epoch), 'version', ARGV[5], 'status', 'paused', 'starts', ARGV[7], 'ends', ARGV[8],
   'doc', ARGV[6], 'schema', ARGV[1])
 return { 'ok', epoch }

@@ -52,7 +52,7 @@ func (s *Store) Life(ctx context.Context, id string) (Life, error) {
 	if _, err := s.run(ctx, s.scripts.Settle, id, 0); err != nil { // it tells the time
 		return Life{}, err
 	}
-	v, err := s.redis.HMGet(ctx, s.shardKeys(id)[metaKey], "epoch", "seq", "status", "version", "restoring").Result()
+	v, err := s.redis.HMGet(ctx, s.shardKeys(id)[metaKey], "epoch", "seq", "status", "version", "restoring", "carrying").Result()
 	if err != nil {
 		return Life{}, explain(err)
 	}
@@ -73,7 +73,7 @@ func (s *Store) Life(ctx context.Context, id string) (Life, error) {
 	asideStatus, _ := was[0].(string)
 	return Life{
 		Epoch: number(0), Seq: number(1), Status: sale.Status(status), Version: number(3), Restoring: v[4] != nil,
-		Aside: aside > 0, AsideStatus: sale.Status(asideStatus), Now: s.Now(id),
+		Aside: aside > 0 || v[5] != nil, AsideStatus: sale.Status(asideStatus), Now: s.Now(id),
 	}, nil
 }
 

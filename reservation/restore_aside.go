@@ -96,9 +96,12 @@ func (s *Store) AsideReturns(ctx context.Context, sale string, unreadable func(w
 	})
 }
 
-// DropAside drops what was set aside.
+// DropAside drops what was set aside: what has no record now is not known.
 func (s *Store) DropAside(ctx context.Context, sale string) error {
-	return explain(s.redis.Unlink(ctx, s.asideKeys(sale)...).Err())
+	if err := s.redis.Unlink(ctx, s.asideKeys(sale)...).Err(); err != nil {
+		return explain(err)
+	}
+	return explain(s.redis.HDel(ctx, s.shardKeys(sale)[metaKey], "carrying").Err())
 }
 
 // RecordOf reads a reservation's record as it is kept; nil: there is none.
