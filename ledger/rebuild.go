@@ -102,7 +102,9 @@ type rebuilding struct {
 	doc    Document
 	file   *sale.Sale
 	status sale.Status // of before
-	out    *Rebuilt
+	// oversold are cells of which more is sold than there was.
+	oversold []Cell
+	out      *Rebuilt
 }
 
 // Rebuild makes a sale in Redis again from what the ledger has of it. Nobody can buy
@@ -143,9 +145,9 @@ func (b *rebuilding) run(ctx context.Context) (err error) {
 		b.out.Version = max(b.doc.Version, b.life.Version) + versionLeap
 	}
 	// What Redis has is not touched before the ledger is known to be sound.
-	if b.o.DryRun || b.life.Epoch != 0 {
+	if b.o.DryRun || !b.life.Restoring {
 		if err := b.fill(ctx, nil); err != nil {
-			return err
+			return fmt.Errorf("%w; redis is left as it is", err)
 		}
 	}
 	if b.o.DryRun {

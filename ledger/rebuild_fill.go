@@ -131,15 +131,18 @@ func (b *rebuilding) fillCells(ctx context.Context, r *reservation.Restoration, 
 			cells[name] = Cell{Name: name}
 		}
 	}
-	b.out.Cells = len(cells)
+	b.out.Cells, b.oversold = len(cells), nil
 	for name, c := range cells {
 		var have reservation.Cell
 		if counted := image.Cells[name]; counted != nil {
 			have = *counted
 		}
 		want := Cell{Name: name, Stock: loaded[name], Held: have.Held, InDoubt: have.InDoubt, Confirmed: have.Confirmed}
-		if want.Available = want.Stock - want.Held - want.InDoubt - want.Confirmed; want != c || c.Available < 0 {
-			return fmt.Errorf("%w: its cell %s is %+v, its movements and reservations say %+v; redis is left as it is", ErrChanged, name, c, want)
+		if want.Available = want.Stock - want.Held - want.InDoubt - want.Confirmed; want != c {
+			return fmt.Errorf("%w: its cell %s is %+v, its movements and reservations say %+v", ErrChanged, name, c, want)
+		}
+		if c.Available < 0 {
+			b.oversold = append(b.oversold, c)
 		}
 		if r == nil {
 			continue
@@ -182,6 +185,9 @@ func (b *rebuilding) advise() {
 	if !m.Looked.IsZero() && b.out.Found != FoundAll {
 		b.note("When it looked last, at %s, the ledger was %d movements behind, the oldest for %v.", m.Looked.Format(time.RFC3339), m.Waiting,
 			time.Duration(m.Oldest)*time.Millisecond)
+	}
+	for _, c := range b.oversold {
+		b.note("%d units of %s are sold beyond its stock, as the ledger had it: none of it is sold before as many have come back or been added.", -c.Available, c.Name)
 	}
 	if b.out.Status == sale.Paused {
 		b.note("The sale is paused. Compare it with the orders that the shop has, and confirm what is missing, before `caddy stockgate sale open %s`: "+

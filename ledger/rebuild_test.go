@@ -64,11 +64,18 @@ func attempt(t *testing.T, s *ledgertest.Seller, id, ref string) (reservation.Ho
 	return s.Hold(ledgertest.Soon(t), id, l, a, lines, reservation.Terms{HoldFor: time.Hour, Margin: time.Minute, Mode: reservation.Response, Gate: "main"})
 }
 
-// breaking does as its ledger does, and breaks off at one point.
+// breaking does as its ledger does, and breaks off at one point once the sale is being
+// restored.
 type breaking struct {
 	ledger.Ledger
+	store *reservation.Store
 	at    string
 	after int
+}
+
+func (b *breaking) restoring(ctx context.Context) bool {
+	life, err := b.store.Life(ctx, "s")
+	return err == nil && life.Restoring
 }
 
 var errBroken = errors.New("broken off")
@@ -76,7 +83,7 @@ var errBroken = errors.New("broken off")
 func (b *breaking) Reservations(ctx context.Context, sale string, yield func(*ledger.Reservation) error) error {
 	n := 0
 	return b.Ledger.Reservations(ctx, sale, func(r *ledger.Reservation) error {
-		if n++; b.at == "reservations" && n > b.after {
+		if n++; b.at == "reservations" && n > b.after && b.restoring(ctx) {
 			return errBroken
 		}
 		return yield(r)
@@ -84,7 +91,7 @@ func (b *breaking) Reservations(ctx context.Context, sale string, yield func(*le
 }
 
 func (b *breaking) Stock(ctx context.Context, sale string) ([]ledger.Cell, error) {
-	if b.at == "stock" {
+	if b.at == "stock" && b.restoring(ctx) {
 		return nil, errBroken
 	}
 	return b.Ledger.Stock(ctx, sale)
@@ -108,7 +115,7 @@ func TestRebuildBreaksOff(t *testing.T) {
 	before := ledgertest.Raw(t, server.Client())
 	for _, b := range []breaking{{at: "reservations"}, {at: "reservations", after: 1200}, {at: "stock"}, {at: "before restart"}, {at: "after restart"}, {at: "after restart"}} {
 		flush(t, server)
-		b.Ledger = l
+		b.Ledger, b.store = l, s.Store
 		for range 2 {
 			if _, err := ledger.Rebuild(ledgertest.Soon(t), &b, s.Store, "s", ledger.RebuildOptions{Open: true}); !errors.Is(err, errBroken) {
 				t.Fatalf("%s %d: %v", b.at, b.after, err)
@@ -557,6 +564,39 @@ func (l oneMore) Stock(ctx context.Context, sale string) ([]ledger.Cell, error) 
 	return cells, err
 }
 
+// A sale that was sold beyond its stock, by a counter that somebody had changed, is
+// rebuilt as it was.
+func TestRebuildOfWhatIsOversold(t *testing.T) {
+	server, s, l := drained(t, 20, 10)
+	c, ctx := server.Client(), ledgertest.Soon(t)
+	b, err := s.Books(ctx, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cell := b.Items[0]
+	if err := c.HSet(ctx, "stockgate:{s.0}:cells", "a", fmt.Sprintf("%d %d %d %d %d", cell.Stock, cell.Available+30, cell.Held, cell.InDoubt, cell.Confirmed)).Err(); err != nil {
+		t.Fatal(err)
+	}
+	end := s.Drain(l, ledgertest.NewCounts())
+	s.Sell(40)
+	ledgertest.Eventually(t, "the ledger has everything", func() bool {
+		h, err := s.JournalHead(ledgertest.Soon(t), "s")
+		return err == nil && h.Behind() == 0
+	})
+	end()
+	flush(t, server)
+	out := rebuild(t, l, s, ledger.RebuildOptions{})
+	b, err = s.Books(ctx, "s")
+	if err != nil || b.Items[0].Available >= 0 {
+		t.Fatalf("the books are %+v, error %v", b, err)
+	}
+	if want := fmt.Sprintf("%d units of a are sold beyond its stock", -b.Items[0].Available); !strings.Contains(strings.Join(out.Notes, "\n"), want) {
+		t.Errorf("it does not say %q: %q", want, out.Notes)
+	}
+	s.Drain(l, ledgertest.NewCounts())
+	s.UntilDrained(l)
+}
+
 // A ledger that does not fit together, or that never followed the sale, rebuilds
 // nothing.
 func TestRebuildFromAnUnsoundLedger(t *testing.T) {
@@ -569,4 +609,11 @@ func TestRebuildFromAnUnsoundLedger(t *testing.T) {
 		t.Errorf("one that was changed: %v", err)
 	}
 	ledgertest.SameRaw(t, ledgertest.Raw(t, server.Client()), before)
+	flush(t, server)
+	if _, err := ledger.Rebuild(ledgertest.Soon(t), oneMore{l}, s.Store, "s", ledger.RebuildOptions{}); !errors.Is(err, ledger.ErrChanged) {
+		t.Errorf("one that was changed, and nothing in redis: %v", err)
+	}
+	if life, err := s.Life(ledgertest.Soon(t), "s"); life.Restoring || err != nil {
+		t.Errorf("the sale is left half restored: %+v, %v", life, err)
+	}
 }
