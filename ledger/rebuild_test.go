@@ -597,6 +597,70 @@ func TestRebuildOfWhatIsOversold(t *testing.T) {
 	s.UntilDrained(l)
 }
 
+// disturbed has something happen to the sale once, while it is read.
+type disturbed struct {
+	ledger.Ledger
+	by func()
+}
+
+func (l *disturbed) Stock(ctx context.Context, sale string) ([]ledger.Cell, error) {
+	if by := l.by; by != nil {
+		l.by = nil
+		by()
+	}
+	return l.Ledger.Stock(ctx, sale)
+}
+
+// A sale that goes on while it is looked at is rebuilt all the same, with what has
+// happened; only one that was opened meanwhile is not, without force.
+func TestRebuildOfWhatMoves(t *testing.T) {
+	for name, follows := range map[string]bool{"the ledger follows": true, "the ledger does not": false} {
+		t.Run(name, func(t *testing.T) {
+			server, s, l := drained(t, 200, 20)
+			if follows {
+				s.Drain(l, ledgertest.NewCounts())
+			}
+			var before map[string]map[string]string
+			d := &disturbed{l, func() {
+				s.Sell(20)
+				if follows {
+					s.UntilDrained(l)
+				}
+				before = ledgertest.Raw(t, server.Client())
+			}}
+			if out := rebuild(t, d, s, ledger.RebuildOptions{Force: true, Open: true}); out.Status != sale.Open {
+				t.Errorf("it says %+v", out)
+			}
+			after := ledgertest.Raw(t, server.Client())
+			if len(after["records"]) != 40 || fmt.Sprint(after["cells"]) != fmt.Sprint(before["cells"]) {
+				t.Errorf("is %v, was %v", after["cells"], before["cells"])
+			}
+			if !follows {
+				s.Drain(l, ledgertest.NewCounts())
+			}
+			s.UntilDrained(l)
+		})
+	}
+	server, s, l := drained(t, 200, 20)
+	old := backup(t, server.Client())
+	end := s.Drain(l, ledgertest.NewCounts())
+	s.Sell(1)
+	s.UntilDrained(l)
+	end()
+	restore(t, server.Client(), old)
+	status := func(status sale.Status) {
+		t.Helper()
+		if err := s.SetStatus(ledgertest.Soon(t), "s", status, "operator"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	status(sale.Paused)
+	d := &disturbed{l, func() { status(sale.Open) }}
+	if out, err := ledger.Rebuild(ledgertest.Soon(t), d, s.Store, "s", ledger.RebuildOptions{}); !errors.Is(err, reservation.ErrRefused) || !strings.Contains(err.Error(), "pause it first") {
+		t.Errorf("opened meanwhile: %+v, %v", out, err)
+	}
+}
+
 // A ledger that does not fit together, or that never followed the sale, rebuilds
 // nothing.
 func TestRebuildFromAnUnsoundLedger(t *testing.T) {
