@@ -346,7 +346,11 @@ func (b *rebuilding) miss() {
 	if !ok || h.Epoch != b.at.Epoch {
 		return
 	}
+	last := b.at.Seq
+	if b.life.Epoch == b.at.Epoch { // what Redis has is carried over
+		last = max(last, b.life.Seq)
+	}
 	b.out.Missing = Missing{
-		AtLeast: max(seen-b.at.Seq, 0), Seen: seen, Looked: h.Now, Waiting: h.Behind(), Oldest: h.Age.Milliseconds(),
+		AtLeast: max(seen-last, 0), Seen: seen, Looked: h.Now, Waiting: h.Behind(), Oldest: h.Age.Milliseconds(),
 	}
 }

@@ -147,6 +147,9 @@ func (c *carryOver) settleOne(ctx context.Context, id string, known, r *reservat
 	var state reservation.State
 	var err error
 	switch {
+	case known.State == reservation.Held && r.State == reservation.Held && r.Deadline.After(known.Deadline):
+		_, _, err = c.store.Carry(ctx, c.id, id, r) // it was extended
+		return err
 	case known.State == r.State || !isHold(known.State):
 		return nil // else the ledger knows what came of it later
 	case r.State == reservation.Confirmed:

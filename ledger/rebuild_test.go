@@ -365,6 +365,9 @@ func TestRebuildByForce(t *testing.T) {
 		t.Fatalf("without: %v", err)
 	}
 	out := rebuild(t, l, s, ledger.RebuildOptions{Force: true, Open: true})
+	if out.Missing.AtLeast != 0 || out.Missing.Seen == 0 {
+		t.Errorf("it says that something is missing: %+v", out.Missing)
+	}
 	after := ledgertest.Raw(t, server.Client())
 	for id, text := range after["records"] { // since when may be another time
 		if a, b := strings.Split(text, "\t"), strings.Split(before["records"][id], "\t"); len(b) < 5 || a[0] != b[0] || a[7] != b[7] || a[16] != b[16] {
@@ -518,7 +521,10 @@ func TestRebuildWaitsForWhatIsAside(t *testing.T) {
 func breakOff(t *testing.T, c *redis.Client, rebuild func() error) (mend func()) {
 	t.Helper()
 	const key = "stockgate:{s.0}:returns"
-	err := errors.Join(c.Rename(ledgertest.Soon(t), key, "kept").Err(), c.Set(ledgertest.Soon(t), key, "", 0).Err())
+	kept, err := c.HGetAll(ledgertest.Soon(t), key).Result()
+	if err == nil {
+		err = errors.Join(c.Del(ledgertest.Soon(t), key).Err(), c.Set(ledgertest.Soon(t), key, "", 0).Err())
+	}
 	if err == nil {
 		err = rebuild()
 	}
@@ -527,7 +533,12 @@ func breakOff(t *testing.T, c *redis.Client, rebuild func() error) (mend func())
 	}
 	return func() {
 		t.Helper()
-		if err := c.Rename(ledgertest.Soon(t), "kept", "stockgate:{s.0}:aside:returns").Err(); err != nil {
+		const key = "stockgate:{s.0}:aside:returns"
+		err := c.Del(ledgertest.Soon(t), key).Err()
+		if err == nil && len(kept) > 0 {
+			err = c.HSet(ledgertest.Soon(t), key, kept).Err()
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -592,6 +603,46 @@ func TestRebuildOfWhatIsOversold(t *testing.T) {
 	}
 	if want := fmt.Sprintf("%d units of a are sold beyond its stock", -b.Items[0].Available); !strings.Contains(strings.Join(out.Notes, "\n"), want) {
 		t.Errorf("it does not say %q: %q", want, out.Notes)
+	}
+	s.Drain(l, ledgertest.NewCounts())
+	s.UntilDrained(l)
+}
+
+// A hold that was extended, and of which the ledger has the earlier deadline, lives as
+// long as its token says.
+func TestRebuildKeepsAnExtension(t *testing.T) {
+	server, s, l := drained(t, 10, 0)
+	ctx := ledgertest.Soon(t)
+	lines := []sale.Line{{SKU: "a", Quantity: 1}}
+	end := s.Drain(l, ledgertest.NewCounts())
+	h, no, err := s.Hold(ctx, "h", must(s.Catalogue().Sale("s")), &sale.Attempt{Sale: "s", Buyer: "b", Lines: lines}, lines,
+		reservation.Terms{HoldFor: 10 * time.Minute, Margin: time.Minute, Mode: reservation.Backend})
+	if no != nil || err != nil {
+		t.Fatal(no, err)
+	}
+	s.UntilDrained(l)
+	end()
+	extended, err := s.Store.Extend(ctx, "s", "h", time.Hour, 2*time.Hour)
+	if err != nil || !extended.Deadline.After(h.Deadline) {
+		t.Fatal(extended, err)
+	}
+	before := ledgertest.Raw(t, server.Client())
+	mend := breakOff(t, server.Client(), func() error {
+		_, err := ledger.Rebuild(ctx, l, s.Store, "s", ledger.RebuildOptions{Force: true})
+		return err
+	})
+	// until it is carried over, nothing ends by the ledger's deadline
+	if err := server.Client().ZAdd(ctx, "stockgate:{s.0}:deadlines", redis.Z{Score: 1, Member: "h"}).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.Expire(ctx, "s"); n != 0 || err != nil {
+		t.Errorf("%d holds end, error %v", n, err)
+	}
+	mend()
+	rebuild(t, l, s, ledger.RebuildOptions{})
+	after := ledgertest.Raw(t, server.Client())
+	if after["records"]["h"] != before["records"]["h"] || fmt.Sprint(after["deadlines"]) != fmt.Sprint(before["deadlines"]) {
+		t.Errorf("it is %q %v, it was %q %v", after["records"]["h"], after["deadlines"], before["records"]["h"], before["deadlines"])
 	}
 	s.Drain(l, ledgertest.NewCounts())
 	s.UntilDrained(l)
