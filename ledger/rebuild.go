@@ -102,7 +102,9 @@ type rebuilding struct {
 	doc    Document
 	file   *sale.Sale
 	status sale.Status // of before
-	out    *Rebuilt
+	// oversold are cells of which more is sold than there was.
+	oversold []Cell
+	out      *Rebuilt
 }
 
 // Rebuild makes a sale in Redis again from what the ledger has of it. Nobody can buy
@@ -138,18 +140,14 @@ func (b *rebuilding) run(ctx context.Context) (err error) {
 		return err
 	}
 	b.miss()
-	b.out.Version = b.doc.Version + versionLeap
-	if !b.life.Restoring {
-		b.out.Version = max(b.doc.Version, b.life.Version) + versionLeap
-	}
 	// What Redis has is not touched before the ledger is known to be sound.
-	if b.o.DryRun || b.life.Epoch != 0 {
-		if err := b.fill(ctx, nil); err != nil {
-			return err
+	if b.o.DryRun || !b.life.Restoring {
+		if err := b.tryFill(ctx); err != nil {
+			return fmt.Errorf("%w; redis is left as it is", err)
 		}
 	}
 	if b.o.DryRun {
-		b.out.Status = b.closing()
+		b.out.Status, b.out.Version = b.closing(), b.nextVersion()
 		b.advise()
 		return nil
 	}
@@ -235,8 +233,56 @@ func (b *rebuilding) allowed() error {
 	return nil
 }
 
+// tryFill fails when what the ledger has does not fit together. While it still follows
+// the sale, what is read of it may be of different moments.
+func (b *rebuilding) tryFill(ctx context.Context) error {
+	for range 3 {
+		unsound := b.fill(ctx, nil)
+		if !errors.Is(unsound, ErrChanged) {
+			return unsound
+		}
+		before := b.at
+		if err := b.read(ctx); err != nil {
+			return err
+		}
+		if b.at == before {
+			return unsound
+		}
+	}
+	return nil // it never stands still: that is seen when the sale does
+}
+
+// nextVersion is the sale's version in its new life.
+func (b *rebuilding) nextVersion() int64 {
+	if b.life.Restoring {
+		return b.doc.Version + versionLeap
+	}
+	return max(b.doc.Version, b.life.Version) + versionLeap
+}
+
+// lookAgain takes the sale as it is now, a while after it was looked at. What has moved
+// since is carried over.
+func (b *rebuilding) lookAgain(ctx context.Context) error {
+	now, err := b.store.Life(ctx, b.id)
+	if err != nil {
+		return err
+	}
+	if now.Epoch != b.life.Epoch || now.Restoring != b.life.Restoring {
+		return reservation.ErrOvertaken
+	}
+	b.life = now
+	if err := b.allowed(); err != nil {
+		return err
+	}
+	return b.read(ctx)
+}
+
 // restore fills the shard and begins its new life.
 func (b *rebuilding) restore(ctx context.Context) error {
+	if err := b.lookAgain(ctx); err != nil {
+		return err
+	}
+	b.out.Version = b.nextVersion()
 	r, err := b.store.Renew(ctx, b.file, b.doc.File, b.out.Version, b.life, max(b.at.Epoch, b.life.Epoch))
 	if err != nil {
 		return err
@@ -300,7 +346,11 @@ func (b *rebuilding) miss() {
 	if !ok || h.Epoch != b.at.Epoch {
 		return
 	}
+	last := b.at.Seq
+	if b.life.Epoch == b.at.Epoch { // what Redis has is carried over
+		last = max(last, b.life.Seq)
+	}
 	b.out.Missing = Missing{
-		AtLeast: max(seen-b.at.Seq, 0), Seen: seen, Looked: h.Now, Waiting: h.Behind(), Oldest: h.Age.Milliseconds(),
+		AtLeast: max(seen-last, 0), Seen: seen, Looked: h.Now, Waiting: h.Behind(), Oldest: h.Age.Milliseconds(),
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
@@ -27,18 +29,40 @@ type Carried struct {
 // mostNamed bounds the ids that an answer names.
 const mostNamed = 1000
 
+// longestText bounds, in bytes, what an answer shows of a record that cannot be read.
+const longestText = 1000
+
+// carryOver is one run that takes over what was set aside. Units that come back go first,
+// so that nobody is told that there are none while they are on their way.
+type carryOver struct {
+	*rebuilding
+	*Carried
+	returns map[string][]reservation.AsideReturn // by reservation, those that are not made yet
+	// taking are reservations that want units: orders of which something came back, other
+	// orders and what has ended, and holds.
+	taking [3][]string
+	short  map[string]bool // orders that got no units
+}
+
 // carry takes over what was set aside, and drops it. Each step changes nothing when it is
 // done again.
 func (b *rebuilding) carry(ctx context.Context) error {
-	c := &Carried{Made: map[reservation.State]int{}, Settled: map[reservation.State]int{}}
-	b.out.Carried = c
-	if err := b.carryAdjustments(ctx); err != nil {
-		return err
+	c := &carryOver{
+		rebuilding: b, Carried: &Carried{Made: map[reservation.State]int{}, Settled: map[reservation.State]int{}},
+		returns: map[string][]reservation.AsideReturn{}, short: map[string]bool{},
 	}
-	if err := b.store.AsideReservations(ctx, b.id, func(id string, r *reservation.RecordFields) error { return b.carryOne(ctx, id, r) }); err != nil {
-		return err
+	b.out.Carried = c.Carried
+	for _, step := range []func(context.Context) error{c.adjust, c.readReturns, c.settle, c.takeAll, c.confirmAgain, c.returnRest} {
+		if err := step(ctx); err != nil {
+			return err
+		}
 	}
-	if err := b.carryReturns(ctx); err != nil {
+	for id := range c.short {
+		c.NoStock = append(c.NoStock, id)
+	}
+	slices.Sort(c.NoStock)
+	c.NoStock = c.NoStock[:min(len(c.NoStock), mostNamed)]
+	if err := b.store.DropAside(ctx, b.id); err != nil {
 		return err
 	}
 	if b.o.Open && b.status == sale.Open {
@@ -48,59 +72,97 @@ func (b *rebuilding) carry(ctx context.Context) error {
 		b.out.Status = sale.Open
 	}
 	b.advise()
-	b.adviseCarried()
-	return b.store.DropAside(ctx, b.id)
+	c.adviseCarried()
+	return nil
 }
 
-// carryAdjustments makes adjustments of the other life again, under their ids.
-func (b *rebuilding) carryAdjustments(ctx context.Context) error {
-	return b.store.AsideAdjustments(ctx, b.id, func(id string, l reservation.CellUnits) error {
-		known, err := b.store.HasAdjustment(ctx, b.id, id)
+func (b *rebuilding) note(format string, args ...any) {
+	b.out.Notes = append(b.out.Notes, fmt.Sprintf(format, args...))
+}
+
+// unreadable notes what cannot be carried over.
+func (c *carryOver) unreadable(what, text string) {
+	if len(text) > longestText {
+		text = text[:longestText] + "…"
+	}
+	c.note("The %s, which redis had, cannot be read and is not carried over: %q.", what, text)
+}
+
+// adjust makes adjustments of the other life again, under their ids.
+func (c *carryOver) adjust(ctx context.Context) error {
+	return c.store.AsideAdjustments(ctx, c.id, c.unreadable, func(id string, l reservation.CellUnits) error {
+		known, err := c.store.HasAdjustment(ctx, c.id, id)
 		if err != nil || known {
 			return err
 		}
-		if _, err = b.store.Adjust(ctx, b.id, id, l.Cell, l.Units, b.o.By+" rebuilt"); errors.Is(err, reservation.ErrRefused) {
-			b.out.Notes = append(b.out.Notes, fmt.Sprintf("The adjustment %s of %d units of %s cannot be made again: %v.", id, l.Units, l.Cell, err))
+		if _, err = c.store.Adjust(ctx, c.id, id, l.Cell, l.Units, c.o.By+" rebuilt"); errors.Is(err, reservation.ErrRefused) {
+			c.note("The adjustment %s of %d units of %s cannot be made again: %v.", id, l.Units, l.Cell, err)
 			return nil
 		}
-		b.out.Carried.Adjustments++
+		c.Adjustments++
 		return err
 	})
 }
 
-// carryOne takes a reservation over, or what it had come to.
-func (b *rebuilding) carryOne(ctx context.Context, id string, r *reservation.RecordFields) error {
-	c := b.out.Carried
-	known, err := b.store.RecordOf(ctx, b.id, id)
-	if err != nil {
-		return err
-	}
-	if known == nil || known.State == "tombstone" {
-		state, made, err := b.store.Carry(ctx, b.id, id, r)
-		if made {
-			c.Made[state]++
-		}
-		if state == reservation.Unbacked && r.State == reservation.Confirmed || state == reservation.Expired && r.State != reservation.Expired {
-			c.noStock(id)
-		}
-		return err
-	}
-	const cause = "rebuilt: as redis had it"
-	open := known.State == reservation.Held || known.State == reservation.InDoubt
-	var state reservation.State
-	switch {
-	case known.State == r.State || known.State == reservation.Confirmed:
+func (c *carryOver) readReturns(ctx context.Context) error {
+	return c.store.AsideReturns(ctx, c.id, c.unreadable, func(r reservation.AsideReturn) error {
+		c.returns[r.Reservation] = append(c.returns[r.Reservation], r)
 		return nil
-	case r.State == reservation.Confirmed:
-		if state, err = b.store.Confirm(ctx, b.id, id, reservation.Answer, cause); state == reservation.Unbacked {
-			c.noStock(id)
+	})
+}
+
+// settle lets what the ledger knows go on as in Redis, and finds what wants units.
+func (c *carryOver) settle(ctx context.Context) error {
+	err := c.store.AsideReservations(ctx, c.id, c.unreadable, func(id string, r *reservation.RecordFields) error {
+		known, err := c.store.RecordOf(ctx, c.id, id)
+		if err != nil {
+			return err
 		}
-	case open && (r.State == reservation.Released || r.State == reservation.Expired):
-		state, err = b.store.Release(ctx, b.id, id, reservation.Force, cause)
-	case open && r.State == reservation.InDoubt:
-		state, err = b.store.Doubt(ctx, b.id, id, cause)
+		wants := known == nil || known.State == "tombstone" || r.State == reservation.Confirmed && !isHold(known.State) && known.State != reservation.Confirmed
+		switch {
+		case !wants:
+			if err := c.settleOne(ctx, id, known, r); err != nil {
+				return err
+			}
+			return c.makeReturns(ctx, id)
+		case len(c.returns[id]) > 0:
+			c.taking[0] = append(c.taking[0], id)
+		case isHold(r.State):
+			c.taking[2] = append(c.taking[2], id)
+		default:
+			c.taking[1] = append(c.taking[1], id)
+		}
+		return nil
+	})
+	return err
+}
+
+func isHold(state reservation.State) bool {
+	return state == reservation.Held || state == reservation.InDoubt
+}
+
+// settleOne tells what a reservation had come to.
+func (c *carryOver) settleOne(ctx context.Context, id string, known, r *reservation.RecordFields) error {
+	const cause = "rebuilt: as redis had it"
+	var state reservation.State
+	var err error
+	switch {
+	case known.State == reservation.Held && r.State == reservation.Held && r.Deadline.After(known.Deadline):
+		_, _, err = c.store.Carry(ctx, c.id, id, r) // it was extended
+		return err
+	case known.State == r.State || !isHold(known.State):
+		return nil // else the ledger knows what came of it later
+	case r.State == reservation.Confirmed:
+		state, err = c.store.Confirm(ctx, c.id, id, reservation.Answer, cause)
+	case r.State == reservation.Released || r.State == reservation.Expired:
+		state, err = c.store.Release(ctx, c.id, id, reservation.Force, cause)
+	case r.State == reservation.InDoubt:
+		state, err = c.store.Doubt(ctx, c.id, id, cause)
 	default:
-		return nil // the ledger knows what came of it later
+		return nil
+	}
+	if _, ended := errors.AsType[*reservation.ConflictError](err); ended { // by somebody's word, meanwhile
+		return nil
 	}
 	if err == nil && state != known.State {
 		c.Settled[state]++
@@ -108,32 +170,108 @@ func (b *rebuilding) carryOne(ctx context.Context, id string, r *reservation.Rec
 	return err
 }
 
-func (c *Carried) noStock(id string) {
-	if len(c.NoStock) < mostNamed {
-		c.NoStock = append(c.NoStock, id)
+// takeAll takes over what wants units, each with what came back of it.
+func (c *carryOver) takeAll(ctx context.Context) error {
+	for _, ids := range c.taking {
+		slices.Sort(ids)
+		for _, id := range slices.Compact(ids) {
+			if err := c.take(ctx, id); err != nil {
+				return err
+			}
+			if err := c.makeReturns(ctx, id); err != nil {
+				return err
+			}
+		}
 	}
+	return nil
 }
 
-// carryReturns makes returns of the other life again, under their ids. Those that were
-// taken over with their reservation are known by its sum.
-func (b *rebuilding) carryReturns(ctx context.Context) error {
-	return b.store.AsideReturns(ctx, b.id, func(r reservation.AsideReturn) error {
-		made, err := b.store.CarryReturn(ctx, b.id, r, b.o.By+" rebuilt")
-		if made {
-			b.out.Carried.Returns++
-		}
-		if err != nil && !errors.Is(err, reservation.ErrUnavailable) {
-			b.out.Notes = append(b.out.Notes, fmt.Sprintf("The return %s of reservation %s cannot be made again: %v.", r.ID, r.Reservation, err))
-			return nil
-		}
+func (c *carryOver) take(ctx context.Context, id string) error {
+	r, err := c.store.AsideRecord(ctx, c.id, id)
+	if err != nil || r == nil {
 		return err
-	})
+	}
+	state, made, err := c.store.Carry(ctx, c.id, id, r)
+	switch {
+	case err != nil:
+		return err
+	case made:
+		c.Made[state]++
+	case r.State == reservation.Confirmed && state != reservation.Confirmed:
+		was := state
+		if state, err = c.store.Confirm(ctx, c.id, id, reservation.Answer, "rebuilt: as redis had it"); err != nil {
+			return err
+		}
+		if state != was {
+			c.Settled[state]++
+		}
+	}
+	if state == reservation.Unbacked && r.State == reservation.Confirmed || state == reservation.Expired && isHold(r.State) {
+		c.short[id] = true
+	}
+	return nil
+}
+
+// confirmAgain gives orders that got no units what has come back since.
+func (c *carryOver) confirmAgain(ctx context.Context) error {
+	for _, id := range slices.Sorted(maps.Keys(c.short)) {
+		known, err := c.store.RecordOf(ctx, c.id, id)
+		if err != nil {
+			return err
+		}
+		if known == nil || known.State != reservation.Unbacked {
+			continue
+		}
+		state, err := c.store.Confirm(ctx, c.id, id, reservation.Answer, "rebuilt: as redis had it")
+		if err != nil {
+			return err
+		}
+		if state == reservation.Confirmed {
+			delete(c.short, id)
+			c.Settled[state]++
+		}
+	}
+	return nil
+}
+
+// makeReturns makes returns of a reservation again, under their ids. What cannot be
+// made now may be possible later.
+func (c *carryOver) makeReturns(ctx context.Context, id string) error {
+	var left []reservation.AsideReturn
+	for _, r := range c.returns[id] {
+		made, err := c.store.CarryReturn(ctx, c.id, r, c.o.By+" rebuilt")
+		switch {
+		case errors.Is(err, reservation.ErrUnavailable):
+			return err
+		case err != nil:
+			left = append(left, r)
+		case made:
+			c.Returns++
+		}
+	}
+	if left == nil {
+		delete(c.returns, id)
+	} else {
+		c.returns[id] = left
+	}
+	return nil
+}
+
+// returnRest makes the returns that were not possible before.
+func (c *carryOver) returnRest(ctx context.Context) error {
+	for _, id := range slices.Sorted(maps.Keys(c.returns)) {
+		if err := c.makeReturns(ctx, id); err != nil {
+			return err
+		}
+		for _, r := range c.returns[id] {
+			c.note("The return %s of reservation %s cannot be made again: the reservation is not what it was.", r.ID, r.Reservation)
+		}
+	}
+	return nil
 }
 
 // adviseCarried says what was taken over.
-func (b *rebuilding) adviseCarried() {
-	c := b.out.Carried
-	note := func(format string, args ...any) { b.out.Notes = append(b.out.Notes, fmt.Sprintf(format, args...)) }
+func (c *carryOver) adviseCarried() {
 	made, settled := 0, 0
 	for _, n := range c.Made {
 		made += n
@@ -141,11 +279,11 @@ func (b *rebuilding) adviseCarried() {
 	for _, n := range c.Settled {
 		settled += n
 	}
-	note("Carried over from what redis had: %d reservations that the ledger did not know, %d that had gone on, %d adjustments, %d returns.", made, settled, c.Adjustments, c.Returns)
-	if len(c.NoStock) > 0 {
-		note("%d of them have no units any more, because both lives have sold them: see no_stock, and `caddy stockgate holds %s --state unbacked`.", len(c.NoStock), b.id)
+	c.note("Carried over from what redis had: %d reservations that the ledger did not know, %d that had gone on, %d adjustments, %d returns.", made, settled, c.Adjustments, c.Returns)
+	if len(c.short) > 0 {
+		c.note("%d of them have no units any more, because both lives have sold them: see no_stock, and `caddy stockgate holds %s --state unbacked`.", len(c.short), c.id)
 	}
-	if b.life.Version > b.doc.Version && b.out.Found != FoundOther {
-		note("The sale's file was changed after the ledger had it last: apply it again.")
+	if c.life.Version > c.doc.Version && c.out.Found != FoundOther && c.out.Found != FoundUnfinished {
+		c.note("The sale's file was changed after the ledger had it last: apply it again.")
 	}
 }

@@ -131,15 +131,18 @@ func (b *rebuilding) fillCells(ctx context.Context, r *reservation.Restoration, 
 			cells[name] = Cell{Name: name}
 		}
 	}
-	b.out.Cells = len(cells)
+	b.out.Cells, b.oversold = len(cells), nil
 	for name, c := range cells {
 		var have reservation.Cell
 		if counted := image.Cells[name]; counted != nil {
 			have = *counted
 		}
 		want := Cell{Name: name, Stock: loaded[name], Held: have.Held, InDoubt: have.InDoubt, Confirmed: have.Confirmed}
-		if want.Available = want.Stock - want.Held - want.InDoubt - want.Confirmed; want != c || c.Available < 0 {
-			return fmt.Errorf("%w: its cell %s is %+v, its movements and reservations say %+v; redis is left as it is", ErrChanged, name, c, want)
+		if want.Available = want.Stock - want.Held - want.InDoubt - want.Confirmed; want != c {
+			return fmt.Errorf("%w: its cell %s is %+v, its movements and reservations say %+v", ErrChanged, name, c, want)
+		}
+		if c.Available < 0 {
+			b.oversold = append(b.oversold, c)
 		}
 		if r == nil {
 			continue
@@ -164,28 +167,30 @@ var foundText = map[Found]string{
 
 // advise writes the sentences for the operator.
 func (b *rebuilding) advise() {
-	note := func(format string, args ...any) { b.out.Notes = append(b.out.Notes, fmt.Sprintf(format, args...)) }
 	until := "before the sale's first reservation"
 	if !b.out.Until.IsZero() {
 		until = b.out.Until.Format(time.RFC3339)
 	}
-	note("Found: %s. The ledger has the sale's movements up to %s (entry %d).", foundText[b.out.Found], until, b.at.Seq)
+	b.note("Found: %s. The ledger has the sale's movements up to %s (entry %d).", foundText[b.out.Found], until, b.at.Seq)
 	m := b.out.Missing
 	switch {
 	case b.out.Found == FoundAll:
 	case m.Seen == 0:
-		note("This edge has not seen the journal itself: whatever happened after that may be missing.")
+		b.note("This edge has not seen the journal itself: whatever happened after that may be missing.")
 	case m.AtLeast > 0:
-		note("This edge has seen the journal up to entry %d: at least %d movements after that are missing. Other edges may have seen more.", m.Seen, m.AtLeast)
+		b.note("This edge has seen the journal up to entry %d: at least %d movements after that are missing. Other edges may have seen more.", m.Seen, m.AtLeast)
 	default:
-		note("This edge has seen nothing of the journal that is missing; other edges may have.")
+		b.note("This edge has seen nothing of the journal that is missing; other edges may have.")
 	}
 	if !m.Looked.IsZero() && b.out.Found != FoundAll {
-		note("When it looked last, at %s, the ledger was %d movements behind, the oldest for %v.", m.Looked.Format(time.RFC3339), m.Waiting,
+		b.note("When it looked last, at %s, the ledger was %d movements behind, the oldest for %v.", m.Looked.Format(time.RFC3339), m.Waiting,
 			time.Duration(m.Oldest)*time.Millisecond)
 	}
+	for _, c := range b.oversold {
+		b.note("%d units of %s are sold beyond its stock, as the ledger had it: none of it is sold before as many have come back or been added.", -c.Available, c.Name)
+	}
 	if b.out.Status == sale.Paused {
-		note("The sale is paused. Compare it with the orders that the shop has, and confirm what is missing, before `caddy stockgate sale open %s`: "+
+		b.note("The sale is paused. Compare it with the orders that the shop has, and confirm what is missing, before `caddy stockgate sale open %s`: "+
 			"units of orders that never reached the ledger look available.", b.id)
 	}
 }

@@ -1,7 +1,8 @@
 -- carry.lua: take over a reservation that another life of the shard had, as far as its
 -- units are there.
 --
--- a[1]  id      reservation id; one that is here already is left as it is
+-- a[1]  id      reservation id; one that is here already is left as it is, but for a hold that was
+--               extended there; one that must not be reserved any more is released
 -- a[2]  record  its text, see shard.lua
 --
 -- Returns { 'ok', state, carried }: the state that holds now; carried: 1 when it was not here.
@@ -13,9 +14,20 @@ reads.carry = want_reservation
 function operations.carry(a)
   local id = a[1]
   local known = read_record(id)
-  if known and known[STATE] ~= 'tombstone' then return { 'ok', known[STATE], 0 } end
   local r = parse_record(a[2])
+  if known and known[STATE] ~= 'tombstone' then
+    if known[STATE] == 'held' and r[STATE] == 'held' and r[DEADLINE] > known[DEADLINE] then
+      known[DEADLINE], known[EXP] = r[DEADLINE], r[EXP]
+      index(id, 'held', known[DEADLINE])
+      write_record(id, known)
+      write_journal('extended', id, 'held', '', known[BUYER], '', text_of(id))
+    end
+    return { 'ok', known[STATE], 0 }
+  end
   local state = r[STATE]
+  if known and (state == 'held' or state == 'in_doubt') then
+    state, r[CHANGED], r[CAUSE] = 'released', shard.now, known[CAUSE]
+  end
   local lines = pairs_of(r[LINES])
   if columns[state] ~= AVAILABLE and not all_available(lines) then
     state = state == 'confirmed' and 'unbacked' or 'expired'

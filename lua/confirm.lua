@@ -19,7 +19,7 @@
 --         { 'ok', 'unbacked' }          the units are gone, and the answer cannot be taken back
 --         { 'conflict', state }         the shop has released it itself
 --         { 'refund_needed', state }    the units are gone; state is unknown for what Redis has lost
---         { 'not_found' }
+--         { 'not_found' } { 'restoring' }, see not_found
 
 -- he has paid: the limits are charged without being asked
 local function charge_again(charges)
@@ -33,6 +33,7 @@ end
 -- reservations stay.
 local function recreate(a, tombstone)
   local id, epoch = a[1], tonumber(a[4] or '')
+  if is_carrying() then return { 'restoring' } end
   if not shard.exists or not epoch or epoch >= shard.epoch then return { 'not_found' } end
   local lines, charges, k = {}, {}, 11
   local line_words, charge_words = {}, {}

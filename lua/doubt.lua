@@ -4,13 +4,13 @@
 -- a[1]  id     reservation id
 -- a[2]  cause  what was seen: status_500, timeout, connection_lost, …
 --
--- Returns { 'ok', state }, the state that holds now; { 'not_found' }
+-- Returns { 'ok', state }, the state that holds now; { 'not_found' } { 'restoring' }
 
 reads.doubt = want_reservation
 
 function operations.doubt(a)
   local r = read_record(a[1])
-  if not r or r[STATE] == 'tombstone' then return { 'not_found' } end
+  if not r or r[STATE] == 'tombstone' then return not_found() end
   if r[STATE] == 'held' then change_state(a[1], r, 'in_doubt', a[2]) end
   return { 'ok', r[STATE] }
 end

@@ -5,14 +5,14 @@
 -- a[2]  hold_for  ms from now until the deadline
 -- a[3]  longest   ms from the creation until the latest deadline that can be reached
 --
--- Returns { 'ok', deadline, exp, epoch, created } { 'conflict', state } { 'not_found' }
+-- Returns { 'ok', deadline, exp, epoch, created } { 'conflict', state } { 'not_found' } { 'restoring' }
 
 reads.extend = want_reservation
 
 function operations.extend(a)
   local id, hold_for, longest = a[1], tonumber(a[2]), tonumber(a[3])
   local r = read_record(id)
-  if not r or r[STATE] == 'tombstone' then return { 'not_found' } end
+  if not r or r[STATE] == 'tombstone' then return not_found() end
   if r[STATE] ~= 'held' then return { 'conflict', r[STATE] } end
   local deadline = math.min(shard.now + hold_for, r[CREATED] + longest)
   if deadline > r[DEADLINE] then

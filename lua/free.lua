@@ -3,13 +3,13 @@
 --
 -- a[1]  id  reservation id
 --
--- Returns { 'ok', state } { 'not_found' }
+-- Returns { 'ok', state } { 'not_found' } { 'restoring' }
 
 reads.free = want_reservation
 
 function operations.free(a)
   local r = read_record(a[1])
-  if not r or r[STATE] == 'tombstone' then return { 'not_found' } end
+  if not r or r[STATE] == 'tombstone' then return not_found() end
   if not is_key(r[GUARD]) then unbind(a[1], r[GUARD]) end
   return { 'ok', r[STATE] }
 end

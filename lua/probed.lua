@@ -7,7 +7,7 @@
 -- a[2]  verdict  present | absent | unknown
 -- a[3]  cause    what the shop answered
 --
--- Returns { 'ok', state }, the state that holds now; { 'not_found' }; after present
+-- Returns { 'ok', state }, the state that holds now; { 'not_found' } { 'restoring' }; after present
 --         whatever confirm.lua returns
 
 reads.probed = want_reservation
@@ -15,7 +15,7 @@ reads.probed = want_reservation
 function operations.probed(a)
   local id, verdict, cause = a[1], a[2], a[3]
   local r = read_record(id)
-  if not r or r[STATE] == 'tombstone' then return { 'not_found' } end
+  if not r or r[STATE] == 'tombstone' then return not_found() end
   if verdict == 'present' then return operations.confirm({ id, 'probe', cause }) end
   if verdict == 'absent' and r[STATE] == 'in_doubt' and shard.now >= r[DEADLINE] then
     local tries, next_at, absent, counted = probes_of(r)

@@ -5,35 +5,40 @@
 -- KEYS[…]   those of shard.lua: KEYS[1…12]
 -- KEYS[13…] where each of them is set aside
 -- KEYS[1]   meta  hash  of the new life, before it begins: restoring, its epoch; no epoch and no
---                       seq; version, status paused, starts, ends, doc, schema
+--                       seq; version, status paused, starts, ends, doc, schema; carrying while
+--                       something is aside: what has no record may be there
 --
 -- ARGV[1]  schema   the newest key schema that the caller understands
--- ARGV[2]  epoch    of the life that the caller has seen; 0: there was none
--- ARGV[3]  seq      of that life
+-- ARGV[2]  epoch    of the life that the caller has seen; 0: there was none. What has moved in it since
+--                   is set aside like the rest
+-- ARGV[3]  began    1: the caller has seen that a restoration had begun; else 0
 -- ARGV[4]  after    ms; the new epoch is later than this, and than that of any life before
 -- ARGV[5]  version  of the sale in the new life
 -- ARGV[6]  doc      the file, as canonical JSON
 -- ARGV[7]  starts   ms
 -- ARGV[8]  ends     ms
 --
--- Returns { 'ok', epoch }; { 'conflict', epoch, seq } something has happened since the caller
+-- Returns { 'ok', epoch }; { 'conflict' } another life has begun, or begins, since the caller
 --         looked; { 'schema', schema }
 
-local meta = redis.call('HMGET', KEYS[1], 'epoch', 'seq', 'restoring', 'schema')
-if tonumber(meta[4] or '0') > tonumber(ARGV[1]) then return { 'schema', tonumber(meta[4]) } end
-local seen, seq = tonumber(meta[1] or '0'), tonumber(meta[2] or '0')
-if seen ~= tonumber(ARGV[2]) or seq ~= tonumber(ARGV[3]) then return { 'conflict', seen, seq } end
+local meta = redis.call('HMGET', KEYS[1], 'epoch', 'restoring', 'schema')
+if tonumber(meta[3] or '0') > tonumber(ARGV[1]) then return { 'schema', tonumber(meta[3]) } end
+local seen, began = tonumber(meta[1] or '0'), meta[2] and '1' or '0'
+if seen ~= tonumber(ARGV[2]) or began ~= ARGV[3] then return { 'conflict' } end
 
 local now = redis.call('TIME')
 now = tonumber(now[1]) * 1000 + math.floor(tonumber(now[2]) / 1000)
-local epoch = math.max(now, tonumber(ARGV[4]) + 1, seen + 1, tonumber(meta[3] or '0') + 1)
+local epoch = math.max(now, tonumber(ARGV[4]) + 1, seen + 1, tonumber(meta[2] or '0') + 1)
+local aside = false
 for i = 1, 12 do
-  if meta[3] then
+  if meta[2] then
     redis.call('UNLINK', KEYS[i]) -- restored half way, by somebody who did not finish
   elseif redis.call('EXISTS', KEYS[i]) == 1 then
     redis.call('RENAME', KEYS[i], KEYS[12 + i])
   end
+  aside = aside or redis.call('EXISTS', KEYS[12 + i]) == 1
 end
+if aside then redis.call('HSET', KEYS[1], 'carrying', '1') end
 redis.call('HSET', KEYS[1], 'restoring', string.format('%.0f', epoch), 'version', ARGV[5], 'status', 'paused', 'starts', ARGV[7], 'ends', ARGV[8],
   'doc', ARGV[6], 'schema', ARGV[1])
 return { 'ok', epoch }

@@ -10,7 +10,7 @@
 -- …     carried    1: what they cost was given back in another life of the shard, see carry.lua
 --
 -- Returns { 'ok', lines }          all that was returned so far, "cell quantity …"
---         { 'conflict', state } { 'not_found' }
+--         { 'conflict', state } { 'not_found' } { 'restoring' }
 --         { 'key_reused' }         the return id was used for another return
 --         { 'too_many', i, left }  of the i-th line less is left; i is 0 when nothing at all is
 
@@ -87,7 +87,7 @@ reads['return'] = want_reservation
 operations['return'] = function(a)
   local id, return_id, restock, cause = a[1], a[2], a[3], a[4]
   local r = read_record(id)
-  if not r or r[STATE] == 'tombstone' then return { 'not_found' } end
+  if not r or r[STATE] == 'tombstone' then return not_found() end
   if r[STATE] ~= 'confirmed' then return { 'conflict', r[STATE] } end
   local asked, k = {}, 6
   for i = 1, tonumber(a[5]) do

@@ -4,8 +4,8 @@
 --
 -- KEYS[1]  meta         hash    epoch, seq, version, status, starts, ends, clock, schema, doc,
 --                               acked and acked_at, see acknowledge.lua; sender, sender_until, sent,
---                               sent_at and sending, see outbox.lua and sent.lua; restoring, see
---                               renew.lua; repaired, the last entry of a reconciliation, see repair.lua
+--                               sent_at and sending, see outbox.lua and sent.lua; restoring and
+--                               carrying, see renew.lua; repaired, the last entry of a reconciliation, see repair.lua
 -- KEYS[2]  cells        hash    cell → "stock available held in_doubt confirmed" (units)
 -- KEYS[3]  limits       hash    limit|window|identity → "charged pending" (units or orders;
 --                               pending is the part of charged that holds have not resolved)
@@ -249,6 +249,20 @@ local function want_cell(name)
     cells[name] = false
     want(wanted_cells, name)
   end
+end
+
+-- is_carrying says that something of another life of the shard is still to be carried
+-- over: a reservation that is not here may be there
+local is_carrying_known
+local function is_carrying()
+  if is_carrying_known == nil then is_carrying_known = call('HGET', KEYS[1], 'carrying') and true or false end
+  return is_carrying_known
+end
+
+-- not_found answers for a reservation that is not here
+local function not_found()
+  if is_carrying() then return { 'restoring' } end
+  return { 'not_found' }
 end
 
 local function want_reservation(a) want(wanted_records, a[1]) end

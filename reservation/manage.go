@@ -163,6 +163,9 @@ func (s *Store) SetStatus(ctx context.Context, id string, status sale.Status, by
 	case lua.NoSale:
 		return ErrNoSale
 	case lua.Conflict:
+		if r.word(1) == "carrying" {
+			return refused("what redis had before sale %s was rebuilt is not all carried over: run `caddy stockgate rebuild %s --from ledger` again, then open it", id, id)
+		}
 		return refused("the sale is %s, from there it cannot become %s", r.word(1), status)
 	default:
 		return fmt.Errorf("%w: status gave %q", ErrUnavailable, r.code())

@@ -25,9 +25,9 @@ func (restoringError) Is(target error) bool { return target == ErrUnavailable }
 // ErrRestoring is an ErrUnavailable: the sale is being restored.
 var ErrRestoring error = restoringError{}
 
-// ErrOvertaken: somebody else has begun to restore the sale, or has done something to
-// it, since it was looked at.
-var ErrOvertaken = errors.New("somebody else has changed or rebuilt the sale meanwhile: look at it, and begin again if it is still needed")
+// ErrOvertaken: somebody else has begun to restore the sale, or has loaded it, since it
+// was looked at.
+var ErrOvertaken = errors.New("somebody else has loaded or rebuilt the sale meanwhile: look at it, and begin again if it is still needed")
 
 // Life is what Redis has of a sale.
 type Life struct {
@@ -52,7 +52,7 @@ func (s *Store) Life(ctx context.Context, id string) (Life, error) {
 	if _, err := s.run(ctx, s.scripts.Settle, id, 0); err != nil { // it tells the time
 		return Life{}, err
 	}
-	v, err := s.redis.HMGet(ctx, s.shardKeys(id)[metaKey], "epoch", "seq", "status", "version", "restoring").Result()
+	v, err := s.redis.HMGet(ctx, s.shardKeys(id)[metaKey], "epoch", "seq", "status", "version", "restoring", "carrying").Result()
 	if err != nil {
 		return Life{}, explain(err)
 	}
@@ -73,7 +73,7 @@ func (s *Store) Life(ctx context.Context, id string) (Life, error) {
 	asideStatus, _ := was[0].(string)
 	return Life{
 		Epoch: number(0), Seq: number(1), Status: sale.Status(status), Version: number(3), Restoring: v[4] != nil,
-		Aside: aside > 0, AsideStatus: sale.Status(asideStatus), Now: s.Now(id),
+		Aside: aside > 0 || v[5] != nil, AsideStatus: sale.Status(asideStatus), Now: s.Now(id),
 	}, nil
 }
 
@@ -92,14 +92,18 @@ type Restoration struct {
 const restoreMost = 2000
 
 // Renew begins to restore a sale: what Redis has of it is set aside. seen is what was
-// found there; if something has happened since, it fails with ErrOvertaken and nothing
-// has changed. The new epoch is later than after, ms since 1970, and than any before.
+// found there; if it has another life since, it fails with ErrOvertaken and nothing has
+// changed. The new epoch is later than after, ms since 1970, and than any before.
 func (s *Store) Renew(ctx context.Context, file *sale.Sale, doc string, version int64, seen Life, after int64) (*Restoration, error) {
 	if err := s.redis.SAdd(ctx, s.salesKey(), file.ID).Err(); err != nil {
 		return nil, explain(err)
 	}
 	keys := append(s.shardKeys(file.ID), s.asideKeys(file.ID)...)
-	args := []any{lua.Schema, seen.Epoch, seen.Seq, after, version, doc, ms(file.StartsAt), ms(file.EndsAt)}
+	began := 0
+	if seen.Restoring {
+		began = 1
+	}
+	args := []any{lua.Schema, seen.Epoch, began, after, version, doc, ms(file.StartsAt), ms(file.EndsAt)}
 	raw, err := s.eval(ctx, s.redis, s.scripts.Renew, keys, args, 0)
 	if err != nil {
 		return nil, err

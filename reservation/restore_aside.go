@@ -2,13 +2,13 @@ package reservation
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 )
 
 // Carry takes over a reservation that another life of the sale had, as far as its units
-// are there; one that is here already is left as it is. It returns the state that holds.
+// are there; one that is here already is left as it is, but for a hold that was extended
+// there. It returns the state that holds.
 func (s *Store) Carry(ctx context.Context, sale, id string, f *RecordFields) (state State, carried bool, err error) {
 	replies, err := s.run(ctx, s.scripts.Settle, sale, 0, operation{"carry", []any{id, f.Text()}})
 	if err != nil {
@@ -36,33 +36,41 @@ func (s *Store) aside(ctx context.Context, sale string, place int, yield func(fi
 	}
 }
 
-// AsideReservations calls yield for every reservation that was set aside. One may come
-// twice.
-func (s *Store) AsideReservations(ctx context.Context, sale string, yield func(id string, r *RecordFields) error) error {
+// AsideReservations calls yield for every reservation that was set aside, and unreadable
+// for what cannot be read. One may come twice.
+func (s *Store) AsideReservations(ctx context.Context, sale string, unreadable func(what, text string), yield func(id string, r *RecordFields) error) error {
 	return s.aside(ctx, sale, recordsKey, func(id, text string) error {
 		r, err := ParseRecord(text)
-		if err != nil {
-			return fmt.Errorf("reservation %s, which was set aside: %w", id, err)
+		if err == nil {
+			switch r.State {
+			case "tombstone":
+				return nil
+			case Held, InDoubt, Confirmed, Released, Expired, Unbacked:
+				return yield(id, r)
+			}
 		}
-		if r.State == "tombstone" {
-			return nil
-		}
-		return yield(id, r)
+		unreadable("reservation "+id, text)
+		return nil
 	})
 }
 
-// AsideAdjustments calls yield for every adjustment that was set aside.
-func (s *Store) AsideAdjustments(ctx context.Context, sale string, yield func(id string, l CellUnits) error) error {
+// AsideRecord reads the record of a reservation that was set aside; nil: there is none.
+func (s *Store) AsideRecord(ctx context.Context, sale, id string) (*RecordFields, error) {
+	return s.recordAt(ctx, s.asideKeys(sale)[recordsKey], id)
+}
+
+// AsideAdjustments calls yield for every adjustment that was set aside, and unreadable
+// for what cannot be read.
+func (s *Store) AsideAdjustments(ctx context.Context, sale string, unreadable func(what, text string), yield func(id string, l CellUnits) error) error {
 	return s.aside(ctx, sale, adjustmentsKey, func(id, text string) error {
 		words := strings.Fields(text)
-		if len(words) != 3 {
-			return fmt.Errorf("adjustment %s, which was set aside, cannot be read", id)
+		if len(words) == 3 {
+			if n, err := strconv.ParseInt(words[1], 10, 64); err == nil {
+				return yield(id, CellUnits{words[0], n})
+			}
 		}
-		n, err := strconv.ParseInt(words[1], 10, 64)
-		if err != nil {
-			return fmt.Errorf("adjustment %s, which was set aside, cannot be read", id)
-		}
-		return yield(id, CellUnits{words[0], n})
+		unreadable("adjustment "+id, text)
+		return nil
 	})
 }
 
@@ -73,23 +81,28 @@ type AsideReturn struct {
 	Lines           []CellUnits
 }
 
-// AsideReturns calls yield for every return that was set aside.
-func (s *Store) AsideReturns(ctx context.Context, sale string, yield func(AsideReturn) error) error {
+// AsideReturns calls yield for every return that was set aside, and unreadable for what
+// cannot be read.
+func (s *Store) AsideReturns(ctx context.Context, sale string, unreadable func(what, text string), yield func(AsideReturn) error) error {
 	return s.aside(ctx, sale, returnsKey, func(field, text string) error {
 		id, returnID, ok := strings.Cut(field, "|")
 		words, _, told := strings.Cut(text, "\t")
 		flag, words, _ := strings.Cut(words, " ")
 		lines, err := ParseUnits(words)
 		if !ok || !told || err != nil {
-			return fmt.Errorf("return %s, which was set aside, cannot be read", field)
+			unreadable("return "+field, text)
+			return nil
 		}
 		return yield(AsideReturn{id, returnID, flag == "1", lines})
 	})
 }
 
-// DropAside drops what was set aside.
+// DropAside drops what was set aside: what has no record now is not known.
 func (s *Store) DropAside(ctx context.Context, sale string) error {
-	return explain(s.redis.Unlink(ctx, s.asideKeys(sale)...).Err())
+	if err := s.redis.Unlink(ctx, s.asideKeys(sale)...).Err(); err != nil {
+		return explain(err)
+	}
+	return explain(s.redis.HDel(ctx, s.shardKeys(sale)[metaKey], "carrying").Err())
 }
 
 // RecordOf reads a reservation's record as it is kept; nil: there is none.
@@ -109,7 +122,7 @@ func (s *Store) CarryReturn(ctx context.Context, id string, r AsideReturn, by st
 	if err != nil {
 		return false, err
 	}
-	was, err := s.recordAt(ctx, s.asideKeys(id)[recordsKey], r.Reservation)
+	was, err := s.AsideRecord(ctx, id, r.Reservation)
 	if err != nil || now == nil || was == nil {
 		return false, err
 	}

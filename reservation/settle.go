@@ -104,6 +104,8 @@ func (s *Store) resolve(ctx context.Context, sale string, op operation) (reply, 
 		return reply{r[0], string(Held)}, &TooSoonError{time.Duration(r.number(1)-r.number(2)) * time.Millisecond}
 	case lua.NotFound:
 		return nil, ErrNotFound
+	case lua.Restoring:
+		return nil, ErrRestoring
 	}
 	return nil, fmt.Errorf("%w: %s gave %q", ErrUnavailable, op.name, r.code())
 }

@@ -170,6 +170,7 @@ func (s *Store) runAt(ctx context.Context, script lua.Script, sale string, acks 
 	seq, _ := raw[1].(int64)
 	s.clock(sale).sawSeq(seq)
 	replies := make([]reply, len(ops))
+	restoring := 0 // one of several may wait for its own reservation only
 	for i := range ops {
 		r, _ := raw[i+2].([]any)
 		replies[i] = r
@@ -177,8 +178,11 @@ func (s *Store) runAt(ctx context.Context, script lua.Script, sale string, acks 
 		case lua.NewerSchema:
 			return nil, 0, ErrNewerSchema
 		case lua.Restoring:
-			return nil, 0, ErrRestoring
+			restoring++
 		}
+	}
+	if restoring > 0 && restoring == len(ops) {
+		return nil, 0, ErrRestoring
 	}
 	return replies, seq, failed
 }
