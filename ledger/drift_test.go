@@ -35,7 +35,10 @@ func TestDrift(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				s.Sell(10)
+				// the cells are compared when the ledger has nearly all
+				if h, err := s.Store.JournalHead(ctx, "s"); err == nil && h.Behind() < 500 {
+					s.Sell(10)
+				}
 			}
 		}
 	}()
