@@ -233,7 +233,10 @@ end
 local function write_journal(kind, id, was, lines, buyer, cause, record)
   shard.seq = shard.seq + 1
   dirty = true
-  journal[#journal + 1] = kind .. '\t' .. plain(id) .. '\t' .. was .. '\t' .. lines .. '\t' .. buyer .. '\t' .. plain(cause) .. '\t' .. record
+  local text = kind .. '\t' .. plain(id) .. '\t' .. was .. '\t' .. lines .. '\t' .. buyer .. '\t' .. plain(cause) .. '\t' .. record
+  -- only somebody else's hand brings one into a record: it would look like the next movement
+  if find(text, '\n', 1, true) then text = string.gsub(text, '\n', ' ') end
+  journal[#journal + 1] = text
 end
 
 -- what operations want to read, so that it is read in bulk; of cells each once
