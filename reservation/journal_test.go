@@ -3,6 +3,7 @@ package reservation_test
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -267,4 +268,31 @@ func TestJournalOfLineFeeds(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The kinds of movements are those that docs/journal.md lists.
+func TestMovementKinds(t *testing.T) {
+	text, err := os.ReadFile("../docs/journal.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(text), "| kind | units move | id |\n|---|---|---|\n")
+	if !found {
+		t.Fatal("docs/journal.md has no table of kinds")
+	}
+	var want []string
+	for line := range strings.Lines(table) {
+		if !strings.HasPrefix(line, "|") {
+			break
+		}
+		for _, kind := range strings.Fields(strings.Split(line, "|")[1]) {
+			want = append(want, strings.Trim(kind, "`"))
+		}
+	}
+	have := reservation.MovementKinds()
+	slices.Sort(have)
+	slices.Sort(want)
+	if !slices.Equal(have, want) {
+		t.Errorf("the kinds are %q, docs/journal.md has %q", have, want)
+	}
 }
