@@ -51,6 +51,14 @@ local GUARD, PRINT, KEY_TTL, REF, GATE, RETURNED, PROBES = 12, 13, 14, 15, 16, 1
 local FIELDS, NUMBERS = 18, { DEADLINE, EXP, CREATED, CHANGED, VERSION, KEY_TTL }
 local STOCK, AVAILABLE, HELD, IN_DOUBT, CONFIRMED = 1, 2, 3, 4, 5
 
+-- of the stock of a cell
+local MAX_UNITS = 1e12
+
+-- what KEYS hold, by the names that operations are told
+local part_keys = {
+  cell = 2, limit = 3, record = 4, deadlines = 5, in_doubt = 6, unbacked = 7, tombstones = 8, adjustment = 9, binding = 11, ['return'] = 12,
+}
+
 local call = redis.call
 
 local find, match, concat = string.find, string.match, table.concat
