@@ -12,25 +12,18 @@ import (
 
 // ledger says whether the database of the ledger answers and has its tables.
 func (d *doctor) ledger() {
-	if d.books() == nil {
+	books := d.app.books.ledger()
+	if books == nil {
 		return // that is said of each open sale
 	}
 	ctx, cancel := d.call()
 	defer cancel()
 	// what the drainer does too before a sale's first movement
-	if err := d.books().Migrate(ctx); err != nil {
+	if err := books.Migrate(ctx); err != nil {
 		d.add(isError, "ledger", "the ledger does not answer, or cannot be used: %v; selling goes on, and the journal grows in redis until it is back", err)
 	} else {
 		d.add(isOK, "ledger", "the ledger answers")
 	}
-}
-
-// books is the ledger, nil: there is none.
-func (d *doctor) books() ledger.Ledger {
-	if k := d.app.books.keeper.Load(); k != nil {
-		return k.ledger
-	}
-	return nil
 }
 
 // sales looks at every sale.
@@ -85,7 +78,7 @@ func (d *doctor) sale(id string) {
 func (d *doctor) judgeBooks(b *reservation.Books, now time.Time) {
 	if !b.Balanced {
 		d.add(isError, "sale", "the books of %s do not balance: stock is not available + held + in doubt + confirmed, so something else has changed keys in redis; "+
-			"pause it with 'caddy stockgate sale pause %s' and look at 'sale show'", b.ID, b.ID)
+			"pause it with 'caddy stockgate sale pause %s', and 'caddy stockgate reconcile %s' says what is wrong", b.ID, b.ID, b.ID)
 	}
 	if b.Status == sale.Open && now.After(b.EndsAt) {
 		d.add(isWarning, "sale", "%s has ended at %s and is still open: close it with 'caddy stockgate sale close %s --export FILE'", b.ID, localTime(b.EndsAt), b.ID)
@@ -112,7 +105,7 @@ func (d *doctor) whyDoubt() string {
 
 // judgeJournal says how far the ledger is behind a sale.
 func (d *doctor) judgeJournal(b *reservation.Books, head reservation.JournalHead) {
-	if d.books() == nil {
+	if d.app.books.ledger() == nil {
 		if b.Status == sale.Open {
 			d.add(isWarning, "ledger", "%s is open and no ledger is kept, so only redis knows what it has sold: add `ledger sqlite FILE` or `ledger postgres DSN`", b.ID)
 		}
@@ -124,7 +117,7 @@ func (d *doctor) judgeJournal(b *reservation.Books, head reservation.JournalHead
 	behind := fmt.Sprintf("%d movements of %s, the oldest for %v", head.Behind(), b.ID, head.Age.Round(time.Second))
 	switch {
 	case ledger.Late(head):
-		d.add(isError, "journal", "the ledger does not have %s: they stay in redis's memory (%d entries) until it has; see the log for what stops it", behind, head.Length)
+		d.add(isError, "journal", "the ledger does not have %s: they stay in redis's memory (%d movements) until it has; see the log for what stops it", behind, head.Length)
 	case head.Behind() > 0:
 		d.add(isOK, "journal", "the ledger is about to get %s", behind)
 	default:
@@ -136,7 +129,7 @@ func (d *doctor) judgeJournal(b *reservation.Books, head reservation.JournalHead
 func (d *doctor) lost(id string, head reservation.JournalHead) bool {
 	ctx, cancel := d.call()
 	defer cancel()
-	at, err := d.books().Position(ctx, id)
+	at, err := d.app.books.ledger().Position(ctx, id)
 	switch {
 	case err != nil, at == ledger.Position{}: // the finding ledger says why
 		return false

@@ -248,7 +248,7 @@ func TestDoctorFindsWhatIsWrongWithSales(t *testing.T) {
 	p.doctor("--older", "1h").finds("warning ledger")
 
 	p.set("stockgate:{double11.0}:cells", "few", "3 2 0 0 0")
-	p.doctor().finds("warning ledger", "warning in_doubt", "error sale the books of double11 do not balance")
+	p.doctor().finds("warning ledger", "warning in_doubt", "error sale and 'caddy stockgate reconcile double11' says what is wrong")
 	p.set("stockgate:{double11.0}:cells", "few", "3 3 0 0 0")
 
 	s.reserveAs(reservation.Backend, "gone", "few", 3, time.Hour)

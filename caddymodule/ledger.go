@@ -31,11 +31,11 @@ type LedgerModule interface {
 }
 
 // Journal says how much of each sale's journal is kept in Redis. The newest 10,000
-// entries are always kept, and with a ledger also all that it does not have yet.
+// movements are always kept, and with a ledger also all that it does not have yet.
 type Journal struct {
-	// Keep is how long entries are kept. Default: 168h.
+	// Keep is how long movements are kept. Default: 168h.
 	Keep caddy.Duration `json:"keep,omitempty"`
-	// Most is how many entries of a sale are kept. Default: 5,000,000, with a ledger
+	// Most is how many movements of a sale are kept. Default: 5,000,000, with a ledger
 	// 100,000.
 	Most int64 `json:"most,omitempty"`
 }

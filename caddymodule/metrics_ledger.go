@@ -19,7 +19,7 @@ func newLedgerMetrics() ledgerMetrics {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"sale"})
 	}
 	m := ledgerMetrics{
-		length:     gauge("stockgate_journal_length", "Entries of the sale's journal that Redis keeps."),
+		length:     gauge("stockgate_journal_length", "Movements of the sale's journal that Redis keeps."),
 		lag:        gauge("stockgate_ledger_lag_movements", "Movements of the sale that the ledger does not have yet."),
 		lagSeconds: gauge("stockgate_ledger_lag_seconds", "For how long the oldest movement has waited that the ledger does not have; 0: it has all."),
 		drift: prometheus.NewGaugeVec(prometheus.GaugeOpts{

@@ -7,8 +7,6 @@
 --
 -- Returns { 'ok', stock } { 'key_reused' } { 'unknown' } { 'short', available } { 'too_many', stock } { 'no_sale' }
 
-local MAX_UNITS = 1e12
-
 function operations.adjust(a)
   local id, cell, delta, cause = a[1], a[2], tonumber(a[3]), a[4]
   if not shard.exists then return { 'no_sale' } end

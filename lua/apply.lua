@@ -13,8 +13,7 @@
 --         { 'in_use', i, stock, unavailable }  the i-th cell is to go, but units were added to it, or are held or sold
 --         { 'too_many', i, stock }
 
-local MOST_UNITS = 1e12
-local CELLS_PER_ENTRY = 500
+local CELLS_PER_MOVEMENT = 500
 
 function operations.apply(a)
   if shard.version ~= tonumber(a[1]) then return { 'version', shard.version } end
@@ -26,7 +25,7 @@ function operations.apply(a)
   for i, d in ipairs(deltas) do
     local c = read_cell(d[1]) or { 0, 0, 0, 0, 0 }
     if c[AVAILABLE] + d[2] < 0 then return { 'short', i, c[AVAILABLE] } end
-    if c[STOCK] + d[2] > MOST_UNITS then return { 'too_many', i, c[STOCK] } end
+    if c[STOCK] + d[2] > MAX_UNITS then return { 'too_many', i, c[STOCK] } end
     if d[3] and c[STOCK] + d[2] ~= 0 then return { 'in_use', i, c[STOCK], c[STOCK] - c[AVAILABLE] } end
   end
 
@@ -37,7 +36,7 @@ function operations.apply(a)
     cells[d[1]] = not d[3] and c
     changed.cells[d[1]] = true
     if d[2] ~= 0 then words[#words + 1] = d[1] .. ' ' .. int(d[2]) end
-    if #words == CELLS_PER_ENTRY or (i == #deltas and #words > 0) then
+    if #words == CELLS_PER_MOVEMENT or (i == #deltas and #words > 0) then
       write_journal('loaded', int(shard.version + 1), '', table.concat(words, ' '), '', a[5], '')
       words = {}
     end

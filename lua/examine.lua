@@ -8,9 +8,6 @@
 -- Returns { 'ok', epoch, now, ends, value, … }: the life of the shard, its clock and the end of the
 -- sale, in ms; for each name what it has there as it is kept, of a sorted set the score; nil: nothing
 
-local part_keys = {
-  cell = 2, limit = 3, record = 4, deadlines = 5, in_doubt = 6, unbacked = 7, tombstones = 8, adjustment = 9, binding = 11, ['return'] = 12,
-}
 local in_sorted_set = { deadlines = true, in_doubt = true, unbacked = true, tombstones = true }
 
 function operations.examine(a)

@@ -18,10 +18,6 @@
 --         { 'conflict', seq }  something was repaired in the entry seq, after what was examined
 --         { 'no_sale' }        another epoch, or nothing is known
 
-local repair_keys = {
-  cell = 2, limit = 3, record = 4, deadlines = 5, in_doubt = 6, unbacked = 7, tombstones = 8, adjustment = 9, binding = 11, ['return'] = 12,
-}
-
 local function numbers_of(text)
   local out = {}
   if not text or not find(text, '^[-%d ]+$') then return out end
@@ -82,9 +78,9 @@ end
 local function put(part, name, found, wanted)
   local now
   if zadd[part] then
-    now = call('ZSCORE', KEYS[repair_keys[part]], name)
+    now = call('ZSCORE', KEYS[part_keys[part]], name)
   else
-    now = call('HGET', KEYS[repair_keys[part]], name)
+    now = call('HGET', KEYS[part_keys[part]], name)
   end
   if part == 'cell' then return put_cell(name, now, found, wanted) end
   if part == 'limit' then return put_limit(name, now, found, wanted) end

@@ -51,6 +51,14 @@ local GUARD, PRINT, KEY_TTL, REF, GATE, RETURNED, PROBES = 12, 13, 14, 15, 16, 1
 local FIELDS, NUMBERS = 18, { DEADLINE, EXP, CREATED, CHANGED, VERSION, KEY_TTL }
 local STOCK, AVAILABLE, HELD, IN_DOUBT, CONFIRMED = 1, 2, 3, 4, 5
 
+-- of the stock of a cell
+local MAX_UNITS = 1e12
+
+-- what KEYS hold, by the names that operations are told
+local part_keys = {
+  cell = 2, limit = 3, record = 4, deadlines = 5, in_doubt = 6, unbacked = 7, tombstones = 8, adjustment = 9, binding = 11, ['return'] = 12,
+}
+
 local call = redis.call
 
 local find, match, concat = string.find, string.match, table.concat
@@ -233,7 +241,10 @@ end
 local function write_journal(kind, id, was, lines, buyer, cause, record)
   shard.seq = shard.seq + 1
   dirty = true
-  journal[#journal + 1] = kind .. '\t' .. plain(id) .. '\t' .. was .. '\t' .. lines .. '\t' .. buyer .. '\t' .. plain(cause) .. '\t' .. record
+  local text = kind .. '\t' .. plain(id) .. '\t' .. was .. '\t' .. lines .. '\t' .. buyer .. '\t' .. plain(cause) .. '\t' .. record
+  -- only somebody else's hand brings one into a record: it would look like the next movement
+  if find(text, '\n', 1, true) then text = string.gsub(text, '\n', ' ') end
+  journal[#journal + 1] = text
 end
 
 -- what operations want to read, so that it is read in bulk; of cells each once

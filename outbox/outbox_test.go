@@ -332,6 +332,35 @@ func TestRedisLosesAndKeeps(t *testing.T) {
 	}
 }
 
+// When a life of the sale ends before the receiver has all of it, that is said, with
+// what it has.
+func TestEpochEndsUnsent(t *testing.T) {
+	server := redistest.Start(t)
+	s, r, c := ledgertest.NewSeller(t, server, 1000), newReceiver(t), newCounts()
+	var away atomic.Bool
+	r.before = func(int, http.ResponseWriter, *http.Request) int {
+		if away.Load() {
+			return 500
+		}
+		return 0
+	}
+	run(t, s.Store, nil, options(t, r), c)
+	s.Sell(5)
+	untilSent(t, s, r)
+	away.Store(true)
+	s.Sell(5)
+	ledgertest.Eventually(t, "it is refused", func() bool { return c.answered("5xx") > 0 })
+	if err := server.Client().FlushAll(ledgertest.Soon(t)).Err(); err != nil {
+		t.Fatal(err)
+	}
+	s.Load(500)
+	away.Store(false)
+	untilSent(t, s, r)
+	if n, _ := c.Logged("before the outbox had sent all"); n != 1 {
+		t.Errorf("it is said %d times that the epoch has ended, want 1", n)
+	}
+}
+
 // What was trimmed before the outbox was switched on comes from the ledger; where there
 // is none, the receiver and the log hear which numbers are lost.
 func TestTrimmedBefore(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"go.uber.org/zap"
@@ -17,8 +18,9 @@ type sending struct {
 	*Outbox
 	sale string
 
-	ours  time.Time // until when the claim surely holds; zero: it is not ours
-	batch *batch    // what is sent next; nil: it is not read yet
+	seen  reservation.JournalHead // what the journal was when it was looked at last
+	ours  time.Time               // until when the claim surely holds; zero: it is not ours
+	batch *batch                  // what is sent next; nil: it is not read yet
 
 	fault error         // why the receiver has not taken it; nil: it was not asked, or has
 	pause time.Duration // the last one before it was sent again
@@ -70,6 +72,7 @@ func (s *sending) turn(ctx context.Context) (*batch, error) {
 	if err != nil {
 		return nil, s.failed("journal", err)
 	}
+	s.noteEnd(head)
 	s.lag(ctx, &head)
 	if b := s.batch; b != nil && (b.epoch != head.Epoch || b.after != head.Sent) {
 		s.drop() // redis has lost the sale, or somebody else has sent it
@@ -90,6 +93,17 @@ func (s *sending) turn(ctx context.Context) (*batch, error) {
 		return nil, err
 	}
 	return s.send(ctx)
+}
+
+// noteEnd says that a life of the sale has ended before the receiver had all of it.
+func (s *sending) noteEnd(head reservation.JournalHead) {
+	before := s.seen
+	if s.seen = head; before.Epoch == 0 || before.Epoch == head.Epoch || before.Unsent() == 0 {
+		return
+	}
+	s.log.Error("redis has lost the sale, or it was rebuilt, before the outbox had sent all: the receiver does not get the rest of that epoch; the ledger has it if there is one: `caddy stockgate journal export "+
+		s.sale+" --epoch "+strconv.FormatInt(before.Epoch, 10)+"`", zap.String("sale", s.sale), zap.Int64("epoch", before.Epoch),
+		zap.Int64("sent", before.Sent), zap.Int64("last", before.Last))
 }
 
 // failed counts a failure.

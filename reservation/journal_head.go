@@ -14,8 +14,8 @@ type JournalHead struct {
 	// Epoch is the life of the shard: another one means that Redis has lost the sale
 	// since.
 	Epoch int64 `json:"epoch"`
-	// First and Last are numbers of entries. First 0: the journal is empty. Last is
-	// the newest number that was given, whether or not its entry is still there.
+	// First and Last are numbers of movements. First 0: the journal is empty. Last is
+	// the newest number that was given, whether or not its movement is still there.
 	First int64 `json:"first"`
 	Last  int64 `json:"last"`
 	// Length is how many movements there are, Began when the first of them was made.
@@ -23,24 +23,24 @@ type JournalHead struct {
 	Began  time.Time `json:"began,omitzero"`
 	// Now is the shard's clock, as far as this process knows it.
 	Now time.Time `json:"now"`
-	// Acked is the last entry that a ledger has; 0: none. AckedAt is when it said so,
+	// Acked is the last movement that a ledger has; 0: none. AckedAt is when it said so,
 	// by the shard's clock.
 	Acked   int64     `json:"acked"`
 	AckedAt time.Time `json:"acked_at,omitzero"`
-	// Sent is the last entry that the outbox's receiver has; 0: none. SentAt is when it
+	// Sent is the last movement that the outbox's receiver has; 0: none. SentAt is when it
 	// was last known to be well, having taken something or having all, by the shard's
 	// clock; zero: there was never an outbox.
 	Sent   int64     `json:"sent"`
 	SentAt time.Time `json:"sent_at,omitzero"`
-	// Age is for how long the oldest entry has waited that no ledger has; 0: none
+	// Age is for how long the oldest movement has waited that no ledger has; 0: none
 	// waits. Without a ledger it is the age of the journal.
 	Age time.Duration `json:"age"`
 }
 
-// Behind is how many entries no ledger has.
+// Behind is how many movements no ledger has.
 func (h *JournalHead) Behind() int64 { return max(h.Last-h.Acked, 0) }
 
-// Unsent is how many entries the outbox's receiver does not have.
+// Unsent is how many movements the outbox's receiver does not have.
 func (h *JournalHead) Unsent() int64 { return max(h.Last-h.Sent, 0) }
 
 // JournalHead reads where a sale's journal begins and ends; ErrNoSale when there is

@@ -6,7 +6,7 @@ import "slices"
 // to, and what else happens to reservations, stock and sales.
 var movementKinds = []string{
 	"held", "in_doubt", "confirmed", "released", "expired", "unbacked", "extended", "returned", "recreated",
-	"adjusted", "loaded", "applied", "open", "paused", "closed", "rebuilt",
+	"adjusted", "loaded", "applied", "open", "paused", "closed", "repaired", "rebuilt",
 }
 
 // MovementKinds lists all kinds of movements.

@@ -3,6 +3,7 @@ package reservation_test
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -224,4 +225,74 @@ func TestJournalWithNumbersTwice(t *testing.T) {
 			t.Errorf("got %d movements", len(got))
 		}
 	})
+}
+
+// A line feed that somebody else's hand has brought into a record does not end the
+// movement that tells the record: all can be read that comes after it.
+func TestJournalOfLineFeeds(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		e := selling(t, options(b), 10)
+		mustHold(t, e, "r1", "buyer", 2)
+		records := e.ShardKeys("s")[3]
+		text, err := b.Client().HGet(soon(t), records, "r1").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		fields := strings.Split(text, "\t")
+		fields[6], fields[14] = "buy\ner", "order\n1" // the buyer's hash and the shop's name
+		if err := b.Client().HSet(soon(t), records, "r1", strings.Join(fields, "\t")).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.Store.Confirm(soon(t), "s", "r1", reservation.Answer, "status_201"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.Return(soon(t), "s", "r1", reservation.Return{ID: "x", Restock: true}); err != nil {
+			t.Fatal(err)
+		}
+		mustHold(t, e, "r2", "other", 1)
+		all, err := e.Journal(soon(t), "s", 0, 100)
+		if err != nil || len(all) < 4 {
+			t.Fatalf("the journal is %+v, error %v", all, err)
+		}
+		for i, want := range []string{"confirmed r1 buy er ", "returned r1 buy er order 1", "held r2"} {
+			m := all[len(all)-3+i]
+			got := m.Kind + " " + m.ID
+			if m.ID == "r1" {
+				got += " " + m.Buyer + " "
+			}
+			if m.ID == "r1" && m.Record != nil {
+				got += m.Record.Ref
+			}
+			if got != want {
+				t.Errorf("it has %q, want %q", got, want)
+			}
+		}
+	})
+}
+
+// The kinds of movements are those that docs/journal.md lists.
+func TestMovementKinds(t *testing.T) {
+	text, err := os.ReadFile("../docs/journal.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(text), "| kind | units move | id |\n|---|---|---|\n")
+	if !found {
+		t.Fatal("docs/journal.md has no table of kinds")
+	}
+	var want []string
+	for line := range strings.Lines(table) {
+		if !strings.HasPrefix(line, "|") {
+			break
+		}
+		for _, kind := range strings.Fields(strings.Split(line, "|")[1]) {
+			want = append(want, strings.Trim(kind, "`"))
+		}
+	}
+	have := reservation.MovementKinds()
+	slices.Sort(have)
+	slices.Sort(want)
+	if !slices.Equal(have, want) {
+		t.Errorf("the kinds are %q, docs/journal.md has %q", have, want)
+	}
 }
