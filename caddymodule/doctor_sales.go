@@ -53,6 +53,18 @@ func (d *doctor) sales() {
 func (d *doctor) sale(id string) {
 	ctx, cancel := d.call()
 	defer cancel()
+	life, err := d.desk.Life(ctx, id)
+	switch {
+	case err != nil:
+		d.add(isError, "sale", "%s cannot be read: %v", id, err)
+		return
+	case life.Restoring:
+		d.add(isError, "sale", "%s is being rebuilt, or that broke off: nothing is sold, and outcomes wait; if nobody is at it, run 'caddy stockgate rebuild %s --from ledger'", id, id)
+		return
+	case life.Aside:
+		d.add(isError, "sale", "%s was rebuilt, and what redis had before is not all carried over: it cannot be opened, and some outcomes wait; if nobody is at it, "+
+			"run 'caddy stockgate rebuild %s --from ledger' again", id, id)
+	}
 	b, err := d.desk.Books(ctx, id)
 	if noSaleThere(err) {
 		return

@@ -236,6 +236,19 @@ func TestDoctorFindsLostMovements(t *testing.T) {
 	p.doctor().finds("error journal and redis only up to 1: redis has lost movements")
 }
 
+// A rebuild that broke off is named with the command that goes on with it.
+func TestDoctorFindsABrokenRebuild(t *testing.T) {
+	p := admit(t, wellRedis, "ledger sqlite "+t.TempDir()+"/ledger.db", "", guardedGate)
+	p.settled(p.sale())
+	p.set(metaOf, "carrying", 1)
+	p.doctor().finds("error sale cannot be opened, and some outcomes wait; if nobody is at it, run 'caddy stockgate rebuild double11 --from ledger' again")
+	p.set(metaOf, "restoring", 1)
+	if err := p.server.Client().HDel(t.Context(), metaOf, "carrying", "epoch", "seq").Err(); err != nil {
+		t.Fatal(err)
+	}
+	p.doctor().finds("error sale nothing is sold, and outcomes wait; if nobody is at it, run 'caddy stockgate rebuild double11 --from ledger'")
+}
+
 func TestDoctorFindsWhatIsWrongWithSales(t *testing.T) {
 	p := admit(t, wellRedis, "", "", guardedGate)
 	s := p.sale()

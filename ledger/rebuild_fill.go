@@ -155,16 +155,6 @@ func (b *rebuilding) fillCells(ctx context.Context, r *reservation.Restoration, 
 	return nil
 }
 
-// foundText says what Redis has.
-var foundText = map[Found]string{
-	FoundNothing:    "redis has nothing of it",
-	FoundUnfinished: "an earlier rebuild broke off",
-	FoundOther:      "redis has lost it, and it was loaded anew",
-	FoundBehind:     "redis has lost movements that the ledger has",
-	FoundDisagrees:  "redis has lost movements that the ledger has, and has given their numbers to others",
-	FoundAll:        "redis has everything that the ledger has",
-}
-
 // advise writes the sentences for the operator.
 func (b *rebuilding) advise() {
 	until := "before the sale's first reservation"

@@ -2,6 +2,7 @@ package reservation
 
 import (
 	"context"
+	"hash/maphash"
 	"time"
 
 	"github.com/stockgate/stockgate/lua"
@@ -95,3 +96,16 @@ const BacklogSize = backlogSize
 
 // Takes says whether a filter takes a reservation at a moment.
 func (f *HoldFilter) Takes(r *Record, now time.Time) bool { return f.takes(r, now) }
+
+// Owns says, once all are added, whether a reservation is the one to which a binding
+// field belongs.
+func (m *Image) Owns(id string, r *RecordFields, field string) bool {
+	mine := m.claimOf(id, r, field)
+	return mine.rank > 0 && m.bound[maphash.String(m.seed, field)] == mine
+}
+
+// Wanted says, once all are added, whether a binding field must belong to anybody.
+func (m *Image) Wanted(field string) bool {
+	_, ok := m.bound[maphash.String(m.seed, field)]
+	return ok
+}

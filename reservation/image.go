@@ -132,26 +132,6 @@ func (m *Image) Limits(yield func(field string, c Counter) bool) {
 	}
 }
 
-// Limit is what a field of the limits must have; zero: nothing, or nobody reads it any
-// more.
-func (m *Image) Limit(field string) Counter { return m.limits[field] }
-
-// LimitFields is how many fields Limits yields at most.
-func (m *Image) LimitFields() int { return len(m.limits) }
-
-// Owns says, once all are added, whether a reservation is the one to which a binding
-// field belongs.
-func (m *Image) Owns(id string, r *RecordFields, field string) bool {
-	mine := m.claimOf(id, r, field)
-	return mine.rank > 0 && m.bound[maphash.String(m.seed, field)] == mine
-}
-
-// Wanted says, once all are added, whether a binding field must belong to anybody.
-func (m *Image) Wanted(field string) bool {
-	_, ok := m.bound[maphash.String(m.seed, field)]
-	return ok
-}
-
 // fields are the binding fields that a reservation names.
 func (r *RecordFields) fields() []string {
 	var out []string

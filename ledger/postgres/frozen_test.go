@@ -150,5 +150,15 @@ func TestCommitsAreDurable(t *testing.T) {
 	}
 	server.Kill()
 	server.Restart()
-	ledgertest.Same(t, ledgertest.Read(t, open(t, server.DSN()), "s", shard.Epoch), all)
+	l = open(t, server.DSN())
+	ledgertest.Same(t, ledgertest.Read(t, l, "s", shard.Epoch), all)
+	to := ledger.Position{Epoch: shard.Epoch + 1}
+	if err := l.Restart(ledgertest.Soon(t), "s", ledger.Position{Epoch: shard.Epoch, Seq: all[len(all)-1].Seq}, to); err != nil {
+		t.Fatal(err)
+	}
+	server.Kill()
+	server.Restart()
+	if at, err := open(t, server.DSN()).Position(ledgertest.Soon(t), "s"); at != to || err != nil {
+		t.Errorf("the position after a restart is %+v, error %v", at, err)
+	}
 }

@@ -121,15 +121,17 @@ func (l *Ledger) Giveup(ctx context.Context, sale, owner string) error {
 
 // Restart puts the position at another epoch.
 func (l *Ledger) Restart(ctx context.Context, sale string, from, to ledger.Position) error {
-	done, err := l.pool.Exec(ctx, `UPDATE stockgate_drains SET epoch = $4, seq = $5, owner = '', lease_until = 'epoch' WHERE sale = $1 AND epoch = $2 AND seq = $3`,
-		sale, from.Epoch, from.Seq, to.Epoch, to.Seq)
-	if err != nil {
+	return pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SELECT `+durably); err != nil {
+			return err
+		}
+		done, err := tx.Exec(ctx, `UPDATE stockgate_drains SET epoch = $4, seq = $5, owner = '', lease_until = 'epoch' WHERE sale = $1 AND epoch = $2 AND seq = $3`,
+			sale, from.Epoch, from.Seq, to.Epoch, to.Seq)
+		if err == nil && done.RowsAffected() != 1 {
+			err = fmt.Errorf("the ledger's position of sale %s has moved while the sale was rebuilt: begin again", sale)
+		}
 		return err
-	}
-	if done.RowsAffected() != 1 {
-		return fmt.Errorf("the ledger's position of sale %s has moved while the sale was rebuilt: begin again", sale)
-	}
-	return nil
+	})
 }
 
 var _ ledger.Ledger = (*Ledger)(nil)

@@ -1,0 +1,105 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// foundText says what Redis has.
+var foundText = map[Found]string{
+	FoundNothing:    "redis has nothing of it",
+	FoundUnfinished: "an earlier rebuild broke off",
+	FoundOther:      "redis has lost it, and it was loaded anew",
+	FoundBehind:     "redis has lost movements that the ledger has",
+	FoundDisagrees:  "redis has lost movements that the ledger has, and has given their numbers to others",
+	FoundAll:        "redis has everything that the ledger has",
+}
+
+// look says what Redis has, beside what the ledger has.
+func (b *rebuilding) look(ctx context.Context) error {
+	switch {
+	case b.life.Restoring:
+		b.out.Found = FoundUnfinished
+	case b.life.Epoch == 0:
+		b.out.Found = FoundNothing
+	case b.life.Epoch != b.at.Epoch:
+		b.out.Found = FoundOther
+	case b.life.Seq < b.at.Seq:
+		b.out.Found = FoundBehind
+	default:
+		b.out.Found = FoundAll
+		same, err := b.sameStory(ctx)
+		if err != nil {
+			return err
+		}
+		if !same {
+			b.out.Found = FoundDisagrees
+		}
+	}
+	return nil
+}
+
+// sameStory says whether the ledger's last movement is in the journal. What has been
+// trimmed is taken for the same.
+func (b *rebuilding) sameStory(ctx context.Context) (bool, error) {
+	var last *reservation.Movement
+	err := b.ledger.Movements(ctx, b.id, b.at.Epoch, b.at.Seq-1, 1, func(m *reservation.Movement) error {
+		last = m
+		return nil
+	})
+	if err != nil || last == nil {
+		return true, err
+	}
+	now, err := b.store.Journal(ctx, b.id, b.at.Seq-1, 1)
+	if _, gap := errors.AsType[*reservation.GapError](err); gap || err == nil && len(now) == 0 {
+		return true, nil
+	}
+	return err == nil && same(&now[0], last), err
+}
+
+// allowed refuses what must not happen by mistake.
+func (b *rebuilding) allowed() error {
+	switch {
+	case b.o.Force:
+	case b.out.Found == FoundAll:
+		return refused("redis has sale %s, and everything of it that the ledger has: nothing is to be rebuilt; --force does it all the same", b.id)
+	case b.life.Status == sale.Open && !b.life.Restoring:
+		return refused("sale %s is open in redis (%s): pause it first, `caddy stockgate sale pause %s`, or rebuild it with --force", b.id, foundText[b.out.Found], b.id)
+	}
+	return nil
+}
+
+// lookAgain takes the sale as it is now, a while after it was looked at. What has moved
+// since is carried over.
+func (b *rebuilding) lookAgain(ctx context.Context) error {
+	now, err := b.store.Life(ctx, b.id)
+	if err != nil {
+		return err
+	}
+	if now.Epoch != b.life.Epoch || now.Restoring != b.life.Restoring {
+		return reservation.ErrOvertaken
+	}
+	b.life = now
+	if err := b.allowed(); err != nil {
+		return err
+	}
+	return b.read(ctx)
+}
+
+// miss notes what is known of movements that never reached the ledger.
+func (b *rebuilding) miss() {
+	h, seen, ok := b.store.LastHead(b.id)
+	if !ok || h.Epoch != b.at.Epoch {
+		return
+	}
+	last := b.at.Seq
+	if b.life.Epoch == b.at.Epoch { // what Redis has is carried over
+		last = max(last, b.life.Seq)
+	}
+	b.out.Missing = Missing{
+		AtLeast: max(seen-last, 0), Seen: seen, Looked: h.Now, Waiting: h.Behind(), Oldest: h.Age.Milliseconds(),
+	}
+}
