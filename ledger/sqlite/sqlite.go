@@ -12,7 +12,8 @@ import (
 	"path/filepath"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver, in Go
+	"modernc.org/sqlite" // the driver, in Go
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/stockgate/stockgate/ledger"
 )
@@ -30,7 +31,7 @@ func Open(file string) (*Ledger, error) {
 	}
 	// Full: a power cut takes nothing that Redis has been told is kept. The cache, in
 	// KiB, and the pages between two checkpoints make large ledgers faster.
-	options := url.Values{"_pragma": {"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-32768)", "wal_autocheckpoint(8000)"}, "_txlock": {"immediate"}}
+	options := url.Values{"_pragma": {"busy_timeout(5000)", "synchronous(FULL)", "cache_size(-32768)", "wal_autocheckpoint(8000)"}, "_txlock": {"immediate"}}
 	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(), RawQuery: options.Encode()}).String())
 	if err != nil {
 		return nil, err
@@ -55,6 +56,9 @@ func (l *Ledger) Migrate(ctx context.Context) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
+	if err := l.useWAL(ctx); err != nil {
+		return err
+	}
 	return l.write(ctx, func(tx *sql.Tx) error {
 		var have, application, tables int
 		for query, into := range map[string]*int{"PRAGMA user_version": &have, "PRAGMA application_id": &application, "SELECT count(*) FROM sqlite_schema": &tables} {
@@ -75,6 +79,23 @@ func (l *Ledger) Migrate(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// useWAL makes readers and the writer not wait for each other; the file remembers it. The
+// first time this needs the file for itself, and SQLite does not wait for others then.
+func (l *Ledger) useWAL(ctx context.Context) error {
+	for {
+		_, err := l.db.ExecContext(ctx, "PRAGMA journal_mode = WAL")
+		var said *sqlite.Error
+		if !errors.As(err, &said) || said.Code()&0xff != sqlite3.SQLITE_BUSY {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
 }
 
 // write runs a transaction that begins by taking the file's one lock for writers.
