@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/caddyserver/caddy/v2"
 
@@ -244,8 +245,14 @@ func TestFastReload(t *testing.T) {
 	}
 	got := ""
 	until(t, "an answer", func() bool { // a server that is about to stop may take a connection, and drop it
-		c := s.open(s.fast)
-		defer c.Close()
+		conn, err := net.Dial("tcp", s.fast)
+		if err != nil {
+			return false
+		}
+		defer conn.Close()
+		_ = conn.SetDeadline(time.Now().Add(time.Minute))
+		c := &rawConn{t: t, Conn: conn}
+		c.r = newReader(conn)
 		_, _ = io.WriteString(c, buy("soon", "u", "s"))
 		got = c.answers(1)
 		return got != ""
