@@ -104,7 +104,7 @@ func (c *call) reportDifferences(r *reconcile.Report) error {
 	}
 	c.printf("differences: %d, repaired: %d\n", r.Found, r.Repaired)
 	if r.Left > 0 {
-		return fmt.Errorf("%d differences are left", r.Left)
+		return fmt.Errorf("differences that are left: %d", r.Left)
 	}
 	return nil
 }

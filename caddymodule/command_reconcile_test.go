@@ -54,7 +54,7 @@ func TestCommandReconcile(t *testing.T) {
 	}
 	said(s.run("reconcile", "double11"), 1, "reservation a is missing from redis; it is in_doubt\n  cause:  something other than stockgate has changed or deleted it in redis\n  repair: set the record to what the ledger says\n",
 		"the ref order-1 belongs to somebody in redis; it is that of reservation f, which somebody could make a second time",
-		"differences: 2, repaired: 0\n", "2 differences are left")
+		"differences: 2, repaired: 0\n", "differences that are left: 2")
 	said(s.run("reconcile", "double11", "--repair"), 0, "  done:   set the record to what the ledger says\n", "differences: 2, repaired: 2\n")
 	var report reconcile.Report
 	if r := s.run("reconcile", "double11", "--repair", "--json"); r.status != 0 || json.Unmarshal([]byte(r.out), &report) != nil || !report.Agrees || report.Found != 0 {
