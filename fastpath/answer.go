@@ -1,15 +1,14 @@
 package fastpath
 
-import "net"
-
 // what take has found at the beginning of the buffer.
 type found uint8
 
 const (
-	more  found = iota // not yet a whole request
-	taken              // a request, and it is answered
-	lend               // a request for net/http
-	leave              // nothing that can be framed
+	more   found = iota // not yet a whole request
+	taken               // a request, and it is answered
+	lend                // a request for net/http
+	leave               // nothing that can be framed
+	broken              // an answer could not be written
 )
 
 // mostOut is how many bytes of answers wait to be written together.
@@ -102,13 +101,12 @@ func (c *Conn) flush() error {
 	var err error
 	if len(c.out) > 0 {
 		c.times.write(c)
-		_, err = c.Conn.Write(c.out)
+		err = c.write(c.out)
 		c.out = c.out[:0]
 	}
 	if c.answering.Load() == free || c.answering.CompareAndSwap(busy, free) {
 		return err
 	}
 	// shut, perhaps while this was being written
-	_ = c.Conn.Close()
-	return net.ErrClosed
+	return c.shut()
 }

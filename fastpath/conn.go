@@ -48,7 +48,8 @@ type Conn struct {
 	answered bool // there was one since net/http has seen the connection idle
 	waited   bool // the body of this request has been waited for
 
-	times times
+	times  times
+	socket socket
 }
 
 // Server has what the connections of one http.Server have in common.
@@ -73,6 +74,7 @@ func (s *Server) Wrap(c net.Conn) *Conn {
 	conn := &Conn{Conn: c, server: s}
 	conn.request.conn = conn
 	conn.request.head.reset()
+	conn.socket.open(conn)
 	return conn
 }
 
@@ -123,9 +125,20 @@ func (c *Conn) Read(p []byte) (int, error) {
 func (c *Conn) readBoundary(p []byte) (int, error) {
 	c.request.Now = time.Now() // for what is buffered
 	for {
-		switch c.take() {
-		case taken:
-			continue
+		what, err := c.turn()
+		if what == more && err == nil {
+			what, err = c.fill()
+		}
+		switch {
+		case err == nil:
+		case what == more && c.start < c.end && !errors.Is(err, os.ErrDeadlineExceeded):
+			// net/http says what it thinks of half a request
+			c.mode.Store(away)
+			return c.readAway(p)
+		default:
+			return 0, err
+		}
+		switch what {
 		case lend:
 			if err := c.hand(lent); err != nil {
 				return 0, err
@@ -137,17 +150,22 @@ func (c *Conn) readBoundary(p []byte) (int, error) {
 			}
 			return c.readAway(p)
 		}
-		if err := c.flush(); err != nil {
-			return 0, err
-		}
-		switch err := c.fill(); {
-		case err == nil:
-		case c.start < c.end && !errors.Is(err, os.ErrDeadlineExceeded):
-			// net/http says what it thinks of half a request
-			c.mode.Store(away)
-			return c.readAway(p)
+	}
+}
+
+// turn answers what is buffered. It returns more when all answers are written and the
+// next request is not whole, and broken with the error of writing.
+func (c *Conn) turn() (found, error) {
+	for {
+		switch what := c.take(); what {
+		case taken:
+		case more:
+			if err := c.flush(); err != nil {
+				return broken, err
+			}
+			return more, nil
 		default:
-			return 0, err
+			return what, nil
 		}
 	}
 }

@@ -115,18 +115,29 @@ func since(at time.Time) int64 {
 	return int64(at.Sub(base))
 }
 
-// fill waits for more.
-func (c *Conn) fill() error {
+// fill waits for more, and perhaps answers it.
+func (c *Conn) fill() (found, error) {
+	c.await()
+	what, err := c.receive()
+	c.request.Now = time.Now()
+	if err != nil && what == more && c.times.body && errors.Is(err, os.ErrDeadlineExceeded) {
+		c.waited = true
+		return more, nil
+	}
+	return what, err
+}
+
+// await sets the deadline for what is waited for.
+func (c *Conn) await() {
 	c.room()
 	t, s := &c.times, c.server
-	body := false
 	switch {
 	case c.start == c.end:
 		if t.own {
-			c.lazily(time.Now(), &t.reading, s.idle(), c.Conn.SetReadDeadline)
+			c.lazily(c.request.Now, &t.reading, s.idle(), c.Conn.SetReadDeadline)
 		}
 	case c.request.head.end > 0:
-		if body = true; !t.body { // all of it, not each byte, has that time
+		if !t.body { // all of it, not each byte, has that time
 			t.body, t.own = true, true
 			_ = c.SetReadDeadline(time.Now().Add(s.body()))
 		}
@@ -136,17 +147,6 @@ func (c *Conn) fill() error {
 			_ = c.SetReadDeadline(after(s.header()))
 		}
 	}
-	n, err := c.Conn.Read(c.buf[c.end:])
-	c.end += n
-	c.request.Now = time.Now()
-	switch {
-	case n > 0:
-		return nil
-	case body && errors.Is(err, os.ErrDeadlineExceeded):
-		c.waited = true
-		return nil
-	}
-	return err
 }
 
 // lazily keeps a deadline that is at least so far away, and not much farther: to set

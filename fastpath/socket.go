@@ -1,0 +1,38 @@
+package fastpath
+
+import "net"
+
+// write writes an answer.
+func (c *Conn) write(b []byte) error {
+	if c.socket.at >= 0 {
+		b = c.socket.send(b)
+	}
+	if len(b) == 0 {
+		return nil
+	}
+	_, err := c.Conn.Write(b)
+	return err
+}
+
+// shut closes the connection behind an answer.
+func (c *Conn) shut() error {
+	if c.socket.at >= 0 {
+		c.socket.shut = true // closing it waits for the turn to end
+	} else {
+		_ = c.Conn.Close()
+	}
+	return net.ErrClosed
+}
+
+// receive waits for more. On a plain socket it goes on answering until there is something
+// for net/http, or an error.
+func (c *Conn) receive() (found, error) {
+	if c.socket.raw != nil {
+		return c.receiveDirectly()
+	}
+	n, err := c.Conn.Read(c.buf[c.end:])
+	if c.end += n; n > 0 {
+		return more, nil
+	}
+	return more, err
+}

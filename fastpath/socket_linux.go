@@ -1,0 +1,113 @@
+//go:build linux && (amd64 || arm64)
+
+package fastpath
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// socket is the system's socket of a connection. net.Conn's Read and Write tell the
+// scheduler of each system call, lock and check the deadline: half of what a refusal
+// costs besides the system calls themselves. A socket that does not block needs that
+// only for waiting.
+type socket struct {
+	raw   syscall.RawConn // nil: only net.Conn reads and writes this connection
+	ready func(fd uintptr) bool
+	at    int // the file descriptor during a turn; else -1
+
+	// of a turn that has ended
+	what found
+	err  error
+	shut bool // the connection is to be closed
+}
+
+// open takes the socket of a connection where nothing stands before it.
+func (s *socket) open(c *Conn) {
+	s.at = -1
+	var err error
+	switch conn := c.Conn.(type) { // not by an interface: what wraps one of them may change what is read
+	case *net.TCPConn:
+		s.raw, err = conn.SyscallConn()
+	case *net.UnixConn:
+		s.raw, err = conn.SyscallConn()
+	}
+	if err != nil {
+		s.raw = nil
+	}
+	s.ready = c.turns
+}
+
+// receiveDirectly waits for more and answers it, until there is something for net/http.
+func (c *Conn) receiveDirectly() (found, error) {
+	s := &c.socket
+	s.what, s.err = more, nil
+	err := s.raw.Read(s.ready)
+	s.at = -1
+	if s.shut {
+		s.shut = false
+		_ = c.Conn.Close()
+		return broken, net.ErrClosed
+	}
+	if err != nil { // of waiting
+		return more, c.failed(errors.Unwrap(err))
+	}
+	return s.what, s.err
+}
+
+// turns reads and answers until nothing is left to read (false) or the turn is net/http's.
+func (c *Conn) turns(fd uintptr) bool {
+	s := &c.socket
+	s.at = int(fd)
+	for {
+		n, errno := receiveFrom(s.at, c.buf[c.end:])
+		switch {
+		case errno == syscall.EINTR:
+			continue
+		case errno == syscall.EAGAIN:
+			s.at = -1
+			return false
+		case errno != 0:
+			s.err = c.failed(os.NewSyscallError("recvfrom", errno))
+			return true
+		case n == 0:
+			s.err = io.EOF
+			return true
+		}
+		c.end += n
+		c.request.Now = time.Now()
+		if s.what, s.err = c.turn(); s.what != more {
+			return true
+		}
+		c.await()
+	}
+}
+
+// failed is an error of reading as net.Conn tells it: net/http looks at the word.
+func (c *Conn) failed(err error) error {
+	local := c.Conn.LocalAddr()
+	return &net.OpError{Op: "read", Net: local.Network(), Source: local, Addr: c.Conn.RemoteAddr(), Err: err}
+}
+
+// send writes what the socket takes at once, and returns the rest: net.Conn waits until
+// that can be written, or says why it cannot.
+func (s *socket) send(b []byte) []byte {
+	n, _, errno := syscall.RawSyscall6(syscall.SYS_SENDTO, uintptr(s.at), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), syscall.MSG_NOSIGNAL, 0, 0)
+	if errno != 0 {
+		return b
+	}
+	return b[n:]
+}
+
+func receiveFrom(fd int, b []byte) (int, syscall.Errno) {
+	n, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), 0, 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), 0
+}
