@@ -59,24 +59,63 @@ type params struct {
 func (ps *params) read(where place, s string) fault {
 	count := 0
 	for s != "" {
-		var pair string
-		pair, s, _ = strings.Cut(s, "&")
+		pair, name, simple := nextPair(s)
+		s = s[min(len(pair)+1, len(s)):]
 		if pair == "" {
 			continue
 		}
 		if count++; count > maxPairs {
 			return fault{where.String(), "it has more than 1000 parameters"}
 		}
-		if what := badPair(where, pair); what != "" {
+		value := pair[min(len(name)+1, len(pair)):]
+		var f fault
+		if simple {
+			f = ps.simplePair(where, name, value)
+		} else if what := badPair(where, pair); what != "" {
 			return fault{where.String(), what}
+		} else {
+			f = ps.pair(where, decode(name), value)
 		}
-		name, value, _ := strings.Cut(pair, "=")
-		if f := ps.pair(where, decode(name), value); f.bad() {
+		if f.bad() {
 			return f
 		}
 	}
 	return fault{}
 }
+
+// nextPair is what stands before the first &, and its name. simple: it means itself, by
+// every parser: nothing in it is encoded, or rewritten by anybody.
+func nextPair(s string) (pair, name string, simple bool) {
+	end, equals, seen := len(s), -1, uint8(0)
+	for i := range len(s) {
+		c := s[i]
+		if c == '&' {
+			end = i
+			break
+		}
+		if c == '=' && equals < 0 {
+			equals = i
+		}
+		seen |= pairBytes[c]
+	}
+	if equals < 0 {
+		equals = end
+	}
+	return s[:end], s[:equals], seen == 0
+}
+
+// pairBytes has a bit for each byte that makes a pair other than simple.
+var pairBytes = func() (odd [256]uint8) {
+	for c := range odd {
+		if c < ' ' || c >= 0x7f {
+			odd[c] = 1
+		}
+	}
+	for _, c := range ";#%+ .[]" {
+		odd[c] = 1
+	}
+	return odd
+}()
 
 // badPair says what is wrong with the bytes of a pair; empty: nothing.
 func badPair(where place, pair string) string {
@@ -128,9 +167,26 @@ func (ps *params) pair(where place, name, value string) fault {
 	for i := range ps.names {
 		p := &ps.names[i]
 		if name == p.name {
-			return ps.take(where, i, value)
+			return ps.take(where, i, decode(value))
 		}
 		if sameParam(name, p.folded) {
+			return fault{p.label, "the name appears in another spelling in " + where.String()}
+		}
+	}
+	return fault{}
+}
+
+// simplePair is pair for one that is simple.
+func (ps *params) simplePair(where place, name, value string) fault {
+	if len(name) == len(ps.folded) && sameFold(name, ps.folded) {
+		return fault{methodParam, methodWhat}
+	}
+	for i := range ps.names {
+		p := &ps.names[i]
+		if name == p.name {
+			return ps.take(where, i, value)
+		}
+		if len(name) == len(p.folded) && sameFold(name, p.folded) { // ASCII only folds to ASCII
 			return fault{p.label, "the name appears in another spelling in " + where.String()}
 		}
 	}
@@ -140,7 +196,6 @@ func (ps *params) pair(where place, name, value string) fault {
 // take keeps the value of a source's name, if it may stand here.
 func (ps *params) take(where place, i int, value string) fault {
 	p, bit := &ps.names[i], uint64(1)<<i
-	value = decode(value)
 	if where == inQuery {
 		if ps.query&bit != 0 {
 			return fault{p.label, "the name appears twice"}

@@ -31,6 +31,7 @@ type Reader struct {
 
 	method  string // methodParam as sameParam compares it
 	needs   Needs
+	heeds   nameSet
 	maxBody int64
 }
 

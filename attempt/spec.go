@@ -130,6 +130,7 @@ func NewReader(spec Spec) (*Reader, error) {
 	if err := c.names(); err != nil {
 		return nil, err
 	}
+	rd.heed()
 	return rd, nil
 }
 

@@ -44,12 +44,12 @@ func appendFields(b []byte, h http.Header) []byte {
 }
 
 // appendAnswer appends the answer that refuse would make net/http write to a request
-// with this method. over is the rate that refuses, and wait what it says; nil: none
-// does. false: net/http has to write it.
-func (f *refuser) appendAnswer(b []byte, no *sale.Refusal, over *gateRate, wait time.Duration, method string, now time.Time) ([]byte, bool) {
-	a, ok := f.answers[no.Reason]
-	if !ok || a.parts == nil {
-		return b, false
+// with this method, and says which it is. over is the rate that refuses, and wait what it
+// says; nil: none does. No answer: net/http has to write it.
+func (f *refuser) appendAnswer(b []byte, no *sale.Refusal, over *gateRate, wait time.Duration, method string, now time.Time) ([]byte, *answerNo) {
+	a := f.answers[no.Reason]
+	if a == nil || a.parts == nil {
+		return b, nil
 	}
 	after := retryAfter(a.kind, no)
 	body, reused := a.bodyOf(no, after)
@@ -74,7 +74,7 @@ func (f *refuser) appendAnswer(b []byte, no *sale.Refusal, over *gateRate, wait 
 	if reused != nil {
 		giveBody(reused)
 	}
-	return b, true
+	return b, a
 }
 
 // bodyOf is the body of a refusal; reused is to be given back after it, if not nil.

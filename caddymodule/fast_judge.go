@@ -1,6 +1,10 @@
 package caddymodule
 
 import (
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/stockgate/stockgate/attempt"
 	"github.com/stockgate/stockgate/fastpath"
 	"github.com/stockgate/stockgate/sale"
@@ -8,8 +12,12 @@ import (
 
 // Concerns says whether a request leads to a gate that may be refused for here.
 func (p *fastPlan) Concerns(f *fastpath.Request) bool {
-	k := p.wayOf(f)
 	m, ok := f.Memo.(*fastMemo)
+	path, _, _ := strings.Cut(f.Target, "?")
+	if ok && m.k != nil && m.k.kept && m.k.is(f.Method, f.Host, path) {
+		return true
+	}
+	k := p.wayOf(f, path)
 	if !ok {
 		if k == nil {
 			return false
@@ -32,11 +40,8 @@ func (p *fastPlan) Judge(out []byte, f *fastpath.Request) ([]byte, bool) {
 	r := &s.request
 	if guard := k.way.guard; guard != nil {
 		if why := k.way.why; why != "" {
-			answer, ok := guard.style.appendAnswer(out, &sale.Refusal{Reason: sale.Malformed, Detail: why}, nil, 0, r.Method, f.Now)
-			if ok {
-				countFast("", sale.Malformed)
-			}
-			return answer, ok
+			out, a := guard.style.appendAnswer(out, &sale.Refusal{Reason: sale.Malformed, Detail: why}, nil, 0, r.Method, f.Now)
+			return out, a.countFast("")
 		}
 	}
 	if s.strip {
@@ -50,11 +55,8 @@ func (p *fastPlan) Judge(out []byte, f *fastpath.Request) ([]byte, bool) {
 	if v.no == nil {
 		return out, false
 	}
-	answer, ok := g.refuser.appendAnswer(out, v.no, v.over, v.wait, r.Method, now)
-	if ok {
-		countFast(s.purchase.saleID(), v.no.Reason)
-	}
-	return answer, ok
+	out, a := g.refuser.appendAnswer(out, v.no, v.over, v.wait, r.Method, now)
+	return out, a.countFast(s.purchase.saleID())
 }
 
 // stripped removes what guard and gate remove.
@@ -73,8 +75,29 @@ func (g *Gate) asksIP() bool {
 	return len(g.persons.deny)+len(g.persons.allow) > 0 || g.reader.Needs().Has(attempt.NeedIP)
 }
 
-// countFast counts a refusal twice: as any other, and as a fast one.
-func countFast(saleID string, reason sale.Reason) {
-	countAttempt(saleID, "refused", reason)
-	meters().fast.Inc()
+// countFast counts a refusal twice: as any other, and as a fast one. It says whether there
+// is an answer.
+func (a *answerNo) countFast(saleID string) bool {
+	if a == nil {
+		return false
+	}
+	m := meters()
+	m.fast.Inc()
+	switch c := a.counter.Load(); {
+	case c == nil: // often there is one sale
+		c = &refusals{saleID, m.attempt(saleID, "refused", a.kind.Reason)}
+		a.counter.Store(c)
+		c.Inc()
+	case c.sale == saleID:
+		c.Inc()
+	default:
+		m.attempt(saleID, "refused", a.kind.Reason).Inc()
+	}
+	return true
+}
+
+// refusals counts those of one reason in one sale.
+type refusals struct {
+	sale string
+	prometheus.Counter
 }

@@ -53,7 +53,8 @@ func (s *fastScratch) giveBack() {
 	scratches.Put(s)
 }
 
-// lay makes the request of a frame. Its strings are the frame's.
+// lay makes the request of a frame, without headers that its gate does not heed. Its
+// strings are the frame's.
 func (s *fastScratch) lay(f *fastpath.Request, k *knownWay) {
 	r := &s.request
 	r.Method, r.Host, r.RequestURI, r.ContentLength = f.Method, f.Host, f.Target, f.ContentLength
@@ -65,7 +66,12 @@ func (s *fastScratch) lay(f *fastpath.Request, k *knownWay) {
 	s.ctx.conn = f
 	i, names := 0, s.names[:0]
 	s.strip = false
+	g := k.way.gate
+	all := g == nil || g.asksIP() // which may stand in any header of a trusted proxy
 	for name, value := range f.Fields {
+		if !all && !g.reader.Heeds(name) {
+			continue
+		}
 		s.strip = s.strip || attempt.Strippable(name)
 		name, names = canonicalName(name, names)
 		if before, ok := r.Header[name]; ok {

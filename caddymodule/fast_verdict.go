@@ -32,7 +32,7 @@ func (g *Gate) foresee(r *http.Request, body []byte, s *fastScratch, now time.Ti
 	p.attempt, p.body = &s.attempt, body
 	no := g.reader.Borrow(p.attempt, r, body, g.env(r, nil))
 	if no == nil {
-		if !g.repeatsNothing(r, p) {
+		if !g.repeatsNothing(r, p, now) {
 			return f
 		}
 		no = g.denied(r, p.attempt)
@@ -43,7 +43,7 @@ func (g *Gate) foresee(r *http.Request, body []byte, s *fastScratch, now time.Ti
 		}
 		return f
 	}
-	later := g.foreseeSale(r, p)
+	later := g.foreseeSale(r, p, now)
 	if later != nil {
 		f.over, f.wait = g.rates.countLocal(p.attempt, now)
 	} else {
@@ -61,11 +61,11 @@ func (g *Gate) foresee(r *http.Request, body []byte, s *fastScratch, now time.Ti
 
 // repeatsNothing says that the attempt surely repeats none that has reserved: it has no
 // key or ref, or none that is bound.
-func (g *Gate) repeatsNothing(r *http.Request, p *purchase) bool {
+func (g *Gate) repeatsNothing(r *http.Request, p *purchase, now time.Time) bool {
 	if p.attempt.Key == "" && p.attempt.Ref == "" {
 		return true
 	}
-	if !g.foreseeDesk(r, p) {
+	if !g.foreseeDesk(r, p, now) {
 		return false
 	}
 	for _, l := range candidates(p.desk.Catalogue(), p.attempt) {
@@ -77,18 +77,18 @@ func (g *Gate) repeatsNothing(r *http.Request, p *purchase) bool {
 }
 
 // foreseeDesk finds the desk, if it may surely sell now.
-func (g *Gate) foreseeDesk(r *http.Request, p *purchase) bool {
+func (g *Gate) foreseeDesk(r *http.Request, p *purchase, now time.Time) bool {
 	p.desk = g.app.current()
-	return p.desk != nil && p.desk.Ready() == nil && (!p.desk.embedded || fromThisMachine(r))
+	return p.desk != nil && p.desk.ReadyAt(now) == nil && (!p.desk.embedded || fromThisMachine(r))
 }
 
 // foreseeSale says what becomes of an attempt that all rates let pass. nil: it goes
 // on, or nobody knows.
-func (g *Gate) foreseeSale(r *http.Request, p *purchase) *sale.Refusal {
-	if g.rates.shared > 0 || g.isOther(p.attempt) || !g.foreseeDesk(r, p) {
+func (g *Gate) foreseeSale(r *http.Request, p *purchase, now time.Time) *sale.Refusal {
+	if g.rates.shared > 0 || g.isOther(p.attempt) || !g.foreseeDesk(r, p, now) {
 		return nil
 	}
-	no := g.judge(r, p)
+	no := g.judge(r, p, now)
 	if no == nil && !p.desk.MayRepeat(p.listing, p.attempt) {
 		no = p.desk.Recall(p.listing, p.lines)
 	}

@@ -21,6 +21,7 @@ type knownWay struct {
 	method, host, path string
 	url                url.URL // without its query
 	way                way
+	kept               bool // it depends on nothing else
 }
 
 // mostWay bounds what is remembered.
@@ -38,8 +39,7 @@ func (k *knownWay) is(method, host, path string) bool {
 }
 
 // wayOf finds where a request leads. nil: to the HTTP server.
-func (p *fastPlan) wayOf(f *fastpath.Request) *knownWay {
-	path, _, _ := strings.Cut(f.Target, "?")
+func (p *fastPlan) wayOf(f *fastpath.Request, path string) *knownWay {
 	place := p.known.place(f.Method, f.Host, path)
 	if k := place.Load(); k != nil && k.is(f.Method, f.Host, path) {
 		if k.way.gate == nil {
@@ -67,6 +67,7 @@ func (p *fastPlan) wayOf(f *fastpath.Request) *knownWay {
 	w.walk(p.steps, &s.request)
 	k.way = w.way
 	if !w.headers && len(f.Method)+len(f.Host)+len(path) <= mostWay {
+		k.kept = true
 		place.Store(k)
 	}
 	if k.way.gate == nil {

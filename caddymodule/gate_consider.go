@@ -78,17 +78,17 @@ func (g *Gate) consider(r *http.Request, p *purchase) (*sale.Refusal, error) {
 	if no := g.rated(r, p); no != nil || p.other {
 		return no, nil
 	}
-	if no := g.judge(r, p); no != nil {
+	if no := g.judge(r, p, time.Now()); no != nil {
 		return no, nil
 	}
 	return g.remembered(p), nil
 }
 
 // judge finds the attempt's sale and says what that and the lists of the welcome make
-// of it.
-func (g *Gate) judge(r *http.Request, p *purchase) (no *sale.Refusal) {
+// of it at this moment.
+func (g *Gate) judge(r *http.Request, p *purchase, now time.Time) (no *sale.Refusal) {
 	catalogue := p.desk.Catalogue()
-	p.listing, p.lines, no = filters.Choose(p.attempt, catalogue.Sale, catalogue.Listing)
+	p.listing, p.lines, no = filters.Choose(p.attempt, now, catalogue.Sale, catalogue.Listing)
 	return g.eligible(r, p.attempt, no)
 }
 

@@ -122,13 +122,15 @@ func registerMetrics(registry *prometheus.Registry) error {
 // order forwarded again) or replayed. Every saleID stays a label for good: it must be one
 // of the catalogue, or empty where the attempt has led to no sale.
 func countAttempt(saleID, outcome string, reason sale.Reason) {
-	m := meters()
+	meters().attempt(saleID, outcome, reason).Inc()
+}
+
+func (m *metrics) attempt(saleID, outcome string, reason sale.Reason) prometheus.Counter {
 	labels := attemptLabels{saleID, outcome, reason}
 	if c, ok := (*m.resolved.Load())[labels]; ok {
-		c.Inc()
-		return
+		return c
 	}
-	m.resolve(labels).Inc()
+	return m.resolve(labels)
 }
 
 // countProbe counts one question about a hold in doubt. saleID must be one of the catalogue.

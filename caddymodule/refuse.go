@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -47,8 +48,9 @@ type answerNo struct {
 	problem bool
 	body    string // template, or the whole body where nothing is to be filled in
 	pieces  []piece
-	plain   []byte       // the body of a refusal without particulars, if it does not wait
-	parts   *answerParts // the whole answer; nil: only net/http writes it
+	plain   []byte                   // the body of a refusal without particulars, if it does not wait
+	parts   *answerParts             // the whole answer; nil: only net/http writes it
+	counter atomic.Pointer[refusals] // of the sale that was first refused with it; nil: none was
 
 	// header values, made once: net/http only reads them
 	reason, contentType []string

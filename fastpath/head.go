@@ -2,6 +2,7 @@ package fastpath
 
 import (
 	"bytes"
+	"encoding/binary"
 	"unsafe"
 )
 
@@ -101,12 +102,14 @@ func (h *head) requestLine(line []byte) bool {
 		}
 	}
 	target := line[space+1 : end]
-	for _, c := range target {
-		if c <= ' ' || c >= 0x7f {
-			return false
-		}
-		if c == '#' {
-			h.plain = false
+	if !isGraphic(target) {
+		for _, c := range target {
+			if c <= ' ' || c >= 0x7f {
+				return false
+			}
+			if c == '#' {
+				h.plain = false
+			}
 		}
 	}
 	if target[0] != '/' {
@@ -120,19 +123,24 @@ func (h *head) requestLine(line []byte) bool {
 func (h *head) field(b []byte, from, end int) bool {
 	line := b[from:end]
 	colon := 0
-	for colon < len(line) && isToken[line[colon]] {
-		if c := line[colon]; c == '_' || c == '.' {
+	for ; colon < len(line); colon++ {
+		switch nameBytes[line[colon]] {
+		case 0:
+			continue
+		case 1:
 			h.plain = false // Caddy drops those names, unless told otherwise
+			continue
 		}
-		colon++
+		break
 	}
 	if colon == 0 || colon == len(line) || line[colon] != ':' || h.count == maxFields {
 		return false
 	}
-	value := line[colon+1:]
-	for _, c := range value {
-		if c < ' ' && c != '\t' || c == 0x7f {
-			return false
+	if value := line[colon+1:]; !isText(value) {
+		for _, c := range value {
+			if c < ' ' && c != '\t' || c == 0x7f {
+				return false
+			}
 		}
 	}
 	begin := from + colon + 1
@@ -236,6 +244,62 @@ var isToken = func() (is [256]bool) {
 	}
 	return is
 }()
+
+// nameBytes says of each byte whether it belongs into a field's name: 0, 1 where not
+// everybody takes it for part of one, or 2.
+var nameBytes = func() (kinds [256]uint8) {
+	for c := range kinds {
+		switch {
+		case !isToken[c]:
+			kinds[c] = 2
+		case c == '_' || c == '.':
+			kinds[c] = 1
+		}
+	}
+	return kinds
+}()
+
+// Eight bytes at a time (Warren, Hacker's Delight, section 6-1): each has its highest bit
+// set where it is below a number, or is a number. Beyond the first that is so others may
+// seem to be.
+const (
+	ones  = 0x0101010101010101
+	highs = 0x80 * ones
+)
+
+func below(x uint64, n uint64) uint64 { return (x - n*ones) & ^x & highs }
+
+func equal(x uint64, n uint64) uint64 { return below(x^n*ones, 1) }
+
+// isText says that there is surely no control character.
+func isText(b []byte) bool {
+	for ; len(b) >= 8; b = b[8:] {
+		if x := binary.LittleEndian.Uint64(b); below(x, ' ')|equal(x, 0x7f) != 0 {
+			return false
+		}
+	}
+	for _, c := range b {
+		if c < ' ' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// isGraphic says that there are surely only visible characters of ASCII, and no #.
+func isGraphic(b []byte) bool {
+	for ; len(b) >= 8; b = b[8:] {
+		if x := binary.LittleEndian.Uint64(b); below(x, '!')|equal(x, 0x7f)|equal(x, '#')|x&highs != 0 {
+			return false
+		}
+	}
+	for _, c := range b {
+		if c <= ' ' || c >= 0x7f || c == '#' {
+			return false
+		}
+	}
+	return true
+}
 
 // text is a part of the buffer as a string, without a copy: it is good until the
 // buffer is used again.

@@ -1,26 +1,30 @@
 package filters
 
-import "github.com/stockgate/stockgate/sale"
+import (
+	"time"
+
+	"github.com/stockgate/stockgate/sale"
+)
 
 // Listing is a sale as an edge knows it, at this moment.
 type Listing interface {
-	// Verdict says whether the sale sells now; nil: it does.
-	Verdict() *sale.Refusal
+	// Verdict says whether the sale sells at a moment of this machine's clock; nil: it does.
+	Verdict(moment time.Time) *sale.Refusal
 	// Resolve checks the attempt's lines against the sale's items.
 	Resolve(*sale.Attempt) ([]sale.Line, *sale.Refusal)
 }
 
-// Choose finds the sale that an attempt is about: the one it names, else the one
+// Choose finds the sale that an attempt is about at this moment: the one it names, else the one
 // that lists its items and sells now. It returns the lines as that sale resolves
 // them, or the refusal of the sale that comes closest to selling.
-func Choose[L Listing](a *sale.Attempt, byID func(string) (L, bool), listing func(sku string) []L) (L, []sale.Line, *sale.Refusal) {
+func Choose[L Listing](a *sale.Attempt, moment time.Time, byID func(string) (L, bool), listing func(sku string) []L) (L, []sale.Line, *sale.Refusal) {
 	var none L
 	if a.Sale != "" {
 		l, ok := byID(a.Sale)
 		if !ok {
 			return none, nil, refuseUnknownSale
 		}
-		if refusal := l.Verdict(); refusal != nil {
+		if refusal := l.Verdict(moment); refusal != nil {
 			return l, nil, refusal
 		}
 		lines, refusal := l.Resolve(a)
@@ -28,7 +32,7 @@ func Choose[L Listing](a *sale.Attempt, byID func(string) (L, bool), listing fun
 	}
 	best, bestRefusal, bestRank := none, (*sale.Refusal)(nil), 0
 	for _, l := range listing(a.Lines[0].SKU) {
-		refusal := l.Verdict()
+		refusal := l.Verdict(moment)
 		lines, unfit := l.Resolve(a)
 		if refusal == nil && unfit == nil {
 			return l, lines, nil

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/sale"
@@ -16,7 +17,7 @@ type listing struct {
 	unfit   sale.Reason
 }
 
-func (l *listing) Verdict() *sale.Refusal { return refusal(l.verdict) }
+func (l *listing) Verdict(time.Time) *sale.Refusal { return refusal(l.verdict) }
 
 func (l *listing) Resolve(a *sale.Attempt) ([]sale.Line, *sale.Refusal) {
 	if l.unfit != "" {
@@ -75,7 +76,7 @@ func TestChoose(t *testing.T) {
 				}
 				return nil, false
 			}
-			got, lines, no := filters.Choose(a, byID, func(string) []*listing { return c.lists })
+			got, lines, no := filters.Choose(a, time.Time{}, byID, func(string) []*listing { return c.lists })
 			if got != c.want {
 				t.Errorf("chose %v, want %v", got, c.want)
 			}
@@ -183,6 +184,6 @@ func BenchmarkChoose(b *testing.B) {
 	lists := []*listing{l}
 	a := &sale.Attempt{Lines: []sale.Line{{SKU: "x", Quantity: 1}}}
 	for b.Loop() {
-		filters.Choose(a, func(string) (*listing, bool) { return nil, false }, func(string) []*listing { return lists })
+		filters.Choose(a, time.Time{}, func(string) (*listing, bool) { return nil, false }, func(string) []*listing { return lists })
 	}
 }

@@ -64,7 +64,7 @@ func (s *store) untilSelling(e *reservation.Edge) {
 	s.t.Helper()
 	ledgertest.Eventually(s.t, "the edge sells", func() bool {
 		l, ok := e.Catalogue().Sale("s")
-		return ok && e.Ready() == nil && l.Verdict() == nil
+		return ok && e.Ready() == nil && l.Verdict(time.Now()) == nil
 	})
 }
 
@@ -163,7 +163,7 @@ func TestRebuildInMidSale(t *testing.T) {
 	for _, e := range s.edges { // buyers are told that it is paused, at every edge
 		ledgertest.Eventually(t, "the edge knows that it is paused", func() bool {
 			l, ok := e.Catalogue().Sale("s")
-			return ok && l.Verdict() != nil && l.Verdict().Reason == "paused"
+			return ok && l.Verdict(time.Now()) != nil && l.Verdict(time.Now()).Reason == "paused"
 		})
 	}
 	for id, ev := range s.orders {

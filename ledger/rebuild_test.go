@@ -121,7 +121,7 @@ func TestRebuildBreaksOff(t *testing.T) {
 				t.Fatal(err)
 			}
 			listing, ok := s.Catalogue().Sale("s")
-			if no := listing.Verdict(); !ok || no == nil || no.Reason != "paused" {
+			if no := listing.Verdict(time.Now()); !ok || no == nil || no.Reason != "paused" {
 				t.Fatalf("%s: buyers hear %+v", b.at, no)
 			}
 			if h, no, err := attempt(t, s, "new", ""); !errors.Is(err, reservation.ErrUnavailable) {

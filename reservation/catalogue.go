@@ -23,10 +23,13 @@ type Listing struct {
 }
 
 // Now is the edge's estimate of the time of the sale's Redis.
-func (l *Listing) Now() time.Time {
-	ms, ok := l.clock.now()
+func (l *Listing) Now() time.Time { return l.at(time.Now()) }
+
+// at is Now at a moment of this machine's clock.
+func (l *Listing) at(moment time.Time) time.Time {
+	ms, ok := l.clock.at(moment)
 	if !ok {
-		return time.Now()
+		return moment
 	}
 	return time.UnixMilli(ms)
 }
@@ -180,8 +183,11 @@ func (l *Listing) view() *followed {
 	return l.followed.Load()
 }
 
-// Verdict says whether the sale sells now; nil: it does.
-func (l *Listing) Verdict() *sale.Refusal { return l.Sale.Verdict(l.Status, l.Now()) }
+// Verdict says whether the sale sells at a moment of this machine's clock, which is
+// turned into one of its Redis's; nil: it does.
+func (l *Listing) Verdict(moment time.Time) *sale.Refusal {
+	return l.Sale.Verdict(l.Status, l.at(moment))
+}
 
 // Resolve checks an attempt's lines against the sale's items.
 func (l *Listing) Resolve(a *sale.Attempt) ([]sale.Line, *sale.Refusal) { return l.Sale.Resolve(a) }

@@ -32,10 +32,13 @@ func (c *clock) sawSeq(seq int64) {
 }
 
 // now returns ms since the epoch; false: no reply has been seen yet.
-func (c *clock) now() (int64, bool) {
+func (c *clock) now() (int64, bool) { return c.at(time.Now()) }
+
+// at is now at a moment of this machine's clock.
+func (c *clock) at(moment time.Time) (int64, bool) {
 	r := c.last.Load()
 	if r == nil {
 		return 0, false
 	}
-	return r.ms + time.Since(r.at).Milliseconds(), true
+	return r.ms + moment.Sub(r.at).Milliseconds(), true
 }

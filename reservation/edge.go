@@ -164,12 +164,15 @@ func (e *Edge) PublicKeys() []string {
 func (e *Edge) Backlog() int { return e.backlog.size() }
 
 // Ready says why the edge must not sell at present; nil: it may.
-func (e *Edge) Ready() error {
+func (e *Edge) Ready() error { return e.ReadyAt(time.Now()) }
+
+// ReadyAt is Ready at a moment of this machine's clock.
+func (e *Edge) ReadyAt(moment time.Time) error {
 	h := e.health.Load()
 	if h.err != nil && (h.lastWord.IsZero() || !errors.Is(h.err, ErrUnavailable)) {
 		return h.err
 	}
-	if time.Since(h.lastWord) > silence {
+	if moment.Sub(h.lastWord) > silence {
 		return fmt.Errorf("%w: no word for %v", ErrUnavailable, silence)
 	}
 	return nil

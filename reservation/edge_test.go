@@ -157,14 +157,14 @@ func TestEdgesAgree(t *testing.T) {
 			})
 		}
 		load(t, first.Store, openSale("s", 3))
-		sees("the open sale", func(l *reservation.Listing) bool { return l.Status == sale.Open && l.Verdict() == nil })
+		sees("the open sale", func(l *reservation.Listing) bool { return l.Status == sale.Open && l.Verdict(time.Now()) == nil })
 		if got := second.Catalogue().Listing("a"); len(got) != 1 {
 			t.Errorf("%d sales list a", len(got))
 		}
 		if err := first.SetStatus(soon(t), "s", sale.Paused, "me"); err != nil {
 			t.Fatal(err)
 		}
-		sees("the pause", func(l *reservation.Listing) bool { return l.Status == sale.Paused && l.Verdict() != nil })
+		sees("the pause", func(l *reservation.Listing) bool { return l.Status == sale.Paused && l.Verdict(time.Now()) != nil })
 		if err := first.SetStatus(soon(t), "s", sale.Open, "me"); err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/reservation"
@@ -231,11 +232,11 @@ func TestUnreadableSale(t *testing.T) {
 		if err := e.Refresh(soon(t)); err != nil {
 			t.Fatal(err)
 		}
-		if good, ok := e.Catalogue().Sale("good"); !ok || good.Verdict() != nil {
+		if good, ok := e.Catalogue().Sale("good"); !ok || good.Verdict(time.Now()) != nil {
 			t.Errorf("the other sale does not sell: %v", ok)
 		}
 		bad, ok := e.Catalogue().Sale("bad")
-		if !ok || bad.Verdict() == nil || bad.Verdict().Reason != sale.Unavailable {
+		if !ok || bad.Verdict(time.Now()) == nil || bad.Verdict(time.Now()).Reason != sale.Unavailable {
 			t.Errorf("the sale that cannot be read is not unavailable: %v", ok)
 		}
 	})
