@@ -242,3 +242,24 @@ func carelessMerge(r *http.Request, body []byte) ([]sale.Line, bool) {
 	}
 	return carelessForm(r, body)
 }
+
+// FuzzPair reads pairs of a query in the short way, where that is taken, and in the long
+// way.
+func FuzzPair(f *testing.F) {
+	readers := []*attempt.Reader{
+		lineReader(f, "{query.sku}", "{query.quantity}"), lineReader(f, "{param.s_k}", "{param.K}"), lineReader(f, "{json.sku}", "{query.n.m}"),
+	}
+	for _, pair := range []string{
+		"sku=a", "SKU=a", "sku", "sku=", "=a", "", "sku=a=b", "s_k=a", "s.k=a", "s k=a", "k=1", "K=1", "\u212a=1", "n.m=1", "n_m=1", "_method=PUT", "_METHOD=PUT",
+		"_method", "quantity=1&sku=a", "sku[]=a", "sku=%61", "sku=a+b", "sku=a;b", "sku=a#b", "s\x00ku=a", "sku=\xff",
+	} {
+		f.Add(pair)
+	}
+	f.Fuzz(func(t *testing.T, pair string) {
+		for i, rd := range readers {
+			if simple, alike := rd.PairAlike(pair); !alike {
+				t.Errorf("reader %d: %q (simple: %v) is read in two ways", i, pair, simple)
+			}
+		}
+	})
+}
