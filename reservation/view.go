@@ -26,9 +26,11 @@ func sinceStarted() time.Duration { return time.Since(started) }
 // when either ends another takes its place, and what comes late is told to the one
 // that is over.
 type followed struct {
-	now   func() time.Duration
-	index map[string]int32 // cell → its place in cells; never changes
-	cells []cell
+	now      func() time.Duration
+	sale     *sale.Sale
+	alone    []int32          // the place in cells of each of the sale's items; -1: it has regions
+	regional map[string]int32 // cell of an item with regions → its place in cells
+	cells    []cell
 	bound atomic.Pointer[boundFilter] // nil: not loaded yet
 	at    atomic.Int64                // when the view was complete, by now
 	asks  atomic.Int64                // from when on an attempt may ask whether what is remembered is still so, by now
@@ -37,13 +39,22 @@ type followed struct {
 
 // newFollowed begins at a journal's seq: what a reply of before says does not count.
 func newFollowed(l *Listing, now func() time.Duration, seq int64, at time.Duration) *followed {
-	f := &followed{now: now, index: make(map[string]int32, len(l.Sale.Items))}
+	f := &followed{now: now, sale: l.Sale, alone: make([]int32, len(l.Sale.Items)), regional: make(map[string]int32)}
+	n := int32(0)
 	for i := range l.Sale.Items {
-		for _, name := range l.Sale.Items[i].Cells() {
-			f.index[name] = int32(len(f.index))
+		item := &l.Sale.Items[i]
+		if len(item.Regions) == 0 {
+			f.alone[i] = n
+			n++
+			continue
+		}
+		f.alone[i] = -1
+		for _, name := range item.Cells() {
+			f.regional[name] = n
+			n++
 		}
 	}
-	f.cells = make([]cell, len(f.index))
+	f.cells = make([]cell, n)
 	for i := range f.cells {
 		f.cells[i].credit.Store(seq)
 	}
@@ -57,8 +68,17 @@ func (f *followed) fresh(now time.Duration) bool { return now-time.Duration(f.at
 
 // named finds a cell by its name; nil: the sale has none of this name.
 func (f *followed) named(name string) *cell {
-	if i, ok := f.index[name]; ok {
+	if i, ok := f.regional[name]; ok {
 		return &f.cells[i]
+	}
+	return f.cellOfItem(name)
+}
+
+// cellOfItem finds the cell of an item without regions. It asks what has just been asked
+// to find the sale: of many items few are at hand for the processor.
+func (f *followed) cellOfItem(sku string) *cell {
+	if i, ok := f.sale.Place(sku); ok && f.alone[i] >= 0 {
+		return &f.cells[f.alone[i]]
 	}
 	return nil
 }
@@ -66,11 +86,11 @@ func (f *followed) named(name string) *cell {
 // cellOf finds the cell of a line. It allocates nothing.
 func (f *followed) cellOf(line *sale.Line) *cell {
 	if line.Region == "" {
-		return f.named(line.SKU)
+		return f.cellOfItem(line.SKU)
 	}
 	var buf [mostName]byte
 	name := append(append(append(buf[:0], line.SKU...), '@'), line.Region...)
-	if i, ok := f.index[string(name)]; ok {
+	if i, ok := f.regional[string(name)]; ok {
 		return &f.cells[i]
 	}
 	return nil

@@ -16,18 +16,24 @@ type index struct {
 
 // Item finds an item; false: the sale does not list it.
 func (s *Sale) Item(sku string) (*Item, bool) {
+	if i, ok := s.Place(sku); ok {
+		return &s.Items[i], true
+	}
+	return nil, false
+}
+
+// Place is where an item stands in Items; false: the sale does not list it.
+func (s *Sale) Place(sku string) (int, bool) {
 	if x := s.index; x != nil && len(s.Items) == len(x.bySKU) && &s.Items[0] == x.first {
-		if i, ok := x.bySKU[sku]; ok {
-			return &s.Items[i], true
-		}
-		return nil, false
+		i, ok := x.bySKU[sku]
+		return i, ok
 	}
 	for i := range s.Items {
 		if s.Items[i].SKU == sku {
-			return &s.Items[i], true
+			return i, true
 		}
 	}
-	return nil, false
+	return 0, false
 }
 
 // Cells returns the units that the file loads into every stock cell.
