@@ -38,6 +38,7 @@ type served struct {
 	open func() (net.Conn, error) // a connection to it
 	http *http.Server
 	fast *fastpath.Server
+	lent chan struct{} // told when the handler has a request; nil: nobody is
 
 	mu    sync.Mutex
 	conns []*fastpath.Conn
@@ -76,6 +77,9 @@ func serveOn(t *testing.T, ln net.Listener, open func() (net.Conn, error), chang
 	s := &served{open: open, t: t, fast: &fastpath.Server{Judge: answering{}}}
 	s.http = &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if s.lent != nil {
+				s.lent <- struct{}{}
+			}
 			body, _ := io.ReadAll(r.Body)
 			_, _ = io.WriteString(w, describe("http", r.Method, r.RequestURI, r.Host, string(body)))
 		}),
