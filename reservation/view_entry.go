@@ -59,7 +59,9 @@ func (m *moved) binds(yield func(field string)) {
 		case refPlace:
 			ref = field
 		}
-		i++
+		if i++; i > refPlace {
+			break
+		}
 	}
 	bindings(guard, ref, yield)
 }
