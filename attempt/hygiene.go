@@ -116,6 +116,17 @@ func Strippable(name string) bool {
 	return len(name) < 32 && overrideLengths&(1<<len(name)) != 0 && name[0]|0x20 == 'x'
 }
 
+// AnyStrippable says that a header has a name that is Strippable: one look for what would
+// take one for each of those that remove.
+func AnyStrippable(h http.Header) bool {
+	for name := range h {
+		if Strippable(name) {
+			return true
+		}
+	}
+	return false
+}
+
 // overrideLengths has a bit for each length of a name that overrides a route or method.
 var overrideLengths = func() (bits uint32) {
 	for _, names := range [][]string{methodHeaders, routeHeaders} {

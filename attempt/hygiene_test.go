@@ -105,6 +105,9 @@ func TestStrippable(t *testing.T) {
 		"Stockgate-Token", "stockgate_token", "STOCKGATE.x", "X-HTTP-Method-Override", "x_http_method", "X.Method-Override", "X-Original-URL", "x-rewrite_url",
 	} {
 		r := &http.Request{Method: http.MethodGet, Header: http.Header{name: {"a"}}}
+		if !attempt.AnyStrippable(http.Header{"Host": nil, name: {"a"}}) {
+			t.Errorf("%s is overlooked", name)
+		}
 		attempt.StripReserved(r.Header)
 		attempt.StripRouteOverride(r)
 		if len(r.Header) > 0 || !attempt.Strippable(name) {

@@ -15,9 +15,9 @@ const holdBack = 64 << 10
 // leaves before the outcome is decided and Redis knows it, as far as holdBack goes.
 type answer struct {
 	*caddyhttp.ResponseWriterWrapper
-	// decide is called with what is known of the answer, until it says that it has
-	// seen enough. last: there will be no more.
-	decide func(status int, body []byte, whole, last bool) (enough bool)
+	// flight decides by what is known of the answer, until it says that it has seen
+	// enough.
+	flight *flight
 	// copy takes the answer too, and a short one is decided when it is whole: who
 	// repeats an attempt must find its answer as soon as it is sold. nil: nobody will.
 	copy *answerCopy
@@ -49,7 +49,7 @@ func (a *answer) WriteHeader(status int) {
 // ask is the first question to decide: whether the head is enough.
 func (a *answer) ask() bool {
 	a.asked = true
-	return a.decide(a.status, nil, false, false)
+	return a.flight.decide(a.status, nil, false, false)
 }
 
 // Write keeps what must not leave yet.
@@ -71,7 +71,7 @@ func (a *answer) Write(p []byte) (int, error) {
 		a.kept = append(a.kept, p...)
 		return len(p), nil
 	}
-	a.decide(a.status, a.kept, false, true)
+	a.flight.decide(a.status, a.kept, false, true)
 	if err := a.letGo(); err != nil {
 		return 0, err
 	}
@@ -107,7 +107,7 @@ func (a *answer) finish() error {
 		return nil
 	}
 	a.copy.end()
-	a.decide(a.status, a.kept, true, true)
+	a.flight.decide(a.status, a.kept, true, true)
 	return a.letGo()
 }
 

@@ -11,11 +11,7 @@ import (
 // sale lists an item of it: as it came, without a token, and still the client's own.
 func (g *Gate) pass(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, p *purchase) error {
 	countAttempt(p.saleID(), "passed", "")
-	p.repl.Set(verdictKey, "passed")
-	p.repl.Set(reasonKey, "")
-	p.repl.Set(saleKey, p.saleID())
-	p.repl.Set(reservationKey, "")
-	p.repl.Set(refKey, "")
+	publish(r, p.repl, published{verdict: "passed", sale: p.saleID()})
 	return next.ServeHTTP(w, r)
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptrace"
 	"strconv"
@@ -46,6 +47,12 @@ type flight struct {
 
 	wire  wire
 	ended bool
+
+	// what the way needs is in one piece with it: every sale takes it
+	answer answer
+	reply  reply
+	writer caddyhttp.ResponseWriterWrapper
+	trace  httptrace.ClientTrace
 }
 
 // forward takes the attempt to the shop. The forwarded request does not end when
@@ -58,14 +65,17 @@ func (f *flight) forward(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	f.forget()
 	f.repl.Delete(proxyRetriesKey)
 
-	a := &answer{ResponseWriterWrapper: &caddyhttp.ResponseWriterWrapper{ResponseWriter: w}, decide: f.decide, copy: f.copy}
+	f.writer.ResponseWriter = w
+	f.answer = answer{ResponseWriterWrapper: &f.writer, flight: f, copy: f.copy}
+	a := &f.answer
+	f.wire.watch(&f.trace, f.repl)
 	returned := false
 	defer func() {
 		if !returned { // a panic goes on after this
 			f.end(f.lost(a, nil, "panic"))
 		}
 	}()
-	err = next.ServeHTTP(a, f.request(r, httptrace.WithClientTrace(ctx, f.wire.trace(f.forget))))
+	err = next.ServeHTTP(a, f.request(r, httptrace.WithClientTrace(ctx, &f.trace)))
 	returned = true
 	if err == nil {
 		err = a.finish()
@@ -88,7 +98,8 @@ func (f *flight) forward(w http.ResponseWriter, r *http.Request, next caddyhttp.
 // request is what the shop gets: the request unchanged, and the token.
 func (f *flight) request(r *http.Request, ctx context.Context) *http.Request {
 	out := r.WithContext(ctx)
-	out.Header = r.Header.Clone()
+	out.Header = make(http.Header, len(r.Header)+2)
+	maps.Copy(out.Header, r.Header) // the values are shared: nobody before the gate reads them again
 	out.Header[token.Header] = []string{f.token}
 	if f.gate.rules.readsBody || f.copy != nil {
 		out.Header["Accept-Encoding"] = []string{"identity"}
@@ -109,7 +120,9 @@ func (f *flight) request(r *http.Request, ctx context.Context) *http.Request {
 
 // forget drops the status of an earlier answer: when a request is sent, it is not
 // the answer to that one. forward_auth is a reverse proxy too.
-func (f *flight) forget() { f.repl.Delete(proxyStatusKey) }
+func (f *flight) forget() { forget(f.repl) }
+
+func forget(repl *caddy.Replacer) { repl.Delete(proxyStatusKey) }
 
 // judge applies the rules. When more than one request was sent, a refusal of the
 // last one says nothing about the others: a retry may be refused because the first
@@ -122,7 +135,8 @@ func (f *flight) judge(r *reply) (v verdict, cause string) {
 	return v, statusCause(r.status)
 }
 
-// decide is called while the answer comes in, before the client sees it.
+// decide is called while the answer comes in, before the client sees it. last: there
+// will be no more.
 func (f *flight) decide(status int, body []byte, whole, last bool) (enough bool) {
 	shops, proxied := f.proxyStatus()
 	if !proxied {
@@ -134,7 +148,8 @@ func (f *flight) decide(status int, body []byte, whole, last bool) (enough bool)
 		}
 		shops = status
 	}
-	v, cause := f.judge(&reply{status: shops, header: f.out, body: body, whole: whole})
+	f.reply = reply{status: shops, header: f.out, body: body, whole: whole}
+	v, cause := f.judge(&f.reply)
 	if v == undecided {
 		if !last {
 			return false
@@ -157,7 +172,8 @@ func (f *flight) lost(a *answer, err error, cause string) (verdict, string) {
 		status = a.status
 	}
 	if status != 0 {
-		if v, cause := f.judge(&reply{status: status, header: f.out}); v != undecided {
+		f.reply = reply{status: status, header: f.out}
+		if v, cause := f.judge(&f.reply); v != undecided {
 			return v, cause
 		}
 		return f.gate.rules.otherwise, "short_answer"
@@ -182,11 +198,11 @@ func (f *flight) proxyStatus() (int, bool) {
 	return status, ok
 }
 
-// neverSent says that the shop surely did not get the request: no try wrote its
+// neverSent says that the shop surely did not get the request: no try wrote all its
 // headers, and the last one found nobody to talk to. A dial error alone proves
 // nothing: net/http sends a request without body again, and reports the second try.
 func (f *flight) neverSent(err error) bool {
-	if err == nil || f.wire.wrote.Load() {
+	if err == nil || f.wire.sent.Load() > 0 {
 		return false
 	}
 	var dial reverseproxy.DialError
@@ -214,7 +230,7 @@ func (f *flight) end(v verdict, cause string) {
 		return
 	}
 	f.ended = true
-	f.out.Set(reservationHeader, f.hold.ID)
+	f.out[reservationHeader] = []string{f.hold.ID}
 	sale, id := f.hold.Sale, f.hold.ID
 	if f.again {
 		f.endAgain(v, cause)
@@ -238,7 +254,7 @@ func (f *flight) end(v verdict, cause string) {
 	default:
 		state, err = f.desk.Doubt(f.ctx, sale, id, cause)
 	}
-	outcome := map[verdict]string{confirm: "confirmed", release: "released", inDoubt: "in_doubt", keep: "held"}[v]
+	outcome := v.outcome()
 	switch state { // the shop or somebody else may have been faster
 	case reservation.Confirmed, reservation.Released, reservation.Unbacked:
 		outcome = string(state)
@@ -257,25 +273,35 @@ func (f *flight) end(v verdict, cause string) {
 	}
 }
 
-func statusCause(status int) string { return "status_" + strconv.Itoa(status) }
+func statusCause(status int) string {
+	switch status { // what nearly every order gets
+	case http.StatusOK:
+		return "status_200"
+	case http.StatusCreated:
+		return "status_201"
+	}
+	return "status_" + strconv.Itoa(status)
+}
 
 // wire watches what is written to the shop.
 type wire struct {
-	seen, wrote atomic.Bool
-	sent        atomic.Int32 // requests whose headers were written
+	repl *caddy.Replacer
+	seen atomic.Bool
+	sent atomic.Int32 // requests whose headers were written
 }
 
-// trace calls begin before each request.
-func (w *wire) trace(begin func()) *httptrace.ClientTrace {
-	return &httptrace.ClientTrace{
-		GetConn: func(string) {
-			w.seen.Store(true)
-			begin()
-		},
-		WroteHeaderField: func(string, []string) { w.wrote.Store(true) },
-		WroteHeaders: func() {
-			w.wrote.Store(true)
-			w.sent.Add(1)
-		},
-	}
+// watch lets a trace tell of each request. An answer's status is forgotten before the
+// next one.
+func (w *wire) watch(t *httptrace.ClientTrace, repl *caddy.Replacer) {
+	w.repl = repl
+	t.GetConn, t.WroteHeaders = w.begins, w.has
 }
+
+func (w *wire) begins(string) {
+	w.seen.Store(true)
+	forget(w.repl)
+}
+
+// has is called when a request's headers are written to their end. A server cannot
+// act on less of them.
+func (w *wire) has() { w.sent.Add(1) }

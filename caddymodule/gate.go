@@ -234,11 +234,14 @@ func (g *Gate) Cleanup() error {
 // made before, count it, find its sale, reserve, sign, forward; the shop's answer
 // settles it.
 func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	stripReserved(r)
+	clean := r.Trailer == nil && !attempt.AnyStrippable(r.Header)
+	if !clean {
+		stripReserved(r)
+	}
 	if r.Method == http.MethodOptions {
 		return next.ServeHTTP(w, r)
 	}
-	p := &purchase{repl: r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer), out: w.Header()}
+	p := &purchase{clean: clean, repl: r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer), out: w.Header()}
 	no, err := g.consider(r, p)
 	switch {
 	case err != nil: // the client left or was too slow, or request_body has a limit

@@ -19,11 +19,14 @@ import (
 type purchase struct {
 	repl *caddy.Replacer
 	out  http.Header // the answer's
+	// clean: the request has nothing that a gate removes.
+	clean bool
 	// trial: an operator asks what would happen. Nothing may be counted or charged.
 	trial bool
 
 	body    []byte
 	attempt *sale.Attempt
+	room    sale.Attempt // of attempt, unless it is elsewhere
 	// other: no sale lists an item of it, and the gate lets such attempts pass.
 	other   bool
 	desk    *desk
@@ -56,7 +59,7 @@ func (g *Gate) consider(r *http.Request, p *purchase) (*sale.Refusal, error) {
 	if no := g.reader.Check(r); no != nil {
 		return no, nil
 	}
-	if !g.Check { // else the request goes on as it came
+	if !g.Check && !p.clean { // else the request goes on as it came
 		attempt.StripMethodOverride(r.Header)
 	}
 	body, no, err := g.reader.ReadBody(r)
@@ -64,15 +67,16 @@ func (g *Gate) consider(r *http.Request, p *purchase) (*sale.Refusal, error) {
 		return no, err
 	}
 	p.body = body
-	a, no := g.reader.Read(r, body, g.env(r, p.repl))
-	p.attempt = &a
+	p.room, no = g.reader.Read(r, body, g.env(r, p.repl))
+	a := &p.room
+	p.attempt = a
 	if no != nil {
 		return no, nil
 	}
 	if no := g.repeats(r, p); no != nil || p.bound != nil {
 		return no, nil
 	}
-	if no := g.denied(r, &a); no != nil {
+	if no := g.denied(r, a); no != nil {
 		return no, nil
 	}
 	if no := g.rated(r, p); no != nil || p.other {
@@ -109,7 +113,7 @@ func (g *Gate) remembered(p *purchase) (no *sale.Refusal) {
 // rated counts the attempt against the gate's rates and finds the desk. Goods that no
 // sale lists need no Redis: without it they pass, uncounted by the shared rates.
 func (g *Gate) rated(r *http.Request, p *purchase) *sale.Refusal {
-	if !p.trial {
+	if !p.trial && len(g.rates.rates) > 0 {
 		if no := g.rates.takeLocal(p.out, p.attempt, time.Now()); no != nil {
 			return no
 		}

@@ -125,7 +125,7 @@ func (g *Gate) judgeBound(r *http.Request, p *purchase, b *reservation.Bound) *s
 
 // replay answers as the shop did the first time.
 func (g *Gate) replay(w http.ResponseWriter, r *http.Request, p *purchase) error {
-	g.publish(p, "replayed", p.bound.ID)
+	p.publish(r, "replayed", p.bound.ID)
 	countAttempt(p.saleID(), "replayed", "")
 	h, a := w.Header(), p.stored
 	h.Set(reservationHeader, p.bound.ID)
@@ -160,7 +160,7 @@ func (g *Gate) again(w http.ResponseWriter, r *http.Request, next caddyhttp.Hand
 	if err != nil {
 		return g.refuse(w, r, hold.Sale, refuseUnavailable)
 	}
-	g.publish(p, "repeated", hold.ID)
+	p.publish(r, "repeated", hold.ID)
 	f := &flight{gate: g, desk: p.desk, hold: hold, token: signed, body: p.body, repl: p.repl, again: true}
 	return f.forward(w, r, next, g.timeToForward(&hold, time.Now()))
 }

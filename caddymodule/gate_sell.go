@@ -1,12 +1,15 @@
 package caddymodule
 
 import (
+	"bufio"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -89,7 +92,7 @@ func (g *Gate) sell(w http.ResponseWriter, r *http.Request, next caddyhttp.Handl
 	}
 
 	asked := time.Now()
-	hold, no, err := g.reserve(r, p)
+	hold, no, err := g.reserve(r, p, purchaseKey)
 	if b, bound := errors.AsType[*reservation.Bound](err); bound {
 		no, err = g.judgeBound(r, p, b), nil
 		switch {
@@ -118,7 +121,7 @@ func (g *Gate) sell(w http.ResponseWriter, r *http.Request, next caddyhttp.Handl
 		g.unsent(r, p, hold)
 		return g.refuse(w, r, name, &sale.Refusal{Reason: sale.Malformed, Detail: "the order has too many lines for one token"})
 	}
-	g.publish(p, "reserved", hold.ID)
+	p.publish(r, "reserved", hold.ID)
 	f := &flight{gate: g, desk: p.desk, hold: hold, token: signed, body: p.body, repl: p.repl}
 	if p.attempt.Key != "" && r.Method != http.MethodHead {
 		f.copy = new(answerCopy)
@@ -146,28 +149,36 @@ func (g *Gate) timeToForward(hold *reservation.Hold, asked time.Time) time.Durat
 }
 
 // publish sets the placeholders of an attempt that has a reservation.
-func (g *Gate) publish(p *purchase, verdict, id string) {
-	p.repl.Set(verdictKey, verdict)
-	p.repl.Set(reasonKey, "")
-	p.repl.Set(saleKey, p.saleID())
-	p.repl.Set(reservationKey, id)
-	p.repl.Set(refKey, p.attempt.Ref)
+func (p *purchase) publish(r *http.Request, verdict, id string) {
+	publish(r, p.repl, published{verdict: verdict, sale: p.saleID(), reservation: id, ref: p.attempt.Ref})
 }
 
 // reserve asks Redis. The client leaving does not interrupt it: an answer that
 // nobody waits for would leave a hold behind.
-func (g *Gate) reserve(r *http.Request, p *purchase) (reservation.Hold, *sale.Refusal, error) {
-	buyerKey := p.listing.Sale.ID + "\x00" + p.attempt.Buyer
+func (g *Gate) reserve(r *http.Request, p *purchase, purchaseKey string) (reservation.Hold, *sale.Refusal, error) {
+	buyerKey := purchaseKey[:len(p.listing.Sale.ID)+1+len(p.attempt.Buyer)]
 	if !g.single.Enter(buyerKey) {
 		return reservation.Hold{}, refusePending, nil // the same one has been refused as duplicate
 	}
 	defer g.single.Leave(buyerKey)
-	id, err := uuid.NewV7()
+	id, err := newID()
 	if err != nil {
 		return reservation.Hold{}, nil, err
 	}
 	defer p.ask.End() // the shop's answer takes longer
-	return p.desk.Hold(context.WithoutCancel(r.Context()), id.String(), p.listing, p.attempt, p.lines, g.terms)
+	return p.desk.Hold(context.WithoutCancel(r.Context()), id, p.listing, p.attempt, p.lines, g.terms)
+}
+
+// randoms have bytes for some ids each: to ask the system for every one takes longer
+// than the rest of it.
+var randoms = sync.Pool{New: func() any { return bufio.NewReaderSize(rand.Reader, 512) }}
+
+// newID makes a reservation's id.
+func newID() (string, error) {
+	random := randoms.Get().(*bufio.Reader)
+	defer randoms.Put(random)
+	id, err := uuid.NewV7FromReader(random)
+	return id.String(), err
 }
 
 // unsent gives back what was reserved and will not be forwarded.
@@ -181,6 +192,7 @@ func (g *Gate) unsent(r *http.Request, p *purchase, hold reservation.Hold) {
 // that two keys are two purchases, else by what is bought.
 func singleKey(p *purchase) string {
 	var b strings.Builder
+	b.Grow(len(p.listing.Sale.ID) + len(p.attempt.Buyer) + len(p.attempt.Key) + 32*len(p.lines) + 8)
 	b.WriteString(p.listing.Sale.ID)
 	b.WriteByte(0)
 	b.WriteString(p.attempt.Buyer)

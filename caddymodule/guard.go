@@ -38,7 +38,9 @@ func (g *Guard) Provision(ctx caddy.Context) error {
 
 // ServeHTTP lets a harmless request pass.
 func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	g.strip(r)
+	if r.Trailer != nil || attempt.AnyStrippable(r.Header) {
+		g.strip(r)
+	}
 	if why, bad := g.refuses(r); bad {
 		countAttempt("", "refused", sale.Malformed)
 		return g.style.refuse(w, r, &sale.Refusal{Reason: sale.Malformed, Detail: why})

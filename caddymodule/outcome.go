@@ -41,6 +41,11 @@ func (v verdict) String() string {
 	return [...]string{"undecided", "confirm", "release", "in_doubt", "keep"}[v]
 }
 
+// outcome is the word for what becomes of the hold.
+func (v verdict) outcome() string {
+	return [...]string{confirm: "confirmed", release: "released", inDoubt: "in_doubt", keep: "held"}[v]
+}
+
 // yes, no, or not known yet.
 type trit int
 

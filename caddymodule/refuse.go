@@ -54,21 +54,14 @@ type answerNo struct {
 
 	// header values, made once: net/http only reads them
 	reason, contentType []string
-	replReason          any
 }
 
 var (
-	noStore        = []string{"no-store"}
-	closeConn      = []string{"close"}
-	replRefused    = any("refused")
-	problemType    = "urn:stockgate:refusal:"
-	jsonProblem    = "application/problem+json"
-	verdictKey     = "http.stockgate.verdict"
-	reasonKey      = "http.stockgate.reason"
-	saleKey        = "http.stockgate.sale"
-	reservationKey = "http.stockgate.reservation"
-	refKey         = "http.stockgate.ref"
-	refusalHeader  = "Stockgate-Refusal"
+	noStore       = []string{"no-store"}
+	closeConn     = []string{"close"}
+	problemType   = "urn:stockgate:refusal:"
+	jsonProblem   = "application/problem+json"
+	refusalHeader = "Stockgate-Refusal"
 )
 
 // newRefuser compiles the styles. One that names a reason counts more than `*`; of
@@ -151,7 +144,6 @@ func (a *answerNo) style(style string, s RefusalStyle) {
 
 func (a *answerNo) compile() {
 	a.reason = []string{string(a.kind.Reason)}
-	a.replReason = string(a.kind.Reason)
 	if a.asError {
 		return
 	}
@@ -173,11 +165,7 @@ func (f *refuser) refuse(w http.ResponseWriter, r *http.Request, no *sale.Refusa
 		a = f.answers[sale.Unavailable]
 	}
 	if repl, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
-		repl.Set(verdictKey, replRefused)
-		repl.Set(reasonKey, a.replReason)
-		repl.Set(saleKey, "")
-		repl.Set(reservationKey, "")
-		repl.Set(refKey, "")
+		publish(r, repl, published{verdict: "refused", reason: a.kind.Reason})
 	}
 	wait := retryAfter(a.kind, no)
 	h := w.Header()

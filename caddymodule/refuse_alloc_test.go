@@ -3,12 +3,12 @@
 package caddymodule
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 
 	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/stockgate/stockgate/sale"
 )
@@ -27,12 +27,17 @@ func (w *plainWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// inCaddy gives a request what Caddy does.
+func inCaddy(r *http.Request) *http.Request {
+	return caddyhttp.PrepareRequest(r, caddy.NewReplacer(), nil, nil)
+}
+
 // A refusal costs no allocation, whatever it names: counted, with all its headers, as a
 // problem document or with a body of the operator's.
 func TestRefusalsDoNotAllocate(t *testing.T) {
 	limit := &sale.Limit{Per: sale.Union("buyer", "phone"), Every: "day", Max: 2, Count: "orders", SKU: "20002001"}
 	r := httptest.NewRequest("POST", "/api/order", nil)
-	r = r.WithContext(context.WithValue(r.Context(), caddy.ReplacerCtxKey, caddy.NewReplacer()))
+	r = inCaddy(r)
 	w := &plainWriter{header: make(http.Header)}
 	for style, styles := range map[string][]RefusalStyle{
 		"problem": nil,
@@ -75,7 +80,7 @@ func BenchmarkRefuseSoldOut(b *testing.B) {
 	}
 	g := &Gate{refuser: f}
 	r := httptest.NewRequest("POST", "/api/order", nil)
-	r = r.WithContext(context.WithValue(r.Context(), caddy.ReplacerCtxKey, caddy.NewReplacer()))
+	r = inCaddy(r)
 	w := &plainWriter{header: make(http.Header)}
 	no := &sale.Refusal{Reason: sale.AllHeld, SKU: "20002001"}
 	b.ReportAllocs()

@@ -25,27 +25,27 @@ type Terms struct {
 	Gate string
 }
 
-// Hold holds stock for one attempt within ctx, or says why not. lines must be
+// Hold holds stock for one attempt within parent, or says why not. lines must be
 // those of the attempt as the sale resolved them. Whatever goes wrong, no stock
 // is left that nobody owns: what may have been reserved is released. The error is
 // a *Bound when the attempt's key or ref, or without a key its buyer and lines,
 // belong to another reservation: nothing was charged.
-func (e *Edge) Hold(ctx context.Context, id string, l *Listing, a *sale.Attempt, lines []sale.Line, t Terms) (Hold, *sale.Refusal, error) {
+func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attempt, lines []sale.Line, t Terms) (Hold, *sale.Refusal, error) {
 	started := time.Now()
 	defer func() { (*e.metrics.Load()).Reserved(time.Since(started)) }()
-	ctx, cancel := context.WithTimeout(ctx, e.Timeout())
-	defer cancel()
+	ctx := within(parent, e.Timeout())
 
 	secret := e.secret.Load()
 	if secret == nil {
 		return Hold{}, nil, ErrStarting
 	}
-	charged, refusal := charges(l, secret, a, lines, l.Now())
+	who := person{secret: secret, attempt: a}
+	charged, refusal := charges(l, &who, lines, l.Now())
 	if refusal != nil {
 		return Hold{}, refusal, nil
 	}
 	claim := &Claim{
-		ID: id, Sale: l.Sale.ID, Version: l.Version, Buyer: secret.Identity("buyer", a.Buyer),
+		ID: id, Sale: l.Sale.ID, Version: l.Version, Buyer: who.buyer(),
 		Lines: lines, Charges: charged,
 		HoldFor: t.HoldFor, Margin: t.Margin, Mode: t.Mode,
 		Binding: binding(secret, a, lines, t.KeyTTL), Ref: a.Ref, Gate: t.Gate,
@@ -77,7 +77,7 @@ func (e *Edge) Hold(ctx context.Context, id string, l *Listing, a *sale.Attempt,
 			if l, lines, refusal, err = e.reload(ctx, l, a); err != nil || refusal != nil {
 				return Hold{}, refusal, err
 			}
-			if charged, refusal = charges(l, secret, a, lines, l.Now()); refusal != nil {
+			if charged, refusal = charges(l, &who, lines, l.Now()); refusal != nil {
 				return Hold{}, refusal, nil
 			}
 			claim.Version, claim.Lines, claim.Charges, claim.seen = l.Version, lines, charged, l.view()
@@ -90,7 +90,7 @@ func (e *Edge) Hold(ctx context.Context, id string, l *Listing, a *sale.Attempt,
 			if w, ok := errors.AsType[*windowError](err); ok && w.now.After(now) {
 				now = w.now
 			}
-			if claim.Charges, refusal = charges(l, secret, a, lines, now); refusal != nil {
+			if claim.Charges, refusal = charges(l, &who, lines, now); refusal != nil {
 				return Hold{}, refusal, nil
 			}
 			continue
@@ -110,7 +110,9 @@ func (e *Edge) Hold(ctx context.Context, id string, l *Listing, a *sale.Attempt,
 }
 
 // reload reads a sale that has changed, and what the attempt means in it.
-func (e *Edge) reload(ctx context.Context, l *Listing, a *sale.Attempt) (*Listing, []sale.Line, *sale.Refusal, error) {
+func (e *Edge) reload(by *bounded, l *Listing, a *sale.Attempt) (*Listing, []sale.Line, *sale.Refusal, error) {
+	ctx, cancel := by.waited()
+	defer cancel()
 	fresh, err := e.readListing(ctx, l.Sale.ID, nil)
 	if err != nil {
 		return nil, nil, nil, err
@@ -190,10 +192,8 @@ func (e *Edge) Doubt(ctx context.Context, saleID, id, cause string) (State, erro
 }
 
 func (e *Edge) settled(ctx context.Context, o outcome) (State, error) {
-	ctx, cancel := context.WithTimeout(ctx, e.Timeout())
-	defer cancel()
 	lines := e.own.take(o.id)
-	state, err := o.tell(ctx)
+	state, err := o.tell(within(ctx, e.Timeout()))
 	if err == nil && state == Released {
 		e.gaveBack(o.sale, lines)
 	}

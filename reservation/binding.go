@@ -26,19 +26,31 @@ type Binding struct {
 
 // Key names an idempotency key of a buyer, without telling it.
 func (s *Secret) Key(buyer, key string) string {
-	// the length keeps the buyer's end apart from the key's beginning
-	return "k|" + s.Identity("key", strconv.Itoa(len(buyer))+":"+buyer+key)
+	var room [identityRoom]byte
+	return s.word(keyField, append(appendBuyer(s.begin(room[:0], "key"), buyer), key...))
+}
+
+// appendBuyer appends a buyer before something else. The length keeps the one's end
+// apart from the other's beginning.
+func appendBuyer(b []byte, buyer string) []byte {
+	return append(append(strconv.AppendInt(b, int64(len(buyer)), 10), ':'), buyer...)
 }
 
 // Single names a purchase without a key: the same buyer and the same lines, in any
 // order, give the same name.
 func (s *Secret) Single(buyer string, lines []sale.Line) string {
+	var room [identityRoom]byte
+	b := appendBuyer(s.begin(room[:0], "single"), buyer)
+	if len(lines) == 1 {
+		b = append(append(b, lines[0].Cell()...), ' ')
+		return s.word(singleField, strconv.AppendInt(b, lines[0].Quantity, 10))
+	}
 	words := make([]string, len(lines))
 	for i, l := range lines {
 		words[i] = l.Cell() + " " + strconv.FormatInt(l.Quantity, 10)
 	}
 	slices.Sort(words)
-	return "d|" + s.Identity("single", strconv.Itoa(len(buyer))+":"+buyer+strings.Join(words, " "))
+	return s.word(singleField, append(b, strings.Join(words, " ")...))
 }
 
 // binding is what an attempt binds.
@@ -86,8 +98,6 @@ func bound(sale string, r reply) *Bound {
 // making one; nil: there is none. lines must be those of the attempt as the sale
 // resolved them.
 func (e *Edge) Lookup(ctx context.Context, l *Listing, a *sale.Attempt, lines []sale.Line) (*Bound, error) {
-	ctx, cancel := context.WithTimeout(ctx, e.Timeout())
-	defer cancel()
 	secret := e.secret.Load()
 	if secret == nil {
 		return nil, ErrStarting
@@ -98,7 +108,7 @@ func (e *Edge) Lookup(ctx context.Context, l *Listing, a *sale.Attempt, lines []
 		words = append(words, line.Cell(), strconv.FormatInt(line.Quantity, 10))
 	}
 	op := operation{"lookup", []any{b.Field, b.Print, a.Ref, secret.Identity("buyer", a.Buyer), strings.Join(words, " ")}}
-	r, _, err := e.do(ctx, l.Sale.ID, op)
+	r, _, err := e.do(within(ctx, e.Timeout()), l.Sale.ID, op)
 	if err != nil {
 		(*e.metrics.Load()).RedisFailed("reserve")
 		return nil, err

@@ -15,12 +15,11 @@ import (
 // with the window by now, the time of the sale's Redis. An attempt that lacks an
 // identity is refused or counted by the others, as the sale says. A limit of one
 // order needs no counter.
-func charges(l *Listing, secret *Secret, a *sale.Attempt, lines []sale.Line, now time.Time) ([]Charge, *sale.Refusal) {
+func charges(l *Listing, who *person, lines []sale.Line, now time.Time) ([]Charge, *sale.Refusal) {
 	s := l.Sale
 	if len(s.Limits) == 0 {
 		return nil, nil
 	}
-	who := person{secret: secret, attempt: a}
 	out := make([]Charge, 0, len(s.Limits))
 	var full *sale.Refusal // said last: who cannot be recognised is malformed before
 	for i := range s.Limits {
@@ -91,6 +90,14 @@ func (p *person) identity(kind string) string {
 		}
 	}
 	return p.hash(kind)
+}
+
+// buyer is the hash by which a reservation knows its buyer.
+func (p *person) buyer() string {
+	if p.attempt.Buyer == "" {
+		return p.secret.Identity("buyer", "")
+	}
+	return p.identity("buyer")
 }
 
 func (p *person) hash(kind string) string {

@@ -52,7 +52,8 @@ type ticket struct {
 	weight  int             // about how much work it is
 	settles bool            // it ends something: it is not turned away for new attempts
 
-	done chan answer // has room for the one answer, whether or not anybody waits
+	done     chan answer // has room for the one answer, whether or not anybody waits
+	answered bool        // belongs to who answers
 
 	queue      *queue // nil: it does not wait any more; guarded by the combiner's mu
 	prev, next *ticket
@@ -64,7 +65,10 @@ type answer struct {
 	err   error
 }
 
-func (t *ticket) answer(r reply, seq int64, err error) { t.done <- answer{r, seq, err} }
+func (t *ticket) answer(r reply, seq int64, err error) {
+	t.answered = true
+	t.done <- answer{r, seq, err}
+}
 
 // kind is the place of a ticket's count.
 func (t *ticket) kind() int {
@@ -91,25 +95,30 @@ func newCombiner(send func(string, []*ticket)) *combiner {
 // do asks for something together with others. It returns when there is an answer or
 // when ctx ends: what was not sent until then is never sent.
 func (c *combiner) do(ctx context.Context, name string, t *ticket) (reply, int64, error) {
-	t.ctx, t.done = ctx, make(chan answer, 1)
+	done := answers.Get().(chan answer)
+	t.ctx, t.done = ctx, done
 	if err := c.enter(name, t); err != nil {
+		answers.Put(done)
 		return nil, 0, err
 	}
-	select {
-	case a := <-t.done:
-		return a.reply, a.seq, a.err
-	case <-ctx.Done():
+	a, ok := waitFor(ctx, done)
+	if !ok {
+		if c.leave(t) {
+			answers.Put(done)
+			return nil, 0, errNoTime
+		}
+		select {
+		case a = <-done: // just in time
+		default:
+			return nil, 0, errLeft // its answer may come yet: nobody else may have the channel
+		}
 	}
-	if c.leave(t) {
-		return nil, 0, errNoTime
-	}
-	select {
-	case a := <-t.done: // just in time
-		return a.reply, a.seq, a.err
-	default:
-		return nil, 0, errLeft
-	}
+	answers.Put(done)
+	return a.reply, a.seq, a.err
 }
+
+// answers are channels that are empty, and into which nobody will write.
+var answers = sync.Pool{New: func() any { return make(chan answer, 1) }}
 
 // run sends what waits in a queue, until nothing does.
 func (c *combiner) run(q *queue) {
@@ -132,9 +141,8 @@ func (c *combiner) sendSafely(name string, batch []*ticket) {
 		}
 		err := fmt.Errorf("%w: a call has failed: %v", ErrUnavailable, p)
 		for _, t := range batch {
-			select {
-			case t.done <- answer{err: err}:
-			default: // it has its answer
+			if !t.answered {
+				t.answer(nil, 0, err)
 			}
 		}
 	}()

@@ -27,10 +27,6 @@ type moved struct {
 // journalFormat is the version of the entries.
 const journalFormat = "1"
 
-// movedFields is how many fields a movement has. The last one, the record, has tabs of
-// its own.
-const movedFields = 7
-
 // entryOf reads an entry as lua/flush.lua writes it.
 func entryOf(m redis.XMessage) (entry, error) {
 	field := func(name string) string {
@@ -45,16 +41,29 @@ func entryOf(m redis.XMessage) (entry, error) {
 	if !ok || err != nil {
 		return entry{}, errors.New("its id is not a number and -0: something else has written it")
 	}
-	lines := strings.Split(field("movements"), "\n")
-	e := entry{last, field("time"), make([]moved, len(lines))}
-	for i, line := range lines {
-		f := strings.SplitN(line, "\t", movedFields)
-		if len(f) < movedFields {
+	text := field("movements")
+	e := entry{last, field("time"), make([]moved, 1+strings.Count(text, "\n"))}
+	for i := range e.movements {
+		var line string
+		line, text, _ = strings.Cut(text, "\n")
+		m := &e.movements[i]
+		if !m.read(line) {
 			return entry{}, errors.New("its movements cannot be read: something else has written it")
 		}
-		e.movements[i] = moved{last - int64(len(lines)-1-i), f[0], f[1], f[2], f[3], f[4], f[5], f[6]}
+		m.seq = last - int64(len(e.movements)-1-i)
 	}
 	return e, nil
+}
+
+// read takes a movement apart. Its last field, the record, has tabs of its own.
+func (m *moved) read(line string) (ok bool) {
+	for _, field := range [...]*string{&m.kind, &m.id, &m.was, &m.lines, &m.buyer, &m.cause} {
+		if *field, line, ok = strings.Cut(line, "\t"); !ok {
+			return false
+		}
+	}
+	m.record = line
+	return true
 }
 
 // first is the number of the entry's first movement.

@@ -37,11 +37,24 @@ type Secret [32]byte
 // Identity returns the keyed hash (HMAC-SHA-256, 128 bits of it) under which an
 // identity is counted.
 func (s *Secret) Identity(kind, value string) string {
-	mac := hmac.New(sha256.New, s[:])
-	mac.Write([]byte(kind))
-	mac.Write([]byte{0})
-	mac.Write([]byte(value))
-	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:16])
+	var room [identityRoom]byte
+	return s.word("", append(s.begin(room[:0], kind), value...))
+}
+
+// identityRoom is enough for the text of nearly every identity, behind a block.
+const identityRoom = sha256.BlockSize + 320
+
+// begin appends the room of a block and the kind of what is hashed. The value follows.
+func (s *Secret) begin(b []byte, kind string) []byte {
+	var block [sha256.BlockSize]byte
+	return append(append(append(b, block[:]...), kind...), 0)
+}
+
+// word is the hash of b, which begin has begun, as text behind a prefix.
+func (s *Secret) word(prefix string, b []byte) string {
+	hash := s.hmac(b)
+	var room [32]byte
+	return string(base64.RawURLEncoding.AppendEncode(append(room[:0], prefix...), hash[:]))
 }
 
 // Enroll agrees with the other edges on the identity secret: the first edge

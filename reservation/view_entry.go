@@ -59,7 +59,9 @@ func (m *moved) binds(yield func(field string)) {
 		case refPlace:
 			ref = field
 		}
-		i++
+		if i++; i > refPlace {
+			break
+		}
 	}
 	bindings(guard, ref, yield)
 }
@@ -77,6 +79,7 @@ func bindings(guard, ref string, yield func(field string)) {
 // What the fields of idempotency keys and of refs begin with. Those of attempts that
 // are under way are not looked up before an attempt reserves.
 const (
-	keyField = "k|"
-	refField = "r|"
+	keyField    = "k|"
+	refField    = "r|"
+	singleField = "d|"
 )

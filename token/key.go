@@ -10,7 +10,9 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"hash"
 	"strings"
+	"sync"
 )
 
 // The kinds of key material.
@@ -100,7 +102,7 @@ func (k Key) sign(message []byte) []byte {
 	if k.private != nil {
 		return ed25519.Sign(k.private, message)
 	}
-	return mac(k.secret, message)
+	return k.mac(message)
 }
 
 func (k Key) signatureSize() int {
@@ -141,7 +143,8 @@ func parseHMAC(material string) (Key, error) {
 		return Key{}, fmt.Errorf("%w: the hmac secret has %d bytes, it needs at least %d: make one with `openssl rand -base64 32`", ErrKey, len(material), minSecret)
 	}
 	secret := []byte(material)
-	return Key{checker: checker{alg: HS256, kid: octThumbprint(secret), secret: secret}}, nil
+	macs := &sync.Pool{New: func() any { return hmac.New(sha256.New, secret) }}
+	return Key{checker: checker{alg: HS256, kid: octThumbprint(secret), secret: secret, macs: macs}}, nil
 }
 
 func newEd25519(private ed25519.PrivateKey) Key {
@@ -155,6 +158,7 @@ type checker struct {
 	kid    string
 	public ed25519.PublicKey
 	secret []byte
+	macs   *sync.Pool // of hash.Hash, with the secret; nil: none is needed
 }
 
 func ed25519Checker(public ed25519.PublicKey) checker {
@@ -165,11 +169,13 @@ func (c checker) valid(message, signature []byte) bool {
 	if c.alg == EdDSA {
 		return ed25519.Verify(c.public, message, signature)
 	}
-	return hmac.Equal(mac(c.secret, message), signature)
+	return hmac.Equal(c.mac(message), signature)
 }
 
-func mac(secret, message []byte) []byte {
-	h := hmac.New(sha256.New, secret)
+func (c checker) mac(message []byte) []byte {
+	h := c.macs.Get().(hash.Hash)
+	defer c.macs.Put(h)
+	h.Reset()
 	h.Write(message)
 	return h.Sum(nil)
 }

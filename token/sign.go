@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/stockgate/stockgate/sale"
@@ -50,20 +51,27 @@ func (s *Signer) Sign(c Claims) (string, error) {
 	if err := c.check(); err != nil {
 		return "", fmt.Errorf("%w: %w", ErrClaims, err)
 	}
-	claims := s.appendClaims(make([]byte, 0, 512), &c)
-	size := len(s.header) + b64.EncodedLen(len(claims)) + 1 + b64.EncodedLen(s.key.signatureSize())
+	room := rooms.Get().(*[]byte)
+	defer rooms.Put(room)
+	b := s.appendClaims((*room)[:0], &c)
+	*room = b
+	begin := len(b)
+	size := len(s.header) + b64.EncodedLen(begin) + 1 + b64.EncodedLen(s.key.signatureSize())
 	if size > MaxSize {
 		return "", fmt.Errorf("%w: %d bytes for %d lines, at most %d: fewer lines, shorter SKUs, or a shorter ref", ErrTooLarge, size, len(c.Lines), MaxSize)
 	}
 
-	message := make([]byte, 0, size)
-	message = append(message, s.header...)
-	message = b64.AppendEncode(message, claims)
-	signature := s.key.sign(message)
-	message = append(message, '.')
-	message = b64.AppendEncode(message, signature)
-	return string(message), nil
+	b = append(b, s.header...)
+	b = b64.AppendEncode(b, b[:begin])
+	signature := s.key.sign(b[begin:])
+	b = append(b, '.')
+	b = b64.AppendEncode(b, signature)
+	*room = b
+	return string(b[begin:]), nil
 }
+
+// rooms are where tokens are made: their claims, and what is signed behind them.
+var rooms = sync.Pool{New: func() any { b := make([]byte, 0, 2048); return &b }}
 
 func (s *Signer) appendClaims(b []byte, c *Claims) []byte {
 	b = append(b, s.prefix...)

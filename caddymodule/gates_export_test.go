@@ -1,0 +1,13 @@
+package caddymodule
+
+import "testing"
+
+// GateNamed is a gate of the running configuration.
+func GateNamed(t *testing.T, name string) *Gate {
+	t.Helper()
+	g, err := running.latest().gates.find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
