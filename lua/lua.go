@@ -16,6 +16,9 @@ const Schema = 1
 //go:embed shard.lua
 var shard string
 
+//go:embed books.lua
+var books string
+
 //go:embed bindings.lua
 var bindings string
 
@@ -120,16 +123,14 @@ type Script struct {
 
 // Scripts are the scripts for one kind of server.
 type Scripts struct {
-	// Claim takes stock or changes a sale: reserve, adjust, apply, status, repair.
-	// A full Redis refuses to start it.
+	// Claim takes stock: reserve. A full Redis refuses to start it.
 	Claim Script
+	// Manage changes a sale: adjust, apply, status, repair. A full Redis refuses to start it.
+	Manage Script
 	// Settle ends what has begun: confirm, release, doubt, expire, return, extend, free,
 	// probe, probed, sweep, carry, rebuilt, acknowledge, outbox, sent; and lookup and examine. It runs on a full Redis too: it gives memory and
 	// stock back, or adds little to what is there.
 	Settle Script
-	// Mixed has reserve and all of Settle, for a call that has both to do. A full Redis
-	// refuses to start it.
-	Mixed Script
 	// List changes a named list. A full Redis refuses to start it.
 	List Script
 	// Enroll agrees on the identity secret and the signing key.
@@ -155,9 +156,9 @@ var Embedded = build("", "")
 func build(claim, settle string) Scripts {
 	ending := []string{confirm, release, doubt, expire, giveBack, extend, free, lookup, probe, probed, sweep, acknowledge, carry, rebuilt, outbox, sent, examine}
 	return Scripts{
-		Claim:  script(claim, shard, bindings, states, reserve, adjust, apply, status, repair, flush, dispatch),
-		Settle: script(append(append([]string{settle, shard, bindings, states}, ending...), flush, dispatch)...),
-		Mixed:  script(append(append([]string{claim, shard, bindings, states, reserve}, ending...), flush, dispatch)...),
+		Claim:  script(claim, shard, later("load_bindings", "bound_verdict", books, bindings), reserve),
+		Manage: script(claim, shard, books, bindings, states, adjust, apply, status, repair, flush, dispatch),
+		Settle: script(append(append([]string{settle, shard, books, bindings, states}, ending...), flush, dispatch)...),
 		Enroll: script(claim, enroll),
 		List:   script(claim, list),
 		Rate:   script(claim, rate),
@@ -170,4 +171,10 @@ func script(parts ...string) Script {
 	source := strings.Join(parts, "\n")
 	sum := sha1.Sum([]byte(source))
 	return Script{Source: source, SHA: hex.EncodeToString(sum[:])}
+}
+
+// later makes a function of files that not every call needs: it runs them and returns
+// something that they define.
+func later(name, returns string, files ...string) string {
+	return "local function " + name + "()\n" + strings.Join(files, "\n") + "\nreturn " + returns + "\nend\n"
 }

@@ -46,6 +46,7 @@ type combiner struct {
 // ticket is one thing that somebody asks for.
 type ticket struct {
 	ctx     context.Context // until when he waits
+	claim   *claiming       // of a shard: an attempt; else
 	op      operation       // of a shard
 	keys    []string        // of a rate
 	args    []any           // of a rate
