@@ -3,7 +3,8 @@
 
 local STATE, DEADLINE, EXP, CREATED, CHANGED, MODE, BUYER, LINES, CHARGES, CAUSE, VERSION = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
 local GUARD, PRINT, KEY_TTL, REF, GATE, RETURNED, PROBES = 12, 13, 14, 15, 16, 17, 18
-local FIELDS, NUMBERS = 18, { DEADLINE, EXP, CREATED, CHANGED, VERSION, KEY_TTL }
+local FIELDS = 18
+local numbers = { DEADLINE, EXP, CREATED, CHANGED, VERSION, KEY_TTL }
 
 -- of the stock of a cell
 local MAX_UNITS = 1e12
@@ -73,7 +74,7 @@ end
 -- complete fills in the fields that a record has not
 local function complete(r)
   for i = 1, FIELDS do r[i] = r[i] or '' end
-  for _, i in ipairs(NUMBERS) do r[i] = tonumber(r[i]) or 0 end
+  for _, i in ipairs(numbers) do r[i] = tonumber(r[i]) or 0 end
   return r
 end
 

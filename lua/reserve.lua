@@ -203,7 +203,7 @@ if time > earliest then
   for word in string.gmatch(ARGV[3], '%d+') do untils[#untils + 1] = tonumber(word) end
 end
 
-local f, l = fields_at, 0
+local f, l, p = fields_at, 0, 1
 for i = 1, n do
   local id, guard = ARGV[ids_at + i], ARGV[guards_at + i]
   local t = terms[k > 1 and tonumber(ARGV[terms_at + i]) or 1]
@@ -231,9 +231,9 @@ for i = 1, n do
     end
     for j = 1, m do
       local field = ARGV[f + j]
-      local c, p = charged[field] + t.amounts[j], pending[field] + t.amounts[j]
-      charged[field], pending[field] = c, p
-      to_limits[l + 1], to_limits[l + 2] = field, int(c) .. ' ' .. int(p)
+      local amount = t.amounts[j]
+      charged[field], pending[field] = charged[field] + amount, pending[field] + amount
+      to_limits[l + 1], to_limits[l + 2] = field, int(charged[field]) .. ' ' .. int(pending[field])
       l = l + 2
     end
     local buyer = ARGV[buyers_at + i]
@@ -252,7 +252,10 @@ for i = 1, n do
       bound = bound + 2
     end
     moved, seq = moved + 1, seq + 1
-    movements[moved] = 'held\t' .. id .. t.between .. buyer .. '\t\t' .. record
+    -- in pieces: Redis's Lua hashes every text that is made, byte by byte
+    movements[p], movements[p + 1], movements[p + 2] = moved > 1 and '\nheld\t' or 'held\t', id, t.between
+    movements[p + 3], movements[p + 4], movements[p + 5] = buyer, '\t\t', record
+    p = p + 6
     answer = t.answer
   end
   out[2 + i] = answer
@@ -266,7 +269,7 @@ end
 
 if moved > 0 then
   -- the journal first, because Redis refuses a repeated sequence number there
-  call('XADD', KEYS[10], int(seq) .. '-0', 'v', '1', 'time', int(now), 'movements', concat(movements, '\n'))
+  call('XADD', KEYS[10], int(seq) .. '-0', 'v', '1', 'time', int(now), 'movements', concat(movements))
   local to_cells = {}
   for name, c in pairs(cells) do
     if c and c.moved then

@@ -1,6 +1,6 @@
 -- shard.lua: what every script of a shard begins with. In that of reservations only
--- reserve.lua follows. In the others come books.lua, bindings.lua and states.lua; the
--- operations follow as functions in `operations`; dispatch.lua runs them one after the
+-- reserve.lua follows. In the others come asked.lua, books.lua, bindings.lua and states.lua;
+-- the operations follow as functions in `operations`; dispatch.lua runs them one after the
 -- other, and flush.lua writes last.
 --
 -- KEYS[1]  meta         hash    epoch, seq, version, status, starts, ends, clock, schema, doc,

@@ -30,7 +30,7 @@ var (
 )
 
 // combiner does what many ask for at the same time in few calls. Each queue has one
-// call under way at most; what has queued meanwhile goes in the next one, in the order
+// batch under way at most; what has queued meanwhile goes in the next one, in the order
 // in which it came. Who asks alone does not wait for others.
 type combiner struct {
 	// send does what a batch asks for and answers every ticket of it.
