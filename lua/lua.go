@@ -6,6 +6,7 @@ import (
 	"crypto/sha1"
 	_ "embed"
 	"encoding/hex"
+	"regexp"
 	"strings"
 )
 
@@ -15,6 +16,12 @@ const Schema = 1
 
 //go:embed shard.lua
 var shard string
+
+//go:embed asked.lua
+var asked string
+
+//go:embed books.lua
+var books string
 
 //go:embed bindings.lua
 var bindings string
@@ -120,16 +127,14 @@ type Script struct {
 
 // Scripts are the scripts for one kind of server.
 type Scripts struct {
-	// Claim takes stock or changes a sale: reserve, adjust, apply, status, repair.
-	// A full Redis refuses to start it.
+	// Claim takes stock: reserve. A full Redis refuses to start it.
 	Claim Script
+	// Manage changes a sale: adjust, apply, status, repair. A full Redis refuses to start it.
+	Manage Script
 	// Settle ends what has begun: confirm, release, doubt, expire, return, extend, free,
 	// probe, probed, sweep, carry, rebuilt, acknowledge, outbox, sent; and lookup and examine. It runs on a full Redis too: it gives memory and
 	// stock back, or adds little to what is there.
 	Settle Script
-	// Mixed has reserve and all of Settle, for a call that has both to do. A full Redis
-	// refuses to start it.
-	Mixed Script
 	// List changes a named list. A full Redis refuses to start it.
 	List Script
 	// Enroll agrees on the identity secret and the signing key.
@@ -153,11 +158,17 @@ var Redis = build("#!lua\n", "#!lua flags=allow-oom\n")
 var Embedded = build("", "")
 
 func build(claim, settle string) Scripts {
-	ending := []string{confirm, release, doubt, expire, giveBack, extend, free, lookup, probe, probed, sweep, acknowledge, carry, rebuilt, outbox, sent, examine}
+	managing := []string{when("adjust", adjust), when("apply", apply), when("status", status), when("repair", repair)}
+	settling := []string{
+		when("confirm", confirm), when("release", release), when("doubt", doubt), when("expire", expire), when("return", giveBack),
+		when("extend", extend), when("free", free), when("lookup", lookup), when("probe", probe, probed), when("sweep", sweep),
+		when("acknowledge", acknowledge), when("carry", carry), when("rebuilt", rebuilt), when("outbox", outbox), when("sent", sent),
+		when("examine", examine),
+	}
 	return Scripts{
-		Claim:  script(claim, shard, bindings, states, reserve, adjust, apply, status, repair, flush, dispatch),
-		Settle: script(append(append([]string{settle, shard, bindings, states}, ending...), flush, dispatch)...),
-		Mixed:  script(append(append([]string{claim, shard, bindings, states, reserve}, ending...), flush, dispatch)...),
+		Claim:  script(claim, shard, later("load_bindings", "bound_verdict", books, bindings), reserve),
+		Manage: script(claim, shard, asked, books, bindings, states, strings.Join(managing, "\n"), flush, dispatch),
+		Settle: script(settle, shard, asked, books, bindings, states, strings.Join(settling, "\n"), flush, dispatch),
 		Enroll: script(claim, enroll),
 		List:   script(claim, list),
 		Rate:   script(claim, rate),
@@ -167,7 +178,42 @@ func build(claim, settle string) Scripts {
 }
 
 func script(parts ...string) Script {
-	source := strings.Join(parts, "\n")
+	source := numbered(strings.Join(parts, "\n"))
 	sum := sha1.Sum([]byte(source))
 	return Script{Source: source, SHA: hex.EncodeToString(sum[:])}
 }
+
+// when makes what files define only in calls that ask for an operation: for a call with
+// a single one that is most of the work.
+func when(operation string, files ...string) string {
+	return "if asked['" + operation + "'] then\n" + strings.Join(files, "\n") + "\nend\n"
+}
+
+// later makes a function of files that not every call needs: it runs them and returns
+// something that they define.
+func later(name, returns string, files ...string) string {
+	return "local function " + name + "()\n" + strings.Join(files, "\n") + "\nreturn " + returns + "\nend\n"
+}
+
+var constants = regexp.MustCompile(`(?m)^local ([A-Z_]+(?:, [A-Z_]+)*) = ([0-9e]+(?:, [0-9e]+)*)$`)
+
+// numbered puts numbers in the place of their names. Lua has no constants: each function
+// would look up, whenever it is made, every local variable that it names.
+func numbered(source string) string {
+	known := map[string]string{}
+	for _, line := range constants.FindAllStringSubmatch(source, -1) {
+		numbers := strings.Split(line[2], ", ")
+		for i, name := range strings.Split(line[1], ", ") {
+			known[name] = numbers[i]
+		}
+	}
+	source = constants.ReplaceAllString(source, "")
+	return capitals.ReplaceAllStringFunc(source, func(word string) string {
+		if number, ok := known[word]; ok {
+			return number
+		}
+		return word
+	})
+}
+
+var capitals = regexp.MustCompile(`\b[A-Z_]+\b`)

@@ -1,22 +1,33 @@
--- reserve.lua: hold stock for one attempt, or say why not. All or nothing:
--- every line and every limit passes, or nothing is charged.
+-- reserve.lua: hold stock for attempts, or say why not. All or nothing for each of
+-- them: every line and every limit passes, or nothing is charged. It stands alone after
+-- shard.lua: what attempts have in common comes once, the rest in columns, so that a
+-- column is read as it comes.
 --
--- a[1]  id         reservation id; the same id again returns the same answer
--- a[2]  not_after  ms by Redis's own time; a later run is refused
--- a[3]  terms      "version hold_for margin key_ttl mode gate", the same for many attempts:
---                  version of the sale that the caller knows, another one changes nothing;
---                  hold_for, ms from now until the deadline; margin, ms that the token expires
---                  before it; key_ttl, ms that the key stays bound once it is confirmed; mode,
---                  response | backend, what the deadline does; gate, that asks, or nothing
--- a[4]  buyer      hash of the buyer
--- a[5]  guard      the binding of the idempotency key, or of the buyer and the lines; '': none
--- a[6]  print      hash of what is asked under the key
--- a[7]  ref        the shop's own name of the order, or ''
--- a[8]  n          number of lines, then for each: cell, quantity
--- …     m          number of limits, then for each: field, "amount max from to"
---                  (the window [from, to) in ms by the shard's clock)
+-- KEYS[…]  those of shard.lua
 --
--- Returns { 'ok', state, deadline, exp, epoch, created }
+-- ARGV[1]  schema     the newest key schema that the caller understands
+-- ARGV[2]  earliest   of the times until when the attempts may be made
+-- ARGV[3]  not_after  for each attempt ms by Redis's own time, with a space between two; a later run
+--                     is refused
+-- ARGV[4]  n          number of attempts
+-- ARGV[5]  refs       1: there is a column of refs; 0: nobody has one
+-- ARGV[6]  k          number of different terms, then the terms: "version hold_for margin mode lines
+--                     cell quantity … amount max from to …":
+--                     version of the sale that the caller knows, another one changes nothing;
+--                     hold_for, ms from now until the deadline; margin, ms that the token expires
+--                     before it; mode, response | backend, what the deadline does; lines, their
+--                     number, then each; then of each limit what is charged, and its window
+--                     [from, to) in ms by the shard's clock
+-- ARGV[…]  terms      the place of each attempt's terms among them; only where k is more than 1
+-- …        id         reservation id; the same id again returns the same answer
+-- …        guard      the binding of the idempotency key, or of the buyer and the lines; '': none
+-- …        ref        the binding of the shop's own name of the order, or ''
+-- …        buyer      hash of the buyer
+-- …        rest       of the record, from behind the buyer to its end
+-- …        field      of each limit of each attempt
+--
+-- Returns { time, seq, reply, … } as in shard.lua, with one reply per attempt:
+--         { 'ok', state, deadline, exp, epoch, created }; of a new one as a text, with spaces
 --         { 'gone' }                       released before it was reserved
 --         { 'bound', by, id, state, same, created, deadline, exp, changed, epoch }
 --                                          the guard or the ref belongs to another one, see bindings.lua
@@ -26,148 +37,252 @@
 --         { 'limit', i } { 'pending', i }  the i-th limit is full; pending: holds may still free it
 --         { 'unknown', i } { 'sold_out', i, available, left, seq } { 'all_held', i, available, left, seq }
 --         (left: the units that are available or may come back; seq: the journal's newest number then)
+--         { 'schema', schema }             a newer edge has changed the layout: nothing was touched
+--         { 'restoring' }                  half of the shard is missing: nothing was touched
 
-local function window_verdict()
-  if shard.status == 'closed' then return { 'closed' } end
-  if shard.now >= shard.ends then return { 'ended' } end
-  if shard.status == 'draft' then return { 'not_started', 0, shard.now } end
-  if shard.now < shard.starts then return { 'not_started', shard.starts, shard.now } end
-  if shard.status == 'paused' then return { 'paused' } end
-  return nil
-end
+local ARGV, KEYS = ARGV, KEYS
+local earliest, n, with_refs, k = tonumber(ARGV[2]), tonumber(ARGV[4]), ARGV[5] == '1', tonumber(ARGV[6])
+local now, seq = shard.now, shard.seq
+local out = { time, seq }
 
--- What is the same for many attempts is read once in a call: the terms, with what
--- follows from them for a record, and the numbers of a limit.
-local terms_known, quotas_known = {}, {}
-
-local function terms_of(text)
-  local t = terms_known[text]
-  if t then return t end
-  local version, hold_for, margin, key_ttl, mode, gate = match(text, '^(%S*) (%S*) (%S*) (%S*) (%S*) (.*)$')
-  local deadline = shard.now + tonumber(hold_for)
-  local exp, now = deadline - tonumber(margin), int(shard.now)
-  t = {
-    tonumber(version), deadline, exp,
-    'held\t' .. int(deadline) .. '\t' .. int(exp) .. '\t' .. now .. '\t' .. now .. '\t' .. mode .. '\t',
-    '\t\t' .. int(shard.version) .. '\t',
-    '\t' .. key_ttl .. '\t',
-    '\t' .. plain(gate) .. '\t\t\t',
-  }
-  terms_known[text] = t
-  return t
-end
-
-local function quota_of(text)
-  local q = quotas_known[text]
-  if not q then
-    local amount, max, from, to = match(text, '^(%d+) (%d+) (%d+) (%d+)$')
-    q = { tonumber(amount), tonumber(max), tonumber(from), tonumber(to), amount }
-    quotas_known[text] = q
+do
+  local refusal
+  if shard.schema > tonumber(ARGV[1]) then refusal = { 'schema', shard.schema }
+  elseif shard.restoring then refusal = { 'restoring' } end
+  if refusal then
+    for i = 1, n do out[2 + i] = refusal end
+    return out
   end
-  return q
+end
+
+-- what the sale says to everybody
+local closed
+if shard.status == 'closed' then closed = { 'closed' }
+elseif now >= shard.ends then closed = { 'ended' }
+elseif shard.status == 'draft' then closed = { 'not_started', 0, now }
+elseif now < shard.starts then closed = { 'not_started', shard.starts, now }
+elseif shard.status == 'paused' then closed = { 'paused' } end
+
+-- the terms, with what follows from them for a record, its movement and its answer
+local terms, wanted = {}, {}
+for i = 1, k do
+  local w = {}
+  for word in string.gmatch(ARGV[6 + i], '%S+') do w[#w + 1] = word end
+  local deadline, last = now + tonumber(w[2]), 5 + 2 * tonumber(w[5])
+  local due, exp, at, lines = int(deadline), int(deadline - tonumber(w[3])), int(now), concat(w, ' ', 6, last)
+  local t = {
+    refusal = tonumber(w[1]) ~= shard.version and { 'version', shard.version } or closed,
+    due = due,
+    head = 'held\t' .. due .. '\t' .. exp .. '\t' .. at .. '\t' .. at .. '\t' .. w[4] .. '\t',
+    lines = lines,
+    between = '\t\t' .. lines .. '\t',
+    answer = 'ok held ' .. due .. ' ' .. exp .. ' ' .. int(shard.epoch) .. ' ' .. at,
+    cells = {}, units = {}, amounts = {}, most = {}, from = {}, to = {},
+  }
+  local m = 0
+  for j = 6, last, 2 do
+    m = m + 1
+    t.cells[m], t.units[m] = w[j], tonumber(w[j + 1])
+    if cells[w[j]] == nil then
+      cells[w[j]] = false
+      wanted[#wanted + 1] = w[j]
+    end
+  end
+  m = 0
+  for j = last + 1, #w, 4 do
+    m = m + 1
+    t.amounts[m], t.most[m], t.from[m], t.to[m] = tonumber(w[j]), tonumber(w[j + 1]), tonumber(w[j + 2]), tonumber(w[j + 3])
+  end
+  terms[i] = t
+end
+
+-- behind which places of ARGV the columns are
+local terms_at = 6 + k
+local ids_at = k > 1 and terms_at + n or terms_at
+local guards_at = ids_at + n
+local refs_at = guards_at + n
+local buyers_at = with_refs and refs_at + n or refs_at
+local rests_at = buyers_at + n
+local fields_at = rests_at + n
+
+-- read returns the fields of a hash that are in a list; Lua's stack is small
+local function read(key, list, first, last)
+  if first > last then return {} end
+  if last - first < 1000 then return call('HMGET', key, unpack(list, first, last)) end
+  local all = {}
+  for i = first, last, 1000 do
+    for _, value in ipairs(call('HMGET', key, unpack(list, i, math.min(i + 999, last)))) do all[#all + 1] = value end
+  end
+  return all
+end
+
+local kept = read(KEYS[4], ARGV, ids_at + 1, ids_at + n)
+local guarded = read(KEYS[11], ARGV, guards_at + 1, guards_at + n)
+local named = with_refs and read(KEYS[11], ARGV, refs_at + 1, refs_at + n)
+local counted = read(KEYS[3], ARGV, fields_at + 1, #ARGV)
+for i, text in ipairs(read(KEYS[2], wanted, 1, #wanted)) do cells[wanted[i]] = parse_cell(text) end
+local charged, pending = {}, {} -- by a limit's field; pending is the part of charged that holds have not resolved
+
+-- known_answer is that of an attempt which was made before
+local function known_answer(record)
+  local state, deadline, exp, created
+  if type(record) == 'table' then -- somebody has asked about it earlier in this call
+    state, deadline, exp, created = unpack(record, 1, 4)
+  else
+    state, deadline, exp, created = match(record, '^([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t')
+  end
+  if state == 'tombstone' then return { 'gone' } end
+  return { 'ok', state, tonumber(deadline) or 0, tonumber(exp) or 0, shard.epoch, tonumber(created) or 0 }
+end
+
+-- bound_answer names the reservation to which the i-th attempt's guard or ref belongs
+local bound_verdict
+local function bound_answer(i, t)
+  bound_verdict = bound_verdict or load_bindings()
+  local guard, ref = ARGV[guards_at + i], with_refs and ARGV[refs_at + i] or ''
+  if bindings[guard] == nil then bindings[guard] = guarded[i] end
+  if ref ~= '' and bindings[ref] == nil then bindings[ref] = named[i] end
+  local print = match(ARGV[rests_at + i], '^\t[^\t]*\t[^\t]*\t[^\t]*\t[^\t]*\t[^\t]*\t([^\t]*)\t')
+  local found = bound_verdict(guard, print, string.sub(ref, 3), ARGV[buyers_at + i], t.lines)
+  return found and { 'bound', unpack(found) }
 end
 
 -- Callers sum equal lines and limits; should one not, they are counted together
--- here: nobody gets more than there is. k is where the limits begin in a.
-local function limits_verdict(a, k, m)
-  local asked = m > 1 and {}
-  for i = 1, m do
-    local field, quota = a[k], quota_of(a[k + 1])
-    if shard.now < quota[3] or shard.now >= quota[4] then return { 'window', shard.now } end
-    local l, amount, max = read_limit(field), quota[1], quota[2]
-    if asked then
-      amount = (asked[field] or 0) + amount
+-- here: nobody gets more than there is. f is behind which place the fields are.
+local function limits_verdict(t, f)
+  local amounts, asked = t.amounts, {}
+  for i = 1, #amounts do
+    if now < t.from[i] or now >= t.to[i] then return { 'window', now } end
+    local field = ARGV[f + i]
+    if not charged[field] then
+      local text = counted[f + i - fields_at]
+      if text then
+        local c, p = match(text, '^(%d+) (%d+)')
+        charged[field], pending[field] = tonumber(c), tonumber(p)
+      else
+        charged[field], pending[field] = 0, 0
+      end
+    end
+    local amount = amounts[i]
+    if i > 1 or amounts[2] then
+      amount = amount + (asked[field] or 0)
       asked[field] = amount
     end
-    if l[1] + amount > max then
-      if l[1] - l[2] + amount > max then return { 'limit', i } end
+    if charged[field] + amount > t.most[i] then
+      if charged[field] - pending[field] + amount > t.most[i] then return { 'limit', i } end
       return { 'pending', i }
     end
-    k = k + 2
   end
   return nil
 end
 
--- j is where the lines begin in a
-local function stock_verdict(a, j, n)
-  local all_held
-  local asked = n > 1 and {}
-  for i = 1, n do
-    local cell, units = a[j], tonumber(a[j + 1])
-    local c = read_cell(cell)
+local function stock_verdict(t)
+  local names, all_held, asked = t.cells, nil, {}
+  for i = 1, #names do
+    local name, units = names[i], t.units[i]
+    local c = cells[name]
     if not c then return { 'unknown', i } end
-    if asked then
-      units = (asked[cell] or 0) + units
-      asked[cell] = units
+    if names[2] then
+      units = units + (asked[name] or 0)
+      asked[name] = units
     end
     if c[AVAILABLE] < units then
       local left = c[AVAILABLE] + c[HELD] + c[IN_DOUBT]
-      if left < units then return { 'sold_out', i, c[AVAILABLE], left, shard.seq } end
-      all_held = all_held or { 'all_held', i, c[AVAILABLE], left, shard.seq }
+      if left < units then return { 'sold_out', i, c[AVAILABLE], left, seq } end
+      all_held = all_held or { 'all_held', i, c[AVAILABLE], left, seq }
     end
-    j = j + 2
   end
   return all_held
 end
 
-local FIRST_LINE = 9
-
-function reads.reserve(a)
-  want(wanted_records, a[1])
-  if a[5] ~= '' then want(wanted_bindings, a[5]) end
-  if a[7] ~= '' then want(wanted_bindings, ref_field(a[7])) end
-  local k = FIRST_LINE
-  for _ = 1, tonumber(a[8]) do
-    want_cell(a[k])
-    k = k + 2
-  end
-  for _ = 1, tonumber(a[k]) do
-    want(wanted_limits, a[k + 1])
-    k = k + 2
-  end
+-- what will be written: fields and values as HSET takes them, scores and members
+local movements, to_records, to_deadlines, to_bindings, to_limits = {}, {}, {}, {}, {}
+local moved, bound, repeated = 0, 0, false
+local untils = {} -- only where somebody is late
+if time > earliest then
+  for word in string.gmatch(ARGV[3], '%d+') do untils[#untils + 1] = tonumber(word) end
 end
 
-function operations.reserve(a)
-  local id = a[1]
-  local r = read_record(id)
-  if r and r[STATE] == 'tombstone' then return { 'gone' } end
-  if r then
+local f, l, p = fields_at, 0, 1
+for i = 1, n do
+  local id, guard = ARGV[ids_at + i], ARGV[guards_at + i]
+  local t = terms[k > 1 and tonumber(ARGV[terms_at + i]) or 1]
+  local m = #t.amounts
+  local ref = with_refs and ARGV[refs_at + i] or ''
+  local record = records[id] or kept[i]
+  local answer
+  if record then
     -- written again, because WAIT counts from what its own connection wrote: a
     -- repeat must not be sold to the buyer before a replica has it
-    dirty = true
-    return { 'ok', r[STATE], r[DEADLINE], r[EXP], shard.epoch, r[CREATED] }
+    answer = known_answer(record)
+    repeated = repeated or answer[1] == 'ok'
+  elseif not shard.exists then
+    answer = { 'no_sale' }
+  else
+    -- before anything that may have changed since: a winner who asks again hears of
+    -- what he has
+    if guarded[i] or bindings[guard] or ref ~= '' and (named[i] or bindings[ref]) then answer = bound_answer(i, t) end
+    answer = answer or untils[i] and time > untils[i] and { 'late' } or t.refusal or m > 0 and limits_verdict(t, f) or stock_verdict(t)
   end
-  if not shard.exists then return { 'no_sale' } end
-
-  local n = tonumber(a[8])
-  local first_limit = FIRST_LINE + 2 * n + 1
-  local m = tonumber(a[first_limit - 1])
-  local buyer, guard, print, ref = a[4], plain(a[5]), plain(a[6]), plain(a[7])
-  local line_words = concat(a, ' ', FIRST_LINE, first_limit - 2)
-  -- before anything that may have changed since: a winner who asks again hears of
-  -- what he has
-  local found = bound_verdict(guard, print, ref, buyer, line_words)
-  if found then return { 'bound', unpack(found) } end
-  if shard.time > tonumber(a[2]) then return { 'late' } end
-  local terms = terms_of(a[3])
-  if shard.version ~= terms[1] then return { 'version', shard.version } end
-  local refusal = window_verdict() or limits_verdict(a, first_limit, m) or stock_verdict(a, FIRST_LINE, n)
-  if refusal then return refusal end
-
-  for j = FIRST_LINE, first_limit - 2, 2 do move(a[j], tonumber(a[j + 1]), AVAILABLE, HELD) end
-  local charge_words = ''
-  for k = first_limit, first_limit + 2 * (m - 1), 2 do
-    local field, quota = a[k], quota_of(a[k + 1])
-    local l = read_limit(field)
-    write_limit(field, l[1] + quota[1], l[2] + quota[1])
-    charge_words = charge_words .. (charge_words ~= '' and ' ' or '') .. field .. ' ' .. quota[5]
+  if not answer then
+    for j = 1, #t.cells do
+      local c, units = cells[t.cells[j]], t.units[j]
+      c[AVAILABLE], c[HELD], c.moved = c[AVAILABLE] - units, c[HELD] + units, true
+    end
+    for j = 1, m do
+      local field = ARGV[f + j]
+      local amount = t.amounts[j]
+      charged[field], pending[field] = charged[field] + amount, pending[field] + amount
+      to_limits[l + 1], to_limits[l + 2] = field, int(charged[field]) .. ' ' .. int(pending[field])
+      l = l + 2
+    end
+    local buyer = ARGV[buyers_at + i]
+    record = t.head .. buyer .. ARGV[rests_at + i]
+    records[id] = record
+    to_records[2 * moved + 1], to_records[2 * moved + 2] = id, record
+    to_deadlines[2 * moved + 1], to_deadlines[2 * moved + 2] = t.due, id
+    if guard ~= '' then
+      bindings[guard] = id
+      to_bindings[bound + 1], to_bindings[bound + 2] = guard, id
+      bound = bound + 2
+    end
+    if ref ~= '' then
+      bindings[ref] = id
+      to_bindings[bound + 1], to_bindings[bound + 2] = ref, id
+      bound = bound + 2
+    end
+    moved, seq = moved + 1, seq + 1
+    -- in pieces: Redis's Lua hashes every text that is made, byte by byte
+    movements[p], movements[p + 1], movements[p + 2] = moved > 1 and '\nheld\t' or 'held\t', id, t.between
+    movements[p + 3], movements[p + 4], movements[p + 5] = buyer, '\t\t', record
+    p = p + 6
+    answer = t.answer
   end
-  -- its fields are needed only if another operation of this call is about it
-  local text = terms[4] .. buyer .. '\t' .. line_words .. '\t' .. charge_words .. terms[5] .. guard .. '\t' .. print .. terms[6] .. ref .. terms[7]
-  write_record(id, text)
-  zadd.deadlines[id] = terms[2]
-  bind(guard, id)
-  if ref ~= '' then bind(ref_field(ref), id) end
-  write_journal('held', id, '', line_words, buyer, '', text)
-  return { 'ok', 'held', terms[2], terms[3], shard.epoch, shard.now }
+  out[2 + i] = answer
+  f = f + m
 end
+
+-- many calls a command in pieces
+local function many(command, key, list)
+  for i = 1, #list, 1000 do call(command, key, unpack(list, i, math.min(i + 999, #list))) end
+end
+
+if moved > 0 then
+  -- the journal first, because Redis refuses a repeated sequence number there
+  call('XADD', KEYS[10], int(seq) .. '-0', 'v', '1', 'time', int(now), 'movements', concat(movements))
+  local to_cells = {}
+  for name, c in pairs(cells) do
+    if c and c.moved then
+      to_cells[#to_cells + 1] = name
+      to_cells[#to_cells + 1] = int(c[1]) .. ' ' .. int(c[2]) .. ' ' .. int(c[3]) .. ' ' .. int(c[4]) .. ' ' .. int(c[5])
+    end
+  end
+  many('HSET', KEYS[2], to_cells)
+  many('HSET', KEYS[3], to_limits)
+  many('HSET', KEYS[4], to_records)
+  many('ZADD', KEYS[5], to_deadlines)
+  many('HSET', KEYS[11], to_bindings)
+end
+if moved > 0 or repeated then call('HSET', KEYS[1], 'seq', int(seq), 'clock', int(now)) end
+out[2] = seq
+return out

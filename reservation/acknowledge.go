@@ -10,7 +10,7 @@ import (
 // Acknowledge notes that a ledger has a sale's journal up to an entry: what is before
 // it may be trimmed. It never goes back.
 func (s *Store) Acknowledge(ctx context.Context, sale string, epoch, seq int64) error {
-	replies, err := s.run(ctx, s.scripts.Settle, sale, 0, operation{"acknowledge", []any{epoch, seq}})
+	replies, err := s.run(ctx, s.scripts.Settle, sale, operation{"acknowledge", []any{epoch, seq}})
 	if err != nil {
 		return err
 	}

@@ -102,7 +102,7 @@ func TestKeysAreFreedInTheEnd(t *testing.T) {
 		}
 		find := func(binding, ref string) bool {
 			t.Helper()
-			_, replies, err := c.Call(soon(t), c.server.scripts.Settle, "s", reservation.Operation{Name: "lookup", Args: []any{binding, "p", ref, "Ann", "a 1"}})
+			_, replies, err := c.Call(soon(t), "s", reservation.Operation{Name: "lookup", Args: []any{binding, "p", ref, "Ann", "a 1"}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -160,10 +160,12 @@ func (c *clocked) status(s sale.Status) {
 func TestBoundWithinOneCall(t *testing.T) {
 	eachClock(t, 9, func(t *testing.T, c *clocked) {
 		reserve := func(id, field, ref string) reservation.Operation {
-			return reservation.Operation{Name: "reserve", Args: []any{
-				id, forever, "2 60000 5000 0 backend ", "Ann", field, "p", ref, 1, "a", 1, 0}}
+			return reservation.Operation{NotAfter: forever, Claim: &reservation.Claim{
+				ID: id, Version: 2, Buyer: "Ann", Lines: []sale.Line{{SKU: "a", Quantity: 1}}, HoldFor: time.Minute, Margin: 5 * time.Second,
+				Mode: reservation.Backend, Binding: reservation.Binding{Field: field, Print: "p"}, Ref: ref,
+			}}
 		}
-		_, replies, err := c.Call(soon(t), c.server.scripts.Claim, "s",
+		_, replies, err := c.Call(soon(t), "s",
 			reserve("r1", "k|x", ""), reserve("r2", "k|x", ""), reserve("r3", "", "order-1"), reserve("r4", "k|y", "order-1"), reserve("r5", "d|z", ""), reserve("r6", "d|z", ""))
 		if err != nil {
 			t.Fatal(err)
@@ -176,7 +178,7 @@ func TestBoundWithinOneCall(t *testing.T) {
 		settle := func(name string, args ...any) reservation.Operation {
 			return reservation.Operation{Name: name, Args: args}
 		}
-		_, replies, err = c.Call(soon(t), c.server.scripts.Settle, "s",
+		_, replies, err = c.Call(soon(t), "s",
 			settle("lookup", "k|x", "p", "", "Ann", "a 1"), settle("release", "r1", "shop", 0, ""), settle("lookup", "k|x", "p", "", "Ann", "a 1"),
 			settle("confirm", "r1", "operator", "", ""), settle("lookup", "k|x", "p", "", "Ann", "a 1"),
 			settle("free", "r5"), settle("lookup", "d|z", "", "", "Ann", "a 1"))
@@ -286,7 +288,7 @@ func TestOthersStayBound(t *testing.T) {
 			return c.Confirm(soon(c.t), "s", "r1", reservation.Shop, "")
 		},
 		"held": func(c *clocked) (reservation.State, error) { // it is answered twice
-			_, _, err := c.Call(soon(c.t), c.server.scripts.Settle, "s", reservation.Operation{Name: "free", Args: []any{"r1"}})
+			_, _, err := c.Call(soon(c.t), "s", reservation.Operation{Name: "free", Args: []any{"r1"}})
 			return reservation.Held, err
 		},
 	}
@@ -295,7 +297,7 @@ func TestOthersStayBound(t *testing.T) {
 			eachClock(t, 9, func(t *testing.T, c *clocked) {
 				c.reserve("r1", withSingle("x"))
 				free := reservation.Operation{Name: "free", Args: []any{"r1"}}
-				if _, _, err := c.Call(soon(t), c.server.scripts.Settle, "s", free); err != nil {
+				if _, _, err := c.Call(soon(t), "s", free); err != nil {
 					t.Fatal(err)
 				}
 				c.reserve("r2", withSingle("x"))

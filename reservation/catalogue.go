@@ -162,7 +162,7 @@ func (s *Store) readListing(ctx context.Context, id string, known *Listing) (*Li
 	}
 	c := s.clock(id)
 	if _, ok := c.now(); !ok {
-		if _, err := s.run(ctx, s.scripts.Settle, id, 0); err != nil {
+		if _, err := s.run(ctx, s.scripts.Settle, id); err != nil {
 			return nil, err
 		}
 	}

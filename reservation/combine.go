@@ -30,7 +30,7 @@ var (
 )
 
 // combiner does what many ask for at the same time in few calls. Each queue has one
-// call under way at most; what has queued meanwhile goes in the next one, in the order
+// batch under way at most; what has queued meanwhile goes in the next one, in the order
 // in which it came. Who asks alone does not wait for others.
 type combiner struct {
 	// send does what a batch asks for and answers every ticket of it.
@@ -46,6 +46,7 @@ type combiner struct {
 // ticket is one thing that somebody asks for.
 type ticket struct {
 	ctx     context.Context // until when he waits
+	claim   *claiming       // of a shard: an attempt; else
 	op      operation       // of a shard
 	keys    []string        // of a rate
 	args    []any           // of a rate

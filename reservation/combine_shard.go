@@ -5,25 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/stockgate/stockgate/lua"
 )
-
-// notAfterPlace is where a reserve's arguments have the time after which it must not
-// run. It is filled in when it is sent.
-const notAfterPlace = 1
 
 // do runs one operation on a sale, together with those of others. It returns the
 // shard's seq after the call.
 func (s *Store) do(ctx context.Context, sale string, op operation) (reply, int64, error) {
-	claim := op.name == "reserve"
-	return s.calls.do(ctx, sale, &ticket{op: op, weight: 1 + len(op.args)/3, settles: !claim && op.name != "lookup"})
+	return s.calls.do(ctx, sale, &ticket{op: op, weight: 1 + len(op.args)/3, settles: op.name != "lookup"})
 }
 
-// sendOperations runs operations on one sale in one call of a script.
+// sendOperations runs operations on one sale: those that make claims in one call of a
+// script, what else there is in another one at the same time.
 func (s *Store) sendOperations(sale string, batch []*ticket) {
 	ctx, cancel := context.WithDeadline(context.Background(), s.callUntil(batch))
 	defer cancel()
@@ -32,9 +27,43 @@ func (s *Store) sendOperations(sale string, batch []*ticket) {
 		answerAll(batch, err)
 		return
 	}
-	if len(batch) > 0 {
-		s.runTogether(ctx, sale, batch)
+	claims, others := apart(batch)
+	switch {
+	case len(others) == 0:
+		s.claimTogether(ctx, sale, claims)
+	case len(claims) == 0:
+		s.runTogether(ctx, sale, others)
+	default:
+		var claiming sync.WaitGroup
+		claiming.Go(func() { s.claimTogether(ctx, sale, claims) })
+		s.runTogether(ctx, sale, others)
+		claiming.Wait()
 	}
+}
+
+// apart separates claims from what else there is.
+func apart(batch []*ticket) (claims, others []*ticket) {
+	n := 0
+	for _, t := range batch {
+		if t.claim != nil {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		return nil, batch
+	case len(batch):
+		return batch, nil
+	}
+	claims, others = make([]*ticket, 0, n), make([]*ticket, 0, len(batch)-n)
+	for _, t := range batch {
+		if t.claim != nil {
+			claims = append(claims, t)
+		} else {
+			others = append(others, t)
+		}
+	}
+	return claims, others
 }
 
 func answerAll(batch []*ticket, err error) {
@@ -65,14 +94,14 @@ func (s *Store) callUntil(batch []*ticket) time.Time {
 func (s *Store) setTimes(ctx context.Context, sale string, batch []*ticket) ([]*ticket, error) {
 	out := batch[:0]
 	for i, t := range batch {
-		if t.op.name != "reserve" {
+		if t.claim == nil {
 			out = append(out, t)
 			continue
 		}
 		now, known := s.clock(sale).now()
 		if !known {
 			// a call without operations tells the time of the shard's server
-			if _, err := s.run(ctx, s.scripts.Settle, sale, 0); err != nil {
+			if _, err := s.run(ctx, s.scripts.Settle, sale); err != nil {
 				return append(out, batch[i:]...), fmt.Errorf("%w (%w)", err, ErrNotSent)
 			}
 			now, _ = s.clock(sale).now()
@@ -86,70 +115,51 @@ func (s *Store) setTimes(ctx context.Context, sale string, batch []*ticket) ([]*
 			t.answer(nil, 0, errNoTime)
 			continue
 		}
-		t.op.args[notAfterPlace] = now + left.Milliseconds()
+		t.claim.notAfter = now + left.Milliseconds()
 		out = append(out, t)
 	}
 	return out, nil
 }
 
-// runTogether runs operations in one call, if that is possible. What cannot be done
-// by one of them does not keep the others from being done.
+// claimTogether makes claims in one call, if that is possible.
+func (s *Store) claimTogether(ctx context.Context, sale string, batch []*ticket) {
+	if len(batch) == 0 {
+		return
+	}
+	claims := make([]*claiming, len(batch))
+	for i, t := range batch {
+		claims[i] = t.claim
+	}
+	replies, seq, err := s.reserveAt(ctx, sale, claims)
+	answerEach(batch, replies, seq, err, func(half []*ticket) { s.claimTogether(ctx, sale, half) })
+}
+
+// runTogether runs operations that are no claims in one call, if that is possible.
 func (s *Store) runTogether(ctx context.Context, sale string, batch []*ticket) {
-	script, acks, mixed := s.scriptFor(batch)
 	ops := make([]operation, len(batch))
 	for i, t := range batch {
 		ops[i] = t.op
 	}
-	replies, seq, err := s.runAt(ctx, script, sale, acks, ops...)
+	replies, seq, err := s.runAt(ctx, s.scripts.Settle, sale, ops...)
+	answerEach(batch, replies, seq, err, func(half []*ticket) { s.runTogether(ctx, sale, half) })
+}
+
+// answerEach says what came of a call. What cannot be done by one of a batch does not
+// keep the others from being done: again runs each half of it.
+func answerEach(batch []*ticket, replies []reply, seq int64, err error, again func([]*ticket)) {
 	switch {
 	case err == nil:
 		for i, t := range batch {
 			t.answer(replies[i], seq, nil)
 		}
-	case errors.Is(err, errNotAcknowledged): // it ran, and only reserves need replicas
-		for i, t := range batch {
-			if t.op.name == "reserve" {
-				t.answer(nil, 0, err)
-			} else {
-				t.answer(replies[i], seq, nil)
-			}
-		}
-	case mixed && redis.HasErrorPrefix(err, "OOM"):
-		var settles []*ticket
-		for _, t := range batch {
-			if t.settles || t.op.name == "lookup" {
-				settles = append(settles, t)
-			} else {
-				t.answer(nil, 0, err)
-			}
-		}
-		s.runTogether(ctx, sale, settles)
 	case len(batch) > 1 && scriptFailed(err):
 		// something that belongs to one of them is not as it should be
 		half := len(batch) / 2
-		s.runTogether(ctx, sale, batch[:half])
-		s.runTogether(ctx, sale, batch[half:])
+		again(batch[:half])
+		again(batch[half:])
 	default:
 		answerAll(batch, err)
 	}
-}
-
-// scriptFor is the script that has all operations of a batch, and how many replicas
-// must have what it did. Mixed: it also has some that a full Redis does not refuse.
-func (s *Store) scriptFor(batch []*ticket) (script lua.Script, acks int, mixed bool) {
-	reserves := 0
-	for _, t := range batch {
-		if t.op.name == "reserve" {
-			reserves++
-		}
-	}
-	switch reserves {
-	case 0:
-		return s.scripts.Settle, 0, false
-	case len(batch):
-		return s.scripts.Claim, s.options.ReplicaAcks, false
-	}
-	return s.scripts.Mixed, s.options.ReplicaAcks, true
 }
 
 // scriptFailed says that a script ended with an error of its own, before it wrote.

@@ -94,7 +94,7 @@ func (s *Store) Examine(ctx context.Context, sale string, names []Named) (*Exami
 	if len(ops) == 0 { // only the moment is asked for
 		ops, places = []operation{{"examine", []any{string(PartCell), 0}}}, [][]int{nil}
 	}
-	replies, seq, err := s.runAt(ctx, s.scripts.Settle, sale, 0, ops...)
+	replies, seq, err := s.runAt(ctx, s.scripts.Settle, sale, ops...)
 	if err != nil {
 		return nil, wrongType(sale, err)
 	}
@@ -174,7 +174,7 @@ func (s *Store) Repair(ctx context.Context, sale string, seen *Examined, by stri
 	for _, r := range repairs {
 		args = append(args, string(r.Part), r.Name, r.Found.argument(), r.Wanted.argument(), r.Why, r.Record)
 	}
-	replies, err := s.run(ctx, s.scripts.Claim, sale, 0, operation{"repair", args})
+	replies, err := s.run(ctx, s.scripts.Manage, sale, operation{"repair", args})
 	if err != nil {
 		return nil, wrongType(sale, err)
 	}

@@ -8,10 +8,13 @@ import (
 	"github.com/stockgate/stockgate/lua"
 )
 
-// Operation is one operation of a script call, for tests of the scripts themselves.
+// Operation is one operation of a script call, for tests of the scripts themselves: a
+// claim with the time after which it must not run, or a name and arguments.
 type Operation struct {
-	Name string
-	Args []any
+	Claim    *Claim
+	NotAfter int64
+	Name     string
+	Args     []any
 }
 
 // Waiting is how many wait for Redis on this store.
@@ -62,27 +65,61 @@ const (
 // ErrBusy: a combiner has no place.
 var ErrBusy = errBusy
 
-// Call runs operations in one call. It returns Redis's time in ms and the replies.
-func (s *Store) Call(ctx context.Context, script lua.Script, sale string, ops ...Operation) (int64, [][]any, error) {
-	now, _, replies, err := s.CallSeq(ctx, script, sale, ops...)
+// Call runs operations, as many as there may be in one call each. It returns Redis's time
+// in ms and the replies.
+func (s *Store) Call(ctx context.Context, sale string, ops ...Operation) (int64, [][]any, error) {
+	now, _, replies, err := s.CallSeq(ctx, sale, ops...)
 	return now, replies, err
 }
 
 // CallSeq is Call that also returns the newest number in the journal.
-func (s *Store) CallSeq(ctx context.Context, script lua.Script, sale string, ops ...Operation) (now, seq int64, replies [][]any, err error) {
-	args := []any{s.channel(), sale, lua.Schema}
-	for _, op := range ops {
-		args = append(append(args, op.Name, len(op.Args)), op.Args...)
+func (s *Store) CallSeq(ctx context.Context, sale string, ops ...Operation) (now, seq int64, replies [][]any, err error) {
+	for first := true; first || len(ops) > 0; first = false {
+		n := 0
+		var script lua.Script
+		for n < len(ops) && (n == 0 || s.scriptOf(ops[n]) == script) {
+			script = s.scriptOf(ops[n])
+			n++
+		}
+		var args []any
+		if script == s.scripts.Claim && n > 0 {
+			claims := make([]*claiming, n)
+			for i, op := range ops[:n] {
+				claims[i] = op.Claim.claiming()
+				claims[i].notAfter = op.NotAfter
+			}
+			args = reserveArgs(claims)
+		} else {
+			args = []any{s.channel(), sale, lua.Schema}
+			for _, op := range ops[:n] {
+				args = append(append(args, op.Name, len(op.Args)), op.Args...)
+			}
+			if n == 0 {
+				script = s.scripts.Settle
+			}
+		}
+		raw, err := s.eval(ctx, s.redis, script, s.shardKeys(sale), args, 0)
+		if err != nil {
+			return 0, 0, nil, err
+		}
+		now, seq = raw[0].(int64), raw[1].(int64)
+		for _, one := range raw[2:] {
+			replies = append(replies, replyOf(one, new(textReply)))
+		}
+		ops = ops[n:]
 	}
-	raw, err := s.eval(ctx, s.redis, script, s.shardKeys(sale), args, 0)
-	if err != nil {
-		return 0, 0, nil, err
+	return now, seq, replies, nil
+}
+
+// scriptOf is the script that has an operation.
+func (s *Store) scriptOf(op Operation) lua.Script {
+	switch {
+	case op.Claim != nil:
+		return s.scripts.Claim
+	case op.Name == "adjust" || op.Name == "apply" || op.Name == "status" || op.Name == "repair":
+		return s.scripts.Manage
 	}
-	replies = make([][]any, len(raw)-2)
-	for i := range replies {
-		replies[i], _ = raw[i+2].([]any)
-	}
-	return raw[0].(int64), raw[1].(int64), replies, nil
+	return s.scripts.Settle
 }
 
 // ShardKeys are the keys of one shard, in the order of lua/shard.lua.

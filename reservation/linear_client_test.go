@@ -28,11 +28,7 @@ func (on *server) ask(ctx context.Context, s *reservation.Store, sale string, in
 	for i, op := range in.ops {
 		calls[i] = wire(op)
 	}
-	script := on.scripts.Settle
-	if claims(in.ops[0]) {
-		script = on.scripts.Claim
-	}
-	_, seq, replies, err := s.CallSeq(ctx, script, sale, calls...)
+	_, seq, replies, err := s.CallSeq(ctx, sale, calls...)
 	if err != nil {
 		return answered{}, err
 	}
@@ -56,7 +52,7 @@ func newBad(t testing.TB, on *server) *bad {
 	o := on.options
 	o.Addresses = []string{p.Addr()}
 	b := &bad{proxy: p, options: o, store: openStore(t, o)}
-	if _, _, err := b.store.Call(soon(t), on.scripts.Settle, "warm"); err != nil {
+	if _, _, err := b.store.Call(soon(t), "warm"); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -116,11 +112,17 @@ func drawCalls(random *rand.Rand, n int) []asked {
 			continue
 		}
 		calls[i].ops = []model.Operation{drawOp(random)}
-		if next := drawOp(random); random.IntN(4) == 0 && claims(next) == claims(calls[i].ops[0]) && batched(next) && batched(calls[i].ops[0]) {
+		if next := drawOp(random); random.IntN(4) == 0 && isReserve(next) == isReserve(calls[i].ops[0]) && batched(next) && batched(calls[i].ops[0]) {
 			calls[i].ops = append(calls[i].ops, next)
 		}
 	}
 	return calls
+}
+
+// isReserve says whether an operation has a script for itself.
+func isReserve(op model.Operation) bool {
+	_, is := op.(model.Reserve)
+	return is
 }
 
 // batched says whether an operation looks only at what its call has changed so far.

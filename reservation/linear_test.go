@@ -130,7 +130,7 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 				random := rand.New(rand.NewPCG(seed, uint64(n)))
 				sale := fmt.Sprintf("linear%d", n)
 				on.setTime(noon)
-				if _, _, err := on.store.Call(soon(t), on.scripts.Claim, sale, wire(loading[0]), wire(loading[1])); err != nil {
+				if _, _, err := on.store.Call(soon(t), sale, wire(loading[0]), wire(loading[1])); err != nil {
 					t.Fatal(err)
 				}
 				var clients sync.WaitGroup

@@ -103,7 +103,7 @@ func (s *Store) applyOnce(ctx context.Context, version int64, next *sale.Sale, d
 		}
 		args = append(args, d.Cell, d.Delta, removed)
 	}
-	replies, err := s.run(ctx, s.scripts.Claim, next.ID, 0, operation{"apply", args})
+	replies, err := s.run(ctx, s.scripts.Manage, next.ID, operation{"apply", args})
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func deltaRefused(d sale.CellDelta, code lua.Code, n, unavailable int64) error {
 
 // SetStatus opens, pauses or closes a sale. The same status again changes nothing.
 func (s *Store) SetStatus(ctx context.Context, id string, status sale.Status, by string) error {
-	replies, err := s.run(ctx, s.scripts.Claim, id, 0, operation{"status", []any{string(status), by}})
+	replies, err := s.run(ctx, s.scripts.Manage, id, operation{"status", []any{string(status), by}})
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (s *Store) Adjust(ctx context.Context, id, adjustment, cell string, delta i
 	if delta > sale.MaxUnits || delta < -sale.MaxUnits {
 		return 0, refused("%d units are beyond the bound of %d", delta, int64(sale.MaxUnits))
 	}
-	replies, err := s.run(ctx, s.scripts.Claim, id, 0, operation{"adjust", []any{adjustment, cell, strconv.FormatInt(delta, 10), by}})
+	replies, err := s.run(ctx, s.scripts.Manage, id, operation{"adjust", []any{adjustment, cell, strconv.FormatInt(delta, 10), by}})
 	if err != nil {
 		return 0, err
 	}

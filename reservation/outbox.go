@@ -24,7 +24,7 @@ type OutboxPlace struct {
 // 0: none. Where another one already is, the place says so, and that one is to be
 // sent. False: somebody else has the right.
 func (s *Store) ClaimOutbox(ctx context.Context, sale, owner string, forHow time.Duration, epoch, last int64) (OutboxPlace, bool, error) {
-	replies, err := s.run(ctx, s.scripts.Settle, sale, 0, operation{"outbox", []any{owner, forHow.Milliseconds(), epoch, last}})
+	replies, err := s.run(ctx, s.scripts.Settle, sale, operation{"outbox", []any{owner, forHow.Milliseconds(), epoch, last}})
 	if err != nil {
 		return OutboxPlace{}, false, err
 	}
@@ -50,7 +50,7 @@ func (s *Store) GiveUpOutbox(ctx context.Context, sale, owner string) error {
 // Sent notes that the outbox's receiver has a sale's journal up to an entry: what is
 // before it may be trimmed. It never goes back.
 func (s *Store) Sent(ctx context.Context, sale string, epoch, seq int64) error {
-	replies, err := s.run(ctx, s.scripts.Settle, sale, 0, operation{"sent", []any{epoch, seq}})
+	replies, err := s.run(ctx, s.scripts.Settle, sale, operation{"sent", []any{epoch, seq}})
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/internal/redistest"
-	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 )
@@ -138,7 +137,7 @@ func TestRecreateWithinOneCall(t *testing.T) {
 		again := func(id string) reservation.Operation {
 			return reservation.Operation{Name: "confirm", Args: []any{id, "shop", "", 1, "Ann", 1, 2, "", "backend", 1, "a", 2, 1, "x|-|y", 1}}
 		}
-		_, replies, err := c.Call(soon(t), c.server.scripts.Settle, "s", again("r1"), again("r1"), again("r2"))
+		_, replies, err := c.Call(soon(t), "s", again("r1"), again("r1"), again("r2"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +195,7 @@ func TestConfirmWith(t *testing.T) {
 func TestEvidenceOfNoSale(t *testing.T) {
 	b := redistest.Embedded(t)
 	s := openStore(t, options(b))
-	_, replies, err := s.Call(soon(t), lua.Embedded.Settle, "s", reservation.Operation{
+	_, replies, err := s.Call(soon(t), "s", reservation.Operation{
 		Name: "confirm", Args: []any{"r1", "shop", "", 1, "Ann", 1, 2, "", "backend", 1, "a", 2, 0}})
 	if err != nil || fmt.Sprint(replies) != "[[not_found]]" {
 		t.Errorf("the answers are %v, %v", replies, err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/stockgate/stockgate/lua"
@@ -120,16 +119,8 @@ func (s *Store) Reserve(ctx context.Context, c *Claim) (Hold, *sale.Refusal, err
 	if !validRef(c.Ref) {
 		return Hold{}, nil, fmt.Errorf("reservation %s: a ref has 1 to 128 printable ASCII characters without space", c.ID)
 	}
-	args := make([]any, 0, 9+2*len(c.Lines)+2*len(c.Charges))
-	args = append(args, c.ID, nil, c.terms(), c.Buyer, c.Binding.Field, c.Binding.Print, c.Ref, len(c.Lines))
-	for _, l := range c.Lines {
-		args = append(args, l.Cell(), l.Quantity)
-	}
-	args = append(args, len(c.Charges))
-	for _, ch := range c.Charges {
-		args = append(args, ch.Field, words(ch.Amount, ch.Limit.Max, ch.From, ch.To))
-	}
-	r, seq, err := s.do(ctx, c.Sale, operation{"reserve", args})
+	t := &ticket{claim: c.claiming(), weight: 4 + len(c.Lines) + len(c.Charges)}
+	r, seq, err := s.calls.do(ctx, c.Sale, t)
 	if errors.Is(err, errBusy) {
 		return Hold{}, sale.Refuse(sale.Busy), nil
 	}
@@ -137,23 +128,6 @@ func (s *Store) Reserve(ctx context.Context, c *Claim) (Hold, *sale.Refusal, err
 		return Hold{}, nil, err
 	}
 	return s.reserved(c, seq, r)
-}
-
-// terms are what many claims have in common, in one word of a reserve.
-func (c *Claim) terms() string {
-	return words(c.Version, c.HoldFor.Milliseconds(), c.Margin.Milliseconds(), c.Binding.TTL.Milliseconds()) + " " + string(c.Mode) + " " + c.Gate
-}
-
-// words writes numbers with a space between two.
-func words(numbers ...int64) string {
-	b := make([]byte, 0, 64)
-	for i, n := range numbers {
-		if i > 0 {
-			b = append(b, ' ')
-		}
-		b = strconv.AppendInt(b, n, 10)
-	}
-	return string(b)
 }
 
 // ErrNotSent says that an operation surely did not run.

@@ -49,7 +49,7 @@ type Life struct {
 
 // Life looks at what Redis has of a sale.
 func (s *Store) Life(ctx context.Context, id string) (Life, error) {
-	if _, err := s.run(ctx, s.scripts.Settle, id, 0); err != nil { // it tells the time
+	if _, err := s.run(ctx, s.scripts.Settle, id); err != nil { // it tells the time
 		return Life{}, err
 	}
 	v, err := s.redis.HMGet(ctx, s.shardKeys(id)[metaKey], "epoch", "seq", "status", "version", "restoring", "carrying").Result()
@@ -194,7 +194,7 @@ func (r *Restoration) Finish(ctx context.Context, clock time.Time, status sale.S
 	if err := r.Flush(ctx); err != nil {
 		return err
 	}
-	replies, err := r.store.run(ctx, r.store.scripts.Settle, r.sale, 0, operation{"rebuilt", []any{r.Epoch, msOf(clock), string(status), cause}})
+	replies, err := r.store.run(ctx, r.store.scripts.Settle, r.sale, operation{"rebuilt", []any{r.Epoch, msOf(clock), string(status), cause}})
 	if err != nil {
 		return err
 	}

@@ -210,7 +210,7 @@ func TestReturnsWithinOneCall(t *testing.T) {
 			return reservation.Operation{Name: "return", Args: []any{"r1", id, 1, "", 1, "a", n}}
 		}
 		confirm := reservation.Operation{Name: "confirm", Args: []any{"r1", "shop", "", ""}}
-		_, replies, err := c.Call(soon(t), c.server.scripts.Settle, "s", give("1", 1), confirm, give("1", 2), give("1", 2), give("1", 1), give("2", 2), give("2", 1))
+		_, replies, err := c.Call(soon(t), "s", give("1", 1), confirm, give("1", 2), give("1", 2), give("1", 1), give("2", 2), give("2", 1))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -118,7 +118,7 @@ const expireAtOnce = 100
 func (s *Store) Expire(ctx context.Context, sale string) (int, error) {
 	ended := 0
 	for {
-		replies, err := s.run(ctx, s.scripts.Settle, sale, 0, operation{"expire", []any{expireAtOnce}})
+		replies, err := s.run(ctx, s.scripts.Settle, sale, operation{"expire", []any{expireAtOnce}})
 		if err != nil {
 			return ended, err
 		}

@@ -131,23 +131,20 @@ func (r reply) number(i int) int64 {
 	return n
 }
 
-// errNotAcknowledged: the script ran, and its replies are known.
-var errNotAcknowledged = errors.New("not acknowledged")
-
 // run calls a script once with one or more operations on one sale. An error
 // means that it is unknown whether the operations ran, unless it says otherwise.
-func (s *Store) run(ctx context.Context, script lua.Script, sale string, acks int, ops ...operation) ([]reply, error) {
-	replies, _, err := s.runAt(ctx, script, sale, acks, ops...)
+func (s *Store) run(ctx context.Context, script lua.Script, sale string, ops ...operation) ([]reply, error) {
+	replies, _, err := s.runAt(ctx, script, sale, ops...)
 	return replies, err
 }
 
 // runAt is run with the shard's seq after the call: what the replies say was so after
 // the journal's entry of that number, or before it.
-func (s *Store) runAt(ctx context.Context, script lua.Script, sale string, acks int, ops ...operation) ([]reply, int64, error) {
+func (s *Store) runAt(ctx context.Context, script lua.Script, sale string, ops ...operation) ([]reply, int64, error) {
 	n, client := 3, s.redis
 	for _, op := range ops {
 		n += 2 + len(op.args)
-		if op.name == "reserve" || op.name == "lookup" {
+		if op.name == "lookup" {
 			client = s.claims
 		}
 	}
@@ -157,23 +154,32 @@ func (s *Store) runAt(ctx context.Context, script lua.Script, sale string, acks 
 		args = append(args, op.name, len(op.args))
 		args = append(args, op.args...)
 	}
-	raw, failed := s.eval(ctx, client, script, s.shardKeys(sale), args, acks)
+	raw, err := s.eval(ctx, client, script, s.shardKeys(sale), args, 0)
+	return s.replies(sale, raw, len(ops), err)
+}
+
+// errNotAcknowledged: the script ran, and its replies are known.
+var errNotAcknowledged = errors.New("not acknowledged")
+
+// replies reads what a script has answered to some operations on a sale, and the shard's
+// seq after the call. What the call has failed with goes on to the caller.
+func (s *Store) replies(sale string, raw []any, n int, failed error) ([]reply, int64, error) {
 	if failed != nil && !errors.Is(failed, errNotAcknowledged) {
 		return nil, 0, failed
 	}
-	if len(raw) != len(ops)+2 {
-		return nil, 0, fmt.Errorf("%w: a script gave %d answers to %d operations", ErrUnavailable, len(raw)-2, len(ops))
+	if len(raw) != n+2 {
+		return nil, 0, fmt.Errorf("%w: a script gave %d answers to %d operations", ErrUnavailable, len(raw)-2, n)
 	}
 	if ms, ok := raw[0].(int64); ok {
 		s.clock(sale).set(ms)
 	}
 	seq, _ := raw[1].(int64)
 	s.clock(sale).sawSeq(seq)
-	replies := make([]reply, len(ops))
+	replies := make([]reply, n)
+	var last textReply
 	restoring := 0 // one of several may wait for its own reservation only
-	for i := range ops {
-		r, _ := raw[i+2].([]any)
-		replies[i] = r
+	for i := range replies {
+		replies[i] = replyOf(raw[i+2], &last)
 		switch replies[i].code() {
 		case lua.NewerSchema:
 			return nil, 0, ErrNewerSchema
@@ -181,7 +187,7 @@ func (s *Store) runAt(ctx context.Context, script lua.Script, sale string, acks 
 			restoring++
 		}
 	}
-	if restoring > 0 && restoring == len(ops) {
+	if restoring > 0 && restoring == n {
 		return nil, 0, ErrRestoring
 	}
 	return replies, seq, failed

@@ -9,7 +9,7 @@ const sweepAtOnce = 1000
 // of a sale's counters. It begins with cursor "0", goes on with the one returned,
 // and is through when that is "0" again. It returns how many it dropped.
 func (s *Store) Sweep(ctx context.Context, sale, cursor string) (next string, dropped int, err error) {
-	replies, err := s.run(ctx, s.scripts.Settle, sale, 0, operation{"sweep", []any{cursor, sweepAtOnce}})
+	replies, err := s.run(ctx, s.scripts.Settle, sale, operation{"sweep", []any{cursor, sweepAtOnce}})
 	if err != nil {
 		return cursor, 0, err
 	}

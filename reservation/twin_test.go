@@ -31,7 +31,7 @@ type server struct {
 func servers(t *testing.T) []*server {
 	b := redistest.Start(t)
 	real := &server{name: "redis-server", client: b.Client(), scripts: lua.Redis}
-	for _, s := range []*lua.Script{&real.scripts.Claim, &real.scripts.Settle, &real.scripts.Mixed} {
+	for _, s := range []*lua.Script{&real.scripts.Claim, &real.scripts.Manage, &real.scripts.Settle} {
 		const asked = "call('TIME')"
 		if strings.Count(s.Source, asked) != 1 {
 			t.Fatalf("the scripts no longer ask for the time once, with %s", asked)
@@ -106,7 +106,7 @@ func (w *twin) run(ops ...model.Operation) []model.Reply {
 		w.t.Fatalf("after %+v the model itself is wrong: %v", ops, err)
 	}
 	for i, s := range w.servers {
-		now, seq, got, err := s.store.CallSeq(background, scriptOf(&s.scripts, ops), w.sale, calls...)
+		now, seq, got, err := s.store.CallSeq(background, w.sale, calls...)
 		if err != nil {
 			w.t.Fatalf("%s: %+v: %v", s.name, ops, err)
 		}

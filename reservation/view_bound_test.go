@@ -81,7 +81,7 @@ func TestWhatIsBoundAgainIsKnown(t *testing.T) {
 	})
 }
 
-// A filter that is full is made anew, larger, and never forgets meanwhile.
+// A filter that is full grows, and never forgets.
 func TestTheFilterGrows(t *testing.T) {
 	v := newViewed(t, 1)
 	room := v.BoundRoom("s")
@@ -104,7 +104,7 @@ func TestTheFilterGrows(t *testing.T) {
 	if _, err := pipe.Exec(soon(t)); err != nil {
 		t.Fatal(err)
 	}
-	for i := range 300 { // while the larger one is being loaded
+	for i := range 300 { // while it grows
 		f := fmt.Sprint("k|late ", i)
 		fields = append(fields, f)
 		seq++
@@ -129,5 +129,33 @@ func TestTheFilterGrows(t *testing.T) {
 	}
 	if wrong > 50 {
 		t.Errorf("%d of 10000 that are not bound may be", wrong)
+	}
+}
+
+// One that is full of what is not bound any more is made anew, of what is.
+func TestTheFilterIsMadeAnew(t *testing.T) {
+	v := newViewed(t, 1)
+	room := v.BoundRoom("s")
+	bind(t, v, "k|stays")
+	pipe := v.server.Client().Pipeline()
+	seq, _ := v.Followed("s")
+	for i := range room + 2 {
+		seq++
+		record := strings.Repeat("\t", 11) + fmt.Sprint("k|gone ", i) + strings.Repeat("\t", 7)
+		if i == 0 {
+			record = strings.Repeat("\t", 11) + "k|stays" + strings.Repeat("\t", 7)
+		}
+		pipe.Do(soon(t), "XADD", v.direct.ShardKeys("s")[9], fmt.Sprint(seq, "-0"), "v", "1", "time", "1", "movements", "held\t\t\t\t\t\t"+record)
+	}
+	pipe.HSet(soon(t), v.direct.ShardKeys("s")[0], "seq", seq)
+	if _, err := pipe.Exec(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a new filter", func() bool { return upToDate(t, v.Edge) && !v.MayBeBound("s", "k|gone 7") })
+	if !v.MayBeBound("s", "k|stays") {
+		t.Error("what is bound was forgotten")
+	}
+	if got := v.BoundRoom("s"); got != room {
+		t.Errorf("it has room for %d, want %d", got, room)
 	}
 }

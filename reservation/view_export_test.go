@@ -38,7 +38,7 @@ func (e *Edge) BoundRoom(sale string) int64 {
 		return 0
 	}
 	if f := l.view(); f != nil && f.bound.Load() != nil {
-		return f.bound.Load().room
+		return f.bound.Load().room()
 	}
 	return 0
 }

@@ -15,8 +15,9 @@ const (
 	loadAtOnce = 1000
 )
 
-// load reads a piece of the bindings into a new filter, if there is none yet or it is
-// full. The journal is followed meanwhile, so the new one misses nothing.
+// load reads a piece of the bindings into a new filter, if there is none yet, or it is
+// full of what is not bound any more; one that is full of what is bound grows. The journal
+// is followed meanwhile, so a new one misses nothing.
 func (r *journalReader) load(ctx context.Context, j *journalOf) error {
 	if j.bound != nil && j.loading == nil && !j.bound.full() {
 		return nil
@@ -28,6 +29,10 @@ func (r *journalReader) load(ctx context.Context, j *journalOf) error {
 		n, err := r.client.HLen(ctx, key).Result()
 		if err != nil {
 			return explain(err)
+		}
+		if j.bound != nil && n >= j.bound.added()/2 {
+			j.bound.grow()
+			return nil
 		}
 		j.loading, j.cursor = newBoundFilter(n), 0
 	}

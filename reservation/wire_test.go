@@ -3,49 +3,29 @@ package reservation_test
 import (
 	"cmp"
 	"fmt"
+	"time"
 
 	"github.com/stockgate/stockgate/internal/model"
-	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
 )
-
-// claims says whether an operation runs in the script that a full Redis refuses.
-func claims(op model.Operation) bool {
-	switch op.(type) {
-	case model.Reserve, model.Adjust, model.Apply, model.SetStatus:
-		return true
-	}
-	return false
-}
-
-// scriptOf is the script that has all of some operations.
-func scriptOf(scripts *lua.Scripts, ops []model.Operation) lua.Script {
-	n := 0
-	for _, op := range ops {
-		if claims(op) {
-			n++
-		}
-	}
-	switch n {
-	case 0:
-		return scripts.Settle
-	case len(ops):
-		return scripts.Claim
-	}
-	return scripts.Mixed
-}
 
 // wire gives an operation of the model the form in which the scripts take it.
 func wire(op model.Operation) reservation.Operation {
 	switch o := op.(type) {
 	case model.Reserve:
-		terms := fmt.Sprint(o.Version, o.HoldFor, o.Margin, o.KeyTTL) + " " + o.Mode + " " + o.Gate
-		args := []any{o.ID, o.NotAfter, terms, o.Buyer, o.Guard, o.Print, o.Ref}
-		args = append(wireLines(args, o.Lines), len(o.Limits))
-		for _, l := range o.Limits {
-			args = append(args, l.Field, fmt.Sprint(l.Amount, l.Max, l.From, l.To))
+		ms := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+		claim := &reservation.Claim{
+			ID: o.ID, Version: o.Version, Buyer: o.Buyer, HoldFor: ms(o.HoldFor), Margin: ms(o.Margin), Mode: reservation.Mode(o.Mode),
+			Binding: reservation.Binding{Field: o.Guard, Print: o.Print, TTL: ms(o.KeyTTL)}, Ref: o.Ref, Gate: o.Gate,
 		}
-		return reservation.Operation{Name: "reserve", Args: args}
+		for _, l := range o.Lines {
+			claim.Lines = append(claim.Lines, sale.Line{SKU: l.Cell, Quantity: l.Units})
+		}
+		for _, l := range o.Limits {
+			claim.Charges = append(claim.Charges, reservation.Charge{Limit: &sale.Limit{Max: l.Max}, Field: l.Field, Amount: l.Amount, From: l.From, To: l.To})
+		}
+		return reservation.Operation{Claim: claim, NotAfter: o.NotAfter}
 	case model.Adjust:
 		return reservation.Operation{Name: "adjust", Args: []any{o.ID, o.Cell, o.Delta, o.Cause}}
 	case model.Apply:

@@ -1,0 +1,32 @@
+-- asked.lua: what a call asks for, so that only those operations are made. It comes
+-- after shard.lua, where ARGV and the answer are described.
+
+local out = { time, shard.seq }
+local refusal
+if shard.schema > tonumber(ARGV[3]) then
+  refusal = { 'schema', shard.schema } -- a newer edge has changed the layout
+elseif shard.restoring and ARGV[4] ~= 'rebuilt' then
+  refusal = { 'restoring' } -- half of the shard is missing
+end
+
+local names, arguments, asked = {}, {}, {}
+do
+  local i = 4
+  while ARGV[i] do
+    local name, n = ARGV[i], tonumber(ARGV[i + 1])
+    if refusal then -- touch nothing
+      out[#out + 1] = refusal
+    elseif n <= 250 then
+      arguments[#names + 1] = { unpack(ARGV, i + 2, i + 1 + n) }
+    else -- Lua's stack is small
+      local a = {}
+      for j = 1, n do a[j] = ARGV[i + 1 + j] end
+      arguments[#names + 1] = a
+    end
+    names[#names + 1] = name
+    asked[name] = true
+    i = i + 2 + n
+  end
+end
+if refusal then return out end
+if asked.probed then asked.probe, asked.confirm, asked.release = true, true, true end -- which it needs

@@ -1,0 +1,192 @@
+package reservation
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/stockgate/stockgate/lua"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// claiming is a claim in the form in which lua/reserve.lua takes it.
+type claiming struct {
+	terms            string // what it has in common with many others
+	id, guard, buyer string
+	ref              string // its binding; empty: none
+	rest             string // of the record, from behind the buyer
+	charges          []Charge
+	notAfter         int64 // ms by Redis's own time; set when it is sent
+}
+
+func (c *Claim) claiming() *claiming {
+	out := &claiming{
+		id: c.ID, guard: plain(c.Binding.Field), buyer: plain(c.Buyer), charges: c.Charges,
+	}
+	if c.Ref != "" {
+		out.ref = refField + c.Ref
+	}
+	b := make([]byte, 0, 512)
+	for _, n := range [...]int64{c.Version, c.HoldFor.Milliseconds(), c.Margin.Milliseconds()} {
+		b = append(strconv.AppendInt(b, n, 10), ' ')
+	}
+	b = append(append(b, c.Mode...), ' ')
+	b = strconv.AppendInt(b, int64(len(c.Lines)), 10)
+	for i := range c.Lines {
+		b = appendLine(append(b, ' '), &c.Lines[i])
+	}
+	for i := range c.Charges {
+		ch := &c.Charges[i]
+		for _, n := range [...]int64{ch.Amount, ch.Limit.Max, ch.From, ch.To} {
+			b = strconv.AppendInt(append(b, ' '), n, 10)
+		}
+	}
+	out.terms = string(b)
+	out.rest = string(c.appendRest(b[:0], out.guard))
+	return out
+}
+
+// appendRest appends the fields of a new record from behind the buyer: lines, charges,
+// cause, version, guard, print, key_ttl, ref, gate, returned and probes.
+func (c *Claim) appendRest(b []byte, guard string) []byte {
+	b = append(b, '\t')
+	for i := range c.Lines {
+		if i > 0 {
+			b = append(b, ' ')
+		}
+		b = appendLine(b, &c.Lines[i])
+	}
+	b = append(b, '\t')
+	for i := range c.Charges {
+		if i > 0 {
+			b = append(b, ' ')
+		}
+		b = append(append(b, c.Charges[i].Field...), ' ')
+		b = strconv.AppendInt(b, c.Charges[i].Amount, 10)
+	}
+	b = strconv.AppendInt(append(b, "\t\t"...), c.Version, 10)
+	for _, field := range [...]string{guard, plain(c.Binding.Print)} {
+		b = append(append(b, '\t'), field...)
+	}
+	b = strconv.AppendInt(append(b, '\t'), c.Binding.TTL.Milliseconds(), 10)
+	for _, field := range [...]string{c.Ref, plain(c.Gate)} {
+		b = append(append(b, '\t'), field...)
+	}
+	return append(b, "\t\t\t"...)
+}
+
+// appendLine appends "cell quantity".
+func appendLine(b []byte, l *sale.Line) []byte {
+	b = append(b, l.SKU...)
+	if l.Region != "" {
+		b = append(append(b, '@'), l.Region...)
+	}
+	return strconv.AppendInt(append(b, ' '), l.Quantity, 10)
+}
+
+// plain is a text that cannot be taken for the end of a record's field.
+func plain(text string) string {
+	control := func(r rune) bool { return r < ' ' || r == 0x7f }
+	if !strings.ContainsFunc(text, control) {
+		return text
+	}
+	return strings.Map(func(r rune) rune {
+		if control(r) {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// reserveArgs are the arguments of a call that makes some claims.
+func reserveArgs(claims []*claiming) []any {
+	var terms []*string
+	places := make([]int, len(claims))
+	refs, fields, earliest := 0, 0, claims[0].notAfter
+	notAfter := make([]byte, 0, 14*len(claims))
+	for i, c := range claims {
+		place := 0
+		for place < len(terms) && *terms[place] != c.terms {
+			place++
+		}
+		if place == len(terms) {
+			terms = append(terms, &c.terms)
+		}
+		places[i] = place + 1
+		if c.ref != "" {
+			refs = 1
+		}
+		fields += len(c.charges)
+		earliest = min(earliest, c.notAfter)
+		notAfter = append(strconv.AppendInt(notAfter, c.notAfter, 10), ' ')
+	}
+	args := make([]any, 0, 6+len(terms)+6*len(claims)+fields)
+	args = append(args, lua.Schema, earliest, notAfter, len(claims), refs, len(terms))
+	for _, t := range terms {
+		args = append(args, t)
+	}
+	if len(terms) > 1 {
+		for _, place := range places {
+			args = append(args, place)
+		}
+	}
+	for _, c := range claims {
+		args = append(args, &c.id)
+	}
+	for _, c := range claims {
+		args = append(args, &c.guard)
+	}
+	if refs > 0 {
+		for _, c := range claims {
+			args = append(args, &c.ref)
+		}
+	}
+	for _, c := range claims {
+		args = append(args, &c.buyer)
+	}
+	for _, c := range claims {
+		args = append(args, &c.rest)
+	}
+	for _, c := range claims {
+		for i := range c.charges {
+			args = append(args, &c.charges[i].Field)
+		}
+	}
+	return args
+}
+
+// reserveAt makes claims on one sale in one call. It returns the shard's seq after the
+// call.
+func (s *Store) reserveAt(ctx context.Context, sale string, claims []*claiming) ([]reply, int64, error) {
+	raw, failed := s.eval(ctx, s.claims, s.scripts.Claim, s.shardKeys(sale), reserveArgs(claims), s.options.ReplicaAcks)
+	return s.replies(sale, raw, len(claims), failed)
+}
+
+// replyOf reads an operation's answer. Last is one that was read before, which many are
+// the same as.
+func replyOf(raw any, last *textReply) reply {
+	text, ok := raw.(string)
+	if !ok {
+		r, _ := raw.([]any)
+		return r
+	}
+	if text == last.text {
+		return last.reply
+	}
+	var r reply
+	for word := range strings.SplitSeq(text, " ") {
+		if n, err := strconv.ParseInt(word, 10, 64); err == nil {
+			r = append(r, n)
+		} else {
+			r = append(r, word)
+		}
+	}
+	last.text, last.reply = text, r
+	return r
+}
+
+// textReply is an answer that came as a text.
+type textReply struct {
+	text  string
+	reply reply
+}
