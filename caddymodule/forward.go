@@ -198,11 +198,11 @@ func (f *flight) proxyStatus() (int, bool) {
 	return status, ok
 }
 
-// neverSent says that the shop surely did not get the request: no try wrote all its
+// neverSent says that the shop surely did not get the request: no try wrote any of its
 // headers, and the last one found nobody to talk to. A dial error alone proves
 // nothing: net/http sends a request without body again, and reports the second try.
 func (f *flight) neverSent(err error) bool {
-	if err == nil || f.wire.sent.Load() > 0 {
+	if err == nil || f.wire.wrote.Load() {
 		return false
 	}
 	var dial reverseproxy.DialError
@@ -285,16 +285,16 @@ func statusCause(status int) string {
 
 // wire watches what is written to the shop.
 type wire struct {
-	repl *caddy.Replacer
-	seen atomic.Bool
-	sent atomic.Int32 // requests whose headers were written
+	repl        *caddy.Replacer
+	seen, wrote atomic.Bool
+	sent        atomic.Int32 // requests whose headers were written
 }
 
 // watch lets a trace tell of each request. An answer's status is forgotten before the
 // next one.
 func (w *wire) watch(t *httptrace.ClientTrace, repl *caddy.Replacer) {
 	w.repl = repl
-	t.GetConn, t.WroteHeaders = w.begins, w.has
+	t.GetConn, t.WroteHeaderField, t.WroteHeaders = w.begins, w.writes, w.has
 }
 
 func (w *wire) begins(string) {
@@ -302,6 +302,12 @@ func (w *wire) begins(string) {
 	forget(w.repl)
 }
 
-// has is called when a request's headers are written to their end. A server cannot
-// act on less of them.
-func (w *wire) has() { w.sent.Add(1) }
+// writes is called for each header, before any of it can have left: an HTTP/2 request has
+// gone when has is called, and whoever gives up meanwhile must not take it for unsent.
+func (w *wire) writes(string, []string) { w.wrote.Store(true) }
+
+// has is called when a request's headers are written to their end.
+func (w *wire) has() {
+	w.wrote.Store(true)
+	w.sent.Add(1)
+}
