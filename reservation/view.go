@@ -31,10 +31,10 @@ type followed struct {
 	alone    []int32          // the place in cells of each of the sale's items; -1: it has regions
 	regional map[string]int32 // cell of an item with regions → its place in cells
 	cells    []cell
-	bound atomic.Pointer[boundFilter] // nil: not loaded yet
-	at    atomic.Int64                // when the view was complete, by now
-	asks  atomic.Int64                // from when on an attempt may ask whether what is remembered is still so, by now
-	seq   atomic.Int64                // of the last entry that is in it
+	bound    atomic.Pointer[boundFilter] // nil: not loaded yet
+	at       atomic.Int64                // when the view was complete, by now
+	asks     atomic.Int64                // from when on an attempt may ask whether what is remembered is still so, by now
+	seq      atomic.Int64                // of the last entry that is in it
 }
 
 // newFollowed begins at a journal's seq: what a reply of before says does not count.
