@@ -14,7 +14,11 @@ import (
 
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/internal/shop"
+	"github.com/stockgate/stockgate/lua"
 )
+
+// reserving is a call that reserves, for a proxy: the script does nothing else.
+var reserving = "EVALSHA " + lua.Redis.Claim.SHA
 
 // probing is the gate's option that asks the shop, soon and often.
 func probing(shop string) string {
@@ -125,13 +129,13 @@ func TestKilledEdgeAtEveryStep(t *testing.T) {
 	}{
 		{name: "the request has not come whole", half: true, unit: free},
 		{name: "the reserve is lost", held: true, unit: free,
-			hold:       func(p *redistest.Proxy) { p.HoldRequests("EVALSHA reserve") },
+			hold:       func(p *redistest.Proxy) { p.HoldRequests(reserving) },
 			afterwards: (*redistest.Proxy).DropAll},
 		{name: "the reserve runs when the edge is dead", held: true, unit: doubtful,
-			hold:       func(p *redistest.Proxy) { p.HoldRequests("EVALSHA reserve") },
+			hold:       func(p *redistest.Proxy) { p.HoldRequests(reserving) },
 			afterwards: (*redistest.Proxy).ReleaseRequests},
 		{name: "reserved, not forwarded", held: true, unit: doubtful,
-			hold: func(p *redistest.Proxy) { p.HoldReplies("EVALSHA reserve") }},
+			hold: func(p *redistest.Proxy) { p.HoldReplies(reserving) }},
 		{name: "the shop has the request, and takes it", before: true, unit: doubtful, ordered: true},
 		{name: "the shop has the request, and refuses it", before: true, misbehave: "status=400", unit: doubtful},
 		{name: "the shop has the request, and loses it", before: true, misbehave: "drop-before", unit: doubtful},
@@ -232,7 +236,7 @@ func TestKilledEdgeInOutcomeBackend(t *testing.T) {
 		before, after bool
 		hold          func(*redistest.Proxy)
 	}{
-		{name: "reserved, not forwarded", hold: func(p *redistest.Proxy) { p.HoldReplies("EVALSHA reserve") }},
+		{name: "reserved, not forwarded", hold: func(p *redistest.Proxy) { p.HoldReplies(reserving) }},
 		{name: "the shop has the request", before: true},
 		{name: "the shop has taken it, and not answered", after: true},
 		{name: "answered, and redis has not heard", hold: func(p *redistest.Proxy) { p.HoldRequests("EVALSHA free") }},
