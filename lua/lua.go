@@ -216,4 +216,5 @@ func numbered(source string) string {
 	})
 }
 
-var capitals = regexp.MustCompile(`\b[A-Z_]+\b`)
+// capitals are words that may be names of constants; texts are not.
+var capitals = regexp.MustCompile(`'[^'\n]*'|\b[A-Z_]+\b`)

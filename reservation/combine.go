@@ -66,7 +66,11 @@ type answer struct {
 	err   error
 }
 
+// answer may be called again: the channel can be somebody else's by then.
 func (t *ticket) answer(r reply, seq int64, err error) {
+	if t.answered {
+		return
+	}
 	t.answered = true
 	t.done <- answer{r, seq, err}
 }
@@ -129,12 +133,12 @@ func (c *combiner) run(q *queue) {
 		if batch == nil {
 			return
 		}
-		c.sendSafely(q.name, batch)
+		safely(batch, func() { c.send(q.name, batch) })
 	}
 }
 
-// sendSafely answers everybody, whatever happens: they wait in other goroutines.
-func (c *combiner) sendSafely(name string, batch []*ticket) {
+// safely answers everybody of a batch, whatever happens: they wait in other goroutines.
+func safely(batch []*ticket, send func()) {
 	defer func() {
 		p := recover()
 		if p == nil {
@@ -142,12 +146,10 @@ func (c *combiner) sendSafely(name string, batch []*ticket) {
 		}
 		err := fmt.Errorf("%w: a call has failed: %v", ErrUnavailable, p)
 		for _, t := range batch {
-			if !t.answered {
-				t.answer(nil, 0, err)
-			}
+			t.answer(nil, 0, err)
 		}
 	}()
-	c.send(name, batch)
+	send()
 }
 
 // await waits until as many are there as went together the last time, but not long.

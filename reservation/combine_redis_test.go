@@ -11,9 +11,46 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 )
+
+// bomb is an argument that cannot be sent.
+type bomb struct{ before func() }
+
+func (b bomb) MarshalBinary() ([]byte, error) {
+	b.before()
+	panic("nil map")
+}
+
+// TestHalfABatchThatPanics lets what settles fail while the claims of its batch are under
+// way: these hear their own answer, and nobody else does.
+func TestHalfABatchThatPanics(t *testing.T) {
+	f := newFaulty(t, long)
+	l, ok := f.edge.Catalogue().Sale("s")
+	if !ok {
+		t.Fatal("the sale is not known")
+	}
+	claim := &reservation.Claim{
+		ID: "second", Sale: "s", Version: l.Version, Buyer: "b", Mode: reservation.Response, HoldFor: time.Hour,
+		Lines: []sale.Line{{SKU: l.Sale.Items[0].SKU, Quantity: 1}},
+	}
+	f.proxy.HoldReplies("EVALSHA " + lua.Redis.Claim.SHA)
+	ctx := soon(t)
+	claimed, done := f.edge.Together(ctx, claim, reservation.Operation{Name: "confirm", Args: []any{bomb{func() {
+		if err := f.proxy.WaitHeld(ctx); err != nil {
+			t.Error(err)
+		}
+	}}}})
+	if _, err := done(); !errors.Is(err, reservation.ErrUnavailable) {
+		t.Errorf("what fails hears %v", err)
+	}
+	f.proxy.ReleaseReplies()
+	if got, err := claimed(); got != "ok" || err != nil {
+		t.Errorf("the claim hears %q, %v", got, err)
+	}
+}
 
 // crowded is a faulty edge with stock for many, on which attempts are queued behind a
 // call that is under way.

@@ -34,9 +34,10 @@ func (s *Store) sendOperations(sale string, batch []*ticket) {
 	case len(claims) == 0:
 		s.runTogether(ctx, sale, others)
 	default:
+		// each answers its own, whatever becomes of the other
 		var claiming sync.WaitGroup
-		claiming.Go(func() { s.claimTogether(ctx, sale, claims) })
-		s.runTogether(ctx, sale, others)
+		claiming.Go(func() { safely(claims, func() { s.claimTogether(ctx, sale, claims) }) })
+		safely(others, func() { s.runTogether(ctx, sale, others) })
 		claiming.Wait()
 	}
 }

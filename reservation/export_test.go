@@ -55,6 +55,24 @@ func (c Combiner) Waiting() int { return c.c.count() }
 // Close turns everybody away and waits for what is under way.
 func (c Combiner) Close() { c.c.close(); c.c.wait() }
 
+// Together sends a claim and another operation in one batch, and returns how to wait for
+// the answer to each.
+func (s *Store) Together(ctx context.Context, c *Claim, op Operation) (claimed, done func() (string, error)) {
+	claim := &ticket{ctx: ctx, claim: c.claiming(), done: make(chan answer, 1)}
+	other := &ticket{ctx: ctx, op: operation{op.Name, op.Args}, settles: true, done: make(chan answer, 1)}
+	go func() {
+		batch := []*ticket{claim, other}
+		safely(batch, func() { s.sendOperations(c.Sale, batch) })
+	}()
+	wait := func(t *ticket) func() (string, error) {
+		return func() (string, error) {
+			a := <-t.done
+			return a.reply.word(0), a.err
+		}
+	}
+	return wait(claim), wait(other)
+}
+
 // MostWaiting, MostTogether and MostWeight bound a combiner.
 const (
 	MostWaiting  = mostWaiting

@@ -61,7 +61,7 @@ func newBoundStage(room int64) *boundStage {
 // grow adds a stage. Nobody else may do so at the same time.
 func (f *boundFilter) grow() {
 	stages := slices.Clone(*f.stages.Load())
-	stages = append(stages, newBoundStage(boundGrowth*f.room()))
+	stages = append(stages, newBoundStage(min(boundGrowth*f.room(), mostBound-f.room())))
 	f.stages.Store(&stages)
 }
 
