@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
 	"net/http"
 	"net/http/httptrace"
 	"strconv"
@@ -98,8 +97,7 @@ func (f *flight) forward(w http.ResponseWriter, r *http.Request, next caddyhttp.
 // request is what the shop gets: the request unchanged, and the token.
 func (f *flight) request(r *http.Request, ctx context.Context) *http.Request {
 	out := r.WithContext(ctx)
-	out.Header = make(http.Header, len(r.Header)+2)
-	maps.Copy(out.Header, r.Header) // the values are shared: nobody before the gate reads them again
+	out.Header = r.Header.Clone() // handlers change values in place
 	out.Header[token.Header] = []string{f.token}
 	if f.gate.rules.readsBody || f.copy != nil {
 		out.Header["Accept-Encoding"] = []string{"identity"}

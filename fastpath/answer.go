@@ -96,17 +96,18 @@ func (c *Conn) begin() bool {
 	return c.answering.Load() == busy || c.answering.CompareAndSwap(free, busy)
 }
 
-// flush writes the answers.
+// flush writes the answers. Once that has failed nothing is ever written again: it would
+// be read as the rest of an answer.
 func (c *Conn) flush() error {
-	var err error
-	if len(c.out) > 0 {
+	if len(c.out) > 0 && c.failed == nil {
 		c.times.write(c)
-		err = c.write(c.out)
-		c.out = c.out[:0]
+		c.failed = c.write(c.out)
 	}
+	c.out = c.out[:0]
 	if c.answering.Load() == free || c.answering.CompareAndSwap(busy, free) {
-		return err
+		return c.failed
 	}
 	// shut, perhaps while this was being written
-	return c.shut()
+	c.failed = c.shut()
+	return c.failed
 }

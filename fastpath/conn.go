@@ -41,6 +41,7 @@ type Conn struct {
 	buf        []byte // pooled; nil: nothing is buffered
 	start, end int    // what of it has not been used
 	out        []byte // answers that have not been written; pooled
+	failed     error  // why an answer was not written; nil: all were
 	left       int64  // bytes of the lent request that net/http has not read
 
 	request  Request
@@ -104,6 +105,8 @@ func (c *Conn) Follow(s http.ConnState) {
 		c.mode.Store(away)
 	case http.StateClosed:
 		c.server.held.remove(c)
+		c.socket.at = -1
+		_ = c.Conn.Close()   // a panic may have left an answer behind which that was to happen
 		if now == boundary { // else net/http may still be reading in the background
 			c.release()
 		}

@@ -1,6 +1,9 @@
 package fastpath
 
-import "net"
+import (
+	"net"
+	"time"
+)
 
 // write writes an answer.
 func (c *Conn) write(b []byte) error {
@@ -11,6 +14,7 @@ func (c *Conn) write(b []byte) error {
 		return nil
 	}
 	_, err := c.Conn.Write(b)
+	c.request.Now = time.Now() // that may have taken long
 	return err
 }
 

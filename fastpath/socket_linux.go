@@ -55,7 +55,7 @@ func (c *Conn) receiveDirectly() (found, error) {
 		return broken, net.ErrClosed
 	}
 	if err != nil { // of waiting
-		return more, c.failed(errors.Unwrap(err))
+		return more, c.readError(errors.Unwrap(err))
 	}
 	return s.what, s.err
 }
@@ -73,7 +73,7 @@ func (c *Conn) turns(fd uintptr) bool {
 			s.at = -1
 			return false
 		case errno != 0:
-			s.err = c.failed(os.NewSyscallError("recvfrom", errno))
+			s.err = c.readError(os.NewSyscallError("recvfrom", errno))
 			return true
 		case n == 0:
 			s.err = io.EOF
@@ -88,8 +88,8 @@ func (c *Conn) turns(fd uintptr) bool {
 	}
 }
 
-// failed is an error of reading as net.Conn tells it: net/http looks at the word.
-func (c *Conn) failed(err error) error {
+// readError is an error of reading as net.Conn tells it: net/http looks at the word.
+func (c *Conn) readError(err error) error {
 	local := c.Conn.LocalAddr()
 	return &net.OpError{Op: "read", Net: local.Network(), Source: local, Addr: c.Conn.RemoteAddr(), Err: err}
 }

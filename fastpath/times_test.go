@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -268,5 +269,107 @@ func TestFilesAndHalfClose(t *testing.T) {
 	_ = c.Conn.(*net.TCPConn).CloseWrite()
 	if got := c.closed(); got != "" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// verbose answers so long that each answer is written by itself.
+type verbose struct {
+	late chan time.Duration // how old a request's Now is
+}
+
+func (verbose) Concerns(*fastpath.Request) bool { return true }
+
+func (v verbose) Judge(out []byte, r *fastpath.Request) ([]byte, bool) {
+	if r.Target == "/panic" {
+		panic("nil map")
+	}
+	if v.late != nil {
+		v.late <- time.Since(r.Now)
+	}
+	said := strings.Repeat("x", 40<<10)
+	return fmt.Appendf(out, "HTTP/1.1 409 Conflict\r\nContent-Length: %d\r\n\r\n%s", len(said), said), true
+}
+
+// TestNowBehindASlowReader judges what was buffered while an answer could not be written by
+// the time at which it is judged, and lets the client be idle from then on.
+func TestNowBehindASlowReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		late := make(chan time.Duration, 100)
+		s := serveTimed(t, func(s *served) {
+			timed(fastpath.Timeouts{Header: time.Minute, Request: time.Minute, Idle: time.Minute, Write: 10 * long})(s)
+			s.fast.Judge = verbose{late}
+		})
+		c := s.dial()
+		_ = c.SetDeadline(time.Time{})
+		c.send(get("/fast") + get("/fast"))
+		for i := range 2 {
+			time.Sleep(long)
+			if got := <-late; got != 0 {
+				t.Errorf("request %d is judged as it would have been %v ago", i+1, got)
+			}
+			c.answer()
+		}
+		c.keepBusyWith(2*time.Minute, 30*time.Second)
+	})
+}
+
+// keepBusyWith asks again after each pause.
+func (c *client) keepBusyWith(d, pause time.Duration) {
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		time.Sleep(pause)
+		c.send(get("/fast"))
+		c.answer()
+	}
+}
+
+// failing is a connection that takes a part of the first answer and then no more.
+type failing struct {
+	pieces
+	writes int
+	closed bool
+}
+
+func (f *failing) Write(p []byte) (int, error) {
+	f.writes++
+	return len(p) / 2, os.ErrDeadlineExceeded
+}
+
+func (f *failing) Close() error { f.closed = true; return nil }
+
+// TestNothingBehindHalfAnAnswer writes nothing more when an answer could not be written:
+// the client would take it for the rest of that one.
+func TestNothingBehindHalfAnAnswer(t *testing.T) {
+	requests := strings.Repeat(get("/fast"), 3)
+	f := &failing{pieces: pieces{rest: []byte(requests + requests), size: len(requests)}}
+	c := (&fastpath.Server{Judge: verbose{}}).Wrap(f)
+	c.Follow(http.StateNew)
+	for range 2 {
+		if _, err := c.Read(make([]byte, 100)); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("reading gives %v", err)
+		}
+	}
+	if f.writes != 1 {
+		t.Errorf("it has written %d times", f.writes)
+	}
+}
+
+// TestPanicClosesTheConnection closes what a panic has left, when net/http is done with it.
+func TestPanicClosesTheConnection(t *testing.T) {
+	requests := get("/panic")
+	f := &failing{pieces: pieces{rest: []byte(requests), size: len(requests)}}
+	c := (&fastpath.Server{Judge: verbose{}}).Wrap(f)
+	c.Follow(http.StateNew)
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic is gone")
+			}
+		}()
+		_, _ = c.Read(make([]byte, 100))
+	}()
+	_ = c.Close() // as net/http does
+	c.Follow(http.StateClosed)
+	if !f.closed {
+		t.Error("the connection is open")
 	}
 }
