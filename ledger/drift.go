@@ -15,8 +15,17 @@ import (
 )
 
 // driftEvery is how often the cells of a sale are looked at: an alarm comes within
-// twice this time.
-const driftEvery = 4 * time.Second
+// twice this time. A cell costs about a microsecond, so large sales are looked at less
+// often: a thousand cells a second.
+const (
+	driftEvery = 4 * time.Second
+	cellEvery  = time.Millisecond
+)
+
+// driftPause is how long a sale with so many cells is left alone between two looks.
+func driftPause(cells int) time.Duration {
+	return max(driftEvery, time.Duration(cells)*cellEvery)
+}
 
 // In which ways cells can drift.
 const (
@@ -37,7 +46,8 @@ type DriftMetrics interface {
 // drift is what was found wrong with the cells of one sale in one way.
 type drift struct {
 	sale, what string
-	on         bool // the alarm
+	on         bool      // the alarm
+	next       time.Time // when the cells are looked at again
 }
 
 // say reports the cells that drift, once when it begins and once when it has ended.
@@ -57,12 +67,13 @@ func (d *drift) say(log *zap.Logger, m DriftMetrics, cells []string) {
 // unbalanced are the cells whose units are not all somewhere, each with what it says.
 func unbalanced(cells map[string]string) []string {
 	var out []string
-	for _, name := range slices.Sorted(maps.Keys(cells)) {
-		c, err := reservation.ParseCell(cells[name])
+	for name, text := range cells {
+		c, err := reservation.ParseCell(text)
 		if err != nil || !c.Balanced() {
-			out = append(out, fmt.Sprintf("%s: %.100q", name, cells[name]))
+			out = append(out, fmt.Sprintf("%s: %.100q", name, text))
 		}
 	}
+	slices.Sort(out)
 	return out
 }
 
@@ -80,6 +91,7 @@ func (s *following) compareCells(ctx context.Context) ([]string, error) {
 	if at, err := s.ledger.Position(ctx, s.sale); err != nil || at != s.at {
 		return nil, cmp.Or(err, errMoved)
 	}
+	s.pause = driftPause(len(stock))
 	must := make(map[string]*Cell, len(stock))
 	for i := range stock {
 		must[stock[i].Name] = &stock[i]
@@ -173,7 +185,7 @@ func sameCell(text string, want Cell) bool {
 // watch compares the cells when it is time to. What fails is tried again: the drainer
 // says when Redis or the ledger does not answer.
 func (s *following) watch(ctx context.Context) {
-	if time.Since(s.watched) < driftEvery {
+	if time.Since(s.watched) < max(driftEvery, s.pause) {
 		return
 	}
 	s.watched = time.Now()
@@ -192,7 +204,7 @@ func (s *following) watch(ctx context.Context) {
 // nobody's, and keeps it ours, so that one edge says how it is. The database may be
 // away: nobody needs it.
 func (s *following) watchIdle(ctx context.Context, epoch int64) {
-	if s.ours.IsZero() && time.Since(s.watched) < driftEvery {
+	if s.ours.IsZero() && time.Since(s.watched) < max(driftEvery, s.pause) {
 		return
 	}
 	if !s.sure(epoch) {
@@ -205,16 +217,21 @@ func (s *following) watchIdle(ctx context.Context, epoch int64) {
 	s.watch(ctx)
 }
 
-// watchBalance looks at the cells of a sale by themselves. Every edge does.
+// watchBalance looks at the cells of a sale by themselves, when it is time to. Every edge
+// does.
 func (k *Keeper) watchBalance(ctx context.Context, sale string) {
-	cells, err := k.journals.Cells(ctx, sale)
-	if err != nil {
-		return
-	}
 	d := k.drifts[sale]
 	if d == nil {
 		d = &drift{sale: sale, what: driftBalance}
 		k.drifts[sale] = d
 	}
+	if time.Now().Before(d.next) {
+		return
+	}
+	cells, err := k.journals.Cells(ctx, sale)
+	if err != nil {
+		return
+	}
+	d.next = time.Now().Add(driftPause(len(cells)))
 	d.say(k.log, k.metrics, unbalanced(cells))
 }

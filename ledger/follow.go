@@ -22,8 +22,9 @@ type following struct {
 	most   int                   // movements of one batch
 	looked time.Time             // when the ledger was asked where it is, whatever Redis says that it has
 
-	drift   drift     // of the cells in Redis against the ledger
-	watched time.Time // when they were compared last
+	drift   drift         // of the cells in Redis against the ledger
+	watched time.Time     // when they were compared last
+	pause   time.Duration // until they are compared again
 
 	trouble Trouble
 }

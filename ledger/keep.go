@@ -58,7 +58,6 @@ type Keeper struct {
 	seen     map[string]bool  // the sales; true: the alarm is on
 	unsent   map[string]int64 // what the outbox had sent of a sale when its rest was trimmed
 	drifts   map[string]*drift
-	watched  time.Time // when the balance was looked at last
 }
 
 // NewKeeper makes a keeper.
@@ -94,17 +93,11 @@ func (k *Keeper) Look(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	balance := time.Since(k.watched) >= driftEvery
-	if balance {
-		k.watched = time.Now()
-	}
 	here := make(map[string]bool, len(ids))
 	for _, sale := range ids {
 		here[sale] = true
 		k.look(ctx, sale)
-		if balance {
-			k.watchBalance(call, sale)
-		}
+		k.watchBalance(call, sale)
 	}
 	for sale := range k.seen {
 		if !here[sale] {

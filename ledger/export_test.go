@@ -1,0 +1,4 @@
+package ledger
+
+// DriftPause is how long a sale with so many cells is left alone.
+var DriftPause = driftPause
