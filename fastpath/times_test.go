@@ -309,17 +309,10 @@ func TestNowBehindASlowReader(t *testing.T) {
 			}
 			c.answer()
 		}
-		c.keepBusyWith(2*time.Minute, 30*time.Second)
-	})
-}
-
-// keepBusyWith asks again after each pause.
-func (c *client) keepBusyWith(d, pause time.Duration) {
-	for end := time.Now().Add(d); time.Now().Before(end); {
-		time.Sleep(pause)
+		time.Sleep(brief) // idle, but not for long
 		c.send(get("/fast"))
 		c.answer()
-	}
+	})
 }
 
 // failing is a connection that takes a part of the first answer and then no more.

@@ -82,9 +82,7 @@ func BenchmarkReconcile(b *testing.B) {
 				ctx, cancel := context.WithCancel(context.Background())
 				done := make(chan struct{})
 				go func() { defer close(done); ledger.NewDrainer(store, l, counts.Log(), counts).Run(ctx) }()
-				for counts.Movements() < 2*orders+2 {
-					time.Sleep(time.Millisecond)
-				}
+				ledgertest.Eventually(b, "all is drained", func() bool { return counts.Movements() >= 2*orders+2 })
 				cancel()
 				<-done
 			}
