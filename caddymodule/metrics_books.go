@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
 )
 
 const (
@@ -73,7 +74,7 @@ func (b *booksCollector) Collect(ch chan<- prometheus.Metric) {
 
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
-	shelf := bookshelfOf(&b.shelf, d)
+	shelf := bookshelfOf(&b.shelf, d, unitSeries)
 	slots := make(chan struct{}, scrapeAtOnce)
 	var readers sync.WaitGroup
 	for listing := range d.Catalogue().All {
@@ -85,7 +86,7 @@ func (b *booksCollector) Collect(ch chan<- prometheus.Metric) {
 				return
 			}
 			id := listing.Sale.ID
-			for _, c := range reported(s.books.Items) {
+			for _, c := range s.reported(listing.Sale) {
 				gauge(b.units, float64(c.Stock), id, c.SKU, c.Region, "stock")
 				gauge(b.units, float64(c.Available), id, c.SKU, c.Region, "available")
 				gauge(b.units, float64(c.Held), id, c.SKU, c.Region, "held")
@@ -105,19 +106,20 @@ func (b *booksCollector) Collect(ch chan<- prometheus.Metric) {
 }
 
 // reported are the cells as they are reported: each, or their sum if they are many.
-func reported(cells []reservation.Cell) []reservation.Cell {
-	if len(cells) <= unitSeries {
-		return cells
+func (s *shelved) reported(file *sale.Sale) []reservation.Cell {
+	if s.cells == nil {
+		return []reservation.Cell{s.books.Sum}
 	}
-	sum := reservation.Cell{SKU: "*"}
-	for _, c := range cells {
-		sum.Stock += c.Stock
-		sum.Available += c.Available
-		sum.Held += c.Held
-		sum.InDoubt += c.InDoubt
-		sum.Confirmed += c.Confirmed
+	lines := file.Lines()
+	cells := make([]reservation.Cell, 0, len(s.cells))
+	for name, c := range s.cells {
+		c.SKU = name
+		if line, ok := lines[name]; ok {
+			c.SKU, c.Region = line.SKU, line.Region
+		}
+		cells = append(cells, c)
 	}
-	return []reservation.Cell{sum}
+	return cells
 }
 
 func truth(b bool) float64 {

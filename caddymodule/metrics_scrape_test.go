@@ -110,6 +110,28 @@ func TestScrapeReportsTheBooks(t *testing.T) {
 	}
 }
 
+// A sale with more cells than have series of their own is summed up.
+func TestScrapeSumsUpManyCells(t *testing.T) {
+	_, app := realRedis(t)
+	s := openSite(t, app)
+	file := strings.Builder{}
+	file.WriteString("id: double11\nstarts_at: 2020-11-11T00:00:00+08:00\nends_at: 2090-11-12T00:00:00+08:00\nitems:\n")
+	for i := range 1_000 {
+		fmt.Fprintf(&file, "  - {sku: s%d, stock: 10}\n", i)
+	}
+	do[any](s, "PUT", "/stockgate/sales/double11", file.String())
+	do[any](s, "POST", "/stockgate/sales/double11/open", "")
+	s.untilScraped(map[string]string{unitsOf("s0", "", "available"): "10", unitsOf("s999", "", "stock"): "10"})
+	file.WriteString("  - {sku: one, stock: 1}\n  - {sku: none, stock: 0}\n")
+	do[any](s, "PUT", "/stockgate/sales/double11", file.String())
+	series := s.untilScraped(map[string]string{
+		unitsOf("*", "", "available"): "10001", unitsOf("*", "", "stock"): "10001", unitsOf("*", "", "held"): "0", `stockgate_balanced{sale="double11"}`: "1",
+	})
+	if units, ok := series[unitsOf("s0", "", "available")]; ok {
+		t.Errorf("one of many cells has a series: %s", units)
+	}
+}
+
 // An edge that has never heard from Redis is not ready.
 func TestScrapeWithoutRedis(t *testing.T) {
 	server, app := realRedis(t)

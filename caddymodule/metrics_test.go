@@ -140,21 +140,6 @@ func TestEdgeMetrics(t *testing.T) {
 	}
 }
 
-func TestManyCellsAreSummedUp(t *testing.T) {
-	cells := make([]reservation.Cell, unitSeries)
-	for i := range cells {
-		cells[i] = reservation.Cell{SKU: "x", Stock: 10, Available: 4, Held: 3, InDoubt: 2, Confirmed: 1}
-	}
-	if got := reported(cells); len(got) != unitSeries {
-		t.Errorf("%d cells of %d", len(got), unitSeries)
-	}
-	got := reported(append(cells, reservation.Cell{SKU: "y", Stock: 1, Confirmed: 1}))
-	want := reservation.Cell{SKU: "*", Stock: 10_001, Available: 4_000, Held: 3_000, InDoubt: 2_000, Confirmed: 1_001}
-	if len(got) != 1 || got[0] != want {
-		t.Errorf("%+v", got)
-	}
-}
-
 func BenchmarkCountAttempt(b *testing.B) {
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {

@@ -10,16 +10,15 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/stockgate/stockgate/reservation"
-	"github.com/stockgate/stockgate/sale"
 )
 
 const (
 	// booksEvery is how old a sale's books may be before they are read again.
 	booksEvery = time.Second
-	// booksShare keeps the reading of large books to a twentieth of the time,
+	// booksShare keeps the reading of all sales to a twentieth of the time,
 	// booksLongest bounds the pause that this makes.
 	booksShare   = 20
-	booksLongest = 5 * time.Second
+	booksLongest = 30 * time.Second
 	// booksTimeout bounds one reading.
 	booksTimeout = 2 * time.Second
 	// booksKept is how long books stay good beyond that when Redis does not answer.
@@ -33,6 +32,7 @@ var errBooksOld = errors.New("redis has not told the stock for some time")
 // a second, by whoever asks first, for all that ask meanwhile.
 type bookshelf struct {
 	desk    *desk
+	most    int // of cells: those of a larger sale are not kept
 	mu      sync.Mutex
 	sales   map[string]*shelved
 	reading singleflight.Group
@@ -40,22 +40,24 @@ type bookshelf struct {
 
 // shelved is what is known of one sale's books. It never changes.
 type shelved struct {
-	books *reservation.Books          // nil: never read
-	cells map[string]reservation.Cell // by stock cell
+	books *reservation.Overview       // nil: never read
+	cells map[string]reservation.Cell // by stock cell; nil: too many
 	read  time.Time                   // when books were read
 	took  time.Duration               // and how long that took
+	every time.Duration               // how often they are read
 	tried time.Time                   // when the last reading ended
 	err   error                       // of the last reading
 }
 
-// bookshelfOf returns the shelf that place holds, a new one when it is another desk's.
-func bookshelfOf(place *atomic.Pointer[bookshelf], d *desk) *bookshelf {
+// bookshelfOf returns the shelf that place holds, a new one when it is another desk's. It
+// keeps the cells of sales that have at most so many.
+func bookshelfOf(place *atomic.Pointer[bookshelf], d *desk, most int) *bookshelf {
 	for {
 		b := place.Load()
 		if b != nil && b.desk == d {
 			return b
 		}
-		if fresh := (&bookshelf{desk: d, sales: make(map[string]*shelved)}); place.CompareAndSwap(b, fresh) {
+		if fresh := (&bookshelf{desk: d, most: most, sales: make(map[string]*shelved)}); place.CompareAndSwap(b, fresh) {
 			return fresh
 		}
 	}
@@ -107,18 +109,13 @@ func (b *bookshelf) known(id string) *shelved {
 	return new(shelved)
 }
 
-// every is how often the books are read.
-func (s *shelved) every() time.Duration {
-	return min(max(booksEvery, booksShare*s.took), booksLongest)
-}
-
 // fresh says that it is too early to read again.
-func (s *shelved) fresh() bool { return time.Since(s.tried) < s.every() }
+func (s *shelved) fresh() bool { return time.Since(s.tried) < s.every }
 
 // usable returns the books unless they are too old.
 func (s *shelved) usable() (*shelved, error) {
 	switch {
-	case s.books != nil && time.Since(s.read) < s.every()+booksKept:
+	case s.books != nil && time.Since(s.read) < s.every+booksKept:
 		return s, nil
 	case s.err != nil:
 		return nil, s.err
@@ -134,13 +131,17 @@ func (b *bookshelf) read(id string) <-chan singleflight.Result {
 		defer cancel()
 		next := *b.known(id)
 		started := time.Now()
-		books, err := b.desk.Books(ctx, id)
+		cells := make(map[string]reservation.Cell)
+		books, err := b.desk.Overview(ctx, id, func(name string, c reservation.Cell) {
+			if len(cells) <= b.most {
+				cells[name] = c
+			}
+		})
 		next.tried, next.err = time.Now(), err
 		if err == nil {
-			next.books, next.read, next.took = books, next.tried, next.tried.Sub(started)
-			next.cells = make(map[string]reservation.Cell, len(books.Items))
-			for _, c := range books.Items {
-				next.cells[sale.Cell(c.SKU, c.Region)] = c
+			next.books, next.cells, next.read, next.took = books, cells, next.tried, next.tried.Sub(started)
+			if len(cells) > b.most {
+				next.cells = nil
 			}
 		}
 		b.put(id, &next)
@@ -159,4 +160,9 @@ func (b *bookshelf) put(id string, s *shelved) {
 		}
 	}
 	b.sales[id] = s
+	took := time.Duration(0)
+	for _, each := range b.sales {
+		took += each.took
+	}
+	s.every = min(max(booksEvery, booksShare*took), booksLongest)
 }

@@ -1,6 +1,7 @@
 package caddymodule
 
 import (
+	"math"
 	"net/http"
 	"net/url"
 	"strings"
@@ -53,7 +54,7 @@ func (s *Status) serveItem(w http.ResponseWriter, r *http.Request, d *desk, sale
 	now := listing.Now()
 	state := closedState(listing.Sale.Verdict(listing.Status, now))
 	if state == "" {
-		books, err := bookshelfOf(&s.shelf, d).recent(r.Context(), saleID)
+		books, err := bookshelfOf(&s.shelf, d, math.MaxInt).recent(r.Context(), saleID)
 		if err != nil {
 			return s.unavailable(w, err)
 		}

@@ -40,7 +40,7 @@ type Journals interface {
 	JournalHead(ctx context.Context, sale string) (reservation.JournalHead, error)
 	SaleDocument(ctx context.Context, sale string) (version int64, status, file string, err error)
 	Acknowledge(ctx context.Context, sale string, epoch, seq int64) error
-	Cells(ctx context.Context, sale string) (map[string]string, error)
+	EachCell(ctx context.Context, sale string, yield func(name, text string)) error
 	Examine(ctx context.Context, sale string, names []reservation.Named) (*reservation.Examined, error)
 }
 

@@ -64,17 +64,10 @@ func (d *drift) say(log *zap.Logger, m DriftMetrics, cells []string) {
 	m.Drift(d.sale, d.what, len(cells))
 }
 
-// unbalanced are the cells whose units are not all somewhere, each with what it says.
-func unbalanced(cells map[string]string) []string {
-	var out []string
-	for name, text := range cells {
-		c, err := reservation.ParseCell(text)
-		if err != nil || !c.Balanced() {
-			out = append(out, fmt.Sprintf("%s: %.100q", name, text))
-		}
-	}
-	slices.Sort(out)
-	return out
+// unbalanced says that the units of a cell are not all somewhere, or that it cannot be read.
+func unbalanced(text string) bool {
+	c, err := reservation.ParseCell(text)
+	return err != nil || !c.Balanced()
 }
 
 // errMoved: the cells could not be compared at one position.
@@ -96,16 +89,19 @@ func (s *following) compareCells(ctx context.Context) ([]string, error) {
 	for i := range stock {
 		must[stock[i].Name] = &stock[i]
 	}
-	in, err := s.journals.Cells(ctx, s.sale)
+	cells := slices.Collect(maps.Keys(must))
+	err = s.journals.EachCell(ctx, s.sale, func(name, _ string) {
+		if must[name] == nil {
+			cells = append(cells, name)
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
-	for name := range must {
-		in[name] = ""
-	}
+	slices.Sort(cells)
 	var wrong []string
 	at := s.at.Seq
-	for names := range slices.Chunk(slices.Sorted(maps.Keys(in)), reservation.ExamineMost) {
+	for names := range slices.Chunk(slices.Compact(cells), reservation.ExamineMost) {
 		asked := make([]reservation.Named, len(names))
 		for i, name := range names {
 			asked[i] = reservation.Named{Part: reservation.PartCell, Name: name}
@@ -228,10 +224,18 @@ func (k *Keeper) watchBalance(ctx context.Context, sale string) {
 	if time.Now().Before(d.next) {
 		return
 	}
-	cells, err := k.journals.Cells(ctx, sale)
+	cells := 0
+	var wrong []string
+	err := k.journals.EachCell(ctx, sale, func(name, text string) {
+		cells++
+		if unbalanced(text) {
+			wrong = append(wrong, fmt.Sprintf("%s: %.100q", name, text))
+		}
+	})
 	if err != nil {
 		return
 	}
-	d.next = time.Now().Add(driftPause(len(cells)))
-	d.say(k.log, k.metrics, unbalanced(cells))
+	d.next = time.Now().Add(driftPause(cells))
+	slices.Sort(wrong)
+	d.say(k.log, k.metrics, slices.Compact(wrong))
 }

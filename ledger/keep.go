@@ -22,7 +22,7 @@ type KeptJournals interface {
 	Sales(ctx context.Context) ([]string, error)
 	JournalHead(ctx context.Context, sale string) (reservation.JournalHead, error)
 	JournalBefore(ctx context.Context, sale string, h reservation.JournalHead, before time.Time) (int64, error)
-	Cells(ctx context.Context, sale string) (map[string]string, error)
+	EachCell(ctx context.Context, sale string, yield func(name, text string)) error
 	TrimJournal(ctx context.Context, sale string, h reservation.JournalHead, upTo int64, ledger bool, patience time.Duration) (int64, error)
 }
 

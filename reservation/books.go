@@ -56,23 +56,6 @@ func (s *Store) load(ctx context.Context, id string) (*Loaded, error) {
 	return &Loaded{Sale: parsed, Status: sale.Status(status), Version: n, epoch: epoch}, nil
 }
 
-// Cell is the stock of one item, in one region where it has regions.
-type Cell struct {
-	SKU       string `json:"sku"`
-	Region    string `json:"region,omitempty"`
-	Stock     int64  `json:"stock"`
-	Available int64  `json:"available"`
-	Held      int64  `json:"held"`
-	InDoubt   int64  `json:"in_doubt"`
-	Confirmed int64  `json:"confirmed"`
-}
-
-// Balanced says whether every unit of the cell is somewhere.
-func (c Cell) Balanced() bool {
-	return c.Stock == c.Available+c.Held+c.InDoubt+c.Confirmed &&
-		c.Available >= 0 && c.Held >= 0 && c.InDoubt >= 0 && c.Confirmed >= 0
-}
-
 // Books is a sale and where its units are; all cells are read at one moment.
 type Books struct {
 	ID       string      `json:"id"`
@@ -115,7 +98,7 @@ func (s *Store) Books(ctx context.Context, id string) (*Books, error) {
 	if z := oldest.Val(); len(z) > 0 {
 		b.OldestInDoubt = time.UnixMilli(int64(z[0].Score))
 	}
-	names := cellNames(&file)
+	names := file.Lines()
 	for cell, packed := range cells.Val() {
 		c, err := ParseCell(packed)
 		if err != nil {
@@ -133,45 +116,6 @@ func (s *Store) Books(ctx context.Context, id string) (*Books, error) {
 		return strings.Compare(a.SKU+"\x00"+a.Region, c.SKU+"\x00"+c.Region)
 	})
 	return b, nil
-}
-
-func cellNames(file *sale.Sale) map[string]sale.Line {
-	names := make(map[string]sale.Line, len(file.Items))
-	for _, item := range file.Items {
-		if len(item.Regions) == 0 {
-			names[item.SKU] = sale.Line{SKU: item.SKU}
-		}
-		for region := range item.Regions {
-			names[sale.Cell(item.SKU, region)] = sale.Line{SKU: item.SKU, Region: region}
-		}
-	}
-	return names
-}
-
-// Cells reads the cells of a sale as they are kept, all at one moment.
-func (s *Store) Cells(ctx context.Context, id string) (map[string]string, error) {
-	cells, err := s.redis.HGetAll(ctx, s.shardKeys(id)[cellsKey]).Result()
-	if err != nil {
-		return nil, explain(err)
-	}
-	return cells, nil
-}
-
-// ParseCell reads a cell as it is kept.
-func ParseCell(packed string) (Cell, error) {
-	words := strings.Fields(packed)
-	if len(words) != 5 {
-		return Cell{}, errors.New("its numbers cannot be read")
-	}
-	var n [5]int64
-	for i, w := range words {
-		v, err := strconv.ParseInt(w, 10, 64)
-		if err != nil {
-			return Cell{}, errors.New("its numbers cannot be read")
-		}
-		n[i] = v
-	}
-	return Cell{Stock: n[0], Available: n[1], Held: n[2], InDoubt: n[3], Confirmed: n[4]}, nil
 }
 
 // Record is everything about one reservation.
@@ -248,7 +192,7 @@ func (s *Store) records(ctx context.Context, id string, ids []string) ([]Record,
 	}
 	var file sale.Sale
 	_ = json.Unmarshal([]byte(doc.Val()), &file) // names of cells only; a cell stands for itself without
-	names := cellNames(&file)
+	names := file.Lines()
 	var out []Record
 	for i, v := range packed.Val() {
 		text, ok := v.(string)

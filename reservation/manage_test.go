@@ -207,4 +207,23 @@ func TestLargeSale(t *testing.T) {
 	if books, err := e.Books(soon(t), "s"); err != nil || !books.Balanced || len(books.Items) != items {
 		t.Errorf("the books have %d cells, %v", len(books.Items), err)
 	}
+	cells := make(map[string]reservation.Cell)
+	o, err := e.Overview(soon(t), "s", func(name string, c reservation.Cell) { cells[name] = c })
+	want := reservation.Cell{SKU: "*", Stock: items * sale.MaxUnits, Available: items*sale.MaxUnits - 3, Held: 3}
+	if err != nil || o.Sum != want || !o.Balanced || len(cells) != items || cells["a"].Held != 3 {
+		t.Errorf("%d cells, a %+v, in sum %+v, %v", len(cells), cells["a"], o, err)
+	}
+	// one that does not add up, and one that cannot be read
+	for text, balanced := range map[string]bool{"5 1 1 1 1": false, "5 2 1 1 1": true, "5 2 1 1": false, "5 2 1 1 1 ": false, "5 2 1 1 1 0": false, "x": false, "": false} {
+		if err := s.Client().HSet(soon(t), "stockgate:{s.0}:cells", "a", text).Err(); err != nil {
+			t.Fatal(err)
+		}
+		o, err := e.Overview(soon(t), "s", func(string, reservation.Cell) {})
+		if readable := strings.Count(text, " ") == 4 && text[len(text)-1] != ' '; (err == nil) != readable || readable && o.Balanced != balanced {
+			t.Errorf("%q: %+v, %v", text, o, err)
+		}
+	}
+	if _, err := e.Overview(soon(t), "none", nil); !errors.Is(err, reservation.ErrNoSale) {
+		t.Errorf("of no sale: %v", err)
+	}
 }

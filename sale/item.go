@@ -45,6 +45,21 @@ func (s *Sale) Cells() map[string]int64 {
 	return cells
 }
 
+// Lines says what each stock cell stands for: an item, or an item in a region.
+func (s *Sale) Lines() map[string]Line {
+	lines := make(map[string]Line, len(s.Items))
+	for i := range s.Items {
+		item := &s.Items[i]
+		if len(item.Regions) == 0 {
+			lines[item.SKU] = Line{SKU: item.SKU}
+		}
+		for region := range item.Regions {
+			lines[Cell(item.SKU, region)] = Line{SKU: item.SKU, Region: region}
+		}
+	}
+	return lines
+}
+
 // Equal reports whether two sales say the same in the same order. Times are
 // compared as instants: 00:00+08:00 is 16:00Z of the day before.
 func (s *Sale) Equal(other *Sale) bool {
