@@ -1,12 +1,17 @@
 package reservation
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/stockgate/stockgate/internal/skus"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -38,7 +43,12 @@ func (l *Listing) at(moment time.Time) time.Time {
 // newer one takes its place.
 type Catalogue struct {
 	sales map[string]*Listing
-	items map[string][]*Listing
+	// byStart are the sales in the order of their start. Their items are numbered through:
+	// those of each sale begin at its first.
+	byStart []*Listing
+	first   []uint32
+	items   *skus.Index
+	shared  map[string][]*Listing // items that several sales list
 }
 
 // Sale returns the sale with an id.
@@ -49,7 +59,31 @@ func (c *Catalogue) Sale(id string) (*Listing, bool) {
 
 // Listing returns the sales that list an item, in the order of their start. The
 // result must not be changed.
-func (c *Catalogue) Listing(sku string) []*Listing { return c.items[sku] }
+func (c *Catalogue) Listing(sku string) []*Listing {
+	if len(c.shared) > 0 {
+		if all, ok := c.shared[sku]; ok {
+			return all
+		}
+	}
+	if i, ok := c.find(sku); ok {
+		return c.byStart[i : i+1 : i+1]
+	}
+	return nil
+}
+
+// find returns the place in byStart of the first sale that lists an item.
+func (c *Catalogue) find(sku string) (int, bool) {
+	for at := c.items.Find(sku); ; {
+		n, ok := c.items.Next(&at)
+		if !ok {
+			return 0, false
+		}
+		next, _ := slices.BinarySearch(c.first, n+1) // the first sale whose items come after it
+		if i := next - 1; c.byStart[i].Sale.Items[n-c.first[i]].SKU == sku {
+			return i, true
+		}
+	}
+}
 
 // All calls yield for every sale.
 func (c *Catalogue) All(yield func(*Listing) bool) {
@@ -72,32 +106,31 @@ func (c *Catalogue) Complete() bool {
 }
 
 func newCatalogue(sales map[string]*Listing) *Catalogue {
-	c := &Catalogue{sales: sales, items: make(map[string][]*Listing)}
-	for _, l := range sales {
-		for i := range l.Sale.Items {
-			sku := l.Sale.Items[i].SKU
-			c.items[sku] = insertByStart(c.items[sku], l)
+	c := &Catalogue{sales: sales, byStart: slices.SortedFunc(maps.Values(sales), before), first: make([]uint32, len(sales)), shared: make(map[string][]*Listing)}
+	n := uint32(0)
+	for i, l := range c.byStart {
+		c.first[i] = n
+		n += uint32(len(l.Sale.Items))
+	}
+	c.items = skus.New(int(n))
+	for i, l := range c.byStart {
+		for j := range l.Sale.Items {
+			sku := l.Sale.Items[j].SKU
+			if k, ok := c.find(sku); ok {
+				if c.shared[sku] == nil {
+					c.shared[sku] = []*Listing{c.byStart[k]}
+				}
+				c.shared[sku] = append(c.shared[sku], l)
+				continue
+			}
+			c.items.Add(sku, c.first[i]+uint32(j))
 		}
 	}
 	return c
 }
 
-func insertByStart(list []*Listing, l *Listing) []*Listing {
-	i := len(list)
-	for i > 0 && before(l.Sale, list[i-1].Sale) {
-		i--
-	}
-	list = append(list, nil)
-	copy(list[i+1:], list[i:])
-	list[i] = l
-	return list
-}
-
-func before(a, b *sale.Sale) bool {
-	if !a.StartsAt.Equal(b.StartsAt) {
-		return a.StartsAt.Before(b.StartsAt)
-	}
-	return a.ID < b.ID
+func before(a, b *Listing) int {
+	return cmp.Or(a.Sale.StartsAt.Compare(b.Sale.StartsAt), strings.Compare(a.Sale.ID, b.Sale.ID))
 }
 
 // readCatalogue reads all sales, keeping those of old whose version still holds.

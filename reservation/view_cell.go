@@ -37,7 +37,7 @@ type memory struct {
 	until     time.Duration // then one attempt may ask
 	asking    atomic.Int64  // until when one does
 	// the answers, made once
-	soldOut, allHeld *sale.Refusal
+	soldOut, allHeld sale.Refusal
 }
 
 // due says that one attempt should check it.
@@ -57,11 +57,11 @@ func (m *memory) refusal(units int64) *sale.Refusal {
 	case units <= m.available:
 		return nil
 	case units > m.left.Load():
-		return m.soldOut
+		return &m.soldOut
 	case m.late.Load():
 		return nil
 	}
-	return m.allHeld
+	return &m.allHeld
 }
 
 // learn remembers what a refusal has said with the shard's seq, unless the journal has
@@ -69,7 +69,7 @@ func (m *memory) refusal(units int64) *sale.Refusal {
 func (c *cell) learn(seq, available, left int64, sku string, now time.Duration) {
 	m := &memory{
 		seq: seq, available: available, until: now + rememberFor*9/10 + rand.N(rememberFor/5),
-		soldOut: &sale.Refusal{Reason: sale.SoldOut, SKU: sku}, allHeld: &sale.Refusal{Reason: sale.AllHeld, SKU: sku},
+		soldOut: sale.Refusal{Reason: sale.SoldOut, SKU: sku}, allHeld: sale.Refusal{Reason: sale.AllHeld, SKU: sku},
 	}
 	m.left.Store(left)
 	for {

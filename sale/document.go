@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/stockgate/stockgate/internal/skus"
 )
 
 // field is a value with where it stands and whether it is there at all.
@@ -117,7 +119,7 @@ func (d *document) build() *Sale {
 	if s.LongestHold() == DefaultMaxHold {
 		s.MaxHold = 0
 	}
-	s.index = &index{first: &s.Items[0], bySKU: make(map[string]int, len(s.Items))}
+	s.index = &index{first: &s.Items[0], places: skus.New(len(s.Items)), items: len(s.Items)}
 	for i, e := range d.items.val {
 		item := Item{SKU: e.sku.val, Stock: e.stock.val, Min: e.min.val, Max: e.max.val}
 		item.Min, item.Max = item.Bounds()
@@ -128,7 +130,7 @@ func (d *document) build() *Sale {
 			}
 		}
 		s.Items[i] = item
-		s.index.bySKU[item.SKU] = i
+		s.index.places.Add(item.SKU, uint32(i))
 	}
 	for _, e := range d.limits.val {
 		s.Limits = append(s.Limits, e.build())

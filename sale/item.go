@@ -4,13 +4,16 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+
+	"github.com/stockgate/stockgate/internal/skus"
 )
 
 // index finds items by SKU. It remembers which list it was made of, so that a
 // copy of the sale with another list is searched instead.
 type index struct {
 	first  *Item
-	bySKU  map[string]int
+	places *skus.Index
+	items  int
 	limits limitIndex
 }
 
@@ -24,9 +27,13 @@ func (s *Sale) Item(sku string) (*Item, bool) {
 
 // Place is where an item stands in Items; false: the sale does not list it.
 func (s *Sale) Place(sku string) (int, bool) {
-	if x := s.index; x != nil && len(s.Items) == len(x.bySKU) && &s.Items[0] == x.first {
-		i, ok := x.bySKU[sku]
-		return i, ok
+	if x := s.index; x != nil && len(s.Items) == x.items && &s.Items[0] == x.first {
+		for c := x.places.Find(sku); ; {
+			i, ok := x.places.Next(&c)
+			if !ok || s.Items[i].SKU == sku {
+				return int(i), ok
+			}
+		}
 	}
 	for i := range s.Items {
 		if s.Items[i].SKU == sku {

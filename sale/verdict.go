@@ -81,23 +81,30 @@ func (s *Sale) Resolve(a *Attempt) ([]Line, *Refusal) {
 	case n > MaxLines:
 		return nil, refuseManyLine
 	}
+	if len(a.Lines) > 1 {
+		return s.resolveAll(a)
+	}
+	item, region, r := s.resolve(a, &a.Lines[0])
+	if r == nil {
+		r = item.checkQuantity(a.Lines, 0)
+	}
+	switch {
+	case r != nil:
+		return nil, r
+	case a.Lines[0].Region != region:
+		return sum(a.Lines, []string{region}), nil
+	}
+	return a.Lines[:1:1], nil
+}
+
+// resolveAll resolves several lines.
+func (s *Sale) resolveAll(a *Attempt) ([]Line, *Refusal) {
 	var items [MaxLines]*Item
 	var regions [MaxLines]string
-	for i, line := range a.Lines {
-		item, ok := s.Item(line.SKU)
-		if !ok {
-			return nil, &Refusal{Reason: UnknownItem, SKU: line.SKU}
-		}
-		items[i] = item
-		if len(item.Regions) == 0 {
-			continue
-		}
-		regions[i] = line.Region
-		if regions[i] == "" {
-			regions[i] = a.Region
-		}
-		if _, ok := item.Regions[regions[i]]; !ok {
-			return nil, &Refusal{Reason: UnknownRegion, SKU: line.SKU}
+	for i := range a.Lines {
+		var r *Refusal
+		if items[i], regions[i], r = s.resolve(a, &a.Lines[i]); r != nil {
+			return nil, r
 		}
 	}
 	for i, item := range items[:len(a.Lines)] {
@@ -105,10 +112,26 @@ func (s *Sale) Resolve(a *Attempt) ([]Line, *Refusal) {
 			return nil, r
 		}
 	}
-	if len(a.Lines) == 1 && a.Lines[0].Region == regions[0] {
-		return a.Lines[:1:1], nil
-	}
 	return sum(a.Lines, regions[:]), nil
+}
+
+// resolve finds the item of a line, and its region where it has regions.
+func (s *Sale) resolve(a *Attempt, line *Line) (item *Item, region string, r *Refusal) {
+	item, ok := s.Item(line.SKU)
+	if !ok {
+		return nil, "", &Refusal{Reason: UnknownItem, SKU: line.SKU}
+	}
+	if len(item.Regions) == 0 {
+		return item, "", nil
+	}
+	region = line.Region
+	if region == "" {
+		region = a.Region
+	}
+	if _, ok := item.Regions[region]; !ok {
+		return nil, "", &Refusal{Reason: UnknownRegion, SKU: line.SKU}
+	}
+	return item, region, nil
 }
 
 // checkQuantity checks the units of an item that line i asks for, with all later

@@ -1,0 +1,68 @@
+// Package skus finds SKUs among a million.
+package skus
+
+import (
+	"hash/maphash"
+	"math/bits"
+)
+
+// Index says at which numbers a SKU may stand, in a list that its user has. It has no
+// pointers and no SKUs of its own: the garbage collector need not look through it, and a
+// search costs one access to memory before the list's own. Nothing is changed once it
+// is searched. It is safe for concurrent use then.
+//
+// It is a hash table with linear probing (Knuth, The Art of Computer Programming,
+// volume 3, section 6.4), at most half full.
+type Index struct {
+	slots []slot // a power of two of them
+	shift int    // how far a hash is shifted to give a place in slots
+}
+
+// seed is that of all hashes in this process: nobody outside knows which SKUs collide.
+var seed = maphash.MakeSeed()
+
+// slot is 0 when it is empty, else the low half of a hash, and a number plus one.
+type slot struct{ tag, number uint32 }
+
+// New makes an index with room for n SKUs.
+func New(n int) *Index {
+	log := bits.Len(uint(2 * n))
+	return &Index{slots: make([]slot, 1<<log), shift: 64 - log}
+}
+
+// Add says that a SKU stands at a number, below 1<<32 - 1. Of a SKU that is added again
+// Next gives the numbers in this order.
+func (x *Index) Add(sku string, number uint32) {
+	c := x.Find(sku)
+	for x.slots[c.place].number != 0 {
+		c.place = (c.place + 1) & (len(x.slots) - 1)
+	}
+	x.slots[c.place] = slot{c.tag, number + 1}
+}
+
+// Cursor is where a search is.
+type Cursor struct {
+	place int
+	tag   uint32
+}
+
+// Find begins a search.
+func (x *Index) Find(sku string) Cursor {
+	hash := maphash.String(seed, sku)
+	return Cursor{int(hash >> x.shift), uint32(hash)}
+}
+
+// Next gives the next number at which the SKU may stand; another SKU may stand there.
+// False: there is none any more.
+func (x *Index) Next(c *Cursor) (number uint32, ok bool) {
+	for {
+		s := x.slots[c.place]
+		if s.number == 0 {
+			return 0, false
+		}
+		c.place = (c.place + 1) & (len(x.slots) - 1)
+		if s.tag == c.tag {
+			return s.number - 1, true
+		}
+	}
+}
