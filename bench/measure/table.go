@@ -77,6 +77,17 @@ func PrintGoals(w io.Writer, goals []Judged) error {
 	return tw.Flush()
 }
 
+// Short writes a round number as in a name: 1, 10k, 1m.
+func Short(n int) string {
+	switch {
+	case n > 0 && n%1_000_000 == 0:
+		return strconv.Itoa(n/1_000_000) + "m"
+	case n > 0 && n%1000 == 0:
+		return strconv.Itoa(n/1000) + "k"
+	}
+	return strconv.Itoa(n)
+}
+
 // Thousands writes a number as 12,345; nothing for 0.
 func Thousands(f float64) string {
 	if f == 0 {

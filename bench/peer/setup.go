@@ -50,6 +50,7 @@ type Spec struct {
 	HMAC    bool // tokens by HS256; else Ed25519
 	Key     bool // with an idempotency key
 	NoGuard bool // without stockgate_guard
+	NoIdle  bool // without Caddy's limits of how long a body or an answer may stand still
 	Binary  string
 	Env     []string
 

@@ -16,7 +16,6 @@ import (
 
 // counted is what the servers have counted so far.
 type counted struct {
-	cpu    float64
 	calls  measure.Calls
 	orders int64 // that reached the shop
 	sold   int64 // units of the first item, where somebody keeps account
@@ -25,16 +24,13 @@ type counted struct {
 }
 
 func (n counted) since(before counted) counted {
-	return counted{n.cpu - before.cpu, n.calls.Minus(before.calls), n.orders - before.orders, n.sold - before.sold, n.attempts.Minus(before.attempts)}
+	return counted{n.calls.Minus(before.calls), n.orders - before.orders, n.sold - before.sold, n.attempts.Minus(before.attempts)}
 }
 
 // sells says whether the peer keeps account of units.
 func (c *contender) sells() bool { return c.Spec.Gate || c.Spec.Lua }
 
 func (b *bench) count(ctx context.Context, c *contender) (n counted, err error) {
-	if n.cpu, err = c.CPU(); err != nil {
-		return n, err
-	}
 	if n.orders, err = b.shop.Orders(); err != nil {
 		return n, err
 	}
@@ -133,14 +129,14 @@ func (b *bench) checkSold(ctx context.Context, s scenario, c *contender, o load.
 
 // profile fetches a CPU profile of a gate while it runs. The function that it returns
 // waits until the profile is there.
-func (b *bench) profile(ctx context.Context, s scenario, c *contender) (wait func()) {
+func (b *bench) profile(ctx context.Context, c *contender) (wait func()) {
 	if b.Profiles == "" || !c.Spec.Gate || c.Spec.Binary != "" {
 		return func() {}
 	}
 	done := make(chan error, 1)
 	go func() {
 		done <- func() error {
-			name := filepath.Join(b.Profiles, s.name+"-"+c.Spec.Name+".pprof")
+			name := filepath.Join(b.Profiles, c.scenario.name+"-"+c.name+".pprof")
 			seconds := max(1, int(b.For.Seconds())-1)
 			req, err := http.NewRequestWithContext(ctx, "GET", fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", c.Admin(), seconds), nil)
 			if err != nil {
@@ -164,7 +160,7 @@ func (b *bench) profile(ctx context.Context, s scenario, c *contender) (wait fun
 	}()
 	return func() {
 		if err := <-done; err != nil {
-			b.left("%s: %s: no profile: %v", s.name, c.Spec.Name, err)
+			b.left("%s: %s: no profile: %v", c.scenario.name, c.name, err)
 		}
 	}
 }

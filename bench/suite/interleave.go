@@ -16,6 +16,8 @@ import (
 // contender is a peer that runs, with what it is asked and what it has shown.
 type contender struct {
 	*peer.Running
+	scenario scenario
+	name     string // of the peer, and how many items it knows where that differs
 	orders   load.Orders
 	requests int
 	table    string
@@ -46,8 +48,8 @@ func interleaved(ctx context.Context, b *bench, s scenario, out *measure.Case) e
 	}
 	for n := range b.Runs {
 		for _, c := range field {
-			if err := b.once(ctx, s, c, b.For, n == 0); err != nil {
-				return fmt.Errorf("%s: %w", c.Spec.Name, err)
+			if err := b.once(ctx, c, b.For, n == 0); err != nil {
+				return fmt.Errorf("%s: %w", c.name, err)
 			}
 		}
 	}
@@ -59,50 +61,67 @@ func interleaved(ctx context.Context, b *bench, s scenario, out *measure.Case) e
 
 // start runs and checks the peers, leaving out what the binary cannot do.
 func (b *bench) start(ctx context.Context, s scenario) (field []*contender, err error) {
-	dir, err := b.dir(s.name)
-	if err != nil {
-		return nil, err
-	}
-	setup := s.setup(b, dir)
-	for _, spec := range s.peers(b) {
-		r, err := spec.Run(ctx, setup)
-		if isNotBuilt(err) {
-			b.left("%s: %s: %v", s.name, spec.Name, err)
-			continue
-		} else if err != nil {
-			return field, fmt.Errorf("start %s: %w", spec.Name, err)
-		}
-		c := &contender{Running: r, table: filepath.Join(dir, spec.Name+".requests")}
-		field = append(field, c)
-		u, err := url.Parse(r.URL)
+	for label, s := range s.inSizes {
+		dir, err := b.dir(s.name + label)
 		if err != nil {
 			return field, err
 		}
-		c.orders, c.requests = s.orders(u.Host)
-		c.orders.Keyed, c.orders.InQuery = spec.Key, s.h2
-		if err := c.orders.Write(c.table, c.requests); err != nil {
-			return field, err
+		setup := s.setup(b, dir)
+		for _, spec := range s.peers(b) {
+			c, err := b.enter(ctx, s, setup, spec, spec.Name+label)
+			if c != nil {
+				field = append(field, c)
+			}
+			if isNotBuilt(err) {
+				b.left("%s: %s: %v", s.name, spec.Name, err)
+			} else if err != nil {
+				return field, err
+			}
 		}
-		if err := b.check(ctx, s, c); err != nil {
-			return field, fmt.Errorf("%s is not what it should be: %w\n%s", spec.Name, err, r.Log())
-		}
-		// once without counting: caches, heaps and branch predictors
-		if err := b.once(ctx, s, c, time.Second, false); err != nil {
-			return field, fmt.Errorf("%s: %w", spec.Name, err)
-		}
-		c.runs = nil
 	}
 	return field, nil
 }
 
+// enter starts a peer and checks it. With an error it may run all the same.
+func (b *bench) enter(ctx context.Context, s scenario, setup peer.Setup, spec peer.Spec, name string) (*contender, error) {
+	r, err := spec.Run(ctx, setup)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	c := &contender{Running: r, scenario: s, name: name, table: filepath.Join(setup.Dir, spec.Name+".requests")}
+	u, err := url.Parse(r.URL)
+	if err != nil {
+		return c, err
+	}
+	c.orders, c.requests = s.orders(u.Host)
+	c.orders.Keyed, c.orders.InQuery = spec.Key, s.h2
+	if err := c.orders.Write(c.table, c.requests); err != nil {
+		return c, err
+	}
+	if err := b.check(ctx, s, c); err != nil {
+		return c, fmt.Errorf("%s is not what it should be: %w\n%s", name, err, r.Log())
+	}
+	// once without counting: caches, heaps and branch predictors
+	if err := b.once(ctx, c, time.Second, false); err != nil {
+		return c, fmt.Errorf("%s: %w", name, err)
+	}
+	c.runs = nil
+	return c, nil
+}
+
 // once is one run of one peer. Answers that are not as they must be are an error.
-func (b *bench) once(ctx context.Context, s scenario, c *contender, howLong time.Duration, profile bool) error {
+func (b *bench) once(ctx context.Context, c *contender, howLong time.Duration, profile bool) error {
+	s := c.scenario
 	before, err := b.count(ctx, c)
 	if err != nil {
 		return err
 	}
+	begin, err := c.CPU() // without what counting costs, which is much with a million items
+	if err != nil {
+		return err
+	}
 	if profile {
-		wait := b.profile(ctx, s, c)
+		wait := b.profile(ctx, c)
 		defer wait()
 	}
 	r := run{Plan: load.Plan{URL: c.URL, Table: c.table, Core: b.Load, Connections: b.Connections, For: howLong, Number: b.numbers()}}
@@ -114,11 +133,15 @@ func (b *bench) once(ctx context.Context, s scenario, c *contender, howLong time
 	if err != nil {
 		return err
 	}
+	end, err := c.CPU()
+	if err != nil {
+		return err
+	}
 	after, err := b.count(ctx, c)
 	if err != nil {
 		return err
 	}
-	r.cpu, r.calls = after.cpu-before.cpu, after.calls.Minus(before.calls)
+	r.cpu, r.calls = end-begin, after.calls.Minus(before.calls)
 	c.runs = append(c.runs, r)
 	return s.right(b, c, &r, after.since(before))
 }
@@ -166,7 +189,7 @@ func (c *contender) row() measure.Row {
 		return measure.Over(all)
 	}
 	return measure.Row{
-		Peer:   c.Spec.Name,
+		Peer:   c.name,
 		Rate:   values(func(r run) float64 { return float64(r.Requests) / r.Seconds }),
 		P50:    values(func(r run) float64 { return r.P50.Seconds() * 1e3 }),
 		P99:    values(func(r run) float64 { return r.P99.Seconds() * 1e3 }),

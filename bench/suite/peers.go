@@ -37,6 +37,7 @@ func variants(b *bench) []peer.Spec {
 	}
 	add("gate-gogc-off", func(s *peer.Spec) { s.Env = []string{"GOGC=off", "GOMEMLIMIT=512MiB"} })
 	add("gate-no-guard", func(s *peer.Spec) { s.NoGuard = true })
+	add("gate-no-idle", func(s *peer.Spec) { s.NoIdle = true })
 	add("gate-hs256", func(s *peer.Spec) { s.HMAC = true })
 	return out
 }
