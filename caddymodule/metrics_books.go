@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/stockgate/stockgate/reservation"
-	"github.com/stockgate/stockgate/sale"
 )
 
 const (
@@ -74,7 +73,7 @@ func (b *booksCollector) Collect(ch chan<- prometheus.Metric) {
 
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
-	shelf := bookshelfOf(&b.shelf, d, unitSeries)
+	shelf := bookshelfOf(&b.shelf, d, keptCells{most: unitSeries, lines: true})
 	slots := make(chan struct{}, scrapeAtOnce)
 	var readers sync.WaitGroup
 	for listing := range d.Catalogue().All {
@@ -86,7 +85,7 @@ func (b *booksCollector) Collect(ch chan<- prometheus.Metric) {
 				return
 			}
 			id := listing.Sale.ID
-			for _, c := range s.reported(listing.Sale) {
+			for _, c := range s.reported() {
 				gauge(b.units, float64(c.Stock), id, c.SKU, c.Region, "stock")
 				gauge(b.units, float64(c.Available), id, c.SKU, c.Region, "available")
 				gauge(b.units, float64(c.Held), id, c.SKU, c.Region, "held")
@@ -106,15 +105,14 @@ func (b *booksCollector) Collect(ch chan<- prometheus.Metric) {
 }
 
 // reported are the cells as they are reported: each, or their sum if they are many.
-func (s *shelved) reported(file *sale.Sale) []reservation.Cell {
+func (s *shelved) reported() []reservation.Cell {
 	if s.cells == nil {
 		return []reservation.Cell{s.books.Sum}
 	}
-	lines := file.Lines()
 	cells := make([]reservation.Cell, 0, len(s.cells))
 	for name, c := range s.cells {
 		c.SKU = name
-		if line, ok := lines[name]; ok {
+		if line, ok := s.lines[name]; ok {
 			c.SKU, c.Region = line.SKU, line.Region
 		}
 		cells = append(cells, c)

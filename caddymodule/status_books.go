@@ -10,17 +10,17 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
 )
 
 const (
-	// booksEvery is how old a sale's books may be before they are read again.
+	// booksEvery is how old the books of a sale that is read quickly may be before they are
+	// read again, and when a reading that failed is tried again.
 	booksEvery = time.Second
 	// booksShare keeps the reading of all sales to a twentieth of the time,
 	// booksLongest bounds the pause that this makes.
 	booksShare   = 20
 	booksLongest = 30 * time.Second
-	// booksTimeout bounds one reading.
-	booksTimeout = 2 * time.Second
 	// booksKept is how long books stay good beyond that when Redis does not answer.
 	booksKept = 5 * time.Second
 )
@@ -29,42 +29,50 @@ const (
 var errBooksOld = errors.New("redis has not told the stock for some time")
 
 // bookshelf keeps the books of a desk's sales in memory: each is read at most once
-// a second, by whoever asks first, for all that ask meanwhile.
+// a second, large ones less often, by whoever asks first, for all that ask meanwhile.
 type bookshelf struct {
 	desk    *desk
-	most    int // of cells: those of a larger sale are not kept
+	kept    keptCells
 	mu      sync.Mutex
 	sales   map[string]*shelved
 	reading singleflight.Group
+}
+
+// keptCells says which cells a shelf keeps.
+type keptCells struct {
+	most  int  // those of a sale that has more are not kept
+	lines bool // with the lines that they stand for
 }
 
 // shelved is what is known of one sale's books. It never changes.
 type shelved struct {
 	books *reservation.Overview       // nil: never read
 	cells map[string]reservation.Cell // by stock cell; nil: too many
+	lines map[string]sale.Line        // what the cells stand for, if that is kept
 	read  time.Time                   // when books were read
-	took  time.Duration               // and how long that took
-	every time.Duration               // how often they are read
+	took  time.Duration               // how long that took
+	good  time.Duration               // how long they count
 	tried time.Time                   // when the last reading ended
-	err   error                       // of the last reading
+	pause time.Duration               // until the next one
+	err   error                       // of the last one
 }
 
-// bookshelfOf returns the shelf that place holds, a new one when it is another desk's. It
-// keeps the cells of sales that have at most so many.
-func bookshelfOf(place *atomic.Pointer[bookshelf], d *desk, most int) *bookshelf {
+// bookshelfOf returns the shelf that place holds, a new one when it is another desk's.
+func bookshelfOf(place *atomic.Pointer[bookshelf], d *desk, kept keptCells) *bookshelf {
 	for {
 		b := place.Load()
 		if b != nil && b.desk == d {
 			return b
 		}
-		if fresh := (&bookshelf{desk: d, most: most, sales: make(map[string]*shelved)}); place.CompareAndSwap(b, fresh) {
+		if fresh := (&bookshelf{desk: d, kept: kept, sales: make(map[string]*shelved)}); place.CompareAndSwap(b, fresh) {
 			return fresh
 		}
 	}
 }
 
 // recent returns a sale's books without waiting for Redis, except when nobody has
-// asked for some seconds. When Redis does not answer for some seconds it fails.
+// asked for so long that the last ones do not count any more. When Redis does not answer
+// for some seconds it fails.
 func (b *bookshelf) recent(ctx context.Context, id string) (*shelved, error) {
 	known := b.known(id)
 	if known.fresh() {
@@ -110,12 +118,12 @@ func (b *bookshelf) known(id string) *shelved {
 }
 
 // fresh says that it is too early to read again.
-func (s *shelved) fresh() bool { return time.Since(s.tried) < s.every }
+func (s *shelved) fresh() bool { return time.Since(s.tried) < s.pause }
 
 // usable returns the books unless they are too old.
 func (s *shelved) usable() (*shelved, error) {
 	switch {
-	case s.books != nil && time.Since(s.read) < s.every+booksKept:
+	case s.books != nil && time.Since(s.read) < s.good:
 		return s, nil
 	case s.err != nil:
 		return nil, s.err
@@ -127,22 +135,23 @@ func (s *shelved) usable() (*shelved, error) {
 // tells when that has ended.
 func (b *bookshelf) read(id string) <-chan singleflight.Result {
 	return b.reading.DoChan(id, func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.Background(), booksTimeout)
-		defer cancel()
 		next := *b.known(id)
 		started := time.Now()
 		cells := make(map[string]reservation.Cell)
-		books, err := b.desk.Overview(ctx, id, func(name string, c reservation.Cell) {
-			if len(cells) <= b.most {
+		var lines map[string]sale.Line
+		books, err := b.desk.Overview(context.Background(), id, func(name string, c reservation.Cell) {
+			if len(cells) <= b.kept.most {
 				cells[name] = c
 			}
 		})
+		if len(cells) > b.kept.most {
+			cells = nil
+		} else if err == nil && b.kept.lines {
+			lines, err = b.desk.Lines(context.Background(), id)
+		}
 		next.tried, next.err = time.Now(), err
 		if err == nil {
-			next.books, next.cells, next.read, next.took = books, cells, next.tried, next.tried.Sub(started)
-			if len(cells) > b.most {
-				next.cells = nil
-			}
+			next.books, next.cells, next.lines, next.read, next.took = books, cells, lines, next.tried, next.tried.Sub(started)
 		}
 		b.put(id, &next)
 		return nil, nil
@@ -160,9 +169,30 @@ func (b *bookshelf) put(id string, s *shelved) {
 		}
 	}
 	b.sales[id] = s
-	took := time.Duration(0)
-	for _, each := range b.sales {
-		took += each.took
+	b.pace(s)
+}
+
+// pace says when a sale's books are read again, and how long they count. What takes long
+// is read less often, the less the more sales are being read.
+func (b *bookshelf) pace(s *shelved) {
+	if s.err != nil {
+		s.pause = booksEvery
+		return
 	}
-	s.every = min(max(booksEvery, booksShare*took), booksLongest)
+	busy := 0
+	for _, other := range b.sales {
+		if time.Since(other.tried) < 2*booksLongest {
+			busy++
+		}
+	}
+	s.pause = min(max(booksEvery, time.Duration(booksShare*busy)*s.took), booksLongest)
+	s.good = s.pause + booksKept
+}
+
+// again reads a sale's books though their time has not come, if the last reading is not
+// of just now: the sale has changed.
+func (b *bookshelf) again(id string) {
+	if time.Since(b.known(id).tried) >= booksEvery {
+		b.read(id)
+	}
 }

@@ -2,6 +2,7 @@ package caddymodule
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,15 +25,16 @@ func booksGrowOld(t *testing.T) {
 	}{
 		"just read":               {shelved{books: books}, 0, 0, true, nil},
 		"read a second ago":       {shelved{books: books}, time.Second, time.Second, false, nil},
-		"large, two seconds ago":  {shelved{books: books, every: 3 * time.Second}, 2 * time.Second, 2 * time.Second, true, nil},
-		"large, four seconds ago": {shelved{books: books, every: 3 * time.Second}, 4 * time.Second, 4 * time.Second, false, nil},
-		"large, away for a while": {shelved{books: books, every: 3 * time.Second, err: away}, 7 * time.Second, 0, true, nil},
+		"large, two seconds ago":  {shelved{books: books, pause: 3 * time.Second}, 2 * time.Second, 2 * time.Second, true, nil},
+		"large, four seconds ago": {shelved{books: books, pause: 3 * time.Second}, 4 * time.Second, 4 * time.Second, false, nil},
+		"large, away for a while": {shelved{books: books, pause: 3 * time.Second, err: away}, 7 * time.Second, 0, true, nil},
 		"away for four seconds":   {shelved{books: books, err: away}, 4 * time.Second, 0, true, nil},
 		"away for six seconds":    {shelved{books: books, err: away}, 6 * time.Second, 0, true, away},
 		"not asked for a minute":  {shelved{books: books}, time.Minute, time.Minute, false, errBooksOld},
 		"never read, just failed": {shelved{err: away}, 0, 0, true, away},
 	} {
-		c.every = max(c.every, booksEvery)
+		c.pause = max(c.pause, booksEvery)
+		c.good = c.pause + booksKept
 		now := time.Now()
 		c.read, c.tried = now.Add(-c.readAgo), now.Add(-c.triedAgo)
 		if got := c.shelved.fresh(); got != c.fresh {
@@ -41,6 +43,34 @@ func booksGrowOld(t *testing.T) {
 		got, err := c.usable()
 		if !errors.Is(err, c.err) || (err == nil) != (got != nil) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// All sales together are read a twentieth of the time; what is read quickly, or could not
+// be read, does not wait for the others.
+func TestBooksArePaced(t *testing.T) { synctest.Test(t, booksArePaced) }
+
+func booksArePaced(t *testing.T) {
+	b := &bookshelf{sales: make(map[string]*shelved)}
+	for i := range 10 {
+		b.sales[fmt.Sprint("large", i)] = &shelved{tried: time.Now(), took: 100 * time.Millisecond}
+	}
+	b.sales["long ago"] = &shelved{tried: time.Now().Add(-2 * booksLongest), took: time.Minute}
+	b.sales["small"] = &shelved{tried: time.Now(), took: time.Millisecond}
+	b.sales["away"] = &shelved{tried: time.Now(), took: 100 * time.Millisecond, good: 27 * time.Second, err: errBooksOld}
+	b.sales["huge"] = &shelved{tried: time.Now(), took: time.Second}
+	const busy = 13
+	for id, want := range map[string][2]time.Duration{
+		"large0": {20 * busy * 100 * time.Millisecond, 20*busy*100*time.Millisecond + booksKept},
+		"small":  {time.Second, time.Second + booksKept},
+		"away":   {time.Second, 27 * time.Second},
+		"huge":   {30 * time.Second, 30*time.Second + booksKept},
+	} {
+		s := b.sales[id]
+		b.pace(s)
+		if got := [2]time.Duration{s.pause, s.good}; got != want {
+			t.Errorf("%s: pause and good %v, want %v", id, got, want)
 		}
 	}
 }

@@ -54,12 +54,14 @@ func (s *Status) serveItem(w http.ResponseWriter, r *http.Request, d *desk, sale
 	now := listing.Now()
 	state := closedState(listing.Sale.Verdict(listing.Status, now))
 	if state == "" {
-		books, err := bookshelfOf(&s.shelf, d, math.MaxInt).recent(r.Context(), saleID)
+		shelf := bookshelfOf(&s.shelf, d, keptCells{most: math.MaxInt})
+		books, err := shelf.recent(r.Context(), saleID)
 		if err != nil {
 			return s.unavailable(w, err)
 		}
 		if state = stockState(item, cells, books); state == "" {
-			return s.unavailable(w, errBooksOld) // the item is newer than the books
+			shelf.again(saleID) // the item is newer than the books
+			return s.unavailable(w, errBooksOld)
 		}
 	}
 	return answerStatus(w, http.StatusOK, "public, max-age=1", itemState{state, stamp(now), stamp(listing.Sale.StartsAt)})

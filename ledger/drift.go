@@ -185,7 +185,7 @@ func (s *following) watch(ctx context.Context) {
 		return
 	}
 	s.watched = time.Now()
-	call, cancel := context.WithTimeout(ctx, callFor)
+	call, cancel := context.WithTimeout(ctx, max(callFor, s.pause)) // pause is longer for a large sale
 	defer cancel()
 	wrong, err := s.compareCells(call)
 	switch {
@@ -232,10 +232,10 @@ func (k *Keeper) watchBalance(ctx context.Context, sale string) {
 			wrong = append(wrong, fmt.Sprintf("%s: %.100q", name, text))
 		}
 	})
+	d.next = time.Now().Add(driftPause(cells))
 	if err != nil {
 		return
 	}
-	d.next = time.Now().Add(driftPause(cells))
 	slices.Sort(wrong)
 	d.say(k.log, k.metrics, slices.Compact(wrong))
 }

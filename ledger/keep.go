@@ -97,7 +97,7 @@ func (k *Keeper) Look(ctx context.Context) {
 	for _, sale := range ids {
 		here[sale] = true
 		k.look(ctx, sale)
-		k.watchBalance(call, sale)
+		k.watchBalance(ctx, sale)
 	}
 	for sale := range k.seen {
 		if !here[sale] {

@@ -41,13 +41,18 @@ func ParseCell(packed string) (Cell, error) {
 	return Cell{Stock: n[0], Available: n[1], Held: n[2], InDoubt: n[3], Confirmed: n[4]}, nil
 }
 
+// pieceFor is how long Redis may take for some of a sale's cells.
+const pieceFor = 2 * time.Second
+
 // EachCell calls yield for every cell of a sale, with its text as it is kept. It asks for
-// some at a time, so that neither Redis nor this process is held up by 100,000 of them.
-// Every cell is as it was at one moment, but not all are of the same: for that there is
-// Books.
+// some at a time, so that neither Redis nor this process is held up by 100,000 of them; it
+// fails when Redis takes longer than two seconds for one piece. Every cell is as it was at one
+// moment, but not all are of the same: for that there is Books.
 func (s *Store) EachCell(ctx context.Context, id string, yield func(name, text string)) error {
 	for cursor := uint64(0); ; {
-		names, texts, next, err := s.Scan(ctx, id, PartCell, cursor)
+		piece, cancel := context.WithTimeout(ctx, pieceFor)
+		names, texts, next, err := s.Scan(piece, id, PartCell, cursor)
+		cancel()
 		if err != nil {
 			return err
 		}
@@ -79,7 +84,9 @@ func (s *Store) Overview(ctx context.Context, id string, yield func(name string,
 	exists := pipe.HExists(ctx, keys[metaKey], "doc")
 	oldest := pipe.ZRangeWithScores(ctx, keys[inDoubtKey], 0, 0)
 	unbacked := pipe.ZCard(ctx, keys[unbackedKey])
-	if _, err := pipe.Exec(ctx); err != nil {
+	head, cancel := context.WithTimeout(ctx, pieceFor)
+	defer cancel()
+	if _, err := pipe.Exec(head); err != nil {
 		return nil, explain(err)
 	}
 	if !exists.Val() {

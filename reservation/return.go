@@ -61,7 +61,7 @@ func (s *Store) Return(ctx context.Context, sale, id string, r Return) ([]sale.L
 		args = append(args, l.Cell(), l.Quantity)
 	}
 	// read first: after the return there is nothing left that could fail
-	names, err := s.names(ctx, sale)
+	names, err := s.Lines(ctx, sale)
 	if err != nil {
 		return nil, err
 	}
@@ -77,8 +77,8 @@ func (s *Store) Return(ctx context.Context, sale, id string, r Return) ([]sale.L
 	return parseLines(answer.word(1), names), nil
 }
 
-// names are the lines that the cells of a sale stand for.
-func (s *Store) names(ctx context.Context, id string) (map[string]sale.Line, error) {
+// Lines says what the cells of a sale stand for, as far as this edge can read it.
+func (s *Store) Lines(ctx context.Context, id string) (map[string]sale.Line, error) {
 	doc, err := s.redis.HGet(ctx, s.shardKeys(id)[metaKey], "doc").Result()
 	if errors.Is(err, redis.Nil) {
 		return nil, ErrNoSale

@@ -71,3 +71,6 @@ func (e *Edge) BindingsLoaded(sale string) bool {
 	f := l.view()
 	return f != nil && f.bound.Load() != nil
 }
+
+// NewCatalogue makes the view of these sales.
+var NewCatalogue = newCatalogue
