@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/stockgate/stockgate/internal/skus"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/sale/skus"
 )
 
 // Listing is a sale as an edge knows it.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/stockgate/stockgate/internal/skus"
+	"github.com/stockgate/stockgate/sale/skus"
 )
 
 // field is a value with where it stands and whether it is there at all.

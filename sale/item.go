@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/stockgate/stockgate/internal/skus"
+	"github.com/stockgate/stockgate/sale/skus"
 )
 
 // index finds items by SKU. It remembers which list it was made of, so that a

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/stockgate/stockgate/internal/skus"
+	"github.com/stockgate/stockgate/sale/skus"
 )
 
 // Every SKU is found at all its numbers and in their order, whatever stands beside it; one
