@@ -21,6 +21,8 @@ const (
 	// booksLongest bounds the pause that this makes.
 	booksShare   = 20
 	booksLongest = 30 * time.Second
+	// linesWithin bounds the reading of what cells stand for.
+	linesWithin = 2 * time.Second
 	// booksKept is how long books stay good beyond that when Redis does not answer.
 	booksKept = 5 * time.Second
 )
@@ -147,7 +149,9 @@ func (b *bookshelf) read(id string) <-chan singleflight.Result {
 		if len(cells) > b.kept.most {
 			cells = nil
 		} else if err == nil && b.kept.lines {
-			lines, err = b.desk.Lines(context.Background(), id)
+			ctx, cancel := context.WithTimeout(context.Background(), linesWithin)
+			lines, err = b.desk.Lines(ctx, id)
+			cancel()
 		}
 		next.tried, next.err = time.Now(), err
 		if err == nil {
