@@ -22,6 +22,9 @@ const (
 	unitSeries = 1_000
 )
 
+// metricsShelving keeps the cells that have series of their own.
+var metricsShelving = shelving{most: unitSeries, lines: true, longest: 30 * time.Second}
+
 // booksCollector reports, of the app that runs at the time of a scrape, where the
 // units of every sale are and how the edge is.
 type booksCollector struct {
@@ -73,7 +76,7 @@ func (b *booksCollector) Collect(ch chan<- prometheus.Metric) {
 
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
-	shelf := bookshelfOf(&b.shelf, d, keptCells{most: unitSeries, lines: true})
+	shelf := bookshelfOf(&b.shelf, d, metricsShelving)
 	slots := make(chan struct{}, scrapeAtOnce)
 	var readers sync.WaitGroup
 	for listing := range d.Catalogue().All {

@@ -42,8 +42,9 @@ func init() { caddy.RegisterModule(new(Status)) }
 // Stock counts as sold out when it is less than one order must take. An item with
 // regional stock is asked for with `?region=`; without it, the answer is that of the
 // region that has most to offer. Times are Redis's, not this machine's. Drafts are
-// not public: like what is unknown they are 404. When Redis has not answered for
-// some seconds the answer is 503 with Retry-After.
+// not public: like what is unknown they are 404. The stock is about a second old, in
+// sales of many thousands of items up to five. When Redis has not answered for some
+// seconds the answer is 503 with Retry-After.
 type Status struct {
 	app   *App
 	log   *zap.Logger

@@ -17,14 +17,16 @@ const (
 	// booksEvery is how old the books of a sale that is read quickly may be before they are
 	// read again, and when a reading that failed is tried again.
 	booksEvery = time.Second
-	// booksShare keeps the reading of all sales to a twentieth of the time,
-	// booksLongest bounds the pause that this makes.
-	booksShare   = 20
-	booksLongest = 30 * time.Second
+	// booksShare keeps the reading of all sales to a twentieth of the time, but for what a
+	// shelf bounds this by.
+	booksShare = 20
+	// booksBusy is for how long a sale that was read counts among those.
+	booksBusy = time.Minute
+	// booksKept is how long books stay good after it was time to read them again, when
+	// Redis does not answer.
+	booksKept = 5 * time.Second
 	// linesWithin bounds the reading of what cells stand for.
 	linesWithin = 2 * time.Second
-	// booksKept is how long books stay good beyond that when Redis does not answer.
-	booksKept = 5 * time.Second
 )
 
 // errBooksOld: the books could not be read for some time.
@@ -33,17 +35,18 @@ var errBooksOld = errors.New("redis has not told the stock for some time")
 // bookshelf keeps the books of a desk's sales in memory: each is read at most once
 // a second, large ones less often, by whoever asks first, for all that ask meanwhile.
 type bookshelf struct {
-	desk    *desk
-	kept    keptCells
+	desk *desk
+	shelving
 	mu      sync.Mutex
 	sales   map[string]*shelved
 	reading singleflight.Group
 }
 
-// keptCells says which cells a shelf keeps.
-type keptCells struct {
-	most  int  // those of a sale that has more are not kept
-	lines bool // with the lines that they stand for
+// shelving says what a shelf keeps, and how old that may be.
+type shelving struct {
+	most    int           // cells of a sale that has more are not kept
+	lines   bool          // with the lines that cells stand for
+	longest time.Duration // of the pauses between two readings
 }
 
 // shelved is what is known of one sale's books. It never changes.
@@ -60,13 +63,13 @@ type shelved struct {
 }
 
 // bookshelfOf returns the shelf that place holds, a new one when it is another desk's.
-func bookshelfOf(place *atomic.Pointer[bookshelf], d *desk, kept keptCells) *bookshelf {
+func bookshelfOf(place *atomic.Pointer[bookshelf], d *desk, how shelving) *bookshelf {
 	for {
 		b := place.Load()
 		if b != nil && b.desk == d {
 			return b
 		}
-		if fresh := (&bookshelf{desk: d, kept: kept, sales: make(map[string]*shelved)}); place.CompareAndSwap(b, fresh) {
+		if fresh := (&bookshelf{desk: d, shelving: how, sales: make(map[string]*shelved)}); place.CompareAndSwap(b, fresh) {
 			return fresh
 		}
 	}
@@ -142,13 +145,13 @@ func (b *bookshelf) read(id string) <-chan singleflight.Result {
 		cells := make(map[string]reservation.Cell)
 		var lines map[string]sale.Line
 		books, err := b.desk.Overview(context.Background(), id, func(name string, c reservation.Cell) {
-			if len(cells) <= b.kept.most {
+			if len(cells) <= b.most {
 				cells[name] = c
 			}
 		})
-		if len(cells) > b.kept.most {
+		if len(cells) > b.most {
 			cells = nil
-		} else if err == nil && b.kept.lines {
+		} else if err == nil && b.lines {
 			ctx, cancel := context.WithTimeout(context.Background(), linesWithin)
 			lines, err = b.desk.Lines(ctx, id)
 			cancel()
@@ -185,11 +188,11 @@ func (b *bookshelf) pace(s *shelved) {
 	}
 	busy := 0
 	for _, other := range b.sales {
-		if time.Since(other.tried) < 2*booksLongest {
+		if time.Since(other.tried) < booksBusy {
 			busy++
 		}
 	}
-	s.pause = min(max(booksEvery, time.Duration(booksShare*busy)*s.took), booksLongest)
+	s.pause = min(max(booksEvery, time.Duration(booksShare*busy)*s.took), b.longest)
 	s.good = s.pause + booksKept
 }
 

@@ -52,11 +52,11 @@ func booksGrowOld(t *testing.T) {
 func TestBooksArePaced(t *testing.T) { synctest.Test(t, booksArePaced) }
 
 func booksArePaced(t *testing.T) {
-	b := &bookshelf{sales: make(map[string]*shelved)}
+	b := &bookshelf{shelving: metricsShelving, sales: make(map[string]*shelved)}
 	for i := range 10 {
 		b.sales[fmt.Sprint("large", i)] = &shelved{tried: time.Now(), took: 100 * time.Millisecond}
 	}
-	b.sales["long ago"] = &shelved{tried: time.Now().Add(-2 * booksLongest), took: time.Minute}
+	b.sales["long ago"] = &shelved{tried: time.Now().Add(-booksBusy), took: time.Minute}
 	b.sales["small"] = &shelved{tried: time.Now(), took: time.Millisecond}
 	b.sales["away"] = &shelved{tried: time.Now(), took: 100 * time.Millisecond, good: 27 * time.Second, err: errBooksOld}
 	b.sales["huge"] = &shelved{tried: time.Now(), took: time.Second}

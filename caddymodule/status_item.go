@@ -24,6 +24,9 @@ func itemPath(escaped string) (saleID, sku string, ok bool) {
 	return saleID, sku, err == nil
 }
 
+// statusShelving keeps every cell; buyers look at them.
+var statusShelving = shelving{most: math.MaxInt, longest: 5 * time.Second}
+
 // itemState is the public answer about an item.
 type itemState struct {
 	State      string `json:"state"`
@@ -54,7 +57,7 @@ func (s *Status) serveItem(w http.ResponseWriter, r *http.Request, d *desk, sale
 	now := listing.Now()
 	state := closedState(listing.Sale.Verdict(listing.Status, now))
 	if state == "" {
-		shelf := bookshelfOf(&s.shelf, d, keptCells{most: math.MaxInt})
+		shelf := bookshelfOf(&s.shelf, d, statusShelving)
 		books, err := shelf.recent(r.Context(), saleID)
 		if err != nil {
 			return s.unavailable(w, err)

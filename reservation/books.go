@@ -118,6 +118,19 @@ func (s *Store) Books(ctx context.Context, id string) (*Books, error) {
 	return b, nil
 }
 
+// Lines says what the cells of a sale stand for, as far as this edge can read it.
+func (s *Store) Lines(ctx context.Context, id string) (map[string]sale.Line, error) {
+	doc, err := s.redis.HGet(ctx, s.shardKeys(id)[metaKey], "doc").Result()
+	if errors.Is(err, redis.Nil) {
+		return nil, ErrNoSale
+	} else if err != nil {
+		return nil, explain(err)
+	}
+	var file sale.Sale
+	_ = json.Unmarshal([]byte(doc), &file) // names of cells only; a cell stands for itself without
+	return file.Lines(), nil
+}
+
 // Record is everything about one reservation.
 type Record struct {
 	ID       string      `json:"id"`

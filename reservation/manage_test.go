@@ -213,6 +213,16 @@ func TestLargeSale(t *testing.T) {
 	if err != nil || o.Sum != want || !o.Balanced || len(cells) != items || cells["a"].Held != 3 {
 		t.Errorf("%d cells, a %+v, in sum %+v, %v", len(cells), cells["a"], o, err)
 	}
+	for _, name := range []string{"sku1", "sku2"} {
+		if err := s.Client().HSet(soon(t), "stockgate:{s.0}:cells", name, "10 4 3 2 1").Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o, err = e.Overview(soon(t), "s", func(string, reservation.Cell) {})
+	want = reservation.Cell{SKU: "*", Stock: (items-2)*sale.MaxUnits + 20, Available: (items-2)*sale.MaxUnits - 3 + 8, Held: 3 + 6, InDoubt: 4, Confirmed: 2}
+	if err != nil || o.Sum != want || !o.Balanced {
+		t.Errorf("in sum %+v, %v", o, err)
+	}
 	// one that does not add up, and one that cannot be read
 	for text, balanced := range map[string]bool{"5 1 1 1 1": false, "5 2 1 1 1": true, "5 2 1 1": false, "5 2 1 1 1 ": false, "5 2 1 1 1 0": false, "x": false, "": false} {
 		if err := s.Client().HSet(soon(t), "stockgate:{s.0}:cells", "a", text).Err(); err != nil {

@@ -2,11 +2,8 @@ package reservation
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/stockgate/stockgate/sale"
 )
@@ -75,17 +72,4 @@ func (s *Store) Return(ctx context.Context, sale, id string, r Return) ([]sale.L
 		return nil, err
 	}
 	return parseLines(answer.word(1), names), nil
-}
-
-// Lines says what the cells of a sale stand for, as far as this edge can read it.
-func (s *Store) Lines(ctx context.Context, id string) (map[string]sale.Line, error) {
-	doc, err := s.redis.HGet(ctx, s.shardKeys(id)[metaKey], "doc").Result()
-	if errors.Is(err, redis.Nil) {
-		return nil, ErrNoSale
-	} else if err != nil {
-		return nil, explain(err)
-	}
-	var file sale.Sale
-	_ = json.Unmarshal([]byte(doc), &file) // names of cells only; a cell stands for itself without
-	return file.Lines(), nil
 }

@@ -44,11 +44,7 @@ type Tally struct {
 // Sum adds up all cells.
 func (t *Tally) Sum() (sum Tallied) {
 	for _, c := range t.Items {
-		sum.Stock += c.Stock
-		sum.Available += c.Available
-		sum.Held += c.Held
-		sum.InDoubt += c.InDoubt
-		sum.Confirmed += c.Confirmed
+		sum.add(c.Cell)
 		sum.Returned += c.Returned
 		sum.Adjusted += c.Adjusted
 	}

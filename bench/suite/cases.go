@@ -74,8 +74,8 @@ func cases() []scenario {
 			peers: peers(caddyProxy, gate, gateKey, gateKeyHS256), stock: plenty, accept: true, want: accepted},
 	}
 	all = append(all,
-		scenario{name: "known", about: "1, 10,000 and 1,000,000 items, all sold out; 1,000,000 buyers; POST", peers: peers(nginxDict, gate, gateFast),
-			sizes: []int{1, 10_000, 1_000_000}, buyers: 1_000_000, want: soldOut},
+		scenario{name: "known", about: "1, 10,000 and 1,000,000 items, all sold out; 32,768 requests, each by another buyer; POST", peers: peers(nginxDict, gate, gateFast),
+			sizes: []int{1, 10_000, 1_000_000}, buyers: mostRequests, want: soldOut},
 		scenario{name: "unknown-1m", about: "an item that none of 1,000,000 is; POST", peers: peers(nginxDict, gate, gateFast), skus: 1_000_000, unknown: true,
 			want: load.Answer{Status: http.StatusNotFound, Says: "unknown_item"}},
 		scenario{name: "tls-h1", about: "sold out; POST by HTTP/1.1 over TLS", peers: peers(caddyRespond, gate), stock: 1, tls: true, want: soldOut},
