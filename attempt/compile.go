@@ -170,7 +170,7 @@ func checkHeader(name string) error {
 		return errors.New("this is not a header's name")
 	case name == "Host":
 		return errors.New("the host is not among the headers: write {http.request.host}")
-	case isReserved(name):
+	case Reserved(name):
 		return errors.New("client-sent Stockgate-* headers are removed, so this one is always empty")
 	}
 	return nil

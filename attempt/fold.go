@@ -68,7 +68,7 @@ func foldParam(name string) string {
 
 // sameParam tells whether some framework takes a parameter's name for the one
 // whose folded form is given: by ignoring case, by PHP's mapping of variable
-// names, or by reading brackets as an array, as PHP, Rack and qs do.
+// names, or by reading brackets or a dot as an array, as PHP, Rack and qs do.
 func sameParam(name, folded string) bool {
 	if sameFold(name, folded) {
 		return true
@@ -80,8 +80,8 @@ func sameParam(name, folded string) bool {
 	if sameFold(phpName(space[:0], name), folded) {
 		return true
 	}
-	base := strings.TrimLeft(name, "[ \t\r\n")
-	if i := strings.IndexByte(base, '['); i >= 0 {
+	base := strings.TrimLeft(name, "[]. \t\r\n")
+	if i := strings.IndexAny(base, "[]."); i >= 0 {
 		base = base[:i]
 	}
 	base = strings.TrimRight(base, "] \t\r\n")
@@ -132,4 +132,32 @@ func plain(s string) bool {
 		i += n
 	}
 	return true
+}
+
+// JavaScript shops that copy a parsed body into an object of their own follow these
+// names to the object's prototype: {"sku":"A","__proto__":{"quantity":5}} then sells
+// five units of A. No order needs them, so a name of this kind is malformed wherever a
+// source's value could be inherited from it.
+const prototypeWhat = "it names a JavaScript object's prototype: __proto__, constructor or prototype"
+
+// isPrototype says whether a member's name leads to a prototype.
+func isPrototype[T string | []byte](name T) bool {
+	switch len(name) {
+	case len("__proto__"):
+		return string(name) == "__proto__" || string(name) == "prototype"
+	case len("constructor"):
+		return string(name) == "constructor"
+	}
+	return false
+}
+
+// reachesPrototype says whether a parameter's name leads to a prototype in frameworks
+// that read brackets or dots as steps into an object: constructor[prototype][quantity].
+func reachesPrototype(name string) bool {
+	for step := range strings.FieldsFuncSeq(name, func(r rune) bool { return r == '[' || r == ']' || r == '.' || r == ' ' }) {
+		if isPrototype(step) {
+			return true
+		}
+	}
+	return false
 }

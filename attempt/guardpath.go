@@ -2,10 +2,9 @@ package attempt
 
 import "strings"
 
-// RawPathUnsafe tells whether a path, as it was sent, could be another route to
-// another server, and why: a matcher would let it pass, and the shop would take
-// it for its order route. The path may be a whole request target; its query is
-// not looked at.
+// RawPathUnsafe tells whether a path, as it was sent, could have other segments to
+// another server, and why: a segment that is a value must be the same to all. The
+// path may be a whole request target; its query is not looked at.
 //
 // Unsafe are a backslash and control characters; an encoded slash, backslash,
 // dot or percent sign, which a second decoding would turn into what they stand

@@ -21,23 +21,28 @@ func (rd *Reader) readHeaders(h http.Header, got []found) fault {
 	return fault{}
 }
 
-// readCookies takes the cookies that are sources. Their values are
-// percent-decoded, as most servers do: else one session could be written in
-// many ways and count as many buyers. Quotes, which some servers strip, are
-// malformed.
+// readCookies takes the cookies that are sources. Servers disagree on what quotes, commas
+// and encodings mean (RFC 6265 leaves values to the server), so a header is malformed
+// where another server could find another value for a source's cookie in it.
 func (rd *Reader) readCookies(headers []string, got []found) fault {
 	if len(rd.cookies) == 0 {
 		return fault{}
+	}
+	if len(headers) > 1 { // HTTP/1.1 forbids it (RFC 6265, section 5.4), and CGI joins them by a comma
+		return fault{"Cookie", "the header appears twice"}
 	}
 	for _, rest := range headers {
 		for rest != "" {
 			var pair string
 			pair, rest, _ = strings.Cut(rest, ";")
-			name, value, _ := strings.Cut(pair, "=")
-			name, value = strings.Trim(name, " \t"), strings.Trim(value, " \t")
+			name, value, _ := strings.Cut(strings.TrimLeft(pair, " \t"), "=")
 			for i := range rd.cookies {
-				if f := rd.cookies[i].cookie(name, value, got); f.bad() {
+				src := &rd.cookies[i]
+				if f := src.cookie(name, value, got); f.bad() {
 					return f
+				}
+				if strings.ContainsAny(pair, `",`) && src.hides(value) {
+					return fault{src.label, "a cookie before or after it holds a quote or a comma that ends a cookie for some servers"}
 				}
 			}
 		}
@@ -45,7 +50,27 @@ func (rd *Reader) readCookies(headers []string, got []found) fault {
 	return fault{}
 }
 
-// cookie takes one cookie, if it is the source's.
+// hides says that the value of any cookie could be read as more than one cookie, the
+// source's among them: RFC 2109 lets a comma separate cookies, and a quoted string may
+// hold a semicolon.
+func (src *source) hides(value string) bool {
+	if strings.Count(value, `"`)%2 != 0 {
+		return true // the string goes on behind the semicolon
+	}
+	for more := true; more; {
+		var name string
+		_, value, more = strings.Cut(value, ",")
+		name, _, _ = strings.Cut(value, "=")
+		if sameParam(strings.Trim(name, " \t"), src.folded) {
+			return true
+		}
+	}
+	return false
+}
+
+// cookie takes one cookie, if it is the source's. Some servers decode the value and some
+// do not, some take a plus sign for a space, and some decode twice. So only what must be
+// encoded may be, once, and a space may not: then all of them compare the same sessions.
 func (src *source) cookie(name, value string, got []found) fault {
 	if name != src.name {
 		if sameParam(name, src.folded) || strings.IndexByte(name, '%') >= 0 && sameParam(decode(name), src.folded) {
@@ -56,18 +81,54 @@ func (src *source) cookie(name, value string, got []found) fault {
 	if got[src.slot].state != absent {
 		return fault{src.label, "the cookie appears twice"}
 	}
-	if strings.ContainsAny(value, `"\`) {
-		return fault{src.label, "the value holds a quote or a backslash"}
+	if strings.ContainsAny(value, "\"\\, \t") {
+		return fault{src.label, "the value holds a quote, a backslash, a comma or a space"}
+	}
+	if !isASCII(value) { // UTF-8 for some servers, Latin-1 for others
+		return fault{src.label, "the value holds a byte beyond ASCII: percent-encode it"}
 	}
 	if strings.IndexByte(value, '%') >= 0 {
 		decoded, err := url.PathUnescape(value)
 		if err != nil {
 			return fault{src.label, badPercent}
 		}
+		if !encodedOnce(value) {
+			return fault{src.label, "the percent-encoding has another spelling: encode once, only what encodeURIComponent encodes, and no space"}
+		}
 		value = decoded
+	}
+	if strings.HasPrefix(value, "j:") {
+		return fault{src.label, "j: begins JSON for Express"}
 	}
 	got[src.slot] = found{present, value}
 	return fault{}
+}
+
+// encodedOnce says whether each escape of a value stands for a byte that needs one, is
+// no space, and does not begin another escape.
+func encodedOnce(value string) bool {
+	for i := 0; i < len(value); i++ {
+		if value[i] != '%' {
+			continue
+		}
+		high, _ := unhex(value[i+1])
+		low, _ := unhex(value[i+2])
+		i += 2
+		switch c := high<<4 | low; {
+		case c == ' ' || isUnreserved(c):
+			return false
+		case c == '%':
+			if _, err := url.PathUnescape("%" + value[i+1:min(i+3, len(value))]); err == nil {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// isUnreserved says whether encodeURIComponent leaves a byte as it is.
+func isUnreserved(c byte) bool {
+	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || strings.IndexByte("-_.!~*'()", c) >= 0
 }
 
 // readPath takes the segments that are sources. Where there are any, the whole

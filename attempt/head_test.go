@@ -34,6 +34,8 @@ func TestHeaderSources(t *testing.T) {
 
 func TestCookieSources(t *testing.T) {
 	const spelled = "malformed cookie.sid: the name appears in another spelling"
+	const encoding = "malformed cookie.sid: the percent-encoding has another spelling"
+	const hidden = "malformed cookie.sid: a cookie before or after it"
 	rd := mustReader(t, attempt.Spec{
 		Buyer: values(t, "{cookie.sid}"),
 		Line:  []attempt.Line{{SKU: values(t, "a")}},
@@ -44,15 +46,30 @@ func TestCookieSources(t *testing.T) {
 	}{
 		"plain":               {[]string{"sid=abc"}, "=abc"},
 		"among others":        {[]string{"a=1; sid=abc; b=2"}, "=abc"},
-		"several headers":     {[]string{"a=1", "sid=abc"}, "=abc"},
+		"several headers":     {[]string{"a=1", "sid=abc"}, "malformed Cookie: the header appears twice"},
+		"an empty header too": {[]string{"sid=abc", ""}, "malformed Cookie: the header appears twice"},
+		"space behind it":     {[]string{"sid=abc ; a=1"}, "malformed cookie.sid: the value holds a quote"},
+		"space before it":     {[]string{"sid=\tabc"}, "malformed cookie.sid: the value holds a quote"},
+		"space in the name":   {[]string{"sid =abc"}, spelled},
+		"not ASCII":           {[]string{"sid=é"}, "malformed cookie.sid: the value holds a byte beyond ASCII"},
+		"JSON for Express":    {[]string{"sid=j:%22b%22"}, "malformed cookie.sid: j: begins JSON"},
 		"no space":            {[]string{"a=1;sid=abc;b=2;"}, "=abc"},
 		"with = inside":       {[]string{"sid=YWJj=="}, "=YWJj=="},
 		"encoded":             {[]string{"sid=s%3Aab%2fc"}, "=s:ab/c"},
-		"encoded in another":  {[]string{"sid=%73:ab/c"}, "=s:ab/c"},
+		"plus":                {[]string{"sid=a+b"}, "=a+b"},
+		"encoded plus":        {[]string{"sid=a%2Bb"}, "=a+b"},
+		"encoded percent":     {[]string{"sid=100%25"}, "=100%"},
+		"encoded space":       {[]string{"sid=a%20b"}, encoding},
+		"encoded letter":      {[]string{"sid=%73:ab/c"}, encoding},
+		"encoded twice":       {[]string{"sid=%2541"}, encoding},
+		"comma":               {[]string{"sid=a,b"}, "malformed cookie.sid: the value holds a quote"},
+		"behind a comma":      {[]string{"sid=a; x=1,sid=b"}, hidden},
+		"in a quoted string":  {[]string{`x="; sid=b; y="`}, hidden},
+		"commas elsewhere":    {[]string{`x={"a":1,"b":2}; sid=a`}, "=a"},
 		"none":                {nil, "no_buyer"},
 		"empty":               {[]string{"sid="}, "no_buyer"},
 		"twice":               {[]string{"sid=a; sid=b"}, "malformed cookie.sid: the cookie appears twice"},
-		"twice, two headers":  {[]string{"sid=a", "sid=a"}, "malformed cookie.sid: the cookie appears twice"},
+		"twice, two headers":  {[]string{"sid=a", "sid=a"}, "malformed Cookie: the header appears twice"},
 		"twice, once bare":    {[]string{"sid=a; sid"}, "malformed cookie.sid: the cookie appears twice"},
 		"case":                {[]string{"sid=a; SID=b"}, spelled},
 		"case alone":          {[]string{"Sid=b"}, spelled},
@@ -62,7 +79,7 @@ func TestCookieSources(t *testing.T) {
 		"backslash":           {[]string{`sid=a\062c`}, "malformed cookie.sid: the value holds a quote"},
 		"broken escape":       {[]string{"sid=%zz"}, "malformed cookie.sid: the percent-encoding"},
 		"encoded control":     {[]string{"sid=a%00"}, "malformed cookie.sid: it is not UTF-8"},
-		"strange, not source": {[]string{`x="%zz; sid=abc`}, "=abc"},
+		"strange, not source": {[]string{`x=%zz\; sid=abc`}, "=abc"},
 	} {
 		r := httptest.NewRequest("POST", "/", nil)
 		r.Header["Cookie"] = tc.cookies

@@ -2,6 +2,7 @@ package attempt
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/stockgate/stockgate/sale"
@@ -107,10 +108,24 @@ func StripRouteOverride(r *http.Request) {
 	}
 }
 
-// Strippable says whether a header may be one that StripReserved, StripMethodOverride
-// or StripRouteOverride removes: a request without such names needs none of them.
+// OverriddenMethod is the method that a request asks frameworks to take instead of its
+// own, in capitals; empty: none.
+func OverriddenMethod(h http.Header) string {
+	for name, values := range h {
+		for _, m := range methodHeaders {
+			if len(name) == len(m) && sameHeader(name, m) && len(values) > 0 {
+				return strings.ToUpper(strings.TrimSpace(values[0]))
+			}
+		}
+	}
+	return ""
+}
+
+// Strippable says whether a header may be one that StripReserved, StripMethodOverride,
+// StripRouteOverride, StripH2C or StripNames removes: a request without such names needs
+// none of them.
 func Strippable(name string) bool {
-	if isReserved(name) {
+	if !plainName(name) || Reserved(name) || strings.EqualFold(name, "Upgrade") || strings.EqualFold(name, http2Settings) {
 		return true
 	}
 	return len(name) < 32 && overrideLengths&(1<<len(name)) != 0 && name[0]|0x20 == 'x'
@@ -137,12 +152,83 @@ var overrideLengths = func() (bits uint32) {
 	return bits
 }()
 
-// StripReserved removes every Stockgate-* header, in any case and with _ or .
-// for the hyphen (CGI and PHP make them the same). Use it for headers and for
+// StripNames removes headers whose names have anything but letters, digits and hyphens:
+// CGI servers write an underscore for each other character, and so make one header of
+// two. keep says which ones stay.
+func StripNames(h http.Header, keep func(name string) bool) {
+	for name := range h {
+		if !plainName(name) && name != ":protocol" && !keep(name) { // of an extended CONNECT (RFC 8441)
+			delete(h, name)
+		}
+	}
+}
+
+// plainName says that a name consists of letters, digits and hyphens.
+func plainName(name string) bool {
+	for i := range len(name) {
+		if !plainNames[name[i]] {
+			return false
+		}
+	}
+	return true
+}
+
+var plainNames = func() (t [256]bool) {
+	for c := range t {
+		t[c] = 'a' <= c|0x20 && c|0x20 <= 'z' && c < 0x80 || '0' <= c && c <= '9' || c == '-'
+	}
+	return t
+}()
+
+const http2Settings = "Http2-Settings"
+
+// StripH2C removes what asks a server to go on in HTTP/2 without TLS (RFC 7540, section
+// 3.2), which some clients send by default: a proxy that hands it on gives the client a
+// tunnel past every gate. Other upgrades stay.
+func StripH2C(h http.Header) {
+	_, asks := h[http2Settings]
+	delete(h, http2Settings)
+	upgrades, others := without(h["Upgrade"], "h2c")
+	if !upgrades && !asks {
+		return
+	}
+	gone := []string{http2Settings}
+	if setOrDelete(h, "Upgrade", others); len(others) == 0 {
+		gone = append(gone, "Upgrade")
+	}
+	_, left := without(h["Connection"], gone...)
+	setOrDelete(h, "Connection", left)
+}
+
+// without removes tokens from a header's lists, and says whether there were any.
+func without(lists []string, tokens ...string) (found bool, left []string) {
+	for _, list := range lists {
+		for token := range strings.SplitSeq(list, ",") {
+			token = strings.Trim(token, " \t")
+			if slices.ContainsFunc(tokens, func(t string) bool { return strings.EqualFold(t, token) }) {
+				found = true
+			} else if token != "" {
+				left = append(left, token)
+			}
+		}
+	}
+	return found, left
+}
+
+func setOrDelete(h http.Header, name string, tokens []string) {
+	if len(tokens) == 0 {
+		delete(h, name)
+		return
+	}
+	h[name] = []string{strings.Join(tokens, ", ")}
+}
+
+// StripReserved removes every Stockgate-* header, in any case and with any character
+// that is no letter or digit for the hyphen (CGI and PHP make them the same). Use it for headers and for
 // trailers: what a client says in the gate's name must not reach the shop.
 func StripReserved(h http.Header) {
 	for name := range h {
-		if isReserved(name) {
+		if Reserved(name) {
 			delete(h, name)
 		}
 	}
@@ -150,19 +236,20 @@ func StripReserved(h http.Header) {
 
 const reserved = "stockgate-"
 
-func isReserved(name string) bool {
+// Reserved says whether a header's name is one that StripReserved removes.
+func Reserved(name string) bool {
 	return len(name) >= len(reserved) && sameHeader(name[:len(reserved)], reserved)
 }
 
 // sameHeader compares a header's name with one in lower case of the same
-// length, taking _ and . for hyphens.
+// length, taking all that is no letter or digit for hyphens.
 func sameHeader(name, lower string) bool {
 	for i := range len(lower) {
 		c := name[i]
 		switch {
 		case c >= 'A' && c <= 'Z':
 			c += 'a' - 'A'
-		case c == '_' || c == '.':
+		case !plainNames[c]:
 			c = '-'
 		}
 		if c != lower[i] {

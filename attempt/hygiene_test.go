@@ -120,3 +120,39 @@ func TestStrippable(t *testing.T) {
 		}
 	}
 }
+
+func TestStripH2C(t *testing.T) {
+	for name, tc := range map[string]struct{ from, want http.Header }{
+		"Java's client": {
+			http.Header{"Connection": {"Upgrade, HTTP2-Settings"}, "Upgrade": {"h2c"}, "Http2-Settings": {"AAEAAEAA"}, "Accept": {"*/*"}},
+			http.Header{"Accept": {"*/*"}},
+		},
+		"settings alone":  {http.Header{"Connection": {"keep-alive, http2-settings"}, "Http2-Settings": {""}}, http.Header{"Connection": {"keep-alive"}}},
+		"in capitals":     {http.Header{"Connection": {"Upgrade"}, "Upgrade": {"H2C"}}, http.Header{}},
+		"with others":     {http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket, h2c", "TLS/1.3"}}, http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket, TLS/1.3"}}},
+		"another upgrade": {http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}}, http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}}},
+		"none":            {http.Header{"Connection": {"close"}}, http.Header{"Connection": {"close"}}},
+	} {
+		attempt.StripH2C(tc.from)
+		if !maps.EqualFunc(tc.from, tc.want, slices.Equal) {
+			t.Errorf("%s: left %v, want %v", name, tc.from, tc.want)
+		}
+	}
+}
+
+func TestStripNames(t *testing.T) {
+	h := http.Header{"Stockgate~Token": nil, "X_y": nil, "X.y": nil, "A b": nil, "Grpc_metadata": nil, "X-Y9": nil, ":protocol": nil}
+	attempt.StripNames(h, func(name string) bool { return name == "Grpc_metadata" })
+	if got := slices.Sorted(maps.Keys(h)); !slices.Equal(got, []string{":protocol", "Grpc_metadata", "X-Y9"}) {
+		t.Errorf("left %q", got)
+	}
+	attempt.StripNames(nil, nil)
+}
+
+func TestOverriddenMethod(t *testing.T) {
+	for name, want := range map[string]string{"X-Http-Method-Override": "PUT", "X_HTTP_Method": "PUT", "X-Method~Override": "PUT", "X-Method": ""} {
+		if got := attempt.OverriddenMethod(http.Header{name: {" put "}}); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}

@@ -8,6 +8,12 @@ import (
 // maxDepth is how deep objects and arrays of a JSON body may nest.
 const maxDepth = 32
 
+// byteOrderMark at the start of a body belongs to the first name for some parsers, and
+// is dropped by others.
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
+const markWhat = "it begins with a byte order mark: send plain UTF-8"
+
 // scanner checks one JSON document (RFC 8259) in one pass and takes from it
 // what the nodes ask for. It accepts exactly what encoding/json accepts, with
 // four exceptions: invalid UTF-8, a byte order mark, nesting deeper than
@@ -24,8 +30,8 @@ type scanner struct {
 // document scans the whole body. Where a source reads the body, it must be an
 // object; otherwise only an object has names to look at.
 func (s *scanner) document(root *node, object bool) bool {
-	if bytes.HasPrefix(s.data, []byte("\xef\xbb\xbf")) {
-		return s.fail("the body", "it begins with a byte order mark: send plain UTF-8")
+	if bytes.HasPrefix(s.data, byteOrderMark) {
+		return s.fail("the body", markWhat)
 	}
 	if !utf8.Valid(s.data) {
 		return s.fail("the body", "it is not UTF-8")

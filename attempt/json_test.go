@@ -93,6 +93,26 @@ func TestJSONNames(t *testing.T) {
 	})
 }
 
+func TestJSONPrototypes(t *testing.T) {
+	const refused = ": it names a JavaScript object's prototype"
+	runJSON(t, lineReader(t, "{json.order.sku}", "{json.order.quantity}"), map[string]jsonCase{
+		"in a source's object":  {`{"order":{"sku":"a","__proto__":{"quantity":5}}}`, "malformed json.order" + refused},
+		"around it":             {`{"order":{"sku":"a"},"constructor":{"prototype":{"quantity":5}}}`, "malformed json" + refused},
+		"escaped":               {`{"order":{"sku":"a","\u005f_proto__":{"quantity":5}}}`, "malformed json.order" + refused},
+		"prototype":             {`{"order":{"sku":"a","prototype":1}}`, "malformed json.order" + refused},
+		"where no source reads": {`{"order":{"sku":"a"},"page":{"constructor":"x","__proto__":1}}`, ""},
+		"in another case":       {`{"order":{"sku":"a","Constructor":1}}`, ""},
+		"as a value":            {`{"order":{"sku":"__proto__"}}`, ""},
+	})
+	lines := mustReader(t, attempt.Spec{
+		Buyer: values(t, "{header.X-User-Id}"),
+		Lines: &attempt.Lines{Array: values(t, "{json.items}")[0], SKU: "sku", Quantity: "count"},
+	})
+	runJSON(t, lines, map[string]jsonCase{
+		"in a line": {`{"items":[{"sku":"a"},{"sku":"b","__proto__":{"count":5}}]}`, "malformed json.items" + refused},
+	})
+}
+
 func TestJSONSKU(t *testing.T) {
 	runJSON(t, lineReader(t, "{json.sku}", ""), map[string]jsonCase{
 		"string":          {`{"sku":"20002001"}`, ""},

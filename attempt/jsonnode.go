@@ -62,6 +62,9 @@ func (n *node) member(name []byte, escaped bool) (i int, what string) {
 			return i, "the name appears in another spelling"
 		}
 	}
+	if isPrototype(name) {
+		return -1, prototypeWhat
+	}
 	return -1, ""
 }
 

@@ -2,77 +2,115 @@ package attempt
 
 import (
 	"bytes"
-	"net/url"
+	"mime"
+	"regexp"
 	"strings"
 )
 
-// multipartName looks for a field of a multipart body whose name the given
-// function takes for a forbidden one. No source reads such a body, but
-// frameworks merge its fields with the query's. Multipart parsers differ in
-// almost everything (boundaries, folding, quoting), so this does not parse: it
-// looks at every "name=" of the whole body, wherever it stands.
-func multipartName(body []byte, forbidden func(string) bool) bool {
-	for rest := body; ; {
-		i := indexFold(rest, "name")
-		if i < 0 {
-			return false
-		}
-		inWord := i > 0 && (isLetter(rest[i-1]) || rest[i-1] == '_') // filename=
-		rest = rest[i+len("name"):]
-		if !inWord {
-			if name, ok := dispositionName(rest); ok && forbidden(name) {
-				return true
+// maxParts bounds the parts of a multipart body: PHP and others stop reading at 1,000,
+// and smaller limits for files are common.
+const maxParts = 1000
+
+// Multipart parsers differ in almost everything: boundaries, folded headers, quoting,
+// RFC 2231 continuations, NUL in names. A body that no source reads still carries names
+// that frameworks merge with the query's, so a body passes only in the one form that
+// all of them read alike, which is also the one that browsers and HTTP clients send
+// (RFC 7578): no preamble, CRLF, one Content-Disposition per part with a quoted name.
+
+// boundaryForm is what a boundary may look like; RFC 2046, section 5.1.1, allows more.
+var boundaryForm = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,70}$`)
+
+// dispositionForm is what a Content-Disposition may look like. Names and file names hold
+// no quote, backslash, percent sign or control character, so no parser decodes them.
+var dispositionForm = regexp.MustCompile(
+	`^form-data; name="([^"\\%\x00-\x1f\x7f]*)"(?:; filename="[^"\\\x00-\x1f\x7f]*")?(?:; filename\*=(?:UTF|utf)-8''[A-Za-z0-9!#$&+.^_` + "`" + `|~%-]*)?$`)
+
+// partHeaders are the further headers of a part: they say nothing about its name.
+var partHeaders = map[string]bool{"content-type": true, "content-length": true, "content-transfer-encoding": true}
+
+// multipartBody checks a whole multipart body and calls name for the name of each part;
+// what says why the body is refused, empty: it is not.
+func multipartBody(mediaType string, body []byte, name func(string) string) (what string) {
+	boundary, what := boundaryOf(mediaType)
+	if what != "" {
+		return what
+	}
+	delimiter := []byte("--" + boundary)
+	rest, found := bytes.CutPrefix(body, delimiter)
+	if !found {
+		return "it does not begin with the boundary"
+	}
+	for parts := 0; ; parts++ {
+		if end, last := bytes.CutPrefix(rest, []byte("--")); last {
+			if len(end) > 0 && string(end) != "\r\n" {
+				return "there is more after the last boundary"
 			}
+			return ""
 		}
-	}
-}
-
-// dispositionName reads the value behind "name": = "…", = '…', = token or
-// *= charset'language'encoded (RFC 7578 forbids the last, some accept it).
-func dispositionName(b []byte) (string, bool) {
-	b = bytes.TrimLeft(b, " \t\r\n")
-	starred := false
-	// name*= and the continuations name*0= and name*0*= of RFC 2231
-	for len(b) > 0 && (b[0] == '*' || b[0] >= '0' && b[0] <= '9') {
-		starred = true
-		b = b[1:]
-	}
-	b = bytes.TrimLeft(b, " \t\r\n")
-	if len(b) == 0 || b[0] != '=' {
-		return "", false
-	}
-	b = bytes.TrimLeft(b[1:], " \t\r\n")
-	if len(b) == 0 {
-		return "", false
-	}
-	var end int
-	if q := b[0]; q == '"' || q == '\'' {
-		b = b[1:]
-		end = bytes.IndexByte(b, q)
-	} else {
-		end = bytes.IndexAny(b, "; \t\r\n")
-	}
-	if end < 0 {
-		end = len(b)
-	}
-	name := strings.ReplaceAll(string(b[:end]), `\`, "")
-	if i := strings.LastIndexByte(name, '\''); starred && i >= 0 {
-		name = name[i+1:]
-	}
-	if d, err := url.PathUnescape(name); err == nil {
-		name = d
-	}
-	return name, true
-}
-
-// indexFold finds a lower-case ASCII word in any case.
-func indexFold(b []byte, word string) int {
-	for i := 0; i+len(word) <= len(b); i++ {
-		if b[i]|0x20 == word[0] && strings.EqualFold(string(b[i:i+len(word)]), word) {
-			return i
+		if parts == maxParts {
+			return "it has more than 1000 parts"
 		}
+		if rest, found = bytes.CutPrefix(rest, []byte("\r\n")); !found {
+			return "a boundary stands inside a line"
+		}
+		head, content, found := bytes.Cut(rest, []byte("\r\n\r\n"))
+		if !found {
+			return "a part has no end of its headers"
+		}
+		field, what := partName(string(head))
+		if what == "" {
+			what = name(field)
+		}
+		if what != "" {
+			return what
+		}
+		// The first delimiter ends the part. One that follows anything but CRLF would
+		// end it for some parsers only.
+		i := bytes.Index(content, delimiter)
+		switch {
+		case i < 0:
+			return "the last boundary is missing"
+		case i < 2 || string(content[i-2:i]) != "\r\n":
+			return "a boundary stands inside a line"
+		}
+		rest = content[i+len(delimiter):]
 	}
-	return -1
 }
 
-func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+// boundaryOf reads the boundary: the one parameter of multipart/form-data.
+func boundaryOf(mediaType string) (boundary, what string) {
+	full, attrs, err := mime.ParseMediaType(mediaType)
+	if err != nil || full != "multipart/form-data" || len(attrs) != 1 || !boundaryForm.MatchString(attrs["boundary"]) {
+		return "", "multipart/form-data needs one parameter: a boundary of letters, digits, _, . and -"
+	}
+	return attrs["boundary"], ""
+}
+
+// partName reads the headers of one part and returns its name.
+func partName(head string) (name, what string) {
+	const odd = "a part's headers are not those of a plain form field"
+	seen := make(map[string]bool, len(partHeaders)+1)
+	for line := range strings.SplitSeq(head, "\r\n") {
+		key, value, found := strings.Cut(line, ": ")
+		key = strings.ToLower(key)
+		switch {
+		case !found || seen[key] || !plain(value):
+			return "", odd
+		case key == "content-disposition":
+			match := dispositionForm.FindStringSubmatch(value)
+			if match == nil || !plain(match[1]) {
+				return "", odd
+			}
+			name = match[1]
+		case !partHeaders[key]:
+			return "", odd
+		case key == "content-type" && strings.HasPrefix(strings.ToLower(value), "multipart/"):
+			return "", "a part is multipart itself"
+		}
+		seen[key] = true
+	}
+	if !seen["content-disposition"] {
+		return "", odd
+	}
+	return name, ""
+}

@@ -3,6 +3,7 @@ package attempt
 import (
 	"net/url"
 	"strings"
+	"unicode/utf8"
 )
 
 // methodParam is the parameter by which frameworks let a form change the
@@ -74,7 +75,7 @@ func (ps *params) read(where place, s string) fault {
 		} else if what := badPair(where, pair); what != "" {
 			return fault{where.String(), what}
 		} else {
-			f = ps.pair(where, decode(name), value)
+			f = ps.pair(where, name, value)
 		}
 		if f.bad() {
 			return f
@@ -157,7 +158,8 @@ func decode(s string) string {
 }
 
 // pair takes one pair, if a source reads its name.
-func (ps *params) pair(where place, name, value string) fault {
+func (ps *params) pair(where place, raw, value string) fault {
+	name := decode(raw)
 	if !plain(name) {
 		return fault{where.String(), "a parameter's name is not UTF-8 or holds a control character"}
 	}
@@ -167,13 +169,47 @@ func (ps *params) pair(where place, name, value string) fault {
 	for i := range ps.names {
 		p := &ps.names[i]
 		if name == p.name {
+			if escapesLetters(raw) { // nginx's $arg_ does not decode names
+				return fault{p.label, "the name is encoded without need in " + where.String()}
+			}
+			if where == inQuery && !(isASCII(raw) && isASCII(value)) { // Werkzeug takes it for Latin-1
+				return fault{p.label, "a byte beyond ASCII stands in the query: percent-encode it"}
+			}
 			return ps.take(where, i, decode(value))
 		}
 		if sameParam(name, p.folded) {
 			return fault{p.label, "the name appears in another spelling in " + where.String()}
 		}
 	}
+	if reachesPrototype(name) {
+		return fault{where.String(), prototypeWhat}
+	}
 	return fault{}
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// escapesLetters says whether a percent-encoding stands for a byte that needs none.
+func escapesLetters(raw string) bool {
+	for i := 0; i+2 < len(raw); i++ {
+		if raw[i] != '%' {
+			continue
+		}
+		high, _ := unhex(raw[i+1])
+		low, _ := unhex(raw[i+2])
+		if isUnreserved(high<<4 | low) {
+			return true
+		}
+		i += 2
+	}
+	return false
 }
 
 // simplePair is pair for one that is simple.
@@ -189,6 +225,9 @@ func (ps *params) simplePair(where place, name, value string) fault {
 		if len(name) == len(p.folded) && sameFold(name, p.folded) { // ASCII only folds to ASCII
 			return fault{p.label, "the name appears in another spelling in " + where.String()}
 		}
+	}
+	if isPrototype(name) {
+		return fault{where.String(), prototypeWhat}
 	}
 	return fault{}
 }

@@ -36,13 +36,22 @@ func TestQuery(t *testing.T) {
 		"no quantity":          {query: "sku=a", want: "a×1"},
 		"empty quantity":       {query: "sku=a&quantity=", want: "malformed query.quantity: it is not a whole number"},
 		"plus":                 {query: "sku=a&quantity=+1", want: "malformed query.quantity: it is not a whole number"},
-		"encoded":              {query: "%73ku=%61&quantity=%32", want: "a×2"},
+		"encoded":              {query: "sku=%61&quantity=%32", want: "a×2"},
+		"encoded name":         {query: "%73ku=a", want: "malformed query.sku: the name is encoded without need"},
+		"not ASCII":            {query: "sku=漢", want: "malformed query.sku: a byte beyond ASCII"},
+		"not ASCII elsewhere":  {query: "sku=a&x=漢", want: "a×1"},
+		"closing bracket":      {query: "sku=a&[]quantity", want: "malformed query.quantity: the name appears in another spelling"},
+		"bracket behind it":    {query: "sku=a&sku]a[=b", want: spelled},
+		"dot before":           {query: "sku=a&.sku=b", want: spelled},
+		"charset, no body":     {query: "sku=a", mediaType: "text/plain; charset=utf-16", want: "malformed Content-Type: the charset is not utf-8"},
+		"charset utf-8":        {query: "sku=a", mediaType: "text/plain; Charset=UTF-8", want: "a×1"},
+		"dot":                  {query: "sku=a&sku.a=b", want: spelled},
 		"empty pairs":          {query: "&&sku=a&&", want: "a×1"},
 		"others":               {query: "x=1&x=2&sku=a&utm=%E4%B8%AD&y", want: "a×1"},
 		"nothing":              {query: "", want: "malformed query.sku: it is missing"},
 		"no value":             {query: "sku", want: "malformed query.sku: it is missing"},
 		"twice":                {query: "sku=a&sku=a", want: "malformed query.sku: the name appears twice"},
-		"twice, encoded":       {query: "sku=a&%73ku=b", want: "malformed query.sku: the name appears twice"},
+		"twice, encoded":       {query: "sku=a&%73ku=b", want: "malformed query.sku: the name is encoded without need"},
 		"case":                 {query: "sku=a&SKU=b", want: spelled},
 		"Kelvin sign":          {query: "sku=a&s%E2%84%AAu=b", want: spelled},
 		"array":                {query: "sku=a&sku[]=b", want: spelled},
@@ -80,7 +89,11 @@ func TestQuery(t *testing.T) {
 		"with a form":          {query: "sku=a", mediaType: formType, body: "note=b%0A", want: "a×1"},
 		"_method in a form":    {query: "sku=a", mediaType: formType, body: "_method=PUT", want: "malformed _method"},
 		"_method in JSON":      {query: "sku=a", mediaType: jsonType, body: `{"_method":"PUT"}`, want: "malformed _method"},
-		"other bodies":         {query: "sku=a", mediaType: "application/xml", body: "<sku>b</sku>", want: "a×1"},
+		"other bodies":         {query: "sku=a", mediaType: "application/xml", body: "<sku>b</sku>", want: "malformed Content-Type: a body of this type"},
+		"JSON as text":         {query: "sku=a", mediaType: "text/plain", body: `{"quantity":5}`, want: "malformed Content-Type: a body of this type"},
+		"prototype":            {query: "sku=a&__proto__[quantity]=5", want: "malformed the query: it names a JavaScript object's prototype"},
+		"constructor":          {query: "sku=a&constructor.prototype.quantity=5", want: "malformed the query: it names a JavaScript object's prototype"},
+		"prototype, plain":     {query: "sku=a&__proto__=5", want: "malformed the query: it names a JavaScript object's prototype"},
 		"body without type":    {query: "sku=a", body: "sku=b", want: "malformed Content-Type: a body needs one"},
 	})
 }
@@ -89,26 +102,56 @@ func TestMultipartThatNoSourceReads(t *testing.T) {
 	part := func(disposition, text string) string {
 		return "--b\r\n" + disposition + "\r\n\r\n" + text + "\r\n--b--\r\n"
 	}
-	const field = "malformed the body: it has a field"
+	const field = "malformed the body: it has a field by a name that the query has"
+	const odd = "malformed the body: a part's headers are not those of a plain form field"
+	const method = "malformed the body: a request cannot change its method"
+	two := func(between string) string {
+		return "--b\r\nContent-Disposition: form-data; name=\"note\"\r\n\r\ntext" + between + "Content-Disposition: form-data; name=\"more\"\r\n\r\nb\r\n--b--\r\n"
+	}
 	rd := lineReader(t, "{query.sku}", "")
 	for name, tc := range map[string]struct{ body, want string }{
-		"others":           {part(`Content-Disposition: form-data; name="note"`, "sku _method"), ""},
-		"file called so":   {part(`Content-Disposition: form-data; name="file"; filename="sku"`, ""), ""},
-		"payment_method":   {part(`Content-Disposition: form-data; name="payment_method"`, "card"), ""},
-		"source":           {part(`Content-Disposition: form-data; name="sku"`, "b"), field},
-		"source's array":   {part(`Content-Disposition: form-data; name="sku[]"`, "b"), field},
-		"in another case":  {part(`CONTENT-DISPOSITION: form-data; NAME="SKU"`, "b"), field},
-		"_method":          {part(`Content-Disposition: form-data; name="_method"`, "PUT"), field},
-		"bare":             {part(`Content-Disposition: form-data; name=_method`, "PUT"), field},
-		"bare, then more":  {part(`Content-Disposition: form-data; name=_method; x=y`, "PUT"), field},
-		"single quotes":    {part(`Content-Disposition: form-data; name='_method'`, "PUT"), field},
-		"extended":         {part(`Content-Disposition: form-data; name*=utf-8''%5fmethod`, "PUT"), field},
-		"space":            {part("Content-Disposition: form-data; name\t= \"_method\"", "PUT"), field},
-		"folded":           {part("Content-Disposition: form-data; name=\r\n \"_method\"", "PUT"), field},
-		"quoted pair":      {part(`Content-Disposition: form-data; name="\_method"`, "PUT"), field},
-		"not closed":       {`Content-Disposition: form-data; name="_method`, field},
-		"ends at name":     {`Content-Disposition: form-data; name`, ""},
-		"ends at the sign": {`Content-Disposition: form-data; name=`, ""},
+		"others":                   {part(`Content-Disposition: form-data; name="note"`, "sku _method"), ""},
+		"two parts":                {two("\r\n--b\r\n"), ""},
+		"no parts":                 {"--b--\r\n", ""},
+		"file called so":           {part(`Content-Disposition: form-data; name="file"; filename="sku"`, ""), ""},
+		"file with a type":         {part("Content-Disposition: form-data; name=\"file\"; filename=\"a.png\"\r\nContent-Type: image/png", "x"), ""},
+		"file in two spellings":    {part("Content-Disposition: form-data; name=\"file\"; filename=\"a.png\"; filename*=UTF-8''%C3%A4.png", "x"), ""},
+		"lower-case header":        {part(`content-disposition: form-data; name="note"`, "x"), ""},
+		"payment_method":           {part(`Content-Disposition: form-data; name="payment_method"`, "card"), ""},
+		"source":                   {part(`Content-Disposition: form-data; name="sku"`, "b"), field},
+		"source's array":           {part(`Content-Disposition: form-data; name="sku[]"`, "b"), field},
+		"source behind a space":    {part(`Content-Disposition: form-data; name=" sku"`, "b"), field},
+		"in another case":          {part(`CONTENT-DISPOSITION: form-data; name="SKU"`, "b"), field},
+		"name in another case":     {part(`Content-Disposition: form-data; NAME="x"`, "b"), odd},
+		"_method":                  {part(`Content-Disposition: form-data; name="_method"`, "PUT"), method},
+		"prototype":                {part(`Content-Disposition: form-data; name="__proto__[sku]"`, "b"), "malformed the body: it names a JavaScript object's prototype"},
+		"bare":                     {part(`Content-Disposition: form-data; name=x`, "b"), odd},
+		"single quotes":            {part(`Content-Disposition: form-data; name='x'`, "b"), odd},
+		"extended":                 {part(`Content-Disposition: form-data; name*=utf-8''sku`, "b"), odd},
+		"continued":                {part(`Content-Disposition: form-data; name="x"; name*0="sk"; name*1="u"`, "b"), odd},
+		"two names":                {part(`Content-Disposition: form-data; name="x"; name="sku"`, "b"), odd},
+		"name behind a file":       {part(`Content-Disposition: form-data; filename="a"; name="x"`, "b"), odd},
+		"quote in the file's name": {part(`Content-Disposition: form-data; name="x"; filename="a\"; name="sku"`, "b"), odd},
+		"space":                    {part("Content-Disposition: form-data; name\t= \"x\"", "b"), odd},
+		"folded":                   {part("Content-Disposition: form-data;\r\n name=\"x\"", "b"), odd},
+		"quoted pair":              {part(`Content-Disposition: form-data; name="\x"`, "b"), odd},
+		"encoded":                  {part(`Content-Disposition: form-data; name="s%6bu"`, "b"), odd},
+		"NUL":                      {part("Content-Disposition: form-data; name=\"sku\x00x\"", "b"), odd},
+		"not closed":               {part(`Content-Disposition: form-data; name="sku`, "b"), odd},
+		"no name":                  {part(`Content-Disposition: form-data`, "b"), odd},
+		"no disposition":           {part(`Content-Type: text/plain`, "b"), odd},
+		"two dispositions":         {part("Content-Disposition: form-data; name=\"x\"\r\nContent-Disposition: form-data; name=\"sku\"", "b"), odd},
+		"other header":             {part("Content-Disposition: form-data; name=\"x\"\r\nContent-ID: sku", "b"), odd},
+		"multipart inside":         {part("Content-Disposition: form-data; name=\"x\"\r\nContent-Type: multipart/mixed; boundary=c", "b"), "malformed the body: a part is multipart itself"},
+		"preamble":                 {"hello\r\n" + part(`Content-Disposition: form-data; name="x"`, "b"), "malformed the body: it does not begin with the boundary"},
+		"epilogue":                 {part(`Content-Disposition: form-data; name="x"`, "b") + "more", "malformed the body: there is more after the last boundary"},
+		"line feeds":               {strings.ReplaceAll(part(`Content-Disposition: form-data; name="x"`, "b"), "\r\n", "\n"), "malformed the body: a boundary stands inside a line"},
+		"boundary behind LF":       {two("\n--b\r\n"), "malformed the body: a boundary stands inside a line"},
+		"boundary, then a space":   {two("\r\n--b \r\n"), "malformed the body: a boundary stands inside a line"},
+		"longer boundary":          {two("\r\n--bb\r\n"), "malformed the body: a boundary stands inside a line"},
+		"no end":                   {"--b\r\nContent-Disposition: form-data; name=\"x\"\r\n\r\nb", "malformed the body: the last boundary is missing"},
+		"headers without end":      {"--b\r\nContent-Disposition: form-data; name=\"x\"", "malformed the body: a part has no end of its headers"},
+		"1001 parts":               {strings.Repeat("--b\r\nContent-Disposition: form-data; name=\"x\"\r\n\r\n\r\n", 1001) + "--b--", "malformed the body: it has more than 1000 parts"},
 	} {
 		r := request("POST", "/buy?sku=a", "multipart/form-data; boundary=b", tc.body)
 		_, refusal := whole(t, rd, r, attempt.Env{})
@@ -118,25 +161,61 @@ func TestMultipartThatNoSourceReads(t *testing.T) {
 	}
 }
 
+func TestMultipartBoundaries(t *testing.T) {
+	rd := lineReader(t, "{query.sku}", "")
+	for mediaType, ok := range map[string]bool{
+		`multipart/form-data; boundary=b`:                   true,
+		`multipart/form-data; boundary="b"`:                 true,
+		`multipart/form-data`:                               false,
+		`multipart/form-data; boundary=b; charset=utf-7`:    false,
+		`multipart/form-data; boundary="b c"`:               false,
+		`multipart/form-data; boundary=`:                    false,
+		`multipart/mixed; boundary=b`:                       false,
+		`multipart/form-data; boundary=c`:                   false,
+		`multipart/form-data; boundary=b; boundary=c`:       false,
+		`multipart/form-data; boundary*0=b; boundary*1="c"`: false,
+	} {
+		body := "--b\r\nContent-Disposition: form-data; name=\"note\"\r\n\r\nx\r\n--b--\r\n"
+		_, refusal := whole(t, rd, request("POST", "/buy?sku=a", mediaType, body), attempt.Env{})
+		if got := refusal == nil; got != ok {
+			t.Errorf("%s: passes: %v", mediaType, got)
+		}
+	}
+}
+
+func TestBodyIgnored(t *testing.T) {
+	rd := mustReader(t, attempt.Spec{
+		Buyer: values(t, "{header.X-User-Id}"), BodyIgnored: true,
+		Line: []attempt.Line{{SKU: values(t, "{query.sku}")}},
+	})
+	runParams(t, rd, map[string]paramCase{
+		"text":      {query: "sku=a", mediaType: "text/plain", body: `{"sku":"b"}`, want: "a×1"},
+		"form":      {query: "sku=a", mediaType: formType, body: "sku=b", want: "a×1"},
+		"multipart": {query: "sku=a", mediaType: "multipart/form-data; boundary=b", body: "--", want: "a×1"},
+		"no type":   {query: "sku=a", body: "x", want: "a×1"},
+	})
+}
+
 func TestForm(t *testing.T) {
 	const typed = "malformed Content-Type: the body must be application/x-www-form-urlencoded"
 	runParams(t, lineReader(t, "{form.sku}", "{form.quantity}"), map[string]paramCase{
-		"plain":          {mediaType: formType, body: "sku=a&quantity=2", want: "a×2"},
-		"charset":        {mediaType: formType + "; charset=UTF-8", body: "sku=a", want: "a×1"},
-		"other charset":  {mediaType: formType + "; charset=ibm037", body: "sku=a", want: "malformed Content-Type: the charset is not utf-8"},
-		"twice":          {mediaType: formType, body: "sku=a&sku=b", want: "malformed form.sku: the name appears twice"},
-		"array":          {mediaType: formType, body: "sku=a&sku[]=b", want: "malformed form.sku: the name appears in another spelling in the body"},
-		"in query too":   {query: "sku=b", mediaType: formType, body: "sku=a", want: "malformed form.sku: the name is in the query too"},
-		"only in query":  {query: "quantity=5", mediaType: formType, body: "sku=a", want: "malformed form.quantity: the name is in the query too"},
-		"query's case":   {query: "Quantity=5", mediaType: formType, body: "sku=a", want: "malformed form.quantity: the name appears in another spelling in the query"},
-		"semicolon":      {mediaType: formType, body: "sku=a;sku=b", want: "malformed the body: a semicolon"},
-		"newline at end": {mediaType: formType, body: "sku=a\n", want: "malformed form.sku: it is not printable ASCII"},
-		"JSON as a form": {mediaType: formType, body: `{"sku":"a"}`, want: "malformed form.sku: it is missing"},
-		"JSON":           {mediaType: jsonType, body: `{"sku":"a"}`, want: typed},
-		"multipart":      {mediaType: "multipart/form-data; boundary=b", body: "--b", want: typed},
-		"text":           {mediaType: "text/plain", body: "sku=a", want: typed},
-		"no type":        {body: "sku=a", want: "malformed Content-Type: a body needs one"},
-		"no body":        {mediaType: formType, want: "malformed form.sku: it is missing"},
+		"plain":           {mediaType: formType, body: "sku=a&quantity=2", want: "a×2"},
+		"charset":         {mediaType: formType + "; charset=UTF-8", body: "sku=a", want: "a×1"},
+		"other charset":   {mediaType: formType + "; charset=ibm037", body: "sku=a", want: "malformed Content-Type: the charset is not utf-8"},
+		"byte order mark": {mediaType: formType, body: "\ufeffquantity=2&sku=a", want: "malformed the body: it begins with a byte order mark"},
+		"twice":           {mediaType: formType, body: "sku=a&sku=b", want: "malformed form.sku: the name appears twice"},
+		"array":           {mediaType: formType, body: "sku=a&sku[]=b", want: "malformed form.sku: the name appears in another spelling in the body"},
+		"in query too":    {query: "sku=b", mediaType: formType, body: "sku=a", want: "malformed form.sku: the name is in the query too"},
+		"only in query":   {query: "quantity=5", mediaType: formType, body: "sku=a", want: "malformed form.quantity: the name is in the query too"},
+		"query's case":    {query: "Quantity=5", mediaType: formType, body: "sku=a", want: "malformed form.quantity: the name appears in another spelling in the query"},
+		"semicolon":       {mediaType: formType, body: "sku=a;sku=b", want: "malformed the body: a semicolon"},
+		"newline at end":  {mediaType: formType, body: "sku=a\n", want: "malformed form.sku: it is not printable ASCII"},
+		"JSON as a form":  {mediaType: formType, body: `{"sku":"a"}`, want: "malformed form.sku: it is missing"},
+		"JSON":            {mediaType: jsonType, body: `{"sku":"a"}`, want: typed},
+		"multipart":       {mediaType: "multipart/form-data; boundary=b", body: "--b", want: typed},
+		"text":            {mediaType: "text/plain", body: "sku=a", want: typed},
+		"no type":         {body: "sku=a", want: "malformed Content-Type: a body needs one"},
+		"no body":         {mediaType: formType, want: "malformed form.sku: it is missing"},
 	})
 }
 

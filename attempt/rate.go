@@ -43,7 +43,7 @@ func (r *rateKey) find(got []found, env *Env) (string, *sale.Refusal) {
 			return "", malformed(in.label, what)
 		}
 		if in.kind == ClientIP && r.ipv6Prefix > 0 {
-			text = network(text, r.ipv6Prefix)
+			text = Network(text, r.ipv6Prefix)
 		}
 		if i > 0 {
 			text = strconv.Itoa(i) + "\x00" + text // no checked text has this character
@@ -53,8 +53,8 @@ func (r *rateKey) find(got []found, env *Env) (string, *sale.Refusal) {
 	return "", nil
 }
 
-// network is the IPv6 network that an address is in, and an IPv4 address itself.
-func network(addr string, bits int) string {
+// Network is the IPv6 network that an address is in, and an IPv4 address itself.
+func Network(addr string, bits int) string {
 	ip, err := netip.ParseAddr(addr)
 	switch {
 	case err != nil || ip.Is4():

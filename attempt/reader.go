@@ -1,7 +1,10 @@
 package attempt
 
 import (
+	"bytes"
+	"mime"
 	"net/http"
+	"strings"
 
 	"github.com/stockgate/stockgate/sale"
 )
@@ -33,6 +36,8 @@ type Reader struct {
 	needs   Needs
 	heeds   nameSet
 	maxBody int64
+	// bodyIgnored: the shop does not read the body of an order, so it may say anything.
+	bodyIgnored bool
 }
 
 // Env is what a request's surroundings know of it.
@@ -122,8 +127,8 @@ func (rd *Reader) fill(r *http.Request, body []byte, sc *scratch) fault {
 // readBody reads a body by its type. Types that no source reads are looked at
 // too where frameworks would merge their names with the query's.
 func (rd *Reader) readBody(h http.Header, body []byte, ps *params, sc *scratch) fault {
-	if len(body) == 0 {
-		return fault{}
+	if len(body) == 0 || rd.bodyIgnored {
+		return rd.queryCharset(h)
 	}
 	m, f := mediaOf(h)
 	if f.bad() {
@@ -141,18 +146,41 @@ func (rd *Reader) readBody(h http.Header, body []byte, ps *params, sc *scratch) 
 		if !rd.reads(NeedForm) {
 			return rd.wrongType()
 		}
+		if bytes.HasPrefix(body, byteOrderMark) {
+			return fault{"the body", markWhat}
+		}
 		return ps.read(inForm, sc.text(body))
 	case mediaMultipart:
 		if rd.needs.Has(NeedBody) {
 			return rd.wrongType()
 		}
-		if multipartName(body, rd.forbidden) {
-			return fault{"the body", "it has a field by a name that the query has, or _method"}
+		if what := multipartBody(h[contentType][0], body, rd.misplaced); what != "" {
+			return fault{"the body", what}
 		}
 	default:
 		if rd.needs.Has(NeedBody) {
 			return rd.wrongType()
 		}
+		// A lenient parser would find the query's names in it.
+		if len(rd.params) > 0 {
+			return fault{contentType, "a body of this type could carry the query's names too: send JSON or a form, or configure `body ignored`"}
+		}
+	}
+	return fault{}
+}
+
+// queryCharset refuses a charset that would be the query's too: Django decodes the query
+// by the Content-Type, body or none.
+func (rd *Reader) queryCharset(h http.Header) fault {
+	if !rd.needs.Has(NeedQuery) || len(h[contentType]) == 0 {
+		return fault{}
+	}
+	value := h[contentType][0]
+	if !strings.Contains(strings.ToLower(value), "charset") {
+		return fault{}
+	}
+	if _, attrs, err := mime.ParseMediaType(value); err != nil || !strings.EqualFold(attrs["charset"], "utf-8") {
+		return fault{contentType, "the charset is not utf-8"}
 	}
 	return fault{}
 }
@@ -187,16 +215,19 @@ func (rd *Reader) readJSON(body []byte, ps *params, sc *scratch) fault {
 	return fault{}
 }
 
-// forbidden tells whether a field of a body that no source reads has a name
-// that the query's sources have.
-func (rd *Reader) forbidden(name string) bool {
+// misplaced says what is wrong with the name of a field in a body that no source
+// reads: frameworks would merge it with the query's. Empty: nothing is.
+func (rd *Reader) misplaced(name string) string {
+	if reachesPrototype(name) {
+		return prototypeWhat
+	}
 	if sameParam(name, rd.method) {
-		return true
+		return methodWhat
 	}
 	for i := range rd.params {
 		if sameParam(name, rd.params[i].folded) {
-			return true
+			return "it has a field by a name that the query has"
 		}
 	}
-	return false
+	return ""
 }

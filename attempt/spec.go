@@ -43,6 +43,9 @@ type Spec struct {
 	Rates []RateKey
 	// MaxBody is the largest body in bytes. Default: DefaultMaxBody.
 	MaxBody int64
+	// BodyIgnored: the shop does not read the body of an order, so its names cannot
+	// contradict the query's and it is not checked. An error where a value reads the body.
+	BodyIgnored bool
 }
 
 // RateKey is where the key of one rate is found.
@@ -129,6 +132,9 @@ func NewReader(spec Spec) (*Reader, error) {
 	}
 	if err := c.names(); err != nil {
 		return nil, err
+	}
+	if rd.bodyIgnored = spec.BodyIgnored; rd.bodyIgnored && rd.needs.Has(NeedBody) {
+		return nil, errors.New("body ignored: a value is read from the body, so the shop reads it too")
 	}
 	rd.heed()
 	return rd, nil

@@ -1,5 +1,7 @@
 package attempt
 
+import "slices"
+
 // Kind says where a value comes from.
 type Kind uint8
 
@@ -73,6 +75,16 @@ type Value struct {
 
 // Kind says where the value comes from.
 func (v Value) Kind() Kind { return v.kind }
+
+// ByClient says that a client can set the value to anything: nothing has verified it.
+// Of text with placeholders, any of them counts.
+func (v Value) ByClient() bool {
+	switch v.kind {
+	case JSON, Form, Param, Query, Header, Cookie, Path:
+		return true
+	}
+	return slices.ContainsFunc(v.inner, Value.ByClient)
+}
 
 // Name is the configured name: the header, parameter or cookie, or the path of
 // a JSON value or a claim; empty for kinds without a name.

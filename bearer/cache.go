@@ -10,7 +10,11 @@ import (
 // time has come or is over, and whether its key still counts.
 type verified struct {
 	claims []byte
-	key    *key
+	// never is why it is not accepted at any time, for its issuer, its audience or
+	// claims that cannot be read; nil: it can be. It is remembered, so that a client
+	// that repeats such a token costs one signature.
+	never error
+	key   *key
 	// from and until are nbf and exp; zero: it has none.
 	from, until time.Time
 }
@@ -18,6 +22,8 @@ type verified struct {
 // valid tells whether the token is valid at that time.
 func (t *verified) valid(now time.Time, leeway time.Duration) error {
 	switch {
+	case t.never != nil:
+		return t.never
 	case !t.until.IsZero() && !now.Before(t.until.Add(leeway)):
 		return ErrExpired
 	case now.Add(leeway).Before(t.from):

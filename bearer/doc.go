@@ -7,6 +7,6 @@
 // differently (a claim that appears twice, another spelling of the same
 // signature) is not accepted.
 //
-// Tokens that were verified are remembered until they expire or their key is
-// withdrawn, within a bound that only genuine tokens can fill.
+// Genuine tokens are remembered, also those that are not accepted, within a bound
+// that nothing else can fill. A [Limit] bounds what all other tokens cost.
 package bearer

@@ -25,7 +25,7 @@ func TestKeysAreFetchedOnce(t *testing.T) {
 	var crowd sync.WaitGroup
 	for range 50 {
 		crowd.Go(func() {
-			if _, err := v.Verify(t.Context(), token); err != nil {
+			if _, err := v.Verify(t.Context(), token, nil); err != nil {
 				t.Error(err)
 			}
 		})
@@ -43,7 +43,7 @@ func TestRotation(t *testing.T) {
 	v := verifier(t, bearer.Options{JWKS: p.URL, Now: clock.time})
 	check := func(s signer, want error) {
 		t.Helper()
-		if _, err := v.Verify(t.Context(), s.token(good)); !errors.Is(err, want) {
+		if _, err := v.Verify(t.Context(), s.token(good), nil); !errors.Is(err, want) {
 			t.Errorf("%v, want %v", err, want)
 		}
 	}
@@ -68,19 +68,19 @@ func TestWithdrawnKey(t *testing.T) {
 	withdrawn, stays, clock := newEd("1"), newEC("2"), new(hand)
 	p := newIDP(t, withdrawn, stays)
 	v := verifier(t, bearer.Options{JWKS: p.URL, Now: clock.time, Leeway: time.Minute})
-	if _, err := v.Verify(t.Context(), withdrawn.token(`{"sub":"u42"}`)); err != nil {
+	if _, err := v.Verify(t.Context(), withdrawn.token(`{"sub":"u42"}`), nil); err != nil {
 		t.Fatal(err)
 	}
 	p.publish(stays)
 	clock.advance(10 * time.Second)
 	// a key that nobody knows makes the set be fetched again
-	if _, err := v.Verify(t.Context(), newEd("3").token(good)); err != bearer.ErrUnknownKey {
+	if _, err := v.Verify(t.Context(), newEd("3").token(good), nil); err != bearer.ErrUnknownKey {
 		t.Fatal(err)
 	}
-	if _, err := v.Verify(t.Context(), withdrawn.token(`{"sub":"u42"}`)); err != bearer.ErrUnknownKey {
+	if _, err := v.Verify(t.Context(), withdrawn.token(`{"sub":"u42"}`), nil); err != bearer.ErrUnknownKey {
 		t.Errorf("%v", err)
 	}
-	if _, err := v.Verify(t.Context(), stays.token(good)); err != nil {
+	if _, err := v.Verify(t.Context(), stays.token(good), nil); err != nil {
 		t.Errorf("the other key: %v", err)
 	}
 }
@@ -91,20 +91,20 @@ func TestTokensWithoutKeyID(t *testing.T) {
 	old, fresh, clock := newEd(""), newEd(""), new(hand)
 	p := newIDP(t, old, newEC("e"), newRSA("r", rsaKey()))
 	v := verifier(t, bearer.Options{JWKS: p.URL, Now: clock.time})
-	if _, err := v.Verify(t.Context(), old.token(good)); err != nil {
+	if _, err := v.Verify(t.Context(), old.token(good), nil); err != nil {
 		t.Fatal(err)
 	}
 	p.publish(fresh)
-	if _, err := v.Verify(t.Context(), fresh.token(good)); err != bearer.ErrSignature {
+	if _, err := v.Verify(t.Context(), fresh.token(good), nil); err != bearer.ErrSignature {
 		t.Errorf("within the interval: %v", err)
 	}
 	clock.advance(10 * time.Second)
-	if _, err := v.Verify(t.Context(), fresh.token(good)); err != nil {
+	if _, err := v.Verify(t.Context(), fresh.token(good), nil); err != nil {
 		t.Errorf("after it: %v", err)
 	}
 	p.publish(old, fresh)
 	clock.advance(10 * time.Second)
-	if _, err := v.Verify(t.Context(), old.token(`{"sub":"another"}`)); err != bearer.ErrSignature {
+	if _, err := v.Verify(t.Context(), old.token(`{"sub":"another"}`), nil); err != bearer.ErrSignature {
 		t.Errorf("two keys could have signed: %v", err)
 	}
 }
@@ -123,25 +123,25 @@ func TestUnreachableKeys(t *testing.T) {
 		failures = append(failures, err.Error())
 	}})
 	for range 5 {
-		if _, err := v.Verify(t.Context(), known.token(good)); !errors.Is(err, bearer.ErrUnavailable) {
+		if _, err := v.Verify(t.Context(), known.token(good), nil); !errors.Is(err, bearer.ErrUnavailable) {
 			t.Errorf("never fetched: %v", err)
 		}
 	}
 	p.publish(known)
 	clock.advance(10 * time.Second)
-	if _, err := v.Verify(t.Context(), known.token(good)); err != nil {
+	if _, err := v.Verify(t.Context(), known.token(good), nil); err != nil {
 		t.Errorf("it is back: %v", err)
 	}
 	p.break_()
 	clock.advance(10 * time.Second)
-	if _, err := v.Verify(t.Context(), unknown.token(good)); !errors.Is(err, bearer.ErrUnavailable) {
+	if _, err := v.Verify(t.Context(), unknown.token(good), nil); !errors.Is(err, bearer.ErrUnavailable) {
 		t.Errorf("an unknown key: %v", err)
 	}
-	if _, err := v.Verify(t.Context(), known.token(`{"sub":"another"}`)); err != nil {
+	if _, err := v.Verify(t.Context(), known.token(`{"sub":"another"}`), nil); err != nil {
 		t.Errorf("a known key: %v", err)
 	}
 	// a token that no key could have signed needs no set
-	if _, err := v.Verify(t.Context(), newHMAC([]byte(secret)).token(good)); err != bearer.ErrAlgorithm {
+	if _, err := v.Verify(t.Context(), newHMAC([]byte(secret)).token(good), nil); err != bearer.ErrAlgorithm {
 		t.Errorf("a secret's token: %v", err)
 	}
 	mu.Lock()
@@ -157,7 +157,7 @@ func TestSlowKeys(t *testing.T) {
 	known, unknown, clock := newEd("1"), newEd("2"), new(hand)
 	p := newIDP(t, known)
 	v := verifier(t, bearer.Options{JWKS: p.URL, Now: clock.time})
-	if _, err := v.Verify(t.Context(), known.token(good)); err != nil {
+	if _, err := v.Verify(t.Context(), known.token(good), nil); err != nil {
 		t.Fatal(err)
 	}
 	asked, open := make(chan struct{}, 1), make(chan struct{})
@@ -170,11 +170,11 @@ func TestSlowKeys(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	left := make(chan error)
 	go func() {
-		_, err := v.Verify(ctx, unknown.token(good))
+		_, err := v.Verify(ctx, unknown.token(good), nil)
 		left <- err
 	}()
 	<-asked
-	if _, err := v.Verify(t.Context(), known.token(`{"sub":"another"}`)); err != nil {
+	if _, err := v.Verify(t.Context(), known.token(`{"sub":"another"}`), nil); err != nil {
 		t.Errorf("a known key: %v", err)
 	}
 	leave()
@@ -223,11 +223,11 @@ func TestKeysOfASet(t *testing.T) {
 		// beside a key of another kind, so that the set as a whole is of use
 		p.publishRaw(string(newEC("e").jwk()), tc.member)
 		v := verifier(t, bearer.Options{JWKS: p.URL})
-		if _, err := v.Verify(t.Context(), tc.s.token(good)); (err == nil) != tc.ok || err != nil && errors.Is(err, bearer.ErrUnavailable) {
+		if _, err := v.Verify(t.Context(), tc.s.token(good), nil); (err == nil) != tc.ok || err != nil && errors.Is(err, bearer.ErrUnavailable) {
 			t.Errorf("%s: %v", name, err)
 		}
 		p.publishRaw(tc.member)
-		if _, err := verifier(t, bearer.Options{JWKS: p.URL}).Verify(t.Context(), ed.token(good)); !tc.ok && !errors.Is(err, bearer.ErrUnavailable) {
+		if _, err := verifier(t, bearer.Options{JWKS: p.URL}).Verify(t.Context(), ed.token(good), nil); !tc.ok && !errors.Is(err, bearer.ErrUnavailable) {
 			t.Errorf("%s alone: %v", name, err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
@@ -91,39 +92,69 @@ func New(o Options) (*Verifier, error) {
 	}, nil
 }
 
-// Verify returns the claims of a genuine token that is valid now: one JSON
-// object, which others share and nobody may change. ctx bounds the wait when the
-// JWKS has to be fetched. The error is an [Invalid] or wraps [ErrUnavailable].
-func (v *Verifier) Verify(ctx context.Context, token string) ([]byte, error) {
-	if len(token) > MaxSize {
+// Limit bounds how many tokens that are not genuine one client may have verified:
+// a signature costs a hundred times what a refusal costs.
+type Limit interface {
+	// Allow is asked before a token is verified that is not remembered. Its error is
+	// what Verify returns instead.
+	Allow() error
+	// Failed counts a token that is not genuine.
+	Failed()
+}
+
+// Verify returns the claims of a genuine token that is valid now: one JSON object,
+// which other callers share and must not change. ctx bounds the wait when the JWKS has to
+// be fetched. limit may be nil. The error is an [Invalid], that of the limit, or
+// wraps [ErrUnavailable].
+func (v *Verifier) Verify(ctx context.Context, token string, limit Limit) ([]byte, error) {
+	if len(token) > MaxSize || strings.Count(token, ".") != 2 {
 		return nil, ErrMalformed
 	}
 	id := sha256.Sum256([]byte(token))
-	if seen, ok := v.known.get(id); ok && v.keys.still(ctx, seen.key) {
-		if err := seen.valid(v.now(), v.leeway); err != nil {
+	seen, ok := v.known.get(id)
+	if !ok || !v.keys.still(ctx, seen.key) {
+		key, payload, err := v.limited(ctx, token, limit)
+		if err != nil {
 			return nil, err
 		}
-		return seen.claims, nil
+		seen = v.judge(key, payload)
+		v.known.put(id, seen)
 	}
-	key, payload, err := v.genuine(ctx, token)
-	if err != nil {
-		return nil, err
-	}
-	c, err := readClaims(payload)
-	switch {
-	case err != nil:
-		return nil, err
-	case v.issuer != "" && c.issuer != v.issuer:
-		return nil, ErrIssuer
-	case v.audience != "" && !c.isFor(v.audience):
-		return nil, ErrAudience
-	}
-	seen := &verified{claims: payload, key: key, from: c.notBefore, until: c.expires}
 	if err := seen.valid(v.now(), v.leeway); err != nil {
 		return nil, err
 	}
-	v.known.put(id, seen)
-	return payload, nil
+	return seen.claims, nil
+}
+
+// judge reads a genuine payload.
+func (v *Verifier) judge(key *key, payload []byte) *verified {
+	c, err := readClaims(payload)
+	switch {
+	case err != nil:
+	case v.issuer != "" && c.issuer != v.issuer:
+		err = ErrIssuer
+	case v.audience != "" && !c.isFor(v.audience):
+		err = ErrAudience
+	}
+	if err != nil {
+		return &verified{never: err, key: key}
+	}
+	return &verified{claims: payload, key: key, from: c.notBefore, until: c.expires}
+}
+
+// limited is genuine for a client that may have sent too many tokens that are not.
+func (v *Verifier) limited(ctx context.Context, token string, limit Limit) (*key, []byte, error) {
+	if limit == nil {
+		return v.genuine(ctx, token)
+	}
+	if err := limit.Allow(); err != nil {
+		return nil, nil, err
+	}
+	k, payload, err := v.genuine(ctx, token)
+	if err != nil && !errors.Is(err, ErrUnavailable) {
+		limit.Failed()
+	}
+	return k, payload, err
 }
 
 // genuine returns the payload of a token that one of the keys has signed.

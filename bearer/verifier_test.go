@@ -26,7 +26,7 @@ func TestVerify(t *testing.T) {
 		"ed25519": {verifier(t, bearer.Options{PublicKey: ownEd.pem()}), ownEd},
 	} {
 		for _, time := range []string{"first", "from memory"} {
-			claims, err := tc.v.Verify(t.Context(), tc.s.token(good))
+			claims, err := tc.v.Verify(t.Context(), tc.s.token(good), nil)
 			if err != nil || string(claims) != good {
 				t.Errorf("%s, %s: %q %v", name, time, claims, err)
 			}
@@ -110,7 +110,7 @@ func TestHostileTokens(t *testing.T) {
 		"aud is a number":               {v, ed.token(`{"sub":"u42","aud":1}`), bearer.ErrMalformed},
 		"aud has a number":              {v, ed.token(`{"sub":"u42","aud":["shop",1]}`), bearer.ErrMalformed},
 	} {
-		claims, err := tc.v.Verify(t.Context(), tc.token)
+		claims, err := tc.v.Verify(t.Context(), tc.token, nil)
 		if claims != nil || !errors.Is(err, tc.want) {
 			t.Errorf("%s: %q %v, want %v", name, claims, err, tc.want)
 		}
@@ -143,7 +143,7 @@ func TestTimes(t *testing.T) {
 		clock := new(hand)
 		v := verifier(t, bearer.Options{PublicKey: ed.pem(), Leeway: tc.leeway, Now: clock.time})
 		clock.advance(tc.after)
-		if _, err := v.Verify(t.Context(), ed.token(tc.claims)); !errors.Is(err, tc.want) {
+		if _, err := v.Verify(t.Context(), ed.token(tc.claims), nil); !errors.Is(err, tc.want) {
 			t.Errorf("%s: %v, want %v", name, err, tc.want)
 		}
 	}
@@ -154,11 +154,11 @@ func TestRememberedTokenExpires(t *testing.T) {
 	ed, clock := newEd(""), new(hand)
 	v := verifier(t, bearer.Options{PublicKey: ed.pem(), Now: clock.time})
 	token := ed.token(good)
-	if _, err := v.Verify(t.Context(), token); err != nil {
+	if _, err := v.Verify(t.Context(), token, nil); err != nil {
 		t.Fatal(err)
 	}
 	clock.advance(time.Minute)
-	if claims, err := v.Verify(t.Context(), token); err != bearer.ErrExpired || claims != nil {
+	if claims, err := v.Verify(t.Context(), token, nil); err != bearer.ErrExpired || claims != nil {
 		t.Errorf("%q %v", claims, err)
 	}
 }
@@ -176,7 +176,7 @@ func TestIssuerAndAudience(t *testing.T) {
 		`{"iss":"https://id.example.com","aud":[]}`:          bearer.ErrAudience,
 		`{"iss":"https://id.example.com"}`:                   bearer.ErrAudience,
 	} {
-		if _, err := v.Verify(t.Context(), ed.token(claims)); !errors.Is(err, want) {
+		if _, err := v.Verify(t.Context(), ed.token(claims), nil); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", claims, err, want)
 		}
 	}
@@ -189,7 +189,7 @@ func TestTypes(t *testing.T) {
 		"JWT": nil, "jwt": nil, "at+jwt": nil, "application/at+JWT": nil, "Application/jwt": nil, "": nil,
 		"application/": bearer.ErrType, "JOSE": bearer.ErrType, "dpop+jwt": bearer.ErrType,
 	} {
-		if _, err := v.Verify(t.Context(), ed.raw(`{"alg":"EdDSA","typ":"`+typ+`"}`, good)); !errors.Is(err, want) {
+		if _, err := v.Verify(t.Context(), ed.raw(`{"alg":"EdDSA","typ":"`+typ+`"}`, good), nil); !errors.Is(err, want) {
 			t.Errorf("typ %q: %v, want %v", typ, err, want)
 		}
 	}

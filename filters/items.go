@@ -5,28 +5,39 @@ import (
 	"strings"
 )
 
+// exactDigits is from how many digits on a double may not hold a number exactly.
+const exactDigits = 16
+
 // Items are the SKUs that must not pass without a reservation, and what a shop
 // could take for one of them. They never change once they are made. It is safe for
 // concurrent use.
 type Items struct {
 	forms   map[string]struct{}
 	numeric bool // one of them is a number
+	// inexact has the numbers that a double cannot tell from their neighbours.
+	inexact map[float64]struct{}
 }
 
 // NewItems makes Items of these SKUs.
 func NewItems(skus func(yield func(string) bool)) *Items {
-	i := &Items{forms: make(map[string]struct{})}
+	i := &Items{forms: make(map[string]struct{}), inexact: make(map[float64]struct{})}
 	for sku := range skus {
 		form := skuForm(sku)
 		i.forms[form] = struct{}{}
-		i.numeric = i.numeric || digits(form) == len(form)
+		if n := digits(form); n != len(form) {
+			continue
+		} else if n >= exactDigits {
+			f, _ := strconv.ParseFloat(form, 64)
+			i.inexact[f] = struct{}{}
+		}
+		i.numeric = true
 	}
 	return i
 }
 
 // Listed says whether a SKU is one of the items, or one that a shop could take for
 // one of them: databases compare without regard to case, and languages that read
-// numbers leniently see 20002001 in 020002001, +20002001, 20002001x and 2.0002001e7.
+// numbers leniently see 20002001 in 020002001, +20002001, 20002001x and 2.0002001e7abc.
 // What is doubtful is listed: it may not pass.
 func (i *Items) Listed(sku string) bool {
 	form := skuForm(sku)
@@ -36,19 +47,10 @@ func (i *Items) Listed(sku string) bool {
 	if !i.numeric || form == "" {
 		return false
 	}
-	unsigned := trimZeros(strings.TrimLeft(form, "+-"))
-	n := digits(unsigned)
-	if _, listed := i.forms[unsigned[:n]]; listed && n > 0 {
-		return true
+	if n := digits(sku); n == len(sku) && n == len(form) && n < exactDigits {
+		return i.wraps(form) // a plain number, and another one
 	}
-	if n == len(form) {
-		return false // a plain number, and another one
-	}
-	if _, err := strconv.ParseFloat(form, 64); err == nil {
-		return true
-	}
-	_, err := strconv.ParseInt(form, 0, 64) // 0x1312d01, 1_000
-	return err == nil
+	return i.readsAs(strings.ToLower(sku))
 }
 
 // skuForm is the same for SKUs that differ in case or by zeros in front.

@@ -104,6 +104,30 @@ func TestItemsListed(t *testing.T) {
 			t.Errorf("%q: %v, want %v", sku, got, want)
 		}
 	}
+	number := filters.NewItems(func(yield func(string) bool) { yield("20002001") })
+	for sku, want := range map[string]bool{
+		"2.0002001e7abc": true, ".20002001e8x": true, "2000200.1e1x": true, "0x13134d1zz": true, "0X13134D1ZZ": true,
+		"+.20002001e8x": true, "20002000.9999x": true, "20002001.5x": true, "0114232321x": true, "0o114232321x": true,
+		"0b1001100010011010011010001x": true, "20_002_001x": true, "200020010e-1x": true, "4314969297": true, "4314969297x": true,
+		"17199871185": true, "-4274965295": true, "0114232321": true, "_20002001": true, "2,0002001'--": true, "0x13134d0.8x": true, "0x1.3134d1p24": true, "0x.13134d1p28zz": true, "20.002.001": true, "20_002_001__0": true, "20'002'001x": true, "2000_2001_": true, "#1313_4d1": true, "#13134D1": true,
+		"2.0002001e+7-RED": true, "000020002001e0x": true,
+
+		"2.0002001e6x": false, "0x1312d02z": false, "20_002_0012": true, "20__002_001x": true, "4314969298": false, "4274965295": false, "114232321": false, "2000x200.1e1": false, "e7": false, ".x": false,
+		"3x5-frame": false, "10.5-inch": false, "12e-cable": false, "0x": false,
+	} {
+		if got := number.Listed(sku); got != want {
+			t.Errorf("%q: %v, want %v", sku, got, want)
+		}
+	}
+	long := filters.NewItems(func(yield func(string) bool) { yield("9007199254740993") })
+	for sku, want := range map[string]bool{
+		"9007199254740993": true, "9007199254740992": true, "9007199254740992x": true, "9.007199254740992e15x": true, "0400000000000000000&": true,
+		"9007199254740990": false, "900719925474099": false,
+	} {
+		if got := long.Listed(sku); got != want {
+			t.Errorf("%q: %v, want %v", sku, got, want)
+		}
+	}
 	words := filters.NewItems(func(yield func(string) bool) { yield("Phone-X") })
 	for sku, want := range map[string]bool{"phone-X": true, "20002001": false, "1e7": false, "": false} {
 		if got := words.Listed(sku); got != want {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"sync"
 	"unicode/utf8"
@@ -56,8 +57,7 @@ func (s *Signer) Sign(c Claims) (string, error) {
 	b := s.appendClaims((*room)[:0], &c)
 	*room = b
 	begin := len(b)
-	size := len(s.header) + b64.EncodedLen(begin) + 1 + b64.EncodedLen(s.key.signatureSize())
-	if size > MaxSize {
+	if size := s.size(begin); size > MaxSize {
 		return "", fmt.Errorf("%w: %d bytes for %d lines, at most %d: fewer lines, shorter SKUs, or a shorter ref", ErrTooLarge, size, len(c.Lines), MaxSize)
 	}
 
@@ -68,6 +68,42 @@ func (s *Signer) Sign(c Claims) (string, error) {
 	b = b64.AppendEncode(b, signature)
 	*room = b
 	return string(b[begin:]), nil
+}
+
+// Fits says whether the token of these claims stays within [MaxSize], whatever ID, times
+// and Epoch they will have: it can be asked before the stock is held.
+func (s *Signer) Fits(c Claims) bool {
+	if s.size(s.mostClaims(&c)) <= MaxSize {
+		return true
+	}
+	c.ID, c.IssuedAt, c.ExpiresAt, c.Epoch = anyID, lastSecond, lastSecond, math.MaxInt64
+	room := rooms.Get().(*[]byte)
+	defer rooms.Put(room)
+	*room = s.appendClaims((*room)[:0], &c)
+	return s.size(len(*room)) <= MaxSize
+}
+
+const (
+	anyID      = "00000000-0000-7000-8000-000000000000"
+	lastSecond = 9_999_999_999 // in the year 2286 times get another digit
+
+	mostEscaped = 6 // bytes of JSON for one of a string, as in \u0026
+	mostFixed   = len(`,"sub":"","jti":"","iat":,"exp":,"ep":,"sale":"","ref":"","lines":[]}`) + len(anyID) + 2*10 + 19
+	mostOfLine  = len(`,{"sku":"","qty":,"region":""}`) + 19
+)
+
+// mostClaims is at least the length of the claims, and cheap to know: most orders are small.
+func (s *Signer) mostClaims(c *Claims) int {
+	n := len(c.Subject) + len(c.Sale) + len(c.Ref)
+	for i := range c.Lines {
+		n += len(c.Lines[i].SKU) + len(c.Lines[i].Region)
+	}
+	return len(s.prefix) + mostFixed + mostOfLine*len(c.Lines) + mostEscaped*n
+}
+
+// size is that of a token whose claims have so many bytes.
+func (s *Signer) size(claims int) int {
+	return len(s.header) + b64.EncodedLen(claims) + 1 + b64.EncodedLen(s.key.signatureSize())
 }
 
 // rooms are where tokens are made: their claims, and what is signed behind them.
