@@ -42,6 +42,8 @@ type Journals interface {
 	Acknowledge(ctx context.Context, sale string, epoch, seq int64) error
 	EachCell(ctx context.Context, sale string, yield func(name, text string)) error
 	Examine(ctx context.Context, sale string, names []reservation.Named) (*reservation.Examined, error)
+	Life(ctx context.Context, sale string) (reservation.Life, error)
+	Announce(ctx context.Context, sales ...string) error
 }
 
 // DrainMetrics receives what a drainer counts. Implementations must be safe for
@@ -82,6 +84,9 @@ func Owner() string {
 // Run drains all sales until ctx ends, each on its own: one that cannot be drained
 // holds up no other. It gives its claims up at the end.
 func (d *Drainer) Run(ctx context.Context) {
+	var reminding sync.WaitGroup
+	defer reminding.Wait()
+	reminding.Go(func() { d.remind(ctx) })
 	EachSale(ctx, d.journals, func() { d.metrics.DrainFailed("journal") }, d.follow)
 }
 
@@ -96,7 +101,7 @@ func (d *Drainer) follow(ctx context.Context, sale string) {
 			return
 		}
 		if errors.Is(err, reservation.ErrNoSale) {
-			err = nil // that is neither well nor trouble
+			err = nil // it is being rebuilt: that is neither well nor trouble
 		} else {
 			s.noteTrouble(err)
 		}

@@ -30,12 +30,12 @@ type following struct {
 }
 
 // turn drains at most one batch; it says how many movements that were. ErrNoSale: the sale
-// is announced and not loaded yet, or being rebuilt.
+// is being rebuilt. A reservation.LostError: Redis has nothing of it.
 func (s *following) turn(ctx context.Context) (int, error) {
 	head, err := s.head(ctx)
 	if errors.Is(err, reservation.ErrNoSale) {
 		s.lost() // a rebuild begins another epoch
-		return 0, err
+		return 0, s.gone(ctx)
 	}
 	if err != nil {
 		return 0, s.failed("journal", err)
@@ -262,6 +262,8 @@ func (s *following) noteTrouble(err error) {
 	switch wrong, right := s.trouble.Note(err); {
 	case right:
 		s.log.Info("the ledger follows the sale again", zap.String("sale", s.sale))
+	case wrong && lost(err):
+		s.log.Error("the ledger cannot follow a sale that redis has lost", zap.String("sale", s.sale), zap.Error(err))
 	case wrong:
 		s.log.Error("the ledger does not follow the sale; selling goes on, and the journal keeps what happens",
 			zap.String("sale", s.sale), zap.Error(err))

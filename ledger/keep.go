@@ -56,6 +56,7 @@ type Keeper struct {
 	log      *zap.Logger
 	metrics  KeepMetrics
 	seen     map[string]bool  // the sales; true: the alarm is on
+	fallen   map[string]int64 // what was said of each to be lost
 	unsent   map[string]int64 // what the outbox had sent of a sale when its rest was trimmed
 	drifts   map[string]*drift
 }
@@ -63,7 +64,7 @@ type Keeper struct {
 // NewKeeper makes a keeper.
 func NewKeeper(j KeptJournals, keep Keep, log *zap.Logger, m KeepMetrics) *Keeper {
 	return &Keeper{
-		journals: j, keep: keep, log: log, metrics: m, seen: make(map[string]bool), unsent: make(map[string]int64), drifts: make(map[string]*drift),
+		journals: j, keep: keep, log: log, metrics: m, seen: make(map[string]bool), fallen: make(map[string]int64), unsent: make(map[string]int64), drifts: make(map[string]*drift),
 	}
 }
 
@@ -103,6 +104,7 @@ func (k *Keeper) Look(ctx context.Context) {
 		if !here[sale] {
 			delete(k.seen, sale)
 			delete(k.unsent, sale)
+			delete(k.fallen, sale)
 			delete(k.drifts, sale)
 			k.metrics.NoJournal(sale)
 			k.metrics.NoDrift(sale, driftBalance)
@@ -119,6 +121,11 @@ func (k *Keeper) look(ctx context.Context, sale string) {
 	}
 	k.metrics.Journal(sale, h, k.keep.Ledger)
 	k.seen[sale] = k.alarm(sale, h)
+	if h.Lost > k.fallen[sale] {
+		k.log.Error("redis went back: it has lost movements that this edge has seen, as in a failover without replica_acks or a crash without appendfsync always; "+
+			"what they sold may be sold again: pause the sale, and compare it with the shop's orders", zap.String("sale", sale), zap.Int64("at_least", h.Lost))
+	}
+	k.fallen[sale] = h.Lost
 	upTo, err := k.upTo(ctx, sale, h)
 	if err == nil && upTo >= h.First && h.First > 0 {
 		var gone int64

@@ -68,8 +68,12 @@ type Rebuilt struct {
 
 // Missing is what is known of movements that never reached the ledger.
 type Missing struct {
-	// AtLeast is how many there are at least, as this process has seen the journal.
-	AtLeast int64 `json:"at_least"`
+	// AtLeast is how many are known to be missing, as this process has seen the journal.
+	// Left out: it knows of none, which does not say that there is none.
+	AtLeast int64 `json:"at_least,omitzero"`
+	// Unknown says that more may be missing than this process knows: what other edges did
+	// in the last moment before the loss.
+	Unknown bool `json:"unknown,omitempty"`
 	// Seen is the newest number of the journal that this process has seen; 0: it has not
 	// seen this life of the journal.
 	Seen int64 `json:"seen,omitempty"`

@@ -150,6 +150,10 @@ func (c *carryOver) settleOne(ctx context.Context, id string, known, r *reservat
 	case known.State == reservation.Held && r.State == reservation.Held && r.Deadline.After(known.Deadline):
 		_, _, err = c.store.Carry(ctx, c.id, id, r) // it was extended
 		return err
+	case known.State == reservation.Held && r.State == reservation.Expired:
+		state, _, err = c.store.Carry(ctx, c.id, id, r)
+	case known.State == reservation.Expired && r.State == reservation.Released: // the shop cannot confirm it any more
+		state, err = c.store.Release(ctx, c.id, id, reservation.Force, cause)
 	case known.State == r.State || !isHold(known.State):
 		return nil // else the ledger knows what came of it later
 	case r.State == reservation.Confirmed:

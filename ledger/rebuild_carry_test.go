@@ -87,6 +87,65 @@ func TestRebuildGivesBackFirst(t *testing.T) {
 	s.UntilDrained(l)
 }
 
+// What has expired is expired afterwards too, so that the shop may still confirm it, and
+// what the shop has released since stays so.
+func TestRebuildOfWhatExpired(t *testing.T) {
+	_, s, l := drained(t, 10, 0)
+	ctx := ledgertest.Soon(t)
+	expire := func(id string) {
+		t.Helper()
+		for {
+			if _, err := s.Expire(ctx, "s"); err != nil {
+				t.Fatal(err)
+			}
+			if r, err := s.ReservationIn(ctx, "s", id); err != nil {
+				t.Fatal(err)
+			} else if r.State == reservation.Expired {
+				return
+			}
+		}
+	}
+	reserve := func(id string) {
+		t.Helper()
+		listing, _ := s.Catalogue().Sale("s")
+		lines := []sale.Line{{SKU: "a", Quantity: 1}}
+		a := &sale.Attempt{Sale: "s", Buyer: "buyer of " + id, Lines: lines, Key: "key of " + id, Print: "p"}
+		if _, no, err := s.Hold(ctx, id, listing, a, lines, reservation.Terms{HoldFor: time.Millisecond, Mode: reservation.Backend}); no != nil || err != nil {
+			t.Fatal(no, err)
+		}
+	}
+	end := s.Drain(l, ledgertest.NewCounts())
+	reserve("refused")
+	expire("refused")
+	reserve("late")
+	reserve("both")
+	s.UntilDrained(l)
+	end()
+	// from here on only Redis knows
+	expire("late")
+	expire("both")
+	for _, id := range []string{"refused", "both"} {
+		if state, err := s.Store.Release(ctx, "s", id, reservation.Shop, ""); state != reservation.Released || err != nil {
+			t.Fatal(id, state, err)
+		}
+	}
+	rebuild(t, l, s, ledger.RebuildOptions{Force: true})
+	for _, id := range []string{"refused", "both"} {
+		_, err := s.Store.Confirm(ctx, "s", id, reservation.Shop, "")
+		if conflict, ok := errors.AsType[*reservation.ConflictError](err); !ok || conflict.State != reservation.Released {
+			t.Errorf("the shop has released %s, and its confirm says %v", id, err)
+		}
+	}
+	if state, err := s.Store.Confirm(ctx, "s", "late", reservation.Shop, ""); state != reservation.Confirmed || err != nil {
+		t.Errorf("what had expired is %s, error %v", state, err)
+	}
+	if b, err := s.Books(ctx, "s"); err != nil || !b.Balanced || b.Items[0].Available != 9 {
+		t.Errorf("the books are %+v, error %v", b, err)
+	}
+	s.Drain(l, ledgertest.NewCounts())
+	s.UntilDrained(l)
+}
+
 // While what Redis had is not all carried over, an outcome of a reservation that is still
 // aside has to wait, nothing ends by its deadline, and the sale is not opened.
 func TestRebuildWaitsForWhatIsAside(t *testing.T) {

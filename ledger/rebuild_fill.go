@@ -164,13 +164,13 @@ func (b *rebuilding) advise() {
 	b.note("Found: %s. The ledger has the sale's movements up to %s (entry %d).", foundText[b.out.Found], until, b.at.Seq)
 	m := b.out.Missing
 	switch {
-	case b.out.Found == FoundAll:
+	case b.out.Found == FoundAll && m.AtLeast == 0:
 	case m.Seen == 0:
-		b.note("This edge has not seen the journal itself: whatever happened after that may be missing.")
+		b.note("How much is missing is not known: this edge has not seen the journal itself. Whatever happened after that may be missing.")
 	case m.AtLeast > 0:
-		b.note("This edge has seen the journal up to entry %d: at least %d movements after that are missing. Other edges may have seen more.", m.Seen, m.AtLeast)
+		b.note("This edge has seen the journal up to entry %d: at least %d movements are missing. How many more is not known: other edges may have seen more.", m.Seen, m.AtLeast)
 	default:
-		b.note("This edge has seen nothing of the journal that is missing; other edges may have.")
+		b.note("How much is missing is not known: this edge has seen nothing of the journal that is missing, but other edges may have.")
 	}
 	if !m.Looked.IsZero() && b.out.Found != FoundAll {
 		b.note("When it looked last, at %s, the ledger was %d movements behind, the oldest for %v.", m.Looked.Format(time.RFC3339), m.Waiting,

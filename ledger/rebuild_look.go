@@ -64,6 +64,9 @@ func (b *rebuilding) sameStory(ctx context.Context) (bool, error) {
 func (b *rebuilding) allowed() error {
 	switch {
 	case b.o.Force:
+	case b.out.Found == FoundAll && b.fell() > 0:
+		return refused("redis has sale %s, and everything of it that the ledger has, but it went back once and lost at least %d movements that the ledger never had: "+
+			"a rebuild cannot bring them back; compare the sale with the shop's orders, `caddy stockgate holds %s --confirm-from FILE`", b.id, b.fell(), b.id)
 	case b.out.Found == FoundAll:
 		return refused("redis has sale %s, and everything of it that the ledger has: nothing is to be rebuilt; --force does it all the same", b.id)
 	case b.life.Status == sale.Open && !b.life.Restoring:
@@ -91,6 +94,7 @@ func (b *rebuilding) lookAgain(ctx context.Context) error {
 
 // miss notes what is known of movements that never reached the ledger.
 func (b *rebuilding) miss() {
+	b.out.Missing.Unknown = b.out.Found != FoundAll
 	h, seen, ok := b.store.LastHead(b.id)
 	if !ok || h.Epoch != b.at.Epoch {
 		return
@@ -99,7 +103,20 @@ func (b *rebuilding) miss() {
 	if b.life.Epoch == b.at.Epoch { // what Redis has is carried over
 		last = max(last, b.life.Seq)
 	}
+	missing := max(seen-last, b.fell(), 0)
 	b.out.Missing = Missing{
-		AtLeast: max(seen-last, 0), Seen: seen, Looked: h.Now, Waiting: h.Behind(), Oldest: h.Age.Milliseconds(),
+		AtLeast: missing, Unknown: b.out.Found != FoundAll || missing > 0,
+		Seen: seen, Looked: h.Now, Waiting: h.Behind(), Oldest: h.Age.Milliseconds(),
 	}
+}
+
+// fell is how many movements are missing at least because Redis went back, as after a
+// failover, and has given their numbers to others since: the newest number tells nothing
+// then.
+func (b *rebuilding) fell() int64 {
+	f := b.store.Fall(b.id)
+	if b.out.Found != FoundAll { // the ledger may have some of them
+		f.Low = max(f.Low, b.at.Seq)
+	}
+	return f.Lost()
 }

@@ -81,9 +81,11 @@ func (s *store) buy(e *reservation.Edge, id, buyer, key string) (*sale.Refusal, 
 		return sale.Refuse(sale.UnknownSale), nil
 	}
 	lines := []sale.Line{{SKU: "a", Quantity: 1}}
-	if no, ask := e.Remembered(l, lines); no != nil && !e.MayRepeat(l, &sale.Attempt{Buyer: buyer, Key: key, Ref: "order-" + key}) {
+	if no, ask := e.Remembered(l, lines); no != nil {
 		ask.End()
-		return no, nil
+		if isNew, err := e.SurelyNew(l, &sale.Attempt{Buyer: buyer, Key: key, Ref: "order-" + key}); isNew || err != nil {
+			return no, err
+		}
 	}
 	a := &sale.Attempt{Sale: "s", Buyer: buyer, Lines: lines, Key: key, Print: "p", Ref: "order-" + key}
 	h, no, err := e.Hold(ledgertest.Soon(s.t), id, l, a, lines, reservation.Terms{HoldFor: time.Hour, Margin: time.Minute, Mode: reservation.Response, Gate: "main"})

@@ -1,17 +1,29 @@
 -- asked.lua: what a call asks for, so that only those operations are made. It comes
 -- after shard.lua, where ARGV and the answer are described.
 
-local out = { time, shard.seq }
+local out = { time, shard.lead, shard.seq }
+-- sure_time is how late it is at least, whatever step Redis's time has made just now; 0: the
+-- caller cannot tell
+local sure_time = 0
+if ARGV[4] ~= '' then
+  sure_time = math.min(time, tonumber(ARGV[5]) + TOLERANCE)
+  -- a step of Redis's time that the caller knows of does not get into the shard's clock
+  local latest = tonumber(ARGV[4])
+  if shard.now > latest + TOLERANCE then
+    shard.ahead = shard.now - math.max(latest, clock)
+    shard.now = shard.now - shard.ahead
+  end
+end
 local refusal
 if shard.schema > tonumber(ARGV[3]) then
   refusal = { 'schema', shard.schema } -- a newer edge has changed the layout
-elseif shard.restoring and ARGV[4] ~= 'rebuilt' then
+elseif shard.restoring and ARGV[6] ~= 'rebuilt' then
   refusal = { 'restoring' } -- half of the shard is missing
 end
 
 local names, arguments, asked = {}, {}, {}
 do
-  local i = 4
+  local i = 6
   while ARGV[i] do
     local name, n = ARGV[i], tonumber(ARGV[i + 1])
     if refusal then -- touch nothing

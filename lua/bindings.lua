@@ -43,7 +43,7 @@ local function bound_to(field)
   if state == 'held' or state == 'in_doubt' then return id, r end
   if state ~= 'confirmed' and state ~= 'unbacked' then return nil end
   if r[GUARD] ~= field then return id, r end
-  if is_key(field) and shard.now < math.max(r[CHANGED] + r[KEY_TTL], shard.ends) then return id, r end
+  if is_key(field) and (shard.now < r[CHANGED] + r[KEY_TTL] or shard.time < shard.ends) then return id, r end
   return nil
 end
 
@@ -92,5 +92,5 @@ local function bound_verdict(guard, print, ref, buyer, lines)
     by, same = 'ref', false
     if r[BUYER] == buyer and r[RETURNED] == '' then same = same_lines(r[LINES], lines) end
   end
-  return { by, id, r[STATE], same and 1 or 0, r[CREATED], r[DEADLINE], r[EXP], r[CHANGED], shard.epoch }
+  return { by, id, r[STATE], same and 1 or 0, r[CREATED], r[DEADLINE] - shard.lead, r[EXP], r[CHANGED] - shard.lead, shard.epoch }
 end

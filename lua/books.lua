@@ -190,9 +190,9 @@ end
 
 local function want_reservation(a) want(wanted_records, a[1]) end
 
--- read_wanted reads what is wanted into known
+-- read_wanted reads into known what is wanted and was not read before
 local function read_wanted(list, key, known, parse)
-  for i = 1, list.n, 1000 do
+  for i = (list.read or 0) + 1, list.n, 1000 do
     local last = math.min(i + 999, list.n)
     local values = call('HMGET', key, unpack(list, i, last))
     if parse then
@@ -201,4 +201,5 @@ local function read_wanted(list, key, known, parse)
       for j = i, last do known[list[j]] = values[j - i + 1] end
     end
   end
+  list.read = list.n
 end

@@ -2,7 +2,7 @@
 -- units are there.
 --
 -- a[1]  id      reservation id; one that is here already is left as it is, but for a hold that was
---               extended there; one that must not be reserved any more is released
+--               extended or has expired there; one that must not be reserved any more is released
 -- a[2]  record  its text, see shard.lua
 --
 -- Returns { 'ok', state, carried }: the state that holds now; carried: 1 when it was not here.
@@ -16,8 +16,11 @@ function operations.carry(a)
   local known = read_record(id)
   local r = parse_record(a[2])
   if known and known[STATE] ~= 'tombstone' then
-    if known[STATE] == 'held' and r[STATE] == 'held' and r[DEADLINE] > known[DEADLINE] then
-      known[DEADLINE], known[EXP] = r[DEADLINE], r[EXP]
+    if known[STATE] == 'held' and r[STATE] == 'expired' then -- not released: the shop may still confirm it
+      give_back(known, true)
+      change_state(id, known, 'expired', r[CAUSE])
+    elseif known[STATE] == 'held' and r[STATE] == 'held' and r[DEADLINE] > known[DEADLINE] then
+      known[DEADLINE], known[EXP], known[CREATED] = r[DEADLINE], r[EXP], r[CREATED]
       index(id, 'held', known[DEADLINE])
       write_record(id, known)
       write_journal('extended', id, 'held', '', known[BUYER], '', text_of(id))

@@ -5,14 +5,14 @@
 --              deadlines | in_doubt | unbacked | tombstones
 -- a[2]  n      number of names, then the names
 --
--- Returns { 'ok', epoch, now, ends, value, … }: the life of the shard, its clock and the end of the
--- sale, in ms; for each name what it has there as it is kept, of a sorted set the score; nil: nothing
+-- Returns { 'ok', epoch, time, ends, value, … }: the life of the shard, Redis's own time and the end of
+-- the sale, in ms; for each name what it has there as it is kept, of a sorted set the score; nil: nothing
 
 local in_sorted_set = { deadlines = true, in_doubt = true, unbacked = true, tombstones = true }
 
 function operations.examine(a)
   local part = a[1]
-  local out = { 'ok', shard.epoch, shard.now, shard.ends }
+  local out = { 'ok', shard.epoch, time, shard.ends }
   for i = 1, tonumber(a[2]) do
     local name = a[2 + i]
     if in_sorted_set[part] then

@@ -1,31 +1,83 @@
 -- expire.lua: end the holds whose deadline has passed. In mode response the shop
--- may have the order: in doubt. In mode backend the units go back on sale.
--- Tombstones whose time is over go too. Any number of edges may run it.
+-- may have the order: in doubt. In mode backend the units go back on sale, once the token
+-- has expired: as long as it is good, by Redis's time now and by the caller's own estimate
+-- of it, the deadline is put off. Tombstones whose time is over go too. Any number of edges
+-- may run it. A caller that cannot tell how late it is ends nothing.
 --
--- a[1]  most  how many to end in this call
+-- It also looks after the shard's clock: what time has stepped forward, as the caller has
+-- seen, comes off its lead, and where no hold is left the lead is not needed any more. While
+-- anything is held the clock is stored every second.
+--
+-- a[1]  most     how many to end in this call
+-- a[2]  stepped  1: the caller has seen the shard's clock jump ahead of its own
 --
 -- Returns { 'ok', ended, more }; more is 1 when there may be others
 
+-- end_hold returns how many holds it has ended, and to how many it gave more time
+local function end_hold(id, r)
+  local ends = r[EXP] + margin_of(r)
+  if r[MODE] ~= 'backend' then
+    change_state(id, r, 'in_doubt', 'deadline')
+  elseif ends <= sure_time then
+    give_back(r, true)
+    change_state(id, r, 'expired', 'deadline')
+  elseif ends + shard.lead > r[DEADLINE] then -- the shop may still take the token
+    put_off(id, r, ends + shard.lead, r[EXP], 'token')
+    return 0, 1
+  else
+    return 0, 0
+  end
+  return 1, 0
+end
+
+local function no_holds()
+  return call('ZCARD', KEYS[5]) + call('ZCARD', KEYS[6]) == 0 and not next(zadd.deadlines) and not next(zadd.in_doubt)
+end
+
+-- ms between two times that the clock is stored
+local STORED_EVERY = 1000
+
+local function set_lead(n)
+  shard.lead, shard.now, shard.lead_changed, dirty = n, time + n, true, true
+end
+
+local function look_after_lead(stepped)
+  local ahead = shard.ahead or 0
+  if shard.lead ~= 0 and no_holds() then
+    set_lead(0)
+  elseif stepped and ahead > TOLERANCE and not no_holds() then
+    set_lead(shard.lead - ahead)
+  end
+  -- where the clock goes on after a step back; nothing else may write while holds wait
+  if shard.now - clock >= STORED_EVERY and call('ZCARD', KEYS[5]) > 0 then dirty = true end
+end
+
 function operations.expire(a)
   local most = tonumber(a[1])
-  if is_carrying() then return { 'ok', 0, 0 } end -- it may have a later deadline there
+  -- what is carried over may have a later deadline there
+  if is_carrying() or sure_time == 0 then return { 'ok', 0, 0 } end
+  look_after_lead(a[2] == '1')
   local due = call('ZRANGEBYSCORE', KEYS[5], '-inf', int(shard.now), 'LIMIT', 0, most)
-  local ended = 0
+  for _, id in ipairs(due) do
+    if records[id] == nil then want(wanted_records, id) end
+  end
+  read_ahead()
+  local ended, later = 0, 0
   for _, id in ipairs(due) do
     local r = read_record(id)
     if not r or r[STATE] ~= 'held' then
       unindex(id, 'held') -- resolved earlier in this call
+      later = later + 1
     elseif r[DEADLINE] <= shard.now then -- else extended earlier in this call
-      if r[MODE] == 'backend' then give_back(r, true) end
-      change_state(id, r, r[MODE] == 'backend' and 'expired' or 'in_doubt', 'deadline')
-      ended = ended + 1
+      local e, l = end_hold(id, r)
+      ended, later = ended + e, later + l
     end
   end
-  -- by Redis's own time: not_after is given in it
-  local over = call('ZRANGEBYSCORE', KEYS[8], '-inf', int(shard.time), 'LIMIT', 0, most)
+  -- not_after is given by Redis's own time
+  local over = call('ZRANGEBYSCORE', KEYS[8], '-inf', int(sure_time), 'LIMIT', 0, most)
   for _, id in ipairs(over) do
     unindex(id, 'tombstone')
     write_record(id, false)
   end
-  return { 'ok', ended, (#due == most or #over == most) and 1 or 0 }
+  return { 'ok', ended, (#due == most and ended + later > 0 or #over == most) and 1 or 0 }
 end

@@ -14,14 +14,9 @@ function operations.extend(a)
   local r = read_record(id)
   if not r or r[STATE] == 'tombstone' then return not_found() end
   if r[STATE] ~= 'held' then return { 'conflict', r[STATE] } end
-  local deadline = math.min(shard.now + hold_for, r[CREATED] + longest)
-  if deadline > r[DEADLINE] then
-    -- the token ends as long before the hold as ever
-    r[EXP] = deadline - (r[DEADLINE] - r[EXP])
-    r[DEADLINE] = deadline
-    index(id, 'held', deadline)
-    write_record(id, r)
-    write_journal('extended', id, 'held', '', r[BUYER], '', text_of(id))
-  end
-  return { 'ok', r[DEADLINE], r[EXP], shard.epoch, r[CREATED] }
+  -- while it is held, changed is when it was made
+  local deadline = math.min(shard.now + hold_for, r[CHANGED] + longest)
+  -- the token ends as long before the hold as ever
+  if deadline > r[DEADLINE] then put_off(id, r, deadline, deadline - shard.lead - margin_of(r), '') end
+  return { 'ok', r[DEADLINE] - shard.lead, r[EXP], shard.epoch, r[CREATED] }
 end

@@ -1,17 +1,20 @@
--- flush.lua: write what the operations have noted. It comes before dispatch.lua in
--- every script.
+-- flush.lua: write what the operations have noted, all of it or nothing. It comes before
+-- dispatch.lua in every script.
+--
+-- Redis does not roll back a script that stops half way. So what can fail comes before the
+-- first write: texts are made of what was read, which another client may have spoiled, and
+-- a key that has another type than it is written with ends the script.
 
--- many(command, key, list): in pieces, because Lua's stack is small
-local function many(command, key, list)
-  for i = 1, #list, 1000 do
-    call(command, key, unpack(list, i, math.min(i + 999, #list)))
-  end
+local writes = {} -- { command, place of the key, arguments }
+
+local function to_write(command, place, list)
+  if list[1] then writes[#writes + 1] = { command, place, list } end
 end
 
--- flush_texts(key, changed): fields that are texts; false: the field goes
-local function flush_texts(key, texts_changed)
+-- fields_to_write(place, texts): fields that are texts; false: the field goes
+local function fields_to_write(place, texts)
   local set, del = {}, {}
-  for field, text in pairs(texts_changed) do
+  for field, text in pairs(texts) do
     if text then
       set[#set + 1] = field
       set[#set + 1] = text
@@ -19,83 +22,63 @@ local function flush_texts(key, texts_changed)
       del[#del + 1] = field
     end
   end
-  many('HSET', key, set)
-  many('HDEL', key, del)
+  to_write('HSET', place, set)
+  to_write('HDEL', place, del)
+end
+
+local function members_to_write(place, added, removed)
+  local set, del = {}, {}
+  for id in pairs(removed) do if not added[id] then del[#del + 1] = id end end
+  for id, at in pairs(added) do
+    set[#set + 1] = int(at)
+    set[#set + 1] = id
+  end
+  to_write('ZREM', place, del)
+  to_write('ZADD', place, set)
+end
+
+-- check_types fails where a key that was not read cannot be written: records of tombstones
+-- that are over, and the sorted sets. Of the others operations read what they change, and
+-- XADD, the first write, checks the journal.
+local function check_types()
+  local last
+  for _, w in ipairs(writes) do
+    local place = w[2]
+    if place >= 4 and place <= 8 and place ~= last then call(place == 4 and 'HLEN' or 'ZCARD', KEYS[place]) end
+    last = place
+  end
 end
 
 local function flush()
+  for name in pairs(changed.cells) do
+    local c = cells[name]
+    changed.cells[name] = c and int(c[1]) .. ' ' .. int(c[2]) .. ' ' .. int(c[3]) .. ' ' .. int(c[4]) .. ' ' .. int(c[5])
+  end
+  for field in pairs(changed.limits) do
+    local l = limits[field]
+    changed.limits[field] = l[1] > 0 and int(l[1]) .. ' ' .. int(l[2])
+  end
+  for id in pairs(changed.records) do changed.records[id] = records[id] and text_of(id) end
+  for field in pairs(changed.bindings) do changed.bindings[field] = bindings[field] end
+  changed.meta.seq, changed.meta.clock = int(shard.seq), int(shard.now)
+  if shard.lead_changed then changed.meta.lead = string.format('%.0f', shard.lead) end
+
+  fields_to_write(2, changed.cells)
+  fields_to_write(3, changed.limits)
+  fields_to_write(4, changed.records)
+  for i, name in ipairs({ 'deadlines', 'in_doubt', 'unbacked', 'tombstones' }) do members_to_write(4 + i, zadd[name], zrem[name]) end
+  fields_to_write(9, changed.adjustments)
+  fields_to_write(11, changed.bindings)
+  fields_to_write(12, changed.returns)
+  fields_to_write(1, changed.meta)
+  check_types()
+
   if journal[1] then
     call('XADD', KEYS[10], int(shard.seq) .. '-0', 'v', '1', 'time', int(shard.now), 'movements', concat(journal, '\n'))
   end
-  local set, del = {}, {}
-  for name in pairs(changed.cells) do
-    local c = cells[name]
-    if c then
-      set[#set + 1] = name
-      set[#set + 1] = int(c[1]) .. ' ' .. int(c[2]) .. ' ' .. int(c[3]) .. ' ' .. int(c[4]) .. ' ' .. int(c[5])
-    else
-      del[#del + 1] = name
-    end
+  for _, w in ipairs(writes) do
+    local command, key, list = w[1], KEYS[w[2]], w[3]
+    for i = 1, #list, 1000 do call(command, key, unpack(list, i, math.min(i + 999, #list))) end -- Lua's stack is small
   end
-  many('HSET', KEYS[2], set)
-  many('HDEL', KEYS[2], del)
-  set, del = {}, {}
-  for field in pairs(changed.limits) do
-    local l = limits[field]
-    if l[1] > 0 then
-      set[#set + 1] = field
-      set[#set + 1] = int(l[1]) .. ' ' .. int(l[2])
-    else
-      del[#del + 1] = field
-    end
-  end
-  many('HSET', KEYS[3], set)
-  many('HDEL', KEYS[3], del)
-  set, del = {}, {}
-  for id in pairs(changed.records) do
-    if records[id] then
-      set[#set + 1] = id
-      set[#set + 1] = text_of(id)
-    else
-      del[#del + 1] = id
-    end
-  end
-  many('HSET', KEYS[4], set)
-  many('HDEL', KEYS[4], del)
-  for i, name in ipairs({ 'deadlines', 'in_doubt', 'unbacked', 'tombstones' }) do
-    set, del = {}, {}
-    for id in pairs(zrem[name]) do if not zadd[name][id] then del[#del + 1] = id end end
-    for id, at in pairs(zadd[name]) do
-      set[#set + 1] = int(at)
-      set[#set + 1] = id
-    end
-    many('ZREM', KEYS[4 + i], del)
-    many('ZADD', KEYS[4 + i], set)
-  end
-  flush_texts(KEYS[9], changed.adjustments)
-  set, del = {}, {}
-  for field in pairs(changed.bindings) do
-    local id = bindings[field]
-    if id then
-      set[#set + 1] = field
-      set[#set + 1] = id
-    else
-      del[#del + 1] = field
-    end
-  end
-  many('HSET', KEYS[11], set)
-  many('HDEL', KEYS[11], del)
-  flush_texts(KEYS[12], changed.returns)
-  set, del = { 'seq', int(shard.seq), 'clock', int(shard.now) }, {}
-  for field, value in pairs(changed.meta) do
-    if value then
-      set[#set + 1] = field
-      set[#set + 1] = value
-    else
-      del[#del + 1] = field
-    end
-  end
-  call('HSET', KEYS[1], unpack(set))
-  many('HDEL', KEYS[1], del)
   if notice then call('PUBLISH', ARGV[1], notice .. ' ' .. ARGV[2] .. ' ' .. int(shard.seq)) end
 end

@@ -46,14 +46,19 @@ if changed == 0 then return { 'ok', 0, count } end
 local sign = op == 'add' and 1 or -1
 if op == 'add' and count + changed > tonumber(ARGV[6]) then return { 'too_many', count } end
 
--- the log first: it alone can fail, when somebody has deleted meta and left the log
+local set, del = {}, {} -- of forms; read before the first write, so that what was spoiled fails here
+for form, n in pairs(forms) do
+  n = tonumber(redis.call('HGET', KEYS[3], form) or 0) + sign * n
+  if n > 0 then set[#set + 1] = form; set[#set + 1] = string.format('%.0f', n) else del[#del + 1] = form end
+end
+
+-- the log first: it alone can fail now, when somebody has deleted meta and left the log
 redis.call('XADD', KEYS[2], 'MAXLEN', ARGV[7], string.format('%.0f-0', seq + 1),
   'prev', tip, 'tip', ARGV[5], 'op', op, 'keys', table.concat(keys))
 local change = op == 'add' and 'SADD' or 'SREM'
 for i = 1, changed do redis.call(change, KEYS[tonumber(parts[i])], keys[i]) end
-for form, n in pairs(forms) do
-  if redis.call('HINCRBY', KEYS[3], form, sign * n) <= 0 then redis.call('HDEL', KEYS[3], form) end
-end
+if set[1] then redis.call('HSET', KEYS[3], unpack(set)) end
+if del[1] then redis.call('HDEL', KEYS[3], unpack(del)) end
 redis.call('HSET', KEYS[1], 'seq', string.format('%.0f', seq + 1), 'tip', ARGV[5],
   'count', string.format('%.0f', count + sign * changed), 'secret', ARGV[3], 'schema', ARGV[2])
 redis.call('PUBLISH', ARGV[1], ARGV[5])

@@ -86,6 +86,9 @@ var probed string
 //go:embed sweep.lua
 var sweep string
 
+//go:embed align.lua
+var align string
+
 //go:embed adjust.lua
 var adjust string
 
@@ -129,7 +132,7 @@ type Script struct {
 type Scripts struct {
 	// Claim takes stock: reserve. A full Redis refuses to start it.
 	Claim Script
-	// Manage changes a sale: adjust, apply, status, repair. A full Redis refuses to start it.
+	// Manage changes a sale: adjust, apply, status, repair, align. A full Redis refuses to start it.
 	Manage Script
 	// Settle ends what has begun: confirm, release, doubt, expire, return, extend, free,
 	// probe, probed, sweep, carry, rebuilt, acknowledge, outbox, sent; and lookup and examine. It runs on a full Redis too: it gives memory and
@@ -158,7 +161,7 @@ var Redis = build("#!lua\n", "#!lua flags=allow-oom\n")
 var Embedded = build("", "")
 
 func build(claim, settle string) Scripts {
-	managing := []string{when("adjust", adjust), when("apply", apply), when("status", status), when("repair", repair)}
+	managing := []string{when("adjust", adjust), when("apply", apply), when("status", status), when("repair", repair), when("align", align)}
 	settling := []string{
 		when("confirm", confirm), when("release", release), when("doubt", doubt), when("expire", expire), when("return", giveBack),
 		when("extend", extend), when("free", free), when("lookup", lookup), when("probe", probe, probed), when("sweep", sweep),

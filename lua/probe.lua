@@ -39,11 +39,11 @@ function operations.probe(a)
       if tries < most_tries and next_at <= shard.now then
         -- the shop's answer to a question of before the deadline proves no absence,
         -- whenever it comes
-        if shard.now < r[DEADLINE] then counted = tries + 1 end
+        if too_soon(r) > 0 then counted = tries + 1 end
         write_probes(id, r, tries + 1, shard.now + math.min(wait * 2 ^ tries, longest), absent, counted)
         out[#out + 1] = id
         out[#out + 1] = r[REF]
-        out[#out + 1] = r[DEADLINE]
+        out[#out + 1] = r[DEADLINE] - shard.lead
       end
     end
   end

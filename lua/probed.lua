@@ -17,7 +17,7 @@ function operations.probed(a)
   local r = read_record(id)
   if not r or r[STATE] == 'tombstone' then return not_found() end
   if verdict == 'present' then return operations.confirm({ id, 'probe', cause }) end
-  if verdict == 'absent' and r[STATE] == 'in_doubt' and shard.now >= r[DEADLINE] then
+  if verdict == 'absent' and r[STATE] == 'in_doubt' and too_soon(r) == 0 then
     local tries, next_at, absent, counted = probes_of(r)
     if tries > counted then
       write_probes(id, r, tries, next_at, absent + 1, tries)

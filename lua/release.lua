@@ -1,14 +1,16 @@
--- release.lua: the order will not come; the units go back on sale.
+-- release.lua: the order will not come; the units go back on sale. Those of an expired
+-- reservation are there already: only that it was released is new, so that the shop
+-- cannot confirm it any more.
 --
 -- a[1]  id         reservation id
 -- a[2]  word       whose word it is: shop | unsent (never forwarded) | operator | probe | force
---                  (the operator's and a probe's word count only after the deadline: until then the
---                  shop may still sell)
+--                  (the operator's and a probe's word count only after the deadline, when the token
+--                  has expired: until then the shop may still sell)
 -- a[3]  not_after  ms by Redis's own time; an unknown id must not be reserved until then
 --                  (a reserve of it may still be under way); 0: leave no tombstone
 -- a[4]  cause      why
 --
--- Returns { 'ok', state } { 'conflict', state } { 'too_soon', deadline, now } { 'not_found' }
+-- Returns { 'ok', state } { 'conflict', state } { 'too_soon', left } { 'not_found' }
 --         { 'restoring' }, see not_found
 
 local TOMBSTONE_FOR = 3600 * 1000 -- ms beyond not_after: more than any clock step
@@ -28,9 +30,12 @@ function operations.release(a)
   end
   local state = r[STATE]
   if state == 'confirmed' then return { 'conflict', state } end
-  if state == 'released' or state == 'expired' or state == 'tombstone' then return { 'ok', state } end
-  if (word == 'operator' or word == 'probe') and shard.now < r[DEADLINE] then return { 'too_soon', r[DEADLINE], shard.now } end
-  if state ~= 'unbacked' then give_back(r, true) end
+  if state == 'released' or state == 'tombstone' then return { 'ok', state } end
+  if state ~= 'expired' then -- else the deadline has passed, and the limits have theirs back
+    local left = (word == 'operator' or word == 'probe') and too_soon(r) or 0
+    if left > 0 then return { 'too_soon', left } end
+    if state ~= 'unbacked' then give_back(r, true) end
+  end
   change_state(id, r, 'released', cause)
   return { 'ok', 'released' }
 end

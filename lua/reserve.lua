@@ -17,7 +17,7 @@
 --                     hold_for, ms from now until the deadline; margin, ms that the token expires
 --                     before it; mode, response | backend, what the deadline does; lines, their
 --                     number, then each; then of each limit what is charged, and its window
---                     [from, to) in ms by the shard's clock
+--                     [from, to) in ms by Redis's own time
 -- ARGV[…]  terms      the place of each attempt's terms among them; only where k is more than 1
 -- …        id         reservation id; the same id again returns the same answer
 -- …        guard      the binding of the idempotency key, or of the buyer and the lines; '': none
@@ -26,7 +26,7 @@
 -- …        rest       of the record, from behind the buyer to its end
 -- …        field      of each limit of each attempt
 --
--- Returns { time, seq, reply, … } as in shard.lua, with one reply per attempt:
+-- Returns { time, lead, seq, reply, … } as in shard.lua, with one reply per attempt:
 --         { 'ok', state, deadline, exp, epoch, created }; of a new one as a text, with spaces
 --         { 'gone' }                       released before it was reserved
 --         { 'bound', by, id, state, same, created, deadline, exp, changed, epoch }
@@ -43,14 +43,14 @@
 local ARGV, KEYS = ARGV, KEYS
 local earliest, n, with_refs, k = tonumber(ARGV[2]), tonumber(ARGV[4]), ARGV[5] == '1', tonumber(ARGV[6])
 local now, seq = shard.now, shard.seq
-local out = { time, seq }
+local out = { time, shard.lead, seq }
 
 do
   local refusal
   if shard.schema > tonumber(ARGV[1]) then refusal = { 'schema', shard.schema }
   elseif shard.restoring then refusal = { 'restoring' } end
   if refusal then
-    for i = 1, n do out[2 + i] = refusal end
+    for i = 1, n do out[3 + i] = refusal end
     return out
   end
 end
@@ -58,9 +58,9 @@ end
 -- what the sale says to everybody
 local closed
 if shard.status == 'closed' then closed = { 'closed' }
-elseif now >= shard.ends then closed = { 'ended' }
-elseif shard.status == 'draft' then closed = { 'not_started', 0, now }
-elseif now < shard.starts then closed = { 'not_started', shard.starts, now }
+elseif time >= shard.ends then closed = { 'ended' }
+elseif shard.status == 'draft' then closed = { 'not_started', 0, time }
+elseif time < shard.starts then closed = { 'not_started', shard.starts, time }
 elseif shard.status == 'paused' then closed = { 'paused' } end
 
 -- the terms, with what follows from them for a record, its movement and its answer
@@ -68,15 +68,16 @@ local terms, wanted = {}, {}
 for i = 1, k do
   local w = {}
   for word in string.gmatch(ARGV[6 + i], '%S+') do w[#w + 1] = word end
-  local deadline, last = now + tonumber(w[2]), 5 + 2 * tonumber(w[5])
-  local due, exp, at, lines = int(deadline), int(deadline - tonumber(w[3])), int(now), concat(w, ' ', 6, last)
+  local hold_for, last = tonumber(w[2]), 5 + 2 * tonumber(w[5])
+  local due, ends = int(now + hold_for), int(time + hold_for)
+  local exp, at, lines = int(time + hold_for - tonumber(w[3])), int(time), concat(w, ' ', 6, last)
   local t = {
     refusal = tonumber(w[1]) ~= shard.version and { 'version', shard.version } or closed,
     due = due,
-    head = 'held\t' .. due .. '\t' .. exp .. '\t' .. at .. '\t' .. at .. '\t' .. w[4] .. '\t',
+    head = 'held\t' .. due .. '\t' .. exp .. '\t' .. at .. '\t' .. int(now) .. '\t' .. w[4] .. '\t',
     lines = lines,
     between = '\t\t' .. lines .. '\t',
-    answer = 'ok held ' .. due .. ' ' .. exp .. ' ' .. int(shard.epoch) .. ' ' .. at,
+    answer = 'ok held ' .. ends .. ' ' .. exp .. ' ' .. int(shard.epoch) .. ' ' .. at,
     cells = {}, units = {}, amounts = {}, most = {}, from = {}, to = {},
   }
   local m = 0
@@ -132,7 +133,7 @@ local function known_answer(record)
     state, deadline, exp, created = match(record, '^([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t')
   end
   if state == 'tombstone' then return { 'gone' } end
-  return { 'ok', state, tonumber(deadline) or 0, tonumber(exp) or 0, shard.epoch, tonumber(created) or 0 }
+  return { 'ok', state, (tonumber(deadline) or 0) - shard.lead, tonumber(exp) or 0, shard.epoch, tonumber(created) or 0 }
 end
 
 -- bound_answer names the reservation to which the i-th attempt's guard or ref belongs
@@ -152,7 +153,7 @@ end
 local function limits_verdict(t, f)
   local amounts, asked = t.amounts, {}
   for i = 1, #amounts do
-    if now < t.from[i] or now >= t.to[i] then return { 'window', now } end
+    if time < t.from[i] or time >= t.to[i] then return { 'window', time } end
     local field = ARGV[f + i]
     if not charged[field] then
       local text = counted[f + i - fields_at]
@@ -197,7 +198,7 @@ end
 
 -- what will be written: fields and values as HSET takes them, scores and members
 local movements, to_records, to_deadlines, to_bindings, to_limits = {}, {}, {}, {}, {}
-local moved, bound, repeated = 0, 0, false
+local moved, bound = 0, 0
 local untils = {} -- only where somebody is late
 if time > earliest then
   for word in string.gmatch(ARGV[3], '%d+') do untils[#untils + 1] = tonumber(word) end
@@ -212,10 +213,7 @@ for i = 1, n do
   local record = records[id] or kept[i]
   local answer
   if record then
-    -- written again, because WAIT counts from what its own connection wrote: a
-    -- repeat must not be sold to the buyer before a replica has it
     answer = known_answer(record)
-    repeated = repeated or answer[1] == 'ok'
   elseif not shard.exists then
     answer = { 'no_sale' }
   else
@@ -258,7 +256,7 @@ for i = 1, n do
     p = p + 6
     answer = t.answer
   end
-  out[2 + i] = answer
+  out[3 + i] = answer
   f = f + m
 end
 
@@ -268,8 +266,6 @@ local function many(command, key, list)
 end
 
 if moved > 0 then
-  -- the journal first, because Redis refuses a repeated sequence number there
-  call('XADD', KEYS[10], int(seq) .. '-0', 'v', '1', 'time', int(now), 'movements', concat(movements))
   local to_cells = {}
   for name, c in pairs(cells) do
     if c and c.moved then
@@ -277,12 +273,17 @@ if moved > 0 then
       to_cells[#to_cells + 1] = int(c[1]) .. ' ' .. int(c[2]) .. ' ' .. int(c[3]) .. ' ' .. int(c[4]) .. ' ' .. int(c[5])
     end
   end
+  -- what can fail comes before the first write: of the keys only this one was not read
+  call('ZCARD', KEYS[5])
+  -- the journal first, because Redis refuses a repeated sequence number there
+  call('XADD', KEYS[10], int(seq) .. '-0', 'v', '1', 'time', int(now), 'movements', concat(movements))
   many('HSET', KEYS[2], to_cells)
   many('HSET', KEYS[3], to_limits)
   many('HSET', KEYS[4], to_records)
   many('ZADD', KEYS[5], to_deadlines)
   many('HSET', KEYS[11], to_bindings)
+  call('HSET', KEYS[1], 'seq', int(seq), 'clock', int(now))
 end
-if moved > 0 or repeated then call('HSET', KEYS[1], 'seq', int(seq), 'clock', int(now)) end
-out[2] = seq
+if shard.lead_changed then call('HSET', KEYS[1], 'lead', string.format('%.0f', shard.lead)) end
+out[3] = seq
 return out

@@ -3,7 +3,7 @@
 -- the operations follow as functions in `operations`; dispatch.lua runs them one after the
 -- other, and flush.lua writes last.
 --
--- KEYS[1]  meta         hash    epoch, seq, version, status, starts, ends, clock, schema, doc,
+-- KEYS[1]  meta         hash    epoch, seq, version, status, starts, ends, clock, lead, schema, doc,
 --                               acked and acked_at, see acknowledge.lua; sender, sender_until, sent,
 --                               sent_at and sending, see outbox.lua and sent.lua; restoring and
 --                               carrying, see renew.lua; repaired, the last entry of a reconciliation, see repair.lua
@@ -24,10 +24,22 @@
 -- ARGV[1]  channel      where notices are published: "sale|stock <sale> <seq>"
 -- ARGV[2]  sale         the sale's id
 -- ARGV[3]  schema       the newest key schema that the caller understands
--- ARGV[4…] operations   for each: name, number of arguments, arguments
+-- ARGV[4]  latest       ms; the shard's clock is not later than this by what the caller has heard and
+--                       its own monotonic clock; '': it has not heard enough
+-- ARGV[5]  latest_time  the same of Redis's own time
+-- ARGV[6…] operations   for each: name, number of arguments, arguments
 --
--- Returns { time, seq, reply, … }: Redis's own time in ms, the newest number in the
--- journal after this call, then one reply per operation: { code, … }, codes in codes.go.
+-- Returns { time, lead, seq, reply, … }: Redis's own time in ms, the lead of the shard's clock
+-- over it, the newest number in the journal after this call, then one reply per operation:
+-- { code, … }, codes in codes.go. Times in replies are by Redis's own time.
+--
+-- There are two clocks, see docs/clocks.md:
+--    time   Redis's own. Sales start and end by it, limits have their windows, tokens expire, and
+--           a record has its exp and created. It may step.
+--    now    the shard's: deadlines and all other times in these keys are by it. It never goes back
+--           and goes on at the rate of real time: it is time + lead. Where time is found to have
+--           stepped back, the lead grows, and is stored even by a call that refuses. Where a
+--           caller knows that time has stepped forward, expire.lua takes the step off the lead.
 --
 -- A record is its fields, each followed by a tab; times are ms:
 --    1 state     2 deadline  3 exp      4 created   5 changed (since when it is in its state)
@@ -54,7 +66,8 @@ local call = redis.call
 local find, match, concat = string.find, string.match, table.concat
 
 -- 1e14 and more would be written in exponent form. Most numbers of a call are its times
--- and small ones, again and again.
+-- and small ones, again and again. (Not for a lead: the embedded server would make an array
+-- as long as it is.)
 local ints = {}
 local function int(n)
   local text = ints[n]
@@ -68,7 +81,11 @@ end
 local time = call('TIME')
 time = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
-local stored = call('HMGET', KEYS[1], 'epoch', 'seq', 'version', 'status', 'starts', 'ends', 'clock', 'schema', 'restoring')
+-- how far the shard's clock may be ahead of what a caller expects, in ms: margins are no less
+local TOLERANCE = 1000
+
+local stored = call('HMGET', KEYS[1], 'epoch', 'seq', 'version', 'status', 'starts', 'ends', 'clock', 'lead', 'schema', 'restoring')
+local lead, clock = tonumber(stored[8] or '0'), tonumber(stored[7] or '0')
 local shard = {
   exists = stored[1] and true or false,
   epoch = tonumber(stored[1] or '0'),
@@ -77,12 +94,15 @@ local shard = {
   status = stored[4] or 'draft',
   starts = tonumber(stored[5] or '0'),
   ends = tonumber(stored[6] or '0'),
-  schema = tonumber(stored[8] or '0'),
-  restoring = stored[9] and tonumber(stored[9]),
+  schema = tonumber(stored[9] or '0'),
+  restoring = stored[10] and tonumber(stored[10]),
   time = time,
-  -- the shard's clock never goes back, whatever Redis's clock does
-  now = math.max(time, tonumber(stored[7] or '0')),
+  lead = lead,
+  -- lead_changed: it must be stored, also by a call that writes nothing else
+  lead_changed = false,
 }
+if time + lead < clock then shard.lead, shard.lead_changed = clock - time, shard.exists end
+shard.now = time + shard.lead
 
 -- what was read, and what has become of it in this call
 local cells, limits, records, bindings = {}, {}, {}, {}

@@ -20,6 +20,24 @@ local function unindex(id, state)
   end
 end
 
+-- margin_of is how long before the end of a held hold its token expires. Deadline and changed
+-- are by the shard's clock, exp and created by Redis's own time.
+local function margin_of(r) return (r[DEADLINE] - r[EXP]) - (r[CHANGED] - r[CREATED]) end
+
+-- put_off gives a held hold a later deadline, and what its token tells then
+local function put_off(id, r, deadline, exp, cause)
+  r[DEADLINE], r[EXP], r[CREATED] = deadline, exp, r[CHANGED] - shard.lead
+  index(id, 'held', deadline)
+  write_record(id, r)
+  write_journal('extended', id, 'held', '', r[BUYER], cause, text_of(id))
+end
+
+-- too_soon says for how many ms yet only the shop's word releases a hold: until its deadline,
+-- and as long as its token is good. 0: no longer.
+local function too_soon(r)
+  return math.max(r[DEADLINE] - shard.now, r[EXP] - (sure_time > 0 and sure_time or time), 0)
+end
+
 -- a reservation leaves its state: its units move, its record says why and when
 local function change_state(id, r, state, cause)
   local from, to = columns[r[STATE]], columns[state]
@@ -71,4 +89,26 @@ local function all_available(lines)
     if not c or c[AVAILABLE] < asked[line[1]] then return false end
   end
   return true
+end
+
+-- read_ahead reads in bulk what is wanted, and for each reservation that was read what will
+-- end or go on with it: its units, its limits, and what it may free
+local function read_ahead()
+  read_wanted(wanted_records, KEYS[4], records)
+  for id, r in pairs(records) do
+    if r then
+      r = read_record(id)
+      for _, line in ipairs(pairs_of(r[LINES])) do want_cell(line[1]) end
+      for _, charge in ipairs(pairs_of(r[CHARGES])) do
+        if limits[charge[1]] == nil then want(wanted_limits, charge[1]) end
+      end
+      local frees = asked.release or asked.expire and r[MODE] == 'backend'
+      local guard, ref = r[GUARD], ref_field(r[REF])
+      if guard ~= '' and (frees or not is_key(guard)) and bindings[guard] == nil then want(wanted_bindings, guard) end
+      if r[REF] ~= '' and frees and bindings[ref] == nil then want(wanted_bindings, ref) end
+    end
+  end
+  read_wanted(wanted_bindings, KEYS[11], bindings)
+  read_wanted(wanted_limits, KEYS[3], limits, parse_limit)
+  read_wanted(wanted_cells, KEYS[2], cells, parse_cell)
 end

@@ -13,7 +13,7 @@ function operations.sweep(a)
     local field = page[2][i]
     -- limit|end of the window in ms|identity; a window without end has -
     local ends = tonumber(string.match(field, '^[^|]*|(%d+)|') or '')
-    if ends and ends <= shard.now then
+    if ends and ends <= sure_time then
       limits[field] = { 0, 0, false }
       changed.limits[field] = true
       dirty = true

@@ -17,12 +17,13 @@
 -- Returns { 'ok', seq, gone } up to which movement it was allowed, and which is the last that is gone;
 --         { 'no_sale' }; { 'schema', schema }
 
-local meta = redis.call('HMGET', KEYS[1], 'seq', 'acked', 'acked_at', 'schema', 'sent', 'sent_at')
+local meta = redis.call('HMGET', KEYS[1], 'seq', 'acked', 'acked_at', 'schema', 'sent', 'sent_at', 'clock', 'lead')
 if not meta[1] then return { 'no_sale' } end
 if tonumber(meta[4] or '0') > tonumber(ARGV[1]) then return { 'schema', tonumber(meta[4]) } end
 local upto = math.min(tonumber(ARGV[2]), tonumber(meta[1]) - tonumber(ARGV[3]))
 local now = redis.call('TIME')
 now = tonumber(now[1]) * 1000 + math.floor(tonumber(now[2]) / 1000)
+now = math.max(now + tonumber(meta[8] or '0'), tonumber(meta[7] or '0')) -- the shard's clock
 if ARGV[4] == '1' or meta[3] and tonumber(meta[3]) + tonumber(ARGV[5]) > now then
   upto = math.min(upto, tonumber(meta[2] or '0'))
 end

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/sale"
 )
@@ -42,7 +41,7 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 	who := person{secret: secret, attempt: a}
 	charged, refusal := charges(l, &who, lines, l.Now())
 	if refusal != nil {
-		return Hold{}, refusal, nil
+		return e.unasked(parent, l, a, lines, refusal)
 	}
 	claim := &Claim{
 		ID: id, Sale: l.Sale.ID, Version: l.Version, Buyer: who.buyer(),
@@ -65,6 +64,7 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 		case err == nil && refusal == nil && hold.State == Held:
 			ours = true
 			e.own.add(id, hold.Lines)
+			e.binds(claim)
 			return hold, nil, nil
 		case err == nil && refusal == nil:
 			return hold, nil, errors.New("the reservation has ended already")
@@ -109,11 +109,31 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 	}
 }
 
+// unasked refuses an attempt that Redis was not asked about. What its key or ref has got
+// comes first.
+func (e *Edge) unasked(ctx context.Context, l *Listing, a *sale.Attempt, lines []sale.Line, no *sale.Refusal) (Hold, *sale.Refusal, error) {
+	if a.Key == "" && a.Ref == "" {
+		return Hold{}, no, nil
+	}
+	isNew, err := e.SurelyNew(l, a)
+	if err != nil {
+		return Hold{}, nil, err
+	}
+	if !isNew {
+		if b, err := e.Lookup(ctx, l, a, lines); err != nil {
+			return Hold{}, nil, err
+		} else if b != nil {
+			return Hold{}, nil, b
+		}
+	}
+	return Hold{}, no, nil
+}
+
 // reload reads a sale that has changed, and what the attempt means in it.
 func (e *Edge) reload(by *bounded, l *Listing, a *sale.Attempt) (*Listing, []sale.Line, *sale.Refusal, error) {
 	ctx, cancel := by.waited()
 	defer cancel()
-	fresh, err := e.readListing(ctx, l.Sale.ID, nil)
+	fresh, err := e.loadListing(ctx, l.Sale.ID, l)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -128,15 +148,15 @@ func (e *Edge) reload(by *bounded, l *Listing, a *sale.Attempt) (*Listing, []sal
 	return fresh, lines, refusal, nil
 }
 
-// notSent says that an operation surely did not run: there was no connection for
-// it in time, or Redis refused to begin. A cluster's client repeats on its own, so
+// notSent says that an operation surely did nothing: there was no connection for
+// it in time, Redis refused to begin, or a key has another type. A cluster's client repeats on its own, so
 // there the last error says nothing about the tries before it.
 func (s *Store) notSent(err error) bool {
 	if errors.Is(err, ErrNotSent) || s.options.Cluster {
 		return errors.Is(err, ErrNotSent)
 	}
 	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial" || errors.Is(err, redis.ErrPoolTimeout) || neverBegan(err) ||
+	return errors.As(err, &op) && op.Op == "dial" || errors.Is(err, redis.ErrPoolTimeout) || neverBegan(err) || isWrongType(err) ||
 		// a wait for the pool; a wait for a reply ends with the network's own error
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
@@ -150,56 +170,4 @@ func repeatable(ctx context.Context, err error) bool {
 	}
 	deadline, _ := ctx.Deadline()
 	return time.Until(deadline) > 10*time.Millisecond && brokenConnection(err)
-}
-
-// Abandon releases a reservation that was never forwarded, in the background and
-// until Redis has heard of it. A reserve that is still under way is refused then.
-func (e *Edge) Abandon(saleID, id string) {
-	e.backlog.add(outcome{saleID, id, func(ctx context.Context) (State, error) {
-		return e.Store.Release(ctx, saleID, id, Unsent, unsent)
-	}, unsent})
-}
-
-// Confirm tells Redis that the shop took the order. Units that had gone elsewhere
-// meanwhile are noted as unbacked. When Redis does not answer it is told later.
-func (e *Edge) Confirm(ctx context.Context, saleID, id, cause string) (State, error) {
-	state, err := e.settled(ctx, outcome{saleID, id, func(ctx context.Context) (State, error) {
-		state, err := e.Store.Confirm(ctx, saleID, id, Answer, cause)
-		if state == Unbacked {
-			(*e.metrics.Load()).SoldUnbacked()
-			e.log.Error("the shop took an order whose units were given back and sold: see `caddy stockgate holds --state unbacked`",
-				zap.String("sale", saleID), zap.String("reservation", id))
-		}
-		return state, err
-	}, "confirm"})
-	return state, err
-}
-
-// Release tells Redis that the order will not come, by the shop's word or because
-// it was never sent. When Redis does not answer it is told later.
-func (e *Edge) Release(ctx context.Context, saleID, id string, word Word, cause string) (State, error) {
-	return e.settled(ctx, outcome{saleID, id, func(ctx context.Context) (State, error) {
-		return e.Store.Release(ctx, saleID, id, word, cause)
-	}, "release"})
-}
-
-// Doubt tells Redis that nobody knows whether the shop took the order. When Redis
-// does not answer it is told later.
-func (e *Edge) Doubt(ctx context.Context, saleID, id, cause string) (State, error) {
-	return e.settled(ctx, outcome{saleID, id, func(ctx context.Context) (State, error) {
-		return e.Store.Doubt(ctx, saleID, id, cause)
-	}, "in_doubt"})
-}
-
-func (e *Edge) settled(ctx context.Context, o outcome) (State, error) {
-	lines := e.own.take(o.id)
-	state, err := o.tell(within(ctx, e.Timeout()))
-	if err == nil && state == Released {
-		e.gaveBack(o.sale, lines)
-	}
-	if errors.Is(err, ErrUnavailable) {
-		(*e.metrics.Load()).RedisFailed("settle")
-		e.backlog.add(o)
-	}
-	return state, err
 }

@@ -101,8 +101,12 @@ func (r *raw) auditBindings(image *reservation.Image) error {
 				continue
 			}
 			owner := r.bindings[field]
-			if other, err := reservation.ParseRecord(r.records[owner]); err == nil && other.State == record.State && other.Changed.Equal(record.Changed) {
-				continue // nobody knows which came first
+			// Of two that are confirmed the first has the field. Which one that was their times do not
+			// tell if they are the same, or if a lead has ended, where the clock goes back (docs/clocks.md).
+			other, err := reservation.ParseRecord(r.records[owner])
+			_, hadLead := r.meta["lead"]
+			if err == nil && other.State == record.State && (other.Changed.Equal(record.Changed) || hadLead && record.State == reservation.Confirmed) {
+				continue
 			}
 			if image.Owns(id, record, field) && owner != id {
 				return fmt.Errorf("%s is %s, but %s is bound to %q", id, record.State, field, owner)

@@ -123,15 +123,6 @@ func (e *Edge) Lookup(ctx context.Context, l *Listing, a *sale.Attempt, lines []
 	}
 }
 
-// Free lets the same buyer buy the same again while the hold goes on: the attempt
-// was answered, and the shop resolves it later. When Redis does not answer it is
-// told later.
-func (e *Edge) Free(ctx context.Context, sale, id string) {
-	_, _ = e.settled(ctx, outcome{sale, id, func(ctx context.Context) (State, error) {
-		return e.settle(ctx, sale, operation{"free", []any{id}})
-	}, freed})
-}
-
 // validRef says whether a ref may be stored; an empty one is none.
 func validRef(ref string) bool { return len(ref) <= sale.MaxName && isWord(ref) }
 

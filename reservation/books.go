@@ -76,7 +76,7 @@ type Books struct {
 func (s *Store) Books(ctx context.Context, id string) (*Books, error) {
 	keys := s.shardKeys(id)
 	pipe := s.redis.Pipeline() // not MULTI: a full Redis refuses it
-	meta := pipe.HMGet(ctx, keys[metaKey], "version", "status", "doc")
+	meta := pipe.HMGet(ctx, keys[metaKey], "version", "status", "doc", "lead")
 	cells := pipe.HGetAll(ctx, keys[cellsKey])
 	oldest := pipe.ZRangeWithScores(ctx, keys[inDoubtKey], 0, 0)
 	unbacked := pipe.ZCard(ctx, keys[unbackedKey])
@@ -96,7 +96,7 @@ func (s *Store) Books(ctx context.Context, id string) (*Books, error) {
 	b := &Books{ID: id, Status: sale.Status(status), StartsAt: file.StartsAt, EndsAt: file.EndsAt, Balanced: true, Unbacked: unbacked.Val()}
 	b.Version, _ = strconv.ParseInt(version, 10, 64)
 	if z := oldest.Val(); len(z) > 0 {
-		b.OldestInDoubt = time.UnixMilli(int64(z[0].Score))
+		b.OldestInDoubt = time.UnixMilli(int64(z[0].Score) - leadOf(meta.Val()[3]))
 	}
 	names := file.Lines()
 	for cell, packed := range cells.Val() {
@@ -133,17 +133,19 @@ func (s *Store) Lines(ctx context.Context, id string) (map[string]sale.Line, err
 
 // Record is everything about one reservation.
 type Record struct {
-	ID       string      `json:"id"`
-	Sale     string      `json:"sale"`
-	State    State       `json:"state"`
-	Cause    string      `json:"cause,omitempty"`
-	Lines    []sale.Line `json:"lines"`
-	Buyer    string      `json:"buyer"` // hashed
-	Mode     Mode        `json:"mode"`
-	Created  time.Time   `json:"created"`
-	Changed  time.Time   `json:"changed"`
-	Deadline time.Time   `json:"deadline"`
-	Exp      time.Time   `json:"token_expires"`
+	ID      string      `json:"id"`
+	Sale    string      `json:"sale"`
+	State   State       `json:"state"`
+	Cause   string      `json:"cause,omitempty"`
+	Lines   []sale.Line `json:"lines"`
+	Buyer   string      `json:"buyer"` // hashed
+	Mode    Mode        `json:"mode"`
+	Created time.Time   `json:"created"`
+	// Changed is since when it is in its state, Deadline when a hold ends; both of a hold as
+	// Redis's own time will have it.
+	Changed  time.Time `json:"changed"`
+	Deadline time.Time `json:"deadline"`
+	Exp      time.Time `json:"token_expires"`
 	// Ref is the shop's own name of the order, Gate the gate that made the
 	// reservation; empty: none.
 	Ref  string `json:"ref,omitempty"`
@@ -199,12 +201,14 @@ func (s *Store) records(ctx context.Context, id string, ids []string) ([]Record,
 	keys := s.shardKeys(id)
 	pipe := s.redis.Pipeline() // not MULTI: a full Redis refuses it
 	packed := pipe.HMGet(ctx, keys[recordsKey], ids...)
-	doc := pipe.HGet(ctx, keys[metaKey], "doc")
-	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+	meta := pipe.HMGet(ctx, keys[metaKey], "doc", "lead")
+	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, explain(err)
 	}
+	doc, _ := meta.Val()[0].(string)
+	lead := time.Duration(leadOf(meta.Val()[1])) * time.Millisecond
 	var file sale.Sale
-	_ = json.Unmarshal([]byte(doc.Val()), &file) // names of cells only; a cell stands for itself without
+	_ = json.Unmarshal([]byte(doc), &file) // names of cells only; a cell stands for itself without
 	names := file.Lines()
 	var out []Record
 	for i, v := range packed.Val() {
@@ -220,9 +224,19 @@ func (s *Store) records(ctx context.Context, id string, ids []string) ([]Record,
 			continue
 		}
 		r.ID, r.Sale = ids[i], id
+		if r.State == Held || r.State == InDoubt {
+			r.Changed, r.Deadline = r.Changed.Add(-lead), r.Deadline.Add(-lead)
+		}
 		out = append(out, r)
 	}
 	return out, nil
+}
+
+// leadOf reads how far the shard's clock is ahead of Redis's own time, in ms.
+func leadOf(field any) int64 {
+	text, _ := field.(string)
+	lead, _ := strconv.ParseInt(text, 10, 64)
+	return lead
 }
 
 // parseRecord reads a record as lua/shard.lua writes it.

@@ -20,8 +20,10 @@ type Listing struct {
 	Sale    *sale.Sale
 	Status  sale.Status
 	Version int64
-	epoch   string
-	clock   *clock
+	// closed: it is lost, and was closed before.
+	closed bool
+	epoch  string
+	clock  *clock
 	// followed is what this edge knows from the sale's journal; nil: nothing for sure.
 	// All versions of a sale share it.
 	followed *atomic.Pointer[followed]
@@ -49,6 +51,7 @@ type Catalogue struct {
 	first   []uint32
 	items   *skus.Index
 	shared  map[string][]*Listing // items that several sales list
+	partial bool                  // what some sale lists is not known
 }
 
 // Sale returns the sale with an id.
@@ -94,16 +97,9 @@ func (c *Catalogue) All(yield func(*Listing) bool) {
 	}
 }
 
-// Complete says that this edge could read every sale: only then is an item that no
-// listing names surely not on sale.
-func (c *Catalogue) Complete() bool {
-	for _, l := range c.sales {
-		if l.Status == statusUnreadable {
-			return false
-		}
-	}
-	return true
-}
+// Complete says that this edge knows what every sale lists: only then is an item that
+// no listing names surely not on sale.
+func (c *Catalogue) Complete() bool { return !c.partial }
 
 func newCatalogue(sales map[string]*Listing) *Catalogue {
 	c := &Catalogue{sales: sales, byStart: slices.SortedFunc(maps.Values(sales), before), first: make([]uint32, len(sales)), shared: make(map[string][]*Listing)}
@@ -111,6 +107,7 @@ func newCatalogue(sales map[string]*Listing) *Catalogue {
 	for i, l := range c.byStart {
 		c.first[i] = n
 		n += uint32(len(l.Sale.Items))
+		c.partial = c.partial || len(l.Sale.Items) == 0
 	}
 	c.items = skus.New(int(n))
 	for i, l := range c.byStart {
@@ -133,33 +130,37 @@ func before(a, b *Listing) int {
 	return cmp.Or(a.Sale.StartsAt.Compare(b.Sale.StartsAt), strings.Compare(a.Sale.ID, b.Sale.ID))
 }
 
-// readCatalogue reads all sales, keeping those of old whose version still holds.
-func (s *Store) readCatalogue(ctx context.Context, old *Catalogue) (*Catalogue, error) {
-	ids, err := s.Sales(ctx)
+// readCatalogue reads all sales, keeping those of old whose version still holds. Redis
+// must have every sale of its index, of old and of remembered: one that it does not have
+// is listed as lost. index is what the index itself names.
+func (s *Store) readCatalogue(ctx context.Context, old *Catalogue, remembered []string) (c *Catalogue, index []string, err error) {
+	index, err = s.Sales(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	sales := make(map[string]*Listing, len(ids))
+	expected := slices.Concat(index, slices.Collect(maps.Keys(old.sales)), remembered)
+	slices.Sort(expected)
+	expected = slices.Compact(expected)
+	sales := make(map[string]*Listing, len(expected))
 	changed := false
-	for _, id := range ids {
+	for _, id := range expected {
 		known := old.sales[id]
 		l, err := s.readListing(ctx, id, known)
 		switch {
-		case errors.Is(err, ErrNoSale):
-			changed = changed || known != nil
-			continue // announced, its first apply has not reached Redis
+		case errors.Is(err, ErrNoSale): // the index names a sale only after its shard is there
+			l = lost(id, known)
 		case errors.Is(err, errUnreadable):
 			l = unreadable(id, known)
 		case err != nil:
-			return nil, err
+			return nil, nil, err
 		}
 		changed = changed || l != known
 		sales[id] = l
 	}
-	if !changed && len(sales) == len(old.sales) {
-		return old, nil
+	if !changed {
+		return old, index, nil
 	}
-	return newCatalogue(sales), nil
+	return newCatalogue(sales), index, nil
 }
 
 // unreadable stands for a sale whose file in Redis this edge cannot read: its
@@ -168,8 +169,13 @@ func unreadable(id string, known *Listing) *Listing {
 	if known != nil && known.Status == statusUnreadable {
 		return known
 	}
+	return unknown(id, statusUnreadable)
+}
+
+// unknown stands for a sale of which this edge knows nothing but the name.
+func unknown(id string, status sale.Status) *Listing {
 	file := &sale.Sale{ID: id, EndsAt: time.Unix(1<<40, 0)} // it has not ended
-	return &Listing{Sale: file, Status: statusUnreadable, Version: -1, clock: new(clock), followed: new(atomic.Pointer[followed])}
+	return &Listing{Sale: file, Status: status, Version: -1, clock: &clock{mono: time.Now}, followed: new(atomic.Pointer[followed])}
 }
 
 // statusUnreadable is no status that a sale can have: its verdict is unavailable.
@@ -189,6 +195,11 @@ func (s *Store) readListing(ctx context.Context, id string, known *Listing) (*Li
 			return known, nil
 		}
 	}
+	return s.loadListing(ctx, id, known)
+}
+
+// loadListing reads one sale anew. It is followed as known is, another version of it.
+func (s *Store) loadListing(ctx context.Context, id string, known *Listing) (*Listing, error) {
 	loaded, err := s.load(ctx, id)
 	if err != nil {
 		return nil, err
@@ -203,7 +214,7 @@ func (s *Store) readListing(ctx context.Context, id string, known *Listing) (*Li
 	if known != nil && known.epoch == loaded.epoch {
 		view = known.followed
 	} else {
-		c.seq.Store(0) // another life counts its entries anew
+		c.anew() // another life counts its entries from the beginning
 	}
 	return &Listing{Sale: loaded.Sale, Status: loaded.Status, Version: loaded.Version, epoch: loaded.epoch, clock: c, followed: view}, nil
 }
@@ -219,6 +230,9 @@ func (l *Listing) view() *followed {
 // Verdict says whether the sale sells at a moment of this machine's clock, which is
 // turned into one of its Redis's; nil: it does.
 func (l *Listing) Verdict(moment time.Time) *sale.Refusal {
+	if l.Lost() {
+		return refuseLost // also before its start and after its end
+	}
 	return l.Sale.Verdict(l.Status, l.at(moment))
 }
 

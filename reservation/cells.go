@@ -75,13 +75,15 @@ type Overview struct {
 	OldestInDoubt time.Time
 	// Unbacked counts orders that the shop took without stock.
 	Unbacked int64
+	// Lead is how far the sale's clock of deadlines is ahead of Redis's own time.
+	Lead time.Duration
 }
 
 // Overview looks at a sale's cells as EachCell does, and gives each to yield by its name.
 func (s *Store) Overview(ctx context.Context, id string, yield func(name string, c Cell)) (*Overview, error) {
 	keys := s.shardKeys(id)
 	pipe := s.redis.Pipeline() // not MULTI: a full Redis refuses it
-	exists := pipe.HExists(ctx, keys[metaKey], "doc")
+	meta := pipe.HMGet(ctx, keys[metaKey], "version", "lead")
 	oldest := pipe.ZRangeWithScores(ctx, keys[inDoubtKey], 0, 0)
 	unbacked := pipe.ZCard(ctx, keys[unbackedKey])
 	head, cancel := context.WithTimeout(ctx, pieceFor)
@@ -89,12 +91,12 @@ func (s *Store) Overview(ctx context.Context, id string, yield func(name string,
 	if _, err := pipe.Exec(head); err != nil {
 		return nil, explain(err)
 	}
-	if !exists.Val() {
+	if meta.Val()[0] == nil {
 		return nil, ErrNoSale
 	}
-	o := &Overview{Sum: Cell{SKU: "*"}, Balanced: true, Unbacked: unbacked.Val()}
+	o := &Overview{Sum: Cell{SKU: "*"}, Balanced: true, Unbacked: unbacked.Val(), Lead: time.Duration(leadOf(meta.Val()[1])) * time.Millisecond}
 	if z := oldest.Val(); len(z) > 0 {
-		o.OldestInDoubt = time.UnixMilli(int64(z[0].Score))
+		o.OldestInDoubt = time.UnixMilli(int64(z[0].Score) - leadOf(meta.Val()[1]))
 	}
 	var unreadable error
 	err := s.EachCell(ctx, id, func(name, text string) {

@@ -158,8 +158,9 @@ func reserveArgs(claims []*claiming) []any {
 // reserveAt makes claims on one sale in one call. It returns the shard's seq after the
 // call.
 func (s *Store) reserveAt(ctx context.Context, sale string, claims []*claiming) ([]reply, int64, error) {
+	before := s.clock(sale).mark()
 	raw, failed := s.eval(ctx, s.claims, s.scripts.Claim, s.shardKeys(sale), reserveArgs(claims), s.options.ReplicaAcks)
-	return s.replies(sale, raw, len(claims), failed)
+	return s.replies(sale, before, raw, len(claims), failed)
 }
 
 // replyOf reads an operation's answer. Last is one that was read before, which many are

@@ -15,14 +15,16 @@ type clocked struct {
 	*reservation.Store
 	t      *testing.T
 	server *server
-	now    time.Time
+	now    time.Time // of the server
+	passed time.Time // on the store's own clock
 }
 
 // eachClock runs a test on a redis-server and on the embedded one.
 func eachClock(t *testing.T, stock int64, run func(*testing.T, *clocked), limits ...sale.Limit) {
 	for _, s := range servers(t) {
 		t.Run(s.name, func(t *testing.T) {
-			c := &clocked{Store: s.store, t: t, server: s, now: time.Now().Truncate(time.Millisecond)}
+			c := &clocked{Store: s.store, t: t, server: s, now: time.Now().Truncate(time.Millisecond), passed: time.Now()}
+			c.Measure(func() time.Time { return c.passed })
 			c.step(0)
 			load(t, s.store, openSale("s", stock, limits...))
 			run(t, c)
@@ -31,8 +33,15 @@ func eachClock(t *testing.T, stock int64, run func(*testing.T, *clocked), limits
 	}
 }
 
-// step lets time pass on the server.
+// step lets time pass, on the server and for the store.
 func (c *clocked) step(d time.Duration) {
+	c.t.Helper()
+	c.passed = c.passed.Add(d)
+	c.jump(d)
+}
+
+// jump steps the clock of the server alone.
+func (c *clocked) jump(d time.Duration) {
 	c.t.Helper()
 	c.now = c.now.Add(d)
 	c.server.setTime(c.now.UnixMilli())

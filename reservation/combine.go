@@ -100,25 +100,40 @@ func newCombiner(send func(string, []*ticket)) *combiner {
 // do asks for something together with others. It returns when there is an answer or
 // when ctx ends: what was not sent until then is never sent.
 func (c *combiner) do(ctx context.Context, name string, t *ticket) (reply, int64, error) {
-	done := answers.Get().(chan answer)
-	t.ctx, t.done = ctx, done
-	if err := c.enter(name, t); err != nil {
-		answers.Put(done)
-		return nil, 0, err
+	c.ask(ctx, name, t)
+	return c.answerTo(t)
+}
+
+// ask queues tickets, to go together as far as there is room. For each of them answerTo
+// must be called.
+func (c *combiner) ask(ctx context.Context, name string, batch ...*ticket) {
+	for _, t := range batch {
+		t.ctx, t.done = ctx, answers.Get().(chan answer)
 	}
-	a, ok := waitFor(ctx, done)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range batch {
+		if err := c.enter(name, t); err != nil {
+			t.answer(nil, 0, err)
+		}
+	}
+}
+
+// answerTo waits for the answer to a ticket, as long as it may.
+func (c *combiner) answerTo(t *ticket) (reply, int64, error) {
+	a, ok := waitFor(t.ctx, t.done)
 	if !ok {
 		if c.leave(t) {
-			answers.Put(done)
+			answers.Put(t.done)
 			return nil, 0, errNoTime
 		}
 		select {
-		case a = <-done: // just in time
+		case a = <-t.done: // just in time
 		default:
 			return nil, 0, errLeft // its answer may come yet: nobody else may have the channel
 		}
 	}
-	answers.Put(done)
+	answers.Put(t.done)
 	return a.reply, a.seq, a.err
 }
 

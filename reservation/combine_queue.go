@@ -2,10 +2,8 @@ package reservation
 
 // enter queues a ticket, and begins to send what its queue has. When all places are
 // taken it is turned away, or, if its queue has less than its share of them, the one
-// that came last to the longest queue.
+// that came last to the longest queue. The combiner's mu must be held.
 func (c *combiner) enter(name string, t *ticket) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.closed {
 		return errClosed
 	}

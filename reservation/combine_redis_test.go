@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
@@ -312,33 +311,6 @@ func TestEachHasItsOwnDeadline(t *testing.T) {
 		}
 	}
 	c.audit()
-}
-
-// Without their replicas reserves fail; what rides with them does not.
-func TestReplicasInAMixedCall(t *testing.T) {
-	s := redistest.Start(t)
-	p := redistest.NewProxy(t, s.Addr())
-	direct := openStore(t, options(s))
-	load(t, direct, openSale("s", 9))
-	before := selling(t, options(s), 9)
-	mustHold(t, before, "x1", "x1", 1)
-	o := at(p.Addr(), long)
-	o.ReplicaAcks, o.ReplicaAcksWait = 1, time.Millisecond
-	c := &crowded{faulty: &faulty{t: t, server: s, proxy: p, edge: ready(t, o), direct: direct}, errs: map[string]error{}}
-	ops := c.reserves(2)
-	ops["r000a"] = func() error { _, err := c.edge.Confirm(context.Background(), "s", "x1", ""); return err }
-	c.together(ops, nil)
-	for name, err := range c.errs {
-		if lacks := err != nil && strings.Contains(err.Error(), "0 of 1 replicas"); name != "first" && lacks != (len(name) == 4) {
-			t.Errorf("%s ends with %v", name, err)
-		}
-	}
-	c.told()
-	for id, want := range map[string]reservation.State{"x1": "confirmed", "r000": "released", "r001": "released"} {
-		if got := state(t, c.direct, id); got != want {
-			t.Errorf("%s is %q, want %q", id, got, want)
-		}
-	}
 }
 
 // Shared rates are asked for together, each attempt by itself.

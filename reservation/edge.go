@@ -16,8 +16,6 @@ const (
 	watchEvery = 500 * time.Millisecond
 	// checkEvery is how often it looks at the server's settings and the shared secret.
 	checkEvery = 5 * time.Second
-	// reapEvery is how often it ends overdue holds.
-	reapEvery = time.Second
 	// silence is how long an edge sells without a word from Redis.
 	silence = 5 * time.Second
 )
@@ -68,13 +66,15 @@ type Edge struct {
 	log     *zap.Logger
 	metrics atomic.Pointer[Metrics]
 
-	catalogue atomic.Pointer[Catalogue]
-	secret    atomic.Pointer[Secret]
-	public    atomic.Pointer[[]string]
-	health    atomic.Pointer[health]
-	backlog   *backlog
-	own       ownHolds
-	viewNow   func() time.Duration // the clock of the view; it only goes forward
+	catalogue  atomic.Pointer[Catalogue]
+	remembered remembered
+	secret     atomic.Pointer[Secret]
+	public     atomic.Pointer[[]string]
+	health     atomic.Pointer[health]
+	backlog    *backlog
+	own        ownHolds
+	checks     *checks
+	viewNow    func() time.Duration // the clock of the view; it only goes forward
 
 	start, stop sync.Once
 	poke        chan struct{}
@@ -103,7 +103,8 @@ func NewEdge(s *Store, o EdgeOptions) *Edge {
 		e.rates = s
 	}
 	e.SetMetrics(o.Metrics)
-	e.backlog = newBacklog(o.Log, 2*s.Timeout(), func() { (*e.metrics.Load()).BacklogDropped() })
+	e.backlog = newBacklog(o.Log, e.tell, func() { (*e.metrics.Load()).BacklogDropped() })
+	e.checks = newChecks(e)
 	e.catalogue.Store(newCatalogue(nil))
 	e.health.Store(&health{err: ErrStarting})
 	return e
@@ -173,6 +174,9 @@ func (e *Edge) ReadyAt(moment time.Time) error {
 		return h.err
 	}
 	if moment.Sub(h.lastWord) > silence {
+		if h.err != nil {
+			return fmt.Errorf("%w (for more than %v)", h.err, silence)
+		}
 		return fmt.Errorf("%w: no word for %v", ErrUnavailable, silence)
 	}
 	return nil
@@ -205,8 +209,12 @@ func (e *Edge) look(ctx context.Context) error {
 	err := e.check(ctx)
 	if err == nil {
 		var c *Catalogue
-		if c, err = e.readCatalogue(ctx, e.catalogue.Load()); err == nil {
+		var index []string
+		old := e.catalogue.Load()
+		if c, index, err = e.readCatalogue(ctx, old, e.remembered.list()); err == nil {
 			e.catalogue.Store(c)
+			e.miss(ctx, old, c, index)
+			err = e.CheckReplicas(ctx)
 		}
 	}
 	before := e.health.Load()
@@ -265,31 +273,6 @@ func (e *Edge) listen(ctx context.Context) {
 			}
 		case <-ctx.Done():
 			return
-		}
-	}
-}
-
-// reap ends overdue holds of every sale, and drops counters of windows that are over.
-func (e *Edge) reap(ctx context.Context) {
-	ticker := time.NewTicker(reapEvery)
-	defer ticker.Stop()
-	counters := make(sweeper)
-	for {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
-		for l := range e.Catalogue().All {
-			callCtx, cancel := context.WithTimeout(ctx, 4*e.Timeout())
-			_, err := e.Expire(callCtx, l.Sale.ID)
-			if err == nil {
-				err = counters.sweep(callCtx, e.Store, l)
-			}
-			cancel()
-			if err != nil && ctx.Err() == nil {
-				(*e.metrics.Load()).RedisFailed("reap")
-			}
 		}
 	}
 }

@@ -91,30 +91,6 @@ func (c *counter) NothingLeft(remembered bool) {
 	}
 }
 
-func TestBacklogIsBounded(t *testing.T) {
-	var counted counter
-	e := newEdge(t, options(redistest.Embedded(t)), reservation.EdgeOptions{Metrics: &counted})
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	for i := range reservation.BacklogSize / 2 {
-		e.Abandon("s", fmt.Sprint("r", i))
-		e.Free(ended, "s", fmt.Sprint("f", i))
-	}
-	const half = reservation.BacklogSize / 2
-	if n, dropped := e.Backlog(), counted.dropped.Load(); n != half || dropped != half {
-		t.Errorf("%d outcomes of which nothing is lost wait and %d were dropped, want half of %d each", n, dropped, reservation.BacklogSize)
-	}
-	// the other half is for what the shop has said
-	for i := range half + 3 {
-		if _, err := e.Confirm(ended, "s", fmt.Sprint("c", i), ""); !errors.Is(err, reservation.ErrUnavailable) {
-			t.Fatal(err)
-		}
-	}
-	if n, dropped := e.Backlog(), counted.dropped.Load(); n != reservation.BacklogSize || dropped != half+3 {
-		t.Errorf("%d outcomes wait and %d were dropped, want %d and %d", n, dropped, reservation.BacklogSize, half+3)
-	}
-}
-
 func TestMetrics(t *testing.T) {
 	var counted counter
 	s := redistest.Start(t)
@@ -182,29 +158,22 @@ func TestEdgesAgree(t *testing.T) {
 	})
 }
 
-// A sale that is only announced is not listed, and looking at it again and again
-// costs nothing.
+// A sale that the index names and Redis does not have is lost, and looking at it again
+// and again makes no other catalogue.
 func TestAnnouncedSale(t *testing.T) {
 	b := redistest.Embedded(t)
 	e := selling(t, options(b), 3)
 	if err := b.Client().SAdd(soon(t), "stockgate:sales", "ghost").Err(); err != nil {
 		t.Fatal(err)
 	}
+	look(t, e)
 	before := e.Catalogue()
-	if err := e.Refresh(soon(t)); err != nil {
-		t.Fatal(err)
+	if l, ok := before.Sale("ghost"); !ok || !l.Lost() || before.Complete() {
+		t.Errorf("it is not lost: %v %+v", ok, l)
 	}
-	if _, ok := e.Catalogue().Sale("ghost"); ok || e.Catalogue() != before {
-		t.Errorf("the catalogue is another one; the sale is in it: %v", ok)
-	}
-	if err := b.Client().FlushAll(soon(t)).Err(); err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Refresh(soon(t)); err != nil {
-		t.Fatal(err)
-	}
-	if _, ok := e.Catalogue().Sale("s"); ok {
-		t.Error("the lost sale is still listed")
+	look(t, e)
+	if e.Catalogue() != before {
+		t.Error("the catalogue is another one")
 	}
 }
 

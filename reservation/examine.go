@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/stockgate/stockgate/lua"
 )
 
@@ -62,7 +60,7 @@ func (v Value) argument() string {
 type Examined struct {
 	// Epoch is the life of the shard, Seq the newest entry of its journal at that moment.
 	Epoch, Seq int64
-	// Now is the shard's clock, Ends the end of the sale.
+	// Now is Redis's own time, Ends the end of the sale.
 	Now, Ends time.Time
 	Values    []Value
 }
@@ -96,7 +94,7 @@ func (s *Store) Examine(ctx context.Context, sale string, names []Named) (*Exami
 	}
 	replies, seq, err := s.runAt(ctx, s.scripts.Settle, sale, ops...)
 	if err != nil {
-		return nil, wrongType(sale, err)
+		return nil, err
 	}
 	out := &Examined{
 		Epoch: replies[0].number(1), Seq: seq, Now: timeOf(replies[0].number(2)), Ends: timeOf(replies[0].number(3)), Values: make([]Value, len(names)),
@@ -127,7 +125,7 @@ func (s *Store) Scan(ctx context.Context, sale string, part Part, cursor uint64)
 		page, next, err = s.redis.HScan(ctx, key, cursor, "", ExamineMost).Result()
 	}
 	if err != nil {
-		return nil, nil, 0, wrongType(sale, explain(err))
+		return nil, nil, 0, explain(err)
 	}
 	for i := 0; i+1 < len(page); i += 2 {
 		names, values = append(names, page[i]), append(values, page[i+1])
@@ -139,14 +137,6 @@ func (s *Store) Scan(ctx context.Context, sale string, part Part, cursor uint64)
 var partKeys = map[Part]int{
 	PartCell: cellsKey, PartLimit: limitsKey, PartRecord: recordsKey, PartDeadlines: deadlinesKey, PartInDoubt: inDoubtKey, PartUnbacked: unbackedKey,
 	PartTombstones: tombstonesKey, PartAdjustment: adjustmentsKey, PartBinding: bindingsKey, PartReturn: returnsKey,
-}
-
-// wrongType says what to do where somebody else has written to a key of a shard.
-func wrongType(sale string, err error) error {
-	if redis.HasErrorPrefix(err, "WRONGTYPE") {
-		return refused("a key of sale %s is of another type: something else has written to it. Find it with `redis-cli --scan --pattern '*{%s.0}*'` and TYPE, delete it, and reconcile again (%w)", sale, sale, err)
-	}
-	return err
 }
 
 // Repair sets one thing to what it must be.
@@ -174,9 +164,9 @@ func (s *Store) Repair(ctx context.Context, sale string, seen *Examined, by stri
 	for _, r := range repairs {
 		args = append(args, string(r.Part), r.Name, r.Found.argument(), r.Wanted.argument(), r.Why, r.Record)
 	}
-	replies, err := s.run(ctx, s.scripts.Manage, sale, operation{"repair", args})
+	replies, err := s.runReplicated(ctx, s.scripts.Manage, sale, operation{"repair", args})
 	if err != nil {
-		return nil, wrongType(sale, err)
+		return nil, err
 	}
 	switch r := replies[0]; r.code() {
 	case lua.OK:

@@ -83,15 +83,25 @@ const (
 // ErrBusy: a combiner has no place.
 var ErrBusy = errBusy
 
+// Latest is how late it is at most by what a caller has heard of the shard's clock and of
+// Redis's own time; both empty: it cannot tell.
+type Latest struct{ Shard, Own any }
+
+// Unbounded is later than any time: the caller knows of no step.
+var Unbounded = Latest{int64(99_999_999_999_999), int64(99_999_999_999_999)}
+
+// Measure takes another monotonic clock. It comes before anything is asked of a sale.
+func (s *Store) Measure(mono func() time.Time) { s.mono = mono }
+
 // Call runs operations, as many as there may be in one call each. It returns Redis's time
 // in ms and the replies.
 func (s *Store) Call(ctx context.Context, sale string, ops ...Operation) (int64, [][]any, error) {
-	now, _, replies, err := s.CallSeq(ctx, sale, ops...)
+	now, _, replies, err := s.CallSeq(ctx, sale, Unbounded, ops...)
 	return now, replies, err
 }
 
 // CallSeq is Call that also returns the newest number in the journal.
-func (s *Store) CallSeq(ctx context.Context, sale string, ops ...Operation) (now, seq int64, replies [][]any, err error) {
+func (s *Store) CallSeq(ctx context.Context, sale string, latest Latest, ops ...Operation) (now, seq int64, replies [][]any, err error) {
 	for first := true; first || len(ops) > 0; first = false {
 		n := 0
 		var script lua.Script
@@ -108,7 +118,7 @@ func (s *Store) CallSeq(ctx context.Context, sale string, ops ...Operation) (now
 			}
 			args = reserveArgs(claims)
 		} else {
-			args = []any{s.channel(), sale, lua.Schema}
+			args = []any{s.channel(), sale, lua.Schema, latest.Shard, latest.Own}
 			for _, op := range ops[:n] {
 				args = append(append(args, op.Name, len(op.Args)), op.Args...)
 			}
@@ -120,8 +130,8 @@ func (s *Store) CallSeq(ctx context.Context, sale string, ops ...Operation) (now
 		if err != nil {
 			return 0, 0, nil, err
 		}
-		now, seq = raw[0].(int64), raw[1].(int64)
-		for _, one := range raw[2:] {
+		now, seq = raw[0].(int64), raw[2].(int64)
+		for _, one := range raw[header:] {
 			replies = append(replies, replyOf(one, new(textReply)))
 		}
 		ops = ops[n:]
@@ -134,7 +144,7 @@ func (s *Store) scriptOf(op Operation) lua.Script {
 	switch {
 	case op.Claim != nil:
 		return s.scripts.Claim
-	case op.Name == "adjust" || op.Name == "apply" || op.Name == "status" || op.Name == "repair":
+	case op.Name == "adjust" || op.Name == "apply" || op.Name == "status" || op.Name == "repair" || op.Name == "align":
 		return s.scripts.Manage
 	}
 	return s.scripts.Settle
@@ -146,8 +156,11 @@ func (s *Store) ShardKeys(sale string) []string { return s.shardKeys(sale) }
 // SecretKey is the hash with which edges agree on their secret.
 func (s *Store) SecretKey() string { return s.secretKey() }
 
-// BacklogSize bounds what waits for Redis.
-const BacklogSize = backlogSize
+// BacklogSize and BacklogOfSale bound what waits for Redis.
+const (
+	BacklogSize   = backlogSize
+	BacklogOfSale = backlogOfSale
+)
 
 // Takes says whether a filter takes a reservation at a moment.
 func (f *HoldFilter) Takes(r *Record, now time.Time) bool { return f.takes(r, now) }
@@ -164,3 +177,10 @@ func (m *Image) Wanted(field string) bool {
 	_, ok := m.bound[maphash.String(m.seed, field)]
 	return ok
 }
+
+// Steady bounds a clock of Redis by the replies that have told of it.
+type Steady struct{ steady }
+
+func (s *Steady) Add(sent, arrived time.Time, ms int64) bool { return s.add(sent, arrived, ms) }
+func (s *Steady) Known() bool                                { return s.known() }
+func (s *Steady) Latest(moment time.Time) int64              { return s.latest(moment) }

@@ -21,8 +21,7 @@ func TestExtend(t *testing.T) {
 		{0, time.Minute, time.Minute, false}, // it is held so long already
 		{0, 30 * time.Second, time.Minute, false},
 		{30 * time.Second, time.Minute, 90 * time.Second, true},
-		{0, time.Minute, 90 * time.Second, false}, // a repeat is harmless
-		{-10 * time.Second, time.Minute, 90 * time.Second, false},
+		{0, time.Minute, 90 * time.Second, false},            // a repeat is harmless
 		{30 * time.Second, time.Hour, 5 * time.Minute, true}, // the longest
 		{time.Minute, time.Hour, 5 * time.Minute, false},
 		{9 * time.Minute, time.Minute, 5 * time.Minute, false}, // overdue, and still held

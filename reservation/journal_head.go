@@ -23,6 +23,8 @@ type JournalHead struct {
 	Began  time.Time `json:"began,omitzero"`
 	// Now is the shard's clock, as far as this process knows it.
 	Now time.Time `json:"now"`
+	// Lead is how far that is ahead of Redis's own time.
+	Lead time.Duration `json:"lead,omitempty"`
 	// Acked is the last movement that a ledger has; 0: none. AckedAt is when it said so,
 	// by the shard's clock.
 	Acked   int64     `json:"acked"`
@@ -35,6 +37,9 @@ type JournalHead struct {
 	// Age is for how long the oldest movement has waited that no ledger has; 0: none
 	// waits. Without a ledger it is the age of the journal.
 	Age time.Duration `json:"age"`
+	// Lost is how many movements Redis has lost at least since this process knows the
+	// sale, as it has seen; 0: it has seen none being lost.
+	Lost int64 `json:"lost,omitzero"`
 }
 
 // Behind is how many movements no ledger has.
@@ -46,9 +51,11 @@ func (h *JournalHead) Unsent() int64 { return max(h.Last-h.Sent, 0) }
 // JournalHead reads where a sale's journal begins and ends; ErrNoSale when there is
 // none.
 func (s *Store) JournalHead(ctx context.Context, sale string) (JournalHead, error) {
+	before := s.clock(sale).mark()
+	known, _, _ := s.LastHead(sale)
 	keys := s.shardKeys(sale)
 	pipe := s.redis.Pipeline() // not MULTI: a full Redis refuses it
-	meta := pipe.HMGet(ctx, keys[metaKey], "epoch", "seq", "acked", "acked_at", "clock", "sent", "sent_at")
+	meta := pipe.HMGet(ctx, keys[metaKey], "epoch", "seq", "acked", "acked_at", "clock", "sent", "sent_at", "lead")
 	first := pipe.XRangeN(ctx, keys[journalKey], "-", "+", 1)
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return JournalHead{}, explain(err)
@@ -62,8 +69,13 @@ func (s *Store) JournalHead(ctx context.Context, sale string) (JournalHead, erro
 		return JournalHead{}, ErrNoSale
 	}
 	var err error
-	h := JournalHead{Epoch: number(0), Last: number(1), Acked: number(2), AckedAt: timeOf(number(3)), Now: s.journalNow(sale, number(4))}
+	h := JournalHead{Epoch: number(0), Last: number(1), Acked: number(2), AckedAt: timeOf(number(3)), Now: s.journalNow(sale, number(4), number(7))}
+	h.Lead = time.Duration(number(7)) * time.Millisecond
 	h.Sent, h.SentAt = number(5), timeOf(number(6))
+	if known.Epoch == h.Epoch {
+		s.clock(sale).fell(mark{life: before.life, seq: known.Last}, h.Last)
+	}
+	h.Lost = s.Fall(sale).Lost()
 	if e := first.Val(); len(e) == 1 {
 		if h.First, h.Began, err = beginning(e[0]); err != nil {
 			return h, err
@@ -105,14 +117,22 @@ func (s *Store) LastHead(sale string) (h JournalHead, seq int64, ok bool) {
 	return *last, max(last.Last, c.seq.Load()), true
 }
 
+// Fall is what this process has seen Redis lose of a sale; zero: nothing.
+func (s *Store) Fall(sale string) Fall {
+	if f := s.clock(sale).fall.Load(); f != nil {
+		return *f
+	}
+	return Fall{}
+}
+
 // journalNow estimates the shard's clock, which was at least so late when it was
 // last stored.
-func (s *Store) journalNow(sale string, stored int64) time.Time {
+func (s *Store) journalNow(sale string, stored, lead int64) time.Time {
 	now, ok := s.clock(sale).now()
 	if !ok {
 		now = time.Now().UnixMilli()
 	}
-	return timeOf(max(now, stored))
+	return timeOf(max(now+lead, stored))
 }
 
 // JournalBefore finds the last movement of a sale's journal that was made before a time;

@@ -57,3 +57,6 @@ func (s *Store) rateKey(identity string) string { return s.prefix + ":{rate}:" +
 
 // channel is where notices of changed sales and stock are published.
 func (s *Store) channel() string { return s.prefix + ":notices" }
+
+// acksChannel has no subscribers, see waitForReplicas.
+func (s *Store) acksChannel() string { return s.prefix + ":acks" }

@@ -28,7 +28,7 @@ func (on *server) ask(ctx context.Context, s *reservation.Store, sale string, in
 	for i, op := range in.ops {
 		calls[i] = wire(op)
 	}
-	_, seq, replies, err := s.CallSeq(ctx, sale, calls...)
+	_, seq, replies, err := s.CallSeq(ctx, sale, reservation.Unbounded, calls...)
 	if err != nil {
 		return answered{}, err
 	}

@@ -47,6 +47,7 @@ var linear = porcupine.Model{
 			s.Time = in.clock
 			return true, s
 		}
+		s.Begin()
 		for i, op := range in.ops {
 			reply := op.Run(s)
 			if out.replies != nil && !reflect.DeepEqual(reply, out.replies[i]) {

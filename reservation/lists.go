@@ -86,7 +86,7 @@ func (s *Store) listStep(ctx context.Context, secret *Secret, list, op string, e
 		}
 		args = append(args, places[p], e.form(), key[:])
 	}
-	raw, err := s.eval(ctx, s.redis, s.scripts.List, keys, args, 0)
+	raw, err := s.eval(ctx, s.redis, s.scripts.List, keys, args, s.options.ReplicaAcks)
 	if err != nil {
 		return 0, err
 	}

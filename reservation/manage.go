@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"time"
 
 	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/sale"
@@ -29,6 +31,8 @@ type ApplyOptions struct {
 	// Force allows a new kind of limit on a sale that is open already; it starts
 	// counting at 0.
 	Force bool
+	// New loads a sale that Redis has lost as if there had never been one.
+	New bool
 	// By is who applies, for the journal.
 	By string
 }
@@ -57,7 +61,9 @@ func (s *Store) Apply(ctx context.Context, next *sale.Sale, o ApplyOptions) (*Ap
 			return nil, err
 		}
 		if current == nil {
-			current = &Loaded{Status: sale.Draft}
+			if current, err = s.beforeFirst(ctx, next.ID, o); err != nil {
+				return nil, err
+			}
 		}
 		change, err := sale.Plan(current.Sale, current.Status, next, o.Force)
 		if err != nil {
@@ -68,10 +74,19 @@ func (s *Store) Apply(ctx context.Context, next *sale.Sale, o ApplyOptions) (*Ap
 			return out, s.tryDeltas(ctx, next.ID, change)
 		}
 		if change.Same {
-			return out, nil
-		}
-		if err := s.redis.SAdd(ctx, s.salesKey(), next.ID).Err(); err != nil {
-			return nil, explain(err)
+			// an earlier call may have failed to announce it, or may have applied it
+			// without the replicas
+			if err := s.Announce(ctx, next.ID); err != nil {
+				return nil, err
+			}
+			kept, err := s.keeps(ctx, next.ID, current.Version)
+			if err != nil {
+				return nil, err
+			}
+			if kept {
+				return out, nil
+			}
+			continue
 		}
 		r, err := s.applyOnce(ctx, current.Version, next, doc, change, o.By)
 		if err != nil {
@@ -80,7 +95,15 @@ func (s *Store) Apply(ctx context.Context, next *sale.Sale, o ApplyOptions) (*Ap
 		switch r.code() {
 		case lua.OK:
 			out.Version = r.number(1)
-			return out, nil
+			// after its shard is there: the index names nothing that Redis does not have
+			if err := s.Announce(ctx, next.ID); err != nil {
+				return nil, err
+			}
+			// the notice of the script came before the index named the sale
+			if err := s.redis.Publish(ctx, s.channel(), "sale "+next.ID+" 0").Err(); err != nil {
+				return nil, explain(err)
+			}
+			return out, s.AwaitReplicas(ctx)
 		case lua.StaleVersion:
 			continue // somebody else has changed the sale meanwhile
 		}
@@ -91,6 +114,27 @@ func (s *Store) Apply(ctx context.Context, next *sale.Sale, o ApplyOptions) (*Ap
 		return nil, deltaRefused(change.Deltas[i-1], r.code(), r.number(2), r.number(3))
 	}
 	return nil, refused("the sale is being changed by others all the time; try again")
+}
+
+// beforeFirst is what a sale is before its first apply. It refuses one of which Redis has
+// nothing although the index of sales names it: it was lost.
+func (s *Store) beforeFirst(ctx context.Context, id string, o ApplyOptions) (*Loaded, error) {
+	none := &Loaded{Status: sale.Draft}
+	if o.New {
+		return none, nil
+	}
+	index, err := s.Sales(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, named := slices.BinarySearch(index, id); !named {
+		return none, nil
+	}
+	current, err := s.load(ctx, id) // another caller may have applied it meanwhile
+	if errors.Is(err, ErrNoSale) {
+		return nil, RefuseAnew(id)
+	}
+	return current, err
 }
 
 func (s *Store) applyOnce(ctx context.Context, version int64, next *sale.Sale, doc []byte, change *sale.Change, by string) (reply, error) {
@@ -153,7 +197,7 @@ func deltaRefused(d sale.CellDelta, code lua.Code, n, unavailable int64) error {
 
 // SetStatus opens, pauses or closes a sale. The same status again changes nothing.
 func (s *Store) SetStatus(ctx context.Context, id string, status sale.Status, by string) error {
-	replies, err := s.run(ctx, s.scripts.Manage, id, operation{"status", []any{string(status), by}})
+	replies, err := s.runReplicated(ctx, s.scripts.Manage, id, operation{"status", []any{string(status), by}})
 	if err != nil {
 		return err
 	}
@@ -172,6 +216,23 @@ func (s *Store) SetStatus(ctx context.Context, id string, status sale.Status, by
 	}
 }
 
+// Align ends the lead of a sale's clock of deadlines over Redis's own time. Every hold keeps
+// the time that it has left. It returns the lead that there was, and how many holds it moved.
+func (s *Store) Align(ctx context.Context, id, by string) (lead time.Duration, moved int64, err error) {
+	replies, err := s.runReplicated(ctx, s.scripts.Manage, id, operation{"align", []any{by}})
+	if err != nil {
+		return 0, 0, err
+	}
+	switch r := replies[0]; r.code() {
+	case lua.OK:
+		return time.Duration(r.number(1)) * time.Millisecond, r.number(2), nil
+	case lua.NoSale:
+		return 0, 0, ErrNoSale
+	default:
+		return 0, 0, fmt.Errorf("%w: align gave %q", ErrUnavailable, r.code())
+	}
+}
+
 // Adjust adds units to a cell (sku or sku@region), or takes available ones away.
 // The same adjustment id again changes nothing and gives the same answer: the
 // cell's stock after it.
@@ -179,7 +240,7 @@ func (s *Store) Adjust(ctx context.Context, id, adjustment, cell string, delta i
 	if delta > sale.MaxUnits || delta < -sale.MaxUnits {
 		return 0, refused("%d units are beyond the bound of %d", delta, int64(sale.MaxUnits))
 	}
-	replies, err := s.run(ctx, s.scripts.Manage, id, operation{"adjust", []any{adjustment, cell, strconv.FormatInt(delta, 10), by}})
+	replies, err := s.runReplicated(ctx, s.scripts.Manage, id, operation{"adjust", []any{adjustment, cell, strconv.FormatInt(delta, 10), by}})
 	if err != nil {
 		return 0, err
 	}

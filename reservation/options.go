@@ -36,8 +36,8 @@ type Options struct {
 	TLS bool
 	// Timeout bounds every attempt's wait for Redis. Default: 500 ms.
 	Timeout time.Duration
-	// ReplicaAcks is how many replicas must have a reservation before it counts,
-	// ReplicaAcksWait how long to wait for them (default 50 ms). 0: none.
+	// ReplicaAcks is how many replicas must have an operation before its caller hears that
+	// it is done, ReplicaAcksWait how long to wait for them (default 50 ms). 0: none.
 	ReplicaAcks     int
 	ReplicaAcksWait time.Duration
 	// Prefix begins every key. Default: stockgate.

@@ -22,9 +22,10 @@ type OutboxPlace struct {
 // ClaimOutbox takes or renews the right to send a sale's movements for so long, by
 // the shard's clock. It notes that the batch up to last, of that epoch, is on its way;
 // 0: none. Where another one already is, the place says so, and that one is to be
-// sent. False: somebody else has the right.
+// sent. False: somebody else has the right. What is before the claim is on the replicas
+// then: what the receiver is told outlives a failover.
 func (s *Store) ClaimOutbox(ctx context.Context, sale, owner string, forHow time.Duration, epoch, last int64) (OutboxPlace, bool, error) {
-	replies, err := s.run(ctx, s.scripts.Settle, sale, operation{"outbox", []any{owner, forHow.Milliseconds(), epoch, last}})
+	replies, err := s.runReplicated(ctx, s.scripts.Settle, sale, operation{"outbox", []any{owner, forHow.Milliseconds(), epoch, last}})
 	if err != nil {
 		return OutboxPlace{}, false, err
 	}

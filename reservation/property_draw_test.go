@@ -75,11 +75,11 @@ func (d *driver) reserve(rt *rapid.T) model.Operation {
 		}
 		switch rapid.IntRange(0, 19).Draw(rt, "window") {
 		case 19:
-			l.To = m.Now()
+			l.To = m.Time
 		case 18:
-			l.From = m.Now()
+			l.From = m.Time
 		case 17:
-			l.From = m.Now() + 1
+			l.From = m.Time + 1
 		}
 		o.Limits = append(o.Limits, l)
 	}

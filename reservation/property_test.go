@@ -43,8 +43,10 @@ func TestRandomOperations(t *testing.T) {
 			"3 too late":  d.tooLate,
 			"4 manage":    func(rt *rapid.T) { d.call(d.manage(rt)) },
 			"5 clock":     d.clock,
-			"6 expire":    func(rt *rapid.T) { d.call(model.Expire{Most: rapid.IntRange(1, 3).Draw(rt, "most")}) },
+			"6 expire":    d.expire,
 			"7 repeat":    d.repeat,
+			"8 expects":   d.expects,
+			"8 align":     func(rt *rapid.T) { d.call(model.Align{Cause: cause(rt)}) },
 			"8 probe":     func(rt *rapid.T) { d.call(d.probe(rt)) },
 			"9 edge dies": d.edgeDies,
 			"9 data lost": d.loseData,
@@ -243,7 +245,11 @@ func (d *driver) end() {
 	for _, r := range d.model.Records {
 		last = max(last, r.Deadline, r.Probes.Next)
 	}
-	d.setTime(last)
+	for _, r := range d.model.Records {
+		last = max(last, r.Exp+60_000)
+	}
+	d.model.Latest, d.model.LatestTime = model.Unbounded, model.Unbounded
+	d.setTime(last + max(0, -d.model.Lead)) // by either clock
 	for more := int64(1); more != 0; {
 		more = d.run(model.Expire{Most: 20})[0][2].(int64)
 	}
@@ -264,7 +270,7 @@ func (d *driver) end() {
 				d.run(model.Probed{ID: claimed[i].(string), Verdict: "absent", Cause: "status_404"})
 			}
 		}
-		d.setTime(d.model.Now() + 1)
+		d.setTime(d.model.Time + 1)
 	}
 	for name := range d.model.Stock {
 		if c, _ := d.model.Cell(name); c.Held != 0 || c.InDoubt != 0 {
@@ -276,4 +282,29 @@ func (d *driver) end() {
 func (d *driver) clock(rt *rapid.T) {
 	step := rapid.SampledFrom([]int64{1, 50, 1000, 60_000, -1, -50, -60_000, 4_000_000, -4_000_000, 40_000_000}).Draw(rt, "step")
 	d.setTime(max(d.model.Time+step, 1_000_000_000_000))
+}
+
+// expects draws what the callers expect of the clocks: one that has heard nothing cannot tell,
+// one that knows of a step forward expects less than there is.
+func (d *driver) expects(rt *rapid.T) {
+	m := d.model
+	m.Latest, m.LatestTime = model.Unbounded, model.Unbounded
+	switch rapid.IntRange(0, 4).Draw(rt, "expects") {
+	case 0:
+		m.Latest, m.LatestTime = 0, 0
+	case 1, 2:
+		behind := rapid.SampledFrom([]int64{0, 999, 1000, 1001, 60_000, 4_000_000}).Draw(rt, "behind")
+		m.Latest, m.LatestTime = max(m.Time+m.Lead, m.Clock)-behind, m.Time-behind
+	}
+}
+
+// expire ends what is overdue: no unit comes back on sale while a token of it is good.
+func (d *driver) expire(rt *rapid.T) {
+	held := d.among(model.Held)
+	d.call(model.Expire{Most: rapid.IntRange(1, 3).Draw(rt, "most"), Stepped: rapid.Bool().Draw(rt, "stepped")})
+	for _, id := range held {
+		if r := d.model.Records[id]; r.State == model.Expired && (r.Exp > d.model.Time || r.Exp > d.model.LatestTime+1000) {
+			rt.Fatalf("%s has expired, and its token is good for %d ms", id, r.Exp-d.model.Time)
+		}
+	}
 }

@@ -3,6 +3,8 @@ package reservation
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
+	"strconv"
 	"time"
 
 	"github.com/stockgate/stockgate/lua"
@@ -12,14 +14,30 @@ import (
 type SharedRate struct {
 	kind                  string // what keys are hashed with: other rates have other buckets
 	events, window, burst int64
+	keys                  int64
 }
+
+const (
+	// DefaultSharedKeys is how many keys of a shared rate have buckets of their own at a
+	// time, in about 200 MB of Redis.
+	DefaultSharedKeys = 1_000_000
+	// coarseKeys is how many buckets all further keys of a rate share.
+	coarseKeys = 4096
+)
 
 // NewSharedRate makes a rate: at most burst attempts at once, and events in each
 // window in the long run. Edges on which id and numbers are the same count together.
 // window is in whole ms, and burst times its ms must be below 1e14.
 func NewSharedRate(id string, events int, window time.Duration, burst int) *SharedRate {
-	r := &SharedRate{events: int64(events), window: window.Milliseconds(), burst: int64(burst)}
+	r := &SharedRate{events: int64(events), window: window.Milliseconds(), burst: int64(burst), keys: DefaultSharedKeys}
 	r.kind = fmt.Sprintf("rate %d/%d/%d %s", r.events, r.window, r.burst, id)
+	return r
+}
+
+// WithKeys bounds how many keys have buckets of their own. Beyond it, a key that has
+// none shares a bucket with others, so that Redis does not grow: it may pass less often.
+func (r *SharedRate) WithKeys(n int) *SharedRate {
+	r.keys = int64(n)
 	return r
 }
 
@@ -42,12 +60,14 @@ func (e *Edge) TakeRates(ctx context.Context, tries []RateTry) (over int, wait t
 	if secret == nil {
 		return -1, 0, fmt.Errorf("%w: %w", ErrUnavailable, ErrStarting)
 	}
-	keys := make([]string, len(tries))
-	args := make([]any, 1, 1+3*len(tries))
+	keys := make([]string, 0, 3*len(tries))
+	args := make([]any, 1, 1+4*len(tries))
 	args[0] = len(tries)
-	for i, t := range tries {
-		keys[i] = e.rates.rateKey(secret.Identity(t.Rate.kind, t.Key))
-		args = append(args, t.Rate.events, t.Rate.window, t.Rate.burst)
+	for _, t := range tries {
+		key, count := secret.Identity(t.Rate.kind, t.Key), secret.Identity("keys of "+t.Rate.kind, "")
+		coarse := count + "." + strconv.Itoa(coarseOf(key))
+		keys = append(keys, e.rates.rateKey(key), e.rates.rateKey(coarse), e.rates.rateKey(count))
+		args = append(args, t.Rate.events, t.Rate.window, t.Rate.burst, t.Rate.keys)
 	}
 	r, err := e.callRate(ctx, keys, args)
 	if err != nil {
@@ -64,6 +84,13 @@ func (e *Edge) TakeRates(ctx context.Context, tries []RateTry) (over int, wait t
 		return over, wait, nil
 	}
 	return -1, 0, fmt.Errorf("%w: rate gave %q", ErrUnavailable, r.code())
+}
+
+// coarseOf is the number of the bucket that a key shares where there is no room for it.
+func coarseOf(identity string) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(identity)) // never fails
+	return int(h.Sum32() % coarseKeys)
 }
 
 // knownOver finds the try that has to wait longest, of those that are known to be
@@ -108,7 +135,7 @@ func (e *Edge) callRate(ctx context.Context, keys []string, args []any) (reply, 
 	ctx, cancel := context.WithTimeout(ctx, e.rates.Timeout())
 	defer cancel()
 	for try := 0; ; try++ {
-		r, _, err := e.rates.rateCalls.do(ctx, "", &ticket{keys: keys, args: args, weight: len(keys)})
+		r, _, err := e.rates.rateCalls.do(ctx, "", &ticket{keys: keys, args: args, weight: len(keys) / 3})
 		if err == nil {
 			return r, nil
 		}

@@ -138,7 +138,7 @@ func TestSharedRateAgreesWithModel(t *testing.T) {
 			now += step
 			server.SetTime(time.UnixMilli(now))
 			key := fmt.Sprintf("stockgate:{rate}:%d", n)
-			raw, err := client.Eval(soon(t), lua.Embedded.Rate.Source, []string{key}, 1, m.events, m.window, m.burst).Slice()
+			raw, err := client.Eval(soon(t), lua.Embedded.Rate.Source, []string{key, key + ".coarse", key + ".count"}, 1, m.events, m.window, m.burst, 10).Slice()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -257,12 +257,12 @@ func TestSharedRateKeys(t *testing.T) {
 			}
 			found++
 			ttl, err := client.PTTL(soon(t), key).Result()
-			if err != nil || ttl <= 0 || ttl > 31*time.Second {
+			if err != nil || ttl <= 0 || ttl > 122*time.Second {
 				t.Errorf("key %s is kept for %v (%v)", key, ttl, err)
 			}
 		}
-		if found != 1 {
-			t.Errorf("%d buckets, want 1: %q", found, keys)
+		if found != 2 {
+			t.Errorf("%d keys, want a bucket and the count: %q", found, keys)
 		}
 	})
 }
@@ -377,7 +377,7 @@ func TestSharedRateInItsOwnRedis(t *testing.T) {
 	for name, tc := range map[string]struct {
 		b    redistest.Backend
 		want int
-	}{"stock": {stock, 0}, "rates": {rates, 1}} {
+	}{"stock": {stock, 0}, "rates": {rates, 2}} {
 		keys, err := tc.b.Client().Keys(soon(t), "stockgate:{rate}:*").Result()
 		if err != nil || len(keys) != tc.want {
 			t.Errorf("%s: %q, %v", name, keys, err)
@@ -392,11 +392,14 @@ func TestRateScriptTakesManyAttempts(t *testing.T) {
 		if script == nil {
 			script = &lua.Redis
 		}
-		keys := []string{"{rate}:a", "{rate}:b", "{rate}:a", "{rate}:b", "{rate}:a"}
+		var keys []string
+		for _, key := range []string{"{rate}:a", "{rate}:b", "{rate}:a", "{rate}:b", "{rate}:a"} {
+			keys = append(keys, key, key+".coarse", key+".count")
+		}
 		raw, err := b.Client().Eval(soon(t), script.Rate.Source, keys,
-			2, 1, 3_600_000, 2, 1, 3_600_000, 1, // a and b
-			2, 1, 3_600_000, 2, 1, 3_600_000, 1, // b is over: a is not charged
-			1, 1, 3_600_000, 2, // a again
+			2, 1, 3_600_000, 2, 9, 1, 3_600_000, 1, 9, // a and b
+			2, 1, 3_600_000, 2, 9, 1, 3_600_000, 1, 9, // b is over: a is not charged
+			1, 1, 3_600_000, 2, 9, // a again
 			0,
 		).Slice()
 		if err != nil {
@@ -406,6 +409,89 @@ func TestRateScriptTakesManyAttempts(t *testing.T) {
 			t.Errorf("replies %s", got)
 		}
 	})
+}
+
+// An edge holds the bound, on each server. What a key has in its own bucket still counts.
+func TestSharedRateOfAnEdgeIsBounded(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		e := rateEdge(t, rateOptions(b, b.Addr()), nil)
+		rate := reservation.NewSharedRate("r", 1, time.Hour, 1).WithKeys(10)
+		for n := range 300 {
+			takeRate(t, e, rate, fmt.Sprint(n))
+		}
+		own, coarse := 0, 0
+		for _, key := range b.Client().Keys(soon(t), "stockgate:{rate}:*").Val() {
+			if strings.Contains(key, ".") {
+				coarse++
+			} else {
+				own++
+			}
+		}
+		if own != 10+1 || coarse == 0 || coarse > 290 { // and the count
+			t.Errorf("%d keys of their own and %d that are shared", own, coarse)
+		}
+		if takeRate(t, e, rate, "0") == 0 {
+			t.Error("a key that is over passes")
+		}
+	})
+}
+
+// However many keys come, no more have buckets than the rate says, and what was in a bucket
+// stays there. When the buckets are empty there is room again.
+func TestSharedRateKeysAreBounded(t *testing.T) {
+	server := redistest.Embedded(t)
+	client := server.Client()
+	now := time.Date(2026, 11, 11, 0, 0, 0, 0, time.UTC)
+	server.SetTime(now)
+	const bound, coarse = 100, 8
+	take := func(n int) (passed bool) {
+		t.Helper()
+		keys := []string{fmt.Sprintf("{rate}:k%d", n), fmt.Sprintf("{rate}:c%d", n%coarse), "{rate}:count"}
+		raw, err := client.Eval(soon(t), lua.Embedded.Rate.Source, keys, 1, 1, 1000, 5, bound).Slice()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return raw[1].([]any)[0] == "ok"
+	}
+	count := func() (buckets, shared int) {
+		t.Helper()
+		for _, key := range client.Keys(soon(t), "*").Val() {
+			switch {
+			case strings.HasPrefix(key, "{rate}:k"):
+				buckets++
+			case strings.HasPrefix(key, "{rate}:c") && key != "{rate}:count":
+				shared++
+			}
+		}
+		return buckets, shared
+	}
+	for round := range 4 {
+		passed := 0
+		for n := range 2000 {
+			if take(n) {
+				passed++
+			}
+			if n%10 == 9 { // this one keeps its bucket while others come
+				take(3)
+			}
+		}
+		if buckets, shared := count(); buckets > bound || round != 2 && buckets != bound || shared != coarse {
+			t.Errorf("round %d: %d buckets and %d that are shared, want %d and %d", round, buckets, shared, bound, coarse)
+		}
+		if want := bound + coarse*5; passed > want || round == 0 && passed != want {
+			t.Errorf("round %d: %d passed, the bound is %d", round, passed, want)
+		}
+		now = now.Add(time.Minute) // all are empty
+		if round == 1 {
+			now = now.Add(-time.Hour) // the clock is set back: there is room again all the same
+		}
+		server.SetTime(now)
+		for _, key := range client.Keys(soon(t), "*").Val() {
+			if key != "{rate}:count" { // it may be there longer than they are
+				client.Del(soon(t), key)
+			}
+		}
+	}
 }
 
 func BenchmarkKeyKnownToBeOver(b *testing.B) {

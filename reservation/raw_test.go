@@ -124,6 +124,9 @@ func expected(s *model.Shard, seen int) *raw {
 			"status": s.Status, "starts": strconv.FormatInt(s.Starts, 10), "ends": strconv.FormatInt(s.Ends, 10),
 			"clock": strconv.FormatInt(s.Clock, 10), "schema": "1", "doc": s.Doc,
 		}
+		if s.LeadKept {
+			r.meta["lead"] = strconv.FormatInt(s.Lead, 10)
+		}
 	}
 	for name := range s.Stock {
 		c, _ := s.Cell(name)

@@ -64,7 +64,7 @@ type Charge struct {
 	Limit  *sale.Limit
 	Field  string // limit | window | identity hash
 	Amount int64
-	// From and To bound the window in ms by the shard's clock.
+	// From and To bound the window in ms by Redis's own time.
 	From, To int64
 	// Again is when the counter starts anew, in ms; 0: waiting does not help.
 	Again int64
@@ -75,7 +75,7 @@ type Hold struct {
 	ID       string
 	Sale     string
 	State    State
-	Deadline time.Time // by the shard's clock, like all times here
+	Deadline time.Time // by Redis's own time, like all times here
 	Exp      time.Time // when the token expires
 	Created  time.Time
 	Epoch    int64
@@ -92,8 +92,8 @@ var ErrVersion = errors.New("the sale has changed")
 // Nothing was charged; compute the charges for the time now and try again.
 var ErrWindow = errors.New("another window of a purchase limit has begun")
 
-// windowError is ErrWindow with the shard's clock, which may be ahead of Redis's
-// own time.
+// windowError is ErrWindow with Redis's own time, which may be ahead of what the edge
+// expects.
 type windowError struct{ now time.Time }
 
 func (e *windowError) Error() string        { return ErrWindow.Error() }
@@ -142,7 +142,6 @@ func (s *Store) reserved(c *Claim, seq int64, r reply) (Hold, *sale.Refusal, err
 	switch r.code() {
 	case lua.OK:
 		c.seen.got(c.Lines, seq)
-		c.seen.binds(c.Binding.Field, c.Ref)
 		return Hold{
 			ID: c.ID, Sale: c.Sale, State: State(r.word(1)),
 			Deadline: time.UnixMilli(r.number(2)), Exp: time.UnixMilli(r.number(3)),
@@ -157,7 +156,7 @@ func (s *Store) reserved(c *Claim, seq int64, r reply) (Hold, *sale.Refusal, err
 	case lua.Late, lua.Gone:
 		return Hold{}, nil, ErrLate
 	case lua.NoSale:
-		return Hold{}, sale.Refuse(sale.UnknownSale), nil
+		return Hold{}, refuseLost, nil // the edge has read it from there
 	case lua.NotStarted:
 		refusal := sale.Refuse(sale.NotStarted)
 		if starts := r.number(1); starts > 0 {
@@ -175,7 +174,8 @@ func (s *Store) reserved(c *Claim, seq int64, r reply) (Hold, *sale.Refusal, err
 	case lua.Pending: // his own hold is in the way, and it ends long before the window
 		return Hold{}, &sale.Refusal{Reason: sale.Pending, Limit: charge().Limit}, nil
 	case lua.Unknown:
-		return Hold{}, &sale.Refusal{Reason: sale.UnknownItem, SKU: line().SKU}, nil
+		// this version of the sale lists the item: another client has deleted its stock
+		return Hold{}, refuseLost, nil
 	case lua.SoldOut:
 		c.seen.refused(line(), r.number(4), r.number(2), r.number(3))
 		return Hold{}, &sale.Refusal{Reason: sale.SoldOut, SKU: line().SKU}, nil

@@ -104,7 +104,7 @@ func (s *Store) Renew(ctx context.Context, file *sale.Sale, doc string, version 
 		began = 1
 	}
 	args := []any{lua.Schema, seen.Epoch, began, after, version, doc, ms(file.StartsAt), ms(file.EndsAt)}
-	raw, err := s.eval(ctx, s.redis, s.scripts.Renew, keys, args, 0)
+	raw, err := s.eval(ctx, s.redis, s.scripts.Renew, keys, args, s.options.ReplicaAcks)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +174,7 @@ func (r *Restoration) send(ctx context.Context, least int) error {
 			continue
 		}
 		args := append([]any{r.Epoch, place + 1}, values...)
-		raw, err := r.store.eval(ctx, r.store.redis, r.store.scripts.Restore, r.store.shardKeys(r.sale), args, 0)
+		raw, err := r.store.eval(ctx, r.store.redis, r.store.scripts.Restore, r.store.shardKeys(r.sale), args, r.store.options.ReplicaAcks)
 		if err != nil {
 			return err
 		}
@@ -194,7 +194,7 @@ func (r *Restoration) Finish(ctx context.Context, clock time.Time, status sale.S
 	if err := r.Flush(ctx); err != nil {
 		return err
 	}
-	replies, err := r.store.run(ctx, r.store.scripts.Settle, r.sale, operation{"rebuilt", []any{r.Epoch, msOf(clock), string(status), cause}})
+	replies, err := r.store.runReplicated(ctx, r.store.scripts.Settle, r.sale, operation{"rebuilt", []any{r.Epoch, msOf(clock), string(status), cause}})
 	if err != nil {
 		return err
 	}

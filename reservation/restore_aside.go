@@ -10,7 +10,7 @@ import (
 // are there; one that is here already is left as it is, but for a hold that was extended
 // there. It returns the state that holds.
 func (s *Store) Carry(ctx context.Context, sale, id string, f *RecordFields) (state State, carried bool, err error) {
-	replies, err := s.run(ctx, s.scripts.Settle, sale, operation{"carry", []any{id, f.Text()}})
+	replies, err := s.runReplicated(ctx, s.scripts.Settle, sale, operation{"carry", []any{id, f.Text()}})
 	if err != nil {
 		return "", false, err
 	}

@@ -53,13 +53,21 @@ const (
 // nobody can take back, the reservation becomes Unbacked instead. What was released
 // stays released by the Shop's word: a ConflictError.
 func (s *Store) Confirm(ctx context.Context, sale, id string, word Word, cause string) (State, error) {
-	return s.settle(ctx, sale, operation{"confirm", []any{id, string(word), cause, ""}})
+	return s.settle(ctx, sale, confirmation(id, word, cause))
+}
+
+func confirmation(id string, word Word, cause string) operation {
+	return operation{"confirm", []any{id, string(word), cause, ""}}
 }
 
 // Release gives a hold's units back. With a lost reserve in mind, id may be
 // unknown: then it cannot be reserved any more. Operators' words leave no such
 // trace for an unknown id.
 func (s *Store) Release(ctx context.Context, sale, id string, word Word, cause string) (State, error) {
+	return s.settle(ctx, sale, s.releasing(sale, id, word, cause))
+}
+
+func (s *Store) releasing(sale, id string, word Word, cause string) operation {
 	var notAfter int64
 	if word == Shop || word == Answer || word == Unsent {
 		now, ok := s.clock(sale).now()
@@ -68,7 +76,7 @@ func (s *Store) Release(ctx context.Context, sale, id string, word Word, cause s
 		}
 		notAfter = now + s.options.Timeout.Milliseconds()
 	}
-	return s.settle(ctx, sale, operation{"release", []any{id, string(word), notAfter, cause}})
+	return operation{"release", []any{id, string(word), notAfter, cause}}
 }
 
 // Doubt marks a hold of which nobody knows whether the shop took the order. It
@@ -86,6 +94,11 @@ func (s *Store) settle(ctx context.Context, sale string, op operation) (State, e
 // reply's first particular is then the state that holds, if the answer tells one.
 func (s *Store) resolve(ctx context.Context, sale string, op operation) (reply, error) {
 	r, _, err := s.do(ctx, sale, op)
+	return judged(op.name, r, err)
+}
+
+// judged reads the answer to an operation on a reservation, see resolve.
+func judged(name string, r reply, err error) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -101,29 +114,36 @@ func (s *Store) resolve(ctx context.Context, sale string, op operation) (reply, 
 	case lua.RefundNeeded:
 		return r, &RefundNeededError{State(r.word(1))}
 	case lua.TooSoon:
-		return reply{r[0], string(Held)}, &TooSoonError{time.Duration(r.number(1)-r.number(2)) * time.Millisecond}
+		return reply{r[0], string(Held)}, &TooSoonError{time.Duration(r.number(1)) * time.Millisecond}
 	case lua.NotFound:
 		return nil, ErrNotFound
 	case lua.Restoring:
 		return nil, ErrRestoring
 	}
-	return nil, fmt.Errorf("%w: %s gave %q", ErrUnavailable, op.name, r.code())
+	return nil, fmt.Errorf("%w: %s gave %q", ErrUnavailable, name, r.code())
 }
 
 // expireAtOnce is how many holds one script call ends.
 const expireAtOnce = 100
 
 // Expire ends holds whose deadline has passed: in doubt (Response) or expired
-// (Backend). It returns how many; it stops early only on an error.
+// (Backend). It returns how many; it stops early only on an error. A store that has heard
+// less than two replies cannot tell how late it is, and ends nothing.
 func (s *Store) Expire(ctx context.Context, sale string) (int, error) {
-	ended := 0
+	ended, c := 0, s.clock(sale)
 	for {
-		replies, err := s.run(ctx, s.scripts.Settle, sale, operation{"expire", []any{expireAtOnce}})
+		known, stepped := c.stepped(), 0
+		if known {
+			stepped = 1
+		}
+		replies, err := s.run(ctx, s.scripts.Settle, sale, operation{"expire", []any{expireAtOnce, stepped}})
 		if err != nil {
 			return ended, err
 		}
 		ended += int(replies[0].number(1))
-		if replies[0].number(2) == 0 {
+		// a step that this call was the first to see is told at once, before other edges
+		// that do not know of it end anything
+		if replies[0].number(2) == 0 && (known || !c.stepped()) {
 			return ended, nil
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -48,6 +49,7 @@ type Store struct {
 	prefix  string
 	scripts lua.Scripts
 	clocks  sync.Map // sale id → *clock; in a cluster, each shard's node has its own
+	mono    func() time.Time
 	// calls has what attempts and their outcomes ask of a sale, rateCalls what they ask
 	// of shared rates.
 	calls, rateCalls *combiner
@@ -67,7 +69,7 @@ func Open(o Options) (*Store, error) {
 	// than an attempt may wait.
 	u.ReadTimeout, u.WriteTimeout = longestCall, longestCall
 	quietOnce.Do(func() { redis.SetLogger(quiet{}) })
-	s := &Store{redis: redis.NewUniversalClient(u), claims: claims, options: o, prefix: o.Prefix, scripts: *o.Scripts}
+	s := &Store{redis: redis.NewUniversalClient(u), claims: claims, options: o, prefix: o.Prefix, scripts: *o.Scripts, mono: time.Now}
 	s.calls, s.rateCalls = newCombiner(s.sendOperations), newCombiner(s.sendRates)
 	return s, nil
 }
@@ -94,7 +96,7 @@ func (s *Store) clock(sale string) *clock {
 	if c, ok := s.clocks.Load(sale); ok {
 		return c.(*clock)
 	}
-	c, _ := s.clocks.LoadOrStore(sale, new(clock))
+	c, _ := s.clocks.LoadOrStore(sale, &clock{mono: s.mono})
 	return c.(*clock)
 }
 
@@ -141,45 +143,77 @@ func (s *Store) run(ctx context.Context, script lua.Script, sale string, ops ...
 // runAt is run with the shard's seq after the call: what the replies say was so after
 // the journal's entry of that number, or before it.
 func (s *Store) runAt(ctx context.Context, script lua.Script, sale string, ops ...operation) ([]reply, int64, error) {
-	n, client := 3, s.redis
+	return s.runWith(ctx, 0, script, sale, ops...)
+}
+
+// runReplicated is run for what a caller is promised: its answer stays true after a
+// failover. Its error is an ErrNotReplicated when the operations ran and too few replicas
+// have them.
+func (s *Store) runReplicated(ctx context.Context, script lua.Script, sale string, ops ...operation) ([]reply, error) {
+	replies, _, err := s.runWith(ctx, s.options.ReplicaAcks, script, sale, ops...)
+	return replies, err
+}
+
+func (s *Store) runWith(ctx context.Context, acks int, script lua.Script, sale string, ops ...operation) ([]reply, int64, error) {
+	client := s.redis
 	for _, op := range ops {
-		n += 2 + len(op.args)
 		if op.name == "lookup" {
 			client = s.claims
 		}
 	}
+	before := s.clock(sale).mark()
+	raw, err := s.eval(ctx, client, script, s.shardKeys(sale), s.operationArgs(sale, ops), acks)
+	return s.replies(sale, before, raw, len(ops), err)
+}
+
+// operationArgs are the arguments of a call that runs some operations.
+func (s *Store) operationArgs(sale string, ops []operation) []any {
+	n := 5
+	for _, op := range ops {
+		n += 2 + len(op.args)
+	}
 	args := make([]any, 0, n)
-	args = append(args, s.channel(), sale, lua.Schema)
+	shard, own := s.clock(sale).latest()
+	args = append(args, s.channel(), sale, lua.Schema, shard, own)
 	for _, op := range ops {
 		args = append(args, op.name, len(op.args))
 		args = append(args, op.args...)
 	}
-	raw, err := s.eval(ctx, client, script, s.shardKeys(sale), args, 0)
-	return s.replies(sale, raw, len(ops), err)
+	return args
 }
 
-// errNotAcknowledged: the script ran, and its replies are known.
-var errNotAcknowledged = errors.New("not acknowledged")
+// header is what comes before the answers of a script: Redis's time, the lead of the shard's
+// clock, and the shard's seq.
+const header = 3
 
 // replies reads what a script has answered to some operations on a sale, and the shard's
-// seq after the call. What the call has failed with goes on to the caller.
-func (s *Store) replies(sale string, raw []any, n int, failed error) ([]reply, int64, error) {
-	if failed != nil && !errors.Is(failed, errNotAcknowledged) {
+// seq after the call. before is what was known when they were sent. What the call has failed
+// with goes on to the caller.
+func (s *Store) replies(sale string, before mark, raw []any, n int, failed error) ([]reply, int64, error) {
+	if failed != nil && !errors.Is(failed, ErrNotReplicated) {
+		if brokenConnection(failed) {
+			s.clock(sale).broken.Store(true)
+		}
 		return nil, 0, failed
 	}
-	if len(raw) != n+2 {
-		return nil, 0, fmt.Errorf("%w: a script gave %d answers to %d operations", ErrUnavailable, len(raw)-2, n)
+	if c := s.clock(sale); c.broken.Load() {
+		c.broken.Store(false)
 	}
-	if ms, ok := raw[0].(int64); ok {
-		s.clock(sale).set(ms)
+	if len(raw) != n+header {
+		return nil, 0, fmt.Errorf("%w: a script gave %d answers to %d operations", ErrUnavailable, len(raw)-header, n)
 	}
-	seq, _ := raw[1].(int64)
-	s.clock(sale).sawSeq(seq)
+	ms, ok := raw[0].(int64)
+	lead, ok2 := raw[1].(int64)
+	if ok && ok2 {
+		s.clock(sale).heard(before.sent, ms, lead)
+	}
+	seq, _ := raw[2].(int64)
+	s.clock(sale).sawSeq(before, seq)
 	replies := make([]reply, n)
 	var last textReply
 	restoring := 0 // one of several may wait for its own reservation only
 	for i := range replies {
-		replies[i] = replyOf(raw[i+2], &last)
+		replies[i] = replyOf(raw[i+header], &last)
 		switch replies[i].code() {
 		case lua.NewerSchema:
 			return nil, 0, ErrNewerSchema
@@ -190,10 +224,13 @@ func (s *Store) replies(sale string, raw []any, n int, failed error) ([]reply, i
 	if restoring > 0 && restoring == n {
 		return nil, 0, ErrRestoring
 	}
+	s.clock(sale).fell(before, seq)
 	return replies, seq, failed
 }
 
-// eval runs a script by its name, loading it where Redis does not have it yet.
+// eval runs a script by its name, loading it where Redis does not have it yet. With acks
+// it waits for so many replicas; short of them the error is an ErrNotReplicated, beside
+// the answer.
 func (s *Store) eval(ctx context.Context, client redis.UniversalClient, script lua.Script, keys []string, args []any, acks int) ([]any, error) {
 	for range 2 {
 		raw, err := s.evalOnce(ctx, client, script, keys, args, acks)
@@ -212,19 +249,8 @@ func (s *Store) evalOnce(ctx context.Context, client redis.UniversalClient, scri
 	if acks == 0 {
 		return client.EvalSha(ctx, script.SHA, keys, args...).Slice()
 	}
-	// WAIT counts what its own connection has written: one pipeline, one connection
-	pipe := client.Pipeline()
-	eval := pipe.EvalSha(ctx, script.SHA, keys, args...)
-	wait := pipe.Do(ctx, "WAIT", acks, s.options.ReplicaAcksWait.Milliseconds())
-	_, _ = pipe.Exec(ctx)
-	raw, err := eval.Slice()
-	if err != nil {
-		return nil, err
-	}
-	if n, err := wait.Int(); err != nil || n < acks {
-		return raw, fmt.Errorf("%w: %d of %d replicas have the reservation", errNotAcknowledged, n, acks)
-	}
-	return raw, nil
+	done := s.evalReplicated(ctx, client, acks, scriptCall{script, keys, args})
+	return done[0].raw, done[0].err
 }
 
 // hints say what an operator can do about an error of Redis. With most of them it
@@ -247,8 +273,14 @@ var hints = []struct {
 // explain wraps what go-redis says in ErrUnavailable, with what an operator can do
 // about it.
 func explain(err error) error {
-	if err == nil {
-		return nil
+	if err == nil || errors.Is(err, ErrNotReplicated) {
+		return err
+	}
+	if isWrongType(err) {
+		return fmt.Errorf("%w: another client has written to stockgate's keys: run 'caddy stockgate doctor', which names those of a sale and says what to do (%w)", ErrUnavailable, err)
+	}
+	if redis.HasErrorPrefix(err, "NOPERM") && strings.Contains(strings.ToLower(err.Error()), "'select'") {
+		return fmt.Errorf("%w: its user may not choose a database: a database other than 0 needs +select in the user's ACL (%w)", ErrUnavailable, err)
 	}
 	for _, hint := range hints {
 		if redis.HasErrorPrefix(err, hint.prefix) {

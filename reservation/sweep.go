@@ -15,23 +15,3 @@ func (s *Store) Sweep(ctx context.Context, sale, cursor string) (next string, dr
 	}
 	return replies[0].word(1), int(replies[0].number(2)), nil
 }
-
-// sweeper remembers how far each sale has been swept.
-type sweeper map[string]string
-
-// sweep looks at the next part of a sale's counters, if they can be over at all.
-func (w sweeper) sweep(ctx context.Context, s *Store, l *Listing) error {
-	for _, limit := range l.Sale.Limits {
-		if limit.Every == "sale" || limit.Every == "order" {
-			continue
-		}
-		cursor, ok := w[l.Sale.ID]
-		if !ok {
-			cursor = "0"
-		}
-		next, _, err := s.Sweep(ctx, l.Sale.ID, cursor)
-		w[l.Sale.ID] = next
-		return err
-	}
-	return nil
-}

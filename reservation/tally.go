@@ -62,7 +62,7 @@ func (s *Store) Tally(ctx context.Context, id string) (*Tally, error) {
 		if err != nil {
 			return nil, err
 		}
-		t, err := s.tally(ctx, id)
+		t, err := s.tally(ctx, id, before.lead)
 		if err != nil {
 			return nil, err
 		}
@@ -71,7 +71,7 @@ func (s *Store) Tally(ctx context.Context, id string) (*Tally, error) {
 			return nil, err
 		}
 		if before.seq == after.seq && before.epoch == after.epoch {
-			t.Seq, t.At = after.seq, s.journalNow(id, after.clock)
+			t.Seq, t.At = after.seq, s.journalNow(id, after.clock, after.lead)
 			return t, nil
 		}
 	}
@@ -79,14 +79,14 @@ func (s *Store) Tally(ctx context.Context, id string) (*Tally, error) {
 }
 
 // place is where a shard's journal is.
-type place struct{ epoch, seq, clock int64 }
+type place struct{ epoch, seq, clock, lead int64 }
 
 func (s *Store) place(ctx context.Context, id string) (p place, err error) {
-	v, err := s.redis.HMGet(ctx, s.shardKeys(id)[metaKey], "epoch", "seq", "clock").Result()
+	v, err := s.redis.HMGet(ctx, s.shardKeys(id)[metaKey], "epoch", "seq", "clock", "lead").Result()
 	if err != nil {
 		return p, explain(err)
 	}
-	for i, into := range []*int64{&p.epoch, &p.seq, &p.clock} {
+	for i, into := range []*int64{&p.epoch, &p.seq, &p.clock, &p.lead} {
 		text, _ := v[i].(string)
 		*into, _ = strconv.ParseInt(text, 10, 64)
 	}
@@ -94,7 +94,7 @@ func (s *Store) place(ctx context.Context, id string) (p place, err error) {
 }
 
 // tally counts once; what it reads may be of different moments.
-func (s *Store) tally(ctx context.Context, id string) (*Tally, error) {
+func (s *Store) tally(ctx context.Context, id string, lead int64) (*Tally, error) {
 	file, err := s.load(ctx, id)
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (s *Store) tally(ctx context.Context, id string) (*Tally, error) {
 	}
 	t := &Tally{ID: id, Status: b.Status, StartsAt: b.StartsAt, EndsAt: b.EndsAt, Balanced: b.Balanced, Unbacked: b.Unbacked, Items: make([]Tallied, len(b.Items))}
 	if len(last) > 0 {
-		t.HeldUntil = time.UnixMilli(int64(last[0].Score))
+		t.HeldUntil = time.UnixMilli(int64(last[0].Score) - lead)
 	}
 	loaded := file.Sale.Cells()
 	for i, c := range b.Items {

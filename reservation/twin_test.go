@@ -4,6 +4,7 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -97,6 +98,9 @@ func (w *twin) run(ops ...model.Operation) []model.Reply {
 	want := make([]model.Reply, len(ops))
 	calls := make([]reservation.Operation, len(ops))
 	refused := true // every operation was, so nothing may have been written
+	lead := w.model.Lead
+	w.model.Begin()
+	stepped := lead != w.model.Lead // which is stored, also by what is refused
 	for i, op := range ops {
 		want[i] = op.Run(w.model)
 		calls[i] = wire(op)
@@ -106,7 +110,7 @@ func (w *twin) run(ops ...model.Operation) []model.Reply {
 		w.t.Fatalf("after %+v the model itself is wrong: %v", ops, err)
 	}
 	for i, s := range w.servers {
-		now, seq, got, err := s.store.CallSeq(background, w.sale, calls...)
+		now, seq, got, err := s.store.CallSeq(background, w.sale, w.latest(), calls...)
 		if err != nil {
 			w.t.Fatalf("%s: %+v: %v", s.name, ops, err)
 		}
@@ -133,12 +137,23 @@ func (w *twin) run(ops ...model.Operation) []model.Reply {
 			w.t.Fatalf("%s: after %+v: %v", s.name, ops, err)
 		}
 		w.before[i].journal = nil
+		if refused && stepped {
+			w.before[i].meta["lead"] = strconv.FormatInt(w.model.Lead, 10)
+		}
 		if err := after.differs(w.before[i]); refused && err != nil {
 			w.t.Fatalf("%s: %+v was refused and has changed something: %v", s.name, ops, err)
 		}
 		w.before[i] = after
 	}
 	return want
+}
+
+// latest is what the caller expects of the clocks.
+func (w *twin) latest() reservation.Latest {
+	if w.model.Latest == 0 {
+		return reservation.Latest{Shard: "", Own: ""}
+	}
+	return reservation.Latest{Shard: w.model.Latest, Own: w.model.LatestTime}
 }
 
 // lose takes all that the servers know of the sale.

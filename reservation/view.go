@@ -35,11 +35,13 @@ type followed struct {
 	at       atomic.Int64                // when the view was complete, by now
 	asks     atomic.Int64                // from when on an attempt may ask whether what is remembered is still so, by now
 	seq      atomic.Int64                // of the last entry that is in it
+	epoch    string                      // of the shard whose journal is followed
+	wake     chan<- struct{}             // ends the pause of the reader that follows it
 }
 
 // newFollowed begins at a journal's seq: what a reply of before says does not count.
-func newFollowed(l *Listing, now func() time.Duration, seq int64, at time.Duration) *followed {
-	f := &followed{now: now, sale: l.Sale, alone: make([]int32, len(l.Sale.Items)), regional: make(map[string]int32)}
+func newFollowed(l *Listing, now func() time.Duration, epoch string, seq int64, at time.Duration) *followed {
+	f := &followed{now: now, sale: l.Sale, epoch: epoch, alone: make([]int32, len(l.Sale.Items)), regional: make(map[string]int32)}
 	n := int32(0)
 	for i := range l.Sale.Items {
 		item := &l.Sale.Items[i]
@@ -61,6 +63,15 @@ func newFollowed(l *Listing, now func() time.Duration, seq int64, at time.Durati
 	f.at.Store(int64(at))
 	f.seq.Store(seq)
 	return f
+}
+
+// hurry lets the reader read now. What it reads now may be older than what is wanted, so
+// that callers ask again after each of its steps.
+func (f *followed) hurry() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
 }
 
 // fresh says that the view was complete less than a second ago.
@@ -203,37 +214,57 @@ func (f *followed) takeAsk(lines []sale.Line) (*Ask, *sale.Refusal) {
 	return p, nil
 }
 
-// binds notes what a hold of this edge has bound, before the journal tells it: a buyer
-// who repeats his attempt at once comes to the same edge.
-func (f *followed) binds(guard, ref string) {
-	if f == nil {
-		return
+// viewOf is what is followed of a sale at this moment; nil: nothing.
+func (e *Edge) viewOf(saleID string) *followed {
+	l, ok := e.Catalogue().Sale(saleID)
+	if !ok {
+		return nil
 	}
-	bindings(guard, ref, f.bound.Load().add)
+	return l.view()
+}
+
+// binds notes what a hold of this edge has bound, before the journal tells it: buyers who repeat
+// an attempt at once come to the same edge. The view may have begun after the claim.
+func (e *Edge) binds(c *Claim) {
+	if f := e.viewOf(c.Sale); f != nil {
+		bindings(c.Binding.Field, c.Ref, f.bound.Load().add)
+	}
 }
 
 // MayRepeat says whether an attempt may repeat one that has reserved under its
-// idempotency key or its ref. False is as certain as MayBeBound.
-func (e *Edge) MayRepeat(l *Listing, a *sale.Attempt) bool {
-	if a.Ref != "" && e.MayBeBound(l.Sale.ID, refField+a.Ref) {
+// idempotency key or its ref, as far as this edge has read. False is no reason to refuse
+// the attempt: see SurelyNew.
+func (e *Edge) MayRepeat(l *Listing, a *sale.Attempt) bool { return e.mayRepeat(l.view(), a) }
+
+// SurelyNew says that when it was called nothing in Redis was bound to the attempt's
+// idempotency key or ref: the attempt may be refused from memory. False: ask Redis. It
+// waits until this edge has read what others have bound, for the timeout at most. The error
+// says that it could not read it in time.
+func (e *Edge) SurelyNew(l *Listing, a *sale.Attempt) (bool, error) {
+	if f := l.view(); f == nil || !f.fresh(f.now()) || f.bound.Load() == nil {
+		return false, nil
+	}
+	f, err := e.checks.current(l.Sale.ID)
+	return err == nil && !e.mayRepeat(f, a), err
+}
+
+func (e *Edge) mayRepeat(f *followed, a *sale.Attempt) bool {
+	if a.Ref != "" && f.mayBind(refField+a.Ref) {
 		return true
 	}
 	if a.Key == "" {
 		return false
 	}
 	secret := e.secret.Load()
-	return secret == nil || e.MayBeBound(l.Sale.ID, secret.Key(a.Buyer, a.Key))
+	return secret == nil || f.mayBind(secret.Key(a.Buyer, a.Key))
 }
 
-// MayBeBound says whether a binding field (an idempotency key, a ref) may be bound in
-// the sale: false is certain but for what was bound within the last second. True: ask
-// Redis.
-func (e *Edge) MayBeBound(saleID, field string) bool {
-	l, ok := e.Catalogue().Sale(saleID)
-	if !ok {
-		return true
-	}
-	f := l.view()
+// MayBeBound says whether a binding field (an idempotency key, a ref) may be bound in the
+// sale, as far as this edge has read: false is certain but for what it has not read yet.
+func (e *Edge) MayBeBound(saleID, field string) bool { return e.viewOf(saleID).mayBind(field) }
+
+// mayBind is MayBeBound by one view; nil: it knows nothing.
+func (f *followed) mayBind(field string) bool {
 	if f == nil || !f.fresh(f.now()) {
 		return true
 	}

@@ -74,3 +74,23 @@ func (e *Edge) BindingsLoaded(sale string) bool {
 
 // NewCatalogue makes the view of these sales.
 var NewCatalogue = newCatalogue
+
+// WaitingForCheck is how many attempts wait for the next check of a sale.
+func (e *Edge) WaitingForCheck(sale string) int {
+	c := e.checks
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.sales[sale]; s != nil && s.next != nil {
+		return s.next.waiting
+	}
+	return 0
+}
+
+// Checking says that a check of a sale is under way, and nothing waits for the next one.
+func (e *Edge) Checking(sale string) bool {
+	c := e.checks
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.sales[sale]
+	return s != nil && s.next == nil
+}

@@ -25,7 +25,8 @@ const (
 type journalReader struct {
 	edge   *Edge
 	client redis.UniversalClient
-	only   string // the one sale that it follows; empty: all
+	only   string        // the one sale that it follows; empty: all
+	wake   chan struct{} // ends a pause
 	sales  map[string]*journalOf
 
 	failing bool // the last read failed
@@ -62,7 +63,11 @@ func (e *Edge) follow(ctx context.Context) {
 		<-ctx.Done()
 		client.Close()
 	}()
-	defer func() { <-closed }()
+	e.checks.open(ctx, client)
+	defer func() {
+		<-closed
+		e.checks.close()
+	}()
 	if e.options.Cluster {
 		e.followEach(ctx, client)
 		return
@@ -70,8 +75,8 @@ func (e *Edge) follow(ctx context.Context) {
 	e.newJournalReader(client, "").run(ctx)
 }
 
-// journalClient has a connection of its own, because a read occupies it; in a cluster
-// one for each sale.
+// journalClient has a connection of its own for the journals, because a read occupies it
+// (in a cluster one for each sale), and others for the checks: they do not wait behind a read.
 func (e *Edge) journalClient() (redis.UniversalClient, error) {
 	u, err := e.options.universal()
 	if err != nil {
@@ -82,7 +87,7 @@ func (e *Edge) journalClient() (redis.UniversalClient, error) {
 }
 
 func (e *Edge) newJournalReader(client redis.UniversalClient, only string) *journalReader {
-	return &journalReader{edge: e, client: client, only: only, sales: make(map[string]*journalOf)}
+	return &journalReader{edge: e, client: client, only: only, wake: make(chan struct{}, 1), sales: make(map[string]*journalOf)}
 }
 
 // run reads until ctx ends.
@@ -106,7 +111,8 @@ func (r *journalReader) run(ctx context.Context) {
 				pause = readFor
 			}
 		}
-		if !wait(ctx, pause) {
+		r.edge.checks.stepped()
+		if !r.rest(ctx, pause) {
 			return
 		}
 	}
@@ -129,15 +135,24 @@ func (r *journalReader) tell(ctx context.Context, err error) {
 	r.failing = err != nil
 }
 
+// rest lets a time pass, or less if a check waits for the next read; false: ctx has ended.
+func (r *journalReader) rest(ctx context.Context, d time.Duration) bool {
+	return waitOr(ctx, d, r.wake)
+}
+
 // wait lets a time pass; false: ctx has ended.
-func wait(ctx context.Context, d time.Duration) bool {
-	if d == 0 {
+func wait(ctx context.Context, d time.Duration) bool { return waitOr(ctx, d, nil) }
+
+func waitOr(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
+	if d <= 0 {
 		return ctx.Err() == nil
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+		return true
+	case <-wake:
 		return true
 	case <-ctx.Done():
 		return false
@@ -158,13 +173,13 @@ func (r *journalReader) waits() bool {
 func (r *journalReader) choose() {
 	catalogue := r.edge.Catalogue()
 	for id, j := range r.sales {
-		if _, ok := catalogue.Sale(id); !ok {
+		if l, ok := catalogue.Sale(id); !ok || l.Lost() {
 			j.unsure()
 			delete(r.sales, id)
 		}
 	}
 	for l := range catalogue.All {
-		if l.Status == statusUnreadable || r.only != "" && r.only != l.Sale.ID {
+		if l.Status == statusUnreadable || l.Lost() || r.only != "" && r.only != l.Sale.ID {
 			continue
 		}
 		j := r.sales[l.Sale.ID]
@@ -175,13 +190,13 @@ func (r *journalReader) choose() {
 			j = &journalOf{id: l.Sale.ID, listing: l}
 			r.sales[j.id] = j
 		}
-		j.list(l, r.edge.viewNow)
+		j.list(l, r)
 	}
 }
 
 // list goes on with another version of the sale, which may have other cells. Until
 // now it was served by what is known of those that it had.
-func (j *journalOf) list(l *Listing, now func() time.Duration) {
+func (j *journalOf) list(l *Listing, r *journalReader) {
 	if j.listing == l {
 		return
 	}
@@ -190,13 +205,14 @@ func (j *journalOf) list(l *Listing, now func() time.Duration) {
 	}
 	j.listing = l
 	if j.f != nil {
-		j.publish(now, time.Duration(j.f.at.Load()))
+		j.publish(r, time.Duration(j.f.at.Load()))
 	}
 }
 
 // publish lets the listing say what is followed from here on.
-func (j *journalOf) publish(now func() time.Duration, at time.Duration) {
-	j.f = newFollowed(j.listing, now, j.at, at)
+func (j *journalOf) publish(r *journalReader, at time.Duration) {
+	j.f = newFollowed(j.listing, r.edge.viewNow, j.epoch, j.at, at)
+	j.f.wake = r.wake
 	j.f.bound.Store(j.bound)
 	j.listing.followed.Store(j.f)
 }

@@ -51,7 +51,7 @@ func (r *journalReader) begin(ctx context.Context, j *journalOf) error {
 			}
 		}
 	}
-	j.publish(r.edge.viewNow, at)
+	j.publish(r, at)
 	return nil
 }
 

@@ -31,13 +31,11 @@ func wire(op model.Operation) reservation.Operation {
 	case model.Apply:
 		args := []any{o.Version, o.Doc, o.Starts, o.Ends, o.Cause, len(o.Deltas)}
 		for _, d := range o.Deltas {
-			removed := 0
-			if d.Removed {
-				removed = 1
-			}
-			args = append(args, d.Cell, d.Units, removed)
+			args = append(args, d.Cell, d.Units, oneIf(d.Removed))
 		}
 		return reservation.Operation{Name: "apply", Args: args}
+	case model.Align:
+		return reservation.Operation{Name: "align", Args: []any{o.Cause}}
 	case model.SetStatus:
 		return reservation.Operation{Name: "status", Args: []any{o.Status, o.Cause}}
 	case model.Confirm:
@@ -56,7 +54,7 @@ func wire(op model.Operation) reservation.Operation {
 	case model.Doubt:
 		return reservation.Operation{Name: "doubt", Args: []any{o.ID, o.Cause}}
 	case model.Expire:
-		return reservation.Operation{Name: "expire", Args: []any{o.Most}}
+		return reservation.Operation{Name: "expire", Args: []any{o.Most, oneIf(o.Stepped)}}
 	case model.Lookup:
 		return reservation.Operation{Name: "lookup", Args: []any{o.Guard, o.Print, o.Ref, o.Buyer, model.Words(o.Lines)}}
 	case model.Free:
@@ -64,11 +62,7 @@ func wire(op model.Operation) reservation.Operation {
 	case model.Extend:
 		return reservation.Operation{Name: "extend", Args: []any{o.ID, o.HoldFor, o.Longest}}
 	case model.Return:
-		restock := 0
-		if o.Restock {
-			restock = 1
-		}
-		return reservation.Operation{Name: "return", Args: wireLines([]any{o.ID, o.Return, restock, o.Cause}, o.Lines)}
+		return reservation.Operation{Name: "return", Args: wireLines([]any{o.ID, o.Return, oneIf(o.Restock), o.Cause}, o.Lines)}
 	case model.Probe:
 		return reservation.Operation{Name: "probe", Args: []any{o.Gate, o.Most, o.Offset, o.Wait, o.Tries, o.LongestWait, cmp.Or(o.Claims, o.Most)}}
 	case model.Probed:
@@ -84,4 +78,12 @@ func wireLines(args []any, lines []model.Line) []any {
 		args = append(args, l.Cell, l.Units)
 	}
 	return args
+}
+
+// oneIf is a yes or no as the scripts take it.
+func oneIf(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
 }

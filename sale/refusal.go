@@ -93,7 +93,8 @@ type Refusal struct {
 	Limit *Limit
 	// SKU is the item that the refusal is about; empty: the whole attempt.
 	SKU string
-	// Detail says which input is wrong, for malformed and quantity, or what is
+	// Detail says which input is wrong, for malformed and quantity, why there is no order
+	// for a client that closed its side of the connection (unavailable), or what is
 	// wrong with the token of a no_buyer. It never repeats what the client sent.
 	Detail string
 	// Reservation is the id of the buyer's own reservation that stands in the way,

@@ -24,7 +24,7 @@ func (s *Shard) belongs(by, id string, same bool) Reply {
 	if same {
 		n = 1
 	}
-	return Reply{"bound", by, id, string(r.State), n, r.Created, r.Deadline, r.Exp, r.Changed, s.Epoch}
+	return Reply{"bound", by, id, string(r.State), n, r.Created, r.Deadline - s.Lead, r.Exp, r.Changed - s.Lead, s.Epoch}
 }
 
 // owner is the reservation for which a binding is in force; empty: none.
@@ -50,7 +50,7 @@ func (s *Shard) binds(r *Record, field string) bool {
 		case 'r':
 			return true
 		case 'k':
-			return s.Now() < max(r.Changed+r.KeyTTL, s.Ends)
+			return s.Now() < r.Changed+r.KeyTTL || s.Time < s.Ends
 		}
 	}
 	return false

@@ -12,7 +12,7 @@ var arrows = map[State][]State{
 	Held:     {InDoubt, Confirmed, Released, Expired},
 	InDoubt:  {Confirmed, Released},
 	Released: {Confirmed, Unbacked},
-	Expired:  {Confirmed, Unbacked},
+	Expired:  {Released, Confirmed, Unbacked},
 	Unbacked: {Confirmed, Released},
 }
 
@@ -71,7 +71,7 @@ func (p *Replayed) step(e Entry) error {
 func (p *Replayed) reservation(e Entry, was State) error {
 	switch e.Kind {
 	case "extended":
-		if was != Held || len(e.Lines) > 0 {
+		if was != Held && was != InDoubt || len(e.Lines) > 0 {
 			return fmt.Errorf("%q cannot be extended, with %d lines", was, len(e.Lines))
 		}
 		return nil
@@ -219,6 +219,10 @@ func (s *Shard) Check() error {
 			wrong = append(wrong, fmt.Errorf("%s is gone, the journal says %+v", name, c))
 		}
 	}
+	clock, backwards := s.Clock, func(r *Record) bool { return r.Created > r.Changed }
+	if s.LeadKept { // Created is by the other clock, and this one may have gone back at its end
+		clock, backwards = s.latest, func(*Record) bool { return false }
+	}
 	for id, r := range s.Records {
 		switch {
 		case r.State == Tombstone:
@@ -227,7 +231,7 @@ func (s *Shard) Check() error {
 			}
 		case told.States[id] != r.State:
 			wrong = append(wrong, fmt.Errorf("%s: is %s, the journal says %q", id, r.State, told.States[id]))
-		case r.Changed > s.Clock || r.Created > r.Changed && !told.Recreated[id]:
+		case backwards(r) && !told.Recreated[id] || r.Changed > clock:
 			wrong = append(wrong, fmt.Errorf("%s: its times run backwards: %+v", id, *r))
 		default:
 			wrong = append(wrong, s.checkRecord(id, r))

@@ -141,12 +141,14 @@ type Limit struct {
 
 // Run passes every check or charges nothing.
 func (o Reserve) Run(s *Shard) Reply {
+	latest := s.Latest
+	s.Latest = Unbounded
+	defer func() { s.Latest = latest }()
 	if r, ok := s.Records[o.ID]; ok {
 		if r.State == Tombstone {
 			return Reply{"gone"}
 		}
-		s.touch() // so that a repeat waits for the replicas like the first one
-		return Reply{"ok", string(r.State), r.Deadline, r.Exp, s.Epoch, r.Created}
+		return Reply{"ok", string(r.State), r.Deadline - s.Lead, r.Exp, s.Epoch, r.Created}
 	}
 	if !s.Exists {
 		return Reply{"no_sale"}
@@ -167,7 +169,7 @@ func (o Reserve) Run(s *Shard) Reply {
 	}
 	now := s.Now()
 	r := &Record{
-		State: Held, Deadline: now + o.HoldFor, Exp: now + o.HoldFor - o.Margin, Created: now, Changed: now,
+		State: Held, Deadline: now + o.HoldFor, Exp: s.Time + o.HoldFor - o.Margin, Created: s.Time, Changed: now,
 		Mode: o.Mode, Buyer: o.Buyer, Version: s.Version, Lines: o.Lines,
 		Guard: o.Guard, Print: o.Print, KeyTTL: o.KeyTTL, Ref: o.Ref, Gate: o.Gate,
 	}
@@ -180,11 +182,11 @@ func (o Reserve) Run(s *Shard) Reply {
 		s.Bindings[o.Guard] = o.ID
 	}
 	s.record(Entry{Kind: "held", ID: o.ID, Lines: o.Lines, Buyer: o.Buyer, Record: r.Text()})
-	return Reply{"ok", "held", r.Deadline, r.Exp, s.Epoch, r.Created}
+	return Reply{"ok", "held", r.Deadline - s.Lead, r.Exp, s.Epoch, r.Created}
 }
 
 func (o Reserve) window(s *Shard) Reply {
-	now := s.Now()
+	now := s.Time
 	switch {
 	case s.Status == "closed":
 		return Reply{"closed"}
@@ -203,8 +205,8 @@ func (o Reserve) window(s *Shard) Reply {
 func (o Reserve) limits(s *Shard) Reply {
 	asked := map[string]int64{}
 	for i, l := range o.Limits {
-		if s.Now() < l.From || s.Now() >= l.To {
-			return Reply{"window", s.Now()}
+		if s.Time < l.From || s.Time >= l.To {
+			return Reply{"window", s.Time}
 		}
 		asked[l.Field] += l.Amount
 		c := s.Counter(l.Field)

@@ -52,11 +52,11 @@ func (o Probe) Run(s *Shard) Reply {
 		}
 		s.touch()
 		r.Probes.Tries++
-		if s.Now() < r.Deadline {
+		if s.tooSoon(r) > 0 {
 			r.Probes.Counted = r.Probes.Tries
 		}
 		r.Probes.Next = s.Now() + wait
-		reply = append(reply, id, r.Ref, r.Deadline)
+		reply = append(reply, id, r.Ref, r.Deadline-s.Lead)
 	}
 	return reply
 }
@@ -74,7 +74,7 @@ func (o Probed) Run(s *Shard) Reply {
 	switch {
 	case o.Verdict == "present":
 		return Confirm{ID: o.ID, Word: "probe", Cause: o.Cause}.Run(s)
-	case o.Verdict == "absent" && r.State == InDoubt && s.Now() >= r.Deadline && r.Probes.Tries > r.Probes.Counted:
+	case o.Verdict == "absent" && r.State == InDoubt && s.tooSoon(r) == 0 && r.Probes.Tries > r.Probes.Counted:
 		s.touch()
 		r.Probes.Counted = r.Probes.Tries
 		if r.Probes.Absent++; r.Probes.Absent >= 2 {

@@ -100,11 +100,11 @@ func (o Release) Run(s *Shard) Reply {
 	switch r.State {
 	case Confirmed:
 		return Reply{"conflict", "confirmed"}
-	case Released, Expired, Tombstone:
+	case Released, Tombstone:
 		return Reply{"ok", string(r.State)}
 	}
-	if (o.Word == "operator" || o.Word == "probe") && s.Now() < r.Deadline {
-		return Reply{"too_soon", r.Deadline, s.Now()}
+	if left := s.tooSoon(r); r.State != Expired && (o.Word == "operator" || o.Word == "probe") && left > 0 {
+		return Reply{"too_soon", left}
 	}
 	s.become(o.ID, Released, o.Cause)
 	return Reply{"ok", "released"}
@@ -126,30 +126,71 @@ func (o Doubt) Run(s *Shard) Reply {
 }
 
 // Expire ends overdue holds, the longest overdue first, and tombstones whose time
-// is over; at most Most of each.
-type Expire struct{ Most int }
+// is over; at most Most of each. Stepped: the caller has seen the shard's clock jump
+// ahead of its own.
+type Expire struct {
+	Most    int
+	Stepped bool
+}
 
 // Run is the row "deadline".
 func (o Expire) Run(s *Shard) Reply {
+	if s.Latest == 0 {
+		return Reply{"ok", int64(0), int64(0)}
+	}
+	o.lead(s)
 	due := s.over(Held, s.Now(), o.Most)
+	var ended, putOff int64
 	for _, id := range due {
-		if s.Records[id].Mode == "backend" {
-			s.become(id, Expired, "deadline")
-		} else {
+		r := s.Records[id]
+		ends := r.Exp + r.margin()
+		switch {
+		case r.Mode != "backend":
 			s.become(id, InDoubt, "deadline")
+			ended++
+		case ends <= s.sure():
+			s.become(id, Expired, "deadline")
+			ended++
+		case ends+s.Lead > r.Deadline: // the shop may still take the token
+			s.putOff(id, ends+s.Lead, r.Exp, "token")
+			putOff++
 		}
 	}
-	graves := s.over(Tombstone, s.Time, o.Most)
+	graves := s.over(Tombstone, s.sure(), o.Most)
 	for _, id := range graves {
 		delete(s.Records, id)
 		s.touch()
 	}
 	more := int64(0)
-	if len(due) == o.Most || len(graves) == o.Most {
+	if len(due) == o.Most && ended+putOff > 0 || len(graves) == o.Most {
 		more = 1
 	}
-	return Reply{"ok", int64(len(due)), more}
+	return Reply{"ok", ended, more}
 }
+
+// lead ends the lead where no hold is left, and takes off it what Time has stepped forward.
+func (o Expire) lead(s *Shard) {
+	held, holds := false, false
+	for _, r := range s.Records {
+		held = held || r.State == Held
+		holds = holds || r.State == Held || r.State == InDoubt
+	}
+	ahead := s.Time + s.Lead - s.Now()
+	switch {
+	case !holds && s.Lead != 0:
+		s.lead(0)
+		s.Clock = s.Time
+	case holds && o.Stepped && ahead > tolerance:
+		s.lead(s.Lead - ahead)
+		s.touch()
+	}
+	if s.Now()-s.Clock >= storedEvery && held {
+		s.touch()
+	}
+}
+
+// storedEvery is how often the clock is stored while anything is held.
+const storedEvery = 1000
 
 // over lists what is in a state and past its deadline.
 func (s *Shard) over(state State, now int64, most int) []string {

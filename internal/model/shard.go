@@ -41,8 +41,15 @@ type Shard struct {
 	// Time is what the server's clock shows. It may jump; whoever uses the model
 	// sets it before each call.
 	Time int64
-	// Clock is the time of the last change. It never goes back.
+	// Clock is the shard's clock at the last change. It goes back only where a lead ends.
 	Clock int64
+	// Lead is how far the shard's clock is ahead of Time, LeadKept that it was ever stored.
+	Lead     int64
+	LeadKept bool
+	// Latest is how late it is at most by what the caller has heard of the shard's clock, and
+	// LatestTime of Time; 0: it cannot tell. Reserves do not say it.
+	Latest, LatestTime int64
+	latest             int64 // the latest that Clock was
 
 	Exists       bool
 	Epoch        int64
@@ -142,6 +149,7 @@ type Entry struct {
 // New returns a shard of which nothing is known.
 func New() *Shard {
 	return &Shard{
+		Latest: Unbounded, LatestTime: Unbounded,
 		Status: "draft", Stock: map[string]int64{},
 		Records: map[string]*Record{}, Adjustments: map[string]Adjustment{},
 		Bindings: map[string]string{}, Returns: map[string]Returned{},
@@ -162,8 +170,58 @@ func (s *Shard) Clone() *Shard {
 	return &c
 }
 
-// Now is the shard's clock.
-func (s *Shard) Now() int64 { return max(s.Time, s.Clock) }
+// Unbounded is later than any time: a caller that expects it knows of no step.
+const Unbounded int64 = 99_999_999_999_999
+
+// tolerance is how far a clock may be ahead of what a caller expects.
+const tolerance = 1000
+
+// Begin begins a call: where Time is found to have stepped back, the lead grows, whatever
+// the call does.
+func (s *Shard) Begin() {
+	if s.Exists && s.Time+s.Lead < s.Clock {
+		s.lead(s.Clock - s.Time)
+	}
+}
+
+func (s *Shard) lead(n int64) { s.Lead, s.LeadKept = n, true }
+
+// Now is the shard's clock: Time with its lead, but for a step that the caller knows of.
+func (s *Shard) Now() int64 {
+	now := s.Time + s.Lead
+	if s.Latest != 0 && now > s.Latest+tolerance {
+		now = s.Latest
+	}
+	return max(now, s.Clock)
+}
+
+// sure is how late it is at least by Time; 0: the caller cannot tell.
+func (s *Shard) sure() int64 {
+	if s.Latest == 0 {
+		return 0
+	}
+	return min(s.Time, s.LatestTime+tolerance)
+}
+
+// tooSoon is for how long yet only the shop's word releases a hold.
+func (s *Shard) tooSoon(r *Record) int64 {
+	time := s.Time
+	if s.Latest != 0 {
+		time = s.sure()
+	}
+	return max(r.Deadline-s.Now(), r.Exp-time, 0)
+}
+
+// margin is how long before the end of a held hold its token expires. Deadline and Changed
+// are by the shard's clock, Exp and Created by Time.
+func (r *Record) margin() int64 { return (r.Deadline - r.Exp) - (r.Changed - r.Created) }
+
+// putOff gives a held hold a later deadline.
+func (s *Shard) putOff(id string, deadline, exp int64, cause string) {
+	r := s.Records[id]
+	r.Deadline, r.Exp, r.Created = deadline, exp, r.Changed-s.Lead
+	s.record(Entry{Kind: "extended", ID: id, Was: Held, Buyer: r.Buyer, Cause: cause, Record: r.Text()})
+}
 
 // Cell says where a cell's units are.
 type Cell struct{ Stock, Available, Held, InDoubt, Confirmed int64 }
@@ -264,7 +322,10 @@ func units(lines []Line, cell string) (sum int64) {
 }
 
 // touch lets the shard's clock go on: every write does.
-func (s *Shard) touch() { s.Clock = s.Now() }
+func (s *Shard) touch() {
+	s.Clock = s.Now()
+	s.latest = max(s.latest, s.Clock)
+}
 
 func (s *Shard) write(kind, id string, lines []Line, buyer, cause string) {
 	s.record(Entry{Kind: kind, ID: id, Lines: lines, Buyer: buyer, Cause: cause})

@@ -21,12 +21,10 @@ func (o Extend) Run(s *Shard) Reply {
 	case r.State != Held:
 		return Reply{"conflict", string(r.State)}
 	}
-	if deadline := min(s.Now()+o.HoldFor, r.Created+o.Longest); deadline > r.Deadline {
-		r.Exp += deadline - r.Deadline
-		r.Deadline = deadline
-		s.record(Entry{Kind: "extended", ID: o.ID, Was: Held, Buyer: r.Buyer, Record: r.Text()})
+	if deadline := min(s.Now()+o.HoldFor, r.Changed+o.Longest); deadline > r.Deadline {
+		s.putOff(o.ID, deadline, deadline-s.Lead-r.margin(), "")
 	}
-	return Reply{"ok", r.Deadline, r.Exp, s.Epoch, r.Created}
+	return Reply{"ok", r.Deadline - s.Lead, r.Exp, s.Epoch, r.Created}
 }
 
 // Return takes units of a confirmed reservation back, once for each return id: on

@@ -74,6 +74,9 @@ func runID() string {
 }
 
 func (r *run) all(ctx context.Context) error {
+	if err := r.store.CheckKeys(ctx, r.sale); err != nil {
+		return err
+	}
 	if err := r.readFile(ctx); err != nil {
 		return err
 	}

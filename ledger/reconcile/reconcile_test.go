@@ -1,6 +1,7 @@
 package reconcile_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -193,6 +194,34 @@ func TestKeysGone(t *testing.T) {
 		t.Error(texts(report))
 	}
 	same(t, m.shard(), was)
+}
+
+// Keys of other types are named. Once they are deleted they are made again.
+func TestKeysOfAnotherType(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, on redistest.Backend) {
+		m := newMarket(t, on)
+		m.live(1, 2, 40)
+		was := m.shard()
+		for key := range kinds {
+			if key == "tombstones" {
+				continue
+			}
+			if err := errors.Join(m.client.Del(ledgertest.Soon(t), tag+key).Err(), m.client.Set(ledgertest.Soon(t), tag+key, "x", 0).Err()); err != nil {
+				t.Fatal(err)
+			}
+			_, err := reconcile.Run(ledgertest.Soon(t), m.Store, nil, "s", reconcile.Options{Repair: true})
+			if !errors.Is(err, reservation.ErrRefused) || !strings.Contains(err.Error(), tag+key+" is no ") || !strings.Contains(err.Error(), "reconcile s --repair") {
+				t.Errorf("%s is a string: %v", key, err)
+			}
+			if err := m.client.Del(ledgertest.Soon(t), tag+key).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if report := m.run(nil, true); !report.Agrees {
+			t.Error(texts(report))
+		}
+		same(t, m.shard(), was)
+	})
 }
 
 // While many buy, nothing is found that is not so, however often it is looked.

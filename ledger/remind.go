@@ -1,0 +1,85 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// remindEvery is how often it is looked whether Redis has the sales of the ledger.
+const remindEvery = 2 * time.Second
+
+// remind tells Redis until ctx ends which sales it must have, so that all edges miss one
+// that it has lost.
+func (d *Drainer) remind(ctx context.Context) {
+	ticker := time.NewTicker(remindEvery)
+	defer ticker.Stop()
+	closed := make(map[string]bool)
+	for {
+		if err := d.Remind(ctx, closed); err != nil && ctx.Err() == nil {
+			d.metrics.DrainFailed("ledger")
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Remind writes sales of the ledger that Redis does not name into its index of sales. One
+// that was closed may have been deleted: closed keeps those that were found so.
+func (d *Drainer) Remind(ctx context.Context, closed map[string]bool) error {
+	ctx, cancel := context.WithTimeout(ctx, callFor)
+	defer cancel()
+	if err := d.migrate(ctx); err != nil {
+		return err
+	}
+	known, err := d.ledger.Sales(ctx)
+	if err != nil || len(known) == 0 {
+		return err
+	}
+	index, err := d.journals.Sales(ctx)
+	if err != nil {
+		return nil // the edge says that Redis does not answer
+	}
+	var absent []string
+	for _, id := range known {
+		if _, named := slices.BinarySearch(index, id); named || closed[id] {
+			continue
+		}
+		doc, err := d.ledger.Document(ctx, id)
+		if err != nil {
+			return err
+		}
+		if doc.Status == string(sale.Closed) {
+			closed[id] = true
+			continue
+		}
+		absent = append(absent, id)
+	}
+	_ = d.journals.Announce(ctx, absent...) // tried again
+	return nil
+}
+
+// gone says why Redis has nothing of a sale that its index names.
+func (s *following) gone(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callFor)
+	defer cancel()
+	switch life, err := s.journals.Life(ctx, s.sale); {
+	case err != nil:
+		return s.failed("journal", err)
+	case life.Restoring || life.Epoch != 0: // or it is back just now
+		return reservation.ErrNoSale
+	}
+	return s.failed("journal", &reservation.LostError{Sale: s.sale})
+}
+
+func lost(err error) bool {
+	_, yes := errors.AsType[*reservation.LostError](err)
+	return yes
+}

@@ -1,0 +1,122 @@
+package ledger_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stockgate/stockgate/internal/ledgertest"
+	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// A sale that the ledger has and an emptied Redis has not is missed by every edge, and
+// said, until it is rebuilt. One that was closed may have been deleted.
+func TestLedgerMissesASale(t *testing.T) {
+	for _, status := range []sale.Status{sale.Open, sale.Closed} {
+		server, s, l := drained(t, 1000, 20)
+		counts := ledgertest.NewCounts()
+		if status == sale.Closed {
+			end := s.Drain(l, counts)
+			if err := s.SetStatus(ledgertest.Soon(t), "s", status, "test"); err != nil {
+				t.Fatal(err)
+			}
+			s.UntilDrained(l)
+			end()
+		}
+		flush(t, server)
+		// an edge that has nothing but the ledger
+		o := reservation.Options{Addresses: []string{server.Addr()}}
+		store, err := reservation.Open(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fresh := reservation.NewEdge(store, reservation.EdgeOptions{Keys: []reservation.Key{{KID: "k", JWK: "{}"}}})
+		t.Cleanup(func() { fresh.Stop(ledgertest.Soon(t)) })
+		if status == sale.Closed {
+			d := ledger.NewDrainer(store, l, counts.Log(), counts)
+			if err := d.Remind(ledgertest.Soon(t), map[string]bool{}); err != nil {
+				t.Fatal(err)
+			}
+			if ids, err := store.Sales(ledgertest.Soon(t)); err != nil || len(ids) != 0 {
+				t.Errorf("closed, the index has %v, %v", ids, err)
+			}
+			continue
+		}
+		s.Drain(l, counts)
+		const message = "the ledger cannot follow a sale that redis has lost"
+		ledgertest.Eventually(t, "it is said", func() bool { n, _ := counts.Logged(message); return n == 1 })
+		if err := fresh.Refresh(ledgertest.Soon(t)); err != nil {
+			t.Fatal(err)
+		}
+		if listing, ok := fresh.Catalogue().Sale("s"); !ok || !listing.Lost() || counts.Failed("journal") == 0 {
+			t.Errorf("the edge has %v %+v, %d failures", ok, listing, counts.Failed("journal"))
+		}
+		if out := rebuild(t, l, s, ledger.RebuildOptions{Open: true}); out.Found != ledger.FoundNothing || out.Status != sale.Open {
+			t.Errorf("the rebuild says %+v", out)
+		}
+		s.UntilDrained(l)
+		ledgertest.Eventually(t, "it is well again", func() bool { n, _ := counts.Logged("the ledger follows the sale again"); return n == 1 })
+		s.Sell(5)
+		s.UntilDrained(l)
+	}
+}
+
+// What a failover has lost is told also when Redis has given the numbers to others since,
+// and where nothing is known, no number is told.
+func TestRebuildAfterGoingBack(t *testing.T) {
+	server, s, l := drained(t, 1000, 20)
+	c := server.Client()
+	dump := make(map[string]string)
+	for _, key := range c.Keys(ledgertest.Soon(t), "*").Val() {
+		dump[key] = c.Dump(ledgertest.Soon(t), key).Val()
+	}
+	at, err := l.Position(ledgertest.Soon(t), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"o1", "o2", "o3", "o4", "o5", "o6", "o7", "o8", "o9", "o10"} {
+		if _, no, err := attempt(t, s, id, ""); no != nil || err != nil {
+			t.Fatal(no, err)
+		}
+		if _, err := s.Store.Confirm(ledgertest.Soon(t), "s", id, reservation.Answer, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	flush(t, server)
+	for key, value := range dump {
+		if err := c.Restore(ledgertest.Soon(t), key, 0, value).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Sell(40) // it has overtaken what was lost
+	head, err := s.JournalHead(ledgertest.Soon(t), "s")
+	if err != nil || head.Last <= at.Seq+20 || head.Lost != 19 {
+		t.Fatalf("%+v, %v", head, err)
+	}
+	_, err = ledger.Rebuild(ledgertest.Soon(t), l, s.Store, "s", ledger.RebuildOptions{})
+	if !errors.Is(err, reservation.ErrRefused) || !strings.Contains(err.Error(), "lost at least 19 movements") {
+		t.Errorf("without force: %v", err)
+	}
+	dry := ledger.RebuildOptions{Force: true, DryRun: true}
+	out := rebuild(t, l, s, dry)
+	if notes := strings.Join(out.Notes, "\n"); out.Missing.AtLeast != 19 || !out.Missing.Unknown || !strings.Contains(notes, "at least 19 movements are missing. How many more is not known") {
+		t.Errorf("it says %+v, %s", out.Missing, notes)
+	}
+
+	// another process has seen nothing of it
+	store, err := reservation.Open(reservation.Options{Addresses: []string{server.Addr()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	flush(t, server)
+	out, err = ledger.Rebuild(ledgertest.Soon(t), l, store, "s", ledger.RebuildOptions{DryRun: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if notes := strings.Join(out.Notes, "\n"); out.Missing.AtLeast != 0 || !out.Missing.Unknown || !strings.Contains(notes, "How much is missing is not known") {
+		t.Errorf("a new process says %+v, %s", out.Missing, notes)
+	}
+}

@@ -1,0 +1,57 @@
+package reservation_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/stockgate/stockgate/internal/model"
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// However many holds end in one call, Redis reads them together.
+func TestExpireReadsInBulk(t *testing.T) {
+	const holds = 80
+	for _, mode := range []string{"backend", "response"} {
+		t.Run(mode, func(t *testing.T) {
+			s := servers(t)[0] // redis-server
+			ops := []model.Operation{
+				model.Apply{Starts: noon, Ends: saleEnds, Deltas: []model.Delta{{Cell: "a", Units: holds}}}, model.SetStatus{Status: "open"},
+			}
+			for i := range holds {
+				r := take(fmt.Sprint("r", i), 1)
+				r.Mode, r.Guard, r.Ref = mode, fmt.Sprint("k|", i), fmt.Sprint("o", i)
+				ops = append(ops, r)
+			}
+			s.fill(t, "s", ops)
+			s.setTime(deadline)
+			if err := s.client.ConfigResetStat(soon(t)).Err(); err != nil {
+				t.Fatal(err)
+			}
+			_, replies, err := s.store.Call(soon(t), "s", reservation.Operation{Name: "expire", Args: []any{100}})
+			if err != nil || replies[0][1] != int64(holds) {
+				t.Fatal(replies, err)
+			}
+			if n := reads(t, s.client); n == 0 || n > 10 {
+				t.Errorf("to end %d holds redis read %d times", holds, n)
+			}
+			balanced(t, s.client, s.store, "s")
+		})
+	}
+}
+
+// reads is how often commands ran that read a shard, since the statistics began.
+func reads(t *testing.T, c *redis.Client) (n int) {
+	t.Helper()
+	info, err := c.InfoMap(soon(t), "commandstats").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"hget", "hmget", "zrangebyscore"} {
+		var calls int
+		_, _ = fmt.Sscanf(info["Commandstats"]["cmdstat_"+command], "calls=%d", &calls)
+		n += calls
+	}
+	return n
+}

@@ -1,0 +1,270 @@
+package reservation_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// promise is an operation with the effect that must outlive a failover once it was answered.
+type promise struct {
+	do   func(context.Context, *reservation.Edge) error
+	kept func(context.Context, *reservation.Store) (any, error)
+	want any
+}
+
+// promises are all that a client, the shop, an operator or the outbox's receiver is told.
+func promises(ops map[string]func(context.Context, *reservation.Edge) error) map[string]promise {
+	is := func(id string) func(context.Context, *reservation.Store) (any, error) {
+		return func(ctx context.Context, s *reservation.Store) (any, error) {
+			r, err := s.ReservationIn(ctx, "s", id)
+			if err != nil {
+				return nil, err
+			}
+			return r.State, nil
+		}
+	}
+	stock := func(sale string) func(context.Context, *reservation.Store) (any, error) {
+		return func(ctx context.Context, s *reservation.Store) (any, error) {
+			b, err := s.Books(ctx, sale)
+			if err != nil {
+				return nil, err
+			}
+			return b.Items[0].Stock, nil
+		}
+	}
+	entry := []reservation.ListEntry{text("buyer", "Ann")}
+	return map[string]promise{
+		"reserve":  {ops["reserve"], is("new"), reservation.Held},
+		"confirm":  {ops["confirm"], is("r1"), reservation.Confirmed},
+		"release":  {ops["release"], is("r2"), reservation.Released},
+		"doubt":    {ops["doubt"], is("r3"), reservation.InDoubt},
+		"recreate": {ops["recreate"], is("lost"), reservation.Confirmed},
+		"probed":   {ops["probed"], is("r6"), reservation.Confirmed},
+		"lookup":   {ops["lookup"], is("r1"), reservation.Held},
+		"adjust":   {ops["adjust"], stock("s"), int64(11)},
+		"apply":    {ops["apply"], stock("other"), int64(5)},
+		"return": {ops["return"], func(ctx context.Context, s *reservation.Store) (any, error) {
+			r, err := s.RecordOf(ctx, "s", "r4")
+			if err != nil {
+				return nil, err
+			}
+			return reservation.UnitsText(r.Returned), nil
+		}, "a 1"},
+		"extend": {ops["extend"], func(ctx context.Context, s *reservation.Store) (any, error) {
+			r, err := s.ReservationIn(ctx, "s", "r5")
+			if err != nil {
+				return nil, err
+			}
+			return r.Deadline.Sub(r.Created) > terms.HoldFor, nil
+		}, true},
+		"status": {ops["status"], func(ctx context.Context, s *reservation.Store) (any, error) {
+			_, status, _, err := s.SaleDocument(ctx, "s")
+			return status, err
+		}, "paused"},
+		"align": {func(ctx context.Context, e *reservation.Edge) error {
+			_, _, err := e.Align(ctx, "s", "me")
+			return err
+		}, func(ctx context.Context, s *reservation.Store) (any, error) {
+			h, err := s.JournalHead(ctx, "s")
+			return h.Lead, err
+		}, time.Duration(0)},
+		"list": {func(ctx context.Context, e *reservation.Edge) error {
+			secret, err := e.Secret()
+			if err != nil {
+				return err
+			}
+			_, err = e.ListAdd(ctx, secret, "vips", entry)
+			return err
+		}, func(ctx context.Context, s *reservation.Store) (any, error) { return s.ListCount(ctx, "vips") }, int64(1)},
+		"outbox": {func(ctx context.Context, e *reservation.Edge) error {
+			at, _, err := e.ClaimOutbox(ctx, "s", "me", time.Hour, 0, 0)
+			if err == nil {
+				at, _, err = e.ClaimOutbox(ctx, "s", "me", time.Hour, at.Epoch, e.Seq("s"))
+			}
+			return err
+		}, is("r1"), reservation.Held},
+	}
+}
+
+// No operation is answered before the replicas have it, also not when it is repeated; what
+// was answered outlives a failover.
+func TestWhatWasToldIsKept(t *testing.T) {
+	for name, p := range promises(everyOperation("r1", "r2", "r3", "r4", "r5", "r6")) {
+		t.Run(name, func(t *testing.T) {
+			primary := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
+			second := replica(t, primary)
+			o := options(primary)
+			o.ReplicaAcks, o.ReplicaAcksWait = 1, 30*time.Second
+			e, _ := withHolds(t, o)
+			o.ReplicaAcksWait = time.Millisecond
+			hasty := openEdge(t, o)
+
+			second.Pause()
+			for range 2 {
+				err := p.do(soon(t), hasty)
+				if !errors.Is(err, reservation.ErrNotReplicated) || !errors.Is(err, reservation.ErrUnavailable) || !strings.Contains(err.Error(), "0 of 1 replicas have it") {
+					t.Errorf("without the replica it ends with %v, want %v", err, reservation.ErrNotReplicated)
+				}
+			}
+			second.Resume()
+			if err := p.do(soon(t), e); err != nil {
+				t.Fatalf("the same again, with the replica, ends with %v", err)
+			}
+			primary.Kill()
+			if err := second.Client().ReplicaOf(soon(t), "NO", "ONE").Err(); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := p.kept(soon(t), openStore(t, options(second))); err != nil || got != p.want {
+				t.Errorf("after the failover it is %v, %v, want %v", got, err, p.want)
+			}
+		})
+	}
+}
+
+// openEdge is an edge that knows its sales and its secret, with or without replicas.
+func openEdge(t *testing.T, o reservation.Options) *reservation.Edge {
+	t.Helper()
+	e := newEdge(t, o, reservation.EdgeOptions{})
+	_ = e.Refresh(soon(t))
+	if _, err := e.Secret(); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// All that goes together waits for the replicas once, and for all of it.
+func TestOneWaitForABatch(t *testing.T) {
+	s := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
+	r := replica(t, s)
+	p := redistest.NewProxy(t, s.Addr())
+	direct := openStore(t, options(s))
+	load(t, direct, openSale("s", 99))
+	for _, id := range []string{"x1", "x2", "x3"} {
+		mustHold(t, ready(t, options(s)), id, id, 1)
+	}
+	o := at(p.Addr(), long)
+	o.ReplicaAcks, o.ReplicaAcksWait = 1, 30*time.Second
+	c := &crowded{faulty: &faulty{t: t, server: s, proxy: p, edge: ready(t, o), direct: direct}, errs: map[string]error{}}
+	ops := c.reserves(9)
+	ops["r003a"] = func() error { _, err := c.edge.Confirm(context.Background(), "s", "x1", ""); return err }
+	ops["r005a"] = func() error {
+		_, err := c.edge.Release(context.Background(), "s", "x2", reservation.Shop, "")
+		return err
+	}
+	ops["r007a"] = func() error { _, err := c.edge.Doubt(context.Background(), "s", "x3", ""); return err }
+	before := callsOf(t, s, "wait")
+	c.together(ops, nil)
+	c.all(fine)
+	if n := callsOf(t, s, "wait") - before; n != 2 {
+		t.Errorf("redis was asked %d times to wait, want once for the first operation and once for those after it", n)
+	}
+	primary, second := c.audit(), balanced(t, r.Client(), openStore(t, options(r)), "s")
+	if err := second.differs(primary); err != nil {
+		t.Errorf("the replica lacks what was answered: %v", err)
+	}
+}
+
+// callsOf is how often a command was called.
+func callsOf(t *testing.T, s *redistest.Server, command string) (n int) {
+	t.Helper()
+	info, err := s.Client().Info(soon(t), "commandstats").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(info) {
+		if rest, ok := strings.CutPrefix(line, "cmdstat_"+command+":calls="); ok {
+			if _, err := fmt.Sscan(strings.Split(rest, ",")[0], &n); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return n
+}
+
+// Without replicas no operation succeeds. Outcomes that the shop knows of are told again
+// until a replica has them, internal ones until they ran.
+func TestOutcomesWithoutReplicas(t *testing.T) {
+	s := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
+	r := replica(t, s)
+	p := redistest.NewProxy(t, s.Addr())
+	direct := openStore(t, options(s))
+	load(t, direct, openSale("s", 9))
+	mustHold(t, ready(t, options(s)), "x1", "x1", 1)
+	o := at(p.Addr(), long)
+	o.ReplicaAcks, o.ReplicaAcksWait = 1, time.Second
+	c := &crowded{faulty: &faulty{t: t, server: s, proxy: p, edge: ready(t, o), direct: direct}, errs: map[string]error{}}
+	r.Stop()
+	ops := c.reserves(2)
+	ops["r000a"] = func() error { _, err := c.edge.Confirm(context.Background(), "s", "x1", ""); return err }
+	c.together(ops, nil)
+	c.all(func(err error) bool { return errors.Is(err, reservation.ErrNotReplicated) })
+	if n := c.edge.Backlog(); n != 3 {
+		t.Errorf("%d outcomes wait, want a confirm and two releases", n)
+	}
+	c.edge.Start()
+	eventually(t, "the reserves taken back", func() bool { return c.edge.Backlog() == 1 })
+	for id, want := range map[string]reservation.State{"x1": "confirmed", "r000": "released", "r001": "released"} {
+		if got := state(t, c.direct, id); got != want {
+			t.Errorf("%s is %q, want %q", id, got, want)
+		}
+	}
+	r.Restart()
+	eventually(t, "an empty backlog", func() bool { return c.edge.Backlog() == 0 })
+	if got := state(t, openStore(t, options(r)), "x1"); got != reservation.Confirmed {
+		t.Errorf("at the replica x1 is %q, want confirmed", got)
+	}
+}
+
+// An edge whose replicas are away is not ready. It logs once what to do, and once when it
+// is over.
+func TestEdgeWithoutReplicas(t *testing.T) {
+	s := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
+	core, logged := observer.New(zap.InfoLevel)
+	o := options(s)
+	o.ReplicaAcks, o.ReplicaAcksWait = 1, 5*time.Second
+	e := newEdge(t, o, reservation.EdgeOptions{Log: zap.New(core)})
+	load(t, openStore(t, options(s)), openSale("s", 3))
+	said := func(message string, want int) {
+		t.Helper()
+		if n := logged.FilterMessage(message).Len(); n != want {
+			t.Errorf("%q was logged %d times, want %d", message, n, want)
+		}
+	}
+	lacks := func(err error, want string) {
+		t.Helper()
+		if !errors.Is(err, reservation.ErrUnavailable) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	for range 3 {
+		lacks(e.Refresh(soon(t)), "replica_acks 1: no replica is connected: connect one, or lower replica_acks")
+	}
+	lacks(e.Ready(), "no replica is connected")
+	said("not selling: the gates answer 503", 1)
+	if _, ok := e.Catalogue().Sale("s"); !ok {
+		t.Error("the edge has not read the sales")
+	}
+	r := replica(t, s)
+	eventually(t, "an edge that sells", func() bool { return e.Refresh(soon(t)) == nil })
+	if err := e.Ready(); err != nil {
+		t.Error(err)
+	}
+	said("selling: redis answers", 1)
+
+	o.ReplicaAcksWait = time.Millisecond
+	hasty := openEdge(t, o)
+	r.Pause()
+	lacks(hasty.Refresh(soon(t)), "0 of the 1 replicas that are connected have within 1ms what was written")
+	lacks(hasty.ReadyAt(time.Now().Add(time.Minute)), "replica_acks 1")
+	r.Resume()
+}
