@@ -32,7 +32,7 @@ type direction struct {
 
 // Imports point one way:
 //
-//	cmd → caddymodule → {filters, reservation, token, bearer, ledger, outbox, attempt, fastpath} → sale
+//	cmd → caddymodule → {filters, reservation, token, bearer, ledger, outbox, attempt, route, fastpath} → sale
 //	                    outbox → ledger → reservation → lua, {token, bearer} → internal/jwks
 var directions = []direction{
 	{
@@ -49,6 +49,11 @@ var directions = []direction{
 		pkg:       "./attempt/...",
 		forbidden: []string{"./filters/...", "./token/...", "./lua/...", "./reservation/...", "./ledger/...", "./internal/...", caddy, goRedis},
 		why:       "attempt reads a request and decides nothing: it knows only the words of sale",
+	},
+	{
+		pkg:       "./route/...",
+		forbidden: []string{"./sale/...", "./attempt/...", "./filters/...", "./token/...", "./bearer/...", "./lua/...", "./reservation/...", "./ledger/...", "./internal/...", caddy, goRedis},
+		why:       "route reads targets as servers do, and knows nothing of what is behind them",
 	},
 	{
 		pkg:       "./filters/...",
@@ -125,6 +130,12 @@ var directions = []direction{
 	},
 	{
 		pkg:       "./...",
+		except:    []string{"./internal/auditor/..."},
+		forbidden: []string{"./internal/auditor/..."},
+		why:       "the auditor judges what is built; nothing that is built may know it",
+	},
+	{
+		pkg:       "./...",
 		except:    []string{".", "./cmd/...", "./caddymodule/...", "./internal/shop/...", "./internal/stampede/..."},
 		forbidden: []string{"./internal/shop/...", "./internal/stampede/..."},
 		why:       "the shop and the crowd of the demo stand outside of the gate",
@@ -138,6 +149,38 @@ func TestImportsPointOneWay(t *testing.T) {
 		for _, broken := range d.check(graph) {
 			t.Error(broken)
 		}
+	}
+}
+
+// TestTheAuditorKnowsNothing: the auditor and the packages below it import one another and
+// the standard library, and nothing else, in their tests too. What it shares with the
+// product cannot show that the product is wrong.
+func TestTheAuditorKnowsNothing(t *testing.T) {
+	const auditor = own + "/internal/auditor"
+	out, err := exec.Command("go", "list", "-buildvcs=false", "-json=ImportPath,Imports,TestImports,XTestImports", "./internal/auditor/...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := 0
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; packages++ {
+		var pkg struct {
+			ImportPath                         string
+			Imports, TestImports, XTestImports []string
+		}
+		if err := dec.Decode(&pkg); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range slices.Concat(pkg.Imports, pkg.TestImports, pkg.XTestImports) {
+			first, _, _ := strings.Cut(path, "/")
+			if strings.Contains(first, ".") && !matches(path, auditor+"/...") || path == "C" {
+				t.Errorf("%s imports %s: the auditor uses the standard library alone", pkg.ImportPath, path)
+			}
+		}
+	}
+	if packages < 5 {
+		t.Errorf("go list knows %d packages of the auditor", packages)
 	}
 }
 

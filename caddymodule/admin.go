@@ -34,8 +34,9 @@ const (
 // GET | `/stockgate/sales` | all sales
 // GET | `/stockgate/sales/{id}` | a sale, and where its units are
 // GET | `/stockgate/sales/{id}/tally` | the same with what was returned and adjusted, and whether it is final
-// PUT | `/stockgate/sales/{id}` | applies a file (YAML or JSON); `?dry_run=1`, `?force=1`
+// PUT | `/stockgate/sales/{id}` | applies a file (YAML or JSON); `?dry_run=1`, `?force=1`, `?new=1` for a sale that Redis has lost
 // POST | `/stockgate/sales/{id}/open`, `pause`, `close` | the new status
+// POST | `/stockgate/sales/{id}/align` | ends the lead of its clock over Redis's: `{"id","lead_ms","moved"}`
 // POST | `/stockgate/sales/{id}/items/{sku}/stock` | adds `{"id","delta","region"}`; the same id again changes nothing
 // POST | `/stockgate/sales/{id}/rebuild` | rebuilds a sale that Redis has lost, `?from=ledger`; `?dry_run=1`, `?open=1`, `?force=1`
 // GET | `/stockgate/sales/{id}/holds` | reservations that are `?state=held`, `in_doubt` (the default) or `unbacked`; `?cause=`, `?older=10m`, `?limit=`, `?after=`
@@ -81,6 +82,7 @@ func (AdminAPI) Routes() []caddy.AdminRoute {
 		{"POST /stockgate/sales/{id}/open", func(o *operator, r *http.Request) (any, error) { return o.setStatus(r, sale.Open) }},
 		{"POST /stockgate/sales/{id}/pause", func(o *operator, r *http.Request) (any, error) { return o.setStatus(r, sale.Paused) }},
 		{"POST /stockgate/sales/{id}/close", func(o *operator, r *http.Request) (any, error) { return o.setStatus(r, sale.Closed) }},
+		{"POST /stockgate/sales/{id}/align", (*operator).alignSale},
 		{"POST /stockgate/sales/{id}/items/{sku}/stock", (*operator).addStock},
 		{"POST /stockgate/sales/{id}/rebuild", (*operator).rebuildSale},
 		{"GET /stockgate/sales/{id}/holds", (*operator).listHolds},

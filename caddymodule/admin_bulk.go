@@ -93,6 +93,9 @@ func (o *operator) bulk(r *http.Request, to reservation.State) (any, error) {
 		return nil, err
 	}
 	err = o.bulkResolve(id, found, &ask, to, answer)
+	if err == nil && !ask.DryRun { // what an earlier request did is found done
+		err = o.desk.AwaitReplicas(o.ctx)
+	}
 	if err == nil {
 		answer.InDoubt, err = o.desk.CountHolds(o.ctx, id, reservation.InDoubt)
 	}

@@ -83,7 +83,7 @@ func (o *operator) showJournal(r *http.Request) (any, error) {
 		return nil, err
 	}
 	s, err := o.journalState(id)
-	return s, noSale(id, err)
+	return s, o.noSale(id, err)
 }
 
 func (o *operator) journalState(id string) (journalState, error) {
@@ -125,7 +125,7 @@ func (o *operator) readMovements(r *http.Request) (any, error) {
 		return nil, err
 	}
 	page, err := o.movements(id, epoch, after, int(limit))
-	return page, noSale(id, err)
+	return page, o.noSale(id, err)
 }
 
 // readNumber reads a parameter that is a whole number; absent is fallback.

@@ -31,6 +31,9 @@ func (o *operator) noted(err error, change string, what ...zap.Field) error {
 			log.Warn("the change is made, but this edge cannot read it yet", zap.Error(err))
 		}
 		return nil
+	case errors.Is(err, reservation.ErrNotReplicated):
+		log.Warn("the change is made, but too few replicas have it: a failover may lose it", zap.String("change", change), zap.Error(err))
+		return err
 	case errors.Is(err, reservation.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
 		log.Warn("redis did not answer: the change may have been made", zap.String("change", change), zap.Error(err))
 		return fmt.Errorf("%w; it is unknown whether the change was made: ask for the same again", err)
@@ -45,9 +48,20 @@ func (o *operator) known(id string) error {
 		return err
 	}
 	if _, found := slices.BinarySearch(ids, id); !found {
-		return noSale(id, reservation.ErrNoSale)
+		return o.noSale(id, reservation.ErrNoSale)
+	}
+	if l, ok := o.desk.Catalogue().Sale(id); ok && l.Lost() {
+		return o.noSale(id, reservation.ErrNoSale)
 	}
 	return nil
+}
+
+// noSale says what has become of the sale that is not there: it never was, or it is lost.
+func (o *operator) noSale(id string, err error) error {
+	if lost, ok := errors.AsType[*reservation.LostError](o.desk.Missing(o.ctx, id, err)); ok {
+		return fmt.Errorf("%w: %s", reservation.ErrRefused, lost) // to ask again does not help
+	}
+	return noSale(id, err)
 }
 
 // noSale names the sale that is not there.

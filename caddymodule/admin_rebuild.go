@@ -43,10 +43,10 @@ func (o *operator) rebuildSale(r *http.Request) (any, error) {
 	defer cancel()
 	done, err := ledger.Rebuild(ctx, from, o.desk.Store, id, options)
 	if options.DryRun || err != nil {
-		return done, noSale(id, err)
+		return done, o.noSale(id, err)
 	}
 	// what the operator has to know is in the log too: he may not have waited for the answer
 	o.ctx = ctx
 	return done, o.noted(nil, "sale rebuilt from the ledger", zap.String("sale", id), zap.String("found", string(done.Found)),
-		zap.String("status", string(done.Status)), zap.Int64("entry", done.Ledger.Seq), zap.Int64("missing_at_least", done.Missing.AtLeast), zap.Strings("notes", done.Notes))
+		zap.String("status", string(done.Status)), zap.Int64("entry", done.Ledger.Seq), zap.Int64("missing_that_are_known", done.Missing.AtLeast), zap.Bool("more_may_be_missing", done.Missing.Unknown), zap.Strings("notes", done.Notes))
 }

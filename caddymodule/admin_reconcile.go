@@ -75,7 +75,7 @@ func (o *operator) reconcile(r *http.Request) (any, error) {
 		if report.Repaired > 0 {
 			err = fmt.Errorf("%w; %d repairs before that are done, the same again does no harm", err, report.Repaired)
 		}
-		return nil, noSale(id, err)
+		return nil, o.noSale(id, err)
 	}
 	return report, nil
 }

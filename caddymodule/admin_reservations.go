@@ -17,7 +17,7 @@ func (o *operator) find(r *http.Request) (*reservation.Record, error) {
 		return nil, err
 	}
 	found, err := o.desk.Reservation(o.ctx, id)
-	if errors.Is(err, reservation.ErrNotFound) {
+	if err = o.desk.Missing(o.ctx, "", err); errors.Is(err, reservation.ErrNotFound) {
 		err = fmt.Errorf("%w: %s", err, id)
 	}
 	return found, err

@@ -1,6 +1,7 @@
 package caddymodule
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,16 +12,20 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/ledger"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 )
+
+// ledgerAsked bounds what a new sale waits for the ledger.
+const ledgerAsked = 5 * time.Second
 
 // saleSummary is a sale in the list of all.
 type saleSummary struct {
 	ID       string      `json:"id"`
 	Status   sale.Status `json:"status"`
-	StartsAt time.Time   `json:"starts_at"`
-	EndsAt   time.Time   `json:"ends_at"`
+	StartsAt time.Time   `json:"starts_at,omitzero"`
+	EndsAt   time.Time   `json:"ends_at,omitzero"`
 	Balanced bool        `json:"balanced"`
 }
 
@@ -41,7 +46,8 @@ func (o *operator) listSales(r *http.Request) (any, error) {
 	for _, id := range ids {
 		b, err := o.desk.Books(o.ctx, id)
 		if errors.Is(err, reservation.ErrNoSale) {
-			continue // its first apply has not reached Redis
+			list.Sales = append(list.Sales, saleSummary{ID: id, Status: reservation.StatusLost})
+			continue
 		} else if err != nil {
 			return nil, err
 		}
@@ -59,7 +65,7 @@ func (o *operator) showSale(r *http.Request) (any, error) {
 		return nil, err
 	}
 	books, err := o.desk.Books(o.ctx, id)
-	return books, noSale(id, err)
+	return books, o.noSale(id, err)
 }
 
 func (o *operator) tallySale(r *http.Request) (any, error) {
@@ -71,7 +77,7 @@ func (o *operator) tallySale(r *http.Request) (any, error) {
 		return nil, err
 	}
 	tally, err := o.desk.Tally(o.ctx, id)
-	return tally, noSale(id, err)
+	return tally, o.noSale(id, err)
 }
 
 func (o *operator) applySale(r *http.Request) (any, error) {
@@ -79,16 +85,15 @@ func (o *operator) applySale(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	query, err := readQuery(r, "dry_run", "force")
+	query, err := readQuery(r, "dry_run", "force", "new")
 	if err != nil {
 		return nil, err
 	}
 	options := reservation.ApplyOptions{By: o.by}
-	if options.DryRun, err = readFlag(query, "dry_run"); err != nil {
-		return nil, err
-	}
-	if options.Force, err = readFlag(query, "force"); err != nil {
-		return nil, err
+	for name, into := range map[string]*bool{"dry_run": &options.DryRun, "force": &options.Force, "new": &options.New} {
+		if *into, err = readFlag(query, name); err != nil {
+			return nil, err
+		}
 	}
 	file, err := readBody(r, sale.MaxFile)
 	if err != nil {
@@ -101,6 +106,11 @@ func (o *operator) applySale(r *http.Request) (any, error) {
 	if next.ID != id {
 		return nil, badInput("the file is about the sale %s, the path about %s", next.ID, id)
 	}
+	if !options.New {
+		if err := o.neverSold(id); err != nil {
+			return nil, err
+		}
+	}
 	applied, err := o.desk.Apply(o.ctx, next, options)
 	if options.DryRun {
 		return applied, err
@@ -109,7 +119,33 @@ func (o *operator) applySale(r *http.Request) (any, error) {
 	if applied != nil {
 		changes = applied.Changes
 	}
-	return applied, o.noted(err, "sale applied", zap.String("sale", id), zap.Bool("force", options.Force), zap.Strings("changes", changes))
+	return applied, o.noted(err, "sale applied", zap.String("sale", id), zap.Bool("force", options.Force), zap.Bool("new", options.New), zap.Strings("changes", changes))
+}
+
+// neverSold refuses to load a sale of which Redis has nothing and the ledger has
+// movements: it was lost.
+func (o *operator) neverSold(id string) error {
+	books := o.app.books.ledger()
+	if books == nil {
+		return nil
+	}
+	if _, err := o.desk.JournalHead(o.ctx, id); !errors.Is(err, reservation.ErrNoSale) {
+		return nil // what fails here fails again when it is applied
+	}
+	ctx, cancel := context.WithTimeout(o.ctx, ledgerAsked)
+	defer cancel()
+	err := books.Migrate(ctx)
+	var at ledger.Position
+	if err == nil {
+		at, err = books.Position(ctx, id)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w; whether redis has lost sale %s is not known: ask again when the ledger answers, or say --new if there never was such a sale", ledger.ErrLedger, err, id)
+	case at != ledger.Position{}:
+		return reservation.RefuseAnew(id)
+	}
+	return nil
 }
 
 // saleStatus answers POST sales/{id}/open, pause and close.
@@ -126,8 +162,30 @@ func (o *operator) setStatus(r *http.Request, status sale.Status) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = noSale(id, o.desk.SetStatus(o.ctx, id, status, o.by))
+	err = o.noSale(id, o.desk.SetStatus(o.ctx, id, status, o.by))
 	return saleStatus{id, status}, o.noted(err, "sale status set", zap.String("sale", id), zap.String("status", string(status)))
+}
+
+// saleAligned answers POST sales/{id}/align: how far the sale's clock of deadlines was ahead
+// of Redis's own time, and how many holds were moved.
+type saleAligned struct {
+	ID     string `json:"id"`
+	LeadMs int64  `json:"lead_ms"`
+	Moved  int64  `json:"moved"`
+}
+
+func (o *operator) alignSale(r *http.Request) (any, error) {
+	if _, err := readQuery(r); err != nil {
+		return nil, err
+	}
+	id, err := readSaleID(r)
+	if err != nil {
+		return nil, err
+	}
+	lead, moved, err := o.desk.Align(o.ctx, id, o.by)
+	err = noSale(id, err)
+	return saleAligned{id, lead.Milliseconds(), moved},
+		o.noted(err, "sale's clock aligned", zap.String("sale", id), zap.Duration("lead", lead), zap.Int64("moved", moved))
 }
 
 // stockChange asks for POST sales/{id}/items/{sku}/stock.
@@ -175,7 +233,7 @@ func (o *operator) addStock(r *http.Request) (any, error) {
 		return nil, badInput("delta must be a number of units, more or less than 0")
 	}
 	stock, err := o.desk.Adjust(o.ctx, id, change.ID, sale.Cell(sku, change.Region), change.Delta, o.by)
-	if err = noSale(id, err); errors.Is(err, reservation.ErrRefused) {
+	if err = o.noSale(id, err); errors.Is(err, reservation.ErrRefused) {
 		err = o.explainCell(err, id, sku, change.Region)
 	}
 	return stockChanged{change.ID, sku, change.Region, change.Delta, stock},
@@ -187,7 +245,7 @@ func (o *operator) addStock(r *http.Request) (any, error) {
 // could not be added.
 func (o *operator) explainCell(err error, id, sku, region string) error {
 	listing, ok := o.desk.Catalogue().Sale(id)
-	if !ok {
+	if !ok || listing.Lost() {
 		return err
 	}
 	item, ok := listing.Sale.Item(sku)

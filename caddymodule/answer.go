@@ -1,7 +1,9 @@
 package caddymodule
 
 import (
+	"bufio"
 	"io"
+	"net"
 	"net/http"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -10,6 +12,9 @@ import (
 // holdBack is how much of the shop's answer is kept from the client until the
 // outcome is decided.
 const holdBack = 64 << 10
+
+// onePiece is how much is written to a client at once.
+const onePiece = 32 << 10
 
 // answer stands between the shop and the client: no byte of the shop's answer
 // leaves before the outcome is decided and Redis knows it, as far as holdBack goes.
@@ -26,12 +31,14 @@ type answer struct {
 	kept    []byte
 	keeping bool
 	asked   bool // decide has been called
+	left    bool // the head has been written to the client
 }
 
 // WriteHeader is where most outcomes are decided.
 func (a *answer) WriteHeader(status int) {
 	if status < 200 {
-		a.ResponseWriter.WriteHeader(status)
+		// An interim answer says nothing about the order, and a client that does not read it
+		// would hold the attempt's place. 101 answers nothing: no upgrade was asked for.
 		return
 	}
 	if a.status != 0 {
@@ -40,10 +47,31 @@ func (a *answer) WriteHeader(status int) {
 	a.status = status
 	a.copy.begin(status, a.Header())
 	if !a.copy.wanted() && a.ask() {
-		a.ResponseWriter.WriteHeader(status)
+		a.begin()
 		return
 	}
 	a.keeping = true
+}
+
+// begin writes the head. Nothing of a final answer is written before the flight has ended.
+func (a *answer) begin() {
+	a.left = true
+	a.ResponseWriter.WriteHeader(a.status)
+}
+
+// send writes to the client in pieces, so that a slow client that makes progress does not
+// count as stalled.
+func (a *answer) send(p []byte) (n int, err error) {
+	readers, client := a.flight.gate.readers, &a.flight.reader
+	defer readers.took(client)
+	for {
+		piece := p[n:min(len(p), n+onePiece)]
+		readers.wait(client)
+		m, err := a.ResponseWriter.Write(piece)
+		if n += m; err != nil || n == len(p) {
+			return n, err
+		}
+	}
 }
 
 // ask is the first question to decide: whether the head is enough.
@@ -58,14 +86,14 @@ func (a *answer) Write(p []byte) (int, error) {
 		a.WriteHeader(http.StatusOK)
 	}
 	if !a.keeping {
-		return a.ResponseWriter.Write(p)
+		return a.send(p)
 	}
 	a.copy.add(p)
 	if !a.asked && !a.copy.wanted() && a.ask() {
 		if err := a.letGo(); err != nil {
 			return 0, err
 		}
-		return a.ResponseWriter.Write(p)
+		return a.send(p)
 	}
 	if len(a.kept)+len(p) <= holdBack {
 		a.kept = append(a.kept, p...)
@@ -75,16 +103,13 @@ func (a *answer) Write(p []byte) (int, error) {
 	if err := a.letGo(); err != nil {
 		return 0, err
 	}
-	return a.ResponseWriter.Write(p)
+	return a.send(p)
 }
 
-// ReadFrom keeps the short way to the client open where nothing is held back.
+// ReadFrom copies through Write: the server's own ReadFrom would hide the progress.
 func (a *answer) ReadFrom(r io.Reader) (int64, error) {
 	if a.status == 0 {
 		a.WriteHeader(http.StatusOK)
-	}
-	if !a.keeping {
-		return a.ResponseWriterWrapper.ReadFrom(r)
 	}
 	return io.Copy(struct{ io.Writer }{a}, r)
 }
@@ -94,11 +119,19 @@ func (a *answer) FlushError() error {
 	if a.keeping || a.status == 0 {
 		return nil
 	}
+	readers, client := a.flight.gate.readers, &a.flight.reader
+	readers.wait(client)
+	defer readers.took(client)
 	return http.NewResponseController(a.ResponseWriter).Flush()
 }
 
 // Flush is FlushError for those who do not want to know.
 func (a *answer) Flush() { _ = a.FlushError() }
+
+// Hijack is refused: what a client sends through a tunnel to the shop passes no gate.
+func (a *answer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return nil, nil, http.ErrNotSupported
+}
 
 // finish is called when the handlers behind the gate have returned without an
 // error: the answer is whole.
@@ -115,8 +148,8 @@ func (a *answer) letGo() error {
 	a.keeping = false
 	kept := a.kept
 	a.kept = nil
-	a.ResponseWriter.WriteHeader(a.status)
-	_, err := a.ResponseWriter.Write(kept)
+	a.begin()
+	_, err := a.send(kept)
 	return err
 }
 
@@ -125,4 +158,5 @@ var (
 	_ http.ResponseWriter = (*answer)(nil)
 	_ io.ReaderFrom       = (*answer)(nil)
 	_ http.Flusher        = (*answer)(nil)
+	_ http.Hijacker       = (*answer)(nil)
 )

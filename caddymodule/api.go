@@ -121,7 +121,12 @@ func (a *API) serve(c *apiCall, r *http.Request) (any, error) {
 	var cancel context.CancelFunc
 	c.ctx, cancel = context.WithTimeout(context.WithoutCancel(r.Context()), apiTimeout)
 	defer cancel()
-	return apiOperations[c.operation].run(c)
+	answer, err := apiOperations[c.operation].run(c)
+	if err != nil {
+		// "not found" of a sale that was lost would make the shop forget a reservation
+		return nil, d.Missing(c.ctx, c.sale, err)
+	}
+	return answer, nil
 }
 
 // write answers with JSON that nothing on the way keeps.

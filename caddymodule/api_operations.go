@@ -55,11 +55,12 @@ func (c *apiCall) confirm() (any, error) {
 			return c.desk.Store.Confirm(c.ctx, c.sale, c.id, reservation.Shop, c.because())
 		})
 	}
-	// The token proves that there was such a sale. Where Redis does not know it, the
-	// operator will apply it again: that is no answer about the reservation.
-	if _, err := c.desk.listing(c.ctx, claims.Sale); errors.Is(err, reservation.ErrNoSale) {
-		return nil, fmt.Errorf("%w: it has lost the sale %s of a token; apply it again", reservation.ErrUnavailable, claims.Sale)
-	} else if err != nil {
+	// The token proves that there was such a sale. Where Redis does not know it, that is no
+	// answer about the reservation.
+	switch l, err := c.desk.listing(c.ctx, claims.Sale); {
+	case errors.Is(err, reservation.ErrNoSale), err == nil && l.Lost():
+		return nil, &reservation.LostError{Sale: claims.Sale}
+	case err != nil:
 		return nil, err
 	}
 	return c.resolve(func() (reservation.State, error) {

@@ -66,6 +66,12 @@ func (a *API) problemOf(c *apiCall, err error) *apiProblem {
 	}
 	if p == nil {
 		p = &apiProblem{Status: http.StatusServiceUnavailable, Reason: "unavailable", Detail: "it is unknown whether anything has changed: ask for the same again"}
+		if errors.Is(err, reservation.ErrNotReplicated) {
+			p.Detail = "it is done, but not safe yet: too few replicas of redis have it; ask for the same again"
+		}
+		if _, lost := errors.AsType[*reservation.LostError](err); lost {
+			p.Detail = "redis has lost the sale, which says nothing about the reservation: ask for the same again when the sale is restored"
+		}
 		level := zapcore.ErrorLevel
 		if isUnanswered(err) {
 			level = zapcore.WarnLevel

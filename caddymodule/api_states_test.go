@@ -74,7 +74,7 @@ func TestAPIInEveryState(t *testing.T) {
 		{"in_doubt", "release", "", "200 released"},
 		{"confirmed", "release", "", cannot + "confirmed"},
 		{"released", "release", "", "200 released"},
-		{"expired", "release", "", "200 expired"},
+		{"expired", "release", "", "200 released"},
 		{"unknown", "release", "", "404 not_found "},
 
 		{"held", "extend", `{"hold_for":"30m"}`, "200 held"},
@@ -128,6 +128,27 @@ func (p shopper) expire(id, sku string) {
 		if r.State == reservation.Expired {
 			return
 		}
+	}
+}
+
+// What the shop has released after it expired, the shop cannot sell any more: its units
+// are on sale again.
+func TestAPIReleasedAfterItExpired(t *testing.T) {
+	s, p, _ := openAPI(t)
+	p.expire("late", "plain")
+	for range 2 {
+		if r := s.api("POST", "/reservations/late/release", "").record(t); r.State != reservation.Released || r.Cause != "api" {
+			t.Errorf("%+v", r)
+		}
+	}
+	for range 2 {
+		a := s.api("POST", "/reservations/late/confirm", "")
+		if problem := a.problem(t); a.status != http.StatusConflict || problem.Reason != "conflict" || problem.State != "released" {
+			t.Errorf("%d %s", a.status, a.body)
+		}
+	}
+	if b := do[books](s, "GET", "/stockgate/sales/double11", ""); !b.Balanced {
+		t.Errorf("%+v", b)
 	}
 }
 

@@ -107,13 +107,13 @@ func (a *App) Start() error {
 	}
 	a.poolKey = key
 	a.signing.Store(s)
-	a.desk.Store(d)
 	if err := a.lists.start(key, d); err != nil {
 		return err
 	}
 	if err := a.others.start(a, d); err != nil {
 		return err
 	}
+	a.desk.Store(d) // the edge knows by now which sales there must be
 	if err := a.books.start(key, d); err != nil {
 		return err
 	}
@@ -164,7 +164,8 @@ type Redis struct {
 	TLS bool `json:"tls,omitempty"`
 	// Timeout bounds how long an attempt waits for Redis. Default: 500ms.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
-	// ReplicaAcks is how many replicas must have a reservation before it counts.
+	// ReplicaAcks is how many replicas must have an operation (a reservation, a request of
+	// the shop or of an operator) before its caller hears that it is done; else it is 503.
 	// Default: 0.
 	ReplicaAcks int `json:"replica_acks,omitempty"`
 	// ReplicaAcksWait is how long to wait for them. Default: 50ms.

@@ -58,6 +58,8 @@ func readGate(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	}
 	warn.method(matchers)
 	warn.buyer(gate.Buyer)
+	warn.identities(gate)
+	warn.shared(gate)
 	warn.jwks(gate.JWT)
 	warn.guard()
 	return h.NewRoute(matchers, gate), nil
@@ -80,16 +82,17 @@ func readStatus(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 
 // UnmarshalCaddyfile reads the guard. Syntax:
 //
-//	stockgate_guard
-func (*Guard) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+//	stockgate_guard {
+//		allow_headers <name...>
+//	}
+func (g *Guard) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // the directive's name
 	if d.NextArg() {
 		return d.Errf("stockgate_guard protects the whole site: it takes no matcher and no arguments, found %q", d.Val())
 	}
-	if d.NextBlock(0) {
-		return d.Errf("stockgate_guard takes no block")
-	}
-	return nil
+	return readBlock(d, map[string]option{
+		"allow_headers": {usage: "allow_headers <name...>", read: texts(&g.AllowHeaders)},
+	})
 }
 
 // UnmarshalCaddyfile reads the status handler. Syntax:

@@ -53,6 +53,9 @@ import (
 //		forward_timeout <duration>
 //		max_in_flight   <number>
 //		max_body        <size>
+//		body            checked|ignored
+//		also_query      <parameter...>
+//		exits_as        <path...>
 //		fast_refusals [force]
 //		refuse [<reason...>|*] problem|error
 //		refuse <reason...>|*   <status> [<body>]
@@ -97,6 +100,9 @@ func (g *Gate) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"forward_timeout": {usage: "forward_timeout <duration>", read: duration(&g.ForwardTimeout)},
 		"max_in_flight":   {usage: "max_in_flight <number>", read: count(&g.MaxInFlight)},
 		"max_body":        {usage: "max_body <size>", read: g.readMaxBody},
+		"body":            {usage: "body checked|ignored", read: g.readBody},
+		"also_query":      {usage: "also_query <parameter...>", read: texts(&g.AlsoQuery)},
+		"exits_as":        {usage: "exits_as <path...>", read: texts(&g.ExitsAs)},
 		"fast_refusals":   {usage: "fast_refusals [force]", read: g.readFast},
 		"refuse":          {usage: "refuse [<reason...>|*] problem|error|<status> [<body>]", read: g.readRefuse, list: true},
 	})
@@ -161,6 +167,16 @@ func (g *Gate) readOutcome(d *caddyfile.Dispenser, usage string) error {
 	}
 	if g.Outcome != "response" && g.Outcome != "backend" {
 		return d.Errf("outcome %q is not supported: write `%s`", g.Outcome, usage)
+	}
+	return nil
+}
+
+func (g *Gate) readBody(d *caddyfile.Dispenser, usage string) error {
+	if err := text(&g.Body)(d, usage); err != nil {
+		return err
+	}
+	if g.Body != "checked" && g.Body != "ignored" {
+		return d.Errf("body %q: write `%s`", g.Body, usage)
 	}
 	return nil
 }

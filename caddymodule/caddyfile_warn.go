@@ -2,9 +2,12 @@ package caddymodule
 
 import (
 	"bytes"
+	"encoding/json"
+	"maps"
 	"net/netip"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2"
@@ -12,6 +15,8 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/attempt"
 )
 
 // warner warns about one gate, or the shop's API, while its Caddyfile is adapted:
@@ -40,13 +45,59 @@ func (w warner) method(matchers caddy.ModuleMap) {
 
 // buyer warns of a buyer whom every client can choose.
 func (w warner) buyer(values []string) {
-	for _, v := range values {
-		if strings.Contains(v, "{http.request.header.") || strings.Contains(v, "{header.") {
-			w.warn("the buyer is taken from " + v + ", which a client can set to anything, and so buy without limit: " +
-				"take him from your authentication, such as {http.auth.user.id}, or make sure that a proxy before this one sets the header")
+	at := slices.IndexFunc(values, byClient)
+	if at < 0 {
+		return
+	}
+	instead := ", or verify the shop's bearer token with jwt"
+	if strings.Contains(values[at], "header.") {
+		instead = ", or make sure that a proxy before this one sets the header"
+	}
+	w.warn("the buyer is taken from " + values[at] + ", which a client can set to anything, and so buy without limit: " +
+		"take him from your authentication, such as {http.auth.user.id}" + instead)
+}
+
+// identities warns of a gate where no value is verified: a client can use up the limits
+// of other persons, and that costs it nothing.
+func (w warner) identities(g *Gate) {
+	if len(g.Identities) == 0 || g.Check || verified(g.Buyer) {
+		return
+	}
+	for _, values := range g.Identities {
+		if verified(values) {
 			return
 		}
 	}
+	kinds := slices.Sorted(maps.Keys(g.Identities))
+	w.warn("no identity of this gate is verified (" + strings.Join(kinds, ", ") + "), so a client can name other persons and use up their limits: " +
+		"take the buyer from your authentication or from jwt, or add `identity ip {client_ip}`, and let limits count it too, such as `per: [" + kinds[0] + ", ip]`")
+}
+
+// shared warns of shared rates that are counted in the Redis of the stock.
+func (w warner) shared(g *Gate) {
+	if !slices.ContainsFunc(g.Rates, Rate.grows) {
+		return
+	}
+	if global, ok := w.helper.Option("stockgate").(httpcaddyfile.App); ok {
+		var app App
+		if json.Unmarshal(global.Value, &app) != nil || app.RateRedis != nil {
+			return
+		}
+	}
+	w.warn("a shared rate has keys that clients choose, and each takes 200 bytes of the redis that holds the stock: " +
+		"give the rates a redis of their own with `rate_redis` in the global options of stockgate")
+}
+
+// byClient says that a client can set a value to anything.
+func byClient(expr string) bool {
+	v, err := attempt.Compile(expr)
+	return err == nil && v.ByClient()
+}
+
+// verified says that an identity has a value which no client chooses: of an
+// authentication, of a bearer token, or the client's address.
+func verified(values []string) bool {
+	return len(values) > 0 && !slices.ContainsFunc(values, byClient)
 }
 
 // jwks warns of keys that anybody on the way can exchange for his own.

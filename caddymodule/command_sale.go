@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,7 +21,7 @@ import (
 func saleCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "sale <command>", Short: "Loads, shows, opens, pauses and closes sales"}
 	apply := &cobra.Command{
-		Use:   "apply <file> [--dry-run] [--force]",
+		Use:   "apply <file> [--dry-run] [--force] [--new]",
 		Short: "Loads a sale from a file, or what the file changes",
 		Long: `
 Loads a sale from a YAML or JSON file; - is the standard input. The file is
@@ -37,6 +38,11 @@ opens or closes the sale: that is done by 'sale open' and 'sale close'.
 	  - {per: buyer, every: sale, max: 2, count: units}
 
 Once a sale is open, a new kind of limit needs --force: it counts from 0.
+
+A sale that Redis has lost is refused: its file would sell again what is sold.
+'caddy stockgate rebuild' restores it from the ledger. With --new it begins anew
+from the file: nothing of before counts, so the file must have no more stock than
+the shop has not sold.
 
 The stock may come from the shop's database, with 'stock_from' instead of items:
 
@@ -55,6 +61,7 @@ of it: see docs/sales.md.`,
 	}
 	apply.Flags().Bool("dry-run", false, "Only say what would change")
 	apply.Flags().Bool("force", false, "Allow a new kind of limit on an open sale")
+	apply.Flags().Bool("new", false, "Load a sale that Redis has lost as a new one")
 
 	closing := &cobra.Command{
 		Use: "close <sale> [--export <file>]", Short: "Closes a sale for good",
@@ -69,6 +76,16 @@ of it: see docs/sales.md.`,
 		&cobra.Command{Use: "open <sale>", Short: "Opens a sale: it sells inside its window", RunE: action(turn("open"), "sale")},
 		&cobra.Command{Use: "pause <sale>", Short: "Pauses a sale; 'open' goes on with it", RunE: action(turn("pause"), "sale")},
 		closing,
+		&cobra.Command{
+			Use: "align <sale>", Short: "Ends the lead of a sale's clock over Redis's",
+			Long: `
+When Redis's clock steps while there are holds, their deadlines go on by a clock
+of the sale's own, so that none ends early or late: 'doctor' tells the difference.
+It ends by itself when no hold is left. This command ends it at once. Every hold
+keeps the time that it has left, and the journal tells each. Run it when Redis's
+clock is right again. See docs/clocks.md.`,
+			RunE: action(alignSale, "sale"),
+		},
 		&cobra.Command{
 			Use: "export <sale> <file>", Short: "Writes where a sale's units are to a file",
 			Long: exportHelp, Example: "  $ caddy stockgate sale export double11 double11.csv\n  $ caddy stockgate sale export double11 - --json",
@@ -101,11 +118,10 @@ func applyFile(c *call) error {
 		}
 	}
 	query := url.Values{}
-	if c.flag("dry-run") {
-		query.Set("dry_run", "1")
-	}
-	if c.flag("force") {
-		query.Set("force", "1")
+	for _, flag := range []string{"dry-run", "force", "new"} {
+		if c.flag(flag) {
+			query.Set(strings.ReplaceAll(flag, "-", "_"), "1")
+		}
 	}
 	var applied reservation.Applied
 	if err := c.ask(http.MethodPut, "sales/"+segment(next.ID)+"?"+query.Encode(), file, &applied); err != nil {
@@ -139,6 +155,10 @@ func listSales(c *call) error {
 	}
 	t := c.table("SALE", "STATUS", "STARTS", "ENDS", "BALANCED")
 	for _, s := range list.Sales {
+		if s.Status == reservation.StatusLost {
+			t.row(s.ID, string(s.Status), "", "", yesNo(false))
+			continue
+		}
 		t.row(s.ID, string(s.Status), localTime(s.StartsAt), localTime(s.EndsAt), yesNo(s.Balanced))
 	}
 	return t.print()
@@ -186,6 +206,19 @@ func turn(word string) func(*call) error {
 		c.printf("%s is %s\n", s.ID, s.Status)
 		return nil
 	}
+}
+
+func alignSale(c *call) error {
+	var a saleAligned
+	if err := c.ask(http.MethodPost, "sales/"+segment(c.args[0])+"/align", nil, &a); err != nil {
+		return err
+	}
+	if a.LeadMs == 0 {
+		c.printf("the clock of %s was not ahead or behind: nothing was changed\n", a.ID)
+		return nil
+	}
+	c.printf("the clock of %s was %+.3f s from Redis's and follows it again; %d holds keep the time that they have left\n", a.ID, float64(a.LeadMs)/1000, a.Moved)
+	return nil
 }
 
 func decimal(units int64) string { return strconv.FormatInt(units, 10) }

@@ -110,8 +110,15 @@ func (d *doctor) redis() bool {
 		d.add(isError, "redis", "%v: see that it runs, and that `redis` in the Caddyfile says where and as whom", err)
 		return false
 	}
+	few := false
 	for i := range servers {
 		judgeServer(&d.diagnosis, &servers[i], d.app.options.ReplicaAcks)
+		few = few || servers[i].Replicas < d.app.options.ReplicaAcks
+	}
+	if !few { // they are there: are they fast enough?
+		if err := d.desk.CheckReplicas(ctx); err != nil {
+			d.add(isError, "replicas", "buyers, the shop and operators hear 503: %v", err)
+		}
 	}
 	if d.app.rates != nil {
 		if _, err := d.desk.Rates().Inspect(ctx); err != nil {

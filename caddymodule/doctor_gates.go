@@ -41,8 +41,18 @@ func (d *doctor) gate(g *Gate, plan *fastPlan) {
 			d.add(isOK, "guard", "%s has a stockgate_guard before it", name)
 		}
 	}
+	if g.OtherItems == "pass" {
+		if k := d.app.others.keeper.Load(); d.desk.Ready() == nil && (k == nil || k.listed() == nil) {
+			d.add(isError, "others", "%s: %s", name, nothingIsOther)
+		} else {
+			d.add(isOK, "others", "%s lets items pass that no sale lists", name)
+		}
+	}
 	if !g.Check {
 		d.add(isOK, "probe", "%s %s", name, g.whatOfDoubt())
+	}
+	if d.app.rates == nil && slices.ContainsFunc(g.Rates, Rate.grows) {
+		d.add(isWarning, "rate_redis", "%s has a shared rate with keys that clients choose, and each takes 200 bytes of the redis that holds the stock: give the rates a redis of their own with `rate_redis`", name)
 	}
 	if g.FastRefusals == nil {
 		return

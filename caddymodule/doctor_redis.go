@@ -21,7 +21,7 @@ const (
 )
 
 // judgeServer says what is right and wrong about a Redis that has stock. acks is how
-// many replicas must have a reservation before it counts.
+// many replicas must have an operation before its caller hears that it is done.
 func judgeServer(d *diagnosis, s *reservation.Server, acks int) {
 	judgeClock(d, s)
 	if s.Embedded {
@@ -55,7 +55,7 @@ func judgeClock(d *diagnosis, s *reservation.Server) {
 	case off > clockOff:
 		d.add(isWarning, "clock", "redis's clock is %v %s this machine's: run NTP on both", about, word)
 	default:
-		d.add(isOK, "clock", "redis answers in %v, and its clock agrees with this machine's", s.Delay.Round(10*time.Microsecond))
+		d.add(isOK, "clock", "redis answers in %v, and its clock agrees with this machine's now", s.Delay.Round(10*time.Microsecond))
 	}
 }
 
@@ -109,11 +109,11 @@ func judgeReplicas(d *diagnosis, s *reservation.Server, acks int) {
 	case s.Replica:
 		d.add(isError, "replicas", "this redis is a replica and takes no writes: point `redis` at the master, or use sentinel")
 	case s.Replicas < acks:
-		d.add(isError, "replicas", "replica_acks wants %d, and the replicas that are connected are %d: no reservation counts; connect more, or lower replica_acks", acks, s.Replicas)
+		d.add(isError, "replicas", "replica_acks wants %d, and the replicas that are connected are %d: buyers, the shop and operators hear 503; connect more, or lower replica_acks", acks, s.Replicas)
 	case s.Replicas > 0 && acks == 0:
-		d.add(isWarning, "replicas", "nobody waits for the replicas (%d) of this redis: a failover may lose reservations, whose units would be sold again; set `replica_acks 1 50ms`", s.Replicas)
+		d.add(isWarning, "replicas", "nobody waits for the replicas (%d) of this redis: a failover may lose what was sold, and its units would be sold again; set `replica_acks 1 50ms`", s.Replicas)
 	case acks > 0:
-		d.add(isOK, "replicas", "replicas that are connected: %d; that must have a reservation before it counts: %d", s.Replicas, acks)
+		d.add(isOK, "replicas", "replicas that are connected: %d; that must have an operation before it counts as done: %d", s.Replicas, acks)
 	default:
 		d.add(isOK, "replicas", "redis has no replicas, and none is waited for")
 	}

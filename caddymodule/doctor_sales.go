@@ -1,7 +1,10 @@
 package caddymodule
 
 import (
+	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -44,15 +47,63 @@ func (d *doctor) sales() {
 	default:
 		d.add(isOK, "schema", "this edge knows the layout of the keys of all %d sales", len(ids))
 	}
-	for _, id := range ids {
+	for l := range d.desk.Catalogue().All { // the index of sales may be gone, with all else
+		ids = append(ids, l.Sale.ID)
+	}
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
 		d.sale(id)
 	}
+	for l := range d.desk.Catalogue().All {
+		d.limits(l)
+	}
+}
+
+// limits looks for limits of an open sale that a client can use up for other persons.
+func (d *doctor) limits(l *reservation.Listing) {
+	if l.Status != sale.Open {
+		return
+	}
+	for _, g := range d.app.gates.list() {
+		var chosen []string
+		for _, limit := range l.Sale.Limits {
+			if g.Check || limit.Every == "order" || !g.anyoneCounts(limit.Per) {
+				continue
+			}
+			if per := strings.ReplaceAll(string(limit.Per), "+", ", "); !slices.Contains(chosen, per) {
+				chosen = append(chosen, per)
+				d.add(isWarning, "limits", "%s has a limit per %s, and the gate %s takes that from what a client sends: a client can avoid the limit, or use up that of other persons; "+
+					"take it from your authentication or jwt, or count a verified identity together with it, such as `per: [%s, ip]`", l.Sale.ID, per, strconv.Quote(g.Name), per)
+			}
+		}
+	}
+}
+
+// anyoneCounts says that a client may choose by whom a limit counts it: the gate reads one
+// of the limit's identities, and has verified none of them.
+func (g *Gate) anyoneCounts(per sale.Identities) bool {
+	reads := false
+	for kind := range per.All {
+		values := g.Identities[kind]
+		if kind == "buyer" {
+			values = g.Buyer
+		}
+		if verified(values) {
+			return false
+		}
+		reads = reads || len(values) > 0
+	}
+	return reads
 }
 
 // sale looks at the books of one sale, and at what the ledger has of it.
 func (d *doctor) sale(id string) {
 	ctx, cancel := d.call()
 	defer cancel()
+	if err := d.desk.CheckKeys(ctx, id); errors.Is(err, reservation.ErrRefused) {
+		d.add(isError, "sale", "%v", err)
+		return
+	}
 	life, err := d.desk.Life(ctx, id)
 	switch {
 	case err != nil:
@@ -67,6 +118,7 @@ func (d *doctor) sale(id string) {
 	}
 	b, err := d.desk.Books(ctx, id)
 	if noSaleThere(err) {
+		d.add(isError, "sale", "%v", &reservation.LostError{Sale: id})
 		return
 	}
 	if err != nil {
@@ -79,14 +131,27 @@ func (d *doctor) sale(id string) {
 		return
 	}
 	before := d.Errors + d.Warnings
-	d.judgeBooks(b, head.Now)
+	d.judgeBooks(b, d.desk.Now(id))
+	d.judgeLead(id, head.Lead)
 	if d.Errors+d.Warnings == before {
 		d.add(isOK, "sale", "%s is %s, and its books balance", id, b.Status)
 	}
 	d.judgeJournal(b, head)
 }
 
-// judgeBooks says what is wrong with the books of a sale at a time of its clock.
+// judgeLead says that Redis's clock has stepped while holds were waiting.
+func (d *doctor) judgeLead(id string, lead time.Duration) {
+	how := "back"
+	if lead < 0 {
+		how = "forward"
+	}
+	if lead.Abs() > clockOff {
+		d.add(isWarning, "clock", "redis's clock has stepped %s by %v while %s had holds: their deadlines go on by a clock of their own until no hold is left. "+
+			"Run NTP on redis's machine so that it slews instead; once its time is right, 'caddy stockgate sale align %s' ends that at once", how, lead.Abs().Round(time.Second), id, id)
+	}
+}
+
+// judgeBooks says what is wrong with the books of a sale at a time of its Redis.
 func (d *doctor) judgeBooks(b *reservation.Books, now time.Time) {
 	if !b.Balanced {
 		d.add(isError, "sale", "the books of %s do not balance: stock is not available + held + in doubt + confirmed, so something else has changed keys in redis; "+
@@ -117,13 +182,18 @@ func (d *doctor) whyDoubt() string {
 
 // judgeJournal says how far the ledger is behind a sale.
 func (d *doctor) judgeJournal(b *reservation.Books, head reservation.JournalHead) {
-	if d.app.books.ledger() == nil {
+	withLedger := d.app.books.ledger() != nil
+	if withLedger && d.lost(b.ID, head) {
+		return
+	}
+	if head.Lost > 0 {
+		d.add(isError, "journal", "redis went back in %s: it has lost at least %d movements that this edge has seen, and more may be lost; what they sold may be sold again: "+
+			"pause it, and compare it with the shop's orders, 'caddy stockgate holds %s --confirm-from FILE'", b.ID, head.Lost, b.ID)
+	}
+	if !withLedger {
 		if b.Status == sale.Open {
 			d.add(isWarning, "ledger", "%s is open and no ledger is kept, so only redis knows what it has sold: add `ledger sqlite FILE` or `ledger postgres DSN`", b.ID)
 		}
-		return
-	}
-	if d.lost(b.ID, head) {
 		return
 	}
 	behind := fmt.Sprintf("%d movements of %s, the oldest for %v", head.Behind(), b.ID, head.Age.Round(time.Second))

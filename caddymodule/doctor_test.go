@@ -25,7 +25,7 @@ type patient struct {
 }
 
 const (
-	guardedGate = "stockgate_guard\n@order {\nmethod POST\npath /order\n}\nstockgate @order main {\nbuyer {json.buyer}\nline {json.sku}\nin_doubt probe http://127.0.0.1:1/orders/{id}\n}\nrespond 201\n"
+	guardedGate = "stockgate_guard\n@order {\nmethod POST\npath /order\n}\nstockgate @order main {\nbuyer {http.auth.user.id}\nline {json.sku}\nin_doubt probe http://127.0.0.1:1/orders/{id}\n}\nrespond 201\n"
 	wellRedis   = "appendonly yes\nappendfsync always\nmaxmemory 200mb"
 )
 
@@ -132,9 +132,12 @@ func (p *patient) set(key, field string, value any) {
 	}
 }
 
+// stepped is what the doctor says then.
+const stepped = "warning clock redis's clock has stepped back"
+
 const metaOf = "stockgate:{double11.0}:meta"
 
-// later lets the sale's clock go on.
+// later lets the sale's clock go on: it is as if Redis's had stepped back as far.
 func (p *patient) later(by time.Duration) {
 	p.t.Helper()
 	p.set(metaOf, "clock", time.Now().Add(by).UnixMilli())
@@ -219,14 +222,14 @@ func TestDoctorFindsALateLedger(t *testing.T) {
 	db.Stop()
 	s.reserve("r1", "plain", 1, time.Hour)
 	p.later(20 * time.Second)
-	p.doctor().finds("error ledger the ledger does not answer, or cannot be used: ", "error journal the ledger does not have 1 movements of double11, the oldest for ")
+	p.doctor().finds(stepped, "error ledger the ledger does not answer, or cannot be used: ", "error journal the ledger does not have 1 movements of double11, the oldest for ")
 	db.Restart()
 	p.settled(s)
-	p.doctor().finds()
+	p.doctor().finds(stepped)
 
 	// another life of Redis, and one that has lost its last writes
 	p.set(metaOf, "epoch", 1)
-	p.doctor().finds("error journal redis has lost sale double11 since the ledger followed it")
+	p.doctor().finds(stepped, "error journal redis has lost sale double11 since the ledger followed it")
 }
 
 func TestDoctorFindsLostMovements(t *testing.T) {
@@ -257,12 +260,22 @@ func TestDoctorFindsWhatIsWrongWithSales(t *testing.T) {
 	s.must(s.Doubt(t.Context(), "double11", "lost", "timeout"))
 	p.doctor().finds("warning ledger")
 	p.later(11 * time.Minute)
-	p.doctor().finds("warning ledger", "warning in_doubt , although a probe asks the shop: 'caddy stockgate holds double11'")
-	p.doctor("--older", "1h").finds("warning ledger")
+	p.doctor().finds(stepped, "warning ledger", "warning in_doubt , although a probe asks the shop: 'caddy stockgate holds double11'")
+	p.doctor("--older", "1h").finds(stepped, "warning ledger")
 
 	p.set("stockgate:{double11.0}:cells", "few", "3 2 0 0 0")
-	p.doctor().finds("warning ledger", "warning in_doubt", "error sale and 'caddy stockgate reconcile double11' says what is wrong")
+	p.doctor().finds(stepped, "warning ledger", "warning in_doubt", "error sale and 'caddy stockgate reconcile double11' says what is wrong")
 	p.set("stockgate:{double11.0}:cells", "few", "3 3 0 0 0")
+
+	c := p.server.Client()
+	const deadlines = "stockgate:{double11.0}:deadlines"
+	if err := c.Set(t.Context(), deadlines, "x", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	p.doctor().finds("error sale another client has written to the keys of sale double11: " + deadlines + " is no zset. Find that client, delete these keys with 'redis-cli DEL', then run 'caddy stockgate reconcile double11 --repair'")
+	if err := c.Del(t.Context(), deadlines).Err(); err != nil { // nothing was held
+		t.Fatal(err)
+	}
 
 	s.reserveAs(reservation.Backend, "gone", "few", 3, time.Hour)
 	s.must(s.Release(t.Context(), "double11", "gone", reservation.Answer, "status_422"))
@@ -270,13 +283,29 @@ func TestDoctorFindsWhatIsWrongWithSales(t *testing.T) {
 	if state, err := s.Confirm(t.Context(), "double11", "gone", reservation.Answer, "status_201"); state != reservation.Unbacked {
 		t.Fatalf("%s %v", state, err)
 	}
-	p.doctor().finds("warning ledger", "warning in_doubt", "warning unbacked the shop took 1 orders of double11 without stock")
+	p.doctor().finds(stepped, "warning ledger", "warning in_doubt", "warning unbacked the shop took 1 orders of double11 without stock")
 
 	do[any](p.site, "PUT", "/stockgate/sales/over", moreSales["over"])
 	do[any](p.site, "POST", "/stockgate/sales/over/open", "")
-	p.doctor().finds("warning ledger double11", "warning ledger over", "warning in_doubt", "warning unbacked", "warning sale over has ended at ")
+	p.doctor().finds(stepped, "warning ledger double11", "warning ledger over", "warning in_doubt", "warning unbacked", "warning sale over has ended at ")
 	p.set("stockgate:{over.0}:meta", "schema", 99)
-	p.doctor().finds("warning ledger double11", "warning ledger over", "warning in_doubt", "warning unbacked", "warning sale", "error schema a newer stockgate has written the keys of over")
+	p.doctor().finds(stepped, "warning ledger double11", "warning ledger over", "warning in_doubt", "warning unbacked", "warning sale", "error schema a newer stockgate has written the keys of over")
+}
+
+// A lead is told, and ended with the command that the doctor names.
+func TestDoctorFindsAStep(t *testing.T) {
+	p := admit(t, wellRedis, "", "", guardedGate)
+	s := p.sale()
+	s.reserveAs(reservation.Backend, "r1", "plain", 2, time.Hour)
+	p.later(2 * time.Hour)
+	p.doctor().finds("warning ledger", stepped+" by ")
+	if r := run(t, "", "sale", "align", "double11", "--config", p.path("Caddyfile")); r.status != 0 || !strings.Contains(r.out, "1 holds keep the time") {
+		t.Errorf("%d: %s%s", r.status, r.out, r.errors)
+	}
+	p.doctor().finds("warning ledger")
+	if r := run(t, "", "sale", "align", "double11", "--config", p.path("Caddyfile")); r.status != 0 || !strings.Contains(r.out, "nothing was changed") {
+		t.Errorf("%d: %s%s", r.status, r.out, r.errors)
+	}
 }
 
 func TestDoctorFindsAnotherKey(t *testing.T) {
@@ -287,7 +316,7 @@ func TestDoctorFindsAnotherKey(t *testing.T) {
 }
 
 func TestDoctorFindsWhatIsWrongWithGates(t *testing.T) {
-	gate := "@order {\nmethod POST\npath /order\n}\nstockgate @order {\nbuyer {json.buyer}\nline {json.sku}\n%s}\nrespond 201\n"
+	gate := "@order {\nmethod POST\npath /order\n}\nstockgate @order {\nbuyer {client_ip}\nline {json.sku}\n%s}\nrespond 201\n"
 	wrapper := "servers {\nlistener_wrappers {\nstockgate\n}\n}"
 	p := admit(t, wellRedis, "", "", fmt.Sprintf(gate, ""))
 	o := p.doctor()
@@ -308,6 +337,15 @@ func TestDoctorFindsWhatIsWrongWithGates(t *testing.T) {
 	p.doctor().finds("warning fast_refusals asks for fast refusals and has none because what stands before it can change the answer")
 	p.change("", "servers {\nexpected_underscore_headers X_A\nlistener_wrappers {\nstockgate\n}\n}", "stockgate_guard\n"+fmt.Sprintf(gate, "fast_refusals\n"))
 	p.doctor().finds("warning fast_refusals has none on this server, because it expects header names with underscores or dots")
+	for rate, want := range map[string][]string{
+		"rate all 9 1s shared\n":         nil,
+		"rate {client_ip} 9 1s shared\n": {"warning config a shared rate has keys that clients choose", "warning rate_redis the gate without a name has a shared rate with keys that clients choose"},
+	} {
+		p.change("", "", "stockgate_guard\n"+fmt.Sprintf(gate, rate))
+		p.doctor().finds(want...)
+		p.change("rate_redis "+p.server.Addr(), "", "stockgate_guard\n"+fmt.Sprintf(gate, rate))
+		p.doctor().finds()
+	}
 	p.change("", "", "respond 200\n")
 	p.doctor().finds("warning gate the configuration has no gate")
 
@@ -327,4 +365,21 @@ func TestDoctorFindsWhatIsWrongWithGates(t *testing.T) {
 	if r := run(t, "", "doctor", "--address", "unix/"+p.path("nothing.sock")); r.status != 3 || r.out != "" || !strings.Contains(r.errors, "is it running?") {
 		t.Errorf("%+v", r)
 	}
+}
+
+// A limit whose identity a client chooses protects no person, and can be used against them.
+func TestDoctorFindsLimitsOfChosenIdentities(t *testing.T) {
+	with := func(identities string) string { return strings.Replace(guardedGate, "line", identities+"\nline", 1) }
+	p := admit(t, wellRedis, "ledger sqlite "+t.TempDir()+"/ledger.db", "", with("identity phone {json.phone}"))
+	const limits = "limits:\n  - {per: buyer, every: sale, max: 1, count: units}\n  - {per: phone, every: sale, max: 1, count: units}\n  - {per: phone, every: order, max: 2, count: units}\n  - {per: [phone, buyer], every: day, max: 1, count: orders}\n"
+	do[any](p.site, "PUT", "/stockgate/sales/limited", "id: limited\nstarts_at: 2020-01-01T00:00:00Z\nends_at: 2090-01-01T00:00:00Z\nitems:\n  - {sku: plain, stock: 5}\n"+limits)
+	p.doctor().finds()
+	do[any](p.site, "POST", "/stockgate/sales/limited/open", "")
+	const phone = `warning limits limited has a limit per phone, and the gate "main" takes that from what a client sends`
+	p.says("limit per phone")
+	p.doctor().finds(phone)
+	p.change("ledger sqlite "+t.TempDir()+"/ledger2.db", "", strings.Replace(with("identity phone {json.phone}"), "{http.auth.user.id}", "{json.buyer}", 1))
+	p.says("limit per buyer, phone")
+	p.doctor().finds("warning config the buyer is taken from {json.buyer}", "warning config no identity of this gate is verified (phone)", phone,
+		"warning limits limited has a limit per buyer,", "warning limits limited has a limit per buyer, phone")
 }

@@ -1,6 +1,7 @@
 package caddymodule
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,7 +14,10 @@ import (
 // Concerns says whether a request leads to a gate that may be refused for here.
 func (p *fastPlan) Concerns(f *fastpath.Request) bool {
 	m, ok := f.Memo.(*fastMemo)
-	path, _, _ := strings.Cut(f.Target, "?")
+	path, query, _ := strings.Cut(f.Target, "?")
+	if query != "" && p.readsQuery(query) {
+		return false
+	}
 	if ok && m.k != nil && m.k.kept && m.k.is(f.Method, f.Host, path) {
 		return true
 	}
@@ -27,6 +31,15 @@ func (p *fastPlan) Concerns(f *fastpath.Request) bool {
 	}
 	m.k = k
 	return k != nil
+}
+
+// readsQuery says whether a query may matter to what a guard refuses: what is known of a
+// way is known of its path alone.
+func (p *fastPlan) readsQuery(query string) bool {
+	if strings.IndexByte(query, '#') >= 0 || strings.Contains(query, "_method") {
+		return true
+	}
+	return slices.ContainsFunc(p.gates, func(g *Gate) bool { return len(g.routes.ready().queries) > 0 })
 }
 
 // Judge refuses a request in the place of its gate, if the gate would.
@@ -51,7 +64,9 @@ func (p *fastPlan) Judge(out []byte, f *fastpath.Request) ([]byte, bool) {
 	if g.asksIP() {
 		m.client(s, p.server, now)
 	}
+	s.out = out
 	v := g.foresee(r, f.Body, s, now)
+	out, now = s.out, f.Now // it may have waited
 	if v.no == nil {
 		return out, false
 	}
@@ -72,7 +87,7 @@ func (s *fastScratch) stripped(guard *Guard, g *Gate) {
 
 // asksIP says whether the client's address matters.
 func (g *Gate) asksIP() bool {
-	return len(g.persons.deny)+len(g.persons.allow) > 0 || g.reader.Needs().Has(attempt.NeedIP)
+	return len(g.persons.deny)+len(g.persons.allow) > 0 || g.reader.Needs().Has(attempt.NeedIP|attempt.NeedJWT)
 }
 
 // countFast counts a refusal twice: as any other, and as a fast one. It says whether there

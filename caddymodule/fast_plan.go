@@ -7,6 +7,8 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/stockgate/stockgate/attempt"
 )
 
 // fastPlan is a server's routes as far as they decide which gate a request meets, and
@@ -259,15 +261,18 @@ func (w *walk) act(a *fastAct, r *http.Request) bool {
 	case a.guard != nil:
 		a.guard.strip(r)
 		if w.way.why == "" {
-			if why, bad := a.guard.refuses(r); bad && w.skipped {
+			if why := w.refusedBy(&a.guard.routes, r); why != "" && w.skipped {
 				return false
-			} else if w.way.guard = a.guard; bad {
+			} else if w.way.guard = a.guard; why != "" {
 				w.way.why = why
 			}
 		}
 	case a.status != nil:
 		return !a.status.answers(r)
 	case a.gate != nil:
+		if w.way.guard == nil && w.refusedBy(&a.gate.routes, r) != "" {
+			return false
+		}
 		if a.gate.FastRefusals != nil && (!w.skipped || a.gate.FastRefusals.Force) {
 			w.way.gate = a.gate
 		}
@@ -280,4 +285,11 @@ func (w *walk) act(a *fastAct, r *http.Request) bool {
 		w.skipped = true
 	}
 	return true
+}
+
+// refusedBy says why a guard, or a gate without one, refuses a request.
+func (w *walk) refusedBy(s *gateRoutes, r *http.Request) string {
+	why, deep := s.refuses(r)
+	w.headers = w.headers || deep && !s.plain || r.Method != http.MethodGet && attempt.OverriddenMethod(r.Header) != ""
+	return why
 }

@@ -28,6 +28,7 @@ type fastScratch struct {
 	attempt  sale.Attempt
 	purchase purchase
 	over     sale.Refusal
+	out      []byte // answers that were not sent yet
 	// strip: there are headers that the guard or the gate removes.
 	strip bool
 }
@@ -46,7 +47,7 @@ func takeScratch() *fastScratch { return scratches.Get().(*fastScratch) }
 // again by who reads the next one.
 func (s *fastScratch) giveBack() {
 	clear(s.request.Header)
-	s.purchase = purchase{}
+	s.purchase, s.out = purchase{}, nil
 	s.ctx = fastContext{}
 	s.request.Method, s.request.Host, s.request.RequestURI, s.request.RemoteAddr = "", "", "", ""
 	s.url = url.URL{}

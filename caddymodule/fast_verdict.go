@@ -20,7 +20,9 @@ type foreseen struct {
 // rates; one that goes on to the gate is counted there. The headers that a gate removes
 // are gone.
 //
-// `unavailable` is never foreseen: what cannot be asked here the gate may get to know.
+// `unavailable` is never foreseen, because the gate may get to know what cannot be asked
+// here. But it is the answer where the edge could not read in time what others have bound:
+// the gate would wait for the same.
 func (g *Gate) foresee(r *http.Request, body []byte, s *fastScratch, now time.Time) (f foreseen) {
 	if f.no = g.reader.Check(r); f.no != nil {
 		return f
@@ -30,20 +32,25 @@ func (g *Gate) foresee(r *http.Request, body []byte, s *fastScratch, now time.Ti
 	}
 	p := &s.purchase
 	p.attempt, p.body = &s.attempt, body
-	no := g.reader.Borrow(p.attempt, r, body, g.env(r, nil))
+	no := g.reader.Borrow(p.attempt, r, body, g.env(r, nil, false))
+	named := no == nil && p.named()
+	if named && !g.foreseeDesk(r, p, now) {
+		return f
+	}
 	if no == nil {
-		if !g.repeatsNothing(r, p, now) {
-			return f
-		}
 		no = g.denied(r, p.attempt)
 	}
 	if no != nil {
-		if no.Reason != sale.Unavailable {
-			f.no = no
+		if no.Reason == sale.Unavailable || named && !g.foreseeNew(s, &f) {
+			return f
 		}
+		f.no = no
 		return f
 	}
 	later := g.foreseeSale(r, p, now)
+	if named && (later == nil && !g.rates.exceeded(p.attempt, now) || !g.foreseeNew(s, &f)) {
+		return f
+	}
 	if later != nil {
 		f.over, f.wait = g.rates.countLocal(p.attempt, now)
 	} else {
@@ -59,17 +66,19 @@ func (g *Gate) foresee(r *http.Request, body []byte, s *fastScratch, now time.Ti
 	return f
 }
 
-// repeatsNothing says that the attempt surely repeats none that has reserved: it has no
-// key or ref, or none that is bound.
-func (g *Gate) repeatsNothing(r *http.Request, p *purchase, now time.Time) bool {
-	if p.attempt.Key == "" && p.attempt.Ref == "" {
-		return true
-	}
-	if !g.foreseeDesk(r, p, now) {
-		return false
-	}
+// foreseeNew says that the attempt surely repeats none that has reserved, so that it may
+// be refused. It waits until the edge has read what others have bound. False: the gate has
+// to ask Redis, or f refuses because it could not be read in time.
+func (g *Gate) foreseeNew(s *fastScratch, f *foreseen) bool {
+	p := &s.purchase
+	s.out = s.ctx.conn.Flush(s.out)
+	defer func() { s.ctx.conn.Now = time.Now() }()
 	for _, l := range candidates(p.desk.Catalogue(), p.attempt) {
-		if p.desk.MayRepeat(l, p.attempt) {
+		isNew, err := p.desk.SurelyNew(l, p.attempt)
+		if err != nil {
+			f.no = refuseUnavailable
+		}
+		if !isNew {
 			return false
 		}
 	}
@@ -89,7 +98,7 @@ func (g *Gate) foreseeSale(r *http.Request, p *purchase, now time.Time) *sale.Re
 		return nil
 	}
 	no := g.judge(r, p, now)
-	if no == nil && !p.desk.MayRepeat(p.listing, p.attempt) {
+	if no == nil {
 		no = p.desk.Recall(p.listing, p.lines)
 	}
 	if no == nil && !g.Check && g.inFlight.Full() {

@@ -30,7 +30,7 @@ const (
 // once, whatever happens: by a return, an error or a panic.
 type flight struct {
 	gate  *Gate
-	desk  *desk
+	place *place // given back when the flight ends
 	hold  reservation.Hold
 	token string
 	body  []byte
@@ -46,6 +46,8 @@ type flight struct {
 
 	wire  wire
 	ended bool
+	// reader is the client. The answer is written to it after the end.
+	reader reader
 
 	// what the way needs is in one piece with it: every sale takes it
 	answer answer
@@ -67,6 +69,8 @@ func (f *flight) forward(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	f.writer.ResponseWriter = w
 	f.answer = answer{ResponseWriterWrapper: &f.writer, flight: f, copy: f.copy}
 	a := &f.answer
+	f.reader.init(w, r)
+	defer f.gate.readers.leave(&f.reader)
 	f.wire.watch(&f.trace, f.repl)
 	returned := false
 	defer func() {
@@ -76,22 +80,38 @@ func (f *flight) forward(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	}()
 	err = next.ServeHTTP(a, f.request(r, httptrace.WithClientTrace(ctx, &f.trace)))
 	returned = true
-	if err == nil {
+	cause := "no_answer"
+	switch {
+	case err == nil:
+		f.answerWithStatus(a)
 		err = a.finish()
-		if !f.ended {
-			f.end(f.lost(a, nil, "no_answer"))
-		}
-		return err
-	}
-	cause := "connection_lost"
-	if ctx.Err() != nil {
+	case ctx.Err() != nil:
 		cause = "timeout"
+	default:
+		cause = "connection_lost"
 	}
 	if !f.ended {
 		f.end(f.lost(a, err, cause))
 	}
+	if err == nil && a.left {
+		return nil
+	}
+	if a.left {
+		panic(http.ErrAbortHandler) // the client has a part, which must not look complete
+	}
+	if err == nil { // net/http would write an empty 200, and the shop said no such thing
+		err = caddyhttp.Error(http.StatusBadGateway, errors.New("the shop gave no final answer"))
+	}
 	dropPayload(r)
 	return err
+}
+
+// answerWithStatus writes the shop's own status where the handlers behind the gate
+// received it and wrote nothing.
+func (f *flight) answerWithStatus(a *answer) {
+	if status, proxied := f.proxyStatus(); proxied && status >= 200 && a.status == 0 {
+		a.WriteHeader(status)
+	}
 }
 
 // request is what the shop gets: the request unchanged, and the token.
@@ -139,10 +159,7 @@ func (f *flight) decide(status int, body []byte, whole, last bool) (enough bool)
 	shops, proxied := f.proxyStatus()
 	if !proxied {
 		if !last {
-			return false // without a proxy the status counts when the handler has returned
-		}
-		if !whole {
-			return true // a long answer goes out; lost() decides by its status
+			return false // without a proxy the status counts when it must leave
 		}
 		shops = status
 	}
@@ -169,12 +186,15 @@ func (f *flight) lost(a *answer, err error, cause string) (verdict, string) {
 	if !proxied && err == nil && cause != "panic" {
 		status = a.status
 	}
-	if status != 0 {
+	switch {
+	case status >= 200:
 		f.reply = reply{status: status, header: f.out}
 		if v, cause := f.judge(&f.reply); v != undecided {
 			return v, cause
 		}
 		return f.gate.rules.otherwise, "short_answer"
+	case status != 0: // 101
+		return f.gate.rules.otherwise, statusCause(status)
 	}
 	if f.neverSent(err) {
 		return release, "never_sent"
@@ -228,6 +248,10 @@ func (f *flight) end(v verdict, cause string) {
 		return
 	}
 	f.ended = true
+	defer func() {
+		f.gate.readers.join(&f.reader)
+		f.place.giveBack() // the desk may close from here on
+	}()
 	f.out[reservationHeader] = []string{f.hold.ID}
 	sale, id := f.hold.Sale, f.hold.ID
 	if f.again {
@@ -239,18 +263,18 @@ func (f *flight) end(v verdict, cause string) {
 	switch v {
 	case confirm:
 		f.remember() // first: as soon as it is sold, the buyer may ask for his answer
-		state, err = f.desk.Confirm(f.ctx, sale, id, cause)
+		state, err = f.place.desk.Confirm(f.ctx, sale, id, cause)
 	case release:
 		word := reservation.Shop
 		if cause == "never_sent" {
 			word = reservation.Unsent
 		}
-		state, err = f.desk.Release(f.ctx, sale, id, word, cause)
+		state, err = f.place.desk.Release(f.ctx, sale, id, word, cause)
 	case keep:
 		f.remember()
-		f.desk.Free(f.ctx, sale, id)
+		f.place.desk.Free(f.ctx, sale, id)
 	default:
-		state, err = f.desk.Doubt(f.ctx, sale, id, cause)
+		state, err = f.place.desk.Doubt(f.ctx, sale, id, cause)
 	}
 	outcome := v.outcome()
 	switch state { // the shop or somebody else may have been faster

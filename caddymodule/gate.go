@@ -11,7 +11,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/attempt"
-	"github.com/stockgate/stockgate/bearer"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
@@ -83,7 +82,8 @@ type Gate struct {
 	Ref []string `json:"ref,omitempty"`
 	// Idempotency gives the buyer's idempotency key, of 1 to 255 characters. The same
 	// request with the same key is reserved and sold once, and answered as the first time
-	// (docs/retries.md). Default: none.
+	// (docs/retries.md). Keys are per sale: the same key for an item of another sale is a new
+	// purchase. Default: none.
 	Idempotency []string `json:"idempotency,omitempty"`
 	// IdempotencyTTL is how long the key of a sold order is remembered, and never shorter
 	// than the sale lasts. At most 720h. Default: 24h.
@@ -111,14 +111,29 @@ type Gate struct {
 	// ForwardTimeout is how long the shop may take to answer. At most, and by default:
 	// until the token expires; with outcome backend the default is at most 20s.
 	ForwardTimeout caddy.Duration `json:"forward_timeout,omitempty"`
-	// MaxInFlight bounds the attempts that are being reserved or forwarded at a time.
-	// Default: 256.
+	// MaxInFlight bounds the attempts that are being reserved or forwarded at a time. An
+	// attempt counts until its outcome is known, not until its client has read the answer.
+	// Four times as many clients may be reading answers; above that, the client that has
+	// taken nothing for longest, and for at least a second, is cut off. Default: 256.
 	MaxInFlight int `json:"max_in_flight,omitempty"`
 	// MaxBody bounds an attempt's body in bytes. Default: 64 KiB.
 	MaxBody int64 `json:"max_body,omitempty"`
+	// Body says what becomes of a body that no value is read from, where values are read
+	// from the query. checked: a body that could carry the same names in a form that only
+	// some servers read is malformed. ignored: the shop does not read the body of an order,
+	// so it is not checked. Default: checked.
+	Body string `json:"body,omitempty"`
 	// Refusals change how refusals look. A style that names a reason counts more than
 	// `*`; of two alike the last one counts.
 	Refusals []RefusalStyle `json:"refusals,omitempty"`
+	// AlsoQuery names query parameters that the shop takes for the path of a route, such
+	// as rest_route of WordPress or s of ThinkPHP: where one of them would make a request
+	// one for this gate, it is refused. Default: none.
+	AlsoQuery []string `json:"also_query,omitempty"`
+	// ExitsAs are the paths under which orders leave for the shop, where Caddy rewrites
+	// them behind the gate; each as in a path matcher. Other requests that leave so are
+	// refused. Default: the paths of the gate's matcher.
+	ExitsAs []string `json:"exits_as,omitempty"`
 	// FastRefusals lets the listener wrapper stockgate answer what this gate refuses from
 	// memory, before Caddy's HTTP server reads it. Default: none.
 	FastRefusals *FastRefusals `json:"fast_refusals,omitempty"`
@@ -134,16 +149,19 @@ type Gate struct {
 	// forwardTimeout is how long the shop may take; 0: until the token expires.
 	forwardTimeout time.Duration
 	inFlight       *filters.Slots
+	readers        *readers
 	asking         *filters.Slots // bounds who asks Redis for what he has bought already
 	rates          gateRates
 	// single keeps one attempt per buyer before Redis, and one identical attempt
 	// until its end
 	single filters.Single
 	// server is what the gate is part of; nil: none.
-	server *caddyhttp.Server
+	server  *caddyhttp.Server
+	routes  gateRoutes
+	exitsAs *caddyhttp.MatchPath // ExitsAs, prepared
 	// bearer verifies tokens, nil: the gate has no JWT; requests in flight use it
 	// after Cleanup, which gives bearerKey back.
-	bearer    *bearer.Verifier
+	bearer    *sharedVerifier
 	bearerKey string
 }
 
@@ -197,6 +215,7 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 		return fmt.Errorf("max_in_flight must be positive")
 	}
 	g.inFlight, g.asking = filters.NewSlots(g.MaxInFlight), filters.NewSlots(g.MaxInFlight)
+	g.readers = newReaders(g.MaxInFlight, g.log)
 	if !g.Check { // which holds nothing
 		if err := g.provisionTimes(); err != nil {
 			return err
@@ -211,6 +230,14 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 		return err
 	}
 	g.server, _ = ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
+	g.routes.server = g.server
+	if g.exitsAs, err = exitPaths(g.ExitsAs); err != nil {
+		return err
+	}
+	watchExits(ctx, g.server)
+	if g.server != nil && !g.Check {
+		g.server.RegisterConnContext(withConn)
+	}
 	if err := g.provisionFast(); err != nil {
 		return err
 	}
@@ -237,8 +264,16 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	clean := r.Trailer == nil && !attempt.AnyStrippable(r.Header)
 	if !clean {
 		stripReserved(r)
+		attempt.StripH2C(r.Header)
+	}
+	before := passed(r)
+	if before == 0 { // no guard has asked
+		if why, _ := g.routes.refuses(r); why != "" {
+			return g.refuse(w, r, "", &sale.Refusal{Reason: sale.Malformed, Detail: why})
+		}
 	}
 	if r.Method == http.MethodOptions {
+		pass(r, decided)
 		return next.ServeHTTP(w, r)
 	}
 	p := &purchase{clean: clean, repl: r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer), out: w.Header()}
@@ -251,10 +286,20 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 		return g.refuse(w, r, p.saleID(), no)
 	case p.stored != nil:
 		return g.replay(w, r, p)
-	case g.Check || p.other:
+	}
+	if g.Check { // what it lets pass, another gate decides on
 		return g.pass(w, r, next, p)
 	}
-	return g.sell(w, r, next, p)
+	pass(r, decided)
+	if p.other {
+		err = g.pass(w, r, next, p)
+	} else {
+		err = g.sell(w, r, next, p)
+	}
+	if err != nil { // error routes may send it on, and no gate has decided on that
+		pass(r, before)
+	}
+	return err
 }
 
 // refuse answers and counts a refusal. name is the sale's id, empty if there is

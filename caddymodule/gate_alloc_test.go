@@ -51,6 +51,7 @@ func TestGateAllocatesLittle(t *testing.T) {
 		} else {
 			r.Body = http.NoBody
 		}
+		r.RequestURI = r.URL.RequestURI() // as net/http's server sets it
 		r.Header.Set("X-User-Id", fmt.Sprint("buyer-", 1000+buyer))
 		clear(w.header)
 		return caddyhttp.PrepareRequest(r, caddy.NewReplacer(), w, nil)

@@ -35,6 +35,8 @@ type purchase struct {
 
 	// unasked: whether it has been made before could not be asked.
 	unasked bool
+	// unbound is a sale in which Redis says that it has not been made before; nil: none.
+	unbound *reservation.Listing
 	// bound is the reservation that the attempt has already; nil: none. stored is what
 	// the shop answered then; nil: it is asked again.
 	bound  *reservation.Bound
@@ -43,6 +45,9 @@ type purchase struct {
 	// none is needed.
 	ask *reservation.Ask
 }
+
+// named says that the attempt has a key or a ref: it may repeat an earlier one.
+func (p *purchase) named() bool { return p.attempt.Key != "" || p.attempt.Ref != "" }
 
 // saleID is the id of the sale that the attempt is about, empty if none was found.
 func (p *purchase) saleID() string {
@@ -67,7 +72,7 @@ func (g *Gate) consider(r *http.Request, p *purchase) (*sale.Refusal, error) {
 		return no, err
 	}
 	p.body = body
-	p.room, no = g.reader.Read(r, body, g.env(r, p.repl))
+	p.room, no = g.reader.Read(r, body, g.env(r, p.repl, p.trial))
 	a := &p.room
 	p.attempt = a
 	if no != nil {
@@ -76,16 +81,29 @@ func (g *Gate) consider(r *http.Request, p *purchase) (*sale.Refusal, error) {
 	if no := g.repeats(r, p); no != nil || p.bound != nil {
 		return no, nil
 	}
-	if no := g.denied(r, a); no != nil {
-		return no, nil
+	if no = g.filter(r, p); no == nil {
+		return nil, nil
+	}
+	if earlier := g.repeatsUnread(r, p, no); earlier != nil || p.bound != nil {
+		delete(p.out, rateLimitHeader)
+		delete(p.out, ratePolicyHeader)
+		return earlier, nil
+	}
+	return no, nil
+}
+
+// filter judges an attempt that is not known to have been made before.
+func (g *Gate) filter(r *http.Request, p *purchase) *sale.Refusal {
+	if no := g.denied(r, p.attempt); no != nil {
+		return no
 	}
 	if no := g.rated(r, p); no != nil || p.other {
-		return no, nil
+		return no
 	}
 	if no := g.judge(r, p, time.Now()); no != nil {
-		return no, nil
+		return no
 	}
-	return g.remembered(p), nil
+	return g.remembered(p)
 }
 
 // judge finds the attempt's sale and says what that and the lists of the welcome make
@@ -93,20 +111,19 @@ func (g *Gate) consider(r *http.Request, p *purchase) (*sale.Refusal, error) {
 func (g *Gate) judge(r *http.Request, p *purchase, now time.Time) (no *sale.Refusal) {
 	catalogue := p.desk.Catalogue()
 	p.listing, p.lines, no = filters.Choose(p.attempt, now, catalogue.Sale, catalogue.Listing)
+	if no != nil && no.Reason == sale.UnknownItem && !catalogue.Complete() {
+		no = refuseUnavailable // a sale that this edge cannot read may list it
+	}
 	return g.eligible(r, p.attempt, no)
 }
 
-// remembered refuses units that are known to be gone. Who repeats an attempt that has
-// reserved must not hear that: Redis knows what became of it. Only an attempt that goes
-// on to reserve may ask whether the units are still gone.
+// remembered refuses units that are known to be gone. Only an attempt that goes on to
+// reserve may ask whether they are still gone.
 func (g *Gate) remembered(p *purchase) (no *sale.Refusal) {
-	switch {
-	case p.desk.MayRepeat(p.listing, p.attempt):
-	case g.Check || p.trial:
-		no = p.desk.Recall(p.listing, p.lines)
-	default:
-		no, p.ask = p.desk.Remembered(p.listing, p.lines)
+	if g.Check || p.trial {
+		return p.desk.Recall(p.listing, p.lines)
 	}
+	no, p.ask = p.desk.Remembered(p.listing, p.lines)
 	return no
 }
 
@@ -166,4 +183,8 @@ var (
 	refusePending     = sale.Refuse(sale.Pending)
 	refuseKeyReused   = sale.Refuse(sale.KeyReused)
 	refuseBusy        = sale.Refuse(sale.Busy)
+	refuseTooLong     = &sale.Refusal{Reason: sale.Malformed, Detail: "the order has too many lines for one token"}
+	// refuseLeft answers a client that closed its own side of the connection and still
+	// reads: there is no order.
+	refuseLeft = &sale.Refusal{Reason: sale.Unavailable, Detail: "the connection was closed before stock was held"}
 )

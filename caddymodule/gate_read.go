@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/stockgate/stockgate/attempt"
+	"github.com/stockgate/stockgate/bearer"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -31,7 +33,10 @@ type LinesFrom struct {
 }
 
 func (g *Gate) newReader(rates []attempt.RateKey) (*attempt.Reader, error) {
-	spec := attempt.Spec{MaxBody: g.MaxBody, Rates: rates, Anonymous: g.Check, Identities: make(map[string]attempt.Values)}
+	if g.Body != "" && g.Body != "checked" && g.Body != "ignored" {
+		return nil, fmt.Errorf("body %q: there are checked and ignored", g.Body)
+	}
+	spec := attempt.Spec{MaxBody: g.MaxBody, BodyIgnored: g.Body == "ignored", Rates: rates, Anonymous: g.Check, Identities: make(map[string]attempt.Values)}
 	if g.JWT != nil {
 		spec.Bearer = &attempt.Bearer{Cookie: g.JWT.Cookie}
 	}
@@ -68,18 +73,25 @@ func (g *Gate) newReader(rates []attempt.RateKey) (*attempt.Reader, error) {
 	return attempt.NewReader(spec)
 }
 
-// env is what a request's surroundings say.
-func (g *Gate) env(r *http.Request, repl *caddy.Replacer) attempt.Env {
+// env is what a request's surroundings say. A trial counts nothing.
+func (g *Gate) env(r *http.Request, repl *caddy.Replacer, trial bool) attempt.Env {
 	env := attempt.Env{}
 	needs := g.reader.Needs()
-	if needs.Has(attempt.NeedIP) {
+	if needs.Has(attempt.NeedIP | attempt.NeedJWT) {
 		env.ClientIP, _ = caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
 	}
 	if needs.Has(attempt.NeedReplace) {
 		env.Replace = func(text string) string { return repl.ReplaceAll(text, "") }
 	}
 	if needs.Has(attempt.NeedJWT) {
-		env.Claims = func(token string) ([]byte, *sale.Refusal) { return claimsOf(r.Context(), g.bearer, token) }
+		ip := env.ClientIP
+		env.Claims = func(token string) ([]byte, *sale.Refusal) {
+			var limit bearer.Limit
+			if !trial {
+				limit = g.bearer.limitFor(ip, time.Now())
+			}
+			return g.bearer.claimsOf(r.Context(), token, limit)
+		}
 	}
 	return env
 }

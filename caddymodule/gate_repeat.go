@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/reservation"
@@ -20,44 +19,87 @@ const (
 )
 
 // repeats looks for what an earlier attempt with the same idempotency key or ref has
-// left, before anything else judges this one: whoever has bought must not hear that
-// the sale has ended or that he asks too often. Redis is asked only if the edge's
-// view says that something may be bound.
+// left, before anything else judges this one: a buyer who has bought must not hear that
+// the sale has ended or that they ask too often. Redis is asked only if something may be
+// bound, as far as the edge has read.
 func (g *Gate) repeats(r *http.Request, p *purchase) *sale.Refusal {
-	if p.attempt.Key == "" && p.attempt.Ref == "" {
+	if !p.named() {
 		return nil
 	}
 	if p.desk = g.openDesk(r, p.trial); p.desk == nil {
 		p.unasked = true
 		return nil
 	}
-	asking := false
 	for _, l := range candidates(p.desk.Catalogue(), p.attempt) {
-		if !p.desk.MayRepeat(l, p.attempt) {
-			continue
-		}
-		// Who only asks takes no room from those who buy, and cannot ask without bound.
-		if !asking {
-			if !g.asking.Take() {
-				return refuseBusy
+		if p.desk.MayRepeat(l, p.attempt) {
+			if no := g.lookUp(r, p, l); no != nil || p.bound != nil {
+				return no
 			}
-			defer g.asking.Give()
-			asking = true
-		}
-		lines := linesIn(l.Sale, p.attempt)
-		b, err := p.desk.Lookup(context.WithoutCancel(r.Context()), l, p.attempt, lines)
-		if err != nil {
-			if c := g.log.Check(zap.DebugLevel, "redis did not say what an idempotency key or ref has got"); c != nil {
-				c.Write(zap.Error(err))
-			}
-			return refuseUnavailable
-		}
-		if b != nil {
-			p.listing, p.lines = l, lines
-			return g.judgeBound(r, p, b)
 		}
 	}
 	return nil
+}
+
+// repeatsUnread looks again before the attempt is refused for anything else: another edge
+// may have bound its key or ref, and this edge may not have read that yet. no is the
+// refusal. An attempt of which nobody can know hears unavailable.
+func (g *Gate) repeatsUnread(r *http.Request, p *purchase, no *sale.Refusal) *sale.Refusal {
+	if !p.named() || no.Reason == sale.Unavailable {
+		return nil
+	}
+	d := p.desk
+	if d == nil {
+		d = g.app.current() // goods that no sale lists were never reserved
+	}
+	if d == nil {
+		return refuseUnavailable
+	}
+	for _, l := range candidates(d.Catalogue(), p.attempt) {
+		switch isNew, err := p.surelyNew(l); {
+		case err != nil:
+			return refuseUnavailable
+		case isNew:
+			continue
+		}
+		if earlier := g.lookUp(r, p, l); earlier != nil || p.bound != nil {
+			return earlier
+		}
+	}
+	return nil
+}
+
+// surelyNew says that the attempt has not been made before in a sale.
+func (p *purchase) surelyNew(l *reservation.Listing) (bool, error) {
+	switch {
+	case p.desk == nil:
+		return false, reservation.ErrUnavailable
+	case p.unbound == l:
+		return true, nil
+	}
+	return p.desk.SurelyNew(l, p.attempt)
+}
+
+// lookUp asks Redis whether the attempt has been made before in a sale. It takes no room
+// from those who buy, and has a bound of its own.
+func (g *Gate) lookUp(r *http.Request, p *purchase, l *reservation.Listing) *sale.Refusal {
+	if !g.asking.Take() {
+		return refuseBusy
+	}
+	defer g.asking.Give()
+	lines := linesIn(l.Sale, p.attempt)
+	b, err := p.desk.Lookup(context.WithoutCancel(r.Context()), l, p.attempt, lines)
+	if err != nil {
+		if c := g.log.Check(zap.DebugLevel, "redis did not say what an idempotency key or ref has got"); c != nil {
+			c.Write(zap.Error(err))
+		}
+		return refuseUnavailable
+	}
+	if b == nil {
+		p.unbound = l
+		return nil
+	}
+	p.listing, p.lines = l, lines
+	return g.judgeBound(r, p, b)
 }
 
 // candidates are the sales in which an attempt may have been made before: ended and
@@ -150,7 +192,7 @@ func (g *Gate) replay(w http.ResponseWriter, r *http.Request, p *purchase) error
 // again forwards an order that is sold once more, for a shop that answers the same
 // order the same way: with the token of its reservation, whose time is a new one.
 // Nothing is reserved or charged.
-func (g *Gate) again(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, p *purchase) error {
+func (g *Gate) again(r *http.Request, p *purchase, pl *place) (*flight, time.Duration, *sale.Refusal) {
 	now := p.listing.Now()
 	hold := reservation.Hold{
 		ID: p.bound.ID, Sale: p.saleID(), State: p.bound.State, Created: now, Exp: now.Add(g.terms.HoldFor - g.terms.Margin),
@@ -158,9 +200,9 @@ func (g *Gate) again(w http.ResponseWriter, r *http.Request, next caddyhttp.Hand
 	}
 	signed, err := g.sign(p, &hold)
 	if err != nil {
-		return g.refuse(w, r, hold.Sale, refuseUnavailable)
+		return nil, 0, refuseUnavailable
 	}
 	p.publish(r, "repeated", hold.ID)
-	f := &flight{gate: g, desk: p.desk, hold: hold, token: signed, body: p.body, repl: p.repl, again: true}
-	return f.forward(w, r, next, g.timeToForward(&hold, time.Now()))
+	f := &flight{gate: g, place: pl, hold: hold, token: signed, body: p.body, repl: p.repl, again: true}
+	return f, g.timeToForward(&hold, time.Now()), nil
 }

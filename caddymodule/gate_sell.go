@@ -72,63 +72,103 @@ func (g *Gate) provisionTimes() error {
 
 // sell reserves and forwards; what is sold already is only forwarded.
 func (g *Gate) sell(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, p *purchase) error {
-	defer p.ask.End()
-	name := p.listing.Sale.ID
-	purchaseKey := singleKey(p)
-	if !g.single.Enter(purchaseKey) {
-		return g.refuse(w, r, name, refuseDuplicate)
+	pl := new(place)
+	defer pl.giveBack()
+	f, timeout, no := g.takeOff(r, p, pl)
+	if f != nil {
+		return f.forward(w, r, next, timeout)
 	}
-	defer g.single.Leave(purchaseKey)
-	if !g.inFlight.Take() {
-		return g.refuse(w, r, name, refuseBusy)
+	pl.giveBack() // before writing to a client that may be slow
+	switch no {
+	case nil:
+		return g.replay(w, r, p)
+	case refuseLeft: // counted as released
+		return g.refuser.refuse(w, r, no)
 	}
-	defer g.inFlight.Give()
-	if !p.desk.flights.begin() {
-		return g.refuse(w, r, name, refuseUnavailable)
-	}
-	defer p.desk.flights.end()
-	if p.bound != nil {
-		return g.again(w, r, next, p)
-	}
+	return g.refuse(w, r, p.saleID(), no)
+}
 
+// takeOff takes a place for the attempt and holds its stock. Without a flight it is
+// refused, or the shop has answered it already.
+func (g *Gate) takeOff(r *http.Request, p *purchase, pl *place) (f *flight, timeout time.Duration, no *sale.Refusal) {
+	defer p.ask.End()
+	if no = g.fits(p); no != nil {
+		return nil, 0, no
+	}
+	if no = pl.take(g, p); no != nil {
+		return nil, 0, g.noPlace(r, p, no)
+	}
+	if p.bound != nil {
+		return g.again(r, p, pl)
+	}
 	asked := time.Now()
-	hold, no, err := g.reserve(r, p, purchaseKey)
-	if b, bound := errors.AsType[*reservation.Bound](err); bound {
-		no, err = g.judgeBound(r, p, b), nil
-		switch {
-		case no != nil:
-		case p.stored != nil:
-			return g.replay(w, r, p)
-		default:
-			return g.again(w, r, next, p)
+	hold, no, err := g.reserve(r, p, pl.key)
+	if no == refusePending && p.named() {
+		// another attempt of the buyer is on its way; this one may be done already
+		if no = g.repeatsUnread(r, p, refusePending); no == nil && p.bound == nil {
+			no = refusePending
 		}
+		if no != nil || p.stored != nil {
+			return nil, 0, no
+		}
+		return g.again(r, p, pl)
+	}
+	if b, bound := errors.AsType[*reservation.Bound](err); bound {
+		if no = g.judgeBound(r, p, b); no != nil || p.stored != nil {
+			return nil, 0, no
+		}
+		return g.again(r, p, pl)
 	}
 	if err != nil {
 		if c := g.log.Check(zap.DebugLevel, "redis gave no answer to an attempt"); c != nil {
 			c.Write(zap.Error(err))
 		}
-		return g.refuse(w, r, name, refuseUnavailable)
+		return nil, 0, refuseUnavailable
 	} else if no != nil {
-		return g.refuse(w, r, name, no)
+		return nil, 0, no
 	}
-	// Who has left does not put a unit in doubt: nothing has been sent yet.
+	// The client is gone and nothing was sent, so the hold is released, not in doubt. The
+	// client may have closed only its own side: it still gets an answer.
 	if r.Context().Err() != nil {
 		g.unsent(r, p, hold)
-		return nil
+		return nil, 0, refuseLeft
 	}
 	signed, err := g.sign(p, &hold)
 	if err != nil {
 		g.unsent(r, p, hold)
-		return g.refuse(w, r, name, &sale.Refusal{Reason: sale.Malformed, Detail: "the order has too many lines for one token"})
+		return nil, 0, refuseTooLong
 	}
 	p.publish(r, "reserved", hold.ID)
-	f := &flight{gate: g, desk: p.desk, hold: hold, token: signed, body: p.body, repl: p.repl}
+	f = &flight{gate: g, place: pl, hold: hold, token: signed, body: p.body, repl: p.repl}
 	if p.attempt.Key != "" && r.Method != http.MethodHead {
 		f.copy = new(answerCopy)
 		// a TTL is only for Redis's memory: the binding lives as long as the sale
 		f.keepCopy = max(g.terms.KeyTTL, p.listing.Sale.EndsAt.Sub(p.listing.Now()))
 	}
-	return f.forward(w, r, next, g.timeToForward(&hold, asked))
+	return f, g.timeToForward(&hold, asked), nil
+}
+
+// noPlace says what an attempt without a place gets: a buyer who has bought does not hear
+// busy. Nil: the stored answer.
+func (g *Gate) noPlace(r *http.Request, p *purchase, no *sale.Refusal) *sale.Refusal {
+	if no.Reason != sale.Busy || p.bound != nil {
+		return no
+	}
+	p.ask.End() // it does not reserve
+	if earlier := g.repeatsUnread(r, p, no); earlier != nil || p.stored != nil {
+		return earlier
+	}
+	return no
+}
+
+// fits refuses an order whose token would be too large, before its stock is held.
+func (g *Gate) fits(p *purchase) *sale.Refusal {
+	if p.bound == nil && !g.app.signing.Load().signer.Fits(token.Claims{
+		Subject: p.attempt.Buyer, Sale: p.saleID(), Ref: p.attempt.Ref, Lines: p.lines,
+	}) {
+		return refuseTooLong
+	}
+	return nil
 }
 
 // sign makes the token of a hold.

@@ -35,7 +35,18 @@ func openCaddyfile(t *testing.T, directives string) *site {
 // loadCaddyfile gives the Caddy the directives of one site.
 func (s *site) loadCaddyfile(directives string) error {
 	s.t.Helper()
+	return s.loadSites("", directives)
+}
+
+// loadSites gives the Caddy blocks of their own, and the directives of sites: the first
+// at any host, the second at the host elsewhere.
+func (s *site) loadSites(blocks string, directives ...string) error {
+	s.t.Helper()
 	s.loads++
+	sites := blocks
+	for i, host := range []string{"", "elsewhere"}[:len(directives)] {
+		sites += fmt.Sprintf("http://%s {\n\tbind unix/%s\n\t%s\n}\n", host, s.socket("http"), directives[i])
+	}
 	text := fmt.Sprintf(`{
 	admin %s
 	persist_config off
@@ -50,11 +61,7 @@ func (s *site) loadCaddyfile(directives string) error {
 		}
 	}
 }
-http:// {
-	bind unix/%s
-	%s
-}
-`, s.adminAddress(), s.path("storage"), s.path("log"), s.redis, s.socket("http"), directives)
+%s`, s.adminAddress(), s.path("storage"), s.path("log"), s.redis, sites)
 	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(text), map[string]any{"filename": "Caddyfile"})
 	if err != nil {
 		s.t.Fatal(err)

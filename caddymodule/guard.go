@@ -1,8 +1,11 @@
 package caddymodule
 
 import (
+	"fmt"
 	"io"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -12,26 +15,47 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-func init() { caddy.RegisterModule(Guard{}) }
+func init() { caddy.RegisterModule(new(Guard)) }
 
-// Guard protects a whole site that has a gate: it removes the Stockgate-* headers
-// and trailers that a client sends and the headers by which frameworks take one
-// route for another (X-Original-URL, X-Rewrite-URL; method overrides of a GET), and
-// answers 400 to paths that another server could read as another route.
+// Guard protects a whole site that has a gate.
+//
+// It removes what other servers would take for something else: the Stockgate-* headers
+// and trailers that a client sends; headers whose names have anything but letters,
+// digits and hyphens; the headers by which frameworks take one route for another
+// (X-Original-URL, X-Rewrite-URL; method overrides of a GET); and the offer to go on in
+// HTTP/2 without TLS.
+//
+// It answers 400 to targets that are no path, and to requests that some server could
+// read as one for a gated route while they do not come to that gate. Whatever it lets
+// pass is looked at again where it leaves for an upstream.
 type Guard struct {
-	log   *zap.Logger
-	style *refuser
+	// AllowHeaders are names with other characters that pass, such as grpc_metadata. Names
+	// with underscores or dots need Caddy's own permission too (expected_underscore_headers).
+	// Default: none.
+	AllowHeaders []string `json:"allow_headers,omitempty"`
+
+	log    *zap.Logger
+	style  *refuser
+	routes gateRoutes
 }
 
 // CaddyModule returns the Caddy module information.
-func (Guard) CaddyModule() caddy.ModuleInfo {
+func (*Guard) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "http.handlers.stockgate_guard", New: func() caddy.Module { return new(Guard) }}
 }
 
 // Provision prepares the guard.
-func (g *Guard) Provision(ctx caddy.Context) error {
+func (g *Guard) Provision(ctx caddy.Context) (err error) {
 	g.log = ctx.Logger()
-	var err error
+	if ctx.Context != nil {
+		g.routes.server, _ = ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
+		watchExits(ctx, g.routes.server)
+	}
+	for _, name := range g.AllowHeaders {
+		if attempt.Reserved(name) {
+			return fmt.Errorf("allow_headers: %s would reach the shop as a header that only Stockgate may send", name)
+		}
+	}
 	g.style, err = newRefuser(nil)
 	return err
 }
@@ -41,36 +65,27 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp
 	if r.Trailer != nil || attempt.AnyStrippable(r.Header) {
 		g.strip(r)
 	}
-	if why, bad := g.refuses(r); bad {
+	if why, _ := g.routes.refuses(r); why != "" {
 		countAttempt("", "refused", sale.Malformed)
 		return g.style.refuse(w, r, &sale.Refusal{Reason: sale.Malformed, Detail: why})
+	}
+	if len(g.routes.methods) > 0 {
+		pass(r, guarded)
 	}
 	return next.ServeHTTP(w, r)
 }
 
 // strip removes what only Stockgate may say, and what would make another route of it.
-func (Guard) strip(r *http.Request) {
-	stripReserved(r)
+func (g *Guard) strip(r *http.Request) {
+	attempt.StripNames(r.Header, g.allows)
+	attempt.StripH2C(r.Header)
 	attempt.StripRouteOverride(r)
+	attempt.StripNames(r.Trailer, none)
+	stripReserved(r)
 }
 
-// refuses says why the path is refused.
-func (Guard) refuses(r *http.Request) (why string, bad bool) {
-	return attempt.RawPathUnsafe(rawPath(r))
-}
-
-// rawPath is the path as the client sent it.
-func rawPath(r *http.Request) string {
-	path := r.RequestURI
-	if orig, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
-		path = orig.RequestURI
-	}
-	for i := range len(path) {
-		if path[i] == '?' || path[i] == '#' {
-			return path[:i]
-		}
-	}
-	return path
+func (g *Guard) allows(name string) bool {
+	return slices.ContainsFunc(g.AllowHeaders, func(a string) bool { return strings.EqualFold(a, name) })
 }
 
 // stripReserved removes what only Stockgate may say. Trailers arrive after the
@@ -97,9 +112,12 @@ func (b *strippedTrailer) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil {
 		attempt.StripReserved(b.trailer)
+		attempt.StripNames(b.trailer, none)
 	}
 	return n, err
 }
+
+func none(string) bool { return false }
 
 // Interface guards
 var (

@@ -13,7 +13,9 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/attempt"
 	"github.com/stockgate/stockgate/bearer"
+	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -27,6 +29,10 @@ import (
 // without a token has no claims; one whose token is not accepted is refused as
 // no_buyer, and the detail says why. exp and nbf are checked where the token has
 // them.
+//
+// A client address (of IPv6 its /64) that has sent 20 tokens that are not genuine is
+// refused as rate_limited before another one is verified; it gets two more a second.
+// Tokens that were verified before are never refused for that.
 type JWT struct {
 	// JWKS is the URL of a key set (RFC 7517), http or https: its RSA keys verify
 	// RS256, P-256 keys ES256, Ed25519 keys EdDSA. It is fetched when the first token
@@ -55,12 +61,20 @@ type JWT struct {
 var verifiers = caddy.NewUsagePool()
 
 // sharedVerifier is what the pool has. There is nothing to close.
-type sharedVerifier struct{ *bearer.Verifier }
+type sharedVerifier struct {
+	*bearer.Verifier
+	// forged counts the tokens of each client address that are not genuine.
+	forged *filters.RateTable
+}
 
-func (sharedVerifier) Destruct() error { return nil }
+func (*sharedVerifier) Destruct() error { return nil }
+
+// forgedRate is how many tokens that are not genuine an address may have verified: more
+// than clients send by mistake, and too few to keep a core busy.
+var forgedRate = filters.Rate{Events: 20, Window: 10 * time.Second, Keys: 1 << 14}
 
 // open takes the verifier from the pool, or makes it. It fetches nothing.
-func (j *JWT) open() (key string, v *bearer.Verifier, err error) {
+func (j *JWT) open() (key string, v *sharedVerifier, err error) {
 	o, err := j.options()
 	if err != nil {
 		return "", nil, err
@@ -69,12 +83,12 @@ func (j *JWT) open() (key string, v *bearer.Verifier, err error) {
 	key = hex.EncodeToString(hash[:])
 	shared, _, err := verifiers.LoadOrNew(key, func() (caddy.Destructor, error) {
 		made, err := bearer.New(o)
-		return sharedVerifier{made}, err
+		return &sharedVerifier{made, filters.NewRateTable(forgedRate)}, err
 	})
 	if err != nil {
 		return "", nil, err
 	}
-	return key, shared.(sharedVerifier).Verifier, nil
+	return key, shared.(*sharedVerifier), nil
 }
 
 // closeVerifier gives a verifier back to the pool.
@@ -130,17 +144,48 @@ func keysFailed(err error) {
 		zap.Error(err))
 }
 
+// forgedLimit bounds what the forged tokens of one address cost.
+type forgedLimit struct {
+	table   *filters.RateTable
+	address string
+	now     time.Time
+}
+
+// tooManyForged is how long an address has to wait.
+type tooManyForged time.Duration
+
+func (tooManyForged) Error() string { return "the address sent too many forged tokens" }
+
+func (l *forgedLimit) Allow() error {
+	if wait := l.table.Peek(l.now, l.address); wait > 0 {
+		return tooManyForged(wait)
+	}
+	return nil
+}
+
+func (l *forgedLimit) Failed() { l.table.Take(l.now, l.address) }
+
+// limitFor is the limit of a client's address, of an IPv6 address its /64.
+func (v *sharedVerifier) limitFor(clientIP string, now time.Time) bearer.Limit {
+	return &forgedLimit{v.forged, attempt.Network(clientIP, defaultIPv6Prefix), now}
+}
+
 // claimsOf returns the claims of a token, or why its attempt is refused.
-func claimsOf(ctx context.Context, v *bearer.Verifier, token string) ([]byte, *sale.Refusal) {
-	claims, err := v.Verify(ctx, token)
+func (v *sharedVerifier) claimsOf(ctx context.Context, token string, limit bearer.Limit) ([]byte, *sale.Refusal) {
+	claims, err := v.Verify(ctx, token, limit)
 	if err == nil {
 		return claims, nil
 	}
 	if invalid, ok := errors.AsType[bearer.Invalid](err); ok {
 		return nil, &sale.Refusal{Reason: sale.NoBuyer, Detail: string(invalid)}
 	}
+	if wait, ok := errors.AsType[tooManyForged](err); ok {
+		return nil, &sale.Refusal{Reason: sale.RateLimited, RetryAfter: waitSeconds(time.Duration(wait)), Detail: forgedDetail}
+	}
 	return nil, refuseUnavailable
 }
+
+const forgedDetail = "too many bearer tokens from this address could not be verified"
 
 // challengeBearer asks for a token that is not there.
 var challengeBearer = []string{"Bearer"}

@@ -486,7 +486,7 @@ func TestOtherItemsOfLostData(t *testing.T) {
 	if err := server.Client().FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	s.becomes("unknown_item", bid{buyer: "ann", skus: "plain"})
+	s.becomes("unavailable", bid{buyer: "ann", skus: "plain"})
 	if got := s.order(bid{buyer: "ann", skus: "tea"}); got != "passed" {
 		t.Errorf("tea: %s", got)
 	}
@@ -506,8 +506,8 @@ func TestOtherItemsOfAnUnreadableSale(t *testing.T) {
 	if err := c.HSet(t.Context(), meta[0], "doc", `{"from":"the future"}`, "version", "99").Err(); err != nil {
 		t.Fatal(err)
 	}
-	s.becomes("unknown_item", bid{buyer: "ann", skus: "tea"})
-	if got := s.order(bid{buyer: "bob", skus: "plain"}); got != "unknown_item" {
+	s.becomes("unavailable", bid{buyer: "ann", skus: "tea"})
+	if got := s.order(bid{buyer: "bob", skus: "plain"}); got != "unavailable" {
 		t.Errorf("an item of that sale: %s", got)
 	}
 }

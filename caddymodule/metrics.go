@@ -29,6 +29,8 @@ type metrics struct {
 	fromMemory  prometheus.Counter // of nothingLeft, found once
 	fromRedis   prometheus.Counter
 	fast        prometheus.Counter
+	around      *prometheus.CounterVec
+	cutReaders  prometheus.Counter
 	books       *booksCollector
 	lists       listsCollector
 	ledger      ledgerMetrics
@@ -85,12 +87,23 @@ func newMetrics() *metrics {
 			Name: "stockgate_fast_refusals_total",
 			Help: "Refused attempts that were answered at the connection, by the listener wrapper; stockgate_attempts_total has them too.",
 		}),
+		around: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "stockgate_around_total",
+			Help: "Requests for a gated route that left for its upstream without having met the gate: refused, or passed where the site has no stockgate_guard.",
+		}, []string{"answer"}),
+		cutReaders: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "stockgate_cut_readers_total",
+			Help: "Clients that were cut off because they did not read the shop's answer and others needed the room; their orders stand.",
+		}),
 		books:  newBooksCollector(),
 		lists:  newListsCollector(),
 		ledger: newLedgerMetrics(),
 		outbox: newOutboxMetrics(),
 	}
 	m.fromMemory, m.fromRedis = m.nothingLeft.WithLabelValues("memory"), m.nothingLeft.WithLabelValues("redis")
+	for _, answer := range []string{"refused", "passed"} {
+		m.around.WithLabelValues(answer)
+	}
 	for _, during := range duringWords {
 		m.redisErrors.WithLabelValues(during) // a series that is there from the start can be watched
 	}
@@ -102,7 +115,7 @@ func newMetrics() *metrics {
 // called for any number of registries, and again for the same one.
 func registerMetrics(registry *prometheus.Registry) error {
 	m := meters()
-	all := []prometheus.Collector{m.attempts, m.reserve, m.redisErrors, m.probes, m.unbacked, m.dropped, m.nothingLeft, m.fast, m.api, m.books, m.lists}
+	all := []prometheus.Collector{m.attempts, m.reserve, m.redisErrors, m.probes, m.unbacked, m.dropped, m.nothingLeft, m.fast, m.around, m.cutReaders, m.api, m.books, m.lists}
 	all = append(all, m.ledger.collectors()...)
 	for _, c := range append(all, m.outbox.collectors()...) {
 		err := registry.Register(c)

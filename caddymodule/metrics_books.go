@@ -30,7 +30,7 @@ var metricsShelving = shelving{most: unitSeries, lines: true, longest: 30 * time
 type booksCollector struct {
 	shelf atomic.Pointer[bookshelf]
 
-	units, balanced, oldest, unbacked, backlog, ready *prometheus.Desc
+	units, lost, balanced, oldest, unbacked, lead, backlog, ready *prometheus.Desc
 }
 
 func newBooksCollector() *booksCollector {
@@ -38,12 +38,16 @@ func newBooksCollector() *booksCollector {
 		units: prometheus.NewDesc("stockgate_units",
 			`Units by state (available, held, in_doubt, confirmed) and in all (stock); sku "*" sums up a sale of more than 1,000 cells.`,
 			[]string{"sale", "sku", "region", "state"}, nil),
+		lost: prometheus.NewDesc("stockgate_sale_lost",
+			"Whether Redis had the sale and has it no more: 1 or 0. Restore it with `caddy stockgate rebuild`.", []string{"sale"}, nil),
 		balanced: prometheus.NewDesc("stockgate_balanced",
-			"Whether stock = available + held + in_doubt + confirmed in every cell of the sale: 1 or 0.", []string{"sale"}, nil),
+			"Whether stock = available + held + in_doubt + confirmed in every cell of the sale: 1 or 0. 0 for a sale that is lost.", []string{"sale"}, nil),
 		oldest: prometheus.NewDesc("stockgate_oldest_in_doubt_seconds",
 			"Age of the oldest hold that is in doubt; 0: there is none.", []string{"sale"}, nil),
 		unbacked: prometheus.NewDesc("stockgate_unbacked",
 			"Orders that the shop took without stock and that nobody has resolved.", []string{"sale"}, nil),
+		lead: prometheus.NewDesc("stockgate_clock_lead_seconds",
+			"How far the sale's clock of deadlines is ahead of Redis's own time, because that has stepped back; below 0: forward.", []string{"sale"}, nil),
 		backlog: prometheus.NewDesc("stockgate_backlog",
 			"Outcomes that Redis could not be told yet.", nil, nil),
 		ready: prometheus.NewDesc("stockgate_ready",
@@ -53,7 +57,7 @@ func newBooksCollector() *booksCollector {
 
 // Describe names the series.
 func (b *booksCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{b.units, b.balanced, b.oldest, b.unbacked, b.backlog, b.ready} {
+	for _, d := range []*prometheus.Desc{b.units, b.lost, b.balanced, b.oldest, b.unbacked, b.lead, b.backlog, b.ready} {
 		ch <- d
 	}
 }
@@ -80,6 +84,11 @@ func (b *booksCollector) Collect(ch chan<- prometheus.Metric) {
 	slots := make(chan struct{}, scrapeAtOnce)
 	var readers sync.WaitGroup
 	for listing := range d.Catalogue().All {
+		gauge(b.lost, truth(listing.Lost()), listing.Sale.ID)
+		if listing.Lost() { // its units are not known: the last ones that were would be no truth
+			gauge(b.balanced, 0, listing.Sale.ID)
+			continue
+		}
 		slots <- struct{}{}
 		readers.Go(func() {
 			defer func() { <-slots }()
@@ -97,6 +106,7 @@ func (b *booksCollector) Collect(ch chan<- prometheus.Metric) {
 			}
 			gauge(b.balanced, truth(s.books.Balanced), id)
 			gauge(b.unbacked, float64(s.books.Unbacked), id)
+			gauge(b.lead, s.books.Lead.Seconds(), id)
 			age := 0.0
 			if since := s.books.OldestInDoubt; !since.IsZero() {
 				age = max(0, listing.Now().Sub(since).Seconds())

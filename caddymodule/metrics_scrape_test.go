@@ -72,17 +72,18 @@ func TestScrapeReportsTheBooks(t *testing.T) {
 	p.must(p.Confirm(t.Context(), "double11", "gone", reservation.Answer, "2xx"))
 
 	known := map[string]string{
-		unitsOf("plain", "", "stock"):          "100",
-		unitsOf("plain", "", "available"):      "94",
-		unitsOf("plain", "", "held"):           "1",
-		unitsOf("plain", "", "in_doubt"):       "2",
-		unitsOf("plain", "", "confirmed"):      "3",
-		unitsOf("two", "beijing", "available"): "40",
-		unitsOf("a/b%c?d#e", "", "stock"):      "5",
-		`stockgate_balanced{sale="double11"}`:  "1",
-		`stockgate_unbacked{sale="double11"}`:  "1",
-		`stockgate_backlog`:                    "0",
-		`stockgate_ready`:                      "1",
+		unitsOf("plain", "", "stock"):                   "100",
+		unitsOf("plain", "", "available"):               "94",
+		unitsOf("plain", "", "held"):                    "1",
+		unitsOf("plain", "", "in_doubt"):                "2",
+		unitsOf("plain", "", "confirmed"):               "3",
+		unitsOf("two", "beijing", "available"):          "40",
+		unitsOf("a/b%c?d#e", "", "stock"):               "5",
+		`stockgate_balanced{sale="double11"}`:           "1",
+		`stockgate_unbacked{sale="double11"}`:           "1",
+		`stockgate_clock_lead_seconds{sale="double11"}`: "0",
+		`stockgate_backlog`:                             "0",
+		`stockgate_ready`:                               "1",
 	}
 	series := s.untilScraped(known)
 	for series[`stockgate_oldest_in_doubt_seconds{sale="double11"}`] == "0" { // it is a few ms old, or will be
@@ -91,6 +92,18 @@ func TestScrapeReportsTheBooks(t *testing.T) {
 	if age := series[`stockgate_oldest_in_doubt_seconds{sale="double11"}`]; age == "" || strings.HasPrefix(age, "-") {
 		t.Errorf("the doubt is %q seconds old", age)
 	}
+	// it is as if Redis's clock had stepped back by half an hour
+	if err := server.Client().HSet(t.Context(), metaOf, "clock", time.Now().Add(30*time.Minute).UnixMilli()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	const lead = `stockgate_clock_lead_seconds{sale="double11"}`
+	for series[lead] == "0" {
+		series = s.scrape()
+	}
+	if !strings.HasPrefix(series[lead], "1") {
+		t.Errorf("the lead is %q seconds", series[lead])
+	}
+	delete(known, lead)
 	// a new configuration has a new registry
 	s.load(app)
 	s.untilScraped(known)

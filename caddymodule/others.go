@@ -30,7 +30,7 @@ const (
 )
 
 // isOther says that no sale lists an item of the attempt, and that the gate lets
-// such attempts pass. Where nobody knows what is listed, nothing is other.
+// such attempts pass. Where it is not known what is listed, nothing is other.
 func (g *Gate) isOther(a *sale.Attempt) bool {
 	if g.OtherItems != "pass" {
 		return false
@@ -39,7 +39,7 @@ func (g *Gate) isOther(a *sale.Attempt) bool {
 	if k == nil {
 		return false
 	}
-	items := k.items()
+	items := k.listed()
 	if items == nil {
 		return false
 	}
@@ -51,7 +51,7 @@ func (g *Gate) isOther(a *sale.Attempt) bool {
 	return true
 }
 
-// others is what one configuration needs for `other_items pass`.
+// others is what one configuration remembers of the sales.
 type others struct {
 	wanted  bool // a gate lets other items pass
 	keeper  atomic.Pointer[itemKeeper]
@@ -62,12 +62,14 @@ type others struct {
 var itemKeepers = caddy.NewUsagePool()
 
 func (o *others) start(a *App, d *desk) error {
-	if !o.wanted {
-		return nil
-	}
-	key := a.poolKey + " " + storageName(a.storage)
+	key := fmt.Sprintf("%s %s %t", a.poolKey, storageName(a.storage), o.wanted)
 	v, _, err := itemKeepers.LoadOrNew(key, func() (caddy.Destructor, error) {
-		return startKeeper(d, a.storage, itemsPath(&a.options, a.Redis.Embedded)), nil
+		k := &itemKeeper{desk: d, storage: a.storage, path: itemsPath(&a.options, o.wanted), items: o.wanted}
+		if a.Redis.Embedded {
+			k.storage = nil // no sale outlives the process
+		}
+		k.start()
+		return k, nil
 	})
 	if err != nil {
 		return err
@@ -84,10 +86,15 @@ func (o *others) close() {
 	}
 }
 
-// itemsPath is where in Caddy's storage the item list of a Redis is kept.
-func itemsPath(o *reservation.Options, embedded bool) string {
-	hash := sha256.Sum256(fmt.Appendf(nil, "%q %q %t %q %t", o.Addresses, o.Sentinel, o.Cluster, o.Prefix, embedded))
-	return "stockgate/items-" + hex.EncodeToString(hash[:8]) + ".json"
+// itemsPath is where in Caddy's storage the sales of a Redis are remembered, with or
+// without their items.
+func itemsPath(o *reservation.Options, items bool) string {
+	hash := sha256.Sum256(fmt.Appendf(nil, "%q %q %t %q false", o.Addresses, o.Sentinel, o.Cluster, o.Prefix))
+	what := "sales"
+	if items {
+		what = "items"
+	}
+	return "stockgate/" + what + "-" + hex.EncodeToString(hash[:8]) + ".json"
 }
 
 // storageName tells storages apart. One that cannot say who it is is another one in
@@ -99,29 +106,32 @@ func storageName(s keyStorage) string {
 	return fmt.Sprintf("%T %p", s, s)
 }
 
-// keptItems are the items of all sales that this edge has heard of.
+// keptItems are the sales that this edge has heard of.
 type keptItems struct {
 	Sales map[string]keptSale `json:"sales"`
 }
 
-// keptSale is one sale in it.
+// keptSale is one sale in it. Without SKUs its items are not known.
 type keptSale struct {
 	Closed bool     `json:"closed,omitempty"`
-	SKUs   []string `json:"skus"`
+	SKUs   []string `json:"skus,omitempty"`
 }
 
-// itemKeeper knows which items sales list, also while Redis is away, and after a
-// start without it: the list is kept in Caddy's storage.
+// itemKeeper knows which sales there are and which items they list, also while Redis is
+// away, and after a start without it: that is kept in Caddy's storage. So an edge that
+// starts on a Redis that was emptied misses the sales that were there.
 type itemKeeper struct {
 	desk    *desk
-	storage keyStorage
+	storage keyStorage // nil: nothing is kept
 	path    string
+	items   bool // a gate lets other items pass: what the sales list is kept too
 
 	now    atomic.Pointer[knownItems]
 	making sync.Mutex // one is made at a time
 
 	stored  *knownItems // what storage has; of the one goroutine, as failing is
 	failing bool        // the last write failed
+	stopped bool        // it was said that no other item passes
 	cancel  context.CancelFunc
 	loop    sync.WaitGroup
 }
@@ -130,10 +140,21 @@ type itemKeeper struct {
 type knownItems struct {
 	of    *reservation.Catalogue // nil: from storage
 	kept  keptItems
-	items *filters.Items
+	items *filters.Items // nil: not known
 }
 
+// makeKnown gathers what sales list. Of a sale without SKUs any item may be one. Where
+// there never was a sale nothing is known either: a Redis that was emptied looks like one
+// that is new.
 func makeKnown(of *reservation.Catalogue, kept keptItems) *knownItems {
+	if len(kept.Sales) == 0 {
+		return &knownItems{of, kept, nil}
+	}
+	for _, s := range kept.Sales {
+		if len(s.SKUs) == 0 {
+			return &knownItems{of, kept, nil}
+		}
+	}
 	return &knownItems{of, kept, filters.NewItems(func(yield func(string) bool) {
 		for _, s := range kept.Sales {
 			for _, sku := range s.SKUs {
@@ -145,9 +166,12 @@ func makeKnown(of *reservation.Catalogue, kept keptItems) *knownItems {
 	})}
 }
 
-func startKeeper(d *desk, storage keyStorage, path string) *itemKeeper {
-	k := &itemKeeper{desk: d, storage: storage, path: path}
-	k.load()
+// start tells the edge what was kept, and keeps what it learns.
+func (k *itemKeeper) start() {
+	if k.storage != nil {
+		k.load()
+		k.remind()
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	k.cancel = cancel
 	k.loop.Go(func() {
@@ -163,7 +187,26 @@ func startKeeper(d *desk, storage keyStorage, path string) *itemKeeper {
 			}
 		}
 	})
-	return k
+}
+
+// remind tells the edge which sales Redis must have. Where it answers they are looked for
+// before the first attempt.
+func (k *itemKeeper) remind() {
+	known := k.now.Load()
+	if known == nil {
+		return
+	}
+	var ids []string
+	for id, s := range known.kept.Sales {
+		if !s.Closed {
+			ids = append(ids, id)
+		}
+	}
+	if k.desk.Remember(ids...) && k.desk.Ready() == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), k.desk.Timeout())
+		defer cancel()
+		_ = k.desk.Refresh(ctx) // said in the log and by Ready
+	}
 }
 
 // Destruct keeps what is known and ends.
@@ -173,8 +216,8 @@ func (k *itemKeeper) Destruct() error {
 	return nil
 }
 
-// items are those that sales list; nil: nobody knows.
-func (k *itemKeeper) items() *filters.Items {
+// listed are the items that sales list; nil: they are not known.
+func (k *itemKeeper) listed() *filters.Items {
 	now := k.now.Load()
 	if now == nil || now.of != k.desk.Catalogue() {
 		if now = k.follow(); now == nil {
@@ -193,9 +236,6 @@ func (k *itemKeeper) follow() *knownItems {
 	if old != nil && old.of == c {
 		return old
 	}
-	if !c.Complete() {
-		return nil // any item may be on a sale that this edge cannot read
-	}
 	// A catalogue that was read before Redis went away still counts.
 	if isEmpty(c) && k.desk.Ready() != nil {
 		return old
@@ -204,8 +244,7 @@ func (k *itemKeeper) follow() *knownItems {
 	if old != nil {
 		before = old.kept
 	}
-	kept := merge(before, c)
-	k.now.Store(makeKnown(c, kept))
+	k.now.Store(makeKnown(c, k.merge(before, c)))
 	return k.now.Load()
 }
 
@@ -216,10 +255,9 @@ func isEmpty(c *reservation.Catalogue) bool {
 	return true
 }
 
-// merge gives the items of a catalogue, and those of sales that have vanished from
-// it without having been closed: a Redis that has lost its data must not make
-// ordinary goods of them.
-func merge(before keptItems, c *reservation.Catalogue) keptItems {
+// merge gives the sales of a catalogue. One that Redis has lost stays as it was known: its
+// items must not become ordinary goods.
+func (k *itemKeeper) merge(before keptItems, c *reservation.Catalogue) keptItems {
 	kept := keptItems{Sales: make(map[string]keptSale)}
 	for id, s := range before.Sales {
 		if !s.Closed {
@@ -227,11 +265,18 @@ func merge(before keptItems, c *reservation.Catalogue) keptItems {
 		}
 	}
 	for l := range c.All {
-		s := keptSale{Closed: l.Status == sale.Closed, SKUs: make([]string, 0, len(l.Sale.Items))}
-		for i := range l.Sale.Items {
-			s.SKUs = append(s.SKUs, l.Sale.Items[i].SKU)
+		if old, ok := before.Sales[l.Sale.ID]; ok && l.Lost() {
+			kept.Sales[l.Sale.ID] = old
+			continue
 		}
-		slices.Sort(s.SKUs)
+		s := keptSale{Closed: l.Status == sale.Closed}
+		if k.items {
+			s.SKUs = make([]string, 0, len(l.Sale.Items))
+			for i := range l.Sale.Items {
+				s.SKUs = append(s.SKUs, l.Sale.Items[i].SKU)
+			}
+			slices.Sort(s.SKUs)
+		}
 		kept.Sales[l.Sale.ID] = s
 	}
 	return kept
@@ -253,7 +298,7 @@ func (k *itemKeeper) load() {
 		err = errors.New("it is no list of items")
 	}
 	if err != nil {
-		keeperLog().Error("the item list in Caddy's storage cannot be read: no other item passes before redis answers",
+		keeperLog().Error("the list of sales in Caddy's storage cannot be read: what redis has lost may not be missed, and no other item passes before redis answers",
 			zap.String("path", k.path), zap.Error(err))
 		return
 	}
@@ -264,9 +309,9 @@ func (k *itemKeeper) load() {
 // keep writes what is known, if storage has something else. What cannot be written
 // is tried again.
 func (k *itemKeeper) keep() {
-	k.items()
+	k.say(k.listed() == nil)
 	now := k.now.Load()
-	if now == nil || now == k.stored {
+	if now == nil || now == k.stored || k.storage == nil {
 		return
 	}
 	raw, err := json.Marshal(now.kept)
@@ -281,11 +326,24 @@ func (k *itemKeeper) keep() {
 		return // said
 	}
 	if err != nil {
-		keeperLog().Error("the item list cannot be kept in Caddy's storage", zap.String("path", k.path), zap.Error(err))
+		keeperLog().Error("the list of sales cannot be kept in Caddy's storage", zap.String("path", k.path), zap.Error(err))
 		return
 	}
 	k.stored = now
 }
+
+// say says once that ordinary goods do not pass although Redis answers, and why.
+func (k *itemKeeper) say(unknown bool) {
+	if unknown = unknown && k.items && k.desk.Ready() == nil; unknown && !k.stopped {
+		keeperLog().Error(nothingIsOther)
+	} else if k.stopped && !unknown {
+		keeperLog().Info("`other_items pass`: what the sales list is known")
+	}
+	k.stopped = unknown
+}
+
+const nothingIsOther = "`other_items pass` lets nothing pass, because it is not known what the sales list: no sale was ever loaded into this redis, or one is lost or cannot be read; " +
+	"load the first sale, a draft will do, or restore what is lost"
 
 func (k keptItems) equal(other keptItems) bool {
 	if len(k.Sales) != len(other.Sales) {

@@ -82,6 +82,9 @@ func (p *prober) round(ctx context.Context) (asked, more bool, err error) {
 	sales := make(map[string]int, len(p.places))
 	defer func() { p.places = sales }() // of sales that are gone nothing is kept
 	for l := range p.desk.Catalogue().All {
+		if l.Lost() {
+			continue
+		}
 		n, next, err := p.page(ctx, l.Sale.ID, p.places[l.Sale.ID])
 		if errors.Is(err, reservation.ErrUnavailable) {
 			if ctx.Err() == nil {

@@ -36,7 +36,9 @@ type Rate struct {
 	// Burst is how many may come at once, up to 1,000,000. Default: Events.
 	Burst int `json:"burst,omitempty"`
 	// Keys is how many keys an edge tells apart, up to 10,000,000 of about 100 bytes
-	// each. Beyond that it forgets the keys that have asked least. Default: 100,000.
+	// each. Beyond that it forgets the keys that have asked least. Default: 100,000. Where
+	// the rate is shared, so many keys have buckets of their own in Redis, of about 200 bytes
+	// each; beyond that, keys that have none share 4096 more. Default: 1,000,000.
 	Keys int `json:"keys,omitempty"`
 	// IPv6Prefix is how many bits of an IPv6 address count where {client_ip} is the
 	// key: 1 to 128. Default: 64.
@@ -72,8 +74,6 @@ func (r *Rate) check() error {
 		return fmt.Errorf("a burst of %d is outside 1 to %d", r.Burst, maxRateEvents)
 	case r.Keys < 0 || r.Keys > maxRateKeys:
 		return fmt.Errorf("%d keys are outside 1 to %d", r.Keys, maxRateKeys)
-	case r.Keys != 0 && r.Shared:
-		return errors.New("keys bound what an edge counts for itself; what is shared is in Redis")
 	case r.IPv6Prefix < 0 || r.IPv6Prefix > 128:
 		return fmt.Errorf("an IPv6 prefix of %d bits is outside 1 to 128", r.IPv6Prefix)
 	case r.IPv6Prefix != 0 && !byIP:
@@ -86,6 +86,14 @@ func (r *Rate) check() error {
 		r.IPv6Prefix = defaultIPv6Prefix
 	}
 	return nil
+}
+
+// grows says that the rate takes memory of Redis for each key that comes.
+func (r Rate) grows() bool {
+	return r.Shared && slices.ContainsFunc(r.Key, func(k string) bool {
+		v, err := attempt.Compile(k)
+		return err == nil && v.Kind() != attempt.Constant
+	})
 }
 
 // gateRate is a rate of a gate at work: table or shared, the other is nil.
@@ -146,6 +154,9 @@ func (g *Gate) openRates(keys []attempt.RateKey) error {
 		window := time.Duration(r.Window)
 		if r.Shared {
 			rate.shared = reservation.NewSharedRate(id, r.Events, window, r.Burst)
+			if r.Keys != 0 {
+				rate.shared = rate.shared.WithKeys(r.Keys)
+			}
 			g.rates.shared++
 		} else {
 			room := r.Keys
@@ -199,6 +210,16 @@ func (rs *gateRates) countLocal(a *sale.Attempt, now time.Time) (over *gateRate,
 		}
 	}
 	return nil, 0
+}
+
+// exceeded says that countLocal would refuse an attempt. It counts nothing.
+func (rs *gateRates) exceeded(a *sale.Attempt, now time.Time) bool {
+	for i := range rs.rates {
+		if rate := &rs.rates[i]; rate.table != nil && rate.table.Peek(now, a.RateKeys[i]) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // foreseeLocal is countLocal for an attempt that somebody else counts unless a rate

@@ -24,7 +24,6 @@ func TestRateCheck(t *testing.T) {
 		"the window 1.0005s":            func(r *Rate) { r.Window = caddy.Duration(1000500 * time.Microsecond) },
 		"a burst of -1":                 func(r *Rate) { r.Burst = -1 },
 		"-1 keys":                       func(r *Rate) { r.Keys = -1 },
-		"keys bound what an edge":       func(r *Rate) { r.Keys, r.Shared = 1, true },
 		"an IPv6 prefix of 129 bits":    func(r *Rate) { r.IPv6Prefix = 129 },
 		"an IPv6 prefix is for the key": func(r *Rate) { r.IPv6Prefix, r.Key = 64, []string{"{json.ip}", "x"} },
 		"a name is missing":             func(r *Rate) { r.Key = []string{"{json}"} },

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -39,6 +40,9 @@ func (s *Status) serveItem(w http.ResponseWriter, r *http.Request, d *desk, sale
 		return s.unavailable(w, err) // what is not in the catalogue may exist all the same
 	}
 	listing, ok := d.Catalogue().Sale(saleID)
+	if ok && listing.Lost() {
+		return s.unavailable(w, &reservation.LostError{Sale: saleID})
+	}
 	if !ok || listing.Status == sale.Draft {
 		return unknownItem(w)
 	}

@@ -102,6 +102,9 @@ func (g *Gate) try(ctx context.Context, t *trial) (*tried, error) {
 	if err != nil {
 		return nil, badInput("the request's body cannot be read: %w", err)
 	}
+	if no == nil && p.listing != nil && !g.Check {
+		no = g.fits(p)
+	}
 	out.Passes = no == nil
 	if no != nil {
 		out.Refusal = g.refuser.problem(no)

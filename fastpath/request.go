@@ -41,6 +41,19 @@ func (r *Request) Fields(yield func(name, value string) bool) {
 	}
 }
 
+// Flush sends the answers to earlier requests, which out ends with, and returns what is left
+// of it: nothing. A Judge that waits calls it first, and sets Now after it.
+func (r *Request) Flush(out []byte) []byte {
+	c := r.conn
+	if len(out) == 0 {
+		return out
+	}
+	c.out = out
+	_ = c.flush() // said again when this request is answered
+	c.begin()
+	return c.out
+}
+
 // lay makes the strings, when the head is whole.
 func (r *Request) lay(b []byte) {
 	h := &r.head
@@ -63,6 +76,6 @@ type Judge interface {
 	Concerns(*Request) bool
 	// Judge appends the whole answer (RFC 9112, section 6) to out and returns true, or
 	// returns false: net/http shall have the request. An answer leaves the connection
-	// open. It must not block.
+	// open. It may wait only for what ends soon, behind Flush.
 	Judge(out []byte, r *Request) ([]byte, bool)
 }

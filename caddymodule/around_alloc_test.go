@@ -1,0 +1,49 @@
+//go:build !race
+
+package caddymodule_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/stockgate/stockgate/caddymodule"
+)
+
+// noTransport sends nothing.
+type noTransport struct{}
+
+func (noTransport) RoundTrip(*http.Request) (*http.Response, error) { return nil, nil }
+
+// TestPlainRequestsCostNothing counts what the guard, and the second look where no gate
+// has the method, allocate for a request that all servers read alike.
+func TestPlainRequestsCostNothing(t *testing.T) {
+	shop := newBackend(t, created)
+	openCaddyfile(t, "stockgate_guard\n"+orderGate+"reverse_proxy "+shop.addr())
+	gate := caddymodule.GateNamed(t, "main")
+	guard, exit := caddymodule.GuardOf(gate), caddymodule.ExitOf(gate, noTransport{})
+	next := caddyhttp.HandlerFunc(func(http.ResponseWriter, *http.Request) error { return nil })
+	for line, most := range map[string]struct{ guard, exit float64 }{
+		"GET /wiki/%e6%97%a5?x=1":    {0, 0},
+		"GET /resize/http%3A%2F%2Fh": {0, 0},
+		"POST /other":                {0, 40},
+	} {
+		var method, target string
+		fmt.Sscan(line, &method, &target)
+		r, err := http.NewRequest(method, target, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.RequestURI, r.RemoteAddr = target, "192.0.2.1:1"
+		r = caddyhttp.PrepareRequest(r, caddy.NewReplacer(), nil, nil)
+		if n := testing.AllocsPerRun(100, func() { guard.ServeHTTP(nil, r, next) }); n > most.guard {
+			t.Errorf("%s: the guard makes %v allocations", line, n)
+		}
+		if n := testing.AllocsPerRun(100, func() { exit.RoundTrip(r) }); n > most.exit {
+			t.Errorf("%s: the second look makes %v allocations", line, n)
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package caddymodule_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/ledger/sqlite"
+)
+
+const lostPlain = `stockgate_sale_lost{sale="double11"}`
+
+// emptied is a site whose Redis was emptied while it sold.
+func emptied(t *testing.T) (*site, *redistest.Server, map[string]any) {
+	t.Helper()
+	server, app := realRedis(t)
+	s := openSite(t, nil)
+	s.useGate(map[string]any{"other_items": "pass"})
+	s.load(app)
+	s.sell()
+	s.becomes("sold", bid{buyer: "ann", skus: "plain"})
+	s.becomes("passed", bid{buyer: "ann", skus: "tea"})
+	s.untilScraped(map[string]string{lostPlain: "0", `stockgate_balanced{sale="double11"}`: "1"})
+	empty(t, server)
+	return s, server, app
+}
+
+func empty(t *testing.T, server *redistest.Server) {
+	t.Helper()
+	if err := server.Client().FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A sale that Redis has lost is unavailable for buyers and on the shop's pages, an error
+// for the operator in every place, and it is not loaded again by mistake.
+func TestEmptiedRedis(t *testing.T) {
+	s, _, app := emptied(t)
+	lost := func(when, mixed string) {
+		t.Helper()
+		s.becomes("unavailable", bid{buyer: "ann", skus: "plain"})
+		for skus, want := range map[string]string{"tea": "passed", "20002001": "unavailable", "plain tea": mixed, "PLAIN": mixed} {
+			if got := s.order(bid{buyer: "ann", skus: skus}); got != want {
+				t.Errorf("%s, %s: %s, want %s", when, skus, got, want)
+			}
+		}
+		if a := s.get("/sales/double11/items/plain"); a.status != 503 || a.header.Get("Retry-After") == "" {
+			t.Errorf("%s, the status: %d %s", when, a.status, a.body)
+		}
+		s.untilScraped(map[string]string{lostPlain: "1", `stockgate_balanced{sale="double11"}`: "0"})
+		if found := s.logged("redis has lost a sale: buyers hear `unavailable`"); len(found) == 0 || found[len(found)-1]["sale"] != "double11" || found[0]["level"] != "error" {
+			t.Errorf("%s, the log has %v", when, found)
+		}
+		if r := s.run("doctor"); r.status != 1 || !strings.Contains(r.out, "redis has lost sale double11: restore it with `caddy stockgate rebuild double11") {
+			t.Errorf("%s, the doctor says %d %s", when, r.status, r.out)
+		}
+		if out := s.ok("sale", "list"); !strings.Contains(out, "double11  lost") {
+			t.Errorf("%s, the list: %s", when, out)
+		}
+		for _, command := range [][]string{
+			{"sale", "apply", s.file("sale.yaml", listsSale)}, {"sale", "apply", s.file("sale.yaml", listsSale), "--dry-run"},
+			{"sale", "show", "double11"}, {"sale", "open", "double11"}, {"stock", "add", "double11", "plain", "1"}, {"holds", "double11"},
+		} {
+			if r := s.run(command...); r.status != 1 || !strings.Contains(r.errors, "redis has lost sale double11") {
+				t.Errorf("%s, %q: %d %s %s", when, command, r.status, r.out, r.errors)
+			}
+		}
+	}
+	lost("the edge that sold it", "unknown_item") // it still knows what the sale lists
+	s.load(nil)
+	s.load(app)
+	lost("after a start", "unavailable")
+	s.ok("sale", "apply", s.file("sale.yaml", listsSale), "--new")
+	s.ok("sale", "open", "double11")
+	s.becomes("sold", bid{buyer: "ann", skus: "plain"})
+	s.untilScraped(map[string]string{lostPlain: "0", `stockgate_balanced{sale="double11"}`: "1"})
+}
+
+// An edge that knows of no sale at all lets nothing pass as other: its Redis may have been
+// emptied. The first sale ends that, and needs no flag.
+func TestNothingIsOtherWithoutASale(t *testing.T) {
+	s, server, app := emptied(t)
+	s.load(nil)
+	if err := os.RemoveAll(s.path("storage")); err != nil {
+		t.Fatal(err)
+	}
+	empty(t, server)
+	s.load(app)
+	s.eventually("ready", func() (string, bool) {
+		text := s.run("doctor").out
+		return text, strings.Contains(text, "this edge may sell")
+	})
+	for _, skus := range []string{"plain", "tea"} {
+		if got := s.order(bid{buyer: "ann", skus: skus}); got == "passed" || got == "sold" {
+			t.Errorf("%s is %s", skus, got)
+		}
+	}
+	if r := s.run("doctor"); r.status != 1 || !strings.Contains(r.out, "lets nothing pass, because it is not known what the sales list") {
+		t.Errorf("the doctor says %s", r.out)
+	}
+	s.ok("sale", "apply", s.file("sale.yaml", strings.ReplaceAll(listsSale, "double11", "first")))
+	s.becomes("passed", bid{buyer: "ann", skus: "tea"})
+	if got := s.order(bid{buyer: "ann", skus: "plain"}); got != "not_started" {
+		t.Errorf("plain of the draft is %s", got)
+	}
+}
+
+// A new edge misses a sale that nothing but the ledger has, and its file is not loaded.
+func TestOnlyTheLedgerRemembers(t *testing.T) {
+	server, app := realRedis(t)
+	file := filepath.Join(t.TempDir(), "ledger.db")
+	app["ledger"] = map[string]any{"driver": "sqlite", "file": file}
+	s := openShop(t, app, map[string]any{"other_items": "pass"})
+	s.sell()
+	l, err := sqlite.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	s.eventually("in the ledger", func() (string, bool) {
+		at, err := l.Position(t.Context(), "double11")
+		return "", err == nil && at.Seq >= 3
+	})
+	s.load(nil)
+	if err := os.RemoveAll(s.path("storage")); err != nil {
+		t.Fatal(err)
+	}
+	empty(t, server)
+	s.load(app)
+	if r := s.run("sale", "apply", s.file("sale.yaml", listsSale)); r.status != 1 || !strings.Contains(r.errors, "rebuild double11 --from ledger") {
+		t.Errorf("applied: %d %s %s", r.status, r.out, r.errors)
+	}
+	s.untilScraped(map[string]string{lostPlain: "1"})
+	for _, skus := range []string{"plain", "tea"} {
+		if got := s.order(bid{buyer: "ann", skus: skus}); got != "unavailable" {
+			t.Errorf("%s is %s", skus, got)
+		}
+	}
+	s.ok("rebuild", "double11", "--from", "ledger", "--open")
+	s.becomes("sold", bid{buyer: "ann", skus: "plain"})
+	s.becomes("passed", bid{buyer: "ann", skus: "tea"})
+}
+
+// The shop does not hear that a reservation of a lost sale never was.
+func TestAPIOfALostSale(t *testing.T) {
+	server, app := realRedis(t)
+	s := openSite(t, nil)
+	s.gates = []any{map[string]any{"handler": "stockgate_api", "keys": []string{apiKey}}}
+	s.load(app)
+	s.openSale()
+	newShopper(t, server).reserve("r", "plain", 1, patience)
+	if a := s.api("GET", "/reservations/never", ""); a.status != 404 {
+		t.Errorf("a reservation that never was: %d %s", a.status, a.body)
+	}
+	empty(t, server)
+	for _, c := range []struct{ method, path, body string }{
+		{"GET", "/reservations/r", ""},
+		{"GET", "/reservations/r?sale=double11", ""},
+		{"POST", "/reservations/r/confirm", ""},
+		{"POST", "/reservations/r/confirm", `{"sale":"double11"}`},
+		{"POST", "/reservations/r/release", `{"sale":"double11"}`},
+		{"POST", "/reservations/r/extend", `{"sale":"double11","hold_for":"5m"}`},
+		{"POST", "/reservations/r/return", `{"sale":"double11","id":"x"}`},
+	} {
+		if a := s.api(c.method, c.path, c.body); a.status != 503 || !strings.Contains(a.body, "has lost the sale") {
+			t.Errorf("%s %s %s: %d %s", c.method, c.path, c.body, a.status, a.body)
+		}
+	}
+	if a := s.api("GET", "/reservations/r?sale=another", ""); a.status != 404 {
+		t.Errorf("in a sale that never was: %d %s", a.status, a.body)
+	}
+}

@@ -1,0 +1,248 @@
+package caddymodule_test
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/fcgi"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// around reads the counter of requests that leave around a gate.
+func (s *site) around(answer string) (n int) {
+	s.t.Helper()
+	name := fmt.Sprintf(`stockgate_around_total{answer=%q} `, answer)
+	for line := range strings.Lines(s.admin("GET", "/metrics", "").body) {
+		if value, ok := strings.CutPrefix(line, name); ok {
+			fmt.Sscan(value, &n)
+			return n
+		}
+	}
+	s.t.Fatalf("there is no %s", name)
+	return 0
+}
+
+const orderGate = `
+	@order {
+		method POST
+		path   /api/order
+	}
+	stockgate @order main {
+		buyer {header.X-User-Id}
+		line  {json.sku}
+	}
+`
+
+// TestSecondLook rewrites requests into the gated route behind the guard and beside the
+// gate, in every kind of route. What leaves so does not get to the shop.
+func TestSecondLook(t *testing.T) {
+	shop := newBackend(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/hop" {
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		w.WriteHeader(http.StatusCreated)
+	})
+	rest := strings.ReplaceAll(`
+	error /broken 500
+	invoke /named pay
+	handle /old/* {
+		uri replace /old /api
+		reverse_proxy SHOP
+	}
+	handle /twice/* {
+		rewrite * /api%252forder
+		reverse_proxy SHOP
+	}
+	reverse_proxy /inside SHOP {
+		rewrite /api/order
+		lb_try_duration 0
+		health_uri      /
+		health_upstream HEALTH
+		fail_duration   1m
+		max_fails       1
+	}
+	reverse_proxy /method SHOP {
+		method  POST
+		rewrite /api/order
+	}
+	reverse_proxy /hop SHOP {
+		@accepted status 202
+		handle_response @accepted {
+			rewrite * /api/order
+			reverse_proxy SHOP
+		}
+	}
+	reverse_proxy SHOP
+	handle_errors {
+		rewrite * /api/order
+		reverse_proxy SHOP
+	}
+`, "SHOP", shop.addr())
+	rest = strings.ReplaceAll(rest, "HEALTH", newBackend(t, func(http.ResponseWriter, *http.Request) {}).addr())
+	text := func(guard string) string {
+		// a named route is a block of its own, before the site
+		return guard + orderGate + rest
+	}
+	named := "&(pay) {\n rewrite * /api/order\n reverse_proxy " + shop.addr() + "\n}\n"
+	s := openCaddyfile(t, "respond 418")
+	if err := s.loadSites(named, text("stockgate_guard")); err != nil {
+		t.Fatal(err)
+	}
+	s.refresh()
+	lines := []string{"POST /old/order", "POST /twice/x", "POST /inside", "GET /method", "POST /hop", "POST /named", "POST /broken"}
+	for i, line := range lines {
+		before := s.around("refused")
+		for range 3 { // none of them is a failure of the upstream
+			answer := s.says(asks(line))
+			if answer.status != http.StatusBadRequest || answer.header.Get("Stockgate-Refusal") != "malformed" {
+				t.Errorf("%s: %d %s", line, answer.status, answer.body)
+			}
+		}
+		for _, got := range shop.take() {
+			if got.uri != "/hop" {
+				t.Errorf("%s: the shop got %+v", line, got)
+			}
+		}
+		if after := s.around("refused"); after != before+3 {
+			t.Errorf("%s: counted %d times, want 3", line, after-before)
+		}
+		for _, fine := range []string{"POST /api/order", "POST /other", "GET /api/order"} {
+			answer := s.says(strings.Replace(asks(fine), "u1", fmt.Sprint("u", i), 1))
+			if got := shop.take(); answer.status != http.StatusCreated || len(got) != 1 || (got[0].header.Get("Stockgate-Token") != "") != (fine == "POST /api/order") {
+				t.Errorf("%s: %d %s, the shop got %+v", fine, answer.status, answer.body, got)
+			}
+		}
+	}
+	if err := s.loadSites(named, text("")); err != nil {
+		t.Fatal(err)
+	}
+	s.refresh()
+	for _, line := range lines {
+		before := s.around("passed")
+		s.says(asks(line))
+		if after := s.around("passed"); after == before { // an error route may send one again
+			t.Errorf("%s without a guard is not counted", line)
+		}
+		shop.take()
+	}
+}
+
+// TestSecondLookKnowsUpstreams: the route of a gate is one of its shop.
+func TestSecondLookKnowsUpstreams(t *testing.T) {
+	shop, other := newBackend(t, created), newBackend(t, created)
+	s := openCaddyfile(t, "respond 418")
+	if err := s.loadSites("", "@here host shop\nhandle @here {\nstockgate_guard\n"+orderGate+"reverse_proxy "+shop.addr()+"\n}\n",
+		"stockgate_guard\nhandle /a {\nrewrite * /api/order\nreverse_proxy "+other.addr()+"\n}\nreverse_proxy "+shop.addr()+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	s.refresh()
+	elsewhere := func(line string) string { return strings.Replace(asks(line), "Host: shop", "Host: elsewhere", 1) }
+	if answer := s.says(elsewhere("POST /a")); answer.status != http.StatusCreated || len(other.take()) != 1 {
+		t.Errorf("another upstream: %d %s", answer.status, answer.body)
+	}
+	if answer := s.says(elsewhere("POST /api/order")); answer.status != http.StatusBadRequest || len(shop.take()) != 0 {
+		t.Errorf("the shop's order route on a site without its gate: %d %s", answer.status, answer.body)
+	}
+	if answer := s.says(elsewhere("POST /other")); answer.status != http.StatusCreated || len(shop.take()) != 1 {
+		t.Errorf("another route: %d %s", answer.status, answer.body)
+	}
+}
+
+// TestExitsAs: Caddy rewrites orders behind the gate, and no other request may leave so.
+func TestExitsAs(t *testing.T) {
+	shop := newBackend(t, created)
+	s := openCaddyfile(t, `
+	@buy {
+		method POST
+		path   /buy
+	}
+	stockgate_guard
+	stockgate @buy {
+		buyer {header.X-User-Id}
+		line  {json.sku}
+		exits_as /api/order
+	}
+	reverse_proxy @buy `+shop.addr()+` {
+		rewrite /api/order
+	}
+	reverse_proxy `+shop.addr())
+	if answer := s.says(asks("POST /buy")); answer.status != http.StatusCreated {
+		t.Errorf("an order: %d %s", answer.status, answer.body)
+	}
+	if got := shop.take(); len(got) != 1 || got[0].uri != "/api/order" || got[0].header.Get("Stockgate-Token") == "" {
+		t.Errorf("the shop got %+v", got)
+	}
+	for _, line := range []string{"POST /api/order", "POST /API/order/", "POST /api/order;x=y", "POST /index.php/api/order", "POST /api%252forder"} {
+		if answer := s.says(asks(line)); answer.status != http.StatusBadRequest || len(shop.take()) != 0 {
+			t.Errorf("%s: %d %s", line, answer.status, answer.body)
+		}
+	}
+	for _, line := range []string{"GET /api/order", "POST /api/orders", "POST /other"} {
+		if answer := s.says(asks(line)); answer.status != http.StatusCreated || len(shop.take()) != 1 {
+			t.Errorf("%s: %d %s", line, answer.status, answer.body)
+		}
+	}
+}
+
+// TestSecondLookAtFastCGI: PHP reads the target that the client has sent, whatever Caddy
+// has made of it.
+func TestSecondLookAtFastCGI(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	var orders atomic.Int32
+	go fcgi.Serve(ln, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		env := fcgi.ProcessEnv(r)
+		if r.Method == http.MethodPost && (r.URL.Path == "/api/order" || env["PATH_INFO"] == "/api/order") && r.Header.Get("Stockgate-Token") == "" {
+			orders.Add(1)
+		}
+		w.WriteHeader(http.StatusCreated)
+	}))
+	s := openCaddyfile(t, `
+	rewrite /api/order /index.php
+	rewrite /path /index.php/api/order
+	stockgate_guard
+	`+orderGate+`
+	reverse_proxy `+ln.Addr().String()+` {
+		transport fastcgi {
+			split .php
+		}
+	}`)
+	for _, line := range []string{"POST /api/order", "POST /path"} {
+		if answer := s.says(asks(line)); answer.status != http.StatusBadRequest || orders.Load() != 0 {
+			t.Errorf("%s: %d %s", line, answer.status, answer.body)
+		}
+	}
+	if answer := s.says(asks("POST /index.php/api/orders")); answer.status != http.StatusCreated {
+		t.Errorf("another route: %d %s", answer.status, answer.body)
+	}
+}
+
+// TestChecksDecideNothing: a gate that only checks does not stand for the one that sells.
+func TestChecksDecideNothing(t *testing.T) {
+	shop := newBackend(t, created)
+	s := openCaddyfile(t, `
+	stockgate_guard
+	stockgate /api/* check {
+		check
+		line {json.sku}
+	}
+	`+orderGate+`
+	reverse_proxy /api/old `+shop.addr()+` {
+		rewrite /api/order
+	}
+	reverse_proxy `+shop.addr())
+	if answer := s.says(asks("POST /api/old")); answer.status != http.StatusBadRequest || len(shop.take()) != 0 {
+		t.Errorf("checked, and rewritten into an order: %d %s", answer.status, answer.body)
+	}
+	for _, line := range []string{"POST /api/order", "POST /api/other"} {
+		if answer := s.says(asks(line)); answer.status != http.StatusCreated || len(shop.take()) != 1 {
+			t.Errorf("%s: %d %s", line, answer.status, answer.body)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package caddymodule_test
+
+import (
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stockgate/stockgate/internal/redistest"
+)
+
+// With replica_acks and no replica the shop and operators hear 503, the edge is not ready,
+// and log and doctor say what to do. With a replica the same requests succeed.
+func TestWithoutReplicas(t *testing.T) {
+	server := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
+	redis := map[string]any{"addresses": []string{server.Addr()}, "timeout": "1m"}
+	app := map[string]any{"redis": redis}
+	s := openSite(t, nil)
+	s.gates = []any{map[string]any{"handler": "stockgate_api", "keys": []string{apiKey}}}
+	s.load(app)
+	s.openSale()
+	p := newShopper(t, server)
+	p.reserve("r", "plain", 1, time.Hour)
+	p.reserve("doubted", "plain", 1, time.Hour)
+	p.must(p.Doubt(t.Context(), "double11", "doubted", "timeout"))
+	redis["replica_acks"], redis["replica_acks_wait"] = 1, "1s"
+	s.load(app)
+
+	if text := s.get("/metrics").body; !strings.Contains(text, "\nstockgate_ready 0\n") {
+		t.Error("the edge says that it is ready")
+	}
+	if n := len(s.logged("not selling: the gates answer 503")); n != 1 {
+		t.Errorf("the log says %d times that nothing is sold", n)
+	}
+	if text := s.admin("GET", "/stockgate/doctor", "").body; !strings.Contains(text, "replica_acks 1: no replica is connected: connect one") ||
+		!strings.Contains(text, "replica_acks wants 1, and the replicas that are connected are 0") {
+		t.Error(text)
+	}
+	confirm := func() answer { return s.api("POST", "/reservations/r/confirm", `{"sale":"double11"}`) }
+	operators := []struct{ method, path, body string }{
+		{"POST", "/stockgate/sales/double11/items/plain/stock", `{"id":"a","delta":1}`},
+		{"POST", "/stockgate/sales/double11/holds/confirm", `{"all":true}`},
+		{"PUT", "/stockgate/sales/double11", strings.Replace(saleFile, "stock: 5", "stock: 6", 1)},
+		{"POST", "/stockgate/sales/double11/pause", ""},
+	}
+	for range 2 {
+		if a := confirm(); a.status != http.StatusServiceUnavailable || !strings.Contains(a.problem(t).Detail, "too few replicas of redis have it") {
+			t.Errorf("the shop hears %d %s", a.status, a.body)
+		}
+		for _, c := range operators {
+			if a := s.admin(c.method, c.path, c.body); a.status != http.StatusServiceUnavailable || !strings.Contains(a.body, "0 of 1 replicas have it after 1s: ask for the same again") {
+				t.Errorf("%s %s: %d %s", c.method, c.path, a.status, a.body)
+			}
+		}
+	}
+
+	host, port, _ := net.SplitHostPort(server.Addr())
+	redistest.Start(t, redistest.Config("replicaof "+host+" "+port))
+	until := func(what string, ask func() answer) {
+		t.Helper()
+		a := ask()
+		for end := time.Now().Add(2 * time.Minute); a.status == http.StatusServiceUnavailable && time.Now().Before(end); {
+			a = ask() // each waits for the replica
+		}
+		if a.status != http.StatusOK {
+			t.Errorf("with a replica, %s: %d %s", what, a.status, a.body)
+		}
+	}
+	until("confirm", confirm)
+	for _, c := range operators {
+		until(c.path, func() answer { return s.admin(c.method, c.path, c.body) })
+	}
+}

@@ -1,0 +1,179 @@
+package caddymodule_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stockgate/stockgate/caddymodule"
+	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// winnerSites have a gate that refuses in every way from memory.
+const winnerSites = `
+SITEPORT {
+	stockgate /order {
+		sale {header.Sale}
+		buyer {header.X-User-Id}
+		line {json.sku} {json.quantity}
+		ref {json.order_no}
+		rate {header.X-User-Id} 1 1h
+		FAST
+	}
+	respond "shop" 201
+}
+`
+
+// unread is a site that does not hear from its Redis what others bind there.
+type unread struct {
+	*fastSite
+	proxy  *redistest.Proxy
+	direct *reservation.Store // another edge's
+}
+
+func openUnread(t *testing.T, sites string) *unread {
+	s := openFast(t, "", sites)
+	direct, err := reservation.Open(reservation.Options{Addresses: []string{s.redis}, Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { direct.Close() })
+	u := &unread{s, redistest.NewProxy(t, s.redis), direct}
+	u.redis = u.proxy.Addr()
+	if err := u.loadFast("", sites); err != nil {
+		t.Fatal(err)
+	}
+	u.refresh()
+	return u
+}
+
+func (u *unread) ask(addr, buyer, sale, sku string, quantity int64, ref string) string {
+	body := fmt.Sprintf(`{"sku":%q,"quantity":%d,"order_no":%q}`, sku, quantity, ref)
+	return u.raw(addr, fmt.Sprintf("POST /order HTTP/1.1\r\nHost: a\r\nX-User-Id: %s\r\nSale: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		buyer, sale, len(body), body), 1)
+}
+
+func reasonOf(answer string) string {
+	_, rest, _ := strings.Cut(answer, "\r\nStockgate-Refusal: ")
+	reason, _, _ := strings.Cut(rest, "\r\n")
+	return reason
+}
+
+// binds lets another edge reserve under a ref, while this one hears nothing.
+func (u *unread) binds(sale_, sku, ref string, quantity int64) {
+	u.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	version, _, _, err := u.direct.SaleDocument(ctx, sale_)
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	until(u.t, "that this edge follows the sale", func() bool { return caddymodule.Follows(sale_) })
+	u.proxy.HoldReplies("XREAD")
+	claim := &reservation.Claim{
+		ID: "of " + ref, Sale: sale_, Version: version, Buyer: "hash", Lines: []sale.Line{{SKU: sku, Quantity: quantity}},
+		HoldFor: time.Hour, Margin: time.Minute, Mode: reservation.Response, Ref: ref,
+	}
+	if _, no, err := u.direct.Reserve(ctx, claim); no != nil || err != nil {
+		u.t.Fatal(no, err)
+	}
+	if err := u.proxy.WaitHeld(ctx); err != nil {
+		u.t.Fatal(err)
+	}
+}
+
+// A buyer to whom another edge has sold hears so from this edge, which has not read of it
+// yet: not that it is sold out, and nothing else that it remembers.
+func TestAWinnerHearsOfNothingElse(t *testing.T) {
+	u := openUnread(t, winnerSites)
+	none := func(string, string) {}
+	for _, c := range []struct {
+		sale, sku  string
+		sold, asks int64
+		otherwise  string // what an attempt hears that repeats none
+		before     func(addr, buyer string)
+	}{
+		{"double11", "few", 3, 3, "all_held", func(addr, _ string) { // this edge gets to know it
+			u.ask(addr, "first "+addr, "double11", "few", 3, "")
+		}},
+		{"double11", "plain", 1, 1, "rate_limited", func(addr, buyer string) {
+			u.ask(addr, buyer, "double11", "plain", 1, "")
+		}},
+		{"none", "bulk", 2, 1, "quantity", none},
+		{"none", "bulk", 2, 2, "paused", func(string, string) {
+			do[any](u.site, http.MethodPost, "/stockgate/sales/none/pause", "")
+		}},
+	} {
+		for name, addr := range map[string]string{"gate": u.plain, "fast": u.fast} {
+			t.Run(c.otherwise+" "+name, func(t *testing.T) {
+				do[any](u.site, http.MethodPost, "/stockgate/sales/none/open", "")
+				ref, buyer := "order-"+c.otherwise+"-"+name, "winner-"+c.otherwise+"-"+name
+				u.binds(c.sale, c.sku, ref, c.sold)
+				c.before(addr, buyer)
+				answered := make(chan string, 1)
+				go func() { answered <- reasonOf(u.ask(addr, buyer, c.sale, c.sku, c.asks, ref)) }()
+				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+				defer cancel()
+				// by then an edge that does not wait has answered
+				if err := u.proxy.WaitRequests(ctx, u.proxy.Requests("HMGET")+10, "HMGET"); err != nil {
+					t.Fatal(err)
+				}
+				u.proxy.Heal()
+				if got := <-answered; got != "duplicate" {
+					t.Errorf("the winner hears %q, want duplicate", got)
+				}
+				if _, err := u.direct.Release(ctx, c.sale, "of "+ref, reservation.Shop, ""); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// Nor does such a buyer hear busy when as many clients as may are reading answers.
+func TestAWinnerDoesNotHearBusy(t *testing.T) {
+	shop := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.ReadAll(r.Body)
+		w.Header().Set("Content-Type", "text/event-stream") // is passed on at once
+		w.WriteHeader(http.StatusCreated)
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	server := httptest.NewServer(shop)
+	t.Cleanup(server.Close)
+	sites := strings.NewReplacer("FAST", "max_in_flight 1", `respond "shop" 201`, "reverse_proxy "+server.URL).Replace(winnerSites)
+	u := openUnread(t, sites)
+	for i := range 4 {
+		conn := u.open(u.plain)
+		body := fmt.Sprintf(`{"sku":"plain","quantity":1,"order_no":"reads-%d"}`, i)
+		fmt.Fprintf(conn, "POST /order HTTP/1.1\r\nHost: a\r\nX-User-Id: reads-%d\r\nSale: double11\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", i, len(body), body)
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || resp.StatusCode != http.StatusCreated {
+			t.Fatal(err, resp)
+		}
+	}
+	if got := reasonOf(u.ask(u.plain, "first", "double11", "plain", 1, "new")); got != "busy" {
+		t.Errorf("who has not bought hears %q, want busy", got)
+	}
+	u.binds("double11", "plain", "bought", 1)
+	answered := make(chan string, 1)
+	go func() { answered <- reasonOf(u.ask(u.plain, "winner", "double11", "plain", 1, "bought")) }()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	// by then an edge that does not wait has answered
+	if err := u.proxy.WaitRequests(ctx, u.proxy.Requests("HMGET")+10, "HMGET"); err != nil {
+		t.Fatal(err)
+	}
+	u.proxy.Heal()
+	if got := <-answered; got != "duplicate" {
+		t.Errorf("the winner hears %q, want duplicate", got)
+	}
+}
