@@ -123,7 +123,7 @@ func TestConfirmedBeforeTheBuyerKnows(t *testing.T) {
 	}
 }
 
-// Informational answers pass and decide nothing.
+// Interim answers decide nothing, and stay at the gate.
 func TestEarlyHints(t *testing.T) {
 	t.Parallel()
 	addr := rawShop(t, func(_ int, _ net.Listener, conn net.Conn, in *bufio.Reader) {

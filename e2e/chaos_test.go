@@ -69,6 +69,9 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	}
 	c.stock = 20
 	c.edges[0].sell("chaos", fmt.Sprintf("  - {sku: \"7\", stock: %d}\nlimits:\n  - {per: buyer, every: sale, max: 1, count: orders}", c.stock))
+	for _, e := range c.edges[1:] {
+		e.untilSelling("chaos")
+	}
 	if err := s.SetMisbehaviour("delay=20ms:0.5,delay-after=20ms:0.5,status=422:0.1,500-after:0.05,drop-after:0.05,drop-before:0.05"); err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func TestHostileRequests(t *testing.T) {
 		{"announced trailers", "POST /api/order HTTP/1.1\nHost: HOST\nX-User-Id: a\nContent-Type: application/json\nTrailer: Stockgate-Token\nTransfer-Encoding: chunked\n\nb\n{\"sku\":\"7\"}\n0\nStockgate-Token: forged\n\n", 400, "malformed"},
 		{"other announced trailers", "POST /api/order HTTP/1.1\nHost: HOST\nX-User-Id: a\nContent-Type: application/json\nTrailer: X-Note\nTransfer-Encoding: chunked\n\nb\n{\"sku\":\"7\"}\n0\nX-Note: hi\n\n", 400, "malformed"},
 		{"upgrade", goodOrder("Connection: Upgrade\nUpgrade: websocket\n"), 400, "malformed"},
-		{"upgrade alone", goodOrder("Upgrade: h2c\n"), 400, "malformed"},
+		{"upgrade alone", goodOrder("Upgrade: TLS/1.3\n"), 400, "malformed"},
 		{"two buyers", goodOrder("X-User-Id: b\n"), 400, "malformed"},
 		{"two content types", goodOrder("Content-Type: text/plain\n"), 400, "malformed"},
 		{"encoded body", post("/api/order", asJSON+"Content-Encoding: gzip\n", zipped.String()), 400, "malformed"},

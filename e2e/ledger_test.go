@@ -194,7 +194,10 @@ func TestLedgerThroughReloads(t *testing.T) {
 			func() string { return fmt.Sprintf("%d drainers", e.goroutines("ledger.(*Drainer).Run(")) })
 	}
 	e.start(with("ledger postgres {env.LEDGER}"))
-	e.sell("flash", `  - {sku: "7", stock: 100}`)
+	// a ledger that does not answer may remember the sale: the operator says that it is new
+	e.must("PUT", "sales/flash?new=1", "id: flash\n"+window+"items:\n"+`  - {sku: "7", stock: 100}`, nil)
+	e.must("POST", "sales/flash/open", "", nil)
+	e.untilSelling("flash")
 	buy := func(buyer string) {
 		t.Helper()
 		e.buyers.CloseIdleConnections() // a reload closes those of before

@@ -198,7 +198,15 @@ func TestSendingEdgeIsKilled(t *testing.T) {
 	if err := server.Client().FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	selling.sell("flash", `  - {sku: "7", stock: 150}`)
+	file := "id: flash\n" + window + "items:\n  - {sku: \"7\", stock: 150}\n"
+	if status, answer := selling.askAdmin("PUT", "sales/flash", file, nil); status != http.StatusConflict || !strings.Contains(answer, "rebuild flash") {
+		t.Fatalf("a lost sale is loaded again: %d %s", status, answer)
+	}
+	if status, answer := selling.askAdmin("PUT", "sales/flash?new=1", file, nil); status != http.StatusOK {
+		t.Fatalf("%d %s", status, answer)
+	}
+	selling.must("POST", "sales/flash/open", "", nil)
+	selling.untilSelling("flash")
 	if h := o.inStep(server, "flash"); h.Epoch == before.Epoch {
 		t.Error("the epoch is the same")
 	}

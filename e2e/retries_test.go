@@ -408,3 +408,34 @@ func TestKeysOfLosersCostNoCall(t *testing.T) {
 	})
 	e.buy(one("a", "7", 1, "").under("k1")).replays(t, won)
 }
+
+// Keys are per sale: the same key for an item of another sale is a purchase of its own.
+func TestKeyBelongsToOneSale(t *testing.T) {
+	t.Parallel()
+	s := &recorder{answer: func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusCreated)
+		io.WriteString(w, r.Header.Get(token.Header))
+	}}
+	first, second, _ := twoEdges(t, site{shop: serve(t, s), gate: retries})
+	first.sell("flash", oneUnit)
+	first.sell("other", `  - {sku: "8", stock: 1}`)
+	second.untilSelling("flash")
+	second.untilSelling("other")
+	flash, other := one("a", "7", 1, "").under("k1"), one("a", "8", 1, "").under("k1")
+	one := first.buy(flash)
+	one.is(t, 201, "")
+	two := second.buy(other)
+	two.is(t, 201, "")
+	if one.reservation == two.reservation || two.header.Get("Stockgate-Replayed") != "" {
+		t.Errorf("the same key for another sale: %v, the first was %v", two, one)
+	}
+	for _, e := range []*edge{first, second} {
+		e.buy(flash).replays(t, one)
+		e.buy(other).replays(t, two)
+	}
+	first.expect("flash", 0, 0, 0, 1)
+	first.expect("other", 0, 0, 0, 1)
+	if s.orders() != 2 {
+		t.Errorf("the shop got %d orders", s.orders())
+	}
+}

@@ -3,9 +3,11 @@ package e2e_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/sale"
 	"github.com/stockgate/stockgate/token"
 )
@@ -71,5 +73,42 @@ func TestTokenProvesTheReservation(t *testing.T) {
 				t.Errorf("reserved %v", kept.Lines)
 			}
 		})
+	}
+}
+
+// A cart that no token can hold is refused before anything is asked of Redis: its stock is
+// never held.
+func TestCartLongerThanAToken(t *testing.T) {
+	t.Parallel()
+	s := new(recorder)
+	server := redistest.Start(t)
+	proxy := redistest.NewProxy(t, server.Addr())
+	e := startEdge(t, site{redis: redisAt(proxy.Addr()), shop: serve(t, s), source: "buyer {header.X-User-Id}\nlines {json.items} sku"})
+	var items, lines []string
+	for i := range 50 {
+		sku := fmt.Sprintf("%s-%d", strings.Repeat("s", 80), i)
+		items = append(items, fmt.Sprintf("  - {sku: %q, stock: 10}", sku))
+		lines = append(lines, fmt.Sprintf(`{"sku":%q}`, sku))
+	}
+	e.sell("flash", strings.Join(items, "\n"))
+	cart := func(n int) order {
+		return order{buyer: "a", body: `{"items":[` + strings.Join(lines[:n], ",") + `]}`}
+	}
+	proxy.HoldRequests("EVALSHA")
+	r := e.buy(cart(50))
+	if r.is(t, http.StatusBadRequest, "malformed"); !strings.Contains(r.body, "too many lines for one token") {
+		t.Errorf("nothing says why: %v", r)
+	}
+	proxy.ReleaseRequests()
+	if r := e.buy(cart(10)); r.status != http.StatusCreated {
+		t.Errorf("a shorter cart: %v", r)
+	}
+	for _, c := range e.books("flash").Items {
+		if c.Available+c.Confirmed != c.Stock {
+			t.Errorf("%+v", c)
+		}
+	}
+	if moves := e.adminGet("/stockgate/sales/flash/journal/movements?limit=200"); strings.Contains(moves, "unsent") {
+		t.Errorf("the long cart was reserved, and released again:\n%s", moves)
 	}
 }

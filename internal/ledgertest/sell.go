@@ -47,14 +47,14 @@ func NewSeller(t testing.TB, on redistest.Backend, units int64) *Seller {
 	return s
 }
 
-// Load applies the sale and opens it.
+// Load applies the sale and opens it, also where Redis has lost it.
 func (s *Seller) Load(units int64) {
 	s.t.Helper()
 	file := &sale.Sale{
 		ID: "s", StartsAt: time.Now().Add(-time.Hour).Truncate(time.Second), EndsAt: time.Now().Add(time.Hour).Truncate(time.Second), Timezone: "UTC",
 		Items: []sale.Item{{SKU: "a", Stock: units}},
 	}
-	_, err := s.Apply(Soon(s.t), file, reservation.ApplyOptions{By: "test"})
+	_, err := s.Apply(Soon(s.t), file, reservation.ApplyOptions{By: "test", New: true})
 	if err == nil {
 		err = s.SetStatus(Soon(s.t), "s", sale.Open, "test")
 	}

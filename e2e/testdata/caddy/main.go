@@ -1,7 +1,10 @@
-// Command caddy is what cmd/caddy is, with one more directive: e2e_panic panics.
+// Command caddy is what cmd/caddy is, with two more directives: e2e_panic panics, e2e_part
+// fails in the middle of an answer.
 package main
 
 import (
+	"bytes"
+	"errors"
 	"net/http"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
@@ -23,6 +26,11 @@ func init() {
 		return Panic{}, nil
 	})
 	httpcaddyfile.RegisterDirectiveOrder("e2e_panic", httpcaddyfile.Before, "reverse_proxy")
+	caddy.RegisterModule(Part{})
+	httpcaddyfile.RegisterHandlerDirective("e2e_part", func(httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
+		return Part{}, nil
+	})
+	httpcaddyfile.RegisterDirectiveOrder("e2e_part", httpcaddyfile.Before, "reverse_proxy")
 }
 
 // Panic is a handler with a mistake in it.
@@ -40,3 +48,19 @@ func (Panic) ServeHTTP(http.ResponseWriter, *http.Request, caddyhttp.Handler) er
 
 // UnmarshalCaddyfile reads nothing.
 func (Panic) UnmarshalCaddyfile(*caddyfile.Dispenser) error { return nil }
+
+// Part is a handler that fails when it has written more than a gate holds back.
+type Part struct{}
+
+// CaddyModule returns the Caddy module information.
+func (Part) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "http.handlers.e2e_part", New: func() caddy.Module { return new(Part) }}
+}
+
+// ServeHTTP writes, and fails.
+func (Part) ServeHTTP(w http.ResponseWriter, _ *http.Request, _ caddyhttp.Handler) error {
+	if _, err := w.Write(bytes.Repeat([]byte("x"), 100<<10)); err != nil {
+		return err
+	}
+	return errors.New("e2e: the rest is missing")
+}
