@@ -4,7 +4,7 @@
 # on Debian and Ubuntu.
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test lint fuzz bench bench-build pgo
+.PHONY: build demo test attack attack-short attack-needs differential differential-short differential-needs lint fuzz bench bench-build pgo
 
 # bin/caddy: Caddy with Stockgate compiled in.
 build:
@@ -22,6 +22,20 @@ test: lint
 	go test -timeout 40m ./filters/...
 	go test -timeout 40m -run Alloc ./caddymodule ./reservation
 
+# The auditor attacks bin/caddy, see docs/evidence.md: every scenario in full length, and the
+# table of that page anew. attack-short is what CI runs. SEED=7 draws the same schedule again,
+# SCENARIOS=dead-shard,carts runs some.
+SEED ?= 1
+SCENARIOS ?= all
+ATTACKFLAGS ?=
+attack: attack-needs
+	go run ./internal/auditor/attack -long -seed $(SEED) -scenarios $(SCENARIOS) -out docs/evidence.json -evidence docs/evidence.md $(ATTACKFLAGS)
+attack-short: attack-needs
+	go run ./internal/auditor/attack -seed $(SEED) -scenarios $(SCENARIOS) $(ATTACKFLAGS)
+
+attack-needs: build
+	scripts/need redis-server postgres gcc
+
 lint:
 	scripts/lint
 
@@ -29,6 +43,16 @@ lint:
 FUZZTIME ?= 10s
 fuzz:
 	scripts/fuzz $(FUZZTIME)
+
+# Odd requests through a gate to many real servers: each must read what the token says.
+# 1,000,000 of them, or 20,000 in CI; SEED=7 for others.
+differential: differential-needs
+	go run ./e2e/differential -caddy bin/caddy -seed $(SEED) -requests 1000000
+differential-short: differential-needs
+	go run ./e2e/differential -caddy bin/caddy -seed $(SEED) -requests 20000
+
+differential-needs: build
+	scripts/need redis-server node npm php-fpm puma rack python3-flask python3-django javac tomcat10 gson jackson nginx nginx-lua lua-cjson
 
 # Stockgate beside plain Caddy and nginx with Lua, see bench/README.md. The machine must
 # do nothing else. BENCHTIME=3s RUNS=3 for a first look, CASES="sold-out-* reserve" for

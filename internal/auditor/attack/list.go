@@ -1,0 +1,17 @@
+package main
+
+// The scenarios, in the order in which they run.
+var (
+	// promises that were broken once
+	promises = []scenario{
+		winnerAtSecondEdge, winnerWithTwoKeys, winnerWhileApplied, readersOfNothing, stepOfClock, halfClose, emptied, failover, answersWithAcks,
+		deadShard, cutLinks, releaseThenConfirm, wrongTypes, carts,
+	}
+	// what may fail around the gate
+	faults = []scenario{redisStalls, clockJumps, edgesDie, reloads, scriptFlush, fullMemory, eviction, slotMigration}
+	// what comes from outside
+	buyersAndShops = []scenario{oddShops, buyersLeave, foreignKeys}
+	operators      = []scenario{stormOfOperators}
+	// what is lost, and brought back
+	losses = []scenario{redisAndSQL, damaged, totalLoss}
+)

@@ -1,0 +1,37 @@
+package rig
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/stockgate/stockgate/internal/auditor"
+)
+
+// ledgerRows reads rows of epoch, seq, time and kind, and id, was, lines, cause and record in hex.
+func ledgerRows(rows []string) (all []auditor.Movement, err error) {
+	epoch := ""
+	for _, row := range rows {
+		f := strings.Split(row, "|")
+		if len(f) != 9 {
+			return nil, fmt.Errorf("a row of the ledger has %d columns: %s", len(f), row)
+		}
+		for i := 4; i < 9; i++ {
+			text, err := hex.DecodeString(f[i])
+			if err != nil {
+				return nil, fmt.Errorf("a row of the ledger: %w: %s", err, row)
+			}
+			f[i] = string(text)
+		}
+		m := auditor.Movement{Kind: f[3], ID: f[4], Was: f[5], Cause: f[7], Record: f[8], CarriesNow: epoch != "" && f[0] != epoch}
+		epoch = f[0]
+		m.Seq, _ = strconv.ParseInt(f[1], 10, 64)
+		m.Time, _ = strconv.ParseInt(f[2], 10, 64)
+		if m.Lines, err = auditor.ParseUnits(f[6]); err != nil {
+			return nil, err
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}

@@ -1,0 +1,96 @@
+package rig
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Redis is a redis-server with a directory and a port of its own.
+type Redis struct {
+	*Process
+	Port  int
+	dir   string
+	clock *clock // nil: the machine's
+}
+
+// Durable are the settings with which a killed Redis loses nothing.
+var Durable = []string{"appendonly yes", "appendfsync always"}
+
+// StartRedis runs a redis-server. Settings are lines of redis.conf.
+func StartRedis(dir string, settings ...string) (*Redis, error) {
+	port, err := FreePort()
+	if err != nil {
+		return nil, err
+	}
+	r := &Redis{Port: port, dir: filepath.Join(dir, fmt.Sprintf("redis-%d", port))}
+	if err := os.MkdirAll(r.dir, 0o700); err != nil {
+		return nil, err
+	}
+	lines := append([]string{
+		"bind 127.0.0.1", fmt.Sprintf("port %d", port), fmt.Sprintf("dir %q", r.dir), "daemonize no", `save ""`, "appendonly no",
+		"maxmemory-policy noeviction", "enable-debug-command yes",
+	}, settings...)
+	if err := os.WriteFile(filepath.Join(r.dir, "redis.conf"), []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Run starts the process, for the first time or again, and waits until it answers.
+func (r *Redis) Run() error {
+	cmd := exec.Command("redis-server", filepath.Join(r.dir, "redis.conf"))
+	cmd.Dir = r.dir
+	if r.clock != nil {
+		cmd.Env = append(os.Environ(), r.clock.env()...)
+	}
+	log := new(Log)
+	var err error
+	if r.Process, err = start("redis-server", cmd, log); err != nil {
+		return err
+	}
+	err = Until("redis answers", func() bool {
+		answer, err := r.Do("PING")
+		return !r.Alive() || err == nil && answer == "PONG"
+	})
+	if err == nil && !r.Alive() {
+		err = errors.New("redis-server ended at its start:\n" + log.Tail(20))
+	}
+	return err
+}
+
+// FakeClock makes the next Run have a clock that Shift moves.
+func (r *Redis) FakeClock() (err error) {
+	r.clock, err = newClock(r.dir)
+	return err
+}
+
+// Shift sets how far the clock is off.
+func (r *Redis) Shift(by time.Duration) error { return r.clock.shift(by) }
+
+// Addr is host:port.
+func (r *Redis) Addr() string { return fmt.Sprintf("127.0.0.1:%d", r.Port) }
+
+// Dir is where it keeps its files.
+func (r *Redis) Dir() string { return r.dir }
+
+// Do asks on a connection of its own.
+func (r *Redis) Do(args ...string) (any, error) {
+	c, err := Dial(r.Addr())
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	return c.Do(args...)
+}
+
+// Stall freezes the process for a while, as a slow disk or a machine that swaps does.
+func (r *Redis) Stall(d time.Duration) {
+	r.Stop()
+	time.Sleep(d)
+	r.Continue()
+}

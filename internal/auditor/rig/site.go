@@ -1,0 +1,71 @@
+package rig
+
+import "fmt"
+
+// Site is what a scenario wants of a Caddyfile; what it leaves empty has a default.
+type Site struct {
+	Redis   string // arguments and block of `redis`
+	Shop    string // host:port behind the gate
+	App     string // more of the global block
+	Gate    string // more of the gate's block
+	Outcome string // `outcome backend` and such; default: response, hold_for 5s
+	Others  string // other sites
+	Server  string // more of the global `servers` block
+	Key     string // of tokens; default auto, from the shared storage
+	Flights int    // max_in_flight; default 1000
+}
+
+// RedisAt is the redis option for a server with a timeout, such as "2s".
+func RedisAt(addr, timeout string) string { return addr + " {\n\t\ttimeout " + timeout + "\n\t}" }
+
+func (s Site) caddyfile(e *Edge) string {
+	outcome, token := s.Outcome, ""
+	if outcome == "" {
+		outcome = "hold_for 5s\n\t\tforward_timeout 3s"
+	}
+	if s.Key != "" {
+		token = "token {\n\t\tkey " + s.Key + "\n\t}"
+	}
+	if s.Flights == 0 {
+		s.Flights = 1000
+	}
+	return fmt.Sprintf(`{
+	admin unix/%s
+	storage file_system %s
+	persist_config off
+	auto_https off
+	skip_install_trust
+	metrics
+	servers {
+		protocols h1 h2c
+		%s
+	}
+	stockgate {
+		redis %s
+		%s
+		%s
+	}
+}
+http://:%d {
+	bind 127.0.0.1
+	@order {
+		method POST
+		path /api/order
+	}
+	stockgate_guard
+	stockgate_status
+	stockgate @order main {
+		buyer       {header.X-User-Id}
+		region      {json.region}
+		lines       {json.items} sku quantity
+		idempotency {header.Idempotency-Key}
+		ref         {json.order_no}
+		max_in_flight %d
+		%s
+		%s
+	}
+	reverse_proxy %s
+}
+%s
+`, e.socket(), e.Storage, s.Server, s.Redis, token, s.App, e.Port, s.Flights, outcome, s.Gate, s.Shop, s.Others)
+}
