@@ -256,7 +256,9 @@ func (g *Gate) takeShared(r *http.Request, h http.Header, d *desk, a *sale.Attem
 			rates = append(rates, rate)
 		}
 	}
-	d.flights.begin()
+	if !d.flights.begin() {
+		return refuseUnavailable // the desk is closed: a reload has a new one
+	}
 	defer d.flights.end()
 	over, wait, err := d.TakeRates(context.WithoutCancel(r.Context()), tries)
 	switch {

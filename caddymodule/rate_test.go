@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/stockgate/stockgate/caddymodule"
 	"github.com/stockgate/stockgate/internal/redistest"
 )
 
@@ -243,5 +244,23 @@ func TestSharedRateOutlivesTheEdge(t *testing.T) {
 		if err := caddy.Stop(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A desk that closes takes no attempts: a shared rate neither asks by it nor counts one less
+// than there are.
+func TestSharedRateOfClosedDesk(t *testing.T) {
+	_, app := realRedis(t)
+	s := openSite(t, nil)
+	s.gates = []any{ratedGate("order", shared(perKey(1)))}
+	s.load(app)
+	s.openSale()
+	s.untilSelling()
+	caddymodule.CloseFlights()
+	if got := s.verdicts("buyer=a&key=k"); got != "unavailable" {
+		t.Errorf("refused as %s", got)
+	}
+	if n := caddymodule.Flights(); n != 0 {
+		t.Errorf("%d in flight", n)
 	}
 }
