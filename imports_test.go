@@ -112,6 +112,16 @@ var directions = []direction{
 		why:       "a build that keeps no ledger, or another one, can leave each database out",
 	},
 	{
+		pkg:       "./caddymodule/adminapi/...",
+		forbidden: []string{"./caddymodule", caddy},
+		why:       "adminapi is the form of requests and answers: who handles or sends them is not its business",
+	},
+	{
+		pkg:       "./refuse/...",
+		forbidden: []string{"./attempt/...", "./filters/...", "./token/...", "./bearer/...", "./lua/...", "./reservation/...", "./ledger/...", "./internal/...", caddy, goRedis},
+		why:       "refuse writes a refusal as HTTP: it knows only the words of sale",
+	},
+	{
 		pkg:       "./ledger",
 		forbidden: []string{"./ledger/sqlite/...", "./ledger/postgres/..."},
 		why:       "the ledger drains into any database: the drivers know it, and it does not know them",

@@ -19,6 +19,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
+
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
 )
 
 const (
@@ -123,7 +125,7 @@ func askAdmin(ctx context.Context, address, method, uri string, body []byte, wai
 	if !parsed.IsUnixNetwork() {
 		req.Header.Set("Origin", origin)
 	}
-	req.Header.Set(byHeader, userName())
+	req.Header.Set(adminapi.ByHeader, userName())
 	client := http.Client{
 		Transport: &http.Transport{
 			DisableKeepAlives: true,
@@ -151,7 +153,7 @@ func userName() string {
 	if u, err := user.Current(); err == nil {
 		name = cmp.Or(name, u.Username)
 	}
-	return plainText(name, 64)
+	return adminapi.PlainText(name, 64)
 }
 
 // segment makes one segment of a path of any name. A dot segment would be resolved

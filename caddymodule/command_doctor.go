@@ -11,6 +11,8 @@ import (
 
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	"github.com/spf13/cobra"
+
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
 )
 
 func doctorCommand() *cobra.Command {
@@ -36,9 +38,9 @@ line is wrong; 3 Caddy does not answer.`,
 }
 
 func examine(c *call) error {
-	var d, seen diagnosis
+	var d, seen adminapi.Diagnosis
 	if file := c.text("config"); file != "" {
-		d.config(file, c.text("adapter"))
+		examineConfig(&d, file, c.text("adapter"))
 	}
 	query := ""
 	if older := c.text("older"); older != "" {
@@ -46,11 +48,11 @@ func examine(c *call) error {
 	}
 	if _, err := c.fetch(http.MethodGet, "doctor"+query, nil, &seen); err != nil {
 		if d.Errors > 0 && !c.flag("json") { // they may be why
-			d.print(c)
+			c.printDiagnosis(&d)
 		}
 		return err
 	}
-	d.add(isOK, "caddy", "Caddy answers at its admin endpoint, and runs stockgate")
+	d.Add(adminapi.LevelOK, "caddy", "Caddy answers at its admin endpoint, and runs stockgate")
 	d.Findings = append(d.Findings, seen.Findings...)
 	d.Errors += seen.Errors
 	d.Warnings += seen.Warnings
@@ -61,7 +63,7 @@ func examine(c *call) error {
 		}
 		fmt.Fprintf(c.cmd.OutOrStdout(), "%s\n", out)
 	} else {
-		d.print(c)
+		c.printDiagnosis(&d)
 	}
 	if d.Errors > 0 {
 		return errors.New(plural(d.Errors, "error") + " and " + plural(d.Warnings, "warning"))
@@ -69,7 +71,7 @@ func examine(c *call) error {
 	return nil
 }
 
-func (d *diagnosis) print(c *call) {
+func (c *call) printDiagnosis(d *adminapi.Diagnosis) {
 	for _, f := range d.Findings {
 		c.printf("%-7s  %-13s  %s\n", f.Level, f.Check, f.Text)
 	}
@@ -85,11 +87,11 @@ func plural(n int, of string) string {
 	return fmt.Sprintf("%d %ss", n, of)
 }
 
-// config adapts a file, as `caddy adapt` does.
-func (d *diagnosis) config(file, adapter string) {
+// examineConfig adapts a file, as `caddy adapt` does.
+func examineConfig(d *adminapi.Diagnosis, file, adapter string) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		d.add(isError, "config", "%v", err)
+		d.Add(adminapi.LevelError, "config", "%v", err)
 		return
 	}
 	if adapter == "" && !strings.HasSuffix(file, ".json") {
@@ -97,26 +99,26 @@ func (d *diagnosis) config(file, adapter string) {
 	}
 	if adapter == "" {
 		if !json.Valid(text) {
-			d.add(isError, "config", "%s is no JSON", file)
+			d.Add(adminapi.LevelError, "config", "%s is no JSON", file)
 		} else {
-			d.add(isOK, "config", "%s is JSON", file)
+			d.Add(adminapi.LevelOK, "config", "%s is JSON", file)
 		}
 		return
 	}
 	a := caddyconfig.GetAdapter(adapter)
 	if a == nil {
-		d.add(isError, "config", "there is no config adapter %q in this Caddy", adapter)
+		d.Add(adminapi.LevelError, "config", "there is no config adapter %q in this Caddy", adapter)
 		return
 	}
 	_, warnings, err := a.Adapt(text, map[string]any{"filename": file})
 	if err != nil {
-		d.add(isError, "config", "%s cannot be adapted: %v", file, err)
+		d.Add(adminapi.LevelError, "config", "%s cannot be adapted: %v", file, err)
 		return
 	}
-	d.add(isOK, "config", "%s can be adapted", file)
+	d.Add(adminapi.LevelOK, "config", "%s can be adapted", file)
 	for _, w := range warnings {
 		if w.Directive == "stockgate" {
-			d.add(isWarning, "config", "%s:%d: %s", w.File, w.Line, w.Message)
+			d.Add(adminapi.LevelWarning, "config", "%s:%d: %s", w.File, w.Line, w.Message)
 		}
 	}
 }

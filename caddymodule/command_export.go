@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/reservation"
 )
 
@@ -166,7 +167,7 @@ func openEnds(t *reservation.Tally) (lines []string) {
 		lines = append(lines, fmt.Sprintf("  the sale is %s: close it with 'caddy stockgate sale close %s'", t.Status, t.ID))
 	}
 	if sum.Held > 0 {
-		lines = append(lines, fmt.Sprintf("  %d units are held: the last hold ends by itself at %s", sum.Held, localTime(t.HeldUntil)))
+		lines = append(lines, fmt.Sprintf("  %d units are held: the last hold ends by itself at %s", sum.Held, adminapi.LocalTime(t.HeldUntil)))
 	}
 	if sum.InDoubt > 0 {
 		lines = append(lines, fmt.Sprintf("  %d units are in doubt: 'caddy stockgate holds %s' lists them; --confirm-from and --release resolve them", sum.InDoubt, t.ID))
@@ -186,7 +187,7 @@ func closeSale(c *call) error {
 	if err != nil {
 		return err
 	}
-	var s saleStatus
+	var s adminapi.SaleStatus
 	raw, err := c.fetch(http.MethodPost, "sales/"+segment(c.args[0])+"/close", nil, &s)
 	if err != nil {
 		e.giveUp()

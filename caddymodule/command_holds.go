@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 )
@@ -54,7 +55,7 @@ how many holds are in doubt and not in the file.
 	flags.String("state", string(reservation.InDoubt), "State of the reservations")
 	flags.String("cause", "", "Only those with this cause")
 	flags.String("older", "", "Only those that have been in this state for so long, such as 10m")
-	flags.Int("limit", holdsDefault, fmt.Sprintf("How many are listed, at most %d", holdsMost))
+	flags.Int("limit", adminapi.HoldsDefault, fmt.Sprintf("How many are listed, at most %d", adminapi.HoldsMost))
 	flags.Bool("confirm", false, "Confirm them: the shop has the orders")
 	flags.Bool("release", false, "Release them: the shop does not have the orders")
 	flags.String("confirm-from", "", "Confirm what this file of orders names")
@@ -131,19 +132,19 @@ func listHolds(c *call) error {
 	if len(c.args) == 1 {
 		path = "sales/" + segment(c.args[0]) + "/holds?"
 	}
-	var list holdList
+	var list adminapi.HoldList
 	if err := c.ask(http.MethodGet, path+query.Encode(), nil, &list); err != nil {
 		return err
 	}
 	t := c.table("RESERVATION", "SALE", "STATE", "AGE", "SINCE", "DEADLINE", "LINES", "CAUSE", "REF", "BUYER")
 	for _, r := range list.Holds {
-		t.row(r.ID, r.Sale, string(r.State), age(time.Since(r.Changed)), localTime(r.Changed), localTime(r.Deadline), linesText(r.Lines), r.Cause, r.Ref, r.Buyer)
+		t.row(r.ID, r.Sale, string(r.State), age(time.Since(r.Changed)), adminapi.LocalTime(r.Changed), adminapi.LocalTime(r.Deadline), linesText(r.Lines), r.Cause, r.Ref, r.Buyer)
 	}
 	if err := t.print(); err != nil {
 		return err
 	}
 	if list.More {
-		c.printf("there are more: --limit shows up to %d\n", holdsMost)
+		c.printf("there are more: --limit shows up to %d\n", adminapi.HoldsMost)
 	}
 	return nil
 }
@@ -162,14 +163,14 @@ func age(d time.Duration) string {
 // resolveHolds confirms or releases what has a cause and an age in common, a part
 // at a time. It may be broken off and repeated.
 func resolveHolds(c *call, word string) error {
-	ask := bulkRequest{State: c.text("state"), Cause: c.text("cause"), Older: c.text("older"), All: c.flag("all"), Force: c.flag("force"), DryRun: c.flag("dry-run")}
-	var sum bulkAnswer
+	ask := adminapi.BulkRequest{State: c.text("state"), Cause: c.text("cause"), Older: c.text("older"), All: c.flag("all"), Force: c.flag("force"), DryRun: c.flag("dry-run")}
+	var sum adminapi.BulkAnswer
 	for {
 		answer, err := c.bulk(word, &ask)
 		if err != nil {
-			return sum.after(err)
+			return unlessDone(&sum, err)
 		}
-		sum.add(answer)
+		addUp(&sum, answer)
 		if ask.After = answer.Next; ask.After == "" {
 			break
 		}
@@ -178,16 +179,17 @@ func resolveHolds(c *call, word string) error {
 }
 
 // bulk asks for one part.
-func (c *call) bulk(word string, ask *bulkRequest) (*bulkAnswer, error) {
+func (c *call) bulk(word string, ask *adminapi.BulkRequest) (*adminapi.BulkAnswer, error) {
 	body, err := json.Marshal(ask)
 	if err != nil {
 		return nil, err
 	}
-	answer := new(bulkAnswer)
+	answer := new(adminapi.BulkAnswer)
 	return answer, c.ask(http.MethodPost, "sales/"+segment(c.args[0])+"/holds/"+word, body, answer)
 }
 
-func (b *bulkAnswer) add(more *bulkAnswer) {
+// addUp adds what became of one part to the sum of those before it.
+func addUp(b, more *adminapi.BulkAnswer) {
 	b.DryRun, b.InDoubt = more.DryRun, more.InDoubt
 	b.Matched += more.Matched
 	b.Changed += more.Changed
@@ -200,8 +202,8 @@ func (b *bulkAnswer) add(more *bulkAnswer) {
 	b.Late = append(b.Late, more.Late...)
 }
 
-// after says how far it came before it failed.
-func (b *bulkAnswer) after(err error) error {
+// unlessDone says how far it came before it failed.
+func unlessDone(b *adminapi.BulkAnswer, err error) error {
 	if b.Matched > 0 && !b.DryRun {
 		err = fmt.Errorf("%w; %d reservations before that are done, the same again does no harm", err, b.Changed)
 	}
@@ -209,7 +211,7 @@ func (b *bulkAnswer) after(err error) error {
 }
 
 // report says what became of them all; what is not resolved is an error.
-func (c *call) report(word string, b *bulkAnswer) error {
+func (c *call) report(word string, b *adminapi.BulkAnswer) error {
 	past := map[string]string{"confirm": "confirmed", "release": "released"}[word]
 	if b.DryRun {
 		c.printf("dry run: nothing was changed\n")

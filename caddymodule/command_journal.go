@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
 )
 
 // followEvery is how often it is looked for new movements.
@@ -98,7 +100,7 @@ func tailJournal(c *call) error {
 	case lines < 0:
 		return usageError{errors.New("--lines must be 0 or more")}
 	case p.after < 0:
-		var s journalState
+		var s adminapi.JournalState
 		if _, err := c.fetch(http.MethodGet, "sales/"+segment(c.args[0])+"/journal", nil, &s); err != nil {
 			return err
 		}
@@ -140,8 +142,8 @@ type journalPrinter struct {
 
 func (p *journalPrinter) print(ctx context.Context) error {
 	for {
-		var page movementPage[json.RawMessage]
-		query := url.Values{"after": {decimal(p.after)}, "limit": {decimal(journalPage)}}
+		var page adminapi.MovementPage[json.RawMessage]
+		query := url.Values{"after": {decimal(p.after)}, "limit": {decimal(adminapi.JournalPage)}}
 		if p.epoch > 0 {
 			query.Set("epoch", decimal(p.epoch))
 		}
@@ -200,9 +202,9 @@ func (p *journalPrinter) otherEpoch(current int64) error {
 }
 
 func showJournals(c *call) error {
-	var all journalStates
+	var all adminapi.JournalStates
 	if len(c.args) == 1 {
-		all.Journals = make([]journalState, 1)
+		all.Journals = make([]adminapi.JournalState, 1)
 		if err := c.ask(http.MethodGet, "sales/"+segment(c.args[0])+"/journal", nil, &all.Journals[0]); err != nil {
 			return err
 		}
@@ -213,10 +215,10 @@ func showJournals(c *call) error {
 	for _, s := range all.Journals {
 		since := ""
 		if !s.Began.IsZero() {
-			since = localTime(s.Began)
+			since = adminapi.LocalTime(s.Began)
 		}
 		row := []string{s.Sale, decimal(s.Epoch), decimal(s.First), decimal(s.Last), since}
-		for _, r := range []*journalReader{s.Ledger, s.Outbox} {
+		for _, r := range []*adminapi.JournalReader{s.Ledger, s.Outbox} {
 			if r == nil {
 				row = append(row, "", "")
 			} else {

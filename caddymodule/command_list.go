@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/filters/list"
 	"github.com/stockgate/stockgate/sale"
 )
@@ -69,7 +70,7 @@ type importer struct {
 }
 
 func (i *importer) add(entry string) error {
-	if i.batch = append(i.batch, entry); len(i.batch) == listBatch {
+	if i.batch = append(i.batch, entry); len(i.batch) == adminapi.ListBatch {
 		return i.flush()
 	}
 	return nil
@@ -83,7 +84,7 @@ func (i *importer) flush() error {
 	if err != nil {
 		return err
 	}
-	var answer listChanged
+	var answer adminapi.ListChanged
 	if err := i.call.ask(http.MethodPost, "lists/"+segment(i.name)+"/"+i.op, body, &answer); err != nil {
 		if i.sent > 0 {
 			err = fmt.Errorf("%w; %d entries before that are done, the same again does no harm", err, i.sent)
@@ -175,7 +176,7 @@ func readLines(in io.Reader, name string, yield func(string) error) error {
 }
 
 func showList(c *call) error {
-	var l listState
+	var l adminapi.ListState
 	if err := c.ask(http.MethodGet, "lists/"+segment(c.args[0]), nil, &l); err != nil {
 		return err
 	}

@@ -12,11 +12,12 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
+	"github.com/stockgate/stockgate/sale"
 )
 
 const (
-	// ordersMost bounds a file of orders: as many names are kept in memory.
-	ordersMost = 1_000_000
 	// ordersBytes bounds its size.
 	ordersBytes = 1 << 30
 	// ordersLine bounds a line of JSON.
@@ -32,13 +33,13 @@ func confirmFrom(c *call, name string) error {
 	if err != nil {
 		return err
 	}
-	var sum bulkAnswer
-	for part := range slices.Chunk(names, bulkMost) {
-		answer, err := c.bulk("confirm", &bulkRequest{Names: part, DryRun: c.flag("dry-run")})
+	var sum adminapi.BulkAnswer
+	for part := range slices.Chunk(names, adminapi.BulkMost) {
+		answer, err := c.bulk("confirm", &adminapi.BulkRequest{Names: part, DryRun: c.flag("dry-run")})
 		if err != nil {
-			return sum.after(err)
+			return unlessDone(&sum, err)
 		}
-		sum.add(answer)
+		addUp(&sum, answer)
 	}
 	err = c.report("confirm", &sum)
 	left := sum.InDoubt
@@ -133,14 +134,14 @@ func (l *orderList) add(name string, line int) error {
 	if name == "" {
 		return nil
 	}
-	if !plainWords.MatchString(name) {
+	if !sale.IsName(name) {
 		return fmt.Errorf("%s:%d: %.40q is no reservation id or ref: 1 to 128 printable ASCII characters without space", l.file, line, name)
 	}
 	if _, twice := l.seen[name]; twice {
 		return nil
 	}
-	if len(l.names) == ordersMost {
-		return fmt.Errorf("%s names more than %d orders: split it", l.file, ordersMost)
+	if len(l.names) == adminapi.OrdersMost {
+		return fmt.Errorf("%s names more than %d orders: split it", l.file, adminapi.OrdersMost)
 	}
 	l.seen[name] = struct{}{}
 	l.names = append(l.names, name)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/ledger"
 )
 
@@ -56,7 +57,7 @@ func rebuildSale(c *call) error {
 			query.Set(strings.ReplaceAll(flag, "-", "_"), "1")
 		}
 	}
-	c.wait = rebuildTimeout
+	c.wait = adminapi.RebuildTimeout
 	var done ledger.Rebuilt
 	if err := c.ask(http.MethodPost, "sales/"+segment(c.args[0])+"/rebuild?"+query.Encode(), nil, &done); err != nil {
 		return err

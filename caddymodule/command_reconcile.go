@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/ledger/reconcile"
 )
 
@@ -48,7 +49,7 @@ Exit status: 0 all agrees, or was repaired; 1 there are differences.`,
 }
 
 func reconcileSale(c *call) error {
-	ask := reconcileRequest{Repair: c.flag("repair"), Probe: c.flag("probe")}
+	ask := adminapi.ReconcileRequest{Repair: c.flag("repair"), Probe: c.flag("probe")}
 	switch file := c.text("shop"); {
 	case file == "" && c.text("column") != "":
 		return usageError{errors.New("--column goes with --shop")}
@@ -65,7 +66,7 @@ func reconcileSale(c *call) error {
 		return err
 	}
 	var report reconcile.Report
-	c.wait = reconcileTimeout + time.Minute
+	c.wait = adminapi.ReconcileTimeout + time.Minute
 	if err := c.ask(http.MethodPost, "sales/"+segment(c.args[0])+"/reconcile", body, &report); err != nil {
 		return err
 	}

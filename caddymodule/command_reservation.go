@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 )
@@ -47,10 +48,10 @@ func showReservation(c *call) error {
 	t.row("state", string(r.State))
 	t.row("cause", r.Cause)
 	t.row("lines", linesText(r.Lines))
-	t.row("reserved", localTime(r.Created))
-	t.row("changed", localTime(r.Changed))
-	t.row("deadline", localTime(r.Deadline))
-	t.row("token expires", localTime(r.Exp))
+	t.row("reserved", adminapi.LocalTime(r.Created))
+	t.row("changed", adminapi.LocalTime(r.Changed))
+	t.row("deadline", adminapi.LocalTime(r.Deadline))
+	t.row("token expires", adminapi.LocalTime(r.Exp))
 	t.row("outcome by", string(r.Mode))
 	t.row("buyer (hashed)", r.Buyer)
 	if r.Ref != "" {

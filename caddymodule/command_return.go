@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 )
@@ -41,15 +42,8 @@ nothing: when no answer came, repeat the command with the id it names.`,
 	return cmd
 }
 
-// returnRequest asks for POST reservations/{id}/return.
-type returnRequest struct {
-	ID      string      `json:"id"`
-	Lines   []sale.Line `json:"lines,omitempty"`
-	Restock bool        `json:"restock"`
-}
-
 func returnUnits(c *call) error {
-	ask := returnRequest{ID: c.text("id"), Restock: !c.flag("no-restock")}
+	ask := adminapi.ReturnRequest{ID: c.text("id"), Restock: !c.flag("no-restock")}
 	for _, arg := range c.args[1:] {
 		at := strings.LastIndex(arg, "=") // a SKU may have one too
 		units, err := strconv.ParseInt(arg[at+1:], 10, 64)
@@ -105,6 +99,6 @@ func extendReservation(c *call) error {
 	if err := c.ask(http.MethodPost, "reservations/"+segment(c.args[0])+"/extend", body, &r); err != nil {
 		return err
 	}
-	c.printf("%s is held until %s\n", r.ID, localTime(r.Deadline))
+	c.printf("%s is held until %s\n", r.ID, adminapi.LocalTime(r.Deadline))
 	return nil
 }

@@ -10,10 +10,10 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 )
@@ -149,7 +149,7 @@ func readFile(name string) ([]byte, error) {
 }
 
 func listSales(c *call) error {
-	var list saleList
+	var list adminapi.SaleList
 	if err := c.ask(http.MethodGet, "sales", nil, &list); err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func listSales(c *call) error {
 			t.row(s.ID, string(s.Status), "", "", yesNo(false))
 			continue
 		}
-		t.row(s.ID, string(s.Status), localTime(s.StartsAt), localTime(s.EndsAt), yesNo(s.Balanced))
+		t.row(s.ID, string(s.Status), adminapi.LocalTime(s.StartsAt), adminapi.LocalTime(s.EndsAt), yesNo(s.Balanced))
 	}
 	return t.print()
 }
@@ -169,12 +169,12 @@ func showSale(c *call) error {
 	if err := c.ask(http.MethodGet, "sales/"+segment(c.args[0]), nil, &b); err != nil {
 		return err
 	}
-	c.printf("%s is %s, from %s to %s\n", b.ID, b.Status, localTime(b.StartsAt), localTime(b.EndsAt))
+	c.printf("%s is %s, from %s to %s\n", b.ID, b.Status, adminapi.LocalTime(b.StartsAt), adminapi.LocalTime(b.EndsAt))
 	if !b.Balanced {
 		c.printf("THE BOOKS DO NOT BALANCE: stock is not available + held + in doubt + confirmed\n")
 	}
 	if !b.OldestInDoubt.IsZero() {
-		c.printf("in doubt since %s: see 'caddy stockgate holds %s'\n", localTime(b.OldestInDoubt), b.ID)
+		c.printf("in doubt since %s: see 'caddy stockgate holds %s'\n", adminapi.LocalTime(b.OldestInDoubt), b.ID)
 	}
 	if b.Unbacked > 0 {
 		c.printf("%d orders without stock: see 'caddy stockgate holds %s --state unbacked'\n", b.Unbacked, b.ID)
@@ -199,7 +199,7 @@ func showSale(c *call) error {
 // turn makes the command that sets a sale's status.
 func turn(word string) func(*call) error {
 	return func(c *call) error {
-		var s saleStatus
+		var s adminapi.SaleStatus
 		if err := c.ask(http.MethodPost, "sales/"+segment(c.args[0])+"/"+word, nil, &s); err != nil {
 			return err
 		}
@@ -209,7 +209,7 @@ func turn(word string) func(*call) error {
 }
 
 func alignSale(c *call) error {
-	var a saleAligned
+	var a adminapi.SaleAligned
 	if err := c.ask(http.MethodPost, "sales/"+segment(c.args[0])+"/align", nil, &a); err != nil {
 		return err
 	}
@@ -222,9 +222,6 @@ func alignSale(c *call) error {
 }
 
 func decimal(units int64) string { return strconv.FormatInt(units, 10) }
-
-// localTime shows a time in the reader's zone.
-func localTime(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 -0700") }
 
 func yesNo(b bool) string {
 	if b {

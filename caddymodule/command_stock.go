@@ -12,6 +12,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
 )
 
 func stockCommand() *cobra.Command {
@@ -92,7 +94,7 @@ func addStock(c *call) error {
 	if err != nil || delta == 0 {
 		return usageError{fmt.Errorf("%q is no number of units to add, such as 50 or -5", c.args[2])}
 	}
-	change := stockChange{ID: c.text("id"), Delta: delta, Region: c.text("region")}
+	change := adminapi.StockChange{ID: c.text("id"), Delta: delta, Region: c.text("region")}
 	if change.ID == "" {
 		id, err := uuid.NewV7()
 		if err != nil {
@@ -104,7 +106,7 @@ func addStock(c *call) error {
 	if err != nil {
 		return err
 	}
-	var changed stockChanged
+	var changed adminapi.StockChanged
 	err = c.ask(http.MethodPost, "sales/"+segment(saleID)+"/items/"+segment(sku)+"/stock", body, &changed)
 	if _, ok := errors.AsType[noAnswerError](err); ok {
 		return fmt.Errorf("%w (repeat it with --id %s: it is made once)", err, change.ID)

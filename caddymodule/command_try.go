@@ -12,6 +12,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
+	"github.com/stockgate/stockgate/refuse"
 )
 
 func tryCommand() *cobra.Command {
@@ -46,9 +49,9 @@ request or the answer is wrong; 3 no answer.`,
 }
 
 func tryGate(c *call) error {
-	t := trial{From: c.text("from")}
+	t := adminapi.TryRequest{From: c.text("from")}
 	var err error
-	if t.Request, err = io.ReadAll(io.LimitReader(c.cmd.InOrStdin(), tryBody)); err != nil {
+	if t.Request, err = io.ReadAll(io.LimitReader(c.cmd.InOrStdin(), adminapi.TryBody)); err != nil {
 		return usageError{err}
 	}
 	if len(t.Request) == 0 {
@@ -84,7 +87,7 @@ func tryGate(c *call) error {
 	if gate := c.text("gate"); gate != "" {
 		path = "gates/" + segment(gate) + "/try"
 	}
-	var got tried
+	var got adminapi.TryAnswer
 	if err := c.ask(http.MethodPost, path, body, &got); err != nil {
 		return err
 	}
@@ -98,7 +101,7 @@ func tryGate(c *call) error {
 }
 
 // showTried prints what a gate makes of a request.
-func (c *call) showTried(got *tried) error {
+func (c *call) showTried(got *adminapi.TryAnswer) error {
 	t := c.table("GATE", got.Gate)
 	t.row("buyer", got.Buyer)
 	for _, kind := range slices.Sorted(maps.Keys(got.Identities)) {
@@ -137,7 +140,7 @@ func (c *call) showTried(got *tried) error {
 	return t.print()
 }
 
-func status(got *tried) string {
+func status(got *adminapi.TryAnswer) string {
 	if got.SaleStatus == "" {
 		return ""
 	}
@@ -145,7 +148,7 @@ func status(got *tried) string {
 }
 
 // refusalText says a refusal in one line.
-func refusalText(no *problem) string {
+func refusalText(no *refuse.Problem) string {
 	text := fmt.Sprintf("%d %s: %s", no.Status, no.Reason, no.Title)
 	if no.Detail != "" {
 		text += " " + no.Detail
