@@ -102,7 +102,7 @@ var directions = []direction{
 	},
 	{
 		pkg:       "./...",
-		except:    []string{".", "./cmd/...", "./caddymodule/...", "./reservation/embedded/..."},
+		except:    []string{".", "./cmd/...", "./caddymodule/...", "./reservation/embedded/...", "./internal/sitetest/..."},
 		forbidden: []string{caddy},
 		why:       "only caddymodule knows Caddy, and the modules below it",
 	},
@@ -134,8 +134,8 @@ var directions = []direction{
 	},
 	{
 		pkg:       "./...",
-		except:    []string{"./internal/redistest/...", "./internal/model/...", "./internal/pgtest/...", "./internal/ledgertest/...", "./bench/..."},
-		forbidden: []string{"./internal/redistest/...", "./internal/model/...", "./internal/pgtest/...", "./internal/ledgertest/..."},
+		except:    []string{"./internal/redistest/...", "./internal/model/...", "./internal/pgtest/...", "./internal/ledgertest/...", "./internal/sitetest/...", "./bench/..."},
+		forbidden: []string{"./internal/sitetest/...", "./internal/redistest/...", "./internal/model/...", "./internal/pgtest/...", "./internal/ledgertest/..."},
 		why:       "what tests need must not be compiled into what is shipped",
 	},
 	{

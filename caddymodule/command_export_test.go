@@ -3,27 +3,17 @@ package caddymodule_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/internal/sitetest"
 	"github.com/stockgate/stockgate/ledger"
 	"github.com/stockgate/stockgate/ledger/sqlite"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 )
-
-// read is a file of the site.
-func (s *site) read(name string) string {
-	s.t.Helper()
-	raw, err := os.ReadFile(s.path(name))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return string(raw)
-}
 
 // withoutTime takes the column "at" out of a tally.
 func withoutTime(csv string) string {
@@ -41,18 +31,18 @@ func withoutTime(csv string) string {
 // The tally of a closed sale is what `sale show` shows and what the ledger has, and says
 // what is still to come.
 func TestSaleCloseExports(t *testing.T) {
-	server, app := realRedis(t)
+	server, app := sitetest.Redis(t)
 	db := filepath.Join(t.TempDir(), "ledger.db")
 	app["ledger"] = map[string]any{"driver": "sqlite", "file": db}
 	s := openSite(t, app)
-	s.openSale()
-	s.ok("stock", "add", "double11", "plain", "7")
-	p := newShopper(t, server)
+	s.OpenSale()
+	s.OK("stock", "add", "double11", "plain", "7")
+	p := sitetest.NewShopper(t, server)
 	for i, id := range []string{"sold", "back", "gone", "lost", "held"} {
-		p.reserve(id, "plain", int64(i+1), time.Hour)
+		p.Hold(id, "plain", int64(i+1), time.Hour)
 	}
 	for _, id := range []string{"sold", "back", "gone"} {
-		p.must(p.Confirm(t.Context(), "double11", id, reservation.Shop, "status_201"))
+		p.Must(p.Confirm(t.Context(), "double11", id, reservation.Shop, "status_201"))
 	}
 	returns := func(id, name string, restock bool, lines ...sale.Line) {
 		t.Helper()
@@ -63,9 +53,9 @@ func TestSaleCloseExports(t *testing.T) {
 	returns("back", "x", true, sale.Line{SKU: "plain", Quantity: 1})
 	returns("back", "y|y", true)
 	returns("gone", "x", false, sale.Line{SKU: "plain", Quantity: 2})
-	p.must(p.Doubt(t.Context(), "double11", "lost", "timeout"))
+	p.Must(p.Doubt(t.Context(), "double11", "lost", "timeout"))
 
-	out := s.ok("sale", "close", "double11", "--export", s.path("tally.csv"))
+	out := s.OK("sale", "close", "double11", "--export", s.Path("tally.csv"))
 	for _, want := range []string{"double11 is closed\n", "/tally.csv has the tally of double11\nit is NOT final:\n", "  5 units are held: the last hold ends by itself at ", "  4 units are in doubt: 'caddy stockgate holds double11' lists them", "sale export double11 FILE"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("it does not say %q: %s", want, out)
@@ -79,33 +69,33 @@ double11,closed,no,at,plain,,105,94,5,4,2,4,5
 double11,closed,no,at,two,beijing,40,40,0,0,0,0,0
 double11,closed,no,at,two,shanghai,60,60,0,0,0,0,0
 `
-	if got := withoutTime(s.read("tally.csv")); got != before {
+	if got := withoutTime(s.Read("tally.csv")); got != before {
 		t.Errorf("%s, not\n%s", got, before)
 	}
-	r := s.run("sale", "export", "double11", "-")
-	if r.status != 0 || withoutTime(r.out) != before || !strings.HasPrefix(r.errors, "it is NOT final:\n") {
+	r := s.Run("sale", "export", "double11", "-")
+	if r.Status != 0 || withoutTime(r.Out) != before || !strings.HasPrefix(r.Errors, "it is NOT final:\n") {
 		t.Errorf("%+v", r)
 	}
 
-	p.must(p.Confirm(t.Context(), "double11", "lost", reservation.Operator, "ann"))
-	p.must(p.Release(t.Context(), "double11", "held", reservation.Shop, "status_422"))
-	if out := s.ok("sale", "export", "double11", s.path("tally.JSON")); !strings.HasSuffix(out, "/tally.JSON has the tally of double11\nit is final\n") {
+	p.Must(p.Confirm(t.Context(), "double11", "lost", reservation.Operator, "ann"))
+	p.Must(p.Release(t.Context(), "double11", "held", reservation.Shop, "status_422"))
+	if out := s.OK("sale", "export", "double11", s.Path("tally.JSON")); !strings.HasSuffix(out, "/tally.JSON has the tally of double11\nit is final\n") {
 		t.Error(out)
 	}
 	var tally reservation.Tally
-	if err := json.Unmarshal([]byte(s.read("tally.JSON")), &tally); err != nil || !tally.Final || !tally.Balanced || tally.At.IsZero() || tally.Seq == 0 || tally.Status != sale.Closed {
+	if err := json.Unmarshal([]byte(s.Read("tally.JSON")), &tally); err != nil || !tally.Final || !tally.Balanced || tally.At.IsZero() || tally.Seq == 0 || tally.Status != sale.Closed {
 		t.Errorf("%+v %v", tally, err)
 	}
-	_, out, _ = strings.Cut(s.ok("sale", "export", "double11", "-", "--json"), `"seq"`) // "at" stands before it
-	if _, want, _ := strings.Cut(s.admin("GET", "/stockgate/sales/double11/tally", "").body, `"seq"`); out != want || out == "" {
+	_, out, _ = strings.Cut(s.OK("sale", "export", "double11", "-", "--json"), `"seq"`) // "at" stands before it
+	if _, want, _ := strings.Cut(s.Admin("GET", "/stockgate/sales/double11/tally", "").Body, `"seq"`); out != want || out == "" {
 		t.Errorf("%s, not %s", out, want)
 	}
-	s.ok("sale", "close", "double11", "--export", s.path("again.csv")) // it is closed already
-	if got := s.read("again.csv"); !strings.Contains(got, "double11,closed,yes,") || !strings.Contains(got, ",plain,,105,99,0,0,6,4,5\n") {
+	s.OK("sale", "close", "double11", "--export", s.Path("again.csv")) // it is closed already
+	if got := s.Read("again.csv"); !strings.Contains(got, "double11,closed,yes,") || !strings.Contains(got, ",plain,,105,99,0,0,6,4,5\n") {
 		t.Error(got)
 	}
 
-	shown := do[books](s, "GET", "/stockgate/sales/double11", "")
+	shown := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", "")
 	for i, c := range tally.Items {
 		if c.Cell != shown.Items[i] {
 			t.Errorf("the tally has %+v, sale show %+v", c, shown.Items[i])
@@ -116,7 +106,7 @@ double11,closed,no,at,two,shanghai,60,60,0,0,0,0,0
 		t.Fatal(err)
 	}
 	defer l.Close()
-	s.eventually("all in the ledger", func() (string, bool) {
+	s.Eventually("all in the ledger", func() (string, bool) {
 		h, err := p.JournalHead(t.Context(), "double11")
 		at, _ := l.Position(t.Context(), "double11")
 		return "not yet", err == nil && at.Seq == h.Last && at.Seq == tally.Seq
@@ -149,7 +139,7 @@ double11,closed,no,at,two,shanghai,60,60,0,0,0,0,0
 	}
 }
 
-func mustEpoch(t *testing.T, p shopper) int64 {
+func mustEpoch(t *testing.T, p sitetest.Shopper) int64 {
 	t.Helper()
 	h, err := p.JournalHead(t.Context(), "double11")
 	if err != nil {
@@ -160,40 +150,40 @@ func mustEpoch(t *testing.T, p shopper) int64 {
 
 // What cannot be written is said before the sale is closed, and leaves nothing behind.
 func TestSaleCloseExportsOrRefuses(t *testing.T) {
-	_, app := realRedis(t)
+	_, app := sitetest.Redis(t)
 	s := openSite(t, app)
-	s.openSale()
+	s.OpenSale()
 	for _, c := range []struct {
 		args   []string
 		status int
 		says   string
 	}{
-		{[]string{"sale", "close", "double11", "--export", s.path("tally.txt")}, 2, "the name must end in .csv or .json"},
+		{[]string{"sale", "close", "double11", "--export", s.Path("tally.txt")}, 2, "the name must end in .csv or .json"},
 		{[]string{"sale", "close", "double11", "--export", ""}, 2, "the name must end in .csv or .json"},
-		{[]string{"sale", "close", "double11", "--export", s.path("no/such/dir.csv")}, 2, "the file cannot be written: "},
-		{[]string{"sale", "close", "nosuch", "--export", s.path("tally.csv")}, 1, "no such sale: nosuch"},
-		{[]string{"sale", "export", "nosuch", s.path("tally.csv")}, 1, "no such sale: nosuch"},
-		{[]string{"sale", "export", "No Id", s.path("tally.csv")}, 2, `"No Id" is no id of a sale`},
+		{[]string{"sale", "close", "double11", "--export", s.Path("no/such/dir.csv")}, 2, "the file cannot be written: "},
+		{[]string{"sale", "close", "nosuch", "--export", s.Path("tally.csv")}, 1, "no such sale: nosuch"},
+		{[]string{"sale", "export", "nosuch", s.Path("tally.csv")}, 1, "no such sale: nosuch"},
+		{[]string{"sale", "export", "No Id", s.Path("tally.csv")}, 2, `"No Id" is no id of a sale`},
 		{[]string{"sale", "export", "double11"}, 2, "it takes 2 arguments: caddy stockgate sale export <sale> <file>"},
-		{[]string{"sale", "export", "double11", s.path("xlsx")}, 2, "the name must end in .csv or .json"},
+		{[]string{"sale", "export", "double11", s.Path("xlsx")}, 2, "the name must end in .csv or .json"},
 	} {
-		if r := s.run(c.args...); r.status != c.status || r.out != "" || !strings.Contains(r.errors, c.says) {
+		if r := s.Run(c.args...); r.Status != c.status || r.Out != "" || !strings.Contains(r.Errors, c.says) {
 			t.Errorf("%q: %+v", c.args, r)
 		}
 	}
-	if b := do[books](s, "GET", "/stockgate/sales/double11", ""); b.Status != "open" {
+	if b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", ""); b.Status != "open" {
 		t.Errorf("it is %s", b.Status)
 	}
-	files, err := filepath.Glob(s.path("*tally*"))
+	files, err := filepath.Glob(s.Path("*tally*"))
 	if err != nil || len(files) > 0 {
 		t.Errorf("there are %q, error %v", files, err)
 	}
 	// an open sale can be counted, which is not the end
-	s.file("tally.csv", "what was there")
-	if out := s.ok("sale", "export", "double11", s.path("tally.csv")); !strings.Contains(out, "  the sale is open: close it with 'caddy stockgate sale close double11'\n") {
+	s.File("tally.csv", "what was there")
+	if out := s.OK("sale", "export", "double11", s.Path("tally.csv")); !strings.Contains(out, "  the sale is open: close it with 'caddy stockgate sale close double11'\n") {
 		t.Error(out)
 	}
-	if got := s.read("tally.csv"); !strings.HasPrefix(got, "sale,status,final,at,") || !strings.Contains(got, "double11,open,no,") {
+	if got := s.Read("tally.csv"); !strings.HasPrefix(got, "sale,status,final,at,") || !strings.Contains(got, "double11,open,no,") {
 		t.Error(got)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stockgate/stockgate/internal/ledgertest"
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/sitetest"
 	"github.com/stockgate/stockgate/ledger"
 	"github.com/stockgate/stockgate/ledger/sqlite"
 	"github.com/stockgate/stockgate/reservation"
@@ -50,10 +51,10 @@ func sameEntries(t *testing.T, lines, sale string, epoch int64, want []reservati
 // What is exported is what the ledger has: from the journal, from the ledger what was
 // trimmed, and after Redis has lost the sale all of it.
 func TestExportIsTheLedger(t *testing.T) {
-	server, app := realRedis(t)
+	server, app := sitetest.Redis(t)
 	epoch, last := ledgertest.Fill(t, server.Client(), "s", 5_100) // more than are always kept
 	s := openSite(t, app)
-	p := newShopper(t, server)
+	p := sitetest.NewShopper(t, server)
 	head := func() reservation.JournalHead {
 		h, err := p.JournalHead(ledgertest.Soon(t), "s")
 		if err != nil {
@@ -61,16 +62,16 @@ func TestExportIsTheLedger(t *testing.T) {
 		}
 		return h
 	}
-	all := s.ok("journal", "export", "s")
+	all := s.OK("journal", "export", "s")
 	want, err := p.Journal(ledgertest.Soon(t), "s", 0, 1e6)
 	if err != nil || int64(len(want)) != last {
 		t.Fatalf("%d movements, error %v", len(want), err)
 	}
 	sameEntries(t, all, "s", epoch, want)
 
-	file := s.path("ledger.db")
+	file := s.Path("ledger.db")
 	with := map[string]any{"redis": app["redis"], "ledger": map[string]any{"driver": "sqlite", "file": file}}
-	s.load(with)
+	s.Load(with)
 	ledgertest.Eventually(t, "the ledger has everything", func() bool { h := head(); return h.Behind() == 0 })
 	if _, err := p.TrimJournal(ledgertest.Soon(t), "s", head(), 200, true, 0); err != nil || head().First != 201 {
 		t.Fatalf("%+v, error %v", head(), err)
@@ -80,22 +81,22 @@ func TestExportIsTheLedger(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	sameEntries(t, s.ok("journal", "export", "s"), "s", epoch, ledgertest.Read(t, l, "s", epoch))
-	sameEntries(t, s.ok("journal", "export", "s", "--from", "150"), "s", epoch, want[149:])
+	sameEntries(t, s.OK("journal", "export", "s"), "s", epoch, ledgertest.Read(t, l, "s", epoch))
+	sameEntries(t, s.OK("journal", "export", "s", "--from", "150"), "s", epoch, want[149:])
 
-	s.load(app)
-	if r := s.run("journal", "export", "s", "--from", "7"); r.status != 1 || r.out != "" ||
-		!strings.Contains(r.errors, "the movements 7 to 200 of sale s were trimmed from its journal, and no ledger here has them: it goes on from number 201\n") {
-		t.Errorf("a gap: %d %q", r.status, r.errors)
+	s.Load(app)
+	if r := s.Run("journal", "export", "s", "--from", "7"); r.Status != 1 || r.Out != "" ||
+		!strings.Contains(r.Errors, "the movements 7 to 200 of sale s were trimmed from its journal, and no ledger here has them: it goes on from number 201\n") {
+		t.Errorf("a gap: %d %q", r.Status, r.Errors)
 	}
-	sameEntries(t, s.ok("journal", "export", "s", "--from", "201"), "s", epoch, want[200:])
+	sameEntries(t, s.OK("journal", "export", "s", "--from", "201"), "s", epoch, want[200:])
 
-	s.load(with)
+	s.Load(with)
 	if err := server.Client().FlushAll(ledgertest.Soon(t)).Err(); err != nil {
 		t.Fatal(err)
 	}
-	sameEntries(t, s.ok("journal", "export", "s"), "s", epoch, want)
-	sameEntries(t, s.ok("journal", "export", "s", "--from", "10000"), "s", epoch, want[9999:])
+	sameEntries(t, s.OK("journal", "export", "s"), "s", epoch, want)
+	sameEntries(t, s.OK("journal", "export", "s", "--from", "10000"), "s", epoch, want[9999:])
 }
 
 // following is a command that goes on until it is interrupted.
@@ -107,22 +108,22 @@ type following struct {
 }
 
 // follow starts a command against the site's Caddy.
-func (s *site) follow(args ...string) *following {
-	s.t.Helper()
+func follow(t *testing.T, s *site, args ...string) *following {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
-	f := &following{t: s.t, errors: new(strings.Builder)}
-	f.cmd = exec.CommandContext(s.t.Context(), self, append([]string{"stockgate", "--address", s.adminAddress()}, args...)...)
-	f.cmd.Env = append(os.Environ(), beCaddy+"=1", "GORACE=atexit_sleep_ms=0", "HOME="+s.t.TempDir())
+	f := &following{t: t, errors: new(strings.Builder)}
+	f.cmd = exec.CommandContext(t.Context(), self, append([]string{"stockgate", "--address", s.AdminAddress()}, args...)...)
+	f.cmd.Env = append(os.Environ(), sitetest.BeCaddyEnv+"=1", "GORACE=atexit_sleep_ms=0", "HOME="+t.TempDir())
 	f.cmd.Stderr = f.errors
 	out, err := f.cmd.StdoutPipe()
 	if err == nil {
 		err = f.cmd.Start()
 	}
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
 	f.out = bufio.NewReader(out)
 	return f
@@ -138,7 +139,7 @@ func (f *following) next() ledger.Entry {
 }
 
 // interrupt ends it, and returns what it has left.
-func (f *following) interrupt() (rest string, r ran) {
+func (f *following) interrupt() (rest string, r sitetest.Ran) {
 	f.t.Helper()
 	if err := f.cmd.Process.Signal(os.Interrupt); err != nil {
 		f.t.Fatal(err)
@@ -148,7 +149,7 @@ func (f *following) interrupt() (rest string, r ran) {
 		f.t.Fatal(err)
 	}
 	_ = f.cmd.Wait()
-	return string(left), ran{f.cmd.ProcessState.ExitCode(), "", f.errors.String()}
+	return string(left), sitetest.Ran{Status: f.cmd.ProcessState.ExitCode(), Errors: f.errors.String()}
 }
 
 // loseSale makes of a Redis at once one that has lost sale double11, and in which it
@@ -156,11 +157,11 @@ func (f *following) interrupt() (rest string, r ran) {
 func loseSale(t *testing.T, server *redistest.Server) {
 	t.Helper()
 	anew := redistest.Start(t)
-	file, err := sale.Parse([]byte(saleFile))
+	file, err := sale.Parse([]byte(sitetest.SaleFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newShopper(t, anew).Apply(ledgertest.Soon(t), file, reservation.ApplyOptions{By: "test"}); err != nil {
+	if _, err := sitetest.NewShopper(t, anew).Apply(ledgertest.Soon(t), file, reservation.ApplyOptions{By: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, from, into := ledgertest.Soon(t), anew.Client(), server.Client().TxPipeline()
@@ -176,12 +177,12 @@ func loseSale(t *testing.T, server *redistest.Server) {
 // A tail begins with the newest movements and follows, also into another life of the
 // sale; an interrupt is how it ends.
 func TestTailFollows(t *testing.T) {
-	server, app := realRedis(t)
+	server, app := sitetest.Redis(t)
 	s := openSite(t, app)
-	s.openSale()
+	s.OpenSale()
 	head := do[map[string]any](s, "GET", "/stockgate/sales/double11/journal", "")
 	last := int64(head["last"].(float64))
-	tail, all := s.follow("journal", "tail", "double11", "-n", "2"), s.follow("journal", "export", "double11", "--follow", "--json")
+	tail, all := follow(t, s, "journal", "tail", "double11", "-n", "2"), follow(t, s, "journal", "export", "double11", "--follow", "--json")
 	for want := last - 1; want <= last; want++ {
 		if e := tail.next(); e.Seq != want || e.Sale != "double11" {
 			t.Errorf("%+v, want number %d", e, want)
@@ -194,7 +195,7 @@ func TestTailFollows(t *testing.T) {
 	}
 	var before int64
 	for n := range int64(3) {
-		s.ok("stock", "add", "double11", "plain", fmt.Sprint(n+1), "--id", fmt.Sprint("more", n))
+		s.OK("stock", "add", "double11", "plain", fmt.Sprint(n+1), "--id", fmt.Sprint("more", n))
 		for _, f := range []*following{tail, all} {
 			e := f.next()
 			if e.Seq != last+1+n || e.Kind != "adjusted" || e.ID != fmt.Sprint("more", n) || e.Lines[0].Units != n+1 {
@@ -203,7 +204,7 @@ func TestTailFollows(t *testing.T) {
 			before = e.Epoch
 		}
 	}
-	if rest, r := all.interrupt(); rest != "" || r.status != 0 || r.errors != "" {
+	if rest, r := all.interrupt(); rest != "" || r.Status != 0 || r.Errors != "" {
 		t.Errorf("%q %+v", rest, r)
 	}
 	loseSale(t, server)
@@ -211,29 +212,29 @@ func TestTailFollows(t *testing.T) {
 		t.Errorf("%+v", first)
 	}
 	rest, r := tail.interrupt()
-	if want := fmt.Sprintf("redis has lost sale double11 since: its epoch was %d and is ", before); r.status != 0 || !strings.HasPrefix(r.errors, want) {
+	if want := fmt.Sprintf("redis has lost sale double11 since: its epoch was %d and is ", before); r.Status != 0 || !strings.HasPrefix(r.Errors, want) {
 		t.Errorf("%q %+v", rest, r)
 	}
-	if r := s.run("journal", "export", "double11", "--epoch", fmt.Sprint(before)); r.status != 1 || !strings.Contains(r.errors, "no ledger here has any movement of") {
+	if r := s.Run("journal", "export", "double11", "--epoch", fmt.Sprint(before)); r.Status != 1 || !strings.Contains(r.Errors, "no ledger here has any movement of") {
 		t.Errorf("an epoch that nobody has: %+v", r)
 	}
 }
 
 // The status says who follows a journal, and what is wrong is said in one line.
 func TestJournalStatus(t *testing.T) {
-	server, app := realRedis(t)
+	server, app := sitetest.Redis(t)
 	s := openSite(t, app)
-	if out := s.ok("journal", "status"); !strings.Contains(out, "(none)") {
+	if out := s.OK("journal", "status"); !strings.Contains(out, "(none)") {
 		t.Errorf("no sales:\n%s", out)
 	}
-	s.openSale()
-	p := newShopper(t, server)
+	s.OpenSale()
+	p := sitetest.NewShopper(t, server)
 	h, err := p.JournalHead(ledgertest.Soon(t), "double11")
 	if err != nil {
 		t.Fatal(err)
 	}
 	row := fmt.Sprintf("double11  %d  1      %d ", h.Epoch, h.Last)
-	if out := s.ok("journal", "status"); !strings.Contains(out, row) || !strings.HasSuffix(out, "  -       -       -       -\n") {
+	if out := s.OK("journal", "status"); !strings.Contains(out, row) || !strings.HasSuffix(out, "  -       -       -       -\n") {
 		t.Errorf("nobody follows:\n%s", out)
 	}
 	if _, _, err := p.ClaimOutbox(ledgertest.Soon(t), "double11", "A", 1, h.Epoch, 0); err != nil {
@@ -245,11 +246,11 @@ func TestJournalStatus(t *testing.T) {
 	if err := p.Acknowledge(ledgertest.Soon(t), "double11", h.Epoch, 2); err != nil {
 		t.Fatal(err)
 	}
-	if out, want := s.ok("journal", "status", "double11"), fmt.Sprintf("  2       %d       1       %d\n", h.Last-2, h.Last-1); !strings.HasSuffix(out, want) {
+	if out, want := s.OK("journal", "status", "double11"), fmt.Sprintf("  2       %d       1       %d\n", h.Last-2, h.Last-1); !strings.HasSuffix(out, want) {
 		t.Errorf("it does not end with %q:\n%s", want, out)
 	}
 	var state struct{ Outbox, Ledger struct{ Has, Behind int64 } }
-	if err := json.Unmarshal([]byte(s.ok("journal", "status", "double11", "--json")), &state); err != nil || state.Outbox.Has != 1 || state.Ledger.Has != 2 {
+	if err := json.Unmarshal([]byte(s.OK("journal", "status", "double11", "--json")), &state); err != nil || state.Outbox.Has != 1 || state.Ledger.Has != 2 {
 		t.Errorf("%+v, error %v", state, err)
 	}
 	for _, c := range []struct {
@@ -272,20 +273,20 @@ func TestJournalStatus(t *testing.T) {
 		{"journal status nosuch", 1, "no such sale: nosuch"},
 		{"journal export double11 --from 99", 1, fmt.Sprintf("the journal of sale double11 ends with number %d", h.Last)},
 	} {
-		r := s.run(strings.Fields(c.args)...)
-		if r.status != c.status || r.out != "" || strings.Count(r.errors, "\n") != 1 || !strings.Contains(r.errors, c.says) {
-			t.Errorf("%s: %d, not %d, and not %q:\n%s%s", c.args, r.status, c.status, c.says, r.out, r.errors)
+		r := s.Run(strings.Fields(c.args)...)
+		if r.Status != c.status || r.Out != "" || strings.Count(r.Errors, "\n") != 1 || !strings.Contains(r.Errors, c.says) {
+			t.Errorf("%s: %d, not %d, and not %q:\n%s%s", c.args, r.Status, c.status, c.says, r.Out, r.Errors)
 		}
 	}
 	for path, want := range map[string]int{
 		"": 200, "?after=2&limit=3": 200, "?after=-1": 400, "?limit=0": 400, "?limit=1001": 400, "?epoch=0": 400, "?from=2": 400,
 	} {
-		if a := s.admin("GET", "/stockgate/sales/double11/journal/movements"+path, ""); a.status != want {
-			t.Errorf("%s: %d %s", path, a.status, a.body)
+		if a := s.Admin("GET", "/stockgate/sales/double11/journal/movements"+path, ""); a.Status != want {
+			t.Errorf("%s: %d %s", path, a.Status, a.Body)
 		}
 	}
 	server.Stop()
-	if r := s.run("journal", "export", "double11"); r.status != 3 || !strings.Contains(r.errors, "redis does not answer") {
+	if r := s.Run("journal", "export", "double11"); r.Status != 3 || !strings.Contains(r.Errors, "redis does not answer") {
 		t.Errorf("%+v", r)
 	}
 }

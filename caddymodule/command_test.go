@@ -1,88 +1,20 @@
 package caddymodule_test
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
-	caddycmd "github.com/caddyserver/caddy/v2/cmd"
-
+	"github.com/stockgate/stockgate/internal/sitetest"
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// beCaddy makes this test binary the caddy command: what is tested is what a shell
-// gets, with the exit status.
-const beCaddy = "STOCKGATE_TEST_BE_CADDY"
-
-func init() {
-	if os.Getenv(beCaddy) != "" {
-		caddycmd.Main()
-		os.Exit(0)
-	}
-}
-
-// ran is what a command left behind.
-type ran struct {
-	status      int
-	out, errors string
-}
-
-// run runs caddy stockgate with these arguments.
-func run(t *testing.T, stdin string, args ...string) ran {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), self, append([]string{"stockgate"}, args...)...)
-	cmd.Env = append(os.Environ(), beCaddy+"=1", "GORACE=atexit_sleep_ms=0", "SUDO_USER=ann", "TZ=UTC", "HOME="+t.TempDir())
-	cmd.Stdin = strings.NewReader(stdin)
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	err = cmd.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
-	return ran{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
-}
-
-// run runs a command against the site's Caddy.
-func (s *site) run(args ...string) ran {
-	s.t.Helper()
-	return run(s.t, "", append([]string{"--address", s.adminAddress()}, args...)...)
-}
-
-// ok runs a command that must be done without a word on stderr.
-func (s *site) ok(args ...string) string {
-	s.t.Helper()
-	r := s.run(args...)
-	if r.status != 0 || r.errors != "" {
-		s.t.Fatalf("%q: %d\n%s%s", args, r.status, r.out, r.errors)
-	}
-	return r.out
-}
-
-func (s *site) file(name, content string) string {
-	s.t.Helper()
-	path := filepath.Join(s.dir, name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
-	return path
-}
-
 func TestCommandsRunASale(t *testing.T) {
-	server, app := realRedis(t)
+	server, app := sitetest.Redis(t)
 	s := openSite(t, app)
-	file := s.file("sale.yaml", saleFile)
+	file := s.File("sale.yaml", sitetest.SaleFile)
 	shows := func(out string, want ...string) {
 		t.Helper()
 		for _, w := range want {
@@ -91,93 +23,93 @@ func TestCommandsRunASale(t *testing.T) {
 			}
 		}
 	}
-	shows(s.ok("sale", "apply", file, "--dry-run"), "new item plain: stock 100", "dry run: nothing was changed")
-	shows(s.ok("sale", "list"), "(none)")
-	shows(s.ok("sale", "apply", file), "new sale double11")
-	shows(s.ok("sale", "apply", file), "no change")
-	shows(s.ok("sale", "open", "double11"), "double11 is open\n")
-	shows(s.ok("sale", "list"), "SALE      STATUS  STARTS                     ENDS                       BALANCED\n"+
+	shows(s.OK("sale", "apply", file, "--dry-run"), "new item plain: stock 100", "dry run: nothing was changed")
+	shows(s.OK("sale", "list"), "(none)")
+	shows(s.OK("sale", "apply", file), "new sale double11")
+	shows(s.OK("sale", "apply", file), "no change")
+	shows(s.OK("sale", "open", "double11"), "double11 is open\n")
+	shows(s.OK("sale", "list"), "SALE      STATUS  STARTS                     ENDS                       BALANCED\n"+
 		"double11  open    2020-11-10 16:00:00 +0000  2090-11-11 16:00:00 +0000  yes\n")
 
-	shows(s.ok("stock", "add", "double11", "plain", "50", "--id", "one"), "plain has 150 units after +50 (id one)\n")
-	shows(s.ok("stock", "add", "double11", "plain", "50", "--id", "one"), "plain has 150 units after +50 (id one)\n")
-	shows(s.ok("stock", "add", "double11", "plain", "-5"), "plain has 145 units after -5 (id ")
-	shows(s.ok("stock", "add", "--region", "beijing", "double11", "two", "--", "-5"), "two in beijing has 35 units after -5 (id ")
-	shows(s.ok("stock", "add", "double11", "a/b%c?d#e", "1"), "a/b%c?d#e has 6 units")
-	shows(s.ok("stock", "add", "double11", "..", "-1", "--id=-1"), ".. has 6 units after -1 (id -1)")
-	if a, b := s.ok("stock", "add", "double11", "plain", "1"), s.ok("stock", "add", "double11", "plain", "1"); a == b {
+	shows(s.OK("stock", "add", "double11", "plain", "50", "--id", "one"), "plain has 150 units after +50 (id one)\n")
+	shows(s.OK("stock", "add", "double11", "plain", "50", "--id", "one"), "plain has 150 units after +50 (id one)\n")
+	shows(s.OK("stock", "add", "double11", "plain", "-5"), "plain has 145 units after -5 (id ")
+	shows(s.OK("stock", "add", "--region", "beijing", "double11", "two", "--", "-5"), "two in beijing has 35 units after -5 (id ")
+	shows(s.OK("stock", "add", "double11", "a/b%c?d#e", "1"), "a/b%c?d#e has 6 units")
+	shows(s.OK("stock", "add", "double11", "..", "-1", "--id=-1"), ".. has 6 units after -1 (id -1)")
+	if a, b := s.OK("stock", "add", "double11", "plain", "1"), s.OK("stock", "add", "double11", "plain", "1"); a == b {
 		t.Errorf("two additions have one id: %s", a)
 	}
-	shows(s.ok("stock", "add", "--help"), "Adds units to an item at once")
+	shows(s.OK("stock", "add", "--help"), "Adds units to an item at once")
 
-	p := newShopper(t, server)
+	p := sitetest.NewShopper(t, server)
 	for _, id := range []string{"r1", "r2", "r3"} {
-		p.reserve(id, "plain", 2, time.Hour)
+		p.Hold(id, "plain", 2, time.Hour)
 	}
-	p.must(p.Doubt(t.Context(), "double11", "r1", "timeout"))
-	p.must(p.Doubt(t.Context(), "double11", "r2", "timeout"))
-	shows(s.ok("sale", "show", "double11"), "double11 is open, from 2020-11-10 16:00:00 +0000 to 2090", "in doubt since ",
+	p.Must(p.Doubt(t.Context(), "double11", "r1", "timeout"))
+	p.Must(p.Doubt(t.Context(), "double11", "r2", "timeout"))
+	shows(s.OK("sale", "show", "double11"), "double11 is open, from 2020-11-10 16:00:00 +0000 to 2090", "in doubt since ",
 		"SKU        REGION    STOCK  AVAILABLE  HELD  IN DOUBT  CONFIRMED\n",
 		"plain      -         147    141        2     4         0\n",
 		"all        -         257    251        2     4         0\n")
-	shows(s.ok("holds", "double11"), "RESERVATION  SALE      STATE     AGE", "r1           double11  in_doubt  ", "2×plain", "timeout")
-	shows(s.ok("holds", "double11", "--state", "held"), "r3           double11  held")
-	shows(s.ok("holds", "double11", "--limit=1"), "there are more")
-	shows(s.ok("reservation", "show", "r1"), "sale            double11\n", "state           in_doubt\n")
-	shows(s.ok("reservation", "confirm", "r1"), "r1 is confirmed\n")
-	shows(s.ok("reservation", "release", "r2", "--force"), "r2 is released\n")
-	shows(s.ok("sale", "pause", "double11"), "double11 is paused\n")
-	shows(s.ok("sale", "close", "double11"), "double11 is closed\n")
+	shows(s.OK("holds", "double11"), "RESERVATION  SALE      STATE     AGE", "r1           double11  in_doubt  ", "2×plain", "timeout")
+	shows(s.OK("holds", "double11", "--state", "held"), "r3           double11  held")
+	shows(s.OK("holds", "double11", "--limit=1"), "there are more")
+	shows(s.OK("reservation", "show", "r1"), "sale            double11\n", "state           in_doubt\n")
+	shows(s.OK("reservation", "confirm", "r1"), "r1 is confirmed\n")
+	shows(s.OK("reservation", "release", "r2", "--force"), "r2 is released\n")
+	shows(s.OK("sale", "pause", "double11"), "double11 is paused\n")
+	shows(s.OK("sale", "close", "double11"), "double11 is closed\n")
 
-	if entries := s.logged("sale status set"); len(entries) != 3 || entries[0]["by"] != "ann@unix" {
+	if entries := s.Logged("sale status set"); len(entries) != 3 || entries[0]["by"] != "ann@unix" {
 		t.Errorf("%v", entries)
 	}
 }
 
 // With --json the API's answer is all that is printed, byte for byte.
 func TestCommandsPrintTheAnswer(t *testing.T) {
-	server, app := realRedis(t)
+	server, app := sitetest.Redis(t)
 	s := openSite(t, app)
-	file := s.file("sale.json", `{"id":"double11","starts_at":"2020-01-01T00:00:00Z","ends_at":"2090-01-01T00:00:00Z","items":[{"sku":"plain","stock":3}]}`)
+	file := s.File("sale.json", `{"id":"double11","starts_at":"2020-01-01T00:00:00Z","ends_at":"2090-01-01T00:00:00Z","items":[{"sku":"plain","stock":3}]}`)
 	for _, c := range []struct {
 		args []string
 		into any
 	}{
 		{[]string{"sale", "apply", file}, new(applied)},
-		{[]string{"sale", "open", "double11"}, new(books)},
+		{[]string{"sale", "open", "double11"}, new(sitetest.Books)},
 		{[]string{"sale", "list"}, new(listed)},
-		{[]string{"sale", "show", "double11"}, new(books)},
+		{[]string{"sale", "show", "double11"}, new(sitetest.Books)},
 		{[]string{"holds", "double11"}, new(holds)},
 		{[]string{"stock", "add", "double11", "plain", "1"}, new(map[string]any)},
 	} {
-		out := s.ok(append(c.args, "--json")...)
+		out := s.OK(append(c.args, "--json")...)
 		dec := json.NewDecoder(strings.NewReader(out))
 		dec.DisallowUnknownFields()
 		if err := dec.Decode(c.into); err != nil {
 			t.Errorf("%q: %v in %s", c.args, err, out)
 		}
 	}
-	if out, want := s.ok("sale", "show", "double11", "--json"), s.admin("GET", "/stockgate/sales/double11", "").body; out != want {
+	if out, want := s.OK("sale", "show", "double11", "--json"), s.Admin("GET", "/stockgate/sales/double11", "").Body; out != want {
 		t.Errorf("%s, not %s", out, want)
 	}
-	newShopper(t, server).reserve("r", "plain", 1, time.Hour)
+	sitetest.NewShopper(t, server).Hold("r", "plain", 1, time.Hour)
 	var r reservation.Record
-	if err := json.Unmarshal([]byte(s.ok("reservation", "show", "r", "--json")), &r); err != nil || r.State != reservation.Held {
+	if err := json.Unmarshal([]byte(s.OK("reservation", "show", "r", "--json")), &r); err != nil || r.State != reservation.Held {
 		t.Errorf("%+v %v", r, err)
 	}
-	if r := s.run("sale", "show", "nosuch", "--json"); r.status != 1 || r.out != "{\"error\":\"no such sale: nosuch\"}\n" || r.errors == "" {
+	if r := s.Run("sale", "show", "nosuch", "--json"); r.Status != 1 || r.Out != "{\"error\":\"no such sale: nosuch\"}\n" || r.Errors == "" {
 		t.Errorf("%+v", r)
 	}
 }
 
 func TestCommandsExitStatus(t *testing.T) {
-	server, app := realRedis(t)
+	server, app := sitetest.Redis(t)
 	s := openSite(t, app)
-	s.openSale()
-	newShopper(t, server).reserve("held", "plain", 1, time.Hour)
-	short := s.file("short.yaml", strings.Replace(saleFile, "stock: 100", "stock: 0", 1))
-	broken := s.file("broken.yaml", "id: UPPER\nstarts_at: tomorrow\n")
-	oneMistake := s.file("one.yaml", saleFile+"status: open\n")
+	s.OpenSale()
+	sitetest.NewShopper(t, server).Hold("held", "plain", 1, time.Hour)
+	short := s.File("short.yaml", strings.Replace(sitetest.SaleFile, "stock: 100", "stock: 0", 1))
+	broken := s.File("broken.yaml", "id: UPPER\nstarts_at: tomorrow\n")
+	oneMistake := s.File("one.yaml", sitetest.SaleFile+"status: open\n")
 	for _, c := range []struct {
 		args   []string
 		status int
@@ -199,7 +131,7 @@ func TestCommandsExitStatus(t *testing.T) {
 		{[]string{"sale", "list", "x"}, 2, "it takes no arguments"},
 		{[]string{"sale", "list", "--all"}, 2, "unknown flag: --all"},
 		{[]string{"sale", "show", "No Id"}, 2, `"No Id" is no id of a sale`},
-		{[]string{"sale", "apply", s.path("missing")}, 2, "no such file"},
+		{[]string{"sale", "apply", s.Path("missing")}, 2, "no such file"},
 		{[]string{"stock", "add", "double11", "plain"}, 2, "it takes 3 arguments"},
 		{[]string{"stock", "add", "double11", "plain", "5", "-5"}, 2, "it takes 3 arguments"},
 		{[]string{"stock", "add", "double11", "plain", "many"}, 2, `"many" is no number of units`},
@@ -210,40 +142,40 @@ func TestCommandsExitStatus(t *testing.T) {
 		{[]string{"holds", "double11", "--state", "confirmed"}, 2, "state must be"},
 		{[]string{"holds", "double11", "--limit", "many"}, 2, "invalid argument"},
 		{[]string{"holds", "double11", "--address", "a:1-9"}, 2, "no address of an admin endpoint"},
-		{[]string{"holds", "double11", "--address", "", "--config", s.path("missing")}, 2, "no such file"},
+		{[]string{"holds", "double11", "--address", "", "--config", s.Path("missing")}, 2, "no such file"},
 
-		{[]string{"sale", "list", "--address", "unix/" + s.path("nothing.sock")}, 3, "is it running?"},
-		{[]string{"sale", "list", "--address", "unix/" + s.socket("http")}, 3, "does not know stockgate"},
+		{[]string{"sale", "list", "--address", "unix/" + s.Path("nothing.sock")}, 3, "is it running?"},
+		{[]string{"sale", "list", "--address", "unix/" + s.Socket("http")}, 3, "does not know stockgate"},
 	} {
-		r := s.run(c.args...)
-		if r.status != c.status || r.out != "" {
-			t.Errorf("%q: %d, not %d\n%s%s", c.args, r.status, c.status, r.out, r.errors)
+		r := s.Run(c.args...)
+		if r.Status != c.status || r.Out != "" {
+			t.Errorf("%q: %d, not %d\n%s%s", c.args, r.Status, c.status, r.Out, r.Errors)
 		}
-		if !strings.HasPrefix(r.errors, "caddy stockgate") || strings.Count(r.errors, "\n") != 1 || !strings.Contains(r.errors, c.says) {
-			t.Errorf("%q: %q does not say %q in one line", c.args, r.errors, c.says)
+		if !strings.HasPrefix(r.Errors, "caddy stockgate") || strings.Count(r.Errors, "\n") != 1 || !strings.Contains(r.Errors, c.says) {
+			t.Errorf("%q: %q does not say %q in one line", c.args, r.Errors, c.says)
 		}
 	}
-	if r := s.run("sale", "apply", broken); r.status != 1 || !strings.Contains(r.errors, "broken.yaml has 4 mistakes:\nline 1: id: ") {
-		t.Errorf("%d %s", r.status, r.errors)
+	if r := s.Run("sale", "apply", broken); r.Status != 1 || !strings.Contains(r.Errors, "broken.yaml has 4 mistakes:\nline 1: id: ") {
+		t.Errorf("%d %s", r.Status, r.Errors)
 	}
 
 	server.Stop()
-	r := s.run("stock", "add", "double11", "plain", "1")
-	if r.status != 3 || !regexp.MustCompile(`^caddy stockgate stock add: redis does not answer.*\(repeat it with --id [0-9a-f-]{36}: it is made once\)\n$`).MatchString(r.errors) {
-		t.Errorf("%d %q", r.status, r.errors)
+	r := s.Run("stock", "add", "double11", "plain", "1")
+	if r.Status != 3 || !regexp.MustCompile(`^caddy stockgate stock add: redis does not answer.*\(repeat it with --id [0-9a-f-]{36}: it is made once\)\n$`).MatchString(r.Errors) {
+		t.Errorf("%d %q", r.Status, r.Errors)
 	}
-	s.load(nil)
-	if r := s.run("sale", "list"); r.status != 3 || !strings.Contains(r.errors, "no stockgate app is running") {
-		t.Errorf("%d %q", r.status, r.errors)
+	s.Load(nil)
+	if r := s.Run("sale", "list"); r.Status != 3 || !strings.Contains(r.Errors, "no stockgate app is running") {
+		t.Errorf("%d %q", r.Status, r.Errors)
 	}
 }
 
 // The endpoint is found in a configuration, and a file may come from a pipe.
 func TestCommandsFindCaddy(t *testing.T) {
-	_, app := realRedis(t)
+	_, app := sitetest.Redis(t)
 	s := openSite(t, app)
-	config := s.file("Caddyfile", "{\n\tadmin "+s.adminAddress()+"|0200\n}\n")
-	if r := run(t, saleFile, "sale", "apply", "-", "--config", config); r.status != 0 {
+	config := s.File("Caddyfile", "{\n\tadmin "+s.AdminAddress()+"|0200\n}\n")
+	if r := sitetest.Run(t, sitetest.SaleFile, "sale", "apply", "-", "--config", config); r.Status != 0 {
 		t.Errorf("%+v", r)
 	}
 	for _, args := range [][]string{
@@ -251,11 +183,11 @@ func TestCommandsFindCaddy(t *testing.T) {
 		{"stock", "add", "-c", config, "double11", "plain", "-1"},
 		{"--config=" + config, "stock", "add", "double11", "plain", "-1"},
 	} {
-		if r := run(t, "", args...); r.status != 0 {
+		if r := sitetest.Run(t, "", args...); r.Status != 0 {
 			t.Errorf("%q: %+v", args, r)
 		}
 	}
-	if b := do[books](s, "GET", "/stockgate/sales/double11", ""); b.Status != "open" || b.cell("plain", "") != "98 98 0 0 0" {
+	if b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", ""); b.Status != "open" || b.Cell("plain", "") != "98 98 0 0 0" {
 		t.Errorf("%+v", b)
 	}
 }

@@ -8,9 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver pgx
+	_ "github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/stockgate/stockgate/internal/pgtest"
+	"github.com/stockgate/stockgate/internal/sitetest"
 )
 
 // shopDatabase is a shop's own database with a table of what it gives to campaigns.
@@ -66,61 +67,60 @@ func (d *shopDatabase) begin() {
 }
 
 // fromFile writes a sale file whose stock that query gives.
-func (s *site) fromFile(dsn, query, more string) string {
-	s.t.Helper()
-	return s.file("from.yaml", fmt.Sprintf("id: double11\nstarts_at: 2020-11-11T00:00:00+08:00\nends_at: 2090-11-12T00:00:00+08:00\nstock_from:\n  dsn: %q\n  query: %q\n%s", dsn, query, more))
+func fromFile(s *site, dsn, query, more string) string {
+	return s.File("from.yaml", fmt.Sprintf("id: double11\nstarts_at: 2020-11-11T00:00:00+08:00\nends_at: 2090-11-12T00:00:00+08:00\nstock_from:\n  dsn: %q\n  query: %q\n%s", dsn, query, more))
 }
 
 // A sale takes its stock from the shop's database: what the query gives is compared
 // with what it gave last, as if a file had listed it.
 func TestSaleApplyTakesStockFromSQL(t *testing.T) {
 	shopDatabases(t, func(t *testing.T, d *shopDatabase) {
-		server, app := realRedis(t)
+		server, app := sitetest.Redis(t)
 		s := openSite(t, app)
-		file := s.fromFile(d.dsn, campaign, "items: [{sku: a, max: 2}, {sku: b}]\n")
-		if out := s.ok("sale", "apply", file, "--dry-run"); !strings.Contains(out, "new item a: stock 100, max 2\n") || !strings.Contains(out, "dry run: nothing was changed") {
+		file := fromFile(s, d.dsn, campaign, "items: [{sku: a, max: 2}, {sku: b}]\n")
+		if out := s.OK("sale", "apply", file, "--dry-run"); !strings.Contains(out, "new item a: stock 100, max 2\n") || !strings.Contains(out, "dry run: nothing was changed") {
 			t.Fatal(out)
 		}
-		if out := s.ok("sale", "list"); !strings.Contains(out, "(none)") {
+		if out := s.OK("sale", "list"); !strings.Contains(out, "(none)") {
 			t.Fatalf("a dry run has changed something: %s", out)
 		}
-		s.ok("sale", "apply", file)
-		s.ok("sale", "open", "double11")
-		s.ok("stock", "add", "double11", "a", "5")
-		p := newShopper(t, server)
-		p.reserve("r1", "a", 2, 1e12)
-		if out := s.ok("sale", "apply", file); out != "no change\n" {
+		s.OK("sale", "apply", file)
+		s.OK("sale", "open", "double11")
+		s.OK("stock", "add", "double11", "a", "5")
+		p := sitetest.NewShopper(t, server)
+		p.Hold("r1", "a", 2, 1e12)
+		if out := s.OK("sale", "apply", file); out != "no change\n" {
 			t.Errorf("the same rows again: %s", out)
 		}
 
 		d.exec("UPDATE campaign SET units = units + 20 WHERE sku = 'a'")
 		d.exec("UPDATE campaign SET units = units - 30 WHERE region = 'north'")
-		if out := s.ok("sale", "apply", file, "--dry-run"); !strings.Contains(out, "item a: stock 100 → 120 (+20)\n") || !strings.Contains(out, "item b: region north: stock 40 → 10 (-30)\n") {
+		if out := s.OK("sale", "apply", file, "--dry-run"); !strings.Contains(out, "item a: stock 100 → 120 (+20)\n") || !strings.Contains(out, "item b: region north: stock 40 → 10 (-30)\n") {
 			t.Errorf("%s", out)
 		}
-		s.ok("sale", "apply", file)
-		b := do[books](s, "GET", "/stockgate/sales/double11", "")
-		if b.cell("a", "") != "125 123 2 0 0" || b.cell("b", "north") != "10 10 0 0 0" || b.cell("b", "south") != "60 60 0 0 0" || len(b.Items) != 3 {
+		s.OK("sale", "apply", file)
+		b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", "")
+		if b.Cell("a", "") != "125 123 2 0 0" || b.Cell("b", "north") != "10 10 0 0 0" || b.Cell("b", "south") != "60 60 0 0 0" || len(b.Items) != 3 {
 			t.Errorf("%+v", b)
 		}
 
 		// a column that the shop counts down with each order would take from the sale what
 		// it has just sold: the rows alone count, and docs/sales.md says what to query
 		d.exec("UPDATE campaign SET units = units - 2 WHERE sku = 'a'")
-		s.ok("sale", "apply", file)
-		if b := do[books](s, "GET", "/stockgate/sales/double11", ""); b.cell("a", "") != "123 121 2 0 0" {
+		s.OK("sale", "apply", file)
+		if b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", ""); b.Cell("a", "") != "123 121 2 0 0" {
 			t.Errorf("%+v", b)
 		}
 		d.exec("UPDATE campaign SET units = -1 WHERE sku = 'a'")
-		if r := s.run("sale", "apply", file); r.status != 1 || !strings.Contains(r.errors, "must not be negative") {
+		if r := s.Run("sale", "apply", file); r.Status != 1 || !strings.Contains(r.Errors, "must not be negative") {
 			t.Errorf("%+v", r)
 		}
 		d.exec("UPDATE campaign SET units = 0")
-		p.reserve("r2", "b@north", 1, 1e12)
-		if r := s.run("sale", "apply", file); r.status != 1 || !strings.Contains(r.errors, "b@north: the file takes 10 units away, but only 9 are available") {
+		p.Hold("r2", "b@north", 1, 1e12)
+		if r := s.Run("sale", "apply", file); r.Status != 1 || !strings.Contains(r.Errors, "b@north: the file takes 10 units away, but only 9 are available") {
 			t.Errorf("%+v", r)
 		}
-		if b := do[books](s, "GET", "/stockgate/sales/double11", ""); b.cell("a", "") != "123 121 2 0 0" || b.cell("b", "south") != "60 60 0 0 0" {
+		if b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", ""); b.Cell("a", "") != "123 121 2 0 0" || b.Cell("b", "south") != "60 60 0 0 0" {
 			t.Errorf("all or nothing: %+v", b)
 		}
 
@@ -137,7 +137,7 @@ func TestSaleApplyTakesStockFromSQL(t *testing.T) {
 		if doc, err := c.HGet(t.Context(), "stockgate:{double11.0}:meta", "doc").Result(); err != nil || strings.Contains(doc, "stock_from") {
 			t.Errorf("%s %v", doc, err)
 		}
-		if log, err := os.ReadFile(s.path("log")); err != nil || strings.Contains(string(log), d.secret) || strings.Contains(string(log), "campaign") {
+		if log, err := os.ReadFile(s.Path("log")); err != nil || strings.Contains(string(log), d.secret) || strings.Contains(string(log), "campaign") {
 			t.Errorf("the log has it: %v", err)
 		}
 	})
@@ -146,20 +146,20 @@ func TestSaleApplyTakesStockFromSQL(t *testing.T) {
 // Ten thousand rows are one sale.
 func TestSaleApplyTakesManyRows(t *testing.T) {
 	shopDatabases(t, func(t *testing.T, d *shopDatabase) {
-		_, app := realRedis(t)
+		_, app := sitetest.Redis(t)
 		app["redis"].(map[string]any)["timeout"] = "20s" // reading it back is bounded by a multiple of that
 		s := openSite(t, app)
 		d.exec("DELETE FROM campaign")
 		d.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000) INSERT INTO campaign SELECT 'double11', 'sku-' || i, NULL, i FROM n`)
 		// the sum of bigint is a numeric in PostgreSQL
-		file := s.fromFile(d.dsn, "SELECT sku, sum(units) AS stock, 1 AS min, 5 AS max FROM campaign GROUP BY sku", "")
-		s.ok("sale", "apply", file)
-		if out := s.ok("sale", "apply", file); out != "no change\n" {
+		file := fromFile(s, d.dsn, "SELECT sku, sum(units) AS stock, 1 AS min, 5 AS max FROM campaign GROUP BY sku", "")
+		s.OK("sale", "apply", file)
+		if out := s.OK("sale", "apply", file); out != "no change\n" {
 			t.Error(out)
 		}
-		b := do[books](s, "GET", "/stockgate/sales/double11", "")
-		if len(b.Items) != 10000 || b.cell("sku-10000", "") != "10000 10000 0 0 0" || !b.Balanced {
-			t.Errorf("%d items, sku-10000 is %s", len(b.Items), b.cell("sku-10000", ""))
+		b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", "")
+		if len(b.Items) != 10000 || b.Cell("sku-10000", "") != "10000 10000 0 0 0" || !b.Balanced {
+			t.Errorf("%d items, sku-10000 is %s", len(b.Items), b.Cell("sku-10000", ""))
 		}
 	})
 }
@@ -167,7 +167,7 @@ func TestSaleApplyTakesManyRows(t *testing.T) {
 // Whatever is wrong is said in words, and nothing of it reaches Caddy or the shop.
 func TestSaleApplySaysWhatIsWrongWithSQL(t *testing.T) {
 	shopDatabases(t, func(t *testing.T, d *shopDatabase) {
-		_, app := realRedis(t)
+		_, app := sitetest.Redis(t)
 		s := openSite(t, app)
 		slow, sleeps := "SELECT pg_sleep(600)::text AS sku, 1 AS stock", true
 		if strings.HasPrefix(d.dsn, "sqlite:") {
@@ -193,16 +193,16 @@ func TestSaleApplySaysWhatIsWrongWithSQL(t *testing.T) {
 			"no URL":            {"postgres://u:top secret@h:x:y/z", campaign, "", "stock_from: dsn: the address cannot be read: write postgres://"},
 			"nobody there":      {"postgres://u:top%20secret@127.0.0.1:1/x", campaign, "", "stock_from: the shop's database does not answer: "},
 			"no database":       {"sqlite:///no/such.db", campaign, "", "stock_from: dsn: stat /no/such.db: no such file or directory"},
-			"a directory":       {"sqlite:" + s.dir, campaign, "", "is a directory: name the file of the database"},
+			"a directory":       {"sqlite:" + s.Dir, campaign, "", "is a directory: name the file of the database"},
 			"nothing":           {"sqlite:", campaign, "", "it names no file: write sqlite:/path/to/file"},
-			"no SQLite":         {"sqlite:" + s.file("text.db", strings.Repeat("no database ", 100)), campaign, "", "file is not a database"},
+			"no SQLite":         {"sqlite:" + s.File("text.db", strings.Repeat("no database ", 100)), campaign, "", "file is not a database"},
 		} {
-			r := s.run("sale", "apply", s.fromFile(test.dsn, test.query, test.more))
-			if r.status != 1 || r.out != "" || !strings.Contains(r.errors, test.says) || !strings.Contains(r.errors, "from.yaml") {
+			r := s.Run("sale", "apply", fromFile(s, test.dsn, test.query, test.more))
+			if r.Status != 1 || r.Out != "" || !strings.Contains(r.Errors, test.says) || !strings.Contains(r.Errors, "from.yaml") {
 				t.Errorf("%s: %+v", name, r)
 			}
-			if strings.Contains(r.errors, "top secret") || strings.Contains(r.errors, "top%20secret") || name == "placeholder" && strings.Contains(r.errors, "top.secret") {
-				t.Errorf("%s: it repeats a secret: %s", name, r.errors)
+			if strings.Contains(r.Errors, "top secret") || strings.Contains(r.Errors, "top%20secret") || name == "placeholder" && strings.Contains(r.Errors, "top.secret") {
+				t.Errorf("%s: it repeats a secret: %s", name, r.Errors)
 			}
 		}
 		var left, running int
@@ -210,17 +210,17 @@ func TestSaleApplySaysWhatIsWrongWithSQL(t *testing.T) {
 			t.Errorf("the shop has %d rows left, error %v", left, err)
 		}
 		if sleeps {
-			s.eventually("nothing that still runs in the database", func() (string, bool) {
+			s.Eventually("nothing that still runs in the database", func() (string, bool) {
 				err := d.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(600)%' AND pid <> pg_backend_pid() AND state = 'active'").Scan(&running)
 				return fmt.Sprint(running, err), err == nil && running == 0
 			})
 		}
-		if out := s.ok("sale", "list"); !strings.Contains(out, "(none)") {
+		if out := s.OK("sale", "list"); !strings.Contains(out, "(none)") {
 			t.Errorf("%s", out)
 		}
 		// whoever does not use the command is told to
-		a := s.admin("PUT", "/stockgate/sales/double11", fmt.Sprintf("id: double11\nstarts_at: 2020-11-11T00:00:00Z\nends_at: 2090-11-12T00:00:00Z\nstock_from: {dsn: %q, query: x}\n", d.dsn))
-		if a.status != 400 || !strings.Contains(a.body, "is filled in by `caddy stockgate sale apply`") || strings.Contains(a.body, "SHOP") {
+		a := s.Admin("PUT", "/stockgate/sales/double11", fmt.Sprintf("id: double11\nstarts_at: 2020-11-11T00:00:00Z\nends_at: 2090-11-12T00:00:00Z\nstock_from: {dsn: %q, query: x}\n", d.dsn))
+		if a.Status != 400 || !strings.Contains(a.Body, "is filled in by `caddy stockgate sale apply`") || strings.Contains(a.Body, "SHOP") {
 			t.Errorf("%+v", a)
 		}
 	})
