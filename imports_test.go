@@ -32,8 +32,10 @@ type direction struct {
 
 // Imports point one way:
 //
-//	cmd → caddymodule → {filters, reservation, token, bearer, ledger, outbox, attempt, route, fastpath} → sale
-//	                    outbox → ledger → reservation → lua, {token, bearer} → internal/jwks
+//	cmd → caddymodule/command → caddymodule/demo → caddymodule
+//	caddymodule → {filters, reservation, token, bearer, ledger, outbox, attempt, route, fastpath} → sale
+//	              outbox → ledger → reservation → lua, {token, bearer} → internal/jwks
+//	caddymodule, caddymodule/command → caddymodule/adminapi → refuse → sale
 var directions = []direction{
 	{
 		pkg:       "./sale/...",
@@ -112,6 +114,16 @@ var directions = []direction{
 		why:       "a build that keeps no ledger, or another one, can leave each database out",
 	},
 	{
+		pkg:       "./caddymodule",
+		forbidden: []string{"./caddymodule/command/...", "./caddymodule/demo/..."},
+		why:       "the commands ask the admin API: what runs in the server does not know them",
+	},
+	{
+		pkg:       "./caddymodule/demo/...",
+		forbidden: []string{"./caddymodule/command/..."},
+		why:       "the command runs the demo",
+	},
+	{
 		pkg:       "./caddymodule/adminapi/...",
 		forbidden: []string{"./caddymodule", caddy},
 		why:       "adminapi is the form of requests and answers: who handles or sends them is not its business",
@@ -146,7 +158,7 @@ var directions = []direction{
 	},
 	{
 		pkg:       "./...",
-		except:    []string{".", "./cmd/...", "./caddymodule/...", "./internal/shop/...", "./internal/stampede/..."},
+		except:    []string{".", "./cmd/...", "./caddymodule/demo/...", "./caddymodule/command/...", "./internal/shop/...", "./internal/stampede/..."},
 		forbidden: []string{"./internal/shop/...", "./internal/stampede/..."},
 		why:       "the shop and the crowd of the demo stand outside of the gate",
 	},

@@ -3,6 +3,7 @@ package caddymodule_test
 import (
 	"testing"
 
+	_ "github.com/stockgate/stockgate/caddymodule/command"
 	"github.com/stockgate/stockgate/internal/sitetest"
 )
 
