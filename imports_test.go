@@ -32,8 +32,10 @@ type direction struct {
 
 // Imports point one way:
 //
-//	cmd → caddymodule → {filters, reservation, token, bearer, ledger, outbox, attempt, route, fastpath} → sale
-//	                    outbox → ledger → reservation → lua, {token, bearer} → internal/jwks
+//	cmd → caddymodule/command → caddymodule/demo → caddymodule
+//	caddymodule → {filters, reservation, token, bearer, ledger, outbox, attempt, route, fastpath} → sale
+//	              outbox → ledger → reservation → lua, {token, bearer} → internal/jwks
+//	caddymodule, caddymodule/command → caddymodule/adminapi → refuse → sale
 var directions = []direction{
 	{
 		pkg:       "./sale/...",
@@ -102,7 +104,7 @@ var directions = []direction{
 	},
 	{
 		pkg:       "./...",
-		except:    []string{".", "./cmd/...", "./caddymodule/...", "./reservation/embedded/..."},
+		except:    []string{".", "./cmd/...", "./caddymodule/...", "./reservation/embedded/...", "./internal/sitetest/..."},
 		forbidden: []string{caddy},
 		why:       "only caddymodule knows Caddy, and the modules below it",
 	},
@@ -110,6 +112,26 @@ var directions = []direction{
 		pkg:       "./caddymodule",
 		forbidden: []string{"./caddymodule/ledgers/...", "./ledger/sqlite/...", "./ledger/postgres/..."},
 		why:       "a build that keeps no ledger, or another one, can leave each database out",
+	},
+	{
+		pkg:       "./caddymodule",
+		forbidden: []string{"./caddymodule/command/...", "./caddymodule/demo/..."},
+		why:       "the commands ask the admin API: what runs in the server does not know them",
+	},
+	{
+		pkg:       "./caddymodule/demo/...",
+		forbidden: []string{"./caddymodule/command/..."},
+		why:       "the command runs the demo",
+	},
+	{
+		pkg:       "./caddymodule/adminapi/...",
+		forbidden: []string{"./caddymodule", caddy},
+		why:       "adminapi is the form of requests and answers: who handles or sends them is not its business",
+	},
+	{
+		pkg:       "./refuse/...",
+		forbidden: []string{"./attempt/...", "./filters/...", "./token/...", "./bearer/...", "./lua/...", "./reservation/...", "./ledger/...", "./internal/...", caddy, goRedis},
+		why:       "refuse writes a refusal as HTTP: it knows only the words of sale",
 	},
 	{
 		pkg:       "./ledger",
@@ -124,8 +146,8 @@ var directions = []direction{
 	},
 	{
 		pkg:       "./...",
-		except:    []string{"./internal/redistest/...", "./internal/model/...", "./internal/pgtest/...", "./internal/ledgertest/...", "./bench/..."},
-		forbidden: []string{"./internal/redistest/...", "./internal/model/...", "./internal/pgtest/...", "./internal/ledgertest/..."},
+		except:    []string{"./internal/redistest/...", "./internal/model/...", "./internal/pgtest/...", "./internal/ledgertest/...", "./internal/sitetest/...", "./bench/..."},
+		forbidden: []string{"./internal/sitetest/...", "./internal/redistest/...", "./internal/model/...", "./internal/pgtest/...", "./internal/ledgertest/..."},
 		why:       "what tests need must not be compiled into what is shipped",
 	},
 	{
@@ -136,7 +158,7 @@ var directions = []direction{
 	},
 	{
 		pkg:       "./...",
-		except:    []string{".", "./cmd/...", "./caddymodule/...", "./internal/shop/...", "./internal/stampede/..."},
+		except:    []string{".", "./cmd/...", "./caddymodule/demo/...", "./caddymodule/command/...", "./internal/shop/...", "./internal/stampede/..."},
 		forbidden: []string{"./internal/shop/...", "./internal/stampede/..."},
 		why:       "the shop and the crowd of the demo stand outside of the gate",
 	},

@@ -10,10 +10,10 @@
 // github.com/stockgate/stockgate/token instead, which knows no Caddy.
 package stockgate
 
-// Each import registers modules. A slim build imports caddymodule alone, or with the
-// ledger that it uses.
+// Each import registers modules or commands. A slim build imports caddymodule/command,
+// and the ledger that it uses.
 import (
-	_ "github.com/stockgate/stockgate/caddymodule"
+	_ "github.com/stockgate/stockgate/caddymodule/command"
 	_ "github.com/stockgate/stockgate/caddymodule/ledgers/postgres"
 	_ "github.com/stockgate/stockgate/caddymodule/ledgers/sqlite"
 )

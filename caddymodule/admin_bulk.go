@@ -8,57 +8,12 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/reservation"
 )
 
-const (
-	// bulkMost is how many reservations one request resolves at most; next says that
-	// there may be others.
-	bulkMost = 500
-	// bulkBody bounds its body in bytes: that many names of 128 bytes.
-	bulkBody = 80 << 10
-)
-
-// bulkRequest asks for POST sales/{id}/holds/confirm and release: which holds, either
-// by names or by what they have in common.
-type bulkRequest struct {
-	// Names are reservation ids or refs of the shop; only confirm takes them.
-	Names []string `json:"names"`
-	// State, Cause and Older are those of the list. All is needed where neither a cause
-	// nor an age is given.
-	State string `json:"state"`
-	Cause string `json:"cause"`
-	Older string `json:"older"`
-	All   bool   `json:"all"`
-	// Force releases before the deadline.
-	Force bool `json:"force"`
-	// DryRun only says what would happen.
-	DryRun bool `json:"dry_run"`
-	// After is what the last answer gave as next.
-	After string `json:"after"`
-}
-
-// bulkAnswer is what became of them.
-type bulkAnswer struct {
-	DryRun  bool `json:"dry_run,omitempty"`
-	Matched int  `json:"matched"`
-	// Changed were confirmed or released by this request, FromInDoubt of them in doubt
-	// before; Already were so before it.
-	Changed     int `json:"changed"`
-	FromInDoubt int `json:"from_in_doubt"`
-	Already     int `json:"already"`
-	// The others, by their ids or names. Late ones, in a dry run, have given their
-	// units back: they are confirmed if those are still there.
-	NotFound     []string `json:"not_found,omitempty"`
-	TooSoon      []string `json:"too_soon,omitempty"`
-	Conflict     []string `json:"conflict,omitempty"`
-	RefundNeeded []string `json:"refund_needed,omitempty"`
-	Late         []string `json:"late,omitempty"`
-	// InDoubt is how many are in doubt in the sale now.
-	InDoubt int64 `json:"in_doubt"`
-	// Next is where the next request goes on; empty: nothing is left.
-	Next string `json:"next,omitempty"`
-}
+// bulkBody bounds a request's body in bytes: adminapi.BulkMost names of 128 bytes.
+const bulkBody = 80 << 10
 
 func (o *operator) confirmHolds(r *http.Request) (any, error) {
 	return o.bulk(r, reservation.Confirmed)
@@ -76,18 +31,18 @@ func (o *operator) bulk(r *http.Request, to reservation.State) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var ask bulkRequest
+	var ask adminapi.BulkRequest
 	if err := readJSON(r, bulkBody, &ask); err != nil {
 		return nil, err
 	}
-	filter, err := ask.check(to)
+	filter, err := checkBulk(&ask, to)
 	if err != nil {
 		return nil, err
 	}
 	if err := o.known(id); err != nil {
 		return nil, err
 	}
-	answer := &bulkAnswer{DryRun: ask.DryRun}
+	answer := &adminapi.BulkAnswer{DryRun: ask.DryRun}
 	found, err := o.bulkFind(id, &ask, filter, answer)
 	if err != nil {
 		return nil, err
@@ -102,8 +57,8 @@ func (o *operator) bulk(r *http.Request, to reservation.State) (any, error) {
 	return answer, err
 }
 
-// check says whether it is clear what is meant: nobody resolves everything by a slip.
-func (b *bulkRequest) check(to reservation.State) (f reservation.HoldFilter, err error) {
+// checkBulk says whether it is clear what is meant: nobody resolves everything by a slip.
+func checkBulk(b *adminapi.BulkRequest, to reservation.State) (f reservation.HoldFilter, err error) {
 	chosen := b.State != "" || b.Cause != "" || b.Older != "" || b.All || b.After != ""
 	switch {
 	case b.Force && to != reservation.Released:
@@ -112,8 +67,8 @@ func (b *bulkRequest) check(to reservation.State) (f reservation.HoldFilter, err
 		return f, badInput("names go with a confirmation only")
 	case b.Names != nil && chosen:
 		return f, badInput("names stand alone: state, cause, older, all and after do not go with them")
-	case b.Names != nil && (len(b.Names) == 0 || len(b.Names) > bulkMost):
-		return f, badInput("names must be 1 to %d", bulkMost)
+	case b.Names != nil && (len(b.Names) == 0 || len(b.Names) > adminapi.BulkMost):
+		return f, badInput("names must be 1 to %d", adminapi.BulkMost)
 	case b.Names == nil && b.Cause == "" && b.Older == "" && !b.All:
 		return f, badInput("which holds? Give cause or older, or all")
 	}
@@ -126,9 +81,9 @@ func (b *bulkRequest) check(to reservation.State) (f reservation.HoldFilter, err
 }
 
 // bulkFind finds what is meant.
-func (o *operator) bulkFind(id string, ask *bulkRequest, f reservation.HoldFilter, answer *bulkAnswer) ([]reservation.Record, error) {
+func (o *operator) bulkFind(id string, ask *adminapi.BulkRequest, f reservation.HoldFilter, answer *adminapi.BulkAnswer) ([]reservation.Record, error) {
 	if ask.Names == nil {
-		found, next, err := o.desk.HoldsAfter(o.ctx, id, f, ask.After, bulkMost)
+		found, next, err := o.desk.HoldsAfter(o.ctx, id, f, ask.After, adminapi.BulkMost)
 		answer.Next = next
 		return found, cursorFault(err)
 	}
@@ -149,14 +104,14 @@ func (o *operator) bulkFind(id string, ask *bulkRequest, f reservation.HoldFilte
 
 // bulkResolve resolves each by a script call of its own, and logs what it has done
 // also where Redis goes away half-way.
-func (o *operator) bulkResolve(id string, found []reservation.Record, ask *bulkRequest, to reservation.State, answer *bulkAnswer) (err error) {
+func (o *operator) bulkResolve(id string, found []reservation.Record, ask *adminapi.BulkRequest, to reservation.State, answer *adminapi.BulkAnswer) (err error) {
 	answer.Matched = len(found)
 	var changed []string
 	for i := range found {
 		r := &found[i]
 		before := answer.Changed
 		if ask.DryRun {
-			answer.foresee(r, to, ask.Force, o.desk.Now(id))
+			foresee(answer, r, to, ask.Force, o.desk.Now(id))
 		} else if err = o.resolveOne(r, to, ask.Force, answer); err != nil {
 			err = fmt.Errorf("%w; %d of %d before it are done", err, i, len(found))
 			break
@@ -185,7 +140,7 @@ func (o *operator) bulkResolve(id string, found []reservation.Record, ask *bulkR
 	return err
 }
 
-func (o *operator) resolveOne(r *reservation.Record, to reservation.State, force bool, answer *bulkAnswer) error {
+func (o *operator) resolveOne(r *reservation.Record, to reservation.State, force bool, answer *adminapi.BulkAnswer) error {
 	if r.State == to {
 		answer.Already++
 		return nil
@@ -219,7 +174,7 @@ func (o *operator) resolveOne(r *reservation.Record, to reservation.State, force
 }
 
 // foresee says what a request without dry_run would do.
-func (b *bulkAnswer) foresee(r *reservation.Record, to reservation.State, force bool, now time.Time) {
+func foresee(b *adminapi.BulkAnswer, r *reservation.Record, to reservation.State, force bool, now time.Time) {
 	isHold := r.State == reservation.Held || r.State == reservation.InDoubt
 	switch {
 	case r.State == to:

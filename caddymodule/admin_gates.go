@@ -4,29 +4,17 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
 )
-
-// tryBody bounds the body of a trial in bytes: a request and an answer, in base64.
-const tryBody = 8 << 20
-
-// gateSummary is a gate in the list of all.
-type gateSummary struct {
-	Name  string `json:"name"`
-	Check bool   `json:"check"`
-}
-
-// gateList answers GET gates.
-type gateList struct {
-	Gates []gateSummary `json:"gates"`
-}
 
 func (o *operator) listGates(r *http.Request) (any, error) {
 	if _, err := readQuery(r); err != nil {
 		return nil, err
 	}
-	list := gateList{Gates: []gateSummary{}}
+	list := adminapi.GateList{Gates: []adminapi.GateSummary{}}
 	for _, g := range o.app.gates.list() {
-		list.Gates = append(list.Gates, gateSummary{g.Name, g.Check})
+		list.Gates = append(list.Gates, adminapi.GateSummary{Name: g.Name, Check: g.Check})
 	}
 	return list, nil
 }
@@ -40,11 +28,11 @@ func (o *operator) tryGate(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, err := readBody(r, tryBody)
+	body, err := readBody(r, adminapi.TryBody)
 	if err != nil {
 		return nil, err
 	}
-	var t trial
+	var t adminapi.TryRequest
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&t); err != nil {

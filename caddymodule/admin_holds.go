@@ -6,24 +6,10 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 )
-
-// Bounds of how many reservations one answer lists.
-const (
-	holdsDefault = 100
-	holdsMost    = 1_000
-)
-
-// holdList answers GET sales/{id}/holds and GET holds, the oldest of each sale first.
-type holdList struct {
-	Holds []reservation.Record `json:"holds"`
-	// More: there are more than were asked for.
-	More bool `json:"more,omitempty"`
-	// Next is where the next part begins, for `?after=`.
-	Next string `json:"next,omitempty"`
-}
 
 // listHolds lists those of the sale in the path, or of all sales.
 func (o *operator) listHolds(r *http.Request) (any, error) {
@@ -44,10 +30,10 @@ func (o *operator) listHolds(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit := holdsDefault
+	limit := adminapi.HoldsDefault
 	if query.Has("limit") {
-		if limit, err = strconv.Atoi(query.Get("limit")); err != nil || limit < 1 || limit > holdsMost {
-			return nil, badInput("limit must be 1 to %d", holdsMost)
+		if limit, err = strconv.Atoi(query.Get("limit")); err != nil || limit < 1 || limit > adminapi.HoldsMost {
+			return nil, badInput("limit must be 1 to %d", adminapi.HoldsMost)
 		}
 	}
 	if sales == nil {
@@ -57,7 +43,7 @@ func (o *operator) listHolds(r *http.Request) (any, error) {
 	} else if err := o.known(sales[0]); err != nil {
 		return nil, err
 	}
-	list := holdList{Holds: []reservation.Record{}}
+	list := adminapi.HoldList{Holds: []reservation.Record{}}
 	for _, id := range sales {
 		if len(list.Holds) == limit {
 			list.More = true
@@ -78,7 +64,7 @@ func (o *operator) listHolds(r *http.Request) (any, error) {
 
 // addHolds adds those of one sale. Where a filter takes few of very many, it looks
 // as far as the request's time allows.
-func (o *operator) addHolds(list *holdList, id string, filter reservation.HoldFilter, after string, limit int) error {
+func (o *operator) addHolds(list *adminapi.HoldList, id string, filter reservation.HoldFilter, after string, limit int) error {
 	for {
 		found, next, err := o.desk.HoldsAfter(o.ctx, id, filter, after, limit-len(list.Holds))
 		if err != nil {

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/internal/sitetest"
 	"github.com/stockgate/stockgate/reservation"
-	"github.com/stockgate/stockgate/sale"
 )
 
 // bulk is what the API says of many reservations.
@@ -38,23 +38,14 @@ func (b bulk) String() string {
 	return s + fmt.Sprintf("; %d in doubt", b.InDoubt)
 }
 
-// doubts makes holds in doubt with these causes, in this order.
-func (p shopper) doubts(holdFor time.Duration, causes map[string]string, ids ...string) {
-	p.t.Helper()
-	for _, id := range ids {
-		p.reserve(id, "plain", 1, holdFor)
-		p.must(p.Doubt(p.t.Context(), "double11", id, causes[id]))
-	}
-}
-
 func TestAdminListsHoldsByCauseAndAge(t *testing.T) {
-	server, app := realRedis(t)
+	server, app := sitetest.Redis(t)
 	s := openSite(t, app)
-	s.openSale()
-	do[any](s, "PUT", "/stockgate/sales/other", strings.ReplaceAll(saleFile, "double11", "other"))
+	s.OpenSale()
+	do[any](s, "PUT", "/stockgate/sales/other", strings.ReplaceAll(sitetest.SaleFile, "double11", "other"))
 	do[any](s, "POST", "/stockgate/sales/other/open", "")
-	p := newShopper(t, server)
-	p.doubts(time.Hour, map[string]string{"a": "timeout", "b": "status_500", "c": "timeout", "d": "connection_lost"}, "a", "b", "c", "d")
+	p := sitetest.NewShopper(t, server)
+	p.Doubts(time.Hour, map[string]string{"a": "timeout", "b": "status_500", "c": "timeout", "d": "connection_lost"}, "a", "b", "c", "d")
 	const one = "/stockgate/sales/double11/holds"
 	for path, want := range map[string]string{
 		one:                                    "a b c d",
@@ -100,31 +91,31 @@ func TestAdminListsHoldsByCauseAndAge(t *testing.T) {
 		one + "?cuase=timeout":       `no parameter \"cuase\"`,
 		"/stockgate/holds?after=1:a": `no parameter \"after\"`,
 	} {
-		if a := s.admin("GET", path, ""); a.status != 400 || !strings.Contains(a.body, says) {
-			t.Errorf("%s: %d %s", path, a.status, a.body)
+		if a := s.Admin("GET", path, ""); a.Status != 400 || !strings.Contains(a.Body, says) {
+			t.Errorf("%s: %d %s", path, a.Status, a.Body)
 		}
 	}
 }
 
 func TestAdminResolvesManyHolds(t *testing.T) {
-	server, app := realRedis(t)
+	server, app := sitetest.Redis(t)
 	s := openSite(t, app)
-	s.openSale()
-	p := newShopper(t, server)
+	s.OpenSale()
+	p := sitetest.NewShopper(t, server)
 	causes := map[string]string{"a": "timeout", "b": "status_500", "c": "timeout", "d": "deadline", "e": "deadline"}
-	p.doubts(time.Hour, causes, "a", "b", "c")
-	p.doubts(time.Millisecond, causes, "d", "e")
-	for s.admin("GET", "/stockgate/sales/double11", ""); ; { // until their time is over
+	p.Doubts(time.Hour, causes, "a", "b", "c")
+	p.Doubts(time.Millisecond, causes, "d", "e")
+	for s.Admin("GET", "/stockgate/sales/double11", ""); ; { // until their time is over
 		if a := do[bulk](s, "POST", "/stockgate/sales/double11/holds/release", `{"cause":"deadline","dry_run":true}`); a.Changed == 2 {
 			break
 		}
 	}
-	p.reserveRef("f", "ref-1", "plain")
-	p.reserveRef("g", "ref-2", "plain")
-	p.must(p.Doubt(t.Context(), "double11", "g", "timeout"))
-	p.reserve("gone", "few", 3, time.Hour)
-	p.must(p.Release(t.Context(), "double11", "gone", reservation.Unsent, "x"))
-	p.reserve("others", "few", 1, time.Hour)
+	p.HoldRef("f", "ref-1", "plain")
+	p.HoldRef("g", "ref-2", "plain")
+	p.Must(p.Doubt(t.Context(), "double11", "g", "timeout"))
+	p.Hold("gone", "few", 3, time.Hour)
+	p.Must(p.Release(t.Context(), "double11", "gone", reservation.Unsent, "x"))
+	p.Hold("others", "few", 1, time.Hour)
 
 	const release, confirm = "/stockgate/sales/double11/holds/release", "/stockgate/sales/double11/holds/confirm"
 	for _, step := range []struct{ path, body, want string }{
@@ -146,11 +137,11 @@ func TestAdminResolvesManyHolds(t *testing.T) {
 			t.Errorf("%s %s:\n%s, not\n%s", step.path, step.body, got, step.want)
 		}
 	}
-	b := do[books](s, "GET", "/stockgate/sales/double11", "")
-	if got := b.cell("plain", "") + ", " + b.cell("few", ""); got != "100 95 0 0 5, 3 2 1 0 0" || !b.Balanced {
+	b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", "")
+	if got := b.Cell("plain", "") + ", " + b.Cell("few", ""); got != "100 95 0 0 5, 3 2 1 0 0" || !b.Balanced {
 		t.Errorf("%s %+v", got, b)
 	}
-	confirmed, released := s.logged("holds confirmed"), s.logged("holds released")
+	confirmed, released := s.Logged("holds confirmed"), s.Logged("holds released")
 	if len(confirmed) != 2 || len(released) != 2 {
 		t.Fatalf("%v %v", confirmed, released)
 	}
@@ -175,45 +166,29 @@ func TestAdminResolvesManyHolds(t *testing.T) {
 		`{"cause":"x"}{"all":true}`:      "more than one JSON value",
 		``:                               "which holds?",
 	} {
-		if a := s.admin("POST", confirm, body); a.status != 400 || !strings.Contains(a.body, says) {
-			t.Errorf("%s: %d %s", body, a.status, a.body)
+		if a := s.Admin("POST", confirm, body); a.Status != 400 || !strings.Contains(a.Body, says) {
+			t.Errorf("%s: %d %s", body, a.Status, a.Body)
 		}
 	}
-	if a := s.admin("POST", release, `{"names":["a"]}`); a.status != 400 || !strings.Contains(a.body, "names go with a confirmation only") {
-		t.Errorf("%d %s", a.status, a.body)
+	if a := s.Admin("POST", release, `{"names":["a"]}`); a.Status != 400 || !strings.Contains(a.Body, "names go with a confirmation only") {
+		t.Errorf("%d %s", a.Status, a.Body)
 	}
-	if a := s.admin("POST", "/stockgate/sales/nosuch/holds/release", `{"all":true}`); a.status != 404 {
-		t.Errorf("%d %s", a.status, a.body)
-	}
-}
-
-// reserveRef holds one unit for an order that the shop has a name for.
-func (p shopper) reserveRef(id, ref, sku string) {
-	p.t.Helper()
-	b, err := p.Books(p.t.Context(), "double11")
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	_, refusal, err := p.Reserve(p.t.Context(), &reservation.Claim{
-		ID: id, Sale: "double11", Version: b.Version, Buyer: "b", Ref: ref,
-		Lines: []sale.Line{{SKU: sku, Quantity: 1}}, HoldFor: time.Hour, Mode: reservation.Response,
-	})
-	if refusal != nil || err != nil {
-		p.t.Fatalf("reserve %s: %v %v", id, refusal, err)
+	if a := s.Admin("POST", "/stockgate/sales/nosuch/holds/release", `{"all":true}`); a.Status != 404 {
+		t.Errorf("%d %s", a.Status, a.Body)
 	}
 }
 
 // More than one request resolves are resolved in parts, also when they all came in
 // one millisecond.
 func TestAdminResolvesInParts(t *testing.T) {
-	server, app := realRedis(t)
+	server, app := sitetest.Redis(t)
 	s := openSite(t, app)
-	do[any](s, "PUT", "/stockgate/sales/double11", strings.Replace(saleFile, "stock: 100", "stock: 2000", 1))
+	do[any](s, "PUT", "/stockgate/sales/double11", strings.Replace(sitetest.SaleFile, "stock: 100", "stock: 2000", 1))
 	do[any](s, "POST", "/stockgate/sales/double11/open", "")
-	p := newShopper(t, server)
+	p := sitetest.NewShopper(t, server)
 	const many = 1_100
 	for i := range many {
-		p.reserve(fmt.Sprintf("r%04d", i), "plain", 1, time.Millisecond)
+		p.Hold(fmt.Sprintf("r%04d", i), "plain", 1, time.Millisecond)
 	}
 	for left := many; left > 0; {
 		n, err := p.Expire(t.Context(), "double11")
@@ -221,8 +196,8 @@ func TestAdminResolvesInParts(t *testing.T) {
 			t.Fatal(err)
 		}
 		if left -= n; n == 0 {
-			b := do[books](s, "GET", "/stockgate/sales/double11", "") // the site's edge ends them too
-			if b.cell("plain", "") == fmt.Sprintf("2000 %d 0 %d 0", 2000-many, many) {
+			b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", "") // the site's edge ends them too
+			if b.Cell("plain", "") == fmt.Sprintf("2000 %d 0 %d 0", 2000-many, many) {
 				break
 			}
 		}
@@ -243,17 +218,17 @@ func TestAdminResolvesInParts(t *testing.T) {
 	if got := fmt.Sprint(parts); got != "[500 500 100]" {
 		t.Error(got)
 	}
-	if b := do[books](s, "GET", "/stockgate/sales/double11", ""); b.cell("plain", "") != "2000 2000 0 0 0" || !b.Balanced {
+	if b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", ""); b.Cell("plain", "") != "2000 2000 0 0 0" || !b.Balanced {
 		t.Errorf("%+v", b)
 	}
 }
 
 func TestAdminReturnsAndExtends(t *testing.T) {
-	server, app := realRedis(t)
+	server, app := sitetest.Redis(t)
 	s := openSite(t, app)
-	s.openSale()
-	p := newShopper(t, server)
-	p.reserve("r", "plain", 3, time.Minute)
+	s.OpenSale()
+	p := sitetest.NewShopper(t, server)
+	p.Hold("r", "plain", 3, time.Minute)
 	const one = "/stockgate/reservations/r/"
 	for _, step := range []struct {
 		path, body string
@@ -277,21 +252,21 @@ func TestAdminReturnsAndExtends(t *testing.T) {
 		{"return", `{"id":"b","lines":[{"sku":"plain","qty":3}]}`, 409, "only 2 are left"},
 		{"return", `{"id":"b","restock":false}`, 200, `"returned":[{"sku":"plain","qty":3}]`},
 	} {
-		if a := s.admin("POST", one+step.path, step.body); a.status != step.status || !strings.Contains(a.body, step.says) {
-			t.Errorf("%s %s: %d %s", step.path, step.body, a.status, a.body)
+		if a := s.Admin("POST", one+step.path, step.body); a.Status != step.status || !strings.Contains(a.Body, step.says) {
+			t.Errorf("%s %s: %d %s", step.path, step.body, a.Status, a.Body)
 		}
 	}
 	for _, path := range []string{"return", "extend"} {
-		if a := s.admin("POST", "/stockgate/reservations/nosuch/"+path, `{"hold_for":"5m"}`); path == "extend" && a.status != 404 {
-			t.Errorf("%d %s", a.status, a.body)
+		if a := s.Admin("POST", "/stockgate/reservations/nosuch/"+path, `{"hold_for":"5m"}`); path == "extend" && a.Status != 404 {
+			t.Errorf("%d %s", a.Status, a.Body)
 		}
 	}
-	b := do[books](s, "GET", "/stockgate/sales/double11", "")
-	if got := b.cell("plain", ""); got != "98 98 0 0 0" || !b.Balanced {
+	b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", "")
+	if got := b.Cell("plain", ""); got != "98 98 0 0 0" || !b.Balanced {
 		t.Errorf("%s %+v", got, b)
 	}
-	returns := s.logged("units returned")
-	if len(returns) != 3 || returns[0]["return"] != "a" || returns[2]["restock"] != false || returns[0]["by"] != "annofaccounts@unix" || len(s.logged("reservation extended")) != 1 {
+	returns := s.Logged("units returned")
+	if len(returns) != 3 || returns[0]["return"] != "a" || returns[2]["restock"] != false || returns[0]["by"] != "annofaccounts@unix" || len(s.Logged("reservation extended")) != 1 {
 		t.Errorf("%v", returns)
 	}
 }

@@ -7,51 +7,11 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"time"
 
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/ledger"
 	"github.com/stockgate/stockgate/reservation"
 )
-
-// journalPage is how many movements one answer has at most.
-const journalPage = 1000
-
-// journalState is where a journal begins and ends, in GET journals and GET
-// sales/{id}/journal.
-type journalState struct {
-	Sale  string `json:"sale"`
-	Epoch int64  `json:"epoch"`
-	// First and Last are the numbers of the oldest movement in Redis and of the newest.
-	First int64     `json:"first"`
-	Last  int64     `json:"last"`
-	Began time.Time `json:"began,omitzero"`
-	// Ledger and Outbox are those who follow the journal; nil: none does.
-	Ledger *journalReader `json:"ledger,omitempty"`
-	Outbox *journalReader `json:"outbox,omitempty"`
-}
-
-// journalReader is how far somebody has come who follows a journal.
-type journalReader struct {
-	Has    int64 `json:"has"`
-	Behind int64 `json:"behind"`
-	// At is when it said so, or was well last.
-	At time.Time `json:"at,omitzero"`
-}
-
-// journalStates answers GET journals.
-type journalStates struct {
-	Journals []journalState `json:"journals"`
-}
-
-// movementPage answers GET sales/{id}/journal/movements.
-type movementPage[Movement any] struct {
-	Sale  string `json:"sale"`
-	Epoch int64  `json:"epoch"`
-	// Current is the epoch of the sale in Redis: another one than was asked for where
-	// Redis has lost the sale since.
-	Current   int64      `json:"current"`
-	Movements []Movement `json:"movements"`
-}
 
 func (o *operator) listJournals(r *http.Request) (any, error) {
 	if _, err := readQuery(r); err != nil {
@@ -61,7 +21,7 @@ func (o *operator) listJournals(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := journalStates{Journals: make([]journalState, 0, len(ids))}
+	all := adminapi.JournalStates{Journals: make([]adminapi.JournalState, 0, len(ids))}
 	for _, id := range ids {
 		s, err := o.journalState(id)
 		if errors.Is(err, reservation.ErrNoSale) {
@@ -86,17 +46,17 @@ func (o *operator) showJournal(r *http.Request) (any, error) {
 	return s, o.noSale(id, err)
 }
 
-func (o *operator) journalState(id string) (journalState, error) {
+func (o *operator) journalState(id string) (adminapi.JournalState, error) {
 	h, err := o.desk.JournalHead(o.ctx, id)
 	if err != nil {
-		return journalState{}, err
+		return adminapi.JournalState{}, err
 	}
-	s := journalState{Sale: id, Epoch: h.Epoch, First: h.First, Last: h.Last, Began: h.Began}
+	s := adminapi.JournalState{Sale: id, Epoch: h.Epoch, First: h.First, Last: h.Last, Began: h.Began}
 	if o.app.books.module != nil || !h.AckedAt.IsZero() {
-		s.Ledger = &journalReader{h.Acked, h.Behind(), h.AckedAt}
+		s.Ledger = &adminapi.JournalReader{Has: h.Acked, Behind: h.Behind(), At: h.AckedAt}
 	}
 	if o.app.Outbox != nil || !h.SentAt.IsZero() {
-		s.Outbox = &journalReader{h.Sent, h.Unsent(), h.SentAt}
+		s.Outbox = &adminapi.JournalReader{Has: h.Sent, Behind: h.Unsent(), At: h.SentAt}
 	}
 	return s, nil
 }
@@ -120,7 +80,7 @@ func (o *operator) readMovements(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit, err := readNumber(query, "limit", journalPage, 1, journalPage)
+	limit, err := readNumber(query, "limit", adminapi.JournalPage, 1, adminapi.JournalPage)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +100,7 @@ func readNumber(query url.Values, name string, fallback, least, most int64) (int
 	return n, nil
 }
 
-func (o *operator) movements(id string, epoch, after int64, limit int) (*movementPage[ledger.Entry], error) {
+func (o *operator) movements(id string, epoch, after int64, limit int) (*adminapi.MovementPage[ledger.Entry], error) {
 	history, lost := ledger.History{Journals: o.desk, Ledger: o.app.books.ledger()}, false
 	head, err := o.desk.JournalHead(o.ctx, id)
 	if errors.Is(err, reservation.ErrNoSale) && history.Ledger != nil {
@@ -156,7 +116,7 @@ func (o *operator) movements(id string, epoch, after int64, limit int) (*movemen
 	if err != nil {
 		return nil, err
 	}
-	page := &movementPage[ledger.Entry]{Sale: id, Epoch: epoch, Current: head.Epoch}
+	page := &adminapi.MovementPage[ledger.Entry]{Sale: id, Epoch: epoch, Current: head.Epoch}
 	var movements []reservation.Movement
 	switch {
 	case lost || epoch != 0 && epoch != head.Epoch:

@@ -11,41 +11,21 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/filters/list"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 )
 
-const (
-	// listBatch is how many entries one request changes.
-	listBatch = 5_000
-	// listBody bounds its body in bytes: the longest entries, with their kinds and as
-	// JSON escapes them.
-	listBody = listBatch * (6*list.MaxValue + 32)
-)
-
-// listState is a named list in GET lists and GET lists/{name}.
-type listState struct {
-	Name string `json:"name"`
-	// Source is file or redis.
-	Source string `json:"source"`
-	Path   string `json:"path,omitempty"`
-	// Entries are those of the file that this edge uses, or those in Redis.
-	Entries int64 `json:"entries"`
-	// Error says why this edge cannot use the list, or not as it is now.
-	Error string `json:"error,omitempty"`
-}
-
-// listLists answers GET lists.
-type listStates struct {
-	Lists []listState `json:"lists"`
-}
+// listBody bounds the body of a change in bytes: the longest entries, with their kinds
+// and as JSON escapes them.
+const listBody = adminapi.ListBatch * (6*list.MaxValue + 32)
 
 func (o *operator) listLists(r *http.Request) (any, error) {
 	if _, err := readQuery(r); err != nil {
 		return nil, err
 	}
-	all := listStates{Lists: make([]listState, 0, len(o.app.lists.named))}
+	all := adminapi.ListStates{Lists: make([]adminapi.ListState, 0, len(o.app.lists.named))}
 	for _, name := range slices.Sorted(maps.Keys(o.app.lists.named)) {
 		s, err := o.listState(o.app.lists.named[name])
 		if err != nil {
@@ -68,8 +48,8 @@ func (o *operator) showList(r *http.Request) (any, error) {
 }
 
 // listState looks at a list.
-func (o *operator) listState(l *appList) (s listState, err error) {
-	s = listState{Name: l.name, Source: l.source.Source, Path: l.path}
+func (o *operator) listState(l *appList) (s adminapi.ListState, err error) {
+	s = adminapi.ListState{Name: l.name, Source: l.source.Source, Path: l.path}
 	if l.file != nil {
 		s.Entries = int64(l.file.Stats().Entries)
 		if err := l.file.Err(); err != nil {
@@ -92,13 +72,6 @@ func (o *operator) readList(r *http.Request) (*appList, error) {
 		known = "none: write `list <name> redis` in the global option stockgate"
 	}
 	return nil, notFoundError{fmt.Errorf("there is no list %.80q; there are %s", name, known)}
-}
-
-// listChanged answers POST lists/{name}/add and remove.
-type listChanged struct {
-	Name string `json:"name"`
-	// Changed is how many entries were not in the list, or were.
-	Changed int `json:"changed"`
 }
 
 // changeList adds entries to a list that is kept in Redis, or removes some. Up to
@@ -135,7 +108,7 @@ func (o *operator) changeList(r *http.Request, op string) (any, error) {
 	}
 	// who they are stays out of the log
 	o.log.Info(message, zap.String("by", o.by), zap.String("list", l.name), zap.Int("entries", len(entries)), zap.Int("changed", n))
-	return listChanged{l.name, n}, nil
+	return adminapi.ListChanged{Name: l.name, Changed: n}, nil
 }
 
 // readEntries reads a JSON array of entries, each written as in a file.
@@ -148,8 +121,8 @@ func readEntries(r *http.Request) ([]reservation.ListEntry, error) {
 	if err := json.Unmarshal(body, &texts); err != nil || texts == nil {
 		return nil, badInput("the body must be a JSON array of entries, such as [\"192.0.2.0/24\",\"phone:13800138000\"]")
 	}
-	if len(texts) > listBatch {
-		return nil, badInput("one request has at most %d entries, this one has %d: send several", listBatch, len(texts))
+	if len(texts) > adminapi.ListBatch {
+		return nil, badInput("one request has at most %d entries, this one has %d: send several", adminapi.ListBatch, len(texts))
 	}
 	entries := make([]reservation.ListEntry, len(texts))
 	for i, text := range texts {

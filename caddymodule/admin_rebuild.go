@@ -3,15 +3,12 @@ package caddymodule
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/ledger"
 )
-
-// rebuildTimeout bounds how long a sale is rebuilt: a million orders take minutes.
-const rebuildTimeout = time.Hour
 
 // errNoLedger: this edge has no ledger from which anything could be rebuilt.
 var errNoLedger = badInput("this Caddy has no ledger: give it the `ledger` that followed the sale, or ask an edge that has it")
@@ -39,7 +36,7 @@ func (o *operator) rebuildSale(r *http.Request) (any, error) {
 		return nil, errNoLedger
 	}
 	// it goes on when nobody waits for it any more: half of a sale sells nothing
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(o.ctx), rebuildTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(o.ctx), adminapi.RebuildTimeout)
 	defer cancel()
 	done, err := ledger.Rebuild(ctx, from, o.desk.Store, id, options)
 	if options.DryRun || err != nil {

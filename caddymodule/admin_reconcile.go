@@ -10,13 +10,12 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/ledger/reconcile"
 	"github.com/stockgate/stockgate/reservation"
 )
 
 const (
-	// reconcileTimeout bounds one run.
-	reconcileTimeout = 10 * time.Minute
 	// reconcileBody bounds the request in bytes: the most orders with the longest names.
 	reconcileBody = 160 << 20
 	// reconcileAsks is about how many reservations the shop is asked.
@@ -25,18 +24,6 @@ const (
 
 // reconciling lets one run at a time have the memory that it needs.
 var reconciling sync.Mutex
-
-// reconcileRequest asks for POST sales/{id}/reconcile.
-type reconcileRequest struct {
-	// Repair puts right what can be put right.
-	Repair bool `json:"repair"`
-	// Orders are the reservation ids or refs of all orders of the shop, AsOf is when they
-	// were listed.
-	Orders []string  `json:"orders,omitempty"`
-	AsOf   time.Time `json:"as_of,omitzero"`
-	// Probe asks the shop by the probes of the gates.
-	Probe bool `json:"probe,omitempty"`
-}
 
 // reconcile compares a sale, and repairs it if it is asked to. It may take minutes.
 func (o *operator) reconcile(r *http.Request) (any, error) {
@@ -47,11 +34,11 @@ func (o *operator) reconcile(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var ask reconcileRequest
+	var ask adminapi.ReconcileRequest
 	if err := readJSON(r, reconcileBody, &ask); err != nil {
 		return nil, err
 	}
-	shop, err := ask.shop(o)
+	shop, err := o.shopOf(&ask)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +50,7 @@ func (o *operator) reconcile(r *http.Request) (any, error) {
 	}
 	defer reconciling.Unlock()
 	var cancel context.CancelFunc
-	o.ctx, cancel = context.WithTimeout(context.WithoutCancel(o.ctx), reconcileTimeout)
+	o.ctx, cancel = context.WithTimeout(context.WithoutCancel(o.ctx), adminapi.ReconcileTimeout)
 	defer cancel()
 	report, err := reconcile.Run(o.ctx, o.desk.Store, o.app.books.ledger(), id, reconcile.Options{Repair: ask.Repair, By: o.by, Shop: shop})
 	if report.Repaired > 0 {
@@ -80,8 +67,8 @@ func (o *operator) reconcile(r *http.Request) (any, error) {
 	return report, nil
 }
 
-// shop is what the shop says of its orders; nil: it is not asked.
-func (q *reconcileRequest) shop(o *operator) (*reconcile.Shop, error) {
+// shopOf is what the shop says of its orders; nil: it is not asked.
+func (o *operator) shopOf(q *adminapi.ReconcileRequest) (*reconcile.Shop, error) {
 	switch {
 	case q.Probe && q.Orders != nil:
 		return nil, badInput("orders and probe do not go together")
@@ -89,8 +76,8 @@ func (q *reconcileRequest) shop(o *operator) (*reconcile.Shop, error) {
 		return o.probeShop()
 	case q.Orders == nil:
 		return nil, nil
-	case len(q.Orders) == 0 || len(q.Orders) > ordersMost:
-		return nil, badInput("orders must be 1 to %d", ordersMost)
+	case len(q.Orders) == 0 || len(q.Orders) > adminapi.OrdersMost:
+		return nil, badInput("orders must be 1 to %d", adminapi.OrdersMost)
 	}
 	for _, name := range q.Orders {
 		if _, err := readWord("the name of an order", name); err != nil {

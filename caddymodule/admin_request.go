@@ -10,45 +10,28 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"strings"
 
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/sale"
 )
 
-// byHeader tells the admin API who asks, as far as the asker says the truth.
-const byHeader = "Stockgate-By"
-
-var (
-	saleIDs    = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
-	plainWords = regexp.MustCompile(`^[!-~]{1,128}$`)
-)
+var saleIDs = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 
 // whoIs names who asks, for the log and the journal: name@address. The name is that
 // of the client certificate where there is one.
 func whoIs(r *http.Request) string {
-	name := r.Header.Get(byHeader)
+	name := r.Header.Get(adminapi.ByHeader)
 	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
 		name = r.TLS.PeerCertificates[0].Subject.CommonName
 	}
-	if name = plainText(name, 64); name == "" {
+	if name = adminapi.PlainText(name, 64); name == "" {
 		name = "admin"
 	}
 	address, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		address = "unix" // a socket has no address
 	}
-	return name + "@" + plainText(address, 64)
-}
-
-// plainText leaves of a text what can stand in a journal entry and a log line.
-func plainText(text string, most int) string {
-	text = strings.Map(func(c rune) rune {
-		if c <= ' ' || c > '~' {
-			return -1
-		}
-		return c
-	}, text)
-	return text[:min(len(text), most)]
+	return name + "@" + adminapi.PlainText(address, 64)
 }
 
 // readSaleID returns the sale that the path names; it may be part of a key.
@@ -62,7 +45,7 @@ func readSaleID(r *http.Request) (string, error) {
 
 // readWord checks a name that becomes a field in Redis.
 func readWord(what, word string) (string, error) {
-	if !plainWords.MatchString(word) {
+	if !sale.IsName(word) {
 		return "", badInput("%s must be 1 to %d printable ASCII characters without space", what, sale.MaxName)
 	}
 	return word, nil

@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/ledger"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
@@ -19,20 +20,6 @@ import (
 
 // ledgerAsked bounds what a new sale waits for the ledger.
 const ledgerAsked = 5 * time.Second
-
-// saleSummary is a sale in the list of all.
-type saleSummary struct {
-	ID       string      `json:"id"`
-	Status   sale.Status `json:"status"`
-	StartsAt time.Time   `json:"starts_at,omitzero"`
-	EndsAt   time.Time   `json:"ends_at,omitzero"`
-	Balanced bool        `json:"balanced"`
-}
-
-// saleList answers GET sales.
-type saleList struct {
-	Sales []saleSummary `json:"sales"`
-}
 
 func (o *operator) listSales(r *http.Request) (any, error) {
 	if _, err := readQuery(r); err != nil {
@@ -42,16 +29,16 @@ func (o *operator) listSales(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := saleList{Sales: make([]saleSummary, 0, len(ids))}
+	list := adminapi.SaleList{Sales: make([]adminapi.SaleSummary, 0, len(ids))}
 	for _, id := range ids {
 		b, err := o.desk.Books(o.ctx, id)
 		if errors.Is(err, reservation.ErrNoSale) {
-			list.Sales = append(list.Sales, saleSummary{ID: id, Status: reservation.StatusLost})
+			list.Sales = append(list.Sales, adminapi.SaleSummary{ID: id, Status: reservation.StatusLost})
 			continue
 		} else if err != nil {
 			return nil, err
 		}
-		list.Sales = append(list.Sales, saleSummary{b.ID, b.Status, b.StartsAt, b.EndsAt, b.Balanced})
+		list.Sales = append(list.Sales, adminapi.SaleSummary{ID: b.ID, Status: b.Status, StartsAt: b.StartsAt, EndsAt: b.EndsAt, Balanced: b.Balanced})
 	}
 	return list, nil
 }
@@ -148,12 +135,6 @@ func (o *operator) neverSold(id string) error {
 	return nil
 }
 
-// saleStatus answers POST sales/{id}/open, pause and close.
-type saleStatus struct {
-	ID     string      `json:"id"`
-	Status sale.Status `json:"status"`
-}
-
 func (o *operator) setStatus(r *http.Request, status sale.Status) (any, error) {
 	if _, err := readQuery(r); err != nil {
 		return nil, err
@@ -163,15 +144,7 @@ func (o *operator) setStatus(r *http.Request, status sale.Status) (any, error) {
 		return nil, err
 	}
 	err = o.noSale(id, o.desk.SetStatus(o.ctx, id, status, o.by))
-	return saleStatus{id, status}, o.noted(err, "sale status set", zap.String("sale", id), zap.String("status", string(status)))
-}
-
-// saleAligned answers POST sales/{id}/align: how far the sale's clock of deadlines was ahead
-// of Redis's own time, and how many holds were moved.
-type saleAligned struct {
-	ID     string `json:"id"`
-	LeadMs int64  `json:"lead_ms"`
-	Moved  int64  `json:"moved"`
+	return adminapi.SaleStatus{ID: id, Status: status}, o.noted(err, "sale status set", zap.String("sale", id), zap.String("status", string(status)))
 }
 
 func (o *operator) alignSale(r *http.Request) (any, error) {
@@ -184,25 +157,8 @@ func (o *operator) alignSale(r *http.Request) (any, error) {
 	}
 	lead, moved, err := o.desk.Align(o.ctx, id, o.by)
 	err = noSale(id, err)
-	return saleAligned{id, lead.Milliseconds(), moved},
+	return adminapi.SaleAligned{ID: id, LeadMs: lead.Milliseconds(), Moved: moved},
 		o.noted(err, "sale's clock aligned", zap.String("sale", id), zap.Duration("lead", lead), zap.Int64("moved", moved))
-}
-
-// stockChange asks for POST sales/{id}/items/{sku}/stock.
-type stockChange struct {
-	// ID makes the change happen once: the same id again gives the same answer.
-	ID     string `json:"id"`
-	Delta  int64  `json:"delta"`
-	Region string `json:"region,omitempty"`
-}
-
-// stockChanged answers it: Stock is what the cell has after the change.
-type stockChanged struct {
-	ID     string `json:"id"`
-	SKU    string `json:"sku"`
-	Region string `json:"region,omitempty"`
-	Delta  int64  `json:"delta"`
-	Stock  int64  `json:"stock"`
 }
 
 func (o *operator) addStock(r *http.Request) (any, error) {
@@ -217,7 +173,7 @@ func (o *operator) addStock(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var change stockChange
+	var change adminapi.StockChange
 	if err := readJSON(r, adminBody, &change); err != nil {
 		return nil, err
 	}
@@ -236,7 +192,7 @@ func (o *operator) addStock(r *http.Request) (any, error) {
 	if err = o.noSale(id, err); errors.Is(err, reservation.ErrRefused) {
 		err = o.explainCell(err, id, sku, change.Region)
 	}
-	return stockChanged{change.ID, sku, change.Region, change.Delta, stock},
+	return adminapi.StockChanged{ID: change.ID, SKU: sku, Region: change.Region, Delta: change.Delta, Stock: stock},
 		o.noted(err, "stock added", zap.String("sale", id), zap.String("sku", sku), zap.String("region", change.Region),
 			zap.Int64("delta", change.Delta), zap.Int64("stock", stock), zap.String("id", change.ID))
 }

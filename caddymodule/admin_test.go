@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/internal/sitetest"
 	"github.com/stockgate/stockgate/reservation"
 )
 
@@ -28,27 +29,27 @@ type listed struct {
 }
 
 func TestAdminLoadsAndRunsASale(t *testing.T) {
-	_, app := realRedis(t)
+	_, app := sitetest.Redis(t)
 	s := openSite(t, app)
 
-	dry := do[applied](s, "PUT", "/stockgate/sales/double11?dry_run=1", saleFile)
+	dry := do[applied](s, "PUT", "/stockgate/sales/double11?dry_run=1", sitetest.SaleFile)
 	if !dry.DryRun || dry.Same || len(dry.Changes) != 6 {
 		t.Errorf("dry run: %+v", dry)
 	}
 	if l := do[listed](s, "GET", "/stockgate/sales", ""); l.Sales == nil || len(l.Sales) != 0 {
 		t.Errorf("after a dry run: %+v", l)
 	}
-	first := do[applied](s, "PUT", "/stockgate/sales/double11", saleFile)
+	first := do[applied](s, "PUT", "/stockgate/sales/double11", sitetest.SaleFile)
 	if first.DryRun || first.Same || first.Version != 1 {
 		t.Errorf("first: %+v", first)
 	}
-	again := do[applied](s, "PUT", "/stockgate/sales/double11", saleFile)
+	again := do[applied](s, "PUT", "/stockgate/sales/double11", sitetest.SaleFile)
 	if !again.Same || again.Version != 1 {
 		t.Errorf("again: %+v", again)
 	}
 
-	b := do[books](s, "GET", "/stockgate/sales/double11", "")
-	if b.Status != "draft" || !b.Balanced || b.cell("two", "shanghai") != "60 60 0 0 0" || b.cell("..", "") != "7 7 0 0 0" {
+	b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", "")
+	if b.Status != "draft" || !b.Balanced || b.Cell("two", "shanghai") != "60 60 0 0 0" || b.Cell("..", "") != "7 7 0 0 0" {
 		t.Errorf("%+v", b)
 	}
 	for _, step := range []struct {
@@ -64,12 +65,12 @@ func TestAdminLoadsAndRunsASale(t *testing.T) {
 		{"close", "closed", http.StatusOK},
 		{"open", "closed", http.StatusConflict},
 	} {
-		a := s.admin("POST", "/stockgate/sales/double11/"+step.word, "")
-		if a.status != step.code {
-			t.Errorf("%s: %d %s", step.word, a.status, a.body)
+		a := s.Admin("POST", "/stockgate/sales/double11/"+step.word, "")
+		if a.Status != step.code {
+			t.Errorf("%s: %d %s", step.word, a.Status, a.Body)
 		}
-		if want := fmt.Sprintf("{\"id\":\"double11\",\"status\":%q}\n", step.status); a.status == http.StatusOK && a.body != want {
-			t.Errorf("%s: %s, not %s", step.word, a.body, want)
+		if want := fmt.Sprintf("{\"id\":\"double11\",\"status\":%q}\n", step.status); a.Status == http.StatusOK && a.Body != want {
+			t.Errorf("%s: %s, not %s", step.word, a.Body, want)
 		}
 		l := do[listed](s, "GET", "/stockgate/sales", "")
 		if len(l.Sales) != 1 || l.Sales[0].Status != step.status || !l.Sales[0].Balanced || l.Sales[0].EndsAt.IsZero() {
@@ -79,11 +80,11 @@ func TestAdminLoadsAndRunsASale(t *testing.T) {
 }
 
 func TestAdminRefuses(t *testing.T) {
-	_, app := realRedis(t)
+	_, app := sitetest.Redis(t)
 	s := openSite(t, app)
-	s.openSale()
+	s.OpenSale()
 	const sales, plain = "/stockgate/sales/", "/stockgate/sales/double11/items/plain/stock"
-	limit := saleFile + "limits: [{per: buyer, every: sale, max: 1, count: orders}]\n"
+	limit := sitetest.SaleFile + "limits: [{per: buyer, every: sale, max: 1, count: orders}]\n"
 	for _, c := range []struct {
 		method, path, body string
 		status             int
@@ -100,11 +101,11 @@ func TestAdminRefuses(t *testing.T) {
 		{"GET", sales + strings.Repeat("a", 65), "", 400, "no id of a sale"},
 		{"GET", sales + "double11?x=1", "", 400, `no parameter "x"`},
 
-		{"PUT", sales + "other", saleFile, 400, "the file is about the sale double11, the path about other"},
+		{"PUT", sales + "other", sitetest.SaleFile, 400, "the file is about the sale double11, the path about other"},
 		{"PUT", sales + "double11", "", 400, "the file is empty"},
-		{"PUT", sales + "double11?dryrun=1", saleFile, 400, `no parameter "dryrun"`},
-		{"PUT", sales + "double11?dry_run=yes", saleFile, 400, "dry_run must be 1 or 0"},
-		{"PUT", sales + "double11?dry_run=1&dry_run=0", saleFile, 400, "given twice"},
+		{"PUT", sales + "double11?dryrun=1", sitetest.SaleFile, 400, `no parameter "dryrun"`},
+		{"PUT", sales + "double11?dry_run=yes", sitetest.SaleFile, 400, "dry_run must be 1 or 0"},
+		{"PUT", sales + "double11?dry_run=1&dry_run=0", sitetest.SaleFile, 400, "given twice"},
 		{"PUT", sales + "double11", "id: double11\nstarts_at: x\nitems: [{sku: a b, stock: -1}]\n", 400,
 			`line 1: ends_at: is missing: give a time such as 2026-11-11T00:00:00+08:00\nline 2: starts_at: `},
 		{"PUT", sales + "double11", "id: double11\nitems: [{sku: a b, stock: -1}]\n", 400, "items[0].stock: must not be negative"},
@@ -139,12 +140,12 @@ func TestAdminRefuses(t *testing.T) {
 		{"POST", "/stockgate/reservations/nosuch/release?force=2", "", 400, "force must be"},
 		{"POST", "/stockgate/reservations/nosuch/release", `{"farce":true}`, 400, "farce"},
 	} {
-		a := s.admin(c.method, c.path, c.body)
+		a := s.Admin(c.method, c.path, c.body)
 		name := c.method + " " + c.path[:min(len(c.path), 60)] + " " + c.body[:min(len(c.body), 60)]
-		if a.status != c.status || !strings.HasPrefix(a.body, `{"error":"`) || a.header.Get("Content-Type") != "application/json" {
-			t.Errorf("%s: %d %.200s", name, a.status, a.body)
+		if a.Status != c.status || !strings.HasPrefix(a.Body, `{"error":"`) || a.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("%s: %d %.200s", name, a.Status, a.Body)
 		}
-		if text := strings.ReplaceAll(a.body, `\"`, `"`); !strings.Contains(text, c.says) {
+		if text := strings.ReplaceAll(a.Body, `\"`, `"`); !strings.Contains(text, c.says) {
 			t.Errorf("%s: %.300s does not say %s", name, text, c.says)
 		}
 	}
@@ -160,20 +161,20 @@ func TestAdminRefuses(t *testing.T) {
 		{"DELETE", "/stockgate/sales/double11", 405},
 		{"GET", "/stockgate/sales/double11/open", 405},
 	} {
-		if a := s.admin(c.method, c.path, ""); a.status != c.status {
-			t.Errorf("%s %s: %d", c.method, c.path, a.status)
+		if a := s.Admin(c.method, c.path, ""); a.Status != c.status {
+			t.Errorf("%s %s: %d", c.method, c.path, a.Status)
 		}
 	}
-	b := do[books](s, "GET", "/stockgate/sales/double11", "")
-	if b.Status != "open" || b.cell("plain", "") != "100 100 0 0 0" || b.cell("two", "beijing") != "40 40 0 0 0" {
+	b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", "")
+	if b.Status != "open" || b.Cell("plain", "") != "100 100 0 0 0" || b.Cell("two", "beijing") != "40 40 0 0 0" {
 		t.Errorf("something changed: %+v", b)
 	}
 }
 
 func TestAdminAddsStockOnce(t *testing.T) {
-	_, app := realRedis(t)
+	_, app := sitetest.Redis(t)
 	s := openSite(t, app)
-	s.openSale()
+	s.OpenSale()
 	type changed struct {
 		ID, SKU, Region string
 		Delta, Stock    int64
@@ -194,11 +195,11 @@ func TestAdminAddsStockOnce(t *testing.T) {
 			t.Errorf("%s %s: %+v", c.sku, c.body, got)
 		}
 	}
-	if a := s.admin("POST", "/stockgate/sales/double11/items/plain/stock", `{"id":"1","delta":51}`); a.status != http.StatusConflict {
-		t.Errorf("an id for two changes: %d %s", a.status, a.body)
+	if a := s.Admin("POST", "/stockgate/sales/double11/items/plain/stock", `{"id":"1","delta":51}`); a.Status != http.StatusConflict {
+		t.Errorf("an id for two changes: %d %s", a.Status, a.Body)
 	}
-	b := do[books](s, "GET", "/stockgate/sales/double11", "")
-	if got := b.cell("plain", ""); got != "120 120 0 0 0" {
+	b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", "")
+	if got := b.Cell("plain", ""); got != "120 120 0 0 0" {
 		t.Error(got)
 	}
 }
@@ -219,21 +220,21 @@ func (h holds) ids() string {
 }
 
 func TestAdminResolvesReservations(t *testing.T) {
-	server, app := realRedis(t)
+	server, app := sitetest.Redis(t)
 	s := openSite(t, app)
-	s.openSale()
-	p := newShopper(t, server)
+	s.OpenSale()
+	p := sitetest.NewShopper(t, server)
 	for i := range 3 {
-		p.reserve(fmt.Sprint("held", i), "plain", 1, time.Hour)
-		p.reserve(fmt.Sprint("doubt", i), "plain", 2, time.Hour)
-		p.must(p.Doubt(t.Context(), "double11", fmt.Sprint("doubt", i), "timeout"))
+		p.Hold(fmt.Sprint("held", i), "plain", 1, time.Hour)
+		p.Hold(fmt.Sprint("doubt", i), "plain", 2, time.Hour)
+		p.Must(p.Doubt(t.Context(), "double11", fmt.Sprint("doubt", i), "timeout"))
 	}
-	p.reserve("late", "few", 2, time.Hour)
-	p.must(p.Release(t.Context(), "double11", "late", reservation.Shop, "4xx"))
-	p.reserve("gone", "few", 3, time.Hour)
-	p.must(p.Release(t.Context(), "double11", "gone", reservation.Shop, "4xx"))
-	p.reserve("other", "few", 1, time.Hour)
-	p.must(p.Confirm(t.Context(), "double11", "gone", reservation.Answer, "2xx"))
+	p.Hold("late", "few", 2, time.Hour)
+	p.Must(p.Release(t.Context(), "double11", "late", reservation.Shop, "4xx"))
+	p.Hold("gone", "few", 3, time.Hour)
+	p.Must(p.Release(t.Context(), "double11", "gone", reservation.Shop, "4xx"))
+	p.Hold("other", "few", 1, time.Hour)
+	p.Must(p.Confirm(t.Context(), "double11", "gone", reservation.Answer, "2xx"))
 
 	const list, one = "/stockgate/sales/double11/holds", "/stockgate/reservations/"
 	for query, want := range map[string]string{
@@ -254,7 +255,7 @@ func TestAdminResolvesReservations(t *testing.T) {
 			t.Errorf("%s: %s, not %s", query, got, want)
 		}
 	}
-	if b := do[books](s, "GET", "/stockgate/sales/double11", ""); b.cell("plain", "") != "100 91 3 6 0" || !b.Balanced || b.Unbacked != 1 || b.Oldest.IsZero() {
+	if b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", ""); b.Cell("plain", "") != "100 91 3 6 0" || !b.Balanced || b.Unbacked != 1 || b.Oldest.IsZero() {
 		t.Errorf("%+v", b)
 	}
 
@@ -280,53 +281,53 @@ func TestAdminResolvesReservations(t *testing.T) {
 		{"gone", "release?force=1", "", 200, "released"},
 		{"gone", "confirm", "", 409, "refund_needed: "},
 	} {
-		a := s.admin("POST", one+c.id+"/"+c.word, c.body)
-		if a.status != c.status || !strings.Contains(a.body, c.says) {
-			t.Errorf("%s %s: %d %s", c.id, c.word, a.status, a.body)
+		a := s.Admin("POST", one+c.id+"/"+c.word, c.body)
+		if a.Status != c.status || !strings.Contains(a.Body, c.says) {
+			t.Errorf("%s %s: %d %s", c.id, c.word, a.Status, a.Body)
 			continue
 		}
 		now := do[reservation.Record](s, "GET", one+c.id, "")
-		if a.status == 200 && (string(now.State) != c.says || now.Cause != "operator" || now.Sale != "double11") {
+		if a.Status == 200 && (string(now.State) != c.says || now.Cause != "operator" || now.Sale != "double11") {
 			t.Errorf("%s after %s: %+v", c.id, c.word, now)
 		}
 	}
-	b := do[books](s, "GET", "/stockgate/sales/double11", "")
-	if got := b.cell("plain", "") + ", " + b.cell("few", ""); got != "100 93 2 0 5, 3 0 1 0 2" || !b.Balanced || b.Unbacked != 0 {
+	b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", "")
+	if got := b.Cell("plain", "") + ", " + b.Cell("few", ""); got != "100 93 2 0 5, 3 0 1 0 2" || !b.Balanced || b.Unbacked != 0 {
 		t.Errorf("%s %+v", got, b)
 	}
 }
 
 // After the deadline the operator's word is enough.
 func TestAdminReleasesAfterTheDeadline(t *testing.T) {
-	server, app := realRedis(t)
+	server, app := sitetest.Redis(t)
 	s := openSite(t, app)
-	s.openSale()
-	p := newShopper(t, server)
-	p.reserve("over", "plain", 1, time.Millisecond)
-	p.must(p.Doubt(t.Context(), "double11", "over", "timeout"))
+	s.OpenSale()
+	p := sitetest.NewShopper(t, server)
+	p.Hold("over", "plain", 1, time.Millisecond)
+	p.Must(p.Doubt(t.Context(), "double11", "over", "timeout"))
 	for { // a request takes longer than a millisecond, or nearly
-		a := s.admin("POST", "/stockgate/reservations/over/release", "")
-		if a.status == http.StatusOK {
+		a := s.Admin("POST", "/stockgate/reservations/over/release", "")
+		if a.Status == http.StatusOK {
 			return
 		}
-		if !strings.Contains(a.body, "may still sell") {
-			t.Fatalf("%d %s", a.status, a.body)
+		if !strings.Contains(a.Body, "may still sell") {
+			t.Fatalf("%d %s", a.Status, a.Body)
 		}
 	}
 }
 
 // A change is logged with who and what; what is refused or only looked at is not.
 func TestAdminLogsWhoChangedWhat(t *testing.T) {
-	server, app := realRedis(t)
+	server, app := sitetest.Redis(t)
 	s := openSite(t, app)
-	do[any](s, "PUT", "/stockgate/sales/double11?dry_run=true", saleFile)
-	s.openSale()
+	do[any](s, "PUT", "/stockgate/sales/double11?dry_run=true", sitetest.SaleFile)
+	s.OpenSale()
 	do[any](s, "POST", "/stockgate/sales/double11/items/plain/stock", `{"id":"x","delta":5}`)
-	newShopper(t, server).reserve("r", "plain", 1, time.Hour)
+	sitetest.NewShopper(t, server).Hold("r", "plain", 1, time.Hour)
 	do[any](s, "POST", "/stockgate/reservations/r/release?force=1", "")
-	s.admin("POST", "/stockgate/reservations/r/confirm", "")
-	s.admin("POST", "/stockgate/sales/double11/pause", "")
-	s.admin("POST", "/stockgate/sales/nosuch/pause", "")
+	s.Admin("POST", "/stockgate/reservations/r/confirm", "")
+	s.Admin("POST", "/stockgate/sales/double11/pause", "")
+	s.Admin("POST", "/stockgate/sales/nosuch/pause", "")
 	for message, want := range map[string][]map[string]any{
 		"sale applied":          {{"sale": "double11", "force": false}},
 		"sale status set":       {{"sale": "double11", "status": "open"}, {"sale": "double11", "status": "paused"}},
@@ -334,7 +335,7 @@ func TestAdminLogsWhoChangedWhat(t *testing.T) {
 		"reservation released":  {{"reservation": "r", "was": "held", "state": "released", "force": true}},
 		"reservation confirmed": {{"reservation": "r", "was": "released", "state": "confirmed"}},
 	} {
-		got := s.logged(message)
+		got := s.Logged(message)
 		if len(got) != len(want) {
 			t.Errorf("%q stands %d times in the log", message, len(got))
 			continue
@@ -354,13 +355,13 @@ func TestAdminLogsWhoChangedWhat(t *testing.T) {
 
 // Without an answer from Redis, and without an app, the API says so.
 func TestAdminSaysWhenItCannotAnswer(t *testing.T) {
-	server, app := realRedis(t)
+	server, app := sitetest.Redis(t)
 	s := openSite(t, app)
-	s.openSale()
+	s.OpenSale()
 	asks := []struct{ method, path, body string }{
 		{"GET", "/stockgate/sales", ""},
 		{"GET", "/stockgate/sales/double11", ""},
-		{"PUT", "/stockgate/sales/double11", saleFile},
+		{"PUT", "/stockgate/sales/double11", sitetest.SaleFile},
 		{"POST", "/stockgate/sales/double11/pause", ""},
 		{"POST", "/stockgate/sales/double11/items/plain/stock", `{"id":"a","delta":1}`},
 		{"GET", "/stockgate/sales/double11/holds", ""},
@@ -371,36 +372,36 @@ func TestAdminSaysWhenItCannotAnswer(t *testing.T) {
 	all := func(says string) {
 		t.Helper()
 		for _, c := range asks {
-			a := s.admin(c.method, c.path, c.body)
-			if a.status != http.StatusServiceUnavailable || !strings.Contains(a.body, says) {
-				t.Errorf("%s %s: %d %s", c.method, c.path, a.status, a.body)
+			a := s.Admin(c.method, c.path, c.body)
+			if a.Status != http.StatusServiceUnavailable || !strings.Contains(a.Body, says) {
+				t.Errorf("%s %s: %d %s", c.method, c.path, a.Status, a.Body)
 			}
 		}
 	}
 	server.Stop()
 	all("redis does not answer")
-	a := s.admin("POST", "/stockgate/sales/double11/pause", "")
-	if !strings.Contains(a.body, "it is unknown whether the change was made") {
-		t.Error(a.body)
+	a := s.Admin("POST", "/stockgate/sales/double11/pause", "")
+	if !strings.Contains(a.Body, "it is unknown whether the change was made") {
+		t.Error(a.Body)
 	}
-	if len(s.logged("redis did not answer: the change may have been made")) == 0 {
+	if len(s.Logged("redis did not answer: the change may have been made")) == 0 {
 		t.Error("the log does not say that a change may have been made")
 	}
-	s.load(nil)
+	s.Load(nil)
 	all("no stockgate app is running")
 }
 
 // The endpoint outlives reloads: it asks the app that runs now.
 func TestAdminFollowsAReload(t *testing.T) {
-	_, first := realRedis(t)
-	_, second := realRedis(t)
+	_, first := sitetest.Redis(t)
+	_, second := sitetest.Redis(t)
 	s := openSite(t, first)
-	s.openSale()
-	s.load(second)
+	s.OpenSale()
+	s.Load(second)
 	if l := do[listed](s, "GET", "/stockgate/sales", ""); len(l.Sales) != 0 {
 		t.Errorf("the second Redis has %+v", l)
 	}
-	s.load(first)
+	s.Load(first)
 	if l := do[listed](s, "GET", "/stockgate/sales", ""); len(l.Sales) != 1 {
 		t.Errorf("the first Redis has %+v", l)
 	}

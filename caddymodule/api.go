@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
 )
 
 func init() { caddy.RegisterModule(new(API)) }
@@ -186,7 +187,7 @@ func apiRoute(r *http.Request) (*apiCall, error) {
 	}
 	c.operation = word
 	id, err := url.PathUnescape(escaped)
-	if err != nil || !plainWords.MatchString(id) {
+	if err != nil || !sale.IsName(id) {
 		return c, malformed("the reservation's id must be 1 to 128 printable ASCII characters without space")
 	}
 	c.id = id

@@ -1,7 +1,6 @@
 package caddymodule
 
 import (
-	"io"
 	"net/http"
 
 	"github.com/stockgate/stockgate/reservation"
@@ -30,6 +29,3 @@ func Flights() int {
 	defer f.mu.Unlock()
 	return f.n
 }
-
-// ReadOrders reads a file of orders.
-func ReadOrders(in io.Reader, column string) ([]string, error) { return readOrders(in, "file", column) }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -41,7 +42,7 @@ func (c *apiCall) read(r *http.Request) error {
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, apiBody))
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return &apiProblem{Status: http.StatusRequestEntityTooLarge, Reason: "body_too_large", Detail: "the body is larger than " + decimal(tooLarge.Limit) + " bytes"}
+		return &apiProblem{Status: http.StatusRequestEntityTooLarge, Reason: "body_too_large", Detail: "the body is larger than " + strconv.FormatInt(tooLarge.Limit, 10) + " bytes"}
 	} else if err != nil {
 		return malformed("the body ended early")
 	}
@@ -101,7 +102,7 @@ func (c *apiCall) readFields(body []byte, names []string) *apiProblem {
 			if no := readTyped(raw, &c.returned.ID, "must be text"); no != nil {
 				return no
 			}
-			if !plainWords.MatchString(c.returned.ID) {
+			if !sale.IsName(c.returned.ID) {
 				return malformed("must be 1 to 128 printable ASCII characters without space")
 			}
 			return nil
@@ -199,7 +200,7 @@ func readReturnLines(raw json.RawMessage, into *[]sale.Line) *apiProblem {
 		var l sale.Line
 		name := func(into *string) func(json.RawMessage) *apiProblem {
 			return func(raw json.RawMessage) *apiProblem {
-				if no := readTyped(raw, into, "must be text"); no != nil || plainWords.MatchString(*into) {
+				if no := readTyped(raw, into, "must be text"); no != nil || sale.IsName(*into) {
 					return no
 				}
 				return malformed("must be 1 to %d printable ASCII characters without space", sale.MaxName)
@@ -219,7 +220,7 @@ func readReturnLines(raw json.RawMessage, into *[]sale.Line) *apiProblem {
 		})
 		switch {
 		case no != nil:
-			no.Detail = "number " + decimal(int64(i+1)) + ": " + strings.Replace(no.Detail, "the body", "it", 1)
+			no.Detail = "number " + strconv.Itoa(i+1) + ": " + strings.Replace(no.Detail, "the body", "it", 1)
 			return no
 		case l.SKU == "" || l.Quantity == 0:
 			return malformed("number %d needs sku and qty", i+1)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule"
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/sitetest"
 	"github.com/stockgate/stockgate/reservation"
 )
 
@@ -18,17 +19,17 @@ func TestAPIOutlivesAReload(t *testing.T) {
 	proxy := redistest.NewProxy(t, server.Addr())
 	app := map[string]any{"redis": map[string]any{"addresses": []string{proxy.Addr()}, "timeout": "20s"}}
 	s := openSite(t, nil)
-	s.gates = []any{map[string]any{"handler": "stockgate_api", "keys": []string{apiKey}}}
-	s.load(app)
-	s.openSale()
-	p := newShopper(t, server)
-	p.reserve("r", "plain", 1, time.Hour)
+	s.Gates = []any{map[string]any{"handler": "stockgate_api", "keys": []string{apiKey}}}
+	s.Load(app)
+	s.OpenSale()
+	p := sitetest.NewShopper(t, server)
+	p.Hold("r", "plain", 1, time.Hour)
 
 	proxy.HoldRequests("EVALSHA")
-	done := make(chan answer, 1)
+	done := make(chan sitetest.Answer, 1)
 	first := *s // whose sockets are those of the first configuration
 	go func() { done <- first.api("POST", "/reservations/r/confirm", `{"sale":"double11"}`) }()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), sitetest.Patience)
 	defer cancel()
 	for caddymodule.Flights() == 0 { // until the request is on its way to Redis
 		if ctx.Err() != nil {
@@ -39,18 +40,18 @@ func TestAPIOutlivesAReload(t *testing.T) {
 	if err := proxy.WaitHeld(ctx); err != nil {
 		t.Fatal(err)
 	}
-	_, other := realRedis(t)
-	s.load(other)
+	_, other := sitetest.Redis(t)
+	s.Load(other)
 	proxy.ReleaseRequests()
 	select {
 	case a := <-done:
-		if r := a.record(t); r.State != reservation.Confirmed {
+		if r := recordOf(t, a); r.State != reservation.Confirmed {
 			t.Errorf("%+v", r)
 		}
 	case <-ctx.Done():
 		t.Fatal("no answer")
 	}
-	if a := s.api("GET", "/reservations/r", ""); a.status != 404 {
-		t.Errorf("the other Redis: %d %s", a.status, a.body)
+	if a := s.api("GET", "/reservations/r", ""); a.Status != 404 {
+		t.Errorf("the other Redis: %d %s", a.Status, a.Body)
 	}
 }

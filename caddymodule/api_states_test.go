@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/internal/sitetest"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 	"github.com/stockgate/stockgate/token"
@@ -48,17 +49,17 @@ func TestAPIInEveryState(t *testing.T) {
 	n := 0
 	// every case has a reservation of its own, of one unit
 	make := map[string]func(id string){
-		"held":     func(id string) { p.reserve(id, "plain", 1, time.Hour) },
-		"in_doubt": func(id string) { p.reserve(id, "plain", 1, time.Hour); p.must(p.Doubt(ctx, "double11", id, "timeout")) },
+		"held":     func(id string) { p.Hold(id, "plain", 1, time.Hour) },
+		"in_doubt": func(id string) { p.Hold(id, "plain", 1, time.Hour); p.Must(p.Doubt(ctx, "double11", id, "timeout")) },
 		"confirmed": func(id string) {
-			p.reserve(id, "plain", 1, time.Hour)
-			p.must(p.Confirm(ctx, "double11", id, reservation.Shop, "x"))
+			p.Hold(id, "plain", 1, time.Hour)
+			p.Must(p.Confirm(ctx, "double11", id, reservation.Shop, "x"))
 		},
 		"released": func(id string) {
-			p.reserve(id, "plain", 1, time.Hour)
-			p.must(p.Release(ctx, "double11", id, reservation.Shop, "x"))
+			p.Hold(id, "plain", 1, time.Hour)
+			p.Must(p.Release(ctx, "double11", id, reservation.Shop, "x"))
 		},
-		"expired": func(id string) { p.expire(id, "plain") },
+		"expired": func(id string) { p.LetExpire(id, "plain") },
 		"unknown": func(string) {},
 	}
 	const cannot = "409 conflict "
@@ -96,38 +97,20 @@ func TestAPIInEveryState(t *testing.T) {
 		make[test.state](id)
 		for _, query := range []string{"", "", "?sale=double11"} {
 			a := s.api("POST", "/reservations/"+id+"/"+test.operation+query, test.body)
-			got := fmt.Sprint(a.status, " ")
-			if a.status == http.StatusOK {
-				got += string(a.record(t).State)
+			got := fmt.Sprint(a.Status, " ")
+			if a.Status == http.StatusOK {
+				got += string(recordOf(t, a).State)
 			} else {
-				problem := a.problem(t)
+				problem := problemOf(t, a)
 				got += problem.Reason + " " + problem.State
 			}
 			if got != test.want {
-				t.Errorf("%s %s: %s, not %s: %s", test.operation, test.state, got, test.want, a.body)
+				t.Errorf("%s %s: %s, not %s: %s", test.operation, test.state, got, test.want, a.Body)
 			}
 		}
 	}
-	if b := do[books](s, "GET", "/stockgate/sales/double11", ""); !b.Balanced {
+	if b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", ""); !b.Balanced {
 		t.Errorf("%+v", b)
-	}
-}
-
-// expire makes a reservation whose time is over before the shop has said anything.
-func (p shopper) expire(id, sku string) {
-	p.t.Helper()
-	p.reserveAs(reservation.Backend, id, sku, 1, time.Millisecond)
-	for {
-		if _, err := p.Expire(p.t.Context(), "double11"); err != nil {
-			p.t.Fatal(err)
-		}
-		r, err := p.ReservationIn(p.t.Context(), "double11", id)
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		if r.State == reservation.Expired {
-			return
-		}
 	}
 }
 
@@ -135,43 +118,43 @@ func (p shopper) expire(id, sku string) {
 // are on sale again.
 func TestAPIReleasedAfterItExpired(t *testing.T) {
 	s, p, _ := openAPI(t)
-	p.expire("late", "plain")
+	p.LetExpire("late", "plain")
 	for range 2 {
-		if r := s.api("POST", "/reservations/late/release", "").record(t); r.State != reservation.Released || r.Cause != "api" {
+		if r := recordOf(t, s.api("POST", "/reservations/late/release", "")); r.State != reservation.Released || r.Cause != "api" {
 			t.Errorf("%+v", r)
 		}
 	}
 	for range 2 {
 		a := s.api("POST", "/reservations/late/confirm", "")
-		if problem := a.problem(t); a.status != http.StatusConflict || problem.Reason != "conflict" || problem.State != "released" {
-			t.Errorf("%d %s", a.status, a.body)
+		if problem := problemOf(t, a); a.Status != http.StatusConflict || problem.Reason != "conflict" || problem.State != "released" {
+			t.Errorf("%d %s", a.Status, a.Body)
 		}
 	}
-	if b := do[books](s, "GET", "/stockgate/sales/double11", ""); !b.Balanced {
+	if b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", ""); !b.Balanced {
 		t.Errorf("%+v", b)
 	}
 }
 
 func TestAPIRefundNeeded(t *testing.T) {
 	s, p, _ := openAPI(t)
-	p.expire("late", "few")
-	p.reserve("others", "few", 3, time.Hour)
+	p.LetExpire("late", "few")
+	p.Hold("others", "few", 3, time.Hour)
 	for range 2 {
 		a := s.api("POST", "/reservations/late/confirm", "")
-		if problem := a.problem(t); a.status != 409 || problem.Reason != "refund_needed" || problem.State != "expired" {
-			t.Errorf("%d %s", a.status, a.body)
+		if problem := problemOf(t, a); a.Status != 409 || problem.Reason != "refund_needed" || problem.State != "expired" {
+			t.Errorf("%d %s", a.Status, a.Body)
 		}
 	}
-	p.must(p.Release(t.Context(), "double11", "others", reservation.Shop, "x"))
-	if r := s.api("POST", "/reservations/late/confirm", "").record(t); r.State != reservation.Confirmed || r.Cause != "api" {
+	p.Must(p.Release(t.Context(), "double11", "others", reservation.Shop, "x"))
+	if r := recordOf(t, s.api("POST", "/reservations/late/confirm", "")); r.State != reservation.Confirmed || r.Cause != "api" {
 		t.Errorf("%+v", r)
 	}
 }
 
 func TestAPIReturns(t *testing.T) {
 	s, p, _ := openAPI(t)
-	p.reserve("r", "plain", 5, time.Hour)
-	p.must(p.Confirm(t.Context(), "double11", "r", reservation.Shop, "x"))
+	p.Hold("r", "plain", 5, time.Hour)
+	p.Must(p.Confirm(t.Context(), "double11", "r", reservation.Shop, "x"))
 	for _, step := range []struct{ body, want string }{
 		{`{"id":"one","lines":[{"sku":"plain","qty":1}]}`, "200 1"},
 		{`{"id":"one","lines":[{"sku":"plain","qty":1}]}`, "200 1"},
@@ -185,41 +168,41 @@ func TestAPIReturns(t *testing.T) {
 		{`{"id":"four"}`, "409 too_many"},
 	} {
 		a := s.api("POST", "/reservations/r/return", step.body)
-		got := fmt.Sprint(a.status, " ")
-		if a.status == http.StatusOK {
-			r := a.record(t)
+		got := fmt.Sprint(a.Status, " ")
+		if a.Status == http.StatusOK {
+			r := recordOf(t, a)
 			if len(r.Returned) != 1 || r.State != reservation.Confirmed {
 				t.Fatalf("%+v", r)
 			}
 			got += fmt.Sprint(r.Returned[0].Quantity)
 		} else {
-			got += a.problem(t).Reason
+			got += problemOf(t, a).Reason
 		}
 		if got != step.want {
-			t.Errorf("%s: %s, not %s: %s", step.body, got, step.want, a.body)
+			t.Errorf("%s: %s, not %s: %s", step.body, got, step.want, a.Body)
 		}
 	}
-	b := do[books](s, "GET", "/stockgate/sales/double11", "")
-	if got := b.cell("plain", ""); got != "98 98 0 0 0" || !b.Balanced {
+	b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", "")
+	if got := b.Cell("plain", ""); got != "98 98 0 0 0" || !b.Balanced {
 		t.Errorf("%s %+v", got, b)
 	}
 }
 
 func TestAPIExtends(t *testing.T) {
 	s, p, _ := openAPI(t)
-	do[any](s, "PUT", "/stockgate/sales/double11", saleFile+"max_hold: 20m\n")
-	p.reserve("r", "plain", 1, time.Minute)
-	before := s.api("GET", "/reservations/r", "").record(t)
+	do[any](s, "PUT", "/stockgate/sales/double11", sitetest.SaleFile+"max_hold: 20m\n")
+	p.Hold("r", "plain", 1, time.Minute)
+	before := recordOf(t, s.api("GET", "/reservations/r", ""))
 	extend := func(body string) (r struct {
 		reservation.Record
 		Token string
 	}) {
 		t.Helper()
 		a := s.api("POST", "/reservations/r/extend", body)
-		if a.status != http.StatusOK {
-			t.Fatalf("%d %s", a.status, a.body)
+		if a.Status != http.StatusOK {
+			t.Fatalf("%d %s", a.Status, a.Body)
 		}
-		if err := json.Unmarshal([]byte(a.body), &r); err != nil {
+		if err := json.Unmarshal([]byte(a.Body), &r); err != nil {
 			t.Fatal(err)
 		}
 		return r
@@ -257,7 +240,7 @@ func TestAPIExtends(t *testing.T) {
 // A token is evidence only when it is one of ours and about this reservation.
 func TestAPIWeighsTheToken(t *testing.T) {
 	s, p, _ := openAPI(t)
-	p.reserve("r", "plain", 1, time.Hour)
+	p.Hold("r", "plain", 1, time.Hour)
 	good := signToken(t, "r", time.Hour, 1)
 	claims := token.Claims{Subject: "buyer-7", ID: "r", IssuedAt: 1, ExpiresAt: 2, Epoch: 1, Sale: "double11", Lines: []sale.Line{{SKU: "plain", Quantity: 1}}}
 	elsewhere := claims
@@ -282,15 +265,15 @@ func TestAPIWeighsTheToken(t *testing.T) {
 				body = `{"hold_for":"5m","token":` + quoted(c.token) + `}`
 			}
 			a := s.api("POST", "/reservations/r/"+operation+c.query, body)
-			if p := a.problem(t); a.status != 400 || p.Reason != "malformed" || !strings.Contains(p.Detail, c.says) {
-				t.Errorf("%s, %s: %d %s", operation, name, a.status, a.body)
+			if p := problemOf(t, a); a.Status != 400 || p.Reason != "malformed" || !strings.Contains(p.Detail, c.says) {
+				t.Errorf("%s, %s: %d %s", operation, name, a.Status, a.Body)
 			}
 		}
 	}
-	if r := s.api("GET", "/reservations/r", "").record(t); r.State != reservation.Held {
+	if r := recordOf(t, s.api("GET", "/reservations/r", "")); r.State != reservation.Held {
 		t.Errorf("%+v", r)
 	}
-	if r := s.api("POST", "/reservations/r/confirm", `{"token":"`+good+`"}`).record(t); r.State != reservation.Confirmed {
+	if r := recordOf(t, s.api("POST", "/reservations/r/confirm", `{"token":"`+good+`"}`)); r.State != reservation.Confirmed {
 		t.Errorf("%+v", r)
 	}
 }
@@ -305,39 +288,39 @@ func quoted(text string) string {
 func TestAPIRecreatesFromTheToken(t *testing.T) {
 	s, _, app := openAPI(t)
 	epoch := time.Now().Add(-time.Hour).UnixMilli() // the sale of this test began later
-	confirm := func(id string, epoch int64) answer {
+	confirm := func(id string, epoch int64) sitetest.Answer {
 		return s.api("POST", "/reservations/"+id+"/confirm", `{"token":"`+signToken(t, id, -time.Minute, epoch)+`"}`)
 	}
 	for range 2 {
-		if r := confirm("lost", epoch).record(t); r.State != reservation.Confirmed || r.Sale != "double11" || len(r.Lines) != 1 || r.Lines[0].Quantity != 1 {
+		if r := recordOf(t, confirm("lost", epoch)); r.State != reservation.Confirmed || r.Sale != "double11" || len(r.Lines) != 1 || r.Lines[0].Quantity != 1 {
 			t.Errorf("%+v", r)
 		}
 	}
-	now := do[books](s, "GET", "/stockgate/sales/double11", "")
-	if got := now.cell("plain", ""); got != "100 99 0 0 1" || !now.Balanced {
+	now := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", "")
+	if got := now.Cell("plain", ""); got != "100 99 0 0 1" || !now.Balanced {
 		t.Errorf("%s %+v", got, now)
 	}
-	if a := confirm("never", time.Now().Add(time.Hour).UnixMilli()); a.status != 404 || a.problem(t).Reason != "not_found" {
-		t.Errorf("of this epoch: %d %s", a.status, a.body)
+	if a := confirm("never", time.Now().Add(time.Hour).UnixMilli()); a.Status != 404 || problemOf(t, a).Reason != "not_found" {
+		t.Errorf("of this epoch: %d %s", a.Status, a.Body)
 	}
 	do[any](s, "POST", "/stockgate/sales/double11/items/plain/stock", `{"id":"away","delta":-99}`)
-	if a := confirm("too late", epoch); a.status != 400 {
-		t.Errorf("%d %s", a.status, a.body)
+	if a := confirm("too late", epoch); a.Status != 400 {
+		t.Errorf("%d %s", a.Status, a.Body)
 	}
 	a := confirm("too-late", epoch)
-	if p := a.problem(t); a.status != 409 || p.Reason != "refund_needed" || p.State != "unknown" {
-		t.Errorf("%d %s", a.status, a.body)
+	if p := problemOf(t, a); a.Status != 409 || p.Reason != "refund_needed" || p.State != "unknown" {
+		t.Errorf("%d %s", a.Status, a.Body)
 	}
 
 	// Redis has lost the sale as well: that says nothing about the reservation
-	_, other := realRedis(t)
+	_, other := sitetest.Redis(t)
 	other["token"] = app["token"]
-	s.load(other)
-	if a := confirm("lost", epoch); a.status != 503 || a.problem(t).Reason != "unavailable" {
-		t.Errorf("without the sale: %d %s", a.status, a.body)
+	s.Load(other)
+	if a := confirm("lost", epoch); a.Status != 503 || problemOf(t, a).Reason != "unavailable" {
+		t.Errorf("without the sale: %d %s", a.Status, a.Body)
 	}
-	s.openSale()
-	if r := confirm("lost", epoch).record(t); r.State != reservation.Confirmed {
+	s.OpenSale()
+	if r := recordOf(t, confirm("lost", epoch)); r.State != reservation.Confirmed {
 		t.Errorf("%+v", r)
 	}
 }
@@ -346,7 +329,7 @@ func TestAPIRecreatesFromTheToken(t *testing.T) {
 // who disagrees hears it.
 func TestAPIConcurrently(t *testing.T) {
 	s, p, _ := openAPI(t)
-	p.reserve("r", "plain", 3, time.Hour)
+	p.Hold("r", "plain", 3, time.Hour)
 	var mu sync.Mutex
 	answers := map[string]int{}
 	var all sync.WaitGroup
@@ -359,11 +342,11 @@ func TestAPIConcurrently(t *testing.T) {
 			a := s.api("POST", "/reservations/r/"+operation, body)
 			mu.Lock()
 			defer mu.Unlock()
-			answers[fmt.Sprint(operation, " ", a.status)]++
+			answers[fmt.Sprint(operation, " ", a.Status)]++
 		})
 	}
 	all.Wait()
-	r := s.api("GET", "/reservations/r", "").record(t)
+	r := recordOf(t, s.api("GET", "/reservations/r", ""))
 	want := map[reservation.State]string{
 		reservation.Confirmed: "map[confirm 200:15 release 409:15]",
 		reservation.Released:  "map[confirm 409:15 release 200:15]",
@@ -372,22 +355,22 @@ func TestAPIConcurrently(t *testing.T) {
 		t.Errorf("%s is %s", r.State, got)
 	}
 
-	p.reserve("back", "plain", 3, time.Hour)
-	p.must(p.Confirm(t.Context(), "double11", "back", reservation.Shop, "x"))
+	p.Hold("back", "plain", 3, time.Hour)
+	p.Must(p.Confirm(t.Context(), "double11", "back", reservation.Shop, "x"))
 	clear(answers)
 	for i := range 30 {
 		all.Go(func() {
 			a := s.api("POST", "/reservations/back/return", fmt.Sprintf(`{"id":"r%d","lines":[{"sku":"plain","qty":1}]}`, i%5))
 			mu.Lock()
 			defer mu.Unlock()
-			answers[fmt.Sprint(a.status)]++
+			answers[fmt.Sprint(a.Status)]++
 		})
 	}
 	all.Wait()
 	if got := fmt.Sprint(answers); got != "map[200:18 409:12]" { // 3 of 5 ids, 6 times each
 		t.Error(got)
 	}
-	if b := do[books](s, "GET", "/stockgate/sales/double11", ""); !b.Balanced {
+	if b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", ""); !b.Balanced {
 		t.Errorf("%+v", b)
 	}
 }

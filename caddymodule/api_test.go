@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/stockgate/stockgate/internal/sitetest"
 	"github.com/stockgate/stockgate/reservation"
 )
 
@@ -21,21 +22,21 @@ const (
 )
 
 // openAPI starts a site with the shop's API, a sale and a shopper.
-func openAPI(t *testing.T) (*site, shopper, map[string]any) {
+func openAPI(t *testing.T) (*site, sitetest.Shopper, map[string]any) {
 	t.Helper()
-	server, app := realRedis(t)
+	server, app := sitetest.Redis(t)
 	app["token"] = map[string]any{"keys": []any{map[string]any{"kind": "hmac", "material": apiSecret}}}
 	s := openSite(t, nil)
-	s.gates = []any{map[string]any{"handler": "stockgate_api", "keys": []string{apiKey, apiOldKey}}}
-	s.load(app)
-	s.openSale()
-	return s, newShopper(t, server), app
+	s.Gates = []any{map[string]any{"handler": "stockgate_api", "keys": []string{apiKey, apiOldKey}}}
+	s.Load(app)
+	s.OpenSale()
+	return s, sitetest.NewShopper(t, server), app
 }
 
 // api asks the shop's API with its key.
-func (s *site) api(method, path, body string) answer {
+func (s *site) api(method, path, body string) sitetest.Answer {
 	s.t.Helper()
-	return s.askWith("http", method, path, body, map[string]string{"Authorization": "Bearer " + apiKey, "Content-Type": "application/json"})
+	return s.AskWith("http", method, path, body, map[string]string{"Authorization": "Bearer " + apiKey, "Content-Type": "application/json"})
 }
 
 // apiProblem is what the API says when it does not do what it is asked.
@@ -46,35 +47,35 @@ type apiProblem struct {
 	Detail        string
 }
 
-func (a answer) problem(t *testing.T) apiProblem {
+func problemOf(t *testing.T, a sitetest.Answer) apiProblem {
 	t.Helper()
 	var p apiProblem
-	dec := json.NewDecoder(strings.NewReader(a.body))
+	dec := json.NewDecoder(strings.NewReader(a.Body))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&p); err != nil {
-		t.Fatalf("%v in %d %s", err, a.status, a.body)
+		t.Fatalf("%v in %d %s", err, a.Status, a.Body)
 	}
-	if p.Status != a.status || p.Type != "urn:stockgate:api:"+p.Reason || p.Title == "" || a.header.Get("Content-Type") != "application/problem+json" {
-		t.Errorf("a poor problem: %d %v %s", a.status, a.header, a.body)
+	if p.Status != a.Status || p.Type != "urn:stockgate:api:"+p.Reason || p.Title == "" || a.Header.Get("Content-Type") != "application/problem+json" {
+		t.Errorf("a poor problem: %d %v %s", a.Status, a.Header, a.Body)
 	}
 	return p
 }
 
-func (a answer) record(t *testing.T) reservation.Record {
+func recordOf(t *testing.T, a sitetest.Answer) reservation.Record {
 	t.Helper()
 	var r reservation.Record
-	if a.status != http.StatusOK || a.header.Get("Content-Type") != "application/json" {
-		t.Fatalf("%d %v %s", a.status, a.header, a.body)
+	if a.Status != http.StatusOK || a.Header.Get("Content-Type") != "application/json" {
+		t.Fatalf("%d %v %s", a.Status, a.Header, a.Body)
 	}
-	if err := json.Unmarshal([]byte(a.body), &r); err != nil {
-		t.Fatalf("%v in %s", err, a.body)
+	if err := json.Unmarshal([]byte(a.Body), &r); err != nil {
+		t.Fatalf("%v in %s", err, a.Body)
 	}
 	return r
 }
 
 func TestAPINeedsItsKey(t *testing.T) {
 	s, p, _ := openAPI(t)
-	p.reserve("r", "plain", 1, time.Hour)
+	p.Hold("r", "plain", 1, time.Hour)
 	token := signToken(t, "r", time.Hour, 0)
 	for header, status := range map[string]int{
 		"Bearer " + apiKey:               200,
@@ -95,34 +96,34 @@ func TestAPINeedsItsKey(t *testing.T) {
 		"Bearer " + apiSecret:            401,
 		"Bearer " + strings.ToUpper("x"): 401,
 	} {
-		a := s.askWith("http", "GET", "/reservations/r", "", map[string]string{"Authorization": header})
-		if a.status != status || a.header.Get("Cache-Control") != "no-store" {
-			t.Errorf("%q: %d %v %s", header, a.status, a.header, a.body)
+		a := s.AskWith("http", "GET", "/reservations/r", "", map[string]string{"Authorization": header})
+		if a.Status != status || a.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%q: %d %v %s", header, a.Status, a.Header, a.Body)
 		}
 		if status == 401 {
-			if p := a.problem(t); p.Reason != "unauthorized" || !strings.HasPrefix(a.header.Get("WWW-Authenticate"), `Bearer realm="stockgate_api"`) || strings.Contains(a.body, apiKey) {
-				t.Errorf("%q: %v %s", header, a.header, a.body)
+			if p := problemOf(t, a); p.Reason != "unauthorized" || !strings.HasPrefix(a.Header.Get("WWW-Authenticate"), `Bearer realm="stockgate_api"`) || strings.Contains(a.Body, apiKey) {
+				t.Errorf("%q: %v %s", header, a.Header, a.Body)
 			}
 		}
 	}
 	// what stands behind the key is not told to others
 	for _, path := range []string{"/", "/reservations/nosuch", "/reservations/r/confrim", "/reservations/r/confirm"} {
-		a := s.askWith("http", "POST", path, `{"nonsense":1}`, map[string]string{"Stockgate-Token": token, "Content-Type": "application/json"})
-		if a.status != 401 {
-			t.Errorf("%s: %d %s", path, a.status, a.body)
+		a := s.AskWith("http", "POST", path, `{"nonsense":1}`, map[string]string{"Stockgate-Token": token, "Content-Type": "application/json"})
+		if a.Status != 401 {
+			t.Errorf("%s: %d %s", path, a.Status, a.Body)
 		}
 	}
-	if r := s.api("GET", "/reservations/r", "").record(t); r.State != reservation.Held {
+	if r := recordOf(t, s.api("GET", "/reservations/r", "")); r.State != reservation.Held {
 		t.Errorf("%+v", r)
 	}
 }
 
 func TestAPIKeysAreChecked(t *testing.T) {
-	_, app := realRedis(t)
+	_, app := sitetest.Redis(t)
 	s := openSite(t, app)
 	t.Setenv("STOCKGATE_TEST_API_KEY", apiKey)
 	t.Setenv("STOCKGATE_TEST_SHORT", "15-bytes-of-key")
-	file := s.file("key", apiOldKey+"\n")
+	file := s.File("key", apiOldKey+"\n")
 	for _, test := range []struct {
 		keys []string
 		says string // empty: it is taken
@@ -137,8 +138,8 @@ func TestAPIKeysAreChecked(t *testing.T) {
 		{[]string{"a key with spaces in it"}, "key number 1 cannot stand in a header"},
 		{[]string{"schlüssel-schlüssel"}, "key number 1 cannot stand in a header"},
 	} {
-		s.gates = []any{map[string]any{"handler": "stockgate_api", "keys": test.keys}}
-		config := s.config(app)
+		s.Gates = []any{map[string]any{"handler": "stockgate_api", "keys": test.keys}}
+		config := s.Config(app)
 		var c caddy.Config
 		if err := caddy.StrictUnmarshalJSON(config, &c); err != nil {
 			t.Fatal(err)
@@ -157,7 +158,7 @@ func TestAPIKeysAreChecked(t *testing.T) {
 
 func TestAPIReadsStrictly(t *testing.T) {
 	s, p, _ := openAPI(t)
-	p.reserve("r", "plain", 2, time.Hour)
+	p.Hold("r", "plain", 2, time.Hour)
 	const json, confirm, extend, back = "application/json", "/reservations/r/confirm", "/reservations/r/extend", "/reservations/r/return"
 	for _, c := range []struct {
 		method, path, contentType, body string
@@ -232,24 +233,24 @@ func TestAPIReadsStrictly(t *testing.T) {
 		if c.contentType != "" {
 			header["Content-Type"] = c.contentType
 		}
-		a := s.askWith("http", c.method, c.path, c.body, header)
+		a := s.AskWith("http", c.method, c.path, c.body, header)
 		name := c.method + " " + c.path[:min(len(c.path), 60)] + " " + c.body[:min(len(c.body), 60)]
-		p := a.problem(t)
-		if a.status != c.status || p.Reason != c.reason || !strings.Contains(p.Detail, c.says) {
-			t.Errorf("%s: %d %s", name, a.status, a.body)
+		p := problemOf(t, a)
+		if a.Status != c.status || p.Reason != c.reason || !strings.Contains(p.Detail, c.says) {
+			t.Errorf("%s: %d %s", name, a.Status, a.Body)
 		}
-		if (a.status == 405) != (a.header.Get("Allow") != "") {
-			t.Errorf("%s: Allow %q", name, a.header.Get("Allow"))
+		if (a.Status == 405) != (a.Header.Get("Allow") != "") {
+			t.Errorf("%s: Allow %q", name, a.Header.Get("Allow"))
 		}
 	}
-	if r := s.api("HEAD", "/reservations/r", ""); r.status != 200 || r.body != "" {
+	if r := s.api("HEAD", "/reservations/r", ""); r.Status != 200 || r.Body != "" {
 		t.Errorf("HEAD: %+v", r)
 	}
-	r := s.api("GET", "/reservations/r?sale=double11", "").record(t)
+	r := recordOf(t, s.api("GET", "/reservations/r?sale=double11", ""))
 	if r.State != reservation.Held || len(r.Lines) != 1 || r.Sale != "double11" {
 		t.Errorf("%+v", r)
 	}
-	if admin, api := s.admin("GET", "/stockgate/reservations/r", "").body, s.api("GET", "/reservations/r", "").body; admin != api {
+	if admin, api := s.Admin("GET", "/stockgate/reservations/r", "").Body, s.api("GET", "/reservations/r", "").Body; admin != api {
 		t.Errorf("the admin API shows %s, the shop's %s", admin, api)
 	}
 }
@@ -257,13 +258,13 @@ func TestAPIReadsStrictly(t *testing.T) {
 // Without an answer from Redis the API says that the shop should ask again, at once
 // and for good; after a reload it goes on, also in the old configuration.
 func TestAPIWithoutRedis(t *testing.T) {
-	server, app := realRedis(t)
+	server, app := sitetest.Redis(t)
 	s := openSite(t, nil)
-	s.gates = []any{map[string]any{"handler": "stockgate_api", "keys": []string{apiKey}}}
-	s.load(app)
-	s.openSale()
-	p := newShopper(t, server)
-	p.reserve("r", "plain", 1, time.Hour)
+	s.Gates = []any{map[string]any{"handler": "stockgate_api", "keys": []string{apiKey}}}
+	s.Load(app)
+	s.OpenSale()
+	p := sitetest.NewShopper(t, server)
+	p.Hold("r", "plain", 1, time.Hour)
 	server.Stop()
 	for _, c := range []struct{ method, path, body string }{
 		{"GET", "/reservations/r", ""},
@@ -274,22 +275,22 @@ func TestAPIWithoutRedis(t *testing.T) {
 		{"POST", "/reservations/r/return", `{"id":"x"}`},
 	} {
 		a := s.api(c.method, c.path, c.body)
-		if p := a.problem(t); a.status != 503 || p.Reason != "unavailable" || !regexp.MustCompile(`^[123]$`).MatchString(a.header.Get("Retry-After")) {
-			t.Errorf("%s %s: %d %v %s", c.method, c.path, a.status, a.header, a.body)
+		if p := problemOf(t, a); a.Status != 503 || p.Reason != "unavailable" || !regexp.MustCompile(`^[123]$`).MatchString(a.Header.Get("Retry-After")) {
+			t.Errorf("%s %s: %d %v %s", c.method, c.path, a.Status, a.Header, a.Body)
 		}
 	}
-	if len(s.logged("the shop's request could not be answered")) == 0 {
+	if len(s.Logged("the shop's request could not be answered")) == 0 {
 		t.Error("the log does not say why")
 	}
 	server.Restart()
-	s.load(app)
-	if a := s.api("GET", "/reservations/r", ""); a.status != 200 && !strings.Contains(a.body, "lost the sale") { // this Redis keeps nothing
-		t.Errorf("after a reload: %d %s", a.status, a.body)
+	s.Load(app)
+	if a := s.api("GET", "/reservations/r", ""); a.Status != 200 && !strings.Contains(a.Body, "lost the sale") { // this Redis keeps nothing
+		t.Errorf("after a reload: %d %s", a.Status, a.Body)
 	}
-	if text := s.get("/metrics").body; !strings.Contains(text, `stockgate_api_requests_total{answer="unavailable",operation="confirm"} `) {
+	if text := s.Get("/metrics").Body; !strings.Contains(text, `stockgate_api_requests_total{answer="unavailable",operation="confirm"} `) {
 		t.Error("the metrics do not say so")
 	}
-	if _, err := os.Stat(s.path("log")); err != nil {
+	if _, err := os.Stat(s.Path("log")); err != nil {
 		t.Error(err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/stockgate/stockgate/caddymodule"
+	"github.com/stockgate/stockgate/internal/sitetest"
 )
 
 // gatedSite is the README's gate, with one more for another route, before a backend.
@@ -49,9 +50,9 @@ const gatedSite = `
 `
 
 // says sends a request as it is written, with \n for its line ends, and reads one answer.
-func (s *site) says(request string) answer {
+func (s *site) says(request string) sitetest.Answer {
 	s.t.Helper()
-	conn, err := net.Dial("unix", s.socket("http"))
+	conn, err := net.Dial("unix", s.Socket("http"))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -70,7 +71,7 @@ func (s *site) says(request string) answer {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return answer{resp.StatusCode, resp.Header, string(text)}
+	return sitetest.Answer{Status: resp.StatusCode, Header: resp.Header, Body: string(text)}
 }
 
 // asks is a request with an order for a body.
@@ -104,8 +105,8 @@ func TestNoWayAroundTheGate(t *testing.T) {
 	} {
 		answer := s.says(request)
 		line, _, _ := strings.Cut(request, "\n")
-		if got := shop.take(); len(got) > 0 || answer.status != http.StatusBadRequest || answer.header.Get("Stockgate-Refusal") != "malformed" {
-			t.Errorf("%.100s: the client got %d %s, the shop %+v", line, answer.status, answer.body, got)
+		if got := shop.take(); len(got) > 0 || answer.Status != http.StatusBadRequest || answer.Header.Get("Stockgate-Refusal") != "malformed" {
+			t.Errorf("%.100s: the client got %d %s, the shop %+v", line, answer.Status, answer.Body, got)
 		}
 	}
 	if cell := s.cell("plain"); strings.Contains(cell, "held 1") {
@@ -120,8 +121,8 @@ func TestOrdersComeToTheGate(t *testing.T) {
 	for i, line := range []string{"POST /api/order", "POST /API/Order", "POST /api//order", "POST /api/%6frder", "POST http://shop/api/order", "POST /api/order?s=%2Fx"} {
 		request := strings.Replace(asks(line), "u1", fmt.Sprint("u", i), 1)
 		answer := s.says(request)
-		if got := shop.take(); answer.status != http.StatusCreated || len(got) != 1 || got[0].header.Get("Stockgate-Token") == "" {
-			t.Errorf("%s: %d %s, the shop got %+v", line, answer.status, answer.body, got)
+		if got := shop.take(); answer.Status != http.StatusCreated || len(got) != 1 || got[0].header.Get("Stockgate-Token") == "" {
+			t.Errorf("%s: %d %s, the shop got %+v", line, answer.Status, answer.Body, got)
 		}
 	}
 }
@@ -148,12 +149,12 @@ func TestOrdinaryRequestsPass(t *testing.T) {
 		}
 		answer := s.says(line + " HTTP/1.1\nHost: shop\n\n")
 		got := shop.take()
-		if target == "*" && answer.status == http.StatusOK {
+		if target == "*" && answer.Status == http.StatusOK {
 			continue // net/http answers it
 		}
 		if len(got) != 1 || got[0].method != method || got[0].uri != target {
 			refused++
-			t.Errorf("%s: %d %s, the shop got %+v", line, answer.status, answer.body, got)
+			t.Errorf("%s: %d %s, the shop got %+v", line, answer.Status, answer.Body, got)
 		}
 	}
 	t.Logf("%d requests, %d refused", sent, refused)
@@ -171,8 +172,8 @@ func TestOffersOfHTTP2AreRemoved(t *testing.T) {
 	for _, line := range []string{"GET /other", "POST /other", "POST /api/order"} {
 		answer := s.says(asks(line, java...))
 		got := shop.take()
-		if answer.status != http.StatusCreated || len(got) != 1 {
-			t.Fatalf("%s: %d %s, the shop got %+v", line, answer.status, answer.body, got)
+		if answer.Status != http.StatusCreated || len(got) != 1 {
+			t.Fatalf("%s: %d %s, the shop got %+v", line, answer.Status, answer.Body, got)
 		}
 		for _, name := range []string{"Upgrade", "Http2-Settings", "Connection"} {
 			if v, ok := got[0].header[name]; ok {
@@ -198,8 +199,8 @@ func TestHeaderNames(t *testing.T) {
 	for _, line := range []string{"GET /other", "POST /api/order"} {
 		answer := s.says(asks(line, "Stockgate~Token: forged", "stockgate!reservation: forged", "X+User+Id: u2", "X~Trace: 7", "X-Plain: 8"))
 		got := shop.take()
-		if answer.status != http.StatusCreated || len(got) != 1 {
-			t.Fatalf("%s: %d %s, the shop got %+v", line, answer.status, answer.body, got)
+		if answer.Status != http.StatusCreated || len(got) != 1 {
+			t.Fatalf("%s: %d %s, the shop got %+v", line, answer.Status, answer.Body, got)
 		}
 		for name, values := range got[0].header {
 			if strings.ContainsAny(name, "~!+") && name != "X~trace" || strings.Contains(values[0], "forged") {

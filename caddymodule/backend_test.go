@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/stockgate/stockgate/internal/sitetest"
 )
 
 // With outcome backend the shop's answer takes nothing and gives nothing back: the
@@ -18,17 +20,17 @@ func TestOutcomeBackend(t *testing.T) {
 	})
 	s := openCaddyfile(t, retrySite(shop.addr(), "outcome backend\nhold_for 20m\nrelease 422"))
 	const body = `{"sku":"plain"}`
-	record := func(a answer) (r struct{ State, Mode string }) {
+	record := func(a sitetest.Answer) (r struct{ State, Mode string }) {
 		t.Helper()
-		one := s.admin("GET", "/stockgate/reservations/"+a.header.Get("Stockgate-Reservation"), "")
-		if one.status != 200 {
-			t.Fatalf("%d %s", one.status, one.body)
+		one := s.Admin("GET", "/stockgate/reservations/"+a.Header.Get("Stockgate-Reservation"), "")
+		if one.Status != 200 {
+			t.Fatalf("%d %s", one.Status, one.Body)
 		}
-		decode(t, one.body, &r)
+		decode(t, one.Body, &r)
 		return r
 	}
 	first := s.send(keyed("u1", "", body))
-	first.is(t, 201, "")
+	first.Is(t, 201, "")
 	if r := record(first); r.State != "held" || r.Mode != "backend" {
 		t.Errorf("record %+v", r)
 	}
@@ -38,7 +40,7 @@ func TestOutcomeBackend(t *testing.T) {
 	}
 	for _, status = range []int{201, 303, 404, 500} { // the same again: the double click is over
 		a := s.send(keyed("u1", "", body))
-		a.is(t, status, "")
+		a.Is(t, status, "")
 		if r := record(a); r.State != "held" {
 			t.Errorf("%d: %s", status, r.State)
 		}
@@ -51,7 +53,7 @@ func TestOutcomeBackend(t *testing.T) {
 	if got := s.cell("plain"); got != "100 95 5 0 0" {
 		t.Errorf("books %s", got)
 	}
-	if !strings.Contains(s.admin("GET", "/metrics", "").body, `stockgate_attempts_total{outcome="held",reason="",sale="double11"}`) {
+	if !strings.Contains(s.Admin("GET", "/metrics", "").Body, `stockgate_attempts_total{outcome="held",reason="",sale="double11"}`) {
 		t.Error("attempts whose hold goes on are not counted")
 	}
 
@@ -59,20 +61,20 @@ func TestOutcomeBackend(t *testing.T) {
 	shop.take()
 	status = 303
 	first = s.send(keyed("u2", "k1", body))
-	first.is(t, 303, "")
-	s.send(keyed("u2", "k1", body)).replayed(t, first)
-	do[any](s, "POST", "/stockgate/reservations/"+first.header.Get("Stockgate-Reservation")+"/confirm", "")
-	s.send(keyed("u2", "k1", body)).replayed(t, first)
+	first.Is(t, 303, "")
+	checkReplayed(t, s.send(keyed("u2", "k1", body)), first)
+	do[any](s, "POST", "/stockgate/reservations/"+first.Header.Get("Stockgate-Reservation")+"/confirm", "")
+	checkReplayed(t, s.send(keyed("u2", "k1", body)), first)
 	if got := len(shop.take()); got != 1 {
 		t.Errorf("the shop got %d requests", got)
 	}
 	// a failure is not its last word: the order may exist
 	status = 500
-	s.send(keyed("u2", "k2", body)).is(t, 500, "")
-	s.send(keyed("u2", "k2", body)).is(t, 409, "duplicate")
+	s.send(keyed("u2", "k2", body)).Is(t, 500, "")
+	s.send(keyed("u2", "k2", body)).Is(t, 409, "duplicate")
 	// what never reached the shop is on sale again
 	shop.Close()
-	s.send(keyed("u3", "k1", body)).is(t, 502, "")
+	s.send(keyed("u3", "k1", body)).Is(t, 502, "")
 	if got := s.cell("plain"); got != "100 93 6 0 1" {
 		t.Errorf("books %s", got)
 	}
@@ -95,14 +97,14 @@ func TestAnswerAfterTheShopHasDecided(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		if a := s.admin("POST", "/stockgate/reservations/"+claims.Jti+"/"+said, `{"force":true}`); said == "release" && a.status != 200 {
-			t.Errorf("%d %s", a.status, a.body)
+		if a := s.Admin("POST", "/stockgate/reservations/"+claims.Jti+"/"+said, `{"force":true}`); said == "release" && a.Status != 200 {
+			t.Errorf("%d %s", a.Status, a.Body)
 		}
 		w.WriteHeader(status)
 	})
 	s = openCaddyfile(t, retrySite(shop.addr(), ""))
 	counts := func(outcome string) (n float64) {
-		for _, line := range strings.Split(s.admin("GET", "/metrics", "").body, "\n") {
+		for _, line := range strings.Split(s.Admin("GET", "/metrics", "").Body, "\n") {
 			_, _ = fmt.Sscanf(line, `stockgate_attempts_total{outcome="`+outcome+`",reason="",sale="double11"} %g`, &n)
 		}
 		return n
@@ -120,7 +122,7 @@ func TestAnswerAfterTheShopHasDecided(t *testing.T) {
 	} {
 		said, status = c.says, c.status
 		before := counts(c.counts)
-		s.send(keyed(fmt.Sprint("u", i), "", `{"sku":"plain"}`)).is(t, c.status, "")
+		s.send(keyed(fmt.Sprint("u", i), "", `{"sku":"plain"}`)).Is(t, c.status, "")
 		if got := s.cell("plain"); got != c.books {
 			t.Errorf("%s, then %d: books %s, want %s", c.says, c.status, got, c.books)
 		}
@@ -128,7 +130,7 @@ func TestAnswerAfterTheShopHasDecided(t *testing.T) {
 			t.Errorf("%s, then %d: %v attempts more count as %s", c.says, c.status, n, c.counts)
 		}
 	}
-	if doubts := s.logged("in doubt: nobody knows whether the shop took the order"); len(doubts) > 0 {
+	if doubts := s.Logged("in doubt: nobody knows whether the shop took the order"); len(doubts) > 0 {
 		t.Errorf("a doubt about what is decided: %v", doubts)
 	}
 }

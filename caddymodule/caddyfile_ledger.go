@@ -10,8 +10,8 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 )
 
-// ledgersNamespace has the databases that can keep the ledger.
-const ledgersNamespace = "stockgate.ledgers"
+// LedgersNamespace has the databases that can keep the ledger.
+const LedgersNamespace = "stockgate.ledgers"
 
 // readLedger reads where the ledger is; the rest of its line is its module's.
 func (a *App) readLedger(d *caddyfile.Dispenser, usage string) error {
@@ -24,10 +24,10 @@ func (a *App) readLedger(d *caddyfile.Dispenser, usage string) error {
 		return err
 	}
 	// The word may be an address with a password: it is not repeated.
-	if !slices.Contains(ledgerNames(), name) {
-		return d.Errf("there is no such ledger in this Caddy: write `%s`; it has %s", usage, strings.Join(ledgerNames(), " and "))
+	if !slices.Contains(LedgerNames(), name) {
+		return d.Errf("there is no such ledger in this Caddy: write `%s`; it has %s", usage, strings.Join(LedgerNames(), " and "))
 	}
-	module, err := caddyfile.UnmarshalModule(d, ledgersNamespace+"."+name)
+	module, err := caddyfile.UnmarshalModule(d, LedgersNamespace+"."+name)
 	if err != nil {
 		return err
 	}
@@ -35,10 +35,10 @@ func (a *App) readLedger(d *caddyfile.Dispenser, usage string) error {
 	return nil
 }
 
-// ledgerNames are the ledgers that this program has.
-func ledgerNames() []string {
+// LedgerNames are the ledgers that this program has.
+func LedgerNames() []string {
 	var names []string
-	for _, info := range caddy.GetModules(ledgersNamespace) {
+	for _, info := range caddy.GetModules(LedgersNamespace) {
 		names = append(names, info.ID.Name())
 	}
 	if names == nil {

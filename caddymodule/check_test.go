@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stockgate/stockgate/internal/sitetest"
 )
 
 // A gate that only checks, in front of forward_auth: what the filters refuse costs
@@ -34,7 +36,7 @@ func TestCheckBeforeForwardAuth(t *testing.T) {
 		}
 		reverse_proxy `+shop.addr()+`
 	}`)
-	ask := func(body string, headers ...string) answer {
+	ask := func(body string, headers ...string) sitetest.Answer {
 		return s.send(withBody(order(headers...), body))
 	}
 	for body, want := range map[string]struct {
@@ -47,23 +49,23 @@ func TestCheckBeforeForwardAuth(t *testing.T) {
 		`{"sku":"plain","sku":"two"}`:                   {400, "malformed"},
 		`{"sku":"` + strings.Repeat("x", 64<<10) + `"}`: {413, "body_too_large"},
 	} {
-		ask(body, "X-Session", "u1").is(t, want.status, want.reason)
+		ask(body, "X-Session", "u1").Is(t, want.status, want.reason)
 	}
 	if got := auth.take(); len(got) != 0 {
 		t.Errorf("the authentication was asked: %v", got)
 	}
-	ask(`{"sku":"plain"}`).is(t, 401, "") // by the authentication: nobody was asked before who he is
+	ask(`{"sku":"plain"}`).Is(t, 401, "") // by the authentication: nobody was asked before who he is
 	if a, s := auth.take(), shop.take(); len(a) != 1 || len(s) != 0 {
 		t.Errorf("the authentication got %v, the shop %v", a, s)
 	}
 	const body = `{ "sku" : "plain", "quantity" : 2 }`
-	ask(body, "X-Session", "u1").is(t, 201, "")
+	ask(body, "X-Session", "u1").Is(t, 201, "")
 	a, b := auth.take(), shop.take()
 	if len(a) != 1 || a[0].header.Get("Stockgate-Token") != "" || len(b) != 1 || b[0].body != body || claimsOf(t, b[0].header.Get("Stockgate-Token")).Sub != "u1" {
 		t.Errorf("the authentication got %v, the shop %v", a, b)
 	}
 	do[any](s, "POST", "/stockgate/sales/double11/pause", "")
-	ask(body, "X-Session", "u1").is(t, 409, "paused")
+	ask(body, "X-Session", "u1").Is(t, 409, "paused")
 	if got := auth.take(); len(got) != 0 {
 		t.Errorf("the authentication was asked: %v", got)
 	}
@@ -91,11 +93,11 @@ func TestGateAfterForwardAuth(t *testing.T) {
 		uri /check
 	}
 	reverse_proxy `+shop.addr())
-	s.send(order("X-Session", "u9")).is(t, 201, "")
-	s.send(order()).is(t, 401, "")
-	s.send(order("X-User-Id", "u9")).is(t, 401, "")
+	s.send(order("X-Session", "u9")).Is(t, 201, "")
+	s.send(order()).Is(t, 401, "")
+	s.send(order("X-User-Id", "u9")).Is(t, 401, "")
 	do[any](s, "POST", "/stockgate/sales/double11/pause", "")
-	s.send(order("X-Session", "u9")).is(t, 409, "paused")
+	s.send(order("X-Session", "u9")).Is(t, 409, "paused")
 	if a, b := auth.take(), shop.take(); len(a) != 4 || len(b) != 1 || claimsOf(t, b[0].header.Get("Stockgate-Token")).Sub != "u9" {
 		t.Errorf("the authentication got %v, the shop %v", a, b)
 	}
@@ -132,17 +134,17 @@ func TestCheckPassesRequestsOn(t *testing.T) {
 	}
 	const body = "{\"sku\":\"few\",\r\n \"note\":\"\\u00e9\"}"
 	a := s.send(post("/cart/add", body, "X-User-Id", "u1", "Stockgate-Token", "forged", "X-HTTP-Method-Override", "PUT", "Accept-Encoding", "br"))
-	a.is(t, 202, "")
-	if a.header.Get("Stockgate-Reservation") != "" {
-		t.Errorf("header %v", a.header)
+	a.Is(t, 202, "")
+	if a.Header.Get("Stockgate-Reservation") != "" {
+		t.Errorf("header %v", a.Header)
 	}
 	got := shop.take()
 	if len(got) != 1 || got[0].body != body || got[0].header.Get("X-Http-Method-Override") != "PUT" || got[0].header.Get("Accept-Encoding") != "br" ||
 		got[0].header.Get("Stockgate-Token") != "" || got[0].method != "POST" || got[0].uri != "/cart/add" {
 		t.Errorf("the shop got %+v", got)
 	}
-	s.send(post("/cart/add", body)).is(t, 401, "no_buyer")
-	s.send(post("/cart/add", `{"sku":"nothing"}`, "X-User-Id", "u1")).is(t, 404, "unknown_item")
+	s.send(post("/cart/add", body)).Is(t, 401, "no_buyer")
+	s.send(post("/cart/add", `{"sku":"nothing"}`, "X-User-Id", "u1")).Is(t, 404, "unknown_item")
 	if got := shop.take(); len(got) != 0 {
 		t.Errorf("the shop got %v", got)
 	}
@@ -165,7 +167,7 @@ func TestCheckPassesRequestsOn(t *testing.T) {
 	if got := s.cell("few"); got != "3 3 0 0 0" {
 		t.Errorf("books %s", got)
 	}
-	if metrics := s.admin("GET", "/metrics", "").body; !strings.Contains(metrics, `stockgate_attempts_total{outcome="passed",reason="",sale="double11"}`) {
+	if metrics := s.Admin("GET", "/metrics", "").Body; !strings.Contains(metrics, `stockgate_attempts_total{outcome="passed",reason="",sale="double11"}`) {
 		t.Error("what passed is not counted")
 	}
 }
@@ -189,11 +191,11 @@ func TestCheckWithABearerToken(t *testing.T) {
 		reverse_proxy `+shop.addr()+`
 	}`)
 	a := s.send(order())
-	a.is(t, 401, "no_buyer")
-	if a.header.Get("WWW-Authenticate") != "Bearer" {
-		t.Errorf("header %v", a.header)
+	a.Is(t, 401, "no_buyer")
+	if a.Header.Get("WWW-Authenticate") != "Bearer" {
+		t.Errorf("header %v", a.Header)
 	}
-	s.send(bearerOf(l.of("u1", time.Hour))).is(t, 201, "")
+	s.send(bearerOf(l.of("u1", time.Hour))).Is(t, 201, "")
 	if n := len(l.take()); n != 1 {
 		t.Errorf("%d requests for keys", n)
 	}

@@ -3,10 +3,10 @@ package caddymodule
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"time"
 
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/reservation"
 )
 
@@ -17,43 +17,10 @@ const (
 	doctorCall = 5 * time.Second
 )
 
-// The levels of findings.
-const (
-	isOK      = "ok"
-	isWarning = "warning" // it sells, and something should be looked at
-	isError   = "error"   // a promise is broken, or will be
-)
-
-// finding is one thing that was looked at.
-type finding struct {
-	Level string `json:"level"`
-	// Check is what was looked at: one word.
-	Check string `json:"check"`
-	// Text says how it is, and what to do about it, in one sentence.
-	Text string `json:"text"`
-}
-
-// diagnosis answers GET doctor.
-type diagnosis struct {
-	Findings []finding `json:"findings"`
-	Errors   int       `json:"errors"`
-	Warnings int       `json:"warnings"`
-}
-
-func (d *diagnosis) add(level, check, format string, args ...any) {
-	d.Findings = append(d.Findings, finding{level, check, fmt.Sprintf(format, args...)})
-	switch level {
-	case isError:
-		d.Errors++
-	case isWarning:
-		d.Warnings++
-	}
-}
-
 // doctor looks at everything that this edge sees. Whatever does not answer is a
 // finding, never an error of its own.
 type doctor struct {
-	diagnosis
+	adminapi.Diagnosis
 	app   *App
 	desk  *desk
 	ctx   context.Context
@@ -78,7 +45,7 @@ func (o *operator) examine(r *http.Request) (any, error) {
 		d.sales()
 	}
 	d.gates()
-	return d.diagnosis, nil
+	return d.Diagnosis, nil
 }
 
 // call bounds one question.
@@ -89,14 +56,14 @@ func (d *doctor) call() (context.Context, context.CancelFunc) {
 // edge says whether this edge sells.
 func (d *doctor) edge() {
 	if err := d.desk.Ready(); err != nil {
-		d.add(isError, "edge", "this edge does not sell, its gates answer 503: %v", err)
+		d.Add(adminapi.LevelError, "edge", "this edge does not sell, its gates answer 503: %v", err)
 	} else {
-		d.add(isOK, "edge", "this edge may sell")
+		d.Add(adminapi.LevelOK, "edge", "this edge may sell")
 	}
 	if n := d.desk.Backlog(); n > 0 {
-		d.add(isWarning, "backlog", "redis does not know yet how %d forwarded attempts have ended: they are told again and again; holds of which it is never told are in doubt at their deadline", n)
+		d.Add(adminapi.LevelWarning, "backlog", "redis does not know yet how %d forwarded attempts have ended: they are told again and again; holds of which it is never told are in doubt at their deadline", n)
 	} else {
-		d.add(isOK, "backlog", "redis knows how every forwarded attempt has ended")
+		d.Add(adminapi.LevelOK, "backlog", "redis knows how every forwarded attempt has ended")
 	}
 }
 
@@ -107,24 +74,24 @@ func (d *doctor) redis() bool {
 	defer cancel()
 	servers, err := d.desk.Inspect(ctx)
 	if err != nil {
-		d.add(isError, "redis", "%v: see that it runs, and that `redis` in the Caddyfile says where and as whom", err)
+		d.Add(adminapi.LevelError, "redis", "%v: see that it runs, and that `redis` in the Caddyfile says where and as whom", err)
 		return false
 	}
 	few := false
 	for i := range servers {
-		judgeServer(&d.diagnosis, &servers[i], d.app.options.ReplicaAcks)
+		judgeServer(&d.Diagnosis, &servers[i], d.app.options.ReplicaAcks)
 		few = few || servers[i].Replicas < d.app.options.ReplicaAcks
 	}
 	if !few { // they are there: are they fast enough?
 		if err := d.desk.CheckReplicas(ctx); err != nil {
-			d.add(isError, "replicas", "buyers, the shop and operators hear 503: %v", err)
+			d.Add(adminapi.LevelError, "replicas", "buyers, the shop and operators hear 503: %v", err)
 		}
 	}
 	if d.app.rates != nil {
 		if _, err := d.desk.Rates().Inspect(ctx); err != nil {
-			d.add(isError, "rate_redis", "gates with a shared rate answer 503: %v", err)
+			d.Add(adminapi.LevelError, "rate_redis", "gates with a shared rate answer 503: %v", err)
 		} else {
-			d.add(isOK, "rate_redis", "the redis of shared rates answers")
+			d.Add(adminapi.LevelOK, "rate_redis", "the redis of shared rates answers")
 		}
 	}
 	return true
@@ -135,30 +102,30 @@ func (d *doctor) enrolment() {
 	ctx, cancel := d.call()
 	defer cancel()
 	if n, err := d.desk.Enrolment(ctx); err != nil {
-		d.add(isError, "signing", "who signs cannot be read: %v", err)
+		d.Add(adminapi.LevelError, "signing", "who signs cannot be read: %v", err)
 	} else {
-		judgeEnrolment(&d.diagnosis, n)
+		judgeEnrolment(&d.Diagnosis, n)
 	}
 	if d.app.Redis.Cluster || d.desk.embedded {
 		return
 	}
 	if n, err := d.desk.Listeners(ctx); err != nil {
-		d.add(isWarning, "edges", "how many edges listen cannot be read: %v", err)
+		d.Add(adminapi.LevelWarning, "edges", "how many edges listen cannot be read: %v", err)
 	} else {
-		d.add(isOK, "edges", "edges that listen on this redis: %d; run doctor on each of them, with --address", n)
+		d.Add(adminapi.LevelOK, "edges", "edges that listen on this redis: %d; run doctor on each of them, with --address", n)
 	}
 }
 
-func judgeEnrolment(d *diagnosis, n reservation.Enrolment) {
+func judgeEnrolment(d *adminapi.Diagnosis, n reservation.Enrolment) {
 	switch {
 	case n.Signing == "":
-		d.add(isError, "signing", "no edge has registered its signing key in redis: this one does when it may sell")
+		d.Add(adminapi.LevelError, "signing", "no edge has registered its signing key in redis: this one does when it may sell")
 	case !n.Known:
-		d.add(isError, "signing", "the edges sign with key %s, which this one does not have: give it the same `key`, or let all edges share Caddy's storage", n.Signing)
+		d.Add(adminapi.LevelError, "signing", "the edges sign with key %s, which this one does not have: give it the same `key`, or let all edges share Caddy's storage", n.Signing)
 	case n.Signing != n.First:
-		d.add(isWarning, "signing", "the key %s is registered, and this edge signs with %s: finish the change of keys on all edges, so that their `key` lines have one order", n.Signing, n.First)
+		d.Add(adminapi.LevelWarning, "signing", "the key %s is registered, and this edge signs with %s: finish the change of keys on all edges, so that their `key` lines have one order", n.Signing, n.First)
 	default:
-		d.add(isOK, "signing", "this edge signs with the registered key %s; public keys that are published: %d", n.Signing, n.Public)
+		d.Add(adminapi.LevelOK, "signing", "this edge signs with the registered key %s; public keys that are published: %d", n.Signing, n.Public)
 	}
 }
 

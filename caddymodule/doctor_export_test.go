@@ -1,25 +1,28 @@
 package caddymodule
 
-import "github.com/stockgate/stockgate/reservation"
+import (
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
+	"github.com/stockgate/stockgate/reservation"
+)
 
 // JudgeServer says what is right and wrong about a Redis: "level check text" each.
 func JudgeServer(s reservation.Server, acks int) []string {
-	var d diagnosis
+	var d adminapi.Diagnosis
 	judgeServer(&d, &s, acks)
-	return d.lines()
+	return lines(&d)
 }
 
 // JudgeEnrolment is JudgeServer of who signs.
 func JudgeEnrolment(n reservation.Enrolment) []string {
-	var d diagnosis
+	var d adminapi.Diagnosis
 	judgeEnrolment(&d, n)
-	return d.lines()
+	return lines(&d)
 }
 
-func (d *diagnosis) lines() []string {
-	lines := make([]string, len(d.Findings))
+func lines(d *adminapi.Diagnosis) []string {
+	all := make([]string, len(d.Findings))
 	for i, f := range d.Findings {
-		lines[i] = f.Level + " " + f.Check + " " + f.Text
+		all[i] = f.Level + " " + f.Check + " " + f.Text
 	}
-	return lines
+	return all
 }

@@ -5,13 +5,15 @@ import (
 	"slices"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
 )
 
 // gates looks at the gates of this configuration, and at what stands before them.
 func (d *doctor) gates() {
 	all := d.app.gates.list()
 	if len(all) == 0 {
-		d.add(isWarning, "gate", "the configuration has no gate: nothing is sold here; put `stockgate` before the shop's order route")
+		d.Add(adminapi.LevelWarning, "gate", "the configuration has no gate: nothing is sold here; put `stockgate` before the shop's order route")
 		return
 	}
 	plans := make(map[*caddyhttp.Server]*fastPlan)
@@ -36,23 +38,23 @@ func (d *doctor) gate(g *Gate, plan *fastPlan) {
 		bare := make(map[*Gate]bool)
 		unguarded(plan.steps, false, bare)
 		if isBare, seen := bare[g]; isBare {
-			d.add(isWarning, "guard", "%s has no stockgate_guard before it, so it can be avoided by paths that the shop reads otherwise: add `stockgate_guard` to the site, outside of blocks that have a matcher", name)
+			d.Add(adminapi.LevelWarning, "guard", "%s has no stockgate_guard before it, so it can be avoided by paths that the shop reads otherwise: add `stockgate_guard` to the site, outside of blocks that have a matcher", name)
 		} else if seen {
-			d.add(isOK, "guard", "%s has a stockgate_guard before it", name)
+			d.Add(adminapi.LevelOK, "guard", "%s has a stockgate_guard before it", name)
 		}
 	}
 	if g.OtherItems == "pass" {
 		if k := d.app.others.keeper.Load(); d.desk.Ready() == nil && (k == nil || k.listed() == nil) {
-			d.add(isError, "others", "%s: %s", name, nothingIsOther)
+			d.Add(adminapi.LevelError, "others", "%s: %s", name, nothingIsOther)
 		} else {
-			d.add(isOK, "others", "%s lets items pass that no sale lists", name)
+			d.Add(adminapi.LevelOK, "others", "%s lets items pass that no sale lists", name)
 		}
 	}
 	if !g.Check {
-		d.add(isOK, "probe", "%s %s", name, g.whatOfDoubt())
+		d.Add(adminapi.LevelOK, "probe", "%s %s", name, g.whatOfDoubt())
 	}
 	if d.app.rates == nil && slices.ContainsFunc(g.Rates, Rate.grows) {
-		d.add(isWarning, "rate_redis", "%s has a shared rate with keys that clients choose, and each takes 200 bytes of the redis that holds the stock: give the rates a redis of their own with `rate_redis`", name)
+		d.Add(adminapi.LevelWarning, "rate_redis", "%s has a shared rate with keys that clients choose, and each takes 200 bytes of the redis that holds the stock: give the rates a redis of their own with `rate_redis`", name)
 	}
 	if g.FastRefusals == nil {
 		return
@@ -66,9 +68,9 @@ func (d *doctor) gate(g *Gate, plan *fastPlan) {
 		why = "because " + plan.obstacle(g)
 	}
 	if why != "" {
-		d.add(isWarning, "fast_refusals", "%s asks for fast refusals and has none %s", name, why)
+		d.Add(adminapi.LevelWarning, "fast_refusals", "%s asks for fast refusals and has none %s", name, why)
 	} else {
-		d.add(isOK, "fast_refusals", "%s has fast refusals, where clients come without TLS", name)
+		d.Add(adminapi.LevelOK, "fast_refusals", "%s has fast refusals, where clients come without TLS", name)
 	}
 }
 
@@ -87,7 +89,7 @@ func (g *Gate) whatOfDoubt() string {
 func (d *doctor) listeners(all []*Gate) {
 	for _, server := range d.app.fast.servers() {
 		if !slices.ContainsFunc(all, func(g *Gate) bool { return g.server == server && g.FastRefusals != nil }) {
-			d.add(isWarning, "fast_refusals", "the server at %v has the listener wrapper stockgate, and none of its gates has fast_refusals: add it to a gate, or take the wrapper away", server.Listen)
+			d.Add(adminapi.LevelWarning, "fast_refusals", "the server at %v has the listener wrapper stockgate, and none of its gates has fast_refusals: add it to a gate, or take the wrapper away", server.Listen)
 		}
 	}
 }

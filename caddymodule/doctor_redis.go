@@ -7,6 +7,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/reservation"
 )
 
@@ -22,10 +23,10 @@ const (
 
 // judgeServer says what is right and wrong about a Redis that has stock. acks is how
 // many replicas must have an operation before its caller hears that it is done.
-func judgeServer(d *diagnosis, s *reservation.Server, acks int) {
+func judgeServer(d *adminapi.Diagnosis, s *reservation.Server, acks int) {
 	judgeClock(d, s)
 	if s.Embedded {
-		d.add(isWarning, "persistence", "redis is embedded: nothing survives this process, and only clients on this machine are sold to; for a real sale run a redis-server")
+		d.Add(adminapi.LevelWarning, "persistence", "redis is embedded: nothing survives this process, and only clients on this machine are sold to; for a real sale run a redis-server")
 		return
 	}
 	name, major := "Redis", s.Version
@@ -34,16 +35,16 @@ func judgeServer(d *diagnosis, s *reservation.Server, acks int) {
 	}
 	major, _, _ = strings.Cut(major, ".")
 	if n, err := strconv.Atoi(major); err != nil || n < leastRedis {
-		d.add(isError, "version", "%s %s is too old for the scripts: use Redis %d or newer, or Valkey", name, s.Version, leastRedis)
+		d.Add(adminapi.LevelError, "version", "%s %s is too old for the scripts: use Redis %d or newer, or Valkey", name, s.Version, leastRedis)
 	} else {
-		d.add(isOK, "version", "%s %s", name, s.Version)
+		d.Add(adminapi.LevelOK, "version", "%s %s", name, s.Version)
 	}
 	judgeMemory(d, s)
 	judgePersistence(d, s, acks)
 	judgeReplicas(d, s, acks)
 }
 
-func judgeClock(d *diagnosis, s *reservation.Server) {
+func judgeClock(d *adminapi.Diagnosis, s *reservation.Server) {
 	off := s.Ahead.Abs() - s.Delay/2 // at least
 	word := "ahead of"
 	if s.Ahead < 0 {
@@ -51,19 +52,19 @@ func judgeClock(d *diagnosis, s *reservation.Server) {
 	}
 	switch about := s.Ahead.Abs().Round(100 * time.Millisecond); {
 	case off > clockWrong:
-		d.add(isError, "clock", "redis's clock is %v %s this machine's: holds and sales begin and end by it, and shops may find tokens expired; run NTP on both", about, word)
+		d.Add(adminapi.LevelError, "clock", "redis's clock is %v %s this machine's: holds and sales begin and end by it, and shops may find tokens expired; run NTP on both", about, word)
 	case off > clockOff:
-		d.add(isWarning, "clock", "redis's clock is %v %s this machine's: run NTP on both", about, word)
+		d.Add(adminapi.LevelWarning, "clock", "redis's clock is %v %s this machine's: run NTP on both", about, word)
 	default:
-		d.add(isOK, "clock", "redis answers in %v, and its clock agrees with this machine's now", s.Delay.Round(10*time.Microsecond))
+		d.Add(adminapi.LevelOK, "clock", "redis answers in %v, and its clock agrees with this machine's now", s.Delay.Round(10*time.Microsecond))
 	}
 }
 
-func judgeMemory(d *diagnosis, s *reservation.Server) {
+func judgeMemory(d *adminapi.Diagnosis, s *reservation.Server) {
 	if s.Policy != "noeviction" {
-		d.add(isError, "policy", "redis would throw stock away when its memory is full (maxmemory-policy %s), so nothing is sold: set `maxmemory-policy noeviction`", s.Policy)
+		d.Add(adminapi.LevelError, "policy", "redis would throw stock away when its memory is full (maxmemory-policy %s), so nothing is sold: set `maxmemory-policy noeviction`", s.Policy)
 	} else {
-		d.add(isOK, "policy", "redis evicts nothing")
+		d.Add(adminapi.LevelOK, "policy", "redis evicts nothing")
 	}
 	bound, what := s.Max, "maxmemory"
 	if bound == 0 {
@@ -75,46 +76,46 @@ func judgeMemory(d *diagnosis, s *reservation.Server) {
 	used := humanize.IBytes(uint64(s.Used)) + " of " + humanize.IBytes(uint64(bound)) + ", " + what
 	switch percent := int(float64(s.Used) / float64(bound) * 100); {
 	case percent >= memoryFull:
-		d.add(isError, "memory", "redis uses %d%% (%s): when it is full nobody can buy; raise maxmemory, or see that the ledger follows, so that journals can be trimmed", percent, used)
+		d.Add(adminapi.LevelError, "memory", "redis uses %d%% (%s): when it is full nobody can buy; raise maxmemory, or see that the ledger follows, so that journals can be trimmed", percent, used)
 	case percent >= memoryHigh:
-		d.add(isWarning, "memory", "redis uses %d%% (%s): raise maxmemory before the sale", percent, used)
+		d.Add(adminapi.LevelWarning, "memory", "redis uses %d%% (%s): raise maxmemory before the sale", percent, used)
 	case s.Max == 0:
-		d.add(isWarning, "memory", "redis has no maxmemory: instead of refusing it grows until the machine ends it (it uses %s); set maxmemory to what it may have", used)
+		d.Add(adminapi.LevelWarning, "memory", "redis has no maxmemory: instead of refusing it grows until the machine ends it (it uses %s); set maxmemory to what it may have", used)
 	default:
-		d.add(isOK, "memory", "redis uses %d%% (%s)", percent, used)
+		d.Add(adminapi.LevelOK, "memory", "redis uses %d%% (%s)", percent, used)
 	}
 }
 
-func judgePersistence(d *diagnosis, s *reservation.Server, acks int) {
+func judgePersistence(d *adminapi.Diagnosis, s *reservation.Server, acks int) {
 	const loses = "units that were sold since would be sold again"
 	switch {
 	case s.Unwritten != "":
-		d.add(isError, "persistence", "redis could not write its %s to its disk: see its log and the space on the disk", s.Unwritten)
+		d.Add(adminapi.LevelError, "persistence", "redis could not write its %s to its disk: see its log and the space on the disk", s.Unwritten)
 	case !s.AOF && acks == 0:
-		d.add(isError, "persistence", "redis writes no append-only file: when it restarts it is back at its last snapshot, and %s; set `appendonly yes` and `appendfsync always`", loses)
+		d.Add(adminapi.LevelError, "persistence", "redis writes no append-only file: when it restarts it is back at its last snapshot, and %s; set `appendonly yes` and `appendfsync always`", loses)
 	case !s.AOF:
-		d.add(isWarning, "persistence", "redis writes no append-only file, and only its replicas have what was sold: after a restart of all of them %s; set `appendonly yes`", loses)
+		d.Add(adminapi.LevelWarning, "persistence", "redis writes no append-only file, and only its replicas have what was sold: after a restart of all of them %s; set `appendonly yes`", loses)
 	case s.Fsync == "":
-		d.add(isOK, "persistence", "redis writes an append-only file; whether with `appendfsync always` cannot be seen, because its user may not run CONFIG GET")
+		d.Add(adminapi.LevelOK, "persistence", "redis writes an append-only file; whether with `appendfsync always` cannot be seen, because its user may not run CONFIG GET")
 	case s.Fsync == "always" || s.Fsync == "everysec" && acks > 0:
-		d.add(isOK, "persistence", "redis writes an append-only file, appendfsync %s", s.Fsync)
+		d.Add(adminapi.LevelOK, "persistence", "redis writes an append-only file, appendfsync %s", s.Fsync)
 	default:
-		d.add(isWarning, "persistence", "redis forces its append-only file to the disk only now and then (appendfsync %s): when its machine fails, the last writes are lost and %s; "+
+		d.Add(adminapi.LevelWarning, "persistence", "redis forces its append-only file to the disk only now and then (appendfsync %s): when its machine fails, the last writes are lost and %s; "+
 			"set `appendfsync always`, or let replicas confirm with `replica_acks`", s.Fsync, loses)
 	}
 }
 
-func judgeReplicas(d *diagnosis, s *reservation.Server, acks int) {
+func judgeReplicas(d *adminapi.Diagnosis, s *reservation.Server, acks int) {
 	switch {
 	case s.Replica:
-		d.add(isError, "replicas", "this redis is a replica and takes no writes: point `redis` at the master, or use sentinel")
+		d.Add(adminapi.LevelError, "replicas", "this redis is a replica and takes no writes: point `redis` at the master, or use sentinel")
 	case s.Replicas < acks:
-		d.add(isError, "replicas", "replica_acks wants %d, and the replicas that are connected are %d: buyers, the shop and operators hear 503; connect more, or lower replica_acks", acks, s.Replicas)
+		d.Add(adminapi.LevelError, "replicas", "replica_acks wants %d, and the replicas that are connected are %d: buyers, the shop and operators hear 503; connect more, or lower replica_acks", acks, s.Replicas)
 	case s.Replicas > 0 && acks == 0:
-		d.add(isWarning, "replicas", "nobody waits for the replicas (%d) of this redis: a failover may lose what was sold, and its units would be sold again; set `replica_acks 1 50ms`", s.Replicas)
+		d.Add(adminapi.LevelWarning, "replicas", "nobody waits for the replicas (%d) of this redis: a failover may lose what was sold, and its units would be sold again; set `replica_acks 1 50ms`", s.Replicas)
 	case acks > 0:
-		d.add(isOK, "replicas", "replicas that are connected: %d; that must have an operation before it counts as done: %d", s.Replicas, acks)
+		d.Add(adminapi.LevelOK, "replicas", "replicas that are connected: %d; that must have an operation before it counts as done: %d", s.Replicas, acks)
 	default:
-		d.add(isOK, "replicas", "redis has no replicas, and none is waited for")
+		d.Add(adminapi.LevelOK, "replicas", "redis has no replicas, and none is waited for")
 	}
 }

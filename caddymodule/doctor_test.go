@@ -14,6 +14,7 @@ import (
 
 	"github.com/stockgate/stockgate/internal/pgtest"
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/sitetest"
 	"github.com/stockgate/stockgate/reservation"
 )
 
@@ -42,9 +43,9 @@ func admit(t *testing.T, redis, options, servers, directives string) *patient {
 // change gives it another configuration.
 func (p *patient) change(options, servers, directives string) {
 	p.t.Helper()
-	p.loads++
-	file := p.file("Caddyfile", fmt.Sprintf("{\nadmin %s\npersist_config off\nauto_https off\nstorage file_system %s\nlog {\noutput file %s\n}\n%s\nstockgate {\nredis %s\n%s\n}\n}\nhttp:// {\nbind unix/%s\n%s}\n",
-		p.adminAddress(), p.path("storage"), p.path("log"), servers, p.server.Addr(), options, p.socket("http"), directives))
+	p.Loads++
+	file := p.File("Caddyfile", fmt.Sprintf("{\nadmin %s\npersist_config off\nauto_https off\nstorage file_system %s\nlog {\noutput file %s\n}\n%s\nstockgate {\nredis %s\n%s\n}\n}\nhttp:// {\nbind unix/%s\n%s}\n",
+		p.AdminAddress(), p.Path("storage"), p.Path("log"), servers, p.server.Addr(), options, p.Socket("http"), directives))
 	text, err := os.ReadFile(file)
 	if err != nil {
 		p.t.Fatal(err)
@@ -64,21 +65,21 @@ func (p *patient) change(options, servers, directives string) {
 // says waits until the doctor finds that.
 func (p *patient) says(text string) {
 	p.t.Helper()
-	p.eventually(text, func() (string, bool) {
-		a := p.admin("GET", "/stockgate/doctor", "").body
+	p.Eventually(text, func() (string, bool) {
+		a := p.Admin("GET", "/stockgate/doctor", "").Body
 		return a, strings.Contains(a, text)
 	})
 }
 
 // opinion is what the doctor said.
 type opinion struct {
-	ran
+	sitetest.Ran
 	t *testing.T
 }
 
 func (p *patient) doctor(args ...string) opinion {
 	p.t.Helper()
-	return opinion{run(p.t, "", append([]string{"doctor", "--config", p.path("Caddyfile")}, args...)...), p.t}
+	return opinion{sitetest.Run(p.t, "", append([]string{"doctor", "--config", p.Path("Caddyfile")}, args...)...), p.t}
 }
 
 // finds fails unless it has these findings, "level check a part of the text", and no
@@ -87,7 +88,7 @@ func (o opinion) finds(want ...string) {
 	o.t.Helper()
 	left := append([]string(nil), want...)
 	errors := 0
-	for line := range strings.Lines(o.out) {
+	for line := range strings.Lines(o.Out) {
 		words := strings.Fields(line)
 		if words[0] == "no" { // no errors, …
 			continue
@@ -112,16 +113,16 @@ func (o opinion) finds(want ...string) {
 	if errors > 0 {
 		status, says = 1, "caddy stockgate doctor: "+strconv.Itoa(errors)+" error"
 	}
-	if len(left) > 0 || o.status != status || !strings.Contains(o.errors, says) {
-		o.t.Errorf("it does not find %q, exit status %d:\n%s%s", left, o.status, o.out, o.errors)
+	if len(left) > 0 || o.Status != status || !strings.Contains(o.Errors, says) {
+		o.t.Errorf("it does not find %q, exit status %d:\n%s%s", left, o.Status, o.Out, o.Errors)
 	}
 }
 
 // sale opens one.
-func (p *patient) sale() shopper {
+func (p *patient) sale() sitetest.Shopper {
 	p.t.Helper()
-	p.openSale()
-	return newShopper(p.t, p.server)
+	p.OpenSale()
+	return sitetest.NewShopper(p.t, p.server)
 }
 
 // set changes a field of a key in Redis, as nobody should.
@@ -144,9 +145,9 @@ func (p *patient) later(by time.Duration) {
 }
 
 // settled waits until the ledger has all.
-func (p *patient) settled(s shopper) {
+func (p *patient) settled(s sitetest.Shopper) {
 	p.t.Helper()
-	p.eventually("all in the ledger", func() (string, bool) {
+	p.Eventually("all in the ledger", func() (string, bool) {
 		h, err := s.JournalHead(p.t.Context(), "double11")
 		return fmt.Sprint(h, err), err == nil && h.Behind() == 0
 	})
@@ -159,24 +160,24 @@ func TestDoctorFindsNothing(t *testing.T) {
 	o := p.doctor()
 	o.finds()
 	for _, check := range []string{"config", "caddy", "edge", "backlog", "clock", "version", "policy", "memory", "persistence", "replicas", "signing", "edges", "ledger", "schema", "sale", "journal", "guard", "probe"} {
-		if !strings.Contains(o.out, "ok       "+check+" ") {
-			t.Errorf("it says nothing of %s:\n%s", check, o.out)
+		if !strings.Contains(o.Out, "ok       "+check+" ") {
+			t.Errorf("it says nothing of %s:\n%s", check, o.Out)
 		}
 	}
-	if !strings.HasSuffix(o.out, "\nno errors, 0 warnings\n") {
-		t.Error(o.out)
+	if !strings.HasSuffix(o.Out, "\nno errors, 0 warnings\n") {
+		t.Error(o.Out)
 	}
 	var d struct {
 		Findings         []struct{ Level, Check, Text string }
 		Errors, Warnings int
 	}
-	if o := p.doctor("--json"); json.Unmarshal([]byte(o.out), &d) != nil || len(d.Findings) < 18 || d.Findings[0].Check != "config" || d.Errors != 0 || o.status != 0 {
+	if o := p.doctor("--json"); json.Unmarshal([]byte(o.Out), &d) != nil || len(d.Findings) < 18 || d.Findings[0].Check != "config" || d.Errors != 0 || o.Status != 0 {
 		t.Errorf("%+v", o)
 	}
-	if a := p.admin("GET", "/stockgate/doctor?older=soon", ""); a.status != 400 {
+	if a := p.Admin("GET", "/stockgate/doctor?older=soon", ""); a.Status != 400 {
 		t.Errorf("%+v", a)
 	}
-	if o := p.doctor("--older", "x"); o.status != 2 || !strings.Contains(o.errors, "older must be a length of time such as 10m") {
+	if o := p.doctor("--older", "x"); o.Status != 2 || !strings.Contains(o.Errors, "older must be a length of time such as 10m") {
 		t.Errorf("%+v", o)
 	}
 }
@@ -205,8 +206,8 @@ func TestDoctorFindsRedisDown(t *testing.T) {
 	p.says("this edge does not sell")
 	o := p.doctor()
 	o.finds("error edge redis does not answer", "error redis redis does not answer")
-	if !strings.Contains(o.out, "stockgate_guard before it") {
-		t.Errorf("the gates are looked at all the same: %s", o.out)
+	if !strings.Contains(o.Out, "stockgate_guard before it") {
+		t.Errorf("the gates are looked at all the same: %s", o.Out)
 	}
 	p.server.Restart()
 	p.says("this edge may sell")
@@ -220,7 +221,7 @@ func TestDoctorFindsALateLedger(t *testing.T) {
 	p.settled(s)
 	p.doctor().finds()
 	db.Stop()
-	s.reserve("r1", "plain", 1, time.Hour)
+	s.Hold("r1", "plain", 1, time.Hour)
 	p.later(20 * time.Second)
 	p.doctor().finds(stepped, "error ledger the ledger does not answer, or cannot be used: ", "error journal the ledger does not have 1 movements of double11, the oldest for ")
 	db.Restart()
@@ -256,8 +257,8 @@ func TestDoctorFindsWhatIsWrongWithSales(t *testing.T) {
 	p := admit(t, wellRedis, "", "", guardedGate)
 	s := p.sale()
 	p.doctor().finds("warning ledger double11 is open and no ledger is kept")
-	s.reserve("lost", "plain", 2, time.Hour)
-	s.must(s.Doubt(t.Context(), "double11", "lost", "timeout"))
+	s.Hold("lost", "plain", 2, time.Hour)
+	s.Must(s.Doubt(t.Context(), "double11", "lost", "timeout"))
 	p.doctor().finds("warning ledger")
 	p.later(11 * time.Minute)
 	p.doctor().finds(stepped, "warning ledger", "warning in_doubt , although a probe asks the shop: 'caddy stockgate holds double11'")
@@ -277,9 +278,9 @@ func TestDoctorFindsWhatIsWrongWithSales(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	s.reserveAs(reservation.Backend, "gone", "few", 3, time.Hour)
-	s.must(s.Release(t.Context(), "double11", "gone", reservation.Answer, "status_422"))
-	s.reserve("other", "few", 3, time.Hour)
+	s.HoldAs(reservation.Backend, "gone", "few", 3, time.Hour)
+	s.Must(s.Release(t.Context(), "double11", "gone", reservation.Answer, "status_422"))
+	s.Hold("other", "few", 3, time.Hour)
 	if state, err := s.Confirm(t.Context(), "double11", "gone", reservation.Answer, "status_201"); state != reservation.Unbacked {
 		t.Fatalf("%s %v", state, err)
 	}
@@ -296,15 +297,15 @@ func TestDoctorFindsWhatIsWrongWithSales(t *testing.T) {
 func TestDoctorFindsAStep(t *testing.T) {
 	p := admit(t, wellRedis, "", "", guardedGate)
 	s := p.sale()
-	s.reserveAs(reservation.Backend, "r1", "plain", 2, time.Hour)
+	s.HoldAs(reservation.Backend, "r1", "plain", 2, time.Hour)
 	p.later(2 * time.Hour)
 	p.doctor().finds("warning ledger", stepped+" by ")
-	if r := run(t, "", "sale", "align", "double11", "--config", p.path("Caddyfile")); r.status != 0 || !strings.Contains(r.out, "1 holds keep the time") {
-		t.Errorf("%d: %s%s", r.status, r.out, r.errors)
+	if r := sitetest.Run(t, "", "sale", "align", "double11", "--config", p.Path("Caddyfile")); r.Status != 0 || !strings.Contains(r.Out, "1 holds keep the time") {
+		t.Errorf("%d: %s%s", r.Status, r.Out, r.Errors)
 	}
 	p.doctor().finds("warning ledger")
-	if r := run(t, "", "sale", "align", "double11", "--config", p.path("Caddyfile")); r.status != 0 || !strings.Contains(r.out, "nothing was changed") {
-		t.Errorf("%d: %s%s", r.status, r.out, r.errors)
+	if r := sitetest.Run(t, "", "sale", "align", "double11", "--config", p.Path("Caddyfile")); r.Status != 0 || !strings.Contains(r.Out, "nothing was changed") {
+		t.Errorf("%d: %s%s", r.Status, r.Out, r.Errors)
 	}
 }
 
@@ -321,12 +322,12 @@ func TestDoctorFindsWhatIsWrongWithGates(t *testing.T) {
 	p := admit(t, wellRedis, "", "", fmt.Sprintf(gate, ""))
 	o := p.doctor()
 	o.finds("warning config the site has no stockgate_guard", "warning guard the gate without a name has no stockgate_guard before it")
-	if !strings.Contains(o.out, "keeps holds in doubt until somebody resolves them") {
-		t.Error(o.out)
+	if !strings.Contains(o.Out, "keeps holds in doubt until somebody resolves them") {
+		t.Error(o.Out)
 	}
 	p.change("", "", "@static path /static/*\nstockgate_guard\nhandle @static {\nrespond 200\n}\nhandle {\n"+fmt.Sprintf(gate, "outcome backend\n")+"}\n")
-	if o = p.doctor(); !strings.Contains(o.out, "leaves it to the shop to confirm or release") {
-		t.Error(o.out)
+	if o = p.doctor(); !strings.Contains(o.Out, "leaves it to the shop to confirm or release") {
+		t.Error(o.Out)
 	}
 	o.finds()
 	p.change("", wrapper, guardedGate)
@@ -349,20 +350,20 @@ func TestDoctorFindsWhatIsWrongWithGates(t *testing.T) {
 	p.change("", "", "respond 200\n")
 	p.doctor().finds("warning gate the configuration has no gate")
 
-	p.file("broken", "a.example {\nstockgate {\nnonsense\n}\n}\n")
-	if r := p.run("doctor", "--config", p.path("broken"), "-a", "caddyfile"); r.status != 1 || !strings.Contains(r.out, "cannot be adapted: ") {
+	p.File("broken", "a.example {\nstockgate {\nnonsense\n}\n}\n")
+	if r := p.Run("doctor", "--config", p.Path("broken"), "-a", "caddyfile"); r.Status != 1 || !strings.Contains(r.Out, "cannot be adapted: ") {
 		t.Errorf("%+v", r)
 	}
-	if r := p.run("doctor", "--config", p.file("c.json", "{")); r.status != 1 || !strings.Contains(r.out, "c.json is no JSON") {
+	if r := p.Run("doctor", "--config", p.File("c.json", "{")); r.Status != 1 || !strings.Contains(r.Out, "c.json is no JSON") {
 		t.Errorf("%+v", r)
 	}
-	if r := p.run("doctor", "--config", p.path("nothing")); r.status != 1 || !strings.Contains(r.out, "error    config         open ") {
+	if r := p.Run("doctor", "--config", p.Path("nothing")); r.Status != 1 || !strings.Contains(r.Out, "error    config         open ") {
 		t.Errorf("%+v", r)
 	}
-	if r := p.run("doctor", "--config", p.path("Caddyfile"), "-a", "toml"); r.status != 1 || !strings.Contains(r.out, `there is no config adapter "toml" in this Caddy`) {
+	if r := p.Run("doctor", "--config", p.Path("Caddyfile"), "-a", "toml"); r.Status != 1 || !strings.Contains(r.Out, `there is no config adapter "toml" in this Caddy`) {
 		t.Errorf("%+v", r)
 	}
-	if r := run(t, "", "doctor", "--address", "unix/"+p.path("nothing.sock")); r.status != 3 || r.out != "" || !strings.Contains(r.errors, "is it running?") {
+	if r := sitetest.Run(t, "", "doctor", "--address", "unix/"+p.Path("nothing.sock")); r.Status != 3 || r.Out != "" || !strings.Contains(r.Errors, "is it running?") {
 		t.Errorf("%+v", r)
 	}
 }

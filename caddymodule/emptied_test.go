@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/sitetest"
 	"github.com/stockgate/stockgate/ledger/sqlite"
 )
 
@@ -15,10 +16,10 @@ const lostPlain = `stockgate_sale_lost{sale="double11"}`
 // emptied is a site whose Redis was emptied while it sold.
 func emptied(t *testing.T) (*site, *redistest.Server, map[string]any) {
 	t.Helper()
-	server, app := realRedis(t)
+	server, app := sitetest.Redis(t)
 	s := openSite(t, nil)
 	s.useGate(map[string]any{"other_items": "pass"})
-	s.load(app)
+	s.Load(app)
 	s.sell()
 	s.becomes("sold", bid{buyer: "ann", skus: "plain"})
 	s.becomes("passed", bid{buyer: "ann", skus: "tea"})
@@ -46,34 +47,34 @@ func TestEmptiedRedis(t *testing.T) {
 				t.Errorf("%s, %s: %s, want %s", when, skus, got, want)
 			}
 		}
-		if a := s.get("/sales/double11/items/plain"); a.status != 503 || a.header.Get("Retry-After") == "" {
-			t.Errorf("%s, the status: %d %s", when, a.status, a.body)
+		if a := s.Get("/sales/double11/items/plain"); a.Status != 503 || a.Header.Get("Retry-After") == "" {
+			t.Errorf("%s, the status: %d %s", when, a.Status, a.Body)
 		}
 		s.untilScraped(map[string]string{lostPlain: "1", `stockgate_balanced{sale="double11"}`: "0"})
-		if found := s.logged("redis has lost a sale: buyers hear `unavailable`"); len(found) == 0 || found[len(found)-1]["sale"] != "double11" || found[0]["level"] != "error" {
+		if found := s.Logged("redis has lost a sale: buyers hear `unavailable`"); len(found) == 0 || found[len(found)-1]["sale"] != "double11" || found[0]["level"] != "error" {
 			t.Errorf("%s, the log has %v", when, found)
 		}
-		if r := s.run("doctor"); r.status != 1 || !strings.Contains(r.out, "redis has lost sale double11: restore it with `caddy stockgate rebuild double11") {
-			t.Errorf("%s, the doctor says %d %s", when, r.status, r.out)
+		if r := s.Run("doctor"); r.Status != 1 || !strings.Contains(r.Out, "redis has lost sale double11: restore it with `caddy stockgate rebuild double11") {
+			t.Errorf("%s, the doctor says %d %s", when, r.Status, r.Out)
 		}
-		if out := s.ok("sale", "list"); !strings.Contains(out, "double11  lost") {
+		if out := s.OK("sale", "list"); !strings.Contains(out, "double11  lost") {
 			t.Errorf("%s, the list: %s", when, out)
 		}
 		for _, command := range [][]string{
-			{"sale", "apply", s.file("sale.yaml", listsSale)}, {"sale", "apply", s.file("sale.yaml", listsSale), "--dry-run"},
+			{"sale", "apply", s.File("sale.yaml", listsSale)}, {"sale", "apply", s.File("sale.yaml", listsSale), "--dry-run"},
 			{"sale", "show", "double11"}, {"sale", "open", "double11"}, {"stock", "add", "double11", "plain", "1"}, {"holds", "double11"},
 		} {
-			if r := s.run(command...); r.status != 1 || !strings.Contains(r.errors, "redis has lost sale double11") {
-				t.Errorf("%s, %q: %d %s %s", when, command, r.status, r.out, r.errors)
+			if r := s.Run(command...); r.Status != 1 || !strings.Contains(r.Errors, "redis has lost sale double11") {
+				t.Errorf("%s, %q: %d %s %s", when, command, r.Status, r.Out, r.Errors)
 			}
 		}
 	}
 	lost("the edge that sold it", "unknown_item") // it still knows what the sale lists
-	s.load(nil)
-	s.load(app)
+	s.Load(nil)
+	s.Load(app)
 	lost("after a start", "unavailable")
-	s.ok("sale", "apply", s.file("sale.yaml", listsSale), "--new")
-	s.ok("sale", "open", "double11")
+	s.OK("sale", "apply", s.File("sale.yaml", listsSale), "--new")
+	s.OK("sale", "open", "double11")
 	s.becomes("sold", bid{buyer: "ann", skus: "plain"})
 	s.untilScraped(map[string]string{lostPlain: "0", `stockgate_balanced{sale="double11"}`: "1"})
 }
@@ -82,14 +83,14 @@ func TestEmptiedRedis(t *testing.T) {
 // emptied. The first sale ends that, and needs no flag.
 func TestNothingIsOtherWithoutASale(t *testing.T) {
 	s, server, app := emptied(t)
-	s.load(nil)
-	if err := os.RemoveAll(s.path("storage")); err != nil {
+	s.Load(nil)
+	if err := os.RemoveAll(s.Path("storage")); err != nil {
 		t.Fatal(err)
 	}
 	empty(t, server)
-	s.load(app)
-	s.eventually("ready", func() (string, bool) {
-		text := s.run("doctor").out
+	s.Load(app)
+	s.Eventually("ready", func() (string, bool) {
+		text := s.Run("doctor").Out
 		return text, strings.Contains(text, "this edge may sell")
 	})
 	for _, skus := range []string{"plain", "tea"} {
@@ -97,10 +98,10 @@ func TestNothingIsOtherWithoutASale(t *testing.T) {
 			t.Errorf("%s is %s", skus, got)
 		}
 	}
-	if r := s.run("doctor"); r.status != 1 || !strings.Contains(r.out, "lets nothing pass, because it is not known what the sales list") {
-		t.Errorf("the doctor says %s", r.out)
+	if r := s.Run("doctor"); r.Status != 1 || !strings.Contains(r.Out, "lets nothing pass, because it is not known what the sales list") {
+		t.Errorf("the doctor says %s", r.Out)
 	}
-	s.ok("sale", "apply", s.file("sale.yaml", strings.ReplaceAll(listsSale, "double11", "first")))
+	s.OK("sale", "apply", s.File("sale.yaml", strings.ReplaceAll(listsSale, "double11", "first")))
 	s.becomes("passed", bid{buyer: "ann", skus: "tea"})
 	if got := s.order(bid{buyer: "ann", skus: "plain"}); got != "not_started" {
 		t.Errorf("plain of the draft is %s", got)
@@ -109,7 +110,7 @@ func TestNothingIsOtherWithoutASale(t *testing.T) {
 
 // A new edge misses a sale that nothing but the ledger has, and its file is not loaded.
 func TestOnlyTheLedgerRemembers(t *testing.T) {
-	server, app := realRedis(t)
+	server, app := sitetest.Redis(t)
 	file := filepath.Join(t.TempDir(), "ledger.db")
 	app["ledger"] = map[string]any{"driver": "sqlite", "file": file}
 	s := openShop(t, app, map[string]any{"other_items": "pass"})
@@ -119,18 +120,18 @@ func TestOnlyTheLedgerRemembers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	s.eventually("in the ledger", func() (string, bool) {
+	s.Eventually("in the ledger", func() (string, bool) {
 		at, err := l.Position(t.Context(), "double11")
 		return "", err == nil && at.Seq >= 3
 	})
-	s.load(nil)
-	if err := os.RemoveAll(s.path("storage")); err != nil {
+	s.Load(nil)
+	if err := os.RemoveAll(s.Path("storage")); err != nil {
 		t.Fatal(err)
 	}
 	empty(t, server)
-	s.load(app)
-	if r := s.run("sale", "apply", s.file("sale.yaml", listsSale)); r.status != 1 || !strings.Contains(r.errors, "rebuild double11 --from ledger") {
-		t.Errorf("applied: %d %s %s", r.status, r.out, r.errors)
+	s.Load(app)
+	if r := s.Run("sale", "apply", s.File("sale.yaml", listsSale)); r.Status != 1 || !strings.Contains(r.Errors, "rebuild double11 --from ledger") {
+		t.Errorf("applied: %d %s %s", r.Status, r.Out, r.Errors)
 	}
 	s.untilScraped(map[string]string{lostPlain: "1"})
 	for _, skus := range []string{"plain", "tea"} {
@@ -138,21 +139,21 @@ func TestOnlyTheLedgerRemembers(t *testing.T) {
 			t.Errorf("%s is %s", skus, got)
 		}
 	}
-	s.ok("rebuild", "double11", "--from", "ledger", "--open")
+	s.OK("rebuild", "double11", "--from", "ledger", "--open")
 	s.becomes("sold", bid{buyer: "ann", skus: "plain"})
 	s.becomes("passed", bid{buyer: "ann", skus: "tea"})
 }
 
 // The shop does not hear that a reservation of a lost sale never was.
 func TestAPIOfALostSale(t *testing.T) {
-	server, app := realRedis(t)
+	server, app := sitetest.Redis(t)
 	s := openSite(t, nil)
-	s.gates = []any{map[string]any{"handler": "stockgate_api", "keys": []string{apiKey}}}
-	s.load(app)
-	s.openSale()
-	newShopper(t, server).reserve("r", "plain", 1, patience)
-	if a := s.api("GET", "/reservations/never", ""); a.status != 404 {
-		t.Errorf("a reservation that never was: %d %s", a.status, a.body)
+	s.Gates = []any{map[string]any{"handler": "stockgate_api", "keys": []string{apiKey}}}
+	s.Load(app)
+	s.OpenSale()
+	sitetest.NewShopper(t, server).Hold("r", "plain", 1, sitetest.Patience)
+	if a := s.api("GET", "/reservations/never", ""); a.Status != 404 {
+		t.Errorf("a reservation that never was: %d %s", a.Status, a.Body)
 	}
 	empty(t, server)
 	for _, c := range []struct{ method, path, body string }{
@@ -164,11 +165,11 @@ func TestAPIOfALostSale(t *testing.T) {
 		{"POST", "/reservations/r/extend", `{"sale":"double11","hold_for":"5m"}`},
 		{"POST", "/reservations/r/return", `{"sale":"double11","id":"x"}`},
 	} {
-		if a := s.api(c.method, c.path, c.body); a.status != 503 || !strings.Contains(a.body, "has lost the sale") {
-			t.Errorf("%s %s %s: %d %s", c.method, c.path, c.body, a.status, a.body)
+		if a := s.api(c.method, c.path, c.body); a.Status != 503 || !strings.Contains(a.Body, "has lost the sale") {
+			t.Errorf("%s %s %s: %d %s", c.method, c.path, c.body, a.Status, a.Body)
 		}
 	}
-	if a := s.api("GET", "/reservations/r?sale=another", ""); a.status != 404 {
-		t.Errorf("in a sale that never was: %d %s", a.status, a.body)
+	if a := s.api("GET", "/reservations/r?sale=another", ""); a.Status != 404 {
+		t.Errorf("in a sale that never was: %d %s", a.Status, a.Body)
 	}
 }

@@ -14,7 +14,7 @@ import (
 func (s *site) around(answer string) (n int) {
 	s.t.Helper()
 	name := fmt.Sprintf(`stockgate_around_total{answer=%q} `, answer)
-	for line := range strings.Lines(s.admin("GET", "/metrics", "").body) {
+	for line := range strings.Lines(s.Admin("GET", "/metrics", "").Body) {
 		if value, ok := strings.CutPrefix(line, name); ok {
 			fmt.Sscan(value, &n)
 			return n
@@ -97,8 +97,8 @@ func TestSecondLook(t *testing.T) {
 		before := s.around("refused")
 		for range 3 { // none of them is a failure of the upstream
 			answer := s.says(asks(line))
-			if answer.status != http.StatusBadRequest || answer.header.Get("Stockgate-Refusal") != "malformed" {
-				t.Errorf("%s: %d %s", line, answer.status, answer.body)
+			if answer.Status != http.StatusBadRequest || answer.Header.Get("Stockgate-Refusal") != "malformed" {
+				t.Errorf("%s: %d %s", line, answer.Status, answer.Body)
 			}
 		}
 		for _, got := range shop.take() {
@@ -111,8 +111,8 @@ func TestSecondLook(t *testing.T) {
 		}
 		for _, fine := range []string{"POST /api/order", "POST /other", "GET /api/order"} {
 			answer := s.says(strings.Replace(asks(fine), "u1", fmt.Sprint("u", i), 1))
-			if got := shop.take(); answer.status != http.StatusCreated || len(got) != 1 || (got[0].header.Get("Stockgate-Token") != "") != (fine == "POST /api/order") {
-				t.Errorf("%s: %d %s, the shop got %+v", fine, answer.status, answer.body, got)
+			if got := shop.take(); answer.Status != http.StatusCreated || len(got) != 1 || (got[0].header.Get("Stockgate-Token") != "") != (fine == "POST /api/order") {
+				t.Errorf("%s: %d %s, the shop got %+v", fine, answer.Status, answer.Body, got)
 			}
 		}
 	}
@@ -140,14 +140,14 @@ func TestSecondLookKnowsUpstreams(t *testing.T) {
 	}
 	s.refresh()
 	elsewhere := func(line string) string { return strings.Replace(asks(line), "Host: shop", "Host: elsewhere", 1) }
-	if answer := s.says(elsewhere("POST /a")); answer.status != http.StatusCreated || len(other.take()) != 1 {
-		t.Errorf("another upstream: %d %s", answer.status, answer.body)
+	if answer := s.says(elsewhere("POST /a")); answer.Status != http.StatusCreated || len(other.take()) != 1 {
+		t.Errorf("another upstream: %d %s", answer.Status, answer.Body)
 	}
-	if answer := s.says(elsewhere("POST /api/order")); answer.status != http.StatusBadRequest || len(shop.take()) != 0 {
-		t.Errorf("the shop's order route on a site without its gate: %d %s", answer.status, answer.body)
+	if answer := s.says(elsewhere("POST /api/order")); answer.Status != http.StatusBadRequest || len(shop.take()) != 0 {
+		t.Errorf("the shop's order route on a site without its gate: %d %s", answer.Status, answer.Body)
 	}
-	if answer := s.says(elsewhere("POST /other")); answer.status != http.StatusCreated || len(shop.take()) != 1 {
-		t.Errorf("another route: %d %s", answer.status, answer.body)
+	if answer := s.says(elsewhere("POST /other")); answer.Status != http.StatusCreated || len(shop.take()) != 1 {
+		t.Errorf("another route: %d %s", answer.Status, answer.Body)
 	}
 }
 
@@ -169,20 +169,20 @@ func TestExitsAs(t *testing.T) {
 		rewrite /api/order
 	}
 	reverse_proxy `+shop.addr())
-	if answer := s.says(asks("POST /buy")); answer.status != http.StatusCreated {
-		t.Errorf("an order: %d %s", answer.status, answer.body)
+	if answer := s.says(asks("POST /buy")); answer.Status != http.StatusCreated {
+		t.Errorf("an order: %d %s", answer.Status, answer.Body)
 	}
 	if got := shop.take(); len(got) != 1 || got[0].uri != "/api/order" || got[0].header.Get("Stockgate-Token") == "" {
 		t.Errorf("the shop got %+v", got)
 	}
 	for _, line := range []string{"POST /api/order", "POST /API/order/", "POST /api/order;x=y", "POST /index.php/api/order", "POST /api%252forder"} {
-		if answer := s.says(asks(line)); answer.status != http.StatusBadRequest || len(shop.take()) != 0 {
-			t.Errorf("%s: %d %s", line, answer.status, answer.body)
+		if answer := s.says(asks(line)); answer.Status != http.StatusBadRequest || len(shop.take()) != 0 {
+			t.Errorf("%s: %d %s", line, answer.Status, answer.Body)
 		}
 	}
 	for _, line := range []string{"GET /api/order", "POST /api/orders", "POST /other"} {
-		if answer := s.says(asks(line)); answer.status != http.StatusCreated || len(shop.take()) != 1 {
-			t.Errorf("%s: %d %s", line, answer.status, answer.body)
+		if answer := s.says(asks(line)); answer.Status != http.StatusCreated || len(shop.take()) != 1 {
+			t.Errorf("%s: %d %s", line, answer.Status, answer.Body)
 		}
 	}
 }
@@ -214,12 +214,12 @@ func TestSecondLookAtFastCGI(t *testing.T) {
 		}
 	}`)
 	for _, line := range []string{"POST /api/order", "POST /path"} {
-		if answer := s.says(asks(line)); answer.status != http.StatusBadRequest || orders.Load() != 0 {
-			t.Errorf("%s: %d %s", line, answer.status, answer.body)
+		if answer := s.says(asks(line)); answer.Status != http.StatusBadRequest || orders.Load() != 0 {
+			t.Errorf("%s: %d %s", line, answer.Status, answer.Body)
 		}
 	}
-	if answer := s.says(asks("POST /index.php/api/orders")); answer.status != http.StatusCreated {
-		t.Errorf("another route: %d %s", answer.status, answer.body)
+	if answer := s.says(asks("POST /index.php/api/orders")); answer.Status != http.StatusCreated {
+		t.Errorf("another route: %d %s", answer.Status, answer.Body)
 	}
 }
 
@@ -237,12 +237,12 @@ func TestChecksDecideNothing(t *testing.T) {
 		rewrite /api/order
 	}
 	reverse_proxy `+shop.addr())
-	if answer := s.says(asks("POST /api/old")); answer.status != http.StatusBadRequest || len(shop.take()) != 0 {
-		t.Errorf("checked, and rewritten into an order: %d %s", answer.status, answer.body)
+	if answer := s.says(asks("POST /api/old")); answer.Status != http.StatusBadRequest || len(shop.take()) != 0 {
+		t.Errorf("checked, and rewritten into an order: %d %s", answer.Status, answer.Body)
 	}
 	for _, line := range []string{"POST /api/order", "POST /api/other"} {
-		if answer := s.says(asks(line)); answer.status != http.StatusCreated || len(shop.take()) != 1 {
-			t.Errorf("%s: %d %s", line, answer.status, answer.body)
+		if answer := s.says(asks(line)); answer.Status != http.StatusCreated || len(shop.take()) != 1 {
+			t.Errorf("%s: %d %s", line, answer.Status, answer.Body)
 		}
 	}
 }

@@ -67,7 +67,7 @@ func TestFastObstacles(t *testing.T) {
 			if fast := s.fastAnswers() > before; fast != c.fast {
 				t.Errorf("fast %t, want %t", fast, c.fast)
 			}
-			logged := s.logged(message + c.logged + "; move it behind the gate, or write `fast_refusals force`")
+			logged := s.Logged(message + c.logged + "; move it behind the gate, or write `fast_refusals force`")
 			if c.logged != "" && len(logged) == 0 {
 				t.Errorf("the log does not say %q", c.logged)
 			}
@@ -97,7 +97,7 @@ func TestFastUnsuited(t *testing.T) {
 	if caddymodule.FastJudge() != nil {
 		t.Error("there is a judge")
 	}
-	if len(s.logged("no fast refusals on this server: it expects header names with underscores or dots")) == 0 {
+	if len(s.Logged("no fast refusals on this server: it expects header names with underscores or dots")) == 0 {
 		t.Error("the log does not say why")
 	}
 }

@@ -318,7 +318,7 @@ func TestFastLeavesTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, block := range map[string]*pem.Block{"cert": {Type: "CERTIFICATE", Bytes: certificate.Certificate[0]}, "key": {Type: "PRIVATE KEY", Bytes: key}} {
-		if err := os.WriteFile(s.path(name), pem.EncodeToMemory(block), 0o600); err != nil {
+		if err := os.WriteFile(s.Path(name), pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -334,7 +334,7 @@ https://example.com:%s {
 	}
 	respond 418
 }
-`, portOf(s.fast), s.path("cert"), s.path("key"))
+`, portOf(s.fast), s.Path("cert"), s.Path("key"))
 		if err := s.loadText("skip_install_trust\nservers {\nprotocols h1 h2\nlistener_wrappers {\n"+wrappers+"\n}\n}\n", sites); err != nil {
 			t.Fatal(err)
 		}

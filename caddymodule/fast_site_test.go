@@ -18,6 +18,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 
 	"github.com/stockgate/stockgate/caddymodule"
+	"github.com/stockgate/stockgate/internal/sitetest"
 )
 
 // fastSite is a Caddy with two servers that have the same sites: one with the wrapper,
@@ -27,7 +28,7 @@ type fastSite struct {
 	fast, plain string // their addresses
 }
 
-// moreSales are in other states than saleFile.
+// moreSales are in other states than SaleFile.
 var moreSales = map[string]string{
 	"later":  "id: later\nstarts_at: 2089-01-01T00:00:00Z\nends_at: 2090-01-01T00:00:00Z\nitems:\n  - {sku: soon, stock: 5}\n",
 	"over":   "id: over\nstarts_at: 2020-01-01T00:00:00Z\nends_at: 2021-01-01T00:00:00Z\nitems:\n  - {sku: gone, stock: 5}\n",
@@ -40,10 +41,10 @@ var moreSales = map[string]string{
 func openFast(t *testing.T, servers, sites string) *fastSite {
 	t.Helper()
 	caddymodule.NoJitter(t)
-	_, app := realRedis(t)
+	_, app := sitetest.Redis(t)
 	s := &fastSite{site: openSite(t, app)}
-	s.openSale()
-	s.redis = app["redis"].(map[string]any)["addresses"].([]string)[0]
+	s.OpenSale()
+	s.Redis = app["redis"].(map[string]any)["addresses"].([]string)[0]
 	for id, file := range moreSales {
 		do[any](s.site, "PUT", "/stockgate/sales/"+id, file)
 		do[any](s.site, "POST", "/stockgate/sales/"+id+"/open", "")
@@ -59,7 +60,7 @@ func openFast(t *testing.T, servers, sites string) *fastSite {
 // loadFast loads a configuration, perhaps in the place of another one.
 func (s *fastSite) loadFast(servers, sites string) error {
 	s.t.Helper()
-	s.loads++
+	s.Loads++
 	return s.loadFastAt(servers, sites, freePort(s.t), freePort(s.t))
 }
 
@@ -116,13 +117,13 @@ func (s *fastSite) loadFastAt(servers, sites, fast, plain string) error {
 		%s
 	}
 }
-`, s.adminAddress(), s.path("storage"), s.path("log"), s.redis, fast, servers, plain, servers) + on(fast, "fast_refusals") + on(plain, "")
+`, s.AdminAddress(), s.Path("storage"), s.Path("log"), s.Redis, fast, servers, plain, servers) + on(fast, "fast_refusals") + on(plain, "")
 	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(text), map[string]any{"filename": "Caddyfile"})
 	if err != nil {
 		s.t.Fatalf("%v in %s", err, text)
 	}
 	if err := caddy.Load(config, true); err != nil {
-		s.loads-- // the one before goes on
+		s.Loads-- // the one before goes on
 		return err
 	}
 	s.fast, s.plain = "127.0.0.1:"+fast, "127.0.0.1:"+plain
@@ -195,8 +196,8 @@ func withoutDate(answer string) string { return changing.ReplaceAllString(answer
 // fastAnswers is how many requests the wrapper has answered.
 func (s *fastSite) fastAnswers() int {
 	s.t.Helper()
-	a := s.admin(http.MethodGet, "/metrics", "")
-	for line := range strings.Lines(a.body) {
+	a := s.Admin(http.MethodGet, "/metrics", "")
+	for line := range strings.Lines(a.Body) {
 		if value, ok := strings.CutPrefix(line, "stockgate_fast_refusals_total "); ok {
 			n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
 			if err != nil {
@@ -239,7 +240,7 @@ func newReader(c net.Conn) *bufio.Reader { return bufio.NewReader(c) }
 // loadText loads one server only, with these global options.
 func (s *fastSite) loadText(options, sites string) error {
 	s.t.Helper()
-	s.loads++
+	s.Loads++
 	text := fmt.Sprintf(`{
 	admin %s
 	persist_config off
@@ -255,13 +256,13 @@ func (s *fastSite) loadText(options, sites string) error {
 	}
 	%s
 }
-%s`, s.adminAddress(), s.path("storage"), s.path("log"), s.redis, options, sites)
+%s`, s.AdminAddress(), s.Path("storage"), s.Path("log"), s.Redis, options, sites)
 	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(text), map[string]any{"filename": "Caddyfile"})
 	if err != nil {
 		s.t.Fatalf("%v in %s", err, text)
 	}
 	if err = caddy.Load(config, true); err != nil {
-		s.loads-- // the one before goes on
+		s.Loads-- // the one before goes on
 	}
 	return err
 }

@@ -15,16 +15,18 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
+
+	"github.com/stockgate/stockgate/internal/sitetest"
 )
 
 // openCaddyfile starts a Caddy with a real Redis and the directives of one site,
-// applies saleFile and opens the sale.
+// applies SaleFile and opens the sale.
 func openCaddyfile(t *testing.T, directives string) *site {
 	t.Helper()
-	_, app := realRedis(t)
+	_, app := sitetest.Redis(t)
 	s := openSite(t, app)
-	s.openSale()
-	s.redis = app["redis"].(map[string]any)["addresses"].([]string)[0]
+	s.OpenSale()
+	s.Redis = app["redis"].(map[string]any)["addresses"].([]string)[0]
 	if err := s.loadCaddyfile(directives); err != nil {
 		t.Fatal(err)
 	}
@@ -42,10 +44,10 @@ func (s *site) loadCaddyfile(directives string) error {
 // at any host, the second at the host elsewhere.
 func (s *site) loadSites(blocks string, directives ...string) error {
 	s.t.Helper()
-	s.loads++
+	s.Loads++
 	sites := blocks
 	for i, host := range []string{"", "elsewhere"}[:len(directives)] {
-		sites += fmt.Sprintf("http://%s {\n\tbind unix/%s\n\t%s\n}\n", host, s.socket("http"), directives[i])
+		sites += fmt.Sprintf("http://%s {\n\tbind unix/%s\n\t%s\n}\n", host, s.Socket("http"), directives[i])
 	}
 	text := fmt.Sprintf(`{
 	admin %s
@@ -61,13 +63,13 @@ func (s *site) loadSites(blocks string, directives ...string) error {
 		}
 	}
 }
-%s`, s.adminAddress(), s.path("storage"), s.path("log"), s.redis, sites)
+%s`, s.AdminAddress(), s.Path("storage"), s.Path("log"), s.Redis, sites)
 	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(text), map[string]any{"filename": "Caddyfile"})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	if err := caddy.Load(config, true); err != nil {
-		s.loads-- // the one before goes on
+		s.Loads-- // the one before goes on
 		return err
 	}
 	return nil
@@ -76,13 +78,13 @@ func (s *site) loadSites(blocks string, directives ...string) error {
 // loadGate gives the Caddy one handler in JSON.
 func (s *site) loadGate(handler string) error {
 	s.t.Helper()
-	s.loads++
+	s.Loads++
 	config := fmt.Sprintf(`{"admin":{"listen":%q,"config":{"persist":false}},"storage":{"module":"file_system","root":%q},
 		"apps":{"stockgate":{"redis":{"addresses":[%q],"timeout":"1m"}},"http":{"servers":{"site":{"listen":[%q],"automatic_https":{"disable":true},
-		"routes":[{"handle":[%s]}]}}}}}`, s.adminAddress(), s.path("storage"), s.redis, "unix/"+s.socket("http"), handler)
+		"routes":[{"handle":[%s]}]}}}}}`, s.AdminAddress(), s.Path("storage"), s.Redis, "unix/"+s.Socket("http"), handler)
 	err := caddy.Load([]byte(config), true)
 	if err != nil {
-		s.loads-- // the one before goes on
+		s.Loads-- // the one before goes on
 	}
 	return err
 }
@@ -113,7 +115,7 @@ func withBody(r *http.Request, body string) *http.Request {
 }
 
 // send sends a request to the site.
-func (s *site) send(r *http.Request) answer {
+func (s *site) send(r *http.Request) sitetest.Answer {
 	s.t.Helper()
 	resp, err := s.client().Do(r)
 	if err != nil {
@@ -124,11 +126,11 @@ func (s *site) send(r *http.Request) answer {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return answer{resp.StatusCode, resp.Header, string(raw)}
+	return sitetest.Answer{Status: resp.StatusCode, Header: resp.Header, Body: string(raw)}
 }
 
 func (s *site) client() *http.Client {
-	socket := s.socket("http")
+	socket := s.Socket("http")
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &http.Client{CheckRedirect: stay, Transport: &http.Transport{
 		DisableKeepAlives: true,
@@ -136,14 +138,6 @@ func (s *site) client() *http.Client {
 			return new(net.Dialer).DialContext(ctx, "unix", socket)
 		},
 	}}
-}
-
-// is checks status and reason of an answer.
-func (a answer) is(t *testing.T, status int, reason string) {
-	t.Helper()
-	if a.status != status || a.header.Get("Stockgate-Refusal") != reason {
-		t.Errorf("%d %s, want %d %s: %s", a.status, a.header.Get("Stockgate-Refusal"), status, reason, a.body)
-	}
 }
 
 // backend is a server that notes what it gets.
@@ -188,7 +182,7 @@ func (b *backend) take() []seen {
 // books of the site's only sale.
 func (s *site) cell(sku string) string {
 	s.t.Helper()
-	return do[books](s, "GET", "/stockgate/sales/double11", "").cell(sku, "")
+	return do[sitetest.Books](s, "GET", "/stockgate/sales/double11", "").Cell(sku, "")
 }
 
 // claimsOf reads the claims of a reservation token, unverified.

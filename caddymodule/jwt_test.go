@@ -83,7 +83,7 @@ func TestBuyerOfABearerToken(t *testing.T) {
 	s := openCaddyfile(t, jwtGate(l.jwks()+" {\n issuer login\n audience shop\n leeway 5s\n}", "", shop.addr()))
 	var crowd sync.WaitGroup
 	for i := range 20 {
-		crowd.Go(func() { s.send(bearerOf(l.of(fmt.Sprintf("u%d", i), time.Hour))).is(t, 201, "") })
+		crowd.Go(func() { s.send(bearerOf(l.of(fmt.Sprintf("u%d", i), time.Hour))).Is(t, 201, "") })
 	}
 	crowd.Wait()
 	buyers := map[string]bool{}
@@ -123,16 +123,16 @@ func TestBuyerOfABearerToken(t *testing.T) {
 		"in a cookie":  {order("Cookie", "session="+good), 401, "no_buyer", "Bearer", ""},
 	} {
 		a := s.send(c.r)
-		a.is(t, c.status, c.reason)
-		if got := a.header.Get("WWW-Authenticate"); got != c.challenge {
+		a.Is(t, c.status, c.reason)
+		if got := a.Header.Get("WWW-Authenticate"); got != c.challenge {
 			t.Errorf("%s: challenge %q, want %q", name, got, c.challenge)
 		}
-		if !strings.Contains(a.body, c.detail) {
-			t.Errorf("%s: %s", name, a.body)
+		if !strings.Contains(a.Body, c.detail) {
+			t.Errorf("%s: %s", name, a.Body)
 		}
 		for _, value := range c.r.Header.Values("Authorization") {
-			if part, _, ok := strings.Cut(strings.TrimPrefix(value, "Bearer "), "."); ok && strings.Contains(a.body+fmt.Sprint(a.header), part) {
-				t.Errorf("%s: the answer repeats the token: %s %v", name, a.body, a.header)
+			if part, _, ok := strings.Cut(strings.TrimPrefix(value, "Bearer "), "."); ok && strings.Contains(a.Body+fmt.Sprint(a.Header), part) {
+				t.Errorf("%s: the answer repeats the token: %s %v", name, a.Body, a.Header)
 			}
 		}
 	}
@@ -163,7 +163,7 @@ func TestBearerTokenInACookie(t *testing.T) {
 	s := openCaddyfile(t, jwtGate("ed25519 "+key+" {\n cookie session\n}", "", shop.addr()))
 	check := func(r *http.Request, status int, reason, buyer string) {
 		t.Helper()
-		s.send(r).is(t, status, reason)
+		s.send(r).Is(t, status, reason)
 		switch got := shop.take(); {
 		case buyer == "" && len(got) > 0:
 			t.Errorf("the shop got %v", got)
@@ -187,7 +187,7 @@ func TestBearerTokenInACookie(t *testing.T) {
 		}
 		s.refresh()
 		check(bearerOf(load.token), 201, "", load.buyer)
-		if config := s.admin("GET", "/config/", "").body; strings.Contains(config, secret) || strings.Contains(config, "BEGIN PUBLIC") {
+		if config := s.Admin("GET", "/config/", "").Body; strings.Contains(config, secret) || strings.Contains(config, "BEGIN PUBLIC") {
 			t.Errorf("the configuration shows the key: %s", config)
 		}
 	}
@@ -217,7 +217,7 @@ func TestJWTConfigurations(t *testing.T) {
 			t.Errorf("%s: %v, want %q", block, err, want)
 		}
 	}
-	s.send(bearerOf(l.of("u1", time.Hour))).is(t, 201, "")
+	s.send(bearerOf(l.of("u1", time.Hour))).Is(t, 201, "")
 	for fields, want := range map[string]string{
 		`"check":true,"hold_for":"3s"`:                                                               "check reserves nothing",
 		`"check":true,"rules":[{"outcome":"confirm","when":["201"]}]`:                                "check reserves nothing",
@@ -240,16 +240,16 @@ func TestKeysThatCannotBeHad(t *testing.T) {
 	s := openCaddyfile(t, jwtGate(l.jwks(), "", shop.addr()))
 	for range 3 {
 		a := s.send(bearerOf(l.of("u1", time.Hour)))
-		a.is(t, 503, "unavailable")
-		if a.header.Get("Retry-After") == "" || a.header.Get("WWW-Authenticate") != "" {
-			t.Errorf("header %v", a.header)
+		a.Is(t, 503, "unavailable")
+		if a.Header.Get("Retry-After") == "" || a.Header.Get("WWW-Authenticate") != "" {
+			t.Errorf("header %v", a.Header)
 		}
 	}
-	s.send(order()).is(t, 401, "no_buyer")
+	s.send(order()).Is(t, 401, "no_buyer")
 	if n := len(l.take()); n != 1 {
 		t.Errorf("%d requests for keys", n)
 	}
-	if entries := s.logged("the keys of the shop's bearer tokens could not be fetched: tokens of keys that are not known yet are answered with 503"); len(entries) != 1 {
+	if entries := s.Logged("the keys of the shop's bearer tokens could not be fetched: tokens of keys that are not known yet are answered with 503"); len(entries) != 1 {
 		t.Errorf("logged %v", entries)
 	}
 
@@ -259,11 +259,11 @@ func TestKeysThatCannotBeHad(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.refresh()
-	s.send(bearerOf(other.of("u2", time.Hour))).is(t, 201, "")
+	s.send(bearerOf(other.of("u2", time.Hour))).Is(t, 201, "")
 	other.down.Store(true)
 	if err := s.loadCaddyfile(strings.Replace(site, "line {json.sku}", "line {json.sku} {json.quantity}", 1)); err != nil {
 		t.Fatal(err)
 	}
 	s.refresh()
-	s.send(bearerOf(other.of("u3", time.Hour))).is(t, 201, "")
+	s.send(bearerOf(other.of("u3", time.Hour))).Is(t, 201, "")
 }

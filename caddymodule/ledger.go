@@ -3,6 +3,7 @@ package caddymodule
 import (
 	"context"
 	"crypto/sha256"
+	"database/sql"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -28,6 +29,16 @@ type LedgerModule interface {
 	Identity() string
 	// Schema is what makes the ledger's tables, in the language of the database.
 	Schema() []string
+}
+
+// StockDatabase is what a module in stockgate.ledgers may be besides: a kind of database
+// of which a sale file can take its stock.
+type StockDatabase interface {
+	// OpensStock says whether an address is one of this kind.
+	OpensStock(dsn string) bool
+	// OpenStock opens the database for reading. It need not dial. An error does not
+	// repeat the address, which may hold a password.
+	OpenStock(dsn string) (*sql.DB, error)
 }
 
 // Journal says how much of each sale's journal is kept in Redis. The newest 10,000

@@ -11,12 +11,12 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/goleak"
 
 	"github.com/stockgate/stockgate/caddymodule"
+	"github.com/stockgate/stockgate/internal/sitetest"
 )
 
 // openShop starts a site with a gate before /order; options are the gate's.
@@ -24,7 +24,7 @@ func openShop(t *testing.T, app, options map[string]any) *site {
 	t.Helper()
 	s := openSite(t, nil)
 	s.useGate(options)
-	s.load(app)
+	s.Load(app)
 	return s
 }
 
@@ -37,8 +37,8 @@ func (s *site) useGate(options map[string]any) {
 	}))
 	s.t.Cleanup(shop.Close)
 	s.closeShop = shop.Close
-	s.shop = shop.Listener.Addr().String()
-	s.gate = gateWith(options)
+	s.Shop = shop.Listener.Addr().String()
+	s.Gate = gateWith(options)
 }
 
 func gateWith(options map[string]any) map[string]any {
@@ -78,14 +78,14 @@ func (s *site) order(b bid) string {
 	if b.ip != "" {
 		header["X-Forwarded-For"] = b.ip
 	}
-	a := s.askWith("http", "POST", "/order", b.body, header)
-	if a.status != 200 {
-		if reason := a.header.Get("Stockgate-Refusal"); reason != "" {
+	a := s.AskWith("http", "POST", "/order", b.body, header)
+	if a.Status != 200 {
+		if reason := a.Header.Get("Stockgate-Refusal"); reason != "" {
 			return reason
 		}
 		s.t.Fatalf("%+v", a)
 	}
-	token, body, _ := strings.Cut(a.body, " ")
+	token, body, _ := strings.Cut(a.Body, " ")
 	switch {
 	case body != b.body:
 		s.t.Errorf("the shop got %q instead of %q", body, b.body)
@@ -100,30 +100,10 @@ func (s *site) order(b bid) string {
 // becomes waits until a bid ends like this.
 func (s *site) becomes(want string, b bid) {
 	s.t.Helper()
-	s.eventually(want, func() (string, bool) {
+	s.Eventually(want, func() (string, bool) {
 		got := s.order(b)
 		return got, got == want
 	})
-}
-
-// eventually asks again and again. It never waits for a time to pass: it fails when
-// nothing has come of it for very long.
-func (s *site) eventually(want string, so func() (string, bool)) {
-	s.t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(patience)
-	for {
-		got, ok := so()
-		if ok {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			s.t.Fatalf("it is %s, not %s", got, want)
-		}
-	}
 }
 
 // listsSale sells to whoever may buy.
@@ -138,9 +118,9 @@ items:
 
 func (s *site) sell() {
 	s.t.Helper()
-	s.eventually("ready", func() (string, bool) {
-		a := s.admin("PUT", "/stockgate/sales/double11", listsSale)
-		return a.body, a.status == 200
+	s.Eventually("ready", func() (string, bool) {
+		a := s.Admin("PUT", "/stockgate/sales/double11", listsSale)
+		return a.Body, a.Status == 200
 	})
 	do[any](s, "POST", "/stockgate/sales/double11/open", "")
 }
@@ -154,17 +134,17 @@ var redisSource = map[string]any{"source": "redis"}
 // Verdicts come in one order: malformed, denied, the sale's state, not eligible,
 // quantity.
 func TestDenyAndAllow(t *testing.T) {
-	_, app := realRedis(t)
+	_, app := sitetest.Redis(t)
 	s := openSite(t, nil)
 	app["lists"] = map[string]any{
-		"bad": fileSource(s.file("bad.txt", "buyer:mallory\nphone:1 555\n192.0.2.0/24\n")), "worse": redisSource,
-		"staff": fileSource(s.file("staff.txt", "buyer:ann\nbuyer:mallory\n")), "vips": redisSource,
+		"bad": fileSource(s.File("bad.txt", "buyer:mallory\nphone:1 555\n192.0.2.0/24\n")), "worse": redisSource,
+		"staff": fileSource(s.File("staff.txt", "buyer:ann\nbuyer:mallory\n")), "vips": redisSource,
 	}
 	s.useGate(map[string]any{"deny": []string{"bad", "worse"}, "allow": []string{"staff", "vips"}})
-	s.load(app)
+	s.Load(app)
 	s.sell()
-	s.ok("list", "add", "worse", "buyer:eve", "phone:1  666")
-	s.ok("list", "add", "vips", "buyer:bob", "buyer:eve", "198.51.100.7")
+	s.OK("list", "add", "worse", "buyer:eve", "phone:1  666")
+	s.OK("list", "add", "vips", "buyer:bob", "buyer:eve", "198.51.100.7")
 	const home = "198.51.100.1"
 	s.becomes("denied", bid{buyer: "eve", ip: home, skus: "plain"})
 	s.becomes("sold", bid{buyer: "bob", ip: home, skus: "plain"})
@@ -198,31 +178,31 @@ func TestDenyAndAllow(t *testing.T) {
 	if got := s.order(bid{buyer: "eve", ip: home, skus: "plain"}); got != "denied" {
 		t.Errorf("of a paused sale: %s", got)
 	}
-	s.eventually("counted", func() (string, bool) { // of a list in Redis when it was read
-		m := s.get("/metrics").body
+	s.Eventually("counted", func() (string, bool) { // of a list in Redis when it was read
+		m := s.Get("/metrics").Body
 		return m, strings.Contains(m, `stockgate_list_entries{list="bad"} 3`) && strings.Contains(m, `stockgate_list_entries{list="vips"} 3`)
 	})
 }
 
 // A list changes for all edges, and while they run.
 func TestListsChange(t *testing.T) {
-	_, app := realRedis(t)
+	_, app := sitetest.Redis(t)
 	s := openSite(t, nil)
-	path := s.file("bad.txt", "# nobody yet\n")
+	path := s.File("bad.txt", "# nobody yet\n")
 	app["lists"] = map[string]any{"bad": fileSource(path), "worse": redisSource}
 	s.useGate(map[string]any{"deny": []string{"bad", "worse"}})
-	s.load(app)
+	s.Load(app)
 	s.sell()
 	const home = "198.51.100.1"
 	s.becomes("sold", bid{buyer: "ann", ip: home, skus: "plain"})
 
 	other := s.otherEdge(app)
-	if r := run(t, "", "--address", other, "list", "add", "worse", "buyer:eve", "203.0.113.0/24"); r.status != 0 {
+	if r := sitetest.Run(t, "", "--address", other, "list", "add", "worse", "buyer:eve", "203.0.113.0/24"); r.Status != 0 {
 		t.Fatalf("%+v", r)
 	}
 	s.becomes("denied", bid{buyer: "eve", ip: home, skus: "plain"})
 	s.becomes("denied", bid{buyer: "ann", ip: "203.0.113.9", skus: "plain"})
-	if r := run(t, "", "--address", other, "list", "remove", "worse", "buyer:eve"); r.status != 0 {
+	if r := sitetest.Run(t, "", "--address", other, "list", "remove", "worse", "buyer:eve"); r.Status != 0 {
 		t.Fatalf("%+v", r)
 	}
 	s.becomes("sold", bid{buyer: "eve", ip: home, skus: "plain"})
@@ -237,7 +217,7 @@ func TestListsChange(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	s.eventually("in trouble", func() (string, bool) {
+	s.Eventually("in trouble", func() (string, bool) {
 		l := do[listState](s, "GET", "/stockgate/lists/bad", "")
 		return fmt.Sprintf("%+v", l), l.Entries == 1 && strings.Contains(l.Error, path)
 	})
@@ -250,10 +230,10 @@ func TestListsChange(t *testing.T) {
 // of its admin endpoint.
 func (s *site) otherEdge(app map[string]any) string {
 	s.t.Helper()
-	address := "unix/" + s.path("other")
+	address := "unix/" + s.Path("other")
 	config, err := json.Marshal(map[string]any{
 		"admin":   map[string]any{"listen": address, "config": map[string]any{"persist": false}},
-		"storage": map[string]any{"module": "file_system", "root": s.path("storage")},
+		"storage": map[string]any{"module": "file_system", "root": s.Path("storage")},
 		"apps":    map[string]any{"stockgate": app},
 	})
 	if err != nil {
@@ -263,8 +243,8 @@ func (s *site) otherEdge(app map[string]any) string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	cmd := exec.Command(self, "run", "--config", s.file("other.json", string(config)))
-	cmd.Env = append(os.Environ(), beCaddy+"=1", "GORACE=atexit_sleep_ms=0", "HOME="+s.t.TempDir())
+	cmd := exec.Command(self, "run", "--config", s.File("other.json", string(config)))
+	cmd.Env = append(os.Environ(), sitetest.BeCaddyEnv+"=1", "GORACE=atexit_sleep_ms=0", "HOME="+s.t.TempDir())
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
@@ -272,9 +252,9 @@ func (s *site) otherEdge(app map[string]any) string {
 		cmd.Process.Kill()
 		cmd.Wait()
 	})
-	s.eventually("running", func() (string, bool) {
-		r := run(s.t, "", "--address", address, "list", "show", "worse")
-		return r.errors, r.status == 0
+	s.Eventually("running", func() (string, bool) {
+		r := sitetest.Run(s.t, "", "--address", address, "list", "show", "worse")
+		return r.Errors, r.Status == 0
 	})
 	return address
 }
@@ -286,22 +266,22 @@ type listState struct {
 }
 
 func TestListCommands(t *testing.T) {
-	_, app := realRedis(t)
+	_, app := sitetest.Redis(t)
 	s := openSite(t, nil)
-	path := s.file("bad.txt", "buyer:mallory\n")
+	path := s.File("bad.txt", "buyer:mallory\n")
 	app["lists"] = map[string]any{"vips": redisSource, "bad": fileSource(path)}
-	s.load(app)
-	s.eventually("ready", func() (string, bool) {
-		a := s.admin("POST", "/stockgate/lists/vips/add", "[]")
-		return a.body, a.status == 200
+	s.Load(app)
+	s.Eventually("ready", func() (string, bool) {
+		a := s.Admin("POST", "/stockgate/lists/vips/add", "[]")
+		return a.Body, a.Status == 200
 	})
 	var many strings.Builder
 	many.WriteString("\ufeff# members\r\n\r\n")
 	for i := range 12_000 {
 		fmt.Fprintf(&many, "phone:%d\r\n", 13_000_000_000+i)
 	}
-	lines := s.file("many.txt", many.String())
-	wrong := s.file("wrong.txt", "buyer:x\n10.0.0.300\n")
+	lines := s.File("many.txt", many.String())
+	wrong := s.File("wrong.txt", "buyer:x\n10.0.0.300\n")
 	for _, c := range []struct {
 		args   []string
 		status int
@@ -321,22 +301,22 @@ func TestListCommands(t *testing.T) {
 		{[]string{"list", "show", "nosuch"}, 1, "there is no list"},
 		{[]string{"list", "add", "vips", "10.0.0.300"}, 2, "entry 1: "},
 		{[]string{"list", "add", "vips"}, 2, "it takes a name and at least one entry"},
-		{[]string{"list", "import", "vips", s.path("nosuch")}, 2, "no such file"},
+		{[]string{"list", "import", "vips", s.Path("nosuch")}, 2, "no such file"},
 		{[]string{"list", "empty", "vips"}, 2, `there is no command "empty"`},
 	} {
-		r := s.run(c.args...)
-		out := r.out
+		r := s.Run(c.args...)
+		out := r.Out
 		if c.status != 0 {
-			out = r.errors
+			out = r.Errors
 		}
-		if r.status != c.status || !strings.Contains(out, c.says) {
-			t.Errorf("%q: %d, want %d and %q\n%s%s", c.args, r.status, c.status, c.says, r.out, r.errors)
+		if r.Status != c.status || !strings.Contains(out, c.says) {
+			t.Errorf("%q: %d, want %d and %q\n%s%s", c.args, r.Status, c.status, c.says, r.Out, r.Errors)
 		}
 	}
-	if r := run(t, "phone:1\n# nobody\n\nphone:2\n", "--address", s.adminAddress(), "list", "import", "vips", "-"); r.status != 0 || r.out != "2 of 2 entries are new in vips\n" {
+	if r := sitetest.Run(t, "phone:1\n# nobody\n\nphone:2\n", "--address", s.AdminAddress(), "list", "import", "vips", "-"); r.Status != 0 || r.Out != "2 of 2 entries are new in vips\n" {
 		t.Errorf("%+v", r)
 	}
-	s.ok("list", "remove", "vips", "phone:1", "phone:2")
+	s.OK("list", "remove", "vips", "phone:1", "phone:2")
 	for _, c := range []struct {
 		path, body string
 		status     int
@@ -345,15 +325,15 @@ func TestListCommands(t *testing.T) {
 		{"vips/add", ``, 400}, {"vips/add", `null`, 400}, {"vips/add", `{"a":1}`, 400}, {"vips/add", `[1]`, 400}, {"vips/add", `["a",""]`, 400},
 		{"vips/add?x=1", `["a"]`, 400}, {"vips/add", "[" + strings.Repeat(`"a",`, 5000) + `"a"]`, 400}, {"vips/add", `["` + strings.Repeat("a", 15_520_000) + `"]`, 413},
 	} {
-		if a := s.admin("POST", "/stockgate/lists/"+c.path, c.body); a.status != c.status {
-			t.Errorf("%s: %d %s, want %d", c.path, a.status, a.body, c.status)
+		if a := s.Admin("POST", "/stockgate/lists/"+c.path, c.body); a.Status != c.status {
+			t.Errorf("%s: %d %s, want %d", c.path, a.Status, a.Body, c.status)
 		}
 	}
 	all := do[struct{ Lists []listState }](s, "GET", "/stockgate/lists", "").Lists
 	if len(all) != 2 || all[0] != (listState{Name: "bad", Source: "file", Path: path, Entries: 1}) || all[1] != (listState{Name: "vips", Source: "redis", Entries: 12003}) {
 		t.Errorf("%+v", all)
 	}
-	if entries := s.logged("list entries added"); len(entries) == 0 || entries[len(entries)-1]["list"] != "vips" {
+	if entries := s.Logged("list entries added"); len(entries) == 0 || entries[len(entries)-1]["list"] != "vips" {
 		t.Errorf("log: %v", entries)
 	}
 }
@@ -361,36 +341,36 @@ func TestListCommands(t *testing.T) {
 // A reload keeps the lists that it has in common with what ran before; what nobody
 // uses any more ends.
 func TestReloadKeepsLists(t *testing.T) {
-	_, app := realRedis(t)
+	_, app := sitetest.Redis(t)
 	s := openSite(t, nil)
 	before := goleak.IgnoreCurrent()
-	path := s.file("bad.txt", "buyer:mallory\n")
+	path := s.File("bad.txt", "buyer:mallory\n")
 	app["lists"] = map[string]any{"bad": fileSource(path), "worse": redisSource}
 	s.useGate(map[string]any{"deny": []string{"bad", "worse"}, "other_items": "pass"})
-	s.load(app)
+	s.Load(app)
 	first := caddymodule.OpenLists()
 	if len(first) != 2 || caddymodule.ItemKeepers() != 1 {
 		t.Fatalf("%v, %d keepers", first, caddymodule.ItemKeepers())
 	}
-	s.gate["max_in_flight"] = 17
-	s.load(app)
+	s.Gate["max_in_flight"] = 17
+	s.Load(app)
 	if again := caddymodule.OpenLists(); !maps.Equal(first, again) {
 		t.Errorf("after a reload: %v, before: %v", again, first)
 	}
-	app["lists"].(map[string]any)["more"] = fileSource(s.path("nosuch.txt"))
-	if err := s.tryLoad(app); err == nil || !strings.Contains(err.Error(), s.path("nosuch.txt")) || !strings.Contains(err.Error(), "list more") {
+	app["lists"].(map[string]any)["more"] = fileSource(s.Path("nosuch.txt"))
+	if err := s.TryLoad(app); err == nil || !strings.Contains(err.Error(), s.Path("nosuch.txt")) || !strings.Contains(err.Error(), "list more") {
 		t.Errorf("a list without its file: %v", err)
 	}
 	delete(app["lists"].(map[string]any), "more")
-	s.gate["allow"] = []string{"more"}
-	if err := s.tryLoad(app); err == nil || !strings.Contains(err.Error(), `there is no list "more"`) {
+	s.Gate["allow"] = []string{"more"}
+	if err := s.TryLoad(app); err == nil || !strings.Contains(err.Error(), `there is no list "more"`) {
 		t.Errorf("a gate with a list that is not there: %v", err)
 	}
 	if again := caddymodule.OpenLists(); !maps.Equal(first, again) {
 		t.Errorf("after reloads that failed: %v, before: %v", again, first)
 	}
-	delete(s.gate, "allow")
-	s.load(app)
+	delete(s.Gate, "allow")
+	s.Load(app)
 	s.sell()
 	s.becomes("sold", bid{buyer: "ann", ip: "198.51.100.1", skus: "plain"})
 	s.becomes("denied", bid{buyer: "mallory", ip: "198.51.100.1", skus: "plain"})
@@ -401,7 +381,7 @@ func TestReloadKeepsLists(t *testing.T) {
 	if left := caddymodule.OpenLists(); len(left) != 0 || caddymodule.ItemKeepers() != 0 {
 		t.Errorf("left open: %v, %d keepers", left, caddymodule.ItemKeepers())
 	}
-	s.eventually("all at an end", func() (string, bool) {
+	s.Eventually("all at an end", func() (string, bool) {
 		// Caddy leaves the admin endpoint of a configuration open that it has refused
 		err := goleak.Find(before, goleak.IgnoreAnyFunction("github.com/caddyserver/caddy/v2.replaceLocalAdminServer.func2"))
 		return fmt.Sprint(err), err == nil
@@ -410,11 +390,11 @@ func TestReloadKeepsLists(t *testing.T) {
 
 // A list in Redis that cannot be asked lets nobody pass; one from a file still works.
 func TestListsWithoutRedis(t *testing.T) {
-	server, app := realRedis(t)
+	server, app := sitetest.Redis(t)
 	s := openSite(t, nil)
-	app["lists"] = map[string]any{"bad": fileSource(s.file("bad.txt", "buyer:mallory\n")), "worse": redisSource}
+	app["lists"] = map[string]any{"bad": fileSource(s.File("bad.txt", "buyer:mallory\n")), "worse": redisSource}
 	s.useGate(map[string]any{"deny": []string{"bad", "worse"}, "other_items": "pass"})
-	s.load(app)
+	s.Load(app)
 	s.sell()
 	const home = "198.51.100.1"
 	s.becomes("sold", bid{buyer: "ann", ip: home, skus: "plain"})
@@ -431,7 +411,7 @@ func TestListsWithoutRedis(t *testing.T) {
 // What no sale lists passes without a reservation, also while Redis is away and
 // after a start without it. What a sale lists never does.
 func TestOtherItemsPass(t *testing.T) {
-	server, app := realRedis(t)
+	server, app := sitetest.Redis(t)
 	s := openShop(t, app, map[string]any{"other_items": "pass"})
 	s.sell()
 	buy := func(skus string) bid { return bid{buyer: "ann", skus: skus} }
@@ -449,7 +429,7 @@ func TestOtherItemsPass(t *testing.T) {
 		"tea plain": "unknown_item", "plain tea": "unknown_item",
 		"PLAIN": "unknown_item", "020002001": "unknown_item", "20002001x": "unknown_item", "2.0002001e7": "unknown_item",
 	})
-	if m := s.get("/metrics").body; !strings.Contains(m, `stockgate_attempts_total{outcome="passed",reason="",sale=""}`) {
+	if m := s.Get("/metrics").Body; !strings.Contains(m, `stockgate_attempts_total{outcome="passed",reason="",sale=""}`) {
 		t.Errorf("metrics: %s", m)
 	}
 	away := map[string]string{"tea": "passed", "plain": "unavailable", "PLAIN": "unavailable", "tea plain": "unavailable", "20002001": "unavailable"}
@@ -457,28 +437,28 @@ func TestOtherItemsPass(t *testing.T) {
 	s.becomes("unavailable", buy("tea plain")) // the last word of Redis is too long ago
 	check("redis is away", away)
 
-	s.load(nil)
+	s.Load(nil)
 	if left := caddymodule.ItemKeepers(); left != 0 {
 		t.Fatalf("%d keepers", left)
 	}
-	s.load(app)
+	s.Load(app)
 	check("started without redis", away)
 
-	if err := os.RemoveAll(s.path("storage/stockgate")); err != nil {
+	if err := os.RemoveAll(s.Path("storage/stockgate")); err != nil {
 		t.Fatal(err)
 	}
-	s.load(nil)
-	if err := os.RemoveAll(s.path("storage")); err != nil {
+	s.Load(nil)
+	if err := os.RemoveAll(s.Path("storage")); err != nil {
 		t.Fatal(err)
 	}
-	s.load(app)
+	s.Load(app)
 	check("nothing was ever known", map[string]string{"tea": "unavailable", "plain": "unavailable"})
 }
 
 // A Redis that has lost its data lists nothing: what was listed does not become an
 // ordinary item.
 func TestOtherItemsOfLostData(t *testing.T) {
-	server, app := realRedis(t)
+	server, app := sitetest.Redis(t)
 	s := openShop(t, app, map[string]any{"other_items": "pass"})
 	s.sell()
 	s.becomes("sold", bid{buyer: "ann", skus: "plain"})
@@ -494,7 +474,7 @@ func TestOtherItemsOfLostData(t *testing.T) {
 
 // A sale that this edge cannot read may list any item: nothing passes meanwhile.
 func TestOtherItemsOfAnUnreadableSale(t *testing.T) {
-	server, app := realRedis(t)
+	server, app := sitetest.Redis(t)
 	s := openShop(t, app, map[string]any{"other_items": "pass"})
 	s.sell()
 	s.becomes("passed", bid{buyer: "ann", skus: "tea"})

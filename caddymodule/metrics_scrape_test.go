@@ -6,18 +6,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/internal/sitetest"
 	"github.com/stockgate/stockgate/reservation"
 )
 
 // scrape returns the series of ours, by name and labels.
 func (s *site) scrape() map[string]string {
 	s.t.Helper()
-	a := s.get("/metrics")
-	if a.status != 200 {
-		s.t.Fatalf("%d %s", a.status, a.body)
+	a := s.Get("/metrics")
+	if a.Status != 200 {
+		s.t.Fatalf("%d %s", a.Status, a.Body)
 	}
 	series := map[string]string{}
-	for line := range strings.Lines(a.body) {
+	for line := range strings.Lines(a.Body) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if strings.HasPrefix(name, "stockgate_") {
 			series[name] = value
@@ -40,7 +41,7 @@ func (s *site) expect(series map[string]string, want map[string]string) {
 func (s *site) untilScraped(want map[string]string) map[string]string {
 	s.t.Helper()
 	var series map[string]string
-	s.eventually("known", func() (string, bool) {
+	s.Eventually("known", func() (string, bool) {
 		series = s.scrape()
 		for name, value := range want {
 			if series[name] != value {
@@ -57,19 +58,19 @@ func unitsOf(sku, region, state string) string {
 }
 
 func TestScrapeReportsTheBooks(t *testing.T) {
-	server, app := realRedis(t)
+	server, app := sitetest.Redis(t)
 	s := openSite(t, app)
-	s.openSale()
-	p := newShopper(t, server)
+	s.OpenSale()
+	p := sitetest.NewShopper(t, server)
 	for i, id := range []string{"held", "doubt", "sold"} {
-		p.reserve(id, "plain", int64(i)+1, time.Hour)
+		p.Hold(id, "plain", int64(i)+1, time.Hour)
 	}
-	p.must(p.Doubt(t.Context(), "double11", "doubt", "timeout"))
-	p.must(p.Confirm(t.Context(), "double11", "sold", reservation.Answer, "2xx"))
-	p.reserve("gone", "few", 3, time.Hour)
-	p.must(p.Release(t.Context(), "double11", "gone", reservation.Shop, "4xx"))
-	p.reserve("other", "few", 1, time.Hour)
-	p.must(p.Confirm(t.Context(), "double11", "gone", reservation.Answer, "2xx"))
+	p.Must(p.Doubt(t.Context(), "double11", "doubt", "timeout"))
+	p.Must(p.Confirm(t.Context(), "double11", "sold", reservation.Answer, "2xx"))
+	p.Hold("gone", "few", 3, time.Hour)
+	p.Must(p.Release(t.Context(), "double11", "gone", reservation.Shop, "4xx"))
+	p.Hold("other", "few", 1, time.Hour)
+	p.Must(p.Confirm(t.Context(), "double11", "gone", reservation.Answer, "2xx"))
 
 	known := map[string]string{
 		unitsOf("plain", "", "stock"):                   "100",
@@ -105,19 +106,19 @@ func TestScrapeReportsTheBooks(t *testing.T) {
 	}
 	delete(known, lead)
 	// a new configuration has a new registry
-	s.load(app)
+	s.Load(app)
 	s.untilScraped(known)
 	// without Redis the last that is known is reported
 	server.Stop()
 	delete(known, `stockgate_ready`) // for some seconds
 	s.expect(s.scrape(), known)
 	// another Redis has other sales
-	_, other := realRedis(t)
-	s.load(other)
+	_, other := sitetest.Redis(t)
+	s.Load(other)
 	if got, ok := s.scrape()[`stockgate_balanced{sale="double11"}`]; ok {
 		t.Errorf("a sale of the other Redis is balanced: %s", got)
 	}
-	s.load(nil)
+	s.Load(nil)
 	if got := s.scrape(); len(got) != 0 {
 		t.Errorf("without an app: %v", got)
 	}
@@ -125,7 +126,7 @@ func TestScrapeReportsTheBooks(t *testing.T) {
 
 // A sale with more cells than have series of their own is summed up.
 func TestScrapeSumsUpManyCells(t *testing.T) {
-	_, app := realRedis(t)
+	_, app := sitetest.Redis(t)
 	s := openSite(t, app)
 	file := strings.Builder{}
 	file.WriteString("id: double11\nstarts_at: 2020-11-11T00:00:00+08:00\nends_at: 2090-11-12T00:00:00+08:00\nitems:\n")
@@ -147,7 +148,7 @@ func TestScrapeSumsUpManyCells(t *testing.T) {
 
 // An edge that has never heard from Redis is not ready.
 func TestScrapeWithoutRedis(t *testing.T) {
-	server, app := realRedis(t)
+	server, app := sitetest.Redis(t)
 	server.Stop()
 	s := openSite(t, app)
 	s.expect(s.scrape(), map[string]string{"stockgate_ready": "0", "stockgate_backlog": "0"})
@@ -156,6 +157,6 @@ func TestScrapeWithoutRedis(t *testing.T) {
 // It works the same on the embedded server.
 func TestScrapeEmbedded(t *testing.T) {
 	s := openSite(t, map[string]any{"redis": map[string]any{"embedded": true}})
-	s.openSale()
+	s.OpenSale()
 	s.untilScraped(map[string]string{unitsOf("plain", "", "available"): "100", "stockgate_ready": "1"})
 }

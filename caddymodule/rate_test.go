@@ -15,6 +15,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule"
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/sitetest"
 )
 
 // hour is a window in which nothing is refilled while a test runs.
@@ -42,9 +43,9 @@ func shared(rate map[string]any) map[string]any {
 }
 
 // attempt tries to buy, and returns what was refused and why, or the shop's 418.
-func (s *site) attempt(query string) answer {
+func (s *site) attempt(query string) sitetest.Answer {
 	s.t.Helper()
-	return s.ask("http", http.MethodPost, "/order?"+query, "")
+	return s.Ask("http", http.MethodPost, "/order?"+query, "")
 }
 
 // verdicts tries to buy with each query, and returns the reasons; - is none.
@@ -53,8 +54,8 @@ func (s *site) verdicts(queries ...string) string {
 	var reasons []string
 	for _, q := range queries {
 		a := s.attempt(q)
-		reason := a.header.Get("Stockgate-Refusal")
-		if reason == "" && a.status == http.StatusTeapot {
+		reason := a.Header.Get("Stockgate-Refusal")
+		if reason == "" && a.Status == http.StatusTeapot {
 			reason = "-"
 		}
 		reasons = append(reasons, reason)
@@ -66,7 +67,7 @@ func (s *site) verdicts(queries ...string) string {
 // else has.
 func (s *site) untilSelling() {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), sitetest.Patience)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -84,10 +85,10 @@ func (s *site) untilSelling() {
 }
 
 func TestRateRefusesBeforeTheSale(t *testing.T) {
-	_, app := realRedis(t)
+	_, app := sitetest.Redis(t)
 	s := openSite(t, nil)
-	s.gates = []any{ratedGate("order", perKey(2))}
-	s.load(app)
+	s.Gates = []any{ratedGate("order", perKey(2))}
+	s.Load(app)
 
 	began := time.Now()
 	// No sale lists the item, or Redis has not been heard yet: either way an attempt
@@ -103,51 +104,51 @@ func TestRateRefusesBeforeTheSale(t *testing.T) {
 		}
 	}
 	a := s.attempt("buyer=c&key=a")
-	if a.status != http.StatusTooManyRequests || a.header.Get("Stockgate-Refusal") != "rate_limited" || a.header.Get("Cache-Control") != "no-store" {
-		t.Fatalf("%d %v %s", a.status, a.header, a.body)
+	if a.Status != http.StatusTooManyRequests || a.Header.Get("Stockgate-Refusal") != "rate_limited" || a.Header.Get("Cache-Control") != "no-store" {
+		t.Fatalf("%d %v %s", a.Status, a.Header, a.Body)
 	}
-	if got := a.header.Get("RateLimit-Policy"); got != `"order-1";q=2;w=3600` {
+	if got := a.Header.Get("RateLimit-Policy"); got != `"order-1";q=2;w=3600` {
 		t.Errorf("RateLimit-Policy: %s", got)
 	}
 	// an attempt leaves the bucket each half hour, counted from the first
 	least := 1800 - int(time.Since(began)/time.Second)
 	var wait int
-	if _, err := fmt.Sscanf(a.header.Get("RateLimit"), `"order-1";r=0;t=%d`, &wait); err != nil || wait < least || wait > 1800 {
-		t.Errorf("RateLimit: %s, want %d to 1800", a.header.Get("RateLimit"), least)
+	if _, err := fmt.Sscanf(a.Header.Get("RateLimit"), `"order-1";r=0;t=%d`, &wait); err != nil || wait < least || wait > 1800 {
+		t.Errorf("RateLimit: %s, want %d to 1800", a.Header.Get("RateLimit"), least)
 	}
 	var problem struct {
 		Type, Reason string
 		RetryAfter   int `json:"retry_after"`
 	}
-	if err := json.Unmarshal([]byte(a.body), &problem); err != nil {
+	if err := json.Unmarshal([]byte(a.Body), &problem); err != nil {
 		t.Fatal(err)
 	}
-	after, err := strconv.Atoi(a.header.Get("Retry-After"))
+	after, err := strconv.Atoi(a.Header.Get("Retry-After"))
 	if err != nil || after < wait || after > wait+2 || problem.RetryAfter != after || problem.Reason != "rate_limited" {
-		t.Errorf("Retry-After %s, body %s", a.header.Get("Retry-After"), a.body)
+		t.Errorf("Retry-After %s, body %s", a.Header.Get("Retry-After"), a.Body)
 	}
-	if !strings.Contains(s.get("/metrics").body, `stockgate_attempts_total{outcome="refused",reason="rate_limited",sale=""} `) {
+	if !strings.Contains(s.Get("/metrics").Body, `stockgate_attempts_total{outcome="refused",reason="rate_limited",sale=""} `) {
 		t.Error("the refusal is not counted")
 	}
 
 	// A refused attempt charges no purchase limit and no stock.
-	do[any](s, "PUT", "/stockgate/sales/double11", saleFile)
+	do[any](s, "PUT", "/stockgate/sales/double11", sitetest.SaleFile)
 	do[any](s, "POST", "/stockgate/sales/double11/open", "")
 	s.untilSelling()
 	if got := s.verdicts("buyer=b&key=a", "buyer=b&key=other", "buyer=b", "buyer=b", "buyer=b"); got != "rate_limited - - - rate_limited" {
 		t.Errorf("on sale: %s", got)
 	}
-	b := do[books](s, "GET", "/stockgate/sales/double11", "")
-	if !b.Balanced || b.cell("plain", "") != "100 100 0 0 0" { // the shop refuses all with 418
+	b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", "")
+	if !b.Balanced || b.Cell("plain", "") != "100 100 0 0 0" { // the shop refuses all with 418
 		t.Errorf("books %+v", b)
 	}
 }
 
 func TestRatesSurviveAReload(t *testing.T) {
-	_, app := realRedis(t)
+	_, app := sitetest.Redis(t)
 	s := openSite(t, nil)
-	s.gates = []any{ratedGate("reload", perKey(2))}
-	s.load(app)
+	s.Gates = []any{ratedGate("reload", perKey(2))}
+	s.Load(app)
 	s.verdicts("buyer=b&key=a", "buyer=b&key=a")
 	over := func(when, want string) {
 		t.Helper()
@@ -157,24 +158,24 @@ func TestRatesSurviveAReload(t *testing.T) {
 	}
 	over("before", "over")
 	for range 3 {
-		s.load(app)
+		s.Load(app)
 		over("after a reload", "over")
 	}
 
 	// A configuration that does not load takes nothing away.
-	s.gates = []any{ratedGate("reload", perKey(2)), ratedGate("reload", perKey(2), perKey(0))}
-	if err := s.tryLoad(app); err == nil || !strings.Contains(err.Error(), "rate, number 2: 0 events") {
+	s.Gates = []any{ratedGate("reload", perKey(2)), ratedGate("reload", perKey(2), perKey(0))}
+	if err := s.TryLoad(app); err == nil || !strings.Contains(err.Error(), "rate, number 2: 0 events") {
 		t.Fatalf("a bad configuration: error %v", err)
 	}
-	s.gates = s.gates[:1]
-	s.load(app)
+	s.Gates = s.Gates[:1]
+	s.Load(app)
 	over("after a bad configuration", "over")
 
-	s.gates = []any{ratedGate("renamed", perKey(2))}
-	s.load(app)
+	s.Gates = []any{ratedGate("renamed", perKey(2))}
+	s.Load(app)
 	over("another name", "free")
-	s.gates = []any{ratedGate("reload", perKey(2))}
-	s.load(app)
+	s.Gates = []any{ratedGate("reload", perKey(2))}
+	s.Load(app)
 	over("the first name again, nobody kept its table", "free")
 }
 
@@ -188,10 +189,10 @@ func TestLocalRatesComeBeforeSharedOnes(t *testing.T) {
 		"rate_redis": map[string]any{"addresses": []string{proxy.Addr()}, "timeout": "10s"},
 	}
 	s := openSite(t, app)
-	s.openSale()
+	s.OpenSale()
 	local := map[string]any{"key": []string{"{query.local}"}, "events": 2, "window": hour}
-	s.gates = []any{ratedGate("order", shared(perKey(3)), local)}
-	s.load(app)
+	s.Gates = []any{ratedGate("order", shared(perKey(3)), local)}
+	s.Load(app)
 	s.untilSelling()
 	calls := func(queries ...string) string {
 		before := proxy.Requests("EVALSHA")
@@ -208,11 +209,11 @@ func TestLocalRatesComeBeforeSharedOnes(t *testing.T) {
 		}
 	}
 	a := s.attempt("buyer=b&key=k&local=z")
-	if got := a.header.Get("RateLimit"); !strings.HasPrefix(got, `"order-1";r=0;t=`) || a.status != http.StatusTooManyRequests {
-		t.Errorf("%d, RateLimit %s", a.status, got)
+	if got := a.Header.Get("RateLimit"); !strings.HasPrefix(got, `"order-1";r=0;t=`) || a.Status != http.StatusTooManyRequests {
+		t.Errorf("%d, RateLimit %s", a.Status, got)
 	}
-	if a := s.attempt("buyer=b&key=new&local=x"); a.header.Get("RateLimit-Policy") != `"order-2";q=2;w=3600` {
-		t.Errorf("%d, RateLimit-Policy %s", a.status, a.header.Get("RateLimit-Policy"))
+	if a := s.attempt("buyer=b&key=new&local=x"); a.Header.Get("RateLimit-Policy") != `"order-2";q=2;w=3600` {
+		t.Errorf("%d, RateLimit-Policy %s", a.Status, a.Header.Get("RateLimit-Policy"))
 	}
 
 	// Without the Redis of the rates nobody knows; what the edge knows itself it says.
@@ -228,15 +229,15 @@ func TestLocalRatesComeBeforeSharedOnes(t *testing.T) {
 
 // A shared rate outlives the edge.
 func TestSharedRateOutlivesTheEdge(t *testing.T) {
-	_, app := realRedis(t)
+	_, app := sitetest.Redis(t)
 	app["redis"].(map[string]any)["timeout"] = "10s"
 	// each edge has the same key, whatever is in its storage
 	app["token"] = map[string]any{"keys": []any{map[string]any{"kind": "hmac", "material": strings.Repeat("k", 32)}}}
 	for _, want := range []string{"- rate_limited", "rate_limited rate_limited"} {
 		s := openSite(t, nil)
-		s.gates = []any{ratedGate("order", shared(perKey(1)))}
-		s.load(app)
-		s.openSale()
+		s.Gates = []any{ratedGate("order", shared(perKey(1)))}
+		s.Load(app)
+		s.OpenSale()
 		s.untilSelling()
 		if got := s.verdicts("buyer=b&key=a", "buyer=b&key=a"); got != want {
 			t.Errorf("%s, want %s", got, want)

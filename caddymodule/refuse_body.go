@@ -7,22 +7,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/stockgate/stockgate/refuse"
 	"github.com/stockgate/stockgate/sale"
 )
-
-// problem is the body of a refusal (RFC 9457).
-type problem struct {
-	Type       string      `json:"type"`
-	Title      string      `json:"title"`
-	Status     int         `json:"status"`
-	Detail     string      `json:"detail,omitempty"`
-	Reason     sale.Reason `json:"reason"`
-	RetryAfter int64       `json:"retry_after,omitempty"`
-	SKU        string      `json:"sku,omitempty"`
-	Limit      *sale.Limit `json:"limit,omitempty"`
-	// Reservation is the one that the buyer has already.
-	Reservation string `json:"reservation,omitempty"`
-}
 
 // piece is one piece of a body: text as it is, or what fill appends of a refusal. In a
 // rush nearly every answer is a refusal, so bodies are appended, not rendered.
@@ -33,7 +20,7 @@ type piece struct {
 
 // problemPieces are the pieces of a problem document: the bytes of encoding/json.
 func problemPieces(k sale.Kind, status int) []piece {
-	head, _ := json.Marshal(problem{Type: problemType + string(k.Reason), Title: k.Title, Status: status}) // strings and numbers always encode
+	head, _ := json.Marshal(refuse.Problem{Type: problemType + string(k.Reason), Title: k.Title, Status: status}) // strings and numbers always encode
 	before, _, _ := strings.Cut(string(head), `,"reason":`)
 	return []piece{
 		{text: before},

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/stockgate/stockgate/refuse"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -25,7 +26,7 @@ func TestProblemIsWhatJSONWouldWrite(t *testing.T) {
 				for _, limit := range limits {
 					for wait, id := range map[int64]string{0: "", 1: "01981b", 5000: ""} {
 						no := &sale.Refusal{Reason: kind.Reason, SKU: sku, Detail: detail, Limit: limit, Reservation: id}
-						want, err := json.Marshal(problem{
+						want, err := json.Marshal(refuse.Problem{
 							Type: problemType + string(kind.Reason), Title: kind.Title, Status: kind.Status, Detail: detail,
 							Reason: kind.Reason, RetryAfter: wait, SKU: sku, Limit: limit, Reservation: id,
 						})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
+	"github.com/stockgate/stockgate/refuse"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -44,7 +45,7 @@ func TestProblemOfEveryReason(t *testing.T) {
 	for reason, status := range statuses {
 		t.Run(string(reason), func(t *testing.T) {
 			res := refused(t, nil, sale.Refuse(reason))
-			var p problem
+			var p refuse.Problem
 			body, _ := io.ReadAll(res.Body)
 			if err := json.Unmarshal(body, &p); err != nil {
 				t.Fatalf("%s: %v", body, err)
@@ -76,7 +77,7 @@ func TestProblemOfEveryReason(t *testing.T) {
 func TestProblemNamesWhatHelps(t *testing.T) {
 	limit := &sale.Limit{Per: "buyer", Every: "sale", Max: 2, Count: "units"}
 	res := refused(t, nil, &sale.Refusal{Reason: sale.LimitReached, Limit: limit, SKU: `a"b<`})
-	var p problem
+	var p refuse.Problem
 	if err := json.NewDecoder(res.Body).Decode(&p); err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stockgate/stockgate/internal/sitetest"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -34,37 +35,37 @@ func keyed(buyer, key, body string) *http.Request {
 }
 
 // start sends a request, and returns when the shop works on it.
-func (s *site) start(r *http.Request, working <-chan string) chan answer {
+func (s *site) start(r *http.Request, working <-chan string) chan sitetest.Answer {
 	s.t.Helper()
-	done := make(chan answer, 1)
+	done := make(chan sitetest.Answer, 1)
 	go func() { done <- s.send(r) }()
 	select {
 	case <-working:
 	case a := <-done:
-		s.t.Fatalf("it did not come to the shop: %d %s", a.status, a.body)
+		s.t.Fatalf("it did not come to the shop: %d %s", a.Status, a.Body)
 	}
 	return done
 }
 
-// replayed checks that an answer is the stored one.
-func (a answer) replayed(t *testing.T, first answer) {
+// checkReplayed checks that an answer is the stored one.
+func checkReplayed(t *testing.T, a sitetest.Answer, first sitetest.Answer) {
 	t.Helper()
-	if a.status != first.status || a.body != first.body || a.header.Get("Stockgate-Replayed") != "true" {
-		t.Errorf("%d %q %v, the first answer was %d %q", a.status, a.body, a.header, first.status, first.body)
+	if a.Status != first.Status || a.Body != first.Body || a.Header.Get("Stockgate-Replayed") != "true" {
+		t.Errorf("%d %q %v, the first answer was %d %q", a.Status, a.Body, a.Header, first.Status, first.Body)
 	}
 	for _, name := range []string{"Content-Type", "Location", "Stockgate-Reservation"} {
-		if a.header.Get(name) != first.header.Get(name) {
-			t.Errorf("%s %q, it was %q", name, a.header.Get(name), first.header.Get(name))
+		if a.Header.Get(name) != first.Header.Get(name) {
+			t.Errorf("%s %q, it was %q", name, a.Header.Get(name), first.Header.Get(name))
 		}
 	}
 }
 
-// reservation is the id in the problem document of a refusal.
-func (a answer) ofReservation(t *testing.T) string {
+// reservationOf is the id in the problem document of a refusal.
+func reservationOf(t *testing.T, a sitetest.Answer) string {
 	t.Helper()
 	var problem struct{ Reservation string }
-	if err := json.Unmarshal([]byte(a.body), &problem); err != nil {
-		t.Errorf("%v in %s", err, a.body)
+	if err := json.Unmarshal([]byte(a.Body), &problem); err != nil {
+		t.Errorf("%v in %s", err, a.Body)
 	}
 	return problem.Reservation
 }
@@ -110,43 +111,43 @@ func TestKeyReplays(t *testing.T) {
 	s := openCaddyfile(t, retrySite(shop.addr(), "rate {header.X-User-Id} 3 1h"))
 	const body = `{"sku":"plain","quantity":2}`
 	first := s.send(keyed("u1", `"k1"`, body))
-	first.is(t, 201, "")
-	if first.body != paid || first.header.Get("Stockgate-Replayed") != "" || first.header.Get("Set-Cookie") == "" {
+	first.Is(t, 201, "")
+	if first.Body != paid || first.Header.Get("Stockgate-Replayed") != "" || first.Header.Get("Set-Cookie") == "" {
 		t.Errorf("the first answer: %+v", first)
 	}
-	id := first.header.Get("Stockgate-Reservation")
+	id := first.Header.Get("Stockgate-Reservation")
 	again := s.send(keyed("u1", "k1", body))
-	again.replayed(t, first)
-	if got, want := again.header.Get("X-Gate"), "replayed double11 "+id; got != want {
+	checkReplayed(t, again, first)
+	if got, want := again.Header.Get("X-Gate"), "replayed double11 "+id; got != want {
 		t.Errorf("placeholders %q, want %q", got, want)
 	}
-	if again.header.Get("Set-Cookie") != "" || again.header.Get("Cache-Control") != "no-store" {
-		t.Errorf("header %v", again.header)
+	if again.Header.Get("Set-Cookie") != "" || again.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("header %v", again.Header)
 	}
 	other := s.send(keyed("u1", "k1", `{"sku":"plain","quantity":1}`))
-	other.is(t, 422, "key_reused")
-	if other.ofReservation(t) != "" {
-		t.Errorf("another request is told of the reservation: %s", other.body)
+	other.Is(t, 422, "key_reused")
+	if reservationOf(t, other) != "" {
+		t.Errorf("another request is told of the reservation: %s", other.Body)
 	}
 	if got := len(shop.take()); got != 1 {
 		t.Errorf("the shop got %d requests", got)
 	}
-	s.send(keyed("u2", "k1", body)).is(t, 201, "") // another buyer's key is another key
-	s.send(keyed("u1", "k2", body)).is(t, 201, "") // two keys are two purchases
-	s.send(keyed("u1", "", body)).is(t, 201, "")
-	s.send(keyed("u1", "k3", body)).is(t, 429, "rate_limited")
-	s.send(keyed("u1", "k1", body)).replayed(t, first)
+	s.send(keyed("u2", "k1", body)).Is(t, 201, "") // another buyer's key is another key
+	s.send(keyed("u1", "k2", body)).Is(t, 201, "") // two keys are two purchases
+	s.send(keyed("u1", "", body)).Is(t, 201, "")
+	s.send(keyed("u1", "k3", body)).Is(t, 429, "rate_limited")
+	checkReplayed(t, s.send(keyed("u1", "k1", body)), first)
 	do[any](s, "POST", "/stockgate/sales/double11/pause", "")
-	s.send(keyed("u2", "k3", body)).is(t, 409, "paused")
-	s.send(keyed("u1", "k1", body)).replayed(t, first)
+	s.send(keyed("u2", "k3", body)).Is(t, 409, "paused")
+	checkReplayed(t, s.send(keyed("u1", "k1", body)), first)
 	do[any](s, "POST", "/stockgate/sales/double11/close", "")
-	s.send(keyed("u2", "k3", body)).is(t, 410, "closed")
-	s.send(keyed("u1", "k1", body)).replayed(t, first)
-	s.send(keyed("u1", `"k1`, body)).is(t, 400, "malformed")
+	s.send(keyed("u2", "k3", body)).Is(t, 410, "closed")
+	checkReplayed(t, s.send(keyed("u1", "k1", body)), first)
+	s.send(keyed("u1", `"k1`, body)).Is(t, 400, "malformed")
 	if got := s.cell("plain"); got != "100 92 0 0 8" || len(shop.take()) != 3 {
 		t.Errorf("books %s", got)
 	}
-	if !strings.Contains(s.admin("GET", "/metrics", "").body, `stockgate_attempts_total{outcome="replayed",reason="",sale="double11"}`) {
+	if !strings.Contains(s.Admin("GET", "/metrics", "").Body, `stockgate_attempts_total{outcome="replayed",reason="",sale="double11"}`) {
 		t.Error("replays are not counted")
 	}
 }
@@ -165,41 +166,41 @@ func TestKeyOfAnAttemptThatIsNotSold(t *testing.T) {
 	})
 	s := openCaddyfile(t, retrySite(shop.addr(), ""))
 	const body = `{"sku":"plain"}`
-	start := func(r *http.Request) chan answer { return s.start(r, working) }
+	start := func(r *http.Request) chan sitetest.Answer { return s.start(r, working) }
 	running := start(keyed("u1", "k1", body))
 	for _, r := range []*http.Request{keyed("u1", "k1", body), keyed("u1", `"k1"`, body)} {
 		again := s.send(r)
-		again.is(t, 409, "duplicate")
-		if again.header.Get("Retry-After") == "" {
+		again.Is(t, 409, "duplicate")
+		if again.Header.Get("Retry-After") == "" {
 			t.Error("nobody says when to come back")
 		}
 	}
-	s.send(keyed("u1", "k1", `{"sku":"few"}`)).is(t, 422, "key_reused")
+	s.send(keyed("u1", "k1", `{"sku":"few"}`)).Is(t, 422, "key_reused")
 	second := start(keyed("u1", "k2", body))
 	status <- 404
 	status <- 404
-	(<-running).is(t, 404, "")
-	(<-second).is(t, 404, "")
+	(<-running).Is(t, 404, "")
+	(<-second).Is(t, 404, "")
 
 	// it was refused: the key is free
 	running = start(keyed("u1", "k1", body))
 	status <- 500
 	doubt := <-running
-	doubt.is(t, 500, "")
-	id := doubt.header.Get("Stockgate-Reservation")
+	doubt.Is(t, 500, "")
+	id := doubt.Header.Get("Stockgate-Reservation")
 	again := s.send(keyed("u1", "k1", body))
-	again.is(t, 409, "in_doubt")
-	if again.ofReservation(t) != id || again.header.Get("Retry-After") == "" {
-		t.Errorf("%v %s", again.header, again.body)
+	again.Is(t, 409, "in_doubt")
+	if reservationOf(t, again) != id || again.Header.Get("Retry-After") == "" {
+		t.Errorf("%v %s", again.Header, again.Body)
 	}
-	s.send(keyed("u1", "k1", `{"sku":"few"}`)).is(t, 422, "key_reused")
+	s.send(keyed("u1", "k1", `{"sku":"few"}`)).Is(t, 422, "key_reused")
 
 	// somebody else says that it was sold: nobody has heard the answer
 	do[any](s, "POST", "/stockgate/reservations/"+id+"/confirm", "")
 	again = s.send(keyed("u1", "k1", body))
-	again.is(t, 409, "already_ordered")
-	if again.ofReservation(t) != id || again.header.Get("Retry-After") != "" {
-		t.Errorf("%v %s", again.header, again.body)
+	again.Is(t, 409, "already_ordered")
+	if reservationOf(t, again) != id || again.Header.Get("Retry-After") != "" {
+		t.Errorf("%v %s", again.Header, again.Body)
 	}
 	if got := s.cell("plain"); got != "100 99 0 0 1" || len(shop.take()) != 3 {
 		t.Errorf("books %s", got)
@@ -212,14 +213,14 @@ func TestSameLinesInDoubt(t *testing.T) {
 	shop := newBackend(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
 	s := openCaddyfile(t, retrySite(shop.addr(), ""))
 	first := s.send(keyed("u1", "", `{"sku":"plain"}`))
-	first.is(t, 502, "")
+	first.Is(t, 502, "")
 	again := s.send(keyed("u1", "", `{"quantity":1, "sku":"plain"}`))
-	again.is(t, 409, "in_doubt")
-	if again.ofReservation(t) != first.header.Get("Stockgate-Reservation") {
-		t.Errorf("%s", again.body)
+	again.Is(t, 409, "in_doubt")
+	if reservationOf(t, again) != first.Header.Get("Stockgate-Reservation") {
+		t.Errorf("%s", again.Body)
 	}
-	s.send(keyed("u2", "", `{"sku":"plain"}`)).is(t, 502, "")
-	s.send(keyed("u1", "k1", `{"sku":"plain"}`)).is(t, 502, "")
+	s.send(keyed("u2", "", `{"sku":"plain"}`)).Is(t, 502, "")
+	s.send(keyed("u1", "k1", `{"sku":"plain"}`)).Is(t, 502, "")
 }
 
 // Which answers are kept.
@@ -265,7 +266,7 @@ func TestAnswersThatAreKept(t *testing.T) {
 			s := openCaddyfile(t, retrySite(shop.addr(), c.more))
 			request := keyed("u1", "k1", `{"sku":"plain"}`)
 			request.Header.Set("Accept-Encoding", "gzip")
-			var first answer
+			var first sitetest.Answer
 			if strings.HasPrefix(name, "cut short") {
 				if resp, err := s.client().Do(request); err == nil {
 					resp.Body.Close()
@@ -276,13 +277,13 @@ func TestAnswersThatAreKept(t *testing.T) {
 			if got := shop.take(); len(got) != 1 || got[0].header.Get("Accept-Encoding") != "identity" {
 				t.Fatalf("the shop got %v", got)
 			}
-			s.eventually("sold", func() (string, bool) { got := s.cell("plain"); return got, got == "100 99 0 0 1" })
+			s.Eventually("sold", func() (string, bool) { got := s.cell("plain"); return got, got == "100 99 0 0 1" })
 			again := s.send(keyed("u1", "k1", `{"sku":"plain"}`))
 			if !c.kept {
-				again.is(t, 409, "already_ordered")
+				again.Is(t, 409, "already_ordered")
 				return
 			}
-			again.replayed(t, first)
+			checkReplayed(t, again, first)
 			if len(shop.take()) != 0 {
 				t.Error("the shop was asked again")
 			}
@@ -298,9 +299,9 @@ func TestRefForwardsAgain(t *testing.T) {
 	s := openCaddyfile(t, retrySite(shop.addr(), "rate {header.X-User-Id} 1 1h"))
 	const body = `{"sku":"plain","quantity":2,"order_no":1001}`
 	first := s.send(keyed("u1", "", body))
-	first.is(t, 201, "")
-	id := first.header.Get("Stockgate-Reservation")
-	if got, want := first.header.Get("X-Gate"), "reserved double11 "+id+" 1001"; got != want {
+	first.Is(t, 201, "")
+	id := first.Header.Get("Stockgate-Reservation")
+	if got, want := first.Header.Get("X-Gate"), "reserved double11 "+id+" 1001"; got != want {
 		t.Errorf("placeholders %q, want %q", got, want)
 	}
 	token := shop.tokens(t)[0]
@@ -310,9 +311,9 @@ func TestRefForwardsAgain(t *testing.T) {
 	do[any](s, "POST", "/stockgate/sales/double11/pause", "")
 	for _, status = range []int{201, 200, 409, 404, 500, 302} {
 		again := s.send(keyed("u1", "", `{"order_no":"1001", "quantity":"2", "sku":"plain"}`))
-		again.is(t, status, "")
-		if again.header.Get("Stockgate-Reservation") != id || again.header.Get("X-Gate") != "repeated double11 "+id+" 1001" {
-			t.Errorf("%d: %v", status, again.header)
+		again.Is(t, status, "")
+		if again.Header.Get("Stockgate-Reservation") != id || again.Header.Get("X-Gate") != "repeated double11 "+id+" 1001" {
+			t.Errorf("%d: %v", status, again.Header)
 		}
 		got := shop.tokens(t)
 		if len(got) != 1 {
@@ -330,14 +331,14 @@ func TestRefForwardsAgain(t *testing.T) {
 			t.Errorf("%d: books %s", status, got)
 		}
 	}
-	if !strings.Contains(s.admin("GET", "/metrics", "").body, `stockgate_attempts_total{outcome="repeated",reason="",sale="double11"}`) {
+	if !strings.Contains(s.Admin("GET", "/metrics", "").Body, `stockgate_attempts_total{outcome="repeated",reason="",sale="double11"}`) {
 		t.Error("repeated attempts are not counted")
 	}
 	for _, other := range []*http.Request{keyed("u2", "", body), keyed("u1", "", `{"sku":"plain","quantity":1,"order_no":1001}`)} {
 		a := s.send(other)
-		a.is(t, 409, "already_ordered")
-		if strings.Contains(a.body, id) {
-			t.Errorf("somebody else hears of the reservation: %s", a.body)
+		a.Is(t, 409, "already_ordered")
+		if strings.Contains(a.Body, id) {
+			t.Errorf("somebody else hears of the reservation: %s", a.Body)
 		}
 	}
 	if got := shop.take(); len(got) != 0 {
@@ -352,20 +353,20 @@ func TestRefOfAReturnedOrder(t *testing.T) {
 	s := openCaddyfile(t, retrySite(shop.addr(), ""))
 	const body = `{"sku":"plain","quantity":2,"order_no":"SO-1"}`
 	first := s.send(keyed("u1", "k1", body))
-	first.is(t, 201, "")
-	id := first.header.Get("Stockgate-Reservation")
-	if a := s.admin("POST", "/stockgate/reservations/"+id+"/return", `{"id":"1","lines":[{"sku":"plain","qty":1}]}`); a.status != 200 {
-		t.Fatalf("%d %s", a.status, a.body)
+	first.Is(t, 201, "")
+	id := first.Header.Get("Stockgate-Reservation")
+	if a := s.Admin("POST", "/stockgate/reservations/"+id+"/return", `{"id":"1","lines":[{"sku":"plain","qty":1}]}`); a.Status != 200 {
+		t.Fatalf("%d %s", a.Status, a.Body)
 	}
 	shop.take()
 	for _, buyer := range []string{"u1", "u2"} {
 		again := s.send(keyed(buyer, "", body))
-		again.is(t, 409, "already_ordered")
-		if strings.Contains(again.body, id) {
-			t.Errorf("%s hears of the reservation: %s", buyer, again.body)
+		again.Is(t, 409, "already_ordered")
+		if strings.Contains(again.Body, id) {
+			t.Errorf("%s hears of the reservation: %s", buyer, again.Body)
 		}
 	}
-	s.send(keyed("u1", "k1", body)).replayed(t, first)
+	checkReplayed(t, s.send(keyed("u1", "k1", body)), first)
 	if got := shop.take(); len(got) != 0 {
 		t.Errorf("%d requests came to the shop", len(got))
 	}
@@ -388,27 +389,27 @@ func TestRefThatIsNotSold(t *testing.T) {
 	s := openCaddyfile(t, retrySite(shop.addr(), ""))
 	const body = `{"sku":"plain","order_no":"cart-1"}`
 	first := s.start(keyed("u1", "", body), working)
-	s.send(keyed("u1", "", body)).is(t, 409, "duplicate")
-	s.send(keyed("u1", "k9", body)).is(t, 409, "duplicate")
+	s.send(keyed("u1", "", body)).Is(t, 409, "duplicate")
+	s.send(keyed("u1", "k9", body)).Is(t, 409, "duplicate")
 	held := s.send(keyed("u2", "", body))
-	held.is(t, 409, "duplicate")
+	held.Is(t, 409, "duplicate")
 	status <- 400
 	refused := <-first
-	refused.is(t, 400, "")
+	refused.Is(t, 400, "")
 
 	first = s.start(keyed("u1", "", body), working)
 	status <- 503
 	doubt := <-first
-	if a, b := doubt.header.Get("Stockgate-Reservation"), refused.header.Get("Stockgate-Reservation"); a == b || a == "" {
+	if a, b := doubt.Header.Get("Stockgate-Reservation"), refused.Header.Get("Stockgate-Reservation"); a == b || a == "" {
 		t.Errorf("a released ref has the reservation %s again", a)
 	}
-	if a := s.send(keyed("u1", "", body)); a.ofReservation(t) != doubt.header.Get("Stockgate-Reservation") {
-		t.Errorf("in doubt: %s", a.body)
+	if a := s.send(keyed("u1", "", body)); reservationOf(t, a) != doubt.Header.Get("Stockgate-Reservation") {
+		t.Errorf("in doubt: %s", a.Body)
 	}
 	other := s.send(keyed("u2", "", body))
-	other.is(t, 409, "in_doubt")
-	if other.ofReservation(t) != "" {
-		t.Errorf("somebody else hears of the reservation: %s", other.body)
+	other.Is(t, 409, "in_doubt")
+	if reservationOf(t, other) != "" {
+		t.Errorf("somebody else hears of the reservation: %s", other.Body)
 	}
 	if got := s.cell("plain"); got != "100 99 0 1 0" {
 		t.Errorf("books %s", got)
@@ -420,7 +421,7 @@ func TestTryOfARetry(t *testing.T) {
 	shop := newBackend(t, takesOrder)
 	s := openCaddyfile(t, retrySite(shop.addr(), "rate {header.X-User-Id} 2 1h"))
 	const body = `{"sku":"plain","order_no":"7"}`
-	id := s.send(keyed("u1", "k1", body)).header.Get("Stockgate-Reservation")
+	id := s.send(keyed("u1", "k1", body)).Header.Get("Stockgate-Reservation")
 	shop.take()
 	saved := func(key string) string {
 		return "POST /api/order HTTP/1.1\nHost: a\nContent-Type: application/json\nX-User-Id: u1\n" + key + "\n" + body
@@ -432,12 +433,12 @@ func TestTryOfARetry(t *testing.T) {
 			"":                      "bought already: forwarded again with the token of reservation " + id,
 		} {
 			r := s.tryAt(saved(key), "--gate", "main")
-			if r.status != 0 || !strings.Contains(r.out, want) || !strings.Contains(r.out, "ref      7\n") {
+			if r.Status != 0 || !strings.Contains(r.Out, want) || !strings.Contains(r.Out, "ref      7\n") {
 				t.Errorf("%q: %+v", key, r)
 			}
 		}
 	}
-	s.send(keyed("u1", "k2", `{"sku":"plain"}`)).is(t, 201, "") // no trial was counted by the rate
+	s.send(keyed("u1", "k2", `{"sku":"plain"}`)).Is(t, 201, "") // no trial was counted by the rate
 	if got := s.cell("plain"); got != "100 98 0 0 2" || len(shop.take()) != 1 {
 		t.Errorf("books %s", got)
 	}

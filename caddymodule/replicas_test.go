@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/sitetest"
 )
 
 // With replica_acks and no replica the shop and operators hear 503, the edge is not ready,
@@ -17,58 +18,58 @@ func TestWithoutReplicas(t *testing.T) {
 	redis := map[string]any{"addresses": []string{server.Addr()}, "timeout": "1m"}
 	app := map[string]any{"redis": redis}
 	s := openSite(t, nil)
-	s.gates = []any{map[string]any{"handler": "stockgate_api", "keys": []string{apiKey}}}
-	s.load(app)
-	s.openSale()
-	p := newShopper(t, server)
-	p.reserve("r", "plain", 1, time.Hour)
-	p.reserve("doubted", "plain", 1, time.Hour)
-	p.must(p.Doubt(t.Context(), "double11", "doubted", "timeout"))
+	s.Gates = []any{map[string]any{"handler": "stockgate_api", "keys": []string{apiKey}}}
+	s.Load(app)
+	s.OpenSale()
+	p := sitetest.NewShopper(t, server)
+	p.Hold("r", "plain", 1, time.Hour)
+	p.Hold("doubted", "plain", 1, time.Hour)
+	p.Must(p.Doubt(t.Context(), "double11", "doubted", "timeout"))
 	redis["replica_acks"], redis["replica_acks_wait"] = 1, "1s"
-	s.load(app)
+	s.Load(app)
 
-	if text := s.get("/metrics").body; !strings.Contains(text, "\nstockgate_ready 0\n") {
+	if text := s.Get("/metrics").Body; !strings.Contains(text, "\nstockgate_ready 0\n") {
 		t.Error("the edge says that it is ready")
 	}
-	if n := len(s.logged("not selling: the gates answer 503")); n != 1 {
+	if n := len(s.Logged("not selling: the gates answer 503")); n != 1 {
 		t.Errorf("the log says %d times that nothing is sold", n)
 	}
-	if text := s.admin("GET", "/stockgate/doctor", "").body; !strings.Contains(text, "replica_acks 1: no replica is connected: connect one") ||
+	if text := s.Admin("GET", "/stockgate/doctor", "").Body; !strings.Contains(text, "replica_acks 1: no replica is connected: connect one") ||
 		!strings.Contains(text, "replica_acks wants 1, and the replicas that are connected are 0") {
 		t.Error(text)
 	}
-	confirm := func() answer { return s.api("POST", "/reservations/r/confirm", `{"sale":"double11"}`) }
+	confirm := func() sitetest.Answer { return s.api("POST", "/reservations/r/confirm", `{"sale":"double11"}`) }
 	operators := []struct{ method, path, body string }{
 		{"POST", "/stockgate/sales/double11/items/plain/stock", `{"id":"a","delta":1}`},
 		{"POST", "/stockgate/sales/double11/holds/confirm", `{"all":true}`},
-		{"PUT", "/stockgate/sales/double11", strings.Replace(saleFile, "stock: 5", "stock: 6", 1)},
+		{"PUT", "/stockgate/sales/double11", strings.Replace(sitetest.SaleFile, "stock: 5", "stock: 6", 1)},
 		{"POST", "/stockgate/sales/double11/pause", ""},
 	}
 	for range 2 {
-		if a := confirm(); a.status != http.StatusServiceUnavailable || !strings.Contains(a.problem(t).Detail, "too few replicas of redis have it") {
-			t.Errorf("the shop hears %d %s", a.status, a.body)
+		if a := confirm(); a.Status != http.StatusServiceUnavailable || !strings.Contains(problemOf(t, a).Detail, "too few replicas of redis have it") {
+			t.Errorf("the shop hears %d %s", a.Status, a.Body)
 		}
 		for _, c := range operators {
-			if a := s.admin(c.method, c.path, c.body); a.status != http.StatusServiceUnavailable || !strings.Contains(a.body, "0 of 1 replicas have it after 1s: ask for the same again") {
-				t.Errorf("%s %s: %d %s", c.method, c.path, a.status, a.body)
+			if a := s.Admin(c.method, c.path, c.body); a.Status != http.StatusServiceUnavailable || !strings.Contains(a.Body, "0 of 1 replicas have it after 1s: ask for the same again") {
+				t.Errorf("%s %s: %d %s", c.method, c.path, a.Status, a.Body)
 			}
 		}
 	}
 
 	host, port, _ := net.SplitHostPort(server.Addr())
 	redistest.Start(t, redistest.Config("replicaof "+host+" "+port))
-	until := func(what string, ask func() answer) {
+	until := func(what string, ask func() sitetest.Answer) {
 		t.Helper()
 		a := ask()
-		for end := time.Now().Add(2 * time.Minute); a.status == http.StatusServiceUnavailable && time.Now().Before(end); {
+		for end := time.Now().Add(2 * time.Minute); a.Status == http.StatusServiceUnavailable && time.Now().Before(end); {
 			a = ask() // each waits for the replica
 		}
-		if a.status != http.StatusOK {
-			t.Errorf("with a replica, %s: %d %s", what, a.status, a.body)
+		if a.Status != http.StatusOK {
+			t.Errorf("with a replica, %s: %d %s", what, a.Status, a.Body)
 		}
 	}
 	until("confirm", confirm)
 	for _, c := range operators {
-		until(c.path, func() answer { return s.admin(c.method, c.path, c.body) })
+		until(c.path, func() sitetest.Answer { return s.Admin(c.method, c.path, c.body) })
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/sitetest"
 	"github.com/stockgate/stockgate/token"
 )
 
@@ -42,33 +43,33 @@ type publicState struct {
 // state asks again while Redis has not told the stock in time.
 func (s *site) state(path string) publicState {
 	s.t.Helper()
-	var a answer
-	s.eventually("told", func() (string, bool) {
-		a = s.get(path)
-		return a.body, a.status != http.StatusServiceUnavailable
+	var a sitetest.Answer
+	s.Eventually("told", func() (string, bool) {
+		a = s.Get(path)
+		return a.Body, a.Status != http.StatusServiceUnavailable
 	})
 	var v publicState
-	if err := json.Unmarshal([]byte(a.body), &v); a.status != http.StatusOK || err != nil {
-		s.t.Fatalf("%s: %d %s", path, a.status, a.body)
+	if err := json.Unmarshal([]byte(a.Body), &v); a.Status != http.StatusOK || err != nil {
+		s.t.Fatalf("%s: %d %s", path, a.Status, a.Body)
 	}
-	if a.header.Get("Cache-Control") != "public, max-age=1" || a.header.Get("Content-Type") != "application/json" {
-		s.t.Errorf("%s: %v", path, a.header)
+	if a.Header.Get("Cache-Control") != "public, max-age=1" || a.Header.Get("Content-Type") != "application/json" {
+		s.t.Errorf("%s: %v", path, a.Header)
 	}
 	return v
 }
 
 func TestStatusOfItems(t *testing.T) {
-	server, app := realRedis(t)
+	server, app := sitetest.Redis(t)
 	s := openSite(t, app)
 	do[any](s, "PUT", "/stockgate/sales/double11", statusFile)
 	do[any](s, "POST", "/stockgate/sales/double11/open", "")
-	p := newShopper(t, server)
+	p := sitetest.NewShopper(t, server)
 	for sku, units := range map[string]int64{"tenth": 90, "less": 91, "held": 2, "doubt": 2, "sold": 2, "rest": 2, "restheld": 2, "two@b": 1} {
-		p.reserve(sku, sku, units, time.Hour)
+		p.Hold(sku, sku, units, time.Hour)
 	}
-	p.must(p.Doubt(t.Context(), "double11", "doubt", "timeout"))
+	p.Must(p.Doubt(t.Context(), "double11", "doubt", "timeout"))
 	for _, id := range []string{"sold", "rest", "two@b"} {
-		p.must(p.Store.Confirm(t.Context(), "double11", id, "answer", "2xx"))
+		p.Must(p.Store.Confirm(t.Context(), "double11", id, "answer", "2xx"))
 	}
 	for path, want := range map[string]string{
 		"untouched":           "on_sale",
@@ -103,7 +104,7 @@ func TestStatusOfItems(t *testing.T) {
 }
 
 func TestStatusOfSales(t *testing.T) {
-	_, app := realRedis(t)
+	_, app := sitetest.Redis(t)
 	s := openSite(t, app)
 	sale := func(id, window string, words ...string) {
 		do[any](s, "PUT", "/stockgate/sales/"+id, "id: "+id+"\n"+window+"\nitems: [{sku: x, stock: 1}]\n")
@@ -134,8 +135,8 @@ func TestStatusOfSales(t *testing.T) {
 	for _, path := range []string{
 		"/sales/draft/items/x", "/sales/comingdraft/items/x", "/sales/nosuch/items/x", "/sales/open/items/y", "/sales/%2e/items/x",
 	} {
-		if a := s.get(path); a.status != http.StatusNotFound || !strings.HasPrefix(a.body, `{"error":`) {
-			t.Errorf("%s: %d %s", path, a.status, a.body)
+		if a := s.Get(path); a.Status != http.StatusNotFound || !strings.HasPrefix(a.Body, `{"error":`) {
+			t.Errorf("%s: %d %s", path, a.Status, a.Body)
 		}
 	}
 	// what an operator does is seen at once
@@ -147,14 +148,14 @@ func TestStatusOfSales(t *testing.T) {
 
 // What sells is seen soon, although it comes from memory.
 func TestStatusFollowsTheStock(t *testing.T) {
-	server, app := realRedis(t)
+	server, app := sitetest.Redis(t)
 	s := openSite(t, app)
-	s.openSale()
+	s.OpenSale()
 	if got := s.state("/sales/double11/items/few"); got.State != "on_sale" {
 		t.Fatal(got.State)
 	}
-	newShopper(t, server).reserve("r", "few", 3, time.Hour)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	sitetest.NewShopper(t, server).Hold("r", "few", 3, time.Hour)
+	ctx, cancel := context.WithTimeout(t.Context(), sitetest.Patience)
 	defer cancel()
 	for s.state("/sales/double11/items/few").State != "all_held" {
 		if ctx.Err() != nil {
@@ -165,9 +166,9 @@ func TestStatusFollowsTheStock(t *testing.T) {
 
 // Only two paths are the handler's, and only as they are written.
 func TestStatusLeavesTheRestAlone(t *testing.T) {
-	_, app := realRedis(t)
+	_, app := sitetest.Redis(t)
 	s := openSite(t, app)
-	s.openSale()
+	s.OpenSale()
 	for _, c := range []struct {
 		method, path string
 		status       int
@@ -192,21 +193,21 @@ func TestStatusLeavesTheRestAlone(t *testing.T) {
 		{"GET", "/.well-known/jwks.json/", 418},
 		{"GET", "/.well-known/other", 418},
 	} {
-		a := s.ask("http", c.method, c.path, "")
-		if a.status != c.status {
-			t.Errorf("%s %s: %d, not %d", c.method, c.path, a.status, c.status)
+		a := s.Ask("http", c.method, c.path, "")
+		if a.Status != c.status {
+			t.Errorf("%s %s: %d, not %d", c.method, c.path, a.Status, c.status)
 		}
-		if c.method == "HEAD" && (a.body != "" || a.header.Get("Content-Length") == "") {
-			t.Errorf("HEAD %s: %q %v", c.path, a.body, a.header)
+		if c.method == "HEAD" && (a.Body != "" || a.Header.Get("Content-Length") == "") {
+			t.Errorf("HEAD %s: %q %v", c.path, a.Body, a.Header)
 		}
-		if c.status == 405 && a.header.Get("Allow") != "GET, HEAD" {
-			t.Errorf("%s %s: %v", c.method, c.path, a.header)
+		if c.status == 405 && a.Header.Get("Allow") != "GET, HEAD" {
+			t.Errorf("%s %s: %v", c.method, c.path, a.Header)
 		}
 	}
 }
 
 func TestStatusPublishesKeys(t *testing.T) {
-	_, app := realRedis(t)
+	_, app := sitetest.Redis(t)
 	key, pem, err := token.GenerateEd25519()
 	if err != nil {
 		t.Fatal(err)
@@ -216,48 +217,48 @@ func TestStatusPublishesKeys(t *testing.T) {
 		map[string]any{"kind": "hmac", "material": strings.Repeat("secret", 6)},
 	}}
 	s := openSite(t, app)
-	s.openSale() // then Redis has answered
-	a := s.get("/.well-known/jwks.json")
+	s.OpenSale() // then Redis has answered
+	a := s.Get("/.well-known/jwks.json")
 	public, _ := key.PublicJWK()
-	if want := `{"keys":[` + string(public) + `]}`; a.status != 200 || a.body != want {
-		t.Errorf("%d %s, not %s", a.status, a.body, want)
+	if want := `{"keys":[` + string(public) + `]}`; a.Status != 200 || a.Body != want {
+		t.Errorf("%d %s, not %s", a.Status, a.Body, want)
 	}
-	if a.header.Get("Cache-Control") != "public, max-age=60" || a.header.Get("Content-Type") != "application/json" {
-		t.Errorf("%v", a.header)
+	if a.Header.Get("Cache-Control") != "public, max-age=60" || a.Header.Get("Content-Type") != "application/json" {
+		t.Errorf("%v", a.Header)
 	}
 }
 
 // An edge that has never heard from Redis knows neither stock nor the others' keys.
 func TestStatusWithoutRedis(t *testing.T) {
-	server, app := realRedis(t)
+	server, app := sitetest.Redis(t)
 	server.Stop()
 	s := openSite(t, app)
 	for _, path := range []string{"/sales/double11/items/plain", "/.well-known/jwks.json"} {
-		a := s.get(path)
-		if a.status != http.StatusServiceUnavailable || a.header.Get("Cache-Control") != "no-store" || !strings.Contains("123", a.header.Get("Retry-After")) || a.header.Get("Retry-After") == "" {
-			t.Errorf("%s: %d %v %s", path, a.status, a.header, a.body)
+		a := s.Get(path)
+		if a.Status != http.StatusServiceUnavailable || a.Header.Get("Cache-Control") != "no-store" || !strings.Contains("123", a.Header.Get("Retry-After")) || a.Header.Get("Retry-After") == "" {
+			t.Errorf("%s: %d %v %s", path, a.Status, a.Header, a.Body)
 		}
-		if strings.Contains(a.body, "redis") {
-			t.Errorf("%s: the public learns %s", path, a.body)
+		if strings.Contains(a.Body, "redis") {
+			t.Errorf("%s: the public learns %s", path, a.Body)
 		}
 	}
-	if a := s.get("/other"); a.status != 418 {
-		t.Errorf("the rest of the site: %d", a.status)
+	if a := s.Get("/other"); a.Status != 418 {
+		t.Errorf("the rest of the site: %d", a.Status)
 	}
 }
 
 // A short absence of Redis is bridged: keys and stock are known.
 func TestStatusBridgesAnAbsence(t *testing.T) {
-	server, app := realRedis(t)
+	server, app := sitetest.Redis(t)
 	s := openSite(t, app)
-	s.openSale()
+	s.OpenSale()
 	s.state("/sales/double11/items/plain")
 	server.Stop()
 	if got := s.state("/sales/double11/items/plain"); got.State != "on_sale" {
 		t.Error(got)
 	}
-	if a := s.get("/.well-known/jwks.json"); a.status != 200 {
-		t.Errorf("%d %s", a.status, a.body)
+	if a := s.Get("/.well-known/jwks.json"); a.Status != 200 {
+		t.Errorf("%d %s", a.Status, a.Body)
 	}
 }
 
@@ -266,7 +267,7 @@ func TestStatusSparesRedis(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	s := openSite(t, map[string]any{"redis": map[string]any{"addresses": []string{proxy.Addr()}, "timeout": "1m"}})
-	s.openSale()
+	s.OpenSale()
 	began := time.Now()
 	var crowd sync.WaitGroup
 	for range 100 {

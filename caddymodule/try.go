@@ -9,66 +9,17 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/stockgate/stockgate/attempt"
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
+	"github.com/stockgate/stockgate/refuse"
 	"github.com/stockgate/stockgate/sale"
 )
-
-// trial asks what a gate makes of a saved request, and of a saved answer of the
-// shop. Nothing is reserved, counted or sent.
-type trial struct {
-	// Request is a whole HTTP/1.1 request.
-	Request []byte `json:"request"`
-	// Answer is a whole HTTP/1.1 response.
-	Answer []byte `json:"answer,omitempty"`
-	// From is the address that the request comes from. Default: 127.0.0.1.
-	From string `json:"from,omitempty"`
-	// Placeholders are those that directives outside of the gate would set, such as
-	// http.auth.user.id.
-	Placeholders map[string]string `json:"placeholders,omitempty"`
-}
-
-// tried says what a gate makes of it.
-type tried struct {
-	Gate  string `json:"gate"`
-	Check bool   `json:"check,omitempty"`
-	// Passes: the filters let it through. Limits, and stock that is not remembered to be gone,
-	// are asked when it reserves.
-	Passes bool `json:"passes"`
-	// Refusal is why they do not.
-	Refusal *problem `json:"refusal,omitempty"`
-	// What was read, as far as it could be read.
-	Buyer      string            `json:"buyer,omitempty"`
-	Identities map[string]string `json:"identities,omitempty"`
-	Region     string            `json:"region,omitempty"`
-	Sale       string            `json:"sale,omitempty"`
-	SaleStatus sale.Status       `json:"sale_status,omitempty"`
-	Lines      []sale.Line       `json:"lines,omitempty"`
-	Ref        string            `json:"ref,omitempty"`
-	// Reservation is what the attempt has already, by its idempotency key or its ref:
-	// nothing is reserved. Replayed: it gets the shop's stored answer; else it is
-	// forwarded again.
-	Reservation string `json:"reservation,omitempty"`
-	Replayed    bool   `json:"replayed,omitempty"`
-	// Answer is what the shop's answer would mean.
-	Answer *triedAnswer `json:"answer,omitempty"`
-	// Notes are what this cannot tell.
-	Notes []string `json:"notes"`
-}
-
-// triedAnswer is the outcome of an answer of the shop.
-type triedAnswer struct {
-	Status int `json:"status"`
-	// Outcome is confirm, release, in_doubt, or keep where the shop decides later.
-	Outcome string `json:"outcome"`
-	// Rule is the rule that decides, and Matched the word of it; empty: none matched.
-	Rule    string `json:"rule,omitempty"`
-	Matched string `json:"matched,omitempty"`
-}
 
 const (
 	noteMatcher = "the matcher is not evaluated: it stands outside of the gate, as stockgate_guard and every other directive do"
@@ -78,8 +29,8 @@ const (
 
 // try asks the gate. The request goes as far through it as all do that are not
 // reserved.
-func (g *Gate) try(ctx context.Context, t *trial) (*tried, error) {
-	out := &tried{Gate: g.Name, Check: g.Check, Notes: []string{noteMatcher}}
+func (g *Gate) try(ctx context.Context, t *adminapi.TryRequest) (*adminapi.TryAnswer, error) {
+	out := &adminapi.TryAnswer{Gate: g.Name, Check: g.Check, Notes: []string{noteMatcher}}
 	if len(t.Answer) > 0 {
 		if g.Check {
 			return nil, badInput("this gate only checks: it never sees an answer of the shop")
@@ -109,7 +60,7 @@ func (g *Gate) try(ctx context.Context, t *trial) (*tried, error) {
 	if no != nil {
 		out.Refusal = g.refuser.problem(no)
 	}
-	out.describe(p)
+	describe(out, p)
 	for _, empty := range g.unset(repl) {
 		out.Notes = append(out.Notes, empty+" is empty here: if a directive outside of the gate sets it, say what to")
 	}
@@ -117,7 +68,7 @@ func (g *Gate) try(ctx context.Context, t *trial) (*tried, error) {
 }
 
 // describe tells what was read of an attempt.
-func (out *tried) describe(p *purchase) {
+func describe(out *adminapi.TryAnswer, p *purchase) {
 	if p.attempt != nil {
 		out.Buyer, out.Identities, out.Region = p.attempt.Buyer, p.attempt.Identities, p.attempt.Region
 		out.Sale, out.Lines, out.Ref = p.attempt.Sale, p.attempt.Lines, p.attempt.Ref
@@ -134,19 +85,19 @@ func (out *tried) describe(p *purchase) {
 }
 
 // problem is what a refusal would say, without the spread of its Retry-After.
-func (f *refuser) problem(no *sale.Refusal) *problem {
+func (f *refuser) problem(no *sale.Refusal) *refuse.Problem {
 	a, ok := f.answers[no.Reason]
 	if !ok {
 		a = f.answers[sale.Unavailable]
 	}
-	return &problem{
+	return &refuse.Problem{
 		Type: problemType + string(a.kind.Reason), Title: a.kind.Title, Status: a.status, Detail: no.Detail,
 		Reason: a.kind.Reason, RetryAfter: no.RetryAfter, SKU: no.SKU, Limit: no.Limit, Reservation: no.Reservation,
 	}
 }
 
 // tryAnswer applies the rules to an answer of the shop.
-func (g *Gate) tryAnswer(raw []byte, out *tried) error {
+func (g *Gate) tryAnswer(raw []byte, out *adminapi.TryAnswer) error {
 	reader := bufio.NewReader(bytes.NewReader(raw))
 	// the answer to a HEAD has no body, so this reads the head and leaves the rest
 	resp, err := http.ReadResponse(reader, &http.Request{Method: http.MethodHead})
@@ -169,7 +120,7 @@ func (g *Gate) tryAnswer(raw []byte, out *tried) error {
 		v = g.rules.otherwise
 		out.Notes = append(out.Notes, noteLong)
 	}
-	out.Answer = &triedAnswer{Status: resp.StatusCode, Outcome: v.String()}
+	out.Answer = &adminapi.TryOutcome{Status: resp.StatusCode, Outcome: v.String()}
 	if by != nil {
 		out.Answer.Rule, out.Answer.Matched = by.text, word
 	}
@@ -177,7 +128,7 @@ func (g *Gate) tryAnswer(raw []byte, out *tried) error {
 }
 
 // savedRequest makes of a saved request what Caddy's server would hand to the gate.
-func (g *Gate) savedRequest(ctx context.Context, t *trial) (*http.Request, *caddy.Replacer, error) {
+func (g *Gate) savedRequest(ctx context.Context, t *adminapi.TryRequest) (*http.Request, *caddy.Replacer, error) {
 	reader := bufio.NewReader(bytes.NewReader(t.Request))
 	r, err := http.ReadRequest(reader)
 	if err != nil {
@@ -233,9 +184,9 @@ func savedBody(rest *bufio.Reader, h http.Header, transfer []string) ([]byte, er
 	trimmed := bytes.TrimSuffix(bytes.TrimSuffix(body, []byte("\n")), []byte("\r"))
 	length := h.Get("Content-Length")
 	switch {
-	case length == "" || length == decimal(int64(len(trimmed))):
+	case length == "" || length == strconv.Itoa(len(trimmed)):
 		return trimmed, nil
-	case length == decimal(int64(len(body))):
+	case length == strconv.Itoa(len(body)):
 		return body, nil
 	}
 	return nil, badInput("its body has %d bytes, and its Content-Length says %.20q: correct it or leave it out", len(body), length)

@@ -8,12 +8,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stockgate/stockgate/internal/sitetest"
 )
 
 // tryAt runs `caddy stockgate try` with a saved request.
-func (s *site) tryAt(request string, args ...string) ran {
+func (s *site) tryAt(request string, args ...string) sitetest.Ran {
 	s.t.Helper()
-	return run(s.t, request, append([]string{"try", "--address", s.adminAddress()}, args...)...)
+	return sitetest.Run(s.t, request, append([]string{"try", "--address", s.AdminAddress()}, args...)...)
 }
 
 // trySite has a gate of each kind.
@@ -53,7 +55,7 @@ X-User-Id: u42
 func TestTry(t *testing.T) {
 	shop := newBackend(t, created)
 	s := openCaddyfile(t, trySite(shop.addr()))
-	before := s.admin("GET", "/metrics", "").body
+	before := s.Admin("GET", "/metrics", "").Body
 	attempts := func(metrics string) (lines []string) {
 		for line := range strings.Lines(metrics) {
 			if strings.HasPrefix(line, "stockgate_attempts_total") {
@@ -95,28 +97,28 @@ func TestTry(t *testing.T) {
 		"no HTTP":         {"hello\n", []string{"--gate", "main"}, 2, nil, "it is not an HTTP/1.1 request"},
 		"HTTP/2":          {strings.Replace(savedOrder, "HTTP/1.1", "HTTP/2", 1), []string{"--gate", "main"}, 2, nil, "it is not an HTTP/1.1 request"},
 		"wrong length":    {head + "Content-Length: 11\n\n" + `{"sku":"few"}` + "\n", []string{"--gate", "main"}, 2, nil, `its body has 14 bytes, and its Content-Length says "11"`},
-		"no such answer":  {savedOrder, []string{"--gate", "main", "--answer", s.path("missing")}, 2, nil, "no such file"},
-		"broken answer":   {savedOrder, []string{"--gate", "main", "--answer", s.file("broken", "HTTP/1.1 ok\n\n")}, 2, nil, "the answer is not an HTTP/1.1 response"},
-		"answer to check": {"GET /cart?sku=plain HTTP/1.1\nHost: a\n\n", []string{"--gate", "cart", "--answer", s.file("ok", "HTTP/1.1 200 OK\n\n")}, 2, nil, "this gate only checks"},
+		"no such answer":  {savedOrder, []string{"--gate", "main", "--answer", s.Path("missing")}, 2, nil, "no such file"},
+		"broken answer":   {savedOrder, []string{"--gate", "main", "--answer", s.File("broken", "HTTP/1.1 ok\n\n")}, 2, nil, "the answer is not an HTTP/1.1 response"},
+		"answer to check": {"GET /cart?sku=plain HTTP/1.1\nHost: a\n\n", []string{"--gate", "cart", "--answer", s.File("ok", "HTTP/1.1 200 OK\n\n")}, 2, nil, "this gate only checks"},
 		"no address":      {savedOrder, []string{"--gate", "main", "--from", "shop.example.com"}, 2, nil, "no IP address"},
 		"no value":        {savedOrder, []string{"--gate", "main", "--set", "u42"}, 2, nil, "write placeholder=value"},
 		"an argument":     {savedOrder, []string{"order.http"}, 2, nil, "it takes no arguments"},
 	} {
 		r := s.tryAt(c.request, c.args...)
-		if r.status != c.status || (r.status == 2) != (r.out == "") {
-			t.Errorf("%s: %d, not %d\n%s%s", name, r.status, c.status, r.out, r.errors)
+		if r.Status != c.status || (r.Status == 2) != (r.Out == "") {
+			t.Errorf("%s: %d, not %d\n%s%s", name, r.Status, c.status, r.Out, r.Errors)
 		}
 		for _, text := range c.says {
-			if !strings.Contains(r.out, text) {
-				t.Errorf("%s: %q is not in\n%s", name, text, r.out)
+			if !strings.Contains(r.Out, text) {
+				t.Errorf("%s: %q is not in\n%s", name, text, r.Out)
 			}
 		}
-		if !strings.Contains(r.errors, c.errors) || (c.errors == "") != (r.errors == "") || strings.Count(r.errors, "\n") > 1 {
-			t.Errorf("%s: %q does not say %q in one line", name, r.errors, c.errors)
+		if !strings.Contains(r.Errors, c.errors) || (c.errors == "") != (r.Errors == "") || strings.Count(r.Errors, "\n") > 1 {
+			t.Errorf("%s: %q does not say %q in one line", name, r.Errors, c.errors)
 		}
 	}
 	do[any](s, "POST", "/stockgate/sales/double11/pause", "")
-	if r := s.tryAt(savedOrder, "--gate", "main"); r.status != 1 || !strings.Contains(r.out, "409 paused") || !strings.Contains(r.out, "double11 (paused)") {
+	if r := s.tryAt(savedOrder, "--gate", "main"); r.Status != 1 || !strings.Contains(r.Out, "409 paused") || !strings.Contains(r.Out, "double11 (paused)") {
 		t.Errorf("paused: %+v", r)
 	}
 	if got := shop.take(); len(got) != 0 {
@@ -125,7 +127,7 @@ func TestTry(t *testing.T) {
 	if got := s.cell("plain"); got != "100 100 0 0 0" {
 		t.Errorf("books %s", got)
 	}
-	if a, b := attempts(before), attempts(s.admin("GET", "/metrics", "").body); fmt.Sprint(a) != fmt.Sprint(b) {
+	if a, b := attempts(before), attempts(s.Admin("GET", "/metrics", "").Body); fmt.Sprint(a) != fmt.Sprint(b) {
 		t.Errorf("attempts were counted: %v, then %v", a, b)
 	}
 }
@@ -144,13 +146,13 @@ func TestTryAnswer(t *testing.T) {
 		"HTTP/1.1 200 OK\n\n" + long:                                        "answer   200: in_doubt, by @sold of the rule: confirm @sold 201\n",
 		"HTTP/1.1 200 OK\nContent-Encoding: gzip\n\n{\"code\":0}":           "answer   200: in_doubt, no rule matches\n",
 	} {
-		r := s.tryAt(savedOrder, "--gate", "main", "--answer", s.file("answer.http", answer))
-		if r.status != 0 || !strings.Contains(r.out, want) {
-			t.Errorf("%.60q: %d, %q is not in\n%s%s", answer, r.status, want, r.out, r.errors)
+		r := s.tryAt(savedOrder, "--gate", "main", "--answer", s.File("answer.http", answer))
+		if r.Status != 0 || !strings.Contains(r.Out, want) {
+			t.Errorf("%.60q: %d, %q is not in\n%s%s", answer, r.Status, want, r.Out, r.Errors)
 		}
 	}
 	// the answer counts even where the attempt would not have come so far
-	if r := s.tryAt("POST /api/order HTTP/1.1\nHost: a\n\n", "--gate", "main", "--answer", s.file("answer.http", "HTTP/1.1 201 Created\n\n")); r.status != 1 || !strings.Contains(r.out, "201: confirm") {
+	if r := s.tryAt("POST /api/order HTTP/1.1\nHost: a\n\n", "--gate", "main", "--answer", s.File("answer.http", "HTTP/1.1 201 Created\n\n")); r.Status != 1 || !strings.Contains(r.Out, "201: confirm") {
 		t.Errorf("%+v", r)
 	}
 	for answer, want := range map[string]string{
@@ -158,8 +160,8 @@ func TestTryAnswer(t *testing.T) {
 		"HTTP/1.1 200 OK\nContent-Length: 3\n\n{\"code\":0}":         "its body has 10 bytes",
 		"HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n1\r\nx\r\n0": "it is chunked",
 	} {
-		r := s.tryAt(savedOrder, "--gate", "main", "--answer", s.file("answer.http", answer))
-		if r.status != 2 || !strings.Contains(r.errors, want) {
+		r := s.tryAt(savedOrder, "--gate", "main", "--answer", s.File("answer.http", answer))
+		if r.Status != 2 || !strings.Contains(r.Errors, want) {
 			t.Errorf("%q: %+v", answer, r)
 		}
 	}
@@ -169,11 +171,11 @@ func TestTryAnswer(t *testing.T) {
 func TestTryTheOnlyGate(t *testing.T) {
 	l := newLogin(t)
 	s := openCaddyfile(t, orders+"stockgate_guard\nstockgate @order {\njwt "+l.jwks()+"\nbuyer {jwt.sub}\nline {json.sku}\nrefuse no_buyer 200 `{}`\n}\n")
-	try := func(token string, args ...string) ran {
+	try := func(token string, args ...string) sitetest.Ran {
 		return s.tryAt("POST /api/order HTTP/1.1\nHost: a\nContent-Type: application/json\nAuthorization: Bearer "+token+"\n\n{\"sku\":\"plain\"}", args...)
 	}
-	r := try(l.of("u1", time.Hour), "--answer", s.file("answer.http", "HTTP/1.1 204 No Content\n\n"))
-	if r.status != 0 || !strings.Contains(r.out, "GATE     -\nbuyer    u1\n") || !strings.Contains(r.out, "204: confirm, by 2xx of the rule: confirm 2xx, by default") {
+	r := try(l.of("u1", time.Hour), "--answer", s.File("answer.http", "HTTP/1.1 204 No Content\n\n"))
+	if r.Status != 0 || !strings.Contains(r.Out, "GATE     -\nbuyer    u1\n") || !strings.Contains(r.Out, "204: confirm, by 2xx of the rule: confirm 2xx, by default") {
 		t.Errorf("%+v", r)
 	}
 	expired := l.of("u1", -time.Minute)
@@ -189,15 +191,15 @@ func TestTryTheOnlyGate(t *testing.T) {
 			Qty int
 		}
 	}
-	if err := json.Unmarshal([]byte(r.out), &got); err != nil || r.status != 1 || got.Passes || got.Refusal.Status != 200 || got.Refusal.Reason != "no_buyer" ||
-		got.Refusal.Detail != "the bearer token has expired" || len(got.Lines) != 1 || got.Lines[0].SKU != "plain" || strings.Contains(r.out+r.errors, expired) {
+	if err := json.Unmarshal([]byte(r.Out), &got); err != nil || r.Status != 1 || got.Passes || got.Refusal.Status != 200 || got.Refusal.Reason != "no_buyer" ||
+		got.Refusal.Detail != "the bearer token has expired" || len(got.Lines) != 1 || got.Lines[0].SKU != "plain" || strings.Contains(r.Out+r.Errors, expired) {
 		t.Errorf("%v %+v", err, r)
 	}
 	l.down.Store(true)
-	if r := run(t, "", "try", "--address", "unix/"+s.path("nothing.sock")); r.status != 2 {
+	if r := sitetest.Run(t, "", "try", "--address", "unix/"+s.Path("nothing.sock")); r.Status != 2 {
 		t.Errorf("no request: %+v", r)
 	}
-	if r := run(t, savedOrder, "try", "--address", "unix/"+s.path("nothing.sock")); r.status != 3 {
+	if r := sitetest.Run(t, savedOrder, "try", "--address", "unix/"+s.Path("nothing.sock")); r.Status != 3 {
 		t.Errorf("no Caddy: %+v", r)
 	}
 }
@@ -205,7 +207,7 @@ func TestTryTheOnlyGate(t *testing.T) {
 // The gates are those of the configuration that runs.
 func TestGatesFollowTheConfiguration(t *testing.T) {
 	s := openCaddyfile(t, trySite("127.0.0.1:9"))
-	names := func() string { return s.admin("GET", "/stockgate/gates", "").body }
+	names := func() string { return s.Admin("GET", "/stockgate/gates", "").Body }
 	both := `{"gates":[{"name":"cart","check":true},{"name":"main","check":false}]}` + "\n"
 	sorted := strings.NewReplacer(`{"name":"main","check":false},{"name":"cart","check":true}`, `{"name":"cart","check":true},{"name":"main","check":false}`)
 	if got := sorted.Replace(names()); got != both {
@@ -218,13 +220,13 @@ func TestGatesFollowTheConfiguration(t *testing.T) {
 	if got, want := names(), `{"gates":[{"name":"twice","check":false},{"name":"twice","check":false}]}`+"\n"; got != want {
 		t.Errorf("gates after a reload: %s", got)
 	}
-	if r := s.tryAt(savedOrder, "--gate", "twice"); r.status != 2 || !strings.Contains(r.errors, "2 gates are named twice") {
+	if r := s.tryAt(savedOrder, "--gate", "twice"); r.Status != 2 || !strings.Contains(r.Errors, "2 gates are named twice") {
 		t.Errorf("%+v", r)
 	}
 	if err := s.loadCaddyfile("respond 204"); err != nil {
 		t.Fatal(err)
 	}
-	if r := s.tryAt(savedOrder); r.status != 2 || !strings.Contains(r.errors, "the configuration has no gate") {
+	if r := s.tryAt(savedOrder); r.Status != 2 || !strings.Contains(r.Errors, "the configuration has no gate") {
 		t.Errorf("%+v", r)
 	}
 	if err := s.loadGate(`{"handler":"stockgate","name":"a/b c","buyer":["b"],"lines":[{"sku":["a"]}]}`); err != nil {
@@ -234,11 +236,11 @@ func TestGatesFollowTheConfiguration(t *testing.T) {
 		`{`: 400, `{"request":"x"}`: 400, `{"reqest":""}`: 400, ``: 400,
 		`{"request":"` + base64.StdEncoding.EncodeToString(make([]byte, 6<<20)) + `"}`: 413,
 	} {
-		if a := s.admin("POST", "/stockgate/gates/a%2Fb%20c/try", body); a.status != want {
-			t.Errorf("%.40s: %d %s", body, a.status, a.body)
+		if a := s.Admin("POST", "/stockgate/gates/a%2Fb%20c/try", body); a.Status != want {
+			t.Errorf("%.40s: %d %s", body, a.Status, a.Body)
 		}
 	}
-	if a := s.admin("GET", "/stockgate/gates/a/try", ""); a.status != http.StatusMethodNotAllowed && a.status != http.StatusNotFound {
-		t.Errorf("GET: %d", a.status)
+	if a := s.Admin("GET", "/stockgate/gates/a/try", ""); a.Status != http.StatusMethodNotAllowed && a.Status != http.StatusNotFound {
+		t.Errorf("GET: %d", a.Status)
 	}
 }

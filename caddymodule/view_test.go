@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stockgate/stockgate/internal/sitetest"
 )
 
 // What is gone is refused by the gate, by one that only checks and by `try`, which
@@ -14,12 +16,12 @@ func TestWhatIsGone(t *testing.T) {
 	s := openCaddyfile(t, trySite(shop.addr()))
 	do[any](s, "POST", "/stockgate/sales/double11/items/plain/stock", `{"id":"away","delta":-100}`)
 	gone := func() bool {
-		s.send(order("X-User-Id", "u1")).is(t, 409, "sold_out")
+		s.send(order("X-User-Id", "u1")).Is(t, 409, "sold_out")
 		r := s.tryAt("POST /api/order HTTP/1.1\nHost: a\nContent-Type: application/json\nX-User-Id: u2\n\n{\"sku\":\"plain\"}", "--gate", "main")
-		return r.status == 1 && strings.Contains(r.out, "409 sold_out")
+		return r.Status == 1 && strings.Contains(r.Out, "409 sold_out")
 	}
 	until(t, "that the edge remembers", gone)
-	cart := func() answer {
+	cart := func() sitetest.Answer {
 		r, err := http.NewRequest("GET", "http://127.0.0.1/cart?sku=plain", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -29,7 +31,7 @@ func TestWhatIsGone(t *testing.T) {
 	passed := 0 // while the edge does not remember, the gate that checks lets through
 	until(t, "that the gate that checks refuses", func() bool {
 		gone()
-		if cart().header.Get("Stockgate-Refusal") == "sold_out" {
+		if cart().Header.Get("Stockgate-Refusal") == "sold_out" {
 			return true
 		}
 		passed++
@@ -39,7 +41,7 @@ func TestWhatIsGone(t *testing.T) {
 		t.Errorf("the shop got %d requests, %d were let through", len(got), passed)
 	}
 	do[any](s, "POST", "/stockgate/sales/double11/items/plain/stock", `{"id":"back","delta":1}`)
-	until(t, "a unit that came back", func() bool { return s.send(order("X-User-Id", "u3")).status == 201 })
+	until(t, "a unit that came back", func() bool { return s.send(order("X-User-Id", "u3")).Status == 201 })
 }
 
 // until asks again and again until it is so.

@@ -41,13 +41,13 @@ type unread struct {
 
 func openUnread(t *testing.T, sites string) *unread {
 	s := openFast(t, "", sites)
-	direct, err := reservation.Open(reservation.Options{Addresses: []string{s.redis}, Timeout: time.Minute})
+	direct, err := reservation.Open(reservation.Options{Addresses: []string{s.Redis}, Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { direct.Close() })
-	u := &unread{s, redistest.NewProxy(t, s.redis), direct}
-	u.redis = u.proxy.Addr()
+	u := &unread{s, redistest.NewProxy(t, s.Redis), direct}
+	u.Redis = u.proxy.Addr()
 	if err := u.loadFast("", sites); err != nil {
 		t.Fatal(err)
 	}

@@ -124,14 +124,4 @@ func (e *Edge) Lookup(ctx context.Context, l *Listing, a *sale.Attempt, lines []
 }
 
 // validRef says whether a ref may be stored; an empty one is none.
-func validRef(ref string) bool { return len(ref) <= sale.MaxName && isWord(ref) }
-
-// isWord says that a text is printable ASCII without space.
-func isWord(text string) bool {
-	for i := range len(text) {
-		if text[i] <= ' ' || text[i] > '~' {
-			return false
-		}
-	}
-	return true
-}
+func validRef(ref string) bool { return ref == "" || sale.IsName(ref) }

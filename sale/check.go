@@ -159,20 +159,11 @@ func checkName(found *findings, f field[string], line int, path string) bool {
 	if !need(found, f, line, path, "name the item") {
 		return false
 	}
-	if !isName(f.val) {
+	if !IsName(f.val) {
 		found.add(f.line, path, "must be 1 to %d printable ASCII characters without space, not %s", MaxName, quote(f.val))
 		return false
 	}
 	return true
-}
-
-func isName(s string) bool {
-	for i := range len(s) {
-		if s[i] <= ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return s != "" && len(s) <= MaxName
 }
 
 func checkRange(found *findings, f field[int64], path string, least, most int64) bool {

@@ -271,7 +271,7 @@ func form(n *yaml.Node) string {
 
 // within is the path of a field; a name that could be mistaken for a path is quoted.
 func within(path, name string) string {
-	if name == "" || len(name) > 40 || !isName(name) || strings.ContainsAny(name, `.[]":`) {
+	if name == "" || len(name) > 40 || !IsName(name) || strings.ContainsAny(name, `.[]":`) {
 		return path + "[" + quote(name) + "]"
 	}
 	if path == "" {

@@ -1,0 +1,28 @@
+// Package adminapi defines the requests and answers of Stockgate's admin API, as JSON.
+// The handlers and the `caddy stockgate` commands share them. The paths are listed at
+// caddymodule.AdminAPI.
+package adminapi
+
+import (
+	"strings"
+	"time"
+)
+
+// ByHeader is the request header that names the caller in the log and the journal. The
+// API does not verify it.
+const ByHeader = "Stockgate-By"
+
+// PlainText is what a name may have in a journal entry and a log line: the printable
+// ASCII characters of a text without space, at most so many bytes.
+func PlainText(text string, most int) string {
+	text = strings.Map(func(c rune) rune {
+		if c <= ' ' || c > '~' {
+			return -1
+		}
+		return c
+	}, text)
+	return text[:min(len(text), most)]
+}
+
+// LocalTime writes a time for operators, in the zone of this process.
+func LocalTime(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 -0700") }

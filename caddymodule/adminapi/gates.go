@@ -1,0 +1,72 @@
+package adminapi
+
+import (
+	"github.com/stockgate/stockgate/refuse"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// TryBody bounds the body of a TryRequest in bytes: a request and an answer, in base64.
+const TryBody = 8 << 20
+
+// GateSummary is a gate in the list of all.
+type GateSummary struct {
+	Name  string `json:"name"`
+	Check bool   `json:"check"`
+}
+
+// GateList answers GET gates.
+type GateList struct {
+	Gates []GateSummary `json:"gates"`
+}
+
+// TryRequest asks what a gate makes of a saved request, and of a saved answer of the
+// shop. Nothing is reserved, counted or sent.
+type TryRequest struct {
+	// Request is a whole HTTP/1.1 request.
+	Request []byte `json:"request"`
+	// Answer is a whole HTTP/1.1 response.
+	Answer []byte `json:"answer,omitempty"`
+	// From is the address that the request comes from. Default: 127.0.0.1.
+	From string `json:"from,omitempty"`
+	// Placeholders are those that directives outside of the gate would set, such as
+	// http.auth.user.id.
+	Placeholders map[string]string `json:"placeholders,omitempty"`
+}
+
+// TryAnswer says what a gate makes of it.
+type TryAnswer struct {
+	Gate  string `json:"gate"`
+	Check bool   `json:"check,omitempty"`
+	// Passes: the filters let it through. Limits, and stock that is not remembered to be gone,
+	// are asked when it reserves.
+	Passes bool `json:"passes"`
+	// Refusal is why they do not.
+	Refusal *refuse.Problem `json:"refusal,omitempty"`
+	// What was read, as far as it could be read.
+	Buyer      string            `json:"buyer,omitempty"`
+	Identities map[string]string `json:"identities,omitempty"`
+	Region     string            `json:"region,omitempty"`
+	Sale       string            `json:"sale,omitempty"`
+	SaleStatus sale.Status       `json:"sale_status,omitempty"`
+	Lines      []sale.Line       `json:"lines,omitempty"`
+	Ref        string            `json:"ref,omitempty"`
+	// Reservation is what the attempt has already, by its idempotency key or its ref:
+	// nothing is reserved. Replayed: it gets the shop's stored answer; else it is
+	// forwarded again.
+	Reservation string `json:"reservation,omitempty"`
+	Replayed    bool   `json:"replayed,omitempty"`
+	// Answer is what the shop's answer would mean.
+	Answer *TryOutcome `json:"answer,omitempty"`
+	// Notes are what this cannot tell.
+	Notes []string `json:"notes"`
+}
+
+// TryOutcome is the outcome of an answer of the shop.
+type TryOutcome struct {
+	Status int `json:"status"`
+	// Outcome is confirm, release, in_doubt, or keep where the shop decides later.
+	Outcome string `json:"outcome"`
+	// Rule is the rule that decides, and Matched the word of it; empty: none matched.
+	Rule    string `json:"rule,omitempty"`
+	Matched string `json:"matched,omitempty"`
+}

@@ -1,0 +1,166 @@
+package command
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/user"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/spf13/cobra"
+
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
+)
+
+const (
+	// callTimeout bounds one request to the admin endpoint: longer than adminTimeout.
+	callTimeout = 30 * time.Second
+	// callAnswer bounds its answer in bytes: the books of the largest sale are smaller.
+	callAnswer = 64 << 20
+)
+
+// call is one run of a command.
+type call struct {
+	cmd  *cobra.Command
+	args []string
+	wait time.Duration // for an answer; 0: callTimeout
+}
+
+func (c *call) text(flag string) string {
+	v, err := c.cmd.Flags().GetString(flag)
+	if err != nil {
+		panic(err) // the command does not declare its flag
+	}
+	return v
+}
+
+func (c *call) flag(flag string) bool {
+	v, err := c.cmd.Flags().GetBool(flag)
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// printf writes to stdout, unless it belongs to the JSON.
+func (c *call) printf(format string, args ...any) {
+	if !c.flag("json") {
+		fmt.Fprintf(c.cmd.OutOrStdout(), format, args...)
+	}
+}
+
+// ask is fetch; with --json the answer is printed as it came.
+func (c *call) ask(method, path string, body []byte, answer any) error {
+	raw, err := c.fetch(method, path, body, answer)
+	if c.flag("json") {
+		_, _ = c.cmd.OutOrStdout().Write(raw)
+	}
+	return err
+}
+
+// fetch sends a request to the admin endpoint of the running Caddy and reads the
+// answer into answer. It returns the answer as it came, also that of a refusal; nil:
+// there is none of the API.
+func (c *call) fetch(method, path string, body []byte, answer any) ([]byte, error) {
+	address, err := caddycmd.DetermineAdminAPIAddress(c.text("address"), nil, c.text("config"), c.text("adapter"))
+	if err != nil {
+		return nil, usageError{err}
+	}
+	status, raw, err := askAdmin(c.cmd.Context(), address, method, "/stockgate/"+path, body, cmp.Or(c.wait, callTimeout))
+	if err != nil {
+		return nil, err
+	}
+	refusal := struct {
+		Error string `json:"error"`
+	}{}
+	if status != http.StatusOK {
+		if json.Unmarshal(raw, &refusal) != nil || refusal.Error == "" {
+			return nil, noAnswerError{fmt.Errorf("the Caddy at %s does not know stockgate: it answers %d to %s; was it built with the module?", address, status, path)}
+		}
+	}
+	switch {
+	case status >= 500:
+		return raw, noAnswerError{errors.New(refusal.Error)}
+	case status == http.StatusBadRequest && method != http.MethodPut: // not the file: what was typed
+		return raw, usageError{errors.New(refusal.Error)}
+	case status != http.StatusOK:
+		return raw, errors.New(refusal.Error)
+	}
+	if err := json.Unmarshal(raw, answer); err != nil {
+		return raw, noAnswerError{fmt.Errorf("the Caddy at %s answers what this command cannot read: are they of the same version? %w", address, err)}
+	}
+	return raw, nil
+}
+
+// askAdmin makes one request to an admin endpoint, which may be a socket. Unlike
+// Caddy's own helper it keeps the status of an error.
+func askAdmin(ctx context.Context, address, method, uri string, body []byte, wait time.Duration) (status int, answer []byte, err error) {
+	address = caddy.NewReplacer().ReplaceKnown(address, "") // a config may say {env.ADMIN}
+	parsed, err := caddy.ParseNetworkAddress(address)
+	if err != nil || parsed.PortRangeSize() > 1 || parsed.IsFdNetwork() {
+		return 0, nil, usageError{fmt.Errorf("%q is no address of an admin endpoint; give one with --address, such as localhost:2019", address)}
+	}
+	dial, origin := parsed.JoinHostPort(0), "http://"+parsed.JoinHostPort(0)
+	if parsed.IsUnixNetwork() {
+		dial, _, _ = strings.Cut(dial, "|") // the socket's permissions
+		origin = "http://127.0.0.1"         // a socket has no name, HTTP needs one
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, origin+uri, bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, usageError{err}
+	}
+	if !parsed.IsUnixNetwork() {
+		req.Header.Set("Origin", origin)
+	}
+	req.Header.Set(adminapi.ByHeader, userName())
+	client := http.Client{
+		Transport: &http.Transport{
+			DisableKeepAlives: true,
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				return new(net.Dialer).DialContext(ctx, parsed.Network, dial)
+			},
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, nil, noAnswerError{fmt.Errorf("no answer from Caddy at %s: %w; is it running? --address and --config say where", address, errors.Unwrap(err))}
+	}
+	defer resp.Body.Close()
+	answer, err = io.ReadAll(io.LimitReader(resp.Body, callAnswer))
+	if err != nil {
+		return 0, nil, noAnswerError{fmt.Errorf("the answer of Caddy at %s broke off: %w", address, err)}
+	}
+	return resp.StatusCode, answer, nil
+}
+
+// userName is who runs the command, for the log.
+func userName() string {
+	name := os.Getenv("SUDO_USER")
+	if u, err := user.Current(); err == nil {
+		name = cmp.Or(name, u.Username)
+	}
+	return adminapi.PlainText(name, 64)
+}
+
+// segment makes one segment of a path of any name. A dot segment would be resolved
+// on the way, even where its dots are a SKU.
+func segment(name string) string {
+	if strings.Trim(name, ".") == "" {
+		return strings.ReplaceAll(name, ".", "%2E")
+	}
+	return url.PathEscape(name)
+}

@@ -1,0 +1,137 @@
+// Package command adds the commands of `caddy stockgate`. They ask the admin API of a
+// running Caddy; importing the package registers them, and the modules with them.
+package command
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/spf13/cobra"
+)
+
+func init() {
+	caddycmd.RegisterCommand(caddycmd.Command{
+		Name:  "stockgate",
+		Usage: "<command>",
+		Short: "Runs flash sales: loads them, opens them, shows and resolves reservations",
+		Long: `
+Runs the flash sales of a Caddy that has a stockgate app.
+
+The commands talk to the running Caddy over its admin endpoint, and find it as
+Caddy's own commands do: at --address if that is given; otherwise where the
+file of --config says; otherwise at the default address. A change is made in
+Redis, so that all edges follow it; the log of the Caddy that was asked says who
+made it. Every change may be asked for again: it is made once.
+
+Exit status: 0 done; 1 refused, nothing has changed (where a command resolves many
+holds: some of them were refused, and it says how many); 2 the command line is wrong;
+3 no answer, it is unknown whether a change was made.`,
+		CobraFunc: func(cmd *cobra.Command) {
+			cmd.Example = `  $ caddy stockgate sale apply double11.yaml --dry-run
+  $ caddy stockgate sale apply double11.yaml
+  $ caddy stockgate sale open double11
+  $ caddy stockgate sale show double11`
+			flags := cmd.PersistentFlags()
+			flags.String("address", "", "Address of the administration listener, if different from config")
+			flags.StringP("config", "c", "", "Configuration file of the running Caddy")
+			flags.StringP("adapter", "a", "", "Name of config adapter to apply")
+			flags.Bool("json", false, "Print what the API answers")
+			cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+				return finish(cmd, usageError{err})
+			})
+			group(cmd,
+				saleCommand(),
+				stockCommand(),
+				holdsCommand(),
+				reservationCommand(),
+				tryCommand(),
+				listCommand(),
+				journalCommand(),
+				reconcileCommand(),
+				ledgerCommand(),
+				rebuildCommand(),
+				doctorCommand(),
+				demoCommand(),
+			)
+		},
+	})
+}
+
+// The exit statuses of the commands.
+const (
+	exitRefused  = 1
+	exitUsage    = 2
+	exitNoAnswer = 3
+)
+
+// usageError is a mistake in the command line, noAnswerError a Caddy that does not
+// say what it did. Any other error is a refusal.
+type (
+	usageError    struct{ error }
+	noAnswerError struct{ error }
+)
+
+func (e usageError) Unwrap() error    { return e.error }
+func (e noAnswerError) Unwrap() error { return e.error }
+
+// group makes cmd one that only leads to others.
+func group(cmd *cobra.Command, commands ...*cobra.Command) {
+	for _, c := range commands {
+		c.DisableFlagsInUseLine = true // they are written out
+		cmd.AddCommand(c)
+	}
+	cmd.Args = cobra.ArbitraryArgs // else cobra shows its help and is content
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		names := make([]string, len(commands))
+		for i, c := range commands {
+			names[i] = c.Name()
+		}
+		known := strings.Join(names, ", ")
+		if len(args) == 0 {
+			return finish(cmd, usageError{fmt.Errorf("which command? There are %s; --help tells more", known)})
+		}
+		return finish(cmd, usageError{fmt.Errorf("there is no command %q; there are %s", args[0], known)})
+	}
+}
+
+// action makes the RunE of a command that takes these arguments.
+func action(run func(*call) error, args ...string) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, given []string) error {
+		if len(given) != len(args) {
+			return finish(cmd, usageError{fmt.Errorf("it takes %s: %s", countOf(args), cmd.UseLine())})
+		}
+		return finish(cmd, run(&call{cmd: cmd, args: given}))
+	}
+}
+
+func countOf(args []string) string {
+	switch len(args) {
+	case 0:
+		return "no arguments"
+	case 1:
+		return "one argument"
+	}
+	return fmt.Sprintf("%d arguments", len(args))
+}
+
+// finish says on stderr what went wrong, and makes of it what gives Caddy's main
+// function the exit status.
+func finish(cmd *cobra.Command, err error) error {
+	if err == nil {
+		return nil
+	}
+	cmd.SilenceErrors = true // said here, once
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s: %v\n", cmd.CommandPath(), err)
+	status := exitRefused
+	if _, ok := errors.AsType[usageError](err); ok {
+		status = exitUsage
+	} else if _, ok := errors.AsType[noAnswerError](err); ok {
+		status = exitNoAnswer
+	}
+	if status == exitRefused {
+		return err // Caddy exits with 1
+	}
+	return caddycmd.WrapCommandFuncForCobra(func(caddycmd.Flags) (int, error) { return status, nil })(cmd, nil)
+}

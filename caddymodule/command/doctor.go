@@ -1,0 +1,124 @@
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig"
+	"github.com/spf13/cobra"
+
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
+)
+
+func doctorCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "doctor [--older <time>]", Short: "Looks at everything that a sale depends on",
+		Long: `
+Looks at everything that a sale depends on, as the running Caddy sees it: Redis (its
+version, memory, persistence, replicas and clock), the signing key, the ledger and
+how far it is behind, the books of every sale, holds in doubt, the gates and what
+stands before them. Each finding is ok, a warning or an error, and says in a
+sentence what to do. Nothing is changed.
+
+With --config the file is adapted too, and what its gates are warned about is a
+finding. Run it on every edge: each sees what it sees.
+
+Exit status: 0 no errors, though there may be warnings; 1 errors; 2 the command
+line is wrong; 3 Caddy does not answer.`,
+		Example: "  $ caddy stockgate doctor --config /etc/caddy/Caddyfile\n  $ caddy stockgate doctor --older 1h --json",
+		RunE:    action(examine),
+	}
+	cmd.Flags().String("older", "", "Warn of holds that are in doubt for longer. Default: 10m")
+	return cmd
+}
+
+func examine(c *call) error {
+	var d, seen adminapi.Diagnosis
+	if file := c.text("config"); file != "" {
+		examineConfig(&d, file, c.text("adapter"))
+	}
+	query := ""
+	if older := c.text("older"); older != "" {
+		query = "?older=" + url.QueryEscape(older)
+	}
+	if _, err := c.fetch(http.MethodGet, "doctor"+query, nil, &seen); err != nil {
+		if d.Errors > 0 && !c.flag("json") { // they may be why
+			c.printDiagnosis(&d)
+		}
+		return err
+	}
+	d.Add(adminapi.LevelOK, "caddy", "Caddy answers at its admin endpoint, and runs stockgate")
+	d.Findings = append(d.Findings, seen.Findings...)
+	d.Errors += seen.Errors
+	d.Warnings += seen.Warnings
+	if c.flag("json") {
+		out, err := json.Marshal(d)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(c.cmd.OutOrStdout(), "%s\n", out)
+	} else {
+		c.printDiagnosis(&d)
+	}
+	if d.Errors > 0 {
+		return errors.New(plural(d.Errors, "error") + " and " + plural(d.Warnings, "warning"))
+	}
+	return nil
+}
+
+func (c *call) printDiagnosis(d *adminapi.Diagnosis) {
+	for _, f := range d.Findings {
+		c.printf("%-7s  %-13s  %s\n", f.Level, f.Check, f.Text)
+	}
+	if d.Errors == 0 {
+		c.printf("no errors, %s\n", plural(d.Warnings, "warning"))
+	}
+}
+
+func plural(n int, of string) string {
+	if n == 1 {
+		return "1 " + of
+	}
+	return fmt.Sprintf("%d %ss", n, of)
+}
+
+// examineConfig adapts a file, as `caddy adapt` does.
+func examineConfig(d *adminapi.Diagnosis, file, adapter string) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		d.Add(adminapi.LevelError, "config", "%v", err)
+		return
+	}
+	if adapter == "" && !strings.HasSuffix(file, ".json") {
+		adapter = "caddyfile"
+	}
+	if adapter == "" {
+		if !json.Valid(text) {
+			d.Add(adminapi.LevelError, "config", "%s is no JSON", file)
+		} else {
+			d.Add(adminapi.LevelOK, "config", "%s is JSON", file)
+		}
+		return
+	}
+	a := caddyconfig.GetAdapter(adapter)
+	if a == nil {
+		d.Add(adminapi.LevelError, "config", "there is no config adapter %q in this Caddy", adapter)
+		return
+	}
+	_, warnings, err := a.Adapt(text, map[string]any{"filename": file})
+	if err != nil {
+		d.Add(adminapi.LevelError, "config", "%s cannot be adapted: %v", file, err)
+		return
+	}
+	d.Add(adminapi.LevelOK, "config", "%s can be adapted", file)
+	for _, w := range warnings {
+		if w.Directive == "stockgate" {
+			d.Add(adminapi.LevelWarning, "config", "%s:%d: %s", w.File, w.Line, w.Message)
+		}
+	}
+}

@@ -1,0 +1,231 @@
+package command
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
+)
+
+// followEvery is how often it is looked for new movements.
+const followEvery = 500 * time.Millisecond
+
+func journalCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "journal <command>", Short: "Shows what has happened to a sale's stock, movement by movement"}
+	export := &cobra.Command{
+		Use:   "export <sale> [--from <number>] [--epoch <epoch>] [--follow]",
+		Short: "Prints all movements",
+		Long: `
+Prints a sale's movements in their order, one JSON object a line, from number 1 or
+from --from, and ends with the newest; with --follow it goes on until it is
+interrupted. What the journal does not keep any more is read from the ledger, where
+one is configured; else it says from which number it can go on.
+
+sale, epoch and seq together are those of one movement. After Redis has lost a sale it
+has another epoch, and its numbers begin anew: --follow says so and goes on with it;
+--epoch prints what the ledger has of an older one.`,
+		Example: `  $ caddy stockgate journal export double11 > double11.jsonl
+  $ caddy stockgate journal export double11 --from 1001 | jq 'select(.kind == "confirmed")'`,
+		RunE: action(exportJournal, "sale"),
+	}
+	export.Flags().Int64("from", 1, "Number of the first movement")
+	export.Flags().Int64("epoch", 0, "Epoch of the movements, where it is not the present one")
+	export.Flags().BoolP("follow", "f", false, "Go on with what happens from now on")
+	tail := &cobra.Command{
+		Use:   "tail <sale> [--lines <number>|--from <number>]",
+		Short: "Prints the newest movements, and those that come",
+		Long: `
+Prints a sale's newest movements, or those from --from, and then each one that comes,
+as 'journal export' does, until it is interrupted.`,
+		Example: `  $ caddy stockgate journal tail double11
+  $ caddy stockgate journal tail double11 --lines 0 | my-order-system`,
+		RunE: action(tailJournal, "sale"),
+	}
+	tail.Flags().Int64P("lines", "n", 10, "How many of the newest are printed first")
+	tail.Flags().Int64("from", 0, "Number of the first movement")
+	status := &cobra.Command{
+		Use: "status [<sale>]", Short: "Shows where journals begin and end, and who follows them",
+		Long: `
+Shows for a sale, or for all of them, which movements are in Redis, and how far the ledger and
+the outbox have come.`,
+		Example: "  $ caddy stockgate journal status",
+	}
+	status.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return finish(cmd, usageError{fmt.Errorf("it takes at most one argument: %s", cmd.UseLine())})
+		}
+		return finish(cmd, showJournals(&call{cmd: cmd, args: args}))
+	}
+	group(cmd, tail, export, status)
+	return cmd
+}
+
+func (c *call) number(flag string) int64 {
+	n, err := c.cmd.Flags().GetInt64(flag)
+	if err != nil {
+		panic(err) // the command does not declare its flag
+	}
+	return n
+}
+
+func exportJournal(c *call) error {
+	from, epoch := c.number("from"), c.number("epoch")
+	switch {
+	case from < 1:
+		return usageError{errors.New("--from must be 1 or more")}
+	case epoch < 0 || epoch > 0 && c.flag("follow"):
+		return usageError{errors.New("--epoch is one that is over: without it there is the present one, and nothing to follow in any other")}
+	}
+	return c.untilInterrupted(&journalPrinter{call: c, after: from - 1, epoch: epoch, old: epoch > 0, follow: c.flag("follow")})
+}
+
+func tailJournal(c *call) error {
+	p := &journalPrinter{call: c, after: c.number("from") - 1, follow: true}
+	switch lines := c.number("lines"); {
+	case c.cmd.Flags().Changed("from") && c.cmd.Flags().Changed("lines"):
+		return usageError{errors.New("--from and --lines exclude each other")}
+	case c.cmd.Flags().Changed("from") && p.after < 0:
+		return usageError{errors.New("--from must be 1 or more")}
+	case lines < 0:
+		return usageError{errors.New("--lines must be 0 or more")}
+	case p.after < 0:
+		var s adminapi.JournalState
+		if _, err := c.fetch(http.MethodGet, "sales/"+segment(c.args[0])+"/journal", nil, &s); err != nil {
+			return err
+		}
+		p.epoch = s.Epoch
+		p.after = max(s.Last-lines, min(s.First-1, s.Last), 0)
+	}
+	return c.untilInterrupted(p)
+}
+
+// untilInterrupted prints until it is done or interrupted, and always whole lines.
+func (c *call) untilInterrupted(p *journalPrinter) error {
+	ctx, stop := signal.NotifyContext(c.cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	c.cmd.SetContext(ctx)
+	p.out = bufio.NewWriter(c.cmd.OutOrStdout())
+	err := p.print(ctx)
+	if ctx.Err() != nil {
+		if p.follow {
+			return nil // how following ends
+		}
+		err = errors.New("interrupted")
+	}
+	if err != nil && p.printed > 0 {
+		err = fmt.Errorf("%w (the last one that is printed is number %d: --from %d goes on after it)", err, p.after, p.after+1)
+	}
+	return err
+}
+
+// journalPrinter prints a sale's movements, one page after the other.
+type journalPrinter struct {
+	*call
+	out     *bufio.Writer
+	after   int64 // the last number that was printed, or is not wanted
+	epoch   int64 // 0: the present one
+	old     bool  // epoch is one that was asked for
+	follow  bool
+	printed int
+}
+
+func (p *journalPrinter) print(ctx context.Context) error {
+	for {
+		var page adminapi.MovementPage[json.RawMessage]
+		query := url.Values{"after": {decimal(p.after)}, "limit": {decimal(adminapi.JournalPage)}}
+		if p.epoch > 0 {
+			query.Set("epoch", decimal(p.epoch))
+		}
+		if _, err := p.fetch(http.MethodGet, "sales/"+segment(p.args[0])+"/journal/movements?"+query.Encode(), nil, &page); err != nil {
+			return err
+		}
+		p.epoch = page.Epoch
+		if err := p.write(page.Movements); err != nil {
+			return err
+		}
+		switch {
+		case len(page.Movements) > 0:
+			continue
+		case page.Current == page.Epoch && !p.follow:
+			return nil
+		case page.Current != page.Epoch && !p.follow:
+			return p.otherEpoch(page.Current)
+		case page.Current != page.Epoch:
+			fmt.Fprintf(p.cmd.ErrOrStderr(), "redis has lost sale %s since: its epoch was %d and is %d, and its numbers begin anew\n", p.args[0], page.Epoch, page.Current)
+			p.epoch, p.after = page.Current, 0
+			continue
+		}
+		select {
+		case <-time.After(followEvery):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// write prints movements and moves the place behind them.
+func (p *journalPrinter) write(movements []json.RawMessage) error {
+	for _, m := range movements {
+		if _, err := p.out.Write(append(m, '\n')); err != nil {
+			return err
+		}
+	}
+	if err := p.out.Flush(); err != nil {
+		return err
+	}
+	p.after += int64(len(movements))
+	p.printed += len(movements)
+	return nil
+}
+
+// otherEpoch is the end of an epoch that is over: of one that was asked for the end of
+// what there is.
+func (p *journalPrinter) otherEpoch(current int64) error {
+	if p.old && p.printed > 0 {
+		return nil
+	}
+	if p.old {
+		return fmt.Errorf("sale %s has the epoch %d, and no ledger here has any movement of %d after number %d", p.args[0], current, p.epoch, p.after)
+	}
+	return fmt.Errorf("redis has lost sale %s meanwhile: its epoch was %d and is %d; --epoch %d prints what the ledger has of it", p.args[0], p.epoch, current, p.epoch)
+}
+
+func showJournals(c *call) error {
+	var all adminapi.JournalStates
+	if len(c.args) == 1 {
+		all.Journals = make([]adminapi.JournalState, 1)
+		if err := c.ask(http.MethodGet, "sales/"+segment(c.args[0])+"/journal", nil, &all.Journals[0]); err != nil {
+			return err
+		}
+	} else if err := c.ask(http.MethodGet, "journals", nil, &all); err != nil {
+		return err
+	}
+	t := c.table("SALE", "EPOCH", "FIRST", "LAST", "SINCE", "LEDGER", "BEHIND", "OUTBOX", "BEHIND")
+	for _, s := range all.Journals {
+		since := ""
+		if !s.Began.IsZero() {
+			since = adminapi.LocalTime(s.Began)
+		}
+		row := []string{s.Sale, decimal(s.Epoch), decimal(s.First), decimal(s.Last), since}
+		for _, r := range []*adminapi.JournalReader{s.Ledger, s.Outbox} {
+			if r == nil {
+				row = append(row, "", "")
+			} else {
+				row = append(row, decimal(r.Has), decimal(r.Behind))
+			}
+		}
+		t.row(row...)
+	}
+	return t.print()
+}

@@ -1,0 +1,88 @@
+package command
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
+	"github.com/stockgate/stockgate/ledger"
+)
+
+func rebuildCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "rebuild <sale> --from ledger [--dry-run] [--open] [--force]",
+		Short: "Restores a sale that Redis has lost",
+		Long: `
+Restores a sale that Redis has lost, from the ledger: its file, its stock, its
+reservations, what buyers have of their limits, keys, refs, returns and stock
+changes. Tokens that were issued stay valid. The Caddy that is asked must have the
+ledger.
+
+Nobody can buy while it runs. When it breaks off, run it again: it begins anew.
+Afterwards the sale is paused, if it was open: what never reached the ledger is
+missing, and its units look available. It says what is known of that; compare the
+sale with the shop's orders, then open it. With --open it sells at once.
+
+A Redis that came back without its last writes still has the sale: pause it first.
+What it has and the ledger has not is taken over. Where nothing is lost nothing is
+rebuilt, unless with --force.`,
+		Example: `  $ caddy stockgate rebuild double11 --from ledger --dry-run
+  $ caddy stockgate rebuild double11 --from ledger
+  $ caddy stockgate sale open double11`,
+		RunE: action(rebuildSale, "sale"),
+	}
+	cmd.Flags().String("from", "", "Where the sale is restored from: ledger")
+	cmd.Flags().Bool("dry-run", false, "Only say what would be done")
+	cmd.Flags().Bool("open", false, "Let the sale sell at once, if it was open")
+	cmd.Flags().Bool("force", false, "Also a sale that is open in Redis, or of which nothing is lost")
+	return cmd
+}
+
+func rebuildSale(c *call) error {
+	if from := c.text("from"); from != "ledger" {
+		return usageError{errors.New("a sale is rebuilt from the ledger only: say --from ledger")}
+	}
+	query := url.Values{"from": {"ledger"}}
+	for _, flag := range []string{"dry-run", "open", "force"} {
+		if c.flag(flag) {
+			query.Set(strings.ReplaceAll(flag, "-", "_"), "1")
+		}
+	}
+	c.wait = adminapi.RebuildTimeout
+	var done ledger.Rebuilt
+	if err := c.ask(http.MethodPost, "sales/"+segment(c.args[0])+"/rebuild?"+query.Encode(), nil, &done); err != nil {
+		return err
+	}
+	would := "Rebuilt"
+	if done.DryRun {
+		would = "It would rebuild"
+	}
+	c.printf("%s %s: %s, %d cells, %d counters of limits, %d returns, %d stock changes.\n", would, done.Sale, reservationsText(&done), done.Cells, done.Limits, done.Returns, done.Adjustments)
+	for _, note := range done.Notes {
+		c.printf("%s\n", note)
+	}
+	if !done.DryRun {
+		c.printf("Sale %s is %s. It took %v.\n", done.Sale, done.Status, time.Duration(done.Milliseconds)*time.Millisecond)
+	}
+	return nil
+}
+
+// reservationsText counts the reservations by their state.
+func reservationsText(done *ledger.Rebuilt) string {
+	var parts []string
+	all := 0
+	for _, state := range slices.Sorted(maps.Keys(done.Reservations)) {
+		parts = append(parts, fmt.Sprintf("%d %s", done.Reservations[state], state))
+		all += done.Reservations[state]
+	}
+	return fmt.Sprintf("%d reservations (%s)", all, cmp.Or(strings.Join(parts, ", "), "none"))
+}

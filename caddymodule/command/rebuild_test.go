@@ -1,0 +1,67 @@
+package command_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stockgate/stockgate/internal/sitetest"
+	"github.com/stockgate/stockgate/ledger/sqlite"
+)
+
+// A sale that Redis has lost is restored by one command, and what it may not do is said.
+func TestCommandRebuild(t *testing.T) {
+	server, app := sitetest.Redis(t)
+	file := filepath.Join(t.TempDir(), "ledger.db")
+	s := sitetest.Open(t, app)
+	says := func(status int, want string, args ...string) {
+		t.Helper()
+		if r := s.Run(args...); r.Status != status || !strings.Contains(r.Out+r.Errors, want) {
+			t.Errorf("%q: %d, it does not say %q:\n%s%s", args, r.Status, want, r.Out, r.Errors)
+		}
+	}
+	says(2, "has no ledger", "rebuild", "double11", "--from", "ledger")
+	app["ledger"] = map[string]any{"driver": "sqlite", "file": file}
+	s.Load(app)
+	says(2, "say --from ledger", "rebuild", "double11")
+	says(2, "from the ledger only", "rebuild", "double11", "--from", "memory")
+	says(1, "the ledger has nothing of sale double11", "rebuild", "double11", "--from", "ledger")
+
+	s.OK("sale", "apply", s.File("sale.yaml", sitetest.SaleFile))
+	s.OK("sale", "open", "double11")
+	s.OK("stock", "add", "double11", "plain", "50", "--id", "one")
+	before := s.OK("sale", "show", "double11")
+	l, err := sqlite.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for last := int64(0); last < 4; { // loaded, applied, open, adjusted
+		tick := time.NewTimer(5 * time.Millisecond)
+		select {
+		case <-tick.C:
+		case <-t.Context().Done():
+			t.Fatal("the ledger does not follow")
+		}
+		at, err := l.Position(t.Context(), "double11")
+		if last = at.Seq; err != nil && !strings.Contains(err.Error(), "no such table") {
+			t.Fatal(err)
+		}
+	}
+	says(1, "nothing is to be rebuilt", "rebuild", "double11", "--from", "ledger")
+	if err := server.Client().FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	says(0, "It would rebuild double11: 0 reservations (none)", "rebuild", "double11", "--from", "ledger", "--dry-run")
+	says(0, "Sale double11 is paused.", "rebuild", "double11", "--from", "ledger")
+	says(0, `"found":"everything"`, "rebuild", "double11", "--from", "ledger", "--force", "--json")
+	s.OK("sale", "open", "double11")
+	if after := s.OK("sale", "show", "double11"); after != before {
+		t.Errorf("the sale is\n%s, it was\n%s", after, before)
+	}
+	says(0, "plain has 150 units after +50 (id one)", "stock", "add", "double11", "plain", "50", "--id", "one")
+	if a := s.Admin("POST", "/stockgate/sales/double11/rebuild?from=ledger&open=maybe", ""); a.Status != 400 {
+		t.Errorf("open=maybe: %+v", a)
+	}
+}

@@ -1,0 +1,111 @@
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
+	"github.com/stockgate/stockgate/ledger/reconcile"
+)
+
+func reconcileCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "reconcile <sale> [--repair] [--shop <file> [--column <name>] | --probe]",
+		Short: "Compares Redis with its own records, the journal, the ledger and the shop",
+		Long: `
+Compares what Redis keeps of a sale (counters of stock and purchase limits, holds,
+keys and refs, lists of deadlines) with its own reservations, with the journal, and
+with the ledger where one is configured. It names each difference in a sentence, with
+its cause and what a repair does. The sale may be on meanwhile: what changes while it
+is looked at is no difference.
+
+--repair sets what differs to what the ledger and the journal after it say. Each repair
+is an entry of the journal. It may be broken off and repeated.
+
+--shop also compares with the shop's orders: a CSV with a header that has a column
+reservation, id or ref, or one that --column names; JSON lines with such a field; or a
+bare list of reservation ids or refs; - is the standard input. It must have all orders
+of the sale up to when the file was written. --probe asks the shop itself, by the
+probes of the gates, about what is in doubt and what changed last. With --repair what
+is in doubt and in the shop is confirmed. Nothing is released or refunded by a guess.
+
+Exit status: 0 all agrees, or was repaired; 1 there are differences.`,
+		Example: `  $ caddy stockgate reconcile double11
+  $ caddy stockgate reconcile double11 --repair
+  $ caddy stockgate reconcile double11 --shop orders.csv --column order_no`,
+		RunE: action(reconcileSale, "sale"),
+	}
+	flags := cmd.Flags()
+	flags.Bool("repair", false, "Put right what differs")
+	flags.String("shop", "", "A file of the shop's orders, - is the standard input")
+	flags.String("column", "", "The column of the file that has the reservation ids or refs")
+	flags.Bool("probe", false, "Ask the shop by the probes of the gates")
+	return cmd
+}
+
+func reconcileSale(c *call) error {
+	ask := adminapi.ReconcileRequest{Repair: c.flag("repair"), Probe: c.flag("probe")}
+	switch file := c.text("shop"); {
+	case file == "" && c.text("column") != "":
+		return usageError{errors.New("--column goes with --shop")}
+	case file != "" && ask.Probe:
+		return usageError{errors.New("--shop and --probe do not go together")}
+	case file != "":
+		var err error
+		if ask.Orders, ask.AsOf, err = openOrders(file, c.text("column")); err != nil {
+			return err
+		}
+	}
+	body, err := json.Marshal(&ask)
+	if err != nil {
+		return err
+	}
+	var report reconcile.Report
+	c.wait = adminapi.ReconcileTimeout + time.Minute
+	if err := c.ask(http.MethodPost, "sales/"+segment(c.args[0])+"/reconcile", body, &report); err != nil {
+		return err
+	}
+	return c.reportDifferences(&report)
+}
+
+// against says what Redis was compared with.
+var against = map[string]string{
+	reconcile.AgainstLedger: "the ledger and the journal", reconcile.AgainstJournal: "the journal", reconcile.AgainstItself: "its own reservations",
+}
+
+// reportDifferences prints what was found; what is left is an error.
+func (c *call) reportDifferences(r *reconcile.Report) error {
+	for _, d := range r.Differences {
+		c.printf("%s\n", d.Text)
+		if d.Cause != "" {
+			c.printf("  cause:  %s\n", d.Cause)
+		}
+		if d.Repaired {
+			c.printf("  done:   %s\n", d.Repair)
+		} else {
+			c.printf("  repair: %s\n", d.Repair)
+		}
+	}
+	if more := r.Found - len(r.Differences); more > 0 {
+		c.printf("and %d more\n", more)
+	}
+	for _, note := range r.Notes {
+		c.printf("note: %s\n", note)
+	}
+	c.printf("redis was compared with %s up to entry %d: %d reservations, %d cells, %d counters of limits\n",
+		against[r.Against], r.Seq, r.Reservations, r.Cells, r.Limits)
+	if r.Found == 0 {
+		c.printf("all agrees\n")
+		return nil
+	}
+	c.printf("differences: %d, repaired: %d\n", r.Found, r.Repaired)
+	if r.Left > 0 {
+		return fmt.Errorf("differences that are left: %d", r.Left)
+	}
+	return nil
+}

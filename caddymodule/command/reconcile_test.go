@@ -1,0 +1,107 @@
+package command_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stockgate/stockgate/internal/sitetest"
+	"github.com/stockgate/stockgate/ledger/reconcile"
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// An operator sees what differs, in sentences, and repairs it; the exit status says
+// whether anything is left.
+func TestCommandReconcile(t *testing.T) {
+	server, app := sitetest.Redis(t)
+	app["ledger"] = map[string]any{"driver": "sqlite", "file": filepath.Join(t.TempDir(), "ledger.db")}
+	s := sitetest.Open(t, app)
+	s.OpenSale()
+	p := sitetest.NewShopper(t, server)
+	p.Doubts(time.Hour, map[string]string{"a": "timeout", "b": "status_500"}, "a", "b")
+	p.HoldRef("f", "order-1", "plain")
+	p.Must(p.Confirm(t.Context(), "double11", "f", reservation.Answer, "status_201"))
+	p.Hold("given", "few", 1, time.Hour)
+	p.Must(p.Release(t.Context(), "double11", "given", reservation.Shop, "x"))
+
+	said := func(r sitetest.Ran, status int, want ...string) {
+		t.Helper()
+		for _, w := range want {
+			if !strings.Contains(r.Out+r.Errors, w) {
+				t.Errorf("it does not say %q", w)
+			}
+		}
+		if r.Status != status {
+			t.Errorf("the status is %d, want %d", r.Status, status)
+		}
+		if t.Failed() {
+			t.Fatalf("%s%s", r.Out, r.Errors)
+		}
+	}
+	s.Eventually("the ledger has the sale", func() (string, bool) {
+		r := s.Run("reconcile", "double11")
+		return r.Out + r.Errors, r.Status == 0 && strings.Contains(r.Out, "redis was compared with the ledger and the journal up to entry ") && strings.Contains(r.Out, "all agrees\n")
+	})
+	c := server.Client()
+	const tag = "stockgate:{double11.0}:"
+	if err := c.HDel(t.Context(), tag+"records", "a").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.HSet(t.Context(), tag+"bindings", "r|order-1", "somebody").Err(); err != nil {
+		t.Fatal(err)
+	}
+	said(s.Run("reconcile", "double11"), 1, "reservation a is missing from redis; it is in_doubt\n  cause:  something other than stockgate has changed or deleted it in redis\n  repair: set the record to what the ledger says\n",
+		"the ref order-1 belongs to somebody in redis; it is that of reservation f, which somebody could make a second time",
+		"differences: 2, repaired: 0\n", "differences that are left: 2")
+	said(s.Run("reconcile", "double11", "--repair"), 0, "  done:   set the record to what the ledger says\n", "differences: 2, repaired: 2\n")
+	var report reconcile.Report
+	if r := s.Run("reconcile", "double11", "--repair", "--json"); r.Status != 0 || json.Unmarshal([]byte(r.Out), &report) != nil || !report.Agrees || report.Found != 0 {
+		t.Errorf("%+v", r)
+	}
+	if logged := s.Logged("sale repaired"); len(logged) != 1 || logged[0]["repaired"] != 2.0 {
+		t.Errorf("the log says %v", logged)
+	}
+
+	orders := s.File("orders.csv", "order,reservation\n1,a\n2,given\n3,nosuch\n")
+	later := time.Now().Add(time.Minute)
+	shop := []string{
+		"reservation a is in doubt, and the shop has the order\n", "reservation given is released, and the shop has the order\n",
+		"the shop has an order nosuch, and no reservation goes by this name\n",
+	}
+	touch(t, orders, later)
+	said(s.Run("reconcile", "double11", "--shop", orders), 1, append(shop, "reservation f is confirmed, and the shop does not have the order\n", "differences: 4, repaired: 0\n")...)
+	touch(t, orders, time.Now().Add(-time.Hour)) // what was sold after it
+	said(s.Run("reconcile", "double11", "--shop", orders), 1, append(shop, "differences: 3, repaired: 0\n")...)
+	said(s.Run("reconcile", "double11", "--shop", orders, "--repair"), 1, append(shop, "differences: 3, repaired: 1\n")...)
+	if r, err := p.ReservationIn(t.Context(), "double11", "a"); err != nil || r.State != reservation.Confirmed {
+		t.Errorf("a is %+v, error %v", r, err)
+	}
+	lines := s.File("orders.jsonl", "{\"ref\": \"order-1\"}\n\n{\"ref\": \"a\", \"more\": 1}\n{\"ref\": null}\n")
+	touch(t, lines, later)
+	said(s.Run("reconcile", "double11", "--shop", lines), 0, "all agrees\n")
+
+	said(s.Run("reconcile"), 2, "it takes one argument")
+	said(s.Run("reconcile", "nosuch"), 1, "no such sale: nosuch")
+	said(s.Run("reconcile", "double11", "--probe"), 2, "no gate has a probe")
+	said(s.Run("reconcile", "double11", "--probe", "--shop", orders), 2, "do not go together")
+	said(s.Run("reconcile", "double11", "--column", "x"), 2, "--column goes with --shop")
+	said(s.Run("reconcile", "double11", "--shop", s.File("bad", "{\"x\": 1}\n")), 2, "bad:1: which field has the reservation id or ref?")
+	said(s.Run("reconcile", "double11", "--shop", s.File("worse", "{\"id\": \"a\"}\nb\n")), 1, "worse:2: it is no JSON object")
+	if a := s.Admin("POST", "/stockgate/sales/double11/reconcile", `{"repairs":true}`); a.Status != 400 {
+		t.Errorf("%+v", a)
+	}
+	if a := s.Admin("POST", "/stockgate/sales/double11/reconcile", `{"orders":["a"],"probe":true}`); a.Status != 400 {
+		t.Errorf("%+v", a)
+	}
+}
+
+// touch says when a file was written.
+func touch(t *testing.T, file string, at time.Time) {
+	t.Helper()
+	if err := os.Chtimes(file, at, at); err != nil {
+		t.Fatal(err)
+	}
+}

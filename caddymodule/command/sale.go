@@ -1,0 +1,231 @@
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+func saleCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "sale <command>", Short: "Loads, shows, opens, pauses and closes sales"}
+	apply := &cobra.Command{
+		Use:   "apply <file> [--dry-run] [--force] [--new]",
+		Short: "Loads a sale from a file, or what the file changes",
+		Long: `
+Loads a sale from a YAML or JSON file; - is the standard input. The file is
+compared with the one that was applied last: the same file again changes
+nothing, and units of 'stock add' stay on top. It is all or nothing, and it never
+opens or closes the sale: that is done by 'sale open' and 'sale close'.
+
+	id: double11
+	starts_at: 2026-11-11T00:00:00+08:00
+	ends_at: 2026-11-12T00:00:00+08:00
+	items:
+	  - {sku: "20002001", stock: 100, max: 2}
+	limits:
+	  - {per: buyer, every: sale, max: 2, count: units}
+
+Once a sale is open, a new kind of limit needs --force: it counts from 0.
+
+A sale that Redis has lost is refused: its file would sell again what is sold.
+'caddy stockgate rebuild' restores it from the ledger. With --new it begins anew
+from the file: nothing of before counts, so the file must have no more stock than
+the shop has not sold.
+
+The stock may come from the shop's database, with 'stock_from' instead of items:
+
+	stock_from:
+	  dsn: postgres://reader:{env.SHOP_PASSWORD}@db.example.com/shop
+	  query: SELECT sku, units AS stock FROM campaign WHERE name = 'double11'
+
+The columns are sku and stock, and if wanted region, min and max. It is this
+command that asks the database, in a transaction that only reads; Caddy gets the
+numbers alone. The query must give what is loaded for the sale, not what is left
+of it: see docs/sales.md.`,
+		Example: `  $ caddy stockgate sale apply double11.yaml --dry-run
+  $ caddy stockgate sale apply double11.yaml
+  $ generate-sale | caddy stockgate sale apply -`,
+		RunE: action(applyFile, "file"),
+	}
+	apply.Flags().Bool("dry-run", false, "Only say what would change")
+	apply.Flags().Bool("force", false, "Allow a new kind of limit on an open sale")
+	apply.Flags().Bool("new", false, "Load a sale that Redis has lost as a new one")
+
+	closing := &cobra.Command{
+		Use: "close <sale> [--export <file>]", Short: "Closes a sale for good",
+		Long: exportHelp, Example: "  $ caddy stockgate sale close double11 --export double11.csv",
+		RunE: action(closeSale, "sale"),
+	}
+	closing.Flags().String("export", "", "Write the tally to this file, .csv or .json; - is the standard output")
+
+	group(cmd, apply,
+		&cobra.Command{Use: "list", Short: "Lists all sales", RunE: action(listSales)},
+		&cobra.Command{Use: "show <sale>", Short: "Shows a sale and where its units are", RunE: action(showSale, "sale")},
+		&cobra.Command{Use: "open <sale>", Short: "Opens a sale: it sells inside its window", RunE: action(turn("open"), "sale")},
+		&cobra.Command{Use: "pause <sale>", Short: "Pauses a sale; 'open' goes on with it", RunE: action(turn("pause"), "sale")},
+		closing,
+		&cobra.Command{
+			Use: "align <sale>", Short: "Ends the lead of a sale's clock over Redis's",
+			Long: `
+When Redis's clock steps while there are holds, their deadlines go on by a clock
+of the sale's own, so that none ends early or late: 'doctor' tells the difference.
+It ends by itself when no hold is left. This command ends it at once. Every hold
+keeps the time that it has left, and the journal tells each. Run it when Redis's
+clock is right again. See docs/clocks.md.`,
+			RunE: action(alignSale, "sale"),
+		},
+		&cobra.Command{
+			Use: "export <sale> <file>", Short: "Writes where a sale's units are to a file",
+			Long: exportHelp, Example: "  $ caddy stockgate sale export double11 double11.csv\n  $ caddy stockgate sale export double11 - --json",
+			RunE: action(exportSale, "sale", "file"),
+		},
+	)
+	return cmd
+}
+
+func applyFile(c *call) error {
+	name := c.args[0]
+	file, err := readFile(name)
+	if err != nil {
+		return usageError{err}
+	}
+	asked := false
+	next, err := sale.ParseFrom(file, func(f sale.StockFrom) (*sale.Table, error) {
+		asked = true
+		return askStock(f)
+	}) // it names the lines of this file; Caddy checks it again
+	if err != nil {
+		if problems, ok := errors.AsType[sale.Problems](err); ok && len(problems) > 1 {
+			return fmt.Errorf("%s has %d mistakes:\n%w", name, len(problems), err)
+		}
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if asked { // Caddy hears what the query gave, and nothing of the shop's database
+		if file, err = json.Marshal(next); err != nil {
+			return err
+		}
+	}
+	query := url.Values{}
+	for _, flag := range []string{"dry-run", "force", "new"} {
+		if c.flag(flag) {
+			query.Set(strings.ReplaceAll(flag, "-", "_"), "1")
+		}
+	}
+	var applied reservation.Applied
+	if err := c.ask(http.MethodPut, "sales/"+segment(next.ID)+"?"+query.Encode(), file, &applied); err != nil {
+		return err
+	}
+	for _, change := range applied.Changes {
+		c.printf("%s\n", change)
+	}
+	if applied.DryRun {
+		c.printf("dry run: nothing was changed\n")
+	}
+	return nil
+}
+
+func readFile(name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(io.LimitReader(os.Stdin, sale.MaxFile+1))
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, sale.MaxFile+1))
+}
+
+func listSales(c *call) error {
+	var list adminapi.SaleList
+	if err := c.ask(http.MethodGet, "sales", nil, &list); err != nil {
+		return err
+	}
+	t := c.table("SALE", "STATUS", "STARTS", "ENDS", "BALANCED")
+	for _, s := range list.Sales {
+		if s.Status == reservation.StatusLost {
+			t.row(s.ID, string(s.Status), "", "", yesNo(false))
+			continue
+		}
+		t.row(s.ID, string(s.Status), adminapi.LocalTime(s.StartsAt), adminapi.LocalTime(s.EndsAt), yesNo(s.Balanced))
+	}
+	return t.print()
+}
+
+func showSale(c *call) error {
+	var b reservation.Books
+	if err := c.ask(http.MethodGet, "sales/"+segment(c.args[0]), nil, &b); err != nil {
+		return err
+	}
+	c.printf("%s is %s, from %s to %s\n", b.ID, b.Status, adminapi.LocalTime(b.StartsAt), adminapi.LocalTime(b.EndsAt))
+	if !b.Balanced {
+		c.printf("THE BOOKS DO NOT BALANCE: stock is not available + held + in doubt + confirmed\n")
+	}
+	if !b.OldestInDoubt.IsZero() {
+		c.printf("in doubt since %s: see 'caddy stockgate holds %s'\n", adminapi.LocalTime(b.OldestInDoubt), b.ID)
+	}
+	if b.Unbacked > 0 {
+		c.printf("%d orders without stock: see 'caddy stockgate holds %s --state unbacked'\n", b.Unbacked, b.ID)
+	}
+	c.printf("\n")
+	t := c.table("SKU", "REGION", "STOCK", "AVAILABLE", "HELD", "IN DOUBT", "CONFIRMED")
+	var sum reservation.Cell
+	for _, cell := range b.Items {
+		t.row(cell.SKU, cell.Region, decimal(cell.Stock), decimal(cell.Available), decimal(cell.Held), decimal(cell.InDoubt), decimal(cell.Confirmed))
+		sum.Stock += cell.Stock
+		sum.Available += cell.Available
+		sum.Held += cell.Held
+		sum.InDoubt += cell.InDoubt
+		sum.Confirmed += cell.Confirmed
+	}
+	if len(b.Items) > 1 {
+		t.row("all", "", decimal(sum.Stock), decimal(sum.Available), decimal(sum.Held), decimal(sum.InDoubt), decimal(sum.Confirmed))
+	}
+	return t.print()
+}
+
+// turn makes the command that sets a sale's status.
+func turn(word string) func(*call) error {
+	return func(c *call) error {
+		var s adminapi.SaleStatus
+		if err := c.ask(http.MethodPost, "sales/"+segment(c.args[0])+"/"+word, nil, &s); err != nil {
+			return err
+		}
+		c.printf("%s is %s\n", s.ID, s.Status)
+		return nil
+	}
+}
+
+func alignSale(c *call) error {
+	var a adminapi.SaleAligned
+	if err := c.ask(http.MethodPost, "sales/"+segment(c.args[0])+"/align", nil, &a); err != nil {
+		return err
+	}
+	if a.LeadMs == 0 {
+		c.printf("the clock of %s was not ahead or behind: nothing was changed\n", a.ID)
+		return nil
+	}
+	c.printf("the clock of %s was %+.3f s from Redis's and follows it again; %d holds keep the time that they have left\n", a.ID, float64(a.LeadMs)/1000, a.Moved)
+	return nil
+}
+
+func decimal(units int64) string { return strconv.FormatInt(units, 10) }
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "NO"
+}

@@ -1,0 +1,123 @@
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
+)
+
+func stockCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "stock <command>", Short: "Changes the stock of an item"}
+	add := &cobra.Command{
+		Use:   "add <sale> <sku> <units> [--region <region>] [--id <id>]",
+		Short: "Adds units to an item, or takes available ones away",
+		Long: `
+Adds units to an item at once, on top of what the sale's file loads; a negative
+number takes units away, as long as they are available.
+
+Every addition has an id, made here unless --id gives one. The same id again
+changes nothing: when no answer came, repeat the command with the id it names.`,
+		Example: `  $ caddy stockgate stock add double11 20002001 50
+  $ caddy stockgate stock add double11 20002001 -5
+  $ caddy stockgate stock add double11 20002002 50 --region beijing`,
+		DisableFlagParsing: true, // else -5 is a flag
+	}
+	add.Flags().String("region", "", "Region whose stock changes")
+	add.Flags().String("id", "", "Id of the addition (default: a new one)")
+	run := action(addStock, "sale", "sku", "units")
+	add.RunE = func(cmd *cobra.Command, args []string) error {
+		cmd.DisableFlagParsing = false
+		if err := cmd.ParseFlags(flagsFirst(cmd, args)); err != nil {
+			return cmd.FlagErrorFunc()(cmd, err)
+		}
+		if help, _ := cmd.Flags().GetBool("help"); help {
+			return cmd.Help()
+		}
+		return run(cmd, cmd.Flags().Args())
+	}
+	group(cmd, add)
+	return cmd
+}
+
+var negative = regexp.MustCompile(`^-[0-9]+$`)
+
+// flagsFirst reorders arguments so that a negative number is one of them, not a flag.
+func flagsFirst(cmd *cobra.Command, args []string) []string {
+	cmd.InitDefaultHelpFlag()
+	cmd.InheritedFlags() // adds the persistent flags of the commands above
+	var flags, rest []string
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		if arg == "--" {
+			rest = append(rest, args[i+1:]...)
+			break
+		}
+		if len(arg) < 2 || arg[0] != '-' || negative.MatchString(arg) {
+			rest = append(rest, arg)
+			continue
+		}
+		flags = append(flags, arg)
+		if takesNext(cmd.Flags(), arg) {
+			if i++; i == len(args) {
+				return flags // its value is missing: no argument may take its place
+			}
+			flags = append(flags, args[i])
+		}
+	}
+	return append(append(flags, "--"), rest...)
+}
+
+// takesNext says that the value of a flag is the argument after it.
+func takesNext(known *pflag.FlagSet, arg string) bool {
+	var f *pflag.Flag
+	if name, long := strings.CutPrefix(arg, "--"); long {
+		f = known.Lookup(name) // none with =value
+	} else if len(arg) == 2 {
+		f = known.ShorthandLookup(arg[1:])
+	}
+	return f != nil && f.NoOptDefVal == ""
+}
+
+func addStock(c *call) error {
+	saleID, sku := c.args[0], c.args[1]
+	delta, err := strconv.ParseInt(c.args[2], 10, 64)
+	if err != nil || delta == 0 {
+		return usageError{fmt.Errorf("%q is no number of units to add, such as 50 or -5", c.args[2])}
+	}
+	change := adminapi.StockChange{ID: c.text("id"), Delta: delta, Region: c.text("region")}
+	if change.ID == "" {
+		id, err := uuid.NewV7()
+		if err != nil {
+			return err
+		}
+		change.ID = id.String()
+	}
+	body, err := json.Marshal(change)
+	if err != nil {
+		return err
+	}
+	var changed adminapi.StockChanged
+	err = c.ask(http.MethodPost, "sales/"+segment(saleID)+"/items/"+segment(sku)+"/stock", body, &changed)
+	if _, ok := errors.AsType[noAnswerError](err); ok {
+		return fmt.Errorf("%w (repeat it with --id %s: it is made once)", err, change.ID)
+	}
+	if err != nil {
+		return err
+	}
+	name := changed.SKU
+	if changed.Region != "" {
+		name += " in " + changed.Region
+	}
+	c.printf("%s has %d units after %+d (id %s)\n", name, changed.Stock, changed.Delta, changed.ID)
+	return nil
+}

@@ -1,0 +1,243 @@
+// Package demo runs a sale in this process: a shop, a Caddy with the gate in front of it,
+// and a crowd of buyers. Then it compares what each of them knows.
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/stockgate/stockgate/caddymodule"
+	"github.com/stockgate/stockgate/internal/shop"
+	"github.com/stockgate/stockgate/internal/stampede"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// Options say how large a demo is and where it listens.
+type Options struct {
+	Once   bool   // it ends after the sale; else the site stays up until ctx ends
+	Buyers int    // 1 to MostBuyers
+	Stock  int64  // units, 1 to MostStock
+	Listen string // host:port of the site
+	Redis  string // host:port or URL of the Redis that keeps the stock; empty: the embedded server
+	JSON   bool   // the report as JSON
+}
+
+// OptionError is a mistake in the options.
+type OptionError struct{ error }
+
+// NoAnswerError says that the Redis of the options does not answer.
+type NoAnswerError struct{ error }
+
+func (e OptionError) Unwrap() error   { return e.error }
+func (e NoAnswerError) Unwrap() error { return e.error }
+
+// The most that the options can ask for: one process holds both ends of every connection.
+const (
+	MostBuyers = 100_000
+	MostStock  = 1_000_000
+)
+
+// Run runs a demo until it ends or ctx does, and writes its report to out. It leaves
+// nothing behind: no keys in Redis, no files, no listeners. Besides OptionError and
+// NoAnswerError, an error is a broken promise, or says why the demo could not run.
+func Run(ctx context.Context, o Options, out io.Writer) error {
+	d := &demo{Options: o, out: out}
+	err := d.run(ctx)
+	return errors.Join(err, d.close())
+}
+
+// demo is a sale in one process: a shop, the gate in front of it, and a crowd.
+type demo struct {
+	Options
+	out io.Writer
+
+	prefix string // of the keys in Redis
+	site   string // the URL of the site
+	shop   *shop.Shop
+	edge   *reservation.Edge
+	ends   []func(context.Context) error // what close does, the last one first
+}
+
+// grace bounds each step of ending.
+const grace = 10 * time.Second
+
+// close ends what has begun, in reverse.
+func (d *demo) close() error {
+	var all error
+	for len(d.ends) > 0 {
+		last := len(d.ends) - 1
+		end := d.ends[last]
+		d.ends = d.ends[:last]
+		ctx, cancel := context.WithTimeout(context.Background(), grace)
+		all = errors.Join(all, end(ctx))
+		cancel()
+	}
+	return all
+}
+
+func (d *demo) atEnd(end func(context.Context) error) { d.ends = append(d.ends, end) }
+
+// run is the whole demo. Whatever it returns, close has to follow.
+func (d *demo) run(ctx context.Context) error {
+	if err := d.reachRedis(ctx); err != nil {
+		return err
+	}
+	text, err := d.openSite()
+	if err != nil {
+		return err
+	}
+	if err := d.openSales(ctx); err != nil {
+		return err
+	}
+	if err := d.rush(ctx); err != nil || d.Once {
+		return err
+	}
+	d.invite(text)
+	<-ctx.Done()
+	return nil
+}
+
+// The sales: one for the crowd, and one for whoever runs the demo.
+const (
+	crowdSale = "demo"
+	crowdSKU  = "20002001"
+	nextSale  = "your-turn"
+	nextSKU   = "20002002"
+)
+
+// saleFile is a sale as an operator would write it. Its window is wide: the
+// Redis may have another idea of the time than this machine.
+const saleFile = `id: %s
+starts_at: %s
+ends_at:   %s
+items:
+  - {sku: "%s", stock: %d}
+limits:
+  - {per: buyer, every: sale, max: 1, count: units}
+`
+
+// openSales loads and opens both sales, and waits until the gate knows them.
+func (d *demo) openSales(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, grace)
+	defer cancel()
+	d.edge, _ = caddymodule.Active()
+	if err := d.edge.Refresh(ctx); err != nil {
+		err = fmt.Errorf("the gate cannot use this redis: %w", err)
+		if errors.Is(err, reservation.ErrUnavailable) {
+			return NoAnswerError{err}
+		}
+		return err
+	}
+	day := 24 * time.Hour
+	for _, s := range []struct {
+		id, sku string
+		stock   int64
+	}{{crowdSale, crowdSKU, d.Stock}, {nextSale, nextSKU, MostStock}} {
+		text := fmt.Sprintf(saleFile, s.id, time.Now().Add(-day).Format(time.RFC3339), time.Now().Add(day).Format(time.RFC3339), s.sku, s.stock)
+		parsed, err := sale.Parse([]byte(text))
+		if err != nil {
+			return err
+		}
+		if _, err := d.edge.Apply(ctx, parsed, reservation.ApplyOptions{By: "demo"}); err != nil {
+			return err
+		}
+		if err := d.edge.SetStatus(ctx, s.id, sale.Open, "demo"); err != nil {
+			return err
+		}
+	}
+	return d.edge.Refresh(ctx)
+}
+
+// rush sends the crowd in and reports. Broken promises are an error.
+func (d *demo) rush(ctx context.Context) error {
+	where := "the stock in an embedded Redis"
+	if d.Redis != "" {
+		where = "the stock in the Redis at " + hidePassword(d.Redis)
+	}
+	if !d.JSON {
+		fmt.Fprintf(d.out, "%s buyers want %s units at once. Gate, shop and crowd are in this process, %s.\n\n",
+			stampede.Count(d.Buyers), stampede.Count(d.Stock), where)
+	}
+	tally, err := d.crowd().Run(ctx)
+	if err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return errors.New("interrupted")
+	}
+	evidence, err := stampede.Sources{
+		Orders: d.orders,
+		Books:  func(ctx context.Context) (*reservation.Books, error) { return d.edge.Books(ctx, crowdSale) },
+		Record: func(ctx context.Context, id string) (*reservation.Record, error) { return d.edge.Reservation(ctx, id) },
+
+		MaxPerBuyer: 1, MustSell: min(d.Stock, int64(d.Buyers)),
+	}.Collect(ctx, tally)
+	if err != nil {
+		return err
+	}
+	verdict := stampede.Check(evidence, stampede.Tolerance{})
+	report := stampede.Report{Tally: tally, Evidence: &evidence, Verdict: &verdict}
+	if d.JSON {
+		err = json.NewEncoder(d.out).Encode(report)
+	} else {
+		_, err = report.WriteTo(d.out)
+	}
+	if broken := len(verdict.Violations); broken > 0 {
+		return fmt.Errorf("%d promises were broken", broken)
+	}
+	if !d.JSON {
+		fmt.Fprintf(d.out, "\nEvery promise held: the shop's orders, the sale's books and the answers to %s buyers agree.\n", stampede.Count(tally.Buyers))
+	}
+	return err
+}
+
+// crowd is as many buyers at once as the process has open files for: both ends
+// of a connection are here, and those to the shop. Some click twice, some try to
+// buy again, and who hears that units may come back does so too.
+func (d *demo) crowd() stampede.Crowd {
+	return stampede.Crowd{
+		URL:         d.site + orderRoute,
+		Buyers:      d.Buyers,
+		Baskets:     []stampede.Basket{stampede.Buy(crowdSKU, 1)},
+		Concurrency: max(1, min(d.Buyers, stampede.MostConnections, (stampede.OpenFiles()-otherFiles)/3)),
+		DoubleClick: 20,
+		ComeBack:    10,
+		Retry:       stampede.Retry{Times: 20},
+	}
+}
+
+// otherFiles are the files that the demo needs beside the crowd's connections.
+const otherFiles = 512
+
+// orders are the shop's.
+func (d *demo) orders(ctx context.Context) ([]stampede.Order, error) {
+	written, err := d.shop.Orders(ctx)
+	if err != nil {
+		return nil, err
+	}
+	orders := make([]stampede.Order, len(written))
+	for i, o := range written {
+		orders[i] = stampede.Order{OrderNo: o.OrderNo, Reservation: o.Reservation, Buyer: o.Buyer, Lines: o.Lines}
+	}
+	return orders, nil
+}
+
+// invite says what there is to try.
+func (d *demo) invite(text string) {
+	fmt.Fprintf(d.out, `
+The site stays up until Ctrl-C. This is its Caddyfile:
+
+%s
+You are next. Buy one; the second one you will not get:
+
+  curl -i %s%s -H 'X-User-Id: me' -H 'Content-Type: application/json' \
+    -d '{"sku":"%s","quantity":1}'
+
+The shop's orders: %[2]s/orders
+`, text, d.site, orderRoute, nextSKU)
+}

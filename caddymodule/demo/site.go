@@ -1,0 +1,193 @@
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/caddyserver/caddy/v2/modules/caddytls"
+
+	"github.com/stockgate/stockgate/caddymodule"
+	"github.com/stockgate/stockgate/internal/shop"
+	"github.com/stockgate/stockgate/token"
+)
+
+// orderRoute is the order route of the demo's shop.
+const orderRoute = "/api/order"
+
+// siteFile is the demo's Caddyfile, for Redis, port, host, order route and the
+// shop's address.
+const siteFile = `{
+	stockgate {
+		%s
+	}
+}
+
+http://:%s {
+	bind %s
+	@order {
+		method POST
+		path   %s
+	}
+	stockgate_guard
+	stockgate_status
+	stockgate @order {
+		buyer {header.X-User-Id}  # a demo: nobody signs in
+		line  {json.sku} {json.quantity}
+		max_in_flight 4096        # the whole crowd at once
+	}
+	reverse_proxy %s
+}
+`
+
+// redisBlock is its part about Redis.
+const redisBlock = `redis %s {
+			timeout 10s  # Redis, shop and crowd share this machine
+		}`
+
+// openSite opens the shop and the gate in front of it, and returns the Caddyfile
+// as it may be shown.
+func (d *demo) openSite() (shown string, err error) {
+	host, port, err := freeAddress(d.Listen)
+	if err != nil {
+		return "", err
+	}
+	d.site = "http://" + net.JoinHostPort(reachable(host), port)
+	behind, err := d.openShop()
+	if err != nil {
+		return "", err
+	}
+	bind := host
+	if bind == "" {
+		bind = "0.0.0.0 ::"
+	}
+	address, prefix := d.Redis, "\n\t\tkey_prefix "+d.prefix
+	if address == "" {
+		address, prefix = "embedded", ""
+	}
+	write := func(address string) string {
+		return fmt.Sprintf(siteFile, fmt.Sprintf(redisBlock, address)+prefix, port, bind, orderRoute, behind)
+	}
+	return write(hidePassword(address)), d.startCaddy(write(address))
+}
+
+// openShop starts the shop on a free port. It gets the gate's public keys from
+// the site, like any shop, when the first order comes.
+func (d *demo) openShop() (address string, err error) {
+	keys, err := token.NewRemoteKeys(token.RemoteOptions{URL: d.site + "/.well-known/jwks.json"})
+	if err != nil {
+		return "", err
+	}
+	verifier, err := token.NewVerifier(token.Options{Audience: caddymodule.DefaultAudience, Remote: keys})
+	if err != nil {
+		return "", err
+	}
+	if d.shop, err = shop.New(shop.Options{Verifier: verifier}); err != nil {
+		return "", err
+	}
+	d.atEnd(func(context.Context) error { return d.shop.Close() })
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	server := &http.Server{Handler: d.shop, ReadHeaderTimeout: 10 * time.Second}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(listener) // ErrServerClosed, when it is closed
+	}()
+	d.atEnd(func(context.Context) error {
+		err := server.Close()
+		<-done
+		return err
+	})
+	return listener.Addr().String(), nil
+}
+
+// startCaddy runs the Caddyfile in this process, without an admin endpoint, and
+// with a storage that goes away at the end.
+func (d *demo) startCaddy(text string) error {
+	dir, err := os.MkdirTemp("", "stockgate-demo-")
+	if err != nil {
+		return err
+	}
+	d.atEnd(func(context.Context) error { return os.RemoveAll(dir) })
+	adapted, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(text), map[string]any{"filename": "Caddyfile"})
+	if err != nil {
+		return err
+	}
+	var config caddy.Config
+	if err := json.Unmarshal(adapted, &config); err != nil {
+		return err
+	}
+	never := false
+	config.Admin = &caddy.AdminConfig{Disabled: true, Config: &caddy.ConfigSettings{Persist: &never}}
+	config.StorageRaw = caddyconfig.JSONModuleObject(map[string]string{"root": dir}, "module", "file_system", nil)
+	config.Logging = &caddy.Logging{Logs: map[string]*caddy.CustomLog{
+		"default": {BaseLog: caddy.BaseLog{Level: "WARN"}, Exclude: []string{"admin"}}, // that it is off is as it should be
+	}}
+	if err := withoutTLS(&config); err != nil {
+		return err
+	}
+	if err := caddy.Run(&config); err != nil {
+		return fmt.Errorf("starting caddy: %w", err)
+	}
+	d.atEnd(func(ctx context.Context) error {
+		_, drain := caddymodule.Active()
+		err := caddy.Stop()
+		// Caddy does not wait for it, but the keys must not go away before it.
+		return errors.Join(err, drain(ctx))
+	})
+	return nil
+}
+
+// withoutTLS leaves out what only TLS needs: Caddy would warn that there is none,
+// and tidy up the storage while it goes away.
+func withoutTLS(config *caddy.Config) error {
+	var app caddyhttp.App
+	if err := json.Unmarshal(config.AppsRaw["http"], &app); err != nil {
+		return err
+	}
+	for _, server := range app.Servers {
+		server.Protocols = []string{"h1"}
+	}
+	config.AppsRaw["http"] = caddyconfig.JSON(app, nil)
+	config.AppsRaw["tls"] = caddyconfig.JSON(caddytls.TLS{DisableStorageClean: true}, nil)
+	return nil
+}
+
+// freeAddress checks that nobody listens on an address, and finds a port for
+// port 0. Caddy itself would share the port with another Caddy.
+func freeAddress(address string) (host, port string, err error) {
+	host, port, err = net.SplitHostPort(address)
+	if err != nil {
+		return "", "", err
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return "", "", fmt.Errorf("cannot listen on %s: %w; stop what is there, or give another address with --listen", address, errors.Unwrap(err))
+	}
+	defer listener.Close()
+	_, port, err = net.SplitHostPort(listener.Addr().String())
+	return host, port, err
+}
+
+// reachable is a host under which this machine reaches itself.
+func reachable(host string) string {
+	switch strings.Trim(host, "[]") {
+	case "", "0.0.0.0":
+		return "127.0.0.1"
+	case "::":
+		return "::1"
+	}
+	return host
+}

@@ -1,0 +1,104 @@
+package sitetest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// Shopper reserves and settles in the site's Redis, as a gate does.
+type Shopper struct {
+	t *testing.T
+	*reservation.Store
+}
+
+// NewShopper connects to the site's Redis.
+func NewShopper(t *testing.T, server *redistest.Server) Shopper {
+	t.Helper()
+	store, err := reservation.Open(reservation.Options{Addresses: []string{server.Addr()}, Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	return Shopper{t, store}
+}
+
+// Hold holds units under an id.
+func (p Shopper) Hold(id, sku string, units int64, holdFor time.Duration) {
+	p.t.Helper()
+	p.HoldAs(reservation.Response, id, sku, units, holdFor)
+}
+
+// HoldAs is Hold for a gate with that outcome mode.
+func (p Shopper) HoldAs(mode reservation.Mode, id, sku string, units int64, holdFor time.Duration) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), time.Minute)
+	defer cancel()
+	b, err := p.Books(ctx, "double11")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	_, refusal, err := p.Reserve(ctx, &reservation.Claim{
+		ID: id, Sale: "double11", Version: b.Version, Buyer: "b",
+		Lines:   []sale.Line{{SKU: sku, Quantity: units}},
+		HoldFor: holdFor, Mode: mode,
+	})
+	if refusal != nil || err != nil {
+		p.t.Fatalf("reserve %s: %v %v", id, refusal, err)
+	}
+}
+
+// Must wraps a call that settles a reservation and must succeed.
+func (p Shopper) Must(state reservation.State, err error) {
+	p.t.Helper()
+	if err != nil {
+		p.t.Fatalf("%s: %v", state, err)
+	}
+}
+
+// Doubts makes holds in doubt with these causes, in this order.
+func (p Shopper) Doubts(holdFor time.Duration, causes map[string]string, ids ...string) {
+	p.t.Helper()
+	for _, id := range ids {
+		p.Hold(id, "plain", 1, holdFor)
+		p.Must(p.Doubt(p.t.Context(), "double11", id, causes[id]))
+	}
+}
+
+// HoldRef holds one unit for an order with a ref of the shop.
+func (p Shopper) HoldRef(id, ref, sku string) {
+	p.t.Helper()
+	b, err := p.Books(p.t.Context(), "double11")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	_, refusal, err := p.Reserve(p.t.Context(), &reservation.Claim{
+		ID: id, Sale: "double11", Version: b.Version, Buyer: "b", Ref: ref,
+		Lines: []sale.Line{{SKU: sku, Quantity: 1}}, HoldFor: time.Hour, Mode: reservation.Response,
+	})
+	if refusal != nil || err != nil {
+		p.t.Fatalf("reserve %s: %v %v", id, refusal, err)
+	}
+}
+
+// LetExpire makes a reservation that expires before the shop answers.
+func (p Shopper) LetExpire(id, sku string) {
+	p.t.Helper()
+	p.HoldAs(reservation.Backend, id, sku, 1, time.Millisecond)
+	for {
+		if _, err := p.Expire(p.t.Context(), "double11"); err != nil {
+			p.t.Fatal(err)
+		}
+		r, err := p.ReservationIn(p.t.Context(), "double11", id)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		if r.State == reservation.Expired {
+			return
+		}
+	}
+}
