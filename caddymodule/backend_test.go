@@ -17,6 +17,7 @@ func TestOutcomeBackend(t *testing.T) {
 		w.WriteHeader(status)
 	})
 	s := openCaddyfile(t, retrySite(shop.addr(), "outcome backend\nhold_for 20m\nrelease 422"))
+	s.fileSays("unpaid: off")
 	const body = `{"sku":"plain"}`
 	record := func(a answer) (r struct{ State, Mode string }) {
 		t.Helper()
