@@ -19,6 +19,7 @@ func TestOutcomeBackend(t *testing.T) {
 		w.WriteHeader(status)
 	})
 	s := openCaddyfile(t, retrySite(shop.addr(), "outcome backend\nhold_for 20m\nrelease 422"))
+	s.fileSays("unpaid: off")
 	const body = `{"sku":"plain"}`
 	record := func(a sitetest.Answer) (r struct{ State, Mode string }) {
 		t.Helper()

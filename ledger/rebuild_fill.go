@@ -44,6 +44,14 @@ func (b *rebuilding) fill(ctx context.Context, r *reservation.Restoration) error
 			return err
 		}
 	}
+	for field, held := range image.Unpaid {
+		if r == nil {
+			break
+		}
+		if err := r.Unpaid(ctx, field, held); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

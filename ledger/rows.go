@@ -78,7 +78,7 @@ func ScanTold(scan func(...any) error, yield func(int64, *reservation.Movement) 
 // ReservationRow.
 var ReservationColumns = []string{
 	"sale", "id", "state", "created", "changed", "deadline", "exp", "mode", "buyer", "lines", "returned", "charges", "cause", "version",
-	"guard", "print", "key_ttl", "ref", "gate",
+	"guard", "print", "key_ttl", "ref", "gate", "unpaid",
 }
 
 // ReservationRow is a reservation as it is kept.
@@ -86,7 +86,7 @@ func ReservationRow(sale string, r *Reservation) []any {
 	return []any{
 		sale, Text(r.ID), Text(string(r.State)), Ms(r.Created), Ms(r.Changed), Ms(r.Deadline), Ms(r.Exp), Text(string(r.Mode)), Text(r.Buyer),
 		Text(reservation.UnitsText(r.Lines)), Text(reservation.UnitsText(r.Returned)), Text(r.Charges), Text(r.Cause), r.Version, Text(r.Guard), Text(r.Print),
-		r.KeyTTL.Milliseconds(), Text(r.Ref), Text(r.Gate),
+		r.KeyTTL.Milliseconds(), Text(r.Ref), Text(r.Gate), Text(r.Unpaid),
 	}
 }
 
@@ -97,7 +97,7 @@ func ScanReservation(scan func(...any) error) (*Reservation, error) {
 	var created, changed, deadline, exp, ttl int64
 	var lines, returned string
 	err := scan(&r.ID, &r.State, &created, &changed, &deadline, &exp, &r.Mode, &r.Buyer, &lines, &returned, &r.Charges, &r.Cause, &r.Version,
-		&r.Guard, &r.Print, &ttl, &r.Ref, &r.Gate)
+		&r.Guard, &r.Print, &ttl, &r.Ref, &r.Gate, &r.Unpaid)
 	if err != nil {
 		return nil, err
 	}

@@ -2,8 +2,8 @@
 -- write. It comes after shard.lua, where the layout is.
 
 local STATE, DEADLINE, EXP, CREATED, CHANGED, MODE, BUYER, LINES, CHARGES, CAUSE, VERSION = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
-local GUARD, PRINT, KEY_TTL, REF, GATE, RETURNED, PROBES = 12, 13, 14, 15, 16, 17, 18
-local FIELDS = 18
+local GUARD, PRINT, KEY_TTL, REF, GATE, RETURNED, PROBES, UNPAID = 12, 13, 14, 15, 16, 17, 18, 19
+local FIELDS = 19
 local numbers = { DEADLINE, EXP, CREATED, CHANGED, VERSION, KEY_TTL }
 
 -- of the stock of a cell
@@ -11,7 +11,7 @@ local MAX_UNITS = 1e12
 
 -- what KEYS hold, by the names that operations are told
 local part_keys = {
-  cell = 2, limit = 3, record = 4, deadlines = 5, in_doubt = 6, unbacked = 7, tombstones = 8, adjustment = 9, binding = 11, ['return'] = 12,
+  cell = 2, limit = 3, record = 4, deadlines = 5, in_doubt = 6, unbacked = 7, tombstones = 8, adjustment = 9, binding = 11, ['return'] = 12, unpaid = 13,
 }
 
 local operations = {}
@@ -19,7 +19,7 @@ local operations = {}
 local reads = {}
 
 local texts = {} -- of records that are changed, as they will be kept
-local changed = { cells = {}, limits = {}, records = {}, meta = {}, adjustments = {}, bindings = {}, returns = {} }
+local changed = { cells = {}, limits = {}, records = {}, meta = {}, adjustments = {}, bindings = {}, returns = {}, unpaid = {} }
 local zadd = { deadlines = {}, in_doubt = {}, unbacked = {}, tombstones = {} }
 local zrem = { deadlines = {}, in_doubt = {}, unbacked = {}, tombstones = {} }
 local journal = {}
@@ -125,7 +125,7 @@ local function text_of(id)
   if not text then
     text = r[1] .. '\t' .. int(r[2]) .. '\t' .. int(r[3]) .. '\t' .. int(r[4]) .. '\t' .. int(r[5]) .. '\t' .. r[6] .. '\t' .. r[7] .. '\t' ..
       r[8] .. '\t' .. r[9] .. '\t' .. r[10] .. '\t' .. int(r[11]) .. '\t' .. r[12] .. '\t' .. r[13] .. '\t' .. int(r[14]) .. '\t' ..
-      r[15] .. '\t' .. r[16] .. '\t' .. r[17] .. '\t' .. r[18] .. '\t'
+      r[15] .. '\t' .. r[16] .. '\t' .. r[17] .. '\t' .. r[18] .. '\t' .. r[19] .. '\t'
     texts[id] = text
   end
   return text
@@ -160,7 +160,7 @@ local function write_journal(kind, id, was, lines, buyer, cause, record)
 end
 
 -- what operations want to read, so that it is read in bulk; of cells each once
-local wanted_records, wanted_bindings, wanted_limits, wanted_cells = { n = 0 }, { n = 0 }, { n = 0 }, { n = 0 }
+local wanted_records, wanted_bindings, wanted_limits, wanted_cells, wanted_unpaid = { n = 0 }, { n = 0 }, { n = 0 }, { n = 0 }, { n = 0 }
 
 local function want(list, name)
   local n = list.n + 1

@@ -46,6 +46,7 @@ function operations.carry(a)
       write_limit(charge[1], l[1] + charge[2], l[2] + (state == 'confirmed' and 0 or charge[2]))
     end
   end
+  if state == 'held' then hold_unpaid(r) end
   if state == 'held' or state == 'in_doubt' then
     -- in mode backend the attempt was answered: the buyer may buy the same again
     local guard = (is_key(r[GUARD]) or r[MODE] ~= 'backend') and r[GUARD] or ''

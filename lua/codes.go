@@ -18,6 +18,7 @@ const (
 	Window       Code = "window"        // a limit's window is not the current one
 	LimitReached Code = "limit"         // a limit is full
 	Pending      Code = "pending"       // a limit is full of holds that are not resolved
+	Unpaid       Code = "unpaid"        // too many holds are not paid
 	Unknown      Code = "unknown"       // no such cell
 	SoldOut      Code = "sold_out"      //
 	AllHeld      Code = "all_held"      // units may come back

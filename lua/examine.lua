@@ -1,7 +1,7 @@
 -- examine.lua: what a shard has under some names, all at one moment: that of the
 -- journal's entry of the number that the call returns. It changes nothing.
 --
--- a[1]  part   what the names are of: cell | limit | record | binding | adjustment | return, or one of
+-- a[1]  part   what the names are of: cell | limit | record | binding | adjustment | return | unpaid, or one of
 --              deadlines | in_doubt | unbacked | tombstones
 -- a[2]  n      number of names, then the names
 --

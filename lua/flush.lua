@@ -60,6 +60,7 @@ local function flush()
   end
   for id in pairs(changed.records) do changed.records[id] = records[id] and text_of(id) end
   for field in pairs(changed.bindings) do changed.bindings[field] = bindings[field] end
+  for field in pairs(changed.unpaid) do changed.unpaid[field] = unpaid_text(unpaid[field]) end
   changed.meta.seq, changed.meta.clock = int(shard.seq), int(shard.now)
   if shard.lead_changed then changed.meta.lead = string.format('%.0f', shard.lead) end
 
@@ -70,6 +71,7 @@ local function flush()
   fields_to_write(9, changed.adjustments)
   fields_to_write(11, changed.bindings)
   fields_to_write(12, changed.returns)
+  fields_to_write(13, changed.unpaid)
   fields_to_write(1, changed.meta)
   check_types()
 

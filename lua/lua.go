@@ -12,7 +12,10 @@ import (
 
 // Schema is the newest layout of keys and records that these scripts understand.
 // A shard that a newer edge has written is left alone.
-const Schema = 1
+//
+// 2: records name the counters of unpaid holds that they are in, and KEYS[13] has these. A
+// shard of schema 1 becomes one of 2 with the first such record.
+const Schema = 2
 
 //go:embed shard.lua
 var shard string
@@ -25,6 +28,9 @@ var books string
 
 //go:embed bindings.lua
 var bindings string
+
+//go:embed unpaid.lua
+var unpaid string
 
 //go:embed states.lua
 var states string
@@ -86,6 +92,9 @@ var probed string
 //go:embed sweep.lua
 var sweep string
 
+//go:embed lapse.lua
+var lapse string
+
 //go:embed align.lua
 var align string
 
@@ -135,7 +144,7 @@ type Scripts struct {
 	// Manage changes a sale: adjust, apply, status, repair, align. A full Redis refuses to start it.
 	Manage Script
 	// Settle ends what has begun: confirm, release, doubt, expire, return, extend, free,
-	// probe, probed, sweep, carry, rebuilt, acknowledge, outbox, sent; and lookup and examine. It runs on a full Redis too: it gives memory and
+	// probe, probed, sweep, lapse, carry, rebuilt, acknowledge, outbox, sent; and lookup and examine. It runs on a full Redis too: it gives memory and
 	// stock back, or adds little to what is there.
 	Settle Script
 	// List changes a named list. A full Redis refuses to start it.
@@ -164,14 +173,15 @@ func build(claim, settle string) Scripts {
 	managing := []string{when("adjust", adjust), when("apply", apply), when("status", status), when("repair", repair), when("align", align)}
 	settling := []string{
 		when("confirm", confirm), when("release", release), when("doubt", doubt), when("expire", expire), when("return", giveBack),
-		when("extend", extend), when("free", free), when("lookup", lookup), when("probe", probe, probed), when("sweep", sweep),
+		when("extend", extend), when("free", free), when("lookup", lookup), when("probe", probe, probed), when("sweep", sweep), when("lapse", lapse),
 		when("acknowledge", acknowledge), when("carry", carry), when("rebuilt", rebuilt), when("outbox", outbox), when("sent", sent),
 		when("examine", examine),
 	}
 	return Scripts{
-		Claim:  script(claim, shard, later("load_bindings", "bound_verdict", books, bindings), reserve),
-		Manage: script(claim, shard, asked, books, bindings, states, strings.Join(managing, "\n"), flush, dispatch),
-		Settle: script(settle, shard, asked, books, bindings, states, strings.Join(settling, "\n"), flush, dispatch),
+		Claim: script(claim, shard, later("load_bindings", "bound_verdict", books, bindings),
+			later("load_unpaid", "parse_unpaid, unpaid_text, counting, prune", unpaid), reserve),
+		Manage: script(claim, shard, asked, books, bindings, unpaid, states, strings.Join(managing, "\n"), flush, dispatch),
+		Settle: script(settle, shard, asked, books, bindings, unpaid, states, strings.Join(settling, "\n"), flush, dispatch),
 		Enroll: script(claim, enroll),
 		List:   script(claim, list),
 		Rate:   script(claim, rate),

@@ -57,6 +57,14 @@ local function put_limit(name, now, found, wanted)
   return true
 end
 
+-- put_unpaid corrects how many holds are held; when others ended is not part of the books
+local function put_unpaid(name, found, wanted)
+  local c = read_unpaid(name)
+  c.held = math.max(c.held + parse_unpaid(wanted).held - parse_unpaid(found).held, 0)
+  changed.unpaid[name] = true
+  return true
+end
+
 local function put_other(part, name, now, found, wanted)
   if now ~= found then return false end
   if part == 'record' then
@@ -84,6 +92,7 @@ local function put(part, name, found, wanted)
   end
   if part == 'cell' then return put_cell(name, now, found, wanted) end
   if part == 'limit' then return put_limit(name, now, found, wanted) end
+  if part == 'unpaid' then return put_unpaid(name, found, wanted) end
   return put_other(part, name, now, found, wanted)
 end
 

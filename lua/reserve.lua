@@ -11,12 +11,14 @@
 --                     is refused
 -- ARGV[4]  n          number of attempts
 -- ARGV[5]  refs       1: there is a column of refs; 0: nobody has one
--- ARGV[6]  k          number of different terms, then the terms: "version hold_for margin mode lines
---                     cell quantity … amount max from to …":
+-- ARGV[6]  unpaid     number of fields in the last column
+-- ARGV[7]  k          number of different terms, then the terms: "version hold_for margin mode unpaid
+--                     lines cell quantity … amount max from to …":
 --                     version of the sale that the caller knows, another one changes nothing;
 --                     hold_for, ms from now until the deadline; margin, ms that the token expires
---                     before it; mode, response | backend, what the deadline does; lines, their
---                     number, then each; then of each limit what is charged, and its window
+--                     before it; mode, response | backend, what the deadline does; unpaid,
+--                     n:at_once:ended:within, n counters of unpaid holds, in each of which at most so
+--                     many may be held, and fewer have ended within so many ms; lines, their number, then each; then of each limit what is charged, and its window
 --                     [from, to) in ms by Redis's own time
 -- ARGV[…]  terms      the place of each attempt's terms among them; only where k is more than 1
 -- …        id         reservation id; the same id again returns the same answer
@@ -25,6 +27,7 @@
 -- …        buyer      hash of the buyer
 -- …        rest       of the record, from behind the buyer to its end
 -- …        field      of each limit of each attempt
+-- …        owed       the counters of unpaid holds of each attempt, see unpaid.lua
 --
 -- Returns { time, lead, seq, reply, … } as in shard.lua, with one reply per attempt:
 --         { 'ok', state, deadline, exp, epoch, created }; of a new one as a text, with spaces
@@ -35,13 +38,16 @@
 --         { 'not_started', starts, now } { 'paused' } { 'ended' } { 'closed' }
 --         { 'window', now }                a limit's window is not the current one
 --         { 'limit', i } { 'pending', i }  the i-th limit is full; pending: holds may still free it
+--         { 'unpaid', wait }               too many unpaid holds; wait, ms until fewer of them count that
+--                                          have ended; 0: one that is held may end first
 --         { 'unknown', i } { 'sold_out', i, available, left, seq } { 'all_held', i, available, left, seq }
 --         (left: the units that are available or may come back; seq: the journal's newest number then)
 --         { 'schema', schema }             a newer edge has changed the layout: nothing was touched
 --         { 'restoring' }                  half of the shard is missing: nothing was touched
 
 local ARGV, KEYS = ARGV, KEYS
-local earliest, n, with_refs, k = tonumber(ARGV[2]), tonumber(ARGV[4]), ARGV[5] == '1', tonumber(ARGV[6])
+local earliest, n, with_refs, k = tonumber(ARGV[2]), tonumber(ARGV[4]), ARGV[5] == '1', tonumber(ARGV[7])
+local owed_at = #ARGV - tonumber(ARGV[6])
 local now, seq = shard.now, shard.seq
 local out = { time, shard.lead, seq }
 
@@ -67,10 +73,10 @@ elseif shard.status == 'paused' then closed = { 'paused' } end
 local terms, wanted = {}, {}
 for i = 1, k do
   local w = {}
-  for word in string.gmatch(ARGV[6 + i], '%S+') do w[#w + 1] = word end
-  local hold_for, last = tonumber(w[2]), 5 + 2 * tonumber(w[5])
+  for word in string.gmatch(ARGV[7 + i], '%S+') do w[#w + 1] = word end
+  local hold_for, last = tonumber(w[2]), 6 + 2 * tonumber(w[6])
   local due, ends = int(now + hold_for), int(time + hold_for)
-  local exp, at, lines = int(time + hold_for - tonumber(w[3])), int(time), concat(w, ' ', 6, last)
+  local exp, at, lines = int(time + hold_for - tonumber(w[3])), int(time), concat(w, ' ', 7, last)
   local t = {
     refusal = tonumber(w[1]) ~= shard.version and { 'version', shard.version } or closed,
     due = due,
@@ -79,9 +85,14 @@ for i = 1, k do
     between = '\t\t' .. lines .. '\t',
     answer = 'ok held ' .. ends .. ' ' .. exp .. ' ' .. int(shard.epoch) .. ' ' .. at,
     cells = {}, units = {}, amounts = {}, most = {}, from = {}, to = {},
+    owed = 0,
   }
+  if w[5] ~= '0' then
+    local counters, at_once, ended, within = match(w[5], '^(%d+):(%d+):(%d+):(%d+)$')
+    t.owed, t.at_once, t.ended, t.within = tonumber(counters), tonumber(at_once), tonumber(ended), tonumber(within)
+  end
   local m = 0
-  for j = 6, last, 2 do
+  for j = 7, last, 2 do
     m = m + 1
     t.cells[m], t.units[m] = w[j], tonumber(w[j + 1])
     if cells[w[j]] == nil then
@@ -98,7 +109,7 @@ for i = 1, k do
 end
 
 -- behind which places of ARGV the columns are
-local terms_at = 6 + k
+local terms_at = 7 + k
 local ids_at = k > 1 and terms_at + n or terms_at
 local guards_at = ids_at + n
 local refs_at = guards_at + n
@@ -120,8 +131,12 @@ end
 local kept = read(KEYS[4], ARGV, ids_at + 1, ids_at + n)
 local guarded = read(KEYS[11], ARGV, guards_at + 1, guards_at + n)
 local named = with_refs and read(KEYS[11], ARGV, refs_at + 1, refs_at + n)
-local counted = read(KEYS[3], ARGV, fields_at + 1, #ARGV)
+local counted = read(KEYS[3], ARGV, fields_at + 1, owed_at)
+local owing = read(KEYS[13], ARGV, owed_at + 1, #ARGV)
 for i, text in ipairs(read(KEYS[2], wanted, 1, #wanted)) do cells[wanted[i]] = parse_cell(text) end
+local unpaid = {} -- counters of unpaid holds, by their fields
+local parse_unpaid, unpaid_text, counting, prune
+if owing[1] ~= nil then parse_unpaid, unpaid_text, counting, prune = load_unpaid() end
 local charged, pending = {}, {} -- by a limit's field; pending is the part of charged that holds have not resolved
 
 -- known_answer is that of an attempt which was made before
@@ -177,6 +192,26 @@ local function limits_verdict(t, f)
   return nil
 end
 
+-- unpaid_verdict looks at the counters of unpaid holds behind a place of ARGV
+local function unpaid_verdict(t, u)
+  local wait
+  for i = 1, t.owed do
+    local field = ARGV[u + i]
+    local c = unpaid[field]
+    if not c then
+      c = parse_unpaid(owing[u + i - owed_at])
+      unpaid[field] = c
+    end
+    local _, oldest = counting(c, now - t.within, t.ended)
+    if oldest then
+      wait = math.max(wait or 0, oldest + t.within - now)
+    elseif c.held >= t.at_once then
+      wait = wait or 0
+    end
+  end
+  return wait and { 'unpaid', wait }
+end
+
 local function stock_verdict(t)
   local names, all_held, asked = t.cells, nil, {}
   for i = 1, #names do
@@ -197,14 +232,14 @@ local function stock_verdict(t)
 end
 
 -- what will be written: fields and values as HSET takes them, scores and members
-local movements, to_records, to_deadlines, to_bindings, to_limits = {}, {}, {}, {}, {}
+local movements, to_records, to_deadlines, to_bindings, to_limits, to_unpaid = {}, {}, {}, {}, {}, {}
 local moved, bound = 0, 0
 local untils = {} -- only where somebody is late
 if time > earliest then
   for word in string.gmatch(ARGV[3], '%d+') do untils[#untils + 1] = tonumber(word) end
 end
 
-local f, l, p = fields_at, 0, 1
+local f, l, p, u, o = fields_at, 0, 1, owed_at, 0
 for i = 1, n do
   local id, guard = ARGV[ids_at + i], ARGV[guards_at + i]
   local t = terms[k > 1 and tonumber(ARGV[terms_at + i]) or 1]
@@ -220,7 +255,8 @@ for i = 1, n do
     -- before anything that may have changed since: a winner who asks again hears of
     -- what he has
     if guarded[i] or bindings[guard] or ref ~= '' and (named[i] or bindings[ref]) then answer = bound_answer(i, t) end
-    answer = answer or untils[i] and time > untils[i] and { 'late' } or t.refusal or m > 0 and limits_verdict(t, f) or stock_verdict(t)
+    answer = answer or untils[i] and time > untils[i] and { 'late' } or t.refusal or m > 0 and limits_verdict(t, f) or
+      t.owed > 0 and unpaid_verdict(t, u) or stock_verdict(t)
   end
   if not answer then
     for j = 1, #t.cells do
@@ -233,6 +269,13 @@ for i = 1, n do
       charged[field], pending[field] = charged[field] + amount, pending[field] + amount
       to_limits[l + 1], to_limits[l + 2] = field, int(charged[field]) .. ' ' .. int(pending[field])
       l = l + 2
+    end
+    for j = 1, t.owed do
+      local c = unpaid[ARGV[u + j]]
+      c.held = c.held + 1
+      prune(c, now - t.within)
+      to_unpaid[o + 1], to_unpaid[o + 2] = ARGV[u + j], unpaid_text(c)
+      o = o + 2
     end
     local buyer = ARGV[buyers_at + i]
     record = t.head .. buyer .. ARGV[rests_at + i]
@@ -257,7 +300,7 @@ for i = 1, n do
     answer = t.answer
   end
   out[3 + i] = answer
-  f = f + m
+  f, u = f + m, u + t.owed
 end
 
 -- many calls a command in pieces
@@ -282,6 +325,9 @@ if moved > 0 then
   many('HSET', KEYS[4], to_records)
   many('ZADD', KEYS[5], to_deadlines)
   many('HSET', KEYS[11], to_bindings)
+  many('HSET', KEYS[13], to_unpaid)
+  -- from now on an edge that does not know these counters leaves the shard alone
+  if to_unpaid[1] and shard.schema < tonumber(ARGV[1]) then call('HSET', KEYS[1], 'schema', ARGV[1]) end
   call('HSET', KEYS[1], 'seq', int(seq), 'clock', int(now))
 end
 if shard.lead_changed then call('HSET', KEYS[1], 'lead', string.format('%.0f', shard.lead)) end

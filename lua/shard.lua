@@ -20,6 +20,7 @@
 -- KEYS[11] bindings     hash    what belongs to one reservation → its id, see bindings.lua
 -- KEYS[12] returns      hash    reservation|return id → "restock cell quantity …", what came back, a tab,
 --                               what was answered
+-- KEYS[13] unpaid       hash    kind|identity → "held t1 t2 …", see unpaid.lua
 --
 -- ARGV[1]  channel      where notices are published: "sale|stock <sale> <seq>"
 -- ARGV[2]  sale         the sale's id
@@ -54,6 +55,7 @@
 --   18 probes    "tries next_at absent counted": how often the shop was asked, when it may be
 --                asked again, how often it did not have the order, and up to which try that
 --                is counted or must not count; or ''
+--   19 unpaid    "field …" of unpaid that count it while it is not paid, or ''
 --
 -- Nothing is written before the last operation has been checked: operations work
 -- on what `shard` has read and note what is to be written; flush.lua writes, the

@@ -1,6 +1,63 @@
 -- states.lua: how a reservation gets from one state into another: its units move,
--- it is listed where it belongs, what it charged and what it binds follow. It
--- comes after bindings.lua in every script.
+-- it is listed where it belongs, what it charged, what it binds and the counters of
+-- unpaid holds follow. It comes after bindings.lua and unpaid.lua in every script.
+
+-- counters of unpaid holds, by their fields
+local unpaid = {}
+
+local function read_unpaid(field)
+  local c = unpaid[field]
+  if not c then
+    c = parse_unpaid(call('HGET', KEYS[13], field))
+    unpaid[field] = c
+  end
+  return c
+end
+
+-- add_time adds the time of now, behind those that are not later
+local function add_time(c)
+  local i = #c
+  while i > 0 and c[i] > shard.now do i = i - 1 end
+  table.insert(c, i + 1, shard.now)
+end
+
+-- take_back drops the newest time that is not later than another one: a hold that ended
+-- unpaid or in doubt did so when it last changed, or before it was released
+local function take_back(c, at)
+  for i = #c, 1, -1 do
+    if c[i] <= at then
+      table.remove(c, i)
+      return
+    end
+  end
+end
+
+-- count_unpaid follows a reservation from its state into another one: what is held counts
+-- until it ends, what ends unpaid or in doubt from then on, and nothing of it once it is sold
+local function count_unpaid(r, state)
+  local from, sold = r[STATE], state == 'confirmed' or state == 'unbacked'
+  local comes_back = sold and (from == 'in_doubt' or from == 'expired' or from == 'released')
+  if r[UNPAID] == '' or from ~= 'held' and not comes_back then return end
+  for field in string.gmatch(r[UNPAID], '%S+') do
+    local c = read_unpaid(field)
+    if comes_back then
+      take_back(c, r[CHANGED])
+    else
+      c.held = math.max(c.held - 1, 0)
+      if state == 'expired' or state == 'in_doubt' then add_time(c) end
+    end
+    changed.unpaid[field] = true
+  end
+end
+
+-- hold_unpaid counts a held hold
+local function hold_unpaid(r)
+  for field in string.gmatch(r[UNPAID], '%S+') do
+    local c = read_unpaid(field)
+    c.held = c.held + 1
+    changed.unpaid[field] = true
+  end
+end
 
 local columns = { held = HELD, in_doubt = IN_DOUBT, confirmed = CONFIRMED, released = AVAILABLE, expired = AVAILABLE, unbacked = AVAILABLE }
 
@@ -58,6 +115,7 @@ local function change_state(id, r, state, cause)
     comes_back = true
   end
   unindex(id, r[STATE])
+  count_unpaid(r, state)
   r[STATE], r[CHANGED], r[CAUSE] = state, shard.now, plain(cause)
   index(id, state, shard.now)
   write_record(id, r)
@@ -102,6 +160,9 @@ local function read_ahead()
       for _, charge in ipairs(pairs_of(r[CHARGES])) do
         if limits[charge[1]] == nil then want(wanted_limits, charge[1]) end
       end
+      for field in string.gmatch(r[UNPAID], '%S+') do
+        if unpaid[field] == nil then want(wanted_unpaid, field) end
+      end
       local frees = asked.release or asked.expire and r[MODE] == 'backend'
       local guard, ref = r[GUARD], ref_field(r[REF])
       if guard ~= '' and (frees or not is_key(guard)) and bindings[guard] == nil then want(wanted_bindings, guard) end
@@ -110,5 +171,6 @@ local function read_ahead()
   end
   read_wanted(wanted_bindings, KEYS[11], bindings)
   read_wanted(wanted_limits, KEYS[3], limits, parse_limit)
+  read_wanted(wanted_unpaid, KEYS[13], unpaid, parse_unpaid)
   read_wanted(wanted_cells, KEYS[2], cells, parse_cell)
 end

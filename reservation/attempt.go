@@ -40,12 +40,16 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 	}
 	who := person{secret: secret, attempt: a}
 	charged, refusal := charges(l, &who, lines, l.Now())
+	var unpaid Owed
+	if refusal == nil {
+		unpaid, refusal = owed(l, &who, t.Mode)
+	}
 	if refusal != nil {
 		return e.unasked(parent, l, a, lines, refusal)
 	}
 	claim := &Claim{
 		ID: id, Sale: l.Sale.ID, Version: l.Version, Buyer: who.buyer(),
-		Lines: lines, Charges: charged,
+		Lines: lines, Charges: charged, Unpaid: unpaid,
 		HoldFor: t.HoldFor, Margin: t.Margin, Mode: t.Mode,
 		Binding: binding(secret, a, lines, t.KeyTTL), Ref: a.Ref, Gate: t.Gate,
 		seen: l.view(),
@@ -78,6 +82,9 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 				return Hold{}, refusal, err
 			}
 			if charged, refusal = charges(l, &who, lines, l.Now()); refusal != nil {
+				return Hold{}, refusal, nil
+			}
+			if claim.Unpaid, refusal = owed(l, &who, t.Mode); refusal != nil {
 				return Hold{}, refusal, nil
 			}
 			claim.Version, claim.Lines, claim.Charges, claim.seen = l.Version, lines, charged, l.view()

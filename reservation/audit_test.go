@@ -36,6 +36,9 @@ func (r *raw) audit(journal []model.Entry) error {
 	if !maps.Equal(limits, r.limits) {
 		return fmt.Errorf("the limits are %v, the reservations say %v", r.limits, limits)
 	}
+	if err := r.auditUnpaid(image); err != nil {
+		return err
+	}
 	if err := r.auditBindings(image); err != nil {
 		return err
 	}
@@ -86,6 +89,23 @@ func (r *raw) count(told *model.Replayed) (*reservation.Image, error) {
 	return image, nil
 }
 
+// auditUnpaid checks how many unpaid holds each counter has.
+func (r *raw) auditUnpaid(image *reservation.Image) error {
+	held := maps.Collect(image.Unpaid)
+	for field, text := range r.unpaid {
+		first, times, _ := strings.Cut(text, " ")
+		n, err := strconv.ParseInt(first, 10, 64)
+		if err != nil || n != held[field] || n == 0 && times == "" {
+			return fmt.Errorf("the counter of unpaid holds %s is %q, the reservations say %d", field, text, held[field])
+		}
+		delete(held, field)
+	}
+	if len(held) > 0 {
+		return fmt.Errorf("there are no counters of the unpaid holds %v", held)
+	}
+	return nil
+}
+
 // auditBindings checks that what a hold has bound, and the ref of what is confirmed,
 // belongs to whom the reservations say, and that nothing is bound to what has ended.
 func (r *raw) auditBindings(image *reservation.Image) error {
@@ -116,7 +136,7 @@ func (r *raw) auditBindings(image *reservation.Image) error {
 	for field, id := range r.bindings {
 		f := strings.Split(r.records[id], "\t")
 		switch {
-		case len(f) != 19 || f[11] != field && "r|"+f[14] != field:
+		case len(f) != 20 || f[11] != field && "r|"+f[14] != field:
 			return fmt.Errorf("%s is bound to %s, which does not name it", field, id)
 		case f[0] == "held", f[0] == "in_doubt":
 		case f[0] == "confirmed" && field[0] != 'd', f[0] == "unbacked" && field[0] != 'd':

@@ -36,10 +36,8 @@ func charges(l *Listing, who *person, lines []sale.Line, now time.Time) ([]Charg
 			identity := who.identity(kind)
 			switch {
 			case identity == "" && s.Missing == sale.SkipMissing:
-			case identity == "" && kind == "buyer":
-				return nil, sale.Refuse(sale.NoBuyer)
 			case identity == "":
-				return nil, &sale.Refusal{Reason: sale.Malformed, Detail: "identity " + kind + " is missing"}
+				return nil, missing(kind)
 			case limit.Every != "order":
 				out = append(out, Charge{
 					Limit: limit, Field: counter.Prefix + identity, Amount: amount,
@@ -54,6 +52,14 @@ func charges(l *Listing, who *person, lines []sale.Line, now time.Time) ([]Charg
 		return nil, full
 	}
 	return out, nil
+}
+
+// missing refuses an attempt without an identity that must be counted.
+func missing(kind string) *sale.Refusal {
+	if kind == "buyer" {
+		return sale.Refuse(sale.NoBuyer)
+	}
+	return &sale.Refusal{Reason: sale.Malformed, Detail: "identity " + kind + " is missing"}
 }
 
 // cost is what the lines count towards a limit; 0: it is not about them.

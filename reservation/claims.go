@@ -16,12 +16,13 @@ type claiming struct {
 	ref              string // its binding; empty: none
 	rest             string // of the record, from behind the buyer
 	charges          []Charge
-	notAfter         int64 // ms by Redis's own time; set when it is sent
+	owed             []string // counters of unpaid holds
+	notAfter         int64    // ms by Redis's own time; set when it is sent
 }
 
 func (c *Claim) claiming() *claiming {
 	out := &claiming{
-		id: c.ID, guard: plain(c.Binding.Field), buyer: plain(c.Buyer), charges: c.Charges,
+		id: c.ID, guard: plain(c.Binding.Field), buyer: plain(c.Buyer), charges: c.Charges, owed: c.Unpaid.Fields,
 	}
 	if c.Ref != "" {
 		out.ref = refField + c.Ref
@@ -31,6 +32,7 @@ func (c *Claim) claiming() *claiming {
 		b = append(strconv.AppendInt(b, n, 10), ' ')
 	}
 	b = append(append(b, c.Mode...), ' ')
+	b = append(c.Unpaid.appendTerms(b), ' ')
 	b = strconv.AppendInt(b, int64(len(c.Lines)), 10)
 	for i := range c.Lines {
 		b = appendLine(append(b, ' '), &c.Lines[i])
@@ -47,7 +49,7 @@ func (c *Claim) claiming() *claiming {
 }
 
 // appendRest appends the fields of a new record from behind the buyer: lines, charges,
-// cause, version, guard, print, key_ttl, ref, gate, returned and probes.
+// cause, version, guard, print, key_ttl, ref, gate, returned, probes and unpaid.
 func (c *Claim) appendRest(b []byte, guard string) []byte {
 	b = append(b, '\t')
 	for i := range c.Lines {
@@ -72,7 +74,14 @@ func (c *Claim) appendRest(b []byte, guard string) []byte {
 	for _, field := range [...]string{c.Ref, plain(c.Gate)} {
 		b = append(append(b, '\t'), field...)
 	}
-	return append(b, "\t\t\t"...)
+	b = append(b, "\t\t\t"...)
+	for i, field := range c.Unpaid.Fields {
+		if i > 0 {
+			b = append(b, ' ')
+		}
+		b = append(b, field...)
+	}
+	return append(b, '\t')
 }
 
 // appendLine appends "cell quantity".
@@ -102,7 +111,7 @@ func plain(text string) string {
 func reserveArgs(claims []*claiming) []any {
 	var terms []*string
 	places := make([]int, len(claims))
-	refs, fields, earliest := 0, 0, claims[0].notAfter
+	refs, fields, owed, earliest := 0, 0, 0, claims[0].notAfter
 	notAfter := make([]byte, 0, 14*len(claims))
 	for i, c := range claims {
 		place := 0
@@ -117,11 +126,12 @@ func reserveArgs(claims []*claiming) []any {
 			refs = 1
 		}
 		fields += len(c.charges)
+		owed += len(c.owed)
 		earliest = min(earliest, c.notAfter)
 		notAfter = append(strconv.AppendInt(notAfter, c.notAfter, 10), ' ')
 	}
-	args := make([]any, 0, 6+len(terms)+6*len(claims)+fields)
-	args = append(args, lua.Schema, earliest, notAfter, len(claims), refs, len(terms))
+	args := make([]any, 0, 7+len(terms)+6*len(claims)+fields+owed)
+	args = append(args, lua.Schema, earliest, notAfter, len(claims), refs, owed, len(terms))
 	for _, t := range terms {
 		args = append(args, t)
 	}
@@ -150,6 +160,11 @@ func reserveArgs(claims []*claiming) []any {
 	for _, c := range claims {
 		for i := range c.charges {
 			args = append(args, &c.charges[i].Field)
+		}
+	}
+	for _, c := range claims {
+		for i := range c.owed {
+			args = append(args, &c.owed[i])
 		}
 	}
 	return args

@@ -12,6 +12,7 @@ import (
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
 )
 
 // fill does operations one by one, from noon on.
@@ -32,6 +33,9 @@ func (s *server) fill(t *testing.T, sale string, ops []model.Operation) {
 func TestReserveOnADamagedShard(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		e, c := selling(t, options(b), 10, perBuyer(5)), b.Client()
+		file := openSale("s", 10, perBuyer(5))
+		file.Unpaid = &sale.Unpaid{}
+		apply(t, e, file)
 		mustHold(t, e, "before", "Ann", 1)
 		for i, key := range e.Store.ShardKeys("s") {
 			if i == 5 || i == 6 || i == 7 || i == 8 || i == 11 { // a reserve does not need them
@@ -145,7 +149,7 @@ func TestDamagedKeys(t *testing.T) {
 			t.Run("trim", func(t *testing.T) {
 				keys := s.store.ShardKeys("trim")
 				s.fill(t, "trim", damagedSale())
-				trim := call(s.scripts.Trim, keys, 1, 5, 0, 0, 0)
+				trim := call(s.scripts.Trim, keys, lua.Schema, 5, 0, 0, 0)
 				allOrNothing(t, c, keys, func() error {
 					own(t, c, keys[9])
 					return trim()
@@ -157,7 +161,7 @@ func TestDamagedKeys(t *testing.T) {
 				if err := c.HSet(soon(t), keys[0], "restoring", noon+5).Err(); err != nil {
 					t.Fatal(err)
 				}
-				for _, place := range []int{2, 3, 4, 5, 6, 7, 8, 9, 11, 12} {
+				for _, place := range []int{2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13} {
 					allOrNothing(t, c, keys, call(s.scripts.Restore, keys, noon+5, place, "1", "2"))
 				}
 				allOrNothing(t, c, keys, func() error {

@@ -17,6 +17,7 @@ import (
 func damagedSale() []model.Operation {
 	one := func(r model.Reserve, id string) model.Reserve {
 		r.ID, r.Guard, r.Ref, r.Limits[0].Field = id, "k|"+id, "o-"+id, "buyer:sale:units|-|"+id
+		r.Unpaid = model.Owed{Fields: []string{"buyer|" + id, "ip|1"}, AtOnce: 100, Ended: 100, Within: 3_600_000}
 		return r
 	}
 	ops := []model.Operation{
@@ -63,6 +64,7 @@ func damagedCalls() map[string]*damagedCall {
 	}
 	bound := take("new", 1)
 	bound.Guard, bound.Print, bound.KeyTTL, bound.Ref = "k|new", "print", keyTTL, "o-new"
+	bound.Unpaid = model.Owed{Fields: []string{"buyer|new", "ip|1"}, AtOnce: 100, Ended: 100, Within: 3_600_000}
 	plain := take("new", 1)
 	plain.Limits = nil
 	add("reserve", 0, bound)
@@ -103,19 +105,20 @@ func damagedCalls() map[string]*damagedCall {
 	over.Limits[0].Field = fmt.Sprintf("buyer:day:units|%d|Ann", noon+1)
 	raw("sweep", "sweep", 0, 100)
 	calls["sweep"].first = []model.Operation{over}
+	raw("lapse", "lapse", 0, 100, 0)
 	raw("acknowledge", "acknowledge", noon, 1)
 	raw("outbox", "outbox", "me", 1000, noon, 1)
 	raw("sent", "sent", noon, 1)
 	lines := []reservation.CellUnits{{Cell: "a", Units: 1}}
 	for _, state := range []reservation.State{"held", "in_doubt", "confirmed", "unbacked", "released"} {
-		raw("carry "+string(state), "carry", "carried", (&reservation.RecordFields{State: state, Lines: lines, Guard: "k|carried", Ref: "o-carried", Charges: "l|-|x 1"}).Text())
+		raw("carry "+string(state), "carry", "carried", (&reservation.RecordFields{State: state, Lines: lines, Guard: "k|carried", Ref: "o-carried", Charges: "l|-|x 1", Unpaid: "buyer|x ip|1"}).Text())
 	}
 	raw("carry a later deadline", "carry", "held", (&reservation.RecordFields{State: "held", Lines: lines, Deadline: time.UnixMilli(deadline + 1)}).Text())
 	raw("carry what has expired", "carry", "held", (&reservation.RecordFields{State: "expired", Lines: lines}).Text())
 	raw("carry a tombstone", "carry", "tombstone", (&reservation.RecordFields{State: "held", Lines: lines}).Text())
 	for part, found := range map[string][3]string{
 		"cell": {"a", "=1 1 0 0 0", "=2 2 0 0 0"}, "limit": {"l|-|x", "", "=1 0"}, "record": {"new", "", "=x"}, "binding": {"k|x", "", "=new"},
-		"adjustment": {"x", "", "=a 1 1"}, "return": {"x|x", "", "=1 a 1\ta 1"}, "deadlines": {"x", "", "=1"}, "in_doubt": {"x", "", "=1"},
+		"adjustment": {"x", "", "=a 1 1"}, "unpaid": {"ip|1", "=1 5", "=2 5"}, "return": {"x|x", "", "=1 a 1\ta 1"}, "deadlines": {"x", "", "=1"}, "in_doubt": {"x", "", "=1"},
 		"unbacked": {"unbacked", fmt.Sprint("=", noon), ""}, "tombstones": {"x", "", "=1"},
 	} {
 		raw("repair "+part, "repair", noon, 1000, "me", 1, part, found[0], found[1], found[2], "why", "")

@@ -22,6 +22,7 @@ const (
 	PartBinding    Part = "binding"    // a reservation's id
 	PartAdjustment Part = "adjustment" // "cell delta stock"
 	PartReturn     Part = "return"     // of "reservation|return id": "restock cell quantity …", a tab, what was answered
+	PartUnpaid     Part = "unpaid"     // "held t1 t2 …", see lua/unpaid.lua
 	PartDeadlines  Part = "deadlines"  // these four: ms
 	PartInDoubt    Part = "in_doubt"
 	PartUnbacked   Part = "unbacked"
@@ -30,7 +31,7 @@ const (
 
 // Parts are all parts of a shard.
 var Parts = []Part{
-	PartRecord, PartCell, PartLimit, PartBinding, PartDeadlines, PartInDoubt, PartUnbacked, PartTombstones, PartAdjustment, PartReturn,
+	PartRecord, PartCell, PartLimit, PartBinding, PartDeadlines, PartInDoubt, PartUnbacked, PartTombstones, PartAdjustment, PartReturn, PartUnpaid,
 }
 
 // sortedSets are the parts that are kept with a score.
@@ -136,7 +137,7 @@ func (s *Store) Scan(ctx context.Context, sale string, part Part, cursor uint64)
 // partKeys are the places of the parts among the keys of a shard.
 var partKeys = map[Part]int{
 	PartCell: cellsKey, PartLimit: limitsKey, PartRecord: recordsKey, PartDeadlines: deadlinesKey, PartInDoubt: inDoubtKey, PartUnbacked: unbackedKey,
-	PartTombstones: tombstonesKey, PartAdjustment: adjustmentsKey, PartBinding: bindingsKey, PartReturn: returnsKey,
+	PartTombstones: tombstonesKey, PartAdjustment: adjustmentsKey, PartBinding: bindingsKey, PartReturn: returnsKey, PartUnpaid: unpaidKey,
 }
 
 // Repair sets one thing to what it must be.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 )
@@ -42,7 +43,7 @@ func TestNewerSchema(t *testing.T) {
 		e, ops := withHolds(t, options(b))
 		delete(ops, "apply") // of another sale
 		c := b.Client()
-		if err := c.HSet(soon(t), e.ShardKeys("s")[0], "schema", 2).Err(); err != nil {
+		if err := c.HSet(soon(t), e.ShardKeys("s")[0], "schema", lua.Schema+1).Err(); err != nil {
 			t.Fatal(err)
 		}
 		before := balanced(t, c, e.Store, "s")

@@ -23,6 +23,7 @@ type Image struct {
 
 	now, ends time.Time
 	limits    map[string]Counter
+	unpaid    map[string]int64
 	// bound has the best claim to each field that was added, by the field's hash. Two
 	// fields with one hash are less likely than one in a million for a million records.
 	bound map[uint64]claim
@@ -40,7 +41,7 @@ type Counter struct {
 func NewImage(now, ends time.Time) *Image {
 	return &Image{
 		Cells: make(map[string]*Cell), States: make(map[State]int), now: now, ends: ends,
-		limits: make(map[string]Counter), bound: make(map[uint64]claim), seed: maphash.MakeSeed(),
+		limits: make(map[string]Counter), unpaid: make(map[string]int64), bound: make(map[uint64]claim), seed: maphash.MakeSeed(),
 	}
 }
 
@@ -56,6 +57,11 @@ func (m *Image) Add(id string, r *RecordFields) (binds []string) {
 	}
 	m.addUnits(r)
 	m.addCharges(r)
+	if r.State == Held {
+		for field := range strings.FieldsSeq(r.Unpaid) {
+			m.unpaid[field]++
+		}
+	}
 	for _, field := range r.fields() {
 		mine, hash := m.claimOf(id, r, field), maphash.String(m.seed, field)
 		if best, ok := m.bound[hash]; mine.rank > 0 && (!ok || mine.beats(best)) {
@@ -127,6 +133,15 @@ func (m *Image) isOver(field string) bool {
 func (m *Image) Limits(yield func(field string, c Counter) bool) {
 	for field, c := range m.limits {
 		if c.Charged > 0 && !yield(field, c) {
+			return
+		}
+	}
+}
+
+// Unpaid calls yield for every counter of unpaid holds that has some.
+func (m *Image) Unpaid(yield func(field string, held int64) bool) {
+	for field, held := range m.unpaid {
+		if !yield(field, held) {
 			return
 		}
 	}

@@ -160,7 +160,7 @@ func TestAcknowledge(t *testing.T) {
 
 // A record is read as it was written, and one that cannot be read is an error.
 func TestRecordFields(t *testing.T) {
-	text := "confirmed\t1795000000002\t1795000000001\t1795000000000\t1795000000003\tbackend\tbuyer\ta 1 b@n 2\tlimit|x 3\tstatus 201\t4\tk|x\tp\t1000\to-1\tmain\ta 1\t1 2 3 4\t"
+	text := "confirmed\t1795000000002\t1795000000001\t1795000000000\t1795000000003\tbackend\tbuyer\ta 1 b@n 2\tlimit|x 3\tstatus 201\t4\tk|x\tp\t1000\to-1\tmain\ta 1\t1 2 3 4\tbuyer|x ip|y\t"
 	r, err := reservation.ParseRecord(text)
 	if err != nil || r.Text() != text {
 		t.Errorf("%q, error %v", r.Text(), err)

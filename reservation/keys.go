@@ -17,7 +17,7 @@ func keysUnder(p string) []string {
 	return []string{
 		p + "meta", p + "cells", p + "limits", p + "records", p + "deadlines",
 		p + "in_doubt", p + "unbacked", p + "tombstones", p + "adjustments", p + "journal",
-		p + "bindings", p + "returns",
+		p + "bindings", p + "returns", p + "unpaid",
 	}
 }
 
@@ -35,6 +35,7 @@ const (
 	journalKey
 	bindingsKey
 	returnsKey
+	unpaidKey
 )
 
 // answerKey has the shop's answer to one reservation's request, answersKey how many

@@ -132,6 +132,17 @@ func load(t testing.TB, s *reservation.Store, file *sale.Sale) {
 	}
 }
 
+// apply loads a file anew, and lets the edge know of it.
+func apply(t testing.TB, e *reservation.Edge, file *sale.Sale) {
+	t.Helper()
+	if _, err := e.Apply(soon(t), file, reservation.ApplyOptions{By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Refresh(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // selling returns an edge, not started, on a server with one open sale "s".
 func selling(t testing.TB, o reservation.Options, stock int64, limits ...sale.Limit) *reservation.Edge {
 	t.Helper()

@@ -83,6 +83,13 @@ func (d *driver) reserve(rt *rapid.T) model.Operation {
 		}
 		o.Limits = append(o.Limits, l)
 	}
+	if kinds := rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(rt, "unpaid"); kinds > 0 {
+		ip := rapid.SampledFrom([]string{"ip|1", "ip|2"}).Draw(rt, "ip")
+		o.Unpaid = model.Owed{
+			Fields: []string{"buyer|" + buyer, ip}[:kinds], AtOnce: int64(rapid.IntRange(1, 3).Draw(rt, "at_once")),
+			Ended: int64(rapid.IntRange(1, 3).Draw(rt, "ended")), Within: rapid.SampledFrom([]int64{1000, 60_000, 3_600_000}).Draw(rt, "within"),
+		}
+	}
 	return o
 }
 

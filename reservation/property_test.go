@@ -48,6 +48,9 @@ func TestRandomOperations(t *testing.T) {
 			"8 expects":   d.expects,
 			"8 align":     func(rt *rapid.T) { d.call(model.Align{Cause: cause(rt)}) },
 			"8 probe":     func(rt *rapid.T) { d.call(d.probe(rt)) },
+			"8 lapse": func(rt *rapid.T) {
+				d.call(model.Lapse{Within: rapid.SampledFrom([]int64{1000, 60_000}).Draw(rt, "within")})
+			},
 			"9 edge dies": d.edgeDies,
 			"9 data lost": d.loseData,
 		})

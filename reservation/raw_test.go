@@ -13,13 +13,14 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/stockgate/stockgate/internal/model"
+	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/reservation"
 )
 
 // raw is a shard as Redis has it, byte for byte.
 type raw struct {
 	meta, cells, limits, records, adjustments map[string]string
-	bindings, returns                         map[string]string
+	bindings, returns, unpaid                 map[string]string
 	deadlines, inDoubt, unbacked, tombstones  map[string]int64
 	journal                                   []model.Entry
 }
@@ -35,8 +36,8 @@ func readRaw(ctx context.Context, c redis.UniversalClient, keys []string, seen i
 }
 
 func readWith(ctx context.Context, pipe redis.Pipeliner, keys []string, seen int) (*raw, error) {
-	var hashes [7]*redis.MapStringStringCmd
-	for i, place := range []int{0, 1, 2, 3, 8, 10, 11} {
+	var hashes [8]*redis.MapStringStringCmd
+	for i, place := range []int{0, 1, 2, 3, 8, 10, 11, 12} {
 		hashes[i] = pipe.HGetAll(ctx, keys[place])
 	}
 	var sets [4]*redis.ZSliceCmd
@@ -49,7 +50,7 @@ func readWith(ctx context.Context, pipe redis.Pipeliner, keys []string, seen int
 	}
 	r := &raw{
 		meta: hashes[0].Val(), cells: hashes[1].Val(), limits: hashes[2].Val(), records: hashes[3].Val(), adjustments: hashes[4].Val(),
-		bindings: hashes[5].Val(), returns: hashes[6].Val(),
+		bindings: hashes[5].Val(), returns: hashes[6].Val(), unpaid: hashes[7].Val(),
 	}
 	for i, set := range []*map[string]int64{&r.deadlines, &r.inDoubt, &r.unbacked, &r.tombstones} {
 		*set = map[string]int64{}
@@ -115,14 +116,14 @@ func parseLines(text string) ([]model.Line, error) {
 func expected(s *model.Shard, seen int) *raw {
 	r := &raw{
 		meta: map[string]string{}, cells: map[string]string{}, limits: map[string]string{}, records: map[string]string{}, adjustments: map[string]string{},
-		returns:   map[string]string{},
+		returns: map[string]string{}, unpaid: map[string]string{},
 		deadlines: map[string]int64{}, inDoubt: map[string]int64{}, unbacked: map[string]int64{}, tombstones: map[string]int64{},
 	}
 	if s.Exists {
 		r.meta = map[string]string{
 			"epoch": strconv.FormatInt(s.Epoch, 10), "seq": strconv.Itoa(len(s.Journal)), "version": strconv.FormatInt(s.Version, 10),
 			"status": s.Status, "starts": strconv.FormatInt(s.Starts, 10), "ends": strconv.FormatInt(s.Ends, 10),
-			"clock": strconv.FormatInt(s.Clock, 10), "schema": "1", "doc": s.Doc,
+			"clock": strconv.FormatInt(s.Clock, 10), "schema": strconv.Itoa(lua.Schema), "doc": s.Doc,
 		}
 		if s.LeadKept {
 			r.meta["lead"] = strconv.FormatInt(s.Lead, 10)
@@ -154,6 +155,9 @@ func expected(s *model.Shard, seen int) *raw {
 		}
 	}
 	r.journal = slices.Clone(s.Journal[seen:])
+	for field, numbers := range s.Counters() {
+		r.unpaid[field] = strings.Trim(fmt.Sprint(numbers), "[]")
+	}
 	r.bindings = maps.Clone(s.Bindings)
 	for name, ret := range s.Returns {
 		restock := 0

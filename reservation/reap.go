@@ -2,6 +2,7 @@ package reservation
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -35,7 +36,11 @@ type reaped struct {
 	busy   atomic.Bool
 	failed bool   // the last time
 	cursor string // how far its counters have been swept
-	lead   int64  // of its clock, when it was logged last
+	// lapsed is how far its counters of unpaid holds have been looked at, rest how many
+	// rounds to wait before the next look at them.
+	lapsed string
+	rest   int
+	lead   int64 // of its clock, when it was logged last
 }
 
 // reap looks after all sales until ctx ends.
@@ -64,7 +69,7 @@ func (r *reaper) round(ctx context.Context) {
 		}
 		s := r.sales[l.Sale.ID]
 		if s == nil {
-			s = &reaped{cursor: "0"}
+			s = &reaped{cursor: "0", lapsed: "0"}
 			r.sales[l.Sale.ID] = s
 		}
 		if !s.busy.CompareAndSwap(false, true) {
@@ -92,7 +97,7 @@ func (r *reaper) one(parent context.Context, l *Listing, s *reaped) {
 	defer cancel()
 	_, err := r.edge.Expire(ctx, l.Sale.ID)
 	if err == nil {
-		err = s.sweep(ctx, r.edge.Store, l)
+		err = errors.Join(s.sweep(ctx, r.edge.Store, l), s.lapse(ctx, r.edge.Store, l))
 	}
 	if s.failed = err != nil; s.failed && parent.Err() == nil {
 		(*r.edge.metrics.Load()).RedisFailed("reap")
@@ -109,6 +114,25 @@ func (s *reaped) sweep(ctx context.Context, store *Store, l *Listing) (err error
 		}
 	}
 	return nil
+}
+
+// lapseEvery is how many rounds are between two looks at all counters of unpaid holds.
+const lapseEvery = 60
+
+// lapse drops the next part of a sale's counters of unpaid holds that are over. A sale that
+// counts none may have some from before.
+func (s *reaped) lapse(ctx context.Context, store *Store, l *Listing) (err error) {
+	if s.lapsed == "0" && s.rest > 0 {
+		s.rest--
+		return nil
+	}
+	var within time.Duration
+	if u := l.Sale.UnpaidOf(true); u != nil {
+		within = time.Duration(u.Within)
+	}
+	s.lapsed, _, err = store.Lapse(ctx, l.Sale.ID, s.lapsed, within)
+	s.rest = lapseEvery
+	return err
 }
 
 // noteLead logs that the clock of a sale's Redis has stepped.

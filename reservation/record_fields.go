@@ -37,6 +37,8 @@ type RecordFields struct {
 	// Returned is what came back, in sum.
 	Returned []CellUnits `json:"returned,omitempty"`
 	Probes   string      `json:"-"`
+	// Unpaid are the counters of unpaid holds that count it while it is not paid: "field …".
+	Unpaid string `json:"unpaid,omitempty"`
 }
 
 // CellUnits is a number of units of one stock cell: sku or sku@region.
@@ -46,7 +48,7 @@ type CellUnits struct {
 }
 
 // recordFields is how many fields a record has.
-const recordFields = 18
+const recordFields = 19
 
 var errRecord = errors.New("its record cannot be read: a newer stockgate may have written it, update this one")
 
@@ -82,7 +84,7 @@ func ParseRecord(text string) (*RecordFields, error) {
 	r := &RecordFields{
 		State: State(f[0]), Deadline: at(1), Exp: at(2), Created: at(3), Changed: at(4), Mode: Mode(f[5]), Buyer: f[6], Lines: lines(7),
 		Charges: f[8], Cause: f[9], Version: number(10), Guard: f[11], Print: f[12], KeyTTL: time.Duration(number(13)) * time.Millisecond,
-		Ref: f[14], Gate: f[15], Returned: lines(16), Probes: f[17],
+		Ref: f[14], Gate: f[15], Returned: lines(16), Probes: f[17], Unpaid: f[18],
 	}
 	return r, failed
 }
@@ -93,7 +95,7 @@ func (r *RecordFields) Text() string {
 	at := func(t time.Time) string { return number(msOf(t)) }
 	return strings.Join([]string{
 		string(r.State), at(r.Deadline), at(r.Exp), at(r.Created), at(r.Changed), string(r.Mode), r.Buyer, UnitsText(r.Lines), r.Charges, r.Cause,
-		number(r.Version), r.Guard, r.Print, number(r.KeyTTL.Milliseconds()), r.Ref, r.Gate, UnitsText(r.Returned), r.Probes, "",
+		number(r.Version), r.Guard, r.Print, number(r.KeyTTL.Milliseconds()), r.Ref, r.Gate, UnitsText(r.Returned), r.Probes, r.Unpaid, "",
 	}, "\t")
 }
 

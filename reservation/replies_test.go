@@ -151,7 +151,7 @@ func reserveOnce(f *faulty, id string) error {
 func holdFor(f *faulty, id string, terms reservation.Terms) {
 	f.t.Helper()
 	l, _ := f.edge.Catalogue().Sale("s")
-	a := &sale.Attempt{Buyer: "Ann", Lines: []sale.Line{{SKU: "a", Quantity: 1}}, Key: id, Print: "print"}
+	a := &sale.Attempt{Buyer: "Ann of " + id, Lines: []sale.Line{{SKU: "a", Quantity: 1}}, Key: id, Print: "print"}
 	if _, refusal, err := f.edge.Hold(soon(f.t), id, l, a, a.Lines, terms); err != nil || refusal != nil {
 		f.t.Fatalf("refused %v, %v", refusal, err)
 	}

@@ -45,6 +45,9 @@ type Claim struct {
 	Buyer   string // hashed
 	Lines   []sale.Line
 	Charges []Charge
+	// Unpaid are the counters of unpaid holds that the claim is in; its zero value counts
+	// nothing.
+	Unpaid  Owed
 	HoldFor time.Duration
 	Margin  time.Duration // the token expires this long before the hold
 	Mode    Mode
@@ -119,7 +122,7 @@ func (s *Store) Reserve(ctx context.Context, c *Claim) (Hold, *sale.Refusal, err
 	if !validRef(c.Ref) {
 		return Hold{}, nil, fmt.Errorf("reservation %s: a ref has 1 to 128 printable ASCII characters without space", c.ID)
 	}
-	t := &ticket{claim: c.claiming(), weight: 4 + len(c.Lines) + len(c.Charges)}
+	t := &ticket{claim: c.claiming(), weight: 4 + len(c.Lines) + len(c.Charges) + len(c.Unpaid.Fields)}
 	r, seq, err := s.calls.do(ctx, c.Sale, t)
 	if errors.Is(err, errBusy) {
 		return Hold{}, sale.Refuse(sale.Busy), nil
@@ -173,6 +176,8 @@ func (s *Store) reserved(c *Claim, seq int64, r reply) (Hold, *sale.Refusal, err
 		return Hold{}, &sale.Refusal{Reason: sale.LimitReached, Limit: charge().Limit, RetryAfter: s.secondsUntil(c.Sale, charge().Again)}, nil
 	case lua.Pending: // his own hold is in the way, and it ends long before the window
 		return Hold{}, &sale.Refusal{Reason: sale.Pending, Limit: charge().Limit}, nil
+	case lua.Unpaid:
+		return Hold{}, &sale.Refusal{Reason: sale.TooManyUnpaid, RetryAfter: (r.number(1) + 999) / 1000}, nil
 	case lua.Unknown:
 		// this version of the sale lists the item: another client has deleted its stock
 		return Hold{}, refuseLost, nil

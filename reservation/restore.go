@@ -85,7 +85,7 @@ type Restoration struct {
 	// Epoch is that of the new life.
 	Epoch int64
 	// pending are the pieces that wait, for each place among the keys.
-	pending [returnsKey + 1][]any
+	pending [unpaidKey + 1][]any
 }
 
 // restoreMost is how many values one call carries: two for each field.
@@ -144,6 +144,12 @@ func (r *Restoration) Cell(ctx context.Context, name string, c Cell) error {
 // Limit puts what a field of the limits has counted back.
 func (r *Restoration) Limit(ctx context.Context, field string, c Counter) error {
 	r.add(limitsKey, field, strconv.FormatInt(c.Charged, 10)+" "+strconv.FormatInt(c.Pending, 10))
+	return r.send(ctx, restoreMost)
+}
+
+// Unpaid puts back how many unpaid holds a counter has. When others ended is not known.
+func (r *Restoration) Unpaid(ctx context.Context, field string, held int64) error {
+	r.add(unpaidKey, field, strconv.FormatInt(held, 10))
 	return r.send(ctx, restoreMost)
 }
 

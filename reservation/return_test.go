@@ -163,7 +163,7 @@ func TestReturnsAreJournalled(t *testing.T) {
 			}
 		}
 		record := balanced(t, c.server.client, c.Store, "s").records["r1"]
-		if got := c.told("record", n); !strings.HasSuffix(got[0], "\ta 1\t\t") || got[1] != "returned "+record || got[2] != "adjusted " {
+		if got := c.told("record", n); !strings.HasSuffix(got[0], "\ta 1\t\t\t") || got[1] != "returned "+record || got[2] != "adjusted " {
 			t.Errorf("the journal has %q, want at last %q", got, record)
 		}
 	})

@@ -25,6 +25,9 @@ func wire(op model.Operation) reservation.Operation {
 		for _, l := range o.Limits {
 			claim.Charges = append(claim.Charges, reservation.Charge{Limit: &sale.Limit{Max: l.Max}, Field: l.Field, Amount: l.Amount, From: l.From, To: l.To})
 		}
+		if u := o.Unpaid; len(u.Fields) > 0 {
+			claim.Unpaid = reservation.Owed{Fields: u.Fields, AtOnce: u.AtOnce, Ended: u.Ended, Within: ms(u.Within)}
+		}
 		return reservation.Operation{Claim: claim, NotAfter: o.NotAfter}
 	case model.Adjust:
 		return reservation.Operation{Name: "adjust", Args: []any{o.ID, o.Cell, o.Delta, o.Cause}}
@@ -36,6 +39,8 @@ func wire(op model.Operation) reservation.Operation {
 		return reservation.Operation{Name: "apply", Args: args}
 	case model.Align:
 		return reservation.Operation{Name: "align", Args: []any{o.Cause}}
+	case model.Lapse:
+		return reservation.Operation{Name: "lapse", Args: []any{"0", 1000, o.Within}}
 	case model.SetStatus:
 		return reservation.Operation{Name: "status", Args: []any{o.Status, o.Cause}}
 	case model.Confirm:

@@ -26,6 +26,7 @@ func (d *document) check(found *findings) {
 		}
 	}
 	d.checkLimits(found)
+	d.checkUnpaid(found)
 	if d.missing.set {
 		checkWord(found, d.missing, d.line, "missing", string(RefuseMissing), string(SkipMissing))
 	}

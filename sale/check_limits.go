@@ -22,7 +22,7 @@ func (d *document) checkLimits(found *findings) {
 			continue
 		}
 		path := fmt.Sprintf("limits[%d]", i)
-		clean := e.checkPer(found, path+".per")
+		clean := checkPer(found, e.per, e.union, e.line, path+".per")
 		clean = checkWord(found, e.every, e.line, path+".every", windows...) && clean
 		clean = checkWord(found, e.count, e.line, path+".count", "units", "orders") && clean
 		if need(found, e.max, e.line, path+".max", "say how many") {
@@ -54,25 +54,26 @@ func (d *document) checkLimits(found *findings) {
 	}
 }
 
-// checkPer checks the identities of a limit: at least one, each known, each once.
-func (e *limitEntry) checkPer(found *findings, path string) bool {
+// checkPer checks identities that are counted: at least one, each known, each once. Several:
+// they are written as a list.
+func checkPer(found *findings, per field[[]field[string]], several bool, line int, path string) bool {
 	use := "use " + either(identityKinds) + ", or a list of them"
-	if !need(found, e.per, e.line, path, use) {
+	if !need(found, per, line, path, use) {
 		return false
 	}
-	if len(e.per.val) == 0 {
-		found.add(e.per.line, path, "must have at least one identity: use %s", either(identityKinds))
+	if len(per.val) == 0 {
+		found.add(per.line, path, "must have at least one identity: use %s", either(identityKinds))
 		return false
 	}
 	clean := true
-	for i, kind := range e.per.val {
+	for i, kind := range per.val {
 		at := path
-		if e.union {
+		if several {
 			at = fmt.Sprintf("%s[%d]", path, i)
 		}
-		before := slices.IndexFunc(e.per.val[:i], func(f field[string]) bool { return f.val == kind.val })
+		before := slices.IndexFunc(per.val[:i], func(f field[string]) bool { return f.val == kind.val })
 		switch {
-		case !checkWord(found, kind, e.line, at, identityKinds...):
+		case !checkWord(found, kind, line, at, identityKinds...):
 			clean = false
 		case before >= 0:
 			found.add(kind.line, at, "names %s again, after %s[%d]: leave one of them out", kind.val, path, before)

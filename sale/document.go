@@ -29,6 +29,7 @@ type document struct {
 	stockFrom        field[stockFrom]
 	limits           field[[]limitEntry]
 	missing          field[string]
+	unpaid           field[unpaidEntry]
 	maxHold          field[Span]
 }
 
@@ -67,6 +68,7 @@ func describe(s *Sale) *document {
 		items:    given(make([]itemEntry, len(s.Items))),
 		limits:   given(make([]limitEntry, len(s.Limits))),
 		missing:  ifSet(string(s.Missing), s.Missing != ""),
+		unpaid:   describeUnpaid(s.Unpaid),
 		maxHold:  ifSet(s.MaxHold, s.MaxHold != 0),
 	}
 	for i, item := range s.Items {
@@ -113,6 +115,7 @@ func (d *document) build() *Sale {
 		Timezone: d.timezone.val,
 		Items:    make([]Item, len(d.items.val)),
 		Missing:  Missing(d.missing.val),
+		Unpaid:   buildUnpaid(d.unpaid),
 		MaxHold:  d.maxHold.val,
 	}
 	s.Timezone, s.Missing = s.zone(), s.missing()

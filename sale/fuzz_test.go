@@ -16,6 +16,7 @@ func FuzzParse(f *testing.F) {
 		head + "items:\n- sku: |-\n    a\n  stock: 1\n", head + "items: [&a {sku: a, stock: 1}, *a, {<<: *a}]\n",
 		head + oneItem + "---\n" + head, limited("{per: buyer, every: sale, count: units, max: 1, sku: a}"),
 		limited("{per: [phone, buyer], every: week, count: orders, max: 1}") + "missing: skip\n", limitsOfAllKinds, head + oneItem + "max_hold: 1h30m\n", head + oneItem + "max_hold: 3600s\n",
+		head + oneItem + "unpaid: off\n", head + oneItem + "unpaid: {per: [ip, buyer], at_once: 2, ended: 3, within: 90m}\n", head + oneItem + "unpaid: {}\n",
 		"{\"id\":\"s\",\n\t\"starts_at\":\"2026-11-11T00:00:00.5+08:00\",\"ends_at\":\"2026-11-12T00:00:00Z\",\"items\":[{\"sku\":1e3,\"stock\":1}]}",
 		"{", "[", "? {", "- - - -", "%YAML 1.1\n---\n{}", "\ufeff{}", "{\"a\":", "!!binary x", "a: >\n\t", "{? [a]: b}", "#", "...", "--- ---",
 	} {

@@ -39,8 +39,8 @@ type CellDelta struct {
 // A draft may change at will. Once a sale is open, also while it is paused, its
 // time zone stays. A new kind of limit needs force, because it starts counting at
 // 0: who has bought before may buy again; a limit of one order counts nothing, so
-// it does not. Another Missing needs force too: it changes whom the limits count. MaxHold may change
-// at any time: it counts from the next extension on.
+// it does not. Another Missing needs force too: it changes whom the limits count. MaxHold and
+// Unpaid may change at any time: they count from the next extension or attempt on.
 // A closed sale does not change. The error names everything that is in the way.
 func Plan(applied *Sale, status Status, next *Sale, force bool) (*Change, error) {
 	p := planner{status: status, next: next, force: force}
@@ -100,6 +100,9 @@ func (p *planner) create() {
 	if !s.Missing.IsZero() {
 		p.note("missing %s", s.Missing)
 	}
+	if s.Unpaid != nil {
+		p.note("unpaid %s", s.Unpaid)
+	}
 	if s.LongestHold() != DefaultMaxHold {
 		p.note("max_hold %s", s.MaxHold)
 	}
@@ -122,6 +125,9 @@ func (p *planner) compare() {
 	p.compareItems()
 	p.compareLimits()
 	p.compareMissing()
+	if was, will := was.Unpaid, will.Unpaid; !was.same(will) {
+		p.note("unpaid %s → %s", was, will)
+	}
 	if was, will := was.LongestHold(), will.LongestHold(); was != will {
 		p.note("max_hold %s → %s", Span(was), Span(will))
 	}

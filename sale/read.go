@@ -14,7 +14,7 @@ import (
 type reader struct{ findings }
 
 var (
-	saleFields      = []string{"id", "starts_at", "ends_at", "timezone", "items", "stock_from", "limits", "missing", "max_hold"}
+	saleFields      = []string{"id", "starts_at", "ends_at", "timezone", "items", "stock_from", "limits", "missing", "unpaid", "max_hold"}
 	itemFields      = []string{"sku", "stock", "regions", "min", "max"}
 	limitFields     = []string{"per", "every", "max", "count", "sku"}
 	stockFromFields = []string{"dsn", "query", "timeout"}
@@ -59,6 +59,8 @@ func (r *reader) document(n *yaml.Node) *document {
 			d.limits = list(r, v, name, MaxLimits, r.limit)
 		case "missing":
 			d.missing = r.text(v, name)
+		case "unpaid":
+			d.unpaid = r.unpaid(v, name)
 		case "max_hold":
 			d.maxHold = r.span(v, name)
 		}

@@ -15,6 +15,7 @@ const (
 	Denied         Reason = "denied"
 	NotEligible    Reason = "not_eligible"
 	LimitReached   Reason = "limit_reached"
+	TooManyUnpaid  Reason = "too_many_unpaid"
 	UnknownItem    Reason = "unknown_item"
 	UnknownSale    Reason = "unknown_sale"
 	UnknownRegion  Reason = "unknown_region"
@@ -54,6 +55,7 @@ var Kinds = []Kind{
 	{Denied, http.StatusForbidden, "This purchase is not accepted.", false},
 	{NotEligible, http.StatusForbidden, "This sale is for members only.", false},
 	{LimitReached, http.StatusForbidden, "The purchase limit is reached.", false},
+	{TooManyUnpaid, http.StatusForbidden, "Too many of your purchases are not paid.", true},
 	{UnknownItem, http.StatusNotFound, "This item is not on sale.", false},
 	{UnknownSale, http.StatusNotFound, "There is no such sale.", false},
 	{UnknownRegion, http.StatusNotFound, "This item is not sold in this region.", false},

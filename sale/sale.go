@@ -53,6 +53,9 @@ type Sale struct {
 	// Missing says what becomes of an attempt without an identity that a limit
 	// names. Default: refuse, which its JSON leaves out.
 	Missing Missing `json:"missing,omitzero" yaml:"missing,omitempty"`
+	// Unpaid bounds the holds of one person that are not paid, see UnpaidOf; nil: the sale
+	// says nothing of them, which its JSON leaves out.
+	Unpaid *Unpaid `json:"unpaid,omitempty" yaml:"unpaid,omitempty"`
 	// MaxHold is the longest time from a reservation to its deadline, however often
 	// the shop puts that off: 3s to 168h. Default: 1h, which its JSON leaves out.
 	MaxHold Span `json:"max_hold,omitzero" yaml:"max_hold,omitempty"`

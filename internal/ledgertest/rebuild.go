@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -111,17 +112,24 @@ func (s *Seller) buy(dice *rand.Rand, n int) error {
 
 // Raw is what Redis has of sale "s": each key of its shard with its fields. What another
 // life must have otherwise is left out: the journal, and of meta epoch, seq, version,
-// clock and what a ledger has acknowledged.
+// clock and what a ledger has acknowledged, and of unpaid holds when others ended.
 func Raw(t testing.TB, c *redis.Client) map[string]map[string]string {
 	t.Helper()
 	ctx := Soon(t)
 	all := map[string]map[string]string{}
-	for _, name := range []string{"meta", "cells", "limits", "records", "adjustments", "bindings", "returns"} {
+	for _, name := range []string{"meta", "cells", "limits", "records", "adjustments", "bindings", "returns", "unpaid"} {
 		fields, err := c.HGetAll(ctx, "stockgate:{s.0}:"+name).Result()
 		if err != nil {
 			t.Fatal(err)
 		}
 		all[name] = fields
+	}
+	for field, text := range all["unpaid"] { // when holds ended unpaid is not in the ledger
+		if held, _, _ := strings.Cut(text, " "); held != "0" {
+			all["unpaid"][field] = held
+		} else {
+			delete(all["unpaid"], field)
+		}
 	}
 	for _, field := range []string{"epoch", "seq", "version", "clock", "acked", "acked_at"} {
 		delete(all["meta"], field)

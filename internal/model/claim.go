@@ -130,6 +130,7 @@ type Reserve struct {
 	Ref, Gate    string
 	Lines        []Line
 	Limits       []Limit
+	Unpaid       Owed
 }
 
 // Limit is one purchase limit as it is for the attempt: at most Max in the window
@@ -162,7 +163,7 @@ func (o Reserve) Run(s *Shard) Reply {
 	case s.Version != o.Version:
 		return Reply{"version", s.Version}
 	}
-	for _, verdict := range []func(*Shard) Reply{o.window, o.limits, o.stock} {
+	for _, verdict := range []func(*Shard) Reply{o.window, o.limits, o.unpaid, o.stock} {
 		if refusal := verdict(s); refusal != nil {
 			return refusal
 		}
@@ -172,6 +173,10 @@ func (o Reserve) Run(s *Shard) Reply {
 		State: Held, Deadline: now + o.HoldFor, Exp: s.Time + o.HoldFor - o.Margin, Created: s.Time, Changed: now,
 		Mode: o.Mode, Buyer: o.Buyer, Version: s.Version, Lines: o.Lines,
 		Guard: o.Guard, Print: o.Print, KeyTTL: o.KeyTTL, Ref: o.Ref, Gate: o.Gate,
+		Unpaid: o.Unpaid.Fields,
+	}
+	for _, field := range o.Unpaid.Fields {
+		s.setEnded(field, s.counting(field, o.Unpaid.Within))
 	}
 	for _, l := range o.Limits {
 		r.Charges = append(r.Charges, l.Charge)

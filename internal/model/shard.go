@@ -68,6 +68,9 @@ type Shard struct {
 	// Returns says what came back under each "reservation|return id", and what was
 	// answered.
 	Returns map[string]Returned
+	// Ended says for each counter of unpaid holds when some ended unpaid or in doubt, the
+	// oldest first.
+	Ended   map[string][]int64
 	Journal []Entry
 }
 
@@ -86,6 +89,8 @@ type Record struct {
 	Ref, Gate    string
 	Returned     []Line // in sum, in the order of Lines
 	Probes       Probes
+	// Unpaid are the counters that it is in while it is not paid.
+	Unpaid []string
 }
 
 // left is what a confirmed reservation has not returned of a cell.
@@ -116,9 +121,9 @@ func (r *Record) Text() string {
 	if p := r.Probes; p.Tries > 0 {
 		probes = fmt.Sprintf("%d %d %d %d", p.Tries, p.Next, p.Absent, p.Counted)
 	}
-	return fmt.Sprintf("%s\t%d\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t",
+	return fmt.Sprintf("%s\t%d\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t",
 		r.State, r.Deadline, r.Exp, r.Created, r.Changed, r.Mode, r.Buyer, Words(r.Lines), Words(charges), r.Cause, r.Version,
-		r.Guard, r.Print, r.KeyTTL, r.Ref, r.Gate, Words(r.Returned), probes)
+		r.Guard, r.Print, r.KeyTTL, r.Ref, r.Gate, Words(r.Returned), probes, fields(r.Unpaid))
 }
 
 // Charge is what a reservation costs of a purchase limit.
@@ -153,6 +158,7 @@ func New() *Shard {
 		Status: "draft", Stock: map[string]int64{},
 		Records: map[string]*Record{}, Adjustments: map[string]Adjustment{},
 		Bindings: map[string]string{}, Returns: map[string]Returned{},
+		Ended: map[string][]int64{},
 	}
 }
 
@@ -161,6 +167,7 @@ func (s *Shard) Clone() *Shard {
 	c := *s
 	c.Stock, c.Adjustments = maps.Clone(s.Stock), maps.Clone(s.Adjustments)
 	c.Bindings, c.Returns = maps.Clone(s.Bindings), maps.Clone(s.Returns)
+	c.Ended = maps.Clone(s.Ended)
 	c.Records = make(map[string]*Record, len(s.Records))
 	for id, r := range s.Records {
 		copied := *r // its lists are replaced, never changed
@@ -344,6 +351,7 @@ func (s *Shard) record(e Entry) {
 func (s *Shard) become(id string, state State, cause string) {
 	r := s.Records[id]
 	e := Entry{Kind: string(state), ID: id, Was: r.State, Lines: r.Lines, Buyer: r.Buyer, Cause: cause}
+	s.countUnpaid(r, state)
 	r.State, r.Changed, r.Cause = state, s.Now(), plain(cause)
 	if e.Was != Held && e.Was != InDoubt && state != Released && state != Expired {
 		s.take(id, state)

@@ -77,6 +77,9 @@ CREATE TABLE stockgate_sales (
 	status  text   NOT NULL,
 	file    text   NOT NULL
 );
+`, `
+-- The counters of unpaid holds that a reservation is in while it is not paid: field …
+ALTER TABLE stockgate_reservations ADD COLUMN unpaid text NOT NULL DEFAULT '';
 `}
 
 // Migrations are what Migrate runs in an empty database, in order. A database that

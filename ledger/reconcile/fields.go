@@ -10,7 +10,7 @@ import (
 )
 
 // fields are those of a record's text that others depend on.
-type fields struct{ lines, charges, guard, ref, gate, returned string }
+type fields struct{ lines, charges, guard, ref, gate, returned, unpaid string }
 
 // The places of fields in a record, see lua/shard.lua.
 const (
@@ -24,6 +24,7 @@ const (
 	gatePlace     = 15
 	returnedPlace = 16
 	probesPlace   = 17
+	unpaidPlace   = 18
 )
 
 // fieldsOf reads them without making anything anew.
@@ -43,6 +44,8 @@ func fieldsOf(text string) (f fields) {
 			f.gate = field
 		case returnedPlace:
 			f.returned = field
+		case unpaidPlace:
+			f.unpaid = field
 		}
 		text = rest
 	}

@@ -133,6 +133,9 @@ func (b *buyer) reserve(ctx context.Context) error {
 	}
 	c.Charges[0].Limit = &sale.Limit{Max: 1e9}
 	if b.IntN(2) == 0 {
+		c.Unpaid = reservation.Owed{Fields: []string{"buyer|" + b.name, "ip|" + b.name[:6]}[:1+b.IntN(2)], AtOnce: 100, Ended: 100, Within: time.Hour}
+	}
+	if b.IntN(2) == 0 {
 		c.Ref = fmt.Sprintf("order-%s-%d", b.name, b.made-b.IntN(3))
 	}
 	if b.IntN(2) == 0 {
@@ -235,7 +238,7 @@ func texts(r *reconcile.Report) string {
 func (m *market) shard() map[string]string {
 	m.t.Helper()
 	ctx, out := ledgertest.Soon(m.t), map[string]string{}
-	for _, key := range []string{"meta", "cells", "limits", "records", "adjustments", "bindings", "returns"} {
+	for _, key := range []string{"meta", "cells", "limits", "records", "adjustments", "bindings", "returns", "unpaid"} {
 		all, err := m.client.HGetAll(ctx, tag+key).Result()
 		if err != nil {
 			m.t.Fatal(err)
@@ -259,11 +262,15 @@ func (m *market) shard() map[string]string {
 	for name, text := range out {
 		f := strings.Split(text, "\t")
 		switch part, _, _ := strings.Cut(name, " "); {
-		case len(f) != 19 && part == "records": // spoilt
+		case part == "unpaid": // nor when holds ended unpaid
+			if out[name], _, _ = strings.Cut(text, " "); out[name] == "0" {
+				delete(out, name)
+			}
+		case len(f) != 20 && part == "records": // spoilt
 		case part == "records" && f[0] == "tombstone": // why and when is nowhere else
 			out[name] = f[0] + " " + f[1]
 		case part == "records": // how often it was probed neither
-			out[name] = strings.Join(f[:17], "\t")
+			out[name] = strings.Join(append(f[:17], f[18]), "\t")
 		}
 	}
 	return out

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/stockgate/stockgate/ledger"
@@ -33,6 +34,8 @@ func (b *batch) judge(n reservation.Named) *verdict {
 		return b.judgeCell(n, has)
 	case reservation.PartLimit:
 		return b.judgeLimit(n, has)
+	case reservation.PartUnpaid:
+		return b.judgeUnpaid(n, has)
 	case reservation.PartBinding:
 		return b.judgeBinding(n, has)
 	case reservation.PartAdjustment:
@@ -209,6 +212,37 @@ func (b *batch) judgeLimit(n reservation.Named, has reservation.Value) *verdict 
 	}
 	return b.differs(n, has, want, fmt.Sprintf("purchase limit %s has counted %s in redis; the reservations make it %s", n.Name, is, counterWord(limitText(c))),
 		"count what the reservations say", "was "+valueWord(has))
+}
+
+// judgeUnpaid judges how many unpaid holds a counter has. When others of it ended is not part
+// of the books, and stays.
+func (b *batch) judgeUnpaid(n reservation.Named, has reservation.Value) *verdict {
+	held := b.story.unpaid[n.Name]
+	is, times, ok := unpaidHolds(has.Text)
+	if has.Found == (held > 0 || times != "") && ok && is == held {
+		return nil
+	}
+	want := nothing
+	if held > 0 || times != "" {
+		want = value(strconv.FormatInt(held, 10) + times)
+	}
+	found := strconv.FormatInt(is, 10)
+	if !ok {
+		found = fmt.Sprintf("%.40q", has.Text)
+	}
+	return b.differs(n, has, want, fmt.Sprintf("the counter of unpaid holds %s has %s in redis; the reservations make it %d", n.Name, found, held),
+		"count what the reservations say", "was "+valueWord(has))
+}
+
+// unpaidHolds reads a counter of unpaid holds, "held t1 t2 …"; nothing is none. Times are as
+// they are kept, with the space ahead.
+func unpaidHolds(text string) (held int64, times string, ok bool) {
+	if text == "" {
+		return 0, "", true
+	}
+	i := strings.IndexByte(text+" ", ' ')
+	held, err := strconv.ParseInt(text[:i], 10, 64)
+	return held, text[i:], err == nil
 }
 
 func counterWord(text string) string {

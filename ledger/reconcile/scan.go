@@ -14,7 +14,7 @@ import (
 // scan looks at everything that Redis keeps, a piece at a time, and notes what is not
 // as the story says: it may have changed since the story was read.
 func (r *run) scan(ctx context.Context) error {
-	for _, look := range []func(context.Context){r.scanRecords, r.scanCells, r.scanLimits, r.scanBindings, r.scanSets, r.scanAnswers} {
+	for _, look := range []func(context.Context){r.scanRecords, r.scanCells, r.scanLimits, r.scanUnpaid, r.scanBindings, r.scanSets, r.scanAnswers} {
 		if look(ctx); r.scanError != nil {
 			return r.scanError
 		}
@@ -89,6 +89,21 @@ func (r *run) scanLimits(ctx context.Context) {
 	for field, c := range r.story.limits {
 		if !c.seen {
 			r.suspect(reservation.PartLimit, field)
+		}
+	}
+}
+
+func (r *run) scanUnpaid(ctx context.Context) {
+	seen := make(map[string]bool)
+	for field, text := range r.each(ctx, reservation.PartUnpaid) {
+		seen[field] = true
+		if n, _, ok := unpaidHolds(text); !ok || n != r.story.unpaid[field] {
+			r.suspect(reservation.PartUnpaid, field)
+		}
+	}
+	for field := range r.story.unpaid {
+		if !seen[field] {
+			r.suspect(reservation.PartUnpaid, field)
 		}
 	}
 }

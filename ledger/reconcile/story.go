@@ -17,6 +17,7 @@ type story struct {
 	stock  map[string]int64
 	cells  map[string]*units
 	limits map[string]counter
+	unpaid map[string]int64 // counters of unpaid holds
 	// whole: the story begins with the first movement, so that what it does not tell
 	// never was.
 	whole bool
@@ -69,7 +70,7 @@ type back struct {
 
 func newStory() *story {
 	return &story{
-		reservations: make(map[string]*told), cells: make(map[string]*units), limits: make(map[string]counter), returned: make(map[string][]*back),
+		reservations: make(map[string]*told), cells: make(map[string]*units), limits: make(map[string]counter), unpaid: make(map[string]int64), returned: make(map[string][]*back),
 	}
 }
 
@@ -193,6 +194,14 @@ func (s *story) count(t *told, sign int64) {
 		}
 		s.limits[limit] = c
 	})
+	if t.state != reservation.Held {
+		return
+	}
+	for field := range strings.FieldsSeq(f.unpaid) {
+		if s.unpaid[field] += sign; s.unpaid[field] == 0 {
+			delete(s.unpaid, field)
+		}
+	}
 }
 
 func (s *story) cell(name string) *units {

@@ -77,6 +77,9 @@ CREATE TABLE sales (
 	status  TEXT    NOT NULL,
 	file    TEXT    NOT NULL
 ) STRICT, WITHOUT ROWID;
+`, `
+-- The counters of unpaid holds that a reservation is in while it is not paid: field …
+ALTER TABLE reservations ADD COLUMN unpaid TEXT NOT NULL DEFAULT '';
 `}
 
 // Migrations are what Migrate runs in an empty file, in order. A file that somebody

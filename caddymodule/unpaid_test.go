@@ -1,0 +1,74 @@
+package caddymodule_test
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// fileSays adds a line to the sale's file.
+func (s *site) fileSays(line string) {
+	s.t.Helper()
+	do[any](s, "PUT", "/stockgate/sales/double11", saleFile+line+"\n")
+	s.refresh()
+}
+
+// tooMany fails the test unless an attempt is refused for unpaid holds, with a Retry-After of
+// at least and at most so many seconds.
+func (a answer) tooMany(t *testing.T, least, most int) {
+	t.Helper()
+	a.is(t, http.StatusForbidden, "too_many_unpaid")
+	wait, err := strconv.Atoi(a.header.Get("Retry-After"))
+	if err != nil || wait < least || wait > most {
+		t.Errorf("Retry-After %q, want %d to %d", a.header.Get("Retry-After"), least, most)
+	}
+}
+
+// Where the shop confirms later, a buyer has one unpaid hold at a time, unless the sale says
+// otherwise. One that was paid is in nobody's way.
+func TestUnpaidAtTheGate(t *testing.T) {
+	shop := newBackend(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) })
+	s := openCaddyfile(t, retrySite(shop.addr(), "outcome backend\nhold_for 20m"))
+	const body = `{"sku":"plain"}`
+	first := s.send(keyed("u1", "k1", body))
+	first.is(t, 201, "")
+	s.send(keyed("u1", "", body)).tooMany(t, 1, 3)
+	s.send(keyed("u1", "k1", body)).replayed(t, first)
+	s.send(keyed("u2", "", body)).is(t, 201, "")
+	do[any](s, "POST", "/stockgate/reservations/"+first.header.Get("Stockgate-Reservation")+"/confirm", "")
+	s.send(keyed("u1", "", body)).is(t, 201, "")
+	s.send(keyed("u1", "", body)).tooMany(t, 1, 3)
+	s.fileSays("unpaid: {at_once: 2}")
+	s.send(keyed("u1", "", body)).is(t, 201, "")
+	s.send(keyed("u1", "", body)).tooMany(t, 1, 3)
+	s.fileSays("unpaid: off")
+	s.send(keyed("u1", "", body)).is(t, 201, "")
+	if got := len(shop.take()); got != 5 {
+		t.Errorf("the shop got %d requests, want 5", got)
+	}
+}
+
+// With a shop that answers 500 one buyer put 55 of 60 units in doubt. Where the sale says
+// unpaid, it is two.
+func TestOneBuyersDoubts(t *testing.T) {
+	shop := newBackend(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
+	s := openCaddyfile(t, retrySite(shop.addr(), ""))
+	s.fileSays("unpaid: {}")
+	const body = `{"sku":"plain"}`
+	for i := range 60 {
+		a := s.send(keyed("mallory", "k"+strconv.Itoa(i), body))
+		if i < 2 {
+			a.is(t, http.StatusInternalServerError, "")
+			id := a.header.Get("Stockgate-Reservation")
+			until(t, "the doubt", func() bool {
+				return strings.Contains(s.admin("GET", "/stockgate/reservations/"+id, "").body, `"state":"in_doubt"`)
+			})
+			continue
+		}
+		a.tooMany(t, 1800, 3602)
+	}
+	if got := s.cell("plain"); got != "100 98 0 2 0" {
+		t.Errorf("books %s, want two units in doubt", got)
+	}
+}

@@ -1,0 +1,279 @@
+package reservation_test
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/stockgate/stockgate/lua"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// owes puts a claim into counters of unpaid holds: one at a time, two that ended in an hour.
+func owes(fields ...string) func(*reservation.Claim) {
+	return func(c *reservation.Claim) {
+		c.Mode, c.Unpaid = reservation.Backend, reservation.Owed{Fields: fields, AtOnce: 1, Ended: 2, Within: time.Hour}
+	}
+}
+
+// tooMany fails the test unless a claim is refused for unpaid holds, with so many seconds.
+func (c *clocked) tooMany(id string, retryAfter int64, edit ...func(*reservation.Claim)) {
+	c.t.Helper()
+	_, no, err := c.Reserve(soon(c.t), c.claimOf(id, edit...))
+	if err != nil || no == nil || no.Reason != sale.TooManyUnpaid || no.RetryAfter != retryAfter {
+		c.t.Fatalf("%s: refused %+v, %v; want too_many_unpaid after %d s", id, no, err, retryAfter)
+	}
+	if got := state(c.t, c.Store, id); got != "" {
+		c.t.Fatalf("%s was refused and is %s", id, got)
+	}
+}
+
+// lapses lets a hold end unpaid: it is made, and its minute passes.
+func (c *clocked) lapses(id string, edit ...func(*reservation.Claim)) {
+	c.t.Helper()
+	c.reserve(id, edit...)
+	c.endsAt(time.Minute)
+}
+
+// unpaid are the counters as they are kept.
+func (c *clocked) unpaid() map[string]string {
+	c.t.Helper()
+	return balanced(c.t, c.server.client, c.Store, "s").unpaid
+}
+
+// One unpaid hold at a time; two that ended unpaid in an hour refuse the next, and the time
+// that is told is exact.
+func TestUnpaidHolds(t *testing.T) {
+	eachClock(t, 9, func(t *testing.T, c *clocked) {
+		ann := owes("buyer|Ann")
+		c.reserve("one", ann)
+		c.tooMany("beside it", 0, ann)
+		c.reserve("of another", owes("buyer|Bob"))
+		c.step(time.Minute)
+		c.end(2)
+		c.step(10 * time.Minute)
+		c.lapses("two", ann)
+		// the first ended eleven minutes ago
+		c.tooMany("three", 49*60, ann)
+		c.step(49*time.Minute - time.Millisecond)
+		c.tooMany("three", 1, ann)
+		c.step(time.Millisecond)
+		c.reserve("three", ann)
+	})
+}
+
+// What was sold in the end does not count, whatever it was before: held, expired or in doubt.
+func TestUnpaidIsTakenBack(t *testing.T) {
+	eachClock(t, 99, func(t *testing.T, c *clocked) {
+		ann, inResponse := owes("buyer|Ann"), inMode(reservation.Response)
+		for _, end := range []func(id string){
+			func(id string) { c.reserve(id, ann) },
+			func(id string) { c.lapses(id, ann) },
+			func(id string) {
+				c.reserve(id, ann, inResponse)
+				c.must(reservation.InDoubt)(c.Doubt(soon(t), "s", id, "status_500"))
+			},
+			func(id string) {
+				c.reserve(id, ann, inResponse)
+				c.endsAt(time.Minute)
+			},
+			func(id string) {
+				c.lapses(id, ann)
+				c.must(reservation.Released)(c.Release(soon(t), "s", id, reservation.Operator, "tidied up"))
+			},
+		} {
+			for range 3 { // three that are not sold would be too many
+				id := "r" + c.now.String()
+				end(id)
+				c.must(reservation.Confirmed)(c.Confirm(soon(t), "s", id, reservation.Operator, "paid"))
+				if left := c.unpaid(); len(left) > 0 {
+					t.Fatalf("after a sale the counters are %v", left)
+				}
+				c.step(time.Second)
+			}
+		}
+	})
+}
+
+// A hold that the shop releases in time costs nothing. One that ended unpaid or in doubt
+// counts, whoever releases it afterwards.
+func TestUnpaidIsReleased(t *testing.T) {
+	eachClock(t, 9, func(t *testing.T, c *clocked) {
+		ann := owes("buyer|Ann")
+		for _, id := range []string{"a", "b", "c"} {
+			c.reserve(id, ann)
+			c.must(reservation.Released)(c.Release(soon(t), "s", id, reservation.Shop, "cancelled"))
+		}
+		if left := c.unpaid(); len(left) > 0 {
+			t.Errorf("the counters are %v", left)
+		}
+		c.lapses("expired", ann)
+		c.must(reservation.Released)(c.Release(soon(t), "s", "expired", reservation.Shop, "cron"))
+		c.reserve("in doubt", ann, inMode(reservation.Response))
+		c.must(reservation.InDoubt)(c.Doubt(soon(t), "s", "in doubt", "status_500"))
+		c.must(reservation.Released)(c.Release(soon(t), "s", "in doubt", reservation.Shop, "cron"))
+		c.tooMany("next", 3600, ann)
+	})
+}
+
+// Each identity is counted by itself, and any of them refuses; attempts of one call see each
+// other; who has a hold hears of it first.
+func TestUnpaidOfSeveralIdentities(t *testing.T) {
+	eachClock(t, 9, func(t *testing.T, c *clocked) {
+		c.reserve("ann", owes("buyer|Ann", "ip|1"), bindTo("k|ann"))
+		c.tooMany("bob at her address", 0, owes("buyer|Bob", "ip|1"))
+		c.tooMany("ann elsewhere", 0, owes("buyer|Ann", "ip|2"))
+		c.reserve("bob", owes("buyer|Bob", "ip|2"))
+		if b := c.bound("again", owes("buyer|Ann", "ip|1"), bindTo("k|ann")); b == nil || b.ID != "ann" {
+			t.Errorf("the same key is bound to %+v", b)
+		}
+		c.reserve("ann", owes("buyer|Ann", "ip|1"), bindTo("k|ann")) // the same reserve, repeated
+		_, replies, err := c.Call(soon(t), "s",
+			reservation.Operation{Claim: c.claimOf("x", owes("buyer|Cat", "ip|3")), NotAfter: forever},
+			reservation.Operation{Claim: c.claimOf("y", owes("buyer|Dan")), NotAfter: forever},
+			reservation.Operation{Claim: c.claimOf("z", owes("ip|4", "ip|3")), NotAfter: forever},
+			reservation.Operation{Claim: c.claimOf("plain"), NotAfter: forever})
+		if err != nil || replies[0][0] != "ok" || replies[1][0] != "ok" || replies[2][0] != "unpaid" || replies[3][0] != "ok" {
+			t.Errorf("of one call: %v, %v", replies, err)
+		}
+		want := map[string]string{"buyer|Ann": "1", "ip|1": "1", "buyer|Bob": "1", "ip|2": "1", "buyer|Cat": "1", "ip|3": "1", "buyer|Dan": "1"}
+		if got := c.unpaid(); !maps.Equal(got, want) {
+			t.Errorf("the counters are %v, want %v", got, want)
+		}
+	})
+}
+
+func bindTo(field string) func(*reservation.Claim) {
+	return func(c *reservation.Claim) {
+		c.Binding = reservation.Binding{Field: field, Print: "print", TTL: time.Hour}
+	}
+}
+
+// Counters in which nothing counts go, also those of identities that never come back; a hold
+// that goes on keeps its own.
+func TestUnpaidCountersGo(t *testing.T) {
+	eachClock(t, 9, func(t *testing.T, c *clocked) {
+		lapse := func(want int) {
+			t.Helper()
+			next, n, err := c.Lapse(soon(t), "s", "0", time.Hour)
+			if next != "0" || n != want || err != nil {
+				t.Errorf("%d counters go, next %s, %v; want %d", n, next, err, want)
+			}
+		}
+		c.lapses("one", owes("buyer|Ann", "ip|1"))
+		c.reserve("two", owes("buyer|Bob", "ip|1"), func(cl *reservation.Claim) { cl.HoldFor = 3 * time.Hour })
+		c.step(time.Hour - time.Millisecond)
+		lapse(0)
+		c.step(time.Millisecond)
+		lapse(1)
+		if got := c.unpaid(); got["buyer|Bob"] != "1" || len(got) != 2 {
+			t.Errorf("the counters are %v", got)
+		}
+		c.must(reservation.Released)(c.Release(soon(t), "s", "two", reservation.Shop, ""))
+		lapse(1) // the time of the address
+		if got := c.unpaid(); len(got) > 0 {
+			t.Errorf("the counters are %v", got)
+		}
+	})
+}
+
+// A lead of the shard's clock that ends takes no buyer's time away: what seems to have
+// ended later than now does not count.
+func TestUnpaidAfterALead(t *testing.T) {
+	eachClock(t, 9, func(t *testing.T, c *clocked) {
+		ann := owes("buyer|Ann")
+		c.lapses("one", ann)
+		c.lapses("two", ann)
+		c.reserve("keeps the lead", owes("buyer|Bob"))
+		c.jump(-2 * time.Hour)
+		c.heard()
+		c.tooMany("three", 3539, ann)
+		if _, _, err := c.Align(soon(t), "s", "test"); err != nil {
+			t.Fatal(err)
+		}
+		c.reserve("three", ann)
+	})
+}
+
+// From the first hold that is counted on, an edge that does not know the counters leaves the
+// sale alone.
+func TestUnpaidIsOfANewerSchema(t *testing.T) {
+	eachClock(t, 9, func(t *testing.T, c *clocked) {
+		meta := c.ShardKeys("s")[0]
+		schema := func() string { return c.server.client.HGet(soon(t), meta, "schema").Val() }
+		if err := c.server.client.HSet(soon(t), meta, "schema", "1").Err(); err != nil {
+			t.Fatal(err)
+		}
+		c.reserve("plain")
+		if got := schema(); got != "1" {
+			t.Errorf("a hold that is not counted makes the schema %s", got)
+		}
+		c.reserve("counted", owes("buyer|Ann"))
+		if got := schema(); got != "2" || lua.Schema != 2 {
+			t.Errorf("a hold that is counted makes the schema %s", got)
+		}
+	})
+}
+
+// An edge counts what the sale says of unpaid holds, from the next attempt on.
+func TestUnpaidOfASale(t *testing.T) {
+	eachClock(t, 99, func(t *testing.T, c *clocked) {
+		e := newEdge(t, c.server.options, reservation.EdgeOptions{})
+		e.Measure(func() time.Time { return c.passed })
+		says := func(u *sale.Unpaid) {
+			t.Helper()
+			file := openSale("s", 99)
+			file.Unpaid = u
+			if u != nil && u.Per == "ip" {
+				file.Missing = sale.SkipMissing
+			}
+			if _, err := e.Apply(soon(t), file, reservation.ApplyOptions{By: "test", Force: true}); err != nil {
+				t.Fatal(err)
+			}
+			if err := e.Refresh(soon(t)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		n := 0
+		try := func(mode reservation.Mode, buyer string, identities map[string]string) sale.Reason {
+			t.Helper()
+			n++
+			l, _ := e.Catalogue().Sale("s")
+			a := &sale.Attempt{Buyer: buyer, Identities: identities, Lines: []sale.Line{{SKU: "a", Quantity: 1}}, Key: string(rune('A' + n)), Print: "p"}
+			_, no, err := e.Hold(soon(t), string(rune('A'+n)), l, a, a.Lines, reservation.Terms{HoldFor: time.Hour, Margin: time.Minute, Mode: mode})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if no == nil {
+				return ""
+			}
+			return no.Reason
+		}
+		expect := func(got, want sale.Reason) {
+			t.Helper()
+			if got != want {
+				t.Errorf("refused %q, want %q", got, want)
+			}
+		}
+		says(nil)
+		expect(try(reservation.Response, "Ann", nil), "")
+		expect(try(reservation.Response, "Ann", nil), "")
+		expect(try(reservation.Backend, "Ann", nil), "")
+		expect(try(reservation.Backend, "Ann", nil), sale.TooManyUnpaid)
+		expect(try(reservation.Response, "Ann", nil), "")
+		says(&sale.Unpaid{Off: true})
+		expect(try(reservation.Backend, "Ann", nil), "")
+		says(&sale.Unpaid{AtOnce: 2})
+		expect(try(reservation.Response, "Ann", nil), "") // one that is counted was made before
+		expect(try(reservation.Backend, "Ann", nil), sale.TooManyUnpaid)
+		says(&sale.Unpaid{Per: "buyer+phone"})
+		expect(try(reservation.Backend, "Bob", nil), sale.Malformed)
+		expect(try(reservation.Backend, "Bob", map[string]string{"phone": "+1 23"}), "")
+		expect(try(reservation.Backend, "Cat", map[string]string{"phone": "+123"}), sale.TooManyUnpaid)
+		says(&sale.Unpaid{Per: "ip"})
+		expect(try(reservation.Backend, "Ann", nil), "") // missing: skip
+		expect(try(reservation.Backend, "Ann", map[string]string{"ip": "2001:db8::1"}), "")
+		expect(try(reservation.Backend, "Dan", map[string]string{"ip": "2001:db8::2"}), sale.TooManyUnpaid)
+	})
+}
