@@ -14,6 +14,7 @@ const (
 	NoBuyer        Reason = "no_buyer"
 	Denied         Reason = "denied"
 	NotEligible    Reason = "not_eligible"
+	Challenge      Reason = "challenge"
 	LimitReached   Reason = "limit_reached"
 	UnknownItem    Reason = "unknown_item"
 	UnknownSale    Reason = "unknown_sale"
@@ -53,6 +54,7 @@ var Kinds = []Kind{
 	{NoBuyer, http.StatusUnauthorized, "Please sign in to buy.", false},
 	{Denied, http.StatusForbidden, "This purchase is not accepted.", false},
 	{NotEligible, http.StatusForbidden, "This sale is for members only.", false},
+	{Challenge, http.StatusForbidden, "Please solve the challenge and try again.", false},
 	{LimitReached, http.StatusForbidden, "The purchase limit is reached.", false},
 	{UnknownItem, http.StatusNotFound, "This item is not on sale.", false},
 	{UnknownSale, http.StatusNotFound, "There is no such sale.", false},
@@ -100,6 +102,8 @@ type Refusal struct {
 	// Reservation is the id of the buyer's own reservation that stands in the way,
 	// for in_doubt and already_ordered.
 	Reservation string
+	// Challenge is the task to solve before the next attempt, for challenge.
+	Challenge string
 }
 
 // Refuse makes a refusal without particulars.
