@@ -15,8 +15,8 @@ func FuzzJudge(f *testing.F) {
 		strings.ToLower(solved), "1.0.6.AAAAAAAAAAAAAAAAAAAAAA.0.0.0.0", strings.Replace(solved, "1.", "01.", 1), "\x00" + solved} {
 		f.Add(text)
 	}
+	c := asking(easy)
 	f.Fuzz(func(t *testing.T, text string) {
-		c := asking(easy)
 		foreseen := c.Foresee(noon, keys, ann, text)
 		bits := c.Judge(noon, keys, ann, text)
 		if bits != foreseen || bits != 0 && bits != 6 {
@@ -36,8 +36,11 @@ func FuzzJudge(f *testing.F) {
 		if good != (bits == 0) {
 			t.Fatalf("%q: asked for %d bits, and it is good: %t", text, bits, good)
 		}
-		if bits == 0 && c.Judge(noon, keys, ann, text) == 0 {
-			t.Fatalf("%q passed twice", text)
+		if bits == 0 {
+			if c.Judge(noon, keys, ann, text) == 0 {
+				t.Fatalf("%q passed twice", text)
+			}
+			c = asking(easy) // where nothing is spent
 		}
 	})
 }
