@@ -29,6 +29,16 @@ func TestSpentSolutionsHaveABound(t *testing.T) {
 			t.Errorf("number %d is spent again while its task is accepted", i)
 		}
 	}
+	half := &spent{s.seed, make([]spentSet, 1)}
+	for i := range spentWays {
+		minute := int64(100 + i%2)
+		half.take(proof(i), minute, 101)
+	}
+	for i := range spentWays {
+		if !half.has(proof(i), int64(100+i%2)) {
+			t.Errorf("number %d is forgotten, though there is room for all", i)
+		}
+	}
 	for i := spentWays; i < 200; i++ {
 		if !s.take(proof(i), 101, 101) || !s.has(proof(i), 101) {
 			t.Fatalf("number %d finds no room", i)
