@@ -188,6 +188,31 @@ func TestFastChallenge(t *testing.T) {
 	is(s.fast, "plain", solution, "Stockgate-Refusal: challenge")
 }
 
+// TestChallengeKnowsTheClient: a task is for the address that Caddy trusts, on either way.
+func TestChallengeKnowsTheClient(t *testing.T) {
+	s := openFast(t, "trusted_proxies static 127.0.0.0/8", askedSites)
+	task := func(from string) string {
+		answer, _ := s.same("GET /asked?sku=soon HTTP/1.1\r\nHost: shop.example.com\r\nX-User-Id: u1\r\nX-Forwarded-For: " + from + "\r\n\r\n")
+		_, task, _ := strings.Cut(answer, "Stockgate-Challenge: ")
+		task, _, _ = strings.Cut(task, "\r\n")
+		return task
+	}
+	task("192.0.2.1") // below the rate
+	for range 3 {
+		one, other := task("192.0.2.1"), task("192.0.2.2")
+		six, neighbour, stranger := task("2001:db8::1"), task("2001:db8::ffff:2"), task("2001:db8:0:1::1")
+		minute := func(task string) string { return strings.SplitN(task+"..", ".", 3)[1] }
+		if one == "" || minute(one) != minute(stranger) {
+			continue // a minute has passed
+		}
+		if one == other || six != neighbour || six == stranger || six == one {
+			t.Errorf("%s %s, %s %s %s", one, other, six, neighbour, stranger)
+		}
+		return
+	}
+	t.Error("there are no tasks")
+}
+
 // askedSites have a gate that asks from its second attempt on, on either way.
 const askedSites = `
 SITEshop.example.comPORT {
