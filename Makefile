@@ -4,7 +4,7 @@
 # on Debian and Ubuntu.
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test attack attack-short attack-needs differential differential-short differential-needs lint fuzz bench bench-build pgo
+.PHONY: build demo test browser attack attack-short attack-needs differential differential-short differential-needs lint fuzz bench bench-build pgo
 
 # bin/caddy: Caddy with Stockgate compiled in.
 build:
@@ -21,6 +21,12 @@ test: lint
 	CGO_ENABLED=1 go test -race -timeout 40m ./...
 	go test -timeout 40m ./filters/...
 	go test -timeout 40m -run Alloc ./caddymodule ./reservation
+
+# The example page of examples/challenge in Chromium, behind a real edge.
+browser:
+	scripts/need chromium
+	go vet -tags browser ./e2e
+	go test -tags browser -run '^TestBrowser' ./e2e
 
 # The auditor attacks bin/caddy, see docs/evidence.md: every scenario in full length, and the
 # table of that page anew. attack-short is what CI runs. SEED=7 draws the same schedule again,

@@ -33,7 +33,7 @@ type direction struct {
 // Imports point one way:
 //
 //	cmd → caddymodule/command → caddymodule/demo → caddymodule
-//	caddymodule → {filters, reservation, token, bearer, ledger, outbox, attempt, route, fastpath} → sale
+//	caddymodule → {filters, reservation, token, bearer, challenge, ledger, outbox, attempt, route, fastpath} → sale
 //	              outbox → ledger → reservation → lua, {token, bearer} → internal/jwks
 //	caddymodule, caddymodule/command → caddymodule/adminapi → refuse → sale
 var directions = []direction{
@@ -76,6 +76,11 @@ var directions = []direction{
 		pkg:       "./bearer/...",
 		forbidden: []string{"./sale/...", "./attempt/...", "./filters/...", "./token/...", "./lua/...", "./reservation/...", "./ledger/...", caddy, goRedis},
 		why:       "bearer checks the tokens of somebody else, and knows nothing of what is sold",
+	},
+	{
+		pkg:       "./challenge/...",
+		forbidden: []string{"./sale/...", "./attempt/...", "./filters/...", "./token/...", "./bearer/...", "./lua/...", "./reservation/...", "./ledger/...", "./internal/...", caddy, goRedis},
+		why:       "challenge asks for work and knows nothing of what it is for; solvers import it",
 	},
 	{
 		pkg:       "./internal/jwks/...",

@@ -10,6 +10,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/challenge"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/token"
 )
@@ -222,6 +223,8 @@ type signing struct {
 	keys     []token.Key
 	signer   *token.Signer
 	verifier *token.Verifier
+	// challenge are derived from keys.
+	challenge []challenge.Key
 }
 
 // Interface guards

@@ -24,6 +24,12 @@ import (
 //		line     <sku> [<quantity>]
 //		lines    <array> <sku-field> [<quantity-field>]
 //		rate     <value...> <events> <window> [burst <number>] [keys <number>] [ipv6 <bits>] [shared]
+//		challenge pow {
+//			above  <attempts> <window>
+//			bits   <least> <most>
+//			header <field>
+//			cookie <name>
+//		}
 //		other_items refuse|pass
 //		deny     <list...>
 //		allow    <list...>
@@ -85,6 +91,7 @@ func (g *Gate) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"line":            {usage: "line <sku> [<quantity>]", read: g.readLine, list: true},
 		"lines":           {usage: "lines <array> <sku-field> [<quantity-field>]", read: g.readLines},
 		"rate":            {usage: "rate <value...> <events> <window> [burst <number>] [keys <number>] [ipv6 <bits>] [shared]", read: g.readRate, list: true},
+		"challenge":       {usage: "challenge pow { … }", read: g.readChallenge},
 		"other_items":     {usage: "other_items refuse|pass", read: g.readOtherItems},
 		"deny":            {usage: "deny <list...>", read: listNames(&g.Deny), list: true},
 		"allow":           {usage: "allow <list...>", read: listNames(&g.Allow), list: true},

@@ -16,7 +16,8 @@ import (
 type answerParts struct {
 	first  []byte // to the value of Content-Length
 	second []byte // from there on, with Content-Type
-	last   []byte // from Server on
+	third  []byte // Server
+	last   []byte // from Stockgate-Refusal on
 }
 
 // compileParts makes the pieces. nil: this answer is for net/http to write, because it
@@ -32,7 +33,8 @@ func (a *answerNo) compileParts() *answerParts {
 	w := &answerParts{first: fmt.Appendf(nil, "HTTP/1.1 %03d %s\r\n", a.status, text), second: []byte("\r\n")}
 	w.first = append(appendFields(w.first, http.Header{"Cache-Control": noStore}), "Content-Length: "...)
 	w.second = appendFields(w.second, http.Header{"Content-Type": a.contentType})
-	w.last = appendFields(w.last, http.Header{"Server": {"Caddy"}, refusalHeader: a.reason})
+	w.third = appendFields(w.third, http.Header{"Server": {"Caddy"}})
+	w.last = appendFields(w.last, http.Header{refusalHeader: a.reason})
 	return w
 }
 
@@ -63,9 +65,13 @@ func (f *refuser) appendAnswer(b []byte, no *sale.Refusal, over *gateRate, wait 
 	if after > 0 {
 		b = append(strconv.AppendInt(append(b, "Retry-After: "...), after, 10), "\r\n"...)
 	}
+	b = append(b, a.parts.third...)
+	if no.Challenge != "" {
+		b = append(append(append(b, challengeHeader+": "...), no.Challenge...), "\r\n"...)
+	}
 	b = append(b, a.parts.last...)
-	if f.challenges && a.status == http.StatusUnauthorized {
-		b = appendFields(b, http.Header{"Www-Authenticate": challenge(no)})
+	if f.asksToken && a.status == http.StatusUnauthorized {
+		b = appendFields(b, http.Header{"Www-Authenticate": authenticate(no)})
 	}
 	b = append(appendDate(append(b, "Date: "...), now), "\r\n\r\n"...)
 	if method != http.MethodHead {
@@ -79,7 +85,7 @@ func (f *refuser) appendAnswer(b []byte, no *sale.Refusal, over *gateRate, wait 
 
 // bodyOf is the body of a refusal; reused is to be given back after it, if not nil.
 func (a *answerNo) bodyOf(no *sale.Refusal, wait int64) (body []byte, reused *[]byte) {
-	if a.plain != nil && no.Detail == "" && no.SKU == "" && no.Limit == nil && no.Reservation == "" {
+	if a.plain != nil && no.Detail == "" && no.SKU == "" && no.Limit == nil && no.Reservation == "" && no.Challenge == "" {
 		return a.plain, nil
 	}
 	reused = bodies.Get().(*[]byte)

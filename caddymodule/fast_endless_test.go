@@ -77,6 +77,14 @@ SITEshop.example.comPORT {
 		rate {client_ip} 1000000 1ms
 		FAST
 	}
+	stockgate /asked asked {
+		buyer {header.X-User-Id}
+		line {query.sku}
+		challenge pow {
+			above 1 1h
+		}
+		FAST
+	}
 	respond 201
 }
 `
@@ -90,6 +98,8 @@ var benchRequests = map[string]string{
 	"get sold out":     "GET /buy?sku=out&quantity=1 HTTP/1.1\r\n" + common + "\r\n",
 	"get not started":  "GET /buy?sku=soon&quantity=1 HTTP/1.1\r\n" + common + "\r\n",
 	"lower case":       "GET /buy?sku=out HTTP/1.1\r\nhost: shop.example.com\r\nx-user-id: u-1000\r\naccept: */*\r\n\r\n",
+	"challenged":       "GET /asked?sku=out HTTP/1.1\r\n" + common + "\r\n",
+	"unsolved":         "GET /asked?sku=out HTTP/1.1\r\n" + common + "Challenge-Solution: 1.29922822.12.m3dcvjboznogLx4-19Bj_w.1.2.3.4\r\n\r\n",
 	"rate limited":     "GET /rated?sku=out HTTP/1.1\r\n" + common + "\r\n",
 }
 

@@ -70,6 +70,9 @@ func (p *fastPlan) Judge(out []byte, f *fastpath.Request) ([]byte, bool) {
 	if v.no == nil {
 		return out, false
 	}
+	if no := g.settleChallenge(s, now, v.no); no != nil {
+		v = foreseen{no: no}
+	}
 	out, a := g.refuser.appendAnswer(out, v.no, v.over, v.wait, r.Method, now)
 	return out, a.countFast(s.purchase.saleID())
 }
@@ -87,7 +90,7 @@ func (s *fastScratch) stripped(guard *Guard, g *Gate) {
 
 // asksIP says whether the client's address matters.
 func (g *Gate) asksIP() bool {
-	return len(g.persons.deny)+len(g.persons.allow) > 0 || g.reader.Needs().Has(attempt.NeedIP|attempt.NeedJWT)
+	return len(g.persons.deny)+len(g.persons.allow) > 0 || g.Challenge != nil || g.reader.Needs().Has(attempt.NeedIP|attempt.NeedJWT)
 }
 
 // countFast counts a refusal twice: as any other, and as a fast one. It says whether there

@@ -28,6 +28,7 @@ type fastScratch struct {
 	attempt  sale.Attempt
 	purchase purchase
 	over     sale.Refusal
+	asked    askedChallenge
 	out      []byte // answers that were not sent yet
 	// strip: there are headers that the guard or the gate removes.
 	strip bool
@@ -47,7 +48,7 @@ func takeScratch() *fastScratch { return scratches.Get().(*fastScratch) }
 // again by who reads the next one.
 func (s *fastScratch) giveBack() {
 	clear(s.request.Header)
-	s.purchase, s.out = purchase{}, nil
+	s.purchase, s.out, s.asked = purchase{}, nil, askedChallenge{}
 	s.ctx = fastContext{}
 	s.request.Method, s.request.Host, s.request.RequestURI, s.request.RemoteAddr = "", "", "", ""
 	s.url = url.URL{}

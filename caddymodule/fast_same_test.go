@@ -40,6 +40,16 @@ SITEshop.example.comPORT {
 		line {form.sku} {form.n}
 		FAST
 	}
+	stockgate /asked asked {
+		buyer {header.X-User-Id}
+		line {query.sku}
+		challenge pow {
+			above 1 1h
+			bits 8 8
+			cookie proof
+		}
+		FAST
+	}
 	stockgate @beta beta {
 		sale {query.sale}
 		buyer {header.X-User-Id}
@@ -90,6 +100,7 @@ func generated(r *rand.Rand) string {
 		"/api/..%2forder", "/api/..;/order", "/api/order;x=1", "//api/order", "/api/order#x", "/other", "/", "/api/order\\x",
 		"/item/out", "/item/soon", "/item/gone", "/item/%6eope", "/item/", "/item/a/b", "/item/nope?_method=PUT",
 		"/form", "/beta/x?beta=1&sku=out", "/beta/x?beta=1&sku=soon&sale=later", "/beta/x?beta=1&sku=out&sale=nope", "/beta/x?beta=2", "/beta/x?beta=1&sku=%zz",
+		"/asked?sku=out", "/asked?sku=soon", "/asked?sku=nope",
 		"/a", "/a/b", "/a/skip", "/b", "/.well-known/jwks.json", "/.well-known/acme-challenge/x", "/sales/double11/items/plain") +
 		pick(r, "", "", "", "", "?", "?x=1", "?sku=out", "?sku=out&sku=out", "?_method=PUT", "?a;b")
 	host := pick(r, "shop.example.com", "shop.example.com", "shop.example.com", "shop.example.com", "SHOP.example.com", "shop.example.com:80", "other.example.com",
@@ -121,6 +132,7 @@ func generated(r *rand.Rand) string {
 	line(pick(r, "", "", "", "", "", "Upgrade: websocket", "Content-Encoding: gzip", "Content-Encoding: identity", "Trailer: X", "Expect: x", "Pragma: no-cache",
 		"Stockgate-Token: x", "X-Original-URL: /", "X-HTTP-Method-Override: GET", "X.Y: z", "TE: trailers", "Transfer-Encoding: identity"))
 	line(pick(r, "", "X-Beta: 1", "x-beta: 1", "X-Beta:"))
+	line(pick(r, "", "", "Challenge-Solution: 1.2.3", "challenge-solution: 1.1.12.m3dcvjboznogLx4-19Bj_w.1.2.3.4", "Cookie: proof=1"))
 	line(pick(r, "", "Cookie: user=u1", "Cookie: user=u1; user=u2", `Cookie: user="u1"`, "cookie: a=b; user=u%31"))
 	if len(body) > 0 || r.IntN(3) > 0 {
 		line(fmt.Sprintf("%s: %d", pick(r, "Content-Length", "content-length"), len(body)))

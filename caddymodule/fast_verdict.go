@@ -33,6 +33,11 @@ func (g *Gate) foresee(r *http.Request, body []byte, s *fastScratch, now time.Ti
 	p := &s.purchase
 	p.attempt, p.body = &s.attempt, body
 	no := g.reader.Borrow(p.attempt, r, body, g.env(r, nil, false))
+	if no == nil {
+		if f.no = g.foreseeChallenge(r, s, now); f.no != nil {
+			return f
+		}
+	}
 	named := no == nil && p.named()
 	if named && !g.foreseeDesk(r, p, now) {
 		return f

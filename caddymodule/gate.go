@@ -91,6 +91,8 @@ type Gate struct {
 	// Rates are how often attempts may come, at most 16. They are checked in their
 	// order, the shared ones after all others. Default: none.
 	Rates []Rate `json:"rates,omitempty"`
+	// Challenge asks for a proof of work while more attempts come than usual. Default: none.
+	Challenge *Challenge `json:"challenge,omitempty"`
 	// Outcome says what decides a reservation: response, the shop's answer; or backend,
 	// what the shop says later through stockgate_api: it confirms, extends or releases the
 	// hold, or lets it expire. Default: response.
@@ -152,6 +154,7 @@ type Gate struct {
 	readers        *readers
 	asking         *filters.Slots // bounds who asks Redis for what he has bought already
 	rates          gateRates
+	challenge      gateChallenge
 	// single keeps one attempt per buyer before Redis, and one identical attempt
 	// until its end
 	single filters.Single
@@ -204,7 +207,7 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 	if g.refuser, err = newRefuser(g.Refusals); err != nil {
 		return err
 	}
-	g.refuser.challenges = g.JWT != nil
+	g.refuser.asksToken = g.JWT != nil
 	if err = g.provisionLists(); err != nil {
 		return err
 	}
@@ -229,6 +232,9 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 	if err := g.openRates(rateKeys); err != nil {
 		return err
 	}
+	if err := g.openChallenge(); err != nil {
+		return err
+	}
 	g.server, _ = ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
 	g.routes.server = g.server
 	if g.exitsAs, err = exitPaths(g.ExitsAs); err != nil {
@@ -249,7 +255,7 @@ func (g *Gate) Cleanup() error {
 	if g.app != nil {
 		g.app.gates.remove(g)
 	}
-	err := g.rates.close()
+	err := errors.Join(g.rates.close(), g.challenge.close())
 	if key := g.bearerKey; key != "" {
 		g.bearerKey = ""
 		err = errors.Join(err, closeVerifier(key))

@@ -78,6 +78,9 @@ func (g *Gate) consider(r *http.Request, p *purchase) (*sale.Refusal, error) {
 	if no != nil {
 		return no, nil
 	}
+	if no := g.challenged(r, p); no != nil {
+		return no, nil
+	}
 	if no := g.repeats(r, p); no != nil || p.bound != nil {
 		return no, nil
 	}

@@ -187,14 +187,14 @@ func (v *sharedVerifier) claimsOf(ctx context.Context, token string, limit beare
 
 const forgedDetail = "too many bearer tokens from this address could not be verified"
 
-// challengeBearer asks for a token that is not there.
-var challengeBearer = []string{"Bearer"}
+// bearerAlone asks for a token that is not there.
+var bearerAlone = []string{"Bearer"}
 
-// challenge is the value of WWW-Authenticate (RFC 6750, section 3). The detail of a
+// authenticate is the value of WWW-Authenticate (RFC 6750, section 3). The detail of a
 // refusal of ours has no quotes.
-func challenge(no *sale.Refusal) []string {
+func authenticate(no *sale.Refusal) []string {
 	if no.Reason != sale.NoBuyer || no.Detail == "" {
-		return challengeBearer
+		return bearerAlone
 	}
 	return []string{`Bearer error="invalid_token", error_description="` + no.Detail + `"`}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -26,7 +27,7 @@ type RefusalStyle struct {
 	Style string `json:"style,omitempty"`
 	// Status is the status of the answer. Default: the reason's own.
 	Status int `json:"status,omitempty"`
-	// Body may contain {reason}, {title}, {status}, {sku}, {retry_after} and {reservation}.
+	// Body may contain {reason}, {title}, {status}, {sku}, {retry_after}, {reservation} and {challenge}.
 	Body string `json:"body,omitempty"`
 	// ContentType of the body. Default: by its first character: application/json, text/html or text/plain.
 	ContentType string `json:"content_type,omitempty"`
@@ -36,8 +37,8 @@ type RefusalStyle struct {
 // bytes, it returns no error, because Caddy encodes the whole request for each.
 type refuser struct {
 	answers map[sale.Reason]*answerNo
-	// challenges: a 401 asks for a bearer token.
-	challenges bool
+	// asksToken: a 401 asks for a bearer token.
+	asksToken bool
 }
 
 // answerNo is the answer to one reason.
@@ -177,8 +178,11 @@ func (f *refuser) refuse(w http.ResponseWriter, r *http.Request, no *sale.Refusa
 	if a.kind.Status == http.StatusRequestEntityTooLarge && r.ProtoMajor == 1 {
 		h["Connection"] = closeConn // the rest of the body is not read
 	}
-	if f.challenges && a.status == http.StatusUnauthorized {
-		h["Www-Authenticate"] = challenge(no)
+	if no.Challenge != "" {
+		h[challengeHeader] = unsafe.Slice(&no.Challenge, 1)
+	}
+	if f.asksToken && a.status == http.StatusUnauthorized {
+		h["Www-Authenticate"] = authenticate(no)
 	}
 	if a.asError {
 		dropPayload(r)

@@ -56,6 +56,7 @@ func TestRefusalsDoNotAllocate(t *testing.T) {
 				"sku":    {Reason: kind.Reason, SKU: "20002001"},
 				"limit":  {Reason: kind.Reason, Limit: limit, RetryAfter: 1800},
 				"detail": {Reason: kind.Reason, Detail: "the order has no lines"},
+				"task":   {Reason: kind.Reason, Challenge: "1.29906640.12.my3teqoPEzIOwrFRd2GHQA"},
 				"twice":  {Reason: kind.Reason, Reservation: "01981b", RetryAfter: 10},
 			} {
 				if n := testing.AllocsPerRun(1000, func() {

@@ -34,7 +34,8 @@ func problemPieces(k sale.Kind, status int) []piece {
 			if no.Limit != nil {
 				b = appendLimit(append(b, `,"limit":`...), no.Limit)
 			}
-			return appendMember(b, `,"reservation":`, no.Reservation)
+			b = appendMember(b, `,"reservation":`, no.Reservation)
+			return appendMember(b, `,"challenge":`, no.Challenge)
 		}},
 		{text: "}\n"},
 	}
@@ -54,6 +55,7 @@ func bodyPieces(body, contentType string, k sale.Kind, status int) []piece {
 		"{reason}": {text: string(k.Reason)}, "{title}": {text: k.Title}, "{status}": {text: strconv.Itoa(status)},
 		"{sku}":         {fill: appendSKU},
 		"{reservation}": {fill: func(b []byte, no *sale.Refusal, _ int64) []byte { return append(b, no.Reservation...) }},
+		"{challenge}":   {fill: func(b []byte, no *sale.Refusal, _ int64) []byte { return append(b, no.Challenge...) }},
 		"{retry_after}": {fill: func(b []byte, _ *sale.Refusal, wait int64) []byte { return strconv.AppendInt(b, wait, 10) }},
 	}
 	var pieces []piece

@@ -25,10 +25,10 @@ func TestProblemIsWhatJSONWouldWrite(t *testing.T) {
 			for _, detail := range []string{"", "the order has no lines", `a "quote"`} {
 				for _, limit := range limits {
 					for wait, id := range map[int64]string{0: "", 1: "01981b", 5000: ""} {
-						no := &sale.Refusal{Reason: kind.Reason, SKU: sku, Detail: detail, Limit: limit, Reservation: id}
+						no := &sale.Refusal{Reason: kind.Reason, SKU: sku, Detail: detail, Limit: limit, Reservation: id, Challenge: id}
 						want, err := json.Marshal(refuse.Problem{
 							Type: problemType + string(kind.Reason), Title: kind.Title, Status: kind.Status, Detail: detail,
-							Reason: kind.Reason, RetryAfter: wait, SKU: sku, Limit: limit, Reservation: id,
+							Reason: kind.Reason, RetryAfter: wait, SKU: sku, Limit: limit, Reservation: id, Challenge: id,
 						})
 						if err != nil {
 							t.Fatal(err)
@@ -45,13 +45,14 @@ func TestProblemIsWhatJSONWouldWrite(t *testing.T) {
 
 func TestBodyPieces(t *testing.T) {
 	kind, _ := sale.KindOf(sale.AllHeld)
-	no := &sale.Refusal{Reason: sale.AllHeld, SKU: `{title}"<`, Reservation: "01981b"}
+	no := &sale.Refusal{Reason: sale.AllHeld, SKU: `{title}"<`, Reservation: "01981b", Challenge: "1.2"}
 	for body, want := range map[string]string{
 		"":                             "",
 		"no":                           "no",
 		"{sku}":                        `{title}"<`,
 		"{reason}{status}":             "all_held409",
 		"of {reservation}":             "of 01981b",
+		"solve {challenge}":            "solve 1.2",
 		"{{sku}} {unknown} {":          `{{title}"<} {unknown} {`,
 		"again in {retry_after}s. {st": "again in 7s. {st",
 	} {

@@ -10,6 +10,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/certmagic"
 
+	"github.com/stockgate/stockgate/challenge"
 	"github.com/stockgate/stockgate/token"
 )
 
@@ -81,6 +82,7 @@ func (t *Token) load(storage keyStorage) (*signing, error) {
 			return nil, fmt.Errorf("token: %w", err)
 		}
 		s.keys = append(s.keys, key)
+		s.challenge = append(s.challenge, challenge.NewKey([32]byte(key.Derive("stockgate challenge"))))
 	}
 	var err error
 	if s.signer, err = token.NewSigner(t.Issuer, t.Audience, s.keys[0]); err != nil {

@@ -15,4 +15,6 @@ type Problem struct {
 	Limit      *sale.Limit `json:"limit,omitempty"`
 	// Reservation is the one that the buyer has already.
 	Reservation string `json:"reservation,omitempty"`
+	// Challenge is the task to solve.
+	Challenge string `json:"challenge,omitempty"`
 }

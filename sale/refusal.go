@@ -14,6 +14,7 @@ const (
 	NoBuyer        Reason = "no_buyer"
 	Denied         Reason = "denied"
 	NotEligible    Reason = "not_eligible"
+	Challenge      Reason = "challenge"
 	LimitReached   Reason = "limit_reached"
 	TooManyUnpaid  Reason = "too_many_unpaid"
 	UnknownItem    Reason = "unknown_item"
@@ -54,6 +55,7 @@ var Kinds = []Kind{
 	{NoBuyer, http.StatusUnauthorized, "Please sign in to buy.", false},
 	{Denied, http.StatusForbidden, "This purchase is not accepted.", false},
 	{NotEligible, http.StatusForbidden, "This sale is for members only.", false},
+	{Challenge, http.StatusForbidden, "Please solve the challenge and try again.", false},
 	{LimitReached, http.StatusForbidden, "The purchase limit is reached.", false},
 	{TooManyUnpaid, http.StatusForbidden, "Too many of your purchases are not paid.", true},
 	{UnknownItem, http.StatusNotFound, "This item is not on sale.", false},
@@ -102,6 +104,8 @@ type Refusal struct {
 	// Reservation is the id of the buyer's own reservation that stands in the way,
 	// for in_doubt and already_ordered.
 	Reservation string
+	// Challenge is the task to solve before the next attempt, for challenge.
+	Challenge string
 }
 
 // Refuse makes a refusal without particulars.

@@ -1,0 +1,104 @@
+package challenge
+
+import (
+	"math/bits"
+	"time"
+)
+
+// Rules say when there is a challenge, and how hard it is.
+type Rules struct {
+	// Above so many attempts in a Window each one needs a solution. Both are above 0.
+	Above  uint32
+	Window time.Duration
+	// Least bits are asked for just above it, one more for each doubling, up to Most: within
+	// LeastBits and MostBits. A client makes 2^bits hashes on average.
+	Least, Most int
+}
+
+// Challenger judges the attempts on one gate. It is safe for concurrent use, and its
+// memory is fixed: 8 MiB, for the solutions of the last minutes.
+//
+// Each solution serves one attempt. Where a set of spent solutions is full, which takes about a
+// million of them in two minutes, an old one is forgotten.
+type Challenger struct {
+	rules Rules
+	meter meter
+	spent *spent
+}
+
+// New makes a challenger.
+func New(r Rules) *Challenger {
+	return &Challenger{rules: r, meter: meter{window: int64(r.Window)}, spent: newSpent()}
+}
+
+// Judge counts an attempt with a solution, empty: without one. 0: it may pass, and the
+// solution is spent; else it has to solve a task with so many bits first.
+//
+// Solutions count for tasks of this minute and of those beside it, because the clocks of
+// edges differ, and keys are all that edges may issue tasks with now. A task with fewer bits
+// than are needed serves one attempt of its address: it was issued before the rate rose, and is
+// worth nothing to who collects them.
+func (c *Challenger) Judge(now time.Time, keys []Key, s Scope, solution string) (bits int) {
+	bits = c.rules.bits(c.meter.count(now))
+	if bits == 0 || c.accepts(now, keys, s, solution, bits, true) {
+		return 0
+	}
+	return bits
+}
+
+// Foresee is what Judge would return. It counts nothing, and spends nothing.
+func (c *Challenger) Foresee(now time.Time, keys []Key, s Scope, solution string) (bits int) {
+	bits = c.rules.bits(c.meter.foresee(now))
+	if bits == 0 || c.accepts(now, keys, s, solution, bits, false) {
+		return 0
+	}
+	return bits
+}
+
+// Count counts an attempt that is refused with what Foresee has returned.
+func (c *Challenger) Count(now time.Time) { c.meter.count(now) }
+
+// AppendTask appends the task of a scope with so many bits, as the client gets it.
+func AppendTask(b []byte, now time.Time, key *Key, s Scope, bits int) []byte {
+	t := key.task(s, minuteOf(now), bits)
+	return t.append(b)
+}
+
+// bits are those that an attempt needs, when there are so many; 0: none.
+func (r *Rules) bits(attempts uint32) int {
+	if attempts <= r.Above {
+		return 0
+	}
+	return min(r.Least+bits.Len32((attempts-1)/r.Above)-1, r.Most)
+}
+
+// accepts says whether a solution serves the attempt, and spends it if it is to.
+func (c *Challenger) accepts(now time.Time, keys []Key, scope Scope, text string, need int, spend bool) bool {
+	s, ok := parse(text)
+	if !ok || s.bits < c.rules.Least {
+		return false
+	}
+	minute := minuteOf(now)
+	if age := minute - s.minute; age < -1 || age > 1 || !s.issued(keys, scope) {
+		return false
+	}
+	first, ok := s.works()
+	if !ok {
+		return false
+	}
+	easy := s.bits < need
+	if !spend {
+		return !c.spent.has(first[:], s.minute) && !(easy && c.spent.has(s.seed[:], s.minute))
+	}
+	return c.spent.take(first[:], s.minute, minute) && (!easy || c.spent.take(s.seed[:], s.minute, minute))
+}
+
+// issued says whether the task is one of these keys for the scope.
+func (s *solution) issued(keys []Key, scope Scope) bool {
+	for i := range keys {
+		if genuine := keys[i].seed(scope, s.minute, s.bits); genuine.is(&s.seed) {
+			return true
+		}
+	}
+	return false
+}

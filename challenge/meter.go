@@ -1,0 +1,79 @@
+package challenge
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+)
+
+// meter counts attempts in windows of time, without a lock. What counts is the window of the
+// moment or the one before it, whichever has more: the rate rises with each attempt, and
+// falls when a whole window had fewer.
+type meter struct {
+	window int64 // ns
+	// Both are the number of a window, and in the lower half its attempts.
+	now, before atomic.Uint64
+}
+
+// count counts an attempt, and returns how many there are in a window.
+func (m *meter) count(t time.Time) uint32 {
+	at := m.number(t)
+	for {
+		seen := m.now.Load()
+		next := uint64(at)<<32 | 1
+		if number, n := halves(seen); number == at || number == at+1 { // another processor's clock may be ahead
+			at = number
+			if n == math.MaxUint32 {
+				return n
+			}
+			next = seen + 1
+		} else if at == number+1 {
+			raise(&m.before, seen)
+		}
+		if m.now.CompareAndSwap(seen, next) {
+			return m.most(at, next)
+		}
+	}
+}
+
+// foresee is what count would return. It counts nothing.
+func (m *meter) foresee(t time.Time) uint32 {
+	at, seen := m.number(t), m.now.Load()
+	next := uint64(at)<<32 | 1
+	switch number, n := halves(seen); {
+	case (number == at || number == at+1) && n == math.MaxUint32:
+		return n
+	case number == at || number == at+1:
+		at, next = number, seen+1
+	case at == number+1:
+		_, now := halves(next)
+		return max(n, now)
+	}
+	return m.most(at, next)
+}
+
+// most is the larger count of a window and of the one before it.
+func (m *meter) most(at uint32, window uint64) uint32 {
+	_, n := halves(window)
+	if number, before := halves(m.before.Load()); number+1 == at {
+		return max(n, before)
+	}
+	return n
+}
+
+func (m *meter) number(t time.Time) uint32 { return uint32(t.UnixNano() / m.window) }
+
+func halves(window uint64) (number, attempts uint32) { return uint32(window >> 32), uint32(window) }
+
+// raise puts a window in the place of an older one, or of the same with fewer attempts.
+func raise(p *atomic.Uint64, window uint64) {
+	for {
+		old := p.Load()
+		oldNumber, oldN := halves(old)
+		number, n := halves(window)
+		behind := oldNumber - number // numbers wrap; who is late is late by little
+		if 0 < behind && behind < 1000 || behind == 0 && n <= oldN || p.CompareAndSwap(old, window) {
+			return
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package challenge
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"net/netip"
+	"strconv"
+	"time"
+)
+
+// version begins each task. It stands for all that is fixed about the format.
+const version = "1"
+
+// Key makes and recognises tasks. Edges with the same key accept each other's.
+type Key struct{ inner, outer [sha256.BlockSize]byte }
+
+// NewKey makes a key of a secret that all edges have.
+func NewKey(secret [sha256.Size]byte) Key {
+	var k Key
+	copy(k.inner[:], secret[:])
+	copy(k.outer[:], secret[:])
+	for i := range k.inner {
+		k.inner[i] ^= 0x36
+		k.outer[i] ^= 0x5c
+	}
+	return k
+}
+
+// Scope is what a task is bound to. Its solutions are worth nothing elsewhere.
+type Scope struct {
+	// Gate and Sale are where the attempt is made; an empty Sale is none.
+	Gate, Sale string
+	// Address is the client's. Of an IPv6 address the first 64 bits count: a client has
+	// all that follow.
+	Address string
+}
+
+// seedSize is enough that nobody guesses the seed of a task that was not issued.
+const seedSize = 16
+
+type seed [seedSize]byte
+
+// task is one task: how many bits of work, in which minute, for which scope.
+type task struct {
+	minute int64 // since 1970
+	bits   int
+	seed   seed
+}
+
+// minuteOf is the minute of a moment.
+func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
+
+// task makes the one task of a scope with so many bits in a minute.
+func (k *Key) task(s Scope, minute int64, bits int) task {
+	return task{minute, bits, k.seed(s, minute, bits)}
+}
+
+// seed is an HMAC-SHA-256 (RFC 2104), cut to seedSize. Each part begins with its length.
+func (k *Key) seed(s Scope, minute int64, bits int) seed {
+	var room [512]byte
+	b := append(room[:0], k.inner[:]...)
+	b = append(b, version...)
+	b = binary.BigEndian.AppendUint64(b, uint64(minute))
+	b = append(b, byte(bits))
+	b = appendPart(appendPart(b, s.Gate), s.Sale)
+	b = appendNetwork(b, s.Address)
+	inner := sha256.Sum256(b)
+	var outer [sha256.BlockSize + sha256.Size]byte
+	copy(outer[copy(outer[:], k.outer[:]):], inner[:])
+	whole := sha256.Sum256(outer[:])
+	return seed(whole[:seedSize])
+}
+
+func appendPart(b []byte, text string) []byte {
+	return append(binary.BigEndian.AppendUint32(b, uint32(len(text))), text...)
+}
+
+// appendNetwork appends what counts of an address.
+func appendNetwork(b []byte, address string) []byte {
+	ip, err := netip.ParseAddr(address)
+	if err != nil {
+		return append(b, address...)
+	}
+	if ip = ip.Unmap(); ip.Is4() {
+		four := ip.As4()
+		return append(b, four[:]...)
+	}
+	sixteen := ip.As16()
+	return append(b, sixteen[:8]...)
+}
+
+// is compares seeds in constant time.
+func (s *seed) is(other *seed) bool { return hmac.Equal(s[:], other[:]) }
+
+// append writes a task as clients get it: version, minute, bits and seed.
+func (t *task) append(b []byte) []byte {
+	b = strconv.AppendInt(append(b, version+"."...), t.minute, 10)
+	b = strconv.AppendInt(append(b, '.'), int64(t.bits), 10)
+	return base64.RawURLEncoding.AppendEncode(append(b, '.'), t.seed[:])
+}

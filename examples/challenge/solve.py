@@ -1,0 +1,31 @@
+"""Solves the challenge of a Stockgate edge for a client without a browser.
+
+    python3 solve.py 1.29906640.12.my3teqoPEzIOwrFRd2GHQA
+
+prints the value of the header Challenge-Solution. docs/challenge.md has the format.
+"""
+
+import hashlib
+import itertools
+import secrets
+import sys
+
+
+def solve(task):
+    version, _, bits, _ = task.split(".")
+    if version != "1" or not 2 <= int(bits) <= 34:
+        raise ValueError("unknown challenge")
+    limit = 1 << 256 - (int(bits) - 2)
+    solution, digest = task, hashlib.sha256(task.encode()).digest()
+    for _ in range(4):
+        # others behind the same address have the same task, and a solution serves one order
+        for nonce in itertools.count(secrets.randbelow(1 << 52)):
+            found = hashlib.sha256(digest + b"%d" % nonce).digest()
+            if int.from_bytes(found, "big") < limit:
+                break
+        solution, digest = f"{solution}.{nonce}", found
+    return solution
+
+
+if __name__ == "__main__":
+    print(solve(sys.argv[1]))
