@@ -86,6 +86,9 @@ var probed string
 //go:embed sweep.lua
 var sweep string
 
+//go:embed forget.lua
+var forget string
+
 //go:embed align.lua
 var align string
 
@@ -135,7 +138,7 @@ type Scripts struct {
 	// Manage changes a sale: adjust, apply, status, repair, align. A full Redis refuses to start it.
 	Manage Script
 	// Settle ends what has begun: confirm, release, doubt, expire, return, extend, free,
-	// probe, probed, sweep, carry, rebuilt, acknowledge, outbox, sent; and lookup and examine. It runs on a full Redis too: it gives memory and
+	// probe, probed, sweep, forget, carry, rebuilt, acknowledge, outbox, sent; and lookup and examine. It runs on a full Redis too: it gives memory and
 	// stock back, or adds little to what is there.
 	Settle Script
 	// List changes a named list. A full Redis refuses to start it.
@@ -164,7 +167,7 @@ func build(claim, settle string) Scripts {
 	managing := []string{when("adjust", adjust), when("apply", apply), when("status", status), when("repair", repair), when("align", align)}
 	settling := []string{
 		when("confirm", confirm), when("release", release), when("doubt", doubt), when("expire", expire), when("return", giveBack),
-		when("extend", extend), when("free", free), when("lookup", lookup), when("probe", probe, probed), when("sweep", sweep),
+		when("extend", extend), when("free", free), when("lookup", lookup), when("probe", probe, probed), when("sweep", sweep), when("forget", forget),
 		when("acknowledge", acknowledge), when("carry", carry), when("rebuilt", rebuilt), when("outbox", outbox), when("sent", sent),
 		when("examine", examine),
 	}

@@ -18,7 +18,8 @@ const (
 	reapTogether = 8
 )
 
-// reaper ends overdue holds of every sale, and drops counters of windows that are over. Each
+// reaper ends overdue holds of every sale, and drops counters of windows and records of
+// reservations that are over. Each
 // sale is looked after by itself, so that one whose shard does not answer delays no other.
 type reaper struct {
 	edge *Edge
@@ -35,7 +36,8 @@ type reaped struct {
 	busy   atomic.Bool
 	failed bool   // the last time
 	cursor string // how far its counters have been swept
-	lead   int64  // of its clock, when it was logged last
+	old    forgetter
+	lead   int64 // of its clock, when it was logged last
 }
 
 // reap looks after all sales until ctx ends.
@@ -64,7 +66,7 @@ func (r *reaper) round(ctx context.Context) {
 		}
 		s := r.sales[l.Sale.ID]
 		if s == nil {
-			s = &reaped{cursor: "0"}
+			s = &reaped{cursor: "0", old: forgetter{cursor: "0"}}
 			r.sales[l.Sale.ID] = s
 		}
 		if !s.busy.CompareAndSwap(false, true) {
@@ -93,6 +95,9 @@ func (r *reaper) one(parent context.Context, l *Listing, s *reaped) {
 	_, err := r.edge.Expire(ctx, l.Sale.ID)
 	if err == nil {
 		err = s.sweep(ctx, r.edge.Store, l)
+	}
+	if err == nil {
+		err = s.old.forget(ctx, r.edge.Store, l.Sale.ID)
 	}
 	if s.failed = err != nil; s.failed && parent.Err() == nil {
 		(*r.edge.metrics.Load()).RedisFailed("reap")

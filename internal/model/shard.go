@@ -69,6 +69,12 @@ type Shard struct {
 	// answered.
 	Returns map[string]Returned
 	Journal []Entry
+	// Acked is the last movement that a ledger has, AckedAt when it said so; 0: never.
+	Acked, AckedAt int64
+	// Forgotten are reservations whose records were dropped, by the state in which they were,
+	// ForgottenExp the latest time until when one of their tokens was good.
+	Forgotten    map[string]State
+	ForgottenExp int64
 }
 
 // Record is one reservation, or a tombstone.
@@ -153,6 +159,7 @@ func New() *Shard {
 		Status: "draft", Stock: map[string]int64{},
 		Records: map[string]*Record{}, Adjustments: map[string]Adjustment{},
 		Bindings: map[string]string{}, Returns: map[string]Returned{},
+		Forgotten: map[string]State{},
 	}
 }
 
@@ -161,6 +168,7 @@ func (s *Shard) Clone() *Shard {
 	c := *s
 	c.Stock, c.Adjustments = maps.Clone(s.Stock), maps.Clone(s.Adjustments)
 	c.Bindings, c.Returns = maps.Clone(s.Bindings), maps.Clone(s.Returns)
+	c.Forgotten = maps.Clone(s.Forgotten)
 	c.Records = make(map[string]*Record, len(s.Records))
 	for id, r := range s.Records {
 		copied := *r // its lists are replaced, never changed
