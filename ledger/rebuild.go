@@ -106,6 +106,8 @@ type rebuilding struct {
 	doc    Document
 	file   *sale.Sale
 	status sale.Status // of before
+	// forgets: what is over needs no record, because nothing that redis had of it is aside.
+	forgets bool
 	// oversold are cells of which more is sold than there was.
 	oversold []Cell
 	out      *Rebuilt
@@ -229,14 +231,15 @@ func (b *rebuilding) restore(ctx context.Context) error {
 	if b.doc != before {
 		return refused("the ledger has got another file of sale %s meanwhile: begin again", b.id)
 	}
+	now, err := b.store.Life(ctx, b.id)
+	if err != nil {
+		return err
+	}
+	b.forgets = !now.Aside
 	if err := b.fill(ctx, r); err != nil {
 		return err
 	}
 	if err := b.ledger.Restart(ctx, b.id, b.at, Position{Epoch: r.Epoch}); err != nil {
-		return err
-	}
-	now, err := b.store.Life(ctx, b.id)
-	if err != nil {
 		return err
 	}
 	status := b.closing()

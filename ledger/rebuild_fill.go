@@ -22,6 +22,10 @@ func (b *rebuilding) fill(ctx context.Context, r *reservation.Restoration) error
 		if r == nil {
 			return nil
 		}
+		if b.forgets && one.Over(b.life.Now) {
+			r.Forget(&one.RecordFields)
+			return nil
+		}
 		return r.Reservation(ctx, one.ID, &one.RecordFields, binds)
 	})
 	if err != nil {

@@ -29,12 +29,19 @@ local function charge_again(charges)
   end
 end
 
+-- is_forgotten says that an ended reservation whose token expired at exp may have been dropped,
+-- see forget.lua: then it was not lost.
+local function is_forgotten(exp)
+  local forgotten = call('HGET', KEYS[1], 'forgotten')
+  return forgotten and exp <= tonumber(forgotten)
+end
+
 -- Only what an older epoch has held can have been lost: in this one, ended
--- reservations stay.
+-- reservations stay until they are forgotten.
 local function recreate(a, tombstone)
   local id, epoch = a[1], tonumber(a[4] or '')
   if is_carrying() then return { 'restoring' } end
-  if not shard.exists or not epoch or epoch >= shard.epoch then return { 'not_found' } end
+  if not shard.exists or not epoch or epoch >= shard.epoch or is_forgotten(tonumber(a[7])) then return { 'not_found' } end
   local lines, charges, k = {}, {}, 11
   local line_words, charge_words = {}, {}
   for i = 1, tonumber(a[10]) do

@@ -95,6 +95,9 @@ var sweep string
 //go:embed lapse.lua
 var lapse string
 
+//go:embed forget.lua
+var forget string
+
 //go:embed align.lua
 var align string
 
@@ -144,7 +147,7 @@ type Scripts struct {
 	// Manage changes a sale: adjust, apply, status, repair, align. A full Redis refuses to start it.
 	Manage Script
 	// Settle ends what has begun: confirm, release, doubt, expire, return, extend, free,
-	// probe, probed, sweep, lapse, carry, rebuilt, acknowledge, outbox, sent; and lookup and examine. It runs on a full Redis too: it gives memory and
+	// probe, probed, sweep, lapse, forget, carry, rebuilt, acknowledge, outbox, sent; and lookup and examine. It runs on a full Redis too: it gives memory and
 	// stock back, or adds little to what is there.
 	Settle Script
 	// List changes a named list. A full Redis refuses to start it.
@@ -173,7 +176,7 @@ func build(claim, settle string) Scripts {
 	managing := []string{when("adjust", adjust), when("apply", apply), when("status", status), when("repair", repair), when("align", align)}
 	settling := []string{
 		when("confirm", confirm), when("release", release), when("doubt", doubt), when("expire", expire), when("return", giveBack),
-		when("extend", extend), when("free", free), when("lookup", lookup), when("probe", probe, probed), when("sweep", sweep), when("lapse", lapse),
+		when("extend", extend), when("free", free), when("lookup", lookup), when("probe", probe, probed), when("sweep", sweep), when("lapse", lapse), when("forget", forget),
 		when("acknowledge", acknowledge), when("carry", carry), when("rebuilt", rebuilt), when("outbox", outbox), when("sent", sent),
 		when("examine", examine),
 	}

@@ -1,10 +1,11 @@
 -- rebuilt.lua: all of a shard is restored; its new life begins, with this as the first
 -- entry of its journal.
 --
--- a[1]  epoch   of the life that was restored
--- a[2]  clock   ms; the shard's clock must not be behind this
--- a[3]  status  of the sale from now on
--- a[4]  cause   who, and from what
+-- a[1]  epoch      of the life that was restored
+-- a[2]  clock      ms; the shard's clock must not be behind this
+-- a[3]  status     of the sale from now on
+-- a[4]  cause      who, and from what
+-- a[5]  forgotten  ms; the latest exp of what was not restored because it is over, see forget.lua; 0: none
 --
 -- Returns { 'ok', seq } (also when it has begun already); { 'conflict' } somebody else restores it
 
@@ -15,6 +16,8 @@ function operations.rebuilt(a)
   shard.exists, shard.epoch, shard.status, shard.restoring = true, epoch, a[3], false
   shard.now = math.max(shard.now, tonumber(a[2]))
   changed.meta.restoring, changed.meta.epoch, changed.meta.status = false, int(epoch), a[3]
+  local forgotten = math.max(tonumber(a[5] or '0'), tonumber(call('HGET', KEYS[1], 'forgotten') or '0'))
+  if forgotten > 0 then changed.meta.forgotten = int(forgotten) end
   write_journal('rebuilt', int(shard.version), '', '', '', a[4], '')
   notice = 'sale'
   return { 'ok', shard.seq }

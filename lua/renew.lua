@@ -6,7 +6,7 @@
 -- KEYS[14…] where each of them is set aside
 -- KEYS[1]   meta  hash  of the new life, before it begins: restoring, its epoch; no epoch and no
 --                       seq; version, status paused, starts, ends, doc, schema; carrying while
---                       something is aside: what has no record may be there
+--                       something is aside: what has no record may be there; forgotten as it was
 --
 -- ARGV[1]  schema   the newest key schema that the caller understands
 -- ARGV[2]  epoch    of the life that the caller has seen; 0: there was none. What has moved in it since
@@ -21,7 +21,7 @@
 -- Returns { 'ok', epoch }; { 'conflict' } another life has begun, or begins, since the caller
 --         looked; { 'schema', schema }
 
-local meta = redis.call('HMGET', KEYS[1], 'epoch', 'restoring', 'schema')
+local meta = redis.call('HMGET', KEYS[1], 'epoch', 'restoring', 'schema', 'forgotten')
 if tonumber(meta[3] or '0') > tonumber(ARGV[1]) then return { 'schema', tonumber(meta[3]) } end
 local seen, began = tonumber(meta[1] or '0'), meta[2] and '1' or '0'
 if seen ~= tonumber(ARGV[2]) or began ~= ARGV[3] then return { 'conflict' } end
@@ -41,4 +41,5 @@ end
 if aside then redis.call('HSET', KEYS[1], 'carrying', '1') end
 redis.call('HSET', KEYS[1], 'restoring', string.format('%.0f', epoch), 'version', ARGV[5], 'status', 'paused', 'starts', ARGV[7], 'ends', ARGV[8],
   'doc', ARGV[6], 'schema', ARGV[1])
+if meta[4] then redis.call('HSET', KEYS[1], 'forgotten', meta[4]) end
 return { 'ok', epoch }

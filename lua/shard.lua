@@ -6,7 +6,7 @@
 -- KEYS[1]  meta         hash    epoch, seq, version, status, starts, ends, clock, lead, schema, doc,
 --                               acked and acked_at, see acknowledge.lua; sender, sender_until, sent,
 --                               sent_at and sending, see outbox.lua and sent.lua; restoring and
---                               carrying, see renew.lua; repaired, the last entry of a reconciliation, see repair.lua
+--                               carrying, see renew.lua; forgotten, see forget.lua; repaired, the last entry of a reconciliation, see repair.lua
 -- KEYS[2]  cells        hash    cell → "stock available held in_doubt confirmed" (units)
 -- KEYS[3]  limits       hash    limit|window|identity → "charged pending" (units or orders;
 --                               pending is the part of charged that holds have not resolved)

@@ -81,8 +81,9 @@ func (r *raw) count(told *model.Replayed) (*reservation.Image, error) {
 	if n := len(r.deadlines) + len(r.inDoubt) + len(r.unbacked) + len(r.tombstones); n != listed {
 		return nil, fmt.Errorf("%d reservations are listed, %d should be", n, listed)
 	}
-	for id := range told.States {
-		if _, ok := r.records[id]; !ok {
+	for id, s := range told.States {
+		forgotten := (s == model.Released || s == model.Expired) && r.meta["forgotten"] != ""
+		if _, ok := r.records[id]; !ok && !forgotten {
 			return nil, fmt.Errorf("%s is in the journal and nowhere else", id)
 		}
 	}

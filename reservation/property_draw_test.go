@@ -25,7 +25,9 @@ func (d *driver) known(rt *rapid.T) string {
 // fresh draws an id that was not used, most of the time.
 func (d *driver) fresh(rt *rapid.T) string {
 	if rapid.IntRange(0, 9).Draw(rt, "used") == 9 {
-		return d.known(rt)
+		if id := d.known(rt); d.model.Forgotten[id] == "" { // no edge makes one again
+			return id
+		}
 	}
 	d.ids++
 	return fmt.Sprintf("r%d", d.ids)

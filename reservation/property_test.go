@@ -45,6 +45,7 @@ func TestRandomOperations(t *testing.T) {
 			"5 clock":     d.clock,
 			"6 expire":    d.expire,
 			"7 repeat":    d.repeat,
+			"7 forget":    d.forget,
 			"8 expects":   d.expects,
 			"8 align":     func(rt *rapid.T) { d.call(model.Align{Cause: cause(rt)}) },
 			"8 probe":     func(rt *rapid.T) { d.call(d.probe(rt)) },
@@ -144,6 +145,9 @@ func (d *driver) repeat(rt *rapid.T) {
 		rt.Skip("nothing was done")
 	}
 	e := d.last[rapid.IntRange(0, len(d.last)-1).Draw(rt, "which")]
+	if o, ok := e.op.(model.Reserve); ok && d.model.Forgotten[o.ID] != "" {
+		rt.Skip("no edge tries an attempt for an hour")
+	}
 	_, isConfirm := e.op.(model.Confirm)
 	switch e.op.(type) {
 	case model.Reserve, model.Adjust, model.Return, model.Free, model.Lookup:
@@ -237,6 +241,9 @@ func (d *driver) confirmByToken(rt *rapid.T) model.Operation {
 		return model.Confirm{ID: d.known(rt), Word: "shop"}
 	}
 	o := rapid.SampledFrom(d.tokens).Draw(rt, "token")
+	if d.model.Forgotten[o.ID] != "" && o.Evidence.Exp > d.model.ForgottenExp { // of another life, in which the id was the same
+		return model.Confirm{ID: o.ID, Word: "shop"}
+	}
 	o.Cause = cause(rt)
 	return o
 }
@@ -257,7 +264,11 @@ func (d *driver) end() {
 		more = d.run(model.Expire{Most: 20})[0][2].(int64)
 	}
 	for id, mode := range d.orphans {
-		if got, want := d.state(id), map[string]string{"response": "in_doubt", "backend": "expired"}[mode]; got != want {
+		got := d.state(id)
+		if was := d.model.Forgotten[id]; was != "" {
+			got = string(was)
+		}
+		if want := map[string]string{"response": "in_doubt", "backend": "expired"}[mode]; got != want {
 			d.t.Fatalf("%s of an edge that died is %s, want %s", id, got, want)
 		}
 	}
@@ -299,6 +310,15 @@ func (d *driver) expects(rt *rapid.T) {
 		behind := rapid.SampledFrom([]int64{0, 999, 1000, 1001, 60_000, 4_000_000}).Draw(rt, "behind")
 		m.Latest, m.LatestTime = max(m.Time+m.Lead, m.Clock)-behind, m.Time-behind
 	}
+}
+
+// forget drops what is over, and lets a ledger follow.
+func (d *driver) forget(rt *rapid.T) {
+	if rapid.Bool().Draw(rt, "ledger") {
+		d.call(model.Acknowledge{Epoch: d.model.Epoch, Seq: int64(rapid.IntRange(0, len(d.model.Journal)).Draw(rt, "acked"))})
+	}
+	const week = 7 * day
+	d.call(model.Forget{Ended: hour, Overdue: 10 * hour, Patience: rapid.SampledFrom([]int64{week, week, hour, 0}).Draw(rt, "patience")})
 }
 
 // expire ends what is overdue: no unit comes back on sale while a token of it is good.

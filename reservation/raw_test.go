@@ -128,6 +128,12 @@ func expected(s *model.Shard, seen int) *raw {
 		if s.LeadKept {
 			r.meta["lead"] = strconv.FormatInt(s.Lead, 10)
 		}
+		if s.ForgottenExp > 0 {
+			r.meta["forgotten"] = strconv.FormatInt(s.ForgottenExp, 10)
+		}
+		if s.AckedAt > 0 {
+			r.meta["acked"], r.meta["acked_at"] = strconv.FormatInt(s.Acked, 10), strconv.FormatInt(s.AckedAt, 10)
+		}
 	}
 	for name := range s.Stock {
 		c, _ := s.Cell(name)

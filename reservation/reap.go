@@ -19,7 +19,8 @@ const (
 	reapTogether = 8
 )
 
-// reaper ends overdue holds of every sale, and drops counters of windows that are over. Each
+// reaper ends overdue holds of every sale, and drops counters of windows and records of
+// reservations that are over. Each
 // sale is looked after by itself, so that one whose shard does not answer delays no other.
 type reaper struct {
 	edge *Edge
@@ -40,6 +41,7 @@ type reaped struct {
 	// rounds to wait before the next look at them.
 	lapsed string
 	rest   int
+	old    forgetter
 	lead   int64 // of its clock, when it was logged last
 }
 
@@ -69,7 +71,7 @@ func (r *reaper) round(ctx context.Context) {
 		}
 		s := r.sales[l.Sale.ID]
 		if s == nil {
-			s = &reaped{cursor: "0", lapsed: "0"}
+			s = &reaped{cursor: "0", lapsed: "0", old: forgetter{cursor: "0"}}
 			r.sales[l.Sale.ID] = s
 		}
 		if !s.busy.CompareAndSwap(false, true) {
@@ -98,6 +100,9 @@ func (r *reaper) one(parent context.Context, l *Listing, s *reaped) {
 	_, err := r.edge.Expire(ctx, l.Sale.ID)
 	if err == nil {
 		err = errors.Join(s.sweep(ctx, r.edge.Store, l), s.lapse(ctx, r.edge.Store, l))
+	}
+	if err == nil {
+		err = s.old.forget(ctx, r.edge.Store, l.Sale.ID)
 	}
 	if s.failed = err != nil; s.failed && parent.Err() == nil {
 		(*r.edge.metrics.Load()).RedisFailed("reap")

@@ -2,8 +2,11 @@ package reservation_test
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/reservation"
 )
 
@@ -32,4 +35,35 @@ func TestDeadSalesKeepNoHold(t *testing.T) {
 	}
 	f.proxy.ReleaseRequests()
 	f.audit()
+}
+
+// Edges forget what is over by themselves.
+func TestReaperForgets(t *testing.T) {
+	b := redistest.Embedded(t)
+	began := time.Now()
+	b.SetTime(began)
+	e := newEdge(t, options(b), reservation.EdgeOptions{})
+	var passed atomic.Int64
+	e.Measure(func() time.Time { return time.Now().Add(time.Duration(passed.Load())) })
+	load(t, e.Store, openSale("s", 10))
+	look(t, e)
+	mustHold(t, e, "refused", "Ann", 1)
+	mustHold(t, e, "held", "Bob", 1)
+	if _, err := e.Store.Release(soon(t), "s", "refused", reservation.Shop, "status_409"); err != nil {
+		t.Fatal(err)
+	}
+	passed.Store(int64(24 * time.Hour))
+	b.SetTime(began.Add(24 * time.Hour))
+	e.Start()
+	records := func() map[string]string {
+		all, err := b.Client().HGetAll(soon(t), e.ShardKeys("s")[3]).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	eventually(t, "the refused order is forgotten", func() bool { return records()["refused"] == "" })
+	if records()["held"] == "" {
+		t.Error("a hold was forgotten")
+	}
 }

@@ -83,7 +83,8 @@ type Restoration struct {
 	store *Store
 	sale  string
 	// Epoch is that of the new life.
-	Epoch int64
+	Epoch     int64
+	forgotten time.Time // see Forget
 	// pending are the pieces that wait, for each place among the keys.
 	pending [unpaidKey + 1][]any
 }
@@ -133,6 +134,13 @@ func (r *Restoration) Reservation(ctx context.Context, id string, f *RecordField
 		r.add(bindingsKey, field, id)
 	}
 	return r.send(ctx, restoreMost)
+}
+
+// Forget leaves out a reservation that is over: no token of it may make it again.
+func (r *Restoration) Forget(f *RecordFields) {
+	if f.Exp.After(r.forgotten) {
+		r.forgotten = f.Exp
+	}
 }
 
 // Cell puts a stock cell back.
@@ -200,7 +208,7 @@ func (r *Restoration) Finish(ctx context.Context, clock time.Time, status sale.S
 	if err := r.Flush(ctx); err != nil {
 		return err
 	}
-	replies, err := r.store.runReplicated(ctx, r.store.scripts.Settle, r.sale, operation{"rebuilt", []any{r.Epoch, msOf(clock), string(status), cause}})
+	replies, err := r.store.runReplicated(ctx, r.store.scripts.Settle, r.sale, operation{"rebuilt", []any{r.Epoch, msOf(clock), string(status), cause, msOf(r.forgotten)}})
 	if err != nil {
 		return err
 	}

@@ -2,12 +2,14 @@ package reservation_test
 
 import (
 	"github.com/stockgate/stockgate/internal/model"
+	"github.com/stockgate/stockgate/reservation"
 )
 
 // The sale of every row, and the reservation "r" in it: two of four units.
 const (
 	deadline = noon + 1000
-	day      = int64(24 * 3600_000)
+	hour     = int64(3600_000)
+	day      = 24 * hour
 	saleEnds = noon + 2*day
 	keyTTL   = 3 * day
 )
@@ -88,6 +90,7 @@ var rowOperations = map[string]func(w *twin) model.Operation{
 
 	"doubt":                                func(*twin) model.Operation { return model.Doubt{ID: "r", Cause: "why"} },
 	"expire":                               func(*twin) model.Operation { return model.Expire{Most: 100} },
+	"forget":                               func(*twin) model.Operation { return forgets },
 	"free":                                 func(*twin) model.Operation { return model.Free{ID: "r"} },
 	"free what was reserved without a key": func(*twin) model.Operation { return model.Free{ID: "r"} },
 	"extend":                               func(*twin) model.Operation { return model.Extend{ID: "r", HoldFor: 5000, Longest: 60_000} },
@@ -175,6 +178,11 @@ var rowOperations = map[string]func(w *twin) model.Operation{
 	"probed unknown": func(w *twin) model.Operation { return probedR(w, "unknown") },
 }
 
+// forgets drops what is over, as edges do.
+var forgets = model.Forget{
+	Ended: reservation.EndedFor.Milliseconds(), Overdue: reservation.OverdueFor.Milliseconds(), Patience: reservation.OverdueFor.Milliseconds(),
+}
+
 func tokenR(epoch int64) model.Operation {
 	return model.Confirm{ID: "r", Word: "shop", Cause: "why", Evidence: &model.Evidence{
 		Epoch: epoch, Created: noon, Exp: deadline - 100, Buyer: "Ann", Ref: "order-1", Mode: "backend",
@@ -221,7 +229,18 @@ var circumstances = map[string]func(w *twin){
 	},
 	"after the deadline": func(w *twin) { w.setTime(deadline) },
 	"a day later":        func(w *twin) { w.setTime(noon + day) },
-	"after the sale":     func(w *twin) { w.setTime(saleEnds) },
+	"an hour later":      func(w *twin) { w.setTime(deadline + hour) },
+	"almost":             func(w *twin) { w.setTime(w.model.Time - 1) },
+	"a week later":       func(w *twin) { w.setTime(deadline + 7*day) },
+	"forgotten": func(w *twin) {
+		w.setTime(deadline + 7*day)
+		w.run(forgets)
+	},
+	"the ledger is behind": func(w *twin) {
+		w.run(model.Acknowledge{Epoch: w.model.Epoch, Seq: int64(min(len(w.model.Journal), 3))})
+	},
+	"the ledger has it": func(w *twin) { w.run(model.Acknowledge{Epoch: w.model.Epoch, Seq: int64(len(w.model.Journal))}) },
+	"after the sale":    func(w *twin) { w.setTime(saleEnds) },
 	"days after the sale": func(w *twin) {
 		w.setTime(noon + keyTTL + 1000)
 	},

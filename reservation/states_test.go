@@ -206,7 +206,7 @@ func (w *twin) words(op model.Operation, was *model.Shard, reply model.Reply) st
 		if w.model.Records["r"].Probes.Absent > was.Records["r"].Probes.Absent {
 			return "counts"
 		}
-	case model.Expire:
+	case model.Expire, model.Forget:
 		return "–"
 	}
 	return "same"

@@ -94,3 +94,34 @@ func (e *Edge) Checking(sale string) bool {
 	s := c.sales[sale]
 	return s != nil && s.next == nil
 }
+
+// FilterOf fills a filter of bound keys and refs with so many, and returns for how many it has
+// room then, how many bytes it takes, and whether it still wants to grow.
+func FilterOf(bindings int64) (room, bytes int64, wants bool) {
+	f := newBoundFilter(0)
+	for left := bindings; left > 0; {
+		stages := *f.stages.Load()
+		last := stages[len(stages)-1]
+		n := min(left, last.room+1)
+		last.added.Store(n) // which bits are set changes no size
+		if left -= n; !f.full() {
+			break
+		}
+		f.grow()
+	}
+	for _, s := range *f.stages.Load() {
+		for i := range s.parts {
+			bytes += int64(s.parts[i].bloom.Cap() / 8)
+		}
+	}
+	return f.room(), bytes, f.full()
+}
+
+// OwnHolds is of how many of so many holds an edge knows the lines.
+func OwnHolds(ids func(i int) string, made int) int {
+	var o ownHolds
+	for i := range made {
+		o.add(ids(i), nil)
+	}
+	return len(o.lines)
+}

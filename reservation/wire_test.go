@@ -60,6 +60,10 @@ func wire(op model.Operation) reservation.Operation {
 		return reservation.Operation{Name: "doubt", Args: []any{o.ID, o.Cause}}
 	case model.Expire:
 		return reservation.Operation{Name: "expire", Args: []any{o.Most, oneIf(o.Stepped)}}
+	case model.Forget:
+		return reservation.Operation{Name: "forget", Args: []any{"0", 10_000, o.Ended, o.Overdue, o.Patience}}
+	case model.Acknowledge:
+		return reservation.Operation{Name: "acknowledge", Args: []any{o.Epoch, o.Seq}}
 	case model.Lookup:
 		return reservation.Operation{Name: "lookup", Args: []any{o.Guard, o.Print, o.Ref, o.Buyer, model.Words(o.Lines)}}
 	case model.Free:

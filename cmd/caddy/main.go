@@ -3,7 +3,6 @@ package main
 
 import (
 	"os"
-	"runtime/debug"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 
@@ -11,13 +10,9 @@ import (
 	_ "github.com/stockgate/stockgate"
 )
 
-// garbage is the GOGC that counts where the environment has none: a rush makes much
-// garbage, and little of it lives.
-const garbage = 400
-
 func main() {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(garbage)
+		collectSeldom()
 	}
 	caddycmd.Main()
 }

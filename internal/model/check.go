@@ -226,7 +226,7 @@ func (s *Shard) Check() error {
 	for id, r := range s.Records {
 		switch {
 		case r.State == Tombstone:
-			if told.States[id] != "" || len(r.Lines)+len(r.Charges) > 0 {
+			if told.States[id] != s.Forgotten[id] || len(r.Lines)+len(r.Charges) > 0 {
 				wrong = append(wrong, fmt.Errorf("%s: a tombstone of something that was reserved", id))
 			}
 		case told.States[id] != r.State:
@@ -237,13 +237,18 @@ func (s *Shard) Check() error {
 			wrong = append(wrong, s.checkRecord(id, r))
 		}
 	}
+	for id, was := range s.Forgotten {
+		if r := s.Records[id]; r != nil && r.State != Tombstone || was != Released && was != Expired {
+			wrong = append(wrong, fmt.Errorf("%s was forgotten as %s, and is %+v", id, was, r))
+		}
+	}
 	for field, id := range s.Bindings {
 		if r := s.Records[id]; r == nil || !s.keeps(r, field) || r.Guard != field && refField(r.Ref) != field {
 			wrong = append(wrong, fmt.Errorf("%s is bound to %s, which does not want it", field, id))
 		}
 	}
 	for id := range told.States {
-		if _, ok := s.Records[id]; !ok {
+		if _, ok := s.Records[id]; !ok && s.Forgotten[id] != told.States[id] {
 			wrong = append(wrong, fmt.Errorf("%s is in the journal and nowhere else", id))
 		}
 	}

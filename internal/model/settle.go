@@ -55,7 +55,7 @@ func (o Confirm) Run(s *Shard) Reply {
 // recreate makes again what was lost with the data of an older epoch.
 func (o Confirm) recreate(s *Shard) Reply {
 	e := o.Evidence
-	if e == nil || !s.Exists || e.Epoch >= s.Epoch || len(e.Lines) == 0 {
+	if e == nil || !s.Exists || e.Epoch >= s.Epoch || len(e.Lines) == 0 || s.ForgottenExp > 0 && e.Exp <= s.ForgottenExp {
 		return Reply{"not_found"}
 	}
 	if i, _ := s.short(e.Lines, available); i >= 0 {

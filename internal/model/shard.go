@@ -72,6 +72,12 @@ type Shard struct {
 	// oldest first.
 	Ended   map[string][]int64
 	Journal []Entry
+	// Acked is the last movement that a ledger has, AckedAt when it said so; 0: never.
+	Acked, AckedAt int64
+	// Forgotten are reservations whose records were dropped, by the state in which they were,
+	// ForgottenExp the latest time until when one of their tokens was good.
+	Forgotten    map[string]State
+	ForgottenExp int64
 }
 
 // Record is one reservation, or a tombstone.
@@ -158,7 +164,8 @@ func New() *Shard {
 		Status: "draft", Stock: map[string]int64{},
 		Records: map[string]*Record{}, Adjustments: map[string]Adjustment{},
 		Bindings: map[string]string{}, Returns: map[string]Returned{},
-		Ended: map[string][]int64{},
+		Ended:     map[string][]int64{},
+		Forgotten: map[string]State{},
 	}
 }
 
@@ -168,6 +175,7 @@ func (s *Shard) Clone() *Shard {
 	c.Stock, c.Adjustments = maps.Clone(s.Stock), maps.Clone(s.Adjustments)
 	c.Bindings, c.Returns = maps.Clone(s.Bindings), maps.Clone(s.Returns)
 	c.Ended = maps.Clone(s.Ended)
+	c.Forgotten = maps.Clone(s.Forgotten)
 	c.Records = make(map[string]*Record, len(s.Records))
 	for id, r := range s.Records {
 		copied := *r // its lists are replaced, never changed

@@ -68,7 +68,7 @@ func (b *batch) judgeRecord(n reservation.Named, has reservation.Value) *verdict
 	if t == nil {
 		return b.judgeUntold(n, has, p, readable)
 	}
-	if has.Found && t.sameRecord(has.Text) {
+	if has.Found && t.sameRecord(has.Text) || b.forgotten(t, has, p, readable) {
 		return nil
 	}
 	text := fmt.Sprintf("reservation %s is missing from redis; it is %s", n.Name, t.state)
@@ -147,10 +147,12 @@ func (b *batch) judgeListed(n reservation.Named, has reservation.Value) *verdict
 
 // listedAs is where a reservation must be listed.
 func (b *batch) listedAs(id string) (reservation.Part, int64) {
-	if t := b.story.reservations[id]; t != nil {
+	has := b.values[reservation.Named{Part: reservation.PartRecord, Name: id}]
+	p, ok := parse(has.Text)
+	if t := b.story.reservations[id]; t != nil && !b.forgotten(t, has, p, ok) {
 		return listed(t.state, t.deadline(), t.changed)
 	}
-	if p, ok := parse(b.values[reservation.Named{Part: reservation.PartRecord, Name: id}].Text); ok && p.fields.State == tombstone {
+	if ok && p.fields.State == tombstone {
 		return listed(tombstone, milli(p.fields.Deadline), 0)
 	}
 	return "", 0

@@ -40,8 +40,9 @@ func (r *run) scanRecords(ctx context.Context) {
 			r.suspectReservation(id)
 		}
 	}
+	now := r.store.Now(r.sale)
 	for id, t := range r.story.reservations {
-		if !t.seen {
+		if !t.seen && !t.over(now) {
 			r.suspectReservation(id)
 		}
 	}

@@ -1,0 +1,168 @@
+package caddymodule_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	// flooders send floodOf requests together, each with a name that was never seen.
+	flooders, floodOf = 8, 5_000
+	// floodBytes is how much an edge may grow by in a flood: an entry of a map for each of
+	// its names would take more.
+	floodBytes = floodOf * 20
+	// floodShared is how many buckets the shared rate may have, coarseShared how many coarse
+	// ones it has beside them.
+	floodShared, coarseShared = 500, 4096
+)
+
+// flood sends requests that have a number in them, in the order of their numbers by each flooder. The
+// answers must have one of these statuses.
+func (s *site) flood(from int, request func(n int) string, statuses ...int) {
+	s.t.Helper()
+	var all sync.WaitGroup
+	for i := range flooders {
+		c, err := net.Dial("unix", s.socket("http"))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		all.Go(func() {
+			defer c.Close()
+			answers := bufio.NewReader(c)
+			for n := from + i; n < from+floodOf; n += flooders {
+				if _, err := io.WriteString(c, request(n)); err != nil {
+					s.t.Error(err)
+					return
+				}
+				a, err := http.ReadResponse(answers, nil)
+				if err != nil {
+					s.t.Error(err)
+					return
+				}
+				_, _ = io.Copy(io.Discard, a.Body)
+				ok := false
+				for _, status := range statuses {
+					ok = ok || a.StatusCode == status
+				}
+				if !ok {
+					s.t.Errorf("request %d: %s %v", n, a.Status, a.Header)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// live is what the process has on its heap, without garbage and pools.
+func live() int64 {
+	for range 3 {
+		runtime.GC()
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// inRedis counts what is kept there: keys, and fields of all hashes.
+func (s *site) inRedis(c *redis.Client) (keys, fields int64) {
+	s.t.Helper()
+	all, err := c.Keys(s.t.Context(), "*").Result()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, key := range all {
+		if n, err := c.HLen(s.t.Context(), key).Result(); err == nil {
+			fields += n
+		}
+	}
+	return int64(len(all)), fields
+}
+
+// Whatever clients choose, in a flood of names that were never seen: an edge does not grow
+// with their number, and Redis by no more than each kind's bound. docs/memory.md has the bounds.
+func TestFloodsOfNames(t *testing.T) {
+	server, app := realRedis(t)
+	s := openSite(t, app)
+	s.openSale()
+	do[any](s, "PUT", "/stockgate/sales/gone", "id: gone\nstarts_at: 2020-01-01T00:00:00Z\nends_at: 2090-01-01T00:00:00Z\nitems: [{sku: gone, stock: 0}]\n")
+	do[any](s, "POST", "/stockgate/sales/gone/open", "")
+	s.redis = app["redis"].(map[string]any)["addresses"].([]string)[0]
+	gates := ""
+	for name, rate := range map[string]string{
+		"order": "", "local": "rate {header.X-Key} 5 1h keys 1000", "shared": fmt.Sprintf("rate {header.X-Key} 5 1h shared keys %d", floodShared),
+	} {
+		gates += fmt.Sprintf(`@%s {
+		method POST
+		path /api/%[1]s
+	}
+	stockgate @%[1]s %[1]s {
+		buyer {header.X-Buyer}
+		line {json.sku}
+		ref {json.order_no}
+		idempotency {header.Idempotency-Key}
+		%s
+	}
+	`, name, rate)
+	}
+	err := s.loadCaddyfile("stockgate_status\n\tstockgate_guard\n\t" + gates + `respond "no" 409`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.refresh()
+	client := server.Client()
+
+	post := func(to, sku string, n int, header ...string) string {
+		body := fmt.Sprintf(`{"sku":%q,"order_no":"order-%d"}`, sku, n)
+		return fmt.Sprintf("POST /api/%s HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: %d\r\n%s\r\n%s", to, len(body), strings.Join(header, ""), body)
+	}
+	field := func(name string, n int) string { return fmt.Sprintf("%s: %s-of-the-flood-%d\r\n", name, name, n) }
+	floods := []struct {
+		name     string
+		request  func(n int) string
+		statuses []int
+		keys     int64 // that Redis may have more
+	}{
+		{"status queries", func(n int) string {
+			return fmt.Sprintf("GET /sales/sale%d/items/item%d?region=r%d HTTP/1.1\r\nHost: h\r\n\r\n", n, n, n)
+		}, []int{404}, 0},
+		{"status queries of an item", func(n int) string {
+			return fmt.Sprintf("GET /sales/gone/items/gone?q=%d HTTP/1.1\r\nHost: h\r\n\r\n", n)
+		}, []int{200}, 0},
+		{"SKUs", func(n int) string { return post("order", fmt.Sprint("item", n), n, "X-Buyer: b\r\n") }, []int{404}, 0},
+		{"buyers, keys and refs", func(n int) string { return post("order", "gone", n, field("X-Buyer", n), field("Idempotency-Key", n)) }, []int{409}, 0},
+		{"keys of a rate", func(n int) string { return post("local", "gone", n, field("X-Buyer", n), field("X-Key", n)) }, []int{409}, 0},
+		{"keys of a shared rate", func(n int) string { return post("shared", "gone", n, field("X-Buyer", n), field("X-Key", n)) }, []int{409, 429}, floodShared + coarseShared + 1},
+	}
+	next := 0
+	for _, f := range floods {
+		s.eventually("the gate knows the sales", func() (string, bool) {
+			got := s.get("/sales/gone/items/gone").body
+			return got, strings.Contains(got, "sold_out")
+		})
+		for warm := range 2 { // pools, tables and buckets are there after the first
+			keys, fields := s.inRedis(client)
+			before := live()
+			s.flood(next, f.request, f.statuses...)
+			next += floodOf
+			grown := live() - before
+			newKeys, newFields := s.inRedis(client)
+			t.Logf("%s %d: the edge has grown by %d bytes, Redis by %d keys and %d fields", f.name, warm, grown, newKeys-keys, newFields-fields)
+			if warm > 0 && grown > floodBytes {
+				t.Errorf("%s: the edge has grown by %d bytes, %d for each", f.name, grown, grown/floodOf)
+			}
+			if newKeys-keys > f.keys || newFields != fields {
+				t.Errorf("%s: Redis has %d keys and %d fields more", f.name, newKeys-keys, newFields-fields)
+			}
+		}
+	}
+}
