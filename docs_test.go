@@ -85,12 +85,15 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// Every page is in the index, and none is there that does not exist (TestLinks).
+// Every page is in the index and in the site.
 func TestIndexOfDocs(t *testing.T) {
-	index := read(t, "docs/README.md")
+	index, site := read(t, "docs/README.md"), read(t, "mkdocs.yml")
 	for _, page := range pages(t)[1:] {
 		if name := filepath.Base(page); name != "README.md" && !strings.Contains(index, "]("+name+")") {
 			t.Errorf("docs/README.md does not list %s", name)
+		}
+		if name := filepath.Base(page); !strings.Contains(site, ": "+name+"\n") {
+			t.Errorf("mkdocs.yml does not list %s", name)
 		}
 	}
 }
