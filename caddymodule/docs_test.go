@@ -117,6 +117,31 @@ func TestOptionsAreDocumented(t *testing.T) {
 	}
 }
 
+// Every word of the option rate is in docs/configure.md.
+func TestRateIsDocumented(t *testing.T) {
+	page, err := os.ReadFile("../docs/configure.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = caddyconfig.GetAdapter("caddyfile").Adapt([]byte("a.example {\nstockgate {\nrate all 5 1s no_such_word\n}\n}\n"), nil)
+	if err == nil {
+		t.Fatal("an unknown word is no error")
+	}
+	var want, have []string
+	for _, m := range regexp.MustCompile(`\[([a-z0-9]+)`).FindAllStringSubmatch(err.Error(), -1) {
+		want = append(want, m[1])
+	}
+	for _, name := range documentedOptions(t, string(page), "### rate") {
+		if !strings.HasPrefix(name, "<") {
+			have = append(have, name)
+		}
+	}
+	slices.Sort(want)
+	if len(want) == 0 || !slices.Equal(have, want) {
+		t.Errorf("docs/configure.md has the words %q of rate, the Caddyfile knows %q", have, want)
+	}
+}
+
 // optionsOf are the options of a block, as the error about an unknown one lists them.
 func optionsOf(t *testing.T, name, text string) []string {
 	t.Helper()
