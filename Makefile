@@ -4,7 +4,7 @@
 # on Debian and Ubuntu.
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test browser attack attack-short attack-needs differential differential-short differential-needs lint fuzz bench bench-build pgo
+.PHONY: build demo test browser docs attack attack-short attack-needs differential differential-short differential-needs lint fuzz bench bench-build pgo
 
 # bin/caddy: Caddy with Stockgate compiled in.
 build:
@@ -44,6 +44,11 @@ attack-needs: build
 
 lint:
 	scripts/lint
+
+# The site of docs, in bin/site. A link that leads nowhere is an error.
+docs:
+	scripts/need mkdocs
+	PYTHONDONTWRITEBYTECODE=1 mkdocs build --quiet --strict
 
 # Every fuzz target for FUZZTIME each.
 FUZZTIME ?= 10s

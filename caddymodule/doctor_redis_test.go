@@ -86,7 +86,7 @@ func TestInspectReadsRedis(t *testing.T) {
 	if s.Ahead.Abs() > s.Delay/2+2*time.Millisecond {
 		t.Errorf("one machine has two clocks: %+v", s)
 	}
-	// a user who may what the README says, and no more
+	// a user with the rights that docs/operate.md lists, and no more
 	if err := server.Client().Do(t.Context(), "ACL", "SETUSER", "gate", "on", ">pw", "~stockgate:*", "&stockgate:*", "+@read", "+@write", "+@scripting", "+@pubsub", "+info", "+time", "+wait", "+ping").Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -6,12 +6,14 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stockgate/stockgate/internal/redistest"
 )
 
-// The example that users copy adapts without a warning and sells.
+// The example that users copy adapts without a warning, and is right for a plain shop: 4xx
+// gives the unit back, 201 sells it.
 func TestCaddyfileExample(t *testing.T) {
 	t.Parallel()
 	const example = "../Caddyfile.example"
@@ -27,9 +29,14 @@ func TestCaddyfileExample(t *testing.T) {
 
 	server := redistest.Start(t)
 	e := newEdge(t, "")
+	var refuses atomic.Bool
 	s := &recorder{answer: func(w http.ResponseWriter, r *http.Request) {
+		if refuses.Load() {
+			http.Error(w, "no such address", http.StatusUnprocessableEntity)
+			return
+		}
 		w.WriteHeader(http.StatusCreated)
-		io.WriteString(w, `{"code":0}`)
+		io.WriteString(w, "ordered")
 	}}
 	e.env = []string{
 		"STOCKGATE_SITE=http://" + e.addr, "STOCKGATE_REDIS=" + server.Addr(), "STOCKGATE_SHOP=" + serve(t, s),
@@ -42,10 +49,16 @@ func TestCaddyfileExample(t *testing.T) {
 		t.Errorf("without a password: %v", r)
 	}
 	buyer.header = http.Header{"Authorization": {"Basic YnV5ZXI6c3RvY2tnYXRl"}}
+	refuses.Store(true)
+	if r := e.buy(buyer); r.status != http.StatusUnprocessableEntity || r.reason != "" {
+		t.Errorf("the shop refuses: %v", r)
+	}
+	e.expect("double11", 1, 0, 0, 0)
+	refuses.Store(false)
 	if r := e.buy(buyer); r.status != http.StatusCreated {
 		t.Errorf("with the password: %v", r)
 	}
-	if s.orders() != 1 {
+	if s.orders() != 2 {
 		t.Errorf("the shop got %+v", s.requests())
 	}
 	e.expect("double11", 0, 0, 0, 1)

@@ -266,8 +266,8 @@ var hints = []struct {
 	{"LOADING", "it is still loading its data", true},
 	{"NOAUTH", "it asks for a password", true},
 	{"WRONGPASS", "it refuses the password", true},
-	{"NOPERM", "its user may not run what stockgate needs: see the operations section of the README", true},
-	{"The user executing the script", "its user may not run what stockgate's scripts need: see the operations section of the README", false},
+	{"NOPERM", "its user may not run what stockgate needs: see docs/operate.md", true},
+	{"The user executing the script", "its user may not run what stockgate's scripts need: see docs/operate.md", false},
 }
 
 // explain wraps what go-redis says in ErrUnavailable, with what an operator can do
