@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stockgate/stockgate/challenge"
+	"github.com/stockgate/stockgate/internal/sitetest"
 )
 
 // askingSite has a gate that asks for a solution from its second attempt on, and one that
@@ -38,16 +39,16 @@ func askingSite(shop, name, more string) string {
 }
 
 // challenged checks that an answer is a challenge, and returns its task.
-func (a answer) challenged(t *testing.T) string {
+func challenged(t *testing.T, a sitetest.Answer) string {
 	t.Helper()
-	a.is(t, http.StatusForbidden, "challenge")
+	a.Is(t, http.StatusForbidden, "challenge")
 	var body struct{ Reason, Challenge string }
-	if err := json.Unmarshal([]byte(a.body), &body); err != nil {
-		t.Fatalf("%v in %s", err, a.body)
+	if err := json.Unmarshal([]byte(a.Body), &body); err != nil {
+		t.Fatalf("%v in %s", err, a.Body)
 	}
-	task := a.header.Get("Stockgate-Challenge")
-	if task == "" || body.Challenge != task || body.Reason != "challenge" || a.header.Get("Cache-Control") != "no-store" {
-		t.Errorf("%v %s", a.header, a.body)
+	task := a.Header.Get("Stockgate-Challenge")
+	if task == "" || body.Challenge != task || body.Reason != "challenge" || a.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("%v %s", a.Header, a.Body)
 	}
 	return task
 }
@@ -69,39 +70,39 @@ func TestGateAsksForWork(t *testing.T) {
 	do[any](s, "PUT", "/stockgate/sales/none", moreSales["none"])
 	do[any](s, "POST", "/stockgate/sales/none/open", "")
 	s.refresh()
-	s.send(order("X-User-Id", "u1")).is(t, 201, "") // below the rate
-	task := s.send(order("X-User-Id", "u2")).challenged(t)
-	if again := s.send(order("X-User-Id", "u3", "Challenge-Solution", task)).challenged(t); again != task {
+	s.send(order("X-User-Id", "u1")).Is(t, 201, "") // below the rate
+	task := challenged(t, s.send(order("X-User-Id", "u2")))
+	if again := challenged(t, s.send(order("X-User-Id", "u3", "Challenge-Solution", task))); again != task {
 		t.Errorf("the task was %s and is %s", task, again) // but at the end of a minute
 	}
 	solution := solve(t, task)
 	check := order("Challenge-Solution", solution)
 	check.URL.Path = "/api/check"
-	s.send(check).is(t, 204, "") // below its own rate
+	s.send(check).Is(t, 204, "") // below its own rate
 	check = order("Challenge-Solution", solution)
 	check.URL.Path = "/api/check"
-	forCheck := solve(t, s.send(check).challenged(t))
+	forCheck := solve(t, challenged(t, s.send(check)))
 	check = order("Challenge-Solution", forCheck)
 	check.URL.Path = "/api/check"
-	s.send(check).is(t, 204, "")
-	s.send(order("X-User-Id", "u2", "X-Sale", "none", "Challenge-Solution", solution)).challenged(t)
-	s.send(order("X-User-Id", "u2", "Challenge-Solution", forCheck)).challenged(t)
-	s.send(order("X-User-Id", "u2", "Challenge-Solution", solution, "Challenge-Solution", solution)).challenged(t)
-	s.send(order("X-User-Id", "u2", "Challenge-Solution", solution)).is(t, 201, "")
-	s.send(order("X-User-Id", "u3", "Challenge-Solution", solution)).challenged(t)
-	s.send(order("X-User-Id", "u3", "Cookie", "a=b; proof="+solve(t, task))).is(t, 201, "")
-	s.send(order("X-User-Id", "u4", "Cookie", "a=b; proof="+solve(t, task), "Challenge-Solution", "x")).challenged(t)
+	s.send(check).Is(t, 204, "")
+	challenged(t, s.send(order("X-User-Id", "u2", "X-Sale", "none", "Challenge-Solution", solution)))
+	challenged(t, s.send(order("X-User-Id", "u2", "Challenge-Solution", forCheck)))
+	challenged(t, s.send(order("X-User-Id", "u2", "Challenge-Solution", solution, "Challenge-Solution", solution)))
+	s.send(order("X-User-Id", "u2", "Challenge-Solution", solution)).Is(t, 201, "")
+	challenged(t, s.send(order("X-User-Id", "u3", "Challenge-Solution", solution)))
+	s.send(order("X-User-Id", "u3", "Cookie", "a=b; proof="+solve(t, task))).Is(t, 201, "")
+	challenged(t, s.send(order("X-User-Id", "u4", "Cookie", "a=b; proof="+solve(t, task), "Challenge-Solution", "x")))
 	if orders := len(shop.take()); orders != 3 {
 		t.Errorf("the shop got %d orders", orders)
 	}
 	// what was counted and spent survives a reload
-	unused := solve(t, s.send(order("X-User-Id", "u5")).challenged(t))
+	unused := solve(t, challenged(t, s.send(order("X-User-Id", "u5"))))
 	if err := s.loadCaddyfile(askingSite(shop.addr(), "", "max_body 1KiB")); err != nil {
 		t.Fatal(err)
 	}
 	s.refresh()
-	s.send(order("X-User-Id", "u5", "Challenge-Solution", solution)).challenged(t)
-	s.send(order("X-User-Id", "u5", "Challenge-Solution", unused)).is(t, 201, "")
+	challenged(t, s.send(order("X-User-Id", "u5", "Challenge-Solution", solution)))
+	s.send(order("X-User-Id", "u5", "Challenge-Solution", unused)).Is(t, 201, "")
 }
 
 // TestChallengeComesFirst: Redis is not asked for an attempt without a solution, whatever
@@ -113,17 +114,17 @@ func TestChallengeComesFirst(t *testing.T) {
 	for _, number := range []string{"1", "2"} {
 		a := s.send(order("X-User-Id", "u1", "Idempotency-Key", number))
 		if number == "2" {
-			solution = solve(t, a.challenged(t))
+			solution = solve(t, challenged(t, a))
 		}
 	}
 	// the order of key 1 is there, and costs a solution too
-	s.send(order("X-User-Id", "u1", "Idempotency-Key", "1")).challenged(t)
+	challenged(t, s.send(order("X-User-Id", "u1", "Idempotency-Key", "1")))
 	again := s.send(order("X-User-Id", "u1", "Idempotency-Key", "1", "Challenge-Solution", solution))
-	if again.status != 201 || again.header.Get("Stockgate-Replayed") != "true" {
-		t.Errorf("%d %v", again.status, again.header)
+	if again.Status != 201 || again.Header.Get("Stockgate-Replayed") != "true" {
+		t.Errorf("%d %v", again.Status, again.Header)
 	}
-	if tried := s.tryAt(strings.ReplaceAll(savedOrder, "u42", "u9"), "--gate", "main"); strings.Contains(tried.out, "challenge") || !strings.Contains(tried.out, "u9") {
-		t.Errorf("a trial is asked for work: %s", tried.out)
+	if tried := s.tryAt(strings.ReplaceAll(savedOrder, "u42", "u9"), "--gate", "main"); strings.Contains(tried.Out, "challenge") || !strings.Contains(tried.Out, "u9") {
+		t.Errorf("a trial is asked for work: %s", tried.Out)
 	}
 	if orders := len(shop.take()); orders != 1 {
 		t.Errorf("the shop got %d orders", orders)
@@ -135,9 +136,9 @@ func TestChallengeInOwnWords(t *testing.T) {
 	s := openCaddyfile(t, askingSite("127.0.0.1:9", "", `refuse challenge 200 {"code":9,"task":"{challenge}"}`))
 	s.send(order("X-User-Id", "u1"))
 	a := s.send(order("X-User-Id", "u1"))
-	a.is(t, 200, "challenge")
-	if want := `{"code":9,"task":"` + a.header.Get("Stockgate-Challenge") + `"}`; a.body != want || len(want) < 50 {
-		t.Errorf("%s, want %s", a.body, want)
+	a.Is(t, 200, "challenge")
+	if want := `{"code":9,"task":"` + a.Header.Get("Stockgate-Challenge") + `"}`; a.Body != want || len(want) < 50 {
+		t.Errorf("%s, want %s", a.Body, want)
 	}
 }
 

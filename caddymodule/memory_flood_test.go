@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/stockgate/stockgate/internal/sitetest"
 )
 
 const (
@@ -31,7 +33,7 @@ func (s *site) flood(from int, request func(n int) string, statuses ...int) {
 	s.t.Helper()
 	var all sync.WaitGroup
 	for i := range flooders {
-		c, err := net.Dial("unix", s.socket("http"))
+		c, err := net.Dial("unix", s.Socket("http"))
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -91,12 +93,12 @@ func (s *site) inRedis(c *redis.Client) (keys, fields int64) {
 // Whatever clients choose, in a flood of names that were never seen: an edge does not grow
 // with their number, and Redis by no more than each kind's bound. docs/memory.md has the bounds.
 func TestFloodsOfNames(t *testing.T) {
-	server, app := realRedis(t)
+	server, app := sitetest.Redis(t)
 	s := openSite(t, app)
-	s.openSale()
+	s.OpenSale()
 	do[any](s, "PUT", "/stockgate/sales/gone", "id: gone\nstarts_at: 2020-01-01T00:00:00Z\nends_at: 2090-01-01T00:00:00Z\nitems: [{sku: gone, stock: 0}]\n")
 	do[any](s, "POST", "/stockgate/sales/gone/open", "")
-	s.redis = app["redis"].(map[string]any)["addresses"].([]string)[0]
+	s.Redis = app["redis"].(map[string]any)["addresses"].([]string)[0]
 	gates := ""
 	for name, rate := range map[string]string{
 		"order": "", "local": "rate {header.X-Key} 5 1h keys 1000", "shared": fmt.Sprintf("rate {header.X-Key} 5 1h shared keys %d", floodShared),

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/stockgate/stockgate/internal/sitetest"
 )
 
 // fileSays adds a line to the sale's file.
@@ -16,12 +18,12 @@ func (s *site) fileSays(line string) {
 
 // tooMany fails the test unless an attempt is refused for unpaid holds, with a Retry-After of
 // at least and at most so many seconds.
-func (a answer) tooMany(t *testing.T, least, most int) {
+func tooMany(t *testing.T, a sitetest.Answer, least, most int) {
 	t.Helper()
-	a.is(t, http.StatusForbidden, "too_many_unpaid")
-	wait, err := strconv.Atoi(a.header.Get("Retry-After"))
+	a.Is(t, http.StatusForbidden, "too_many_unpaid")
+	wait, err := strconv.Atoi(a.Header.Get("Retry-After"))
 	if err != nil || wait < least || wait > most {
-		t.Errorf("Retry-After %q, want %d to %d", a.header.Get("Retry-After"), least, most)
+		t.Errorf("Retry-After %q, want %d to %d", a.Header.Get("Retry-After"), least, most)
 	}
 }
 
@@ -32,18 +34,18 @@ func TestUnpaidAtTheGate(t *testing.T) {
 	s := openCaddyfile(t, retrySite(shop.addr(), "outcome backend\nhold_for 20m"))
 	const body = `{"sku":"plain"}`
 	first := s.send(keyed("u1", "k1", body))
-	first.is(t, 201, "")
-	s.send(keyed("u1", "", body)).tooMany(t, 1, 3)
-	s.send(keyed("u1", "k1", body)).replayed(t, first)
-	s.send(keyed("u2", "", body)).is(t, 201, "")
-	do[any](s, "POST", "/stockgate/reservations/"+first.header.Get("Stockgate-Reservation")+"/confirm", "")
-	s.send(keyed("u1", "", body)).is(t, 201, "")
-	s.send(keyed("u1", "", body)).tooMany(t, 1, 3)
+	first.Is(t, 201, "")
+	tooMany(t, s.send(keyed("u1", "", body)), 1, 3)
+	replayed(t, s.send(keyed("u1", "k1", body)), first)
+	s.send(keyed("u2", "", body)).Is(t, 201, "")
+	do[any](s, "POST", "/stockgate/reservations/"+first.Header.Get("Stockgate-Reservation")+"/confirm", "")
+	s.send(keyed("u1", "", body)).Is(t, 201, "")
+	tooMany(t, s.send(keyed("u1", "", body)), 1, 3)
 	s.fileSays("unpaid: {at_once: 2}")
-	s.send(keyed("u1", "", body)).is(t, 201, "")
-	s.send(keyed("u1", "", body)).tooMany(t, 1, 3)
+	s.send(keyed("u1", "", body)).Is(t, 201, "")
+	tooMany(t, s.send(keyed("u1", "", body)), 1, 3)
 	s.fileSays("unpaid: off")
-	s.send(keyed("u1", "", body)).is(t, 201, "")
+	s.send(keyed("u1", "", body)).Is(t, 201, "")
 	if got := len(shop.take()); got != 5 {
 		t.Errorf("the shop got %d requests, want 5", got)
 	}
@@ -59,10 +61,10 @@ func TestOneBuyersDoubts(t *testing.T) {
 	for i := range 60 {
 		a := s.send(keyed("mallory", "k"+strconv.Itoa(i), body))
 		if i < 2 {
-			a.is(t, http.StatusInternalServerError, "")
-			id := a.header.Get("Stockgate-Reservation")
+			a.Is(t, http.StatusInternalServerError, "")
+			id := a.Header.Get("Stockgate-Reservation")
 			until(t, "the doubt", func() bool {
-				return strings.Contains(s.admin("GET", "/stockgate/reservations/"+id, "").body, `"state":"in_doubt"`)
+				return strings.Contains(s.Admin("GET", "/stockgate/reservations/"+id, "").Body, `"state":"in_doubt"`)
 			})
 			continue
 		}
