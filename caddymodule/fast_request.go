@@ -48,7 +48,10 @@ func takeScratch() *fastScratch { return scratches.Get().(*fastScratch) }
 // again by who reads the next one.
 func (s *fastScratch) giveBack() {
 	clear(s.request.Header)
-	s.purchase, s.out, s.asked = purchase{}, nil, askedChallenge{}
+	s.purchase, s.out = purchase{}, nil
+	if s.asked.reached {
+		s.asked = askedChallenge{}
+	}
 	s.ctx = fastContext{}
 	s.request.Method, s.request.Host, s.request.RequestURI, s.request.RemoteAddr = "", "", "", ""
 	s.url = url.URL{}

@@ -147,7 +147,7 @@ func TestFloodsOfNames(t *testing.T) {
 	}
 	next := 0
 	for _, f := range floods {
-		s.eventually("the gate knows the sales", func() (string, bool) {
+		s.Eventually("the gate knows the sales", func() (string, bool) {
 			got := s.get("/sales/gone/items/gone").body
 			return got, strings.Contains(got, "sold_out")
 		})

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -55,7 +56,7 @@ func TestBrowserSolvesChallenges(t *testing.T) {
 	e.sell("flash", `  - {sku: "7", stock: 20}`)
 
 	browser := exec.Command("chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-		"--no-first-run", "--user-data-dir="+t.TempDir(), e.url+"/")
+		"--no-first-run", "--user-data-dir="+filepath.Join(e.dir, "browser"), e.url+"/")
 	log := new(logBuffer)
 	browser.Stdout, browser.Stderr = log, log
 	dieWithParent(browser)
