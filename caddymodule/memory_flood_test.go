@@ -17,10 +17,10 @@ import (
 
 const (
 	// flooders send floodOf requests together, each with a name that was never seen.
-	flooders, floodOf = 8, 3_000
+	flooders, floodOf = 8, 2_000
 	// floodBytes is how much an edge may grow by in a flood: an entry of a map for each of
 	// its names would take more.
-	floodBytes = floodOf * 60
+	floodBytes = floodOf * 80
 	// floodShared is how many buckets the shared rate may have, coarseShared how many coarse
 	// ones it has beside them.
 	floodShared, coarseShared = 500, 4096
