@@ -5,7 +5,7 @@
 -- a[1]  cursor    where to go on; 0: at the beginning
 -- a[2]  most      about how many records to look at in this call
 -- a[3]  ended     ms that a record is kept after its reservation was released before its deadline:
---                 by the shop's own word, or because it was never sent
+--                 by the shop's own word, because it was never sent, or by force
 -- a[4]  overdue   ms that a record is kept where the deadline came first: the shop may yet confirm
 -- a[5]  patience  ms; a ledger that was heard of since keeps what it does not have yet
 --

@@ -7,7 +7,7 @@ import (
 
 const (
 	// EndedFor is how long Redis keeps the record of a reservation that was released before its
-	// deadline: that is the shop's own word, or it was never sent. It begins when the
+	// deadline: by the shop's own word, because it was never sent, or by force. It begins when the
 	// reservation has ended and its token has expired too, so it is for what is still
 	// under way, like that of tombstones.
 	EndedFor = time.Hour
