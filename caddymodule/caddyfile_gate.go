@@ -28,6 +28,7 @@ import (
 //		deny     <list...>
 //		allow    <list...>
 //		ref      <value...>
+//		repeats  <events> <window> [burst <number>] [keys <number>]
 //		idempotency     <value...>
 //		idempotency_ttl <duration>
 //		outcome  response|backend
@@ -89,6 +90,7 @@ func (g *Gate) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"deny":            {usage: "deny <list...>", read: listNames(&g.Deny), list: true},
 		"allow":           {usage: "allow <list...>", read: listNames(&g.Allow), list: true},
 		"ref":             {usage: "ref <value...>", read: texts(&g.Ref)},
+		"repeats":         {usage: repeatsUsage, read: g.readRepeats},
 		"idempotency":     {usage: "idempotency <value...>", read: texts(&g.Idempotency)},
 		"idempotency_ttl": {usage: "idempotency_ttl <duration>", read: duration(&g.IdempotencyTTL)},
 		"outcome":         {usage: "outcome response|backend", read: g.readOutcome},

@@ -104,9 +104,6 @@ func TestAWinnerHearsOfNothingElse(t *testing.T) {
 		{"double11", "few", 3, 3, "all_held", func(addr, _ string) { // this edge gets to know it
 			u.ask(addr, "first "+addr, "double11", "few", 3, "")
 		}},
-		{"double11", "plain", 1, 1, "rate_limited", func(addr, buyer string) {
-			u.ask(addr, buyer, "double11", "plain", 1, "")
-		}},
 		{"none", "bulk", 2, 1, "quantity", none},
 		{"none", "bulk", 2, 2, "paused", func(string, string) {
 			do[any](u.site, http.MethodPost, "/stockgate/sales/none/pause", "")
