@@ -49,15 +49,26 @@ type bulkAnswer struct {
 	Already     int `json:"already"`
 	// The others, by their ids or names. Late ones, in a dry run, have given their
 	// units back: they are confirmed if those are still there.
-	NotFound     []string `json:"not_found,omitempty"`
-	TooSoon      []string `json:"too_soon,omitempty"`
-	Conflict     []string `json:"conflict,omitempty"`
-	RefundNeeded []string `json:"refund_needed,omitempty"`
-	Late         []string `json:"late,omitempty"`
+	NotFound []string `json:"not_found,omitempty"`
+	// Ambiguous are refs by which reservations of several buyers go: nothing was done to
+	// them. Name the right reservation by its id.
+	Ambiguous    []ambiguousRef `json:"ambiguous,omitempty"`
+	TooSoon      []string       `json:"too_soon,omitempty"`
+	Conflict     []string       `json:"conflict,omitempty"`
+	RefundNeeded []string       `json:"refund_needed,omitempty"`
+	Late         []string       `json:"late,omitempty"`
 	// InDoubt is how many are in doubt in the sale now.
 	InDoubt int64 `json:"in_doubt"`
 	// Next is where the next request goes on; empty: nothing is left.
 	Next string `json:"next,omitempty"`
+}
+
+// ambiguousRef is a ref with the reservations that go by it.
+type ambiguousRef struct {
+	Ref          string               `json:"ref"`
+	Reservations []reservation.Record `json:"reservations"`
+	// More: there are others, which are found by their ids alone.
+	More bool `json:"more,omitempty"`
 }
 
 func (o *operator) confirmHolds(r *http.Request) (any, error) {
@@ -138,10 +149,13 @@ func (o *operator) bulkFind(id string, ask *bulkRequest, f reservation.HoldFilte
 	}
 	var found []reservation.Record
 	for _, name := range ask.Names {
-		if r := byName[name]; r != nil {
-			found = append(found, *r)
-		} else {
+		switch f := byName[name]; {
+		case f == nil:
 			answer.NotFound = append(answer.NotFound, name)
+		case len(f.Records) == 1 && !f.More:
+			found = append(found, f.Records[0])
+		default:
+			answer.Ambiguous = append(answer.Ambiguous, ambiguousRef{name, f.Records, f.More})
 		}
 	}
 	return found, nil

@@ -75,11 +75,16 @@ type Gate struct {
 	// (unknown_item), or pass: it goes on without a reservation and without a token.
 	// Default: refuse.
 	OtherItems string `json:"other_items,omitempty"`
-	// Ref gives the shop's own name of the order or cart, in the form of a SKU. A sale has
-	// at most one reservation for it that is not released or expired: while that one is
-	// decided, another attempt is refused; when it is sold, the same order of the same
-	// buyer is forwarded again with its token, and nothing is reserved. Default: none.
+	// Ref gives the shop's own name of the order or cart, in the form of a SKU. In a sale a
+	// buyer has at most one reservation for it that is not released or expired: while that one
+	// is decided, another attempt is refused; when it is sold, the same order is forwarded
+	// again with its token, and nothing is reserved. Another buyer with the same ref is
+	// another order. Default: none.
 	Ref []string `json:"ref,omitempty"`
+	// RefShared: a ref names one order of the sale, whoever the buyer, so another buyer with
+	// it is refused. For refs that the shop's server makes and nobody can guess: whoever
+	// comes first with a ref has it. Default: false.
+	RefShared bool `json:"ref_shared,omitempty"`
 	// Repeats is how often a sold order is forwarded again. Default, with Ref: 5 times in
 	// 10 s for each reservation.
 	Repeats *RepeatRate `json:"repeats,omitempty"`

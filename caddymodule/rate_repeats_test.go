@@ -24,6 +24,12 @@ func TestRepeatRateCheck(t *testing.T) {
 	}
 }
 
+func TestRefSharedNeedsARef(t *testing.T) {
+	if _, err := (&Gate{RefShared: true}).newReader(nil); err == nil || !strings.Contains(err.Error(), "ref_shared is given, and no ref") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // A repeat that is refused allocates nothing, and neither does the table when many
 // reservations are repeated.
 func TestRepeatRateDoesNotAllocate(t *testing.T) {

@@ -24,6 +24,11 @@ func retrySite(shop, more string) string {
 	reverse_proxy ` + shop
 }
 
+// sharedRef makes a ref one order, whoever the buyer.
+func sharedRef(site string) string {
+	return strings.Replace(site, "{json.order_no}", "{json.order_no} shared", 1)
+}
+
 // keyed is a request with an idempotency key.
 func keyed(buyer, key, body string) *http.Request {
 	r := withBody(order("X-User-Id", buyer), body)
@@ -294,7 +299,7 @@ func TestAnswersThatAreKept(t *testing.T) {
 func TestRefForwardsAgain(t *testing.T) {
 	status := http.StatusCreated
 	shop := newBackend(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
-	s := openCaddyfile(t, retrySite(shop.addr(), "repeats 6 1h"))
+	s := openCaddyfile(t, sharedRef(retrySite(shop.addr(), "repeats 6 1h")))
 	const body = `{"sku":"plain","quantity":2,"order_no":1001}`
 	first := s.send(keyed("u1", "", body))
 	first.is(t, 201, "")
@@ -348,7 +353,7 @@ func TestRefForwardsAgain(t *testing.T) {
 // by now.
 func TestRefOfAReturnedOrder(t *testing.T) {
 	shop := newBackend(t, takesOrder)
-	s := openCaddyfile(t, retrySite(shop.addr(), ""))
+	s := openCaddyfile(t, sharedRef(retrySite(shop.addr(), "")))
 	const body = `{"sku":"plain","quantity":2,"order_no":"SO-1"}`
 	first := s.send(keyed("u1", "k1", body))
 	first.is(t, 201, "")
@@ -384,7 +389,7 @@ func TestRefThatIsNotSold(t *testing.T) {
 		case <-t.Context().Done():
 		}
 	})
-	s := openCaddyfile(t, retrySite(shop.addr(), ""))
+	s := openCaddyfile(t, sharedRef(retrySite(shop.addr(), "")))
 	const body = `{"sku":"plain","order_no":"cart-1"}`
 	first := s.start(keyed("u1", "", body), working)
 	s.send(keyed("u1", "", body)).is(t, 409, "duplicate")

@@ -24,7 +24,7 @@ SITEPORT {
 		sale {header.Sale}
 		buyer {header.X-User-Id}
 		line {json.sku} {json.quantity}
-		ref {json.order_no}
+		ref {json.order_no} shared
 		rate {header.X-User-Id} 1 1h
 		FAST
 	}

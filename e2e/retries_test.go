@@ -215,7 +215,7 @@ func TestRefAtTwoEdges(t *testing.T) {
 	first, second := newEdge(t, ""), newEdge(t, "")
 	second.storage = first.storage
 	s, addr := startShop(t, first)
-	same := site{redis: redisAt(server.Addr()), shop: addr, gate: retries}
+	same := site{redis: redisAt(server.Addr()), shop: addr, gate: retries + " shared\nrepeats 6 1h"}
 	first.start(same)
 	second.start(same)
 	first.sell("flash", `  - {sku: "7", stock: 10}`)

@@ -169,7 +169,7 @@ func build(claim, settle string) Scripts {
 		when("examine", examine),
 	}
 	return Scripts{
-		Claim:  script(claim, shard, later("load_bindings", "bound_verdict", books, bindings), reserve),
+		Claim:  script(claim, shard, later("load_bindings", "bound_verdict, with_named", books, bindings), reserve),
 		Manage: script(claim, shard, asked, books, bindings, states, strings.Join(managing, "\n"), flush, dispatch),
 		Settle: script(settle, shard, asked, books, bindings, states, strings.Join(settling, "\n"), flush, dispatch),
 		Enroll: script(claim, enroll),
