@@ -32,7 +32,7 @@ func (rd *Reader) repeat(a *sale.Attempt, got []found, env *Env) *sale.Refusal {
 		if what := checkItemName(f.text); what != "" {
 			return malformed(label, what)
 		}
-		a.Ref = f.text
+		a.Ref, a.RefShared = f.text, rd.refShared
 	}
 	f, label := first(rd.key, got, env)
 	if f.text == "" {

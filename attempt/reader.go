@@ -16,6 +16,7 @@ type Reader struct {
 	lines               []line
 	rates               []rateKey
 	ref, key            []input
+	refShared           bool
 	// rows is the lines array, if the lines are one; then its fields.
 	rows, rowSKU, rowQuantity *node
 

@@ -37,6 +37,9 @@ type Spec struct {
 	// Ref is the shop's own name of the order or cart, in the form of a SKU. Optional,
 	// and optional in each request.
 	Ref Values
+	// RefShared: a ref names one order of the sale, whoever the buyer. Default: each buyer
+	// may have an order of that name.
+	RefShared bool
 	// Key is the idempotency key. Optional, and optional in each request.
 	Key Values
 	// Rates are where the keys of rates are found. Optional.
@@ -114,6 +117,7 @@ func NewReader(spec Spec) (*Reader, error) {
 	if rd.ref, err = c.unique("ref", spec.Ref); err != nil {
 		return nil, err
 	}
+	rd.refShared = spec.RefShared
 	if rd.key, err = c.unique("idempotency key", spec.Key); err != nil {
 		return nil, err
 	}

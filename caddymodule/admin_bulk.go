@@ -93,10 +93,13 @@ func (o *operator) bulkFind(id string, ask *adminapi.BulkRequest, f reservation.
 	}
 	var found []reservation.Record
 	for _, name := range ask.Names {
-		if r := byName[name]; r != nil {
-			found = append(found, *r)
-		} else {
+		switch f := byName[name]; {
+		case f == nil:
 			answer.NotFound = append(answer.NotFound, name)
+		case len(f.Records) == 1 && !f.More:
+			found = append(found, f.Records[0])
+		default:
+			answer.Ambiguous = append(answer.Ambiguous, adminapi.AmbiguousRef{name, f.Records, f.More})
 		}
 	}
 	return found, nil

@@ -38,7 +38,7 @@ func (o *operator) reconcile(r *http.Request) (any, error) {
 	if err := readJSON(r, reconcileBody, &ask); err != nil {
 		return nil, err
 	}
-	shop, err := o.shopOf(&ask)
+	shop, err := o.shopOf(&ask, id)
 	if err != nil {
 		return nil, err
 	}
@@ -68,12 +68,12 @@ func (o *operator) reconcile(r *http.Request) (any, error) {
 }
 
 // shopOf is what the shop says of its orders; nil: it is not asked.
-func (o *operator) shopOf(q *adminapi.ReconcileRequest) (*reconcile.Shop, error) {
+func (o *operator) shopOf(q *adminapi.ReconcileRequest, sale string) (*reconcile.Shop, error) {
 	switch {
 	case q.Probe && q.Orders != nil:
 		return nil, badInput("orders and probe do not go together")
 	case q.Probe:
-		return o.probeShop()
+		return o.probeShop(sale)
 	case q.Orders == nil:
 		return nil, nil
 	case len(q.Orders) == 0 || len(q.Orders) > adminapi.OrdersMost:
@@ -94,7 +94,7 @@ func (o *operator) shopOf(q *adminapi.ReconcileRequest) (*reconcile.Shop, error)
 var errNoProbe = errors.New("its gate has no probe")
 
 // probeShop asks by the probes of the gates.
-func (o *operator) probeShop() (*reconcile.Shop, error) {
+func (o *operator) probeShop(sale string) (*reconcile.Shop, error) {
 	probes := make(map[string]*probe)
 	for _, g := range o.app.gates.list() {
 		if g.probe != nil {
@@ -109,7 +109,7 @@ func (o *operator) probeShop() (*reconcile.Shop, error) {
 		if p == nil {
 			return false, errNoProbe
 		}
-		verdict, cause, err := p.ask(ctx, reservation.ProbeDue{ID: id, Ref: ref})
+		verdict, cause, err := p.askAbout(ctx, o.desk.Store, sale, reservation.ProbeDue{ID: id, Ref: ref})
 		if err == nil && verdict == reservation.ProbeUnknown {
 			err = fmt.Errorf("the shop answers %s", cause)
 		}

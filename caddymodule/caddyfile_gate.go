@@ -33,7 +33,8 @@ import (
 //		other_items refuse|pass
 //		deny     <list...>
 //		allow    <list...>
-//		ref      <value...>
+//		ref      <value...> [shared]
+//		repeats  <events> <window> [burst <number>] [keys <number>]
 //		idempotency     <value...>
 //		idempotency_ttl <duration>
 //		outcome  response|backend
@@ -95,7 +96,8 @@ func (g *Gate) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"other_items":     {usage: "other_items refuse|pass", read: g.readOtherItems},
 		"deny":            {usage: "deny <list...>", read: listNames(&g.Deny), list: true},
 		"allow":           {usage: "allow <list...>", read: listNames(&g.Allow), list: true},
-		"ref":             {usage: "ref <value...>", read: texts(&g.Ref)},
+		"ref":             {usage: "ref <value...> [shared]", read: g.readRef},
+		"repeats":         {usage: repeatsUsage, read: g.readRepeats},
 		"idempotency":     {usage: "idempotency <value...>", read: texts(&g.Idempotency)},
 		"idempotency_ttl": {usage: "idempotency_ttl <duration>", read: duration(&g.IdempotencyTTL)},
 		"outcome":         {usage: "outcome response|backend", read: g.readOutcome},
@@ -185,6 +187,23 @@ func (g *Gate) readBody(d *caddyfile.Dispenser, usage string) error {
 	if g.Body != "checked" && g.Body != "ignored" {
 		return d.Errf("body %q: write `%s`", g.Body, usage)
 	}
+	return nil
+}
+
+// readRef reads where the ref is found. A ref has no constants, so that its last word may
+// say that it is shared.
+func (g *Gate) readRef(d *caddyfile.Dispenser, usage string) error {
+	args, err := arguments(d, usage, 1, -1)
+	if err != nil {
+		return err
+	}
+	if last := len(args) - 1; args[last] == "shared" {
+		g.RefShared, args = true, args[:last]
+	}
+	if len(args) == 0 {
+		return d.Errf("ref has no value: write `%s`", usage)
+	}
+	g.Ref = args
 	return nil
 }
 

@@ -20,42 +20,52 @@ func (g *Gate) readRate(d *caddyfile.Dispenser, usage string) error {
 	if len(args) < 2 {
 		return d.Errf("rate does not say how many attempts may come in what time: write `%s`", usage)
 	}
-	if rate.Events, err = rateNumber(d, "", args[0], maxRateEvents); err != nil {
+	if err := rate.readNumbers(d, "rate", args); err != nil {
 		return err
 	}
-	if rate.Window, err = parseDuration(d, args[1]); err != nil {
-		return err
-	}
-	if err := rate.readOptions(d, usage, args[2:]); err != nil {
+	if err := rate.readOptions(d, "rate", usage, args[2:]); err != nil {
 		return err
 	}
 	g.Rates = append(g.Rates, rate)
 	return nil
 }
 
-// readOptions reads what follows the window, in any order.
-func (r *Rate) readOptions(d *caddyfile.Dispenser, usage string, args []string) error {
-	numbers := map[string]struct {
+// readNumbers reads events and window.
+func (r *Rate) readNumbers(d *caddyfile.Dispenser, name string, args []string) (err error) {
+	if r.Events, err = rateNumber(d, name+": ", args[0], maxRateEvents); err == nil {
+		r.Window, err = parseDuration(d, args[1])
+	}
+	return err
+}
+
+// readOptions reads what follows the window, in any order. of is rate or repeats, which
+// has fewer.
+func (r *Rate) readOptions(d *caddyfile.Dispenser, of, usage string, args []string) error {
+	type bounded struct {
 		into *int
 		most int
-	}{"burst": {&r.Burst, maxRateEvents}, "keys": {&r.Keys, maxRateKeys}, "ipv6": {&r.IPv6Prefix, 128}}
+	}
+	numbers := map[string]bounded{"burst": {&r.Burst, maxRateEvents}, "keys": {&r.Keys, maxRateKeys}}
+	if of == "rate" {
+		numbers["ipv6"] = bounded{&r.IPv6Prefix, 128}
+	}
 	for len(args) > 0 {
 		name := args[0]
 		number, ok := numbers[name]
 		switch {
-		case name == "shared" && !r.Shared:
+		case of == "rate" && name == "shared" && !r.Shared:
 			r.Shared = true
 			args = args[1:]
 			continue
-		case name == "shared" || ok && *number.into != 0:
-			return d.Errf("rate: %s is given twice", name)
+		case of == "rate" && name == "shared" || ok && *number.into != 0:
+			return d.Errf("%s: %s is given twice", of, name)
 		case !ok:
-			return d.Errf("rate: there is no option %q: write `%s`", name, usage)
+			return d.Errf("%s: there is no option %q: write `%s`", of, name, usage)
 		case len(args) == 1:
-			return d.Errf("rate: %s has no number: write `%s`", name, usage)
+			return d.Errf("%s: %s has no number: write `%s`", of, name, usage)
 		}
 		var err error
-		if *number.into, err = rateNumber(d, name+" ", args[1], number.most); err != nil {
+		if *number.into, err = rateNumber(d, of+": "+name+" ", args[1], number.most); err != nil {
 			return err
 		}
 		args = args[2:]
@@ -66,7 +76,7 @@ func (r *Rate) readOptions(d *caddyfile.Dispenser, usage string, args []string) 
 func rateNumber(d *caddyfile.Dispenser, what, text string, most int) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > most {
-		return 0, d.Errf("rate: %s%q is not a whole number from 1 to %d", what, text, most)
+		return 0, d.Errf("%s%q is not a whole number from 1 to %d", what, text, most)
 	}
 	return n, nil
 }

@@ -22,6 +22,7 @@ func (g *Gate) checkConflict() error {
 		name  string
 	}{
 		{len(g.Ref) > 0, "ref"},
+		{g.Repeats != nil, "repeats"},
 		{len(g.Idempotency) > 0, "idempotency"},
 		{g.IdempotencyTTL != 0, "idempotency_ttl"},
 		{g.Outcome != "", "outcome"},

@@ -34,60 +34,64 @@ func (g *Gate) foresee(r *http.Request, body []byte, s *fastScratch, now time.Ti
 	p.attempt, p.body = &s.attempt, body
 	no := g.reader.Borrow(p.attempt, r, body, g.env(r, nil, false))
 	if no == nil {
-		if f.no = g.foreseeChallenge(r, s, now); f.no != nil {
-			return f
-		}
-	}
-	named := no == nil && p.named()
-	if named && !g.foreseeDesk(r, p, now) {
-		return f
-	}
-	if no == nil {
 		no = g.denied(r, p.attempt)
 	}
 	if no != nil {
-		if no.Reason == sale.Unavailable || named && !g.foreseeNew(s, &f) {
+		if no.Reason != sale.Unavailable {
+			f.no = no
+		}
+		return f
+	}
+	if f.over, f.wait = g.rates.foreseeLocal(p.attempt, now); f.over == nil {
+		if f.no = g.foreseeLater(r, s, now); f.no == nil {
 			return f
 		}
-		f.no = no
-		return f
-	}
-	later := g.foreseeSale(r, p, now)
-	if named && (later == nil && !g.rates.exceeded(p.attempt, now) || !g.foreseeNew(s, &f)) {
-		return f
-	}
-	if later != nil {
 		f.over, f.wait = g.rates.countLocal(p.attempt, now)
-	} else {
-		f.over, f.wait = g.rates.foreseeLocal(p.attempt, now)
 	}
 	if f.over != nil {
 		p.listing = nil // it has not come to its sale
 		s.over = sale.Refusal{Reason: sale.RateLimited, RetryAfter: waitSeconds(f.wait)}
 		f.no = &s.over
-		return f
 	}
-	f.no = later
 	return f
 }
 
+// foreseeLater says what becomes of an attempt that the rates of this edge let pass. nil:
+// it goes on, or only the gate knows.
+func (g *Gate) foreseeLater(r *http.Request, s *fastScratch, now time.Time) *sale.Refusal {
+	p := &s.purchase
+	if no := g.foreseeChallenge(r, s, now); no != nil {
+		return no
+	}
+	if p.named() && !g.foreseeDesk(r, p, now) {
+		return nil
+	}
+	no := g.foreseeSale(r, p, now)
+	if no == nil || !p.named() {
+		return no
+	}
+	switch isNew, err := g.foreseeNew(s); {
+	case err != nil:
+		return refuseUnavailable
+	case !isNew:
+		return nil
+	}
+	return no
+}
+
 // foreseeNew says that the attempt surely repeats none that has reserved, so that it may
-// be refused. It waits until the edge has read what others have bound. False: the gate has
-// to ask Redis, or f refuses because it could not be read in time.
-func (g *Gate) foreseeNew(s *fastScratch, f *foreseen) bool {
+// be refused. It waits until the edge has read what others have bound; an error says that
+// it could not be read in time. False: the gate has to ask Redis.
+func (g *Gate) foreseeNew(s *fastScratch) (isNew bool, err error) {
 	p := &s.purchase
 	s.out = s.ctx.conn.Flush(s.out)
 	defer func() { s.ctx.conn.Now = time.Now() }()
 	for _, l := range candidates(p.desk.Catalogue(), p.attempt) {
-		isNew, err := p.desk.SurelyNew(l, p.attempt)
-		if err != nil {
-			f.no = refuseUnavailable
-		}
-		if !isNew {
-			return false
+		if isNew, err = p.desk.SurelyNew(l, p.attempt); err != nil || !isNew {
+			return false, err
 		}
 	}
-	return true
+	return true, nil
 }
 
 // foreseeDesk finds the desk, if it may surely sell now.

@@ -75,11 +75,19 @@ type Gate struct {
 	// (unknown_item), or pass: it goes on without a reservation and without a token.
 	// Default: refuse.
 	OtherItems string `json:"other_items,omitempty"`
-	// Ref gives the shop's own name of the order or cart, in the form of a SKU. A sale has
-	// at most one reservation for it that is not released or expired: while that one is
-	// decided, another attempt is refused; when it is sold, the same order of the same
-	// buyer is forwarded again with its token, and nothing is reserved. Default: none.
+	// Ref gives the shop's own name of the order or cart, in the form of a SKU. In a sale a
+	// buyer has at most one reservation for it that is not released or expired: while that one
+	// is decided, another attempt is refused; when it is sold, the same order is forwarded
+	// again with its token, and nothing is reserved. Another buyer with the same ref is
+	// another order. Default: none.
 	Ref []string `json:"ref,omitempty"`
+	// RefShared: a ref names one order of the sale, whoever the buyer, so another buyer with
+	// it is refused. For refs that the shop's server makes and nobody can guess: whoever
+	// comes first with a ref has it. Default: false.
+	RefShared bool `json:"ref_shared,omitempty"`
+	// Repeats is how often a sold order is forwarded again. Default, with Ref: 5 times in
+	// 10 s for each reservation.
+	Repeats *RepeatRate `json:"repeats,omitempty"`
 	// Idempotency gives the buyer's idempotency key, of 1 to 255 characters. The same
 	// request with the same key is reserved and sold once, and answered as the first time
 	// (docs/retries.md). Keys are per sale: the same key for an item of another sale is a new
@@ -89,7 +97,8 @@ type Gate struct {
 	// than the sale lasts. At most 720h. Default: 24h.
 	IdempotencyTTL caddy.Duration `json:"idempotency_ttl,omitempty"`
 	// Rates are how often attempts may come, at most 16. They are checked in their
-	// order, the shared ones after all others. Default: none.
+	// order: those of this edge before it is asked whether an attempt repeats another, the
+	// shared ones after that. Default: none.
 	Rates []Rate `json:"rates,omitempty"`
 	// Challenge asks for a proof of work while more attempts come than usual. Default: none.
 	Challenge *Challenge `json:"challenge,omitempty"`
@@ -229,7 +238,7 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 			}
 		}
 	}
-	if err := g.openRates(rateKeys); err != nil {
+	if err := errors.Join(g.openRates(rateKeys), g.openRepeats()); err != nil {
 		return err
 	}
 	if err := g.openChallenge(); err != nil {
@@ -263,8 +272,8 @@ func (g *Gate) Cleanup() error {
 	return err
 }
 
-// ServeHTTP takes one request through the gate: read the attempt, look whether it was
-// made before, count it, find its sale, reserve, sign, forward; the shop's answer
+// ServeHTTP takes one request through the gate: read the attempt, count it, look whether
+// it was made before, find its sale, reserve, sign, forward; the shop's answer
 // settles it.
 func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	clean := r.Trailer == nil && !attempt.AnyStrippable(r.Header)

@@ -78,6 +78,9 @@ func (g *Gate) consider(r *http.Request, p *purchase) (*sale.Refusal, error) {
 	if no != nil {
 		return no, nil
 	}
+	if no := g.local(r, p); no != nil {
+		return no, nil
+	}
 	if no := g.challenged(r, p); no != nil {
 		return no, nil
 	}
@@ -95,11 +98,22 @@ func (g *Gate) consider(r *http.Request, p *purchase) (*sale.Refusal, error) {
 	return no, nil
 }
 
-// filter judges an attempt that is not known to have been made before.
-func (g *Gate) filter(r *http.Request, p *purchase) *sale.Refusal {
+// local asks the deny lists and the rates of this edge. They come before repeats: their
+// refusals say nothing of an order, and a flood of repeats must cost neither Redis nor the
+// shop anything.
+func (g *Gate) local(r *http.Request, p *purchase) *sale.Refusal {
 	if no := g.denied(r, p.attempt); no != nil {
 		return no
 	}
+	if p.trial || len(g.rates.rates) == 0 {
+		return nil
+	}
+	return g.rates.takeLocal(p.out, p.attempt, time.Now())
+}
+
+// filter judges an attempt that is not known to have been made before. Shared rates are
+// counted here: a repeat costs one call to Redis, not two.
+func (g *Gate) filter(r *http.Request, p *purchase) *sale.Refusal {
 	if no := g.rated(r, p); no != nil || p.other {
 		return no
 	}
@@ -130,14 +144,9 @@ func (g *Gate) remembered(p *purchase) (no *sale.Refusal) {
 	return no
 }
 
-// rated counts the attempt against the gate's rates and finds the desk. Goods that no
-// sale lists need no Redis: without it they pass, uncounted by the shared rates.
+// rated counts the attempt against the gate's shared rates and finds the desk. Goods that
+// no sale lists need no Redis: without it they pass, uncounted.
 func (g *Gate) rated(r *http.Request, p *purchase) *sale.Refusal {
-	if !p.trial && len(g.rates.rates) > 0 {
-		if no := g.rates.takeLocal(p.out, p.attempt, time.Now()); no != nil {
-			return no
-		}
-	}
 	p.other = g.isOther(p.attempt)
 	no := refuseUnavailable
 	if p.desk == nil && !p.unasked {

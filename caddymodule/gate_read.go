@@ -36,7 +36,10 @@ func (g *Gate) newReader(rates []attempt.RateKey) (*attempt.Reader, error) {
 	if g.Body != "" && g.Body != "checked" && g.Body != "ignored" {
 		return nil, fmt.Errorf("body %q: there are checked and ignored", g.Body)
 	}
-	spec := attempt.Spec{MaxBody: g.MaxBody, BodyIgnored: g.Body == "ignored", Rates: rates, Anonymous: g.Check, Identities: make(map[string]attempt.Values)}
+	if g.RefShared && len(g.Ref) == 0 {
+		return nil, errors.New("ref_shared is given, and no ref")
+	}
+	spec := attempt.Spec{MaxBody: g.MaxBody, BodyIgnored: g.Body == "ignored", RefShared: g.RefShared, Rates: rates, Anonymous: g.Check, Identities: make(map[string]attempt.Values)}
 	if g.JWT != nil {
 		spec.Bearer = &attempt.Bearer{Cookie: g.JWT.Cookie}
 	}

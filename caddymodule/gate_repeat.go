@@ -19,8 +19,8 @@ const (
 )
 
 // repeats looks for what an earlier attempt with the same idempotency key or ref has
-// left, before anything else judges this one: a buyer who has bought must not hear that
-// the sale has ended or that they ask too often. Redis is asked only if something may be
+// left, before anything but the edge's own lists and rates judges this one: a buyer who
+// has bought must not hear that the sale has ended. Redis is asked only if something may be
 // bound, as far as the edge has read.
 func (g *Gate) repeats(r *http.Request, p *purchase) *sale.Refusal {
 	if !p.named() {
@@ -191,8 +191,12 @@ func (g *Gate) replay(w http.ResponseWriter, r *http.Request, p *purchase) error
 
 // again forwards an order that is sold once more, for a shop that answers the same
 // order the same way: with the token of its reservation, whose time is a new one.
-// Nothing is reserved or charged.
+// Nothing is reserved or charged. How often is bounded for each reservation: the shop
+// pays for every one.
 func (g *Gate) again(r *http.Request, p *purchase, pl *place) (*flight, time.Duration, *sale.Refusal) {
+	if no := g.rates.takeRepeat(p.out, p.bound.ID, time.Now()); no != nil {
+		return nil, 0, no
+	}
 	now := p.listing.Now()
 	hold := reservation.Hold{
 		ID: p.bound.ID, Sale: p.saleID(), State: p.bound.State, Created: now, Exp: now.Add(g.terms.HoldFor - g.terms.Margin),

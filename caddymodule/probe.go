@@ -3,6 +3,7 @@ package caddymodule
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -54,6 +55,26 @@ func newProbeClient() *http.Client {
 
 // errNotAsked: there is no URL for this hold.
 var errNotAsked = errors.New("the hold has no ref, or one that cannot stand in the URL's path")
+
+// errTwoBuyers: the shop's answer could be about the order of another buyer.
+var errTwoBuyers = fmt.Errorf("%w: several buyers have used this ref", errNotAsked)
+
+// askAbout is ask, for a hold of which nobody else may have the ref by which the shop is
+// asked.
+func (p *probe) askAbout(ctx context.Context, store *reservation.Store, sale string, due reservation.ProbeDue) (reservation.ProbeVerdict, string, error) {
+	if due.Ref != "" && p.url.byRefAlone() {
+		lookup, cancel := context.WithTimeout(ctx, p.timeout)
+		found, err := store.Named(lookup, sale, []string{due.Ref})
+		cancel()
+		switch f := found[due.Ref]; {
+		case err != nil:
+			return reservation.ProbeUnknown, "", err
+		case f != nil && (f.More || len(f.Records) > 1):
+			return reservation.ProbeUnknown, "", errTwoBuyers
+		}
+	}
+	return p.ask(ctx, due)
+}
 
 // ask asks about one hold. cause is the status of the answer. An error comes with
 // ProbeUnknown, as does an answer that no rule is about.

@@ -78,9 +78,14 @@ func (u *probeURL) check() error {
 }
 
 // byRef says that the URL needs the shop's own name of the order.
-func (u *probeURL) byRef() bool {
+func (u *probeURL) byRef() bool { return u.has("{ref}") }
+
+// byRefAlone says that the shop is asked about a ref, whoever the buyer.
+func (u *probeURL) byRefAlone() bool { return u.has("{ref}") && !u.has("{id}") }
+
+func (u *probeURL) has(value string) bool {
 	for _, p := range u.parts {
-		if p.value == "{ref}" {
+		if p.value == value {
 			return true
 		}
 	}

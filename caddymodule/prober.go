@@ -119,7 +119,7 @@ func (p *prober) page(ctx context.Context, sale string, from int) (asked, next i
 
 // resolve asks about one hold and tells Redis what the shop says.
 func (p *prober) resolve(ctx context.Context, sale string, due reservation.ProbeDue) {
-	verdict, cause, err := p.ask(ctx, due)
+	verdict, cause, err := p.askAbout(ctx, p.desk.Store, sale, due)
 	if ctx.Err() != nil {
 		return // it is asked again
 	}

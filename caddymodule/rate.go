@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -102,13 +101,17 @@ type gateRate struct {
 	shared *reservation.SharedRate
 	name   string // as a string of a structured field
 	policy []string
+	// prepared are the answers to waits of one second and more.
+	prepared []rateAnswer
 }
 
 // gateRates are the rates of a gate, in the order of the attempt's keys.
 type gateRates struct {
 	rates  []gateRate
-	shared int      // how many of them are
-	pooled []string // what was taken from rateTables and is to be given back
+	shared int // how many of them are
+	// repeats is how often one sold order is forwarded again; no table: no ref is read.
+	repeats gateRate
+	pooled  []string // what was taken from rateTables and is to be given back
 }
 
 // rateTables are shared by the configurations that live at the same time, and so
@@ -150,7 +153,7 @@ func (g *Gate) openRates(keys []attempt.RateKey) error {
 			return fmt.Errorf("rate, number %d: there is one just like it before", i+1)
 		}
 		seen[print] = true
-		rate := newGateRate(g.Name, i+1, r)
+		rate := newGateRate(g.Name, strconv.Itoa(i+1), r)
 		window := time.Duration(r.Window)
 		if r.Shared {
 			rate.shared = reservation.NewSharedRate(id, r.Events, window, r.Burst)
@@ -163,18 +166,26 @@ func (g *Gate) openRates(keys []attempt.RateKey) error {
 			if !slices.ContainsFunc(keys[i].Key, func(v attempt.Value) bool { return v.Kind() != attempt.Constant }) {
 				room = 1
 			}
-			v, _, err := rateTables.LoadOrNew(print, func() (caddy.Destructor, error) {
-				return rateTable{filters.NewRateTable(filters.Rate{Events: r.Events, Window: window, Burst: r.Burst, Keys: room})}, nil
-			})
-			if err != nil {
+			var err error
+			if rate.table, err = g.rates.open(print, filters.Rate{Events: r.Events, Window: window, Burst: r.Burst, Keys: room}); err != nil {
 				return err
 			}
-			g.rates.pooled = append(g.rates.pooled, print)
-			rate.table = v.(rateTable).RateTable
 		}
 		g.rates.rates = append(g.rates.rates, rate)
 	}
 	return nil
+}
+
+// open takes a table from the pool, or makes it.
+func (rs *gateRates) open(print string, r filters.Rate) (*filters.RateTable, error) {
+	v, _, err := rateTables.LoadOrNew(print, func() (caddy.Destructor, error) {
+		return rateTable{filters.NewRateTable(r)}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	rs.pooled = append(rs.pooled, print)
+	return v.(rateTable).RateTable, nil
 }
 
 // close gives back what was taken from the pool. Requests that are still running
@@ -210,16 +221,6 @@ func (rs *gateRates) countLocal(a *sale.Attempt, now time.Time) (over *gateRate,
 		}
 	}
 	return nil, 0
-}
-
-// exceeded says that countLocal would refuse an attempt. It counts nothing.
-func (rs *gateRates) exceeded(a *sale.Attempt, now time.Time) bool {
-	for i := range rs.rates {
-		if rate := &rs.rates[i]; rate.table != nil && rate.table.Peek(now, a.RateKeys[i]) > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // foreseeLocal is countLocal for an attempt that somebody else counts unless a rate
@@ -271,55 +272,4 @@ func (g *Gate) takeShared(r *http.Request, h http.Header, d *desk, a *sale.Attem
 		return rates[over].refuse(h, wait)
 	}
 	return nil
-}
-
-const (
-	rateLimitHeader  = "Ratelimit" // as net/http writes RateLimit
-	ratePolicyHeader = "Ratelimit-Policy"
-)
-
-// newGateRate prepares what a client hears of a rate: its name, which is that of the
-// gate and its number there, and the policy (draft-ietf-httpapi-ratelimit-headers-11,
-// section 3). The policy's window is in whole seconds.
-func newGateRate(gate string, number int, r Rate) gateRate {
-	if gate == "" {
-		gate = "rate"
-	}
-	name := sfString(gate + "-" + strconv.Itoa(number))
-	window := int64(r.Window)
-	seconds := (window + int64(time.Second) - 1) / int64(time.Second)
-	quota := int64(r.Events) * (seconds * int64(time.Second) / int64(time.Millisecond)) / (window / int64(time.Millisecond))
-	return gateRate{name: name, policy: []string{fmt.Sprintf("%s;q=%d;w=%d", name, quota, seconds)}}
-}
-
-// refuse says in the answer's header what the client may still do, and until when
-// (section 4 of the draft).
-func (r *gateRate) refuse(h http.Header, wait time.Duration) *sale.Refusal {
-	seconds := waitSeconds(wait)
-	h[ratePolicyHeader] = r.policy
-	h[rateLimitHeader] = []string{r.name + ";r=0;t=" + strconv.FormatInt(seconds, 10)}
-	return &sale.Refusal{Reason: sale.RateLimited, RetryAfter: seconds}
-}
-
-// waitSeconds rounds up.
-func waitSeconds(wait time.Duration) int64 { return int64((wait + time.Second - 1) / time.Second) }
-
-// sfString writes a text as a String of RFC 9651, section 3.3.3, which has only
-// printable ASCII; any other character becomes a hyphen.
-func sfString(text string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, c := range text {
-		switch {
-		case c == '"' || c == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(c)
-		case c < ' ' || c > '~':
-			b.WriteByte('-')
-		default:
-			b.WriteRune(c)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
 }

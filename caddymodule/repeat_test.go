@@ -25,6 +25,11 @@ func retrySite(shop, more string) string {
 	reverse_proxy ` + shop
 }
 
+// sharedRef makes a ref one order, whoever the buyer.
+func sharedRef(site string) string {
+	return strings.Replace(site, "{json.order_no}", "{json.order_no} shared", 1)
+}
+
 // keyed is a request with an idempotency key.
 func keyed(buyer, key, body string) *http.Request {
 	r := withBody(order("X-User-Id", buyer), body)
@@ -105,10 +110,10 @@ func takesOrder(w http.ResponseWriter, _ *http.Request) {
 }
 
 // A winner who sends the same again gets his answer again, whatever has happened to
-// the sale and however often he asks.
+// the sale.
 func TestKeyReplays(t *testing.T) {
 	shop := newBackend(t, takesOrder)
-	s := openCaddyfile(t, retrySite(shop.addr(), "rate {header.X-User-Id} 3 1h"))
+	s := openCaddyfile(t, retrySite(shop.addr(), ""))
 	const body = `{"sku":"plain","quantity":2}`
 	first := s.send(keyed("u1", `"k1"`, body))
 	first.Is(t, 201, "")
@@ -135,7 +140,6 @@ func TestKeyReplays(t *testing.T) {
 	s.send(keyed("u2", "k1", body)).Is(t, 201, "") // another buyer's key is another key
 	s.send(keyed("u1", "k2", body)).Is(t, 201, "") // two keys are two purchases
 	s.send(keyed("u1", "", body)).Is(t, 201, "")
-	s.send(keyed("u1", "k3", body)).Is(t, 429, "rate_limited")
 	checkReplayed(t, s.send(keyed("u1", "k1", body)), first)
 	do[any](s, "POST", "/stockgate/sales/double11/pause", "")
 	s.send(keyed("u2", "k3", body)).Is(t, 409, "paused")
@@ -296,7 +300,7 @@ func TestAnswersThatAreKept(t *testing.T) {
 func TestRefForwardsAgain(t *testing.T) {
 	status := http.StatusCreated
 	shop := newBackend(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
-	s := openCaddyfile(t, retrySite(shop.addr(), "rate {header.X-User-Id} 1 1h"))
+	s := openCaddyfile(t, sharedRef(retrySite(shop.addr(), "repeats 6 1h")))
 	const body = `{"sku":"plain","quantity":2,"order_no":1001}`
 	first := s.send(keyed("u1", "", body))
 	first.Is(t, 201, "")
@@ -350,7 +354,7 @@ func TestRefForwardsAgain(t *testing.T) {
 // by now.
 func TestRefOfAReturnedOrder(t *testing.T) {
 	shop := newBackend(t, takesOrder)
-	s := openCaddyfile(t, retrySite(shop.addr(), ""))
+	s := openCaddyfile(t, sharedRef(retrySite(shop.addr(), "")))
 	const body = `{"sku":"plain","quantity":2,"order_no":"SO-1"}`
 	first := s.send(keyed("u1", "k1", body))
 	first.Is(t, 201, "")
@@ -386,7 +390,7 @@ func TestRefThatIsNotSold(t *testing.T) {
 		case <-t.Context().Done():
 		}
 	})
-	s := openCaddyfile(t, retrySite(shop.addr(), ""))
+	s := openCaddyfile(t, sharedRef(retrySite(shop.addr(), "")))
 	const body = `{"sku":"plain","order_no":"cart-1"}`
 	first := s.start(keyed("u1", "", body), working)
 	s.send(keyed("u1", "", body)).Is(t, 409, "duplicate")

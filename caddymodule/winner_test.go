@@ -24,7 +24,7 @@ SITEPORT {
 		sale {header.Sale}
 		buyer {header.X-User-Id}
 		line {json.sku} {json.quantity}
-		ref {json.order_no}
+		ref {json.order_no} shared
 		rate {header.X-User-Id} 1 1h
 		FAST
 	}
@@ -103,9 +103,6 @@ func TestAWinnerHearsOfNothingElse(t *testing.T) {
 	}{
 		{"double11", "few", 3, 3, "all_held", func(addr, _ string) { // this edge gets to know it
 			u.ask(addr, "first "+addr, "double11", "few", 3, "")
-		}},
-		{"double11", "plain", 1, 1, "rate_limited", func(addr, buyer string) {
-			u.ask(addr, buyer, "double11", "plain", 1, "")
 		}},
 		{"none", "bulk", 2, 1, "quantity", none},
 		{"none", "bulk", 2, 2, "paused", func(string, string) {

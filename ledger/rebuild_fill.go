@@ -39,6 +39,14 @@ func (b *rebuilding) fill(ctx context.Context, r *reservation.Restoration) error
 	if err := b.fillCells(ctx, r, image, stock); err != nil {
 		return err
 	}
+	for field, ids := range image.Others {
+		if r == nil {
+			break
+		}
+		if err := r.Others(ctx, field, ids); err != nil {
+			return err
+		}
+	}
 	for field, c := range image.Limits {
 		b.out.Limits++
 		if r == nil {

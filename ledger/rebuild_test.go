@@ -57,7 +57,7 @@ func attempt(t *testing.T, s *ledgertest.Seller, id, ref string) (reservation.Ho
 		return reservation.Hold{}, sale.Refuse(sale.UnknownSale), nil
 	}
 	lines := []sale.Line{{SKU: "a", Quantity: 1}}
-	a := &sale.Attempt{Sale: "s", Buyer: "buyer of " + id, Lines: lines, Key: "key of " + id, Print: "p", Ref: ref}
+	a := &sale.Attempt{Sale: "s", Buyer: "buyer of " + id, Lines: lines, Key: "key of " + id, Print: "p", Ref: ref, RefShared: true}
 	return s.Hold(ledgertest.Soon(t), id, l, a, lines, reservation.Terms{HoldFor: time.Hour, Margin: time.Minute, Mode: reservation.Response, Gate: "main"})
 }
 

@@ -6,12 +6,20 @@
 --           when it is confirmed or unbacked for key_ttl, at least until the sale ends
 --   d|hash  a buyer and lines, where there is no key: while it is held or in doubt, or
 --           until the attempt is answered
---   r|ref   the shop's own name of the order: while it is held or in doubt, and for ever
---           when it is confirmed or unbacked
+--   b|buyer|ref  the shop's own name of the order, of one buyer (a hash): while it is held
+--           or in doubt, and for ever when it is confirmed or unbacked
 -- One whose reservation is none of these any more counts as free.
+--
+-- Two more fields find the reservations of a ref, of whichever buyer: those that are held, in
+-- doubt, confirmed or unbacked. A shared ref is bound by them.
+--   r|ref   the first of them. Older edges bind a ref by this alone.
+--   m|ref   "id id …": all others, up to MOST_NAMED in all; then a + for those beyond
+
+local MOST_NAMED = 16
 
 local function is_key(field) return string.sub(field, 1, 2) == 'k|' end
-local function ref_field(ref) return ref ~= '' and 'r|' .. ref or '' end
+local function buyer_ref(buyer, ref) return ref ~= '' and 'b|' .. buyer .. '|' .. ref or '' end
+local function ref_field(r) return buyer_ref(r[BUYER], r[REF]) end
 
 local function read_binding(field)
   local id = bindings[field]
@@ -38,7 +46,7 @@ end
 local function bound_to(field)
   local id = field ~= '' and read_binding(field)
   local r = id and read_record(id)
-  if not r or (r[GUARD] ~= field and ref_field(r[REF]) ~= field) then return nil end
+  if not r or (r[GUARD] ~= field and ref_field(r) ~= field) then return nil end
   local state = r[STATE]
   if state == 'held' or state == 'in_doubt' then return id, r end
   if state ~= 'confirmed' and state ~= 'unbacked' then return nil end
@@ -56,14 +64,74 @@ local function taken(field, state)
   return state ~= 'confirmed' or r[STATE] == 'confirmed'
 end
 
+-- named_by returns the ids that the fields of a ref have, and whether there are more
+local function named_by(ref)
+  local ids, more = {}, false
+  local first, others = read_binding('r|' .. ref), read_binding('m|' .. ref)
+  if first then ids[1] = first end
+  for word in string.gmatch(others or '', '%S+') do
+    if word == '+' then more = true else ids[#ids + 1] = word end
+  end
+  return ids, more
+end
+
+-- live_under returns the record of a reservation that has a ref and may be found by it
+local function live_under(id, ref)
+  local r = read_record(id)
+  if not r or r[REF] ~= ref then return nil end
+  local state = r[STATE]
+  if state == 'held' or state == 'in_doubt' or state == 'confirmed' or state == 'unbacked' then return r end
+  return nil
+end
+
+-- others_of is what m|ref is then; false: nothing
+local function others_of(ids, more)
+  local text = concat(ids, ' ', 2)
+  if more then text = text == '' and '+' or text .. ' +' end
+  return text ~= '' and text
+end
+
+-- with_named returns what r|ref and m|ref are once a reservation is in them
+local function with_named(ref, id)
+  local before, more = named_by(ref)
+  local ids = {}
+  for _, other in ipairs(before) do
+    if other ~= id and live_under(other, ref) then ids[#ids + 1] = other end
+  end
+  if #ids < MOST_NAMED then ids[#ids + 1] = id else more = true end
+  return ids[1], others_of(ids, more)
+end
+
+local function bind_named(ref, first, others)
+  if (read_binding('r|' .. ref) or false) ~= first then bind('r|' .. ref, first) end
+  if (read_binding('m|' .. ref) or false) ~= others then bind('m|' .. ref, others) end
+end
+
+-- list_under makes a reservation one that is found by its ref
+local function list_under(ref, id)
+  if ref ~= '' then bind_named(ref, with_named(ref, id)) end
+end
+
+-- unlist_under ends that; the next one is the first then
+local function unlist_under(ref, id)
+  if ref == '' then return end
+  local before, more = named_by(ref)
+  local ids = {}
+  for _, other in ipairs(before) do
+    if other ~= id then ids[#ids + 1] = other end
+  end
+  if #ids < #before then bind_named(ref, ids[1] or false, others_of(ids, more)) end
+end
+
 -- bind_again gives a reservation that is sold after all its key and its ref, as
 -- far as they can be had
 local function bind_again(id, r, state)
-  local guard, ref = r[GUARD], ref_field(r[REF])
+  local guard, ref = r[GUARD], ref_field(r)
   if not is_key(guard) or taken(guard, state) then guard = '' end
   if taken(ref, state) then ref = '' end
   bind(guard, id)
   bind(ref, id)
+  list_under(r[REF], id)
 end
 
 -- same_lines says whether two texts "cell quantity …" are the same units
@@ -77,17 +145,30 @@ local function same_lines(a, b)
   return true
 end
 
+-- bound_by_ref returns the reservation that a ref belongs to: that of the same buyer or,
+-- where refs are shared, of any
+local function bound_by_ref(ref, shared, buyer)
+  local id, r = bound_to(buyer_ref(buyer, ref))
+  if id or ref == '' then return id, r end
+  local ids = named_by(ref)
+  for _, other in ipairs(ids) do
+    r = live_under(other, ref)
+    if r and (shared or r[BUYER] == buyer) then return other, r end
+  end
+  return nil
+end
+
 -- bound_verdict finds the reservation to which a guard or else a ref belongs:
 -- { by, id, state, same, created, deadline, exp, changed, epoch }, by: key | ref | single;
 -- same: 1 when it was made for the same; by a ref also nothing of it has come back,
 -- because its token is good for all of it. nil: there is none.
-local function bound_verdict(guard, print, ref, buyer, lines)
+local function bound_verdict(guard, print, ref, shared, buyer, lines)
   local by, same = 'single', true
   local id, r = bound_to(guard)
   if id then
     if is_key(guard) then by, same = 'key', r[PRINT] == print end
   else
-    id, r = bound_to(ref_field(ref))
+    id, r = bound_by_ref(ref, shared, buyer)
     if not id then return nil end
     by, same = 'ref', false
     if r[BUYER] == buyer and r[RETURNED] == '' then same = same_lines(r[LINES], lines) end

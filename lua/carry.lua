@@ -51,7 +51,8 @@ function operations.carry(a)
     -- in mode backend the attempt was answered: the buyer may buy the same again
     local guard = (is_key(r[GUARD]) or r[MODE] ~= 'backend') and r[GUARD] or ''
     if not bound_to(guard) then bind(guard, id) end
-    if not bound_to(ref_field(r[REF])) then bind(ref_field(r[REF]), id) end
+    if not bound_to(ref_field(r)) then bind(ref_field(r), id) end
+    list_under(r[REF], id)
   elseif state == 'confirmed' or state == 'unbacked' then
     bind_again(id, r, state)
   end

@@ -6,17 +6,21 @@
 -- a[3]  ref    the shop's own name of the order, or ''
 -- a[4]  buyer  hash of the buyer
 -- a[5]  lines  "cell quantity …"
+-- a[6]  shared 1: the ref is that of one order, whoever the buyer; 0: of one buyer's
 --
 -- Returns { 'ok' }    nothing belongs to another reservation
 --         { 'bound', by, id, state, same, created, deadline, exp, changed, epoch }, see bindings.lua
 
 function reads.lookup(a)
   if a[1] ~= '' then want(wanted_bindings, a[1]) end
-  if a[3] ~= '' then want(wanted_bindings, ref_field(a[3])) end
+  if a[3] ~= '' then
+    want(wanted_bindings, buyer_ref(a[4], a[3]))
+    want(wanted_bindings, 'r|' .. a[3])
+  end
 end
 
 function operations.lookup(a)
-  local found = bound_verdict(a[1], a[2], a[3], a[4], a[5])
+  local found = bound_verdict(a[1], a[2], a[3], a[6] == '1', a[4], a[5])
   if found then return { 'bound', unpack(found) } end
   return { 'ok' }
 end

@@ -181,7 +181,7 @@ func build(claim, settle string) Scripts {
 		when("examine", examine),
 	}
 	return Scripts{
-		Claim: script(claim, shard, later("load_bindings", "bound_verdict", books, bindings),
+		Claim: script(claim, shard, later("load_bindings", "bound_verdict, with_named", books, bindings),
 			later("load_unpaid", "parse_unpaid, unpaid_text, counting, prune", unpaid), reserve),
 		Manage: script(claim, shard, asked, books, bindings, unpaid, states, strings.Join(managing, "\n"), flush, dispatch),
 		Settle: script(settle, shard, asked, books, bindings, unpaid, states, strings.Join(settling, "\n"), flush, dispatch),

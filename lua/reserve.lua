@@ -23,7 +23,7 @@
 -- ARGV[…]  terms      the place of each attempt's terms among them; only where k is more than 1
 -- …        id         reservation id; the same id again returns the same answer
 -- …        guard      the binding of the idempotency key, or of the buyer and the lines; '': none
--- …        ref        the binding of the shop's own name of the order, or ''
+-- …        ref        the shop's own name of the order behind b| (of its buyer) or s| (shared), or ''
 -- …        buyer      hash of the buyer
 -- …        rest       of the record, from behind the buyer to its end
 -- …        field      of each limit of each attempt
@@ -130,7 +130,17 @@ end
 
 local kept = read(KEYS[4], ARGV, ids_at + 1, ids_at + n)
 local guarded = read(KEYS[11], ARGV, guards_at + 1, guards_at + n)
-local named = with_refs and read(KEYS[11], ARGV, refs_at + 1, refs_at + n)
+
+-- the fields of refs, see bindings.lua: of the buyer, and of the first reservation
+local refs, own_fields, first_fields = {}, {}, {}
+local owned, named = {}, {}
+if with_refs then
+  for i = 1, n do
+    refs[i] = string.sub(ARGV[refs_at + i], 3)
+    own_fields[i], first_fields[i] = 'b|' .. ARGV[buyers_at + i] .. '|' .. refs[i], 'r|' .. refs[i]
+  end
+  owned, named = read(KEYS[11], own_fields, 1, n), read(KEYS[11], first_fields, 1, n)
+end
 local counted = read(KEYS[3], ARGV, fields_at + 1, owed_at)
 local owing = read(KEYS[13], ARGV, owed_at + 1, #ARGV)
 for i, text in ipairs(read(KEYS[2], wanted, 1, #wanted)) do cells[wanted[i]] = parse_cell(text) end
@@ -152,14 +162,18 @@ local function known_answer(record)
 end
 
 -- bound_answer names the reservation to which the i-th attempt's guard or ref belongs
-local bound_verdict
+local bound_verdict, with_named
 local function bound_answer(i, t)
-  bound_verdict = bound_verdict or load_bindings()
-  local guard, ref = ARGV[guards_at + i], with_refs and ARGV[refs_at + i] or ''
+  if not bound_verdict then bound_verdict, with_named = load_bindings() end
+  local guard, ref = ARGV[guards_at + i], refs[i] or ''
   if bindings[guard] == nil then bindings[guard] = guarded[i] end
-  if ref ~= '' and bindings[ref] == nil then bindings[ref] = named[i] end
+  if ref ~= '' then
+    if bindings[own_fields[i]] == nil then bindings[own_fields[i]] = owned[i] end
+    if bindings[first_fields[i]] == nil then bindings[first_fields[i]] = named[i] end
+  end
   local print = match(ARGV[rests_at + i], '^\t[^\t]*\t[^\t]*\t[^\t]*\t[^\t]*\t[^\t]*\t([^\t]*)\t')
-  local found = bound_verdict(guard, print, string.sub(ref, 3), ARGV[buyers_at + i], t.lines)
+  local shared = ref ~= '' and string.sub(ARGV[refs_at + i], 1, 1) == 's'
+  local found = bound_verdict(guard, print, ref, shared, ARGV[buyers_at + i], t.lines)
   return found and { 'bound', unpack(found) }
 end
 
@@ -233,7 +247,17 @@ end
 
 -- what will be written: fields and values as HSET takes them, scores and members
 local movements, to_records, to_deadlines, to_bindings, to_limits, to_unpaid = {}, {}, {}, {}, {}, {}
-local moved, bound = 0, 0
+local moved, bound, freed = 0, 0, {}
+
+local function to_bind(field, value)
+  bindings[field] = value
+  if not value then
+    freed[#freed + 1] = field
+    return
+  end
+  to_bindings[bound + 1], to_bindings[bound + 2] = field, value
+  bound = bound + 2
+end
 local untils = {} -- only where somebody is late
 if time > earliest then
   for word in string.gmatch(ARGV[3], '%d+') do untils[#untils + 1] = tonumber(word) end
@@ -244,7 +268,7 @@ for i = 1, n do
   local id, guard = ARGV[ids_at + i], ARGV[guards_at + i]
   local t = terms[k > 1 and tonumber(ARGV[terms_at + i]) or 1]
   local m = #t.amounts
-  local ref = with_refs and ARGV[refs_at + i] or ''
+  local ref = refs[i] or ''
   local record = records[id] or kept[i]
   local answer
   if record then
@@ -254,7 +278,10 @@ for i = 1, n do
   else
     -- before anything that may have changed since: a winner who asks again hears of
     -- what he has
-    if guarded[i] or bindings[guard] or ref ~= '' and (named[i] or bindings[ref]) then answer = bound_answer(i, t) end
+    if guarded[i] or bindings[guard] or
+      ref ~= '' and (owned[i] or named[i] or bindings[own_fields[i]] or bindings[first_fields[i]]) then
+      answer = bound_answer(i, t)
+    end
     answer = answer or untils[i] and time > untils[i] and { 'late' } or t.refusal or m > 0 and limits_verdict(t, f) or
       t.owed > 0 and unpaid_verdict(t, u) or stock_verdict(t)
   end
@@ -282,15 +309,16 @@ for i = 1, n do
     records[id] = record
     to_records[2 * moved + 1], to_records[2 * moved + 2] = id, record
     to_deadlines[2 * moved + 1], to_deadlines[2 * moved + 2] = t.due, id
-    if guard ~= '' then
-      bindings[guard] = id
-      to_bindings[bound + 1], to_bindings[bound + 2] = guard, id
-      bound = bound + 2
-    end
+    if guard ~= '' then to_bind(guard, id) end
     if ref ~= '' then
-      bindings[ref] = id
-      to_bindings[bound + 1], to_bindings[bound + 2] = ref, id
-      bound = bound + 2
+      to_bind(own_fields[i], id)
+      if named[i] or bindings[first_fields[i]] then -- bound_answer has looked
+        local first, others = with_named(ref, id)
+        to_bind(first_fields[i], first)
+        if others or bindings['m|' .. ref] then to_bind('m|' .. ref, others) end
+      else
+        to_bind(first_fields[i], id)
+      end
     end
     moved, seq = moved + 1, seq + 1
     -- in pieces: Redis's Lua hashes every text that is made, byte by byte
@@ -324,6 +352,7 @@ if moved > 0 then
   many('HSET', KEYS[3], to_limits)
   many('HSET', KEYS[4], to_records)
   many('ZADD', KEYS[5], to_deadlines)
+  many('HDEL', KEYS[11], freed)
   many('HSET', KEYS[11], to_bindings)
   many('HSET', KEYS[13], to_unpaid)
   -- from now on an edge that does not know these counters leaves the shard alone

@@ -107,7 +107,8 @@ local function change_state(id, r, state, cause)
   local was, comes_back = r[STATE], false
   if state == 'released' or state == 'expired' then
     unbind(id, r[GUARD])
-    unbind(id, ref_field(r[REF]))
+    unbind(id, ref_field(r))
+    unlist_under(r[REF], id)
   elseif r[STATE] == 'held' or r[STATE] == 'in_doubt' then
     if state == 'confirmed' and not is_key(r[GUARD]) then unbind(id, r[GUARD]) end
   else
@@ -164,9 +165,13 @@ local function read_ahead()
         if unpaid[field] == nil then want(wanted_unpaid, field) end
       end
       local frees = asked.release or asked.expire and r[MODE] == 'backend'
-      local guard, ref = r[GUARD], ref_field(r[REF])
+      local guard = r[GUARD]
       if guard ~= '' and (frees or not is_key(guard)) and bindings[guard] == nil then want(wanted_bindings, guard) end
-      if r[REF] ~= '' and frees and bindings[ref] == nil then want(wanted_bindings, ref) end
+      if r[REF] ~= '' and frees then
+        for _, field in ipairs({ ref_field(r), 'r|' .. r[REF], 'm|' .. r[REF] }) do
+          if bindings[field] == nil then want(wanted_bindings, field) end
+        end
+      end
     end
   end
   read_wanted(wanted_bindings, KEYS[11], bindings)

@@ -51,7 +51,7 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 		ID: id, Sale: l.Sale.ID, Version: l.Version, Buyer: who.buyer(),
 		Lines: lines, Charges: charged, Unpaid: unpaid,
 		HoldFor: t.HoldFor, Margin: t.Margin, Mode: t.Mode,
-		Binding: binding(secret, a, lines, t.KeyTTL), Ref: a.Ref, Gate: t.Gate,
+		Binding: binding(secret, a, lines, t.KeyTTL), Ref: a.Ref, RefShared: a.RefShared, Gate: t.Gate,
 		seen: l.view(),
 	}
 	// A try that was sent and not answered may still run, even after a later one:

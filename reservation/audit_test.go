@@ -116,7 +116,7 @@ func (r *raw) auditBindings(image *reservation.Image) error {
 			return err
 		}
 		isHold := record.State == reservation.Held || record.State == reservation.InDoubt
-		for _, field := range []string{record.Guard, "r|" + record.Ref} {
+		for _, field := range []string{record.Guard, reservation.RefField(record.Buyer, record.Ref)} {
 			// one without a key may have been freed, a key's time may be over
 			if strings.HasPrefix(field, "d|") || !isHold && (record.State != reservation.Confirmed || strings.HasPrefix(field, "k|")) {
 				continue
@@ -135,9 +135,12 @@ func (r *raw) auditBindings(image *reservation.Image) error {
 		}
 	}
 	for field, id := range r.bindings {
+		if field[0] == 'r' || field[0] == 'm' { // the model's fields are compared
+			continue
+		}
 		f := strings.Split(r.records[id], "\t")
 		switch {
-		case len(f) != 20 || f[11] != field && "r|"+f[14] != field:
+		case len(f) != 20 || f[11] != field && reservation.RefField(f[6], f[14]) != field:
 			return fmt.Errorf("%s is bound to %s, which does not name it", field, id)
 		case f[0] == "held", f[0] == "in_doubt":
 		case f[0] == "confirmed" && field[0] != 'd', f[0] == "unbacked" && field[0] != 'd':

@@ -61,6 +61,15 @@ func binding(secret *Secret, a *sale.Attempt, lines []sale.Line, ttl time.Durati
 	return Binding{Field: secret.Key(a.Buyer, a.Key), Print: a.Print, TTL: ttl}
 }
 
+// RefField is the binding of a ref to its buyer, a hash, as in lua/bindings.lua; empty:
+// there is no ref.
+func RefField(buyer, ref string) string {
+	if ref == "" {
+		return ""
+	}
+	return "b|" + buyer + "|" + ref
+}
+
 // By what an attempt is bound to another reservation.
 const (
 	ByKey    = "key"    // its idempotency key
@@ -107,7 +116,11 @@ func (e *Edge) Lookup(ctx context.Context, l *Listing, a *sale.Attempt, lines []
 	for _, line := range lines {
 		words = append(words, line.Cell(), strconv.FormatInt(line.Quantity, 10))
 	}
-	op := operation{"lookup", []any{b.Field, b.Print, a.Ref, secret.Identity("buyer", a.Buyer), strings.Join(words, " ")}}
+	shared := 0
+	if a.RefShared {
+		shared = 1
+	}
+	op := operation{"lookup", []any{b.Field, b.Print, a.Ref, secret.Identity("buyer", a.Buyer), strings.Join(words, " "), shared}}
 	r, _, err := e.do(within(ctx, e.Timeout()), l.Sale.ID, op)
 	if err != nil {
 		(*e.metrics.Load()).RedisFailed("reserve")

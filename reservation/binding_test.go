@@ -47,7 +47,7 @@ func TestWhatIsBound(t *testing.T) {
 	}
 	others := map[string]func(*reservation.Claim){ // the same key or ref for something else
 		reservation.ByKey: withKey("x", "another"),
-		reservation.ByRef: func(c *reservation.Claim) { c.Ref, c.Buyer = "order-1", "Bob" },
+		reservation.ByRef: func(c *reservation.Claim) { c.Ref, c.RefShared, c.Buyer = "order-1", true, "Bob" },
 	}
 	for state, bound := range live {
 		for by, edit := range first {
@@ -102,7 +102,7 @@ func TestKeysAreFreedInTheEnd(t *testing.T) {
 		}
 		find := func(binding, ref string) bool {
 			t.Helper()
-			_, replies, err := c.Call(soon(t), "s", reservation.Operation{Name: "lookup", Args: []any{binding, "p", ref, "Ann", "a 1"}})
+			_, replies, err := c.Call(soon(t), "s", reservation.Operation{Name: "lookup", Args: []any{binding, "p", ref, "Ann", "a 1", 0}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -325,7 +325,7 @@ func TestStaleBindings(t *testing.T) {
 				t.Errorf("bound: %v", b)
 			}
 		}
-		want := map[string]string{"k|x": "r1", "k|gone": "r2", "k|y": "r3", "r|order-1": "r4"}
+		want := map[string]string{"k|x": "r1", "k|gone": "r2", "k|y": "r3", "r|order-1": "r4", "b|Ann|order-1": "r4"}
 		got := c.server.client.HGetAll(soon(t), bindings).Val()
 		for name, id := range want {
 			if got[name] != id {
@@ -373,7 +373,7 @@ func TestEdgeBinds(t *testing.T) {
 		}{
 			"a second click":              {sale.Attempt{Buyer: "Ann"}, turned, reservation.BySingle, "r1", true},
 			"the same order under a key":  {sale.Attempt{Buyer: "Ann", Key: "x", Print: "p", Ref: "order-1"}, turned, reservation.ByRef, "r1", true},
-			"another's order":             {sale.Attempt{Buyer: "Bob", Ref: "order-1"}, two, reservation.ByRef, "r1", false},
+			"another's order":             {sale.Attempt{Buyer: "Bob", Ref: "order-1", RefShared: true}, two, reservation.ByRef, "r1", false},
 			"the same order, other lines": {sale.Attempt{Buyer: "Ann", Ref: "order-1"}, two[:1], reservation.ByRef, "r1", false},
 		} {
 			_, b := hold("no", &test.a, test.lines)

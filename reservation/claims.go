@@ -13,7 +13,7 @@ import (
 type claiming struct {
 	terms            string // what it has in common with many others
 	id, guard, buyer string
-	ref              string // its binding; empty: none
+	ref              string // behind how it is bound; empty: none
 	rest             string // of the record, from behind the buyer
 	charges          []Charge
 	owed             []string // counters of unpaid holds
@@ -24,8 +24,12 @@ func (c *Claim) claiming() *claiming {
 	out := &claiming{
 		id: c.ID, guard: plain(c.Binding.Field), buyer: plain(c.Buyer), charges: c.Charges, owed: c.Unpaid.Fields,
 	}
-	if c.Ref != "" {
-		out.ref = refField + c.Ref
+	switch {
+	case c.Ref == "":
+	case c.RefShared:
+		out.ref = "s|" + c.Ref
+	default:
+		out.ref = "b|" + c.Ref
 	}
 	b := make([]byte, 0, 512)
 	for _, n := range [...]int64{c.Version, c.HoldFor.Milliseconds(), c.Margin.Milliseconds()} {

@@ -93,47 +93,6 @@ func (s *Store) CountHolds(ctx context.Context, sale string, state State) (int64
 	return n, explain(err)
 }
 
-// Named finds reservations of a sale by their ids or the shop's refs; a name that
-// Redis does not know is not in the answer.
-func (s *Store) Named(ctx context.Context, sale string, names []string) (map[string]*Record, error) {
-	out := make(map[string]*Record, len(names))
-	take := func(ids []string, nameOf map[string]string) error {
-		records, err := s.records(ctx, sale, ids)
-		for i := range records {
-			out[nameOf[records[i].ID]] = &records[i]
-		}
-		return err
-	}
-	same := make(map[string]string, len(names))
-	for _, name := range names {
-		same[name] = name
-	}
-	if err := take(names, same); err != nil {
-		return nil, err
-	}
-	var fields, refs []string
-	for _, name := range names {
-		if out[name] == nil {
-			refs, fields = append(refs, name), append(fields, refField+name)
-		}
-	}
-	if len(fields) == 0 {
-		return out, nil
-	}
-	bound, err := s.redis.HMGet(ctx, s.shardKeys(sale)[bindingsKey], fields...).Result()
-	if err != nil {
-		return nil, explain(err)
-	}
-	var ids []string
-	refOf := make(map[string]string)
-	for i, v := range bound {
-		if id, ok := v.(string); ok {
-			ids, refOf[id] = append(ids, id), refs[i]
-		}
-	}
-	return out, take(ids, refOf)
-}
-
 func (s *Store) holdsKey(sale string, state State) (string, error) {
 	places := map[State]int{Held: deadlinesKey, InDoubt: inDoubtKey, Unbacked: unbackedKey}
 	place, ok := places[state]

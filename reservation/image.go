@@ -27,7 +27,9 @@ type Image struct {
 	// bound has the best claim to each field that was added, by the field's hash. Two
 	// fields with one hash are less likely than one in a million for a million records.
 	bound map[uint64]claim
-	seed  maphash.Seed
+	// others are the reservations that go by a ref beside the first that was added.
+	others map[string]string
+	seed   maphash.Seed
 }
 
 // Counter is what one field of the limits has counted.
@@ -41,7 +43,7 @@ type Counter struct {
 func NewImage(now, ends time.Time) *Image {
 	return &Image{
 		Cells: make(map[string]*Cell), States: make(map[State]int), now: now, ends: ends,
-		limits: make(map[string]Counter), unpaid: make(map[string]int64), bound: make(map[uint64]claim), seed: maphash.MakeSeed(),
+		limits: make(map[string]Counter), unpaid: make(map[string]int64), bound: make(map[uint64]claim), others: make(map[string]string), seed: maphash.MakeSeed(),
 	}
 }
 
@@ -68,6 +70,9 @@ func (m *Image) Add(id string, r *RecordFields) (binds []string) {
 			m.bound[hash] = mine
 			binds = append(binds, field)
 		}
+	}
+	if r.Ref != "" && r.State.named() {
+		binds = m.addRef(binds, id, r.Ref)
 	}
 	return binds
 }
@@ -154,7 +159,7 @@ func (r *RecordFields) fields() []string {
 		out = append(out, r.Guard)
 	}
 	if r.Ref != "" {
-		out = append(out, refField+r.Ref)
+		out = append(out, RefField(r.Buyer, r.Ref))
 	}
 	return out
 }

@@ -26,19 +26,19 @@ func TestImageBindings(t *testing.T) {
 		r    []*reservation.RecordFields
 		want map[string]int // field → which of them has it
 	}{
-		"a hold":                         {500, []*reservation.RecordFields{of("held", 5)}, map[string]int{"k|x": 0, "r|o": 0}},
+		"a hold":                         {500, []*reservation.RecordFields{of("held", 5)}, map[string]int{"k|x": 0, "b||o": 0}},
 		"what has ended":                 {500, []*reservation.RecordFields{of("released", 5), of("expired", 5)}, nil},
-		"without a key":                  {500, []*reservation.RecordFields{of("in_doubt", 5, single)}, map[string]int{"d|x": 0, "r|o": 0}},
-		"answered, the shop decides":     {500, []*reservation.RecordFields{of("held", 5, single, backend)}, map[string]int{"r|o": 0}},
-		"sold without a key":             {500, []*reservation.RecordFields{of("confirmed", 5, single)}, map[string]int{"r|o": 0}},
-		"sold after a hold was made":     {500, []*reservation.RecordFields{of("held", 5), of("confirmed", 9)}, map[string]int{"k|x": 1, "r|o": 1}},
-		"sold twice, the first":          {500, []*reservation.RecordFields{of("confirmed", 9), of("confirmed", 5), of("released", 1)}, map[string]int{"k|x": 1, "r|o": 1}},
-		"sold without stock":             {500, []*reservation.RecordFields{of("unbacked", 5), of("held", 9)}, map[string]int{"k|x": 1, "r|o": 1}},
-		"without stock, nobody else":     {500, []*reservation.RecordFields{of("released", 9), of("unbacked", 5)}, map[string]int{"k|x": 1, "r|o": 1}},
-		"the key's time is over":         {50, []*reservation.RecordFields{of("confirmed", 5), of("confirmed", 95)}, map[string]int{"k|x": 1, "r|o": 0}},
-		"of both":                        {50, []*reservation.RecordFields{of("confirmed", 9), of("confirmed", 5)}, map[string]int{"k|x": 0, "r|o": 1}},
-		"not before the sale ends":       {500, []*reservation.RecordFields{of("confirmed", 5), of("confirmed", 95)}, map[string]int{"k|x": 0, "r|o": 0}},
-		"the time of a hold is not over": {50, []*reservation.RecordFields{of("held", 5), of("confirmed", 4)}, map[string]int{"k|x": 0, "r|o": 1}},
+		"without a key":                  {500, []*reservation.RecordFields{of("in_doubt", 5, single)}, map[string]int{"d|x": 0, "b||o": 0}},
+		"answered, the shop decides":     {500, []*reservation.RecordFields{of("held", 5, single, backend)}, map[string]int{"b||o": 0}},
+		"sold without a key":             {500, []*reservation.RecordFields{of("confirmed", 5, single)}, map[string]int{"b||o": 0}},
+		"sold after a hold was made":     {500, []*reservation.RecordFields{of("held", 5), of("confirmed", 9)}, map[string]int{"k|x": 1, "b||o": 1}},
+		"sold twice, the first":          {500, []*reservation.RecordFields{of("confirmed", 9), of("confirmed", 5), of("released", 1)}, map[string]int{"k|x": 1, "b||o": 1}},
+		"sold without stock":             {500, []*reservation.RecordFields{of("unbacked", 5), of("held", 9)}, map[string]int{"k|x": 1, "b||o": 1}},
+		"without stock, nobody else":     {500, []*reservation.RecordFields{of("released", 9), of("unbacked", 5)}, map[string]int{"k|x": 1, "b||o": 1}},
+		"the key's time is over":         {50, []*reservation.RecordFields{of("confirmed", 5), of("confirmed", 95)}, map[string]int{"k|x": 1, "b||o": 0}},
+		"of both":                        {50, []*reservation.RecordFields{of("confirmed", 9), of("confirmed", 5)}, map[string]int{"k|x": 0, "b||o": 1}},
+		"not before the sale ends":       {500, []*reservation.RecordFields{of("confirmed", 5), of("confirmed", 95)}, map[string]int{"k|x": 0, "b||o": 0}},
+		"the time of a hold is not over": {50, []*reservation.RecordFields{of("held", 5), of("confirmed", 4)}, map[string]int{"k|x": 0, "b||o": 1}},
 	}
 	for name, test := range tests {
 		for _, backwards := range []bool{false, true} {
@@ -53,13 +53,13 @@ func TestImageBindings(t *testing.T) {
 					bound[field] = i
 				}
 			}
-			for _, field := range []string{"k|x", "d|x", "r|o"} {
+			for _, field := range []string{"k|x", "d|x", "b||o"} {
 				want, ok := test.want[field]
 				if got, has := bound[field]; got != want || has != ok || m.Wanted(field) != ok {
 					t.Errorf("%s, backwards %t: %s belongs to %d (%t), want %d (%t)", name, backwards, field, got, has, want, ok)
 				}
 				for i, r := range test.r {
-					if names := r.Guard == field || field == "r|o"; names && m.Owns(string(rune('a'+i)), r, field) != (ok && i == want) {
+					if names := r.Guard == field || field == "b||o"; names && m.Owns(string(rune('a'+i)), r, field) != (ok && i == want) {
 						t.Errorf("%s: it is not said of %d that %s belongs to %d", name, i, field, want)
 					}
 				}

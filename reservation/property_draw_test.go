@@ -56,6 +56,7 @@ func (d *driver) reserve(rt *rapid.T) model.Operation {
 		o.KeyTTL = rapid.SampledFrom([]int64{0, 1000, 500_000_000}).Draw(rt, "key_ttl")
 	}
 	o.Ref = rapid.SampledFrom([]string{"", "", "", "", "o1", "o2"}).Draw(rt, "ref")
+	o.Shared = rapid.SampledFrom([]bool{false, false, true}).Draw(rt, "shared")
 	o.Gate = rapid.SampledFrom(gates).Draw(rt, "gate")
 	switch rapid.IntRange(0, 19).Draw(rt, "odd") {
 	case 19:
@@ -143,7 +144,7 @@ func (d *driver) settle(rt *rapid.T) model.Operation {
 		return model.Free{ID: d.known(rt)}
 	case "lookup":
 		o := d.reserve(rt).(model.Reserve)
-		return model.Lookup{Guard: o.Guard, Print: o.Print, Ref: o.Ref, Buyer: o.Buyer, Lines: o.Lines}
+		return model.Lookup{Guard: o.Guard, Print: o.Print, Ref: o.Ref, Shared: o.Shared, Buyer: o.Buyer, Lines: o.Lines}
 	case "probed":
 		return model.Probed{
 			ID: d.known(rt), Cause: cause(rt),

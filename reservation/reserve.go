@@ -54,8 +54,10 @@ type Claim struct {
 	// Binding keeps a second reservation from being made for the same; its zero value
 	// binds nothing.
 	Binding Binding
-	// Ref is the shop's own name of the order; empty: none.
-	Ref string
+	// Ref is the shop's own name of the order; empty: none. RefShared: it names one
+	// order, whoever the buyer; else each buyer may have an order of that name.
+	Ref       string
+	RefShared bool
 	// Gate is the name of the gate that asks; empty: it has none.
 	Gate string
 

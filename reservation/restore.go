@@ -143,6 +143,12 @@ func (r *Restoration) Forget(f *RecordFields) {
 	}
 }
 
+// Others puts back which further reservations go by a ref.
+func (r *Restoration) Others(ctx context.Context, field, ids string) error {
+	r.add(bindingsKey, field, ids)
+	return r.send(ctx, restoreMost)
+}
+
 // Cell puts a stock cell back.
 func (r *Restoration) Cell(ctx context.Context, name string, c Cell) error {
 	r.add(cellsKey, name, fmt.Sprintf("%d %d %d %d %d", c.Stock, c.Available, c.Held, c.InDoubt, c.Confirmed))

@@ -128,6 +128,13 @@ var rowOperations = map[string]func(w *twin) model.Operation{
 	"reserve with its ref for another buyer": func(*twin) model.Operation {
 		return nextAttempt(func(o *model.Reserve) { o.Guard, o.Buyer = "", "Bob" })
 	},
+	"reserve with its shared ref for another buyer": func(*twin) model.Operation {
+		return nextAttempt(func(o *model.Reserve) { o.Guard, o.Buyer, o.Shared = "", "Bob", true })
+	},
+	"reserve with its ref after another buyer": func(w *twin) model.Operation {
+		w.run(nextAttempt(func(o *model.Reserve) { o.ID, o.Guard, o.Buyer, o.Limits = "bob's", "", "Bob", nil }))
+		return nextAttempt(func(o *model.Reserve) { o.Guard = "" })
+	},
 	"reserve with its ref and other lines": func(*twin) model.Operation {
 		return nextAttempt(func(o *model.Reserve) { o.Guard, o.Lines[0].Units = "", 1 })
 	},
@@ -149,6 +156,9 @@ var rowOperations = map[string]func(w *twin) model.Operation{
 	},
 	"look up its ref for another buyer": func(*twin) model.Operation {
 		return model.Lookup{Ref: "order-1", Buyer: "Bob", Lines: []model.Line{{Cell: "a", Units: 2}}}
+	},
+	"look up its shared ref for another buyer": func(*twin) model.Operation {
+		return model.Lookup{Ref: "order-1", Shared: true, Buyer: "Bob", Lines: []model.Line{{Cell: "a", Units: 2}}}
 	},
 	"look up the same without a key": func(*twin) model.Operation { return model.Lookup{Guard: "d|Ann a 2", Buyer: "Ann"} },
 	"look up something else": func(*twin) model.Operation {

@@ -66,7 +66,8 @@ func (m *moved) binds(yield func(field string)) {
 	bindings(guard, ref, yield)
 }
 
-// bindings calls yield for what a reservation with this guard and ref binds for good.
+// bindings calls yield for what a reservation with this guard and ref binds for good. By
+// the ref alone it is found whoever the buyer is.
 func bindings(guard, ref string, yield func(field string)) {
 	if strings.HasPrefix(guard, keyField) {
 		yield(guard)
@@ -76,10 +77,9 @@ func bindings(guard, ref string, yield func(field string)) {
 	}
 }
 
-// What the fields of idempotency keys and of refs begin with. Those of attempts that
-// are under way are not looked up before an attempt reserves.
+// What the fields of idempotency keys begin with, and those of buyers and lines. These are
+// not looked up before an attempt reserves.
 const (
 	keyField    = "k|"
-	refField    = "r|"
 	singleField = "d|"
 )

@@ -17,7 +17,7 @@ func wire(op model.Operation) reservation.Operation {
 		ms := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 		claim := &reservation.Claim{
 			ID: o.ID, Version: o.Version, Buyer: o.Buyer, HoldFor: ms(o.HoldFor), Margin: ms(o.Margin), Mode: reservation.Mode(o.Mode),
-			Binding: reservation.Binding{Field: o.Guard, Print: o.Print, TTL: ms(o.KeyTTL)}, Ref: o.Ref, Gate: o.Gate,
+			Binding: reservation.Binding{Field: o.Guard, Print: o.Print, TTL: ms(o.KeyTTL)}, Ref: o.Ref, RefShared: o.Shared, Gate: o.Gate,
 		}
 		for _, l := range o.Lines {
 			claim.Lines = append(claim.Lines, sale.Line{SKU: l.Cell, Quantity: l.Units})
@@ -65,7 +65,7 @@ func wire(op model.Operation) reservation.Operation {
 	case model.Acknowledge:
 		return reservation.Operation{Name: "acknowledge", Args: []any{o.Epoch, o.Seq}}
 	case model.Lookup:
-		return reservation.Operation{Name: "lookup", Args: []any{o.Guard, o.Print, o.Ref, o.Buyer, model.Words(o.Lines)}}
+		return reservation.Operation{Name: "lookup", Args: []any{o.Guard, o.Print, o.Ref, o.Buyer, model.Words(o.Lines), oneIf(o.Shared)}}
 	case model.Free:
 		return reservation.Operation{Name: "free", Args: []any{o.ID}}
 	case model.Extend:

@@ -138,9 +138,10 @@ type Attempt struct {
 	Region     string
 	Lines      []Line
 	// Ref is the shop's own name of the order or cart: at most one reservation of a
-	// sale is live or confirmed under it. 1 to 128 printable ASCII characters without
-	// space; empty: none.
-	Ref string
+	// buyer in a sale is live or confirmed under it or, where it is RefShared, one of the
+	// sale. 1 to 128 printable ASCII characters without space; empty: none.
+	Ref       string
+	RefShared bool
 	// Key is the client's idempotency key; empty: none. Print is a hash of what was
 	// asked under it: the same key with another one is refused.
 	Key, Print string

@@ -20,6 +20,14 @@ type HoldList struct {
 	Next string `json:"next,omitempty"`
 }
 
+// AmbiguousRef is a ref with the reservations that go by it.
+type AmbiguousRef struct {
+	Ref          string               `json:"ref"`
+	Reservations []reservation.Record `json:"reservations"`
+	// More: there are others, which are found by their ids alone.
+	More bool `json:"more,omitempty"`
+}
+
 // BulkMost is how many reservations one request resolves at most; next says that
 // there may be others.
 const BulkMost = 500
@@ -54,11 +62,14 @@ type BulkAnswer struct {
 	Already     int `json:"already"`
 	// The others, by their ids or names. Late ones, in a dry run, have given their
 	// units back: they are confirmed if those are still there.
-	NotFound     []string `json:"not_found,omitempty"`
-	TooSoon      []string `json:"too_soon,omitempty"`
-	Conflict     []string `json:"conflict,omitempty"`
-	RefundNeeded []string `json:"refund_needed,omitempty"`
-	Late         []string `json:"late,omitempty"`
+	NotFound []string `json:"not_found,omitempty"`
+	// Ambiguous are refs by which reservations of several buyers go: nothing was done to
+	// them. Name the right reservation by its id.
+	Ambiguous    []AmbiguousRef `json:"ambiguous,omitempty"`
+	TooSoon      []string       `json:"too_soon,omitempty"`
+	Conflict     []string       `json:"conflict,omitempty"`
+	RefundNeeded []string       `json:"refund_needed,omitempty"`
+	Late         []string       `json:"late,omitempty"`
 	// InDoubt is how many are in doubt in the sale now.
 	InDoubt int64 `json:"in_doubt"`
 	// Next is where the next request goes on; empty: nothing is left.

@@ -37,8 +37,9 @@ not.
 --confirm-from confirms what a file of the shop's orders names (- is the standard
 input): a CSV with a header that has a column reservation, id or ref, or one that
 --column names; or a bare list of reservation ids or refs. The file is checked
-before anything is confirmed. Then it says which names no reservation goes by, and
-how many holds are in doubt and not in the file.
+before anything is confirmed. Then it says which names no reservation goes by, by
+which refs those of several buyers go (nothing is done to these: name the right
+reservation by its id), and how many holds are in doubt and not in the file.
 
 --dry-run says what would happen. Exit status 1: not all of it is resolved.`,
 		Example: `  $ caddy stockgate holds double11 --older 10m
@@ -196,6 +197,7 @@ func addUp(b, more *adminapi.BulkAnswer) {
 	b.FromInDoubt += more.FromInDoubt
 	b.Already += more.Already
 	b.NotFound = append(b.NotFound, more.NotFound...)
+	b.Ambiguous = append(b.Ambiguous, more.Ambiguous...)
 	b.TooSoon = append(b.TooSoon, more.TooSoon...)
 	b.Conflict = append(b.Conflict, more.Conflict...)
 	b.RefundNeeded = append(b.RefundNeeded, more.RefundNeeded...)
@@ -223,6 +225,7 @@ func (c *call) report(word string, b *adminapi.BulkAnswer) error {
 		what  string
 	}{
 		{b.NotFound, "not found"},
+		{ambiguousTexts(b.Ambiguous), "refs that several buyers have used (name the reservation by its id)"},
 		{b.TooSoon, "the shop may still sell them (wait for their deadlines, or --force)"},
 		{b.Conflict, "resolved otherwise meanwhile"},
 		{b.RefundNeeded, "their units are sold to others: refund needed"},
@@ -236,6 +239,22 @@ func (c *call) report(word string, b *adminapi.BulkAnswer) error {
 		return fmt.Errorf("%d are not %s", left, past)
 	}
 	return nil
+}
+
+// ambiguousTexts name the reservations of each ref.
+func ambiguousTexts(refs []adminapi.AmbiguousRef) []string {
+	texts := make([]string, len(refs))
+	for i, a := range refs {
+		words := make([]string, len(a.Reservations))
+		for j, r := range a.Reservations {
+			words[j] = fmt.Sprintf("%s (%s, buyer %s)", r.ID, r.State, r.Buyer)
+		}
+		if a.More {
+			words = append(words, "and more")
+		}
+		texts[i] = a.Ref + ": " + strings.Join(words, ", ")
+	}
+	return texts
 }
 
 // someOf lists names, one in a line, up to a number that fits on a screen.

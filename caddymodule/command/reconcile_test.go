@@ -54,7 +54,7 @@ func TestCommandReconcile(t *testing.T) {
 		t.Fatal(err)
 	}
 	said(s.Run("reconcile", "double11"), 1, "reservation a is missing from redis; it is in_doubt\n  cause:  something other than stockgate has changed or deleted it in redis\n  repair: set the record to what the ledger says\n",
-		"the ref order-1 belongs to somebody in redis; it is that of reservation f, which somebody could make a second time",
+		"the ref order-1 finds somebody in redis, and must find f\n",
 		"differences: 2, repaired: 0\n", "differences that are left: 2")
 	said(s.Run("reconcile", "double11", "--repair"), 0, "  done:   set the record to what the ledger says\n", "differences: 2, repaired: 2\n")
 	var report reconcile.Report

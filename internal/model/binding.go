@@ -4,14 +4,14 @@ import "strings"
 
 // bound says which reservation an attempt belongs to already, by its key, by what
 // it buys or by its ref; nil: to none.
-func (s *Shard) bound(guard, print, ref, buyer string, lines []Line) Reply {
+func (s *Shard) bound(guard, print, ref string, shared bool, buyer string, lines []Line) Reply {
 	if id := s.owner(guard); id != "" {
 		if guard != keyOnly(guard) {
 			return s.belongs("single", id, true)
 		}
 		return s.belongs("key", id, s.Records[id].Print == print)
 	}
-	if id := s.owner(refField(ref)); id != "" {
+	if id := s.ordered(ref, shared, buyer); id != "" {
 		r := s.Records[id]
 		return s.belongs("ref", id, r.Buyer == buyer && sameUnits(r.Lines, lines) && len(r.Returned) == 0)
 	}
@@ -27,6 +27,24 @@ func (s *Shard) belongs(by, id string, same bool) Reply {
 	return Reply{"bound", by, id, string(r.State), n, r.Created, r.Deadline - s.Lead, r.Exp, r.Changed - s.Lead, s.Epoch}
 }
 
+// ordered is the reservation that a ref belongs to: the buyer's own or, of a shared ref,
+// that of anybody; empty: to none.
+func (s *Shard) ordered(ref string, shared bool, buyer string) string {
+	if ref == "" {
+		return ""
+	}
+	if id := s.owner(refField(buyer, ref)); id != "" {
+		return id
+	}
+	ids, _ := s.under(ref)
+	for _, id := range ids {
+		if s.listed(id, ref) && (shared || s.Records[id].Buyer == buyer) {
+			return id
+		}
+	}
+	return ""
+}
+
 // owner is the reservation for which a binding is in force; empty: none.
 func (s *Shard) owner(field string) string {
 	id, ok := s.Bindings[field]
@@ -39,7 +57,7 @@ func (s *Shard) owner(field string) string {
 // binds says whether a reservation keeps others from what a field names. A hold
 // does. A ref stays taken by what was sold, a key for a while.
 func (s *Shard) binds(r *Record, field string) bool {
-	if r.Guard != field && refField(r.Ref) != field {
+	if r.Guard != field && refField(r.Buyer, r.Ref) != field {
 		return false
 	}
 	switch r.State {
@@ -47,7 +65,7 @@ func (s *Shard) binds(r *Record, field string) bool {
 		return true
 	case Confirmed, Unbacked:
 		switch field[0] {
-		case 'r':
+		case 'b':
 			return true
 		case 'k':
 			return s.Now() < r.Changed+r.KeyTTL || s.Time < s.Ends
@@ -60,18 +78,12 @@ func (s *Shard) binds(r *Record, field string) bool {
 // confirmed takes it also from what is not: that may yet end.
 func (s *Shard) take(id string, state State) {
 	r := s.Records[id]
-	key, ref := keyOnly(r.Guard), r.Ref
-	if s.taken(key, state) {
-		key = ""
-	}
-	if s.taken(refField(ref), state) {
-		ref = ""
-	}
-	for _, field := range []string{key, refField(ref)} {
-		if field != "" {
+	for _, field := range []string{keyOnly(r.Guard), refField(r.Buyer, r.Ref)} {
+		if field != "" && !s.taken(field, state) {
 			s.Bindings[field] = id
 		}
 	}
+	s.list(id, r.Ref)
 }
 
 func (s *Shard) taken(field string, state State) bool {
@@ -83,10 +95,13 @@ func (s *Shard) taken(field string, state State) bool {
 // time is.
 func (s *Shard) free(id string) {
 	r := s.Records[id]
-	for _, field := range []string{r.Guard, refField(r.Ref)} {
+	for _, field := range []string{r.Guard, refField(r.Buyer, r.Ref)} {
 		if field != "" && s.Bindings[field] == id && !s.keeps(r, field) {
 			delete(s.Bindings, field)
 		}
+	}
+	if r.State == Released || r.State == Expired {
+		s.unlist(id, r.Ref)
 	}
 }
 
@@ -109,22 +124,23 @@ func keyOnly(guard string) string {
 	return ""
 }
 
-func refField(ref string) string {
+func refField(buyer, ref string) string {
 	if ref == "" {
 		return ""
 	}
-	return "r|" + ref
+	return "b|" + buyer + "|" + ref
 }
 
 // Lookup asks what an attempt belongs to, without making anything.
 type Lookup struct {
 	Guard, Print, Ref, Buyer string
+	Shared                   bool
 	Lines                    []Line
 }
 
 // Run changes nothing.
 func (o Lookup) Run(s *Shard) Reply {
-	if bound := s.bound(o.Guard, o.Print, o.Ref, o.Buyer, o.Lines); bound != nil {
+	if bound := s.bound(o.Guard, o.Print, o.Ref, o.Shared, o.Buyer, o.Lines); bound != nil {
 		return bound
 	}
 	return Reply{"ok"}

@@ -176,7 +176,7 @@ func (c Cell) Check() error {
 // returned than was sold.
 func (s *Shard) checkRecord(id string, r *Record) error {
 	isHold := r.State == Held || r.State == InDoubt
-	for _, field := range []string{keyOnly(r.Guard), refField(r.Ref)} {
+	for _, field := range []string{keyOnly(r.Guard), refField(r.Buyer, r.Ref)} {
 		owner := s.Bindings[field]
 		if field == "" || owner == id || !isHold && (field[0] == 'k' || r.State != Confirmed) {
 			continue
@@ -243,7 +243,13 @@ func (s *Shard) Check() error {
 		}
 	}
 	for field, id := range s.Bindings {
-		if r := s.Records[id]; r == nil || !s.keeps(r, field) || r.Guard != field && refField(r.Ref) != field {
+		if field[0] == 'r' || field[0] == 'm' {
+			if what := s.checkUnder(field[2:]); what != "" {
+				wrong = append(wrong, errors.New(what))
+			}
+			continue
+		}
+		if r := s.Records[id]; r == nil || !s.keeps(r, field) || r.Guard != field && refField(r.Buyer, r.Ref) != field {
 			wrong = append(wrong, fmt.Errorf("%s is bound to %s, which does not want it", field, id))
 		}
 	}

@@ -128,6 +128,7 @@ type Reserve struct {
 	Guard, Print string
 	KeyTTL       int64
 	Ref, Gate    string
+	Shared       bool // Ref names one order, whoever the buyer
 	Lines        []Line
 	Limits       []Limit
 	Unpaid       Owed
@@ -154,7 +155,7 @@ func (o Reserve) Run(s *Shard) Reply {
 	if !s.Exists {
 		return Reply{"no_sale"}
 	}
-	if bound := s.bound(o.Guard, o.Print, o.Ref, o.Buyer, o.Lines); bound != nil {
+	if bound := s.bound(o.Guard, o.Print, o.Ref, o.Shared, o.Buyer, o.Lines); bound != nil {
 		return bound
 	}
 	switch {

@@ -63,7 +63,8 @@ type Shard struct {
 	Records     map[string]*Record
 	Adjustments map[string]Adjustment
 	// Bindings says which reservation an idempotency key ("k|…"), a purchase without
-	// a key ("d|…") or a ref ("r|…") belongs to.
+	// a key ("d|…") or the ref of a buyer ("b|buyer|ref") belongs to, and which are found by
+	// a ref alone ("r|ref" the first, "m|ref" the others).
 	Bindings map[string]string
 	// Returns says what came back under each "reservation|return id", and what was
 	// answered.

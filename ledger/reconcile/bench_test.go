@@ -47,7 +47,7 @@ func fill(b *testing.B, c *redis.Client, orders int) {
 					delete(held, m.ID)
 					r.State, r.Changed, r.Cause = reservation.Confirmed, m.Time, m.Cause
 					p.HSet(ctx, tag+"records", m.ID, r.Text())
-					p.HSet(ctx, tag+"bindings", r.Guard, m.ID, "r|"+r.Ref, m.ID)
+					p.HSet(ctx, tag+"bindings", r.Guard, m.ID, "r|"+r.Ref, m.ID, reservation.RefField(r.Buyer, r.Ref), m.ID)
 					p.HSet(ctx, tag+"limits", strings.TrimSuffix(r.Charges, " 1"), "1 0")
 				}
 			}

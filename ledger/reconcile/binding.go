@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +18,8 @@ const (
 // names says that a reservation names a binding field.
 func (t *told) names(field string) bool {
 	f := fieldsOf(t.text)
-	return field != "" && (f.guard == field || refField(f.ref) == field)
+	fields := f.bindings()
+	return field != "" && slices.Contains(fields[:], field)
 }
 
 // rank is how good a claim the state of a reservation gives to a field that it names;

@@ -10,12 +10,13 @@ import (
 )
 
 // fields are those of a record's text that others depend on.
-type fields struct{ lines, charges, guard, ref, gate, returned, unpaid string }
+type fields struct{ buyer, lines, charges, guard, ref, gate, returned, unpaid string }
 
 // The places of fields in a record, see lua/shard.lua.
 const (
 	statePlace    = 0
 	changedPlace  = 4
+	buyerPlace    = 6
 	linesPlace    = 7
 	chargesPlace  = 8
 	causePlace    = 9
@@ -32,6 +33,8 @@ func fieldsOf(text string) (f fields) {
 	for place := 0; text != ""; place++ {
 		field, rest, _ := strings.Cut(text, "\t")
 		switch place {
+		case buyerPlace:
+			f.buyer = field
 		case linesPlace:
 			f.lines = field
 		case chargesPlace:
@@ -50,6 +53,21 @@ func fieldsOf(text string) (f fields) {
 		text = rest
 	}
 	return f
+}
+
+// bindings are the binding fields that a reservation asks for, each for itself alone; some
+// are empty.
+func (f *fields) bindings() [2]string {
+	return [2]string{f.guard, reservation.RefField(f.buyer, f.ref)}
+}
+
+// asked are all binding fields that it may be in.
+func (f *fields) asked() [4]string {
+	out := [4]string{f.guard, reservation.RefField(f.buyer, f.ref)}
+	if f.ref != "" {
+		out[2], out[3] = (&reservation.ByName{Ref: f.ref}).Fields()
+	}
+	return out
 }
 
 // eachPair calls yield for what "name n name n …" says.
@@ -137,13 +155,6 @@ func (t *told) deadline() int64 {
 	}
 	n, _ := strconv.ParseInt(f[1], 10, 64)
 	return n
-}
-
-func refField(ref string) string {
-	if ref == "" {
-		return ""
-	}
-	return "r|" + ref
 }
 
 func milli(t time.Time) int64 {

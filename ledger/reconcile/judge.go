@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -256,13 +257,18 @@ func counterWord(text string) string {
 }
 
 func (b *batch) judgeBinding(n reservation.Named, has reservation.Value) *verdict {
+	if ref, ok := reservation.NamedField(n.Name); ok {
+		return b.judgeByRef(n, has, ref)
+	}
 	owner := b.owner(n.Name, has.Text, b.seen)
 	if has.Found == (owner != "") && has.Text == owner {
 		return nil
 	}
-	what := "the ref " + strings.TrimPrefix(n.Name, "r|")
-	if !strings.HasPrefix(n.Name, "r|") {
-		what = "the key " + n.Name
+	what := "the key " + n.Name
+	if t := b.story.reservations[cmp.Or(owner, has.Text)]; t != nil && t.text != "" {
+		if f := fieldsOf(t.text); reservation.RefField(f.buyer, f.ref) == n.Name {
+			what = "the ref " + f.ref + " of buyer " + f.buyer
+		}
 	}
 	is := "belongs to nobody in redis"
 	if has.Found {

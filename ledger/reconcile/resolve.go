@@ -88,7 +88,8 @@ func (r *run) round(ctx context.Context, names []reservation.Named, last bool, r
 }
 
 // examine reads things at one moment, and goes on with the story to it. With a record
-// comes whether it was given up, and the other way round.
+// comes whether it was given up, and the other way round; with one field of a ref the
+// other.
 func (r *run) examine(ctx context.Context, names []reservation.Named) (*batch, error) {
 	all := slices.Clone(names)
 	for _, n := range names {
@@ -97,6 +98,14 @@ func (r *run) examine(ctx context.Context, names []reservation.Named) (*batch, e
 			all = append(all, reservation.Named{Part: reservation.PartTombstones, Name: n.Name})
 		case reservation.PartTombstones:
 			all = append(all, reservation.Named{Part: reservation.PartRecord, Name: n.Name})
+		case reservation.PartBinding:
+			if ref, ok := reservation.NamedField(n.Name); ok {
+				other, others := (&reservation.ByName{Ref: ref}).Fields()
+				if n.Name == other {
+					other = others
+				}
+				all = append(all, reservation.Named{Part: n.Part, Name: other})
+			}
 		}
 	}
 	seen, err := r.store.Examine(ctx, r.sale, all)

@@ -111,15 +111,31 @@ func (r *run) scanUnpaid(ctx context.Context) {
 
 func (r *run) scanBindings(ctx context.Context) {
 	seed, seen := maphash.MakeSeed(), make(map[uint64]struct{}) // a field that looks like another one is found by the next run
-	for field, id := range r.each(ctx, reservation.PartBinding) {
+	under := make(map[uint64]struct{})                          // ids behind the refs that find them; with + those that find no more
+	key := func(ref, id string) uint64 { return maphash.String(seed, ref+" "+id) }
+	for field, text := range r.each(ctx, reservation.PartBinding) {
+		if ref, ok := reservation.NamedField(field); ok {
+			for id := range strings.FieldsSeq(text) {
+				if under[key(ref, id)] = struct{}{}; id != "+" && !r.story.reservations[id].under(ref) {
+					r.suspect(reservation.PartBinding, field)
+				}
+			}
+			continue
+		}
 		seen[maphash.String(seed, field)] = struct{}{}
-		if t := r.story.reservations[id]; t == nil || !t.names(field) || t.rank(field) == 0 {
+		if t := r.story.reservations[text]; t == nil || !t.names(field) || t.rank(field) == 0 {
 			r.suspect(reservation.PartBinding, field)
 		}
 	}
-	for _, t := range r.story.reservations {
+	for id, t := range r.story.reservations {
 		f := fieldsOf(t.text)
-		for _, field := range []string{f.guard, refField(f.ref)} {
+		_, found := under[key(f.ref, id)]
+		if _, more := under[key(f.ref, "+")]; t.under(f.ref) && f.ref != "" && !found && !more {
+			first, others := (&reservation.ByName{Ref: f.ref}).Fields()
+			r.suspect(reservation.PartBinding, first)
+			r.suspect(reservation.PartBinding, others)
+		}
+		for _, field := range f.bindings() {
 			if field == "" || t.rank(field) == 0 || strings.HasPrefix(field, singleField) {
 				continue
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stockgate/stockgate/reservation"
@@ -41,6 +42,13 @@ func (r *run) shop(ctx context.Context) error {
 	for _, name := range r.Shop.Orders {
 		id := name
 		if r.story.reservations[name] == nil {
+			if same := r.ambiguous(refs[name]); same != nil {
+				r.sameRef(name, same)
+				for _, id := range same {
+					ordered[id] = true
+				}
+				continue
+			}
 			id = r.best(refs[name])
 		}
 		if id == "" {
@@ -61,6 +69,36 @@ func (r *run) shop(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// ambiguous are the reservations that go by a ref, where two buyers have one now; nil:
+// they have not.
+func (r *run) ambiguous(ids []string) (same []string) {
+	buyers := make(map[string]bool)
+	for _, id := range slices.Sorted(slices.Values(ids)) {
+		if t := r.story.reservations[id]; t.rank("") > 0 {
+			f := fieldsOf(t.text)
+			buyers[f.buyer], same = true, append(same, id)
+		}
+	}
+	if len(buyers) < 2 {
+		return nil
+	}
+	return same
+}
+
+// sameRef reports an order by whose name the reservations of two buyers go.
+func (r *run) sameRef(name string, ids []string) {
+	words := make([]string, len(ids))
+	for i, id := range ids {
+		t := r.story.reservations[id]
+		f := fieldsOf(t.text)
+		words[i] = fmt.Sprintf("%s (%s, buyer %s)", id, t.state, f.buyer)
+	}
+	r.report.add(Difference{
+		Kind: "shop", Name: name, Text: fmt.Sprintf("the shop has an order %s, and %d reservations go by this ref: %s", name, len(ids), strings.Join(words, ", ")),
+		Cause: "two buyers used the same ref", Repair: "none: see whose order it is, and give its reservation id instead of the ref",
+	})
 }
 
 // best is the reservation that has an order's ref: of several the one that is sold.

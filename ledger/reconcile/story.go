@@ -233,7 +233,7 @@ func (s *story) want(id string, t *told, on bool) {
 		return
 	}
 	f := fieldsOf(t.text)
-	for _, field := range []string{f.guard, refField(f.ref)} {
+	for _, field := range f.asked() {
 		ids, asked := s.wants[field]
 		if !asked || field == "" {
 			continue

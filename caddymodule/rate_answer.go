@@ -1,0 +1,89 @@
+package caddymodule
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stockgate/stockgate/sale"
+)
+
+const (
+	rateLimitHeader  = "Ratelimit" // as net/http writes RateLimit
+	ratePolicyHeader = "Ratelimit-Policy"
+)
+
+// mostPrepared bounds the waits, in seconds, whose answers are made once.
+const mostPrepared = 60
+
+// rateAnswer is what a client hears that has to wait for so many seconds. Nobody may
+// change it.
+type rateAnswer struct {
+	left []string // the header RateLimit
+	no   *sale.Refusal
+}
+
+// newGateRate prepares what a client hears of a rate: its name, which is that of the
+// gate and its own there, and the policy (draft-ietf-httpapi-ratelimit-headers-11,
+// section 3). The policy's window is in whole seconds.
+func newGateRate(gate, own string, r Rate) gateRate {
+	if gate == "" {
+		gate = "rate"
+	}
+	name := sfString(gate + "-" + own)
+	window := int64(r.Window)
+	seconds := (window + int64(time.Second) - 1) / int64(time.Second)
+	quota := int64(r.Events) * (seconds * int64(time.Second) / int64(time.Millisecond)) / (window / int64(time.Millisecond))
+	rate := gateRate{name: name, policy: []string{fmt.Sprintf("%s;q=%d;w=%d", name, quota, seconds)}}
+	longest := waitSeconds(time.Duration(window / int64(r.Events)))
+	for n := range min(max(longest, 1), mostPrepared) {
+		rate.prepared = append(rate.prepared, rate.answer(n+1))
+	}
+	return rate
+}
+
+func (r *gateRate) answer(seconds int64) rateAnswer {
+	return rateAnswer{
+		left: []string{r.name + ";r=0;t=" + strconv.FormatInt(seconds, 10)},
+		no:   &sale.Refusal{Reason: sale.RateLimited, RetryAfter: seconds},
+	}
+}
+
+// refuse says in the answer's header what the client may still do, and until when
+// (section 4 of the draft).
+func (r *gateRate) refuse(h http.Header, wait time.Duration) *sale.Refusal {
+	var a rateAnswer
+	if seconds := waitSeconds(wait); seconds >= 1 && seconds <= int64(len(r.prepared)) {
+		a = r.prepared[seconds-1]
+	} else {
+		a = r.answer(seconds)
+	}
+	h[ratePolicyHeader] = r.policy
+	h[rateLimitHeader] = a.left
+	return a.no
+}
+
+// waitSeconds rounds up.
+func waitSeconds(wait time.Duration) int64 { return int64((wait + time.Second - 1) / time.Second) }
+
+// sfString writes a text as a String of RFC 9651, section 3.3.3, which has only
+// printable ASCII; any other character becomes a hyphen.
+func sfString(text string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, c := range text {
+		switch {
+		case c == '"' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(c)
+		case c < ' ' || c > '~':
+			b.WriteByte('-')
+		default:
+			b.WriteRune(c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}

@@ -1,0 +1,104 @@
+package caddymodule_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// A stranger who knows an order's number takes nothing from the buyer whose order it is,
+// whichever of them comes first; each has his own reservation, and his own repeats.
+func TestAStrangersRef(t *testing.T) {
+	shop := newBackend(t, takesOrder)
+	s := openCaddyfile(t, retrySite(shop.addr(), ""))
+	const body = `{"sku":"plain","order_no":"SO-1"}`
+	stranger := s.send(keyed("stranger", "", body))
+	stranger.is(t, 201, "")
+	owner := s.send(keyed("owner", "", body))
+	owner.is(t, 201, "")
+	shop.take()
+	for buyer, first := range map[string]answer{"stranger": stranger, "owner": owner} {
+		s.send(keyed(buyer, "", body)).is(t, 201, "")
+		got := shop.tokens(t)
+		if len(got) != 1 || got[0].Sub != buyer || got[0].Ref != "SO-1" || got[0].Jti != first.header.Get("Stockgate-Reservation") {
+			t.Errorf("%s: the shop got %+v", buyer, got)
+		}
+	}
+	s.send(keyed("owner", "", `{"sku":"plain","quantity":2,"order_no":"SO-1"}`)).is(t, 409, "already_ordered")
+	if got := s.cell("plain"); got != "100 98 0 0 2" {
+		t.Errorf("books %s", got)
+	}
+}
+
+// While a stranger's order of the same number is at the shop, or in doubt, the owner buys.
+func TestAStrangersRefThatIsNotSold(t *testing.T) {
+	working, status := make(chan string, 1), make(chan int)
+	shop := newBackend(t, func(w http.ResponseWriter, r *http.Request) {
+		working <- ""
+		select {
+		case code := <-status:
+			w.WriteHeader(code)
+		case <-t.Context().Done():
+		}
+	})
+	s := openCaddyfile(t, retrySite(shop.addr(), ""))
+	const body = `{"sku":"plain","order_no":"SO-1"}`
+	stranger := s.start(keyed("stranger", "", body), working)
+	owner := s.start(keyed("owner", "", body), working)
+	status <- 500
+	status <- 500
+	(<-stranger).is(t, 500, "")
+	(<-owner).is(t, 500, "")
+	s.send(keyed("owner", "", body)).is(t, 409, "in_doubt")
+	late := s.start(keyed("third", "", body), working)
+	status <- 201
+	(<-late).is(t, 201, "")
+}
+
+// An operator who names an order that two buyers have is told so, and chooses.
+func TestARefOfTwoBuyers(t *testing.T) {
+	_, app := realRedis(t)
+	s := openSite(t, app)
+	s.openSale()
+	address := app["redis"].(map[string]any)["addresses"].([]string)[0]
+	store, err := reservation.Open(reservation.Options{Addresses: []string{address}, Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	version, _, _, err := store.SaleDocument(ctx, "double11")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, buyer := range []string{"ann", "bob"} {
+		claim := &reservation.Claim{
+			ID: "of-" + buyer, Sale: "double11", Version: version, Buyer: buyer, Lines: []sale.Line{{SKU: "plain", Quantity: 1}},
+			HoldFor: time.Hour, Margin: time.Minute, Mode: reservation.Response, Ref: "SO-1",
+		}
+		if _, no, err := store.Reserve(ctx, claim); no != nil || err != nil {
+			t.Fatal(no, err)
+		}
+	}
+	orders := s.file("orders", "SO-1\n")
+	r := s.run("holds", "double11", "--confirm-from", orders)
+	const both = "refs that several buyers have used (name the reservation by its id): 1\n  SO-1: of-ann (held, buyer ann), of-bob (held, buyer bob)\n"
+	if r.status != 1 || !strings.Contains(r.out, both) || !strings.Contains(r.out, "confirmed: 0\n") {
+		t.Errorf("%+v", r)
+	}
+	if r := s.run("holds", "double11", "--confirm-from", s.file("chosen", "of-ann\n")); r.status != 0 || !strings.Contains(r.out, "confirmed: 1\n") {
+		t.Errorf("%+v", r)
+	}
+	if _, err := store.Release(ctx, "double11", "of-bob", reservation.Shop, ""); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.run("holds", "double11", "--confirm-from", orders); r.status != 0 || !strings.Contains(r.out, "already confirmed: 1\n") {
+		t.Errorf("%+v", r)
+	}
+}
