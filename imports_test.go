@@ -34,6 +34,7 @@ type direction struct {
 //
 //	cmd → caddymodule/command → caddymodule/demo → caddymodule
 //	caddymodule → {filters, reservation, token, bearer, ledger, outbox, attempt, route, fastpath} → sale
+//	caddymodule → outcome
 //	              outbox → ledger → reservation → lua, {token, bearer} → internal/jwks
 //	caddymodule, caddymodule/command → caddymodule/adminapi → refuse → sale
 var directions = []direction{
@@ -127,6 +128,11 @@ var directions = []direction{
 		pkg:       "./caddymodule/adminapi/...",
 		forbidden: []string{"./caddymodule", caddy},
 		why:       "adminapi is the form of requests and answers: who handles or sends them is not its business",
+	},
+	{
+		pkg:       "./outcome/...",
+		forbidden: []string{own + "/...", caddy, goRedis},
+		why:       "outcome judges an answer of the shop, and needs the standard library only",
 	},
 	{
 		pkg:       "./refuse/...",
