@@ -180,6 +180,17 @@ func TestImportsPointOneWay(t *testing.T) {
 	}
 }
 
+// TestTheRootBringsAll: a build that imports the root has the modules, the commands and
+// the ledgers. No other package imports them, so nothing else would miss them.
+func TestTheRootBringsAll(t *testing.T) {
+	graph := importGraph(t)
+	for _, pkg := range []string{"./caddymodule", "./caddymodule/command", "./caddymodule/demo", "./caddymodule/ledgers/sqlite", "./caddymodule/ledgers/postgres"} {
+		if shortest(graph, own, []string{pkg}) == nil {
+			t.Errorf("importing the root does not bring %s", pkg)
+		}
+	}
+}
+
 // TestTheAuditorKnowsNothing: the auditor and the packages below it import one another and
 // the standard library, and nothing else, in their tests too. What it shares with the
 // product cannot show that the product is wrong.
