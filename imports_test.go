@@ -34,6 +34,7 @@ type direction struct {
 //
 //	cmd → caddymodule/command → caddymodule/demo → caddymodule
 //	caddymodule → {filters, reservation, token, bearer, challenge, ledger, outbox, attempt, route, fastpath} → sale
+//	caddymodule → outcome
 //	              outbox → ledger → reservation → lua, {token, bearer} → internal/jwks
 //	caddymodule, caddymodule/command → caddymodule/adminapi → refuse → sale
 var directions = []direction{
@@ -134,6 +135,11 @@ var directions = []direction{
 		why:       "adminapi is the form of requests and answers: who handles or sends them is not its business",
 	},
 	{
+		pkg:       "./outcome/...",
+		forbidden: []string{own + "/...", caddy, goRedis},
+		why:       "outcome judges an answer of the shop, and needs the standard library only",
+	},
+	{
 		pkg:       "./refuse/...",
 		forbidden: []string{"./attempt/...", "./filters/...", "./token/...", "./bearer/...", "./lua/...", "./reservation/...", "./ledger/...", "./internal/...", caddy, goRedis},
 		why:       "refuse writes a refusal as HTTP: it knows only the words of sale",
@@ -175,6 +181,17 @@ func TestImportsPointOneWay(t *testing.T) {
 	for _, d := range directions {
 		for _, broken := range d.check(graph) {
 			t.Error(broken)
+		}
+	}
+}
+
+// TestTheRootBringsAll: a build that imports the root has the modules, the commands and
+// the ledgers. No other package imports them, so nothing else would miss them.
+func TestTheRootBringsAll(t *testing.T) {
+	graph := importGraph(t)
+	for _, pkg := range []string{"./caddymodule", "./caddymodule/command", "./caddymodule/demo", "./caddymodule/ledgers/sqlite", "./caddymodule/ledgers/postgres"} {
+		if shortest(graph, own, []string{pkg}) == nil {
+			t.Errorf("importing the root does not bring %s", pkg)
 		}
 	}
 }

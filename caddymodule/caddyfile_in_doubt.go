@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/stockgate/stockgate/outcome"
 )
 
 const inDoubtUsage = "in_doubt keep | probe <url>"
@@ -41,7 +43,7 @@ func (rs *gateRules) readInDoubt(d *caddyfile.Dispenser, usage string) error {
 }
 
 // readInto reads one rule into a list of them; what names it in an error.
-func (rs *gateRules) readInto(what, outcome string, into *[]Rule) func(*caddyfile.Dispenser, string) error {
+func (rs *gateRules) readInto(what, then string, into *[]outcome.Rule) func(*caddyfile.Dispenser, string) error {
 	return func(d *caddyfile.Dispenser, usage string) error {
 		args, err := arguments(d, usage, 1, -1)
 		if err != nil {
@@ -52,7 +54,7 @@ func (rs *gateRules) readInto(what, outcome string, into *[]Rule) func(*caddyfil
 				rs.named = append(rs.named, namedAnswer{*d, what, name})
 			}
 		}
-		*into = append(*into, Rule{Outcome: outcome, When: args})
+		*into = append(*into, outcome.Rule{Outcome: then, When: args})
 		return nil
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/stockgate/stockgate/outcome"
 )
 
 // gateRules reads the rules of a gate. They may stand before the answers that they
@@ -48,11 +50,11 @@ func (g *Gate) readAnswer(d *caddyfile.Dispenser, usage string) error {
 		return err
 	}
 	at := *d
-	var a Answer
+	var a outcome.Answer
 	err := readBlock(d, map[string]option{
 		"status": {usage: "status <code|class...>", read: texts(&a.Status)},
-		"header": {usage: "header <field> [<value...>]", read: a.readHeader, list: true},
-		"json":   {usage: "json [!]<path> [<value...>]", read: a.readJSON, list: true},
+		"header": {usage: "header <field> [<value...>]", read: readAnswerHeader(&a), list: true},
+		"json":   {usage: "json [!]<path> [<value...>]", read: readAnswerJSON(&a), list: true},
 	})
 	if err != nil {
 		return err
@@ -61,41 +63,45 @@ func (g *Gate) readAnswer(d *caddyfile.Dispenser, usage string) error {
 		return at.Errf("answer %s tests nothing: give it status, header or json", word)
 	}
 	if g.Answers == nil {
-		g.Answers = make(map[string]Answer)
+		g.Answers = make(map[string]outcome.Answer)
 	}
 	g.Answers[name] = a
 	return nil
 }
 
-func (a *Answer) readHeader(d *caddyfile.Dispenser, usage string) error {
-	args := d.RemainingArgs() // a value may be empty
-	if len(args) == 0 || args[0] == "" {
-		return d.Errf("header has no field: write `%s`", usage)
+func readAnswerHeader(a *outcome.Answer) func(*caddyfile.Dispenser, string) error {
+	return func(d *caddyfile.Dispenser, usage string) error {
+		args := d.RemainingArgs() // a value may be empty
+		if len(args) == 0 || args[0] == "" {
+			return d.Errf("header has no field: write `%s`", usage)
+		}
+		field := http.CanonicalHeaderKey(args[0])
+		if _, twice := a.Header[field]; twice {
+			return d.Errf("header %s is given twice: write all its values in one line", field)
+		}
+		if a.Header == nil {
+			a.Header = make(map[string][]string)
+		}
+		a.Header[field] = args[1:]
+		return nil
 	}
-	field := http.CanonicalHeaderKey(args[0])
-	if _, twice := a.Header[field]; twice {
-		return d.Errf("header %s is given twice: write all its values in one line", field)
-	}
-	if a.Header == nil {
-		a.Header = make(map[string][]string)
-	}
-	a.Header[field] = args[1:]
-	return nil
 }
 
-func (a *Answer) readJSON(d *caddyfile.Dispenser, usage string) error {
-	args := d.RemainingArgs() // a value may be empty
-	if len(args) == 0 {
-		return d.Errf("json has no path: write `%s`", usage)
+func readAnswerJSON(a *outcome.Answer) func(*caddyfile.Dispenser, string) error {
+	return func(d *caddyfile.Dispenser, usage string) error {
+		args := d.RemainingArgs() // a value may be empty
+		if len(args) == 0 {
+			return d.Errf("json has no path: write `%s`", usage)
+		}
+		test := outcome.JSONTest{Values: args[1:]}
+		test.Path, test.Absent = strings.CutPrefix(args[0], "!")
+		switch {
+		case test.Path == "":
+			return d.Errf("json has no path: write `%s`", usage)
+		case test.Absent && len(test.Values) > 0:
+			return d.Errf("json !%s says that there is no value, and then gives one: write either", test.Path)
+		}
+		a.JSON = append(a.JSON, test)
+		return nil
 	}
-	test := JSONTest{Values: args[1:]}
-	test.Path, test.Absent = strings.CutPrefix(args[0], "!")
-	switch {
-	case test.Path == "":
-		return d.Errf("json has no path: write `%s`", usage)
-	case test.Absent && len(test.Values) > 0:
-		return d.Errf("json !%s says that there is no value, and then gives one: write either", test.Path)
-	}
-	a.JSON = append(a.JSON, test)
-	return nil
 }

@@ -1,4 +1,4 @@
-// Package caddymodule is Stockgate inside Caddy, the only package that knows
-// Caddy: the app with its Redis and its keys, the gate before an order route, the
-// guard for a whole site, the public status, the admin API and the commands.
+// Package caddymodule is Stockgate inside Caddy: the app with its Redis and its keys, the
+// gate before an order route, the guard for a whole site, the public status, the shop's API
+// and the admin API. The commands of `caddy stockgate` are in package command.
 package caddymodule

@@ -16,6 +16,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/reverseproxy"
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/outcome"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/token"
 )
@@ -51,7 +52,7 @@ type flight struct {
 
 	// what the way needs is in one piece with it: every sale takes it
 	answer answer
-	reply  reply
+	reply  outcome.Reply
 	writer caddyhttp.ResponseWriterWrapper
 	trace  httptrace.ClientTrace
 }
@@ -119,7 +120,7 @@ func (f *flight) request(r *http.Request, ctx context.Context) *http.Request {
 	out := r.WithContext(ctx)
 	out.Header = r.Header.Clone() // handlers change values in place
 	out.Header[token.Header] = []string{f.token}
-	if f.gate.rules.readsBody || f.copy != nil {
+	if f.gate.rules.ReadsBody || f.copy != nil {
 		out.Header["Accept-Encoding"] = []string{"identity"}
 	}
 	// No GetBody: net/http must not send a body again on its own. The body of the
@@ -145,12 +146,12 @@ func forget(repl *caddy.Replacer) { repl.Delete(proxyStatusKey) }
 // judge applies the rules. When more than one request was sent, a refusal of the
 // last one says nothing about the others: a retry may be refused because the first
 // try has become an order.
-func (f *flight) judge(r *reply) (v verdict, cause string) {
-	v = f.gate.rules.decide(r)
-	if v == release && f.wire.sent.Load() > 1 {
-		return f.gate.rules.otherwise, "several_answers"
+func (f *flight) judge(r *outcome.Reply) (v outcome.Decision, cause string) {
+	v = f.gate.rules.Decide(r)
+	if v == outcome.Release && f.wire.sent.Load() > 1 {
+		return f.gate.rules.Otherwise, "several_answers"
 	}
-	return v, statusCause(r.status)
+	return v, statusCause(r.Status)
 }
 
 // decide is called while the answer comes in, before the client sees it. last: there
@@ -163,13 +164,13 @@ func (f *flight) decide(status int, body []byte, whole, last bool) (enough bool)
 		}
 		shops = status
 	}
-	f.reply = reply{status: shops, header: f.out, body: body, whole: whole}
+	f.reply = outcome.Reply{Status: shops, Header: f.out, Body: body, Whole: whole}
 	v, cause := f.judge(&f.reply)
-	if v == undecided {
+	if v == outcome.Undecided {
 		if !last {
 			return false
 		}
-		f.end(f.gate.rules.otherwise, "long_answer")
+		f.end(f.gate.rules.Otherwise, "long_answer")
 		return true
 	}
 	f.end(v, cause)
@@ -178,9 +179,9 @@ func (f *flight) decide(status int, body []byte, whole, last bool) (enough bool)
 
 // lost decides when the handlers behind the gate are done and the answer did not
 // decide: by the status, if there is one; else nobody knows.
-func (f *flight) lost(a *answer, err error, cause string) (verdict, string) {
+func (f *flight) lost(a *answer, err error, cause string) (outcome.Decision, string) {
 	if f.ended {
-		return undecided, ""
+		return outcome.Undecided, ""
 	}
 	status, proxied := f.proxyStatus()
 	if !proxied && err == nil && cause != "panic" {
@@ -188,21 +189,21 @@ func (f *flight) lost(a *answer, err error, cause string) (verdict, string) {
 	}
 	switch {
 	case status >= 200:
-		f.reply = reply{status: status, header: f.out}
-		if v, cause := f.judge(&f.reply); v != undecided {
+		f.reply = outcome.Reply{Status: status, Header: f.out}
+		if v, cause := f.judge(&f.reply); v != outcome.Undecided {
 			return v, cause
 		}
-		return f.gate.rules.otherwise, "short_answer"
+		return f.gate.rules.Otherwise, "short_answer"
 	case status != 0: // 101
-		return f.gate.rules.otherwise, statusCause(status)
+		return f.gate.rules.Otherwise, statusCause(status)
 	}
 	if f.neverSent(err) {
-		return release, "never_sent"
+		return outcome.Release, "never_sent"
 	}
 	if err == nil && cause == "no_answer" {
 		f.gate.log.Error("nothing behind the gate answered: is there a reverse_proxy after stockgate?", zap.String("reservation", f.hold.ID))
 	}
-	return f.gate.rules.otherwise, cause
+	return f.gate.rules.Otherwise, cause
 }
 
 // proxyStatus is the status that the shop gave to reverse_proxy, whatever handlers
@@ -243,7 +244,7 @@ func (f *flight) neverSent(err error) bool {
 
 // end tells Redis how the attempt ended, and what the buyer and the operator see
 // of it.
-func (f *flight) end(v verdict, cause string) {
+func (f *flight) end(v outcome.Decision, cause string) {
 	if f.ended {
 		return
 	}
@@ -261,35 +262,35 @@ func (f *flight) end(v verdict, cause string) {
 	var state reservation.State
 	var err error
 	switch v {
-	case confirm:
+	case outcome.Confirm:
 		f.remember() // first: as soon as it is sold, the buyer may ask for his answer
 		state, err = f.place.desk.Confirm(f.ctx, sale, id, cause)
-	case release:
+	case outcome.Release:
 		word := reservation.Shop
 		if cause == "never_sent" {
 			word = reservation.Unsent
 		}
 		state, err = f.place.desk.Release(f.ctx, sale, id, word, cause)
-	case keep:
+	case outcome.Keep:
 		f.remember()
 		f.place.desk.Free(f.ctx, sale, id)
 	default:
 		state, err = f.place.desk.Doubt(f.ctx, sale, id, cause)
 	}
-	outcome := v.outcome()
+	became := v.State()
 	switch state { // the shop or somebody else may have been faster
 	case reservation.Confirmed, reservation.Released, reservation.Unbacked:
-		outcome = string(state)
+		became = string(state)
 	}
-	countAttempt(sale, outcome, "")
+	countAttempt(sale, became, "")
 	switch {
-	case errors.Is(err, reservation.ErrNotFound) && v == confirm:
+	case errors.Is(err, reservation.ErrNotFound) && v == outcome.Confirm:
 		f.gate.log.Error("the shop took an order whose reservation redis does not know: it has lost data; check the order by hand",
 			zap.String("sale", sale), zap.String("reservation", id))
 	case err != nil:
 		f.gate.log.Warn("redis could not be told how an attempt ended", zap.String("sale", sale),
 			zap.String("reservation", id), zap.String("outcome", v.String()), zap.String("cause", cause), zap.Error(err))
-	case outcome == "in_doubt":
+	case became == "in_doubt":
 		f.gate.log.Warn("in doubt: nobody knows whether the shop took the order", zap.String("sale", sale),
 			zap.String("reservation", id), zap.String("cause", cause))
 	}

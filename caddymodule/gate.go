@@ -12,6 +12,7 @@ import (
 
 	"github.com/stockgate/stockgate/attempt"
 	"github.com/stockgate/stockgate/filters"
+	"github.com/stockgate/stockgate/outcome"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 )
@@ -107,12 +108,12 @@ type Gate struct {
 	// hold, or lets it expire. Default: response.
 	Outcome string `json:"outcome,omitempty"`
 	// Answers are named matchers of the shop's answer, for Rules.
-	Answers map[string]Answer `json:"answers,omitempty"`
+	Answers map[string]outcome.Answer `json:"answers,omitempty"`
 	// Rules decide the outcome; the first that matches counts. Without a confirm rule
 	// 2xx confirms; without a release rule 4xx except 408, 409 and 499 releases.
 	// What no rule matches is in doubt. With outcome backend there are only release
 	// rules, none by default, and what no rule matches stays held.
-	Rules []Rule `json:"rules,omitempty"`
+	Rules []outcome.Rule `json:"rules,omitempty"`
 	// InDoubt says what becomes of holds that are in doubt. Default: they are kept until
 	// the shop or an operator says what happened.
 	InDoubt *InDoubt `json:"in_doubt,omitempty"`
@@ -152,7 +153,7 @@ type Gate struct {
 	app     *App
 	log     *zap.Logger
 	reader  *attempt.Reader
-	rules   *rules
+	rules   *outcome.Rules
 	refuser *refuser
 	persons persons
 	terms   reservation.Terms

@@ -12,6 +12,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/stockgate/stockgate/outcome"
 	"github.com/stockgate/stockgate/reservation"
 )
 
@@ -31,7 +32,7 @@ type InDoubt struct {
 	// which counts only if asked after the hold's deadline, and twice. Without a confirm rule 200
 	// confirms, without a release rule 404 releases. On any other answer, and on none,
 	// the shop is asked again.
-	Rules []Rule `json:"rules,omitempty"`
+	Rules []outcome.Rule `json:"rules,omitempty"`
 	// Every is the wait after the first question; it doubles with each. At least 100ms,
 	// and not shorter than Timeout. Default: 5s.
 	Every caddy.Duration `json:"every,omitempty"`
@@ -126,15 +127,15 @@ func checkProbePlan(plan reservation.ProbePlan, timeout, holdFor time.Duration) 
 }
 
 // compileRules compiles the rules with the defaults behind them.
-func (d *InDoubt) compileRules(answers map[string]Answer) (*rules, error) {
+func (d *InDoubt) compileRules(answers map[string]outcome.Answer) (*outcome.Rules, error) {
 	list := slices.Clone(d.Rules)
-	for _, one := range []Rule{{Outcome: "confirm", When: []string{"200"}}, {Outcome: "release", When: []string{"404"}}} {
-		if !slices.ContainsFunc(d.Rules, func(r Rule) bool { return r.Outcome == one.Outcome }) {
+	for _, one := range []outcome.Rule{{Outcome: "confirm", When: []string{"200"}}, {Outcome: "release", When: []string{"404"}}} {
+		if !slices.ContainsFunc(d.Rules, func(r outcome.Rule) bool { return r.Outcome == one.Outcome }) {
 			list = append(list, one)
 		}
 	}
 	// Only the answers that are named: the others may read bodies.
-	named := make(map[string]Answer)
+	named := make(map[string]outcome.Answer)
 	for _, r := range d.Rules {
 		for _, word := range r.When {
 			name, ok := strings.CutPrefix(word, "@")
@@ -143,7 +144,7 @@ func (d *InDoubt) compileRules(answers map[string]Answer) (*rules, error) {
 			}
 		}
 	}
-	return compileRules(list, named, false)
+	return outcome.Compile(list, named, false)
 }
 
 // reservedHeaders are made by the client itself.
@@ -185,13 +186,13 @@ func isToken(text string) bool {
 }
 
 // fingerprint is the same for gates whose holds are asked about in the same way.
-func (d *InDoubt) fingerprint(answers map[string]Answer) string {
+func (d *InDoubt) fingerprint(answers map[string]outcome.Answer) string {
 	if d == nil || d.Probe == "" {
 		return "keep"
 	}
 	text, err := json.Marshal(struct {
 		*InDoubt
-		Answers map[string]Answer
+		Answers map[string]outcome.Answer
 	}{d, answers})
 	if err != nil {
 		return err.Error() // strings, numbers and maps of them: it cannot fail

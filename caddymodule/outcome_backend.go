@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/stockgate/stockgate/outcome"
 	"github.com/stockgate/stockgate/reservation"
 )
 
@@ -29,7 +30,7 @@ func (g *Gate) provisionOutcome() (err error) {
 	if err := g.outcomeConflict(); err != nil {
 		return err
 	}
-	g.rules, err = compileRules(g.Rules, g.Answers, g.mode() == reservation.Backend)
+	g.rules, err = outcome.Compile(g.Rules, g.Answers, g.mode() == reservation.Backend)
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/outcome"
 	"github.com/stockgate/stockgate/reservation"
 )
 
@@ -26,7 +27,7 @@ const (
 type probe struct {
 	gate    string
 	url     *probeURL
-	rules   *rules
+	rules   *outcome.Rules
 	header  http.Header
 	plan    reservation.ProbePlan
 	timeout time.Duration
@@ -101,12 +102,12 @@ func (p *probe) ask(ctx context.Context, due reservation.ProbeDue) (v reservatio
 	if err != nil {
 		return reservation.ProbeUnknown, "", withoutURL(err)
 	}
-	r := &reply{status: response.StatusCode, header: response.Header, body: body, whole: len(body) <= probeBody}
-	cause = "probe_" + statusCause(r.status)
-	switch p.rules.decide(r) {
-	case confirm:
+	r := &outcome.Reply{Status: response.StatusCode, Header: response.Header, Body: body, Whole: len(body) <= probeBody}
+	cause = "probe_" + statusCause(r.Status)
+	switch p.rules.Decide(r) {
+	case outcome.Confirm:
 		return reservation.ProbePresent, cause, nil
-	case release:
+	case outcome.Release:
 		return reservation.ProbeAbsent, cause, nil
 	default:
 		return reservation.ProbeUnknown, cause, nil

@@ -17,6 +17,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/outcome"
 	"github.com/stockgate/stockgate/reservation"
 )
 
@@ -130,7 +131,7 @@ func FuzzProbeURL(f *testing.F) {
 
 // compileProbe makes the probe of a gate that holds for 30s, which waits long for an
 // answer where the test does not say how long.
-func compileProbe(t *testing.T, d *InDoubt, answers map[string]Answer) *probe {
+func compileProbe(t *testing.T, d *InDoubt, answers map[string]outcome.Answer) *probe {
 	t.Helper()
 	if d.Timeout == 0 {
 		d.Timeout, d.Every = caddy.Duration(time.Minute), caddy.Duration(time.Minute)
@@ -145,11 +146,11 @@ func compileProbe(t *testing.T, d *InDoubt, answers map[string]Answer) *probe {
 
 // What the shop's answer to the probe means.
 func TestProbeAnswers(t *testing.T) {
-	answers := map[string]Answer{
-		"there": {Status: []string{"200"}, JSON: []JSONTest{{Path: "order.no"}}},
-		"gone":  {Status: []string{"200"}, JSON: []JSONTest{{Path: "order", Absent: true}}},
+	answers := map[string]outcome.Answer{
+		"there": {Status: []string{"200"}, JSON: []outcome.JSONTest{{Path: "order.no"}}},
+		"gone":  {Status: []string{"200"}, JSON: []outcome.JSONTest{{Path: "order", Absent: true}}},
 	}
-	byBody := []Rule{{"confirm", []string{"@there"}}, {"release", []string{"@gone"}}}
+	byBody := []outcome.Rule{{Outcome: "confirm", When: []string{"@there"}}, {Outcome: "release", When: []string{"@gone"}}}
 	text := func(status int, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(status)
@@ -159,7 +160,7 @@ func TestProbeAnswers(t *testing.T) {
 	long := strings.Repeat(" ", probeBody)
 	for _, c := range []struct {
 		name  string
-		rules []Rule
+		rules []outcome.Rule
 		shop  http.HandlerFunc
 		want  reservation.ProbeVerdict
 		fails bool
@@ -172,9 +173,9 @@ func TestProbeAnswers(t *testing.T) {
 		{name: "410", shop: text(410, ""), want: reservation.ProbeUnknown},
 		{name: "429", shop: text(429, ""), want: reservation.ProbeUnknown},
 		{name: "500", shop: text(500, ""), want: reservation.ProbeUnknown},
-		{name: "own words", rules: []Rule{{"release", []string{"410"}}}, shop: text(410, ""), want: reservation.ProbeAbsent},
-		{name: "own words replace the default", rules: []Rule{{"release", []string{"410"}}}, shop: text(404, ""), want: reservation.ProbeUnknown},
-		{name: "the other kind keeps its default", rules: []Rule{{"release", []string{"410"}}}, shop: text(200, ""), want: reservation.ProbePresent},
+		{name: "own words", rules: []outcome.Rule{{Outcome: "release", When: []string{"410"}}}, shop: text(410, ""), want: reservation.ProbeAbsent},
+		{name: "own words replace the default", rules: []outcome.Rule{{Outcome: "release", When: []string{"410"}}}, shop: text(404, ""), want: reservation.ProbeUnknown},
+		{name: "the other kind keeps its default", rules: []outcome.Rule{{Outcome: "release", When: []string{"410"}}}, shop: text(200, ""), want: reservation.ProbePresent},
 		{name: "the body says yes", rules: byBody, shop: text(200, `{"order":{"no":"A1"}}`), want: reservation.ProbePresent},
 		{name: "the body says no", rules: byBody, shop: text(200, `{"order":null}`), want: reservation.ProbeAbsent},
 		{name: "the body says neither", rules: byBody, shop: text(200, `{"order":{}}`), want: reservation.ProbeUnknown},
@@ -305,8 +306,8 @@ func TestInDoubtRefuses(t *testing.T) {
 		{InDoubt{Probe: at, Tries: -1}, 0, "tries -1 is outside"},
 		{InDoubt{Probe: at, Tries: 4}, 0, "4 tries are over before hold_for 30s is"}, // asked at 0s 5s 15s 35s
 		{InDoubt{Probe: at}, 24 * time.Hour, "20 tries are over before hold_for 24h0m0s is"},
-		{InDoubt{Probe: at, Rules: []Rule{{"confirm", []string{"@none"}}}}, 0, "there is no answer @none"},
-		{InDoubt{Probe: at, Rules: []Rule{{"keep", []string{"200"}}}}, 0, "there are confirm and release"},
+		{InDoubt{Probe: at, Rules: []outcome.Rule{{Outcome: "confirm", When: []string{"@none"}}}}, 0, "there is no answer @none"},
+		{InDoubt{Probe: at, Rules: []outcome.Rule{{Outcome: "keep", When: []string{"200"}}}}, 0, "there are confirm and release"},
 		{InDoubt{Probe: at, Header: map[string]string{"X Y": "a"}}, 0, "no field that can be set"},
 		{InDoubt{Probe: at, Header: map[string]string{"": "a"}}, 0, "no field that can be set"},
 		{InDoubt{Probe: at, Header: map[string]string{"host": "a"}}, 0, "no field that can be set"},
@@ -335,8 +336,8 @@ func TestInDoubtRefuses(t *testing.T) {
 // Holds name their gate: two gates of one name must ask about them alike.
 func TestGatesOfOneNameProbeAlike(t *testing.T) {
 	ask := func(url string) *InDoubt { return &InDoubt{Probe: url} }
-	there := func(path string) map[string]Answer {
-		return map[string]Answer{"there": {JSON: []JSONTest{{Path: path}}}}
+	there := func(path string) map[string]outcome.Answer {
+		return map[string]outcome.Answer{"there": {JSON: []outcome.JSONTest{{Path: path}}}}
 	}
 	for _, c := range []struct {
 		name string

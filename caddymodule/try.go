@@ -17,6 +17,7 @@ import (
 
 	"github.com/stockgate/stockgate/attempt"
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
+	"github.com/stockgate/stockgate/outcome"
 	"github.com/stockgate/stockgate/refuse"
 	"github.com/stockgate/stockgate/sale"
 )
@@ -111,19 +112,17 @@ func (g *Gate) tryAnswer(raw []byte, out *adminapi.TryAnswer) error {
 	if err != nil {
 		return badInput("the answer: %w", err)
 	}
-	answer := &reply{status: resp.StatusCode, header: resp.Header, body: body, whole: true}
+	answer := &outcome.Reply{Status: resp.StatusCode, Header: resp.Header, Body: body, Whole: true}
 	if len(body) > holdBack {
-		answer.body, answer.whole = body[:holdBack], false
+		answer.Body, answer.Whole = body[:holdBack], false
 	}
-	v, by, word := g.rules.match(answer)
-	if v == undecided {
-		v = g.rules.otherwise
+	v, by, word := g.rules.Match(answer)
+	if v == outcome.Undecided {
+		v = g.rules.Otherwise
 		out.Notes = append(out.Notes, noteLong)
 	}
 	out.Answer = &adminapi.TryOutcome{Status: resp.StatusCode, Outcome: v.String()}
-	if by != nil {
-		out.Answer.Rule, out.Answer.Matched = by.text, word
-	}
+	out.Answer.Rule, out.Answer.Matched = by, word
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package caddymodule
+package outcome
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ type JSONTest struct {
 
 // jsonTest tests one value of the shop's answer. A body that is not one JSON
 // document passes no test: nothing is guessed from it.
-func jsonTest(t JSONTest) (func(*reply) trit, error) {
+func jsonTest(t JSONTest) (func(*Reply) trit, error) {
 	path := strings.Split(t.Path, ".")
 	if slices.Contains(path, "") {
 		return nil, fmt.Errorf("json %q is no path; write data.order_no", t.Path)
@@ -31,14 +31,14 @@ func jsonTest(t JSONTest) (func(*reply) trit, error) {
 	if t.Absent && len(t.Values) > 0 {
 		return nil, fmt.Errorf("json !%s takes no values", t.Path)
 	}
-	return func(r *reply) trit {
-		if encoding := r.header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+	return func(r *Reply) trit {
+		if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 			return no
 		}
-		if !r.whole {
+		if !r.Whole {
 			return maybe
 		}
-		document, err := decodeJSON(r.body)
+		document, err := decodeJSON(r.Body)
 		if err != nil {
 			return no
 		}

@@ -1,4 +1,7 @@
-package caddymodule
+// Package outcome decides what the shop's answer means for a reservation: confirm it, release
+// it, or leave it in doubt. Rules decide, in their order; without a rule of their kind, 2xx
+// confirms and most 4xx release.
+package outcome
 
 import (
 	"fmt"
@@ -26,24 +29,25 @@ type Rule struct {
 	When []string `json:"when"`
 }
 
-// verdict is what the shop's answer means for the reservation.
-type verdict int
+// Decision is what the shop's answer means for the reservation.
+type Decision int
 
 const (
-	undecided verdict = iota // a rule needs more of the answer
-	confirm
-	release
-	inDoubt
-	keep // outcome backend: the hold goes on, the shop decides later
+	Undecided Decision = iota // a rule needs more of the answer
+	Confirm                   // the shop took the order
+	Release                   // the shop refused the order
+	InDoubt                   // the answer does not say
+	Keep                      // outcome backend: the hold goes on, the shop decides later
 )
 
-func (v verdict) String() string {
+// String is the decision in a log and in an answer of the admin API.
+func (v Decision) String() string {
 	return [...]string{"undecided", "confirm", "release", "in_doubt", "keep"}[v]
 }
 
-// outcome is the word for what becomes of the hold.
-func (v verdict) outcome() string {
-	return [...]string{confirm: "confirmed", release: "released", inDoubt: "in_doubt", keep: "held"}[v]
+// State is the word for what becomes of the hold.
+func (v Decision) State() string {
+	return [...]string{Confirm: "confirmed", Release: "released", InDoubt: "in_doubt", Keep: "held"}[v]
 }
 
 // yes, no, or not known yet.
@@ -62,25 +66,25 @@ func tritOf(b bool) trit {
 	return no
 }
 
-// reply is what is known of the shop's answer.
-type reply struct {
-	status int
-	header http.Header
-	body   []byte
-	whole  bool // body is all of it
+// Reply is what is known of the shop's answer.
+type Reply struct {
+	Status int
+	Header http.Header
+	Body   []byte
+	Whole  bool // Body is all of it
 }
 
-// rules turn answers into outcomes; the first that matches counts.
-type rules struct {
+// Rules decide what an answer means; the first that matches counts.
+type Rules struct {
 	list []rule
-	// otherwise is what an answer means that no rule matches, or that nobody has heard.
-	otherwise verdict
-	// readsBody: some rule tests the body.
-	readsBody bool
+	// Otherwise is the decision where no rule matches, or where no answer came.
+	Otherwise Decision
+	// ReadsBody says that some rule tests the body.
+	ReadsBody bool
 }
 
 type rule struct {
-	then verdict
+	then Decision
 	when []ruleTest
 	// text is the rule as it is written, for who asks which one counts.
 	text string
@@ -89,7 +93,7 @@ type rule struct {
 // ruleTest is one of the words of a rule.
 type ruleTest struct {
 	word string
-	test func(*reply) trit
+	test func(*Reply) trit
 }
 
 // notRefused are the 4xx that do not say that the order was refused: a conflict may
@@ -97,25 +101,25 @@ type ruleTest struct {
 // written, 499 is a client that left.
 var notRefused = map[int]bool{http.StatusRequestTimeout: true, http.StatusConflict: true, 499: true}
 
-// compileRules compiles a gate's rules, with the defaults behind them; there are none
+// Compile compiles a gate's rules, with the defaults behind them; there are none
 // where the shop decides later.
-func compileRules(list []Rule, answers map[string]Answer, backend bool) (*rules, error) {
-	out := &rules{otherwise: inDoubt}
+func Compile(list []Rule, answers map[string]Answer, backend bool) (*Rules, error) {
+	out := &Rules{Otherwise: InDoubt}
 	if backend {
-		out.otherwise = keep
+		out.Otherwise = Keep
 	}
-	matchers := make(map[string]func(*reply) trit, len(answers))
+	matchers := make(map[string]func(*Reply) trit, len(answers))
 	for name, a := range answers {
 		m, err := compileAnswer(a)
 		if err != nil {
 			return nil, fmt.Errorf("answer @%s: %w", name, err)
 		}
 		matchers[name] = m
-		out.readsBody = out.readsBody || len(a.JSON) > 0
+		out.ReadsBody = out.ReadsBody || len(a.JSON) > 0
 	}
-	has := make(map[verdict]bool)
+	has := make(map[Decision]bool)
 	for _, r := range list {
-		then, ok := map[string]verdict{"confirm": confirm, "release": release}[r.Outcome]
+		then, ok := map[string]Decision{"confirm": Confirm, "release": Release}[r.Outcome]
 		if !ok {
 			return nil, fmt.Errorf("outcome %q: there are confirm and release", r.Outcome)
 		}
@@ -136,41 +140,41 @@ func compileRules(list []Rule, answers map[string]Answer, backend bool) (*rules,
 	if backend {
 		return out, nil
 	}
-	if !has[confirm] {
-		out.list = append(out.list, rule{confirm, []ruleTest{{"2xx", inClass(2)}}, "confirm 2xx, by default"})
+	if !has[Confirm] {
+		out.list = append(out.list, rule{Confirm, []ruleTest{{"2xx", inClass(2)}}, "confirm 2xx, by default"})
 	}
-	if !has[release] {
-		out.list = append(out.list, rule{release, []ruleTest{{"4xx", func(r *reply) trit {
-			return tritOf(r.status/100 == 4 && !notRefused[r.status])
+	if !has[Release] {
+		out.list = append(out.list, rule{Release, []ruleTest{{"4xx", func(r *Reply) trit {
+			return tritOf(r.Status/100 == 4 && !notRefused[r.Status])
 		}}}, "release 4xx except 408, 409 and 499, by default"})
 	}
 	return out, nil
 }
 
-// decide applies the rules.
-func (rs *rules) decide(r *reply) verdict {
-	v, _, _ := rs.match(r)
+// Decide applies the rules.
+func (rs *Rules) Decide(r *Reply) Decision {
+	v, _, _ := rs.Match(r)
 	return v
 }
 
-// match applies the rules and says which one decides, by which of its words; nil:
-// none does.
-func (rs *rules) match(r *reply) (v verdict, by *rule, word string) {
+// Match applies the rules and says which one decides, as it is written, and by which of
+// its words; empty: none does.
+func (rs *Rules) Match(r *Reply) (v Decision, by, word string) {
 	for i := range rs.list {
 		rule := &rs.list[i]
 		for _, when := range rule.when {
 			switch when.test(r) {
 			case yes:
-				return rule.then, rule, when.word
+				return rule.then, rule.text, when.word
 			case maybe:
-				return undecided, rule, when.word
+				return Undecided, rule.text, when.word
 			}
 		}
 	}
-	return rs.otherwise, nil, ""
+	return rs.Otherwise, "", ""
 }
 
-func compileTest(word string, matchers map[string]func(*reply) trit) (func(*reply) trit, error) {
+func compileTest(word string, matchers map[string]func(*Reply) trit) (func(*Reply) trit, error) {
 	if name, ok := strings.CutPrefix(word, "@"); ok {
 		m, ok := matchers[name]
 		if !ok {
@@ -181,7 +185,7 @@ func compileTest(word string, matchers map[string]func(*reply) trit) (func(*repl
 	return statusTest(word)
 }
 
-func statusTest(word string) (func(*reply) trit, error) {
+func statusTest(word string) (func(*Reply) trit, error) {
 	if len(word) == 3 && word[1:] == "xx" && word[0] >= '2' && word[0] <= '5' {
 		return inClass(int(word[0] - '0')), nil
 	}
@@ -189,20 +193,20 @@ func statusTest(word string) (func(*reply) trit, error) {
 	if err != nil || code < 200 || code > 599 {
 		return nil, fmt.Errorf("%q is neither a status (201) nor a class (2xx to 5xx) nor an @answer", word)
 	}
-	return func(r *reply) trit { return tritOf(r.status == code) }, nil
+	return func(r *Reply) trit { return tritOf(r.Status == code) }, nil
 }
 
-func inClass(class int) func(*reply) trit {
-	return func(r *reply) trit { return tritOf(r.status/100 == class) }
+func inClass(class int) func(*Reply) trit {
+	return func(r *Reply) trit { return tritOf(r.Status/100 == class) }
 }
 
-func compileAnswer(a Answer) (func(*reply) trit, error) {
+func compileAnswer(a Answer) (func(*Reply) trit, error) {
 	if len(a.Status) == 0 && len(a.Header) == 0 && len(a.JSON) == 0 {
 		return nil, fmt.Errorf("it tests nothing")
 	}
-	var all []func(*reply) trit
+	var all []func(*Reply) trit
 	if len(a.Status) > 0 {
-		var any []func(*reply) trit
+		var any []func(*Reply) trit
 		for _, word := range a.Status {
 			test, err := statusTest(word)
 			if err != nil {
@@ -210,7 +214,7 @@ func compileAnswer(a Answer) (func(*reply) trit, error) {
 			}
 			any = append(any, test)
 		}
-		all = append(all, func(r *reply) trit {
+		all = append(all, func(r *Reply) trit {
 			for _, test := range any {
 				if test(r) == yes {
 					return yes
@@ -229,7 +233,7 @@ func compileAnswer(a Answer) (func(*reply) trit, error) {
 		}
 		all = append(all, test)
 	}
-	return func(r *reply) trit {
+	return func(r *Reply) trit {
 		out := yes
 		for _, test := range all {
 			out = min(out, test(r))
@@ -238,9 +242,9 @@ func compileAnswer(a Answer) (func(*reply) trit, error) {
 	}, nil
 }
 
-func headerTest(name string, want []string) func(*reply) trit {
-	return func(r *reply) trit {
-		for _, have := range r.header.Values(name) {
+func headerTest(name string, want []string) func(*Reply) trit {
+	return func(r *Reply) trit {
+		for _, have := range r.Header.Values(name) {
 			if len(want) == 0 {
 				return yes
 			}

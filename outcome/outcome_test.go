@@ -1,4 +1,4 @@
-package caddymodule
+package outcome
 
 import (
 	"net/http"
@@ -8,7 +8,7 @@ import (
 
 // What the shop's answer means, rule by rule.
 func TestRules(t *testing.T) {
-	type want map[string]verdict // "status" or "status body" → verdict
+	type want map[string]Decision // "status" or "status body" → decision
 	for _, c := range []struct {
 		name    string
 		rules   []Rule
@@ -18,37 +18,37 @@ func TestRules(t *testing.T) {
 		{
 			name: "defaults",
 			want: want{
-				"200": confirm, "201": confirm, "204": confirm, "299": confirm,
-				"301": inDoubt, "302": inDoubt, "304": inDoubt,
-				"400": release, "401": release, "402": release, "403": release, "404": release, "410": release, "422": release, "429": release,
-				"408": inDoubt, "409": inDoubt, "499": inDoubt,
-				"500": inDoubt, "502": inDoubt, "503": inDoubt, "504": inDoubt,
+				"200": Confirm, "201": Confirm, "204": Confirm, "299": Confirm,
+				"301": InDoubt, "302": InDoubt, "304": InDoubt,
+				"400": Release, "401": Release, "402": Release, "403": Release, "404": Release, "410": Release, "422": Release, "429": Release,
+				"408": InDoubt, "409": InDoubt, "499": InDoubt,
+				"500": InDoubt, "502": InDoubt, "503": InDoubt, "504": InDoubt,
 			},
 		},
 		{
 			name:  "own rules replace the default of their kind",
 			rules: []Rule{{"confirm", []string{"201"}}, {"release", []string{"409", "5xx"}}},
-			want:  want{"201": confirm, "200": inDoubt, "409": release, "503": release, "404": inDoubt},
+			want:  want{"201": Confirm, "200": InDoubt, "409": Release, "503": Release, "404": InDoubt},
 		},
 		{
 			name:  "the other kind keeps its default",
 			rules: []Rule{{"confirm", []string{"302"}}},
-			want:  want{"302": confirm, "200": inDoubt, "404": release, "409": inDoubt},
+			want:  want{"302": Confirm, "200": InDoubt, "404": Release, "409": InDoubt},
 		},
 		{
 			name:  "the first rule counts",
 			rules: []Rule{{"release", []string{"200"}}, {"confirm", []string{"2xx"}}},
-			want:  want{"200": release, "201": confirm},
+			want:  want{"200": Release, "201": Confirm},
 		},
 		{
 			name:    "always 200, the body tells",
 			rules:   []Rule{{"confirm", []string{"@sold"}}, {"release", []string{"@refused", "4xx"}}},
 			answers: map[string]Answer{"sold": {Status: []string{"200"}, JSON: []JSONTest{{Path: "code", Values: []string{"0", "200"}}}}, "refused": {JSON: []JSONTest{{Path: "code", Values: []string{"30001"}}}}},
 			want: want{
-				`200 {"code":0}`: confirm, `200 {"code":"0"}`: confirm, `200 {"code":200}`: confirm,
-				`200 {"code":30001}`: release, `200 {"code":500}`: inDoubt, `200 {"code":0.0}`: inDoubt,
-				`200 {"code":null}`: inDoubt, `200 {}`: inDoubt, `200 `: inDoubt, `200 <html>`: inDoubt,
-				`200 {"code":0}{"code":0}`: inDoubt, `500 {"code":0}`: inDoubt, `404 {"code":1}`: release,
+				`200 {"code":0}`: Confirm, `200 {"code":"0"}`: Confirm, `200 {"code":200}`: Confirm,
+				`200 {"code":30001}`: Release, `200 {"code":500}`: InDoubt, `200 {"code":0.0}`: InDoubt,
+				`200 {"code":null}`: InDoubt, `200 {}`: InDoubt, `200 `: InDoubt, `200 <html>`: InDoubt,
+				`200 {"code":0}{"code":0}`: InDoubt, `500 {"code":0}`: InDoubt, `404 {"code":1}`: Release,
 			},
 		},
 		{
@@ -59,35 +59,35 @@ func TestRules(t *testing.T) {
 				"none":  {JSON: []JSONTest{{Path: "data.order", Absent: true}}},
 			},
 			want: want{
-				`200 {"data":{"order":{"no":"A1"}}}`:                confirm,
-				`200 {"data":{"order":{"no":"A1"}},"error":null}`:   confirm,
-				`200 {"data":{"order":{"no":"A1"}},"error":"late"}`: inDoubt,
-				`200 {"data":{"order":{"no":null}}}`:                inDoubt,
-				`200 {"data":{}}`:                                   release,
-				`200 {"data":[1]}`:                                  release,
-				`200 not json`:                                      inDoubt,
+				`200 {"data":{"order":{"no":"A1"}}}`:                Confirm,
+				`200 {"data":{"order":{"no":"A1"}},"error":null}`:   Confirm,
+				`200 {"data":{"order":{"no":"A1"}},"error":"late"}`: InDoubt,
+				`200 {"data":{"order":{"no":null}}}`:                InDoubt,
+				`200 {"data":{}}`:                                   Release,
+				`200 {"data":[1]}`:                                  Release,
+				`200 not json`:                                      InDoubt,
 			},
 		},
 		{
 			name:    "array elements and truth values",
 			rules:   []Rule{{"confirm", []string{"@ok"}}},
 			answers: map[string]Answer{"ok": {JSON: []JSONTest{{Path: "items.1.ok", Values: []string{"true"}}}}},
-			want:    want{`200 {"items":[{"ok":false},{"ok":true}]}`: confirm, `200 {"items":[{"ok":true}]}`: inDoubt, `200 {"items":{"1":{"ok":true}}}`: confirm},
+			want:    want{`200 {"items":[{"ok":false},{"ok":true}]}`: Confirm, `200 {"items":[{"ok":true}]}`: InDoubt, `200 {"items":{"1":{"ok":true}}}`: Confirm},
 		},
 		{
 			name:    "headers",
 			rules:   []Rule{{"confirm", []string{"@thanks"}}, {"release", []string{"@why"}}},
 			answers: map[string]Answer{"thanks": {Status: []string{"302"}, Header: map[string][]string{"Location": {"/thanks", "/done"}}}, "why": {Header: map[string][]string{"X-Why": nil}}},
-			want:    want{"302 |Location: /thanks": confirm, "302 |Location: /cart": inDoubt, "302 |X-Why: x": release, "200": inDoubt},
+			want:    want{"302 |Location: /thanks": Confirm, "302 |Location: /cart": InDoubt, "302 |X-Why: x": Release, "200": InDoubt},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			rules, err := compileRules(c.rules, c.answers, false)
+			rules, err := Compile(c.rules, c.answers, false)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for answer, want := range c.want {
-				if got := rules.decide(parseReply(t, answer)); got != want {
+				if got := rules.Decide(parseReply(t, answer)); got != want {
 					t.Errorf("%s: %v, want %v", answer, got, want)
 				}
 			}
@@ -97,24 +97,24 @@ func TestRules(t *testing.T) {
 
 // A rule that needs the body waits for it; an earlier rule does not.
 func TestRulesWaitForTheBody(t *testing.T) {
-	rules, err := compileRules(
+	rules, err := Compile(
 		[]Rule{{"release", []string{"404"}}, {"confirm", []string{"@sold"}}},
 		map[string]Answer{"sold": {Status: []string{"200"}, JSON: []JSONTest{{Path: "code", Values: []string{"0"}}}}}, false,
 	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !rules.readsBody {
+	if !rules.ReadsBody {
 		t.Error("the rules do not say that they read the body")
 	}
-	for status, want := range map[int]verdict{404: release, 200: undecided, 500: inDoubt} {
-		if got := rules.decide(&reply{status: status, header: http.Header{}}); got != want {
+	for status, want := range map[int]Decision{404: Release, 200: Undecided, 500: InDoubt} {
+		if got := rules.Decide(&Reply{Status: status, Header: http.Header{}}); got != want {
 			t.Errorf("%d before its body: %v, want %v", status, got, want)
 		}
 	}
-	gzipped := &reply{status: 200, header: http.Header{"Content-Encoding": {"gzip"}}}
-	if got := rules.decide(gzipped); got != inDoubt {
-		t.Errorf("a body that cannot be read: %v, want %v", got, inDoubt)
+	gzipped := &Reply{Status: 200, Header: http.Header{"Content-Encoding": {"gzip"}}}
+	if got := rules.Decide(gzipped); got != InDoubt {
+		t.Errorf("a body that cannot be read: %v, want %v", got, InDoubt)
 	}
 }
 
@@ -136,7 +136,7 @@ func TestRulesRefuse(t *testing.T) {
 		{nil, map[string]Answer{"a": {JSON: []JSONTest{{Path: "a..b"}}}}, "is no path"},
 		{nil, map[string]Answer{"a": {JSON: []JSONTest{{Path: "a", Absent: true, Values: []string{"1"}}}}}, "takes no values"},
 	} {
-		_, err := compileRules(c.rules, c.answers, false)
+		_, err := Compile(c.rules, c.answers, false)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v %v: error %v, want one with %q", c.rules, c.answers, err, c.want)
 		}
@@ -144,16 +144,16 @@ func TestRulesRefuse(t *testing.T) {
 }
 
 // parseReply reads "status body" or "status body|Header: value".
-func parseReply(t *testing.T, s string) *reply {
+func parseReply(t *testing.T, s string) *Reply {
 	t.Helper()
 	s, header, _ := strings.Cut(s, "|")
 	status, body, _ := strings.Cut(s, " ")
-	r := &reply{header: http.Header{}, body: []byte(body), whole: true}
+	r := &Reply{Header: http.Header{}, Body: []byte(body), Whole: true}
 	for _, c := range status {
-		r.status = r.status*10 + int(c-'0')
+		r.Status = r.Status*10 + int(c-'0')
 	}
 	if name, value, ok := strings.Cut(header, ": "); ok {
-		r.header.Set(name, value)
+		r.Header.Set(name, value)
 	}
 	return r
 }
