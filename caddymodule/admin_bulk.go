@@ -99,7 +99,7 @@ func (o *operator) bulkFind(id string, ask *adminapi.BulkRequest, f reservation.
 		case len(f.Records) == 1 && !f.More:
 			found = append(found, f.Records[0])
 		default:
-			answer.Ambiguous = append(answer.Ambiguous, adminapi.AmbiguousRef{name, f.Records, f.More})
+			answer.Ambiguous = append(answer.Ambiguous, adminapi.AmbiguousRef{Ref: name, Reservations: f.Records, More: f.More})
 		}
 	}
 	return found, nil

@@ -158,7 +158,7 @@ func TestFloodsOfNames(t *testing.T) {
 	next, crowd := 0, s.flooders()
 	for _, f := range floods {
 		s.Eventually("the gate knows the sales", func() (string, bool) {
-			got := s.get("/sales/gone/items/gone").body
+			got := s.Get("/sales/gone/items/gone").Body
 			return got, strings.Contains(got, "sold_out")
 		})
 		for warm := range 2 { // pools, tables and buckets are there after the first

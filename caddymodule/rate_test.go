@@ -251,11 +251,11 @@ func TestSharedRateOutlivesTheEdge(t *testing.T) {
 // A desk that closes takes no attempts: a shared rate neither asks by it nor counts one less
 // than there are.
 func TestSharedRateOfClosedDesk(t *testing.T) {
-	_, app := realRedis(t)
+	_, app := sitetest.Redis(t)
 	s := openSite(t, nil)
-	s.gates = []any{ratedGate("order", shared(perKey(1)))}
-	s.load(app)
-	s.openSale()
+	s.Gates = []any{ratedGate("order", shared(perKey(1)))}
+	s.Load(app)
+	s.OpenSale()
 	s.untilSelling()
 	caddymodule.CloseFlights()
 	if got := s.verdicts("buyer=a&key=k"); got != "unavailable" {

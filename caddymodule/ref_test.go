@@ -9,6 +9,8 @@ import (
 
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+
+	"github.com/stockgate/stockgate/internal/sitetest"
 )
 
 // A stranger who knows an order's number takes nothing from the buyer whose order it is,
@@ -18,18 +20,18 @@ func TestAStrangersRef(t *testing.T) {
 	s := openCaddyfile(t, retrySite(shop.addr(), ""))
 	const body = `{"sku":"plain","order_no":"SO-1"}`
 	stranger := s.send(keyed("stranger", "", body))
-	stranger.is(t, 201, "")
+	stranger.Is(t, 201, "")
 	owner := s.send(keyed("owner", "", body))
-	owner.is(t, 201, "")
+	owner.Is(t, 201, "")
 	shop.take()
-	for buyer, first := range map[string]answer{"stranger": stranger, "owner": owner} {
-		s.send(keyed(buyer, "", body)).is(t, 201, "")
+	for buyer, first := range map[string]sitetest.Answer{"stranger": stranger, "owner": owner} {
+		s.send(keyed(buyer, "", body)).Is(t, 201, "")
 		got := shop.tokens(t)
-		if len(got) != 1 || got[0].Sub != buyer || got[0].Ref != "SO-1" || got[0].Jti != first.header.Get("Stockgate-Reservation") {
+		if len(got) != 1 || got[0].Sub != buyer || got[0].Ref != "SO-1" || got[0].Jti != first.Header.Get("Stockgate-Reservation") {
 			t.Errorf("%s: the shop got %+v", buyer, got)
 		}
 	}
-	s.send(keyed("owner", "", `{"sku":"plain","quantity":2,"order_no":"SO-1"}`)).is(t, 409, "already_ordered")
+	s.send(keyed("owner", "", `{"sku":"plain","quantity":2,"order_no":"SO-1"}`)).Is(t, 409, "already_ordered")
 	if got := s.cell("plain"); got != "100 98 0 0 2" {
 		t.Errorf("books %s", got)
 	}
@@ -52,19 +54,19 @@ func TestAStrangersRefThatIsNotSold(t *testing.T) {
 	owner := s.start(keyed("owner", "", body), working)
 	status <- 500
 	status <- 500
-	(<-stranger).is(t, 500, "")
-	(<-owner).is(t, 500, "")
-	s.send(keyed("owner", "", body)).is(t, 409, "in_doubt")
+	(<-stranger).Is(t, 500, "")
+	(<-owner).Is(t, 500, "")
+	s.send(keyed("owner", "", body)).Is(t, 409, "in_doubt")
 	late := s.start(keyed("third", "", body), working)
 	status <- 201
-	(<-late).is(t, 201, "")
+	(<-late).Is(t, 201, "")
 }
 
 // An operator who names an order that two buyers have is told so, and chooses.
 func TestARefOfTwoBuyers(t *testing.T) {
-	_, app := realRedis(t)
+	_, app := sitetest.Redis(t)
 	s := openSite(t, app)
-	s.openSale()
+	s.OpenSale()
 	address := app["redis"].(map[string]any)["addresses"].([]string)[0]
 	store, err := reservation.Open(reservation.Options{Addresses: []string{address}, Timeout: time.Minute})
 	if err != nil {
@@ -86,19 +88,19 @@ func TestARefOfTwoBuyers(t *testing.T) {
 			t.Fatal(no, err)
 		}
 	}
-	orders := s.file("orders", "SO-1\n")
-	r := s.run("holds", "double11", "--confirm-from", orders)
+	orders := s.File("orders", "SO-1\n")
+	r := s.Run("holds", "double11", "--confirm-from", orders)
 	const both = "refs that several buyers have used (name the reservation by its id): 1\n  SO-1: of-ann (held, buyer ann), of-bob (held, buyer bob)\n"
-	if r.status != 1 || !strings.Contains(r.out, both) || !strings.Contains(r.out, "confirmed: 0\n") {
+	if r.Status != 1 || !strings.Contains(r.Out, both) || !strings.Contains(r.Out, "confirmed: 0\n") {
 		t.Errorf("%+v", r)
 	}
-	if r := s.run("holds", "double11", "--confirm-from", s.file("chosen", "of-ann\n")); r.status != 0 || !strings.Contains(r.out, "confirmed: 1\n") {
+	if r := s.Run("holds", "double11", "--confirm-from", s.File("chosen", "of-ann\n")); r.Status != 0 || !strings.Contains(r.Out, "confirmed: 1\n") {
 		t.Errorf("%+v", r)
 	}
 	if _, err := store.Release(ctx, "double11", "of-bob", reservation.Shop, ""); err != nil {
 		t.Fatal(err)
 	}
-	if r := s.run("holds", "double11", "--confirm-from", orders); r.status != 0 || !strings.Contains(r.out, "already confirmed: 1\n") {
+	if r := s.Run("holds", "double11", "--confirm-from", orders); r.Status != 0 || !strings.Contains(r.Out, "already confirmed: 1\n") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/stockgate/stockgate/internal/sitetest"
 )
 
 // 5,000 repeats of one sold order: the shop hears of as many as the rate allows, and no
@@ -13,41 +15,41 @@ func TestRepeatsOfOneOrderHaveARate(t *testing.T) {
 	shop := newBackend(t, takesOrder)
 	s := openCaddyfile(t, retrySite(shop.addr(), "repeats 5 1h"))
 	body := func(ref string) string { return fmt.Sprintf(`{"sku":"plain","order_no":%q}`, ref) }
-	s.send(keyed("u1", "", body("one"))).is(t, 201, "")
-	s.send(keyed("u2", "", body("two"))).is(t, 201, "")
+	s.send(keyed("u1", "", body("one"))).Is(t, 201, "")
+	s.send(keyed("u2", "", body("two"))).Is(t, 201, "")
 	shop.take()
 	limited := 0
 	for i := range 5000 {
 		a := s.send(keyed("u1", "", body("one")))
 		if i < 5 {
-			a.is(t, 201, "")
+			a.Is(t, 201, "")
 			continue
 		}
 		if limited++; limited == 1 {
 			wait := 0
-			_, err := fmt.Sscanf(a.header.Get("RateLimit"), `"main-repeats";r=0;t=%d`, &wait)
-			if got := a.header.Get("RateLimit-Policy"); got != `"main-repeats";q=5;w=3600` || err != nil || wait < 1 || wait > 720 || a.header.Get("Retry-After") == "" {
-				t.Errorf("%v", a.header)
+			_, err := fmt.Sscanf(a.Header.Get("RateLimit"), `"main-repeats";r=0;t=%d`, &wait)
+			if got := a.Header.Get("RateLimit-Policy"); got != `"main-repeats";q=5;w=3600` || err != nil || wait < 1 || wait > 720 || a.Header.Get("Retry-After") == "" {
+				t.Errorf("%v", a.Header)
 			}
 		}
-		if a.status != http.StatusTooManyRequests || a.header.Get("Stockgate-Refusal") != "rate_limited" {
-			t.Fatalf("repeat %d: %d %s", i, a.status, a.body)
+		if a.Status != http.StatusTooManyRequests || a.Header.Get("Stockgate-Refusal") != "rate_limited" {
+			t.Fatalf("repeat %d: %d %s", i, a.Status, a.Body)
 		}
 	}
 	if got := len(shop.take()); got != 5 {
 		t.Errorf("%d of 5,000 repeats came to the shop", got)
 	}
-	s.send(keyed("u2", "", body("two"))).is(t, 201, "")
-	s.send(keyed("u1", "", body("three"))).is(t, 201, "") // a new order is no repeat
+	s.send(keyed("u2", "", body("two"))).Is(t, 201, "")
+	s.send(keyed("u1", "", body("three"))).Is(t, 201, "") // a new order is no repeat
 	// what is answered here is no repeat for the shop
-	s.send(keyed("u1", "", `{"sku":"plain","quantity":2,"order_no":"one"}`)).is(t, 409, "already_ordered")
+	s.send(keyed("u1", "", `{"sku":"plain","quantity":2,"order_no":"one"}`)).Is(t, 409, "already_ordered")
 	if got := s.cell("plain"); got != "100 97 0 0 3" || len(shop.take()) != 2 {
 		t.Errorf("books %s", got)
 	}
 	// the answer to a key is stored: it costs the shop nothing
 	first := s.send(keyed("u3", "k1", body("four")))
 	for range 20 {
-		s.send(keyed("u3", "k1", body("four"))).replayed(t, first)
+		checkReplayed(t, s.send(keyed("u3", "k1", body("four"))), first)
 	}
 }
 
@@ -56,10 +58,10 @@ func TestRepeatsHaveARateByDefault(t *testing.T) {
 	shop := newBackend(t, takesOrder)
 	s := openCaddyfile(t, retrySite(shop.addr(), ""))
 	const body = `{"sku":"plain","order_no":"one"}`
-	s.send(keyed("u1", "", body)).is(t, 201, "")
+	s.send(keyed("u1", "", body)).Is(t, 201, "")
 	for range 10_000 {
-		if a := s.send(keyed("u1", "", body)); a.status == http.StatusTooManyRequests {
-			if got := a.header.Get("RateLimit-Policy"); got != `"main-repeats";q=5;w=10` {
+		if a := s.send(keyed("u1", "", body)); a.Status == http.StatusTooManyRequests {
+			if got := a.Header.Get("RateLimit-Policy"); got != `"main-repeats";q=5;w=10` {
 				t.Errorf("RateLimit-Policy: %s", got)
 			}
 			return
@@ -97,11 +99,11 @@ func TestLocalRatesComeBeforeRepeats(t *testing.T) {
 // Who is denied hears so whatever he has bought before: the order stands, and nothing of
 // it comes to the shop again.
 func TestDenyComesBeforeRepeats(t *testing.T) {
-	_, app := realRedis(t)
+	_, app := sitetest.Redis(t)
 	s := openSite(t, nil)
 	app["lists"] = map[string]any{"bad": redisSource}
 	s.useGate(map[string]any{"deny": []string{"bad"}, "ref": []string{"{json.ref}"}, "idempotency": []string{"{json.key}"}})
-	s.load(app)
+	s.Load(app)
 	s.sell()
 	const home = "198.51.100.1"
 	bids := []bid{
@@ -113,7 +115,7 @@ func TestDenyComesBeforeRepeats(t *testing.T) {
 			s.becomes("sold", b)
 		}
 	}
-	s.ok("list", "add", "bad", "buyer:ann")
+	s.OK("list", "add", "bad", "buyer:ann")
 	for _, b := range bids {
 		s.becomes("denied", b)
 	}

@@ -12,7 +12,7 @@ import (
 // fileSays adds a line to the sale's file.
 func (s *site) fileSays(line string) {
 	s.t.Helper()
-	do[any](s, "PUT", "/stockgate/sales/double11", saleFile+line+"\n")
+	do[any](s, "PUT", "/stockgate/sales/double11", sitetest.SaleFile+line+"\n")
 	s.refresh()
 }
 

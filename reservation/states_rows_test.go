@@ -56,7 +56,18 @@ func take(id string, units int64) model.Reserve {
 func keyedR() model.Reserve {
 	r := take("r", 2)
 	r.Guard, r.Print, r.KeyTTL, r.Ref, r.Gate = "k|key", "print", keyTTL, "order-1", "main"
+	r.Unpaid = model.Owed{Fields: []string{"buyer|Ann"}, AtOnce: 100, Ended: 100, Within: day}
 	return r
+}
+
+// unpaidN reserves for the same buyer, who may have so many unpaid holds at a time, and of
+// whom so many may have ended so.
+func unpaidN(atOnce, ended int64) func(*twin) model.Operation {
+	return func(*twin) model.Operation {
+		r := take("n", 1)
+		r.Unpaid = model.Owed{Fields: []string{"buyer|Ann"}, AtOnce: atOnce, Ended: ended, Within: day}
+		return r
+	}
 }
 
 // singleR reserves without a key: a second click is told apart by buyer and lines.
@@ -138,6 +149,8 @@ var rowOperations = map[string]func(w *twin) model.Operation{
 	"reserve with its ref and other lines": func(*twin) model.Operation {
 		return nextAttempt(func(o *model.Reserve) { o.Guard, o.Lines[0].Units = "", 1 })
 	},
+	"reserve for a buyer who may have one unpaid hold":          unpaidN(1, 100),
+	"reserve for a buyer of whom no hold may have ended unpaid": unpaidN(100, 1),
 	"reserve with another key": func(*twin) model.Operation {
 		return nextAttempt(func(o *model.Reserve) { o.Guard, o.Ref = "k|another", "" })
 	},

@@ -2,9 +2,11 @@ package reservation_test
 
 import (
 	"maps"
+	"strconv"
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
@@ -276,4 +278,23 @@ func TestUnpaidOfASale(t *testing.T) {
 		expect(try(reservation.Backend, "Ann", map[string]string{"ip": "2001:db8::1"}), "")
 		expect(try(reservation.Backend, "Dan", map[string]string{"ip": "2001:db8::2"}), sale.TooManyUnpaid)
 	})
+}
+
+// An edge drops counters by itself, without anybody who asks.
+func TestUnpaidCountersGoByThemselves(t *testing.T) {
+	b := redistest.Start(t)
+	e := selling(t, options(b), 5)
+	key := e.ShardKeys("s")[12]
+	for field, text := range map[string]string{"buyer|long ago": "0 1", "buyer|now": "0 " + strconv.FormatInt(time.Now().UnixMilli(), 10)} {
+		if err := b.Client().HSet(soon(t), key, field, text).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e.Start()
+	eventually(t, "the counter of long ago is dropped", func() bool {
+		return !b.Client().HExists(soon(t), key, "buyer|long ago").Val()
+	})
+	if !b.Client().HExists(soon(t), key, "buyer|now").Val() {
+		t.Error("one that counts is gone too")
+	}
 }

@@ -123,7 +123,7 @@ func (u *Unpaid) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// unpaidEntry is unpaid as somebody wrote it.
+// unpaidEntry is unpaid as it is written.
 type unpaidEntry struct {
 	line          int
 	off, bad      bool

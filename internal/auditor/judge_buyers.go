@@ -8,7 +8,7 @@ import (
 // late are refusals that a purchase which was made cannot get any more.
 var late = map[string]bool{
 	"sold_out": true, "all_held": true, "paused": true, "ended": true, "closed": true, "not_started": true,
-	"limit_reached": true, "pending": true, "denied": true, "not_eligible": true, "rate_limited": true, "quantity": true,
+	"limit_reached": true, "too_many_unpaid": true, "pending": true, "denied": true, "not_eligible": true, "rate_limited": true, "quantity": true,
 	"unknown_item": true, "unknown_sale": true, "unknown_region": true,
 }
 

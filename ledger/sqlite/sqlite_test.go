@@ -88,3 +88,28 @@ func BenchmarkDrain(b *testing.B) {
 func BenchmarkRebuild(b *testing.B) {
 	ledgertest.BenchRebuild(b, open(b, filepath.Join(b.TempDir(), "ledger.db")))
 }
+
+// A ledger of before gets what is new, and keeps what it has: its reservations are in no
+// counter of unpaid holds.
+func TestLedgerOfBefore(t *testing.T) {
+	l := open(t, filepath.Join(t.TempDir(), "ledger.db"))
+	if err := l.Exec(sqlite.Migrations()[0]); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Exec(`INSERT INTO reservations VALUES ('s', 'r', 'held', 1, 2, 3, 4, 'backend', 'b', 'a 1', '', '', '', 1, 'g', 'p', 0, 'o', 'main')`); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Migrate(ledgertest.Soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	err := l.Reservations(ledgertest.Soon(t), "s", func(r *ledger.Reservation) error {
+		if n++; r.ID != "r" || r.Gate != "main" || r.Unpaid != "" {
+			t.Errorf("it has %+v", r)
+		}
+		return nil
+	})
+	if err != nil || n != 1 {
+		t.Errorf("it has %d reservations, error %v", n, err)
+	}
+}

@@ -10,7 +10,7 @@ import (
 )
 
 // parts are the names of a sale's keys.
-var parts = []string{"meta", "cells", "limits", "records", "deadlines", "in_doubt", "unbacked", "tombstones", "adjustments", "journal", "bindings", "returns"}
+var parts = []string{"meta", "cells", "limits", "records", "deadlines", "in_doubt", "unbacked", "tombstones", "adjustments", "journal", "bindings", "returns", "unpaid"}
 
 const (
 	spoil  = `if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('RENAME', KEYS[1], KEYS[2]) end redis.call('SET', KEYS[1], 'x') return 1`
