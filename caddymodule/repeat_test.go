@@ -80,7 +80,7 @@ func (b *backend) tokens(t *testing.T) (list []tokenClaims) {
 	t.Helper()
 	for _, got := range b.take() {
 		var c tokenClaims
-		parts := strings.Split(got.Header.Get("Stockgate-Token"), ".")
+		parts := strings.Split(got.header.Get("Stockgate-Token"), ".")
 		raw, err := b64.DecodeString(parts[min(1, len(parts)-1)])
 		if err == nil {
 			err = json.Unmarshal(raw, &c)

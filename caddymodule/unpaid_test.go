@@ -36,7 +36,7 @@ func TestUnpaidAtTheGate(t *testing.T) {
 	first := s.send(keyed("u1", "k1", body))
 	first.Is(t, 201, "")
 	tooMany(t, s.send(keyed("u1", "", body)), 1, 3)
-	replayed(t, s.send(keyed("u1", "k1", body)), first)
+	checkReplayed(t, s.send(keyed("u1", "k1", body)), first)
 	s.send(keyed("u2", "", body)).Is(t, 201, "")
 	do[any](s, "POST", "/stockgate/reservations/"+first.Header.Get("Stockgate-Reservation")+"/confirm", "")
 	s.send(keyed("u1", "", body)).Is(t, 201, "")
@@ -68,7 +68,7 @@ func TestOneBuyersDoubts(t *testing.T) {
 			})
 			continue
 		}
-		a.tooMany(t, 1800, 3602)
+		tooMany(t, a, 1800, 3602)
 	}
 	if got := s.cell("plain"); got != "100 98 0 2 0" {
 		t.Errorf("books %s, want two units in doubt", got)
