@@ -88,6 +88,7 @@ var blocks = map[string]string{
 	"## The gate":           "a.example {\nstockgate {\n%s\n}\n}\n",
 	"### The shop's answer": "a.example {\nstockgate {\n@sold {\n%s\n}\n}\n}\n",
 	"### jwt":               "a.example {\nstockgate {\njwt https://a.example/ {\n%s\n}\n}\n}\n",
+	"### challenge":         "a.example {\nstockgate {\nchallenge pow {\n%s\n}\n}\n}\n",
 	"### in_doubt probe":    "a.example {\nstockgate {\nin_doubt probe http://a.example/{id} {\n%s\n}\n}\n}\n",
 	"## The guard":          "a.example {\nstockgate_guard {\n%s\n}\n}\n",
 	"## The shop's API":     "a.example {\nstockgate_api {\n%s\n}\n}\n",
