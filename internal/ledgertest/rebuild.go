@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -131,6 +132,7 @@ func Raw(t testing.TB, c *redis.Client) map[string]map[string]string {
 			delete(all["unpaid"], field)
 		}
 	}
+	all["bindings"] = byRef(all["bindings"])
 	for _, field := range []string{"epoch", "seq", "version", "clock", "acked", "acked_at"} {
 		delete(all["meta"], field)
 	}
@@ -145,6 +147,21 @@ func Raw(t testing.TB, c *redis.Client) map[string]map[string]string {
 		}
 	}
 	return all
+}
+
+// byRef puts the two fields of each ref together: what a ref alone finds has no order.
+func byRef(bindings map[string]string) map[string]string {
+	out := make(map[string]string, len(bindings))
+	for field, text := range bindings {
+		if ref, ok := reservation.NamedField(field); ok {
+			first, others := (&reservation.ByName{Ref: ref}).Fields()
+			ids := strings.Fields(bindings[first] + " " + bindings[others])
+			slices.Sort(ids)
+			field, text = "by ref "+ref, strings.Join(ids, " ")
+		}
+		out[field] = text
+	}
+	return out
 }
 
 // SameRaw fails unless two shards are the same.

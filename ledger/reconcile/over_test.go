@@ -50,7 +50,7 @@ func TestForgotten(t *testing.T) {
 	m := newMarket(t, on)
 	l := openFile(t, filepath.Join(t.TempDir(), "ledger.db"))
 	wait, _ := m.drain(l)
-	m.live(1, 1, 60)
+	m.live(7, 1, 60)
 	wait()
 	on.SetTime(time.Now().Add(7 * time.Hour))
 	later := m.reopen(on)

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"hash/maphash"
 	"maps"
@@ -202,12 +203,25 @@ func (r *run) scanAnswers(ctx context.Context) {
 func (r *run) sorted() []reservation.Named {
 	all := slices.Collect(maps.Keys(r.suspects))
 	slices.SortFunc(all, func(a, b reservation.Named) int {
-		if c := strings.Compare(a.Name, b.Name); c != 0 {
-			return c
-		}
-		return strings.Compare(string(a.Part), string(b.Part))
+		return cmp.Or(
+			strings.Compare(firstOf(a), firstOf(b)),
+			strings.Compare(b.Name, a.Name),
+			strings.Compare(string(a.Part), string(b.Part)),
+		)
 	})
 	return all
+}
+
+// firstOf is the name of something; of the two fields of a ref that of the first. What the
+// second must be depends on the first, so the first is put right before it.
+func firstOf(n reservation.Named) string {
+	if n.Part == reservation.PartBinding {
+		if ref, ok := reservation.NamedField(n.Name); ok {
+			first, _ := (&reservation.ByName{Ref: ref}).Fields()
+			return first
+		}
+	}
+	return n.Name
 }
 
 func limitText(c counter) string {
