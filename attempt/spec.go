@@ -37,7 +37,7 @@ type Spec struct {
 	// Ref is the shop's own name of the order or cart, in the form of a SKU. Optional,
 	// and optional in each request.
 	Ref Values
-	// RefShared: a ref names one order of the sale, whoever the buyer. Default: each buyer
+	// RefShared: a ref names one order of the sale for all buyers. Default: each buyer
 	// may have an order of that name.
 	RefShared bool
 	// Key is the idempotency key. Optional, and optional in each request.

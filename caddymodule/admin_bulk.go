@@ -57,7 +57,7 @@ func (o *operator) bulk(r *http.Request, to reservation.State) (any, error) {
 	return answer, err
 }
 
-// checkBulk says whether it is clear what is meant: nobody resolves everything by a slip.
+// checkBulk says whether it is clear what is meant: a slip resolves nothing.
 func checkBulk(b *adminapi.BulkRequest, to reservation.State) (f reservation.HoldFilter, err error) {
 	chosen := b.State != "" || b.Cause != "" || b.Older != "" || b.All || b.After != ""
 	switch {

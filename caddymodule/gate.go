@@ -82,7 +82,7 @@ type Gate struct {
 	// again with its token, and nothing is reserved. Another buyer with the same ref is
 	// another order. Default: none.
 	Ref []string `json:"ref,omitempty"`
-	// RefShared: a ref names one order of the sale, whoever the buyer, so another buyer with
+	// RefShared: a ref names one order of the sale for all buyers, so another buyer with
 	// it is refused. For refs that the shop's server makes and nobody can guess: whoever
 	// comes first with a ref has it. Default: false.
 	RefShared bool `json:"ref_shared,omitempty"`

@@ -80,7 +80,7 @@ func (u *probeURL) check() error {
 // byRef says that the URL needs the shop's own name of the order.
 func (u *probeURL) byRef() bool { return u.has("{ref}") }
 
-// byRefAlone says that the shop is asked about a ref, whoever the buyer.
+// byRefAlone says that the shop is asked about a ref, of any buyer.
 func (u *probeURL) byRefAlone() bool { return u.has("{ref}") && !u.has("{id}") }
 
 func (u *probeURL) has(value string) bool {

@@ -25,7 +25,7 @@ func retrySite(shop, more string) string {
 	reverse_proxy ` + shop
 }
 
-// sharedRef makes a ref one order, whoever the buyer.
+// sharedRef makes a ref one order for all buyers.
 func sharedRef(site string) string {
 	return strings.Replace(site, "{json.order_no}", "{json.order_no} shared", 1)
 }

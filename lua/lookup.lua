@@ -6,7 +6,7 @@
 -- a[3]  ref    the shop's own name of the order, or ''
 -- a[4]  buyer  hash of the buyer
 -- a[5]  lines  "cell quantity …"
--- a[6]  shared 1: the ref is that of one order, whoever the buyer; 0: of one buyer's
+-- a[6]  shared 1: the ref is that of one order for all buyers; 0: of one buyer's
 --
 -- Returns { 'ok' }    nothing belongs to another reservation
 --         { 'bound', by, id, state, same, created, deadline, exp, changed, epoch }, see bindings.lua

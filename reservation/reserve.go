@@ -55,7 +55,7 @@ type Claim struct {
 	// binds nothing.
 	Binding Binding
 	// Ref is the shop's own name of the order; empty: none. RefShared: it names one
-	// order, whoever the buyer; else each buyer may have an order of that name.
+	// order for all buyers; else each buyer may have an order of that name.
 	Ref       string
 	RefShared bool
 	// Gate is the name of the gate that asks; empty: it has none.

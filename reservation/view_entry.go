@@ -67,7 +67,7 @@ func (m *moved) binds(yield func(field string)) {
 }
 
 // bindings calls yield for what a reservation with this guard and ref binds for good. By
-// the ref alone it is found whoever the buyer is.
+// the ref alone it is found for any buyer.
 func bindings(guard, ref string, yield func(field string)) {
 	if strings.HasPrefix(guard, keyField) {
 		yield(guard)

@@ -128,7 +128,7 @@ type Reserve struct {
 	Guard, Print string
 	KeyTTL       int64
 	Ref, Gate    string
-	Shared       bool // Ref names one order, whoever the buyer
+	Shared       bool // Ref names one order for all buyers
 	Lines        []Line
 	Limits       []Limit
 	Unpaid       Owed
