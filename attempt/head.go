@@ -105,8 +105,12 @@ func (src *source) cookie(name, value string, got []found) fault {
 }
 
 // encodedOnce says whether each escape of a value stands for a byte that needs one, is
-// no space, and does not begin another escape.
+// no space, and does not begin another escape; and whether a plus sign, which Rack takes for
+// a space, is encoded as well.
 func encodedOnce(value string) bool {
+	if strings.IndexByte(value, '+') >= 0 {
+		return false
+	}
 	for i := 0; i < len(value); i++ {
 		if value[i] != '%' {
 			continue
