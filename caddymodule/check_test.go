@@ -54,7 +54,7 @@ func TestCheckBeforeForwardAuth(t *testing.T) {
 	if got := auth.take(); len(got) != 0 {
 		t.Errorf("the authentication was asked: %v", got)
 	}
-	ask(`{"sku":"plain"}`).Is(t, 401, "") // by the authentication: nobody was asked before who he is
+	ask(`{"sku":"plain"}`).Is(t, 401, "") // by the authentication, which alone asks for the user
 	if a, s := auth.take(), shop.take(); len(a) != 1 || len(s) != 0 {
 		t.Errorf("the authentication got %v, the shop %v", a, s)
 	}
