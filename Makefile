@@ -19,6 +19,7 @@ demo:
 test: lint
 	scripts/need redis-server postgres gcc node npm javac python3-cryptography curl
 	CGO_ENABLED=1 go test -race -timeout 40m ./...
+	CGO_ENABLED=1 go test -C bench -race ./...
 	go test -timeout 40m ./filters/...
 	go test -timeout 40m -run Alloc ./caddymodule ./reservation
 
@@ -81,7 +82,7 @@ bench: bench-build
 # As `make build`, so with cmd/caddy/default.pgo where it is there.
 bench-build: build
 	scripts/need taskset redis-server wrk nginx h2load nginx-lua lua-cjson lua-nginx-redis
-	go build -trimpath -o bin/bench ./bench
+	go build -C bench -trimpath -o ../bin/bench .
 
 # cmd/caddy/default.pgo anew, from what the gate does in the benchmark.
 pgo:
