@@ -4,7 +4,7 @@
 # on Debian and Ubuntu.
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test browser docs attack attack-short attack-needs differential differential-short differential-needs lint fuzz bench bench-build pgo
+.PHONY: build demo test test-needs browser docs attack attack-short attack-needs differential differential-short differential-needs lint fuzz bench bench-build pgo
 
 # bin/caddy: Caddy with Stockgate compiled in.
 build:
@@ -16,11 +16,15 @@ demo:
 
 # Everything that CI checks. Without the race detector again: what must not allocate,
 # and the filters at full size, rates with 5,000,000 keys, lists of 10,000,000 entries.
-test: lint
-	scripts/need redis-server postgres gcc node npm javac python3-cryptography curl
+test: test-needs lint
 	CGO_ENABLED=1 go test -race -timeout 40m ./...
+	CGO_ENABLED=1 go test -C bench -race ./...
 	go test -timeout 40m ./filters/...
 	go test -timeout 40m -run Alloc ./caddymodule ./reservation
+
+# Before lint: with another setting of cgo everything would be compiled twice.
+test-needs:
+	scripts/need redis-server postgres gcc node npm javac python3-cryptography curl
 
 # The example page of examples/challenge in Chromium, behind a real edge.
 browser:
@@ -81,7 +85,7 @@ bench: bench-build
 # As `make build`, so with cmd/caddy/default.pgo where it is there.
 bench-build: build
 	scripts/need taskset redis-server wrk nginx h2load nginx-lua lua-cjson lua-nginx-redis
-	go build -trimpath -o bin/bench ./bench
+	go build -C bench -trimpath -o ../bin/bench .
 
 # cmd/caddy/default.pgo anew, from what the gate does in the benchmark.
 pgo:

@@ -134,10 +134,14 @@ var rebuilt string
 //go:embed carry.lua
 var carry string
 
-// Script is a source and the name under which Redis keeps it once it is loaded.
+// Script is one text that Redis runs.
 type Script struct {
+	// Name is that of its field in Scripts, in lower case, as operators know it.
+	Name string
+	// Source is exactly what SCRIPT LOAD gets.
 	Source string
-	SHA    string
+	// SHA is the SHA-1 of Source in hexadecimal, with which EVALSHA names the script.
+	SHA string
 }
 
 // Scripts are the scripts for one kind of server.
@@ -164,6 +168,11 @@ type Scripts struct {
 	Renew, Restore Script
 }
 
+// All returns the scripts in the order of the fields.
+func (s Scripts) All() []Script {
+	return []Script{s.Claim, s.Manage, s.Settle, s.List, s.Enroll, s.Rate, s.Trim, s.Renew, s.Restore}
+}
+
 // For Redis 7 and Valkey. The first line tells the server which scripts may run
 // when its memory is full.
 var Redis = build("#!lua\n", "#!lua flags=allow-oom\n")
@@ -181,22 +190,23 @@ func build(claim, settle string) Scripts {
 		when("examine", examine),
 	}
 	return Scripts{
-		Claim: script(claim, shard, later("load_bindings", "bound_verdict, with_named", books, bindings),
+		Claim: script("claim", claim, shard, later("load_bindings", "bound_verdict, with_named", books, bindings),
 			later("load_unpaid", "parse_unpaid, unpaid_text, counting, prune", unpaid), reserve),
-		Manage: script(claim, shard, asked, books, bindings, unpaid, states, strings.Join(managing, "\n"), flush, dispatch),
-		Settle: script(settle, shard, asked, books, bindings, unpaid, states, strings.Join(settling, "\n"), flush, dispatch),
-		Enroll: script(claim, enroll),
-		List:   script(claim, list),
-		Rate:   script(claim, rate),
-		Trim:   script(settle, trim),
-		Renew:  script(claim, renew), Restore: script(claim, restore),
+		Manage:  script("manage", claim, shard, asked, books, bindings, unpaid, states, strings.Join(managing, "\n"), flush, dispatch),
+		Settle:  script("settle", settle, shard, asked, books, bindings, unpaid, states, strings.Join(settling, "\n"), flush, dispatch),
+		List:    script("list", claim, list),
+		Enroll:  script("enroll", claim, enroll),
+		Rate:    script("rate", claim, rate),
+		Trim:    script("trim", settle, trim),
+		Renew:   script("renew", claim, renew),
+		Restore: script("restore", claim, restore),
 	}
 }
 
-func script(parts ...string) Script {
+func script(name string, parts ...string) Script {
 	source := numbered(strings.Join(parts, "\n"))
 	sum := sha1.Sum([]byte(source))
-	return Script{Source: source, SHA: hex.EncodeToString(sum[:])}
+	return Script{Name: name, Source: source, SHA: hex.EncodeToString(sum[:])}
 }
 
 // when makes what files define only in calls that ask for an operation: for a call with

@@ -1,6 +1,7 @@
 package lua_test
 
 import (
+	"cmp"
 	"crypto/sha1"
 	"encoding/hex"
 	"go/ast"
@@ -9,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -156,27 +158,31 @@ func constants(t *testing.T) map[string]bool {
 // The scripts for both kinds of server are the same but for the line that tells
 // Redis which may run when its memory is full.
 func TestScriptsDifferInTheirFirstLine(t *testing.T) {
-	tests := map[string]struct {
-		redis, embedded lua.Script
-		first           string
-	}{
-		"claim":   {lua.Redis.Claim, lua.Embedded.Claim, "#!lua"},
-		"settle":  {lua.Redis.Settle, lua.Embedded.Settle, "#!lua flags=allow-oom"},
-		"manage":  {lua.Redis.Manage, lua.Embedded.Manage, "#!lua"},
-		"enroll":  {lua.Redis.Enroll, lua.Embedded.Enroll, "#!lua"},
-		"list":    {lua.Redis.List, lua.Embedded.List, "#!lua"},
-		"rate":    {lua.Redis.Rate, lua.Embedded.Rate, "#!lua"},
-		"renew":   {lua.Redis.Renew, lua.Embedded.Renew, "#!lua"},
-		"restore": {lua.Redis.Restore, lua.Embedded.Restore, "#!lua"},
-	}
-	for name, test := range tests {
-		first, rest, _ := strings.Cut(test.redis.Source, "\n")
-		if first != test.first || rest != test.embedded.Source || strings.Contains(rest, "#!") {
-			t.Errorf("%s: the first line is %q and the rest is the same: %v", name, first, rest == test.embedded.Source)
+	first := map[string]string{"settle": "#!lua flags=allow-oom", "trim": "#!lua flags=allow-oom"}
+	embedded := lua.Embedded.All()
+	for i, script := range lua.Redis.All() {
+		told, rest, _ := strings.Cut(script.Source, "\n")
+		if told != cmp.Or(first[script.Name], "#!lua") || rest != embedded[i].Source || strings.Contains(rest, "#!") {
+			t.Errorf("%s: the first line is %q and the rest is the same: %v", script.Name, told, rest == embedded[i].Source)
 		}
-		for _, s := range []lua.Script{test.redis, test.embedded} {
+		for _, s := range []lua.Script{script, embedded[i]} {
 			if sum := sha1.Sum([]byte(s.Source)); hex.EncodeToString(sum[:]) != s.SHA {
-				t.Errorf("%s: %s is not the name that Redis gives it", name, s.SHA)
+				t.Errorf("%s: %s is not the name that Redis gives it", s.Name, s.SHA)
+			}
+		}
+	}
+}
+
+// All has every field, under its name.
+func TestAllScripts(t *testing.T) {
+	for _, scripts := range []lua.Scripts{lua.Redis, lua.Embedded} {
+		all, fields := scripts.All(), reflect.ValueOf(scripts)
+		if len(all) != fields.NumField() {
+			t.Errorf("of %d scripts All has %d", fields.NumField(), len(all))
+		}
+		for _, s := range all {
+			if f := fields.FieldByNameFunc(func(name string) bool { return strings.ToLower(name) == s.Name }); !f.IsValid() || f.Interface() != s {
+				t.Errorf("%s is not in the field of that name", s.Name)
 			}
 		}
 	}
@@ -190,7 +196,7 @@ func TestEveryFileIsUsed(t *testing.T) {
 	for name, text := range files(t) {
 		first, _, _ := strings.Cut(text, "\n") // of the rest, constants are numbers there
 		n := 0
-		for _, s := range []lua.Script{lua.Redis.Claim, lua.Redis.Manage, lua.Redis.Settle, lua.Redis.Enroll, lua.Redis.Rate, lua.Redis.List, lua.Redis.Trim, lua.Redis.Renew, lua.Redis.Restore} {
+		for _, s := range lua.Redis.All() {
 			n += strings.Count(s.Source, first+"\n")
 		}
 		if want := max(in[name], 1); n != want {
@@ -203,12 +209,12 @@ func TestEveryFileIsUsed(t *testing.T) {
 func TestConstantsAreNumbers(t *testing.T) {
 	comment := regexp.MustCompile(`--.*|'[^']*'`)
 	name := regexp.MustCompile(`\b[A-Z][A-Z_]+\b`)
-	for _, s := range []lua.Script{lua.Redis.Claim, lua.Redis.Manage, lua.Redis.Settle} {
+	for _, s := range lua.Redis.All() {
 		for _, word := range name.FindAllString(comment.ReplaceAllString(s.Source, ""), -1) {
 			switch word {
-			case "KEYS", "ARGV", "RECORD", "TOMBSTONE_FOR": // a text, and what is computed
+			case "KEYS", "ARGV", "RECORD": // RECORD is a text
 			default:
-				t.Errorf("a script has the name %s", word)
+				t.Errorf("%s has the name %s: a constant is a number, alone on its line", s.Name, word)
 			}
 		}
 	}

@@ -24,7 +24,8 @@
 -- reach `keys`, a key that has no bucket takes the coarse one: its rate gets stricter, and
 -- never are there more than `keys` buckets beside the coarse ones.
 
-local GRACE = 1000 -- ms beyond that, because keys end by another reading of the clock
+-- ms beyond that, because keys end by another reading of the clock
+local GRACE = 1000
 
 local now = redis.call('TIME')
 now = tonumber(now[1]) * 1000 + math.floor(tonumber(now[2]) / 1000)

@@ -13,7 +13,8 @@
 -- Returns { 'ok', state } { 'conflict', state } { 'too_soon', left } { 'not_found' }
 --         { 'restoring' }, see not_found
 
-local TOMBSTONE_FOR = 3600 * 1000 -- ms beyond not_after: more than any clock step
+-- ms beyond not_after: more than any clock step
+local TOMBSTONE_FOR = 3600000
 
 reads.release = want_reservation
 

@@ -32,6 +32,7 @@ func TestParseNamesFieldAndLine(t *testing.T) {
 		"unclosed":       {head + "items: [{sku: a, stock: 1\n", "line 4: cannot be read as YAML: did not find expected ',' or '}'"},
 		"bad indent":     {head + "items:\n  - sku: a\n    stock: 1\n   max: 2\n", "line 5: cannot be read as YAML: did not find expected '-' indicator"},
 		"colon":          {head + "items: a: b\n", "line 4: cannot be read as YAML: mapping values are not allowed in this context"},
+		"no comment":     {head + "items:\n  - sku: \"a\"# small\n    stock: 1\n", "line 5: cannot be read as YAML: found a comment without preceding whitespace"},
 		"broken JSON":    {"{\n\t\"id\": \"s\",\n\t\"items\": [}\n", "line 3: cannot be read as JSON: invalid character '}' looking for beginning of value"},
 		"JSON and more":  {"{\"id\": \"s\"}\n{}\n", "line 2: cannot be read as JSON: invalid character '{' after top-level value"},
 		"nested JSON":    {`{"id":` + strings.Repeat("[", 20_000), "line 1: cannot be read as JSON: invalid character '[' exceeded max depth"},

@@ -2,16 +2,16 @@ package sale
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v4"
 )
 
 // syntaxTree reads YAML, or JSON if it is JSON: YAML readers stumble over tabs,
@@ -51,34 +51,20 @@ func yamlTree(data []byte) (root *yaml.Node, err error) {
 	return document.Content[0], nil
 }
 
-// yamlProblem turns "yaml: line 3: …" into a problem. The library counts the
-// lines of its parser's errors, unlike its scanner's, from 0, and leaves line 1
-// and the line of an unknown alias out.
+// yamlProblem turns an error of the library into a problem, in the line where what is
+// broken begins.
 func yamlProblem(err error, data []byte) Problems {
-	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	if name, ok := strings.CutPrefix(text, "unknown anchor '"); ok {
-		alias := "*" + strings.TrimSuffix(name, "' referenced")
-		return Problems{{
-			Line: lineAt(data, max(0, bytes.Index(data, []byte(alias)))),
-			Text: fmt.Sprintf("aliases such as %s are not supported: write the value out", quote(alias)),
-		}}
+	load, ok := errors.AsType[*yaml.LoadError](err)
+	if !ok {
+		return Problems{{Text: "cannot be read as YAML: " + err.Error()}}
 	}
-	line := 1
-	if number, rest, ok := strings.Cut(strings.TrimPrefix(text, "line "), ": "); ok {
-		if n, err := strconv.Atoi(number); err == nil {
-			line, text = n, rest
-			if fromParser(text) {
-				line++
-			}
-		}
+	line := cmp.Or(load.ContextMark.Line, load.Mark.Line, 1)
+	if name, ok := strings.CutPrefix(load.Message, "unknown anchor '"); ok {
+		alias := "*" + strings.TrimSuffix(name, "' referenced")
+		return Problems{{Line: line, Text: fmt.Sprintf("aliases such as %s are not supported: write the value out", quote(alias))}}
 	}
 	last := lineAt(data, len(bytes.TrimRight(data, " \t\r\n"))) // where what is missing at the end is missing
-	return Problems{{Line: min(line, last), Text: "cannot be read as YAML: " + text}}
-}
-
-func fromParser(text string) bool {
-	missing, ok := strings.CutPrefix(text, "did not find expected ")
-	return ok && slices.Contains([]string{"key", "node content", "',' or '}'", "',' or ']'", "'-' indicator", "<document start>"}, missing)
+	return Problems{{Line: min(line, last), Text: "cannot be read as YAML: " + load.Message}}
 }
 
 // jsonTree reads one JSON object into the same tree that YAML gives, so that

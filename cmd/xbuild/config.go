@@ -8,8 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strings"
 )
 
 // config is what xcaddy.json says.
@@ -34,13 +32,6 @@ type dependency struct {
 	Replace string `json:"replace,omitempty"`
 }
 
-var (
-	caddyVersions = regexp.MustCompile(`^(latest|v2\.\d+\.\d+(-[0-9A-Za-z.-]+)?)$`)
-	modulePaths   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~-]*(/[A-Za-z0-9._~-]+)+$`)
-	versions      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/+-]*$`)
-	releases      = regexp.MustCompile(`^v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+incompatible)?$`)
-)
-
 // readConfig reads and checks a file. Directories in it become absolute.
 func readConfig(name string) (config, error) {
 	text, err := os.ReadFile(name)
@@ -55,19 +46,22 @@ func readConfig(name string) (config, error) {
 		if d.Replace == "" {
 			continue
 		}
-		dir := d.Replace
-		if !filepath.IsAbs(dir) {
-			dir = filepath.Join(filepath.Dir(name), dir)
+		if !filepath.IsAbs(d.Replace) {
+			d.Replace = filepath.Join(filepath.Dir(name), d.Replace)
 		}
-		if c.Dependencies[i].Replace, err = moduleDir(dir); err != nil {
-			return c, fmt.Errorf("%s: dependencies[%d]: replace: %w", name, i, err)
+		if d.Replace, err = filepath.Abs(d.Replace); err == nil {
+			_, err = os.Stat(filepath.Join(d.Replace, "go.mod"))
 		}
+		if err != nil {
+			return c, fmt.Errorf("%s: dependencies[%d]: replace: the directory must hold a Go module: %w", name, i, err)
+		}
+		c.Dependencies[i] = d
 	}
 	return c, nil
 }
 
-// parseConfig reads the JSON text of a config. What it does not know is an
-// error: a misspelt name would silently build something else.
+// parseConfig reads the JSON text of a config. What it does not know is an error: a misspelt
+// name would silently build something else. Module paths and versions are left to the go tool.
 func parseConfig(text []byte) (config, error) {
 	var c config
 	dec := json.NewDecoder(bytes.NewReader(text))
@@ -78,83 +72,20 @@ func parseConfig(text []byte) (config, error) {
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return c, errors.New("there is more after the JSON object: remove it")
 	}
-	if !caddyVersions.MatchString(c.CaddyVersion) {
+	if c.CaddyVersion != "latest" && !releases.MatchString(c.CaddyVersion) {
 		return c, fmt.Errorf("caddy_version is %q: name a release of Caddy 2, as v2.11.9, or latest", c.CaddyVersion)
 	}
 	seen := map[string]bool{}
 	for i, d := range c.Dependencies {
-		if err := d.check(); err != nil {
-			return c, fmt.Errorf("dependencies[%d]: %w", i, err)
-		}
-		if seen[d.Module] {
+		switch {
+		case d.Module == "":
+			return c, fmt.Errorf("dependencies[%d]: module is missing: name a Go module, as github.com/stockgate/stockgate", i)
+		case d.Version == "" && d.Replace == "":
+			return c, fmt.Errorf("dependencies[%d]: %s has no version: name one, as v1.2.3 or latest, or a directory to replace it", i, d.Module)
+		case seen[d.Module]:
 			return c, fmt.Errorf("dependencies[%d]: %s is listed twice", i, d.Module)
 		}
 		seen[d.Module] = true
 	}
 	return c, nil
-}
-
-func (d dependency) check() error {
-	switch {
-	case !modulePaths.MatchString(d.Module):
-		return fmt.Errorf("module is %q: name a Go module, as github.com/stockgate/stockgate", d.Module)
-	case d.Version == "" && d.Replace == "":
-		return fmt.Errorf("%s has no version: name one, as v1.2.3 or latest, or a directory to replace it", d.Module)
-	case d.Version != "" && !versions.MatchString(d.Version):
-		return fmt.Errorf("version of %s is %q: name a release, a branch, a commit, or latest", d.Module, d.Version)
-	}
-	return nil
-}
-
-// parseWith reads a --with flag, written as xcaddy writes it:
-// module[@version][=directory], the directory relative to where xbuild runs.
-func parseWith(s string) (dependency, error) {
-	var d dependency
-	module, dir, replaced := strings.Cut(s, "=")
-	var versioned bool
-	d.Module, d.Version, versioned = strings.Cut(module, "@")
-	switch {
-	case replaced && dir == "":
-		return d, fmt.Errorf("%q names no directory after the =", s)
-	case versioned && d.Version == "":
-		return d, fmt.Errorf("%q names no version after the @", s)
-	case !replaced && !versioned:
-		d.Version = "latest"
-	}
-	d.Replace = dir
-	if err := d.check(); err != nil {
-		return d, err
-	}
-	if replaced {
-		var err error
-		if d.Replace, err = moduleDir(dir); err != nil {
-			return d, err
-		}
-	}
-	return d, nil
-}
-
-// moduleDir checks that a directory holds a Go module; it returns the absolute
-// path.
-func moduleDir(dir string) (string, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
-	}
-	if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
-		return "", fmt.Errorf("the directory must hold a Go module: %w", err)
-	}
-	return dir, nil
-}
-
-// add puts a dependency of the command line in; it takes the place of one with
-// the same module.
-func (c *config) add(d dependency) {
-	for i := range c.Dependencies {
-		if c.Dependencies[i].Module == d.Module {
-			c.Dependencies[i] = d
-			return
-		}
-	}
-	c.Dependencies = append(c.Dependencies, d)
 }

@@ -3,9 +3,8 @@
 //
 //	go run ./cmd/xbuild --output bin/caddy
 //
-// It runs xcaddy where that is installed, and does the same steps with the go
-// tool where it is not. Then it asks the result for its modules, and fails if
-// one that is expected is missing.
+// It takes the steps of xcaddy with the go tool alone. Then it asks the result for its
+// modules, and fails if one that is expected is missing.
 package main
 
 import (
@@ -15,99 +14,56 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"slices"
-	"strings"
 )
+
+// release are the flags of a build for others, as xcaddy has them: no paths of this
+// machine and no symbols.
+var release = []string{"-trimpath", "-ldflags", "-w -s"}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	f, err := parseFlags(os.Args[1:], os.Stderr)
+	err := run(ctx, os.Args[1:], release, os.Stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		return
-	case err != nil:
+	case errors.Is(err, errUsage):
 		os.Exit(2)
-	}
-	xcaddy, _ := exec.LookPath("xcaddy") // none: the go tool does it
-	if err := run(ctx, f, xcaddy, os.Stdout, os.Stderr); err != nil {
+	case err != nil:
 		fmt.Fprintln(os.Stderr, "xbuild:", err)
 		os.Exit(1)
 	}
 }
 
-// run builds what the flags ask for and looks at the result. An empty xcaddy
-// means that there is none.
-func run(ctx context.Context, f flags, xcaddy string, stdout, stderr io.Writer) error {
-	c, err := readConfig(f.config)
+// errUsage: the command line is wrong, and stderr says how.
+var errUsage = errors.New("wrong usage")
+
+// run builds what the arguments ask for, with these flags of "go build", and looks at the result.
+func run(ctx context.Context, args, flags []string, stderr io.Writer) error {
+	fs := flag.NewFlagSet("xbuild", flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	file := fs.String("config", "xcaddy.json", "the `file` that says what to build")
+	output := fs.String("output", filepath.Join("bin", "caddy"), "the `file` to build")
+	switch err := fs.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return err
+	case err != nil:
+		return errUsage // which fs has written already
+	case fs.NArg() > 0:
+		fmt.Fprintf(stderr, "xbuild: unexpected argument %q: everything is a flag, see --help\n", fs.Arg(0))
+		return errUsage
+	}
+	c, err := readConfig(*file)
 	if err != nil {
 		return err
 	}
-	for _, d := range f.with {
-		c.add(d)
-	}
-	output, err := filepath.Abs(f.output)
+	caddy, err := filepath.Abs(*output)
 	if err != nil {
 		return fmt.Errorf("find --output: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Dir(output), 0o755); err != nil {
-		return fmt.Errorf("make the directory of --output: %w", err)
-	}
-	b := builder{config: c, output: output, stdout: stdout, stderr: stderr}
-	if xcaddy != "" {
-		err = b.withXcaddy(ctx, xcaddy)
-	} else {
-		err = b.withGo(ctx)
-	}
-	if err != nil {
+	if err := build(ctx, c, caddy, flags, stderr); err != nil {
 		return err
 	}
-	built, err := listModules(ctx, output)
-	if err != nil {
-		return err
-	}
-	report(stdout, output, c, built)
-	return built.expect(slices.Concat(c.Expect, f.expect))
-}
-
-// flags are what the command line says.
-type flags struct {
-	config string
-	output string
-	with   []dependency
-	expect []string
-}
-
-// parseFlags reads the command line. What is wrong with it is written to stderr.
-func parseFlags(args []string, stderr io.Writer) (flags, error) {
-	var f flags
-	fs := flag.NewFlagSet("xbuild", flag.ContinueOnError)
-	fs.SetOutput(stderr)
-	fs.StringVar(&f.config, "config", "xcaddy.json", "the `file` that says what to build")
-	fs.StringVar(&f.output, "output", filepath.Join("bin", "caddy"), "the `file` to build")
-	fs.Func("with", "a further module, or another place for one of the file: `module[@version][=directory]`; repeatable", func(s string) error {
-		d, err := parseWith(s)
-		f.with = append(f.with, d)
-		return err
-	})
-	fs.Func("expect", "Caddy module `ids` that the result must have, separated by commas; repeatable", func(s string) error {
-		for id := range strings.SplitSeq(s, ",") {
-			if id = strings.TrimSpace(id); id != "" {
-				f.expect = append(f.expect, id)
-			}
-		}
-		return nil
-	})
-	if err := fs.Parse(args); err != nil {
-		return f, err // which fs has written already
-	}
-	if fs.NArg() > 0 {
-		err := fmt.Errorf("unexpected argument %q: everything is a flag, see --help", fs.Arg(0))
-		fmt.Fprintln(stderr, "xbuild:", err)
-		return f, err
-	}
-	return f, nil
+	return expect(ctx, caddy, c.Expect)
 }

@@ -1,0 +1,81 @@
+package command_test
+
+import (
+	"encoding/json"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stockgate/stockgate/internal/sitetest"
+	"github.com/stockgate/stockgate/lua"
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// What is dumped and loaded by redis-cli is what Stockgate runs: Redis gives each script the
+// SHA1 of the list, and a sale on that Redis loads no other.
+func TestLuaDump(t *testing.T) {
+	server, app := sitetest.Redis(t)
+	cli := func(stdin string, args ...string) string {
+		t.Helper()
+		host, port, _ := strings.Cut(server.Addr(), ":")
+		cmd := exec.CommandContext(t.Context(), "redis-cli", append([]string{"-h", host, "-p", port, "-e"}, args...)...)
+		cmd.Stdin = strings.NewReader(stdin)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("redis-cli %q: %v\n%s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	list := sitetest.Run(t, "", "lua", "dump")
+	if list.Status != 0 || list.Errors != "" {
+		t.Fatalf("%+v", list)
+	}
+	rows := strings.Split(strings.TrimSpace(list.Out), "\n")[1:]
+	if len(rows) != len(lua.Redis.All()) {
+		t.Fatalf("of %d scripts it lists\n%s", len(lua.Redis.All()), list.Out)
+	}
+	for _, row := range rows {
+		cells := strings.Fields(row)
+		for _, by := range cells[:2] { // name and SHA1
+			r := sitetest.Run(t, "", "lua", "dump", by)
+			if r.Status != 0 || r.Errors != "" {
+				t.Fatalf("%s: %+v", by, r)
+			}
+			if sha := cli(r.Out, "-x", "SCRIPT", "LOAD"); sha != cells[1] {
+				t.Errorf("%s: Redis names it %s, the list %s", by, sha, cells[1])
+			}
+		}
+	}
+
+	cli("", "CONFIG", "RESETSTAT")
+	s := sitetest.Open(t, app)
+	s.OpenSale()
+	p := sitetest.NewShopper(t, server)
+	p.Hold("won", "few", 1, time.Hour)
+	p.Must(p.Confirm(t.Context(), "double11", "won", reservation.Answer, "paid"))
+	if stats := cli("", "INFO", "commandstats"); strings.Contains(stats, "cmdstat_script|load") || !strings.Contains(stats, "cmdstat_evalsha") {
+		t.Errorf("Stockgate runs other scripts than were loaded:\n%s", stats)
+	}
+}
+
+func TestLuaDumpAsJSON(t *testing.T) {
+	var list []struct{ Name, SHA1, Source string }
+	r := sitetest.Run(t, "", "lua", "dump", "--json")
+	if err := json.Unmarshal([]byte(r.Out), &list); err != nil || len(list) != len(lua.Redis.All()) || list[0].Name != "claim" || list[0].Source != "" {
+		t.Errorf("%v %+v", err, r)
+	}
+	one := list[0]
+	r = sitetest.Run(t, "", "lua", "dump", "claim", "--json")
+	if err := json.Unmarshal([]byte(r.Out), &one); err != nil || one.Source != lua.Redis.Claim.Source || one.SHA1 != lua.Redis.Claim.SHA {
+		t.Errorf("%v %+v", err, r)
+	}
+}
+
+func TestLuaDumpOfNoScript(t *testing.T) {
+	for _, args := range [][]string{{"nosuch"}, {"claim", "settle"}} {
+		if r := sitetest.Run(t, "", append([]string{"lua", "dump"}, args...)...); r.Status != 2 || r.Out != "" || r.Errors == "" {
+			t.Errorf("%q: %+v", args, r)
+		}
+	}
+}

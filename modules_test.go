@@ -1,0 +1,82 @@
+package stockgate_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// modules are the directories of this repository's Go modules.
+var modules = []string{".", "bench"}
+
+// importGraph is every package that the modules are built from, with what each imports,
+// tests aside.
+func importGraph(t *testing.T) map[string][]string {
+	t.Helper()
+	graph := map[string][]string{}
+	for _, dir := range modules {
+		cmd := exec.Command("go", "list", "-buildvcs=false", "-deps", "-json=ImportPath,Imports", "./...")
+		cmd.Dir = dir
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("go list in %s: %v\n%s", dir, err, &stderr)
+		}
+		for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+			var pkg struct {
+				ImportPath string
+				Imports    []string
+			}
+			if err := dec.Decode(&pkg); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatalf("read what go list says in %s: %v", dir, err)
+			}
+			graph[pkg.ImportPath] = pkg.Imports
+		}
+		if root := path.Join(own, dir); len(graph[root]) == 0 {
+			t.Fatalf("go list knows %d packages, but not that %s imports anything", len(graph), root)
+		}
+	}
+	return graph
+}
+
+// TestEveryModuleIsChecked: a module of its own is left out of "./...", so whatever goes
+// through all packages has to know of it.
+func TestEveryModuleIsChecked(t *testing.T) {
+	var found []string
+	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (entry.Name() == "node_modules" || entry.Name() == ".git"):
+			return fs.SkipDir
+		case entry.Name() == "go.mod":
+			found = append(found, filepath.ToSlash(filepath.Dir(name)))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(found)
+	if !slices.Equal(found, modules) {
+		t.Errorf("there are modules in %q, and the rules are about those in %q", found, modules)
+	}
+	for _, dir := range modules[1:] {
+		for file, want := range map[string]string{"Makefile": "go test -C " + dir + " ", "scripts/lint": " " + dir + ";"} {
+			if !strings.Contains(read(t, file), want) {
+				t.Errorf("%s does not check %s: it lacks %q", file, dir, want)
+			}
+		}
+	}
+}
