@@ -35,6 +35,7 @@ type direction struct {
 //	cmd → caddymodule/command → caddymodule/demo → caddymodule
 //	caddymodule → {filters, reservation, token, bearer, challenge, ledger, outbox, attempt, route, fastpath} → sale
 //	caddymodule → outcome
+//	{caddymodule, token} → internal/strictjson
 //	              outbox → ledger → reservation → lua, {token, bearer} → internal/jwks
 //	caddymodule, caddymodule/command → caddymodule/adminapi → refuse → sale
 var directions = []direction{
@@ -87,6 +88,11 @@ var directions = []direction{
 		pkg:       "./internal/jwks/...",
 		forbidden: []string{"./sale/...", "./attempt/...", "./filters/...", "./token/...", "./bearer/...", "./lua/...", "./reservation/...", "./ledger/...", caddy, goRedis},
 		why:       "jwks is compiled into the backends of shops, with token: it fetches keys and does nothing else",
+	},
+	{
+		pkg:       "./internal/strictjson/...",
+		forbidden: []string{own + "/...", caddy, goRedis},
+		why:       "strictjson is compiled into the backends of shops, with token: it reads JSON and knows nothing of what it says",
 	},
 	{
 		pkg:       "./reservation/...",
