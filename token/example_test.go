@@ -4,7 +4,7 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/sale/line"
 	"github.com/stockgate/stockgate/token"
 )
 
@@ -26,7 +26,7 @@ func Example() {
 		}
 		order := token.Expect{
 			Subject: r.Header.Get("X-User-Id"), // an empty one is nobody's
-			Lines:   []sale.Line{{SKU: r.FormValue("sku"), Quantity: 1}},
+			Lines:   []line.Line{{SKU: r.FormValue("sku"), Quantity: 1}},
 		}
 		claims, err := verifier.VerifyContext(r.Context(), signed, order)
 		if errors.Is(err, token.ErrExpired) {

@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"github.com/stockgate/stockgate/internal/strictjson"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/sale/line"
 )
 
 // joseHeader is what the JWS header must say (RFC 7515, 4.1).
@@ -51,13 +51,13 @@ func parseClaims(raw []byte) (*Claims, error) {
 
 func (c *Claims) parseLines(r *strictjson.Reader) error {
 	return r.Array(func(int) error {
-		var line sale.Line
+		var l line.Line
 		err := r.OpenObject(strictjson.Members{
-			"sku":    strictjson.Text(&line.SKU),
-			"qty":    strictjson.Integer(&line.Quantity),
-			"region": strictjson.Text(&line.Region),
+			"sku":    strictjson.Text(&l.SKU),
+			"qty":    strictjson.Integer(&l.Quantity),
+			"region": strictjson.Text(&l.Region),
 		}, "sku", "qty")
-		c.Lines = append(c.Lines, line)
+		c.Lines = append(c.Lines, l)
 		return err
 	})
 }
