@@ -33,8 +33,10 @@ type direction struct {
 // Imports point one way:
 //
 //	cmd → caddymodule/command → caddymodule/demo → caddymodule
+//	sale → sale/line ← token
 //	caddymodule → {filters, reservation, token, bearer, challenge, ledger, outbox, attempt, route, fastpath} → sale
 //	caddymodule → outcome
+//	{caddymodule, token} → internal/strictjson
 //	              outbox → ledger → reservation → lua, {token, bearer} → internal/jwks
 //	caddymodule, caddymodule/command → caddymodule/adminapi → refuse → sale
 var directions = []direction{
@@ -42,6 +44,11 @@ var directions = []direction{
 		pkg:       "./sale/...",
 		forbidden: []string{"./attempt/...", "./filters/...", "./token/...", "./lua/...", "./reservation/...", "./ledger/...", "./internal/...", caddy, goRedis},
 		why:       "sale holds the words that all others share, so it knows none of them",
+	},
+	{
+		pkg:       "./sale/line/...",
+		forbidden: []string{own + "/..."},
+		why:       "line is what an order is made of: shops import it with token, and it brings nothing along",
 	},
 	{
 		pkg:       "./lua/...",
@@ -70,8 +77,8 @@ var directions = []direction{
 	},
 	{
 		pkg:       "./token/...",
-		forbidden: []string{"./attempt/...", "./filters/...", "./bearer/...", "./lua/...", "./reservation/...", "./ledger/...", caddy, goRedis},
-		why:       "shops import token into their backends: it brings neither Caddy nor Redis along",
+		forbidden: []string{"./sale", "./attempt/...", "./filters/...", "./bearer/...", "./lua/...", "./reservation/...", "./ledger/...", caddy, goRedis},
+		why:       "shops import token into their backends: it brings neither Caddy nor Redis along, nor the reader of sale files",
 	},
 	{
 		pkg:       "./bearer/...",
@@ -87,6 +94,11 @@ var directions = []direction{
 		pkg:       "./internal/jwks/...",
 		forbidden: []string{"./sale/...", "./attempt/...", "./filters/...", "./token/...", "./bearer/...", "./lua/...", "./reservation/...", "./ledger/...", caddy, goRedis},
 		why:       "jwks is compiled into the backends of shops, with token: it fetches keys and does nothing else",
+	},
+	{
+		pkg:       "./internal/strictjson/...",
+		forbidden: []string{own + "/...", caddy, goRedis},
+		why:       "strictjson is compiled into the backends of shops, with token: it reads JSON and knows nothing of what it says",
 	},
 	{
 		pkg:       "./reservation/...",
@@ -225,6 +237,19 @@ func TestTheAuditorKnowsNothing(t *testing.T) {
 	}
 	if packages < 5 {
 		t.Errorf("go list knows %d packages of the auditor", packages)
+	}
+}
+
+// TestTokenBringsNoOtherModule: a shop that verifies tokens gets no module with them, and of
+// this one only what reads them.
+func TestTokenBringsNoOtherModule(t *testing.T) {
+	out, err := exec.Command("go", "list", "-buildvcs=false", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", "./token").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{own + "/internal/jwks", own + "/internal/strictjson", own + "/sale/line", own + "/token"}
+	if got := strings.Fields(string(out)); !slices.Equal(slices.Sorted(slices.Values(got)), want) {
+		t.Errorf("importing token brings %q, not %q", got, want)
 	}
 }
 

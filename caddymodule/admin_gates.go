@@ -1,8 +1,6 @@
 package caddymodule
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/http"
 
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
@@ -28,15 +26,9 @@ func (o *operator) tryGate(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, err := readBody(r, adminapi.TryBody)
-	if err != nil {
-		return nil, err
-	}
 	var t adminapi.TryRequest
-	dec := json.NewDecoder(bytes.NewReader(body))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&t); err != nil {
-		return nil, badInput("the body cannot be read: %w", err)
+	if err := readJSON(r, adminapi.TryBody, &t); err != nil {
+		return nil, err
 	}
 	return g.try(o.ctx, &t)
 }

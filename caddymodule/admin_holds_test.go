@@ -164,7 +164,10 @@ func TestAdminResolvesManyHolds(t *testing.T) {
 		`{"cuase":"x"}`:                  "cuase",
 		`{"cause":"x","after":"x"}`:      "after is not what",
 		`{"cause":"x"}{"all":true}`:      "more than one JSON value",
-		``:                               "which holds?",
+
+		`{"all":true,"dry_run":true,"Dry_Run":false}`: `no field \"Dry_Run\"`,
+		`{"all":true,"dry_run":true,"dry_run":false}`: "dry_run is given twice",
+		``: "which holds?",
 	} {
 		if a := s.Admin("POST", confirm, body); a.Status != 400 || !strings.Contains(a.Body, says) {
 			t.Errorf("%s: %d %s", body, a.Status, a.Body)

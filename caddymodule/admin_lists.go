@@ -1,7 +1,6 @@
 package caddymodule
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/filters/list"
+	"github.com/stockgate/stockgate/internal/strictjson"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 )
@@ -118,7 +118,7 @@ func readEntries(r *http.Request) ([]reservation.ListEntry, error) {
 		return nil, err
 	}
 	var texts []string
-	if err := json.Unmarshal(body, &texts); err != nil || texts == nil {
+	if err := strictjson.Unmarshal(body, &texts); err != nil || texts == nil {
 		return nil, badInput("the body must be a JSON array of entries, such as [\"192.0.2.0/24\",\"phone:13800138000\"]")
 	}
 	if len(texts) > adminapi.ListBatch {

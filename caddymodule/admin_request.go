@@ -2,7 +2,6 @@ package caddymodule
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -12,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
+	"github.com/stockgate/stockgate/internal/strictjson"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -61,19 +61,15 @@ func readBody(r *http.Request, most int64) ([]byte, error) {
 	return body, err
 }
 
-// readJSON reads a body with these fields and no others. No body is no field.
+// readJSON reads a body with these fields and no others, as strictly as the shop's API.
+// No body is no field.
 func readJSON(r *http.Request, most int64, into any) error {
 	body, err := readBody(r, most)
 	if err != nil || len(bytes.TrimSpace(body)) == 0 {
 		return err
 	}
-	dec := json.NewDecoder(bytes.NewReader(body))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
-		return badInput("the body cannot be read: %w", err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return badInput("the body has more than one JSON value")
+	if err := strictjson.Unmarshal(body, into); err != nil {
+		return badInput("the body: %w", err)
 	}
 	return nil
 }

@@ -2,19 +2,17 @@ package caddymodule
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
-	"maps"
 	"mime"
 	"net/http"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"github.com/stockgate/stockgate/internal/strictjson"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -82,152 +80,89 @@ func (c *apiCall) complete() *apiProblem {
 
 // readFields reads those fields of a body.
 func (c *apiCall) readFields(body []byte, names []string) *apiProblem {
-	text := func(into *string) func(json.RawMessage) *apiProblem {
-		return func(raw json.RawMessage) *apiProblem { return readTyped(raw, into, "must be text") }
+	all := strictjson.Members{
+		"sale":     strictjson.Text(&c.sale),
+		"token":    strictjson.Text(&c.token),
+		"cause":    textLike(&c.cause, plainCause.MatchString, "must be 1 to 64 printable ASCII characters without space"),
+		"hold_for": readHoldFor(&c.holdFor),
+		"id":       textLike(&c.returned.ID, sale.IsName, mustBeName),
+		"restock":  strictjson.Flag(&c.returned.Restock),
+		"lines":    readReturnLines(&c.returned.Lines),
 	}
-	all := map[string]func(json.RawMessage) *apiProblem{
-		"sale":  text(&c.sale),
-		"token": text(&c.token),
-		"cause": func(raw json.RawMessage) *apiProblem {
-			if no := readTyped(raw, &c.cause, "must be text"); no != nil {
-				return no
-			}
-			if !plainCause.MatchString(c.cause) {
-				return malformed("must be 1 to 64 printable ASCII characters without space")
-			}
-			return nil
-		},
-		"hold_for": func(raw json.RawMessage) *apiProblem { return readHoldFor(raw, &c.holdFor) },
-		"id": func(raw json.RawMessage) *apiProblem {
-			if no := readTyped(raw, &c.returned.ID, "must be text"); no != nil {
-				return no
-			}
-			if !sale.IsName(c.returned.ID) {
-				return malformed("must be 1 to 128 printable ASCII characters without space")
-			}
-			return nil
-		},
-		"restock": func(raw json.RawMessage) *apiProblem {
-			return readTyped(raw, &c.returned.Restock, "must be true or false")
-		},
-		"lines": func(raw json.RawMessage) *apiProblem { return readReturnLines(raw, &c.returned.Lines) },
-	}
-	known := make(map[string]func(json.RawMessage) *apiProblem, len(all))
+	known := make(strictjson.Members, len(names))
 	for _, name := range names {
 		known[name] = all[name]
 	}
 	c.returned.Restock = true
-	return readObject(body, known)
+	if err := strictjson.Read(body, func(r *strictjson.Reader) error { return r.Object(known) }); err != nil {
+		return malformed("%v", err)
+	}
+	return nil
 }
 
-// readObject reads one JSON object: names match exactly and come once, no value is
-// null.
-func readObject(raw []byte, fields map[string]func(json.RawMessage) *apiProblem) *apiProblem {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	if open, err := dec.Token(); err != nil || open != json.Delim('{') || !utf8.Valid(raw) {
-		return malformed("the body must be one JSON object in UTF-8")
-	}
-	seen := make(map[string]bool, len(fields))
-	for dec.More() {
-		var value json.RawMessage
-		key, err := dec.Token()
-		if err == nil {
-			err = dec.Decode(&value)
+const mustBeName = "must be 1 to 128 printable ASCII characters without space"
+
+// textLike reads a text that is in order.
+func textLike(into *string, isIt func(string) bool, must string) strictjson.Member {
+	return func(r *strictjson.Reader) error {
+		if err := strictjson.Text(into)(r); err != nil || isIt(*into) {
+			return err
 		}
+		return errors.New(must)
+	}
+}
+
+func readHoldFor(into *time.Duration) strictjson.Member {
+	return func(r *strictjson.Reader) error {
+		var text string
+		if err := strictjson.Text(&text)(r); err != nil {
+			return err
+		}
+		span, err := sale.ParseSpan(text)
 		if err != nil {
-			return malformed("the JSON cannot be read")
+			return errors.New("must be whole hours, minutes or seconds such as 90s, 10m or 1h30m")
 		}
-		name, _ := key.(string)
-		read, known := fields[name]
-		switch {
-		case !known && len(fields) == 0:
-			return malformed("there is no field %.40q; none is known", name)
-		case !known:
-			return malformed("there is no field %.40q; known are %s", name, namesOf(fields))
-		case seen[name]:
-			return malformed("%s is given twice", name)
-		case string(value) == "null":
-			return malformed("%s is null: give a value or leave the field out", name)
+		if *into = time.Duration(span); *into < time.Second || *into > sale.MostMaxHold {
+			return fmt.Errorf("must be 1s to %s", sale.Span(sale.MostMaxHold))
 		}
-		seen[name] = true
-		if no := read(value); no != nil {
-			no.Detail = name + " " + no.Detail
-			return no
-		}
+		return nil
 	}
-	if _, err := dec.Token(); err != nil { // the closing brace
-		return malformed("the JSON cannot be read")
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return malformed("something follows the JSON object")
-	}
-	return nil
-}
-
-func readTyped[T any](raw json.RawMessage, into *T, must string) *apiProblem {
-	if err := json.Unmarshal(raw, into); err != nil {
-		return malformed("%s", must)
-	}
-	return nil
-}
-
-func readHoldFor(raw json.RawMessage, into *time.Duration) *apiProblem {
-	var text string
-	if no := readTyped(raw, &text, "must be text such as \"10m\""); no != nil {
-		return no
-	}
-	span, err := sale.ParseSpan(text)
-	if err != nil {
-		return malformed("must be whole hours, minutes or seconds such as 90s, 10m or 1h30m")
-	}
-	if *into = time.Duration(span); *into < time.Second || *into > sale.MostMaxHold {
-		return malformed("must be 1s to %s", sale.Span(sale.MostMaxHold))
-	}
-	return nil
 }
 
 // readReturnLines reads the lines of a return. An empty list is an error: without the
 // field everything is returned, and nobody should mean that by nothing.
-func readReturnLines(raw json.RawMessage, into *[]sale.Line) *apiProblem {
-	var list []json.RawMessage
-	if no := readTyped(raw, &list, "must be a list"); no != nil {
-		return no
-	}
-	if len(list) == 0 || len(list) > sale.MaxLines {
-		return malformed("must have 1 to %d entries; leave the field out to return everything", sale.MaxLines)
-	}
-	for i, entry := range list {
-		var l sale.Line
-		name := func(into *string) func(json.RawMessage) *apiProblem {
-			return func(raw json.RawMessage) *apiProblem {
-				if no := readTyped(raw, into, "must be text"); no != nil || sale.IsName(*into) {
-					return no
-				}
-				return malformed("must be 1 to %d printable ASCII characters without space", sale.MaxName)
-			}
-		}
-		no := readObject(entry, map[string]func(json.RawMessage) *apiProblem{
-			"sku": name(&l.SKU), "region": name(&l.Region),
-			"qty": func(raw json.RawMessage) *apiProblem {
-				if no := readTyped(raw, &l.Quantity, "must be a whole number"); no != nil {
-					return no
-				}
-				if l.Quantity < 1 || l.Quantity > sale.MaxUnits {
-					return malformed("must be a number of units above 0")
-				}
-				return nil
-			},
+func readReturnLines(into *[]sale.Line) strictjson.Member {
+	return func(r *strictjson.Reader) error {
+		err := r.Array(func(int) error {
+			l, err := readReturnLine(r)
+			*into = append(*into, l)
+			return err
 		})
-		switch {
-		case no != nil:
-			no.Detail = "number " + strconv.Itoa(i+1) + ": " + strings.Replace(no.Detail, "the body", "it", 1)
-			return no
-		case l.SKU == "" || l.Quantity == 0:
-			return malformed("number %d needs sku and qty", i+1)
+		if err == nil && (len(*into) == 0 || len(*into) > sale.MaxLines) {
+			return fmt.Errorf("must have 1 to %d entries; leave the field out to return everything", sale.MaxLines)
 		}
-		*into = append(*into, l)
+		return err
 	}
-	return nil
+}
+
+func readReturnLine(r *strictjson.Reader) (l sale.Line, err error) {
+	err = r.Object(strictjson.Members{
+		"sku":    textLike(&l.SKU, sale.IsName, mustBeName),
+		"region": textLike(&l.Region, sale.IsName, mustBeName),
+		"qty": func(r *strictjson.Reader) error {
+			if err := strictjson.Integer(&l.Quantity)(r); err != nil {
+				return err
+			}
+			if l.Quantity < 1 || l.Quantity > sale.MaxUnits {
+				return errors.New("must be a number of units above 0")
+			}
+			return nil
+		},
+	})
+	if err == nil && (l.SKU == "" || l.Quantity == 0) {
+		err = errors.New("needs sku and qty")
+	}
+	return l, err
 }
 
 // isJSON says that there is one Content-Type, and that it is JSON in UTF-8.
@@ -241,9 +176,4 @@ func isJSON(values []string) bool {
 	}
 	charset, given := params["charset"]
 	return !given || strings.EqualFold(charset, "utf-8")
-}
-
-// namesOf lists what there is, in the order of the alphabet.
-func namesOf[T any](of map[string]T) string {
-	return strings.Join(slices.Sorted(maps.Keys(of)), ", ")
 }

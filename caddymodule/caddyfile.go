@@ -11,17 +11,19 @@ func init() {
 	httpcaddyfile.RegisterGlobalOption("stockgate", readGlobal)
 	httpcaddyfile.RegisterDirective("stockgate_guard", readGuard)
 	httpcaddyfile.RegisterHandlerDirective("stockgate_status", readStatus)
+	httpcaddyfile.RegisterDirective("stockgate_check", readCheck)
 	httpcaddyfile.RegisterDirective("stockgate", readGate)
 
 	// The guard stands before everything that reads the headers it removes (map,
 	// vars, request_header) or answers by path (redir, handle). Only tracing is
 	// outside, so that what the guard refuses can be traced.
 	httpcaddyfile.RegisterDirectiveOrder("stockgate_guard", httpcaddyfile.After, "tracing")
-	// Gate and status come after authentication, whose user is the buyer, and inside
+	// Gate, check and status come after authentication, whose user is the buyer, and inside
 	// intercept; but before invoke, handle and route, which would otherwise answer
-	// first. Each of these two lines inserts right before invoke: the status, which
-	// only reads, is before the gate.
+	// first. Each of these lines inserts right before invoke: the status, which only
+	// reads, is before the check, and that is before the gate.
 	httpcaddyfile.RegisterDirectiveOrder("stockgate_status", httpcaddyfile.Before, "invoke")
+	httpcaddyfile.RegisterDirectiveOrder("stockgate_check", httpcaddyfile.Before, "invoke")
 	httpcaddyfile.RegisterDirectiveOrder("stockgate", httpcaddyfile.Before, "invoke")
 }
 
@@ -56,6 +58,7 @@ func readGate(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	if err := checkFast(h, &at, gate, matchers); err != nil {
 		return nil, err
 	}
+	warn.check(gate)
 	warn.method(matchers)
 	warn.buyer(gate.Buyer)
 	warn.identities(gate)

@@ -48,7 +48,7 @@ func checkFast(h httpcaddyfile.Helper, at *caddyfile.Dispenser, g *Gate, matcher
 		return nil
 	}
 	order, _ := h.Option("order").([]string)
-	l := look{order: order, file: at.File(), line: at.Line()}
+	l := look{order: order, name: at.Val(), file: at.File(), line: at.Line()}
 	segments := block.Segments
 	if block.IsNamedRoute && len(segments) > 0 {
 		segments = inside(segments[0])
@@ -84,6 +84,7 @@ func holds(v any) bool {
 // look finds what runs before a gate, from the tokens of its site.
 type look struct {
 	order []string // of the directives, if the operator has changed it
+	name  string   // of the gate's directive
 	file  string   // where the gate is
 	line  int
 }
@@ -105,7 +106,7 @@ func (l *look) before(block []caddyfile.Segment, literal bool) string {
 				return name
 			}
 		}
-		if s.Directive() == "stockgate" {
+		if s.Directive() == l.name {
 			return ""
 		}
 		return l.before(inside(s), s.Directive() == "route")
@@ -115,7 +116,7 @@ func (l *look) before(block []caddyfile.Segment, literal bool) string {
 
 // has says whether the gate is in a segment.
 func (l *look) has(s caddyfile.Segment) bool {
-	return slices.ContainsFunc(s, func(t caddyfile.Token) bool { return t.Text == "stockgate" && t.File == l.file && t.Line == l.line })
+	return slices.ContainsFunc(s, func(t caddyfile.Token) bool { return t.Text == l.name && t.File == l.file && t.Line == l.line })
 }
 
 // runsBefore compares two directives. Of those that are not Caddy's own only the
@@ -140,7 +141,7 @@ var earlyDirectives = []string{
 func harmlessDirective(name string) bool {
 	return name == "" || name[0] == '@' || slices.Contains([]string{
 		"map", "vars", "fs", "root", "log", "log_append", "skip_log", "log_skip", "log_name", "log_level", "copy_response_headers",
-		"stockgate_guard", "stockgate_status", "stockgate", "invoke", "handle", "handle_path", "handle_errors", "route", "tls", "bind",
+		"stockgate_guard", "stockgate_status", "stockgate_check", "stockgate", "invoke", "handle", "handle_path", "handle_errors", "route", "tls", "bind",
 	}, name)
 }
 

@@ -1,6 +1,7 @@
 package caddymodule
 
 import (
+	"maps"
 	"math"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -70,8 +71,9 @@ import (
 //	}
 //
 // identity, line, rate, deny, allow, @<name>, confirm, release and refuse may be given more
-// than once. With check, what is about reservations (ref to max_in_flight) is an error;
-// with outcome backend, confirm is one: the shop confirms through stockgate_api.
+// than once. check is the former name of the directive stockgate_check: with it, what is
+// about reservations (ref to max_in_flight) is an error. With outcome backend, confirm is
+// one: the shop confirms through stockgate_api.
 func (g *Gate) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // the directive's name
 	if d.NextArg() {
@@ -82,20 +84,9 @@ func (g *Gate) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	}
 	at := *d // where the gate is, for errors about all of it
 	rules := gateRules{gate: g}
-	err := readBlock(d, map[string]option{
+	options := g.attemptOptions()
+	maps.Copy(options, map[string]option{
 		"check":           {usage: "check", read: flag(&g.Check)},
-		"jwt":             {usage: jwtUsage, read: g.readJWT},
-		"sale":            {usage: "sale <value...>", read: texts(&g.Sale)},
-		"buyer":           {usage: "buyer <value...>", read: texts(&g.Buyer)},
-		"identity":        {usage: "identity phone|address|device|ip <value...>", read: g.readIdentity, list: true},
-		"region":          {usage: "region <value...>", read: texts(&g.Region)},
-		"line":            {usage: "line <sku> [<quantity>]", read: g.readLine, list: true},
-		"lines":           {usage: "lines <array> <sku-field> [<quantity-field>]", read: g.readLines},
-		"rate":            {usage: "rate <value...> <events> <window> [burst <number>] [keys <number>] [ipv6 <bits>] [shared]", read: g.readRate, list: true},
-		"challenge":       {usage: "challenge pow { … }", read: g.readChallenge},
-		"other_items":     {usage: "other_items refuse|pass", read: g.readOtherItems},
-		"deny":            {usage: "deny <list...>", read: listNames(&g.Deny), list: true},
-		"allow":           {usage: "allow <list...>", read: listNames(&g.Allow), list: true},
 		"ref":             {usage: "ref <value...> [shared]", read: g.readRef},
 		"repeats":         {usage: repeatsUsage, read: g.readRepeats},
 		"idempotency":     {usage: "idempotency <value...>", read: texts(&g.Idempotency)},
@@ -108,13 +99,9 @@ func (g *Gate) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"hold_for":        {usage: "hold_for <duration>", read: duration(&g.HoldFor)},
 		"forward_timeout": {usage: "forward_timeout <duration>", read: duration(&g.ForwardTimeout)},
 		"max_in_flight":   {usage: "max_in_flight <number>", read: count(&g.MaxInFlight)},
-		"max_body":        {usage: "max_body <size>", read: g.readMaxBody},
-		"body":            {usage: "body checked|ignored", read: g.readBody},
-		"also_query":      {usage: "also_query <parameter...>", read: texts(&g.AlsoQuery)},
 		"exits_as":        {usage: "exits_as <path...>", read: texts(&g.ExitsAs)},
-		"fast_refusals":   {usage: "fast_refusals [force]", read: g.readFast},
-		"refuse":          {usage: "refuse [<reason...>|*] problem|error|<status> [<body>]", read: g.readRefuse, list: true},
 	})
+	err := readBlock(d, options)
 	if err != nil {
 		return err
 	}

@@ -43,6 +43,13 @@ func (w warner) method(matchers caddy.ModuleMap) {
 		"add `method POST` to the gate's matcher")
 }
 
+// check warns of a gate that only checks by its former name.
+func (w warner) check(g *Gate) {
+	if g.Check {
+		w.warn("check in a gate is now the directive stockgate_check: write `stockgate_check` in place of `stockgate`, without the option check")
+	}
+}
+
 // buyer warns of a buyer whom every client can choose.
 func (w warner) buyer(values []string) {
 	at := slices.IndexFunc(values, byClient)
@@ -143,7 +150,7 @@ func (w warner) privacy() {
 	for _, segment := range block.Segments {
 		line := -1
 		for _, token := range segment {
-			if token.Line != line && token.Text == "stockgate" {
+			if token.Line != line && (token.Text == "stockgate" || token.Text == "stockgate_check") {
 				w.warn("the site has a gate too, so buyers can reach the shop's API, and its key alone keeps them from confirming what they like: " +
 					"give the API a site of its own on a private address, such as http://10.0.0.1:8444")
 				return

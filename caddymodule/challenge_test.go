@@ -23,8 +23,7 @@ func askingSite(shop, name, more string) string {
 	return `stockgate_guard
 	@order path /api/order
 	@check path /api/check
-	stockgate @check {
-		check
+	stockgate_check @check {
 		line {json.sku}` + option + `
 	}
 	respond @check 204

@@ -13,6 +13,15 @@ import (
 // A gate that only checks, in front of forward_auth: what the filters refuse costs
 // no call to the authentication, and the gate behind it reserves.
 func TestCheckBeforeForwardAuth(t *testing.T) {
+	for name, check := range map[string]string{
+		"stockgate_check":     "stockgate_check @order before {",
+		"its former spelling": "stockgate @order before {\n\t\t\tcheck",
+	} {
+		t.Run(name, func(t *testing.T) { checkBeforeForwardAuth(t, check) })
+	}
+}
+
+func checkBeforeForwardAuth(t *testing.T, check string) {
 	shop := newBackend(t, created)
 	auth := newBackend(t, func(w http.ResponseWriter, r *http.Request) {
 		if user := r.Header.Get("X-Session"); user != "" {
@@ -23,8 +32,7 @@ func TestCheckBeforeForwardAuth(t *testing.T) {
 	})
 	s := openCaddyfile(t, orders+`stockgate_guard
 	route {
-		stockgate @order before {
-			check
+		`+check+`
 			line {json.sku} {json.quantity}
 		}
 		forward_auth @order `+auth.addr()+` {
@@ -121,8 +129,7 @@ func TestCheckPassesRequestsOn(t *testing.T) {
 		path /cart/*
 	}
 	stockgate_guard
-	stockgate @cart cart {
-		check
+	stockgate_check @cart cart {
 		buyer {header.X-User-Id}
 		line {json.sku}
 	}
@@ -177,8 +184,7 @@ func TestCheckWithABearerToken(t *testing.T) {
 	l, shop := newLogin(t), newBackend(t, created)
 	s := openCaddyfile(t, orders+`stockgate_guard
 	route {
-		stockgate @order before {
-			check
+		stockgate_check @order before {
 			jwt `+l.jwks()+`
 			buyer {jwt.sub}
 			line {json.sku}

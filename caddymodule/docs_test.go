@@ -86,6 +86,7 @@ var blocks = map[string]string{
 	"### journal":           "{\nstockgate {\njournal {\n%s\n}\n}\n}\n",
 	"### outbox":            "{\nstockgate {\noutbox https://a.example/ {\n%s\n}\n}\n}\n",
 	"## The gate":           "a.example {\nstockgate {\n%s\n}\n}\n",
+	"## The check":          "a.example {\nstockgate_check {\n%s\n}\n}\n",
 	"### The shop's answer": "a.example {\nstockgate {\n@sold {\n%s\n}\n}\n}\n",
 	"### jwt":               "a.example {\nstockgate {\njwt https://a.example/ {\n%s\n}\n}\n}\n",
 	"### challenge":         "a.example {\nstockgate {\nchallenge pow {\n%s\n}\n}\n}\n",

@@ -15,7 +15,7 @@ import (
 )
 
 // exits know the gates of a server by what leaves behind them, for the second look. Gates
-// that only check are none of them: nothing depends on having met one.
+// that only check, and stockgate_check, are none of them: nothing depends on having met one.
 type exits struct {
 	server *caddyhttp.Server
 	once   sync.Once

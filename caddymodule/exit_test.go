@@ -228,8 +228,7 @@ func TestChecksDecideNothing(t *testing.T) {
 	shop := newBackend(t, created)
 	s := openCaddyfile(t, `
 	stockgate_guard
-	stockgate /api/* check {
-		check
+	stockgate_check /api/* check {
 		line {json.sku}
 	}
 	`+orderGate+`

@@ -74,6 +74,8 @@ func (p *fastPlan) act(h caddyhttp.MiddlewareHandler, invoked []string) (fastAct
 		return fastAct{guard: h}, true
 	case *Gate:
 		return fastAct{gate: h}, true
+	case *Check:
+		return fastAct{gate: h.gate}, true
 	case *Status:
 		return fastAct{status: h}, true
 	case *caddyhttp.Subroute:

@@ -28,16 +28,14 @@ func init() { caddy.RegisterModule(new(Gate)) }
 // {cookie.NAME} {path.N} {jwt.CLAIM} {client_ip}` are read strictly: what two
 // servers could read differently is refused.
 //
-// A gate that only checks reserves nothing: it refuses what its filters refuse and
-// hands every other request on as it came. It belongs before whatever is dear, such
-// as an authentication server or the route that fills a cart; another gate stands
-// before the order route.
+// The handler stockgate_check refuses what the filters of a gate refuse, and reserves
+// nothing.
 //
 // After the gate these placeholders are set:
 //
 // Placeholder | Description
 // ------------|------------
-// `{http.stockgate.verdict}` | reserved, repeated (forwarded again), replayed (the stored answer), refused, or passed (by a gate that only checks, or without a listed item)
+// `{http.stockgate.verdict}` | reserved, repeated (forwarded again), replayed (the stored answer), refused, or passed (by stockgate_check, or without a listed item)
 // `{http.stockgate.reason}` | why the attempt was refused
 // `{http.stockgate.sale}` | the sale
 // `{http.stockgate.reservation}` | the reservation's id
@@ -51,11 +49,11 @@ type Gate struct {
 	// JWT verifies the shop's own bearer token, whose claims are values then:
 	// `{jwt.sub}`.
 	JWT *JWT `json:"jwt,omitempty"`
-	// Check makes the gate one that only checks: the filters judge the attempt, from
-	// memory, and nothing is reserved. What is about reservations (outcome, answers,
-	// rules, hold_for, forward_timeout, max_in_flight) is an error then.
+	// Check makes the gate one that only checks. Deprecated: use the handler
+	// stockgate_check. What is about reservations (outcome, answers, rules, hold_for,
+	// forward_timeout, max_in_flight) is an error then.
 	Check bool `json:"check,omitempty"`
-	// Buyer gives who buys. Required, unless the gate only checks.
+	// Buyer gives who buys. Required.
 	Buyer []string `json:"buyer,omitempty"`
 	// Identities give further ways to recognise the person, by their kind: phone,
 	// address, device, ip.

@@ -98,11 +98,9 @@ func (s *gateRoutes) compile(routes caddyhttp.RouteList, methods, invoked []stri
 func (s *gateRoutes) act(step *gateStep, h caddyhttp.MiddlewareHandler, methods, invoked []string) {
 	switch h := h.(type) {
 	case *Gate:
-		s.methods = append(s.methods, methods)
-		for _, name := range h.AlsoQuery {
-			s.queries = append(s.queries, queryRoute{strings.ToLower(name), h})
-		}
-		step.acts = append(step.acts, gateAct{gate: h})
+		s.gate(step, h, methods)
+	case *Check:
+		s.gate(step, h.gate, methods)
 	case *rewrite.Rewrite:
 		s.plain, s.leaves, s.remade = false, true, s.remade || h.Method != ""
 		step.acts = append(step.acts, gateAct{rewrite: h})
@@ -120,6 +118,15 @@ func (s *gateRoutes) act(step *gateStep, h caddyhttp.MiddlewareHandler, methods,
 			step.acts = append(step.acts, gateAct{steps: steps})
 		}
 	}
+}
+
+// gate adds a gate to its step.
+func (s *gateRoutes) gate(step *gateStep, g *Gate, methods []string) {
+	s.methods = append(s.methods, methods)
+	for _, name := range g.AlsoQuery {
+		s.queries = append(s.queries, queryRoute{strings.ToLower(name), g})
+	}
+	step.acts = append(step.acts, gateAct{gate: g})
 }
 
 // setMethods are the methods that matcher sets admit; nil: any.

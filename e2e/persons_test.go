@@ -192,8 +192,7 @@ func TestCheckBeforeTheGate(t *testing.T) {
 		shop: serve(t, s),
 		app:  listFile(t, "bad", "phone:666\n"),
 		outer: `@early path /api/cart /api/order
-	stockgate @early early {
-		check
+	stockgate_check @early early {
 		deny bad
 		identity phone {json.phone}
 		line {json.sku} {json.quantity}

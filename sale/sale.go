@@ -3,20 +3,24 @@
 // It knows neither Caddy nor Redis.
 package sale
 
-import "time"
+import (
+	"time"
+
+	"github.com/stockgate/stockgate/sale/line"
+)
 
 // Bounds of what a sale and an attempt may hold. They keep one script call in
 // Redis short, and one request cheap to read.
 const (
-	MaxLines     = 50                // lines of one attempt
-	MaxLimits    = 16                // limits of one sale
-	MaxQuantity  = 10_000            // units of one line
-	MaxName      = 128               // bytes of a SKU, a region, a buyer
-	MaxID        = 64                // bytes of a sale's id
-	MaxItems     = 100_000           // items of one sale, and its stock cells
-	MaxUnits     = 1_000_000_000_000 // units of one cell: far below what Lua counts exactly
-	MaxTimeYears = 100               // years after 2000 in which a sale may be
-	MaxFile      = 16 << 20          // bytes of a sale's file
+	MaxLines     = 50            // lines of one attempt
+	MaxLimits    = 16            // limits of one sale
+	MaxQuantity  = 10_000        // units of one line
+	MaxName      = 128           // bytes of a SKU, a region, a buyer
+	MaxID        = 64            // bytes of a sale's id
+	MaxItems     = 100_000       // items of one sale, and its stock cells
+	MaxUnits     = line.MaxUnits // units of one cell
+	MaxTimeYears = 100           // years after 2000 in which a sale may be
+	MaxFile      = 16 << 20      // bytes of a sale's file
 )
 
 // Status says what a sale's operator wants: only an open sale sells, and only
@@ -108,23 +112,12 @@ type Limit struct {
 	SKU string `json:"sku,omitempty" yaml:"sku,omitempty"`
 }
 
-// Line is an item and how many units of it; several lines are all or nothing.
-type Line struct {
-	SKU      string `json:"sku"`
-	Quantity int64  `json:"qty"`
-	Region   string `json:"region,omitempty"`
-}
-
-// Cell names the stock that a line draws on: "sku" or "sku@region".
-func (l Line) Cell() string { return Cell(l.SKU, l.Region) }
+// Line is an item and how many units of it. It has a package of its own for shops, which
+// import nothing else of this one.
+type Line = line.Line
 
 // Cell names one stock cell: "sku" or "sku@region".
-func Cell(sku, region string) string {
-	if region == "" {
-		return sku
-	}
-	return sku + "@" + region
-}
+func Cell(sku, region string) string { return line.Cell(sku, region) }
 
 // Attempt is one request to buy, as the gate read it.
 type Attempt struct {

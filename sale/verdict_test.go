@@ -72,6 +72,9 @@ items:
   - {sku: c, stock: 0}
 `)
 	type lines = []sale.Line
+	of := func(sku string, n int64, region string) sale.Line {
+		return sale.Line{SKU: sku, Quantity: n, Region: region}
+	}
 	no := func(reason sale.Reason, sku, detail string) *sale.Refusal {
 		return &sale.Refusal{Reason: reason, SKU: sku, Detail: detail}
 	}
@@ -82,31 +85,31 @@ items:
 		want    lines
 		refusal *sale.Refusal
 	}{
-		{"one line", "", lines{{"a", 2, ""}}, lines{{"a", 2, ""}}, nil},
-		{"a region that does not matter", "bj", lines{{"a", 2, "xx"}}, lines{{"a", 2, ""}}, nil},
-		{"the attempt's region", "bj", lines{{"b", 1, ""}}, lines{{"b", 1, "bj"}}, nil},
-		{"the line's own region", "bj", lines{{"b", 1, "sh"}}, lines{{"b", 1, "sh"}}, nil},
-		{"equal lines are summed first", "bj", lines{{"a", 1, ""}, {"c", 1, ""}, {"a", 1, "sh"}, {"b", 1, "bj"}, {"b", 1, ""}},
-			lines{{"a", 2, ""}, {"c", 1, ""}, {"b", 2, "bj"}}, nil},
-		{"two regions are two lines", "", lines{{"b", 1, "sh"}, {"b", 2, "bj"}}, lines{{"b", 1, "sh"}, {"b", 2, "bj"}}, nil},
-		{"no stock is not checked here", "", lines{{"c", 10_000, ""}}, lines{{"c", 10_000, ""}}, nil},
+		{"one line", "", lines{of("a", 2, "")}, lines{of("a", 2, "")}, nil},
+		{"a region that does not matter", "bj", lines{of("a", 2, "xx")}, lines{of("a", 2, "")}, nil},
+		{"the attempt's region", "bj", lines{of("b", 1, "")}, lines{of("b", 1, "bj")}, nil},
+		{"the line's own region", "bj", lines{of("b", 1, "sh")}, lines{of("b", 1, "sh")}, nil},
+		{"equal lines are summed first", "bj", lines{of("a", 1, ""), of("c", 1, ""), of("a", 1, "sh"), of("b", 1, "bj"), of("b", 1, "")},
+			lines{of("a", 2, ""), of("c", 1, ""), of("b", 2, "bj")}, nil},
+		{"two regions are two lines", "", lines{of("b", 1, "sh"), of("b", 2, "bj")}, lines{of("b", 1, "sh"), of("b", 2, "bj")}, nil},
+		{"no stock is not checked here", "", lines{of("c", 10_000, "")}, lines{of("c", 10_000, "")}, nil},
 
 		{"no lines", "", nil, nil, no(sale.Malformed, "", "the order has no lines")},
 		{"51 lines", "", make(lines, 51), nil, no(sale.Malformed, "", "the order has more than 50 lines")},
-		{"unknown item", "", lines{{"a", 2, ""}, {"x", 0, ""}}, nil, no(sale.UnknownItem, "x", "")},
-		{"a cell is no item", "", lines{{"b@bj", 1, ""}}, nil, no(sale.UnknownItem, "b@bj", "")},
-		{"no region", "", lines{{"b", 1, ""}}, nil, no(sale.UnknownRegion, "b", "")},
-		{"unknown region", "bj", lines{{"b", 1, "xx"}}, nil, no(sale.UnknownRegion, "b", "")},
-		{"unknown region of the attempt", "xx", lines{{"b", 1, ""}}, nil, no(sale.UnknownRegion, "b", "")},
-		{"unknown item before quantity", "", lines{{"a", 99, ""}, {"x", 1, ""}}, nil, no(sale.UnknownItem, "x", "")},
-		{"too few", "", lines{{"a", 1, ""}}, nil, no(sale.Quantity, "a", "one order must have at least 2 units of it")},
-		{"too many", "", lines{{"c", 1, ""}, {"a", 6, ""}}, nil, no(sale.Quantity, "a", "one order may have at most 5 units of it")},
-		{"too many together", "", lines{{"a", 3, ""}, {"a", 3, ""}}, nil, no(sale.Quantity, "a", "one order may have at most 5 units of it")},
-		{"too many over regions", "", lines{{"b", 2, "bj"}, {"b", 2, "sh"}}, nil, no(sale.Quantity, "b", "one order may have at most 3 units of it")},
-		{"zero", "", lines{{"c", 0, ""}}, nil, no(sale.Quantity, "c", "one line must have 1 to 10000 units")},
-		{"zero beside enough", "", lines{{"c", 1, ""}, {"c", 0, ""}}, nil, no(sale.Quantity, "c", "one line must have 1 to 10000 units")},
-		{"negative beside too many", "", lines{{"a", 9, ""}, {"a", -5, ""}}, nil, no(sale.Quantity, "a", "one line must have 1 to 10000 units")},
-		{"overflow", "", lines{{"a", 1 << 62, ""}, {"a", 1 << 62, ""}, {"a", 1 << 62, ""}, {"a", 1<<62 + 3, ""}}, nil,
+		{"unknown item", "", lines{of("a", 2, ""), of("x", 0, "")}, nil, no(sale.UnknownItem, "x", "")},
+		{"a cell is no item", "", lines{of("b@bj", 1, "")}, nil, no(sale.UnknownItem, "b@bj", "")},
+		{"no region", "", lines{of("b", 1, "")}, nil, no(sale.UnknownRegion, "b", "")},
+		{"unknown region", "bj", lines{of("b", 1, "xx")}, nil, no(sale.UnknownRegion, "b", "")},
+		{"unknown region of the attempt", "xx", lines{of("b", 1, "")}, nil, no(sale.UnknownRegion, "b", "")},
+		{"unknown item before quantity", "", lines{of("a", 99, ""), of("x", 1, "")}, nil, no(sale.UnknownItem, "x", "")},
+		{"too few", "", lines{of("a", 1, "")}, nil, no(sale.Quantity, "a", "one order must have at least 2 units of it")},
+		{"too many", "", lines{of("c", 1, ""), of("a", 6, "")}, nil, no(sale.Quantity, "a", "one order may have at most 5 units of it")},
+		{"too many together", "", lines{of("a", 3, ""), of("a", 3, "")}, nil, no(sale.Quantity, "a", "one order may have at most 5 units of it")},
+		{"too many over regions", "", lines{of("b", 2, "bj"), of("b", 2, "sh")}, nil, no(sale.Quantity, "b", "one order may have at most 3 units of it")},
+		{"zero", "", lines{of("c", 0, "")}, nil, no(sale.Quantity, "c", "one line must have 1 to 10000 units")},
+		{"zero beside enough", "", lines{of("c", 1, ""), of("c", 0, "")}, nil, no(sale.Quantity, "c", "one line must have 1 to 10000 units")},
+		{"negative beside too many", "", lines{of("a", 9, ""), of("a", -5, "")}, nil, no(sale.Quantity, "a", "one line must have 1 to 10000 units")},
+		{"overflow", "", lines{of("a", 1<<62, ""), of("a", 1<<62, ""), of("a", 1<<62, ""), of("a", 1<<62+3, "")}, nil,
 			no(sale.Quantity, "a", "one line must have 1 to 10000 units")},
 	} {
 		t.Run(test.name, func(t *testing.T) {

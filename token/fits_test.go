@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/sale/line"
 	"github.com/stockgate/stockgate/token"
 )
 
@@ -23,7 +23,7 @@ func TestFits(t *testing.T) {
 		for n := range 4200 {
 			asked := token.Claims{
 				Subject: strings.Repeat(letter, n), Sale: "double11", Ref: "cart-1",
-				Lines: []sale.Line{{SKU: "20002001", Quantity: 2, Region: "beijing"}, {SKU: `a"b&c`, Quantity: 10000}},
+				Lines: []line.Line{{SKU: "20002001", Quantity: 2, Region: "beijing"}, {SKU: `a"b&c`, Quantity: 10000}},
 			}
 			if n == 0 {
 				asked.Subject = "u"
@@ -56,7 +56,7 @@ func TestFitsAllocatesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	small := token.Claims{Subject: "u42", Sale: "double11", Lines: []sale.Line{{SKU: "20002001", Quantity: 2}}}
+	small := token.Claims{Subject: "u42", Sale: "double11", Lines: []line.Line{{SKU: "20002001", Quantity: 2}}}
 	if n := testing.AllocsPerRun(100, func() { signer.Fits(small) }); n != 0 {
 		t.Errorf("%v allocations to see that a small order fits", n)
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/sale/line"
 	"github.com/stockgate/stockgate/token"
 )
 
@@ -39,7 +39,7 @@ func claims() token.Claims {
 		Epoch:     3,
 		Sale:      "double11",
 		Ref:       "cart-9",
-		Lines: []sale.Line{
+		Lines: []line.Line{
 			{SKU: "20002001", Quantity: 2},
 			{SKU: "20002002", Quantity: 1, Region: "beijing"},
 		},

@@ -3,33 +3,33 @@ package token
 import (
 	"fmt"
 
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/sale/line"
 )
 
 // cell is one stock that a line draws on.
 type cell struct{ sku, region string }
 
 // compareLines reports [ErrLines] unless the order takes exactly what is held.
-func compareLines(held, order []sale.Line) error {
+func compareLines(held, order []line.Line) error {
 	left := make(map[cell]int64, len(held))
-	for _, line := range held {
-		left[cell{line.SKU, line.Region}] += line.Quantity // at most MaxSize bytes of lines: no overflow
+	for _, l := range held {
+		left[cell{l.SKU, l.Region}] += l.Quantity // at most MaxSize bytes of lines: no overflow
 	}
-	for i, line := range order {
-		c := cell{line.SKU, line.Region}
+	for i, l := range order {
+		c := cell{l.SKU, l.Region}
 		if _, regional := left[c]; !regional {
 			c.region = "" // stock that is not split answers for any region
 		}
 		n, ok := left[c]
 		switch {
 		case !ok:
-			return fmt.Errorf("%w: the token holds nothing for line %d of the order (%q, region %q)", ErrLines, i+1, short(line.SKU), short(line.Region))
-		case line.Quantity < 1:
-			return fmt.Errorf("%w: line %d of the order has quantity %d", ErrLines, i+1, line.Quantity)
-		case line.Quantity > n:
-			return fmt.Errorf("%w: the order takes more of %q than the token holds", ErrLines, short(line.SKU))
+			return fmt.Errorf("%w: the token holds nothing for line %d of the order (%q, region %q)", ErrLines, i+1, short(l.SKU), short(l.Region))
+		case l.Quantity < 1:
+			return fmt.Errorf("%w: line %d of the order has quantity %d", ErrLines, i+1, l.Quantity)
+		case l.Quantity > n:
+			return fmt.Errorf("%w: the order takes more of %q than the token holds", ErrLines, short(l.SKU))
 		}
-		left[c] = n - line.Quantity
+		left[c] = n - l.Quantity
 	}
 	for c, n := range left {
 		if n != 0 {

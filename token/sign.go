@@ -9,7 +9,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/sale/line"
 )
 
 // Signer makes tokens. It may be used by many goroutines at once.
@@ -121,14 +121,14 @@ func (s *Signer) appendClaims(b []byte, c *Claims) []byte {
 		b = appendString(append(b, `,"ref":`...), c.Ref)
 	}
 	b = append(b, `,"lines":[`...)
-	for i, line := range c.Lines {
+	for i, l := range c.Lines {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendString(append(b, `{"sku":`...), line.SKU)
-		b = strconv.AppendInt(append(b, `,"qty":`...), line.Quantity, 10)
-		if line.Region != "" {
-			b = appendString(append(b, `,"region":`...), line.Region)
+		b = appendString(append(b, `{"sku":`...), l.SKU)
+		b = strconv.AppendInt(append(b, `,"qty":`...), l.Quantity, 10)
+		if l.Region != "" {
+			b = appendString(append(b, `,"region":`...), l.Region)
 		}
 		b = append(b, '}')
 	}
@@ -174,12 +174,12 @@ func (c *Claims) check() error {
 	if len(c.Lines) == 0 {
 		return errors.New("no lines")
 	}
-	for i, line := range c.Lines {
-		if line.SKU == "" || !utf8.ValidString(line.SKU) || !utf8.ValidString(line.Region) {
+	for i, l := range c.Lines {
+		if l.SKU == "" || !utf8.ValidString(l.SKU) || !utf8.ValidString(l.Region) {
 			return fmt.Errorf("line %d has no SKU, or one that is not UTF-8", i+1)
 		}
-		if line.Quantity < 1 || line.Quantity > sale.MaxUnits {
-			return fmt.Errorf("line %d has quantity %d", i+1, line.Quantity)
+		if l.Quantity < 1 || l.Quantity > line.MaxUnits {
+			return fmt.Errorf("line %d has quantity %d", i+1, l.Quantity)
 		}
 	}
 	return nil

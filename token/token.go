@@ -21,7 +21,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/sale/line"
 )
 
 const (
@@ -64,7 +64,7 @@ type Claims struct {
 	Ref string `json:"ref,omitempty"`
 	// Lines is what is held. A line without a region holds an item whose stock
 	// is not split by region.
-	Lines []sale.Line `json:"lines"`
+	Lines []line.Line `json:"lines"`
 }
 
 // FromRequest returns the token that a request carries, unchecked: pass it to

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/sale/line"
 )
 
 // maxLeeway bounds Options.Leeway: far more than any margin of a hold is a
@@ -47,7 +47,7 @@ type Expect struct {
 	// Lines is the order, in any order, equal lines summed; nil: not compared.
 	// A token's line without a region holds stock that is not split by region,
 	// so it answers for any region; a line with one answers only for the same.
-	Lines []sale.Line
+	Lines []line.Line
 }
 
 // Verifier checks tokens. It may be used by many goroutines at once.

@@ -117,7 +117,7 @@ func examineConfig(d *adminapi.Diagnosis, file, adapter string) {
 	}
 	d.Add(adminapi.LevelOK, "config", "%s can be adapted", file)
 	for _, w := range warnings {
-		if w.Directive == "stockgate" {
+		if w.Directive == "stockgate" || w.Directive == "stockgate_check" {
 			d.Add(adminapi.LevelWarning, "config", "%s:%d: %s", w.File, w.Line, w.Message)
 		}
 	}
