@@ -13,7 +13,8 @@ import (
 // ref, leaves in Redis what an hour of it has made, and the journal: everything else goes
 // with what is over, as fast as edges forget.
 func TestRefusedOrdersFlood(t *testing.T) {
-	const waves, each, together = 20, 5000, 50
+	const waves, together = 20, 50
+	each := 5000 * *floodTimes
 	for _, s := range servers(t)[:1] {
 		w := newTwin(t, []*server{s}, "flood")
 		w.do(model.Apply{Starts: noon, Ends: noon + 1000*day, Deltas: []model.Delta{{Cell: "a", Units: 1000}}}, model.SetStatus{Status: "open"})
@@ -63,10 +64,10 @@ func TestRefusedOrdersFlood(t *testing.T) {
 					}
 				}
 			}
-			if dropped := forget(); i > 0 && dropped != each {
+			if dropped := forget(); i > 0 && dropped != int64(each) {
 				t.Fatalf("after wave %d %d records were over, want %d", i, dropped, each)
 			}
-			if n := number(keys[3]); n != each {
+			if n := number(keys[3]); n != int64(each) {
 				t.Fatalf("after wave %d Redis has %d records, want %d", i, n, each)
 			}
 			for name, key := range map[string]string{"limits": keys[2], "bindings": keys[10], "returns": keys[11]} {
@@ -85,12 +86,12 @@ func TestRefusedOrdersFlood(t *testing.T) {
 				memory[i] += n
 			}
 		}
-		t.Logf("%d bytes after %d refused orders, %d after %d: %d a record", memory[0], each, memory[waves-1], waves*each, memory[0]/each)
+		t.Logf("%d bytes after %d refused orders, %d after %d: %d a record", memory[0], each, memory[waves-1], waves*each, memory[0]/int64(each))
 		if memory[waves-1] > 2*memory[0] {
 			t.Errorf("Redis has grown: %d bytes after the first wave, %d after the last", memory[0], memory[waves-1])
 		}
 		s.setTime(noon + 100*day)
-		if dropped := forget(); dropped != each || number(keys[3]) != 0 {
+		if dropped := forget(); dropped != int64(each) || number(keys[3]) != 0 {
 			t.Errorf("in the end %d records were over, and %d are left", dropped, number(keys[3]))
 		}
 	}

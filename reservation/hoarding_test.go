@@ -24,6 +24,7 @@ type hoard struct {
 	step func(time.Duration)
 
 	holdFor time.Duration
+	work    *work // where the gate has a challenge
 	fakes   []fake
 	honest  []honest
 	made    int
@@ -83,6 +84,9 @@ func newHoard(t *testing.T, s *server, a attack) *hoard {
 // try asks for a unit.
 func (h *hoard) try(buyer, address string) (id string, no *sale.Refusal) {
 	h.t.Helper()
+	if h.work != nil && !h.work.passes(h.now, address) {
+		return "", &sale.Refusal{Reason: sale.Challenge}
+	}
 	h.made++
 	id = fmt.Sprint("r", h.made)
 	l, _ := h.edge.Catalogue().Sale("s")
@@ -126,7 +130,7 @@ func (h *hoard) take() {
 			switch _, no := h.try(f.name, f.address); {
 			case no == nil:
 				more = true
-			case no.Reason == sale.AllHeld || no.Reason == sale.SoldOut:
+			case no.Reason == sale.AllHeld || no.Reason == sale.SoldOut || no.Reason == sale.Challenge:
 				return
 			case no.Reason != sale.TooManyUnpaid:
 				h.t.Fatalf("refused %+v", no)

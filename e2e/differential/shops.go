@@ -131,7 +131,7 @@ func php(l *launcher, s *shop) (*process, error) {
 	s.fastcgi = filepath.Join(l.source, "shops/php")
 	config := l.path("fpm.conf")
 	text := fmt.Sprintf("[global]\nerror_log = /dev/stderr\ndaemonize = no\n[www]\nlisten = %s\npm = static\npm.max_children = 3\npm.max_requests = 0\n", loopback(s.port))
-	args := []string{found[len(found)-1], "-n", "-F", "-y", config, "-d", "display_errors=stderr", "-d", "request_order=GP"}
+	args := []string{found[len(found)-1], "-n", "-F", "-y", config, "-d", "display_errors=0", "-d", "request_order=GP"}
 	if os.Geteuid() == 0 {
 		text += "user = root\ngroup = root\n"
 		args = append(args, "-R")

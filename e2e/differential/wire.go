@@ -105,6 +105,10 @@ type response struct {
 
 const patience = time.Minute
 
+// unreadable is an answer of a shop that does not say what it has read: a fault of the
+// shop's program, which would hide a mismatch.
+type unreadable struct{ error }
+
 // exchange sends a request and reads its answer. A server that closes instead of
 // answering has refused; ok is false then.
 func (l *lane) exchange(q *request, raw []byte) (response, bool, error) {
@@ -115,6 +119,9 @@ func (l *lane) exchange(q *request, raw []byte) (response, bool, error) {
 	}
 	if timeout, is := errors.AsType[net.Error](err); is && timeout.Timeout() {
 		return got, false, fmt.Errorf("no answer within %v: %w", patience, err)
+	}
+	if _, is := errors.AsType[*unreadable](err); is {
+		return got, false, fmt.Errorf("the shop's answer: %w: %.200q", err, got.raw)
 	}
 	return got, err == nil, nil
 }
@@ -150,7 +157,7 @@ func (l *lane) try(q *request, raw []byte) (got response, err error) {
 	if got.reached && r.StatusCode == http.StatusOK {
 		got.answer = new(answer)
 		if err := json.Unmarshal(got.raw, got.answer); err != nil {
-			return got, fmt.Errorf("the shop's answer: %w", err)
+			return got, &unreadable{err}
 		}
 	} else if !got.reached {
 		var problem struct{ Reason, Detail string }

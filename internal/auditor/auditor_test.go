@@ -80,6 +80,7 @@ func (s *told) answer(a auditor.Attempt) {
 func TestTruthHolds(t *testing.T) {
 	s := truth()
 	s.answer(auditor.Attempt{Status: 201, Replayed: true, Proof: "ord-1", Reservation: "r1"})
+	s.Hoarding = auditor.Hoarding{Fakes: map[string]bool{"carl": true}, Sales: []string{"s"}}
 	if found := s.judged(t); len(found) > 0 {
 		t.Errorf("a history that keeps every promise breaks %v", found)
 	}
@@ -151,6 +152,14 @@ func TestEveryBrokenPromiseIsNamed(t *testing.T) {
 		{"a limit that cannot be reached", auditor.ChargesNone, "heard limit_reached", func(s *told) {
 			s.Attempts[2].Reason = "limit_reached"
 		}},
+		{"a sale that hoarders keep from honest buyers", auditor.HalfForHonest, "0 of 2 units", func(s *told) {
+			s.Hoarding.Sales = []string{"s"}
+			s.Orders[0].Taken, s.Orders[1].Taken = false, false
+		}},
+		{"hoarders who keep nothing from honest buyers", auditor.Control, "no bound on unpaid holds", func(s *told) {
+			s.Hoarding.Controls = []string{"s"}
+		}},
+		{"a hoarder who pays", auditor.Control, "never pays", func(s *told) { s.Hoarding.Fakes = map[string]bool{"ann": true} }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := truth()

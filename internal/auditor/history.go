@@ -91,6 +91,8 @@ type History struct {
 	Shards []*Shard
 	// Max is how many units a buyer may have of a sale; 0: any number.
 	Max int64
+	// Hoarding is the attack of buyers who never pay, if there is one.
+	Hoarding Hoarding
 
 	// What the scenario itself does, so that it is no fault of the product.
 	ShopFails   bool // the shop breaks connections or answers nonsense
@@ -155,6 +157,10 @@ const (
 	Balance     = "P7 the books balance"
 	FromTheShop = "an answer that says success comes from the shop"
 	WinnerHears = "a winner hears of the order"
+
+	HalfForHonest = "honest buyers get half of what hoarders want"
+	// Control is no promise: without it the scenario shows nothing.
+	Control = "the control"
 )
 
 func broken(promise, format string, args ...any) Violation {

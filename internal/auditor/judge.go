@@ -17,7 +17,7 @@ func Judge(h *History) []Violation {
 		found = append(found, judgeShard(h, s, b)...)
 	}
 	for _, judge := range []func(*History, map[string]*Books) []Violation{
-		judgeTokens, judgeStock, judgeOrders, judgeKeys, judgeAnswers, judgeLimits,
+		judgeTokens, judgeStock, judgeOrders, judgeKeys, judgeAnswers, judgeLimits, judgeHoarding,
 	} {
 		found = append(found, judge(h, books)...)
 	}

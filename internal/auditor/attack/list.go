@@ -10,7 +10,7 @@ var (
 	// what may fail around the gate
 	faults = []scenario{redisStalls, clockJumps, edgesDie, reloads, scriptFlush, fullMemory, eviction, slotMigration}
 	// what comes from outside
-	buyersAndShops = []scenario{oddShops, buyersLeave, foreignKeys}
+	buyersAndShops = []scenario{oddShops, buyersLeave, foreignKeys, hoarding}
 	operators      = []scenario{stormOfOperators}
 	// what is lost, and brought back
 	losses = []scenario{redisAndSQL, damaged, totalLoss}

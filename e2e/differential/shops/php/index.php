@@ -5,20 +5,23 @@ function value($v) {
     if ($v === null) return null;
     if (is_string($v)) return preg_match('//u', $v) ? 's:' . $v : 'x:not UTF-8';
     if (is_int($v)) return 'n:' . $v;
-    if (is_float($v)) return 'n:' . json_encode($v);
+    if (is_float($v)) return 'n:' . number($v);
     return 'x:' . gettype($v);
 }
+
+// number is text of a number: JSON has none for INF.
+function number($n) { return is_float($n) && !is_finite($n) ? (string)$n : json_encode($n); }
 
 // casts are what programs make of a SKU that their database has as a number.
 function casts($sku) {
     if (!is_string($sku) && !is_int($sku) && !is_float($sku)) return [];
-    $casts = [(string)intval($sku), json_encode(floatval($sku)), (string)intval($sku, 0), json_encode(round(floatval($sku)))];
-    if (is_numeric($sku)) $casts[] = json_encode($sku + 0);
+    $casts = [(string)intval($sku), number(floatval($sku)), (string)intval($sku, 0), number(round(floatval($sku)))];
+    if (is_numeric($sku)) $casts[] = number($sku + 0);
     if (($n = filter_var($sku, FILTER_VALIDATE_INT, FILTER_FLAG_ALLOW_OCTAL | FILTER_FLAG_ALLOW_HEX)) !== false) $casts[] = (string)$n;
     if (is_string($sku)) {
         foreach (['%d', '%i', '%f'] as $format) {
             $got = sscanf($sku, $format);
-            if ($got && $got[0] !== null) $casts[] = json_encode($got[0]);
+            if ($got && $got[0] !== null) $casts[] = number($got[0]);
         }
     }
     return $casts;
