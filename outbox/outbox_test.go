@@ -254,6 +254,45 @@ func TestRefusalsAreSentAgain(t *testing.T) {
 	}
 }
 
+// A batch that one edge has begun to send, and that its receiver may have, is sent by the
+// next edge with the same numbers, although that one would have put more into it.
+func TestBegunBatchIsSentFirst(t *testing.T) {
+	for name, c := range map[string]struct {
+		sold, batch, later int
+	}{
+		"there is more":      {1, 7, 9},
+		"batches are larger": {9, 3, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, r, before := ledgertest.NewSeller(t, redistest.Start(t), 1000), newReceiver(t), newCounts()
+			s.Sell(c.sold)
+			var well atomic.Bool
+			r.after = func(int, http.ResponseWriter, *http.Request) int {
+				if !well.Load() {
+					return 500 // when it has it
+				}
+				return 0
+			}
+			o := options(t, r)
+			o.Batch = c.batch
+			end := run(t, s.Store, nil, o, before)
+			ledgertest.Eventually(t, "it has been sent", func() bool { return before.answered("5xx") > 0 })
+			end()
+			first, begun := r.seen()[0], r.came()
+			s.Sell(c.later)
+			well.Store(true)
+			run(t, s.Store, nil, options(t, r), newCounts())
+			untilSent(t, s, r)
+			if next := r.seen()[begun]; next.id != first.id || next.body != first.body {
+				t.Errorf("%s was begun, and then came %s", first.id, next.id)
+			}
+			if all := int64(r.seen()[begun+1].Data.First); all != first.Data.Last+1 {
+				t.Errorf("the batch behind it begins at %d, it ends at %d", all, first.Data.Last)
+			}
+		})
+	}
+}
+
 // A message that is too large for the receiver can be made smaller by the
 // configuration, although it is on its way.
 func TestTooLarge(t *testing.T) {
