@@ -345,7 +345,9 @@ func TestVerifierOptions(t *testing.T) {
 		"bad JWKS":        {Audience: audience, JWKS: []byte("{")},
 		"empty JWKS":      {Audience: audience, JWKS: []byte(`{"keys":[]}`)},
 		"negative leeway": {Audience: audience, Secret: secret, Leeway: -1},
-		"huge leeway":     {Audience: audience, Secret: secret, Leeway: time.Hour},
+		"huge leeway":     {Audience: audience, Secret: secret, Leeway: time.Minute + 1},
+		"one zero key":    {Audience: audience, Secret: secret, Keys: []token.Key{{}}},
+		"bad beside good": {Audience: audience, Secret: secret, JWKS: []byte("{")},
 	} {
 		if _, err := token.NewVerifier(o); err == nil {
 			t.Errorf("%s: accepted", name)
