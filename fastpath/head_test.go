@@ -136,6 +136,28 @@ func TestFieldsAreTrimmed(t *testing.T) {
 	}
 }
 
+// TestEmptyLinesInPieces passes over as many empty lines behind a POST as net/http does,
+// however they arrive, and over none behind another request.
+func TestEmptyLinesInPieces(t *testing.T) {
+	for before, want := range map[string]int{post("/", "a"): 2, get("/"): 1} {
+		for _, lines := range []string{"\n", "\r\n", "\n\n\n", "\r\n\r\n"} {
+			for size := 1; size < 7; size++ {
+				judge := new(reader)
+				c := (&fastpath.Server{Judge: judge}).Wrap(&pieces{rest: []byte(before + lines + get("/b")), size: size})
+				c.Follow(http.StateNew)
+				for {
+					if _, err := c.Read(make([]byte, 100)); err != nil {
+						break
+					}
+				}
+				if len(judge.seen) != want {
+					t.Errorf("%q behind %.4s in pieces of %d: %d requests were answered, want %d", lines, before, size, len(judge.seen), want)
+				}
+			}
+		}
+	}
+}
+
 // TestLargestHere answers what just fits, and leaves or lends what is larger by one.
 func TestLargestHere(t *testing.T) {
 	head := func(size int) string {

@@ -116,11 +116,29 @@ func TestHalfARequestIsNetHTTPs(t *testing.T) {
 func TestManyOneByOne(t *testing.T) {
 	onSockets(t, nil, func(t *testing.T, s *served) {
 		c := s.dial()
-		for range 20_000 / len(get("/fast")) {
-			c.send(get("/fast"))
-			c.want(mix[0].want)
+		request := get("/fast/") // a buffer ends with one
+		for range 20_000 / len(request) {
+			c.send(request)
+			c.want(`fast GET /fast/ shop ""`)
 		}
 	})
+}
+
+// TestCloseWrite ends what the server sends, and not what it reads.
+func TestCloseWrite(t *testing.T) {
+	s := serve(t, nil)
+	c := s.dial()
+	c.send(get("/fast"))
+	c.want(mix[0].want)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.conns[0].CloseWrite(); err != nil {
+		t.Error(err)
+	}
+	if got := c.closed(); got != "" {
+		t.Errorf("got %q", got)
+	}
+	c.send(get("/fast"))
 }
 
 // TestReset ends a connection that its client resets while it waits.
