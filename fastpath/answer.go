@@ -16,7 +16,7 @@ const mostOut = 32 << 10
 
 // take answers the request at the beginning of the buffer, if it is one to answer.
 func (c *Conn) take() found {
-	if c.posted && !c.skipLines() || c.start == c.end {
+	if c.posted && !c.skipLines() {
 		return more
 	}
 	b, r := c.buf[c.start:c.end], &c.request

@@ -74,7 +74,9 @@ func FuzzAgainstNetHTTP(f *testing.F) {
 		"GET /a%20b?c=d HTTP/1.1\r\nhOsT: [::1]:80\r\n\r\nPRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
 		"GET / HTTP/1.1\nHost: a\n\n", "GET / HTTP/1.1\r\nHost: a\r\n b\r\n\r\n", "GET http://a/ HTTP/1.1\r\nHost: b\r\nPragma: no-cache\r\n\r\n",
 	} {
-		f.Add([]byte(odd), uint16(4096))
+		for _, size := range []uint16{4096, 0, 1, 2} {
+			f.Add([]byte(odd), size)
+		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte, size uint16) {
 		judge := new(reader)

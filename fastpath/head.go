@@ -301,11 +301,8 @@ func isGraphic(b []byte) bool {
 	return true
 }
 
-// text is a part of the buffer as a string, without a copy: it is good until the
-// buffer is used again.
+// text is a part of a head as a string, without a copy: it is good until the buffer is
+// used again. A line end is behind it, so that even an empty one begins within b.
 func text(b []byte, s span) string {
-	if s.from == s.to {
-		return ""
-	}
 	return unsafe.String(&b[s.from], int(s.to-s.from))
 }

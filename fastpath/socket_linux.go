@@ -30,15 +30,11 @@ type socket struct {
 // open takes the socket of a connection where nothing stands before it.
 func (s *socket) open(c *Conn) {
 	s.at = -1
-	var err error
 	switch conn := c.Conn.(type) { // not by an interface: what wraps one of them may change what is read
 	case *net.TCPConn:
-		s.raw, err = conn.SyscallConn()
+		s.raw, _ = conn.SyscallConn() // nil with an error
 	case *net.UnixConn:
-		s.raw, err = conn.SyscallConn()
-	}
-	if err != nil {
-		s.raw = nil
+		s.raw, _ = conn.SyscallConn()
 	}
 	s.ready = c.turns
 }
@@ -50,7 +46,6 @@ func (c *Conn) receiveDirectly() (found, error) {
 	err := s.raw.Read(s.ready)
 	s.at = -1
 	if s.shut {
-		s.shut = false
 		_ = c.Conn.Close()
 		return broken, net.ErrClosed
 	}

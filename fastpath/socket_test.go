@@ -3,6 +3,7 @@ package fastpath_test
 import (
 	"io"
 	"net"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -90,6 +91,76 @@ func TestEnds(t *testing.T) {
 				t.Errorf("%s: got %q", name, got)
 			}
 		}
+	})
+}
+
+// TestHalfARequestIsNetHTTPs ends connections in the middle of a request: net/http says
+// what it says to others.
+func TestHalfARequestIsNetHTTPs(t *testing.T) {
+	onSockets(t, nil, func(t *testing.T, s *served) {
+		alone := serve(t, func(s *served) { s.http.ConnState = nil })
+		for _, half := range []string{"G", "GET /fast HT", "GET /fast HTTP/1.1\r\nHost: shop\r\n", halfABody} {
+			c, other := s.dial(), alone.dial()
+			for _, c := range []*client{c, other} {
+				c.send(half)
+				c.halfClose()
+			}
+			if got, want := date.ReplaceAllString(c.closed(), "Date"), date.ReplaceAllString(other.closed(), "Date"); got != want || want == "" {
+				t.Errorf("%q: the answer is %q, net/http gives %q", half, got, want)
+			}
+		}
+	})
+}
+
+// TestManyOneByOne sends more than a buffer holds, one request after the other.
+func TestManyOneByOne(t *testing.T) {
+	onSockets(t, nil, func(t *testing.T, s *served) {
+		c := s.dial()
+		request := get("/fast/") // a buffer ends with one
+		for range 20_000 / len(request) {
+			c.send(request)
+			c.want(`fast GET /fast/ shop ""`)
+		}
+	})
+}
+
+// TestCloseWrite ends what the server sends, and not what it reads.
+func TestCloseWrite(t *testing.T) {
+	s := serve(t, nil)
+	c := s.dial()
+	c.send(get("/fast"))
+	c.want(mix[0].want)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.conns[0].CloseWrite(); err != nil {
+		t.Error(err)
+	}
+	if got := c.closed(); got != "" {
+		t.Errorf("got %q", got)
+	}
+	c.send(get("/fast"))
+}
+
+// TestReset ends a connection that its client resets while it waits.
+func TestReset(t *testing.T) {
+	closed := make(chan struct{}, 1)
+	onSockets(t, func(s *served) {
+		follow := s.http.ConnState
+		s.http.ConnState = func(c net.Conn, state http.ConnState) {
+			follow(c, state)
+			if state == http.StateClosed {
+				closed <- struct{}{}
+			}
+		}
+	}, func(t *testing.T, s *served) {
+		c := s.dial()
+		c.send(get("/fast"))
+		c.want(mix[0].want)
+		if tcp, ok := c.Conn.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0)
+		}
+		_ = c.Close()
+		<-closed
 	})
 }
 

@@ -311,6 +311,9 @@ func TestNowBehindASlowReader(t *testing.T) {
 		}
 		time.Sleep(brief) // idle, but not for long
 		c.send(get("/fast"))
+		if got := <-late; got != 0 {
+			t.Errorf("a request that comes later is judged as it would have been %v ago", got)
+		}
 		c.answer()
 	})
 }
@@ -332,17 +335,28 @@ func (f *failing) Close() error { f.closed = true; return nil }
 // TestNothingBehindHalfAnAnswer writes nothing more when an answer could not be written:
 // the client would take it for the rest of that one.
 func TestNothingBehindHalfAnAnswer(t *testing.T) {
-	requests := strings.Repeat(get("/fast"), 3)
-	f := &failing{pieces: pieces{rest: []byte(requests + requests), size: len(requests)}}
-	c := (&fastpath.Server{Judge: verbose{}}).Wrap(f)
-	c.Follow(http.StateNew)
-	for range 2 {
-		if _, err := c.Read(make([]byte, 100)); !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("reading gives %v", err)
+	for name, c := range map[string]struct {
+		judge fastpath.Judge
+		last  string
+	}{
+		"nothing":        {verbose{}, ""},
+		"a request":      {verbose{}, get("/fast")},
+		"one to lend":    {answering{}, get("/slow")},
+		"one to leave":   {answering{}, "GET /slow HTTP/1.0\r\n\r\n"},
+		"half a request": {answering{}, "GET /fast HT"},
+	} {
+		requests := get("/fast") + c.last
+		f := &failing{pieces: pieces{rest: []byte(requests + requests), size: len(requests)}}
+		conn := (&fastpath.Server{Judge: c.judge}).Wrap(f)
+		conn.Follow(http.StateNew)
+		for range 2 {
+			if n, err := conn.Read(make([]byte, 100)); n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("%s: reading gives %d bytes, %v", name, n, err)
+			}
 		}
-	}
-	if f.writes != 1 {
-		t.Errorf("it has written %d times", f.writes)
+		if f.writes != 1 {
+			t.Errorf("%s: it has written %d times", name, f.writes)
+		}
 	}
 }
 

@@ -254,6 +254,45 @@ func TestRefusalsAreSentAgain(t *testing.T) {
 	}
 }
 
+// A batch that one edge has begun to send, and that its receiver may have, is sent by the
+// next edge with the same numbers, although that one would have put more into it.
+func TestBegunBatchIsSentFirst(t *testing.T) {
+	for name, c := range map[string]struct {
+		sold, batch, later int
+	}{
+		"there is more":      {1, 7, 9},
+		"batches are larger": {9, 3, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, r, before := ledgertest.NewSeller(t, redistest.Start(t), 1000), newReceiver(t), newCounts()
+			s.Sell(c.sold)
+			var well atomic.Bool
+			r.after = func(int, http.ResponseWriter, *http.Request) int {
+				if !well.Load() {
+					return 500 // when it has it
+				}
+				return 0
+			}
+			o := options(t, r)
+			o.Batch = c.batch
+			end := run(t, s.Store, nil, o, before)
+			ledgertest.Eventually(t, "it has been sent", func() bool { return before.answered("5xx") > 0 })
+			end()
+			first, begun := r.seen()[0], r.came()
+			s.Sell(c.later)
+			well.Store(true)
+			run(t, s.Store, nil, options(t, r), newCounts())
+			untilSent(t, s, r)
+			if next := r.seen()[begun]; next.id != first.id || next.body != first.body {
+				t.Errorf("%s was begun, and then came %s", first.id, next.id)
+			}
+			if all := int64(r.seen()[begun+1].Data.First); all != first.Data.Last+1 {
+				t.Errorf("the batch behind it begins at %d, it ends at %d", all, first.Data.Last)
+			}
+		})
+	}
+}
+
 // A message that is too large for the receiver can be made smaller by the
 // configuration, although it is on its way.
 func TestTooLarge(t *testing.T) {
@@ -441,43 +480,30 @@ func TestChosen(t *testing.T) {
 	}
 }
 
-// older are the journals of a store as they will be some time later.
-type older struct {
+// forgetful are the journals of an edge that a few times cannot say what was sent.
+type forgetful struct {
 	*reservation.Store
-	by atomic.Int64 // nanoseconds
+	times atomic.Int32
 }
 
-func (o *older) JournalHead(ctx context.Context, sale string) (reservation.JournalHead, error) {
-	h, err := o.Store.JournalHead(ctx, sale)
-	h.Now = h.Now.Add(time.Duration(o.by.Load()))
-	return h, err
+func (f *forgetful) Sent(ctx context.Context, sale string, epoch, seq int64) error {
+	if f.times.Add(-1) >= 0 {
+		return reservation.ErrUnavailable
+	}
+	return f.Store.Sent(ctx, sale, epoch, seq)
 }
 
-// The alarm comes once when the receiver falls behind, and goes once when it has
-// caught up.
-func TestBehind(t *testing.T) {
+// What the receiver has taken is not posted again because Redis could not be told.
+func TestTakenIsNotPostedAgain(t *testing.T) {
 	s, r, c := ledgertest.NewSeller(t, redistest.Start(t), 1000), newReceiver(t), newCounts()
-	var well atomic.Bool
-	r.before = func(int, http.ResponseWriter, *http.Request) int {
-		if !well.Load() {
-			return 500
-		}
-		return 0
-	}
-	later := &older{Store: s.Store}
-	run(t, later, nil, options(t, r), c)
-	said := func(what string, n int) {
-		t.Helper()
-		ledgertest.Eventually(t, what, func() bool { have, _ := c.Logged(what); return have >= n })
-		if have, _ := c.Logged(what); have != n {
-			t.Errorf("%q is said %d times, want %d", what, have, n)
-		}
-	}
-	ledgertest.Eventually(t, "it is tried", func() bool { return r.came() > 3 })
-	later.by.Store(int64(time.Minute))
-	said("the outbox is behind", 1)
-	well.Store(true)
-	said("the outbox has caught up", 1)
+	s.Sell(10)
+	journals := &forgetful{Store: s.Store}
+	journals.times.Store(3)
+	run(t, journals, nil, options(t, r), c)
 	untilSent(t, s, r)
-	said("the outbox is behind", 1)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r.again != 0 || c.failed["journal"] < 3 || c.sent != len(r.order) {
+		t.Errorf("%d movements came again, %d of %d were counted, failures %v", r.again, c.sent, len(r.order), c.failed)
+	}
 }

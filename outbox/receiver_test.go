@@ -57,6 +57,7 @@ func verify(secret string, h http.Header, body []byte) error {
 type request struct {
 	id   string
 	body string
+	at   time.Time
 	outbox.Message
 }
 
@@ -104,7 +105,11 @@ func (r *receiver) serve(w http.ResponseWriter, req *http.Request) {
 	if err := json.Unmarshal(body, &one.Message); err != nil || one.Type != outbox.MessageType {
 		r.t.Errorf("%v in %s", err, body)
 	}
+	if d := one.Data; one.id != fmt.Sprintf("mov_%d_%d_%d_%s", d.Epoch, d.First, d.Last, strings.ReplaceAll(d.Sale, ".", "~")) {
+		r.t.Errorf("%s has %d to %d of %s, epoch %d", one.id, d.First, d.Last, d.Sale, d.Epoch)
+	}
 	r.mu.Lock()
+	one.at = time.Now()
 	r.requests = append(r.requests, one)
 	n := len(r.requests)
 	r.mu.Unlock()
@@ -192,6 +197,8 @@ type counts struct {
 	*ledgertest.Counts
 	mu      sync.Mutex
 	lags    map[string]int64
+	oldest  time.Duration // of the lag that was reported last
+	looked  int           // how often one was reported
 	sent    int
 	answers map[string]int
 	failed  map[string]int
@@ -201,10 +208,11 @@ func newCounts() *counts {
 	return &counts{Counts: ledgertest.NewCounts(), lags: map[string]int64{}, answers: map[string]int{}, failed: map[string]int{}}
 }
 
-func (c *counts) OutboxLag(sale string, movements int64, _ time.Duration) {
+func (c *counts) OutboxLag(sale string, movements int64, oldest time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lags[sale] = movements
+	c.lags[sale], c.oldest = movements, oldest
+	c.looked++
 }
 
 func (c *counts) NoOutbox(sale string) {
@@ -242,6 +250,22 @@ func (c *counts) lag(sale string) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.lags[sale]
+}
+
+// looks waits until the lag was reported so often again.
+func (c *counts) looks(t *testing.T, times int) (movements int64, oldest time.Duration) {
+	t.Helper()
+	n := -1
+	ledgertest.Eventually(t, "the lag is looked at", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if n < 0 {
+			n = c.looked + times
+		}
+		movements, oldest = c.lags["s"], c.oldest
+		return c.looked >= n
+	})
+	return movements, oldest
 }
 
 // options sends to a receiver, in small batches, and soon again.

@@ -138,8 +138,7 @@ func (s *sending) prepare(ctx context.Context, head *reservation.JournalHead) (b
 		return false, err
 	}
 	if at.Epoch != head.Epoch || at.Sent != s.batch.after {
-		s.drop() // it was read before somebody else had sent it
-		return false, nil
+		return false, nil // it was read before another edge had sent it: the next turn drops it
 	}
 	if at.Sending != s.batch.last && !s.batch.accepted { // somebody has begun to send another one
 		if s.batch, err = s.read(read, head, at.Sending); err != nil {

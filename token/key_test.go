@@ -130,12 +130,16 @@ func TestDerive(t *testing.T) {
 func TestKeyDoesNotPrintItself(t *testing.T) {
 	block, _ := pem.Decode([]byte(vectorPEM))
 	seed := block.Bytes[len(block.Bytes)-32:]
-	for _, key := range []any{mustKey(t, token.KindHMAC, secret), mustKey(t, token.KindEd25519, vectorPEM), token.Key{}} {
+	mac := mustKey(t, token.KindHMAC, secret)
+	for want, key := range map[string]any{"HS256 key " + mac.KID(): mac, "EdDSA key " + vectorKID: mustKey(t, token.KindEd25519, vectorPEM), "no key": token.Key{}} {
 		asJSON, err := json.Marshal(key)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%d", "%x"} {
+			if out := fmt.Sprintf(verb, key); out != want {
+				t.Errorf("%s prints %s, want %s", verb, out, want)
+			}
 			out := fmt.Sprintf(verb, key) + fmt.Sprintf(verb, &key) + string(asJSON)
 			for _, bad := range []string{secret, hex.EncodeToString([]byte(secret)), hex.EncodeToString(seed), strings.Trim(fmt.Sprint(seed), "[]"), strings.Trim(fmt.Sprint([]byte(secret)), "[]")} {
 				if strings.Contains(out, bad) {
