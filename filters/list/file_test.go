@@ -79,7 +79,7 @@ func TestDeniesAndAdmits(t *testing.T) {
 	}{
 		{list.Buyer, "alice", true, true},
 		{list.Any, "alice", true, true},
-		{list.Phone, "alice", true, false}, // anybody could have typed that
+		{list.Phone, "alice", true, false}, // any client could have typed that
 		{list.Device, "alice", true, false},
 		{list.Phone, "1555", true, true},
 		{list.Buyer, "1555", false, false},
