@@ -14,8 +14,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// syntaxTree reads YAML, or JSON if it is JSON: YAML readers stumble over tabs,
-// over long keys and over JSON's escapes.
+// syntaxTree reads YAML, or JSON if it is JSON: YAML readers fail on tabs, long keys
+// and JSON's escapes.
 func syntaxTree(data []byte) (*yaml.Node, error) {
 	start := bytes.TrimLeft(data, " \t\r\n")
 	if !bytes.HasPrefix(start, []byte("{")) {
@@ -27,7 +27,7 @@ func syntaxTree(data []byte) (*yaml.Node, error) {
 	}
 	root, err := yamlTree(data)
 	if err != nil && bytes.HasPrefix(bytes.TrimLeft(start[1:], " \t\r\n"), []byte(`"`)) {
-		return nil, jsonErr // who quotes his fields writes JSON
+		return nil, jsonErr // quoted fields: it is meant as JSON
 	}
 	return root, err
 }
@@ -51,9 +51,9 @@ func yamlTree(data []byte) (root *yaml.Node, err error) {
 	return document.Content[0], nil
 }
 
-// yamlProblem turns "yaml: line 3: …" into a problem. The library counts the
-// lines of its parser's errors, unlike its scanner's, from 0, and leaves line 1
-// and the line of an unknown alias out.
+// yamlProblem turns "yaml: line 3: …" into a problem. The library counts lines from 0
+// in its parser's errors, unlike in its scanner's, and leaves out line 1 and the line
+// of an unknown alias.
 func yamlProblem(err error, data []byte) Problems {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	if name, ok := strings.CutPrefix(text, "unknown anchor '"); ok {
@@ -72,7 +72,7 @@ func yamlProblem(err error, data []byte) Problems {
 			}
 		}
 	}
-	last := lineAt(data, len(bytes.TrimRight(data, " \t\r\n"))) // where what is missing at the end is missing
+	last := lineAt(data, len(bytes.TrimRight(data, " \t\r\n"))) // the line where the input ends too early
 	return Problems{{Line: min(line, last), Text: "cannot be read as YAML: " + text}}
 }
 
@@ -96,7 +96,7 @@ func jsonTree(data []byte) (*yaml.Node, error) {
 	return t.node()
 }
 
-// jsonReader makes nodes of tokens. The input is known to be valid JSON and not
+// jsonReader makes nodes from tokens. The input is known to be valid JSON and not
 // nested deeper than encoding/json allows.
 type jsonReader struct {
 	decoder *json.Decoder
