@@ -25,7 +25,7 @@ func Example() {
 			return
 		}
 		order := token.Expect{
-			Subject: r.Header.Get("X-User-Id"), // an empty one is nobody's
+			Subject: r.Header.Get("X-User-Id"), // an empty one is refused
 			Lines:   []sale.Line{{SKU: r.FormValue("sku"), Quantity: 1}},
 		}
 		claims, err := verifier.VerifyContext(r.Context(), signed, order)

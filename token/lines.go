@@ -6,10 +6,10 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// cell is one stock that a line draws on.
+// cell is the stock cell that a line draws on.
 type cell struct{ sku, region string }
 
-// compareLines reports [ErrLines] unless the order takes exactly what is held.
+// compareLines reports [ErrLines] unless the order has exactly the held lines.
 func compareLines(held, order []sale.Line) error {
 	left := make(map[cell]int64, len(held))
 	for _, line := range held {
@@ -18,7 +18,7 @@ func compareLines(held, order []sale.Line) error {
 	for i, line := range order {
 		c := cell{line.SKU, line.Region}
 		if _, regional := left[c]; !regional {
-			c.region = "" // stock that is not split answers for any region
+			c.region = "" // stock without regions matches any region
 		}
 		n, ok := left[c]
 		switch {

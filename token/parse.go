@@ -13,7 +13,7 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// maxDepth is how deep members that this version does not know may nest.
+// maxDepth is how deep unknown members may nest.
 const maxDepth = 16
 
 // joseHeader is what the JWS header must say (RFC 7515, 4.1).
@@ -30,7 +30,7 @@ func parseHeader(raw []byte) (joseHeader, error) {
 		case "kid":
 			return p.text(&h.kid)
 		case "crit":
-			// It lists extensions that must be understood; none is (RFC 7515, 4.1.11).
+			// It lists extensions that must be supported; none is (RFC 7515, 4.1.11).
 			return errors.New("crit names extensions that reservation tokens do not have")
 		default:
 			// jwk, jku, x5c …: keys that come with the token are never used.
@@ -75,8 +75,8 @@ func parseClaims(raw []byte) (*Claims, error) {
 	return c, c.check()
 }
 
-// parser reads JSON as strictly as a signature deserves: names match exactly
-// and come once, so that no other reader of the same bytes sees other values.
+// parser reads JSON strictly: names match exactly and appear once, so that no other
+// parser reads other values from the signed bytes.
 type parser struct{ dec *json.Decoder }
 
 // parseObject reads one object that is all of raw, and calls member for every
@@ -225,7 +225,7 @@ func (p *parser) next() (json.Token, error) {
 	return tok, nil
 }
 
-// short keeps what a stranger wrote from filling an error message.
+// short keeps a client's input from filling an error message.
 func short(s string) string {
 	if len(s) > 64 {
 		return s[:64] + "…"

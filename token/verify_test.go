@@ -265,7 +265,7 @@ func TestExpiryAtItsExactBound(t *testing.T) {
 	}
 }
 
-// A buyer whom nobody knows has no token, unless the backend says that any is good.
+// An unknown buyer has no token, unless the backend accepts any.
 func TestNoBuyerToCompareWith(t *testing.T) {
 	signed := mustSign(t, mustKey(t, token.KindHMAC, secret), claims())
 	v := mustVerifier(t, token.Options{Secret: secret, Now: at(issued, 0)})
