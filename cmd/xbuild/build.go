@@ -26,8 +26,8 @@ func (b builder) withXcaddy(ctx context.Context, xcaddy string) error {
 	return b.command(ctx, "", xcaddy, b.config.xcaddyArgs(b.output)...)
 }
 
-// withGo takes the steps of xcaddy: a module of its own in a temporary
-// directory, whose program imports Caddy and each dependency.
+// withGo does what xcaddy does: it makes a module in a temporary directory, whose
+// program imports Caddy and each dependency.
 func (b builder) withGo(ctx context.Context) (err error) {
 	dir, err := os.MkdirTemp("", "xbuild-")
 	if err != nil {
@@ -44,9 +44,8 @@ func (b builder) withGo(ctx context.Context) (err error) {
 	steps := [][]string{
 		{"mod", "init", "caddy"},
 		append([]string{"mod", "edit"}, edits...),
-		// "." finds whatever else the program imports. "go mod tidy" would
-		// also fetch what the tests of dependencies import, which nobody
-		// builds here and a proxy may not have.
+		// "." finds all other imports. "go mod tidy" would also fetch the imports of
+		// dependencies' tests, which are not built here and which a proxy may not have.
 		slices.Concat([]string{"get"}, get, []string{"."}),
 	}
 	for _, step := range steps {
@@ -60,8 +59,8 @@ func (b builder) withGo(ctx context.Context) (err error) {
 	return b.command(ctx, dir, "go", "build", "-trimpath", "-ldflags", "-w -s", "-o", b.output, ".")
 }
 
-// seedSums copies the checksums that replaced modules have recorded, so that
-// the go tool need not ask a server for what their developers have already.
+// seedSums copies the checksums that replaced modules have recorded, so that the go
+// tool need not ask a server for them.
 func (b builder) seedSums(dir string) error {
 	var sums []byte
 	for _, d := range b.config.Dependencies {
@@ -81,7 +80,7 @@ func (b builder) seedSums(dir string) error {
 }
 
 // checkCaddy fails when a dependency needs a newer Caddy than the config names:
-// the go tool would build that one without a word.
+// the go tool would silently build that one.
 func (b builder) checkCaddy(ctx context.Context, dir string) error {
 	want := b.config.CaddyVersion
 	if want == "latest" {
@@ -99,7 +98,7 @@ func (b builder) checkCaddy(ctx context.Context, dir string) error {
 	return nil
 }
 
-// command runs one step and shows what it says.
+// command runs one step and shows its output.
 func (b builder) command(ctx context.Context, dir, name string, args ...string) error {
 	line := strings.Join(append([]string{filepath.Base(name)}, args...), " ")
 	fmt.Fprintln(b.stderr, "+", line)

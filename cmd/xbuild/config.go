@@ -66,8 +66,8 @@ func readConfig(name string) (config, error) {
 	return c, nil
 }
 
-// parseConfig reads the JSON text of a config. What it does not know is an
-// error: a misspelt name would silently build something else.
+// parseConfig reads the JSON text of a config. An unknown field is an error: a misspelt
+// name would silently build something else.
 func parseConfig(text []byte) (config, error) {
 	var c config
 	dec := json.NewDecoder(bytes.NewReader(text))
@@ -147,8 +147,7 @@ func moduleDir(dir string) (string, error) {
 	return dir, nil
 }
 
-// add puts a dependency of the command line in; it takes the place of one with
-// the same module.
+// add adds a dependency from the command line; it replaces one with the same module.
 func (c *config) add(d dependency) {
 	for i := range c.Dependencies {
 		if c.Dependencies[i].Module == d.Module {

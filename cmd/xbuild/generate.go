@@ -9,7 +9,7 @@ import (
 
 const caddyModule = "github.com/caddyserver/caddy/v2"
 
-// xcaddyArgs are the arguments of an xcaddy that builds the same.
+// xcaddyArgs are the xcaddy arguments for the same build.
 func (c config) xcaddyArgs(output string) []string {
 	args := []string{"build", c.CaddyVersion, "--output", output}
 	for _, d := range c.Dependencies {
@@ -25,7 +25,7 @@ func (c config) xcaddyArgs(output string) []string {
 	return args
 }
 
-// mainFile is the program that is built: Caddy and each module.
+// mainFile is the program to build: Caddy and each module.
 func (c config) mainFile() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "package main\n\nimport (\n\tcaddycmd %q\n\n\t_ %q\n", caddyModule+"/cmd", caddyModule+"/modules/standard")
@@ -36,8 +36,8 @@ func (c config) mainFile() string {
 	return b.String()
 }
 
-// requirements splits what the program needs: edits of go.mod, for whatever is
-// known without asking a server, and arguments of "go get" for the rest.
+// requirements splits the dependencies into edits of go.mod, where no server needs to
+// be asked, and arguments of "go get" for the rest.
 func (c config) requirements() (edits, get []string) {
 	all := slices.Concat([]dependency{{Module: caddyModule, Version: c.CaddyVersion}}, c.Dependencies)
 	for _, d := range all {

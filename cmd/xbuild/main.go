@@ -1,11 +1,11 @@
-// Command xbuild builds a Caddy from a file like xcaddy.json: which Caddy, and
-// which modules compiled in.
+// Command xbuild builds a Caddy from a file such as xcaddy.json, which names the Caddy
+// version and the modules to compile in.
 //
 //	go run ./cmd/xbuild --output bin/caddy
 //
-// It runs xcaddy where that is installed, and does the same steps with the go
-// tool where it is not. Then it asks the result for its modules, and fails if
-// one that is expected is missing.
+// It runs xcaddy if that is installed, and otherwise does the same steps with the go
+// tool. Then it lists the modules of the result, and fails if an expected one is
+// missing.
 package main
 
 import (
@@ -39,8 +39,8 @@ func main() {
 	}
 }
 
-// run builds what the flags ask for and looks at the result. An empty xcaddy
-// means that there is none.
+// run builds as the flags say and checks the result. An empty xcaddy means that it is
+// not installed.
 func run(ctx context.Context, f flags, xcaddy string, stdout, stderr io.Writer) error {
 	c, err := readConfig(f.config)
 	if err != nil {
@@ -81,7 +81,7 @@ type flags struct {
 	expect []string
 }
 
-// parseFlags reads the command line. What is wrong with it is written to stderr.
+// parseFlags reads the command line. It writes errors to stderr.
 func parseFlags(args []string, stderr io.Writer) (flags, error) {
 	var f flags
 	fs := flag.NewFlagSet("xbuild", flag.ContinueOnError)

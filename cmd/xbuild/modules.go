@@ -11,8 +11,7 @@ import (
 	"strings"
 )
 
-// modules are what a Caddy is made of: the id of each Caddy module, and the Go
-// module that it comes from.
+// modules maps the id of each Caddy module to the Go module that it comes from.
 type modules map[string]string
 
 // listModules asks a Caddy for its modules.
