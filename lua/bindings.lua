@@ -1,5 +1,5 @@
--- bindings.lua: what belongs to one reservation, so that nobody makes a second one
--- for the same. It comes after shard.lua in every script.
+-- bindings.lua: keys and refs that belong to one reservation, so that no second one is
+-- made for the same. It comes after shard.lua in every script.
 --
 -- A binding is a field of KEYS[11]:
 --   k|hash  an idempotency key of a buyer: while the reservation is held or in doubt, and

@@ -131,7 +131,7 @@ local function text_of(id)
   return text
 end
 
--- pairs_of("a 1 b 2") → { {"a", 1}, {"b", 2} }; nobody changes what it returns
+-- pairs_of("a 1 b 2") → { {"a", 1}, {"b", 2} }; its result must not be changed
 local pairs_known = {}
 local function pairs_of(s)
   local out = pairs_known[s]
@@ -154,7 +154,7 @@ local function write_journal(kind, id, was, lines, buyer, cause, record)
   shard.seq = shard.seq + 1
   dirty = true
   local text = kind .. '\t' .. plain(id) .. '\t' .. was .. '\t' .. lines .. '\t' .. buyer .. '\t' .. plain(cause) .. '\t' .. record
-  -- only somebody else's hand brings one into a record: it would look like the next movement
+  -- only another client can have put one into a record: it would look like the next movement
   if find(text, '\n', 1, true) then text = string.gsub(text, '\n', ' ') end
   journal[#journal + 1] = text
 end

@@ -21,7 +21,7 @@
 --         { 'refund_needed', state }    the units are gone; state is unknown for what Redis has lost
 --         { 'not_found' } { 'restoring' }, see not_found
 
--- he has paid: the limits are charged without being asked
+-- the buyer has paid: the limits are charged without a check
 local function charge_again(charges)
   for _, charge in ipairs(charges) do
     local l = read_limit(charge[1])

@@ -32,7 +32,7 @@ local epoch = math.max(now, tonumber(ARGV[4]) + 1, seen + 1, tonumber(meta[2] or
 local aside = false
 for i = 1, 13 do
   if meta[2] then
-    redis.call('UNLINK', KEYS[i]) -- restored half way, by somebody who did not finish
+    redis.call('UNLINK', KEYS[i]) -- left by a restoration that was not finished
   elseif redis.call('EXISTS', KEYS[i]) == 1 then
     redis.call('RENAME', KEYS[i], KEYS[13 + i])
   end

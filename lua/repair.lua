@@ -3,9 +3,9 @@
 --
 -- What is wrong was seen at one entry of the journal, and sales have gone on since. A
 -- counter gets the difference, so that what was sold meanwhile counts; anything else is
--- set only if it still is what was found. A call that comes twice, or after that of
--- somebody else who saw the same, changes nothing: it is refused when anything was
--- repaired after what it has seen.
+-- set only if it still is what was found. A repeated call, or one after another
+-- caller's that saw the same, changes nothing: it is refused when anything was repaired
+-- after what it has seen.
 --
 -- a[1]  epoch  of the shard that was examined
 -- a[2]  seq    the newest entry of the journal when it was

@@ -9,7 +9,7 @@
 -- ARGV[2]  place  of the key among KEYS: 2 to 9, 11 to 13
 -- ARGV[3…] pairs  field and value, or score and member
 --
--- Returns { 'ok' }; { 'conflict' } somebody else restores the shard now
+-- Returns { 'ok' }; { 'conflict' } another process restores the shard now
 
 if redis.call('HGET', KEYS[1], 'restoring') ~= ARGV[1] then return { 'conflict' } end
 local place = tonumber(ARGV[2])
