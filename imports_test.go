@@ -76,7 +76,7 @@ var directions = []direction{
 	{
 		pkg:       "./bearer/...",
 		forbidden: []string{"./sale/...", "./attempt/...", "./filters/...", "./token/...", "./lua/...", "./reservation/...", "./ledger/...", caddy, goRedis},
-		why:       "bearer checks the tokens of somebody else, and knows nothing of what is sold",
+		why:       "bearer verifies the shop's own tokens, and does not depend on what is sold",
 	},
 	{
 		pkg:       "./challenge/...",

@@ -88,7 +88,7 @@ func newSecret(secret string) (keyring, error) {
 	case len(secret) < sha256.Size:
 		return nil, fmt.Errorf("the hmac secret has %d bytes, it needs at least %d: a shorter one can be guessed", len(secret), sha256.Size)
 	case strings.HasPrefix(secret, "-----BEGIN"):
-		// A public key is no secret: anyone could sign with it.
+		// A public key is no secret: any client could sign with it.
 		return nil, errors.New("the hmac secret is a PEM block: for a public key write ed25519, or the URL of a JWKS")
 	}
 	return own{&key{alg: jose.HS256, public: []byte(secret)}}, nil

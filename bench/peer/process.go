@@ -54,7 +54,7 @@ func Start(name string, core int, dir string, env []string, program string, args
 	return p, nil
 }
 
-// Listens waits until somebody accepts connections at an address.
+// Listens waits until a server accepts connections at an address.
 func (p *Process) Listens(addr string) error {
 	deadline := time.After(startWithin)
 	for tick := time.Tick(10 * time.Millisecond); ; {
@@ -129,7 +129,7 @@ func cpuOf(pid int) (float64, error) {
 	return total, nil
 }
 
-// freeAddress is one on which nobody listens at the moment.
+// freeAddress is an address on which nothing listens at the moment.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

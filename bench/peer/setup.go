@@ -16,7 +16,7 @@ type Setup struct {
 	Starts, Ends time.Time
 	// Limit is how many units one buyer may buy.
 	Limit int64
-	// Denied buyers are refused; none: nobody looks.
+	// Denied buyers are refused; none: there is no denylist.
 	Denied []string
 	// Rate lets each buyer try once an hour (nginx: once a minute, its slowest).
 	Rate bool

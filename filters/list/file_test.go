@@ -128,7 +128,7 @@ func TestOpenFileRefuses(t *testing.T) {
 }
 
 func TestEmptyFile(t *testing.T) {
-	for _, content := range []string{"", "# nobody\n"} {
+	for _, content := range []string{"", "# empty\n"} {
 		f := open(t, file(t, content), list.FileOptions{})
 		if n := f.Stats().Entries; n != 0 || holds(t, &f.List, list.Any, "alice") || holds(t, &f.List, list.IP, "10.0.0.1") {
 			t.Errorf("%q has %d entries", content, n)
@@ -190,7 +190,7 @@ func TestFileChanges(t *testing.T) {
 	write(t, path, "dave\n")
 	eventually(t, "a good file", has("dave"))
 	eventually(t, "no more trouble", func() bool { return f.Err() == nil })
-	write(t, path, "# nobody\n")
+	write(t, path, "# empty\n")
 	eventually(t, "a list without entries", func() bool { return f.Stats().Entries == 0 })
 
 	f.Stop()

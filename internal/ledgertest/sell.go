@@ -252,7 +252,7 @@ func (c *Counts) NoDrift(_, what string) {
 	delete(c.drifts, what)
 }
 
-// Drifts is how many cells drift in a way; false: nobody has looked.
+// Drifts is how many cells drift in a way; false: they were not checked.
 func (c *Counts) Drifts(what string) (int, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -227,7 +227,7 @@ func restarts(t *testing.T, open func() ledger.Ledger) {
 	next := reservation.Movement{Seq: 4, Kind: "adjusted", Time: time.UnixMilli(noon).UTC(), ID: "j", Lines: []reservation.CellUnits{{Cell: "a", Units: 3}}}
 	b := &ledger.Batch{Epoch: to.Epoch, Movements: []reservation.Movement{next}}
 	if err := l.Append(Soon(t), "s", "A", b); !errors.Is(err, ledger.ErrNotOwner) {
-		t.Errorf("whoever drained before the restart goes on: %v", err)
+		t.Errorf("the owner from before the restart goes on: %v", err)
 	}
 	if at := claim(t, l, "s", "B"); at != to {
 		t.Errorf("it goes on at %+v, want %+v", at, to)
@@ -251,7 +251,7 @@ func changedByOthers(t *testing.T, open func() ledger.Ledger) {
 	claim(t, l, "s", "A")
 	moved := reservation.Movement{Seq: 1, Kind: "confirmed", Was: reservation.Held, Time: time.UnixMilli(noon), ID: "r1"}
 	if err := l.Append(Soon(t), "s", "A", &ledger.Batch{Epoch: 1, Movements: []reservation.Movement{moved}}); !errors.Is(err, ledger.ErrChanged) {
-		t.Errorf("a reservation that nobody has made is confirmed: %v", err)
+		t.Errorf("a reservation that was never made is confirmed: %v", err)
 	}
 }
 

@@ -27,8 +27,8 @@ func (s *Shard) belongs(by, id string, same bool) Reply {
 	return Reply{"bound", by, id, string(r.State), n, r.Created, r.Deadline - s.Lead, r.Exp, r.Changed - s.Lead, s.Epoch}
 }
 
-// ordered is the reservation that a ref belongs to: the buyer's own or, of a shared ref,
-// that of anybody; empty: to none.
+// ordered is the reservation that a ref belongs to: the buyer's own or, for a shared
+// ref, any buyer's; empty: none.
 func (s *Shard) ordered(ref string, shared bool, buyer string) string {
 	if ref == "" {
 		return ""
@@ -74,8 +74,8 @@ func (s *Shard) binds(r *Record, field string) bool {
 	return false
 }
 
-// take gives a reservation what it asks for, as far as nobody else has it. What is
-// confirmed takes it also from what is not: that may yet end.
+// take gives a reservation the fields that it asks for and that no other has. A
+// confirmed one also takes them from one that is not confirmed, which may yet end.
 func (s *Shard) take(id string, state State) {
 	r := s.Records[id]
 	for _, field := range []string{keyOnly(r.Guard), refField(r.Buyer, r.Ref)} {

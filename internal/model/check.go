@@ -171,9 +171,9 @@ func (c Cell) Check() error {
 	return nil
 }
 
-// checkRecord says what is wrong with one reservation: a hold that anybody else could
-// have beside it, something confirmed whose ref could be sold once more, or more
-// returned than was sold.
+// checkRecord says what is wrong with one reservation: a hold that another attempt
+// could duplicate, a confirmed one whose ref could be sold again, or more units
+// returned than were sold.
 func (s *Shard) checkRecord(id string, r *Record) error {
 	isHold := r.State == Held || r.State == InDoubt
 	for _, field := range []string{keyOnly(r.Guard), refField(r.Buyer, r.Ref)} {

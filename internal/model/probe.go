@@ -20,7 +20,7 @@ type Probe struct {
 	Most, Offset, Wait, Tries, LongestWait, Claims int64
 }
 
-// Run puts off what it claims, so that nobody else asks at the same time.
+// Run postpones what it claims, so that no other edge asks at the same time.
 func (o Probe) Run(s *Shard) Reply {
 	var ids []string
 	for id, r := range s.Records {

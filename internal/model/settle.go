@@ -110,7 +110,7 @@ func (o Release) Run(s *Shard) Reply {
 	return Reply{"ok", "released"}
 }
 
-// Doubt: nobody knows whether the shop took the order.
+// Doubt: it is not known whether the shop took the order.
 type Doubt struct{ ID, Cause string }
 
 // Run changes only what is held.

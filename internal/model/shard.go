@@ -38,8 +38,8 @@ type Operation interface{ Run(*Shard) Reply }
 
 // Shard is one sale. Times are in ms since 1970.
 type Shard struct {
-	// Time is what the server's clock shows. It may jump; whoever uses the model
-	// sets it before each call.
+	// Time is what the server's clock shows. It may jump; the user of the model sets it
+	// before each call.
 	Time int64
 	// Clock is the shard's clock at the last change. It goes back only where a lead ends.
 	Clock int64

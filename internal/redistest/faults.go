@@ -65,7 +65,7 @@ func (p *Proxy) Heal() {
 	}
 }
 
-// set changes the faults and wakes whoever waits for a change.
+// set changes the faults and wakes all that wait for a change.
 func (p *Proxy) set(change func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

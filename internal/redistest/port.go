@@ -10,7 +10,7 @@ import (
 
 const (
 	// Ports below the range that kernels hand out to outgoing connections:
-	// while a server is down for a restart, nobody is given its port.
+	// while a server is down for a restart, no connection is given its port.
 	firstPort = 12000
 	lastPort  = 29999
 	// Nor does another process that tests take it: each has so many for itself, and

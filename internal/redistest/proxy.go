@@ -115,7 +115,7 @@ func (p *Proxy) Requests(commands ...string) int {
 	return p.count(nameSet(commands))
 }
 
-// count is Requests for whoever holds p.mu; nil: all commands.
+// count is Requests for callers that hold p.mu; nil: all commands.
 func (p *Proxy) count(names map[string]bool) int {
 	n := 0
 	for name, count := range p.delivered {

@@ -73,7 +73,7 @@ func Start(t T, opts ...Option) *Server {
 		switch {
 		case err == nil:
 			return s
-		case !s.portTaken(): // by somebody who was faster: try the next
+		case !s.portTaken(): // by a faster process: try the next
 			t.Fatalf("redistest: start redis-server: %v", err)
 		}
 	}

@@ -92,7 +92,8 @@ func (s *Shop) serveOrder(w http.ResponseWriter, r *http.Request) {
 }
 
 // check returns the purchase, and a refusal if it may not be sold. A purchase
-// without jti in a shop that verifies is nobody's: its token proves nothing.
+// without jti in a shop that verifies belongs to no reservation: its token proves
+// nothing.
 func (s *Shop) check(r *http.Request, lines []sale.Line) (purchase, *answer) {
 	users := r.Header.Values("X-User-Id")
 	if len(users) > 1 {
@@ -111,14 +112,14 @@ func (s *Shop) check(r *http.Request, lines []sale.Line) (purchase, *answer) {
 		refusal := forbidden(err)
 		return p, &refusal
 	}
-	// Without the header the order is the token's buyer's, whoever that is.
+	// Without the header the order belongs to the token's buyer.
 	claims, err := s.verifier.VerifyContext(r.Context(), signed, token.Expect{Subject: p.buyer, AnySubject: p.buyer == "", Lines: lines})
 	if claims != nil {
 		p.jti, p.buyer = claims.ID, claims.Subject
 	}
 	if errors.Is(err, token.ErrSubject) {
-		// Somebody else's reservation: its answer is not for this buyer, and
-		// his mistake decides nothing about it.
+		// Another buyer's reservation: its answer is not for this buyer, whose mistake
+		// does not affect it.
 		p.jti = ""
 	}
 	if err != nil {

@@ -53,7 +53,7 @@ type plan struct {
 // SetMisbehaviour replaces the rules: comma-separated, each a name, with
 // "=argument" where it has one, and ":probability" (default 1):
 //
-//	delay=200ms        wait before the order is written, whoever leaves
+//	delay=200ms        wait before the order is written, even if the client leaves
 //	delay-after=200ms  wait after it is written
 //	status=409         answer 400 to 599, no order
 //	code500            answer 200 {"code":500}, no order

@@ -13,8 +13,8 @@
 //	GET  /misbehave          the rules in force; PUT replaces them (only if allowed)
 //	GET  anything else       a page to browse
 //
-// The list of orders is open to whoever reaches the shop: it belongs behind
-// the gate and on a private address.
+// The list of orders is open to every client that reaches the shop, so run the shop
+// behind the gate and on a private address.
 package shop
 
 import (
@@ -62,7 +62,7 @@ type Shop struct {
 	mux      *http.ServeMux
 	counts   counts
 
-	closed chan struct{} // closed by Close: whoever waits stops waiting
+	closed chan struct{} // closed by Close, which ends all waits
 	once   sync.Once
 	mu     sync.RWMutex // held for reading while a request runs
 	err    error        // of closing the store

@@ -28,7 +28,7 @@ type Order struct {
 
 // decisions holds what was decided about an id: an order (status 201), or a
 // refusal, which is as final: an id that was refused is never sold on. The
-// index makes two decisions about one id impossible, whoever else writes into
+// index makes two decisions about one id impossible, even if other processes write to
 // the file. A shop that does not verify has no ids to be unique (verified 0).
 const decisions = `
 CREATE TABLE IF NOT EXISTS decisions (

@@ -39,7 +39,7 @@ func honest() stampede.Evidence {
 		e.Records[id] = reservation.Record{ID: id, Sale: "s", State: reservation.Confirmed, Lines: lines}
 		e.Tally.Answers = append(e.Tally.Answers, stampede.Answer{Buyer: buyer, Lines: lines, Status: 201, Reservation: id, Accepted: true})
 	}
-	// somebody else's order, of another sale
+	// another buyer's order, of another sale
 	e.Orders = append(e.Orders, stampede.Order{OrderNo: "o9", Reservation: "r9", Buyer: "p6", Lines: line("z", 5)})
 	return e
 }
@@ -116,10 +116,10 @@ func TestEveryViolationIsFound(t *testing.T) {
 		}, "p1 was told yes with the reservation r1, and the order is that of p8", 0},
 		"a yes for something else": {func(e *stampede.Evidence) {
 			e.Tally.Answers[0].Lines = line("a", 2)
-		}, "p1 was told yes for 2 × a, and his order is for 1 × a", 0},
-		"an order of somebody who was refused": {func(e *stampede.Evidence) {
+		}, "p1 was told yes for 2 × a, and the order is for 1 × a", 0},
+		"an order of a buyer who was refused": {func(e *stampede.Evidence) {
 			e.Tally.TurnedAway["p1"] = true
-		}, "the gate refused p1 every time, and yet he has the order o1", 0},
+		}, "the gate refused p1 every time, and yet they have the order o1", 0},
 		"held at the end": {func(e *stampede.Evidence) {
 			e.Books.Items[0].Stock, e.Books.Items[0].Held = 4, 1
 		}, "1 units of a are still held", 0},
@@ -141,7 +141,7 @@ func TestEveryViolationIsFound(t *testing.T) {
 		}, "list no items", 0},
 		"sold out with units left": {func(e *stampede.Evidence) {
 			e.Books.Items[0].Stock, e.Books.Items[0].Available = 4, 1
-		}, "somebody was told that 1 × a is sold out, and it is available at the end", 0},
+		}, "a buyer was told that 1 × a is sold out, and it is available at the end", 0},
 		"units left behind": {func(e *stampede.Evidence) {
 			e.MustSell = 6
 		}, "5 units are sold, and 6 were wanted and in stock", 0},
@@ -167,7 +167,7 @@ func TestToleranceForgivesOnlyWhatItNames(t *testing.T) {
 	doubt := honest()
 	doubt.Books.Items[0].Confirmed, doubt.Books.Items[0].InDoubt = 2, 1
 	setState(&doubt, "r1", reservation.InDoubt)
-	doubt.Tally.Answers = doubt.Tally.Answers[1:] // he was told an error
+	doubt.Tally.Answers = doubt.Tally.Answers[1:] // they got an error
 	phantom := honest()
 	phantom.Orders, phantom.Tally.Answers, phantom.MustSell = phantom.Orders[1:], phantom.Tally.Answers[1:], 4
 	for _, test := range []struct {

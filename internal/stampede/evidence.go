@@ -31,7 +31,7 @@ type Evidence struct {
 	// MaxPerBuyer is how many units of the sale one buyer may have; 0: any number.
 	MaxPerBuyer int64
 	// MustSell is how many units the shop must have sold in the end, because so
-	// many were wanted and it turned nobody away.
+	// many were wanted and it refused no buyer.
 	MustSell int64
 }
 

@@ -17,11 +17,11 @@ func (o *oracle) books() {
 		c := o.cells[name]
 		if !c.Balanced() {
 			unbalanced = true
-			o.complain("the books of %s do not balance: stock %d, available %d, held %d, in doubt %d, confirmed %d",
+			o.complain("the cells of %s do not balance: stock %d, available %d, held %d, in doubt %d, confirmed %d",
 				name, c.Stock, c.Available, c.Held, c.InDoubt, c.Confirmed)
 		}
 		if c.Held != 0 {
-			o.complain("%d units of %s are still held: nobody has told how their orders ended", c.Held, name)
+			o.complain("%d units of %s are still held: the outcome of their orders is missing", c.Held, name)
 		}
 		if c.InDoubt != 0 && !o.may.InDoubt {
 			o.complain("%d units of %s are in doubt, though the shop answered everything", c.InDoubt, name)
@@ -50,7 +50,7 @@ func (o *oracle) oversold() {
 	}
 }
 
-// undersold: no unit stays behind that somebody wanted.
+// undersold: no unit that a buyer wanted stays unsold.
 func (o *oracle) undersold() {
 	if o.verdict.Ordered < o.MustSell {
 		o.complain("%d units are sold, and %d were wanted and in stock", o.verdict.Ordered, o.MustSell)
@@ -107,12 +107,12 @@ func (o *oracle) unitsAreOrders() {
 				c.Confirmed-confirmed[name], name, c.Confirmed, confirmed[name])
 		}
 		if doubtful[name] > c.InDoubt {
-			o.complain("the shop has orders for %d units of %s in doubt, the books have %d", doubtful[name], name, c.InDoubt)
+			o.complain("the shop has orders for %d units of %s in doubt, the sale has %d", doubtful[name], name, c.InDoubt)
 		}
 	}
 }
 
-// answersAreOrders: who was told yes has his order.
+// answersAreOrders: a buyer whose answer was a success has the order.
 func (o *oracle) answersAreOrders() {
 	if o.Tally == nil {
 		return
@@ -134,25 +134,25 @@ func (o *oracle) answersAreOrders() {
 			o.complain("%s was told yes with the reservation %s, and the order is that of %s", a.Buyer, a.Reservation, orders[0].Buyer)
 		}
 		if !maps.Equal(o.units(orders[0].Lines), o.units(a.Lines)) {
-			o.complain("%s was told yes for %s, and his order is for %s", a.Buyer, describe(a.Lines), describe(orders[0].Lines))
+			o.complain("%s was told yes for %s, and the order is for %s", a.Buyer, describe(a.Lines), describe(orders[0].Lines))
 		}
 	}
 }
 
-// refusedHaveNothing: whom the gate refused every time has no order.
+// refusedHaveNothing: a buyer whom the gate refused every time has no order.
 func (o *oracle) refusedHaveNothing() {
 	if o.Tally == nil {
 		return
 	}
 	for _, order := range o.orders {
 		if o.Tally.TurnedAway[order.Buyer] {
-			o.complain("the gate refused %s every time, and yet he has the order %s", order.Buyer, order.OrderNo)
+			o.complain("the gate refused %s every time, and yet they have the order %s", order.Buyer, order.OrderNo)
 		}
 	}
 }
 
-// soldOutWasTrue: sold out means that nothing can come back, so the units are
-// missing at the end too; else somebody was sent away from units for sale.
+// soldOutWasTrue: sold out means that nothing can come back, so the units are missing
+// at the end too; otherwise a buyer was refused units that were for sale.
 func (o *oracle) soldOutWasTrue() {
 	if o.Tally == nil {
 		return
@@ -164,12 +164,12 @@ func (o *oracle) soldOutWasTrue() {
 		}
 		missing := func(cell string) bool { return o.cells[cell].Available < units[cell] }
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(units)), missing) {
-			o.complain("somebody was told that %s is sold out, and it is available at the end", describe(b.Lines))
+			o.complain("a buyer was told that %s is sold out, and it is available at the end", describe(b.Lines))
 		}
 	}
 }
 
-// limits: nobody has more than the sale allows.
+// limits: no buyer has more than the sale allows.
 func (o *oracle) limits() {
 	if o.MaxPerBuyer == 0 {
 		return
