@@ -1,5 +1,5 @@
-// Package peer starts the servers that are compared, each pinned to a core: Caddy with
-// and without Stockgate, nginx with Lua, Redis, and a shop behind them.
+// Package peer starts the compared servers, each pinned to a core: Caddy with and
+// without Stockgate, nginx with Lua, Redis, and a shop behind them.
 package peer
 
 import (
@@ -22,7 +22,7 @@ const (
 	stopWithin  = 10 * time.Second
 )
 
-// Process is a program that this one has started.
+// Process is a child process.
 type Process struct {
 	name string
 	cmd  *exec.Cmd

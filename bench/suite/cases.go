@@ -101,7 +101,7 @@ func cases() []scenario {
 	return all
 }
 
-// Names are the cases, with what each is about.
+// Names are the cases with their descriptions.
 func Names() [][2]string {
 	var names [][2]string
 	for _, c := range cases() {

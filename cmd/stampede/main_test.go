@@ -149,7 +149,7 @@ func TestStampede(t *testing.T) {
 
 func TestStampedeWithoutWitnesses(t *testing.T) {
 	said, err := stampedeInto(t, &world{stock: 10}, "-shop SITE/orders -admin 127.0.0.1:1 -sale s")
-	if err == nil || errors.Is(err, errBroken) || errors.Is(err, errUsage) || !strings.Contains(err.Error(), "reading the books") {
+	if err == nil || errors.Is(err, errBroken) || errors.Is(err, errUsage) || !strings.Contains(err.Error(), "reading the sale") {
 		t.Errorf("error %v:\n%s", err, said)
 	}
 }

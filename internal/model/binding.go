@@ -2,8 +2,8 @@ package model
 
 import "strings"
 
-// bound says which reservation an attempt belongs to already, by its key, by what
-// it buys or by its ref; nil: to none.
+// bound returns the reservation that an attempt belongs to already, by its key, its
+// lines or its ref; nil: none.
 func (s *Shard) bound(guard, print, ref string, shared bool, buyer string, lines []Line) Reply {
 	if id := s.owner(guard); id != "" {
 		if guard != keyOnly(guard) {
@@ -54,8 +54,8 @@ func (s *Shard) owner(field string) string {
 	return ""
 }
 
-// binds says whether a reservation keeps others from what a field names. A hold
-// does. A ref stays taken by what was sold, a key for a while.
+// binds says whether a reservation keeps a field from others. A hold does. A sold
+// reservation keeps its ref for ever, and its key for a while.
 func (s *Shard) binds(r *Record, field string) bool {
 	if r.Guard != field && refField(r.Buyer, r.Ref) != field {
 		return false
@@ -91,8 +91,7 @@ func (s *Shard) taken(field string, state State) bool {
 	return owner != "" && (state != Confirmed || s.Records[owner].State == Confirmed)
 }
 
-// free takes from a reservation what does not belong to its state, whatever the
-// time is.
+// free removes bindings that do not belong to a reservation's state, whatever the time is.
 func (s *Shard) free(id string) {
 	r := s.Records[id]
 	for _, field := range []string{r.Guard, refField(r.Buyer, r.Ref)} {
@@ -131,7 +130,7 @@ func refField(buyer, ref string) string {
 	return "b|" + buyer + "|" + ref
 }
 
-// Lookup asks what an attempt belongs to, without making anything.
+// Lookup finds the reservation that an attempt belongs to, without making one.
 type Lookup struct {
 	Guard, Print, Ref, Buyer string
 	Shared                   bool

@@ -64,8 +64,8 @@ func (o Probe) Run(s *Shard) Reply {
 // Probed is what the shop said: present, absent or unknown.
 type Probed struct{ ID, Verdict, Cause string }
 
-// Run believes "present" at once, "absent" the second time that the shop was asked
-// after the deadline: the same answer told twice counts once.
+// Run accepts "present" at once, and "absent" the second time that the shop was asked
+// after the deadline: one answer reported twice counts once.
 func (o Probed) Run(s *Shard) Reply {
 	r := s.find(o.ID)
 	if r == nil {

@@ -33,7 +33,7 @@ func program(name string) (string, error) {
 	return found[len(found)-1], nil
 }
 
-// account is who runs PostgreSQL, which refuses root.
+// account is the user that runs PostgreSQL, which refuses root.
 type account struct{ uid, gid uint32 } // 0: the user who runs the test
 
 func findAccount() (*account, error) {

@@ -49,13 +49,13 @@ type fault struct {
 	with  []command       // named together with an argument
 }
 
-// command is one that was read: its name, and all of it.
+// command is a command that was read: its name and its bytes.
 type command struct {
 	name  string
 	frame []byte
 }
 
-// has says whether one of its arguments is exactly that.
+// has says whether one of its arguments is exactly this.
 func (c command) has(argument string) bool {
 	return bytes.Contains(c.frame, fmt.Appendf(nil, "\n$%d\r\n%s\r\n", len(argument), argument))
 }
@@ -159,7 +159,7 @@ func (p *Proxy) WaitIdle(ctx context.Context) error {
 	})
 }
 
-// wait returns when cond is true, or says what was the matter when ctx ended.
+// wait returns when cond is true, or an error with matter when ctx ends.
 func (p *Proxy) wait(ctx context.Context, matter string, cond func() bool) error {
 	stop := context.AfterFunc(ctx, func() {
 		p.mu.Lock()

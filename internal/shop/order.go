@@ -44,8 +44,8 @@ type purchase struct {
 	lines []sale.Line
 }
 
-// serveOrder is the way of one order: read it, check its token, decide once,
-// answer. The misbehaviour, if any, steps in before and after the decision.
+// serveOrder handles one order: read it, check its token, decide once, answer.
+// Misbehaviour, if any, happens before and after the decision.
 func (s *Shop) serveOrder(w http.ResponseWriter, r *http.Request) {
 	s.counts.attempts.Add(1)
 	plan, err := s.plan(r)
@@ -64,7 +64,8 @@ func (s *Shop) serveOrder(w http.ResponseWriter, r *http.Request) {
 		if !s.before(w, r, plan) {
 			return
 		}
-		// The time counts when the order is written, not when the token came.
+		// What counts is the time at which the order is written, not that at which the
+		// token arrived.
 		if plan.delay > 0 {
 			p, refusal = s.check(r, lines)
 		}
@@ -129,7 +130,7 @@ func (s *Shop) check(r *http.Request, lines []sale.Line) (purchase, *answer) {
 	return p, nil
 }
 
-// decide makes the verdict stand, unless the id has been decided before.
+// decide stores the decision, unless the id has been decided before.
 func (s *Shop) decide(r *http.Request, p purchase, verdict answer) (answer, error) {
 	if s.verifier == nil && verdict.Status != http.StatusCreated {
 		return verdict, nil

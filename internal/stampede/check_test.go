@@ -71,12 +71,12 @@ func TestEveryViolationIsFound(t *testing.T) {
 			e.Orders = append(e.Orders, stampede.Order{OrderNo: "o7", Reservation: "r7", Buyer: "p7", Lines: line("a", 2)})
 			e.Records["r7"] = reservation.Record{ID: "r7", State: reservation.Confirmed, Lines: line("a", 2)}
 		}, "oversold in the shop: 5 units of a are ordered, and there are 3", 2},
-		"oversold in the books": {func(e *stampede.Evidence) {
+		"oversold in Redis": {func(e *stampede.Evidence) {
 			e.Books.Items[0].Confirmed, e.Books.Items[0].Available = 4, -1
-		}, "oversold in the books: 4 units of a", 1},
+		}, "oversold in Redis: 4 units of a", 1},
 		"oversold by what is held": {func(e *stampede.Evidence) {
 			e.Books.Items[1].Held = 3
-		}, "oversold in the books: 5 units of b@north", 3},
+		}, "oversold in Redis: 5 units of b@north", 3},
 		"one region sells the other's units": {func(e *stampede.Evidence) {
 			e.Books.Items = append(e.Books.Items, reservation.Cell{SKU: "b", Region: "south", Stock: 5, Available: 5})
 			e.Orders[0].Lines = line("b@north", 1)
@@ -104,10 +104,10 @@ func TestEveryViolationIsFound(t *testing.T) {
 		}, "p1 was told yes (reservation r1), and the shop has no such order", 0},
 		"a phantom confirm": {func(e *stampede.Evidence) {
 			e.Orders, e.Tally.Answers = e.Orders[1:], e.Tally.Answers[1:]
-		}, "1 units of a are confirmed without an order: the books say 3, the shop's orders 2", 0},
-		"an order that the books do not have": {func(e *stampede.Evidence) {
+		}, "1 units of a are confirmed without an order: the sale says 3, the shop's orders 2", 0},
+		"an order that the sale does not have": {func(e *stampede.Evidence) {
 			e.Books.Items[0].Confirmed, e.Books.Items[0].Available = 2, 1
-		}, "the shop has orders for 3 confirmed units of a, the books have 2", 0},
+		}, "the shop has orders for 3 confirmed units of a, the sale has 2", 0},
 		"a yes without a reservation": {func(e *stampede.Evidence) {
 			e.Tally.Answers[0].Reservation = ""
 		}, "p1 was told yes without a reservation", 0},
@@ -127,18 +127,18 @@ func TestEveryViolationIsFound(t *testing.T) {
 			e.Books.Items[0].Confirmed, e.Books.Items[0].InDoubt = 2, 1
 			setState(e, "r1", reservation.InDoubt)
 		}, "1 units of a are in doubt", 0},
-		"an order in doubt that the books do not have": {func(e *stampede.Evidence) {
+		"an order in doubt that the sale does not have": {func(e *stampede.Evidence) {
 			setState(e, "r1", reservation.InDoubt)
-		}, "the shop has orders for 1 units of a in doubt, the books have 0", 0},
+		}, "the shop has orders for 1 units of a in doubt, the sale has 0", 0},
 		"unbalanced": {func(e *stampede.Evidence) {
 			e.Books.Items[0].Stock = 4
-		}, "the books of a do not balance: stock 4, available 0, held 0, in doubt 0, confirmed 3", 0},
+		}, "the cells of a do not balance: stock 4, available 0, held 0, in doubt 0, confirmed 3", 0},
 		"unbalanced by their own word": {func(e *stampede.Evidence) {
 			e.Books.Balanced = false
-		}, "the books say of themselves that they do not balance", 0},
-		"empty books": {func(e *stampede.Evidence) {
+		}, "the admin API says that the sale does not balance", 0},
+		"a sale without items": {func(e *stampede.Evidence) {
 			e.Books.Items = nil
-		}, "list no items", 0},
+		}, "lists no items", 0},
 		"sold out with units left": {func(e *stampede.Evidence) {
 			e.Books.Items[0].Stock, e.Books.Items[0].Available = 4, 1
 		}, "a buyer was told that 1 × a is sold out, and it is available at the end", 0},

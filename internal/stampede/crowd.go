@@ -31,7 +31,7 @@ const (
 // crowd's connections.
 const reserveFiles = 64
 
-// Crowd says who buys what, and how. Its zero values are defaults.
+// Crowd configures the buyers and their orders. Its zero values are defaults.
 type Crowd struct {
 	// URL is where orders go. Required.
 	URL string

@@ -10,7 +10,7 @@ import (
 // books: every unit is in one place, and no place is left open.
 func (o *oracle) books() {
 	if len(o.cells) == 0 {
-		o.complain("the books of the sale list no items")
+		o.complain("the sale lists no items")
 	}
 	unbalanced := false
 	for _, name := range o.names() {
@@ -28,7 +28,7 @@ func (o *oracle) books() {
 		}
 	}
 	if !o.Books.Balanced && !unbalanced {
-		o.complain("the books say of themselves that they do not balance")
+		o.complain("the admin API says that the sale does not balance")
 	}
 	if o.Books.Unbacked != 0 {
 		o.complain("the shop took %d orders whose units had gone elsewhere", o.Books.Unbacked)
@@ -41,7 +41,7 @@ func (o *oracle) oversold() {
 		c := o.cells[name]
 		promised := c.Confirmed + c.Held + c.InDoubt
 		if promised > c.Stock {
-			o.complain("oversold in the books: %d units of %s are confirmed, held or in doubt, and there are %d", promised, name, c.Stock)
+			o.complain("oversold in Redis: %d units of %s are confirmed, held or in doubt, and there are %d", promised, name, c.Stock)
 		}
 		if o.ordered[name] > c.Stock {
 			o.complain("oversold in the shop: %d units of %s are ordered, and there are %d", o.ordered[name], name, c.Stock)
@@ -78,7 +78,7 @@ func (o *oracle) ordersAreReservations() {
 	}
 }
 
-// unitsAreOrders: what the books call confirmed was ordered, and the other way
+// unitsAreOrders: confirmed units were ordered, and the other way
 // round, unit by unit.
 func (o *oracle) unitsAreOrders() {
 	confirmed, doubtful := map[string]int64{}, map[string]int64{}
@@ -101,9 +101,9 @@ func (o *oracle) unitsAreOrders() {
 		c := o.cells[name]
 		switch {
 		case confirmed[name] > c.Confirmed:
-			o.complain("the shop has orders for %d confirmed units of %s, the books have %d", confirmed[name], name, c.Confirmed)
+			o.complain("the shop has orders for %d confirmed units of %s, the sale has %d", confirmed[name], name, c.Confirmed)
 		case confirmed[name] < c.Confirmed && !o.may.Phantom:
-			o.complain("%d units of %s are confirmed without an order: the books say %d, the shop's orders %d",
+			o.complain("%d units of %s are confirmed without an order: the sale says %d, the shop's orders %d",
 				c.Confirmed-confirmed[name], name, c.Confirmed, confirmed[name])
 		}
 		if doubtful[name] > c.InDoubt {

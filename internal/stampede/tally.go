@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Tally is what a crowd experienced.
+// Tally is what the crowd's buyers were told.
 type Tally struct {
 	// Buyers is how many people ordered, Requests how many orders they sent.
 	Buyers   int `json:"buyers"`
@@ -49,8 +49,8 @@ func (t *Tally) TotalRefused() int { return sum(t.Refused) }
 // TotalFailed is how many orders got no answer.
 func (t *Tally) TotalFailed() int { return sum(t.Failed) }
 
-// Unclear is how many answers said neither yes nor why not: the shop's own
-// refusals, and errors on the way to it.
+// Unclear is how many answers were neither a success nor a gate's refusal: the shop's
+// own refusals, and errors on the way to it.
 func (t *Tally) Unclear() int {
 	return t.Requests - t.Accepted - t.TotalRefused() - t.TotalFailed()
 }
