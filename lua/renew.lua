@@ -1,6 +1,6 @@
--- renew.lua: begin another life of a shard that is to be restored. What it has now is
--- set aside, and until rebuilt.lua every operation on the shard is refused. It stands
--- alone: nothing moves yet.
+-- renew.lua: begin a new life of a shard that is to be restored. Its current data is
+-- set aside, and until rebuilt.lua every operation on the shard is refused. It is a
+-- script of its own: nothing moves yet.
 --
 -- KEYS[…]   those of shard.lua: KEYS[1…13]
 -- KEYS[14…] where each of them is set aside
