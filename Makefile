@@ -1,7 +1,7 @@
-# What a checkout can do. `make demo` needs only Go; `make test` needs
-# redis-server and PostgreSQL as well, and what the examples are written in: Node,
-# a JDK, Python and curl; `make bench` nginx with Lua, wrk and h2load. Both install it
-# on Debian and Ubuntu.
+# Targets for development. `make demo` needs only Go. `make test` also needs
+# redis-server, PostgreSQL and the languages of the examples: Node, a JDK, Python and
+# curl. `make bench` needs nginx with Lua, wrk and h2load. Both install them on Debian
+# and Ubuntu.
 
 .DEFAULT_GOAL := build
 .PHONY: build demo test test-needs browser docs attack attack-short attack-needs differential differential-short differential-needs lint fuzz bench bench-build pgo
@@ -32,9 +32,9 @@ browser:
 	go vet -tags browser ./e2e
 	go test -tags browser -run '^TestBrowser' ./e2e
 
-# The auditor attacks bin/caddy, see docs/evidence.md: every scenario in full length, and the
-# table of that page anew. attack-short is what CI runs. SEED=7 draws the same schedule again,
-# SCENARIOS=dead-shard,carts runs some.
+# The auditor attacks bin/caddy, see docs/evidence.md: every scenario in full length,
+# updating the table of that page. CI runs attack-short. SEED=7 repeats the schedule of
+# that seed, SCENARIOS=dead-shard,carts runs only these.
 SEED ?= 1
 SCENARIOS ?= all
 ATTACKFLAGS ?=
@@ -59,8 +59,8 @@ FUZZTIME ?= 10s
 fuzz:
 	scripts/fuzz $(FUZZTIME)
 
-# Odd requests through a gate to many real servers: each must read what the token says.
-# 1,000,000 of them, or 20,000 in CI; SEED=7 for others.
+# Sends odd requests through a gate to many real servers: each must read what the token
+# says. 1,000,000 of them, or 20,000 in CI; SEED=7 for others.
 differential: differential-needs
 	go run ./e2e/differential -caddy bin/caddy -seed $(SEED) -requests 1000000
 differential-short: differential-needs
@@ -70,8 +70,8 @@ differential-needs: build
 	scripts/need redis-server node npm php-fpm puma rack python3-flask python3-django javac tomcat10 gson jackson nginx nginx-lua lua-cjson
 
 # Stockgate beside plain Caddy and nginx with Lua, see bench/README.md. The machine must
-# do nothing else. BENCHTIME=3s RUNS=3 for a first look, CASES="sold-out-* reserve" for
-# some, ATTEMPTS for the whole sale.
+# be idle otherwise. BENCHTIME=3s RUNS=3 for a first look, CASES="sold-out-* reserve"
+# for some cases, ATTEMPTS for the whole sale.
 BENCHTIME ?= 10s
 RUNS ?= 7
 CASES ?=
@@ -82,11 +82,11 @@ bench: bench-build
 	bin/bench -time $(BENCHTIME) -runs $(RUNS) -attempts $(ATTEMPTS) -results $(RESULTS) \
 		-pgo=$(if $(wildcard cmd/caddy/default.pgo),true,false) $(BENCHFLAGS) $(CASES)
 
-# As `make build`, so with cmd/caddy/default.pgo where it is there.
+# Uses `make build`, and so cmd/caddy/default.pgo if it exists.
 bench-build: build
 	scripts/need taskset redis-server wrk nginx h2load nginx-lua lua-cjson lua-nginx-redis
 	go build -C bench -trimpath -o ../bin/bench .
 
-# cmd/caddy/default.pgo anew, from what the gate does in the benchmark.
+# Writes cmd/caddy/default.pgo, a profile of the gate in the benchmark.
 pgo:
 	bench/pgo

@@ -40,7 +40,7 @@ var (
 	heading  = regexp.MustCompile(`(?m)^#{1,6} +(.+)$`)
 )
 
-// anchors are the names by which GitHub knows the headings of a page.
+// anchors are the anchors that GitHub gives the headings of a page.
 func anchors(text string) []string {
 	var names []string
 	for _, m := range heading.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {

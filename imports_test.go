@@ -21,12 +21,12 @@ const (
 )
 
 // direction says what a package may not import, directly or through others,
-// tests aside. A pattern that ends in /... means the packages below it too; a
-// path that begins with a dot lies in this module.
+// tests aside. A pattern that ends in /... includes the packages below it; a path that
+// begins with a dot is in this module.
 type direction struct {
 	pkg       string
 	forbidden []string
-	except    []string // what of pkg the rule is not about
+	except    []string // packages of pkg that the rule does not apply to
 	why       string
 }
 
@@ -43,7 +43,7 @@ var directions = []direction{
 	{
 		pkg:       "./sale/...",
 		forbidden: []string{"./attempt/...", "./filters/...", "./token/...", "./lua/...", "./reservation/...", "./ledger/...", "./internal/...", caddy, goRedis},
-		why:       "sale holds the words that all others share, so it knows none of them",
+		why: "sale has the types that all others share, so it imports none of them",
 	},
 	{
 		pkg:       "./sale/line/...",
@@ -53,17 +53,17 @@ var directions = []direction{
 	{
 		pkg:       "./lua/...",
 		forbidden: []string{"./sale/...", "./attempt/...", "./filters/...", "./token/...", "./reservation/...", "./ledger/...", "./internal/...", caddy, goRedis},
-		why:       "lua is text and numbers: who calls the scripts is not its business",
+		why: "lua is text and numbers, and does not depend on the callers of its scripts",
 	},
 	{
 		pkg:       "./attempt/...",
 		forbidden: []string{"./filters/...", "./token/...", "./lua/...", "./reservation/...", "./ledger/...", "./internal/...", caddy, goRedis},
-		why:       "attempt reads a request and decides nothing: it knows only the words of sale",
+		why: "attempt reads a request and decides nothing: it imports only the types of sale",
 	},
 	{
 		pkg:       "./route/...",
 		forbidden: []string{"./sale/...", "./attempt/...", "./filters/...", "./token/...", "./bearer/...", "./lua/...", "./reservation/...", "./ledger/...", "./internal/...", caddy, goRedis},
-		why:       "route reads targets as servers do, and knows nothing of what is behind them",
+		why: "route reads targets as servers do, and does not depend on what is behind them",
 	},
 	{
 		pkg:       "./filters/...",
@@ -83,7 +83,7 @@ var directions = []direction{
 	{
 		pkg:       "./bearer/...",
 		forbidden: []string{"./sale/...", "./attempt/...", "./filters/...", "./token/...", "./lua/...", "./reservation/...", "./ledger/...", caddy, goRedis},
-		why:       "bearer checks the tokens of somebody else, and knows nothing of what is sold",
+		why:       "bearer verifies the shop's own tokens, and does not depend on what is sold",
 	},
 	{
 		pkg:       "./challenge/...",

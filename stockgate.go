@@ -1,13 +1,13 @@
-// Package stockgate is a Caddy module that stands in front of an existing shop
-// and lets only those purchases through whose stock is already reserved.
+// Package stockgate is a Caddy module for use in front of an existing shop. It lets
+// only those purchases through whose stock is already reserved.
 //
-// Importing this package registers every module of Stockgate with Caddy, so
-// that this builds a Caddy which has them:
+// Importing this package registers every module of Stockgate with Caddy. This builds a
+// Caddy that has them:
 //
 //	xcaddy build --with github.com/stockgate/stockgate
 //
-// A backend written in Go that checks the tokens it receives imports
-// github.com/stockgate/stockgate/token instead, which knows no Caddy.
+// A backend written in Go that verifies tokens imports
+// github.com/stockgate/stockgate/token instead, which does not depend on Caddy.
 package stockgate
 
 // Each import registers modules or commands. A slim build imports caddymodule/command,

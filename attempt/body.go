@@ -10,21 +10,20 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// firstRead is the size of the first buffer of a body. It grows with what
-// arrives, not with what was announced: ten thousand clients that announce
-// much and send nothing must not cost much.
+// firstRead is the size of a body's first buffer. The buffer grows with what arrives,
+// not with the announced length: ten thousand clients that announce large bodies and
+// send nothing must not cost much memory.
 const firstRead = 4 << 10
 
 // ReadBody reads the whole body, at most max bytes, and puts it back, so that
-// the backend gets the same bytes with their length. A body that is longer is
-// refused as body_too_large, before reading if it says so itself; trailers are
+// the backend gets the same bytes with their length. A longer body is refused as
+// body_too_large, before it is read if its Content-Length says so; trailers are
 // malformed. An empty body is returned as nil.
 //
-// The error is the one that reading ended with, unchanged: the client left or
-// was too slow, or a handler before this one set a limit. In the last case
-// (the error wraps *http.MaxBytesError) the refusal is body_too_large as well,
-// and the caller may answer with either. After an error or a refusal the body
-// is spent in part and the request must not be forwarded.
+// The error is the read error, unchanged: the client left or was too slow, or an earlier
+// handler set a limit. In the last case (the error wraps *http.MaxBytesError) the refusal
+// is body_too_large as well, and the caller may answer with either. After an error or a
+// refusal the body is partly consumed, and the request must not be forwarded.
 func ReadBody(r *http.Request, max int64) ([]byte, *sale.Refusal, error) {
 	if r.ContentLength > max {
 		return nil, sale.Refuse(sale.BodyTooLarge), nil
@@ -81,16 +80,15 @@ func readAll(src io.Reader, announced, max int64) ([]byte, error) {
 	}
 }
 
-// putBack gives the request its body again. The bytes are the garbage
-// collector's from here on, never a pool's: a transport may still read a body
-// after the round trip is over, and a reused buffer would send one buyer's
-// order as another's.
+// putBack restores the request's body. The buffer never returns to a pool: a transport
+// may still read the body after the round trip, and a reused buffer would send one
+// buyer's order as another's.
 //
-// GetBody stays nil, knowingly. With it, net/http sends a POST that has an
-// Idempotency-Key a second time when a connection dies after the first was
-// written, and then reports the failure of the second: nobody could tell
-// whether the shop has the order. Without it, a dead connection is an error at
-// once, and what was written decides.
+// GetBody stays nil on purpose. With it, net/http resends a POST that has an
+// Idempotency-Key when a connection dies after the first was written, and then reports
+// the failure of the second: the gate could not tell whether the shop has the order.
+// Without it, a dead connection is an error at once, and the bytes written so far
+// decide.
 func putBack(r *http.Request, body []byte) {
 	r.GetBody = nil
 	r.ContentLength = int64(len(body))
@@ -104,7 +102,7 @@ func putBack(r *http.Request, body []byte) {
 	r.Body = b
 }
 
-// readBody is a body that was read and is read again.
+// readBody is a body that was read and can be read again.
 type readBody struct{ bytes.Reader }
 
 func (*readBody) Close() error { return nil }

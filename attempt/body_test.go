@@ -74,7 +74,7 @@ func TestReadBodyPutsItBack(t *testing.T) {
 	}
 }
 
-// untouched fails the test if anybody reads it.
+// untouched fails the test if it is read.
 type untouched struct{ t *testing.T }
 
 func (u untouched) Read([]byte) (int, error) { u.t.Error("the body is read"); return 0, io.EOF }
@@ -223,7 +223,7 @@ func TestTheBackendGetsTheBytes(t *testing.T) {
 		resp.Body.Close()
 	}))
 	defer edge.Close()
-	req, err := http.NewRequest("POST", edge.URL, io.MultiReader(strings.NewReader(sent))) // a length nobody knows
+	req, err := http.NewRequest("POST", edge.URL, io.MultiReader(strings.NewReader(sent))) // of unknown length
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// Bearer says where a request carries the shop's bearer token, whose claims are
-// values: {jwt.C}.
+// Bearer says where a request carries the shop's bearer token. The token's claims are
+// the values {jwt.C}.
 type Bearer struct {
 	// Cookie is the cookie that holds the token. Empty: it is in the header
 	// Authorization (RFC 6750, section 2.1).

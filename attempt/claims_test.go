@@ -9,7 +9,7 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// claimReader takes the buyer and his phone from a token's claims.
+// claimReader takes the buyer and their phone from a token's claims.
 func claimReader(t testing.TB, cookie string) *attempt.Reader {
 	t.Helper()
 	return mustReader(t, attempt.Spec{
@@ -148,7 +148,7 @@ func TestRefusedToken(t *testing.T) {
 		var seen []string
 		r := request("POST", "/", jsonType, tc.body)
 		r.Header.Set("Authorization", "Bearer a.b.c")
-		r.Header.Set("Cookie", "guest=guest-1") // does not take his place
+		r.Header.Set("Cookie", "guest=guest-1") // does not replace the claim
 		a, refusal := whole(t, rd, r, verify("", tc.refusal, &seen))
 		if got := describe(refusal); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
@@ -164,12 +164,12 @@ func TestRefusedToken(t *testing.T) {
 
 func TestAnonymousAttempts(t *testing.T) {
 	lines := []attempt.Line{{SKU: values(t, "{json.sku}")}}
-	nobody := mustReader(t, attempt.Spec{Anonymous: true, Line: lines})
-	if a, refusal := whole(t, nobody, order("X"), attempt.Env{}); refusal != nil || a.Buyer != "" || len(a.Lines) != 1 {
+	anonymous := mustReader(t, attempt.Spec{Anonymous: true, Line: lines})
+	if a, refusal := whole(t, anonymous, order("X"), attempt.Env{}); refusal != nil || a.Buyer != "" || len(a.Lines) != 1 {
 		t.Errorf("%+v %q", a, describe(refusal))
 	}
-	somebody := mustReader(t, attempt.Spec{Anonymous: true, Buyer: values(t, "{header.X-Buyer}"), Line: lines})
-	if _, refusal := whole(t, somebody, order("X"), attempt.Env{}); describe(refusal) != "no_buyer" {
+	optional := mustReader(t, attempt.Spec{Anonymous: true, Buyer: values(t, "{header.X-Buyer}"), Line: lines})
+	if _, refusal := whole(t, optional, order("X"), attempt.Env{}); describe(refusal) != "no_buyer" {
 		t.Errorf("a configured buyer that is missing: %q", describe(refusal))
 	}
 }

@@ -52,8 +52,8 @@ func CompileAll(exprs ...string) (Values, error) {
 // Compile reads a value expression: a constant, one placeholder, or text with
 // placeholders in it. A placeholder that stands alone and is of a strict kind
 // ({json.P} {form.N} {param.N} {query.N} {header.N} {cookie.N} {path.N} {jwt.C}
-// {client_ip}) is read by this package; all else is text for Env.Replace.
-// Placeholders that only this package knows cannot be mixed with text.
+// {client_ip}) is read by this package; anything else is text for Env.Replace. Placeholders
+// that only this package knows cannot be mixed with text.
 func Compile(expr string) (Value, error) {
 	if !strings.ContainsAny(expr, "{}") {
 		return Value{kind: Constant, text: expr}, nil

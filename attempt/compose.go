@@ -6,9 +6,9 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// compose makes the attempt of what was found, in what a has room for. What is
-// malformed is said first: whoever cannot be read without doubt has no buyer, sale or
-// quantity either.
+// compose builds the attempt in a, reusing its memory. Malformed input is reported
+// first: a request that cannot be read unambiguously has no buyer, sale or quantity
+// either.
 func (rd *Reader) compose(a *sale.Attempt, got, rows []found, env *Env) *sale.Refusal {
 	if f, label := first(rd.region, got, env); f.text != "" {
 		if what := checkItemName(f.text); what != "" {
@@ -45,7 +45,7 @@ func (rd *Reader) compose(a *sale.Attempt, got, rows []found, env *Env) *sale.Re
 		a.Sale = f.text
 	}
 	if tooMany != "" {
-		a.Lines = nil // nothing may come of so much
+		a.Lines = nil // no line of such a request may be sold
 		return &sale.Refusal{
 			Reason: sale.Quantity, SKU: tooMany,
 			Detail: "the quantity: it is above 10000",
@@ -62,7 +62,7 @@ func (rd *Reader) identify(a *sale.Attempt, got []found, env *Env) *sale.Refusal
 		if what := checkIdentity(oneLine(f.text)); what != "" {
 			return malformed(label, what)
 		}
-		// lists and limits know a person by the same form
+		// lists and limits use the same normal form
 		text := sale.NormaliseIdentity(id.name, f.text)
 		if text == "" {
 			continue
@@ -173,8 +173,8 @@ func first(in []input, got []found, env *Env) (found, string) {
 	return found{}, in[0].label
 }
 
-// given returns the first alternative that is there at all: an empty quantity,
-// and null, are not the same as none.
+// given returns the first alternative that is present: an empty quantity, and null,
+// differ from an absent one.
 func given(in []input, got []found, env *Env) (found, string) {
 	for i := range in {
 		if f := in[i].find(got, env); f.state != absent {

@@ -6,14 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// Names that differ only in case are one name to some parsers and two to
-// others (encoding/json of Go ignores case, most others do not), and PHP
-// rewrites the names of parameters. This file says which names are too much
-// alike to let both through.
+// Names that differ only in case are one name to some parsers and two to others (Go's
+// encoding/json ignores case, most others do not), and PHP rewrites parameter names.
+// This file decides which names are too similar to let both through.
 
-// foldRune maps all runes that case-insensitive comparisons take for the same
-// to one rune; ASCII letters map to lower case. Upper and lower case are both
-// applied because languages compare in either (Java finds ı, İ and i equal).
+// foldRune maps all runes that compare equal without regard to case to one rune; ASCII
+// letters map to lower case. Upper and lower case are both applied because languages
+// compare in either (Java finds ı, İ and i equal).
 func foldRune(r rune) rune {
 	if r >= utf8.RuneSelf {
 		r = unicode.ToLower(unicode.ToUpper(r))

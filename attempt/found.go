@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// state tells what was found of an input.
+// state says whether an input was found.
 type state uint8
 
 const (
@@ -20,8 +20,8 @@ type found struct {
 	text  string
 }
 
-// scratch is where one request's inputs are gathered. It is reused: what it
-// holds are strings, which are nobody's buffer unless they are borrowed.
+// scratch gathers one request's inputs. It is reused: its strings share no buffer
+// unless they are borrowed.
 type scratch struct {
 	// borrow: strings may share the body's memory.
 	borrow bool
@@ -50,8 +50,8 @@ func (sc *scratch) text(b []byte) string {
 	return string(b)
 }
 
-// giveBack leaves nothing of one request for the next, nor for the memory to
-// keep.
+// giveBack clears everything, so that the next request sees nothing of this one and no
+// memory is retained.
 func (sc *scratch) giveBack() {
 	clear(sc.got)
 	clear(sc.rows)

@@ -2,15 +2,14 @@ package attempt
 
 import "strings"
 
-// RawPathUnsafe tells whether a path, as it was sent, could have other segments to
-// another server, and why: a segment that is a value must be the same to all. The
-// path may be a whole request target; its query is not looked at.
+// RawPathUnsafe says whether another server could split a raw path into other segments, and
+// why. A segment that is a value must be the same for every server. The path may be a whole
+// request target; its query is not looked at.
 //
-// Unsafe are a backslash and control characters; an encoded slash, backslash,
-// dot or percent sign, which a second decoding would turn into what they stand
-// for; encoded control characters, at which some servers cut the path or see
-// the end of a line; segments "." and ".."; and dot segments with parameters,
-// such as "/..;/", which Java servers take for dot segments.
+// These are unsafe: a backslash and control characters; an encoded slash, backslash, dot or
+// percent sign, which a second decoding would reveal; encoded control characters, at which
+// some servers cut the path or see the end of a line; segments "." and ".."; and dot
+// segments with parameters, such as "/..;/", which Java servers take for dot segments.
 func RawPathUnsafe(rawPath string) (why string, bad bool) {
 	path := rawPath
 	if i := strings.IndexByte(path, '?'); i >= 0 {

@@ -50,9 +50,9 @@ func (rd *Reader) readCookies(headers []string, got []found) fault {
 	return fault{}
 }
 
-// hides says that the value of any cookie could be read as more than one cookie, the
-// source's among them: RFC 2109 lets a comma separate cookies, and a quoted string may
-// hold a semicolon.
+// hides says whether any cookie's value could be read as several cookies, among them the
+// source's: RFC 2109 lets a comma separate cookies, and a quoted string may hold a
+// semicolon.
 func (src *source) hides(value string) bool {
 	if strings.Count(value, `"`)%2 != 0 {
 		return true // the string goes on behind the semicolon
@@ -69,8 +69,9 @@ func (src *source) hides(value string) bool {
 }
 
 // cookie takes one cookie, if it is the source's. Some servers decode the value and some
-// do not, some take a plus sign for a space, and some decode twice. So only what must be
-// encoded may be, once, and a space may not: then all of them compare the same sessions.
+// do not, some take a plus sign for a space, and some decode twice. So only bytes that
+// must be encoded may be encoded, once, and a space may not: then all servers compare
+// the same sessions.
 func (src *source) cookie(name, value string, got []found) fault {
 	if name != src.name {
 		if sameParam(name, src.folded) || strings.IndexByte(name, '%') >= 0 && sameParam(decode(name), src.folded) {

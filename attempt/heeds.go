@@ -3,15 +3,15 @@ package attempt
 // lookedAt are the headers that Check and the reading of a body look at.
 var lookedAt = []string{"Upgrade", "Connection", "Content-Encoding", contentType, "Trailer"}
 
-// nameSet is a set of header names by length and first letter: what it has not is surely
-// not in it.
+// nameSet is a set of header names by length and first letter. It may report a name
+// that was never added, but never misses one that was.
 type nameSet [64]uint32
 
 func (n *nameSet) add(name string) { n[len(name)%len(n)] |= 1 << (name[0] % 32) }
 
 func (n *nameSet) may(name string) bool { return n[len(name)%len(n)]&(1<<(name[0]%32)) != 0 }
 
-// heed notes the headers that matter.
+// heed records the headers that the reader looks at.
 func (rd *Reader) heed() {
 	for _, name := range lookedAt {
 		rd.heeds.add(name)
@@ -24,8 +24,9 @@ func (rd *Reader) heed() {
 	}
 }
 
-// Heeds says, in any case of letters, whether a header may matter to Check and Read:
-// without the others a request is read the same. A text with placeholders may read any.
+// Heeds says whether a header may affect Check and Read, in any case of letters:
+// removing any other header does not change what is read. Text with placeholders may
+// read any header.
 func (rd *Reader) Heeds(name string) bool {
 	return rd.heeds.may(name) || rd.needs.Has(NeedReplace)
 }

@@ -8,13 +8,12 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// Check refuses what can be refused by the request's head alone. Call it
-// first, before the body is read.
+// Check refuses what the request's head alone shows to be wrong. Call it before the body is read.
 //
-// TLS early data is too_early: it can be replayed (RFC 8470). Malformed are an
-// upgrade and CONNECT, which are no orders; a Connection header that names
-// others, because a proxy would drop those, the token among them; trailers;
-// and an encoded body, which the gate and the shop could decode differently.
+// TLS early data is too_early: it can be replayed (RFC 8470). These are malformed: an
+// upgrade and CONNECT, which are not orders; a Connection header that names other headers,
+// because a proxy would drop those, the token among them; trailers; and an encoded body,
+// which the gate and the shop could decode differently.
 func (rd *Reader) Check(r *http.Request) *sale.Refusal {
 	if r.TLS != nil && !r.TLS.HandshakeComplete {
 		return sale.Refuse(sale.TooEarly)
@@ -46,8 +45,7 @@ func (rd *Reader) Check(r *http.Request) *sale.Refusal {
 
 const trailersWhat = "trailers are not accepted: they would reach the shop behind the gate's checks"
 
-// trailers refuses trailers, those announced and, once the body was read,
-// those that came.
+// trailers refuses announced trailers and, once the body has been read, received ones.
 func trailers(r *http.Request) *sale.Refusal {
 	if r.Trailer != nil { // empty: the reserved ones have been removed
 		return malformed("Trailer", trailersWhat)
@@ -93,8 +91,8 @@ func StripMethodOverride(h http.Header) {
 var routeHeaders = []string{"x-original-url", "x-rewrite-url"}
 
 // StripRouteOverride removes the headers by which frameworks let a request change
-// its path, and those that change its method where it is GET or HEAD: with them a
-// request would pass the gate as one route and be another one to the shop.
+// its path, and those that change its method where it is GET or HEAD. Such a request
+// would pass the gate as one route and reach the shop as another.
 func StripRouteOverride(r *http.Request) {
 	for name := range r.Header {
 		for _, m := range routeHeaders {
@@ -131,8 +129,8 @@ func Strippable(name string) bool {
 	return len(name) < 32 && overrideLengths&(1<<len(name)) != 0 && name[0]|0x20 == 'x'
 }
 
-// AnyStrippable says that a header has a name that is Strippable: one look for what would
-// take one for each of those that remove.
+// AnyStrippable says whether a header has a Strippable name: one pass instead of one
+// for each Strip function.
 func AnyStrippable(h http.Header) bool {
 	for name := range h {
 		if Strippable(name) {
@@ -182,8 +180,8 @@ var plainNames = func() (t [256]bool) {
 
 const http2Settings = "Http2-Settings"
 
-// StripH2C removes what asks a server to go on in HTTP/2 without TLS (RFC 7540, section
-// 3.2), which some clients send by default: a proxy that hands it on gives the client a
+// StripH2C removes requests to upgrade to HTTP/2 without TLS (RFC 7540, section 3.2),
+// which some clients send by default. A proxy that forwards one gives the client a
 // tunnel past every gate. Other upgrades stay.
 func StripH2C(h http.Header) {
 	_, asks := h[http2Settings]
@@ -224,8 +222,9 @@ func setOrDelete(h http.Header, name string, tokens []string) {
 }
 
 // StripReserved removes every Stockgate-* header, in any case and with any character
-// that is no letter or digit for the hyphen (CGI and PHP make them the same). Use it for headers and for
-// trailers: what a client says in the gate's name must not reach the shop.
+// that is no letter or digit for the hyphen (CGI and PHP make them the same). Use it
+// for headers and for trailers: a client must not be able to speak to the shop in the
+// gate's name.
 func StripReserved(h http.Header) {
 	for name := range h {
 		if Reserved(name) {

@@ -8,7 +8,7 @@ import (
 // maxDepth is how deep objects and arrays of a JSON body may nest.
 const maxDepth = 32
 
-// byteOrderMark at the start of a body belongs to the first name for some parsers, and
+// byteOrderMark at the start of a body is part of the first name for some parsers and
 // is dropped by others.
 var byteOrderMark = []byte("\xef\xbb\xbf")
 

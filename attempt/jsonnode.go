@@ -25,7 +25,7 @@ const (
 	rowQuantity = 1
 )
 
-// node is one place in a JSON document that a source reads or passes through.
+// node is one location in a JSON document that a source reads or passes through.
 type node struct {
 	label  string // what messages call it, such as "json.items.sku"
 	want   want
@@ -34,7 +34,7 @@ type node struct {
 	index  int    // or the element's index; -1 for a member
 	// kids are members or elements by index, at most 64 of them.
 	kids []*node
-	// each is what every element of the lines array is.
+	// each describes every element of the lines array.
 	each *node
 	// slot is where a scalar goes: in the row of its element, or in got.
 	slot int

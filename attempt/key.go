@@ -14,7 +14,7 @@ import (
 // MaxKey is how many characters an idempotency key may have.
 const MaxKey = 255
 
-// unique compiles what tells attempts apart. Constant text, also around a
+// unique compiles a value that tells attempts apart. Constant text, even around a
 // placeholder, would be the same for all attempts that lack the rest.
 func (c *compiler) unique(role string, vs Values) ([]input, error) {
 	for _, v := range vs {
@@ -25,8 +25,8 @@ func (c *compiler) unique(role string, vs Values) ([]input, error) {
 	return c.values(role, vs, func(string) string { return "" })
 }
 
-// repeat adds what an attempt is told by when it comes again: the shop's ref, and
-// the idempotency key with the print of what stands under it.
+// repeat adds what identifies a repeated attempt: the shop's ref, and the idempotency
+// key with the fingerprint of the request.
 func (rd *Reader) repeat(a *sale.Attempt, got []found, env *Env) *sale.Refusal {
 	if f, label := first(rd.ref, got, env); f.text != "" {
 		if what := checkItemName(f.text); what != "" {
@@ -48,8 +48,9 @@ func (rd *Reader) repeat(a *sale.Attempt, got []found, env *Env) *sale.Refusal {
 
 // parseKey reads an idempotency key. The header is defined as a String of RFC 8941,
 // section 3.3.3, which has quotes around it (draft-ietf-httpapi-idempotency-key-header,
-// section 2.1); nearly everybody sends it without. Both forms give the same key. What
-// one parser could take for two values, or for a value with parameters, is malformed.
+// section 2.1); most clients send it without. Both forms give the same key. Anything
+// that a parser could take for two values, or for a value with parameters, is
+// malformed.
 func parseKey(s string) (key, what string) {
 	key = s
 	if s[0] == '"' {
@@ -97,9 +98,9 @@ func unquote(s string) (text, what string) {
 	return "", "a quote opens it and none closes it"
 }
 
-// printOf is the same for requests that say the same: SHA-256 of method, path,
-// query, media type and body. Each part but the last has its length before it, so
-// that none can reach into the next.
+// printOf is the same for requests with the same content: the SHA-256 of method, path,
+// query, media type and body. Each part but the last is preceded by its length, so that
+// none can run into the next.
 func printOf(r *http.Request, body []byte) string {
 	mediaType, _, _ := strings.Cut(r.Header.Get(contentType), ";")
 	hash := sha256.New()

@@ -21,8 +21,8 @@ const (
 const contentType = "Content-Type"
 
 // mediaOf reads the Content-Type. There must be at most one, and for JSON and
-// forms no charset but utf-8: decoders that honour another one would read other
-// names and values in the same bytes.
+// forms no charset but utf-8: decoders that honour another charset would read other
+// names and values from the same bytes.
 func mediaOf(h http.Header) (media, fault) {
 	values := h[contentType]
 	if len(values) == 0 {
@@ -31,14 +31,14 @@ func mediaOf(h http.Header) (media, fault) {
 	if len(values) > 1 {
 		return mediaNone, fault{contentType, "the header appears twice"}
 	}
-	switch values[0] { // what nearly everybody sends
+	switch values[0] { // the common cases
 	case "application/json", "application/json; charset=utf-8", "application/json;charset=utf-8":
 		return mediaJSON, fault{}
 	case "application/x-www-form-urlencoded":
 		return mediaForm, fault{}
 	}
 	if strings.Contains(values[0], "*") {
-		return mediaNone, fault{contentType, "extended parameters are not understood by everybody"}
+		return mediaNone, fault{contentType, "not every server understands extended parameters"}
 	}
 	full, attrs, err := mime.ParseMediaType(values[0])
 	if err != nil || !strings.Contains(full, "/") {

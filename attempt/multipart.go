@@ -12,10 +12,10 @@ import (
 const maxParts = 1000
 
 // Multipart parsers differ in almost everything: boundaries, folded headers, quoting,
-// RFC 2231 continuations, NUL in names. A body that no source reads still carries names
-// that frameworks merge with the query's, so a body passes only in the one form that
-// all of them read alike, which is also the one that browsers and HTTP clients send
-// (RFC 7578): no preamble, CRLF, one Content-Disposition per part with a quoted name.
+// RFC 2231 continuations, NUL in names. A body that no source reads still has names
+// that frameworks merge with the query's. So a body passes only in the one form that
+// all of them read alike, the form that browsers and HTTP clients send (RFC 7578): no
+// preamble, CRLF, one Content-Disposition per part with a quoted name.
 
 // boundaryForm is what a boundary may look like; RFC 2046, section 5.1.1, allows more.
 var boundaryForm = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,70}$`)
@@ -25,7 +25,7 @@ var boundaryForm = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,70}$`)
 var dispositionForm = regexp.MustCompile(
 	`^form-data; name="([^"\\%\x00-\x1f\x7f]*)"(?:; filename="[^"\\\x00-\x1f\x7f]*")?(?:; filename\*=(?:UTF|utf)-8''[A-Za-z0-9!#$&+.^_` + "`" + `|~%-]*)?$`)
 
-// partHeaders are the further headers of a part: they say nothing about its name.
+// partHeaders are the other headers that a part may have: they do not affect its name.
 var partHeaders = map[string]bool{"content-type": true, "content-length": true, "content-transfer-encoding": true}
 
 // multipartBody checks a whole multipart body and calls name for the name of each part;

@@ -7,19 +7,19 @@ import (
 )
 
 // methodParam is the parameter by which frameworks let a form change the
-// request's method. It would make another route of a gated one.
+// request's method. It would turn a gated route into another one.
 const (
 	methodParam = "_method"
 	methodWhat  = "a request cannot change its method"
 )
 
-// maxPairs bounds the parameters of a query or a form: PHP and others stop
-// reading at 1,000, so what stands behind would be read here alone.
+// maxPairs bounds the parameters of a query or a form. PHP and others stop reading at
+// 1,000, so only the gate would read the rest.
 const maxPairs = 1000
 
-// param is one name that a source reads from the query or the body. The same
-// name must not stand anywhere else, whoever reads it: frameworks merge the
-// query with the body, and do not agree on which of them counts.
+// param is one name that a source reads from the query or the body. The same name must
+// not appear anywhere else, whichever source reads it: frameworks merge the query with
+// the body, and disagree on which of them counts.
 type param struct {
 	name   string
 	folded string // as sameParam compares it
@@ -84,8 +84,8 @@ func (ps *params) read(where place, s string) fault {
 	return fault{}
 }
 
-// nextPair is what stands before the first &, and its name. simple: it means itself, by
-// every parser: nothing in it is encoded, or rewritten by anybody.
+// nextPair returns the text before the first &, and its name. simple: every parser
+// reads it literally, because nothing in it is encoded or rewritten.
 func nextPair(s string) (pair, name string, simple bool) {
 	end, equals, seen := len(s), -1, uint8(0)
 	for i := range len(s) {

@@ -226,7 +226,7 @@ func TestFormAsJSON(t *testing.T) {
 		"charset":              {mediaType: "Application/JSON; Charset=\"UTF-8\"", body: `{"sku":"a"}`, want: "a×1"},
 		"other charset":        {mediaType: "application/json; charset=utf-16", body: `{"sku":"a"}`, want: "malformed Content-Type: the charset is not utf-8"},
 		"two charsets":         {mediaType: "application/json; charset=utf-8; charset=utf-7", body: `{"sku":"a"}`, want: "malformed Content-Type: it is not a media type"},
-		"extended charset":     {mediaType: "application/json; charset*=utf-7''x", body: `{"sku":"a"}`, want: "malformed Content-Type: extended parameters"},
+		"extended charset":     {mediaType: "application/json; charset*=utf-7''x", body: `{"sku":"a"}`, want: "malformed Content-Type: not every server understands extended parameters"},
 		"two types":            {mediaType: "application/json, text/plain", body: `{"sku":"a"}`, want: "malformed Content-Type: it is not a media type"},
 		"form":                 {mediaType: formType, body: `{"sku":"a"}`, want: typed},
 		"text":                 {mediaType: "text/plain", body: `{"sku":"a"}`, want: typed},

@@ -30,8 +30,8 @@ func (rd *Reader) count(a *sale.Attempt, got []found, env *Env) *sale.Refusal {
 	return nil
 }
 
-// find returns the key that the request has. The alternatives are told apart: who
-// writes another's address into a field of his own must not count as him.
+// find returns the request's key. The alternatives are kept apart: a client that puts
+// another client's address into a field of its own must not be counted as that client.
 func (r *rateKey) find(got []found, env *Env) (string, *sale.Refusal) {
 	for i := range r.in {
 		in := &r.in[i]

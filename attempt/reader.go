@@ -41,7 +41,7 @@ type Reader struct {
 	bodyIgnored bool
 }
 
-// Env is what a request's surroundings know of it.
+// Env is what the caller knows about a request.
 type Env struct {
 	// ClientIP is the client's address: {client_ip}.
 	ClientIP string
@@ -73,9 +73,9 @@ func (rd *Reader) Read(r *http.Request, body []byte, env Env) (sale.Attempt, *sa
 	return a, no
 }
 
-// Borrow is Read for who is done with the attempt before the memory of request and
-// body is used again: the attempt shares it. into's room is used again, and what it
-// held is gone.
+// Borrow is Read for a caller that is done with the attempt before the memory of
+// request and body is reused: the attempt shares that memory. It also reuses into's
+// memory and overwrites what it held.
 func (rd *Reader) Borrow(into *sale.Attempt, r *http.Request, body []byte, env Env) *sale.Refusal {
 	clear(into.Identities)
 	*into = sale.Attempt{Lines: into.Lines[:0], Identities: into.Identities, RateKeys: into.RateKeys[:0]}
@@ -125,8 +125,8 @@ func (rd *Reader) fill(r *http.Request, body []byte, sc *scratch) fault {
 	return rd.readBody(r.Header, body, &ps, sc)
 }
 
-// readBody reads a body by its type. Types that no source reads are looked at
-// too where frameworks would merge their names with the query's.
+// readBody reads a body by its type. Types that no source reads are checked too where
+// frameworks would merge their names with the query's.
 func (rd *Reader) readBody(h http.Header, body []byte, ps *params, sc *scratch) fault {
 	if len(body) == 0 || rd.bodyIgnored {
 		return rd.queryCharset(h)

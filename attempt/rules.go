@@ -7,8 +7,8 @@ import (
 )
 
 // fault is why a request is malformed: which input, and what is wrong with it.
-// Both are words of ours and of the configuration, never the client's. The
-// zero fault is none.
+// Both are our words or the configuration's, never the client's. The zero fault is
+// none.
 type fault struct {
 	input string // "json.sku", "the body"
 	what  string // "the name appears twice"
@@ -108,8 +108,8 @@ func checkQuantity(s string) string {
 	return ""
 }
 
-// parseQuantity reads [1-9][0-9]{0,4} and nothing else: what "+1", "01", "1.0",
-// "1e1" or " 1" are, parsers do not agree.
+// parseQuantity reads [1-9][0-9]{0,4} and nothing else: parsers disagree on what "+1",
+// "01", "1.0", "1e1" and " 1" mean.
 func parseQuantity(s string) (int64, bool) {
 	if len(s) < 1 || len(s) > 5 || s[0] == '0' {
 		return 0, false

@@ -13,13 +13,11 @@ const DefaultMaxBody = 64 << 10
 
 // Spec says where a gate finds what it needs in a request.
 type Spec struct {
-	// Sale is the sale's id. Optional: empty leaves the open sale that lists
-	// the items.
+	// Sale is the sale's id. Optional; without it, the open sale that lists the items is used.
 	Sale Values
 	// Buyer is who buys. Required, unless Anonymous.
 	Buyer Values
-	// Anonymous: an attempt may do without a buyer if none is configured. One that
-	// is configured must be there.
+	// Anonymous: no buyer need be configured. If one is configured, every attempt must have it.
 	Anonymous bool
 	// Bearer is where the bearer token is. Required if a value reads a claim.
 	Bearer *Bearer
@@ -28,11 +26,11 @@ type Spec struct {
 	Identities map[string]Values
 	// Region is where all lines are sold. Optional.
 	Region Values
-	// Line are the lines of an attempt, each with its own values. One whose SKU
-	// and quantity are both missing from a request is left out, but one line
-	// there must be. Either Line or Lines is required.
+	// Line are the lines of an attempt, each with its own values. A line whose SKU and
+	// quantity are both missing from a request is left out, but at least one line must
+	// remain. Either Line or Lines is required.
 	Line []Line
-	// Lines are the lines of an attempt that are an array in the body.
+	// Lines are the lines of an attempt as an array in the body.
 	Lines *Lines
 	// Ref is the shop's own name of the order or cart, in the form of a SKU. Optional,
 	// and optional in each request.
@@ -55,8 +53,8 @@ type Spec struct {
 type RateKey struct {
 	// Key is optional in each request: attempts without it have the same, empty key.
 	Key Values
-	// IPv6Prefix is how many bits of an IPv6 address in {client_ip} count: whoever
-	// has one address of a network has all of them. 0: the whole address.
+	// IPv6Prefix is how many bits of an IPv6 address in {client_ip} count: a client
+	// that has one address of a network usually has all of them. 0: the whole address.
 	IPv6Prefix int
 }
 

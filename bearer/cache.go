@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// verified is a genuine token: what else is to be asked about it is whether its
-// time has come or is over, and whether its key still counts.
+// verified is a genuine token. What remains to be checked is whether it is valid now,
+// and whether its key still counts.
 type verified struct {
 	claims []byte
-	// never is why it is not accepted at any time, for its issuer, its audience or
-	// claims that cannot be read; nil: it can be. It is remembered, so that a client
-	// that repeats such a token costs one signature.
+	// never is why it is never accepted: its issuer, its audience, or claims that
+	// cannot be read; nil: it can be accepted. It is cached too, so that a client that
+	// repeats such a token costs one signature.
 	never error
 	key   *key
 	// from and until are nbf and exp; zero: it has none.
@@ -32,16 +32,15 @@ func (t *verified) valid(now time.Time, leeway time.Duration) error {
 	return nil
 }
 
-// digest is the SHA-256 of a token: what the cache knows it by.
+// digest is the SHA-256 of a token, its key in the cache.
 type digest = [sha256.Size]byte
 
-// entrySize is what an entry costs beside its claims, roughly.
+// entrySize is about what an entry takes besides its claims, in bytes.
 const entrySize = 256
 
-// cache remembers verified tokens, the recently used ones of them: when the
-// young ones fill half of the bound they become the old ones, and the old ones
-// before them are forgotten. So it needs no list, and never holds more than the
-// bound.
+// cache keeps recently used verified tokens in two generations: when the young one
+// fills half of the bound it becomes the old one, and the previous old one is dropped.
+// So it needs no list, and never exceeds the bound.
 type cache struct {
 	half int
 

@@ -13,8 +13,7 @@ import (
 // mistake, usually milliseconds.
 const lastDate = 253_402_300_799
 
-// claims are those of the registered ones (RFC 7519, section 4.1) that decide
-// whether a token is valid.
+// claims are the registered claims (RFC 7519, section 4.1) that decide whether a token is valid.
 type claims struct {
 	issuer    string
 	audience  []string

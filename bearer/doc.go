@@ -2,11 +2,10 @@
 // edge, so that no attempt costs a call to the shop's authentication.
 //
 // The keys decide, never the token: each has one algorithm (RFC 8725, section
-// 3.1), a set that is fetched may only have public keys, and keys that come
-// with a token are not looked at. A token that two parsers could read
-// differently (a claim that appears twice, another spelling of the same
-// signature) is not accepted.
+// 3.1), a fetched set may have public keys only, and keys that come with a token are
+// ignored. A token that two parsers could read differently (a claim that appears twice,
+// another spelling of the same signature) is not accepted.
 //
-// Genuine tokens are remembered, also those that are not accepted, within a bound
-// that nothing else can fill. A [Limit] bounds what all other tokens cost.
+// Genuine tokens are cached, including those that are not accepted, within a bound that
+// no other token can use up. A [Limit] bounds what all other tokens cost.
 package bearer

@@ -2,8 +2,8 @@ package bearer
 
 import "errors"
 
-// Invalid says why a token is not accepted. It is a sentence for whoever sent
-// the token: it repeats nothing of it, and may stand in the error_description
+// Invalid says why a token is not accepted. It is a sentence for the client that sent
+// the token. It repeats nothing of the token, and can be used as the error_description
 // of a challenge (RFC 6750, section 3).
 type Invalid string
 
@@ -22,7 +22,7 @@ const (
 	ErrUnknownKey Invalid = "the bearer token is signed with an unknown key"
 	// ErrSignature: the signature does not belong to the token.
 	ErrSignature Invalid = "the signature of the bearer token is wrong"
-	// ErrIssuer and ErrAudience: somebody else made it, or it is for somebody else.
+	// ErrIssuer and ErrAudience: it was issued by, or is meant for, another party.
 	ErrIssuer   Invalid = "the bearer token is from another issuer"
 	ErrAudience Invalid = "the bearer token is for another audience"
 	// ErrExpired and ErrNotYet: it was valid, or will be (exp, nbf).
@@ -30,6 +30,6 @@ const (
 	ErrNotYet  Invalid = "the bearer token is not valid yet"
 )
 
-// ErrUnavailable: the key that could tell is not known, and the JWKS cannot be
-// had at present. Nothing is said about the token.
+// ErrUnavailable: the key is not known, and the JWKS cannot be fetched at present. It
+// says nothing about the token.
 var ErrUnavailable = errors.New("the keys of the bearer tokens are not known")

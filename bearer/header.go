@@ -11,12 +11,12 @@ import (
 // maxKid is how long a key's id may be, in bytes.
 const maxKid = 256
 
-// b64 refuses what the usual decoder passes over: with another last character
-// that decodes to the same bytes, one token would have many spellings.
+// b64 refuses what the usual decoder ignores: with other last characters that decode to
+// the same bytes, one token would have many spellings.
 var b64 = base64.RawURLEncoding.Strict()
 
-// header is what a token says of itself (RFC 7515, section 4.1): nothing of it
-// is believed, it only says which of our keys to try.
+// header is what a token says of itself (RFC 7515, section 4.1): none of it is trusted,
+// it only selects which of our keys to try.
 type header struct {
 	alg jose.SignatureAlgorithm
 	kid string
@@ -72,8 +72,8 @@ func readHeader(token string) (header, error) {
 }
 
 // isAccessToken tells by typ whether a JWT may be a bearer token: one that says
-// nothing, JWT, or at+jwt (RFC 9068). A reservation token, a logout token or
-// whatever else the same keys have signed is none (RFC 8725, section 3.11).
+// nothing, JWT, or at+jwt (RFC 9068). A reservation token, a logout token or anything
+// else that the same keys sign is not accepted (RFC 8725, section 3.11).
 func isAccessToken(typ string) bool {
 	if len(typ) > len("application/") && strings.EqualFold(typ[:len("application/")], "application/") {
 		typ = typ[len("application/"):]

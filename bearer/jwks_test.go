@@ -13,7 +13,7 @@ import (
 	"github.com/stockgate/stockgate/bearer"
 )
 
-// One fetch serves everybody who waits for it.
+// One fetch serves all callers that wait for it.
 func TestKeysAreFetchedOnce(t *testing.T) {
 	ed := newEd("d")
 	p := newIDP(t, ed)
@@ -73,7 +73,7 @@ func TestWithdrawnKey(t *testing.T) {
 	}
 	p.publish(stays)
 	clock.advance(10 * time.Second)
-	// a key that nobody knows makes the set be fetched again
+	// an unknown key causes another fetch of the set
 	if _, err := v.Verify(t.Context(), newEd("3").token(good), nil); err != bearer.ErrUnknownKey {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestUnreachableKeys(t *testing.T) {
 	}
 }
 
-// A publisher that does not answer holds nobody longer than he waits himself,
+// A publisher that does not answer holds no caller longer than the caller's own timeout,
 // and not at all whose key is known.
 func TestSlowKeys(t *testing.T) {
 	known, unknown, clock := newEd("1"), newEd("2"), new(hand)

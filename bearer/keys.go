@@ -34,10 +34,10 @@ type key struct {
 type keyring interface {
 	// accepts tells whether any key can have that algorithm.
 	accepts(jose.SignatureAlgorithm) bool
-	// find finds the key for a token, other than one that did not fit. Its errors
-	// are those of jwks.
+	// find finds the key for a token, other than not, which did not fit. Its errors are
+	// those of jwks.
 	find(ctx context.Context, h header, not *key) (*key, error)
-	// still tells whether a key counts that was found before.
+	// still says whether a key that was found before still counts.
 	still(context.Context, *key) bool
 }
 
@@ -68,8 +68,7 @@ func newKeyring(o Options) (keyring, error) {
 	return published{set}, nil
 }
 
-// own is one key that the configuration brings. Which kid the shop gives it does
-// not matter.
+// own is one key from the configuration. The kid that the shop gives it does not matter.
 type own struct{ key *key }
 
 func (o own) accepts(alg jose.SignatureAlgorithm) bool { return alg == o.key.alg }
@@ -89,7 +88,7 @@ func newSecret(secret string) (keyring, error) {
 	case len(secret) < sha256.Size:
 		return nil, fmt.Errorf("the hmac secret has %d bytes, it needs at least %d: a shorter one can be guessed", len(secret), sha256.Size)
 	case strings.HasPrefix(secret, "-----BEGIN"):
-		// A public key as a secret is known to everybody.
+		// A public key is no secret: any client could sign with it.
 		return nil, errors.New("the hmac secret is a PEM block: for a public key write ed25519, or the URL of a JWKS")
 	}
 	return own{&key{alg: jose.HS256, public: []byte(secret)}}, nil

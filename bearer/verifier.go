@@ -52,7 +52,7 @@ type Options struct {
 	Timeout     time.Duration
 	MinInterval time.Duration
 	MaxAge      time.Duration
-	// Failed is told why a fetch of the JWKS failed, once for each.
+	// Failed is called with the reason each time a fetch of the JWKS fails.
 	Failed func(error)
 	// Now is the clock. Default: [time.Now].
 	Now func() time.Time
@@ -92,11 +92,11 @@ func New(o Options) (*Verifier, error) {
 	}, nil
 }
 
-// Limit bounds how many tokens that are not genuine one client may have verified:
-// a signature costs a hundred times what a refusal costs.
+// Limit bounds how many tokens that turn out not to be genuine one client may have
+// verified: a signature costs a hundred times as much as a refusal.
 type Limit interface {
-	// Allow is asked before a token is verified that is not remembered. Its error is
-	// what Verify returns instead.
+	// Allow is called before a token that is not cached is verified. If it fails,
+	// Verify returns its error.
 	Allow() error
 	// Failed counts a token that is not genuine.
 	Failed()
@@ -142,7 +142,7 @@ func (v *Verifier) judge(key *key, payload []byte) *verified {
 	return &verified{claims: payload, key: key, from: c.notBefore, until: c.expires}
 }
 
-// limited is genuine for a client that may have sent too many tokens that are not.
+// limited is genuine within the client's limit.
 func (v *Verifier) limited(ctx context.Context, token string, limit Limit) (*key, []byte, error) {
 	if limit == nil {
 		return v.genuine(ctx, token)
@@ -172,7 +172,7 @@ func (v *Verifier) genuine(ctx context.Context, token string) (*key, []byte, err
 	}
 	payload, err := k.open(token)
 	if err == ErrSignature && h.kid == "" {
-		// Which key it was is a guess then, and the set may be older than the token.
+		// The key was a guess then, and the set may be older than the token.
 		newer, missing := v.find(ctx, h, k)
 		if missing != nil {
 			return nil, nil, err

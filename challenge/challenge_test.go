@@ -170,7 +170,7 @@ func TestAttemptsAreCountedTogether(t *testing.T) {
 	}
 }
 
-// A solution serves one attempt, in its minute and the next, whoever is quicker.
+// A solution serves one attempt, in its minute and the next, whichever attempt is quicker.
 func TestSolutionsServeOnce(t *testing.T) {
 	c := asking(easy)
 	task := taskOf(noon, keys[0], ann, 6)

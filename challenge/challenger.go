@@ -7,19 +7,19 @@ import (
 
 // Rules say when there is a challenge, and how hard it is.
 type Rules struct {
-	// Above so many attempts in a Window each one needs a solution. Both are above 0.
+	// Above this many attempts in a Window, each attempt needs a solution. Both are above 0.
 	Above  uint32
 	Window time.Duration
-	// Least bits are asked for just above it, one more for each doubling, up to Most: within
-	// LeastBits and MostBits. A client makes 2^bits hashes on average.
+	// Just above it a task has Least bits, one more for each doubling, up to Most. Both
+	// are within LeastBits and MostBits. A client makes 2^bits hashes on average.
 	Least, Most int
 }
 
 // Challenger judges the attempts on one gate. It is safe for concurrent use, and its
 // memory is fixed: 8 MiB, for the solutions of the last minutes.
 //
-// Each solution serves one attempt. Where a set of spent solutions is full, which takes about a
-// million of them in two minutes, an old one is forgotten.
+// Each solution serves one attempt. Where a set of spent solutions is full, which takes
+// about a million of them in two minutes, the oldest is forgotten.
 type Challenger struct {
 	rules Rules
 	meter meter
@@ -31,13 +31,14 @@ func New(r Rules) *Challenger {
 	return &Challenger{rules: r, meter: meter{window: int64(r.Window)}, spent: newSpent()}
 }
 
-// Judge counts an attempt with a solution, empty: without one. 0: it may pass, and the
-// solution is spent; else it has to solve a task with so many bits first.
+// Judge counts an attempt with its solution; an empty solution is none. 0: the attempt
+// may pass, and the solution is spent. Otherwise the client must first solve a task of
+// that many bits.
 //
-// Solutions count for tasks of this minute and of those beside it, because the clocks of
-// edges differ, and keys are all that edges may issue tasks with now. A task with fewer bits
-// than are needed serves one attempt of its address: it was issued before the rate rose, and is
-// worth nothing to who collects them.
+// Solutions count for tasks of this minute and of the adjacent ones, because edges'
+// clocks differ; keys are all keys with which edges may issue tasks now. A task with
+// fewer bits than needed serves one attempt of its address: it was issued before the
+// rate rose, and collecting such tasks gains nothing.
 func (c *Challenger) Judge(now time.Time, keys []Key, s Scope, solution string) (bits int) {
 	bits = c.rules.bits(c.meter.count(now))
 	if bits == 0 || c.accepts(now, keys, s, solution, bits, true) {
@@ -46,7 +47,7 @@ func (c *Challenger) Judge(now time.Time, keys []Key, s Scope, solution string) 
 	return bits
 }
 
-// Foresee is what Judge would return. It counts nothing, and spends nothing.
+// Foresee returns what Judge would return. It counts nothing and spends nothing.
 func (c *Challenger) Foresee(now time.Time, keys []Key, s Scope, solution string) (bits int) {
 	bits = c.rules.bits(c.meter.foresee(now))
 	if bits == 0 || c.accepts(now, keys, s, solution, bits, false) {
@@ -55,16 +56,16 @@ func (c *Challenger) Foresee(now time.Time, keys []Key, s Scope, solution string
 	return bits
 }
 
-// Count counts an attempt that is refused with what Foresee has returned.
+// Count counts an attempt that is refused because of Foresee.
 func (c *Challenger) Count(now time.Time) { c.meter.count(now) }
 
-// AppendTask appends the task of a scope with so many bits, as the client gets it.
+// AppendTask appends the task of a scope with this many bits, as sent to the client.
 func AppendTask(b []byte, now time.Time, key *Key, s Scope, bits int) []byte {
 	t := key.task(s, minuteOf(now), bits)
 	return t.append(b)
 }
 
-// bits are those that an attempt needs, when there are so many; 0: none.
+// bits is how many bits an attempt needs at this count; 0: none.
 func (r *Rules) bits(attempts uint32) int {
 	if attempts <= r.Above {
 		return 0
@@ -72,7 +73,7 @@ func (r *Rules) bits(attempts uint32) int {
 	return min(r.Least+bits.Len32((attempts-1)/r.Above)-1, r.Most)
 }
 
-// accepts says whether a solution serves the attempt, and spends it if it is to.
+// accepts says whether a solution serves the attempt, and spends it if spend is set.
 func (c *Challenger) accepts(now time.Time, keys []Key, scope Scope, text string, need int, spend bool) bool {
 	s, ok := parse(text)
 	if !ok || s.bits < c.rules.Least {

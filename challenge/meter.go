@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// meter counts attempts in windows of time, without a lock. What counts is the window of the
-// moment or the one before it, whichever has more: the rate rises with each attempt, and
-// falls when a whole window had fewer.
+// meter counts attempts in windows of time, without a lock. The current window or the
+// previous one counts, whichever has more attempts: the rate rises with each attempt,
+// and falls after a whole window with fewer.
 type meter struct {
 	window int64 // ns
-	// Both are the number of a window, and in the lower half its attempts.
+	// Each holds the number of a window in its upper half and its attempts in the lower one.
 	now, before atomic.Uint64
 }
 
-// count counts an attempt, and returns how many there are in a window.
+// count counts an attempt and returns the rate.
 func (m *meter) count(t time.Time) uint32 {
 	at := m.number(t)
 	for {
@@ -36,7 +36,7 @@ func (m *meter) count(t time.Time) uint32 {
 	}
 }
 
-// foresee is what count would return. It counts nothing.
+// foresee returns what count would return, without counting.
 func (m *meter) foresee(t time.Time) uint32 {
 	at, seen := m.number(t), m.now.Load()
 	next := uint64(at)<<32 | 1
@@ -65,13 +65,13 @@ func (m *meter) number(t time.Time) uint32 { return uint32(t.UnixNano() / m.wind
 
 func halves(window uint64) (number, attempts uint32) { return uint32(window >> 32), uint32(window) }
 
-// raise puts a window in the place of an older one, or of the same with fewer attempts.
+// raise replaces an older window, or the same window with fewer attempts.
 func raise(p *atomic.Uint64, window uint64) {
 	for {
 		old := p.Load()
 		oldNumber, oldN := halves(old)
 		number, n := halves(window)
-		behind := oldNumber - number // numbers wrap; who is late is late by little
+		behind := oldNumber - number // numbers wrap; a late caller is only a little late
 		if 0 < behind && behind < 1000 || behind == 0 && n <= oldN || p.CompareAndSwap(old, window) {
 			return
 		}

@@ -32,7 +32,7 @@ type solution struct {
 	nonces [steps]string
 }
 
-// parse reads `<task>.<nonce>.<nonce>.<nonce>.<nonce>`. false: it is none.
+// parse reads `<task>.<nonce>.<nonce>.<nonce>.<nonce>`. false: it has another form.
 func parse(text string) (s solution, ok bool) {
 	if len(text) > mostSolution {
 		return s, false
@@ -61,7 +61,7 @@ func parse(text string) (s solution, ok bool) {
 	return s, true
 }
 
-// canonical says that a number is written in one way only, in so many digits.
+// canonical says whether a number is in its only permitted form, with at most this many digits.
 func canonical(text string, most int) bool {
 	return digits(text, most) && (text[0] != '0' || len(text) == 1)
 }
@@ -94,8 +94,8 @@ func decodeSeed(into *seed, text string) bool {
 	return err == nil && n == seedSize
 }
 
-// works says whether the nonces solve the task, and returns the hash of the first step: no
-// two solutions that took the whole work have the same.
+// works says whether the nonces solve the task, and returns the hash of the first step,
+// which differs between any two solutions that took the full work.
 func (s *solution) works() (first [sha256.Size]byte, ok bool) {
 	var room [64]byte
 	hash := sha256.Sum256(append(room[:0], s.text...))
@@ -111,7 +111,7 @@ func (s *solution) works() (first [sha256.Size]byte, ok bool) {
 	return first, true
 }
 
-// leads says whether a hash begins with so many zero bits.
+// leads says whether a hash begins with this many zero bits.
 func leads(hash *[sha256.Size]byte, zeros int) bool {
 	return bits.LeadingZeros64(binary.BigEndian.Uint64(hash[:8])) >= zeros
 }

@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// mostStart leaves room for the search below 2^53, which is where the integers of
-// JavaScript end.
+// mostStart leaves room for the search below 2^53, where JavaScript's exact integers end.
 const mostStart = 1 << 52
 
 // Solve solves a task, as clients do: 2^bits hashes on average. It returns what the

@@ -14,10 +14,10 @@ const (
 )
 
 // spent remembers solutions for as long as their tasks are accepted. Its memory is fixed
-// when it is made. A solution belongs to one of many small sets; where a set is full
-// the one in the place of the new one is forgotten, and could be used again.
+// when it is made. A solution belongs to one of many small sets; where a set is full,
+// the new one replaces one of them, which could then be used again.
 type spent struct {
-	seed maphash.Seed // so that nobody chooses which are forgotten
+	seed maphash.Seed // so that clients cannot choose which are forgotten
 	sets []spentSet
 }
 
@@ -30,7 +30,7 @@ type spentSet struct {
 
 func newSpent() *spent { return &spent{maphash.MakeSeed(), make([]spentSet, spentSets)} }
 
-// take spends what proof stands for, of that minute. false: it is spent.
+// take spends the proof of a task of that minute. false: it was spent before.
 func (s *spent) take(proof []byte, minute, now int64) bool {
 	set, mark := s.find(proof, minute)
 	set.mu.Lock()
@@ -65,7 +65,7 @@ func (s *spentSet) has(mark uint64) bool {
 	return false
 }
 
-// room is a place for one more: an empty one, or one whose task nobody accepts any more.
+// room finds a place for one more: an empty one, or one whose task is no longer accepted.
 func (s *spentSet) room(mark uint64, now int64) int {
 	for i, m := range s.each {
 		if age := int8(byte(now) - byte(m)); m == 0 || age > 1 || age < -1 {

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// A full set forgets one for each that comes, and those first whose tasks nobody accepts
+// A full set forgets one for each new one, first those whose tasks are no longer accepted
 // any more. Nothing that is sent makes it grow.
 func TestSpentSolutionsHaveABound(t *testing.T) {
 	s := &spent{maphash.MakeSeed(), make([]spentSet, 1)}

@@ -28,16 +28,16 @@ func NewKey(secret [sha256.Size]byte) Key {
 	return k
 }
 
-// Scope is what a task is bound to. Its solutions are worth nothing elsewhere.
+// Scope is what a task is bound to. Its solutions are not accepted elsewhere.
 type Scope struct {
 	// Gate and Sale are where the attempt is made; an empty Sale is none.
 	Gate, Sale string
-	// Address is the client's. Of an IPv6 address the first 64 bits count: a client has
-	// all that follow.
+	// Address is the client's. Of an IPv6 address the first 64 bits count: a client
+	// usually has the whole network.
 	Address string
 }
 
-// seedSize is enough that nobody guesses the seed of a task that was not issued.
+// seedSize makes it infeasible to guess the seed of a task that was not issued.
 const seedSize = 16
 
 type seed [seedSize]byte
@@ -52,7 +52,7 @@ type task struct {
 // minuteOf is the minute of a moment.
 func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
 
-// task makes the one task of a scope with so many bits in a minute.
+// task makes the only task of a scope with this many bits in a minute.
 func (k *Key) task(s Scope, minute int64, bits int) task {
 	return task{minute, bits, k.seed(s, minute, bits)}
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// crowd lets so many buyers at a time in: when one has what he wants, the next one
-// comes. It returns what waits until all have gone home.
+// crowd runs this many buyers at a time: when one has their order, the next one begins.
+// It returns a function that waits until all have finished.
 func (c *chaos) crowd(n int) (wait func()) {
 	over, cancel := context.WithCancel(context.Background())
 	c.over = over
@@ -32,13 +32,12 @@ func (c *chaos) crowd(n int) (wait func()) {
 	return crowd.Wait
 }
 
-// patientFor is how long a buyer waits for an edge that may stand still, before he
-// asks again.
+// patientFor is how long a buyer waits for an edge that may hang, before retrying.
 const patientFor = 5 * time.Second
 
 // insist asks for an order, always under the same key, until the buyer has it or the
-// sale closes. Nobody may hear that there is no such sale, that he has had enough, or
-// anything else that is not so.
+// sale closes. No buyer may be told that there is no such sale, that their limit is
+// reached, or anything else that is not true.
 func (c *chaos) insist(o order) (r result) {
 	for {
 		patient, cancel := context.WithTimeout(c.over, patientFor)

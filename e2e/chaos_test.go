@@ -255,7 +255,7 @@ func TestEverythingDies(t *testing.T) {
 	within(t, 4*patience, func() bool { return c.position() >= all }, func() string { return "the ledger catches up" })
 	inStep(t, c.ledger, c.redis, "chaos")
 	for _, e := range c.edges {
-		for _, alarm := range []string{"redis has lost", "were trimmed before", "redis and the ledger disagree", "somebody else has changed its tables"} {
+		for _, alarm := range []string{"redis has lost", "were trimmed before", "redis and the ledger disagree", "another program has changed its tables"} {
 			if e.log.has(alarm) {
 				t.Errorf("nothing was lost, and an edge says %q", alarm)
 			}

@@ -158,9 +158,9 @@ func bought(results []result) []result {
 	return out
 }
 
-// audit compares the shop, the books and the buyers' answers. It holds for any
+// audit compares the shop, the sale's cells and the buyers' answers. It holds for any
 // behaviour of the shop: what the shop has sold is held, in doubt or confirmed, per
-// cell never more than its stock; whoever heard yes has his order.
+// cell never more than its stock; a buyer whose answer was a success has the order.
 func audit(t *testing.T, e *edge, id string, s *shop.Shop, results []result) {
 	t.Helper()
 	b := e.books(id)

@@ -35,7 +35,7 @@ type station struct {
 }
 
 func (s *station) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// What it has, it has, whoever dies while it stands here.
+	// It keeps its orders, whichever process dies meanwhile.
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		panic(http.ErrAbortHandler)
@@ -111,7 +111,7 @@ func (k *killing) untilHeld() {
 // and stays so; with the probe the shop's word ends it.
 func TestKilledEdgeAtEveryStep(t *testing.T) {
 	t.Parallel()
-	const ( // what becomes of the unit while nobody asks
+	const ( // what becomes of the unit while no probe asks
 		free     = "free"
 		doubtful = "in doubt"
 		sold     = "sold"
@@ -228,7 +228,7 @@ func TestKilledEdgeAtEveryStep(t *testing.T) {
 }
 
 // Where the shop decides later, what a killed edge leaves behind goes back on sale at
-// its deadline: nobody has paid by then.
+// its deadline: it was not paid by then.
 func TestKilledEdgeInOutcomeBackend(t *testing.T) {
 	t.Parallel()
 	for _, step := range []struct {

@@ -330,7 +330,7 @@ var exampleCommands = map[string]func(*testing.T) *exec.Cmd{
 				t.Fatal(err)
 			}
 			if name == "package-lock.json" && bytes.Contains(content, []byte(`"resolved"`)) {
-				t.Errorf("the lock file names a registry: everybody has his own")
+				t.Errorf("the lock file names a registry, which differs between machines")
 			}
 			if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 				t.Fatal(err)

@@ -20,7 +20,7 @@ const inQuery = "buyer {header.X-User-Id}\nline {query.sku}"
 
 const oneUnit = `  - {sku: "7", stock: 1}`
 
-// Nobody listens where the shop should be: the order was never sent.
+// Nothing listens at the shop's address: the order was never sent.
 func TestShopDoesNotListen(t *testing.T) {
 	t.Parallel()
 	e := startEdge(t, site{shop: freeAddr(t)})
@@ -68,9 +68,9 @@ func TestSecondUpstreamTakesTheOrder(t *testing.T) {
 	e.mustState(r.reservation, "confirmed", "status_201")
 }
 
-// A kept connection dies with the order written, and nobody listens any more:
-// net/http sends a request without body again and reports that it could not dial.
-// The order may exist.
+// A kept connection dies with the order written, and nothing listens any more: net/http
+// sends a request without body again and reports that it could not dial. The order may
+// exist.
 func TestResentOrderIsInDoubt(t *testing.T) {
 	t.Parallel()
 	for _, header := range []string{"Idempotency-Key", "X-Idempotency-Key", ""} {
@@ -190,8 +190,8 @@ func isAdminConnection(g, dump string) bool {
 	return false
 }
 
-// A buyer who leaves before his stock is held, or while it is being held, holds
-// nothing and puts nothing in doubt.
+// A buyer who leaves before the stock is held, or while it is being held, holds nothing
+// and puts nothing in doubt.
 func TestBuyerLeavesWhileReserving(t *testing.T) {
 	t.Parallel()
 	s := new(recorder)
@@ -220,8 +220,8 @@ func TestBuyerLeavesWhileReserving(t *testing.T) {
 	}
 }
 
-// A buyer who trickles his body holds no stock, and neither does one who leaves in
-// the middle of it or sends less than he announced.
+// A buyer who trickles the body holds no stock, and neither does one who leaves in the
+// middle of it or sends less than announced.
 func TestTricklingBuyerHoldsNothing(t *testing.T) {
 	t.Parallel()
 	s := new(recorder)
@@ -258,8 +258,8 @@ func TestTricklingBuyerHoldsNothing(t *testing.T) {
 	}
 }
 
-// A handler behind the gate panics: before an answer nobody knows, after it the
-// answer counts.
+// A handler behind the gate panics: before an answer the outcome is unknown, after it
+// the answer counts.
 func TestPanicBehindTheGate(t *testing.T) {
 	t.Parallel()
 	e := startEdge(t, site{backend: "e2e_panic"})

@@ -105,7 +105,7 @@ func TestHostileRequests(t *testing.T) {
 	e.expect("flash", 100, 0, 0, 0)
 }
 
-// Trailers that nobody announced reach neither the shop nor the outcome.
+// Trailers that were not announced reach neither the shop nor the outcome.
 func TestUnannouncedTrailers(t *testing.T) {
 	t.Parallel()
 	s := new(recorder)

@@ -245,7 +245,7 @@ func TestOutboxThroughReloads(t *testing.T) {
 	release, before := o.hang(), o.requests()
 	buy("Ann")
 	arrives(before)
-	e.mustReload(with(o.option(""))) // the same: nobody is interrupted
+	e.mustReload(with(o.option(""))) // the same: no sender is interrupted
 	outboxes(1)
 	buy("Bob")
 	before = o.requests()

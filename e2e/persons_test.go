@@ -17,7 +17,7 @@ const personSources = `
 		identity phone {json.phone}
 		line     {json.sku} {json.quantity}`
 
-// by is an order of one unit by somebody who has a phone, or none.
+// by is an order of one unit by a buyer with a phone, or without one.
 func by(buyer, phone, sku string) order {
 	body := fmt.Sprintf(`{"sku":%q,"phone":%q}`, sku, phone)
 	if phone == "" {
@@ -44,8 +44,8 @@ func (e *edge) sellLimited(id, items, limits string) {
 	e.untilSelling(id)
 }
 
-// Whoever shares a phone shares the count, however many accounts and edges there
-// are: of many attempts at once exactly as many become orders as the limit allows.
+// Buyers who share a phone share the count, however many accounts and edges there are:
+// of many attempts at once exactly as many become orders as the limit allows.
 func TestOnePhoneOverTwoEdges(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -106,7 +106,7 @@ func TestMissingIdentity(t *testing.T) {
 
 	e.mustBuy(by("ann", "", "8"), 201, "")
 	e.mustBuy(by("ann", "", "8"), 403, "limit_reached")
-	e.mustBuy(by("bob", "", "8"), 201, "") // who has no phone shares it with nobody
+	e.mustBuy(by("bob", "", "8"), 201, "") // a buyer without a phone shares no count
 	e.mustBuy(by("ann", "111", "8"), 403, "limit_reached")
 	e.mustBuy(by("cat", "111", "8"), 201, "")
 	e.mustBuy(by("dan", "111", "8"), 403, "limit_reached")
@@ -213,7 +213,7 @@ func TestCheckBeforeTheGate(t *testing.T) {
 			t.Errorf("%q refused, it should be %s", r.header.Get("RateLimit-Policy"), policy)
 		}
 	}
-	cartOf := cart(by("", "111", "7")) // nobody need be known to fill a cart
+	cartOf := cart(by("", "111", "7")) // filling a cart needs no buyer
 	e.mustBuy(cartOf, 201, "")
 	if n := s.orders(); n != 0 {
 		t.Errorf("the cart has %d tokens", n)
@@ -236,8 +236,7 @@ func TestCheckBeforeTheGate(t *testing.T) {
 	e.mustBuy(cart(by("", "333", "7")), 409, "paused")
 }
 
-// An attempt that is turned away on its way to Redis, by Redis's silence or by the
-// shop charges nobody's limit.
+// An attempt that is refused before Redis, by Redis's silence or by the shop charges no limit.
 func TestUnsoldChargesNothing(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

@@ -180,8 +180,8 @@ func TestProbesAreSharedAndEnd(t *testing.T) {
 	}
 }
 
-// While Redis is away nothing is asked, and nobody is told wrong things; when it is
-// back, the doubt ends.
+// While Redis is down nothing is asked, and no wrong answer is given; when it is back,
+// the doubt ends.
 func TestProbeWithoutRedis(t *testing.T) {
 	t.Parallel()
 	s := new(oracle)

@@ -53,7 +53,7 @@ func TestUnreadAnswersKeepNobodyOut(t *testing.T) {
 	}
 	for i := range 5 {
 		if r := e.buy(one(fmt.Sprint("b", i), "7", 1, "")); r.status != http.StatusCreated {
-			t.Errorf("somebody else: %v", r)
+			t.Errorf("another buyer: %v", r)
 		}
 	}
 	e.expect("flash", 295, 0, 0, 5)
@@ -71,7 +71,7 @@ func TestUnreadLongAnswerKeepsNobodyOut(t *testing.T) {
 	e.stall("slow-1")
 	eventually(t, "the answer waits for its client", func() bool { return e.writing() == 1 })
 	if r := e.buy(one("b", "7", 1, "")); r.status != http.StatusCreated {
-		t.Errorf("somebody else: %v", r)
+		t.Errorf("another buyer: %v", r)
 	}
 	e.expect("flash", 9, 0, 0, 1)
 }
@@ -173,7 +173,7 @@ func (e *edge) untilBought(buyer string) {
 	e.t.Helper()
 	var r result
 	eventuallyf(e.t, func() bool { r = e.buy(one(buyer, "7", 1, "")); return r.status == http.StatusCreated }, func() string {
-		return fmt.Sprintf("somebody else buys: %v", r)
+		return fmt.Sprintf("another buyer: %v", r)
 	})
 }
 

@@ -107,8 +107,8 @@ func TestRedisIsGoneAtTheResolution(t *testing.T) {
 	}
 }
 
-// A stalled Redis executes what it has read, long after the edge gave up: no hold
-// is left that nobody owns.
+// A stalled Redis executes what it has read, long after the edge gave up: no hold is
+// left without an owner.
 func TestStalledRedisLeavesNoHold(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

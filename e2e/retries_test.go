@@ -47,8 +47,9 @@ func (r result) replays(t *testing.T, first result) {
 	}
 }
 
-// A winner who sends his key again gets his own answer at every edge: when the sale
-// is sold out and when it has ended. At an edge where he is over his rate he hears that.
+// A buyer who repeats the key of a successful order gets its answer at every edge: when
+// the sale is sold out and when it has ended. At an edge where they are over their rate
+// they get that refusal.
 func TestWinnerRetries(t *testing.T) {
 	t.Parallel()
 	s := &recorder{answer: func(w http.ResponseWriter, r *http.Request) {
@@ -109,7 +110,7 @@ func TestDoubleClickAtTwoEdges(t *testing.T) {
 				r := e.buy(click)
 				r.is(t, 409, "duplicate")
 				if r.header.Get("Retry-After") == "" {
-					t.Errorf("nobody says when to come back: %v", r)
+					t.Errorf("no Retry-After: %v", r)
 				}
 			}
 			other := second.goBuy(one("a", "7", 1, "").under("another"))
@@ -127,7 +128,7 @@ func TestDoubleClickAtTwoEdges(t *testing.T) {
 	}
 }
 
-// One key from everywhere at once is one order, and everybody hears of it.
+// One key from everywhere at once is one order, and every request gets its answer.
 func TestOneKeyFromEverywhere(t *testing.T) {
 	t.Parallel()
 	s := &recorder{answer: func(w http.ResponseWriter, r *http.Request) {
@@ -160,7 +161,7 @@ func TestRefusedOrderFreesItsKey(t *testing.T) {
 	second.untilSelling("flash")
 	refused := first.buy(about("a", "SO-1").under("k1"))
 	refused.is(t, 422, "")
-	second.buy(one("a", "7", 1, "").under("k1")).is(t, 422, "") // other content: the key is nobody's
+	second.buy(one("a", "7", 1, "").under("k1")).is(t, 422, "") // other content: the key is free
 	status = http.StatusCreated
 	won := second.buy(about("a", "SO-1").under("k1"))
 	won.is(t, 201, "")
@@ -171,8 +172,8 @@ func TestRefusedOrderFreesItsKey(t *testing.T) {
 	first.expect("flash", 0, 0, 0, 1)
 }
 
-// An edge dies with an order at the shop: its key and its ref stay bound, until
-// somebody knows what became of it.
+// An edge dies with an order at the shop: its key and its ref stay bound, until it is
+// known what became of it.
 func TestKilledEdgeKeepsItsKeys(t *testing.T) {
 	t.Parallel()
 	s := newSlowShop()
@@ -192,7 +193,7 @@ func TestKilledEdgeKeepsItsKeys(t *testing.T) {
 			t.Errorf("it names no reservation: %v", r)
 		}
 	}
-	s.answer <- 201 // nobody listens
+	s.answer <- 201 // no edge reads it
 	second.must("POST", "reservations/"+id+"/confirm", "", nil)
 	r := second.buy(about("a", "SO-1").under("k1"))
 	r.is(t, 409, "already_ordered")
@@ -240,7 +241,7 @@ func TestRefAtTwoEdges(t *testing.T) {
 	audit(t, first, "flash", s, []result{won})
 }
 
-// A buyer who leaves before his answer comes finds it under his key.
+// A buyer who leaves before the answer comes finds it under their key.
 func TestLeavingBuyerFindsHisAnswer(t *testing.T) {
 	t.Parallel()
 	working, answer := make(chan string, 1), make(chan struct{})
@@ -391,8 +392,8 @@ func TestOrderIsSentAgainByTheTransport(t *testing.T) {
 	}
 }
 
-// Whoever has not won hears so from the memory of the edge, whatever key he sends:
-// only keys that may be bound are asked in Redis.
+// A buyer without an order is refused from the memory of the edge, whatever key they
+// send: only keys that may be bound are looked up in Redis.
 func TestKeysOfLosersCostNoCall(t *testing.T) {
 	t.Parallel()
 	proxy := redistest.NewProxy(t, redistest.Start(t).Addr())

@@ -85,8 +85,8 @@ func TestRefusalsOfASale(t *testing.T) {
 	}
 }
 
-// A purchase limit counts what a buyer holds and what he has bought, gives back
-// what was released, and charges nothing for a refusal.
+// A purchase limit counts a buyer's held and bought units, gives back released ones,
+// and charges nothing for a refusal.
 func TestPurchaseLimit(t *testing.T) {
 	t.Parallel()
 	arrived, release := make(chan string, 1), make(chan int)
@@ -114,7 +114,7 @@ func TestPurchaseLimit(t *testing.T) {
 	waiting.header = http.Header{"X-Wait": {"1"}}
 	running := e.goBuy(waiting)
 	await(t, "the second order is forwarded", arrived)
-	expect(one("a", "7", 1, ""), 409, "pending") // his own hold is in the way
+	expect(one("a", "7", 1, ""), 409, "pending") // the buyer's own hold uses up the limit
 	expect(one("b", "7", 3, ""), 201, "")
 	release <- 400
 	if r := await(t, "the refused order", running); r.status != 400 {

@@ -125,8 +125,8 @@ func TestHalfClosedWhileTheShopWorks(t *testing.T) {
 	e.expect("flash", 0, 0, 0, 1)
 }
 
-// A shop that switches protocols has not answered: nobody hears success, nobody gets a
-// tunnel to it.
+// A shop that switches protocols has not answered: the client gets neither a success
+// nor a tunnel to it.
 func TestShopSwitchesProtocols(t *testing.T) {
 	t.Parallel()
 	for _, head := range []string{"", "Upgrade: nothing\r\nConnection: Upgrade\r\n", "Upgrade: websocket\r\nConnection: Upgrade\r\nContent-Length: 5\r\n"} {
@@ -160,8 +160,8 @@ func TestShopSwitchesProtocols(t *testing.T) {
 	}
 }
 
-// Where nothing behind the gate has written an answer, the client hears the shop's status,
-// or that there was none; never a success that nobody has said.
+// Where nothing behind the gate has written an answer, the client gets the shop's
+// status, or an error if there was none; never an invented success.
 func TestNobodyWritesAnAnswer(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -200,8 +200,8 @@ func TestNobodyWritesAnAnswer(t *testing.T) {
 	}
 }
 
-// A handler that fails when a part of its answer has left: the connection breaks off, and
-// nobody takes the part for the whole.
+// A handler that fails when a part of its answer has left: the connection breaks off,
+// so that no client takes the part for the whole.
 func TestPartOfAnAnswer(t *testing.T) {
 	t.Parallel()
 	e := startEdge(t, site{backend: "e2e_part\nhandle_errors {\n respond \"sorry\" 500\n}"})

@@ -24,8 +24,8 @@ func comesBack(r result) bool {
 	return noRoom(r) || r.reason == "all_held" || r.reason == "duplicate" || r.reason == "in_doubt"
 }
 
-// Two thousand buyers at once for a hundred units: a hundred orders, and everybody
-// else hears that there is nothing left.
+// Two thousand buyers at once for a hundred units: a hundred orders, and all other
+// buyers are told that nothing is left.
 func TestStampede(t *testing.T) {
 	eachRedis(t, func(t *testing.T, redis string) {
 		e := newEdge(t, "")
@@ -66,7 +66,7 @@ func TestStampedeWithRoomForFew(t *testing.T) {
 }
 
 // Orders of several lines, of regions, of several units, in one crowd: all or
-// nothing, and nobody is refused who could have been served.
+// nothing, and no buyer is refused who could have been served.
 func TestStampedeOfMixedOrders(t *testing.T) {
 	eachRedis(t, func(t *testing.T, redis string) {
 		e := newEdge(t, "")

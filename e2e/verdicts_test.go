@@ -10,7 +10,7 @@ import (
 // shopper is one attempt to buy, from which an obstacle makes one that is refused.
 type shopper struct {
 	buyer, phone, device string
-	key                  string // of the rate; empty: one that nobody has used
+	key                  string // of the rate; empty: an unused one
 	encoding             string // Content-Encoding
 	sale                 string
 	sku                  string

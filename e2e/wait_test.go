@@ -57,8 +57,8 @@ func await[T any](t *testing.T, what string, c <-chan T) T {
 
 var takenPorts sync.Map
 
-// freeAddr is a loopback address on which nobody listens. Its port is below those
-// that kernels give to outgoing connections, so nobody is given it by chance.
+// freeAddr is a loopback address on which nothing listens. Its port is below those that
+// kernels give to outgoing connections, so none is given it by chance.
 func freeAddr(t *testing.T) string {
 	t.Helper()
 	for range 200 {

@@ -1,20 +1,20 @@
 package fastpath
 
-// what take has found at the beginning of the buffer.
+// found is what take finds at the beginning of the buffer.
 type found uint8
 
 const (
-	more   found = iota // not yet a whole request
+	more   found = iota // not yet a complete request
 	taken               // a request, and it is answered
 	lend                // a request for net/http
-	leave               // nothing that can be framed
+	leave               // input that cannot be framed
 	broken              // an answer could not be written
 )
 
 // mostOut is how many bytes of answers wait to be written together.
 const mostOut = 32 << 10
 
-// take answers the request at the beginning of the buffer, if it is one to answer.
+// take answers the request at the beginning of the buffer if the Judge does.
 func (c *Conn) take() found {
 	if c.posted && !c.skipLines() {
 		return more
@@ -38,7 +38,7 @@ func (c *Conn) take() found {
 	if !r.head.plain || total > mostBuffer || c.server.stopped.Load() {
 		return lend
 	}
-	// The buffer may have moved, and time has gone by: it is asked each time.
+	// The buffer may have moved and time has passed, so the Judge is asked each time.
 	r.lay(b)
 	if !c.server.Judge.Concerns(r) {
 		return lend
@@ -74,8 +74,8 @@ func (c *Conn) take() found {
 	return taken
 }
 
-// skipLines passes over empty lines behind a POST, as net/http does for the sake of
-// old clients: at most 4 bytes. It says false when more has to come first.
+// skipLines skips empty lines after a POST, at most 4 bytes, as net/http does for old
+// clients. It returns false when more input is needed.
 func (c *Conn) skipLines() bool {
 	b := c.buf[c.start:c.end]
 	if len(b) == 0 || b[0] != '\r' && b[0] != '\n' {
@@ -91,13 +91,13 @@ func (c *Conn) skipLines() bool {
 	return true
 }
 
-// begin says that answers are about to be written.
+// begin marks that answers are about to be written.
 func (c *Conn) begin() bool {
 	return c.answering.Load() == busy || c.answering.CompareAndSwap(free, busy)
 }
 
-// flush writes the answers. Once that has failed nothing is ever written again: it would
-// be read as the rest of an answer.
+// flush writes the answers. After a failure nothing is written again: the client would
+// read it as the rest of an answer.
 func (c *Conn) flush() error {
 	if len(c.out) > 0 && c.failed == nil {
 		c.times.write(c)
@@ -107,7 +107,7 @@ func (c *Conn) flush() error {
 	if c.answering.Load() == free || c.answering.CompareAndSwap(busy, free) {
 		return c.failed
 	}
-	// shut, perhaps while this was being written
+	// Close may have been called during the write
 	c.failed = c.shut()
 	return c.failed
 }

@@ -23,8 +23,8 @@ func (s *Server) mostHead() int {
 	return s.MaxHead
 }
 
-// room makes room in the buffer for another byte at least. There is always enough
-// for a request that may be answered: take gives all others away before.
+// room makes room in the buffer for at least one more byte. There is always enough for
+// a request that may be answered here: take has handed over all larger ones.
 func (c *Conn) room() {
 	switch {
 	case c.buf == nil:
@@ -48,7 +48,7 @@ func (c *Conn) room() {
 	}
 }
 
-// release gives the buffers back.
+// release returns the buffers.
 func (c *Conn) release() {
 	switch len(c.buf) {
 	case smallBuffer:
@@ -63,7 +63,7 @@ func (c *Conn) release() {
 	c.out = nil
 }
 
-// outRoom is where answers go.
+// outRoom is the buffer for answers.
 func (c *Conn) outRoom() []byte {
 	if c.out == nil {
 		c.out = outBuffers.Get().(*[smallBuffer]byte)[:0]

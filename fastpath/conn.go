@@ -10,43 +10,43 @@ import (
 	"time"
 )
 
-// mode says whose the next byte of a connection is.
+// mode says who reads the next byte of a connection.
 type mode = int32
 
 const (
-	// strange: net/http has not said that it reads from this connection itself.
+	// strange: net/http has not yet reported the connection, so it is not known whether
+	// it reads from it directly.
 	strange mode = iota
-	// boundary: the next byte begins a request, and net/http has none of it.
+	// boundary: the next byte begins a request, of which net/http has nothing.
 	boundary
-	// lent: net/http has a request, or is getting it, and answers.
+	// lent: net/http has, or is reading, one request, and answers it.
 	lent
-	// away: all is net/http's, or that of who has hijacked the connection.
+	// away: the connection belongs to net/http, or to the handler that hijacked it, for good.
 	away
 )
 
-// Conn is a connection that is shared with net/http. Its Read is net/http's way to
-// ask for a request.
+// Conn is a connection that is shared with net/http. net/http asks for a request by calling Read.
 //
-// Reads, and the calls of Follow between them, come one after the other, as those of
-// net/http do. Close and the setting of deadlines may come at any time.
+// Calls of Read and Follow must not overlap; net/http's do not. Close and the deadlines
+// may be called at any time.
 type Conn struct {
 	net.Conn
 	server *Server
 
 	mode atomic.Int32
-	// answering is free, busy or shut: a connection that is to be closed while an
-	// answer is being written is closed behind that.
+	// answering is free, busy or shut: a connection that is closed while an answer is
+	// being written is closed after that answer.
 	answering atomic.Int32
 
 	buf        []byte // pooled; nil: nothing is buffered
-	start, end int    // what of it has not been used
-	out        []byte // answers that have not been written; pooled
+	start, end int    // the unused part of it
+	out        []byte // answers not yet written; pooled
 	failed     error  // why an answer was not written; nil: all were
 	left       int64  // bytes of the lent request that net/http has not read
 
 	request  Request
 	posted   bool // the last answer was to a POST
-	answered bool // there was one since net/http has seen the connection idle
+	answered bool // there was one since net/http last saw the connection idle
 	waited   bool // the body of this request has been waited for
 
 	times  times
@@ -70,7 +70,7 @@ const (
 	shut
 )
 
-// Wrap makes a Conn. It does nothing by itself until Follow has told it that it is new.
+// Wrap makes a Conn. It answers nothing until Follow has reported the connection as new.
 func (s *Server) Wrap(c net.Conn) *Conn {
 	conn := &Conn{Conn: c, server: s}
 	conn.request.conn = conn
@@ -79,9 +79,9 @@ func (s *Server) Wrap(c net.Conn) *Conn {
 	return conn
 }
 
-// Follow is told each state of the connection by net/http, as http.Server.ConnState
-// is. It must not be told of a connection on which another protocol lies between
-// net/http and this one, such as TLS.
+// Follow must be called with each state of the connection, as http.Server.ConnState is.
+// It must not be called if another protocol, such as TLS, lies between net/http and
+// this connection.
 func (c *Conn) Follow(s http.ConnState) {
 	now := c.mode.Load()
 	switch s {
@@ -90,7 +90,7 @@ func (c *Conn) Follow(s http.ConnState) {
 			c.mode.Store(boundary)
 		}
 	case http.StateActive:
-		if now == boundary { // it has read what was not given
+		if now == boundary { // it has read bytes that Read did not return
 			c.mode.Store(away)
 		}
 	case http.StateIdle:
@@ -106,14 +106,14 @@ func (c *Conn) Follow(s http.ConnState) {
 	case http.StateClosed:
 		c.server.held.remove(c)
 		c.socket.at = -1
-		_ = c.Conn.Close()   // a panic may have left an answer behind which that was to happen
-		if now == boundary { // else net/http may still be reading in the background
+		_ = c.Conn.Close()   // a panic may have interrupted the answer after which to close
+		if now == boundary { // otherwise net/http may still be reading in the background
 			c.release()
 		}
 	}
 }
 
-// Read gives net/http what it may read.
+// Read returns the bytes that net/http may read.
 func (c *Conn) Read(p []byte) (int, error) {
 	switch c.mode.Load() {
 	case boundary:
@@ -135,7 +135,7 @@ func (c *Conn) readBoundary(p []byte) (int, error) {
 		switch {
 		case err == nil:
 		case what == more && c.start < c.end && !errors.Is(err, os.ErrDeadlineExceeded):
-			// net/http says what it thinks of half a request
+			// net/http answers an incomplete request
 			c.mode.Store(away)
 			return c.readAway(p)
 		default:
@@ -173,8 +173,7 @@ func (c *Conn) turn() (found, error) {
 	}
 }
 
-// readLent gives net/http the rest of the request that it has been lent, and not a
-// byte more.
+// readLent returns the rest of the lent request, and not a byte more.
 func (c *Conn) readLent(p []byte) (int, error) {
 	if c.left > 0 {
 		p = p[:min(int64(len(p)), c.left)]
@@ -182,8 +181,9 @@ func (c *Conn) readLent(p []byte) (int, error) {
 		c.left -= int64(n)
 		return n, err
 	}
-	// All was given: it reads on to see whether the client leaves. A byte that comes
-	// instead begins the next request, and nothing ends the waiting.
+	// The request was returned completely: net/http reads on to see whether the client
+	// leaves. A byte that comes instead begins the next request, and does not end the
+	// wait.
 	if c.start < c.end || len(p) == 0 {
 		return 0, nil
 	}
@@ -197,7 +197,7 @@ func (c *Conn) readLent(p []byte) (int, error) {
 	return 0, err
 }
 
-// readAway gives what is buffered, then what comes.
+// readAway returns the buffered bytes, then reads from the connection.
 func (c *Conn) readAway(p []byte) (int, error) {
 	if c.start < c.end {
 		n := copy(p, c.buf[c.start:c.end])
@@ -209,7 +209,7 @@ func (c *Conn) readAway(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// hand ends the wrapper's turn: answers go out before net/http can write.
+// hand passes the connection to net/http, after writing pending answers.
 func (c *Conn) hand(to mode) error {
 	if err := c.flush(); err != nil {
 		return err
@@ -226,7 +226,7 @@ func (c *Conn) hand(to mode) error {
 	return nil
 }
 
-// Close closes the connection, behind the answer that is being written.
+// Close closes the connection, after the answer that is being written.
 func (c *Conn) Close() error {
 	if c.answering.CompareAndSwap(busy, shut) {
 		return nil

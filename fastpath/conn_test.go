@@ -39,7 +39,7 @@ type served struct {
 	open func() (net.Conn, error) // a connection to it
 	http *http.Server
 	fast *fastpath.Server
-	lent chan struct{} // told when the handler has a request; nil: nobody is
+	lent chan struct{} // signalled when the handler has a request; may be nil
 
 	mu    sync.Mutex
 	conns []*fastpath.Conn

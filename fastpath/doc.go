@@ -1,12 +1,12 @@
 // Package fastpath answers requests at the connection, before net/http reads them,
 // and shares each connection with net/http for all others.
 //
-// A [Conn] stands between net/http and a connection. It frames each request itself:
-// where it begins and where it ends. What it can frame and a [Judge] answers is
-// answered there; any other request is lent to net/http, that one and not a byte
-// more, and the connection comes back when net/http says that it is idle again. What
-// cannot be framed beyond doubt is left to net/http, with all that follows on that
-// connection, for good.
+// A [Conn] lies between net/http and a connection. It frames each request itself: where
+// it begins and where it ends. If it can frame a request and a [Judge] answers it, the
+// answer is written there. Any other request is lent to net/http, and not a byte more;
+// the connection comes back when net/http reports it as idle again. A request that
+// cannot be framed with certainty is left to net/http, together with everything that
+// follows on the connection.
 //
-// The package knows net/http and nothing else: no Caddy, no sale.
+// The package depends on net/http only, not on Caddy or the rest of Stockgate.
 package fastpath

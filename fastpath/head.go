@@ -6,26 +6,26 @@ import (
 	"unsafe"
 )
 
-// maxFields bounds the header fields of a request that is framed here.
+// maxFields bounds the header fields of a request that is answered here.
 const maxFields = 64
 
-// state is how far a head is.
+// state is how far a head has been read.
 type state uint8
 
 const (
-	partial state = iota // more of it has to come
-	whole                // it has an end, and all of it is beyond doubt
-	odd                  // somebody could read it otherwise: net/http decides
+	partial state = iota // incomplete
+	whole                // complete and unambiguous
+	odd                  // other parsers could read it differently: net/http decides
 )
 
 // span is a part of the head, by offsets from its first byte.
 type span struct{ from, to int32 }
 
 // head is the head of one request (RFC 9112, sections 2 to 6), read line by line as
-// it arrives. It is stricter than net/http: whatever it accepts, net/http accepts
-// with the same meaning and the same end.
+// it arrives. It is stricter than net/http: net/http accepts everything that it
+// accepts, with the same meaning and the same end.
 type head struct {
-	line int // where the first line that is not read begins
+	line int // start of the first unread line
 	seen int // how far that line was searched for its end
 
 	method, target span
@@ -35,7 +35,7 @@ type head struct {
 	host     int // number of the field in fields, -1: none
 	length   int64
 	measured bool // there is a Content-Length
-	// plain: nothing in it asks for more than an answer.
+	// plain: nothing in it asks for more than a plain answer.
 	plain bool
 	end   int // how long it is
 }
@@ -48,7 +48,7 @@ func (h *head) reset() {
 	h.host, h.length, h.measured, h.plain = -1, 0, false, true
 }
 
-// read goes on reading where it stopped. b begins with the head's first byte.
+// read continues where it stopped. b begins with the head's first byte.
 func (h *head) read(b []byte) state {
 	for {
 		i := bytes.IndexByte(b[h.seen:], '\n')
@@ -155,7 +155,7 @@ func (h *head) field(b []byte, from, end int) bool {
 	return h.meaning(line[:colon], b[begin:end])
 }
 
-// meaning looks at the fields that say how to read the request.
+// meaning interprets the fields that say how to read the request.
 func (h *head) meaning(name, value []byte) bool {
 	switch len(name) {
 	case len("Host"):
@@ -192,7 +192,7 @@ func (h *head) meaning(name, value []byte) bool {
 	return true
 }
 
-// contentLength reads the one Content-Length: digits and nothing else.
+// contentLength reads the only Content-Length: digits and nothing else.
 func (h *head) contentLength(value []byte) bool {
 	if h.measured || len(value) == 0 || len(value) > 15 {
 		return false
@@ -245,8 +245,8 @@ var isToken = func() (is [256]bool) {
 	return is
 }()
 
-// nameBytes says of each byte whether it belongs into a field's name: 0, 1 where not
-// everybody takes it for part of one, or 2.
+// nameBytes says for each byte whether it may be part of a field name: 0 no, 1 only for
+// some parsers, 2 yes.
 var nameBytes = func() (kinds [256]uint8) {
 	for c := range kinds {
 		switch {
@@ -260,8 +260,8 @@ var nameBytes = func() (kinds [256]uint8) {
 }()
 
 // Eight bytes at a time (Warren, Hacker's Delight, section 6-1): each has its highest bit
-// set where it is below a number, or is a number. Beyond the first that is so others may
-// seem to be.
+// set where it is below a number, or is a number. After the first such byte, others may
+// be marked wrongly.
 const (
 	ones  = 0x0101010101010101
 	highs = 0x80 * ones
@@ -271,7 +271,7 @@ func below(x uint64, n uint64) uint64 { return (x - n*ones) & ^x & highs }
 
 func equal(x uint64, n uint64) uint64 { return below(x^n*ones, 1) }
 
-// isText says that there is surely no control character.
+// isText says whether there is certainly no control character.
 func isText(b []byte) bool {
 	for ; len(b) >= 8; b = b[8:] {
 		if x := binary.LittleEndian.Uint64(b); below(x, ' ')|equal(x, 0x7f) != 0 {
@@ -286,7 +286,7 @@ func isText(b []byte) bool {
 	return true
 }
 
-// isGraphic says that there are surely only visible characters of ASCII, and no #.
+// isGraphic says whether there are certainly only visible ASCII characters, and no #.
 func isGraphic(b []byte) bool {
 	for ; len(b) >= 8; b = b[8:] {
 		if x := binary.LittleEndian.Uint64(b); below(x, '!')|equal(x, 0x7f)|equal(x, '#')|x&highs != 0 {

@@ -2,9 +2,8 @@ package fastpath
 
 import "sync"
 
-// held are the connections that have been answered here and that net/http still
-// takes for new, or does not know to be idle again: at a shutdown it would wait for
-// them.
+// held are connections that have been answered here and that net/http still considers
+// new, or does not know to be idle again: at a shutdown it would wait for them.
 type held struct {
 	mu    sync.Mutex
 	conns map[*Conn]struct{}
@@ -25,7 +24,7 @@ func (h *held) remove(c *Conn) {
 	delete(h.conns, c)
 }
 
-// Stop ends the answering, for good: from now on net/http has all requests. Idle
+// Stop stops answering for good: from now on net/http gets all requests. Idle
 // connections are closed, as net/http closes its own.
 func (s *Server) Stop() {
 	s.stopped.Store(true)

@@ -5,19 +5,18 @@ import (
 	"time"
 )
 
-// Request is one request that a [Judge] is asked about. All of it lies in the
-// connection's buffer: its strings and its body are good until the Judge returns, and
-// nobody may keep them.
+// Request is one request that a [Judge] decides on. It lies in the connection's buffer:
+// its strings and its body are valid until the Judge returns, and must not be kept.
 type Request struct {
 	Method, Target, Host string
-	// ContentLength is that of the body; Measured: the request says so itself.
+	// ContentLength is the length of the body; Measured: the request has a Content-Length.
 	ContentLength int64
 	Measured      bool
-	// Body is whole when the request is judged.
+	// Body is complete when Judge is called.
 	Body []byte
 	// Now is when the last of it arrived.
 	Now time.Time
-	// Memo is the Judge's own, from one request of a connection to the next.
+	// Memo belongs to the Judge; it is kept from one request of a connection to the next.
 	Memo any
 
 	conn *Conn
@@ -41,20 +40,20 @@ func (r *Request) Fields(yield func(name, value string) bool) {
 	}
 }
 
-// Flush sends the answers to earlier requests, which out ends with, and returns what is left
-// of it: nothing. A Judge that waits calls it first, and sets Now after it.
+// Flush sends the answers to earlier requests, which out ends with, and returns out
+// without them. A Judge that waits must call it first, and then set Now.
 func (r *Request) Flush(out []byte) []byte {
 	c := r.conn
 	if len(out) == 0 {
 		return out
 	}
 	c.out = out
-	_ = c.flush() // said again when this request is answered
+	_ = c.flush() // reported again when this request is answered
 	c.begin()
 	return c.out
 }
 
-// lay makes the strings, when the head is whole.
+// lay sets the strings once the head is complete.
 func (r *Request) lay(b []byte) {
 	h := &r.head
 	r.b = b
@@ -62,20 +61,20 @@ func (r *Request) lay(b []byte) {
 	r.ContentLength, r.Measured = h.length, h.measured
 }
 
-// forget leaves nothing that points into the buffer.
+// forget clears everything that points into the buffer.
 func (r *Request) forget() {
 	r.Method, r.Target, r.Host, r.Body, r.b = "", "", "", nil, nil
 	r.head.reset()
 }
 
-// Judge decides which requests are answered at the connection. It is used by many
-// connections at once.
+// Judge decides which requests are answered at the connection. Many connections use it
+// concurrently.
 type Judge interface {
-	// Concerns says, by the head alone, whether the request may be answered here: only
-	// then is it worth waiting for its body.
+	// Concerns says, by the head alone, whether the request may be answered here, so
+	// that it is worth waiting for its body.
 	Concerns(*Request) bool
 	// Judge appends the whole answer (RFC 9112, section 6) to out and returns true, or
-	// returns false: net/http shall have the request. An answer leaves the connection
-	// open. It may wait only for what ends soon, behind Flush.
+	// returns false to pass the request to net/http. An answer must leave the
+	// connection open. Judge may wait only briefly, and only after Flush.
 	Judge(out []byte, r *Request) ([]byte, bool)
 }

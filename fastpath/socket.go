@@ -14,22 +14,22 @@ func (c *Conn) write(b []byte) error {
 		return nil
 	}
 	_, err := c.Conn.Write(b)
-	c.request.Now = time.Now() // that may have taken long
+	c.request.Now = time.Now() // the write may have taken long
 	return err
 }
 
-// shut closes the connection behind an answer.
+// shut closes the connection after an answer.
 func (c *Conn) shut() error {
 	if c.socket.at >= 0 {
-		c.socket.shut = true // closing it waits for the turn to end
+		c.socket.shut = true // closed when the turn ends
 	} else {
 		_ = c.Conn.Close()
 	}
 	return net.ErrClosed
 }
 
-// receive waits for more. On a plain socket it goes on answering until there is something
-// for net/http, or an error.
+// receive waits for more input. On a plain socket it keeps answering until there is
+// something for net/http, or an error.
 func (c *Conn) receive() (found, error) {
 	if c.socket.raw != nil {
 		return c.receiveDirectly()

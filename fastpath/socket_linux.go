@@ -12,14 +12,13 @@ import (
 	"unsafe"
 )
 
-// socket is the system's socket of a connection. net.Conn's Read and Write tell the
-// scheduler of each system call, lock and check the deadline: half of what a refusal
-// costs besides the system calls themselves. A socket that does not block needs that
-// only for waiting.
+// socket is the system's socket of a connection. net.Conn's Read and Write inform the
+// scheduler of each system call, lock, and check the deadline: half the cost of a
+// refusal besides the system calls. A non-blocking socket needs that only for waiting.
 type socket struct {
 	raw   syscall.RawConn // nil: only net.Conn reads and writes this connection
 	ready func(fd uintptr) bool
-	at    int // the file descriptor during a turn; else -1
+	at    int // the file descriptor during a turn, otherwise -1
 
 	// of a turn that has ended
 	what found
@@ -27,7 +26,7 @@ type socket struct {
 	shut bool // the connection is to be closed
 }
 
-// open takes the socket of a connection where nothing stands before it.
+// open takes the socket of a connection that nothing wraps.
 func (s *socket) open(c *Conn) {
 	s.at = -1
 	switch conn := c.Conn.(type) { // not by an interface: what wraps one of them may change what is read
@@ -55,7 +54,7 @@ func (c *Conn) receiveDirectly() (found, error) {
 	return s.what, s.err
 }
 
-// turns reads and answers until nothing is left to read (false) or the turn is net/http's.
+// turns reads and answers until nothing is left to read (false) or it is net/http's turn.
 func (c *Conn) turns(fd uintptr) bool {
 	s := &c.socket
 	s.at = int(fd)
@@ -83,14 +82,14 @@ func (c *Conn) turns(fd uintptr) bool {
 	}
 }
 
-// readError is an error of reading as net.Conn tells it: net/http looks at the word.
+// readError is a read error in net.Conn's form: net/http checks its operation.
 func (c *Conn) readError(err error) error {
 	local := c.Conn.LocalAddr()
 	return &net.OpError{Op: "read", Net: local.Network(), Source: local, Addr: c.Conn.RemoteAddr(), Err: err}
 }
 
-// send writes what the socket takes at once, and returns the rest: net.Conn waits until
-// that can be written, or says why it cannot.
+// send writes what the socket accepts at once, and returns the rest: net.Conn waits
+// until that can be written, or returns the error.
 func (s *socket) send(b []byte) []byte {
 	n, _, errno := syscall.RawSyscall6(syscall.SYS_SENDTO, uintptr(s.at), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), syscall.MSG_NOSIGNAL, 0, 0)
 	if errno != 0 {

@@ -61,7 +61,7 @@ func TestSlowReader(t *testing.T) {
 		long := strings.Repeat("x", 500)
 		c := s.dial()
 		asked := make(chan error, 1)
-		go func() { // until nothing is taken any more, because nobody reads
+		go func() { // until no more is accepted, because the peer does not read
 			_, err := io.WriteString(c, strings.Repeat(get("/fast/"+long), times)+get("/fast/last"))
 			asked <- err
 		}()

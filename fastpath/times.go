@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Timeouts are those of the http.Server, with its meaning of 0: none, but Header and
-// Idle are Request then.
+// Timeouts are those of the http.Server. As there, 0 means none, except that Header and
+// Idle default to Request.
 type Timeouts struct {
 	// Header is ReadHeaderTimeout, from the first byte of a request.
 	Header time.Duration
@@ -18,14 +18,14 @@ type Timeouts struct {
 	Idle time.Duration
 	// Write bounds the writing of answers. 0: a minute.
 	Write time.Duration
-	// Body is how long the rest of a body is waited for here, before net/http waits for
-	// it. 0: a second.
+	// Body is how long the rest of a body is awaited here before the request is passed
+	// to net/http. 0: a second.
 	Body time.Duration
 }
 
 const (
 	defaultBody = time.Second
-	// defaultWrite bounds what a client who reads nothing can hold up.
+	// defaultWrite bounds how long a client that reads nothing can hold the connection.
 	defaultWrite = time.Minute
 )
 
@@ -57,11 +57,11 @@ func (t *Timeouts) write() time.Duration {
 	return defaultWrite
 }
 
-// times are the deadlines of a connection. net/http sets them for the requests that
-// it sees; those in between are set here.
+// times are the deadlines of a connection. net/http sets them for the requests that it
+// sees; for the others they are set here.
 type times struct {
-	// own: net/http's deadline for the next request no longer counts, because there
-	// was one that it has not seen.
+	// own: net/http's deadline for the next request is no longer valid, because it has
+	// not seen the last one.
 	own   bool
 	began bool // this request's first byte has come
 	body  bool // its body is being waited for
@@ -69,7 +69,7 @@ type times struct {
 	lent  time.Time
 	// when a deadline ends, in ns since base; 0: there is none
 	reading, writing atomic.Int64
-	// rebase: the next deadline that net/http sets may be one from before.
+	// rebase: the next deadline that net/http sets may be computed from an earlier time.
 	rebase bool
 }
 
@@ -78,7 +78,7 @@ var base = time.Now()
 // idle: net/http has answered, and waits for the next request.
 func (t *times) idle() { t.own, t.began, t.body = true, false, false }
 
-// answered: a request that net/http does not see is done.
+// answered: a request that net/http does not see has been answered.
 func (t *times) answered() { t.own, t.began, t.body = true, false, false }
 
 // SetDeadline sets both deadlines.
@@ -88,9 +88,9 @@ func (c *Conn) SetDeadline(at time.Time) error {
 
 // SetReadDeadline sets the reading deadline.
 //
-// ReadTimeout counts from when net/http began to wait for a connection's first
-// request. It has waited all the time that others were answered here, so the deadline
-// is counted anew from when it was lent that one.
+// ReadTimeout counts from when net/http began to wait for a connection's first request.
+// It has waited while other requests were answered here, so the deadline is counted
+// from when it was lent this one.
 func (c *Conn) SetReadDeadline(at time.Time) error {
 	if t := &c.times; t.rebase {
 		t.rebase = false
@@ -115,7 +115,7 @@ func since(at time.Time) int64 {
 	return int64(at.Sub(base))
 }
 
-// fill waits for more, and perhaps answers it.
+// fill waits for more input, and may answer it.
 func (c *Conn) fill() (found, error) {
 	c.await()
 	what, err := c.receive()
@@ -127,7 +127,7 @@ func (c *Conn) fill() (found, error) {
 	return what, err
 }
 
-// await sets the deadline for what is waited for.
+// await sets the deadline for the current wait.
 func (c *Conn) await() {
 	c.room()
 	t, s := &c.times, c.server
@@ -137,7 +137,7 @@ func (c *Conn) await() {
 			c.lazily(c.request.Now, &t.reading, s.idle(), c.Conn.SetReadDeadline)
 		}
 	case c.request.head.end > 0:
-		if !t.body { // all of it, not each byte, has that time
+		if !t.body { // the time is for all of it, not for each byte
 			t.body, t.own = true, true
 			_ = c.SetReadDeadline(time.Now().Add(s.body()))
 		}
@@ -149,8 +149,8 @@ func (c *Conn) await() {
 	}
 }
 
-// lazily keeps a deadline that is at least so far away, and not much farther: to set
-// one for each request would cost more than the request.
+// lazily keeps a deadline that is at least this far away, and not much farther: setting
+// one per request would cost more than the request.
 func (c *Conn) lazily(now time.Time, deadline *atomic.Int64, timeout time.Duration, set func(time.Time) error) {
 	if timeout <= 0 {
 		if deadline.Swap(0) != 0 {
@@ -173,8 +173,7 @@ func (t *times) write(c *Conn) {
 	c.lazily(c.request.Now, &t.writing, c.server.Timeouts.write(), c.Conn.SetWriteDeadline)
 }
 
-// hand leaves net/http the deadlines that it would have: what was set here must not
-// end what it does.
+// hand restores the deadlines that net/http would have: a deadline set here must not end its work.
 func (t *times) hand(c *Conn) {
 	if t.writing.Load() != 0 {
 		_ = c.SetWriteDeadline(time.Time{})
@@ -188,7 +187,7 @@ func (t *times) hand(c *Conn) {
 	t.own, t.began, t.body = false, false, false
 }
 
-// after is that much later; zero if there is no timeout.
+// after is the time this much later; zero if there is no timeout.
 func after(d time.Duration) time.Time {
 	if d <= 0 {
 		return time.Time{}

@@ -8,7 +8,7 @@ import (
 
 // Listing is a sale as an edge knows it, at this moment.
 type Listing interface {
-	// Verdict says whether the sale sells at a moment of this machine's clock; nil: it does.
+	// Verdict says why the sale does not sell at a moment of this machine's clock; nil: it sells.
 	Verdict(moment time.Time) *sale.Refusal
 	// Resolve checks the attempt's lines against the sale's items.
 	Resolve(*sale.Attempt) ([]sale.Line, *sale.Refusal)
@@ -53,8 +53,8 @@ func Choose[L Listing](a *sale.Attempt, moment time.Time, byID func(string) (L, 
 
 var refuseUnknownSale = sale.Refuse(sale.UnknownSale)
 
-// closeness ranks the refusals of several sales that list the same items: the
-// buyer hears of the one that he can do most about.
+// closeness ranks the refusals of several sales that list the same items: the buyer
+// gets the one that they can do most about.
 func closeness(r sale.Reason) int {
 	switch r {
 	case sale.UnknownItem:
@@ -67,7 +67,7 @@ func closeness(r sale.Reason) int {
 		return 4
 	case sale.PausedSale:
 		return 5
-	default: // it sells, but not so
+	default: // it sells, but not this order
 		return 6
 	}
 }

@@ -1,4 +1,4 @@
-// Package filters gives the verdicts on an attempt that need no network: whether
-// it comes too soon after others, which sale it is about, whether that one sells,
-// and whether there is room for one more attempt. It knows neither Caddy nor Redis.
+// Package filters decides on an attempt without the network: whether it comes too soon
+// after others, which sale it is for, whether that sale sells, and whether there is
+// room for one more attempt. It depends on neither Caddy nor Redis.
 package filters

@@ -53,7 +53,7 @@ func TestChoose(t *testing.T) {
 	}{
 		{name: "the one that sells", lists: []*listing{ended, open, soon}, want: open},
 		{name: "of two that sell, the one that started first", lists: []*listing{open, second}, want: open},
-		{name: "nobody lists it", reason: sale.UnknownItem},
+		{name: "not listed", reason: sale.UnknownItem},
 		{name: "the next one, not the last one", lists: []*listing{ended, closed, soon}, want: soon, reason: sale.NotStarted},
 		{name: "paused before not started", lists: []*listing{soon, paused}, want: paused, reason: sale.PausedSale},
 		{name: "ended before closed", lists: []*listing{closed, ended}, want: ended, reason: sale.Ended},
@@ -140,7 +140,7 @@ func TestSingleLetsOneIn(t *testing.T) {
 	}
 	single.Leave("a")
 	if !single.Enter("a") {
-		t.Error("nobody came in after the first had left")
+		t.Error("no attempt came in after the first had left")
 	}
 
 	var entered atomic.Int64

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// exactDigits is from how many digits on a double may not hold a number exactly.
+// exactDigits is the number of digits from which a double may not hold a number exactly.
 const exactDigits = 16
 
-// Items are the SKUs that must not pass without a reservation, and what a shop
-// could take for one of them. They never change once they are made. It is safe for
-// concurrent use.
+// Items are the SKUs that must not pass without a reservation, and everything that a
+// shop could take for one of them. An Items never changes, so it is safe for concurrent
+// use.
 type Items struct {
 	forms   map[string]struct{}
 	numeric bool // one of them is a number
@@ -38,7 +38,7 @@ func NewItems(skus func(yield func(string) bool)) *Items {
 // Listed says whether a SKU is one of the items, or one that a shop could take for
 // one of them: databases compare without regard to case, and languages that read
 // numbers leniently see 20002001 in 020002001, +20002001, 20002001x and 2.0002001e7abc.
-// What is doubtful is listed: it may not pass.
+// Doubtful SKUs are listed: they may not pass.
 func (i *Items) Listed(sku string) bool {
 	form := skuForm(sku)
 	if _, listed := i.forms[form]; listed {
@@ -53,10 +53,10 @@ func (i *Items) Listed(sku string) bool {
 	return i.readsAs(strings.ToLower(sku))
 }
 
-// skuForm is the same for SKUs that differ in case or by zeros in front.
+// skuForm is the same for SKUs that differ only in case or leading zeros.
 func skuForm(sku string) string { return trimZeros(strings.ToLower(sku)) }
 
-// trimZeros removes zeros in front of a digit.
+// trimZeros removes leading zeros before a digit.
 func trimZeros(s string) string {
 	for len(s) > 1 && s[0] == '0' && '0' <= s[1] && s[1] <= '9' {
 		s = s[1:]

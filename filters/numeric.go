@@ -10,9 +10,10 @@ import (
 
 // Shops read a SKU as a number in many ways. PHP's intval, JavaScript's parseInt,
 // parseFloat and Number, C's strtol and strtod, and the casts of MySQL and SQLite all take
-// the longest prefix that is a number to them, and differ in what that is: decimal digits,
-// a fraction with an exponent, 0x, 0o and 0b, # for hexadecimal, a leading zero for octal,
-// separators between digits. Fractions are cut or rounded, and large numbers wrap at 32 bits.
+// the longest prefix that is a number to them, and differ in what counts as one: decimal
+// digits, a fraction with an exponent, 0x, 0o and 0b, # for hexadecimal, a leading zero for
+// octal, separators between digits. Fractions are cut or rounded, and large numbers wrap at
+// 32 bits.
 
 // readsAs says whether some language reads a text as the number of a listed item.
 func (i *Items) readsAs(form string) bool {
@@ -51,7 +52,7 @@ func (i *Items) readsAs(form string) bool {
 	return err == nil
 }
 
-// is says whether a number, written plainly, is an item.
+// is says whether a number in plain decimal form is an item.
 func (i *Items) is(plain string) bool {
 	_, listed := i.forms[plain]
 	return listed && plain != ""

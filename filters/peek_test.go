@@ -26,7 +26,7 @@ func TestPeekCountsNothing(t *testing.T) {
 func TestEnteredAndFull(t *testing.T) {
 	var single filters.Single
 	if single.Entered("a") {
-		t.Error("nobody has entered")
+		t.Error("no attempt has entered")
 	}
 	single.Enter("a")
 	if !single.Entered("a") || single.Entered("b") {

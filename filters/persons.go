@@ -7,9 +7,9 @@ import (
 	"github.com/stockgate/stockgate/filters/list"
 )
 
-// Person is what an attempt says of who makes it, as lists know people.
+// Person is what an attempt says about its buyer, in the form that lists use.
 type Person struct {
-	// IP is the client's address as text; empty or no address: nobody knows it.
+	// IP is the client's address as text; empty or invalid: it is not known.
 	IP    string
 	Buyer string
 	// Identities are phone, device and address; others are not looked up.
@@ -19,10 +19,10 @@ type Person struct {
 // personal are the identities that lists know, besides the address and the buyer.
 var personal = [...]string{list.Phone, list.Device, list.Address}
 
-// Denied says whether one of the lists of the unwanted names the person in any way.
+// Denied says whether one of the denylists names the person in any way.
 //
-// An error means that it is not known: a list cannot be asked, or the address is
-// not known and might be listed. Then nobody may pass.
+// An error means that the answer is not known: a list cannot be reached, or the address
+// is not known and might be listed. The attempt must not pass then.
 func Denied(ctx context.Context, lists []*list.List, p *Person) (bool, error) {
 	for _, l := range lists {
 		if yes, err := l.Denies(ctx, list.IP, p.IP); yes || err != nil {
@@ -44,9 +44,10 @@ func Denied(ctx context.Context, lists []*list.List, p *Person) (bool, error) {
 	return false, nil
 }
 
-// Admitted says whether one of the lists of the welcome names the person. A list
-// that cannot be asked matters only when no other one names him: then it is not
-// known, which is an error. Who has no known address is not listed by it.
+// Admitted says whether one of the allowlists names the person. A list that cannot be
+// reached matters only when no other list names the person: then the answer is not
+// known, which is an error. A person whose address is not known is not listed by
+// address.
 func Admitted(ctx context.Context, lists []*list.List, p *Person) (bool, error) {
 	var unknown error
 	for _, l := range lists {

@@ -49,7 +49,7 @@ func TestPersons(t *testing.T) {
 		lists            []*list.List
 		denied, admitted string
 	}{
-		{"nobody", with("", ""), []*list.List{here, other}, "no", "no"},
+		{"unlisted", with("", ""), []*list.List{here, other}, "no", "no"},
 		{"no lists", with("", ""), nil, "no", "no"},
 		{"buyer", filters.Person{IP: "198.51.100.1", Buyer: "bob"}, []*list.List{other, here}, "yes", "yes"},
 		{"phone", with("phone", "1555"), []*list.List{other, here}, "yes", "yes"},
@@ -63,7 +63,7 @@ func TestPersons(t *testing.T) {
 		{"no address", filters.Person{Buyer: "ann"}, []*list.List{here}, "error", "no"},
 		{"no address, and a member", filters.Person{IP: "@", Buyer: "bob"}, []*list.List{here}, "error", "yes"},
 		{"a list is away", with("", ""), []*list.List{here, away}, "error", "error"},
-		{"a list is away, another names him", with("phone", "1555"), []*list.List{away, here}, "error", "yes"},
+		{"one list is down, another names the buyer", with("phone", "1555"), []*list.List{away, here}, "error", "yes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			word := func(yes bool, err error) string {

@@ -17,7 +17,7 @@ type Rate struct {
 	Window time.Duration
 	// Burst is how many may come at once. Default: Events.
 	Burst int
-	// Keys is how many keys are told apart. Default: DefaultRateKeys.
+	// Keys is how many keys are tracked. Default: DefaultRateKeys.
 	Keys int
 }
 
@@ -28,15 +28,14 @@ const DefaultRateKeys = 100_000
 // concurrent use.
 //
 // Its memory is fixed when it is made, about 100 bytes for each of Rate.Keys,
-// whatever keys come and however long they are: of a key only a hash is kept,
-// seeded so that nobody can choose keys that meet.
+// whatever keys come and however long they are: only a hash of a key is kept, seeded so
+// that clients cannot choose keys that collide.
 //
-// A key belongs to a set of 16. When a set is full, a new key takes the place of
-// the one whose bucket is fullest, that is, of the one that has been asking least.
-// A full bucket is what a new key begins with, so forgetting one changes nothing;
-// forgetting another gives its key back the attempts it has just made. A key that is
-// over its rate is thus forgotten only where all 16 are over theirs. A new key is
-// never refused for want of room.
+// A key belongs to a set of 16. When a set is full, a new key replaces the key with the
+// fullest bucket, the one with the fewest recent attempts. A new key starts with a full
+// bucket, so forgetting a full one changes nothing; forgetting another gives its key
+// back its latest attempts. A key that is over its rate is therefore forgotten only
+// where all 16 are. A new key is never refused for lack of space.
 type RateTable struct {
 	seed  maphash.Seed
 	limit rate.Limit
@@ -62,9 +61,9 @@ func NewRateTable(r Rate) *RateTable {
 	}
 }
 
-// Take counts an attempt with that key at that time: 0, it may pass; else it has
-// not counted, and this is how long the key has to wait. now is the caller's
-// clock: where it is behind what the table has seen, it is taken for that.
+// Take counts an attempt with that key at that time. 0: it may pass. Otherwise it was
+// not counted, and the result is how long the key has to wait. now is the caller's
+// clock; the table uses the latest time that it has seen if now is earlier.
 func (t *RateTable) Take(now time.Time, key string) (wait time.Duration) {
 	hash := maphash.String(t.seed, key)
 	at, _ := bits.Mul64(hash, uint64(len(t.sets)))
@@ -81,8 +80,8 @@ func (t *RateTable) Take(now time.Time, key string) (wait time.Duration) {
 	return max(1, t.wait(bucket, now))
 }
 
-// Peek says how long an attempt with that key would have to wait at that time, and
-// counts nothing: 0, Take would let it pass.
+// Peek returns how long an attempt with that key would have to wait at that time,
+// without counting it. 0: Take would let it pass.
 func (t *RateTable) Peek(now time.Time, key string) (wait time.Duration) {
 	hash := maphash.String(t.seed, key)
 	at, _ := bits.Mul64(hash, uint64(len(t.sets)))
@@ -96,8 +95,8 @@ func (t *RateTable) Peek(now time.Time, key string) (wait time.Duration) {
 	return t.wait(&set.buckets[i], set.forward(now))
 }
 
-// wait is how long a bucket has less than one token. What is missing less than a
-// nanosecond long is there, as it is to Allow.
+// wait is how long until a bucket has one token. A token that is due in less than a
+// nanosecond counts as present, as it does for Allow.
 func (t *RateTable) wait(bucket *rate.Limiter, now time.Time) time.Duration {
 	ns := (1 - bucket.TokensAt(now)) / float64(t.limit) * float64(time.Second)
 	if ns < 1 {

@@ -103,7 +103,7 @@ func TestRateBoundaries(t *testing.T) {
 	}
 }
 
-// Who waits as long as he was told passes, whatever the rate.
+// A key that waits as long as it was told passes, whatever the rate.
 func TestRateWaitIsEnough(t *testing.T) {
 	for events := 1; events <= 60; events++ {
 		table := filters.NewRateTable(filters.Rate{Events: events, Window: 7 * time.Second, Burst: 1})
@@ -157,7 +157,7 @@ func TestRateIsExactUnderConcurrency(t *testing.T) {
 
 // An attacker has millions of keys and uses each once, a hundred thousand in a
 // second. The table does not grow; an honest buyer always passes; one who is too
-// fast gets no attempt more than his rate.
+// fast gets no attempt above its rate.
 func TestRateTableUnderAttack(t *testing.T) {
 	const (
 		perKey = 100 // bytes
@@ -176,7 +176,7 @@ func TestRateTableUnderAttack(t *testing.T) {
 			key[at] = byte('0' + n%10)
 		}
 		table.Take(now, string(key))
-		if i%5_000 == 0 && table.Take(now, "honest") != 0 { // at his rate
+		if i%5_000 == 0 && table.Take(now, "honest") != 0 { // at its rate
 			honestTurnedAway++
 		}
 		if i%500 == 0 && table.Take(now, "greedy") == 0 { // at ten times the rate
@@ -200,8 +200,8 @@ func TestRateTableUnderAttack(t *testing.T) {
 	runtime.KeepAlive(table)
 }
 
-// One who has used up his rate is not forgotten for being silent: others have asked
-// less than he has.
+// A key that has used up its rate is not forgotten for being silent: others have made
+// fewer attempts.
 func TestRateTableKeepsWhoIsOver(t *testing.T) {
 	table := filters.NewRateTable(filters.Rate{Events: 10, Window: time.Hour, Keys: 16})
 	passes(table, noon, "greedy", 10)
@@ -211,7 +211,7 @@ func TestRateTableKeepsWhoIsOver(t *testing.T) {
 		}
 	}
 	if n := passes(table, noon.Add(time.Second), "greedy", 10); n != 0 {
-		t.Errorf("he passed %d times more", n)
+		t.Errorf("it passed %d times more", n)
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// rateWays is how many keys share a set. More of them make it rarer that a set is
-// full while the table is not, and make a new key dearer.
+// rateWays is how many keys share a set. With more, a set is less often full while the
+// table is not, and a new key costs more.
 const rateWays = 16
 
 // began is what times are counted from.
@@ -19,8 +19,8 @@ type rateSet struct {
 	mu   sync.Mutex
 	now  int64 // the latest that a caller's clock has shown; all times in ns since began
 	keys [rateWays]uint64
-	// full is when each bucket will be full: its tokens said in another way, so
-	// that all of them can be compared at a glance.
+	// full is when each bucket will be full: another form of its token count, which can
+	// be compared directly.
 	full    [rateWays]int64
 	buckets [rateWays]rate.Limiter
 }
@@ -36,8 +36,7 @@ func (s *rateSet) forward(now time.Time) time.Time {
 	return began.Add(time.Duration(s.now))
 }
 
-// place is where a key has its bucket. A new key gets that of the key which is
-// missed least.
+// place returns the index of a key's bucket. A new key takes over the fullest bucket.
 func (s *rateSet) place(t *RateTable, key uint64, now time.Time) int {
 	for i := range s.keys {
 		if s.keys[i] == key {
@@ -55,7 +54,7 @@ func (s *rateSet) place(t *RateTable, key uint64, now time.Time) int {
 	return i
 }
 
-// fullest is the place of the key that is forgotten next.
+// fullest is the index of the key that is forgotten next.
 func (s *rateSet) fullest() int {
 	at := 0
 	for i := range s.keys {

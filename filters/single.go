@@ -20,8 +20,8 @@ type singleShard struct {
 	_    [40]byte // a cache line each
 }
 
-// Enter says whether no other attempt with this key is under way. Whoever entered
-// leaves.
+// Enter says whether no other attempt with this key is under way. A caller that entered
+// must call Leave.
 func (s *Single) Enter(key string) bool {
 	shard := s.shard(key)
 	shard.mu.Lock()

@@ -12,7 +12,7 @@ type Slots struct {
 // NewSlots makes room for so many.
 func NewSlots(most int) *Slots { return &Slots{most: int64(most)} }
 
-// Take takes a slot, if there is one. Whoever took one gives it back.
+// Take takes a slot if one is free. The caller must return it with Give.
 func (s *Slots) Take() bool {
 	if s.taken.Add(1) > s.most {
 		s.taken.Add(-1)

@@ -15,21 +15,20 @@ import (
 )
 
 const (
-	// lease is how long a drainer that has died keeps the others waiting.
+	// lease is how long the other drainers wait for one that has died.
 	lease = 5 * time.Second
-	// batchMost bounds one transaction. A database that is too slow for so many gets
-	// fewer, at least batchLeast.
+	// batchMost bounds one transaction. A slow database gets smaller batches, of at
+	// least batchLeast.
 	batchMost, batchLeast = 2000, 50
-	// idleLeast and idleMost are the pauses of a sale that is drained: they grow while
-	// nothing happens.
+	// idleLeast and idleMost bound the pauses of a drained sale: they grow while nothing happens.
 	idleLeast, idleMost = 200 * time.Millisecond, time.Second
-	// lookAgain is how often a ledger that has everything is asked whether it still has.
+	// lookAgain is how often a ledger that is up to date is asked whether it still is.
 	lookAgain = 10 * time.Second
 	// failedLeast and failedMost are the pauses after a failure.
 	failedLeast, failedMost = 200 * time.Millisecond, 5 * time.Second
 	// callFor bounds one call of Redis or of the database, appendFor one transaction.
 	callFor, appendFor = 10 * time.Second, 30 * time.Second
-	// giveupFor is what the end of a drainer takes at most.
+	// giveupFor bounds how long a drainer takes to stop.
 	giveupFor = 2 * time.Second
 )
 
@@ -50,7 +49,7 @@ type Journals interface {
 // concurrent use.
 type DrainMetrics interface {
 	DriftMetrics
-	// Drained: so many movements have come into the ledger.
+	// Drained: this many movements were added to the ledger.
 	Drained(sale string, movements int)
 	// DrainFailed: a sale could not be drained. Where is journal or ledger.
 	DrainFailed(where string)
@@ -58,7 +57,7 @@ type DrainMetrics interface {
 
 // Drainer copies journals into a ledger. Any number of drainers, in any number of
 // processes, may work on the same journals and the same ledger: one has a sale at a
-// time, and another goes on when it dies.
+// time, and another takes over when it dies.
 type Drainer struct {
 	journals Journals
 	ledger   Ledger
@@ -75,14 +74,14 @@ func NewDrainer(from Journals, to Ledger, log *zap.Logger, m DrainMetrics) *Drai
 	return &Drainer{journals: from, ledger: to, owner: Owner(), log: log, metrics: m}
 }
 
-// Owner makes a name by which one worker of this process claims sales.
+// Owner makes a name under which one worker of this process claims sales.
 func Owner() string {
-	host, _ := os.Hostname() // for whoever reads it; what makes it the only one is random
+	host, _ := os.Hostname() // for people who read it; the random part makes it unique
 	return Text(fmt.Sprintf("%s/%d/%s", host, os.Getpid(), rand.Text()))
 }
 
-// Run drains all sales until ctx ends, each on its own: one that cannot be drained
-// holds up no other. It gives its claims up at the end.
+// Run drains all sales until ctx ends, each in its own goroutine: a sale that cannot be
+// drained holds up no other. It gives up its claims at the end.
 func (d *Drainer) Run(ctx context.Context) {
 	var reminding sync.WaitGroup
 	defer reminding.Wait()
@@ -101,7 +100,7 @@ func (d *Drainer) follow(ctx context.Context, sale string) {
 			return
 		}
 		if errors.Is(err, reservation.ErrNoSale) {
-			err = nil // it is being rebuilt: that is neither well nor trouble
+			err = nil // it is being rebuilt: neither a success nor an error
 		} else {
 			s.noteTrouble(err)
 		}
@@ -112,7 +111,7 @@ func (d *Drainer) follow(ctx context.Context, sale string) {
 		case moved > 0:
 			idle, failed = idleLeast, failedLeast
 			if moved < s.most {
-				pause = idleLeast / 4 // let a batch come together
+				pause = idleLeast / 4 // let a batch fill up
 			}
 		default:
 			pause, idle, failed = idle, min(2*idle, idleMost), failedLeast

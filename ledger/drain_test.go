@@ -63,7 +63,7 @@ func (d *dying) Append(ctx context.Context, sale, owner string, b *ledger.Batch)
 // Giveup is what the dead do not do.
 func (d *dying) Giveup(context.Context, string, string) error { return nil }
 
-// Claim is for a moment only, so that nobody waits for the dead.
+// Claim is for a moment only, so that no drainer waits for a dead one.
 func (d *dying) Claim(ctx context.Context, sale, owner string, _ time.Duration) (ledger.Position, bool, error) {
 	return d.Ledger.Claim(ctx, sale, owner, 20*time.Millisecond)
 }
@@ -159,7 +159,7 @@ func TestLostMovements(t *testing.T) {
 			before := backup(t, c)
 			s.Sell(20)
 			s.UntilDrained(l)
-			end() // so that nobody looks in between
+			end() // so that nothing reads in between
 			at, err := l.Position(ledgertest.Soon(t), "s")
 			if err != nil {
 				t.Fatal(err)

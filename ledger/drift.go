@@ -14,43 +14,43 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// driftEvery is how often the cells of a sale are looked at: an alarm comes within
-// twice this time. A cell costs about a microsecond, so large sales are looked at less
-// often: a thousand cells a second.
+// driftEvery is how often the cells of a sale are checked: an alarm comes within twice
+// this time. A cell costs about a microsecond, so large sales are checked less often: a
+// thousand cells a second.
 const (
 	driftEvery = 4 * time.Second
 	cellEvery  = time.Millisecond
 )
 
-// driftPause is how long a sale with so many cells is left alone between two looks.
+// driftPause is the time between two checks of a sale with this many cells.
 func driftPause(cells int) time.Duration {
 	return max(driftEvery, time.Duration(cells)*cellEvery)
 }
 
-// In which ways cells can drift.
+// The ways in which cells can drift.
 const (
 	driftBalance = "balance"
 	driftLedger  = "ledger"
 )
 
-// DriftMetrics receives how many cells of a sale are not as they must be.
-// Implementations must be safe for concurrent use.
+// DriftMetrics receives how many cells of a sale are wrong. Implementations must be
+// safe for concurrent use.
 type DriftMetrics interface {
-	// Drift: so many cells contradict themselves (what balance: their units are not all
-	// somewhere, or less than none are), or are not what the ledger says (what ledger).
+	// Drift: this many cells contradict themselves (what balance: their columns do not
+	// add up, or one is negative), or differ from the ledger (what ledger).
 	Drift(sale, what string, cells int)
-	// NoDrift: nobody looks at it any more.
+	// NoDrift: the sale is no longer checked.
 	NoDrift(sale, what string)
 }
 
-// drift is what was found wrong with the cells of one sale in one way.
+// drift is the state of one check of one sale's cells.
 type drift struct {
 	sale, what string
 	on         bool      // the alarm
-	next       time.Time // when the cells are looked at again
+	next       time.Time // when the cells are checked again
 }
 
-// say reports the cells that drift, once when it begins and once when it has ended.
+// say reports drifting cells, once when the drift begins and once when it has ended.
 func (d *drift) say(log *zap.Logger, m DriftMetrics, cells []string) {
 	switch {
 	case len(cells) > 0 && !d.on:
@@ -64,7 +64,7 @@ func (d *drift) say(log *zap.Logger, m DriftMetrics, cells []string) {
 	m.Drift(d.sale, d.what, len(cells))
 }
 
-// unbalanced says that the units of a cell are not all somewhere, or that it cannot be read.
+// unbalanced says whether the columns of a cell do not add up, or it cannot be read.
 func unbalanced(text string) bool {
 	c, err := reservation.ParseCell(text)
 	return err != nil || !c.Balanced()
@@ -73,14 +73,14 @@ func unbalanced(text string) bool {
 // errMoved: the cells could not be compared at one position.
 var errMoved = errors.New("the ledger or the sale is not where it was any more")
 
-// compareCells holds the cells in Redis against what the ledger and the journal after it
-// say, each piece of them up to exactly the movement at which it was read.
+// compareCells compares the cells in Redis with the ledger and the journal after it,
+// each chunk up to exactly the movement at which it was read.
 func (s *following) compareCells(ctx context.Context) ([]string, error) {
 	stock, err := s.ledger.Stock(ctx, s.sale)
 	if err != nil {
 		return nil, err
 	}
-	// a batch may have taken longer than the lease: then this is what another has drained
+	// a batch may have taken longer than the lease: then another drainer has drained this
 	if at, err := s.ledger.Position(ctx, s.sale); err != nil || at != s.at {
 		return nil, cmp.Or(err, errMoved)
 	}
@@ -111,7 +111,7 @@ func (s *following) compareCells(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 		if seen.Epoch != s.at.Epoch {
-			return nil, errMoved // the drainer says what it is
+			return nil, errMoved // the drainer reports it
 		}
 		if at, err = s.foldCells(ctx, must, at, seen.Seq); err != nil {
 			return nil, err
@@ -166,8 +166,7 @@ func (c *Cell) add(change *Cell) {
 	c.Confirmed += change.Confirmed
 }
 
-// sameCell says that a cell in Redis is what it must be. One that is not there has
-// nothing.
+// sameCell says whether a cell in Redis is as it should be. A missing cell has no units.
 func sameCell(text string, want Cell) bool {
 	if text == "" {
 		want.Name = ""
@@ -178,8 +177,8 @@ func sameCell(text string, want Cell) bool {
 	return err == nil && want == Cell{Stock: c.Stock, Available: c.Available, Held: c.Held, InDoubt: c.InDoubt, Confirmed: c.Confirmed}
 }
 
-// watch compares the cells when it is time to. What fails is tried again: the drainer
-// says when Redis or the ledger does not answer.
+// watch compares the cells when it is time to. A failure is retried: the drainer
+// reports that Redis or the ledger does not answer.
 func (s *following) watch(ctx context.Context) {
 	if time.Since(s.watched) < max(driftEvery, s.pause) {
 		return
@@ -196,9 +195,9 @@ func (s *following) watch(ctx context.Context) {
 	}
 }
 
-// watchIdle compares the cells of a sale in which nothing moves, if it is ours or
-// nobody's, and keeps it ours, so that one edge says how it is. The database may be
-// away: nobody needs it.
+// watchIdle compares the cells of an idle sale if this drainer has the sale or no
+// drainer has it, and keeps the claim, so that one edge reports it. The database may be
+// down: nothing else needs it.
 func (s *following) watchIdle(ctx context.Context, epoch int64) {
 	if s.ours.IsZero() && time.Since(s.watched) < max(driftEvery, s.pause) {
 		return
@@ -213,8 +212,7 @@ func (s *following) watchIdle(ctx context.Context, epoch int64) {
 	s.watch(ctx)
 }
 
-// watchBalance looks at the cells of a sale by themselves, when it is time to. Every edge
-// does.
+// watchBalance checks that the cells of a sale add up, when it is time to. Every edge does this.
 func (k *Keeper) watchBalance(ctx context.Context, sale string) {
 	d := k.drifts[sale]
 	if d == nil {

@@ -83,7 +83,7 @@ func TestDrift(t *testing.T) {
 	logged(4, 3)
 }
 
-// moveCell moves units of the sale's cell behind everybody's back.
+// moveCell moves units of the sale's cell without a movement.
 func moveCell(t *testing.T, server *redistest.Server, available, confirmed int) {
 	t.Helper()
 	const script = `local n = {}
@@ -144,7 +144,7 @@ func (s *slow) Stock(ctx context.Context, sale string) ([]ledger.Cell, error) {
 	return s.Ledger.Stock(ctx, sale)
 }
 
-// Who has lost the sale while it looked at the ledger does not take what another has
+// A drainer that has lost the sale while it read the ledger does not take what another has
 // drained since for drift.
 func TestNoDriftOfAnother(t *testing.T) {
 	s := ledgertest.NewSeller(t, redistest.Start(t), 1000)

@@ -12,14 +12,14 @@ import (
 
 // Changes are what a batch does to the projections.
 type Changes struct {
-	// Cells are what is added to each cell's columns, in the order of their names.
+	// Cells are the amounts to add to each cell's columns, sorted by name.
 	Cells []Cell
-	// Whole are reservations of which the batch tells everything, as they are at its
-	// end. Anew are the ids of those among them that may be there already: they are
-	// written in place of what is there.
+	// Whole are reservations that the batch contains completely, as they are at its
+	// end. Anew are the ids of those that the ledger may have already: they are
+	// overwritten.
 	Whole []*Reservation
 	Anew  []string
-	// Moved are those of which only some has changed.
+	// Moved are reservations of which only a part has changed.
 	Moved []*Move
 }
 
@@ -28,14 +28,14 @@ type Move struct {
 	ID string
 	// From is the state in which it must be.
 	From reservation.State
-	// State, Changed and Cause are those of the end.
+	// State, Changed and Cause are those at the end of the batch.
 	State   reservation.State
 	Changed time.Time
 	Cause   string
 }
 
 // Fold computes what a batch does, from the movements alone. The error names the
-// movement that cannot be understood: nothing must be kept of the batch then.
+// movement that it cannot interpret; the batch must then be discarded.
 func Fold(batch []reservation.Movement) (*Changes, error) {
 	f := folding{cells: map[string]*Cell{}, whole: map[string]*Reservation{}, moved: map[string]*Move{}}
 	for i := range batch {
@@ -112,7 +112,7 @@ func (f *folding) add(m *reservation.Movement) error {
 			return err
 		}
 	case m.Kind != "held" && m.Kind != "recreated" && m.Record == nil:
-		return errNoWas // one that a rebuild has carried over tells its record
+		return errNoWas // a movement carried over by a rebuild has its record
 	default:
 		if err := f.tell(m); err != nil {
 			return err
@@ -122,7 +122,7 @@ func (f *folding) add(m *reservation.Movement) error {
 	return nil
 }
 
-// tell notes all of a reservation.
+// tell records a whole reservation.
 func (f *folding) tell(m *reservation.Movement) error {
 	if m.Record == nil {
 		return errNoRecord
@@ -139,7 +139,7 @@ func (f *folding) tell(m *reservation.Movement) error {
 	return nil
 }
 
-// change notes that a reservation has left a state.
+// change records that a reservation has left a state.
 func (f *folding) change(m *reservation.Movement, from, to reservation.State) error {
 	r, told := f.whole[m.ID]
 	switch {
@@ -196,7 +196,7 @@ func column(s reservation.State) func(*Cell) *int64 {
 	return nil
 }
 
-// Plain is a cause as a record has it: nothing in it separates fields.
+// Plain is a cause in the form that records have: without field separators.
 func Plain(text string) string {
 	b := []byte(text)
 	for i, c := range b {

@@ -11,16 +11,16 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// following is one sale in the hands of a drainer.
+// following is one sale that a drainer follows.
 type following struct {
 	*Drainer
 	sale string
 
-	ours   time.Time             // until when the claim surely holds; zero: it is not ours
+	ours   time.Time             // how long the claim certainly holds; zero: this drainer does not have it
 	at     Position              // what the ledger has, while it is ours
 	last   *reservation.Movement // the one at the position; nil: there is none
 	most   int                   // movements of one batch
-	looked time.Time             // when the ledger was asked where it is, whatever Redis says that it has
+	looked time.Time             // when the ledger was last asked for its position, whatever Redis has recorded
 
 	drift   drift         // of the cells in Redis against the ledger
 	watched time.Time     // when they were compared last
@@ -29,7 +29,7 @@ type following struct {
 	trouble Trouble
 }
 
-// turn drains at most one batch; it says how many movements that were. ErrNoSale: the sale
+// turn drains at most one batch and returns how many movements it had. ErrNoSale: the sale
 // is being rebuilt. A reservation.LostError: Redis has nothing of it.
 func (s *following) turn(ctx context.Context) (int, error) {
 	head, err := s.head(ctx)
@@ -57,20 +57,20 @@ func (s *following) turn(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	moved, err := s.batch(ctx, head)
-	if errors.Is(err, ErrNotOwner) { // the batch before it took longer than the lease
+	if errors.Is(err, ErrNotOwner) { // the previous batch took longer than the lease
 		s.lost()
 		return 0, nil
 	}
 	if err != nil {
-		s.lost() // whether it was committed is unknown: look anew where the ledger is
-	} else if moved < s.most { // the ledger is near enough to compare with
+		s.lost() // whether it was committed is unknown: read the ledger's position again
+	} else if moved < s.most { // the ledger has nearly caught up, so that it can be compared
 		s.watch(ctx)
 	}
 	return moved, err
 }
 
-// lost: the sale may be another's from now on, who says whether it drifts. An alarm that
-// is on is not given again when it comes back to us at once.
+// lost: another drainer may have the sale from now on, and report its drift. An alarm
+// that is on is not repeated if this drainer gets the sale back at once.
 func (s *following) lost() {
 	s.ours = time.Time{}
 	s.metrics.NoDrift(s.sale, driftLedger)
@@ -88,8 +88,8 @@ func (s *following) head(ctx context.Context) (reservation.JournalHead, error) {
 	return s.journals.JournalHead(ctx, s.sale)
 }
 
-// has says whether the ledger still has all of the journal. A database may be put back
-// to what it was, as by a failover, when nothing happens in the sale any more.
+// has says whether the ledger still has all of the journal. A failover may reset a
+// database to an earlier state after the last movement of a sale.
 func (s *following) has(ctx context.Context, head reservation.JournalHead) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, callFor)
 	defer cancel()
@@ -101,13 +101,13 @@ func (s *following) has(ctx context.Context, head reservation.JournalHead) (bool
 	return at == Position{head.Epoch, head.Last}, nil
 }
 
-// sure says that the sale is ours for at least half a lease. A claim of before is not
-// relied on when the journal is of another epoch than the ledger was.
+// sure says whether this drainer has the sale for at least another half lease. It does
+// not rely on an earlier claim when the journal's epoch differs from the ledger's.
 func (s *following) sure(epoch int64) bool {
 	return time.Until(s.ours) > lease/2 && s.at.Epoch == epoch
 }
 
-// claim makes sure that the sale is ours.
+// claim makes sure that this drainer has the sale.
 func (s *following) claim(ctx context.Context, epoch int64) (bool, error) {
 	if s.sure(epoch) {
 		return true, nil
@@ -121,7 +121,7 @@ func (s *following) claim(ctx context.Context, epoch int64) (bool, error) {
 	return ours, nil
 }
 
-// take claims the sale, or claims it again, and finds out where the ledger is.
+// take claims the sale, or renews the claim, and reads the ledger's position.
 func (s *following) take(ctx context.Context) (bool, error) {
 	asked := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, callFor)
@@ -131,7 +131,7 @@ func (s *following) take(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	if !ours {
-		s.drift.on = false // whoever has it says so now
+		s.drift.on = false // the drainer that has it reports the drift now
 		return false, nil
 	}
 	if at != s.at || s.ours.IsZero() {
@@ -151,7 +151,7 @@ func (s *following) take(ctx context.Context) (bool, error) {
 
 // batch moves one batch.
 func (s *following) batch(ctx context.Context, head reservation.JournalHead) (int, error) {
-	if s.at.Epoch != head.Epoch && s.at != (Position{}) { // or it was rebuilt since we looked
+	if s.at.Epoch != head.Epoch && s.at != (Position{}) { // or it was rebuilt since the position was read
 		now, err := s.head(ctx)
 		switch {
 		case errors.Is(err, reservation.ErrNoSale):
@@ -192,10 +192,10 @@ func (s *following) batch(ctx context.Context, head reservation.JournalHead) (in
 	return len(movements), s.acknowledge(ctx)
 }
 
-// read reads what follows the position, and sees that it is the same journal: what
-// the ledger had last is still there under its number.
+// read reads what follows the position, and checks that it is the same journal: the
+// ledger's last movement still has its number.
 func (s *following) read(ctx context.Context, head reservation.JournalHead) (_ []reservation.Movement, err error) {
-	if head.Last < s.at.Seq { // another one has drained what came since we looked, or Redis has lost it
+	if head.Last < s.at.Seq { // another drainer has drained the newer movements, or Redis has lost them
 		if head, err = s.head(ctx); err != nil {
 			return nil, err
 		}
@@ -222,7 +222,7 @@ func (s *following) read(ctx context.Context, head reservation.JournalHead) (_ [
 	return movements, s.ends(movements, head)
 }
 
-// ends says that a journal has no entry although there was one more.
+// ends says whether a journal lacks an entry that it should have.
 func (s *following) ends(movements []reservation.Movement, head reservation.JournalHead) error {
 	if len(movements) == 0 && s.at.Seq < head.Last {
 		return &reservation.GapError{Sale: s.sale, Want: s.at.Seq + 1}
@@ -235,7 +235,7 @@ func same(a, b *reservation.Movement) bool {
 	return a.Seq == b.Seq && Text(a.Kind) == Text(b.Kind) && a.Time.Equal(b.Time) && Text(a.ID) == Text(b.ID)
 }
 
-// acknowledge tells Redis what need not be kept in the journal any more.
+// acknowledge tells Redis which movements the journal need not keep any more.
 func (s *following) acknowledge(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callFor)
 	defer cancel()
@@ -257,7 +257,7 @@ func (s *following) document(ctx context.Context, batch []reservation.Movement) 
 	return nil, nil
 }
 
-// noteTrouble says what goes wrong when that changes, and that it goes right again.
+// noteTrouble logs an error when it changes, and its end.
 func (s *following) noteTrouble(err error) {
 	switch wrong, right := s.trouble.Note(err); {
 	case right:
@@ -270,7 +270,7 @@ func (s *following) noteTrouble(err error) {
 	}
 }
 
-// giveUp ends the claim, so that nobody has to wait for its end.
+// giveUp ends the claim, so that other drainers need not wait for it to expire.
 func (s *following) giveUp(ctx context.Context) {
 	if s.ours.IsZero() {
 		return
@@ -278,5 +278,5 @@ func (s *following) giveUp(ctx context.Context) {
 	defer s.lost()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveupFor)
 	defer cancel()
-	_ = s.ledger.Giveup(ctx, s.sale, s.owner) // else it ends by itself
+	_ = s.ledger.Giveup(ctx, s.sale, s.owner) // else it expires
 }

@@ -32,7 +32,7 @@ func (o *overtaken) Claim(ctx context.Context, sale, owner string, forHow time.D
 }
 
 // Who waits for a sale while another one drains it finds the position further than the
-// journal was when he looked: that is no loss, and nobody is alarmed.
+// journal was when it looked: that is no loss, and no alarm is raised.
 func TestOvertaken(t *testing.T) {
 	s := ledgertest.NewSeller(t, redistest.Start(t), 1000)
 	l := openFile(t, filepath.Join(t.TempDir(), "ledger.db"))
@@ -100,7 +100,7 @@ func TestLedgerIsPutBack(t *testing.T) {
 	s.UntilDrained(before)
 }
 
-// A sale that is rebuilt in a moment gets on with the ledger at once: nobody is told that
+// A sale that is rebuilt quickly continues with the ledger at once: no log line says that
 // redis has lost it.
 func TestFollowsQuickRebuild(t *testing.T) {
 	s := ledgertest.NewSeller(t, redistest.Start(t), 1000)

@@ -8,12 +8,11 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// Entry is a movement as it leaves Stockgate. Sale, epoch and number together are
-// those of no other.
+// Entry is a movement as Stockgate publishes it. Sale, epoch and number together are unique.
 type Entry struct {
 	Sale string `json:"sale"`
-	// Epoch is the life of the shard: another one means that Redis had lost the sale, and
-	// its numbers began anew.
+	// Epoch is the life of the shard: a new one means that Redis had lost the sale, and
+	// its numbers started over.
 	Epoch int64 `json:"epoch"`
 	reservation.Movement
 }
@@ -27,8 +26,7 @@ func Entries(sale string, epoch int64, movements []reservation.Movement) []Entry
 	return out
 }
 
-// History reads the movements of sales: from their journals, and from a ledger what
-// these do not keep any more.
+// History reads the movements of sales from their journals, and trimmed ones from a ledger.
 type History struct {
 	Journals interface {
 		Journal(ctx context.Context, sale string, after int64, most int) ([]reservation.Movement, error)
@@ -36,12 +34,12 @@ type History struct {
 	Ledger Ledger // nil: none
 }
 
-// ErrLedger wraps what a ledger says that cannot be read.
+// ErrLedger wraps the error of a ledger that cannot be read.
 var ErrLedger = errors.New("the ledger does not answer")
 
-// Read reads up to most movements that follow the one with the number after, fewer
-// only at the end or where the ledger's part ends. The epoch is that of the journal. A
-// GapError says what neither has.
+// Read reads up to most movements that follow number after; fewer only at the end, or
+// where the ledger's part ends. The epoch is that of the journal. A GapError names the
+// movements that neither has.
 func (h History) Read(ctx context.Context, sale string, epoch, after int64, most int) ([]reservation.Movement, error) {
 	movements, err := h.Journals.Journal(ctx, sale, after, most)
 	gap, trimmed := errors.AsType[*reservation.GapError](err)
@@ -55,7 +53,7 @@ func (h History) Read(ctx context.Context, sale string, epoch, after int64, most
 	return movements, err
 }
 
-// Old reads what the ledger has of any epoch; without a ledger nothing.
+// Old reads movements of any epoch from the ledger; without a ledger there are none.
 func (h History) Old(ctx context.Context, sale string, epoch, after int64, most int) ([]reservation.Movement, error) {
 	if h.Ledger == nil {
 		return nil, nil

@@ -10,14 +10,13 @@ import (
 )
 
 const (
-	// keepEvery is how often the journals are looked at.
+	// keepEvery is how often the journals are checked.
 	keepEvery = 2 * time.Second
-	// alarmAge and alarmLength are how far the ledger may be behind before that is an
-	// alarm.
+	// alarmAge and alarmLength are how far behind the ledger may be before an alarm is raised.
 	alarmAge, alarmLength = 10 * time.Second, 100_000
 )
 
-// KeptJournals is what is kept in bounds: a reservation.Store.
+// KeptJournals are the journals to trim: a reservation.Store.
 type KeptJournals interface {
 	Sales(ctx context.Context) ([]string, error)
 	JournalHead(ctx context.Context, sale string) (reservation.JournalHead, error)
@@ -26,20 +25,20 @@ type KeptJournals interface {
 	TrimJournal(ctx context.Context, sale string, h reservation.JournalHead, upTo int64, ledger bool, patience time.Duration) (int64, error)
 }
 
-// KeepMetrics receives what a keeper sees. Implementations must be safe for
+// KeepMetrics receives what a keeper observes. Implementations must be safe for
 // concurrent use.
 type KeepMetrics interface {
 	DriftMetrics
 	// Journal: where the journal of a sale begins and ends; whether a ledger is
 	// configured.
 	Journal(sale string, h reservation.JournalHead, ledger bool)
-	// NoJournal: the sale is gone, or nobody looks at it any more.
+	// NoJournal: the sale is gone, or is no longer checked.
 	NoJournal(sale string)
 }
 
-// Keep says how much of a journal is kept. What a ledger does not have yet is kept
-// whatever it says, and so are the newest reservation.JournalLeast movements; what an
-// outbox has not sent yet is kept unless the outbox was not well for so long as For.
+// Keep says how much of a journal is kept. Movements that a ledger does not have yet
+// are always kept, and so are the newest reservation.JournalLeast; movements that an
+// outbox has not sent are kept unless the outbox has failed for as long as For.
 type Keep struct {
 	// For is how long movements are kept, Most how many.
 	For  time.Duration
@@ -48,15 +47,15 @@ type Keep struct {
 	Ledger bool
 }
 
-// Keeper trims journals and says how long they are. Any number of them may look
-// after the same ones.
+// Keeper trims journals and reports their lengths. Any number of keepers may run on the
+// same journals.
 type Keeper struct {
 	journals KeptJournals
 	keep     Keep
 	log      *zap.Logger
 	metrics  KeepMetrics
 	seen     map[string]bool  // the sales; true: the alarm is on
-	fallen   map[string]int64 // what was said of each to be lost
+	fallen   map[string]int64 // what was reported as lost, by sale
 	unsent   map[string]int64 // what the outbox had sent of a sale when its rest was trimmed
 	drifts   map[string]*drift
 }
@@ -68,7 +67,7 @@ func NewKeeper(j KeptJournals, keep Keep, log *zap.Logger, m KeepMetrics) *Keepe
 	}
 }
 
-// Run looks after the journals until ctx ends.
+// Run trims the journals until ctx ends.
 func (k *Keeper) Run(ctx context.Context) {
 	looking := time.NewTicker(keepEvery)
 	defer looking.Stop()
@@ -85,8 +84,8 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
-// Look looks at all journals once. What Redis does not answer is looked at the next
-// time; the edge says that Redis does not answer.
+// Look checks all journals once. If Redis does not answer, the next call retries; the
+// edge reports that Redis does not answer.
 func (k *Keeper) Look(ctx context.Context) {
 	call, cancel := context.WithTimeout(ctx, callFor)
 	defer cancel()
@@ -154,8 +153,8 @@ func (k *Keeper) upTo(ctx context.Context, sale string, h reservation.JournalHea
 	return upTo, nil
 }
 
-// sayUnsent says, once for each place of the outbox, that what it has not sent is
-// gone: it was not well for as long as movements are kept.
+// sayUnsent logs, once for each position of the outbox, that unsent movements are gone:
+// the outbox has failed for as long as movements are kept.
 func (k *Keeper) sayUnsent(sale string, h reservation.JournalHead, gone int64) {
 	if told, ok := k.unsent[sale]; h.SentAt.IsZero() || gone <= h.Sent || ok && told == h.Sent {
 		return
@@ -168,10 +167,10 @@ func (k *Keeper) sayUnsent(sale string, h reservation.JournalHead, gone int64) {
 		zap.String("sale", sale), zap.Int64("sent", h.Sent), zap.Int64("trimmed", gone), zap.Time("well_at", h.SentAt))
 }
 
-// Late says that a ledger is so far behind that somebody should know.
+// Late says whether a ledger is so far behind that operators should know.
 func Late(h reservation.JournalHead) bool { return h.Age > alarmAge || h.Behind() > alarmLength }
 
-// alarm says when the ledger falls behind, and when it has caught up.
+// alarm logs when the ledger falls behind, and when it has caught up.
 func (k *Keeper) alarm(sale string, h reservation.JournalHead) bool {
 	behind := k.keep.Ledger && Late(h)
 	switch {

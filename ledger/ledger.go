@@ -9,26 +9,27 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// Ledger is a database that keeps movements. Its methods are safe for concurrent
-// use, by any number of processes. Sales are apart from each other in everything.
+// Ledger is a database that keeps movements. Its methods are safe for concurrent use by
+// any number of processes. Sales are independent of each other.
 type Ledger interface {
 	// Migrate brings the tables up to date. Any number of processes may run it at once.
 	Migrate(ctx context.Context) error
-	// Claim takes or renews the right to drain a sale for so long, by the database's
-	// clock. False: another owner has it. The position is where to go on, in any case.
+	// Claim takes or renews the right to drain a sale for a time, by the database's
+	// clock. False: another owner has it. In either case it returns the position from
+	// which to continue.
 	Claim(ctx context.Context, sale, owner string, forHow time.Duration) (Position, bool, error)
 	// Append adds a batch and moves the position, all or nothing. It refuses with
 	// ErrNotOwner when another owner has the sale, and with a PositionError when the
-	// batch does not follow the position: so no movement is ever there twice, and none
+	// batch does not follow the position: so no movement is ever stored twice, and none
 	// is missing.
 	Append(ctx context.Context, sale, owner string, b *Batch) error
-	// Giveup ends a claim, so that another owner need not wait for its end.
+	// Giveup ends a claim, so that another owner need not wait for it to expire.
 	Giveup(ctx context.Context, sale, owner string) error
 	// Sales lists all sales of which the ledger has movements.
 	Sales(ctx context.Context) ([]string, error)
 	// Position is the last movement that the ledger has of a sale; zero: none.
 	Position(ctx context.Context, sale string) (Position, error)
-	// Stock is where the units are, by the movements; the order is that of the cells.
+	// Stock is where the units are, computed from the movements, in the order of the cells.
 	Stock(ctx context.Context, sale string) ([]Cell, error)
 	// Reservations calls yield for every reservation of a sale, in the order of their
 	// ids, until it returns an error.
@@ -36,20 +37,20 @@ type Ledger interface {
 	// Movements calls yield for up to most movements of an epoch after a number, in
 	// their order, until it returns an error.
 	Movements(ctx context.Context, sale string, epoch, after int64, most int, yield func(*reservation.Movement) error) error
-	// Told calls yield for every movement of these kinds, of all lives of the sale in
-	// their order, until it returns an error.
+	// Told calls yield for every movement of these kinds, of all epochs of the sale in
+	// order, until it returns an error.
 	Told(ctx context.Context, sale string, kinds []string, yield func(epoch int64, m *reservation.Movement) error) error
 	// Document is the sale's file and status as the last drained change left them;
 	// empty: there is none.
 	Document(ctx context.Context, sale string) (Document, error)
-	// Restart puts the position of a sale at a number of another epoch, after the sale
-	// has been rebuilt in Redis from this ledger. It refuses when the position is not
-	// from any more. Nobody has the sale afterwards.
+	// Restart moves the position of a sale to a number of another epoch, after the sale
+	// has been rebuilt in Redis from this ledger. It fails when the position is no
+	// longer from. Afterwards no owner has the sale.
 	Restart(ctx context.Context, sale string, from, to Position) error
 	Close() error
 }
 
-// Position is a place in the journal of one life of a shard.
+// Position is a position in the journal of one epoch of a shard.
 type Position struct {
 	Epoch int64 `json:"epoch"`
 	Seq   int64 `json:"seq"`
@@ -82,8 +83,8 @@ type Cell struct {
 	Stock, Available, Held, InDoubt, Confirmed int64
 }
 
-// Reservation is what the movements tell of one: its record as Redis has it, except
-// that nobody knows how often the shop was asked about it.
+// Reservation is a reservation according to the movements: its record as Redis has it,
+// without the count of probes, which no movement has.
 type Reservation struct {
 	ID string
 	reservation.RecordFields
@@ -96,7 +97,7 @@ var ErrNotOwner = errors.New("another process drains this sale")
 var ErrNewerSchema = errors.New("the ledger's tables are of a newer stockgate: update this one")
 
 // ErrChanged: the ledger's projections are not what its movements have made of them.
-var ErrChanged = errors.New("the ledger has a reservation in another state than the journal: somebody else has changed its tables")
+var ErrChanged = errors.New("the ledger has a reservation in another state than the journal: another program has changed its tables")
 
 // PositionError: a batch does not follow what the ledger has.
 type PositionError struct {
@@ -116,7 +117,7 @@ func (e *PositionError) Error() string {
 	return fmt.Sprintf("the ledger has sale %s up to entry %d, what comes begins after entry %d", e.Sale, e.Have.Seq, e.Want.Seq)
 }
 
-// StoryError: the journal and the ledger have different movements under one number.
+// StoryError: the journal and the ledger have different movements with the same number.
 type StoryError struct {
 	Sale            string
 	Seq             int64
@@ -129,8 +130,8 @@ func (e *StoryError) Error() string {
 		e.Seq, e.Sale, e.Redis, e.InLedger, e.Sale)
 }
 
-// Follows says whether a batch is what comes next after a position. Drivers ask it
-// inside the transaction that appends.
+// Follows checks that a batch continues at a position. Drivers call it inside the
+// transaction that appends.
 func Follows(sale string, at Position, b *Batch) error {
 	if len(b.Movements) == 0 {
 		return errors.New("an empty batch")

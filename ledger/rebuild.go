@@ -14,21 +14,21 @@ import (
 type RebuildOptions struct {
 	// DryRun only says what would be done.
 	DryRun bool
-	// Open lets the sale sell at once, if it did so before. Else it is paused.
+	// Open lets the sale sell at once if it did so before. Otherwise it is paused.
 	Open bool
-	// Force also rebuilds a sale that is open in Redis, or of which Redis has everything
-	// that the ledger has.
+	// Force also rebuilds a sale that is open in Redis, or of which Redis has lost nothing.
 	Force bool
 	// By is who asks, for the journal.
 	By string
 }
 
-// Found says what Redis had of a sale that is to be rebuilt.
+// Found says what Redis had of the sale before the rebuild.
 type Found string
 
-// FoundNothing: all is lost. FoundUnfinished: a rebuild broke off. FoundOther: all was
-// lost, and the sale was loaded anew. FoundBehind, FoundDisagrees: the last movements are
-// lost, and perhaps others have taken their numbers. FoundAll: nothing is lost.
+// FoundNothing: everything is lost. FoundUnfinished: a rebuild was interrupted.
+// FoundOther: everything was lost, and the sale was loaded again. FoundBehind,
+// FoundDisagrees: the last movements are lost, and others may have taken their numbers.
+// FoundAll: nothing is lost.
 const (
 	FoundNothing    Found = "nothing"
 	FoundUnfinished Found = "unfinished"
@@ -48,7 +48,7 @@ type Rebuilt struct {
 	Status  sale.Status `json:"status"`
 	Version int64       `json:"version"`
 	Epoch   int64       `json:"epoch,omitempty"`
-	// Ledger is the last movement that the ledger has, Until when it was made.
+	// Ledger is the ledger's last movement, Until its time.
 	Ledger Position  `json:"ledger"`
 	Until  time.Time `json:"until,omitzero"`
 	// Reservations are counted by their state.
@@ -68,8 +68,8 @@ type Rebuilt struct {
 
 // Missing is what is known of movements that never reached the ledger.
 type Missing struct {
-	// AtLeast is how many are known to be missing, as this process has seen the journal.
-	// Left out: it knows of none, which does not say that there is none.
+	// AtLeast is how many are known to be missing, from what this process has seen of
+	// the journal. Left out: it knows of none, but there may be some.
 	AtLeast int64 `json:"at_least,omitzero"`
 	// Unknown says that more may be missing than this process knows: what other edges did
 	// in the last moment before the loss.
@@ -77,15 +77,15 @@ type Missing struct {
 	// Seen is the newest number of the journal that this process has seen; 0: it has not
 	// seen this life of the journal.
 	Seen int64 `json:"seen,omitempty"`
-	// Looked is when it looked last whether the ledger follows, Waiting how many movements
-	// the ledger had not then, Oldest for how long (in ms) the first of them had waited.
+	// Looked is when the ledger's lag was last checked, Waiting how many movements it
+	// lacked then, Oldest how long (in ms) the first of them had waited.
 	Looked  time.Time `json:"looked,omitzero"`
 	Waiting int64     `json:"waiting,omitempty"`
 	Oldest  int64     `json:"oldest_ms,omitempty"`
 }
 
-// versionLeap is by how much a rebuilt sale's version is ahead of the last one that is
-// known: changes that were lost have had numbers that edges may remember.
+// versionLeap is how far a rebuilt sale's version is ahead of the last known one: edges
+// may remember the numbers of lost changes.
 const versionLeap = 1000
 
 // refused is an operator's request that the state of the sale does not allow.
@@ -106,17 +106,17 @@ type rebuilding struct {
 	doc    Document
 	file   *sale.Sale
 	status sale.Status // of before
-	// forgets: what is over needs no record, because nothing that redis had of it is aside.
+	// forgets: reservations that are over need no record, because no previous life is set aside.
 	forgets bool
-	// oversold are cells of which more is sold than there was.
+	// oversold are cells of which more was sold than there was.
 	oversold []Cell
 	out      *Rebuilt
 }
 
-// Rebuild makes a sale in Redis again from what the ledger has of it. Nobody can buy
-// while it runs, and every other call fails with reservation.ErrRestoring; what breaks
-// off in the middle does not sell, and running it again begins anew. What Redis still has
-// and the ledger has not is taken over.
+// Rebuild restores a sale in Redis from the ledger. The sale does not sell while it
+// runs, and every other call fails with reservation.ErrRestoring. An interrupted
+// rebuild leaves a sale that does not sell; running Rebuild again starts over. What
+// Redis still has and the ledger lacks is carried over.
 func Rebuild(ctx context.Context, l Ledger, s *reservation.Store, id string, o RebuildOptions) (*Rebuilt, error) {
 	b := &rebuilding{ledger: l, store: s, id: id, o: o, began: time.Now(), out: &Rebuilt{Sale: id, DryRun: o.DryRun}}
 	if err := b.run(ctx); err != nil {
@@ -136,7 +136,7 @@ func (b *rebuilding) run(ctx context.Context) (err error) {
 	if err := b.read(ctx); err != nil {
 		return err
 	}
-	if b.life.Epoch != 0 && b.life.Aside { // it broke off after the shard was filled
+	if b.life.Epoch != 0 && b.life.Aside { // it was interrupted after the shard had been filled
 		return b.goOn(ctx)
 	}
 	if err := b.look(ctx); err != nil {
@@ -146,7 +146,7 @@ func (b *rebuilding) run(ctx context.Context) (err error) {
 		return err
 	}
 	b.miss()
-	// What Redis has is not touched before the ledger is known to be sound.
+	// Redis is not touched before the ledger is known to be consistent.
 	if b.o.DryRun || !b.life.Restoring {
 		if err := b.tryFill(ctx); err != nil {
 			return fmt.Errorf("%w; redis is left as it is", err)
@@ -185,8 +185,8 @@ func (b *rebuilding) read(ctx context.Context) (err error) {
 	return nil
 }
 
-// tryFill fails when what the ledger has does not fit together. While it still follows
-// the sale, what is read of it may be of different moments.
+// tryFill fails when the ledger is inconsistent. While the ledger still follows the
+// sale, parts of it may be read at different moments.
 func (b *rebuilding) tryFill(ctx context.Context) error {
 	for range 3 {
 		unsound := b.fill(ctx, nil)
@@ -201,7 +201,7 @@ func (b *rebuilding) tryFill(ctx context.Context) error {
 			return unsound
 		}
 	}
-	return nil // it never stands still: that is seen when the sale does
+	return nil // it keeps moving: checked again once the sale has stopped
 }
 
 // nextVersion is the sale's version in its new life.
@@ -223,7 +223,7 @@ func (b *rebuilding) restore(ctx context.Context) error {
 		return err
 	}
 	b.out.Epoch = r.Epoch
-	// now nothing comes into the journal any more; what was on its way to the ledger has come
+	// now the journal gets no more entries, and the last ones have reached the ledger
 	before := b.doc
 	if err := b.read(ctx); err != nil {
 		return err
@@ -244,7 +244,7 @@ func (b *rebuilding) restore(ctx context.Context) error {
 	}
 	status := b.closing()
 	if now.Aside && status == sale.Open {
-		status = sale.Paused // until all is carried over
+		status = sale.Paused // until everything is carried over
 	}
 	cause := fmt.Sprintf("%s from the ledger, entry %d of %d", b.o.By, b.at.Seq, b.at.Epoch)
 	if err := r.Finish(ctx, b.out.Until, status, cause); err != nil {
@@ -258,7 +258,7 @@ func (b *rebuilding) restore(ctx context.Context) error {
 	return nil
 }
 
-// closing is the status that the sale has in the end.
+// closing is the final status of the sale.
 func (b *rebuilding) closing() sale.Status {
 	if b.status == sale.Open && !b.o.Open {
 		return sale.Paused
@@ -266,7 +266,7 @@ func (b *rebuilding) closing() sale.Status {
 	return b.status
 }
 
-// goOn takes over what an earlier run has set aside and not carried over.
+// goOn carries over what an interrupted run has set aside.
 func (b *rebuilding) goOn(ctx context.Context) error {
 	b.out.Found, b.out.Epoch, b.out.Version, b.out.Status = FoundUnfinished, b.life.Epoch, b.life.Version, b.life.Status
 	if b.o.DryRun {

@@ -11,18 +11,15 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// Carried is what Redis had of a sale and the ledger had not, and what has become of
-// it.
+// Carried is what Redis had of a sale and the ledger lacked, and what became of it.
 type Carried struct {
-	// Made are reservations that the ledger did not know, by the state that they have now.
+	// Made are reservations that the ledger did not know, by their state now.
 	Made map[reservation.State]int `json:"made,omitempty"`
-	// Settled are those that Redis knew to have ended, and the ledger did not, by the
-	// state that they have now.
+	// Settled are those that had ended in Redis but not in the ledger, by their state now.
 	Settled     map[reservation.State]int `json:"settled,omitempty"`
 	Adjustments int                       `json:"adjustments,omitempty"`
 	Returns     int                       `json:"returns,omitempty"`
-	// NoStock are orders for which there are no units any more: both lives have sold them.
-	// At most mostNamed are named.
+	// NoStock are orders without units: both lives have sold them. At most mostNamed are listed.
 	NoStock []string `json:"no_stock,omitempty"`
 }
 
@@ -32,20 +29,19 @@ const mostNamed = 1000
 // longestText bounds, in bytes, what an answer shows of a record that cannot be read.
 const longestText = 1000
 
-// carryOver is one run that takes over what was set aside. Units that come back go first,
-// so that nobody is told that there are none while they are on their way.
+// carryOver is one run that carries over what was set aside. Returned units go first,
+// so that no reservation fails for lack of units that are about to come back.
 type carryOver struct {
 	*rebuilding
 	*Carried
-	returns map[string][]reservation.AsideReturn // by reservation, those that are not made yet
-	// taking are reservations that want units: orders of which something came back, other
-	// orders and what has ended, and holds.
+	returns map[string][]reservation.AsideReturn // not made yet, by reservation
+	// taking are reservations that need units, in this order: orders with returns,
+	// other orders and ended reservations, holds.
 	taking [3][]string
 	short  map[string]bool // orders that got no units
 }
 
-// carry takes over what was set aside, and drops it. Each step changes nothing when it is
-// done again.
+// carry carries over what was set aside, and drops it. Every step can be repeated without effect.
 func (b *rebuilding) carry(ctx context.Context) error {
 	c := &carryOver{
 		rebuilding: b, Carried: &Carried{Made: map[reservation.State]int{}, Settled: map[reservation.State]int{}},
@@ -80,7 +76,7 @@ func (b *rebuilding) note(format string, args ...any) {
 	b.out.Notes = append(b.out.Notes, fmt.Sprintf(format, args...))
 }
 
-// unreadable notes what cannot be carried over.
+// unreadable records what cannot be carried over.
 func (c *carryOver) unreadable(what, text string) {
 	if len(text) > longestText {
 		text = text[:longestText] + "…"
@@ -88,7 +84,7 @@ func (c *carryOver) unreadable(what, text string) {
 	c.note("The %s, which redis had, cannot be read and is not carried over: %q.", what, text)
 }
 
-// adjust makes adjustments of the other life again, under their ids.
+// adjust repeats the adjustments of the previous life, under their ids.
 func (c *carryOver) adjust(ctx context.Context) error {
 	return c.store.AsideAdjustments(ctx, c.id, c.unreadable, func(id string, l reservation.CellUnits) error {
 		known, err := c.store.HasAdjustment(ctx, c.id, id)
@@ -111,7 +107,8 @@ func (c *carryOver) readReturns(ctx context.Context) error {
 	})
 }
 
-// settle lets what the ledger knows go on as in Redis, and finds what wants units.
+// settle brings reservations that the ledger knows to their state in Redis, and finds
+// those that need units.
 func (c *carryOver) settle(ctx context.Context) error {
 	err := c.store.AsideReservations(ctx, c.id, c.unreadable, func(id string, r *reservation.RecordFields) error {
 		known, err := c.store.RecordOf(ctx, c.id, id)
@@ -141,7 +138,7 @@ func isHold(state reservation.State) bool {
 	return state == reservation.Held || state == reservation.InDoubt
 }
 
-// settleOne tells what a reservation had come to.
+// settleOne applies the state that a reservation had reached.
 func (c *carryOver) settleOne(ctx context.Context, id string, known, r *reservation.RecordFields) error {
 	const cause = "rebuilt: as redis had it"
 	var state reservation.State
@@ -152,10 +149,10 @@ func (c *carryOver) settleOne(ctx context.Context, id string, known, r *reservat
 		return err
 	case known.State == reservation.Held && r.State == reservation.Expired:
 		state, _, err = c.store.Carry(ctx, c.id, id, r)
-	case known.State == reservation.Expired && r.State == reservation.Released: // the shop cannot confirm it any more
+	case known.State == reservation.Expired && r.State == reservation.Released: // so that the shop cannot confirm it any more
 		state, err = c.store.Release(ctx, c.id, id, reservation.Force, cause)
 	case known.State == r.State || !isHold(known.State):
-		return nil // else the ledger knows what came of it later
+		return nil // otherwise the ledger has its later state
 	case r.State == reservation.Confirmed:
 		state, err = c.store.Confirm(ctx, c.id, id, reservation.Answer, cause)
 	case r.State == reservation.Released || r.State == reservation.Expired:
@@ -165,7 +162,7 @@ func (c *carryOver) settleOne(ctx context.Context, id string, known, r *reservat
 	default:
 		return nil
 	}
-	if _, ended := errors.AsType[*reservation.ConflictError](err); ended { // by somebody's word, meanwhile
+	if _, ended := errors.AsType[*reservation.ConflictError](err); ended { // settled meanwhile
 		return nil
 	}
 	if err == nil && state != known.State {
@@ -174,7 +171,7 @@ func (c *carryOver) settleOne(ctx context.Context, id string, known, r *reservat
 	return err
 }
 
-// takeAll takes over what wants units, each with what came back of it.
+// takeAll carries over reservations that need units, each with its returns.
 func (c *carryOver) takeAll(ctx context.Context) error {
 	for _, ids := range c.taking {
 		slices.Sort(ids)
@@ -216,7 +213,7 @@ func (c *carryOver) take(ctx context.Context, id string) error {
 	return nil
 }
 
-// confirmAgain gives orders that got no units what has come back since.
+// confirmAgain gives units that have come back since to orders that got none.
 func (c *carryOver) confirmAgain(ctx context.Context) error {
 	for _, id := range slices.Sorted(maps.Keys(c.short)) {
 		known, err := c.store.RecordOf(ctx, c.id, id)
@@ -238,8 +235,8 @@ func (c *carryOver) confirmAgain(ctx context.Context) error {
 	return nil
 }
 
-// makeReturns makes returns of a reservation again, under their ids. What cannot be
-// made now may be possible later.
+// makeReturns repeats the returns of a reservation, under their ids. A return that
+// fails now may succeed later.
 func (c *carryOver) makeReturns(ctx context.Context, id string) error {
 	var left []reservation.AsideReturn
 	for _, r := range c.returns[id] {
@@ -261,7 +258,7 @@ func (c *carryOver) makeReturns(ctx context.Context, id string) error {
 	return nil
 }
 
-// returnRest makes the returns that were not possible before.
+// returnRest makes the returns that failed before.
 func (c *carryOver) returnRest(ctx context.Context) error {
 	for _, id := range slices.Sorted(maps.Keys(c.returns)) {
 		if err := c.makeReturns(ctx, id); err != nil {
@@ -274,7 +271,7 @@ func (c *carryOver) returnRest(ctx context.Context) error {
 	return nil
 }
 
-// adviseCarried says what was taken over.
+// adviseCarried notes what was carried over.
 func (c *carryOver) adviseCarried() {
 	made, settled := 0, 0
 	for _, n := range c.Made {

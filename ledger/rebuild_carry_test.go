@@ -16,9 +16,9 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// What the other life has given back is there before somebody is told that there is
-// nothing left: orders of a sale that is sold out keep their units, in whatever order they
-// are found.
+// What the previous life has given back is available before a reservation is told that
+// there is nothing left: orders of a sale that is sold out keep their units, in whatever
+// order they are found.
 func TestRebuildGivesBackFirst(t *testing.T) {
 	const each = 15
 	server, s, l := drained(t, 4*each, 0)
@@ -199,7 +199,7 @@ func TestRebuildWaitsForWhatIsAside(t *testing.T) {
 	if state, err := s.Store.Confirm(ctx, "s", "aside", reservation.Shop, ""); state != reservation.Confirmed || err != nil {
 		t.Errorf("in the end: %s, %v", state, err)
 	}
-	if _, err := s.Store.Confirm(ctx, "s", "nobody's", reservation.Shop, ""); err != reservation.ErrNotFound {
+	if _, err := s.Store.Confirm(ctx, "s", "unknown", reservation.Shop, ""); err != reservation.ErrNotFound {
 		t.Errorf("what is nowhere: %v", err)
 	}
 	if carrying, err := c.HExists(ctx, "stockgate:{s.0}:meta", "carrying").Result(); carrying || err != nil {

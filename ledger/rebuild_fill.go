@@ -10,11 +10,11 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// told are the kinds of movements from which more is rebuilt than reservations.
+// told are the kinds of movements that say more than the reservations do.
 var told = []string{"loaded", "adjusted", "returned"}
 
-// fill puts all of a sale into a restoration; nil: it only looks whether that can be
-// done. It fails when what the ledger has does not fit together.
+// fill writes the whole sale into a restoration; nil: it only checks that this is
+// possible. It fails when the ledger is inconsistent.
 func (b *rebuilding) fill(ctx context.Context, r *reservation.Restoration) error {
 	image := reservation.NewImage(b.life.Now, b.file.EndsAt)
 	err := b.ledger.Reservations(ctx, b.id, func(one *Reservation) error {
@@ -67,7 +67,7 @@ func (b *rebuilding) fill(ctx context.Context, r *reservation.Restoration) error
 	return nil
 }
 
-// fillTold puts adjustments and returns back, and adds up the stock that was loaded.
+// fillTold restores adjustments and returns, and sums up the loaded stock.
 func (b *rebuilding) fillTold(ctx context.Context, r *reservation.Restoration) (stock map[string]int64, err error) {
 	stock = make(map[string]int64)
 	adjustments := make(map[string]bool)
@@ -120,16 +120,15 @@ func (b *rebuilding) fillTold(ctx context.Context, r *reservation.Restoration) (
 	return stock, err
 }
 
-// isOf says whether units left the stock by a return: each of the two entries begins
-// its cause with the other's id.
+// isOf says whether an adjustment belongs to a return that did not restock: the cause
+// of each of the two entries begins with the other's id.
 func isOf(adjusted, returned *reservation.Movement) bool {
 	id, _, _ := strings.Cut(returned.Cause, " ")
 	of, _, _ := strings.Cut(adjusted.Cause, " ")
 	return adjusted.ID == id && of == returned.ID
 }
 
-// fillCells puts the cells back, if the stock that was loaded, the ledger's cells and
-// its reservations say the same.
+// fillCells restores the cells if the loaded stock, the ledger's cells and its reservations agree.
 func (b *rebuilding) fillCells(ctx context.Context, r *reservation.Restoration, image *reservation.Image, loaded map[string]int64) error {
 	rows, err := b.ledger.Stock(ctx, b.id)
 	if err != nil {
@@ -175,7 +174,7 @@ func (b *rebuilding) fillCells(ctx context.Context, r *reservation.Restoration, 
 	return nil
 }
 
-// advise writes the sentences for the operator.
+// advise writes the notes for the operator.
 func (b *rebuilding) advise() {
 	until := "before the sale's first reservation"
 	if !b.out.Until.IsZero() {

@@ -18,7 +18,7 @@ var foundText = map[Found]string{
 	FoundAll:        "redis has everything that the ledger has",
 }
 
-// look says what Redis has, beside what the ledger has.
+// look finds out what Redis has, compared with the ledger.
 func (b *rebuilding) look(ctx context.Context) error {
 	switch {
 	case b.life.Restoring:
@@ -42,8 +42,8 @@ func (b *rebuilding) look(ctx context.Context) error {
 	return nil
 }
 
-// sameStory says whether the ledger's last movement is in the journal. What has been
-// trimmed is taken for the same.
+// sameStory says whether the ledger's last movement is in the journal. A trimmed
+// movement counts as the same.
 func (b *rebuilding) sameStory(ctx context.Context) (bool, error) {
 	var last *reservation.Movement
 	err := b.ledger.Movements(ctx, b.id, b.at.Epoch, b.at.Seq-1, 1, func(m *reservation.Movement) error {
@@ -60,7 +60,7 @@ func (b *rebuilding) sameStory(ctx context.Context) (bool, error) {
 	return err == nil && same(&now[0], last), err
 }
 
-// allowed refuses what must not happen by mistake.
+// allowed refuses a rebuild that may be a mistake.
 func (b *rebuilding) allowed() error {
 	switch {
 	case b.o.Force:
@@ -75,8 +75,7 @@ func (b *rebuilding) allowed() error {
 	return nil
 }
 
-// lookAgain takes the sale as it is now, a while after it was looked at. What has moved
-// since is carried over.
+// lookAgain reads the sale again, some time after look. Movements since then are carried over.
 func (b *rebuilding) lookAgain(ctx context.Context) error {
 	now, err := b.store.Life(ctx, b.id)
 	if err != nil {
@@ -92,7 +91,7 @@ func (b *rebuilding) lookAgain(ctx context.Context) error {
 	return b.read(ctx)
 }
 
-// miss notes what is known of movements that never reached the ledger.
+// miss records what is known of movements that never reached the ledger.
 func (b *rebuilding) miss() {
 	b.out.Missing.Unknown = b.out.Found != FoundAll
 	h, seen, ok := b.store.LastHead(b.id)
@@ -110,9 +109,8 @@ func (b *rebuilding) miss() {
 	}
 }
 
-// fell is how many movements are missing at least because Redis went back, as after a
-// failover, and has given their numbers to others since: the newest number tells nothing
-// then.
+// fell is the least number of movements missing because Redis went back, as after a
+// failover, and has reused their numbers since: the newest number shows nothing then.
 func (b *rebuilding) fell() int64 {
 	f := b.store.Fall(b.id)
 	if b.out.Found != FoundAll { // the ledger may have some of them

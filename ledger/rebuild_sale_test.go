@@ -179,7 +179,7 @@ func TestRebuildInMidSale(t *testing.T) {
 	for _, e := range s.edges {
 		s.untilSelling(e)
 	}
-	for id, ev := range s.orders { // who asks again hears of what he has
+	for id, ev := range s.orders { // a buyer who repeats a purchase gets their order
 		_, err := s.buy(s.edges[0], id+" again", ev.Buyer, id[len("r-"):])
 		if b, ok := errors.AsType[*reservation.Bound](err); !ok || b.ID != id || b.State != reservation.Confirmed {
 			t.Errorf("%s once more: %v", id, err)

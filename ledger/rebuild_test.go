@@ -16,7 +16,7 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// drained is a seller whose sale is in a ledger that nobody drains into any more.
+// drained is a seller whose sale is in a ledger that no drainer writes to any more.
 func drained(t *testing.T, units int64, times int) (*redistest.Server, *ledgertest.Seller, ledger.Ledger) {
 	t.Helper()
 	server := redistest.Start(t)
@@ -379,7 +379,7 @@ func TestRebuildByForce(t *testing.T) {
 	s.UntilDrained(l)
 }
 
-// A sale that was sold beyond its stock, by a counter that somebody had changed, is
+// A sale that was sold beyond its stock, by a counter that was changed in Redis, is
 // rebuilt as it was.
 func TestRebuildOfWhatIsOversold(t *testing.T) {
 	server, s, l := drained(t, 20, 10)

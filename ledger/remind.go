@@ -10,11 +10,11 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// remindEvery is how often it is looked whether Redis has the sales of the ledger.
+// remindEvery is how often Redis is checked for the sales of the ledger.
 const remindEvery = 2 * time.Second
 
-// remind tells Redis until ctx ends which sales it must have, so that all edges miss one
-// that it has lost.
+// remind tells Redis, until ctx ends, which sales it must have, so that all edges
+// notice a lost one.
 func (d *Drainer) remind(ctx context.Context) {
 	ticker := time.NewTicker(remindEvery)
 	defer ticker.Stop()
@@ -31,8 +31,8 @@ func (d *Drainer) remind(ctx context.Context) {
 	}
 }
 
-// Remind writes sales of the ledger that Redis does not name into its index of sales. One
-// that was closed may have been deleted: closed keeps those that were found so.
+// Remind adds the ledger's sales that are missing from Redis's index of sales. A closed
+// sale may have been deleted on purpose: closed remembers those.
 func (d *Drainer) Remind(ctx context.Context, closed map[string]bool) error {
 	ctx, cancel := context.WithTimeout(ctx, callFor)
 	defer cancel()
@@ -45,7 +45,7 @@ func (d *Drainer) Remind(ctx context.Context, closed map[string]bool) error {
 	}
 	index, err := d.journals.Sales(ctx)
 	if err != nil {
-		return nil // the edge says that Redis does not answer
+		return nil // the edge reports that Redis does not answer
 	}
 	var absent []string
 	for _, id := range known {
@@ -73,7 +73,7 @@ func (s *following) gone(ctx context.Context) error {
 	switch life, err := s.journals.Life(ctx, s.sale); {
 	case err != nil:
 		return s.failed("journal", err)
-	case life.Restoring || life.Epoch != 0: // or it is back just now
+	case life.Restoring || life.Epoch != 0: // or it has just come back
 		return reservation.ErrNoSale
 	}
 	return s.failed("journal", &reservation.LostError{Sale: s.sale})

@@ -7,10 +7,10 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// Both drivers keep lines and records as Redis has them, and times as ms since 1970:
-// so a row can be compared with Redis by eye.
+// Both drivers store lines and records as Redis has them, and times as ms since 1970,
+// so that a row can be compared with Redis by eye.
 
-// Ms is a time as it is kept; 0: none.
+// Ms is a time as it is stored; 0: none.
 func Ms(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -26,8 +26,8 @@ func Time(ms int64) (t time.Time) {
 	return t
 }
 
-// Text is a text as databases take it: valid UTF-8 without a zero byte. A cause may be
-// whatever somebody has sent.
+// Text is a text in the form that databases accept: valid UTF-8 without a zero byte. A
+// cause may be any bytes that a client has sent.
 func Text(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
@@ -35,7 +35,7 @@ func Text(s string) string {
 // MovementColumns are the columns of a movement, in the order of MovementRow.
 var MovementColumns = []string{"sale", "epoch", "seq", "kind", "time", "id", "was", "lines", "buyer", "cause", "record"}
 
-// MovementRow is a movement as it is kept.
+// MovementRow is a movement as it is stored.
 func MovementRow(sale string, epoch int64, m *reservation.Movement) []any {
 	record := ""
 	if m.Record != nil {
@@ -81,7 +81,7 @@ var ReservationColumns = []string{
 	"guard", "print", "key_ttl", "ref", "gate", "unpaid",
 }
 
-// ReservationRow is a reservation as it is kept.
+// ReservationRow is a reservation as it is stored.
 func ReservationRow(sale string, r *Reservation) []any {
 	return []any{
 		sale, Text(r.ID), Text(string(r.State)), Ms(r.Created), Ms(r.Changed), Ms(r.Deadline), Ms(r.Exp), Text(string(r.Mode)), Text(r.Buyer),

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// lookEvery is how often it is looked for sales.
+// lookEvery is how often the list of sales is read.
 const lookEvery = time.Second
 
 // repeatLog is how soon another error of the same sale is logged.
@@ -18,10 +18,10 @@ type Sales interface {
 	Sales(ctx context.Context) ([]string, error)
 }
 
-// EachSale runs work for every sale until ctx ends, each on its own, so that one that
-// gets no further holds up no other. It ends the work of a sale that is gone, begins
-// that of a new one, and returns when all of it has ended. It calls failed when the
-// sales cannot be listed.
+// EachSale runs work for every sale until ctx ends, each in its own goroutine, so that a
+// sale that is stuck holds up no other. It ends the work for a sale that is gone, begins it
+// for a new one, and returns when all of it has ended. It calls failed when the sales
+// cannot be listed.
 func EachSale(ctx context.Context, in Sales, failed func(), work func(ctx context.Context, sale string)) {
 	var loops sync.WaitGroup
 	defer loops.Wait()
@@ -62,14 +62,14 @@ func EachSale(ctx context.Context, in Sales, failed func(), work func(ctx contex
 	}
 }
 
-// Trouble remembers what went wrong last with a sale, so that it is logged once.
+// Trouble remembers the last error of a sale, so that it is logged once.
 type Trouble struct {
 	text   string // empty: nothing
 	logged time.Time
 }
 
-// Note says what is worth a line: that something has begun to go wrong, or goes wrong
-// in another way for long enough; or that it goes right again.
+// Note says what is worth a log line: a new error, another error after long enough, or
+// the end of an error.
 func (t *Trouble) Note(err error) (wrong, right bool) {
 	switch text := fmt.Sprint(err); {
 	case err == nil && t.text != "":

@@ -1,5 +1,5 @@
--- bindings.lua: what belongs to one reservation, so that nobody makes a second one
--- for the same. It comes after shard.lua in every script.
+-- bindings.lua: keys and refs that belong to one reservation, so that no second one is
+-- made for the same. It comes after shard.lua in every script.
 --
 -- A binding is a field of KEYS[11]:
 --   k|hash  an idempotency key of a buyer: while the reservation is held or in doubt, and
@@ -55,9 +55,9 @@ local function bound_to(field)
   return nil
 end
 
--- taken says that a field cannot be had by a reservation that becomes confirmed or
--- unbacked: another one has it. What is confirmed stays so and must be found, so it
--- takes the field even from a hold, which may yet free it.
+-- taken says whether another reservation keeps a field from one that becomes confirmed
+-- or unbacked. A confirmed reservation stays and must be found, so it takes the field
+-- even from a hold, which may yet free it.
 local function taken(field, state)
   local id, r = bound_to(field)
   if not id then return false end
@@ -107,7 +107,7 @@ local function bind_named(ref, first, others)
   if (read_binding('m|' .. ref) or false) ~= others then bind('m|' .. ref, others) end
 end
 
--- list_under makes a reservation one that is found by its ref
+-- list_under makes a reservation findable by its ref
 local function list_under(ref, id)
   if ref ~= '' then bind_named(ref, with_named(ref, id)) end
 end
@@ -123,8 +123,8 @@ local function unlist_under(ref, id)
   if #ids < #before then bind_named(ref, ids[1] or false, others_of(ids, more)) end
 end
 
--- bind_again gives a reservation that is sold after all its key and its ref, as
--- far as they can be had
+-- bind_again gives a reservation that is sold after all its key and its ref, unless
+-- another one keeps them
 local function bind_again(id, r, state)
   local guard, ref = r[GUARD], ref_field(r)
   if not is_key(guard) or taken(guard, state) then guard = '' end

@@ -9,13 +9,13 @@ local numbers = { DEADLINE, EXP, CREATED, CHANGED, VERSION, KEY_TTL }
 -- of the stock of a cell
 local MAX_UNITS = 1e12
 
--- what KEYS hold, by the names that operations are told
+-- the keys by the names that operations use
 local part_keys = {
   cell = 2, limit = 3, record = 4, deadlines = 5, in_doubt = 6, unbacked = 7, tombstones = 8, adjustment = 9, binding = 11, ['return'] = 12, unpaid = 13,
 }
 
 local operations = {}
--- for each operation what it will read, so that it is read in bulk for all of a call
+-- for each operation the data that it will read, so that a call reads it in bulk
 local reads = {}
 
 local texts = {} -- of records that are changed, as they will be kept
@@ -71,7 +71,7 @@ local function write_limit(field, charged, pending)
   changed.limits[field] = true
 end
 
--- complete fills in the fields that a record has not
+-- complete fills in missing fields of a record
 local function complete(r)
   for i = 1, FIELDS do r[i] = r[i] or '' end
   for _, i in ipairs(numbers) do r[i] = tonumber(r[i]) or 0 end
@@ -102,13 +102,13 @@ local function read_record(id)
   return r
 end
 
--- a text of others must not look like the end of a record's field
+-- a text from outside must not contain the end of a record's field
 local function plain(text)
   if not find(text, '%c') then return text end
   return (string.gsub(text, '%c', ' '))
 end
 
--- write_record keeps a record: its fields, or its text, or false when it goes
+-- write_record stores a record: its fields, or its text, or false to delete it
 local function write_record(id, r)
   records[id] = r
   texts[id] = nil
@@ -116,8 +116,8 @@ local function write_record(id, r)
   dirty = true
 end
 
--- text_of is a record as it is kept. What changes a record calls write_record, so
--- that its text is made anew.
+-- text_of is a record as it is stored. Code that changes a record calls write_record,
+-- which rebuilds its text.
 local function text_of(id)
   local r = records[id]
   if type(r) == 'string' then return r end
@@ -131,7 +131,7 @@ local function text_of(id)
   return text
 end
 
--- pairs_of("a 1 b 2") → { {"a", 1}, {"b", 2} }; nobody changes what it returns
+-- pairs_of("a 1 b 2") → { {"a", 1}, {"b", 2} }; its result must not be changed
 local pairs_known = {}
 local function pairs_of(s)
   local out = pairs_known[s]
@@ -154,12 +154,12 @@ local function write_journal(kind, id, was, lines, buyer, cause, record)
   shard.seq = shard.seq + 1
   dirty = true
   local text = kind .. '\t' .. plain(id) .. '\t' .. was .. '\t' .. lines .. '\t' .. buyer .. '\t' .. plain(cause) .. '\t' .. record
-  -- only somebody else's hand brings one into a record: it would look like the next movement
+  -- only another client can have put one into a record: it would look like the next movement
   if find(text, '\n', 1, true) then text = string.gsub(text, '\n', ' ') end
   journal[#journal + 1] = text
 end
 
--- what operations want to read, so that it is read in bulk; of cells each once
+-- the data that operations want to read, to read it in bulk; each cell once
 local wanted_records, wanted_bindings, wanted_limits, wanted_cells, wanted_unpaid = { n = 0 }, { n = 0 }, { n = 0 }, { n = 0 }, { n = 0 }
 
 local function want(list, name)
@@ -174,8 +174,8 @@ local function want_cell(name)
   end
 end
 
--- is_carrying says that something of another life of the shard is still to be carried
--- over: a reservation that is not here may be there
+-- is_carrying says whether data of the previous life of the shard has yet to be carried
+-- over: a missing reservation may be there
 local is_carrying_known
 local function is_carrying()
   if is_carrying_known == nil then is_carrying_known = call('HGET', KEYS[1], 'carrying') and true or false end
@@ -190,7 +190,7 @@ end
 
 local function want_reservation(a) want(wanted_records, a[1]) end
 
--- read_wanted reads into known what is wanted and was not read before
+-- read_wanted reads wanted data that was not read before into known
 local function read_wanted(list, key, known, parse)
   for i = (list.read or 0) + 1, list.n, 1000 do
     local last = math.min(i + 999, list.n)

@@ -1,5 +1,4 @@
--- carry.lua: take over a reservation that another life of the shard had, as far as its
--- units are there.
+-- carry.lua: carry over a reservation of the shard's previous life, if its units are there.
 --
 -- a[1]  id      reservation id; one that is here already is left as it is, but for a hold that was
 --               extended or has expired there; one that must not be reserved any more is released
@@ -48,7 +47,7 @@ function operations.carry(a)
   end
   if state == 'held' then hold_unpaid(r) end
   if state == 'held' or state == 'in_doubt' then
-    -- in mode backend the attempt was answered: the buyer may buy the same again
+    -- in mode backend the attempt was answered: the buyer may repeat the purchase
     local guard = (is_key(r[GUARD]) or r[MODE] ~= 'backend') and r[GUARD] or ''
     if not bound_to(guard) then bind(guard, id) end
     if not bound_to(ref_field(r)) then bind(ref_field(r), id) end

@@ -1,5 +1,5 @@
 -- confirm.lua: the shop took the order; the units are sold. A reservation that Redis
--- has lost since is made again from its token.
+-- has lost since then is recreated from its token.
 --
 -- a[1]  id       reservation id
 -- a[2]  word     whose word it is: answer (the gate saw the shop's answer) | shop (its API call) |
@@ -21,7 +21,7 @@
 --         { 'refund_needed', state }    the units are gone; state is unknown for what Redis has lost
 --         { 'not_found' } { 'restoring' }, see not_found
 
--- he has paid: the limits are charged without being asked
+-- the buyer has paid: the limits are charged without a check
 local function charge_again(charges)
   for _, charge in ipairs(charges) do
     local l = read_limit(charge[1])
@@ -29,14 +29,14 @@ local function charge_again(charges)
   end
 end
 
--- is_forgotten says that an ended reservation whose token expired at exp may have been dropped,
--- see forget.lua: then it was not lost.
+-- is_forgotten says whether an ended reservation whose token expired at exp may have
+-- been dropped, see forget.lua: then it was not lost.
 local function is_forgotten(exp)
   local forgotten = call('HGET', KEYS[1], 'forgotten')
   return forgotten and exp <= tonumber(forgotten)
 end
 
--- Only what an older epoch has held can have been lost: in this one, ended
+-- Only reservations of an older epoch can have been lost: in this one, ended
 -- reservations stay until they are forgotten.
 local function recreate(a, tombstone)
   local id, epoch = a[1], tonumber(a[4] or '')

@@ -1,5 +1,5 @@
--- doubt.lua: nobody knows whether the shop took the order. The units stay out of
--- stock until somebody does.
+-- doubt.lua: it is not known whether the shop took the order. The units stay out of
+-- stock until that is resolved.
 --
 -- a[1]  id     reservation id
 -- a[2]  cause  what was seen: status_500, timeout, connection_lost, …

@@ -5,7 +5,7 @@
 --                        secret, sealed for that key; public:<kid> → JWK
 --
 -- ARGV[1]  n     number of this edge's keys, the one that signs first, then for each:
---                kid, sealed identity secret (used when nobody has enrolled), JWK or ''
+--                kid, sealed identity secret (used when no edge has enrolled), JWK or ''
 --
 -- Returns { 'ok', kid, sealed }    the identity secret, sealed for this edge's key kid
 --         { 'foreign', kid }       the others sign with a key that this edge does not know
@@ -33,6 +33,6 @@ end
 if not sealed then
   sealed, sealed_for, first_has_secret = ARGV[3], ARGV[2], true
 end
--- the signing key moves on only when whoever knows just that key finds the secret
+-- the signing key changes only when an edge that knows only that key finds the secret
 if first_has_secret then redis.call('HSET', KEYS[1], 'signing', ARGV[2]) end
 return { 'ok', sealed_for, sealed }

@@ -1,5 +1,5 @@
--- examine.lua: what a shard has under some names, all at one moment: that of the
--- journal's entry of the number that the call returns. It changes nothing.
+-- examine.lua: read values of a shard by name, all at one moment: that of the journal
+-- entry whose number the call returns. It changes nothing.
 --
 -- a[1]  part   what the names are of: cell | limit | record | binding | adjustment | return | unpaid, or one of
 --              deadlines | in_doubt | unbacked | tombstones

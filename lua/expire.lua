@@ -1,12 +1,12 @@
--- expire.lua: end the holds whose deadline has passed. In mode response the shop
--- may have the order: in doubt. In mode backend the units go back on sale, once the token
--- has expired: as long as it is good, by Redis's time now and by the caller's own estimate
--- of it, the deadline is put off. Tombstones whose time is over go too. Any number of edges
--- may run it. A caller that cannot tell how late it is ends nothing.
+-- expire.lua: end the holds whose deadline has passed. In mode response the shop may
+-- have the order: they are in doubt. In mode backend the units go back on sale once the
+-- token has expired: while it is valid, by Redis's current time and by the caller's own
+-- estimate of it, the deadline is extended. Tombstones past their time are deleted too.
+-- Any number of edges may run it. A caller that cannot tell the time ends nothing.
 --
--- It also looks after the shard's clock: what time has stepped forward, as the caller has
--- seen, comes off its lead, and where no hold is left the lead is not needed any more. While
--- anything is held the clock is stored every second.
+-- It also maintains the shard's clock: a forward step of time that the caller has seen
+-- is subtracted from its lead, and the lead ends when no hold is left. While anything
+-- is held the clock is stored every second.
 --
 -- a[1]  most     how many to end in this call
 -- a[2]  stepped  1: the caller has seen the shard's clock jump ahead of its own
@@ -48,13 +48,13 @@ local function look_after_lead(stepped)
   elseif stepped and ahead > TOLERANCE and not no_holds() then
     set_lead(shard.lead - ahead)
   end
-  -- where the clock goes on after a step back; nothing else may write while holds wait
+  -- from where the clock continues after a step back; nothing else may write while holds wait
   if shard.now - clock >= STORED_EVERY and call('ZCARD', KEYS[5]) > 0 then dirty = true end
 end
 
 function operations.expire(a)
   local most = tonumber(a[1])
-  -- what is carried over may have a later deadline there
+  -- a reservation yet to be carried over may have a later deadline
   if is_carrying() or sure_time == 0 then return { 'ok', 0, 0 } end
   look_after_lead(a[2] == '1')
   local due = call('ZRANGEBYSCORE', KEYS[5], '-inf', int(shard.now), 'LIMIT', 0, most)

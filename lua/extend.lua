@@ -1,5 +1,5 @@
--- extend.lua: the buyer is still paying; the hold lives longer. Repeating it is
--- harmless: a deadline never moves back.
+-- extend.lua: the buyer is still paying; the hold lasts longer. A repeat is harmless: a
+-- deadline never moves back.
 --
 -- a[1]  id        reservation id
 -- a[2]  hold_for  ms from now until the deadline
@@ -14,9 +14,9 @@ function operations.extend(a)
   local r = read_record(id)
   if not r or r[STATE] == 'tombstone' then return not_found() end
   if r[STATE] ~= 'held' then return { 'conflict', r[STATE] } end
-  -- while it is held, changed is when it was made
+  -- of a held reservation, changed is when it was made
   local deadline = math.min(shard.now + hold_for, r[CHANGED] + longest)
-  -- the token ends as long before the hold as ever
+  -- the token keeps its margin before the end of the hold
   if deadline > r[DEADLINE] then put_off(id, r, deadline, deadline - shard.lead - margin_of(r), '') end
   return { 'ok', r[DEADLINE] - shard.lead, r[EXP], shard.epoch, r[CREATED] }
 end

@@ -1,9 +1,9 @@
--- flush.lua: write what the operations have noted, all of it or nothing. It comes before
+-- flush.lua: write what the operations have recorded, all or nothing. It comes before
 -- dispatch.lua in every script.
 --
--- Redis does not roll back a script that stops half way. So what can fail comes before the
--- first write: texts are made of what was read, which another client may have spoiled, and
--- a key that has another type than it is written with ends the script.
+-- Redis does not roll back a script that fails. So everything that can fail comes
+-- before the first write: values are built from data that another client may have
+-- corrupted, and a key of the wrong type ends the script.
 
 local writes = {} -- { command, place of the key, arguments }
 
@@ -11,7 +11,7 @@ local function to_write(command, place, list)
   if list[1] then writes[#writes + 1] = { command, place, list } end
 end
 
--- fields_to_write(place, texts): fields that are texts; false: the field goes
+-- fields_to_write(place, texts): fields that are texts; false: delete the field
 local function fields_to_write(place, texts)
   local set, del = {}, {}
   for field, text in pairs(texts) do

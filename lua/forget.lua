@@ -1,6 +1,6 @@
 -- forget.lua: drop the records of reservations that ended without an order so long ago that
 -- nothing refers to them any more, see docs/reservations.md. Their units, limits and bindings
--- went when they ended. No movement is made: the journal has told their end.
+-- went when they ended. It writes no movement: the journal has their end.
 --
 -- a[1]  cursor    where to go on; 0: at the beginning
 -- a[2]  most      about how many records to look at in this call

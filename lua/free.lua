@@ -1,5 +1,5 @@
 -- free.lua: the attempt was answered and its hold goes on, because the shop decides
--- later. The same buyer may buy the same again. What it binds by key or ref stays.
+-- later. The buyer may repeat the purchase. Bindings by key or ref stay.
 --
 -- a[1]  id  reservation id
 --

@@ -1,5 +1,5 @@
--- lapse.lua: drop the counters of unpaid holds in which nothing counts any more: those of
--- identities that never come back. No key of a shard has a time to live.
+-- lapse.lua: drop the counters of unpaid holds in which nothing counts any more, those
+-- of identities that never return. No key of a shard has a time to live.
 --
 -- a[1]  cursor  where to go on; 0: at the beginning
 -- a[2]  most    about how many counters to look at in this call

@@ -2,7 +2,7 @@
 --
 -- KEYS[1]  meta   hash    seq → number of the last change; tip → its name; count →
 --                         entries; secret → print of the secret that hashes the entries;
---                         schema → the newest layout that anybody has written
+--                         schema → the newest layout that an edge has written
 -- KEYS[2]  log    stream  the last changes: seq-0 → prev, the change before it; tip;
 --                         op, add or remove; keys, 16 bytes each
 -- KEYS[3]  forms  hash    form of entries → how many of them there are
@@ -22,8 +22,8 @@
 --         { 'foreign' }              the entries are hashed with another secret
 --         { 'schema', newest }       a newer edge has changed the layout
 --
--- Whoever follows the log knows from prev that he has missed nothing, and that the
--- list is not another one by the same name.
+-- A reader of the log knows from prev that it has missed nothing, and that the list was
+-- not replaced by another of the same name.
 
 local meta = redis.call('HMGET', KEYS[1], 'seq', 'tip', 'count', 'secret', 'schema')
 local seq, tip, count = tonumber(meta[1] or 0), meta[2] or '', tonumber(meta[3] or 0)
@@ -52,7 +52,7 @@ for form, n in pairs(forms) do
   if n > 0 then set[#set + 1] = form; set[#set + 1] = string.format('%.0f', n) else del[#del + 1] = form end
 end
 
--- the log first: it alone can fail now, when somebody has deleted meta and left the log
+-- the log first: it alone can fail now, when another client has deleted meta and left the log
 redis.call('XADD', KEYS[2], 'MAXLEN', ARGV[7], string.format('%.0f-0', seq + 1),
   'prev', tip, 'tip', ARGV[5], 'op', op, 'keys', table.concat(keys))
 local change = op == 'add' and 'SADD' or 'SREM'

@@ -1,13 +1,13 @@
 -- outbox.lua: take, keep or give up the right to send a shard's movements to the
 -- outbox's receiver, so that one edge sends and the others do not.
 --
--- a[1]  owner  who asks
--- a[2]  lease  ms for which the right is his, from now; 0: he gives it up
--- a[3]  epoch  of the shard whose movements he has read
--- a[4]  last   the last movement of the batch that he is about to send; 0: none
+-- a[1]  owner  the caller
+-- a[2]  lease  ms for which the caller has the right, from now; 0: it gives it up
+-- a[3]  epoch  of the shard whose movements the caller has read
+-- a[4]  last   the last movement of the batch that the caller is about to send; 0: none
 --
 -- Returns { 'ok', epoch, sent, sending }: the last movement that the receiver has, and
---         the last one of the batch that is on its way to it. Where somebody began to
+--         the last one of the batch that is on its way to it. Where a caller began to
 --         send a batch, it is that one, whatever is asked: the same batch again has
 --         the same id;
 --         { 'conflict', epoch, sent } another owner has the right; { 'no_sale' }

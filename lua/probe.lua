@@ -8,7 +8,7 @@
 -- a[5]  tries    how often one reservation is asked about
 -- a[6]  longest  ms between two tries at most
 -- a[7]  claims   how many to claim at most: as many as can be asked about at once,
---                before somebody else may claim them again; none: all that are looked at
+--                before another edge may claim them again; none: all that are looked at
 --
 -- Returns { 'ok', next, id, ref, deadline, … }: next is where to go on, 0: all have been
 -- looked at; then three for each reservation that is claimed

@@ -7,7 +7,7 @@
 -- a[4]  cause      who, and from what
 -- a[5]  forgotten  ms; the latest exp of what was not restored because it is over, see forget.lua; 0: none
 --
--- Returns { 'ok', seq } (also when it has begun already); { 'conflict' } somebody else restores it
+-- Returns { 'ok', seq } (also when it has begun already); { 'conflict' } another process restores it
 
 function operations.rebuilt(a)
   local epoch = tonumber(a[1])

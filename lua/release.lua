@@ -1,6 +1,5 @@
 -- release.lua: the order will not come; the units go back on sale. Those of an expired
--- reservation are there already: only that it was released is new, so that the shop
--- cannot confirm it any more.
+-- reservation are there already: the release only keeps the shop from confirming it.
 --
 -- a[1]  id         reservation id
 -- a[2]  word       whose word it is: shop | unsent (never forwarded) | operator | probe | force

@@ -1,6 +1,6 @@
--- renew.lua: begin another life of a shard that is to be restored. What it has now is
--- set aside, and until rebuilt.lua every operation on the shard is refused. It stands
--- alone: nothing moves yet.
+-- renew.lua: begin a new life of a shard that is to be restored. Its current data is
+-- set aside, and until rebuilt.lua every operation on the shard is refused. It is a
+-- script of its own: nothing moves yet.
 --
 -- KEYS[…]   those of shard.lua: KEYS[1…13]
 -- KEYS[14…] where each of them is set aside
@@ -32,7 +32,7 @@ local epoch = math.max(now, tonumber(ARGV[4]) + 1, seen + 1, tonumber(meta[2] or
 local aside = false
 for i = 1, 13 do
   if meta[2] then
-    redis.call('UNLINK', KEYS[i]) -- restored half way, by somebody who did not finish
+    redis.call('UNLINK', KEYS[i]) -- left by a restoration that was not finished
   elseif redis.call('EXISTS', KEYS[i]) == 1 then
     redis.call('RENAME', KEYS[i], KEYS[13 + i])
   end

@@ -1,11 +1,12 @@
--- repair.lua: set what a reconciliation has found wrong to what it must be. It is the
--- only operation of its call: it looks at what is kept, not at what others have noted.
+-- repair.lua: set values that a reconciliation has found wrong to what they must be. It
+-- is the only operation of its call: it reads stored data, not what other operations
+-- have recorded.
 --
 -- What is wrong was seen at one entry of the journal, and sales have gone on since. A
 -- counter gets the difference, so that what was sold meanwhile counts; anything else is
--- set only if it still is what was found. A call that comes twice, or after that of
--- somebody else who saw the same, changes nothing: it is refused when anything was
--- repaired after what it has seen.
+-- set only if it still is what was found. A repeated call, or one after another
+-- caller's that saw the same, changes nothing: it is refused when anything was repaired
+-- after what it has seen.
 --
 -- a[1]  epoch  of the shard that was examined
 -- a[2]  seq    the newest entry of the journal when it was
@@ -57,7 +58,7 @@ local function put_limit(name, now, found, wanted)
   return true
 end
 
--- put_unpaid corrects how many holds are held; when others ended is not part of the books
+-- put_unpaid corrects the number of held holds; no movement has the times at which others ended
 local function put_unpaid(name, found, wanted)
   local c = read_unpaid(name)
   c.held = math.max(c.held + parse_unpaid(wanted).held - parse_unpaid(found).held, 0)

@@ -10,7 +10,7 @@
 -- ARGV[3]  not_after  for each attempt ms by Redis's own time, with a space between two; a later run
 --                     is refused
 -- ARGV[4]  n          number of attempts
--- ARGV[5]  refs       1: there is a column of refs; 0: nobody has one
+-- ARGV[5]  refs       1: there is a column of refs; 0: no attempt has one
 -- ARGV[6]  unpaid     number of fields in the last column
 -- ARGV[7]  k          number of different terms, then the terms: "version hold_for margin mode unpaid
 --                     lines cell quantity … amount max from to …":
@@ -61,7 +61,7 @@ do
   end
 end
 
--- what the sale says to everybody
+-- the sale's answer to all attempts
 local closed
 if shard.status == 'closed' then closed = { 'closed' }
 elseif time >= shard.ends then closed = { 'ended' }
@@ -152,7 +152,7 @@ local charged, pending = {}, {} -- by a limit's field; pending is the part of ch
 -- known_answer is that of an attempt which was made before
 local function known_answer(record)
   local state, deadline, exp, created
-  if type(record) == 'table' then -- somebody has asked about it earlier in this call
+  if type(record) == 'table' then -- an earlier attempt of this call has asked about it
     state, deadline, exp, created = unpack(record, 1, 4)
   else
     state, deadline, exp, created = match(record, '^([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t')
@@ -178,7 +178,7 @@ local function bound_answer(i, t)
 end
 
 -- Callers sum equal lines and limits; should one not, they are counted together
--- here: nobody gets more than there is. f is behind which place the fields are.
+-- here: no attempt gets more than there is. The fields begin after index f.
 local function limits_verdict(t, f)
   local amounts, asked = t.amounts, {}
   for i = 1, #amounts do
@@ -258,7 +258,7 @@ local function to_bind(field, value)
   to_bindings[bound + 1], to_bindings[bound + 2] = field, value
   bound = bound + 2
 end
-local untils = {} -- only where somebody is late
+local untils = {} -- only where an attempt is late
 if time > earliest then
   for word in string.gmatch(ARGV[3], '%d+') do untils[#untils + 1] = tonumber(word) end
 end
@@ -276,8 +276,8 @@ for i = 1, n do
   elseif not shard.exists then
     answer = { 'no_sale' }
   else
-    -- before anything that may have changed since: a winner who asks again hears of
-    -- what he has
+    -- before anything that may have changed since: a repeated attempt gets its
+    -- reservation
     if guarded[i] or bindings[guard] or
       ref ~= '' and (owned[i] or named[i] or bindings[own_fields[i]] or bindings[first_fields[i]]) then
       answer = bound_answer(i, t)

@@ -1,6 +1,6 @@
--- restore.lua: put a piece of what a shard had back, between renew.lua and rebuilt.lua.
--- The same piece again changes nothing. It stands alone: the journal tells of it in one
--- entry at the end.
+-- restore.lua: restore a chunk of a shard's data, between renew.lua and rebuilt.lua. A
+-- repeated chunk changes nothing. It is a script of its own: the journal gets one entry
+-- at the end.
 --
 -- KEYS[…]  those of shard.lua
 -- KEYS[1]  meta  hash  restoring, the epoch of the life that is being restored
@@ -9,7 +9,7 @@
 -- ARGV[2]  place  of the key among KEYS: 2 to 9, 11 to 13
 -- ARGV[3…] pairs  field and value, or score and member
 --
--- Returns { 'ok' }; { 'conflict' } somebody else restores the shard now
+-- Returns { 'ok' }; { 'conflict' } another process restores the shard now
 
 if redis.call('HGET', KEYS[1], 'restoring') ~= ARGV[1] then return { 'conflict' } end
 local place = tonumber(ARGV[2])

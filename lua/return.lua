@@ -1,5 +1,5 @@
--- return.lua: units of a confirmed reservation come back. It stays confirmed; what
--- they cost of the purchase limits is given back.
+-- return.lua: units of a confirmed reservation come back. It stays confirmed; their
+-- share of the purchase limits is given back.
 --
 -- a[1]  id         reservation id
 -- a[2]  return_id  the same id again has no effect and returns the same answer; to ask for all that
@@ -32,7 +32,7 @@ local function words_of(units, order, sign)
   return table.concat(words, ' ')
 end
 
--- escape writes a cell as the names of limits have SKUs
+-- escape writes a cell in the form that names of limits have
 local function escape(cell)
   return (string.gsub(cell, '[^A-Za-z0-9._-]', function(c) return string.format('%%%02X', string.byte(c)) end))
 end

@@ -1,5 +1,5 @@
 -- sent.lua: the outbox's receiver has the journal up to an entry. It does not matter
--- whose the right to send is by now: what the receiver has taken, it has.
+-- which edge has the right to send by now: the receiver has accepted the entry.
 --
 -- a[1]  epoch  of the shard whose movements were sent
 -- a[2]  seq    the entry; one that is older than the last one changes nothing but the time

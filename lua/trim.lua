@@ -10,7 +10,7 @@
 -- ARGV[2]  upto      the last movement that may go
 -- ARGV[3]  least     how many of the newest movements stay, whatever is asked
 -- ARGV[4]  ledger    1: only what a ledger has may go
--- ARGV[5]  patience  ms; the same where a ledger was heard of since, whoever asks; and only
+-- ARGV[5]  patience  ms; the same where a ledger was heard of since, whichever edge calls; and only
 --                    what the outbox's receiver has, where it has taken something since, or
 --                    had all there was
 --

@@ -13,7 +13,7 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// scanMost is how many movements are looked at for one batch.
+// scanMost is how many movements are read for one batch.
 const scanMost = 1000
 
 // Message is the body of a request.
@@ -27,27 +27,26 @@ type Message struct {
 // MessageType is the type of all messages.
 const MessageType = "stockgate.movements"
 
-// Data is a stretch of one sale's journal.
+// Data is a range of one sale's journal.
 type Data struct {
 	Sale  string `json:"sale"`
 	Epoch int64  `json:"epoch"`
-	// First and Last are the numbers of the stretch: the next one of this epoch begins
-	// at Last + 1.
+	// First and Last are the numbers of the range: the next one of this epoch begins at Last + 1.
 	First int64 `json:"first"`
 	Last  int64 `json:"last"`
-	// Lost are numbers that were trimmed before they could be sent; nil: none.
+	// Lost are the numbers that were trimmed before they could be sent; nil: none.
 	Lost *Span `json:"lost,omitempty"`
-	// Movements are those of the stretch, of the kinds that are wanted.
+	// Movements are the movements of the range, of the configured kinds.
 	Movements []ledger.Entry `json:"movements"`
 }
 
-// Span is numbers, both ends included.
+// Span is a range of numbers, both ends included.
 type Span struct {
 	From int64 `json:"from"`
 	To   int64 `json:"to"`
 }
 
-// batch is a message that is ready to be sent, again and again the same.
+// batch is a message that is ready to be sent, unchanged at every retry.
 type batch struct {
 	epoch, after, last int64
 	lost               *Span
@@ -55,14 +54,13 @@ type batch struct {
 	full               bool // there was more
 	id                 string
 	body               []byte
-	accepted           bool // and redis could not be told yet
+	accepted           bool // and Redis could not be told yet
 }
 
-// empty says that there is nothing in it to be sent.
+// empty says whether it has nothing to send.
 func (b *batch) empty() bool { return b.movements == 0 && b.lost == nil }
 
-// read makes the batch that follows a place: what fits, and not beyond the number upTo
-// where one is known.
+// read makes the next batch: what fits, and not beyond the number upTo if there is one.
 func (s *sending) read(ctx context.Context, head *reservation.JournalHead, upTo int64) (*batch, error) {
 	b := &batch{epoch: head.Epoch, after: head.Sent}
 	movements, err := s.history.Read(ctx, s.sale, b.epoch, b.after, scanMost)
@@ -83,7 +81,7 @@ func (s *sending) read(ctx context.Context, head *reservation.JournalHead, upTo 
 	return b, s.fill(b, movements, upTo)
 }
 
-// fill takes what is wanted of the movements and writes it down.
+// fill selects the configured movements and encodes them.
 func (s *sending) fill(b *batch, movements []reservation.Movement, upTo int64) error {
 	if b.lost != nil {
 		if upTo > 0 {
@@ -116,8 +114,8 @@ func (s *sending) fill(b *batch, movements []reservation.Movement, upTo int64) e
 	return err
 }
 
-// messageID names a batch: the same one has the same name whoever sends it. A full
-// stop, which a sale's name may have, would end it in what is signed.
+// messageID names a batch: the same batch has the same id whichever edge sends it. A
+// full stop, which a sale's id may have, would end the message id in the signed text.
 func messageID(sale string, epoch, first, last int64) string {
 	return fmt.Sprintf("mov_%d_%d_%d_%s", epoch, first, last, strings.ReplaceAll(sale, ".", "~"))
 }

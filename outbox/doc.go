@@ -1,6 +1,6 @@
-// Package outbox tells a receiver, over HTTP, every movement of the sales: at least
+// Package outbox sends every movement of the sales to a receiver over HTTP: at least
 // once, in order per sale, signed, whichever edge dies.
 //
-// Selling never waits for it: while the receiver is away, the journal keeps what it
-// does not have.
+// Selling never waits for it: while the receiver is down, the journal keeps what it
+// does not have yet.
 package outbox

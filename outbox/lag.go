@@ -9,8 +9,8 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// lag looks how far the receiver is behind, whoever sends, and says it when that
-// becomes an alarm and when it is over.
+// lag measures how far behind the receiver is, whichever edge sends, and logs the start
+// and the end of an alarm.
 func (s *sending) lag(ctx context.Context, head *reservation.JournalHead) {
 	if head.Unsent() > 0 && time.Since(s.looked) < lagEvery {
 		return
@@ -29,7 +29,7 @@ func (s *sending) lag(ctx context.Context, head *reservation.JournalHead) {
 	s.behind = behind
 }
 
-// oldest is for how long the oldest movement has waited that the receiver lacks.
+// oldest is how long the oldest unsent movement has waited.
 func (s *sending) oldest(ctx context.Context, head *reservation.JournalHead) time.Duration {
 	if head.Unsent() == 0 || head.First == 0 {
 		return 0

@@ -14,17 +14,16 @@ import (
 )
 
 const (
-	// lease is how long an edge that has died keeps the others waiting.
+	// lease is how long the other edges wait for one that has died.
 	lease = 5 * time.Second
-	// wellEvery is how often it is noted of a sale in which nothing happens that the
-	// receiver has all of it.
+	// wellEvery is how often Redis is told that the receiver is up to date with an idle sale.
 	wellEvery = time.Minute
-	// lagEvery is how often it is looked how far the receiver is behind.
+	// lagEvery is how often the receiver's lag is measured.
 	lagEvery = time.Second
-	// behindAge and behindLength are how far it may be behind before that is an alarm.
+	// behindAge and behindLength are how far behind it may be before an alarm is raised.
 	behindAge, behindLength = 10 * time.Second, 100_000
-	// idleLeast and idleMost are the pauses of a sale in which nothing happens, failedLeast
-	// and failedMost those after a failure of Redis.
+	// idleLeast and idleMost bound the pauses of an idle sale, failedLeast and
+	// failedMost those after a failure of Redis.
 	idleLeast, idleMost     = 200 * time.Millisecond, time.Second
 	failedLeast, failedMost = 200 * time.Millisecond, 5 * time.Second
 	// callFor bounds one call of Redis, noteFor one that is made even when the outbox ends.
@@ -37,28 +36,29 @@ const (
 	DefaultTimeout = 15 * time.Second
 )
 
-// BatchMost is the most movements that one request may have.
+// BatchMost is the largest number of movements in one request.
 const BatchMost = scanMost
 
-// Options say whom an outbox tells what.
+// Options say what an outbox sends, and where.
 type Options struct {
 	// URL is where batches are posted to.
 	URL string
-	// Secrets sign: each of them, so that a receiver may know an older one or a newer one.
+	// Secrets sign the messages. Each of them makes a signature, so that a receiver may
+	// know the old or the new one.
 	Secrets []Secret
 	// Batch is how many movements one request has at most. Default: DefaultBatch.
 	Batch int
 	// Timeout is how long the receiver may take to answer. Default: DefaultTimeout.
 	Timeout time.Duration
-	// Sales and Kinds are the only ones that are sent; none: all.
+	// Sales and Kinds are the sales and kinds of movements to send; empty: all.
 	Sales, Kinds []string
-	// Again are the pauses before the same is sent once more.
+	// Again are the pauses between retries.
 	Again Pauses
 }
 
-// Pauses double from the first to the last: Soon where the receiver may be well again,
-// Late where it refuses what it is sent. Each is cut by up to half at random. Defaults:
-// 500 ms to 30 s, and 5 s to 2 min.
+// Pauses double from the first value to the last: Soon where the receiver may recover, Late
+// where it refuses the message. Each is cut by up to half at random. Defaults: 500 ms to 30
+// s, and 5 s to 2 min.
 type Pauses struct{ Soon, SoonMost, Late, LateMost time.Duration }
 
 // Journals is where movements come from: a reservation.Store.
@@ -74,20 +74,21 @@ type Journals interface {
 // Metrics receives what an outbox counts. Implementations must be safe for concurrent
 // use.
 type Metrics interface {
-	// OutboxLag: the receiver lacks so many movements of a sale, the oldest for so long.
+	// OutboxLag: the receiver lacks this many movements of a sale, the oldest for this long.
 	OutboxLag(sale string, movements int64, oldest time.Duration)
-	// NoOutbox: the sale is gone, or nobody sends it any more.
+	// NoOutbox: the sale is gone, or is no longer sent.
 	NoOutbox(sale string)
-	// OutboxSent: the receiver has taken so many movements.
+	// OutboxSent: the receiver has accepted this many movements.
 	OutboxSent(sale string, movements int)
-	// OutboxPosted: the receiver has answered with 2xx, 3xx, 4xx or 5xx, or not: none.
+	// OutboxPosted: the receiver has answered with 2xx, 3xx, 4xx or 5xx, or has not
+	// answered (none).
 	OutboxPosted(answer string)
 	// OutboxFailed: where is journal (Redis, or the ledger behind it) or receiver.
 	OutboxFailed(where string)
 }
 
 // Outbox sends movements. Any number of them, in any number of processes, may send the
-// same journals to the same receiver: one has a sale at a time, and another goes on
+// same journals to the same receiver: one has a sale at a time, and another takes over
 // when it dies.
 type Outbox struct {
 	journals Journals
@@ -99,8 +100,7 @@ type Outbox struct {
 	metrics  Metrics
 }
 
-// New makes an outbox. What a journal does not keep any more is read from the ledger;
-// nil: there is none.
+// New makes an outbox. Trimmed movements are read from the ledger; nil: there is none.
 func New(from Journals, old ledger.Ledger, o Options, log *zap.Logger, m Metrics) *Outbox {
 	o.Batch = min(cmp.Or(o.Batch, DefaultBatch), BatchMost)
 	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
@@ -112,8 +112,9 @@ func New(from Journals, old ledger.Ledger, o Options, log *zap.Logger, m Metrics
 	}
 }
 
-// Run sends the movements of all sales until ctx ends, each on its own: one that the
-// receiver does not take holds up no other. It gives its claims up at the end.
+// Run sends the movements of all sales until ctx ends, each in its own goroutine: a
+// sale that the receiver does not accept holds up no other. It gives up its claims at
+// the end.
 func (o *Outbox) Run(ctx context.Context) {
 	defer o.client.CloseIdleConnections()
 	ledger.EachSale(ctx, o.journals, func() { o.metrics.OutboxFailed("journal") }, func(ctx context.Context, sale string) {

@@ -66,7 +66,7 @@ func TestEverythingIsSent(t *testing.T) {
 }
 
 // dying are the journals of an edge that dies around its calls: before them, or after
-// them and before their answers. It holds its claims for a moment only, so that nobody
+// them and before their answers. It holds its claims for a moment only, so that no outbox
 // waits for the dead.
 type dying struct {
 	*reservation.Store
@@ -108,7 +108,7 @@ func (d *dying) Sent(ctx context.Context, sale string, epoch, seq int64) error {
 func (d *dying) GiveUpOutbox(context.Context, string, string) error { return nil }
 
 // Edges that send die around their calls, and others go on: nothing is missing, and
-// the same batch has the same id and the same bytes, whoever sends it.
+// the same batch has the same id and the same bytes, whichever outbox sends it.
 func TestSendersDie(t *testing.T) {
 	server := redistest.Start(t)
 	s, r, c := ledgertest.NewSeller(t, server, 10_000), newReceiver(t), newCounts()
@@ -144,7 +144,7 @@ func TestSendersDie(t *testing.T) {
 		bodies[one.id] = one.body
 	}
 	if again == 0 {
-		t.Error("nobody has died between an answer and its note: the test has not tested it")
+		t.Error("no outbox has died between an answer and its note: the test has not tested it")
 	}
 	if n := r.again; n > 0 && len(bodies) == len(r.seen()) {
 		t.Errorf("%d movements came again under another id", n)
@@ -329,7 +329,7 @@ func TestReceiverIsAway(t *testing.T) {
 	gone := o
 	gone.URL = "http://127.0.0.1:1/movements?key=s3cret"
 	end := run(t, s.Store, nil, gone, c)
-	ledgertest.Eventually(t, "nobody answers", func() bool { return c.answered("none") > 2 })
+	ledgertest.Eventually(t, "no answer", func() bool { return c.answered("none") > 2 })
 	end()
 	o.Timeout = 100 * time.Millisecond
 	slow := newCounts()
@@ -476,7 +476,7 @@ func TestChosen(t *testing.T) {
 	want := slices.DeleteFunc(all, func(m reservation.Movement) bool { return m.Kind != "confirmed" && m.Kind != "released" })
 	ledgertest.Same(t, r.movements(h.Epoch), want)
 	if n := other.came(); n > 0 {
-		t.Errorf("%d requests about a sale that nobody wants", n)
+		t.Errorf("%d requests about a sale that is not configured", n)
 	}
 }
 

@@ -14,14 +14,13 @@ import (
 )
 
 const (
-	// answerMost is how much of an answer is read, and of its header.
+	// answerMost bounds how much of an answer, and of its header, is read.
 	answerMost = 64 << 10
 	// waitMost bounds what the receiver may ask for with Retry-After.
 	waitMost = 5 * time.Minute
 )
 
-// newClient makes connections to the receiver and to nobody else: what the receiver
-// answers leads nowhere.
+// newClient connects to the receiver only: it follows no redirect.
 func newClient() *http.Client {
 	return &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -37,18 +36,17 @@ func newClient() *http.Client {
 	}
 }
 
-// answer is what the receiver made of a batch.
+// answer is the receiver's answer to a batch.
 type answer struct {
 	status int // 0: none
 	err    error
-	after  time.Duration // when it wants to be asked again; 0: it does not say
+	after  time.Duration // its Retry-After; 0: none
 }
 
-// accepted says that the receiver has it.
+// accepted says whether the receiver has it.
 func (a answer) accepted() bool { return a.status >= 200 && a.status < 300 }
 
-// refused says that the receiver does not want it, and that trying again soon is of
-// no use.
+// refused says whether the receiver refused it, so that an early retry is of no use.
 func (a answer) refused() bool {
 	switch a.status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
@@ -57,7 +55,7 @@ func (a answer) refused() bool {
 	return a.status != 0 && a.status < 500
 }
 
-// class is the answer as a metric has it.
+// class is the answer as a metric label.
 func (a answer) class() string {
 	if a.status == 0 {
 		return "none"
@@ -65,7 +63,7 @@ func (a answer) class() string {
 	return strconv.Itoa(a.status/100) + "xx"
 }
 
-// fault is what is wrong with an answer, in the words of the log.
+// fault says what is wrong with an answer, for the log.
 func (a answer) fault() error {
 	switch {
 	case a.accepted():
@@ -96,7 +94,7 @@ func (o *Outbox) post(ctx context.Context, b *batch) answer {
 		return answer{err: withoutURL(err)}
 	}
 	defer response.Body.Close()
-	// read, so that the connection is used again; what it says does not matter
+	// read to reuse the connection; the content does not matter
 	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, answerMost))
 	return answer{status: response.StatusCode, after: retryAfter(response.Header.Get("Retry-After"))}
 }
@@ -112,7 +110,7 @@ func retryAfter(text string) time.Duration {
 	return 0
 }
 
-// withoutURL is what went wrong, without the URL, which may have a secret in it.
+// withoutURL is the error without the URL, which may contain a secret.
 func withoutURL(err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		return wrapped.Err

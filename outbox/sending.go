@@ -13,20 +13,20 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// sending is one sale in the hands of an outbox.
+// sending is one sale that an outbox sends.
 type sending struct {
 	*Outbox
 	sale string
 
-	seen  reservation.JournalHead // what the journal was when it was looked at last
-	ours  time.Time               // until when the claim surely holds; zero: it is not ours
+	seen  reservation.JournalHead // the journal at the last check
+	ours  time.Time               // how long the claim certainly holds; zero: this outbox does not have it
 	batch *batch                  // what is sent next; nil: it is not read yet
 
-	fault error         // why the receiver has not taken it; nil: it was not asked, or has
-	pause time.Duration // the last one before it was sent again
-	next  time.Time     // when it is sent again
+	fault error         // why the receiver has not accepted it; nil: it was not sent, or was accepted
+	pause time.Duration // the last pause before a retry
+	next  time.Time     // when it is retried
 
-	looked  time.Time // when the lag was looked at
+	looked  time.Time // when the lag was measured
 	behind  bool      // the alarm is on
 	trouble ledger.Trouble
 }
@@ -51,7 +51,7 @@ func (s *sending) run(ctx context.Context) {
 		case sent != nil:
 			idle, failed = idleLeast, failedLeast
 			if !sent.full {
-				pause = idleLeast / 4 // let a batch come together
+				pause = idleLeast / 4 // let a batch fill up
 			}
 		default:
 			pause, idle, failed = idle, min(2*idle, idleMost), failedLeast
@@ -75,7 +75,7 @@ func (s *sending) turn(ctx context.Context) (*batch, error) {
 	s.noteEnd(head)
 	s.lag(ctx, &head)
 	if b := s.batch; b != nil && (b.epoch != head.Epoch || b.after != head.Sent) {
-		s.drop() // redis has lost the sale, or somebody else has sent it
+		s.drop() // Redis has lost the sale, or another edge has sent it
 	}
 	if head.Unsent() == 0 {
 		if s.drop(); head.Now.Sub(head.SentAt) > wellEvery {
@@ -95,7 +95,7 @@ func (s *sending) turn(ctx context.Context) (*batch, error) {
 	return s.send(ctx)
 }
 
-// noteEnd says that a life of the sale has ended before the receiver had all of it.
+// noteEnd logs that an epoch of the sale has ended before the receiver had all of it.
 func (s *sending) noteEnd(head reservation.JournalHead) {
 	before := s.seen
 	if s.seen = head; before.Epoch == 0 || before.Epoch == head.Epoch || before.Unsent() == 0 {
@@ -118,11 +118,11 @@ func (s *sending) head(ctx context.Context) (reservation.JournalHead, error) {
 	return s.journals.JournalHead(ctx, s.sale)
 }
 
-// drop forgets the batch, and what the receiver has said of it.
+// drop forgets the batch and the receiver's answer to it.
 func (s *sending) drop() { s.batch, s.fault, s.pause = nil, nil, 0 }
 
-// prepare reads what is next, unless it is there, and makes sure that the sale is
-// ours and that everybody else would send the same batch.
+// prepare reads the next batch unless it is there, and makes sure that this outbox has
+// the sale and that every other edge would send the same batch.
 func (s *sending) prepare(ctx context.Context, head *reservation.JournalHead) (bool, error) {
 	read, cancel := context.WithTimeout(ctx, callFor)
 	defer cancel()
@@ -140,7 +140,7 @@ func (s *sending) prepare(ctx context.Context, head *reservation.JournalHead) (b
 	if at.Epoch != head.Epoch || at.Sent != s.batch.after {
 		return false, nil // it was read before another edge had sent it: the next turn drops it
 	}
-	if at.Sending != s.batch.last && !s.batch.accepted { // somebody has begun to send another one
+	if at.Sending != s.batch.last && !s.batch.accepted { // another edge has begun to send a different batch
 		if s.batch, err = s.read(read, head, at.Sending); err != nil {
 			s.batch = nil
 			return false, s.failed("journal", err)
@@ -167,8 +167,8 @@ func (s *sending) claim(ctx context.Context, epoch, last int64) (reservation.Out
 	return at, ours, nil
 }
 
-// keep renews the right when half of it is over, so that nobody else asks a receiver
-// that is to be left alone.
+// keep renews the right when half of it is over, so that no other edge disturbs a
+// receiver that needs a pause.
 func (s *sending) keep(ctx context.Context) (reservation.OutboxPlace, bool, error) {
 	if time.Until(s.ours) > lease/2 {
 		return reservation.OutboxPlace{}, true, nil
@@ -176,7 +176,7 @@ func (s *sending) keep(ctx context.Context) (reservation.OutboxPlace, bool, erro
 	return s.claim(ctx, s.batch.epoch, s.batch.last)
 }
 
-// send sends the batch and notes that it was taken.
+// send sends the batch and records that it was accepted.
 func (s *sending) send(ctx context.Context) (*batch, error) {
 	b := s.batch
 	if !b.accepted && !b.empty() {
@@ -186,7 +186,7 @@ func (s *sending) send(ctx context.Context) (*batch, error) {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case !ours:
-			return nil, nil // it was broken off: whoever has the sale sends it
+			return nil, nil // interrupted: the edge that has the sale sends it
 		default:
 			s.metrics.OutboxPosted(a.class())
 			return nil, s.refuse(a)
@@ -208,8 +208,8 @@ func (s *sending) send(ctx context.Context) (*batch, error) {
 	return b, nil
 }
 
-// deliver posts the batch, and meanwhile keeps the right to do so. False: somebody else
-// has it now, or may have it.
+// deliver posts the batch, and keeps the right to send meanwhile. False: another edge
+// has the right now, or may have it.
 func (s *sending) deliver(ctx context.Context) (answer, bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -226,7 +226,7 @@ func (s *sending) deliver(ctx context.Context) (answer, bool) {
 			call, end := context.WithDeadline(ctx, s.ours)
 			_, _, _ = s.claim(call, b.epoch, b.last)
 			end()
-			if time.Now().After(s.ours) { // as it is at once when somebody else has it
+			if time.Now().After(s.ours) { // as it is at once when another edge has it
 				cancel()
 				return <-done, false
 			}
@@ -234,7 +234,7 @@ func (s *sending) deliver(ctx context.Context) (answer, bool) {
 	}
 }
 
-// refuse notes that the receiver has not taken the batch, and when it gets it again.
+// refuse records that the receiver has not accepted the batch, and when to retry.
 func (s *sending) refuse(a answer) error {
 	again := s.options.Again
 	least, most := again.Soon, again.SoonMost
@@ -248,7 +248,7 @@ func (s *sending) refuse(a answer) error {
 	return s.failed("receiver", s.fault)
 }
 
-// noteTrouble says what goes wrong when that changes, and that it goes right again.
+// noteTrouble logs an error when it changes, and its end.
 func (s *sending) noteTrouble(err error) {
 	switch wrong, right := s.trouble.Note(err); {
 	case right:
@@ -259,12 +259,12 @@ func (s *sending) noteTrouble(err error) {
 	}
 }
 
-// giveUp ends the claim, so that nobody has to wait for its end.
+// giveUp ends the claim, so that other edges need not wait for it to expire.
 func (s *sending) giveUp(ctx context.Context) {
 	if s.ours.IsZero() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteFor)
 	defer cancel()
-	_ = s.journals.GiveUpOutbox(ctx, s.sale, s.owner) // else it ends by itself
+	_ = s.journals.GiveUpOutbox(ctx, s.sale, s.owner) // else it expires
 }

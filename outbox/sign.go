@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// Secret signs what is sent.
+// Secret signs messages.
 type Secret []byte
 
-// A secret has so many bytes, as Standard Webhooks asks for.
+// The bounds of a secret's length in bytes, by Standard Webhooks.
 const secretLeast, secretMost = 24, 64
 
 var errSecret = errors.New("it is no secret of Standard Webhooks (whsec_ and base64): make one with `echo whsec_$(openssl rand -base64 32)`")
@@ -34,7 +34,7 @@ func ParseSecret(text string) (Secret, error) {
 }
 
 // sign sets the headers of Standard Webhooks: with several secrets there are several
-// signatures, of which a receiver needs to know one.
+// signatures, and a receiver needs to verify one.
 func sign(h http.Header, secrets []Secret, id string, at time.Time, body []byte) {
 	seconds := strconv.FormatInt(at.Unix(), 10)
 	signatures := make([]string, len(secrets))

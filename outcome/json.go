@@ -21,7 +21,7 @@ type JSONTest struct {
 	Values []string `json:"values,omitempty"`
 }
 
-// jsonTest tests one value of the shop's answer. A body that is not one JSON
+// jsonTest tests one value of the shop's answer. A body that is not exactly one JSON
 // document passes no test: nothing is guessed from it.
 func jsonTest(t JSONTest) (func(*Reply) trit, error) {
 	path := strings.Split(t.Path, ".")
@@ -67,8 +67,8 @@ func decodeJSON(body []byte) (any, error) {
 	return document, nil
 }
 
-// lookUp finds the value at a path, as text; objects and arrays have none, they
-// are only present. null is as absent.
+// lookUp finds the value at a path, as text; objects and arrays have no text, they are
+// only present. null counts as absent.
 func lookUp(v any, path []string) (text string, present bool) {
 	for _, name := range path {
 		switch at := v.(type) {

@@ -1,5 +1,5 @@
 // Package outcome decides what the shop's answer means for a reservation: confirm it, release
-// it, or leave it in doubt. Rules decide, in their order; without a rule of their kind, 2xx
+// it, or leave it in doubt. Rules decide, in order; where no rule of a kind is given, 2xx
 // confirms and most 4xx release.
 package outcome
 
@@ -14,13 +14,13 @@ import (
 type Answer struct {
 	// Status are codes (201) or classes (2xx), one of which must match.
 	Status []string `json:"status,omitempty"`
-	// Header fields must have one of these values; no value: the field must be there.
+	// Header fields must have one of these values; without values, the field must be present.
 	Header map[string][]string `json:"header,omitempty"`
-	// JSON says what the body must hold.
+	// JSON are tests of the body.
 	JSON []JSONTest `json:"json,omitempty"`
 }
 
-// Rule is one step from an answer to an outcome.
+// Rule maps answers to an outcome.
 type Rule struct {
 	// Outcome is confirm or release.
 	Outcome string `json:"outcome"`
@@ -45,7 +45,7 @@ func (v Decision) String() string {
 	return [...]string{"undecided", "confirm", "release", "in_doubt", "keep"}[v]
 }
 
-// State is the word for what becomes of the hold.
+// State is the state that the hold gets.
 func (v Decision) State() string {
 	return [...]string{Confirm: "confirmed", Release: "released", InDoubt: "in_doubt", Keep: "held"}[v]
 }
@@ -86,7 +86,7 @@ type Rules struct {
 type rule struct {
 	then Decision
 	when []ruleTest
-	// text is the rule as it is written, for who asks which one counts.
+	// text is the rule as written, for callers that ask which rule decided.
 	text string
 }
 
@@ -96,9 +96,9 @@ type ruleTest struct {
 	test func(*Reply) trit
 }
 
-// notRefused are the 4xx that do not say that the order was refused: a conflict may
-// be with the first try of the same order, a timeout may come after the order was
-// written, 499 is a client that left.
+// notRefused are the 4xx codes that do not prove that the order was refused: a conflict
+// may be with the first try of the same order, a timeout may come after the order was
+// written, and 499 means that the client left.
 var notRefused = map[int]bool{http.StatusRequestTimeout: true, http.StatusConflict: true, 499: true}
 
 // Compile compiles a gate's rules, with the defaults behind them; there are none
@@ -157,8 +157,8 @@ func (rs *Rules) Decide(r *Reply) Decision {
 	return v
 }
 
-// Match applies the rules and says which one decides, as it is written, and by which of
-// its words; empty: none does.
+// Match applies the rules and returns the rule that decides, as written, and which of
+// its words matched; empty: none does.
 func (rs *Rules) Match(r *Reply) (v Decision, by, word string) {
 	for i := range rs.list {
 		rule := &rs.list[i]

@@ -3,14 +3,14 @@ package route
 import "strings"
 
 // Check splits a request's target, as it was sent, into path and query, and scans the
-// path once. why says what is wrong with the method or the target whatever the routes
-// are; empty: nothing is.
+// path once. why says what is wrong with the method or the target, independent of
+// routes; empty: nothing.
 //
-// Wrong are targets that are not in a form of RFC 9112, section 3.2, that fits the
-// method: opaque ones ("x:http://h/p", which a proxy would send on as an absolute
-// target), an authority of another scheme or with a user, "*" without OPTIONS; a raw
-// "#" and control characters; and known methods that are not in capitals, because
-// CGI servers raise them.
+// These are wrong: targets that do not have the form of RFC 9112, section 3.2, for the
+// method: opaque ones ("x:http://h/p", which a proxy would forward as an absolute target),
+// an authority of another scheme or with a user, "*" without OPTIONS; a raw "#" and control
+// characters; and known methods that are not in capitals, because CGI servers capitalise
+// them.
 func Check(method, target string) (path, query string, shape Shape, why string) {
 	if lower(method) && Known(strings.ToUpper(method)) {
 		return "", "", 0, "the method is not in capitals"
@@ -28,7 +28,7 @@ func Check(method, target string) (path, query string, shape Shape, why string) 
 	return path, query, shape, ""
 }
 
-// fragmented says whether a query has what no target may have.
+// fragmented says whether a query has characters that no target may have.
 func fragmented(query string) bool {
 	for i := range len(query) {
 		if class[query[i]] == classBroken {
@@ -60,7 +60,7 @@ func absolute(method, target string) (path, why string) {
 	return path, ""
 }
 
-// lower says whether a method has small letters.
+// lower says whether a method has lower-case letters.
 func lower(method string) bool {
 	for i := range len(method) {
 		if c := method[i]; 'a' <= c && c <= 'z' {

@@ -5,18 +5,17 @@ import "strings"
 const (
 	// mostDecodings is how often a path is decoded: by a proxy, a server and a framework.
 	mostDecodings = 3
-	// mostReadings and mostBytes bound what is made of one path. Ordinary ones have 2 to 20.
+	// mostReadings and mostBytes bound the readings of one path. Ordinary paths have 2 to 20.
 	mostReadings = 160
 	mostBytes    = 48 << 10
 )
 
-// Readings are the paths that servers may find in a path: what up to three decodings,
-// and the steps below in any order and number between them, make of it; and each of
-// these with and without a slash at its end. The first is the path itself. Letters keep
-// their case: whoever compares ignores it.
+// Readings are the paths that servers may read in a path: the results of up to three
+// decodings with the steps below in any order and number between them, each with and
+// without a trailing slash. The first is the path itself. Letters keep their case: the
+// caller must compare without regard to case.
 //
-// false: there are more than anybody would send who means one path. What is returned
-// is a part of them.
+// false: there are more than an honest path has, and only a part of them is returned.
 func Readings(path string) (all []string, complete bool) {
 	f := finder{seen: make(map[string]struct{}, 16)}
 	complete = f.add(path)
@@ -45,7 +44,7 @@ type finder struct {
 	bytes int
 }
 
-// add takes a reading in. false: there are too many.
+// add adds a reading. false: there are too many.
 func (f *finder) add(path string) bool {
 	if path == "" {
 		path = "/"
@@ -61,7 +60,7 @@ func (f *finder) add(path string) bool {
 	return true
 }
 
-// step adds what one step makes of a path.
+// step adds the result of one step.
 func (f *finder) step(path string) bool {
 	for _, s := range steps {
 		if next := s(path); next != path && !f.add(next) {
@@ -71,7 +70,7 @@ func (f *finder) step(path string) bool {
 	return true
 }
 
-// slashed adds to each reading the one with or without a slash at its end.
+// slashed adds the counterpart of each reading with or without a trailing slash.
 func (f *finder) slashed() []string {
 	for _, path := range f.all[:len(f.all):len(f.all)] {
 		other := OtherSlash(path)
@@ -83,7 +82,7 @@ func (f *finder) slashed() []string {
 	return f.all
 }
 
-// OtherSlash is a path without the slash at its end, or with one if it has none.
+// OtherSlash is a path without its trailing slash, or with one if it has none.
 func OtherSlash(path string) string {
 	if short, ok := strings.CutSuffix(path, "/"); ok && short != "" {
 		return short

@@ -2,12 +2,12 @@ package route
 
 import "strings"
 
-// Shape says in which respects servers may differ about a path.
+// Shape says how servers may differ in reading a path.
 type Shape uint8
 
-// What a scan finds. A path without any of it is read alike everywhere.
+// What a scan finds. Servers read a path without any of these alike.
 const (
-	// Odd: some servers find another path in it; Readings has them.
+	// Odd: some servers read another path in it; Readings has them.
 	Odd Shape = 1 << iota
 	// Upper: it has capitals, which some servers ignore.
 	Upper
@@ -49,11 +49,11 @@ func control(c byte) bool { return c < ' ' || c == 0x7f }
 
 // ShapeOf scans a path as it was sent, without its query.
 //
-// Odd are: backslashes, semicolons; escapes of these, of slashes, dots, percent signs,
-// question marks, hashes and control characters, which a second decoding brings
-// out, and of letters and digits, which can hide a name; empty segments and dot
-// segments; and a script in the middle, such as /index.php/x. Escapes of anything else
-// (spaces, other alphabets) are ordinary.
+// These are odd: backslashes, semicolons; escapes of these, of slashes, dots, percent
+// signs, question marks, hashes and control characters, which a second decoding reveals,
+// and of letters and digits, which can hide a name; empty segments and dot segments; and a
+// script in the middle, such as /index.php/x. Escapes of anything else (spaces, other
+// alphabets) are ordinary.
 func ShapeOf(path string) (s Shape) {
 	start := 0 // of the segment
 	for i := 0; i < len(path); i++ {

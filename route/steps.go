@@ -3,9 +3,9 @@ package route
 import "strings"
 
 // steps are what servers do to a path besides decoding it. Each leaves a path alone
-// that it is not about.
+// that it does not apply to.
 var steps = []func(string) string{
-	cutAt("?"), // an encoded one: the path is put together and parsed again
+	cutAt("?"), // an encoded one: the path is reassembled and parsed again
 	cutAt("#"),
 	cutControl,     // C strings end at NUL, and lines at a line feed
 	cutAt(";"),     // find-my-way of Fastify 4: the query begins there
@@ -13,7 +13,7 @@ var steps = []func(string) string{
 	backslashes,    // IIS, WHATWG URL
 	dropAuthority,  // //host/path is a reference with an authority (RFC 3986, section 4.2)
 	mergeSlashes,   // nginx, Apache
-	resolveDots,    // everybody, before or after decoding
+	resolveDots,    // all servers, before or after decoding
 	resolveEscaped, // WHATWG URL: %2e is a dot there, and nothing else is decoded
 	pathInfo,       // PHP routers take what follows the script
 	dropScript,     // or the path without it
@@ -94,7 +94,7 @@ func resolveDots(path string) string {
 	return resolve(path, func(seg string) string { return seg })
 }
 
-// resolveEscaped takes escaped dots for dots.
+// resolveEscaped treats escaped dots as dots.
 func resolveEscaped(path string) string {
 	if !strings.Contains(path, "%2e") && !strings.Contains(path, "%2E") {
 		return path
@@ -157,7 +157,7 @@ func dropScript(path string) string {
 	return path
 }
 
-// leadingSlash gives a path the slash that decoding or cutting has not left.
+// leadingSlash restores a leading slash that decoding or cutting has removed.
 func leadingSlash(path string) string {
 	if path != "" && path[0] != '/' && path != "*" {
 		return "/" + path
@@ -165,7 +165,7 @@ func leadingSlash(path string) string {
 	return path
 }
 
-// decode resolves escapes once. What is no escape stays.
+// decode decodes escapes once. Invalid escapes stay.
 func decode(path string) string {
 	i := strings.IndexByte(path, '%')
 	if i < 0 {

@@ -146,7 +146,7 @@ func (e *itemEntry) checkBounds(found *findings, path string) {
 	}
 }
 
-// need reports a field that is not there. True: there is a value to check.
+// need reports a missing field. True: there is a value to check.
 func need[T any](found *findings, f field[T], line int, path, hint string) bool {
 	if !f.set {
 		found.add(line, path, "is missing: %s", hint)
@@ -194,7 +194,7 @@ func checkWord(found *findings, f field[string], line int, path string, words ..
 	return false
 }
 
-// either joins words for a person: "a, b or c".
+// either joins words for a message: "a, b or c".
 func either(words []string) string {
 	last := len(words) - 1
 	return strings.Join(words[:last], ", ") + " or " + words[last]

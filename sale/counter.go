@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// EndOfTime is the end, in ms since 1970, of a window that does not end. Lua
-// counts as far exactly and writes it without an exponent.
+// EndOfTime is the end, in ms since 1970, of a window that does not end. Lua represents
+// it exactly and writes it without an exponent.
 const EndOfTime int64 = 99_999_999_999_999
 
 // Counter is where a limit counts at a moment. It never changes.
 type Counter struct {
-	// Prefix is "limit|window|": what the name of a counter begins with, before the
-	// hash of the identity that it belongs to. The window is "-" or its end in ms.
+	// Prefix is "limit|window|", the start of a counter's name, before the hash of the
+	// identity that it belongs to. The window is "-" or its end in ms.
 	Prefix string
 	// From and To bound the window [From, To) in ms since 1970. To is EndOfTime when
-	// the limit is not a calendar one.
+	// the limit has no calendar window.
 	From, To int64
 }
 
 // limitIndex remembers the counters of a sale's limits, because in a rush nearly
-// every attempt is in the window of the one before it. It remembers too which
-// list it was made of, so that a copy of the sale with other limits goes without.
+// every attempt is in the window of the one before it. It also remembers which list it
+// was made of, so that a copy of the sale with other limits does not use it.
 type limitIndex struct {
 	first    *Limit
 	timezone string
@@ -76,7 +76,7 @@ func (l Limit) counter(id string, now time.Time, loc *time.Location) *Counter {
 	return c
 }
 
-// location is the sale's time zone; UTC for a name that no check has seen.
+// location is the sale's time zone; UTC for an invalid name, which no check has seen.
 func (s *Sale) location() *time.Location {
 	loc, err := time.LoadLocation(s.zone())
 	if err != nil {

@@ -8,19 +8,19 @@ import (
 	"github.com/stockgate/stockgate/sale/skus"
 )
 
-// field is a value with where it stands and whether it is there at all.
+// field is a value with its line, and whether it is set.
 type field[T any] struct {
 	val  T
 	line int
 	set  bool
-	// bad: it is there, a problem with it is reported, and val says nothing.
+	// bad: it is set, a problem with it has been reported, and val is meaningless.
 	bad bool
 }
 
 func given[T any](val T) field[T] { return field[T]{val: val, set: true} }
 
-// document is a sale as somebody wrote it, before any rule was applied: what a
-// file and a Go value have in common.
+// document is a sale as written, before any rule is applied: the common form of a file
+// and a Go value.
 type document struct {
 	line             int
 	id, timezone     field[string]
@@ -57,8 +57,7 @@ type limitEntry struct {
 	max               field[int64]
 }
 
-// describe gives a Go value the form of a file: a zero value is a field that
-// nobody wrote.
+// describe gives a Go value the form of a file: a zero value is a missing field.
 func describe(s *Sale) *document {
 	d := &document{
 		id:       ifSet(s.ID, s.ID != ""),
@@ -76,7 +75,7 @@ func describe(s *Sale) *document {
 			sku: ifSet(item.SKU, item.SKU != ""),
 			min: ifSet(item.Min, item.Min != 0),
 			max: ifSet(item.Max, item.Max != 0),
-			// No stock and no regions is an item that loads nothing.
+			// An item without stock and regions loads nothing.
 			stock: ifSet(item.Stock, item.Stock != 0 || len(item.Regions) == 0),
 		}
 		if len(item.Regions) > 0 {
@@ -106,7 +105,7 @@ func describe(s *Sale) *document {
 
 func ifSet[T any](val T, set bool) field[T] { return field[T]{val: val, set: set} }
 
-// build makes the sale of a document that keeps every rule.
+// build makes the sale from a valid document.
 func (d *document) build() *Sale {
 	s := &Sale{
 		ID:       d.id.val,

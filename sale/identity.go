@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// The ways to recognise a person that a limit may count by.
+// The identities that a limit may count by.
 var identityKinds = []string{"buyer", "phone", "address", "device", "ip"}
 
-// Identities says by what a limit tells people apart: one identity, such as
-// "phone", or a union of several. In a union each identity has a counter of its
-// own, an attempt is charged to all of them, and any full one refuses it: so
-// whoever shares any of them with another shares the count.
+// Identities says by what a limit tells buyers apart: one identity, such as "phone", or
+// a union of several. In a union each identity has a counter of its own, an attempt is
+// charged to all of them, and any full one refuses it: so attempts that share any of
+// them share one count.
 //
 // Its text is the names joined by '+', sorted; Union makes it. In a file and in
 // JSON one identity is a string and a union is a list.
 type Identities string
 
-// Union names several identities, in any order; one alone is no union but itself.
+// Union names several identities, in any order; a single one is itself.
 func Union(kinds ...string) Identities {
 	sorted := slices.Sorted(slices.Values(kinds))
 	return Identities(strings.Join(slices.Compact(sorted), "+"))

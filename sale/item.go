@@ -25,7 +25,7 @@ func (s *Sale) Item(sku string) (*Item, bool) {
 	return nil, false
 }
 
-// Place is where an item stands in Items; false: the sale does not list it.
+// Place is an item's index in Items; false: the sale does not list it.
 func (s *Sale) Place(sku string) (int, bool) {
 	if x := s.index; x != nil && len(s.Items) == x.items && &s.Items[0] == x.first {
 		for c := x.places.Find(sku); ; {
@@ -52,7 +52,7 @@ func (s *Sale) Cells() map[string]int64 {
 	return cells
 }
 
-// Lines says what each stock cell stands for: an item, or an item in a region.
+// Lines maps each stock cell to its item, or to an item in a region.
 func (s *Sale) Lines() map[string]Line {
 	lines := make(map[string]Line, len(s.Items))
 	for i := range s.Items {
@@ -67,8 +67,8 @@ func (s *Sale) Lines() map[string]Line {
 	return lines
 }
 
-// Equal reports whether two sales say the same in the same order. Times are
-// compared as instants: 00:00+08:00 is 16:00Z of the day before.
+// Equal reports whether two sales are the same, in the same order. Times are compared
+// as instants: 00:00+08:00 is 16:00Z of the day before.
 func (s *Sale) Equal(other *Sale) bool {
 	if s == nil || other == nil {
 		return s == other
@@ -122,7 +122,7 @@ func (i *Item) load(each func(cell string, units int64)) {
 	}
 }
 
-// Equal reports whether two items say the same.
+// Equal reports whether two items are the same.
 func (i Item) Equal(other Item) bool {
 	least, most := i.Bounds()
 	otherLeast, otherMost := other.Bounds()

@@ -6,10 +6,10 @@ import (
 )
 
 // ID names the kind of a limit: per, every, count and the SKU if it has one, as
-// in "buyer:sale:units:20002001" or "address+phone:day:orders". Two limits of one
-// kind count the same thing, so the counters of a limit stay with it whatever its
-// place in the file, the order of its identities or its Max. The name is ASCII
-// without space and '|', and no two kinds share one.
+// in "buyer:sale:units:20002001" or "address+phone:day:orders". Two limits of one kind
+// count the same thing, so a limit keeps its counters when its position in the file,
+// the order of its identities or its Max changes. The name is ASCII without space and
+// '|', and is unique to its kind.
 func (l Limit) ID() string {
 	var b strings.Builder
 	b.Grow(len(l.Per) + len(l.Every) + len(l.Count) + len(l.SKU) + 3)
@@ -30,8 +30,8 @@ func (l Limit) ID() string {
 	return b.String()
 }
 
-// escape writes all but letters, digits and .-_ as %XX, so that neither the
-// separator nor a script's own one ever comes from a SKU.
+// escape writes everything but letters, digits and .-_ as %XX, so that a SKU never
+// contains this separator or a script's.
 func escape(b *strings.Builder, s string) {
 	const hex = "0123456789ABCDEF"
 	for i := range len(s) {

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// NormaliseIdentity brings an identity into the form in which it is counted and
-// listed, so that nobody becomes another person by writing himself differently.
-// An empty result means that the attempt does not have this identity: nothing was
-// given, or nothing that can be used. Normalising twice changes nothing.
+// NormaliseIdentity brings an identity into the form in which it is counted and listed,
+// so that another spelling does not make another person. An empty result means that the
+// attempt does not have this identity: nothing usable was given. Normalising twice
+// changes nothing.
 //
 //   - phone: its digits. A '+' before the first digit, or 00 as the first two,
 //     begins an international number and is kept as one '+'; zeros after it are
@@ -122,8 +122,8 @@ func normaliseAddress(value string) string {
 	return norm.NFKC.String(b.String()) // a mark may have come to its letter
 }
 
-// invisible characters are those that a reader does not see: joiners, soft
-// hyphens, directions, variation selectors, fillers.
+// invisible reports characters that a reader does not see: joiners, soft hyphens,
+// directions, variation selectors, fillers.
 func invisible(r rune) bool {
 	return r > unicode.MaxASCII && unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }

@@ -7,23 +7,22 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Parse reads one sale from YAML or JSON. It is strict: what a person may have
-// meant otherwise (an unknown or repeated field, a second document, an anchor, a
-// time without a zone, 1_000 for 1000) is an error. A SKU, a region or an id
-// without quotes counts by its text: 020 is not 16. The error is Problems and
-// lists everything that is wrong, with field and line.
+// Parse reads one sale from YAML or JSON. It is strict: anything ambiguous (an unknown or
+// repeated field, a second document, an anchor, a time without a zone, 1_000 for 1000) is
+// an error. A SKU, a region or an id without quotes is read as text: 020 is not 16. The
+// error is Problems and lists everything that is wrong, with field and line.
 func Parse(data []byte) (*Sale, error) {
 	return parse(data, syntaxTree, nil)
 }
 
-// Decode reads a sale from the JSON that json.Marshal made of one. It is as
-// strict as Parse, and takes nothing but JSON.
+// Decode reads a sale from the JSON that json.Marshal made of one. It is as strict as
+// Parse, and accepts only JSON.
 func Decode(data []byte) (*Sale, error) {
 	return parse(data, jsonTree, nil)
 }
 
-// New makes a sale of a Go value: a checked copy with its defaults filled in.
-// The error is Problems.
+// New makes a sale from a Go value: a checked copy with its defaults filled in. The
+// error is Problems.
 func New(s Sale) (*Sale, error) {
 	d := describe(&s)
 	var found findings
@@ -34,9 +33,8 @@ func New(s Sale) (*Sale, error) {
 	return d.build(), nil
 }
 
-// Validate says what is wrong with a sale that was not parsed. It changes
-// nothing: New gives a copy with the defaults filled in. The error is Problems,
-// without lines.
+// Validate says what is wrong with a sale that was not parsed. It changes nothing; New
+// returns a copy with the defaults filled in. The error is Problems, without lines.
 func (s *Sale) Validate() error {
 	var found findings
 	describe(s).check(&found)

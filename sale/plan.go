@@ -21,11 +21,10 @@ type Change struct {
 // CellDelta is how the units of one stock cell change.
 type CellDelta struct {
 	Cell string `json:"cell"`
-	// Delta is what the new file loads minus what the last one loaded. Units that
-	// were added otherwise are not in it: they stay.
+	// Delta is what the new file loads minus what the last one loaded. Units added by
+	// other means are not included: they stay.
 	Delta int64 `json:"delta"`
-	// Removed: the cell goes. Whoever applies this checks that nothing of it is
-	// held or sold.
+	// Removed: the cell is removed. Applying it checks that none of its units is held or sold.
 	Removed bool `json:"removed,omitempty"`
 	// New: there was no such cell.
 	New bool `json:"new,omitempty"`
@@ -33,15 +32,15 @@ type CellDelta struct {
 
 // Plan compares the last applied file of a sale with the next one, and says what
 // changes, or why it may not. Applied is nil for a new sale; then status does
-// not matter. Both sales are valid. The order of items and limits means nothing,
-// and a file never changes the status.
+// not matter. Both sales are valid. The order of items and limits does not matter, and
+// a file never changes the status.
 //
-// A draft may change at will. Once a sale is open, also while it is paused, its
-// time zone stays. A new kind of limit needs force, because it starts counting at
-// 0: who has bought before may buy again; a limit of one order counts nothing, so
-// it does not. Another Missing needs force too: it changes whom the limits count. MaxHold and
-// Unpaid may change at any time: they count from the next extension or attempt on.
-// A closed sale does not change. The error names everything that is in the way.
+// A draft may change freely. Once a sale has been open, even if it is paused, its time zone
+// cannot change. A new kind of limit needs force, because it starts counting at 0, so
+// buyers who have bought before may buy again; a limit per order counts nothing, so it does
+// not need force. A change of Missing needs force too: it changes whom the limits count.
+// MaxHold and Unpaid may change at any time: they count from the next extension or attempt
+// on. A closed sale does not change. The error names everything that is in the way.
 func Plan(applied *Sale, status Status, next *Sale, force bool) (*Change, error) {
 	p := planner{status: status, next: next, force: force}
 	if applied == nil {
@@ -239,7 +238,7 @@ func (p *planner) compareLimits() {
 			p.note("new limit %s: max %d", l.describe(), l.Max) // nothing is counted that could be too low
 		case !ok && p.begun() && !p.force:
 			p.note("new limit %s: max %d", l.describe(), l.Max)
-			p.refuse("limit %s: is new and starts counting at 0, so who has bought before may buy as much again: repeat with --force if that is meant",
+			p.refuse("limit %s: is new and starts counting at 0, so buyers who have bought before may buy as much again: repeat with --force if that is meant",
 				l.describe())
 		case !ok && p.begun():
 			p.note("new limit %s: max %d, starts counting at 0", l.describe(), l.Max)

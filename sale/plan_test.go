@@ -102,17 +102,17 @@ func TestPlan(t *testing.T) {
 		{name: "a new limit of a draft", statuses: all[:1], change: func(s *sale.Sale) { s.Limits[1].SKU = "20002002" },
 			notes: []string{"new limit orders per buyer and sale of item 20002002: max 1", "limit orders per buyer and sale of item 20002001: removed, was max 1"}},
 		{name: "a new limit", statuses: all[1:], change: func(s *sale.Sale) { s.Limits[1].SKU = "" },
-			err: "limit orders per buyer and sale: is new and starts counting at 0, so who has bought before may buy as much again: repeat with --force if that is meant"},
+			err: "limit orders per buyer and sale: is new and starts counting at 0, so buyers who have bought before may buy as much again: repeat with --force if that is meant"},
 		{name: "a new limit by force", statuses: all[1:], force: true, change: func(s *sale.Sale) { s.Limits[1].SKU = "" },
 			notes: []string{"new limit orders per buyer and sale: max 1, starts counting at 0", "limit orders per buyer and sale of item 20002001: removed, was max 1"}},
 		{name: "a union of a draft", statuses: all[:1], change: func(s *sale.Sale) { s.Limits[0].Per = "phone+buyer" },
 			notes: []string{"new limit units per buyer+phone and sale: max 2", "limit units per buyer and sale: removed, was max 2"}},
 		{name: "a union", statuses: all[1:], change: func(s *sale.Sale) { s.Limits[0].Per = "buyer+phone" },
-			err: "limit units per buyer+phone and sale: is new and starts counting at 0, so who has bought before may buy as much again: repeat with --force if that is meant"},
+			err: "limit units per buyer+phone and sale: is new and starts counting at 0, so buyers who have bought before may buy as much again: repeat with --force if that is meant"},
 		{name: "a union by force", statuses: all[1:], force: true, change: func(s *sale.Sale) { s.Limits[0].Per = "buyer+phone" },
 			notes: []string{"new limit units per buyer+phone and sale: max 2, starts counting at 0", "limit units per buyer and sale: removed, was max 2"}},
 		{name: "another window", statuses: all[1:], change: func(s *sale.Sale) { s.Limits[0].Every = "day" },
-			err: "limit units per buyer and day: is new and starts counting at 0, so who has bought before may buy as much again: repeat with --force if that is meant"},
+			err: "limit units per buyer and day: is new and starts counting at 0, so buyers who have bought before may buy as much again: repeat with --force if that is meant"},
 		{name: "a limit of one order", statuses: all, change: func(s *sale.Sale) {
 			s.Limits = append(s.Limits, sale.Limit{Per: "buyer", Every: "order", Count: "units", Max: 1})
 		}, notes: []string{"new limit units per buyer and order: max 1"}},
@@ -134,7 +134,7 @@ func TestPlan(t *testing.T) {
 			err: "sale double11 is closed: it does not change any more"},
 		{name: "two errors", statuses: all[1:], change: func(s *sale.Sale) { s.Timezone, s.Limits[1].SKU = "", "" },
 			err: "timezone: stays Asia/Shanghai once the sale has been opened, because limits are counted by it\n" +
-				"limit orders per buyer and sale: is new and starts counting at 0, so who has bought before may buy as much again: repeat with --force if that is meant"},
+				"limit orders per buyer and sale: is new and starts counting at 0, so buyers who have bought before may buy as much again: repeat with --force if that is meant"},
 		{name: "another sale", statuses: append(all, sale.Closed), force: true, change: func(s *sale.Sale) { s.ID = "double12" },
 			err: "the file is about sale double12, not double11: a sale keeps its id"},
 		{name: "a cell changes hands", statuses: all, force: true, change: func(s *sale.Sale) {
@@ -143,7 +143,7 @@ func TestPlan(t *testing.T) {
 		}, err: "item 20002002@beijing: its stock would be called 20002002@beijing, as that of item 20002002 now: remove that item first"},
 		{name: "closed", statuses: []sale.Status{sale.Closed}, force: true, change: func(s *sale.Sale) { s.EndsAt = s.EndsAt.Add(time.Hour) },
 			err: "sale double11 is closed: it does not change any more"},
-		{name: "a status that nobody knows", statuses: []sale.Status{"", "frozen"}, change: func(s *sale.Sale) { s.Timezone = "" },
+		{name: "an unknown status", statuses: []sale.Status{"", "frozen"}, change: func(s *sale.Sale) { s.Timezone = "" },
 			err: "timezone: stays Asia/Shanghai once the sale has been opened, because limits are counted by it"},
 	} {
 		for _, status := range test.statuses {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// maxProblems is how many problems one answer lists. Nobody mends more at once,
-// and a file of nothing but mistakes must not become an answer of its size.
+// maxProblems is how many problems one answer lists. More do not help, and a file full
+// of mistakes must not make an answer of its own size.
 const maxProblems = 100
 
 // Problem is one thing that is wrong with a sale.
@@ -21,7 +21,7 @@ type Problem struct {
 	Text string `json:"text"`
 }
 
-// String is the problem as a person reads it: "line 7: items[0].stock: must …".
+// String is the problem as a message: "line 7: items[0].stock: must …".
 func (p Problem) String() string {
 	var b strings.Builder
 	if p.Line > 0 {
@@ -86,8 +86,7 @@ func quote(s string) string {
 	return fmt.Sprintf("%+q", s)
 }
 
-// nearest returns the one of the known names that word is a slip of the pen
-// for; empty: none.
+// nearest returns the known name that word probably misspells; empty: none.
 func nearest(word string, names []string) string {
 	if len(word) > MaxName {
 		return ""

@@ -184,7 +184,7 @@ func TestParseNamesFieldAndLine(t *testing.T) {
 			"line 6: limits: must have at most 16 entries, not 17"},
 
 		// several at once, by line
-		"all of it": {"id: UP\nstarts_at: soon\nitems:\n  - {sku: a, stock: 1.5, max: 2, min: 3}\n  - {sku: a}\nlimits:\n  - {per: nobody, every: sale, count: units, max: 1}\n",
+		"all of it": {"id: UP\nstarts_at: soon\nitems:\n  - {sku: a, stock: 1.5, max: 2, min: 3}\n  - {sku: a}\nlimits:\n  - {per: person, every: sale, count: units, max: 1}\n",
 			`line 1: id: must be 1 to 64 of a-z, 0-9, dot, underscore and hyphen, and begin with a letter or digit, not "UP"` + "\n" +
 				"line 1: ends_at: is missing: give a time such as 2026-11-11T00:00:00+08:00\n" +
 				`line 2: starts_at: must be a time such as 2026-11-11T00:00:00+08:00, not "soon"` + "\n" +
@@ -192,7 +192,7 @@ func TestParseNamesFieldAndLine(t *testing.T) {
 				"line 4: items[0].max: must be at least min (3), not 2\n" +
 				"line 5: items[1].sku: is already the sku of items[0]\n" +
 				"line 5: items[1]: needs stock (a number of units) or regions (units by region)\n" +
-				`line 7: limits[0].per: "nobody" is unknown: use buyer, phone, address, device or ip`},
+				`line 7: limits[0].per: "person" is unknown: use buyer, phone, address, device or ip`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := sale.Parse([]byte(test.text))

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// reader makes a document of a syntax tree and reports what has the wrong form.
+// reader makes a document from a syntax tree and reports values of the wrong form.
 type reader struct{ findings }
 
 var (
@@ -130,7 +130,7 @@ func (r *reader) identities(n *yaml.Node, path string) (f field[[]field[string]]
 	return field[[]field[string]]{val: []field[string]{one}, line: n.Line, set: true, bad: one.bad}, false
 }
 
-// mapping visits the fields of n, each once. Without names, any field will do.
+// mapping visits the fields of n, each once. Without names, any field is allowed.
 // False: n is not a mapping.
 func (r *reader) mapping(n *yaml.Node, path string, names []string, visit func(name string, v *yaml.Node)) bool {
 	if n.Kind != yaml.MappingNode {
@@ -189,8 +189,8 @@ func list[T any](r *reader, n *yaml.Node, path string, most int, entry func(*yam
 	return f
 }
 
-// text takes a scalar by its text, so that a numeric SKU needs no quotes. Only
-// what YAML reads as no text at all (null, true) is refused.
+// text reads a scalar as text, so that a numeric SKU needs no quotes. Only values that
+// YAML does not read as text or number (null, true) are refused.
 func (r *reader) text(n *yaml.Node, path string) field[string] {
 	f := field[string]{val: n.Value, line: n.Line, set: true}
 	switch {
@@ -204,8 +204,8 @@ func (r *reader) text(n *yaml.Node, path string) field[string] {
 	return f
 }
 
-// number takes plain decimal digits only. Readers of YAML disagree about 010,
-// 1_000 and 0x10, so none of them is a number of units here.
+// number accepts plain decimal digits only. YAML readers disagree about 010, 1_000 and
+// 0x10, so none of them is accepted.
 func (r *reader) number(n *yaml.Node, path string) field[int64] {
 	f := field[int64]{line: n.Line, set: true, bad: true}
 	quoted := n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0
@@ -258,7 +258,7 @@ func (r *reader) span(n *yaml.Node, path string) field[Span] {
 	return f
 }
 
-// form names what a node is, for a person.
+// form names a node's type, for messages.
 func form(n *yaml.Node) string {
 	switch {
 	case n.Kind == yaml.MappingNode:

@@ -2,8 +2,8 @@ package sale
 
 import "net/http"
 
-// Reason says why an attempt was turned away. It is part of the public
-// contract: header, problem document, metrics and logs use the same word.
+// Reason says why an attempt was refused. It is part of the public contract: header,
+// problem document, metrics and logs use the same word.
 type Reason string
 
 // The reasons, in the order of their statuses.
@@ -37,17 +37,17 @@ const (
 	Unavailable    Reason = "unavailable"
 )
 
-// Kind is what is fixed about a reason.
+// Kind is what all refusals with one reason have in common.
 type Kind struct {
 	Reason Reason
 	Status int
-	// Title is a sentence for a person.
+	// Title is a sentence for the buyer.
 	Title string
 	// Wait says that waiting may help: the answer carries Retry-After.
 	Wait bool
 }
 
-// Kinds lists every reason once, in the order of the verdicts' statuses.
+// Kinds lists every reason once, in the order of the statuses.
 var Kinds = []Kind{
 	{Malformed, http.StatusBadRequest, "The request cannot be read without doubt.", false},
 	{Quantity, http.StatusBadRequest, "This quantity is not for sale in one order.", false},
@@ -78,7 +78,7 @@ var Kinds = []Kind{
 	{Unavailable, http.StatusServiceUnavailable, "Purchases are not possible at this moment.", true},
 }
 
-// KindOf returns what is fixed about a reason; false: there is no such reason.
+// KindOf returns the kind of a reason; false: there is no such reason.
 func KindOf(r Reason) (Kind, bool) {
 	for _, k := range Kinds {
 		if k.Reason == r {
@@ -88,25 +88,25 @@ func KindOf(r Reason) (Kind, bool) {
 	return Kind{}, false
 }
 
-// Refusal is one answer "no": why, and what helps the buyer.
+// Refusal says why an attempt is refused, and what the buyer can do.
 type Refusal struct {
 	Reason Reason
-	// RetryAfter is in whole seconds; 0: waiting does not help, or nobody knows.
+	// RetryAfter is in whole seconds; 0: waiting does not help, or the time is not known.
 	RetryAfter int64
 	// Limit is the limit that is reached, for limit_reached and pending.
 	Limit *Limit
-	// SKU is the item that the refusal is about; empty: the whole attempt.
+	// SKU is the item that was refused; empty: the whole attempt.
 	SKU string
 	// Detail says which input is wrong, for malformed and quantity, why there is no order
 	// for a client that closed its side of the connection (unavailable), or what is
 	// wrong with the token of a no_buyer. It never repeats what the client sent.
 	Detail string
-	// Reservation is the id of the buyer's own reservation that stands in the way,
-	// for in_doubt and already_ordered.
+	// Reservation is the id of the buyer's own earlier reservation, for in_doubt and
+	// already_ordered.
 	Reservation string
 	// Challenge is the task to solve before the next attempt, for challenge.
 	Challenge string
 }
 
-// Refuse makes a refusal without particulars.
+// Refuse makes a refusal without details.
 func Refuse(r Reason) *Refusal { return &Refusal{Reason: r} }

@@ -1,6 +1,6 @@
-// Package sale holds the words of Stockgate: a sale and its items, the limits
-// on it, one attempt to buy, and the reasons for which an attempt is refused.
-// It knows neither Caddy nor Redis.
+// Package sale has the basic types of Stockgate: a sale, its items and limits, an
+// attempt to buy, and the reasons for which an attempt is refused. It depends on
+// neither Caddy nor Redis.
 package sale
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/stockgate/stockgate/sale/line"
 )
 
-// Bounds of what a sale and an attempt may hold. They keep one script call in
-// Redis short, and one request cheap to read.
+// Bounds of a sale and an attempt. They keep a script call in Redis short and a request
+// cheap to read.
 const (
 	MaxLines     = 50            // lines of one attempt
 	MaxLimits    = 16            // limits of one sale
@@ -23,8 +23,7 @@ const (
 	MaxFile      = 16 << 20      // bytes of a sale's file
 )
 
-// Status says what a sale's operator wants: only an open sale sells, and only
-// inside its window.
+// Status is set by the operator: only an open sale sells, and only inside its window.
 type Status string
 
 // draft → open ⇄ paused → closed.
@@ -37,10 +36,10 @@ const (
 
 // Sale is one event: what is sold, when, and how much of it one person may buy.
 //
-// Parse, Decode and New make a sale that is checked, has its defaults filled in
-// and finds its items fast. Nobody changes it afterwards, so any number of
-// goroutines may read it. A literal works too: every method reads a zero value
-// as the field's default, but Item searches it from the front.
+// Parse, Decode and New make a sale that is checked, has its defaults filled in and finds
+// its items fast. It must not be changed afterwards, so any number of goroutines may read
+// it. A literal works too: every method reads a zero value as the field's default, but
+// Item searches it linearly.
 //
 // Its JSON is canonical: a sale that was parsed, marshalled and decoded is Equal
 // to the first one and marshals to the same bytes.
@@ -50,18 +49,18 @@ type Sale struct {
 	// StartsAt and EndsAt are the window [StartsAt, EndsAt), by Redis's clock.
 	StartsAt time.Time `json:"starts_at" yaml:"starts_at"`
 	EndsAt   time.Time `json:"ends_at" yaml:"ends_at"`
-	// Timezone is what calendar limits follow, an IANA name. Default: UTC.
+	// Timezone is the time zone of calendar limits, an IANA name. Default: UTC.
 	Timezone string  `json:"timezone,omitempty" yaml:"timezone,omitempty"`
 	Items    []Item  `json:"items" yaml:"items"`
 	Limits   []Limit `json:"limits,omitempty" yaml:"limits,omitempty"`
-	// Missing says what becomes of an attempt without an identity that a limit
-	// names. Default: refuse, which its JSON leaves out.
+	// Missing says what happens to an attempt without an identity that a limit names.
+	// Default: refuse, which its JSON leaves out.
 	Missing Missing `json:"missing,omitzero" yaml:"missing,omitempty"`
-	// Unpaid bounds the holds of one person that are not paid, see UnpaidOf; nil: the sale
-	// says nothing of them, which its JSON leaves out.
+	// Unpaid bounds the unpaid holds of one person, see UnpaidOf; nil: the default
+	// applies, and the JSON leaves it out.
 	Unpaid *Unpaid `json:"unpaid,omitempty" yaml:"unpaid,omitempty"`
-	// MaxHold is the longest time from a reservation to its deadline, however often
-	// the shop puts that off: 3s to 168h. Default: 1h, which its JSON leaves out.
+	// MaxHold is the longest time from a reservation to its deadline, however often the
+	// shop extends it: 3s to 168h. Default: 1h, which its JSON leaves out.
 	MaxHold Span `json:"max_hold,omitzero" yaml:"max_hold,omitempty"`
 
 	index *index
@@ -80,13 +79,12 @@ type Item struct {
 	Max int64 `json:"max,omitempty" yaml:"max,omitempty"`
 }
 
-// Missing says what becomes of an attempt that lacks an identity which one of the
-// sale's limits names.
+// Missing says what happens to an attempt that lacks an identity which a limit of the sale names.
 type Missing string
 
-// RefuseMissing refuses the attempt. SkipMissing counts it by the identities that
-// it has: so guests are limited by the others, and whoever leaves an identity out
-// is not limited by it.
+// RefuseMissing refuses the attempt. SkipMissing counts it by the identities that it
+// has: so guests are limited by the others, and a client that leaves an identity out is
+// not limited by it.
 const (
 	RefuseMissing Missing = "refuse"
 	SkipMissing   Missing = "skip"
@@ -102,7 +100,7 @@ type Limit struct {
 	// address, device, ip.
 	Per Identities `json:"per" yaml:"per"`
 	// Every is the window of the count: order, hour, day, week (from Monday), month
-	// or sale. An order is its own window: nothing is counted over several.
+	// or sale. order limits each order by itself: nothing is counted across orders.
 	Every string `json:"every" yaml:"every"`
 	// Max is at least 1.
 	Max int64 `json:"max" yaml:"max"`
@@ -123,7 +121,7 @@ func Cell(sku, region string) string { return line.Cell(sku, region) }
 type Attempt struct {
 	// Sale is the sale's id; empty: the open sale that lists the items.
 	Sale string
-	// Buyer is the identity every attempt must have.
+	// Buyer is the identity that every attempt must have.
 	Buyer string
 	// Identities are further ways to recognise the person: phone, address, …
 	// NormaliseIdentity gives the form in which they are counted.
@@ -135,8 +133,8 @@ type Attempt struct {
 	// sale. 1 to 128 printable ASCII characters without space; empty: none.
 	Ref       string
 	RefShared bool
-	// Key is the client's idempotency key; empty: none. Print is a hash of what was
-	// asked under it: the same key with another one is refused.
+	// Key is the client's idempotency key; empty: none. Print is a hash of the request
+	// made with it: the same key with another print is refused.
 	Key, Print string
 	// RateKeys are the keys under which the attempt counts, one for each rate of the
 	// gate.

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// How long a reservation may be held in all, from when it was made to a deadline
-// that was put off.
+// How long a reservation may be held in total, from its creation to its last extended deadline.
 const (
 	DefaultMaxHold = time.Hour
 	LeastMaxHold   = 3 * time.Second
@@ -18,7 +17,7 @@ const (
 // Span is a length of time, written as 90s, 30m or 1h30m.
 type Span time.Duration
 
-// IsZero reports whether it is not given.
+// IsZero reports whether it is not set.
 func (s Span) IsZero() bool { return s == 0 }
 
 // String is the shortest way to write it.
@@ -45,7 +44,7 @@ func (s *Span) UnmarshalText(text []byte) (err error) {
 var spanText = regexp.MustCompile(`^(\d{1,6}h)?(\d{1,6}m)?(\d{1,6}s)?$`)
 
 // ParseSpan reads whole hours, minutes and seconds in this order: 90s, 30m, 1h30m.
-// What other programs read as something else (1.5h, 1d, 10) is an error.
+// Forms that other programs read differently (1.5h, 1d, 10) are errors.
 func ParseSpan(text string) (Span, error) {
 	if text == "" || !spanText.MatchString(text) {
 		return 0, fmt.Errorf("must be whole hours, minutes or seconds such as 90s, 30m or 1h30m, not %s", quote(text))
@@ -57,7 +56,7 @@ func ParseSpan(text string) (Span, error) {
 	return Span(d), nil
 }
 
-// LongestHold is how long a reservation may be held in all.
+// LongestHold is how long a reservation may be held in total.
 func (s *Sale) LongestHold() time.Duration {
 	if s.MaxHold == 0 {
 		return DefaultMaxHold

@@ -24,15 +24,14 @@ const (
 	mostStockTimeout    = Span(10 * time.Minute)
 )
 
-// ParseFrom is Parse of a file that may take its stock from a database: ask runs its
-// query when the rest of the file is right. It is not called for a file without
-// stock_from. The sale has the stock as if the file had listed it, and nothing of
-// where it came from.
+// ParseFrom is Parse for a file that may take its stock from a database: ask runs the
+// query once the rest of the file is valid. It is not called for a file without
+// stock_from. The sale has the stock as if the file had listed it, without its source.
 func ParseFrom(data []byte, ask func(StockFrom) (*Table, error)) (*Sale, error) {
 	return parse(data, syntaxTree, ask)
 }
 
-// stockFrom is StockFrom as somebody wrote it.
+// stockFrom is StockFrom as written.
 type stockFrom struct {
 	dsn, query field[string]
 	timeout    field[Span]
@@ -90,8 +89,8 @@ func (d *document) fill(found *findings, ask func(StockFrom) (*Table, error)) er
 	return nil
 }
 
-// take gives the items what the rows say of them. A file with items says what is
-// sold; without any it is what the rows have.
+// take merges the rows into the items. A file with items defines what is sold; without
+// items, the rows do.
 func (d *document) take(found *findings, rows []itemEntry) {
 	listed := d.items.set
 	if !listed {
@@ -120,7 +119,7 @@ func (d *document) take(found *findings, rows []itemEntry) {
 	}
 }
 
-// take gives an item of the file what a row says of it. What both say is an error.
+// take merges a row into an item of the file. A value that both give is an error.
 func (e *itemEntry) take(found *findings, path string, row *itemEntry) {
 	twice := func(set bool, line int, name string) {
 		if set {
@@ -140,7 +139,7 @@ func (e *itemEntry) take(found *findings, path string, row *itemEntry) {
 	}
 }
 
-// itemPath names an item where it is written: in the file, or in a row.
+// itemPath names an item by its place in the file or by its row.
 func (d *document) itemPath(i int) string {
 	if e := &d.items.val[i]; e.row > 0 {
 		return rowPath(e.row, e.sku.val)
@@ -148,7 +147,7 @@ func (d *document) itemPath(i int) string {
 	return fmt.Sprintf("items[%d]", i)
 }
 
-// rowPath names a row for a person, who may not know the order of the rows.
+// rowPath names a row for a message, with its SKU, because the order of rows may be unknown.
 func rowPath(row int, sku string) string {
 	if sku == "" {
 		return fmt.Sprintf("stock_from row %d", row)

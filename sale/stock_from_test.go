@@ -161,7 +161,7 @@ func TestStockFromAsks(t *testing.T) {
 	}
 }
 
-// Whoever does not ask the database does not take the file.
+// A caller that cannot query the database does not accept the file.
 func TestParseRefusesStockFrom(t *testing.T) {
 	const want = "line 5: stock_from: is filled in by `caddy stockgate sale apply`, which alone asks the shop's database: apply the file with it"
 	if _, err := sale.Parse([]byte(head + from)); err == nil || err.Error() != want {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Table is what a query gave. A value is nil (NULL), an int64, a string, a []byte or
-// whatever else a driver of database/sql makes of a column.
+// Table is the result of a query. A value is nil (NULL), an int64, a string, a []byte
+// or another type that a driver of database/sql returns.
 type Table struct {
 	Columns []string
 	Rows    [][]any
@@ -19,7 +19,7 @@ type Table struct {
 // sku and stock are required.
 var StockColumns = []string{"sku", "stock", "region", "min", "max"}
 
-// read makes items of the rows, in their order: those of one SKU are its regions.
+// read makes items from the rows, in their order: rows with the same SKU are its regions.
 func (t *Table) read(found *findings, line int) []itemEntry {
 	at := t.columns(found, line)
 	if at == nil {
@@ -39,7 +39,7 @@ func (t *Table) read(found *findings, line int) []itemEntry {
 	return r.list
 }
 
-// columns says where which column stands; nil: one is missing or not known.
+// columns maps columns to positions; nil: one is missing or unknown.
 func (t *Table) columns(found *findings, line int) map[string]int {
 	at := make(map[string]int, len(t.Columns))
 	for i, name := range t.Columns {
@@ -63,7 +63,7 @@ func (t *Table) columns(found *findings, line int) map[string]int {
 	return at
 }
 
-// rowReader makes items of rows.
+// rowReader makes items from rows.
 type rowReader struct {
 	found *findings
 	line  int
@@ -113,7 +113,7 @@ func (r *rowReader) row(n int, values []any) {
 	r.another(&r.list[i], path, region, stock, least, most)
 }
 
-// another is one more row of an item: a region of it.
+// another adds another row, a region, to an item.
 func (r *rowReader) another(e *itemEntry, path string, region field[string], stock, least, most field[int64]) {
 	switch {
 	case !region.set || e.stock.set:
@@ -146,7 +146,7 @@ func (r *rowReader) text(v any, path string) field[string] {
 	return f
 }
 
-// optional is a number that need not be there.
+// optional reads a number that may be missing.
 func (r *rowReader) optional(v any, path string) field[int64] {
 	if v == nil {
 		return field[int64]{line: r.line}
@@ -154,7 +154,7 @@ func (r *rowReader) optional(v any, path string) field[int64] {
 	return r.number(v, path)
 }
 
-// number takes whole numbers, and texts of plain digits: databases give sums as such.
+// number accepts whole numbers, and text of plain digits, the form in which databases return sums.
 func (r *rowReader) number(v any, path string) field[int64] {
 	f := field[int64]{line: r.line, set: true, bad: true}
 	var digits string

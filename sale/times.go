@@ -14,7 +14,7 @@ var (
 	withoutZone = regexp.MustCompile(`^\d{4}-\d\d-\d\d([Tt ]+\d\d:\d\d(:\d\d(\.\d+)?)?)?$`)
 )
 
-// The times that a sale may have: microseconds since 1970 that Lua counts exactly.
+// The times that a sale may have: microseconds since 1970 that Lua represents exactly.
 var (
 	firstTime = time.Unix(0, 0)
 	lastTime  = time.Date(2000+MaxTimeYears, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -35,7 +35,7 @@ func parseTime(s string) (time.Time, error) {
 	return t, nil
 }
 
-// checkTime holds for any time, from a file or from a program.
+// checkTime applies to any time, from a file or from a program.
 func checkTime(t time.Time) error {
 	if _, offset := t.Zone(); offset%60 != 0 || offset <= -24*60*60 || offset >= 24*60*60 {
 		return errors.New("its zone must be whole minutes, less than a day, from UTC")

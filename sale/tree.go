@@ -14,8 +14,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// syntaxTree reads YAML, or JSON if it is JSON: YAML readers stumble over tabs,
-// over long keys and over JSON's escapes.
+// syntaxTree reads YAML, or JSON if it is JSON: YAML readers fail on tabs, long keys
+// and JSON's escapes.
 func syntaxTree(data []byte) (*yaml.Node, error) {
 	start := bytes.TrimLeft(data, " \t\r\n")
 	if !bytes.HasPrefix(start, []byte("{")) {
@@ -27,7 +27,7 @@ func syntaxTree(data []byte) (*yaml.Node, error) {
 	}
 	root, err := yamlTree(data)
 	if err != nil && bytes.HasPrefix(bytes.TrimLeft(start[1:], " \t\r\n"), []byte(`"`)) {
-		return nil, jsonErr // who quotes his fields writes JSON
+		return nil, jsonErr // quoted fields: it is meant as JSON
 	}
 	return root, err
 }
@@ -82,7 +82,7 @@ func jsonTree(data []byte) (*yaml.Node, error) {
 	return t.node()
 }
 
-// jsonReader makes nodes of tokens. The input is known to be valid JSON and not
+// jsonReader makes nodes from tokens. The input is known to be valid JSON and not
 // nested deeper than encoding/json allows.
 type jsonReader struct {
 	decoder *json.Decoder

@@ -8,37 +8,38 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Bounds of what a sale says of unpaid holds.
+// Bounds of a sale's settings for unpaid holds.
 const (
 	MostUnpaid        = 100
 	LeastUnpaidWithin = time.Second
 	MostUnpaidWithin  = 7 * 24 * time.Hour
 )
 
-// Unpaid bounds the holds of one identity that are not paid, so that taking stock without
-// buying it ends soon. A hold that is confirmed later does not count any more. The words
-// are those of the sale file; "off" stands for Off.
+// Unpaid bounds the unpaid holds of one identity, so that a client cannot keep taking
+// stock without buying it. A hold that is confirmed later no longer counts. The field
+// names are those of the sale file; "off" stands for Off.
 type Unpaid struct {
-	// Off: nothing is counted. The other fields say nothing then.
+	// Off: nothing is counted, and the other fields are ignored.
 	Off bool
 	// Per are the identities that are counted, each by itself; any of them refuses.
 	// Default: buyer.
 	Per Identities
 	// AtOnce is how many unpaid holds an identity may have at a time: 1 to 100. Default: 1.
 	AtOnce int64
-	// Ended is how many of its holds may have ended unpaid or in doubt Within the time
-	// before the attempt; the next attempt is refused. 1 to 100. Default: 2.
+	// Ended is how many of its holds may have ended unpaid or in doubt during the last
+	// Within before the attempt; at this number the next attempt is refused. 1 to 100.
+	// Default: 2.
 	Ended int64
 	// Within is 1s to 168h. Default: 1h.
 	Within Span
 }
 
-// defaultUnpaid is what counts for holds that the shop confirms later.
+// defaultUnpaid is the default for holds that the shop confirms later.
 var defaultUnpaid = &Unpaid{Per: "buyer", AtOnce: 1, Ended: 2, Within: Span(time.Hour)}
 
-// UnpaidOf returns what bounds the unpaid holds of an attempt; nil: nothing does. What the
-// sale says counts for every attempt. Where it says nothing the default counts, and only
-// for holds that the shop confirms later (outcome backend).
+// UnpaidOf returns the bounds on an attempt's unpaid holds; nil: there are none. The
+// sale's setting applies to every attempt. Without one the default applies, but only to
+// holds that the shop confirms later (outcome backend).
 func (s *Sale) UnpaidOf(confirmedLater bool) *Unpaid {
 	switch u := s.Unpaid; {
 	case u == nil && confirmedLater:
@@ -50,7 +51,7 @@ func (s *Sale) UnpaidOf(confirmedLater bool) *Unpaid {
 	}
 }
 
-// filled returns what is counted, with the defaults in place of zeros.
+// filled returns a copy with defaults in place of zeros.
 func (u *Unpaid) filled() *Unpaid {
 	if u.Off || u.Per != "" && u.AtOnce != 0 && u.Ended != 0 && u.Within != 0 {
 		return u
@@ -71,7 +72,7 @@ func (u *Unpaid) filled() *Unpaid {
 	return &out
 }
 
-// same says that two sales count alike.
+// same says whether two settings are equal.
 func (u *Unpaid) same(other *Unpaid) bool {
 	if u == nil || other == nil || u.Off || other.Off {
 		return u == other || u != nil && other != nil && u.Off == other.Off
@@ -79,7 +80,7 @@ func (u *Unpaid) same(other *Unpaid) bool {
 	return *u.filled() == *other.filled()
 }
 
-// String is for a person: as in the file.
+// String is the setting in the form of the sale file.
 func (u *Unpaid) String() string {
 	switch {
 	case u == nil:
@@ -91,7 +92,7 @@ func (u *Unpaid) String() string {
 	return fmt.Sprintf("per %s, at_once %d, ended %d within %s", u.Per, u.AtOnce, u.Ended, u.Within)
 }
 
-// unpaidJSON is the form of what is counted.
+// unpaidJSON is the JSON form.
 type unpaidJSON struct {
 	Per    Identities `json:"per"`
 	AtOnce int64      `json:"at_once"`
@@ -198,7 +199,7 @@ func (d *document) checkUnpaid(found *findings) {
 	}
 }
 
-// buildUnpaid is what an entry means that keeps every rule.
+// buildUnpaid makes the setting from a valid entry.
 func buildUnpaid(f field[unpaidEntry]) *Unpaid {
 	e := &f.val
 	switch {

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Refusals without particulars, made once: in a rush nearly every answer is one
-// of them.
+// Refusals without details, made once: in a rush nearly every answer is one of them.
 var (
 	refuseClosed     = Refuse(ClosedSale)
 	refuseEnded      = Refuse(Ended)
@@ -19,11 +18,10 @@ var (
 	refuseManyLine = &Refusal{Reason: Malformed, Detail: fmt.Sprintf("the order has more than %d lines", MaxLines)}
 )
 
-// Verdict says whether the sale sells at that moment, and if not, why. Nil: it
-// does. The reasons come in one order: closed, ended, not_started, paused; so a
-// sale that is paused and over has ended. Only a sale that waits for its start
-// has a RetryAfter, in whole seconds, rounded up. The refusal may be shared:
-// copy it before you change it.
+// Verdict says why the sale does not sell at that moment; nil: it sells. The reasons are
+// checked in this order: closed, ended, not_started, paused; so a sale that is paused and
+// over has ended. Only an open sale before its start has a RetryAfter, in whole seconds,
+// rounded up. The refusal may be shared: copy it before you change it.
 func (s *Sale) Verdict(status Status, now time.Time) *Refusal {
 	switch {
 	case status == Closed:
@@ -31,7 +29,7 @@ func (s *Sale) Verdict(status Status, now time.Time) *Refusal {
 	case !now.Before(s.EndsAt):
 		return refuseEnded
 	case status == Draft:
-		return refuseNotStarted // nobody knows when it will be opened
+		return refuseNotStarted // it is not known when it will be opened
 	case now.Before(s.StartsAt):
 		return waitFor(secondsUntil(s.StartsAt.Sub(now)))
 	case status == Paused:
@@ -39,11 +37,11 @@ func (s *Sale) Verdict(status Status, now time.Time) *Refusal {
 	case status == Open:
 		return nil
 	}
-	return refuseBroken // a status that nobody knows sells nothing
+	return refuseBroken // a sale with an unknown status does not sell
 }
 
-// waits has the refusals of this moment, by their seconds: everybody who asks in one
-// second waits for the same start.
+// waits caches current refusals by their seconds: all attempts within one second wait
+// for the same start.
 var waits [64]atomic.Pointer[Refusal]
 
 func waitFor(seconds int64) *Refusal {
@@ -64,16 +62,16 @@ func secondsUntil(d time.Duration) int64 {
 	return seconds
 }
 
-// Resolve checks an attempt's lines against the items and returns what is to be
-// reserved: equal lines summed, in the order of their first appearance, with the
-// region only where the item has regions. A line without region takes the
-// attempt's. It changes nothing in the attempt.
+// Resolve checks an attempt's lines against the items and returns the lines to reserve:
+// equal lines summed, in the order of their first appearance, with a region only where
+// the item has regions. A line without a region uses the attempt's. It changes nothing
+// in the attempt.
 //
 // The refusals are unknown_item and unknown_region, in the order of the lines,
-// then quantity: an item's Min and Max bound its units in the whole order. A
-// refusal names the SKU, as the client wrote it, and costs one small allocation
-// whatever the attempt holds. It may be shared: copy it before you change it. The
-// lines may be the attempt's own.
+// then quantity: an item's Min and Max bound its units in the whole order. A refusal names
+// the SKU as the client wrote it, and costs one small allocation whatever the size of the
+// attempt. It may be shared: copy it before you change it. The lines may be the attempt's
+// own.
 func (s *Sale) Resolve(a *Attempt) ([]Line, *Refusal) {
 	switch n := len(a.Lines); {
 	case n == 0:

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Window returns the window of the limit that holds now: from the first instant
-// up to, but not including, the last. The windows of one kind follow each other
-// without gap or overlap, whatever the zone's clocks do:
+// Window returns the limit's current window: from its first instant up to, but not
+// including, its last. The windows of one kind follow each other without gap or overlap,
+// whatever the zone's clocks do:
 //
 //   - hour: one hour of the zone's clock, cut where that clock is changed. An hour
 //     that a change repeats is two windows; one that a change shortens is short.
@@ -20,7 +20,7 @@ import (
 //   - sale and order: all time. The id is "-", from and to are zero.
 //
 // The id is the window's end in ms since 1970, so that windows of one kind have
-// different ids and one can see from the id when a counter is of no more use.
+// different ids, and the id shows when a counter is no longer needed.
 func (l Limit) Window(now time.Time, loc *time.Location) (id string, from, to time.Time) {
 	switch l.Every {
 	case "hour":
@@ -60,7 +60,7 @@ func clockHour(now time.Time) (from, to time.Time) {
 func calendarWindow(now time.Time, every string) (from, to time.Time) {
 	first, next := period(every, reading(now))
 	from, to = firstInstant(first, now.Location()), firstInstant(next, now.Location())
-	for !to.After(now) { // the clock was put back to a date that is over
+	for !to.After(now) { // the clock was set back to a date that is over
 		_, after := period(every, next)
 		from, next = to, after
 		to = firstInstant(next, now.Location())
@@ -68,8 +68,8 @@ func calendarWindow(now time.Time, every string) (from, to time.Time) {
 	return from, to
 }
 
-// reading is what the zone's clock shows at an instant. Readings are written as
-// if they were times in UTC, where no clock ever changes.
+// reading is the wall clock of the zone at an instant. Readings are represented as
+// times in UTC, where clocks never change.
 func reading(t time.Time) time.Time {
 	_, offset := t.Zone()
 	return t.UTC().Add(time.Duration(offset) * time.Second)
@@ -97,7 +97,7 @@ func firstInstant(clock time.Time, loc *time.Location) time.Time {
 	for {
 		offset, until := steady(at)
 		t := clock.Add(-time.Duration(offset) * time.Second).In(loc)
-		if t.Before(at) { // the clock was put forward over it
+		if t.Before(at) { // the clock was set forward past it
 			t = at
 		}
 		if until.IsZero() || t.Before(until) {
@@ -107,15 +107,15 @@ func firstInstant(clock time.Time, loc *time.Location) time.Time {
 	}
 }
 
-// steady returns the zone's offset in seconds at an instant, and a later instant
-// until which it stays; zero: for ever.
+// steady returns the zone's offset in seconds at an instant, and a later instant until
+// which it stays the same; zero: for ever.
 func steady(t time.Time) (offset int, until time.Time) {
 	_, offset = t.Zone()
 	_, until = t.ZoneBounds()
 	if !until.IsZero() && !until.After(t) {
-		// Beyond a zone's table the years go by a rule, and ZoneBounds lets each of
-		// them end after 365 days. On a leap year's last day nothing changes until
-		// the year does.
+		// Beyond a zone's table years follow a rule, and ZoneBounds ends each of them
+		// after 365 days. On a leap year's last day nothing changes before the year
+		// does.
 		until = time.Date(t.UTC().Year()+1, 1, 1, 0, 0, 0, 0, time.UTC).In(t.Location())
 	}
 	return offset, until

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// describe names the kind of a limit for a person.
+// describe names the kind of a limit for a message.
 func (l Limit) describe() string {
 	s := fmt.Sprintf("%s per %s and %s", l.Count, l.Per, l.Every)
 	if l.SKU != "" {
@@ -17,7 +17,7 @@ func (l Limit) describe() string {
 	return s
 }
 
-// loaded says what the item loads, for a person.
+// loaded says what the item loads, for a message.
 func (i *Item) loaded() string {
 	if len(i.Regions) == 0 {
 		return fmt.Sprintf("stock %d", i.Stock)

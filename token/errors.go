@@ -9,8 +9,7 @@ var (
 	ErrMissing = errors.New("no reservation token")
 	// ErrRepeated: the request carries more than one token.
 	ErrRepeated = errors.New("repeated reservation token")
-	// ErrMalformed: not a JWS of three parts with the members and claims that a
-	// reservation token has.
+	// ErrMalformed: not a JWS of three parts with the members and claims of a reservation token.
 	ErrMalformed = errors.New("malformed token")
 	// ErrType: another kind of JWT.
 	ErrType = errors.New("not a reservation token")
@@ -22,18 +21,18 @@ var (
 	ErrUnknownKey = errors.New("unknown key")
 	// ErrSignature: the signature does not belong to this token.
 	ErrSignature = errors.New("wrong signature")
-	// ErrIssuer and ErrAudience: made by, or for, somebody else.
+	// ErrIssuer and ErrAudience: issued by, or meant for, another party.
 	ErrIssuer   = errors.New("wrong issuer")
 	ErrAudience = errors.New("wrong audience")
 	// ErrSubject: the token belongs to another buyer, or the order names none.
 	ErrSubject = errors.New("wrong subject")
 	// ErrLines: the token holds other items or quantities than the order has.
 	ErrLines = errors.New("wrong lines")
-	// ErrExpired: the time in which the hold is certain is over.
+	// ErrExpired: the time during which the hold is guaranteed is over.
 	ErrExpired = errors.New("expired token")
 )
 
-// What cannot be signed, or signed with.
+// Errors of signing.
 var (
 	// ErrTooLarge: the signed token would exceed [MaxSize].
 	ErrTooLarge = errors.New("token too large")

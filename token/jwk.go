@@ -62,8 +62,8 @@ func JWKS(keys ...json.RawMessage) ([]byte, error) {
 }
 
 // parseJWKS reads the keys of a set that can check a token, by thumbprint.
-// Others are passed over (RFC 7517, 5): above all "oct", a secret that has no
-// business in a public set. A set without any usable key is an error.
+// Other keys are ignored (RFC 7517, 5), above all "oct", a secret that does not belong
+// in a public set. A set without any usable key is an error.
 func parseJWKS(raw []byte) (map[string]checker, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -95,6 +95,6 @@ func parseJWK(raw json.RawMessage) (checker, bool) {
 	if err != nil || len(public) != ed25519.PublicKeySize {
 		return checker{}, false
 	}
-	// The kid is computed, not believed: it is the thumbprint by contract.
+	// The kid is computed, not trusted: it is the thumbprint by contract.
 	return ed25519Checker(public), true
 }

@@ -36,9 +36,9 @@ type Key struct {
 // RFC 8410; `openssl genpkey -algorithm ed25519`). kind "hmac": a secret, taken
 // byte for byte, of at least 32 bytes.
 //
-// A token shows a hash of the secret (kid) and a MAC made with it, so a secret
-// that people think up can be guessed offline: use a random one
-// (`openssl rand -base64 32`). It fails with [ErrKey].
+// A token shows a hash of the secret (kid) and a MAC made with it, so a secret chosen
+// by a person can be guessed offline: use a random one (`openssl rand -base64 32`). It
+// fails with [ErrKey].
 func ParseKey(kind, material string) (Key, error) {
 	switch kind {
 	case KindEd25519:
@@ -50,7 +50,7 @@ func ParseKey(kind, material string) (Key, error) {
 	}
 }
 
-// GenerateEd25519 makes a new key, and the PEM from which ParseKey reads it again.
+// GenerateEd25519 makes a new key, and the PEM that ParseKey reads.
 func GenerateEd25519() (Key, []byte, error) {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -63,16 +63,16 @@ func GenerateEd25519() (Key, []byte, error) {
 	return newEd25519(private), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
 }
 
-// KID is the RFC 7638 thumbprint of the key: the kid of its tokens, and a
-// fingerprint by which edges see whether they hold the same secret.
+// KID is the RFC 7638 thumbprint of the key: the kid of its tokens, and a fingerprint
+// that shows whether edges have the same secret.
 func (k Key) KID() string { return k.kid }
 
 // Alg is EdDSA or HS256; empty for the zero Key.
 func (k Key) Alg() string { return k.alg }
 
-// Derive returns 32 bytes that depend on the private key and on info, the name
-// of their use (HKDF-SHA256, RFC 5869). Who knows them learns nothing about
-// the key, nor about what another info gives. The zero Key panics.
+// Derive returns 32 bytes that depend on the private key and on info, the name of their
+// use (HKDF-SHA256, RFC 5869). They reveal nothing about the key or about the bytes for
+// another info. The zero Key panics.
 func (k Key) Derive(info string) []byte {
 	material := k.secret
 	if k.private != nil {
@@ -136,7 +136,7 @@ func parseEd25519(material string) (Key, error) {
 
 func parseHMAC(material string) (Key, error) {
 	if strings.TrimSpace(material) != material {
-		// Another program would trim it, or not: the two would never agree.
+		// Some programs would trim it and some would not: the two would never agree.
 		return Key{}, fmt.Errorf("%w: the hmac secret begins or ends with white space: remove it (often the line end of a file)", ErrKey)
 	}
 	if len(material) < minSecret {
@@ -151,8 +151,8 @@ func newEd25519(private ed25519.PrivateKey) Key {
 	return Key{checker: ed25519Checker(private.Public().(ed25519.PublicKey)), private: private}
 }
 
-// checker is the half of a key that checks a signature. The algorithm belongs
-// to the key: what a token says can never choose another (RFC 8725, 3.1).
+// checker is the half of a key that checks a signature. The algorithm belongs to the
+// key: a token can never choose another (RFC 8725, 3.1).
 type checker struct {
 	alg    string
 	kid    string

@@ -6,7 +6,7 @@ import (
 	"github.com/stockgate/stockgate/sale/line"
 )
 
-// cell is one stock that a line draws on.
+// cell is the stock cell that a line draws on.
 type cell struct{ sku, region string }
 
 // compareLines reports [ErrLines] unless the order takes exactly what is held.
@@ -18,7 +18,7 @@ func compareLines(held, order []line.Line) error {
 	for i, l := range order {
 		c := cell{l.SKU, l.Region}
 		if _, regional := left[c]; !regional {
-			c.region = "" // stock that is not split answers for any region
+			c.region = "" // stock without regions matches any region
 		}
 		n, ok := left[c]
 		switch {

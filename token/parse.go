@@ -62,7 +62,7 @@ func (c *Claims) parseLines(r *strictjson.Reader) error {
 	})
 }
 
-// short keeps what a stranger wrote from filling an error message.
+// short keeps a client's input from filling an error message.
 func short(s string) string {
 	if len(s) > 64 {
 		return s[:64] + "…"

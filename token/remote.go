@@ -29,15 +29,15 @@ type RemoteOptions struct {
 }
 
 // RemoteKeys is a key set that is fetched when a token first needs it, and
-// again when a token names an unknown key. There is one fetch at a time, and
-// whoever needs its result waits for it. If a fetch fails, the keys of the
-// last one stay. It may be used by many goroutines at once.
+// again when a token names an unknown key. There is one fetch at a time, and every caller
+// that needs its result waits for it. If a fetch fails, the keys of the last one stay. It
+// may be used by many goroutines at once.
 type RemoteKeys struct {
 	set *jwks.Remote[map[string]checker]
 }
 
-// NewRemoteKeys makes a key set. Nothing is fetched yet; a backend that wants
-// to know at once whether the URL works calls [RemoteKeys.Refresh].
+// NewRemoteKeys makes a key set. Nothing is fetched yet; call [RemoteKeys.Refresh] to
+// check at once that the URL works.
 func NewRemoteKeys(o RemoteOptions) (*RemoteKeys, error) {
 	set, err := jwks.New(jwks.Options{
 		URL: o.URL, Client: o.Client,

@@ -70,8 +70,8 @@ func (s *Signer) Sign(c Claims) (string, error) {
 	return string(b[begin:]), nil
 }
 
-// Fits says whether the token of these claims stays within [MaxSize], whatever ID, times
-// and Epoch they will have: it can be asked before the stock is held.
+// Fits says whether the token of these claims stays within [MaxSize], whatever ID,
+// times and Epoch they will have. It can be called before the stock is held.
 func (s *Signer) Fits(c Claims) bool {
 	if s.size(s.mostClaims(&c)) <= MaxSize {
 		return true
@@ -92,7 +92,8 @@ const (
 	mostOfLine  = len(`,{"sku":"","qty":,"region":""}`) + 19
 )
 
-// mostClaims is at least the length of the claims, and cheap to know: most orders are small.
+// mostClaims is an upper bound on the length of the claims, cheap to compute: most
+// orders are small.
 func (s *Signer) mostClaims(c *Claims) int {
 	n := len(c.Subject) + len(c.Sale) + len(c.Ref)
 	for i := range c.Lines {
@@ -101,12 +102,12 @@ func (s *Signer) mostClaims(c *Claims) int {
 	return len(s.prefix) + mostFixed + mostOfLine*len(c.Lines) + mostEscaped*n
 }
 
-// size is that of a token whose claims have so many bytes.
+// size is the size of a token whose claims have this many bytes.
 func (s *Signer) size(claims int) int {
 	return len(s.header) + b64.EncodedLen(claims) + 1 + b64.EncodedLen(s.key.signatureSize())
 }
 
-// rooms are where tokens are made: their claims, and what is signed behind them.
+// rooms are buffers for tokens: their claims, followed by the signed text.
 var rooms = sync.Pool{New: func() any { b := make([]byte, 0, 2048); return &b }}
 
 func (s *Signer) appendClaims(b []byte, c *Claims) []byte {
@@ -151,8 +152,8 @@ func appendString(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// check says what a token must not leave out. It holds for tokens to be signed
-// and for those that were read.
+// check checks the required claims. It is applied to tokens to be signed and to tokens
+// that were read.
 func (c *Claims) check() error {
 	for _, claim := range [...]struct{ name, value string }{
 		{"sub", c.Subject}, {"jti", c.ID}, {"sale", c.Sale}, {"ref", c.Ref},
@@ -160,7 +161,7 @@ func (c *Claims) check() error {
 		if claim.value == "" && claim.name != "ref" {
 			return fmt.Errorf("%s is empty", claim.name)
 		}
-		// Encoders replace bad bytes: two buyers could become one.
+		// Encoders replace invalid bytes: two buyers could become one.
 		if !utf8.ValidString(claim.value) {
 			return fmt.Errorf("%s is not UTF-8", claim.name)
 		}

@@ -74,7 +74,7 @@ func TestFiftyLongLinesAreTooLarge(t *testing.T) {
 	c := claims()
 	c.Lines = nil
 	for i := range sale.MaxLines {
-		c.Lines = append(c.Lines, line.Line{SKU: fmt.Sprintf("%0128d", i), Quantity: 1})
+		c.Lines = append(c.Lines, sale.Line{SKU: fmt.Sprintf("%0128d", i), Quantity: 1})
 	}
 	_, err := mustSigner(t, mustKey(t, token.KindEd25519, vectorPEM)).Sign(c)
 	if !errors.Is(err, token.ErrTooLarge) || !strings.Contains(err.Error(), "50 lines") {

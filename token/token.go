@@ -1,19 +1,17 @@
 // Package token makes and checks reservation tokens: the signed proof that the
 // stock for one order was held when the request was forwarded.
 //
-// The edge signs ([NewSigner], [Signer.Sign]); any Go backend checks
-// ([NewVerifier], [Verifier.Verify]) without asking anybody, because the token
-// is a JWT (RFC 7519, JWS compact form) and the edge publishes its public keys
-// as a JWKS. Header: typ "stockgate+jwt", alg EdDSA (RFC 8037) or HS256, kid
-// the RFC 7638 thumbprint of the key. Claims: see [Claims]. There is no nbf, so
-// a clock that is off does not turn buyers away.
+// The edge signs ([NewSigner], [Signer.Sign]); any Go backend verifies ([NewVerifier],
+// [Verifier.Verify]) without a network call, because the token is a JWT (RFC 7519, JWS
+// compact form) and the edge publishes its public keys as a JWKS. Header: typ
+// "stockgate+jwt", alg EdDSA (RFC 8037) or HS256, kid the RFC 7638 thumbprint of the key.
+// Claims: see [Claims]. There is no nbf, so a wrong clock does not refuse buyers.
 //
 // What a valid token proves: the stock was held when it was issued, and the
-// hold does not expire before exp. What the backend owes in return:
+// hold does not expire before exp. The backend must:
 //
-//   - compare the lines and the buyer with what it is about to write ([Expect]);
-//   - keep the id (jti) unique: the same id again is answered like the first
-//     time, never with a 4xx, because a proxy may send a request twice;
+//   - compare the lines and the buyer with the order that it is about to write ([Expect]);
+//   - keep the id (jti) unique and answer a repeated id like the first time, never with a 4xx, because a proxy may send a request twice;
 //   - never sell on an id that it has refused or released.
 package token
 
@@ -27,11 +25,11 @@ import (
 const (
 	// Header is the request header that carries the token to the backend.
 	Header = "Stockgate-Token"
-	// Type is the typ of the JWS header. It keeps other JWTs that are signed
-	// with the same key from being taken for a reservation (RFC 8725, 3.11).
+	// Type is the typ of the JWS header. It keeps other JWTs that are signed with the
+	// same key from being accepted as reservations (RFC 8725, 3.11).
 	Type = "stockgate+jwt"
-	// MaxSize is the most bytes that a whole token may have: it must fit into
-	// the header limits of common servers, beside cookies.
+	// MaxSize is the largest size of a token in bytes: it must fit into the header
+	// limits of common servers, beside cookies.
 	MaxSize = 4096
 	// DefaultIssuer is the issuer where none is configured.
 	DefaultIssuer = "stockgate"
@@ -43,7 +41,7 @@ const (
 	HS256 = "HS256"
 )
 
-// Claims is what a token says.
+// Claims are the claims of a token.
 type Claims struct {
 	// Issuer and Audience are set by the Signer, and checked by the Verifier.
 	Issuer   string `json:"iss"`

@@ -9,12 +9,12 @@ import (
 	"github.com/stockgate/stockgate/sale/line"
 )
 
-// maxLeeway bounds Options.Leeway: far more than any margin of a hold is a
-// mistake in the unit.
+// maxLeeway bounds Options.Leeway: a value far above any margin of a hold is probably
+// in the wrong unit.
 const maxLeeway = time.Minute
 
-// Options says which tokens a Verifier accepts. At least one of Keys, JWKS,
-// Secret and Remote is needed; several add up.
+// Options says which tokens a Verifier accepts. At least one of Keys, JWKS, Secret and
+// Remote is required; several are combined.
 type Options struct {
 	// Keys are keys that this process holds itself.
 	Keys []Key
@@ -36,12 +36,12 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Expect is what the backend is about to write, to be compared with the token.
+// Expect is the order that the backend is about to write, to compare with the token.
 type Expect struct {
 	// Subject is the buyer. Required, unless AnySubject is set: an empty one is
-	// [ErrSubject], so that a login or header that is missing stands for nobody.
+	// [ErrSubject], so that a missing login or header is never accepted.
 	Subject string
-	// AnySubject lets Subject be empty, and then every buyer's token is good: for a
+	// AnySubject allows an empty Subject, which accepts every buyer's token: for a
 	// backend that takes the buyer from [Claims.Subject].
 	AnySubject bool
 	// Lines is the order, in any order, equal lines summed; nil: not compared.
@@ -121,9 +121,9 @@ func (v *Verifier) collect(o Options) error {
 // Verify checks a token and returns its claims.
 //
 // Errors wrap one sentinel of this package. With [ErrSubject], [ErrLines] and
-// [ErrExpired] the claims are returned too: the token is genuine, and a backend
-// that has answered this id before gives the first answer again. The time is
-// checked last, so after ErrExpired everything else is right.
+// [ErrExpired] the claims are returned too: the token is genuine, and a backend that
+// has answered this id before repeats its first answer. The time is checked last, so
+// with ErrExpired everything else is correct.
 func (v *Verifier) Verify(token string, expect Expect) (*Claims, error) {
 	return v.VerifyContext(context.Background(), token, expect)
 }
@@ -216,7 +216,7 @@ func split(token string) (parts, error) {
 	if len(token) > MaxSize {
 		return parts{}, fmt.Errorf("%w: %d bytes, at most %d", ErrMalformed, len(token), MaxSize)
 	}
-	// The decoder would pass over line ends: one token, many spellings.
+	// The decoder would ignore line ends: one token would have many spellings.
 	if strings.ContainsAny(token, "\r\n") {
 		return parts{}, fmt.Errorf("%w: it contains a line end", ErrMalformed)
 	}

@@ -265,7 +265,7 @@ func TestExpiryAtItsExactBound(t *testing.T) {
 	}
 }
 
-// A buyer whom nobody knows has no token, unless the backend says that any is good.
+// An unknown buyer has no token, unless the backend accepts any.
 func TestNoBuyerToCompareWith(t *testing.T) {
 	signed := mustSign(t, mustKey(t, token.KindHMAC, secret), claims())
 	v := mustVerifier(t, token.Options{Secret: secret, Now: at(issued, 0)})
@@ -288,7 +288,7 @@ func TestNoBuyerToCompareWith(t *testing.T) {
 
 func TestExpectations(t *testing.T) {
 	line := func(sku string, n int64, region string) sale.Line {
-		return line.Line{SKU: sku, Quantity: n, Region: region}
+		return sale.Line{SKU: sku, Quantity: n, Region: region}
 	}
 	for _, c := range []struct {
 		name    string
@@ -300,21 +300,21 @@ func TestExpectations(t *testing.T) {
 		{"the buyer", "buyer-7", nil, nil},
 		{"another buyer", "buyer-8", nil, token.ErrSubject},
 		{"other case", "Buyer-7", nil, token.ErrSubject},
-		{"same lines", "", []line.Line{line("20002001", 2, ""), line("20002002", 1, "beijing")}, nil},
-		{"other order", "", []line.Line{line("20002002", 1, "beijing"), line("20002001", 2, "")}, nil},
-		{"equal lines summed", "", []line.Line{line("20002001", 1, ""), line("20002002", 1, "beijing"), line("20002001", 1, "")}, nil},
-		{"region of stock that is not split", "", []line.Line{line("20002001", 2, "beijing"), line("20002002", 1, "beijing")}, nil},
-		{"summed over such regions", "", []line.Line{line("20002001", 1, "beijing"), line("20002001", 1, ""), line("20002002", 1, "beijing")}, nil},
-		{"other region", "", []line.Line{line("20002001", 2, ""), line("20002002", 1, "shanghai")}, token.ErrLines},
-		{"region left out", "", []line.Line{line("20002001", 2, ""), line("20002002", 1, "")}, token.ErrLines},
-		{"too few", "", []line.Line{line("20002001", 1, ""), line("20002002", 1, "beijing")}, token.ErrLines},
-		{"too many", "", []line.Line{line("20002001", 3, ""), line("20002002", 1, "beijing")}, token.ErrLines},
-		{"line missing", "", []line.Line{line("20002001", 2, "")}, token.ErrLines},
-		{"line added", "", []line.Line{line("20002001", 2, ""), line("20002002", 1, "beijing"), line("x", 1, "")}, token.ErrLines},
-		{"no line at all", "", []line.Line{}, token.ErrLines},
-		{"a zero line added", "", []line.Line{line("20002001", 2, ""), line("20002002", 1, "beijing"), line("20002001", 0, "")}, token.ErrLines},
-		{"a negative line evens it out", "", []line.Line{line("20002001", -1, ""), line("20002001", 3, ""), line("20002002", 1, "beijing")}, token.ErrLines},
-		{"a sum that wraps around", "", []line.Line{line("20002001", 1<<62, ""), line("20002001", 1<<62, ""), line("20002001", 1<<62, ""), line("20002001", 1<<62, ""), line("20002001", 2, ""), line("20002002", 1, "beijing")}, token.ErrLines},
+		{"same lines", "", []sale.Line{line("20002001", 2, ""), line("20002002", 1, "beijing")}, nil},
+		{"other order", "", []sale.Line{line("20002002", 1, "beijing"), line("20002001", 2, "")}, nil},
+		{"equal lines summed", "", []sale.Line{line("20002001", 1, ""), line("20002002", 1, "beijing"), line("20002001", 1, "")}, nil},
+		{"region of stock that is not split", "", []sale.Line{line("20002001", 2, "beijing"), line("20002002", 1, "beijing")}, nil},
+		{"summed over such regions", "", []sale.Line{line("20002001", 1, "beijing"), line("20002001", 1, ""), line("20002002", 1, "beijing")}, nil},
+		{"other region", "", []sale.Line{line("20002001", 2, ""), line("20002002", 1, "shanghai")}, token.ErrLines},
+		{"region left out", "", []sale.Line{line("20002001", 2, ""), line("20002002", 1, "")}, token.ErrLines},
+		{"too few", "", []sale.Line{line("20002001", 1, ""), line("20002002", 1, "beijing")}, token.ErrLines},
+		{"too many", "", []sale.Line{line("20002001", 3, ""), line("20002002", 1, "beijing")}, token.ErrLines},
+		{"line missing", "", []sale.Line{line("20002001", 2, "")}, token.ErrLines},
+		{"line added", "", []sale.Line{line("20002001", 2, ""), line("20002002", 1, "beijing"), line("x", 1, "")}, token.ErrLines},
+		{"no line at all", "", []sale.Line{}, token.ErrLines},
+		{"a zero line added", "", []sale.Line{line("20002001", 2, ""), line("20002002", 1, "beijing"), line("20002001", 0, "")}, token.ErrLines},
+		{"a negative line evens it out", "", []sale.Line{line("20002001", -1, ""), line("20002001", 3, ""), line("20002002", 1, "beijing")}, token.ErrLines},
+		{"a sum that wraps around", "", []sale.Line{line("20002001", 1<<62, ""), line("20002001", 1<<62, ""), line("20002001", 1<<62, ""), line("20002001", 1<<62, ""), line("20002001", 2, ""), line("20002002", 1, "beijing")}, token.ErrLines},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			signed := mustSign(t, mustKey(t, token.KindHMAC, secret), claims())

@@ -1,5 +1,5 @@
-// Package drive makes reservations without HTTP, to see what Redis does for each: by the
-// gate's own code, and by a plain script.
+// Package drive makes reservations without HTTP, to measure Redis's work for each: with
+// the gate's own code, and with a plain script.
 package drive
 
 import (
@@ -35,7 +35,7 @@ type Plan struct {
 	For    time.Duration
 }
 
-// Result is what came of it.
+// Result is the result of one run.
 type Result struct {
 	Reservations int64
 	Seconds      float64

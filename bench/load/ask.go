@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// Answer is what a request must be answered.
+// Answer is the expected answer to a request.
 type Answer struct {
 	Status int
 	// Says is somewhere in the body: the reason of a refusal.
 	Says string
 }
 
-// Asked is what asking found.
+// Asked is the result of checking the answers.
 type Asked struct {
 	Asked int
 	Right int

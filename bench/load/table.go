@@ -1,5 +1,5 @@
-// Package load makes the requests of a case, asks a peer each of them once to see that it
-// answers as it must, and sends them with wrk or h2load to see how fast.
+// Package load makes the requests of a case, sends each of them once to check the
+// answer, and sends them with wrk or h2load to measure the speed.
 package load
 
 import (
@@ -12,7 +12,7 @@ import (
 // Mark stands in a request for a number of ten digits that no other request has.
 const Mark = "##########"
 
-// Orders says what is ordered, and by whom.
+// Orders describes the orders and their buyers.
 type Orders struct {
 	Method string // GET or POST
 	Host   string

@@ -36,7 +36,7 @@ function init(args)
 end
 
 -- stop ends the run: the thread, and wrk's main thread, which sleeps until the time is
--- over or somebody interrupts it.
+-- over or interrupted.
 local ffi = require "ffi"
 ffi.cdef "int kill(int pid, int signal); int getpid(void);"
 local function stop()

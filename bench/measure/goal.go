@@ -12,7 +12,7 @@ type Goal struct {
 	Most bool    // Want is the most that is good, else the least
 }
 
-// Judged is a goal beside what was measured.
+// Judged is a goal with the measured value.
 type Judged struct {
 	Case string  `json:"case"`
 	What string  `json:"what"`
@@ -39,11 +39,11 @@ func (g Goal) Judge(name string, got float64) (judged Judged, ok bool) {
 	return Judged{Case: name, What: g.What, Goal: fmt.Sprintf("%s %.2f", word, g.Want), Got: got, Met: met}, true
 }
 
-// AtItsLimit is how much of its core a server uses at least that is as fast as it can be.
+// AtItsLimit is the least share of its core that a server at its limit uses.
 const AtItsLimit = 0.9
 
-// Verdict is met or MISSED, and whether answers per second say so at all: a server that
-// was not at its limit was held up by something else.
+// Verdict is met or MISSED, and whether answers per second are meaningful: a server
+// that was not at its limit was slowed down by something else.
 func (j Judged) Verdict() string {
 	verdict := "MISSED"
 	if j.Met {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Machine is where something was measured, and with which programs.
+// Machine is the machine of a measurement, with its programs.
 type Machine struct {
 	Time     time.Time         `json:"time"`
 	CPU      string            `json:"cpu"`

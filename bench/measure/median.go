@@ -1,5 +1,5 @@
-// Package measure turns what programs print and what the kernel counts into
-// numbers, and numbers into medians, ratios and a table. It starts nothing.
+// Package measure turns program output and kernel counters into numbers, and numbers
+// into medians, ratios and a table. It starts no processes.
 package measure
 
 import (
@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Spread is what several runs of one thing gave.
+// Spread is the spread of several runs.
 type Spread struct {
 	Median float64 `json:"median"`
 	Least  float64 `json:"least"`

@@ -1,6 +1,6 @@
 package measure
 
-// Report is all that one call of the benchmark measured: what is written as JSON.
+// Report is everything that one run of the benchmark measured, as written to JSON.
 type Report struct {
 	Machine  Machine  `json:"machine"`
 	Settings Settings `json:"settings"`
@@ -10,7 +10,7 @@ type Report struct {
 	NotRun []string `json:"not_run,omitempty"`
 }
 
-// Settings are how it was measured.
+// Settings are the settings of the measurement.
 type Settings struct {
 	Seconds     float64 `json:"seconds_per_run"`
 	Runs        int     `json:"runs"`

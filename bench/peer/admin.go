@@ -76,9 +76,9 @@ func (r *Running) sells(ctx context.Context, s *sale.Sale, method string) error 
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	sku := s.Items[0].SKU
-	request := "GET /api/order?sku=" + sku + "&quantity=1&buyer=nobody HTTP/1.1\r\nHost: shop\r\nX-User-Id: nobody\r\n\r\n"
+	request := "GET /api/order?sku=" + sku + "&quantity=1&buyer=probe HTTP/1.1\r\nHost: shop\r\nX-User-Id: probe\r\n\r\n"
 	if method != "GET" {
-		request = "POST /api/order?buyer=nobody HTTP/1.1\r\nHost: shop\r\nX-User-Id: nobody\r\nContent-Type: application/json\r\n\r\n{\"sku\":\"" + sku + "\"}"
+		request = "POST /api/order?buyer=probe HTTP/1.1\r\nHost: shop\r\nX-User-Id: probe\r\nContent-Type: application/json\r\n\r\n{\"sku\":\"" + sku + "\"}"
 	}
 	body, err := json.Marshal(map[string][]byte{"request": []byte(request)})
 	if err != nil {

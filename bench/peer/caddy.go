@@ -121,7 +121,7 @@ func (s Spec) builtIn(ctx context.Context, binary string) error {
 func (r *Running) handshakes(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
-	d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, ServerName: "localhost"}} // nobody else has signed it
+	d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, ServerName: "localhost"}} // a certificate of Caddy's own
 	for tick := time.Tick(20 * time.Millisecond); ; {
 		c, err := d.DialContext(ctx, "tcp", r.Addr)
 		if err == nil {

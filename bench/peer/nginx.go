@@ -69,7 +69,7 @@ func (s Spec) luaFiles(ctx context.Context, r *Running, u Setup, dir string) err
 	}
 	items := u.Items
 	if !s.Flag {
-		items = nil // Redis is asked, nobody looks here
+		items = nil // Redis is asked instead
 	}
 	err = writeLines(filepath.Join(dir, "items.txt"), len(items), func(i int) string {
 		return fmt.Sprintf("%s %d", items[i].SKU, items[i].Stock)

@@ -1,5 +1,5 @@
-// Package peer starts the servers that are compared, each pinned to a core: Caddy with
-// and without Stockgate, nginx with Lua, Redis, and a shop behind them.
+// Package peer starts the compared servers, each pinned to a core: Caddy with and
+// without Stockgate, nginx with Lua, Redis, and a shop behind them.
 package peer
 
 import (
@@ -22,7 +22,7 @@ const (
 	stopWithin  = 10 * time.Second
 )
 
-// Process is a program that this one has started.
+// Process is a child process.
 type Process struct {
 	name string
 	cmd  *exec.Cmd
@@ -54,7 +54,7 @@ func Start(name string, core int, dir string, env []string, program string, args
 	return p, nil
 }
 
-// Listens waits until somebody accepts connections at an address.
+// Listens waits until a server accepts connections at an address.
 func (p *Process) Listens(addr string) error {
 	deadline := time.After(startWithin)
 	for tick := time.Tick(10 * time.Millisecond); ; {
@@ -129,7 +129,7 @@ func cpuOf(pid int) (float64, error) {
 	return total, nil
 }
 
-// freeAddress is one on which nobody listens at the moment.
+// freeAddress is an address on which nothing listens at the moment.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Setup is what a case asks of every peer.
+// Setup is a case's configuration for every peer.
 type Setup struct {
 	Method string // of an order: GET (query and header) or POST (JSON and header)
 	TLS    bool
@@ -16,7 +16,7 @@ type Setup struct {
 	Starts, Ends time.Time
 	// Limit is how many units one buyer may buy.
 	Limit int64
-	// Denied buyers are refused; none: nobody looks.
+	// Denied buyers are refused; none: there is no denylist.
 	Denied []string
 	// Rate lets each buyer try once an hour (nginx: once a minute, its slowest).
 	Rate bool
@@ -29,7 +29,7 @@ type Setup struct {
 	Caddy string
 }
 
-// Kind is what a peer is made of.
+// Kind is the kind of a peer.
 type Kind string
 
 // The kinds.

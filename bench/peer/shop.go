@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 )
 
-// Shop is a small order backend that says yes to everything. It does as little as a
-// server can, so that it never holds up what stands in front of it.
+// Shop is a small order backend that accepts everything. It does as little as a server
+// can, so that it never slows down the server in front of it.
 type Shop struct {
 	*Process
 	Addr string

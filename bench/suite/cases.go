@@ -24,7 +24,7 @@ type scenario struct {
 	h2      bool
 	skus    int   // how many items are known; 0: one
 	sizes   []int // for each of these numbers of items a peer of its own; the first is skus
-	unknown bool  // nobody lists what is asked for
+	unknown bool  // no sale lists the item
 	stock   int64
 	starts  time.Duration // from now; default: an hour ago
 	buyers  int           // how many there are; default: as many as items, at least fewBuyers
@@ -101,7 +101,7 @@ func cases() []scenario {
 	return all
 }
 
-// Names are the cases, with what each is about.
+// Names are the cases with their descriptions.
 func Names() [][2]string {
 	var names [][2]string
 	for _, c := range cases() {

@@ -18,7 +18,7 @@ import (
 type counted struct {
 	calls  measure.Calls
 	orders int64 // that reached the shop
-	sold   int64 // units of the first item, where somebody keeps account
+	sold   int64 // units of the first item, if the server counts them
 	// attempts are what a gate has counted, by reason.
 	attempts measure.Attempts
 }

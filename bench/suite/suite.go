@@ -1,5 +1,5 @@
-// Package suite is what is measured: the cases, the peers in each, how a run goes, and
-// what would be good.
+// Package suite defines the benchmark: the cases, the peers in each, the procedure of a
+// run, and the goals.
 package suite
 
 import (

@@ -8,28 +8,29 @@ import (
 )
 
 const (
-	// seldom is the GOGC of an edge as it is: a rush makes much garbage, and little of it lives.
+	// seldom is the GOGC of an edge with a normal heap: a rush makes much garbage, and
+	// little of it survives.
 	seldom = 400
-	// often is that of one whose heap is large, as with very many open connections. So
-	// garbage takes as much memory as what lives, or mostGarbage where that is more.
+	// often is the GOGC for a large heap, as with very many open connections. So
+	// garbage takes as much memory as live data, or mostGarbage if that is more.
 	often       = 100
 	mostGarbage = 128 << 20
-	// quiet is for how long nothing was collected when what a flood has left is given back, if
+	// quiet is how long after the last collection the memory of a flood is returned, if
 	// the heap may be larger than small.
 	quiet = 10 * time.Second
 	small = 48 << 20
 )
 
-// percentFor is the GOGC while so many bytes live.
+// percentFor is the GOGC for this many live bytes.
 func percentFor(live uint64) int {
 	return int(min(max(mostGarbage*100/max(live, 1), often), seldom))
 }
 
-// collector says how often garbage is collected.
+// collector decides how often garbage is collected.
 type collector struct {
 	percent int
-	cycles  uint64 // when it looked last
-	rested  bool   // since then nothing else was collected
+	cycles  uint64 // at the last check
+	rested  bool   // no other collection since then
 }
 
 // tune sets the percentage after each collection.
@@ -40,9 +41,9 @@ func (c *collector) tune() {
 	}
 }
 
-// rest says that it is time to collect what a flood has left. Go itself does so only after two
-// minutes, keeps pools through one collection, and gives no memory back while the heap may
-// grow to what the flood has needed.
+// rest says whether it is time to collect what a flood has left. Go itself does so only
+// after two minutes, keeps pools through one collection, and returns no memory while
+// the heap may grow to the size that the flood needed.
 func (c *collector) rest(cycles, goal uint64) bool {
 	c.rested = c.rested && cycles == c.cycles
 	wants := cycles == c.cycles && !c.rested && goal > small
@@ -50,7 +51,7 @@ func (c *collector) rest(cycles, goal uint64) bool {
 	return wants
 }
 
-// look collects, if it is time.
+// look collects if it is time.
 func (c *collector) look() {
 	if !c.rest(read("/gc/cycles/total:gc-cycles"), read("/gc/heap/goal:bytes")) {
 		return
@@ -66,7 +67,7 @@ func read(name string) uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// mark becomes garbage at once, so that each collection is noticed.
+// mark becomes garbage at once, so that every collection is detected.
 type mark struct{ _ *mark }
 
 func afterCollections(f func()) {
@@ -76,8 +77,8 @@ func afterCollections(f func()) {
 	})
 }
 
-// collectSeldom makes collecting garbage cheap while the heap is small, for as long as the
-// process runs.
+// collectSeldom makes garbage collection cheap while the heap is small, for the life of
+// the process.
 func collectSeldom() {
 	c := &collector{percent: seldom}
 	debug.SetGCPercent(seldom)

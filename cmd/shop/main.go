@@ -1,5 +1,5 @@
-// Command shop runs a small order backend that checks reservation tokens: for
-// trying Stockgate out, and to read when a real backend is to check them.
+// Command shop runs a small order backend that verifies reservation tokens, for trying
+// out Stockgate and as an example for a real backend.
 //
 //	shop -jwks http://127.0.0.1:8080/.well-known/jwks.json
 //	shop -hmac-env STOCKGATE_KEY -db orders.sqlite
@@ -39,7 +39,7 @@ func main() {
 	}
 }
 
-// errUsage: the flags are wrong, and the flag package has said so.
+// errUsage: the flags are wrong, and the flag package has reported it.
 var errUsage = errors.New("usage")
 
 // grace is how long requests that run may take when the shop is told to stop.
@@ -97,7 +97,7 @@ func serve(ctx context.Context, listener net.Listener, s *shop.Shop) error {
 	if err := server.Shutdown(bounded); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return errors.Join(err, s.Close())
 	}
-	return errors.Join(s.Close(), server.Close()) // what still hangs ends here
+	return errors.Join(s.Close(), server.Close()) // ends what is still running
 }
 
 func parse(args []string, stderr io.Writer) (config, error) {
@@ -144,7 +144,7 @@ func verifier(ctx context.Context, c config, getenv func(string) string, stderr 
 	if err != nil {
 		return nil, err
 	}
-	// The edge may start after its shop: say it, and ask again with the first token.
+	// The edge may start after its shop: log it, and fetch the keys with the first token.
 	if err := keys.Refresh(ctx); err != nil {
 		fmt.Fprintln(stderr, "shop: no keys yet:", err)
 	}

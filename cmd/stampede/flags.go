@@ -24,7 +24,7 @@ type config struct {
 	json                  bool
 }
 
-// checks: there are witnesses to ask.
+// checks: there are sources to check against.
 func (c config) checks() bool { return c.sale != "" }
 
 // wishes are the flags that become baskets.
@@ -46,7 +46,7 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	flags.IntVar(&c.crowd.Purchases, "purchases", 0, "how many orders they place (default: one each; with -duration: as many as are due)")
 	flags.Float64Var(&c.crowd.Zipf, "zipf", 0, "`exponent` above 1: few of the buyers return often, most seldom")
 	flags.IntVar(&c.crowd.Concurrency, "concurrency", 0, fmt.Sprintf("orders under way at a time (default: all, at most %d)", stampede.MostConnections))
-	flags.Float64Var(&c.crowd.Rate, "rate", 0, "orders per second, answered or not (default: each buyer waits for his answer)")
+	flags.Float64Var(&c.crowd.Rate, "rate", 0, "orders per second, answered or not (default: each buyer waits for their answer)")
 	flags.DurationVar(&duration, "duration", 0, "how long to keep up -rate")
 	flags.IntVar(&c.crowd.DoubleClick, "double-click", 0, "one in `n` orders is sent twice at once")
 	flags.IntVar(&c.crowd.ComeBack, "come-back", 0, "one in `n` who bought tries to buy again")
@@ -61,7 +61,7 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	flags.StringVar(&w.regions, "region", "", "`region` to buy in; several, with commas, in turn")
 	flags.BoolVar(&w.together, "together", false, "buy all SKUs in one order of several lines")
 	flags.StringVar(&c.sale, "sale", "", "`id` of the sale, to check its books")
-	flags.StringVar(&c.admin, "admin", "", "`address` of Caddy's admin endpoint, for the books")
+	flags.StringVar(&c.admin, "admin", "", "`address` of Caddy's admin endpoint, for the sale's stock")
 	flags.StringVar(&c.shop, "shop", "", "`URL` of the shop's list of orders")
 	flags.Int64Var(&c.maxPerBuyer, "max-per-buyer", 0, "`units` of the sale that one buyer may have (default: not checked)")
 	flags.Int64Var(&c.mustSell, "must-sell", 0, "`units` that must be sold in the end (default: not checked)")

@@ -1,5 +1,5 @@
-// Command stampede sends a crowd of buyers to an order route, and checks
-// afterwards that shop, books and buyers tell the same story.
+// Command stampede sends a crowd of buyers to an order route, and checks afterwards
+// that the shop's orders, the sale's stock and the buyers' answers agree.
 //
 //	stampede -url http://127.0.0.1:8080/api/order -sku 20002001 -buyers 2000 \
 //	         -shop http://127.0.0.1:9000/orders -admin localhost:2019 -sale double11
@@ -37,13 +37,13 @@ func main() {
 	}
 }
 
-// errUsage: the flags are wrong, and that has been said.
+// errUsage: the flags are wrong, and that has been reported.
 var errUsage = errors.New("usage")
 
-// errBroken: the oracle found broken promises, and the report lists them.
+// errBroken: the check found broken promises, which the report lists.
 var errBroken = errors.New("promises were broken")
 
-// run sends the crowd, asks the witnesses and reports.
+// run sends the crowd, checks the results and reports.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c, err := parse(args, stderr)
 	if err != nil {
@@ -61,7 +61,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	if c.checks() {
-		// Who interrupts the crowd still wants to know what it has done.
+		// After an interrupt, still report what the crowd has done.
 		evidence, err := sources.Collect(context.WithoutCancel(ctx), report.Tally)
 		if err != nil {
 			return err

@@ -1,5 +1,5 @@
-// Command xbuild builds a Caddy from a file like xcaddy.json: which Caddy, and
-// which modules compiled in.
+// Command xbuild builds a Caddy from a file such as xcaddy.json, which names the Caddy
+// version and the modules to compile in.
 //
 //	go run ./cmd/xbuild --output bin/caddy
 //

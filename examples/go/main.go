@@ -57,7 +57,7 @@ func order(verifier *token.Verifier) http.HandlerFunc {
 			http.Error(w, "the order cannot be read", http.StatusBadRequest)
 			return
 		}
-		buyer := r.Header.Get("X-User-Id") // or a session; an empty one is nobody's
+		buyer := r.Header.Get("X-User-Id") // or a session; an empty one is refused
 		signed, err := token.FromRequest(r)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusForbidden)

@@ -92,7 +92,7 @@ public class Shop {
       if (!signature.verify(decode(parts[2]))) throw new Refused(403, "a wrong signature");
       Map<?, ?> claims = object(text(decode(parts[1])));
       if (!"stockgate".equals(claims.get("iss")) || !"order-backend".equals(claims.get("aud")))
-        throw new Refused(403, "a token for somebody else");
+        throw new Refused(403, "a token for another buyer");
       return claims;
     } catch (GeneralSecurityException | RuntimeException err) {
       throw new Refused(403, "the token is not valid");

@@ -55,7 +55,7 @@ def verify(signed):
         key(header["kid"]).verify(decode(signature), f"{head}.{body}".encode())
         claims = json.loads(decode(body))
         if claims["iss"] != "stockgate" or claims["aud"] != "order-backend":
-            raise ValueError("a token for somebody else")
+            raise ValueError("a token for another buyer")
         return claims
     except (ValueError, KeyError, TypeError, InvalidSignature) as err:
         raise Refused(403, f"the token is not valid: {err!r}") from err

@@ -2,10 +2,10 @@
 // named list of addresses, buyers, phones or devices has an entry, for lists of
 // up to ten million.
 //
-// Every list stands behind a Bloom filter. Its no is final and costs no network.
-// Its maybe is only a reason to ask exactly: in memory for a list from a file
-// ([File]), at whoever keeps the list for one that lives elsewhere ([Mirror]). So
-// nobody is ever refused or admitted by a false positive.
+// Every list has a Bloom filter in front of it. Its "no" is final and costs no network.
+// Its "maybe" leads to an exact lookup: in memory for a list from a file ([File]), at
+// the list's [Keeper] for a list that is stored elsewhere ([Mirror]). So no attempt is
+// ever refused or admitted by a false positive.
 //
-// The package knows neither Caddy nor Redis.
+// The package depends on neither Caddy nor Redis.
 package list

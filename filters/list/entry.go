@@ -9,10 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// What an entry is about. Entries of one kind are never found under another, or
-// whoever may choose his own phone number could call himself a listed buyer. An
-// entry without a kind is Any: see [List.Denies] and [List.Admits] for what it
-// counts as.
+// The kinds of entries. Entries of one kind are never found under another; otherwise a
+// client that may choose its own phone number could pose as a listed buyer. An entry
+// without a kind is Any: see [List.Denies] and [List.Admits] for what it matches.
 const (
 	Any     = "any"
 	Buyer   = "buyer"
@@ -29,8 +28,7 @@ const (
 	MaxValue = 512
 )
 
-// Entry is one entry of a list in its canonical form, which is the same for all
-// ways to write it.
+// Entry is one entry of a list in its canonical form, the same for all spellings of it.
 type Entry struct {
 	// Kind is one of the kinds above.
 	Kind string
@@ -48,9 +46,8 @@ func (e Entry) String() string {
 	return e.Kind + ":" + e.Value
 }
 
-// Normal brings the value of a kind into the form in which attempts carry it, as
-// "+86 138-0013-8000" into "8613800138000". It is not asked about addresses of IP
-// and about Any.
+// Normal brings the value of a kind into the form that attempts carry, such as
+// "8613800138000" for "+86 138-0013-8000". It is not called for IP and Any.
 type Normal func(kind, value string) string
 
 // Parse reads one entry:
@@ -60,10 +57,10 @@ type Normal func(kind, value string) string
 //	phone:+86 138 0013 8000 a value of a kind: any, buyer, phone, address, device, ip
 //	alice                   a value of Any, unless it reads as an address
 //
-// Space around the entry and after the colon is not part of it; all else counts
-// byte by byte, unless normal makes it alike. What begins with a kind and a colon,
-// or reads as an address, and is not meant so, is written with its kind in front:
-// any:phone:1. What nearly reads as an address is an error, not a name.
+// Space around the entry and after the colon is not part of it; everything else is
+// compared byte by byte after normal has been applied. A value that begins with a kind
+// and a colon, or that reads as an address and is not one, needs its kind in front:
+// any:phone:1. Text that is nearly an address is an error, not a name.
 func Parse(text string, normal Normal) (Entry, error) {
 	e := Entry{Kind: Any, Value: strings.TrimSpace(text)}
 	word, rest, qualified := strings.Cut(e.Value, ":")
@@ -112,7 +109,7 @@ func check(value string) error {
 	return nil
 }
 
-// readsAsAddress says whether somebody who wrote this meant an address.
+// readsAsAddress says whether a text was probably meant as an address.
 func readsAsAddress(s string) bool {
 	s, _, _ = strings.Cut(s, "%")
 	dots, colons, slashes := 0, 0, 0

@@ -8,8 +8,8 @@ import (
 	"math/bits"
 )
 
-// bucketBytes is how much of a file shares one bucket: about as much as one or two
-// cache lines hold, so a lookup touches the index once and then reads straight on.
+// bucketBytes is how much of a file shares one bucket: about one or two cache lines, so
+// a lookup touches the index once and then reads sequentially.
 const bucketBytes = 64
 
 // exact is a set of keys that takes little more memory than the keys themselves:
@@ -66,8 +66,8 @@ func (x *exact) lay() error {
 	return nil
 }
 
-// put adds a key that was counted. It says false when it is there already, and
-// fails when there is no room: then it was not counted.
+// put adds a key that was counted. It returns false when the key is there already, and
+// fails when there is no room, because the key was not counted.
 func (x *exact) put(key []byte) (bool, error) {
 	b := x.bucket(x.hash(key))
 	room := x.arena[x.index[b]:x.index[b+1]]

@@ -12,30 +12,30 @@ import (
 )
 
 const (
-	// lookEvery is how often a file is looked at.
+	// lookEvery is how often a file is checked for changes.
 	lookEvery = 2 * time.Second
-	// coarse is the resolution of the coarsest clock of a file system: a file that
-	// is younger may change once more and look the same.
+	// coarse is the resolution of the coarsest file system clock: a younger file may
+	// change once more and look the same.
 	coarse = 2 * time.Second
 )
 
 // FileOptions says how a list is read from a file.
 type FileOptions struct {
-	// Every is how often the file is looked at; a change counts when two looks in a
-	// row find the same. Default: 2 s.
+	// Every is how often the file is checked; a change counts when two checks in a row
+	// find the same. Default: 2 s.
 	Every time.Duration
-	// Normal makes the values of a kind alike. Default: they stay as they are.
+	// Normal normalises the values of a kind. Default: they stay as they are.
 	Normal Normal
-	// Report is told each time the list was read anew, or its file is in trouble or
-	// out of it, from one goroutine, and only once of the same trouble. Default:
-	// nobody.
+	// Report is called, from one goroutine, each time the list has been read again,
+	// when its file cannot be used and when it can be again. The same error is reported
+	// once. Default: nothing is reported.
 	Report func(Stats, error)
 }
 
-// File is a list from a file with one entry a line, see [Parse]; blank lines and
-// those that begin with # do not count. When the file changes it is read again. A
-// file that cannot be read, is being written, or has become empty leaves the list
-// as it was; a list that shall be empty has a comment in its file.
+// File is a list from a file with one entry per line, see [Parse]; blank lines and
+// lines that begin with # are ignored. When the file changes it is read again. A file
+// that cannot be read, is being written, or has become empty leaves the list as it was;
+// to empty a list, leave a comment in its file.
 //
 // A File that was not started never changes.
 type File struct {
@@ -90,8 +90,7 @@ func named(path string, err error) error {
 	return err
 }
 
-// Err says why the list is not what the file is at present; nil: it is, as far as
-// the last look saw.
+// Err says why the list does not match the file; nil: it did at the last check.
 func (f *File) Err() error {
 	if e := f.trouble.Load(); e != nil {
 		return *e
@@ -99,7 +98,7 @@ func (f *File) Err() error {
 	return nil
 }
 
-// Start begins to look at the file. Only the first call counts.
+// Start begins to check the file. Only the first call has an effect.
 func (f *File) Start() {
 	f.start.Do(func() {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -119,7 +118,7 @@ func (f *File) Start() {
 	})
 }
 
-// Stop ends what Start began; the list stays as it is. It may be called again, and
+// Stop ends the checks; the list stays as it is. It may be called more than once, and
 // without Start.
 func (f *File) Stop() {
 	f.stop.Do(func() {
@@ -131,7 +130,7 @@ func (f *File) Stop() {
 	})
 }
 
-// look reads the file if it has changed and stands still.
+// look reads the file if it has changed and is no longer being written.
 func (f *File) look(ctx context.Context) {
 	info, err := os.Stat(f.path)
 	if err != nil {

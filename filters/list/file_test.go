@@ -79,7 +79,7 @@ func TestDeniesAndAdmits(t *testing.T) {
 	}{
 		{list.Buyer, "alice", true, true},
 		{list.Any, "alice", true, true},
-		{list.Phone, "alice", true, false}, // anybody could have typed that
+		{list.Phone, "alice", true, false}, // any client could have typed that
 		{list.Device, "alice", true, false},
 		{list.Phone, "1555", true, true},
 		{list.Buyer, "1555", false, false},
@@ -128,7 +128,7 @@ func TestOpenFileRefuses(t *testing.T) {
 }
 
 func TestEmptyFile(t *testing.T) {
-	for _, content := range []string{"", "# nobody\n"} {
+	for _, content := range []string{"", "# empty\n"} {
 		f := open(t, file(t, content), list.FileOptions{})
 		if n := f.Stats().Entries; n != 0 || holds(t, &f.List, list.Any, "alice") || holds(t, &f.List, list.IP, "10.0.0.1") {
 			t.Errorf("%q has %d entries", content, n)
@@ -190,7 +190,7 @@ func TestFileChanges(t *testing.T) {
 	write(t, path, "dave\n")
 	eventually(t, "a good file", has("dave"))
 	eventually(t, "no more trouble", func() bool { return f.Err() == nil })
-	write(t, path, "# nobody\n")
+	write(t, path, "# empty\n")
 	eventually(t, "a list without entries", func() bool { return f.Stats().Entries == 0 })
 
 	f.Stop()

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// falsePositives is how many of those who are not listed cost an exact answer:
-	// one in ten thousand. A filter for ten million entries then takes 23 MiB.
+	// falsePositives is the share of unlisted values that need an exact lookup: one in
+	// ten thousand. A filter for ten million entries then takes 23 MiB.
 	falsePositives = 1e-4
 
 	partBits = 6
@@ -18,7 +18,7 @@ const (
 
 // filter is a Bloom filter over hashes of entries, in parts: entries are added to
 // one part while all the others are read. Hashes must be evenly distributed, and
-// must not be predictable by whoever wants to be a false positive.
+// clients must not be able to predict them: they could make themselves false positives.
 type filter struct {
 	parts [parts]part
 	bytes int
@@ -30,8 +30,8 @@ type part struct {
 	_     [32]byte // a cache line each
 }
 
-// newFilter makes a filter for so many entries. More of them make false positives
-// more frequent, and change nothing else.
+// newFilter makes a filter for this many entries. More entries only make false
+// positives more frequent.
 func newFilter(entries int) *filter {
 	f := new(filter)
 	for i := range f.parts {
@@ -58,7 +58,7 @@ func (f *filter) maybe(hash uint64) bool {
 	return p.bloom.Test(spread(hash)[:])
 }
 
-// maybeFrozen is maybe for a filter to which nobody adds any more.
+// maybeFrozen is maybe for a filter that no longer changes.
 func (f *filter) maybeFrozen(hash uint64) bool {
 	return f.parts[hash>>(64-partBits)].bloom.Test(spread(hash)[:])
 }

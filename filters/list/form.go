@@ -8,8 +8,8 @@ import (
 )
 
 // form is the shape of an entry: a kind of text, or a length of prefix. A lookup
-// tries only the forms that occur in the list: an address is looked up once for
-// each length of prefix that anybody has listed, and not at all where none is.
+// tries only the forms that occur in the list: an address is looked up once for each
+// prefix length in the list, and not at all if there is none.
 //
 // 0 is no form.
 type form uint8
@@ -26,7 +26,7 @@ const (
 	words         = formEnd/64 + 1 // of 64 forms
 )
 
-// textForm returns 0 for what is no kind of text.
+// textForm returns 0 for an unknown kind of text.
 func textForm(kind string) form {
 	switch kind { // a map would be hashed for each lookup
 	case Any:

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// ErrAddress: what was looked up as an address is none.
+// ErrAddress: the value looked up as an address is not one.
 var ErrAddress = errors.New("not an address")
 
-// ErrKind: what was looked up is of no kind that a list knows.
+// ErrKind: lists have no entries of this kind.
 var ErrKind = errors.New("no kind of list entries: use buyer, phone, address, device, ip or any")
 
 // List is a named list. It is safe for concurrent use, while it changes too.
@@ -37,8 +37,8 @@ type Stats struct {
 // address or a prefix contains it. Values are normalised by the caller, as those of
 // the list were; space around them does not count.
 //
-// An error means that it is not known: an address that is none, or a list that is
-// kept elsewhere and cannot be asked. Then nobody may pass.
+// An error means that the answer is not known: the address is invalid, or the list is
+// stored elsewhere and cannot be reached. The attempt must not pass then.
 func (l *List) Has(ctx context.Context, kind, value string) (bool, error) {
 	value = strings.TrimSpace(value)
 	if kind == IP {
@@ -58,8 +58,8 @@ func (l *List) Has(ctx context.Context, kind, value string) (bool, error) {
 	return l.in.hasText(ctx, f, value)
 }
 
-// Denies says whether a list of the unwanted names somebody: by an entry of this
-// kind, or by one without a kind, which means whoever goes by that name in any way.
+// Denies says whether a denylist names the value: by an entry of this kind, or by one
+// without a kind, which matches a value of every kind.
 func (l *List) Denies(ctx context.Context, kind, value string) (bool, error) {
 	yes, err := l.Has(ctx, kind, value)
 	if yes || err != nil || kind == IP || kind == Any {
@@ -68,10 +68,9 @@ func (l *List) Denies(ctx context.Context, kind, value string) (bool, error) {
 	return l.Has(ctx, Any, value)
 }
 
-// Admits says whether a list of the welcome names somebody: by an entry of this
-// kind, or by one without a kind if it is the buyer. All else that an attempt says
-// of itself may be made up: nobody gets in by giving a listed buyer's name as his
-// phone number.
+// Admits says whether an allowlist names the value: by an entry of this kind, or by one
+// without a kind if the value is the buyer. Everything else in an attempt may be made
+// up: giving a listed buyer's name as a phone number must not admit a client.
 func (l *List) Admits(ctx context.Context, kind, value string) (bool, error) {
 	yes, err := l.Has(ctx, kind, value)
 	if yes || err != nil || kind != Buyer {

@@ -11,8 +11,8 @@ import (
 // same key are the same.
 type Key = [16]byte
 
-// Keeper keeps a list elsewhere, by keyed hashes of its entries: whoever reads it
-// there learns no phone number. It must be safe for concurrent use.
+// Keeper stores a list elsewhere, by keyed hashes of its entries: reading it there
+// reveals no phone number. It must be safe for concurrent use.
 type Keeper interface {
 	// Ready says why the list cannot be looked up at present; nil: it can.
 	Ready() error
@@ -24,9 +24,9 @@ type Keeper interface {
 	HasAny(ctx context.Context, keys []Key) (bool, error)
 }
 
-// Mirror is a list that is kept elsewhere. Here is a Bloom filter of its keys,
-// which whoever follows the list fills; maybe is asked at the keeper, and so is
-// everything as long as there is no filter.
+// Mirror is a list that is stored elsewhere. It has a Bloom filter of the list's keys,
+// which the goroutine that follows the list fills. The keeper is asked when the filter
+// says "maybe", and always while there is no filter.
 //
 // Forms, Begin, Fill, Add, Swap and Drop belong to one goroutine, lookups to any.
 type Mirror struct {
@@ -54,8 +54,8 @@ func NewMirror(k Keeper) *Mirror {
 }
 
 // Forms says which forms of entries the list has: any, buyer, phone, address,
-// device, ip4/24, ip6/64. Keys of other forms are never looked up. Names that are
-// not known here are passed over: no lookup here is about them.
+// device, ip4/24, ip6/64. Keys of other forms are never looked up. Unknown names are
+// ignored: no lookup here uses them.
 func (m *Mirror) Forms(names []string) {
 	r := *m.now.Load()
 	r.forms = formSet{}
@@ -101,8 +101,8 @@ func (m *Mirror) Swap() {
 	m.now.Store(&r)
 }
 
-// Drop gives the filter in use up: something may be missing in it. Until the next
-// Swap the keeper is asked about everybody.
+// Drop discards the filter in use, because entries may be missing from it. Until the
+// next Swap every lookup asks the keeper.
 func (m *Mirror) Drop() {
 	r := *m.now.Load()
 	r.filter, r.entries = nil, nil

@@ -90,7 +90,7 @@ func TestMirror(t *testing.T) {
 	expect(list.Buyer, "alice", false, 0) // it has not been told of any form
 
 	m.Forms([]string{"buyer", "ip4/8", "ip6/48", "ip4/33", "ip6/129", "ip5/1", "email", ""})
-	expect(list.Buyer, "alice", true, 1) // without a filter everybody is asked about
+	expect(list.Buyer, "alice", true, 1) // without a filter every lookup asks the keeper
 	expect(list.Buyer, "bob", false, 1)
 	expect(list.Phone, "alice", false, 0)
 	expect(list.IP, "10.1.1.1", true, 1)
@@ -127,8 +127,8 @@ func TestMirror(t *testing.T) {
 	}
 }
 
-// TestFalsePositives floods a filter that is far too small: nobody is found who is
-// not listed, and nobody is missed.
+// TestFalsePositives floods a filter that is far too small: no unlisted value is found,
+// and no listed one is missed.
 func TestFalsePositives(t *testing.T) {
 	k := newKeeper()
 	m := list.NewMirror(k)
@@ -195,8 +195,8 @@ func TestLookupsWhileFilling(t *testing.T) {
 						return
 					}
 				}
-				if yes, err := m.Has(context.Background(), list.Any, "nobody"); yes || err != nil {
-					t.Errorf("nobody: %v, %v", yes, err)
+				if yes, err := m.Has(context.Background(), list.Any, "unlisted"); yes || err != nil {
+					t.Errorf("unlisted: %v, %v", yes, err)
 					return
 				}
 				if n == entries {

@@ -62,7 +62,7 @@ func read(ctx context.Context, path string, normal Normal) (*set, os.FileInfo, e
 	if info, err := os.Stat(path); err != nil {
 		return nil, nil, err
 	} else if err := regular(path, info); err != nil {
-		return nil, info, err // opening a pipe would wait for somebody to write
+		return nil, info, err // opening a pipe would wait for a writer
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -91,7 +91,7 @@ func regular(path string, info os.FileInfo) error {
 	return nil
 }
 
-// same says whether two looks saw the same content of the same file.
+// same says whether two checks saw the same content of the same file.
 func same(a, b os.FileInfo) bool {
 	return a != nil && b != nil && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }

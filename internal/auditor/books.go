@@ -9,7 +9,7 @@ func (t Tally) String() string {
 	return fmt.Sprintf("%d %d %d %d %d", t.Stock, t.Available, t.Held, t.InDoubt, t.Confirmed)
 }
 
-// Books are what the movements add up to.
+// Books are the sums of the movements.
 type Books struct {
 	Cells  map[string]*Tally
 	States map[string]string // of each reservation

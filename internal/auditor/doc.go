@@ -1,6 +1,6 @@
-// Package auditor judges a running Stockgate from outside: it knows what every buyer was
-// answered, what every order at the shop was, and what Redis keeps of a sale, and says
-// which promise the three break. It decides by what was said, never by how fast.
+// Package auditor judges a running Stockgate from outside: from the answers to all
+// buyers, the orders at the shop and the data in Redis it decides which promises were
+// broken. It judges content, never speed.
 //
 // It and the packages below it use the standard library alone and nothing of this module,
 // so that the product and its oracle cannot be wrong together. The formats that it reads

@@ -13,7 +13,7 @@ type Line struct {
 	Qty    int64  `json:"qty"`
 }
 
-// Cell is how the books name the line's stock.
+// Cell is the name of the line's stock cell.
 func (l Line) Cell() string {
 	if l.Region == "" {
 		return l.SKU
@@ -77,7 +77,7 @@ func (o *Order) String() string {
 		o.Proof, o.Buyer, o.Attempt, o.Key, o.JTI, o.At, o.Taken, o.Again, o.Answer, o.Problem)
 }
 
-// History is all that happened in one scenario. Its methods may be called at once.
+// History is everything that happened in one scenario. Its methods are safe for concurrent use.
 type History struct {
 	tick atomic.Int64
 
@@ -101,7 +101,7 @@ type History struct {
 	Tampered    bool // the keys in Redis were damaged: cells are judged, indexes are not
 }
 
-// Tick is the next moment: what has a smaller one happened before.
+// Tick returns the next moment: an event with a smaller one happened before.
 func (h *History) Tick() int64 { return h.tick.Add(1) }
 
 // Heard adds an attempt.
@@ -131,7 +131,7 @@ func (h *History) Load(sale, cell string, units int64) {
 	h.Stock[sale][cell] += units
 }
 
-// Violation is one broken promise with what shows it.
+// Violation is one broken promise with its proof.
 type Violation struct {
 	Promise  string   `json:"promise"`
 	What     string   `json:"what"`

@@ -15,7 +15,7 @@ var late = map[string]bool{
 // repeats are refusals that say that the purchase exists.
 var repeats = map[string]bool{"duplicate": true, "in_doubt": true, "already_ordered": true, "pending": true, "key_reused": true}
 
-// judgeKeys: one key is one order, and who has bought under it hears so ever after.
+// judgeKeys: one key is one order, and its buyer gets that answer ever after.
 func judgeKeys(h *History, _ map[string]*Books) (found []Violation) {
 	orders := map[[2]string]*Order{}
 	for _, o := range h.Orders {

@@ -1,6 +1,6 @@
-// Package jwks keeps a JSON Web Key Set (RFC 7517) that somebody else
-// publishes: fetched when it is first needed, again when a key is missing, and
-// never more often than it is polite.
+// Package jwks fetches and caches a JSON Web Key Set (RFC 7517) of another server: it
+// is fetched when it is first needed, again when a key is missing, and at a bounded
+// rate.
 package jwks
 
 import (
@@ -32,7 +32,7 @@ type Options struct {
 	// MaxAge is the age from which the set is fetched again in the background,
 	// so that a key that was withdrawn is forgotten. Default 1 h.
 	MaxAge time.Duration
-	// Failed is told why a fetch failed, once for each. Default: nobody.
+	// Failed is called with the reason each time a fetch fails. Default: not called.
 	Failed func(error)
 	// Now is the clock. Default: [time.Now].
 	Now func() time.Time
@@ -42,13 +42,13 @@ type Options struct {
 var (
 	// ErrMissing: the set is there and does not have it.
 	ErrMissing = errors.New("not in the JWKS")
-	// ErrFetch: the set, or a newer one that may have the key, could not be had.
+	// ErrFetch: the set, or a newer one that may have the key, could not be fetched.
 	ErrFetch = errors.New("the JWKS could not be fetched")
 )
 
-// Remote is a key set in the form S that parse makes of it. There is one fetch
-// at a time, and whoever needs its result waits for it. If a fetch fails, the
-// set of the last one stays. It may be used by many goroutines at once.
+// Remote is a key set in the form S that parse makes of it. There is one fetch at a time,
+// and every caller that needs its result waits for it. If a fetch fails, the set of the
+// last one stays. It may be used by many goroutines at once.
 type Remote[S any] struct {
 	o     Options
 	parse func([]byte) (S, error)
@@ -82,7 +82,7 @@ func New[S any](o Options, parse func([]byte) (S, error)) (*Remote[S], error) {
 	}
 	if o.Client == nil {
 		o.Client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
-			// The URL decides whom we trust; an answer may not pass that on.
+			// The URL decides which server is trusted; an answer must not redirect that.
 			return http.ErrUseLastResponse
 		}}
 	}
@@ -111,10 +111,10 @@ func (r *Remote[S]) Refresh(ctx context.Context) error {
 	return f.wait(ctx)
 }
 
-// Find returns the set once has is content with it, fetching it if it must and
-// may; ctx bounds the wait. A set that has what is needed is returned at once,
-// however old it is. has is only asked about a set that was fetched, and must
-// be quick. Errors wrap [ErrMissing] or [ErrFetch].
+// Find returns the set if has accepts it, fetching it first if necessary and allowed; ctx
+// bounds the wait. A set that has what is needed is returned at once, however old it is.
+// has is only asked about a set that was fetched, and must be quick. Errors wrap
+// [ErrMissing] or [ErrFetch].
 func (r *Remote[S]) Find(ctx context.Context, has func(S) bool) (S, error) {
 	var none S
 	r.mu.Lock()
@@ -216,7 +216,7 @@ func (r *Remote[S]) get(ctx context.Context) (set S, err error) {
 	return set, nil
 }
 
-// name is the URL as it may be shown: without a password.
+// name is the URL without a password, for messages.
 func (r *Remote[S]) name() string {
 	u, err := url.Parse(r.o.URL)
 	if err != nil {

@@ -17,9 +17,8 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// Fill writes a journal as a sale of so many orders leaves it into Redis: each is
-// held and then confirmed, with a purchase limit and a key. It returns the epoch and
-// the last number.
+// Fill writes the journal of a sale with this many orders into Redis: each is held and then
+// confirmed, with a purchase limit and a key. It returns the epoch and the last number.
 func Fill(t testing.TB, c *redis.Client, id string, orders int) (epoch, last int64) {
 	t.Helper()
 	ctx := context.Background()
@@ -68,7 +67,7 @@ func Fill(t testing.TB, c *redis.Client, id string, orders int) (epoch, last int
 	return epoch, last
 }
 
-// BenchRebuild measures how long a sale is rebuilt that a driver's database has.
+// BenchRebuild measures how long it takes to rebuild a sale from a driver's database.
 func BenchRebuild(b *testing.B, l ledger.Ledger) {
 	server, store, epoch, last := drained(b, l)
 	if err := server.Client().FlushAll(context.Background()).Err(); err != nil {

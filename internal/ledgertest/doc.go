@@ -1,3 +1,3 @@
-// Package ledgertest is what every driver of the ledger must pass, and the journals
-// for it: random histories of the model.
+// Package ledgertest has the tests that every driver of the ledger must pass, and
+// random histories of the model as journals for them.
 package ledgertest

@@ -14,7 +14,7 @@ import (
 // lease is longer than any test.
 const lease = time.Hour / 2
 
-// Soon ends what would otherwise wait for ever.
+// Soon is a context that ends a call which would otherwise wait for ever.
 func Soon(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
@@ -45,7 +45,7 @@ func Read(t testing.TB, l ledger.Ledger, sale string, epoch int64) (all []reserv
 }
 
 // Same fails unless the movements of a ledger are those of a journal, each once and
-// in order. Texts are as databases take them.
+// in order. Texts are compared in the form that databases store.
 func Same(t testing.TB, have, want []reservation.Movement) {
 	t.Helper()
 	if len(have) != len(want) {
@@ -65,7 +65,7 @@ func Same(t testing.TB, have, want []reservation.Movement) {
 	}
 }
 
-// claim is Claim that must succeed.
+// claim calls Claim, which must succeed.
 func claim(t testing.TB, l ledger.Ledger, sale, owner string) ledger.Position {
 	t.Helper()
 	at, ours, err := l.Claim(Soon(t), sale, owner, lease)
@@ -110,8 +110,8 @@ func contextWithCancel() (context.Context, context.CancelFunc) {
 	return context.WithCancel(context.Background())
 }
 
-// Eventually asks again and again until it is so. It never waits for a time to pass:
-// it fails when nothing has come of it for very long.
+// Eventually checks a condition until it is true. It never waits for a fixed time, and
+// fails after a very long one.
 func Eventually(t testing.TB, what string, so func() bool) {
 	t.Helper()
 	ctx := Soon(t)

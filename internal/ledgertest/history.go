@@ -15,13 +15,13 @@ import (
 // noon is when histories begin, in ms.
 const noon = 1_795_000_000_000
 
-// causes are why something happened, in texts as a shop may send them.
+// causes are texts that a shop may send.
 var causes = []string{"", "status_500", "two words", "a\ttab\nand a line", "\x00\x1f\x7f", "是'\";--", "\xff\xfe", "%s$1?"}
 
 // cells are those of a history; the last has the longest name.
 var cells = []string{"a", "b/1@n", "b/1@s", fmt.Sprintf("%0128d@%0128d", 7, 8)}
 
-// History does so many random operations on a sale. The same seed gives the same.
+// History does this many random operations on a sale. The same seed gives the same history.
 func History(t testing.TB, seed uint64, operations int) *model.Shard {
 	t.Helper()
 	t.Logf("history of %d operations, seed %d", operations, seed)
@@ -107,7 +107,7 @@ func (h *history) step() {
 	op.Run(h.Shard)
 }
 
-// Movements are a journal as the ledger reads it.
+// Movements is a journal in the form that the ledger reads.
 func Movements(t testing.TB, journal []model.Entry) []reservation.Movement {
 	t.Helper()
 	out := make([]reservation.Movement, len(journal))

@@ -19,8 +19,8 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// Busy changes the seller's sale: it has two items, regions and limits, and buyers who
-// do so many things with it.
+// Busy makes the seller's sale busy: it has two items, regions and limits, and buyers
+// who do this many things.
 func (s *Seller) Busy(seed uint64, times int) {
 	s.t.Helper()
 	now := time.Now().Truncate(time.Second)
@@ -111,9 +111,9 @@ func (s *Seller) buy(dice *rand.Rand, n int) error {
 	return err
 }
 
-// Raw is what Redis has of sale "s": each key of its shard with its fields. What another
-// life must have otherwise is left out: the journal, and of meta epoch, seq, version,
-// clock and what a ledger has acknowledged, and of unpaid holds when others ended.
+// Raw is what Redis has of sale "s": each key of its shard with its fields. Values that
+// differ in another epoch are left out: the journal, and of meta epoch, seq, version, clock
+// and what a ledger has acknowledged, and of unpaid holds when others ended.
 func Raw(t testing.TB, c *redis.Client) map[string]map[string]string {
 	t.Helper()
 	ctx := Soon(t)
@@ -149,7 +149,7 @@ func Raw(t testing.TB, c *redis.Client) map[string]map[string]string {
 	return all
 }
 
-// byRef puts the two fields of each ref together: what a ref alone finds has no order.
+// byRef joins the two fields of each ref: the reservations of a ref have no order.
 func byRef(bindings map[string]string) map[string]string {
 	out := make(map[string]string, len(bindings))
 	for field, text := range bindings {
@@ -184,8 +184,8 @@ func SameRaw(t testing.TB, got, want map[string]map[string]string) {
 	}
 }
 
-// rebuilds loses all of Redis when the ledger has everything: after a rebuild Redis has
-// the same, and both go on together. Then it is lost once more.
+// rebuilds empties Redis when the ledger has everything: after a rebuild Redis has the
+// same data, and both continue. Then it is emptied again.
 func rebuilds(backend func(testing.TB) redistest.Backend, steps int) func(*testing.T, func() ledger.Ledger) {
 	return func(t *testing.T, open func() ledger.Ledger) {
 		l, b := ready(t, open), backend(t)

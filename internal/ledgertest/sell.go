@@ -25,8 +25,8 @@ type Seller struct {
 	made int
 }
 
-// NewSeller opens a sale with units of "a" on a Redis. Nothing happens in it but what
-// the seller is asked for.
+// NewSeller opens a sale with units of "a" on a Redis. Nothing happens in it except the
+// seller's operations.
 func NewSeller(t testing.TB, on redistest.Backend, units int64) *Seller {
 	t.Helper()
 	o := reservation.Options{Addresses: []string{on.Addr()}, Timeout: time.Minute}
@@ -47,7 +47,7 @@ func NewSeller(t testing.TB, on redistest.Backend, units int64) *Seller {
 	return s
 }
 
-// Load applies the sale and opens it, also where Redis has lost it.
+// Load applies the sale and opens it, even if Redis has lost it.
 func (s *Seller) Load(units int64) {
 	s.t.Helper()
 	file := &sale.Sale{
@@ -66,7 +66,7 @@ func (s *Seller) Load(units int64) {
 	}
 }
 
-// Sell reserves so many times a unit, and ends each reservation in one way or another.
+// Sell reserves a unit this many times, and ends each reservation in some way.
 func (s *Seller) Sell(times int) {
 	s.t.Helper()
 	for range times {
@@ -127,8 +127,7 @@ func (s *Seller) Drain(into ledger.Ledger, counts *Counts) (end func()) {
 	return end
 }
 
-// UntilDrained waits until a ledger has all of the journal, and fails unless both and
-// Redis itself say the same.
+// UntilDrained waits until a ledger has all of the journal, and fails unless both and Redis agree.
 func (s *Seller) UntilDrained(l ledger.Ledger) {
 	s.t.Helper()
 	var h reservation.JournalHead
@@ -187,7 +186,7 @@ func NewCounts() *Counts {
 // Log is the log.
 func (c *Counts) Log() *zap.Logger { return zap.New(c.core) }
 
-// Logged says how often a message was logged with an error that contains a text.
+// Logged returns how often a message was logged, and its last error.
 func (c *Counts) Logged(message string) (n int, last string) {
 	for _, e := range c.logs.FilterMessageSnippet(message).All() {
 		n++
@@ -224,7 +223,7 @@ func (c *Counts) Movements() int {
 	return c.Movement
 }
 
-// Journal keeps what was said last.
+// Journal keeps the last report.
 func (c *Counts) Journal(sale string, h reservation.JournalHead, _ bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -238,7 +237,7 @@ func (c *Counts) NoJournal(sale string) {
 	delete(c.Heads, sale)
 }
 
-// Drift keeps what was said last.
+// Drift keeps the last report.
 func (c *Counts) Drift(_, what string, cells int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -252,7 +251,7 @@ func (c *Counts) NoDrift(_, what string) {
 	delete(c.drifts, what)
 }
 
-// Drifts is how many cells drift in a way; false: nobody has looked.
+// Drifts is how many cells drift in a way; false: they were not checked.
 func (c *Counts) Drifts(what string) (int, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// Run tests a driver. fresh makes an empty database and returns what opens it, each
-// time as another process would.
+// Run tests a driver. fresh makes an empty database and returns a function that opens
+// it, each time as another process would.
 func Run(t *testing.T, fresh func(t *testing.T) (open func() ledger.Ledger)) {
 	for name, test := range map[string]func(*testing.T, func() ledger.Ledger){
 		"migrate": migrates, "claim": claims, "append": appends, "history": histories, "apart": apart, "race": races,
@@ -89,7 +89,7 @@ func claims(t *testing.T, open func() ledger.Ledger) {
 		}
 	}
 	try(b, "B", lease, false)
-	// of an owner whose clock was years ahead, and has been put right
+	// of an owner whose clock was years ahead and has been corrected
 	try(a, "A", 10000*time.Hour, true)
 	try(b, "B", lease, true)
 }
@@ -120,7 +120,7 @@ func appends(t *testing.T, open func() ledger.Ledger) {
 	if err := a.Append(Soon(t), "s", "A", &ledger.Batch{Epoch: s.Epoch}); err == nil {
 		t.Error("an empty batch is taken")
 	}
-	// it takes longer than its lease, and another one goes on
+	// it takes longer than its lease, and another owner takes over
 	if err := b.Append(Soon(t), "s", "B", batch(5, 9)); !errors.Is(err, ledger.ErrNotOwner) {
 		t.Fatalf("with a foreign lease: %v", err)
 	}
@@ -158,7 +158,7 @@ func histories(t *testing.T, open func() ledger.Ledger) {
 	Agrees(t, l, "s", s)
 }
 
-// What is done to one sale is nothing to another.
+// Operations on one sale do not affect another.
 func apart(t *testing.T, open func() ledger.Ledger) {
 	l := ready(t, open)
 	shards := map[string]*model.Shard{"s": History(t, 11, 80), "t.u-v_w": History(t, 12, 90)}
@@ -227,7 +227,7 @@ func restarts(t *testing.T, open func() ledger.Ledger) {
 	next := reservation.Movement{Seq: 4, Kind: "adjusted", Time: time.UnixMilli(noon).UTC(), ID: "j", Lines: []reservation.CellUnits{{Cell: "a", Units: 3}}}
 	b := &ledger.Batch{Epoch: to.Epoch, Movements: []reservation.Movement{next}}
 	if err := l.Append(Soon(t), "s", "A", b); !errors.Is(err, ledger.ErrNotOwner) {
-		t.Errorf("whoever drained before the restart goes on: %v", err)
+		t.Errorf("the owner from before the restart goes on: %v", err)
 	}
 	if at := claim(t, l, "s", "B"); at != to {
 		t.Errorf("it goes on at %+v, want %+v", at, to)
@@ -244,14 +244,13 @@ func restarts(t *testing.T, open func() ledger.Ledger) {
 	Same(t, Read(t, l, "s", to.Epoch), []reservation.Movement{next})
 }
 
-// A reservation that is not in the ledger as the journal says is an error, not a
-// silent nothing.
+// A reservation that differs between ledger and journal is an error, and never ignored.
 func changedByOthers(t *testing.T, open func() ledger.Ledger) {
 	l := ready(t, open)
 	claim(t, l, "s", "A")
 	moved := reservation.Movement{Seq: 1, Kind: "confirmed", Was: reservation.Held, Time: time.UnixMilli(noon), ID: "r1"}
 	if err := l.Append(Soon(t), "s", "A", &ledger.Batch{Epoch: 1, Movements: []reservation.Movement{moved}}); !errors.Is(err, ledger.ErrChanged) {
-		t.Errorf("a reservation that nobody has made is confirmed: %v", err)
+		t.Errorf("a reservation that was never made is confirmed: %v", err)
 	}
 }
 

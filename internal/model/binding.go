@@ -2,8 +2,8 @@ package model
 
 import "strings"
 
-// bound says which reservation an attempt belongs to already, by its key, by what
-// it buys or by its ref; nil: to none.
+// bound returns the reservation that an attempt belongs to already, by its key, its
+// lines or its ref; nil: none.
 func (s *Shard) bound(guard, print, ref string, shared bool, buyer string, lines []Line) Reply {
 	if id := s.owner(guard); id != "" {
 		if guard != keyOnly(guard) {
@@ -27,8 +27,8 @@ func (s *Shard) belongs(by, id string, same bool) Reply {
 	return Reply{"bound", by, id, string(r.State), n, r.Created, r.Deadline - s.Lead, r.Exp, r.Changed - s.Lead, s.Epoch}
 }
 
-// ordered is the reservation that a ref belongs to: the buyer's own or, of a shared ref,
-// that of anybody; empty: to none.
+// ordered is the reservation that a ref belongs to: the buyer's own or, for a shared
+// ref, any buyer's; empty: none.
 func (s *Shard) ordered(ref string, shared bool, buyer string) string {
 	if ref == "" {
 		return ""
@@ -54,8 +54,8 @@ func (s *Shard) owner(field string) string {
 	return ""
 }
 
-// binds says whether a reservation keeps others from what a field names. A hold
-// does. A ref stays taken by what was sold, a key for a while.
+// binds says whether a reservation keeps a field from others. A hold does. A sold
+// reservation keeps its ref for ever, and its key for a while.
 func (s *Shard) binds(r *Record, field string) bool {
 	if r.Guard != field && refField(r.Buyer, r.Ref) != field {
 		return false
@@ -74,8 +74,8 @@ func (s *Shard) binds(r *Record, field string) bool {
 	return false
 }
 
-// take gives a reservation what it asks for, as far as nobody else has it. What is
-// confirmed takes it also from what is not: that may yet end.
+// take gives a reservation the fields that it asks for and that no other has. A
+// confirmed one also takes them from one that is not confirmed, which may yet end.
 func (s *Shard) take(id string, state State) {
 	r := s.Records[id]
 	for _, field := range []string{keyOnly(r.Guard), refField(r.Buyer, r.Ref)} {
@@ -91,8 +91,7 @@ func (s *Shard) taken(field string, state State) bool {
 	return owner != "" && (state != Confirmed || s.Records[owner].State == Confirmed)
 }
 
-// free takes from a reservation what does not belong to its state, whatever the
-// time is.
+// free removes bindings that do not belong to a reservation's state, whatever the time is.
 func (s *Shard) free(id string) {
 	r := s.Records[id]
 	for _, field := range []string{r.Guard, refField(r.Buyer, r.Ref)} {
@@ -131,7 +130,7 @@ func refField(buyer, ref string) string {
 	return "b|" + buyer + "|" + ref
 }
 
-// Lookup asks what an attempt belongs to, without making anything.
+// Lookup finds the reservation that an attempt belongs to, without making one.
 type Lookup struct {
 	Guard, Print, Ref, Buyer string
 	Shared                   bool

@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// arrows are the ways from one state to another; the empty state is before the
-// reservation.
+// arrows are the permitted changes of state; the empty state is before the reservation.
 var arrows = map[State][]State{
 	"":       {Held},
 	Held:     {InDoubt, Confirmed, Released, Expired},
@@ -16,7 +15,7 @@ var arrows = map[State][]State{
 	Unbacked: {Confirmed, Released},
 }
 
-// Replayed is what a journal alone tells.
+// Replayed is the state that follows from a journal alone.
 type Replayed struct {
 	Cells  map[string]Cell
 	States map[string]State // of every reservation
@@ -27,8 +26,8 @@ type Replayed struct {
 	Recreated map[string]bool
 }
 
-// Replay computes from the first entry on where all units are. The error says
-// where the journal has a gap, a step that cannot be, or a unit out of nothing.
+// Replay computes, from the first entry, where all units are. The error names a gap, an
+// impossible step, or a unit from nowhere.
 func Replay(journal []Entry) (*Replayed, error) {
 	p := &Replayed{map[string]Cell{}, map[string]State{}, map[string]map[string]int64{}, map[string]bool{}}
 	for i, e := range journal {
@@ -101,7 +100,7 @@ func (p *Replayed) reservation(e Entry, was State) error {
 	return p.move(e.Lines, was, will)
 }
 
-// become notes a reservation's state.
+// become records a reservation's state.
 func (p *Replayed) become(e Entry, state State) {
 	p.States[e.ID] = state
 	if state == Confirmed {
@@ -158,7 +157,7 @@ func reaches(was, will State) bool {
 	return false
 }
 
-// Check says what is wrong with a cell: oversold, or units that are nowhere.
+// Check says what is wrong with a cell: it is oversold, or units are missing.
 func (c Cell) Check() error {
 	switch {
 	case c.Held+c.InDoubt+c.Confirmed > c.Stock:
@@ -171,9 +170,9 @@ func (c Cell) Check() error {
 	return nil
 }
 
-// checkRecord says what is wrong with one reservation: a hold that anybody else could
-// have beside it, something confirmed whose ref could be sold once more, or more
-// returned than was sold.
+// checkRecord says what is wrong with one reservation: a hold that another attempt
+// could duplicate, a confirmed one whose ref could be sold again, or more units
+// returned than were sold.
 func (s *Shard) checkRecord(id string, r *Record) error {
 	isHold := r.State == Held || r.State == InDoubt
 	for _, field := range []string{keyOnly(r.Guard), refField(r.Buyer, r.Ref)} {
@@ -196,9 +195,9 @@ func (s *Shard) checkRecord(id string, r *Record) error {
 	return nil
 }
 
-// Check says which promise the shard breaks: nothing is oversold, every
-// reservation is in one state that its history explains, and the books balance,
-// both as the reservations and as the journal tell.
+// Check says which promise the shard breaks: nothing is oversold, every reservation is
+// in one state that its history explains, and the cells match both the reservations and
+// the journal.
 func (s *Shard) Check() error {
 	var wrong []error
 	told, err := Replay(s.Journal)

@@ -1,8 +1,8 @@
 package model
 
-// Forget drops the records of what ended long ago: Ended ms ago if it was released before its
-// deadline, Overdue ms ago else. A ledger that was heard of within Patience ms keeps what it
-// does not have.
+// Forget drops the records of reservations that ended long ago: Ended ms ago if they
+// were released before their deadline, otherwise Overdue ms ago. Records that a ledger
+// lacks are kept if it was heard of within Patience ms.
 type Forget struct{ Ended, Overdue, Patience int64 }
 
 // Run looks at all records.

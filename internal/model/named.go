@@ -21,13 +21,13 @@ func (s *Shard) under(ref string) (ids []string, more bool) {
 	return ids, more
 }
 
-// listed says that a reservation may be found by a ref.
+// listed says whether a reservation may be found by a ref.
 func (s *Shard) listed(id, ref string) bool {
 	r := s.Records[id]
 	return r != nil && r.Ref == ref && (r.State == Held || r.State == InDoubt || r.State == Confirmed || r.State == Unbacked)
 }
 
-// list makes a reservation one that is found by its ref.
+// list makes a reservation findable by its ref.
 func (s *Shard) list(id, ref string) {
 	if ref == "" {
 		return
@@ -76,8 +76,8 @@ func (s *Shard) setUnder(ref string, ids []string, more bool) {
 	}
 }
 
-// checkUnder says what is wrong with what is found by a ref: a field that names what is
-// not to be found, or a reservation that is not found.
+// checkUnder says what is wrong with the fields of a ref: one names a reservation that
+// it must not, or a reservation is missing.
 func (s *Shard) checkUnder(ref string) string {
 	ids, more := s.under(ref)
 	found := make(map[string]bool, len(ids))

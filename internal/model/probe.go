@@ -20,7 +20,7 @@ type Probe struct {
 	Most, Offset, Wait, Tries, LongestWait, Claims int64
 }
 
-// Run puts off what it claims, so that nobody else asks at the same time.
+// Run postpones what it claims, so that no other edge asks at the same time.
 func (o Probe) Run(s *Shard) Reply {
 	var ids []string
 	for id, r := range s.Records {
@@ -64,8 +64,8 @@ func (o Probe) Run(s *Shard) Reply {
 // Probed is what the shop said: present, absent or unknown.
 type Probed struct{ ID, Verdict, Cause string }
 
-// Run believes "present" at once, "absent" the second time that the shop was asked
-// after the deadline: the same answer told twice counts once.
+// Run accepts "present" at once, and "absent" the second time that the shop was asked
+// after the deadline: one answer reported twice counts once.
 func (o Probed) Run(s *Shard) Reply {
 	r := s.find(o.ID)
 	if r == nil {

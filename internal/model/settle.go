@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// Confirm: the order stands. Word is whose word it is: answer (the gate saw the
-// shop's), shop, operator or probe.
+// Confirm: the order stands. Word is its source: answer (the gate saw the shop's),
+// shop, operator or probe.
 type Confirm struct {
 	ID, Word, Cause string
-	// Evidence is what a token says of it; nil: there is none.
+	// Evidence is the content of its token; nil: there is none.
 	Evidence *Evidence
 }
 
-// Evidence is a reservation as its token tells it.
+// Evidence is a reservation according to its token.
 type Evidence struct {
 	Epoch, Created, Exp int64
 	Buyer, Ref, Mode    string
@@ -52,7 +52,7 @@ func (o Confirm) Run(s *Shard) Reply {
 	return Reply{"ok", "unbacked"}
 }
 
-// recreate makes again what was lost with the data of an older epoch.
+// recreate makes a reservation again that was lost with the data of an older epoch.
 func (o Confirm) recreate(s *Shard) Reply {
 	e := o.Evidence
 	if e == nil || !s.Exists || e.Epoch >= s.Epoch || len(e.Lines) == 0 || s.ForgottenExp > 0 && e.Exp <= s.ForgottenExp {
@@ -71,8 +71,8 @@ func (o Confirm) recreate(s *Shard) Reply {
 	return Reply{"ok", "confirmed"}
 }
 
-// Release: the order will not come. Word is whose word it is: shop, unsent,
-// operator, probe or force.
+// Release: the order will not come. Word is its source: shop, unsent, operator, probe
+// or force.
 type Release struct {
 	ID, Word string
 	NotAfter int64
@@ -110,10 +110,10 @@ func (o Release) Run(s *Shard) Reply {
 	return Reply{"ok", "released"}
 }
 
-// Doubt: nobody knows whether the shop took the order.
+// Doubt: it is not known whether the shop took the order.
 type Doubt struct{ ID, Cause string }
 
-// Run changes only what is held.
+// Run changes only held reservations.
 func (o Doubt) Run(s *Shard) Reply {
 	r := s.find(o.ID)
 	if r == nil {

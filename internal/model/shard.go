@@ -1,8 +1,8 @@
 // Package model is the executable specification of the stock of one sale: what
 // every operation answers and what it changes, in plain Go. It keeps as little as
 // possible. Where the units are, and what the purchase limits have counted,
-// follows from the reservations, so the model cannot lose a unit; tests hold what
-// is kept in Redis against it.
+// follows from the reservations, so the model cannot lose a unit; tests compare Redis
+// with it.
 package model
 
 import (
@@ -13,10 +13,10 @@ import (
 	"strings"
 )
 
-// State is what a reservation is in.
+// State is the state of a reservation.
 type State string
 
-// A tombstone is no reservation: it keeps one from being made.
+// A tombstone is not a reservation: it prevents one from being made.
 const (
 	Held      State = "held"
 	InDoubt   State = "in_doubt"
@@ -27,19 +27,19 @@ const (
 	Tombstone State = "tombstone"
 )
 
-// MaxUnits is the most that one cell may have.
+// MaxUnits is the largest number of units in a cell.
 const MaxUnits = 1_000_000_000_000
 
-// Reply is an operation's answer: a code, then its particulars.
+// Reply is an operation's answer: a code, then its details.
 type Reply []any
 
-// Operation is something that is done to a shard.
+// Operation is an operation on a shard.
 type Operation interface{ Run(*Shard) Reply }
 
 // Shard is one sale. Times are in ms since 1970.
 type Shard struct {
-	// Time is what the server's clock shows. It may jump; whoever uses the model
-	// sets it before each call.
+	// Time is what the server's clock shows. It may jump; the user of the model sets it
+	// before each call.
 	Time int64
 	// Clock is the shard's clock at the last change. It goes back only where a lead ends.
 	Clock int64
@@ -57,8 +57,7 @@ type Shard struct {
 	Status       string
 	Starts, Ends int64
 	Doc          string
-	// Stock is the units of each cell that were loaded or added, whatever has
-	// become of them.
+	// Stock is the units of each cell that were loaded or added, whatever their state is now.
 	Stock       map[string]int64
 	Records     map[string]*Record
 	Adjustments map[string]Adjustment
@@ -109,7 +108,7 @@ type Line struct {
 	Units int64
 }
 
-// Words writes lines as they are kept: "cell units cell units …".
+// Words writes lines as they are stored: "cell units cell units …".
 func Words(lines []Line) string {
 	words := make([]string, len(lines))
 	for i, l := range lines {
@@ -118,7 +117,7 @@ func Words(lines []Line) string {
 	return strings.Join(words, " ")
 }
 
-// Text is a record as it is kept: its fields, each followed by a tab.
+// Text is a record as it is stored: its fields, each followed by a tab.
 func (r *Record) Text() string {
 	var charges []Line
 	for _, c := range r.Charges {
@@ -139,7 +138,7 @@ type Charge struct {
 	Amount int64
 }
 
-// Adjustment is one that was made, and what it answered.
+// Adjustment is an adjustment and its answer.
 type Adjustment struct {
 	Cell         string
 	Delta, Stock int64
@@ -158,7 +157,7 @@ type Entry struct {
 	Record string
 }
 
-// New returns a shard of which nothing is known.
+// New returns an empty shard.
 func New() *Shard {
 	return &Shard{
 		Latest: Unbounded, LatestTime: Unbounded,
@@ -170,7 +169,7 @@ func New() *Shard {
 	}
 }
 
-// Clone returns a shard that shares nothing that is ever written to.
+// Clone returns a copy that shares no mutable data.
 func (s *Shard) Clone() *Shard {
 	c := *s
 	c.Stock, c.Adjustments = maps.Clone(s.Stock), maps.Clone(s.Adjustments)
@@ -192,8 +191,7 @@ const Unbounded int64 = 99_999_999_999_999
 // tolerance is how far a clock may be ahead of what a caller expects.
 const tolerance = 1000
 
-// Begin begins a call: where Time is found to have stepped back, the lead grows, whatever
-// the call does.
+// Begin begins a call: if Time has stepped back, the lead grows, whatever the call does.
 func (s *Shard) Begin() {
 	if s.Exists && s.Time+s.Lead < s.Clock {
 		s.lead(s.Clock - s.Time)
@@ -337,7 +335,7 @@ func units(lines []Line, cell string) (sum int64) {
 	return sum
 }
 
-// touch lets the shard's clock go on: every write does.
+// touch advances the shard's clock: every write does.
 func (s *Shard) touch() {
 	s.Clock = s.Now()
 	s.latest = max(s.latest, s.Clock)
@@ -355,8 +353,8 @@ func (s *Shard) record(e Entry) {
 	s.Journal = append(s.Journal, e)
 }
 
-// become puts a reservation into another state, and what it binds with it: what
-// ends frees its bindings, what comes back takes them again.
+// become changes a reservation's state and its bindings: an ended one frees them, one
+// that comes back takes them again.
 func (s *Shard) become(id string, state State, cause string) {
 	r := s.Records[id]
 	e := Entry{Kind: string(state), ID: id, Was: r.State, Lines: r.Lines, Buyer: r.Buyer, Cause: cause}
@@ -370,7 +368,7 @@ func (s *Shard) become(id string, state State, cause string) {
 	s.record(e)
 }
 
-// find returns what was reserved under an id; nil: nothing was.
+// find returns the reservation with an id; nil: there is none.
 func (s *Shard) find(id string) *Record {
 	if r, ok := s.Records[id]; ok && r.State != Tombstone {
 		return r

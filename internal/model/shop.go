@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Extend lets a hold live for HoldFor from now, at most for Longest from its
-// beginning. It never shortens.
+// Extend makes a hold last for HoldFor from now, at most for Longest from its
+// beginning. It never shortens one.
 type Extend struct {
 	ID               string
 	HoldFor, Longest int64
@@ -80,7 +80,7 @@ func (o Return) Run(s *Shard) Reply {
 	return Reply{"ok", Words(r.Returned)}
 }
 
-// because names the other id of a return beside its cause, if it has one.
+// because adds the other id of a return to its cause.
 func because(id, cause string) string {
 	if cause == "" {
 		return id
@@ -88,7 +88,7 @@ func because(id, cause string) string {
 	return id + " " + cause
 }
 
-// Returned is a return that was made: what came back, and what it answered.
+// Returned is a return: its lines and its answer.
 type Returned struct {
 	Restock       bool
 	Units, Answer []Line

@@ -33,8 +33,8 @@ func program(name string) (string, error) {
 	return found[len(found)-1], nil
 }
 
-// account is who runs PostgreSQL, which refuses root.
-type account struct{ uid, gid uint32 } // 0: whoever runs the test
+// account is the user that runs PostgreSQL, which refuses root.
+type account struct{ uid, gid uint32 } // 0: the user who runs the test
 
 func findAccount() (*account, error) {
 	if os.Geteuid() != 0 {
@@ -55,7 +55,7 @@ func findAccount() (*account, error) {
 		}
 		return &account{uint32(uid), uint32(gid)}, nil
 	}
-	return nil, fmt.Errorf("PostgreSQL does not run as root, and there is neither a user postgres nor nobody")
+	return nil, fmt.Errorf("PostgreSQL does not run as root, and neither of the users that it could run as exists")
 }
 
 // own gives a directory to the account.

@@ -33,8 +33,8 @@ type Server struct {
 }
 
 // Start makes a cluster and runs it. Settings are added to those of the server, as
-// "fsync=on"; without any, what a power cut would take is not kept. It is killed when
-// the test ends, and its log is shown if the test failed.
+// "fsync=on"; without any, data may be lost in a power cut. It is killed when the test
+// ends, and its log is shown if the test failed.
 func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	u, err := findAccount()
@@ -80,7 +80,7 @@ func Start(t testing.TB, settings ...string) *Server {
 	return s
 }
 
-// DSN is how to reach the database postgres.
+// DSN is the address of the database postgres.
 func (s *Server) DSN() string { return s.dsn("postgres") }
 
 func (s *Server) dsn(database string) string {
@@ -89,7 +89,7 @@ func (s *Server) dsn(database string) string {
 
 var databases atomic.Int64
 
-// Database makes a new database, and says how to reach it.
+// Database makes a new database and returns its address.
 func (s *Server) Database() string {
 	s.t.Helper()
 	name := fmt.Sprintf("test%d", databases.Add(1))
@@ -143,7 +143,7 @@ func (s *Server) Kill() {
 	<-s.gone
 }
 
-// Stop ends the server as an operator does who does not wait for its clients.
+// Stop ends the server as an operator does, without waiting for its clients.
 func (s *Server) Stop() {
 	s.t.Helper()
 	_ = s.cmd.Process.Signal(syscall.SIGINT)
@@ -238,7 +238,7 @@ func (s *Server) log() string {
 	return string(b[max(0, len(b)-logTail):])
 }
 
-// end is what happens to a server when its test is over.
+// end stops a server when its test is over.
 func (s *Server) end() {
 	if s.cmd != nil {
 		s.Kill()

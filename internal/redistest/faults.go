@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// HoldRequests withholds the given commands from the server, and what follows
-// them on the same connection. They are delivered by ReleaseRequests, even if
-// the client has closed its connection by then.
+// HoldRequests withholds the given commands from the server, and everything after them on
+// the same connection. They are delivered by ReleaseRequests, even if the client has closed
+// its connection by then.
 func (p *Proxy) HoldRequests(commands ...string) {
 	p.set(func() { p.requests = newFault(commands) })
 }
@@ -65,7 +65,7 @@ func (p *Proxy) Heal() {
 	}
 }
 
-// set changes the faults and wakes whoever waits for a change.
+// set changes the faults and wakes all that wait for a change.
 func (p *Proxy) set(change func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -26,14 +26,14 @@ type link struct {
 // streams are the commands after which replies no longer match commands.
 var streams = map[string]bool{"SUBSCRIBE": true, "PSUBSCRIBE": true, "SSUBSCRIBE": true, "MONITOR": true}
 
-// run starts the three halves of a link. They share nothing but l's fields.
+// run starts the three loops of a link. They share only l's fields.
 func (l *link) run() {
 	l.p.wg.Go(l.readRequests)
 	l.p.wg.Go(l.deliverRequests)
 	l.p.wg.Go(l.passReplies)
 }
 
-// readRequests takes everything from the client, however slow the server is.
+// readRequests reads everything from the client, however slow the server is.
 func (l *link) readRequests() {
 	r := bufio.NewReader(l.client)
 	for {
@@ -102,8 +102,8 @@ func (l *link) next() ([]byte, bool) {
 	}
 }
 
-// passReplies gives the server's replies to the client, and goes on reading
-// when the client has left: the server must be able to execute what it has.
+// passReplies passes the server's replies to the client, and continues reading when the
+// client has left, so that the server can execute its commands.
 func (l *link) passReplies() {
 	r := bufio.NewReader(l.server)
 	for {
@@ -173,7 +173,7 @@ func (l *link) finish() {
 	}
 }
 
-// abort ends the link, with all that is under way. The caller holds p.mu.
+// abort ends the link, with everything under way. The caller holds p.mu.
 func (l *link) abort() {
 	l.aborted, l.clientGone = true, true
 	l.queue, l.pending = nil, nil

@@ -10,16 +10,16 @@ import (
 
 const (
 	// Ports below the range that kernels hand out to outgoing connections:
-	// while a server is down for a restart, nobody is given its port.
+	// while a server is down for a restart, no connection is given its port.
 	firstPort = 12000
 	lastPort  = 29999
-	// Nor does another process that tests take it: each has so many for itself, and
+	// Nor does another process that tests take it: each has this many to itself, and
 	// listens on the first of them as long as it runs.
 	portShare = 200
 	portTries = 100
 )
 
-// share is what this process has of the range.
+// share is this process's part of the range.
 var share struct {
 	sync.Mutex
 	lock net.Listener // on the first port; nil: there is no share yet

@@ -49,13 +49,13 @@ type fault struct {
 	with  []command       // named together with an argument
 }
 
-// command is one that was read: its name, and all of it.
+// command is a command that was read: its name and its bytes.
 type command struct {
 	name  string
 	frame []byte
 }
 
-// has says whether one of its arguments is exactly that.
+// has says whether one of its arguments is exactly this.
 func (c command) has(argument string) bool {
 	return bytes.Contains(c.frame, fmt.Appendf(nil, "\n$%d\r\n%s\r\n", len(argument), argument))
 }
@@ -115,7 +115,7 @@ func (p *Proxy) Requests(commands ...string) int {
 	return p.count(nameSet(commands))
 }
 
-// count is Requests for whoever holds p.mu; nil: all commands.
+// count is Requests for callers that hold p.mu; nil: all commands.
 func (p *Proxy) count(names map[string]bool) int {
 	n := 0
 	for name, count := range p.delivered {
@@ -159,7 +159,7 @@ func (p *Proxy) WaitIdle(ctx context.Context) error {
 	})
 }
 
-// wait returns when cond is true, or says what was the matter when ctx ended.
+// wait returns when cond is true, or an error with matter when ctx ends.
 func (p *Proxy) wait(ctx context.Context, matter string, cond func() bool) error {
 	stop := context.AfterFunc(ctx, func() {
 		p.mu.Lock()

@@ -33,9 +33,9 @@ func (s *Server) ready() error {
 	}
 }
 
-// ask puts one question to whoever listens on the port: INFO, and PING,
-// because INFO answers while a file is still loading. It speaks the protocol
-// itself: a connection pool slows down after refused connections.
+// ask sends one command to the server that listens on the port: INFO, and PING, because
+// INFO answers while a file is still loading. It speaks the protocol itself: a
+// connection pool slows down after refused connections.
 func (s *Server) ask(deadline time.Time) (map[string]string, error) {
 	conn, err := net.DialTimeout("tcp", s.Addr(), time.Until(deadline))
 	if err != nil {

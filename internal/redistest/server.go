@@ -44,7 +44,7 @@ func Config(lines ...string) Option {
 	return func(o *options) { o.lines = append(o.lines, lines...) }
 }
 
-// Password makes the server ask for a password.
+// Password makes the server require a password.
 func Password(password string) Option {
 	return func(o *options) { o.password = password }
 }
@@ -73,7 +73,7 @@ func Start(t T, opts ...Option) *Server {
 		switch {
 		case err == nil:
 			return s
-		case !s.portTaken(): // by somebody who was faster: try the next
+		case !s.portTaken(): // by a faster process: try the next
 			t.Fatalf("redistest: start redis-server: %v", err)
 		}
 	}
@@ -111,7 +111,7 @@ func (s *Server) configure(o options) error {
 	return os.WriteFile(s.path("redis.conf"), []byte(text), 0o600)
 }
 
-// launch starts the process and waits until it, and no other, answers.
+// launch starts the process and waits until this process answers.
 func (s *Server) launch() error {
 	bin, err := binary()
 	if err != nil {
@@ -163,7 +163,7 @@ func (s *Server) portTaken() bool {
 	return strings.Contains(s.log(), "Address already in use")
 }
 
-// end is what happens to a server when its test is over.
+// end stops a server when its test is over.
 func (s *Server) end() {
 	if s.proc != nil {
 		s.proc.kill()

@@ -139,7 +139,7 @@ func TestRestartOnATakenPortFails(t *testing.T) {
 			rt.Fatalf("%v", err)
 		}
 		defer ln.Close()
-		go func() { // somebody who accepts and never answers
+		go func() { // a server that accepts and never answers
 			for {
 				conn, err := ln.Accept()
 				if err != nil {

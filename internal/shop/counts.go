@@ -15,8 +15,8 @@ type Counts struct {
 	Requests int64
 	// Attempts is the requests on the order route.
 	Attempts int64
-	// Untrusted is the attempts that were turned away because they carried no
-	// token, or none that this shop could trust.
+	// Untrusted is the attempts that were refused because they had no token, or none
+	// that this shop trusts.
 	Untrusted int64
 	// Tokens is how often each reservation id arrived, whatever was answered.
 	// More than once means that something between repeated the request.

@@ -9,7 +9,7 @@ import (
 // is over, and no order is written.
 func (s *Shop) before(w http.ResponseWriter, r *http.Request, p plan) bool {
 	// The client's leaving does not shorten it: many shops work on, and write
-	// the order when nobody waits for it any more.
+	// the order when no client waits for it any more.
 	if !s.wait(p.delay) {
 		closing().write(w)
 		return false

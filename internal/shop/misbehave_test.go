@@ -126,7 +126,7 @@ func TestARequestThatIsSentAgainFindsItsOrder(t *testing.T) {
 }
 
 // The worst form of it: the order is written, the shop is gone, and all that
-// the client hears is that nobody listens.
+// the client sees is that nothing listens.
 func TestAShopThatDiesWithTheOrderWritten(t *testing.T) {
 	b := newBench(t, shop.Options{})
 	wantStatus(t, b.mustSend(t, b.request(t, b.sign(t, "warm", line("a", 1, "")))), 201, 0)

@@ -44,8 +44,8 @@ type purchase struct {
 	lines []sale.Line
 }
 
-// serveOrder is the way of one order: read it, check its token, decide once,
-// answer. The misbehaviour, if any, steps in before and after the decision.
+// serveOrder handles one order: read it, check its token, decide once, answer.
+// Misbehaviour, if any, happens before and after the decision.
 func (s *Shop) serveOrder(w http.ResponseWriter, r *http.Request) {
 	s.counts.attempts.Add(1)
 	plan, err := s.plan(r)
@@ -64,7 +64,8 @@ func (s *Shop) serveOrder(w http.ResponseWriter, r *http.Request) {
 		if !s.before(w, r, plan) {
 			return
 		}
-		// The time counts when the order is written, not when the token came.
+		// What counts is the time at which the order is written, not that at which the
+		// token arrived.
 		if plan.delay > 0 {
 			p, refusal = s.check(r, lines)
 		}
@@ -92,7 +93,8 @@ func (s *Shop) serveOrder(w http.ResponseWriter, r *http.Request) {
 }
 
 // check returns the purchase, and a refusal if it may not be sold. A purchase
-// without jti in a shop that verifies is nobody's: its token proves nothing.
+// without jti in a shop that verifies belongs to no reservation: its token proves
+// nothing.
 func (s *Shop) check(r *http.Request, lines []sale.Line) (purchase, *answer) {
 	users := r.Header.Values("X-User-Id")
 	if len(users) > 1 {
@@ -111,14 +113,14 @@ func (s *Shop) check(r *http.Request, lines []sale.Line) (purchase, *answer) {
 		refusal := forbidden(err)
 		return p, &refusal
 	}
-	// Without the header the order is the token's buyer's, whoever that is.
+	// Without the header the order belongs to the token's buyer.
 	claims, err := s.verifier.VerifyContext(r.Context(), signed, token.Expect{Subject: p.buyer, AnySubject: p.buyer == "", Lines: lines})
 	if claims != nil {
 		p.jti, p.buyer = claims.ID, claims.Subject
 	}
 	if errors.Is(err, token.ErrSubject) {
-		// Somebody else's reservation: its answer is not for this buyer, and
-		// his mistake decides nothing about it.
+		// Another buyer's reservation: its answer is not for this buyer, whose mistake
+		// does not affect it.
 		p.jti = ""
 	}
 	if err != nil {
@@ -128,7 +130,7 @@ func (s *Shop) check(r *http.Request, lines []sale.Line) (purchase, *answer) {
 	return p, nil
 }
 
-// decide makes the verdict stand, unless the id has been decided before.
+// decide stores the decision, unless the id has been decided before.
 func (s *Shop) decide(r *http.Request, p purchase, verdict answer) (answer, error) {
 	if s.verifier == nil && verdict.Status != http.StatusCreated {
 		return verdict, nil

@@ -136,8 +136,8 @@ func TestTokensThatAreRefused(t *testing.T) {
 			if n := b.Counts().Untrusted; (n == 0) != c.trusted {
 				t.Errorf("%d untrusted", n)
 			}
-			// What was refused for a genuine token stays refused; somebody's
-			// mistake with it decides nothing.
+			// What was refused for a genuine token stays refused; another's mistake
+			// with it decides nothing.
 			b.clock.Store(issued + 1)
 			again := b.mustSend(t, b.post(t, "/api/order?sku="+lines[0].SKU+fmt.Sprint("&quantity=", lines[0].Quantity)+"&region="+lines[0].Region, "", "", b.sign(t, "r1", lines...)))
 			if c.trusted {

@@ -9,12 +9,11 @@ import (
 	"github.com/stockgate/stockgate/token"
 )
 
-// maxID is the most bytes of an id that an unchanged shop notes.
+// maxID is how many bytes an id may have that an unchanged shop records.
 const maxID = 128
 
-// peek returns the id that a token claims to be, unchecked. Only a shop that
-// does not verify uses it, to note which reservation an order came with: it
-// decides nothing.
+// peek returns the id that a token claims to be, unchecked. Only a shop that does not
+// verify uses it, to record an order's reservation: it decides nothing.
 func peek(r *http.Request) string {
 	signed := r.Header.Get(token.Header)
 	parts := strings.Split(signed, ".")

@@ -37,13 +37,13 @@ type rule struct {
 	probability float64
 }
 
-// rules is what SetMisbehaviour was given, and what it means.
+// rules are the rules of SetMisbehaviour, as text and parsed.
 type rules struct {
 	text string
 	list []rule
 }
 
-// plan is what the rules mean for one request.
+// plan is the effect of the rules on one request.
 type plan struct {
 	delay, delayAfter time.Duration
 	refuse            *answer // a decision not to sell
@@ -53,7 +53,7 @@ type plan struct {
 // SetMisbehaviour replaces the rules: comma-separated, each a name, with
 // "=argument" where it has one, and ":probability" (default 1):
 //
-//	delay=200ms        wait before the order is written, whoever leaves
+//	delay=200ms        wait before the order is written, even if the client leaves
 //	delay-after=200ms  wait after it is written
 //	status=409         answer 400 to 599, no order
 //	code500            answer 200 {"code":500}, no order
@@ -163,7 +163,7 @@ func (s *Shop) plan(r *http.Request) (plan, error) {
 	return p, nil
 }
 
-// dice gives the same throws for the same seed.
+// dice gives the same numbers for the same seed.
 type dice struct {
 	mu  sync.Mutex
 	rnd *rand.Rand

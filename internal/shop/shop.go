@@ -2,10 +2,10 @@
 // it takes orders by HTTP, keeps them in SQLite, and checks the reservation
 // token that comes with each.
 //
-// It is an example of what a backend owes the token (see order.go: the lines
-// and the buyer are compared, an id is answered once, the time is looked at
-// right before the order is written), the shop of the demo, and a test
-// subject: it can be told to misbehave in the ways that shops do.
+// It is an example of how a backend must treat the token (see order.go: the lines and
+// the buyer are compared, an id is answered once, the time is looked at right before
+// the order is written), the shop of the demo, and a test subject: it can be told to
+// misbehave in the ways that shops do.
 //
 //	POST /api/order          JSON, form or query: sku, quantity, region; or items: [{sku, count}]
 //	GET  /orders             every order, as JSON
@@ -13,8 +13,8 @@
 //	GET  /misbehave          the rules in force; PUT replaces them (only if allowed)
 //	GET  anything else       a page to browse
 //
-// The list of orders is open to whoever reaches the shop: it belongs behind
-// the gate and on a private address.
+// The list of orders is open to every client that reaches the shop, so run the shop
+// behind the gate and on a private address.
 package shop
 
 import (
@@ -32,7 +32,7 @@ import (
 // maxBody is the most bytes of an order that are read.
 const maxBody = 1 << 20
 
-// Options says what a shop is like.
+// Options configure a shop.
 type Options struct {
 	// DB is the SQLite file, made if it does not exist. Default: in memory.
 	DB string
@@ -62,7 +62,7 @@ type Shop struct {
 	mux      *http.ServeMux
 	counts   counts
 
-	closed chan struct{} // closed by Close: whoever waits stops waiting
+	closed chan struct{} // closed by Close, which ends all waits
 	once   sync.Once
 	mu     sync.RWMutex // held for reading while a request runs
 	err    error        // of closing the store
@@ -98,8 +98,8 @@ func New(o Options) (*Shop, error) {
 
 // ServeHTTP answers one request; 503 once the shop is closed.
 func (s *Shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// Close takes the lock before it closes the database. A writer that waits
-	// would block new readers, so they look at closed first.
+	// Close takes the lock before it closes the database. A waiting writer would block
+	// new readers, so they check closed first.
 	if s.isClosed() || !s.mu.TryRLock() {
 		closing().write(w)
 		return
@@ -109,8 +109,8 @@ func (s *Shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// Close ends what hangs, waits for the requests that run, and closes the
-// database. Further calls do nothing and return the same error.
+// Close ends hanging requests, waits for running ones, and closes the database. Further
+// calls do nothing and return the same error.
 func (s *Shop) Close() error {
 	s.once.Do(func() {
 		close(s.closed)
@@ -121,7 +121,7 @@ func (s *Shop) Close() error {
 	return s.err
 }
 
-// Orders returns the orders that are written, oldest first.
+// Orders returns the written orders, oldest first.
 func (s *Shop) Orders(ctx context.Context) ([]Order, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

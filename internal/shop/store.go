@@ -26,10 +26,10 @@ type Order struct {
 	CreatedAt   time.Time   `json:"created_at"`
 }
 
-// decisions holds what was decided about an id: an order (status 201), or a
-// refusal, which is as final: an id that was refused is never sold on. The
-// index makes two decisions about one id impossible, whoever else writes into
-// the file. A shop that does not verify has no ids to be unique (verified 0).
+// decisions holds what was decided about an id: an order (status 201), or a refusal, which
+// is as final: a refused id is never sold. The index makes two decisions about one id
+// impossible, even if other processes write to the file. A shop that does not verify has no
+// ids to be unique (verified 0).
 const decisions = `
 CREATE TABLE IF NOT EXISTS decisions (
 	no       INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -80,11 +80,11 @@ type decision struct {
 	lines    []sale.Line
 }
 
-// decide writes the decision unless the id has one already, and returns the
-// answer that stands; repeated: it is an earlier one.
+// decide writes the decision unless the id has one already, and returns the valid
+// answer; repeated: it is an earlier one.
 func (s *store) decide(ctx context.Context, d decision) (stands answer, repeated bool, err error) {
-	// An order that was begun is written even if the client leaves; and an
-	// interrupted connection would take a database in memory with it.
+	// A started order is written even if the client leaves; and interrupting the
+	// connection would lose a database in memory.
 	ctx = context.WithoutCancel(ctx)
 	lines, err := json.Marshal(d.lines)
 	if err != nil {

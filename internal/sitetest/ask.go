@@ -67,7 +67,7 @@ func (s *Site) AskWith(server, method, path, body string, header map[string]stri
 	return Answer{resp.StatusCode, resp.Header, string(raw)}
 }
 
-// Do asks the admin endpoint for what must succeed, and reads the answer into T.
+// Do sends a request to the admin endpoint that must succeed, and reads the answer into T.
 func Do[T any](s *Site, method, path, body string) T {
 	s.t.Helper()
 	a := s.Admin(method, path, body)
@@ -111,8 +111,8 @@ func (a Answer) Is(t *testing.T, status int, reason string) {
 	}
 }
 
-// Eventually asks again and again. It never waits for a time to pass: it fails when
-// nothing has come of it for very long.
+// Eventually checks a condition until it is true. It never waits for a fixed time, and
+// fails after a very long one.
 func (s *Site) Eventually(want string, so func() (string, bool)) {
 	s.t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)

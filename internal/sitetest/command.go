@@ -13,7 +13,7 @@ import (
 )
 
 // BeCaddyEnv is set in a process in which the test binary is the caddy command: a test
-// gets what a shell gets, with the exit status.
+// gets the same output and exit status as a shell.
 const BeCaddyEnv = "STOCKGATE_TEST_BE_CADDY"
 
 // BeCaddy runs the caddy command and exits where BeCaddyEnv is set. A package whose tests
@@ -25,7 +25,7 @@ func BeCaddy() {
 	}
 }
 
-// Ran is what a command left behind.
+// Ran is the result of a command.
 type Ran struct {
 	Status      int
 	Out, Errors string
@@ -57,7 +57,7 @@ func (s *Site) Run(args ...string) Ran {
 	return Run(s.t, "", append([]string{"--address", s.AdminAddress()}, args...)...)
 }
 
-// OK runs a command that must be done without a word on stderr.
+// OK runs a command that must succeed without output on stderr.
 func (s *Site) OK(args ...string) string {
 	s.t.Helper()
 	r := s.Run(args...)

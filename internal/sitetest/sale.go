@@ -9,14 +9,14 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// Redis starts a redis-server, and gives an app that uses it and has time enough.
+// Redis starts a redis-server, and returns it with an app that uses it with a long timeout.
 func Redis(t *testing.T) (*redistest.Server, map[string]any) {
 	t.Helper()
 	server := redistest.Start(t)
 	return server, map[string]any{"redis": map[string]any{"addresses": []string{server.Addr()}, "timeout": "1m"}}
 }
 
-// SaleFile has items for most of what can happen to one.
+// SaleFile has items for most cases.
 const SaleFile = `
 id: double11
 starts_at: 2020-11-11T00:00:00+08:00
@@ -29,7 +29,7 @@ items:
   - {sku: "..", stock: 7}
 `
 
-// Books is what the API says of a sale.
+// Books is a sale in the API's answer.
 type Books struct {
 	ID, Status string
 	StartsAt   time.Time `json:"starts_at"`

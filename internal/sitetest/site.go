@@ -1,6 +1,6 @@
 // Package sitetest runs a Caddy with Stockgate for tests, sends it requests, and runs the
-// commands against it. Which modules it has is up to the imports of the test. There is one
-// Caddy in a process, so its tests cannot be parallel.
+// commands against it. The test's imports decide which modules it has. There is one Caddy
+// in a process, so its tests cannot be parallel.
 package sitetest
 
 import (
@@ -14,11 +14,12 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// Patience bounds what should come soon: generous, because the machine may be busy.
+// Patience bounds waits for events that should come soon: generous, because the machine
+// may be busy.
 const Patience = 2 * time.Minute
 
 // Site is a running Caddy with a stockgate app. Its admin endpoint and its server
-// listen on sockets, so that no other test can be in the way.
+// listen on sockets, so that tests do not interfere.
 type Site struct {
 	t     *testing.T
 	Dir   string         // of its files

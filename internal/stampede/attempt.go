@@ -26,7 +26,7 @@ type Answer struct {
 	Status int `json:"status"`
 	// Reservation is the id that the answer names; empty: none.
 	Reservation string `json:"reservation,omitempty"`
-	// Accepted: he was told that he has it: 2xx, and no JSON body whose code says
+	// Accepted: the buyer was told that they have it: 2xx, and no JSON body whose code says
 	// otherwise.
 	Accepted bool `json:"accepted"`
 	// Failure is why there was no answer: timeout, refused, reset or other.

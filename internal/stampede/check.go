@@ -10,7 +10,7 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// Tolerance says what may be untrue because the shop was told to misbehave.
+// Tolerance says which violations to accept because the shop was told to misbehave.
 type Tolerance struct {
 	// InDoubt: units may be in doubt at the end, for the operator to resolve.
 	InDoubt bool
@@ -19,7 +19,7 @@ type Tolerance struct {
 	Phantom bool
 }
 
-// Verdict is what the oracle found.
+// Verdict is the result of Check.
 type Verdict struct {
 	// Orders is how many orders of the sale the shop has, Ordered the units in
 	// them, Stock what there was to sell.
@@ -36,9 +36,8 @@ type Verdict struct {
 // mostOfAKind is how many violations of one rule are spelt out.
 const mostOfAKind = 5
 
-// Check says where the three accounts contradict each other or the promises:
-// no more is sold than there is, and an order, a confirmed reservation and a
-// buyer who was told yes are the same thing.
+// Check finds contradictions between the three accounts and the promises: no more is
+// sold than there is, and orders, confirmed reservations and successful answers match.
 func Check(e Evidence, t Tolerance) Verdict {
 	o := newOracle(e, t)
 	for _, rule := range []func(){

@@ -39,7 +39,7 @@ func honest() stampede.Evidence {
 		e.Records[id] = reservation.Record{ID: id, Sale: "s", State: reservation.Confirmed, Lines: lines}
 		e.Tally.Answers = append(e.Tally.Answers, stampede.Answer{Buyer: buyer, Lines: lines, Status: 201, Reservation: id, Accepted: true})
 	}
-	// somebody else's order, of another sale
+	// another buyer's order, of another sale
 	e.Orders = append(e.Orders, stampede.Order{OrderNo: "o9", Reservation: "r9", Buyer: "p6", Lines: line("z", 5)})
 	return e
 }
@@ -71,12 +71,12 @@ func TestEveryViolationIsFound(t *testing.T) {
 			e.Orders = append(e.Orders, stampede.Order{OrderNo: "o7", Reservation: "r7", Buyer: "p7", Lines: line("a", 2)})
 			e.Records["r7"] = reservation.Record{ID: "r7", State: reservation.Confirmed, Lines: line("a", 2)}
 		}, "oversold in the shop: 5 units of a are ordered, and there are 3", 2},
-		"oversold in the books": {func(e *stampede.Evidence) {
+		"oversold in Redis": {func(e *stampede.Evidence) {
 			e.Books.Items[0].Confirmed, e.Books.Items[0].Available = 4, -1
-		}, "oversold in the books: 4 units of a", 1},
+		}, "oversold in Redis: 4 units of a", 1},
 		"oversold by what is held": {func(e *stampede.Evidence) {
 			e.Books.Items[1].Held = 3
-		}, "oversold in the books: 5 units of b@north", 3},
+		}, "oversold in Redis: 5 units of b@north", 3},
 		"one region sells the other's units": {func(e *stampede.Evidence) {
 			e.Books.Items = append(e.Books.Items, reservation.Cell{SKU: "b", Region: "south", Stock: 5, Available: 5})
 			e.Orders[0].Lines = line("b@north", 1)
@@ -104,10 +104,10 @@ func TestEveryViolationIsFound(t *testing.T) {
 		}, "p1 was told yes (reservation r1), and the shop has no such order", 0},
 		"a phantom confirm": {func(e *stampede.Evidence) {
 			e.Orders, e.Tally.Answers = e.Orders[1:], e.Tally.Answers[1:]
-		}, "1 units of a are confirmed without an order: the books say 3, the shop's orders 2", 0},
-		"an order that the books do not have": {func(e *stampede.Evidence) {
+		}, "1 units of a are confirmed without an order: the sale says 3, the shop's orders 2", 0},
+		"an order that the sale does not have": {func(e *stampede.Evidence) {
 			e.Books.Items[0].Confirmed, e.Books.Items[0].Available = 2, 1
-		}, "the shop has orders for 3 confirmed units of a, the books have 2", 0},
+		}, "the shop has orders for 3 confirmed units of a, the sale has 2", 0},
 		"a yes without a reservation": {func(e *stampede.Evidence) {
 			e.Tally.Answers[0].Reservation = ""
 		}, "p1 was told yes without a reservation", 0},
@@ -116,10 +116,10 @@ func TestEveryViolationIsFound(t *testing.T) {
 		}, "p1 was told yes with the reservation r1, and the order is that of p8", 0},
 		"a yes for something else": {func(e *stampede.Evidence) {
 			e.Tally.Answers[0].Lines = line("a", 2)
-		}, "p1 was told yes for 2 × a, and his order is for 1 × a", 0},
-		"an order of somebody who was refused": {func(e *stampede.Evidence) {
+		}, "p1 was told yes for 2 × a, and the order is for 1 × a", 0},
+		"an order of a buyer who was refused": {func(e *stampede.Evidence) {
 			e.Tally.TurnedAway["p1"] = true
-		}, "the gate refused p1 every time, and yet he has the order o1", 0},
+		}, "the gate refused p1 every time, and yet they have the order o1", 0},
 		"held at the end": {func(e *stampede.Evidence) {
 			e.Books.Items[0].Stock, e.Books.Items[0].Held = 4, 1
 		}, "1 units of a are still held", 0},
@@ -127,21 +127,21 @@ func TestEveryViolationIsFound(t *testing.T) {
 			e.Books.Items[0].Confirmed, e.Books.Items[0].InDoubt = 2, 1
 			setState(e, "r1", reservation.InDoubt)
 		}, "1 units of a are in doubt", 0},
-		"an order in doubt that the books do not have": {func(e *stampede.Evidence) {
+		"an order in doubt that the sale does not have": {func(e *stampede.Evidence) {
 			setState(e, "r1", reservation.InDoubt)
-		}, "the shop has orders for 1 units of a in doubt, the books have 0", 0},
+		}, "the shop has orders for 1 units of a in doubt, the sale has 0", 0},
 		"unbalanced": {func(e *stampede.Evidence) {
 			e.Books.Items[0].Stock = 4
-		}, "the books of a do not balance: stock 4, available 0, held 0, in doubt 0, confirmed 3", 0},
+		}, "the cells of a do not balance: stock 4, available 0, held 0, in doubt 0, confirmed 3", 0},
 		"unbalanced by their own word": {func(e *stampede.Evidence) {
 			e.Books.Balanced = false
-		}, "the books say of themselves that they do not balance", 0},
-		"empty books": {func(e *stampede.Evidence) {
+		}, "the admin API says that the sale does not balance", 0},
+		"a sale without items": {func(e *stampede.Evidence) {
 			e.Books.Items = nil
-		}, "list no items", 0},
+		}, "lists no items", 0},
 		"sold out with units left": {func(e *stampede.Evidence) {
 			e.Books.Items[0].Stock, e.Books.Items[0].Available = 4, 1
-		}, "somebody was told that 1 × a is sold out, and it is available at the end", 0},
+		}, "a buyer was told that 1 × a is sold out, and it is available at the end", 0},
 		"units left behind": {func(e *stampede.Evidence) {
 			e.MustSell = 6
 		}, "5 units are sold, and 6 were wanted and in stock", 0},
@@ -167,7 +167,7 @@ func TestToleranceForgivesOnlyWhatItNames(t *testing.T) {
 	doubt := honest()
 	doubt.Books.Items[0].Confirmed, doubt.Books.Items[0].InDoubt = 2, 1
 	setState(&doubt, "r1", reservation.InDoubt)
-	doubt.Tally.Answers = doubt.Tally.Answers[1:] // he was told an error
+	doubt.Tally.Answers = doubt.Tally.Answers[1:] // they got an error
 	phantom := honest()
 	phantom.Orders, phantom.Tally.Answers, phantom.MustSell = phantom.Orders[1:], phantom.Tally.Answers[1:], 4
 	for _, test := range []struct {

@@ -1,13 +1,12 @@
-// Package stampede is a crowd of buyers that goes for a shop by real HTTP, and
-// an oracle that says afterwards whether anybody was promised too much.
+// Package stampede sends a crowd of buyers to a shop over real HTTP, and checks
+// afterwards that every promise was kept.
 //
 //	tally, err := crowd.Run(ctx)                       // what the buyers were told
-//	evidence, err := sources.Collect(ctx, tally)       // what shop and books say
+//	evidence, err := sources.Collect(ctx, tally)       // what the shop and the sale's stock say
 //	verdict := stampede.Check(evidence, stampede.Tolerance{})
 //
-// The oracle believes nobody: the orders in the shop, the units in the sale's
-// books and the answers to the buyers are three accounts of one event, and
-// must agree.
+// The check trusts no single source: the orders in the shop, the units in the sale's
+// cells and the answers to the buyers are three accounts of one event, and must agree.
 package stampede
 
 import (
@@ -32,7 +31,7 @@ const (
 // crowd's connections.
 const reserveFiles = 64
 
-// Crowd says who buys what, and how. Its zero values are defaults.
+// Crowd configures the buyers and their orders. Its zero values are defaults.
 type Crowd struct {
 	// URL is where orders go. Required.
 	URL string
@@ -49,16 +48,16 @@ type Crowd struct {
 	Zipf float64
 	// Baskets are what is bought, taken in turn. Required.
 	Baskets []Basket
-	// Concurrency is how many orders are under way at a time: a closed loop, in
-	// which everybody waits for his answer. Default: all, at most MostConnections.
+	// Concurrency is how many orders are under way at a time: a closed loop, in which
+	// every buyer waits for the answer. Default: all, at most MostConnections.
 	Concurrency int
 	// Rate opens the loop: so many orders per second are due, whether or not
 	// the earlier ones are answered, and the time they wait for one of the
 	// Concurrency connections counts. Default: as fast as answers come.
 	Rate float64
-	// DoubleClick: one in so many orders is sent twice at once. Default: none.
+	// DoubleClick: one in this many orders is sent twice at once. Default: none.
 	DoubleClick int
-	// ComeBack: one in so many who bought tries to buy again. Default: none.
+	// ComeBack: one in this many successful buyers tries to buy again. Default: none.
 	ComeBack int
 	// Retry says what a refused buyer does.
 	Retry Retry
@@ -76,9 +75,9 @@ type Crowd struct {
 
 // Retry says what a buyer does whose refusal may pass (see sale.Kind.Wait).
 type Retry struct {
-	// Times is how often he tries again, at most. Default: he leaves.
+	// Times is how often a buyer retries, at most. Default: never.
 	Times int
-	// AtOnce ignores the Retry-After; else he waits for as long as it says.
+	// AtOnce ignores Retry-After; otherwise the buyer waits for as long as it says.
 	AtOnce bool
 }
 

@@ -227,7 +227,7 @@ func TestNoAnswer(t *testing.T) {
 	server.Close()
 	tally, err := stampede.Crowd{URL: server.URL, Baskets: []stampede.Basket{stampede.Buy("a", 1)}}.Run(t.Context())
 	if err != nil || tally.Failed["refused"] != 1 {
-		t.Errorf("nobody listens: %+v, %v", tally, err)
+		t.Errorf("nothing listens: %+v, %v", tally, err)
 	}
 }
 
@@ -270,7 +270,7 @@ func TestCrowdsThatCannotBe(t *testing.T) {
 }
 
 // TestAShopWithoutAGateOversells is the reason for it all: a shop that looks at
-// no stock sells to everybody, and the oracle must say so.
+// no stock sells to every buyer, and the check must report it.
 func TestAShopWithoutAGateOversells(t *testing.T) {
 	s, err := shop.New(shop.Options{})
 	if err != nil {

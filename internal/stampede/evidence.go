@@ -18,7 +18,7 @@ type Order struct {
 	Lines       []sale.Line `json:"lines"`
 }
 
-// Evidence is what the three parties say about one sale.
+// Evidence has the three accounts of one sale.
 type Evidence struct {
 	// Orders are the shop's; those that have no line in the sale do not count.
 	Orders []Order
@@ -31,11 +31,11 @@ type Evidence struct {
 	// MaxPerBuyer is how many units of the sale one buyer may have; 0: any number.
 	MaxPerBuyer int64
 	// MustSell is how many units the shop must have sold in the end, because so
-	// many were wanted and it turned nobody away.
+	// many were wanted and it refused no buyer.
 	MustSell int64
 }
 
-// Sources says where to ask.
+// Sources says where to collect evidence.
 type Sources struct {
 	// Orders lists the orders in the shop.
 	Orders func(context.Context) ([]Order, error)
@@ -60,7 +60,7 @@ func (s Sources) Collect(ctx context.Context, t *Tally) (Evidence, error) {
 	e := Evidence{Tally: t, MaxPerBuyer: s.MaxPerBuyer, MustSell: s.MustSell, Records: map[string]reservation.Record{}}
 	books, err := s.settled(ctx)
 	if err != nil {
-		return e, fmt.Errorf("reading the books: %w", err)
+		return e, fmt.Errorf("reading the sale: %w", err)
 	}
 	e.Books = *books
 	if e.Orders, err = s.Orders(ctx); err != nil {
@@ -94,7 +94,7 @@ func (s Sources) record(ctx context.Context, e *Evidence, id string) error {
 	return nil
 }
 
-// settled reads the books, again and again while something is held.
+// settled reads the sale until nothing is held any more.
 func (s Sources) settled(ctx context.Context) (*reservation.Books, error) {
 	if s.Settle == 0 {
 		s.Settle = defaultSettle

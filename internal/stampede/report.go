@@ -15,7 +15,7 @@ import (
 // Report is a stampede in numbers, for people and as JSON.
 type Report struct {
 	Tally *Tally `json:"tally"`
-	// Evidence and Verdict are nil where nobody was asked.
+	// Evidence and Verdict are nil without a check.
 	Evidence *Evidence `json:"-"`
 	Verdict  *Verdict  `json:"verdict,omitempty"`
 }
@@ -60,7 +60,7 @@ func (r Report) WriteTo(w io.Writer) (int64, error) {
 	if r.Verdict != nil {
 		r.books(row)
 	}
-	row("answers", Count(t.Requests), fmt.Sprintf("%s a second while anybody waited", Count(int(t.RequestsPerSecond()))))
+	row("answers", Count(t.Requests), fmt.Sprintf("%s a second while any buyer waited", Count(int(t.RequestsPerSecond()))))
 	row("latency p50", milliseconds(t.Latency.P50), fmt.Sprintf("p99 %s, longest %s", milliseconds(t.Latency.P99), milliseconds(t.Latency.Max)))
 	if r.Verdict != nil && len(r.Verdict.Violations) > 0 {
 		b.WriteString("\nbroken promises:\n")

@@ -68,7 +68,7 @@ func TestReport(t *testing.T) {
   answered otherwise           4  status 409: 1, status 500: 1, status 502: 2
   no answer                    3  reset 1, timeout 2
   books                  balance  stock 5 = 0 available + 0 held + 0 in doubt + 5 confirmed
-  answers                  2,012  2,012 a second while anybody waited
+  answers                  2,012  2,012 a second while any buyer waited
   latency p50             1.2 ms  p99 80 ms, longest 1,200 ms
 
 broken promises:
@@ -96,8 +96,8 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// TestCollectWaitsForHolds: what is under way when the last buyer has his answer
-// is not held at the end.
+// TestCollectWaitsForHolds: what is under way when the last buyer has an answer is not
+// held at the end.
 func TestCollectWaitsForHolds(t *testing.T) {
 	reads, down := 0, errors.New("down")
 	sources := stampede.Sources{

@@ -10,25 +10,25 @@ import (
 // books: every unit is in one place, and no place is left open.
 func (o *oracle) books() {
 	if len(o.cells) == 0 {
-		o.complain("the books of the sale list no items")
+		o.complain("the sale lists no items")
 	}
 	unbalanced := false
 	for _, name := range o.names() {
 		c := o.cells[name]
 		if !c.Balanced() {
 			unbalanced = true
-			o.complain("the books of %s do not balance: stock %d, available %d, held %d, in doubt %d, confirmed %d",
+			o.complain("the cells of %s do not balance: stock %d, available %d, held %d, in doubt %d, confirmed %d",
 				name, c.Stock, c.Available, c.Held, c.InDoubt, c.Confirmed)
 		}
 		if c.Held != 0 {
-			o.complain("%d units of %s are still held: nobody has told how their orders ended", c.Held, name)
+			o.complain("%d units of %s are still held: the outcome of their orders is missing", c.Held, name)
 		}
 		if c.InDoubt != 0 && !o.may.InDoubt {
 			o.complain("%d units of %s are in doubt, though the shop answered everything", c.InDoubt, name)
 		}
 	}
 	if !o.Books.Balanced && !unbalanced {
-		o.complain("the books say of themselves that they do not balance")
+		o.complain("the admin API says that the sale does not balance")
 	}
 	if o.Books.Unbacked != 0 {
 		o.complain("the shop took %d orders whose units had gone elsewhere", o.Books.Unbacked)
@@ -41,7 +41,7 @@ func (o *oracle) oversold() {
 		c := o.cells[name]
 		promised := c.Confirmed + c.Held + c.InDoubt
 		if promised > c.Stock {
-			o.complain("oversold in the books: %d units of %s are confirmed, held or in doubt, and there are %d", promised, name, c.Stock)
+			o.complain("oversold in Redis: %d units of %s are confirmed, held or in doubt, and there are %d", promised, name, c.Stock)
 		}
 		if o.ordered[name] > c.Stock {
 			o.complain("oversold in the shop: %d units of %s are ordered, and there are %d", o.ordered[name], name, c.Stock)
@@ -50,7 +50,7 @@ func (o *oracle) oversold() {
 	}
 }
 
-// undersold: no unit stays behind that somebody wanted.
+// undersold: no unit that a buyer wanted stays unsold.
 func (o *oracle) undersold() {
 	if o.verdict.Ordered < o.MustSell {
 		o.complain("%d units are sold, and %d were wanted and in stock", o.verdict.Ordered, o.MustSell)
@@ -78,7 +78,7 @@ func (o *oracle) ordersAreReservations() {
 	}
 }
 
-// unitsAreOrders: what the books call confirmed was ordered, and the other way
+// unitsAreOrders: confirmed units were ordered, and the other way
 // round, unit by unit.
 func (o *oracle) unitsAreOrders() {
 	confirmed, doubtful := map[string]int64{}, map[string]int64{}
@@ -101,18 +101,18 @@ func (o *oracle) unitsAreOrders() {
 		c := o.cells[name]
 		switch {
 		case confirmed[name] > c.Confirmed:
-			o.complain("the shop has orders for %d confirmed units of %s, the books have %d", confirmed[name], name, c.Confirmed)
+			o.complain("the shop has orders for %d confirmed units of %s, the sale has %d", confirmed[name], name, c.Confirmed)
 		case confirmed[name] < c.Confirmed && !o.may.Phantom:
-			o.complain("%d units of %s are confirmed without an order: the books say %d, the shop's orders %d",
+			o.complain("%d units of %s are confirmed without an order: the sale says %d, the shop's orders %d",
 				c.Confirmed-confirmed[name], name, c.Confirmed, confirmed[name])
 		}
 		if doubtful[name] > c.InDoubt {
-			o.complain("the shop has orders for %d units of %s in doubt, the books have %d", doubtful[name], name, c.InDoubt)
+			o.complain("the shop has orders for %d units of %s in doubt, the sale has %d", doubtful[name], name, c.InDoubt)
 		}
 	}
 }
 
-// answersAreOrders: who was told yes has his order.
+// answersAreOrders: a buyer whose answer was a success has the order.
 func (o *oracle) answersAreOrders() {
 	if o.Tally == nil {
 		return
@@ -134,25 +134,25 @@ func (o *oracle) answersAreOrders() {
 			o.complain("%s was told yes with the reservation %s, and the order is that of %s", a.Buyer, a.Reservation, orders[0].Buyer)
 		}
 		if !maps.Equal(o.units(orders[0].Lines), o.units(a.Lines)) {
-			o.complain("%s was told yes for %s, and his order is for %s", a.Buyer, describe(a.Lines), describe(orders[0].Lines))
+			o.complain("%s was told yes for %s, and the order is for %s", a.Buyer, describe(a.Lines), describe(orders[0].Lines))
 		}
 	}
 }
 
-// refusedHaveNothing: whom the gate refused every time has no order.
+// refusedHaveNothing: a buyer whom the gate refused every time has no order.
 func (o *oracle) refusedHaveNothing() {
 	if o.Tally == nil {
 		return
 	}
 	for _, order := range o.orders {
 		if o.Tally.TurnedAway[order.Buyer] {
-			o.complain("the gate refused %s every time, and yet he has the order %s", order.Buyer, order.OrderNo)
+			o.complain("the gate refused %s every time, and yet they have the order %s", order.Buyer, order.OrderNo)
 		}
 	}
 }
 
-// soldOutWasTrue: sold out means that nothing can come back, so the units are
-// missing at the end too; else somebody was sent away from units for sale.
+// soldOutWasTrue: sold out means that nothing can come back, so the units are missing
+// at the end too; otherwise a buyer was refused units that were for sale.
 func (o *oracle) soldOutWasTrue() {
 	if o.Tally == nil {
 		return
@@ -164,12 +164,12 @@ func (o *oracle) soldOutWasTrue() {
 		}
 		missing := func(cell string) bool { return o.cells[cell].Available < units[cell] }
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(units)), missing) {
-			o.complain("somebody was told that %s is sold out, and it is available at the end", describe(b.Lines))
+			o.complain("a buyer was told that %s is sold out, and it is available at the end", describe(b.Lines))
 		}
 	}
 }
 
-// limits: nobody has more than the sale allows.
+// limits: no buyer has more than the sale allows.
 func (o *oracle) limits() {
 	if o.MaxPerBuyer == 0 {
 		return

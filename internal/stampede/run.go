@@ -28,9 +28,9 @@ type run struct {
 	bought    atomic.Int64 // orders that succeeded, for ComeBack
 }
 
-// Run sends the crowd in and waits until everybody has his answer. When ctx
-// ends, nobody else begins, and those who wait are cut off. An error means that
-// the crowd could not be set up; what its buyers experience is in the tally.
+// Run sends the crowd and waits until every buyer has an answer. When ctx ends, no further
+// buyer begins, and those who wait are cut off. An error means that the crowd could not be
+// set up; what its buyers experience is in the tally.
 func (c Crowd) Run(ctx context.Context) (*Tally, error) {
 	c, target, err := c.withDefaults()
 	if err != nil {
@@ -90,7 +90,7 @@ func (r *run) work(ctx context.Context) {
 	}
 }
 
-// purchase is one buyer with one order, until he has it or gives up.
+// purchase is one buyer with one order, until they have it or give up.
 func (r *run) purchase(ctx context.Context, n int, begun time.Time) {
 	buyer := n % r.Buyers
 	if r.who != nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Tally is what a crowd experienced.
+// Tally is what the crowd's buyers were told.
 type Tally struct {
 	// Buyers is how many people ordered, Requests how many orders they sent.
 	Buyers   int `json:"buyers"`
@@ -21,17 +21,17 @@ type Tally struct {
 	// Failed counts orders without an answer, by the kind of failure.
 	Failed map[string]int `json:"failed"`
 	// Elapsed is from the first order to the last answer; Busy is the part of it
-	// in which anybody waited for an answer, and not only for his time to retry.
+	// in which any buyer waited for an answer, and not only for the time to retry.
 	Elapsed time.Duration `json:"elapsed_ns"`
 	Busy    time.Duration `json:"busy_ns"`
 	Latency Latency       `json:"latency"`
 
 	// Answers are all but the gate's refusals.
 	Answers []Answer `json:"-"`
-	// TurnedAway are the buyers of whose orders the gate refused every one:
-	// they must have nothing.
+	// TurnedAway are the buyers whose orders the gate has all refused: they must have
+	// nothing.
 	TurnedAway map[string]bool `json:"-"`
-	// SoldOut are the baskets of which somebody was told that they are sold out.
+	// SoldOut are the baskets that a buyer was told are sold out.
 	SoldOut []Basket `json:"-"`
 }
 
@@ -49,8 +49,8 @@ func (t *Tally) TotalRefused() int { return sum(t.Refused) }
 // TotalFailed is how many orders got no answer.
 func (t *Tally) TotalFailed() int { return sum(t.Failed) }
 
-// Unclear is how many answers said neither yes nor why not: the shop's own
-// refusals, and errors on the way to it.
+// Unclear is how many answers were neither a success nor a gate's refusal: the shop's
+// own refusals, and errors on the way to it.
 func (t *Tally) Unclear() int {
 	return t.Requests - t.Accepted - t.TotalRefused() - t.TotalFailed()
 }
@@ -65,9 +65,9 @@ func sum[K comparable](counts map[K]int) int {
 
 // What a buyer was told so far.
 const (
-	silent = iota // he has not ordered
+	silent = iota // no order was sent
 	refused
-	maybe // at least one of his answers was not a refusal
+	maybe // at least one of the answers was not a refusal
 )
 
 // notebook collects what the buyers are told.

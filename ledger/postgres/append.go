@@ -40,13 +40,13 @@ func (l *Ledger) Append(ctx context.Context, sale, owner string, b *ledger.Batch
 	})
 }
 
-// idleFor is after how long, in ms, the database ends a transaction in which nothing
-// comes from the drainer. One that stands still, or whose machine has gone from the
-// network, would keep the sale locked for all others.
+// idleFor is the time, in ms, after which the database ends an idle transaction of a
+// drainer. A drainer that hangs, or whose machine has left the network, would keep the
+// sale locked for all others.
 const idleFor = "5000"
 
-// durably makes a transaction survive a crash once it is committed, where the database
-// does without: Redis forgets what the ledger has.
+// durably makes a committed transaction survive a crash, even where the database is
+// configured otherwise: Redis forgets what the ledger has.
 const durably = `set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true)`
 
 // follows says whether the owner may append the batch, and keeps it so until the

@@ -36,7 +36,7 @@ func TestDatabaseIsCut(t *testing.T) {
 	}
 }
 
-// A database that is locked keeps nobody waiting: neither the sale, nor who stops the
+// A locked database keeps nothing waiting: neither the sale, nor the stop of the
 // drainer.
 func TestDatabaseIsLocked(t *testing.T) {
 	server := pgtest.Start(t)

@@ -8,7 +8,7 @@ func (l *Ledger) Exec(statements string) error {
 	return err
 }
 
-// Lock keeps everybody else from a table until unlock.
+// Lock locks a table for all others until unlock.
 func (l *Ledger) Lock(table string) (unlock func(), err error) {
 	tx, err := l.pool.Begin(context.Background())
 	if err != nil {

@@ -91,8 +91,8 @@ func freeze(t *testing.T, server *pgtest.Server, at string) *freezing {
 }
 
 // A drainer that stands still in the middle of a batch, or whose machine has gone from
-// the network, keeps nobody from its sale: another one goes on, and what it did not
-// finish never happens.
+// the network, does not block its sale: another one goes on, and what it did not finish
+// never happens.
 func TestDrainerFreezes(t *testing.T) {
 	server := pgtest.Start(t)
 	for name, at := range map[string]string{"after it has locked": `copy "stockgate_movements"`, "when it ends": "UPDATE stockgate_drains"} {

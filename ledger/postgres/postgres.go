@@ -24,7 +24,7 @@ func Open(dsn string) (*Ledger, error) {
 		return nil, errAddress
 	}
 	config, err := pgxpool.ParseConfig(dsn)
-	if err != nil { // what it says may repeat a password that is written in the wrong place
+	if err != nil { // its text may repeat a password that was written in the wrong place
 		return nil, errAddress
 	}
 	config.MaxConns = min(config.MaxConns, 4)
@@ -51,7 +51,7 @@ func (l *Ledger) Close() error {
 // do not use.
 const migrating = 0x53746f636b67617
 
-// Migrate brings the tables up to date. Where they are, it needs no right to make any.
+// Migrate brings the tables up to date. If they are, it needs no right to create any.
 func (l *Ledger) Migrate(ctx context.Context) error {
 	return pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
 		if have, err := version(ctx, tx); err != nil || have == len(migrations) {
@@ -60,7 +60,7 @@ func (l *Ledger) Migrate(ctx context.Context) error {
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1), `+durably, int64(migrating)); err != nil {
 			return err
 		}
-		have, err := version(ctx, tx) // another one may have been faster
+		have, err := version(ctx, tx) // another process may have been faster
 		if err != nil {
 			return err
 		}
@@ -76,7 +76,7 @@ func (l *Ledger) Migrate(ctx context.Context) error {
 // version is how many migrations were run.
 func version(ctx context.Context, tx pgx.Tx) (have int, err error) {
 	var there bool
-	// not to_regclass, which may remember what was before a lock was waited for
+	// not to_regclass, which may see the state before the wait for a lock
 	const query = `SELECT EXISTS (SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 		WHERE c.relname = 'stockgate_schema' AND n.nspname = ANY (current_schemas(false)))`
 	if err := tx.QueryRow(ctx, query).Scan(&there); err != nil || !there {
@@ -89,15 +89,15 @@ func version(ctx context.Context, tx pgx.Tx) (have int, err error) {
 	return have, err
 }
 
-// mayClaim says who may have a sale: its owner, anybody when the lease is over, and
-// also when it ends so late that the clock must have been set back since. now() would
-// be when the transaction began, before it waited.
+// mayClaim says whether an owner may have a sale: it has it already, the lease is over,
+// or the lease ends so late that the clock must have been set back since. now() would
+// be the start of the transaction, before it waited.
 const mayClaim = `(d.owner = $2 OR d.lease_until <= clock_timestamp() OR d.lease_until > clock_timestamp() + interval '1 hour')`
 
-// Claim takes or renews the right to drain a sale. It is one statement that writes: whoever
-// stands still cannot do so in the middle of it.
+// Claim takes or renews the right to drain a sale. It is a single writing statement: a
+// process that hangs cannot hang in the middle of it.
 func (l *Ledger) Claim(ctx context.Context, sale, owner string, forHow time.Duration) (at ledger.Position, ours bool, err error) {
-	// who may not have it does not keep those waiting who write
+	// a process that may not have it must not block writers
 	err = l.pool.QueryRow(ctx, `SELECT epoch, seq, `+mayClaim+` FROM stockgate_drains AS d WHERE sale = $1`, sale, owner).Scan(&at.Epoch, &at.Seq, &ours)
 	if err == nil && !ours || err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return at, false, err
@@ -106,7 +106,7 @@ func (l *Ledger) Claim(ctx context.Context, sale, owner string, forHow time.Dura
 	err = l.pool.QueryRow(ctx, `INSERT INTO stockgate_drains AS d (sale, epoch, seq, owner, lease_until) VALUES ($1, 0, 0, $2, `+until+`)
 		ON CONFLICT (sale) DO UPDATE SET owner = $2, lease_until = `+until+` WHERE `+mayClaim+` RETURNING d.epoch, d.seq`,
 		sale, owner, forHow.Milliseconds()).Scan(&at.Epoch, &at.Seq)
-	if errors.Is(err, pgx.ErrNoRows) { // another one was faster
+	if errors.Is(err, pgx.ErrNoRows) { // another process was faster
 		at, err = l.Position(ctx, sale)
 		return at, false, err
 	}

@@ -78,7 +78,7 @@ func TestAddress(t *testing.T) {
 	}
 	l := open(t, "postgres://user:s3cret@127.0.0.1:1/db")
 	if err := l.Migrate(ledgertest.Soon(t)); err == nil || strings.Contains(err.Error(), "s3cret") {
-		t.Errorf("nobody listens: %v", err)
+		t.Errorf("nothing listens: %v", err)
 	}
 }
 

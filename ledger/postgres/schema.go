@@ -82,8 +82,8 @@ CREATE TABLE stockgate_sales (
 ALTER TABLE stockgate_reservations ADD COLUMN unpaid text NOT NULL DEFAULT '';
 `}
 
-// Migrations are what Migrate runs in an empty database, in order. A database that
-// somebody else has brought so far is left as it is.
+// Migrations are what Migrate runs in an empty database, in order. A database that is
+// already at this version is left as it is.
 func Migrations() []string {
 	out := make([]string, len(migrations))
 	for i := range migrations {

@@ -12,14 +12,13 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// adjusted is what redis must remember of an adjustment.
+// adjusted is what Redis must remember of an adjustment.
 type adjusted struct {
 	adjustment
 	stock int64 // after it
 }
 
-// adjustments computes, from the stock that there is now backwards, what each of them
-// answered.
+// adjustments computes what each adjustment answered, backwards from the current stock.
 func (b *batch) adjustments() map[string]adjusted {
 	if b.stocks != nil {
 		return b.stocks
@@ -90,7 +89,7 @@ func (b *batch) judgeReturn(n reservation.Named, has reservation.Value) *verdict
 		"remember it", "was "+valueWord(has))
 }
 
-// answered is what had come back after the i-th return, in the order of the
+// answered is how many units had come back after the i-th return, in the order of the
 // reservation's lines.
 func (b *batch) answered(id string, list []*back, i int) string {
 	t := b.story.reservations[id]

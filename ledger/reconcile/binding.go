@@ -9,7 +9,7 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// What the fields of bindings begin with, see lua/bindings.lua.
+// Prefixes of binding fields, see lua/bindings.lua.
 const (
 	keyField    = "k|"
 	singleField = "d|"
@@ -22,8 +22,7 @@ func (t *told) names(field string) bool {
 	return field != "" && slices.Contains(fields[:], field)
 }
 
-// rank is how good a claim the state of a reservation gives to a field that it names;
-// 0: none.
+// rank is the priority that a reservation's state gives it for a field that it names; 0: none.
 func (t *told) rank(field string) int {
 	switch t.state {
 	case reservation.Held, reservation.InDoubt:
@@ -42,8 +41,7 @@ func (t *told) rank(field string) int {
 	return 0
 }
 
-// overdue says that a key need not belong to a confirmed or unbacked reservation any
-// more.
+// overdue says whether a key need no longer belong to a confirmed or unbacked reservation.
 func (t *told) overdue(field string, now, ends time.Time) bool {
 	if !strings.HasPrefix(field, keyField) || t.rank(field) == 2 {
 		return false
@@ -56,9 +54,9 @@ func (t *told) overdue(field string, now, ends time.Time) bool {
 	return !now.Before(until) && !now.Before(ends)
 }
 
-// owner says to whom a field must belong, when it belongs to somebody or, empty, to
-// nobody now. Several may name it; who has it keeps it, unless somebody's claim is
-// better.
+// owner returns the reservation that a field must belong to; has is its owner now,
+// empty if it has none. Several reservations may name a field: the owner keeps it
+// unless another one has a higher rank.
 func (r *run) owner(field, has string, seen *reservation.Examined) string {
 	rank := func(id string) int {
 		t := r.story.reservations[id]
@@ -66,12 +64,12 @@ func (r *run) owner(field, has string, seen *reservation.Examined) string {
 		case t == nil || !t.names(field):
 			return 0
 		case t.overdue(field, seen.Now, seen.Ends):
-			return 1 // it may have it, and need not
+			return 1 // it may have it, but need not
 		}
 		return t.rank(field)
 	}
 	if strings.HasPrefix(field, singleField) {
-		// whether it was freed when the attempt was answered is not told
+		// no movement says whether it was freed when the attempt was answered
 		if rank(has) > 0 {
 			return has
 		}
@@ -82,7 +80,7 @@ func (r *run) owner(field, has string, seen *reservation.Examined) string {
 		best, most = has, n
 	}
 	if most > 1 && strings.HasPrefix(field, keyField) {
-		return has // a key's time may have been over when a hold took it
+		return has // a key may have been overdue when a hold took it
 	}
 	for id := range r.story.wants[field] {
 		n := rank(id)
@@ -90,15 +88,15 @@ func (r *run) owner(field, has string, seen *reservation.Examined) string {
 			best, most = id, n
 		}
 	}
-	// what is unbacked gets only what nobody has, so that it may have got nothing; the same
-	// is so of a key whose time is over
+	// an unbacked reservation gets only free fields, so it may have got none; the same
+	// holds for an overdue key
 	if most == 1 && has == "" {
 		return ""
 	}
 	return best
 }
 
-// earlier puts those with equal claims into an order.
+// earlier orders reservations of equal rank.
 func earlier(a, b *told, id, other string) bool {
 	if b == nil {
 		return true

@@ -9,10 +9,10 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// fields are those of a record's text that others depend on.
+// fields are the fields of a record that other keys depend on.
 type fields struct{ buyer, lines, charges, guard, ref, gate, returned, unpaid string }
 
-// The places of fields in a record, see lua/shard.lua.
+// Positions of fields in a record, see lua/shard.lua.
 const (
 	statePlace    = 0
 	changedPlace  = 4
@@ -28,7 +28,7 @@ const (
 	unpaidPlace   = 18
 )
 
-// fieldsOf reads them without making anything anew.
+// fieldsOf reads them without allocating.
 func fieldsOf(text string) (f fields) {
 	for place := 0; text != ""; place++ {
 		field, rest, _ := strings.Cut(text, "\t")
@@ -55,13 +55,12 @@ func fieldsOf(text string) (f fields) {
 	return f
 }
 
-// bindings are the binding fields that a reservation asks for, each for itself alone; some
-// are empty.
+// bindings are the binding fields that a reservation asks for exclusively; some are empty.
 func (f *fields) bindings() [2]string {
 	return [2]string{f.guard, reservation.RefField(f.buyer, f.ref)}
 }
 
-// asked are all binding fields that it may be in.
+// asked are all binding fields that it may appear in.
 func (f *fields) asked() [4]string {
 	out := [4]string{f.guard, reservation.RefField(f.buyer, f.ref)}
 	if f.ref != "" {
@@ -70,7 +69,7 @@ func (f *fields) asked() [4]string {
 	return out
 }
 
-// eachPair calls yield for what "name n name n …" says.
+// eachPair calls yield for each pair of "name n name n …".
 func eachPair(text string, yield func(name string, n int64)) {
 	for text != "" {
 		var name, number string
@@ -82,16 +81,15 @@ func eachPair(text string, yield func(name string, n int64)) {
 	}
 }
 
-// text is the record of a reservation as it must be kept, with how often the shop was
-// asked about it, which no movement tells.
+// record is the record of a reservation as it must be stored, with the count of probes,
+// which no movement has.
 func (t *told) record(probes string) string {
 	f := strings.Split(t.text, "\t")
 	f[statePlace], f[changedPlace], f[causePlace], f[probesPlace] = string(t.state), strconv.FormatInt(t.changed, 10), t.cause, probes
 	return strings.Join(f, "\t")
 }
 
-// parsed is a record that is kept in Redis, as a movement would tell it; ok false: it
-// cannot be read.
+// parsed is a record in Redis, in the form that a movement has.
 type parsed struct {
 	text   string
 	probes string
@@ -115,11 +113,11 @@ var states = map[reservation.State]bool{
 	reservation.Unbacked: true, tombstone: true,
 }
 
-// tombstone is no reservation: it keeps one from being made.
+// tombstone is not a reservation: it prevents one from being made.
 const tombstone reservation.State = "tombstone"
 
-// sameRecord says that what Redis keeps is what is told. Texts are compared as
-// databases take them.
+// sameRecord says whether Redis has the expected record. Texts are compared in the form
+// that databases store.
 func (t *told) sameRecord(text string) bool {
 	p, ok := parse(text)
 	if !ok {

@@ -277,7 +277,8 @@ func (m *market) shard() map[string]string {
 }
 
 // same fails unless two shards are the same, but for bindings of attempts without a
-// key, of which nobody tells whether they were freed. What a ref alone finds has no order.
+// key, because no movement says whether they were freed. What a ref alone finds has no
+// order.
 func same(t testing.TB, is, was map[string]string) {
 	t.Helper()
 	is, was = unordered(is), unordered(was)

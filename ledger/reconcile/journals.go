@@ -24,7 +24,7 @@ func (r *run) sameJournal(ctx context.Context, head reservation.JournalHead, at 
 			if e != nil {
 				return e
 			}
-			if now.First == gap.Have { // it has been trimmed meanwhile
+			if now.First == gap.Have { // trimmed meanwhile
 				after = now.First - 1
 				continue
 			}
@@ -62,7 +62,7 @@ func (r *run) sameJournal(ctx context.Context, head reservation.JournalHead, at 
 	return nil
 }
 
-// sameMovement compares two entries as databases take them.
+// sameMovement compares two entries in the form that databases store.
 func sameMovement(a, b *reservation.Movement) bool {
 	record := func(m *reservation.Movement) string {
 		if m.Record == nil {

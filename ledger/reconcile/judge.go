@@ -10,22 +10,22 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// verdict is what was found of a thing, and what it must be.
+// verdict is what is wrong with a value, and what it must be.
 type verdict struct {
 	reservation.Repair
 	Difference
 }
 
-// batch are things that were examined at one moment, to which the story has come.
+// batch are values that were examined at one moment; the history ends there too.
 type batch struct {
 	*run
 	seen   *reservation.Examined
 	values map[reservation.Named]reservation.Value
-	// stocks are what each adjustment left in stock; made when it is asked for
+	// stocks is the stock after each adjustment; computed on first use
 	stocks map[string]adjusted
 }
 
-// judge says what is wrong with a thing; nil: nothing.
+// judge says what is wrong with a value; nil: nothing.
 func (b *batch) judge(n reservation.Named) *verdict {
 	has := b.values[n]
 	switch n.Part {
@@ -48,10 +48,10 @@ func (b *batch) judge(n reservation.Named) *verdict {
 	}
 }
 
-// foreign is how what only Stockgate writes may have come to differ.
+// foreign is the likely cause where only Stockgate should have written.
 const foreign = "something other than stockgate has changed or deleted it in redis"
 
-// differs makes a verdict that can be repaired.
+// differs makes a repairable verdict.
 func (b *batch) differs(n reservation.Named, has, wanted reservation.Value, text, repair, why string) *verdict {
 	return &verdict{
 		reservation.Repair{Named: n, Found: has, Wanted: wanted, Why: why},
@@ -90,7 +90,7 @@ func (b *batch) judgeRecord(n reservation.Named, has reservation.Value) *verdict
 	return v
 }
 
-// judgeUntold judges a record of which no movement tells.
+// judgeUntold judges a record that no movement mentions.
 func (b *batch) judgeUntold(n reservation.Named, has reservation.Value, p parsed, readable bool) *verdict {
 	mark := b.values[reservation.Named{Part: reservation.PartTombstones, Name: n.Name}]
 	at, marked := scoreOf(mark)
@@ -111,7 +111,7 @@ func (b *batch) judgeUntold(n reservation.Named, has reservation.Value, p parsed
 		"delete its record", "was "+stateWord(has, p, readable))
 }
 
-// stateWord says in a word what a record was.
+// stateWord is a record's state as a word.
 func stateWord(has reservation.Value, p parsed, readable bool) string {
 	switch {
 	case !has.Found:
@@ -135,7 +135,7 @@ func (b *batch) judgeListed(n reservation.Named, has reservation.Value) *verdict
 	case part != n.Part && !has.Found, part == n.Part && has.Found && sameScore(has.Text, at):
 		return nil
 	case part != n.Part && n.Part == reservation.PartTombstones && b.story.reservations[n.Name] == nil:
-		return nil // its record is made again
+		return nil // its record is written again
 	case part != n.Part:
 		return b.differs(n, has, nothing, fmt.Sprintf("reservation %s is listed among %s and does not belong there", short(n.Name), listNames[n.Part]),
 			"take it from that list", "was listed")
@@ -172,14 +172,14 @@ func (b *batch) judgeCell(n reservation.Named, has reservation.Value) *verdict {
 		}
 		want = b.cautious(want, is)
 	case !known && !b.run.listed[n.Name] && (!has.Found || readable && is == want):
-		return nil // an item that has gone from the file
+		return nil // an item that is no longer in the file
 	case want == ledger.Cell{Name: n.Name} && !has.Found && !b.run.listed[n.Name]:
 		return nil
 	}
 	if readable && is == want {
 		return nil
 	}
-	text := fmt.Sprintf("cell %s is missing from redis: nobody can buy it; %s says %s", n.Name, b.report.teller(), cellText(want))
+	text := fmt.Sprintf("cell %s is missing from redis: it cannot be bought; %s says %s", n.Name, b.report.teller(), cellText(want))
 	if readable {
 		text = fmt.Sprintf("cell %s has %s in redis; %s says %s", n.Name, cellText(is), b.report.teller(), cellText(want))
 	} else if has.Found {
@@ -188,8 +188,8 @@ func (b *batch) judgeCell(n reservation.Named, has reservation.Value) *verdict {
 	return b.differs(n, has, value(packCell(want)), text, "set its counters to "+cellText(want)+", and what is sold meanwhile", "was "+valueWord(has))
 }
 
-// cautious is a cell where nobody tells the stock. What reservations have is sure; of
-// what is left never more is put on sale than Redis has there.
+// cautious is a cell whose stock no movement gives. The units of reservations are
+// certain; of the rest, never more is put on sale than Redis has available.
 func (b *batch) cautious(want, is ledger.Cell) ledger.Cell {
 	out := want.Held + want.InDoubt + want.Confirmed
 	want.Stock, want.Available = is.Stock, is.Stock-out
@@ -217,8 +217,8 @@ func (b *batch) judgeLimit(n reservation.Named, has reservation.Value) *verdict 
 		"count what the reservations say", "was "+valueWord(has))
 }
 
-// judgeUnpaid judges how many unpaid holds a counter has. When others of it ended is not part
-// of the books, and stays.
+// judgeUnpaid judges how many unpaid holds a counter has. When its other holds ended is
+// not recorded in movements, and stays.
 func (b *batch) judgeUnpaid(n reservation.Named, has reservation.Value) *verdict {
 	held := b.story.unpaid[n.Name]
 	is, times, ok := unpaidHolds(has.Text)
@@ -237,8 +237,8 @@ func (b *batch) judgeUnpaid(n reservation.Named, has reservation.Value) *verdict
 		"count what the reservations say", "was "+valueWord(has))
 }
 
-// unpaidHolds reads a counter of unpaid holds, "held t1 t2 …"; nothing is none. Times are as
-// they are kept, with the space ahead.
+// unpaidHolds reads a counter of unpaid holds, "held t1 t2 …"; an empty one has none.
+// Times are returned as stored, with the leading space.
 func unpaidHolds(text string) (held int64, times string, ok bool) {
 	if text == "" {
 		return 0, "", true
@@ -270,20 +270,20 @@ func (b *batch) judgeBinding(n reservation.Named, has reservation.Value) *verdic
 			what = "the ref " + f.ref + " of buyer " + f.buyer
 		}
 	}
-	is := "belongs to nobody in redis"
+	is := "belongs to no reservation in redis"
 	if has.Found {
 		is = "belongs to " + short(has.Text) + " in redis"
 	}
 	if owner == "" {
 		return b.differs(n, has, nothing, fmt.Sprintf("%s %s, which does not name it", what, is), "free it", "was "+valueWord(has))
 	}
-	v := b.differs(n, has, value(owner), fmt.Sprintf("%s %s; it is that of reservation %s, which somebody could make a second time", what, is, owner),
+	v := b.differs(n, has, value(owner), fmt.Sprintf("%s %s; it is that of reservation %s, which could be made a second time", what, is, owner),
 		"bind it to "+owner, "was "+valueWord(has))
 	v.Record = b.story.reservations[owner].record("")
 	return v
 }
 
-// short is a name as it fits into a sentence, whatever it is.
+// short is a name cut to fit into a sentence.
 func short(name string) string {
 	const most = 80
 	if len(name) > most {

@@ -9,13 +9,13 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// under says that a reservation must be found by a ref.
+// under says whether a reservation must be found by a ref.
 func (t *told) under(ref string) bool {
 	return t != nil && fieldsOf(t.text).ref == ref && t.rank("") > 0
 }
 
-// judgeByRef judges one of the two fields by which the reservations of a ref are found:
-// each that is not released or expired is in them once, as far as there is room.
+// judgeByRef judges one of the two fields that find the reservations of a ref: each
+// reservation that is not released or expired is in them once, as far as there is room.
 func (b *batch) judgeByRef(n reservation.Named, has reservation.Value, ref string) *verdict {
 	is := reservation.ByName{Ref: ref}
 	first, others := is.Fields()
@@ -39,7 +39,7 @@ func (b *batch) judgeByRef(n reservation.Named, has reservation.Value, ref strin
 		}
 		return 1
 	})
-	if !is.More || len(must.IDs) == 0 { // else they are those that had no room
+	if !is.More || len(must.IDs) == 0 { // otherwise they are the ones that did not fit
 		must.IDs = append(must.IDs, missing...)
 	}
 	want, rest := must.Values()

@@ -12,10 +12,10 @@ import (
 // readMost is how many movements are read at a time.
 const readMost = 2000
 
-// errStop ends a run whose report says why.
+// errStop ends a run; its report says why.
 var errStop = errors.New("nothing more can be compared")
 
-// open finds the story of the sale, up to about now.
+// open reads the history of the sale, up to about now.
 func (r *run) open(ctx context.Context) error {
 	head, err := r.store.JournalHead(ctx, r.sale)
 	if err != nil {
@@ -40,7 +40,7 @@ func (r *run) open(ctx context.Context) error {
 	return r.advance(ctx, head.Last)
 }
 
-// endOfJournal sees that the journal goes as far as the shard says, and no further.
+// endOfJournal checks that the journal ends where the shard says.
 func (r *run) endOfJournal(ctx context.Context, head reservation.JournalHead) error {
 	from := max(head.Last-1, 0)
 	tail, err := r.store.Journal(ctx, r.sale, from, 2)
@@ -62,9 +62,9 @@ func isGap(err error) bool {
 	return ok
 }
 
-// openLedger begins with what the ledger says at its position. False: it has nothing of
-// this sale. Movements never change, so the stock is read from them; reservations may be
-// read as they were later: the movements after the position say the same of them again.
+// openLedger starts from the ledger at its position. False: it has nothing of this
+// sale. Movements never change, so the stock is read from them. Reservations may be
+// read in a later state: the movements after the position only repeat it.
 func (r *run) openLedger(ctx context.Context) (bool, error) {
 	at, err := r.ledger.Position(ctx, r.sale)
 	if err != nil {
@@ -86,7 +86,7 @@ func (r *run) openLedger(ctx context.Context) (bool, error) {
 	s.stock, s.whole = make(map[string]int64), true // a ledger follows a sale from its first movement
 	err = r.ledger.Told(ctx, r.sale, []string{"adjusted", "loaded", "returned"}, func(epoch int64, m *reservation.Movement) error {
 		switch {
-		case epoch == at.Epoch && m.Seq > at.Seq: // it is told again
+		case epoch == at.Epoch && m.Seq > at.Seq: // it is read again
 			return nil
 		case m.Kind == "returned":
 			s.giveBack(m)
@@ -112,8 +112,7 @@ func (r *run) openLedger(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// ledgerAgrees compares the tables of the ledger that say where units are, if nothing
-// has come into them meanwhile.
+// ledgerAgrees compares the ledger's tables with each other, unless they have changed meanwhile.
 func (r *run) ledgerAgrees(ctx context.Context, at ledger.Position) error {
 	stock, err := r.ledger.Stock(ctx, r.sale)
 	if err != nil {
@@ -127,7 +126,7 @@ func (r *run) ledgerAgrees(ctx context.Context, at ledger.Position) error {
 			r.report.add(Difference{
 				Kind: "ledger", Name: c.Name,
 				Text:   fmt.Sprintf("the ledger contradicts itself about cell %s: its stock says %s, its movements and reservations make it %s", c.Name, cellText(c), cellText(is)),
-				Cause:  "somebody has changed the ledger's tables",
+				Cause:  "something other than stockgate has changed the ledger's tables",
 				Repair: "none: put the tables right, or restore them from a backup. Until then the latter count",
 			})
 		}
@@ -135,8 +134,8 @@ func (r *run) ledgerAgrees(ctx context.Context, at ledger.Position) error {
 	return nil
 }
 
-// openJournal begins with the first entry of the journal, or where that is gone with
-// the reservations that Redis keeps.
+// openJournal starts from the first entry of the journal or, if that is gone, from the
+// reservations that Redis has.
 func (r *run) openJournal(ctx context.Context, head reservation.JournalHead) error {
 	s := r.story
 	if head.First == 1 {
@@ -168,7 +167,7 @@ func (r *run) openJournal(ctx context.Context, head reservation.JournalHead) err
 	return nil
 }
 
-// advance goes on with the story up to an entry.
+// advance continues the history up to an entry.
 func (r *run) advance(ctx context.Context, to int64) error {
 	for r.story.seq < to {
 		if len(r.ahead) == 0 {
@@ -184,8 +183,7 @@ func (r *run) advance(ctx context.Context, to int64) error {
 	return nil
 }
 
-// readOn reads the movements after those that were read: from the journal, or from the
-// ledger what has been trimmed there.
+// readOn reads the next movements: from the journal, or from the ledger if the journal was trimmed.
 func (r *run) readOn(ctx context.Context) error {
 	after := r.story.seq
 	movements, err := r.store.Journal(ctx, r.sale, after, readMost)
@@ -212,11 +210,11 @@ func (r *run) readOn(ctx context.Context) error {
 	return err
 }
 
-// broken reports a story that does not go on, and ends the run.
+// broken reports a history that cannot be continued, and ends the run.
 func (r *run) broken(kind string, err error) error {
 	r.report.add(Difference{
 		Kind: kind, Text: err.Error(),
-		Cause:  "redis has lost its last writes, as in a failover without replica_acks or a crash without appendfsync always; or somebody has trimmed or deleted the journal",
+		Cause:  "redis has lost its last writes, as in a failover without replica_acks or a crash without appendfsync always; or something other than stockgate has trimmed or deleted the journal",
 		Repair: fmt.Sprintf("none by reconcile: pause the sale, and restore it with `caddy stockgate rebuild %s --from ledger`", r.sale),
 	})
 	return errStop

@@ -6,8 +6,8 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// over says that Redis may have forgotten a reservation by now: its record may be missing, and
-// the shop may have released it once more, which leaves a tombstone.
+// over says whether Redis may have forgotten a reservation by now: its record may be
+// missing, or be a tombstone if the shop has released it again.
 func (t *told) over(now time.Time) bool {
 	if t.state != reservation.Released && t.state != reservation.Expired {
 		return false
@@ -19,8 +19,7 @@ func (t *told) over(now time.Time) bool {
 	return err == nil && r.Over(now)
 }
 
-// forgotten says that a record that is not what is told is that of a reservation that
-// Redis may have forgotten.
+// forgotten says whether a record differs only because Redis may have forgotten the reservation.
 func (b *batch) forgotten(t *told, has reservation.Value, p parsed, readable bool) bool {
 	return t != nil && (!has.Found || readable && p.fields.State == tombstone) && t.over(b.seen.Now)
 }

@@ -19,11 +19,11 @@ var ErrLedger = errors.New("the ledger does not answer")
 
 // Options say what a run does.
 type Options struct {
-	// Repair puts right what can be put right.
+	// Repair repairs what can be repaired.
 	Repair bool
-	// By is who asks, for the journal.
+	// By names the operator, for the journal.
 	By string
-	// Shop is what the shop says of its orders; nil: it is not asked.
+	// Shop gives the shop's orders; nil: they are not compared.
 	Shop *Shop
 }
 
@@ -35,7 +35,7 @@ type run struct {
 	options
 	report *Report
 	story  *story
-	ahead  []reservation.Movement // read, and not in the story yet
+	ahead  []reservation.Movement // read, and not in the history yet
 
 	listed     map[string]bool // the cells of the sale's file
 	suspects   map[reservation.Named]bool
@@ -45,10 +45,10 @@ type run struct {
 
 type options = Options
 
-// Run compares a sale in Redis with its story, and repairs it if it is asked to. It may
-// run while the sale is on, and break off at any point: what is not done is done by the
-// next run. The ledger is nil where there is none. An error means that the comparison
-// did not come to its end; the report has what was found until then.
+// Run compares a sale in Redis with its history, and repairs it if Options say so. It
+// may run during the sale, and may be interrupted at any point: the next run does the
+// rest. ledger is nil if there is none. An error means that the comparison was not
+// completed; the report has what was found so far.
 func Run(ctx context.Context, store *reservation.Store, l ledger.Ledger, id string, o Options) (*Report, error) {
 	r := &run{
 		store: store, ledger: l, sale: id, options: o,
@@ -99,7 +99,7 @@ func (r *run) all(ctx context.Context) error {
 	return r.shop(ctx)
 }
 
-// readFile reads which cells the sale's file has: they are there even with no units.
+// readFile reads the cells of the sale's file: they exist even without units.
 func (r *run) readFile(ctx context.Context) error {
 	_, _, text, err := r.store.SaleDocument(ctx, r.sale)
 	if err != nil {
@@ -122,7 +122,7 @@ func (r *run) readFile(ctx context.Context) error {
 	return nil
 }
 
-// each yields all that a part has; what goes wrong is in scanError.
+// each yields everything in a part; errors are in scanError.
 func (r *run) each(ctx context.Context, part reservation.Part) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		for cursor := uint64(0); ; {
@@ -147,8 +147,8 @@ func (r *run) suspect(part reservation.Part, name string) {
 	r.suspects[reservation.Named{Part: part, Name: name}] = true
 }
 
-// isOver says that the window of a purchase limit is over: nobody reads it any more,
-// and it may be gone.
+// isOver says whether the window of a purchase limit is over: it is not read any more,
+// and may be gone.
 func isOver(field string, now time.Time) bool {
 	_, rest, _ := strings.Cut(field, "|")
 	window, _, _ := strings.Cut(rest, "|")

@@ -26,8 +26,8 @@ var kinds = map[string]string{
 	"deadlines": "deadlines", "in_doubt": "in_doubt", "unbacked": "unbacked", "tombstones": "tombstones",
 }
 
-// spoil deletes or corrupts something in Redis behind everybody's back. It returns
-// what, as a report names it.
+// spoil deletes or corrupts something in Redis without a movement. It returns what, as
+// a report names it.
 func (m *market) spoil(r *rand.Rand, name, text string) string {
 	m.t.Helper()
 	key, field, _ := strings.Cut(name, " ")
@@ -57,7 +57,7 @@ func (m *market) spoil(r *rand.Rand, name, text string) string {
 		}
 		if spoilt == "" || spoilt == full || key == "bindings" && strings.HasPrefix(field, "d|") {
 			if strings.HasPrefix(field, "d|") {
-				spoilt = "nobody"
+				spoilt = "unknown"
 				err = m.client.HSet(ctx, tag+key, field, spoilt).Err()
 				break
 			}
@@ -72,7 +72,7 @@ func (m *market) spoil(r *rand.Rand, name, text string) string {
 	return kinds[key] + " " + field
 }
 
-// Whatever somebody deletes or changes in Redis is found, and put right as the ledger
+// Anything that is deleted or changed in Redis is found, and repaired as the ledger
 // says; the same again changes nothing.
 func TestFindsAndRepairs(t *testing.T) {
 	each(t, func(t *testing.T, on redistest.Backend, steps int) {

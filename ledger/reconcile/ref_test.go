@@ -35,7 +35,7 @@ func TestRefOfTwoBuyers(t *testing.T) {
 		before := m.shard()
 		for field, spoilt := range map[string]string{
 			"r|order-1": "", "m|order-1": "", "b|Ann|order-1": "", "b|Bob|order-1": "of-Ann",
-			"r|order-2": "of-Ann", "m|order-2": "nobody of-Bob",
+			"r|order-2": "of-Ann", "m|order-2": "unknown of-Bob",
 		} {
 			ctx := ledgertest.Soon(t)
 			if spoilt == "" {
@@ -52,8 +52,8 @@ func TestRefOfTwoBuyers(t *testing.T) {
 	})
 }
 
-// An order of the shop that two buyers could have made is nobody's until it is named by
-// its reservation.
+// An order of the shop that two buyers could have made belongs to no reservation until it
+// is named by its reservation.
 func TestShopsOrderOfTwoBuyers(t *testing.T) {
 	m := newMarket(t, redistest.Start(t))
 	m.twoBuyers()

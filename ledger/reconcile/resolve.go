@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// atOnce is how many suspects are examined, and at most repaired, in one call.
+	// atOnce is how many suspects are examined and repaired in one call.
 	atOnce = 200
-	// rounds is how often something is repaired that differs again afterwards.
+	// rounds is how often a value that differs again after a repair is repaired.
 	rounds = 5
 )
 
 // resolve examines all suspects, reports what differs and repairs it.
 func (r *run) resolve(ctx context.Context) error {
-	if _, err := r.examine(ctx, nil); err != nil { // so that all know where the story ends
+	if _, err := r.examine(ctx, nil); err != nil { // so that everything is compared with the end of the history
 		return err
 	}
 	names := r.sorted()
@@ -40,8 +40,8 @@ func (r *run) resolve(ctx context.Context) error {
 	return nil
 }
 
-// round goes through suspects once. What was repaired, or moved on under its repair,
-// is looked at again.
+// round goes through the suspects once. Values that were repaired, or that changed
+// during their repair, are examined again.
 func (r *run) round(ctx context.Context, names []reservation.Named, last bool, repaired map[reservation.Named]*verdict, again *[]reservation.Named) error {
 	var fields []string
 	for _, n := range names {
@@ -87,9 +87,8 @@ func (r *run) round(ctx context.Context, names []reservation.Named, last bool, r
 	return nil
 }
 
-// examine reads things at one moment, and goes on with the story to it. With a record
-// comes whether it was given up, and the other way round; with one field of a ref the
-// other.
+// examine reads values at one moment, and continues the history up to it. A record is
+// read together with its tombstone entry, and one field of a ref with the other.
 func (r *run) examine(ctx context.Context, names []reservation.Named) (*batch, error) {
 	all := slices.Clone(names)
 	for _, n := range names {
@@ -126,7 +125,7 @@ func (r *run) examine(ctx context.Context, names []reservation.Named) (*batch, e
 	return b, nil
 }
 
-// repair repairs what was found wrong at one moment.
+// repair repairs values that were found wrong at one moment.
 func (r *run) repair(ctx context.Context, b *batch, wrong []*verdict) ([]bool, error) {
 	repairs := make([]reservation.Repair, len(wrong))
 	for i, v := range wrong {
@@ -139,7 +138,7 @@ func (r *run) repair(ctx context.Context, b *batch, wrong []*verdict) ([]bool, e
 	return done, err
 }
 
-// oversold says where more is held and sold than there is: nothing is made up.
+// oversold reports cells with more units held and sold than there are: no stock is invented.
 func (r *run) oversold() {
 	for name := range r.cellNames() {
 		c, known := r.story.total(name)

@@ -12,8 +12,8 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// scan looks at everything that Redis keeps, a piece at a time, and notes what is not
-// as the story says: it may have changed since the story was read.
+// scan reads everything that Redis has, a chunk at a time, and records what differs
+// from the history as a suspect: it may have changed since the history was read.
 func (r *run) scan(ctx context.Context) error {
 	for _, look := range []func(context.Context){r.scanRecords, r.scanCells, r.scanLimits, r.scanUnpaid, r.scanBindings, r.scanSets, r.scanAnswers} {
 		if look(ctx); r.scanError != nil {
@@ -49,13 +49,13 @@ func (r *run) scanRecords(ctx context.Context) {
 	}
 }
 
-// suspectReservation suspects a record and what may be known of it elsewhere.
+// suspectReservation suspects a record and everything that refers to it.
 func (r *run) suspectReservation(id string) {
 	r.suspect(reservation.PartRecord, id)
 	r.suspect(reservation.PartTombstones, id)
 }
 
-// cellNames are all cells that there must be.
+// cellNames are all cells that must exist.
 func (r *run) cellNames() map[string]bool {
 	all := maps.Clone(r.listed)
 	for name := range r.story.stock {
@@ -111,7 +111,7 @@ func (r *run) scanUnpaid(ctx context.Context) {
 }
 
 func (r *run) scanBindings(ctx context.Context) {
-	seed, seen := maphash.MakeSeed(), make(map[uint64]struct{}) // a field that looks like another one is found by the next run
+	seed, seen := maphash.MakeSeed(), make(map[uint64]struct{}) // a field whose hash collides is found by the next run
 	under := make(map[uint64]struct{})                          // ids behind the refs that find them; with + those that find no more
 	key := func(ref, id string) uint64 { return maphash.String(seed, ref+" "+id) }
 	for field, text := range r.each(ctx, reservation.PartBinding) {
@@ -198,8 +198,7 @@ func (r *run) scanAnswers(ctx context.Context) {
 	}
 }
 
-// sorted are the suspects in an order that a second run repeats: what belongs to one
-// reservation stands together.
+// sorted returns the suspects in a stable order: those of one reservation are adjacent.
 func (r *run) sorted() []reservation.Named {
 	all := slices.Collect(maps.Keys(r.suspects))
 	slices.SortFunc(all, func(a, b reservation.Named) int {
@@ -212,8 +211,8 @@ func (r *run) sorted() []reservation.Named {
 	return all
 }
 
-// firstOf is the name of something; of the two fields of a ref that of the first. What the
-// second must be depends on the first, so the first is put right before it.
+// firstOf is a value's name; of the two fields of a ref, that of the first. What the
+// second must be depends on the first, so the first is repaired before it.
 func firstOf(n reservation.Named) string {
 	if n.Part == reservation.PartBinding {
 		if ref, ok := reservation.NamedField(n.Name); ok {

@@ -11,14 +11,14 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// Shop is what a shop says of its orders.
+// Shop gives a shop's orders.
 type Shop struct {
-	// Orders are the reservation ids or refs of all its orders; nil: Asks is asked.
+	// Orders are the reservation ids or refs of all its orders; nil: Ask is called.
 	Orders []string
-	// AsOf is when the list was made: what was sold later need not be in it.
+	// AsOf is when the list was made: later orders need not be in it.
 	AsOf time.Time
-	// Ask asks the shop about one reservation; nil: nobody can. An error means that it
-	// does not say.
+	// Ask asks the shop about one reservation; nil: there is no probe. An error means
+	// that the shop gave no answer.
 	Ask func(ctx context.Context, gate, id, ref string) (has bool, err error)
 	// AskMost is how many reservations it is asked about.
 	AskMost int
@@ -71,8 +71,7 @@ func (r *run) shop(ctx context.Context) error {
 	return nil
 }
 
-// ambiguous are the reservations that go by a ref, where two buyers have one now; nil:
-// they have not.
+// ambiguous returns the reservations with a ref if they are of two buyers now; otherwise nil.
 func (r *run) ambiguous(ids []string) (same []string) {
 	buyers := make(map[string]bool)
 	for _, id := range slices.Sorted(slices.Values(ids)) {
@@ -87,7 +86,7 @@ func (r *run) ambiguous(ids []string) (same []string) {
 	return same
 }
 
-// sameRef reports an order by whose name the reservations of two buyers go.
+// sameRef reports an order whose name two buyers' reservations have.
 func (r *run) sameRef(name string, ids []string) {
 	words := make([]string, len(ids))
 	for i, id := range ids {
@@ -101,7 +100,7 @@ func (r *run) sameRef(name string, ids []string) {
 	})
 }
 
-// best is the reservation that has an order's ref: of several the one that is sold.
+// best is the reservation with an order's ref: of several, the sold one.
 func (r *run) best(ids []string) (best string) {
 	rank := map[reservation.State]int{reservation.Confirmed: 4, reservation.InDoubt: 3, reservation.Unbacked: 2, reservation.Held: 1}
 	for _, id := range slices.Sorted(slices.Values(ids)) {
@@ -117,7 +116,7 @@ func (r *run) inShop(ctx context.Context, id string) error {
 	state := r.story.reservations[id].state
 	d := Difference{Kind: "shop", Name: id}
 	switch state {
-	case reservation.Confirmed, reservation.Held: // a hold has its answer under way
+	case reservation.Confirmed, reservation.Held: // a hold's answer is still under way
 		return nil
 	case reservation.InDoubt:
 		d.Text, d.Cause = fmt.Sprintf("reservation %s is in doubt, and the shop has the order", id), "the shop's answer was lost or unclear"
@@ -148,7 +147,7 @@ func (r *run) notInShop(id string) {
 	})
 }
 
-// askShop asks about what is in doubt first, then about what has changed last.
+// askShop asks about reservations in doubt first, then about those that changed last.
 func (r *run) askShop(ctx context.Context) error {
 	ids := slices.Collect(maps.Keys(r.story.reservations))
 	ids = slices.DeleteFunc(ids, func(id string) bool { return r.story.reservations[id].state == reservation.Held })

@@ -8,44 +8,44 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// story is what a sale must contain in Redis, by its movements up to an entry. It takes
-// about 600 bytes for each reservation.
+// story is what Redis must have of a sale, according to its movements up to an entry.
+// It takes about 600 bytes per reservation.
 type story struct {
 	epoch, seq   int64
 	reservations map[string]*told
-	// stock is what was loaded and added, by cell; nil: nobody tells it.
+	// stock is what was loaded and added, by cell; nil: not known.
 	stock  map[string]int64
 	cells  map[string]*units
 	limits map[string]counter
 	unpaid map[string]int64 // counters of unpaid holds
-	// whole: the story begins with the first movement, so that what it does not tell
-	// never was.
+	// whole: the history begins with the first movement, so that anything missing from
+	// it never existed.
 	whole bool
-	// strict: every movement follows from those before, so that one that cannot is told.
+	// strict: every movement must follow from the previous ones; one that cannot is reported.
 	strict bool
 
 	adjusted []adjustment       // in their order
 	returned map[string][]*back // by reservation, in their order
 	last     *reservation.Movement
-	wants    map[string]map[string]bool // of some bindings: who names them; nil: not asked for
+	wants    map[string]map[string]bool // by binding, the reservations that name it; nil: not requested
 
-	// contradictions are entries that cannot follow what came before, the first few.
+	// contradictions are the first few entries that cannot follow from the previous ones.
 	contradictions []string
 }
 
-// told is a reservation. Its state, since when it is in it and why are beside its
-// record, because they change without it.
+// told is a reservation in the history. Its state, cause and time of change are
+// separate from its record, because they change without it.
 type told struct {
 	state   reservation.State
 	changed int64 // ms
 	cause   string
 	text    string // the record, with the state that it had
-	// part: only these and the lines are known, because the record was never told.
+	// part: only these and the lines are known, because no movement had the record.
 	part bool
 	seen bool // in Redis
 }
 
-// units are where the units of a cell are that reservations have.
+// units are the units of a cell that reservations have.
 type units struct{ held, inDoubt, confirmed int64 }
 
 // counter is a purchase limit.
@@ -54,7 +54,7 @@ type counter struct {
 	seen             bool // in Redis
 }
 
-// adjustment changes the stock of a cell. Without an id it has none that is kept.
+// adjustment changes the stock of a cell. Without an id, Redis does not keep it.
 type adjustment struct {
 	id, cell string
 	delta    int64
@@ -74,7 +74,7 @@ func newStory() *story {
 	}
 }
 
-// contradict notes an entry that cannot be.
+// contradict records an impossible entry.
 func (s *story) contradict(m *reservation.Movement, what string) {
 	const most = 20
 	if len(s.contradictions) < most {
@@ -82,8 +82,8 @@ func (s *story) contradict(m *reservation.Movement, what string) {
 	}
 }
 
-// apply goes on by one movement. What it says of a reservation is so whatever was
-// before: so it may be one that is in the story already.
+// apply adds one movement. A movement gives a reservation's state whatever it was
+// before, so it may be one that the history has already.
 func (s *story) apply(m *reservation.Movement) {
 	switch m.Kind {
 	case "applied", "open", "paused", "closed", "rebuilt", "repaired":
@@ -108,7 +108,7 @@ func (s *story) adjust(m *reservation.Movement) {
 	if m.Kind == "adjusted" {
 		id = m.ID
 		if p := s.last; p != nil && p.Kind == "returned" && p.Seq == m.Seq-1 && firstWord(p.Cause) == m.ID && firstWord(m.Cause) == p.ID {
-			id = "" // of the return before it, whose units leave the stock
+			id = "" // it belongs to the previous return, whose units leave the stock
 			list := s.returned[p.ID]
 			list[len(list)-1].restock = false
 		}
@@ -130,7 +130,7 @@ func firstWord(text string) string {
 	return word
 }
 
-// tell is a movement of a reservation; state empty: it stays in its own.
+// tell applies a reservation's movement; an empty state leaves its own.
 func (s *story) tell(m *reservation.Movement, state reservation.State) {
 	t := s.reservations[m.ID]
 	switch {
@@ -160,8 +160,7 @@ func (s *story) tell(m *reservation.Movement, state reservation.State) {
 	s.put(m.ID, &next)
 }
 
-// put keeps what is told of a reservation, and what follows from it for its cells and
-// limits.
+// put stores a reservation and updates its cells and limits.
 func (s *story) put(id string, t *told) {
 	if before := s.reservations[id]; before != nil {
 		s.count(before, -1)
@@ -173,7 +172,7 @@ func (s *story) put(id string, t *told) {
 	s.want(id, t, true)
 }
 
-// count adds what a reservation has of cells and limits, or takes it away.
+// count adds a reservation's share of cells and limits, or subtracts it.
 func (s *story) count(t *told, sign int64) {
 	column := columnOf(t.state)
 	if column == nil {
@@ -213,8 +212,7 @@ func (s *story) cell(name string) *units {
 	return u
 }
 
-// columnOf is where the units of a reservation in a state are; nil: they are not out
-// of stock.
+// columnOf is the column that has the units of a reservation in a state; nil: they are available.
 func columnOf(state reservation.State) func(*units) *int64 {
 	switch state {
 	case reservation.Held:
@@ -227,7 +225,7 @@ func columnOf(state reservation.State) func(*units) *int64 {
 	return nil
 }
 
-// want keeps who names a binding that somebody asks for.
+// want records which reservations name a requested binding.
 func (s *story) want(id string, t *told, on bool) {
 	if s.wants == nil {
 		return
@@ -248,7 +246,7 @@ func (s *story) want(id string, t *told, on bool) {
 	}
 }
 
-// wanted begins to keep who names these bindings.
+// wanted begins to record which reservations name these bindings.
 func (s *story) wanted(fields []string) {
 	s.wants = make(map[string]map[string]bool, len(fields))
 	for _, field := range fields {
@@ -262,7 +260,7 @@ func (s *story) wanted(fields []string) {
 	}
 }
 
-// total is a cell as it must be, if the story tells its stock.
+// total is a cell as it must be, if its stock is known.
 func (s *story) total(name string) (c ledger.Cell, known bool) {
 	stock, known := s.stock[name]
 	c = ledger.Cell{Name: name, Stock: stock}

@@ -82,8 +82,8 @@ CREATE TABLE sales (
 ALTER TABLE reservations ADD COLUMN unpaid TEXT NOT NULL DEFAULT '';
 `}
 
-// Migrations are what Migrate runs in an empty file, in order. A file that somebody
-// else has brought so far is left as it is.
+// Migrations are what Migrate runs in an empty file, in order. A file that is already
+// at this version is left as it is.
 func Migrations() []string {
 	out := make([]string, len(migrations))
 	for i := range migrations {

@@ -1,5 +1,5 @@
-// Package sqlite keeps the ledger in a SQLite file. Several processes of one machine
-// may use the same file; a network file system will not do.
+// Package sqlite keeps the ledger in a SQLite file. Several processes on one machine
+// may use the same file; a network file system does not work.
 package sqlite
 
 import (
@@ -24,12 +24,12 @@ type Ledger struct {
 	file string
 }
 
-// Open prepares to use a file. It is made, and its directory, by Migrate.
+// Open prepares to use a file. Migrate creates it and its directory.
 func Open(file string) (*Ledger, error) {
 	if file == "" {
 		return nil, errors.New("a ledger needs a file")
 	}
-	// Full: a power cut takes nothing that Redis has been told is kept. The cache, in
+	// Full: a power cut loses nothing that Redis was told is stored. The cache size, in
 	// KiB, and the pages between two checkpoints make large ledgers faster.
 	options := url.Values{"_pragma": {"busy_timeout(5000)", "synchronous(FULL)", "cache_size(-32768)", "wal_autocheckpoint(8000)"}, "_txlock": {"immediate"}}
 	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(), RawQuery: options.Encode()}).String())
@@ -43,12 +43,12 @@ func Open(file string) (*Ledger, error) {
 // Close closes the file.
 func (l *Ledger) Close() error { return l.db.Close() }
 
-// Migrate makes the file where there is none, and brings the tables up to date.
+// Migrate creates the file if there is none, and brings the tables up to date.
 func (l *Ledger) Migrate(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Dir(l.file), 0o700); err != nil {
 		return err
 	}
-	// who bought what is nobody else's business
+	// purchases are private
 	f, err := os.OpenFile(l.file, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
@@ -81,8 +81,9 @@ func (l *Ledger) Migrate(ctx context.Context) error {
 	})
 }
 
-// useWAL makes readers and the writer not wait for each other; the file remembers it. The
-// first time this needs the file for itself, and SQLite does not wait for others then.
+// useWAL makes readers and the writer not wait for each other; the file remembers it.
+// The first time, this needs exclusive access to the file, for which SQLite does not
+// wait.
 func (l *Ledger) useWAL(ctx context.Context) error {
 	for {
 		_, err := l.db.ExecContext(ctx, "PRAGMA journal_mode = WAL")
@@ -98,7 +99,7 @@ func (l *Ledger) useWAL(ctx context.Context) error {
 	}
 }
 
-// write runs a transaction that begins by taking the file's one lock for writers.
+// write runs a transaction that first takes the file's only writer lock.
 func (l *Ledger) write(ctx context.Context, do func(*sql.Tx) error) error {
 	tx, err := l.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -111,15 +112,14 @@ func (l *Ledger) write(ctx context.Context, do func(*sql.Tx) error) error {
 	return tx.Commit()
 }
 
-// mayClaim says who may have a sale: its owner, anybody when the lease is over, and
-// also when it ends so late that the clock must have been set back since.
+// mayClaim says whether an owner may have a sale: it has it already, the lease is over,
+// or the lease ends so late that the clock must have been set back since.
 const mayClaim = `(owner = ?2 OR lease_until <= ?3 OR lease_until > ?3 + 3600000)`
 
-// Claim takes or renews the right to drain a sale. All processes that use the file
-// have one clock.
+// Claim takes or renews the right to drain a sale. All processes that use the file share one clock.
 func (l *Ledger) Claim(ctx context.Context, sale, owner string, forHow time.Duration) (at ledger.Position, ours bool, err error) {
 	now := time.Now()
-	// who may not have it does not keep those waiting who write
+	// a process that may not have it must not block writers
 	err = l.db.QueryRowContext(ctx, `SELECT epoch, seq, `+mayClaim+` FROM drains WHERE sale = ?1`, sale, owner, now.UnixMilli()).Scan(&at.Epoch, &at.Seq, &ours)
 	if err == nil && !ours || err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return at, false, err

@@ -37,7 +37,7 @@ func TestLedger(t *testing.T) {
 	})
 }
 
-// The file is nobody else's to read, and one of something else is left alone.
+// Only its owner can read the file, and a file of another program is left alone.
 func TestFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "new", "ledger.db")
 	l := open(t, file)

@@ -1,4 +1,4 @@
-// Package skus finds SKUs among a million.
+// Package skus finds a SKU among up to a million.
 package skus
 
 import (
@@ -6,10 +6,10 @@ import (
 	"math/bits"
 )
 
-// Index says at which numbers a SKU may stand, in a list that its user has. It has no
-// pointers and no SKUs of its own: the garbage collector need not look through it, and a
-// search costs one access to memory before the list's own. Nothing is changed once it
-// is searched. It is safe for concurrent use then.
+// Index returns the positions at which a SKU may be in the caller's list. It has no
+// pointers and no SKUs of its own: the garbage collector need not scan it, and a search
+// costs one memory access before the list's own. It must not be changed once it is
+// searched; then it is safe for concurrent use.
 //
 // It is a hash table with linear probing (Knuth, The Art of Computer Programming,
 // volume 3, section 6.4), at most half full. For 1,000,000 items it takes 17 MB and no time
@@ -23,7 +23,7 @@ type Index struct {
 // seed is that of all hashes in this process: clients cannot know which SKUs collide.
 var seed = maphash.MakeSeed()
 
-// slot is 0 when it is empty, else the low half of a hash, and a number plus one.
+// slot is 0 when it is empty; otherwise the low half of a hash and a number plus one.
 type slot struct{ tag, number uint32 }
 
 // New makes an index with room for n SKUs.
@@ -32,8 +32,8 @@ func New(n int) *Index {
 	return &Index{slots: make([]slot, 1<<log), shift: 64 - log}
 }
 
-// Add says that a SKU stands at a number, below 1<<32 - 1. Of a SKU that is added again
-// Next gives the numbers in this order.
+// Add records that a SKU is at a number below 1<<32 - 1. If a SKU is added several
+// times, Next returns its numbers in this order.
 func (x *Index) Add(sku string, number uint32) {
 	c := x.Find(sku)
 	for x.slots[c.place].number != 0 {
@@ -42,7 +42,7 @@ func (x *Index) Add(sku string, number uint32) {
 	x.slots[c.place] = slot{c.tag, number + 1}
 }
 
-// Cursor is where a search is.
+// Cursor is the state of a search.
 type Cursor struct {
 	place int
 	tag   uint32
@@ -54,8 +54,8 @@ func (x *Index) Find(sku string) Cursor {
 	return Cursor{int(hash >> x.shift), uint32(hash)}
 }
 
-// Next gives the next number at which the SKU may stand; another SKU may stand there.
-// False: there is none any more.
+// Next returns the next number at which the SKU may be; another SKU may be there.
+// False: there are no more.
 func (x *Index) Next(c *Cursor) (number uint32, ok bool) {
 	for {
 		s := x.slots[c.place]

@@ -35,7 +35,7 @@ var damages = [][]string{
 	{"DEL", "in_doubt"},
 	{"ZADD", "unbacked", "1", "<sold>"},
 	{"HDEL", "bindings", "<binding>"},
-	{"HSET", "bindings", "<binding>", "someone-else"},
+	{"HSET", "bindings", "<binding>", "another-reservation"},
 	{"DEL", "bindings"},
 	{"HDEL", "adjustments", "more"},
 	{"DEL", "adjustments"},

@@ -1,5 +1,5 @@
-// Package crowd is the auditor's buyers: they speak HTTP on connections of their own, so
-// that they can leave at every moment, and they write down each answer.
+// Package crowd has the auditor's buyers: they speak HTTP on their own connections, so
+// that they can leave at any moment, and record each answer.
 package crowd
 
 import (

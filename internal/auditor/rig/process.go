@@ -1,5 +1,5 @@
-// Package rig starts what is attacked, each as a process of its own: edges (the built
-// caddy), redis-server and PostgreSQL; and it kills, stops, delays and damages them.
+// Package rig starts the attacked processes: edges (the built caddy), redis-server and
+// PostgreSQL; and it kills, stops, delays and damages them.
 package rig
 
 import (
@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Patience is how long anything may take that must happen in the end. It is no promise of
-// the product: a loaded machine gets all of it.
+// Patience is how long an event that must happen may take. It is not a promise of the
+// product: a loaded machine may need all of it.
 const Patience = 3 * time.Minute
 
 // Until asks every few milliseconds until the answer is yes. The error says what did not happen.

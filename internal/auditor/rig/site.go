@@ -2,7 +2,7 @@ package rig
 
 import "fmt"
 
-// Site is what a scenario wants of a Caddyfile; what it leaves empty has a default.
+// Site is a scenario's Caddyfile; empty fields have defaults.
 type Site struct {
 	Redis   string // arguments and block of `redis`
 	Shop    string // host:port behind the gate

@@ -12,7 +12,7 @@ import (
 	"github.com/stockgate/stockgate/internal/auditor"
 )
 
-// Conduct is how the shop treats one order: whether it takes it, and what it then says.
+// Conduct is how the shop treats one order: whether it takes it, and its answer.
 type Conduct struct {
 	Name   string
 	takes  bool

@@ -1,5 +1,5 @@
-// Package shop is the auditor's shop: it checks the token of each order by itself, writes
-// down what it took, and misbehaves on request.
+// Package shop is the auditor's shop: it verifies the token of each order with its own
+// code, records the orders that it took, and misbehaves on request.
 package shop
 
 import (
