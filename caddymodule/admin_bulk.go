@@ -49,10 +49,10 @@ func (o *operator) bulk(r *http.Request, to reservation.State) (any, error) {
 	}
 	err = o.bulkResolve(id, found, &ask, to, answer)
 	if err == nil && !ask.DryRun { // what an earlier request did is found done
-		err = o.desk.AwaitReplicas(o.ctx)
+		err = o.desk.Store.AwaitReplicas(o.ctx)
 	}
 	if err == nil {
-		answer.InDoubt, err = o.desk.CountHolds(o.ctx, id, reservation.InDoubt)
+		answer.InDoubt, err = o.desk.Store.CountHolds(o.ctx, id, reservation.InDoubt)
 	}
 	return answer, err
 }
@@ -83,11 +83,11 @@ func checkBulk(b *adminapi.BulkRequest, to reservation.State) (f reservation.Hol
 // bulkFind finds what is meant.
 func (o *operator) bulkFind(id string, ask *adminapi.BulkRequest, f reservation.HoldFilter, answer *adminapi.BulkAnswer) ([]reservation.Record, error) {
 	if ask.Names == nil {
-		found, next, err := o.desk.HoldsAfter(o.ctx, id, f, ask.After, adminapi.BulkMost)
+		found, next, err := o.desk.Store.HoldsAfter(o.ctx, id, f, ask.After, adminapi.BulkMost)
 		answer.Next = next
 		return found, cursorFault(err)
 	}
-	byName, err := o.desk.Named(o.ctx, id, ask.Names)
+	byName, err := o.desk.Store.Named(o.ctx, id, ask.Names)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (o *operator) bulkResolve(id string, found []reservation.Record, ask *admin
 		r := &found[i]
 		before := answer.Changed
 		if ask.DryRun {
-			foresee(answer, r, to, ask.Force, o.desk.Now(id))
+			foresee(answer, r, to, ask.Force, o.desk.Store.Now(id))
 		} else if err = o.resolveOne(r, to, ask.Force, answer); err != nil {
 			err = fmt.Errorf("%w; %d of %d before it are done", err, i, len(found))
 			break

@@ -37,7 +37,7 @@ func (o *operator) listHolds(r *http.Request) (any, error) {
 		}
 	}
 	if sales == nil {
-		if sales, err = o.desk.Sales(o.ctx); err != nil {
+		if sales, err = o.desk.Store.Sales(o.ctx); err != nil {
 			return nil, err
 		}
 	} else if err := o.known(sales[0]); err != nil {
@@ -66,7 +66,7 @@ func (o *operator) listHolds(r *http.Request) (any, error) {
 // as far as the request's time allows.
 func (o *operator) addHolds(list *adminapi.HoldList, id string, filter reservation.HoldFilter, after string, limit int) error {
 	for {
-		found, next, err := o.desk.HoldsAfter(o.ctx, id, filter, after, limit-len(list.Holds))
+		found, next, err := o.desk.Store.HoldsAfter(o.ctx, id, filter, after, limit-len(list.Holds))
 		if err != nil {
 			return cursorFault(err)
 		}
@@ -79,7 +79,7 @@ func (o *operator) addHolds(list *adminapi.HoldList, id string, filter reservati
 			continue
 		}
 		// the last one that was asked for may be the last one there is
-		rest, further, err := o.desk.HoldsAfter(o.ctx, id, filter, next, 1)
+		rest, further, err := o.desk.Store.HoldsAfter(o.ctx, id, filter, next, 1)
 		if err != nil {
 			return cursorFault(err)
 		}

@@ -17,7 +17,7 @@ func (o *operator) listJournals(r *http.Request) (any, error) {
 	if _, err := readQuery(r); err != nil {
 		return nil, err
 	}
-	ids, err := o.desk.Sales(o.ctx)
+	ids, err := o.desk.Store.Sales(o.ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (o *operator) showJournal(r *http.Request) (any, error) {
 }
 
 func (o *operator) journalState(id string) (adminapi.JournalState, error) {
-	h, err := o.desk.JournalHead(o.ctx, id)
+	h, err := o.desk.Store.JournalHead(o.ctx, id)
 	if err != nil {
 		return adminapi.JournalState{}, err
 	}
@@ -101,8 +101,8 @@ func readNumber(query url.Values, name string, fallback, least, most int64) (int
 }
 
 func (o *operator) movements(id string, epoch, after int64, limit int) (*adminapi.MovementPage[ledger.Entry], error) {
-	history, lost := ledger.History{Journals: o.desk, Ledger: o.app.books.ledger()}, false
-	head, err := o.desk.JournalHead(o.ctx, id)
+	history, lost := ledger.History{Journals: o.desk.Store, Ledger: o.app.books.ledger()}, false
+	head, err := o.desk.Store.JournalHead(o.ctx, id)
 	if errors.Is(err, reservation.ErrNoSale) && history.Ledger != nil {
 		at, failed := history.Ledger.Position(o.ctx, id)
 		if failed != nil {
@@ -146,7 +146,7 @@ func (o *operator) movements(id string, epoch, after int64, limit int) (*adminap
 
 // sameEpoch says that what was just read was not of another life of the sale.
 func (o *operator) sameEpoch(id string, epoch int64) error {
-	head, err := o.desk.JournalHead(o.ctx, id)
+	head, err := o.desk.Store.JournalHead(o.ctx, id)
 	if err == nil && head.Epoch != epoch {
 		err = fmt.Errorf("%w: it has just lost sale %s: ask again", reservation.ErrUnavailable, id)
 	}

@@ -57,7 +57,7 @@ func (o *operator) listState(l *appList) (s adminapi.ListState, err error) {
 		}
 		return s, nil
 	}
-	s.Entries, err = o.desk.ListCount(o.ctx, l.name)
+	s.Entries, err = o.desk.Store.ListCount(o.ctx, l.name)
 	return s, err
 }
 
@@ -95,9 +95,9 @@ func (o *operator) changeList(r *http.Request, op string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	change, message := o.desk.ListAdd, "list entries added"
+	change, message := o.desk.Store.ListAdd, "list entries added"
 	if op == "remove" {
-		change, message = o.desk.ListRemove, "list entries removed"
+		change, message = o.desk.Store.ListRemove, "list entries removed"
 	}
 	n, err := change(o.ctx, secret, l.name, entries)
 	if err != nil {

@@ -43,7 +43,7 @@ func (o *operator) noted(err error, change string, what ...zap.Field) error {
 
 // known returns ErrNoSale unless there is such a sale.
 func (o *operator) known(id string) error {
-	ids, err := o.desk.Sales(o.ctx)
+	ids, err := o.desk.Store.Sales(o.ctx)
 	if err != nil {
 		return err
 	}

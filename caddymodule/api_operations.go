@@ -38,9 +38,9 @@ func (c *apiCall) because() string {
 
 func (c *apiCall) show() (any, error) {
 	if c.sale == "" {
-		return c.desk.Reservation(c.ctx, c.id)
+		return c.desk.Store.Reservation(c.ctx, c.id)
 	}
-	return c.desk.ReservationIn(c.ctx, c.sale, c.id)
+	return c.desk.Store.ReservationIn(c.ctx, c.sale, c.id)
 }
 
 // confirm: the shop has the order. With a token, a reservation that Redis has lost
@@ -76,7 +76,7 @@ func (c *apiCall) release() (any, error) {
 	return c.resolve(func() (reservation.State, error) {
 		// An id that Redis does not know must not leave a tombstone: nothing that the
 		// shop has heard of is still on its way to Redis.
-		if _, err := c.desk.ReservationIn(c.ctx, c.sale, c.id); err != nil {
+		if _, err := c.desk.Store.ReservationIn(c.ctx, c.sale, c.id); err != nil {
 			return "", err
 		}
 		return c.desk.Store.Release(c.ctx, c.sale, c.id, reservation.Shop, c.because())
@@ -87,7 +87,7 @@ func (c *apiCall) release() (any, error) {
 func (c *apiCall) giveBack() (any, error) {
 	c.returned.Cause = c.because()
 	return c.resolve(func() (reservation.State, error) {
-		_, err := c.desk.Return(c.ctx, c.sale, c.id, c.returned)
+		_, err := c.desk.Store.Return(c.ctx, c.sale, c.id, c.returned)
 		return reservation.Confirmed, err
 	})
 }
@@ -108,7 +108,7 @@ func (c *apiCall) extend() (any, error) {
 	record, err := c.resolve(func() (reservation.State, error) {
 		listing, err := c.desk.listing(c.ctx, c.sale)
 		if err == nil {
-			hold, err = c.desk.Extend(c.ctx, c.sale, c.id, c.holdFor, listing.Sale.LongestHold())
+			hold, err = c.desk.Store.Extend(c.ctx, c.sale, c.id, c.holdFor, listing.Sale.LongestHold())
 		}
 		return reservation.Held, err
 	})
@@ -146,7 +146,7 @@ func (d *desk) listing(ctx context.Context, id string) (*reservation.Listing, er
 // known it is looked for.
 func (c *apiCall) resolve(change func() (reservation.State, error)) (*reservation.Record, error) {
 	if c.sale == "" {
-		found, err := c.desk.Reservation(c.ctx, c.id)
+		found, err := c.desk.Store.Reservation(c.ctx, c.id)
 		if err != nil {
 			return nil, err
 		}
@@ -156,7 +156,7 @@ func (c *apiCall) resolve(change func() (reservation.State, error)) (*reservatio
 	if err != nil {
 		return nil, err
 	}
-	if now, err := c.desk.ReservationIn(c.ctx, c.sale, c.id); err == nil {
+	if now, err := c.desk.Store.ReservationIn(c.ctx, c.sale, c.id); err == nil {
 		return now, nil
 	}
 	// Redis has just gone away: the change is made all the same

@@ -72,7 +72,7 @@ func (d *doctor) edge() {
 func (d *doctor) redis() bool {
 	ctx, cancel := d.call()
 	defer cancel()
-	servers, err := d.desk.Inspect(ctx)
+	servers, err := d.desk.Store.Inspect(ctx)
 	if err != nil {
 		d.Add(adminapi.LevelError, "redis", "%v: see that it runs, and that `redis` in the Caddyfile says where and as whom", err)
 		return false
@@ -83,7 +83,7 @@ func (d *doctor) redis() bool {
 		few = few || servers[i].Replicas < d.app.options.ReplicaAcks
 	}
 	if !few { // they are there: are they fast enough?
-		if err := d.desk.CheckReplicas(ctx); err != nil {
+		if err := d.desk.Store.CheckReplicas(ctx); err != nil {
 			d.Add(adminapi.LevelError, "replicas", "buyers, the shop and operators hear 503: %v", err)
 		}
 	}
@@ -109,7 +109,7 @@ func (d *doctor) enrolment() {
 	if d.app.Redis.Cluster || d.desk.embedded {
 		return
 	}
-	if n, err := d.desk.Listeners(ctx); err != nil {
+	if n, err := d.desk.Store.Listeners(ctx); err != nil {
 		d.Add(adminapi.LevelWarning, "edges", "how many edges listen cannot be read: %v", err)
 	} else {
 		d.Add(adminapi.LevelOK, "edges", "edges that listen on this redis: %d; run doctor on each of them, with --address", n)

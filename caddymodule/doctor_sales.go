@@ -34,12 +34,12 @@ func (d *doctor) ledger() {
 func (d *doctor) sales() {
 	ctx, cancel := d.call()
 	defer cancel()
-	ids, err := d.desk.Sales(ctx)
+	ids, err := d.desk.Store.Sales(ctx)
 	if err != nil {
 		d.Add(adminapi.LevelError, "sales", "the sales cannot be read: %v", err)
 		return
 	}
-	newer, err := d.desk.NewerSales(ctx, ids)
+	newer, err := d.desk.Store.NewerSales(ctx, ids)
 	switch {
 	case err != nil:
 		d.Add(adminapi.LevelError, "schema", "the layout of the sales' keys cannot be read: %v", err)
@@ -101,11 +101,11 @@ func (g *Gate) anyoneCounts(per sale.Identities) bool {
 func (d *doctor) sale(id string) {
 	ctx, cancel := d.call()
 	defer cancel()
-	if err := d.desk.CheckKeys(ctx, id); errors.Is(err, reservation.ErrRefused) {
+	if err := d.desk.Store.CheckKeys(ctx, id); errors.Is(err, reservation.ErrRefused) {
 		d.Add(adminapi.LevelError, "sale", "%v", err)
 		return
 	}
-	life, err := d.desk.Life(ctx, id)
+	life, err := d.desk.Store.Life(ctx, id)
 	switch {
 	case err != nil:
 		d.Add(adminapi.LevelError, "sale", "%s cannot be read: %v", id, err)
@@ -117,7 +117,7 @@ func (d *doctor) sale(id string) {
 		d.Add(adminapi.LevelError, "sale", "%s was rebuilt, and what redis had before is not all carried over: it cannot be opened, and some outcomes wait; if nobody is at it, "+
 			"run 'caddy stockgate rebuild %s --from ledger' again", id, id)
 	}
-	b, err := d.desk.Books(ctx, id)
+	b, err := d.desk.Store.Books(ctx, id)
 	if noSaleThere(err) {
 		d.Add(adminapi.LevelError, "sale", "%v", &reservation.LostError{Sale: id})
 		return
@@ -126,13 +126,13 @@ func (d *doctor) sale(id string) {
 		d.Add(adminapi.LevelError, "sale", "%s cannot be read: %v", id, err)
 		return
 	}
-	head, err := d.desk.JournalHead(ctx, id)
+	head, err := d.desk.Store.JournalHead(ctx, id)
 	if err != nil {
 		d.Add(adminapi.LevelError, "journal", "the journal of %s cannot be read: %v", id, err)
 		return
 	}
 	before := d.Errors + d.Warnings
-	d.judgeBooks(b, d.desk.Now(id))
+	d.judgeBooks(b, d.desk.Store.Now(id))
 	d.judgeLead(id, head.Lead)
 	if d.Errors+d.Warnings == before {
 		d.Add(adminapi.LevelOK, "sale", "%s is %s, and its books balance", id, b.Status)
@@ -230,6 +230,6 @@ func (d *doctor) lost(id string, head reservation.JournalHead) bool {
 func (d *doctor) later(id string, at ledger.Position) bool {
 	ctx, cancel := d.call()
 	defer cancel()
-	now, err := d.desk.JournalHead(ctx, id)
+	now, err := d.desk.Store.JournalHead(ctx, id)
 	return err != nil || now.Last >= at.Seq
 }

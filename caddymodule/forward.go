@@ -264,18 +264,18 @@ func (f *flight) end(v outcome.Decision, cause string) {
 	switch v {
 	case outcome.Confirm:
 		f.remember() // first: as soon as it is sold, the buyer may ask for his answer
-		state, err = f.place.desk.Confirm(f.ctx, sale, id, cause)
+		state, err = f.place.desk.ConfirmEventually(f.ctx, sale, id, cause)
 	case outcome.Release:
 		word := reservation.Shop
 		if cause == "never_sent" {
 			word = reservation.Unsent
 		}
-		state, err = f.place.desk.Release(f.ctx, sale, id, word, cause)
+		state, err = f.place.desk.ReleaseEventually(f.ctx, sale, id, word, cause)
 	case outcome.Keep:
 		f.remember()
 		f.place.desk.Free(f.ctx, sale, id)
 	default:
-		state, err = f.place.desk.Doubt(f.ctx, sale, id, cause)
+		state, err = f.place.desk.DoubtEventually(f.ctx, sale, id, cause)
 	}
 	became := v.State()
 	switch state { // the shop or somebody else may have been faster

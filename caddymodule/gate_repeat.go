@@ -149,9 +149,9 @@ func (g *Gate) judgeBound(r *http.Request, p *purchase, b *reservation.Bound) *s
 		return &sale.Refusal{Reason: sale.AlreadyOrdered}
 	// The hold of an outcome that comes later goes on when the shop has answered.
 	case b.By == "key" && (sold || b.State == reservation.Held && g.mode() == reservation.Backend):
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), p.desk.Timeout())
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), p.desk.Store.Timeout())
 		defer cancel()
-		stored, err := p.desk.StoredAnswer(ctx, p.listing.Sale.ID, b.ID)
+		stored, err := p.desk.Store.StoredAnswer(ctx, p.listing.Sale.ID, b.ID)
 		switch {
 		case err != nil:
 			return refuseUnavailable

@@ -225,7 +225,7 @@ func newID() (string, error) {
 func (g *Gate) unsent(r *http.Request, p *purchase, hold reservation.Hold) {
 	countAttempt(hold.Sale, "released", "")
 	// what Redis cannot be told now it is told later
-	_, _ = p.desk.Release(context.WithoutCancel(r.Context()), hold.Sale, hold.ID, reservation.Unsent, "unsent")
+	_, _ = p.desk.ReleaseEventually(context.WithoutCancel(r.Context()), hold.Sale, hold.ID, reservation.Unsent, "unsent")
 }
 
 // singleKey is the same for two clicks on one button: by their idempotency key, so

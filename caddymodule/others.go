@@ -203,7 +203,7 @@ func (k *itemKeeper) remind() {
 		}
 	}
 	if k.desk.Remember(ids...) && k.desk.Ready() == nil {
-		ctx, cancel := context.WithTimeout(context.Background(), k.desk.Timeout())
+		ctx, cancel := context.WithTimeout(context.Background(), k.desk.Store.Timeout())
 		defer cancel()
 		_ = k.desk.Refresh(ctx) // said in the log and by Ready
 	}

@@ -103,8 +103,8 @@ func (p *prober) round(ctx context.Context) (asked, more bool, err error) {
 // page asks about some holds of one sale and waits for the answers, so that it never
 // claims a question that it cannot ask at once.
 func (p *prober) page(ctx context.Context, sale string, from int) (asked, next int, err error) {
-	callCtx, cancel := context.WithTimeout(ctx, 4*p.desk.Timeout())
-	due, next, err := p.desk.ClaimProbes(callCtx, sale, p.gate, p.plan, from)
+	callCtx, cancel := context.WithTimeout(ctx, 4*p.desk.Store.Timeout())
+	due, next, err := p.desk.Store.ClaimProbes(callCtx, sale, p.gate, p.plan, from)
 	cancel()
 	if err != nil {
 		return 0, 0, err
@@ -128,9 +128,9 @@ func (p *prober) resolve(ctx context.Context, sale string, due reservation.Probe
 	if verdict == reservation.ProbeUnknown {
 		return
 	}
-	callCtx, cancel := context.WithTimeout(ctx, 4*p.desk.Timeout())
+	callCtx, cancel := context.WithTimeout(ctx, 4*p.desk.Store.Timeout())
 	defer cancel()
-	state, err := p.desk.Probed(callCtx, sale, due.ID, verdict, cause)
+	state, err := p.desk.Store.Probed(callCtx, sale, due.ID, verdict, cause)
 	log := p.log.With(zap.String("sale", sale), zap.String("reservation", due.ID), zap.String("cause", cause))
 	refund, needed := errors.AsType[*reservation.RefundNeededError](err)
 	switch {

@@ -144,7 +144,7 @@ func (b *bookshelf) read(id string) <-chan singleflight.Result {
 		started := time.Now()
 		cells := make(map[string]reservation.Cell)
 		var lines map[string]sale.Line
-		books, err := b.desk.Overview(context.Background(), id, func(name string, c reservation.Cell) {
+		books, err := b.desk.Store.Overview(context.Background(), id, func(name string, c reservation.Cell) {
 			if len(cells) <= b.most {
 				cells[name] = c
 			}
@@ -153,7 +153,7 @@ func (b *bookshelf) read(id string) <-chan singleflight.Result {
 			cells = nil
 		} else if err == nil && b.lines {
 			ctx, cancel := context.WithTimeout(context.Background(), linesWithin)
-			lines, err = b.desk.Lines(ctx, id)
+			lines, err = b.desk.Store.Lines(ctx, id)
 			cancel()
 		}
 		next.tried, next.err = time.Now(), err

@@ -115,7 +115,7 @@ func TestFollowsQuickRebuild(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.UntilDrained(l)
-		if err := s.SetStatus(ledgertest.Soon(t), "s", sale.Open, "test"); err != nil {
+		if err := s.Store.SetStatus(ledgertest.Soon(t), "s", sale.Open, "test"); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Refresh(ledgertest.Soon(t)); err != nil {

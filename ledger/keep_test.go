@@ -105,11 +105,11 @@ func TestAlarm(t *testing.T) {
 	expect("at first", 0, 0)
 	journals.by = 11 * time.Second
 	expect("after 11 s", 1, 0)
-	h, err := s.JournalHead(ctx, "s")
+	h, err := s.Store.JournalHead(ctx, "s")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Acknowledge(ctx, "s", h.Epoch, h.Last); err != nil {
+	if err := s.Store.Acknowledge(ctx, "s", h.Epoch, h.Last); err != nil {
 		t.Fatal(err)
 	}
 	expect("with all in the ledger", 1, 1)

@@ -95,10 +95,10 @@ func TestRebuildOfWhatExpired(t *testing.T) {
 	expire := func(id string) {
 		t.Helper()
 		for {
-			if _, err := s.Expire(ctx, "s"); err != nil {
+			if _, err := s.Store.Expire(ctx, "s"); err != nil {
 				t.Fatal(err)
 			}
-			if r, err := s.ReservationIn(ctx, "s", id); err != nil {
+			if r, err := s.Store.ReservationIn(ctx, "s", id); err != nil {
 				t.Fatal(err)
 			} else if r.State == reservation.Expired {
 				return
@@ -139,7 +139,7 @@ func TestRebuildOfWhatExpired(t *testing.T) {
 	if state, err := s.Store.Confirm(ctx, "s", "late", reservation.Shop, ""); state != reservation.Confirmed || err != nil {
 		t.Errorf("what had expired is %s, error %v", state, err)
 	}
-	if b, err := s.Books(ctx, "s"); err != nil || !b.Balanced || b.Items[0].Available != 9 {
+	if b, err := s.Store.Books(ctx, "s"); err != nil || !b.Balanced || b.Items[0].Available != 9 {
 		t.Errorf("the books are %+v, error %v", b, err)
 	}
 	s.Drain(l, ledgertest.NewCounts())
@@ -176,7 +176,7 @@ func TestRebuildWaitsForWhatIsAside(t *testing.T) {
 			t.Errorf("%s says %v", name, err)
 		}
 	}
-	if err := s.SetStatus(ctx, "s", sale.Open, "operator"); !errors.Is(err, reservation.ErrRefused) || !strings.Contains(err.Error(), "caddy stockgate rebuild s --from ledger") {
+	if err := s.Store.SetStatus(ctx, "s", sale.Open, "operator"); !errors.Is(err, reservation.ErrRefused) || !strings.Contains(err.Error(), "caddy stockgate rebuild s --from ledger") {
 		t.Errorf("it is opened: %v", err)
 	}
 	if state, err := s.Store.Confirm(ctx, "s", "r3", reservation.Answer, ""); state != reservation.Confirmed || err != nil {
@@ -250,11 +250,11 @@ func TestCarryOfWhatWasReleased(t *testing.T) {
 			want = state
 		}
 		r := &reservation.RecordFields{State: state, Deadline: time.Now().Add(time.Hour), Created: time.Now(), Changed: time.Now(), Lines: []reservation.CellUnits{{Cell: "a", Units: 1}}}
-		if got, made, err := s.Carry(ctx, "s", id, r); got != want || !made || err != nil {
+		if got, made, err := s.Store.Carry(ctx, "s", id, r); got != want || !made || err != nil {
 			t.Errorf("%s is %s, carried %v, error %v", state, got, made, err)
 		}
 	}
-	if b, err := s.Books(ctx, "s"); err != nil || !b.Balanced || b.Items[0].Available != 9 {
+	if b, err := s.Store.Books(ctx, "s"); err != nil || !b.Balanced || b.Items[0].Available != 9 {
 		t.Errorf("the books are %+v, error %v", b, err)
 	}
 }
@@ -286,7 +286,7 @@ func TestRebuildKeepsAnExtension(t *testing.T) {
 	if err := server.Client().ZAdd(ctx, "stockgate:{s.0}:deadlines", redis.Z{Score: 1, Member: "h"}).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := s.Expire(ctx, "s"); n != 0 || err != nil {
+	if n, err := s.Store.Expire(ctx, "s"); n != 0 || err != nil {
 		t.Errorf("%d holds end, error %v", n, err)
 	}
 	mend()

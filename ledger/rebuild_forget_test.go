@@ -63,7 +63,7 @@ func TestRebuildForgets(t *testing.T) {
 		refresh()
 	}
 	forgotten := func() bool {
-		_, err := later.ReservationIn(ledgertest.Soon(t), "s", h.ID)
+		_, err := later.Store.ReservationIn(ledgertest.Soon(t), "s", h.ID)
 		if err != nil && !errors.Is(err, reservation.ErrNotFound) {
 			t.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func TestRebuildForgets(t *testing.T) {
 	if !forgotten() {
 		t.Error("what is over was put back")
 	}
-	books, err := later.Books(ledgertest.Soon(t), "s")
+	books, err := later.Store.Books(ledgertest.Soon(t), "s")
 	if err != nil || !books.Balanced {
 		t.Errorf("the books are %+v, %v", books, err)
 	}

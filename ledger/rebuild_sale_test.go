@@ -47,10 +47,10 @@ func openShop(t *testing.T, server *redistest.Server, edges int, stock int64) *s
 		ID: "s", StartsAt: now.Add(-time.Hour), EndsAt: now.Add(time.Hour), Timezone: "UTC", Items: []sale.Item{{SKU: "a", Stock: stock}},
 		Limits: []sale.Limit{{Per: "buyer", Every: "sale", Max: 2, Count: "units"}},
 	}
-	if _, err := s.edges[0].Apply(ledgertest.Soon(t), file, reservation.ApplyOptions{By: "test"}); err != nil {
+	if _, err := s.edges[0].ApplyUnlessLost(ledgertest.Soon(t), file, reservation.ApplyOptions{By: "test"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.edges[0].SetStatus(ledgertest.Soon(t), "s", sale.Open, "test"); err != nil {
+	if err := s.edges[0].Store.SetStatus(ledgertest.Soon(t), "s", sale.Open, "test"); err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range s.edges {
@@ -95,7 +95,7 @@ func (s *store) buy(e *reservation.Edge, id, buyer, key string) (*sale.Refusal, 
 	s.mu.Lock()
 	s.orders[id] = &reservation.Evidence{Sale: "s", ID: id, Buyer: buyer, Epoch: h.Epoch, Created: h.Created, Exp: h.Exp, Ref: h.Ref, Lines: h.Lines}
 	s.mu.Unlock()
-	_, err = e.Confirm(ledgertest.Soon(s.t), "s", id, "status_201")
+	_, err = e.ConfirmEventually(ledgertest.Soon(s.t), "s", id, "status_201")
 	return nil, err
 }
 
@@ -173,7 +173,7 @@ func TestRebuildInMidSale(t *testing.T) {
 			t.Errorf("%s with its token: %s, %v", id, state, err)
 		}
 	}
-	if err := s.edges[0].SetStatus(ledgertest.Soon(t), "s", sale.Open, "operator"); err != nil {
+	if err := s.edges[0].Store.SetStatus(ledgertest.Soon(t), "s", sale.Open, "operator"); err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range s.edges {
@@ -200,12 +200,12 @@ func TestRebuildInMidSale(t *testing.T) {
 	if n := s.sold(); n != stock {
 		t.Errorf("%d orders of %d units, and more were wanted", n, stock)
 	}
-	b, err := s.edges[0].Books(ledgertest.Soon(t), "s")
+	b, err := s.edges[0].Store.Books(ledgertest.Soon(t), "s")
 	if err != nil || !b.Balanced || b.Items[0].Confirmed != int64(s.sold()) {
 		t.Errorf("the shop has %d orders, the books say %+v, error %v", s.sold(), b, err)
 	}
 	ledgertest.Eventually(t, "the ledger has everything", func() bool {
-		h, err := s.edges[0].JournalHead(ledgertest.Soon(t), "s")
+		h, err := s.edges[0].Store.JournalHead(ledgertest.Soon(t), "s")
 		at, err2 := l.Position(ledgertest.Soon(t), "s")
 		return err == nil && err2 == nil && at == ledger.Position{Epoch: h.Epoch, Seq: h.Last}
 	})

@@ -130,10 +130,10 @@ func TestRebuildBreaksOff(t *testing.T) {
 			if _, err := s.Store.Confirm(ledgertest.Soon(t), "s", "r3", reservation.Answer, ""); !errors.Is(err, reservation.ErrRestoring) {
 				t.Errorf("%s: a confirm says %v", b.at, err)
 			}
-			if err := s.SetStatus(ledgertest.Soon(t), "s", sale.Open, "operator"); !errors.Is(err, reservation.ErrRestoring) {
+			if err := s.Store.SetStatus(ledgertest.Soon(t), "s", sale.Open, "operator"); !errors.Is(err, reservation.ErrRestoring) {
 				t.Errorf("%s: it is opened: %v", b.at, err)
 			}
-			if _, err := s.JournalHead(ledgertest.Soon(t), "s"); !errors.Is(err, reservation.ErrNoSale) {
+			if _, err := s.Store.JournalHead(ledgertest.Soon(t), "s"); !errors.Is(err, reservation.ErrNoSale) {
 				t.Errorf("%s: it has a journal: %v", b.at, err)
 			}
 		}
@@ -167,7 +167,7 @@ func TestRebuildWithoutTheLast(t *testing.T) {
 		return &reservation.Evidence{Sale: "s", ID: h.ID, Buyer: "buyer of " + h.ID, Epoch: h.Epoch, Created: h.Created, Exp: h.Exp, Ref: h.Ref, Lines: h.Lines}
 	}
 	lost := evidence(attempt(t, s, "lost", "order-lost"))
-	if _, err := s.JournalHead(ledgertest.Soon(t), "s"); err != nil { // as the keeper looks
+	if _, err := s.Store.JournalHead(ledgertest.Soon(t), "s"); err != nil { // as the keeper looks
 		t.Fatal(err)
 	}
 	other := evidence(attempt(t, s, "other", ""))
@@ -180,7 +180,7 @@ func TestRebuildWithoutTheLast(t *testing.T) {
 	if _, no, err := attempt(t, s, "r99", ""); err != nil || no == nil || no.Reason != "paused" {
 		t.Errorf("buyers hear %v, error %v", no, err)
 	}
-	before, _ := s.Books(ledgertest.Soon(t), "s")
+	before, _ := s.Store.Books(ledgertest.Soon(t), "s")
 	for _, ev := range []*reservation.Evidence{lost, other, lost} {
 		if got, err := s.ConfirmWith(ledgertest.Soon(t), ev, "paid"); got != reservation.Confirmed || err != nil {
 			t.Errorf("%s with its token: %s, %v", ev.ID, got, err)
@@ -189,11 +189,11 @@ func TestRebuildWithoutTheLast(t *testing.T) {
 	if got, err := s.ConfirmWith(ledgertest.Soon(t), &reservation.Evidence{Sale: "s", ID: "r4", Epoch: lost.Epoch, Lines: lost.Lines}, ""); got != reservation.Confirmed || err != nil {
 		t.Errorf("what the ledger has: %s, %v", got, err)
 	}
-	after, err := s.Books(ledgertest.Soon(t), "s")
+	after, err := s.Store.Books(ledgertest.Soon(t), "s")
 	if err != nil || after.Items[0].Confirmed != before.Items[0].Confirmed+2 || !after.Balanced {
 		t.Errorf("the books are %+v (%v), they were %+v", after, err, before)
 	}
-	if err := s.SetStatus(ledgertest.Soon(t), "s", sale.Open, "operator"); err != nil {
+	if err := s.Store.SetStatus(ledgertest.Soon(t), "s", sale.Open, "operator"); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Refresh(ledgertest.Soon(t)); err != nil {
@@ -213,7 +213,7 @@ func TestRebuildWithoutTheLast(t *testing.T) {
 }
 
 func adjust(t *testing.T, s *ledgertest.Seller, id string, delta int64) error {
-	_, err := s.Adjust(ledgertest.Soon(t), "s", id, "a", delta, "test")
+	_, err := s.Store.Adjust(ledgertest.Soon(t), "s", id, "a", delta, "test")
 	return err
 }
 
@@ -255,14 +255,14 @@ func TestRebuildAfterARollback(t *testing.T) {
 				if _, err := s.Store.Confirm(ledgertest.Soon(t), "s", "r11", reservation.Shop, "paid"); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := s.Adjust(ledgertest.Soon(t), "s", "of the other life", "a", 2, "test"); err != nil {
+				if _, err := s.Store.Adjust(ledgertest.Soon(t), "s", "of the other life", "a", 2, "test"); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if out, err := ledger.Rebuild(ledgertest.Soon(t), l, s.Store, "s", ledger.RebuildOptions{}); !errors.Is(err, reservation.ErrRefused) || !strings.Contains(err.Error(), "pause it first") {
 				t.Fatalf("while it sells: %+v, %v", out, err)
 			}
-			if err := s.SetStatus(ledgertest.Soon(t), "s", sale.Paused, "operator"); err != nil {
+			if err := s.Store.SetStatus(ledgertest.Soon(t), "s", sale.Paused, "operator"); err != nil {
 				t.Fatal(err)
 			}
 			before := ledgertest.Raw(t, c)
@@ -281,11 +281,11 @@ func TestRebuildAfterARollback(t *testing.T) {
 				return err
 			})()
 			n := 0
-			err := s.AsideReservations(ctx, "s", func(string, string) {}, func(id string, r *reservation.RecordFields) error {
+			err := s.Store.AsideReservations(ctx, "s", func(string, string) {}, func(id string, r *reservation.RecordFields) error {
 				if n++; n > 20 {
 					return nil
 				}
-				_, _, err := s.Carry(ctx, "s", id, r)
+				_, _, err := s.Store.Carry(ctx, "s", id, r)
 				return err
 			})
 			if err != nil {
@@ -303,7 +303,7 @@ func TestRebuildAfterARollback(t *testing.T) {
 			}
 			unbacked := 0
 			for id := range inLedger {
-				r, err := s.Reservation(ledgertest.Soon(t), id)
+				r, err := s.Store.Reservation(ledgertest.Soon(t), id)
 				if err != nil || r.State != reservation.Confirmed && r.State != reservation.Unbacked {
 					t.Errorf("the order %s is %+v, error %v", id, r, err)
 					continue
@@ -322,7 +322,7 @@ func TestRebuildAfterARollback(t *testing.T) {
 			if test.again > 0 {
 				stock += 2
 			}
-			b, err := s.Books(ledgertest.Soon(t), "s")
+			b, err := s.Store.Books(ledgertest.Soon(t), "s")
 			if err != nil || !b.Balanced || b.Items[0].Stock > stock {
 				t.Errorf("the books are %+v, error %v", b, err)
 			}
@@ -354,7 +354,7 @@ func confirmed(t *testing.T, l ledger.Ledger) map[string]bool {
 func TestRebuildByForce(t *testing.T) {
 	server, s, l := drained(t, 1000, 30)
 	s.Sell(30)
-	if _, err := s.Adjust(ledgertest.Soon(t), "s", "late", "a", 7, "test"); err != nil {
+	if _, err := s.Store.Adjust(ledgertest.Soon(t), "s", "late", "a", 7, "test"); err != nil {
 		t.Fatal(err)
 	}
 	before := ledgertest.Raw(t, server.Client())
@@ -384,7 +384,7 @@ func TestRebuildByForce(t *testing.T) {
 func TestRebuildOfWhatIsOversold(t *testing.T) {
 	server, s, l := drained(t, 20, 10)
 	c, ctx := server.Client(), ledgertest.Soon(t)
-	b, err := s.Books(ctx, "s")
+	b, err := s.Store.Books(ctx, "s")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -395,13 +395,13 @@ func TestRebuildOfWhatIsOversold(t *testing.T) {
 	end := s.Drain(l, ledgertest.NewCounts())
 	s.Sell(40)
 	ledgertest.Eventually(t, "the ledger has everything", func() bool {
-		h, err := s.JournalHead(ledgertest.Soon(t), "s")
+		h, err := s.Store.JournalHead(ledgertest.Soon(t), "s")
 		return err == nil && h.Behind() == 0
 	})
 	end()
 	flush(t, server)
 	out := rebuild(t, l, s, ledger.RebuildOptions{})
-	b, err = s.Books(ctx, "s")
+	b, err = s.Store.Books(ctx, "s")
 	if err != nil || b.Items[0].Available >= 0 {
 		t.Fatalf("the books are %+v, error %v", b, err)
 	}
@@ -465,7 +465,7 @@ func TestRebuildOfWhatMoves(t *testing.T) {
 	restore(t, server.Client(), old)
 	status := func(status sale.Status) {
 		t.Helper()
-		if err := s.SetStatus(ledgertest.Soon(t), "s", status, "operator"); err != nil {
+		if err := s.Store.SetStatus(ledgertest.Soon(t), "s", status, "operator"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -501,7 +501,7 @@ func TestRebuildFromAnUnsoundLedger(t *testing.T) {
 	if _, err := ledger.Rebuild(ledgertest.Soon(t), oneMore{l}, s.Store, "s", ledger.RebuildOptions{}); !errors.Is(err, ledger.ErrChanged) {
 		t.Errorf("one that was changed, and nothing in redis: %v", err)
 	}
-	if life, err := s.Life(ledgertest.Soon(t), "s"); life.Restoring || err != nil {
+	if life, err := s.Store.Life(ledgertest.Soon(t), "s"); life.Restoring || err != nil {
 		t.Errorf("the sale is left half restored: %+v, %v", life, err)
 	}
 }

@@ -19,7 +19,7 @@ func TestLedgerMissesASale(t *testing.T) {
 		counts := ledgertest.NewCounts()
 		if status == sale.Closed {
 			end := s.Drain(l, counts)
-			if err := s.SetStatus(ledgertest.Soon(t), "s", status, "test"); err != nil {
+			if err := s.Store.SetStatus(ledgertest.Soon(t), "s", status, "test"); err != nil {
 				t.Fatal(err)
 			}
 			s.UntilDrained(l)
@@ -91,7 +91,7 @@ func TestRebuildAfterGoingBack(t *testing.T) {
 		}
 	}
 	s.Sell(40) // it has overtaken what was lost
-	head, err := s.JournalHead(ledgertest.Soon(t), "s")
+	head, err := s.Store.JournalHead(ledgertest.Soon(t), "s")
 	if err != nil || head.Last <= at.Seq+20 || head.Lost != 19 {
 		t.Fatalf("%+v, %v", head, err)
 	}

@@ -427,10 +427,10 @@ func TestChosen(t *testing.T) {
 	var h reservation.JournalHead
 	ledgertest.Eventually(t, "all of it is looked at", func() bool {
 		var err error
-		h, err = s.JournalHead(ledgertest.Soon(t), "s")
+		h, err = s.Store.JournalHead(ledgertest.Soon(t), "s")
 		return err == nil && h.Unsent() == 0
 	})
-	all, err := s.Journal(ledgertest.Soon(t), "s", 0, 1e6)
+	all, err := s.Store.Journal(ledgertest.Soon(t), "s", 0, 1e6)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -285,12 +285,12 @@ func untilSent(t *testing.T, s *ledgertest.Seller, r *receiver) reservation.Jour
 	var h reservation.JournalHead
 	ledgertest.Eventually(t, "the receiver has everything", func() bool {
 		var err error
-		if h, err = s.JournalHead(ledgertest.Soon(t), "s"); err != nil {
+		if h, err = s.Store.JournalHead(ledgertest.Soon(t), "s"); err != nil {
 			t.Fatal(err)
 		}
 		return r.has(h.Epoch) == h.Last && h.Unsent() == 0
 	})
-	all, err := s.Journal(ledgertest.Soon(t), "s", 0, 1e6)
+	all, err := s.Store.Journal(ledgertest.Soon(t), "s", 0, 1e6)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ type Terms struct {
 func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attempt, lines []sale.Line, t Terms) (Hold, *sale.Refusal, error) {
 	started := time.Now()
 	defer func() { (*e.metrics.Load()).Reserved(time.Since(started)) }()
-	ctx := within(parent, e.Timeout())
+	ctx := within(parent, e.Store.Timeout())
 
 	secret := e.secret.Load()
 	if secret == nil {
@@ -108,7 +108,7 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 			return Hold{}, nil, err
 		}
 		(*e.metrics.Load()).RedisFailed("reserve")
-		sent = sent || !e.notSent(err)
+		sent = sent || !e.Store.notSent(err)
 		if repeatable(ctx, err) && try < 2 {
 			continue
 		}
@@ -140,7 +140,7 @@ func (e *Edge) unasked(ctx context.Context, l *Listing, a *sale.Attempt, lines [
 func (e *Edge) reload(by *bounded, l *Listing, a *sale.Attempt) (*Listing, []sale.Line, *sale.Refusal, error) {
 	ctx, cancel := by.waited()
 	defer cancel()
-	fresh, err := e.loadListing(ctx, l.Sale.ID, l)
+	fresh, err := e.Store.loadListing(ctx, l.Sale.ID, l)
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -35,7 +35,7 @@ func TestBacklogIsBounded(t *testing.T) {
 	}
 	// the other half is for what the shop has said
 	for i := range half + 3 {
-		if _, err := e.Confirm(ended, "s", fmt.Sprint("c", i), ""); !errors.Is(err, reservation.ErrUnavailable) {
+		if _, err := e.ConfirmEventually(ended, "s", fmt.Sprint("c", i), ""); !errors.Is(err, reservation.ErrUnavailable) {
 			t.Fatal(err)
 		}
 	}
@@ -52,16 +52,16 @@ func TestBacklogIsShared(t *testing.T) {
 	const full = reservation.BacklogSize / reservation.BacklogOfSale
 	for sale := range full {
 		for i := range reservation.BacklogOfSale {
-			_, _ = e.Confirm(ended, fmt.Sprint("full", sale), fmt.Sprint(i), "")
+			_, _ = e.ConfirmEventually(ended, fmt.Sprint("full", sale), fmt.Sprint(i), "")
 		}
 	}
 	if n, dropped := e.Backlog(), counts.dropped.Load(); n != reservation.BacklogSize || dropped != 0 {
 		t.Fatalf("%d outcomes wait and %d were dropped, want %d and none", n, dropped, reservation.BacklogSize)
 	}
 	for i := range reservation.BacklogOfSale {
-		_, _ = e.Confirm(ended, "late", fmt.Sprint(i), "")
+		_, _ = e.ConfirmEventually(ended, "late", fmt.Sprint(i), "")
 	}
-	_, _ = e.Confirm(ended, "full0", "one more", "")
+	_, _ = e.ConfirmEventually(ended, "full0", "one more", "")
 	const share = reservation.BacklogSize / (full + 1)
 	if n := e.Backlog() - reservation.BacklogSize; n != share {
 		t.Errorf("another sale has room for %d outcomes, want its share of %d", n, share)
@@ -73,8 +73,8 @@ func TestBacklogHasNothingTwice(t *testing.T) {
 	e, ended := untold(t, new(counter))
 	for range 3 {
 		e.Abandon("s", "r1")
-		_, _ = e.Confirm(ended, "s", "r2", "")
-		_, _ = e.Doubt(ended, "s", "r2", "timeout")
+		_, _ = e.ConfirmEventually(ended, "s", "r2", "")
+		_, _ = e.DoubtEventually(ended, "s", "r2", "timeout")
 	}
 	if n := e.Backlog(); n != 3 {
 		t.Errorf("%d outcomes wait, want 3", n)
@@ -90,7 +90,7 @@ func TestADeadSaleDelaysNoOther(t *testing.T) {
 	for i := range 20 {
 		f.edge.Abandon("dead", fmt.Sprint(i))
 	}
-	if _, err := f.edge.Confirm(soon(t), "s", "r1", ""); !errors.Is(err, reservation.ErrUnavailable) {
+	if _, err := f.edge.ConfirmEventually(soon(t), "s", "r1", ""); !errors.Is(err, reservation.ErrUnavailable) {
 		t.Fatal(err)
 	}
 	f.proxy.HoldRequests("EVALSHA dead")
@@ -145,7 +145,7 @@ func TestABadOutcomeKeepsNoOther(t *testing.T) {
 	}
 	f.net.cut()
 	for i := range 3 {
-		if _, err := f.edge.Confirm(soon(t), "s", fmt.Sprint("r", i), ""); !errors.Is(err, reservation.ErrUnavailable) {
+		if _, err := f.edge.ConfirmEventually(soon(t), "s", fmt.Sprint("r", i), ""); !errors.Is(err, reservation.ErrUnavailable) {
 			t.Fatal(err)
 		}
 	}

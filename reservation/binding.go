@@ -121,7 +121,7 @@ func (e *Edge) Lookup(ctx context.Context, l *Listing, a *sale.Attempt, lines []
 		shared = 1
 	}
 	op := operation{"lookup", []any{b.Field, b.Print, a.Ref, secret.Identity("buyer", a.Buyer), strings.Join(words, " "), shared}}
-	r, _, err := e.do(within(ctx, e.Timeout()), l.Sale.ID, op)
+	r, _, err := e.Store.do(within(ctx, e.Store.Timeout()), l.Sale.ID, op)
 	if err != nil {
 		(*e.metrics.Load()).RedisFailed("reserve")
 		return nil, err

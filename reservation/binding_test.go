@@ -397,7 +397,7 @@ func TestEdgeBinds(t *testing.T) {
 		if n := e.Backlog(); n != 0 {
 			t.Errorf("%d outcomes wait: what is bound leaves nothing to release", n)
 		}
-		r, err := e.Reservation(soon(t), "r1")
+		r, err := e.Store.Reservation(soon(t), "r1")
 		if err != nil || r.Ref != "order-1" || r.Gate != "main" {
 			t.Errorf("the record is %+v, %v", r, err)
 		}
@@ -437,7 +437,7 @@ func TestOddRefs(t *testing.T) {
 	}
 	for _, ref := range []string{"two words", "tab\t", "é", "\x7f", string(long)} {
 		c := &reservation.Claim{ID: "r1", Sale: "s", Version: 2, Lines: []sale.Line{{SKU: "a", Quantity: 1}}, Ref: ref, Mode: terms.Mode}
-		if _, refusal, err := e.Reserve(soon(t), c); err == nil || refusal != nil || errors.Is(err, reservation.ErrUnavailable) {
+		if _, refusal, err := e.Store.Reserve(soon(t), c); err == nil || refusal != nil || errors.Is(err, reservation.ErrUnavailable) {
 			t.Errorf("%q: %v, %v", ref, refusal, err)
 		}
 	}

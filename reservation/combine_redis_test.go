@@ -37,7 +37,7 @@ func TestHalfABatchThatPanics(t *testing.T) {
 	}
 	f.proxy.HoldReplies("EVALSHA " + lua.Redis.Claim.SHA)
 	ctx := soon(t)
-	claimed, done := f.edge.Together(ctx, claim, reservation.Operation{Name: "confirm", Args: []any{bomb{func() {
+	claimed, done := f.edge.Store.Together(ctx, claim, reservation.Operation{Name: "confirm", Args: []any{bomb{func() {
 		if err := f.proxy.WaitHeld(ctx); err != nil {
 			t.Error(err)
 		}
@@ -85,7 +85,7 @@ func (c *crowded) together(ops map[string]func() error, meanwhile func()) {
 	slices.Sort(names)
 	for i, name := range names {
 		c.ask(name, ops[name])
-		eventually(c.t, name+" in the queue", func() bool { return c.edge.Waiting() == i+1 })
+		eventually(c.t, name+" in the queue", func() bool { return c.edge.Store.Waiting() == i+1 })
 	}
 	if meanwhile != nil {
 		meanwhile()
@@ -206,7 +206,7 @@ func TestOneThatCannotBeDone(t *testing.T) {
 	}
 	ops := c.reserves(9)
 	ops["r004x"] = func() error {
-		_, err := c.edge.Return(context.Background(), "s", "sold", reservation.Return{ID: "1", Restock: true})
+		_, err := c.edge.Store.Return(context.Background(), "s", "sold", reservation.Return{ID: "1", Restock: true})
 		return err
 	}
 	c.together(ops, nil)
@@ -230,12 +230,12 @@ func TestFullRedisInAMixedCall(t *testing.T) {
 		mustHold(t, c.edge, id, id, 1)
 	}
 	ops := c.reserves(2)
-	ops["r000a"] = func() error { _, err := c.edge.Confirm(context.Background(), "s", "x1", ""); return err }
+	ops["r000a"] = func() error { _, err := c.edge.ConfirmEventually(context.Background(), "s", "x1", ""); return err }
 	ops["r000b"] = func() error {
-		_, err := c.edge.Release(context.Background(), "s", "x2", reservation.Shop, "")
+		_, err := c.edge.ReleaseEventually(context.Background(), "s", "x2", reservation.Shop, "")
 		return err
 	}
-	ops["r002a"] = func() error { _, err := c.edge.Doubt(context.Background(), "s", "x3", ""); return err }
+	ops["r002a"] = func() error { _, err := c.edge.DoubtEventually(context.Background(), "s", "x3", ""); return err }
 	ops["r002b"] = func() error {
 		l, _ := c.edge.Catalogue().Sale("s")
 		a := &sale.Attempt{Buyer: "x4", Key: "x4", Print: "print", Lines: []sale.Line{{SKU: "a", Quantity: 1}}}
@@ -289,7 +289,7 @@ func TestEachHasItsOwnDeadline(t *testing.T) {
 	}
 	attempt(ctx, "queued")
 	attempt(context.Background(), "stays")
-	eventually(t, "two in the queue", func() bool { return c.edge.Waiting() == 2 })
+	eventually(t, "two in the queue", func() bool { return c.edge.Store.Waiting() == 2 })
 	leave()
 	eventually(t, "both have left", func() bool {
 		c.mu.Lock()
@@ -341,7 +341,7 @@ func TestRatesTogether(t *testing.T) {
 	for i := range 20 {
 		c.ask(fmt.Sprint(i), take("one"))
 	}
-	eventually(t, "all in the queue", func() bool { return c.edge.Waiting() == 20 })
+	eventually(t, "all in the queue", func() bool { return c.edge.Store.Waiting() == 20 })
 	c.proxy.ReleaseRequests()
 	c.wg.Wait()
 	c.all(fine)

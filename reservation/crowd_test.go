@@ -80,13 +80,13 @@ func TestCrowdThatSettles(t *testing.T) {
 				for range r.IntN(3) {
 					switch r.IntN(4) {
 					case 0:
-						e.Confirm(ctx, "s", id, "")
+						e.ConfirmEventually(ctx, "s", id, "")
 					case 1:
-						e.Release(ctx, "s", id, reservation.Shop, "")
+						e.ReleaseEventually(ctx, "s", id, reservation.Shop, "")
 					case 2:
-						e.Doubt(ctx, "s", id, "")
+						e.DoubtEventually(ctx, "s", id, "")
 					case 3:
-						e.Adjust(ctx, "s", fmt.Sprint("j", r.IntN(9)), "a", 1, "")
+						e.Store.Adjust(ctx, "s", fmt.Sprint("j", r.IntN(9)), "a", 1, "")
 					}
 				}
 			})

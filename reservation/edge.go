@@ -59,7 +59,10 @@ type EdgeOptions struct {
 
 // Edge is one gateway process at work on a store. It is safe for concurrent use.
 type Edge struct {
-	*Store
+	// Store has what the edge sells. Its words go to Redis once: when Redis does not
+	// answer, the caller hears so. Those of the edge that end on Eventually are told
+	// again until Redis has them.
+	Store   *Store
 	rates   *Store // where shared rates are counted
 	over    overMemory
 	keys    []Key
@@ -204,17 +207,17 @@ func (e *Edge) Refresh(ctx context.Context) error { return e.look(ctx) }
 func (e *Edge) look(ctx context.Context) error {
 	e.watching.Lock()
 	defer e.watching.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, max(4*e.Timeout(), time.Second))
+	ctx, cancel := context.WithTimeout(ctx, max(4*e.Store.Timeout(), time.Second))
 	defer cancel()
 	err := e.check(ctx)
 	if err == nil {
 		var c *Catalogue
 		var index []string
 		old := e.catalogue.Load()
-		if c, index, err = e.readCatalogue(ctx, old, e.remembered.list()); err == nil {
+		if c, index, err = e.Store.readCatalogue(ctx, old, e.remembered.list()); err == nil {
 			e.catalogue.Store(c)
 			e.miss(ctx, old, c, index)
-			err = e.CheckReplicas(ctx)
+			err = e.Store.CheckReplicas(ctx)
 		}
 	}
 	before := e.health.Load()
@@ -239,10 +242,10 @@ func (e *Edge) check(ctx context.Context) error {
 	if e.secret.Load() != nil && time.Since(e.checked) < checkEvery && e.health.Load().err == nil {
 		return nil
 	}
-	if err := e.checkMemoryPolicy(ctx); err != nil {
+	if err := e.Store.checkMemoryPolicy(ctx); err != nil {
 		return err
 	}
-	secret, err := e.Enroll(ctx, e.keys, e.secret.Load())
+	secret, err := e.Store.Enroll(ctx, e.keys, e.secret.Load())
 	if err != nil {
 		return err
 	}
@@ -258,7 +261,7 @@ func (e *Edge) check(ctx context.Context) error {
 
 // listen hurries the watch when somebody has changed a sale.
 func (e *Edge) listen(ctx context.Context) {
-	sub := e.redis.Subscribe(ctx, e.channel())
+	sub := e.Store.redis.Subscribe(ctx, e.Store.channel())
 	defer sub.Close()
 	notices := sub.Channel()
 	for {

@@ -48,7 +48,7 @@ func TestStopTellsTheBacklog(t *testing.T) {
 			}
 			f.proxy.DropAll()
 			for i := range 3 {
-				if _, err := f.edge.Confirm(soon(t), "s", fmt.Sprint("r", i), ""); !errors.Is(err, reservation.ErrUnavailable) {
+				if _, err := f.edge.ConfirmEventually(soon(t), "s", fmt.Sprint("r", i), ""); !errors.Is(err, reservation.ErrUnavailable) {
 					t.Fatalf("confirm fails with %v, want %v", err, reservation.ErrUnavailable)
 				}
 			}
@@ -97,11 +97,11 @@ func TestMetrics(t *testing.T) {
 	e := selling(t, options(s), 1)
 	e.SetMetrics(&counted)
 	mustHold(t, e, "r1", "Ann", 1)
-	if _, err := e.Release(soon(t), "s", "r1", reservation.Shop, ""); err != nil {
+	if _, err := e.ReleaseEventually(soon(t), "s", "r1", reservation.Shop, ""); err != nil {
 		t.Fatal(err)
 	}
 	mustHold(t, e, "r2", "Bob", 1)
-	if got, err := e.Confirm(soon(t), "s", "r1", "status_200"); err != nil || got != reservation.Unbacked {
+	if got, err := e.ConfirmEventually(soon(t), "s", "r1", "status_200"); err != nil || got != reservation.Unbacked {
 		t.Errorf("a late confirm gives %s, %v, want unbacked", got, err)
 	}
 	s.Stop()
@@ -137,16 +137,16 @@ func TestEdgesAgree(t *testing.T) {
 		if got := second.Catalogue().Listing("a"); len(got) != 1 {
 			t.Errorf("%d sales list a", len(got))
 		}
-		if err := first.SetStatus(soon(t), "s", sale.Paused, "me"); err != nil {
+		if err := first.Store.SetStatus(soon(t), "s", sale.Paused, "me"); err != nil {
 			t.Fatal(err)
 		}
 		sees("the pause", func(l *reservation.Listing) bool { return l.Status == sale.Paused && l.Verdict(time.Now()) != nil })
-		if err := first.SetStatus(soon(t), "s", sale.Open, "me"); err != nil {
+		if err := first.Store.SetStatus(soon(t), "s", sale.Open, "me"); err != nil {
 			t.Fatal(err)
 		}
 		file := openSale("s", 3)
 		file.Items = append(file.Items, sale.Item{SKU: "c", Stock: 1})
-		if _, err := first.Apply(soon(t), file, reservation.ApplyOptions{}); err != nil {
+		if _, err := first.ApplyUnlessLost(soon(t), file, reservation.ApplyOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		sees("the new item", func(l *reservation.Listing) bool { _, ok := l.Sale.Item("c"); return ok && l.Status == sale.Open })
@@ -184,7 +184,7 @@ func TestChangeDuringAnAttempt(t *testing.T) {
 		e := selling(t, options(b), 3)
 		change := func(limits ...sale.Limit) {
 			t.Helper()
-			if _, err := e.Apply(soon(t), openSale("s", 3, limits...), reservation.ApplyOptions{Force: true}); err != nil {
+			if _, err := e.ApplyUnlessLost(soon(t), openSale("s", 3, limits...), reservation.ApplyOptions{Force: true}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -196,10 +196,10 @@ func TestChangeDuringAnAttempt(t *testing.T) {
 		}
 		file := openSale("s", 3, perBuyer(1))
 		file.Items[0].SKU = "renamed"
-		if _, err := e.Apply(soon(t), file, reservation.ApplyOptions{}); !errors.Is(err, reservation.ErrRefused) {
+		if _, err := e.ApplyUnlessLost(soon(t), file, reservation.ApplyOptions{}); !errors.Is(err, reservation.ErrRefused) {
 			t.Errorf("an item with a held unit goes: %v", err)
 		}
-		if err := e.SetStatus(soon(t), "s", sale.Closed, "me"); err != nil {
+		if err := e.Store.SetStatus(soon(t), "s", sale.Closed, "me"); err != nil {
 			t.Fatal(err)
 		}
 		if _, refusal, err := hold(soon(t), e, "r3", "Bob", 1); err != nil || refusal == nil || refusal.Reason != sale.ClosedSale {

@@ -43,7 +43,7 @@ func TestNewerSchema(t *testing.T) {
 		e, ops := withHolds(t, options(b))
 		delete(ops, "apply") // of another sale
 		c := b.Client()
-		if err := c.HSet(soon(t), e.ShardKeys("s")[0], "schema", lua.Schema+1).Err(); err != nil {
+		if err := c.HSet(soon(t), e.Store.ShardKeys("s")[0], "schema", lua.Schema+1).Err(); err != nil {
 			t.Fatal(err)
 		}
 		before := balanced(t, c, e.Store, "s")
@@ -52,7 +52,7 @@ func TestNewerSchema(t *testing.T) {
 				t.Errorf("%s fails with %v, want %v", name, err, reservation.ErrNewerSchema)
 			}
 		}
-		if _, err := e.Apply(soon(t), openSale("s", 4), reservation.ApplyOptions{}); !errors.Is(err, reservation.ErrNewerSchema) {
+		if _, err := e.ApplyUnlessLost(soon(t), openSale("s", 4), reservation.ApplyOptions{}); !errors.Is(err, reservation.ErrNewerSchema) {
 			t.Errorf("apply fails with %v, want %v", err, reservation.ErrNewerSchema)
 		}
 		if err := balanced(t, c, e.Store, "s").differs(before); err != nil {
@@ -198,14 +198,14 @@ func TestSecretDamaged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := redistest.Embedded(t)
 			e, c := ready(t, options(b)), b.Client()
-			sealed, err := c.HGet(soon(t), e.SecretKey(), "secret:main").Result()
+			sealed, err := c.HGet(soon(t), e.Store.SecretKey(), "secret:main").Result()
 			if err != nil {
 				t.Fatal(err)
 			}
 			if changed := test.change(sealed); changed == "" {
-				err = c.HDel(soon(t), e.SecretKey(), "secret:main").Err()
+				err = c.HDel(soon(t), e.Store.SecretKey(), "secret:main").Err()
 			} else {
-				err = c.HSet(soon(t), e.SecretKey(), "secret:main", changed).Err()
+				err = c.HSet(soon(t), e.Store.SecretKey(), "secret:main", changed).Err()
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -227,7 +227,7 @@ func TestUnreadableSale(t *testing.T) {
 		e := ready(t, options(b))
 		load(t, e.Store, openSale("good", 1))
 		load(t, e.Store, openSale("bad", 1))
-		if err := b.Client().HSet(soon(t), e.ShardKeys("bad")[0], "doc", `{"id":"bad","from":"the future"}`, "version", "99").Err(); err != nil {
+		if err := b.Client().HSet(soon(t), e.Store.ShardKeys("bad")[0], "doc", `{"id":"bad","from":"the future"}`, "version", "99").Err(); err != nil {
 			t.Fatal(err)
 		}
 		if err := e.Refresh(soon(t)); err != nil {

@@ -61,7 +61,7 @@ func newHoard(t *testing.T, s *server, a attack) *hoard {
 	}
 	h.step(0)
 	h.edge = newEdge(t, s.options, reservation.EdgeOptions{})
-	h.edge.Measure(func() time.Time { return passed })
+	h.edge.Store.Measure(func() time.Time { return passed })
 	if err := h.edge.Refresh(soon(t)); err != nil {
 		t.Fatal(err)
 	}

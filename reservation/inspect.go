@@ -164,7 +164,7 @@ type Enrolment struct {
 
 // Enrolment compares the edge's keys with those that are registered.
 func (e *Edge) Enrolment(ctx context.Context) (Enrolment, error) {
-	all, err := e.redis.HGetAll(ctx, e.secretKey()).Result()
+	all, err := e.Store.redis.HGetAll(ctx, e.Store.secretKey()).Result()
 	if err != nil {
 		return Enrolment{}, explain(err)
 	}

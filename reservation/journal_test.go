@@ -233,7 +233,7 @@ func TestJournalOfLineFeeds(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		e := selling(t, options(b), 10)
 		mustHold(t, e, "r1", "buyer", 2)
-		records := e.ShardKeys("s")[3]
+		records := e.Store.ShardKeys("s")[3]
 		text, err := b.Client().HGet(soon(t), records, "r1").Result()
 		if err != nil {
 			t.Fatal(err)
@@ -246,11 +246,11 @@ func TestJournalOfLineFeeds(t *testing.T) {
 		if _, err := e.Store.Confirm(soon(t), "s", "r1", reservation.Answer, "status_201"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := e.Return(soon(t), "s", "r1", reservation.Return{ID: "x", Restock: true}); err != nil {
+		if _, err := e.Store.Return(soon(t), "s", "r1", reservation.Return{ID: "x", Restock: true}); err != nil {
 			t.Fatal(err)
 		}
 		mustHold(t, e, "r2", "other", 1)
-		all, err := e.Journal(soon(t), "s", 0, 100)
+		all, err := e.Store.Journal(soon(t), "s", 0, 100)
 		if err != nil || len(all) < 4 {
 			t.Fatalf("the journal is %+v, error %v", all, err)
 		}

@@ -193,12 +193,12 @@ func TestUnionOfIdentities(t *testing.T) {
 		mustTry(t, e, "r8", who("Dan", "444", "West 4"), "")              // nobody that was refused is charged
 		mustTry(t, e, "r9", who("Eve", "", ""), "")                       // no more than an account
 		mustTry(t, e, "r10", who("Eve", "555", ""), sale.Pending)         // the same
-		if _, err := e.Release(soon(t), "s", "r1", reservation.Shop, "test"); err != nil {
+		if _, err := e.ReleaseEventually(soon(t), "s", "r1", reservation.Shop, "test"); err != nil {
 			t.Fatal(err)
 		}
 		mustTry(t, e, "r11", who("Fay", "111", "Hill 6"), "") // all of it was given back
 		mustTry(t, e, "r12", who("Gus", "777", "North 1"), "")
-		if _, err := e.Confirm(soon(t), "s", "r11", "test"); err != nil {
+		if _, err := e.ConfirmEventually(soon(t), "s", "r11", "test"); err != nil {
 			t.Fatal(err)
 		}
 		if refusal := mustTry(t, e, "r13", who("Ann", "111", "Hill 7"), sale.LimitReached); refusal.RetryAfter != 0 {
@@ -245,7 +245,7 @@ func TestLimitAtMidnight(t *testing.T) {
 		t.Errorf("his own hold ends sooner than the day: %+v", refusal)
 	}
 	mustTry(t, e, "r3", &sale.Attempt{Sale: "s", Buyer: "Bob", Lines: ann.Lines}, "")
-	if _, err := e.Confirm(soon(t), "s", "r1", "test"); err != nil {
+	if _, err := e.ConfirmEventually(soon(t), "s", "r1", "test"); err != nil {
 		t.Fatal(err)
 	}
 	if refusal := mustTry(t, e, "r4", ann, sale.LimitReached); refusal.RetryAfter < 1 || refusal.RetryAfter > 10 {
@@ -261,11 +261,11 @@ func TestLimitAtMidnight(t *testing.T) {
 	b.SetTime(tomorrow) // the edge does not know it yet
 	mustTry(t, e, "r7", ann, "")
 	mustTry(t, e, "r8", &sale.Attempt{Sale: "s", Buyer: "Bob", Lines: ann.Lines}, "")
-	if _, err := e.Release(soon(t), "s", "r3", reservation.Shop, "test"); err != nil {
+	if _, err := e.ReleaseEventually(soon(t), "s", "r3", reservation.Shop, "test"); err != nil {
 		t.Fatal(err)
 	}
 	mustTry(t, e, "r9", &sale.Attempt{Sale: "s", Buyer: "Bob", Lines: ann.Lines}, sale.Pending)
-	if _, err := e.Release(soon(t), "s", "r8", reservation.Shop, "test"); err != nil {
+	if _, err := e.ReleaseEventually(soon(t), "s", "r8", reservation.Shop, "test"); err != nil {
 		t.Fatal(err)
 	}
 	mustTry(t, e, "r10", &sale.Attempt{Sale: "s", Buyer: "Bob", Lines: ann.Lines}, "")
@@ -281,7 +281,7 @@ func TestLimitOnTheLastDay(t *testing.T) {
 	e := several(t, options(b), 1, file)[0]
 	ann := &sale.Attempt{Sale: "s", Buyer: "Ann", Lines: []sale.Line{{SKU: "a", Quantity: 1}}}
 	mustTry(t, e, "r1", ann, "")
-	if _, err := e.Confirm(soon(t), "s", "r1", "test"); err != nil {
+	if _, err := e.ConfirmEventually(soon(t), "s", "r1", "test"); err != nil {
 		t.Fatal(err)
 	}
 	if refusal := mustTry(t, e, "r2", ann, sale.LimitReached); refusal.RetryAfter != 0 {

@@ -30,7 +30,7 @@ func BenchmarkLargestList(b *testing.B) {
 			batch := make([]reservation.ListEntry, 0, 10_000)
 			for i := half; i < entries; i += 2 {
 				if batch = append(batch, text("phone", phoneNumber(i))); len(batch) == cap(batch) {
-					if _, err := writer.edge.ListAdd(context.Background(), secret, "bad", batch); err != nil {
+					if _, err := writer.edge.Store.ListAdd(context.Background(), secret, "bad", batch); err != nil {
 						b.Error(err)
 						return
 					}

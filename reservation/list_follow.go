@@ -70,7 +70,7 @@ func (f *follower) worn() bool {
 // catchUp applies the changes after f.at. On errGap it has dropped the filter, which
 // must not say no any more.
 func (f *follower) catchUp(ctx context.Context, secret *Secret) error {
-	m, err := f.edge.listMeta(ctx, f.list)
+	m, err := f.edge.Store.listMeta(ctx, f.list)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (f *follower) catchUp(ctx context.Context, secret *Secret) error {
 // apply applies some of the changes after f.at.
 func (f *follower) apply(ctx context.Context) error {
 	from := strconv.FormatInt(f.at.seq+1, 10) + "-0"
-	changes, err := f.edge.redis.XRangeN(ctx, f.edge.listLogKey(f.list), from, "+", listChanges).Result()
+	changes, err := f.edge.Store.redis.XRangeN(ctx, f.edge.Store.listLogKey(f.list), from, "+", listChanges).Result()
 	if err != nil {
 		return explain(err)
 	}
@@ -162,7 +162,7 @@ func splitKeys(field any) []listKey {
 
 // readForms reads the forms of entries, after the changes that brought new ones.
 func (f *follower) readForms(ctx context.Context) error {
-	names, err := f.edge.redis.HKeys(ctx, f.edge.listFormsKey(f.list)).Result()
+	names, err := f.edge.Store.redis.HKeys(ctx, f.edge.Store.listFormsKey(f.list)).Result()
 	if err != nil {
 		return explain(err)
 	}
@@ -174,7 +174,7 @@ func (f *follower) readForms(ctx context.Context) error {
 // rebuild makes a filter of the whole list, while the one in use is kept up to date,
 // or while everything is asked in Redis if there is none.
 func (f *follower) rebuild(ctx context.Context, secret *Secret) error {
-	m, err := f.edge.listMeta(ctx, f.list)
+	m, err := f.edge.Store.listMeta(ctx, f.list)
 	if err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func (f *follower) rebuild(ctx context.Context, secret *Secret) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		keys, to, err := f.edge.listRead(ctx, f.list, m.count, f.filled)
+		keys, to, err := f.edge.Store.listRead(ctx, f.list, m.count, f.filled)
 		if err != nil {
 			return err
 		}

@@ -106,9 +106,9 @@ func (v *ListView) HashPrefix(p netip.Prefix) [16]byte { return v.edge.secret.Lo
 
 // HasAny asks Redis whether the list has one of the keys.
 func (v *ListView) HasAny(ctx context.Context, keys [][16]byte) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, v.edge.Timeout())
+	ctx, cancel := context.WithTimeout(ctx, v.edge.Store.Timeout())
 	defer cancel()
-	return v.edge.listHasAny(ctx, v.list, keys)
+	return v.edge.Store.listHasAny(ctx, v.list, keys)
 }
 
 // watch follows the list until ctx ends.
@@ -128,7 +128,7 @@ func (v *ListView) watch(ctx context.Context) {
 
 // listen hurries the view when somebody has changed the list.
 func (v *ListView) listen(ctx context.Context) {
-	sub := v.edge.redis.Subscribe(ctx, v.edge.listChannel(v.list))
+	sub := v.edge.Store.redis.Subscribe(ctx, v.edge.Store.listChannel(v.list))
 	defer sub.Close()
 	notices := sub.Channel()
 	for {

@@ -79,14 +79,14 @@ func (l *listed) secret(t testing.TB) *reservation.Secret {
 
 func (l *listed) add(t testing.TB, name string, entries ...string) {
 	t.Helper()
-	if _, err := l.edge.ListAdd(t.Context(), l.secret(t), name, parse(t, entries)); err != nil {
+	if _, err := l.edge.Store.ListAdd(t.Context(), l.secret(t), name, parse(t, entries)); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func (l *listed) remove(t testing.TB, name string, entries ...string) {
 	t.Helper()
-	if _, err := l.edge.ListRemove(t.Context(), l.secret(t), name, parse(t, entries)); err != nil {
+	if _, err := l.edge.Store.ListRemove(t.Context(), l.secret(t), name, parse(t, entries)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -383,8 +383,8 @@ func TestListViewWhileChanging(t *testing.T) {
 						batch = append(batch, fmt.Sprint(n, "/", i+j))
 						gone = append(gone, fmt.Sprint("any:gone ", n, i+j))
 					}
-					_, err1 := l.edge.ListAdd(context.Background(), secret, "bad", parse(t, append(batch, gone...)))
-					_, err2 := l.edge.ListRemove(context.Background(), secret, "bad", parse(t, gone))
+					_, err1 := l.edge.Store.ListAdd(context.Background(), secret, "bad", parse(t, append(batch, gone...)))
+					_, err2 := l.edge.Store.ListRemove(context.Background(), secret, "bad", parse(t, gone))
 					if err := errors.Join(err1, err2); err != nil {
 						t.Error(err)
 						return

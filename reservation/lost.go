@@ -115,7 +115,7 @@ func (e *Edge) miss(ctx context.Context, before, now *Catalogue, index []string)
 			absent = append(absent, id)
 		}
 	}
-	if err := e.Announce(ctx, absent...); err != nil { // a full Redis refuses it: tried again at the next look
+	if err := e.Store.Announce(ctx, absent...); err != nil { // a full Redis refuses it: tried again at the next look
 		e.log.Debug("the index of sales cannot be written", zap.Strings("sales", absent), zap.Error(err))
 	}
 }
@@ -148,9 +148,9 @@ func (e *Edge) Missing(ctx context.Context, saleID string, err error) error {
 	return err
 }
 
-// Apply is Store.Apply for an edge, which may remember the sale when the index of sales
-// does not.
-func (e *Edge) Apply(ctx context.Context, next *sale.Sale, o ApplyOptions) (*Applied, error) {
+// ApplyUnlessLost is Store.Apply, but for a sale that this edge remembers and Redis has
+// lost: loading it again would sell again what is sold. Then the error is RefuseAnew's.
+func (e *Edge) ApplyUnlessLost(ctx context.Context, next *sale.Sale, o ApplyOptions) (*Applied, error) {
 	if _, ok := e.Catalogue().Sale(next.ID); ok && !o.New {
 		err := e.Refresh(ctx) // it may be lost, or back, since a moment ago
 		if _, few := errors.AsType[fewReplicas](err); err != nil && !few {

@@ -58,7 +58,7 @@ func TestEmptiedRedis(t *testing.T) {
 		if _, no, err := hold(soon(t), e, "r2", "Ann", 1); err != nil || no == nil || no.Reason != sale.Unavailable {
 			t.Errorf("before the edge has looked, a buyer hears %v, %v", no, err)
 		}
-		if _, err := e.Apply(soon(t), openSale("t", 3), reservation.ApplyOptions{}); err != nil {
+		if _, err := e.ApplyUnlessLost(soon(t), openSale("t", 3), reservation.ApplyOptions{}); err != nil {
 			t.Errorf("a sale that never was: %v", err)
 		}
 		for range 3 {
@@ -90,16 +90,16 @@ func TestEmptiedRedis(t *testing.T) {
 
 		for _, at := range []*reservation.Edge{e, other} {
 			for _, dry := range []bool{true, false} {
-				_, err := at.Apply(soon(t), openSale("s", 3), reservation.ApplyOptions{DryRun: dry})
+				_, err := at.ApplyUnlessLost(soon(t), openSale("s", 3), reservation.ApplyOptions{DryRun: dry})
 				if !errors.Is(err, reservation.ErrRefused) || !strings.Contains(err.Error(), "rebuild s") || !strings.Contains(err.Error(), "--new") {
 					t.Fatalf("the file again: %v", err)
 				}
 			}
 		}
-		if _, err := other.Apply(soon(t), openSale("s", 3), reservation.ApplyOptions{New: true}); err != nil {
+		if _, err := other.ApplyUnlessLost(soon(t), openSale("s", 3), reservation.ApplyOptions{New: true}); err != nil {
 			t.Fatal(err)
 		}
-		if err := other.SetStatus(soon(t), "s", sale.Open, "test"); err != nil {
+		if err := other.Store.SetStatus(soon(t), "s", sale.Open, "test"); err != nil {
 			t.Fatal(err)
 		}
 		for _, at := range []*reservation.Edge{e, other} {
@@ -122,10 +122,10 @@ func TestHalfEmptiedRedis(t *testing.T) {
 		}
 		look(t, e)
 		mustHold(t, e, "r1", "Ann", 1)
-		if ids, err := e.Sales(soon(t)); err != nil || len(ids) != 1 || verdict(e) != "" || logs.FilterMessageSnippet("written back").Len() != 1 {
+		if ids, err := e.Store.Sales(soon(t)); err != nil || len(ids) != 1 || verdict(e) != "" || logs.FilterMessageSnippet("written back").Len() != 1 {
 			t.Errorf("the index has %v (%v), the edge says %q", ids, err, verdict(e))
 		}
-		if err := b.Client().Del(soon(t), e.ShardKeys("s")...).Err(); err != nil {
+		if err := b.Client().Del(soon(t), e.Store.ShardKeys("s")...).Err(); err != nil {
 			t.Fatal(err)
 		}
 		look(t, e)
@@ -139,7 +139,7 @@ func TestHalfEmptiedRedis(t *testing.T) {
 func TestStockThatIsGone(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		e, _ := watched(t, b)
-		if err := b.Client().Del(soon(t), e.ShardKeys("s")[1]).Err(); err != nil {
+		if err := b.Client().Del(soon(t), e.Store.ShardKeys("s")[1]).Err(); err != nil {
 			t.Fatal(err)
 		}
 		if _, no, err := hold(soon(t), e, "r1", "Ann", 1); err != nil || no == nil || no.Reason != sale.Unavailable {
@@ -162,7 +162,7 @@ func TestRememberedSale(t *testing.T) {
 	}
 	emptied := redistest.Start(t)
 	other, _ := watched(t, emptied)
-	if err := other.SetStatus(soon(t), "s", sale.Closed, "test"); err != nil {
+	if err := other.Store.SetStatus(soon(t), "s", sale.Closed, "test"); err != nil {
 		t.Fatal(err)
 	}
 	look(t, other)
@@ -170,7 +170,7 @@ func TestRememberedSale(t *testing.T) {
 		t.Fatal(err)
 	}
 	look(t, other)
-	if ids, err := other.Sales(soon(t)); err != nil || len(ids) != 0 || verdict(other) != "unavailable" {
+	if ids, err := other.Store.Sales(soon(t)); err != nil || len(ids) != 0 || verdict(other) != "unavailable" {
 		t.Errorf("closed and lost it is %q, the index has %v (%v)", verdict(other), ids, err)
 	}
 }
@@ -188,7 +188,7 @@ func TestOutcomesOfALostSaleWait(t *testing.T) {
 		dump[key] = c.Dump(soon(t), key).Val()
 	}
 	f.net.cut()
-	if _, err := f.edge.Confirm(soon(t), "s", "r1", ""); !errors.Is(err, reservation.ErrUnavailable) {
+	if _, err := f.edge.ConfirmEventually(soon(t), "s", "r1", ""); !errors.Is(err, reservation.ErrUnavailable) {
 		t.Fatal(err)
 	}
 	f.net.lead(f.proxy.Addr())
@@ -196,11 +196,11 @@ func TestOutcomesOfALostSaleWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	lost := new(reservation.LostError)
-	if _, err := f.edge.Confirm(soon(t), "s", "r2", ""); !errors.As(err, &lost) {
+	if _, err := f.edge.ConfirmEventually(soon(t), "s", "r2", ""); !errors.As(err, &lost) {
 		t.Errorf("before the edge has looked, a confirm ends with %v", err)
 	}
 	look(t, f.edge)
-	if _, err := f.edge.Release(soon(t), "s", "r3", reservation.Shop, ""); !errors.As(err, &lost) {
+	if _, err := f.edge.ReleaseEventually(soon(t), "s", "r3", reservation.Shop, ""); !errors.As(err, &lost) {
 		t.Errorf("a release ends with %v", err)
 	}
 	before := f.proxy.Requests("EVALSHA")
@@ -239,11 +239,11 @@ func TestRedisGoesBack(t *testing.T) {
 	for _, key := range c.Keys(soon(t), "*").Val() {
 		dump[key] = c.Dump(soon(t), key).Val()
 	}
-	at := e.Seq("s")
+	at := e.Store.Seq("s")
 	for _, id := range []string{"r2", "r3", "r4", "r5", "r6"} {
 		mustHold(t, e, id, "Ann", 1)
 	}
-	if f := e.Fall("s"); f.Lost() != 0 {
+	if f := e.Store.Fall("s"); f.Lost() != 0 {
 		t.Fatalf("nothing is lost, it says %+v", f)
 	}
 	if err := c.FlushAll(soon(t)).Err(); err != nil {
@@ -257,9 +257,9 @@ func TestRedisGoesBack(t *testing.T) {
 	for _, id := range []string{"n2", "n3", "n4", "n5", "n6", "n7", "n8"} {
 		mustHold(t, e, id, "Bob", 1)
 	}
-	head, err := e.JournalHead(soon(t), "s")
-	if want := (reservation.Fall{Low: at + 1, High: at + 5}); e.Fall("s") != want || head.Lost != 4 || err != nil {
-		t.Errorf("it says %+v, the head %d (%v); want %+v", e.Fall("s"), head.Lost, err, want)
+	head, err := e.Store.JournalHead(soon(t), "s")
+	if want := (reservation.Fall{Low: at + 1, High: at + 5}); e.Store.Fall("s") != want || head.Lost != 4 || err != nil {
+		t.Errorf("it says %+v, the head %d (%v); want %+v", e.Store.Fall("s"), head.Lost, err, want)
 	}
 }
 
@@ -289,7 +289,7 @@ func TestLateAnswerOfAnotherLife(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustHold(t, f.edge, "n1", "Bob", 1)
-	if fall := f.edge.Fall("s"); fall.Lost() != 0 {
+	if fall := f.edge.Store.Fall("s"); fall.Lost() != 0 {
 		t.Errorf("it says %+v", fall)
 	}
 }

@@ -135,7 +135,7 @@ func load(t testing.TB, s *reservation.Store, file *sale.Sale) {
 // apply loads a file anew, and lets the edge know of it.
 func apply(t testing.TB, e *reservation.Edge, file *sale.Sale) {
 	t.Helper()
-	if _, err := e.Apply(soon(t), file, reservation.ApplyOptions{By: "test"}); err != nil {
+	if _, err := e.ApplyUnlessLost(soon(t), file, reservation.ApplyOptions{By: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := e.Refresh(soon(t)); err != nil {

@@ -39,7 +39,7 @@ func TestApply(t *testing.T) {
 					t.Fatal(err)
 				}
 				e := selling(t, options(b), 5)
-				if _, err := e.Adjust(soon(t), "s", "j1", "a", 4, "me"); err != nil {
+				if _, err := e.Store.Adjust(soon(t), "s", "j1", "a", 4, "me"); err != nil {
 					t.Fatal(err)
 				}
 				mustHold(t, e, "r1", "Ann", 1)
@@ -50,11 +50,11 @@ func TestApply(t *testing.T) {
 				test.change(&file)
 				before := balanced(t, b.Client(), e.Store, "s")
 
-				dry, dryErr := e.Apply(soon(t), &file, reservation.ApplyOptions{DryRun: true})
+				dry, dryErr := e.ApplyUnlessLost(soon(t), &file, reservation.ApplyOptions{DryRun: true})
 				if err := balanced(t, b.Client(), e.Store, "s").differs(before); err != nil {
 					t.Errorf("a dry run has changed something: %v", err)
 				}
-				done, err := e.Apply(soon(t), &file, reservation.ApplyOptions{By: "me"})
+				done, err := e.ApplyUnlessLost(soon(t), &file, reservation.ApplyOptions{By: "me"})
 				if fmt.Sprint(err) != fmt.Sprint(dryErr) {
 					t.Errorf("a dry run says %v, then %v", dryErr, err)
 				}
@@ -73,7 +73,7 @@ func TestApply(t *testing.T) {
 				if !slices.Equal(dry.Changes, done.Changes) || done.Same != (name == "the same") {
 					t.Errorf("a dry run says %v, then %v (same: %v)", dry.Changes, done.Changes, done.Same)
 				}
-				if again, err := e.Apply(soon(t), &file, reservation.ApplyOptions{}); err != nil || !again.Same || again.Version != done.Version {
+				if again, err := e.ApplyUnlessLost(soon(t), &file, reservation.ApplyOptions{}); err != nil || !again.Same || again.Version != done.Version {
 					t.Errorf("the same file again: %+v, %v", again, err)
 				}
 				balanced(t, b.Client(), e.Store, "s")
@@ -104,11 +104,11 @@ func TestManageRefuses(t *testing.T) {
 		e := selling(t, options(b), 5)
 		ctx := soon(t)
 		mustHold(t, e, "r1", "Ann", 1)
-		if _, err := e.Adjust(ctx, "s", "j1", "a", 1, "me"); err != nil {
+		if _, err := e.Store.Adjust(ctx, "s", "j1", "a", 1, "me"); err != nil {
 			t.Fatal(err)
 		}
 		adjust := func(sale, id, cell string, delta int64) error {
-			_, err := e.Adjust(ctx, sale, id, cell, delta, "me")
+			_, err := e.Store.Adjust(ctx, sale, id, cell, delta, "me")
 			return err
 		}
 		for want, err := range map[string]error{
@@ -117,16 +117,16 @@ func TestManageRefuses(t *testing.T) {
 			"only 5 units":        adjust("s", "j2", "a", -6),
 			"6 units and":         adjust("s", "j2", "a", sale.MaxUnits),
 			"beyond the bound":    adjust("s", "j2", "a", sale.MaxUnits+1),
-			"cannot become draft": e.SetStatus(ctx, "s", sale.Draft, "me"),
-			"cannot become gone":  e.SetStatus(ctx, "s", "gone", "me"),
-			"cannot be listed":    second(e.Holds(ctx, "s", reservation.Confirmed, 1)),
+			"cannot become draft": e.Store.SetStatus(ctx, "s", sale.Draft, "me"),
+			"cannot become gone":  e.Store.SetStatus(ctx, "s", "gone", "me"),
+			"cannot be listed":    second(e.Store.Holds(ctx, "s", reservation.Confirmed, 1)),
 		} {
 			if !errors.Is(err, reservation.ErrRefused) || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want %q", err, want)
 			}
 		}
 		for what, err := range map[string]error{
-			"adjust": adjust("none", "j1", "a", 1), "status": e.SetStatus(ctx, "none", sale.Open, "me"), "books": second(e.Books(ctx, "none")),
+			"adjust": adjust("none", "j1", "a", 1), "status": e.Store.SetStatus(ctx, "none", sale.Open, "me"), "books": second(e.Store.Books(ctx, "none")),
 		} {
 			if !errors.Is(err, reservation.ErrNoSale) {
 				t.Errorf("%s of no sale: %v", what, err)
@@ -152,10 +152,10 @@ func TestHolds(t *testing.T) {
 			t.Errorf("the hold is %+v", h)
 		}
 		const odd = "two\twords\r\nof \"others\""
-		if _, err := e.Doubt(ctx, "s", "r1", odd); err != nil {
+		if _, err := e.DoubtEventually(ctx, "s", "r1", odd); err != nil {
 			t.Fatal(err)
 		}
-		found, err := e.Holds(ctx, "s", reservation.InDoubt, 10)
+		found, err := e.Store.Holds(ctx, "s", reservation.InDoubt, 10)
 		if err != nil || len(found) != 1 {
 			t.Fatalf("in doubt are %+v, %v", found, err)
 		}
@@ -169,20 +169,20 @@ func TestHolds(t *testing.T) {
 				t.Errorf("confirm %d: %v", i+1, err)
 			}
 		}
-		if got, err := e.Reservation(ctx, "r1"); err != nil || got.State != reservation.Confirmed {
+		if got, err := e.Store.Reservation(ctx, "r1"); err != nil || got.State != reservation.Confirmed {
 			t.Errorf("it is %+v, %v", got, err)
 		}
-		if found, err := e.Holds(ctx, "s", reservation.InDoubt, 10); err != nil || len(found) != 0 {
+		if found, err := e.Store.Holds(ctx, "s", reservation.InDoubt, 10); err != nil || len(found) != 0 {
 			t.Errorf("in doubt are %+v, %v", found, err)
 		}
-		if _, err := e.Reservation(ctx, "none"); !errors.Is(err, reservation.ErrNotFound) {
+		if _, err := e.Store.Reservation(ctx, "none"); !errors.Is(err, reservation.ErrNotFound) {
 			t.Errorf("an unknown one: %v", err)
 		}
-		books, err := e.Books(ctx, "s")
+		books, err := e.Store.Books(ctx, "s")
 		if err != nil || !books.Balanced || !books.OldestInDoubt.IsZero() || books.Status != sale.Open {
 			t.Errorf("the books are %+v, %v", books, err)
 		}
-		if ids, err := e.Sales(ctx); err != nil || !slices.Equal(ids, []string{"s"}) {
+		if ids, err := e.Store.Sales(ctx); err != nil || !slices.Equal(ids, []string{"s"}) {
 			t.Errorf("the sales are %v, %v", ids, err)
 		}
 	})
@@ -204,11 +204,11 @@ func TestLargeSale(t *testing.T) {
 	}
 	mustHold(t, e, "r1", "Ann", 3)
 	balanced(t, s.Client(), e.Store, "s")
-	if books, err := e.Books(soon(t), "s"); err != nil || !books.Balanced || len(books.Items) != items {
+	if books, err := e.Store.Books(soon(t), "s"); err != nil || !books.Balanced || len(books.Items) != items {
 		t.Errorf("the books have %d cells, %v", len(books.Items), err)
 	}
 	cells := make(map[string]reservation.Cell)
-	o, err := e.Overview(soon(t), "s", func(name string, c reservation.Cell) { cells[name] = c })
+	o, err := e.Store.Overview(soon(t), "s", func(name string, c reservation.Cell) { cells[name] = c })
 	want := reservation.Cell{SKU: "*", Stock: items * sale.MaxUnits, Available: items*sale.MaxUnits - 3, Held: 3}
 	if err != nil || o.Sum != want || !o.Balanced || len(cells) != items || cells["a"].Held != 3 {
 		t.Errorf("%d cells, a %+v, in sum %+v, %v", len(cells), cells["a"], o, err)
@@ -218,7 +218,7 @@ func TestLargeSale(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	o, err = e.Overview(soon(t), "s", func(string, reservation.Cell) {})
+	o, err = e.Store.Overview(soon(t), "s", func(string, reservation.Cell) {})
 	want = reservation.Cell{SKU: "*", Stock: (items-2)*sale.MaxUnits + 20, Available: (items-2)*sale.MaxUnits - 3 + 8, Held: 3 + 6, InDoubt: 4, Confirmed: 2}
 	if err != nil || o.Sum != want || !o.Balanced {
 		t.Errorf("in sum %+v, %v", o, err)
@@ -228,12 +228,12 @@ func TestLargeSale(t *testing.T) {
 		if err := s.Client().HSet(soon(t), "stockgate:{s.0}:cells", "a", text).Err(); err != nil {
 			t.Fatal(err)
 		}
-		o, err := e.Overview(soon(t), "s", func(string, reservation.Cell) {})
+		o, err := e.Store.Overview(soon(t), "s", func(string, reservation.Cell) {})
 		if readable := strings.Count(text, " ") == 4 && text[len(text)-1] != ' '; (err == nil) != readable || readable && o.Balanced != balanced {
 			t.Errorf("%q: %+v, %v", text, o, err)
 		}
 	}
-	if _, err := e.Overview(soon(t), "none", nil); !errors.Is(err, reservation.ErrNoSale) {
+	if _, err := e.Store.Overview(soon(t), "none", nil); !errors.Is(err, reservation.ErrNoSale) {
 		t.Errorf("of no sale: %v", err)
 	}
 }

@@ -76,7 +76,7 @@ func newFaulty(t *testing.T, timeout time.Duration) *faulty {
 	f.edge = ready(t, o)
 	// a connection for reserves: the handshake of a new one would not be the fault meant
 	mustHold(t, f.edge, "first", "Ann", 1)
-	if _, err := f.edge.Release(soon(t), "s", "first", reservation.Unsent, ""); err != nil {
+	if _, err := f.edge.ReleaseEventually(soon(t), "s", "first", reservation.Unsent, ""); err != nil {
 		t.Fatal(err)
 	}
 	return f

@@ -23,16 +23,16 @@ func everyOperation(ids ...string) map[string]func(context.Context, *reservation
 			return err
 		},
 		"adjust": func(ctx context.Context, e *reservation.Edge) error {
-			_, err := e.Adjust(ctx, "s", "j1", "a", 1, "me")
+			_, err := e.Store.Adjust(ctx, "s", "j1", "a", 1, "me")
 			return err
 		},
 		"apply": func(ctx context.Context, e *reservation.Edge) error {
 			file := openSale("other", 5)
-			_, err := e.Apply(ctx, file, reservation.ApplyOptions{})
+			_, err := e.ApplyUnlessLost(ctx, file, reservation.ApplyOptions{})
 			return err
 		},
 		"status": func(ctx context.Context, e *reservation.Edge) error {
-			return e.SetStatus(ctx, "s", sale.Paused, "me")
+			return e.Store.SetStatus(ctx, "s", sale.Paused, "me")
 		},
 		"confirm": func(ctx context.Context, e *reservation.Edge) error {
 			_, err := e.Store.Confirm(ctx, "s", ids[0], reservation.Shop, "")
@@ -51,19 +51,19 @@ func everyOperation(ids ...string) map[string]func(context.Context, *reservation
 			return err
 		},
 		"return": func(ctx context.Context, e *reservation.Edge) error {
-			_, err := e.Return(ctx, "s", ids[3], reservation.Return{ID: "1", Restock: true})
+			_, err := e.Store.Return(ctx, "s", ids[3], reservation.Return{ID: "1", Restock: true})
 			return err
 		},
 		"extend": func(ctx context.Context, e *reservation.Edge) error {
-			_, err := e.Extend(ctx, "s", ids[4], 2*terms.HoldFor, 3*terms.HoldFor)
+			_, err := e.Store.Extend(ctx, "s", ids[4], 2*terms.HoldFor, 3*terms.HoldFor)
 			return err
 		},
 		"probe": func(ctx context.Context, e *reservation.Edge) error {
-			_, _, err := e.ClaimProbes(ctx, "s", "", plan, 0)
+			_, _, err := e.Store.ClaimProbes(ctx, "s", "", plan, 0)
 			return err
 		},
 		"probed": func(ctx context.Context, e *reservation.Edge) error {
-			_, err := e.Probed(ctx, "s", ids[5], reservation.ProbePresent, "")
+			_, err := e.Store.Probed(ctx, "s", ids[5], reservation.ProbePresent, "")
 			return err
 		},
 		"lookup": func(ctx context.Context, e *reservation.Edge) error {
@@ -73,7 +73,7 @@ func everyOperation(ids ...string) map[string]func(context.Context, *reservation
 			return err
 		},
 		"expire": func(ctx context.Context, e *reservation.Edge) error {
-			_, err := e.Expire(ctx, "s")
+			_, err := e.Store.Expire(ctx, "s")
 			return err
 		},
 	}
@@ -112,7 +112,7 @@ func TestRestart(t *testing.T) {
 			t.Errorf("%s without redis fails with %v, want %v", name, err, reservation.ErrUnavailable)
 		}
 	}
-	if _, err := e.Release(soon(t), "s", "r2", reservation.Shop, "told later"); !errors.Is(err, reservation.ErrUnavailable) {
+	if _, err := e.ReleaseEventually(soon(t), "s", "r2", reservation.Shop, "told later"); !errors.Is(err, reservation.ErrUnavailable) {
 		t.Errorf("release fails with %v, want %v", err, reservation.ErrUnavailable)
 	}
 	fresh := newEdge(t, options(s), reservation.EdgeOptions{})
@@ -193,8 +193,8 @@ func TestEverythingLost(t *testing.T) {
 		if l, ok := e.Catalogue().Sale("s"); !ok || !l.Lost() {
 			t.Error("the edge does not miss the lost sale")
 		}
-		_, err := e.Apply(soon(t), openSale("s", 3, perBuyer(2)), reservation.ApplyOptions{New: true, By: "test"})
-		if err := errors.Join(err, e.SetStatus(soon(t), "s", sale.Open, "test")); err != nil {
+		_, err := e.ApplyUnlessLost(soon(t), openSale("s", 3, perBuyer(2)), reservation.ApplyOptions{New: true, By: "test"})
+		if err := errors.Join(err, e.Store.SetStatus(soon(t), "s", sale.Open, "test")); err != nil {
 			t.Fatal(err)
 		}
 		if err := e.Refresh(soon(t)); err != nil {
@@ -251,7 +251,7 @@ func TestFullRedis(t *testing.T) {
 			t.Errorf("%s is %s, want %s", id, got, want)
 		}
 	}
-	if _, err := e.Books(soon(t), "s"); err != nil {
+	if _, err := e.Store.Books(soon(t), "s"); err != nil {
 		t.Errorf("the books of a full redis cannot be read: %v", err)
 	}
 	if err := errors.Join(c.Del(soon(t), "junk").Err(), c.ConfigSet(soon(t), "maxmemory", "0").Err()); err != nil {

@@ -55,22 +55,22 @@ func (e *Edge) Abandon(saleID, id string) {
 	e.backlog.add(outcome{saleID, id, outcomeRelease, Unsent, unsent})
 }
 
-// Confirm tells Redis that the shop took the order. Units that had gone elsewhere
+// ConfirmEventually tells Redis that the shop took the order. Units that had gone elsewhere
 // meanwhile are noted as unbacked. When Redis does not answer, or too few replicas have
 // it, it is told later, until they have.
-func (e *Edge) Confirm(ctx context.Context, saleID, id, cause string) (State, error) {
+func (e *Edge) ConfirmEventually(ctx context.Context, saleID, id, cause string) (State, error) {
 	return e.settled(ctx, outcome{saleID, id, outcomeConfirm, Answer, cause})
 }
 
-// Release tells Redis that the order will not come, by the shop's word or because
+// ReleaseEventually tells Redis that the order will not come, by the shop's word or because
 // it was never sent. When Redis does not answer it is told later.
-func (e *Edge) Release(ctx context.Context, saleID, id string, word Word, cause string) (State, error) {
+func (e *Edge) ReleaseEventually(ctx context.Context, saleID, id string, word Word, cause string) (State, error) {
 	return e.settled(ctx, outcome{saleID, id, outcomeRelease, word, cause})
 }
 
-// Doubt tells Redis that nobody knows whether the shop took the order. When Redis
+// DoubtEventually tells Redis that nobody knows whether the shop took the order. When Redis
 // does not answer it is told later.
-func (e *Edge) Doubt(ctx context.Context, saleID, id, cause string) (State, error) {
+func (e *Edge) DoubtEventually(ctx context.Context, saleID, id, cause string) (State, error) {
 	return e.settled(ctx, outcome{saleID, id, outcomeDoubt, Answer, cause})
 }
 
@@ -83,8 +83,8 @@ func (e *Edge) Free(ctx context.Context, sale, id string) {
 
 func (e *Edge) settled(ctx context.Context, o outcome) (State, error) {
 	lines := e.own.take(o.id)
-	op := e.operationOf(&o)
-	r, seq, err := e.do(within(ctx, e.Timeout()), o.sale, op)
+	op := e.Store.operationOf(&o)
+	r, seq, err := e.Store.do(within(ctx, e.Store.Timeout()), o.sale, op)
 	state, err := e.heard(&o, op, r, seq, err)
 	if err == nil && state == Released {
 		e.gaveBack(o.sale, lines)
@@ -98,15 +98,15 @@ func (e *Edge) settled(ctx context.Context, o outcome) (State, error) {
 
 // tell tells Redis of some outcomes of one sale, in one call as far as there is room.
 func (e *Edge) tell(ctx context.Context, some []outcome) []told {
-	ctx = within(ctx, 2*e.Timeout())
+	ctx = within(ctx, 2*e.Store.Timeout())
 	tickets := make([]*ticket, len(some))
 	for i := range some {
-		tickets[i] = ticketFor(e.operationOf(&some[i]))
+		tickets[i] = ticketFor(e.Store.operationOf(&some[i]))
 	}
-	e.calls.ask(ctx, some[0].sale, tickets...)
+	e.Store.calls.ask(ctx, some[0].sale, tickets...)
 	out := make([]told, len(some))
 	for i, t := range tickets {
-		r, seq, err := e.calls.answerTo(t)
+		r, seq, err := e.Store.calls.answerTo(t)
 		out[i].state, out[i].err = e.heard(&some[i], t.op, r, seq, err)
 	}
 	return out

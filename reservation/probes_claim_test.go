@@ -27,14 +27,14 @@ func TestProbesAreClaimedAFewAtATime(t *testing.T) {
 			if h, refusal, err := holdOn(soon(t), e, id, fmt.Sprintf("buyer %d", i), 1, mine); err != nil || refusal != nil {
 				t.Fatal(h, refusal, err)
 			}
-			if _, err := e.Doubt(soon(t), "s", id, "status_500"); err != nil {
+			if _, err := e.DoubtEventually(soon(t), "s", id, "status_500"); err != nil {
 				t.Fatal(err)
 			}
 		}
 		plan := reservation.ProbePlan{Wait: time.Hour, LongestWait: time.Hour, Tries: 5, AtOnce: 3}
 		var claimed []string
 		for calls, at := 1, 0; ; calls++ {
-			due, next, err := e.ClaimProbes(soon(t), "s", "", plan, at)
+			due, next, err := e.Store.ClaimProbes(soon(t), "s", "", plan, at)
 			if err != nil || len(due) > 3 || calls > 20 {
 				t.Fatal(due, next, err)
 			}
@@ -49,7 +49,7 @@ func TestProbesAreClaimedAFewAtATime(t *testing.T) {
 		if !slices.Equal(claimed, want) {
 			t.Errorf("claimed %v, want %v", claimed, want)
 		}
-		if due, next, err := e.ClaimProbes(soon(t), "s", "", plan, 0); len(due) > 0 || next != 0 || err != nil {
+		if due, next, err := e.Store.ClaimProbes(soon(t), "s", "", plan, 0); len(due) > 0 || next != 0 || err != nil {
 			t.Errorf("again: %v %d %v", due, next, err)
 		}
 	})

@@ -95,9 +95,9 @@ func (r *reaper) round(ctx context.Context) {
 
 // one looks after a sale.
 func (r *reaper) one(parent context.Context, l *Listing, s *reaped) {
-	ctx, cancel := context.WithTimeout(parent, 4*r.edge.Timeout())
+	ctx, cancel := context.WithTimeout(parent, 4*r.edge.Store.Timeout())
 	defer cancel()
-	_, err := r.edge.Expire(ctx, l.Sale.ID)
+	_, err := r.edge.Store.Expire(ctx, l.Sale.ID)
 	if err == nil {
 		err = errors.Join(s.sweep(ctx, r.edge.Store, l), s.lapse(ctx, r.edge.Store, l))
 	}

@@ -44,7 +44,7 @@ func TestReaperForgets(t *testing.T) {
 	b.SetTime(began)
 	e := newEdge(t, options(b), reservation.EdgeOptions{})
 	var passed atomic.Int64
-	e.Measure(func() time.Time { return time.Now().Add(time.Duration(passed.Load())) })
+	e.Store.Measure(func() time.Time { return time.Now().Add(time.Duration(passed.Load())) })
 	load(t, e.Store, openSale("s", 10))
 	look(t, e)
 	mustHold(t, e, "refused", "Ann", 1)
@@ -56,7 +56,7 @@ func TestReaperForgets(t *testing.T) {
 	b.SetTime(began.Add(24 * time.Hour))
 	e.Start()
 	records := func() map[string]string {
-		all, err := b.Client().HGetAll(soon(t), e.ShardKeys("s")[3]).Result()
+		all, err := b.Client().HGetAll(soon(t), e.Store.ShardKeys("s")[3]).Result()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -58,7 +58,7 @@ func (e *Edge) ConfirmWith(ctx context.Context, ev *Evidence, cause string) (Sta
 	hashed := *ev
 	hashed.Buyer = secret.Identity("buyer", ev.Buyer)
 	hashed.Charges = buyerCharges(l, secret, ev)
-	return e.Recreate(ctx, &hashed, cause)
+	return e.Store.Recreate(ctx, &hashed, cause)
 }
 
 // buyerCharges are what the evidence costs of the limits that count its buyer, in

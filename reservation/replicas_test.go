@@ -72,7 +72,7 @@ func promises(ops map[string]func(context.Context, *reservation.Edge) error) map
 			return status, err
 		}, "paused"},
 		"align": {func(ctx context.Context, e *reservation.Edge) error {
-			_, _, err := e.Align(ctx, "s", "me")
+			_, _, err := e.Store.Align(ctx, "s", "me")
 			return err
 		}, func(ctx context.Context, s *reservation.Store) (any, error) {
 			h, err := s.JournalHead(ctx, "s")
@@ -83,13 +83,13 @@ func promises(ops map[string]func(context.Context, *reservation.Edge) error) map
 			if err != nil {
 				return err
 			}
-			_, err = e.ListAdd(ctx, secret, "vips", entry)
+			_, err = e.Store.ListAdd(ctx, secret, "vips", entry)
 			return err
 		}, func(ctx context.Context, s *reservation.Store) (any, error) { return s.ListCount(ctx, "vips") }, int64(1)},
 		"outbox": {func(ctx context.Context, e *reservation.Edge) error {
-			at, _, err := e.ClaimOutbox(ctx, "s", "me", time.Hour, 0, 0)
+			at, _, err := e.Store.ClaimOutbox(ctx, "s", "me", time.Hour, 0, 0)
 			if err == nil {
-				at, _, err = e.ClaimOutbox(ctx, "s", "me", time.Hour, at.Epoch, e.Seq("s"))
+				at, _, err = e.Store.ClaimOutbox(ctx, "s", "me", time.Hour, at.Epoch, e.Store.Seq("s"))
 			}
 			return err
 		}, is("r1"), reservation.Held},
@@ -156,12 +156,12 @@ func TestOneWaitForABatch(t *testing.T) {
 	o.ReplicaAcks, o.ReplicaAcksWait = 1, 30*time.Second
 	c := &crowded{faulty: &faulty{t: t, server: s, proxy: p, edge: ready(t, o), direct: direct}, errs: map[string]error{}}
 	ops := c.reserves(9)
-	ops["r003a"] = func() error { _, err := c.edge.Confirm(context.Background(), "s", "x1", ""); return err }
+	ops["r003a"] = func() error { _, err := c.edge.ConfirmEventually(context.Background(), "s", "x1", ""); return err }
 	ops["r005a"] = func() error {
-		_, err := c.edge.Release(context.Background(), "s", "x2", reservation.Shop, "")
+		_, err := c.edge.ReleaseEventually(context.Background(), "s", "x2", reservation.Shop, "")
 		return err
 	}
-	ops["r007a"] = func() error { _, err := c.edge.Doubt(context.Background(), "s", "x3", ""); return err }
+	ops["r007a"] = func() error { _, err := c.edge.DoubtEventually(context.Background(), "s", "x3", ""); return err }
 	before := callsOf(t, s, "wait")
 	c.together(ops, nil)
 	c.all(fine)
@@ -205,7 +205,7 @@ func TestOutcomesWithoutReplicas(t *testing.T) {
 	c := &crowded{faulty: &faulty{t: t, server: s, proxy: p, edge: ready(t, o), direct: direct}, errs: map[string]error{}}
 	r.Stop()
 	ops := c.reserves(2)
-	ops["r000a"] = func() error { _, err := c.edge.Confirm(context.Background(), "s", "x1", ""); return err }
+	ops["r000a"] = func() error { _, err := c.edge.ConfirmEventually(context.Background(), "s", "x1", ""); return err }
 	c.together(ops, nil)
 	c.all(func(err error) bool { return errors.Is(err, reservation.ErrNotReplicated) })
 	if n := c.edge.Backlog(); n != 3 {

@@ -24,24 +24,27 @@ func TestLostReplies(t *testing.T) {
 		"reserve": {do: func(f *faulty) error { return reserveOnce(f, "r1") }, want: reservation.Held, kind: "held"},
 		"confirm": {
 			state: reservation.Held, lost: true, want: reservation.Confirmed, kind: "confirmed",
-			do: func(f *faulty) error { _, err := f.edge.Confirm(soon(f.t), "s", "r1", "status_200"); return err },
+			do: func(f *faulty) error {
+				_, err := f.edge.ConfirmEventually(soon(f.t), "s", "r1", "status_200")
+				return err
+			},
 		},
 		"release": {
 			state: reservation.Held, lost: true, want: reservation.Released, kind: "released",
 			do: func(f *faulty) error {
-				_, err := f.edge.Release(soon(f.t), "s", "r1", reservation.Shop, "status_422")
+				_, err := f.edge.ReleaseEventually(soon(f.t), "s", "r1", reservation.Shop, "status_422")
 				return err
 			},
 		},
 		"doubt": {
 			state: reservation.Held, lost: true, want: reservation.InDoubt, kind: "in_doubt",
-			do: func(f *faulty) error { _, err := f.edge.Doubt(soon(f.t), "s", "r1", "timeout"); return err },
+			do: func(f *faulty) error { _, err := f.edge.DoubtEventually(soon(f.t), "s", "r1", "timeout"); return err },
 		},
 		"expire": {
 			state: reservation.Held, lost: true, want: reservation.InDoubt, kind: "in_doubt",
-			do: func(f *faulty) error { _, err := f.edge.Expire(soon(f.t), "s"); return err },
+			do: func(f *faulty) error { _, err := f.edge.Store.Expire(soon(f.t), "s"); return err },
 			again: func(f *faulty) error {
-				if n, err := f.edge.Expire(soon(f.t), "s"); err != nil || n != 0 {
+				if n, err := f.edge.Store.Expire(soon(f.t), "s"); err != nil || n != 0 {
 					f.t.Errorf("the second time %d ended, %v; want none", n, err)
 				}
 				return nil
@@ -49,9 +52,9 @@ func TestLostReplies(t *testing.T) {
 		},
 		"adjust": {
 			lost: true, kind: "adjusted",
-			do: func(f *faulty) error { _, err := f.edge.Adjust(soon(f.t), "s", "j1", "a", 4, "me"); return err },
+			do: func(f *faulty) error { _, err := f.edge.Store.Adjust(soon(f.t), "s", "j1", "a", 4, "me"); return err },
 			again: func(f *faulty) error {
-				stock, err := f.edge.Adjust(soon(f.t), "s", "j1", "a", 4, "me")
+				stock, err := f.edge.Store.Adjust(soon(f.t), "s", "j1", "a", 4, "me")
 				if stock != 7 {
 					f.t.Errorf("the stock is %d, want 7", stock)
 				}
@@ -61,11 +64,11 @@ func TestLostReplies(t *testing.T) {
 		"apply": {
 			lost: true, kind: "loaded",
 			do: func(f *faulty) error {
-				_, err := f.edge.Apply(soon(f.t), lower(f), reservation.ApplyOptions{})
+				_, err := f.edge.ApplyUnlessLost(soon(f.t), lower(f), reservation.ApplyOptions{})
 				return err
 			},
 			again: func(f *faulty) error {
-				a, err := f.edge.Apply(soon(f.t), lower(f), reservation.ApplyOptions{})
+				a, err := f.edge.ApplyUnlessLost(soon(f.t), lower(f), reservation.ApplyOptions{})
 				if err == nil && !a.Same {
 					f.t.Errorf("the same file again changes %v", a.Changes)
 				}
@@ -74,8 +77,8 @@ func TestLostReplies(t *testing.T) {
 		},
 		"status": {
 			lost: true, kind: "paused",
-			do:    func(f *faulty) error { return f.edge.SetStatus(soon(f.t), "s", sale.Paused, "me") },
-			again: func(f *faulty) error { return f.edge.SetStatus(soon(f.t), "s", sale.Paused, "me") },
+			do:    func(f *faulty) error { return f.edge.Store.SetStatus(soon(f.t), "s", sale.Paused, "me") },
+			again: func(f *faulty) error { return f.edge.Store.SetStatus(soon(f.t), "s", sale.Paused, "me") },
 		},
 	}
 	for name, test := range tests {

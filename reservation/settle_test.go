@@ -98,7 +98,10 @@ func TestRefusals(t *testing.T) {
 		want    sale.Refusal
 	}{
 		"sold out": {
-			func(e *reservation.Edge) error { _, err := e.Adjust(background, "s", "j", "a", -3, ""); return err },
+			func(e *reservation.Edge) error {
+				_, err := e.Store.Adjust(background, "s", "j", "a", -3, "")
+				return err
+			},
 			[]sale.Line{{SKU: "a", Quantity: 1}}, sale.Refusal{Reason: sale.SoldOut, SKU: "a"},
 		},
 		"all held":       {holdAs("Bob", 2), []sale.Line{{SKU: "a", Quantity: 2}}, sale.Refusal{Reason: sale.AllHeld, SKU: "a"}},
@@ -109,7 +112,7 @@ func TestRefusals(t *testing.T) {
 		"closed":         {status(sale.Closed), []sale.Line{{SKU: "a", Quantity: 1}}, sale.Refusal{Reason: sale.ClosedSale}},
 		"a region is its own": {
 			func(e *reservation.Edge) error {
-				_, err := e.Adjust(background, "s", "j", "b@north", -5, "")
+				_, err := e.Store.Adjust(background, "s", "j", "b@north", -5, "")
 				return err
 			},
 			[]sale.Line{{SKU: "b", Region: "north", Quantity: 1}}, sale.Refusal{Reason: sale.SoldOut, SKU: "b"},
@@ -159,7 +162,7 @@ func holdAs(buyer string, units int64) func(*reservation.Edge) error {
 }
 
 func status(s sale.Status) func(*reservation.Edge) error {
-	return func(e *reservation.Edge) error { return e.SetStatus(background, "s", s, "") }
+	return func(e *reservation.Edge) error { return e.Store.SetStatus(background, "s", s, "") }
 }
 
 // Claims that make no sense are not even sent.
@@ -171,13 +174,13 @@ func TestSenselessClaims(t *testing.T) {
 		"negative units": {{SKU: "a", Quantity: 1}, {SKU: "a", Quantity: -1}},
 	} {
 		c := &reservation.Claim{ID: "r1", Sale: "s", Version: 2, Lines: lines, HoldFor: terms.HoldFor, Mode: terms.Mode}
-		if _, refusal, err := e.Reserve(soon(t), c); err == nil || refusal != nil || errors.Is(err, reservation.ErrUnavailable) {
+		if _, refusal, err := e.Store.Reserve(soon(t), c); err == nil || refusal != nil || errors.Is(err, reservation.ErrUnavailable) {
 			t.Errorf("%s: %v, %v", name, refusal, err)
 		}
 	}
 	// equal lines are counted together, whoever forgot to sum them
 	c := &reservation.Claim{ID: "r1", Sale: "s", Version: 2, Lines: []sale.Line{{SKU: "a", Quantity: 2}, {SKU: "a", Quantity: 2}}, HoldFor: terms.HoldFor, Mode: terms.Mode}
-	if _, refusal, err := e.Reserve(soon(t), c); err != nil || refusal == nil || refusal.Reason != sale.SoldOut {
+	if _, refusal, err := e.Store.Reserve(soon(t), c); err != nil || refusal == nil || refusal.Reason != sale.SoldOut {
 		t.Errorf("4 of 3 units: %+v, %v", refusal, err)
 	}
 }

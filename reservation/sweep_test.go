@@ -16,7 +16,7 @@ func TestSweep(t *testing.T) {
 	b.SetTime(hour.Add(time.Minute))
 	e := newEdge(t, options(b), reservation.EdgeOptions{})
 	var passed time.Duration
-	e.Measure(func() time.Time { return time.Now().Add(passed) })
+	e.Store.Measure(func() time.Time { return time.Now().Add(passed) })
 	if err := e.Refresh(soon(t)); err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestSweep(t *testing.T) {
 	}
 	mustHold(t, e, "r1", "Ann", 1)
 	counters := func() int64 {
-		n, err := b.Client().HLen(soon(t), e.ShardKeys("s")[2]).Result()
+		n, err := b.Client().HLen(soon(t), e.Store.ShardKeys("s")[2]).Result()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +35,7 @@ func TestSweep(t *testing.T) {
 	}
 	sweep := func() (dropped int) {
 		for cursor := "0"; ; {
-			next, n, err := e.Sweep(soon(t), "s", cursor)
+			next, n, err := e.Store.Sweep(soon(t), "s", cursor)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -30,7 +30,7 @@ func TestTallyIsOfOneMoment(t *testing.T) {
 				}
 				if i%2 == 0 {
 					back := reservation.Return{ID: "x", Restock: i%4 == 0, Lines: []sale.Line{{SKU: "a", Quantity: 1}}}
-					if _, err := e.Return(soon(t), "s", id, back); err != nil {
+					if _, err := e.Store.Return(soon(t), "s", id, back); err != nil {
 						t.Error(err)
 					}
 				}
@@ -45,7 +45,7 @@ func TestTallyIsOfOneMoment(t *testing.T) {
 				last = true // once more when all is quiet
 			default:
 			}
-			tally, err := e.Tally(soon(t), "s")
+			tally, err := e.Store.Tally(soon(t), "s")
 			if errors.Is(err, reservation.ErrRefused) && !last {
 				continue
 			}
@@ -55,17 +55,17 @@ func TestTallyIsOfOneMoment(t *testing.T) {
 			counted++
 			checkTally(t, e.Store, tally)
 		}
-		tally, err := e.Tally(soon(t), "s")
+		tally, err := e.Store.Tally(soon(t), "s")
 		if err != nil || tally.Final || tally.Sum().Returned != orders/2 || tally.Sum().Adjusted != -orders/4 || counted == 0 {
 			t.Errorf("%+v after %d tallies, error %v", tally, counted, err)
 		}
-		if err := e.SetStatus(soon(t), "s", sale.Closed, "test"); err != nil {
+		if err := e.Store.SetStatus(soon(t), "s", sale.Closed, "test"); err != nil {
 			t.Fatal(err)
 		}
-		if tally, err = e.Tally(soon(t), "s"); err != nil || !tally.Final {
+		if tally, err = e.Store.Tally(soon(t), "s"); err != nil || !tally.Final {
 			t.Errorf("%+v %v", tally, err)
 		}
-		if _, err := e.Tally(soon(t), "none"); !errors.Is(err, reservation.ErrNoSale) {
+		if _, err := e.Store.Tally(soon(t), "none"); !errors.Is(err, reservation.ErrNoSale) {
 			t.Errorf("%v", err)
 		}
 	})

@@ -31,19 +31,19 @@ func everything(t *testing.T, o reservation.Options, c redis.UniversalClient) *r
 			t.Errorf("%s is %s, want %s", id, got, want)
 		}
 	}
-	if found, err := e.Holds(soon(t), "s", reservation.InDoubt, 10); err != nil || len(found) != 1 {
+	if found, err := e.Store.Holds(soon(t), "s", reservation.InDoubt, 10); err != nil || len(found) != 1 {
 		t.Errorf("in doubt are %+v, %v", found, err)
 	}
-	if books, err := e.Books(soon(t), "s"); err != nil || !books.Balanced {
+	if books, err := e.Store.Books(soon(t), "s"); err != nil || !books.Balanced {
 		t.Errorf("the books are %+v, %v", books, err)
 	}
 	for size, want := range map[int]error{1: nil, reservation.MaxAnswer + 1: reservation.ErrAnswerTooLarge} {
 		a := &reservation.StoredAnswer{Status: 201, Body: make([]byte, size)}
-		if err := e.StoreAnswer(soon(t), "s", "r1", a, time.Hour); !errors.Is(err, want) {
+		if err := e.Store.StoreAnswer(soon(t), "s", "r1", a, time.Hour); !errors.Is(err, want) {
 			t.Errorf("an answer of %d bytes: %v, want %v", size, err, want)
 		}
 	}
-	if a, err := e.StoredAnswer(soon(t), "s", "r1"); err != nil || a == nil || a.Status != 201 {
+	if a, err := e.Store.StoredAnswer(soon(t), "s", "r1"); err != nil || a == nil || a.Status != 201 {
 		t.Errorf("the stored answer is %+v, %v", a, err)
 	}
 	balanced(t, c, e.Store, "s")
@@ -76,7 +76,7 @@ func TestCluster(t *testing.T) {
 	if err := e.Refresh(soon(t)); err != nil {
 		t.Errorf("refresh without scripts fails with %v", err)
 	}
-	if _, err := e.Expire(soon(t), "s"); err != nil {
+	if _, err := e.Store.Expire(soon(t), "s"); err != nil {
 		t.Errorf("expire without scripts fails with %v", err)
 	}
 }
@@ -101,7 +101,7 @@ func TestReplicaAcks(t *testing.T) {
 	o.ReplicaAcks, o.ReplicaAcksWait = 1, 30*time.Second
 	e := selling(t, o, 3)
 	mustHold(t, e, "r1", "Ann", 1)
-	if got := r.Client().HExists(soon(t), e.ShardKeys("s")[3], "r1").Val(); !got {
+	if got := r.Client().HExists(soon(t), e.Store.ShardKeys("s")[3], "r1").Val(); !got {
 		t.Error("the replica does not have what it has acknowledged")
 	}
 
@@ -161,8 +161,8 @@ func TestSentinel(t *testing.T) {
 	// the old master may still take one and lose it: the same id does it once
 	after := second.Client()
 	eventually(t, "an edge that follows", func() bool {
-		_, err := e.Adjust(soon(t), "next", "j1", "a", 1, "me")
-		return err == nil && after.HExists(soon(t), e.ShardKeys("next")[8], "j1").Val()
+		_, err := e.Store.Adjust(soon(t), "next", "j1", "a", 1, "me")
+		return err == nil && after.HExists(soon(t), e.Store.ShardKeys("next")[8], "j1").Val()
 	})
 	if r := balanced(t, after, e.Store, "next"); r.cells["a"] != "6 6 0 0 0" {
 		t.Errorf("on the new master the cell is %q, want 6 units", r.cells["a"])

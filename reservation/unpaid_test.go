@@ -222,7 +222,7 @@ func TestUnpaidIsOfANewerSchema(t *testing.T) {
 func TestUnpaidOfASale(t *testing.T) {
 	eachClock(t, 99, func(t *testing.T, c *clocked) {
 		e := newEdge(t, c.server.options, reservation.EdgeOptions{})
-		e.Measure(func() time.Time { return c.passed })
+		e.Store.Measure(func() time.Time { return c.passed })
 		says := func(u *sale.Unpaid) {
 			t.Helper()
 			file := openSale("s", 99)
@@ -230,7 +230,7 @@ func TestUnpaidOfASale(t *testing.T) {
 			if u != nil && u.Per == "ip" {
 				file.Missing = sale.SkipMissing
 			}
-			if _, err := e.Apply(soon(t), file, reservation.ApplyOptions{By: "test", Force: true}); err != nil {
+			if _, err := e.ApplyUnlessLost(soon(t), file, reservation.ApplyOptions{By: "test", Force: true}); err != nil {
 				t.Fatal(err)
 			}
 			if err := e.Refresh(soon(t)); err != nil {
@@ -284,7 +284,7 @@ func TestUnpaidOfASale(t *testing.T) {
 func TestUnpaidCountersGoByThemselves(t *testing.T) {
 	b := redistest.Start(t)
 	e := selling(t, options(b), 5)
-	key := e.ShardKeys("s")[12]
+	key := e.Store.ShardKeys("s")[12]
 	for field, text := range map[string]string{"buyer|long ago": "0 1", "buyer|now": "0 " + strconv.FormatInt(time.Now().UnixMilli(), 10)} {
 		if err := b.Client().HSet(soon(t), key, field, text).Err(); err != nil {
 			t.Fatal(err)

@@ -97,7 +97,7 @@ func (c *checks) join(sale string) (*check, error) {
 		c.running.Go(func() { c.run(sale, s) })
 	}
 	if s.next == nil {
-		s.next = &check{until: time.Now().Add(c.edge.Timeout()), done: make(chan struct{})}
+		s.next = &check{until: time.Now().Add(c.edge.Store.Timeout()), done: make(chan struct{})}
 	}
 	switch s.next.waiting++; {
 	case s.next.waiting > mostChecking:
@@ -171,7 +171,7 @@ func (c *checks) send(sale string, s *saleChecks, until time.Time) (*followed, e
 
 // newest reads how far the journal of a sale has come.
 func (c *checks) newest(ctx context.Context, sale string) (epoch string, seq int64, err error) {
-	key := c.edge.shardKeys(sale)[metaKey]
+	key := c.edge.Store.shardKeys(sale)[metaKey]
 	v, err := c.client.HMGet(ctx, key, "epoch", "seq").Result()
 	for try := 0; err != nil && brokenConnection(err) && ctx.Err() == nil && try < 2; try++ { // it only reads
 		v, err = c.client.HMGet(ctx, key, "epoch", "seq").Result()

@@ -112,13 +112,13 @@ func stampede(t *testing.T, edges []*reservation.Edge, direct *reservation.Store
 				held.Add(1)
 				switch r.IntN(10) {
 				case 0, 1:
-					e.Confirm(ctx, "s", id, "")
+					e.ConfirmEventually(ctx, "s", id, "")
 				case 2: // it expires
 				case 3:
-					e.Doubt(ctx, "s", id, "")
-					e.Release(ctx, "s", id, reservation.Shop, "")
+					e.DoubtEventually(ctx, "s", id, "")
+					e.ReleaseEventually(ctx, "s", id, reservation.Shop, "")
 				default:
-					e.Release(ctx, "s", id, reservation.Shop, "")
+					e.ReleaseEventually(ctx, "s", id, reservation.Shop, "")
 				}
 			}
 		})

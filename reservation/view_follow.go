@@ -68,7 +68,7 @@ func (e *Edge) follow(ctx context.Context) {
 		<-closed
 		e.checks.close()
 	}()
-	if e.options.Cluster {
+	if e.Store.options.Cluster {
 		e.followEach(ctx, client)
 		return
 	}
@@ -78,7 +78,7 @@ func (e *Edge) follow(ctx context.Context) {
 // journalClient has a connection of its own for the journals, because a read occupies it
 // (in a cluster one for each sale), and others for the checks: they do not wait behind a read.
 func (e *Edge) journalClient() (redis.UniversalClient, error) {
-	u, err := e.options.universal()
+	u, err := e.Store.options.universal()
 	if err != nil {
 		return nil, err
 	}

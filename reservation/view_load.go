@@ -24,7 +24,7 @@ func (r *journalReader) load(ctx context.Context, j *journalOf) error {
 	}
 	ctx, cancel := r.bounded(ctx)
 	defer cancel()
-	key := r.edge.shardKeys(j.id)[bindingsKey]
+	key := r.edge.Store.shardKeys(j.id)[bindingsKey]
 	if j.loading == nil {
 		n, err := r.client.HLen(ctx, key).Result()
 		if err != nil {

@@ -262,7 +262,7 @@ func TestItsOwnRelease(t *testing.T) {
 	if err := v.proxy.WaitHeld(soon(t)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := v.Release(soon(t), "s", "all", reservation.Shop, ""); err != nil {
+	if _, err := v.ReleaseEventually(soon(t), "s", "all", reservation.Shop, ""); err != nil {
 		t.Fatal(err)
 	}
 	if got := remembered(t, v.Edge, 1); got != "" {

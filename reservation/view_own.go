@@ -47,7 +47,7 @@ func (e *Edge) gaveBack(saleID string, lines []sale.Line) {
 	if f == nil {
 		return
 	}
-	seq := e.Seq(saleID) // at least that of the entry
+	seq := e.Store.Seq(saleID) // at least that of the entry
 	for i := range lines {
 		if c := f.cellOf(&lines[i]); c != nil {
 			c.credited(seq)

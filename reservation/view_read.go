@@ -11,7 +11,7 @@ import (
 
 // bounded is the time for a call that does not wait.
 func (r *journalReader) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, max(4*r.edge.Timeout(), time.Second))
+	return context.WithTimeout(ctx, max(4*r.edge.Store.Timeout(), time.Second))
 }
 
 // begin finds where to follow from: where the reader was, if that entry still says the
@@ -19,7 +19,7 @@ func (r *journalReader) bounded(ctx context.Context) (context.Context, context.C
 func (r *journalReader) begin(ctx context.Context, j *journalOf) error {
 	ctx, cancel := r.bounded(ctx)
 	defer cancel()
-	keys, at := r.edge.shardKeys(j.id), r.edge.viewNow()
+	keys, at := r.edge.Store.shardKeys(j.id), r.edge.viewNow()
 	pipe := r.client.Pipeline()
 	meta := pipe.HMGet(ctx, keys[metaKey], "epoch", "seq")
 	var last *redis.XMessageSliceCmd
@@ -86,7 +86,7 @@ func (r *journalReader) read(ctx context.Context) (bool, error) {
 			continue
 		}
 		journals = append(journals, j)
-		keys = append(keys, r.edge.shardKeys(j.id)[journalKey])
+		keys = append(keys, r.edge.Store.shardKeys(j.id)[journalKey])
 		ids = append(ids, strconv.FormatInt(j.at, 10)+"-0")
 		if j.bound == nil || j.loading != nil {
 			block = -1
@@ -95,14 +95,14 @@ func (r *journalReader) read(ctx context.Context) (bool, error) {
 	if len(journals) == 0 {
 		return false, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, readFor+max(4*r.edge.Timeout(), time.Second))
+	ctx, cancel := context.WithTimeout(ctx, readFor+max(4*r.edge.Store.Timeout(), time.Second))
 	defer cancel()
 	sent := r.edge.viewNow()
 	pipe := r.client.Pipeline()
 	read := pipe.XRead(ctx, &redis.XReadArgs{Streams: append(keys, ids...), Count: readMost, Block: block})
 	metas := make([]*redis.SliceCmd, len(journals))
 	for i, j := range journals {
-		metas[i] = pipe.HMGet(ctx, r.edge.shardKeys(j.id)[metaKey], "epoch", "seq")
+		metas[i] = pipe.HMGet(ctx, r.edge.Store.shardKeys(j.id)[metaKey], "epoch", "seq")
 	}
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return false, explain(err)

@@ -100,7 +100,7 @@ func TestRemembers(t *testing.T) {
 		}
 		check("none is available", sale.AllHeld, sale.AllHeld, sale.AllHeld, sale.SoldOut)
 		confirm := func(id string) {
-			if _, err := e.Confirm(soon(t), "s", id, ""); err != nil {
+			if _, err := e.ConfirmEventually(soon(t), "s", id, ""); err != nil {
 				t.Fatal(err)
 			}
 			eventually(t, "the order of "+id, func() bool { return upToDate(t, e) })
@@ -186,7 +186,7 @@ func TestForgetsWhatExpired(t *testing.T) {
 				break
 			}
 			// a slow machine: it had expired before the next one came
-			if _, err := e.Release(soon(t), "s", fmt.Sprint("no", n), reservation.Shop, ""); err != nil {
+			if _, err := e.ReleaseEventually(soon(t), "s", fmt.Sprint("no", n), reservation.Shop, ""); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -100,7 +100,7 @@ func hold(ctx context.Context, e *reservation.Edge, n int64, confirm bool) error
 	if !confirm {
 		return nil
 	}
-	state, err := e.Confirm(ctx, saleID, h.ID, "200")
+	state, err := e.ConfirmEventually(ctx, saleID, h.ID, "200")
 	if err == nil && state != reservation.Confirmed {
 		err = fmt.Errorf("a confirmed reservation is %s", state)
 	}

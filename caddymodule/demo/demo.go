@@ -143,10 +143,10 @@ func (d *demo) openSales(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if _, err := d.edge.Apply(ctx, parsed, reservation.ApplyOptions{By: "demo"}); err != nil {
+		if _, err := d.edge.ApplyUnlessLost(ctx, parsed, reservation.ApplyOptions{By: "demo"}); err != nil {
 			return err
 		}
-		if err := d.edge.SetStatus(ctx, s.id, sale.Open, "demo"); err != nil {
+		if err := d.edge.Store.SetStatus(ctx, s.id, sale.Open, "demo"); err != nil {
 			return err
 		}
 	}
@@ -172,8 +172,10 @@ func (d *demo) rush(ctx context.Context) error {
 	}
 	evidence, err := stampede.Sources{
 		Orders: d.orders,
-		Books:  func(ctx context.Context) (*reservation.Books, error) { return d.edge.Books(ctx, crowdSale) },
-		Record: func(ctx context.Context, id string) (*reservation.Record, error) { return d.edge.Reservation(ctx, id) },
+		Books:  func(ctx context.Context) (*reservation.Books, error) { return d.edge.Store.Books(ctx, crowdSale) },
+		Record: func(ctx context.Context, id string) (*reservation.Record, error) {
+			return d.edge.Store.Reservation(ctx, id)
+		},
 
 		MaxPerBuyer: 1, MustSell: min(d.Stock, int64(d.Buyers)),
 	}.Collect(ctx, tally)

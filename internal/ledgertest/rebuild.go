@@ -32,7 +32,7 @@ func (s *Seller) Busy(seed uint64, times int) {
 		},
 	}
 	ctx := Soon(s.t)
-	if _, err := s.Apply(ctx, file, reservation.ApplyOptions{By: "test", Force: true}); err != nil {
+	if _, err := s.ApplyUnlessLost(ctx, file, reservation.ApplyOptions{By: "test", Force: true}); err != nil {
 		s.t.Fatal(err)
 	}
 	if err := s.Refresh(ctx); err != nil {
@@ -65,9 +65,9 @@ func (s *Seller) busy(dice *rand.Rand, n int) error {
 	case 5:
 		_, err = s.Store.Return(ctx, "s", known, reservation.Return{ID: strconv.Itoa(dice.IntN(2)), Restock: dice.IntN(2) == 0})
 	case 6:
-		_, err = s.Adjust(ctx, "s", fmt.Sprintf("adjust-%d", n), "a", dice.Int64N(9)-3, "test")
+		_, err = s.Store.Adjust(ctx, "s", fmt.Sprintf("adjust-%d", n), "a", dice.Int64N(9)-3, "test")
 	case 7:
-		_, err = s.Extend(ctx, "s", known, 2*time.Hour, 9*time.Hour)
+		_, err = s.Store.Extend(ctx, "s", known, 2*time.Hour, 9*time.Hour)
 	default:
 		err = s.buy(dice, n)
 	}
@@ -212,7 +212,7 @@ func rebuilds(backend func(testing.TB) redistest.Backend, steps int) func(*testi
 				!maps.Equal(out.Reservations, dry.Reservations) || !out.Until.Equal(dry.Until) {
 				t.Errorf("it says %+v", out)
 			}
-			all, err := s.Journal(Soon(t), "s", 0, 10)
+			all, err := s.Store.Journal(Soon(t), "s", 0, 10)
 			if err != nil || len(all) != 1 || all[0].Kind != "rebuilt" || all[0].Seq != 1 || all[0].Time.Before(out.Until) {
 				t.Errorf("the journal begins with %+v, error %v", all, err)
 			}

@@ -38,10 +38,10 @@ func TestSells(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	file := &sale.Sale{ID: "s", StartsAt: time.Now().Add(-time.Hour), EndsAt: time.Now().Add(time.Hour), Items: []sale.Item{{SKU: "a", Stock: 1}}}
-	if _, err := e.Apply(ctx, file, reservation.ApplyOptions{}); err != nil {
+	if _, err := e.ApplyUnlessLost(ctx, file, reservation.ApplyOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(e.SetStatus(ctx, "s", sale.Open, "me"), e.Refresh(ctx), e.Ready()); err != nil {
+	if err := errors.Join(e.Store.SetStatus(ctx, "s", sale.Open, "me"), e.Refresh(ctx), e.Ready()); err != nil {
 		t.Fatal(err)
 	}
 	l, _ := e.Catalogue().Sale("s")
