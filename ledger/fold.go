@@ -89,7 +89,7 @@ func (f *folding) add(m *reservation.Movement) error {
 		if err := f.tell(m); err != nil {
 			return err
 		}
-		f.move(m.Lines, column(reservation.Confirmed), column(reservation.Released))
+		f.move(m.Lines, reservation.Confirmed.Column(), reservation.Released.Column())
 		return nil
 	case "extended":
 		return f.tell(m)
@@ -98,14 +98,14 @@ func (f *folding) add(m *reservation.Movement) error {
 	if m.Kind == "recreated" {
 		state = reservation.Confirmed
 	}
-	to := column(state)
-	if to == nil {
+	to := state.Column()
+	if to == reservation.NoColumn {
 		return errKind
 	}
-	from := column(reservation.Released)
+	from := reservation.Released.Column()
 	switch {
 	case m.Was != "":
-		if from = column(m.Was); from == nil {
+		if from = m.Was.Column(); from == reservation.NoColumn {
 			return fmt.Errorf("the state before it, %q, is not known", m.Was)
 		}
 		if err := f.change(m, m.Was, state); err != nil {
@@ -164,11 +164,11 @@ func (f *folding) change(m *reservation.Movement, from, to reservation.State) er
 }
 
 // move moves units from one column to another.
-func (f *folding) move(lines []reservation.CellUnits, from, to func(*Cell) *int64) {
+func (f *folding) move(lines []reservation.CellUnits, from, to reservation.Column) {
 	for _, l := range lines {
 		c := f.cell(l.Cell)
-		*from(c) -= l.Units
-		*to(c) += l.Units
+		*c.Units(from) -= l.Units
+		*c.Units(to) += l.Units
 	}
 }
 
@@ -179,21 +179,6 @@ func (f *folding) cell(name string) *Cell {
 		f.cells[name] = c
 	}
 	return c
-}
-
-// column is where the units of a reservation in a state are.
-func column(s reservation.State) func(*Cell) *int64 {
-	switch s {
-	case reservation.Held:
-		return func(c *Cell) *int64 { return &c.Held }
-	case reservation.InDoubt:
-		return func(c *Cell) *int64 { return &c.InDoubt }
-	case reservation.Confirmed:
-		return func(c *Cell) *int64 { return &c.Confirmed }
-	case reservation.Released, reservation.Expired, reservation.Unbacked:
-		return func(c *Cell) *int64 { return &c.Available }
-	}
-	return nil
 }
 
 // Plain is a cause as a record has it: nothing in it separates fields.

@@ -82,6 +82,13 @@ type Cell struct {
 	Stock, Available, Held, InDoubt, Confirmed int64
 }
 
+// Units are those of the cell in a column. The column must not be reservation.NoColumn.
+func (c *Cell) Units(in reservation.Column) *int64 {
+	return [...]*int64{
+		reservation.ColumnAvailable: &c.Available, reservation.ColumnHeld: &c.Held, reservation.ColumnInDoubt: &c.InDoubt, reservation.ColumnConfirmed: &c.Confirmed,
+	}[in]
+}
+
 // Reservation is what the movements tell of one: its record as Redis has it, except
 // that nobody knows how often the shop was asked about it.
 type Reservation struct {

@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/stockgate/stockgate/reservation"
@@ -84,14 +83,13 @@ func (b *rebuilding) fillTold(ctx context.Context, r *reservation.Restoration) (
 		if r == nil {
 			return nil
 		}
-		id, _, _ := strings.Cut(m.Cause, " ")
-		return r.Return(ctx, m.ID, id, restock, m.Lines, m.Record.Returned)
+		return r.Return(ctx, m.ID, m.ReturnID(), restock, m.Lines, m.Record.Returned)
 	}
 	err = b.ledger.Told(ctx, b.id, told, func(epoch int64, m *reservation.Movement) error {
 		if m.Time.After(b.out.Until) {
 			b.out.Until = m.Time
 		}
-		spoilt := last != nil && m.Kind == "adjusted" && epoch == lastEpoch && m.Seq == last.Seq+1 && isOf(m, last)
+		spoilt := epoch == lastEpoch && m.OfReturn(last)
 		if err := putReturn(!spoilt); err != nil {
 			return err
 		}
@@ -118,14 +116,6 @@ func (b *rebuilding) fillTold(ctx context.Context, r *reservation.Restoration) (
 	}
 	b.out.Adjustments = len(adjustments)
 	return stock, err
-}
-
-// isOf says whether units left the stock by a return: each of the two entries begins
-// its cause with the other's id.
-func isOf(adjusted, returned *reservation.Movement) bool {
-	id, _, _ := strings.Cut(returned.Cause, " ")
-	of, _, _ := strings.Cut(adjusted.Cause, " ")
-	return adjusted.ID == id && of == returned.ID
 }
 
 // fillCells puts the cells back, if the stock that was loaded, the ledger's cells and

@@ -12,28 +12,30 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
+// intoState brings the hold r1 of one unit, of 4 in all, into each state.
+var intoState = map[string]func(*clocked){
+	"held":     func(c *clocked) {},
+	"in_doubt": func(c *clocked) { c.must("in_doubt")(c.Doubt(soon(c.t), "s", "r1", "")) },
+	"confirmed": func(c *clocked) {
+		c.must("confirmed")(c.Confirm(soon(c.t), "s", "r1", reservation.Answer, ""))
+	},
+	"released": func(c *clocked) { c.must("released")(c.Release(soon(c.t), "s", "r1", reservation.Shop, "")) },
+	"unbacked": func(c *clocked) {
+		c.must("released")(c.Release(soon(c.t), "s", "r1", reservation.Shop, ""))
+		c.reserve("other", ofLines(sale.Line{SKU: "a", Quantity: 4}))
+		c.must("unbacked")(c.Confirm(soon(c.t), "s", "r1", reservation.Answer, ""))
+		c.must("released")(c.Release(soon(c.t), "s", "other", reservation.Shop, ""))
+	},
+	"expired": func(c *clocked) {
+		c.step(2 * time.Minute)
+		if _, err := c.Expire(soon(c.t), "s"); err != nil {
+			c.t.Fatal(err)
+		}
+	},
+}
+
 // What a second reserve hears, in every state of the first one.
 func TestWhatIsBound(t *testing.T) {
-	prepare := map[string]func(*clocked){
-		"held":     func(c *clocked) {},
-		"in_doubt": func(c *clocked) { c.must("in_doubt")(c.Doubt(soon(c.t), "s", "r1", "")) },
-		"confirmed": func(c *clocked) {
-			c.must("confirmed")(c.Confirm(soon(c.t), "s", "r1", reservation.Answer, ""))
-		},
-		"released": func(c *clocked) { c.must("released")(c.Release(soon(c.t), "s", "r1", reservation.Shop, "")) },
-		"unbacked": func(c *clocked) {
-			c.must("released")(c.Release(soon(c.t), "s", "r1", reservation.Shop, ""))
-			c.reserve("other", ofLines(sale.Line{SKU: "a", Quantity: 4}))
-			c.must("unbacked")(c.Confirm(soon(c.t), "s", "r1", reservation.Answer, ""))
-			c.must("released")(c.Release(soon(c.t), "s", "other", reservation.Shop, ""))
-		},
-		"expired": func(c *clocked) {
-			c.step(2 * time.Minute)
-			if _, err := c.Expire(soon(c.t), "s"); err != nil {
-				c.t.Fatal(err)
-			}
-		},
-	}
 	live := map[string]map[string]bool{ // state → by what it is still bound
 		"held":      {reservation.ByKey: true, reservation.ByRef: true, reservation.BySingle: true},
 		"in_doubt":  {reservation.ByKey: true, reservation.ByRef: true, reservation.BySingle: true},
@@ -58,7 +60,7 @@ func TestWhatIsBound(t *testing.T) {
 						mode = inMode(reservation.Backend)
 					}
 					h := c.reserve("r1", edit, mode)
-					prepare[state](c)
+					intoState[state](c)
 					before := balanced(t, c.server.client, c.Store, "s")
 					if !bound[by] {
 						if b := c.bound("r2", edit); b != nil {

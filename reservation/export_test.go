@@ -169,7 +169,7 @@ func (f *HoldFilter) Takes(r *Record, now time.Time) bool { return f.takes(r, no
 // field belongs.
 func (m *Image) Owns(id string, r *RecordFields, field string) bool {
 	mine := m.claimOf(id, r, field)
-	return mine.rank > 0 && m.bound[maphash.String(m.seed, field)] == mine
+	return mine.rank > RankNone && m.bound[maphash.String(m.seed, field)] == mine
 }
 
 // Wanted says, once all are added, whether a binding field must belong to anybody.

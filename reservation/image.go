@@ -66,26 +66,22 @@ func (m *Image) Add(id string, r *RecordFields) (binds []string) {
 	}
 	for _, field := range r.fields() {
 		mine, hash := m.claimOf(id, r, field), maphash.String(m.seed, field)
-		if best, ok := m.bound[hash]; mine.rank > 0 && (!ok || mine.beats(best)) {
+		if best, ok := m.bound[hash]; mine.rank > RankNone && (!ok || mine.beats(best)) {
 			m.bound[hash] = mine
 			binds = append(binds, field)
 		}
 	}
-	if r.Ref != "" && r.State.named() {
+	if r.Ref != "" && r.State.Named() {
 		binds = m.addRef(binds, id, r.Ref)
 	}
 	return binds
 }
 
 func (m *Image) addUnits(r *RecordFields) {
+	column := r.State.Column()
 	for _, l := range r.Lines {
-		switch c := m.cell(l.Cell); r.State {
-		case Held:
-			c.Held += l.Units
-		case InDoubt:
-			c.InDoubt += l.Units
-		case Confirmed:
-			c.Confirmed += l.Units
+		if c := m.cell(l.Cell); column.Taken() {
+			*c.Units(column) += l.Units
 		}
 	}
 	for _, l := range r.Returned {
@@ -103,7 +99,7 @@ func (m *Image) cell(name string) *Cell {
 }
 
 func (m *Image) addCharges(r *RecordFields) {
-	if r.State != Held && r.State != InDoubt && r.State != Confirmed {
+	if !r.State.Column().Taken() {
 		return // it has given them back
 	}
 	rest := r.Charges
@@ -178,43 +174,18 @@ func (r *RecordFields) Listed() (State, time.Time) {
 
 // claim is how good a reservation's claim to a binding field is.
 type claim struct {
-	rank  int8   // 0: none
+	rank  BindingRank
 	since int64  // ms
 	id    uint64 // hash
 }
 
-const (
-	overdue   = iota + 1 // a key whose time is over: it is as good as free
-	ofNoStock            // unbacked
-	ofHold
-	ofSold
-)
-
-// claimOf is the claim of a reservation to one of its fields. What is confirmed takes
-// it from everybody else and keeps it; a hold had it before what became unbacked, else
-// it would not have been held. Who is there first has it.
+// claimOf is the claim of a reservation to one of its fields. Of equal ranks the first has it.
 func (m *Image) claimOf(id string, r *RecordFields, field string) claim {
-	c := claim{0, msOf(r.Changed), maphash.String(m.seed, id)}
-	single := field == r.Guard && !strings.HasPrefix(field, keyField)
-	switch r.State {
-	case Held, InDoubt:
-		// In mode backend the attempt was answered, and frees it with its answer.
-		if !single || r.Mode != Backend {
-			c.rank = ofHold
-		}
-	case Confirmed, Unbacked:
-		until := r.Changed.Add(r.KeyTTL)
-		switch {
-		case single:
-		case field == r.Guard && !m.now.Before(until) && !m.now.Before(m.ends):
-			c.rank = overdue
-		case r.State == Confirmed:
-			c.rank = ofSold
-		default:
-			c.rank = ofNoStock
-		}
+	rank := r.BindingRankAt(field, m.now, m.ends)
+	if rank == RankAttempt {
+		rank = RankNone // the attempt was answered, and with that it was freed
 	}
-	return c
+	return claim{rank, msOf(r.Changed), maphash.String(m.seed, id)}
 }
 
 // beats says whether a claim is better than another one of the same field. Among
@@ -224,7 +195,7 @@ func (c claim) beats(other claim) bool {
 		return c.rank > other.rank
 	}
 	order := cmp.Or(cmp.Compare(c.since, other.since), cmp.Compare(c.id, other.id))
-	if c.rank == overdue {
+	if c.rank == RankOverdue {
 		order = -order
 	}
 	return order < 0

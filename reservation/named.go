@@ -16,8 +16,8 @@ const (
 	moreNamed   = "+"
 )
 
-// named says that reservations in this state are found by their ref.
-func (s State) named() bool {
+// Named says that reservations in this state are found by their ref.
+func (s State) Named() bool {
 	return s == Held || s == InDoubt || s == Confirmed || s == Unbacked
 }
 
@@ -120,7 +120,7 @@ func (s *Store) Named(ctx context.Context, sale string, names []string) (map[str
 		wanted[ref] = true
 	}
 	for _, r := range records {
-		if !wanted[r.Ref] || !r.State.named() {
+		if !wanted[r.Ref] || !r.State.Named() {
 			continue // its ref was given up since
 		}
 		f := out[r.Ref]

@@ -3,16 +3,10 @@ package reconcile
 import (
 	"cmp"
 	"slices"
-	"strings"
+	"strconv"
 	"time"
 
 	"github.com/stockgate/stockgate/reservation"
-)
-
-// What the fields of bindings begin with, see lua/bindings.lua.
-const (
-	keyField    = "k|"
-	singleField = "d|"
 )
 
 // names says that a reservation names a binding field.
@@ -22,77 +16,58 @@ func (t *told) names(field string) bool {
 	return field != "" && slices.Contains(fields[:], field)
 }
 
-// rank is how good a claim the state of a reservation gives to a field that it names;
-// 0: none.
-func (t *told) rank(field string) int {
-	switch t.state {
-	case reservation.Held, reservation.InDoubt:
-		return 2
-	case reservation.Confirmed:
-		if strings.HasPrefix(field, singleField) {
-			return 0
-		}
-		return 3
-	case reservation.Unbacked:
-		if strings.HasPrefix(field, singleField) {
-			return 0
-		}
-		return 1
+// claim has of a reservation what the ranks of its binding fields depend on.
+func (t *told) claim() reservation.RecordFields {
+	f := fieldsOf(t.text)
+	ttl, _ := strconv.ParseInt(f.keyTTL, 10, 64)
+	return reservation.RecordFields{
+		State: t.state, Mode: reservation.Mode(f.mode), Changed: time.UnixMilli(t.changed), KeyTTL: time.Duration(ttl) * time.Millisecond,
 	}
-	return 0
 }
 
-// overdue says that a key need not belong to a confirmed or unbacked reservation any
-// more.
-func (t *told) overdue(field string, now, ends time.Time) bool {
-	if !strings.HasPrefix(field, keyField) || t.rank(field) == 2 {
-		return false
-	}
-	p, ok := parse(t.record(""))
-	if !ok {
-		return true
-	}
-	until := p.fields.Changed.Add(p.fields.KeyTTL)
-	return !now.Before(until) && !now.Before(ends)
+// rank is how good a claim a reservation has to a field that it names.
+func (t *told) rank(field string) reservation.BindingRank {
+	c := t.claim()
+	return c.BindingRank(field)
 }
 
 // owner says to whom a field must belong, when it belongs to somebody or, empty, to
 // nobody now. Several may name it; who has it keeps it, unless somebody's claim is
 // better.
 func (r *run) owner(field, has string, seen *reservation.Examined) string {
-	rank := func(id string) int {
+	rank := func(id string) reservation.BindingRank {
 		t := r.story.reservations[id]
-		switch {
-		case t == nil || !t.names(field):
-			return 0
-		case t.overdue(field, seen.Now, seen.Ends):
-			return 1 // it may have it, and need not
+		if t == nil || !t.names(field) {
+			return reservation.RankNone
 		}
-		return t.rank(field)
+		c := t.claim()
+		n := c.BindingRankAt(field, seen.Now, seen.Ends)
+		if n != reservation.RankNone && !n.Sure() {
+			return reservation.RankAttempt // it may have it, and need not: which of them came last is not told
+		}
+		return n
 	}
-	if strings.HasPrefix(field, singleField) {
+	if reservation.IsSingleField(field) {
 		// whether it was freed when the attempt was answered is not told
-		if rank(has) > 0 {
+		if rank(has) != reservation.RankNone {
 			return has
 		}
 		return ""
 	}
-	best, most := "", 0
-	if n := rank(has); n > 0 {
+	best, most := "", reservation.RankNone
+	if n := rank(has); n != reservation.RankNone {
 		best, most = has, n
 	}
-	if most > 1 && strings.HasPrefix(field, keyField) {
+	if most.Sure() && reservation.IsKeyField(field) {
 		return has // a key's time may have been over when a hold took it
 	}
 	for id := range r.story.wants[field] {
 		n := rank(id)
-		if n > most || n > 0 && n == most && best != has && earlier(r.story.reservations[id], r.story.reservations[best], id, best) {
+		if n > most || n != reservation.RankNone && n == most && best != has && earlier(r.story.reservations[id], r.story.reservations[best], id, best) {
 			best, most = id, n
 		}
 	}
-	// what is unbacked gets only what nobody has, so that it may have got nothing; the same
-	// is so of a key whose time is over
-	if most == 1 && has == "" {
+	if !most.Sure() && has == "" {
 		return ""
 	}
 	return best

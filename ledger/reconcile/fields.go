@@ -10,17 +10,19 @@ import (
 )
 
 // fields are those of a record's text that others depend on.
-type fields struct{ buyer, lines, charges, guard, ref, gate, returned, unpaid string }
+type fields struct{ mode, buyer, lines, charges, guard, keyTTL, ref, gate, returned, unpaid string }
 
 // The places of fields in a record, see lua/shard.lua.
 const (
 	statePlace    = 0
 	changedPlace  = 4
+	modePlace     = 5
 	buyerPlace    = 6
 	linesPlace    = 7
 	chargesPlace  = 8
 	causePlace    = 9
 	guardPlace    = 11
+	keyTTLPlace   = 13
 	refPlace      = 14
 	gatePlace     = 15
 	returnedPlace = 16
@@ -33,6 +35,8 @@ func fieldsOf(text string) (f fields) {
 	for place := 0; text != ""; place++ {
 		field, rest, _ := strings.Cut(text, "\t")
 		switch place {
+		case modePlace:
+			f.mode = field
 		case buyerPlace:
 			f.buyer = field
 		case linesPlace:
@@ -41,6 +45,8 @@ func fieldsOf(text string) (f fields) {
 			f.charges = field
 		case guardPlace:
 			f.guard = field
+		case keyTTLPlace:
+			f.keyTTL = field
 		case refPlace:
 			f.ref = field
 		case gatePlace:

@@ -11,7 +11,7 @@ import (
 
 // under says that a reservation must be found by a ref.
 func (t *told) under(ref string) bool {
-	return t != nil && fieldsOf(t.text).ref == ref && t.rank("") > 0
+	return t != nil && fieldsOf(t.text).ref == ref && t.state.Named()
 }
 
 // judgeByRef judges one of the two fields by which the reservations of a ref are found:

@@ -124,7 +124,7 @@ func (r *run) scanBindings(ctx context.Context) {
 			continue
 		}
 		seen[maphash.String(seed, field)] = struct{}{}
-		if t := r.story.reservations[text]; t == nil || !t.names(field) || t.rank(field) == 0 {
+		if t := r.story.reservations[text]; t == nil || !t.names(field) || t.rank(field) == reservation.RankNone {
 			r.suspect(reservation.PartBinding, field)
 		}
 	}
@@ -137,7 +137,7 @@ func (r *run) scanBindings(ctx context.Context) {
 			r.suspect(reservation.PartBinding, others)
 		}
 		for _, field := range f.bindings() {
-			if field == "" || t.rank(field) == 0 || strings.HasPrefix(field, singleField) {
+			if field == "" || t.rank(field) == reservation.RankNone || reservation.IsSingleField(field) {
 				continue
 			}
 			if _, ok := seen[maphash.String(seed, field)]; !ok {

@@ -15,7 +15,7 @@ type story struct {
 	reservations map[string]*told
 	// stock is what was loaded and added, by cell; nil: nobody tells it.
 	stock  map[string]int64
-	cells  map[string]*units
+	cells  map[string]*ledger.Cell // what reservations have of each
 	limits map[string]counter
 	unpaid map[string]int64 // counters of unpaid holds
 	// whole: the story begins with the first movement, so that what it does not tell
@@ -45,9 +45,6 @@ type told struct {
 	seen bool // in Redis
 }
 
-// units are where the units of a cell are that reservations have.
-type units struct{ held, inDoubt, confirmed int64 }
-
 // counter is a purchase limit.
 type counter struct {
 	charged, pending int64
@@ -70,7 +67,7 @@ type back struct {
 
 func newStory() *story {
 	return &story{
-		reservations: make(map[string]*told), cells: make(map[string]*units), limits: make(map[string]counter), unpaid: make(map[string]int64), returned: make(map[string][]*back),
+		reservations: make(map[string]*told), cells: make(map[string]*ledger.Cell), limits: make(map[string]counter), unpaid: make(map[string]int64), returned: make(map[string][]*back),
 	}
 }
 
@@ -107,9 +104,9 @@ func (s *story) adjust(m *reservation.Movement) {
 	id := ""
 	if m.Kind == "adjusted" {
 		id = m.ID
-		if p := s.last; p != nil && p.Kind == "returned" && p.Seq == m.Seq-1 && firstWord(p.Cause) == m.ID && firstWord(m.Cause) == p.ID {
-			id = "" // of the return before it, whose units leave the stock
-			list := s.returned[p.ID]
+		if m.OfReturn(s.last) {
+			id = "" // its units leave the stock
+			list := s.returned[s.last.ID]
 			list[len(list)-1].restock = false
 		}
 	}
@@ -122,12 +119,7 @@ func (s *story) adjust(m *reservation.Movement) {
 }
 
 func (s *story) giveBack(m *reservation.Movement) {
-	s.returned[m.ID] = append(s.returned[m.ID], &back{firstWord(m.Cause), m.Lines, true, m.Seq})
-}
-
-func firstWord(text string) string {
-	word, _, _ := strings.Cut(text, " ")
-	return word
+	s.returned[m.ID] = append(s.returned[m.ID], &back{m.ReturnID(), m.Lines, true, m.Seq})
 }
 
 // tell is a movement of a reservation; state empty: it stays in its own.
@@ -175,13 +167,13 @@ func (s *story) put(id string, t *told) {
 
 // count adds what a reservation has of cells and limits, or takes it away.
 func (s *story) count(t *told, sign int64) {
-	column := columnOf(t.state)
-	if column == nil {
+	column := t.state.Column()
+	if !column.Taken() {
 		return
 	}
 	f := fieldsOf(t.text)
-	eachPair(f.lines, func(cell string, n int64) { *column(s.cell(cell)) += sign * n })
-	eachPair(f.returned, func(cell string, n int64) { *column(s.cell(cell)) -= sign * n })
+	eachPair(f.lines, func(cell string, n int64) { *s.cell(cell).Units(column) += sign * n })
+	eachPair(f.returned, func(cell string, n int64) { *s.cell(cell).Units(column) -= sign * n })
 	eachPair(f.charges, func(limit string, n int64) {
 		c := s.limits[limit]
 		c.charged += sign * n
@@ -204,27 +196,13 @@ func (s *story) count(t *told, sign int64) {
 	}
 }
 
-func (s *story) cell(name string) *units {
-	u := s.cells[name]
-	if u == nil {
-		u = new(units)
-		s.cells[name] = u
+func (s *story) cell(name string) *ledger.Cell {
+	c := s.cells[name]
+	if c == nil {
+		c = &ledger.Cell{Name: name}
+		s.cells[name] = c
 	}
-	return u
-}
-
-// columnOf is where the units of a reservation in a state are; nil: they are not out
-// of stock.
-func columnOf(state reservation.State) func(*units) *int64 {
-	switch state {
-	case reservation.Held:
-		return func(u *units) *int64 { return &u.held }
-	case reservation.InDoubt:
-		return func(u *units) *int64 { return &u.inDoubt }
-	case reservation.Confirmed:
-		return func(u *units) *int64 { return &u.confirmed }
-	}
-	return nil
+	return c
 }
 
 // want keeps who names a binding that somebody asks for.
@@ -265,11 +243,12 @@ func (s *story) wanted(fields []string) {
 // total is a cell as it must be, if the story tells its stock.
 func (s *story) total(name string) (c ledger.Cell, known bool) {
 	stock, known := s.stock[name]
-	c = ledger.Cell{Name: name, Stock: stock}
-	if u := s.cells[name]; u != nil {
-		c.Held, c.InDoubt, c.Confirmed = u.held, u.inDoubt, u.confirmed
-		known = known || s.stock != nil && *u != units{}
+	c = ledger.Cell{Name: name}
+	if of := s.cells[name]; of != nil {
+		c = *of
+		known = known || s.stock != nil && c != ledger.Cell{Name: name}
 	}
+	c.Stock = stock
 	c.Available = c.Stock - c.Held - c.InDoubt - c.Confirmed
 	return c, known
 }
