@@ -53,7 +53,9 @@ func (s *steady) add(sent, arrived time.Time, ms int64) (stepped bool) {
 	return stepped
 }
 
-// known says that there were replies enough to tell.
+// known says that there were replies enough to tell. One does not do: an edge that has just
+// begun would end with its next call what is over only by a step that came before it, and
+// which another edge has yet to take off the shard's clock. See docs/clocks.md.
 func (s *steady) known() bool { return s.now.replies+s.before.replies > 1 }
 
 // latest is what the clock shows at most at a moment, in ms. There must have been a reply.
