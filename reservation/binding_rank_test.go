@@ -25,9 +25,10 @@ func contestOf(name string, single bool, mode reservation.Mode) *contest {
 	if single {
 		return &contest{ids, []string{"d|" + name}, []reservation.Operation{look("d|"+name, "")}, []func(*reservation.Claim){withSingle(name), inMode(mode)}}
 	}
+	ttl := func(c *reservation.Claim) { c.Binding.TTL = 10 * time.Millisecond } // at least until the sale ends
 	return &contest{
 		ids, []string{"k|" + name, reservation.RefField("Ann", name)}, []reservation.Operation{look("k|"+name, ""), look("", name)},
-		[]func(*reservation.Claim){withKey(name, ""), withRef(name), inMode(mode)},
+		[]func(*reservation.Claim){withKey(name, ""), withRef(name), inMode(mode), ttl},
 	}
 }
 
