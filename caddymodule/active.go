@@ -3,13 +3,13 @@ package caddymodule
 import (
 	"context"
 
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/edge"
 )
 
 // Active returns the edge of the app that started last, nil where none runs, and a
 // function that waits until no attempt needs that edge and stops it. Caddy does not wait
 // for this when it stops.
-func Active() (edge *reservation.Edge, drain func(context.Context) error) {
+func Active() (edge *edge.Edge, drain func(context.Context) error) {
 	app := running.latest()
 	if app == nil || app.current() == nil {
 		return nil, nil

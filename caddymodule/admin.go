@@ -12,9 +12,9 @@ import (
 	"github.com/caddyserver/caddy/v2"
 
 	"github.com/stockgate/stockgate/ledger"
-	"github.com/stockgate/stockgate/ledger/reconcile"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 func init() { caddy.RegisterModule(AdminAPI{}) }
@@ -170,15 +170,15 @@ func apiError(err error) error {
 		message = fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit)
 	case errors.As(err, &input):
 		status = http.StatusBadRequest
-	case errors.As(err, &missing), errors.Is(err, reservation.ErrNoSale), errors.Is(err, reservation.ErrNotFound):
+	case errors.As(err, &missing), errors.Is(err, shard.ErrNoSale), errors.Is(err, reservation.ErrNotFound):
 		status = http.StatusNotFound
 	case errors.As(err, &refund):
 		status, message = http.StatusConflict, "refund_needed: "+message
-	case errors.Is(err, reservation.ErrRefused), errors.As(err, &conflict), errors.As(err, &early), errors.As(err, &many),
+	case errors.Is(err, shard.ErrRefused), errors.As(err, &conflict), errors.As(err, &early), errors.As(err, &many),
 		errors.Is(err, reservation.ErrReused):
 		status = http.StatusConflict
-	case errors.Is(err, reservation.ErrUnavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(err, reservation.ErrStarting),
-		errors.Is(err, ledger.ErrLedger), errors.Is(err, reconcile.ErrLedger), errors.Is(err, reservation.ErrNewerSchema), errors.Is(err, reservation.ErrMemoryPolicy):
+	case errors.Is(err, shard.ErrUnavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(err, shard.ErrStarting),
+		errors.Is(err, ledger.ErrLedger), errors.Is(err, ledger.ErrLedger), errors.Is(err, shard.ErrNewerSchema), errors.Is(err, shard.ErrMemoryPolicy):
 		status = http.StatusServiceUnavailable
 	}
 	return caddy.APIError{HTTPStatus: status, Err: err, Message: message}

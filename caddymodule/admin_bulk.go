@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 )
 
@@ -16,14 +17,14 @@ import (
 const bulkBody = 80 << 10
 
 func (o *operator) confirmHolds(r *http.Request) (any, error) {
-	return o.bulk(r, reservation.Confirmed)
+	return o.bulk(r, record.Confirmed)
 }
 
 func (o *operator) releaseHolds(r *http.Request) (any, error) {
-	return o.bulk(r, reservation.Released)
+	return o.bulk(r, record.Released)
 }
 
-func (o *operator) bulk(r *http.Request, to reservation.State) (any, error) {
+func (o *operator) bulk(r *http.Request, to record.State) (any, error) {
 	if _, err := readQuery(r); err != nil {
 		return nil, err
 	}
@@ -49,21 +50,21 @@ func (o *operator) bulk(r *http.Request, to reservation.State) (any, error) {
 	}
 	err = o.bulkResolve(id, found, &ask, to, answer)
 	if err == nil && !ask.DryRun { // what an earlier request did is found done
-		err = o.desk.AwaitReplicas(o.ctx)
+		err = o.desk.Store.Shard().AwaitReplicas(o.ctx)
 	}
 	if err == nil {
-		answer.InDoubt, err = o.desk.CountHolds(o.ctx, id, reservation.InDoubt)
+		answer.InDoubt, err = o.desk.Store.CountHolds(o.ctx, id, record.InDoubt)
 	}
 	return answer, err
 }
 
 // checkBulk says whether it is clear what is meant: a slip resolves nothing.
-func checkBulk(b *adminapi.BulkRequest, to reservation.State) (f reservation.HoldFilter, err error) {
+func checkBulk(b *adminapi.BulkRequest, to record.State) (f reservation.HoldFilter, err error) {
 	chosen := b.State != "" || b.Cause != "" || b.Older != "" || b.All || b.After != ""
 	switch {
-	case b.Force && to != reservation.Released:
+	case b.Force && to != record.Released:
 		return f, badInput("force goes with a release only")
-	case b.Names != nil && to != reservation.Confirmed:
+	case b.Names != nil && to != record.Confirmed:
 		return f, badInput("names go with a confirmation only")
 	case b.Names != nil && chosen:
 		return f, badInput("names stand alone: state, cause, older, all and after do not go with them")
@@ -83,11 +84,11 @@ func checkBulk(b *adminapi.BulkRequest, to reservation.State) (f reservation.Hol
 // bulkFind finds what is meant.
 func (o *operator) bulkFind(id string, ask *adminapi.BulkRequest, f reservation.HoldFilter, answer *adminapi.BulkAnswer) ([]reservation.Record, error) {
 	if ask.Names == nil {
-		found, next, err := o.desk.HoldsAfter(o.ctx, id, f, ask.After, adminapi.BulkMost)
+		found, next, err := o.desk.Store.HoldsAfter(o.ctx, id, f, ask.After, adminapi.BulkMost)
 		answer.Next = next
 		return found, cursorFault(err)
 	}
-	byName, err := o.desk.Named(o.ctx, id, ask.Names)
+	byName, err := o.desk.Store.Named(o.ctx, id, ask.Names)
 	if err != nil {
 		return nil, err
 	}
@@ -107,21 +108,21 @@ func (o *operator) bulkFind(id string, ask *adminapi.BulkRequest, f reservation.
 
 // bulkResolve resolves each by a script call of its own, and logs what it has done
 // also where Redis goes away half-way.
-func (o *operator) bulkResolve(id string, found []reservation.Record, ask *adminapi.BulkRequest, to reservation.State, answer *adminapi.BulkAnswer) (err error) {
+func (o *operator) bulkResolve(id string, found []reservation.Record, ask *adminapi.BulkRequest, to record.State, answer *adminapi.BulkAnswer) (err error) {
 	answer.Matched = len(found)
 	var changed []string
 	for i := range found {
 		r := &found[i]
 		before := answer.Changed
 		if ask.DryRun {
-			foresee(answer, r, to, ask.Force, o.desk.Now(id))
+			foresee(answer, r, to, ask.Force, o.desk.Store.Now(id))
 		} else if err = o.resolveOne(r, to, ask.Force, answer); err != nil {
 			err = fmt.Errorf("%w; %d of %d before it are done", err, i, len(found))
 			break
 		}
 		if answer.Changed > before {
 			changed = append(changed, r.ID)
-			if r.State == reservation.InDoubt {
+			if r.State == record.InDoubt {
 				answer.FromInDoubt++
 			}
 		}
@@ -130,7 +131,7 @@ func (o *operator) bulkResolve(id string, found []reservation.Record, ask *admin
 		return err
 	}
 	change := "holds released"
-	if to == reservation.Confirmed {
+	if to == record.Confirmed {
 		change = "holds confirmed"
 	}
 	fields := []zap.Field{zap.String("sale", id), zap.Strings("reservations", changed), zap.String("cause", ask.Cause),
@@ -143,13 +144,13 @@ func (o *operator) bulkResolve(id string, found []reservation.Record, ask *admin
 	return err
 }
 
-func (o *operator) resolveOne(r *reservation.Record, to reservation.State, force bool, answer *adminapi.BulkAnswer) error {
+func (o *operator) resolveOne(r *reservation.Record, to record.State, force bool, answer *adminapi.BulkAnswer) error {
 	if r.State == to {
 		answer.Already++
 		return nil
 	}
 	var err error
-	if to == reservation.Confirmed {
+	if to == record.Confirmed {
 		_, err = o.desk.Store.Confirm(o.ctx, r.Sale, r.ID, reservation.Operator, "operator")
 	} else {
 		word := reservation.Operator
@@ -177,14 +178,14 @@ func (o *operator) resolveOne(r *reservation.Record, to reservation.State, force
 }
 
 // foresee says what a request without dry_run would do.
-func foresee(b *adminapi.BulkAnswer, r *reservation.Record, to reservation.State, force bool, now time.Time) {
-	isHold := r.State == reservation.Held || r.State == reservation.InDoubt
+func foresee(b *adminapi.BulkAnswer, r *reservation.Record, to record.State, force bool, now time.Time) {
+	isHold := r.State == record.Held || r.State == record.InDoubt
 	switch {
 	case r.State == to:
 		b.Already++
-	case to == reservation.Confirmed && !isHold:
+	case to == record.Confirmed && !isHold:
 		b.Late = append(b.Late, r.ID)
-	case to == reservation.Released && !force && now.Before(r.Deadline):
+	case to == record.Released && !force && now.Before(r.Deadline):
 		b.TooSoon = append(b.TooSoon, r.ID)
 	default:
 		b.Changed++

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 )
@@ -37,7 +38,7 @@ func (o *operator) listHolds(r *http.Request) (any, error) {
 		}
 	}
 	if sales == nil {
-		if sales, err = o.desk.Sales(o.ctx); err != nil {
+		if sales, err = o.desk.Store.Journal().Sales(o.ctx); err != nil {
 			return nil, err
 		}
 	} else if err := o.known(sales[0]); err != nil {
@@ -66,7 +67,7 @@ func (o *operator) listHolds(r *http.Request) (any, error) {
 // as far as the request's time allows.
 func (o *operator) addHolds(list *adminapi.HoldList, id string, filter reservation.HoldFilter, after string, limit int) error {
 	for {
-		found, next, err := o.desk.HoldsAfter(o.ctx, id, filter, after, limit-len(list.Holds))
+		found, next, err := o.desk.Store.HoldsAfter(o.ctx, id, filter, after, limit-len(list.Holds))
 		if err != nil {
 			return cursorFault(err)
 		}
@@ -79,7 +80,7 @@ func (o *operator) addHolds(list *adminapi.HoldList, id string, filter reservati
 			continue
 		}
 		// the last one that was asked for may be the last one there is
-		rest, further, err := o.desk.HoldsAfter(o.ctx, id, filter, next, 1)
+		rest, further, err := o.desk.Store.HoldsAfter(o.ctx, id, filter, next, 1)
 		if err != nil {
 			return cursorFault(err)
 		}
@@ -99,11 +100,11 @@ func cursorFault(err error) error {
 
 // holdFilter reads which reservations are meant. Without a state they are in doubt.
 func holdFilter(state, cause, older string) (f reservation.HoldFilter, err error) {
-	f = reservation.HoldFilter{State: reservation.InDoubt, Cause: cause}
+	f = reservation.HoldFilter{State: record.InDoubt, Cause: cause}
 	if state != "" {
-		f.State = reservation.State(state)
+		f.State = record.State(state)
 	}
-	if f.State != reservation.Held && f.State != reservation.InDoubt && f.State != reservation.Unbacked {
+	if f.State != record.Held && f.State != record.InDoubt && f.State != record.Unbacked {
 		return f, badInput("state must be held, in_doubt or unbacked")
 	}
 	if older != "" {

@@ -9,22 +9,23 @@ import (
 	"strconv"
 
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
+	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/ledger"
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/shard"
 )
 
 func (o *operator) listJournals(r *http.Request) (any, error) {
 	if _, err := readQuery(r); err != nil {
 		return nil, err
 	}
-	ids, err := o.desk.Sales(o.ctx)
+	ids, err := o.desk.Store.Journal().Sales(o.ctx)
 	if err != nil {
 		return nil, err
 	}
 	all := adminapi.JournalStates{Journals: make([]adminapi.JournalState, 0, len(ids))}
 	for _, id := range ids {
 		s, err := o.journalState(id)
-		if errors.Is(err, reservation.ErrNoSale) {
+		if errors.Is(err, shard.ErrNoSale) {
 			continue // its first apply has not reached Redis
 		} else if err != nil {
 			return nil, err
@@ -47,7 +48,7 @@ func (o *operator) showJournal(r *http.Request) (any, error) {
 }
 
 func (o *operator) journalState(id string) (adminapi.JournalState, error) {
-	h, err := o.desk.JournalHead(o.ctx, id)
+	h, err := o.desk.Store.Journal().Head(o.ctx, id)
 	if err != nil {
 		return adminapi.JournalState{}, err
 	}
@@ -101,9 +102,9 @@ func readNumber(query url.Values, name string, fallback, least, most int64) (int
 }
 
 func (o *operator) movements(id string, epoch, after int64, limit int) (*adminapi.MovementPage[ledger.Entry], error) {
-	history, lost := ledger.History{Journals: o.desk, Ledger: o.app.books.ledger()}, false
-	head, err := o.desk.JournalHead(o.ctx, id)
-	if errors.Is(err, reservation.ErrNoSale) && history.Ledger != nil {
+	history, lost := ledger.History{Journals: o.desk.Store.Journal(), Ledger: o.app.books.ledger()}, false
+	head, err := o.desk.Store.Journal().Head(o.ctx, id)
+	if errors.Is(err, shard.ErrNoSale) && history.Ledger != nil {
 		at, failed := history.Ledger.Position(o.ctx, id)
 		if failed != nil {
 			return nil, fmt.Errorf("%w: %w", ledger.ErrLedger, failed)
@@ -117,28 +118,28 @@ func (o *operator) movements(id string, epoch, after int64, limit int) (*adminap
 		return nil, err
 	}
 	page := &adminapi.MovementPage[ledger.Entry]{Sale: id, Epoch: epoch, Current: head.Epoch}
-	var movements []reservation.Movement
+	var movements []journal.Movement
 	switch {
 	case lost || epoch != 0 && epoch != head.Epoch:
 		movements, err = history.Old(o.ctx, id, epoch, after, limit)
 	case after > head.Last:
-		return nil, fmt.Errorf("%w: the journal of sale %s ends with number %d", reservation.ErrRefused, id, head.Last)
+		return nil, fmt.Errorf("%w: the journal of sale %s ends with number %d", shard.ErrRefused, id, head.Last)
 	default:
 		page.Epoch = head.Epoch
 		movements, err = history.Read(o.ctx, id, head.Epoch, after, limit)
 		if err == nil && len(movements) == 0 && after < head.Last {
-			err = &reservation.GapError{Sale: id, Want: after + 1}
+			err = &journal.GapError{Sale: id, Want: after + 1}
 		}
 		if err == nil {
 			err = o.sameEpoch(id, head.Epoch)
 		}
 	}
-	switch gap, ok := errors.AsType[*reservation.GapError](err); {
+	switch gap, ok := errors.AsType[*journal.GapError](err); {
 	case ok && gap.Have > 0:
 		return nil, fmt.Errorf("%w: the movements %d to %d of sale %s were trimmed from its journal, and no ledger here has them: it goes on from number %d",
-			reservation.ErrRefused, gap.Want, gap.Have-1, id, gap.Have)
+			shard.ErrRefused, gap.Want, gap.Have-1, id, gap.Have)
 	case ok:
-		return nil, fmt.Errorf("%w: %w", reservation.ErrRefused, err)
+		return nil, fmt.Errorf("%w: %w", shard.ErrRefused, err)
 	}
 	page.Movements = ledger.Entries(id, page.Epoch, movements)
 	return page, err
@@ -146,9 +147,9 @@ func (o *operator) movements(id string, epoch, after int64, limit int) (*adminap
 
 // sameEpoch says that what was just read was not of another life of the sale.
 func (o *operator) sameEpoch(id string, epoch int64) error {
-	head, err := o.desk.JournalHead(o.ctx, id)
+	head, err := o.desk.Store.Journal().Head(o.ctx, id)
 	if err == nil && head.Epoch != epoch {
-		err = fmt.Errorf("%w: it has just lost sale %s: ask again", reservation.ErrUnavailable, id)
+		err = fmt.Errorf("%w: it has just lost sale %s: ask again", shard.ErrUnavailable, id)
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package caddymodule
 import (
 	"errors"
 	"fmt"
+	"github.com/stockgate/stockgate/internal/strictjson"
 	"maps"
 	"net/http"
 	"slices"
@@ -12,9 +13,9 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/filters/list"
-	"github.com/stockgate/stockgate/internal/strictjson"
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/lists"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // listBody bounds the body of a change in bytes: the longest entries, with their kinds
@@ -57,7 +58,7 @@ func (o *operator) listState(l *appList) (s adminapi.ListState, err error) {
 		}
 		return s, nil
 	}
-	s.Entries, err = o.desk.ListCount(o.ctx, l.name)
+	s.Entries, err = lists.New(o.desk.Store.Shard()).Count(o.ctx, l.name)
 	return s, err
 }
 
@@ -85,7 +86,7 @@ func (o *operator) changeList(r *http.Request, op string) (any, error) {
 		return nil, err
 	}
 	if l.file != nil {
-		return nil, fmt.Errorf("%w: the list %s is read from the file %s: change the file", reservation.ErrRefused, l.name, l.path)
+		return nil, fmt.Errorf("%w: the list %s is read from the file %s: change the file", shard.ErrRefused, l.name, l.path)
 	}
 	entries, err := readEntries(r)
 	if err != nil {
@@ -95,13 +96,13 @@ func (o *operator) changeList(r *http.Request, op string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	change, message := o.desk.ListAdd, "list entries added"
+	change, message := lists.New(o.desk.Store.Shard()).Add, "list entries added"
 	if op == "remove" {
-		change, message = o.desk.ListRemove, "list entries removed"
+		change, message = lists.New(o.desk.Store.Shard()).Remove, "list entries removed"
 	}
 	n, err := change(o.ctx, secret, l.name, entries)
 	if err != nil {
-		if n > 0 && errors.Is(err, reservation.ErrRefused) {
+		if n > 0 && errors.Is(err, shard.ErrRefused) {
 			err = fmt.Errorf("%w; %d entries before that were changed", err, n)
 		}
 		return nil, o.noted(err, message, zap.String("list", l.name), zap.Int("entries", len(entries)))
@@ -112,7 +113,7 @@ func (o *operator) changeList(r *http.Request, op string) (any, error) {
 }
 
 // readEntries reads a JSON array of entries, each written as in a file.
-func readEntries(r *http.Request) ([]reservation.ListEntry, error) {
+func readEntries(r *http.Request) ([]lists.Entry, error) {
 	body, err := readBody(r, listBody)
 	if err != nil {
 		return nil, err
@@ -124,13 +125,13 @@ func readEntries(r *http.Request) ([]reservation.ListEntry, error) {
 	if len(texts) > adminapi.ListBatch {
 		return nil, badInput("one request has at most %d entries, this one has %d: send several", adminapi.ListBatch, len(texts))
 	}
-	entries := make([]reservation.ListEntry, len(texts))
+	entries := make([]lists.Entry, len(texts))
 	for i, text := range texts {
 		e, err := list.Parse(text, sale.NormaliseIdentity)
 		if err != nil {
 			return nil, badInput("entry %d: %w", i+1, err)
 		}
-		entries[i] = reservation.ListEntry(e)
+		entries[i] = lists.Entry(e)
 	}
 	return entries, nil
 }

@@ -8,7 +8,8 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // operator is one request of the admin API: who asks, of which desk.
@@ -31,10 +32,10 @@ func (o *operator) noted(err error, change string, what ...zap.Field) error {
 			log.Warn("the change is made, but this edge cannot read it yet", zap.Error(err))
 		}
 		return nil
-	case errors.Is(err, reservation.ErrNotReplicated):
+	case errors.Is(err, shard.ErrNotReplicated):
 		log.Warn("the change is made, but too few replicas have it: a failover may lose it", zap.String("change", change), zap.Error(err))
 		return err
-	case errors.Is(err, reservation.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, shard.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
 		log.Warn("redis did not answer: the change may have been made", zap.String("change", change), zap.Error(err))
 		return fmt.Errorf("%w; it is unknown whether the change was made: ask for the same again", err)
 	}
@@ -43,30 +44,30 @@ func (o *operator) noted(err error, change string, what ...zap.Field) error {
 
 // known returns ErrNoSale unless there is such a sale.
 func (o *operator) known(id string) error {
-	ids, err := o.desk.Sales(o.ctx)
+	ids, err := o.desk.Store.Journal().Sales(o.ctx)
 	if err != nil {
 		return err
 	}
 	if _, found := slices.BinarySearch(ids, id); !found {
-		return o.noSale(id, reservation.ErrNoSale)
+		return o.noSale(id, shard.ErrNoSale)
 	}
 	if l, ok := o.desk.Catalogue().Sale(id); ok && l.Lost() {
-		return o.noSale(id, reservation.ErrNoSale)
+		return o.noSale(id, shard.ErrNoSale)
 	}
 	return nil
 }
 
 // noSale says what has become of the sale that is not there: it never was, or it is lost.
 func (o *operator) noSale(id string, err error) error {
-	if lost, ok := errors.AsType[*reservation.LostError](o.desk.Missing(o.ctx, id, err)); ok {
-		return fmt.Errorf("%w: %s", reservation.ErrRefused, lost) // to ask again does not help
+	if lost, ok := errors.AsType[*edge.LostError](o.desk.Missing(o.ctx, id, err)); ok {
+		return fmt.Errorf("%w: %s", shard.ErrRefused, lost) // to ask again does not help
 	}
 	return noSale(id, err)
 }
 
 // noSale names the sale that is not there.
 func noSale(id string, err error) error {
-	if errors.Is(err, reservation.ErrNoSale) {
+	if errors.Is(err, shard.ErrNoSale) {
 		return fmt.Errorf("%w: %s", err, id)
 	}
 	return err

@@ -7,7 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
-	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/recovery"
 )
 
 // errNoLedger: this edge has no ledger from which anything could be rebuilt.
@@ -25,7 +25,7 @@ func (o *operator) rebuildSale(r *http.Request) (any, error) {
 	if query.Get("from") != "ledger" {
 		return nil, badInput("a sale is rebuilt from the ledger only: say from=ledger")
 	}
-	options := ledger.RebuildOptions{By: o.by}
+	options := recovery.RebuildOptions{By: o.by}
 	for name, into := range map[string]*bool{"dry_run": &options.DryRun, "open": &options.Open, "force": &options.Force} {
 		if *into, err = readFlag(query, name); err != nil {
 			return nil, err
@@ -38,7 +38,7 @@ func (o *operator) rebuildSale(r *http.Request) (any, error) {
 	// it goes on when nobody waits for it any more: half of a sale sells nothing
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(o.ctx), adminapi.RebuildTimeout)
 	defer cancel()
-	done, err := ledger.Rebuild(ctx, from, o.desk.Store, id, options)
+	done, err := recovery.Rebuild(ctx, from, o.desk.Store, id, options)
 	if options.DryRun || err != nil {
 		return done, o.noSale(id, err)
 	}

@@ -11,8 +11,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
-	"github.com/stockgate/stockgate/ledger/reconcile"
+	"github.com/stockgate/stockgate/recovery"
 	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/shard"
 )
 
 const (
@@ -46,13 +47,13 @@ func (o *operator) reconcile(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if !reconciling.TryLock() {
-		return nil, fmt.Errorf("%w: this Caddy reconciles a sale already; wait for it, or ask another edge", reservation.ErrRefused)
+		return nil, fmt.Errorf("%w: this Caddy reconciles a sale already; wait for it, or ask another edge", shard.ErrRefused)
 	}
 	defer reconciling.Unlock()
 	var cancel context.CancelFunc
 	o.ctx, cancel = context.WithTimeout(context.WithoutCancel(o.ctx), adminapi.ReconcileTimeout)
 	defer cancel()
-	report, err := reconcile.Run(o.ctx, o.desk.Store, o.app.books.ledger(), id, reconcile.Options{Repair: ask.Repair, By: o.by, Shop: shop})
+	report, err := recovery.Reconcile(o.ctx, o.desk.Store, o.app.books.ledger(), id, recovery.Options{Repair: ask.Repair, By: o.by, Shop: shop})
 	if report.Repaired > 0 {
 		if e := o.noted(nil, "sale repaired", zap.String("sale", id), zap.String("run", report.Run), zap.Int("repaired", report.Repaired), zap.Int("left", report.Left)); e != nil {
 			return nil, e
@@ -68,7 +69,7 @@ func (o *operator) reconcile(r *http.Request) (any, error) {
 }
 
 // shopOf is what the shop says of its orders; nil: it is not asked.
-func (o *operator) shopOf(q *adminapi.ReconcileRequest, sale string) (*reconcile.Shop, error) {
+func (o *operator) shopOf(q *adminapi.ReconcileRequest, sale string) (*recovery.Shop, error) {
 	switch {
 	case q.Probe && q.Orders != nil:
 		return nil, badInput("orders and probe do not go together")
@@ -87,14 +88,14 @@ func (o *operator) shopOf(q *adminapi.ReconcileRequest, sale string) (*reconcile
 	if q.AsOf.IsZero() {
 		q.AsOf = time.Now()
 	}
-	return &reconcile.Shop{Orders: q.Orders, AsOf: q.AsOf}, nil
+	return &recovery.Shop{Orders: q.Orders, AsOf: q.AsOf}, nil
 }
 
 // errNoProbe: the gate of a reservation asks nobody.
 var errNoProbe = errors.New("its gate has no probe")
 
 // probeShop asks by the probes of the gates.
-func (o *operator) probeShop(sale string) (*reconcile.Shop, error) {
+func (o *operator) probeShop(sale string) (*recovery.Shop, error) {
 	probes := make(map[string]*probe)
 	for _, g := range o.app.gates.list() {
 		if g.probe != nil {
@@ -115,5 +116,5 @@ func (o *operator) probeShop(sale string) (*reconcile.Shop, error) {
 		}
 		return verdict == reservation.ProbePresent, err
 	}
-	return &reconcile.Shop{Ask: ask, AskMost: reconcileAsks}, nil
+	return &recovery.Shop{Ask: ask, AskMost: reconcileAsks}, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 )
 
@@ -16,7 +17,7 @@ func (o *operator) find(r *http.Request) (*reservation.Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := o.desk.Reservation(o.ctx, id)
+	found, err := o.desk.Store.Reservation(o.ctx, id)
 	if err = o.desk.Missing(o.ctx, "", err); errors.Is(err, reservation.ErrNotFound) {
 		err = fmt.Errorf("%w: %s", err, id)
 	}
@@ -84,8 +85,8 @@ func (o *operator) giveBack(r *http.Request) (any, error) {
 		return nil, err
 	}
 	c.returned.Cause = "operator"
-	_, err = o.desk.Return(o.ctx, before.Sale, before.ID, c.returned)
-	return o.resolved(before, reservation.Confirmed, err, "units returned", false,
+	_, err = o.desk.Store.Return(o.ctx, before.Sale, before.ID, c.returned)
+	return o.resolved(before, record.Confirmed, err, "units returned", false,
 		zap.String("return", c.returned.ID), zap.Any("lines", c.returned.Lines), zap.Bool("restock", c.returned.Restock))
 }
 
@@ -103,8 +104,8 @@ func (o *operator) extend(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = o.desk.Extend(o.ctx, before.Sale, before.ID, c.holdFor, listing.Sale.LongestHold())
-	return o.resolved(before, reservation.Held, err, "reservation extended", false, zap.Duration("hold_for", c.holdFor))
+	_, err = o.desk.Store.Extend(o.ctx, before.Sale, before.ID, c.holdFor, listing.Sale.LongestHold())
+	return o.resolved(before, record.Held, err, "reservation extended", false, zap.Duration("hold_for", c.holdFor))
 }
 
 // ask reads a body as the shop's API does, and finds the reservation.
@@ -129,13 +130,13 @@ var operatorFields = map[string][]string{
 }
 
 // resolved notes what became of a reservation and returns it as it is now.
-func (o *operator) resolved(before *reservation.Record, state reservation.State, err error, change string, force bool, more ...zap.Field) (any, error) {
+func (o *operator) resolved(before *reservation.Record, state record.State, err error, change string, force bool, more ...zap.Field) (any, error) {
 	err = o.noted(err, change, append(more, zap.String("sale", before.Sale), zap.String("reservation", before.ID),
 		zap.String("was", string(before.State)), zap.String("state", string(state)), zap.Bool("force", force))...)
 	if err != nil {
 		return nil, err
 	}
-	if now, err := o.desk.ReservationIn(o.ctx, before.Sale, before.ID); err == nil {
+	if now, err := o.desk.Store.ReservationIn(o.ctx, before.Sale, before.ID); err == nil {
 		return now, nil
 	}
 	after := *before // Redis has just gone away: the change is made all the same

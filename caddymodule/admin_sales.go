@@ -13,9 +13,11 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
+	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/ledger"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // ledgerAsked bounds what a new sale waits for the ledger.
@@ -25,15 +27,15 @@ func (o *operator) listSales(r *http.Request) (any, error) {
 	if _, err := readQuery(r); err != nil {
 		return nil, err
 	}
-	ids, err := o.desk.Sales(o.ctx)
+	ids, err := o.desk.Store.Journal().Sales(o.ctx)
 	if err != nil {
 		return nil, err
 	}
 	list := adminapi.SaleList{Sales: make([]adminapi.SaleSummary, 0, len(ids))}
 	for _, id := range ids {
-		b, err := o.desk.Books(o.ctx, id)
-		if errors.Is(err, reservation.ErrNoSale) {
-			list.Sales = append(list.Sales, adminapi.SaleSummary{ID: id, Status: reservation.StatusLost})
+		b, err := o.desk.Store.Books(o.ctx, id)
+		if errors.Is(err, shard.ErrNoSale) {
+			list.Sales = append(list.Sales, adminapi.SaleSummary{ID: id, Status: edge.StatusLost})
 			continue
 		} else if err != nil {
 			return nil, err
@@ -51,7 +53,7 @@ func (o *operator) showSale(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	books, err := o.desk.Books(o.ctx, id)
+	books, err := o.desk.Store.Books(o.ctx, id)
 	return books, o.noSale(id, err)
 }
 
@@ -63,7 +65,7 @@ func (o *operator) tallySale(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	tally, err := o.desk.Tally(o.ctx, id)
+	tally, err := o.desk.Store.Tally(o.ctx, id)
 	return tally, o.noSale(id, err)
 }
 
@@ -98,7 +100,7 @@ func (o *operator) applySale(r *http.Request) (any, error) {
 			return nil, err
 		}
 	}
-	applied, err := o.desk.Apply(o.ctx, next, options)
+	applied, err := o.desk.ApplyUnlessLost(o.ctx, next, options)
 	if options.DryRun {
 		return applied, err
 	}
@@ -116,7 +118,7 @@ func (o *operator) neverSold(id string) error {
 	if books == nil {
 		return nil
 	}
-	if _, err := o.desk.JournalHead(o.ctx, id); !errors.Is(err, reservation.ErrNoSale) {
+	if _, err := o.desk.Store.Journal().Head(o.ctx, id); !errors.Is(err, shard.ErrNoSale) {
 		return nil // what fails here fails again when it is applied
 	}
 	ctx, cancel := context.WithTimeout(o.ctx, ledgerAsked)
@@ -143,7 +145,7 @@ func (o *operator) setStatus(r *http.Request, status sale.Status) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = o.noSale(id, o.desk.SetStatus(o.ctx, id, status, o.by))
+	err = o.noSale(id, o.desk.Store.SetStatus(o.ctx, id, status, o.by))
 	return adminapi.SaleStatus{ID: id, Status: status}, o.noted(err, "sale status set", zap.String("sale", id), zap.String("status", string(status)))
 }
 
@@ -155,7 +157,7 @@ func (o *operator) alignSale(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	lead, moved, err := o.desk.Align(o.ctx, id, o.by)
+	lead, moved, err := o.desk.Store.Align(o.ctx, id, o.by)
 	err = noSale(id, err)
 	return adminapi.SaleAligned{ID: id, LeadMs: lead.Milliseconds(), Moved: moved},
 		o.noted(err, "sale's clock aligned", zap.String("sale", id), zap.Duration("lead", lead), zap.Int64("moved", moved))
@@ -188,8 +190,8 @@ func (o *operator) addStock(r *http.Request) (any, error) {
 	if change.Delta == 0 {
 		return nil, badInput("delta must be a number of units, more or less than 0")
 	}
-	stock, err := o.desk.Adjust(o.ctx, id, change.ID, sale.Cell(sku, change.Region), change.Delta, o.by)
-	if err = o.noSale(id, err); errors.Is(err, reservation.ErrRefused) {
+	stock, err := o.desk.Store.Adjust(o.ctx, id, change.ID, sale.Cell(sku, change.Region), change.Delta, o.by)
+	if err = o.noSale(id, err); errors.Is(err, shard.ErrRefused) {
 		err = o.explainCell(err, id, sku, change.Region)
 	}
 	return adminapi.StockChanged{ID: change.ID, SKU: sku, Region: change.Region, Delta: change.Delta, Stock: stock},

@@ -15,8 +15,8 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 
-	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 func init() { caddy.RegisterModule(new(API)) }
@@ -112,10 +112,10 @@ func (a *API) serve(c *apiCall, r *http.Request) (any, error) {
 	}
 	d := a.app.current()
 	if d == nil {
-		return nil, reservation.ErrStarting
+		return nil, shard.ErrStarting
 	}
 	if !d.flights.begin() {
-		return nil, reservation.ErrUnavailable // a request of an old configuration
+		return nil, shard.ErrUnavailable // a request of an old configuration
 	}
 	defer d.flights.end()
 	c.app, c.desk = a.app, d
@@ -208,8 +208,8 @@ func noRoute(detail string) *apiProblem {
 
 // isUnanswered says that it is unknown whether anything has changed.
 func isUnanswered(err error) bool {
-	return errors.Is(err, reservation.ErrUnavailable) || errors.Is(err, reservation.ErrStarting) || errors.Is(err, context.DeadlineExceeded) ||
-		errors.Is(err, reservation.ErrNewerSchema) || errors.Is(err, reservation.ErrMemoryPolicy)
+	return errors.Is(err, shard.ErrUnavailable) || errors.Is(err, shard.ErrStarting) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, shard.ErrNewerSchema) || errors.Is(err, shard.ErrMemoryPolicy)
 }
 
 // Interface guards

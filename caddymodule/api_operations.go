@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 	"github.com/stockgate/stockgate/token"
 )
 
@@ -38,9 +41,9 @@ func (c *apiCall) because() string {
 
 func (c *apiCall) show() (any, error) {
 	if c.sale == "" {
-		return c.desk.Reservation(c.ctx, c.id)
+		return c.desk.Store.Reservation(c.ctx, c.id)
 	}
-	return c.desk.ReservationIn(c.ctx, c.sale, c.id)
+	return c.desk.Store.ReservationIn(c.ctx, c.sale, c.id)
 }
 
 // confirm: the shop has the order. With a token, a reservation that Redis has lost
@@ -51,19 +54,19 @@ func (c *apiCall) confirm() (any, error) {
 		return nil, err
 	}
 	if claims == nil {
-		return c.resolve(func() (reservation.State, error) {
+		return c.resolve(func() (record.State, error) {
 			return c.desk.Store.Confirm(c.ctx, c.sale, c.id, reservation.Shop, c.because())
 		})
 	}
 	// The token proves that there was such a sale. Where Redis does not know it, that is no
 	// answer about the reservation.
 	switch l, err := c.desk.listing(c.ctx, claims.Sale); {
-	case errors.Is(err, reservation.ErrNoSale), err == nil && l.Lost():
-		return nil, &reservation.LostError{Sale: claims.Sale}
+	case errors.Is(err, shard.ErrNoSale), err == nil && l.Lost():
+		return nil, &edge.LostError{Sale: claims.Sale}
 	case err != nil:
 		return nil, err
 	}
-	return c.resolve(func() (reservation.State, error) {
+	return c.resolve(func() (record.State, error) {
 		return c.desk.ConfirmWith(c.ctx, &reservation.Evidence{
 			Sale: claims.Sale, ID: claims.ID, Buyer: claims.Subject, Epoch: claims.Epoch, Ref: claims.Ref, Lines: claims.Lines,
 			Created: time.Unix(claims.IssuedAt, 0), Exp: time.Unix(claims.ExpiresAt, 0),
@@ -73,10 +76,10 @@ func (c *apiCall) confirm() (any, error) {
 
 // release: there will be no order.
 func (c *apiCall) release() (any, error) {
-	return c.resolve(func() (reservation.State, error) {
+	return c.resolve(func() (record.State, error) {
 		// An id that Redis does not know must not leave a tombstone: nothing that the
 		// shop has heard of is still on its way to Redis.
-		if _, err := c.desk.ReservationIn(c.ctx, c.sale, c.id); err != nil {
+		if _, err := c.desk.Store.ReservationIn(c.ctx, c.sale, c.id); err != nil {
 			return "", err
 		}
 		return c.desk.Store.Release(c.ctx, c.sale, c.id, reservation.Shop, c.because())
@@ -86,9 +89,9 @@ func (c *apiCall) release() (any, error) {
 // giveBack: units of an order come back.
 func (c *apiCall) giveBack() (any, error) {
 	c.returned.Cause = c.because()
-	return c.resolve(func() (reservation.State, error) {
-		_, err := c.desk.Return(c.ctx, c.sale, c.id, c.returned)
-		return reservation.Confirmed, err
+	return c.resolve(func() (record.State, error) {
+		_, err := c.desk.Store.Return(c.ctx, c.sale, c.id, c.returned)
+		return record.Confirmed, err
 	})
 }
 
@@ -105,12 +108,12 @@ func (c *apiCall) extend() (any, error) {
 		return nil, err
 	}
 	var hold reservation.Hold
-	record, err := c.resolve(func() (reservation.State, error) {
+	record, err := c.resolve(func() (record.State, error) {
 		listing, err := c.desk.listing(c.ctx, c.sale)
 		if err == nil {
-			hold, err = c.desk.Extend(c.ctx, c.sale, c.id, c.holdFor, listing.Sale.LongestHold())
+			hold, err = c.desk.Store.Extend(c.ctx, c.sale, c.id, c.holdFor, listing.Sale.LongestHold())
 		}
-		return reservation.Held, err
+		return record.Held, err
 	})
 	if err != nil {
 		return nil, err
@@ -129,7 +132,7 @@ func (c *apiCall) extend() (any, error) {
 }
 
 // listing finds a sale, also one that this edge has not heard of yet.
-func (d *desk) listing(ctx context.Context, id string) (*reservation.Listing, error) {
+func (d *desk) listing(ctx context.Context, id string) (*edge.Listing, error) {
 	if l, ok := d.Catalogue().Sale(id); ok {
 		return l, nil
 	}
@@ -139,14 +142,14 @@ func (d *desk) listing(ctx context.Context, id string) (*reservation.Listing, er
 	if l, ok := d.Catalogue().Sale(id); ok {
 		return l, nil
 	}
-	return nil, noSale(id, reservation.ErrNoSale)
+	return nil, noSale(id, shard.ErrNoSale)
 }
 
 // resolve changes a reservation and returns it as it is now. Where the sale is not
 // known it is looked for.
-func (c *apiCall) resolve(change func() (reservation.State, error)) (*reservation.Record, error) {
+func (c *apiCall) resolve(change func() (record.State, error)) (*reservation.Record, error) {
 	if c.sale == "" {
-		found, err := c.desk.Reservation(c.ctx, c.id)
+		found, err := c.desk.Store.Reservation(c.ctx, c.id)
 		if err != nil {
 			return nil, err
 		}
@@ -156,7 +159,7 @@ func (c *apiCall) resolve(change func() (reservation.State, error)) (*reservatio
 	if err != nil {
 		return nil, err
 	}
-	if now, err := c.desk.ReservationIn(c.ctx, c.sale, c.id); err == nil {
+	if now, err := c.desk.Store.ReservationIn(c.ctx, c.sale, c.id); err == nil {
 		return now, nil
 	}
 	// Redis has just gone away: the change is made all the same

@@ -9,7 +9,10 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // apiProblem is an answer of the shop's API that is not a reservation (RFC 9457).
@@ -19,7 +22,7 @@ type apiProblem struct {
 	Status int    `json:"status"`
 	Reason string `json:"reason"`
 	// State is the reservation's, where it is in the way.
-	State reservation.State `json:"state,omitempty"`
+	State record.State `json:"state,omitempty"`
 	// Detail is for a person.
 	Detail string `json:"detail,omitempty"`
 
@@ -66,10 +69,10 @@ func (a *API) problemOf(c *apiCall, err error) *apiProblem {
 	}
 	if p == nil {
 		p = &apiProblem{Status: http.StatusServiceUnavailable, Reason: "unavailable", Detail: "it is unknown whether anything has changed: ask for the same again"}
-		if errors.Is(err, reservation.ErrNotReplicated) {
+		if errors.Is(err, shard.ErrNotReplicated) {
 			p.Detail = "it is done, but not safe yet: too few replicas of redis have it; ask for the same again"
 		}
-		if _, lost := errors.AsType[*reservation.LostError](err); lost {
+		if _, lost := errors.AsType[*edge.LostError](err); lost {
 			p.Detail = "redis has lost the sale, which says nothing about the reservation: ask for the same again when the sale is restored"
 		}
 		level := zapcore.ErrorLevel
@@ -93,12 +96,12 @@ func stateProblem(err error) *apiProblem {
 		return &apiProblem{Status: http.StatusConflict, Reason: "refund_needed", State: refund.State, Detail: refund.Error()}
 	}
 	if many, ok := errors.AsType[*reservation.TooManyError](err); ok {
-		return &apiProblem{Status: http.StatusConflict, Reason: "too_many", State: reservation.Confirmed, Detail: many.Error()}
+		return &apiProblem{Status: http.StatusConflict, Reason: "too_many", State: record.Confirmed, Detail: many.Error()}
 	}
 	switch {
 	case errors.Is(err, reservation.ErrReused):
 		return &apiProblem{Status: http.StatusUnprocessableEntity, Reason: "key_reused", Detail: "give each return an id of its own"}
-	case errors.Is(err, reservation.ErrNotFound), errors.Is(err, reservation.ErrNoSale):
+	case errors.Is(err, reservation.ErrNotFound), errors.Is(err, shard.ErrNoSale):
 		return &apiProblem{Status: http.StatusNotFound, Reason: "not_found", Detail: "redis knows no reservation by that id"}
 	}
 	return nil

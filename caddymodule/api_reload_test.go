@@ -9,7 +9,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule"
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/internal/sitetest"
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/record"
 )
 
 // What the shop says while Caddy reloads to another Redis is heard by the one that
@@ -45,7 +45,7 @@ func TestAPIOutlivesAReload(t *testing.T) {
 	proxy.ReleaseRequests()
 	select {
 	case a := <-done:
-		if r := recordOf(t, a); r.State != reservation.Confirmed {
+		if r := recordOf(t, a); r.State != record.Confirmed {
 			t.Errorf("%+v", r)
 		}
 	case <-ctx.Done():

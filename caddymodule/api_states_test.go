@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/internal/sitetest"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 	"github.com/stockgate/stockgate/token"
@@ -120,7 +121,7 @@ func TestAPIReleasedAfterItExpired(t *testing.T) {
 	s, p, _ := openAPI(t)
 	p.LetExpire("late", "plain")
 	for range 2 {
-		if r := recordOf(t, s.api("POST", "/reservations/late/release", "")); r.State != reservation.Released || r.Cause != "api" {
+		if r := recordOf(t, s.api("POST", "/reservations/late/release", "")); r.State != record.Released || r.Cause != "api" {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -146,7 +147,7 @@ func TestAPIRefundNeeded(t *testing.T) {
 		}
 	}
 	p.Must(p.Release(t.Context(), "double11", "others", reservation.Shop, "x"))
-	if r := recordOf(t, s.api("POST", "/reservations/late/confirm", "")); r.State != reservation.Confirmed || r.Cause != "api" {
+	if r := recordOf(t, s.api("POST", "/reservations/late/confirm", "")); r.State != record.Confirmed || r.Cause != "api" {
 		t.Errorf("%+v", r)
 	}
 }
@@ -171,7 +172,7 @@ func TestAPIReturns(t *testing.T) {
 		got := fmt.Sprint(a.Status, " ")
 		if a.Status == http.StatusOK {
 			r := recordOf(t, a)
-			if len(r.Returned) != 1 || r.State != reservation.Confirmed {
+			if len(r.Returned) != 1 || r.State != record.Confirmed {
 				t.Fatalf("%+v", r)
 			}
 			got += fmt.Sprint(r.Returned[0].Quantity)
@@ -270,10 +271,10 @@ func TestAPIWeighsTheToken(t *testing.T) {
 			}
 		}
 	}
-	if r := recordOf(t, s.api("GET", "/reservations/r", "")); r.State != reservation.Held {
+	if r := recordOf(t, s.api("GET", "/reservations/r", "")); r.State != record.Held {
 		t.Errorf("%+v", r)
 	}
-	if r := recordOf(t, s.api("POST", "/reservations/r/confirm", `{"token":"`+good+`"}`)); r.State != reservation.Confirmed {
+	if r := recordOf(t, s.api("POST", "/reservations/r/confirm", `{"token":"`+good+`"}`)); r.State != record.Confirmed {
 		t.Errorf("%+v", r)
 	}
 }
@@ -292,7 +293,7 @@ func TestAPIRecreatesFromTheToken(t *testing.T) {
 		return s.api("POST", "/reservations/"+id+"/confirm", `{"token":"`+signToken(t, id, -time.Minute, epoch)+`"}`)
 	}
 	for range 2 {
-		if r := recordOf(t, confirm("lost", epoch)); r.State != reservation.Confirmed || r.Sale != "double11" || len(r.Lines) != 1 || r.Lines[0].Quantity != 1 {
+		if r := recordOf(t, confirm("lost", epoch)); r.State != record.Confirmed || r.Sale != "double11" || len(r.Lines) != 1 || r.Lines[0].Quantity != 1 {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -320,7 +321,7 @@ func TestAPIRecreatesFromTheToken(t *testing.T) {
 		t.Errorf("without the sale: %d %s", a.Status, a.Body)
 	}
 	s.OpenSale()
-	if r := recordOf(t, confirm("lost", epoch)); r.State != reservation.Confirmed {
+	if r := recordOf(t, confirm("lost", epoch)); r.State != record.Confirmed {
 		t.Errorf("%+v", r)
 	}
 }
@@ -347,9 +348,9 @@ func TestAPIConcurrently(t *testing.T) {
 	}
 	all.Wait()
 	r := recordOf(t, s.api("GET", "/reservations/r", ""))
-	want := map[reservation.State]string{
-		reservation.Confirmed: "map[confirm 200:15 release 409:15]",
-		reservation.Released:  "map[confirm 409:15 release 200:15]",
+	want := map[record.State]string{
+		record.Confirmed: "map[confirm 200:15 release 409:15]",
+		record.Released:  "map[confirm 409:15 release 200:15]",
 	}[r.State]
 	if got := fmt.Sprint(answers); got != want {
 		t.Errorf("%s is %s", r.State, got)

@@ -12,6 +12,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 
 	"github.com/stockgate/stockgate/internal/sitetest"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 )
 
@@ -113,7 +114,7 @@ func TestAPINeedsItsKey(t *testing.T) {
 			t.Errorf("%s: %d %s", path, a.Status, a.Body)
 		}
 	}
-	if r := recordOf(t, s.api("GET", "/reservations/r", "")); r.State != reservation.Held {
+	if r := recordOf(t, s.api("GET", "/reservations/r", "")); r.State != record.Held {
 		t.Errorf("%+v", r)
 	}
 }
@@ -247,7 +248,7 @@ func TestAPIReadsStrictly(t *testing.T) {
 		t.Errorf("HEAD: %+v", r)
 	}
 	r := recordOf(t, s.api("GET", "/reservations/r?sale=double11", ""))
-	if r.State != reservation.Held || len(r.Lines) != 1 || r.Sale != "double11" {
+	if r.State != record.Held || len(r.Lines) != 1 || r.Sale != "double11" {
 		t.Errorf("%+v", r)
 	}
 	if admin, api := s.Admin("GET", "/stockgate/reservations/r", "").Body, s.api("GET", "/reservations/r", "").Body; admin != api {

@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/challenge"
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/shard"
 	"github.com/stockgate/stockgate/token"
 )
 
@@ -46,8 +46,8 @@ type App struct {
 	others  others
 	log     *zap.Logger
 	storage keyStorage
-	options reservation.Options
-	rates   *reservation.Options    // nil: those of options
+	options shard.Options
+	rates   *shard.Options          // nil: those of options
 	signing atomic.Pointer[signing] // nil before Start
 	poolKey string                  // of what this app has taken from the pool
 	desk    atomic.Pointer[desk]    // nil before Start
@@ -173,9 +173,9 @@ type Redis struct {
 	ReplicaAcksWait caddy.Duration `json:"replica_acks_wait,omitempty"`
 }
 
-func (r *Redis) options(prefix string) (reservation.Options, error) {
+func (r *Redis) options(prefix string) (shard.Options, error) {
 	repl := caddy.NewReplacer()
-	o := reservation.Options{
+	o := shard.Options{
 		Sentinel: r.Sentinel, Cluster: r.Cluster, TLS: r.TLS,
 		Username: repl.ReplaceKnown(r.Username, ""), Password: repl.ReplaceKnown(r.Password, ""),
 		Timeout:     time.Duration(r.Timeout),

@@ -13,8 +13,10 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/reservation/embedded"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // grace is how long an exiting process waits for attempts in flight, and then for
@@ -24,7 +26,7 @@ const grace = 10 * time.Second
 // desk is the edge at work: one for all configurations with the same Redis and the
 // same keys, so that a reload changes nothing for attempts in flight.
 type desk struct {
-	*reservation.Edge
+	*edge.Edge
 	flights  flights
 	embedded bool
 	log      *zap.Logger
@@ -40,9 +42,9 @@ const embeddedKey = "embedded"
 
 // openDesk takes the desk of an app from the pool, or starts it.
 func openDesk(a *App, s *signing) (key string, d *desk, err error) {
-	keys := make([]reservation.Key, len(s.keys))
+	keys := make([]shard.Key, len(s.keys))
 	hash := sha256.New()
-	for _, o := range []*reservation.Options{&a.options, a.rates} {
+	for _, o := range []*shard.Options{&a.options, a.rates} {
 		if o != nil {
 			fmt.Fprintf(hash, "%q %q %t %q %q %t %v %d %v %q %t\n", o.Addresses, o.Sentinel, o.Cluster, o.Username, o.Password,
 				o.TLS, o.Timeout, o.ReplicaAcks, o.ReplicaAcksWait, o.Prefix, a.Redis.Embedded)
@@ -50,7 +52,7 @@ func openDesk(a *App, s *signing) (key string, d *desk, err error) {
 	}
 	for i, k := range s.keys {
 		jwk, _ := k.PublicJWK()
-		keys[i] = reservation.Key{KID: k.KID(), JWK: string(jwk), Seal: [32]byte(k.Derive("stockgate identity secret"))}
+		keys[i] = shard.Key{KID: k.KID(), JWK: string(jwk), Seal: [32]byte(k.Derive("stockgate identity secret"))}
 		fmt.Fprintln(hash, k.KID())
 	}
 	key = hex.EncodeToString(hash.Sum(nil))
@@ -69,7 +71,7 @@ func closeDesk(key string) error {
 	return err
 }
 
-func startDesk(a *App, keys []reservation.Key) (*desk, error) {
+func startDesk(a *App, keys []shard.Key) (*desk, error) {
 	o := a.options
 	if a.Redis.Embedded {
 		v, _, err := embeddedServers.LoadOrNew(embeddedKey, func() (caddy.Destructor, error) {
@@ -91,12 +93,12 @@ func startDesk(a *App, keys []reservation.Key) (*desk, error) {
 	if a.rates != nil {
 		ratesAt = *a.rates
 	}
-	rates, err := reservation.Open(ratesAt)
+	rates, err := shard.Open(ratesAt)
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
 	d := &desk{
-		Edge:     reservation.NewEdge(store, reservation.EdgeOptions{Keys: keys, Log: a.log, Metrics: edgeMetrics{}, Rates: rates}),
+		Edge:     edge.New(store, edge.Options{Keys: keys, Log: a.log, Metrics: edgeMetrics{}, Rates: rates}),
 		embedded: a.Redis.Embedded, log: a.log,
 	}
 	d.Start()

@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/shard"
 )
 
 const (
@@ -72,7 +73,7 @@ func (d *doctor) edge() {
 func (d *doctor) redis() bool {
 	ctx, cancel := d.call()
 	defer cancel()
-	servers, err := d.desk.Inspect(ctx)
+	servers, err := d.desk.Store.Shard().Inspect(ctx)
 	if err != nil {
 		d.Add(adminapi.LevelError, "redis", "%v: see that it runs, and that `redis` in the Caddyfile says where and as whom", err)
 		return false
@@ -83,12 +84,12 @@ func (d *doctor) redis() bool {
 		few = few || servers[i].Replicas < d.app.options.ReplicaAcks
 	}
 	if !few { // they are there: are they fast enough?
-		if err := d.desk.CheckReplicas(ctx); err != nil {
+		if err := d.desk.Store.Shard().CheckReplicas(ctx); err != nil {
 			d.Add(adminapi.LevelError, "replicas", "buyers, the shop and operators hear 503: %v", err)
 		}
 	}
 	if d.app.rates != nil {
-		if _, err := d.desk.Rates().Inspect(ctx); err != nil {
+		if _, err := d.desk.Rates().Shard().Inspect(ctx); err != nil {
 			d.Add(adminapi.LevelError, "rate_redis", "gates with a shared rate answer 503: %v", err)
 		} else {
 			d.Add(adminapi.LevelOK, "rate_redis", "the redis of shared rates answers")
@@ -109,14 +110,14 @@ func (d *doctor) enrolment() {
 	if d.app.Redis.Cluster || d.desk.embedded {
 		return
 	}
-	if n, err := d.desk.Listeners(ctx); err != nil {
+	if n, err := d.desk.Store.Shard().Listeners(ctx); err != nil {
 		d.Add(adminapi.LevelWarning, "edges", "how many edges listen cannot be read: %v", err)
 	} else {
 		d.Add(adminapi.LevelOK, "edges", "edges that listen on this redis: %d; run doctor on each of them, with --address", n)
 	}
 }
 
-func judgeEnrolment(d *adminapi.Diagnosis, n reservation.Enrolment) {
+func judgeEnrolment(d *adminapi.Diagnosis, n edge.Enrolment) {
 	switch {
 	case n.Signing == "":
 		d.Add(adminapi.LevelError, "signing", "no edge has registered its signing key in redis: this one does when it may sell")
@@ -130,4 +131,4 @@ func judgeEnrolment(d *adminapi.Diagnosis, n reservation.Enrolment) {
 }
 
 // noSaleThere says that a sale has gone, or not come yet, since its name was read.
-func noSaleThere(err error) bool { return errors.Is(err, reservation.ErrNoSale) }
+func noSaleThere(err error) bool { return errors.Is(err, shard.ErrNoSale) }

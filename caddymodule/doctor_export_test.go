@@ -2,18 +2,19 @@ package caddymodule
 
 import (
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // JudgeServer says what is right and wrong about a Redis: "level check text" each.
-func JudgeServer(s reservation.Server, acks int) []string {
+func JudgeServer(s shard.Server, acks int) []string {
 	var d adminapi.Diagnosis
 	judgeServer(&d, &s, acks)
 	return lines(&d)
 }
 
 // JudgeEnrolment is JudgeServer of who signs.
-func JudgeEnrolment(n reservation.Enrolment) []string {
+func JudgeEnrolment(n edge.Enrolment) []string {
 	var d adminapi.Diagnosis
 	judgeEnrolment(&d, n)
 	return lines(&d)

@@ -8,7 +8,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/shard"
 )
 
 const (
@@ -23,7 +23,7 @@ const (
 
 // judgeServer says what is right and wrong about a Redis that has stock. acks is how
 // many replicas must have an operation before its caller hears that it is done.
-func judgeServer(d *adminapi.Diagnosis, s *reservation.Server, acks int) {
+func judgeServer(d *adminapi.Diagnosis, s *shard.Server, acks int) {
 	judgeClock(d, s)
 	if s.Embedded {
 		d.Add(adminapi.LevelWarning, "persistence", "redis is embedded: nothing survives this process, and only clients on this machine are sold to; for a real sale run a redis-server")
@@ -44,7 +44,7 @@ func judgeServer(d *adminapi.Diagnosis, s *reservation.Server, acks int) {
 	judgeReplicas(d, s, acks)
 }
 
-func judgeClock(d *adminapi.Diagnosis, s *reservation.Server) {
+func judgeClock(d *adminapi.Diagnosis, s *shard.Server) {
 	off := s.Ahead.Abs() - s.Delay/2 // at least
 	word := "ahead of"
 	if s.Ahead < 0 {
@@ -60,7 +60,7 @@ func judgeClock(d *adminapi.Diagnosis, s *reservation.Server) {
 	}
 }
 
-func judgeMemory(d *adminapi.Diagnosis, s *reservation.Server) {
+func judgeMemory(d *adminapi.Diagnosis, s *shard.Server) {
 	if s.Policy != "noeviction" {
 		d.Add(adminapi.LevelError, "policy", "redis would throw stock away when its memory is full (maxmemory-policy %s), so nothing is sold: set `maxmemory-policy noeviction`", s.Policy)
 	} else {
@@ -86,7 +86,7 @@ func judgeMemory(d *adminapi.Diagnosis, s *reservation.Server) {
 	}
 }
 
-func judgePersistence(d *adminapi.Diagnosis, s *reservation.Server, acks int) {
+func judgePersistence(d *adminapi.Diagnosis, s *shard.Server, acks int) {
 	const loses = "units that were sold since would be sold again"
 	switch {
 	case s.Unwritten != "":
@@ -105,7 +105,7 @@ func judgePersistence(d *adminapi.Diagnosis, s *reservation.Server, acks int) {
 	}
 }
 
-func judgeReplicas(d *adminapi.Diagnosis, s *reservation.Server, acks int) {
+func judgeReplicas(d *adminapi.Diagnosis, s *shard.Server, acks int) {
 	switch {
 	case s.Replica:
 		d.Add(adminapi.LevelError, "replicas", "this redis is a replica and takes no writes: point `redis` at the master, or use sentinel")

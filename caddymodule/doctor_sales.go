@@ -9,9 +9,12 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
+	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/ledger"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // ledger says whether the database of the ledger answers and has its tables.
@@ -34,12 +37,12 @@ func (d *doctor) ledger() {
 func (d *doctor) sales() {
 	ctx, cancel := d.call()
 	defer cancel()
-	ids, err := d.desk.Sales(ctx)
+	ids, err := d.desk.Store.Journal().Sales(ctx)
 	if err != nil {
 		d.Add(adminapi.LevelError, "sales", "the sales cannot be read: %v", err)
 		return
 	}
-	newer, err := d.desk.NewerSales(ctx, ids)
+	newer, err := d.desk.Store.Shard().NewerSales(ctx, ids)
 	switch {
 	case err != nil:
 		d.Add(adminapi.LevelError, "schema", "the layout of the sales' keys cannot be read: %v", err)
@@ -61,7 +64,7 @@ func (d *doctor) sales() {
 }
 
 // limits looks for limits of an open sale that a client can use up for other persons.
-func (d *doctor) limits(l *reservation.Listing) {
+func (d *doctor) limits(l *edge.Listing) {
 	if l.Status != sale.Open {
 		return
 	}
@@ -101,11 +104,11 @@ func (g *Gate) anyoneCounts(per sale.Identities) bool {
 func (d *doctor) sale(id string) {
 	ctx, cancel := d.call()
 	defer cancel()
-	if err := d.desk.CheckKeys(ctx, id); errors.Is(err, reservation.ErrRefused) {
+	if err := d.desk.Store.Shard().CheckKeys(ctx, id); errors.Is(err, shard.ErrRefused) {
 		d.Add(adminapi.LevelError, "sale", "%v", err)
 		return
 	}
-	life, err := d.desk.Life(ctx, id)
+	life, err := d.desk.Store.Life(ctx, id)
 	switch {
 	case err != nil:
 		d.Add(adminapi.LevelError, "sale", "%s cannot be read: %v", id, err)
@@ -117,22 +120,22 @@ func (d *doctor) sale(id string) {
 		d.Add(adminapi.LevelError, "sale", "%s was rebuilt, and what redis had before is not all carried over: it cannot be opened, and some outcomes wait; if nobody is at it, "+
 			"run 'caddy stockgate rebuild %s --from ledger' again", id, id)
 	}
-	b, err := d.desk.Books(ctx, id)
+	b, err := d.desk.Store.Books(ctx, id)
 	if noSaleThere(err) {
-		d.Add(adminapi.LevelError, "sale", "%v", &reservation.LostError{Sale: id})
+		d.Add(adminapi.LevelError, "sale", "%v", &edge.LostError{Sale: id})
 		return
 	}
 	if err != nil {
 		d.Add(adminapi.LevelError, "sale", "%s cannot be read: %v", id, err)
 		return
 	}
-	head, err := d.desk.JournalHead(ctx, id)
+	head, err := d.desk.Store.Journal().Head(ctx, id)
 	if err != nil {
 		d.Add(adminapi.LevelError, "journal", "the journal of %s cannot be read: %v", id, err)
 		return
 	}
 	before := d.Errors + d.Warnings
-	d.judgeBooks(b, d.desk.Now(id))
+	d.judgeBooks(b, d.desk.Store.Now(id))
 	d.judgeLead(id, head.Lead)
 	if d.Errors+d.Warnings == before {
 		d.Add(adminapi.LevelOK, "sale", "%s is %s, and its books balance", id, b.Status)
@@ -182,7 +185,7 @@ func (d *doctor) whyDoubt() string {
 }
 
 // judgeJournal says how far the ledger is behind a sale.
-func (d *doctor) judgeJournal(b *reservation.Books, head reservation.JournalHead) {
+func (d *doctor) judgeJournal(b *reservation.Books, head journal.Head) {
 	withLedger := d.app.books.ledger() != nil
 	if withLedger && d.lost(b.ID, head) {
 		return
@@ -209,7 +212,7 @@ func (d *doctor) judgeJournal(b *reservation.Books, head reservation.JournalHead
 }
 
 // lost says that the ledger has what Redis has lost.
-func (d *doctor) lost(id string, head reservation.JournalHead) bool {
+func (d *doctor) lost(id string, head journal.Head) bool {
 	ctx, cancel := d.call()
 	defer cancel()
 	at, err := d.app.books.ledger().Position(ctx, id)
@@ -230,6 +233,6 @@ func (d *doctor) lost(id string, head reservation.JournalHead) bool {
 func (d *doctor) later(id string, at ledger.Position) bool {
 	ctx, cancel := d.call()
 	defer cancel()
-	now, err := d.desk.JournalHead(ctx, id)
+	now, err := d.desk.Store.Journal().Head(ctx, id)
 	return err != nil || now.Last >= at.Seq
 }

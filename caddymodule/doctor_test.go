@@ -15,6 +15,7 @@ import (
 	"github.com/stockgate/stockgate/internal/pgtest"
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/internal/sitetest"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 )
 
@@ -148,7 +149,7 @@ func (p *patient) later(by time.Duration) {
 func (p *patient) settled(s sitetest.Shopper) {
 	p.t.Helper()
 	p.Eventually("all in the ledger", func() (string, bool) {
-		h, err := s.JournalHead(p.t.Context(), "double11")
+		h, err := s.Journal().Head(p.t.Context(), "double11")
 		return fmt.Sprint(h, err), err == nil && h.Behind() == 0
 	})
 }
@@ -278,10 +279,10 @@ func TestDoctorFindsWhatIsWrongWithSales(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	s.HoldAs(reservation.Backend, "gone", "few", 3, time.Hour)
+	s.HoldAs(record.Backend, "gone", "few", 3, time.Hour)
 	s.Must(s.Release(t.Context(), "double11", "gone", reservation.Answer, "status_422"))
 	s.Hold("other", "few", 3, time.Hour)
-	if state, err := s.Confirm(t.Context(), "double11", "gone", reservation.Answer, "status_201"); state != reservation.Unbacked {
+	if state, err := s.Confirm(t.Context(), "double11", "gone", reservation.Answer, "status_201"); state != record.Unbacked {
 		t.Fatalf("%s %v", state, err)
 	}
 	p.doctor().finds(stepped, "warning ledger", "warning in_doubt", "warning unbacked the shop took 1 orders of double11 without stock")
@@ -297,7 +298,7 @@ func TestDoctorFindsWhatIsWrongWithSales(t *testing.T) {
 func TestDoctorFindsAStep(t *testing.T) {
 	p := admit(t, wellRedis, "", "", guardedGate)
 	s := p.sale()
-	s.HoldAs(reservation.Backend, "r1", "plain", 2, time.Hour)
+	s.HoldAs(record.Backend, "r1", "plain", 2, time.Hour)
 	p.later(2 * time.Hour)
 	p.doctor().finds("warning ledger", stepped+" by ")
 	if r := sitetest.Run(t, "", "sale", "align", "double11", "--config", p.Path("Caddyfile")); r.Status != 0 || !strings.Contains(r.Out, "1 holds keep the time") {

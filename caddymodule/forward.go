@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/outcome"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/token"
 )
@@ -259,27 +260,27 @@ func (f *flight) end(v outcome.Decision, cause string) {
 		f.endAgain(v, cause)
 		return
 	}
-	var state reservation.State
+	var state record.State
 	var err error
 	switch v {
 	case outcome.Confirm:
 		f.remember() // first: as soon as it is sold, the buyer may ask for his answer
-		state, err = f.place.desk.Confirm(f.ctx, sale, id, cause)
+		state, err = f.place.desk.ConfirmEventually(f.ctx, sale, id, cause)
 	case outcome.Release:
 		word := reservation.Shop
 		if cause == "never_sent" {
 			word = reservation.Unsent
 		}
-		state, err = f.place.desk.Release(f.ctx, sale, id, word, cause)
+		state, err = f.place.desk.ReleaseEventually(f.ctx, sale, id, word, cause)
 	case outcome.Keep:
 		f.remember()
 		f.place.desk.Free(f.ctx, sale, id)
 	default:
-		state, err = f.place.desk.Doubt(f.ctx, sale, id, cause)
+		state, err = f.place.desk.DoubtEventually(f.ctx, sale, id, cause)
 	}
 	became := v.State()
 	switch state { // the shop or somebody else may have been faster
-	case reservation.Confirmed, reservation.Released, reservation.Unbacked:
+	case record.Confirmed, record.Released, record.Unbacked:
 		became = string(state)
 	}
 	countAttempt(sale, became, "")

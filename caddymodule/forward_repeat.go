@@ -15,7 +15,7 @@ func (f *flight) endAgain(v outcome.Decision, cause string) {
 	countAttempt(f.hold.Sale, "repeated", "")
 	switch v {
 	case outcome.Confirm:
-		if _, err := f.place.desk.Confirm(f.ctx, f.hold.Sale, f.hold.ID, cause); err != nil {
+		if _, err := f.place.desk.ConfirmEventually(f.ctx, f.hold.Sale, f.hold.ID, cause); err != nil {
 			f.gate.log.Debug("redis was not told that the shop took an order again", zap.String("reservation", f.hold.ID), zap.Error(err))
 		}
 	case outcome.Release:
@@ -31,9 +31,9 @@ func (f *flight) remember() {
 	if a == nil || f.gate.rules.Otherwise == outcome.Keep && a.Status >= http.StatusBadRequest {
 		return // a failure of a shop that decides later is not its last word
 	}
-	ctx, cancel := context.WithTimeout(f.ctx, f.place.desk.Timeout()/2) // what comes after matters more
+	ctx, cancel := context.WithTimeout(f.ctx, f.place.desk.Store.Shard().Timeout()/2) // what comes after matters more
 	defer cancel()
-	if err := f.place.desk.StoreAnswer(ctx, f.hold.Sale, f.hold.ID, a, f.keepCopy); err != nil {
+	if err := f.place.desk.Store.StoreAnswer(ctx, f.hold.Sale, f.hold.ID, a, f.keepCopy); err != nil {
 		if c := f.gate.log.Check(zap.DebugLevel, "the answer to an idempotency key was not stored"); c != nil {
 			c.Write(zap.String("reservation", f.hold.ID), zap.Error(err))
 		}

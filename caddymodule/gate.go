@@ -11,9 +11,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/attempt"
+	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/outcome"
-	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -154,7 +154,7 @@ type Gate struct {
 	rules   *outcome.Rules
 	refuser *refuser
 	persons persons
-	terms   reservation.Terms
+	terms   edge.Terms
 	probe   *probe // nil: holds in doubt are kept
 	// forwardTimeout is how long the shop may take; 0: until the token expires.
 	forwardTimeout time.Duration

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/attempt"
+	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
@@ -30,20 +31,20 @@ type purchase struct {
 	// other: no sale lists an item of it, and the gate lets such attempts pass.
 	other   bool
 	desk    *desk
-	listing *reservation.Listing
+	listing *edge.Listing
 	lines   []sale.Line
 
 	// unasked: whether it has been made before could not be asked.
 	unasked bool
 	// unbound is a sale in which Redis says that it has not been made before; nil: none.
-	unbound *reservation.Listing
+	unbound *edge.Listing
 	// bound is the reservation that the attempt has already; nil: none. stored is what
 	// the shop answered then; nil: it is asked again.
 	bound  *reservation.Bound
 	stored *reservation.StoredAnswer
 	// ask is the permission to ask Redis about units that are remembered to be gone; nil:
 	// none is needed.
-	ask *reservation.Ask
+	ask *edge.Ask
 }
 
 // named says that the attempt has a key or a ref: it may repeat an earlier one.

@@ -8,8 +8,11 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 const (
@@ -69,10 +72,10 @@ func (g *Gate) repeatsUnread(r *http.Request, p *purchase, no *sale.Refusal) *sa
 }
 
 // surelyNew says that the attempt has not been made before in a sale.
-func (p *purchase) surelyNew(l *reservation.Listing) (bool, error) {
+func (p *purchase) surelyNew(l *edge.Listing) (bool, error) {
 	switch {
 	case p.desk == nil:
-		return false, reservation.ErrUnavailable
+		return false, shard.ErrUnavailable
 	case p.unbound == l:
 		return true, nil
 	}
@@ -81,7 +84,7 @@ func (p *purchase) surelyNew(l *reservation.Listing) (bool, error) {
 
 // lookUp asks Redis whether the attempt has been made before in a sale. It takes no room
 // from those who buy, and has a bound of its own.
-func (g *Gate) lookUp(r *http.Request, p *purchase, l *reservation.Listing) *sale.Refusal {
+func (g *Gate) lookUp(r *http.Request, p *purchase, l *edge.Listing) *sale.Refusal {
 	if !g.asking.Take() {
 		return refuseBusy
 	}
@@ -104,12 +107,12 @@ func (g *Gate) lookUp(r *http.Request, p *purchase, l *reservation.Listing) *sal
 
 // candidates are the sales in which an attempt may have been made before: ended and
 // closed ones too.
-func candidates(c *reservation.Catalogue, a *sale.Attempt) []*reservation.Listing {
+func candidates(c *edge.Catalogue, a *sale.Attempt) []*edge.Listing {
 	if a.Sale == "" {
 		return c.Listing(a.Lines[0].SKU)
 	}
 	if l, ok := c.Sale(a.Sale); ok {
-		return []*reservation.Listing{l}
+		return []*edge.Listing{l}
 	}
 	return nil
 }
@@ -137,10 +140,10 @@ func (g *Gate) judgeBound(r *http.Request, p *purchase, b *reservation.Bound) *s
 	if !b.Same {
 		id = "" // it may be somebody else's
 	}
-	switch sold := b.State == reservation.Confirmed || b.State == reservation.Unbacked; {
+	switch sold := b.State == record.Confirmed || b.State == record.Unbacked; {
 	case b.By == "key" && !b.Same:
 		return refuseKeyReused
-	case b.State == reservation.InDoubt:
+	case b.State == record.InDoubt:
 		return &sale.Refusal{Reason: sale.InDoubt, RetryAfter: inDoubtWait, Reservation: id}
 	case b.By == "ref" && sold && b.Same:
 		p.bound = b
@@ -148,10 +151,10 @@ func (g *Gate) judgeBound(r *http.Request, p *purchase, b *reservation.Bound) *s
 	case b.By == "ref" && sold:
 		return &sale.Refusal{Reason: sale.AlreadyOrdered}
 	// The hold of an outcome that comes later goes on when the shop has answered.
-	case b.By == "key" && (sold || b.State == reservation.Held && g.mode() == reservation.Backend):
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), p.desk.Timeout())
+	case b.By == "key" && (sold || b.State == record.Held && g.mode() == record.Backend):
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), p.desk.Store.Shard().Timeout())
 		defer cancel()
-		stored, err := p.desk.StoredAnswer(ctx, p.listing.Sale.ID, b.ID)
+		stored, err := p.desk.Store.StoredAnswer(ctx, p.listing.Sale.ID, b.ID)
 		switch {
 		case err != nil:
 			return refuseUnavailable

@@ -16,6 +16,8 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 	"github.com/stockgate/stockgate/token"
@@ -35,7 +37,7 @@ func (g *Gate) provisionTimes() error {
 	hold := time.Duration(g.HoldFor)
 	if hold == 0 {
 		hold = defaultHoldFor
-		if g.mode() == reservation.Backend {
+		if g.mode() == record.Backend {
 			hold = backendHoldFor
 		}
 	}
@@ -54,7 +56,7 @@ func (g *Gate) provisionTimes() error {
 			time.Duration(g.ForwardTimeout), hold-margin, hold, margin)
 	}
 	g.forwardTimeout = time.Duration(g.ForwardTimeout)
-	if g.forwardTimeout == 0 && g.mode() == reservation.Backend {
+	if g.forwardTimeout == 0 && g.mode() == record.Backend {
 		g.forwardTimeout = backendForwardTimeout
 	}
 	ttl := time.Duration(g.IdempotencyTTL)
@@ -66,7 +68,7 @@ func (g *Gate) provisionTimes() error {
 	case ttl == 0:
 		ttl = defaultIdempotencyTTL
 	}
-	g.terms = reservation.Terms{HoldFor: hold, Margin: margin, Mode: g.mode(), KeyTTL: ttl, Gate: g.Name}
+	g.terms = edge.Terms{HoldFor: hold, Margin: margin, Mode: g.mode(), KeyTTL: ttl, Gate: g.Name}
 	return nil
 }
 
@@ -225,7 +227,7 @@ func newID() (string, error) {
 func (g *Gate) unsent(r *http.Request, p *purchase, hold reservation.Hold) {
 	countAttempt(hold.Sale, "released", "")
 	// what Redis cannot be told now it is told later
-	_, _ = p.desk.Release(context.WithoutCancel(r.Context()), hold.Sale, hold.ID, reservation.Unsent, "unsent")
+	_, _ = p.desk.ReleaseEventually(context.WithoutCancel(r.Context()), hold.Sale, hold.ID, reservation.Unsent, "unsent")
 }
 
 // singleKey is the same for two clicks on one button: by their idempotency key, so

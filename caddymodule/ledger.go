@@ -14,9 +14,9 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/ledger"
 	"github.com/stockgate/stockgate/outbox"
-	"github.com/stockgate/stockgate/reservation"
 )
 
 // LedgerModule is a module in the namespace stockgate.ledgers: a database that can
@@ -62,8 +62,8 @@ func (j Journal) keep(withLedger bool) (ledger.Keep, error) {
 	switch {
 	case j.Keep < 0 || j.Keep > 0 && time.Duration(j.Keep) < time.Minute:
 		return ledger.Keep{}, fmt.Errorf("journal: keep is %v: at least 1m, or leave it out", time.Duration(j.Keep))
-	case j.Most < 0 || j.Most > 0 && j.Most < reservation.JournalLeast:
-		return ledger.Keep{}, fmt.Errorf("journal: most is %d: at least %d, or leave it out", j.Most, reservation.JournalLeast)
+	case j.Most < 0 || j.Most > 0 && j.Most < journal.JournalLeast:
+		return ledger.Keep{}, fmt.Errorf("journal: most is %d: at least %d, or leave it out", j.Most, journal.JournalLeast)
 	}
 	k := ledger.Keep{For: time.Duration(j.Keep), Most: j.Most, Ledger: withLedger}
 	if k.For == 0 {
@@ -180,14 +180,14 @@ func startBookkeeper(b *bookkeeping, d *desk) (*bookkeeper, error) {
 	log := caddy.Log().Named("stockgate")
 	ctx, cancel := context.WithCancel(context.Background())
 	k.cancel = cancel
-	keeper := ledger.NewKeeper(d.Store, b.keep, log, bookMetrics{})
+	keeper := ledger.NewKeeper(d.Store.Journal(), d.Store, b.keep, log, bookMetrics{})
 	k.loops.Go(func() { keeper.Run(ctx) })
 	if k.ledger != nil {
-		drainer := ledger.NewDrainer(d.Store, k.ledger, log, bookMetrics{})
+		drainer := ledger.NewDrainer(d.Store.Journal(), d.Store, k.ledger, log, bookMetrics{})
 		k.loops.Go(func() { drainer.Run(ctx) })
 	}
 	if b.outbox != nil {
-		sender := outbox.New(d.Store, k.ledger, *b.outbox, log, bookMetrics{})
+		sender := outbox.New(d.Store.Journal(), k.ledger, *b.outbox, log, bookMetrics{})
 		k.loops.Go(func() { sender.Run(ctx) })
 	}
 	return k, nil

@@ -16,7 +16,7 @@ import (
 
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/filters/list"
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/lists"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -73,7 +73,7 @@ func (f fileList) Destruct() error {
 // redisList is a list that is kept in Redis, in the pool.
 type redisList struct {
 	*list.Mirror
-	view *reservation.ListView
+	view *lists.View
 }
 
 // Destruct ends the following. Requests of an old configuration soon find the list

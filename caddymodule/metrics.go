@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 )
@@ -193,6 +194,6 @@ func (edgeMetrics) NothingLeft(remembered bool) {
 
 // Interface guards
 var (
-	_ reservation.Metrics  = edgeMetrics{}
+	_ edge.Metrics         = edgeMetrics{}
 	_ prometheus.Collector = (*booksCollector)(nil)
 )

@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/record"
 )
 
 const (
@@ -118,11 +118,11 @@ func (b *booksCollector) Collect(ch chan<- prometheus.Metric) {
 }
 
 // reported are the cells as they are reported: each, or their sum if they are many.
-func (s *shelved) reported() []reservation.Cell {
+func (s *shelved) reported() []record.Cell {
 	if s.cells == nil {
-		return []reservation.Cell{s.books.Sum}
+		return []record.Cell{s.books.Sum}
 	}
-	cells := make([]reservation.Cell, 0, len(s.cells))
+	cells := make([]record.Cell, 0, len(s.cells))
 	for name, c := range s.cells {
 		c.SKU = name
 		if line, ok := s.lines[name]; ok {

@@ -3,8 +3,8 @@ package caddymodule
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/ledger"
-	"github.com/stockgate/stockgate/reservation"
 )
 
 // ledgerMetrics are the series of the journals and of the ledger.
@@ -45,7 +45,7 @@ func (m *ledgerMetrics) collectors() []prometheus.Collector {
 // bookMetrics counts what a bookkeeper tells it.
 type bookMetrics struct{}
 
-func (bookMetrics) Journal(sale string, h reservation.JournalHead, withLedger bool) {
+func (bookMetrics) Journal(sale string, h journal.Head, withLedger bool) {
 	m := &meters().ledger
 	m.length.WithLabelValues(sale).Set(float64(h.Length))
 	if withLedger {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -120,7 +120,7 @@ func TestCountingAttemptsAtOnce(t *testing.T) {
 
 func TestEdgeMetrics(t *testing.T) {
 	r := newRegistry(t)
-	var m reservation.Metrics = edgeMetrics{}
+	var m edge.Metrics = edgeMetrics{}
 	for _, c := range []struct {
 		name, label string
 		count       func()

@@ -16,9 +16,10 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/filters"
-	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 const (
@@ -88,7 +89,7 @@ func (o *others) close() {
 
 // itemsPath is where in Caddy's storage the sales of a Redis are remembered, with or
 // without their items.
-func itemsPath(o *reservation.Options, items bool) string {
+func itemsPath(o *shard.Options, items bool) string {
 	hash := sha256.Sum256(fmt.Appendf(nil, "%q %q %t %q false", o.Addresses, o.Sentinel, o.Cluster, o.Prefix))
 	what := "sales"
 	if items {
@@ -138,7 +139,7 @@ type itemKeeper struct {
 
 // knownItems is what is known at one moment.
 type knownItems struct {
-	of    *reservation.Catalogue // nil: from storage
+	of    *edge.Catalogue // nil: from storage
 	kept  keptItems
 	items *filters.Items // nil: not known
 }
@@ -146,7 +147,7 @@ type knownItems struct {
 // makeKnown gathers what sales list. Of a sale without SKUs any item may be one. Where
 // there never was a sale nothing is known either: a Redis that was emptied looks like one
 // that is new.
-func makeKnown(of *reservation.Catalogue, kept keptItems) *knownItems {
+func makeKnown(of *edge.Catalogue, kept keptItems) *knownItems {
 	if len(kept.Sales) == 0 {
 		return &knownItems{of, kept, nil}
 	}
@@ -203,7 +204,7 @@ func (k *itemKeeper) remind() {
 		}
 	}
 	if k.desk.Remember(ids...) && k.desk.Ready() == nil {
-		ctx, cancel := context.WithTimeout(context.Background(), k.desk.Timeout())
+		ctx, cancel := context.WithTimeout(context.Background(), k.desk.Store.Shard().Timeout())
 		defer cancel()
 		_ = k.desk.Refresh(ctx) // said in the log and by Ready
 	}
@@ -248,7 +249,7 @@ func (k *itemKeeper) follow() *knownItems {
 	return k.now.Load()
 }
 
-func isEmpty(c *reservation.Catalogue) bool {
+func isEmpty(c *edge.Catalogue) bool {
 	for range c.All {
 		return false
 	}
@@ -257,7 +258,7 @@ func isEmpty(c *reservation.Catalogue) bool {
 
 // merge gives the sales of a catalogue. One that Redis has lost stays as it was known: its
 // items must not become ordinary goods.
-func (k *itemKeeper) merge(before keptItems, c *reservation.Catalogue) keptItems {
+func (k *itemKeeper) merge(before keptItems, c *edge.Catalogue) keptItems {
 	kept := keptItems{Sales: make(map[string]keptSale)}
 	for id, s := range before.Sales {
 		if !s.Closed {

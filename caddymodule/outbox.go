@@ -11,8 +11,8 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/outbox"
-	"github.com/stockgate/stockgate/reservation"
 )
 
 // Outbox says who is told, over HTTP, every movement of the sales. It is the same on
@@ -68,8 +68,8 @@ func (o *Outbox) options() (outbox.Options, error) {
 		}
 	}
 	for _, kind := range o.Kinds {
-		if !slices.Contains(reservation.MovementKinds(), kind) {
-			return out, fmt.Errorf("there is no kind of movement %.80q: there are %s", kind, strings.Join(reservation.MovementKinds(), ", "))
+		if !slices.Contains(journal.MovementKinds(), kind) {
+			return out, fmt.Errorf("there is no kind of movement %.80q: there are %s", kind, strings.Join(journal.MovementKinds(), ", "))
 		}
 	}
 	return out, nil

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/outcome"
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/record"
 )
 
 const (
@@ -15,11 +15,11 @@ const (
 )
 
 // mode is what the deadline does to the gate's holds.
-func (g *Gate) mode() reservation.Mode {
+func (g *Gate) mode() record.Mode {
 	if g.Outcome == "backend" {
-		return reservation.Backend
+		return record.Backend
 	}
-	return reservation.Response
+	return record.Response
 }
 
 // provisionOutcome compiles what decides a reservation.
@@ -30,13 +30,13 @@ func (g *Gate) provisionOutcome() (err error) {
 	if err := g.outcomeConflict(); err != nil {
 		return err
 	}
-	g.rules, err = outcome.Compile(g.Rules, g.Answers, g.mode() == reservation.Backend)
+	g.rules, err = outcome.Compile(g.Rules, g.Answers, g.mode() == record.Backend)
 	return err
 }
 
 // outcomeConflict says what a gate has no use for where the shop decides later.
 func (g *Gate) outcomeConflict() error {
-	if g.mode() != reservation.Backend {
+	if g.mode() != record.Backend {
 		return nil
 	}
 	if g.InDoubt != nil {

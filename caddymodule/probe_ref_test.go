@@ -9,15 +9,17 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // The shop is not asked about a ref alone that two buyers have: its answer could be about
 // the order of the other one.
 func TestProbeOfARefOfTwoBuyers(t *testing.T) {
 	server := redistest.Start(t)
-	store, err := reservation.Open(reservation.Options{Addresses: []string{server.Addr()}, Timeout: time.Minute})
+	store, err := reservation.Open(shard.Options{Addresses: []string{server.Addr()}, Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +43,7 @@ func TestProbeOfARefOfTwoBuyers(t *testing.T) {
 		t.Helper()
 		claim := &reservation.Claim{
 			ID: id, Sale: "s", Version: 2, Buyer: buyer, Lines: []sale.Line{{SKU: "a", Quantity: 1}},
-			HoldFor: time.Hour, Margin: time.Minute, Mode: reservation.Response, Ref: "order-1",
+			HoldFor: time.Hour, Margin: time.Minute, Mode: record.Response, Ref: "order-1",
 		}
 		if _, no, err := store.Reserve(ctx, claim); no != nil || err != nil {
 			t.Fatal(no, err)

@@ -9,7 +9,9 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/shard"
 )
 
 const (
@@ -86,7 +88,7 @@ func (p *prober) round(ctx context.Context) (asked, more bool, err error) {
 			continue
 		}
 		n, next, err := p.page(ctx, l.Sale.ID, p.places[l.Sale.ID])
-		if errors.Is(err, reservation.ErrUnavailable) {
+		if errors.Is(err, shard.ErrUnavailable) {
 			if ctx.Err() == nil {
 				edgeMetrics{}.RedisFailed("probe")
 			}
@@ -103,8 +105,8 @@ func (p *prober) round(ctx context.Context) (asked, more bool, err error) {
 // page asks about some holds of one sale and waits for the answers, so that it never
 // claims a question that it cannot ask at once.
 func (p *prober) page(ctx context.Context, sale string, from int) (asked, next int, err error) {
-	callCtx, cancel := context.WithTimeout(ctx, 4*p.desk.Timeout())
-	due, next, err := p.desk.ClaimProbes(callCtx, sale, p.gate, p.plan, from)
+	callCtx, cancel := context.WithTimeout(ctx, 4*p.desk.Store.Shard().Timeout())
+	due, next, err := p.desk.Store.ClaimProbes(callCtx, sale, p.gate, p.plan, from)
 	cancel()
 	if err != nil {
 		return 0, 0, err
@@ -128,24 +130,24 @@ func (p *prober) resolve(ctx context.Context, sale string, due reservation.Probe
 	if verdict == reservation.ProbeUnknown {
 		return
 	}
-	callCtx, cancel := context.WithTimeout(ctx, 4*p.desk.Timeout())
+	callCtx, cancel := context.WithTimeout(ctx, 4*p.desk.Store.Shard().Timeout())
 	defer cancel()
-	state, err := p.desk.Probed(callCtx, sale, due.ID, verdict, cause)
+	state, err := p.desk.Store.Probed(callCtx, sale, due.ID, verdict, cause)
 	log := p.log.With(zap.String("sale", sale), zap.String("reservation", due.ID), zap.String("cause", cause))
 	refund, needed := errors.AsType[*reservation.RefundNeededError](err)
 	switch {
 	case needed:
 		log.Error("the shop has an order whose units are sold to others: refund it", zap.String("state", string(refund.State)))
-	case errors.Is(err, reservation.ErrUnavailable):
+	case errors.Is(err, shard.ErrUnavailable):
 		if ctx.Err() == nil {
 			edgeMetrics{}.RedisFailed("probe")
 			log.Warn("redis could not be told what the shop says of a hold in doubt: it is asked again", zap.Error(err))
 		}
 	case err != nil:
 		log.Warn("a hold in doubt was resolved otherwise meanwhile", zap.String("verdict", string(verdict)), zap.Error(err))
-	case state == reservation.Confirmed:
+	case state == record.Confirmed:
 		log.Info("no longer in doubt: the shop has the order")
-	case state == reservation.Released:
+	case state == record.Released:
 		log.Info("no longer in doubt: the shop does not have the order, its units are back on sale")
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/stockgate/stockgate/attempt"
 	"github.com/stockgate/stockgate/filters"
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/rates"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -98,7 +98,7 @@ func (r Rate) grows() bool {
 // gateRate is a rate of a gate at work: table or shared, the other is nil.
 type gateRate struct {
 	table  *filters.RateTable
-	shared *reservation.SharedRate
+	shared *rates.Rate
 	name   string // as a string of a structured field
 	policy []string
 	// prepared are the answers to waits of one second and more.
@@ -156,7 +156,7 @@ func (g *Gate) openRates(keys []attempt.RateKey) error {
 		rate := newGateRate(g.Name, strconv.Itoa(i+1), r)
 		window := time.Duration(r.Window)
 		if r.Shared {
-			rate.shared = reservation.NewSharedRate(id, r.Events, window, r.Burst)
+			rate.shared = rates.NewRate(id, r.Events, window, r.Burst)
 			if r.Keys != 0 {
 				rate.shared = rate.shared.WithKeys(r.Keys)
 			}
@@ -249,19 +249,19 @@ func (g *Gate) takeShared(r *http.Request, h http.Header, d *desk, a *sale.Attem
 	if g.rates.shared == 0 {
 		return nil
 	}
-	tries := make([]reservation.RateTry, 0, g.rates.shared)
-	rates := make([]*gateRate, 0, g.rates.shared)
+	tries := make([]rates.Try, 0, g.rates.shared)
+	shared := make([]*gateRate, 0, g.rates.shared)
 	for i := range g.rates.rates {
 		if rate := &g.rates.rates[i]; rate.shared != nil {
-			tries = append(tries, reservation.RateTry{Rate: rate.shared, Key: a.RateKeys[i]})
-			rates = append(rates, rate)
+			tries = append(tries, rates.Try{Rate: rate.shared, Key: a.RateKeys[i]})
+			shared = append(shared, rate)
 		}
 	}
 	if !d.flights.begin() {
 		return refuseUnavailable // the desk is closed: a reload has a new one
 	}
 	defer d.flights.end()
-	over, wait, err := d.TakeRates(context.WithoutCancel(r.Context()), tries)
+	over, wait, err := d.Rates().Take(context.WithoutCancel(r.Context()), tries)
 	switch {
 	case err != nil:
 		if c := g.log.Check(zap.DebugLevel, "redis gave no answer about a shared rate"); c != nil {
@@ -269,7 +269,7 @@ func (g *Gate) takeShared(r *http.Request, h http.Header, d *desk, a *sale.Attem
 		}
 		return refuseUnavailable
 	case over >= 0:
-		return rates[over].refuse(h, wait)
+		return shared[over].refuse(h, wait)
 	}
 	return nil
 }

@@ -7,8 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 
 	"github.com/stockgate/stockgate/internal/sitetest"
 )
@@ -68,21 +70,21 @@ func TestARefOfTwoBuyers(t *testing.T) {
 	s := openSite(t, app)
 	s.OpenSale()
 	address := app["redis"].(map[string]any)["addresses"].([]string)[0]
-	store, err := reservation.Open(reservation.Options{Addresses: []string{address}, Timeout: time.Minute})
+	store, err := reservation.Open(shard.Options{Addresses: []string{address}, Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	version, _, _, err := store.SaleDocument(ctx, "double11")
+	version, _, _, err := store.Journal().SaleDocument(ctx, "double11")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, buyer := range []string{"ann", "bob"} {
 		claim := &reservation.Claim{
 			ID: "of-" + buyer, Sale: "double11", Version: version, Buyer: buyer, Lines: []sale.Line{{SKU: "plain", Quantity: 1}},
-			HoldFor: time.Hour, Margin: time.Minute, Mode: reservation.Response, Ref: "SO-1",
+			HoldFor: time.Hour, Margin: time.Minute, Mode: record.Response, Ref: "SO-1",
 		}
 		if _, no, err := store.Reserve(ctx, claim); no != nil || err != nil {
 			t.Fatal(no, err)

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 )
@@ -51,15 +52,15 @@ type shelving struct {
 
 // shelved is what is known of one sale's books. It never changes.
 type shelved struct {
-	books *reservation.Overview       // nil: never read
-	cells map[string]reservation.Cell // by stock cell; nil: too many
-	lines map[string]sale.Line        // what the cells stand for, if that is kept
-	read  time.Time                   // when books were read
-	took  time.Duration               // how long that took
-	good  time.Duration               // how long they count
-	tried time.Time                   // when the last reading ended
-	pause time.Duration               // until the next one
-	err   error                       // of the last one
+	books *reservation.Overview  // nil: never read
+	cells map[string]record.Cell // by stock cell; nil: too many
+	lines map[string]sale.Line   // what the cells stand for, if that is kept
+	read  time.Time              // when books were read
+	took  time.Duration          // how long that took
+	good  time.Duration          // how long they count
+	tried time.Time              // when the last reading ended
+	pause time.Duration          // until the next one
+	err   error                  // of the last one
 }
 
 // bookshelfOf returns the shelf that place holds, a new one when it is another desk's.
@@ -142,9 +143,9 @@ func (b *bookshelf) read(id string) <-chan singleflight.Result {
 	return b.reading.DoChan(id, func() (any, error) {
 		next := *b.known(id)
 		started := time.Now()
-		cells := make(map[string]reservation.Cell)
+		cells := make(map[string]record.Cell)
 		var lines map[string]sale.Line
-		books, err := b.desk.Overview(context.Background(), id, func(name string, c reservation.Cell) {
+		books, err := b.desk.Store.Overview(context.Background(), id, func(name string, c record.Cell) {
 			if len(cells) <= b.most {
 				cells[name] = c
 			}
@@ -153,7 +154,7 @@ func (b *bookshelf) read(id string) <-chan singleflight.Result {
 			cells = nil
 		} else if err == nil && b.lines {
 			ctx, cancel := context.WithTimeout(context.Background(), linesWithin)
-			lines, err = b.desk.Lines(ctx, id)
+			lines, err = b.desk.Store.Lines(ctx, id)
 			cancel()
 		}
 		next.tried, next.err = time.Now(), err

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -41,7 +41,7 @@ func (s *Status) serveItem(w http.ResponseWriter, r *http.Request, d *desk, sale
 	}
 	listing, ok := d.Catalogue().Sale(saleID)
 	if ok && listing.Lost() {
-		return s.unavailable(w, &reservation.LostError{Sale: saleID})
+		return s.unavailable(w, &edge.LostError{Sale: saleID})
 	}
 	if !ok || listing.Status == sale.Draft {
 		return unknownItem(w)

@@ -13,8 +13,10 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule"
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // winnerSites have a gate that refuses in every way from memory.
@@ -41,7 +43,7 @@ type unread struct {
 
 func openUnread(t *testing.T, sites string) *unread {
 	s := openFast(t, "", sites)
-	direct, err := reservation.Open(reservation.Options{Addresses: []string{s.Redis}, Timeout: time.Minute})
+	direct, err := reservation.Open(shard.Options{Addresses: []string{s.Redis}, Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +74,7 @@ func (u *unread) binds(sale_, sku, ref string, quantity int64) {
 	u.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	version, _, _, err := u.direct.SaleDocument(ctx, sale_)
+	version, _, _, err := u.direct.Journal().SaleDocument(ctx, sale_)
 	if err != nil {
 		u.t.Fatal(err)
 	}
@@ -80,7 +82,7 @@ func (u *unread) binds(sale_, sku, ref string, quantity int64) {
 	u.proxy.HoldReplies("XREAD")
 	claim := &reservation.Claim{
 		ID: "of " + ref, Sale: sale_, Version: version, Buyer: "hash", Lines: []sale.Line{{SKU: sku, Quantity: quantity}},
-		HoldFor: time.Hour, Margin: time.Minute, Mode: reservation.Response, Ref: ref,
+		HoldFor: time.Hour, Margin: time.Minute, Mode: record.Response, Ref: ref,
 	}
 	if _, no, err := u.direct.Reserve(ctx, claim); no != nil || err != nil {
 		u.t.Fatal(no, err)

@@ -38,7 +38,7 @@ func (b books) String() string {
 }
 
 // record is a reservation as the admin endpoint shows it.
-type record struct {
+type redisRecord struct {
 	ID, Sale, State, Cause string
 	Lines                  []line
 	Deadline               time.Time
@@ -144,17 +144,17 @@ func (e *edge) books(id string) books {
 	return b
 }
 
-func (e *edge) record(id string) record {
+func (e *edge) record(id string) redisRecord {
 	e.t.Helper()
-	var r record
+	var r redisRecord
 	e.must("GET", "reservations/"+id, "", &r)
 	return r
 }
 
 // untilState waits until a reservation is in a state, and returns it.
-func (e *edge) untilState(id, state string) record {
+func (e *edge) untilState(id, state string) redisRecord {
 	e.t.Helper()
-	var r record
+	var r redisRecord
 	eventuallyf(e.t, func() bool {
 		r = e.record(id)
 		return r.State == state
@@ -176,9 +176,9 @@ func (e *edge) mustState(id, state, cause string) {
 }
 
 // holds lists the reservations of a sale in a state.
-func (e *edge) holds(id, state string) []record {
+func (e *edge) holds(id, state string) []redisRecord {
 	e.t.Helper()
-	var list struct{ Holds []record }
+	var list struct{ Holds []redisRecord }
 	e.must("GET", "sales/"+id+"/holds?limit=1000&state="+state, "", &list)
 	return list.Holds
 }
@@ -186,7 +186,7 @@ func (e *edge) holds(id, state string) []record {
 // onlyHold waits until exactly one reservation of a sale is held, and returns its id.
 func (e *edge) onlyHold(id string) string {
 	e.t.Helper()
-	var held []record
+	var held []redisRecord
 	eventually(e.t, "one reservation is held", func() bool {
 		held = e.holds(id, "held")
 		return len(held) == 1

@@ -212,7 +212,7 @@ func audit(t *testing.T, e *edge, id string, s *shop.Shop, results []result) {
 }
 
 // sameUnits compares an order with its reservation by item.
-func sameUnits(o shop.Order, r record) bool {
+func sameUnits(o shop.Order, r redisRecord) bool {
 	units := map[string]int64{}
 	for _, l := range o.Lines {
 		units[l.SKU] += l.Quantity

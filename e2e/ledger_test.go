@@ -13,32 +13,35 @@ import (
 	"github.com/stockgate/stockgate/internal/ledgertest"
 	"github.com/stockgate/stockgate/internal/pgtest"
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/ledger"
 	"github.com/stockgate/stockgate/ledger/postgres"
 	"github.com/stockgate/stockgate/ledger/sqlite"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // inStep waits until a ledger has all of a sale's journal, and fails unless the
 // ledger, the journal and Redis say the same.
 func inStep(t *testing.T, l ledger.Ledger, redis *redistest.Server, id string) {
 	t.Helper()
-	store, err := reservation.Open(reservation.Options{Addresses: []string{redis.Addr()}, Timeout: time.Minute})
+	store, err := reservation.Open(shard.Options{Addresses: []string{redis.Addr()}, Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
-	var h reservation.JournalHead
+	var h journal.Head
 	var at ledger.Position
 	eventuallyf(t, func() bool {
 		var err1, err2 error
-		h, err1 = store.JournalHead(ctx, id)
+		h, err1 = store.Journal().Head(ctx, id)
 		at, err2 = l.Position(ctx, id)
 		return err1 == nil && err2 == nil && at == ledger.Position{Epoch: h.Epoch, Seq: h.Last} && h.Behind() == 0
 	}, func() string { return fmt.Sprintf("the ledger is at %+v, the journal at %+v", at, h) })
-	all, err := store.Journal(ctx, id, 0, 1e6)
+	all, err := store.Journal().Movements(ctx, id, 0, 1e6)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,13 +78,13 @@ func sameRecords(t *testing.T, l ledger.Ledger, redis *redistest.Server, id stri
 	}
 	inRedis, inLedger := map[string]ledger.Reservation{}, map[string]ledger.Reservation{}
 	for id, text := range kept {
-		r, err := reservation.ParseRecord(text)
+		r, err := record.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if r.State != "tombstone" { // of one that never was
 			r.Probes = "" // no movement tells them
-			inRedis[id] = ledger.Reservation{ID: id, RecordFields: *r}
+			inRedis[id] = ledger.Reservation{ID: id, Record: *r}
 		}
 	}
 	err = l.Reservations(t.Context(), id, func(r *ledger.Reservation) error {

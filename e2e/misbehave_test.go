@@ -171,7 +171,7 @@ func TestDoubtIsKeptUntilResolved(t *testing.T) {
 	if status, answer := e.askAdmin("POST", "reservations/"+first.reservation+"/release", "{}", nil); status != http.StatusConflict {
 		t.Fatalf("released before the deadline: %d %s", status, answer)
 	}
-	var r record
+	var r redisRecord
 	eventually(t, "the deadline has passed and the operator may release", func() bool {
 		r = e.record(first.reservation)
 		if r.State != "in_doubt" {

@@ -15,9 +15,11 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/ledger"
 	"github.com/stockgate/stockgate/outbox"
 	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // orders is an order system that is fed by the outbox: it takes each movement of a sale
@@ -123,19 +125,19 @@ func (o *orders) requests() int {
 
 // inStep waits until it has all of a sale's journal, and fails unless it has what is
 // there.
-func (o *orders) inStep(redis *redistest.Server, sale string) reservation.JournalHead {
+func (o *orders) inStep(redis *redistest.Server, sale string) journal.Head {
 	o.t.Helper()
-	store, err := reservation.Open(reservation.Options{Addresses: []string{redis.Addr()}, Timeout: 10 * time.Second})
+	store, err := reservation.Open(shard.Options{Addresses: []string{redis.Addr()}, Timeout: 10 * time.Second})
 	if err != nil {
 		o.t.Fatal(err)
 	}
 	defer store.Close()
-	var h reservation.JournalHead
+	var h journal.Head
 	eventuallyf(o.t, func() bool {
-		h, err = store.JournalHead(o.t.Context(), sale)
+		h, err = store.Journal().Head(o.t.Context(), sale)
 		return err == nil && h.Unsent() == 0 && h.Last > 0
 	}, func() string { return fmt.Sprintf("the journal is %+v, error %v", h, err) })
-	all, err := store.Journal(o.t.Context(), sale, 0, 1e6)
+	all, err := store.Journal().Movements(o.t.Context(), sale, 0, 1e6)
 	if err != nil {
 		o.t.Fatal(err)
 	}

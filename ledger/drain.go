@@ -11,7 +11,9 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/shard"
 )
 
 const (
@@ -35,14 +37,18 @@ const (
 // Journals is where movements come from: a reservation.Store.
 type Journals interface {
 	Sales
-	Journal(ctx context.Context, sale string, after int64, most int) ([]reservation.Movement, error)
-	JournalHead(ctx context.Context, sale string) (reservation.JournalHead, error)
+	Movements(ctx context.Context, sale string, after int64, most int) ([]journal.Movement, error)
+	Head(ctx context.Context, sale string) (journal.Head, error)
 	SaleDocument(ctx context.Context, sale string) (version int64, status, file string, err error)
 	Acknowledge(ctx context.Context, sale string, epoch, seq int64) error
+	Announce(ctx context.Context, sales ...string) error
+}
+
+// Stock is what the sales themselves say of their units: a reservation.Store.
+type Stock interface {
 	EachCell(ctx context.Context, sale string, yield func(name, text string)) error
 	Examine(ctx context.Context, sale string, names []reservation.Named) (*reservation.Examined, error)
 	Life(ctx context.Context, sale string) (reservation.Life, error)
-	Announce(ctx context.Context, sales ...string) error
 }
 
 // DrainMetrics receives what a drainer counts. Implementations must be safe for
@@ -60,6 +66,7 @@ type DrainMetrics interface {
 // time, and another takes over when it dies.
 type Drainer struct {
 	journals Journals
+	stock    Stock
 	ledger   Ledger
 	owner    string
 	log      *zap.Logger
@@ -70,8 +77,8 @@ type Drainer struct {
 }
 
 // NewDrainer makes a drainer.
-func NewDrainer(from Journals, to Ledger, log *zap.Logger, m DrainMetrics) *Drainer {
-	return &Drainer{journals: from, ledger: to, owner: Owner(), log: log, metrics: m}
+func NewDrainer(from Journals, stock Stock, to Ledger, log *zap.Logger, m DrainMetrics) *Drainer {
+	return &Drainer{journals: from, stock: stock, ledger: to, owner: Owner(), log: log, metrics: m}
 }
 
 // Owner makes a name under which one worker of this process claims sales.
@@ -99,7 +106,7 @@ func (d *Drainer) follow(ctx context.Context, sale string) {
 		if ctx.Err() != nil {
 			return
 		}
-		if errors.Is(err, reservation.ErrNoSale) {
+		if errors.Is(err, shard.ErrNoSale) {
 			err = nil // it is being rebuilt: neither a success nor an error
 		} else {
 			s.noteTrouble(err)

@@ -9,30 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
 	"github.com/stockgate/stockgate/internal/ledgertest"
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/ledger"
-	"github.com/stockgate/stockgate/ledger/sqlite"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func openFile(t testing.TB, file string) ledger.Ledger {
-	t.Helper()
-	l, err := sqlite.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return l
-}
 
 // dying does as its ledger does, and now and then the process dies around a call:
 // before it, or after it and before its answer.
@@ -80,7 +64,7 @@ func TestSeveralDrainers(t *testing.T) {
 			over.Go(func() {
 				for {
 					died := make(chan struct{})
-					l := &dying{Ledger: openFile(t, file), die: sync.OnceFunc(func() { close(died) })}
+					l := &dying{Ledger: ledgertest.OpenFile(t, file), die: sync.OnceFunc(func() { close(died) })}
 					end := s.Drain(l, counts)
 					select {
 					case <-died:
@@ -98,42 +82,11 @@ func TestSeveralDrainers(t *testing.T) {
 			sellers.Go(func() { s.Sell(100) })
 		}
 		sellers.Wait()
-		s.UntilDrained(openFile(t, file))
+		s.UntilDrained(ledgertest.OpenFile(t, file))
 		close(stop)
 		over.Wait()
 	})
 }
-
-// backup is all keys of a Redis as they were.
-func backup(t *testing.T, c *redis.Client) map[string]string {
-	t.Helper()
-	ctx := ledgertest.Soon(t)
-	keys, err := c.Keys(ctx, "*").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[string]string{}
-	for _, k := range keys {
-		if all[k], err = c.Dump(ctx, k).Result(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return all
-}
-
-func restore(t *testing.T, c *redis.Client, all map[string]string) {
-	t.Helper()
-	pipe := c.TxPipeline()
-	pipe.FlushAll(ledgertest.Soon(t))
-	for k, v := range all {
-		pipe.Restore(ledgertest.Soon(t), k, 0, v)
-	}
-	if _, err := pipe.Exec(ledgertest.Soon(t)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-const notFollowing = "the ledger does not follow the sale"
 
 // A Redis that has lost what the ledger has, as after a failover, is refused loudly:
 // at once when it is behind, and when it has given the same numbers to other
@@ -151,12 +104,12 @@ func TestLostMovements(t *testing.T) {
 			server := redistest.Start(t)
 			s := ledgertest.NewSeller(t, server, 1000)
 			c := server.Client()
-			l := openFile(t, filepath.Join(t.TempDir(), "ledger.db"))
+			l := ledgertest.OpenFile(t, filepath.Join(t.TempDir(), "ledger.db"))
 			counts := ledgertest.NewCounts()
 			s.Sell(20)
 			end := s.Drain(l, counts)
 			s.UntilDrained(l)
-			before := backup(t, c)
+			before := ledgertest.Backup(t, c)
 			s.Sell(20)
 			s.UntilDrained(l)
 			end() // so that nothing reads in between
@@ -164,11 +117,11 @@ func TestLostMovements(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			restore(t, c, before)
+			ledgertest.Restore(t, c, before)
 			s.Sell(test.again)
 			s.Drain(l, counts)
-			ledgertest.Eventually(t, "it is said", func() bool { n, _ := counts.Logged(notFollowing); return n > 0 })
-			if _, text := counts.Logged(notFollowing); !strings.Contains(text, test.want) {
+			ledgertest.Eventually(t, "it is said", func() bool { n, _ := counts.Logged(ledgertest.NotFollowing); return n > 0 })
+			if _, text := counts.Logged(ledgertest.NotFollowing); !strings.Contains(text, test.want) {
 				t.Errorf("it says %q, not %q", text, test.want)
 			}
 			if after, err := l.Position(ledgertest.Soon(t), "s"); after != at || err != nil {
@@ -186,7 +139,7 @@ func TestLostMovements(t *testing.T) {
 func TestAnotherEpoch(t *testing.T) {
 	server := redistest.Start(t)
 	s := ledgertest.NewSeller(t, server, 1000)
-	l := openFile(t, filepath.Join(t.TempDir(), "ledger.db"))
+	l := ledgertest.OpenFile(t, filepath.Join(t.TempDir(), "ledger.db"))
 	counts := ledgertest.NewCounts()
 	s.Drain(l, counts)
 	s.Sell(10)
@@ -196,7 +149,7 @@ func TestAnotherEpoch(t *testing.T) {
 	}
 	s.Load(500)
 	ledgertest.Eventually(t, "it is said", func() bool {
-		_, text := counts.Logged(notFollowing)
+		_, text := counts.Logged(ledgertest.NotFollowing)
 		return strings.Contains(text, "redis has lost sale s") && strings.Contains(text, "caddy stockgate rebuild s --from ledger")
 	})
 	stock, err := l.Stock(ledgertest.Soon(t), "s")
@@ -222,7 +175,7 @@ func (l *losing) Append(ctx context.Context, sale, owner string, b *ledger.Batch
 // Whether a batch was committed whose answer was lost is looked up, not guessed.
 func TestLostAnswers(t *testing.T) {
 	s := ledgertest.NewSeller(t, redistest.Start(t), 1000)
-	l := openFile(t, filepath.Join(t.TempDir(), "ledger.db"))
+	l := ledgertest.OpenFile(t, filepath.Join(t.TempDir(), "ledger.db"))
 	counts := ledgertest.NewCounts()
 	losses := &losing{Ledger: l}
 	end := s.Drain(losses, counts)

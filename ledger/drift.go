@@ -11,6 +11,8 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/journal"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 )
 
@@ -66,7 +68,7 @@ func (d *drift) say(log *zap.Logger, m DriftMetrics, cells []string) {
 
 // unbalanced says whether the columns of a cell do not add up, or it cannot be read.
 func unbalanced(text string) bool {
-	c, err := reservation.ParseCell(text)
+	c, err := record.ParseCell(text)
 	return err != nil || !c.Balanced()
 }
 
@@ -90,7 +92,7 @@ func (s *following) compareCells(ctx context.Context) ([]string, error) {
 		must[stock[i].Name] = &stock[i]
 	}
 	cells := slices.Collect(maps.Keys(must))
-	err = s.journals.EachCell(ctx, s.sale, func(name, _ string) {
+	err = s.stock.EachCell(ctx, s.sale, func(name, _ string) {
 		if must[name] == nil {
 			cells = append(cells, name)
 		}
@@ -106,7 +108,7 @@ func (s *following) compareCells(ctx context.Context) ([]string, error) {
 		for i, name := range names {
 			asked[i] = reservation.Named{Part: reservation.PartCell, Name: name}
 		}
-		seen, err := s.journals.Examine(ctx, s.sale, asked)
+		seen, err := s.stock.Examine(ctx, s.sale, asked)
 		if err != nil {
 			return nil, err
 		}
@@ -133,12 +135,12 @@ func (s *following) compareCells(ctx context.Context) ([]string, error) {
 // foldCells brings cells from one entry of the journal to another.
 func (s *following) foldCells(ctx context.Context, cells map[string]*Cell, from, to int64) (int64, error) {
 	for from < to {
-		batch, err := s.journals.Journal(ctx, s.sale, from, int(min(to-from, batchMost)))
+		batch, err := s.journals.Movements(ctx, s.sale, from, int(min(to-from, batchMost)))
 		if err != nil {
 			return from, err
 		}
 		if len(batch) == 0 {
-			return from, &reservation.GapError{Sale: s.sale, Want: from + 1}
+			return from, &journal.GapError{Sale: s.sale, Want: from + 1}
 		}
 		changes, err := Fold(batch)
 		if err != nil {
@@ -172,7 +174,7 @@ func sameCell(text string, want Cell) bool {
 		want.Name = ""
 		return want == Cell{}
 	}
-	c, err := reservation.ParseCell(text)
+	c, err := record.ParseCell(text)
 	want.Name = ""
 	return err == nil && want == Cell{Stock: c.Stock, Available: c.Available, Held: c.Held, InDoubt: c.InDoubt, Confirmed: c.Confirmed}
 }
@@ -224,7 +226,7 @@ func (k *Keeper) watchBalance(ctx context.Context, sale string) {
 	}
 	cells := 0
 	var wrong []string
-	err := k.journals.EachCell(ctx, sale, func(name, text string) {
+	err := k.cells.EachCell(ctx, sale, func(name, text string) {
 		cells++
 		if unbalanced(text) {
 			wrong = append(wrong, fmt.Sprintf("%s: %.100q", name, text))

@@ -19,12 +19,12 @@ func TestDrift(t *testing.T) {
 	server := redistest.Start(t)
 	s := ledgertest.NewSeller(t, server, 1e9)
 	counts := ledgertest.NewCounts()
-	s.Drain(openFile(t, filepath.Join(t.TempDir(), "ledger.db")), counts)
+	s.Drain(ledgertest.OpenFile(t, filepath.Join(t.TempDir(), "ledger.db")), counts)
 	ctx, cancel := context.WithCancel(context.Background())
 	kept := make(chan struct{})
 	go func() {
 		defer close(kept)
-		ledger.NewKeeper(s.Store, ledger.Keep{For: time.Hour, Most: 20_000}, counts.Log(), counts).Run(ctx)
+		ledger.NewKeeper(s.Store.Journal(), s.Store, ledger.Keep{For: time.Hour, Most: 20_000}, counts.Log(), counts).Run(ctx)
 	}()
 	t.Cleanup(func() { cancel(); <-kept })
 	stop, sold := make(chan struct{}), make(chan struct{})
@@ -36,7 +36,7 @@ func TestDrift(t *testing.T) {
 				return
 			default:
 				// the cells are compared when the ledger has nearly all
-				if h, err := s.Store.JournalHead(ctx, "s"); err == nil && h.Behind() < 500 {
+				if h, err := s.Store.Journal().Head(ctx, "s"); err == nil && h.Behind() < 500 {
 					s.Sell(10)
 				}
 			}
@@ -111,7 +111,7 @@ func (i *impatient) Claim(ctx context.Context, sale, owner string, forHow time.D
 func TestDriftOfQuietSale(t *testing.T) {
 	server := redistest.Start(t)
 	s := ledgertest.NewSeller(t, server, 1000)
-	l := openFile(t, filepath.Join(t.TempDir(), "ledger.db"))
+	l := ledgertest.OpenFile(t, filepath.Join(t.TempDir(), "ledger.db"))
 	s.Sell(10)
 	end := s.Drain(l, ledgertest.NewCounts())
 	s.UntilDrained(l)
@@ -148,7 +148,7 @@ func (s *slow) Stock(ctx context.Context, sale string) ([]ledger.Cell, error) {
 // drained since for drift.
 func TestNoDriftOfAnother(t *testing.T) {
 	s := ledgertest.NewSeller(t, redistest.Start(t), 1000)
-	l := openFile(t, filepath.Join(t.TempDir(), "ledger.db"))
+	l := ledgertest.OpenFile(t, filepath.Join(t.TempDir(), "ledger.db"))
 	counts := ledgertest.NewCounts()
 	slow := &slow{Ledger: l, asks: make(chan struct{}), goOn: make(chan struct{})}
 	s.Drain(slow, counts)

@@ -7,7 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/journal"
+	"github.com/stockgate/stockgate/record"
 )
 
 // Changes are what a batch does to the projections.
@@ -27,16 +28,16 @@ type Changes struct {
 type Move struct {
 	ID string
 	// From is the state in which it must be.
-	From reservation.State
+	From record.State
 	// State, Changed and Cause are those at the end of the batch.
-	State   reservation.State
+	State   record.State
 	Changed time.Time
 	Cause   string
 }
 
 // Fold computes what a batch does, from the movements alone. The error names the
 // movement that it cannot interpret; the batch must then be discarded.
-func Fold(batch []reservation.Movement) (*Changes, error) {
+func Fold(batch []journal.Movement) (*Changes, error) {
 	f := folding{cells: map[string]*Cell{}, whole: map[string]*Reservation{}, moved: map[string]*Move{}}
 	for i := range batch {
 		if err := f.add(&batch[i]); err != nil {
@@ -69,12 +70,12 @@ type folding struct {
 }
 
 var (
-	errNoRecord = errors.New("it does not tell the reservation's record")
+	ErrNoRecord = errors.New("it does not tell the reservation's record")
 	errNoWas    = errors.New("it does not tell in which state the reservation was")
 	errKind     = errors.New("its kind is not known: a newer stockgate has written it, update this one")
 )
 
-func (f *folding) add(m *reservation.Movement) error {
+func (f *folding) add(m *journal.Movement) error {
 	switch m.Kind {
 	case "applied", "open", "paused", "closed", "rebuilt", "repaired":
 		return nil
@@ -89,23 +90,23 @@ func (f *folding) add(m *reservation.Movement) error {
 		if err := f.tell(m); err != nil {
 			return err
 		}
-		f.move(m.Lines, column(reservation.Confirmed), column(reservation.Released))
+		f.move(m.Lines, record.Confirmed.Column(), record.Released.Column())
 		return nil
 	case "extended":
 		return f.tell(m)
 	}
-	state := reservation.State(m.Kind)
+	state := record.State(m.Kind)
 	if m.Kind == "recreated" {
-		state = reservation.Confirmed
+		state = record.Confirmed
 	}
-	to := column(state)
-	if to == nil {
+	to := state.Column()
+	if to == record.NoColumn {
 		return errKind
 	}
-	from := column(reservation.Released)
+	from := record.Released.Column()
 	switch {
 	case m.Was != "":
-		if from = column(m.Was); from == nil {
+		if from = m.Was.Column(); from == record.NoColumn {
 			return fmt.Errorf("the state before it, %q, is not known", m.Was)
 		}
 		if err := f.change(m, m.Was, state); err != nil {
@@ -123,9 +124,9 @@ func (f *folding) add(m *reservation.Movement) error {
 }
 
 // tell records a whole reservation.
-func (f *folding) tell(m *reservation.Movement) error {
+func (f *folding) tell(m *journal.Movement) error {
 	if m.Record == nil {
-		return errNoRecord
+		return ErrNoRecord
 	}
 	_, told := f.whole[m.ID]
 	if m.Kind == "held" && (told || f.moved[m.ID] != nil) {
@@ -140,7 +141,7 @@ func (f *folding) tell(m *reservation.Movement) error {
 }
 
 // change records that a reservation has left a state.
-func (f *folding) change(m *reservation.Movement, from, to reservation.State) error {
+func (f *folding) change(m *journal.Movement, from, to record.State) error {
 	r, told := f.whole[m.ID]
 	switch {
 	case told && r.State != from:
@@ -164,11 +165,11 @@ func (f *folding) change(m *reservation.Movement, from, to reservation.State) er
 }
 
 // move moves units from one column to another.
-func (f *folding) move(lines []reservation.CellUnits, from, to func(*Cell) *int64) {
+func (f *folding) move(lines []record.CellUnits, from, to record.Column) {
 	for _, l := range lines {
 		c := f.cell(l.Cell)
-		*from(c) -= l.Units
-		*to(c) += l.Units
+		*c.Units(from) -= l.Units
+		*c.Units(to) += l.Units
 	}
 }
 
@@ -181,22 +182,7 @@ func (f *folding) cell(name string) *Cell {
 	return c
 }
 
-// column is where the units of a reservation in a state are.
-func column(s reservation.State) func(*Cell) *int64 {
-	switch s {
-	case reservation.Held:
-		return func(c *Cell) *int64 { return &c.Held }
-	case reservation.InDoubt:
-		return func(c *Cell) *int64 { return &c.InDoubt }
-	case reservation.Confirmed:
-		return func(c *Cell) *int64 { return &c.Confirmed }
-	case reservation.Released, reservation.Expired, reservation.Unbacked:
-		return func(c *Cell) *int64 { return &c.Available }
-	}
-	return nil
-}
-
-// Plain is a cause in the form that records have: without field separators.
+// Plain is a cause as a record has it: nothing in it separates fields.
 func Plain(text string) string {
 	b := []byte(text)
 	for i, c := range b {

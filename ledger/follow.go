@@ -8,7 +8,8 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/journal"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // following is one sale that a drainer follows.
@@ -16,11 +17,11 @@ type following struct {
 	*Drainer
 	sale string
 
-	ours   time.Time             // how long the claim certainly holds; zero: this drainer does not have it
-	at     Position              // what the ledger has, while it is ours
-	last   *reservation.Movement // the one at the position; nil: there is none
-	most   int                   // movements of one batch
-	looked time.Time             // when the ledger was last asked for its position, whatever Redis has recorded
+	ours   time.Time         // until when the claim surely holds; zero: it is not ours
+	at     Position          // what the ledger has, while it is ours
+	last   *journal.Movement // the one at the position; nil: there is none
+	most   int               // movements of one batch
+	looked time.Time         // when the ledger was asked where it is, whatever Redis says that it has
 
 	drift   drift         // of the cells in Redis against the ledger
 	watched time.Time     // when they were compared last
@@ -33,7 +34,7 @@ type following struct {
 // is being rebuilt. A reservation.LostError: Redis has nothing of it.
 func (s *following) turn(ctx context.Context) (int, error) {
 	head, err := s.head(ctx)
-	if errors.Is(err, reservation.ErrNoSale) {
+	if errors.Is(err, shard.ErrNoSale) {
 		s.lost() // a rebuild begins another epoch
 		return 0, s.gone(ctx)
 	}
@@ -82,15 +83,15 @@ func (s *following) failed(where string, err error) error {
 	return err
 }
 
-func (s *following) head(ctx context.Context) (reservation.JournalHead, error) {
+func (s *following) head(ctx context.Context) (journal.Head, error) {
 	ctx, cancel := context.WithTimeout(ctx, callFor)
 	defer cancel()
-	return s.journals.JournalHead(ctx, s.sale)
+	return s.journals.Head(ctx, s.sale)
 }
 
 // has says whether the ledger still has all of the journal. A failover may reset a
 // database to an earlier state after the last movement of a sale.
-func (s *following) has(ctx context.Context, head reservation.JournalHead) (bool, error) {
+func (s *following) has(ctx context.Context, head journal.Head) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, callFor)
 	defer cancel()
 	at, err := s.ledger.Position(ctx, s.sale)
@@ -136,7 +137,7 @@ func (s *following) take(ctx context.Context) (bool, error) {
 	}
 	if at != s.at || s.ours.IsZero() {
 		s.last = nil
-		err := s.ledger.Movements(ctx, s.sale, at.Epoch, at.Seq-1, 1, func(m *reservation.Movement) error {
+		err := s.ledger.Movements(ctx, s.sale, at.Epoch, at.Seq-1, 1, func(m *journal.Movement) error {
 			s.last = m
 			return nil
 		})
@@ -150,11 +151,11 @@ func (s *following) take(ctx context.Context) (bool, error) {
 }
 
 // batch moves one batch.
-func (s *following) batch(ctx context.Context, head reservation.JournalHead) (int, error) {
+func (s *following) batch(ctx context.Context, head journal.Head) (int, error) {
 	if s.at.Epoch != head.Epoch && s.at != (Position{}) { // or it was rebuilt since the position was read
 		now, err := s.head(ctx)
 		switch {
-		case errors.Is(err, reservation.ErrNoSale):
+		case errors.Is(err, shard.ErrNoSale):
 			return 0, err
 		case err != nil:
 			return 0, s.failed("journal", err)
@@ -194,28 +195,28 @@ func (s *following) batch(ctx context.Context, head reservation.JournalHead) (in
 
 // read reads what follows the position, and checks that it is the same journal: the
 // ledger's last movement still has its number.
-func (s *following) read(ctx context.Context, head reservation.JournalHead) (_ []reservation.Movement, err error) {
+func (s *following) read(ctx context.Context, head journal.Head) (_ []journal.Movement, err error) {
 	if head.Last < s.at.Seq { // another drainer has drained the newer movements, or Redis has lost them
 		if head, err = s.head(ctx); err != nil {
 			return nil, err
 		}
 	}
 	if head.Last < s.at.Seq {
-		return nil, &reservation.GapError{Sale: s.sale, Want: head.Last + 1}
+		return nil, &journal.GapError{Sale: s.sale, Want: head.Last + 1}
 	}
 	if s.last != nil && head.First <= s.at.Seq {
-		movements, err := s.journals.Journal(ctx, s.sale, s.at.Seq-1, s.most+1)
+		movements, err := s.journals.Movements(ctx, s.sale, s.at.Seq-1, s.most+1)
 		if err == nil && len(movements) > 0 {
-			if now := &movements[0]; !same(now, s.last) {
+			if now := &movements[0]; !Same(now, s.last) {
 				return nil, &StoryError{s.sale, s.at.Seq, now.Kind + " " + now.ID, s.last.Kind + " " + s.last.ID}
 			}
 			return movements[1:], s.ends(movements[1:], head)
 		}
-		if gap := (*reservation.GapError)(nil); err != nil && !errors.As(err, &gap) {
+		if gap := (*journal.GapError)(nil); err != nil && !errors.As(err, &gap) {
 			return nil, err
 		}
 	}
-	movements, err := s.journals.Journal(ctx, s.sale, s.at.Seq, s.most) // it has been trimmed up to here
+	movements, err := s.journals.Movements(ctx, s.sale, s.at.Seq, s.most) // it has been trimmed up to here
 	if err != nil {
 		return nil, err
 	}
@@ -223,15 +224,15 @@ func (s *following) read(ctx context.Context, head reservation.JournalHead) (_ [
 }
 
 // ends says whether a journal lacks an entry that it should have.
-func (s *following) ends(movements []reservation.Movement, head reservation.JournalHead) error {
+func (s *following) ends(movements []journal.Movement, head journal.Head) error {
 	if len(movements) == 0 && s.at.Seq < head.Last {
-		return &reservation.GapError{Sale: s.sale, Want: s.at.Seq + 1}
+		return &journal.GapError{Sale: s.sale, Want: s.at.Seq + 1}
 	}
 	return nil
 }
 
 // same says whether two entries are one.
-func same(a, b *reservation.Movement) bool {
+func Same(a, b *journal.Movement) bool {
 	return a.Seq == b.Seq && Text(a.Kind) == Text(b.Kind) && a.Time.Equal(b.Time) && Text(a.ID) == Text(b.ID)
 }
 
@@ -246,7 +247,7 @@ func (s *following) acknowledge(ctx context.Context) error {
 }
 
 // document is the sale as it is now, if the batch has a change of it.
-func (s *following) document(ctx context.Context, batch []reservation.Movement) (*Document, error) {
+func (s *following) document(ctx context.Context, batch []journal.Movement) (*Document, error) {
 	for i := range batch {
 		switch batch[i].Kind {
 		case "applied", "open", "paused", "closed", "rebuilt":

@@ -10,8 +10,9 @@ import (
 
 	"github.com/stockgate/stockgate/internal/ledgertest"
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/ledger"
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/recovery"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -35,7 +36,7 @@ func (o *overtaken) Claim(ctx context.Context, sale, owner string, forHow time.D
 // journal was when it looked: that is no loss, and no alarm is raised.
 func TestOvertaken(t *testing.T) {
 	s := ledgertest.NewSeller(t, redistest.Start(t), 1000)
-	l := openFile(t, filepath.Join(t.TempDir(), "ledger.db"))
+	l := ledgertest.OpenFile(t, filepath.Join(t.TempDir(), "ledger.db"))
 	counts := ledgertest.NewCounts()
 	waits := &overtaken{Ledger: l, asks: make(chan struct{}), goOn: make(chan struct{})}
 	s.Drain(waits, counts)
@@ -47,7 +48,7 @@ func TestOvertaken(t *testing.T) {
 	close(waits.goOn)
 	s.Sell(20)
 	s.UntilDrained(l)
-	if n, text := counts.Logged(notFollowing); n != 0 || counts.Failed("journal") != 0 {
+	if n, text := counts.Logged(ledgertest.NotFollowing); n != 0 || counts.Failed("journal") != 0 {
 		t.Errorf("it says %q", text)
 	}
 }
@@ -77,7 +78,7 @@ func (r *replaced) Position(ctx context.Context, sale string) (ledger.Position, 
 	return r.now().Position(ctx, sale)
 }
 
-func (r *replaced) Movements(ctx context.Context, sale string, epoch, after int64, most int, yield func(*reservation.Movement) error) error {
+func (r *replaced) Movements(ctx context.Context, sale string, epoch, after int64, most int, yield func(*journal.Movement) error) error {
 	return r.now().Movements(ctx, sale, epoch, after, most, yield)
 }
 
@@ -86,13 +87,13 @@ func (r *replaced) Movements(ctx context.Context, sale string, epoch, after int6
 func TestLedgerIsPutBack(t *testing.T) {
 	s := ledgertest.NewSeller(t, redistest.Start(t), 1000)
 	dir := t.TempDir()
-	var before ledger.Ledger = openFile(t, filepath.Join(dir, "before.db"))
+	var before ledger.Ledger = ledgertest.OpenFile(t, filepath.Join(dir, "before.db"))
 	counts := ledgertest.NewCounts()
 	s.Sell(10)
 	end := s.Drain(before, counts)
 	s.UntilDrained(before)
 	end()
-	l := &replaced{Ledger: openFile(t, filepath.Join(dir, "ledger.db"))}
+	l := &replaced{Ledger: ledgertest.OpenFile(t, filepath.Join(dir, "ledger.db"))}
 	s.Drain(l, counts)
 	s.Sell(10)
 	s.UntilDrained(l.Ledger)
@@ -104,25 +105,25 @@ func TestLedgerIsPutBack(t *testing.T) {
 // redis has lost it.
 func TestFollowsQuickRebuild(t *testing.T) {
 	s := ledgertest.NewSeller(t, redistest.Start(t), 1000)
-	l := openFile(t, filepath.Join(t.TempDir(), "ledger.db"))
+	l := ledgertest.OpenFile(t, filepath.Join(t.TempDir(), "ledger.db"))
 	counts := ledgertest.NewCounts()
 	s.Drain(l, counts)
 	for range 3 {
 		s.Sell(5)
 		s.UntilDrained(l)
-		_, err := ledger.Rebuild(ledgertest.Soon(t), l, s.Store, "s", ledger.RebuildOptions{Force: true, By: "test"})
+		_, err := recovery.Rebuild(ledgertest.Soon(t), l, s.Store, "s", recovery.RebuildOptions{Force: true, By: "test"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.UntilDrained(l)
-		if err := s.SetStatus(ledgertest.Soon(t), "s", sale.Open, "test"); err != nil {
+		if err := s.Store.SetStatus(ledgertest.Soon(t), "s", sale.Open, "test"); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Refresh(ledgertest.Soon(t)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n, text := counts.Logged(notFollowing); n != 0 || counts.Failed("journal") != 0 {
+	if n, text := counts.Logged(ledgertest.NotFollowing); n != 0 || counts.Failed("journal") != 0 {
 		t.Errorf("it says %q, and counts %d failures", text, counts.Failed("journal"))
 	}
 }

@@ -6,7 +6,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/journal"
 )
 
 const (
@@ -19,10 +19,14 @@ const (
 // KeptJournals are the journals to trim: a reservation.Store.
 type KeptJournals interface {
 	Sales(ctx context.Context) ([]string, error)
-	JournalHead(ctx context.Context, sale string) (reservation.JournalHead, error)
-	JournalBefore(ctx context.Context, sale string, h reservation.JournalHead, before time.Time) (int64, error)
+	Head(ctx context.Context, sale string) (journal.Head, error)
+	Before(ctx context.Context, sale string, h journal.Head, before time.Time) (int64, error)
+	Trim(ctx context.Context, sale string, h journal.Head, upTo int64, ledger bool, patience time.Duration) (int64, error)
+}
+
+// Cells are the cells of sales: a reservation.Store.
+type Cells interface {
 	EachCell(ctx context.Context, sale string, yield func(name, text string)) error
-	TrimJournal(ctx context.Context, sale string, h reservation.JournalHead, upTo int64, ledger bool, patience time.Duration) (int64, error)
 }
 
 // KeepMetrics receives what a keeper observes. Implementations must be safe for
@@ -31,7 +35,7 @@ type KeepMetrics interface {
 	DriftMetrics
 	// Journal: where the journal of a sale begins and ends; whether a ledger is
 	// configured.
-	Journal(sale string, h reservation.JournalHead, ledger bool)
+	Journal(sale string, h journal.Head, ledger bool)
 	// NoJournal: the sale is gone, or is no longer checked.
 	NoJournal(sale string)
 }
@@ -51,6 +55,7 @@ type Keep struct {
 // same journals.
 type Keeper struct {
 	journals KeptJournals
+	cells    Cells
 	keep     Keep
 	log      *zap.Logger
 	metrics  KeepMetrics
@@ -61,9 +66,9 @@ type Keeper struct {
 }
 
 // NewKeeper makes a keeper.
-func NewKeeper(j KeptJournals, keep Keep, log *zap.Logger, m KeepMetrics) *Keeper {
+func NewKeeper(j KeptJournals, cells Cells, keep Keep, log *zap.Logger, m KeepMetrics) *Keeper {
 	return &Keeper{
-		journals: j, keep: keep, log: log, metrics: m, seen: make(map[string]bool), fallen: make(map[string]int64), unsent: make(map[string]int64), drifts: make(map[string]*drift),
+		journals: j, cells: cells, keep: keep, log: log, metrics: m, seen: make(map[string]bool), fallen: make(map[string]int64), unsent: make(map[string]int64), drifts: make(map[string]*drift),
 	}
 }
 
@@ -114,7 +119,7 @@ func (k *Keeper) Look(ctx context.Context) {
 func (k *Keeper) look(ctx context.Context, sale string) {
 	ctx, cancel := context.WithTimeout(ctx, callFor)
 	defer cancel()
-	h, err := k.journals.JournalHead(ctx, sale)
+	h, err := k.journals.Head(ctx, sale)
 	if err != nil {
 		return
 	}
@@ -128,7 +133,7 @@ func (k *Keeper) look(ctx context.Context, sale string) {
 	upTo, err := k.upTo(ctx, sale, h)
 	if err == nil && upTo >= h.First && h.First > 0 {
 		var gone int64
-		gone, err = k.journals.TrimJournal(ctx, sale, h, upTo, k.keep.Ledger, k.keep.For)
+		gone, err = k.journals.Trim(ctx, sale, h, upTo, k.keep.Ledger, k.keep.For)
 		k.sayUnsent(sale, h, gone)
 	}
 	if err != nil && ctx.Err() == nil {
@@ -137,16 +142,16 @@ func (k *Keeper) look(ctx context.Context, sale string) {
 }
 
 // upTo is the last movement that need not be kept.
-func (k *Keeper) upTo(ctx context.Context, sale string, h reservation.JournalHead) (int64, error) {
+func (k *Keeper) upTo(ctx context.Context, sale string, h journal.Head) (int64, error) {
 	upTo := h.Last - k.keep.Most
 	if since := h.Now.Add(-k.keep.For); h.First > 0 && h.Began.Before(since) {
-		old, err := k.journals.JournalBefore(ctx, sale, h, since)
+		old, err := k.journals.Before(ctx, sale, h, since)
 		if err != nil {
 			return 0, err
 		}
 		upTo = max(upTo, old)
 	}
-	upTo = min(upTo, h.Last-reservation.JournalLeast)
+	upTo = min(upTo, h.Last-journal.JournalLeast)
 	if k.keep.Ledger {
 		upTo = min(upTo, h.Acked)
 	}
@@ -155,7 +160,7 @@ func (k *Keeper) upTo(ctx context.Context, sale string, h reservation.JournalHea
 
 // sayUnsent logs, once for each position of the outbox, that unsent movements are gone:
 // the outbox has failed for as long as movements are kept.
-func (k *Keeper) sayUnsent(sale string, h reservation.JournalHead, gone int64) {
+func (k *Keeper) sayUnsent(sale string, h journal.Head, gone int64) {
 	if told, ok := k.unsent[sale]; h.SentAt.IsZero() || gone <= h.Sent || ok && told == h.Sent {
 		return
 	}
@@ -168,10 +173,10 @@ func (k *Keeper) sayUnsent(sale string, h reservation.JournalHead, gone int64) {
 }
 
 // Late says whether a ledger is so far behind that operators should know.
-func Late(h reservation.JournalHead) bool { return h.Age > alarmAge || h.Behind() > alarmLength }
+func Late(h journal.Head) bool { return h.Age > alarmAge || h.Behind() > alarmLength }
 
 // alarm logs when the ledger falls behind, and when it has caught up.
-func (k *Keeper) alarm(sale string, h reservation.JournalHead) bool {
+func (k *Keeper) alarm(sale string, h journal.Head) bool {
 	behind := k.keep.Ledger && Late(h)
 	switch {
 	case behind && !k.seen[sale]:

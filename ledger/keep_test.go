@@ -7,18 +7,20 @@ import (
 
 	"github.com/stockgate/stockgate/internal/ledgertest"
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/ledger"
 	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // older are the journals of a store as they will be some time later.
 type older struct {
-	*reservation.Store
+	*journal.Journal
 	by time.Duration
 }
 
-func (o *older) JournalHead(ctx context.Context, sale string) (reservation.JournalHead, error) {
-	h, err := o.Store.JournalHead(ctx, sale)
+func (o *older) Head(ctx context.Context, sale string) (journal.Head, error) {
+	h, err := o.Journal.Head(ctx, sale)
 	h.Now = h.Now.Add(o.by)
 	if h.Behind() > 0 {
 		h.Age += o.by
@@ -28,7 +30,7 @@ func (o *older) JournalHead(ctx context.Context, sale string) (reservation.Journ
 
 func openStore(t *testing.T, addr string) *reservation.Store {
 	t.Helper()
-	s, err := reservation.Open(reservation.Options{Addresses: []string{addr}, Timeout: time.Minute})
+	s, err := reservation.Open(shard.Options{Addresses: []string{addr}, Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,19 +61,19 @@ func TestKeep(t *testing.T) {
 			store := openStore(t, server.Addr())
 			ctx := ledgertest.Soon(t)
 			if test.acked > 0 {
-				if err := store.Acknowledge(ctx, "s", epoch, test.acked); err != nil {
+				if err := store.Journal().Acknowledge(ctx, "s", epoch, test.acked); err != nil {
 					t.Fatal(err)
 				}
 			}
-			h, err := store.JournalHead(ctx, "s")
+			h, err := store.Journal().Head(ctx, "s")
 			if err != nil {
 				t.Fatal(err)
 			}
 			// the journal was made long after its first entry says, or long before
 			later := test.later + h.Began.Sub(h.Now)
 			counts := ledgertest.NewCounts()
-			ledger.NewKeeper(&older{store, later}, test.keep, counts.Log(), counts).Look(ctx)
-			after, err := store.JournalHead(ctx, "s")
+			ledger.NewKeeper(&older{store.Journal(), later}, store, test.keep, counts.Log(), counts).Look(ctx)
+			after, err := store.Journal().Head(ctx, "s")
 			if err != nil || after.First != test.first || after.Last != last || after.Length != last+1-test.first {
 				t.Errorf("the journal is %+v, error %v; it should begin at %d", after, err, test.first)
 			}
@@ -89,8 +91,8 @@ func TestAlarm(t *testing.T) {
 	s := ledgertest.NewSeller(t, server, 100)
 	s.Sell(5)
 	counts := ledgertest.NewCounts()
-	journals := &older{Store: s.Store, by: -time.Minute} // young, however slow the machine is
-	k := ledger.NewKeeper(journals, ledger.Keep{For: time.Hour, Most: 20_000, Ledger: true}, counts.Log(), counts)
+	journals := &older{Journal: s.Store.Journal(), by: -time.Minute} // young, however slow the machine is
+	k := ledger.NewKeeper(journals, s.Store, ledger.Keep{For: time.Hour, Most: 20_000, Ledger: true}, counts.Log(), counts)
 	ctx := ledgertest.Soon(t)
 	expect := func(what string, behind, caught int) {
 		t.Helper()
@@ -105,11 +107,11 @@ func TestAlarm(t *testing.T) {
 	expect("at first", 0, 0)
 	journals.by = 11 * time.Second
 	expect("after 11 s", 1, 0)
-	h, err := s.JournalHead(ctx, "s")
+	h, err := s.Store.Journal().Head(ctx, "s")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Acknowledge(ctx, "s", h.Epoch, h.Last); err != nil {
+	if err := s.Store.Journal().Acknowledge(ctx, "s", h.Epoch, h.Last); err != nil {
 		t.Fatal(err)
 	}
 	expect("with all in the ledger", 1, 1)
@@ -129,10 +131,10 @@ func TestKeepForOutbox(t *testing.T) {
 	epoch, last := ledgertest.Fill(t, server.Client(), "s", 5_600)
 	store := openStore(t, server.Addr())
 	ctx := ledgertest.Soon(t)
-	if _, _, err := store.ClaimOutbox(ctx, "s", "A", time.Hour, epoch, 0); err != nil {
+	if _, _, err := store.Journal().ClaimLease(ctx, "s", "A", time.Hour, epoch, 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Sent(ctx, "s", epoch, 100); err != nil {
+	if err := store.Journal().Sent(ctx, "s", epoch, 100); err != nil {
 		t.Fatal(err)
 	}
 	// Redis counts how long nothing was sent in whole ms
@@ -144,13 +146,13 @@ func TestKeepForOutbox(t *testing.T) {
 		first, said int64
 	}{
 		{"it is well", 20_000 * time.Hour, 101, 0},
-		{"it was not for long", time.Nanosecond, last - reservation.JournalLeast + 1, 1},
+		{"it was not for long", time.Nanosecond, last - journal.JournalLeast + 1, 1},
 	} {
 		counts := ledgertest.NewCounts()
-		k := ledger.NewKeeper(store, ledger.Keep{For: test.keep, Most: 10_000}, counts.Log(), counts)
+		k := ledger.NewKeeper(store.Journal(), store, ledger.Keep{For: test.keep, Most: 10_000}, counts.Log(), counts)
 		k.Look(ctx)
 		k.Look(ctx)
-		h, err := store.JournalHead(ctx, "s")
+		h, err := store.Journal().Head(ctx, "s")
 		if err != nil || h.First != test.first {
 			t.Errorf("%s: the journal is %+v, error %v; it should begin at %d", test.what, h, err, test.first)
 		}
@@ -162,12 +164,12 @@ func TestKeepForOutbox(t *testing.T) {
 
 // catchingUp are journals whose outbox sends on after each look.
 type catchingUp struct {
-	*reservation.Store
+	*journal.Journal
 	sent int64
 }
 
-func (c *catchingUp) JournalHead(ctx context.Context, sale string) (reservation.JournalHead, error) {
-	h, err := c.Store.JournalHead(ctx, sale)
+func (c *catchingUp) Head(ctx context.Context, sale string) (journal.Head, error) {
+	h, err := c.Journal.Head(ctx, sale)
 	if err != nil {
 		return h, err
 	}
@@ -182,17 +184,17 @@ func TestKeepWhileOutboxCatchesUp(t *testing.T) {
 	epoch, _ := ledgertest.Fill(t, server.Client(), "s", 5_600)
 	store := openStore(t, server.Addr())
 	ctx := ledgertest.Soon(t)
-	if _, _, err := store.ClaimOutbox(ctx, "s", "A", time.Hour, epoch, 0); err != nil {
+	if _, _, err := store.Journal().ClaimLease(ctx, "s", "A", time.Hour, epoch, 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Sent(ctx, "s", epoch, 100); err != nil {
+	if err := store.Journal().Sent(ctx, "s", epoch, 100); err != nil {
 		t.Fatal(err)
 	}
 	counts := ledgertest.NewCounts()
-	k := ledger.NewKeeper(&catchingUp{store, 100}, ledger.Keep{For: 20_000 * time.Hour, Most: 10_000}, counts.Log(), counts)
+	k := ledger.NewKeeper(&catchingUp{store.Journal(), 100}, store, ledger.Keep{For: 20_000 * time.Hour, Most: 10_000}, counts.Log(), counts)
 	k.Look(ctx)
 	k.Look(ctx)
-	if h, err := store.JournalHead(ctx, "s"); err != nil || h.First != 701 {
+	if h, err := store.Journal().Head(ctx, "s"); err != nil || h.First != 701 {
 		t.Errorf("the journal is %+v, error %v; it should begin at 701", h, err)
 	}
 	if n, _ := counts.Logged("the journal does not wait for the outbox any more"); n != 0 {

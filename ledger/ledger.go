@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/journal"
+	"github.com/stockgate/stockgate/record"
 )
 
 // Ledger is a database that keeps movements. Its methods are safe for concurrent use by
@@ -36,10 +37,10 @@ type Ledger interface {
 	Reservations(ctx context.Context, sale string, yield func(*Reservation) error) error
 	// Movements calls yield for up to most movements of an epoch after a number, in
 	// their order, until it returns an error.
-	Movements(ctx context.Context, sale string, epoch, after int64, most int, yield func(*reservation.Movement) error) error
+	Movements(ctx context.Context, sale string, epoch, after int64, most int, yield func(*journal.Movement) error) error
 	// Told calls yield for every movement of these kinds, of all epochs of the sale in
 	// order, until it returns an error.
-	Told(ctx context.Context, sale string, kinds []string, yield func(epoch int64, m *reservation.Movement) error) error
+	Told(ctx context.Context, sale string, kinds []string, yield func(epoch int64, m *journal.Movement) error) error
 	// Document is the sale's file and status as the last drained change left them;
 	// empty: there is none.
 	Document(ctx context.Context, sale string) (Document, error)
@@ -59,7 +60,7 @@ type Position struct {
 // Batch is a stretch of one sale's journal.
 type Batch struct {
 	Epoch     int64
-	Movements []reservation.Movement // gapless
+	Movements []journal.Movement // gapless
 	// Document is the sale as it is now in Redis, when the batch has a change of it.
 	Document *Document
 }
@@ -83,11 +84,18 @@ type Cell struct {
 	Stock, Available, Held, InDoubt, Confirmed int64
 }
 
-// Reservation is a reservation according to the movements: its record as Redis has it,
-// without the count of probes, which no movement has.
+// Units are those of the cell in a column. The column must not be reservation.NoColumn.
+func (c *Cell) Units(in record.Column) *int64 {
+	return [...]*int64{
+		record.ColumnAvailable: &c.Available, record.ColumnHeld: &c.Held, record.ColumnInDoubt: &c.InDoubt, record.ColumnConfirmed: &c.Confirmed,
+	}[in]
+}
+
+// Reservation is what the movements tell of one: its record as Redis has it, except
+// that nobody knows how often the shop was asked about it.
 type Reservation struct {
 	ID string
-	reservation.RecordFields
+	record.Record
 }
 
 // ErrNotOwner: another process drains the sale.
@@ -138,7 +146,7 @@ func Follows(sale string, at Position, b *Batch) error {
 	}
 	for i := range b.Movements {
 		if want := b.First() + int64(i); b.Movements[i].Seq != want {
-			return &reservation.GapError{Sale: sale, Want: want, Have: b.Movements[i].Seq}
+			return &journal.GapError{Sale: sale, Want: want, Have: b.Movements[i].Seq}
 		}
 	}
 	before := Position{b.Epoch, b.First() - 1}

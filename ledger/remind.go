@@ -6,8 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // remindEvery is how often Redis is checked for the sales of the ledger.
@@ -70,16 +71,16 @@ func (d *Drainer) Remind(ctx context.Context, closed map[string]bool) error {
 func (s *following) gone(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callFor)
 	defer cancel()
-	switch life, err := s.journals.Life(ctx, s.sale); {
+	switch life, err := s.stock.Life(ctx, s.sale); {
 	case err != nil:
 		return s.failed("journal", err)
 	case life.Restoring || life.Epoch != 0: // or it has just come back
-		return reservation.ErrNoSale
+		return shard.ErrNoSale
 	}
-	return s.failed("journal", &reservation.LostError{Sale: s.sale})
+	return s.failed("journal", &edge.LostError{Sale: s.sale})
 }
 
 func lost(err error) bool {
-	_, yes := errors.AsType[*reservation.LostError](err)
+	_, yes := errors.AsType[*edge.LostError](err)
 	return yes
 }

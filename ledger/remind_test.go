@@ -5,41 +5,44 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/internal/ledgertest"
 	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/recovery"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // A sale that the ledger has and an emptied Redis has not is missed by every edge, and
 // said, until it is rebuilt. One that was closed may have been deleted.
 func TestLedgerMissesASale(t *testing.T) {
 	for _, status := range []sale.Status{sale.Open, sale.Closed} {
-		server, s, l := drained(t, 1000, 20)
+		server, s, l := ledgertest.Drained(t, 1000, 20)
 		counts := ledgertest.NewCounts()
 		if status == sale.Closed {
 			end := s.Drain(l, counts)
-			if err := s.SetStatus(ledgertest.Soon(t), "s", status, "test"); err != nil {
+			if err := s.Store.SetStatus(ledgertest.Soon(t), "s", status, "test"); err != nil {
 				t.Fatal(err)
 			}
 			s.UntilDrained(l)
 			end()
 		}
-		flush(t, server)
+		ledgertest.Flush(t, server)
 		// an edge that has nothing but the ledger
-		o := reservation.Options{Addresses: []string{server.Addr()}}
+		o := shard.Options{Addresses: []string{server.Addr()}}
 		store, err := reservation.Open(o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		fresh := reservation.NewEdge(store, reservation.EdgeOptions{Keys: []reservation.Key{{KID: "k", JWK: "{}"}}})
+		fresh := edge.New(store, edge.Options{Keys: []shard.Key{{KID: "k", JWK: "{}"}}})
 		t.Cleanup(func() { fresh.Stop(ledgertest.Soon(t)) })
 		if status == sale.Closed {
-			d := ledger.NewDrainer(store, l, counts.Log(), counts)
+			d := ledger.NewDrainer(store.Journal(), store, l, counts.Log(), counts)
 			if err := d.Remind(ledgertest.Soon(t), map[string]bool{}); err != nil {
 				t.Fatal(err)
 			}
-			if ids, err := store.Sales(ledgertest.Soon(t)); err != nil || len(ids) != 0 {
+			if ids, err := store.Journal().Sales(ledgertest.Soon(t)); err != nil || len(ids) != 0 {
 				t.Errorf("closed, the index has %v, %v", ids, err)
 			}
 			continue
@@ -53,7 +56,7 @@ func TestLedgerMissesASale(t *testing.T) {
 		if listing, ok := fresh.Catalogue().Sale("s"); !ok || !listing.Lost() || counts.Failed("journal") == 0 {
 			t.Errorf("the edge has %v %+v, %d failures", ok, listing, counts.Failed("journal"))
 		}
-		if out := rebuild(t, l, s, ledger.RebuildOptions{Open: true}); out.Found != ledger.FoundNothing || out.Status != sale.Open {
+		if out := ledgertest.Rebuild(t, l, s, recovery.RebuildOptions{Open: true}); out.Found != recovery.FoundNothing || out.Status != sale.Open {
 			t.Errorf("the rebuild says %+v", out)
 		}
 		s.UntilDrained(l)
@@ -66,7 +69,7 @@ func TestLedgerMissesASale(t *testing.T) {
 // What a failover has lost is told also when Redis has given the numbers to others since,
 // and where nothing is known, no number is told.
 func TestRebuildAfterGoingBack(t *testing.T) {
-	server, s, l := drained(t, 1000, 20)
+	server, s, l := ledgertest.Drained(t, 1000, 20)
 	c := server.Client()
 	dump := make(map[string]string)
 	for _, key := range c.Keys(ledgertest.Soon(t), "*").Val() {
@@ -77,42 +80,42 @@ func TestRebuildAfterGoingBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []string{"o1", "o2", "o3", "o4", "o5", "o6", "o7", "o8", "o9", "o10"} {
-		if _, no, err := attempt(t, s, id, ""); no != nil || err != nil {
+		if _, no, err := ledgertest.Attempt(t, s, id, ""); no != nil || err != nil {
 			t.Fatal(no, err)
 		}
 		if _, err := s.Store.Confirm(ledgertest.Soon(t), "s", id, reservation.Answer, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
-	flush(t, server)
+	ledgertest.Flush(t, server)
 	for key, value := range dump {
 		if err := c.Restore(ledgertest.Soon(t), key, 0, value).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	s.Sell(40) // it has overtaken what was lost
-	head, err := s.JournalHead(ledgertest.Soon(t), "s")
+	head, err := s.Store.Journal().Head(ledgertest.Soon(t), "s")
 	if err != nil || head.Last <= at.Seq+20 || head.Lost != 19 {
 		t.Fatalf("%+v, %v", head, err)
 	}
-	_, err = ledger.Rebuild(ledgertest.Soon(t), l, s.Store, "s", ledger.RebuildOptions{})
-	if !errors.Is(err, reservation.ErrRefused) || !strings.Contains(err.Error(), "lost at least 19 movements") {
+	_, err = recovery.Rebuild(ledgertest.Soon(t), l, s.Store, "s", recovery.RebuildOptions{})
+	if !errors.Is(err, shard.ErrRefused) || !strings.Contains(err.Error(), "lost at least 19 movements") {
 		t.Errorf("without force: %v", err)
 	}
-	dry := ledger.RebuildOptions{Force: true, DryRun: true}
-	out := rebuild(t, l, s, dry)
+	dry := recovery.RebuildOptions{Force: true, DryRun: true}
+	out := ledgertest.Rebuild(t, l, s, dry)
 	if notes := strings.Join(out.Notes, "\n"); out.Missing.AtLeast != 19 || !out.Missing.Unknown || !strings.Contains(notes, "at least 19 movements are missing. How many more is not known") {
 		t.Errorf("it says %+v, %s", out.Missing, notes)
 	}
 
 	// another process has seen nothing of it
-	store, err := reservation.Open(reservation.Options{Addresses: []string{server.Addr()}})
+	store, err := reservation.Open(shard.Options{Addresses: []string{server.Addr()}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	flush(t, server)
-	out, err = ledger.Rebuild(ledgertest.Soon(t), l, store, "s", ledger.RebuildOptions{DryRun: true})
+	ledgertest.Flush(t, server)
+	out, err = recovery.Rebuild(ledgertest.Soon(t), l, store, "s", recovery.RebuildOptions{DryRun: true})
 	if err != nil {
 		t.Fatal(err)
 	}

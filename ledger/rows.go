@@ -4,7 +4,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/journal"
+	"github.com/stockgate/stockgate/record"
 )
 
 // Both drivers store lines and records as Redis has them, and times as ms since 1970,
@@ -36,36 +37,36 @@ func Text(s string) string {
 var MovementColumns = []string{"sale", "epoch", "seq", "kind", "time", "id", "was", "lines", "buyer", "cause", "record"}
 
 // MovementRow is a movement as it is stored.
-func MovementRow(sale string, epoch int64, m *reservation.Movement) []any {
-	record := ""
+func MovementRow(sale string, epoch int64, m *journal.Movement) []any {
+	text := ""
 	if m.Record != nil {
-		record = m.Record.Text()
+		text = m.Record.Text()
 	}
-	return []any{sale, epoch, m.Seq, Text(m.Kind), Ms(m.Time), Text(m.ID), Text(string(m.Was)), Text(reservation.UnitsText(m.Lines)), Text(m.Buyer), Text(m.Cause), Text(record)}
+	return []any{sale, epoch, m.Seq, Text(m.Kind), Ms(m.Time), Text(m.ID), Text(string(m.Was)), Text(record.UnitsText(m.Lines)), Text(m.Buyer), Text(m.Cause), Text(text)}
 }
 
 // ScanMovement reads a movement; scan puts the columns after epoch into its
 // arguments.
-func ScanMovement(scan func(...any) error) (*reservation.Movement, error) {
-	var m reservation.Movement
+func ScanMovement(scan func(...any) error) (*journal.Movement, error) {
+	var m journal.Movement
 	var at int64
-	var was, lines, record string
-	err := scan(&m.Seq, &m.Kind, &at, &m.ID, &was, &lines, &m.Buyer, &m.Cause, &record)
+	var was, lines, text string
+	err := scan(&m.Seq, &m.Kind, &at, &m.ID, &was, &lines, &m.Buyer, &m.Cause, &text)
 	if err != nil {
 		return nil, err
 	}
-	m.Time, m.Was = Time(at), reservation.State(was)
-	if m.Lines, err = reservation.ParseUnits(lines); err != nil {
+	m.Time, m.Was = Time(at), record.State(was)
+	if m.Lines, err = record.ParseUnits(lines); err != nil {
 		return nil, err
 	}
-	if record != "" {
-		m.Record, err = reservation.ParseRecord(record)
+	if text != "" {
+		m.Record, err = record.Parse(text)
 	}
 	return &m, err
 }
 
 // ScanTold reads a movement that begins with its epoch, and yields it.
-func ScanTold(scan func(...any) error, yield func(int64, *reservation.Movement) error) error {
+func ScanTold(scan func(...any) error, yield func(int64, *journal.Movement) error) error {
 	var epoch int64
 	m, err := ScanMovement(func(into ...any) error { return scan(append([]any{&epoch}, into...)...) })
 	if err != nil {
@@ -85,7 +86,7 @@ var ReservationColumns = []string{
 func ReservationRow(sale string, r *Reservation) []any {
 	return []any{
 		sale, Text(r.ID), Text(string(r.State)), Ms(r.Created), Ms(r.Changed), Ms(r.Deadline), Ms(r.Exp), Text(string(r.Mode)), Text(r.Buyer),
-		Text(reservation.UnitsText(r.Lines)), Text(reservation.UnitsText(r.Returned)), Text(r.Charges), Text(r.Cause), r.Version, Text(r.Guard), Text(r.Print),
+		Text(record.UnitsText(r.Lines)), Text(record.UnitsText(r.Returned)), Text(r.Charges), Text(r.Cause), r.Version, Text(r.Guard), Text(r.Print),
 		r.KeyTTL.Milliseconds(), Text(r.Ref), Text(r.Gate), Text(r.Unpaid),
 	}
 }
@@ -102,9 +103,9 @@ func ScanReservation(scan func(...any) error) (*Reservation, error) {
 		return nil, err
 	}
 	r.Created, r.Changed, r.Deadline, r.Exp, r.KeyTTL = Time(created), Time(changed), Time(deadline), Time(exp), time.Duration(ttl)*time.Millisecond
-	if r.Lines, err = reservation.ParseUnits(lines); err != nil {
+	if r.Lines, err = record.ParseUnits(lines); err != nil {
 		return nil, err
 	}
-	r.Returned, err = reservation.ParseUnits(returned)
+	r.Returned, err = record.ParseUnits(returned)
 	return &r, err
 }

@@ -8,7 +8,8 @@
 --           until the attempt is answered
 --   b|buyer|ref  the shop's own name of the order, of one buyer (a hash): while it is held
 --           or in doubt, and for ever when it is confirmed or unbacked
--- One whose reservation is none of these any more counts as free.
+-- One whose reservation is none of these any more counts as free. BindingRank of package
+-- reservation is the same in Go.
 --
 -- Two more fields find the reservations of a ref, of whichever buyer: those that are held, in
 -- doubt, confirmed or unbacked. A shared ref is bound by them.

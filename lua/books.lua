@@ -174,17 +174,9 @@ local function want_cell(name)
   end
 end
 
--- is_carrying says whether data of the previous life of the shard has yet to be carried
--- over: a missing reservation may be there
-local is_carrying_known
-local function is_carrying()
-  if is_carrying_known == nil then is_carrying_known = call('HGET', KEYS[1], 'carrying') and true or false end
-  return is_carrying_known
-end
-
 -- not_found answers for a reservation that is not here
 local function not_found()
-  if is_carrying() then return { 'restoring' } end
+  if shard.carrying then return { 'restoring' } end
   return { 'not_found' }
 end
 

@@ -40,7 +40,7 @@ end
 -- reservations stay until they are forgotten.
 local function recreate(a, tombstone)
   local id, epoch = a[1], tonumber(a[4] or '')
-  if is_carrying() then return { 'restoring' } end
+  if shard.carrying then return { 'restoring' } end
   if not shard.exists or not epoch or epoch >= shard.epoch or is_forgotten(tonumber(a[7])) then return { 'not_found' } end
   local lines, charges, k = {}, {}, 11
   local line_words, charge_words = {}, {}

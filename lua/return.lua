@@ -134,6 +134,7 @@ operations['return'] = function(a)
   r[RETURNED] = words_of(returned, order, 1)
   write_record(id, r)
   changed.returns[key] = restock .. ' ' .. words_of(units, order, 1) .. '\t' .. r[RETURNED]
+  -- each of the two names the other first: Movement.OfReturn of package reservation reads it
   local because = cause ~= '' and ' ' .. cause or ''
   write_journal('returned', id, 'confirmed', words_of(units, order, 1), r[BUYER], return_id .. because, text_of(id))
   if restock ~= '1' then write_journal('adjusted', return_id, '', words_of(units, order, -1), '', id .. because, '') end

@@ -86,7 +86,7 @@ time = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 -- how far the shard's clock may be ahead of what a caller expects, in ms: margins are no less
 local TOLERANCE = 1000
 
-local stored = call('HMGET', KEYS[1], 'epoch', 'seq', 'version', 'status', 'starts', 'ends', 'clock', 'lead', 'schema', 'restoring')
+local stored = call('HMGET', KEYS[1], 'epoch', 'seq', 'version', 'status', 'starts', 'ends', 'clock', 'lead', 'schema', 'restoring', 'carrying')
 local lead, clock = tonumber(stored[8] or '0'), tonumber(stored[7] or '0')
 local shard = {
   exists = stored[1] and true or false,
@@ -98,6 +98,9 @@ local shard = {
   ends = tonumber(stored[6] or '0'),
   schema = tonumber(stored[9] or '0'),
   restoring = stored[10] and tonumber(stored[10]),
+  -- carrying: something of another life of the shard is still to be carried over: a
+  -- reservation that is not here may be there
+  carrying = stored[11] and true or false,
   time = time,
   lead = lead,
   -- lead_changed: it must be stored, also by a call that writes nothing else

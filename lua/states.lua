@@ -59,6 +59,7 @@ local function hold_unpaid(r)
   end
 end
 
+-- where the units of each state are; State.Column of package reservation is the same in Go
 local columns = { held = HELD, in_doubt = IN_DOUBT, confirmed = CONFIRMED, released = AVAILABLE, expired = AVAILABLE, unbacked = AVAILABLE }
 
 local function index(id, state, at)

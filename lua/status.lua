@@ -16,7 +16,7 @@ function operations.status(a)
   local status = a[1]
   if not shard.exists then return { 'no_sale' } end
   if shard.status == status then return { 'ok', shard.version } end
-  if status == 'open' and is_carrying() then return { 'conflict', 'carrying' } end
+  if status == 'open' and shard.carrying then return { 'conflict', 'carrying' } end
   if not (reached_from[status] and reached_from[status][shard.status]) then return { 'conflict', shard.status } end
   shard.status, shard.version = status, shard.version + 1
   changed.meta.status, changed.meta.version = status, int(shard.version)

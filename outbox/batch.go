@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/ledger"
-	"github.com/stockgate/stockgate/reservation"
 )
 
 // scanMost is how many movements are read for one batch.
@@ -61,10 +61,10 @@ type batch struct {
 func (b *batch) empty() bool { return b.movements == 0 && b.lost == nil }
 
 // read makes the next batch: what fits, and not beyond the number upTo if there is one.
-func (s *sending) read(ctx context.Context, head *reservation.JournalHead, upTo int64) (*batch, error) {
+func (s *sending) read(ctx context.Context, head *journal.Head, upTo int64) (*batch, error) {
 	b := &batch{epoch: head.Epoch, after: head.Sent}
 	movements, err := s.history.Read(ctx, s.sale, b.epoch, b.after, scanMost)
-	if gap, ok := errors.AsType[*reservation.GapError](err); ok && gap.Have > 0 {
+	if gap, ok := errors.AsType[*journal.GapError](err); ok && gap.Have > 0 {
 		if before := gap.Want - 1 - b.after; before > 0 { // the gap is the next batch's
 			movements, err = s.history.Read(ctx, s.sale, b.epoch, b.after, int(before))
 		} else {
@@ -76,20 +76,20 @@ func (s *sending) read(ctx context.Context, head *reservation.JournalHead, upTo 
 		return nil, err
 	}
 	if len(movements) == 0 && b.lost == nil {
-		return nil, &reservation.GapError{Sale: s.sale, Want: b.after + 1}
+		return nil, &journal.GapError{Sale: s.sale, Want: b.after + 1}
 	}
 	return b, s.fill(b, movements, upTo)
 }
 
 // fill selects the configured movements and encodes them.
-func (s *sending) fill(b *batch, movements []reservation.Movement, upTo int64) error {
+func (s *sending) fill(b *batch, movements []journal.Movement, upTo int64) error {
 	if b.lost != nil {
 		if upTo > 0 {
 			b.lost.To = min(b.lost.To, upTo)
 		}
 		b.last = b.lost.To
 	}
-	var wanted []reservation.Movement
+	var wanted []journal.Movement
 	var at time.Time
 	for _, m := range movements {
 		if upTo > 0 && m.Seq > upTo || len(wanted) == s.options.Batch {

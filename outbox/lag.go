@@ -6,12 +6,12 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/journal"
 )
 
 // lag measures how far behind the receiver is, whichever edge sends, and logs the start
 // and the end of an alarm.
-func (s *sending) lag(ctx context.Context, head *reservation.JournalHead) {
+func (s *sending) lag(ctx context.Context, head *journal.Head) {
 	if head.Unsent() > 0 && time.Since(s.looked) < lagEvery {
 		return
 	}
@@ -30,7 +30,7 @@ func (s *sending) lag(ctx context.Context, head *reservation.JournalHead) {
 }
 
 // oldest is how long the oldest unsent movement has waited.
-func (s *sending) oldest(ctx context.Context, head *reservation.JournalHead) time.Duration {
+func (s *sending) oldest(ctx context.Context, head *journal.Head) time.Duration {
 	if head.Unsent() == 0 || head.First == 0 {
 		return 0
 	}
@@ -38,7 +38,7 @@ func (s *sending) oldest(ctx context.Context, head *reservation.JournalHead) tim
 	if head.Sent >= head.First {
 		ctx, cancel := context.WithTimeout(ctx, callFor)
 		defer cancel()
-		waits, err := s.journals.Journal(ctx, s.sale, head.Sent, 1)
+		waits, err := s.journals.Movements(ctx, s.sale, head.Sent, 1)
 		if err == nil && len(waits) == 1 {
 			since = waits[0].Time
 		}

@@ -2,6 +2,7 @@ package outbox_test
 
 import (
 	"context"
+	"github.com/stockgate/stockgate/journal"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -9,18 +10,17 @@ import (
 
 	"github.com/stockgate/stockgate/internal/ledgertest"
 	"github.com/stockgate/stockgate/internal/redistest"
-	"github.com/stockgate/stockgate/reservation"
 )
 
 // older are the journals of a store as they will be some time later.
 type older struct {
-	*reservation.Store
+	*journal.Journal
 	by    atomic.Int64 // nanoseconds
 	began atomic.Int64 // how much earlier the journal began, nanoseconds
 }
 
-func (o *older) JournalHead(ctx context.Context, sale string) (reservation.JournalHead, error) {
-	h, err := o.Store.JournalHead(ctx, sale)
+func (o *older) Head(ctx context.Context, sale string) (journal.Head, error) {
+	h, err := o.Journal.Head(ctx, sale)
 	h.Now, h.Began = h.Now.Add(time.Duration(o.by.Load())), h.Began.Add(-time.Duration(o.began.Load()))
 	return h, err
 }
@@ -36,7 +36,7 @@ func TestBehind(t *testing.T) {
 		}
 		return 0
 	}
-	later := &older{Store: s.Store}
+	later := &older{Journal: s.Store.Journal()}
 	run(t, later, nil, options(t, r), c)
 	said := func(what string, n int) {
 		t.Helper()
@@ -67,7 +67,7 @@ func TestOldestWaits(t *testing.T) {
 		}
 		return 0
 	}
-	old := &older{Store: s.Store}
+	old := &older{Journal: s.Store.Journal()}
 	old.began.Store(int64(time.Hour))
 	s.Sell(3)
 	run(t, old, nil, options(t, r), c)
@@ -91,12 +91,12 @@ func TestOldestWaits(t *testing.T) {
 func TestWellIsNoted(t *testing.T) {
 	s, r := ledgertest.NewSeller(t, redistest.Start(t), 1000), newReceiver(t)
 	s.Sell(3)
-	later := &older{Store: s.Store}
+	later := &older{Journal: s.Store.Journal()}
 	run(t, later, nil, options(t, r), newCounts())
 	before := untilSent(t, s, r)
 	later.by.Store(int64(2 * time.Minute))
 	ledgertest.Eventually(t, "it is noted", func() bool {
-		h, err := s.JournalHead(ledgertest.Soon(t), "s")
+		h, err := s.Store.Journal().Head(ledgertest.Soon(t), "s")
 		return err == nil && h.SentAt.After(before.SentAt)
 	})
 }

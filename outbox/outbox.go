@@ -9,8 +9,8 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/ledger"
-	"github.com/stockgate/stockgate/reservation"
 )
 
 const (
@@ -64,10 +64,10 @@ type Pauses struct{ Soon, SoonMost, Late, LateMost time.Duration }
 // Journals is where movements come from: a reservation.Store.
 type Journals interface {
 	ledger.Sales
-	Journal(ctx context.Context, sale string, after int64, most int) ([]reservation.Movement, error)
-	JournalHead(ctx context.Context, sale string) (reservation.JournalHead, error)
-	ClaimOutbox(ctx context.Context, sale, owner string, forHow time.Duration, epoch, last int64) (reservation.OutboxPlace, bool, error)
-	GiveUpOutbox(ctx context.Context, sale, owner string) error
+	Movements(ctx context.Context, sale string, after int64, most int) ([]journal.Movement, error)
+	Head(ctx context.Context, sale string) (journal.Head, error)
+	ClaimLease(ctx context.Context, sale, owner string, forHow time.Duration, epoch, last int64) (journal.Lease, bool, error)
+	GiveUpLease(ctx context.Context, sale, owner string) error
 	Sent(ctx context.Context, sale string, epoch, seq int64) error
 }
 

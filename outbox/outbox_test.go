@@ -3,6 +3,8 @@ package outbox_test
 import (
 	"context"
 	"fmt"
+	"github.com/stockgate/stockgate/journal"
+	"github.com/stockgate/stockgate/shard"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -17,7 +19,6 @@ import (
 	"github.com/stockgate/stockgate/ledger"
 	"github.com/stockgate/stockgate/ledger/sqlite"
 	"github.com/stockgate/stockgate/outbox"
-	"github.com/stockgate/stockgate/reservation"
 )
 
 // A receiver that fails before and after it has processed, several edges, and a crowd
@@ -45,7 +46,7 @@ func TestEverythingIsSent(t *testing.T) {
 			return 0
 		}
 		for range 3 {
-			run(t, s.Store, nil, options(t, r), c)
+			run(t, s.Store.Journal(), nil, options(t, r), c)
 		}
 		var sellers sync.WaitGroup
 		for range 4 {
@@ -69,7 +70,7 @@ func TestEverythingIsSent(t *testing.T) {
 // them and before their answers. It holds its claims for a moment only, so that no outbox
 // waits for the dead.
 type dying struct {
-	*reservation.Store
+	*journal.Journal
 	calls atomic.Int64
 	die   func()
 }
@@ -82,13 +83,13 @@ func (d *dying) lives(ran bool) error {
 	return nil
 }
 
-func (d *dying) ClaimOutbox(ctx context.Context, sale, owner string, _ time.Duration, epoch, last int64) (reservation.OutboxPlace, bool, error) {
+func (d *dying) ClaimLease(ctx context.Context, sale, owner string, _ time.Duration, epoch, last int64) (journal.Lease, bool, error) {
 	if err := d.lives(false); err != nil {
-		return reservation.OutboxPlace{}, false, err
+		return journal.Lease{}, false, err
 	}
-	at, ours, err := d.Store.ClaimOutbox(ctx, sale, owner, 20*time.Millisecond, epoch, last)
+	at, ours, err := d.Journal.ClaimLease(ctx, sale, owner, 20*time.Millisecond, epoch, last)
 	if dead := d.lives(true); dead != nil {
-		return reservation.OutboxPlace{}, false, dead
+		return journal.Lease{}, false, dead
 	}
 	return at, ours, err
 }
@@ -97,7 +98,7 @@ func (d *dying) Sent(ctx context.Context, sale string, epoch, seq int64) error {
 	if err := d.lives(false); err != nil {
 		return err
 	}
-	err := d.Store.Sent(ctx, sale, epoch, seq)
+	err := d.Journal.Sent(ctx, sale, epoch, seq)
 	if dead := d.lives(true); dead != nil {
 		return dead
 	}
@@ -105,7 +106,7 @@ func (d *dying) Sent(ctx context.Context, sale string, epoch, seq int64) error {
 }
 
 // GiveUpOutbox is what the dead do not do.
-func (d *dying) GiveUpOutbox(context.Context, string, string) error { return nil }
+func (d *dying) GiveUpLease(context.Context, string, string) error { return nil }
 
 // Edges that send die around their calls, and others go on: nothing is missing, and
 // the same batch has the same id and the same bytes, whichever outbox sends it.
@@ -117,7 +118,7 @@ func TestSendersDie(t *testing.T) {
 		over.Go(func() {
 			for {
 				died := make(chan struct{})
-				end := run(t, &dying{Store: s.Store, die: sync.OnceFunc(func() { close(died) })}, nil, options(t, r), c)
+				end := run(t, &dying{Journal: s.Store.Journal(), die: sync.OnceFunc(func() { close(died) })}, nil, options(t, r), c)
 				select {
 				case <-died:
 					end()
@@ -154,15 +155,15 @@ func TestSendersDie(t *testing.T) {
 // timed are the journals of an edge that knows for how long at most it had not renewed
 // its claim.
 type timed struct {
-	*reservation.Store
+	*journal.Journal
 	mu      sync.Mutex
 	last    time.Time
 	longest time.Duration
 }
 
-func (j *timed) ClaimOutbox(ctx context.Context, sale, owner string, forHow time.Duration, epoch, last int64) (reservation.OutboxPlace, bool, error) {
+func (j *timed) ClaimLease(ctx context.Context, sale, owner string, forHow time.Duration, epoch, last int64) (journal.Lease, bool, error) {
 	asked := time.Now()
-	at, ours, err := j.Store.ClaimOutbox(ctx, sale, owner, forHow, epoch, last)
+	at, ours, err := j.Journal.ClaimLease(ctx, sale, owner, forHow, epoch, last)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if !j.last.IsZero() {
@@ -199,10 +200,10 @@ func TestOneSendsAtATime(t *testing.T) {
 		return 0
 	}
 	first, second := newCounts(), newCounts()
-	journals := &timed{Store: s.Store}
+	journals := &timed{Journal: s.Store.Journal()}
 	end := run(t, journals, nil, options(t, r), first)
 	<-arrived
-	run(t, openStore(t, server), nil, options(t, r), second)
+	run(t, openStore(t, server).Journal(), nil, options(t, r), second)
 	began := time.Now()
 	ledgertest.Eventually(t, "it waits for longer than a lease", func() bool { return time.Since(began) > outbox.Lease+2*time.Second })
 	if n := r.came(); (n != 1 || most.Load() != 1) && !journals.stalled() { // as a machine that does too much may
@@ -238,7 +239,7 @@ func TestRefusalsAreSentAgain(t *testing.T) {
 				w.Header().Set("Location", "/elsewhere")
 				return status
 			}
-			run(t, s.Store, nil, options(t, r), c)
+			run(t, s.Store.Journal(), nil, options(t, r), c)
 			untilSent(t, s, r)
 			for i, one := range r.seen()[:6] {
 				if first := r.seen()[0]; one.id != first.id || one.body != first.body {
@@ -275,13 +276,13 @@ func TestBegunBatchIsSentFirst(t *testing.T) {
 			}
 			o := options(t, r)
 			o.Batch = c.batch
-			end := run(t, s.Store, nil, o, before)
+			end := run(t, s.Store.Journal(), nil, o, before)
 			ledgertest.Eventually(t, "it has been sent", func() bool { return before.answered("5xx") > 0 })
 			end()
 			first, begun := r.seen()[0], r.came()
 			s.Sell(c.later)
 			well.Store(true)
-			run(t, s.Store, nil, options(t, r), newCounts())
+			run(t, s.Store.Journal(), nil, options(t, r), newCounts())
 			untilSent(t, s, r)
 			if next := r.seen()[begun]; next.id != first.id || next.body != first.body {
 				t.Errorf("%s was begun, and then came %s", first.id, next.id)
@@ -304,12 +305,12 @@ func TestTooLarge(t *testing.T) {
 		}
 		return 0
 	}
-	end := run(t, s.Store, nil, options(t, r), c)
+	end := run(t, s.Store.Journal(), nil, options(t, r), c)
 	ledgertest.Eventually(t, "it is too large", func() bool { return c.answered("4xx") > 1 })
 	end()
 	small := options(t, r)
 	small.Batch = 3
-	run(t, s.Store, nil, small, c)
+	run(t, s.Store.Journal(), nil, small, c)
 	untilSent(t, s, r)
 }
 
@@ -328,15 +329,15 @@ func TestReceiverIsAway(t *testing.T) {
 	o := options(t, r)
 	gone := o
 	gone.URL = "http://127.0.0.1:1/movements?key=s3cret"
-	end := run(t, s.Store, nil, gone, c)
+	end := run(t, s.Store.Journal(), nil, gone, c)
 	ledgertest.Eventually(t, "no answer", func() bool { return c.answered("none") > 2 })
 	end()
 	o.Timeout = 100 * time.Millisecond
 	slow := newCounts()
-	end = run(t, s.Store, nil, o, slow)
+	end = run(t, s.Store.Journal(), nil, o, slow)
 	ledgertest.Eventually(t, "it takes too long", func() bool { return slow.answered("none") > 0 })
 	end()
-	run(t, s.Store, nil, options(t, r), newCounts())
+	run(t, s.Store.Journal(), nil, options(t, r), newCounts())
 	untilSent(t, s, r)
 	for _, c := range []*counts{c, slow} {
 		if n, text := c.Logged("the outbox does not get on with the sale"); n != 1 || !strings.Contains(text, "does not answer") || strings.Contains(text, "s3cret") {
@@ -350,7 +351,7 @@ func TestReceiverIsAway(t *testing.T) {
 func TestRedisLosesAndKeeps(t *testing.T) {
 	server := redistest.Start(t, redistest.Config("appendonly yes", "appendfsync always"))
 	s, r, c := ledgertest.NewSeller(t, server, 1000), newReceiver(t), newCounts()
-	run(t, s.Store, nil, options(t, r), c)
+	run(t, s.Store.Journal(), nil, options(t, r), c)
 	s.Sell(10)
 	before := untilSent(t, s, r)
 	server.Kill()
@@ -383,7 +384,7 @@ func TestEpochEndsUnsent(t *testing.T) {
 		}
 		return 0
 	}
-	run(t, s.Store, nil, options(t, r), c)
+	run(t, s.Store.Journal(), nil, options(t, r), c)
 	s.Sell(5)
 	untilSent(t, s, r)
 	away.Store(true)
@@ -418,7 +419,7 @@ func TestTrimmedBefore(t *testing.T) {
 				t.Cleanup(func() { l.Close() })
 				ctx, cancel := context.WithCancel(t.Context())
 				var drained sync.WaitGroup
-				drained.Go(func() { ledger.NewDrainer(store, l, c.Log(), c).Run(ctx) })
+				drained.Go(func() { ledger.NewDrainer(store.Journal(), store, l, c.Log(), c).Run(ctx) })
 				ledgertest.Eventually(t, "the ledger has everything", func() bool {
 					at, err := l.Position(ledgertest.Soon(t), "s")
 					return err == nil && at.Seq == last
@@ -427,16 +428,16 @@ func TestTrimmedBefore(t *testing.T) {
 				drained.Wait()
 				old = l
 			}
-			h, err := store.JournalHead(ledgertest.Soon(t), "s")
+			h, err := store.Journal().Head(ledgertest.Soon(t), "s")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := store.TrimJournal(ledgertest.Soon(t), "s", h, 200, false, 0); err != nil {
+			if _, err := store.Journal().Trim(ledgertest.Soon(t), "s", h, 200, false, 0); err != nil {
 				t.Fatal(err)
 			}
 			o := options(t, r)
 			o.Batch = 1000
-			run(t, store, old, o, c)
+			run(t, store.Journal(), old, o, c)
 			ledgertest.Eventually(t, "the receiver has everything", func() bool { return r.has(epoch) == last })
 			n, _ := c.Logged("movements were trimmed before the outbox could send them")
 			have := r.movements(epoch)
@@ -460,20 +461,20 @@ func TestChosen(t *testing.T) {
 	o, not := options(t, r), options(t, other)
 	r.some = true
 	o.Kinds, not.Sales = []string{"confirmed", "released"}, []string{"another"}
-	run(t, s.Store, nil, not, newCounts())
-	run(t, s.Store, nil, o, newCounts())
+	run(t, s.Store.Journal(), nil, not, newCounts())
+	run(t, s.Store.Journal(), nil, o, newCounts())
 	s.Sell(50)
-	var h reservation.JournalHead
+	var h journal.Head
 	ledgertest.Eventually(t, "all of it is looked at", func() bool {
 		var err error
-		h, err = s.JournalHead(ledgertest.Soon(t), "s")
+		h, err = s.Store.Journal().Head(ledgertest.Soon(t), "s")
 		return err == nil && h.Unsent() == 0
 	})
-	all, err := s.Journal(ledgertest.Soon(t), "s", 0, 1e6)
+	all, err := s.Store.Journal().Movements(ledgertest.Soon(t), "s", 0, 1e6)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := slices.DeleteFunc(all, func(m reservation.Movement) bool { return m.Kind != "confirmed" && m.Kind != "released" })
+	want := slices.DeleteFunc(all, func(m journal.Movement) bool { return m.Kind != "confirmed" && m.Kind != "released" })
 	ledgertest.Same(t, r.movements(h.Epoch), want)
 	if n := other.came(); n > 0 {
 		t.Errorf("%d requests about a sale that is not configured", n)
@@ -482,22 +483,22 @@ func TestChosen(t *testing.T) {
 
 // forgetful are the journals of an edge that a few times cannot say what was sent.
 type forgetful struct {
-	*reservation.Store
+	*journal.Journal
 	times atomic.Int32
 }
 
 func (f *forgetful) Sent(ctx context.Context, sale string, epoch, seq int64) error {
 	if f.times.Add(-1) >= 0 {
-		return reservation.ErrUnavailable
+		return shard.ErrUnavailable
 	}
-	return f.Store.Sent(ctx, sale, epoch, seq)
+	return f.Journal.Sent(ctx, sale, epoch, seq)
 }
 
 // What the receiver has taken is not posted again because Redis could not be told.
 func TestTakenIsNotPostedAgain(t *testing.T) {
 	s, r, c := ledgertest.NewSeller(t, redistest.Start(t), 1000), newReceiver(t), newCounts()
 	s.Sell(10)
-	journals := &forgetful{Store: s.Store}
+	journals := &forgetful{Journal: s.Store.Journal()}
 	journals.times.Store(3)
 	run(t, journals, nil, options(t, r), c)
 	untilSent(t, s, r)

@@ -24,7 +24,7 @@ func TestDefaultPauses(t *testing.T) {
 				return 0
 			}
 			s.Sell(100)
-			run(t, s.Store, nil, outbox.Options{URL: r.url, Secrets: options(t, r).Secrets}, newCounts())
+			run(t, s.Store.Journal(), nil, outbox.Options{URL: r.url, Secrets: options(t, r).Secrets}, newCounts())
 			untilSent(t, s, r)
 			all := r.seen()
 			if waited := all[1].at.Sub(all[0].at); waited < least {
@@ -51,10 +51,10 @@ func TestReceiverIsLeftAlone(t *testing.T) {
 		}
 		return 0
 	}
-	journals := &timed{Store: s.Store}
+	journals := &timed{Journal: s.Store.Journal()}
 	run(t, journals, nil, options(t, r), newCounts())
 	ledgertest.Eventually(t, "it is asked", func() bool { return r.came() > 0 })
-	run(t, openStore(t, server), nil, options(t, r), newCounts())
+	run(t, openStore(t, server).Journal(), nil, options(t, r), newCounts())
 	untilSent(t, s, r)
 	all := r.seen()
 	if waited := all[1].at.Sub(all[0].at); waited < 7*time.Second && !journals.stalled() { // as a machine that does too much may

@@ -20,9 +20,11 @@ import (
 
 	"github.com/stockgate/stockgate/internal/ledgertest"
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/ledger"
 	"github.com/stockgate/stockgate/outbox"
 	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/shard"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -181,7 +183,7 @@ func (r *receiver) has(epoch int64) int64 {
 }
 
 // movements are those of an epoch of sale "s", in the order in which they came first.
-func (r *receiver) movements(epoch int64) (all []reservation.Movement) {
+func (r *receiver) movements(epoch int64) (all []journal.Movement) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, m := range r.order {
@@ -304,17 +306,17 @@ func run(t *testing.T, from outbox.Journals, old ledger.Ledger, o outbox.Options
 
 // untilSent waits until the receiver has all of the journal and Redis knows, and fails
 // unless it has each movement once, in order and as it is there.
-func untilSent(t *testing.T, s *ledgertest.Seller, r *receiver) reservation.JournalHead {
+func untilSent(t *testing.T, s *ledgertest.Seller, r *receiver) journal.Head {
 	t.Helper()
-	var h reservation.JournalHead
+	var h journal.Head
 	ledgertest.Eventually(t, "the receiver has everything", func() bool {
 		var err error
-		if h, err = s.JournalHead(ledgertest.Soon(t), "s"); err != nil {
+		if h, err = s.Store.Journal().Head(ledgertest.Soon(t), "s"); err != nil {
 			t.Fatal(err)
 		}
 		return r.has(h.Epoch) == h.Last && h.Unsent() == 0
 	})
-	all, err := s.Journal(ledgertest.Soon(t), "s", 0, 1e6)
+	all, err := s.Store.Journal().Movements(ledgertest.Soon(t), "s", 0, 1e6)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,7 +327,7 @@ func untilSent(t *testing.T, s *ledgertest.Seller, r *receiver) reservation.Jour
 // openStore opens what edges have of a Redis.
 func openStore(t *testing.T, server *redistest.Server) *reservation.Store {
 	t.Helper()
-	s, err := reservation.Open(reservation.Options{Addresses: []string{server.Addr()}, Timeout: 10 * time.Second})
+	s, err := reservation.Open(shard.Options{Addresses: []string{server.Addr()}, Timeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,9 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/ledger"
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // sending is one sale that an outbox sends.
@@ -18,9 +19,9 @@ type sending struct {
 	*Outbox
 	sale string
 
-	seen  reservation.JournalHead // the journal at the last check
-	ours  time.Time               // how long the claim certainly holds; zero: this outbox does not have it
-	batch *batch                  // what is sent next; nil: it is not read yet
+	seen  journal.Head // what the journal was when it was looked at last
+	ours  time.Time    // until when the claim surely holds; zero: it is not ours
+	batch *batch       // what is sent next; nil: it is not read yet
 
 	fault error         // why the receiver has not accepted it; nil: it was not sent, or was accepted
 	pause time.Duration // the last pause before a retry
@@ -66,7 +67,7 @@ func (s *sending) run(ctx context.Context) {
 // turn sends at most one batch, and returns it when the receiver has it.
 func (s *sending) turn(ctx context.Context) (*batch, error) {
 	head, err := s.head(ctx)
-	if errors.Is(err, reservation.ErrNoSale) {
+	if errors.Is(err, shard.ErrNoSale) {
 		return nil, nil // announced, not loaded yet
 	}
 	if err != nil {
@@ -96,7 +97,7 @@ func (s *sending) turn(ctx context.Context) (*batch, error) {
 }
 
 // noteEnd logs that an epoch of the sale has ended before the receiver had all of it.
-func (s *sending) noteEnd(head reservation.JournalHead) {
+func (s *sending) noteEnd(head journal.Head) {
 	before := s.seen
 	if s.seen = head; before.Epoch == 0 || before.Epoch == head.Epoch || before.Unsent() == 0 {
 		return
@@ -112,10 +113,10 @@ func (s *sending) failed(where string, err error) error {
 	return err
 }
 
-func (s *sending) head(ctx context.Context) (reservation.JournalHead, error) {
+func (s *sending) head(ctx context.Context) (journal.Head, error) {
 	ctx, cancel := context.WithTimeout(ctx, callFor)
 	defer cancel()
-	return s.journals.JournalHead(ctx, s.sale)
+	return s.journals.Head(ctx, s.sale)
 }
 
 // drop forgets the batch and the receiver's answer to it.
@@ -123,7 +124,7 @@ func (s *sending) drop() { s.batch, s.fault, s.pause = nil, nil, 0 }
 
 // prepare reads the next batch unless it is there, and makes sure that this outbox has
 // the sale and that every other edge would send the same batch.
-func (s *sending) prepare(ctx context.Context, head *reservation.JournalHead) (bool, error) {
+func (s *sending) prepare(ctx context.Context, head *journal.Head) (bool, error) {
 	read, cancel := context.WithTimeout(ctx, callFor)
 	defer cancel()
 	var err error
@@ -150,11 +151,11 @@ func (s *sending) prepare(ctx context.Context, head *reservation.JournalHead) (b
 }
 
 // claim takes or renews the right to send.
-func (s *sending) claim(ctx context.Context, epoch, last int64) (reservation.OutboxPlace, bool, error) {
+func (s *sending) claim(ctx context.Context, epoch, last int64) (journal.Lease, bool, error) {
 	asked := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, callFor)
 	defer cancel()
-	at, ours, err := s.journals.ClaimOutbox(ctx, s.sale, s.owner, lease, epoch, last)
+	at, ours, err := s.journals.ClaimLease(ctx, s.sale, s.owner, lease, epoch, last)
 	switch {
 	case err != nil:
 		return at, false, s.failed("journal", err)
@@ -169,9 +170,9 @@ func (s *sending) claim(ctx context.Context, epoch, last int64) (reservation.Out
 
 // keep renews the right when half of it is over, so that no other edge disturbs a
 // receiver that needs a pause.
-func (s *sending) keep(ctx context.Context) (reservation.OutboxPlace, bool, error) {
+func (s *sending) keep(ctx context.Context) (journal.Lease, bool, error) {
 	if time.Until(s.ours) > lease/2 {
-		return reservation.OutboxPlace{}, true, nil
+		return journal.Lease{}, true, nil
 	}
 	return s.claim(ctx, s.batch.epoch, s.batch.last)
 }
@@ -266,5 +267,5 @@ func (s *sending) giveUp(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteFor)
 	defer cancel()
-	_ = s.journals.GiveUpOutbox(ctx, s.sale, s.owner) // else it expires
+	_ = s.journals.GiveUpLease(ctx, s.sale, s.owner) // else it ends by itself
 }

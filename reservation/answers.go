@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // Bounds of what is kept of the shop's answers.
@@ -41,27 +42,27 @@ func (s *Store) StoreAnswer(ctx context.Context, sale, id string, a *StoredAnswe
 	}
 	// counted first: whatever is lost in between, no more is stored than counted
 	size := int64(len(packed))
-	stored, err := s.redis.IncrBy(ctx, s.answersKey(sale), size).Result()
+	stored, err := s.shard.Redis.IncrBy(ctx, s.shard.AnswersKey(sale), size).Result()
 	if err != nil {
-		return explain(err)
+		return shard.Explain(err)
 	}
 	if stored > MaxAnswers {
-		if err := s.redis.DecrBy(ctx, s.answersKey(sale), size).Err(); err != nil {
-			return explain(err)
+		if err := s.shard.Redis.DecrBy(ctx, s.shard.AnswersKey(sale), size).Err(); err != nil {
+			return shard.Explain(err)
 		}
 		return fmt.Errorf("%w: the sale has %d bytes of answers", ErrAnswerTooLarge, stored-size)
 	}
-	return explain(s.redis.SetNX(ctx, s.answerKey(sale, id), packed, ttl).Err())
+	return shard.Explain(s.shard.Redis.SetNX(ctx, s.shard.AnswerKey(sale, id), packed, ttl).Err())
 }
 
 // StoredAnswer returns the shop's answer to a reservation's request; nil: none is
 // kept.
 func (s *Store) StoredAnswer(ctx context.Context, sale, id string) (*StoredAnswer, error) {
-	packed, err := s.redis.Get(ctx, s.answerKey(sale, id)).Bytes()
+	packed, err := s.shard.Redis.Get(ctx, s.shard.AnswerKey(sale, id)).Bytes()
 	if errors.Is(err, redis.Nil) {
 		return nil, nil
 	} else if err != nil {
-		return nil, explain(err)
+		return nil, shard.Explain(err)
 	}
 	a := new(StoredAnswer)
 	if err := json.Unmarshal(packed, a); err != nil {

@@ -1,15 +1,13 @@
 package reservation
 
 import (
-	"context"
 	"fmt"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
-	"github.com/stockgate/stockgate/lua"
+	"github.com/stockgate/stockgate/identity"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // Binding keeps a second reservation from being made for the same: as long as its
@@ -24,50 +22,12 @@ type Binding struct {
 	TTL time.Duration
 }
 
-// Key names an idempotency key of a buyer, without telling it.
-func (s *Secret) Key(buyer, key string) string {
-	var room [identityRoom]byte
-	return s.word(keyField, append(appendBuyer(s.begin(room[:0], "key"), buyer), key...))
-}
-
-// appendBuyer appends a buyer before something else. The length keeps the one's end
-// apart from the other's beginning.
-func appendBuyer(b []byte, buyer string) []byte {
-	return append(append(strconv.AppendInt(b, int64(len(buyer)), 10), ':'), buyer...)
-}
-
-// Single names a purchase without a key: the same buyer and the same lines, in any
-// order, give the same name.
-func (s *Secret) Single(buyer string, lines []sale.Line) string {
-	var room [identityRoom]byte
-	b := appendBuyer(s.begin(room[:0], "single"), buyer)
-	if len(lines) == 1 {
-		b = append(append(b, lines[0].Cell()...), ' ')
-		return s.word(singleField, strconv.AppendInt(b, lines[0].Quantity, 10))
-	}
-	words := make([]string, len(lines))
-	for i, l := range lines {
-		words[i] = l.Cell() + " " + strconv.FormatInt(l.Quantity, 10)
-	}
-	slices.Sort(words)
-	return s.word(singleField, append(b, strings.Join(words, " ")...))
-}
-
 // binding is what an attempt binds.
-func binding(secret *Secret, a *sale.Attempt, lines []sale.Line, ttl time.Duration) Binding {
+func BindingOf(secret *identity.Secret, a *sale.Attempt, lines []sale.Line, ttl time.Duration) Binding {
 	if a.Key == "" {
 		return Binding{Field: secret.Single(a.Buyer, lines)}
 	}
 	return Binding{Field: secret.Key(a.Buyer, a.Key), Print: a.Print, TTL: ttl}
-}
-
-// RefField is the binding of a ref to its buyer, a hash, as in lua/bindings.lua; empty:
-// there is no ref.
-func RefField(buyer, ref string) string {
-	if ref == "" {
-		return ""
-	}
-	return "b|" + buyer + "|" + ref
 }
 
 // By what an attempt is bound to another reservation.
@@ -81,7 +41,7 @@ const (
 // an error so that no caller takes it for a hold.
 type Bound struct {
 	By, ID string
-	State  State
+	State  record.State
 	// Same says that it was made for the same: by a key the same print, by a ref the
 	// same buyer and lines, none of which were returned.
 	Same                            bool
@@ -95,44 +55,11 @@ func (b *Bound) Error() string {
 }
 
 // bound reads the reply that names another reservation.
-func bound(sale string, r reply) *Bound {
-	at := func(i int) time.Time { return time.UnixMilli(r.number(i)) }
+func ReadBound(sale string, r shard.Reply) *Bound {
+	at := func(i int) time.Time { return time.UnixMilli(r.Number(i)) }
 	return &Bound{
-		By: r.word(1), ID: r.word(2), State: State(r.word(3)), Same: r.number(4) == 1,
-		Created: at(5), Deadline: at(6), Exp: at(7), Changed: at(8), Epoch: r.number(9), Sale: sale,
-	}
-}
-
-// Lookup finds the reservation to which the attempt's key or ref belongs, without
-// making one; nil: there is none. lines must be those of the attempt as the sale
-// resolved them.
-func (e *Edge) Lookup(ctx context.Context, l *Listing, a *sale.Attempt, lines []sale.Line) (*Bound, error) {
-	secret := e.secret.Load()
-	if secret == nil {
-		return nil, ErrStarting
-	}
-	b := binding(secret, a, lines, 0)
-	words := make([]string, 0, 2*len(lines))
-	for _, line := range lines {
-		words = append(words, line.Cell(), strconv.FormatInt(line.Quantity, 10))
-	}
-	shared := 0
-	if a.RefShared {
-		shared = 1
-	}
-	op := operation{"lookup", []any{b.Field, b.Print, a.Ref, secret.Identity("buyer", a.Buyer), strings.Join(words, " "), shared}}
-	r, _, err := e.do(within(ctx, e.Timeout()), l.Sale.ID, op)
-	if err != nil {
-		(*e.metrics.Load()).RedisFailed("reserve")
-		return nil, err
-	}
-	switch r.code() {
-	case lua.OK:
-		return nil, nil
-	case lua.Bound:
-		return bound(l.Sale.ID, r), nil
-	default:
-		return nil, fmt.Errorf("%w: lookup gave %q", ErrUnavailable, r.code())
+		By: r.Word(1), ID: r.Word(2), State: record.State(r.Word(3)), Same: r.Number(4) == 1,
+		Created: at(5), Deadline: at(6), Exp: at(7), Changed: at(8), Epoch: r.Number(9), Sale: sale,
 	}
 }
 

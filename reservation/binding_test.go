@@ -7,33 +7,39 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/identity"
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
+
+// intoState brings the hold r1 of one unit, of 4 in all, into each state.
+var intoState = map[string]func(*clocked){
+	"held":     func(c *clocked) {},
+	"in_doubt": func(c *clocked) { c.must("in_doubt")(c.Doubt(stocktest.Soon(c.t), "s", "r1", "")) },
+	"confirmed": func(c *clocked) {
+		c.must("confirmed")(c.Confirm(stocktest.Soon(c.t), "s", "r1", reservation.Answer, ""))
+	},
+	"released": func(c *clocked) { c.must("released")(c.Release(stocktest.Soon(c.t), "s", "r1", reservation.Shop, "")) },
+	"unbacked": func(c *clocked) {
+		c.must("released")(c.Release(stocktest.Soon(c.t), "s", "r1", reservation.Shop, ""))
+		c.reserve("other", ofLines(sale.Line{SKU: "a", Quantity: 4}))
+		c.must("unbacked")(c.Confirm(stocktest.Soon(c.t), "s", "r1", reservation.Answer, ""))
+		c.must("released")(c.Release(stocktest.Soon(c.t), "s", "other", reservation.Shop, ""))
+	},
+	"expired": func(c *clocked) {
+		c.step(2 * time.Minute)
+		if _, err := c.Expire(stocktest.Soon(c.t), "s"); err != nil {
+			c.t.Fatal(err)
+		}
+	},
+}
 
 // What a second reserve hears, in every state of the first one.
 func TestWhatIsBound(t *testing.T) {
-	prepare := map[string]func(*clocked){
-		"held":     func(c *clocked) {},
-		"in_doubt": func(c *clocked) { c.must("in_doubt")(c.Doubt(soon(c.t), "s", "r1", "")) },
-		"confirmed": func(c *clocked) {
-			c.must("confirmed")(c.Confirm(soon(c.t), "s", "r1", reservation.Answer, ""))
-		},
-		"released": func(c *clocked) { c.must("released")(c.Release(soon(c.t), "s", "r1", reservation.Shop, "")) },
-		"unbacked": func(c *clocked) {
-			c.must("released")(c.Release(soon(c.t), "s", "r1", reservation.Shop, ""))
-			c.reserve("other", ofLines(sale.Line{SKU: "a", Quantity: 4}))
-			c.must("unbacked")(c.Confirm(soon(c.t), "s", "r1", reservation.Answer, ""))
-			c.must("released")(c.Release(soon(c.t), "s", "other", reservation.Shop, ""))
-		},
-		"expired": func(c *clocked) {
-			c.step(2 * time.Minute)
-			if _, err := c.Expire(soon(c.t), "s"); err != nil {
-				c.t.Fatal(err)
-			}
-		},
-	}
 	live := map[string]map[string]bool{ // state → by what it is still bound
 		"held":      {reservation.ByKey: true, reservation.ByRef: true, reservation.BySingle: true},
 		"in_doubt":  {reservation.ByKey: true, reservation.ByRef: true, reservation.BySingle: true},
@@ -53,13 +59,13 @@ func TestWhatIsBound(t *testing.T) {
 		for by, edit := range first {
 			t.Run(state+" by "+by, func(t *testing.T) {
 				eachClock(t, 4, func(t *testing.T, c *clocked) {
-					mode := inMode(reservation.Response)
+					mode := inMode(record.Response)
 					if state == "expired" {
-						mode = inMode(reservation.Backend)
+						mode = inMode(record.Backend)
 					}
 					h := c.reserve("r1", edit, mode)
-					prepare[state](c)
-					before := balanced(t, c.server.client, c.Store, "s")
+					intoState[state](c)
+					before := stocktest.Balanced(t, c.server.client, c.Store, "s")
 					if !bound[by] {
 						if b := c.bound("r2", edit); b != nil {
 							t.Fatalf("bound: %v", b)
@@ -79,7 +85,7 @@ func TestWhatIsBound(t *testing.T) {
 							t.Errorf("the %s is bound to %+v", name, b)
 						}
 					}
-					if err := balanced(t, c.server.client, c.Store, "s").differs(before); err != nil {
+					if err := stocktest.Balanced(t, c.server.client, c.Store, "s").Differs(before); err != nil {
 						t.Errorf("a reserve that is bound has changed something: %v", err)
 					}
 				})
@@ -98,11 +104,11 @@ func TestKeysAreFreedInTheEnd(t *testing.T) {
 		c.reserve("long", withKey("long", "p"), forLong)
 		c.reserve("short", withKey("short", "p"), withRef("order-1"))
 		for _, id := range []string{"long", "short"} {
-			c.must("confirmed")(c.Confirm(soon(t), "s", id, reservation.Answer, ""))
+			c.must("confirmed")(c.Confirm(stocktest.Soon(t), "s", id, reservation.Answer, ""))
 		}
 		find := func(binding, ref string) bool {
 			t.Helper()
-			_, replies, err := c.Call(soon(t), "s", reservation.Operation{Name: "lookup", Args: []any{binding, "p", ref, "Ann", "a 1", 0}})
+			_, replies, err := c.Call(stocktest.Soon(t), "s", reservation.Operation{Name: "lookup", Args: []any{binding, "p", ref, "Ann", "a 1", 0}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -151,7 +157,7 @@ func TestBoundComesFirst(t *testing.T) {
 
 func (c *clocked) status(s sale.Status) {
 	c.t.Helper()
-	if err := c.SetStatus(soon(c.t), "s", s, "test"); err != nil {
+	if err := c.SetStatus(stocktest.Soon(c.t), "s", s, "test"); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -162,10 +168,10 @@ func TestBoundWithinOneCall(t *testing.T) {
 		reserve := func(id, field, ref string) reservation.Operation {
 			return reservation.Operation{NotAfter: forever, Claim: &reservation.Claim{
 				ID: id, Version: 2, Buyer: "Ann", Lines: []sale.Line{{SKU: "a", Quantity: 1}}, HoldFor: time.Minute, Margin: 5 * time.Second,
-				Mode: reservation.Backend, Binding: reservation.Binding{Field: field, Print: "p"}, Ref: ref,
+				Mode: record.Backend, Binding: reservation.Binding{Field: field, Print: "p"}, Ref: ref,
 			}}
 		}
-		_, replies, err := c.Call(soon(t), "s",
+		_, replies, err := c.Call(stocktest.Soon(t), "s",
 			reserve("r1", "k|x", ""), reserve("r2", "k|x", ""), reserve("r3", "", "order-1"), reserve("r4", "k|y", "order-1"), reserve("r5", "d|z", ""), reserve("r6", "d|z", ""))
 		if err != nil {
 			t.Fatal(err)
@@ -178,7 +184,7 @@ func TestBoundWithinOneCall(t *testing.T) {
 		settle := func(name string, args ...any) reservation.Operation {
 			return reservation.Operation{Name: name, Args: args}
 		}
-		_, replies, err = c.Call(soon(t), "s",
+		_, replies, err = c.Call(stocktest.Soon(t), "s",
 			settle("lookup", "k|x", "p", "", "Ann", "a 1"), settle("release", "r1", "shop", 0, ""), settle("lookup", "k|x", "p", "", "Ann", "a 1"),
 			settle("confirm", "r1", "operator", "", ""), settle("lookup", "k|x", "p", "", "Ann", "a 1"),
 			settle("free", "r5"), settle("lookup", "d|z", "", "", "Ann", "a 1"))
@@ -218,14 +224,14 @@ func TestBoundAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			eachClock(t, 9, func(t *testing.T, c *clocked) {
 				c.reserve("r1", withKey("x", "p"), withRef("order-1"))
-				c.must("released")(c.Release(soon(t), "s", "r1", reservation.Shop, ""))
+				c.must("released")(c.Release(stocktest.Soon(t), "s", "r1", reservation.Shop, ""))
 				if test.taken != nil {
 					c.reserve("r2", test.taken)
 				}
 				if test.sold {
-					c.must("confirmed")(c.Confirm(soon(t), "s", "r2", reservation.Answer, ""))
+					c.must("confirmed")(c.Confirm(stocktest.Soon(t), "s", "r2", reservation.Answer, ""))
 				}
-				c.must("confirmed")(c.Confirm(soon(t), "s", "r1", reservation.Operator, ""))
+				c.must("confirmed")(c.Confirm(stocktest.Soon(t), "s", "r1", reservation.Operator, ""))
 				n := c.seq()
 				if was, record := c.told("was", n-1), c.told("record", n-1); was[0] != "confirmed released" ||
 					!strings.Contains(record[0], "\tk|x\tp\t") || !strings.Contains(record[0], "\torder-1\t") {
@@ -242,7 +248,7 @@ func TestBoundAgain(t *testing.T) {
 				}
 				belong("at once")
 				if test.taken != nil && !test.sold { // it has nothing of r1's to free
-					c.must("released")(c.Release(soon(t), "s", "r2", reservation.Shop, ""))
+					c.must("released")(c.Release(stocktest.Soon(t), "s", "r2", reservation.Shop, ""))
 					belong("after the hold has ended")
 				}
 			})
@@ -259,11 +265,11 @@ func TestReturnedIsNotTheSame(t *testing.T) {
 				eachClock(t, 9, func(t *testing.T, c *clocked) {
 					two := ofLines(units("a", 2))
 					c.reserve("r1", two, withKey("x", "p"), withRef("order-1"))
-					c.must("confirmed")(c.Confirm(soon(t), "s", "r1", reservation.Answer, ""))
+					c.must("confirmed")(c.Confirm(stocktest.Soon(t), "s", "r1", reservation.Answer, ""))
 					if b := c.bound("r2", two, withRef("order-1")); b == nil || !b.Same {
 						t.Fatalf("before the return it is bound to %+v", b)
 					}
-					if _, err := c.Return(soon(t), "s", "r1", reservation.Return{ID: "1", Restock: restock, Lines: lines}); err != nil {
+					if _, err := c.Return(stocktest.Soon(t), "s", "r1", reservation.Return{ID: "1", Restock: restock, Lines: lines}); err != nil {
 						t.Fatal(err)
 					}
 					if b := c.bound("r2", two, withRef("order-1")); b == nil || b.By != reservation.ByRef || b.Same {
@@ -280,16 +286,16 @@ func TestReturnedIsNotTheSame(t *testing.T) {
 
 // Who ends frees what is his, and nothing that belongs to another by now.
 func TestOthersStayBound(t *testing.T) {
-	tests := map[string]func(*clocked) (reservation.State, error){
-		"released": func(c *clocked) (reservation.State, error) {
-			return c.Release(soon(c.t), "s", "r1", reservation.Shop, "")
+	tests := map[string]func(*clocked) (record.State, error){
+		"released": func(c *clocked) (record.State, error) {
+			return c.Release(stocktest.Soon(c.t), "s", "r1", reservation.Shop, "")
 		},
-		"confirmed": func(c *clocked) (reservation.State, error) {
-			return c.Confirm(soon(c.t), "s", "r1", reservation.Shop, "")
+		"confirmed": func(c *clocked) (record.State, error) {
+			return c.Confirm(stocktest.Soon(c.t), "s", "r1", reservation.Shop, "")
 		},
-		"held": func(c *clocked) (reservation.State, error) { // it is answered twice
-			_, _, err := c.Call(soon(c.t), "s", reservation.Operation{Name: "free", Args: []any{"r1"}})
-			return reservation.Held, err
+		"held": func(c *clocked) (record.State, error) { // it is answered twice
+			_, _, err := c.Call(stocktest.Soon(c.t), "s", reservation.Operation{Name: "free", Args: []any{"r1"}})
+			return record.Held, err
 		},
 	}
 	for name, end := range tests {
@@ -297,11 +303,11 @@ func TestOthersStayBound(t *testing.T) {
 			eachClock(t, 9, func(t *testing.T, c *clocked) {
 				c.reserve("r1", withSingle("x"))
 				free := reservation.Operation{Name: "free", Args: []any{"r1"}}
-				if _, _, err := c.Call(soon(t), "s", free); err != nil {
+				if _, _, err := c.Call(stocktest.Soon(t), "s", free); err != nil {
 					t.Fatal(err)
 				}
 				c.reserve("r2", withSingle("x"))
-				c.must(reservation.State(name))(end(c))
+				c.must(record.State(name))(end(c))
 				if b := c.bound("r3", withSingle("x")); b == nil || b.ID != "r2" {
 					t.Errorf("it belongs to %v, want r2", b)
 				}
@@ -314,9 +320,9 @@ func TestOthersStayBound(t *testing.T) {
 func TestStaleBindings(t *testing.T) {
 	eachClock(t, 9, func(t *testing.T, c *clocked) {
 		c.reserve("r1", withKey("x", "p"))
-		bindings := c.ShardKeys("s")[10]
+		bindings := c.Shard().ShardKeys("s")[10]
 		for name, id := range map[string]string{"k|gone": "nobody", "k|y": "r1", "r|order-1": "r1"} {
-			if err := c.server.client.HSet(soon(t), bindings, name, id).Err(); err != nil {
+			if err := c.server.client.HSet(stocktest.Soon(t), bindings, name, id).Err(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -326,7 +332,7 @@ func TestStaleBindings(t *testing.T) {
 			}
 		}
 		want := map[string]string{"k|x": "r1", "k|gone": "r2", "k|y": "r3", "r|order-1": "r4", "b|Ann|order-1": "r4"}
-		got := c.server.client.HGetAll(soon(t), bindings).Val()
+		got := c.server.client.HGetAll(stocktest.Soon(t), bindings).Val()
 		for name, id := range want {
 			if got[name] != id {
 				t.Errorf("%s belongs to %q, want %s", name, got[name], id)
@@ -338,27 +344,27 @@ func TestStaleBindings(t *testing.T) {
 // The edge binds what an attempt brings, and says so in one word.
 func TestEdgeBinds(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
-		e := selling(t, options(b), 9)
+		e := stocktest.Selling(t, stocktest.Options(b), 9)
 		l, _ := e.Catalogue().Sale("s")
 		two := []sale.Line{{SKU: "a", Quantity: 1}, {SKU: "b", Region: "north", Quantity: 1}}
 		turned := []sale.Line{two[1], two[0]}
 		hold := func(id string, a *sale.Attempt, lines []sale.Line) (reservation.Hold, *reservation.Bound) {
 			t.Helper()
 			a.Lines = lines
-			keep := terms
+			keep := stocktest.Terms
 			keep.KeyTTL, keep.Gate = time.Hour, "main"
-			h, refusal, err := e.Hold(soon(t), id, l, a, lines, keep)
+			h, refusal, err := e.Hold(stocktest.Soon(t), id, l, a, lines, keep)
 			found, ok := errors.AsType[*reservation.Bound](err)
 			if refusal != nil || err != nil && !ok {
 				t.Fatalf("%s: %+v, %v", id, refusal, err)
 			}
-			looked, err := e.Lookup(soon(t), l, a, lines)
+			looked, err := e.Lookup(stocktest.Soon(t), l, a, lines)
 			if err != nil || (looked == nil) || found != nil && *looked != *found {
 				t.Errorf("%s: lookup finds %+v, %v; the hold %+v", id, looked, err, found)
 			}
 			return h, found
 		}
-		if found, err := e.Lookup(soon(t), l, &sale.Attempt{Buyer: "Ann", Ref: "order-1"}, two); found != nil || err != nil {
+		if found, err := e.Lookup(stocktest.Soon(t), l, &sale.Attempt{Buyer: "Ann", Ref: "order-1"}, two); found != nil || err != nil {
 			t.Errorf("before, lookup finds %v, %v", found, err)
 		}
 		if h, b := hold("r1", &sale.Attempt{Buyer: "Ann", Ref: "order-1"}, two); b != nil || h.Ref != "order-1" {
@@ -390,14 +396,14 @@ func TestEdgeBinds(t *testing.T) {
 		if _, b := hold("r3", &sale.Attempt{Buyer: "Bob", Key: "x", Print: "q"}, two); b != nil {
 			t.Errorf("another buyer's key is his own, but: %v", b)
 		}
-		e.Free(soon(t), "s", "r1")
+		e.Free(stocktest.Soon(t), "s", "r1")
 		if _, b := hold("r4", &sale.Attempt{Buyer: "Ann"}, two); b != nil {
 			t.Errorf("the first was answered, but: %v", b)
 		}
 		if n := e.Backlog(); n != 0 {
 			t.Errorf("%d outcomes wait: what is bound leaves nothing to release", n)
 		}
-		r, err := e.Reservation(soon(t), "r1")
+		r, err := e.Store.Reservation(stocktest.Soon(t), "r1")
 		if err != nil || r.Ref != "order-1" || r.Gate != "main" {
 			t.Errorf("the record is %+v, %v", r, err)
 		}
@@ -406,7 +412,7 @@ func TestEdgeBinds(t *testing.T) {
 
 // The names tell nothing and do not collide.
 func TestNamesOfBindings(t *testing.T) {
-	s, other := &reservation.Secret{1}, &reservation.Secret{2}
+	s, other := &identity.Secret{1}, &identity.Secret{2}
 	ab := []sale.Line{{SKU: "a", Quantity: 1}, {SKU: "b", Quantity: 2}}
 	ba := []sale.Line{ab[1], ab[0]}
 	if s.Single("Ann", ab) != s.Single("Ann", ba) {
@@ -430,18 +436,18 @@ func TestNamesOfBindings(t *testing.T) {
 
 // A ref that Redis could not keep is not even sent.
 func TestOddRefs(t *testing.T) {
-	e := selling(t, options(redistest.Embedded(t)), 3)
+	e := stocktest.Selling(t, stocktest.Options(redistest.Embedded(t)), 3)
 	long := make([]byte, 129)
 	for i := range long {
 		long[i] = 'x'
 	}
 	for _, ref := range []string{"two words", "tab\t", "é", "\x7f", string(long)} {
-		c := &reservation.Claim{ID: "r1", Sale: "s", Version: 2, Lines: []sale.Line{{SKU: "a", Quantity: 1}}, Ref: ref, Mode: terms.Mode}
-		if _, refusal, err := e.Reserve(soon(t), c); err == nil || refusal != nil || errors.Is(err, reservation.ErrUnavailable) {
+		c := &reservation.Claim{ID: "r1", Sale: "s", Version: 2, Lines: []sale.Line{{SKU: "a", Quantity: 1}}, Ref: ref, Mode: stocktest.Terms.Mode}
+		if _, refusal, err := e.Store.Reserve(stocktest.Soon(t), c); err == nil || refusal != nil || errors.Is(err, shard.ErrUnavailable) {
 			t.Errorf("%q: %v, %v", ref, refusal, err)
 		}
 	}
-	if c := cellA(t, e.Store); c.Held != 0 {
+	if c := stocktest.CellA(t, e.Store); c.Held != 0 {
 		t.Errorf("%d units are held", c.Held)
 	}
 }

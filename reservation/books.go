@@ -12,7 +12,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // Loaded is a sale as Redis has it.
@@ -20,50 +22,40 @@ type Loaded struct {
 	Sale    *sale.Sale
 	Status  sale.Status
 	Version int64
-	epoch   string
+	Epoch   string
 }
 
-// Sales lists the ids of all sales.
-func (s *Store) Sales(ctx context.Context) ([]string, error) {
-	ids, err := s.redis.SMembers(ctx, s.salesKey()).Result()
-	if err != nil {
-		return nil, explain(err)
-	}
-	slices.Sort(ids)
-	return ids, nil
-}
-
-var errUnreadable = errors.New("a sale in redis cannot be read: a newer stockgate has written it, update this edge")
+var ErrUnreadable = errors.New("a sale in redis cannot be read: a newer stockgate has written it, update this edge")
 
 // load reads a sale's file and status; ErrNoSale when there is none.
-func (s *Store) load(ctx context.Context, id string) (*Loaded, error) {
-	v, err := s.redis.HMGet(ctx, s.shardKeys(id)[metaKey], "version", "status", "doc", "epoch").Result()
+func (s *Store) Load(ctx context.Context, id string) (*Loaded, error) {
+	v, err := s.shard.Redis.HMGet(ctx, s.shard.ShardKeys(id)[shard.MetaKey], "version", "status", "doc", "epoch").Result()
 	if err != nil {
-		return nil, explain(err)
+		return nil, shard.Explain(err)
 	}
 	doc, ok := v[2].(string)
 	if !ok {
-		return nil, ErrNoSale
+		return nil, shard.ErrNoSale
 	}
 	parsed, err := sale.Decode([]byte(doc))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", errUnreadable, id, err)
+		return nil, fmt.Errorf("%w: %s: %w", ErrUnreadable, id, err)
 	}
 	version, _ := v[0].(string)
 	status, _ := v[1].(string)
 	epoch, _ := v[3].(string)
 	n, _ := strconv.ParseInt(version, 10, 64)
-	return &Loaded{Sale: parsed, Status: sale.Status(status), Version: n, epoch: epoch}, nil
+	return &Loaded{Sale: parsed, Status: sale.Status(status), Version: n, Epoch: epoch}, nil
 }
 
 // Books is a sale and where its units are; all cells are read at one moment.
 type Books struct {
-	ID       string      `json:"id"`
-	Status   sale.Status `json:"status"`
-	StartsAt time.Time   `json:"starts_at"`
-	EndsAt   time.Time   `json:"ends_at"`
-	Version  int64       `json:"version"`
-	Items    []Cell      `json:"items"`
+	ID       string        `json:"id"`
+	Status   sale.Status   `json:"status"`
+	StartsAt time.Time     `json:"starts_at"`
+	EndsAt   time.Time     `json:"ends_at"`
+	Version  int64         `json:"version"`
+	Items    []record.Cell `json:"items"`
 	// Balanced says that stock = available + held + in_doubt + confirmed in every cell.
 	Balanced bool `json:"balanced"`
 	// OldestInDoubt is since when the oldest unresolved doubt exists; zero: none.
@@ -74,18 +66,18 @@ type Books struct {
 
 // Books reads a sale and its cells.
 func (s *Store) Books(ctx context.Context, id string) (*Books, error) {
-	keys := s.shardKeys(id)
-	pipe := s.redis.Pipeline() // not MULTI: a full Redis refuses it
-	meta := pipe.HMGet(ctx, keys[metaKey], "version", "status", "doc", "lead")
-	cells := pipe.HGetAll(ctx, keys[cellsKey])
-	oldest := pipe.ZRangeWithScores(ctx, keys[inDoubtKey], 0, 0)
-	unbacked := pipe.ZCard(ctx, keys[unbackedKey])
+	keys := s.shard.ShardKeys(id)
+	pipe := s.shard.Redis.Pipeline() // not MULTI: a full Redis refuses it
+	meta := pipe.HMGet(ctx, keys[shard.MetaKey], "version", "status", "doc", "lead")
+	cells := pipe.HGetAll(ctx, keys[shard.CellsKey])
+	oldest := pipe.ZRangeWithScores(ctx, keys[shard.InDoubtKey], 0, 0)
+	unbacked := pipe.ZCard(ctx, keys[shard.UnbackedKey])
 	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, explain(err)
+		return nil, shard.Explain(err)
 	}
 	doc, ok := meta.Val()[2].(string)
 	if !ok {
-		return nil, ErrNoSale
+		return nil, shard.ErrNoSale
 	}
 	var file sale.Sale
 	if err := json.Unmarshal([]byte(doc), &file); err != nil {
@@ -100,7 +92,7 @@ func (s *Store) Books(ctx context.Context, id string) (*Books, error) {
 	}
 	names := file.Lines()
 	for cell, packed := range cells.Val() {
-		c, err := ParseCell(packed)
+		c, err := record.ParseCell(packed)
 		if err != nil {
 			return nil, fmt.Errorf("cell %s of sale %s: %w", cell, id, err)
 		}
@@ -112,7 +104,7 @@ func (s *Store) Books(ctx context.Context, id string) (*Books, error) {
 		b.Balanced = b.Balanced && c.Balanced()
 		b.Items = append(b.Items, c)
 	}
-	slices.SortFunc(b.Items, func(a, c Cell) int {
+	slices.SortFunc(b.Items, func(a, c record.Cell) int {
 		return strings.Compare(a.SKU+"\x00"+a.Region, c.SKU+"\x00"+c.Region)
 	})
 	return b, nil
@@ -120,11 +112,11 @@ func (s *Store) Books(ctx context.Context, id string) (*Books, error) {
 
 // Lines says what the cells of a sale stand for, as far as this edge can read it.
 func (s *Store) Lines(ctx context.Context, id string) (map[string]sale.Line, error) {
-	doc, err := s.redis.HGet(ctx, s.shardKeys(id)[metaKey], "doc").Result()
+	doc, err := s.shard.Redis.HGet(ctx, s.shard.ShardKeys(id)[shard.MetaKey], "doc").Result()
 	if errors.Is(err, redis.Nil) {
-		return nil, ErrNoSale
+		return nil, shard.ErrNoSale
 	} else if err != nil {
-		return nil, explain(err)
+		return nil, shard.Explain(err)
 	}
 	var file sale.Sale
 	_ = json.Unmarshal([]byte(doc), &file) // names of cells only; a cell stands for itself without
@@ -133,14 +125,14 @@ func (s *Store) Lines(ctx context.Context, id string) (map[string]sale.Line, err
 
 // Record is everything about one reservation.
 type Record struct {
-	ID      string      `json:"id"`
-	Sale    string      `json:"sale"`
-	State   State       `json:"state"`
-	Cause   string      `json:"cause,omitempty"`
-	Lines   []sale.Line `json:"lines"`
-	Buyer   string      `json:"buyer"` // hashed
-	Mode    Mode        `json:"mode"`
-	Created time.Time   `json:"created"`
+	ID      string       `json:"id"`
+	Sale    string       `json:"sale"`
+	State   record.State `json:"state"`
+	Cause   string       `json:"cause,omitempty"`
+	Lines   []sale.Line  `json:"lines"`
+	Buyer   string       `json:"buyer"` // hashed
+	Mode    record.Mode  `json:"mode"`
+	Created time.Time    `json:"created"`
 	// Changed is since when it is in its state, Deadline when a hold ends; both of a hold as
 	// Redis's own time will have it.
 	Changed  time.Time `json:"changed"`
@@ -158,7 +150,7 @@ type Record struct {
 
 // Reservation finds a reservation in any sale.
 func (s *Store) Reservation(ctx context.Context, id string) (*Record, error) {
-	sales, err := s.Sales(ctx)
+	sales, err := s.journal.Sales(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -176,14 +168,14 @@ func (s *Store) Reservation(ctx context.Context, id string) (*Record, error) {
 
 // Holds lists up to limit reservations of a sale that are held, in doubt or
 // unbacked, the oldest first.
-func (s *Store) Holds(ctx context.Context, id string, state State, limit int) ([]Record, error) {
+func (s *Store) Holds(ctx context.Context, id string, state record.State, limit int) ([]Record, error) {
 	key, err := s.holdsKey(id, state)
 	if err != nil {
 		return nil, err
 	}
-	ids, err := s.redis.ZRange(ctx, key, 0, int64(limit)-1).Result()
+	ids, err := s.shard.Redis.ZRange(ctx, key, 0, int64(limit)-1).Result()
 	if err != nil {
-		return nil, explain(err)
+		return nil, shard.Explain(err)
 	}
 	found, err := s.records(ctx, id, ids)
 	if err != nil {
@@ -198,12 +190,12 @@ func (s *Store) records(ctx context.Context, id string, ids []string) ([]Record,
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	keys := s.shardKeys(id)
-	pipe := s.redis.Pipeline() // not MULTI: a full Redis refuses it
-	packed := pipe.HMGet(ctx, keys[recordsKey], ids...)
-	meta := pipe.HMGet(ctx, keys[metaKey], "doc", "lead")
+	keys := s.shard.ShardKeys(id)
+	pipe := s.shard.Redis.Pipeline() // not MULTI: a full Redis refuses it
+	packed := pipe.HMGet(ctx, keys[shard.RecordsKey], ids...)
+	meta := pipe.HMGet(ctx, keys[shard.MetaKey], "doc", "lead")
 	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, explain(err)
+		return nil, shard.Explain(err)
 	}
 	doc, _ := meta.Val()[0].(string)
 	lead := time.Duration(leadOf(meta.Val()[1])) * time.Millisecond
@@ -224,7 +216,7 @@ func (s *Store) records(ctx context.Context, id string, ids []string) ([]Record,
 			continue
 		}
 		r.ID, r.Sale = ids[i], id
-		if r.State == Held || r.State == InDoubt {
+		if r.State == record.Held || r.State == record.InDoubt {
 			r.Changed, r.Deadline = r.Changed.Add(-lead), r.Deadline.Add(-lead)
 		}
 		out = append(out, r)
@@ -249,7 +241,7 @@ func parseRecord(text string, names map[string]sale.Line) (Record, error) {
 		n, _ := strconv.ParseInt(f[i], 10, 64)
 		return time.UnixMilli(n)
 	}
-	r := Record{State: State(f[0]), Deadline: at(1), Exp: at(2), Created: at(3), Changed: at(4), Mode: Mode(f[5]), Buyer: f[6], Cause: f[9]}
+	r := Record{State: record.State(f[0]), Deadline: at(1), Exp: at(2), Created: at(3), Changed: at(4), Mode: record.Mode(f[5]), Buyer: f[6], Cause: f[9]}
 	r.Lines = parseLines(f[7], names)
 	if len(f) > 18 {
 		r.Ref, r.Gate, r.Returned = f[14], f[15], parseLines(f[16], names)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // claiming is a claim in the form in which lua/reserve.lua takes it.
@@ -176,37 +177,8 @@ func reserveArgs(claims []*claiming) []any {
 
 // reserveAt makes claims on one sale in one call. It returns the shard's seq after the
 // call.
-func (s *Store) reserveAt(ctx context.Context, sale string, claims []*claiming) ([]reply, int64, error) {
-	before := s.clock(sale).mark()
-	raw, failed := s.eval(ctx, s.claims, s.scripts.Claim, s.shardKeys(sale), reserveArgs(claims), s.options.ReplicaAcks)
-	return s.replies(sale, before, raw, len(claims), failed)
-}
-
-// replyOf reads an operation's answer. Last is one that was read before, which many are
-// the same as.
-func replyOf(raw any, last *textReply) reply {
-	text, ok := raw.(string)
-	if !ok {
-		r, _ := raw.([]any)
-		return r
-	}
-	if text == last.text {
-		return last.reply
-	}
-	var r reply
-	for word := range strings.SplitSeq(text, " ") {
-		if n, err := strconv.ParseInt(word, 10, 64); err == nil {
-			r = append(r, n)
-		} else {
-			r = append(r, word)
-		}
-	}
-	last.text, last.reply = text, r
-	return r
-}
-
-// textReply is an answer that came as a text.
-type textReply struct {
-	text  string
-	reply reply
+func (s *Store) reserveAt(ctx context.Context, sale string, claims []*claiming) ([]shard.Reply, int64, error) {
+	before := s.shard.Clock(sale).Mark()
+	raw, failed := s.shard.Eval(ctx, s.shard.Claims, s.shard.Scripts.Claim, s.shard.ShardKeys(sale), reserveArgs(claims), s.shard.Options.ReplicaAcks)
+	return s.shard.Replies(sale, before, raw, len(claims), failed)
 }

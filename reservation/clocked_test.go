@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 )
@@ -24,11 +26,11 @@ func eachClock(t *testing.T, stock int64, run func(*testing.T, *clocked), limits
 	for _, s := range servers(t) {
 		t.Run(s.name, func(t *testing.T) {
 			c := &clocked{Store: s.store, t: t, server: s, now: time.Now().Truncate(time.Millisecond), passed: time.Now()}
-			c.Measure(func() time.Time { return c.passed })
+			c.Shard().Measure(func() time.Time { return c.passed })
 			c.step(0)
-			load(t, s.store, openSale("s", stock, limits...))
+			stocktest.Load(t, s.store, stocktest.OpenSale("s", stock, limits...))
 			run(t, c)
-			balanced(t, s.client, s.store, "s")
+			stocktest.Balanced(t, s.client, s.store, "s")
 		})
 	}
 }
@@ -45,7 +47,7 @@ func (c *clocked) jump(d time.Duration) {
 	c.t.Helper()
 	c.now = c.now.Add(d)
 	c.server.setTime(c.now.UnixMilli())
-	if _, _, err := c.Sweep(soon(c.t), "s", "0"); err != nil { // the store hears of it
+	if _, _, err := c.Sweep(stocktest.Soon(c.t), "s", "0"); err != nil { // the store hears of it
 		c.t.Fatal(err)
 	}
 }
@@ -53,23 +55,23 @@ func (c *clocked) jump(d time.Duration) {
 // lose is what happens when Redis loses everything and the sale is loaded anew.
 func (c *clocked) lose(stock int64, limits ...sale.Limit) {
 	c.t.Helper()
-	if err := c.server.client.FlushAll(soon(c.t)).Err(); err != nil {
+	if err := c.server.client.FlushAll(stocktest.Soon(c.t)).Err(); err != nil {
 		c.t.Fatal(err)
 	}
 	c.step(time.Second)
-	load(c.t, c.Store, openSale("s", stock, limits...))
+	stocktest.Load(c.t, c.Store, stocktest.OpenSale("s", stock, limits...))
 }
 
 // claimOf is a claim on one unit of "a" by Ann, of the present version of the sale.
 func (c *clocked) claimOf(id string, edit ...func(*reservation.Claim)) *reservation.Claim {
 	c.t.Helper()
-	b, err := c.Books(soon(c.t), "s")
+	b, err := c.Books(stocktest.Soon(c.t), "s")
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	claim := &reservation.Claim{
 		ID: id, Sale: "s", Version: b.Version, Buyer: "Ann", Lines: []sale.Line{{SKU: "a", Quantity: 1}},
-		HoldFor: time.Minute, Margin: 5 * time.Second, Mode: reservation.Response,
+		HoldFor: time.Minute, Margin: 5 * time.Second, Mode: record.Response,
 	}
 	for _, e := range edit {
 		e(claim)
@@ -80,7 +82,7 @@ func (c *clocked) claimOf(id string, edit ...func(*reservation.Claim)) *reservat
 // reserve reserves, and fails the test when that is refused.
 func (c *clocked) reserve(id string, edit ...func(*reservation.Claim)) reservation.Hold {
 	c.t.Helper()
-	h, refusal, err := c.Reserve(soon(c.t), c.claimOf(id, edit...))
+	h, refusal, err := c.Reserve(stocktest.Soon(c.t), c.claimOf(id, edit...))
 	if err != nil || refusal != nil {
 		c.t.Fatalf("reserve %s: %+v, %v", id, refusal, err)
 	}
@@ -90,7 +92,7 @@ func (c *clocked) reserve(id string, edit ...func(*reservation.Claim)) reservati
 // bound reserves, and returns the reservation that is in the way; nil: it is reserved.
 func (c *clocked) bound(id string, edit ...func(*reservation.Claim)) *reservation.Bound {
 	c.t.Helper()
-	_, refusal, err := c.Reserve(soon(c.t), c.claimOf(id, edit...))
+	_, refusal, err := c.Reserve(stocktest.Soon(c.t), c.claimOf(id, edit...))
 	b, ok := errors.AsType[*reservation.Bound](err)
 	if refusal != nil || err != nil && !ok {
 		c.t.Fatalf("reserve %s: %+v, %v", id, refusal, err)
@@ -98,9 +100,9 @@ func (c *clocked) bound(id string, edit ...func(*reservation.Claim)) *reservatio
 	return b
 }
 
-func (c *clocked) must(want reservation.State) func(reservation.State, error) {
+func (c *clocked) must(want record.State) func(record.State, error) {
 	c.t.Helper()
-	return func(got reservation.State, err error) {
+	return func(got record.State, err error) {
 		c.t.Helper()
 		if err != nil || got != want {
 			c.t.Fatalf("the state is %q, %v; want %s", got, err, want)
@@ -111,25 +113,25 @@ func (c *clocked) must(want reservation.State) func(reservation.State, error) {
 // cell is where the units of "a" are: stock, available, held, in doubt, confirmed.
 func (c *clocked) cell() [5]int64 {
 	c.t.Helper()
-	a := cellA(c.t, c.Store)
+	a := stocktest.CellA(c.t, c.Store)
 	return [5]int64{a.Stock, a.Available, a.Held, a.InDoubt, a.Confirmed}
 }
 
 // told are the kinds of the movements after the first few, with one field of each.
 func (c *clocked) told(field string, after int) []string {
 	c.t.Helper()
-	movements, err := c.Journal(soon(c.t), "s", int64(after), math.MaxInt32)
+	movements, err := c.Journal().Movements(stocktest.Soon(c.t), "s", int64(after), math.MaxInt32)
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	var out []string
 	for _, m := range movements {
-		record := ""
+		text := ""
 		if m.Record != nil {
-			record = m.Record.Text()
+			text = m.Record.Text()
 		}
 		values := map[string]string{
-			"id": m.ID, "was": string(m.Was), "lines": reservation.UnitsText(m.Lines), "buyer": m.Buyer, "cause": m.Cause, "record": record,
+			"id": m.ID, "was": string(m.Was), "lines": record.UnitsText(m.Lines), "buyer": m.Buyer, "cause": m.Cause, "record": text,
 		}
 		out = append(out, m.Kind+" "+values[field])
 	}
@@ -139,7 +141,7 @@ func (c *clocked) told(field string, after int) []string {
 // seq is how many movements the journal has.
 func (c *clocked) seq() int {
 	c.t.Helper()
-	h, err := c.JournalHead(soon(c.t), "s")
+	h, err := c.Journal().Head(stocktest.Soon(c.t), "s")
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -160,7 +162,7 @@ func withRef(ref string) func(*reservation.Claim) {
 	return func(c *reservation.Claim) { c.Ref = ref }
 }
 
-func inMode(m reservation.Mode) func(*reservation.Claim) {
+func inMode(m record.Mode) func(*reservation.Claim) {
 	return func(c *reservation.Claim) { c.Mode = m }
 }
 

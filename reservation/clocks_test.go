@@ -7,8 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // These tests are the rows of docs/clocks.md. In all of them a hold is made for a minute,
@@ -17,7 +20,7 @@ import (
 // end ends what is overdue, and fails the test unless it is so many.
 func (c *clocked) end(want int) {
 	c.t.Helper()
-	if n, err := c.Expire(soon(c.t), "s"); n != want || err != nil {
+	if n, err := c.Expire(stocktest.Soon(c.t), "s"); n != want || err != nil {
 		c.t.Errorf("%d holds end, %v; want %d", n, err, want)
 	}
 }
@@ -63,16 +66,16 @@ func (c *clocked) endsAt(left time.Duration) {
 // refused says what a reserve is refused with; nil: it is made.
 func (c *clocked) refused(id string) (*sale.Refusal, error) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), long)
+	ctx, cancel := context.WithTimeout(c.t.Context(), stocktest.Long)
 	defer cancel()
-	_, refusal, err := c.Reserve(ctx, c.claimOf(id, inMode(reservation.Backend)))
+	_, refusal, err := c.Reserve(ctx, c.claimOf(id, inMode(record.Backend)))
 	return refusal, err
 }
 
 // lead is what Redis has stored of it, in whole seconds.
 func (c *clocked) lead() int {
 	c.t.Helper()
-	text, _ := c.server.client.HGet(soon(c.t), c.ShardKeys("s")[0], "lead").Result()
+	text, _ := c.server.client.HGet(stocktest.Soon(c.t), c.Shard().ShardKeys("s")[0], "lead").Result()
 	ms, _ := strconv.Atoi(text)
 	if ms < 0 {
 		return -((-ms + 500) / 1000)
@@ -83,9 +86,9 @@ func (c *clocked) lead() int {
 // endsSoon makes the sale one that ends in an hour.
 func (c *clocked) endsSoon() {
 	c.t.Helper()
-	file := openSale("s", 9)
+	file := stocktest.OpenSale("s", 9)
 	file.EndsAt = c.now.Add(time.Hour).Truncate(time.Second)
-	if _, err := c.Apply(soon(c.t), file, reservation.ApplyOptions{By: "test"}); err != nil {
+	if _, err := c.Apply(stocktest.Soon(c.t), file, reservation.ApplyOptions{By: "test"}); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -96,7 +99,7 @@ func TestForwardAndBack(t *testing.T) {
 	eachClock(t, 9, func(t *testing.T, c *clocked) {
 		c.endsSoon()
 		c.heard()
-		c.reserve("before", inMode(reservation.Backend))
+		c.reserve("before", inMode(record.Backend))
 		c.jump(2 * time.Hour)
 		for range 5 {
 			c.step(500 * time.Millisecond)
@@ -109,7 +112,7 @@ func TestForwardAndBack(t *testing.T) {
 			}
 		}
 		c.jump(-2 * time.Hour)
-		h := c.reserve("after", inMode(reservation.Backend), func(cl *reservation.Claim) { cl.HoldFor = 3 * time.Second })
+		h := c.reserve("after", inMode(record.Backend), func(cl *reservation.Claim) { cl.HoldFor = 3 * time.Second })
 		if want := c.now.Add(-2 * time.Second); !h.Exp.Equal(want) || !h.Created.Equal(c.now) {
 			t.Errorf("the token is of %v until %v, want %v until %v", h.Created, h.Exp, c.now, want)
 		}
@@ -126,17 +129,17 @@ func TestForwardAndBack(t *testing.T) {
 func TestForwardForGood(t *testing.T) {
 	eachClock(t, 9, func(t *testing.T, c *clocked) {
 		c.heard()
-		h := c.reserve("before", inMode(reservation.Backend))
+		h := c.reserve("before", inMode(record.Backend))
 		c.jump(2 * time.Hour)
 		c.believed()
 		if c.lead() != -7200 {
 			t.Errorf("the lead is %d s, want -7200", c.lead())
 		}
-		after := c.reserve("after", inMode(reservation.Backend))
+		after := c.reserve("after", inMode(record.Backend))
 		if want := c.now.Add(55 * time.Second); !after.Exp.Equal(want) {
 			t.Errorf("the token is good until %v, want %v", after.Exp, want)
 		}
-		r, err := c.Reservation(soon(t), "before")
+		r, err := c.Reservation(stocktest.Soon(t), "before")
 		if err != nil || r.Deadline.Sub(h.Deadline).Round(2*time.Second) != 2*time.Hour {
 			t.Errorf("the deadline is shown as %v, %v; want two hours after %v", r.Deadline, err, h.Deadline)
 		}
@@ -159,13 +162,13 @@ func TestForwardForGood(t *testing.T) {
 func TestBackForGood(t *testing.T) {
 	eachClock(t, 9, func(t *testing.T, c *clocked) {
 		c.heard()
-		c.reserve("before", inMode(reservation.Backend))
+		c.reserve("before", inMode(record.Backend))
 		c.reserve("answered")
 		c.jump(-2 * time.Hour)
 		if c.lead() != 7200 {
 			t.Errorf("the lead is %d s, want 7200", c.lead())
 		}
-		h := c.reserve("after", inMode(reservation.Backend))
+		h := c.reserve("after", inMode(record.Backend))
 		if want := c.now.Add(55 * time.Second); !h.Exp.Equal(want) || !h.Deadline.Equal(want.Add(5*time.Second)) {
 			t.Errorf("held until %v, the token until %v; want %v for the token", h.Deadline, h.Exp, want)
 		}
@@ -173,23 +176,23 @@ func TestBackForGood(t *testing.T) {
 		c.end(0)
 		c.step(time.Millisecond)
 		c.end(2)
-		c.must(reservation.InDoubt)(c.state("answered"))
-		c.must(reservation.Expired)(c.state("after"))
-		if _, err := c.Release(soon(t), "s", "answered", reservation.Operator, ""); !errors.As(err, new(*reservation.TooSoonError)) {
+		c.must(record.InDoubt)(c.state("answered"))
+		c.must(record.Expired)(c.state("after"))
+		if _, err := c.Release(stocktest.Soon(t), "s", "answered", reservation.Operator, ""); !errors.As(err, new(*reservation.TooSoonError)) {
 			t.Errorf("an operator releases what has a good token: %v", err)
 		}
 		c.step(2*time.Hour - time.Millisecond)
 		c.end(0)
-		c.must(reservation.Held)(c.state("before"))
+		c.must(record.Held)(c.state("before"))
 		c.step(time.Millisecond)
 		c.end(1)
-		c.must(reservation.Released)(c.Release(soon(t), "s", "answered", reservation.Operator, ""))
+		c.must(record.Released)(c.Release(stocktest.Soon(t), "s", "answered", reservation.Operator, ""))
 	})
 }
 
-func (c *clocked) state(id string) (reservation.State, error) {
+func (c *clocked) state(id string) (record.State, error) {
 	c.t.Helper()
-	r, err := c.Reservation(soon(c.t), id)
+	r, err := c.Reservation(stocktest.Soon(c.t), id)
 	if err != nil {
 		return "", err
 	}
@@ -200,7 +203,7 @@ func (c *clocked) state(id string) (reservation.State, error) {
 func TestStepsRepeated(t *testing.T) {
 	eachClock(t, 9, func(t *testing.T, c *clocked) {
 		c.heard()
-		c.reserve("r1", inMode(reservation.Backend))
+		c.reserve("r1", inMode(record.Backend))
 		for range 10 {
 			c.jump(2 * time.Hour)
 			c.heard()
@@ -225,11 +228,11 @@ func TestStepsRepeated(t *testing.T) {
 // end in time, and the unit is sold once.
 func TestStoredClockAhead(t *testing.T) {
 	eachClock(t, 1, func(t *testing.T, c *clocked) {
-		if err := c.server.client.HSet(soon(t), c.ShardKeys("s")[0], "clock", c.now.Add(2*time.Hour).UnixMilli()).Err(); err != nil {
+		if err := c.server.client.HSet(stocktest.Soon(t), c.Shard().ShardKeys("s")[0], "clock", c.now.Add(2*time.Hour).UnixMilli()).Err(); err != nil {
 			t.Fatal(err)
 		}
 		c.heard()
-		h := c.reserve("first", inMode(reservation.Backend))
+		h := c.reserve("first", inMode(record.Backend))
 		if want := c.now.Add(55 * time.Second); !h.Exp.Equal(want) {
 			t.Errorf("the token is good until %v, want %v", h.Exp, want)
 		}
@@ -237,7 +240,7 @@ func TestStoredClockAhead(t *testing.T) {
 		if c.now.Before(h.Exp) {
 			t.Errorf("at %v the hold has ended, and its token is good until %v", c.now, h.Exp)
 		}
-		c.reserve("second", inMode(reservation.Backend))
+		c.reserve("second", inMode(record.Backend))
 	})
 }
 
@@ -245,29 +248,29 @@ func TestStoredClockAhead(t *testing.T) {
 // else: a refusal writes nothing.
 func TestRefusalStoresStep(t *testing.T) {
 	eachClock(t, 1, func(t *testing.T, c *clocked) {
-		c.reserve("r1", inMode(reservation.Backend))
+		c.reserve("r1", inMode(record.Backend))
 		for name, refuse := range map[string]func() error{
 			"reserve": func() error { _, err := c.refused("r2"); return err },
 			"settle": func() error {
-				_, err := c.Doubt(soon(t), "s", "unknown", "")
+				_, err := c.Doubt(stocktest.Soon(t), "s", "unknown", "")
 				if errors.Is(err, reservation.ErrNotFound) {
 					return nil
 				}
 				return err
 			},
 			"manage": func() error {
-				_, err := c.Adjust(soon(t), "s", "adjustment", "nowhere", 1, "test")
-				if errors.Is(err, reservation.ErrRefused) {
+				_, err := c.Adjust(stocktest.Soon(t), "s", "adjustment", "nowhere", 1, "test")
+				if errors.Is(err, shard.ErrRefused) {
 					return nil
 				}
 				return err
 			},
 		} {
-			before, lead := balanced(t, c.server.client, c.Store, "s"), c.lead()
+			before, lead := stocktest.Balanced(t, c.server.client, c.Store, "s"), c.lead()
 			if err := refuse(); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			if err := balanced(t, c.server.client, c.Store, "s").differs(before); err != nil {
+			if err := stocktest.Balanced(t, c.server.client, c.Store, "s").Differs(before); err != nil {
 				t.Errorf("%s is refused and has changed something: %v", name, err)
 			}
 			c.now = c.now.Add(-time.Hour)
@@ -287,16 +290,16 @@ func TestRefusalStoresStep(t *testing.T) {
 func TestOtherEdges(t *testing.T) {
 	eachClock(t, 9, func(t *testing.T, c *clocked) {
 		c.heard()
-		c.reserve("r1", inMode(reservation.Backend))
+		c.reserve("r1", inMode(record.Backend))
 		c.jump(2 * time.Hour)
-		fresh := openStore(t, c.server.options)
+		fresh := stocktest.OpenStore(t, c.server.options)
 		for range 2 {
-			if n, err := fresh.Expire(soon(t), "s"); n != 0 || err != nil {
+			if n, err := fresh.Expire(stocktest.Soon(t), "s"); n != 0 || err != nil {
 				t.Errorf("an edge that has just begun ends %d, %v", n, err)
 			}
 		}
 		c.end(0) // it takes the step off the clock of all, at once
-		if n, err := fresh.Expire(soon(t), "s"); n != 0 || err != nil {
+		if n, err := fresh.Expire(stocktest.Soon(t), "s"); n != 0 || err != nil {
 			t.Errorf("the other edge ends %d, %v", n, err)
 		}
 		if lead := c.lead(); lead > -7190 {
@@ -310,19 +313,19 @@ func TestOtherEdges(t *testing.T) {
 func TestEdgeStoodStill(t *testing.T) {
 	eachClock(t, 9, func(t *testing.T, c *clocked) {
 		c.heard()
-		still := openStore(t, c.server.options)
+		still := stocktest.OpenStore(t, c.server.options)
 		for range 2 {
-			if _, err := still.Expire(soon(t), "s"); err != nil {
+			if _, err := still.Expire(stocktest.Soon(t), "s"); err != nil {
 				t.Fatal(err)
 			}
 		}
 		c.step(time.Hour)
-		c.reserve("r1", inMode(reservation.Backend))
+		c.reserve("r1", inMode(record.Backend))
 		c.step(time.Minute - time.Second)
 		c.end(0)
 		c.step(time.Second)
 		for range 3 {
-			if n, err := still.Expire(soon(t), "s"); n != 0 || err != nil {
+			if n, err := still.Expire(stocktest.Soon(t), "s"); n != 0 || err != nil {
 				t.Errorf("the edge that stood still ends %d, %v", n, err)
 			}
 		}
@@ -339,21 +342,21 @@ func TestAlign(t *testing.T) {
 	eachClock(t, 9, func(t *testing.T, c *clocked) {
 		c.heard()
 		c.jump(-2 * time.Hour)
-		c.reserve("held", inMode(reservation.Backend))
+		c.reserve("held", inMode(record.Backend))
 		c.reserve("doubt")
-		if _, err := c.Doubt(soon(t), "s", "doubt", "status_500"); err != nil {
+		if _, err := c.Doubt(stocktest.Soon(t), "s", "doubt", "status_500"); err != nil {
 			t.Fatal(err)
 		}
 		c.step(20 * time.Second)
 		shown := func(id string) [3]time.Time {
-			r, err := c.Reservation(soon(t), id)
+			r, err := c.Reservation(stocktest.Soon(t), id)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return [3]time.Time{r.Deadline, r.Changed, r.Exp}
 		}
 		before, n := [2][3]time.Time{shown("held"), shown("doubt")}, c.seq()
-		lead, moved, err := c.Align(soon(t), "s", "operator")
+		lead, moved, err := c.Align(stocktest.Soon(t), "s", "operator")
 		if err != nil || lead.Round(time.Minute) != 2*time.Hour || moved != 2 {
 			t.Errorf("a lead of %v was ended, %d holds moved, %v", lead, moved, err)
 		}
@@ -363,11 +366,11 @@ func TestAlign(t *testing.T) {
 		if told := c.told("was", n); len(told) != 2 || told[0] != "extended held" || told[1] != "extended in_doubt" {
 			t.Errorf("the journal tells %q", told)
 		}
-		balanced(t, c.server.client, c.Store, "s")
+		stocktest.Balanced(t, c.server.client, c.Store, "s")
 		if c.lead() != 0 {
 			t.Errorf("a lead of %d s is left", c.lead())
 		}
-		if lead, moved, err = c.Align(soon(t), "s", "operator"); lead != 0 || moved != 0 || err != nil {
+		if lead, moved, err = c.Align(stocktest.Soon(t), "s", "operator"); lead != 0 || moved != 0 || err != nil {
 			t.Errorf("again: %v, %d, %v", lead, moved, err)
 		}
 		c.endsAt(40 * time.Second)
@@ -380,11 +383,11 @@ func TestExtendAfterStep(t *testing.T) {
 	for name, step := range map[string]time.Duration{"back": -2 * time.Hour, "forward": 2 * time.Hour, "none": 0} {
 		eachClock(t, 9, func(t *testing.T, c *clocked) {
 			c.heard()
-			c.reserve("r1", inMode(reservation.Backend))
+			c.reserve("r1", inMode(record.Backend))
 			c.jump(step)
 			c.believed()
 			for range 2 {
-				h, err := c.Extend(soon(t), "s", "r1", 5*time.Minute, time.Hour)
+				h, err := c.Extend(stocktest.Soon(t), "s", "r1", 5*time.Minute, time.Hour)
 				if want := c.now.Add(5*time.Minute - 5*time.Second); err != nil || h.Exp.Sub(want).Abs() > time.Second || h.Deadline.Sub(h.Exp) != 5*time.Second {
 					t.Errorf("%s: held until %v, the token until %v, %v; want about %v for the token", name, h.Deadline, h.Exp, err, want)
 				}
@@ -401,7 +404,7 @@ func TestOutboxAfterALead(t *testing.T) {
 	eachClock(t, 9, func(t *testing.T, c *clocked) {
 		claims := func(owner string) bool {
 			t.Helper()
-			_, ours, err := c.ClaimOutbox(soon(t), "s", owner, lease, 0, 0)
+			_, ours, err := c.Journal().ClaimLease(stocktest.Soon(t), "s", owner, lease, 0, 0)
 			if err != nil {
 				t.Fatal(err)
 			}

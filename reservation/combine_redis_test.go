@@ -10,9 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/internal/stocktest"
 	"github.com/stockgate/stockgate/lua"
+	"github.com/stockgate/stockgate/rates"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // bomb is an argument that cannot be sent.
@@ -26,26 +30,26 @@ func (b bomb) MarshalBinary() ([]byte, error) {
 // TestHalfABatchThatPanics lets what settles fail while the claims of its batch are under
 // way: these hear their own answer, and nobody else does.
 func TestHalfABatchThatPanics(t *testing.T) {
-	f := newFaulty(t, long)
-	l, ok := f.edge.Catalogue().Sale("s")
+	f := stocktest.NewFaulty(t, stocktest.Long)
+	l, ok := f.Edge.Catalogue().Sale("s")
 	if !ok {
 		t.Fatal("the sale is not known")
 	}
 	claim := &reservation.Claim{
-		ID: "second", Sale: "s", Version: l.Version, Buyer: "b", Mode: reservation.Response, HoldFor: time.Hour,
+		ID: "second", Sale: "s", Version: l.Version, Buyer: "b", Mode: record.Response, HoldFor: time.Hour,
 		Lines: []sale.Line{{SKU: l.Sale.Items[0].SKU, Quantity: 1}},
 	}
-	f.proxy.HoldReplies("EVALSHA " + lua.Redis.Claim.SHA)
-	ctx := soon(t)
-	claimed, done := f.edge.Together(ctx, claim, reservation.Operation{Name: "confirm", Args: []any{bomb{func() {
-		if err := f.proxy.WaitHeld(ctx); err != nil {
+	f.Proxy.HoldReplies("EVALSHA " + lua.Redis.Claim.SHA)
+	ctx := stocktest.Soon(t)
+	claimed, done := f.Edge.Store.Together(ctx, claim, reservation.Operation{Name: "confirm", Args: []any{bomb{func() {
+		if err := f.Proxy.WaitHeld(ctx); err != nil {
 			t.Error(err)
 		}
 	}}}})
-	if _, err := done(); !errors.Is(err, reservation.ErrUnavailable) {
+	if _, err := done(); !errors.Is(err, shard.ErrUnavailable) {
 		t.Errorf("what fails hears %v", err)
 	}
-	f.proxy.ReleaseReplies()
+	f.Proxy.ReleaseReplies()
 	if got, err := claimed(); got != "ok" || err != nil {
 		t.Errorf("the claim hears %q, %v", got, err)
 	}
@@ -54,7 +58,7 @@ func TestHalfABatchThatPanics(t *testing.T) {
 // crowded is a faulty edge with stock for many, on which attempts are queued behind a
 // call that is under way.
 type crowded struct {
-	*faulty
+	*stocktest.Faulty
 	wg sync.WaitGroup
 
 	mu   sync.Mutex
@@ -62,8 +66,8 @@ type crowded struct {
 }
 
 func newCrowded(t *testing.T) *crowded {
-	c := &crowded{faulty: newFaulty(t, long), errs: map[string]error{}}
-	if _, err := c.direct.Adjust(soon(t), "s", "more", "a", 100, ""); err != nil {
+	c := &crowded{Faulty: stocktest.NewFaulty(t, stocktest.Long), errs: map[string]error{}}
+	if _, err := c.Direct.Adjust(stocktest.Soon(t), "s", "more", "a", 100, ""); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -72,11 +76,11 @@ func newCrowded(t *testing.T) *crowded {
 // together runs operations in the call that follows one which is under way, queued in
 // the order of their names. Meanwhile says what happens before that call is made.
 func (c *crowded) together(ops map[string]func() error, meanwhile func()) {
-	c.t.Helper()
-	c.proxy.HoldRequests("EVALSHA")
-	c.ask("first", func() error { _, err := c.edge.Store.Doubt(context.Background(), "s", "unknown", ""); return err })
-	if err := c.proxy.WaitHeld(soon(c.t)); err != nil {
-		c.t.Fatal(err)
+	c.T.Helper()
+	c.Proxy.HoldRequests("EVALSHA")
+	c.ask("first", func() error { _, err := c.Edge.Store.Doubt(context.Background(), "s", "unknown", ""); return err })
+	if err := c.Proxy.WaitHeld(stocktest.Soon(c.T)); err != nil {
+		c.T.Fatal(err)
 	}
 	names := make([]string, 0, len(ops))
 	for name := range ops {
@@ -85,12 +89,12 @@ func (c *crowded) together(ops map[string]func() error, meanwhile func()) {
 	slices.Sort(names)
 	for i, name := range names {
 		c.ask(name, ops[name])
-		eventually(c.t, name+" in the queue", func() bool { return c.edge.Waiting() == i+1 })
+		stocktest.Eventually(c.T, name+" in the queue", func() bool { return c.Edge.Store.Waiting() == i+1 })
 	}
 	if meanwhile != nil {
 		meanwhile()
 	}
-	c.proxy.ReleaseRequests()
+	c.Proxy.ReleaseRequests()
 	c.wg.Wait()
 }
 
@@ -109,7 +113,7 @@ func (c *crowded) reserves(n int) map[string]func() error {
 	for i := range n {
 		name := fmt.Sprintf("r%03d", i)
 		ops[name] = func() error {
-			_, refusal, err := hold(context.Background(), c.edge, name, name, 1)
+			_, refusal, err := stocktest.Hold(context.Background(), c.Edge, name, name, 1)
 			if refusal != nil {
 				err = errors.New(string(refusal.Reason))
 			}
@@ -121,10 +125,10 @@ func (c *crowded) reserves(n int) map[string]func() error {
 
 // all checks that every operation but the first ended so.
 func (c *crowded) all(want func(error) bool) {
-	c.t.Helper()
+	c.T.Helper()
 	for name, err := range c.errs {
 		if name != "first" && !want(err) {
-			c.t.Errorf("%s ends with %v", name, err)
+			c.T.Errorf("%s ends with %v", name, err)
 		}
 	}
 }
@@ -132,8 +136,8 @@ func (c *crowded) all(want func(error) bool) {
 func fine(err error) bool { return err == nil }
 
 // held are the reservations that the journal has, in its order.
-func (r *raw) held() (ids []string) {
-	for _, e := range r.journal {
+func heldIn(r *stocktest.Raw) (ids []string) {
+	for _, e := range r.Journal {
 		if e.Kind == "held" && e.ID != "first" {
 			ids = append(ids, e.ID)
 		}
@@ -144,13 +148,13 @@ func (r *raw) held() (ids []string) {
 // Attempts that come together go in one call, in the order in which they came.
 func TestOneCallForAll(t *testing.T) {
 	c := newCrowded(t)
-	before := c.proxy.Requests("EVALSHA")
+	before := c.Proxy.Requests("EVALSHA")
 	c.together(c.reserves(60), nil)
 	c.all(fine)
-	if n := c.proxy.Requests("EVALSHA") - before; n != 2 {
+	if n := c.Proxy.Requests("EVALSHA") - before; n != 2 {
 		t.Errorf("%d calls were made, want 2", n)
 	}
-	if got := c.audit().held(); len(got) != 60 || !slices.IsSorted(got) {
+	if got := heldIn(c.Audit()); len(got) != 60 || !slices.IsSorted(got) {
 		t.Errorf("the journal has %v", got)
 	}
 }
@@ -162,14 +166,14 @@ func TestTroubleInTheMiddle(t *testing.T) {
 		want      func(error) bool
 		held      int
 	}{
-		"the reply is lost": {func(c *crowded) { c.proxy.CutReplies(2, "EVALSHA") }, fine, 30},
+		"the reply is lost": {func(c *crowded) { c.Proxy.CutReplies(2, "EVALSHA") }, fine, 30},
 		"all replies are lost": {
-			func(c *crowded) { c.proxy.CutReplies(1000, "EVALSHA") },
-			func(err error) bool { return errors.Is(err, reservation.ErrUnavailable) }, 0,
+			func(c *crowded) { c.Proxy.CutReplies(1000, "EVALSHA") },
+			func(err error) bool { return errors.Is(err, shard.ErrUnavailable) }, 0,
 		},
 		"the scripts are forgotten": {func(c *crowded) {
-			if err := c.server.Client().ScriptFlush(soon(c.t)).Err(); err != nil {
-				c.t.Error(err)
+			if err := c.Server.Client().ScriptFlush(stocktest.Soon(c.T)).Err(); err != nil {
+				c.T.Error(err)
 			}
 		}, fine, 30},
 	}
@@ -178,16 +182,16 @@ func TestTroubleInTheMiddle(t *testing.T) {
 			c := newCrowded(t)
 			c.together(c.reserves(30), func() { test.meanwhile(c) })
 			c.all(test.want)
-			c.proxy.Heal()
-			c.told()
-			r := c.audit()
-			if a := cellA(t, c.direct); a.Held != int64(test.held) {
+			c.Proxy.Heal()
+			c.Told()
+			r := c.Audit()
+			if a := stocktest.CellA(t, c.Direct); a.Held != int64(test.held) {
 				t.Errorf("%d units are held, want %d", a.Held, test.held)
 			}
-			got := r.held()
+			got := heldIn(r)
 			slices.Sort(got)
-			if len(slices.Compact(got)) != len(r.held()) {
-				t.Errorf("something was reserved twice: %v", r.held())
+			if len(slices.Compact(got)) != len(heldIn(r)) {
+				t.Errorf("something was reserved twice: %v", heldIn(r))
 			}
 		})
 	}
@@ -196,17 +200,17 @@ func TestTroubleInTheMiddle(t *testing.T) {
 // One that Redis cannot do does not keep the others of its call from being done.
 func TestOneThatCannotBeDone(t *testing.T) {
 	c := newCrowded(t)
-	mustHold(t, c.edge, "sold", "Ann", 1)
-	if _, err := c.edge.Store.Confirm(soon(t), "s", "sold", reservation.Shop, ""); err != nil {
+	stocktest.MustHold(t, c.Edge, "sold", "Ann", 1)
+	if _, err := c.Edge.Store.Confirm(stocktest.Soon(t), "s", "sold", reservation.Shop, ""); err != nil {
 		t.Fatal(err)
 	}
-	returns := c.direct.ShardKeys("s")[11]
-	if err := c.server.Client().Set(soon(t), returns, "not a hash", 0).Err(); err != nil {
+	returns := c.Direct.Shard().ShardKeys("s")[11]
+	if err := c.Server.Client().Set(stocktest.Soon(t), returns, "not a hash", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
 	ops := c.reserves(9)
 	ops["r004x"] = func() error {
-		_, err := c.edge.Return(context.Background(), "s", "sold", reservation.Return{ID: "1", Restock: true})
+		_, err := c.Edge.Store.Return(context.Background(), "s", "sold", reservation.Return{ID: "1", Restock: true})
 		return err
 	}
 	c.together(ops, nil)
@@ -215,10 +219,10 @@ func TestOneThatCannotBeDone(t *testing.T) {
 			t.Errorf("%s ends with %v", name, err)
 		}
 	}
-	if err := c.server.Client().Del(soon(t), returns).Err(); err != nil {
+	if err := c.Server.Client().Del(stocktest.Soon(t), returns).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if got := c.audit().held(); len(got) != 10 {
+	if got := heldIn(c.Audit()); len(got) != 10 {
 		t.Errorf("the journal has %v", got)
 	}
 }
@@ -227,100 +231,100 @@ func TestOneThatCannotBeDone(t *testing.T) {
 func TestFullRedisInAMixedCall(t *testing.T) {
 	c := newCrowded(t)
 	for _, id := range []string{"x1", "x2", "x3", "x4"} {
-		mustHold(t, c.edge, id, id, 1)
+		stocktest.MustHold(t, c.Edge, id, id, 1)
 	}
 	ops := c.reserves(2)
-	ops["r000a"] = func() error { _, err := c.edge.Confirm(context.Background(), "s", "x1", ""); return err }
+	ops["r000a"] = func() error { _, err := c.Edge.ConfirmEventually(context.Background(), "s", "x1", ""); return err }
 	ops["r000b"] = func() error {
-		_, err := c.edge.Release(context.Background(), "s", "x2", reservation.Shop, "")
+		_, err := c.Edge.ReleaseEventually(context.Background(), "s", "x2", reservation.Shop, "")
 		return err
 	}
-	ops["r002a"] = func() error { _, err := c.edge.Doubt(context.Background(), "s", "x3", ""); return err }
+	ops["r002a"] = func() error { _, err := c.Edge.DoubtEventually(context.Background(), "s", "x3", ""); return err }
 	ops["r002b"] = func() error {
-		l, _ := c.edge.Catalogue().Sale("s")
+		l, _ := c.Edge.Catalogue().Sale("s")
 		a := &sale.Attempt{Buyer: "x4", Key: "x4", Print: "print", Lines: []sale.Line{{SKU: "a", Quantity: 1}}}
-		b, err := c.edge.Lookup(context.Background(), l, a, a.Lines)
+		b, err := c.Edge.Lookup(context.Background(), l, a, a.Lines)
 		if err == nil && (b == nil || b.ID != "x4") {
 			err = fmt.Errorf("found %v", b)
 		}
 		return err
 	}
 	c.together(ops, func() {
-		redis := c.server.Client()
-		if err := errors.Join(redis.Set(soon(t), "junk", strings.Repeat("x", 4<<20), 0).Err(), redis.ConfigSet(soon(t), "maxmemory", "2mb").Err()); err != nil {
+		redis := c.Server.Client()
+		if err := errors.Join(redis.Set(stocktest.Soon(t), "junk", strings.Repeat("x", 4<<20), 0).Err(), redis.ConfigSet(stocktest.Soon(t), "maxmemory", "2mb").Err()); err != nil {
 			t.Error(err)
 		}
 	})
 	for name, err := range c.errs {
 		if name == "r000" || name == "r001" {
-			if !errors.Is(err, reservation.ErrUnavailable) || !strings.Contains(err.Error(), "memory is full") {
+			if !errors.Is(err, shard.ErrUnavailable) || !strings.Contains(err.Error(), "memory is full") {
 				t.Errorf("%s ends with %v, want that the memory is full", name, err)
 			}
 		} else if name != "first" && err != nil {
 			t.Errorf("%s ends with %v", name, err)
 		}
 	}
-	if n := c.edge.Backlog(); n != 0 {
+	if n := c.Edge.Backlog(); n != 0 {
 		t.Errorf("%d outcomes wait", n)
 	}
-	for id, want := range map[string]reservation.State{"x1": "confirmed", "x2": "released", "x3": "in_doubt", "x4": "held", "r000": "", "r001": ""} {
-		if got := state(t, c.direct, id); got != want {
+	for id, want := range map[string]record.State{"x1": "confirmed", "x2": "released", "x3": "in_doubt", "x4": "held", "r000": "", "r001": ""} {
+		if got := stocktest.State(t, c.Direct, id); got != want {
 			t.Errorf("%s is %q, want %q", id, got, want)
 		}
 	}
-	if err := c.server.Client().ConfigSet(soon(t), "maxmemory", "0").Err(); err != nil {
+	if err := c.Server.Client().ConfigSet(stocktest.Soon(t), "maxmemory", "0").Err(); err != nil {
 		t.Fatal(err)
 	}
-	c.audit()
+	c.Audit()
 }
 
 // An attempt that leaves the queue is not in the call, and has nothing to take back;
 // one that leaves while the call is under way is taken back.
 func TestEachHasItsOwnDeadline(t *testing.T) {
 	c := newCrowded(t)
-	c.proxy.HoldRequests("EVALSHA")
+	c.Proxy.HoldRequests("EVALSHA")
 	ctx, leave := context.WithCancel(context.Background())
 	attempt := func(ctx context.Context, id string) {
-		c.ask(id, func() error { _, _, err := hold(ctx, c.edge, id, id, 1); return err })
+		c.ask(id, func() error { _, _, err := stocktest.Hold(ctx, c.Edge, id, id, 1); return err })
 	}
 	attempt(ctx, "sent")
-	if err := c.proxy.WaitHeld(soon(t)); err != nil {
+	if err := c.Proxy.WaitHeld(stocktest.Soon(t)); err != nil {
 		t.Fatal(err)
 	}
 	attempt(ctx, "queued")
 	attempt(context.Background(), "stays")
-	eventually(t, "two in the queue", func() bool { return c.edge.Waiting() == 2 })
+	stocktest.Eventually(t, "two in the queue", func() bool { return c.Edge.Store.Waiting() == 2 })
 	leave()
-	eventually(t, "both have left", func() bool {
+	stocktest.Eventually(t, "both have left", func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return len(c.errs) == 2
 	})
-	if n := c.edge.Backlog(); n != 1 {
+	if n := c.Edge.Backlog(); n != 1 {
 		t.Errorf("%d are taken back, want the one that was sent", n)
 	}
-	c.proxy.ReleaseRequests()
+	c.Proxy.ReleaseRequests()
 	c.wg.Wait()
 	if err := c.errs["stays"]; err != nil {
 		t.Error(err)
 	}
-	c.told()
-	for id, want := range map[string]reservation.State{"sent": "released", "queued": "", "stays": "held"} {
-		if got := state(t, c.direct, id); got != want {
+	c.Told()
+	for id, want := range map[string]record.State{"sent": "released", "queued": "", "stays": "held"} {
+		if got := stocktest.State(t, c.Direct, id); got != want {
 			t.Errorf("%s is %q, want %q", id, got, want)
 		}
 	}
-	c.audit()
+	c.Audit()
 }
 
 // Shared rates are asked for together, each attempt by itself.
 func TestRatesTogether(t *testing.T) {
 	c := newCrowded(t)
-	rate := reservation.NewSharedRate("r", 1, time.Hour, 5)
+	rate := rates.NewRate("r", 1, time.Hour, 5)
 	var over int
 	take := func(key string) func() error {
 		return func() error {
-			i, _, err := c.edge.TakeRates(context.Background(), []reservation.RateTry{{Rate: rate, Key: key}})
+			i, _, err := c.Edge.Rates().Take(context.Background(), []rates.Try{{Rate: rate, Key: key}})
 			if i >= 0 {
 				c.mu.Lock()
 				over++
@@ -332,23 +336,23 @@ func TestRatesTogether(t *testing.T) {
 	if err := take("another")(); err != nil { // redis gets the script
 		t.Fatal(err)
 	}
-	before := c.proxy.Requests("EVALSHA")
-	c.proxy.HoldRequests("EVALSHA")
+	before := c.Proxy.Requests("EVALSHA")
+	c.Proxy.HoldRequests("EVALSHA")
 	c.ask("first", take("another"))
-	if err := c.proxy.WaitHeld(soon(t)); err != nil {
+	if err := c.Proxy.WaitHeld(stocktest.Soon(t)); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 20 {
 		c.ask(fmt.Sprint(i), take("one"))
 	}
-	eventually(t, "all in the queue", func() bool { return c.edge.Waiting() == 20 })
-	c.proxy.ReleaseRequests()
+	stocktest.Eventually(t, "all in the queue", func() bool { return c.Edge.Rates().Waiting() == 20 })
+	c.Proxy.ReleaseRequests()
 	c.wg.Wait()
 	c.all(fine)
 	if over != 15 {
 		t.Errorf("%d of 20 are over a rate of 5, want 15", over)
 	}
-	if n := c.proxy.Requests("EVALSHA") - before; n != 2 {
+	if n := c.Proxy.Requests("EVALSHA") - before; n != 2 {
 		t.Errorf("%d calls were made, want 2", n)
 	}
 }

@@ -10,9 +10,11 @@ import (
 
 	"github.com/stockgate/stockgate/internal/model"
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/stocktest"
 	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // fill does operations one by one, from noon on.
@@ -22,7 +24,7 @@ func (s *server) fill(t *testing.T, sale string, ops []model.Operation) {
 	for _, op := range ops {
 		if at, ok := op.(tick); ok {
 			s.setTime(int64(at))
-		} else if _, replies, err := s.store.Call(soon(t), sale, wire(op)); err != nil || replies[0][0] != "ok" {
+		} else if _, replies, err := s.store.Call(stocktest.Soon(t), sale, wire(op)); err != nil || replies[0][0] != "ok" {
 			t.Fatalf("%+v: %v, %v", op, replies, err)
 		}
 	}
@@ -32,40 +34,40 @@ func (s *server) fill(t *testing.T, sale string, ops []model.Operation) {
 // answer, and nothing is left to be told later. With the key put back the sale goes on.
 func TestReserveOnADamagedShard(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
-		e, c := selling(t, options(b), 10, perBuyer(5)), b.Client()
-		file := openSale("s", 10, perBuyer(5))
+		e, c := stocktest.Selling(t, stocktest.Options(b), 10, stocktest.PerBuyer(5)), b.Client()
+		file := stocktest.OpenSale("s", 10, stocktest.PerBuyer(5))
 		file.Unpaid = &sale.Unpaid{}
-		apply(t, e, file)
-		mustHold(t, e, "before", "Ann", 1)
-		for i, key := range e.Store.ShardKeys("s") {
+		stocktest.Apply(t, e, file)
+		stocktest.MustHold(t, e, "before", "Ann", 1)
+		for i, key := range e.Store.Shard().ShardKeys("s") {
 			if i == 5 || i == 6 || i == 7 || i == 8 || i == 11 { // a reserve does not need them
 				continue
 			}
-			if err := errors.Join(c.Rename(soon(t), key, key+":kept").Err(), c.RPush(soon(t), key, "x").Err()); err != nil {
+			if err := errors.Join(c.Rename(stocktest.Soon(t), key, key+":kept").Err(), c.RPush(stocktest.Soon(t), key, "x").Err()); err != nil {
 				t.Fatal(err)
 			}
 			id := fmt.Sprint("during", i)
-			if _, refusal, err := hold(soon(t), e, id, id, 1); !errors.Is(err, reservation.ErrUnavailable) || !strings.Contains(err.Error(), "stockgate doctor") || refusal != nil {
+			if _, refusal, err := stocktest.Hold(stocktest.Soon(t), e, id, id, 1); !errors.Is(err, shard.ErrUnavailable) || !strings.Contains(err.Error(), "stockgate doctor") || refusal != nil {
 				t.Errorf("%s is a list: %+v, %v", key, refusal, err)
 			}
-			if err := e.Store.CheckKeys(soon(t), "s"); !errors.Is(err, reservation.ErrRefused) || !strings.Contains(err.Error(), key+" is no ") {
+			if err := e.Store.Shard().CheckKeys(stocktest.Soon(t), "s"); !errors.Is(err, shard.ErrRefused) || !strings.Contains(err.Error(), key+" is no ") {
 				t.Errorf("%s is a list: %v", key, err)
 			}
-			if err := errors.Join(c.Del(soon(t), key).Err(), c.Rename(soon(t), key+":kept", key).Err()); err != nil {
+			if err := errors.Join(c.Del(stocktest.Soon(t), key).Err(), c.Rename(stocktest.Soon(t), key+":kept", key).Err()); err != nil {
 				t.Fatal(err)
 			}
 			if n := e.Backlog(); n != 0 {
 				t.Errorf("%s is a list: %d outcomes wait", key, n)
 			}
-			if got := state(t, e.Store, id); got != "" {
+			if got := stocktest.State(t, e.Store, id); got != "" {
 				t.Errorf("%s was a list: %s is %s", key, id, got)
 			}
-			mustHold(t, e, fmt.Sprint("after", i), fmt.Sprint("after", i), 1)
+			stocktest.MustHold(t, e, fmt.Sprint("after", i), fmt.Sprint("after", i), 1)
 		}
-		if err := e.Store.CheckKeys(soon(t), "s"); err != nil {
+		if err := e.Store.Shard().CheckKeys(stocktest.Soon(t), "s"); err != nil {
 			t.Error(err)
 		}
-		balanced(t, c, e.Store, "s")
+		stocktest.Balanced(t, c, e.Store, "s")
 	})
 }
 
@@ -73,16 +75,16 @@ func TestReserveOnADamagedShard(t *testing.T) {
 // what is taken away at their beginning.
 func own(t *testing.T, c *redis.Client, key string) {
 	t.Helper()
-	entries, err := c.XRange(soon(t), key, "-", "+").Result()
+	entries, err := c.XRange(stocktest.Soon(t), key, "-", "+").Result()
 	if redis.HasErrorPrefix(err, "WRONGTYPE") {
 		return
 	}
 	pipe := c.Pipeline()
-	pipe.Del(soon(t), key)
+	pipe.Del(stocktest.Soon(t), key)
 	for _, e := range entries {
-		pipe.XAdd(soon(t), &redis.XAddArgs{Stream: key, ID: e.ID, Values: e.Values})
+		pipe.XAdd(stocktest.Soon(t), &redis.XAddArgs{Stream: key, ID: e.ID, Values: e.Values})
 	}
-	if _, err := pipe.Exec(soon(t)); err != nil {
+	if _, err := pipe.Exec(stocktest.Soon(t)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -95,9 +97,9 @@ func TestDamagedKeys(t *testing.T) {
 			c := s.client
 			call := func(script lua.Script, keys []string, args ...any) func() error {
 				return func() error {
-					err := c.Eval(soon(t), script.Source, keys, args...).Err()
+					err := c.Eval(stocktest.Soon(t), script.Source, keys, args...).Err()
 					if err != nil {
-						return fmt.Errorf("%w, see `caddy stockgate doctor`: %w", reservation.ErrUnavailable, err)
+						return fmt.Errorf("%w, see `caddy stockgate doctor`: %w", shard.ErrUnavailable, err)
 					}
 					return nil
 				}
@@ -137,7 +139,7 @@ func TestDamagedKeys(t *testing.T) {
 				allOrNothing(t, c, keys, take)
 				for _, value := range []string{"x", "", strings.Repeat("9", 400) + " " + strings.Repeat("9", 400)} {
 					for _, key := range []string{keys[3], keys[5]} {
-						if err := c.Set(soon(t), key, value, 0).Err(); err != nil {
+						if err := c.Set(stocktest.Soon(t), key, value, 0).Err(); err != nil {
 							t.Fatal(err)
 						}
 					}
@@ -147,7 +149,7 @@ func TestDamagedKeys(t *testing.T) {
 				}
 			})
 			t.Run("trim", func(t *testing.T) {
-				keys := s.store.ShardKeys("trim")
+				keys := s.store.Shard().ShardKeys("trim")
 				s.fill(t, "trim", damagedSale())
 				trim := call(s.scripts.Trim, keys, lua.Schema, 5, 0, 0, 0)
 				allOrNothing(t, c, keys, func() error {
@@ -156,16 +158,16 @@ func TestDamagedKeys(t *testing.T) {
 				})
 			})
 			t.Run("restore", func(t *testing.T) {
-				keys := s.store.ShardKeys("restore")
+				keys := s.store.Shard().ShardKeys("restore")
 				s.fill(t, "restore", damagedSale())
-				if err := c.HSet(soon(t), keys[0], "restoring", noon+5).Err(); err != nil {
+				if err := c.HSet(stocktest.Soon(t), keys[0], "restoring", noon+5).Err(); err != nil {
 					t.Fatal(err)
 				}
 				for _, place := range []int{2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13} {
 					allOrNothing(t, c, keys, call(s.scripts.Restore, keys, noon+5, place, "1", "2"))
 				}
 				allOrNothing(t, c, keys, func() error {
-					_, _, err := s.store.Call(soon(t), "restore", reservation.Operation{Name: "rebuilt", Args: []any{noon + 5, noon + 5, "paused", "me"}})
+					_, _, err := s.store.Call(stocktest.Soon(t), "restore", reservation.Operation{Name: "rebuilt", Args: []any{noon + 5, noon + 5, "paused", "me"}})
 					return err
 				})
 			})

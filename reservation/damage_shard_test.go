@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/internal/model"
+	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 )
 
@@ -109,13 +111,13 @@ func damagedCalls() map[string]*damagedCall {
 	raw("acknowledge", "acknowledge", noon, 1)
 	raw("outbox", "outbox", "me", 1000, noon, 1)
 	raw("sent", "sent", noon, 1)
-	lines := []reservation.CellUnits{{Cell: "a", Units: 1}}
-	for _, state := range []reservation.State{"held", "in_doubt", "confirmed", "unbacked", "released"} {
-		raw("carry "+string(state), "carry", "carried", (&reservation.RecordFields{State: state, Lines: lines, Guard: "k|carried", Ref: "o-carried", Charges: "l|-|x 1", Unpaid: "buyer|x ip|1"}).Text())
+	lines := []record.CellUnits{{Cell: "a", Units: 1}}
+	for _, state := range []record.State{"held", "in_doubt", "confirmed", "unbacked", "released"} {
+		raw("carry "+string(state), "carry", "carried", (&record.Record{State: state, Lines: lines, Guard: "k|carried", Ref: "o-carried", Charges: "l|-|x 1", Unpaid: "buyer|x ip|1"}).Text())
 	}
-	raw("carry a later deadline", "carry", "held", (&reservation.RecordFields{State: "held", Lines: lines, Deadline: time.UnixMilli(deadline + 1)}).Text())
-	raw("carry what has expired", "carry", "held", (&reservation.RecordFields{State: "expired", Lines: lines}).Text())
-	raw("carry a tombstone", "carry", "tombstone", (&reservation.RecordFields{State: "held", Lines: lines}).Text())
+	raw("carry a later deadline", "carry", "held", (&record.Record{State: "held", Lines: lines, Deadline: time.UnixMilli(deadline + 1)}).Text())
+	raw("carry what has expired", "carry", "held", (&record.Record{State: "expired", Lines: lines}).Text())
+	raw("carry a tombstone", "carry", "tombstone", (&record.Record{State: "held", Lines: lines}).Text())
 	for part, found := range map[string][3]string{
 		"cell": {"a", "=1 1 0 0 0", "=2 2 0 0 0"}, "limit": {"l|-|x", "", "=1 0"}, "record": {"new", "", "=x"}, "binding": {"k|x", "", "=new"},
 		"adjustment": {"x", "", "=a 1 1"}, "unpaid": {"ip|1", "=1 5", "=2 5"}, "return": {"x|x", "", "=1 a 1\ta 1"}, "deadlines": {"x", "", "=1"}, "in_doubt": {"x", "", "=1"},
@@ -138,8 +140,8 @@ func TestDamagedShard(t *testing.T) {
 					sale := strings.ReplaceAll(name, " ", "-")
 					s.fill(t, sale, append(damagedSale(), calls[name].first...))
 					s.setTime(cmp.Or(calls[name].at, noon+2))
-					allOrNothing(t, s.client, s.store.ShardKeys(sale), func() error {
-						_, _, err := s.store.Call(soon(t), sale, calls[name].ops...)
+					allOrNothing(t, s.client, s.store.Shard().ShardKeys(sale), func() error {
+						_, _, err := s.store.Call(stocktest.Soon(t), sale, calls[name].ops...)
 						return err
 					})
 				})

@@ -11,7 +11,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // damage is something that another client does to one key.
@@ -55,7 +56,7 @@ func values(name string, other func(old string) string) damage {
 // contents is what keys hold, each as a text that begins with its type.
 func contents(t *testing.T, c *redis.Client, keys []string) map[string]string {
 	t.Helper()
-	ctx, pipe := soon(t), c.Pipeline()
+	ctx, pipe := stocktest.Soon(t), c.Pipeline()
 	var kinds []*redis.StatusCmd
 	for _, key := range keys {
 		kinds = append(kinds, pipe.Type(ctx, key))
@@ -106,7 +107,7 @@ func contents(t *testing.T, c *redis.Client, keys []string) map[string]string {
 // restore puts keys back as they were set aside under another name.
 func restore(t *testing.T, c *redis.Client, keys, from []string) {
 	t.Helper()
-	ctx, pipe := soon(t), c.Pipeline()
+	ctx, pipe := stocktest.Soon(t), c.Pipeline()
 	for i, key := range keys {
 		pipe.Del(ctx, key)
 		pipe.Copy(ctx, from[i], key, 0, false)
@@ -151,7 +152,7 @@ func allOrNothing(t *testing.T, c *redis.Client, keys []string, call func() erro
 		try := func(d damage, isType bool) (needed bool) {
 			t.Helper()
 			what := key + " is damaged: " + d.name
-			if err := d.do(soon(t), c, key); err != nil {
+			if err := d.do(stocktest.Soon(t), c, key); err != nil {
 				t.Fatalf("%s: %v", what, err)
 			}
 			damaged := contents(t, c, keys)
@@ -164,7 +165,7 @@ func allOrNothing(t *testing.T, c *redis.Client, keys []string, call func() erro
 				t.Errorf("%s: it has written there", what)
 			case err != nil && len(changed) > 0:
 				t.Errorf("%s: it fails and has written to %s: %v", what, changed, err)
-			case err != nil && isType && (!strings.Contains(err.Error(), "WRONGTYPE") || !errors.Is(err, reservation.ErrUnavailable) || !strings.Contains(err.Error(), "caddy stockgate doctor")):
+			case err != nil && isType && (!strings.Contains(err.Error(), "WRONGTYPE") || !errors.Is(err, shard.ErrUnavailable) || !strings.Contains(err.Error(), "caddy stockgate doctor")):
 				t.Errorf("%s: it says %v", what, err)
 			}
 			if err == nil {
@@ -186,7 +187,7 @@ func allOrNothing(t *testing.T, c *redis.Client, keys []string, call func() erro
 			if d.name == kind || !needed {
 				continue
 			}
-			if err := c.Del(soon(t), key).Err(); err != nil {
+			if err := c.Del(stocktest.Soon(t), key).Err(); err != nil {
 				t.Fatal(err)
 			}
 			needed = try(d, true)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/lua"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // Part is a kind of thing that a shard keeps under a name. The words are those of
@@ -75,7 +77,7 @@ func (s *Store) Examine(ctx context.Context, sale string, names []Named) (*Exami
 	if len(names) > ExamineMost {
 		return nil, fmt.Errorf("%d names are examined at once, %d are the most", len(names), ExamineMost)
 	}
-	var ops []operation
+	var ops []shard.Operation
 	places := make([][]int, 0, len(Parts)) // of each operation's names
 	for _, part := range Parts {
 		args := []any{string(part), 0}
@@ -87,21 +89,21 @@ func (s *Store) Examine(ctx context.Context, sale string, names []Named) (*Exami
 		}
 		if len(at) > 0 {
 			args[1] = len(at)
-			ops, places = append(ops, operation{"examine", args}), append(places, at)
+			ops, places = append(ops, shard.Op("examine", args...)), append(places, at)
 		}
 	}
 	if len(ops) == 0 { // only the moment is asked for
-		ops, places = []operation{{"examine", []any{string(PartCell), 0}}}, [][]int{nil}
+		ops, places = []shard.Operation{{"examine", []any{string(PartCell), 0}}}, [][]int{nil}
 	}
-	replies, seq, err := s.runAt(ctx, s.scripts.Settle, sale, ops...)
+	replies, seq, err := s.shard.RunAt(ctx, s.shard.Scripts.Settle, sale, ops...)
 	if err != nil {
 		return nil, err
 	}
 	out := &Examined{
-		Epoch: replies[0].number(1), Seq: seq, Now: timeOf(replies[0].number(2)), Ends: timeOf(replies[0].number(3)), Values: make([]Value, len(names)),
+		Epoch: replies[0].Number(1), Seq: seq, Now: record.TimeOf(replies[0].Number(2)), Ends: record.TimeOf(replies[0].Number(3)), Values: make([]Value, len(names)),
 	}
 	if out.Epoch == 0 {
-		return nil, ErrNoSale
+		return nil, shard.ErrNoSale
 	}
 	for o, at := range places {
 		for i, place := range at {
@@ -118,15 +120,15 @@ func (s *Store) Examine(ctx context.Context, sale string, names []Named) (*Exami
 // first; it is through when the next one is 0 again. What changes meanwhile may be
 // missing or be there twice.
 func (s *Store) Scan(ctx context.Context, sale string, part Part, cursor uint64) (names []string, values []string, next uint64, err error) {
-	key := s.shardKeys(sale)[partKeys[part]]
+	key := s.shard.ShardKeys(sale)[partKeys[part]]
 	var page []string
 	if sortedSets[part] {
-		page, next, err = s.redis.ZScan(ctx, key, cursor, "", ExamineMost).Result()
+		page, next, err = s.shard.Redis.ZScan(ctx, key, cursor, "", ExamineMost).Result()
 	} else {
-		page, next, err = s.redis.HScan(ctx, key, cursor, "", ExamineMost).Result()
+		page, next, err = s.shard.Redis.HScan(ctx, key, cursor, "", ExamineMost).Result()
 	}
 	if err != nil {
-		return nil, nil, 0, explain(err)
+		return nil, nil, 0, shard.Explain(err)
 	}
 	for i := 0; i+1 < len(page); i += 2 {
 		names, values = append(names, page[i]), append(values, page[i+1])
@@ -136,8 +138,8 @@ func (s *Store) Scan(ctx context.Context, sale string, part Part, cursor uint64)
 
 // partKeys are the places of the parts among the keys of a shard.
 var partKeys = map[Part]int{
-	PartCell: cellsKey, PartLimit: limitsKey, PartRecord: recordsKey, PartDeadlines: deadlinesKey, PartInDoubt: inDoubtKey, PartUnbacked: unbackedKey,
-	PartTombstones: tombstonesKey, PartAdjustment: adjustmentsKey, PartBinding: bindingsKey, PartReturn: returnsKey, PartUnpaid: unpaidKey,
+	PartCell: shard.CellsKey, PartLimit: shard.LimitsKey, PartRecord: shard.RecordsKey, PartDeadlines: shard.DeadlinesKey, PartInDoubt: shard.InDoubtKey, PartUnbacked: shard.UnbackedKey,
+	PartTombstones: shard.TombstonesKey, PartAdjustment: shard.AdjustmentsKey, PartBinding: shard.BindingsKey, PartReturn: shard.ReturnsKey, PartUnpaid: shard.UnpaidKey,
 }
 
 // Repair sets one thing to what it must be.
@@ -165,20 +167,20 @@ func (s *Store) Repair(ctx context.Context, sale string, seen *Examined, by stri
 	for _, r := range repairs {
 		args = append(args, string(r.Part), r.Name, r.Found.argument(), r.Wanted.argument(), r.Why, r.Record)
 	}
-	replies, err := s.runReplicated(ctx, s.scripts.Manage, sale, operation{"repair", args})
+	replies, err := s.shard.RunReplicated(ctx, s.shard.Scripts.Manage, sale, shard.Op("repair", args...))
 	if err != nil {
 		return nil, err
 	}
-	switch r := replies[0]; r.code() {
+	switch r := replies[0]; r.Code() {
 	case lua.OK:
 		done := make([]bool, len(repairs))
 		for i := range done {
-			done[i] = r.number(1+i) == 1
+			done[i] = r.Number(1+i) == 1
 		}
 		return done, nil
 	case lua.Conflict:
-		return nil, fmt.Errorf("%w, in entry %s", ErrRepaired, strconv.FormatInt(r.number(1), 10))
+		return nil, fmt.Errorf("%w, in entry %s", ErrRepaired, strconv.FormatInt(r.Number(1), 10))
 	default:
-		return nil, ErrNoSale
+		return nil, shard.ErrNoSale
 	}
 }

@@ -2,6 +2,8 @@ package reservation
 
 import (
 	"context"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/shard"
 	"time"
 )
 
@@ -10,13 +12,13 @@ import (
 // deadline, when its token expires, its creation and its epoch. What is not held
 // any more is a ConflictError.
 func (s *Store) Extend(ctx context.Context, sale, id string, holdFor, longest time.Duration) (Hold, error) {
-	r, err := s.resolve(ctx, sale, operation{"extend", []any{id, holdFor.Milliseconds(), longest.Milliseconds()}})
+	r, err := s.Resolve(ctx, sale, shard.Op("extend", id, holdFor.Milliseconds(), longest.Milliseconds()))
 	if err != nil {
 		return Hold{}, err
 	}
 	return Hold{
-		ID: id, Sale: sale, State: Held,
-		Deadline: time.UnixMilli(r.number(1)), Exp: time.UnixMilli(r.number(2)),
-		Epoch: r.number(3), Created: time.UnixMilli(r.number(4)),
+		ID: id, Sale: sale, State: record.Held,
+		Deadline: time.UnixMilli(r.Number(1)), Exp: time.UnixMilli(r.Number(2)),
+		Epoch: r.Number(3), Created: time.UnixMilli(r.Number(4)),
 	}, nil
 }

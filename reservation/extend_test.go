@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 )
 
@@ -27,11 +29,11 @@ func TestExtend(t *testing.T) {
 		{9 * time.Minute, time.Minute, 5 * time.Minute, false}, // overdue, and still held
 	}
 	eachClock(t, 3, func(t *testing.T, c *clocked) {
-		h := c.reserve("r1", inMode(reservation.Backend))
+		h := c.reserve("r1", inMode(record.Backend))
 		for i, s := range steps {
 			c.step(s.after)
 			n := c.seq()
-			got, err := c.Extend(soon(t), "s", "r1", s.holdFor, 5*time.Minute)
+			got, err := c.Extend(stocktest.Soon(t), "s", "r1", s.holdFor, 5*time.Minute)
 			if err != nil {
 				t.Fatalf("step %d: %v", i+1, err)
 			}
@@ -49,12 +51,12 @@ func TestExtend(t *testing.T) {
 			if s.told && !strings.HasPrefix(told[0], record) {
 				t.Errorf("step %d: the journal has %q, want %q", i+1, told, record)
 			}
-			balanced(t, c.server.client, c.Store, "s")
+			stocktest.Balanced(t, c.server.client, c.Store, "s")
 		}
-		if n, err := c.Expire(soon(t), "s"); n != 1 || err != nil {
+		if n, err := c.Expire(stocktest.Soon(t), "s"); n != 1 || err != nil {
 			t.Errorf("%d holds are overdue, %v", n, err)
 		}
-		if _, err := c.Extend(soon(t), "s", "r1", time.Minute, time.Hour); !errors.As(err, new(*reservation.ConflictError)) {
+		if _, err := c.Extend(stocktest.Soon(t), "s", "r1", time.Minute, time.Hour); !errors.As(err, new(*reservation.ConflictError)) {
 			t.Errorf("what has expired is extended: %v", err)
 		}
 	})
@@ -63,18 +65,18 @@ func TestExtend(t *testing.T) {
 // An extended hold lives until its new deadline.
 func TestExtendedHoldLives(t *testing.T) {
 	eachClock(t, 3, func(t *testing.T, c *clocked) {
-		c.reserve("r1", inMode(reservation.Backend))
-		if _, err := c.Extend(soon(t), "s", "r1", 2*time.Minute, time.Hour); err != nil {
+		c.reserve("r1", inMode(record.Backend))
+		if _, err := c.Extend(stocktest.Soon(t), "s", "r1", 2*time.Minute, time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range []int{0, 1} {
 			c.step(119 * time.Second)
-			if n, err := c.Expire(soon(t), "s"); n != want || err != nil {
+			if n, err := c.Expire(stocktest.Soon(t), "s"); n != want || err != nil {
 				t.Errorf("%d expire, %v; want %d", n, err, want)
 			}
 		}
 		for _, id := range []string{"unknown"} {
-			if _, err := c.Extend(soon(t), "s", id, time.Minute, time.Hour); !errors.Is(err, reservation.ErrNotFound) {
+			if _, err := c.Extend(stocktest.Soon(t), "s", id, time.Minute, time.Hour); !errors.Is(err, reservation.ErrNotFound) {
 				t.Errorf("%s: %v", id, err)
 			}
 		}

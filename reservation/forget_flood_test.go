@@ -1,13 +1,20 @@
 package reservation_test
 
 import (
+	"flag"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stockgate/stockgate/internal/model"
+	"github.com/stockgate/stockgate/internal/stocktest"
 	"github.com/stockgate/stockgate/reservation"
 )
+
+// floodTimes makes the flood larger. docs/memory.md has what came of
+//
+//	go test -run TestRefusedOrdersFlood ./reservation -v -timeout 0 -flood 50
+var floodTimes = flag.Int("flood", 1, "how many times as many names the flood has")
 
 // A flood of orders that the shop refuses, each by another buyer with another key and another
 // ref, leaves in Redis what an hour of it has made, and the journal: everything else goes
@@ -18,10 +25,10 @@ func TestRefusedOrdersFlood(t *testing.T) {
 	for _, s := range servers(t)[:1] {
 		w := newTwin(t, []*server{s}, "flood")
 		w.do(model.Apply{Starts: noon, Ends: noon + 1000*day, Deltas: []model.Delta{{Cell: "a", Units: 1000}}}, model.SetStatus{Status: "open"})
-		keys := s.store.ShardKeys("flood")
+		keys := s.store.Shard().ShardKeys("flood")
 		call := func(ops ...reservation.Operation) [][]any {
 			t.Helper()
-			_, replies, err := s.store.Call(soon(t), "flood", ops...)
+			_, replies, err := s.store.Call(stocktest.Soon(t), "flood", ops...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -29,7 +36,7 @@ func TestRefusedOrdersFlood(t *testing.T) {
 		}
 		number := func(key string) int64 {
 			t.Helper()
-			n, err := s.client.HLen(soon(t), key).Result()
+			n, err := s.client.HLen(stocktest.Soon(t), key).Result()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,7 +86,7 @@ func TestRefusedOrdersFlood(t *testing.T) {
 				if strings.HasSuffix(key, ":journal") {
 					continue // it has a bound of its own
 				}
-				n, err := s.client.MemoryUsage(soon(t), key, 0).Result()
+				n, err := s.client.MemoryUsage(stocktest.Soon(t), key, 0).Result()
 				if err != nil && err.Error() != "redis: nil" {
 					t.Fatal(err)
 				}

@@ -10,29 +10,32 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/stocktest"
 	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // A Redis that would evict keys sells nothing, until it is put right.
 func TestEviction(t *testing.T) {
 	s := redistest.Start(t, redistest.Config("maxmemory-policy allkeys-lru"))
-	e := newEdge(t, options(s), reservation.EdgeOptions{})
-	err := e.Refresh(soon(t))
-	if !errors.Is(err, reservation.ErrMemoryPolicy) || !errors.Is(e.Ready(), reservation.ErrMemoryPolicy) {
-		t.Errorf("refresh says %v, ready %v, want %v", err, e.Ready(), reservation.ErrMemoryPolicy)
+	e := stocktest.NewEdge(t, stocktest.Options(s), edge.Options{})
+	err := e.Refresh(stocktest.Soon(t))
+	if !errors.Is(err, shard.ErrMemoryPolicy) || !errors.Is(e.Ready(), shard.ErrMemoryPolicy) {
+		t.Errorf("refresh says %v, ready %v, want %v", err, e.Ready(), shard.ErrMemoryPolicy)
 	}
 	for _, word := range []string{"allkeys-lru", "noeviction"} {
 		if !strings.Contains(e.Ready().Error(), word) {
 			t.Errorf("%q does not name %s", e.Ready(), word)
 		}
 	}
-	if err := s.Client().ConfigSet(soon(t), "maxmemory-policy", "noeviction").Err(); err != nil {
+	if err := s.Client().ConfigSet(stocktest.Soon(t), "maxmemory-policy", "noeviction").Err(); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Refresh(soon(t)); err != nil || e.Ready() != nil {
+	if err := e.Refresh(stocktest.Soon(t)); err != nil || e.Ready() != nil {
 		t.Errorf("put right, refresh says %v, ready %v", err, e.Ready())
 	}
 }
@@ -40,49 +43,49 @@ func TestEviction(t *testing.T) {
 // An edge that is older than the data changes nothing.
 func TestNewerSchema(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
-		e, ops := withHolds(t, options(b))
+		e, ops := stocktest.WithHolds(t, stocktest.Options(b))
 		delete(ops, "apply") // of another sale
 		c := b.Client()
-		if err := c.HSet(soon(t), e.ShardKeys("s")[0], "schema", lua.Schema+1).Err(); err != nil {
+		if err := c.HSet(stocktest.Soon(t), e.Store.Shard().ShardKeys("s")[0], "schema", lua.Schema+1).Err(); err != nil {
 			t.Fatal(err)
 		}
-		before := balanced(t, c, e.Store, "s")
+		before := stocktest.Balanced(t, c, e.Store, "s")
 		for name, op := range ops {
-			if err := op(soon(t), e); !errors.Is(err, reservation.ErrNewerSchema) {
-				t.Errorf("%s fails with %v, want %v", name, err, reservation.ErrNewerSchema)
+			if err := op(stocktest.Soon(t), e); !errors.Is(err, shard.ErrNewerSchema) {
+				t.Errorf("%s fails with %v, want %v", name, err, shard.ErrNewerSchema)
 			}
 		}
-		if _, err := e.Apply(soon(t), openSale("s", 4), reservation.ApplyOptions{}); !errors.Is(err, reservation.ErrNewerSchema) {
-			t.Errorf("apply fails with %v, want %v", err, reservation.ErrNewerSchema)
+		if _, err := e.ApplyUnlessLost(stocktest.Soon(t), stocktest.OpenSale("s", 4), reservation.ApplyOptions{}); !errors.Is(err, shard.ErrNewerSchema) {
+			t.Errorf("apply fails with %v, want %v", err, shard.ErrNewerSchema)
 		}
-		if err := balanced(t, c, e.Store, "s").differs(before); err != nil {
+		if err := stocktest.Balanced(t, c, e.Store, "s").Differs(before); err != nil {
 			t.Errorf("something has changed: %v", err)
 		}
 	})
 }
 
 // counted is under which name a buyer is counted.
-func counted(t *testing.T, b redistest.Backend, e *reservation.Edge) []string {
+func counted(t *testing.T, b redistest.Backend, e *edge.Edge) []string {
 	t.Helper()
-	return slices.Sorted(maps.Keys(balanced(t, b.Client(), e.Store, "s").limits))
+	return slices.Sorted(maps.Keys(stocktest.Balanced(t, b.Client(), e.Store, "s").Limits))
 }
 
 // Two edges that sign with keys of their own do not sell together: the shop would
 // refuse the tokens of one of them.
 func TestForeignKey(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
-		first := selling(t, options(b), 3)
-		second := newEdge(t, options(b), reservation.EdgeOptions{Keys: []reservation.Key{key("other")}})
-		err := second.Refresh(soon(t))
-		if !errors.Is(err, reservation.ErrForeignKey) || !errors.Is(second.Ready(), reservation.ErrForeignKey) {
-			t.Fatalf("refresh says %v, ready %v, want %v", err, second.Ready(), reservation.ErrForeignKey)
+		first := stocktest.Selling(t, stocktest.Options(b), 3)
+		second := stocktest.NewEdge(t, stocktest.Options(b), edge.Options{Keys: []shard.Key{stocktest.Key("other")}})
+		err := second.Refresh(stocktest.Soon(t))
+		if !errors.Is(err, shard.ErrForeignKey) || !errors.Is(second.Ready(), shard.ErrForeignKey) {
+			t.Fatalf("refresh says %v, ready %v, want %v", err, second.Ready(), shard.ErrForeignKey)
 		}
 		for _, word := range []string{"key main", "storage"} {
 			if !strings.Contains(err.Error(), word) {
 				t.Errorf("%q does not say %q", err, word)
 			}
 		}
-		if err := first.Refresh(soon(t)); err != nil || first.Ready() != nil {
+		if err := first.Refresh(stocktest.Soon(t)); err != nil || first.Ready() != nil {
 			t.Errorf("the first edge refreshes with %v, ready %v", err, first.Ready())
 		}
 		if got := first.PublicKeys(); len(got) != 1 || !strings.Contains(got[0], "main") {
@@ -95,27 +98,27 @@ func TestForeignKey(t *testing.T) {
 // under the same name, and knows every key that may sign.
 func TestKeyRotation(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
-		first := selling(t, options(b), 100, perBuyer(100))
-		mustHold(t, first, "r", "Ann", 1)
+		first := stocktest.Selling(t, stocktest.Options(b), 100, stocktest.PerBuyer(100))
+		stocktest.MustHold(t, first, "r", "Ann", 1)
 		want := counted(t, b, first)
-		old, next := key("main"), key("next")
+		old, next := stocktest.Key("main"), stocktest.Key("next")
 		for _, step := range []struct {
 			name string
-			keys []reservation.Key
+			keys []shard.Key
 		}{
-			{"old", []reservation.Key{old}},
-			{"old, next", []reservation.Key{old, next}},
-			{"old again, while others know the next", []reservation.Key{old}},
-			{"next, old", []reservation.Key{next, old}},
-			{"old, next, while others sign with the next", []reservation.Key{old, next}},
-			{"next, old again", []reservation.Key{next, old}},
-			{"next", []reservation.Key{next}},
+			{"old", []shard.Key{old}},
+			{"old, next", []shard.Key{old, next}},
+			{"old again, while others know the next", []shard.Key{old}},
+			{"next, old", []shard.Key{next, old}},
+			{"old, next, while others sign with the next", []shard.Key{old, next}},
+			{"next, old again", []shard.Key{next, old}},
+			{"next", []shard.Key{next}},
 		} {
-			e := newEdge(t, options(b), reservation.EdgeOptions{Keys: step.keys})
-			if err := e.Refresh(soon(t)); err != nil {
+			e := stocktest.NewEdge(t, stocktest.Options(b), edge.Options{Keys: step.keys})
+			if err := e.Refresh(stocktest.Soon(t)); err != nil {
 				t.Fatalf("%s: %v", step.name, err)
 			}
-			mustHold(t, e, step.name, "Ann", 1)
+			stocktest.MustHold(t, e, step.name, "Ann", 1)
 			if got := counted(t, b, e); !slices.Equal(got, want) {
 				t.Fatalf("%s: the buyer is counted as %v, before as %v", step.name, got, want)
 			}
@@ -125,9 +128,9 @@ func TestKeyRotation(t *testing.T) {
 				}
 			}
 		}
-		late := newEdge(t, options(b), reservation.EdgeOptions{Keys: []reservation.Key{old}})
-		if err := late.Refresh(soon(t)); !errors.Is(err, reservation.ErrForeignKey) {
-			t.Errorf("an edge that missed the rotation gets %v, want %v", err, reservation.ErrForeignKey)
+		late := stocktest.NewEdge(t, stocktest.Options(b), edge.Options{Keys: []shard.Key{old}})
+		if err := late.Refresh(stocktest.Soon(t)); !errors.Is(err, shard.ErrForeignKey) {
+			t.Errorf("an edge that missed the rotation gets %v, want %v", err, shard.ErrForeignKey)
 		}
 	})
 }
@@ -135,24 +138,24 @@ func TestKeyRotation(t *testing.T) {
 // An edge that dies while it brings a new key leaves the old one in force: the others
 // could not find the secret with the new one yet.
 func TestInterruptedRotation(t *testing.T) {
-	f := newFaulty(t, long)
-	old, next := key("main"), key("next")
-	o := at(f.proxy.Addr(), long)
-	e := newEdge(t, o, reservation.EdgeOptions{Keys: []reservation.Key{next, old}})
-	f.proxy.CutReplies(1, "EVALSHA")
-	if err := e.Refresh(soon(t)); !errors.Is(err, reservation.ErrUnavailable) || f.proxy.CutsLeft() != 0 {
-		t.Fatalf("refresh says %v with %d cuts left, want a lost reply", err, f.proxy.CutsLeft())
+	f := stocktest.NewFaulty(t, stocktest.Long)
+	old, next := stocktest.Key("main"), stocktest.Key("next")
+	o := stocktest.At(f.Proxy.Addr(), stocktest.Long)
+	e := stocktest.NewEdge(t, o, edge.Options{Keys: []shard.Key{next, old}})
+	f.Proxy.CutReplies(1, "EVALSHA")
+	if err := e.Refresh(stocktest.Soon(t)); !errors.Is(err, shard.ErrUnavailable) || f.Proxy.CutsLeft() != 0 {
+		t.Fatalf("refresh says %v with %d cuts left, want a lost reply", err, f.Proxy.CutsLeft())
 	}
 	for name, test := range map[string]struct {
-		keys []reservation.Key
+		keys []shard.Key
 		want error
 	}{
-		"the old":       {[]reservation.Key{old}, nil},
-		"only the next": {[]reservation.Key{next}, reservation.ErrForeignKey},
-		"both":          {[]reservation.Key{old, next}, nil},
+		"the old":       {[]shard.Key{old}, nil},
+		"only the next": {[]shard.Key{next}, shard.ErrForeignKey},
+		"both":          {[]shard.Key{old, next}, nil},
 	} {
-		e := newEdge(t, o, reservation.EdgeOptions{Keys: test.keys})
-		if err := e.Refresh(soon(t)); !errors.Is(err, test.want) {
+		e := stocktest.NewEdge(t, o, edge.Options{Keys: test.keys})
+		if err := e.Refresh(stocktest.Soon(t)); !errors.Is(err, test.want) {
 			t.Errorf("with %s key refresh says %v, want %v", name, err, test.want)
 		}
 	}
@@ -161,20 +164,20 @@ func TestInterruptedRotation(t *testing.T) {
 // Edges that begin at the same moment agree on one secret.
 func TestEdgesBeginTogether(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
-		load(t, openStore(t, options(b)), openSale("s", 100, perBuyer(100)))
+		stocktest.Load(t, stocktest.OpenStore(t, stocktest.Options(b)), stocktest.OpenSale("s", 100, stocktest.PerBuyer(100)))
 		var wg sync.WaitGroup
-		edges := make([]*reservation.Edge, 8)
+		edges := make([]*edge.Edge, 8)
 		for i := range edges {
-			edges[i] = newEdge(t, options(b), reservation.EdgeOptions{})
+			edges[i] = stocktest.NewEdge(t, stocktest.Options(b), edge.Options{})
 			wg.Go(func() {
-				if err := edges[i].Refresh(soon(t)); err != nil {
+				if err := edges[i].Refresh(stocktest.Soon(t)); err != nil {
 					t.Error(err)
 				}
 			})
 		}
 		wg.Wait()
 		for i, e := range edges {
-			mustHold(t, e, fmt.Sprint("r", i), "Ann", 1)
+			stocktest.MustHold(t, e, fmt.Sprint("r", i), "Ann", 1)
 		}
 		if got := counted(t, b, edges[0]); len(got) != 1 {
 			t.Errorf("one buyer is counted as %v", got)
@@ -197,21 +200,21 @@ func TestSecretDamaged(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			b := redistest.Embedded(t)
-			e, c := ready(t, options(b)), b.Client()
-			sealed, err := c.HGet(soon(t), e.SecretKey(), "secret:main").Result()
+			e, c := stocktest.Ready(t, stocktest.Options(b)), b.Client()
+			sealed, err := c.HGet(stocktest.Soon(t), e.Store.Shard().SecretKey(), "secret:main").Result()
 			if err != nil {
 				t.Fatal(err)
 			}
 			if changed := test.change(sealed); changed == "" {
-				err = c.HDel(soon(t), e.SecretKey(), "secret:main").Err()
+				err = c.HDel(stocktest.Soon(t), e.Store.Shard().SecretKey(), "secret:main").Err()
 			} else {
-				err = c.HSet(soon(t), e.SecretKey(), "secret:main", changed).Err()
+				err = c.HSet(stocktest.Soon(t), e.Store.Shard().SecretKey(), "secret:main", changed).Err()
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			fresh := newEdge(t, options(b), reservation.EdgeOptions{})
-			if err := fresh.Refresh(soon(t)); err == nil || !strings.Contains(err.Error(), test.want) {
+			fresh := stocktest.NewEdge(t, stocktest.Options(b), edge.Options{})
+			if err := fresh.Refresh(stocktest.Soon(t)); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("refresh says %v, want that it %s", err, test.want)
 			}
 			if fresh.Ready() == nil {
@@ -224,13 +227,13 @@ func TestSecretDamaged(t *testing.T) {
 // One sale that this edge cannot read stops that sale, not the others.
 func TestUnreadableSale(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
-		e := ready(t, options(b))
-		load(t, e.Store, openSale("good", 1))
-		load(t, e.Store, openSale("bad", 1))
-		if err := b.Client().HSet(soon(t), e.ShardKeys("bad")[0], "doc", `{"id":"bad","from":"the future"}`, "version", "99").Err(); err != nil {
+		e := stocktest.Ready(t, stocktest.Options(b))
+		stocktest.Load(t, e.Store, stocktest.OpenSale("good", 1))
+		stocktest.Load(t, e.Store, stocktest.OpenSale("bad", 1))
+		if err := b.Client().HSet(stocktest.Soon(t), e.Store.Shard().ShardKeys("bad")[0], "doc", `{"id":"bad","from":"the future"}`, "version", "99").Err(); err != nil {
 			t.Fatal(err)
 		}
-		if err := e.Refresh(soon(t)); err != nil {
+		if err := e.Refresh(stocktest.Soon(t)); err != nil {
 			t.Fatal(err)
 		}
 		if good, ok := e.Catalogue().Sale("good"); !ok || good.Verdict(time.Now()) != nil {

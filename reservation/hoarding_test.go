@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 )
@@ -19,7 +22,7 @@ const hoardedUnits = 20
 // brings them nothing.
 type hoard struct {
 	t    *testing.T
-	edge *reservation.Edge
+	edge *edge.Edge
 	now  time.Time // of Redis and of the edge
 	step func(time.Duration)
 
@@ -52,7 +55,7 @@ type attack struct {
 // each from an own address.
 func newHoard(t *testing.T, s *server, a attack) *hoard {
 	h := &hoard{t: t, now: time.Now().Truncate(time.Second), holdFor: a.holdFor, honest: make([]honest, 40), paying: map[string]time.Time{}}
-	if err := s.client.FlushAll(soon(t)).Err(); err != nil {
+	if err := s.client.FlushAll(stocktest.Soon(t)).Err(); err != nil {
 		t.Fatal(err)
 	}
 	passed := time.Now()
@@ -61,15 +64,15 @@ func newHoard(t *testing.T, s *server, a attack) *hoard {
 		s.setTime(h.now.UnixMilli())
 	}
 	h.step(0)
-	h.edge = newEdge(t, s.options, reservation.EdgeOptions{})
-	h.edge.Measure(func() time.Time { return passed })
-	if err := h.edge.Refresh(soon(t)); err != nil {
+	h.edge = stocktest.NewEdge(t, s.options, edge.Options{})
+	h.edge.Store.Shard().Measure(func() time.Time { return passed })
+	if err := h.edge.Refresh(stocktest.Soon(t)); err != nil {
 		t.Fatal(err)
 	}
-	file := openSale("s", hoardedUnits)
+	file := stocktest.OpenSale("s", hoardedUnits)
 	file.Unpaid = a.unpaid
-	load(t, h.edge.Store, file)
-	if err := h.edge.Refresh(soon(t)); err != nil {
+	stocktest.Load(t, h.edge.Store, file)
+	if err := h.edge.Refresh(stocktest.Soon(t)); err != nil {
 		t.Fatal(err)
 	}
 	for i := range a.fakes {
@@ -91,7 +94,7 @@ func (h *hoard) try(buyer, address string) (id string, no *sale.Refusal) {
 	id = fmt.Sprint("r", h.made)
 	l, _ := h.edge.Catalogue().Sale("s")
 	a := &sale.Attempt{Buyer: buyer, Identities: map[string]string{"ip": address}, Lines: []sale.Line{{SKU: "a", Quantity: 1}}, Key: id, Print: "print"}
-	_, no, err := h.edge.Hold(soon(h.t), id, l, a, a.Lines, reservation.Terms{HoldFor: h.holdFor, Margin: time.Second, Mode: reservation.Backend})
+	_, no, err := h.edge.Hold(stocktest.Soon(h.t), id, l, a, a.Lines, edge.Terms{HoldFor: h.holdFor, Margin: time.Second, Mode: record.Backend})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -103,14 +106,14 @@ func (h *hoard) moment() {
 	h.t.Helper()
 	for id, at := range h.paying {
 		if !at.After(h.now) {
-			if state, err := h.edge.Store.Confirm(soon(h.t), "s", id, reservation.Shop, "paid"); err != nil || state != reservation.Confirmed {
+			if state, err := h.edge.Store.Confirm(stocktest.Soon(h.t), "s", id, reservation.Shop, "paid"); err != nil || state != record.Confirmed {
 				h.t.Fatalf("an honest buyer pays: %s, %v", state, err)
 			}
 			delete(h.paying, id)
 			h.bought++
 		}
 	}
-	if _, err := h.edge.Store.Expire(soon(h.t), "s"); err != nil {
+	if _, err := h.edge.Store.Expire(stocktest.Soon(h.t), "s"); err != nil {
 		h.t.Fatal(err)
 	}
 	h.take()
@@ -237,26 +240,26 @@ func TestDoubtsOfOneBuyer(t *testing.T) {
 				want   int64
 			}{{&sale.Unpaid{}, 2}, {&sale.Unpaid{Ended: 5}, 5}, {nil, 60}} {
 				h := newHoard(t, s, attack{holdFor: time.Minute, unpaid: row.unpaid, addresses: 1})
-				if _, err := h.edge.Store.Adjust(soon(t), "s", "more", "a", 40, "test"); err != nil {
+				if _, err := h.edge.Store.Adjust(stocktest.Soon(t), "s", "more", "a", 40, "test"); err != nil {
 					t.Fatal(err)
 				}
 				l, _ := h.edge.Catalogue().Sale("s")
 				for i := range 60 {
 					id := fmt.Sprint("d", i)
 					a := &sale.Attempt{Buyer: "mallory", Lines: []sale.Line{{SKU: "a", Quantity: 1}}, Key: id, Print: "print"}
-					_, no, err := h.edge.Hold(soon(t), id, l, a, a.Lines, reservation.Terms{HoldFor: time.Minute, Margin: time.Second, Mode: reservation.Response})
+					_, no, err := h.edge.Hold(stocktest.Soon(t), id, l, a, a.Lines, edge.Terms{HoldFor: time.Minute, Margin: time.Second, Mode: record.Response})
 					if err != nil {
 						t.Fatal(err)
 					}
 					if no != nil {
 						continue
 					}
-					if _, err := h.edge.Store.Doubt(soon(t), "s", id, "status_500"); err != nil {
+					if _, err := h.edge.Store.Doubt(stocktest.Soon(t), "s", id, "status_500"); err != nil {
 						t.Fatal(err)
 					}
 					h.step(time.Second)
 				}
-				if got := cellA(t, h.edge.Store).InDoubt; got != row.want {
+				if got := stocktest.CellA(t, h.edge.Store).InDoubt; got != row.want {
 					t.Errorf("unpaid %v: %d of 60 units are in doubt, want %d", row.unpaid, got, row.want)
 				}
 			}

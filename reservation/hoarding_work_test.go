@@ -1,6 +1,7 @@
 package reservation_test
 
 import (
+	"github.com/stockgate/stockgate/internal/stocktest"
 	"testing"
 	"time"
 
@@ -85,7 +86,7 @@ func TestWorkBoundsTheHoldsOfOneMachine(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			h := newHoard(t, s, attack{10, 10, row.holdFor, &sale.Unpaid{Off: true}})
 			h.honest, h.work = nil, row.work
-			if _, err := h.edge.Store.Adjust(soon(t), "s", "more", "a", stock-hoardedUnits, "test"); err != nil {
+			if _, err := h.edge.Store.Adjust(stocktest.Soon(t), "s", "more", "a", stock-hoardedUnits, "test"); err != nil {
 				t.Fatal(err)
 			}
 			most, all := int64(0), never
@@ -94,7 +95,7 @@ func TestWorkBoundsTheHoldsOfOneMachine(t *testing.T) {
 					h.work.left = hashes
 				}
 				h.moment()
-				most = max(most, cellA(t, h.edge.Store).Held)
+				most = max(most, stocktest.CellA(t, h.edge.Store).Held)
 				if most == stock && all == never {
 					all = passed
 				}

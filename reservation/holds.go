@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // HoldFilter says which reservations of a sale somebody wants to see.
 type HoldFilter struct {
 	// State is Held, InDoubt or Unbacked.
-	State State
+	State record.State
 	// Cause is that of the record; empty: any.
 	Cause string
 	// Older: for how long it has been in this state at least, by Redis's time.
@@ -84,22 +86,22 @@ func (s *Store) HoldsAfter(ctx context.Context, sale string, f HoldFilter, after
 }
 
 // CountHolds is how many reservations are held, in doubt or unbacked.
-func (s *Store) CountHolds(ctx context.Context, sale string, state State) (int64, error) {
+func (s *Store) CountHolds(ctx context.Context, sale string, state record.State) (int64, error) {
 	key, err := s.holdsKey(sale, state)
 	if err != nil {
 		return 0, err
 	}
-	n, err := s.redis.ZCard(ctx, key).Result()
-	return n, explain(err)
+	n, err := s.shard.Redis.ZCard(ctx, key).Result()
+	return n, shard.Explain(err)
 }
 
-func (s *Store) holdsKey(sale string, state State) (string, error) {
-	places := map[State]int{Held: deadlinesKey, InDoubt: inDoubtKey, Unbacked: unbackedKey}
+func (s *Store) holdsKey(sale string, state record.State) (string, error) {
+	places := map[record.State]int{record.Held: shard.DeadlinesKey, record.InDoubt: shard.InDoubtKey, record.Unbacked: shard.UnbackedKey}
 	place, ok := places[state]
 	if !ok {
-		return "", refused("state %q cannot be listed; ask for held, in_doubt or unbacked", state)
+		return "", shard.Refused("state %q cannot be listed; ask for held, in_doubt or unbacked", state)
 	}
-	return s.shardKeys(sale)[place], nil
+	return s.shard.ShardKeys(sale)[place], nil
 }
 
 // holdIDs reads at most so many members of a sorted set, and leaves out those up to
@@ -109,9 +111,9 @@ func (s *Store) holdIDs(ctx context.Context, key string, at holdCursor, most int
 	if at.set {
 		from = strconv.FormatInt(at.score, 10)
 	}
-	ids, err = s.redis.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{Min: from, Max: "+inf", Count: int64(most)}).Result()
+	ids, err = s.shard.Redis.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{Min: from, Max: "+inf", Count: int64(most)}).Result()
 	if err != nil {
-		return nil, false, explain(err)
+		return nil, false, shard.Explain(err)
 	}
 	more = len(ids) == most
 	for len(ids) > 0 && at.set && int64(ids[0].Score) == at.score && ids[0].Member.(string) <= at.id {
@@ -122,7 +124,7 @@ func (s *Store) holdIDs(ctx context.Context, key string, at holdCursor, most int
 
 // Now is the estimate of the time of a sale's Redis.
 func (s *Store) Now(sale string) time.Time {
-	if ms, ok := s.clock(sale).now(); ok {
+	if ms, ok := s.shard.Clock(sale).Now(); ok {
 		return time.UnixMilli(ms)
 	}
 	return time.Now()

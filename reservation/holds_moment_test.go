@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 )
 
@@ -11,7 +12,7 @@ import (
 // ask for an age gets it all the same.
 func TestHoldsOfThisMoment(t *testing.T) {
 	noon := time.UnixMilli(1_795_000_000_000)
-	r := &reservation.Record{ID: "r", State: reservation.Held, Changed: noon}
+	r := &reservation.Record{ID: "r", State: record.Held, Changed: noon}
 	for _, c := range []struct {
 		older time.Duration
 		now   time.Time
@@ -21,7 +22,7 @@ func TestHoldsOfThisMoment(t *testing.T) {
 		{time.Second, noon.Add(999 * time.Millisecond), false},
 		{time.Second, noon.Add(time.Second), true},
 	} {
-		f := reservation.HoldFilter{State: reservation.Held, Older: c.older}
+		f := reservation.HoldFilter{State: record.Held, Older: c.older}
 		if got := f.Takes(r, c.now); got != c.want {
 			t.Errorf("older than %v, %v after: %t", c.older, c.now.Sub(noon), got)
 		}

@@ -8,23 +8,26 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/stocktest"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // several returns edges on one server, not started, that have seen its sales.
-func several(t *testing.T, o reservation.Options, n int, files ...*sale.Sale) []*reservation.Edge {
+func several(t *testing.T, o shard.Options, n int, files ...*sale.Sale) []*edge.Edge {
 	t.Helper()
-	edges := make([]*reservation.Edge, n)
+	edges := make([]*edge.Edge, n)
 	for i := range edges {
-		edges[i] = ready(t, o)
+		edges[i] = stocktest.Ready(t, o)
 	}
 	for _, file := range files {
-		load(t, edges[0].Store, file)
+		stocktest.Load(t, edges[0].Store, file)
 	}
 	for _, e := range edges {
-		if err := e.Refresh(soon(t)); err != nil {
+		if err := e.Refresh(stocktest.Soon(t)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -33,7 +36,7 @@ func several(t *testing.T, o reservation.Options, n int, files ...*sale.Sale) []
 
 // try holds stock for an attempt at a sale, under a key of its own: one person may
 // ask for the same again.
-func try(ctx context.Context, e *reservation.Edge, id string, a *sale.Attempt) (*sale.Refusal, error) {
+func try(ctx context.Context, e *edge.Edge, id string, a *sale.Attempt) (*sale.Refusal, error) {
 	l, ok := e.Catalogue().Sale(a.Sale)
 	if !ok {
 		return nil, fmt.Errorf("the edge knows no sale %s", a.Sale)
@@ -44,14 +47,14 @@ func try(ctx context.Context, e *reservation.Edge, id string, a *sale.Attempt) (
 	}
 	keyed := *a
 	keyed.Key, keyed.Print = id, "print"
-	_, refusal, err := e.Hold(ctx, id, l, &keyed, lines, terms)
+	_, refusal, err := e.Hold(ctx, id, l, &keyed, lines, stocktest.Terms)
 	return refusal, err
 }
 
 // mustTry wants an attempt to pass (reason "") or to be refused for a reason.
-func mustTry(t *testing.T, e *reservation.Edge, id string, a *sale.Attempt, reason sale.Reason) *sale.Refusal {
+func mustTry(t *testing.T, e *edge.Edge, id string, a *sale.Attempt, reason sale.Reason) *sale.Refusal {
 	t.Helper()
-	refusal, err := try(soon(t), e, id, a)
+	refusal, err := try(stocktest.Soon(t), e, id, a)
 	var got sale.Reason
 	if refusal != nil {
 		got = refusal.Reason
@@ -97,13 +100,13 @@ func TestLimitsLetExactlyTheirMaxPass(t *testing.T) {
 		for i, per := range []sale.Identities{"buyer", "phone", "address", "device", "ip", "address+buyer+phone", "buyer+device+ip"} {
 			for _, every := range []string{"hour", "day", "week", "month", "sale"} {
 				for _, count := range []string{"units", "orders"} {
-					file := openSale(fmt.Sprintf("s%d-%s-%s", i, every, count), 100, sale.Limit{Per: per, Every: every, Count: count, Max: 4})
+					file := stocktest.OpenSale(fmt.Sprintf("s%d-%s-%s", i, every, count), 100, sale.Limit{Per: per, Every: every, Count: count, Max: 4})
 					file.Timezone = "Asia/Kathmandu"
 					files = append(files, file)
 				}
 			}
 		}
-		edges := several(t, options(b), 3, files...)
+		edges := several(t, stocktest.Options(b), 3, files...)
 		for _, file := range files {
 			limit := file.Limits[0]
 			var shared []string // the identities that the limit knows, and the crowd may share
@@ -122,9 +125,9 @@ func TestLimitsLetExactlyTheirMaxPass(t *testing.T) {
 						id = "again-" + file.ID
 						again := *file
 						again.ID = id
-						load(t, edges[0].Store, &again)
+						stocktest.Load(t, edges[0].Store, &again)
 						for _, e := range edges {
-							if err := e.Refresh(soon(t)); err != nil {
+							if err := e.Refresh(stocktest.Soon(t)); err != nil {
 								t.Fatal(err)
 							}
 						}
@@ -138,7 +141,7 @@ func TestLimitsLetExactlyTheirMaxPass(t *testing.T) {
 
 // crowd lets twelve attempts of one person loose. An hour may end meanwhile, and
 // then they may buy again: so it is looked at before and after.
-func crowd(t *testing.T, edges []*reservation.Edge, id, shared string, limit sale.Limit) {
+func crowd(t *testing.T, edges []*edge.Edge, id, shared string, limit sale.Limit) {
 	t.Helper()
 	l, _ := edges[0].Catalogue().Sale(id)
 	began := l.Sale.Counter(0, l.Now())
@@ -154,7 +157,7 @@ func crowd(t *testing.T, edges []*reservation.Edge, id, shared string, limit sal
 		attempts.Go(func() {
 			a := person(id, shared, n)
 			a.Lines = []sale.Line{{SKU: "a", Quantity: units}}
-			refusal, err := try(soon(t), edges[n%len(edges)], fmt.Sprintf("%s-%s-%d", id, shared, n), a)
+			refusal, err := try(stocktest.Soon(t), edges[n%len(edges)], fmt.Sprintf("%s-%s-%d", id, shared, n), a)
 			mutex.Lock()
 			defer mutex.Unlock()
 			switch {
@@ -177,9 +180,9 @@ func crowd(t *testing.T, edges []*reservation.Edge, id, shared string, limit sal
 // none of them.
 func TestUnionOfIdentities(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
-		file := openSale("s", 100, sale.Limit{Per: sale.Union("buyer", "phone", "address"), Every: "sale", Count: "orders", Max: 1})
+		file := stocktest.OpenSale("s", 100, sale.Limit{Per: sale.Union("buyer", "phone", "address"), Every: "sale", Count: "orders", Max: 1})
 		file.Missing = sale.SkipMissing
-		e := several(t, options(b), 1, file)[0]
+		e := several(t, stocktest.Options(b), 1, file)[0]
 		who := func(buyer, phone, address string) *sale.Attempt {
 			return &sale.Attempt{Sale: "s", Buyer: buyer, Identities: map[string]string{"phone": phone, "address": address}, Lines: []sale.Line{{SKU: "a", Quantity: 1}}}
 		}
@@ -193,12 +196,12 @@ func TestUnionOfIdentities(t *testing.T) {
 		mustTry(t, e, "r8", who("Dan", "444", "West 4"), "")              // nobody that was refused is charged
 		mustTry(t, e, "r9", who("Eve", "", ""), "")                       // no more than an account
 		mustTry(t, e, "r10", who("Eve", "555", ""), sale.Pending)         // the same
-		if _, err := e.Release(soon(t), "s", "r1", reservation.Shop, "test"); err != nil {
+		if _, err := e.ReleaseEventually(stocktest.Soon(t), "s", "r1", reservation.Shop, "test"); err != nil {
 			t.Fatal(err)
 		}
 		mustTry(t, e, "r11", who("Fay", "111", "Hill 6"), "") // all of it was given back
 		mustTry(t, e, "r12", who("Gus", "777", "North 1"), "")
-		if _, err := e.Confirm(soon(t), "s", "r11", "test"); err != nil {
+		if _, err := e.ConfirmEventually(stocktest.Soon(t), "s", "r11", "test"); err != nil {
 			t.Fatal(err)
 		}
 		if refusal := mustTry(t, e, "r13", who("Ann", "111", "Hill 7"), sale.LimitReached); refusal.RetryAfter != 0 {
@@ -210,7 +213,7 @@ func TestUnionOfIdentities(t *testing.T) {
 // A limit of one order needs no counter, and what is missing is said before it.
 func TestLimitOfOneOrder(t *testing.T) {
 	b := redistest.Embedded(t)
-	e := several(t, options(b), 1, openSale("s", 100,
+	e := several(t, stocktest.Options(b), 1, stocktest.OpenSale("s", 100,
 		sale.Limit{Per: "buyer", Every: "order", Count: "units", Max: 2, SKU: "a"},
 		sale.Limit{Per: "phone", Every: "sale", Count: "units", Max: 100}))[0]
 	who := func(units int64, phone string) *sale.Attempt {
@@ -225,7 +228,7 @@ func TestLimitOfOneOrder(t *testing.T) {
 	if refusal := mustTry(t, e, "r6", who(3, ""), sale.Malformed); refusal.Detail != "identity phone is missing" {
 		t.Errorf("refused by %+v", refusal)
 	}
-	if c := cellA(t, e.Store); c.Held != 10 {
+	if c := stocktest.CellA(t, e.Store); c.Held != 10 {
 		t.Errorf("%d units are held, want 10", c.Held)
 	}
 }
@@ -236,8 +239,8 @@ func TestLimitAtMidnight(t *testing.T) {
 	b := redistest.Embedded(t)
 	tomorrow := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 2)
 	b.SetTime(tomorrow.Add(-10 * time.Second))
-	file := openSale("s", 100, sale.Limit{Per: "buyer", Every: "day", Count: "units", Max: 1})
-	e := several(t, options(b), 1, file)[0]
+	file := stocktest.OpenSale("s", 100, sale.Limit{Per: "buyer", Every: "day", Count: "units", Max: 1})
+	e := several(t, stocktest.Options(b), 1, file)[0]
 	ann := &sale.Attempt{Sale: "s", Buyer: "Ann", Lines: []sale.Line{{SKU: "a", Quantity: 1}}}
 
 	mustTry(t, e, "r1", ann, "")
@@ -245,7 +248,7 @@ func TestLimitAtMidnight(t *testing.T) {
 		t.Errorf("his own hold ends sooner than the day: %+v", refusal)
 	}
 	mustTry(t, e, "r3", &sale.Attempt{Sale: "s", Buyer: "Bob", Lines: ann.Lines}, "")
-	if _, err := e.Confirm(soon(t), "s", "r1", "test"); err != nil {
+	if _, err := e.ConfirmEventually(stocktest.Soon(t), "s", "r1", "test"); err != nil {
 		t.Fatal(err)
 	}
 	if refusal := mustTry(t, e, "r4", ann, sale.LimitReached); refusal.RetryAfter < 1 || refusal.RetryAfter > 10 {
@@ -261,11 +264,11 @@ func TestLimitAtMidnight(t *testing.T) {
 	b.SetTime(tomorrow) // the edge does not know it yet
 	mustTry(t, e, "r7", ann, "")
 	mustTry(t, e, "r8", &sale.Attempt{Sale: "s", Buyer: "Bob", Lines: ann.Lines}, "")
-	if _, err := e.Release(soon(t), "s", "r3", reservation.Shop, "test"); err != nil {
+	if _, err := e.ReleaseEventually(stocktest.Soon(t), "s", "r3", reservation.Shop, "test"); err != nil {
 		t.Fatal(err)
 	}
 	mustTry(t, e, "r9", &sale.Attempt{Sale: "s", Buyer: "Bob", Lines: ann.Lines}, sale.Pending)
-	if _, err := e.Release(soon(t), "s", "r8", reservation.Shop, "test"); err != nil {
+	if _, err := e.ReleaseEventually(stocktest.Soon(t), "s", "r8", reservation.Shop, "test"); err != nil {
 		t.Fatal(err)
 	}
 	mustTry(t, e, "r10", &sale.Attempt{Sale: "s", Buyer: "Bob", Lines: ann.Lines}, "")
@@ -276,12 +279,12 @@ func TestLimitOnTheLastDay(t *testing.T) {
 	b := redistest.Embedded(t)
 	now := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 2).Add(12 * time.Hour)
 	b.SetTime(now)
-	file := openSale("s", 100, sale.Limit{Per: "buyer", Every: "day", Count: "units", Max: 1})
+	file := stocktest.OpenSale("s", 100, sale.Limit{Per: "buyer", Every: "day", Count: "units", Max: 1})
 	file.EndsAt = now.Add(12 * time.Hour)
-	e := several(t, options(b), 1, file)[0]
+	e := several(t, stocktest.Options(b), 1, file)[0]
 	ann := &sale.Attempt{Sale: "s", Buyer: "Ann", Lines: []sale.Line{{SKU: "a", Quantity: 1}}}
 	mustTry(t, e, "r1", ann, "")
-	if _, err := e.Confirm(soon(t), "s", "r1", "test"); err != nil {
+	if _, err := e.ConfirmEventually(stocktest.Soon(t), "s", "r1", "test"); err != nil {
 		t.Fatal(err)
 	}
 	if refusal := mustTry(t, e, "r2", ann, sale.LimitReached); refusal.RetryAfter != 0 {

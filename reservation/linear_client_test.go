@@ -7,7 +7,9 @@ import (
 
 	"github.com/stockgate/stockgate/internal/model"
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/stocktest"
 	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // do makes a call and tells what was answered.
@@ -16,7 +18,7 @@ func (on *server) do(t testing.TB, s *reservation.Store, sale string, in asked) 
 		on.setTime(in.clock)
 		return answered{}
 	}
-	out, err := on.ask(soon(t), s, sale, in)
+	out, err := on.ask(stocktest.Soon(t), s, sale, in)
 	if err != nil {
 		t.Errorf("%+v: %v", in, err)
 	}
@@ -42,7 +44,7 @@ func (on *server) ask(ctx context.Context, s *reservation.Store, sale string, in
 // bad is a client behind a bad connection.
 type bad struct {
 	proxy   *redistest.Proxy
-	options reservation.Options // to go through it
+	options shard.Options // to go through it
 	store   *reservation.Store
 	calls   int
 }
@@ -51,8 +53,8 @@ func newBad(t testing.TB, on *server) *bad {
 	p := redistest.NewProxy(t, on.options.Addresses[0])
 	o := on.options
 	o.Addresses = []string{p.Addr()}
-	b := &bad{proxy: p, options: o, store: openStore(t, o)}
-	if _, _, err := b.store.Call(soon(t), "warm"); err != nil {
+	b := &bad{proxy: p, options: o, store: stocktest.OpenStore(t, o)}
+	if _, _, err := b.store.Call(stocktest.Soon(t), "warm"); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -70,7 +72,7 @@ func (b *bad) call(t testing.TB, h *history, id int, on *server, sale string, in
 	case b.calls%2 == 0:
 		b.proxy.CutReplies(1, "EVALSHA")
 		h.client(id, in, func() answered {
-			out, err := on.ask(soon(t), b.store, sale, in)
+			out, err := on.ask(stocktest.Soon(t), b.store, sale, in)
 			if err == nil {
 				t.Errorf("%+v was answered: %v", in, out)
 			}
@@ -86,10 +88,10 @@ func (b *bad) call(t testing.TB, h *history, id int, on *server, sale string, in
 			}
 			gone := make(chan error, 1)
 			go func() { // an edge that is killed while its call is under way
-				gone <- b.proxy.WaitHeld(soon(t))
+				gone <- b.proxy.WaitHeld(stocktest.Soon(t))
 				edge.Close()
 			}()
-			if out, err := on.ask(soon(t), edge, sale, in); err == nil {
+			if out, err := on.ask(stocktest.Soon(t), edge, sale, in); err == nil {
 				t.Errorf("%+v was answered: %v", in, out)
 			}
 			if err := <-gone; err != nil {

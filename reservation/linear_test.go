@@ -15,6 +15,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/stockgate/stockgate/internal/model"
+	"github.com/stockgate/stockgate/internal/stocktest"
 	"github.com/stockgate/stockgate/reservation"
 )
 
@@ -29,7 +30,7 @@ type asked struct {
 type answered struct {
 	replies []model.Reply
 	seq     int64 // of the journal; 0: not told
-	all     *raw
+	all     *stocktest.Raw
 }
 
 // linear is the model as porcupine takes it: whatever was answered, there must be
@@ -40,7 +41,7 @@ var linear = porcupine.Model{
 	Step: func(state, input, output any) (bool, any) {
 		in, out := input.(asked), output.(answered)
 		if out.all != nil {
-			return out.all.differs(expected(state.(*model.Shard), 0)) == nil, state
+			return out.all.Differs(stocktest.Expected(state.(*model.Shard), 0)) == nil, state
 		}
 		s := state.(*model.Shard).Clone()
 		if in.clock != 0 {
@@ -124,14 +125,14 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 			overlaps, unknown := 0, 0
 			on.setTime(noon)
 			bad := []*bad{newBad(t, on), newBad(t, on)}
-			good := []*reservation.Store{on.store, openStore(t, on.options)}
+			good := []*reservation.Store{on.store, stocktest.OpenStore(t, on.options)}
 			seed := rand.Uint64()
 			for n := range 40 {
 				h := &history{}
 				random := rand.New(rand.NewPCG(seed, uint64(n)))
 				sale := fmt.Sprintf("linear%d", n)
 				on.setTime(noon)
-				if _, _, err := on.store.Call(soon(t), sale, wire(loading[0]), wire(loading[1])); err != nil {
+				if _, _, err := on.store.Call(stocktest.Soon(t), sale, wire(loading[0]), wire(loading[1])); err != nil {
 					t.Fatal(err)
 				}
 				var clients sync.WaitGroup
@@ -149,11 +150,11 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 				}
 				clients.Wait()
 				for _, b := range bad {
-					if err := b.proxy.WaitIdle(soon(t)); err != nil {
+					if err := b.proxy.WaitIdle(stocktest.Soon(t)); err != nil {
 						t.Fatal(err)
 					}
 				}
-				h.client(0, asked{}, func() answered { return answered{all: balanced(t, on.client, on.store, sale)} })
+				h.client(0, asked{}, func() answered { return answered{all: stocktest.Balanced(t, on.client, on.store, sale)} })
 				a, b := h.overlaps()
 				overlaps, unknown = overlaps+a, unknown+b
 				if result := porcupine.CheckOperationsTimeout(linear, h.all, 10*time.Minute); result != porcupine.Ok {

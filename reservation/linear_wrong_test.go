@@ -7,6 +7,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/stockgate/stockgate/internal/model"
+	"github.com/stockgate/stockgate/internal/stocktest"
 )
 
 // What cannot have happened is found, and what can is not: without that, histories
@@ -69,12 +70,12 @@ func TestWrongHistoriesAreFound(t *testing.T) {
 	}
 	t.Run("the bytes at the end", func(t *testing.T) {
 		s := loaded()
-		look := porcupine.Operation{Call: 1, Return: 2, Input: asked{}, Output: answered{all: expected(s, 0)}}
+		look := porcupine.Operation{Call: 1, Return: 2, Input: asked{}, Output: answered{all: stocktest.Expected(s, 0)}}
 		if got := porcupine.CheckOperationsTimeout(linear, []porcupine.Operation{look}, time.Minute); got != porcupine.Ok {
 			t.Errorf("what was loaded is %s", got)
 		}
 		r1.Run(s)
-		look.Output = answered{all: expected(s, 0)}
+		look.Output = answered{all: stocktest.Expected(s, 0)}
 		if got := porcupine.CheckOperationsTimeout(linear, []porcupine.Operation{look}, time.Minute); got != porcupine.Illegal {
 			t.Errorf("a hold that nobody made is %s", got)
 		}

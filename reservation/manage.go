@@ -10,19 +10,10 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/lua"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
-
-// ErrNoSale: Redis knows no such sale.
-var ErrNoSale = errors.New("no such sale")
-
-// ErrRefused wraps what an operator asked for and what the state of the sale does
-// not allow. Nothing has changed.
-var ErrRefused = errors.New("refused")
-
-func refused(format string, args ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{ErrRefused}, args...)...)
-}
 
 // ApplyOptions says how to apply a file.
 type ApplyOptions struct {
@@ -56,8 +47,8 @@ func (s *Store) Apply(ctx context.Context, next *sale.Sale, o ApplyOptions) (*Ap
 		return nil, err
 	}
 	for range 10 {
-		current, err := s.load(ctx, next.ID)
-		if err != nil && !errors.Is(err, ErrNoSale) {
+		current, err := s.Load(ctx, next.ID)
+		if err != nil && !errors.Is(err, shard.ErrNoSale) {
 			return nil, err
 		}
 		if current == nil {
@@ -67,7 +58,7 @@ func (s *Store) Apply(ctx context.Context, next *sale.Sale, o ApplyOptions) (*Ap
 		}
 		change, err := sale.Plan(current.Sale, current.Status, next, o.Force)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrRefused, err)
+			return nil, fmt.Errorf("%w: %w", shard.ErrRefused, err)
 		}
 		out := &Applied{Changes: change.Notes, Same: change.Same, DryRun: o.DryRun, Version: current.Version}
 		if o.DryRun {
@@ -76,7 +67,7 @@ func (s *Store) Apply(ctx context.Context, next *sale.Sale, o ApplyOptions) (*Ap
 		if change.Same {
 			// an earlier call may have failed to announce it, or may have applied it
 			// without the replicas
-			if err := s.Announce(ctx, next.ID); err != nil {
+			if err := s.journal.Announce(ctx, next.ID); err != nil {
 				return nil, err
 			}
 			kept, err := s.keeps(ctx, next.ID, current.Version)
@@ -92,28 +83,28 @@ func (s *Store) Apply(ctx context.Context, next *sale.Sale, o ApplyOptions) (*Ap
 		if err != nil {
 			return nil, err
 		}
-		switch r.code() {
+		switch r.Code() {
 		case lua.OK:
-			out.Version = r.number(1)
+			out.Version = r.Number(1)
 			// after its shard is there: the index names nothing that Redis does not have
-			if err := s.Announce(ctx, next.ID); err != nil {
+			if err := s.journal.Announce(ctx, next.ID); err != nil {
 				return nil, err
 			}
 			// the notice of the script came before the index named the sale
-			if err := s.redis.Publish(ctx, s.channel(), "sale "+next.ID+" 0").Err(); err != nil {
-				return nil, explain(err)
+			if err := s.shard.Redis.Publish(ctx, s.shard.Channel(), "sale "+next.ID+" 0").Err(); err != nil {
+				return nil, shard.Explain(err)
 			}
-			return out, s.AwaitReplicas(ctx)
+			return out, s.shard.AwaitReplicas(ctx)
 		case lua.StaleVersion:
 			continue // somebody else has changed the sale meanwhile
 		}
-		i := int(r.number(1))
+		i := int(r.Number(1))
 		if i < 1 || i > len(change.Deltas) {
-			return nil, fmt.Errorf("%w: apply gave %q", ErrUnavailable, r.code())
+			return nil, fmt.Errorf("%w: apply gave %q", shard.ErrUnavailable, r.Code())
 		}
-		return nil, deltaRefused(change.Deltas[i-1], r.code(), r.number(2), r.number(3))
+		return nil, deltaRefused(change.Deltas[i-1], r.Code(), r.Number(2), r.Number(3))
 	}
-	return nil, refused("the sale is being changed by others all the time; try again")
+	return nil, shard.Refused("the sale is being changed by others all the time; try again")
 }
 
 // beforeFirst is what a sale is before its first apply. It refuses one of which Redis has
@@ -123,23 +114,23 @@ func (s *Store) beforeFirst(ctx context.Context, id string, o ApplyOptions) (*Lo
 	if o.New {
 		return none, nil
 	}
-	index, err := s.Sales(ctx)
+	index, err := s.journal.Sales(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if _, named := slices.BinarySearch(index, id); !named {
 		return none, nil
 	}
-	current, err := s.load(ctx, id) // another caller may have applied it meanwhile
-	if errors.Is(err, ErrNoSale) {
+	current, err := s.Load(ctx, id) // another caller may have applied it meanwhile
+	if errors.Is(err, shard.ErrNoSale) {
 		return nil, RefuseAnew(id)
 	}
 	return current, err
 }
 
-func (s *Store) applyOnce(ctx context.Context, version int64, next *sale.Sale, doc []byte, change *sale.Change, by string) (reply, error) {
+func (s *Store) applyOnce(ctx context.Context, version int64, next *sale.Sale, doc []byte, change *sale.Change, by string) (shard.Reply, error) {
 	args := make([]any, 0, 6+3*len(change.Deltas))
-	args = append(args, version, doc, ms(next.StartsAt), ms(next.EndsAt), by, len(change.Deltas))
+	args = append(args, version, doc, shard.Ms(next.StartsAt), shard.Ms(next.EndsAt), by, len(change.Deltas))
 	for _, d := range change.Deltas {
 		removed := 0
 		if d.Removed {
@@ -147,7 +138,7 @@ func (s *Store) applyOnce(ctx context.Context, version int64, next *sale.Sale, d
 		}
 		args = append(args, d.Cell, d.Delta, removed)
 	}
-	replies, err := s.run(ctx, s.scripts.Manage, next.ID, operation{"apply", args})
+	replies, err := s.shard.Run(ctx, s.shard.Scripts.Manage, next.ID, shard.Op("apply", args...))
 	if err != nil {
 		return nil, err
 	}
@@ -157,12 +148,12 @@ func (s *Store) applyOnce(ctx context.Context, version int64, next *sale.Sale, d
 // tryDeltas says what apply.lua would refuse.
 func (s *Store) tryDeltas(ctx context.Context, id string, change *sale.Change) error {
 	books, err := s.Books(ctx, id)
-	if errors.Is(err, ErrNoSale) {
+	if errors.Is(err, shard.ErrNoSale) {
 		return nil
 	} else if err != nil {
 		return err
 	}
-	cells := make(map[string]Cell, len(books.Items))
+	cells := make(map[string]record.Cell, len(books.Items))
 	for _, c := range books.Items {
 		cells[sale.Cell(c.SKU, c.Region)] = c
 	}
@@ -183,53 +174,53 @@ func (s *Store) tryDeltas(ctx context.Context, id string, change *sale.Change) e
 func deltaRefused(d sale.CellDelta, code lua.Code, n, unavailable int64) error {
 	switch code {
 	case lua.Short:
-		return refused("%s: the file takes %d units away, but only %d are available", d.Cell, -d.Delta, n)
+		return shard.Refused("%s: the file takes %d units away, but only %d are available", d.Cell, -d.Delta, n)
 	case lua.TooMany:
-		return refused("%s: %d units and %d more are beyond the bound of %d", d.Cell, n, d.Delta, int64(sale.MaxUnits))
+		return shard.Refused("%s: %d units and %d more are beyond the bound of %d", d.Cell, n, d.Delta, int64(sale.MaxUnits))
 	case lua.InUse:
 		if unavailable > 0 {
-			return refused("%s: the item cannot go, %d of its units are held or sold", d.Cell, unavailable)
+			return shard.Refused("%s: the item cannot go, %d of its units are held or sold", d.Cell, unavailable)
 		}
-		return refused("%s: the item cannot go, %d units were added to it by `stock add`; take them away first", d.Cell, n+d.Delta)
+		return shard.Refused("%s: the item cannot go, %d units were added to it by `stock add`; take them away first", d.Cell, n+d.Delta)
 	}
-	return fmt.Errorf("%w: apply gave %q", ErrUnavailable, code)
+	return fmt.Errorf("%w: apply gave %q", shard.ErrUnavailable, code)
 }
 
 // SetStatus opens, pauses or closes a sale. The same status again changes nothing.
 func (s *Store) SetStatus(ctx context.Context, id string, status sale.Status, by string) error {
-	replies, err := s.runReplicated(ctx, s.scripts.Manage, id, operation{"status", []any{string(status), by}})
+	replies, err := s.shard.RunReplicated(ctx, s.shard.Scripts.Manage, id, shard.Op("status", string(status), by))
 	if err != nil {
 		return err
 	}
-	switch r := replies[0]; r.code() {
+	switch r := replies[0]; r.Code() {
 	case lua.OK:
 		return nil
 	case lua.NoSale:
-		return ErrNoSale
+		return shard.ErrNoSale
 	case lua.Conflict:
-		if r.word(1) == "carrying" {
-			return refused("what redis had before sale %s was rebuilt is not all carried over: run `caddy stockgate rebuild %s --from ledger` again, then open it", id, id)
+		if r.Word(1) == "carrying" {
+			return shard.Refused("what redis had before sale %s was rebuilt is not all carried over: run `caddy stockgate rebuild %s --from ledger` again, then open it", id, id)
 		}
-		return refused("the sale is %s, from there it cannot become %s", r.word(1), status)
+		return shard.Refused("the sale is %s, from there it cannot become %s", r.Word(1), status)
 	default:
-		return fmt.Errorf("%w: status gave %q", ErrUnavailable, r.code())
+		return fmt.Errorf("%w: status gave %q", shard.ErrUnavailable, r.Code())
 	}
 }
 
 // Align ends the lead of a sale's clock of deadlines over Redis's own time. Every hold keeps
 // the time that it has left. It returns the lead that there was, and how many holds it moved.
 func (s *Store) Align(ctx context.Context, id, by string) (lead time.Duration, moved int64, err error) {
-	replies, err := s.runReplicated(ctx, s.scripts.Manage, id, operation{"align", []any{by}})
+	replies, err := s.shard.RunReplicated(ctx, s.shard.Scripts.Manage, id, shard.Op("align", by))
 	if err != nil {
 		return 0, 0, err
 	}
-	switch r := replies[0]; r.code() {
+	switch r := replies[0]; r.Code() {
 	case lua.OK:
-		return time.Duration(r.number(1)) * time.Millisecond, r.number(2), nil
+		return time.Duration(r.Number(1)) * time.Millisecond, r.Number(2), nil
 	case lua.NoSale:
-		return 0, 0, ErrNoSale
+		return 0, 0, shard.ErrNoSale
 	default:
-		return 0, 0, fmt.Errorf("%w: align gave %q", ErrUnavailable, r.code())
+		return 0, 0, fmt.Errorf("%w: align gave %q", shard.ErrUnavailable, r.Code())
 	}
 }
 
@@ -238,26 +229,48 @@ func (s *Store) Align(ctx context.Context, id, by string) (lead time.Duration, m
 // cell's stock after it.
 func (s *Store) Adjust(ctx context.Context, id, adjustment, cell string, delta int64, by string) (int64, error) {
 	if delta > sale.MaxUnits || delta < -sale.MaxUnits {
-		return 0, refused("%d units are beyond the bound of %d", delta, int64(sale.MaxUnits))
+		return 0, shard.Refused("%d units are beyond the bound of %d", delta, int64(sale.MaxUnits))
 	}
-	replies, err := s.runReplicated(ctx, s.scripts.Manage, id, operation{"adjust", []any{adjustment, cell, strconv.FormatInt(delta, 10), by}})
+	replies, err := s.shard.RunReplicated(ctx, s.shard.Scripts.Manage, id, shard.Op("adjust", adjustment, cell, strconv.FormatInt(delta, 10), by))
 	if err != nil {
 		return 0, err
 	}
-	switch r := replies[0]; r.code() {
+	switch r := replies[0]; r.Code() {
 	case lua.OK:
-		return r.number(1), nil
+		return r.Number(1), nil
 	case lua.NoSale:
-		return 0, ErrNoSale
+		return 0, shard.ErrNoSale
 	case lua.KeyReused:
-		return 0, refused("adjustment %s has been used for another change; give each change an id of its own", adjustment)
+		return 0, shard.Refused("adjustment %s has been used for another change; give each change an id of its own", adjustment)
 	case lua.Unknown:
-		return 0, refused("the sale has no %s", cell)
+		return 0, shard.Refused("the sale has no %s", cell)
 	case lua.Short:
-		return 0, refused("%s: only %d units are available", cell, r.number(1))
+		return 0, shard.Refused("%s: only %d units are available", cell, r.Number(1))
 	case lua.TooMany:
-		return 0, refused("%s: %d units and %d more are beyond the bound of %d", cell, r.number(1), delta, int64(sale.MaxUnits))
+		return 0, shard.Refused("%s: %d units and %d more are beyond the bound of %d", cell, r.Number(1), delta, int64(sale.MaxUnits))
 	default:
-		return 0, fmt.Errorf("%w: adjust gave %q", ErrUnavailable, r.code())
+		return 0, fmt.Errorf("%w: adjust gave %q", shard.ErrUnavailable, r.Code())
 	}
+}
+
+// keeps waits until the replicas have all that was written so far, and says whether the
+// sale has this version then. A Redis that was read may have lost it since in a failover.
+func (s *Store) keeps(ctx context.Context, sale string, version int64) (bool, error) {
+	if s.shard.Options.ReplicaAcks == 0 {
+		return true, nil
+	}
+	if err := s.shard.AwaitReplicas(ctx); err != nil {
+		return false, err
+	}
+	now, _, _, err := s.journal.SaleDocument(ctx, sale)
+	if errors.Is(err, shard.ErrNoSale) {
+		return false, nil
+	}
+	return err == nil && now == version, err
+}
+
+// RefuseAnew is the refusal to load a sale again that was lost.
+func RefuseAnew(id string) error {
+	return shard.Refused("redis has lost sale %s: loading its file again would sell again what is sold. Restore it with `caddy stockgate rebuild %s --from ledger`, "+
+		"or load it as a new sale, with no more stock than the shop has not sold: `caddy stockgate sale apply FILE --new`", id, id)
 }

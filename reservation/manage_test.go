@@ -9,8 +9,11 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // A file is applied as the difference to the last one: units that were added
@@ -30,39 +33,39 @@ func TestApply(t *testing.T) {
 		"regions to stock":   {func(s *sale.Sale) { s.Items[1] = sale.Item{SKU: "b", Stock: 3} }, "a 9/1 b 3/0"},
 		"an item that sells": {func(s *sale.Sale) { s.Items = s.Items[1:] }, "refused: a: the item cannot go, 1 of its units are held or sold"},
 		"a lot more":         {stock(sale.MaxUnits), "beyond the bound of 1000000000000"},
-		"a new limit":        {func(s *sale.Sale) { s.Limits = []sale.Limit{perBuyer(1)} }, "--force"},
+		"a new limit":        {func(s *sale.Sale) { s.Limits = []sale.Limit{stocktest.PerBuyer(1)} }, "--force"},
 	}
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		for name, test := range tests {
 			t.Run(name, func(t *testing.T) {
-				if err := b.Client().FlushAll(soon(t)).Err(); err != nil {
+				if err := b.Client().FlushAll(stocktest.Soon(t)).Err(); err != nil {
 					t.Fatal(err)
 				}
-				e := selling(t, options(b), 5)
-				if _, err := e.Adjust(soon(t), "s", "j1", "a", 4, "me"); err != nil {
+				e := stocktest.Selling(t, stocktest.Options(b), 5)
+				if _, err := e.Store.Adjust(stocktest.Soon(t), "s", "j1", "a", 4, "me"); err != nil {
 					t.Fatal(err)
 				}
-				mustHold(t, e, "r1", "Ann", 1)
+				stocktest.MustHold(t, e, "r1", "Ann", 1)
 				l, _ := e.Catalogue().Sale("s")
 				file := *l.Sale
 				file.Items = slices.Clone(file.Items)
 				file.Items[1].Regions = map[string]int64{"north": 5, "south": 5}
 				test.change(&file)
-				before := balanced(t, b.Client(), e.Store, "s")
+				before := stocktest.Balanced(t, b.Client(), e.Store, "s")
 
-				dry, dryErr := e.Apply(soon(t), &file, reservation.ApplyOptions{DryRun: true})
-				if err := balanced(t, b.Client(), e.Store, "s").differs(before); err != nil {
+				dry, dryErr := e.ApplyUnlessLost(stocktest.Soon(t), &file, reservation.ApplyOptions{DryRun: true})
+				if err := stocktest.Balanced(t, b.Client(), e.Store, "s").Differs(before); err != nil {
 					t.Errorf("a dry run has changed something: %v", err)
 				}
-				done, err := e.Apply(soon(t), &file, reservation.ApplyOptions{By: "me"})
+				done, err := e.ApplyUnlessLost(stocktest.Soon(t), &file, reservation.ApplyOptions{By: "me"})
 				if fmt.Sprint(err) != fmt.Sprint(dryErr) {
 					t.Errorf("a dry run says %v, then %v", dryErr, err)
 				}
 				if err != nil {
-					if !errors.Is(err, reservation.ErrRefused) || !strings.Contains(err.Error(), test.want) {
+					if !errors.Is(err, shard.ErrRefused) || !strings.Contains(err.Error(), test.want) {
 						t.Errorf("refused with %v, want %q", err, test.want)
 					}
-					if err := balanced(t, b.Client(), e.Store, "s").differs(before); err != nil {
+					if err := stocktest.Balanced(t, b.Client(), e.Store, "s").Differs(before); err != nil {
 						t.Errorf("the refused file has changed something: %v", err)
 					}
 					return
@@ -73,10 +76,10 @@ func TestApply(t *testing.T) {
 				if !slices.Equal(dry.Changes, done.Changes) || done.Same != (name == "the same") {
 					t.Errorf("a dry run says %v, then %v (same: %v)", dry.Changes, done.Changes, done.Same)
 				}
-				if again, err := e.Apply(soon(t), &file, reservation.ApplyOptions{}); err != nil || !again.Same || again.Version != done.Version {
+				if again, err := e.ApplyUnlessLost(stocktest.Soon(t), &file, reservation.ApplyOptions{}); err != nil || !again.Same || again.Version != done.Version {
 					t.Errorf("the same file again: %+v, %v", again, err)
 				}
-				balanced(t, b.Client(), e.Store, "s")
+				stocktest.Balanced(t, b.Client(), e.Store, "s")
 			})
 		}
 	})
@@ -87,7 +90,7 @@ func stock(units int64) func(*sale.Sale) { return func(s *sale.Sale) { s.Items[0
 // cells is "cell stock/unavailable …" of the sale "s".
 func cells(t *testing.T, s *reservation.Store) string {
 	t.Helper()
-	b, err := s.Books(soon(t), "s")
+	b, err := s.Books(stocktest.Soon(t), "s")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,14 +104,14 @@ func cells(t *testing.T, s *reservation.Store) string {
 // What nobody can take back is refused, and says why.
 func TestManageRefuses(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
-		e := selling(t, options(b), 5)
-		ctx := soon(t)
-		mustHold(t, e, "r1", "Ann", 1)
-		if _, err := e.Adjust(ctx, "s", "j1", "a", 1, "me"); err != nil {
+		e := stocktest.Selling(t, stocktest.Options(b), 5)
+		ctx := stocktest.Soon(t)
+		stocktest.MustHold(t, e, "r1", "Ann", 1)
+		if _, err := e.Store.Adjust(ctx, "s", "j1", "a", 1, "me"); err != nil {
 			t.Fatal(err)
 		}
 		adjust := func(sale, id, cell string, delta int64) error {
-			_, err := e.Adjust(ctx, sale, id, cell, delta, "me")
+			_, err := e.Store.Adjust(ctx, sale, id, cell, delta, "me")
 			return err
 		}
 		for want, err := range map[string]error{
@@ -117,18 +120,18 @@ func TestManageRefuses(t *testing.T) {
 			"only 5 units":        adjust("s", "j2", "a", -6),
 			"6 units and":         adjust("s", "j2", "a", sale.MaxUnits),
 			"beyond the bound":    adjust("s", "j2", "a", sale.MaxUnits+1),
-			"cannot become draft": e.SetStatus(ctx, "s", sale.Draft, "me"),
-			"cannot become gone":  e.SetStatus(ctx, "s", "gone", "me"),
-			"cannot be listed":    second(e.Holds(ctx, "s", reservation.Confirmed, 1)),
+			"cannot become draft": e.Store.SetStatus(ctx, "s", sale.Draft, "me"),
+			"cannot become gone":  e.Store.SetStatus(ctx, "s", "gone", "me"),
+			"cannot be listed":    second(e.Store.Holds(ctx, "s", record.Confirmed, 1)),
 		} {
-			if !errors.Is(err, reservation.ErrRefused) || !strings.Contains(err.Error(), want) {
+			if !errors.Is(err, shard.ErrRefused) || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want %q", err, want)
 			}
 		}
 		for what, err := range map[string]error{
-			"adjust": adjust("none", "j1", "a", 1), "status": e.SetStatus(ctx, "none", sale.Open, "me"), "books": second(e.Books(ctx, "none")),
+			"adjust": adjust("none", "j1", "a", 1), "status": e.Store.SetStatus(ctx, "none", sale.Open, "me"), "books": second(e.Store.Books(ctx, "none")),
 		} {
-			if !errors.Is(err, reservation.ErrNoSale) {
+			if !errors.Is(err, shard.ErrNoSale) {
 				t.Errorf("%s of no sale: %v", what, err)
 			}
 		}
@@ -140,28 +143,28 @@ func second[T any](_ T, err error) error { return err }
 // What is held is listed, oldest first, with everything about it.
 func TestHolds(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
-		e := selling(t, options(b), 3)
-		ctx := soon(t)
+		e := stocktest.Selling(t, stocktest.Options(b), 3)
+		ctx := stocktest.Soon(t)
 		l, _ := e.Catalogue().Sale("s")
 		lines := []sale.Line{{SKU: "a", Quantity: 2}, {SKU: "b", Region: "north", Quantity: 1}}
-		h, refusal, err := e.Hold(ctx, "r1", l, &sale.Attempt{Buyer: "Ann", Lines: lines}, lines, terms)
+		h, refusal, err := e.Hold(ctx, "r1", l, &sale.Attempt{Buyer: "Ann", Lines: lines}, lines, stocktest.Terms)
 		if err != nil || refusal != nil {
 			t.Fatal(refusal, err)
 		}
-		if h.Deadline.Sub(h.Created) != terms.HoldFor || h.Deadline.Sub(h.Exp) != terms.Margin || h.Epoch == 0 {
+		if h.Deadline.Sub(h.Created) != stocktest.Terms.HoldFor || h.Deadline.Sub(h.Exp) != stocktest.Terms.Margin || h.Epoch == 0 {
 			t.Errorf("the hold is %+v", h)
 		}
 		const odd = "two\twords\r\nof \"others\""
-		if _, err := e.Doubt(ctx, "s", "r1", odd); err != nil {
+		if _, err := e.DoubtEventually(ctx, "s", "r1", odd); err != nil {
 			t.Fatal(err)
 		}
-		found, err := e.Holds(ctx, "s", reservation.InDoubt, 10)
+		found, err := e.Store.Holds(ctx, "s", record.InDoubt, 10)
 		if err != nil || len(found) != 1 {
 			t.Fatalf("in doubt are %+v, %v", found, err)
 		}
 		r := found[0]
-		if r.ID != "r1" || r.Sale != "s" || r.State != reservation.InDoubt || r.Cause != "two words  of \"others\"" || !slices.Equal(r.Lines, lines) ||
-			r.Mode != reservation.Response || !r.Deadline.Equal(h.Deadline) || !r.Exp.Equal(h.Exp) || !r.Created.Equal(h.Created) || strings.Contains(r.Buyer, "Ann") {
+		if r.ID != "r1" || r.Sale != "s" || r.State != record.InDoubt || r.Cause != "two words  of \"others\"" || !slices.Equal(r.Lines, lines) ||
+			r.Mode != record.Response || !r.Deadline.Equal(h.Deadline) || !r.Exp.Equal(h.Exp) || !r.Created.Equal(h.Created) || strings.Contains(r.Buyer, "Ann") {
 			t.Errorf("it is %+v, held as %+v", r, h)
 		}
 		for i := range 3 {
@@ -169,20 +172,20 @@ func TestHolds(t *testing.T) {
 				t.Errorf("confirm %d: %v", i+1, err)
 			}
 		}
-		if got, err := e.Reservation(ctx, "r1"); err != nil || got.State != reservation.Confirmed {
+		if got, err := e.Store.Reservation(ctx, "r1"); err != nil || got.State != record.Confirmed {
 			t.Errorf("it is %+v, %v", got, err)
 		}
-		if found, err := e.Holds(ctx, "s", reservation.InDoubt, 10); err != nil || len(found) != 0 {
+		if found, err := e.Store.Holds(ctx, "s", record.InDoubt, 10); err != nil || len(found) != 0 {
 			t.Errorf("in doubt are %+v, %v", found, err)
 		}
-		if _, err := e.Reservation(ctx, "none"); !errors.Is(err, reservation.ErrNotFound) {
+		if _, err := e.Store.Reservation(ctx, "none"); !errors.Is(err, reservation.ErrNotFound) {
 			t.Errorf("an unknown one: %v", err)
 		}
-		books, err := e.Books(ctx, "s")
+		books, err := e.Store.Books(ctx, "s")
 		if err != nil || !books.Balanced || !books.OldestInDoubt.IsZero() || books.Status != sale.Open {
 			t.Errorf("the books are %+v, %v", books, err)
 		}
-		if ids, err := e.Sales(ctx); err != nil || !slices.Equal(ids, []string{"s"}) {
+		if ids, err := e.Store.Journal().Sales(ctx); err != nil || !slices.Equal(ids, []string{"s"}) {
 			t.Errorf("the sales are %v, %v", ids, err)
 		}
 	})
@@ -191,49 +194,49 @@ func TestHolds(t *testing.T) {
 // More items than one journal entry and one command inside a script hold.
 func TestLargeSale(t *testing.T) {
 	s := redistest.Start(t)
-	e := ready(t, options(s))
+	e := stocktest.Ready(t, stocktest.Options(s))
 	file := &sale.Sale{ID: "s", StartsAt: time.Unix(0, 0), EndsAt: time.Now().AddDate(1, 0, 0).Truncate(time.Second), Timezone: "UTC"}
 	const items = 4_321
 	for i := range items {
 		file.Items = append(file.Items, sale.Item{SKU: fmt.Sprint("sku", i), Stock: sale.MaxUnits})
 	}
 	file.Items[7].SKU = "a"
-	load(t, e.Store, file)
-	if err := e.Refresh(soon(t)); err != nil {
+	stocktest.Load(t, e.Store, file)
+	if err := e.Refresh(stocktest.Soon(t)); err != nil {
 		t.Fatal(err)
 	}
-	mustHold(t, e, "r1", "Ann", 3)
-	balanced(t, s.Client(), e.Store, "s")
-	if books, err := e.Books(soon(t), "s"); err != nil || !books.Balanced || len(books.Items) != items {
+	stocktest.MustHold(t, e, "r1", "Ann", 3)
+	stocktest.Balanced(t, s.Client(), e.Store, "s")
+	if books, err := e.Store.Books(stocktest.Soon(t), "s"); err != nil || !books.Balanced || len(books.Items) != items {
 		t.Errorf("the books have %d cells, %v", len(books.Items), err)
 	}
-	cells := make(map[string]reservation.Cell)
-	o, err := e.Overview(soon(t), "s", func(name string, c reservation.Cell) { cells[name] = c })
-	want := reservation.Cell{SKU: "*", Stock: items * sale.MaxUnits, Available: items*sale.MaxUnits - 3, Held: 3}
+	cells := make(map[string]record.Cell)
+	o, err := e.Store.Overview(stocktest.Soon(t), "s", func(name string, c record.Cell) { cells[name] = c })
+	want := record.Cell{SKU: "*", Stock: items * sale.MaxUnits, Available: items*sale.MaxUnits - 3, Held: 3}
 	if err != nil || o.Sum != want || !o.Balanced || len(cells) != items || cells["a"].Held != 3 {
 		t.Errorf("%d cells, a %+v, in sum %+v, %v", len(cells), cells["a"], o, err)
 	}
 	for _, name := range []string{"sku1", "sku2"} {
-		if err := s.Client().HSet(soon(t), "stockgate:{s.0}:cells", name, "10 4 3 2 1").Err(); err != nil {
+		if err := s.Client().HSet(stocktest.Soon(t), "stockgate:{s.0}:cells", name, "10 4 3 2 1").Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	o, err = e.Overview(soon(t), "s", func(string, reservation.Cell) {})
-	want = reservation.Cell{SKU: "*", Stock: (items-2)*sale.MaxUnits + 20, Available: (items-2)*sale.MaxUnits - 3 + 8, Held: 3 + 6, InDoubt: 4, Confirmed: 2}
+	o, err = e.Store.Overview(stocktest.Soon(t), "s", func(string, record.Cell) {})
+	want = record.Cell{SKU: "*", Stock: (items-2)*sale.MaxUnits + 20, Available: (items-2)*sale.MaxUnits - 3 + 8, Held: 3 + 6, InDoubt: 4, Confirmed: 2}
 	if err != nil || o.Sum != want || !o.Balanced {
 		t.Errorf("in sum %+v, %v", o, err)
 	}
 	// one that does not add up, and one that cannot be read
 	for text, balanced := range map[string]bool{"5 1 1 1 1": false, "5 2 1 1 1": true, "5 2 1 1": false, "5 2 1 1 1 ": false, "5 2 1 1 1 0": false, "x": false, "": false} {
-		if err := s.Client().HSet(soon(t), "stockgate:{s.0}:cells", "a", text).Err(); err != nil {
+		if err := s.Client().HSet(stocktest.Soon(t), "stockgate:{s.0}:cells", "a", text).Err(); err != nil {
 			t.Fatal(err)
 		}
-		o, err := e.Overview(soon(t), "s", func(string, reservation.Cell) {})
+		o, err := e.Store.Overview(stocktest.Soon(t), "s", func(string, record.Cell) {})
 		if readable := strings.Count(text, " ") == 4 && text[len(text)-1] != ' '; (err == nil) != readable || readable && o.Balanced != balanced {
 			t.Errorf("%q: %+v, %v", text, o, err)
 		}
 	}
-	if _, err := e.Overview(soon(t), "none", nil); !errors.Is(err, reservation.ErrNoSale) {
+	if _, err := e.Store.Overview(stocktest.Soon(t), "none", nil); !errors.Is(err, shard.ErrNoSale) {
 		t.Errorf("of no sale: %v", err)
 	}
 }

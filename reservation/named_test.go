@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/recovery"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 )
@@ -15,9 +18,9 @@ import (
 // A stranger who knows an order's number takes nothing from its buyer, before or after him.
 func TestARefOfAStranger(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
-		e := selling(t, options(b), 9)
+		e := stocktest.Selling(t, stocktest.Options(b), 9)
 		l, _ := e.Catalogue().Sale("s")
-		lines := unitsOfA(1)
+		lines := stocktest.UnitsOfA(1)
 		keys := 0
 		attempt := func(buyer string, shared bool) *sale.Attempt { // by its key it is a new one each time
 			keys++
@@ -25,7 +28,7 @@ func TestARefOfAStranger(t *testing.T) {
 		}
 		hold := func(id, buyer string, shared bool) string {
 			t.Helper()
-			_, refusal, err := e.Hold(soon(t), id, l, attempt(buyer, shared), lines, terms)
+			_, refusal, err := e.Hold(stocktest.Soon(t), id, l, attempt(buyer, shared), lines, stocktest.Terms)
 			if refusal != nil {
 				t.Fatalf("%s: %+v", id, refusal)
 			}
@@ -36,7 +39,7 @@ func TestARefOfAStranger(t *testing.T) {
 			if !e.MayRepeat(l, attempt(buyer, shared)) {
 				t.Errorf("%s surely has no reservation", buyer)
 			}
-			b, err := e.Lookup(soon(t), l, attempt(buyer, shared), lines)
+			b, err := e.Lookup(stocktest.Soon(t), l, attempt(buyer, shared), lines)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -57,17 +60,17 @@ func TestARefOfAStranger(t *testing.T) {
 		wants("the owner again", hold("no", "Ann", false), "ref of-ann true")
 		wants("of a shared ref", hold("no", "Eve", true), "ref of-bob false")
 		wants("the stranger again", found("Bob", false), "ref of-bob held true")
-		if _, err := e.Store.Release(soon(t), "s", "of-bob", reservation.Shop, ""); err != nil {
+		if _, err := e.Store.Release(stocktest.Soon(t), "s", "of-bob", reservation.Shop, ""); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := e.Store.Confirm(soon(t), "s", "of-ann", reservation.Answer, ""); err != nil {
+		if _, err := e.Store.Confirm(stocktest.Soon(t), "s", "of-ann", reservation.Answer, ""); err != nil {
 			t.Fatal(err)
 		}
 		wants("the owner sold", found("Ann", false), "ref of-ann confirmed true")
 		wants("the stranger released", found("Bob", false), "")
 		wants("of a shared ref, sold", found("Eve", true), "ref of-ann confirmed false")
 		wants("of a shared ref, her own", found("Ann", true), "ref of-ann confirmed true")
-		if _, err := e.Store.Confirm(soon(t), "s", "of-bob", reservation.Answer, "late"); err != nil {
+		if _, err := e.Store.Confirm(stocktest.Soon(t), "s", "of-bob", reservation.Answer, "late"); err != nil {
 			t.Fatal(err)
 		}
 		wants("the stranger, late", found("Bob", false), "ref of-bob confirmed true")
@@ -96,7 +99,7 @@ func TestFoundByRef(t *testing.T) {
 		}
 		named := func() string {
 			t.Helper()
-			found, err := c.Named(soon(t), "s", []string{"order-1", "nobody's"})
+			found, err := c.Named(stocktest.Soon(t), "s", []string{"order-1", "nobody's"})
 			if err != nil || found["nobody's"] != nil {
 				t.Fatal(found, err)
 			}
@@ -120,8 +123,8 @@ func TestFoundByRef(t *testing.T) {
 		wants("")
 		c.reserve("r1", of("Ann"))
 		wants("r1")
-		key := c.ShardKeys("s")[10]
-		if n := c.server.client.HDel(soon(t), key, reservation.RefField("Ann", "order-1")).Val(); n != 1 {
+		key := c.Shard().ShardKeys("s")[10]
+		if n := c.server.client.HDel(stocktest.Soon(t), key, record.RefField("Ann", "order-1")).Val(); n != 1 {
 			t.Fatal("the ref is not bound to its buyer")
 		}
 		if b := c.bound("no", of("Ann")); b == nil || b.ID != "r1" {
@@ -129,9 +132,9 @@ func TestFoundByRef(t *testing.T) {
 		}
 		c.reserve("r2", of("Bob"))
 		wants("r1 r2")
-		c.must("released")(c.Release(soon(t), "s", "r1", reservation.Shop, ""))
+		c.must("released")(c.Release(stocktest.Soon(t), "s", "r1", reservation.Shop, ""))
 		wants("r2")
-		c.must("confirmed")(c.Confirm(soon(t), "s", "r1", reservation.Answer, "late"))
+		c.must("confirmed")(c.Confirm(stocktest.Soon(t), "s", "r1", reservation.Answer, "late"))
 		wants("r1 r2")
 		for i := 3; i <= 20; i++ {
 			c.reserve(fmt.Sprintf("r%d", i), of(fmt.Sprint("buyer ", i)))
@@ -140,11 +143,11 @@ func TestFoundByRef(t *testing.T) {
 		if b := c.bound("no", of("buyer 20")); b == nil || b.ID != "r20" {
 			t.Errorf("one that is not found by its ref alone: %+v", b)
 		}
-		if others := c.server.client.HGet(soon(t), key, "m|order-1").Val(); len(strings.Fields(others)) != 16 {
+		if others := c.server.client.HGet(stocktest.Soon(t), key, "m|order-1").Val(); len(strings.Fields(others)) != 16 {
 			t.Errorf("others: %q", others)
 		}
 		for _, id := range []string{"r2", "r20"} {
-			c.must("released")(c.Release(soon(t), "s", id, reservation.Shop, ""))
+			c.must("released")(c.Release(stocktest.Soon(t), "s", id, reservation.Shop, ""))
 		}
 		wants("r1 r10 r11 r12 r13 r14 r15 r16 r3 r4 r5 r6 r7 r8 r9 and more")
 	})
@@ -152,11 +155,11 @@ func TestFoundByRef(t *testing.T) {
 
 // What is found by a ref follows from the reservations.
 func TestImageOfRefs(t *testing.T) {
-	m := reservation.NewImage(time.UnixMilli(100), time.UnixMilli(500))
+	m := recovery.NewImage(time.UnixMilli(100), time.UnixMilli(500))
 	for i := range 20 {
-		r := &reservation.RecordFields{State: reservation.Held, Changed: time.UnixMilli(int64(i)), Buyer: fmt.Sprint("b", i), Ref: "order-1"}
+		r := &record.Record{State: record.Held, Changed: time.UnixMilli(int64(i)), Buyer: fmt.Sprint("b", i), Ref: "order-1"}
 		if i == 1 {
-			r.State = reservation.Released
+			r.State = record.Released
 		}
 		binds := strings.Join(m.Add(fmt.Sprint("r", i), r), " ")
 		want := fmt.Sprintf("b|b%d|order-1", i)

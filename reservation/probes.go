@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/shard"
 	"time"
 )
 
@@ -48,20 +50,20 @@ func (s *Store) ClaimProbes(ctx context.Context, sale, gate string, p ProbePlan,
 	if p.Wait <= 0 || p.LongestWait <= 0 || p.Tries < 1 || p.AtOnce < 0 {
 		return nil, 0, fmt.Errorf("a plan with pauses of %v to %v and %d tries never asks", p.Wait, p.LongestWait, p.Tries)
 	}
-	op := operation{"probe", []any{gate, probesAtOnce, offset, p.Wait.Milliseconds(), p.Tries, p.LongestWait.Milliseconds(), cmp.Or(p.AtOnce, probesAtOnce)}}
-	r, err := s.resolve(ctx, sale, op)
+	op := shard.Op("probe", gate, probesAtOnce, offset, p.Wait.Milliseconds(), p.Tries, p.LongestWait.Milliseconds(), cmp.Or(p.AtOnce, probesAtOnce))
+	r, err := s.Resolve(ctx, sale, op)
 	if err != nil {
 		return nil, 0, err
 	}
 	for i := 2; i+2 < len(r); i += 3 {
-		due = append(due, ProbeDue{ID: r.word(i), Ref: r.word(i + 1), Deadline: time.UnixMilli(r.number(i + 2))})
+		due = append(due, ProbeDue{ID: r.Word(i), Ref: r.Word(i + 1), Deadline: time.UnixMilli(r.Number(i + 2))})
 	}
-	return due, int(r.number(1)), nil
+	return due, int(r.Number(1)), nil
 }
 
 // Probed says what the shop answered. Present confirms. Absent counts where the
 // reservation was claimed after its deadline, once for each time; the second one
 // releases. It returns the state that holds then.
-func (s *Store) Probed(ctx context.Context, sale, id string, v ProbeVerdict, cause string) (State, error) {
-	return s.settle(ctx, sale, operation{"probed", []any{id, string(v), cause}})
+func (s *Store) Probed(ctx context.Context, sale, id string, v ProbeVerdict, cause string) (record.State, error) {
+	return s.settle(ctx, sale, shard.Op("probed", id, string(v), cause))
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/stocktest"
 	"github.com/stockgate/stockgate/reservation"
 )
 
@@ -14,27 +15,27 @@ import (
 // once, whatever else is in doubt.
 func TestProbesAreClaimedAFewAtATime(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
-		e := selling(t, options(b), 30)
+		e := stocktest.Selling(t, stocktest.Options(b), 30)
 		var want []string
 		for i := range 20 {
 			id := fmt.Sprintf("r%02d", i)
-			mine := terms
+			mine := stocktest.Terms
 			if i%2 == 0 {
 				mine.Gate = "other"
 			} else {
 				want = append(want, id)
 			}
-			if h, refusal, err := holdOn(soon(t), e, id, fmt.Sprintf("buyer %d", i), 1, mine); err != nil || refusal != nil {
+			if h, refusal, err := stocktest.HoldOn(stocktest.Soon(t), e, id, fmt.Sprintf("buyer %d", i), 1, mine); err != nil || refusal != nil {
 				t.Fatal(h, refusal, err)
 			}
-			if _, err := e.Doubt(soon(t), "s", id, "status_500"); err != nil {
+			if _, err := e.DoubtEventually(stocktest.Soon(t), "s", id, "status_500"); err != nil {
 				t.Fatal(err)
 			}
 		}
 		plan := reservation.ProbePlan{Wait: time.Hour, LongestWait: time.Hour, Tries: 5, AtOnce: 3}
 		var claimed []string
 		for calls, at := 1, 0; ; calls++ {
-			due, next, err := e.ClaimProbes(soon(t), "s", "", plan, at)
+			due, next, err := e.Store.ClaimProbes(stocktest.Soon(t), "s", "", plan, at)
 			if err != nil || len(due) > 3 || calls > 20 {
 				t.Fatal(due, next, err)
 			}
@@ -49,7 +50,7 @@ func TestProbesAreClaimedAFewAtATime(t *testing.T) {
 		if !slices.Equal(claimed, want) {
 			t.Errorf("claimed %v, want %v", claimed, want)
 		}
-		if due, next, err := e.ClaimProbes(soon(t), "s", "", plan, 0); len(due) > 0 || next != 0 || err != nil {
+		if due, next, err := e.Store.ClaimProbes(stocktest.Soon(t), "s", "", plan, 0); len(due) > 0 || next != 0 || err != nil {
 			t.Errorf("again: %v %d %v", due, next, err)
 		}
 	})

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 )
-
-var plan = reservation.ProbePlan{Wait: time.Second, LongestWait: 3 * time.Second, Tries: 4}
 
 func ofGate(name string) func(*reservation.Claim) {
 	return func(c *reservation.Claim) { c.Gate = name }
@@ -21,7 +21,7 @@ func (c *clocked) due(gate string, p reservation.ProbePlan) []string {
 	c.t.Helper()
 	var ids []string
 	for offset := 0; ; {
-		due, next, err := c.ClaimProbes(soon(c.t), "s", gate, p, offset)
+		due, next, err := c.ClaimProbes(stocktest.Soon(c.t), "s", gate, p, offset)
 		if err != nil {
 			c.t.Fatal(err)
 		}
@@ -44,10 +44,10 @@ func TestClaimProbes(t *testing.T) {
 			id := fmt.Sprint("r", i+1)
 			holds = append(holds, c.reserve(id, ofGate(gate), withRef("order-"+id)))
 			c.step(time.Millisecond)
-			c.must("in_doubt")(c.Doubt(soon(t), "s", id, "timeout"))
+			c.must("in_doubt")(c.Doubt(stocktest.Soon(t), "s", id, "timeout"))
 		}
 		c.reserve("held", ofGate("main"))
-		due, next, err := c.ClaimProbes(soon(t), "s", "main", plan, 0)
+		due, next, err := c.ClaimProbes(stocktest.Soon(t), "s", "main", stocktest.Plan, 0)
 		if err != nil || next != 0 || len(due) != 2 || due[0].ID != "r1" || due[0].Ref != "order-r1" || !due[0].Deadline.Equal(holds[0].Deadline) || due[1].ID != "r3" {
 			t.Fatalf("due are %+v, %d, %v", due, next, err)
 		}
@@ -62,24 +62,24 @@ func TestClaimProbes(t *testing.T) {
 			{time.Hour, nil}, // four tries are over
 		} {
 			c.step(s.after)
-			if got := c.due("main", plan); !slices.Equal(got, s.want) {
+			if got := c.due("main", stocktest.Plan); !slices.Equal(got, s.want) {
 				t.Errorf("step %d: due are %v, want %v", i+1, got, s.want)
 			}
-			balanced(t, c.server.client, c.Store, "s")
+			stocktest.Balanced(t, c.server.client, c.Store, "s")
 		}
-		if got := c.due("", plan); !slices.Equal(got, []string{"r4"}) {
+		if got := c.due("", stocktest.Plan); !slices.Equal(got, []string{"r4"}) {
 			t.Errorf("of the gate without a name %v are due", got)
 		}
-		if r, err := c.Reservation(soon(t), "r1"); err != nil || r.Probes != 4 || r.State != reservation.InDoubt || r.Gate != "main" {
+		if r, err := c.Reservation(stocktest.Soon(t), "r1"); err != nil || r.Probes != 4 || r.State != record.InDoubt || r.Gate != "main" {
 			t.Errorf("the record is %+v, %v", r, err)
 		}
-		longer := plan
+		longer := stocktest.Plan
 		longer.Tries = 5
 		if got := c.due("main", longer); !slices.Equal(got, []string{"r1", "r3"}) {
 			t.Errorf("with a try more %v are due", got)
 		}
 		for _, p := range []reservation.ProbePlan{{}, {Wait: time.Second, LongestWait: time.Second}, {Tries: 1, LongestWait: time.Second}} {
-			if _, _, err := c.ClaimProbes(soon(t), "s", "main", p, 0); err == nil {
+			if _, _, err := c.ClaimProbes(stocktest.Soon(t), "s", "main", p, 0); err == nil {
 				t.Errorf("the plan %+v is taken", p)
 			}
 		}
@@ -92,12 +92,12 @@ func TestClaimManyProbes(t *testing.T) {
 		for i := range 201 {
 			id := fmt.Sprint("r", i)
 			c.reserve(id, ofGate("main"))
-			c.must("in_doubt")(c.Doubt(soon(t), "s", id, ""))
+			c.must("in_doubt")(c.Doubt(stocktest.Soon(t), "s", id, ""))
 		}
-		if got := c.due("main", plan); len(got) != 201 {
+		if got := c.due("main", stocktest.Plan); len(got) != 201 {
 			t.Errorf("%d are due, want 201", len(got))
 		}
-		if got := c.due("main", plan); len(got) != 0 {
+		if got := c.due("main", stocktest.Plan); len(got) != 0 {
 			t.Errorf("%d are due twice", len(got))
 		}
 	})
@@ -110,7 +110,7 @@ func TestProbed(t *testing.T) {
 		after time.Duration
 		claim bool
 		says  reservation.ProbeVerdict
-		want  reservation.State
+		want  record.State
 	}
 	const absent, present, unknown = reservation.ProbeAbsent, reservation.ProbePresent, reservation.ProbeUnknown
 	tests := map[string][]step{
@@ -130,16 +130,16 @@ func TestProbed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			eachClock(t, 3, func(t *testing.T, c *clocked) {
 				c.reserve("r1", ofGate("main"))
-				c.must("in_doubt")(c.Doubt(soon(t), "s", "r1", ""))
+				c.must("in_doubt")(c.Doubt(stocktest.Soon(t), "s", "r1", ""))
 				for i, s := range steps {
 					c.step(s.after)
 					if s.claim && len(c.due("main", reservation.ProbePlan{Wait: time.Second, LongestWait: time.Second, Tries: 9})) != 1 {
 						t.Fatalf("step %d: it is not due", i+1)
 					}
-					if got, err := c.Probed(soon(t), "s", "r1", s.says, "status_404"); err != nil || got != s.want {
+					if got, err := c.Probed(stocktest.Soon(t), "s", "r1", s.says, "status_404"); err != nil || got != s.want {
 						t.Fatalf("step %d: %s, %v; want %s", i+1, got, err, s.want)
 					}
-					balanced(t, c.server.client, c.Store, "s")
+					stocktest.Balanced(t, c.server.client, c.Store, "s")
 				}
 			})
 		})
@@ -149,15 +149,15 @@ func TestProbed(t *testing.T) {
 // An answer that comes when all is over, or about what nobody knows.
 func TestProbedTooLate(t *testing.T) {
 	eachClock(t, 1, func(t *testing.T, c *clocked) {
-		if _, err := c.Probed(soon(t), "s", "unknown", reservation.ProbePresent, ""); err != reservation.ErrNotFound {
+		if _, err := c.Probed(stocktest.Soon(t), "s", "unknown", reservation.ProbePresent, ""); err != reservation.ErrNotFound {
 			t.Errorf("unknown: %v", err)
 		}
 		c.reserve("r1")
 		for _, v := range []reservation.ProbeVerdict{reservation.ProbeAbsent, reservation.ProbeUnknown} {
-			c.must("held")(c.Probed(soon(t), "s", "r1", v, ""))
+			c.must("held")(c.Probed(stocktest.Soon(t), "s", "r1", v, ""))
 		}
-		c.must("in_doubt")(c.Doubt(soon(t), "s", "r1", ""))
-		if _, err := c.Release(soon(t), "s", "r1", reservation.Probe, ""); !errors.As(err, new(*reservation.TooSoonError)) {
+		c.must("in_doubt")(c.Doubt(stocktest.Soon(t), "s", "r1", ""))
+		if _, err := c.Release(stocktest.Soon(t), "s", "r1", reservation.Probe, ""); !errors.As(err, new(*reservation.TooSoonError)) {
 			t.Errorf("before the deadline a probe's word releases: %v", err)
 		}
 	})

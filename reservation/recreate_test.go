@@ -7,9 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // evidenceOf is what the token of a hold says.
@@ -26,12 +30,12 @@ func TestRecreate(t *testing.T) {
 		c.lose(9)
 		n := c.seq()
 		for range 2 {
-			c.must("confirmed")(c.Recreate(soon(t), ev, "paid\tin full"))
+			c.must("confirmed")(c.Recreate(stocktest.Soon(t), ev, "paid\tin full"))
 		}
-		c.must("confirmed")(c.Confirm(soon(t), "s", "r1", reservation.Answer, "late"))
+		c.must("confirmed")(c.Confirm(stocktest.Soon(t), "s", "r1", reservation.Answer, "late"))
 		for field, want := range map[string]string{
 			"id": "[recreated r1]", "lines": "[recreated a 2 b@north 1]", "buyer": "[recreated Ann]", "cause": "[recreated paid in full]",
-			"was": "[recreated ]", "record": "[recreated " + balanced(t, c.server.client, c.Store, "s").records["r1"] + "]",
+			"was": "[recreated ]", "record": "[recreated " + stocktest.Balanced(t, c.server.client, c.Store, "s").Records["r1"] + "]",
 		} {
 			if got := fmt.Sprint(c.told(field, n)); got != want {
 				t.Errorf("%s: the journal has %s, want %s", field, got, want)
@@ -40,21 +44,21 @@ func TestRecreate(t *testing.T) {
 		if cell := c.cell(); cell != [5]int64{9, 7, 0, 0, 2} {
 			t.Errorf("the units are %v", cell)
 		}
-		if got := balanced(t, c.server.client, c.Store, "s").limits; fmt.Sprint(got) != "map[buyer:sale:units|-|x:3 0]" {
+		if got := stocktest.Balanced(t, c.server.client, c.Store, "s").Limits; fmt.Sprint(got) != "map[buyer:sale:units|-|x:3 0]" {
 			t.Errorf("the limits are %v", got)
 		}
-		r, err := c.Reservation(soon(t), "r1")
-		if err != nil || r.State != reservation.Confirmed || r.Ref != "order-1" || r.Buyer != "Ann" || r.Cause != "paid in full" ||
+		r, err := c.Reservation(stocktest.Soon(t), "r1")
+		if err != nil || r.State != record.Confirmed || r.Ref != "order-1" || r.Buyer != "Ann" || r.Cause != "paid in full" ||
 			!r.Created.Equal(h.Created) || !r.Exp.Equal(h.Exp) || len(r.Lines) != 2 {
 			t.Errorf("the record is %+v, %v", r, err)
 		}
 		if b := c.bound("r2", withRef("order-1")); b == nil || b.ID != "r1" {
 			t.Errorf("its ref belongs to %v", b)
 		}
-		if got, err := c.Return(soon(t), "s", "r1", reservation.Return{ID: "1", Restock: true}); err != nil || len(got) != 2 {
+		if got, err := c.Return(stocktest.Soon(t), "s", "r1", reservation.Return{ID: "1", Restock: true}); err != nil || len(got) != 2 {
 			t.Errorf("what was made again comes back: %v, %v", got, err)
 		}
-		if got := balanced(t, c.server.client, c.Store, "s").limits; len(got) != 0 {
+		if got := stocktest.Balanced(t, c.server.client, c.Store, "s").Limits; len(got) != 0 {
 			t.Errorf("and the limits are %v", got)
 		}
 	})
@@ -67,7 +71,7 @@ func TestEvidence(t *testing.T) {
 		edit func(*reservation.Evidence)
 		do   func(*clocked, *reservation.Evidence)
 		want error
-		then reservation.State // "": there is no reservation
+		then record.State // "": there is no reservation
 	}{
 		"of an older epoch":  {then: "confirmed"},
 		"of this epoch":      {do: func(c *clocked, e *reservation.Evidence) { e.Epoch = c.reserve("r2").Epoch }, want: reservation.ErrNotFound},
@@ -77,12 +81,12 @@ func TestEvidence(t *testing.T) {
 		"no lines":           {edit: func(e *reservation.Evidence) { e.Lines = nil }, want: reservation.ErrNotFound},
 		"the sale is closed": {do: func(c *clocked, _ *reservation.Evidence) { c.status(sale.Closed) }, then: "confirmed"},
 		"a tombstone": {do: func(c *clocked, _ *reservation.Evidence) {
-			c.must("tombstone")(c.Release(soon(c.t), "s", "r1", reservation.Unsent, ""))
+			c.must("tombstone")(c.Release(stocktest.Soon(c.t), "s", "r1", reservation.Unsent, ""))
 		}, then: "confirmed"},
 		"the ref is another's": {do: func(c *clocked, _ *reservation.Evidence) { c.reserve("r2", withRef("order-1")) }, then: "confirmed"},
 		"it is known, released": {do: func(c *clocked, _ *reservation.Evidence) {
 			c.reserve("r1")
-			c.Release(soon(c.t), "s", "r1", reservation.Shop, "")
+			c.Release(stocktest.Soon(c.t), "s", "r1", reservation.Shop, "")
 		}, want: &reservation.ConflictError{State: "released"}, then: "released"},
 		"it is known, held": {do: func(c *clocked, _ *reservation.Evidence) { c.reserve("r1") }, then: "confirmed"},
 	}
@@ -97,20 +101,20 @@ func TestEvidence(t *testing.T) {
 				if test.edit != nil {
 					test.edit(ev)
 				}
-				before := balanced(t, c.server.client, c.Store, "s")
-				_, err := c.Recreate(soon(t), ev, "")
+				before := stocktest.Balanced(t, c.server.client, c.Store, "s")
+				_, err := c.Recreate(stocktest.Soon(t), ev, "")
 				if fmt.Sprint(err) != fmt.Sprint(test.want) {
 					t.Fatalf("the error is %v, want %v", err, test.want)
 				}
-				after := balanced(t, c.server.client, c.Store, "s")
-				if err := after.differs(before); test.want != nil && err != nil {
+				after := stocktest.Balanced(t, c.server.client, c.Store, "s")
+				if err := after.Differs(before); test.want != nil && err != nil {
 					t.Errorf("the refusal has changed something: %v", err)
 				}
-				if got := state(t, c.Store, "r1"); got != test.then {
+				if got := stocktest.State(t, c.Store, "r1"); got != test.then {
 					t.Errorf("the reservation is %q, want %q", got, test.then)
 				}
-				if len(after.tombstones) != 0 {
-					t.Errorf("the tombstones are %v", after.tombstones)
+				if len(after.Tombstones) != 0 {
+					t.Errorf("the tombstones are %v", after.Tombstones)
 				}
 			})
 		})
@@ -119,13 +123,13 @@ func TestEvidence(t *testing.T) {
 
 // Evidence that makes no sense is not even sent.
 func TestSenselessEvidence(t *testing.T) {
-	s := selling(t, options(redistest.Embedded(t)), 3).Store
+	s := stocktest.Selling(t, stocktest.Options(redistest.Embedded(t)), 3).Store
 	for name, ev := range map[string]*reservation.Evidence{
 		"no units": {Sale: "s", ID: "r1", Lines: []sale.Line{units("a", 0)}},
 		"negative": {Sale: "s", ID: "r1", Lines: []sale.Line{units("a", 2), units("a", -1)}},
 		"odd ref":  {Sale: "s", ID: "r1", Ref: "two words", Lines: []sale.Line{units("a", 1)}},
 	} {
-		if _, err := s.Recreate(soon(t), ev, ""); err == nil || errors.Is(err, reservation.ErrUnavailable) || errors.Is(err, reservation.ErrNotFound) {
+		if _, err := s.Recreate(stocktest.Soon(t), ev, ""); err == nil || errors.Is(err, shard.ErrUnavailable) || errors.Is(err, reservation.ErrNotFound) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -137,7 +141,7 @@ func TestRecreateWithinOneCall(t *testing.T) {
 		again := func(id string) reservation.Operation {
 			return reservation.Operation{Name: "confirm", Args: []any{id, "shop", "", 1, "Ann", 1, 2, "", "backend", 1, "a", 2, 1, "x|-|y", 1}}
 		}
-		_, replies, err := c.Call(soon(t), "s", again("r1"), again("r1"), again("r2"))
+		_, replies, err := c.Call(stocktest.Soon(t), "s", again("r1"), again("r1"), again("r2"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,21 +159,21 @@ func TestRecreateWithinOneCall(t *testing.T) {
 func TestConfirmWith(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		limits := []sale.Limit{
-			perBuyer(3), {Per: "phone", Every: "sale", Max: 1, Count: "units"}, {Per: "buyer", Every: "order", Max: 9, Count: "units"},
+			stocktest.PerBuyer(3), {Per: "phone", Every: "sale", Max: 1, Count: "units"}, {Per: "buyer", Every: "order", Max: 9, Count: "units"},
 			{Per: "buyer+phone", Every: "sale", Max: 9, Count: "orders"}, {Per: "buyer", Every: "day", Max: 9, Count: "units"},
 			{Per: "buyer", Every: "sale", Max: 9, Count: "units", SKU: "b"},
 		}
-		e := selling(t, options(b), 9, limits...)
+		e := stocktest.Selling(t, stocktest.Options(b), 9, limits...)
 		for range 2 {
 			ev := &reservation.Evidence{
 				Sale: "s", ID: "r1", Buyer: "Ann", Epoch: 1, Created: time.Now().AddDate(0, 0, -1), Exp: time.Now(), Lines: []sale.Line{units("a", 2)},
 			}
-			if got, err := e.ConfirmWith(soon(t), ev, "shop"); err != nil || got != reservation.Confirmed {
+			if got, err := e.ConfirmWith(stocktest.Soon(t), ev, "shop"); err != nil || got != record.Confirmed {
 				t.Fatalf("%s, %v", got, err)
 			}
 		}
 		var got []string
-		for field, n := range balanced(t, b.Client(), e.Store, "s").limits {
+		for field, n := range stocktest.Balanced(t, b.Client(), e.Store, "s").Limits {
 			limit, _, _ := strings.Cut(field, "|")
 			got = append(got, limit+" "+n)
 		}
@@ -178,15 +182,15 @@ func TestConfirmWith(t *testing.T) {
 		}
 		l, _ := e.Catalogue().Sale("s")
 		a := &sale.Attempt{Buyer: "Ann", Identities: map[string]string{"phone": "555"}, Lines: []sale.Line{units("a", 2)}}
-		if _, refusal, err := e.Hold(soon(t), "r2", l, a, a.Lines, terms); err != nil || refusal == nil || refusal.Reason != sale.LimitReached || *refusal.Limit != limits[0] {
+		if _, refusal, err := e.Hold(stocktest.Soon(t), "r2", l, a, a.Lines, stocktest.Terms); err != nil || refusal == nil || refusal.Reason != sale.LimitReached || *refusal.Limit != limits[0] {
 			t.Errorf("he may buy 2 more: %+v, %v", refusal, err)
 		}
-		if _, err := e.ConfirmWith(soon(t), &reservation.Evidence{Sale: "nowhere", ID: "r1", Epoch: 1}, ""); !errors.Is(err, reservation.ErrNoSale) {
+		if _, err := e.ConfirmWith(stocktest.Soon(t), &reservation.Evidence{Sale: "nowhere", ID: "r1", Epoch: 1}, ""); !errors.Is(err, shard.ErrNoSale) {
 			t.Errorf("of no sale: %v", err)
 		}
 	})
-	e := newEdge(t, at("127.0.0.1:1", time.Second), reservation.EdgeOptions{})
-	if _, err := e.ConfirmWith(soon(t), &reservation.Evidence{Sale: "s"}, ""); !errors.Is(err, reservation.ErrStarting) {
+	e := stocktest.NewEdge(t, stocktest.At("127.0.0.1:1", time.Second), edge.Options{})
+	if _, err := e.ConfirmWith(stocktest.Soon(t), &reservation.Evidence{Sale: "s"}, ""); !errors.Is(err, shard.ErrStarting) {
 		t.Errorf("before it has heard of redis: %v", err)
 	}
 }
@@ -194,8 +198,8 @@ func TestConfirmWith(t *testing.T) {
 // Without data of that sale there is nothing to make it again in.
 func TestEvidenceOfNoSale(t *testing.T) {
 	b := redistest.Embedded(t)
-	s := openStore(t, options(b))
-	_, replies, err := s.Call(soon(t), "s", reservation.Operation{
+	s := stocktest.OpenStore(t, stocktest.Options(b))
+	_, replies, err := s.Call(stocktest.Soon(t), "s", reservation.Operation{
 		Name: "confirm", Args: []any{"r1", "shop", "", 1, "Ann", 1, 2, "", "backend", 1, "a", 2, 0}})
 	if err != nil || fmt.Sprint(replies) != "[[not_found]]" {
 		t.Errorf("the answers are %v, %v", replies, err)

@@ -11,19 +11,25 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/lists"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/recovery"
 	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // promise is an operation with the effect that must outlive a failover once it was answered.
 type promise struct {
-	do   func(context.Context, *reservation.Edge) error
+	do   func(context.Context, *edge.Edge) error
 	kept func(context.Context, *reservation.Store) (any, error)
 	want any
 }
 
 // promises are all that a client, the shop, an operator or the outbox's receiver is told.
-func promises(ops map[string]func(context.Context, *reservation.Edge) error) map[string]promise {
+func promises(ops map[string]func(context.Context, *edge.Edge) error) map[string]promise {
 	is := func(id string) func(context.Context, *reservation.Store) (any, error) {
 		return func(ctx context.Context, s *reservation.Store) (any, error) {
 			r, err := s.ReservationIn(ctx, "s", id)
@@ -42,89 +48,91 @@ func promises(ops map[string]func(context.Context, *reservation.Edge) error) map
 			return b.Items[0].Stock, nil
 		}
 	}
-	entry := []reservation.ListEntry{text("buyer", "Ann")}
+	entry := []lists.Entry{stocktest.Text("buyer", "Ann")}
 	return map[string]promise{
-		"reserve":  {ops["reserve"], is("new"), reservation.Held},
-		"confirm":  {ops["confirm"], is("r1"), reservation.Confirmed},
-		"release":  {ops["release"], is("r2"), reservation.Released},
-		"doubt":    {ops["doubt"], is("r3"), reservation.InDoubt},
-		"recreate": {ops["recreate"], is("lost"), reservation.Confirmed},
-		"probed":   {ops["probed"], is("r6"), reservation.Confirmed},
-		"lookup":   {ops["lookup"], is("r1"), reservation.Held},
+		"reserve":  {ops["reserve"], is("new"), record.Held},
+		"confirm":  {ops["confirm"], is("r1"), record.Confirmed},
+		"release":  {ops["release"], is("r2"), record.Released},
+		"doubt":    {ops["doubt"], is("r3"), record.InDoubt},
+		"recreate": {ops["recreate"], is("lost"), record.Confirmed},
+		"probed":   {ops["probed"], is("r6"), record.Confirmed},
+		"lookup":   {ops["lookup"], is("r1"), record.Held},
 		"adjust":   {ops["adjust"], stock("s"), int64(11)},
 		"apply":    {ops["apply"], stock("other"), int64(5)},
 		"return": {ops["return"], func(ctx context.Context, s *reservation.Store) (any, error) {
-			r, err := s.RecordOf(ctx, "s", "r4")
+			r, err := recovery.NewRestorer(s).RecordOf(ctx, "s", "r4")
 			if err != nil {
 				return nil, err
 			}
-			return reservation.UnitsText(r.Returned), nil
+			return record.UnitsText(r.Returned), nil
 		}, "a 1"},
 		"extend": {ops["extend"], func(ctx context.Context, s *reservation.Store) (any, error) {
 			r, err := s.ReservationIn(ctx, "s", "r5")
 			if err != nil {
 				return nil, err
 			}
-			return r.Deadline.Sub(r.Created) > terms.HoldFor, nil
+			return r.Deadline.Sub(r.Created) > stocktest.Terms.HoldFor, nil
 		}, true},
 		"status": {ops["status"], func(ctx context.Context, s *reservation.Store) (any, error) {
-			_, status, _, err := s.SaleDocument(ctx, "s")
+			_, status, _, err := s.Journal().SaleDocument(ctx, "s")
 			return status, err
 		}, "paused"},
-		"align": {func(ctx context.Context, e *reservation.Edge) error {
-			_, _, err := e.Align(ctx, "s", "me")
+		"align": {func(ctx context.Context, e *edge.Edge) error {
+			_, _, err := e.Store.Align(ctx, "s", "me")
 			return err
 		}, func(ctx context.Context, s *reservation.Store) (any, error) {
-			h, err := s.JournalHead(ctx, "s")
+			h, err := s.Journal().Head(ctx, "s")
 			return h.Lead, err
 		}, time.Duration(0)},
-		"list": {func(ctx context.Context, e *reservation.Edge) error {
+		"list": {func(ctx context.Context, e *edge.Edge) error {
 			secret, err := e.Secret()
 			if err != nil {
 				return err
 			}
-			_, err = e.ListAdd(ctx, secret, "vips", entry)
+			_, err = lists.New(e.Store.Shard()).Add(ctx, secret, "vips", entry)
 			return err
-		}, func(ctx context.Context, s *reservation.Store) (any, error) { return s.ListCount(ctx, "vips") }, int64(1)},
-		"outbox": {func(ctx context.Context, e *reservation.Edge) error {
-			at, _, err := e.ClaimOutbox(ctx, "s", "me", time.Hour, 0, 0)
+		}, func(ctx context.Context, s *reservation.Store) (any, error) {
+			return lists.New(s.Shard()).Count(ctx, "vips")
+		}, int64(1)},
+		"outbox": {func(ctx context.Context, e *edge.Edge) error {
+			at, _, err := e.Store.Journal().ClaimLease(ctx, "s", "me", time.Hour, 0, 0)
 			if err == nil {
-				at, _, err = e.ClaimOutbox(ctx, "s", "me", time.Hour, at.Epoch, e.Seq("s"))
+				at, _, err = e.Store.Journal().ClaimLease(ctx, "s", "me", time.Hour, at.Epoch, e.Store.Shard().Seq("s"))
 			}
 			return err
-		}, is("r1"), reservation.Held},
+		}, is("r1"), record.Held},
 	}
 }
 
 // No operation is answered before the replicas have it, also not when it is repeated; what
 // was answered outlives a failover.
 func TestWhatWasToldIsKept(t *testing.T) {
-	for name, p := range promises(everyOperation("r1", "r2", "r3", "r4", "r5", "r6")) {
+	for name, p := range promises(stocktest.EveryOperation("r1", "r2", "r3", "r4", "r5", "r6")) {
 		t.Run(name, func(t *testing.T) {
 			primary := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
-			second := replica(t, primary)
-			o := options(primary)
+			second := stocktest.Replica(t, primary)
+			o := stocktest.Options(primary)
 			o.ReplicaAcks, o.ReplicaAcksWait = 1, 30*time.Second
-			e, _ := withHolds(t, o)
+			e, _ := stocktest.WithHolds(t, o)
 			o.ReplicaAcksWait = time.Millisecond
 			hasty := openEdge(t, o)
 
 			second.Pause()
 			for range 2 {
-				err := p.do(soon(t), hasty)
-				if !errors.Is(err, reservation.ErrNotReplicated) || !errors.Is(err, reservation.ErrUnavailable) || !strings.Contains(err.Error(), "0 of 1 replicas have it") {
-					t.Errorf("without the replica it ends with %v, want %v", err, reservation.ErrNotReplicated)
+				err := p.do(stocktest.Soon(t), hasty)
+				if !errors.Is(err, shard.ErrNotReplicated) || !errors.Is(err, shard.ErrUnavailable) || !strings.Contains(err.Error(), "0 of 1 replicas have it") {
+					t.Errorf("without the replica it ends with %v, want %v", err, shard.ErrNotReplicated)
 				}
 			}
 			second.Resume()
-			if err := p.do(soon(t), e); err != nil {
+			if err := p.do(stocktest.Soon(t), e); err != nil {
 				t.Fatalf("the same again, with the replica, ends with %v", err)
 			}
 			primary.Kill()
-			if err := second.Client().ReplicaOf(soon(t), "NO", "ONE").Err(); err != nil {
+			if err := second.Client().ReplicaOf(stocktest.Soon(t), "NO", "ONE").Err(); err != nil {
 				t.Fatal(err)
 			}
-			if got, err := p.kept(soon(t), openStore(t, options(second))); err != nil || got != p.want {
+			if got, err := p.kept(stocktest.Soon(t), stocktest.OpenStore(t, stocktest.Options(second))); err != nil || got != p.want {
 				t.Errorf("after the failover it is %v, %v, want %v", got, err, p.want)
 			}
 		})
@@ -132,10 +140,10 @@ func TestWhatWasToldIsKept(t *testing.T) {
 }
 
 // openEdge is an edge that knows its sales and its secret, with or without replicas.
-func openEdge(t *testing.T, o reservation.Options) *reservation.Edge {
+func openEdge(t *testing.T, o shard.Options) *edge.Edge {
 	t.Helper()
-	e := newEdge(t, o, reservation.EdgeOptions{})
-	_ = e.Refresh(soon(t))
+	e := stocktest.NewEdge(t, o, edge.Options{})
+	_ = e.Refresh(stocktest.Soon(t))
 	if _, err := e.Secret(); err != nil {
 		t.Fatal(err)
 	}
@@ -145,31 +153,31 @@ func openEdge(t *testing.T, o reservation.Options) *reservation.Edge {
 // All that goes together waits for the replicas once, and for all of it.
 func TestOneWaitForABatch(t *testing.T) {
 	s := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
-	r := replica(t, s)
+	r := stocktest.Replica(t, s)
 	p := redistest.NewProxy(t, s.Addr())
-	direct := openStore(t, options(s))
-	load(t, direct, openSale("s", 99))
+	direct := stocktest.OpenStore(t, stocktest.Options(s))
+	stocktest.Load(t, direct, stocktest.OpenSale("s", 99))
 	for _, id := range []string{"x1", "x2", "x3"} {
-		mustHold(t, ready(t, options(s)), id, id, 1)
+		stocktest.MustHold(t, stocktest.Ready(t, stocktest.Options(s)), id, id, 1)
 	}
-	o := at(p.Addr(), long)
+	o := stocktest.At(p.Addr(), stocktest.Long)
 	o.ReplicaAcks, o.ReplicaAcksWait = 1, 30*time.Second
-	c := &crowded{faulty: &faulty{t: t, server: s, proxy: p, edge: ready(t, o), direct: direct}, errs: map[string]error{}}
+	c := &crowded{Faulty: &stocktest.Faulty{T: t, Server: s, Proxy: p, Edge: stocktest.Ready(t, o), Direct: direct}, errs: map[string]error{}}
 	ops := c.reserves(9)
-	ops["r003a"] = func() error { _, err := c.edge.Confirm(context.Background(), "s", "x1", ""); return err }
+	ops["r003a"] = func() error { _, err := c.Edge.ConfirmEventually(context.Background(), "s", "x1", ""); return err }
 	ops["r005a"] = func() error {
-		_, err := c.edge.Release(context.Background(), "s", "x2", reservation.Shop, "")
+		_, err := c.Edge.ReleaseEventually(context.Background(), "s", "x2", reservation.Shop, "")
 		return err
 	}
-	ops["r007a"] = func() error { _, err := c.edge.Doubt(context.Background(), "s", "x3", ""); return err }
+	ops["r007a"] = func() error { _, err := c.Edge.DoubtEventually(context.Background(), "s", "x3", ""); return err }
 	before := callsOf(t, s, "wait")
 	c.together(ops, nil)
 	c.all(fine)
 	if n := callsOf(t, s, "wait") - before; n != 2 {
 		t.Errorf("redis was asked %d times to wait, want once for the first operation and once for those after it", n)
 	}
-	primary, second := c.audit(), balanced(t, r.Client(), openStore(t, options(r)), "s")
-	if err := second.differs(primary); err != nil {
+	primary, second := c.Audit(), stocktest.Balanced(t, r.Client(), stocktest.OpenStore(t, stocktest.Options(r)), "s")
+	if err := second.Differs(primary); err != nil {
 		t.Errorf("the replica lacks what was answered: %v", err)
 	}
 }
@@ -177,7 +185,7 @@ func TestOneWaitForABatch(t *testing.T) {
 // callsOf is how often a command was called.
 func callsOf(t *testing.T, s *redistest.Server, command string) (n int) {
 	t.Helper()
-	info, err := s.Client().Info(soon(t), "commandstats").Result()
+	info, err := s.Client().Info(stocktest.Soon(t), "commandstats").Result()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,32 +203,32 @@ func callsOf(t *testing.T, s *redistest.Server, command string) (n int) {
 // until a replica has them, internal ones until they ran.
 func TestOutcomesWithoutReplicas(t *testing.T) {
 	s := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
-	r := replica(t, s)
+	r := stocktest.Replica(t, s)
 	p := redistest.NewProxy(t, s.Addr())
-	direct := openStore(t, options(s))
-	load(t, direct, openSale("s", 9))
-	mustHold(t, ready(t, options(s)), "x1", "x1", 1)
-	o := at(p.Addr(), long)
+	direct := stocktest.OpenStore(t, stocktest.Options(s))
+	stocktest.Load(t, direct, stocktest.OpenSale("s", 9))
+	stocktest.MustHold(t, stocktest.Ready(t, stocktest.Options(s)), "x1", "x1", 1)
+	o := stocktest.At(p.Addr(), stocktest.Long)
 	o.ReplicaAcks, o.ReplicaAcksWait = 1, time.Second
-	c := &crowded{faulty: &faulty{t: t, server: s, proxy: p, edge: ready(t, o), direct: direct}, errs: map[string]error{}}
+	c := &crowded{Faulty: &stocktest.Faulty{T: t, Server: s, Proxy: p, Edge: stocktest.Ready(t, o), Direct: direct}, errs: map[string]error{}}
 	r.Stop()
 	ops := c.reserves(2)
-	ops["r000a"] = func() error { _, err := c.edge.Confirm(context.Background(), "s", "x1", ""); return err }
+	ops["r000a"] = func() error { _, err := c.Edge.ConfirmEventually(context.Background(), "s", "x1", ""); return err }
 	c.together(ops, nil)
-	c.all(func(err error) bool { return errors.Is(err, reservation.ErrNotReplicated) })
-	if n := c.edge.Backlog(); n != 3 {
+	c.all(func(err error) bool { return errors.Is(err, shard.ErrNotReplicated) })
+	if n := c.Edge.Backlog(); n != 3 {
 		t.Errorf("%d outcomes wait, want a confirm and two releases", n)
 	}
-	c.edge.Start()
-	eventually(t, "the reserves taken back", func() bool { return c.edge.Backlog() == 1 })
-	for id, want := range map[string]reservation.State{"x1": "confirmed", "r000": "released", "r001": "released"} {
-		if got := state(t, c.direct, id); got != want {
+	c.Edge.Start()
+	stocktest.Eventually(t, "the reserves taken back", func() bool { return c.Edge.Backlog() == 1 })
+	for id, want := range map[string]record.State{"x1": "confirmed", "r000": "released", "r001": "released"} {
+		if got := stocktest.State(t, c.Direct, id); got != want {
 			t.Errorf("%s is %q, want %q", id, got, want)
 		}
 	}
 	r.Restart()
-	eventually(t, "an empty backlog", func() bool { return c.edge.Backlog() == 0 })
-	if got := state(t, openStore(t, options(r)), "x1"); got != reservation.Confirmed {
+	stocktest.Eventually(t, "an empty backlog", func() bool { return c.Edge.Backlog() == 0 })
+	if got := stocktest.State(t, stocktest.OpenStore(t, stocktest.Options(r)), "x1"); got != record.Confirmed {
 		t.Errorf("at the replica x1 is %q, want confirmed", got)
 	}
 }
@@ -230,10 +238,10 @@ func TestOutcomesWithoutReplicas(t *testing.T) {
 func TestEdgeWithoutReplicas(t *testing.T) {
 	s := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
 	core, logged := observer.New(zap.InfoLevel)
-	o := options(s)
+	o := stocktest.Options(s)
 	o.ReplicaAcks, o.ReplicaAcksWait = 1, 5*time.Second
-	e := newEdge(t, o, reservation.EdgeOptions{Log: zap.New(core)})
-	load(t, openStore(t, options(s)), openSale("s", 3))
+	e := stocktest.NewEdge(t, o, edge.Options{Log: zap.New(core)})
+	stocktest.Load(t, stocktest.OpenStore(t, stocktest.Options(s)), stocktest.OpenSale("s", 3))
 	said := func(message string, want int) {
 		t.Helper()
 		if n := logged.FilterMessage(message).Len(); n != want {
@@ -242,20 +250,20 @@ func TestEdgeWithoutReplicas(t *testing.T) {
 	}
 	lacks := func(err error, want string) {
 		t.Helper()
-		if !errors.Is(err, reservation.ErrUnavailable) || !strings.Contains(err.Error(), want) {
+		if !errors.Is(err, shard.ErrUnavailable) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
 	for range 3 {
-		lacks(e.Refresh(soon(t)), "replica_acks 1: no replica is connected: connect one, or lower replica_acks")
+		lacks(e.Refresh(stocktest.Soon(t)), "replica_acks 1: no replica is connected: connect one, or lower replica_acks")
 	}
 	lacks(e.Ready(), "no replica is connected")
 	said("not selling: the gates answer 503", 1)
 	if _, ok := e.Catalogue().Sale("s"); !ok {
 		t.Error("the edge has not read the sales")
 	}
-	r := replica(t, s)
-	eventually(t, "an edge that sells", func() bool { return e.Refresh(soon(t)) == nil })
+	r := stocktest.Replica(t, s)
+	stocktest.Eventually(t, "an edge that sells", func() bool { return e.Refresh(stocktest.Soon(t)) == nil })
 	if err := e.Ready(); err != nil {
 		t.Error(err)
 	}
@@ -264,7 +272,7 @@ func TestEdgeWithoutReplicas(t *testing.T) {
 	o.ReplicaAcksWait = time.Millisecond
 	hasty := openEdge(t, o)
 	r.Pause()
-	lacks(hasty.Refresh(soon(t)), "0 of the 1 replicas that are connected have within 1ms what was written")
+	lacks(hasty.Refresh(stocktest.Soon(t)), "0 of the 1 replicas that are connected have within 1ms what was written")
 	lacks(hasty.ReadyAt(time.Now().Add(time.Minute)), "replica_acks 1")
 	r.Resume()
 }

@@ -4,99 +4,115 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // The reply to an operation is lost after Redis has run it. Whoever asked repeats
 // it, the edge by itself or its caller, and it takes effect once.
 func TestLostReplies(t *testing.T) {
 	tests := map[string]struct {
-		state reservation.State // of "r1" before; empty: it is unknown
-		do    func(*faulty) error
+		state record.State // of "r1" before; empty: it is unknown
+		do    func(*stocktest.Faulty) error
 		// lost: the caller is told that Redis does not answer
 		lost bool
 		// again is what the caller does then; nil: the edge goes on by itself
-		again func(*faulty) error
-		want  reservation.State // of "r1" at the end
-		kind  string            // of the one journal entry that it leaves
+		again func(*stocktest.Faulty) error
+		want  record.State // of "r1" at the end
+		kind  string       // of the one journal entry that it leaves
 	}{
-		"reserve": {do: func(f *faulty) error { return reserveOnce(f, "r1") }, want: reservation.Held, kind: "held"},
+		"reserve": {do: func(f *stocktest.Faulty) error { return reserveOnce(f, "r1") }, want: record.Held, kind: "held"},
 		"confirm": {
-			state: reservation.Held, lost: true, want: reservation.Confirmed, kind: "confirmed",
-			do: func(f *faulty) error { _, err := f.edge.Confirm(soon(f.t), "s", "r1", "status_200"); return err },
+			state: record.Held, lost: true, want: record.Confirmed, kind: "confirmed",
+			do: func(f *stocktest.Faulty) error {
+				_, err := f.Edge.ConfirmEventually(stocktest.Soon(f.T), "s", "r1", "status_200")
+				return err
+			},
 		},
 		"release": {
-			state: reservation.Held, lost: true, want: reservation.Released, kind: "released",
-			do: func(f *faulty) error {
-				_, err := f.edge.Release(soon(f.t), "s", "r1", reservation.Shop, "status_422")
+			state: record.Held, lost: true, want: record.Released, kind: "released",
+			do: func(f *stocktest.Faulty) error {
+				_, err := f.Edge.ReleaseEventually(stocktest.Soon(f.T), "s", "r1", reservation.Shop, "status_422")
 				return err
 			},
 		},
 		"doubt": {
-			state: reservation.Held, lost: true, want: reservation.InDoubt, kind: "in_doubt",
-			do: func(f *faulty) error { _, err := f.edge.Doubt(soon(f.t), "s", "r1", "timeout"); return err },
+			state: record.Held, lost: true, want: record.InDoubt, kind: "in_doubt",
+			do: func(f *stocktest.Faulty) error {
+				_, err := f.Edge.DoubtEventually(stocktest.Soon(f.T), "s", "r1", "timeout")
+				return err
+			},
 		},
 		"expire": {
-			state: reservation.Held, lost: true, want: reservation.InDoubt, kind: "in_doubt",
-			do: func(f *faulty) error { _, err := f.edge.Expire(soon(f.t), "s"); return err },
-			again: func(f *faulty) error {
-				if n, err := f.edge.Expire(soon(f.t), "s"); err != nil || n != 0 {
-					f.t.Errorf("the second time %d ended, %v; want none", n, err)
+			state: record.Held, lost: true, want: record.InDoubt, kind: "in_doubt",
+			do: func(f *stocktest.Faulty) error { _, err := f.Edge.Store.Expire(stocktest.Soon(f.T), "s"); return err },
+			again: func(f *stocktest.Faulty) error {
+				if n, err := f.Edge.Store.Expire(stocktest.Soon(f.T), "s"); err != nil || n != 0 {
+					f.T.Errorf("the second time %d ended, %v; want none", n, err)
 				}
 				return nil
 			},
 		},
 		"adjust": {
 			lost: true, kind: "adjusted",
-			do: func(f *faulty) error { _, err := f.edge.Adjust(soon(f.t), "s", "j1", "a", 4, "me"); return err },
-			again: func(f *faulty) error {
-				stock, err := f.edge.Adjust(soon(f.t), "s", "j1", "a", 4, "me")
+			do: func(f *stocktest.Faulty) error {
+				_, err := f.Edge.Store.Adjust(stocktest.Soon(f.T), "s", "j1", "a", 4, "me")
+				return err
+			},
+			again: func(f *stocktest.Faulty) error {
+				stock, err := f.Edge.Store.Adjust(stocktest.Soon(f.T), "s", "j1", "a", 4, "me")
 				if stock != 7 {
-					f.t.Errorf("the stock is %d, want 7", stock)
+					f.T.Errorf("the stock is %d, want 7", stock)
 				}
 				return err
 			},
 		},
 		"apply": {
 			lost: true, kind: "loaded",
-			do: func(f *faulty) error {
-				_, err := f.edge.Apply(soon(f.t), lower(f), reservation.ApplyOptions{})
+			do: func(f *stocktest.Faulty) error {
+				_, err := f.Edge.ApplyUnlessLost(stocktest.Soon(f.T), lower(f), reservation.ApplyOptions{})
 				return err
 			},
-			again: func(f *faulty) error {
-				a, err := f.edge.Apply(soon(f.t), lower(f), reservation.ApplyOptions{})
+			again: func(f *stocktest.Faulty) error {
+				a, err := f.Edge.ApplyUnlessLost(stocktest.Soon(f.T), lower(f), reservation.ApplyOptions{})
 				if err == nil && !a.Same {
-					f.t.Errorf("the same file again changes %v", a.Changes)
+					f.T.Errorf("the same file again changes %v", a.Changes)
 				}
 				return err
 			},
 		},
 		"status": {
 			lost: true, kind: "paused",
-			do:    func(f *faulty) error { return f.edge.SetStatus(soon(f.t), "s", sale.Paused, "me") },
-			again: func(f *faulty) error { return f.edge.SetStatus(soon(f.t), "s", sale.Paused, "me") },
+			do: func(f *stocktest.Faulty) error {
+				return f.Edge.Store.SetStatus(stocktest.Soon(f.T), "s", sale.Paused, "me")
+			},
+			again: func(f *stocktest.Faulty) error {
+				return f.Edge.Store.SetStatus(stocktest.Soon(f.T), "s", sale.Paused, "me")
+			},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			f := newFaulty(t, long)
+			f := stocktest.NewFaulty(t, stocktest.Long)
 			if test.state != "" {
-				short := terms
+				short := stocktest.Terms
 				if name == "expire" {
 					short.HoldFor = 0
 				}
-				holdFor(f, "r1", short)
+				stocktest.HoldFor(f, "r1", short)
 			}
-			before := len(f.audit().journal)
-			f.proxy.CutReplies(1, "EVALSHA")
-			if err := test.do(f); errors.Is(err, reservation.ErrUnavailable) != test.lost || err != nil && !test.lost {
+			before := len(f.Audit().Journal)
+			f.Proxy.CutReplies(1, "EVALSHA")
+			if err := test.do(f); errors.Is(err, shard.ErrUnavailable) != test.lost || err != nil && !test.lost {
 				t.Fatalf("it fails with %v; lost: %v", err, test.lost)
 			}
-			if left := f.proxy.CutsLeft(); left != 0 {
+			if left := f.Proxy.CutsLeft(); left != 0 {
 				t.Fatal("no reply was cut: the test proves nothing")
 			}
-			if ran := f.audit().journal[before:]; len(ran) == 0 || ran[0].Kind != test.kind {
+			if ran := f.Audit().Journal[before:]; len(ran) == 0 || ran[0].Kind != test.kind {
 				t.Fatalf("the journal has %+v: it did not run", ran)
 			}
 			if test.again != nil {
@@ -104,16 +120,16 @@ func TestLostReplies(t *testing.T) {
 					t.Errorf("again: %v", err)
 				}
 			} else {
-				if got := f.edge.Backlog() == 1; got != test.lost {
-					t.Errorf("%d outcomes wait", f.edge.Backlog())
+				if got := f.Edge.Backlog() == 1; got != test.lost {
+					t.Errorf("%d outcomes wait", f.Edge.Backlog())
 				}
-				f.told()
+				f.Told()
 			}
-			if got := state(t, f.direct, "r1"); got != test.want {
+			if got := stocktest.State(t, f.Direct, "r1"); got != test.want {
 				t.Errorf("the reservation is %q, want %q", got, test.want)
 			}
 			entries := 0
-			for _, e := range f.audit().journal[before:] {
+			for _, e := range f.Audit().Journal[before:] {
 				if e.Kind == test.kind {
 					entries++
 				}
@@ -127,41 +143,31 @@ func TestLostReplies(t *testing.T) {
 
 // When every try of a reserve is lost, the edge gives up and takes it back.
 func TestEveryReplyLost(t *testing.T) {
-	f := newFaulty(t, long)
-	f.proxy.CutReplies(3, "EVALSHA")
-	if err := reserveOnce(f, "r1"); !errors.Is(err, reservation.ErrUnavailable) {
-		t.Fatalf("the hold fails with %v, want %v", err, reservation.ErrUnavailable)
+	f := stocktest.NewFaulty(t, stocktest.Long)
+	f.Proxy.CutReplies(3, "EVALSHA")
+	if err := reserveOnce(f, "r1"); !errors.Is(err, shard.ErrUnavailable) {
+		t.Fatalf("the hold fails with %v, want %v", err, shard.ErrUnavailable)
 	}
-	if got := state(t, f.direct, "r1"); got != reservation.Held {
+	if got := stocktest.State(t, f.Direct, "r1"); got != record.Held {
 		t.Fatalf("the reservation is %q, want held: the test proves nothing", got)
 	}
-	f.told()
-	f.nothingHeld()
+	f.Told()
+	f.NothingHeld()
 }
 
-func reserveOnce(f *faulty, id string) error {
-	_, refusal, err := hold(soon(f.t), f.edge, id, "Ann", 1)
+func reserveOnce(f *stocktest.Faulty, id string) error {
+	_, refusal, err := stocktest.Hold(stocktest.Soon(f.T), f.Edge, id, "Ann", 1)
 	if refusal != nil {
-		f.t.Errorf("refused: %+v", refusal)
+		f.T.Errorf("refused: %+v", refusal)
 	}
 	return err
 }
 
-// holdFor holds one unit of "a" on other terms.
-func holdFor(f *faulty, id string, terms reservation.Terms) {
-	f.t.Helper()
-	l, _ := f.edge.Catalogue().Sale("s")
-	a := &sale.Attempt{Buyer: "Ann of " + id, Lines: []sale.Line{{SKU: "a", Quantity: 1}}, Key: id, Print: "print"}
-	if _, refusal, err := f.edge.Hold(soon(f.t), id, l, a, a.Lines, terms); err != nil || refusal != nil {
-		f.t.Fatalf("refused %v, %v", refusal, err)
-	}
-}
-
 // lower is the sale with one unit less of "a".
-func lower(f *faulty) *sale.Sale {
-	l, ok := f.edge.Catalogue().Sale("s")
+func lower(f *stocktest.Faulty) *sale.Sale {
+	l, ok := f.Edge.Catalogue().Sale("s")
 	if !ok {
-		f.t.Fatal("the edge does not know the sale")
+		f.T.Fatal("the edge does not know the sale")
 	}
 	file := *l.Sale
 	file.Items = append([]sale.Item(nil), file.Items...)

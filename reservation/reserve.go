@@ -6,33 +6,11 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/stockgate/stockgate/combine"
 	"github.com/stockgate/stockgate/lua"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/sale"
-)
-
-// State is what a reservation is in. At any time it is in exactly one.
-type State string
-
-// The states. Held and InDoubt are holds: not resolved yet.
-const (
-	Held      State = "held"
-	InDoubt   State = "in_doubt"
-	Confirmed State = "confirmed"
-	Released  State = "released"
-	Expired   State = "expired"
-	// Unbacked: the shop took the order after the units had gone elsewhere. The
-	// books do not count it; a person must.
-	Unbacked State = "unbacked"
-)
-
-// Mode says what the deadline does to a hold.
-type Mode string
-
-// Response: the shop may have the order, so the hold becomes in doubt.
-// Backend: the shop has until then to confirm, so the hold expires.
-const (
-	Response Mode = "response"
-	Backend  Mode = "backend"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // Claim is what one attempt asks of Redis.
@@ -50,7 +28,7 @@ type Claim struct {
 	Unpaid  Owed
 	HoldFor time.Duration
 	Margin  time.Duration // the token expires this long before the hold
-	Mode    Mode
+	Mode    record.Mode
 	// Binding keeps a second reservation from being made for the same; its zero value
 	// binds nothing.
 	Binding Binding
@@ -61,7 +39,18 @@ type Claim struct {
 	// Gate is the name of the gate that asks; empty: it has none.
 	Gate string
 
-	seen *followed // what was followed when the claim was made; nil: nothing
+	// View learns what the answer tells of the units that are left; nil: nothing does.
+	View View
+}
+
+// View is what an edge knows of the units of a sale.
+type View interface {
+	// Got: these lines were held, by the entry of this number in the sale's journal or one
+	// before it.
+	Got(lines []sale.Line, seq int64)
+	// Refused: after the entry of this number the line's cell had so many available units, and
+	// so many that may come back.
+	Refused(line *sale.Line, seq, available, left int64)
 }
 
 // Charge is what an attempt costs of one purchase limit.
@@ -79,7 +68,7 @@ type Charge struct {
 type Hold struct {
 	ID       string
 	Sale     string
-	State    State
+	State    record.State
 	Deadline time.Time // by Redis's own time, like all times here
 	Exp      time.Time // when the token expires
 	Created  time.Time
@@ -99,10 +88,10 @@ var ErrWindow = errors.New("another window of a purchase limit has begun")
 
 // windowError is ErrWindow with Redis's own time, which may be ahead of what the edge
 // expects.
-type windowError struct{ now time.Time }
+type WindowError struct{ Now time.Time }
 
-func (e *windowError) Error() string        { return ErrWindow.Error() }
-func (e *windowError) Is(target error) bool { return target == ErrWindow }
+func (e *WindowError) Error() string        { return ErrWindow.Error() }
+func (e *WindowError) Is(target error) bool { return target == ErrWindow }
 
 // ErrLate: the reserve reached Redis after the caller's time was up. Nothing was
 // charged.
@@ -124,48 +113,47 @@ func (s *Store) Reserve(ctx context.Context, c *Claim) (Hold, *sale.Refusal, err
 	if !validRef(c.Ref) {
 		return Hold{}, nil, fmt.Errorf("reservation %s: a ref has 1 to 128 printable ASCII characters without space", c.ID)
 	}
-	t := &ticket{claim: c.claiming(), weight: 4 + len(c.Lines) + len(c.Charges) + len(c.Unpaid.Fields)}
-	r, seq, err := s.calls.do(ctx, c.Sale, t)
-	if errors.Is(err, errBusy) {
+	t := &Call{Request: request{claim: c.claiming()}, Weight: 4 + len(c.Lines) + len(c.Charges) + len(c.Unpaid.Fields)}
+	a, err := s.Calls.Do(ctx, c.Sale, t)
+	if errors.Is(err, combine.ErrBusy) {
 		return Hold{}, sale.Refuse(sale.Busy), nil
 	}
 	if err != nil {
 		return Hold{}, nil, err
 	}
-	return s.reserved(c, seq, r)
+	return s.reserved(c, a.Seq, a.Reply)
 }
-
-// ErrNotSent says that an operation surely did not run.
-var ErrNotSent = errors.New("nothing was sent")
 
 // reserved reads a reserve's reply, and lets the edge's view learn from it. seq is the
 // shard's after the call; a refusal for want of units has its own, because operations
 // after it in the same call may have given some back.
-func (s *Store) reserved(c *Claim, seq int64, r reply) (Hold, *sale.Refusal, error) {
-	line := func() *sale.Line { return &c.Lines[min(int(r.number(1)), len(c.Lines))-1] }
-	charge := func() *Charge { return &c.Charges[min(int(r.number(1)), len(c.Charges))-1] }
-	switch r.code() {
+func (s *Store) reserved(c *Claim, seq int64, r shard.Reply) (Hold, *sale.Refusal, error) {
+	line := func() *sale.Line { return &c.Lines[min(int(r.Number(1)), len(c.Lines))-1] }
+	charge := func() *Charge { return &c.Charges[min(int(r.Number(1)), len(c.Charges))-1] }
+	switch r.Code() {
 	case lua.OK:
-		c.seen.got(c.Lines, seq)
+		if c.View != nil {
+			c.View.Got(c.Lines, seq)
+		}
 		return Hold{
-			ID: c.ID, Sale: c.Sale, State: State(r.word(1)),
-			Deadline: time.UnixMilli(r.number(2)), Exp: time.UnixMilli(r.number(3)),
-			Epoch: r.number(4), Created: time.UnixMilli(r.number(5)), Lines: c.Lines, Ref: c.Ref,
+			ID: c.ID, Sale: c.Sale, State: record.State(r.Word(1)),
+			Deadline: time.UnixMilli(r.Number(2)), Exp: time.UnixMilli(r.Number(3)),
+			Epoch: r.Number(4), Created: time.UnixMilli(r.Number(5)), Lines: c.Lines, Ref: c.Ref,
 		}, nil, nil
 	case lua.Bound:
-		return Hold{}, nil, bound(c.Sale, r)
+		return Hold{}, nil, ReadBound(c.Sale, r)
 	case lua.StaleVersion:
 		return Hold{}, nil, ErrVersion
 	case lua.Window:
-		return Hold{}, nil, &windowError{time.UnixMilli(r.number(1))}
+		return Hold{}, nil, &WindowError{time.UnixMilli(r.Number(1))}
 	case lua.Late, lua.Gone:
 		return Hold{}, nil, ErrLate
 	case lua.NoSale:
-		return Hold{}, refuseLost, nil // the edge has read it from there
+		return Hold{}, RefuseLost, nil // the edge has read it from there
 	case lua.NotStarted:
 		refusal := sale.Refuse(sale.NotStarted)
-		if starts := r.number(1); starts > 0 {
-			refusal.RetryAfter = (starts - r.number(2) + 999) / 1000
+		if starts := r.Number(1); starts > 0 {
+			refusal.RetryAfter = (starts - r.Number(2) + 999) / 1000
 		}
 		return Hold{}, refusal, nil
 	case lua.Paused:
@@ -179,26 +167,35 @@ func (s *Store) reserved(c *Claim, seq int64, r reply) (Hold, *sale.Refusal, err
 	case lua.Pending: // his own hold is in the way, and it ends long before the window
 		return Hold{}, &sale.Refusal{Reason: sale.Pending, Limit: charge().Limit}, nil
 	case lua.Unpaid:
-		return Hold{}, &sale.Refusal{Reason: sale.TooManyUnpaid, RetryAfter: (r.number(1) + 999) / 1000}, nil
+		return Hold{}, &sale.Refusal{Reason: sale.TooManyUnpaid, RetryAfter: (r.Number(1) + 999) / 1000}, nil
 	case lua.Unknown:
 		// this version of the sale lists the item: another client has deleted its stock
-		return Hold{}, refuseLost, nil
+		return Hold{}, RefuseLost, nil
 	case lua.SoldOut:
-		c.seen.refused(line(), r.number(4), r.number(2), r.number(3))
+		c.refused(line(), r)
 		return Hold{}, &sale.Refusal{Reason: sale.SoldOut, SKU: line().SKU}, nil
 	case lua.AllHeld:
-		c.seen.refused(line(), r.number(4), r.number(2), r.number(3))
+		c.refused(line(), r)
 		return Hold{}, &sale.Refusal{Reason: sale.AllHeld, SKU: line().SKU}, nil
 	}
-	return Hold{}, nil, fmt.Errorf("%w: reserve gave %q", ErrUnavailable, r.code())
+	return Hold{}, nil, fmt.Errorf("%w: reserve gave %q", shard.ErrUnavailable, r.Code())
+}
+
+// refused tells the view why there were not enough units.
+func (c *Claim) refused(line *sale.Line, r shard.Reply) {
+	if c.View != nil {
+		c.View.Refused(line, r.Number(4), r.Number(2), r.Number(3))
+	}
 }
 
 // secondsUntil is how long it is by the clock of the sale's Redis until a time in
 // ms, rounded up; 0: the time is 0, or past.
 func (s *Store) secondsUntil(sale string, at int64) int64 {
-	now, ok := s.clock(sale).now()
+	now, ok := s.shard.Clock(sale).Now()
 	if !ok || at <= now {
 		return 0
 	}
 	return (at - now + 999) / 1000
 }
+
+var RefuseLost = sale.Refuse(sale.Unavailable)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // Return is what came back of a confirmed reservation.
@@ -62,14 +63,14 @@ func (s *Store) Return(ctx context.Context, sale, id string, r Return) ([]sale.L
 	if err != nil {
 		return nil, err
 	}
-	answer, err := s.resolve(ctx, sale, operation{"return", args})
+	answer, err := s.Resolve(ctx, sale, shard.Op("return", args...))
 	if few, ok := errors.AsType[*TooManyError](err); ok {
-		if i := int(answer.number(1)); i >= 1 && i <= len(r.Lines) {
+		if i := int(answer.Number(1)); i >= 1 && i <= len(r.Lines) {
 			few.Line = r.Lines[i-1]
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	return parseLines(answer.word(1), names), nil
+	return parseLines(answer.Word(1), names), nil
 }

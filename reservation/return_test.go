@@ -7,8 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 func units(sku string, n int64) sale.Line { return sale.Line{SKU: sku, Quantity: n} }
@@ -61,9 +64,9 @@ func TestReturns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			eachClock(t, 9, func(t *testing.T, c *clocked) {
 				c.reserve("r1", ofLines(units("a", 3), north(2)), withRef("order-1"))
-				c.must("confirmed")(c.Confirm(soon(t), "s", "r1", reservation.Answer, ""))
+				c.must("confirmed")(c.Confirm(stocktest.Soon(t), "s", "r1", reservation.Answer, ""))
 				for i, s := range steps {
-					got, err := c.Return(soon(t), "s", "r1", reservation.Return{ID: s.id, Restock: !s.keep, Lines: s.lines, Cause: "why"})
+					got, err := c.Return(stocktest.Soon(t), "s", "r1", reservation.Return{ID: s.id, Restock: !s.keep, Lines: s.lines, Cause: "why"})
 					if fmt.Sprint(err) != fmt.Sprint(s.err) {
 						t.Fatalf("step %d: the error is %v, want %v", i+1, err, s.err)
 					}
@@ -73,12 +76,12 @@ func TestReturns(t *testing.T) {
 					if cell := c.cell(); cell != s.cell {
 						t.Errorf("step %d: the units are %v, want %v", i+1, cell, s.cell)
 					}
-					balanced(t, c.server.client, c.Store, "s")
+					stocktest.Balanced(t, c.server.client, c.Store, "s")
 				}
-				if r, err := c.Reservation(soon(t), "r1"); err != nil || r.State != reservation.Confirmed || len(r.Lines) != 2 || r.Cause != "" {
+				if r, err := c.Reservation(stocktest.Soon(t), "r1"); err != nil || r.State != record.Confirmed || len(r.Lines) != 2 || r.Cause != "" {
 					t.Errorf("the record is %+v, %v", r, err)
 				}
-				if b := c.bound("r2", withRef("order-1")); b == nil || b.State != reservation.Confirmed {
+				if b := c.bound("r2", withRef("order-1")); b == nil || b.State != record.Confirmed {
 					t.Errorf("its ref belongs to %v", b)
 				}
 			})
@@ -114,10 +117,10 @@ func TestReturnsGiveLimitsBack(t *testing.T) {
 		{nil, map[string]string{"unknown|-|x": "5 0"}},
 	}
 	eachClock(t, 9, func(t *testing.T, c *clocked) {
-		file := openSale("s", 9)
+		file := stocktest.OpenSale("s", 9)
 		// "c@d" is an item of its own, not "c" in the region d
 		file.Items = append(file.Items, sale.Item{SKU: "c@d", Stock: 5}, sale.Item{SKU: "c", Stock: 5})
-		if _, err := c.Apply(soon(t), file, reservation.ApplyOptions{}); err != nil {
+		if _, err := c.Apply(stocktest.Soon(t), file, reservation.ApplyOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		c.reserve("r1", ofLines(units("a", 2), north(2), sale.Line{SKU: "b", Region: "south", Quantity: 1}, units("c@d", 1), units("c", 1)), func(cl *reservation.Claim) {
@@ -125,12 +128,12 @@ func TestReturnsGiveLimitsBack(t *testing.T) {
 				cl.Charges = append(cl.Charges, reservation.Charge{Limit: &sale.Limit{Max: 100}, Field: field, Amount: amount, To: sale.EndOfTime})
 			}
 		})
-		c.must("confirmed")(c.Confirm(soon(t), "s", "r1", reservation.Shop, ""))
+		c.must("confirmed")(c.Confirm(stocktest.Soon(t), "s", "r1", reservation.Shop, ""))
 		for i, s := range steps {
-			if _, err := c.Return(soon(t), "s", "r1", reservation.Return{ID: fmt.Sprint(i), Restock: i%2 == 0, Lines: s.lines}); err != nil {
+			if _, err := c.Return(stocktest.Soon(t), "s", "r1", reservation.Return{ID: fmt.Sprint(i), Restock: i%2 == 0, Lines: s.lines}); err != nil {
 				t.Fatalf("step %d: %v", i+1, err)
 			}
-			got := balanced(t, c.server.client, c.Store, "s").limits
+			got := stocktest.Balanced(t, c.server.client, c.Store, "s").Limits
 			if fmt.Sprint(got) != fmt.Sprint(s.left) {
 				t.Errorf("step %d: the limits are\n%v, want\n%v", i+1, got, s.left)
 			}
@@ -142,12 +145,12 @@ func TestReturnsGiveLimitsBack(t *testing.T) {
 func TestReturnsAreJournalled(t *testing.T) {
 	eachClock(t, 9, func(t *testing.T, c *clocked) {
 		c.reserve("r1", ofLines(units("a", 3)))
-		c.must("confirmed")(c.Confirm(soon(t), "s", "r1", reservation.Answer, ""))
+		c.must("confirmed")(c.Confirm(stocktest.Soon(t), "s", "r1", reservation.Answer, ""))
 		n := c.seq()
 		for _, r := range []reservation.Return{
 			{ID: "one", Restock: true, Lines: []sale.Line{units("a", 1)}, Cause: "too small"}, {ID: "two", Cause: "broken"}, {ID: "two", Cause: "broken"},
 		} {
-			if _, err := c.Return(soon(t), "s", "r1", r); err != nil {
+			if _, err := c.Return(stocktest.Soon(t), "s", "r1", r); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -162,7 +165,7 @@ func TestReturnsAreJournalled(t *testing.T) {
 				t.Errorf("%s: the journal has %q, want %q", field, got, want)
 			}
 		}
-		record := balanced(t, c.server.client, c.Store, "s").records["r1"]
+		record := stocktest.Balanced(t, c.server.client, c.Store, "s").Records["r1"]
 		if got := c.told("record", n); !strings.HasSuffix(got[0], "\ta 1\t\t\t") || got[1] != "returned "+record || got[2] != "adjusted " {
 			t.Errorf("the journal has %q, want at last %q", got, record)
 		}
@@ -175,27 +178,27 @@ func TestReturnsOfOthers(t *testing.T) {
 		for _, id := range []string{"held", "in_doubt", "released"} {
 			c.reserve(id)
 		}
-		c.must("in_doubt")(c.Doubt(soon(t), "s", "in_doubt", ""))
-		c.must("released")(c.Release(soon(t), "s", "released", reservation.Shop, ""))
-		c.must("tombstone")(c.Release(soon(t), "s", "never", reservation.Unsent, ""))
+		c.must("in_doubt")(c.Doubt(stocktest.Soon(t), "s", "in_doubt", ""))
+		c.must("released")(c.Release(stocktest.Soon(t), "s", "released", reservation.Shop, ""))
+		c.must("tombstone")(c.Release(stocktest.Soon(t), "s", "never", reservation.Unsent, ""))
 		for _, id := range []string{"held", "in_doubt", "released"} {
-			_, err := c.Return(soon(t), "s", id, reservation.Return{ID: "1", Restock: true})
+			_, err := c.Return(stocktest.Soon(t), "s", id, reservation.Return{ID: "1", Restock: true})
 			if conflict, ok := errors.AsType[*reservation.ConflictError](err); !ok || string(conflict.State) != id {
 				t.Errorf("%s: %v", id, err)
 			}
 		}
 		for _, id := range []string{"never", "unknown"} {
-			if _, err := c.Return(soon(t), "s", id, reservation.Return{ID: "1"}); !errors.Is(err, reservation.ErrNotFound) {
+			if _, err := c.Return(stocktest.Soon(t), "s", id, reservation.Return{ID: "1"}); !errors.Is(err, reservation.ErrNotFound) {
 				t.Errorf("%s: %v", id, err)
 			}
 		}
-		if _, err := c.Return(soon(t), "nowhere", "held", reservation.Return{ID: "1"}); !errors.Is(err, reservation.ErrNoSale) {
+		if _, err := c.Return(stocktest.Soon(t), "nowhere", "held", reservation.Return{ID: "1"}); !errors.Is(err, shard.ErrNoSale) {
 			t.Errorf("in no sale: %v", err)
 		}
 		for name, r := range map[string]reservation.Return{
 			"no id": {}, "two words": {ID: "a b"}, "no units": {ID: "1", Lines: []sale.Line{units("a", 0)}}, "negative": {ID: "1", Lines: []sale.Line{units("a", 2), units("a", -1)}},
 		} {
-			if _, err := c.Return(soon(t), "s", "held", r); err == nil || errors.Is(err, reservation.ErrUnavailable) || errors.As(err, new(*reservation.ConflictError)) {
+			if _, err := c.Return(stocktest.Soon(t), "s", "held", r); err == nil || errors.Is(err, shard.ErrUnavailable) || errors.As(err, new(*reservation.ConflictError)) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -210,7 +213,7 @@ func TestReturnsWithinOneCall(t *testing.T) {
 			return reservation.Operation{Name: "return", Args: []any{"r1", id, 1, "", 1, "a", n}}
 		}
 		confirm := reservation.Operation{Name: "confirm", Args: []any{"r1", "shop", "", ""}}
-		_, replies, err := c.Call(soon(t), "s", give("1", 1), confirm, give("1", 2), give("1", 2), give("1", 1), give("2", 2), give("2", 1))
+		_, replies, err := c.Call(stocktest.Soon(t), "s", give("1", 1), confirm, give("1", 2), give("1", 2), give("1", 1), give("2", 2), give("2", 1))
 		if err != nil {
 			t.Fatal(err)
 		}

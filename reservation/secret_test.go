@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/identity"
 	"github.com/stockgate/stockgate/sale"
 )
 
 // What is hashed without memory of its own has the hashes of crypto/hmac: Redis keeps
 // them, and other versions have written them.
 func TestSecretHashes(t *testing.T) {
-	s := reservation.Secret{1, 2, 3, 31: 9}
+	s := identity.Secret{1, 2, 3, 31: 9}
 	want := func(kind, value string) string {
 		mac := hmac.New(sha256.New, s[:])
 		mac.Write([]byte(kind + "\x00" + value))

@@ -7,19 +7,21 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/lua"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // ErrNotFound: Redis knows no such reservation.
 var ErrNotFound = errors.New("no such reservation")
 
 // ConflictError: the state that holds forbids the operation.
-type ConflictError struct{ State State }
+type ConflictError struct{ State record.State }
 
 func (e *ConflictError) Error() string { return fmt.Sprintf("the reservation is %s", e.State) }
 
 // RefundNeededError: the units were given back and are gone; who paid needs his
 // money back.
-type RefundNeededError struct{ State State }
+type RefundNeededError struct{ State record.State }
 
 func (e *RefundNeededError) Error() string {
 	return fmt.Sprintf("the reservation is %s and its units are sold to others: refund needed", e.State)
@@ -52,75 +54,75 @@ const (
 // paid. When they are gone it fails with a RefundNeededError; after an Answer, which
 // nobody can take back, the reservation becomes Unbacked instead. What was released
 // stays released by the Shop's word: a ConflictError.
-func (s *Store) Confirm(ctx context.Context, sale, id string, word Word, cause string) (State, error) {
-	return s.settle(ctx, sale, confirmation(id, word, cause))
+func (s *Store) Confirm(ctx context.Context, sale, id string, word Word, cause string) (record.State, error) {
+	return s.settle(ctx, sale, Confirmation(id, word, cause))
 }
 
-func confirmation(id string, word Word, cause string) operation {
-	return operation{"confirm", []any{id, string(word), cause, ""}}
+func Confirmation(id string, word Word, cause string) shard.Operation {
+	return shard.Op("confirm", id, string(word), cause, "")
 }
 
 // Release gives a hold's units back. With a lost reserve in mind, id may be
 // unknown: then it cannot be reserved any more. Operators' words leave no such
 // trace for an unknown id.
-func (s *Store) Release(ctx context.Context, sale, id string, word Word, cause string) (State, error) {
-	return s.settle(ctx, sale, s.releasing(sale, id, word, cause))
+func (s *Store) Release(ctx context.Context, sale, id string, word Word, cause string) (record.State, error) {
+	return s.settle(ctx, sale, s.Releasing(sale, id, word, cause))
 }
 
-func (s *Store) releasing(sale, id string, word Word, cause string) operation {
+func (s *Store) Releasing(sale, id string, word Word, cause string) shard.Operation {
 	var notAfter int64
 	if word == Shop || word == Answer || word == Unsent {
-		now, ok := s.clock(sale).now()
+		now, ok := s.shard.Clock(sale).Now()
 		if !ok {
 			now = time.Now().UnixMilli()
 		}
-		notAfter = now + s.options.Timeout.Milliseconds()
+		notAfter = now + s.shard.Options.Timeout.Milliseconds()
 	}
-	return operation{"release", []any{id, string(word), notAfter, cause}}
+	return shard.Op("release", id, string(word), notAfter, cause)
 }
 
 // Doubt marks a hold of which nobody knows whether the shop took the order. It
 // returns the state that holds now.
-func (s *Store) Doubt(ctx context.Context, sale, id, cause string) (State, error) {
-	return s.settle(ctx, sale, operation{"doubt", []any{id, cause}})
+func (s *Store) Doubt(ctx context.Context, sale, id, cause string) (record.State, error) {
+	return s.settle(ctx, sale, shard.Op("doubt", id, cause))
 }
 
-func (s *Store) settle(ctx context.Context, sale string, op operation) (State, error) {
-	r, err := s.resolve(ctx, sale, op)
-	return State(r.word(1)), err
+func (s *Store) settle(ctx context.Context, sale string, op shard.Operation) (record.State, error) {
+	r, err := s.Resolve(ctx, sale, op)
+	return record.State(r.Word(1)), err
 }
 
 // resolve runs one operation on a reservation. What it refuses is an error; the
 // reply's first particular is then the state that holds, if the answer tells one.
-func (s *Store) resolve(ctx context.Context, sale string, op operation) (reply, error) {
-	r, _, err := s.do(ctx, sale, op)
-	return judged(op.name, r, err)
+func (s *Store) Resolve(ctx context.Context, sale string, op shard.Operation) (shard.Reply, error) {
+	r, _, err := s.Do(ctx, sale, op)
+	return Judged(op.Name, r, err)
 }
 
 // judged reads the answer to an operation on a reservation, see resolve.
-func judged(name string, r reply, err error) (reply, error) {
+func Judged(name string, r shard.Reply, err error) (shard.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch r.code() {
+	switch r.Code() {
 	case lua.OK:
 		return r, nil
 	case lua.KeyReused:
 		return nil, ErrReused
 	case lua.TooMany:
-		return r, &TooManyError{Left: r.number(2)}
+		return r, &TooManyError{Left: r.Number(2)}
 	case lua.Conflict:
-		return r, &ConflictError{State(r.word(1))}
+		return r, &ConflictError{record.State(r.Word(1))}
 	case lua.RefundNeeded:
-		return r, &RefundNeededError{State(r.word(1))}
+		return r, &RefundNeededError{record.State(r.Word(1))}
 	case lua.TooSoon:
-		return reply{r[0], string(Held)}, &TooSoonError{time.Duration(r.number(1)) * time.Millisecond}
+		return shard.Reply{r[0], string(record.Held)}, &TooSoonError{time.Duration(r.Number(1)) * time.Millisecond}
 	case lua.NotFound:
 		return nil, ErrNotFound
 	case lua.Restoring:
-		return nil, ErrRestoring
+		return nil, shard.ErrRestoring
 	}
-	return nil, fmt.Errorf("%w: %s gave %q", ErrUnavailable, name, r.code())
+	return nil, fmt.Errorf("%w: %s gave %q", shard.ErrUnavailable, name, r.Code())
 }
 
 // expireAtOnce is how many holds one script call ends.
@@ -130,20 +132,20 @@ const expireAtOnce = 100
 // (Backend). It returns how many; it stops early only on an error. A store that has heard
 // less than two replies cannot tell how late it is, and ends nothing.
 func (s *Store) Expire(ctx context.Context, sale string) (int, error) {
-	ended, c := 0, s.clock(sale)
+	ended, c := 0, s.shard.Clock(sale)
 	for {
-		known, stepped := c.stepped(), 0
+		known, stepped := c.Stepped(), 0
 		if known {
 			stepped = 1
 		}
-		replies, err := s.run(ctx, s.scripts.Settle, sale, operation{"expire", []any{expireAtOnce, stepped}})
+		replies, err := s.shard.Run(ctx, s.shard.Scripts.Settle, sale, shard.Op("expire", expireAtOnce, stepped))
 		if err != nil {
 			return ended, err
 		}
-		ended += int(replies[0].number(1))
+		ended += int(replies[0].Number(1))
 		// a step that this call was the first to see is told at once, before other edges
 		// that do not know of it end anything
-		if replies[0].number(2) == 0 && (known || !c.stepped()) {
+		if replies[0].Number(2) == 0 && (known || !c.Stepped()) {
 			return ended, nil
 		}
 	}

@@ -5,22 +5,26 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // What the scripts answer reaches the caller as a state or as an error that says
 // what to do.
 func TestAnswers(t *testing.T) {
 	type answer struct {
-		state reservation.State
+		state record.State
 		err   error // compared by type and text
 	}
-	conflict := func(s reservation.State) error { return &reservation.ConflictError{State: s} }
-	refund := func(s reservation.State) error { return &reservation.RefundNeededError{State: s} }
+	conflict := func(s record.State) error { return &reservation.ConflictError{State: s} }
+	refund := func(s record.State) error { return &reservation.RefundNeededError{State: s} }
 	tests := map[string]struct {
-		do   func(ctx context.Context, s *reservation.Store) (reservation.State, error)
+		do   func(ctx context.Context, s *reservation.Store) (record.State, error)
 		want answer
 	}{
 		"confirm a hold":      {confirm("held", reservation.Shop), answer{"confirmed", nil}},
@@ -41,64 +45,67 @@ func TestAnswers(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		for name, test := range tests {
 			t.Run(name, func(t *testing.T) {
-				if err := b.Client().FlushAll(soon(t)).Err(); err != nil {
+				if err := b.Client().FlushAll(stocktest.Soon(t)).Err(); err != nil {
 					t.Fatal(err)
 				}
-				e := selling(t, options(b), 3)
+				e := stocktest.Selling(t, stocktest.Options(b), 3)
 				for _, id := range []string{"held", "confirmed", "released"} {
-					mustHold(t, e, id, "Ann", 1)
+					stocktest.MustHold(t, e, id, "Ann", 1)
 				}
-				e.Store.Confirm(soon(t), "s", "confirmed", reservation.Shop, "")
-				e.Store.Release(soon(t), "s", "released", reservation.Shop, "")
-				mustHold(t, e, "other", "Bob", 1)
-				state, err := test.do(soon(t), e.Store)
+				e.Store.Confirm(stocktest.Soon(t), "s", "confirmed", reservation.Shop, "")
+				e.Store.Release(stocktest.Soon(t), "s", "released", reservation.Shop, "")
+				stocktest.MustHold(t, e, "other", "Bob", 1)
+				state, err := test.do(stocktest.Soon(t), e.Store)
 				var soonErr *reservation.TooSoonError
 				switch {
 				case state != test.want.state:
 					t.Errorf("the state is %q, want %q", state, test.want.state)
 				case errors.As(test.want.err, &soonErr):
-					if !errors.As(err, &soonErr) || soonErr.Left <= 0 || soonErr.Left > terms.HoldFor {
+					if !errors.As(err, &soonErr) || soonErr.Left <= 0 || soonErr.Left > stocktest.Terms.HoldFor {
 						t.Errorf("the error is %v, want too soon", err)
 					}
 				case (err == nil) != (test.want.err == nil) || err != nil && err.Error() != test.want.err.Error():
 					t.Errorf("the error is %v, want %v", err, test.want.err)
 				}
-				balanced(t, b.Client(), e.Store, "s")
+				stocktest.Balanced(t, b.Client(), e.Store, "s")
 			})
 		}
 	})
 }
 
-type settling = func(context.Context, *reservation.Store) (reservation.State, error)
+type settling = func(context.Context, *reservation.Store) (record.State, error)
 
 func confirm(id string, word reservation.Word) settling {
-	return func(ctx context.Context, s *reservation.Store) (reservation.State, error) {
+	return func(ctx context.Context, s *reservation.Store) (record.State, error) {
 		return s.Confirm(ctx, "s", id, word, "why")
 	}
 }
 
 func release(id string, word reservation.Word) settling {
-	return func(ctx context.Context, s *reservation.Store) (reservation.State, error) {
+	return func(ctx context.Context, s *reservation.Store) (record.State, error) {
 		return s.Release(ctx, "s", id, word, "why")
 	}
 }
 
 func doubt(id string) settling {
-	return func(ctx context.Context, s *reservation.Store) (reservation.State, error) {
+	return func(ctx context.Context, s *reservation.Store) (record.State, error) {
 		return s.Doubt(ctx, "s", id, "why")
 	}
 }
 
 // Every way in which an attempt is refused, and that it costs nothing.
 func TestRefusals(t *testing.T) {
-	limit := perBuyer(2)
+	limit := stocktest.PerBuyer(2)
 	tests := map[string]struct {
-		prepare func(*reservation.Edge) error
+		prepare func(*edge.Edge) error
 		lines   []sale.Line
 		want    sale.Refusal
 	}{
 		"sold out": {
-			func(e *reservation.Edge) error { _, err := e.Adjust(background, "s", "j", "a", -3, ""); return err },
+			func(e *edge.Edge) error {
+				_, err := e.Store.Adjust(background, "s", "j", "a", -3, "")
+				return err
+			},
 			[]sale.Line{{SKU: "a", Quantity: 1}}, sale.Refusal{Reason: sale.SoldOut, SKU: "a"},
 		},
 		"all held":       {holdAs("Bob", 2), []sale.Line{{SKU: "a", Quantity: 2}}, sale.Refusal{Reason: sale.AllHeld, SKU: "a"}},
@@ -108,8 +115,8 @@ func TestRefusals(t *testing.T) {
 		"paused":         {status(sale.Paused), []sale.Line{{SKU: "a", Quantity: 1}}, sale.Refusal{Reason: sale.PausedSale}},
 		"closed":         {status(sale.Closed), []sale.Line{{SKU: "a", Quantity: 1}}, sale.Refusal{Reason: sale.ClosedSale}},
 		"a region is its own": {
-			func(e *reservation.Edge) error {
-				_, err := e.Adjust(background, "s", "j", "b@north", -5, "")
+			func(e *edge.Edge) error {
+				_, err := e.Store.Adjust(background, "s", "j", "b@north", -5, "")
 				return err
 			},
 			[]sale.Line{{SKU: "b", Region: "north", Quantity: 1}}, sale.Refusal{Reason: sale.SoldOut, SKU: "b"},
@@ -118,19 +125,19 @@ func TestRefusals(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		for name, test := range tests {
 			t.Run(name, func(t *testing.T) {
-				if err := b.Client().FlushAll(soon(t)).Err(); err != nil {
+				if err := b.Client().FlushAll(stocktest.Soon(t)).Err(); err != nil {
 					t.Fatal(err)
 				}
-				e := selling(t, options(b), 3, limit)
+				e := stocktest.Selling(t, stocktest.Options(b), 3, limit)
 				if test.prepare != nil {
 					if err := test.prepare(e); err != nil {
 						t.Fatal(err)
 					}
 				}
-				before := balanced(t, b.Client(), e.Store, "s")
+				before := stocktest.Balanced(t, b.Client(), e.Store, "s")
 				l, _ := e.Catalogue().Sale("s")
 				a := &sale.Attempt{Buyer: "Ann", Lines: test.lines}
-				_, got, err := e.Hold(soon(t), "r1", l, a, a.Lines, terms)
+				_, got, err := e.Hold(stocktest.Soon(t), "r1", l, a, a.Lines, stocktest.Terms)
 				if err != nil || got == nil {
 					t.Fatalf("not refused: %v, %v", got, err)
 				}
@@ -140,7 +147,7 @@ func TestRefusals(t *testing.T) {
 				if *got != test.want {
 					t.Errorf("refused %+v, want %+v", *got, test.want)
 				}
-				if err := balanced(t, b.Client(), e.Store, "s").differs(before); err != nil {
+				if err := stocktest.Balanced(t, b.Client(), e.Store, "s").Differs(before); err != nil {
 					t.Errorf("the refusal has changed something: %v", err)
 				}
 			})
@@ -148,9 +155,9 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-func holdAs(buyer string, units int64) func(*reservation.Edge) error {
-	return func(e *reservation.Edge) error {
-		_, refusal, err := hold(background, e, "first", buyer, units)
+func holdAs(buyer string, units int64) func(*edge.Edge) error {
+	return func(e *edge.Edge) error {
+		_, refusal, err := stocktest.Hold(background, e, "first", buyer, units)
 		if refusal != nil {
 			return errors.New(string(refusal.Reason))
 		}
@@ -158,26 +165,26 @@ func holdAs(buyer string, units int64) func(*reservation.Edge) error {
 	}
 }
 
-func status(s sale.Status) func(*reservation.Edge) error {
-	return func(e *reservation.Edge) error { return e.SetStatus(background, "s", s, "") }
+func status(s sale.Status) func(*edge.Edge) error {
+	return func(e *edge.Edge) error { return e.Store.SetStatus(background, "s", s, "") }
 }
 
 // Claims that make no sense are not even sent.
 func TestSenselessClaims(t *testing.T) {
-	e := selling(t, options(redistest.Embedded(t)), 3)
+	e := stocktest.Selling(t, stocktest.Options(redistest.Embedded(t)), 3)
 	for name, lines := range map[string][]sale.Line{
 		"no lines":       nil,
 		"no units":       {{SKU: "a"}},
 		"negative units": {{SKU: "a", Quantity: 1}, {SKU: "a", Quantity: -1}},
 	} {
-		c := &reservation.Claim{ID: "r1", Sale: "s", Version: 2, Lines: lines, HoldFor: terms.HoldFor, Mode: terms.Mode}
-		if _, refusal, err := e.Reserve(soon(t), c); err == nil || refusal != nil || errors.Is(err, reservation.ErrUnavailable) {
+		c := &reservation.Claim{ID: "r1", Sale: "s", Version: 2, Lines: lines, HoldFor: stocktest.Terms.HoldFor, Mode: stocktest.Terms.Mode}
+		if _, refusal, err := e.Store.Reserve(stocktest.Soon(t), c); err == nil || refusal != nil || errors.Is(err, shard.ErrUnavailable) {
 			t.Errorf("%s: %v, %v", name, refusal, err)
 		}
 	}
 	// equal lines are counted together, whoever forgot to sum them
-	c := &reservation.Claim{ID: "r1", Sale: "s", Version: 2, Lines: []sale.Line{{SKU: "a", Quantity: 2}, {SKU: "a", Quantity: 2}}, HoldFor: terms.HoldFor, Mode: terms.Mode}
-	if _, refusal, err := e.Reserve(soon(t), c); err != nil || refusal == nil || refusal.Reason != sale.SoldOut {
+	c := &reservation.Claim{ID: "r1", Sale: "s", Version: 2, Lines: []sale.Line{{SKU: "a", Quantity: 2}, {SKU: "a", Quantity: 2}}, HoldFor: stocktest.Terms.HoldFor, Mode: stocktest.Terms.Mode}
+	if _, refusal, err := e.Store.Reserve(stocktest.Soon(t), c); err != nil || refusal == nil || refusal.Reason != sale.SoldOut {
 		t.Errorf("4 of 3 units: %+v, %v", refusal, err)
 	}
 }

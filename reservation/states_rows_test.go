@@ -2,7 +2,7 @@ package reservation_test
 
 import (
 	"github.com/stockgate/stockgate/internal/model"
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/record"
 )
 
 // The sale of every row, and the reservation "r" in it: two of four units.
@@ -203,7 +203,7 @@ var rowOperations = map[string]func(w *twin) model.Operation{
 
 // forgets drops what is over, as edges do.
 var forgets = model.Forget{
-	Ended: reservation.EndedFor.Milliseconds(), Overdue: reservation.OverdueFor.Milliseconds(), Patience: reservation.OverdueFor.Milliseconds(),
+	Ended: record.EndedFor.Milliseconds(), Overdue: record.OverdueFor.Milliseconds(), Patience: record.OverdueFor.Milliseconds(),
 }
 
 func tokenR(epoch int64) model.Operation {

@@ -4,7 +4,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 )
@@ -14,20 +17,20 @@ func TestSweep(t *testing.T) {
 	b := redistest.Embedded(t)
 	hour := time.Now().UTC().Truncate(time.Hour) // of a sale that is open now
 	b.SetTime(hour.Add(time.Minute))
-	e := newEdge(t, options(b), reservation.EdgeOptions{})
+	e := stocktest.NewEdge(t, stocktest.Options(b), edge.Options{})
 	var passed time.Duration
-	e.Measure(func() time.Time { return time.Now().Add(passed) })
-	if err := e.Refresh(soon(t)); err != nil {
+	e.Store.Shard().Measure(func() time.Time { return time.Now().Add(passed) })
+	if err := e.Refresh(stocktest.Soon(t)); err != nil {
 		t.Fatal(err)
 	}
-	load(t, e.Store, openSale("s", 10,
+	stocktest.Load(t, e.Store, stocktest.OpenSale("s", 10,
 		sale.Limit{Per: "buyer", Every: "hour", Max: 5, Count: "units"}, sale.Limit{Per: "buyer", Every: "sale", Max: 5, Count: "units"}))
-	if err := e.Refresh(soon(t)); err != nil {
+	if err := e.Refresh(stocktest.Soon(t)); err != nil {
 		t.Fatal(err)
 	}
-	mustHold(t, e, "r1", "Ann", 1)
+	stocktest.MustHold(t, e, "r1", "Ann", 1)
 	counters := func() int64 {
-		n, err := b.Client().HLen(soon(t), e.ShardKeys("s")[2]).Result()
+		n, err := b.Client().HLen(stocktest.Soon(t), e.Store.Shard().ShardKeys("s")[2]).Result()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +38,7 @@ func TestSweep(t *testing.T) {
 	}
 	sweep := func() (dropped int) {
 		for cursor := "0"; ; {
-			next, n, err := e.Sweep(soon(t), "s", cursor)
+			next, n, err := e.Store.Sweep(stocktest.Soon(t), "s", cursor)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -55,7 +58,7 @@ func TestSweep(t *testing.T) {
 		t.Errorf("after the hour %d counters were dropped, %d are left; want 1 and 1", n, counters())
 	}
 	// what was charged in the hour that is gone gives back nothing there
-	if state, err := e.Store.Release(soon(t), "s", "r1", reservation.Shop, ""); err != nil || state != reservation.Released {
+	if state, err := e.Store.Release(stocktest.Soon(t), "s", "r1", reservation.Shop, ""); err != nil || state != record.Released {
 		t.Errorf("released: %s, %v", state, err)
 	}
 	if counters() != 0 {

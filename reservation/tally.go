@@ -6,12 +6,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // Tallied is a cell, and how it has become what it is.
 type Tallied struct {
-	Cell
+	record.Cell
 	// Returned are units that were confirmed once and have come back.
 	Returned int64 `json:"returned"`
 	// Adjusted is what was added to the stock, or taken from it, beside the file: by
@@ -44,7 +46,7 @@ type Tally struct {
 // Sum adds up all cells.
 func (t *Tally) Sum() (sum Tallied) {
 	for _, c := range t.Items {
-		sum.add(c.Cell)
+		sum.Add(c.Cell)
 		sum.Returned += c.Returned
 		sum.Adjusted += c.Adjusted
 	}
@@ -71,20 +73,20 @@ func (s *Store) Tally(ctx context.Context, id string) (*Tally, error) {
 			return nil, err
 		}
 		if before.seq == after.seq && before.epoch == after.epoch {
-			t.Seq, t.At = after.seq, s.journalNow(id, after.clock, after.lead)
+			t.Seq, t.At = after.seq, s.journal.JournalNow(id, after.clock, after.lead)
 			return t, nil
 		}
 	}
-	return nil, refused("sale %s moves while it is counted: pause or close it, or ask again when less happens", id)
+	return nil, shard.Refused("sale %s moves while it is counted: pause or close it, or ask again when less happens", id)
 }
 
 // place is where a shard's journal is.
 type place struct{ epoch, seq, clock, lead int64 }
 
 func (s *Store) place(ctx context.Context, id string) (p place, err error) {
-	v, err := s.redis.HMGet(ctx, s.shardKeys(id)[metaKey], "epoch", "seq", "clock", "lead").Result()
+	v, err := s.shard.Redis.HMGet(ctx, s.shard.ShardKeys(id)[shard.MetaKey], "epoch", "seq", "clock", "lead").Result()
 	if err != nil {
-		return p, explain(err)
+		return p, shard.Explain(err)
 	}
 	for i, into := range []*int64{&p.epoch, &p.seq, &p.clock, &p.lead} {
 		text, _ := v[i].(string)
@@ -95,7 +97,7 @@ func (s *Store) place(ctx context.Context, id string) (p place, err error) {
 
 // tally counts once; what it reads may be of different moments.
 func (s *Store) tally(ctx context.Context, id string, lead int64) (*Tally, error) {
-	file, err := s.load(ctx, id)
+	file, err := s.Load(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -107,9 +109,9 @@ func (s *Store) tally(ctx context.Context, id string, lead int64) (*Tally, error
 	if err != nil {
 		return nil, err
 	}
-	last, err := s.redis.ZRevRangeWithScores(ctx, s.shardKeys(id)[deadlinesKey], 0, 0).Result()
+	last, err := s.shard.Redis.ZRevRangeWithScores(ctx, s.shard.ShardKeys(id)[shard.DeadlinesKey], 0, 0).Result()
 	if err != nil {
-		return nil, explain(err)
+		return nil, shard.Explain(err)
 	}
 	t := &Tally{ID: id, Status: b.Status, StartsAt: b.StartsAt, EndsAt: b.EndsAt, Balanced: b.Balanced, Unbacked: b.Unbacked, Items: make([]Tallied, len(b.Items))}
 	if len(last) > 0 {
@@ -141,7 +143,7 @@ func (s *Store) returned(ctx context.Context, id string) (map[string]int64, erro
 		asking = asking[:0]
 		return err
 	}
-	scan := s.redis.HScan(ctx, s.shardKeys(id)[returnsKey], 0, "", page).Iterator()
+	scan := s.shard.Redis.HScan(ctx, s.shard.ShardKeys(id)[shard.ReturnsKey], 0, "", page).Iterator()
 	for field := true; scan.Next(ctx); field = !field {
 		// a field is reservation|return; values lie between
 		if name, _, _ := strings.Cut(scan.Val(), "|"); field && !seen[name] {
@@ -154,7 +156,7 @@ func (s *Store) returned(ctx context.Context, id string) (map[string]int64, erro
 		}
 	}
 	if err := scan.Err(); err != nil {
-		return nil, explain(err)
+		return nil, shard.Explain(err)
 	}
 	return units, ask()
 }

@@ -7,30 +7,32 @@ import (
 	"testing"
 
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/stocktest"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // A tally is of one moment, also while the sale moves: the journal up to its number
 // gives the same, and so does the sum of what was returned.
 func TestTallyIsOfOneMoment(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
-		e := selling(t, options(b), 1000)
+		e := stocktest.Selling(t, stocktest.Options(b), 1000)
 		const orders = 60
 		var selling sync.WaitGroup
 		selling.Go(func() {
 			for i := range orders {
 				id := fmt.Sprint("r", i)
-				if _, no, err := hold(soon(t), e, id, id, 2); no != nil || err != nil {
+				if _, no, err := stocktest.Hold(stocktest.Soon(t), e, id, id, 2); no != nil || err != nil {
 					t.Errorf("%v %v", no, err)
 					return
 				}
-				if _, err := e.Store.Confirm(soon(t), "s", id, reservation.Shop, ""); err != nil {
+				if _, err := e.Store.Confirm(stocktest.Soon(t), "s", id, reservation.Shop, ""); err != nil {
 					t.Error(err)
 				}
 				if i%2 == 0 {
 					back := reservation.Return{ID: "x", Restock: i%4 == 0, Lines: []sale.Line{{SKU: "a", Quantity: 1}}}
-					if _, err := e.Return(soon(t), "s", id, back); err != nil {
+					if _, err := e.Store.Return(stocktest.Soon(t), "s", id, back); err != nil {
 						t.Error(err)
 					}
 				}
@@ -45,8 +47,8 @@ func TestTallyIsOfOneMoment(t *testing.T) {
 				last = true // once more when all is quiet
 			default:
 			}
-			tally, err := e.Tally(soon(t), "s")
-			if errors.Is(err, reservation.ErrRefused) && !last {
+			tally, err := e.Store.Tally(stocktest.Soon(t), "s")
+			if errors.Is(err, shard.ErrRefused) && !last {
 				continue
 			}
 			if err != nil {
@@ -55,17 +57,17 @@ func TestTallyIsOfOneMoment(t *testing.T) {
 			counted++
 			checkTally(t, e.Store, tally)
 		}
-		tally, err := e.Tally(soon(t), "s")
+		tally, err := e.Store.Tally(stocktest.Soon(t), "s")
 		if err != nil || tally.Final || tally.Sum().Returned != orders/2 || tally.Sum().Adjusted != -orders/4 || counted == 0 {
 			t.Errorf("%+v after %d tallies, error %v", tally, counted, err)
 		}
-		if err := e.SetStatus(soon(t), "s", sale.Closed, "test"); err != nil {
+		if err := e.Store.SetStatus(stocktest.Soon(t), "s", sale.Closed, "test"); err != nil {
 			t.Fatal(err)
 		}
-		if tally, err = e.Tally(soon(t), "s"); err != nil || !tally.Final {
+		if tally, err = e.Store.Tally(stocktest.Soon(t), "s"); err != nil || !tally.Final {
 			t.Errorf("%+v %v", tally, err)
 		}
-		if _, err := e.Tally(soon(t), "none"); !errors.Is(err, reservation.ErrNoSale) {
+		if _, err := e.Store.Tally(stocktest.Soon(t), "none"); !errors.Is(err, shard.ErrNoSale) {
 			t.Errorf("%v", err)
 		}
 	})
@@ -74,7 +76,7 @@ func TestTallyIsOfOneMoment(t *testing.T) {
 // checkTally compares the cell "a" of a tally with the journal up to its number.
 func checkTally(t *testing.T, s *reservation.Store, tally *reservation.Tally) {
 	t.Helper()
-	journal, err := s.Journal(soon(t), "s", 0, int(tally.Seq))
+	journal, err := s.Journal().Movements(stocktest.Soon(t), "s", 0, int(tally.Seq))
 	if err != nil {
 		t.Fatal(err)
 	}

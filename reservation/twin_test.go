@@ -13,8 +13,10 @@ import (
 
 	"github.com/stockgate/stockgate/internal/model"
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/stocktest"
 	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // server is a Redis whose clock the test steps.
@@ -22,7 +24,7 @@ type server struct {
 	name    string
 	store   *reservation.Store
 	client  *redis.Client
-	options reservation.Options // of store
+	options shard.Options // of store
 	scripts lua.Scripts
 	setTime func(ms int64)
 }
@@ -42,17 +44,17 @@ func servers(t *testing.T) []*server {
 		s.SHA = hex.EncodeToString(sum[:])
 	}
 	real.setTime = func(ms int64) {
-		if err := real.client.HSet(soon(t), "clock", "seconds", ms/1000, "micros", ms%1000*1000+999).Err(); err != nil {
+		if err := real.client.HSet(stocktest.Soon(t), "clock", "seconds", ms/1000, "micros", ms%1000*1000+999).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	real.options = options(b)
+	real.options = stocktest.Options(b)
 	real.options.Scripts = &real.scripts
-	real.store = openStore(t, real.options)
+	real.store = stocktest.OpenStore(t, real.options)
 
 	e := redistest.Embedded(t)
-	embedded := &server{name: "embedded", client: e.Client(), options: options(e), scripts: lua.Embedded}
-	embedded.store = openStore(t, embedded.options)
+	embedded := &server{name: "embedded", client: e.Client(), options: stocktest.Options(e), scripts: lua.Embedded}
+	embedded.store = stocktest.OpenStore(t, embedded.options)
 	embedded.setTime = func(ms int64) { e.SetTime(time.UnixMilli(ms).Add(999 * time.Microsecond)) }
 	return []*server{real, embedded}
 }
@@ -64,8 +66,8 @@ type twin struct {
 	servers []*server
 	sale    string
 	model   *model.Shard
-	before  []*raw          // what each server held after the last step
-	journal [][]model.Entry // all that each server's journal has told
+	before  []*stocktest.Raw // what each server held after the last step
+	journal [][]model.Entry  // all that each server's journal has told
 }
 
 type fatal interface {
@@ -75,9 +77,9 @@ type fatal interface {
 
 func newTwin(t fatal, on []*server, sale string) *twin {
 	w := &twin{t: t, servers: on, sale: sale, model: model.New(), journal: make([][]model.Entry, len(on))}
-	w.before = make([]*raw, len(on))
+	w.before = make([]*stocktest.Raw, len(on))
 	for i := range w.before {
-		w.before[i] = expected(w.model, 0)
+		w.before[i] = stocktest.Expected(w.model, 0)
 	}
 	return w
 }
@@ -125,22 +127,22 @@ func (w *twin) run(ops ...model.Operation) []model.Reply {
 				w.t.Fatalf("%s: operation %d of %+v answers %v, want %v", s.name, j+1, ops, got[j], want[j])
 			}
 		}
-		after, err := readRaw(background, s.client, s.store.ShardKeys(w.sale), seen)
+		after, err := stocktest.ReadRaw(background, s.client, s.store.Shard().ShardKeys(w.sale), seen)
 		if err != nil {
 			w.t.Fatalf("%s: %v", s.name, err)
 		}
-		if err := after.differs(expected(w.model, seen)); err != nil {
+		if err := after.Differs(stocktest.Expected(w.model, seen)); err != nil {
 			w.t.Fatalf("%s: after %+v: %v", s.name, ops, err)
 		}
-		w.journal[i] = append(w.journal[i], after.journal...)
-		if err := after.audit(w.journal[i]); err != nil {
+		w.journal[i] = append(w.journal[i], after.Journal...)
+		if err := after.Audit(w.journal[i]); err != nil {
 			w.t.Fatalf("%s: after %+v: %v", s.name, ops, err)
 		}
-		w.before[i].journal = nil
+		w.before[i].Journal = nil
 		if refused && stepped {
-			w.before[i].meta["lead"] = strconv.FormatInt(w.model.Lead, 10)
+			w.before[i].Meta["lead"] = strconv.FormatInt(w.model.Lead, 10)
 		}
-		if err := after.differs(w.before[i]); refused && err != nil {
+		if err := after.Differs(w.before[i]); refused && err != nil {
 			w.t.Fatalf("%s: %+v was refused and has changed something: %v", s.name, ops, err)
 		}
 		w.before[i] = after
@@ -163,10 +165,10 @@ func (w *twin) lose() {
 	w.model = model.New()
 	w.model.Time = now
 	for i, s := range w.servers {
-		if err := s.client.Del(background, s.store.ShardKeys(w.sale)...).Err(); err != nil {
+		if err := s.client.Del(background, s.store.Shard().ShardKeys(w.sale)...).Err(); err != nil {
 			w.t.Fatalf("%s: %v", s.name, err)
 		}
-		w.before[i], w.journal[i] = expected(w.model, 0), nil
+		w.before[i], w.journal[i] = stocktest.Expected(w.model, 0), nil
 	}
 }
 

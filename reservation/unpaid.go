@@ -2,10 +2,9 @@ package reservation
 
 import (
 	"context"
+	"github.com/stockgate/stockgate/shard"
 	"strconv"
 	"time"
-
-	"github.com/stockgate/stockgate/sale"
 )
 
 // Owed are the counters of unpaid holds that an attempt is in, one for each identity, and
@@ -30,27 +29,6 @@ func (o *Owed) appendTerms(b []byte) []byte {
 	return b
 }
 
-// owed are the counters of unpaid holds of an attempt, or why it is refused without asking
-// Redis. What the sale itself says of unpaid holds needs every identity that it names, as
-// purchase limits do; the default counts those that there are.
-func owed(l *Listing, who *person, mode Mode) (Owed, *sale.Refusal) {
-	u := l.Sale.UnpaidOf(mode == Backend)
-	if u == nil {
-		return Owed{}, nil
-	}
-	out := Owed{AtOnce: u.AtOnce, Ended: u.Ended, Within: time.Duration(u.Within)}
-	for kind := range u.Per.All {
-		identity := who.identity(kind)
-		switch {
-		case identity != "":
-			out.Fields = append(out.Fields, kind+"|"+identity)
-		case l.Sale.Unpaid != nil && l.Sale.Missing != sale.SkipMissing:
-			return Owed{}, missing(kind)
-		}
-	}
-	return out, nil
-}
-
 // lapseAtOnce is about how many counters one script call looks at.
 const lapseAtOnce = 1000
 
@@ -58,9 +36,9 @@ const lapseAtOnce = 1000
 // sale's counters. It begins with cursor "0", goes on with the one returned, and is through
 // when that is "0" again. It returns how many it dropped.
 func (s *Store) Lapse(ctx context.Context, sale, cursor string, within time.Duration) (next string, dropped int, err error) {
-	replies, err := s.run(ctx, s.scripts.Settle, sale, operation{"lapse", []any{cursor, lapseAtOnce, within.Milliseconds()}})
+	replies, err := s.shard.Run(ctx, s.shard.Scripts.Settle, sale, shard.Op("lapse", cursor, lapseAtOnce, within.Milliseconds()))
 	if err != nil {
 		return cursor, 0, err
 	}
-	return replies[0].word(1), int(replies[0].number(2)), nil
+	return replies[0].Word(1), int(replies[0].Number(2)), nil
 }

@@ -6,8 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/stocktest"
 	"github.com/stockgate/stockgate/lua"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 )
@@ -15,18 +18,18 @@ import (
 // owes puts a claim into counters of unpaid holds: one at a time, two that ended in an hour.
 func owes(fields ...string) func(*reservation.Claim) {
 	return func(c *reservation.Claim) {
-		c.Mode, c.Unpaid = reservation.Backend, reservation.Owed{Fields: fields, AtOnce: 1, Ended: 2, Within: time.Hour}
+		c.Mode, c.Unpaid = record.Backend, reservation.Owed{Fields: fields, AtOnce: 1, Ended: 2, Within: time.Hour}
 	}
 }
 
 // tooMany fails the test unless a claim is refused for unpaid holds, with so many seconds.
 func (c *clocked) tooMany(id string, retryAfter int64, edit ...func(*reservation.Claim)) {
 	c.t.Helper()
-	_, no, err := c.Reserve(soon(c.t), c.claimOf(id, edit...))
+	_, no, err := c.Reserve(stocktest.Soon(c.t), c.claimOf(id, edit...))
 	if err != nil || no == nil || no.Reason != sale.TooManyUnpaid || no.RetryAfter != retryAfter {
 		c.t.Fatalf("%s: refused %+v, %v; want too_many_unpaid after %d s", id, no, err, retryAfter)
 	}
-	if got := state(c.t, c.Store, id); got != "" {
+	if got := stocktest.State(c.t, c.Store, id); got != "" {
 		c.t.Fatalf("%s was refused and is %s", id, got)
 	}
 }
@@ -41,7 +44,7 @@ func (c *clocked) lapses(id string, edit ...func(*reservation.Claim)) {
 // unpaid are the counters as they are kept.
 func (c *clocked) unpaid() map[string]string {
 	c.t.Helper()
-	return balanced(c.t, c.server.client, c.Store, "s").unpaid
+	return stocktest.Balanced(c.t, c.server.client, c.Store, "s").Unpaid
 }
 
 // One unpaid hold at a time; two that ended unpaid in an hour refuse the next, and the time
@@ -68,13 +71,13 @@ func TestUnpaidHolds(t *testing.T) {
 // What was sold in the end does not count, whatever it was before: held, expired or in doubt.
 func TestUnpaidIsTakenBack(t *testing.T) {
 	eachClock(t, 99, func(t *testing.T, c *clocked) {
-		ann, inResponse := owes("buyer|Ann"), inMode(reservation.Response)
+		ann, inResponse := owes("buyer|Ann"), inMode(record.Response)
 		for _, end := range []func(id string){
 			func(id string) { c.reserve(id, ann) },
 			func(id string) { c.lapses(id, ann) },
 			func(id string) {
 				c.reserve(id, ann, inResponse)
-				c.must(reservation.InDoubt)(c.Doubt(soon(t), "s", id, "status_500"))
+				c.must(record.InDoubt)(c.Doubt(stocktest.Soon(t), "s", id, "status_500"))
 			},
 			func(id string) {
 				c.reserve(id, ann, inResponse)
@@ -82,13 +85,13 @@ func TestUnpaidIsTakenBack(t *testing.T) {
 			},
 			func(id string) {
 				c.lapses(id, ann)
-				c.must(reservation.Released)(c.Release(soon(t), "s", id, reservation.Operator, "tidied up"))
+				c.must(record.Released)(c.Release(stocktest.Soon(t), "s", id, reservation.Operator, "tidied up"))
 			},
 		} {
 			for range 3 { // three that are not sold would be too many
 				id := "r" + c.now.String()
 				end(id)
-				c.must(reservation.Confirmed)(c.Confirm(soon(t), "s", id, reservation.Operator, "paid"))
+				c.must(record.Confirmed)(c.Confirm(stocktest.Soon(t), "s", id, reservation.Operator, "paid"))
 				if left := c.unpaid(); len(left) > 0 {
 					t.Fatalf("after a sale the counters are %v", left)
 				}
@@ -105,16 +108,16 @@ func TestUnpaidIsReleased(t *testing.T) {
 		ann := owes("buyer|Ann")
 		for _, id := range []string{"a", "b", "c"} {
 			c.reserve(id, ann)
-			c.must(reservation.Released)(c.Release(soon(t), "s", id, reservation.Shop, "cancelled"))
+			c.must(record.Released)(c.Release(stocktest.Soon(t), "s", id, reservation.Shop, "cancelled"))
 		}
 		if left := c.unpaid(); len(left) > 0 {
 			t.Errorf("the counters are %v", left)
 		}
 		c.lapses("expired", ann)
-		c.must(reservation.Released)(c.Release(soon(t), "s", "expired", reservation.Shop, "cron"))
-		c.reserve("in doubt", ann, inMode(reservation.Response))
-		c.must(reservation.InDoubt)(c.Doubt(soon(t), "s", "in doubt", "status_500"))
-		c.must(reservation.Released)(c.Release(soon(t), "s", "in doubt", reservation.Shop, "cron"))
+		c.must(record.Released)(c.Release(stocktest.Soon(t), "s", "expired", reservation.Shop, "cron"))
+		c.reserve("in doubt", ann, inMode(record.Response))
+		c.must(record.InDoubt)(c.Doubt(stocktest.Soon(t), "s", "in doubt", "status_500"))
+		c.must(record.Released)(c.Release(stocktest.Soon(t), "s", "in doubt", reservation.Shop, "cron"))
 		c.tooMany("next", 3600, ann)
 	})
 }
@@ -131,7 +134,7 @@ func TestUnpaidOfSeveralIdentities(t *testing.T) {
 			t.Errorf("the same key is bound to %+v", b)
 		}
 		c.reserve("ann", owes("buyer|Ann", "ip|1"), bindTo("k|ann")) // the same reserve, repeated
-		_, replies, err := c.Call(soon(t), "s",
+		_, replies, err := c.Call(stocktest.Soon(t), "s",
 			reservation.Operation{Claim: c.claimOf("x", owes("buyer|Cat", "ip|3")), NotAfter: forever},
 			reservation.Operation{Claim: c.claimOf("y", owes("buyer|Dan")), NotAfter: forever},
 			reservation.Operation{Claim: c.claimOf("z", owes("ip|4", "ip|3")), NotAfter: forever},
@@ -158,7 +161,7 @@ func TestUnpaidCountersGo(t *testing.T) {
 	eachClock(t, 9, func(t *testing.T, c *clocked) {
 		lapse := func(want int) {
 			t.Helper()
-			next, n, err := c.Lapse(soon(t), "s", "0", time.Hour)
+			next, n, err := c.Lapse(stocktest.Soon(t), "s", "0", time.Hour)
 			if next != "0" || n != want || err != nil {
 				t.Errorf("%d counters go, next %s, %v; want %d", n, next, err, want)
 			}
@@ -172,7 +175,7 @@ func TestUnpaidCountersGo(t *testing.T) {
 		if got := c.unpaid(); got["buyer|Bob"] != "1" || len(got) != 2 {
 			t.Errorf("the counters are %v", got)
 		}
-		c.must(reservation.Released)(c.Release(soon(t), "s", "two", reservation.Shop, ""))
+		c.must(record.Released)(c.Release(stocktest.Soon(t), "s", "two", reservation.Shop, ""))
 		lapse(1) // the time of the address
 		if got := c.unpaid(); len(got) > 0 {
 			t.Errorf("the counters are %v", got)
@@ -191,7 +194,7 @@ func TestUnpaidAfterALead(t *testing.T) {
 		c.jump(-2 * time.Hour)
 		c.heard()
 		c.tooMany("three", 3539, ann)
-		if _, _, err := c.Align(soon(t), "s", "test"); err != nil {
+		if _, _, err := c.Align(stocktest.Soon(t), "s", "test"); err != nil {
 			t.Fatal(err)
 		}
 		c.reserve("three", ann)
@@ -202,9 +205,9 @@ func TestUnpaidAfterALead(t *testing.T) {
 // sale alone.
 func TestUnpaidIsOfANewerSchema(t *testing.T) {
 	eachClock(t, 9, func(t *testing.T, c *clocked) {
-		meta := c.ShardKeys("s")[0]
-		schema := func() string { return c.server.client.HGet(soon(t), meta, "schema").Val() }
-		if err := c.server.client.HSet(soon(t), meta, "schema", "1").Err(); err != nil {
+		meta := c.Shard().ShardKeys("s")[0]
+		schema := func() string { return c.server.client.HGet(stocktest.Soon(t), meta, "schema").Val() }
+		if err := c.server.client.HSet(stocktest.Soon(t), meta, "schema", "1").Err(); err != nil {
 			t.Fatal(err)
 		}
 		c.reserve("plain")
@@ -221,29 +224,29 @@ func TestUnpaidIsOfANewerSchema(t *testing.T) {
 // An edge counts what the sale says of unpaid holds, from the next attempt on.
 func TestUnpaidOfASale(t *testing.T) {
 	eachClock(t, 99, func(t *testing.T, c *clocked) {
-		e := newEdge(t, c.server.options, reservation.EdgeOptions{})
-		e.Measure(func() time.Time { return c.passed })
+		e := stocktest.NewEdge(t, c.server.options, edge.Options{})
+		e.Store.Shard().Measure(func() time.Time { return c.passed })
 		says := func(u *sale.Unpaid) {
 			t.Helper()
-			file := openSale("s", 99)
+			file := stocktest.OpenSale("s", 99)
 			file.Unpaid = u
 			if u != nil && u.Per == "ip" {
 				file.Missing = sale.SkipMissing
 			}
-			if _, err := e.Apply(soon(t), file, reservation.ApplyOptions{By: "test", Force: true}); err != nil {
+			if _, err := e.ApplyUnlessLost(stocktest.Soon(t), file, reservation.ApplyOptions{By: "test", Force: true}); err != nil {
 				t.Fatal(err)
 			}
-			if err := e.Refresh(soon(t)); err != nil {
+			if err := e.Refresh(stocktest.Soon(t)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		n := 0
-		try := func(mode reservation.Mode, buyer string, identities map[string]string) sale.Reason {
+		try := func(mode record.Mode, buyer string, identities map[string]string) sale.Reason {
 			t.Helper()
 			n++
 			l, _ := e.Catalogue().Sale("s")
 			a := &sale.Attempt{Buyer: buyer, Identities: identities, Lines: []sale.Line{{SKU: "a", Quantity: 1}}, Key: string(rune('A' + n)), Print: "p"}
-			_, no, err := e.Hold(soon(t), string(rune('A'+n)), l, a, a.Lines, reservation.Terms{HoldFor: time.Hour, Margin: time.Minute, Mode: mode})
+			_, no, err := e.Hold(stocktest.Soon(t), string(rune('A'+n)), l, a, a.Lines, edge.Terms{HoldFor: time.Hour, Margin: time.Minute, Mode: mode})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -259,42 +262,42 @@ func TestUnpaidOfASale(t *testing.T) {
 			}
 		}
 		says(nil)
-		expect(try(reservation.Response, "Ann", nil), "")
-		expect(try(reservation.Response, "Ann", nil), "")
-		expect(try(reservation.Backend, "Ann", nil), "")
-		expect(try(reservation.Backend, "Ann", nil), sale.TooManyUnpaid)
-		expect(try(reservation.Response, "Ann", nil), "")
+		expect(try(record.Response, "Ann", nil), "")
+		expect(try(record.Response, "Ann", nil), "")
+		expect(try(record.Backend, "Ann", nil), "")
+		expect(try(record.Backend, "Ann", nil), sale.TooManyUnpaid)
+		expect(try(record.Response, "Ann", nil), "")
 		says(&sale.Unpaid{Off: true})
-		expect(try(reservation.Backend, "Ann", nil), "")
+		expect(try(record.Backend, "Ann", nil), "")
 		says(&sale.Unpaid{AtOnce: 2})
-		expect(try(reservation.Response, "Ann", nil), "") // one that is counted was made before
-		expect(try(reservation.Backend, "Ann", nil), sale.TooManyUnpaid)
+		expect(try(record.Response, "Ann", nil), "") // one that is counted was made before
+		expect(try(record.Backend, "Ann", nil), sale.TooManyUnpaid)
 		says(&sale.Unpaid{Per: "buyer+phone"})
-		expect(try(reservation.Backend, "Bob", nil), sale.Malformed)
-		expect(try(reservation.Backend, "Bob", map[string]string{"phone": "+1 23"}), "")
-		expect(try(reservation.Backend, "Cat", map[string]string{"phone": "+123"}), sale.TooManyUnpaid)
+		expect(try(record.Backend, "Bob", nil), sale.Malformed)
+		expect(try(record.Backend, "Bob", map[string]string{"phone": "+1 23"}), "")
+		expect(try(record.Backend, "Cat", map[string]string{"phone": "+123"}), sale.TooManyUnpaid)
 		says(&sale.Unpaid{Per: "ip"})
-		expect(try(reservation.Backend, "Ann", nil), "") // missing: skip
-		expect(try(reservation.Backend, "Ann", map[string]string{"ip": "2001:db8::1"}), "")
-		expect(try(reservation.Backend, "Dan", map[string]string{"ip": "2001:db8::2"}), sale.TooManyUnpaid)
+		expect(try(record.Backend, "Ann", nil), "") // missing: skip
+		expect(try(record.Backend, "Ann", map[string]string{"ip": "2001:db8::1"}), "")
+		expect(try(record.Backend, "Dan", map[string]string{"ip": "2001:db8::2"}), sale.TooManyUnpaid)
 	})
 }
 
 // An edge drops counters by itself, without anybody who asks.
 func TestUnpaidCountersGoByThemselves(t *testing.T) {
 	b := redistest.Start(t)
-	e := selling(t, options(b), 5)
-	key := e.ShardKeys("s")[12]
+	e := stocktest.Selling(t, stocktest.Options(b), 5)
+	key := e.Store.Shard().ShardKeys("s")[12]
 	for field, text := range map[string]string{"buyer|long ago": "0 1", "buyer|now": "0 " + strconv.FormatInt(time.Now().UnixMilli(), 10)} {
-		if err := b.Client().HSet(soon(t), key, field, text).Err(); err != nil {
+		if err := b.Client().HSet(stocktest.Soon(t), key, field, text).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	e.Start()
-	eventually(t, "the counter of long ago is dropped", func() bool {
-		return !b.Client().HExists(soon(t), key, "buyer|long ago").Val()
+	stocktest.Eventually(t, "the counter of long ago is dropped", func() bool {
+		return !b.Client().HExists(stocktest.Soon(t), key, "buyer|long ago").Val()
 	})
-	if !b.Client().HExists(soon(t), key, "buyer|now").Val() {
+	if !b.Client().HExists(stocktest.Soon(t), key, "buyer|now").Val() {
 		t.Error("one that counts is gone too")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/internal/model"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 )
@@ -16,7 +17,7 @@ func wire(op model.Operation) reservation.Operation {
 	case model.Reserve:
 		ms := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 		claim := &reservation.Claim{
-			ID: o.ID, Version: o.Version, Buyer: o.Buyer, HoldFor: ms(o.HoldFor), Margin: ms(o.Margin), Mode: reservation.Mode(o.Mode),
+			ID: o.ID, Version: o.Version, Buyer: o.Buyer, HoldFor: ms(o.HoldFor), Margin: ms(o.Margin), Mode: record.Mode(o.Mode),
 			Binding: reservation.Binding{Field: o.Guard, Print: o.Print, TTL: ms(o.KeyTTL)}, Ref: o.Ref, RefShared: o.Shared, Gate: o.Gate,
 		}
 		for _, l := range o.Lines {

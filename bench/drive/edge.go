@@ -8,8 +8,11 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 const (
@@ -24,7 +27,7 @@ func edges(ctx context.Context, p Plan) (reserveFunc, func() error, error) {
 	if p.Way == OneByOne {
 		n = p.AtOnce
 	}
-	var all []*reservation.Edge
+	var all []*edge.Edge
 	end := func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
@@ -36,12 +39,12 @@ func edges(ctx context.Context, p Plan) (reserveFunc, func() error, error) {
 	}
 	for range n {
 		// what is measured is not how soon it gives up
-		store, err := reservation.Open(reservation.Options{Addresses: []string{p.Redis}, Timeout: 10 * time.Second})
+		store, err := reservation.Open(shard.Options{Addresses: []string{p.Redis}, Timeout: 10 * time.Second})
 		if err != nil {
 			return nil, end, errors.Join(err, end())
 		}
-		key := reservation.Key{KID: "drive", JWK: `{"kid":"drive"}`, Seal: [32]byte{1}}
-		all = append(all, reservation.NewEdge(store, reservation.EdgeOptions{Keys: []reservation.Key{key}}))
+		key := shard.Key{KID: "drive", JWK: `{"kid":"drive"}`, Seal: [32]byte{1}}
+		all = append(all, edge.New(store, edge.Options{Keys: []shard.Key{key}}))
 		if len(all) == 1 {
 			if err := openSale(ctx, store); err != nil {
 				return nil, end, errors.Join(err, end())
@@ -76,7 +79,7 @@ func openSale(ctx context.Context, store *reservation.Store) error {
 }
 
 // hold makes one reservation, and confirms it.
-func hold(ctx context.Context, e *reservation.Edge, n int64, confirm bool) error {
+func hold(ctx context.Context, e *edge.Edge, n int64, confirm bool) error {
 	l, ok := e.Catalogue().Sale(saleID)
 	if !ok {
 		return errors.New("the sale is not in the catalogue")
@@ -90,7 +93,7 @@ func hold(ctx context.Context, e *reservation.Edge, n int64, confirm bool) error
 	if err != nil {
 		return err
 	}
-	terms := reservation.Terms{HoldFor: 30 * time.Second, Margin: 5 * time.Second, Mode: reservation.Response, KeyTTL: 24 * time.Hour}
+	terms := edge.Terms{HoldFor: 30 * time.Second, Margin: 5 * time.Second, Mode: record.Response, KeyTTL: 24 * time.Hour}
 	h, refusal, err := e.Hold(ctx, id.String(), l, a, lines, terms)
 	if err != nil {
 		return err
@@ -100,8 +103,8 @@ func hold(ctx context.Context, e *reservation.Edge, n int64, confirm bool) error
 	if !confirm {
 		return nil
 	}
-	state, err := e.Confirm(ctx, saleID, h.ID, "200")
-	if err == nil && state != reservation.Confirmed {
+	state, err := e.ConfirmEventually(ctx, saleID, h.ID, "200")
+	if err == nil && state != record.Confirmed {
 		err = fmt.Errorf("a confirmed reservation is %s", state)
 	}
 	return err

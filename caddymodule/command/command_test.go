@@ -14,6 +14,7 @@ import (
 	_ "github.com/stockgate/stockgate/caddymodule/ledgers/postgres"
 	_ "github.com/stockgate/stockgate/caddymodule/ledgers/sqlite"
 	"github.com/stockgate/stockgate/internal/sitetest"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 )
 
@@ -102,7 +103,7 @@ func TestCommandsPrintTheAnswer(t *testing.T) {
 	}
 	sitetest.NewShopper(t, server).Hold("r", "plain", 1, time.Hour)
 	var r reservation.Record
-	if err := json.Unmarshal([]byte(s.OK("reservation", "show", "r", "--json")), &r); err != nil || r.State != reservation.Held {
+	if err := json.Unmarshal([]byte(s.OK("reservation", "show", "r", "--json")), &r); err != nil || r.State != record.Held {
 		t.Errorf("%+v %v", r, err)
 	}
 	if r := s.Run("sale", "show", "nosuch", "--json"); r.Status != 1 || r.Out != "{\"error\":\"no such sale: nosuch\"}\n" || r.Errors == "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stockgate/stockgate/caddymodule/demo"
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/shard"
 )
 
 func demoCommand() *cobra.Command {
@@ -89,7 +89,7 @@ func readDemoFlags(c *call) (demo.Options, error) {
 	case strings.ContainsAny(o.Redis, " \t\n{}\"`"):
 		return o, errors.New("--redis: write host:port, or a redis:// or rediss:// URL")
 	case o.Redis != "":
-		redis := reservation.Options{Addresses: []string{o.Redis}}
+		redis := shard.Options{Addresses: []string{o.Redis}}
 		return o, redis.Validate()
 	}
 	return o, nil

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -53,7 +53,7 @@ reservation by its id), and how many holds are in doubt and not in the file.
 		return finish(cmd, manageHolds(&call{cmd: cmd, args: args}))
 	}
 	flags := cmd.Flags()
-	flags.String("state", string(reservation.InDoubt), "State of the reservations")
+	flags.String("state", string(record.InDoubt), "State of the reservations")
 	flags.String("cause", "", "Only those with this cause")
 	flags.String("older", "", "Only those that have been in this state for so long, such as 10m")
 	flags.Int("limit", adminapi.HoldsDefault, fmt.Sprintf("How many are listed, at most %d", adminapi.HoldsMost))

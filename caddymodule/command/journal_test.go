@@ -14,6 +14,7 @@ import (
 	"github.com/stockgate/stockgate/internal/ledgertest"
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/internal/sitetest"
+	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/ledger"
 	"github.com/stockgate/stockgate/ledger/sqlite"
 	"github.com/stockgate/stockgate/reservation"
@@ -40,7 +41,7 @@ func entry(t *testing.T, line string) (e ledger.Entry) {
 }
 
 // sameEntries fails unless a command has printed these movements.
-func sameEntries(t *testing.T, lines, sale string, epoch int64, want []reservation.Movement) {
+func sameEntries(t *testing.T, lines, sale string, epoch int64, want []journal.Movement) {
 	t.Helper()
 	have := entries(t, lines)
 	if !reflect.DeepEqual(have, ledger.Entries(sale, epoch, want)) {
@@ -55,15 +56,15 @@ func TestExportIsTheLedger(t *testing.T) {
 	epoch, last := ledgertest.Fill(t, server.Client(), "s", 5_100) // more than are always kept
 	s := sitetest.Open(t, app)
 	p := sitetest.NewShopper(t, server)
-	head := func() reservation.JournalHead {
-		h, err := p.JournalHead(ledgertest.Soon(t), "s")
+	head := func() journal.Head {
+		h, err := p.Journal().Head(ledgertest.Soon(t), "s")
 		if err != nil {
 			t.Fatal(err)
 		}
 		return h
 	}
 	all := s.OK("journal", "export", "s")
-	want, err := p.Journal(ledgertest.Soon(t), "s", 0, 1e6)
+	want, err := p.Journal().Movements(ledgertest.Soon(t), "s", 0, 1e6)
 	if err != nil || int64(len(want)) != last {
 		t.Fatalf("%d movements, error %v", len(want), err)
 	}
@@ -73,7 +74,7 @@ func TestExportIsTheLedger(t *testing.T) {
 	with := map[string]any{"redis": app["redis"], "ledger": map[string]any{"driver": "sqlite", "file": file}}
 	s.Load(with)
 	ledgertest.Eventually(t, "the ledger has everything", func() bool { h := head(); return h.Behind() == 0 })
-	if _, err := p.TrimJournal(ledgertest.Soon(t), "s", head(), 200, true, 0); err != nil || head().First != 201 {
+	if _, err := p.Journal().Trim(ledgertest.Soon(t), "s", head(), 200, true, 0); err != nil || head().First != 201 {
 		t.Fatalf("%+v, error %v", head(), err)
 	}
 	l, err := sqlite.Open(file)
@@ -229,7 +230,7 @@ func TestJournalStatus(t *testing.T) {
 	}
 	s.OpenSale()
 	p := sitetest.NewShopper(t, server)
-	h, err := p.JournalHead(ledgertest.Soon(t), "double11")
+	h, err := p.Journal().Head(ledgertest.Soon(t), "double11")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,13 +238,13 @@ func TestJournalStatus(t *testing.T) {
 	if out := s.OK("journal", "status"); !strings.Contains(out, row) || !strings.HasSuffix(out, "  -       -       -       -\n") {
 		t.Errorf("nobody follows:\n%s", out)
 	}
-	if _, _, err := p.ClaimOutbox(ledgertest.Soon(t), "double11", "A", 1, h.Epoch, 0); err != nil {
+	if _, _, err := p.Journal().ClaimLease(ledgertest.Soon(t), "double11", "A", 1, h.Epoch, 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Sent(ledgertest.Soon(t), "double11", h.Epoch, 1); err != nil {
+	if err := p.Journal().Sent(ledgertest.Soon(t), "double11", h.Epoch, 1); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Acknowledge(ledgertest.Soon(t), "double11", h.Epoch, 2); err != nil {
+	if err := p.Journal().Acknowledge(ledgertest.Soon(t), "double11", h.Epoch, 2); err != nil {
 		t.Fatal(err)
 	}
 	if out, want := s.OK("journal", "status", "double11"), fmt.Sprintf("  2       %d       1       %d\n", h.Last-2, h.Last-1); !strings.HasSuffix(out, want) {

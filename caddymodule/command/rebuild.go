@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
-	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/recovery"
 )
 
 func rebuildCommand() *cobra.Command {
@@ -58,7 +58,7 @@ func rebuildSale(c *call) error {
 		}
 	}
 	c.wait = adminapi.RebuildTimeout
-	var done ledger.Rebuilt
+	var done recovery.Rebuilt
 	if err := c.ask(http.MethodPost, "sales/"+segment(c.args[0])+"/rebuild?"+query.Encode(), nil, &done); err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func rebuildSale(c *call) error {
 }
 
 // reservationsText counts the reservations by their state.
-func reservationsText(done *ledger.Rebuilt) string {
+func reservationsText(done *recovery.Rebuilt) string {
 	var parts []string
 	all := 0
 	for _, state := range slices.Sorted(maps.Keys(done.Reservations)) {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
-	"github.com/stockgate/stockgate/ledger/reconcile"
+	"github.com/stockgate/stockgate/recovery"
 )
 
 func reconcileCommand() *cobra.Command {
@@ -65,7 +65,7 @@ func reconcileSale(c *call) error {
 	if err != nil {
 		return err
 	}
-	var report reconcile.Report
+	var report recovery.Report
 	c.wait = adminapi.ReconcileTimeout + time.Minute
 	if err := c.ask(http.MethodPost, "sales/"+segment(c.args[0])+"/reconcile", body, &report); err != nil {
 		return err
@@ -75,11 +75,11 @@ func reconcileSale(c *call) error {
 
 // against says what Redis was compared with.
 var against = map[string]string{
-	reconcile.AgainstLedger: "the ledger and the journal", reconcile.AgainstJournal: "the journal", reconcile.AgainstItself: "its own reservations",
+	recovery.AgainstLedger: "the ledger and the journal", recovery.AgainstJournal: "the journal", recovery.AgainstItself: "its own reservations",
 }
 
 // reportDifferences prints what was found; what is left is an error.
-func (c *call) reportDifferences(r *reconcile.Report) error {
+func (c *call) reportDifferences(r *recovery.Report) error {
 	for _, d := range r.Differences {
 		c.printf("%s\n", d.Text)
 		if d.Cause != "" {

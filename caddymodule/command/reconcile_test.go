@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/internal/sitetest"
-	"github.com/stockgate/stockgate/ledger/reconcile"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/recovery"
 	"github.com/stockgate/stockgate/reservation"
 )
 
@@ -57,7 +58,7 @@ func TestCommandReconcile(t *testing.T) {
 		"the ref order-1 finds somebody in redis, and must find f\n",
 		"differences: 2, repaired: 0\n", "differences that are left: 2")
 	said(s.Run("reconcile", "double11", "--repair"), 0, "  done:   set the record to what the ledger says\n", "differences: 2, repaired: 2\n")
-	var report reconcile.Report
+	var report recovery.Report
 	if r := s.Run("reconcile", "double11", "--repair", "--json"); r.Status != 0 || json.Unmarshal([]byte(r.Out), &report) != nil || !report.Agrees || report.Found != 0 {
 		t.Errorf("%+v", r)
 	}
@@ -76,7 +77,7 @@ func TestCommandReconcile(t *testing.T) {
 	touch(t, orders, time.Now().Add(-time.Hour)) // what was sold after it
 	said(s.Run("reconcile", "double11", "--shop", orders), 1, append(shop, "differences: 3, repaired: 0\n")...)
 	said(s.Run("reconcile", "double11", "--shop", orders, "--repair"), 1, append(shop, "differences: 3, repaired: 1\n")...)
-	if r, err := p.ReservationIn(t.Context(), "double11", "a"); err != nil || r.State != reservation.Confirmed {
+	if r, err := p.ReservationIn(t.Context(), "double11", "a"); err != nil || r.State != record.Confirmed {
 		t.Errorf("a is %+v, error %v", r, err)
 	}
 	lines := s.File("orders.jsonl", "{\"ref\": \"order-1\"}\n\n{\"ref\": \"a\", \"more\": 1}\n{\"ref\": null}\n")

@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
+	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 )
@@ -155,7 +157,7 @@ func listSales(c *call) error {
 	}
 	t := c.table("SALE", "STATUS", "STARTS", "ENDS", "BALANCED")
 	for _, s := range list.Sales {
-		if s.Status == reservation.StatusLost {
+		if s.Status == edge.StatusLost {
 			t.row(s.ID, string(s.Status), "", "", yesNo(false))
 			continue
 		}
@@ -181,7 +183,7 @@ func showSale(c *call) error {
 	}
 	c.printf("\n")
 	t := c.table("SKU", "REGION", "STOCK", "AVAILABLE", "HELD", "IN DOUBT", "CONFIRMED")
-	var sum reservation.Cell
+	var sum record.Cell
 	for _, cell := range b.Items {
 		t.row(cell.SKU, cell.Region, decimal(cell.Stock), decimal(cell.Available), decimal(cell.Held), decimal(cell.InDoubt), decimal(cell.Confirmed))
 		sum.Stock += cell.Stock

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/internal/sitetest"
+	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/ledger"
 	"github.com/stockgate/stockgate/ledger/sqlite"
 	"github.com/stockgate/stockgate/reservation"
@@ -107,7 +108,7 @@ double11,closed,no,at,two,shanghai,60,60,0,0,0,0,0
 	}
 	defer l.Close()
 	s.Eventually("all in the ledger", func() (string, bool) {
-		h, err := p.JournalHead(t.Context(), "double11")
+		h, err := p.Journal().Head(t.Context(), "double11")
 		at, _ := l.Position(t.Context(), "double11")
 		return "not yet", err == nil && at.Seq == h.Last && at.Seq == tally.Seq
 	})
@@ -126,7 +127,7 @@ double11,closed,no,at,two,shanghai,60,60,0,0,0,0,0
 		}
 	}
 	var returned, adjusted string
-	if err := l.Movements(t.Context(), "double11", mustEpoch(t, p), 0, 1e6, func(m *reservation.Movement) error {
+	if err := l.Movements(t.Context(), "double11", mustEpoch(t, p), 0, 1e6, func(m *journal.Movement) error {
 		switch m.Kind {
 		case "returned":
 			returned += fmt.Sprint(m.Lines)
@@ -141,7 +142,7 @@ double11,closed,no,at,two,shanghai,60,60,0,0,0,0,0
 
 func mustEpoch(t *testing.T, p sitetest.Shopper) int64 {
 	t.Helper()
-	h, err := p.JournalHead(t.Context(), "double11")
+	h, err := p.Journal().Head(t.Context(), "double11")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,10 +11,12 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/caddymodule"
+	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/internal/shop"
 	"github.com/stockgate/stockgate/internal/stampede"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // Options say how large a demo is and where it listens.
@@ -59,7 +61,7 @@ type demo struct {
 	prefix string // of the keys in Redis
 	site   string // the URL of the site
 	shop   *shop.Shop
-	edge   *reservation.Edge
+	edge   *edge.Edge
 	ends   []func(context.Context) error // what close does, the last one first
 }
 
@@ -128,7 +130,7 @@ func (d *demo) openSales(ctx context.Context) error {
 	d.edge, _ = caddymodule.Active()
 	if err := d.edge.Refresh(ctx); err != nil {
 		err = fmt.Errorf("the gate cannot use this redis: %w", err)
-		if errors.Is(err, reservation.ErrUnavailable) {
+		if errors.Is(err, shard.ErrUnavailable) {
 			return NoAnswerError{err}
 		}
 		return err
@@ -143,10 +145,10 @@ func (d *demo) openSales(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if _, err := d.edge.Apply(ctx, parsed, reservation.ApplyOptions{By: "demo"}); err != nil {
+		if _, err := d.edge.ApplyUnlessLost(ctx, parsed, reservation.ApplyOptions{By: "demo"}); err != nil {
 			return err
 		}
-		if err := d.edge.SetStatus(ctx, s.id, sale.Open, "demo"); err != nil {
+		if err := d.edge.Store.SetStatus(ctx, s.id, sale.Open, "demo"); err != nil {
 			return err
 		}
 	}
@@ -172,8 +174,10 @@ func (d *demo) rush(ctx context.Context) error {
 	}
 	evidence, err := stampede.Sources{
 		Orders: d.orders,
-		Books:  func(ctx context.Context) (*reservation.Books, error) { return d.edge.Books(ctx, crowdSale) },
-		Record: func(ctx context.Context, id string) (*reservation.Record, error) { return d.edge.Reservation(ctx, id) },
+		Books:  func(ctx context.Context) (*reservation.Books, error) { return d.edge.Store.Books(ctx, crowdSale) },
+		Record: func(ctx context.Context, id string) (*reservation.Record, error) {
+			return d.edge.Store.Reservation(ctx, id)
+		},
 
 		MaxPerBuyer: 1, MustSell: min(d.Stock, int64(d.Buyers)),
 	}.Collect(ctx, tally)

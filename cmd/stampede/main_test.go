@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/stockgate/stockgate/internal/stampede"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 )
@@ -105,11 +106,11 @@ func (w *world) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	case path == "/orders":
 		json.NewEncoder(out).Encode(w.orders)
 	case path == "/stockgate/sales/s":
-		json.NewEncoder(out).Encode(reservation.Books{ID: "s", Balanced: true, Items: []reservation.Cell{
+		json.NewEncoder(out).Encode(reservation.Books{ID: "s", Balanced: true, Items: []record.Cell{
 			{SKU: "a", Stock: w.stock, Available: w.stock - sold, Confirmed: sold},
 		}})
 	default:
-		json.NewEncoder(out).Encode(reservation.Record{State: reservation.Confirmed, Lines: lines})
+		json.NewEncoder(out).Encode(reservation.Record{State: record.Confirmed, Lines: lines})
 	}
 }
 

@@ -13,8 +13,11 @@ import (
 
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/recovery"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // Fill writes the journal of a sale with this many orders into Redis: each is held and then
@@ -78,10 +81,10 @@ func BenchRebuild(b *testing.B, l ledger.Ledger) {
 	runtime.ReadMemStats(&before)
 	b.ResetTimer()
 	b.StartTimer()
-	out, err := ledger.Rebuild(context.Background(), l, store, "s", ledger.RebuildOptions{Open: true, By: "bench"})
+	out, err := recovery.Rebuild(context.Background(), l, store, "s", recovery.RebuildOptions{Open: true, By: "bench"})
 	b.StopTimer()
 	runtime.ReadMemStats(&after)
-	if err != nil || out.Ledger != (ledger.Position{Epoch: epoch, Seq: last}) || out.Reservations[reservation.Confirmed] != max(b.N/2, 1) {
+	if err != nil || out.Ledger != (ledger.Position{Epoch: epoch, Seq: last}) || out.Reservations[record.Confirmed] != max(b.N/2, 1) {
 		b.Fatalf("%+v, error %v", out, err)
 	}
 	b.ReportMetric(float64(last)/b.Elapsed().Seconds(), "movements/s")
@@ -103,7 +106,7 @@ func drained(b *testing.B, l ledger.Ledger) (server *redistest.Server, store *re
 	b.Helper()
 	server = redistest.Start(b)
 	epoch, last = Fill(b, server.Client(), "s", max(b.N/2, 1))
-	store, err := reservation.Open(reservation.Options{Addresses: []string{server.Addr()}, Timeout: time.Minute})
+	store, err := reservation.Open(shard.Options{Addresses: []string{server.Addr()}, Timeout: time.Minute})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -118,7 +121,7 @@ func drained(b *testing.B, l ledger.Ledger) (server *redistest.Server, store *re
 	b.ResetTimer()
 	go func() {
 		defer close(done)
-		ledger.NewDrainer(store, l, counts.Log(), counts).Run(ctx)
+		ledger.NewDrainer(store.Journal(), store, l, counts.Log(), counts).Run(ctx)
 	}()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()

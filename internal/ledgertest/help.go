@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/ledger"
-	"github.com/stockgate/stockgate/reservation"
 )
 
 // lease is longer than any test.
@@ -22,7 +22,7 @@ func Soon(t testing.TB) context.Context {
 }
 
 // Read reads all movements of an epoch, a few at a time.
-func Read(t testing.TB, l ledger.Ledger, sale string, epoch int64) (all []reservation.Movement) {
+func Read(t testing.TB, l ledger.Ledger, sale string, epoch int64) (all []journal.Movement) {
 	t.Helper()
 	for {
 		n := 0
@@ -30,7 +30,7 @@ func Read(t testing.TB, l ledger.Ledger, sale string, epoch int64) (all []reserv
 		if len(all) > 0 {
 			after = all[len(all)-1].Seq
 		}
-		err := l.Movements(Soon(t), sale, epoch, after, 700, func(m *reservation.Movement) error {
+		err := l.Movements(Soon(t), sale, epoch, after, 700, func(m *journal.Movement) error {
 			all = append(all, *m)
 			n++
 			return nil
@@ -46,7 +46,7 @@ func Read(t testing.TB, l ledger.Ledger, sale string, epoch int64) (all []reserv
 
 // Same fails unless the movements of a ledger are those of a journal, each once and
 // in order. Texts are compared in the form that databases store.
-func Same(t testing.TB, have, want []reservation.Movement) {
+func Same(t testing.TB, have, want []journal.Movement) {
 	t.Helper()
 	if len(have) != len(want) {
 		t.Fatalf("the ledger has %d movements, want %d", len(have), len(want))
@@ -76,7 +76,7 @@ func claim(t testing.TB, l ledger.Ledger, sale, owner string) ledger.Position {
 }
 
 // appendAll appends movements in batches.
-func appendAll(t testing.TB, l ledger.Ledger, sale, owner string, epoch int64, all []reservation.Movement, sizes func() int) {
+func appendAll(t testing.TB, l ledger.Ledger, sale, owner string, epoch int64, all []journal.Movement, sizes func() int) {
 	t.Helper()
 	for len(all) > 0 {
 		n := min(sizes(), len(all))

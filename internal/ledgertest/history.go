@@ -8,8 +8,9 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/internal/model"
+	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/ledger"
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/record"
 )
 
 // noon is when histories begin, in ms.
@@ -108,19 +109,19 @@ func (h *history) step() {
 }
 
 // Movements is a journal in the form that the ledger reads.
-func Movements(t testing.TB, journal []model.Entry) []reservation.Movement {
+func Movements(t testing.TB, entries []model.Entry) []journal.Movement {
 	t.Helper()
-	out := make([]reservation.Movement, len(journal))
-	for i, e := range journal {
-		m := reservation.Movement{
-			Seq: e.Seq, Kind: e.Kind, Time: time.UnixMilli(e.Time).UTC(), ID: e.ID, Was: reservation.State(e.Was), Buyer: e.Buyer, Cause: e.Cause,
+	out := make([]journal.Movement, len(entries))
+	for i, e := range entries {
+		m := journal.Movement{
+			Seq: e.Seq, Kind: e.Kind, Time: time.UnixMilli(e.Time).UTC(), ID: e.ID, Was: record.State(e.Was), Buyer: e.Buyer, Cause: e.Cause,
 		}
 		for _, l := range e.Lines {
-			m.Lines = append(m.Lines, reservation.CellUnits{Cell: l.Cell, Units: l.Units})
+			m.Lines = append(m.Lines, record.CellUnits{Cell: l.Cell, Units: l.Units})
 		}
 		if e.Record != "" {
 			var err error
-			if m.Record, err = reservation.ParseRecord(e.Record); err != nil {
+			if m.Record, err = record.Parse(e.Record); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -13,10 +13,14 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/recovery"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // Busy makes the seller's sale busy: it has two items, regions and limits, and buyers
@@ -32,7 +36,7 @@ func (s *Seller) Busy(seed uint64, times int) {
 		},
 	}
 	ctx := Soon(s.t)
-	if _, err := s.Apply(ctx, file, reservation.ApplyOptions{By: "test", Force: true}); err != nil {
+	if _, err := s.ApplyUnlessLost(ctx, file, reservation.ApplyOptions{By: "test", Force: true}); err != nil {
 		s.t.Fatal(err)
 	}
 	if err := s.Refresh(ctx); err != nil {
@@ -65,9 +69,9 @@ func (s *Seller) busy(dice *rand.Rand, n int) error {
 	case 5:
 		_, err = s.Store.Return(ctx, "s", known, reservation.Return{ID: strconv.Itoa(dice.IntN(2)), Restock: dice.IntN(2) == 0})
 	case 6:
-		_, err = s.Adjust(ctx, "s", fmt.Sprintf("adjust-%d", n), "a", dice.Int64N(9)-3, "test")
+		_, err = s.Store.Adjust(ctx, "s", fmt.Sprintf("adjust-%d", n), "a", dice.Int64N(9)-3, "test")
 	case 7:
-		_, err = s.Extend(ctx, "s", known, 2*time.Hour, 9*time.Hour)
+		_, err = s.Store.Extend(ctx, "s", known, 2*time.Hour, 9*time.Hour)
 	default:
 		err = s.buy(dice, n)
 	}
@@ -78,7 +82,7 @@ func (s *Seller) busy(dice *rand.Rand, n int) error {
 	switch {
 	case err == nil, errors.As(err, &conflict), errors.As(err, &many), errors.As(err, &bound), errors.As(err, &refund):
 		return nil
-	case errors.Is(err, reservation.ErrNotFound), errors.Is(err, reservation.ErrReused), errors.Is(err, reservation.ErrRefused):
+	case errors.Is(err, reservation.ErrNotFound), errors.Is(err, reservation.ErrReused), errors.Is(err, shard.ErrRefused):
 		return nil
 	}
 	return err
@@ -97,12 +101,12 @@ func (s *Seller) buy(dice *rand.Rand, n int) error {
 	if dice.IntN(3) > 0 {
 		a.Ref = fmt.Sprintf("order-%d", n-dice.IntN(2))
 	}
-	mode := []reservation.Mode{reservation.Response, reservation.Backend}[dice.IntN(2)]
-	h, no, err := s.Hold(Soon(s.t), id(n), l, a, lines, reservation.Terms{HoldFor: time.Hour, Margin: time.Minute, Mode: mode, Gate: "main", KeyTTL: time.Hour})
+	mode := []record.Mode{record.Response, record.Backend}[dice.IntN(2)]
+	h, no, err := s.Hold(Soon(s.t), id(n), l, a, lines, edge.Terms{HoldFor: time.Hour, Margin: time.Minute, Mode: mode, Gate: "main", KeyTTL: time.Hour})
 	if err != nil || no != nil || h.ID != id(n) {
 		return err
 	}
-	if mode == reservation.Backend {
+	if mode == record.Backend {
 		s.Free(Soon(s.t), "s", id(n))
 	}
 	if dice.IntN(2) == 0 {
@@ -153,8 +157,8 @@ func Raw(t testing.TB, c *redis.Client) map[string]map[string]string {
 func byRef(bindings map[string]string) map[string]string {
 	out := make(map[string]string, len(bindings))
 	for field, text := range bindings {
-		if ref, ok := reservation.NamedField(field); ok {
-			first, others := (&reservation.ByName{Ref: ref}).Fields()
+		if ref, ok := record.NamedField(field); ok {
+			first, others := (&record.ByName{Ref: ref}).Fields()
 			ids := strings.Fields(bindings[first] + " " + bindings[others])
 			slices.Sort(ids)
 			field, text = "by ref "+ref, strings.Join(ids, " ")
@@ -198,21 +202,21 @@ func rebuilds(backend func(testing.TB) redistest.Backend, steps int) func(*testi
 			if err := b.Client().FlushAll(Soon(t)).Err(); err != nil {
 				t.Fatal(err)
 			}
-			dry, err := ledger.Rebuild(Soon(t), l, s.Store, "s", ledger.RebuildOptions{DryRun: true, Open: true})
+			dry, err := recovery.Rebuild(Soon(t), l, s.Store, "s", recovery.RebuildOptions{DryRun: true, Open: true})
 			if err != nil || dry.Epoch != 0 || len(Raw(t, b.Client())["meta"]) != 0 {
 				t.Fatalf("a dry run gives %+v, error %v", dry, err)
 			}
-			out, err := ledger.Rebuild(Soon(t), l, s.Store, "s", ledger.RebuildOptions{Open: true, By: "test"})
+			out, err := recovery.Rebuild(Soon(t), l, s.Store, "s", recovery.RebuildOptions{Open: true, By: "test"})
 			if err != nil {
 				t.Fatal(err)
 			}
 			SameRaw(t, Raw(t, b.Client()), before)
-			if out.Found != ledger.FoundNothing || out.Ledger != at || out.Epoch <= at.Epoch || out.Status != sale.Open || out.Missing.AtLeast != 0 ||
+			if out.Found != recovery.FoundNothing || out.Ledger != at || out.Epoch <= at.Epoch || out.Status != sale.Open || out.Missing.AtLeast != 0 ||
 				out.Limits != len(before["limits"]) || out.Cells != len(before["cells"]) || out.Returns != len(before["returns"]) || out.Adjustments != len(before["adjustments"]) ||
 				!maps.Equal(out.Reservations, dry.Reservations) || !out.Until.Equal(dry.Until) {
 				t.Errorf("it says %+v", out)
 			}
-			all, err := s.Journal(Soon(t), "s", 0, 10)
+			all, err := s.Store.Journal().Movements(Soon(t), "s", 0, 10)
 			if err != nil || len(all) != 1 || all[0].Kind != "rebuilt" || all[0].Seq != 1 || all[0].Time.Before(out.Until) {
 				t.Errorf("the journal begins with %+v, error %v", all, err)
 			}

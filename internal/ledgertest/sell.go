@@ -10,16 +10,20 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/ledger"
 	"github.com/stockgate/stockgate/lua"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // Seller sells one sale "s" in Redis.
 type Seller struct {
-	*reservation.Edge
+	*edge.Edge
 	t    testing.TB
 	mu   sync.Mutex
 	made int
@@ -29,7 +33,7 @@ type Seller struct {
 // seller's operations.
 func NewSeller(t testing.TB, on redistest.Backend, units int64) *Seller {
 	t.Helper()
-	o := reservation.Options{Addresses: []string{on.Addr()}, Timeout: time.Minute}
+	o := shard.Options{Addresses: []string{on.Addr()}, Timeout: time.Minute}
 	if _, ok := on.(*redistest.EmbeddedServer); ok {
 		o.Scripts = &lua.Embedded
 	}
@@ -37,7 +41,7 @@ func NewSeller(t testing.TB, on redistest.Backend, units int64) *Seller {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Seller{t: t, Edge: reservation.NewEdge(store, reservation.EdgeOptions{Keys: []reservation.Key{{KID: "k", JWK: "{}"}}})}
+	s := &Seller{t: t, Edge: edge.New(store, edge.Options{Keys: []shard.Key{{KID: "k", JWK: "{}"}}})}
 	t.Cleanup(func() {
 		if err := s.Stop(Soon(t)); err != nil {
 			t.Error(err)
@@ -54,9 +58,9 @@ func (s *Seller) Load(units int64) {
 		ID: "s", StartsAt: time.Now().Add(-time.Hour).Truncate(time.Second), EndsAt: time.Now().Add(time.Hour).Truncate(time.Second), Timezone: "UTC",
 		Items: []sale.Item{{SKU: "a", Stock: units}},
 	}
-	_, err := s.Apply(Soon(s.t), file, reservation.ApplyOptions{By: "test", New: true})
+	_, err := s.ApplyUnlessLost(Soon(s.t), file, reservation.ApplyOptions{By: "test", New: true})
 	if err == nil {
-		err = s.SetStatus(Soon(s.t), "s", sale.Open, "test")
+		err = s.Store.SetStatus(Soon(s.t), "s", sale.Open, "test")
 	}
 	if err == nil {
 		err = s.Refresh(Soon(s.t))
@@ -89,7 +93,7 @@ func (s *Seller) sell(id string, n int) error {
 	lines := []sale.Line{{SKU: "a", Quantity: 1}}
 	a := &sale.Attempt{Sale: "s", Buyer: id, Lines: lines, Ref: "order-of-" + id}
 	ctx := Soon(s.t)
-	_, no, err := s.Hold(ctx, id, l, a, lines, reservation.Terms{HoldFor: time.Hour, Margin: time.Minute, Mode: reservation.Response, Gate: "main"})
+	_, no, err := s.Hold(ctx, id, l, a, lines, edge.Terms{HoldFor: time.Hour, Margin: time.Minute, Mode: record.Response, Gate: "main"})
 	if no != nil || err != nil {
 		return fmt.Errorf("hold %s: refused %v, error %w", id, no, err)
 	}
@@ -113,7 +117,7 @@ func (s *Seller) sell(id string, n int) error {
 func (s *Seller) Drain(into ledger.Ledger, counts *Counts) (end func()) {
 	ctx, cancel := contextWithCancel()
 	done := make(chan struct{})
-	d := ledger.NewDrainer(s.Store, into, counts.Log(), counts)
+	d := ledger.NewDrainer(s.Store.Journal(), s.Store, into, counts.Log(), counts)
 	go func() {
 		defer close(done)
 		d.Run(ctx)
@@ -130,21 +134,21 @@ func (s *Seller) Drain(into ledger.Ledger, counts *Counts) (end func()) {
 // UntilDrained waits until a ledger has all of the journal, and fails unless both and Redis agree.
 func (s *Seller) UntilDrained(l ledger.Ledger) {
 	s.t.Helper()
-	var h reservation.JournalHead
+	var h journal.Head
 	Eventually(s.t, "the ledger has everything", func() bool {
 		var err error
-		if h, err = s.JournalHead(Soon(s.t), "s"); err != nil {
+		if h, err = s.Store.Journal().Head(Soon(s.t), "s"); err != nil {
 			s.t.Fatal(err)
 		}
 		at, err := l.Position(Soon(s.t), "s")
 		return err == nil && at == ledger.Position{Epoch: h.Epoch, Seq: h.Last} && h.Behind() == 0
 	})
-	all, err := s.Journal(Soon(s.t), "s", 0, 1e6)
+	all, err := s.Store.Journal().Movements(Soon(s.t), "s", 0, 1e6)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	Same(s.t, Read(s.t, l, "s", h.Epoch), all)
-	books, err := s.Books(Soon(s.t), "s")
+	books, err := s.Store.Books(Soon(s.t), "s")
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -172,13 +176,13 @@ type Counts struct {
 	logs     *observer.ObservedLogs
 	Movement int
 	Failures map[string]int
-	Heads    map[string]reservation.JournalHead
+	Heads    map[string]journal.Head
 	drifts   map[string]int
 }
 
 // NewCounts counts from 0.
 func NewCounts() *Counts {
-	c := &Counts{Failures: map[string]int{}, Heads: map[string]reservation.JournalHead{}, drifts: map[string]int{}}
+	c := &Counts{Failures: map[string]int{}, Heads: map[string]journal.Head{}, drifts: map[string]int{}}
 	c.core, c.logs = observer.New(zap.DebugLevel)
 	return c
 }
@@ -224,7 +228,7 @@ func (c *Counts) Movements() int {
 }
 
 // Journal keeps the last report.
-func (c *Counts) Journal(sale string, h reservation.JournalHead, _ bool) {
+func (c *Counts) Journal(sale string, h journal.Head, _ bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.Heads[sale] = h

@@ -11,8 +11,9 @@ import (
 
 	"github.com/stockgate/stockgate/internal/model"
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/ledger"
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/record"
 )
 
 // Run tests a driver. fresh makes an empty database and returns a function that opens
@@ -113,8 +114,8 @@ func appends(t *testing.T, open func() ledger.Ledger) {
 	refuses[*ledger.PositionError](t, a, "s", "A", batch(0, 5)) // the answer was lost, and it asks again
 	refuses[*ledger.PositionError](t, a, "s", "A", batch(4, 9))
 	refuses[*ledger.PositionError](t, a, "s", "A", batch(6, 9))
-	gap := append(append([]reservation.Movement{}, all[5:8]...), all[9:12]...)
-	if no := refuses[*reservation.GapError](t, a, "s", "A", &ledger.Batch{Epoch: s.Epoch, Movements: gap}); no.Want != 9 || no.Have != 10 {
+	gap := append(append([]journal.Movement{}, all[5:8]...), all[9:12]...)
+	if no := refuses[*journal.GapError](t, a, "s", "A", &ledger.Batch{Epoch: s.Epoch, Movements: gap}); no.Want != 9 || no.Have != 10 {
 		t.Errorf("a gap is %v", no)
 	}
 	if err := a.Append(Soon(t), "s", "A", &ledger.Batch{Epoch: s.Epoch}); err == nil {
@@ -139,7 +140,7 @@ func appends(t *testing.T, open func() ledger.Ledger) {
 		t.Errorf("another epoch: %s", no)
 	}
 	odd := batch(5, 9)
-	odd.Movements = append([]reservation.Movement{}, odd.Movements...)
+	odd.Movements = append([]journal.Movement{}, odd.Movements...)
 	odd.Movements[2].Kind = "teleported"
 	if err := b.Append(Soon(t), "s", "B", odd); err == nil || !strings.Contains(err.Error(), "movement 8 (teleported") {
 		t.Errorf("an unknown kind: %v", err)
@@ -224,8 +225,8 @@ func restarts(t *testing.T, open func() ledger.Ledger) {
 	if err := l.Restart(Soon(t), "s", from, to); err != nil {
 		t.Fatal(err)
 	}
-	next := reservation.Movement{Seq: 4, Kind: "adjusted", Time: time.UnixMilli(noon).UTC(), ID: "j", Lines: []reservation.CellUnits{{Cell: "a", Units: 3}}}
-	b := &ledger.Batch{Epoch: to.Epoch, Movements: []reservation.Movement{next}}
+	next := journal.Movement{Seq: 4, Kind: "adjusted", Time: time.UnixMilli(noon).UTC(), ID: "j", Lines: []record.CellUnits{{Cell: "a", Units: 3}}}
+	b := &ledger.Batch{Epoch: to.Epoch, Movements: []journal.Movement{next}}
 	if err := l.Append(Soon(t), "s", "A", b); !errors.Is(err, ledger.ErrNotOwner) {
 		t.Errorf("the owner from before the restart goes on: %v", err)
 	}
@@ -241,15 +242,15 @@ func restarts(t *testing.T, open func() ledger.Ledger) {
 		t.Errorf("the stock is %+v, error %v; it was %+v", stock, err, before)
 	}
 	Same(t, Read(t, l, "s", s.Epoch), all)
-	Same(t, Read(t, l, "s", to.Epoch), []reservation.Movement{next})
+	Same(t, Read(t, l, "s", to.Epoch), []journal.Movement{next})
 }
 
 // A reservation that differs between ledger and journal is an error, and never ignored.
 func changedByOthers(t *testing.T, open func() ledger.Ledger) {
 	l := ready(t, open)
 	claim(t, l, "s", "A")
-	moved := reservation.Movement{Seq: 1, Kind: "confirmed", Was: reservation.Held, Time: time.UnixMilli(noon), ID: "r1"}
-	if err := l.Append(Soon(t), "s", "A", &ledger.Batch{Epoch: 1, Movements: []reservation.Movement{moved}}); !errors.Is(err, ledger.ErrChanged) {
+	moved := journal.Movement{Seq: 1, Kind: "confirmed", Was: record.Held, Time: time.UnixMilli(noon), ID: "r1"}
+	if err := l.Append(Soon(t), "s", "A", &ledger.Batch{Epoch: 1, Movements: []journal.Movement{moved}}); !errors.Is(err, ledger.ErrChanged) {
 		t.Errorf("a reservation that was never made is confirmed: %v", err)
 	}
 }
@@ -263,8 +264,8 @@ func documents(t *testing.T, open func() ledger.Ledger) {
 	for seq, want := range []ledger.Document{
 		{Version: 1, Status: "draft", File: `{"id":"s"}`}, {Version: 2, Status: "open", File: `{"id":"s","是":"\u0000"}`},
 	} {
-		m := reservation.Movement{Seq: int64(seq + 1), Kind: "applied", Time: time.UnixMilli(noon), ID: "1"}
-		if err := l.Append(Soon(t), "s", "A", &ledger.Batch{Epoch: 1, Movements: []reservation.Movement{m}, Document: &want}); err != nil {
+		m := journal.Movement{Seq: int64(seq + 1), Kind: "applied", Time: time.UnixMilli(noon), ID: "1"}
+		if err := l.Append(Soon(t), "s", "A", &ledger.Batch{Epoch: 1, Movements: []journal.Movement{m}, Document: &want}); err != nil {
 			t.Fatal(err)
 		}
 		if d, err := l.Document(Soon(t), "s"); d != want || err != nil {
@@ -285,7 +286,7 @@ func cancels(t *testing.T, open func() ledger.Ledger) {
 	}
 	stop := errors.New("enough")
 	appendAll(t, l, "s", "A", s.Epoch, Movements(t, s.Journal), func() int { return 1000 })
-	if err := l.Movements(Soon(t), "s", s.Epoch, 0, 10, func(*reservation.Movement) error { return stop }); !errors.Is(err, stop) {
+	if err := l.Movements(Soon(t), "s", s.Epoch, 0, 10, func(*journal.Movement) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("what yield says is lost: %v", err)
 	}
 	if err := l.Reservations(Soon(t), "s", func(*ledger.Reservation) error { return stop }); !errors.Is(err, stop) {

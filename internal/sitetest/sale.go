@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/internal/redistest"
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/record"
 )
 
 // Redis starts a redis-server, and returns it with an app that uses it with a long timeout.
@@ -35,7 +35,7 @@ type Books struct {
 	StartsAt   time.Time `json:"starts_at"`
 	EndsAt     time.Time `json:"ends_at"`
 	Version    int64
-	Items      []reservation.Cell
+	Items      []record.Cell
 	Balanced   bool
 	Oldest     time.Time `json:"oldest_in_doubt"`
 	Unbacked   int64

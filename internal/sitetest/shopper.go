@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // Shopper reserves and settles in the site's Redis, as a gate does.
@@ -19,7 +21,7 @@ type Shopper struct {
 // NewShopper connects to the site's Redis.
 func NewShopper(t *testing.T, server *redistest.Server) Shopper {
 	t.Helper()
-	store, err := reservation.Open(reservation.Options{Addresses: []string{server.Addr()}, Timeout: time.Minute})
+	store, err := reservation.Open(shard.Options{Addresses: []string{server.Addr()}, Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,11 +32,11 @@ func NewShopper(t *testing.T, server *redistest.Server) Shopper {
 // Hold holds units under an id.
 func (p Shopper) Hold(id, sku string, units int64, holdFor time.Duration) {
 	p.t.Helper()
-	p.HoldAs(reservation.Response, id, sku, units, holdFor)
+	p.HoldAs(record.Response, id, sku, units, holdFor)
 }
 
 // HoldAs is Hold for a gate with that outcome mode.
-func (p Shopper) HoldAs(mode reservation.Mode, id, sku string, units int64, holdFor time.Duration) {
+func (p Shopper) HoldAs(mode record.Mode, id, sku string, units int64, holdFor time.Duration) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), time.Minute)
 	defer cancel()
@@ -53,7 +55,7 @@ func (p Shopper) HoldAs(mode reservation.Mode, id, sku string, units int64, hold
 }
 
 // Must wraps a call that settles a reservation and must succeed.
-func (p Shopper) Must(state reservation.State, err error) {
+func (p Shopper) Must(state record.State, err error) {
 	p.t.Helper()
 	if err != nil {
 		p.t.Fatalf("%s: %v", state, err)
@@ -78,7 +80,7 @@ func (p Shopper) HoldRef(id, ref, sku string) {
 	}
 	_, refusal, err := p.Reserve(p.t.Context(), &reservation.Claim{
 		ID: id, Sale: "double11", Version: b.Version, Buyer: "b", Ref: ref,
-		Lines: []sale.Line{{SKU: sku, Quantity: 1}}, HoldFor: time.Hour, Mode: reservation.Response,
+		Lines: []sale.Line{{SKU: sku, Quantity: 1}}, HoldFor: time.Hour, Mode: record.Response,
 	})
 	if refusal != nil || err != nil {
 		p.t.Fatalf("reserve %s: %v %v", id, refusal, err)
@@ -88,7 +90,7 @@ func (p Shopper) HoldRef(id, ref, sku string) {
 // LetExpire makes a reservation that expires before the shop answers.
 func (p Shopper) LetExpire(id, sku string) {
 	p.t.Helper()
-	p.HoldAs(reservation.Backend, id, sku, 1, time.Millisecond)
+	p.HoldAs(record.Backend, id, sku, 1, time.Millisecond)
 	for {
 		if _, err := p.Expire(p.t.Context(), "double11"); err != nil {
 			p.t.Fatal(err)
@@ -97,7 +99,7 @@ func (p Shopper) LetExpire(id, sku string) {
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		if r.State == reservation.Expired {
+		if r.State == record.Expired {
 			return
 		}
 	}

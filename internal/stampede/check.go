@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -57,10 +57,10 @@ func Check(e Evidence, t Tolerance) Verdict {
 type oracle struct {
 	Evidence
 	may     Tolerance
-	cells   map[string]reservation.Cell // the books, by stock cell
-	orders  []Order                     // those of the sale
-	byID    map[string][]Order          // the same, by reservation
-	ordered map[string]int64            // their units, by stock cell
+	cells   map[string]record.Cell // the books, by stock cell
+	orders  []Order                // those of the sale
+	byID    map[string][]Order     // the same, by reservation
+	ordered map[string]int64       // their units, by stock cell
 
 	verdict    Verdict
 	complaints int // of the present rule
@@ -69,7 +69,7 @@ type oracle struct {
 func newOracle(e Evidence, t Tolerance) *oracle {
 	o := &oracle{
 		Evidence: e, may: t,
-		cells: map[string]reservation.Cell{}, byID: map[string][]Order{}, ordered: map[string]int64{},
+		cells: map[string]record.Cell{}, byID: map[string][]Order{}, ordered: map[string]int64{},
 	}
 	o.verdict.Violations = []string{}
 	for _, c := range e.Books.Items {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stockgate/stockgate/internal/stampede"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 )
@@ -21,7 +22,7 @@ func honest() stampede.Evidence {
 	e := stampede.Evidence{
 		Books: reservation.Books{
 			ID: "s", Balanced: true,
-			Items: []reservation.Cell{
+			Items: []record.Cell{
 				{SKU: "a", Stock: 3, Confirmed: 3},
 				{SKU: "b", Region: "north", Stock: 2, Confirmed: 2},
 			},
@@ -36,7 +37,7 @@ func honest() stampede.Evidence {
 		id := fmt.Sprintf("r%d", n)
 		buyer := fmt.Sprintf("p%d", n)
 		e.Orders = append(e.Orders, stampede.Order{OrderNo: fmt.Sprintf("o%d", n), Reservation: id, Buyer: buyer, Lines: lines})
-		e.Records[id] = reservation.Record{ID: id, Sale: "s", State: reservation.Confirmed, Lines: lines}
+		e.Records[id] = reservation.Record{ID: id, Sale: "s", State: record.Confirmed, Lines: lines}
 		e.Tally.Answers = append(e.Tally.Answers, stampede.Answer{Buyer: buyer, Lines: lines, Status: 201, Reservation: id, Accepted: true})
 	}
 	// another buyer's order, of another sale
@@ -54,7 +55,7 @@ func TestHonestPartiesAgree(t *testing.T) {
 	}
 }
 
-func setState(e *stampede.Evidence, id string, state reservation.State) {
+func setState(e *stampede.Evidence, id string, state record.State) {
 	r := e.Records[id]
 	r.State = state
 	e.Records[id] = r
@@ -69,7 +70,7 @@ func TestEveryViolationIsFound(t *testing.T) {
 	}{
 		"oversold in the shop": {func(e *stampede.Evidence) {
 			e.Orders = append(e.Orders, stampede.Order{OrderNo: "o7", Reservation: "r7", Buyer: "p7", Lines: line("a", 2)})
-			e.Records["r7"] = reservation.Record{ID: "r7", State: reservation.Confirmed, Lines: line("a", 2)}
+			e.Records["r7"] = reservation.Record{ID: "r7", State: record.Confirmed, Lines: line("a", 2)}
 		}, "oversold in the shop: 5 units of a are ordered, and there are 3", 2},
 		"oversold in Redis": {func(e *stampede.Evidence) {
 			e.Books.Items[0].Confirmed, e.Books.Items[0].Available = 4, -1
@@ -78,7 +79,7 @@ func TestEveryViolationIsFound(t *testing.T) {
 			e.Books.Items[1].Held = 3
 		}, "oversold in Redis: 5 units of b@north", 3},
 		"one region sells the other's units": {func(e *stampede.Evidence) {
-			e.Books.Items = append(e.Books.Items, reservation.Cell{SKU: "b", Region: "south", Stock: 5, Available: 5})
+			e.Books.Items = append(e.Books.Items, record.Cell{SKU: "b", Region: "south", Stock: 5, Available: 5})
 			e.Orders[0].Lines = line("b@north", 1)
 		}, "oversold in the shop: 3 units of b@north are ordered, and there are 2", 1},
 		"an order past the gate": {func(e *stampede.Evidence) {
@@ -91,7 +92,7 @@ func TestEveryViolationIsFound(t *testing.T) {
 			delete(e.Records, "r1")
 		}, "order o1 is for the reservation r1, which does not exist", 0},
 		"an order whose units went back": {func(e *stampede.Evidence) {
-			setState(e, "r1", reservation.Released)
+			setState(e, "r1", record.Released)
 		}, "order o1 is for the reservation r1, which is released", 0},
 		"an order without stock": {func(e *stampede.Evidence) {
 			e.Books.Unbacked = 1
@@ -125,10 +126,10 @@ func TestEveryViolationIsFound(t *testing.T) {
 		}, "1 units of a are still held", 0},
 		"in doubt without a reason": {func(e *stampede.Evidence) {
 			e.Books.Items[0].Confirmed, e.Books.Items[0].InDoubt = 2, 1
-			setState(e, "r1", reservation.InDoubt)
+			setState(e, "r1", record.InDoubt)
 		}, "1 units of a are in doubt", 0},
 		"an order in doubt that the sale does not have": {func(e *stampede.Evidence) {
-			setState(e, "r1", reservation.InDoubt)
+			setState(e, "r1", record.InDoubt)
 		}, "the shop has orders for 1 units of a in doubt, the sale has 0", 0},
 		"unbalanced": {func(e *stampede.Evidence) {
 			e.Books.Items[0].Stock = 4
@@ -166,7 +167,7 @@ func TestEveryViolationIsFound(t *testing.T) {
 func TestToleranceForgivesOnlyWhatItNames(t *testing.T) {
 	doubt := honest()
 	doubt.Books.Items[0].Confirmed, doubt.Books.Items[0].InDoubt = 2, 1
-	setState(&doubt, "r1", reservation.InDoubt)
+	setState(&doubt, "r1", record.InDoubt)
 	doubt.Tally.Answers = doubt.Tally.Answers[1:] // they got an error
 	phantom := honest()
 	phantom.Orders, phantom.Tally.Answers, phantom.MustSell = phantom.Orders[1:], phantom.Tally.Answers[1:], 4
@@ -192,7 +193,7 @@ func TestToleranceForgivesOnlyWhatItNames(t *testing.T) {
 // TestSoldOutInOneLineIsEnough: an order of several lines is sold out when one is.
 func TestSoldOutInOneLineIsEnough(t *testing.T) {
 	e := honest()
-	e.Books.Items = append(e.Books.Items, reservation.Cell{SKU: "c", Stock: 9, Available: 9})
+	e.Books.Items = append(e.Books.Items, record.Cell{SKU: "c", Stock: 9, Available: 9})
 	e.Tally.SoldOut = []stampede.Basket{{Lines: append(line("a", 1), line("c", 1)...)}, stampede.Buy("z", 1)}
 	if v := stampede.Check(e, stampede.Tolerance{}); len(v.Violations) != 0 {
 		t.Errorf("violations: %q", v.Violations)

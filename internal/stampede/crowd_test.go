@@ -15,6 +15,7 @@ import (
 
 	"github.com/stockgate/stockgate/internal/shop"
 	"github.com/stockgate/stockgate/internal/stampede"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 )
@@ -284,7 +285,7 @@ func TestAShopWithoutAGateOversells(t *testing.T) {
 			http.NotFound(w, r)
 			return
 		}
-		json.NewEncoder(w).Encode(reservation.Books{ID: "s", Balanced: true, Items: []reservation.Cell{{SKU: "a", Stock: 10, Available: 10}}})
+		json.NewEncoder(w).Encode(reservation.Books{ID: "s", Balanced: true, Items: []record.Cell{{SKU: "a", Stock: 10, Available: 10}}})
 	}))
 	defer admin.Close()
 

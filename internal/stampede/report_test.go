@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/internal/stampede"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 )
 
@@ -106,7 +107,7 @@ func TestCollectWaitsForHolds(t *testing.T) {
 		},
 		Books: func(context.Context) (*reservation.Books, error) {
 			reads++
-			return &reservation.Books{Items: []reservation.Cell{{Held: max(0, int64(3-reads))}}}, nil
+			return &reservation.Books{Items: []record.Cell{{Held: max(0, int64(3-reads))}}}, nil
 		},
 		Record: func(_ context.Context, id string) (*reservation.Record, error) {
 			switch id {

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/record"
 )
 
 // books: every unit is in one place, and no place is left open.
@@ -70,7 +70,7 @@ func (o *oracle) ordersAreReservations() {
 			o.complain("orders %s and %s are for one reservation, %s", o.byID[id][0].OrderNo, order.OrderNo, id)
 		case !known:
 			o.complain("order %s is for the reservation %s, which does not exist", order.OrderNo, id)
-		case r.State != reservation.Confirmed && r.State != reservation.InDoubt:
+		case r.State != record.Confirmed && r.State != record.InDoubt:
 			o.complain("order %s is for the reservation %s, which is %s: its units may be sold again", order.OrderNo, id, r.State)
 		case !maps.Equal(o.units(order.Lines), o.units(r.Lines)):
 			o.complain("order %s is for %s, and its reservation %s for %s", order.OrderNo, describe(order.Lines), id, describe(r.Lines))
@@ -85,8 +85,8 @@ func (o *oracle) unitsAreOrders() {
 	for id, orders := range o.byID {
 		units := confirmed
 		switch o.Records[id].State {
-		case reservation.Confirmed:
-		case reservation.InDoubt:
+		case record.Confirmed:
+		case record.InDoubt:
 			units = doubtful
 		default:
 			continue // ordersAreReservations says so

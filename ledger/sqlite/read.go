@@ -6,8 +6,8 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/ledger"
-	"github.com/stockgate/stockgate/reservation"
 )
 
 // Sales lists all sales.
@@ -64,7 +64,7 @@ func (l *Ledger) Reservations(ctx context.Context, sale string, yield func(*ledg
 }
 
 // Movements calls yield for movements in their order.
-func (l *Ledger) Movements(ctx context.Context, sale string, epoch, after int64, most int, yield func(*reservation.Movement) error) error {
+func (l *Ledger) Movements(ctx context.Context, sale string, epoch, after int64, most int, yield func(*journal.Movement) error) error {
 	query := `SELECT ` + strings.Join(ledger.MovementColumns[2:], ", ") + ` FROM movements WHERE sale = ?1 AND epoch = ?2 AND seq > ?3 ORDER BY seq LIMIT ?4`
 	return l.each(ctx, query, []any{sale, epoch, after, most}, func(rows *sql.Rows) error {
 		m, err := ledger.ScanMovement(rows.Scan)
@@ -76,7 +76,7 @@ func (l *Ledger) Movements(ctx context.Context, sale string, epoch, after int64,
 }
 
 // Told calls yield for movements of some kinds.
-func (l *Ledger) Told(ctx context.Context, sale string, kinds []string, yield func(int64, *reservation.Movement) error) error {
+func (l *Ledger) Told(ctx context.Context, sale string, kinds []string, yield func(int64, *journal.Movement) error) error {
 	query := `SELECT epoch, ` + strings.Join(ledger.MovementColumns[2:], ", ") + ` FROM movements
 		WHERE sale = ? AND kind IN (''` + strings.Repeat(", ?", len(kinds)) + `) ORDER BY epoch, seq`
 	args := []any{sale}

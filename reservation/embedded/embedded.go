@@ -9,7 +9,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"github.com/stockgate/stockgate/lua"
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // Server is a running embedded server. It listens on a free loopback port, behind
@@ -30,7 +30,7 @@ func Start() (*Server, error) {
 }
 
 // Connect points options at the server.
-func (s *Server) Connect(o *reservation.Options) {
+func (s *Server) Connect(o *shard.Options) {
 	o.Addresses = []string{s.redis.Addr()}
 	o.Password = s.password
 	o.Scripts = &lua.Embedded

@@ -9,14 +9,17 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/reservation/embedded"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func open(t *testing.T, o reservation.Options) *reservation.Store {
+func open(t *testing.T, o shard.Options) *reservation.Store {
 	s, err := reservation.Open(o)
 	if err != nil {
 		t.Fatal(err)
@@ -32,21 +35,21 @@ func TestSells(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	var o reservation.Options
+	var o shard.Options
 	server.Connect(&o)
-	e := reservation.NewEdge(open(t, o), reservation.EdgeOptions{Keys: []reservation.Key{{KID: "main"}}})
+	e := edge.New(open(t, o), edge.Options{Keys: []shard.Key{{KID: "main"}}})
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	file := &sale.Sale{ID: "s", StartsAt: time.Now().Add(-time.Hour), EndsAt: time.Now().Add(time.Hour), Items: []sale.Item{{SKU: "a", Stock: 1}}}
-	if _, err := e.Apply(ctx, file, reservation.ApplyOptions{}); err != nil {
+	if _, err := e.ApplyUnlessLost(ctx, file, reservation.ApplyOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(e.SetStatus(ctx, "s", sale.Open, "me"), e.Refresh(ctx), e.Ready()); err != nil {
+	if err := errors.Join(e.Store.SetStatus(ctx, "s", sale.Open, "me"), e.Refresh(ctx), e.Ready()); err != nil {
 		t.Fatal(err)
 	}
 	l, _ := e.Catalogue().Sale("s")
 	a := &sale.Attempt{Buyer: "Ann", Lines: []sale.Line{{SKU: "a", Quantity: 1}}}
-	terms := reservation.Terms{HoldFor: time.Minute, Margin: time.Second, Mode: reservation.Response}
+	terms := edge.Terms{HoldFor: time.Minute, Margin: time.Second, Mode: record.Response}
 	if _, refusal, err := e.Hold(ctx, "r1", l, a, a.Lines, terms); err != nil || refusal != nil {
 		t.Errorf("the first: %v, %v", refusal, err)
 	}
@@ -58,7 +61,7 @@ func TestSells(t *testing.T) {
 
 // Only this process can use the server, and two of them share nothing.
 func TestIsPrivate(t *testing.T) {
-	var options [2]reservation.Options
+	var options [2]shard.Options
 	for i := range options {
 		server, err := embedded.Start()
 		if err != nil {
@@ -74,11 +77,11 @@ func TestIsPrivate(t *testing.T) {
 		t.Errorf("the passwords are %q and %q", options[0].Password, options[1].Password)
 	}
 	options[0].Password = ""
-	if _, err := open(t, options[0]).Sales(t.Context()); !errors.Is(err, reservation.ErrUnavailable) {
+	if _, err := open(t, options[0]).Journal().Sales(t.Context()); !errors.Is(err, shard.ErrUnavailable) {
 		t.Errorf("without the password: %v", err)
 	}
 	options[0].Password = options[1].Password
-	if _, err := open(t, options[0]).Sales(t.Context()); !errors.Is(err, reservation.ErrUnavailable) {
+	if _, err := open(t, options[0]).Journal().Sales(t.Context()); !errors.Is(err, shard.ErrUnavailable) {
 		t.Errorf("with another password: %v", err)
 	}
 }
@@ -88,14 +91,14 @@ func TestCloseTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var o reservation.Options
+	var o shard.Options
 	server.Connect(&o)
 	for range 2 {
 		if err := server.Close(); err != nil {
 			t.Error(err)
 		}
 	}
-	if _, err := open(t, o).Sales(t.Context()); !errors.Is(err, reservation.ErrUnavailable) {
+	if _, err := open(t, o).Journal().Sales(t.Context()); !errors.Is(err, shard.ErrUnavailable) {
 		t.Errorf("a closed server: %v", err)
 	}
 }

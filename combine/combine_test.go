@@ -1,0 +1,251 @@
+package combine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stockgate/stockgate/combine"
+	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/shard"
+)
+
+// gated is a combiner whose calls wait until the test lets them go.
+type gated struct {
+	combine.NameCombiner
+	t       *testing.T
+	begun   chan []string // the names of each call, when it begins
+	goOn    chan struct{}
+	answers sync.WaitGroup
+
+	mu     sync.Mutex
+	failed map[string]error
+}
+
+func newGated(t *testing.T) *gated {
+	g := &gated{t: t, begun: make(chan []string, 1000), goOn: make(chan struct{}, 1_000_000), failed: map[string]error{}}
+	g.NameCombiner = combine.NewNameCombiner(func(_ string, names []string) {
+		g.begun <- names
+		<-g.goOn
+	})
+	t.Cleanup(func() {
+		close(g.goOn)
+		g.Close()
+		g.answers.Wait()
+	})
+	return g
+}
+
+// ask asks in the background, and returns when it is queued or begun.
+func (g *gated) ask(ctx context.Context, queue, name string, weight int, settles bool) {
+	g.t.Helper()
+	before := g.Waiting()
+	g.answers.Go(func() {
+		got, err := g.Do(ctx, queue, name, weight, settles)
+		if err == nil && got != name {
+			err = fmt.Errorf("it got the answer of %s", got)
+		}
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.failed[name] = err
+	})
+	stocktest.Eventually(g.t, name+" in the queue", func() bool {
+		_, answered := g.answer(name)
+		return g.Waiting() > before || answered || len(g.begun) > 0
+	})
+}
+
+func (g *gated) answer(name string) (error, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	err, ok := g.failed[name]
+	return err, ok
+}
+
+// next lets the present call go on and returns the next one.
+func (g *gated) next() []string {
+	g.t.Helper()
+	g.goOn <- struct{}{}
+	select {
+	case names := <-g.begun:
+		return names
+	case <-stocktest.Soon(g.t).Done():
+		g.t.Fatal("no call begins")
+		return nil
+	}
+}
+
+// first makes a call that is under way from then on.
+func (g *gated) first(queue string) {
+	g.t.Helper()
+	g.ask(context.Background(), queue, "first "+queue, 1, false)
+	<-g.begun
+}
+
+// What queues while a call is under way goes in the next one, in order, whatever it
+// is, as far as there is room.
+func TestTogetherInOrder(t *testing.T) {
+	g := newGated(t)
+	g.first("s")
+	var want []string
+	for i := range combine.MostTogether + 3 {
+		want = append(want, fmt.Sprint(i))
+		g.ask(context.Background(), "s", fmt.Sprint(i), 1, i%3 == 0)
+	}
+	if got := g.next(); !slices.Equal(got, want[:combine.MostTogether]) {
+		t.Errorf("together go %v", got)
+	}
+	if got := g.next(); !slices.Equal(got, want[combine.MostTogether:]) {
+		t.Errorf("then go %v", got)
+	}
+}
+
+// A call is bounded by the work that it is; what is more than that alone goes alone.
+func TestHeavyOnesApart(t *testing.T) {
+	g := newGated(t)
+	g.first("s")
+	for i, weight := range []int{combine.MostWeight - 1, 1, 1, 2 * combine.MostWeight, 1} {
+		g.ask(context.Background(), "s", fmt.Sprint(i), weight, false)
+	}
+	for _, want := range [][]string{{"0", "1"}, {"2"}, {"3"}, {"4"}} {
+		if got := g.next(); !slices.Equal(got, want) {
+			t.Errorf("together go %v, want %v", got, want)
+		}
+	}
+}
+
+// Who leaves the queue is never sent, the others are; who leaves while his call is
+// under way cannot know.
+func TestWhoLeaves(t *testing.T) {
+	g := newGated(t)
+	sent, leaveSent := context.WithCancel(context.Background())
+	g.ask(sent, "s", "sent", 1, false)
+	<-g.begun
+	queued, leave := context.WithCancel(context.Background())
+	for _, name := range []string{"a", "leaves", "b", "leaves too"} {
+		ctx := context.Background()
+		if name != "a" && name != "b" {
+			ctx = queued
+		}
+		g.ask(ctx, "s", name, 1, false)
+	}
+	leave()
+	leaveSent()
+	for _, name := range []string{"sent", "leaves", "leaves too"} {
+		stocktest.Eventually(t, name+" has left", func() bool { _, ok := g.answer(name); return ok })
+		err, _ := g.answer(name)
+		if !errors.Is(err, shard.ErrUnavailable) || errors.Is(err, shard.ErrNotSent) != (name != "sent") {
+			t.Errorf("%s hears %v", name, err)
+		}
+	}
+	if got := g.next(); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("together go %v", got)
+	}
+	if n := g.Waiting(); n != 0 {
+		t.Errorf("%d wait", n)
+	}
+	if _, err := g.Do(queued, "s", "late", 1, false); !errors.Is(err, shard.ErrNotSent) {
+		t.Errorf("who has left already hears %v", err)
+	}
+}
+
+// The queue has an end. A sale that waits for much does not keep another one out: its
+// last attempt is turned away instead. Confirms are not turned away for attempts.
+func TestTheQueueIsShared(t *testing.T) {
+	g := newGated(t)
+	g.first("s")
+	g.first("other")
+	var wg sync.WaitGroup
+	ctx, cancel := context.WithCancel(context.Background())
+	defer wg.Wait()
+	defer cancel()
+	busy := make(chan string, combine.MostWaiting)
+	ask := func(queue, name string) {
+		wg.Go(func() {
+			if _, err := g.Do(ctx, queue, name, 1, false); errors.Is(err, combine.ErrBusy) {
+				busy <- queue
+			}
+		})
+	}
+	for i := range combine.MostWaiting {
+		ask("s", fmt.Sprint(i))
+	}
+	stocktest.Eventually(t, "a full queue", func() bool { return g.Waiting() == combine.MostWaiting })
+	if _, err := g.Do(ctx, "s", "one more", 1, false); !errors.Is(err, combine.ErrBusy) || !errors.Is(err, shard.ErrNotSent) {
+		t.Errorf("one more hears %v", err)
+	}
+	for i := range 5 {
+		ask("other", fmt.Sprint("o", i))
+		select {
+		case got := <-busy:
+			if got != "s" {
+				t.Errorf("one of %s is turned away", got)
+			}
+		case <-stocktest.Soon(t).Done():
+			t.Fatal("nobody is turned away")
+		}
+	}
+	g.ask(context.Background(), "s", "confirm", 1, true)
+	if err, answered := g.answer("confirm"); answered {
+		t.Errorf("a confirm hears %v", err)
+	}
+	if n := g.Waiting(); n > combine.MostWaiting+1 || n < combine.MostWaiting-4 {
+		t.Errorf("%d wait", n)
+	}
+}
+
+// A call that is slow holds up nobody else's.
+func TestQueuesAreApart(t *testing.T) {
+	g := newGated(t)
+	g.first("slow")
+	g.ask(context.Background(), "slow", "waits", 1, false)
+	g.first("other")
+	if n := g.Waiting(); n != 1 {
+		t.Errorf("%d wait", n)
+	}
+}
+
+// Whoever waits when it is closed was not sent, and nothing is left running.
+func TestClosedCombiner(t *testing.T) {
+	g := newGated(t)
+	g.first("s")
+	g.ask(context.Background(), "s", "waits", 1, false)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		g.Close()
+	}()
+	stocktest.Eventually(t, "an empty queue", func() bool { _, ok := g.answer("waits"); return ok })
+	if err, _ := g.answer("waits"); !errors.Is(err, shard.ErrNotSent) || !errors.Is(err, shard.ErrUnavailable) {
+		t.Errorf("who waits hears %v", err)
+	}
+	if _, err := g.Do(context.Background(), "s", "late", 1, false); !errors.Is(err, shard.ErrNotSent) {
+		t.Errorf("who comes later hears %v", err)
+	}
+	g.goOn <- struct{}{}
+	<-done
+	stocktest.Eventually(t, "the answer", func() bool { _, ok := g.answer("first s"); return ok })
+	if err, _ := g.answer("first s"); err != nil {
+		t.Errorf("what was under way ends with %v", err)
+	}
+}
+
+// A call that panics is an answer like others to those who wait in it, and the next
+// one goes on.
+func TestACallThatPanics(t *testing.T) {
+	c := combine.NewNameCombiner(func(_ string, names []string) {
+		if names[0] == "bad" {
+			panic("nil map")
+		}
+	})
+	defer c.Close()
+	if _, err := c.Do(context.Background(), "s", "bad", 1, false); !errors.Is(err, shard.ErrUnavailable) || errors.Is(err, shard.ErrNotSent) {
+		t.Errorf("it ends with %v", err)
+	}
+	if got, err := c.Do(context.Background(), "s", "good", 1, false); got != "good" || err != nil {
+		t.Errorf("then %q, %v", got, err)
+	}
+}

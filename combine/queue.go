@@ -1,0 +1,115 @@
+package combine
+
+// enter queues a ticket, and begins to send what its queue has. When all places are
+// taken it is turned away, or, if its queue has less than its share of them, the one
+// that came last to the longest queue. The combiner's mu must be held.
+func (c *Combiner[Q, A]) enter(name string, t *Ticket[Q, A]) error {
+	if c.closed {
+		return ErrClosed
+	}
+	if t.Ctx.Err() != nil {
+		return ErrNoTime
+	}
+	q := c.queues[name]
+	kind := t.kind()
+	if c.waiting[kind] >= MostWaiting {
+		if q != nil && q.waiting[kind] >= c.share(kind, q) {
+			return ErrBusy
+		}
+		c.turnAway(kind)
+	}
+	if q == nil {
+		q = &queue[Q, A]{name: name}
+		c.queues[name] = q
+		c.running.Go(func() { c.run(q) })
+	}
+	t.queue, t.prev = q, q.last
+	if q.last != nil {
+		q.last.next = t
+	} else {
+		q.first = t
+	}
+	q.last = t
+	q.waiting[kind]++
+	c.waiting[kind]++
+	if q.wanted > 0 && q.count() >= q.wanted {
+		q.hurry()
+	}
+	return nil
+}
+
+// share is how many places each queue may have when there are not enough for all.
+func (c *Combiner[Q, A]) share(kind int, with *queue[Q, A]) int {
+	n := 0
+	for _, q := range c.queues {
+		if q == with || q.waiting[kind] > 0 {
+			n++
+		}
+	}
+	return max(1, MostWaiting/n)
+}
+
+// turnAway makes room for one: who came last to the longest queue hears that there is
+// none.
+func (c *Combiner[Q, A]) turnAway(kind int) {
+	var longest *queue[Q, A]
+	for _, q := range c.queues {
+		if longest == nil || q.waiting[kind] > longest.waiting[kind] {
+			longest = q
+		}
+	}
+	for t := longest.last; t != nil; t = t.prev {
+		if t.kind() == kind {
+			c.remove(t)
+			t.Fail(ErrBusy)
+			return
+		}
+	}
+}
+
+// leave takes a ticket back. False: it was sent, or answered.
+func (c *Combiner[Q, A]) leave(t *Ticket[Q, A]) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t.queue == nil {
+		return false
+	}
+	c.remove(t)
+	return true
+}
+
+// remove takes a ticket out of its queue. The combiner's mu must be held.
+func (c *Combiner[Q, A]) remove(t *Ticket[Q, A]) {
+	q := t.queue
+	if t.prev != nil {
+		t.prev.next = t.next
+	} else {
+		q.first = t.next
+	}
+	if t.next != nil {
+		t.next.prev = t.prev
+	} else {
+		q.last = t.prev
+	}
+	t.queue, t.prev, t.next = nil, nil, nil
+	q.waiting[t.kind()]--
+	c.waiting[t.kind()]--
+}
+
+// count is how many wait in a queue.
+func (q *queue[Q, A]) count() int { return q.waiting[0] + q.waiting[1] }
+
+// hurry ends the wait for others.
+func (q *queue[Q, A]) hurry() {
+	if q.wanted > 0 {
+		q.wanted = 0
+		close(q.enough)
+	}
+}
+
+// Waiting is how many requests wait to be sent.
+func (c *Combiner[Q, A]) Waiting() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.waiting[0] + c.waiting[1]
+}

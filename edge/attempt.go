@@ -1,0 +1,157 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/stockgate/stockgate/combine"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
+)
+
+// Terms say how long an attempt's stock is held.
+type Terms struct {
+	HoldFor time.Duration
+	Margin  time.Duration
+	Mode    record.Mode
+	// KeyTTL is how long an idempotency key belongs to a confirmed reservation; never
+	// shorter than until the sale ends.
+	KeyTTL time.Duration
+	// Gate is the name of the gate, so that the right one asks the shop about a
+	// reservation in doubt; empty: it has none.
+	Gate string
+}
+
+// Hold holds stock for one attempt within parent, or says why not. lines must be
+// those of the attempt as the sale resolved them. Whatever goes wrong, no stock
+// is left that nobody owns: what may have been reserved is released. The error is
+// a *Bound when the attempt's key or ref, or without a key its buyer and lines,
+// belong to another reservation: nothing was charged.
+func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attempt, lines []sale.Line, t Terms) (reservation.Hold, *sale.Refusal, error) {
+	started := time.Now()
+	defer func() { (*e.metrics.Load()).Reserved(time.Since(started)) }()
+	ctx := combine.Within(parent, e.shard.Timeout())
+
+	secret := e.secret.Load()
+	if secret == nil {
+		return reservation.Hold{}, nil, shard.ErrStarting
+	}
+	who := person{secret: secret, attempt: a}
+	charged, refusal := charges(l, &who, lines, l.Now())
+	var unpaid reservation.Owed
+	if refusal == nil {
+		unpaid, refusal = owed(l, &who, t.Mode)
+	}
+	if refusal != nil {
+		return e.unasked(parent, l, a, lines, refusal)
+	}
+	claim := &reservation.Claim{
+		ID: id, Sale: l.Sale.ID, Version: l.Version, Buyer: who.buyer(),
+		Lines: lines, Charges: charged, Unpaid: unpaid,
+		HoldFor: t.HoldFor, Margin: t.Margin, Mode: t.Mode,
+		Binding: reservation.BindingOf(secret, a, lines, t.KeyTTL), Ref: a.Ref, RefShared: a.RefShared, Gate: t.Gate,
+		View: l.view(),
+	}
+	// A try that was sent and not answered may still run, even after a later one:
+	// unless the hold is ours in the end, its id is released.
+	sent, ours := false, false
+	defer func() {
+		if sent && !ours {
+			e.Abandon(claim.Sale, id)
+		}
+	}()
+	for try := 0; ; try++ {
+		hold, refusal, err := e.Store.Reserve(ctx, claim)
+		switch {
+		case err == nil && refusal == nil && hold.State == record.Held:
+			ours = true
+			e.own.add(id, hold.Lines)
+			e.binds(claim)
+			return hold, nil, nil
+		case err == nil && refusal == nil:
+			return hold, nil, errors.New("the reservation has ended already")
+		case err == nil:
+			if refusal.Reason == sale.SoldOut || refusal.Reason == sale.AllHeld {
+				(*e.metrics.Load()).NothingLeft(false)
+			}
+			return reservation.Hold{}, refusal, nil
+		case errors.Is(err, reservation.ErrVersion) && try < 5:
+			if l, lines, refusal, err = e.reload(ctx, l, a); err != nil || refusal != nil {
+				return reservation.Hold{}, refusal, err
+			}
+			if charged, refusal = charges(l, &who, lines, l.Now()); refusal != nil {
+				return reservation.Hold{}, refusal, nil
+			}
+			if claim.Unpaid, refusal = owed(l, &who, t.Mode); refusal != nil {
+				return reservation.Hold{}, refusal, nil
+			}
+			claim.Version, claim.Lines, claim.Charges, claim.View = l.Version, lines, charged, l.view()
+			claim.Binding = reservation.BindingOf(secret, a, lines, t.KeyTTL)
+			continue
+		case errors.Is(err, reservation.ErrWindow) && try < 5:
+			// the reply told the time: no need to read the sale again, least of all at
+			// midnight, when this is everybody's answer
+			now := l.Now()
+			if w, ok := errors.AsType[*reservation.WindowError](err); ok && w.Now.After(now) {
+				now = w.Now
+			}
+			if claim.Charges, refusal = charges(l, &who, lines, now); refusal != nil {
+				return reservation.Hold{}, refusal, nil
+			}
+			continue
+		case errors.Is(err, reservation.ErrLate), errors.Is(err, reservation.ErrVersion), errors.Is(err, reservation.ErrWindow):
+			return reservation.Hold{}, nil, err // nothing was charged
+		}
+		if _, ok := errors.AsType[*reservation.Bound](err); ok {
+			return reservation.Hold{}, nil, err
+		}
+		(*e.metrics.Load()).RedisFailed("reserve")
+		sent = sent || !e.shard.NotSent(err)
+		if shard.Repeatable(ctx, err) && try < 2 {
+			continue
+		}
+		return reservation.Hold{}, nil, err
+	}
+}
+
+// unasked refuses an attempt that Redis was not asked about. What its key or ref has got
+// comes first.
+func (e *Edge) unasked(ctx context.Context, l *Listing, a *sale.Attempt, lines []sale.Line, no *sale.Refusal) (reservation.Hold, *sale.Refusal, error) {
+	if a.Key == "" && a.Ref == "" {
+		return reservation.Hold{}, no, nil
+	}
+	isNew, err := e.SurelyNew(l, a)
+	if err != nil {
+		return reservation.Hold{}, nil, err
+	}
+	if !isNew {
+		if b, err := e.Lookup(ctx, l, a, lines); err != nil {
+			return reservation.Hold{}, nil, err
+		} else if b != nil {
+			return reservation.Hold{}, nil, b
+		}
+	}
+	return reservation.Hold{}, no, nil
+}
+
+// reload reads a sale that has changed, and what the attempt means in it.
+func (e *Edge) reload(by *combine.Bounded, l *Listing, a *sale.Attempt) (*Listing, []sale.Line, *sale.Refusal, error) {
+	ctx, cancel := by.Waited()
+	defer cancel()
+	fresh, err := e.loadListing(ctx, l.Sale.ID, l)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	select {
+	case e.poke <- struct{}{}: // the catalogue follows
+	default:
+	}
+	if refusal := fresh.Sale.Verdict(fresh.Status, fresh.Now()); refusal != nil {
+		return nil, nil, refusal, nil
+	}
+	lines, refusal := fresh.Sale.Resolve(a)
+	return fresh, lines, refusal, nil
+}

@@ -1,0 +1,235 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/stockgate/stockgate/combine"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/shard"
+	"go.uber.org/zap"
+)
+
+const (
+	// backlogOfSale bounds the outcomes of one sale that wait for Redis to come back, and
+	// backlogSize those of all sales: about 200 bytes each. What does not fit becomes in
+	// doubt at its deadline, or expires. Internal outcomes may take half of it, so that they
+	// never keep out what the shop has said.
+	backlogOfSale, backlogSize = 20_000, 100_000
+	// toldTogether is how many outcomes of a sale are told at once: one call of a script.
+	toldTogether = combine.MostTogether
+	// backlogPause is the pause after a call without an answer; it doubles up to
+	// backlogLongest.
+	backlogPause, backlogLongest = 20 * time.Millisecond, time.Second
+)
+
+// told is what Redis has answered to an outcome.
+type told struct {
+	state record.State
+	err   error
+}
+
+// backlog tells Redis, in the background and again and again, what it could not be
+// told at once. Each sale has a queue of its own: one that gets no answer delays no other.
+type backlog struct {
+	log     *zap.Logger
+	tell    func(ctx context.Context, ofOneSale []outcome) []told
+	dropped func()
+
+	mu      sync.Mutex
+	ctx     context.Context // until when it tells; nil: it has not begun
+	sales   map[string]*saleBacklog
+	count   int           // in all of them
+	changed chan struct{} // closed and renewed whenever it gets less
+	running sync.WaitGroup
+}
+
+// saleBacklog is what waits for one sale's shard. It is there, with a goroutine once the
+// backlog has begun, while anything does.
+type saleBacklog struct {
+	sale    string
+	waiting []outcome // those that are being told come first
+	known   map[outcomeKey]struct{}
+}
+
+// outcomeKey finds repeats: the same outcome of one reservation is told once.
+type outcomeKey struct {
+	id   string
+	kind outcomeKind
+}
+
+func newBacklog(log *zap.Logger, tell func(context.Context, []outcome) []told, dropped func()) *backlog {
+	return &backlog{log: log, tell: tell, dropped: dropped, sales: map[string]*saleBacklog{}, changed: make(chan struct{})}
+}
+
+// add queues an outcome; a full backlog says so in the log and drops it.
+func (b *backlog) add(o outcome) {
+	if b.fits(o) {
+		return
+	}
+	b.dropped()
+	b.log.Error("backlog is full: a reservation will end by its deadline; look for it with `caddy stockgate holds`",
+		zap.String("sale", o.sale), zap.String("reservation", o.id), zap.Stringer("outcome", o.kind), zap.String("cause", o.cause))
+}
+
+// fits queues an outcome if there is room.
+func (b *backlog) fits(o outcome) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	q, key := b.sales[o.sale], outcomeKey{o.id, o.kind}
+	if q != nil {
+		if _, ok := q.known[key]; ok {
+			return true
+		}
+	}
+	if b.full(q, o.promised()) {
+		return false
+	}
+	if q == nil {
+		q = &saleBacklog{sale: o.sale, known: map[outcomeKey]struct{}{}}
+		b.sales[o.sale] = q
+		b.begin(q)
+	}
+	q.known[key] = struct{}{}
+	q.waiting = append(q.waiting, o)
+	b.count++
+	return true
+}
+
+// full says that a sale has as much as it may. When all sales together have, each may
+// still have its share, so that one never keeps another out.
+func (b *backlog) full(q *saleBacklog, promised bool) bool {
+	most, all, share, has := backlogOfSale, backlogSize, backlogSize/max(1, len(b.sales)), 0
+	if !promised {
+		most, all, share = most/2, all/2, share/2
+	}
+	if q != nil {
+		has = len(q.waiting)
+	}
+	return has >= most || b.count >= all && has >= share
+}
+
+// begin starts to tell a sale's outcomes, if the backlog is at work. mu must be held.
+func (b *backlog) begin(q *saleBacklog) {
+	if ctx := b.ctx; ctx != nil && ctx.Err() == nil {
+		b.running.Go(func() { b.tellAll(ctx, q) })
+	}
+}
+
+// run tells until ctx ends.
+func (b *backlog) run(ctx context.Context) {
+	b.mu.Lock()
+	b.ctx = ctx
+	for _, q := range b.sales {
+		b.begin(q)
+	}
+	b.mu.Unlock()
+	<-ctx.Done()
+	b.mu.Lock()
+	b.ctx = nil // nothing begins from here on
+	b.mu.Unlock()
+	b.running.Wait()
+}
+
+// tellAll tells a sale's outcomes until none is left. Those that cannot be told go to the
+// end of the queue, after a pause that grows while none can.
+func (b *backlog) tellAll(ctx context.Context, q *saleBacklog) {
+	pause := backlogPause
+	for {
+		some := b.next(q)
+		if some == nil || ctx.Err() != nil {
+			return
+		}
+		again := b.done(q, some, b.tell(ctx, some))
+		if again < len(some) {
+			pause = backlogPause
+		}
+		if again == 0 {
+			continue
+		}
+		// jitter: edges and sales must not all ask at the same moment
+		timer := time.NewTimer(pause/2 + rand.N(pause))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+		pause = min(2*pause, backlogLongest)
+	}
+}
+
+// next is what is told together next; nil: nothing is left, and the queue has ended.
+func (b *backlog) next(q *saleBacklog) []outcome {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(q.waiting) == 0 {
+		delete(b.sales, q.sale)
+		return nil
+	}
+	n := min(len(q.waiting), toldTogether)
+	return q.waiting[:n:n]
+}
+
+// done removes what was told, and returns how many must be told again.
+func (b *backlog) done(q *saleBacklog, some []outcome, answers []told) int {
+	var again []outcome
+	for i, a := range answers {
+		if errors.Is(a.err, shard.ErrUnavailable) {
+			again = append(again, some[i])
+		} else {
+			b.logged(&some[i], a)
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i, a := range answers {
+		if !errors.Is(a.err, shard.ErrUnavailable) {
+			delete(q.known, outcomeKey{some[i].id, some[i].kind})
+		}
+	}
+	q.waiting = append(q.waiting[len(some):], again...)
+	if b.count -= len(some) - len(again); len(again) < len(some) {
+		close(b.changed)
+		b.changed = make(chan struct{})
+	}
+	return len(again)
+}
+
+// size is the number of outcomes that Redis does not know yet.
+func (b *backlog) size() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.count
+}
+
+// drain waits until the backlog is empty, or ctx ends; it returns what is left.
+func (b *backlog) drain(ctx context.Context) int {
+	for {
+		b.mu.Lock()
+		left, changed := b.count, b.changed
+		b.mu.Unlock()
+		if left == 0 {
+			return 0
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return left
+		}
+	}
+}
+
+func (b *backlog) logged(o *outcome, a told) {
+	fields := []zap.Field{zap.String("sale", o.sale), zap.String("reservation", o.id), zap.Stringer("outcome", o.kind),
+		zap.String("cause", o.cause), zap.String("state", string(a.state))}
+	if a.err != nil && (o.kind == outcomeConfirm || !errors.Is(a.err, reservation.ErrNotFound)) { // of a confirm there is an order
+		b.log.Error("a late outcome was not accepted", append(fields, zap.Error(a.err))...)
+		return
+	}
+	b.log.Debug("a late outcome was told", fields...)
+}

@@ -1,0 +1,242 @@
+package edge
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/sale/skus"
+	"github.com/stockgate/stockgate/shard"
+)
+
+// Listing is a sale as an edge knows it.
+type Listing struct {
+	Sale    *sale.Sale
+	Status  sale.Status
+	Version int64
+	// closed: it is lost, and was closed before.
+	closed bool
+	epoch  string
+	clock  *shard.Clock
+	// followed is what this edge knows from the sale's journal; nil: nothing for sure.
+	// All versions of a sale share it.
+	followed *atomic.Pointer[followed]
+}
+
+// Now is the edge's estimate of the time of the sale's Redis.
+func (l *Listing) Now() time.Time { return l.at(time.Now()) }
+
+// at is Now at a moment of this machine's clock.
+func (l *Listing) at(moment time.Time) time.Time {
+	ms, ok := l.clock.At(moment)
+	if !ok {
+		return moment
+	}
+	return time.UnixMilli(ms)
+}
+
+// Catalogue is an edge's view of all sales at one moment. It never changes: a
+// newer one takes its place.
+type Catalogue struct {
+	sales map[string]*Listing
+	// byStart are the sales in the order of their start. Their items are numbered through:
+	// those of each sale begin at its first.
+	byStart []*Listing
+	first   []uint32
+	items   *skus.Index
+	shared  map[string][]*Listing // items that several sales list
+	partial bool                  // what some sale lists is not known
+}
+
+// Sale returns the sale with an id.
+func (c *Catalogue) Sale(id string) (*Listing, bool) {
+	l, ok := c.sales[id]
+	return l, ok
+}
+
+// Listing returns the sales that list an item, in the order of their start. The
+// result must not be changed.
+func (c *Catalogue) Listing(sku string) []*Listing {
+	if len(c.shared) > 0 {
+		if all, ok := c.shared[sku]; ok {
+			return all
+		}
+	}
+	if i, ok := c.find(sku); ok {
+		return c.byStart[i : i+1 : i+1]
+	}
+	return nil
+}
+
+// find returns the place in byStart of the first sale that lists an item.
+func (c *Catalogue) find(sku string) (int, bool) {
+	for at := c.items.Find(sku); ; {
+		n, ok := c.items.Next(&at)
+		if !ok {
+			return 0, false
+		}
+		next, _ := slices.BinarySearch(c.first, n+1) // the first sale whose items come after it
+		if i := next - 1; c.byStart[i].Sale.Items[n-c.first[i]].SKU == sku {
+			return i, true
+		}
+	}
+}
+
+// All calls yield for every sale.
+func (c *Catalogue) All(yield func(*Listing) bool) {
+	for _, l := range c.sales {
+		if !yield(l) {
+			return
+		}
+	}
+}
+
+// Complete says that this edge knows what every sale lists: only then is an item that
+// no listing names surely not on sale.
+func (c *Catalogue) Complete() bool { return !c.partial }
+
+func newCatalogue(sales map[string]*Listing) *Catalogue {
+	c := &Catalogue{sales: sales, byStart: slices.SortedFunc(maps.Values(sales), before), first: make([]uint32, len(sales)), shared: make(map[string][]*Listing)}
+	n := uint32(0)
+	for i, l := range c.byStart {
+		c.first[i] = n
+		n += uint32(len(l.Sale.Items))
+		c.partial = c.partial || len(l.Sale.Items) == 0
+	}
+	c.items = skus.New(int(n))
+	for i, l := range c.byStart {
+		for j := range l.Sale.Items {
+			sku := l.Sale.Items[j].SKU
+			if k, ok := c.find(sku); ok {
+				if c.shared[sku] == nil {
+					c.shared[sku] = []*Listing{c.byStart[k]}
+				}
+				c.shared[sku] = append(c.shared[sku], l)
+				continue
+			}
+			c.items.Add(sku, c.first[i]+uint32(j))
+		}
+	}
+	return c
+}
+
+func before(a, b *Listing) int {
+	return cmp.Or(a.Sale.StartsAt.Compare(b.Sale.StartsAt), strings.Compare(a.Sale.ID, b.Sale.ID))
+}
+
+// readCatalogue reads all sales, keeping those of old whose version still holds. Redis
+// must have every sale of its index, of old and of remembered: one that it does not have
+// is listed as lost. index is what the index itself names.
+func (e *Edge) readCatalogue(ctx context.Context, old *Catalogue, remembered []string) (c *Catalogue, index []string, err error) {
+	index, err = e.Store.Journal().Sales(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	expected := slices.Concat(index, slices.Collect(maps.Keys(old.sales)), remembered)
+	slices.Sort(expected)
+	expected = slices.Compact(expected)
+	sales := make(map[string]*Listing, len(expected))
+	changed := false
+	for _, id := range expected {
+		known := old.sales[id]
+		l, err := e.readListing(ctx, id, known)
+		switch {
+		case errors.Is(err, shard.ErrNoSale): // the index names a sale only after its shard is there
+			l = lost(id, known)
+		case errors.Is(err, reservation.ErrUnreadable):
+			l = unreadable(id, known)
+		case err != nil:
+			return nil, nil, err
+		}
+		changed = changed || l != known
+		sales[id] = l
+	}
+	if !changed {
+		return old, index, nil
+	}
+	return newCatalogue(sales), index, nil
+}
+
+// unreadable stands for a sale whose file in Redis this edge cannot read: its
+// attempts are unavailable, those of other sales are not.
+func unreadable(id string, known *Listing) *Listing {
+	if known != nil && known.Status == statusUnreadable {
+		return known
+	}
+	return unknown(id, statusUnreadable)
+}
+
+// unknown stands for a sale of which this edge knows nothing but the name.
+func unknown(id string, status sale.Status) *Listing {
+	file := &sale.Sale{ID: id, EndsAt: time.Unix(1<<40, 0)} // it has not ended
+	return &Listing{Sale: file, Status: status, Version: -1, clock: &shard.Clock{Mono: time.Now}, followed: new(atomic.Pointer[followed])}
+}
+
+// statusUnreadable is no status that a sale can have: its verdict is unavailable.
+const statusUnreadable sale.Status = "unreadable"
+
+// readListing reads one sale; known is returned when its version still holds.
+func (e *Edge) readListing(ctx context.Context, id string, known *Listing) (*Listing, error) {
+	if known != nil {
+		// epoch too: another life of the same Redis counts its versions anew
+		v, err := e.shard.Redis.HMGet(ctx, e.shard.ShardKeys(id)[shard.MetaKey], "version", "epoch").Result()
+		if err != nil {
+			return nil, shard.Explain(err)
+		}
+		version, _ := v[0].(string)
+		epoch, _ := v[1].(string)
+		if version == strconv.FormatInt(known.Version, 10) && epoch == known.epoch {
+			return known, nil
+		}
+	}
+	return e.loadListing(ctx, id, known)
+}
+
+// loadListing reads one sale anew. It is followed as known is, another version of it.
+func (e *Edge) loadListing(ctx context.Context, id string, known *Listing) (*Listing, error) {
+	loaded, err := e.Store.Load(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	c := e.shard.Clock(id)
+	if _, ok := c.Now(); !ok {
+		if _, err := e.shard.Run(ctx, e.shard.Scripts.Settle, id); err != nil {
+			return nil, err
+		}
+	}
+	view := new(atomic.Pointer[followed])
+	if known != nil && known.epoch == loaded.Epoch {
+		view = known.followed
+	} else {
+		c.Anew() // another life counts its entries from the beginning
+	}
+	return &Listing{Sale: loaded.Sale, Status: loaded.Status, Version: loaded.Version, epoch: loaded.Epoch, clock: c, followed: view}, nil
+}
+
+// view is what is followed of the sale at this moment; nil: nothing.
+func (l *Listing) view() *followed {
+	if l.followed == nil {
+		return nil
+	}
+	return l.followed.Load()
+}
+
+// Verdict says whether the sale sells at a moment of this machine's clock, which is
+// turned into one of its Redis's; nil: it does.
+func (l *Listing) Verdict(moment time.Time) *sale.Refusal {
+	if l.Lost() {
+		return reservation.RefuseLost // also before its start and after its end
+	}
+	return l.Sale.Verdict(l.Status, l.at(moment))
+}
+
+// Resolve checks an attempt's lines against the sale's items.
+func (l *Listing) Resolve(a *sale.Attempt) ([]sale.Line, *sale.Refusal) { return l.Sale.Resolve(a) }

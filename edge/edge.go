@@ -1,0 +1,296 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stockgate/stockgate/identity"
+	"github.com/stockgate/stockgate/lists"
+	"github.com/stockgate/stockgate/rates"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/shard"
+	"go.uber.org/zap"
+)
+
+const (
+	// watchEvery is how often an edge looks for changed sales; notices come sooner.
+	watchEvery = 500 * time.Millisecond
+	// checkEvery is how often it looks at the server's settings and the shared secret.
+	checkEvery = 5 * time.Second
+)
+
+// Metrics receives what an edge counts. Implementations must be safe for
+// concurrent use and fast.
+type Metrics interface {
+	// Reserved: one reserve took so long, whatever its answer.
+	Reserved(time.Duration)
+	// RedisFailed: a call got no answer. During is reserve, settle, watch, reap or rate.
+	RedisFailed(during string)
+	// BacklogDropped: an outcome did not fit into the backlog.
+	BacklogDropped()
+	// SoldUnbacked: the shop took an order whose units had gone elsewhere.
+	SoldUnbacked()
+	// NothingLeft: an attempt was refused because its units are not there, by Redis or,
+	// remembered, without asking it.
+	NothingLeft(remembered bool)
+}
+
+type noMetrics struct{}
+
+func (noMetrics) Reserved(time.Duration) {}
+func (noMetrics) RedisFailed(string)     {}
+func (noMetrics) BacklogDropped()        {}
+func (noMetrics) SoldUnbacked()          {}
+func (noMetrics) NothingLeft(bool)       {}
+
+// EdgeOptions configures an Edge.
+type Options struct {
+	// Keys are this edge's signing keys; the first signs.
+	Keys []shard.Key
+	// Log. Default: none.
+	Log *zap.Logger
+	// Metrics. Default: none.
+	Metrics Metrics
+	// Rates is where shared rates are counted: a Redis of its own, or the same with
+	// connections of its own. The edge closes it. Default: the edge's store.
+	Rates *shard.Client
+}
+
+// Edge is one gateway process at work on a store. It is safe for concurrent use.
+type Edge struct {
+	// Store has what the edge sells. Its words go to Redis once: when Redis does not
+	// answer, the caller hears so. Those of the edge that end on Eventually are told
+	// again until Redis has them.
+	Store   *reservation.Store
+	shard   *shard.Client
+	rates   *rates.Rates
+	keys    []shard.Key
+	log     *zap.Logger
+	metrics atomic.Pointer[Metrics]
+
+	catalogue  atomic.Pointer[Catalogue]
+	remembered remembered
+	secret     atomic.Pointer[identity.Secret]
+	public     atomic.Pointer[[]string]
+	health     atomic.Pointer[shard.Health]
+	backlog    *backlog
+	own        ownHolds
+	checks     *checks
+	viewNow    func() time.Duration // the clock of the view; it only goes forward
+
+	start, stop sync.Once
+	poke        chan struct{}
+	cancel      context.CancelFunc
+	loops       sync.WaitGroup
+	watching    sync.Mutex // one look at a time; guards checked
+	checked     time.Time
+}
+
+// NewEdge makes an edge on a store. It does nothing before Start.
+func New(s *reservation.Store, o Options) *Edge {
+	if o.Log == nil {
+		o.Log = zap.NewNop()
+	}
+	e := &Edge{Store: s, shard: s.Shard(), keys: o.Keys, log: o.Log, poke: make(chan struct{}, 1), viewNow: sinceStarted}
+	counted := o.Rates
+	if counted == nil {
+		counted = s.Shard()
+	}
+	e.rates = rates.New(counted, e.secret.Load, func() { (*e.metrics.Load()).RedisFailed("rate") })
+	e.SetMetrics(o.Metrics)
+	e.backlog = newBacklog(o.Log, e.tell, func() { (*e.metrics.Load()).BacklogDropped() })
+	e.checks = newChecks(e)
+	e.catalogue.Store(newCatalogue(nil))
+	e.health.Store(&shard.Health{Err: shard.ErrStarting})
+	return e
+}
+
+// SetMetrics changes who counts; nil: nobody.
+func (e *Edge) SetMetrics(m Metrics) {
+	if m == nil {
+		m = noMetrics{}
+	}
+	e.metrics.Store(&m)
+}
+
+// Start begins to watch, reap and tell late outcomes. Only the first call counts.
+func (e *Edge) Start() {
+	e.start.Do(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		e.cancel = cancel
+		for _, loop := range []func(context.Context){e.watch, e.listen, e.reap, e.follow, e.backlog.run} {
+			e.loops.Go(func() { loop(ctx) })
+		}
+	})
+}
+
+// Stop tells Redis the outcomes that wait, as long as ctx lasts, then stops all
+// loops and closes its stores. It may be called again, and without Start.
+func (e *Edge) Stop(ctx context.Context) error {
+	var err error
+	e.stop.Do(func() {
+		e.start.Do(func() {}) // a later Start does nothing
+		if e.cancel != nil {
+			if left := e.backlog.drain(ctx); left > 0 {
+				e.log.Error("stopped before redis could be told how some forwarded attempts ended: they will be in doubt", zap.Int("reservations", left))
+			}
+			e.cancel()
+			e.loops.Wait()
+		}
+		e.rates.Close()
+		err = e.Store.Close()
+		if shard := e.rates.Shard(); shard != e.shard {
+			err = errors.Join(err, shard.Close())
+		}
+	})
+	return err
+}
+
+// Catalogue is the edge's present view of all sales.
+func (e *Edge) Catalogue() *Catalogue { return e.catalogue.Load() }
+
+// PublicKeys are the JWKs of all edges, as far as this one has heard of them.
+func (e *Edge) PublicKeys() []string {
+	if p := e.public.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// Backlog is how many outcomes Redis does not know yet.
+func (e *Edge) Backlog() int { return e.backlog.size() }
+
+// Ready says why the edge must not sell at present; nil: it may.
+func (e *Edge) Ready() error { return e.ReadyAt(time.Now()) }
+
+// ReadyAt is Ready at a moment of this machine's clock.
+func (e *Edge) ReadyAt(moment time.Time) error {
+	h := e.health.Load()
+	if h.Err != nil && (h.LastWord.IsZero() || !errors.Is(h.Err, shard.ErrUnavailable)) {
+		return h.Err
+	}
+	if moment.Sub(h.LastWord) > shard.Silence {
+		if h.Err != nil {
+			return fmt.Errorf("%w (for more than %v)", h.Err, shard.Silence)
+		}
+		return fmt.Errorf("%w: no word for %v", shard.ErrUnavailable, shard.Silence)
+	}
+	return nil
+}
+
+// watch keeps the catalogue, the secret and the health up to date.
+func (e *Edge) watch(ctx context.Context) {
+	ticker := time.NewTicker(watchEvery)
+	defer ticker.Stop()
+	for {
+		e.look(ctx)
+		select {
+		case <-ticker.C:
+		case <-e.poke:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Refresh looks for changed sales now.
+func (e *Edge) Refresh(ctx context.Context) error { return e.look(ctx) }
+
+// look asks Redis once for everything that an edge must know.
+func (e *Edge) look(ctx context.Context) error {
+	e.watching.Lock()
+	defer e.watching.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, max(4*e.shard.Timeout(), time.Second))
+	defer cancel()
+	err := e.check(ctx)
+	if err == nil {
+		var c *Catalogue
+		var index []string
+		old := e.catalogue.Load()
+		if c, index, err = e.readCatalogue(ctx, old, e.remembered.list()); err == nil {
+			e.catalogue.Store(c)
+			e.miss(ctx, old, c, index)
+			err = e.shard.CheckReplicas(ctx)
+		}
+	}
+	before := e.health.Load()
+	now := &shard.Health{Err: err, LastWord: before.LastWord}
+	if err == nil {
+		now.LastWord = time.Now()
+	} else if !errors.Is(err, context.Canceled) {
+		(*e.metrics.Load()).RedisFailed("watch")
+	}
+	e.health.Store(now)
+	switch {
+	case err != nil && (before.Err == nil || before.Err == shard.ErrStarting) && !errors.Is(err, context.Canceled):
+		e.log.Error("not selling: the gates answer 503", zap.Error(err))
+	case err == nil && before.Err != nil:
+		e.log.Info("selling: redis answers")
+	}
+	return err
+}
+
+// check looks at the server's settings and the shared secret, now and then.
+func (e *Edge) check(ctx context.Context) error {
+	if e.secret.Load() != nil && time.Since(e.checked) < checkEvery && e.health.Load().Err == nil {
+		return nil
+	}
+	if err := e.shard.CheckMemoryPolicy(ctx); err != nil {
+		return err
+	}
+	secret, err := e.shard.Enroll(ctx, e.keys, e.secret.Load())
+	if err != nil {
+		return err
+	}
+	public, err := e.shard.PublicKeys(ctx)
+	if err != nil {
+		return err
+	}
+	e.secret.Store(secret)
+	e.public.Store(&public)
+	e.checked = time.Now()
+	return nil
+}
+
+// listen hurries the watch when somebody has changed a sale.
+func (e *Edge) listen(ctx context.Context) {
+	sub := e.shard.Redis.Subscribe(ctx, e.shard.Channel())
+	defer sub.Close()
+	notices := sub.Channel()
+	for {
+		select {
+		case _, ok := <-notices:
+			if !ok {
+				return
+			}
+			select {
+			case e.poke <- struct{}{}:
+			default:
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Secret is what this edge hashes identities with, once it has agreed on it with the
+// others; ErrStarting before.
+func (e *Edge) Secret() (*identity.Secret, error) {
+	if s := e.secret.Load(); s != nil {
+		return s, nil
+	}
+	return nil, shard.ErrStarting
+}
+
+// ListView makes a view of a named list. It does nothing before Start.
+func (e *Edge) ListView(list string) *lists.View {
+	return lists.NewView(lists.New(e.shard), list, lists.ViewOptions{
+		Secret: e.secret.Load,
+		Failed: func() { (*e.metrics.Load()).RedisFailed("watch") },
+		Log:    e.log,
+	})
+}

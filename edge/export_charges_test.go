@@ -1,0 +1,14 @@
+package edge
+
+import (
+	"time"
+
+	"github.com/stockgate/stockgate/identity"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// Charges is what an attempt costs of the purchase limits.
+func Charges(l *Listing, secret *identity.Secret, a *sale.Attempt, lines []sale.Line, now time.Time) ([]reservation.Charge, *sale.Refusal) {
+	return charges(l, &person{secret: secret, attempt: a}, lines, now)
+}

@@ -1,0 +1,128 @@
+package edge
+
+import (
+	"context"
+	"time"
+
+	"github.com/stockgate/stockgate/sale"
+)
+
+// ReadFor is how long a read of the journals waits.
+const ReadFor = readFor
+
+// SetViewClock must come before Start.
+func (e *Edge) SetViewClock(now func() time.Duration) { e.viewNow = now }
+
+// Told is a refusal that came with seq.
+func (e *Edge) Told(l *Listing, line *sale.Line, seq, left int64, no *sale.Refusal) {
+	all := left
+	if no.Reason == sale.AllHeld {
+		all += line.Quantity
+	}
+	l.view().Refused(line, seq, left, all)
+}
+
+// Got is a hold that came with seq.
+func (e *Edge) Got(l *Listing, lines []sale.Line, seq int64) { l.view().Got(lines, seq) }
+
+// Follow only follows journals, until ctx ends.
+func (e *Edge) Follow(ctx context.Context) { e.follow(ctx) }
+
+// KeyField is the binding field of a buyer's idempotency key.
+func (e *Edge) KeyField(buyer, key string) string { return e.secret.Load().Key(buyer, key) }
+
+// BoundRoom is for how many bindings the edge's filter was made; 0: there is none.
+func (e *Edge) BoundRoom(sale string) int64 {
+	l, ok := e.Catalogue().Sale(sale)
+	if !ok {
+		return 0
+	}
+	if f := l.view(); f != nil && f.bound.Load() != nil {
+		return f.bound.Load().room()
+	}
+	return 0
+}
+
+// Followed is up to which entry of its journal the edge knows a sale; false: it knows
+// nothing for sure.
+func (e *Edge) Followed(sale string) (seq int64, ok bool) {
+	l, ok := e.Catalogue().Sale(sale)
+	if !ok {
+		return 0, false
+	}
+	f := l.view()
+	if f == nil || !f.fresh(f.now()) {
+		return 0, false
+	}
+	return f.seq.Load(), true
+}
+
+// BindingsLoaded says whether the edge knows which keys and refs are bound.
+func (e *Edge) BindingsLoaded(sale string) bool {
+	l, ok := e.Catalogue().Sale(sale)
+	if !ok {
+		return false
+	}
+	f := l.view()
+	return f != nil && f.bound.Load() != nil
+}
+
+// NewCatalogue makes the view of these sales.
+var NewCatalogue = newCatalogue
+
+// WaitingForCheck is how many attempts wait for the next check of a sale.
+func (e *Edge) WaitingForCheck(sale string) int {
+	c := e.checks
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.sales[sale]; s != nil && s.next != nil {
+		return s.next.waiting
+	}
+	return 0
+}
+
+// Checking says that a check of a sale is under way, and nothing waits for the next one.
+func (e *Edge) Checking(sale string) bool {
+	c := e.checks
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.sales[sale]
+	return s != nil && s.next == nil
+}
+
+// FilterOf fills a filter of bound keys and refs with so many, and returns for how many it has
+// room then, how many bytes it takes, and whether it still wants to grow.
+func FilterOf(bindings int64) (room, bytes int64, wants bool) {
+	f := newBoundFilter(0)
+	for left := bindings; left > 0; {
+		stages := *f.stages.Load()
+		last := stages[len(stages)-1]
+		n := min(left, last.room+1)
+		last.added.Store(n) // which bits are set changes no size
+		if left -= n; !f.full() {
+			break
+		}
+		f.grow()
+	}
+	for _, s := range *f.stages.Load() {
+		for i := range s.parts {
+			bytes += int64(s.parts[i].bloom.Cap() / 8)
+		}
+	}
+	return f.room(), bytes, f.full()
+}
+
+// OwnHolds is of how many of so many holds an edge knows the lines.
+func OwnHolds(ids func(i int) string, made int) int {
+	var o ownHolds
+	for i := range made {
+		o.add(ids(i), nil)
+	}
+	return len(o.lines)
+}
+
+// BacklogSize and BacklogOfSale bound what waits for Redis.
+const (
+	BacklogSize   = backlogSize
+	BacklogOfSale = backlogOfSale
+)

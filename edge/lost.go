@@ -1,0 +1,152 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
+)
+
+// A sale is lost when Redis has its data no more: it was emptied, it came back on a new
+// volume, or it failed over to a replica that had nothing. The index of sales says what
+// must be there. An edge that knows of a sale which the index does not name writes the
+// name back, so that every other edge misses the sale too.
+
+// StatusLost stands where the status of a lost sale would; no sale has it.
+const StatusLost sale.Status = "lost"
+
+// LostError: Redis had a sale and has it no more. It is an ErrUnavailable: it is unknown
+// what became of the sale's reservations, and whatever was asked for may be asked for
+// again when the sale is back.
+type LostError struct{ Sale string }
+
+func (e *LostError) Error() string {
+	return fmt.Sprintf("redis has lost sale %s: restore it with `caddy stockgate rebuild %s --from ledger`; "+
+		"without a ledger load it anew with `caddy stockgate sale apply FILE --new`, with no more stock than the shop has not sold", e.Sale, e.Sale)
+}
+
+// Is says that it is as if Redis did not answer.
+func (e *LostError) Is(target error) bool { return target == shard.ErrUnavailable }
+
+// Lost says that Redis had the sale and has it no more.
+func (l *Listing) Lost() bool { return l.Status == StatusLost }
+
+// lost stands for a sale that Redis must have and does not have. What it lists is still
+// known to an edge that has read it before.
+func lost(id string, known *Listing) *Listing {
+	switch {
+	case known == nil:
+		return unknown(id, StatusLost)
+	case known.Lost():
+		return known
+	}
+	l := *known
+	l.Status, l.Version, l.followed = StatusLost, -1, new(atomic.Pointer[followed])
+	l.closed = known.Status == sale.Closed
+	return &l
+}
+
+// remembered are the ids of sales that Redis must have, whatever it says.
+type remembered struct {
+	mu  sync.Mutex
+	ids map[string]bool
+}
+
+func (r *remembered) list() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Keys(r.ids))
+}
+
+// Remember tells the edge of sales that were in this Redis before the edge was started.
+// It returns whether any is new to it; Refresh looks for them at once.
+func (e *Edge) Remember(ids ...string) (news bool) {
+	e.remembered.mu.Lock()
+	defer e.remembered.mu.Unlock()
+	if e.remembered.ids == nil {
+		e.remembered.ids = make(map[string]bool)
+	}
+	for _, id := range ids {
+		news = news || !e.remembered.ids[id]
+		e.remembered.ids[id] = true
+	}
+	return news
+}
+
+// miss says in the log which sales Redis has lost, and which are back, and writes into
+// the index what it does not name. A sale that was closed and has vanished as a whole is
+// not written back: an operator may have deleted it.
+func (e *Edge) miss(ctx context.Context, before, now *Catalogue, index []string) {
+	var absent []string
+	for id, l := range now.sales {
+		old := before.sales[id]
+		was := old != nil && old.Lost()
+		_, named := slices.BinarySearch(index, id)
+		switch {
+		case l.Lost() && !was:
+			e.log.Error("redis has lost a sale: buyers hear `unavailable`", zap.String("sale", id), zap.Error(&LostError{id}))
+		case !l.Lost() && was:
+			e.log.Info("redis has the sale again", zap.String("sale", id))
+		case !l.Lost() && !named:
+			e.log.Warn("the index of sales in redis did not name a sale that is there: its name is written back", zap.String("sale", id))
+		}
+		if !named && !l.closed {
+			absent = append(absent, id)
+		}
+	}
+	if err := e.Store.Journal().Announce(ctx, absent...); err != nil { // a full Redis refuses it: tried again at the next look
+		e.log.Debug("the index of sales cannot be written", zap.Strings("sales", absent), zap.Error(err))
+	}
+}
+
+// Missing judges an answer that Redis knows no such reservation or sale: err, unless the
+// sale was lost, or no sale is named and the reservation may be in one that was lost or
+// cannot be read. It looks again first: Redis may have been emptied a moment ago.
+func (e *Edge) Missing(ctx context.Context, saleID string, err error) error {
+	if !errors.Is(err, reservation.ErrNotFound) && !errors.Is(err, shard.ErrNoSale) {
+		return err
+	}
+	if e := e.Refresh(ctx); e != nil {
+		return e
+	}
+	c := e.Catalogue()
+	if saleID != "" {
+		if l, ok := c.sales[saleID]; ok && l.Lost() {
+			return &LostError{saleID}
+		}
+		return err
+	}
+	for id, l := range c.sales {
+		switch l.Status {
+		case StatusLost:
+			return &LostError{id}
+		case statusUnreadable:
+			return fmt.Errorf("%w: sale %s", reservation.ErrUnreadable, id)
+		}
+	}
+	return err
+}
+
+// ApplyUnlessLost is Store.Apply, but for a sale that this edge remembers and Redis has
+// lost: loading it again would sell again what is sold. Then the error is RefuseAnew's.
+func (e *Edge) ApplyUnlessLost(ctx context.Context, next *sale.Sale, o reservation.ApplyOptions) (*reservation.Applied, error) {
+	if _, ok := e.Catalogue().Sale(next.ID); ok && !o.New {
+		err := e.Refresh(ctx) // it may be lost, or back, since a moment ago
+		if _, few := errors.AsType[shard.FewReplicas](err); err != nil && !few {
+			return nil, err
+		}
+		if l, ok := e.Catalogue().Sale(next.ID); ok && l.Lost() {
+			return nil, reservation.RefuseAnew(next.ID)
+		}
+	}
+	return e.Store.Apply(ctx, next, o)
+}

@@ -1,0 +1,153 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/shard"
+	"go.uber.org/zap"
+)
+
+const (
+	// reapEvery is how often an edge ends overdue holds.
+	reapEvery = time.Second
+	// reapTogether is how many sales are looked after at the same time, and as many more of
+	// those that could not be looked after the last time: few calls at once for one Redis.
+	reapTogether = 8
+)
+
+// reaper ends overdue holds of every sale, and drops counters of windows and records of
+// reservations that are over. Each
+// sale is looked after by itself, so that one whose shard does not answer delays no other.
+type reaper struct {
+	edge *Edge
+	// places for the sales that were well the last time, and for the others: a shard that is
+	// dead takes a place from healthy ones once.
+	well, failed chan struct{}
+	sales        map[string]*reaped
+	running      sync.WaitGroup
+}
+
+// reaped is what is known of one sale. While busy it belongs to the goroutine that looks
+// after the sale.
+type reaped struct {
+	busy   atomic.Bool
+	failed bool   // the last time
+	cursor string // how far its counters have been swept
+	// lapsed is how far its counters of unpaid holds have been looked at, rest how many
+	// rounds to wait before the next look at them.
+	lapsed string
+	rest   int
+	old    forgetter
+	lead   int64 // of its clock, when it was logged last
+}
+
+// reap looks after all sales until ctx ends.
+func (e *Edge) reap(ctx context.Context) {
+	r := &reaper{edge: e, well: make(chan struct{}, reapTogether), failed: make(chan struct{}, reapTogether), sales: make(map[string]*reaped)}
+	defer r.running.Wait()
+	ticker := time.NewTicker(reapEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		r.round(ctx)
+	}
+}
+
+// round begins to look after all sales, but for those that the last round is still busy with.
+func (r *reaper) round(ctx context.Context) {
+	c := r.edge.Catalogue()
+	maps.DeleteFunc(r.sales, func(id string, s *reaped) bool { return c.sales[id] == nil && !s.busy.Load() })
+	for l := range c.All {
+		if l.Lost() {
+			continue
+		}
+		s := r.sales[l.Sale.ID]
+		if s == nil {
+			s = &reaped{cursor: "0", lapsed: "0", old: forgetter{cursor: "0"}}
+			r.sales[l.Sale.ID] = s
+		}
+		if !s.busy.CompareAndSwap(false, true) {
+			continue
+		}
+		r.running.Go(func() {
+			defer s.busy.Store(false)
+			places := r.well
+			if s.failed {
+				places = r.failed
+			}
+			select {
+			case places <- struct{}{}:
+				defer func() { <-places }()
+				r.one(ctx, l, s)
+			case <-ctx.Done():
+			}
+		})
+	}
+}
+
+// one looks after a sale.
+func (r *reaper) one(parent context.Context, l *Listing, s *reaped) {
+	ctx, cancel := context.WithTimeout(parent, 4*r.edge.shard.Timeout())
+	defer cancel()
+	_, err := r.edge.Store.Expire(ctx, l.Sale.ID)
+	if err == nil {
+		err = errors.Join(s.sweep(ctx, r.edge.Store, l), s.lapse(ctx, r.edge.Store, l))
+	}
+	if err == nil {
+		err = s.old.forget(ctx, r.edge.Store, l.Sale.ID)
+	}
+	if s.failed = err != nil; s.failed && parent.Err() == nil {
+		(*r.edge.metrics.Load()).RedisFailed("reap")
+	}
+	s.noteLead(r.edge.log, l)
+}
+
+// sweep drops the next part of a sale's counters, if they can be over at all.
+func (s *reaped) sweep(ctx context.Context, store *reservation.Store, l *Listing) (err error) {
+	for _, limit := range l.Sale.Limits {
+		if limit.Every != "sale" && limit.Every != "order" {
+			s.cursor, _, err = store.Sweep(ctx, l.Sale.ID, s.cursor)
+			return err
+		}
+	}
+	return nil
+}
+
+// lapseEvery is how many rounds are between two looks at all counters of unpaid holds.
+const lapseEvery = 60
+
+// lapse drops the next part of a sale's counters of unpaid holds that are over. A sale that
+// counts none may have some from before.
+func (s *reaped) lapse(ctx context.Context, store *reservation.Store, l *Listing) (err error) {
+	if s.lapsed == "0" && s.rest > 0 {
+		s.rest--
+		return nil
+	}
+	var within time.Duration
+	if u := l.Sale.UnpaidOf(true); u != nil {
+		within = time.Duration(u.Within)
+	}
+	s.lapsed, _, err = store.Lapse(ctx, l.Sale.ID, s.lapsed, within)
+	s.rest = lapseEvery
+	return err
+}
+
+// noteLead logs that the clock of a sale's Redis has stepped.
+func (s *reaped) noteLead(log *zap.Logger, l *Listing) {
+	lead := l.clock.Lead()
+	if step := lead - s.lead; step > shard.Tolerance || step < -shard.Tolerance {
+		log.Warn("redis's clock has stepped, and deadlines go on without the step: run NTP on its machine; `caddy stockgate doctor` says more",
+			zap.String("sale", l.Sale.ID), zap.Int64("lead_ms", lead), zap.Int64("lead_ms_before", s.lead))
+		s.lead = lead
+	}
+}

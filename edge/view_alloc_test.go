@@ -1,0 +1,49 @@
+//go:build !race
+
+package edge_test
+
+import (
+	"testing"
+
+	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// Who is refused from memory costs no allocation, nor does the look at the filter.
+func TestRememberedDoesNotAllocate(t *testing.T) {
+	e := following(t, stocktest.Options(redistest.Embedded(t)), 1)
+	l, _ := e.Catalogue().Sale("s")
+	seq, _ := e.Followed("s")
+	lines := []sale.Line{{SKU: "a", Quantity: 1}, {SKU: "b", Quantity: 1, Region: "north"}}
+	for i := range lines {
+		e.Told(l, &lines[i], seq, 0, &sale.Refusal{Reason: sale.AllHeld, SKU: lines[i].SKU})
+	}
+	for name, lines := range map[string][]sale.Line{"one": lines[:1], "region": lines[1:], "both": lines} {
+		if n := testing.AllocsPerRun(100_000, func() {
+			if no, _ := e.Remembered(l, lines); no == nil {
+				t.Error("it is not refused")
+			}
+			e.MayBeBound("s", "k|0123456789abcdef")
+		}); n != 0 {
+			t.Errorf("%s: %v allocations", name, n)
+		}
+	}
+}
+
+func BenchmarkRemembered(b *testing.B) {
+	e := following(b, stocktest.Options(redistest.Embedded(b)), 1)
+	l, _ := e.Catalogue().Sale("s")
+	seq, _ := e.Followed("s")
+	lines := stocktest.UnitsOfA(1)
+	e.Told(l, &lines[0], seq, 0, sale.Refuse(sale.SoldOut))
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if no, _ := e.Remembered(l, lines); no == nil {
+				b.Error("it is not refused")
+				return
+			}
+		}
+	})
+}

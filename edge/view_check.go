@@ -1,0 +1,200 @@
+package edge
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stockgate/stockgate/combine"
+	"github.com/stockgate/stockgate/shard"
+)
+
+const (
+	// checkPause is the time between two checks of one sale, unless checkTogether attempts
+	// wait: a check costs the edge three times what a refusal costs, and it costs Redis too.
+	checkPause    = time.Millisecond
+	checkTogether = 64
+	// mostChecking bounds the attempts that wait for one check.
+	mostChecking = combine.MostWaiting
+)
+
+// errBehind: the journal was not read far enough in time.
+var errBehind = fmt.Errorf("%w: the journal could not be read in time", shard.ErrUnavailable)
+
+// checks find out whether the views of sales are current. A view is behind Redis by as
+// long as an entry of the journal takes to arrive, and by much more when the connection
+// stalls: what another edge has bound meanwhile is not in it. A check asks the primary for
+// the newest seq of a sale, and waits until the view has that entry.
+//
+// A check counts for the attempts that came before it was sent. Each sale has one under
+// way at most; all attempts that come meanwhile share the next one.
+type checks struct {
+	edge   *Edge
+	ctx    context.Context // of following
+	client redis.UniversalClient
+
+	mu      sync.Mutex
+	sales   map[string]*saleChecks // those that have a goroutine
+	closed  bool
+	running sync.WaitGroup
+}
+
+// saleChecks are the checks of one sale, while it has a goroutine.
+type saleChecks struct {
+	next   *check        // the one that was not sent yet; nil: none is wanted. Guarded by the mu of checks
+	read   chan struct{} // a reader has made a step
+	enough chan struct{} // checkTogether attempts wait
+}
+
+// check is one check, and the attempts that share it.
+type check struct {
+	until   time.Time // when the time of the first attempt is up
+	waiting int       // guarded by the mu of checks until it is sent
+	done    chan struct{}
+
+	// what came of it, when done is closed
+	view *followed // current; nil without an error: Redis has to be asked
+	err  error
+}
+
+func newChecks(e *Edge) *checks { return &checks{edge: e, sales: make(map[string]*saleChecks)} }
+
+// open begins to check by a client, until ctx ends. It comes before the first view.
+func (c *checks) open(ctx context.Context, client redis.UniversalClient) {
+	c.ctx, c.client = ctx, client
+}
+
+// close ends all checks and waits for them. The context of open has ended.
+func (c *checks) close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.running.Wait()
+}
+
+// current returns the view of a sale with everything that was in Redis when current was
+// called. Nil without an error: there is none, ask Redis.
+func (c *checks) current(sale string) (*followed, error) {
+	k, err := c.join(sale)
+	if err != nil {
+		return nil, err
+	}
+	<-k.done
+	return k.view, k.err
+}
+
+// join finds the check that will be sent next.
+func (c *checks) join(sale string) (*check, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, combine.ErrClosed
+	}
+	s := c.sales[sale]
+	if s == nil {
+		s = &saleChecks{read: make(chan struct{}, 1), enough: make(chan struct{}, 1)}
+		c.sales[sale] = s
+		c.running.Go(func() { c.run(sale, s) })
+	}
+	if s.next == nil {
+		s.next = &check{until: time.Now().Add(c.edge.shard.Timeout()), done: make(chan struct{})}
+	}
+	switch s.next.waiting++; {
+	case s.next.waiting > mostChecking:
+		return nil, combine.ErrBusy
+	case s.next.waiting == checkTogether:
+		select {
+		case s.enough <- struct{}{}:
+		default: // of a check that was sent by then: this one does not pause either
+		}
+	}
+	return s.next, nil
+}
+
+// run sends the checks of a sale, one after the other, until none is wanted.
+func (c *checks) run(sale string, s *saleChecks) {
+	for {
+		k := c.take(sale, s)
+		if k == nil {
+			return
+		}
+		sent := time.Now()
+		k.view, k.err = c.send(sale, s, k.until)
+		close(k.done)
+		waitOr(c.ctx, checkPause-time.Since(sent), s.enough)
+	}
+}
+
+// take closes the next check to attempts that come later.
+func (c *checks) take(sale string, s *saleChecks) *check {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k := s.next
+	s.next = nil
+	if k == nil {
+		delete(c.sales, sale)
+	}
+	return k
+}
+
+// send asks for the newest entry and waits until the view has it.
+func (c *checks) send(sale string, s *saleChecks, until time.Time) (*followed, error) {
+	ctx, cancel := context.WithDeadline(c.ctx, until)
+	defer cancel()
+	f := c.edge.viewOf(sale)
+	if f == nil {
+		return nil, nil
+	}
+	had := f.seq.Load()
+	epoch, seq, err := c.newest(ctx, sale)
+	if err != nil {
+		(*c.edge.metrics.Load()).RedisFailed("reserve")
+		return nil, err
+	}
+	for {
+		f := c.edge.viewOf(sale)
+		switch {
+		case f == nil || f.epoch != epoch || seq < had: // another life of the sale, or Redis has lost entries
+			return nil, nil
+		case f.seq.Load() >= seq:
+			return f, nil
+		}
+		f.hurry()
+		select {
+		case <-s.read:
+		case <-ctx.Done():
+			(*c.edge.metrics.Load()).RedisFailed("watch")
+			return nil, errBehind
+		}
+	}
+}
+
+// newest reads how far the journal of a sale has come.
+func (c *checks) newest(ctx context.Context, sale string) (epoch string, seq int64, err error) {
+	key := c.edge.shard.ShardKeys(sale)[shard.MetaKey]
+	v, err := c.client.HMGet(ctx, key, "epoch", "seq").Result()
+	for try := 0; err != nil && shard.BrokenConnection(err) && ctx.Err() == nil && try < 2; try++ { // it only reads
+		v, err = c.client.HMGet(ctx, key, "epoch", "seq").Result()
+	}
+	if err != nil {
+		return "", 0, shard.Explain(err)
+	}
+	if epoch, seq = metaOf(v); epoch == "" {
+		return "", 0, fmt.Errorf("%w: the sale %s is gone from it", shard.ErrUnavailable, sale)
+	}
+	return epoch, seq, nil
+}
+
+// stepped tells all checks that a reader has made a step.
+func (c *checks) stepped() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.sales {
+		select {
+		case s.read <- struct{}{}:
+		default:
+		}
+	}
+}

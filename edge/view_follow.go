@@ -1,0 +1,264 @@
+package edge
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stockgate/stockgate/shard"
+	"go.uber.org/zap"
+)
+
+const (
+	// readFor is how long a read of the journals waits for something to come.
+	readFor = 250 * time.Millisecond
+	// readPause is the least time between two reads that brought something: what many
+	// buyers do in it is read at once.
+	readPause = 10 * time.Millisecond
+	// readMost bounds the entries of one journal in one read.
+	readMost = 128
+	// readAgain is the pause after a read that failed; it grows to the second.
+	readAgain, readAgainMost = 20 * time.Millisecond, 500 * time.Millisecond
+)
+
+// journalReader follows the journals of some sales on one connection, in order and
+// without a gap, and keeps what each listing's followed says.
+type journalReader struct {
+	edge   *Edge
+	client redis.UniversalClient
+	only   string        // the one sale that it follows; empty: all
+	wake   chan struct{} // ends a pause
+	sales  map[string]*journalOf
+
+	failing bool // the last read failed
+}
+
+// journalOf is where the reader stands in one journal.
+type journalOf struct {
+	id      string
+	listing *Listing
+	f       *followed // what the listing says; nil: nothing, the position is not sure
+
+	known bool   // the position below is one of this journal, or was before the connection was lost
+	epoch string // of the shard
+	at    int64  // seq of the last entry that was read
+	print string // what that entry said; empty: it was not read
+	lost  bool   // entries that should be there did not come
+
+	bound   *boundFilter // has all bindings up to at; nil: not loaded
+	loading *boundFilter // will replace it; has all that were read since loading began
+	cursor  uint64       // in the bindings
+}
+
+// follow keeps the view until ctx ends, and closes its client then: a read that waits
+// ends with it.
+func (e *Edge) follow(ctx context.Context) {
+	client, err := e.journalClient()
+	if err != nil {
+		e.log.Error("the journal is not followed: every attempt asks redis", zap.Error(err))
+		return
+	}
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		<-ctx.Done()
+		client.Close()
+	}()
+	e.checks.open(ctx, client)
+	defer func() {
+		<-closed
+		e.checks.close()
+	}()
+	if e.shard.Options.Cluster {
+		e.followEach(ctx, client)
+		return
+	}
+	e.newJournalReader(client, "").run(ctx)
+}
+
+// journalClient has a connection of its own for the journals, because a read occupies it
+// (in a cluster one for each sale), and others for the checks: they do not wait behind a read.
+func (e *Edge) journalClient() (redis.UniversalClient, error) {
+	u, err := e.shard.Options.Universal()
+	if err != nil {
+		return nil, err
+	}
+	u.ReadTimeout = shard.LongestCall // every read has a context
+	return redis.NewUniversalClient(u), nil
+}
+
+func (e *Edge) newJournalReader(client redis.UniversalClient, only string) *journalReader {
+	return &journalReader{edge: e, client: client, only: only, wake: make(chan struct{}, 1), sales: make(map[string]*journalOf)}
+}
+
+// run reads until ctx ends.
+func (r *journalReader) run(ctx context.Context) {
+	defer r.unsure() // no listing keeps a view that nobody keeps up to date
+	again := readAgain
+	for ctx.Err() == nil {
+		r.choose()
+		brought, err := r.step(ctx)
+		r.tell(ctx, err)
+		pause := time.Duration(0)
+		switch {
+		case err != nil:
+			r.unsure()
+			pause, again = again, min(2*again, readAgainMost)
+		case brought:
+			pause, again = readPause, readAgain
+		default:
+			again = readAgain
+			if !r.waits() {
+				pause = readFor
+			}
+		}
+		r.edge.checks.stepped()
+		if !r.rest(ctx, pause) {
+			return
+		}
+	}
+}
+
+// tell says in the log and the metrics what came of a read.
+func (r *journalReader) tell(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		(*r.edge.metrics.Load()).RedisFailed("watch")
+	}
+	switch failed := err != nil; {
+	case failed && !r.failing:
+		r.edge.log.Warn("the journal is not followed: every attempt asks redis", zap.Error(err))
+	case !failed && r.failing:
+		r.edge.log.Info("the journal is followed")
+	}
+	r.failing = err != nil
+}
+
+// rest lets a time pass, or less if a check waits for the next read; false: ctx has ended.
+func (r *journalReader) rest(ctx context.Context, d time.Duration) bool {
+	return waitOr(ctx, d, r.wake)
+}
+
+// wait lets a time pass; false: ctx has ended.
+func wait(ctx context.Context, d time.Duration) bool { return waitOr(ctx, d, nil) }
+
+func waitOr(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-wake:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// waits says that there is something to read, so that reading waits by itself.
+func (r *journalReader) waits() bool {
+	for _, j := range r.sales {
+		if j.f != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// choose follows the sales that the catalogue has now.
+func (r *journalReader) choose() {
+	catalogue := r.edge.Catalogue()
+	for id, j := range r.sales {
+		if l, ok := catalogue.Sale(id); !ok || l.Lost() {
+			j.unsure()
+			delete(r.sales, id)
+		}
+	}
+	for l := range catalogue.All {
+		if l.Status == statusUnreadable || l.Lost() || r.only != "" && r.only != l.Sale.ID {
+			continue
+		}
+		j := r.sales[l.Sale.ID]
+		if j == nil {
+			if len(r.sales) >= mostFollowed {
+				continue // it is asked in Redis
+			}
+			j = &journalOf{id: l.Sale.ID, listing: l}
+			r.sales[j.id] = j
+		}
+		j.list(l, r)
+	}
+}
+
+// list goes on with another version of the sale, which may have other cells. Until
+// now it was served by what is known of those that it had.
+func (j *journalOf) list(l *Listing, r *journalReader) {
+	if j.listing == l {
+		return
+	}
+	if j.listing.followed != l.followed { // another life of the sale
+		j.reset()
+	}
+	j.listing = l
+	if j.f != nil {
+		j.publish(r, time.Duration(j.f.at.Load()))
+	}
+}
+
+// publish lets the listing say what is followed from here on.
+func (j *journalOf) publish(r *journalReader, at time.Duration) {
+	j.f = newFollowed(j.listing, r.edge.viewNow, j.epoch, j.at, at)
+	j.f.wake = r.wake
+	j.f.bound.Store(j.bound)
+	j.listing.followed.Store(j.f)
+}
+
+// unsure takes back what the listing says. Loading begins anew: it may go on at
+// another server.
+func (j *journalOf) unsure() {
+	j.listing.followed.Store(nil)
+	j.f, j.loading, j.cursor, j.lost = nil, nil, 0, false
+}
+
+// reset also forgets the position: this journal does not lead on from there.
+func (j *journalOf) reset() {
+	j.unsure()
+	j.known, j.bound, j.print = false, nil, ""
+}
+
+func (r *journalReader) unsure() {
+	for _, j := range r.sales {
+		j.unsure()
+	}
+}
+
+// step finds the positions that are missing, reads once, and loads a piece of the
+// bindings where they are not loaded. It says whether there may be more to read at
+// once.
+func (r *journalReader) step(ctx context.Context) (brought bool, err error) {
+	for _, j := range r.sales {
+		if j.f == nil {
+			if err := r.begin(ctx, j); err != nil {
+				return false, err
+			}
+		}
+	}
+	brought, err = r.read(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, j := range r.sales {
+		if j.f == nil {
+			continue
+		}
+		if err := r.load(ctx, j); err != nil {
+			return false, err
+		}
+	}
+	return brought, nil
+}

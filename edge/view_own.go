@@ -1,0 +1,56 @@
+package edge
+
+import (
+	"sync"
+
+	"github.com/stockgate/stockgate/sale"
+)
+
+// mostOwn bounds the holds of which an edge knows the lines. The journal tells of the
+// others, some milliseconds later.
+const mostOwn = 10_000
+
+// ownHolds are the lines of the holds that this edge has made and not settled: what it
+// releases itself is back on sale for its next buyer, before the journal says so. The
+// zero value is ready.
+type ownHolds struct {
+	mu    sync.Mutex
+	lines map[string][]sale.Line // by reservation id
+}
+
+func (o *ownHolds) add(id string, lines []sale.Line) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.lines == nil {
+		o.lines = make(map[string][]sale.Line)
+	}
+	if len(o.lines) < mostOwn {
+		o.lines[id] = lines
+	}
+}
+
+func (o *ownHolds) take(id string) []sale.Line {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	lines := o.lines[id]
+	delete(o.lines, id)
+	return lines
+}
+
+// gaveBack forgets that nothing was left of lines that Redis has put back on sale.
+func (e *Edge) gaveBack(saleID string, lines []sale.Line) {
+	l, ok := e.Catalogue().Sale(saleID)
+	if !ok {
+		return
+	}
+	f := l.view()
+	if f == nil {
+		return
+	}
+	seq := e.shard.Seq(saleID) // at least that of the entry
+	for i := range lines {
+		if c := f.cellOf(&lines[i]); c != nil {
+			c.credited(seq)
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stockgate/stockgate/journal"
+	"github.com/stockgate/stockgate/shard"
+)
+
+// bounded is the time for a call that does not wait.
+func (r *journalReader) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, max(4*r.edge.shard.Timeout(), time.Second))
+}
+
+// begin finds where to follow from: where the reader was, if that entry still says the
+// same, else the end of the journal.
+func (r *journalReader) begin(ctx context.Context, j *journalOf) error {
+	ctx, cancel := r.bounded(ctx)
+	defer cancel()
+	keys, at := r.edge.shard.ShardKeys(j.id), r.edge.viewNow()
+	pipe := r.client.Pipeline()
+	meta := pipe.HMGet(ctx, keys[shard.MetaKey], "epoch", "seq")
+	var last *redis.XMessageSliceCmd
+	if j.known {
+		id := strconv.FormatInt(j.at, 10) + "-0"
+		last = pipe.XRange(ctx, keys[shard.JournalKey], id, id)
+	} else {
+		last = pipe.XRevRangeN(ctx, keys[shard.JournalKey], "+", "-", 1)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return shard.Explain(err)
+	}
+	epoch, seq := metaOf(meta.Val())
+	if epoch == "" {
+		j.reset() // the catalogue will notice
+		return nil
+	}
+	if j.known {
+		same := epoch == j.epoch && seq >= j.at && (j.at == 0 || j.print != "" && len(last.Val()) == 1 && entryPrint(last.Val()[0]) == j.print)
+		if !same {
+			j.reset()
+			return r.begin(ctx, j)
+		}
+	} else {
+		j.known, j.epoch, j.at, j.print = true, epoch, seq, ""
+		if len(last.Val()) == 1 {
+			if e, err := journal.EntryOf(last.Val()[0]); err == nil && e.Last >= seq {
+				j.at, j.print = e.Last, e.Print()
+			}
+		}
+	}
+	j.publish(r, at)
+	return nil
+}
+
+// entryPrint is empty for what is no entry.
+func entryPrint(m redis.XMessage) string {
+	e, err := journal.EntryOf(m)
+	if err != nil {
+		return ""
+	}
+	return e.Print()
+}
+
+// metaOf reads epoch and seq of a shard; an empty epoch: there is none.
+func metaOf(v []any) (epoch string, seq int64) {
+	if len(v) != 2 {
+		return "", 0
+	}
+	epoch, _ = v[0].(string)
+	text, _ := v[1].(string)
+	seq, _ = strconv.ParseInt(text, 10, 64)
+	return epoch, seq
+}
+
+// read reads once what has come to the journals, waiting for it unless something is
+// being loaded, and then whether they still are the same journals.
+func (r *journalReader) read(ctx context.Context) (bool, error) {
+	var journals []*journalOf
+	var keys, ids []string
+	block := readFor
+	for _, j := range r.sales {
+		if j.f == nil {
+			continue
+		}
+		journals = append(journals, j)
+		keys = append(keys, r.edge.shard.ShardKeys(j.id)[shard.JournalKey])
+		ids = append(ids, strconv.FormatInt(j.at, 10)+"-0")
+		if j.bound == nil || j.loading != nil {
+			block = -1
+		}
+	}
+	if len(journals) == 0 {
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, readFor+max(4*r.edge.shard.Timeout(), time.Second))
+	defer cancel()
+	sent := r.edge.viewNow()
+	pipe := r.client.Pipeline()
+	read := pipe.XRead(ctx, &redis.XReadArgs{Streams: append(keys, ids...), Count: readMost, Block: block})
+	metas := make([]*redis.SliceCmd, len(journals))
+	for i, j := range journals {
+		metas[i] = pipe.HMGet(ctx, r.edge.shard.ShardKeys(j.id)[shard.MetaKey], "epoch", "seq")
+	}
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		return false, shard.Explain(err)
+	}
+	came := make(map[string][]redis.XMessage, len(read.Val()))
+	for _, s := range read.Val() {
+		came[s.Stream] = s.Messages
+	}
+	for i, j := range journals {
+		epoch, seq := metaOf(metas[i].Val())
+		if epoch != j.epoch || seq < j.at {
+			j.reset()
+			continue
+		}
+		r.apply(j, came[keys[i]], seq, sent)
+	}
+	return len(came) > 0 || block < 0, nil
+}
+
+// apply brings one journal's view forward. seq is the shard's, of after the read.
+func (r *journalReader) apply(j *journalOf, came []redis.XMessage, seq int64, sent time.Duration) {
+	for i, m := range came {
+		e, err := journal.EntryOf(m)
+		if err != nil || e.First() != j.at+1 {
+			j.reset() // entries are missing: they were trimmed, or others were there before
+			return
+		}
+		if i == len(came)-1 {
+			j.print = e.Print()
+		}
+		for k := range e.Movements {
+			r.applyMovement(j, &e.Movements[k])
+		}
+		j.at = e.Last
+		j.f.seq.Store(e.Last)
+	}
+	switch {
+	case len(came) == readMost:
+		return // there may be more
+	case len(came) == 0 && seq > j.at && j.lost:
+		j.reset() // the shard has entries that the journal does not give
+		return
+	}
+	// an entry may have come between the read and the look at seq: the next read has it
+	if j.lost = len(came) == 0 && seq > j.at; !j.lost {
+		j.f.at.Store(int64(sent))
+	}
+}
+
+func (r *journalReader) applyMovement(j *journalOf, m *journal.Moved) {
+	known := m.Moves(func(name string, units int64) {
+		switch c := j.f.named(name); {
+		case c == nil:
+		case units < 0:
+			c.gone(m.Seq, -units)
+		default:
+			c.credited(m.Seq)
+		}
+	})
+	if !known {
+		for i := range j.f.cells {
+			j.f.cells[i].credited(m.Seq)
+		}
+	}
+	m.Binds(func(field string) {
+		j.bound.add(field)
+		j.loading.add(field)
+	})
+	if m.ChangesSale() {
+		select {
+		case r.edge.poke <- struct{}{}: // the notice may have been lost
+		default:
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package identity
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stockgate/stockgate/sale"
+)
+
+// Key names an idempotency key of a buyer, without telling it.
+func (s *Secret) Key(buyer, key string) string {
+	var room [identityRoom]byte
+	return s.word(KeyField, append(appendBuyer(s.begin(room[:0], "key"), buyer), key...))
+}
+
+// appendBuyer appends a buyer before something else. The length keeps the one's end
+// apart from the other's beginning.
+func appendBuyer(b []byte, buyer string) []byte {
+	return append(append(strconv.AppendInt(b, int64(len(buyer)), 10), ':'), buyer...)
+}
+
+// Single names a purchase without a key: the same buyer and the same lines, in any
+// order, give the same name.
+func (s *Secret) Single(buyer string, lines []sale.Line) string {
+	var room [identityRoom]byte
+	b := appendBuyer(s.begin(room[:0], "single"), buyer)
+	if len(lines) == 1 {
+		b = append(append(b, lines[0].Cell()...), ' ')
+		return s.word(SingleField, strconv.AppendInt(b, lines[0].Quantity, 10))
+	}
+	words := make([]string, len(lines))
+	for i, l := range lines {
+		words[i] = l.Cell() + " " + strconv.FormatInt(l.Quantity, 10)
+	}
+	slices.Sort(words)
+	return s.word(SingleField, append(b, strings.Join(words, " ")...))
+}
+
+// What the fields of idempotency keys begin with, and those of buyers and lines. These are
+// not looked up before an attempt reserves.
+const (
+	KeyField    = "k|"
+	SingleField = "d|"
+)

@@ -1,0 +1,43 @@
+package identity
+
+import (
+	"crypto/sha256"
+	"net/netip"
+	"strconv"
+)
+
+// maxListText is the most bytes that an entry of a list may have.
+const MaxListText = 512
+
+func PrefixFamily(p netip.Prefix) string {
+	if p.Addr().Is4() {
+		return "ip4/"
+	}
+	return "ip6/"
+}
+
+// listKey is the keyed hash of an entry: what Identity gives for the kind
+// "list <form>". Alike values of a list and of a limit have nothing in common.
+type ListKey = [16]byte
+
+func (s *Secret) ListText(kind, value string) ListKey {
+	var room [hmacRoom]byte
+	b := append(append(append(room[:sha256.BlockSize], "list "...), kind...), 0)
+	return s.hmac(append(b, value...))
+}
+
+// listPrefix hashes the bytes of the prefix's address.
+func (s *Secret) ListPrefix(p netip.Prefix) ListKey {
+	var room [hmacRoom]byte
+	b := append(append(room[:sha256.BlockSize], "list "...), PrefixFamily(p)...)
+	b = append(strconv.AppendInt(b, int64(p.Bits()), 10), 0)
+	if p.Addr().Is4() {
+		a := p.Addr().As4()
+		return s.hmac(append(b, a[:]...))
+	}
+	a := p.Addr().As16()
+	return s.hmac(append(b, a[:]...))
+}
+
+// listPrint tells a secret from another one, and nothing else about it.
+func (s *Secret) ListPrint() string { return s.Identity("list print", "") }

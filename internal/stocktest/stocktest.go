@@ -1,0 +1,382 @@
+package stocktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/lists"
+	"github.com/stockgate/stockgate/lua"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
+)
+
+// soon ends what would otherwise wait for ever. It is long: a machine may be busy.
+func Soon(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// options reaches a server at an address, with scripts that it understands.
+func Options(b redistest.Backend) shard.Options {
+	o := shard.Options{Addresses: []string{b.Addr()}, Timeout: Long}
+	if _, ok := b.(*redistest.EmbeddedServer); ok {
+		o.Scripts = &lua.Embedded
+	}
+	return o
+}
+
+// at reaches a server at another address: that of a proxy.
+func At(addr string, timeout time.Duration) shard.Options {
+	return shard.Options{Addresses: []string{addr}, Timeout: timeout}
+}
+
+func OpenStore(t testing.TB, o shard.Options) *reservation.Store {
+	t.Helper()
+	s, err := reservation.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// key is a signing key as the token package would make it.
+func Key(name string) shard.Key {
+	k := shard.Key{KID: name, JWK: fmt.Sprintf(`{"kid":%q}`, name)}
+	copy(k.Seal[:], name)
+	return k
+}
+
+// newEdge makes an edge with the key "main". The test starts and stops it.
+func NewEdge(t testing.TB, o shard.Options, eo edge.Options) *edge.Edge {
+	t.Helper()
+	if eo.Keys == nil {
+		eo.Keys = []shard.Key{Key("main")}
+	}
+	s, err := reservation.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := edge.New(s, eo)
+	t.Cleanup(func() { stop(t, e) })
+	return e
+}
+
+// stop ends an edge; what Redis was not told by then stays untold.
+func stop(t testing.TB, e *edge.Edge) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := e.Stop(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// ready returns an edge that has seen Redis and is not started: it does nothing on
+// its own.
+func Ready(t testing.TB, o shard.Options) *edge.Edge {
+	t.Helper()
+	e := NewEdge(t, o, edge.Options{})
+	if err := e.Refresh(Soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// openSale is on sale for a year: sku "a" with stock units, "b" with 5 in the north
+// and 5 in the south.
+func OpenSale(id string, stock int64, limits ...sale.Limit) *sale.Sale {
+	now := time.Now().Truncate(time.Second)
+	return &sale.Sale{
+		ID: id, StartsAt: now.AddDate(0, 0, -1), EndsAt: now.AddDate(1, 0, 0), Timezone: "UTC",
+		Items: []sale.Item{
+			{SKU: "a", Stock: stock},
+			{SKU: "b", Regions: map[string]int64{"north": 5, "south": 5}},
+		},
+		Limits: limits,
+	}
+}
+
+// perBuyer is a limit on units of one buyer.
+func PerBuyer(most int64) sale.Limit {
+	return sale.Limit{Per: "buyer", Every: "sale", Max: most, Count: "units"}
+}
+
+// load applies a sale and opens it.
+func Load(t testing.TB, s *reservation.Store, file *sale.Sale) {
+	t.Helper()
+	if _, err := s.Apply(Soon(t), file, reservation.ApplyOptions{By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SetStatus(Soon(t), file.ID, sale.Open, "test"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// apply loads a file anew, and lets the edge know of it.
+func Apply(t testing.TB, e *edge.Edge, file *sale.Sale) {
+	t.Helper()
+	if _, err := e.ApplyUnlessLost(Soon(t), file, reservation.ApplyOptions{By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Refresh(Soon(t)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// selling returns an edge, not started, on a server with one open sale "s".
+func Selling(t testing.TB, o shard.Options, stock int64, limits ...sale.Limit) *edge.Edge {
+	t.Helper()
+	e := Ready(t, o)
+	Load(t, e.Store, OpenSale("s", stock, limits...))
+	if err := e.Refresh(Soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// terms are those of most tests: nothing expires while they run.
+var Terms = edge.Terms{HoldFor: time.Hour, Margin: time.Minute, Mode: record.Response}
+
+// hold asks an edge for units of "a". Each has a key of its own: one buyer may ask
+// for the same again.
+func Hold(ctx context.Context, e *edge.Edge, id, buyer string, units int64) (reservation.Hold, *sale.Refusal, error) {
+	return HoldOn(ctx, e, id, buyer, units, Terms)
+}
+
+// holdOn is hold on other terms.
+func HoldOn(ctx context.Context, e *edge.Edge, id, buyer string, units int64, on edge.Terms) (reservation.Hold, *sale.Refusal, error) {
+	l, ok := e.Catalogue().Sale("s")
+	if !ok {
+		return reservation.Hold{}, nil, os.ErrNotExist
+	}
+	a := &sale.Attempt{Sale: "s", Buyer: buyer, Lines: []sale.Line{{SKU: "a", Quantity: units}}, Key: id, Print: "print"}
+	lines, refusal := l.Sale.Resolve(a)
+	if refusal != nil {
+		return reservation.Hold{}, refusal, nil
+	}
+	return e.Hold(ctx, id, l, a, lines, on)
+}
+
+// mustHold is hold where it must succeed.
+func MustHold(t testing.TB, e *edge.Edge, id, buyer string, units int64) reservation.Hold {
+	t.Helper()
+	h, refusal, err := Hold(Soon(t), e, id, buyer, units)
+	if err != nil || refusal != nil {
+		t.Fatalf("hold %s: refused %+v, error %v", id, refusal, err)
+	}
+	return h
+}
+
+// state is what a reservation is in; empty: unknown.
+func State(t testing.TB, s *reservation.Store, id string) record.State {
+	t.Helper()
+	r, err := s.Reservation(Soon(t), id)
+	if err == reservation.ErrNotFound {
+		return ""
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.State
+}
+
+// cellA is where the units of "a" are.
+func CellA(t testing.TB, s *reservation.Store) record.Cell {
+	t.Helper()
+	b, err := s.Books(Soon(t), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range b.Items {
+		if c.SKU == "a" {
+			return c
+		}
+	}
+	t.Fatal("the sale has no a")
+	return record.Cell{}
+}
+
+// eventually asks again and again until it is so. It never waits for a time to
+// pass: it fails when nothing has come of it for very long.
+func Eventually(t testing.TB, what string, so func() bool) {
+	t.Helper()
+	ctx := Soon(t)
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !so() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
+
+func Start(e *edge.Edge, _ context.Context) error { e.Start(); return nil }
+
+func StopEdge(e *edge.Edge, ctx context.Context) error { return e.Stop(ctx) }
+
+// counter counts what an edge tells its metrics.
+type Counter struct{ Held, Failed, Dropped, Unbacked, Remembered, Asked atomic.Int64 }
+
+func (c *Counter) Reserved(time.Duration) { c.Held.Add(1) }
+
+func (c *Counter) RedisFailed(string) { c.Failed.Add(1) }
+
+func (c *Counter) BacklogDropped() { c.Dropped.Add(1) }
+
+func (c *Counter) SoldUnbacked() { c.Unbacked.Add(1) }
+
+func (c *Counter) NothingLeft(remembered bool) {
+	if remembered {
+		c.Remembered.Add(1)
+	} else {
+		c.Asked.Add(1)
+	}
+}
+
+// long is a timeout that never ends: a reserve that is still under way when the
+// edge has given up is not too late by its own time.
+const Long = time.Minute
+
+// holdFor holds one unit of "a" on other terms.
+func HoldFor(f *Faulty, id string, terms edge.Terms) {
+	f.T.Helper()
+	l, _ := f.Edge.Catalogue().Sale("s")
+	a := &sale.Attempt{Buyer: "Ann of " + id, Lines: []sale.Line{{SKU: "a", Quantity: 1}}, Key: id, Print: "print"}
+	if _, refusal, err := f.Edge.Hold(Soon(f.T), id, l, a, a.Lines, terms); err != nil || refusal != nil {
+		f.T.Fatalf("refused %v, %v", refusal, err)
+	}
+}
+
+func Look(t *testing.T, e *edge.Edge) {
+	t.Helper()
+	if err := e.Refresh(Soon(t)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func UnitsOfA(n int64) []sale.Line { return []sale.Line{{SKU: "a", Quantity: n}} }
+
+func Text(kind, value string) lists.Entry {
+	return lists.Entry{Kind: kind, Value: value}
+}
+
+func Prefix(s string) lists.Entry {
+	return lists.Entry{Kind: "ip", Prefix: netip.MustParsePrefix(s)}
+}
+
+// replica starts a replica of s and waits until it follows.
+func Replica(t *testing.T, s *redistest.Server) *redistest.Server {
+	t.Helper()
+	host, port, _ := net.SplitHostPort(s.Addr())
+	r := redistest.Start(t, redistest.Config("replicaof "+host+" "+port, "repl-diskless-sync-delay 0"))
+	c := s.Client()
+	Eventually(t, "a replica that follows", func() bool {
+		info, err := c.Info(Soon(t), "replication").Result()
+		return err == nil && strings.Contains(info, "state=online")
+	})
+	return r
+}
+
+// withHolds is an edge with six units reserved: one is confirmed, one in doubt, the
+// others are held.
+func WithHolds(t *testing.T, o shard.Options) (*edge.Edge, map[string]func(context.Context, *edge.Edge) error) {
+	t.Helper()
+	e := Selling(t, o, 10)
+	ids := []string{"r1", "r2", "r3", "r4", "r5", "r6"}
+	for _, id := range ids {
+		MustHold(t, e, id, "Ann", 1)
+	}
+	if _, err := e.Store.Confirm(Soon(t), "s", "r4", reservation.Shop, ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Store.Doubt(Soon(t), "s", "r6", ""); err != nil {
+		t.Fatal(err)
+	}
+	return e, EveryOperation(ids...)
+}
+
+// everyOperation, once, against what is loaded now. Those that need a hold get one of
+// ids.
+func EveryOperation(ids ...string) map[string]func(context.Context, *edge.Edge) error {
+	return map[string]func(context.Context, *edge.Edge) error{
+		"reserve": func(ctx context.Context, e *edge.Edge) error {
+			_, refusal, err := Hold(ctx, e, "new", "Bob", 1)
+			if refusal != nil {
+				return errors.New(string(refusal.Reason))
+			}
+			return err
+		},
+		"adjust": func(ctx context.Context, e *edge.Edge) error {
+			_, err := e.Store.Adjust(ctx, "s", "j1", "a", 1, "me")
+			return err
+		},
+		"apply": func(ctx context.Context, e *edge.Edge) error {
+			file := OpenSale("other", 5)
+			_, err := e.ApplyUnlessLost(ctx, file, reservation.ApplyOptions{})
+			return err
+		},
+		"status": func(ctx context.Context, e *edge.Edge) error {
+			return e.Store.SetStatus(ctx, "s", sale.Paused, "me")
+		},
+		"confirm": func(ctx context.Context, e *edge.Edge) error {
+			_, err := e.Store.Confirm(ctx, "s", ids[0], reservation.Shop, "")
+			return err
+		},
+		"release": func(ctx context.Context, e *edge.Edge) error {
+			_, err := e.Store.Release(ctx, "s", ids[1], reservation.Shop, "")
+			return err
+		},
+		"doubt": func(ctx context.Context, e *edge.Edge) error {
+			_, err := e.Store.Doubt(ctx, "s", ids[2], "")
+			return err
+		},
+		"recreate": func(ctx context.Context, e *edge.Edge) error {
+			_, err := e.ConfirmWith(ctx, &reservation.Evidence{Sale: "s", ID: "lost", Buyer: "Ann", Epoch: 1, Lines: []sale.Line{{SKU: "a", Quantity: 1}}}, "")
+			return err
+		},
+		"return": func(ctx context.Context, e *edge.Edge) error {
+			_, err := e.Store.Return(ctx, "s", ids[3], reservation.Return{ID: "1", Restock: true})
+			return err
+		},
+		"extend": func(ctx context.Context, e *edge.Edge) error {
+			_, err := e.Store.Extend(ctx, "s", ids[4], 2*Terms.HoldFor, 3*Terms.HoldFor)
+			return err
+		},
+		"probe": func(ctx context.Context, e *edge.Edge) error {
+			_, _, err := e.Store.ClaimProbes(ctx, "s", "", Plan, 0)
+			return err
+		},
+		"probed": func(ctx context.Context, e *edge.Edge) error {
+			_, err := e.Store.Probed(ctx, "s", ids[5], reservation.ProbePresent, "")
+			return err
+		},
+		"lookup": func(ctx context.Context, e *edge.Edge) error {
+			l, _ := e.Catalogue().Sale("s")
+			a := &sale.Attempt{Buyer: "Ann", Key: ids[0], Print: "print", Lines: []sale.Line{{SKU: "a", Quantity: 1}}}
+			_, err := e.Lookup(ctx, l, a, a.Lines)
+			return err
+		},
+		"expire": func(ctx context.Context, e *edge.Edge) error {
+			_, err := e.Store.Expire(ctx, "s")
+			return err
+		},
+	}
+}
+
+var Plan = reservation.ProbePlan{Wait: time.Second, LongestWait: 3 * time.Second, Tries: 4}

@@ -1,0 +1,29 @@
+package journal
+
+import (
+	"context"
+	"github.com/stockgate/stockgate/shard"
+	"slices"
+)
+
+// Sales lists the ids of all sales that the index names.
+func (j *Journal) Sales(ctx context.Context) ([]string, error) {
+	ids, err := j.shard.Redis.SMembers(ctx, j.shard.SalesKey()).Result()
+	if err != nil {
+		return nil, shard.Explain(err)
+	}
+	slices.Sort(ids)
+	return ids, nil
+}
+
+// Announce writes sales into the index: Redis must have them.
+func (j *Journal) Announce(ctx context.Context, ids ...string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	names := make([]any, len(ids))
+	for i, id := range ids {
+		names[i] = id
+	}
+	return shard.Explain(j.shard.Redis.SAdd(ctx, j.shard.SalesKey(), names...).Err())
+}

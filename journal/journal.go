@@ -1,0 +1,113 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/shard"
+)
+
+// Journal reads the movements of sales in one Redis. It is safe for concurrent use.
+type Journal struct {
+	shard *shard.Client
+	heads sync.Map // sale id → JournalHead: what was seen of the journal last
+}
+
+// NewJournal reads the journals in a Redis.
+func New(shard *shard.Client) *Journal { return &Journal{shard: shard} }
+
+// Movement is one entry of a sale's journal: what happened, in the order in which it
+// happened.
+type Movement struct {
+	// Seq counts 1, 2, 3, … without a gap.
+	Seq int64 `json:"seq"`
+	// Kind is a state that a reservation has come to, or recreated, extended, returned,
+	// adjusted, loaded, applied, open, paused, closed, rebuilt, repaired.
+	Kind string `json:"kind"`
+	// Time is by the shard's clock, in ms. It never goes back.
+	Time time.Time `json:"time"`
+	// ID is the reservation, the adjustment, the sale's version, or what was repaired.
+	ID string `json:"id"`
+	// Was is the state that the reservation has left; empty: it did not exist, or the
+	// entry is not about one.
+	Was record.State `json:"was,omitempty"`
+	// Lines are the units that moved; negative: out of stock.
+	Lines []record.CellUnits `json:"lines,omitempty"`
+	// Buyer is a keyed hash.
+	Buyer string `json:"buyer,omitempty"`
+	Cause string `json:"cause,omitempty"`
+	// Record is the reservation as it was after the entry, where it begins (held,
+	// recreated), where more than its state has changed, and nil elsewhere.
+	Record *record.Record `json:"record,omitempty"`
+}
+
+// GapError: a journal lacks entries. They were trimmed, or Redis has lost them.
+type GapError struct {
+	Sale       string
+	Want, Have int64 // Have 0: nothing more is there
+}
+
+func (e *GapError) Error() string {
+	if e.Have == 0 {
+		return fmt.Sprintf("the journal of sale %s ends before entry %d, which was there: redis has lost what it had acknowledged, "+
+			"as in a crash without appendfsync always, or in a failover without replica_acks; pause the sale and run `caddy stockgate reconcile %s`", e.Sale, e.Want, e.Sale)
+	}
+	return fmt.Sprintf("the journal of sale %s has a gap: entry %d is wanted and %d comes next; they were trimmed before a reader had them, or redis has lost them",
+		e.Sale, e.Want, e.Have)
+}
+
+// Movements reads up to most movements that follow the one with the number after. It
+// returns a GapError when the next one is not the next number.
+func (j *Journal) Movements(ctx context.Context, sale string, after int64, most int) ([]Movement, error) {
+	var out []Movement
+	// an entry may have a hundred movements: not so many are read at once as might be needed
+	for atOnce := max(most/16, 16); len(out) < most; {
+		next := after + 1 + int64(len(out))
+		entries, err := j.shard.Redis.XRangeN(ctx, j.shard.ShardKeys(sale)[shard.JournalKey], entryID(next), "+", int64(atOnce)).Result()
+		if err != nil {
+			return nil, shard.Explain(err)
+		}
+		for _, m := range entries {
+			if out, err = follow(out, sale, next, m); err != nil {
+				return nil, err
+			}
+			next = after + 1 + int64(len(out))
+		}
+		if len(entries) < atOnce {
+			break
+		}
+	}
+	return out[:min(len(out), most)], nil
+}
+
+// follow adds the movements of an entry from the number next on.
+func follow(out []Movement, sale string, next int64, m redis.XMessage) ([]Movement, error) {
+	e, err := EntryOf(m)
+	if err == nil {
+		switch {
+		case e.First() > next:
+			return nil, &GapError{sale, next, e.First()}
+		case e.First() < next && len(out) > 0:
+			err = errors.New("its numbers were given before: something else has changed the sale's keys")
+		default:
+			err = e.tell(func(m Movement) {
+				if m.Seq >= next {
+					out = append(out, m)
+				}
+			})
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("entry %s of the journal of sale %s: %w", m.ID, sale, err)
+	}
+	return out, nil
+}
+
+// entryID is a number as the id of an entry.
+func entryID(seq int64) string { return strconv.FormatInt(seq, 10) + "-0" }

@@ -1,0 +1,69 @@
+package journal
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/stockgate/stockgate/lua"
+	"github.com/stockgate/stockgate/shard"
+)
+
+// OutboxPlace says how far the outbox is with a sale.
+type Lease struct {
+	// Epoch is the life of the shard.
+	Epoch int64
+	// Sent is the last movement that the receiver has; 0: none.
+	Sent int64
+	// Sending is the last movement of the batch that is on its way, which begins after
+	// Sent; not above Sent: none is.
+	Sending int64
+}
+
+// ClaimOutbox takes or renews the right to send a sale's movements for so long, by
+// the shard's clock. It notes that the batch up to last, of that epoch, is on its way;
+// 0: none. Where another one already is, the place says so, and that one is to be
+// sent. False: somebody else has the right. What is before the claim is on the replicas
+// then: what the receiver is told outlives a failover.
+func (j *Journal) ClaimLease(ctx context.Context, sale, owner string, forHow time.Duration, epoch, last int64) (Lease, bool, error) {
+	replies, err := j.shard.RunReplicated(ctx, j.shard.Scripts.Settle, sale, shard.Op("outbox", owner, forHow.Milliseconds(), epoch, last))
+	if err != nil {
+		return Lease{}, false, err
+	}
+	r := replies[0]
+	at := Lease{Epoch: r.Number(1), Sent: r.Number(2), Sending: r.Number(3)}
+	switch r.Code() {
+	case lua.OK:
+		return at, true, nil
+	case lua.Conflict:
+		return at, false, nil
+	case lua.NoSale:
+		return at, false, shard.ErrNoSale
+	}
+	return at, false, fmt.Errorf("%w: outbox gave %q", shard.ErrUnavailable, r.Code())
+}
+
+// GiveUpOutbox ends a claim, so that nobody has to wait for its end.
+func (j *Journal) GiveUpLease(ctx context.Context, sale, owner string) error {
+	_, _, err := j.ClaimLease(ctx, sale, owner, 0, 0, 0)
+	return err
+}
+
+// Sent notes that the outbox's receiver has a sale's journal up to an entry: what is
+// before it may be trimmed. It never goes back.
+func (j *Journal) Sent(ctx context.Context, sale string, epoch, seq int64) error {
+	replies, err := j.shard.Run(ctx, j.shard.Scripts.Settle, sale, shard.Op("sent", epoch, seq))
+	if err != nil {
+		return err
+	}
+	switch code := replies[0].Code(); code {
+	case lua.OK:
+		return nil
+	case lua.Conflict:
+		return &GapError{Sale: sale, Want: replies[0].Number(1) + 1}
+	case lua.NoSale:
+		return shard.ErrNoSale
+	default:
+		return fmt.Errorf("%w: sent gave %q", shard.ErrUnavailable, code)
+	}
+}

@@ -1,0 +1,215 @@
+package lists
+
+import (
+	"context"
+	"errors"
+	"github.com/stockgate/stockgate/identity"
+	"github.com/stockgate/stockgate/shard"
+	"slices"
+	"strconv"
+)
+
+const (
+	// listChanges is how many changes are read at a time, up to 8 KiB each.
+	listChanges = 64
+	// smallFilter is the smallest number of entries for which a filter is made.
+	smallFilter = 4096
+	// fewRemoved is how many removed entries a filter of any size may have.
+	fewRemoved = 10_000
+	// maxEarly bounds the memory that a new filter's exact count may take: 2 MiB.
+	maxEarly = 1 << 16
+)
+
+// follower brings a view's filter from one change of the list to a later one.
+type follower struct {
+	*View
+	filter Filter
+	synced bool // the filter in use has all up to at
+	at     listPosition
+	stale  bool // changes were applied, the forms were not read yet
+
+	inUse, next filling
+	filled      int                           // parts of the list that are in the new filter
+	early       map[identity.ListKey]struct{} // in the new filter before their part
+}
+
+// filling says how full a filter is.
+type filling struct {
+	entries, room int64
+	removed       int64 // entries that the list has no more, at most
+}
+
+// errGap: the log does not lead from where the view is to what the list is.
+var errGap = errors.New("the log of the list does not go back so far")
+
+// look brings the filter up to date, once.
+func (f *follower) look(ctx context.Context) error {
+	secret := f.Secret()
+	if secret == nil {
+		return shard.ErrStarting
+	}
+	var err error
+	if f.synced {
+		err = f.catchUp(ctx, secret)
+	}
+	if err == nil && f.worn() || errors.Is(err, errGap) {
+		err = f.rebuild(ctx, secret)
+	}
+	if errors.Is(err, errGap) {
+		f.hurry() // Redis answers; others have changed more than its log keeps
+		return nil
+	}
+	return err
+}
+
+// worn says that there is no filter, or that since it was made too many entries
+// were added or removed.
+func (f *follower) worn() bool {
+	in := f.inUse
+	return !f.synced || in.entries > in.room+in.room/8 || in.removed > max(fewRemoved, in.entries/4)
+}
+
+// catchUp applies the changes after f.at. On errGap it has dropped the filter, which
+// must not say no any more.
+func (f *follower) catchUp(ctx context.Context, secret *identity.Secret) error {
+	m, err := f.lists.listMeta(ctx, f.list)
+	if err != nil {
+		return err
+	}
+	if err := m.readable(secret); err != nil {
+		return err
+	}
+	if m.listPosition != f.at && m.seq <= f.at.seq {
+		err = errGap // Redis has lost changes, or this is another list
+	}
+	for err == nil && f.at.seq < m.seq {
+		err = f.apply(ctx)
+	}
+	if errors.Is(err, errGap) {
+		f.synced = false
+		f.filter.Drop()
+	}
+	if err == nil && f.stale {
+		err = f.readForms(ctx)
+	}
+	return err
+}
+
+// apply applies some of the changes after f.at.
+func (f *follower) apply(ctx context.Context) error {
+	from := strconv.FormatInt(f.at.seq+1, 10) + "-0"
+	changes, err := f.lists.shard.Redis.XRangeN(ctx, f.lists.listLogKey(f.list), from, "+", listChanges).Result()
+	if err != nil {
+		return shard.Explain(err)
+	}
+	if len(changes) == 0 {
+		return errGap
+	}
+	for _, c := range changes {
+		prev, _ := c.Values["prev"].(string)
+		if c.ID != strconv.FormatInt(f.at.seq+1, 10)+"-0" || prev != f.at.tip {
+			return errGap
+		}
+		f.stale = true
+		keys := splitKeys(c.Values["keys"])
+		if c.Values["op"] == "add" {
+			f.filter.Add(keys)
+			f.inUse.entries += int64(len(keys))
+			f.next.entries += int64(len(keys))
+			f.remember(keys)
+		} else { // a filter forgets nobody: he costs a question
+			f.inUse.removed += int64(len(keys))
+			f.next.removed += int64(len(keys))
+		}
+		f.at.seq++
+		f.at.tip, _ = c.Values["tip"].(string)
+	}
+	return nil
+}
+
+// remember notes which keys the new filter has before their part is put into it, or
+// they would count twice. After more than maxEarly of them they do: then the filter
+// is taken for fuller than it is.
+func (f *follower) remember(keys []identity.ListKey) {
+	if f.early == nil {
+		return // there is no new filter
+	}
+	for i := range keys {
+		if len(f.early) < maxEarly && listPart(&keys[i]) >= f.filled {
+			f.early[keys[i]] = struct{}{}
+		}
+	}
+}
+
+// fill puts keys that were read from the list into the new filter, but for those that
+// it has.
+func (f *follower) fill(keys []identity.ListKey) {
+	keys = slices.DeleteFunc(keys, func(k identity.ListKey) bool {
+		_, early := f.early[k]
+		delete(f.early, k)
+		return early
+	})
+	f.filter.Fill(keys)
+	f.next.entries += int64(len(keys))
+}
+
+func splitKeys(field any) []identity.ListKey {
+	text, _ := field.(string)
+	keys := make([]identity.ListKey, len(text)/len(identity.ListKey{}))
+	for i := range keys {
+		copy(keys[i][:], text[i*len(identity.ListKey{}):])
+	}
+	return keys
+}
+
+// readForms reads the forms of entries, after the changes that brought new ones.
+func (f *follower) readForms(ctx context.Context) error {
+	names, err := f.lists.shard.Redis.HKeys(ctx, f.lists.listFormsKey(f.list)).Result()
+	if err != nil {
+		return shard.Explain(err)
+	}
+	f.filter.Forms(names)
+	f.stale = false
+	return nil
+}
+
+// rebuild makes a filter of the whole list, while the one in use is kept up to date,
+// or while everything is asked in Redis if there is none.
+func (f *follower) rebuild(ctx context.Context, secret *identity.Secret) error {
+	m, err := f.lists.listMeta(ctx, f.list)
+	if err != nil {
+		return err
+	}
+	if err := m.readable(secret); err != nil {
+		return err
+	}
+	if !f.synced {
+		if err := f.readForms(ctx); err != nil {
+			return err
+		}
+		f.at = m.listPosition
+		f.heard(ctx, nil)
+	}
+	f.next = filling{room: min(max(2*m.count, smallFilter), MaxEntries)}
+	f.filter.Begin(int(f.next.room))
+	f.filled, f.early = 0, make(map[identity.ListKey]struct{})
+	defer func() { f.early = nil }()
+	for f.filled < listParts {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		keys, to, err := f.lists.listRead(ctx, f.list, m.count, f.filled)
+		if err != nil {
+			return err
+		}
+		if err := f.catchUp(ctx, secret); err != nil {
+			return err
+		}
+		f.fill(keys) // after the changes, which say what the parts may have had already
+		f.filled = to
+		f.heard(ctx, nil)
+	}
+	f.filter.Swap()
+	f.inUse, f.synced = f.next, true
+	return nil
+}

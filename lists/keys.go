@@ -1,0 +1,29 @@
+package lists
+
+import "strconv"
+
+// A named list has a hash tag of its own, so that one script sees all of it. It is
+// split by its entries' hashes over many sets: the largest list has ten thousand
+// entries in each, and no command on one takes long.
+const listParts = 1 << listPartBits
+
+const listPartBits = 10
+
+func (l *Lists) listPrefix(list string) string { return l.shard.Prefix + ":list:{" + list + "}:" }
+
+// listMetaKey is the hash that says which change of a list is the last.
+func (l *Lists) listMetaKey(list string) string { return l.listPrefix(list) + "meta" }
+
+// listLogKey is the stream of a list's last changes.
+func (l *Lists) listLogKey(list string) string { return l.listPrefix(list) + "log" }
+
+// listFormsKey is the hash of the forms of a list's entries.
+func (l *Lists) listFormsKey(list string) string { return l.listPrefix(list) + "forms" }
+
+// listPartKey is one of the sets of a list's entries.
+func (l *Lists) listPartKey(list string, part int) string {
+	return l.listPrefix(list) + strconv.Itoa(part)
+}
+
+// listChannel is where changes of a list are told.
+func (l *Lists) listChannel(list string) string { return l.listPrefix(list) + "notices" }

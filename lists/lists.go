@@ -1,0 +1,233 @@
+package lists
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/stockgate/stockgate/identity"
+	"github.com/stockgate/stockgate/lua"
+	"github.com/stockgate/stockgate/shard"
+)
+
+const (
+	// MaxListEntries is how many entries a named list may have.
+	MaxEntries = 10_000_000
+	// listBatch is how many entries one call changes: about a millisecond of Redis.
+	listBatch = 500
+	// listLog is how many calls an edge may miss before it must read the whole list
+	// again. The log takes at most 8 MiB.
+	listLog = 1024
+)
+
+var (
+	// ErrListFull: the list has as many entries as it may. Entries of earlier
+	// batches of the same call are in it.
+	ErrFull = fmt.Errorf("a list has at most %d entries", MaxEntries)
+	// ErrListSecret: the entries were hashed with another secret than this edge's,
+	// so nobody can be found in the list.
+	ErrForeignSecret = errors.New("the list was made with another identity secret")
+)
+
+// Lists are the named lists in one Redis, which all edges share. It is safe for
+// concurrent use.
+type Lists struct{ shard *shard.Client }
+
+// NewLists are the lists in a Redis.
+func New(shard *shard.Client) *Lists { return &Lists{shard} }
+
+// ListAdd adds entries to a named list, which needs no other making. Redis holds
+// keyed hashes of them. It returns how many were not in the list yet. Up to 500
+// entries are one step; a longer call that fails has done the steps before, and may
+// be repeated.
+func (l *Lists) Add(ctx context.Context, secret *identity.Secret, list string, entries []Entry) (int, error) {
+	return l.listChange(ctx, secret, list, "add", entries)
+}
+
+// ListRemove removes entries from a named list, as ListAdd adds them. It returns how
+// many were in the list.
+func (l *Lists) Remove(ctx context.Context, secret *identity.Secret, list string, entries []Entry) (int, error) {
+	return l.listChange(ctx, secret, list, "remove", entries)
+}
+
+func (l *Lists) listChange(ctx context.Context, secret *identity.Secret, list, op string, entries []Entry) (int, error) {
+	for i, e := range entries {
+		if err := e.check(); err != nil {
+			return 0, fmt.Errorf("%w: entry %d: %w", shard.ErrRefused, i+1, err)
+		}
+	}
+	changed := 0
+	for len(entries) > 0 {
+		n := min(len(entries), listBatch)
+		c, err := l.listStep(ctx, secret, list, op, entries[:n])
+		changed += c
+		if err != nil {
+			return changed, err
+		}
+		entries = entries[n:]
+	}
+	return changed, nil
+}
+
+func (l *Lists) listStep(ctx context.Context, secret *identity.Secret, list, op string, entries []Entry) (int, error) {
+	keys := append(make([]string, 0, 3+len(entries)), l.listMetaKey(list), l.listLogKey(list), l.listFormsKey(list))
+	places := make(map[int]int, len(entries)) // of the parts, in keys
+	args := append(make([]any, 0, 7+3*len(entries)), l.listChannel(list), lua.Schema, secret.ListPrint(), op, rand.Text(), MaxEntries, listLog)
+	for _, e := range entries {
+		key := e.key(secret)
+		p := listPart(&key)
+		if places[p] == 0 {
+			keys = append(keys, l.listPartKey(list, p))
+			places[p] = len(keys)
+		}
+		args = append(args, places[p], e.form(), key[:])
+	}
+	raw, err := l.shard.Eval(ctx, l.shard.Redis, l.shard.Scripts.List, keys, args, l.shard.Options.ReplicaAcks)
+	if err != nil {
+		return 0, err
+	}
+	switch r := shard.Reply(raw); r.Code() {
+	case lua.OK:
+		return int(r.Number(1)), nil
+	case lua.TooMany:
+		return 0, fmt.Errorf("%w: %w: it has %d", shard.ErrRefused, ErrFull, r.Number(1))
+	case lua.Foreign:
+		return 0, fmt.Errorf("%w: %w", shard.ErrRefused, ErrForeignSecret)
+	case lua.NewerSchema:
+		return 0, shard.ErrNewerSchema
+	default:
+		return 0, fmt.Errorf("%w: list gave %q", shard.ErrUnavailable, r.Code())
+	}
+}
+
+// ListCount returns how many entries a list has; 0 for one that nobody has made.
+func (l *Lists) Count(ctx context.Context, list string) (int64, error) {
+	m, err := l.listMeta(ctx, list)
+	return m.count, err
+}
+
+// ListHas says whether just this entry is in the list: an address that a listed
+// prefix contains is not.
+func (l *Lists) Has(ctx context.Context, secret *identity.Secret, list string, e Entry) (bool, error) {
+	m, err := l.listMeta(ctx, list)
+	if err != nil {
+		return false, err
+	}
+	if err := m.readable(secret); err != nil {
+		return false, err
+	}
+	return l.listHasAny(ctx, list, []identity.ListKey{e.key(secret)})
+}
+
+// listHasAny asks for several keys in one round trip.
+func (l *Lists) listHasAny(ctx context.Context, list string, keys []identity.ListKey) (bool, error) {
+	pipe := l.shard.Redis.Pipeline()
+	answers := make([]*redis.BoolCmd, len(keys))
+	for i := range keys {
+		answers[i] = pipe.SIsMember(ctx, l.listPartKey(list, listPart(&keys[i])), keys[i][:])
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return false, shard.Explain(err)
+	}
+	for _, a := range answers {
+		if a.Val() {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// ListScan calls yield with the keyed hashes of a list's entries, up to some ten
+// thousand at a time, until it fails. What is added meanwhile may be left out, and
+// what is removed be among them.
+func (l *Lists) Scan(ctx context.Context, list string, yield func(keys [][16]byte) error) error {
+	m, err := l.listMeta(ctx, list)
+	if err != nil {
+		return err
+	}
+	at := 0
+	for at < listParts {
+		var keys []identity.ListKey
+		if keys, at, err = l.listRead(ctx, list, m.count, at); err != nil {
+			return err
+		}
+		if err := yield(keys); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listRead reads some parts of a list of about so many entries, from part at on, and
+// returns which part comes next. Parts are read whole: each is short, and no cursor
+// of SSCAN must survive the changes between two calls.
+func (l *Lists) listRead(ctx context.Context, list string, count int64, at int) ([]identity.ListKey, int, error) {
+	const atOnce = 5000 // entries: a millisecond or two of Redis
+	n := int(min(max(1, atOnce*listParts/max(count, 1)), int64(listParts-at), 64))
+	pipe := l.shard.Redis.Pipeline()
+	answers := make([]*redis.StringSliceCmd, n)
+	for i := range answers {
+		answers[i] = pipe.SMembers(ctx, l.listPartKey(list, at+i))
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, at, shard.Explain(err)
+	}
+	var keys []identity.ListKey
+	for _, a := range answers {
+		for _, member := range a.Val() {
+			if len(member) == len(identity.ListKey{}) {
+				keys = append(keys, identity.ListKey([]byte(member)))
+			}
+		}
+	}
+	return keys, at + n, nil
+}
+
+// listPosition is a change of a list: its number and its name.
+type listPosition struct {
+	seq int64
+	tip string
+}
+
+// listMeta is what a list's meta hash says.
+type listMeta struct {
+	listPosition
+	count  int64
+	secret string
+	schema int64
+}
+
+func (l *Lists) listMeta(ctx context.Context, list string) (listMeta, error) {
+	fields, err := l.shard.Redis.HMGet(ctx, l.listMetaKey(list), "seq", "tip", "count", "secret", "schema").Result()
+	if err != nil {
+		return listMeta{}, shard.Explain(err)
+	}
+	var m listMeta
+	for i, n := range []*int64{&m.seq, nil, &m.count, nil, &m.schema} {
+		text, _ := fields[i].(string)
+		if n == nil || text == "" {
+			continue
+		}
+		if *n, err = strconv.ParseInt(text, 10, 64); err != nil {
+			return listMeta{}, fmt.Errorf("list %s is damaged in redis: %w", list, err)
+		}
+	}
+	m.tip, _ = fields[1].(string)
+	m.secret, _ = fields[3].(string)
+	return m, nil
+}
+
+// readable says why nobody can be found in the list; nil: who is in it can.
+func (m *listMeta) readable(secret *identity.Secret) error {
+	switch {
+	case m.schema > lua.Schema:
+		return shard.ErrNewerSchema
+	case m.secret != "" && m.secret != secret.ListPrint():
+		return ErrForeignSecret
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package rates_test
+
+import (
+	"flag"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/lua"
+)
+
+// floodTimes makes the floods of this package larger. docs/memory.md has what came of
+//
+//	go test -run TestSharedRateFlood ./rates -v -timeout 0 -flood 25
+//
+// which send 5,000,000 names each.
+var floodTimes = flag.Int("flood", 1, "how many times as many names the floods have")
+
+// A flood of keys ends at the bound: Redis has that many buckets, the coarse ones and a
+// count, and no more memory than for these.
+func TestSharedRateFlood(t *testing.T) {
+	const coarse, bucket = 4096, 256 // bytes
+	const window = 360_000_000       // ms: no bucket runs empty before the flood is over
+	times := *floodTimes
+	flood, bound := 200_000*times, 20_000*times
+	c := redistest.Start(t).Client()
+	call := func(from int) {
+		t.Helper()
+		var keys []string
+		var args []any
+		for j := from; j < from+100; j++ {
+			keys = append(keys, fmt.Sprintf("stockgate:{rate}:%022d", j), fmt.Sprintf("stockgate:{rate}:%022d.%d", 0, j%coarse), "stockgate:{rate}:count")
+			args = append(args, 1, 20, window, 20, bound)
+		}
+		if err := c.Eval(stocktest.Soon(t), lua.Redis.Rate.Source, keys, args...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := usedMemory(t, c)
+	for i := 0; i < flood; i += 100 {
+		call(i)
+	}
+	grown := usedMemory(t, c) - before
+	most := bound + coarse + 1
+	t.Logf("%d keys: Redis has grown by %d bytes, %d for each of %d buckets", flood, grown, grown/most, most)
+	if n := c.DBSize(stocktest.Soon(t)).Val(); n != int64(most) {
+		t.Errorf("%d keys in redis, want %d", n, most)
+	}
+	if grown > most*bucket {
+		t.Errorf("Redis has grown by %d bytes, %d for each bucket", grown, grown/most)
+	}
+}
+
+// usedMemory is what a Redis has allocated, in bytes.
+func usedMemory(t *testing.T, c *redis.Client) int {
+	t.Helper()
+	info, err := c.Info(stocktest.Soon(t), "memory").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(info, "used_memory:")
+	text, _, _ := strings.Cut(rest, "\r")
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

@@ -1,0 +1,148 @@
+package recovery
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// adjusted is what Redis must remember of an adjustment.
+type adjusted struct {
+	adjustment
+	stock int64 // after it
+}
+
+// adjustments computes what each adjustment answered, backwards from the current stock.
+func (b *batch) adjustments() map[string]adjusted {
+	if b.stocks != nil {
+		return b.stocks
+	}
+	b.stocks = make(map[string]adjusted)
+	after := maps.Clone(b.story.stock)
+	for _, a := range slices.Backward(b.story.adjusted) {
+		if a.id != "" {
+			b.stocks[a.id] = adjusted{a, after[a.cell]}
+		}
+		if after != nil {
+			after[a.cell] -= a.delta
+		}
+	}
+	return b.stocks
+}
+
+func (b *batch) judgeAdjustment(n reservation.Named, has reservation.Value) *verdict {
+	a, told := b.adjustments()[n.Name]
+	switch {
+	case !told && (!has.Found || !b.story.whole):
+		return nil
+	case !told:
+		return b.differs(n, has, nothing, fmt.Sprintf("redis has an adjustment %s of which %s knows nothing: a new one of this id would not be made", n.Name, b.report.teller()),
+			"forget it", "was "+valueWord(has))
+	}
+	want := fmt.Sprintf("%s %d %d", a.cell, a.delta, a.stock)
+	unsure := b.story.stock == nil
+	if has.Found && (has.Text == want || unsure && strings.HasPrefix(has.Text, fmt.Sprintf("%s %d ", a.cell, a.delta))) {
+		return nil
+	}
+	is := "does not remember"
+	if has.Found {
+		is = "remembers wrongly"
+	}
+	v := b.differs(n, has, value(want), fmt.Sprintf("redis %s the adjustment %s (%+d units of %s): asked for again, it would be made twice or refused", is, n.Name, a.delta, a.cell),
+		"remember it", "was "+valueWord(has))
+	if unsure {
+		v.Repairable, v.Difference.Repair = false, "none: do not ask for this adjustment again"
+	}
+	return v
+}
+
+func (b *batch) judgeReturn(n reservation.Named, has reservation.Value) *verdict {
+	id, name, _ := strings.Cut(n.Name, "|")
+	list := b.story.returned[id]
+	i := slices.IndexFunc(list, func(r *back) bool { return r.id == name })
+	if i < 0 {
+		if !has.Found || !b.story.whole {
+			return nil
+		}
+		return b.differs(n, has, nothing, fmt.Sprintf("redis has a return %s of reservation %s of which %s knows nothing", short(name), short(id), b.report.teller()),
+			"forget it", "was "+valueWord(has))
+	}
+	one := list[i]
+	restock := map[bool]string{true: "1", false: "0"}[one.restock]
+	answer := b.answered(id, list, i)
+	want := restock + " " + record.UnitsText(one.lines) + "\t" + answer
+	if has.Text == want {
+		return nil
+	}
+	is := "does not remember"
+	if has.Found {
+		is = "remembers wrongly"
+	}
+	return b.differs(n, has, value(want),
+		fmt.Sprintf("redis %s the return %s of reservation %s: asked for again, it would be made twice or refused", is, short(name), id),
+		"remember it", "was "+valueWord(has))
+}
+
+// answered is how many units had come back after the i-th return, in the order of the
+// reservation's lines.
+func (b *batch) answered(id string, list []*back, i int) string {
+	t := b.story.reservations[id]
+	if t == nil {
+		return ""
+	}
+	f, sum := fieldsOf(t.text), map[string]int64{}
+	eachPair(f.returned, func(cell string, n int64) { sum[cell] += n })
+	for _, later := range list[i+1:] {
+		for _, l := range later.lines {
+			sum[l.Cell] -= l.Units
+		}
+	}
+	var out []record.CellUnits
+	eachPair(f.lines, func(cell string, _ int64) {
+		if sum[cell] > 0 {
+			out = append(out, record.CellUnits{Cell: cell, Units: sum[cell]})
+			delete(sum, cell)
+		}
+	})
+	return record.UnitsText(out)
+}
+
+// parseCell reads a cell as Redis keeps it.
+func parseCell(name, text string) (c ledger.Cell, ok bool) {
+	words := strings.Fields(text)
+	if len(words) != 5 {
+		return c, false
+	}
+	c.Name = name
+	for i, into := range []*int64{&c.Stock, &c.Available, &c.Held, &c.InDoubt, &c.Confirmed} {
+		if *into, ok = wholeNumber(words[i]); !ok {
+			return c, false
+		}
+	}
+	return c, true
+}
+
+func packCell(c ledger.Cell) string {
+	return fmt.Sprintf("%d %d %d %d %d", c.Stock, c.Available, c.Held, c.InDoubt, c.Confirmed)
+}
+
+// cellText says where the units of a cell are.
+func cellText(c ledger.Cell) string {
+	return fmt.Sprintf("stock %d = %d available + %d held + %d in doubt + %d confirmed", c.Stock, c.Available, c.Held, c.InDoubt, c.Confirmed)
+}
+
+// scoreOf reads a score in ms.
+func scoreOf(v reservation.Value) (time.Time, bool) {
+	f, err := strconv.ParseFloat(v.Text, 64)
+	if !v.Found || err != nil {
+		return time.Time{}, false
+	}
+	return time.UnixMilli(int64(f)), true
+}

@@ -1,0 +1,163 @@
+package recovery
+
+import (
+	"context"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/shard"
+	"strconv"
+	"strings"
+)
+
+// Carry takes over a reservation that another life of the sale had, as far as its units
+// are there; one that is here already is left as it is, but for a hold that was extended
+// there. It returns the state that holds.
+func (r *Restorer) Carry(ctx context.Context, sale, id string, f *record.Record) (state record.State, carried bool, err error) {
+	replies, err := r.shard.RunReplicated(ctx, r.shard.Scripts.Settle, sale, shard.Op("carry", id, f.Text()))
+	if err != nil {
+		return "", false, err
+	}
+	return record.State(replies[0].Word(1)), replies[0].Number(2) == 1, nil
+}
+
+// aside calls yield for every field of what was set aside, a few at a time. One may
+// come twice.
+func (r *Restorer) aside(ctx context.Context, sale string, place int, yield func(field, value string) error) error {
+	for cursor := uint64(0); ; {
+		pairs, next, err := r.shard.Redis.HScan(ctx, r.shard.AsideKeys(sale)[place], cursor, "", 500).Result()
+		if err != nil {
+			return shard.Explain(err)
+		}
+		for i := 0; i+1 < len(pairs); i += 2 {
+			if err := yield(pairs[i], pairs[i+1]); err != nil {
+				return err
+			}
+		}
+		if cursor = next; cursor == 0 {
+			return nil
+		}
+	}
+}
+
+// AsideReservations calls yield for every reservation that was set aside, and unreadable
+// for what cannot be read. One may come twice.
+func (s *Restorer) AsideReservations(ctx context.Context, sale string, unreadable func(what, text string), yield func(id string, r *record.Record) error) error {
+	return s.aside(ctx, sale, shard.RecordsKey, func(id, text string) error {
+		r, err := record.Parse(text)
+		if err == nil {
+			switch r.State {
+			case "tombstone":
+				return nil
+			case record.Held, record.InDoubt, record.Confirmed, record.Released, record.Expired, record.Unbacked:
+				return yield(id, r)
+			}
+		}
+		unreadable("reservation "+id, text)
+		return nil
+	})
+}
+
+// AsideRecord reads the record of a reservation that was set aside; nil: there is none.
+func (r *Restorer) AsideRecord(ctx context.Context, sale, id string) (*record.Record, error) {
+	return r.recordAt(ctx, r.shard.AsideKeys(sale)[shard.RecordsKey], id)
+}
+
+// AsideAdjustments calls yield for every adjustment that was set aside, and unreadable
+// for what cannot be read.
+func (r *Restorer) AsideAdjustments(ctx context.Context, sale string, unreadable func(what, text string), yield func(id string, l record.CellUnits) error) error {
+	return r.aside(ctx, sale, shard.AdjustmentsKey, func(id, text string) error {
+		words := strings.Fields(text)
+		if len(words) == 3 {
+			if n, err := strconv.ParseInt(words[1], 10, 64); err == nil {
+				return yield(id, record.CellUnits{words[0], n})
+			}
+		}
+		unreadable("adjustment "+id, text)
+		return nil
+	})
+}
+
+// AsideReturn is a return that was set aside.
+type AsideReturn struct {
+	Reservation, ID string
+	Restock         bool
+	Lines           []record.CellUnits
+}
+
+// AsideReturns calls yield for every return that was set aside, and unreadable for what
+// cannot be read.
+func (r *Restorer) AsideReturns(ctx context.Context, sale string, unreadable func(what, text string), yield func(AsideReturn) error) error {
+	return r.aside(ctx, sale, shard.ReturnsKey, func(field, text string) error {
+		id, returnID, ok := strings.Cut(field, "|")
+		words, _, told := strings.Cut(text, "\t")
+		flag, words, _ := strings.Cut(words, " ")
+		lines, err := record.ParseUnits(words)
+		if !ok || !told || err != nil {
+			unreadable("return "+field, text)
+			return nil
+		}
+		return yield(AsideReturn{id, returnID, flag == "1", lines})
+	})
+}
+
+// DropAside drops what was set aside: what has no record now is not known.
+func (r *Restorer) DropAside(ctx context.Context, sale string) error {
+	if err := r.shard.Redis.Unlink(ctx, r.shard.AsideKeys(sale)...).Err(); err != nil {
+		return shard.Explain(err)
+	}
+	return shard.Explain(r.shard.Redis.HDel(ctx, r.shard.ShardKeys(sale)[shard.MetaKey], "carrying").Err())
+}
+
+// RecordOf reads a reservation's record as it is kept; nil: there is none.
+func (r *Restorer) RecordOf(ctx context.Context, sale, id string) (*record.Record, error) {
+	return r.recordAt(ctx, r.shard.ShardKeys(sale)[shard.RecordsKey], id)
+}
+
+// CarryReturn makes a return of another life of the sale again, under its id, unless it
+// was made: then nothing happens.
+func (s *Restorer) CarryReturn(ctx context.Context, id string, r AsideReturn, by string) (made bool, err error) {
+	field := r.Reservation + "|" + r.ID
+	known, err := s.shard.Redis.HExists(ctx, s.shard.ShardKeys(id)[shard.ReturnsKey], field).Result()
+	if err != nil || known {
+		return false, shard.Explain(err)
+	}
+	now, err := s.RecordOf(ctx, id, r.Reservation)
+	if err != nil {
+		return false, err
+	}
+	was, err := s.AsideRecord(ctx, id, r.Reservation)
+	if err != nil || now == nil || was == nil {
+		return false, err
+	}
+	restock, carried := 0, 0
+	if r.Restock {
+		restock = 1
+	}
+	if now.Charges == was.Charges { // it was carried over, and costs as much as in the end
+		carried = 1
+	}
+	args := []any{r.Reservation, r.ID, restock, by, len(r.Lines)}
+	for _, l := range r.Lines {
+		args = append(args, l.Cell, l.Units)
+	}
+	args = append(args, carried)
+	_, err = s.store.Resolve(ctx, id, shard.Op("return", args...))
+	return err == nil, err
+}
+
+// HasAdjustment says whether an adjustment was made under an id.
+func (r *Restorer) HasAdjustment(ctx context.Context, sale, id string) (bool, error) {
+	ok, err := r.shard.Redis.HExists(ctx, r.shard.ShardKeys(sale)[shard.AdjustmentsKey], id).Result()
+	return ok, shard.Explain(err)
+}
+
+func (r *Restorer) recordAt(ctx context.Context, key, id string) (*record.Record, error) {
+	v, err := r.shard.Redis.HMGet(ctx, key, id).Result()
+	if err != nil {
+		return nil, shard.Explain(err)
+	}
+	text, ok := v[0].(string)
+	if !ok {
+		return nil, nil
+	}
+	return record.Parse(text)
+}

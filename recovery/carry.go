@@ -1,0 +1,292 @@
+package recovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
+)
+
+// Carried is what Redis had of a sale and the ledger lacked, and what became of it.
+type Carried struct {
+	// Made are reservations that the ledger did not know, by their state now.
+	Made map[record.State]int `json:"made,omitempty"`
+	// Settled are those that had ended in Redis but not in the ledger, by their state now.
+	Settled     map[record.State]int `json:"settled,omitempty"`
+	Adjustments int                  `json:"adjustments,omitempty"`
+	Returns     int                  `json:"returns,omitempty"`
+	// NoStock are orders without units: both lives have sold them. At most mostNamed are listed.
+	NoStock []string `json:"no_stock,omitempty"`
+}
+
+// mostNamed bounds the ids that an answer names.
+const mostNamed = 1000
+
+// longestText bounds, in bytes, what an answer shows of a record that cannot be read.
+const longestText = 1000
+
+// carryOver is one run that carries over what was set aside. Returned units go first,
+// so that no reservation fails for lack of units that are about to come back.
+type carryOver struct {
+	*rebuilding
+	*Carried
+	returns map[string][]AsideReturn // by reservation, those that are not made yet
+	// taking are reservations that want units: orders of which something came back, other
+	// orders and what has ended, and holds.
+	taking [3][]string
+	short  map[string]bool // orders that got no units
+}
+
+// carry carries over what was set aside, and drops it. Every step can be repeated without effect.
+func (b *rebuilding) carry(ctx context.Context) error {
+	c := &carryOver{
+		rebuilding: b, Carried: &Carried{Made: map[record.State]int{}, Settled: map[record.State]int{}},
+		returns: map[string][]AsideReturn{}, short: map[string]bool{},
+	}
+	b.out.Carried = c.Carried
+	for _, step := range []func(context.Context) error{c.adjust, c.readReturns, c.settle, c.takeAll, c.confirmAgain, c.returnRest} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	for id := range c.short {
+		c.NoStock = append(c.NoStock, id)
+	}
+	slices.Sort(c.NoStock)
+	c.NoStock = c.NoStock[:min(len(c.NoStock), mostNamed)]
+	if err := NewRestorer(b.store).DropAside(ctx, b.id); err != nil {
+		return err
+	}
+	if b.o.Open && b.status == sale.Open {
+		if err := b.store.SetStatus(ctx, b.id, sale.Open, b.o.By); err != nil {
+			return err
+		}
+		b.out.Status = sale.Open
+	}
+	b.advise()
+	c.adviseCarried()
+	return nil
+}
+
+func (b *rebuilding) note(format string, args ...any) {
+	b.out.Notes = append(b.out.Notes, fmt.Sprintf(format, args...))
+}
+
+// unreadable records what cannot be carried over.
+func (c *carryOver) unreadable(what, text string) {
+	if len(text) > longestText {
+		text = text[:longestText] + "…"
+	}
+	c.note("The %s, which redis had, cannot be read and is not carried over: %q.", what, text)
+}
+
+// adjust repeats the adjustments of the previous life, under their ids.
+func (c *carryOver) adjust(ctx context.Context) error {
+	return NewRestorer(c.store).AsideAdjustments(ctx, c.id, c.unreadable, func(id string, l record.CellUnits) error {
+		known, err := NewRestorer(c.store).HasAdjustment(ctx, c.id, id)
+		if err != nil || known {
+			return err
+		}
+		if _, err = c.store.Adjust(ctx, c.id, id, l.Cell, l.Units, c.o.By+" rebuilt"); errors.Is(err, shard.ErrRefused) {
+			c.note("The adjustment %s of %d units of %s cannot be made again: %v.", id, l.Units, l.Cell, err)
+			return nil
+		}
+		c.Adjustments++
+		return err
+	})
+}
+
+func (c *carryOver) readReturns(ctx context.Context) error {
+	return NewRestorer(c.store).AsideReturns(ctx, c.id, c.unreadable, func(r AsideReturn) error {
+		c.returns[r.Reservation] = append(c.returns[r.Reservation], r)
+		return nil
+	})
+}
+
+// settle brings reservations that the ledger knows to their state in Redis, and finds
+// those that need units.
+func (c *carryOver) settle(ctx context.Context) error {
+	err := NewRestorer(c.store).AsideReservations(ctx, c.id, c.unreadable, func(id string, r *record.Record) error {
+		known, err := NewRestorer(c.store).RecordOf(ctx, c.id, id)
+		if err != nil {
+			return err
+		}
+		wants := known == nil || known.State == "tombstone" || r.State == record.Confirmed && !isHold(known.State) && known.State != record.Confirmed
+		switch {
+		case !wants:
+			if err := c.settleOne(ctx, id, known, r); err != nil {
+				return err
+			}
+			return c.makeReturns(ctx, id)
+		case len(c.returns[id]) > 0:
+			c.taking[0] = append(c.taking[0], id)
+		case isHold(r.State):
+			c.taking[2] = append(c.taking[2], id)
+		default:
+			c.taking[1] = append(c.taking[1], id)
+		}
+		return nil
+	})
+	return err
+}
+
+func isHold(state record.State) bool {
+	return state == record.Held || state == record.InDoubt
+}
+
+// settleOne applies the state that a reservation had reached.
+func (c *carryOver) settleOne(ctx context.Context, id string, known, r *record.Record) error {
+	const cause = "rebuilt: as redis had it"
+	var state record.State
+	var err error
+	switch {
+	case known.State == record.Held && r.State == record.Held && r.Deadline.After(known.Deadline):
+		_, _, err = NewRestorer(c.store).Carry(ctx, c.id, id, r) // it was extended
+		return err
+	case known.State == record.Held && r.State == record.Expired:
+		state, _, err = NewRestorer(c.store).Carry(ctx, c.id, id, r)
+	case known.State == record.Expired && r.State == record.Released: // the shop cannot confirm it any more
+		state, err = c.store.Release(ctx, c.id, id, reservation.Force, cause)
+	case known.State == r.State || !isHold(known.State):
+		return nil // otherwise the ledger has its later state
+	case r.State == record.Confirmed:
+		state, err = c.store.Confirm(ctx, c.id, id, reservation.Answer, cause)
+	case r.State == record.Released || r.State == record.Expired:
+		state, err = c.store.Release(ctx, c.id, id, reservation.Force, cause)
+	case r.State == record.InDoubt:
+		state, err = c.store.Doubt(ctx, c.id, id, cause)
+	default:
+		return nil
+	}
+	if _, ended := errors.AsType[*reservation.ConflictError](err); ended { // settled meanwhile
+		return nil
+	}
+	if err == nil && state != known.State {
+		c.Settled[state]++
+	}
+	return err
+}
+
+// takeAll carries over reservations that need units, each with its returns.
+func (c *carryOver) takeAll(ctx context.Context) error {
+	for _, ids := range c.taking {
+		slices.Sort(ids)
+		for _, id := range slices.Compact(ids) {
+			if err := c.take(ctx, id); err != nil {
+				return err
+			}
+			if err := c.makeReturns(ctx, id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *carryOver) take(ctx context.Context, id string) error {
+	r, err := NewRestorer(c.store).AsideRecord(ctx, c.id, id)
+	if err != nil || r == nil {
+		return err
+	}
+	state, made, err := NewRestorer(c.store).Carry(ctx, c.id, id, r)
+	switch {
+	case err != nil:
+		return err
+	case made:
+		c.Made[state]++
+	case r.State == record.Confirmed && state != record.Confirmed:
+		was := state
+		if state, err = c.store.Confirm(ctx, c.id, id, reservation.Answer, "rebuilt: as redis had it"); err != nil {
+			return err
+		}
+		if state != was {
+			c.Settled[state]++
+		}
+	}
+	if state == record.Unbacked && r.State == record.Confirmed || state == record.Expired && isHold(r.State) {
+		c.short[id] = true
+	}
+	return nil
+}
+
+// confirmAgain gives units that have come back since to orders that got none.
+func (c *carryOver) confirmAgain(ctx context.Context) error {
+	for _, id := range slices.Sorted(maps.Keys(c.short)) {
+		known, err := NewRestorer(c.store).RecordOf(ctx, c.id, id)
+		if err != nil {
+			return err
+		}
+		if known == nil || known.State != record.Unbacked {
+			continue
+		}
+		state, err := c.store.Confirm(ctx, c.id, id, reservation.Answer, "rebuilt: as redis had it")
+		if err != nil {
+			return err
+		}
+		if state == record.Confirmed {
+			delete(c.short, id)
+			c.Settled[state]++
+		}
+	}
+	return nil
+}
+
+// makeReturns repeats the returns of a reservation, under their ids. A return that
+// fails now may succeed later.
+func (c *carryOver) makeReturns(ctx context.Context, id string) error {
+	var left []AsideReturn
+	for _, r := range c.returns[id] {
+		made, err := NewRestorer(c.store).CarryReturn(ctx, c.id, r, c.o.By+" rebuilt")
+		switch {
+		case errors.Is(err, shard.ErrUnavailable):
+			return err
+		case err != nil:
+			left = append(left, r)
+		case made:
+			c.Returns++
+		}
+	}
+	if left == nil {
+		delete(c.returns, id)
+	} else {
+		c.returns[id] = left
+	}
+	return nil
+}
+
+// returnRest makes the returns that failed before.
+func (c *carryOver) returnRest(ctx context.Context) error {
+	for _, id := range slices.Sorted(maps.Keys(c.returns)) {
+		if err := c.makeReturns(ctx, id); err != nil {
+			return err
+		}
+		for _, r := range c.returns[id] {
+			c.note("The return %s of reservation %s cannot be made again: the reservation is not what it was.", r.ID, r.Reservation)
+		}
+	}
+	return nil
+}
+
+// adviseCarried notes what was carried over.
+func (c *carryOver) adviseCarried() {
+	made, settled := 0, 0
+	for _, n := range c.Made {
+		made += n
+	}
+	for _, n := range c.Settled {
+		settled += n
+	}
+	c.note("Carried over from what redis had: %d reservations that the ledger did not know, %d that had gone on, %d adjustments, %d returns.", made, settled, c.Adjustments, c.Returns)
+	if len(c.short) > 0 {
+		c.note("%d of them have no units any more, because both lives have sold them: see no_stock, and `caddy stockgate holds %s --state unbacked`.", len(c.short), c.id)
+	}
+	if c.life.Version > c.doc.Version && c.out.Found != FoundOther && c.out.Found != FoundUnfinished {
+		c.note("The sale's file was changed after the ledger had it last: apply it again.")
+	}
+}

@@ -1,0 +1,303 @@
+package recovery_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/internal/ledgertest"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/recovery"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
+)
+
+// What the previous life has given back is available before a reservation is told that
+// there is nothing left: orders of a sale that is sold out keep their units, in whatever
+// order they are found.
+func TestRebuildGivesBackFirst(t *testing.T) {
+	const each = 15
+	server, s, l := ledgertest.Drained(t, 4*each, 0)
+	ctx := ledgertest.Soon(t)
+	buy := func(name string, state record.State) {
+		t.Helper()
+		for i := range each {
+			id := fmt.Sprint(name, i)
+			_, no, err := ledgertest.Attempt(t, s, id, "")
+			if no == nil && err == nil && state == record.Confirmed {
+				_, err = s.Store.Confirm(ctx, "s", id, reservation.Answer, "")
+			}
+			if no != nil || err != nil {
+				t.Fatal(id, no, err)
+			}
+		}
+	}
+	every := func(name string, do func(id string) error) {
+		t.Helper()
+		for i := range each {
+			if err := do(fmt.Sprint(name, i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	release := func(id string) error {
+		_, err := s.Store.Release(ctx, "s", id, reservation.Shop, "")
+		return err
+	}
+	giveBack := func(id string) error {
+		_, err := s.Store.Return(ctx, "s", id, reservation.Return{ID: "x", Restock: true})
+		return err
+	}
+	end := s.Drain(l, ledgertest.NewCounts())
+	buy("held", record.Held)
+	buy("sold", record.Confirmed)
+	buy("again", record.Held)
+	every("again", release)
+	s.UntilDrained(l)
+	end()
+	// from here on only Redis knows
+	every("held", release)
+	buy("after-held", record.Confirmed)
+	every("sold", giveBack)
+	buy("after-sold", record.Held)
+	buy("new", record.Confirmed)
+	every("new", giveBack)
+	buy("after-new", record.Confirmed)
+	every("again", func(id string) error {
+		_, err := s.Store.Confirm(ctx, "s", id, reservation.Answer, "")
+		return err
+	})
+	before := ledgertest.Raw(t, server.Client())
+	out := ledgertest.Rebuild(t, l, s, recovery.RebuildOptions{Force: true})
+	after := ledgertest.Raw(t, server.Client())
+	for id, text := range before["records"] {
+		was, _, _ := strings.Cut(text, "\t")
+		if now, _, _ := strings.Cut(after["records"][id], "\t"); now != was {
+			t.Errorf("%s is %s, it was %s", id, now, was)
+		}
+	}
+	if fmt.Sprint(after["cells"]) != fmt.Sprint(before["cells"]) || len(out.Carried.NoStock) > 0 || out.Carried.Returns != 2*each {
+		t.Errorf("%+v\nis  %v\nwas %v", out.Carried, after["cells"], before["cells"])
+	}
+	s.Drain(l, ledgertest.NewCounts())
+	s.UntilDrained(l)
+}
+
+// What has expired is expired afterwards too, so that the shop may still confirm it, and
+// what the shop has released since stays so.
+func TestRebuildOfWhatExpired(t *testing.T) {
+	_, s, l := ledgertest.Drained(t, 10, 0)
+	ctx := ledgertest.Soon(t)
+	expire := func(id string) {
+		t.Helper()
+		for {
+			if _, err := s.Store.Expire(ctx, "s"); err != nil {
+				t.Fatal(err)
+			}
+			if r, err := s.Store.ReservationIn(ctx, "s", id); err != nil {
+				t.Fatal(err)
+			} else if r.State == record.Expired {
+				return
+			}
+		}
+	}
+	reserve := func(id string) {
+		t.Helper()
+		listing, _ := s.Catalogue().Sale("s")
+		lines := []sale.Line{{SKU: "a", Quantity: 1}}
+		a := &sale.Attempt{Sale: "s", Buyer: "buyer of " + id, Lines: lines, Key: "key of " + id, Print: "p"}
+		if _, no, err := s.Hold(ctx, id, listing, a, lines, edge.Terms{HoldFor: time.Millisecond, Mode: record.Backend}); no != nil || err != nil {
+			t.Fatal(no, err)
+		}
+	}
+	end := s.Drain(l, ledgertest.NewCounts())
+	reserve("refused")
+	expire("refused")
+	reserve("late")
+	reserve("both")
+	s.UntilDrained(l)
+	end()
+	// from here on only Redis knows
+	expire("late")
+	expire("both")
+	for _, id := range []string{"refused", "both"} {
+		if state, err := s.Store.Release(ctx, "s", id, reservation.Shop, ""); state != record.Released || err != nil {
+			t.Fatal(id, state, err)
+		}
+	}
+	ledgertest.Rebuild(t, l, s, recovery.RebuildOptions{Force: true})
+	for _, id := range []string{"refused", "both"} {
+		_, err := s.Store.Confirm(ctx, "s", id, reservation.Shop, "")
+		if conflict, ok := errors.AsType[*reservation.ConflictError](err); !ok || conflict.State != record.Released {
+			t.Errorf("the shop has released %s, and its confirm says %v", id, err)
+		}
+	}
+	if state, err := s.Store.Confirm(ctx, "s", "late", reservation.Shop, ""); state != record.Confirmed || err != nil {
+		t.Errorf("what had expired is %s, error %v", state, err)
+	}
+	if b, err := s.Store.Books(ctx, "s"); err != nil || !b.Balanced || b.Items[0].Available != 9 {
+		t.Errorf("the books are %+v, error %v", b, err)
+	}
+	s.Drain(l, ledgertest.NewCounts())
+	s.UntilDrained(l)
+}
+
+// While what Redis had is not all carried over, an outcome of a reservation that is still
+// aside has to wait, nothing ends by its deadline, and the sale is not opened.
+func TestRebuildWaitsForWhatIsAside(t *testing.T) {
+	server, s, l := ledgertest.Drained(t, 100, 20)
+	c, ctx := server.Client(), ledgertest.Soon(t)
+	if _, no, err := ledgertest.Attempt(t, s, "aside", ""); no != nil || err != nil {
+		t.Fatal(no, err)
+	}
+	evidence := &reservation.Evidence{Sale: "s", ID: "aside", Epoch: 1, Lines: []sale.Line{{SKU: "a", Quantity: 1}}}
+	old := breakOff(t, c, func() error {
+		_, err := recovery.Rebuild(ctx, l, s.Store, "s", recovery.RebuildOptions{Force: true, Open: true})
+		return err
+	})
+	ops := map[string]func() error{
+		"confirm":    func() error { _, err := s.Store.Confirm(ctx, "s", "aside", reservation.Answer, ""); return err },
+		"with token": func() error { _, err := s.ConfirmWith(ctx, evidence, ""); return err },
+		"release":    func() error { _, err := s.Store.Release(ctx, "s", "aside", reservation.Unsent, ""); return err },
+		"operator":   func() error { _, err := s.Store.Release(ctx, "s", "aside", reservation.Operator, ""); return err },
+		"doubt":      func() error { _, err := s.Store.Doubt(ctx, "s", "aside", ""); return err },
+		"extend":     func() error { _, err := s.Store.Extend(ctx, "s", "aside", time.Hour, time.Hour); return err },
+		"return": func() error {
+			_, err := s.Store.Return(ctx, "s", "aside", reservation.Return{ID: "x"})
+			return err
+		},
+	}
+	for name, do := range ops {
+		if err := do(); !errors.Is(err, shard.ErrRestoring) || !errors.Is(err, shard.ErrUnavailable) {
+			t.Errorf("%s says %v", name, err)
+		}
+	}
+	if err := s.Store.SetStatus(ctx, "s", sale.Open, "operator"); !errors.Is(err, shard.ErrRefused) || !strings.Contains(err.Error(), "caddy stockgate rebuild s --from ledger") {
+		t.Errorf("it is opened: %v", err)
+	}
+	if state, err := s.Store.Confirm(ctx, "s", "r3", reservation.Answer, ""); state != record.Confirmed || err != nil {
+		t.Errorf("what the ledger has: %s, %v", state, err)
+	}
+	var all sync.WaitGroup // one that waits does not keep others from being told
+	for i := range 50 {
+		all.Go(func() {
+			id := [...]string{"r8", "aside"}[i%2]
+			if _, err := s.Store.Confirm(ctx, "s", id, reservation.Answer, ""); (id == "aside") != errors.Is(err, shard.ErrRestoring) {
+				t.Errorf("%s together with others: %v", id, err)
+			}
+		})
+	}
+	all.Wait()
+	old()
+	if out := ledgertest.Rebuild(t, l, s, recovery.RebuildOptions{Open: true}); out.Status != sale.Open || out.Carried.Made[record.Held] != 1 {
+		t.Errorf("it says %+v, carried %+v", out, out.Carried)
+	}
+	if state, err := s.Store.Confirm(ctx, "s", "aside", reservation.Shop, ""); state != record.Confirmed || err != nil {
+		t.Errorf("in the end: %s, %v", state, err)
+	}
+	if _, err := s.Store.Confirm(ctx, "s", "unknown", reservation.Shop, ""); err != reservation.ErrNotFound {
+		t.Errorf("what is nowhere: %v", err)
+	}
+	if carrying, err := c.HExists(ctx, "stockgate:{s.0}:meta", "carrying").Result(); carrying || err != nil {
+		t.Errorf("it still carries: %v, %v", carrying, err)
+	}
+	s.Drain(l, ledgertest.NewCounts())
+	s.UntilDrained(l)
+}
+
+// breakOff lets a rebuild end before it has carried anything over, and returns what
+// lets the next one go on.
+func breakOff(t *testing.T, c *redis.Client, rebuild func() error) (mend func()) {
+	t.Helper()
+	const key = "stockgate:{s.0}:returns"
+	kept, err := c.HGetAll(ledgertest.Soon(t), key).Result()
+	if err == nil {
+		err = errors.Join(c.Del(ledgertest.Soon(t), key).Err(), c.Set(ledgertest.Soon(t), key, "", 0).Err())
+	}
+	if err == nil {
+		err = rebuild()
+	}
+	if err == nil || !strings.Contains(err.Error(), "WRONGTYPE") {
+		t.Fatalf("with a key of another type: %v", err)
+	}
+	return func() {
+		t.Helper()
+		const key = "stockgate:{s.0}:aside:returns"
+		err := c.Del(ledgertest.Soon(t), key).Err()
+		if err == nil && len(kept) > 0 {
+			err = c.HSet(ledgertest.Soon(t), key, kept).Err()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What was released while it was aside must not be held again.
+func TestCarryOfWhatWasReleased(t *testing.T) {
+	_, s, _ := ledgertest.Drained(t, 10, 0)
+	ctx := ledgertest.Soon(t)
+	for id, state := range map[string]record.State{"h": record.Held, "d": record.InDoubt, "c": record.Confirmed} {
+		if got, err := s.Store.Release(ctx, "s", id, reservation.Unsent, "gone"); got != "tombstone" || err != nil {
+			t.Fatal(got, err)
+		}
+		want := record.Released
+		if state == record.Confirmed {
+			want = state
+		}
+		r := &record.Record{State: state, Deadline: time.Now().Add(time.Hour), Created: time.Now(), Changed: time.Now(), Lines: []record.CellUnits{{Cell: "a", Units: 1}}}
+		if got, made, err := recovery.NewRestorer(s.Store).Carry(ctx, "s", id, r); got != want || !made || err != nil {
+			t.Errorf("%s is %s, carried %v, error %v", state, got, made, err)
+		}
+	}
+	if b, err := s.Store.Books(ctx, "s"); err != nil || !b.Balanced || b.Items[0].Available != 9 {
+		t.Errorf("the books are %+v, error %v", b, err)
+	}
+}
+
+// A hold that was extended, and of which the ledger has the earlier deadline, lives as
+// long as its token says.
+func TestRebuildKeepsAnExtension(t *testing.T) {
+	server, s, l := ledgertest.Drained(t, 10, 0)
+	ctx := ledgertest.Soon(t)
+	lines := []sale.Line{{SKU: "a", Quantity: 1}}
+	end := s.Drain(l, ledgertest.NewCounts())
+	h, no, err := s.Hold(ctx, "h", must(s.Catalogue().Sale("s")), &sale.Attempt{Sale: "s", Buyer: "b", Lines: lines}, lines,
+		edge.Terms{HoldFor: 10 * time.Minute, Margin: time.Minute, Mode: record.Backend})
+	if no != nil || err != nil {
+		t.Fatal(no, err)
+	}
+	s.UntilDrained(l)
+	end()
+	extended, err := s.Store.Extend(ctx, "s", "h", time.Hour, 2*time.Hour)
+	if err != nil || !extended.Deadline.After(h.Deadline) {
+		t.Fatal(extended, err)
+	}
+	before := ledgertest.Raw(t, server.Client())
+	mend := breakOff(t, server.Client(), func() error {
+		_, err := recovery.Rebuild(ctx, l, s.Store, "s", recovery.RebuildOptions{Force: true})
+		return err
+	})
+	// until it is carried over, nothing ends by the ledger's deadline
+	if err := server.Client().ZAdd(ctx, "stockgate:{s.0}:deadlines", redis.Z{Score: 1, Member: "h"}).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.Store.Expire(ctx, "s"); n != 0 || err != nil {
+		t.Errorf("%d holds end, error %v", n, err)
+	}
+	mend()
+	ledgertest.Rebuild(t, l, s, recovery.RebuildOptions{})
+	after := ledgertest.Raw(t, server.Client())
+	if after["records"]["h"] != before["records"]["h"] || fmt.Sprint(after["deadlines"]) != fmt.Sprint(before["deadlines"]) {
+		t.Errorf("it is %q %v, it was %q %v", after["records"]["h"], after["deadlines"], before["records"]["h"], before["deadlines"])
+	}
+	s.Drain(l, ledgertest.NewCounts())
+	s.UntilDrained(l)
+}

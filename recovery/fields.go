@@ -1,0 +1,170 @@
+package recovery
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// fields are the fields of a record that other keys depend on.
+type fields struct{ mode, buyer, lines, charges, guard, keyTTL, ref, gate, returned, unpaid string }
+
+// Positions of fields in a record, see lua/shard.lua.
+const (
+	statePlace    = 0
+	changedPlace  = 4
+	modePlace     = 5
+	buyerPlace    = 6
+	linesPlace    = 7
+	chargesPlace  = 8
+	causePlace    = 9
+	guardPlace    = 11
+	keyTTLPlace   = 13
+	refPlace      = 14
+	gatePlace     = 15
+	returnedPlace = 16
+	probesPlace   = 17
+	unpaidPlace   = 18
+)
+
+// fieldsOf reads them without allocating.
+func fieldsOf(text string) (f fields) {
+	for place := 0; text != ""; place++ {
+		field, rest, _ := strings.Cut(text, "\t")
+		switch place {
+		case modePlace:
+			f.mode = field
+		case buyerPlace:
+			f.buyer = field
+		case linesPlace:
+			f.lines = field
+		case chargesPlace:
+			f.charges = field
+		case guardPlace:
+			f.guard = field
+		case keyTTLPlace:
+			f.keyTTL = field
+		case refPlace:
+			f.ref = field
+		case gatePlace:
+			f.gate = field
+		case returnedPlace:
+			f.returned = field
+		case unpaidPlace:
+			f.unpaid = field
+		}
+		text = rest
+	}
+	return f
+}
+
+// bindings are the binding fields that a reservation asks for exclusively; some are empty.
+func (f *fields) bindings() [2]string {
+	return [2]string{f.guard, record.RefField(f.buyer, f.ref)}
+}
+
+// asked are all binding fields that it may appear in.
+func (f *fields) asked() [4]string {
+	out := [4]string{f.guard, record.RefField(f.buyer, f.ref)}
+	if f.ref != "" {
+		out[2], out[3] = (&record.ByName{Ref: f.ref}).Fields()
+	}
+	return out
+}
+
+// eachPair calls yield for each pair of "name n name n …".
+func eachPair(text string, yield func(name string, n int64)) {
+	for text != "" {
+		var name, number string
+		name, text, _ = strings.Cut(text, " ")
+		number, text, _ = strings.Cut(text, " ")
+		if n, err := strconv.ParseInt(number, 10, 64); err == nil {
+			yield(name, n)
+		}
+	}
+}
+
+// record is the record of a reservation as it must be stored, with the count of probes,
+// which no movement has.
+func (t *told) record(probes string) string {
+	f := strings.Split(t.text, "\t")
+	f[statePlace], f[changedPlace], f[causePlace], f[probesPlace] = string(t.state), strconv.FormatInt(t.changed, 10), t.cause, probes
+	return strings.Join(f, "\t")
+}
+
+// parsed is a record in Redis, in the form that a movement has.
+type parsed struct {
+	text   string
+	probes string
+	fields *record.Record
+}
+
+func parse(text string) (p parsed, ok bool) {
+	r, err := record.Parse(text)
+	if err != nil || !states[r.State] || !strings.HasSuffix(text, "\t") {
+		return p, false
+	}
+	p.probes, p.fields = r.Probes, r
+	r.Probes = ""
+	p.text = r.Text()
+	return p, true
+}
+
+// states are those that a record may have.
+var states = map[record.State]bool{
+	record.Held: true, record.InDoubt: true, record.Confirmed: true, record.Released: true, record.Expired: true,
+	record.Unbacked: true, tombstone: true,
+}
+
+// tombstone is not a reservation: it prevents one from being made.
+const tombstone record.State = "tombstone"
+
+// sameRecord says whether Redis has the expected record. Texts are compared in the form
+// that databases store.
+func (t *told) sameRecord(text string) bool {
+	p, ok := parse(text)
+	if !ok {
+		return false
+	}
+	if t.part {
+		return p.fields.State == t.state && milli(p.fields.Changed) == t.changed
+	}
+	want := t.record("")
+	return p.text == want || ledger.Text(p.text) == ledger.Text(want)
+}
+
+// listed is the sorted set in which a reservation must be, and its score; empty: none.
+func listed(state record.State, deadline, changed int64) (reservation.Part, int64) {
+	switch state {
+	case record.Held:
+		return reservation.PartDeadlines, deadline
+	case record.InDoubt:
+		return reservation.PartInDoubt, changed
+	case record.Unbacked:
+		return reservation.PartUnbacked, changed
+	case tombstone:
+		return reservation.PartTombstones, deadline
+	}
+	return "", 0
+}
+
+// deadline is that of the record.
+func (t *told) deadline() int64 {
+	f := strings.SplitN(t.text, "\t", 3)
+	if len(f) < 3 {
+		return 0
+	}
+	n, _ := strconv.ParseInt(f[1], 10, 64)
+	return n
+}
+
+func milli(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}

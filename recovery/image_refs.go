@@ -1,0 +1,35 @@
+package recovery
+
+import (
+	"github.com/stockgate/stockgate/record"
+	"hash/maphash"
+	"strings"
+)
+
+// addRef makes a reservation one that is found by its ref.
+func (m *Image) addRef(binds []string, id, ref string) []string {
+	hash := maphash.String(m.seed, record.FirstNameField+ref)
+	if _, ok := m.bound[hash]; !ok {
+		m.bound[hash] = claim{}
+		return append(binds, record.FirstNameField+ref)
+	}
+	switch others := m.others[ref]; {
+	case others == "":
+		m.others[ref] = id
+	case strings.Count(others, " ") < record.MostNamed-2:
+		m.others[ref] = others + " " + id
+	case !strings.HasSuffix(others, record.MoreNamed):
+		m.others[ref] = others + " " + record.MoreNamed
+	}
+	return binds
+}
+
+// Others calls yield for every binding field that names further reservations of a ref, with
+// what it is.
+func (m *Image) Others(yield func(field, ids string) bool) {
+	for ref, ids := range m.others {
+		if !yield(record.OtherNamesField+ref, ids) {
+			return
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package recovery
+
+import (
+	"context"
+	"errors"
+
+	"github.com/stockgate/stockgate/journal"
+	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// foundText says what Redis has.
+var foundText = map[Found]string{
+	FoundNothing:    "redis has nothing of it",
+	FoundUnfinished: "an earlier rebuild broke off",
+	FoundOther:      "redis has lost it, and it was loaded anew",
+	FoundBehind:     "redis has lost movements that the ledger has",
+	FoundDisagrees:  "redis has lost movements that the ledger has, and has given their numbers to others",
+	FoundAll:        "redis has everything that the ledger has",
+}
+
+// look finds out what Redis has, compared with the ledger.
+func (b *rebuilding) look(ctx context.Context) error {
+	switch {
+	case b.life.Restoring:
+		b.out.Found = FoundUnfinished
+	case b.life.Epoch == 0:
+		b.out.Found = FoundNothing
+	case b.life.Epoch != b.at.Epoch:
+		b.out.Found = FoundOther
+	case b.life.Seq < b.at.Seq:
+		b.out.Found = FoundBehind
+	default:
+		b.out.Found = FoundAll
+		same, err := b.sameStory(ctx)
+		if err != nil {
+			return err
+		}
+		if !same {
+			b.out.Found = FoundDisagrees
+		}
+	}
+	return nil
+}
+
+// sameStory says whether the ledger's last movement is in the journal. A trimmed
+// movement counts as the same.
+func (b *rebuilding) sameStory(ctx context.Context) (bool, error) {
+	var last *journal.Movement
+	err := b.ledger.Movements(ctx, b.id, b.at.Epoch, b.at.Seq-1, 1, func(m *journal.Movement) error {
+		last = m
+		return nil
+	})
+	if err != nil || last == nil {
+		return true, err
+	}
+	now, err := b.store.Journal().Movements(ctx, b.id, b.at.Seq-1, 1)
+	if _, gap := errors.AsType[*journal.GapError](err); gap || err == nil && len(now) == 0 {
+		return true, nil
+	}
+	return err == nil && ledger.Same(&now[0], last), err
+}
+
+// allowed refuses a rebuild that may be a mistake.
+func (b *rebuilding) allowed() error {
+	switch {
+	case b.o.Force:
+	case b.out.Found == FoundAll && b.fell() > 0:
+		return refused("redis has sale %s, and everything of it that the ledger has, but it went back once and lost at least %d movements that the ledger never had: "+
+			"a rebuild cannot bring them back; compare the sale with the shop's orders, `caddy stockgate holds %s --confirm-from FILE`", b.id, b.fell(), b.id)
+	case b.out.Found == FoundAll:
+		return refused("redis has sale %s, and everything of it that the ledger has: nothing is to be rebuilt; --force does it all the same", b.id)
+	case b.life.Status == sale.Open && !b.life.Restoring:
+		return refused("sale %s is open in redis (%s): pause it first, `caddy stockgate sale pause %s`, or rebuild it with --force", b.id, foundText[b.out.Found], b.id)
+	}
+	return nil
+}
+
+// lookAgain reads the sale again, some time after look. Movements since then are carried over.
+func (b *rebuilding) lookAgain(ctx context.Context) error {
+	now, err := b.store.Life(ctx, b.id)
+	if err != nil {
+		return err
+	}
+	if now.Epoch != b.life.Epoch || now.Restoring != b.life.Restoring {
+		return ErrOvertaken
+	}
+	b.life = now
+	if err := b.allowed(); err != nil {
+		return err
+	}
+	return b.read(ctx)
+}
+
+// miss records what is known of movements that never reached the ledger.
+func (b *rebuilding) miss() {
+	b.out.Missing.Unknown = b.out.Found != FoundAll
+	h, seen, ok := b.store.Journal().LastHead(b.id)
+	if !ok || h.Epoch != b.at.Epoch {
+		return
+	}
+	last := b.at.Seq
+	if b.life.Epoch == b.at.Epoch { // what Redis has is carried over
+		last = max(last, b.life.Seq)
+	}
+	missing := max(seen-last, b.fell(), 0)
+	b.out.Missing = Missing{
+		AtLeast: missing, Unknown: b.out.Found != FoundAll || missing > 0,
+		Seen: seen, Looked: h.Now, Waiting: h.Behind(), Oldest: h.Age.Milliseconds(),
+	}
+}
+
+// fell is the least number of movements missing because Redis went back, as after a
+// failover, and has reused their numbers since: the newest number shows nothing then.
+func (b *rebuilding) fell() int64 {
+	f := b.store.Journal().Fall(b.id)
+	if b.out.Found != FoundAll { // the ledger may have some of them
+		f.Low = max(f.Low, b.at.Seq)
+	}
+	return f.Lost()
+}

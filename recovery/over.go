@@ -1,0 +1,26 @@
+package recovery
+
+import (
+	"time"
+
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// over says whether Redis may have forgotten a reservation by now: its record may be
+// missing, or be a tombstone if the shop has released it again.
+func (t *told) over(now time.Time) bool {
+	if t.state != record.Released && t.state != record.Expired {
+		return false
+	}
+	if t.part { // its deadline is not known
+		return !now.Before(time.UnixMilli(t.changed).Add(record.EndedFor))
+	}
+	r, err := record.Parse(t.record(""))
+	return err == nil && r.Over(now)
+}
+
+// forgotten says whether a record differs only because Redis may have forgotten the reservation.
+func (b *batch) forgotten(t *told, has reservation.Value, p parsed, readable bool) bool {
+	return t != nil && (!has.Found || readable && p.fields.State == tombstone) && t.over(b.seen.Now)
+}

@@ -1,0 +1,72 @@
+package recovery
+
+// Difference is one value that is not as it must be.
+type Difference struct {
+	// Kind is a part of a shard (record, cell, limit, binding, deadlines, in_doubt,
+	// unbacked, tombstones, adjustment, return), or journal, ledger, oversold, shop.
+	Kind string `json:"kind"`
+	// Name is a reservation, a cell, the field of a limit or of a binding, an adjustment.
+	Name string `json:"name,omitempty"`
+	// Text says in a sentence what differs, Cause how that may have happened, and
+	// Repair what a repair does, or what the operator has to do.
+	Text   string `json:"text"`
+	Cause  string `json:"cause,omitempty"`
+	Repair string `json:"repair,omitempty"`
+	// Repairable: a run with Repair repairs it. Repaired: this run did.
+	Repairable bool `json:"repairable,omitempty"`
+	Repaired   bool `json:"repaired,omitempty"`
+}
+
+// Report is what a run has found.
+type Report struct {
+	Sale string `json:"sale"`
+	// Run is its id, which the journal has for every repair.
+	Run string `json:"run"`
+	// Against is what Redis was compared with: the ledger and the journal after it, the
+	// journal alone or, where its beginning is gone, Redis's own reservations.
+	Against string `json:"against"`
+	// Epoch and Seq are the position in the journal up to which it was compared.
+	Epoch int64 `json:"epoch"`
+	Seq   int64 `json:"seq"`
+	// Reservations, Cells and Limits are how many were compared.
+	Reservations int `json:"reservations"`
+	Cells        int `json:"cells"`
+	Limits       int `json:"limits"`
+	// Differences lists the first DifferencesMost of Found differences. Repaired is how
+	// many this run has repaired, Left how many remain.
+	Differences []Difference `json:"differences"`
+	Found       int          `json:"found"`
+	Repaired    int          `json:"repaired"`
+	Left        int          `json:"left"`
+	// Agrees: no difference is left.
+	Agrees bool `json:"agrees"`
+	// Notes are what was not compared, and why.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// DifferencesMost is how many differences a report lists.
+const DifferencesMost = 1000
+
+// add counts a difference, and lists it while there is room.
+func (r *Report) add(d Difference) {
+	r.Found++
+	if d.Repaired {
+		r.Repaired++
+	}
+	r.Left = r.Found - r.Repaired
+	if len(r.Differences) < DifferencesMost {
+		r.Differences = append(r.Differences, d)
+	}
+}
+
+// The values of Against: where the history comes from.
+const (
+	AgainstLedger  = "ledger"
+	AgainstJournal = "journal"
+	AgainstItself  = "redis"
+)
+
+// teller names the source of the history in a sentence.
+func (r *Report) teller() string {
+	return map[string]string{AgainstLedger: "the ledger", AgainstJournal: "the journal", AgainstItself: "the reservations"}[r.Against]
+}

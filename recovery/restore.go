@@ -1,0 +1,175 @@
+package recovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/stockgate/stockgate/lua"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
+)
+
+// ErrOvertaken: somebody else has begun to restore the sale, or has loaded it, since it
+// was looked at.
+var ErrOvertaken = errors.New("somebody else has loaded or rebuilt the sale meanwhile: look at it, and begin again if it is still needed")
+
+// Restorer makes the keys of a sale again in a store. It is safe for concurrent use.
+type Restorer struct {
+	store *reservation.Store
+	shard *shard.Client
+}
+
+// NewRestorer restores sales of a store.
+func NewRestorer(s *reservation.Store) *Restorer { return &Restorer{s, s.Shard()} }
+
+// Restoration fills a shard anew. Until Finish nothing is sold from it, and every
+// other call about the sale fails with ErrRestoring. It is not safe for concurrent use.
+type Restoration struct {
+	shard *shard.Client
+	sale  string
+	// Epoch is that of the new life.
+	Epoch     int64
+	forgotten time.Time // see Forget
+	// pending are the pieces that wait, for each place among the keys.
+	pending [shard.UnpaidKey + 1][]any
+}
+
+// restoreMost is how many values one call carries: two for each field.
+const restoreMost = 2000
+
+// Renew begins to restore a sale: what Redis has of it is set aside. seen is what was
+// found there; if it has another life since, it fails with ErrOvertaken and nothing has
+// changed. The new epoch is later than after, ms since 1970, and than any before.
+func (s *Restorer) Renew(ctx context.Context, file *sale.Sale, doc string, version int64, seen reservation.Life, after int64) (*Restoration, error) {
+	if err := s.shard.Redis.SAdd(ctx, s.shard.SalesKey(), file.ID).Err(); err != nil {
+		return nil, shard.Explain(err)
+	}
+	keys := append(s.shard.ShardKeys(file.ID), s.shard.AsideKeys(file.ID)...)
+	began := 0
+	if seen.Restoring {
+		began = 1
+	}
+	args := []any{lua.Schema, seen.Epoch, began, after, version, doc, shard.Ms(file.StartsAt), shard.Ms(file.EndsAt)}
+	raw, err := s.shard.Eval(ctx, s.shard.Redis, s.shard.Scripts.Renew, keys, args, s.shard.Options.ReplicaAcks)
+	if err != nil {
+		return nil, err
+	}
+	switch r := shard.Reply(raw); r.Code() {
+	case lua.OK:
+		return &Restoration{shard: s.shard, sale: file.ID, Epoch: r.Number(1)}, nil
+	case lua.NewerSchema:
+		return nil, shard.ErrNewerSchema
+	default:
+		return nil, ErrOvertaken
+	}
+}
+
+// Reservation puts a reservation back, and binds these fields to it.
+func (r *Restoration) Reservation(ctx context.Context, id string, f *record.Record, binds []string) error {
+	r.add(shard.RecordsKey, id, f.Text())
+	switch state, at := f.Listed(); state {
+	case record.Held:
+		r.add(shard.DeadlinesKey, record.MsOf(at), id)
+	case record.InDoubt:
+		r.add(shard.InDoubtKey, record.MsOf(at), id)
+	case record.Unbacked:
+		r.add(shard.UnbackedKey, record.MsOf(at), id)
+	}
+	for _, field := range binds {
+		r.add(shard.BindingsKey, field, id)
+	}
+	return r.send(ctx, restoreMost)
+}
+
+// Forget leaves out a reservation that is over: no token of it may make it again.
+func (r *Restoration) Forget(f *record.Record) {
+	if f.Exp.After(r.forgotten) {
+		r.forgotten = f.Exp
+	}
+}
+
+// Others puts back which further reservations go by a ref.
+func (r *Restoration) Others(ctx context.Context, field, ids string) error {
+	r.add(shard.BindingsKey, field, ids)
+	return r.send(ctx, restoreMost)
+}
+
+// Cell puts a stock cell back.
+func (r *Restoration) Cell(ctx context.Context, name string, c record.Cell) error {
+	r.add(shard.CellsKey, name, fmt.Sprintf("%d %d %d %d %d", c.Stock, c.Available, c.Held, c.InDoubt, c.Confirmed))
+	return r.send(ctx, restoreMost)
+}
+
+// Limit puts what a field of the limits has counted back.
+func (r *Restoration) Limit(ctx context.Context, field string, c Counter) error {
+	r.add(shard.LimitsKey, field, strconv.FormatInt(c.Charged, 10)+" "+strconv.FormatInt(c.Pending, 10))
+	return r.send(ctx, restoreMost)
+}
+
+// Unpaid puts back how many unpaid holds a counter has. When others ended is not known.
+func (r *Restoration) Unpaid(ctx context.Context, field string, held int64) error {
+	r.add(shard.UnpaidKey, field, strconv.FormatInt(held, 10))
+	return r.send(ctx, restoreMost)
+}
+
+// Adjustment puts an adjustment back, with the cell's stock after it.
+func (r *Restoration) Adjustment(ctx context.Context, id string, l record.CellUnits, stock int64) error {
+	r.add(shard.AdjustmentsKey, id, fmt.Sprintf("%s %d %d", l.Cell, l.Units, stock))
+	return r.send(ctx, restoreMost)
+}
+
+// Return puts a return back: what came back with it, and all that had come back then.
+func (r *Restoration) Return(ctx context.Context, id, returnID string, restock bool, lines, answer []record.CellUnits) error {
+	flag := "0 "
+	if restock {
+		flag = "1 "
+	}
+	r.add(shard.ReturnsKey, id+"|"+returnID, flag+record.UnitsText(lines)+"\t"+record.UnitsText(answer))
+	return r.send(ctx, restoreMost)
+}
+
+func (r *Restoration) add(place int, pair ...any) {
+	r.pending[place] = append(r.pending[place], pair...)
+}
+
+// send sends what waits in every place where it is at least so many values.
+func (r *Restoration) send(ctx context.Context, least int) error {
+	for place, values := range r.pending {
+		if len(values) == 0 || len(values) < least {
+			continue
+		}
+		args := append([]any{r.Epoch, place + 1}, values...)
+		raw, err := r.shard.Eval(ctx, r.shard.Redis, r.shard.Scripts.Restore, r.shard.ShardKeys(r.sale), args, r.shard.Options.ReplicaAcks)
+		if err != nil {
+			return err
+		}
+		if shard.Reply(raw).Code() != lua.OK {
+			return ErrOvertaken
+		}
+		r.pending[place] = values[:0]
+	}
+	return nil
+}
+
+// Flush sends what waits.
+func (r *Restoration) Flush(ctx context.Context) error { return r.send(ctx, 0) }
+
+// Finish begins the new life. The shard's clock is then at least at a time.
+func (r *Restoration) Finish(ctx context.Context, clock time.Time, status sale.Status, cause string) error {
+	if err := r.Flush(ctx); err != nil {
+		return err
+	}
+	replies, err := r.shard.RunReplicated(ctx, r.shard.Scripts.Settle, r.sale, shard.Op("rebuilt", r.Epoch, record.MsOf(clock), string(status), cause, record.MsOf(r.forgotten)))
+	if err != nil {
+		return err
+	}
+	if replies[0].Code() != lua.OK {
+		return ErrOvertaken
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+package recovery
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// Shop gives a shop's orders.
+type Shop struct {
+	// Orders are the reservation ids or refs of all its orders; nil: Ask is called.
+	Orders []string
+	// AsOf is when the list was made: later orders need not be in it.
+	AsOf time.Time
+	// Ask asks the shop about one reservation; nil: there is no probe. An error means
+	// that the shop gave no answer.
+	Ask func(ctx context.Context, gate, id, ref string) (has bool, err error)
+	// AskMost is how many reservations it is asked about.
+	AskMost int
+}
+
+// shop compares the reservations with the shop's orders.
+func (r *run) shop(ctx context.Context) error {
+	switch {
+	case r.Shop == nil:
+		return nil
+	case r.Shop.Ask != nil:
+		return r.askShop(ctx)
+	}
+	refs := make(map[string][]string)
+	for id, t := range r.story.reservations {
+		if ref := fieldsOf(t.text).ref; ref != "" {
+			refs[ref] = append(refs[ref], id)
+		}
+	}
+	ordered := make(map[string]bool)
+	for _, name := range r.Shop.Orders {
+		id := name
+		if r.story.reservations[name] == nil {
+			if same := r.ambiguous(refs[name]); same != nil {
+				r.sameRef(name, same)
+				for _, id := range same {
+					ordered[id] = true
+				}
+				continue
+			}
+			id = r.best(refs[name])
+		}
+		if id == "" {
+			r.report.add(Difference{
+				Kind: "shop", Name: name, Text: fmt.Sprintf("the shop has an order %s, and no reservation goes by this name", name),
+				Cause: "the order did not come through the gate, or it is of another sale", Repair: "none: see how it came into the shop",
+			})
+			continue
+		}
+		ordered[id] = true
+		if err := r.inShop(ctx, id); err != nil {
+			return err
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(r.story.reservations)) {
+		if t := r.story.reservations[id]; t.state == record.Confirmed && !ordered[id] && time.UnixMilli(t.changed).Before(r.Shop.AsOf) {
+			r.notInShop(id)
+		}
+	}
+	return nil
+}
+
+// ambiguous returns the reservations with a ref if they are of two buyers now; otherwise nil.
+func (r *run) ambiguous(ids []string) (same []string) {
+	buyers := make(map[string]bool)
+	for _, id := range slices.Sorted(slices.Values(ids)) {
+		if t := r.story.reservations[id]; t.rank("") > 0 {
+			f := fieldsOf(t.text)
+			buyers[f.buyer], same = true, append(same, id)
+		}
+	}
+	if len(buyers) < 2 {
+		return nil
+	}
+	return same
+}
+
+// sameRef reports an order whose name two buyers' reservations have.
+func (r *run) sameRef(name string, ids []string) {
+	words := make([]string, len(ids))
+	for i, id := range ids {
+		t := r.story.reservations[id]
+		f := fieldsOf(t.text)
+		words[i] = fmt.Sprintf("%s (%s, buyer %s)", id, t.state, f.buyer)
+	}
+	r.report.add(Difference{
+		Kind: "shop", Name: name, Text: fmt.Sprintf("the shop has an order %s, and %d reservations go by this ref: %s", name, len(ids), strings.Join(words, ", ")),
+		Cause: "two buyers used the same ref", Repair: "none: see whose order it is, and give its reservation id instead of the ref",
+	})
+}
+
+// best is the reservation with an order's ref: of several, the sold one.
+func (r *run) best(ids []string) (best string) {
+	rank := map[record.State]int{record.Confirmed: 4, record.InDoubt: 3, record.Unbacked: 2, record.Held: 1}
+	for _, id := range slices.Sorted(slices.Values(ids)) {
+		if best == "" || rank[r.story.reservations[id].state] > rank[r.story.reservations[best].state] {
+			best = id
+		}
+	}
+	return best
+}
+
+// inShop judges a reservation of which the shop has the order.
+func (r *run) inShop(ctx context.Context, id string) error {
+	state := r.story.reservations[id].state
+	d := Difference{Kind: "shop", Name: id}
+	switch state {
+	case record.Confirmed, record.Held: // a hold has its answer under way
+		return nil
+	case record.InDoubt:
+		d.Text, d.Cause = fmt.Sprintf("reservation %s is in doubt, and the shop has the order", id), "the shop's answer was lost or unclear"
+		d.Repair, d.Repairable = "confirm it", true
+		if r.Repair {
+			_, err := r.store.Confirm(ctx, r.sale, id, reservation.Operator, "reconcile")
+			if err != nil {
+				return fmt.Errorf("confirming %s: %w", id, err)
+			}
+			d.Repaired = true
+		}
+	case record.Unbacked:
+		d.Text, d.Cause = fmt.Sprintf("reservation %s is unbacked: the shop has the order, and its units were sold to others", id), "the shop took it after it had been given up"
+		d.Repair = "none: refund it, or add units and confirm it with `caddy stockgate reservation confirm`"
+	default:
+		d.Text, d.Cause = fmt.Sprintf("reservation %s is %s, and the shop has the order", id, state), "the shop took it after the hold had ended"
+		d.Repair = fmt.Sprintf("none: confirm it with `caddy stockgate reservation confirm %s`, or cancel the order", id)
+	}
+	r.report.add(d)
+	return nil
+}
+
+func (r *run) notInShop(id string) {
+	r.report.add(Difference{
+		Kind: "shop", Name: id, Text: fmt.Sprintf("reservation %s is confirmed, and the shop does not have the order", id),
+		Cause:  "the shop has cancelled or lost it, or has answered that it took what it did not",
+		Repair: fmt.Sprintf("none, nothing is released by a guess: if the order is gone, give its units back with `caddy stockgate reservation return %s`", id),
+	})
+}
+
+// askShop asks about reservations in doubt first, then about those that changed last.
+func (r *run) askShop(ctx context.Context) error {
+	ids := slices.Collect(maps.Keys(r.story.reservations))
+	ids = slices.DeleteFunc(ids, func(id string) bool { return r.story.reservations[id].state == record.Held })
+	slices.SortFunc(ids, func(a, b string) int {
+		x, y := r.story.reservations[a], r.story.reservations[b]
+		if open := func(t *told) bool { return t.state == record.InDoubt || t.state == record.Unbacked }; open(x) != open(y) {
+			if open(x) {
+				return -1
+			}
+			return 1
+		}
+		return int(min(max(y.changed-x.changed, -1), 1))
+	})
+	if more := len(ids) - r.Shop.AskMost; more > 0 {
+		r.report.Notes = append(r.report.Notes, fmt.Sprintf("the shop was not asked about %d reservations that changed longest ago: give a file of its orders", more))
+		ids = ids[:r.Shop.AskMost]
+	}
+	silent := 0
+	for _, id := range ids {
+		t := r.story.reservations[id]
+		f := fieldsOf(t.text)
+		has, err := r.Shop.Ask(ctx, f.gate, id, f.ref)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			silent++
+		case has:
+			if err := r.inShop(ctx, id); err != nil {
+				return err
+			}
+		case t.state == record.Confirmed:
+			r.notInShop(id)
+		}
+	}
+	if silent > 0 {
+		r.report.Notes = append(r.report.Notes, fmt.Sprintf("of %d reservations the shop did not say whether it has the order, or their gate has no probe", silent))
+	}
+	return nil
+}

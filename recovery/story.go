@@ -1,0 +1,254 @@
+package recovery
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/stockgate/stockgate/journal"
+	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/record"
+)
+
+// story is what Redis must have of a sale, according to its movements up to an entry.
+// It takes about 600 bytes per reservation.
+type story struct {
+	epoch, seq   int64
+	reservations map[string]*told
+	// stock is what was loaded and added, by cell; nil: not known.
+	stock  map[string]int64
+	cells  map[string]*ledger.Cell // what reservations have of each
+	limits map[string]counter
+	unpaid map[string]int64 // counters of unpaid holds
+	// whole: the history begins with the first movement, so that anything missing from
+	// it never existed.
+	whole bool
+	// strict: every movement must follow from the previous ones; one that cannot is reported.
+	strict bool
+
+	adjusted []adjustment       // in their order
+	returned map[string][]*back // by reservation, in their order
+	last     *journal.Movement
+	wants    map[string]map[string]bool // by binding, the reservations that name it; nil: not requested
+
+	// contradictions are the first few entries that cannot follow from the previous ones.
+	contradictions []string
+}
+
+// told is a reservation in the history. Its state, cause and time of change are
+// separate from its record, because they change without it.
+type told struct {
+	state   record.State
+	changed int64 // ms
+	cause   string
+	text    string // the record, with the state that it had
+	// part: only these and the lines are known, because no movement had the record.
+	part bool
+	seen bool // in Redis
+}
+
+// counter is a purchase limit.
+type counter struct {
+	charged, pending int64
+	seen             bool // in Redis
+}
+
+// adjustment changes the stock of a cell. Without an id, Redis does not keep it.
+type adjustment struct {
+	id, cell string
+	delta    int64
+}
+
+// back is a return.
+type back struct {
+	id      string
+	lines   []record.CellUnits
+	restock bool
+	seq     int64
+}
+
+func newStory() *story {
+	return &story{
+		reservations: make(map[string]*told), cells: make(map[string]*ledger.Cell), limits: make(map[string]counter), unpaid: make(map[string]int64), returned: make(map[string][]*back),
+	}
+}
+
+// contradict records an impossible entry.
+func (s *story) contradict(m *journal.Movement, what string) {
+	const most = 20
+	if len(s.contradictions) < most {
+		s.contradictions = append(s.contradictions, fmt.Sprintf("entry %d (%s %s): %s", m.Seq, m.Kind, m.ID, what))
+	}
+}
+
+// apply adds one movement. A movement gives a reservation's state whatever it was
+// before, so it may be one that the history has already.
+func (s *story) apply(m *journal.Movement) {
+	switch m.Kind {
+	case "applied", "open", "paused", "closed", "rebuilt", "repaired":
+	case "loaded", "adjusted":
+		s.adjust(m)
+	case "returned":
+		s.giveBack(m)
+		s.tell(m, "")
+	case "extended":
+		s.tell(m, "")
+	case "recreated":
+		s.tell(m, record.Confirmed)
+	default:
+		s.tell(m, record.State(m.Kind))
+	}
+	s.seq, s.last = m.Seq, m
+}
+
+// adjust moves stock.
+func (s *story) adjust(m *journal.Movement) {
+	id := ""
+	if m.Kind == "adjusted" {
+		id = m.ID
+		if m.OfReturn(s.last) {
+			id = "" // its units leave the stock
+			list := s.returned[s.last.ID]
+			list[len(list)-1].restock = false
+		}
+	}
+	for _, l := range m.Lines {
+		s.adjusted = append(s.adjusted, adjustment{id, l.Cell, l.Units})
+		if s.stock != nil {
+			s.stock[l.Cell] += l.Units
+		}
+	}
+}
+
+func (s *story) giveBack(m *journal.Movement) {
+	s.returned[m.ID] = append(s.returned[m.ID], &back{m.ReturnID(), m.Lines, true, m.Seq})
+}
+
+// tell applies a reservation's movement; an empty state leaves its own.
+func (s *story) tell(m *journal.Movement, state record.State) {
+	t := s.reservations[m.ID]
+	switch {
+	case !s.strict:
+	case m.Kind == "held" && t != nil:
+		s.contradict(m, "it had been reserved before")
+	case t != nil && m.Was != "" && m.Was != t.state:
+		s.contradict(m, fmt.Sprintf("it was %s, and the entry says %s", t.state, m.Was))
+	}
+	switch {
+	case m.Record != nil:
+		s.put(m.ID, &told{state: m.Record.State, changed: milli(m.Record.Changed), cause: m.Record.Cause, text: m.Record.Text()})
+		return
+	case t == nil && state == "":
+		s.contradict(m, "nothing tells of this reservation before")
+		return
+	case t == nil:
+		if s.strict {
+			s.contradict(m, "nothing tells of this reservation before")
+		}
+		r := record.Record{State: state, Changed: m.Time, Cause: ledger.Plain(m.Cause), Buyer: m.Buyer, Lines: m.Lines}
+		s.put(m.ID, &told{state: state, changed: milli(m.Time), cause: r.Cause, text: r.Text(), part: true})
+		return
+	}
+	next := *t
+	next.state, next.changed, next.cause = state, milli(m.Time), ledger.Plain(m.Cause)
+	s.put(m.ID, &next)
+}
+
+// put stores a reservation and updates its cells and limits.
+func (s *story) put(id string, t *told) {
+	if before := s.reservations[id]; before != nil {
+		s.count(before, -1)
+		s.want(id, before, false)
+		t.seen = before.seen
+	}
+	s.reservations[id] = t
+	s.count(t, 1)
+	s.want(id, t, true)
+}
+
+// count adds a reservation's share of cells and limits, or subtracts it.
+func (s *story) count(t *told, sign int64) {
+	column := t.state.Column()
+	if !column.Taken() {
+		return
+	}
+	f := fieldsOf(t.text)
+	eachPair(f.lines, func(cell string, n int64) { *s.cell(cell).Units(column) += sign * n })
+	eachPair(f.returned, func(cell string, n int64) { *s.cell(cell).Units(column) -= sign * n })
+	eachPair(f.charges, func(limit string, n int64) {
+		c := s.limits[limit]
+		c.charged += sign * n
+		if t.state != record.Confirmed {
+			c.pending += sign * n
+		}
+		if c.charged == 0 && c.pending == 0 && !c.seen {
+			delete(s.limits, limit)
+			return
+		}
+		s.limits[limit] = c
+	})
+	if t.state != record.Held {
+		return
+	}
+	for field := range strings.FieldsSeq(f.unpaid) {
+		if s.unpaid[field] += sign; s.unpaid[field] == 0 {
+			delete(s.unpaid, field)
+		}
+	}
+}
+
+func (s *story) cell(name string) *ledger.Cell {
+	c := s.cells[name]
+	if c == nil {
+		c = &ledger.Cell{Name: name}
+		s.cells[name] = c
+	}
+	return c
+}
+
+// want records which reservations name a requested binding.
+func (s *story) want(id string, t *told, on bool) {
+	if s.wants == nil {
+		return
+	}
+	f := fieldsOf(t.text)
+	for _, field := range f.asked() {
+		ids, asked := s.wants[field]
+		if !asked || field == "" {
+			continue
+		}
+		if !on {
+			delete(ids, id)
+		} else if ids == nil {
+			s.wants[field] = map[string]bool{id: true}
+		} else {
+			ids[id] = true
+		}
+	}
+}
+
+// wanted begins to record which reservations name these bindings.
+func (s *story) wanted(fields []string) {
+	s.wants = make(map[string]map[string]bool, len(fields))
+	for _, field := range fields {
+		s.wants[field] = nil
+	}
+	if len(fields) == 0 {
+		return
+	}
+	for id, t := range s.reservations {
+		s.want(id, t, true)
+	}
+}
+
+// total is a cell as it must be, if its stock is known.
+func (s *story) total(name string) (c ledger.Cell, known bool) {
+	stock, known := s.stock[name]
+	c = ledger.Cell{Name: name}
+	if of := s.cells[name]; of != nil {
+		c = *of
+		known = known || s.stock != nil && c != ledger.Cell{Name: name}
+	}
+	c.Stock = stock
+	c.Available = c.Stock - c.Held - c.InDoubt - c.Confirmed
+	return c, known
+}

@@ -1,0 +1,42 @@
+package reservation
+
+import (
+	"github.com/stockgate/stockgate/combine"
+	"github.com/stockgate/stockgate/journal"
+	"github.com/stockgate/stockgate/shard"
+)
+
+// Store keeps the stock and the reservations of sales in one Redis. It dials when it is
+// first used, and is safe for concurrent use.
+type Store struct {
+	shard   *shard.Client
+	journal *journal.Journal
+	// calls has what attempts and their outcomes ask of a sale.
+	Calls *combine.Combiner[request, result]
+}
+
+// Open makes a store. It does not dial.
+func Open(o shard.Options) (*Store, error) {
+	shard, err := shard.Open(o)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{shard: shard, journal: journal.New(shard)}
+	s.Calls = combine.NewCombiner(s.sendOperations)
+	return s, nil
+}
+
+// Shard is the Redis of the store.
+func (s *Store) Shard() *shard.Client { return s.shard }
+
+// Journal has the movements of the store's sales.
+func (s *Store) Journal() *journal.Journal { return s.journal }
+
+// Close closes all connections. A caller that waits for a call that was not sent, or comes
+// later, gets ErrNotSent.
+func (s *Store) Close() error {
+	s.Calls.Close()
+	err := s.shard.Close()
+	s.Calls.Wait()
+	return err
+}

@@ -1,0 +1,152 @@
+package shard
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/stockgate/stockgate/lua"
+)
+
+// Server is what a Redis says about itself, as far as it may.
+type Server struct {
+	// Embedded: it is in this process, and only Delay and Ahead are known.
+	Embedded bool
+	// Version is as in 7.0.15; of a Valkey that of Valkey.
+	Version string
+	Valkey  bool
+	// Replica: it follows another one, and takes no writes.
+	Replica bool
+	// Policy is its maxmemory-policy.
+	Policy string
+	// Used and Max are bytes of memory; Max 0: it has no bound but Machine.
+	Used, Max, Machine int64
+	// AOF: it writes an append-only file. Fsync is how often that is forced to the disk;
+	// empty: its user may not know.
+	AOF   bool
+	Fsync string
+	// Unwritten is what it could not write to its disk the last time: "append-only file",
+	// "snapshot" or nothing.
+	Unwritten string
+	// Replicas are connected and up to date.
+	Replicas int
+	// Delay is how long it took to answer, Ahead how far its clock is before this
+	// machine's, give or take half of Delay.
+	Delay, Ahead time.Duration
+}
+
+// Inspect asks Redis about itself: one server, or the masters of a cluster.
+func (s *Client) Inspect(ctx context.Context) ([]Server, error) {
+	cluster, ok := s.Redis.(*redis.ClusterClient)
+	if !ok {
+		one, err := s.inspect(ctx, s.Redis)
+		return []Server{one}, err
+	}
+	var mu sync.Mutex
+	var all []Server
+	err := cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error {
+		one, err := s.inspect(ctx, c)
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, one)
+		return err
+	})
+	return all, Explain(err)
+}
+
+func (s *Client) inspect(ctx context.Context, c redis.Cmdable) (Server, error) {
+	if err := c.Ping(ctx).Err(); err != nil { // dials, which is not its clock's fault
+		return Server{}, Explain(err)
+	}
+	asked := time.Now()
+	clock, err := c.Time(ctx).Result()
+	if err != nil {
+		return Server{}, Explain(err)
+	}
+	one := Server{Delay: time.Since(asked)}
+	one.Ahead = clock.Sub(asked.Add(one.Delay / 2))
+	if s.Scripts == lua.Embedded {
+		one.Embedded = true
+		return one, nil
+	}
+	text, err := c.Info(ctx).Result()
+	if err != nil {
+		return one, Explain(err)
+	}
+	one.read(infoFields(text))
+	// not every user may, and nothing depends on it
+	if fsync, err := c.ConfigGet(ctx, "appendfsync").Result(); err == nil {
+		one.Fsync = fsync["appendfsync"]
+	}
+	return one, nil
+}
+
+// read takes what INFO says.
+func (one *Server) read(info map[string]string) {
+	number := func(name string) int64 {
+		n, _ := strconv.ParseInt(info[name], 10, 64)
+		return n
+	}
+	one.Version, one.Valkey = info["redis_version"], info["server_name"] == "valkey"
+	if one.Valkey {
+		one.Version = info["valkey_version"]
+	}
+	one.Replica = info["role"] == "slave"
+	one.Policy = info["maxmemory_policy"]
+	one.Used, one.Max, one.Machine = number("used_memory"), number("maxmemory"), number("total_system_memory")
+	one.AOF = info["aof_enabled"] == "1"
+	switch {
+	case one.AOF && info["aof_last_write_status"] == "err":
+		one.Unwritten = "append-only file"
+	case info["rdb_last_bgsave_status"] == "err":
+		one.Unwritten = "snapshot"
+	}
+	for i := range number("connected_slaves") {
+		if strings.Contains(info["slave"+strconv.FormatInt(i, 10)], "state=online") {
+			one.Replicas++
+		}
+	}
+}
+
+// infoFields reads the lines name:value of INFO.
+func infoFields(text string) map[string]string {
+	fields := make(map[string]string)
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			fields[name] = value
+		}
+	}
+	return fields
+}
+
+// NewerSales names those of the sales whose keys a newer edge has written, in a layout
+// that this one does not know.
+func (s *Client) NewerSales(ctx context.Context, ids []string) ([]string, error) {
+	pipe := s.Redis.Pipeline() // not MULTI: a full Redis refuses it
+	schemas := make([]*redis.StringCmd, len(ids))
+	for i, id := range ids {
+		schemas[i] = pipe.HGet(ctx, s.ShardKeys(id)[MetaKey], "schema")
+	}
+	_, _ = pipe.Exec(ctx)
+	var newer []string
+	for i, id := range ids {
+		switch n, err := schemas[i].Int64(); {
+		case err != nil && err != redis.Nil:
+			return nil, Explain(err)
+		case n > lua.Schema:
+			newer = append(newer, id)
+		}
+	}
+	return newer, nil
+}
+
+// Listeners is how many edges listen for notices; those of a cluster cannot be counted
+// at one of its nodes.
+func (s *Client) Listeners(ctx context.Context) (int64, error) {
+	n, err := s.Redis.PubSubNumSub(ctx, s.Channel()).Result()
+	return n[s.Channel()], Explain(err)
+}

@@ -1,0 +1,150 @@
+package shard
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/stockgate/stockgate/lua"
+)
+
+// DefaultTimeout is how long an attempt waits for Redis before it is refused.
+const DefaultTimeout = 500 * time.Millisecond
+
+// DefaultPrefix begins every key.
+const DefaultPrefix = "stockgate"
+
+// Options says which Redis holds the stock, and how to reach it.
+type Options struct {
+	// Addresses are host:port, or one redis:// or rediss:// URL. Several need
+	// Sentinel or Cluster.
+	Addresses []string
+	// Sentinel is the master's name: Addresses are those of the sentinels.
+	Sentinel string
+	// Cluster says that Addresses are nodes of a Redis Cluster.
+	Cluster  bool
+	Username string
+	Password string
+	// TLS connects with TLS, verifying the server's certificate.
+	TLS bool
+	// Timeout bounds every attempt's wait for Redis. Default: 500 ms.
+	Timeout time.Duration
+	// ReplicaAcks is how many replicas must have an operation before its caller hears that
+	// it is done, ReplicaAcksWait how long to wait for them (default 50 ms). 0: none.
+	ReplicaAcks     int
+	ReplicaAcksWait time.Duration
+	// Prefix begins every key. Default: stockgate.
+	Prefix string
+	// Scripts are for the kind of server. Default: Redis.
+	Scripts *lua.Scripts
+	// Dialer replaces the network, for a server in the same process.
+	Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+// Validate says what is wrong with the options, and completes them with their
+// defaults.
+func (o *Options) Validate() error {
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.Prefix == "" {
+		o.Prefix = DefaultPrefix
+	}
+	if o.Scripts == nil {
+		o.Scripts = &lua.Redis
+	}
+	if o.ReplicaAcks > 0 && o.ReplicaAcksWait == 0 {
+		o.ReplicaAcksWait = 50 * time.Millisecond
+	}
+	switch {
+	case len(o.Addresses) == 0:
+		return errors.New("redis: no address given; write `redis 127.0.0.1:6379`")
+	case o.Timeout < 10*time.Millisecond || o.Timeout > time.Minute:
+		return fmt.Errorf("redis: timeout %v is outside 10ms to 1m", o.Timeout)
+	case strings.ContainsAny(o.Prefix, "{}: \t\r\n"):
+		return fmt.Errorf("key_prefix %q: braces, colons and spaces are not possible in it", o.Prefix)
+	case o.Sentinel != "" && o.Cluster:
+		return errors.New("redis: sentinel and cluster exclude each other")
+	case len(o.Addresses) > 1 && o.Sentinel == "" && !o.Cluster:
+		return errors.New("redis: several addresses need `sentinel <master>` or `cluster`")
+	case o.ReplicaAcks < 0:
+		return errors.New("redis: replica_acks must not be negative")
+	case o.ReplicaAcks > 0 && o.Cluster:
+		return errors.New("redis: replica_acks is not possible with cluster: WAIT does not name a node")
+	case o.ReplicaAcks > 0 && o.ReplicaAcksWait < time.Millisecond:
+		return fmt.Errorf("redis: replica_acks waits %v, which must be at least 1ms: to Redis less is for ever", o.ReplicaAcksWait)
+	case o.ReplicaAcks > 0 && o.ReplicaAcksWait >= o.Timeout:
+		return fmt.Errorf("redis: replica_acks waits %v, which must be less than timeout %v", o.ReplicaAcksWait, o.Timeout)
+	}
+	_, err := o.Universal()
+	return err
+}
+
+func (o *Options) Universal() (*redis.UniversalOptions, error) {
+	u := &redis.UniversalOptions{
+		Addrs:      o.Addresses,
+		MasterName: o.Sentinel, IsClusterMode: o.Cluster,
+		Username: o.Username, Password: o.Password,
+		Protocol: 2,
+		// A timeout or a lost reply leaves it open whether a script ran: only
+		// this package knows which calls may be repeated.
+		MaxRetries:            -1,
+		ContextTimeoutEnabled: true,
+		DialTimeout:           o.Timeout, ReadTimeout: o.Timeout, WriteTimeout: o.Timeout, PoolTimeout: o.Timeout,
+		DialerRetries: 1,
+		PoolSize:      64,
+		Dialer:        o.Dialer,
+
+		DisableIdentity:          true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
+	if o.TLS {
+		u.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	for i, a := range o.Addresses {
+		if !strings.Contains(a, "://") {
+			if _, _, err := net.SplitHostPort(a); err != nil {
+				return nil, fmt.Errorf("redis: address %q is not host:port", a)
+			}
+			continue
+		}
+		if len(o.Addresses) > 1 {
+			return nil, errors.New("redis: give several addresses as host:port; a URL stands alone")
+		}
+		parsed, err := redis.ParseURL(a)
+		if err != nil || parsed.Network != "tcp" {
+			// the URL may hold a password: name the fault, not the URL
+			return nil, errors.New("redis: the URL cannot be read; write redis://user:password@host:6379/0 or rediss://…")
+		}
+		if o.Cluster && parsed.DB != 0 {
+			return nil, errors.New("redis: a cluster has only database 0")
+		}
+		u.Addrs = append([]string(nil), o.Addresses...)
+		u.Addrs[i], u.DB = parsed.Addr, parsed.DB
+		if parsed.Username != "" {
+			u.Username = parsed.Username
+		}
+		if parsed.Password != "" {
+			u.Password = parsed.Password
+		}
+		if parsed.TLSConfig != nil {
+			u.TLSConfig = parsed.TLSConfig
+		}
+	}
+	if u.TLSConfig != nil {
+		// Every server is checked against the name under which it is dialled: the
+		// nodes of a cluster and the master behind a sentinel have others.
+		u.TLSConfig.ServerName = ""
+		if !o.Cluster && o.Sentinel == "" {
+			u.TLSConfig.ServerName, _, _ = net.SplitHostPort(u.Addrs[0])
+		}
+	}
+	return u, nil
+}

@@ -1,0 +1,128 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/stockgate/stockgate/lua"
+)
+
+// ErrNotReplicated: the operation ran, and fewer replicas than replica_acks acknowledged it
+// in time, so that a failover may lose it. It is an ErrUnavailable: nothing is promised. The
+// same operation with the same id gives the same answer, and waits again.
+var ErrNotReplicated = errors.New("too few replicas have it")
+
+// replicaError is an ErrNotReplicated. It does not unwrap to what Redis said to WAIT: that
+// tells nothing about the script before it.
+type replicaError struct {
+	have, want int
+	within     time.Duration
+	cause      error // WAIT itself failed
+}
+
+func (e *replicaError) Error() string {
+	if e.cause != nil {
+		return fmt.Sprintf("it ran here, but redis did not say how many replicas have it (%v): ask for the same again", e.cause)
+	}
+	return fmt.Sprintf("it ran here, but %d of %d replicas have it after %v: ask for the same again", e.have, e.want, e.within)
+}
+
+func (e *replicaError) Is(target error) bool {
+	return target == ErrNotReplicated || target == ErrUnavailable
+}
+
+// scriptCall is a script with its keys and arguments.
+type ScriptCall struct {
+	Script lua.Script
+	Keys   []string
+	Args   []any
+}
+
+// evaluated is what came of a scriptCall.
+type Evaluated struct {
+	Raw []any
+	Err error
+}
+
+// evalReplicated runs scripts one after the other on one connection, then waits once until
+// so many replicas have what they did.
+func (s *Client) EvalReplicated(ctx context.Context, client redis.UniversalClient, acks int, calls ...ScriptCall) []Evaluated {
+	pipe := client.Pipeline()
+	evals := make([]*redis.Cmd, len(calls))
+	for i, c := range calls {
+		evals[i] = pipe.EvalSha(ctx, c.Script.SHA, c.Keys, c.Args...)
+	}
+	short := s.waitForReplicas(ctx, pipe, acks)
+	out := make([]Evaluated, len(calls))
+	for i, eval := range evals {
+		if out[i].Raw, out[i].Err = eval.Slice(); out[i].Err == nil && short != nil {
+			out[i].Err = short
+		}
+	}
+	return out
+}
+
+// waitForReplicas sends a pipeline and waits until so many replicas have what it wrote,
+// and all that was written before it. Nil: they have it.
+func (s *Client) waitForReplicas(ctx context.Context, pipe redis.Pipeliner, acks int) error {
+	// WAIT counts from the last write of its own connection. A repeat writes nothing, but
+	// must not be answered before the replicas have the first one. A PUBLISH goes to the
+	// replicas like a write, changes nothing, and works when the memory is full.
+	pipe.Publish(ctx, s.acksChannel(), "")
+	wait := pipe.Do(ctx, "WAIT", acks, s.Options.ReplicaAcksWait.Milliseconds())
+	_, _ = pipe.Exec(ctx)
+	have, err := wait.Int()
+	if err == nil && have >= acks {
+		return nil
+	}
+	return &replicaError{have: have, want: acks, within: s.Options.ReplicaAcksWait, cause: err}
+}
+
+// AwaitReplicas waits until so many replicas as replica_acks says have all that was written
+// so far.
+func (s *Client) AwaitReplicas(ctx context.Context) error {
+	if s.Options.ReplicaAcks == 0 {
+		return nil
+	}
+	return s.waitForReplicas(ctx, s.Redis.Pipeline(), s.Options.ReplicaAcks)
+}
+
+// fewReplicas is the error of a Redis that answers, and promises nothing: what was read
+// from it counts.
+type FewReplicas struct{ error }
+
+func (f FewReplicas) Unwrap() error { return f.error }
+
+// CheckReplicas says why nothing can be promised at present: too few replicas follow, or
+// they are too slow.
+func (s *Client) CheckReplicas(ctx context.Context) error {
+	acks := s.Options.ReplicaAcks
+	if acks == 0 {
+		return nil
+	}
+	err := s.waitForReplicas(ctx, s.Redis.Pipeline(), acks)
+	if err == nil {
+		return nil
+	}
+	info, infoErr := s.Redis.Info(ctx, "replication").Result()
+	if infoErr != nil {
+		return Explain(infoErr)
+	}
+	var server Server
+	server.read(infoFields(info))
+	switch short := err.(*replicaError); {
+	case server.Replicas == 0:
+		return FewReplicas{fmt.Errorf("%w: replica_acks %d: no replica is connected: connect one, or lower replica_acks", ErrUnavailable, acks)}
+	case server.Replicas < acks:
+		return FewReplicas{fmt.Errorf("%w: replica_acks %d: only %d replicas are connected: connect more, or lower replica_acks", ErrUnavailable, acks, server.Replicas)}
+	case short.cause != nil:
+		return FewReplicas{fmt.Errorf("%w: replica_acks %d: WAIT fails: %w", ErrUnavailable, acks, short.cause)}
+	default:
+		return FewReplicas{fmt.Errorf("%w: replica_acks %d: %d of the %d replicas that are connected have within %v what was written: see why they lag, or give them more time (`replica_acks %d %v`)",
+			ErrUnavailable, acks, short.have, server.Replicas, short.within, acks, 2*short.within)}
+	}
+}

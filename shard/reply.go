@@ -1,0 +1,73 @@
+package shard
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/stockgate/stockgate/lua"
+)
+
+// Operation is one operation of a script call: its name and its arguments.
+type Operation struct {
+	Name string
+	Args []any
+}
+
+// Op makes an operation.
+func Op(name string, args ...any) Operation { return Operation{name, args} }
+
+// Reply is an operation's answer.
+type Reply []any
+
+func (r Reply) Code() lua.Code {
+	if len(r) == 0 {
+		return ""
+	}
+	word, _ := r[0].(string)
+	return lua.Code(word)
+}
+
+func (r Reply) Word(i int) string {
+	if i >= len(r) {
+		return ""
+	}
+	w, _ := r[i].(string)
+	return w
+}
+
+func (r Reply) Number(i int) int64 {
+	if i >= len(r) {
+		return 0
+	}
+	n, _ := r[i].(int64)
+	return n
+}
+
+// replyOf reads an operation's answer. Last is one that was read before, which many are
+// the same as.
+func ReplyOf(raw any, last *TextReply) Reply {
+	text, ok := raw.(string)
+	if !ok {
+		r, _ := raw.([]any)
+		return r
+	}
+	if text == last.text {
+		return last.reply
+	}
+	var r Reply
+	for word := range strings.SplitSeq(text, " ") {
+		if n, err := strconv.ParseInt(word, 10, 64); err == nil {
+			r = append(r, n)
+		} else {
+			r = append(r, word)
+		}
+	}
+	last.text, last.reply = text, r
+	return r
+}
+
+// textReply is an answer that came as a text.
+type TextReply struct {
+	text  string
+	reply Reply
+}

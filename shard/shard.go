@@ -1,0 +1,215 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/stockgate/stockgate/lua"
+)
+
+// longestCall bounds a call that no context bounds.
+const LongestCall = 30 * time.Second
+
+// quiet keeps go-redis from writing to stderr on its own: what it says reaches the
+// caller as an error.
+type quiet struct{}
+
+func (quiet) Printf(context.Context, string, ...any) {}
+
+var quietOnce sync.Once
+
+// Shard is one Redis, or a cluster, with its scripts. It dials when it is first used, and is
+// safe for concurrent use.
+type Client struct {
+	Redis redis.UniversalClient
+	// claims has connections of its own: however many attempts wait for stock, a
+	// confirm and the watch over the sales never queue behind them.
+	Claims  redis.UniversalClient
+	Options Options
+	Prefix  string
+	Scripts lua.Scripts
+	clocks  sync.Map // sale id → *clock; in a cluster, each shard's node has its own
+	mono    func() time.Time
+}
+
+// OpenShard makes a connection to Redis. It does not dial.
+func Open(o Options) (*Client, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	u, err := o.Universal()
+	if err != nil {
+		return nil, err
+	}
+	claims := redis.NewUniversalClient(u)
+	// All other calls are bounded by their contexts: loading a large sale takes longer
+	// than an attempt may wait.
+	u.ReadTimeout, u.WriteTimeout = LongestCall, LongestCall
+	quietOnce.Do(func() { redis.SetLogger(quiet{}) })
+	return &Client{Redis: redis.NewUniversalClient(u), Claims: claims, Options: o, Prefix: o.Prefix, Scripts: *o.Scripts, mono: time.Now}, nil
+}
+
+// Close closes all connections.
+func (s *Client) Close() error { return errors.Join(s.Claims.Close(), s.Redis.Close()) }
+
+// Timeout is how long an attempt waits for Redis.
+func (s *Client) Timeout() time.Duration { return s.Options.Timeout }
+
+// Seq is the newest number in a sale's journal that any answer has told: what an
+// operation did is in the journal up to there.
+func (s *Client) Seq(sale string) int64 { return s.Clock(sale).Seq.Load() }
+
+func (s *Client) Clock(sale string) *Clock {
+	if c, ok := s.clocks.Load(sale); ok {
+		return c.(*Clock)
+	}
+	c, _ := s.clocks.LoadOrStore(sale, &Clock{Mono: s.mono})
+	return c.(*Clock)
+}
+
+// run calls a script once with one or more operations on one sale. An error
+// means that it is unknown whether the operations ran, unless it says otherwise.
+func (s *Client) Run(ctx context.Context, script lua.Script, sale string, ops ...Operation) ([]Reply, error) {
+	replies, _, err := s.RunAt(ctx, script, sale, ops...)
+	return replies, err
+}
+
+// runAt is run with the shard's seq after the call: what the replies say was so after
+// the journal's entry of that number, or before it.
+func (s *Client) RunAt(ctx context.Context, script lua.Script, sale string, ops ...Operation) ([]Reply, int64, error) {
+	return s.RunWith(ctx, 0, script, sale, ops...)
+}
+
+// runReplicated is run for what a caller is promised: its answer stays true after a
+// failover. Its error is an ErrNotReplicated when the operations ran and too few replicas
+// have them.
+func (s *Client) RunReplicated(ctx context.Context, script lua.Script, sale string, ops ...Operation) ([]Reply, error) {
+	replies, _, err := s.RunWith(ctx, s.Options.ReplicaAcks, script, sale, ops...)
+	return replies, err
+}
+
+func (s *Client) RunWith(ctx context.Context, acks int, script lua.Script, sale string, ops ...Operation) ([]Reply, int64, error) {
+	client := s.Redis
+	for _, op := range ops {
+		if op.Name == "lookup" {
+			client = s.Claims
+		}
+	}
+	before := s.Clock(sale).Mark()
+	raw, err := s.Eval(ctx, client, script, s.ShardKeys(sale), s.OperationArgs(sale, ops), acks)
+	return s.Replies(sale, before, raw, len(ops), err)
+}
+
+// operationArgs are the arguments of a call that runs some operations.
+func (s *Client) OperationArgs(sale string, ops []Operation) []any {
+	n := 5
+	for _, op := range ops {
+		n += 2 + len(op.Args)
+	}
+	args := make([]any, 0, n)
+	shard, own := s.Clock(sale).latest()
+	args = append(args, s.Channel(), sale, lua.Schema, shard, own)
+	for _, op := range ops {
+		args = append(args, op.Name, len(op.Args))
+		args = append(args, op.Args...)
+	}
+	return args
+}
+
+// header is what comes before the answers of a script: Redis's time, the lead of the shard's
+// clock, and the shard's seq.
+const Header = 3
+
+// replies reads what a script has answered to some operations on a sale, and the shard's
+// seq after the call. before is what was known when they were sent. What the call has failed
+// with goes on to the caller.
+func (s *Client) Replies(sale string, before Mark, raw []any, n int, failed error) ([]Reply, int64, error) {
+	if failed != nil && !errors.Is(failed, ErrNotReplicated) {
+		if BrokenConnection(failed) {
+			s.Clock(sale).Broken.Store(true)
+		}
+		return nil, 0, failed
+	}
+	if c := s.Clock(sale); c.Broken.Load() {
+		c.Broken.Store(false)
+	}
+	if len(raw) != n+Header {
+		return nil, 0, fmt.Errorf("%w: a script gave %d answers to %d operations", ErrUnavailable, len(raw)-Header, n)
+	}
+	ms, ok := raw[0].(int64)
+	lead, ok2 := raw[1].(int64)
+	if ok && ok2 {
+		s.Clock(sale).heard(before.sent, ms, lead)
+	}
+	seq, _ := raw[2].(int64)
+	s.Clock(sale).sawSeq(before, seq)
+	replies := make([]Reply, n)
+	var last TextReply
+	restoring := 0 // one of several may wait for its own reservation only
+	for i := range replies {
+		replies[i] = ReplyOf(raw[i+Header], &last)
+		switch replies[i].Code() {
+		case lua.NewerSchema:
+			return nil, 0, ErrNewerSchema
+		case lua.Restoring:
+			restoring++
+		}
+	}
+	if restoring > 0 && restoring == n {
+		return nil, 0, ErrRestoring
+	}
+	s.Clock(sale).Fell(before, seq)
+	return replies, seq, failed
+}
+
+// eval runs a script by its name, loading it where Redis does not have it yet. With acks
+// it waits for so many replicas; short of them the error is an ErrNotReplicated, beside
+// the answer.
+func (s *Client) Eval(ctx context.Context, client redis.UniversalClient, script lua.Script, keys []string, args []any, acks int) ([]any, error) {
+	for range 2 {
+		raw, err := s.evalOnce(ctx, client, script, keys, args, acks)
+		if err == nil || !redis.HasErrorPrefix(err, "NOSCRIPT") {
+			return raw, Explain(err)
+		}
+		// In a cluster SCRIPT LOAD goes to every master.
+		if err := client.ScriptLoad(ctx, script.Source).Err(); err != nil {
+			return nil, Explain(err)
+		}
+	}
+	return nil, fmt.Errorf("%w: it does not keep the scripts that are loaded", ErrUnavailable)
+}
+
+func (s *Client) evalOnce(ctx context.Context, client redis.UniversalClient, script lua.Script, keys []string, args []any, acks int) ([]any, error) {
+	if acks == 0 {
+		return client.EvalSha(ctx, script.SHA, keys, args...).Slice()
+	}
+	done := s.EvalReplicated(ctx, client, acks, ScriptCall{Script: script, Keys: keys, Args: args})
+	return done[0].Raw, done[0].Err
+}
+
+// checkMemoryPolicy refuses a Redis that evicts keys under memory pressure: stock
+// would be lost without a word.
+func (s *Client) CheckMemoryPolicy(ctx context.Context) error {
+	if s.Scripts == lua.Embedded {
+		return nil
+	}
+	info, err := s.Redis.Info(ctx, "memory").Result()
+	if err != nil {
+		return Explain(err)
+	}
+	if policy, ok := infoFields(info)["maxmemory_policy"]; ok && policy != "noeviction" {
+		return fmt.Errorf("%w: its maxmemory-policy is %s, stock would be lost; set `maxmemory-policy noeviction`", ErrMemoryPolicy, policy)
+	}
+	return nil
+}
+
+func Ms(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
+
+// Measure takes another monotonic clock. It must come before anything is asked of a sale.
+func (s *Client) Measure(mono func() time.Time) { s.mono = mono }
