@@ -68,7 +68,7 @@ func (r *Restorer) AsideAdjustments(ctx context.Context, sale string, unreadable
 		words := strings.Fields(text)
 		if len(words) == 3 {
 			if n, err := strconv.ParseInt(words[1], 10, 64); err == nil {
-				return yield(id, record.CellUnits{words[0], n})
+				return yield(id, record.CellUnits{Cell: words[0], Units: n})
 			}
 		}
 		unreadable("adjustment "+id, text)

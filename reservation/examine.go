@@ -93,7 +93,7 @@ func (s *Store) Examine(ctx context.Context, sale string, names []Named) (*Exami
 		}
 	}
 	if len(ops) == 0 { // only the moment is asked for
-		ops, places = []shard.Operation{{"examine", []any{string(PartCell), 0}}}, [][]int{nil}
+		ops, places = []shard.Operation{shard.Op("examine", string(PartCell), 0)}, [][]int{nil}
 	}
 	replies, seq, err := s.shard.RunAt(ctx, s.shard.Scripts.Settle, sale, ops...)
 	if err != nil {
