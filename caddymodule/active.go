@@ -10,13 +10,13 @@ import (
 // function that waits until no attempt needs that edge and stops it. Caddy does not wait
 // for this when it stops.
 func Active() (edge *reservation.Edge, drain func(context.Context) error) {
-	app := running.latest()
-	if app == nil || app.current() == nil {
+	app := latest()
+	if app == nil || app.currentDesk() == nil {
 		return nil, nil
 	}
-	desk := app.current()
+	desk := app.currentDesk()
 	return desk.Edge, func(ctx context.Context) error {
-		desk.flights.wait(ctx)
+		desk.wait(ctx)
 		return desk.Stop(ctx)
 	}
 }

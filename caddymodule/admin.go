@@ -118,11 +118,11 @@ func (AdminAPI) Routes() []caddy.AdminRoute {
 // returns into the words of HTTP.
 func serveOperator(handle func(*operator, *http.Request) (any, error)) caddy.AdminHandler {
 	return caddy.AdminHandlerFunc(func(w http.ResponseWriter, r *http.Request) error {
-		app := running.latest()
-		if app == nil || app.current() == nil {
+		app := latest()
+		if app == nil || app.currentDesk() == nil {
 			return caddy.APIError{HTTPStatus: http.StatusServiceUnavailable, Message: "no stockgate app is running: is there a `stockgate` block in the global options?"}
 		}
-		o := &operator{app: app, desk: app.current(), by: whoIs(r), log: caddy.Log().Named("admin.api.stockgate")}
+		o := &operator{app: app, desk: app.currentDesk(), by: whoIs(r), log: caddy.Log().Named("admin.api.stockgate")}
 		// a change that is under way is finished, whether or not the client waits for it
 		var cancel context.CancelFunc
 		o.ctx, cancel = context.WithTimeout(context.WithoutCancel(r.Context()), adminTimeout)
@@ -142,15 +142,9 @@ func serveOperator(handle func(*operator, *http.Request) (any, error)) caddy.Adm
 	})
 }
 
-// inputError is a mistake of whoever asks, notFoundError a thing that is not there.
-type (
-	inputError    struct{ error }
-	notFoundError struct{ error }
-)
+// notFoundError is about a thing that is not there.
+type notFoundError struct{ error }
 
-func badInput(format string, args ...any) error { return inputError{fmt.Errorf(format, args...)} }
-
-func (e inputError) Unwrap() error    { return e.error }
 func (e notFoundError) Unwrap() error { return e.error }
 
 // apiError gives an error its status.

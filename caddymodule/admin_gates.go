@@ -13,7 +13,7 @@ func (o *operator) listGates(r *http.Request) (any, error) {
 		return nil, err
 	}
 	list := adminapi.GateList{Gates: []adminapi.GateSummary{}}
-	for _, g := range o.app.gates.list() {
+	for _, g := range gatesOf(o.app).list() {
 		list.Gates = append(list.Gates, adminapi.GateSummary{Name: g.Name, Check: g.Check})
 	}
 	return list, nil
@@ -24,7 +24,7 @@ func (o *operator) tryGate(r *http.Request) (any, error) {
 	if _, err := readQuery(r); err != nil {
 		return nil, err
 	}
-	g, err := o.app.gates.find(r.PathValue("name"))
+	g, err := gatesOf(o.app).find(r.PathValue("name"))
 	if err != nil {
 		return nil, err
 	}

@@ -52,7 +52,7 @@ func (o *operator) journalState(id string) (adminapi.JournalState, error) {
 		return adminapi.JournalState{}, err
 	}
 	s := adminapi.JournalState{Sale: id, Epoch: h.Epoch, First: h.First, Last: h.Last, Began: h.Began}
-	if o.app.books.module != nil || !h.AckedAt.IsZero() {
+	if o.app.keepsLedger() || !h.AckedAt.IsZero() {
 		s.Ledger = &adminapi.JournalReader{Has: h.Acked, Behind: h.Behind(), At: h.AckedAt}
 	}
 	if o.app.Outbox != nil || !h.SentAt.IsZero() {
@@ -101,7 +101,7 @@ func readNumber(query url.Values, name string, fallback, least, most int64) (int
 }
 
 func (o *operator) movements(id string, epoch, after int64, limit int) (*adminapi.MovementPage[ledger.Entry], error) {
-	history, lost := ledger.History{Journals: o.desk, Ledger: o.app.books.ledger()}, false
+	history, lost := ledger.History{Journals: o.desk, Ledger: o.app.ledger()}, false
 	head, err := o.desk.JournalHead(o.ctx, id)
 	if errors.Is(err, reservation.ErrNoSale) && history.Ledger != nil {
 		at, failed := history.Ledger.Position(o.ctx, id)

@@ -25,9 +25,9 @@ func (o *operator) listLists(r *http.Request) (any, error) {
 	if _, err := readQuery(r); err != nil {
 		return nil, err
 	}
-	all := adminapi.ListStates{Lists: make([]adminapi.ListState, 0, len(o.app.lists.named))}
-	for _, name := range slices.Sorted(maps.Keys(o.app.lists.named)) {
-		s, err := o.listState(o.app.lists.named[name])
+	all := adminapi.ListStates{Lists: make([]adminapi.ListState, 0, len(o.app.namedLists().all()))}
+	for _, name := range slices.Sorted(maps.Keys(o.app.namedLists().all())) {
+		s, err := o.listState(o.app.namedLists().all()[name])
 		if err != nil {
 			return nil, err
 		}
@@ -64,10 +64,10 @@ func (o *operator) listState(l *appList) (s adminapi.ListState, err error) {
 // readList returns the list that the path names.
 func (o *operator) readList(r *http.Request) (*appList, error) {
 	name := r.PathValue("name")
-	if l, ok := o.app.lists.named[name]; ok {
+	if l, ok := o.app.namedLists().all()[name]; ok {
 		return l, nil
 	}
-	known := strings.Join(slices.Sorted(maps.Keys(o.app.lists.named)), ", ")
+	known := strings.Join(slices.Sorted(maps.Keys(o.app.namedLists().all())), ", ")
 	if known == "" {
 		known = "none: write `list <name> redis` in the global option stockgate"
 	}

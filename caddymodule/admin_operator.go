@@ -63,11 +63,3 @@ func (o *operator) noSale(id string, err error) error {
 	}
 	return noSale(id, err)
 }
-
-// noSale names the sale that is not there.
-func noSale(id string, err error) error {
-	if errors.Is(err, reservation.ErrNoSale) {
-		return fmt.Errorf("%w: %s", err, id)
-	}
-	return err
-}

@@ -31,7 +31,7 @@ func (o *operator) rebuildSale(r *http.Request) (any, error) {
 			return nil, err
 		}
 	}
-	from := o.app.books.ledger()
+	from := o.app.ledger()
 	if from == nil {
 		return nil, errNoLedger
 	}

@@ -52,7 +52,7 @@ func (o *operator) reconcile(r *http.Request) (any, error) {
 	var cancel context.CancelFunc
 	o.ctx, cancel = context.WithTimeout(context.WithoutCancel(o.ctx), adminapi.ReconcileTimeout)
 	defer cancel()
-	report, err := reconcile.Run(o.ctx, o.desk.Store, o.app.books.ledger(), id, reconcile.Options{Repair: ask.Repair, By: o.by, Shop: shop})
+	report, err := reconcile.Run(o.ctx, o.desk.Store, o.app.ledger(), id, reconcile.Options{Repair: ask.Repair, By: o.by, Shop: shop})
 	if report.Repaired > 0 {
 		if e := o.noted(nil, "sale repaired", zap.String("sale", id), zap.String("run", report.Run), zap.Int("repaired", report.Repaired), zap.Int("left", report.Left)); e != nil {
 			return nil, e
@@ -96,9 +96,9 @@ var errNoProbe = errors.New("its gate has no probe")
 // probeShop asks by the probes of the gates.
 func (o *operator) probeShop(sale string) (*reconcile.Shop, error) {
 	probes := make(map[string]*probe)
-	for _, g := range o.app.gates.list() {
-		if g.probe != nil {
-			probes[g.Name] = g.probe
+	for _, g := range gatesOf(o.app).list() {
+		if g.Probe() != nil {
+			probes[g.Name] = g.Probe()
 		}
 	}
 	if len(probes) == 0 {

@@ -8,14 +8,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/sale"
 )
-
-var saleIDs = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 
 // whoIs names who asks, for the log and the journal: name@address. The name is that
 // of the client certificate where there is one.
@@ -37,7 +34,7 @@ func whoIs(r *http.Request) string {
 // readSaleID returns the sale that the path names; it may be part of a key.
 func readSaleID(r *http.Request) (string, error) {
 	id := r.PathValue("id")
-	if !saleIDs.MatchString(id) {
+	if !sale.IsID(id) {
 		return "", badInput("%.80q is no id of a sale: 1 to 64 of a-z, 0-9, dot, underscore and hyphen, beginning with a letter or digit", id)
 	}
 	return id, nil

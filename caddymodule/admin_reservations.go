@@ -78,15 +78,22 @@ func (o *operator) giveBack(r *http.Request) (any, error) {
 	if _, err := readQuery(r); err != nil {
 		return nil, err
 	}
-	c := apiCall{operation: "return"}
-	before, err := o.ask(r, &c)
+	body, err := readBody(r, apiBody)
 	if err != nil {
 		return nil, err
 	}
-	c.returned.Cause = "operator"
-	_, err = o.desk.Return(o.ctx, before.Sale, before.ID, c.returned)
+	returned, err := readReturn(body)
+	if err != nil {
+		return nil, badInput("%w", err)
+	}
+	before, err := o.find(r)
+	if err != nil {
+		return nil, err
+	}
+	returned.Cause = "operator"
+	_, err = o.desk.Return(o.ctx, before.Sale, before.ID, returned)
 	return o.resolved(before, reservation.Confirmed, err, "units returned", false,
-		zap.String("return", c.returned.ID), zap.Any("lines", c.returned.Lines), zap.Bool("restock", c.returned.Restock))
+		zap.String("return", returned.ID), zap.Any("lines", returned.Lines), zap.Bool("restock", returned.Restock))
 }
 
 // extend puts the deadline of a hold off.
@@ -94,8 +101,15 @@ func (o *operator) extend(r *http.Request) (any, error) {
 	if _, err := readQuery(r); err != nil {
 		return nil, err
 	}
-	c := apiCall{operation: "extend"}
-	before, err := o.ask(r, &c)
+	body, err := readBody(r, apiBody)
+	if err != nil {
+		return nil, err
+	}
+	holdFor, err := readExtension(body)
+	if err != nil {
+		return nil, badInput("%w", err)
+	}
+	before, err := o.find(r)
 	if err != nil {
 		return nil, err
 	}
@@ -103,29 +117,8 @@ func (o *operator) extend(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = o.desk.Extend(o.ctx, before.Sale, before.ID, c.holdFor, listing.Sale.LongestHold())
-	return o.resolved(before, reservation.Held, err, "reservation extended", false, zap.Duration("hold_for", c.holdFor))
-}
-
-// ask reads a body as the shop's API does, and finds the reservation.
-func (o *operator) ask(r *http.Request, c *apiCall) (*reservation.Record, error) {
-	body, err := readBody(r, apiBody)
-	if err != nil {
-		return nil, err
-	}
-	if no := c.readFields(body, operatorFields[c.operation]); no != nil {
-		return nil, badInput("%s", no.Detail)
-	}
-	if no := c.complete(); no != nil {
-		return nil, badInput("%s", no.Detail)
-	}
-	return o.find(r)
-}
-
-// operatorFields are what a body may have where an operator asks.
-var operatorFields = map[string][]string{
-	"extend": {"hold_for"},
-	"return": {"id", "lines", "restock"},
+	_, err = o.desk.Extend(o.ctx, before.Sale, before.ID, holdFor, listing.Sale.LongestHold())
+	return o.resolved(before, reservation.Held, err, "reservation extended", false, zap.Duration("hold_for", holdFor))
 }
 
 // resolved notes what became of a reservation and returns it as it is now.

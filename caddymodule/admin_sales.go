@@ -112,7 +112,7 @@ func (o *operator) applySale(r *http.Request) (any, error) {
 // neverSold refuses to load a sale of which Redis has nothing and the ledger has
 // movements: it was lost.
 func (o *operator) neverSold(id string) error {
-	books := o.app.books.ledger()
+	books := o.app.ledger()
 	if books == nil {
 		return nil
 	}

@@ -62,7 +62,7 @@ func (a *answer) begin() {
 // send writes to the client in pieces, so that a slow client that makes progress does not
 // count as stalled.
 func (a *answer) send(p []byte) (n int, err error) {
-	readers, client := a.flight.gate.readers, &a.flight.reader
+	readers, client := a.flight.place.of.readers, &a.flight.reader
 	defer readers.took(client)
 	for {
 		piece := p[n:min(len(p), n+onePiece)]
@@ -119,7 +119,7 @@ func (a *answer) FlushError() error {
 	if a.keeping || a.status == 0 {
 		return nil
 	}
-	readers, client := a.flight.gate.readers, &a.flight.reader
+	readers, client := a.flight.place.of.readers, &a.flight.reader
 	readers.wait(client)
 	defer readers.took(client)
 	return http.NewResponseController(a.ResponseWriter).Flush()

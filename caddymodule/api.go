@@ -110,14 +110,14 @@ func (a *API) serve(c *apiCall, r *http.Request) (any, error) {
 	if err := c.read(r); err != nil {
 		return nil, err
 	}
-	d := a.app.current()
+	d := a.app.currentDesk()
 	if d == nil {
 		return nil, reservation.ErrStarting
 	}
-	if !d.flights.begin() {
+	if !d.begin() {
 		return nil, reservation.ErrUnavailable // a request of an old configuration
 	}
-	defer d.flights.end()
+	defer d.end()
 	c.app, c.desk = a.app, d
 	var cancel context.CancelFunc
 	c.ctx, cancel = context.WithTimeout(context.WithoutCancel(r.Context()), apiTimeout)

@@ -24,7 +24,7 @@ func ReadAPI(r *http.Request) (APIRead, error) {
 
 // Flights is how many requests need the desk of the running app.
 func Flights() int {
-	f := &running.latest().current().flights
+	f := &latest().currentDesk().flights
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.n

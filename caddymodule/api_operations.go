@@ -121,25 +121,11 @@ func (c *apiCall) extend() (any, error) {
 	}
 	if claims != nil {
 		claims.ExpiresAt = hold.Exp.Unix()
-		if answer.Token, err = c.app.signing.Load().signer.Sign(*claims); err != nil {
+		if answer.Token, err = c.app.signer().Sign(*claims); err != nil {
 			return nil, fmt.Errorf("the deadline is put off, the token cannot be signed: %w", err)
 		}
 	}
 	return answer, nil
-}
-
-// listing finds a sale, also one that this edge has not heard of yet.
-func (d *desk) listing(ctx context.Context, id string) (*reservation.Listing, error) {
-	if l, ok := d.Catalogue().Sale(id); ok {
-		return l, nil
-	}
-	if err := d.Refresh(ctx); err != nil {
-		return nil, err
-	}
-	if l, ok := d.Catalogue().Sale(id); ok {
-		return l, nil
-	}
-	return nil, noSale(id, reservation.ErrNoSale)
 }
 
 // resolve changes a reservation and returns it as it is now. Where the sale is not
@@ -169,7 +155,7 @@ func (c *apiCall) claims() (*token.Claims, error) {
 	if c.token == "" {
 		return nil, nil
 	}
-	claims, err := c.app.signing.Load().verifier.Verify(c.token, token.Expect{AnySubject: true})
+	claims, err := c.app.verifier().Verify(c.token, token.Expect{AnySubject: true})
 	if err != nil && !errors.Is(err, token.ErrExpired) {
 		return nil, malformed("token: %s", tokenFault(err))
 	}
@@ -178,7 +164,7 @@ func (c *apiCall) claims() (*token.Claims, error) {
 		return nil, malformed("token: it is about another reservation")
 	case c.sale != "" && c.sale != claims.Sale:
 		return nil, malformed("token: it is about another sale")
-	case !saleIDs.MatchString(claims.Sale):
+	case !sale.IsID(claims.Sale):
 		return nil, malformed("token: its sale is no id of a sale")
 	}
 	c.sale = claims.Sale

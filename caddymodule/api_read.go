@@ -60,7 +60,7 @@ func (c *apiCall) read(r *http.Request) error {
 		}
 		c.sale = query.Get("sale")
 	}
-	if (c.sale != "" || query.Has("sale")) && !saleIDs.MatchString(c.sale) {
+	if (c.sale != "" || query.Has("sale")) && !sale.IsID(c.sale) {
 		return malformed("sale is no id of a sale: 1 to 64 of a-z, 0-9, dot, underscore and hyphen, beginning with a letter or digit")
 	}
 	if no := c.complete(); no != nil {

@@ -51,9 +51,8 @@ type App struct {
 	signing atomic.Pointer[signing] // nil before Start
 	poolKey string                  // of what this app has taken from the pool
 	desk    atomic.Pointer[desk]    // nil before Start
-	gates   gates
-	probers probers
-	fast    fastServers
+	parts   parts
+	fast    listeners
 }
 
 // CaddyModule returns the Caddy module information.
@@ -66,7 +65,7 @@ func (*App) CaddyModule() caddy.ModuleInfo {
 func (a *App) Provision(ctx caddy.Context) error {
 	a.log = ctx.Logger()
 	a.storage = ctx.Storage()
-	if err := registerMetrics(ctx.GetMetricsRegistry()); err != nil {
+	if err := registerMetrics(ctx.GetMetricsRegistry(), collectors()...); err != nil {
 		return err
 	}
 	if err := a.Token.provision(); err != nil {
@@ -102,7 +101,7 @@ func (a *App) Start() error {
 	if err != nil {
 		return err
 	}
-	key, d, err := openDesk(a, s)
+	key, d, err := openDesk(&deskOptions{redis: a.options, rates: a.rates, embedded: a.Redis.Embedded, keys: s.keys, log: a.log})
 	if err != nil {
 		return err
 	}
@@ -118,7 +117,7 @@ func (a *App) Start() error {
 	if err := a.books.start(key, d); err != nil {
 		return err
 	}
-	a.probers.start(a.gates.list(), d)
+	a.parts.start(d)
 	running.add(a)
 	return nil
 }
@@ -128,7 +127,7 @@ func (a *App) Start() error {
 func (a *App) Stop() error {
 	a.fast.stop()
 	running.remove(a)
-	a.probers.close()
+	a.parts.stop()
 	return nil
 }
 
@@ -136,7 +135,7 @@ func (a *App) Stop() error {
 // they came to: what uses the desk before the desk. The desk closes when no other
 // configuration uses it and its last request has ended.
 func (a *App) Cleanup() error {
-	a.probers.close()
+	a.parts.stop()
 	a.lists.close()
 	a.others.close()
 	if a.poolKey == "" {

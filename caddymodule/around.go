@@ -166,7 +166,7 @@ func decodedPath(u *url.URL, raw string) string {
 }
 
 // searchQuery asks about paths in parameters that gates have named.
-func (s *gateRoutes) searchQuery(double *http.Request, methods []string, query string, here []*Gate) (why string) {
+func (s *gateRoutes) searchQuery(double *http.Request, methods []string, query string, here []*guardedGate) (why string) {
 	values, _ := url.ParseQuery(query) // what it cannot read no server takes for a route
 	for name, in := range values {
 		for _, q := range s.queries {
@@ -200,7 +200,7 @@ func sameParameter(name, lower string) bool {
 }
 
 // leads says whether a reading comes to a gate to which the request itself does not.
-func (s *gateRoutes) leads(double *http.Request, method string, u url.URL, here []*Gate) bool {
+func (s *gateRoutes) leads(double *http.Request, method string, u url.URL, here []*guardedGate) bool {
 	for _, g := range s.visited(double, method, u, true) {
 		if !slices.Contains(here, g) {
 			return true
@@ -210,7 +210,7 @@ func (s *gateRoutes) leads(double *http.Request, method string, u url.URL, here 
 }
 
 // visited are the gates to which a request with this method and URL comes.
-func (s *gateRoutes) visited(double *http.Request, method string, u url.URL, loose bool) []*Gate {
+func (s *gateRoutes) visited(double *http.Request, method string, u url.URL, loose bool) []*guardedGate {
 	double.Method, double.URL, double.RequestURI = method, &u, u.RequestURI()
 	v := visit{loose: loose}
 	v.walk(s.steps, double)

@@ -33,7 +33,7 @@ func TestAuthenticate(t *testing.T) {
 		}
 		f.asksToken = !c.off
 		w := httptest.NewRecorder()
-		err = f.refuse(w, httptest.NewRequest("POST", "/api/order", nil), c.no)
+		err = replyRefusal(f, w, httptest.NewRequest("POST", "/api/order", nil), c.no)
 		if _, handed := errors.AsType[caddyhttp.HandlerError](err); err != nil && !handed {
 			t.Fatal(err)
 		}

@@ -6,25 +6,36 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
-func init() {
-	httpcaddyfile.RegisterHandlerDirective("stockgate_api", readAPI)
-	// It answers every request that reaches it, so it is among the last: a private
-	// site may have routes of its own, the status and metrics beside it.
-	httpcaddyfile.RegisterDirectiveOrder("stockgate_api", httpcaddyfile.After, "metrics")
-}
-
 // readAPI reads the handler of the shop's API.
 func readAPI(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 	h.Next() // the directive's name
-	warn := newWarner(&h)
+	warn := newWarner(&h, "stockgate_api")
 	h.Reset()
-	warn.at.Directive = "stockgate_api"
 	api := new(API)
 	if err := api.UnmarshalCaddyfile(h.Dispenser); err != nil {
 		return nil, err
 	}
-	warn.privacy()
+	warnPrivacy(warn)
 	return api, nil
+}
+
+// warnPrivacy warns of a shop's API where buyers come: on the site of a gate.
+func warnPrivacy(w warner) {
+	block := w.block()
+	if block == nil {
+		return
+	}
+	for _, segment := range block.Segments {
+		line := -1
+		for _, token := range segment {
+			if token.Line != line && token.Text == "stockgate" {
+				w.warn("the site has a gate too, so buyers can reach the shop's API, and its key alone keeps them from confirming what they like: " +
+					"give the API a site of its own on a private address, such as http://10.0.0.1:8444")
+				return
+			}
+			line = token.Line
+		}
+	}
 }
 
 // UnmarshalCaddyfile reads the shop's API. Syntax:

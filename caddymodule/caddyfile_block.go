@@ -136,3 +136,8 @@ func count(into *int) func(*caddyfile.Dispenser, string) error {
 		return nil
 	}
 }
+
+// isNumber says whether text has digits only.
+func isNumber(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}

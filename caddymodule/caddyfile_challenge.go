@@ -7,31 +7,33 @@ import (
 )
 
 // readChallenge reads the option challenge.
-func (g *Gate) readChallenge(d *caddyfile.Dispenser, usage string) error {
-	args, err := arguments(d, usage, 1, 1)
-	if err != nil {
-		return err
+func readChallenge(into **Challenge) func(*caddyfile.Dispenser, string) error {
+	return func(d *caddyfile.Dispenser, usage string) error {
+		args, err := arguments(d, usage, 1, 1)
+		if err != nil {
+			return err
+		}
+		if args[0] != "pow" {
+			return d.Errf("there is no challenge %q: write `%s`", args[0], usage)
+		}
+		c := &Challenge{Kind: args[0]}
+		*into = c
+		at := *d
+		err = readBlock(d, map[string]option{
+			"above":  {usage: "above <attempts> <window>", read: c.readAbove},
+			"bits":   {usage: "bits <least> <most>", read: c.readBits},
+			"header": {usage: "header <field>", read: text(&c.Header)},
+			"cookie": {usage: "cookie <name>", read: text(&c.Cookie)},
+		})
+		if err != nil {
+			return err
+		}
+		checked := *c
+		if err := checked.check(); err != nil {
+			return at.Errf("challenge: %v", err)
+		}
+		return nil
 	}
-	if args[0] != "pow" {
-		return d.Errf("there is no challenge %q: write `%s`", args[0], usage)
-	}
-	c := &Challenge{Kind: args[0]}
-	g.Challenge = c
-	at := *d
-	err = readBlock(d, map[string]option{
-		"above":  {usage: "above <attempts> <window>", read: c.readAbove},
-		"bits":   {usage: "bits <least> <most>", read: c.readBits},
-		"header": {usage: "header <field>", read: text(&c.Header)},
-		"cookie": {usage: "cookie <name>", read: text(&c.Cookie)},
-	})
-	if err != nil {
-		return err
-	}
-	checked := *c
-	if err := checked.check(); err != nil {
-		return at.Errf("challenge: %v", err)
-	}
-	return nil
 }
 
 func (c *Challenge) readAbove(d *caddyfile.Dispenser, usage string) error {

@@ -43,7 +43,7 @@ func checkFast(h httpcaddyfile.Helper, at *caddyfile.Dispenser, g *Gate, matcher
 	if g.FastRefusals.Force {
 		return nil
 	}
-	block := private[caddyfile.ServerBlock](&h, "parentBlock")
+	block := blockOf(&h)
 	if block == nil {
 		return nil
 	}

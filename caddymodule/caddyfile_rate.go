@@ -8,26 +8,28 @@ import (
 
 // readRate reads a rate. Its key ends at the first whole number after the first
 // value: the events.
-func (g *Gate) readRate(d *caddyfile.Dispenser, usage string) error {
-	args, err := arguments(d, usage, 3, -1)
-	if err != nil {
-		return err
+func readRate(into *[]Rate) func(*caddyfile.Dispenser, string) error {
+	return func(d *caddyfile.Dispenser, usage string) error {
+		args, err := arguments(d, usage, 3, -1)
+		if err != nil {
+			return err
+		}
+		rate := Rate{Key: args[:1]}
+		for args = args[1:]; len(args) > 0 && !isNumber(args[0]); args = args[1:] {
+			rate.Key = append(rate.Key[:len(rate.Key):len(rate.Key)], args[0])
+		}
+		if len(args) < 2 {
+			return d.Errf("rate does not say how many attempts may come in what time: write `%s`", usage)
+		}
+		if err := rate.readNumbers(d, "rate", args); err != nil {
+			return err
+		}
+		if err := rate.readOptions(d, "rate", usage, args[2:]); err != nil {
+			return err
+		}
+		*into = append(*into, rate)
+		return nil
 	}
-	rate := Rate{Key: args[:1]}
-	for args = args[1:]; len(args) > 0 && !isNumber(args[0]); args = args[1:] {
-		rate.Key = append(rate.Key[:len(rate.Key):len(rate.Key)], args[0])
-	}
-	if len(args) < 2 {
-		return d.Errf("rate does not say how many attempts may come in what time: write `%s`", usage)
-	}
-	if err := rate.readNumbers(d, "rate", args); err != nil {
-		return err
-	}
-	if err := rate.readOptions(d, "rate", usage, args[2:]); err != nil {
-		return err
-	}
-	g.Rates = append(g.Rates, rate)
-	return nil
 }
 
 // readNumbers reads events and window.

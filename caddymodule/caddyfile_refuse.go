@@ -38,7 +38,7 @@ func (g *Gate) readRefuse(d *caddyfile.Dispenser, usage string) error {
 		return d.Errf("refuse does not say how: write `%s`", usage)
 	default:
 		var err error
-		if args, err = style.readBody(d, args); err != nil {
+		if args, err = readRefuseBody(&style, d, args); err != nil {
 			return err
 		}
 	}
@@ -49,8 +49,8 @@ func (g *Gate) readRefuse(d *caddyfile.Dispenser, usage string) error {
 	return nil
 }
 
-// readBody reads a status, a body or both, and gives back what is left.
-func (s *RefusalStyle) readBody(d *caddyfile.Dispenser, args []string) ([]string, error) {
+// readRefuseBody reads a status, a body or both, and gives back what is left.
+func readRefuseBody(s *RefusalStyle, d *caddyfile.Dispenser, args []string) ([]string, error) {
 	if isNumber(args[0]) {
 		status, err := strconv.Atoi(args[0])
 		if err != nil || status < 200 || status > 599 {
@@ -97,8 +97,4 @@ func looksLikeReason(s string) bool {
 		return false
 	}
 	return strings.Trim(s, "abcdefghijklmnopqrstuvwxyz_") == ""
-}
-
-func isNumber(s string) bool {
-	return s != "" && strings.Trim(s, "0123456789") == ""
 }

@@ -1,20 +1,16 @@
 package caddymodule
 
 import (
-	"crypto/rand"
 	"fmt"
 	"net/http"
 	"regexp"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/stockgate/stockgate/attempt"
 	"github.com/stockgate/stockgate/challenge"
-	"github.com/stockgate/stockgate/sale"
 )
 
 // Challenge asks for a proof of work before an attempt may cost anything, while more
@@ -45,8 +41,6 @@ type Challenge struct {
 }
 
 const (
-	challengeHeader = "Stockgate-Challenge"
-
 	defaultAbove          = 200
 	maxAbove              = 1_000_000
 	defaultWindow         = time.Second
@@ -111,18 +105,17 @@ type challenger struct{ *challenge.Challenger }
 // Destruct is called when no configuration has the challenge any more.
 func (challenger) Destruct() error { return nil }
 
-// openChallenge takes the gate's challenger from the pool, or makes it.
-func (g *Gate) openChallenge() error {
-	c := g.Challenge
+// open takes the challenger of a gate from the pool, or makes it; c is nil where it has none.
+func (gc *gateChallenge) open(c *Challenge, gate string, onlyChecks bool) error {
 	if c == nil {
 		return nil
 	}
 	if err := c.check(); err != nil {
 		return fmt.Errorf("challenge: %w", err)
 	}
-	scope := "order " + g.Name
-	if g.Check { // whose solutions must not be spent before the order
-		scope = "check " + g.Name
+	scope := "order " + gate
+	if onlyChecks { // whose solutions must not be spent before the order
+		scope = "check " + gate
 	}
 	print := fmt.Sprintf("%q %d %v %d %d", scope, c.Above, c.Window, c.LeastBits, c.MostBits)
 	v, _, err := challengers.LoadOrNew(print, func() (caddy.Destructor, error) {
@@ -133,7 +126,7 @@ func (g *Gate) openChallenge() error {
 	if err != nil {
 		return err
 	}
-	g.challenge = gateChallenge{v.(challenger).Challenger, scope, http.CanonicalHeaderKey(c.Header), c.Cookie, print}
+	*gc = gateChallenge{v.(challenger).Challenger, scope, http.CanonicalHeaderKey(c.Header), c.Cookie, print}
 	return nil
 }
 
@@ -148,50 +141,8 @@ func (c *gateChallenge) close() error {
 	return err
 }
 
-// challenged counts the attempt, and refuses it if it needs a solution and has none. Nothing
-// that costs more than memory has been asked yet; the sale is known from what the edge
-// remembers.
-func (g *Gate) challenged(r *http.Request, p *purchase) *sale.Refusal {
-	if g.challenge.Challenger == nil || p.trial {
-		return nil
-	}
-	now, keys := time.Now(), g.app.challengeKeys()
-	scope := g.scopeOf(r, p.attempt, now)
-	bits := g.challenge.Judge(now, keys, scope, g.challenge.solution(r.Header))
-	if bits == 0 {
-		return nil
-	}
-	var room [maxTask]byte
-	return &sale.Refusal{Reason: sale.Challenge, Challenge: string(challenge.AppendTask(room[:0], now, &keys[0], scope, bits))}
-}
-
 // maxTask is room for any task.
 const maxTask = 64
-
-// scopeOf is what a task for the attempt is bound to.
-func (g *Gate) scopeOf(r *http.Request, a *sale.Attempt, now time.Time) challenge.Scope {
-	ip, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
-	return challenge.Scope{Gate: g.challenge.scope, Sale: g.likelySale(a, now), Address: ip}
-}
-
-// likelySale is the sale that an attempt names, else the first that lists its first item,
-// rather one that sells now; empty: this edge knows of none.
-func (g *Gate) likelySale(a *sale.Attempt, now time.Time) string {
-	d := g.app.current()
-	if a.Sale != "" || d == nil {
-		return a.Sale
-	}
-	likely := ""
-	for _, l := range d.Catalogue().Listing(a.Lines[0].SKU) {
-		if l.Verdict(now) == nil {
-			return l.Sale.ID
-		}
-		if likely == "" {
-			likely = l.Sale.ID
-		}
-	}
-	return likely
-}
 
 // solution is what the client sends; empty: nothing, or two headers.
 func (c *gateChallenge) solution(h http.Header) string {
@@ -210,18 +161,3 @@ func (c *gateChallenge) solution(h http.Header) string {
 	}
 	return ""
 }
-
-// challengeKeys are those of the edges' signing keys: the first makes tasks, all recognise
-// them. Before the app has them, its own key serves, whose tasks are worth nothing later.
-func (a *App) challengeKeys() []challenge.Key {
-	if s := a.signing.Load(); s != nil {
-		return s.challenge
-	}
-	return ownChallengeKey()
-}
-
-var ownChallengeKey = sync.OnceValue(func() []challenge.Key {
-	var secret [32]byte
-	rand.Read(secret[:])
-	return []challenge.Key{challenge.NewKey(secret)}
-})

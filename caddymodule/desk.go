@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/reservation/embedded"
+	"github.com/stockgate/stockgate/token"
 )
 
 // grace is how long an exiting process waits for attempts in flight, and then for
@@ -38,17 +38,26 @@ var embeddedServers = caddy.NewUsagePool()
 
 const embeddedKey = "embedded"
 
-// openDesk takes the desk of an app from the pool, or starts it.
-func openDesk(a *App, s *signing) (key string, d *desk, err error) {
-	keys := make([]reservation.Key, len(s.keys))
+// deskOptions say what a desk is of.
+type deskOptions struct {
+	redis    reservation.Options
+	rates    *reservation.Options // of the Redis for shared rates; nil: redis
+	embedded bool                 // redis is the embedded server
+	keys     []token.Key          // that sign
+	log      *zap.Logger
+}
+
+// openDesk takes the desk with these options from the pool, or starts it.
+func openDesk(a *deskOptions) (key string, d *desk, err error) {
+	keys := make([]reservation.Key, len(a.keys))
 	hash := sha256.New()
-	for _, o := range []*reservation.Options{&a.options, a.rates} {
+	for _, o := range []*reservation.Options{&a.redis, a.rates} {
 		if o != nil {
 			fmt.Fprintf(hash, "%q %q %t %q %q %t %v %d %v %q %t\n", o.Addresses, o.Sentinel, o.Cluster, o.Username, o.Password,
-				o.TLS, o.Timeout, o.ReplicaAcks, o.ReplicaAcksWait, o.Prefix, a.Redis.Embedded)
+				o.TLS, o.Timeout, o.ReplicaAcks, o.ReplicaAcksWait, o.Prefix, a.embedded)
 		}
 	}
-	for i, k := range s.keys {
+	for i, k := range a.keys {
 		jwk, _ := k.PublicJWK()
 		keys[i] = reservation.Key{KID: k.KID(), JWK: string(jwk), Seal: [32]byte(k.Derive("stockgate identity secret"))}
 		fmt.Fprintln(hash, k.KID())
@@ -69,9 +78,9 @@ func closeDesk(key string) error {
 	return err
 }
 
-func startDesk(a *App, keys []reservation.Key) (*desk, error) {
-	o := a.options
-	if a.Redis.Embedded {
+func startDesk(a *deskOptions, keys []reservation.Key) (*desk, error) {
+	o := a.redis
+	if a.embedded {
 		v, _, err := embeddedServers.LoadOrNew(embeddedKey, func() (caddy.Destructor, error) {
 			s, err := embedded.Start()
 			return embeddedServer{s}, err
@@ -97,7 +106,7 @@ func startDesk(a *App, keys []reservation.Key) (*desk, error) {
 	}
 	d := &desk{
 		Edge:     reservation.NewEdge(store, reservation.EdgeOptions{Keys: keys, Log: a.log, Metrics: edgeMetrics{}, Rates: rates}),
-		embedded: a.Redis.Embedded, log: a.log,
+		embedded: a.embedded, log: a.log,
 	}
 	d.Start()
 	// A Redis that answers is known at once, so that a reload to another one does not
@@ -144,6 +153,19 @@ func (d *desk) close(wait time.Duration) error {
 type embeddedServer struct{ *embedded.Server }
 
 func (s embeddedServer) Destruct() error { return s.Close() }
+
+// begin says whether the desk still serves, for a request that needs it until end. A request of
+// an old configuration may come when the desk has closed, and nobody would tell its outcome.
+func (d *desk) begin() bool { return d.flights.begin() }
+
+// end is called once for each begin that was true.
+func (d *desk) end() { d.flights.end() }
+
+// isLocal says that the stock is in the embedded server: it sells to this machine alone.
+func (d *desk) isLocal() bool { return d.embedded }
+
+// wait returns when no request needs the desk, or ctx ends.
+func (d *desk) wait(ctx context.Context) { d.flights.wait(ctx) }
 
 // flights counts attempts that need the desk.
 type flights struct {
@@ -211,36 +233,24 @@ func (f *flights) wait(ctx context.Context) int {
 	}
 }
 
-// running lists the started apps: during a reload there are two, and a reload that
-// fails takes the newer one away again.
-var running registry
-
-type registry struct {
-	mu   sync.Mutex
-	apps []*App
-}
-
-func (r *registry) add(a *App) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.apps = append(r.apps, a)
-}
-
-func (r *registry) remove(a *App) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.apps = slices.DeleteFunc(r.apps, func(b *App) bool { return a == b })
-}
-
-// latest returns the app that started last, nil: none is running.
-func (r *registry) latest() *App {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.apps) == 0 {
-		return nil
+// listing finds a sale, also one that this edge has not heard of yet.
+func (d *desk) listing(ctx context.Context, id string) (*reservation.Listing, error) {
+	if l, ok := d.Catalogue().Sale(id); ok {
+		return l, nil
 	}
-	return r.apps[len(r.apps)-1]
+	if err := d.Refresh(ctx); err != nil {
+		return nil, err
+	}
+	if l, ok := d.Catalogue().Sale(id); ok {
+		return l, nil
+	}
+	return nil, noSale(id, reservation.ErrNoSale)
 }
 
-// current returns the app's desk, nil before Start.
-func (a *App) current() *desk { return a.desk.Load() }
+// noSale names the sale that is not there.
+func noSale(id string, err error) error {
+	if errors.Is(err, reservation.ErrNoSale) {
+		return fmt.Errorf("%w: %s", err, id)
+	}
+	return err
+}

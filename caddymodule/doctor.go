@@ -79,15 +79,15 @@ func (d *doctor) redis() bool {
 	}
 	few := false
 	for i := range servers {
-		judgeServer(&d.Diagnosis, &servers[i], d.app.options.ReplicaAcks)
-		few = few || servers[i].Replicas < d.app.options.ReplicaAcks
+		judgeServer(&d.Diagnosis, &servers[i], d.app.redisOptions().ReplicaAcks)
+		few = few || servers[i].Replicas < d.app.redisOptions().ReplicaAcks
 	}
 	if !few { // they are there: are they fast enough?
 		if err := d.desk.CheckReplicas(ctx); err != nil {
 			d.Add(adminapi.LevelError, "replicas", "buyers, the shop and operators hear 503: %v", err)
 		}
 	}
-	if d.app.rates != nil {
+	if d.app.countsRatesApart() {
 		if _, err := d.desk.Rates().Inspect(ctx); err != nil {
 			d.Add(adminapi.LevelError, "rate_redis", "gates with a shared rate answer 503: %v", err)
 		} else {
@@ -106,7 +106,7 @@ func (d *doctor) enrolment() {
 	} else {
 		judgeEnrolment(&d.Diagnosis, n)
 	}
-	if d.app.Redis.Cluster || d.desk.embedded {
+	if d.app.Redis.Cluster || d.desk.isLocal() {
 		return
 	}
 	if n, err := d.desk.Listeners(ctx); err != nil {

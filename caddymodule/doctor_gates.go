@@ -11,19 +11,19 @@ import (
 
 // gates looks at the gates of this configuration, and at what stands before them.
 func (d *doctor) gates() {
-	all := d.app.gates.list()
+	all := gatesOf(d.app).list()
 	if len(all) == 0 {
 		d.Add(adminapi.LevelWarning, "gate", "the configuration has no gate: nothing is sold here; put `stockgate` before the shop's order route")
 		return
 	}
 	plans := make(map[*caddyhttp.Server]*fastPlan)
 	for _, g := range all {
-		if g.server != nil && plans[g.server] == nil {
-			plans[g.server] = compilePlan(g.server, d.app)
+		if g.Server() != nil && plans[g.Server()] == nil {
+			plans[g.Server()] = compilePlan(g.Server())
 		}
 	}
 	for _, g := range all {
-		d.gate(g, plans[g.server])
+		d.gate(g, plans[g.Server()])
 	}
 	d.listeners(all)
 }
@@ -35,25 +35,23 @@ func (d *doctor) gate(g *Gate, plan *fastPlan) {
 		name = "the gate without a name"
 	}
 	if plan != nil {
-		bare := make(map[*Gate]bool)
-		unguarded(plan.steps, false, bare)
-		if isBare, seen := bare[g]; isBare {
+		if isBare, seen := plan.isBare(g); isBare {
 			d.Add(adminapi.LevelWarning, "guard", "%s has no stockgate_guard before it, so it can be avoided by paths that the shop reads otherwise: add `stockgate_guard` to the site, outside of blocks that have a matcher", name)
 		} else if seen {
 			d.Add(adminapi.LevelOK, "guard", "%s has a stockgate_guard before it", name)
 		}
 	}
 	if g.OtherItems == "pass" {
-		if k := d.app.others.keeper.Load(); d.desk.Ready() == nil && (k == nil || k.listed() == nil) {
+		if d.desk.Ready() == nil && d.app.isListedUnknown() {
 			d.Add(adminapi.LevelError, "others", "%s: %s", name, nothingIsOther)
 		} else {
 			d.Add(adminapi.LevelOK, "others", "%s lets items pass that no sale lists", name)
 		}
 	}
 	if !g.Check {
-		d.Add(adminapi.LevelOK, "probe", "%s %s", name, g.whatOfDoubt())
+		d.Add(adminapi.LevelOK, "probe", "%s %s", name, whatOfDoubt(g))
 	}
-	if d.app.rates == nil && slices.ContainsFunc(g.Rates, Rate.grows) {
+	if !d.app.countsRatesApart() && slices.ContainsFunc(g.Rates, Rate.grows) {
 		d.Add(adminapi.LevelWarning, "rate_redis", "%s has a shared rate with keys that clients choose, and each takes 200 bytes of the redis that holds the stock: give the rates a redis of their own with `rate_redis`", name)
 	}
 	if g.FastRefusals == nil {
@@ -62,9 +60,9 @@ func (d *doctor) gate(g *Gate, plan *fastPlan) {
 	why := ""
 	switch {
 	case plan == nil:
-	case unsuited(g.server) != "":
-		why = "on this server, because " + unsuited(g.server)
-	case !slices.Contains(plan.gates, g):
+	case unsuited(g.Server()) != "":
+		why = "on this server, because " + unsuited(g.Server())
+	case !plan.reaches(g):
 		why = "because " + plan.obstacle(g)
 	}
 	if why != "" {
@@ -74,45 +72,22 @@ func (d *doctor) gate(g *Gate, plan *fastPlan) {
 	}
 }
 
-// whatOfDoubt says what becomes of the gate's holds in doubt.
-func (g *Gate) whatOfDoubt() string {
-	switch {
-	case g.Outcome == "backend":
-		return "leaves it to the shop to confirm or release what it holds, through stockgate_api"
-	case g.probe != nil:
-		return fmt.Sprintf("asks %s about holds in doubt", g.probe.url.host)
-	}
-	return "keeps holds in doubt until somebody resolves them: `in_doubt probe <url>` would ask the shop"
-}
-
 // listeners looks for wrappers of which no gate makes use.
 func (d *doctor) listeners(all []*Gate) {
-	for _, server := range d.app.fast.servers() {
-		if !slices.ContainsFunc(all, func(g *Gate) bool { return g.server == server && g.FastRefusals != nil }) {
+	for server := range d.app.listeners() {
+		if !slices.ContainsFunc(all, func(g *Gate) bool { return g.Server() == server && g.FastRefusals != nil }) {
 			d.Add(adminapi.LevelWarning, "fast_refusals", "the server at %v has the listener wrapper stockgate, and none of its gates has fast_refusals: add it to a gate, or take the wrapper away", server.Listen)
 		}
 	}
 }
 
-// unguarded notes of every gate in the routes whether a request can come to it without
-// having met a guard. It returns whether a guard stands before what follows them.
-func unguarded(steps []fastStep, guarded bool, bare map[*Gate]bool) bool {
-	for i := range steps {
-		s := &steps[i]
-		inner := guarded
-		for _, a := range s.acts {
-			switch {
-			case a.guard != nil:
-				inner = true
-			case a.gate != nil:
-				bare[a.gate] = bare[a.gate] || !inner
-			case a.sub:
-				inner = unguarded(a.steps, inner, bare)
-			}
-		}
-		if len(s.sets) == 0 && s.opaque == "" { // a request that a matcher turns away does without it
-			guarded = inner
-		}
+// whatOfDoubt says what becomes of the gate's holds in doubt.
+func whatOfDoubt(g *Gate) string {
+	switch {
+	case g.Outcome == "backend":
+		return "leaves it to the shop to confirm or release what it holds, through stockgate_api"
+	case g.Probe() != nil:
+		return fmt.Sprintf("asks %s about holds in doubt", g.Probe().host())
 	}
-	return guarded
+	return "keeps holds in doubt until somebody resolves them: `in_doubt probe <url>` would ask the shop"
 }

@@ -16,7 +16,7 @@ import (
 
 // ledger says whether the database of the ledger answers and has its tables.
 func (d *doctor) ledger() {
-	books := d.app.books.ledger()
+	books := d.app.ledger()
 	if books == nil {
 		return // that is said of each open sale
 	}
@@ -65,7 +65,7 @@ func (d *doctor) limits(l *reservation.Listing) {
 	if l.Status != sale.Open {
 		return
 	}
-	for _, g := range d.app.gates.list() {
+	for _, g := range gatesOf(d.app).list() {
 		var chosen []string
 		for _, limit := range l.Sale.Limits {
 			if g.Check || limit.Every == "order" || !g.anyoneCounts(limit.Per) {
@@ -78,23 +78,6 @@ func (d *doctor) limits(l *reservation.Listing) {
 			}
 		}
 	}
-}
-
-// anyoneCounts says that a client may choose by whom a limit counts it: the gate reads one
-// of the limit's identities, and has verified none of them.
-func (g *Gate) anyoneCounts(per sale.Identities) bool {
-	reads := false
-	for kind := range per.All {
-		values := g.Identities[kind]
-		if kind == "buyer" {
-			values = g.Buyer
-		}
-		if verified(values) {
-			return false
-		}
-		reads = reads || len(values) > 0
-	}
-	return reads
 }
 
 // sale looks at the books of one sale, and at what the ledger has of it.
@@ -173,8 +156,8 @@ func (d *doctor) judgeBooks(b *reservation.Books, now time.Time) {
 
 // whyDoubt says whether somebody asks the shop.
 func (d *doctor) whyDoubt() string {
-	for _, g := range d.app.gates.list() {
-		if g.probe != nil {
+	for _, g := range gatesOf(d.app).list() {
+		if g.Probe() != nil {
 			return ", although a probe asks the shop"
 		}
 	}
@@ -183,7 +166,7 @@ func (d *doctor) whyDoubt() string {
 
 // judgeJournal says how far the ledger is behind a sale.
 func (d *doctor) judgeJournal(b *reservation.Books, head reservation.JournalHead) {
-	withLedger := d.app.books.ledger() != nil
+	withLedger := d.app.ledger() != nil
 	if withLedger && d.lost(b.ID, head) {
 		return
 	}
@@ -212,7 +195,7 @@ func (d *doctor) judgeJournal(b *reservation.Books, head reservation.JournalHead
 func (d *doctor) lost(id string, head reservation.JournalHead) bool {
 	ctx, cancel := d.call()
 	defer cancel()
-	at, err := d.app.books.ledger().Position(ctx, id)
+	at, err := d.app.ledger().Position(ctx, id)
 	switch {
 	case err != nil, at == ledger.Position{}: // the finding ledger says why
 		return false

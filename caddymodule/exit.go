@@ -13,7 +13,7 @@ import (
 
 // around finds the gate whose route a request is for, where it leaves for an upstream; nil:
 // none. cgi: the upstream reads the target that the client has sent, too.
-func (e *exits) around(r *http.Request, cgi bool) *Gate {
+func (e *exits) around(r *http.Request, cgi bool) *guardedGate {
 	if !e.ready().concerns(r, cgi) {
 		return nil
 	}

@@ -26,7 +26,7 @@ type exits struct {
 
 // exitGate is a gate, as a request for its route looks where it leaves.
 type exitGate struct {
-	gate    *Gate
+	gate    *guardedGate
 	methods []string // nil: any
 	// chain are the matchers on the way, without hosts, as far as no rewrite comes after
 	// them; pathed: some of them look at the path.
@@ -51,7 +51,7 @@ func (e *exits) ready() *exits {
 			e.gates = append(e.gates, w.gates...)
 		}
 		e.gates = slices.DeleteFunc(e.gates, func(g *exitGate) bool {
-			return g.gate.Check || g.as == nil && !g.pathed || len(g.dials) == 0 && !g.anywhere
+			return g.gate.check || g.as == nil && !g.pathed || len(g.dials) == 0 && !g.anywhere
 		})
 	})
 	return e
@@ -137,10 +137,10 @@ func (g *exitGate) add(e *exits, sets caddyhttp.MatcherSets) {
 // handler says whether a handler may change the URL or method.
 func (w *exitWalk) handler(h caddyhttp.MiddlewareHandler, at exitGate, invoked []string) (rewrites bool) {
 	switch h := h.(type) {
-	case *Gate:
-		at.gate = h
-		if len(h.ExitsAs) > 0 {
-			at.as = h.exitsAs
+	case gateHandler:
+		at.gate = h.Guarded()
+		if at.gate.exitsAs != nil {
+			at.as = at.gate.exitsAs
 		}
 		w.gates = append(w.gates, &at)
 	case *rewrite.Rewrite:

@@ -86,7 +86,7 @@ func (t *Exit) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // tell counts a request, and logs one in a second.
-func (t *Exit) tell(r *http.Request, g *Gate, refused bool) {
+func (t *Exit) tell(r *http.Request, g *guardedGate, refused bool) {
 	what := "passed"
 	if refused {
 		what = "refused"
@@ -98,26 +98,17 @@ func (t *Exit) tell(r *http.Request, g *Gate, refused bool) {
 	}
 	t.log.Warn("around: a request for a gated route leaves for the upstream, and no gate has decided on it; find out which route or rewrite it has taken, "+
 		"and put the gate before that one too (more of them in this second are only counted)",
-		zap.String("gate", g.Name), zap.String("request", what), zap.String("method", r.Method), zap.String("path", cut(r.URL.Path, 256)))
+		zap.String("gate", g.name), zap.String("request", what), zap.String("method", r.Method), zap.String("path", cut(r.URL.Path, 256)))
 }
 
 func cut(s string, most int) string { return s[:min(len(s), most)] }
 
 // refusedExit is the answer in the place of the upstream's.
-func refusedExit(g *Gate, r *http.Request) (*http.Response, error) {
+func refusedExit(g *guardedGate, r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		_ = r.Body.Close()
 	}
-	no := &sale.Refusal{Reason: sale.Malformed, Detail: whyRoute}
-	a := g.refuser.answers[sale.Malformed]
-	status, body := a.status, a.appendBody(nil, no, 0)
-	if a.asError || status < 400 { // of the gate's own style only what is an error to every proxy
-		status, body = http.StatusBadRequest, nil
-	}
-	h := http.Header{refusalHeader: a.reason, "Cache-Control": noStore, "Content-Type": a.contentType}
-	if len(body) == 0 {
-		delete(h, "Content-Type")
-	}
+	status, h, body := g.refuser.response(&sale.Refusal{Reason: sale.Malformed, Detail: whyRoute})
 	return &http.Response{
 		Status: http.StatusText(status), StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: h, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: r,

@@ -48,7 +48,7 @@ func appendFields(b []byte, h http.Header) []byte {
 // appendAnswer appends the answer that refuse would make net/http write to a request
 // with this method, and says which it is. over is the rate that refuses, and wait what it
 // says; nil: none does. No answer: net/http has to write it.
-func (f *refuser) appendAnswer(b []byte, no *sale.Refusal, over *gateRate, wait time.Duration, method string, now time.Time) ([]byte, *answerNo) {
+func (f *refuser) appendAnswer(b []byte, no *sale.Refusal, over *rateHeader, wait time.Duration, method string, now time.Time) ([]byte, *answerNo) {
 	a := f.answers[no.Reason]
 	if a == nil || a.parts == nil {
 		return b, nil

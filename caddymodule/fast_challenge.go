@@ -21,7 +21,7 @@ type askedChallenge struct {
 
 // foreseeChallenge is challenged for an attempt that the gate may still count itself: it
 // counts nothing, and spends nothing.
-func (g *Gate) foreseeChallenge(r *http.Request, s *fastScratch, now time.Time) *sale.Refusal {
+func (g *Gate) foreseeChallenge(r *http.Request, s *foresight, now time.Time) *sale.Refusal {
 	if g.challenge.Challenger == nil {
 		return nil
 	}
@@ -34,7 +34,7 @@ func (g *Gate) foreseeChallenge(r *http.Request, s *fastScratch, now time.Time) 
 // settleChallenge counts an attempt that is refused here, for no, and spends its solution, as
 // the gate would have done. It returns another refusal if the solution has been spent by now;
 // nil: no stands.
-func (g *Gate) settleChallenge(s *fastScratch, now time.Time, no *sale.Refusal) *sale.Refusal {
+func (g *Gate) settleChallenge(s *foresight, now time.Time, no *sale.Refusal) *sale.Refusal {
 	a := &s.asked
 	switch {
 	case !a.reached:

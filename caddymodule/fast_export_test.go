@@ -8,8 +8,8 @@ import (
 
 // FastJudge is the one of the running configuration's only server with the wrapper.
 func FastJudge() fastpath.Judge {
-	for _, l := range running.latest().fast.all {
-		if l.plan != nil {
+	for _, l := range latest().listeners() {
+		if l := l.(*Listener); l.plan != nil {
 			return l.plan
 		}
 	}
@@ -18,7 +18,7 @@ func FastJudge() fastpath.Judge {
 
 // FastAddresses are where the servers with the wrapper listen.
 func FastAddresses() (all []string) {
-	for s := range running.latest().fast.all {
+	for s := range latest().listeners() {
 		for _, ln := range s.Listeners() {
 			all = append(all, ln.Addr().String())
 		}

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/stockgate/stockgate/attempt"
 	"github.com/stockgate/stockgate/fastpath"
 	"github.com/stockgate/stockgate/sale"
@@ -39,7 +37,7 @@ func (p *fastPlan) readsQuery(query string) bool {
 	if strings.IndexByte(query, '#') >= 0 || strings.Contains(query, "_method") {
 		return true
 	}
-	return slices.ContainsFunc(p.gates, func(g *Gate) bool { return len(g.routes.ready().queries) > 0 })
+	return slices.ContainsFunc(p.gates, func(g *Gate) bool { return g.Routes().namesQueries() })
 }
 
 // Judge refuses a request in the place of its gate, if the gate would.
@@ -53,8 +51,8 @@ func (p *fastPlan) Judge(out []byte, f *fastpath.Request) ([]byte, bool) {
 	r := &s.request
 	if guard := k.way.guard; guard != nil {
 		if why := k.way.why; why != "" {
-			out, a := guard.style.appendAnswer(out, &sale.Refusal{Reason: sale.Malformed, Detail: why}, nil, 0, r.Method, f.Now)
-			return out, a.countFast("")
+			out, a := guard.Refuser().appendAnswer(out, &sale.Refusal{Reason: sale.Malformed, Detail: why}, nil, 0, r.Method, f.Now)
+			return out, countFastGuard(a)
 		}
 	}
 	if s.strip {
@@ -65,16 +63,13 @@ func (p *fastPlan) Judge(out []byte, f *fastpath.Request) ([]byte, bool) {
 		m.client(s, p.server, now)
 	}
 	s.out = out
-	v := g.foresee(r, f.Body, s, now)
+	v := g.Foresee(r, f.Body, &s.foresight, now)
 	out, now = s.out, f.Now // it may have waited
 	if v.no == nil {
 		return out, false
 	}
-	if no := g.settleChallenge(s, now, v.no); no != nil {
-		v = foreseen{no: no}
-	}
-	out, a := g.refuser.appendAnswer(out, v.no, v.over, v.wait, r.Method, now)
-	return out, a.countFast(s.purchase.saleID())
+	out, a := g.Refuser().appendAnswer(out, v.no, v.over, v.wait, r.Method, now)
+	return out, g.countFast(a, s.foresight.saleID())
 }
 
 // stripped removes what guard and gate remove.
@@ -86,36 +81,4 @@ func (s *fastScratch) stripped(guard *Guard, g *Gate) {
 	if !g.Check {
 		attempt.StripMethodOverride(s.request.Header)
 	}
-}
-
-// asksIP says whether the client's address matters.
-func (g *Gate) asksIP() bool {
-	return len(g.persons.deny)+len(g.persons.allow) > 0 || g.Challenge != nil || g.reader.Needs().Has(attempt.NeedIP|attempt.NeedJWT)
-}
-
-// countFast counts a refusal twice: as any other, and as a fast one. It says whether there
-// is an answer.
-func (a *answerNo) countFast(saleID string) bool {
-	if a == nil {
-		return false
-	}
-	m := meters()
-	m.fast.Inc()
-	switch c := a.counter.Load(); {
-	case c == nil: // often there is one sale
-		c = &refusals{saleID, m.attempt(saleID, "refused", a.kind.Reason)}
-		a.counter.Store(c)
-		c.Inc()
-	case c.sale == saleID:
-		c.Inc()
-	default:
-		m.attempt(saleID, "refused", a.kind.Reason).Inc()
-	}
-	return true
-}
-
-// refusals counts those of one reason in one sale.
-type refusals struct {
-	sale string
-	prometheus.Counter
 }

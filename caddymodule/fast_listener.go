@@ -3,7 +3,6 @@ package caddymodule
 import (
 	"crypto/tls"
 	"errors"
-	"maps"
 	"net"
 	"net/http"
 	"reflect"
@@ -53,7 +52,7 @@ func (l *Listener) Provision(ctx caddy.Context) error {
 	if !ok {
 		return errors.New("the listener wrapper stockgate is for HTTP servers")
 	}
-	if !l.app.fast.add(server, l) {
+	if !l.app.addListener(server, l) {
 		return errors.New("the listener wrapper stockgate is given twice")
 	}
 	l.server = server
@@ -78,9 +77,9 @@ func (l *Listener) prepare() {
 		l.log.Warn("no fast refusals on this server: " + why)
 		return
 	}
-	plan := compilePlan(l.server, l.app)
-	for _, g := range l.app.gates.list() {
-		if g.server == l.server && g.FastRefusals != nil && !slices.Contains(plan.gates, g) {
+	plan := compilePlan(l.server)
+	for _, g := range gatesOf(l.app).list() {
+		if g.Server() == l.server && g.FastRefusals != nil && !plan.reaches(g) {
 			l.log.Warn("no fast refusals of this gate: " + plan.obstacle(g))
 		}
 	}
@@ -110,6 +109,9 @@ func unsuited(s *caddyhttp.Server) string {
 	}
 	return ""
 }
+
+// StopAnswering leaves all that comes from now on to Caddy's server.
+func (l *Listener) StopAnswering() { l.fast.Stop() }
 
 // follow tells a connection what Caddy's server does with it.
 func (l *Listener) follow(c net.Conn, s http.ConnState) {
@@ -169,47 +171,6 @@ func (*Listener) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		return d.Errf("the listener wrapper stockgate takes no block")
 	}
 	return nil
-}
-
-// fastServers are the servers of one configuration that have the wrapper.
-type fastServers struct {
-	mu  sync.Mutex
-	all map[*caddyhttp.Server]*Listener
-}
-
-// add says false where the server has one already.
-func (f *fastServers) add(s *caddyhttp.Server, l *Listener) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.all == nil {
-		f.all = make(map[*caddyhttp.Server]*Listener)
-	}
-	_, twice := f.all[s]
-	f.all[s] = l
-	return !twice
-}
-
-func (f *fastServers) has(s *caddyhttp.Server) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.all[s] != nil
-}
-
-// servers are those that have a wrapper.
-func (f *fastServers) servers() []*caddyhttp.Server {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Collect(maps.Keys(f.all))
-}
-
-// stop ends the answering: a newer configuration may say otherwise, and gates of this
-// one are about to give back what they use.
-func (f *fastServers) stop() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, l := range f.all {
-		l.fast.Stop()
-	}
 }
 
 // Interface guards

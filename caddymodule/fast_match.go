@@ -72,8 +72,6 @@ func matcherName(m any) string {
 	return fmt.Sprintf("%T", m)
 }
 
-func hasPlaceholder(text string) bool { return strings.Contains(text, "{") }
-
 // match asks the sets of a route. An error is one that Caddy answers with.
 func (w *walk) match(sets [][]fastMatcher, r *http.Request) (bool, error) {
 	for _, set := range sets {

@@ -3,8 +3,10 @@ package caddymodule
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/stockgate/stockgate/attempt"
+	"github.com/stockgate/stockgate/sale"
 )
 
 // FastRefusals lets a listener wrapper refuse in a gate's place. Access logs and Caddy's
@@ -27,9 +29,10 @@ func (g *Gate) provisionFast() error {
 	if err := g.fastConflict(); err != nil {
 		return err
 	}
-	if g.server == nil || !g.app.fast.has(g.server) {
+	if g.server == nil || !g.app.hasListener(g.server) {
 		return fmt.Errorf("fast_refusals: the server of this gate has no listener wrapper stockgate: write `servers { listener_wrappers { stockgate } }` in the global options")
 	}
+	g.fastCounters = make([]atomic.Pointer[refusals], len(sale.Kinds))
 	return nil
 }
 

@@ -15,7 +15,6 @@ import (
 // what it meets before. Matchers are Caddy's own objects, asked in Caddy's order.
 type fastPlan struct {
 	server *caddyhttp.Server
-	app    *App
 	steps  []fastStep
 	gates  []*Gate // those that can be reached
 	known  knownWays
@@ -43,8 +42,8 @@ type fastAct struct {
 }
 
 // compilePlan compiles the routes of a server that is ready to start.
-func compilePlan(s *caddyhttp.Server, app *App) *fastPlan {
-	p := &fastPlan{server: s, app: app}
+func compilePlan(s *caddyhttp.Server) *fastPlan {
+	p := &fastPlan{server: s}
 	p.steps = p.compile(s.Routes, nil)
 	p.reach(p.steps, nothing)
 	return p
@@ -161,6 +160,9 @@ func (s *fastStep) blocks() int {
 	return nothing
 }
 
+// reaches says whether requests can come to a gate, so that it may be refused for here.
+func (p *fastPlan) reaches(g *Gate) bool { return slices.Contains(p.gates, g) }
+
 // obstacle says what stands before a gate that cannot be reached.
 func (p *fastPlan) obstacle(g *Gate) string {
 	var before []string
@@ -261,7 +263,7 @@ func (w *walk) act(a *fastAct, r *http.Request) bool {
 	case a.guard != nil:
 		a.guard.strip(r)
 		if w.way.why == "" {
-			if why := w.refusedBy(&a.guard.routes, r); why != "" && w.skipped {
+			if why := w.refusedBy(a.guard.Routes(), r); why != "" && w.skipped {
 				return false
 			} else if w.way.guard = a.guard; why != "" {
 				w.way.why = why
@@ -270,7 +272,7 @@ func (w *walk) act(a *fastAct, r *http.Request) bool {
 	case a.status != nil:
 		return !a.status.answers(r)
 	case a.gate != nil:
-		if w.way.guard == nil && w.refusedBy(&a.gate.routes, r) != "" {
+		if w.way.guard == nil && w.refusedBy(a.gate.Routes(), r) != "" {
 			return false
 		}
 		if a.gate.FastRefusals != nil && (!w.skipped || a.gate.FastRefusals.Force) {
@@ -290,6 +292,6 @@ func (w *walk) act(a *fastAct, r *http.Request) bool {
 // refusedBy says why a guard, or a gate without one, refuses a request.
 func (w *walk) refusedBy(s *gateRoutes, r *http.Request) string {
 	why, deep := s.refuses(r)
-	w.headers = w.headers || deep && !s.plain || r.Method != http.MethodGet && attempt.OverriddenMethod(r.Header) != ""
+	w.headers = w.headers || deep && !s.isPlain() || r.Method != http.MethodGet && attempt.OverriddenMethod(r.Header) != ""
 	return why
 }

@@ -14,22 +14,18 @@ import (
 
 	"github.com/stockgate/stockgate/attempt"
 	"github.com/stockgate/stockgate/fastpath"
-	"github.com/stockgate/stockgate/sale"
 )
 
 // fastScratch is a request as net/http would have read it, for as long as it is
 // judged. It is used again: nobody keeps anything of it.
 type fastScratch struct {
-	request  http.Request
-	url      url.URL
-	ctx      fastContext
-	values   [64]string
-	names    [1 << 10]byte
-	attempt  sale.Attempt
-	purchase purchase
-	over     sale.Refusal
-	asked    askedChallenge
-	out      []byte // answers that were not sent yet
+	request   http.Request
+	url       url.URL
+	ctx       fastContext
+	values    [64]string
+	names     [1 << 10]byte
+	foresight foresight
+	out       []byte // answers that were not sent yet
 	// strip: there are headers that the guard or the gate removes.
 	strip bool
 }
@@ -39,23 +35,30 @@ var scratches = sync.Pool{New: func() any {
 	s.request = *(&http.Request{
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: make(http.Header), Body: http.NoBody,
 	}).WithContext(&s.ctx)
+	s.foresight.waiter = s
 	return s
 }}
 
 func takeScratch() *fastScratch { return scratches.Get().(*fastScratch) }
 
-// giveBack leaves nothing of one request for the next. The attempt's room is used
-// again by who reads the next one.
+// giveBack leaves nothing of one request for the next.
 func (s *fastScratch) giveBack() {
 	clear(s.request.Header)
-	s.purchase, s.out = purchase{}, nil
-	if s.asked.reached {
-		s.asked = askedChallenge{}
-	}
+	s.foresight.reset()
+	s.out = nil
 	s.ctx = fastContext{}
 	s.request.Method, s.request.Host, s.request.RequestURI, s.request.RemoteAddr = "", "", "", ""
 	s.url = url.URL{}
 	scratches.Put(s)
+}
+
+// BeforeWait sends the answers that are there.
+func (s *fastScratch) BeforeWait() { s.out = s.ctx.conn.Flush(s.out) }
+
+// AfterWait notes and returns the time.
+func (s *fastScratch) AfterWait() time.Time {
+	s.ctx.conn.Now = time.Now()
+	return s.ctx.conn.Now
 }
 
 // lay makes the request of a frame, without headers that its gate does not heed. Its
@@ -74,7 +77,7 @@ func (s *fastScratch) lay(f *fastpath.Request, k *knownWay) {
 	g := k.way.gate
 	all := g == nil || g.asksIP() // which may stand in any header of a trusted proxy
 	for name, value := range f.Fields {
-		if !all && !g.reader.Heeds(name) {
+		if !all && !g.Heeds(name) {
 			continue
 		}
 		s.strip = s.strip || attempt.Strippable(name)

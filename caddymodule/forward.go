@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -30,7 +29,8 @@ const (
 // flight is one reserved attempt on its way to the shop and back. It ends exactly
 // once, whatever happens: by a return, an error or a panic.
 type flight struct {
-	gate  *Gate
+	rules *outcome.Rules
+	log   *zap.Logger
 	place *place // given back when the flight ends
 	hold  reservation.Hold
 	token string
@@ -71,7 +71,7 @@ func (f *flight) forward(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	f.answer = answer{ResponseWriterWrapper: &f.writer, flight: f, copy: f.copy}
 	a := &f.answer
 	f.reader.init(w, r)
-	defer f.gate.readers.leave(&f.reader)
+	defer f.place.of.readers.leave(&f.reader)
 	f.wire.watch(&f.trace, f.repl)
 	returned := false
 	defer func() {
@@ -120,7 +120,7 @@ func (f *flight) request(r *http.Request, ctx context.Context) *http.Request {
 	out := r.WithContext(ctx)
 	out.Header = r.Header.Clone() // handlers change values in place
 	out.Header[token.Header] = []string{f.token}
-	if f.gate.rules.ReadsBody || f.copy != nil {
+	if f.rules.ReadsBody || f.copy != nil {
 		out.Header["Accept-Encoding"] = []string{"identity"}
 	}
 	// No GetBody: net/http must not send a body again on its own. The body of the
@@ -147,11 +147,11 @@ func forget(repl *caddy.Replacer) { repl.Delete(proxyStatusKey) }
 // last one says nothing about the others: a retry may be refused because the first
 // try has become an order.
 func (f *flight) judge(r *outcome.Reply) (v outcome.Decision, cause string) {
-	v = f.gate.rules.Decide(r)
+	v = f.rules.Decide(r)
 	if v == outcome.Release && f.wire.sent.Load() > 1 {
-		return f.gate.rules.Otherwise, "several_answers"
+		return f.rules.Otherwise, "several_answers"
 	}
-	return v, statusCause(r.Status)
+	return v, outcome.StatusCause(r.Status)
 }
 
 // decide is called while the answer comes in, before the client sees it. last: there
@@ -170,7 +170,7 @@ func (f *flight) decide(status int, body []byte, whole, last bool) (enough bool)
 		if !last {
 			return false
 		}
-		f.end(f.gate.rules.Otherwise, "long_answer")
+		f.end(f.rules.Otherwise, "long_answer")
 		return true
 	}
 	f.end(v, cause)
@@ -193,17 +193,17 @@ func (f *flight) lost(a *answer, err error, cause string) (outcome.Decision, str
 		if v, cause := f.judge(&f.reply); v != outcome.Undecided {
 			return v, cause
 		}
-		return f.gate.rules.Otherwise, "short_answer"
+		return f.rules.Otherwise, "short_answer"
 	case status != 0: // 101
-		return f.gate.rules.Otherwise, statusCause(status)
+		return f.rules.Otherwise, outcome.StatusCause(status)
 	}
 	if f.neverSent(err) {
 		return outcome.Release, "never_sent"
 	}
 	if err == nil && cause == "no_answer" {
-		f.gate.log.Error("nothing behind the gate answered: is there a reverse_proxy after stockgate?", zap.String("reservation", f.hold.ID))
+		f.log.Error("nothing behind the gate answered: is there a reverse_proxy after stockgate?", zap.String("reservation", f.hold.ID))
 	}
-	return f.gate.rules.Otherwise, cause
+	return f.rules.Otherwise, cause
 }
 
 // proxyStatus is the status that the shop gave to reverse_proxy, whatever handlers
@@ -250,7 +250,7 @@ func (f *flight) end(v outcome.Decision, cause string) {
 	}
 	f.ended = true
 	defer func() {
-		f.gate.readers.join(&f.reader)
+		f.place.of.readers.join(&f.reader)
 		f.place.giveBack() // the desk may close from here on
 	}()
 	f.out[reservationHeader] = []string{f.hold.ID}
@@ -285,25 +285,15 @@ func (f *flight) end(v outcome.Decision, cause string) {
 	countAttempt(sale, became, "")
 	switch {
 	case errors.Is(err, reservation.ErrNotFound) && v == outcome.Confirm:
-		f.gate.log.Error("the shop took an order whose reservation redis does not know: it has lost data; check the order by hand",
+		f.log.Error("the shop took an order whose reservation redis does not know: it has lost data; check the order by hand",
 			zap.String("sale", sale), zap.String("reservation", id))
 	case err != nil:
-		f.gate.log.Warn("redis could not be told how an attempt ended", zap.String("sale", sale),
+		f.log.Warn("redis could not be told how an attempt ended", zap.String("sale", sale),
 			zap.String("reservation", id), zap.String("outcome", v.String()), zap.String("cause", cause), zap.Error(err))
 	case became == "in_doubt":
-		f.gate.log.Warn("in doubt: nobody knows whether the shop took the order", zap.String("sale", sale),
+		f.log.Warn("in doubt: nobody knows whether the shop took the order", zap.String("sale", sale),
 			zap.String("reservation", id), zap.String("cause", cause))
 	}
-}
-
-func statusCause(status int) string {
-	switch status { // what nearly every order gets
-	case http.StatusOK:
-		return "status_200"
-	case http.StatusCreated:
-		return "status_201"
-	}
-	return "status_" + strconv.Itoa(status)
 }
 
 // wire watches what is written to the shop.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -160,18 +161,16 @@ type Gate struct {
 	probe   *probe // nil: holds in doubt are kept
 	// forwardTimeout is how long the shop may take; 0: until the token expires.
 	forwardTimeout time.Duration
-	inFlight       *filters.Slots
-	readers        *readers
+	places         places
 	asking         *filters.Slots // bounds who asks Redis for what he has bought already
 	rates          gateRates
 	challenge      gateChallenge
-	// single keeps one attempt per buyer before Redis, and one identical attempt
-	// until its end
-	single filters.Single
 	// server is what the gate is part of; nil: none.
 	server  *caddyhttp.Server
 	routes  gateRoutes
-	exitsAs *caddyhttp.MatchPath // ExitsAs, prepared
+	guarded guardedGate
+	// fastCounters has for each reason the counter of the sale that was first refused fast.
+	fastCounters []atomic.Pointer[refusals]
 	// bearer verifies tokens, nil: the gate has no JWT; requests in flight use it
 	// after Cleanup, which gives bearerKey back.
 	bearer    *sharedVerifier
@@ -194,7 +193,7 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 		return err
 	}
 	g.app = app.(*App)
-	rateKeys, err := g.rateKeys()
+	keys, err := rateKeys(g.Rates)
 	if err != nil {
 		return err
 	}
@@ -208,7 +207,7 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 			return fmt.Errorf("jwt: %w", err)
 		}
 	}
-	if g.reader, err = g.newReader(rateKeys); err != nil {
+	if g.reader, err = g.newReader(keys); err != nil {
 		return err
 	}
 	if err := g.provisionOutcome(); err != nil {
@@ -227,28 +226,33 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 	if g.MaxInFlight < 0 {
 		return fmt.Errorf("max_in_flight must be positive")
 	}
-	g.inFlight, g.asking = filters.NewSlots(g.MaxInFlight), filters.NewSlots(g.MaxInFlight)
-	g.readers = newReaders(g.MaxInFlight, g.log)
+	g.places.open(g.MaxInFlight, g.log)
+	g.asking = filters.NewSlots(g.MaxInFlight)
 	if !g.Check { // which holds nothing
 		if err := g.provisionTimes(); err != nil {
 			return err
 		}
 		if g.InDoubt != nil {
-			if g.probe, err = g.InDoubt.compile(g, g.terms.HoldFor); err != nil {
+			if g.probe, err = g.InDoubt.compile(&probedGate{g.Name, len(g.Ref) > 0, g.terms.HoldFor, g.Answers, g.log}); err != nil {
 				return err
 			}
 		}
 	}
-	if err := errors.Join(g.openRates(rateKeys), g.openRepeats()); err != nil {
+	if err := errors.Join(g.rates.openRates(g.Name, g.Rates, keys), g.rates.openRepeats(g.Name, len(g.Ref) > 0, g.Repeats)); err != nil {
 		return err
 	}
-	if err := g.openChallenge(); err != nil {
+	if err := g.challenge.open(g.Challenge, g.Name, g.Check); err != nil {
 		return err
 	}
 	g.server, _ = ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
-	g.routes.server = g.server
-	if g.exitsAs, err = exitPaths(g.ExitsAs); err != nil {
+	g.routes.of(g.server)
+	g.guarded = guardedGate{name: g.Name, check: g.Check, alsoQuery: g.AlsoQuery, refuser: g.refuser}
+	exits, err := exitPaths(g.ExitsAs)
+	if err != nil {
 		return err
+	}
+	if len(g.ExitsAs) > 0 {
+		g.guarded.exitsAs = exits
 	}
 	watchExits(ctx, g.server)
 	if g.server != nil && !g.Check {
@@ -257,13 +261,16 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 	if err := g.provisionFast(); err != nil {
 		return err
 	}
-	return g.app.gates.add(g)
+	return gatesOf(g.app).add(g)
 }
+
+// Guarded is what guards know of the gate.
+func (g *Gate) Guarded() *guardedGate { return &g.guarded }
 
 // Cleanup gives back what Provision has taken, as far as it came.
 func (g *Gate) Cleanup() error {
 	if g.app != nil {
-		g.app.gates.remove(g)
+		gatesOf(g.app).remove(g)
 	}
 	err := errors.Join(g.rates.close(), g.challenge.close())
 	if key := g.bearerKey; key != "" {
@@ -322,7 +329,7 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 // none: what a client wrote never becomes a label.
 func (g *Gate) refuse(w http.ResponseWriter, r *http.Request, name string, no *sale.Refusal) error {
 	countAttempt(name, "refused", no.Reason)
-	return g.refuser.refuse(w, r, no)
+	return replyRefusal(g.refuser, w, r, no)
 }
 
 // Interface guards
@@ -330,4 +337,5 @@ var (
 	_ caddy.Provisioner           = (*Gate)(nil)
 	_ caddy.CleanerUpper          = (*Gate)(nil)
 	_ caddyhttp.MiddlewareHandler = (*Gate)(nil)
+	_ gateHandler                 = (*Gate)(nil)
 )

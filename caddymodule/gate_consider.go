@@ -102,7 +102,7 @@ func (g *Gate) consider(r *http.Request, p *purchase) (*sale.Refusal, error) {
 // refusals say nothing of an order, and a flood of repeats must cost neither Redis nor the
 // shop anything.
 func (g *Gate) local(r *http.Request, p *purchase) *sale.Refusal {
-	if no := g.denied(r, p.attempt); no != nil {
+	if no := g.persons.denied(r, p.attempt, g.log); no != nil {
 		return no
 	}
 	if p.trial || len(g.rates.rates) == 0 {
@@ -131,7 +131,7 @@ func (g *Gate) judge(r *http.Request, p *purchase, now time.Time) (no *sale.Refu
 	if no != nil && no.Reason == sale.UnknownItem && !catalogue.Complete() {
 		no = refuseUnavailable // a sale that this edge cannot read may list it
 	}
-	return g.eligible(r, p.attempt, no)
+	return g.persons.eligible(r, p.attempt, no, g.log)
 }
 
 // remembered refuses units that are known to be gone. Only an attempt that goes on to
@@ -155,7 +155,7 @@ func (g *Gate) rated(r *http.Request, p *purchase) *sale.Refusal {
 	if p.desk != nil {
 		no = nil
 		if !p.trial {
-			no = g.takeShared(r, p.out, p.desk, p.attempt)
+			no = g.rates.takeShared(r, p.out, p.desk, p.attempt, g.log)
 		}
 	}
 	if p.other && no != nil && no.Reason == sale.Unavailable {
@@ -166,11 +166,11 @@ func (g *Gate) rated(r *http.Request, p *purchase) *sale.Refusal {
 
 // openDesk returns the desk if it may sell now. A trial comes from no buyer.
 func (g *Gate) openDesk(r *http.Request, trial bool) *desk {
-	d := g.app.current()
+	d := g.app.currentDesk()
 	if d == nil || d.Ready() != nil {
 		return nil
 	}
-	if d.embedded && !trial && !fromThisMachine(r) {
+	if d.isLocal() && !trial && !fromThisMachine(r) {
 		if c := g.log.Check(zap.WarnLevel, "not selling: `redis embedded` is for trying things out on this machine; configure a redis"); c != nil {
 			c.Write()
 		}
@@ -190,12 +190,9 @@ func fromThisMachine(r *http.Request) bool {
 }
 
 var (
-	refuseUnavailable = sale.Refuse(sale.Unavailable)
-	refuseDuplicate   = sale.Refuse(sale.Duplicate)
-	refusePending     = sale.Refuse(sale.Pending)
-	refuseKeyReused   = sale.Refuse(sale.KeyReused)
-	refuseBusy        = sale.Refuse(sale.Busy)
-	refuseTooLong     = &sale.Refusal{Reason: sale.Malformed, Detail: "the order has too many lines for one token"}
+	refusePending   = sale.Refuse(sale.Pending)
+	refuseKeyReused = sale.Refuse(sale.KeyReused)
+	refuseTooLong   = &sale.Refusal{Reason: sale.Malformed, Detail: "the order has too many lines for one token"}
 	// refuseLeft answers a client that closed its own side of the connection and still
 	// reads: there is no order.
 	refuseLeft = &sale.Refusal{Reason: sale.Unavailable, Detail: "the connection was closed before stock was held"}

@@ -102,6 +102,9 @@ func anyCase(ask looseMatcher) looseMatcher {
 	}
 }
 
+// hasPlaceholder says that a text of a matcher may have one.
+func hasPlaceholder(text string) bool { return strings.Contains(text, "{") }
+
 func replacerOf(r *http.Request) *caddy.Replacer {
 	repl, _ := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
 	return repl

@@ -49,7 +49,7 @@ func (g *Gate) repeatsUnread(r *http.Request, p *purchase, no *sale.Refusal) *sa
 	}
 	d := p.desk
 	if d == nil {
-		d = g.app.current() // goods that no sale lists were never reserved
+		d = g.app.currentDesk() // goods that no sale lists were never reserved
 	}
 	if d == nil {
 		return refuseUnavailable
@@ -207,6 +207,6 @@ func (g *Gate) again(r *http.Request, p *purchase, pl *place) (*flight, time.Dur
 		return nil, 0, refuseUnavailable
 	}
 	p.publish(r, "repeated", hold.ID)
-	f := &flight{gate: g, place: pl, hold: hold, token: signed, body: p.body, repl: p.repl, again: true}
+	f := &flight{rules: g.rules, log: g.log, place: pl, hold: hold, token: signed, body: p.body, repl: p.repl, again: true}
 	return f, g.timeToForward(&hold, time.Now()), nil
 }

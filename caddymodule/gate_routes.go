@@ -39,7 +39,7 @@ type gateRoutes struct {
 // queryRoute is a parameter with which a request may come to a gate's route.
 type queryRoute struct {
 	name string // in small letters
-	gate *Gate
+	gate *guardedGate
 }
 
 // gateStep is a route.
@@ -53,10 +53,13 @@ type gateStep struct {
 
 // gateAct is what a handler does on the way. One of its fields is set.
 type gateAct struct {
-	gate    *Gate
+	gate    *guardedGate
 	rewrite *rewrite.Rewrite
 	steps   []gateStep // a subroute's
 }
+
+// of says whose routes they are, before they are first asked; nil: there are none.
+func (s *gateRoutes) of(server *caddyhttp.Server) { s.server = server }
 
 // ready compiles the routes once.
 func (s *gateRoutes) ready() *gateRoutes {
@@ -69,6 +72,13 @@ func (s *gateRoutes) ready() *gateRoutes {
 	})
 	return s
 }
+
+// namesQueries says that some server takes a query parameter for a path.
+func (s *gateRoutes) namesQueries() bool { return len(s.ready().queries) > 0 }
+
+// isPlain says that the way to a gate depends on nothing but method, host and path. The
+// routes are compiled.
+func (s *gateRoutes) isPlain() bool { return s.plain }
 
 // compile compiles routes, and says whether a gate or a rewrite is in them: all else
 // may be left out. methods are those that the matchers around them admit, nil: any;
@@ -97,12 +107,12 @@ func (s *gateRoutes) compile(routes caddyhttp.RouteList, methods, invoked []stri
 // act adds what a handler does to its step.
 func (s *gateRoutes) act(step *gateStep, h caddyhttp.MiddlewareHandler, methods, invoked []string) {
 	switch h := h.(type) {
-	case *Gate:
+	case gateHandler:
 		s.methods = append(s.methods, methods)
-		for _, name := range h.AlsoQuery {
-			s.queries = append(s.queries, queryRoute{strings.ToLower(name), h})
+		for _, name := range h.Guarded().alsoQuery {
+			s.queries = append(s.queries, queryRoute{strings.ToLower(name), h.Guarded()})
 		}
-		step.acts = append(step.acts, gateAct{gate: h})
+		step.acts = append(step.acts, gateAct{gate: h.Guarded()})
 	case *rewrite.Rewrite:
 		s.plain, s.leaves, s.remade = false, true, s.remade || h.Method != ""
 		step.acts = append(step.acts, gateAct{rewrite: h})
@@ -171,7 +181,7 @@ func (s *gateRoutes) admits(method string) bool {
 type visit struct {
 	loose  bool // as some server might read it, not as Caddy does
 	groups []string
-	gates  []*Gate
+	gates  []*guardedGate
 }
 
 // walk follows the routes as Caddy does, past gates and past handlers that would answer:

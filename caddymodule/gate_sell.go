@@ -83,7 +83,7 @@ func (g *Gate) sell(w http.ResponseWriter, r *http.Request, next caddyhttp.Handl
 	case nil:
 		return g.replay(w, r, p)
 	case refuseLeft: // counted as released
-		return g.refuser.refuse(w, r, no)
+		return replyRefusal(g.refuser, w, r, no)
 	}
 	return g.refuse(w, r, p.saleID(), no)
 }
@@ -95,7 +95,7 @@ func (g *Gate) takeOff(r *http.Request, p *purchase, pl *place) (f *flight, time
 	if no = g.fits(p); no != nil {
 		return nil, 0, no
 	}
-	if no = pl.take(g, p); no != nil {
+	if no = pl.take(&g.places, p.desk, singleKey(p)); no != nil {
 		return nil, 0, g.noPlace(r, p, no)
 	}
 	if p.bound != nil {
@@ -139,7 +139,7 @@ func (g *Gate) takeOff(r *http.Request, p *purchase, pl *place) (f *flight, time
 		return nil, 0, refuseTooLong
 	}
 	p.publish(r, "reserved", hold.ID)
-	f = &flight{gate: g, place: pl, hold: hold, token: signed, body: p.body, repl: p.repl}
+	f = &flight{rules: g.rules, log: g.log, place: pl, hold: hold, token: signed, body: p.body, repl: p.repl}
 	if p.attempt.Key != "" && r.Method != http.MethodHead {
 		f.copy = new(answerCopy)
 		// a TTL is only for Redis's memory: the binding lives as long as the sale
@@ -163,7 +163,7 @@ func (g *Gate) noPlace(r *http.Request, p *purchase, no *sale.Refusal) *sale.Ref
 
 // fits refuses an order whose token would be too large, before its stock is held.
 func (g *Gate) fits(p *purchase) *sale.Refusal {
-	if p.bound == nil && !g.app.signing.Load().signer.Fits(token.Claims{
+	if p.bound == nil && !g.app.signer().Fits(token.Claims{
 		Subject: p.attempt.Buyer, Sale: p.saleID(), Ref: p.attempt.Ref, Lines: p.lines,
 	}) {
 		return refuseTooLong
@@ -173,7 +173,7 @@ func (g *Gate) fits(p *purchase) *sale.Refusal {
 
 // sign makes the token of a hold.
 func (g *Gate) sign(p *purchase, hold *reservation.Hold) (string, error) {
-	return g.app.signing.Load().signer.Sign(token.Claims{
+	return g.app.signer().Sign(token.Claims{
 		Subject: p.attempt.Buyer, ID: hold.ID, IssuedAt: hold.Created.Unix(), ExpiresAt: hold.Exp.Unix(),
 		Epoch: hold.Epoch, Sale: hold.Sale, Ref: p.attempt.Ref, Lines: hold.Lines,
 	})
@@ -197,10 +197,10 @@ func (p *purchase) publish(r *http.Request, verdict, id string) {
 // nobody waits for would leave a hold behind.
 func (g *Gate) reserve(r *http.Request, p *purchase, purchaseKey string) (reservation.Hold, *sale.Refusal, error) {
 	buyerKey := purchaseKey[:len(p.listing.Sale.ID)+1+len(p.attempt.Buyer)]
-	if !g.single.Enter(buyerKey) {
+	if !g.places.enter(buyerKey) {
 		return reservation.Hold{}, refusePending, nil // the same one has been refused as duplicate
 	}
-	defer g.single.Leave(buyerKey)
+	defer g.places.leave(buyerKey)
 	id, err := newID()
 	if err != nil {
 		return reservation.Hold{}, nil, err

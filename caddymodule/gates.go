@@ -10,9 +10,33 @@ import (
 
 // gates are those of one configuration, in the order in which they were made.
 type gates struct {
-	mu  sync.Mutex
-	all []*Gate
+	mu      sync.Mutex
+	all     []*Gate
+	probers probers
 }
+
+// gatesKey is under which an app has its gates.
+type gatesKey struct{}
+
+// gatesOf are the gates of an app's configuration.
+func gatesOf(app *App) *gates {
+	return app.Part(gatesKey{}, func() Part { return new(gates) }).(*gates)
+}
+
+// Start starts a prober for each gate that probes. Gates with the same name have the same
+// probe, and so the same holds.
+func (gs *gates) Start(d *desk) {
+	started := make(map[string]bool)
+	for _, g := range gs.list() {
+		if g.probe != nil && !started[g.Name] {
+			started[g.Name] = true
+			gs.probers.start(g.probe, d)
+		}
+	}
+}
+
+// Stop ends the probers.
+func (gs *gates) Stop() { gs.probers.close() }
 
 // add takes a gate in. Holds name their gate, so that its probe asks about them: two
 // gates that would do that differently need different names.

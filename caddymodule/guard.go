@@ -48,8 +48,9 @@ func (*Guard) CaddyModule() caddy.ModuleInfo {
 func (g *Guard) Provision(ctx caddy.Context) (err error) {
 	g.log = ctx.Logger()
 	if ctx.Context != nil {
-		g.routes.server, _ = ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
-		watchExits(ctx, g.routes.server)
+		server, _ := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
+		g.routes.of(server)
+		watchExits(ctx, server)
 	}
 	for _, name := range g.AllowHeaders {
 		if attempt.Reserved(name) {
@@ -60,6 +61,12 @@ func (g *Guard) Provision(ctx caddy.Context) (err error) {
 	return err
 }
 
+// Routes are the routes of the guard's server, as far as they lead to gates.
+func (g *Guard) Routes() *gateRoutes { return &g.routes }
+
+// Refuser has the guard's answers.
+func (g *Guard) Refuser() *refuser { return g.style }
+
 // ServeHTTP lets a harmless request pass.
 func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	if r.Trailer != nil || attempt.AnyStrippable(r.Header) {
@@ -67,7 +74,7 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp
 	}
 	if why, _ := g.routes.refuses(r); why != "" {
 		countAttempt("", "refused", sale.Malformed)
-		return g.style.refuse(w, r, &sale.Refusal{Reason: sale.Malformed, Detail: why})
+		return replyRefusal(g.style, w, r, &sale.Refusal{Reason: sale.Malformed, Detail: why})
 	}
 	if len(g.routes.methods) > 0 {
 		pass(r, guarded)

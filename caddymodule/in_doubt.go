@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/outcome"
 	"github.com/stockgate/stockgate/reservation"
@@ -69,20 +70,29 @@ func (d *InDoubt) conflict() error {
 	return nil
 }
 
-// compile makes the probe of a gate whose holds last holdFor; nil: it has none.
-func (d *InDoubt) compile(g *Gate, holdFor time.Duration) (*probe, error) {
+// probedGate is the gate whose holds a probe is about.
+type probedGate struct {
+	name    string
+	byRef   bool // it reads a ref
+	holdFor time.Duration
+	answers map[string]outcome.Answer
+	log     *zap.Logger
+}
+
+// compile makes the probe of a gate; nil: it has none.
+func (d *InDoubt) compile(g *probedGate) (*probe, error) {
 	if err := d.conflict(); err != nil || d.Probe == "" {
 		return nil, err
 	}
-	p := &probe{gate: g.Name, log: g.log}
+	p := &probe{gate: g.name, log: g.log}
 	var err error
 	if p.url, err = compileProbeURL(d.Probe); err != nil {
 		return nil, fmt.Errorf("in_doubt: %w", err)
 	}
-	if p.url.byRef() && len(g.Ref) == 0 {
+	if p.url.byRef() && !g.byRef {
 		return nil, errors.New("in_doubt: the URL of the probe has {ref}, and the gate has no ref: say where the shop's name of the order is found, such as `ref {json.order_no}`")
 	}
-	if p.rules, err = d.compileRules(g.Answers); err != nil {
+	if p.rules, err = d.compileRules(g.answers); err != nil {
 		return nil, fmt.Errorf("in_doubt: %w", err)
 	}
 	if p.header, err = d.compileHeader(); err != nil {
@@ -93,7 +103,7 @@ func (d *InDoubt) compile(g *Gate, holdFor time.Duration) (*probe, error) {
 	p.plan.LongestWait = cmp.Or(time.Duration(d.Longest), max(defaultProbeLongest, p.plan.Wait))
 	p.plan.Tries = cmp.Or(d.Tries, defaultProbeTries)
 	p.plan.AtOnce = probeAtOnce
-	if err := checkProbePlan(p.plan, p.timeout, holdFor); err != nil {
+	if err := checkProbePlan(p.plan, p.timeout, g.holdFor); err != nil {
 		return nil, fmt.Errorf("in_doubt: %w", err)
 	}
 	p.client = newProbeClient()

@@ -167,7 +167,7 @@ func (l *forgedLimit) Failed() { l.table.Take(l.now, l.address) }
 
 // limitFor is the limit of a client's address, of an IPv6 address its /64.
 func (v *sharedVerifier) limitFor(clientIP string, now time.Time) bearer.Limit {
-	return &forgedLimit{v.forged, attempt.Network(clientIP, defaultIPv6Prefix), now}
+	return &forgedLimit{v.forged, attempt.Network(clientIP, attempt.DefaultIPv6Prefix), now}
 }
 
 // claimsOf returns the claims of a token, or why its attempt is refused.
@@ -186,15 +186,3 @@ func (v *sharedVerifier) claimsOf(ctx context.Context, token string, limit beare
 }
 
 const forgedDetail = "too many bearer tokens from this address could not be verified"
-
-// bearerAlone asks for a token that is not there.
-var bearerAlone = []string{"Bearer"}
-
-// authenticate is the value of WWW-Authenticate (RFC 6750, section 3). The detail of a
-// refusal of ours has no quotes.
-func authenticate(no *sale.Refusal) []string {
-	if no.Reason != sale.NoBuyer || no.Detail == "" {
-		return bearerAlone
-	}
-	return []string{`Bearer error="invalid_token", error_description="` + no.Detail + `"`}
-}

@@ -204,6 +204,20 @@ type persons struct {
 	deny, allow []*appList
 }
 
+// open finds the lists that deny and allow name.
+func (ps *persons) open(all *appLists, deny, allow []string) (err error) {
+	if ps.deny, err = all.find("deny", deny); err == nil {
+		ps.allow, err = all.find("allow", allow)
+	}
+	return err
+}
+
+// any says that there is a list to ask.
+func (ps *persons) any() bool { return len(ps.deny)+len(ps.allow) > 0 }
+
+// all are the lists by name. The map is not to be changed.
+func (a *appLists) all() map[string]*appList { return a.named }
+
 // find finds the lists that a gate names.
 func (a *appLists) find(option string, names []string) ([]*appList, error) {
 	found := make([]*appList, len(names))
@@ -219,24 +233,6 @@ func (a *appLists) find(option string, names []string) ([]*appList, error) {
 
 func unknownList(option, name string) error {
 	return fmt.Errorf("%s: there is no list %q: write `list %s file <path>` or `list %s redis` in the global option stockgate", option, name, name, name)
-}
-
-// provisionLists finds what deny, allow and other_items need.
-func (g *Gate) provisionLists() (err error) {
-	if g.persons.deny, err = g.app.lists.find("deny", g.Deny); err != nil {
-		return err
-	}
-	if g.persons.allow, err = g.app.lists.find("allow", g.Allow); err != nil {
-		return err
-	}
-	switch g.OtherItems {
-	case "", "refuse":
-	case "pass":
-		g.app.others.wanted = true
-	default:
-		return fmt.Errorf("other_items %q: there are refuse and pass", g.OtherItems)
-	}
-	return nil
 }
 
 // mostLists is how many lists a gate asks without an allocation.
@@ -260,19 +256,19 @@ var (
 )
 
 // denied refuses who is in one of the lists of the unwanted.
-func (g *Gate) denied(r *http.Request, a *sale.Attempt) *sale.Refusal {
-	if len(g.persons.deny) == 0 {
+func (ps *persons) denied(r *http.Request, a *sale.Attempt, log *zap.Logger) *sale.Refusal {
+	if len(ps.deny) == 0 {
 		return nil
 	}
 	var room [mostLists]*list.List
-	lists, ok := opened(g.persons.deny, room[:0])
+	lists, ok := opened(ps.deny, room[:0])
 	if !ok {
 		return refuseUnavailable
 	}
 	p := person(r, a)
 	switch yes, err := filters.Denied(r.Context(), lists, &p); {
 	case err != nil:
-		return g.unknownPerson(err)
+		return unknownPerson(err, log)
 	case yes:
 		return refuseDenied
 	}
@@ -281,19 +277,19 @@ func (g *Gate) denied(r *http.Request, a *sale.Attempt) *sale.Refusal {
 
 // eligible refuses who is in none of the lists of the welcome. What the sale says of
 // its state (no) comes before that, what it says of the quantity after.
-func (g *Gate) eligible(r *http.Request, a *sale.Attempt, no *sale.Refusal) *sale.Refusal {
-	if len(g.persons.allow) == 0 || no != nil && no.Reason != sale.Quantity {
+func (ps *persons) eligible(r *http.Request, a *sale.Attempt, no *sale.Refusal, log *zap.Logger) *sale.Refusal {
+	if len(ps.allow) == 0 || no != nil && no.Reason != sale.Quantity {
 		return no
 	}
 	var room [mostLists]*list.List
-	lists, ok := opened(g.persons.allow, room[:0])
+	lists, ok := opened(ps.allow, room[:0])
 	if !ok {
 		return refuseUnavailable
 	}
 	p := person(r, a)
 	switch yes, err := filters.Admitted(r.Context(), lists, &p); {
 	case err != nil:
-		return g.unknownPerson(err)
+		return unknownPerson(err, log)
 	case !yes:
 		return refuseNotEligible
 	}
@@ -301,13 +297,13 @@ func (g *Gate) eligible(r *http.Request, a *sale.Attempt, no *sale.Refusal) *sal
 }
 
 // unknownPerson refuses, because nobody knows whether a list names the buyer.
-func (g *Gate) unknownPerson(err error) *sale.Refusal {
+func unknownPerson(err error, log *zap.Logger) *sale.Refusal {
 	level, message := zap.DebugLevel, "a list could not be asked about a buyer"
 	if errors.Is(err, list.ErrAddress) {
 		level, message = zap.WarnLevel, "not selling: `deny` needs the client's IP, and Caddy does not know it; "+
 			"behind a proxy on a unix socket set trusted_proxies_unix"
 	}
-	if c := g.log.Check(level, message); c != nil {
+	if c := log.Check(level, message); c != nil {
 		c.Write(zap.Error(err))
 	}
 	return refuseUnavailable
@@ -318,3 +314,9 @@ func person(r *http.Request, a *sale.Attempt) filters.Person {
 	ip, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
 	return filters.Person{IP: ip, Buyer: a.Buyer, Identities: a.Identities}
 }
+
+// Interface guards
+var (
+	_ caddy.Destructor = fileList{}
+	_ caddy.Destructor = redisList{}
+)

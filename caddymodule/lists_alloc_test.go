@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/sale"
 )
@@ -25,13 +26,16 @@ func TestListsDoNotAllocate(t *testing.T) {
 	if err := lists.open(map[string]ListSource{"some": {Source: fileSource, Path: path}}); err != nil {
 		t.Fatal(err)
 	}
-	g := &Gate{persons: persons{deny: []*appList{lists.named["some"]}, allow: []*appList{lists.named["some"]}}}
+	var ps persons
+	if err := ps.open(&lists, []string{"some"}, []string{"some"}); err != nil {
+		t.Fatal(err)
+	}
 	r := httptest.NewRequest("POST", "/order", nil)
 	r = r.WithContext(context.WithValue(r.Context(), caddyhttp.VarsCtxKey, map[string]any{caddyhttp.ClientIPVarKey: "198.51.100.1"}))
 	for buyer, want := range map[string][2]*sale.Refusal{"ann": {nil, refuseNotEligible}, "bob": {refuseDenied, nil}} {
 		a := &sale.Attempt{Buyer: buyer, Identities: map[string]string{"phone": "1666"}}
 		if n := testing.AllocsPerRun(100_000, func() {
-			if got := [2]*sale.Refusal{g.denied(r, a), g.eligible(r, a, nil)}; got != want {
+			if got := [2]*sale.Refusal{ps.denied(r, a, zap.NewNop()), ps.eligible(r, a, nil, zap.NewNop())}; got != want {
 				t.Errorf("%s: %v", buyer, got)
 			}
 		}); n != 0 {

@@ -31,8 +31,6 @@ type metrics struct {
 	fast        prometheus.Counter
 	around      *prometheus.CounterVec
 	cutReaders  prometheus.Counter
-	books       *booksCollector
-	lists       listsCollector
 	ledger      ledgerMetrics
 	outbox      outboxMetrics
 
@@ -95,8 +93,6 @@ func newMetrics() *metrics {
 			Name: "stockgate_cut_readers_total",
 			Help: "Clients that were cut off because they did not read the shop's answer and others needed the room; their orders stand.",
 		}),
-		books:  newBooksCollector(),
-		lists:  newListsCollector(),
 		ledger: newLedgerMetrics(),
 		outbox: newOutboxMetrics(),
 	}
@@ -111,12 +107,12 @@ func newMetrics() *metrics {
 	return m
 }
 
-// registerMetrics puts the counters into a configuration's registry. It may be
+// registerMetrics puts the counters, and further collectors, into a configuration's registry. It may be
 // called for any number of registries, and again for the same one.
-func registerMetrics(registry *prometheus.Registry) error {
+func registerMetrics(registry *prometheus.Registry, more ...prometheus.Collector) error {
 	m := meters()
-	all := []prometheus.Collector{m.attempts, m.reserve, m.redisErrors, m.probes, m.unbacked, m.dropped, m.nothingLeft, m.fast, m.around, m.cutReaders, m.api, m.books, m.lists}
-	all = append(all, m.ledger.collectors()...)
+	all := []prometheus.Collector{m.attempts, m.reserve, m.redisErrors, m.probes, m.unbacked, m.dropped, m.nothingLeft, m.fast, m.around, m.cutReaders, m.api}
+	all = append(append(all, more...), m.ledger.collectors()...)
 	for _, c := range append(all, m.outbox.collectors()...) {
 		err := registry.Register(c)
 		// ours, from before: fine; anybody else's under our name is an error
@@ -146,14 +142,9 @@ func (m *metrics) attempt(saleID, outcome string, reason sale.Reason) prometheus
 	return m.resolve(labels)
 }
 
-// countProbe counts one question about a hold in doubt. saleID must be one of the catalogue.
-func countProbe(saleID string, v reservation.ProbeVerdict, err error) {
-	word := string(v)
-	if errors.Is(err, errNotAsked) {
-		word = "not_asked"
-	}
-	meters().probes.WithLabelValues(saleID, word).Inc()
-}
+// countProbe counts one question about a hold in doubt, by the shop's verdict or as
+// not_asked. saleID must be one of the catalogue.
+func countProbe(saleID, verdict string) { meters().probes.WithLabelValues(saleID, verdict).Inc() }
 
 // resolve finds a counter for the first time.
 func (m *metrics) resolve(labels attemptLabels) prometheus.Counter {
@@ -191,8 +182,5 @@ func (edgeMetrics) NothingLeft(remembered bool) {
 	}
 }
 
-// Interface guards
-var (
-	_ reservation.Metrics  = edgeMetrics{}
-	_ prometheus.Collector = (*booksCollector)(nil)
-)
+// Interface guard
+var _ reservation.Metrics = edgeMetrics{}

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/stockgate/stockgate/reservation"
 )
 
 const (
@@ -64,11 +62,11 @@ func (b *booksCollector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect reads the books and reports them. Without a running app it reports nothing.
 func (b *booksCollector) Collect(ch chan<- prometheus.Metric) {
-	app := running.latest()
+	app := latest()
 	if app == nil {
 		return
 	}
-	d := app.current()
+	d := app.currentDesk()
 	if d == nil {
 		return
 	}
@@ -117,25 +115,18 @@ func (b *booksCollector) Collect(ch chan<- prometheus.Metric) {
 	readers.Wait()
 }
 
-// reported are the cells as they are reported: each, or their sum if they are many.
-func (s *shelved) reported() []reservation.Cell {
-	if s.cells == nil {
-		return []reservation.Cell{s.books.Sum}
-	}
-	cells := make([]reservation.Cell, 0, len(s.cells))
-	for name, c := range s.cells {
-		c.SKU = name
-		if line, ok := s.lines[name]; ok {
-			c.SKU, c.Region = line.SKU, line.Region
-		}
-		cells = append(cells, c)
-	}
-	return cells
-}
-
 func truth(b bool) float64 {
 	if b {
 		return 1
 	}
 	return 0
 }
+
+// collectors report what the running app knows. They are made once for the process, as the
+// counters are.
+var collectors = sync.OnceValue(func() []prometheus.Collector {
+	return []prometheus.Collector{newBooksCollector(), newListsCollector()}
+})
+
+// Interface guard
+var _ prometheus.Collector = (*booksCollector)(nil)

@@ -17,11 +17,11 @@ func (c listsCollector) Describe(ch chan<- *prometheus.Desc) { ch <- c.entries }
 
 // Collect reports. Without a running app there is nothing.
 func (c listsCollector) Collect(ch chan<- prometheus.Metric) {
-	app := running.latest()
+	app := latest()
 	if app == nil {
 		return
 	}
-	for name, l := range app.lists.named {
+	for name, l := range app.lists.all() {
 		if now := l.now.Load(); now != nil {
 			ch <- prometheus.MustNewConstMetric(c.entries, prometheus.GaugeValue, float64(now.Stats().Entries), name)
 		}

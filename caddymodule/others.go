@@ -29,28 +29,6 @@ const (
 	keepTimeout = 10 * time.Second
 )
 
-// isOther says that no sale lists an item of the attempt, and that the gate lets
-// such attempts pass. Where it is not known what is listed, nothing is other.
-func (g *Gate) isOther(a *sale.Attempt) bool {
-	if g.OtherItems != "pass" {
-		return false
-	}
-	k := g.app.others.keeper.Load()
-	if k == nil {
-		return false
-	}
-	items := k.listed()
-	if items == nil {
-		return false
-	}
-	for i := range a.Lines {
-		if items.Listed(a.Lines[i].SKU) {
-			return false
-		}
-	}
-	return true
-}
-
 // others is what one configuration remembers of the sales.
 type others struct {
 	wanted  bool // a gate lets other items pass
@@ -77,6 +55,31 @@ func (o *others) start(a *App, d *desk) error {
 	o.poolKey = key
 	o.keeper.Store(v.(*itemKeeper))
 	return nil
+}
+
+// isOther says that no sale lists an item of the attempt. Where it is not known what is
+// listed, nothing is other.
+func (o *others) isOther(a *sale.Attempt) bool {
+	k := o.keeper.Load()
+	if k == nil {
+		return false
+	}
+	items := k.listed()
+	if items == nil {
+		return false
+	}
+	for i := range a.Lines {
+		if items.Listed(a.Lines[i].SKU) {
+			return false
+		}
+	}
+	return true
+}
+
+// isUnknown says that it is not known what is listed.
+func (o *others) isUnknown() bool {
+	k := o.keeper.Load()
+	return k == nil || k.listed() == nil
 }
 
 func (o *others) close() {
@@ -363,6 +366,4 @@ func keeperLog() *zap.Logger { return caddy.Log().Named("stockgate") }
 // Interface guards
 var (
 	_ caddy.Destructor = (*itemKeeper)(nil)
-	_ caddy.Destructor = fileList{}
-	_ caddy.Destructor = redisList{}
 )

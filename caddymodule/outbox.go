@@ -13,6 +13,7 @@ import (
 
 	"github.com/stockgate/stockgate/outbox"
 	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
 )
 
 // Outbox says who is told, over HTTP, every movement of the sales. It is the same on
@@ -63,7 +64,7 @@ func (o *Outbox) options() (outbox.Options, error) {
 		return out, fmt.Errorf("timeout %v is outside 1s to 1m", t)
 	}
 	for _, id := range o.Sales {
-		if !saleIDs.MatchString(id) {
+		if !sale.IsID(id) {
 			return out, fmt.Errorf("%.80q is no id of a sale: 1 to 64 of a-z, 0-9, dot, underscore and hyphen, beginning with a letter or digit", id)
 		}
 	}

@@ -103,7 +103,7 @@ func (p *probe) ask(ctx context.Context, due reservation.ProbeDue) (v reservatio
 		return reservation.ProbeUnknown, "", withoutURL(err)
 	}
 	r := &outcome.Reply{Status: response.StatusCode, Header: response.Header, Body: body, Whole: len(body) <= probeBody}
-	cause = "probe_" + statusCause(r.Status)
+	cause = "probe_" + outcome.StatusCause(r.Status)
 	switch p.rules.Decide(r) {
 	case outcome.Confirm:
 		return reservation.ProbePresent, cause, nil
@@ -121,3 +121,6 @@ func withoutURL(err error) error {
 	}
 	return err
 }
+
+// host is that of the URL which is asked.
+func (p *probe) host() string { return p.url.host }

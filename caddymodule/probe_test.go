@@ -136,7 +136,7 @@ func compileProbe(t *testing.T, d *InDoubt, answers map[string]outcome.Answer) *
 	if d.Timeout == 0 {
 		d.Timeout, d.Every = caddy.Duration(time.Minute), caddy.Duration(time.Minute)
 	}
-	p, err := d.compile(&Gate{Name: "main", Ref: []string{"{json.no}"}, Answers: answers, InDoubt: d, log: zap.NewNop()}, defaultHoldFor)
+	p, err := d.compile(&probedGate{name: "main", byRef: true, holdFor: 30 * time.Second, answers: answers, log: zap.NewNop()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,16 +319,16 @@ func TestInDoubtRefuses(t *testing.T) {
 		if hold == 0 {
 			hold = defaultHoldFor
 		}
-		_, err := c.in.compile(&Gate{log: zap.NewNop()}, hold)
+		_, err := c.in.compile(&probedGate{holdFor: hold, log: zap.NewNop()})
 		if err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%+v: %v, it should say %q", c.in, err, c.says)
 		}
 	}
 	five := InDoubt{Probe: at, Tries: 5} // the last two at 35s and 75s
-	if _, err := five.compile(&Gate{log: zap.NewNop()}, 30*time.Second); err != nil {
+	if _, err := five.compile(&probedGate{holdFor: 30 * time.Second, log: zap.NewNop()}); err != nil {
 		t.Error(err)
 	}
-	if p, err := (&InDoubt{}).compile(&Gate{log: zap.NewNop()}, 30*time.Second); p != nil || err != nil {
+	if p, err := (&InDoubt{}).compile(&probedGate{holdFor: 30 * time.Second, log: zap.NewNop()}); p != nil || err != nil {
 		t.Errorf("keep: %v %v", p, err)
 	}
 }

@@ -37,11 +37,11 @@ type prober struct {
 func startProber(p *probe, d *desk) *prober {
 	ctx, stop := context.WithCancel(context.Background())
 	pr := &prober{probe: p, desk: d, stop: stop, places: make(map[string]int)}
-	if !d.flights.begin() {
+	if !d.begin() {
 		return pr // the process ends
 	}
 	go func() {
-		defer d.flights.end()
+		defer d.end()
 		defer p.client.CloseIdleConnections()
 		pr.run(ctx)
 	}()
@@ -123,7 +123,11 @@ func (p *prober) resolve(ctx context.Context, sale string, due reservation.Probe
 	if ctx.Err() != nil {
 		return // it is asked again
 	}
-	countProbe(sale, verdict, err)
+	if word := string(verdict); errors.Is(err, errNotAsked) {
+		countProbe(sale, "not_asked")
+	} else {
+		countProbe(sale, word)
+	}
 	p.hear(verdict, cause, err)
 	if verdict == reservation.ProbeUnknown {
 		return
@@ -171,18 +175,11 @@ type probers struct {
 	all []*prober
 }
 
-// start starts one for each gate that probes. Gates with the same name have the same
-// probe, and so the same holds.
-func (ps *probers) start(gates []*Gate, d *desk) {
+// start starts one.
+func (ps *probers) start(p *probe, d *desk) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	started := make(map[string]bool)
-	for _, g := range gates {
-		if g.probe != nil && !started[g.Name] {
-			started[g.Name] = true
-			ps.all = append(ps.all, startProber(g.probe, d))
-		}
-	}
+	ps.all = append(ps.all, startProber(p, d))
 }
 
 // close stops them all. It does not wait: the desk does.

@@ -48,11 +48,10 @@ type Rate struct {
 }
 
 const (
-	maxRates          = 16
-	maxRateEvents     = 1_000_000
-	maxRateWindow     = 24 * time.Hour
-	maxRateKeys       = 10_000_000
-	defaultIPv6Prefix = 64
+	maxRates      = 16
+	maxRateEvents = 1_000_000
+	maxRateWindow = 24 * time.Hour
+	maxRateKeys   = 10_000_000
 )
 
 // check completes the defaults and says what is wrong.
@@ -82,7 +81,7 @@ func (r *Rate) check() error {
 		r.Burst = r.Events
 	}
 	if r.IPv6Prefix == 0 && byIP {
-		r.IPv6Prefix = defaultIPv6Prefix
+		r.IPv6Prefix = attempt.DefaultIPv6Prefix
 	}
 	return nil
 }
@@ -99,10 +98,7 @@ func (r Rate) grows() bool {
 type gateRate struct {
 	table  *filters.RateTable
 	shared *reservation.SharedRate
-	name   string // as a string of a structured field
-	policy []string
-	// prepared are the answers to waits of one second and more.
-	prepared []rateAnswer
+	header rateHeader
 }
 
 // gateRates are the rates of a gate, in the order of the attempt's keys.
@@ -124,13 +120,13 @@ type rateTable struct{ *filters.RateTable }
 func (rateTable) Destruct() error { return nil }
 
 // rateKeys checks the rates and compiles their keys.
-func (g *Gate) rateKeys() ([]attempt.RateKey, error) {
-	if len(g.Rates) > maxRates {
-		return nil, fmt.Errorf("%d rates are more than %d", len(g.Rates), maxRates)
+func rateKeys(rates []Rate) ([]attempt.RateKey, error) {
+	if len(rates) > maxRates {
+		return nil, fmt.Errorf("%d rates are more than %d", len(rates), maxRates)
 	}
 	var keys []attempt.RateKey
-	for i := range g.Rates {
-		r := &g.Rates[i]
+	for i := range rates {
+		r := &rates[i]
 		values, err := attempt.CompileAll(r.Key...)
 		if err == nil {
 			err = r.check()
@@ -143,35 +139,35 @@ func (g *Gate) rateKeys() ([]attempt.RateKey, error) {
 	return keys, nil
 }
 
-// openRates takes the rates' tables from the pool, or makes them.
-func (g *Gate) openRates(keys []attempt.RateKey) error {
+// openRates takes the tables of a gate's rates from the pool, or makes them.
+func (rs *gateRates) openRates(gate string, rates []Rate, keys []attempt.RateKey) error {
 	seen := make(map[string]bool)
-	for i, r := range g.Rates {
-		id := fmt.Sprintf("%q %q %d", g.Name, r.Key, r.IPv6Prefix)
+	for i, r := range rates {
+		id := fmt.Sprintf("%q %q %d", gate, r.Key, r.IPv6Prefix)
 		print := fmt.Sprintf("%s %d %v %d %d %t", id, r.Events, r.Window, r.Burst, r.Keys, r.Shared)
 		if seen[print] {
 			return fmt.Errorf("rate, number %d: there is one just like it before", i+1)
 		}
 		seen[print] = true
-		rate := newGateRate(g.Name, strconv.Itoa(i+1), r)
+		rate := gateRate{header: newRateHeader(gate, strconv.Itoa(i+1), r.Events, time.Duration(r.Window))}
 		window := time.Duration(r.Window)
 		if r.Shared {
 			rate.shared = reservation.NewSharedRate(id, r.Events, window, r.Burst)
 			if r.Keys != 0 {
 				rate.shared = rate.shared.WithKeys(r.Keys)
 			}
-			g.rates.shared++
+			rs.shared++
 		} else {
 			room := r.Keys
 			if !slices.ContainsFunc(keys[i].Key, func(v attempt.Value) bool { return v.Kind() != attempt.Constant }) {
 				room = 1
 			}
 			var err error
-			if rate.table, err = g.rates.open(print, filters.Rate{Events: r.Events, Window: window, Burst: r.Burst, Keys: room}); err != nil {
+			if rate.table, err = rs.open(print, filters.Rate{Events: r.Events, Window: window, Burst: r.Burst, Keys: room}); err != nil {
 				return err
 			}
 		}
-		g.rates.rates = append(g.rates.rates, rate)
+		rs.rates = append(rs.rates, rate)
 	}
 	return nil
 }
@@ -208,7 +204,7 @@ func (rs *gateRates) takeLocal(h http.Header, a *sale.Attempt, now time.Time) *s
 	if over == nil {
 		return nil
 	}
-	return over.refuse(h, wait)
+	return over.header.refuse(h, wait)
 }
 
 // countLocal is takeLocal, and tells which rate refuses; nil: none.
@@ -245,31 +241,31 @@ func (rs *gateRates) foreseeLocal(a *sale.Attempt, now time.Time) (over *gateRat
 
 // takeShared counts an attempt for all shared rates, or for none. The client leaving
 // does not interrupt the call: who comes and goes must not cost a connection each time.
-func (g *Gate) takeShared(r *http.Request, h http.Header, d *desk, a *sale.Attempt) *sale.Refusal {
-	if g.rates.shared == 0 {
+func (rs *gateRates) takeShared(r *http.Request, h http.Header, d *desk, a *sale.Attempt, log *zap.Logger) *sale.Refusal {
+	if rs.shared == 0 {
 		return nil
 	}
-	tries := make([]reservation.RateTry, 0, g.rates.shared)
-	rates := make([]*gateRate, 0, g.rates.shared)
-	for i := range g.rates.rates {
-		if rate := &g.rates.rates[i]; rate.shared != nil {
+	tries := make([]reservation.RateTry, 0, rs.shared)
+	rates := make([]*gateRate, 0, rs.shared)
+	for i := range rs.rates {
+		if rate := &rs.rates[i]; rate.shared != nil {
 			tries = append(tries, reservation.RateTry{Rate: rate.shared, Key: a.RateKeys[i]})
 			rates = append(rates, rate)
 		}
 	}
-	if !d.flights.begin() {
+	if !d.begin() {
 		return refuseUnavailable // the desk is closed: a reload has a new one
 	}
-	defer d.flights.end()
+	defer d.end()
 	over, wait, err := d.TakeRates(context.WithoutCancel(r.Context()), tries)
 	switch {
 	case err != nil:
-		if c := g.log.Check(zap.DebugLevel, "redis gave no answer about a shared rate"); c != nil {
+		if c := log.Check(zap.DebugLevel, "redis gave no answer about a shared rate"); c != nil {
 			c.Write(zap.Error(err))
 		}
 		return refuseUnavailable
 	case over >= 0:
-		return rates[over].refuse(h, wait)
+		return rates[over].header.refuse(h, wait)
 	}
 	return nil
 }

@@ -25,26 +25,34 @@ type rateAnswer struct {
 	no   *sale.Refusal
 }
 
-// newGateRate prepares what a client hears of a rate: its name, which is that of the
+// rateHeader is what clients hear of a rate.
+type rateHeader struct {
+	name   string // as a string of a structured field
+	policy []string
+	// prepared are the answers to waits of one second and more.
+	prepared []rateAnswer
+}
+
+// newRateHeader prepares what a client hears of a rate: its name, which is that of the
 // gate and its own there, and the policy (draft-ietf-httpapi-ratelimit-headers-11,
-// section 3). The policy's window is in whole seconds.
-func newGateRate(gate, own string, r Rate) gateRate {
+// section 3); events are let through per time. The policy's window is in whole seconds.
+func newRateHeader(gate, own string, events int, per time.Duration) rateHeader {
 	if gate == "" {
 		gate = "rate"
 	}
 	name := sfString(gate + "-" + own)
-	window := int64(r.Window)
+	window := int64(per)
 	seconds := (window + int64(time.Second) - 1) / int64(time.Second)
-	quota := int64(r.Events) * (seconds * int64(time.Second) / int64(time.Millisecond)) / (window / int64(time.Millisecond))
-	rate := gateRate{name: name, policy: []string{fmt.Sprintf("%s;q=%d;w=%d", name, quota, seconds)}}
-	longest := waitSeconds(time.Duration(window / int64(r.Events)))
+	quota := int64(events) * (seconds * int64(time.Second) / int64(time.Millisecond)) / (window / int64(time.Millisecond))
+	rate := rateHeader{name: name, policy: []string{fmt.Sprintf("%s;q=%d;w=%d", name, quota, seconds)}}
+	longest := waitSeconds(time.Duration(window / int64(events)))
 	for n := range min(max(longest, 1), mostPrepared) {
 		rate.prepared = append(rate.prepared, rate.answer(n+1))
 	}
 	return rate
 }
 
-func (r *gateRate) answer(seconds int64) rateAnswer {
+func (r *rateHeader) answer(seconds int64) rateAnswer {
 	return rateAnswer{
 		left: []string{r.name + ";r=0;t=" + strconv.FormatInt(seconds, 10)},
 		no:   &sale.Refusal{Reason: sale.RateLimited, RetryAfter: seconds},
@@ -53,7 +61,7 @@ func (r *gateRate) answer(seconds int64) rateAnswer {
 
 // refuse says in the answer's header what the client may still do, and until when
 // (section 4 of the draft).
-func (r *gateRate) refuse(h http.Header, wait time.Duration) *sale.Refusal {
+func (r *rateHeader) refuse(h http.Header, wait time.Duration) *sale.Refusal {
 	var a rateAnswer
 	if seconds := waitSeconds(wait); seconds >= 1 && seconds <= int64(len(r.prepared)) {
 		a = r.prepared[seconds-1]

@@ -28,32 +28,33 @@ func TestRateCheck(t *testing.T) {
 		"an IPv6 prefix is for the key": func(r *Rate) { r.IPv6Prefix, r.Key = 64, []string{"{json.ip}", "x"} },
 		"a name is missing":             func(r *Rate) { r.Key = []string{"{json}"} },
 	} {
-		g := &Gate{Rates: []Rate{rateOf(1, time.Second), rateOf(20, time.Second)}}
-		change(&g.Rates[1])
-		if _, err := g.rateKeys(); err == nil || !strings.Contains(err.Error(), "rate, number 2: ") || !strings.Contains(err.Error(), want) {
+		rates := []Rate{rateOf(1, time.Second), rateOf(20, time.Second)}
+		change(&rates[1])
+		if _, err := rateKeys(rates); err == nil || !strings.Contains(err.Error(), "rate, number 2: ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
-	if _, err := (&Gate{Rates: make([]Rate, 17)}).rateKeys(); err == nil {
+	if _, err := rateKeys(make([]Rate, 17)); err == nil {
 		t.Error("17 rates were taken")
 	}
-	g := &Gate{Rates: []Rate{rateOf(20, time.Second)}}
-	if _, err := g.rateKeys(); err != nil || g.Rates[0].Burst != 20 || g.Rates[0].IPv6Prefix != 64 {
-		t.Errorf("%+v, error %v", g.Rates[0], err)
+	one := []Rate{rateOf(20, time.Second)}
+	if _, err := rateKeys(one); err != nil || one[0].Burst != 20 || one[0].IPv6Prefix != 64 {
+		t.Errorf("%+v, error %v", one[0], err)
 	}
 }
 
-// opened opens the rates of a gate.
-func openedRates(t *testing.T, g *Gate) *Gate {
+// openedRates opens the rates of the gate pooled.
+func openedRates(t *testing.T, rates []Rate) *gateRates {
 	t.Helper()
-	keys, err := g.rateKeys()
+	keys, err := rateKeys(rates)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := g.openRates(keys); err != nil {
+	rs := new(gateRates)
+	if err := rs.openRates("pooled", rates, keys); err != nil {
 		t.Fatal(err)
 	}
-	return g
+	return rs
 }
 
 // What is taken from the pool is given back once, also after half a provision.
@@ -68,30 +69,31 @@ func TestRateTablesAreGivenBack(t *testing.T) {
 		return n
 	}
 	rates := []Rate{rateOf(1, time.Second), rateOf(2, time.Second)}
-	first, second := openedRates(t, &Gate{Name: "pooled", Rates: rates}), openedRates(t, &Gate{Name: "pooled", Rates: rates})
-	if first.rates.rates[0].table != second.rates.rates[0].table || first.rates.rates[0].table == first.rates.rates[1].table {
+	first, second := openedRates(t, rates), openedRates(t, rates)
+	if first.rates[0].table != second.rates[0].table || first.rates[0].table == first.rates[1].table {
 		t.Error("equal rates are not one, or others are")
 	}
-	half := &Gate{Name: "pooled", Rates: append(rates, rates[1])}
-	keys, err := half.rateKeys()
+	more := append(rates, rates[1])
+	keys, err := rateKeys(more)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := half.openRates(keys); err == nil || !strings.Contains(err.Error(), "number 3: there is one just like it") {
+	half := new(gateRates)
+	if err := half.openRates("pooled", more, keys); err == nil || !strings.Contains(err.Error(), "number 3: there is one just like it") {
 		t.Errorf("the same rate twice: error %v", err)
 	}
 	if n := users(); n != 6 {
 		t.Errorf("%d users, want 6", n)
 	}
-	for i, g := range []*Gate{half, half, first, first, new(Gate)} {
-		if err := g.Cleanup(); err != nil {
+	for i, rs := range []*gateRates{half, half, first, first, new(gateRates)} {
+		if err := rs.close(); err != nil {
 			t.Error(err)
 		}
 		if want := []int{4, 4, 2, 2, 2}[i]; users() != want {
 			t.Errorf("%d users after clean-up %d, want %d", users(), i, want)
 		}
 	}
-	if err := second.Cleanup(); err != nil || users() != 0 {
+	if err := second.close(); err != nil || users() != 0 {
 		t.Errorf("%d users are left, error %v", users(), err)
 	}
 }
@@ -117,7 +119,7 @@ func TestRateLimitFields(t *testing.T) {
 		{"秒杀\r\n", rateOf(3, time.Minute), time.Second, `"-----1";q=3;w=60`, `"-----1";r=0;t=1`, 1},
 	} {
 		h := make(http.Header)
-		rate := newGateRate(c.gate, "1", c.rate)
+		rate := newRateHeader(c.gate, "1", c.rate.Events, time.Duration(c.rate.Window))
 		no := rate.refuse(h, c.wait)
 		policy, limit := h.Get("RateLimit-Policy"), h.Get("RateLimit")
 		if policy != c.policy || limit != c.limit || no.RetryAfter != c.after || no.Reason != "rate_limited" {

@@ -37,16 +37,17 @@ const (
 
 const repeatsUsage = "repeats <events> <window> [burst <number>] [keys <number>]"
 
-// openRepeats takes the table of Repeats from the pool, or makes it.
-func (g *Gate) openRepeats() error {
-	if len(g.Ref) == 0 {
-		if g.Repeats != nil {
+// openRepeats takes the table of a gate's RepeatRate from the pool, or makes it. byRef: the
+// gate reads a ref.
+func (rs *gateRates) openRepeats(gate string, byRef bool, o *RepeatRate) error {
+	if !byRef {
+		if o != nil {
 			return errors.New("repeats is given, and no ref: only what has a ref is forwarded again")
 		}
 		return nil
 	}
 	r := Rate{Key: []string{"reservation"}, Events: defaultRepeatEvents, Window: caddy.Duration(defaultRepeatWindow)}
-	if o := g.Repeats; o != nil {
+	if o != nil {
 		if (o.Events == 0) != (o.Window == 0) {
 			return errors.New("repeats: events and window go together")
 		}
@@ -61,37 +62,38 @@ func (g *Gate) openRepeats() error {
 	if err := r.check(); err != nil {
 		return fmt.Errorf("repeats: %w", err)
 	}
-	print := fmt.Sprintf("%q repeats %d %v %d %d", g.Name, r.Events, r.Window, r.Burst, r.Keys)
-	table, err := g.rates.open(print, filters.Rate{Events: r.Events, Window: time.Duration(r.Window), Burst: r.Burst, Keys: r.Keys})
+	print := fmt.Sprintf("%q repeats %d %v %d %d", gate, r.Events, r.Window, r.Burst, r.Keys)
+	table, err := rs.open(print, filters.Rate{Events: r.Events, Window: time.Duration(r.Window), Burst: r.Burst, Keys: r.Keys})
 	if err != nil {
 		return err
 	}
-	g.rates.repeats = newGateRate(g.Name, "repeats", r)
-	g.rates.repeats.table = table
+	rs.repeats = gateRate{table: table, header: newRateHeader(gate, "repeats", r.Events, time.Duration(r.Window))}
 	return nil
 }
 
 // takeRepeat counts that a reservation is forwarded again.
 func (rs *gateRates) takeRepeat(h http.Header, id string, now time.Time) *sale.Refusal {
 	if wait := rs.repeats.table.Take(now, id); wait > 0 {
-		return rs.repeats.refuse(h, wait)
+		return rs.repeats.header.refuse(h, wait)
 	}
 	return nil
 }
 
 // readRepeats reads how often a sold order is forwarded again.
-func (g *Gate) readRepeats(d *caddyfile.Dispenser, usage string) error {
-	args, err := arguments(d, usage, 2, 6)
-	if err != nil {
-		return err
+func readRepeats(into **RepeatRate) func(*caddyfile.Dispenser, string) error {
+	return func(d *caddyfile.Dispenser, usage string) error {
+		args, err := arguments(d, usage, 2, 6)
+		if err != nil {
+			return err
+		}
+		var rate Rate
+		if err := rate.readNumbers(d, "repeats", args); err != nil {
+			return err
+		}
+		if err := rate.readOptions(d, "repeats", usage, args[2:]); err != nil {
+			return err
+		}
+		*into = &RepeatRate{Events: rate.Events, Window: rate.Window, Burst: rate.Burst, Keys: rate.Keys}
+		return nil
 	}
-	var rate Rate
-	if err := rate.readNumbers(d, "repeats", args); err != nil {
-		return err
-	}
-	if err := rate.readOptions(d, "repeats", usage, args[2:]); err != nil {
-		return err
-	}
-	g.Repeats = &RepeatRate{Events: rate.Events, Window: rate.Window, Burst: rate.Burst, Keys: rate.Keys}
-	return nil
 }

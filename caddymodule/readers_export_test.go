@@ -36,4 +36,4 @@ func (rs Readers) Full() bool      { return rs.full() }
 var RegisterMetrics = registerMetrics
 
 // Follows says that the edge knows what is bound in a sale.
-func Follows(sale string) bool { return !running.latest().current().MayBeBound(sale, "nothing") }
+func Follows(sale string) bool { return !latest().currentDesk().MayBeBound(sale, "nothing") }

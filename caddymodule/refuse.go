@@ -1,20 +1,15 @@
 package caddymodule
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"unsafe"
 
-	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
-
-	"github.com/stockgate/stockgate/attempt"
+	"github.com/stockgate/stockgate/refuse"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -49,9 +44,9 @@ type answerNo struct {
 	problem bool
 	body    string // template, or the whole body where nothing is to be filled in
 	pieces  []piece
-	plain   []byte                   // the body of a refusal without particulars, if it does not wait
-	parts   *answerParts             // the whole answer; nil: only net/http writes it
-	counter atomic.Pointer[refusals] // of the sale that was first refused with it; nil: none was
+	plain   []byte       // the body of a refusal without particulars, if it does not wait
+	parts   *answerParts // the whole answer; nil: only net/http writes it
+	index   int          // of kind in sale.Kinds
 
 	// header values, made once: net/http only reads them
 	reason, contentType []string
@@ -63,14 +58,26 @@ var (
 	problemType   = "urn:stockgate:refusal:"
 	jsonProblem   = "application/problem+json"
 	refusalHeader = "Stockgate-Refusal"
+	// challengeHeader has the task of a refusal that asks for work.
+	challengeHeader = "Stockgate-Challenge"
+)
+
+// Refusals that are made once, because many requests get them. Nobody may change them.
+var (
+	// refuseUnavailable refuses what cannot be decided now.
+	refuseUnavailable = sale.Refuse(sale.Unavailable)
+	// refuseDuplicate refuses an attempt like one that is under way.
+	refuseDuplicate = sale.Refuse(sale.Duplicate)
+	// refuseBusy refuses where as many attempts are under way as may be.
+	refuseBusy = sale.Refuse(sale.Busy)
 )
 
 // newRefuser compiles the styles. One that names a reason counts more than `*`; of
 // two alike the last one counts.
 func newRefuser(styles []RefusalStyle) (*refuser, error) {
 	f := &refuser{answers: make(map[sale.Reason]*answerNo, len(sale.Kinds))}
-	for _, k := range sale.Kinds {
-		f.answers[k.Reason] = &answerNo{kind: k, status: k.Status, problem: true, contentType: []string{jsonProblem}}
+	for i, k := range sale.Kinds {
+		f.answers[k.Reason] = &answerNo{kind: k, index: i, status: k.Status, problem: true, contentType: []string{jsonProblem}}
 	}
 	for _, all := range []bool{true, false} {
 		for i, s := range styles {
@@ -124,7 +131,7 @@ func (f *refuser) apply(s RefusalStyle) error {
 }
 
 func (a *answerNo) style(style string, s RefusalStyle) {
-	*a = answerNo{kind: a.kind, status: a.kind.Status, asError: style == "error", problem: style == "problem", body: s.Body}
+	*a = answerNo{kind: a.kind, index: a.index, status: a.kind.Status, asError: style == "error", problem: style == "problem", body: s.Body}
 	if s.Status != 0 {
 		a.status = s.Status
 	}
@@ -159,15 +166,17 @@ func (a *answerNo) compile() {
 	a.parts = a.compileParts()
 }
 
-// refuse answers a refusal.
-func (f *refuser) refuse(w http.ResponseWriter, r *http.Request, no *sale.Refusal) error {
-	a, ok := f.answers[no.Reason]
-	if !ok {
-		a = f.answers[sale.Unavailable]
+// answer is the one to a reason; unavailable for one that is not known.
+func (f *refuser) answer(reason sale.Reason) *answerNo {
+	if a, ok := f.answers[reason]; ok {
+		return a
 	}
-	if repl, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
-		publish(r, repl, published{verdict: "refused", reason: a.kind.Reason})
-	}
+	return f.answers[sale.Unavailable]
+}
+
+// write answers a refusal with a, which is its answer. false: only the header is set,
+// because the status is handed to handle_errors.
+func (f *refuser) write(a *answerNo, w http.ResponseWriter, r *http.Request, no *sale.Refusal) bool {
 	wait := retryAfter(a.kind, no)
 	h := w.Header()
 	h[refusalHeader] = a.reason
@@ -185,8 +194,7 @@ func (f *refuser) refuse(w http.ResponseWriter, r *http.Request, no *sale.Refusa
 		h["Www-Authenticate"] = authenticate(no)
 	}
 	if a.asError {
-		dropPayload(r)
-		return caddyhttp.Error(a.status, fmt.Errorf("stockgate refused the attempt: %s", a.kind.Reason))
+		return false
 	}
 	body, reused := a.bodyOf(no, wait)
 	if reused != nil {
@@ -198,33 +206,30 @@ func (f *refuser) refuse(w http.ResponseWriter, r *http.Request, no *sale.Refusa
 	if r.Method != http.MethodHead {
 		_, _ = w.Write(body) // who has left needs no answer
 	}
-	return nil
+	return true
 }
 
-// dropPayload makes a bodiless GET without a query of a request before Caddy's
-// error routes see it: they may proxy, and no order may reach the shop past the gate.
-func dropPayload(r *http.Request) {
-	// Caddy gives the request its original method and URL back for error routes.
-	if orig, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
-		orig.Method = http.MethodGet
-		if orig.URL != nil {
-			orig.URL.RawQuery, orig.URL.ForceQuery = "", false
-		}
-		*r = *r.WithContext(context.WithValue(r.Context(), caddyhttp.OriginalRequestCtxKey, orig))
+// response is the refusal as the answer of an upstream: an error to every proxy, whatever
+// the operator's own style says.
+func (f *refuser) response(no *sale.Refusal) (status int, h http.Header, body []byte) {
+	a := f.answer(no.Reason)
+	status, body = a.status, a.appendBody(nil, no, 0)
+	if a.asError || status < 400 { // of the gate's own style only what is an error to every proxy
+		status, body = http.StatusBadRequest, nil
 	}
-	r.Method = http.MethodGet
-	r.URL.RawQuery, r.URL.ForceQuery = "", false
-	if r.Body != nil {
-		_ = r.Body.Close() // a handler around this one may have a copy of the request
+	h = http.Header{refusalHeader: a.reason, "Cache-Control": noStore, "Content-Type": a.contentType}
+	if len(body) == 0 {
+		delete(h, "Content-Type")
 	}
-	r.Body = http.NoBody
-	r.GetBody = nil
-	r.ContentLength = 0
-	r.TransferEncoding = nil
-	r.Trailer = nil
-	attempt.StripMethodOverride(r.Header)
-	for _, name := range []string{"Content-Type", "Content-Length", "Transfer-Encoding", "Trailer"} {
-		r.Header.Del(name)
+	return status, h, body
+}
+
+// problem is what a refusal would say, without the spread of its Retry-After.
+func (f *refuser) problem(no *sale.Refusal) *refuse.Problem {
+	a := f.answer(no.Reason)
+	return &refuse.Problem{
+		Type: problemType + string(a.kind.Reason), Title: a.kind.Title, Status: a.status, Detail: no.Detail,
+		Reason: a.kind.Reason, RetryAfter: no.RetryAfter, SKU: no.SKU, Limit: no.Limit, Reservation: no.Reservation,
 	}
 }
 

@@ -24,7 +24,7 @@ func refused(t *testing.T, styles []RefusalStyle, no *sale.Refusal) *http.Respon
 	}
 	w := httptest.NewRecorder()
 	w.Header().Set("Access-Control-Allow-Origin", "https://shop.example")
-	if err := f.refuse(w, httptest.NewRequest("POST", "/api/order", strings.NewReader("{}")), no); err != nil {
+	if err := replyRefusal(f, w, httptest.NewRequest("POST", "/api/order", strings.NewReader("{}")), no); err != nil {
 		t.Fatal(err)
 	}
 	return w.Result()
@@ -175,7 +175,7 @@ func TestRefusalAsErrorDropsTheOrder(t *testing.T) {
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	var handler caddyhttp.HandlerError
-	if err := f.refuse(w, r, sale.Refuse(sale.SoldOut)); !errors.As(err, &handler) || handler.StatusCode != 409 {
+	if err := replyRefusal(f, w, r, sale.Refuse(sale.SoldOut)); !errors.As(err, &handler) || handler.StatusCode != 409 {
 		t.Fatalf("error %v", err)
 	}
 	body, _ := io.ReadAll(r.Body)

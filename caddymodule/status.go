@@ -76,7 +76,7 @@ func (s *Status) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhtt
 		w.Header().Set("Allow", "GET, HEAD")
 		return answerStatus(w, http.StatusMethodNotAllowed, "no-store", statusError{"only GET and HEAD"})
 	}
-	d := s.app.current()
+	d := s.app.currentDesk()
 	if d == nil {
 		return s.unavailable(w, errors.New("stockgate has not started yet"))
 	}

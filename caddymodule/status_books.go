@@ -203,3 +203,19 @@ func (b *bookshelf) again(id string) {
 		b.read(id)
 	}
 }
+
+// reported are the cells as they are reported: each, or their sum if they are many.
+func (s *shelved) reported() []reservation.Cell {
+	if s.cells == nil {
+		return []reservation.Cell{s.books.Sum}
+	}
+	cells := make([]reservation.Cell, 0, len(s.cells))
+	for name, c := range s.cells {
+		c.SKU = name
+		if line, ok := s.lines[name]; ok {
+			c.SKU, c.Region = line.SKU, line.Region
+		}
+		cells = append(cells, c)
+	}
+	return cells
+}

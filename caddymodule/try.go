@@ -18,8 +18,6 @@ import (
 	"github.com/stockgate/stockgate/attempt"
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/outcome"
-	"github.com/stockgate/stockgate/refuse"
-	"github.com/stockgate/stockgate/sale"
 )
 
 const (
@@ -82,18 +80,6 @@ func describe(out *adminapi.TryAnswer, p *purchase) {
 	}
 	if p.bound != nil {
 		out.Reservation, out.Replayed = p.bound.ID, p.stored != nil
-	}
-}
-
-// problem is what a refusal would say, without the spread of its Retry-After.
-func (f *refuser) problem(no *sale.Refusal) *refuse.Problem {
-	a, ok := f.answers[no.Reason]
-	if !ok {
-		a = f.answers[sale.Unavailable]
-	}
-	return &refuse.Problem{
-		Type: problemType + string(a.kind.Reason), Title: a.kind.Title, Status: a.status, Detail: no.Detail,
-		Reason: a.kind.Reason, RetryAfter: no.RetryAfter, SKU: no.SKU, Limit: no.Limit, Reservation: no.Reservation,
 	}
 }
 

@@ -1,0 +1,54 @@
+package caddymodule
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/stockgate/stockgate/attempt"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// replyRefusal answers a request with a refusal, and sets its placeholders. The error is one
+// for handle_errors, where the style says so.
+func replyRefusal(f *refuser, w http.ResponseWriter, r *http.Request, no *sale.Refusal) error {
+	a := f.answer(no.Reason)
+	if repl, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
+		publish(r, repl, published{verdict: "refused", reason: a.kind.Reason})
+	}
+	if f.write(a, w, r, no) {
+		return nil
+	}
+	dropPayload(r)
+	return caddyhttp.Error(a.status, fmt.Errorf("stockgate refused the attempt: %s", a.kind.Reason))
+}
+
+// dropPayload makes a bodiless GET without a query of a request before Caddy's
+// error routes see it: they may proxy, and no order may reach the shop past the gate.
+func dropPayload(r *http.Request) {
+	// Caddy gives the request its original method and URL back for error routes.
+	if orig, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
+		orig.Method = http.MethodGet
+		if orig.URL != nil {
+			orig.URL.RawQuery, orig.URL.ForceQuery = "", false
+		}
+		*r = *r.WithContext(context.WithValue(r.Context(), caddyhttp.OriginalRequestCtxKey, orig))
+	}
+	r.Method = http.MethodGet
+	r.URL.RawQuery, r.URL.ForceQuery = "", false
+	if r.Body != nil {
+		_ = r.Body.Close() // a handler around this one may have a copy of the request
+	}
+	r.Body = http.NoBody
+	r.GetBody = nil
+	r.ContentLength = 0
+	r.TransferEncoding = nil
+	r.Trailer = nil
+	attempt.StripMethodOverride(r.Header)
+	for _, name := range []string{"Content-Type", "Content-Length", "Transfer-Encoding", "Trailer"} {
+		r.Header.Del(name)
+	}
+}
