@@ -20,7 +20,7 @@ test: lint
 	scripts/need redis-server postgres gcc node npm javac python3-cryptography curl
 	CGO_ENABLED=1 go test -race -timeout 40m ./...
 	go test -timeout 40m ./filters/...
-	go test -timeout 40m -run Alloc ./caddymodule ./reservation
+	go test -timeout 40m -run Alloc ./caddymodule/... ./refuse ./reservation
 
 # The example page of examples/challenge in Chromium, behind a real edge.
 browser:

@@ -1,12 +1,20 @@
 package caddymodule
 
-import "github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+import (
+	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+
+	"github.com/stockgate/stockgate/caddymodule/app"
+	"github.com/stockgate/stockgate/caddymodule/gate"
+	"github.com/stockgate/stockgate/caddymodule/guard"
+	"github.com/stockgate/stockgate/caddymodule/shopapi"
+	"github.com/stockgate/stockgate/caddymodule/status"
+)
 
 func init() {
-	httpcaddyfile.RegisterGlobalOption("stockgate", readGlobal)
-	httpcaddyfile.RegisterDirective("stockgate_guard", readGuard)
-	httpcaddyfile.RegisterHandlerDirective("stockgate_status", readStatus)
-	httpcaddyfile.RegisterDirective("stockgate", readGate)
+	httpcaddyfile.RegisterGlobalOption("stockgate", app.ReadOption)
+	httpcaddyfile.RegisterDirective("stockgate_guard", guard.ReadDirective)
+	httpcaddyfile.RegisterHandlerDirective("stockgate_status", status.ReadDirective)
+	httpcaddyfile.RegisterDirective("stockgate", gate.ReadDirective)
 
 	// The guard stands before everything that reads the headers it removes (map,
 	// vars, request_header) or answers by path (redir, handle). Only tracing is
@@ -19,7 +27,7 @@ func init() {
 	httpcaddyfile.RegisterDirectiveOrder("stockgate_status", httpcaddyfile.Before, "invoke")
 	httpcaddyfile.RegisterDirectiveOrder("stockgate", httpcaddyfile.Before, "invoke")
 
-	httpcaddyfile.RegisterHandlerDirective("stockgate_api", readAPI)
+	httpcaddyfile.RegisterHandlerDirective("stockgate_api", shopapi.ReadDirective)
 	// It answers every request that reaches it, so it is among the last: a private
 	// site may have routes of its own, the status and metrics beside it.
 	httpcaddyfile.RegisterDirectiveOrder("stockgate_api", httpcaddyfile.After, "metrics")
