@@ -203,7 +203,7 @@ var inside = map[string][]string{
 	"adminapi":           nil,
 	"desk":               {"internal/meter"},
 	"bookcache":          {"desk"},
-	"lists":              {"desk"},
+	"lists":              {"desk", "internal/directive"},
 	"app":                {"bookcache", "desk", "internal/directive", "internal/meter", "lists"},
 	"ledgers/postgres":   {"app"},
 	"ledgers/sqlite":     {"app"},

@@ -28,3 +28,6 @@ func (g *Gate) Refuser() *refuse.Refuser { return g.refuser }
 
 // Probe asks the shop about holds in doubt; nil: they are kept.
 func (g *Gate) Probe() *probe.Probe { return g.probe }
+
+// Guarded is what guards know of the gate.
+func (g *Gate) Guarded() *guard.Gate { return &g.guarded }

@@ -1,10 +1,14 @@
 package gate
 
 import (
+	"encoding/json"
+
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 
+	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
+	"github.com/stockgate/stockgate/caddymodule/lists"
 )
 
 // ReadDirective reads a gate, and warns of what is allowed and yet rarely meant.
@@ -33,6 +37,30 @@ func ReadDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) 
 	warnJWKS(warn, gate.JWT)
 	warnGuard(warn)
 	return h.NewRoute(matchers, gate), nil
+}
+
+// checkLists says which list of a gate the global option lacks. Without a global
+// option the app may come from elsewhere; it says so itself when it is loaded.
+func checkLists(h httpcaddyfile.Helper, g *Gate) error {
+	global, ok := h.Option("stockgate").(httpcaddyfile.App)
+	if !ok {
+		return nil
+	}
+	var configured app.App
+	if err := json.Unmarshal(global.Value, &configured); err != nil {
+		return err
+	}
+	for _, uses := range []struct {
+		option string
+		names  []string
+	}{{"deny", g.Deny}, {"allow", g.Allow}} {
+		for _, name := range uses.names {
+			if _, ok := configured.Lists[name]; !ok {
+				return h.WrapErr(lists.Unknown(uses.option, name))
+			}
+		}
+	}
+	return nil
 }
 
 // Interface guard

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 	"github.com/stockgate/stockgate/caddymodule/jwt"
+	"github.com/stockgate/stockgate/caddymodule/lists"
 	"github.com/stockgate/stockgate/caddymodule/pow"
 	"github.com/stockgate/stockgate/caddymodule/rates"
 )
@@ -99,8 +100,8 @@ func (g *Gate) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"rate":            {Usage: "rate <value...> <events> <window> [burst <number>] [keys <number>] [ipv6 <bits>] [shared]", Read: rates.ReadRate(&g.Rates), List: true},
 		"challenge":       {Usage: "challenge pow { … }", Read: pow.ReadOption(&g.Challenge)},
 		"other_items":     {Usage: "other_items refuse|pass", Read: g.readOtherItems},
-		"deny":            {Usage: "deny <list...>", Read: listNames(&g.Deny), List: true},
-		"allow":           {Usage: "allow <list...>", Read: listNames(&g.Allow), List: true},
+		"deny":            {Usage: "deny <list...>", Read: lists.ReadNames(&g.Deny), List: true},
+		"allow":           {Usage: "allow <list...>", Read: lists.ReadNames(&g.Allow), List: true},
 		"ref":             {Usage: "ref <value...> [shared]", Read: g.readRef},
 		"repeats":         {Usage: rates.RepeatsUsage, Read: rates.ReadRepeats(&g.Repeats)},
 		"idempotency":     {Usage: "idempotency <value...>", Read: directive.Texts(&g.Idempotency)},
@@ -118,7 +119,7 @@ func (g *Gate) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"also_query":      {Usage: "also_query <parameter...>", Read: directive.Texts(&g.AlsoQuery)},
 		"exits_as":        {Usage: "exits_as <path...>", Read: directive.Texts(&g.ExitsAs)},
 		"fast_refusals":   {Usage: "fast_refusals [force]", Read: g.readFast},
-		"refuse":          {Usage: "refuse [<reason...>|*] problem|error|<status> [<body>]", Read: g.readRefuse, List: true},
+		"refuse":          {Usage: "refuse [<reason...>|*] problem|error|<status> [<body>]", Read: directive.Refusals(&g.Refusals), List: true},
 	})
 	if err != nil {
 		return err
@@ -222,5 +223,15 @@ func (g *Gate) readMaxBody(d *caddyfile.Dispenser, usage string) error {
 		return d.Errf("%q is not a size above 0, such as 64KiB", args[0])
 	}
 	g.MaxBody = int64(size)
+	return nil
+}
+
+func (g *Gate) readOtherItems(d *caddyfile.Dispenser, usage string) error {
+	if err := directive.Text(&g.OtherItems)(d, usage); err != nil {
+		return err
+	}
+	if g.OtherItems != "refuse" && g.OtherItems != "pass" {
+		return d.Errf("other_items %q: write `%s`", g.OtherItems, usage)
+	}
 	return nil
 }

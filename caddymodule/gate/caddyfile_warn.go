@@ -67,8 +67,8 @@ func warnShared(w directive.Warner, g *Gate) {
 		return
 	}
 	if global, ok := w.Option("stockgate").(httpcaddyfile.App); ok {
-		var app app.App
-		if json.Unmarshal(global.Value, &app) != nil || app.RateRedis != nil {
+		var configured app.App
+		if json.Unmarshal(global.Value, &configured) != nil || configured.RateRedis != nil {
 			return
 		}
 	}

@@ -166,6 +166,12 @@ func (g *Gate) rated(r *http.Request, p *purchase) *sale.Refusal {
 	return no
 }
 
+// isOther says that no sale lists an item of the attempt, and that the gate lets such
+// attempts pass. Where it is not known what is listed, nothing is other.
+func (g *Gate) isOther(a *sale.Attempt) bool {
+	return g.OtherItems == "pass" && g.app.IsOther(a)
+}
+
 // openDesk returns the desk if it may sell now. A trial comes from no buyer.
 func (g *Gate) openDesk(r *http.Request, trial bool) *desk.Desk {
 	d := g.app.Desk()

@@ -276,9 +276,6 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 	return Of(g.app).add(g)
 }
 
-// Guarded is what guards know of the gate.
-func (g *Gate) Guarded() *guard.Gate { return &g.guarded }
-
 // Cleanup gives back what Provision has taken, as far as it came.
 func (g *Gate) Cleanup() error {
 	if g.app != nil {

@@ -1,4 +1,4 @@
-package gate
+package directive
 
 import (
 	"slices"
@@ -7,53 +7,54 @@ import (
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
-	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 	"github.com/stockgate/stockgate/refuse"
 	"github.com/stockgate/stockgate/sale"
 )
 
-// readRefuse reads how some refusals look. What comes first are the reasons; a style,
+// Refusals reads how some refusals look, and adds that to what earlier lines say. What comes first are the reasons; a style,
 // a status or a body ends them. A body without a status is told from a misspelt
 // reason by its look: a single word of a to z and _ is taken for a reason.
-func (g *Gate) readRefuse(d *caddyfile.Dispenser, usage string) error {
-	args := d.RemainingArgs() // a body may be empty
-	var style refuse.Style
-	for len(args) > 0 && looksLikeReason(args[0]) {
-		reason := args[0]
-		if err := checkReason(d, reason, style.Reasons); err != nil {
-			return err
+func Refusals(into *[]refuse.Style) func(*caddyfile.Dispenser, string) error {
+	return func(d *caddyfile.Dispenser, usage string) error {
+		args := d.RemainingArgs() // a body may be empty
+		var style refuse.Style
+		for len(args) > 0 && looksLikeReason(args[0]) {
+			reason := args[0]
+			if err := checkReason(d, reason, style.Reasons); err != nil {
+				return err
+			}
+			style.Reasons = append(style.Reasons, reason)
+			args = args[1:]
 		}
-		style.Reasons = append(style.Reasons, reason)
-		args = args[1:]
-	}
-	named := len(style.Reasons) > 0
-	switch {
-	case len(args) == 1 && (args[0] == "problem" || args[0] == "error"):
-		style.Style = args[0]
-		if !named {
-			style.Reasons = []string{"*"}
+		named := len(style.Reasons) > 0
+		switch {
+		case len(args) == 1 && (args[0] == "problem" || args[0] == "error"):
+			style.Style = args[0]
+			if !named {
+				style.Reasons = []string{"*"}
+			}
+			args = nil
+		case !named:
+			return d.Errf("refuse names no reason, nor * for all: write `%s`", usage)
+		case len(args) == 0:
+			return d.Errf("refuse does not say how: write `%s`", usage)
+		default:
+			var err error
+			if args, err = readRefuseBody(&style, d, args); err != nil {
+				return err
+			}
 		}
-		args = nil
-	case !named:
-		return d.Errf("refuse names no reason, nor * for all: write `%s`", usage)
-	case len(args) == 0:
-		return d.Errf("refuse does not say how: write `%s`", usage)
-	default:
-		var err error
-		if args, err = readRefuseBody(&style, d, args); err != nil {
-			return err
+		if len(args) > 0 {
+			return d.Errf("refuse: %q is too much: write `%s`; quote a body that has spaces", args[0], usage)
 		}
+		*into = append(*into, style)
+		return nil
 	}
-	if len(args) > 0 {
-		return d.Errf("refuse: %q is too much: write `%s`; quote a body that has spaces", args[0], usage)
-	}
-	g.Refusals = append(g.Refusals, style)
-	return nil
 }
 
 // readRefuseBody reads a status, a body or both, and gives back what is left.
 func readRefuseBody(s *refuse.Style, d *caddyfile.Dispenser, args []string) ([]string, error) {
-	if directive.IsNumber(args[0]) {
+	if IsNumber(args[0]) {
 		status, err := strconv.Atoi(args[0])
 		if err != nil || status < 200 || status > 599 {
 			return nil, d.Errf("refuse: status %s is outside 200 to 599", args[0])
