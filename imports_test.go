@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -43,7 +45,7 @@ var directions = []direction{
 	{
 		pkg:       "./sale/...",
 		forbidden: []string{"./attempt/...", "./filters/...", "./token/...", "./lua/...", "./reservation/...", "./ledger/...", "./internal/...", caddy, goRedis},
-		why: "sale has the types that all others share, so it imports none of them",
+		why:       "sale has the types that all others share, so it imports none of them",
 	},
 	{
 		pkg:       "./sale/line/...",
@@ -53,17 +55,17 @@ var directions = []direction{
 	{
 		pkg:       "./lua/...",
 		forbidden: []string{"./sale/...", "./attempt/...", "./filters/...", "./token/...", "./reservation/...", "./ledger/...", "./internal/...", caddy, goRedis},
-		why: "lua is text and numbers, and does not depend on the callers of its scripts",
+		why:       "lua is text and numbers, and does not depend on the callers of its scripts",
 	},
 	{
 		pkg:       "./attempt/...",
 		forbidden: []string{"./filters/...", "./token/...", "./lua/...", "./reservation/...", "./ledger/...", "./internal/...", caddy, goRedis},
-		why: "attempt reads a request and decides nothing: it imports only the types of sale",
+		why:       "attempt reads a request and decides nothing: it imports only the types of sale",
 	},
 	{
 		pkg:       "./route/...",
 		forbidden: []string{"./sale/...", "./attempt/...", "./filters/...", "./token/...", "./bearer/...", "./lua/...", "./reservation/...", "./ledger/...", "./internal/...", caddy, goRedis},
-		why: "route reads targets as servers do, and does not depend on what is behind them",
+		why:       "route reads targets as servers do, and does not depend on what is behind them",
 	},
 	{
 		pkg:       "./filters/...",
@@ -137,6 +139,12 @@ var directions = []direction{
 		why:       "the commands ask the admin API: what runs in the server does not know them",
 	},
 	{
+		pkg:       "./caddymodule/...",
+		except:    []string{"./caddymodule", "./caddymodule/command/...", "./caddymodule/demo/..."},
+		forbidden: []string{"./caddymodule", "./caddymodule/command/...", "./caddymodule/demo/..."},
+		why:       "caddymodule registers what the packages below it have: they do not know who brings them together",
+	},
+	{
 		pkg:       "./caddymodule/demo/...",
 		forbidden: []string{"./caddymodule/command/..."},
 		why:       "the command runs the demo",
@@ -197,11 +205,103 @@ func TestImportsPointOneWay(t *testing.T) {
 	}
 }
 
+// inside is what each package below caddymodule imports of the others there. A new arrow is
+// a change of design.
+var inside = map[string][]string{
+	"internal/meter":     nil,
+	"internal/reply":     nil,
+	"internal/directive": nil,
+	"internal/request":   {"adminapi"},
+	"adminapi":           nil,
+	"desk":               {"internal/meter"},
+	"bookcache":          {"desk"},
+	"lists":              {"desk", "internal/directive"},
+	"app":                {"bookcache", "desk", "internal/directive", "internal/meter", "lists"},
+	"ledgers/postgres":   {"app"},
+	"ledgers/sqlite":     {"app"},
+	"jwt":                {"internal/directive"},
+	"pow":                {"internal/directive"},
+	"rates":              {"desk", "internal/directive"},
+	"probe":              {"desk", "internal/meter"},
+	"guard":              {"internal/directive", "internal/meter", "internal/reply"},
+	"forward":            {"desk", "internal/meter", "internal/reply"},
+	"gate": {"adminapi", "app", "desk", "forward", "guard", "internal/directive", "internal/meter", "internal/reply", "internal/request",
+		"jwt", "lists", "pow", "probe", "rates"},
+	"status":   {"app", "bookcache", "desk"},
+	"shopapi":  {"app", "desk", "internal/directive", "internal/meter", "internal/request"},
+	"fast":     {"app", "gate", "guard", "status"},
+	"operator": {"adminapi", "app", "desk", "fast", "gate", "internal/request", "lists", "probe", "rates", "shopapi"},
+	"":         {"app", "fast", "gate", "guard", "operator", "shopapi", "status"},
+	"demo":     {"", "app"},
+	"command":  {"", "adminapi", "app", "demo"},
+}
+
+// TestArrowsInsideOfCaddymodule compares the map with what go list says, both ways: an
+// arrow that is not in the map is new, one that is gone must leave the map.
+func TestArrowsInsideOfCaddymodule(t *testing.T) {
+	const root = own + "/caddymodule"
+	graph := importGraph(t)
+	seen := 0
+	for _, pkg := range slices.Sorted(maps.Keys(graph)) {
+		if !matches(pkg, root+"/...") {
+			continue
+		}
+		seen++
+		name := strings.TrimPrefix(strings.TrimPrefix(pkg, root), "/")
+		want, known := inside[name]
+		if !known {
+			t.Errorf("caddymodule/%s is not in the map: say what it may import", name)
+			continue
+		}
+		var have []string
+		for _, path := range graph[pkg] {
+			if matches(path, root+"/...") {
+				have = append(have, strings.TrimPrefix(strings.TrimPrefix(path, root), "/"))
+			}
+		}
+		slices.Sort(have)
+		if !slices.Equal(have, want) {
+			t.Errorf("caddymodule/%s imports %q of its neighbours, the map says %q", name, have, want)
+		}
+	}
+	if seen != len(inside) {
+		t.Errorf("the map has %d packages, go list knows %d", len(inside), seen)
+	}
+}
+
+// TestPackagesAreSmall: the files of a package read in an hour. Tests do not count.
+func TestPackagesAreSmall(t *testing.T) {
+	const mostFiles, mostLines = 25, 5_000
+	for _, dir := range []string{"caddymodule", "refuse"} {
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.IsDir() {
+				return err
+			}
+			files, err := filepath.Glob(filepath.Join(path, "*.go"))
+			if err != nil {
+				return err
+			}
+			files = slices.DeleteFunc(files, func(f string) bool { return strings.HasSuffix(f, "_test.go") })
+			lines := 0
+			for _, file := range files {
+				lines += strings.Count(read(t, file), "\n")
+			}
+			if len(files) > mostFiles || lines > mostLines {
+				t.Errorf("%s has %d files with %d lines: at most %d and %d", path, len(files), lines, mostFiles, mostLines)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestTheRootBringsAll: a build that imports the root has the modules, the commands and
 // the ledgers. No other package imports them, so nothing else would miss them.
 func TestTheRootBringsAll(t *testing.T) {
 	graph := importGraph(t)
-	for _, pkg := range []string{"./caddymodule", "./caddymodule/command", "./caddymodule/demo", "./caddymodule/ledgers/sqlite", "./caddymodule/ledgers/postgres"} {
+	for _, pkg := range []string{"./caddymodule", "./caddymodule/command", "./caddymodule/demo", "./caddymodule/fast", "./caddymodule/operator", "./caddymodule/ledgers/sqlite", "./caddymodule/ledgers/postgres"} {
 		if shortest(graph, own, []string{pkg}) == nil {
 			t.Errorf("importing the root does not bring %s", pkg)
 		}
@@ -323,8 +423,9 @@ func absolute(pattern string) string {
 
 // sample is an import path that matches the pattern.
 func sample(pattern string) string {
-	if pattern == "./..." {
-		return own + "/any"
+	switch pattern {
+	case "./...", "./caddymodule/...": // whose roots are excepted
+		return absolute(strings.TrimSuffix(pattern, "...")) + "any"
 	}
 	return strings.TrimSuffix(absolute(pattern), "/...")
 }

@@ -53,6 +53,10 @@ func (r *rateKey) find(got []found, env *Env) (string, *sale.Refusal) {
 	return "", nil
 }
 
+// DefaultIPv6Prefix is how many bits of an IPv6 address count as one client, where nothing
+// else is configured: what one customer is usually given.
+const DefaultIPv6Prefix = 64
+
 // Network is the IPv6 network that an address is in, and an IPv4 address itself.
 func Network(addr string, bits int) string {
 	ip, err := netip.ParseAddr(addr)

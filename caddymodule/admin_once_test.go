@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/caddymodule"
+	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/internal/sitetest"
 	"github.com/stockgate/stockgate/record"
@@ -67,7 +67,7 @@ func TestOperatorAndShopAreToldAtOnce(t *testing.T) {
 			case <-ctx.Done():
 				t.Fatal("no answer")
 			}
-			edge, _ := caddymodule.Active()
+			edge := app.Latest().Desk()
 			if n := edge.Backlog(); n != 0 {
 				t.Errorf("%d are said again later", n)
 			}

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/caddymodule"
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/internal/sitetest"
 	"github.com/stockgate/stockgate/record"
@@ -31,7 +30,7 @@ func TestAPIOutlivesAReload(t *testing.T) {
 	go func() { done <- first.api("POST", "/reservations/r/confirm", `{"sale":"double11"}`) }()
 	ctx, cancel := context.WithTimeout(t.Context(), sitetest.Patience)
 	defer cancel()
-	for caddymodule.Flights() == 0 { // until the request is on its way to Redis
+	for flights() == 0 { // until the request is on its way to Redis
 		if ctx.Err() != nil {
 			t.Fatal("the request does not come")
 		}

@@ -9,8 +9,6 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
-
-	"github.com/stockgate/stockgate/caddymodule"
 )
 
 // noTransport sends nothing.
@@ -23,8 +21,8 @@ func (noTransport) RoundTrip(*http.Request) (*http.Response, error) { return nil
 func TestPlainRequestsCostNothing(t *testing.T) {
 	shop := newBackend(t, created)
 	openCaddyfile(t, "stockgate_guard\n"+orderGate+"reverse_proxy "+shop.addr())
-	gate := caddymodule.GateNamed(t, "main")
-	guard, exit := caddymodule.GuardOf(gate), caddymodule.ExitOf(gate, noTransport{})
+	gate := gateNamed(t, "main")
+	guard, exit := guardOf(t, gate), exitOf(gate, noTransport{})
 	next := caddyhttp.HandlerFunc(func(http.ResponseWriter, *http.Request) error { return nil })
 	for line, most := range map[string]struct{ guard, exit float64 }{
 		"GET /wiki/%e6%97%a5?x=1":    {0, 0},

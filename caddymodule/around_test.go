@@ -14,7 +14,6 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
-	"github.com/stockgate/stockgate/caddymodule"
 	"github.com/stockgate/stockgate/internal/sitetest"
 )
 
@@ -221,7 +220,7 @@ func TestHeaderNames(t *testing.T) {
 func TestWebsocketsOfHTTP2(t *testing.T) {
 	shop := newBackend(t, created)
 	openCaddyfile(t, fmt.Sprintf(gatedSite, shop.addr()))
-	guard := caddymodule.GuardOf(caddymodule.GateNamed(t, "buy"))
+	guard := guardOf(t, gateNamed(t, "buy"))
 	for target, passes := range map[string]bool{"/socket": true, "/socket/?a=b": true, "/buy/plain": false} {
 		r, err := http.NewRequest(http.MethodConnect, "http://shop"+target, nil)
 		if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
-	"github.com/stockgate/stockgate/caddymodule"
+	"github.com/stockgate/stockgate/caddymodule/app"
+	"github.com/stockgate/stockgate/caddymodule/gate"
 )
 
 // FuzzUnmarshalCaddyfile reads any text as a gate and as the global block. What is
@@ -35,7 +36,7 @@ func FuzzUnmarshalCaddyfile(f *testing.F) {
 		if err != nil || len(tokens) == 0 {
 			return
 		}
-		for into, again := range map[caddyfile.Unmarshaler]any{new(caddymodule.Gate): new(caddymodule.Gate), new(caddymodule.App): new(caddymodule.App)} {
+		for into, again := range map[caddyfile.Unmarshaler]any{new(gate.Gate): new(gate.Gate), new(app.App): new(app.App)} {
 			if err := into.UnmarshalCaddyfile(caddyfile.NewDispenser(tokens)); err != nil {
 				if !strings.Contains(err.Error(), ", at Caddyfile:") {
 					t.Errorf("%T: the error names no line: %v", into, err)

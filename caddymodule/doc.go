@@ -1,4 +1,10 @@
-// Package caddymodule is Stockgate inside Caddy: the app with its Redis and its keys, the
-// gate before an order route, the guard for a whole site, the public status, the shop's API
-// and the admin API. The commands of `caddy stockgate` are in package command.
+// Package caddymodule is Stockgate inside Caddy. Importing it registers every module that runs
+// in the server, each from a package of its own below this one, and their Caddyfile directives.
+// The commands of `caddy stockgate` are in package command.
 package caddymodule
+
+// These have modules, and no directive.
+import (
+	_ "github.com/stockgate/stockgate/caddymodule/fast"
+	_ "github.com/stockgate/stockgate/caddymodule/operator"
+)

@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig"
-
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
+
 	_ "github.com/stockgate/stockgate/caddymodule"
 )
 
@@ -181,10 +181,10 @@ func documentedOptions(t *testing.T, page, heading string) []string {
 	return slices.Compact(names)
 }
 
-// optionsOfSource are the keys of all tables of options in this package's source.
+// optionsOfSource are the keys of all tables of options in the source of the packages below.
 func optionsOfSource(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob("*.go")
+	files, err := filepath.Glob("*/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,11 @@ func optionsOfSource(t *testing.T) []string {
 			if !ok {
 				return true
 			}
-			if m, ok := table.Type.(*ast.MapType); !ok || fmt.Sprint(m.Value) != "option" {
+			m, ok := table.Type.(*ast.MapType)
+			if !ok {
+				return true
+			}
+			if value, ok := m.Value.(*ast.SelectorExpr); !ok || fmt.Sprint(value.X) != "directive" || value.Sel.Name != "Option" {
 				return true
 			}
 			for _, entry := range table.Elts {

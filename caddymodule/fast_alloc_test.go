@@ -2,17 +2,13 @@
 
 package caddymodule_test
 
-import (
-	"testing"
-
-	"github.com/stockgate/stockgate/caddymodule"
-)
+import "testing"
 
 // TestFastRefusalsDoNotAllocate refuses from memory without any of it.
 func TestFastRefusalsDoNotAllocate(t *testing.T) {
 	s := openFast(t, "", benchSites+benchOut)
 	s.sellOut()
-	judge := caddymodule.FastJudge()
+	judge := fastJudge()
 	for name, request := range benchRequests {
 		const times = 1000
 		// The edge may ask Redis again, as it does now and then, and what it does beside counts too:

@@ -3,8 +3,6 @@ package caddymodule_test
 import (
 	"strings"
 	"testing"
-
-	"github.com/stockgate/stockgate/caddymodule"
 )
 
 // TestFastConfigurationErrors loads what adapts and yet cannot be.
@@ -71,8 +69,8 @@ func TestFastObstacles(t *testing.T) {
 			if c.logged != "" && len(logged) == 0 {
 				t.Errorf("the log does not say %q", c.logged)
 			}
-			if (c.logged == "") != (caddymodule.FastJudge() != nil) {
-				t.Errorf("there is a judge: %t", caddymodule.FastJudge() != nil)
+			if (c.logged == "") != (fastJudge() != nil) {
+				t.Errorf("there is a judge: %t", fastJudge() != nil)
 			}
 		})
 	}
@@ -94,7 +92,7 @@ func TestFastUnsuited(t *testing.T) {
 	if err := s.loadText("servers {\nexpected_underscore_headers X_A\nlistener_wrappers {\nstockgate\n}\n}", sites); err != nil {
 		t.Fatal(err)
 	}
-	if caddymodule.FastJudge() != nil {
+	if fastJudge() != nil {
 		t.Error("there is a judge")
 	}
 	if len(s.Logged("no fast refusals on this server: it expects header names with underscores or dots")) == 0 {

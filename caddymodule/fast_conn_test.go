@@ -17,8 +17,6 @@ import (
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
-
-	"github.com/stockgate/stockgate/caddymodule"
 )
 
 // shopSites lead to a shop that tells who it was asked by.
@@ -229,11 +227,11 @@ func TestFastReload(t *testing.T) {
 		}
 	}
 	_, _ = io.WriteString(busy, "GET /buy?sku=soon&key=r HTTP/1.1\r\nHost: shop") // half of a head
-	judge := caddymodule.FastJudge()
+	judge := fastJudge()
 	if err := s.loadFastAt("", strings.Replace(sites, "FAST", "FAST\nrefuse not_started 200 later", 1), portOf(s.fast), portOf(s.plain)); err != nil {
 		t.Fatal(err)
 	}
-	if judge == caddymodule.FastJudge() {
+	if judge == fastJudge() {
 		t.Fatal("nothing was loaded")
 	}
 	if rest, err := io.ReadAll(idle); len(rest) > 0 || err != nil {

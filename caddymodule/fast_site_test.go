@@ -17,7 +17,6 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 
-	"github.com/stockgate/stockgate/caddymodule"
 	"github.com/stockgate/stockgate/internal/sitetest"
 )
 
@@ -40,7 +39,7 @@ var moreSales = map[string]string{
 // SITE is the beginning of a site's address.
 func openFast(t *testing.T, servers, sites string) *fastSite {
 	t.Helper()
-	caddymodule.NoJitter(t)
+	noJitter(t)
 	_, app := sitetest.Redis(t)
 	s := &fastSite{site: openSite(t, app)}
 	s.OpenSale()

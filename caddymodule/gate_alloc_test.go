@@ -12,7 +12,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
-	"github.com/stockgate/stockgate/caddymodule"
+	"github.com/stockgate/stockgate/caddymodule/guard"
 )
 
 // noWriter takes an answer and keeps its status.
@@ -35,7 +35,7 @@ func TestGateAllocatesLittle(t *testing.T) {
 	do[any](s, "PUT", "/stockgate/sales/later", moreSales["later"])
 	do[any](s, "POST", "/stockgate/sales/later/open", "")
 	s.refresh()
-	var guard caddymodule.Guard
+	var guard guard.Guard
 	if err := guard.Provision(caddy.Context{}); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestGateAllocatesLittle(t *testing.T) {
 		"challenged":   {"POST", "asked", "", `{"sku":"soon"}`, http.StatusForbidden, 12},
 		"reserved":     {"POST", "post", "", `{"sku":"plain","quantity":1}`, http.StatusCreated, 200},
 	} {
-		gate := caddymodule.GateNamed(t, c.gate)
+		gate := gateNamed(t, c.gate)
 		if err := gate.ServeHTTP(w, request(c.method, c.query, c.body), shop); err != nil { // the first is below the rate
 			t.Fatal(err)
 		}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/caddymodule"
+	"github.com/stockgate/stockgate/caddymodule/jwt"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -14,7 +14,7 @@ import (
 // tokens are known go on, and so do all other addresses.
 func TestForgedTokensAreLimited(t *testing.T) {
 	l, forger := newLogin(t), newLogin(t)
-	ask := caddymodule.OpenJWT(t, &caddymodule.JWT{Ed25519: l.pem(t), Audience: "shop"})
+	ask := openJWT(t, &jwt.Config{Ed25519: l.pem(t), Audience: "shop"})
 	now := time.Now()
 	want := func(reason sale.Reason, wait int64, token, address string, at time.Time) {
 		t.Helper()

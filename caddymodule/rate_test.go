@@ -13,7 +13,6 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
-	"github.com/stockgate/stockgate/caddymodule"
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/internal/sitetest"
 )
@@ -257,11 +256,11 @@ func TestSharedRateOfClosedDesk(t *testing.T) {
 	s.Load(app)
 	s.OpenSale()
 	s.untilSelling()
-	caddymodule.CloseFlights()
+	closeFlights()
 	if got := s.verdicts("buyer=a&key=k"); got != "unavailable" {
 		t.Errorf("refused as %s", got)
 	}
-	if n := caddymodule.Flights(); n != 0 {
+	if n := flights(); n != 0 {
 		t.Errorf("%d in flight", n)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/caddymodule"
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
@@ -78,7 +77,7 @@ func (u *unread) binds(sale_, sku, ref string, quantity int64) {
 	if err != nil {
 		u.t.Fatal(err)
 	}
-	until(u.t, "that this edge follows the sale", func() bool { return caddymodule.Follows(sale_) })
+	until(u.t, "that this edge follows the sale", func() bool { return follows(sale_) })
 	u.proxy.HoldReplies("XREAD")
 	claim := &reservation.Claim{
 		ID: "of " + ref, Sale: sale_, Version: version, Buyer: "hash", Lines: []sale.Line{{SKU: sku, Quantity: quantity}},

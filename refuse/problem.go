@@ -1,4 +1,4 @@
-// Package refuse defines how a refusal is written as HTTP.
+// Package refuse writes refusals as HTTP.
 package refuse
 
 import "github.com/stockgate/stockgate/sale"

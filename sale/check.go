@@ -7,6 +7,10 @@ import (
 	"time"
 )
 
+// IsID says whether text can be the id of a sale: 1 to 64 of a-z, 0-9, dot, underscore and
+// hyphen, beginning with a letter or digit.
+func IsID(text string) bool { return validID.MatchString(text) }
+
 var validID = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 
 // check applies every rule that a sale must keep.

@@ -9,6 +9,8 @@ import (
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
+
+	_ "github.com/stockgate/stockgate/caddymodule" // the modules that run in the server
 )
 
 func init() {

@@ -7,7 +7,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/spf13/cobra"
 
-	"github.com/stockgate/stockgate/caddymodule"
+	"github.com/stockgate/stockgate/caddymodule/app"
 )
 
 func ledgerCommand() *cobra.Command {
@@ -26,11 +26,11 @@ update and delete only.`,
 }
 
 func printSchema(c *call) error {
-	info, err := caddy.GetModule(caddymodule.LedgersNamespace + "." + c.args[0])
+	info, err := caddy.GetModule(app.LedgersNamespace + "." + c.args[0])
 	if err != nil {
-		return usageError{fmt.Errorf("there is no ledger %q in this Caddy: it has %s", c.args[0], strings.Join(caddymodule.LedgerNames(), " and "))}
+		return usageError{fmt.Errorf("there is no ledger %q in this Caddy: it has %s", c.args[0], strings.Join(app.LedgerNames(), " and "))}
 	}
-	module, ok := info.New().(caddymodule.LedgerModule)
+	module, ok := info.New().(app.LedgerModule)
 	if !ok {
 		return fmt.Errorf("%s is no ledger", info.ID)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
-	"github.com/stockgate/stockgate/caddymodule"
+	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -60,8 +60,8 @@ func fillAddress(dsn string) (string, error) {
 // openStock finds the kind of database that an address is of.
 func openStock(dsn string) (*sql.DB, error) {
 	kinds := make(map[string]bool)
-	for _, info := range caddy.GetModules(caddymodule.LedgersNamespace) {
-		kind, ok := info.New().(caddymodule.StockDatabase)
+	for _, info := range caddy.GetModules(app.LedgersNamespace) {
+		kind, ok := info.New().(app.StockDatabase)
 		if !ok {
 			continue
 		}

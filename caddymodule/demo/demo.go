@@ -10,7 +10,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/stockgate/stockgate/caddymodule"
+	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/internal/shop"
 	"github.com/stockgate/stockgate/internal/stampede"
@@ -127,7 +127,7 @@ limits:
 func (d *demo) openSales(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
-	d.edge, _ = caddymodule.Active()
+	d.edge, _ = app.Active()
 	if err := d.edge.Refresh(ctx); err != nil {
 		err = fmt.Errorf("the gate cannot use this redis: %w", err)
 		if errors.Is(err, shard.ErrUnavailable) {

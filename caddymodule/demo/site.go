@@ -16,7 +16,8 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/caddyserver/caddy/v2/modules/caddytls"
 
-	"github.com/stockgate/stockgate/caddymodule"
+	_ "github.com/stockgate/stockgate/caddymodule" // what the demo's Caddyfile has
+	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/internal/shop"
 	"github.com/stockgate/stockgate/token"
 )
@@ -87,7 +88,7 @@ func (d *demo) openShop() (address string, err error) {
 	if err != nil {
 		return "", err
 	}
-	verifier, err := token.NewVerifier(token.Options{Audience: caddymodule.DefaultAudience, Remote: keys})
+	verifier, err := token.NewVerifier(token.Options{Audience: app.DefaultAudience, Remote: keys})
 	if err != nil {
 		return "", err
 	}
@@ -142,7 +143,7 @@ func (d *demo) startCaddy(text string) error {
 		return fmt.Errorf("starting caddy: %w", err)
 	}
 	d.atEnd(func(ctx context.Context) error {
-		_, drain := caddymodule.Active()
+		_, drain := app.Active()
 		err := caddy.Stop()
 		// Caddy does not wait for it, but the keys must not go away before it.
 		return errors.Join(err, drain(ctx))

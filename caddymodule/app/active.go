@@ -1,0 +1,22 @@
+package app
+
+import (
+	"context"
+
+	"github.com/stockgate/stockgate/edge"
+)
+
+// Active returns the edge of the app that started last, nil where none runs, and a
+// function that waits until no attempt needs that edge and stops it. Caddy does not wait
+// for this when it stops.
+func Active() (edge *edge.Edge, drain func(context.Context) error) {
+	app := Latest()
+	if app == nil || app.Desk() == nil {
+		return nil, nil
+	}
+	desk := app.Desk()
+	return desk.Edge, func(ctx context.Context) error {
+		desk.Wait(ctx)
+		return desk.Stop(ctx)
+	}
+}

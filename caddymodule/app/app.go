@@ -1,0 +1,240 @@
+// Package app is the Caddy app of Stockgate: what all gates of a configuration share. It has the
+// connection to Redis, the signing keys, the ledger with the outbox, and the metrics that are read
+// from all of them.
+package app
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/caddymodule/desk"
+	"github.com/stockgate/stockgate/caddymodule/internal/meter"
+	"github.com/stockgate/stockgate/caddymodule/lists"
+	"github.com/stockgate/stockgate/challenge"
+	"github.com/stockgate/stockgate/shard"
+	"github.com/stockgate/stockgate/token"
+)
+
+func init() { caddy.RegisterModule(new(App)) }
+
+// App holds what all gates of a configuration share: the Redis with the stock and
+// the keys that sign reservation tokens.
+type App struct {
+	// Redis is where the stock is. Required.
+	Redis *Redis `json:"redis,omitempty"`
+	// RateRedis is where shared rates are counted, so that the keys of attackers never
+	// share memory with the stock. It need not survive anything, and may evict keys; while
+	// it does not answer, gates with a shared rate answer 503. It takes neither embedded
+	// nor replica_acks. Default: Redis.
+	RateRedis *Redis `json:"rate_redis,omitempty"`
+	// KeyPrefix begins every key in Redis. Default: stockgate.
+	KeyPrefix string `json:"key_prefix,omitempty"`
+	// Token says how reservation tokens are signed.
+	Token Token `json:"token,omitzero"`
+	// Lists are named lists of buyers, phones, devices and addresses, for `deny` and
+	// `allow` of the gates. A name is 1 to 64 of a-z, 0-9, underscore and hyphen.
+	Lists map[string]lists.Source `json:"lists,omitempty"`
+	// LedgerRaw is the database that keeps a copy of every movement. Default: none.
+	LedgerRaw json.RawMessage `json:"ledger,omitempty" caddy:"namespace=stockgate.ledgers inline_key=driver"`
+	// Journal says how much of each sale's journal is kept in Redis.
+	Journal Journal `json:"journal,omitzero"`
+	// Outbox says who is told every movement over HTTP. Default: nobody.
+	Outbox *Outbox `json:"outbox,omitempty"`
+
+	books   bookkeeping
+	lists   lists.Lists
+	others  others
+	log     *zap.Logger
+	storage keyStorage
+	options shard.Options
+	rates   *shard.Options            // nil: those of options
+	signing atomic.Pointer[signing]   // nil before Start
+	poolKey string                    // of what this app has taken from the pool
+	desk    atomic.Pointer[desk.Desk] // nil before Start
+	parts   parts
+	fast    listeners
+}
+
+// CaddyModule returns the Caddy module information.
+func (*App) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "stockgate", New: func() caddy.Module { return new(App) }}
+}
+
+// Provision reads the configuration and the lists that are files. It neither dials
+// Redis nor touches storage: `caddy validate` must do neither.
+func (a *App) Provision(ctx caddy.Context) error {
+	a.log = ctx.Logger()
+	a.storage = ctx.Storage()
+	if err := meter.Register(ctx.GetMetricsRegistry(), collectors()...); err != nil {
+		return err
+	}
+	if err := a.Token.provision(); err != nil {
+		return fmt.Errorf("token: %w", err)
+	}
+	if a.Redis == nil {
+		return fmt.Errorf("no redis configured: write `stockgate { redis 127.0.0.1:6379 }` in the global options")
+	}
+	var err error
+	if a.options, err = a.Redis.options(a.KeyPrefix); err != nil {
+		return err
+	}
+	if a.RateRedis != nil {
+		if a.RateRedis.Embedded || a.RateRedis.ReplicaAcks != 0 {
+			return fmt.Errorf("rate_redis: neither embedded nor replica_acks goes with it")
+		}
+		rates, err := a.RateRedis.options(a.KeyPrefix)
+		if err != nil {
+			return fmt.Errorf("rate_%w", err)
+		}
+		a.rates = &rates
+	}
+	if err := a.books.provision(a, ctx); err != nil {
+		return err
+	}
+	return a.lists.Open(a.Lists)
+}
+
+// Start loads the signing key and begins to talk to Redis in the background: Caddy
+// starts whether or not Redis answers.
+func (a *App) Start() error {
+	s, err := a.Token.load(a.storage)
+	if err != nil {
+		return err
+	}
+	key, d, err := desk.Open(&desk.Options{Redis: a.options, Rates: a.rates, Embedded: a.Redis.Embedded, Keys: s.keys, Log: a.log})
+	if err != nil {
+		return err
+	}
+	a.poolKey = key
+	a.signing.Store(s)
+	if err := a.lists.Start(key, d); err != nil {
+		return err
+	}
+	if err := a.others.start(a, d); err != nil {
+		return err
+	}
+	a.desk.Store(d) // the edge knows by now which sales there must be
+	if err := a.books.start(key, d); err != nil {
+		return err
+	}
+	a.parts.start(d)
+	running.add(a)
+	return nil
+}
+
+// Stop makes the app invisible to the admin API. What requests in flight need
+// stays until Cleanup.
+func (a *App) Stop() error {
+	a.fast.stop()
+	running.remove(a)
+	a.parts.stop()
+	return nil
+}
+
+// Cleanup gives back what Provision and Start have taken, all of it or the part that
+// they came to: what uses the desk before the desk. The desk closes when no other
+// configuration uses it and its last request has ended.
+func (a *App) Cleanup() error {
+	a.parts.stop()
+	a.lists.Close()
+	a.others.close()
+	if a.poolKey == "" {
+		return nil
+	}
+	key := a.poolKey
+	a.poolKey = ""
+	return errors.Join(a.books.close(), desk.Close(key))
+}
+
+// Redis says which Redis holds the stock.
+type Redis struct {
+	// Embedded runs a Redis in this process: nothing survives it, and it sells only
+	// to clients on this machine. Excludes all else.
+	Embedded bool `json:"embedded,omitempty"`
+	// Addresses are host:port, or one redis:// or rediss:// URL.
+	Addresses []string `json:"addresses,omitempty"`
+	// Sentinel is the master's name; Addresses are those of the sentinels.
+	Sentinel string `json:"sentinel,omitempty"`
+	// Cluster says that Addresses are nodes of a Redis Cluster.
+	Cluster  bool   `json:"cluster,omitempty"`
+	Username string `json:"username,omitempty"`
+	// Password may be a placeholder such as {env.REDIS_PASSWORD}.
+	Password string `json:"password,omitempty"`
+	// TLS connects with TLS.
+	TLS bool `json:"tls,omitempty"`
+	// Timeout bounds how long an attempt waits for Redis. Default: 500ms.
+	Timeout caddy.Duration `json:"timeout,omitempty"`
+	// ReplicaAcks is how many replicas must have an operation (a reservation, a request of
+	// the shop or of an operator) before its caller hears that it is done; else it is 503.
+	// Default: 0.
+	ReplicaAcks int `json:"replica_acks,omitempty"`
+	// ReplicaAcksWait is how long to wait for them. Default: 50ms.
+	ReplicaAcksWait caddy.Duration `json:"replica_acks_wait,omitempty"`
+}
+
+func (r *Redis) options(prefix string) (shard.Options, error) {
+	repl := caddy.NewReplacer()
+	o := shard.Options{
+		Sentinel: r.Sentinel, Cluster: r.Cluster, TLS: r.TLS,
+		Username: repl.ReplaceKnown(r.Username, ""), Password: repl.ReplaceKnown(r.Password, ""),
+		Timeout:     time.Duration(r.Timeout),
+		ReplicaAcks: r.ReplicaAcks, ReplicaAcksWait: time.Duration(r.ReplicaAcksWait),
+		Prefix: prefix,
+	}
+	for _, a := range r.Addresses {
+		o.Addresses = append(o.Addresses, repl.ReplaceKnown(a, ""))
+	}
+	if r.Embedded {
+		if len(r.Addresses) > 0 || r.Sentinel != "" || r.Cluster || r.TLS || r.Username != "" || r.Password != "" || r.ReplicaAcks != 0 {
+			return o, fmt.Errorf("redis: `embedded` stands alone; only timeout goes with it")
+		}
+		o.Addresses = []string{"127.0.0.1:0"} // the real one when it has started
+	}
+	err := o.Validate() // completes the defaults
+	return o, err
+}
+
+// Token says how reservation tokens are signed.
+type Token struct {
+	// Keys sign and verify: the first signs, all are published. Default: auto.
+	Keys []TokenKey `json:"keys,omitempty"`
+	// Issuer is the claim iss. Default: stockgate.
+	Issuer string `json:"issuer,omitempty"`
+	// Audience is the claim aud, which the shop checks. Default: order-backend.
+	Audience string `json:"audience,omitempty"`
+	// Margin is how long before the hold the token expires. Default: a fifth of the
+	// gate's hold_for, within 1s and 5s.
+	Margin caddy.Duration `json:"margin,omitempty"`
+}
+
+// TokenKey is one signing key.
+type TokenKey struct {
+	// Kind is auto (Ed25519, made on first start and kept in Caddy's storage),
+	// ed25519 (PEM) or hmac (a shared secret of at least 32 bytes).
+	Kind string `json:"kind"`
+	// Material is the PEM or the secret, as a placeholder such as {env.STOCKGATE_KEY}
+	// or {file./etc/stockgate/key.pem}. None for auto.
+	Material string `json:"material,omitempty"`
+}
+
+// signing is what a started app signs with, and knows its own tokens by.
+type signing struct {
+	keys     []token.Key
+	signer   *token.Signer
+	verifier *token.Verifier
+	// challenge are derived from keys.
+	challenge []challenge.Key
+}
+
+// Interface guards
+var (
+	_ caddy.App          = (*App)(nil)
+	_ caddy.Provisioner  = (*App)(nil)
+	_ caddy.CleanerUpper = (*App)(nil)
+)

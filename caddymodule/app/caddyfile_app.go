@@ -1,0 +1,164 @@
+package app
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/stockgate/stockgate/caddymodule/internal/directive"
+)
+
+// UnmarshalCaddyfile reads the global option. Syntax:
+//
+//	stockgate {
+//		redis <address...> | embedded {
+//			address      <address...>
+//			sentinel     <master>
+//			cluster
+//			username     <name>
+//			password     <password>
+//			tls
+//			timeout      <duration>
+//			replica_acks <number> [<duration>]
+//		}
+//		rate_redis <address...> {
+//			… as in redis, without replica_acks
+//		}
+//		key_prefix <prefix>
+//		token {
+//			key      auto | ed25519 <pem> | hmac <secret>
+//			issuer   <name>
+//			audience <name>
+//			margin   <duration>
+//		}
+//		list <name> file <path>
+//		list <name> redis
+//		ledger sqlite <file> | postgres <dsn> | off
+//		journal {
+//			keep <duration>
+//			most <number>
+//		}
+//		outbox <url> {
+//			secret  <secret>
+//			batch   <number>
+//			timeout <duration>
+//			sales   <sale...>
+//			kinds   <kind...>
+//		}
+//	}
+//
+// The addresses of redis and rate_redis are in their line or in their block. Of several
+// keys the first signs and all verify; all secrets of the outbox sign. list may be given
+// more than once, each name once.
+func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next() // the option's name
+	if d.NextArg() {
+		return d.Errf("stockgate takes no arguments here, found %q: write `stockgate { … }`", d.Val())
+	}
+	return directive.ReadBlock(d, map[string]directive.Option{
+		"redis":      {Usage: "redis <address...> | embedded", Read: readRedis(&a.Redis, "redis")},
+		"rate_redis": {Usage: "rate_redis <address...>", Read: readRedis(&a.RateRedis, "rate_redis")},
+		"key_prefix": {Usage: "key_prefix <prefix>", Read: directive.Text(&a.KeyPrefix)},
+		"token":      {Usage: "token { … }", Read: a.Token.readCaddyfile},
+		"ledger":     {Usage: "ledger sqlite <file> | postgres <dsn> | off", Read: a.readLedger},
+		"journal":    {Usage: "journal { … }", Read: a.Journal.readCaddyfile},
+		"outbox":     {Usage: "outbox <url> { … }", Read: a.readOutbox},
+		"list":       {Usage: "list <name> file <path>|redis", Read: a.readList, List: true},
+	})
+}
+
+// readRedis reads the option of that name: redis, which may be embedded or wait for
+// replicas, or rate_redis.
+func readRedis(into **Redis, name string) func(*caddyfile.Dispenser, string) error {
+	return func(d *caddyfile.Dispenser, usage string) error {
+		inline, err := directive.Arguments(d, usage, 0, -1)
+		if err != nil {
+			return err
+		}
+		at := *d // where redis is, for errors about all of it
+		r := new(Redis)
+		options := map[string]directive.Option{
+			"address":  {Usage: "address <address...>", Read: directive.Texts(&r.Addresses)},
+			"sentinel": {Usage: "sentinel <master>", Read: directive.Text(&r.Sentinel)},
+			"cluster":  {Usage: "cluster", Read: directive.Flag(&r.Cluster)},
+			"username": {Usage: "username <name>", Read: directive.Text(&r.Username)},
+			"password": {Usage: "password <password>", Read: directive.Text(&r.Password)},
+			"tls":      {Usage: "tls", Read: directive.Flag(&r.TLS)},
+			"timeout":  {Usage: "timeout <duration>", Read: directive.Duration(&r.Timeout)},
+		}
+		if name == "redis" {
+			options["replica_acks"] = directive.Option{Usage: "replica_acks <number> [<duration>]", Read: r.readReplicaAcks}
+		}
+		err = directive.ReadBlock(d, options)
+		embedded := slices.Contains(inline, "embedded")
+		switch {
+		case err != nil:
+			return err
+		case len(inline) > 0 && len(r.Addresses) > 0:
+			return at.Errf("%s has addresses in its line and in its block: write them in one place", name)
+		case len(inline)+len(r.Addresses) == 0:
+			return at.Errf("%s has no address: write `%s 127.0.0.1:6379`", name, name)
+		case embedded && name != "redis":
+			return at.Errf("%s embedded would be the memory of this process: leave %s out", name, name)
+		case embedded && len(inline) > 1:
+			return at.Errf("redis embedded runs in this process: write no address beside it")
+		case embedded:
+			r.Embedded = true
+		case len(inline) > 0:
+			r.Addresses = inline
+		}
+		*into = r
+		return nil
+	}
+}
+
+func (r *Redis) readReplicaAcks(d *caddyfile.Dispenser, usage string) error {
+	args, err := directive.Arguments(d, usage, 1, 2)
+	if err != nil {
+		return err
+	}
+	if r.ReplicaAcks, err = strconv.Atoi(args[0]); err != nil || r.ReplicaAcks < 0 {
+		return d.Errf("%q is not a number of replicas", args[0])
+	}
+	if len(args) == 2 {
+		r.ReplicaAcksWait, err = directive.ParseDuration(d, args[1])
+	}
+	return err
+}
+
+func (t *Token) readCaddyfile(d *caddyfile.Dispenser, usage string) error {
+	if _, err := directive.Arguments(d, usage, 0, 0); err != nil {
+		return err
+	}
+	return directive.ReadBlock(d, map[string]directive.Option{
+		"key":      {Usage: "key auto | ed25519 <pem> | hmac <secret>", Read: t.readKey, List: true},
+		"issuer":   {Usage: "issuer <name>", Read: directive.Text(&t.Issuer)},
+		"audience": {Usage: "audience <name>", Read: directive.Text(&t.Audience)},
+		"margin":   {Usage: "margin <duration>", Read: directive.Duration(&t.Margin)},
+	})
+}
+
+func (t *Token) readKey(d *caddyfile.Dispenser, usage string) error {
+	args, err := directive.Arguments(d, usage, 1, 2)
+	if err != nil {
+		return err
+	}
+	key := TokenKey{Kind: args[0]}
+	switch material := args[1:]; key.Kind {
+	case "auto":
+		if len(material) > 0 {
+			return d.Errf("key auto is made by Stockgate itself: write nothing after it")
+		}
+	case "ed25519", "hmac":
+		if len(material) == 0 {
+			return d.Errf("key %s has no material: write `%s`", key.Kind, usage)
+		}
+		key.Material = material[0]
+	default:
+		// The word may be a secret whose kind was forgotten: it is not repeated.
+		return d.Errf("there is no such kind of key: write `%s`", usage)
+	}
+	t.Keys = append(t.Keys, key)
+	return nil
+}

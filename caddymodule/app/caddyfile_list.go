@@ -1,0 +1,34 @@
+package app
+
+import (
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/stockgate/stockgate/caddymodule/internal/directive"
+	"github.com/stockgate/stockgate/caddymodule/lists"
+)
+
+// readList reads a named list.
+func (a *App) readList(d *caddyfile.Dispenser, usage string) error {
+	args, err := directive.Arguments(d, usage, 2, 3)
+	if err != nil {
+		return err
+	}
+	name, s := args[0], lists.Source{Source: args[1]}
+	switch {
+	case s.Source != lists.FileSource && s.Source != lists.RedisSource:
+		return d.Errf("list %s: there is no source %q: write `%s`", name, s.Source, usage)
+	case len(args) == 3:
+		s.Path = args[2]
+	}
+	if err := s.Check(name); err != nil {
+		return d.WrapErr(err)
+	}
+	if _, twice := a.Lists[name]; twice {
+		return d.Errf("list %s is given twice: each list has a name of its own", name)
+	}
+	if a.Lists == nil {
+		a.Lists = make(map[string]lists.Source)
+	}
+	a.Lists[name] = s
+	return nil
+}

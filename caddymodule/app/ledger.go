@@ -1,0 +1,210 @@
+package app
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/caddymodule/desk"
+	"github.com/stockgate/stockgate/caddymodule/internal/meter"
+	"github.com/stockgate/stockgate/journal"
+	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/outbox"
+)
+
+// LedgerModule is a module in the namespace stockgate.ledgers: a database that can
+// keep the ledger.
+type LedgerModule interface {
+	caddy.Module
+	// OpenLedger opens the ledger as it is configured. It does not wait for the database.
+	OpenLedger() (ledger.Ledger, error)
+	// Identity is the same for two modules that open the same ledger in the same way.
+	Identity() string
+	// Schema is what makes the ledger's tables, in the language of the database.
+	Schema() []string
+}
+
+// StockDatabase is what a module in stockgate.ledgers may be besides: a kind of database
+// of which a sale file can take its stock.
+type StockDatabase interface {
+	// OpensStock says whether an address is one of this kind.
+	OpensStock(dsn string) bool
+	// OpenStock opens the database for reading. It need not dial. An error does not
+	// repeat the address, which may hold a password.
+	OpenStock(dsn string) (*sql.DB, error)
+}
+
+// Journal says how much of each sale's journal is kept in Redis. The newest 10,000
+// movements are always kept, and with a ledger also all that it does not have yet.
+type Journal struct {
+	// Keep is how long movements are kept. Default: 168h.
+	Keep caddy.Duration `json:"keep,omitempty"`
+	// Most is how many movements of a sale are kept. Default: 5,000,000, with a ledger
+	// 100,000.
+	Most int64 `json:"most,omitempty"`
+}
+
+const (
+	defaultJournalKeep       = 7 * 24 * time.Hour
+	defaultJournalMost       = 5_000_000
+	defaultJournalMostLedger = 100_000
+)
+
+// keep is what the configuration means.
+func (j Journal) keep(withLedger bool) (ledger.Keep, error) {
+	switch {
+	case j.Keep < 0 || j.Keep > 0 && time.Duration(j.Keep) < time.Minute:
+		return ledger.Keep{}, fmt.Errorf("journal: keep is %v: at least 1m, or leave it out", time.Duration(j.Keep))
+	case j.Most < 0 || j.Most > 0 && j.Most < journal.JournalLeast:
+		return ledger.Keep{}, fmt.Errorf("journal: most is %d: at least %d, or leave it out", j.Most, journal.JournalLeast)
+	}
+	k := ledger.Keep{For: time.Duration(j.Keep), Most: j.Most, Ledger: withLedger}
+	if k.For == 0 {
+		k.For = defaultJournalKeep
+	}
+	switch {
+	case k.Most > 0:
+	case withLedger:
+		k.Most = defaultJournalMostLedger
+	default:
+		k.Most = defaultJournalMost
+	}
+	return k, nil
+}
+
+// bookkeeping is what one configuration needs to keep the journals in bounds, and to
+// copy them into its ledger and to the outbox's receiver.
+type bookkeeping struct {
+	keep    ledger.Keep
+	module  LedgerModule               // nil: none
+	outbox  *outbox.Options            // nil: none
+	poolKey string                     // of what was taken from the pool
+	keeper  atomic.Pointer[bookkeeper] // nil before start
+}
+
+// provision loads the ledger's module and checks what the configuration says.
+func (b *bookkeeping) provision(a *App, ctx caddy.Context) error {
+	if len(a.LedgerRaw) > 0 {
+		loaded, err := ctx.LoadModule(a, "LedgerRaw")
+		if err != nil {
+			return fmt.Errorf("ledger: %w", err)
+		}
+		module, ok := loaded.(LedgerModule)
+		if !ok {
+			return fmt.Errorf("ledger: %T is no ledger", loaded)
+		}
+		b.module = module
+	}
+	if a.Outbox != nil {
+		options, err := a.Outbox.options()
+		if err != nil {
+			return fmt.Errorf("outbox: %w", err)
+		}
+		if b.outbox = &options; isOpen(options.URL) {
+			a.log.Warn("the outbox sends movements over plain http: whoever is on the way can read them; use https")
+		}
+	}
+	var err error
+	b.keep, err = a.Journal.keep(b.module != nil)
+	return err
+}
+
+// bookkeepers are shared by the configurations that live at the same time: a reload
+// that changes neither Redis nor ledger nor outbox does not interrupt them.
+var bookkeepers = caddy.NewUsagePool()
+
+// start begins to keep the books of a desk.
+func (b *bookkeeping) start(desk string, d *desk.Desk) error {
+	identity := ""
+	if b.module != nil {
+		identity = string(b.module.CaddyModule().ID) + " " + b.module.Identity()
+	}
+	sink := ""
+	if b.outbox != nil {
+		sink = fmt.Sprintf("%+v", *b.outbox)
+	}
+	hash := sha256.Sum256(fmt.Appendf(nil, "%s %q %+v %q", desk, identity, b.keep, sink))
+	key := hex.EncodeToString(hash[:])
+	k, _, err := bookkeepers.LoadOrNew(key, func() (caddy.Destructor, error) { return startBookkeeper(b, d) })
+	if err != nil {
+		return err
+	}
+	b.poolKey = key
+	b.keeper.Store(k.(*bookkeeper))
+	return nil
+}
+
+// ledger is the open ledger; nil: there is none.
+func (b *bookkeeping) ledger() ledger.Ledger {
+	if k := b.keeper.Load(); k != nil {
+		return k.ledger
+	}
+	return nil
+}
+
+// close gives everything back, once.
+func (b *bookkeeping) close() error {
+	if b.poolKey == "" {
+		return nil
+	}
+	key := b.poolKey
+	b.poolKey = ""
+	b.keeper.Store(nil)
+	_, err := bookkeepers.Delete(key)
+	return err
+}
+
+// bookkeeper keeps the books of a desk, in the pool.
+type bookkeeper struct {
+	ledger ledger.Ledger // nil: none
+	cancel context.CancelFunc
+	loops  sync.WaitGroup
+}
+
+func startBookkeeper(b *bookkeeping, d *desk.Desk) (*bookkeeper, error) {
+	k := new(bookkeeper)
+	if b.module != nil {
+		var err error
+		if k.ledger, err = b.module.OpenLedger(); err != nil {
+			return nil, fmt.Errorf("ledger: %w", err)
+		}
+	}
+	// like the desk, it outlives the configuration that began it
+	log := caddy.Log().Named("stockgate")
+	ctx, cancel := context.WithCancel(context.Background())
+	k.cancel = cancel
+	keeper := ledger.NewKeeper(d.Store.Journal(), d.Store, b.keep, log, meter.Books{})
+	k.loops.Go(func() { keeper.Run(ctx) })
+	if k.ledger != nil {
+		drainer := ledger.NewDrainer(d.Store.Journal(), d.Store, k.ledger, log, meter.Books{})
+		k.loops.Go(func() { drainer.Run(ctx) })
+	}
+	if b.outbox != nil {
+		sender := outbox.New(d.Store.Journal(), k.ledger, *b.outbox, log, meter.Books{})
+		k.loops.Go(func() { sender.Run(ctx) })
+	}
+	return k, nil
+}
+
+// Destruct stops the loops. What they were doing is taken back by the database, or sent
+// again, and done by whoever has the sale next.
+func (k *bookkeeper) Destruct() error {
+	k.cancel()
+	k.loops.Wait()
+	if k.ledger == nil {
+		return nil
+	}
+	if err := k.ledger.Close(); err != nil && !errors.Is(err, context.Canceled) {
+		caddy.Log().Named("stockgate").Warn("closing the ledger", zap.Error(err))
+	}
+	return nil
+}

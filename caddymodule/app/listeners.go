@@ -1,0 +1,57 @@
+package app
+
+import (
+	"maps"
+	"sync"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+)
+
+// listener is a listener wrapper that answers in the place of gates.
+type listener interface {
+	// StopAnswering leaves all that comes from now on to the HTTP server.
+	StopAnswering()
+}
+
+// listeners are the servers of one configuration that have the wrapper.
+type listeners struct {
+	mu  sync.Mutex
+	all map[*caddyhttp.Server]listener
+}
+
+// AddListener notes a server's wrapper, and says false where the server has one already.
+func (a *App) AddListener(s *caddyhttp.Server, l listener) bool {
+	f := &a.fast
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.all == nil {
+		f.all = make(map[*caddyhttp.Server]listener)
+	}
+	_, twice := f.all[s]
+	f.all[s] = l
+	return !twice
+}
+
+// HasListener says whether a server has the wrapper.
+func (a *App) HasListener(s *caddyhttp.Server) bool {
+	a.fast.mu.Lock()
+	defer a.fast.mu.Unlock()
+	return a.fast.all[s] != nil
+}
+
+// Listeners returns the wrappers by their servers.
+func (a *App) Listeners() map[*caddyhttp.Server]listener {
+	a.fast.mu.Lock()
+	defer a.fast.mu.Unlock()
+	return maps.Clone(a.fast.all)
+}
+
+// stop ends the answering: a newer configuration may say otherwise, and gates of this
+// one are about to give back what they use.
+func (f *listeners) stop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, l := range f.all {
+		l.StopAnswering()
+	}
+}

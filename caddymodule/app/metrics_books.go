@@ -1,0 +1,134 @@
+package app
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/stockgate/stockgate/caddymodule/bookcache"
+)
+
+const (
+	// scrapeTimeout bounds how long one scrape waits for Redis; what has not come by
+	// then is reported as it was last known.
+	scrapeTimeout = time.Second
+	// scrapeAtOnce is how many sales are read at the same time.
+	scrapeAtOnce = 8
+	// unitSeries is how many stock cells of a sale have series of their own. A larger
+	// sale is summed up under the sku "*".
+	unitSeries = 1_000
+)
+
+// metricsShelving keeps the cells that have series of their own.
+var metricsShelving = bookcache.Options{Most: unitSeries, Lines: true, Longest: 30 * time.Second}
+
+// booksCollector reports, of the app that runs at the time of a scrape, where the
+// units of every sale are and how the edge is.
+type booksCollector struct {
+	shelf atomic.Pointer[bookcache.Cache]
+
+	units, lost, balanced, oldest, unbacked, lead, backlog, ready *prometheus.Desc
+}
+
+func newBooksCollector() *booksCollector {
+	return &booksCollector{
+		units: prometheus.NewDesc("stockgate_units",
+			`Units by state (available, held, in_doubt, confirmed) and in all (stock); sku "*" sums up a sale of more than 1,000 cells.`,
+			[]string{"sale", "sku", "region", "state"}, nil),
+		lost: prometheus.NewDesc("stockgate_sale_lost",
+			"Whether Redis had the sale and has it no more: 1 or 0. Restore it with `caddy stockgate rebuild`.", []string{"sale"}, nil),
+		balanced: prometheus.NewDesc("stockgate_balanced",
+			"Whether stock = available + held + in_doubt + confirmed in every cell of the sale: 1 or 0. 0 for a sale that is lost.", []string{"sale"}, nil),
+		oldest: prometheus.NewDesc("stockgate_oldest_in_doubt_seconds",
+			"Age of the oldest hold that is in doubt; 0: there is none.", []string{"sale"}, nil),
+		unbacked: prometheus.NewDesc("stockgate_unbacked",
+			"Orders that the shop took without stock and that nobody has resolved.", []string{"sale"}, nil),
+		lead: prometheus.NewDesc("stockgate_clock_lead_seconds",
+			"How far the sale's clock of deadlines is ahead of Redis's own time, because that has stepped back; below 0: forward.", []string{"sale"}, nil),
+		backlog: prometheus.NewDesc("stockgate_backlog",
+			"Outcomes that Redis could not be told yet.", nil, nil),
+		ready: prometheus.NewDesc("stockgate_ready",
+			"Whether this edge may sell: 1 or 0; the log says why not.", nil, nil),
+	}
+}
+
+// Describe names the series.
+func (b *booksCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{b.units, b.lost, b.balanced, b.oldest, b.unbacked, b.lead, b.backlog, b.ready} {
+		ch <- d
+	}
+}
+
+// Collect reads the books and reports them. Without a running app it reports nothing.
+func (b *booksCollector) Collect(ch chan<- prometheus.Metric) {
+	app := Latest()
+	if app == nil {
+		return
+	}
+	d := app.Desk()
+	if d == nil {
+		return
+	}
+	gauge := func(desc *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, v, labels...)
+	}
+	gauge(b.backlog, float64(d.Backlog()))
+	gauge(b.ready, truth(d.Ready() == nil))
+
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	shelf := bookcache.Of(&b.shelf, d, metricsShelving)
+	slots := make(chan struct{}, scrapeAtOnce)
+	var readers sync.WaitGroup
+	for listing := range d.Catalogue().All {
+		gauge(b.lost, truth(listing.Lost()), listing.Sale.ID)
+		if listing.Lost() { // its units are not known: the last ones that were would be no truth
+			gauge(b.balanced, 0, listing.Sale.ID)
+			continue
+		}
+		slots <- struct{}{}
+		readers.Go(func() {
+			defer func() { <-slots }()
+			s, ok := shelf.Latest(ctx, listing.Sale.ID)
+			if !ok {
+				return
+			}
+			id := listing.Sale.ID
+			for _, c := range s.Reported() {
+				gauge(b.units, float64(c.Stock), id, c.SKU, c.Region, "stock")
+				gauge(b.units, float64(c.Available), id, c.SKU, c.Region, "available")
+				gauge(b.units, float64(c.Held), id, c.SKU, c.Region, "held")
+				gauge(b.units, float64(c.InDoubt), id, c.SKU, c.Region, "in_doubt")
+				gauge(b.units, float64(c.Confirmed), id, c.SKU, c.Region, "confirmed")
+			}
+			gauge(b.balanced, truth(s.Overview.Balanced), id)
+			gauge(b.unbacked, float64(s.Overview.Unbacked), id)
+			gauge(b.lead, s.Overview.Lead.Seconds(), id)
+			age := 0.0
+			if since := s.Overview.OldestInDoubt; !since.IsZero() {
+				age = max(0, listing.Now().Sub(since).Seconds())
+			}
+			gauge(b.oldest, age, id)
+		})
+	}
+	readers.Wait()
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// collectors report what the running app knows. They are made once for the process, as the
+// counters are.
+var collectors = sync.OnceValue(func() []prometheus.Collector {
+	return []prometheus.Collector{newBooksCollector(), newListsCollector()}
+})
+
+// Interface guard
+var _ prometheus.Collector = (*booksCollector)(nil)

@@ -1,0 +1,32 @@
+package app
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// listsCollector reports, of the app that runs at the time of a scrape, how long its
+// named lists are.
+type listsCollector struct{ entries *prometheus.Desc }
+
+func newListsCollector() listsCollector {
+	return listsCollector{prometheus.NewDesc("stockgate_list_entries",
+		"Entries of a named list as this edge knows it; of one in Redis 0 until it was read, and removed ones count until it is read again.",
+		[]string{"list"}, nil)}
+}
+
+// Describe names the series.
+func (c listsCollector) Describe(ch chan<- *prometheus.Desc) { ch <- c.entries }
+
+// Collect reports. Without a running app there is nothing.
+func (c listsCollector) Collect(ch chan<- prometheus.Metric) {
+	app := Latest()
+	if app == nil {
+		return
+	}
+	for name, l := range app.lists.All() {
+		if n, ok := l.Entries(); ok {
+			ch <- prometheus.MustNewConstMetric(c.entries, prometheus.GaugeValue, float64(n), name)
+		}
+	}
+}
+
+// Interface guards
+var _ prometheus.Collector = listsCollector{}

@@ -1,0 +1,381 @@
+package app
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/caddymodule/desk"
+	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/filters"
+	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
+)
+
+const (
+	// keepEvery is how often the item list is compared with what storage has, and so
+	// the least time between two writes.
+	keepEvery = 2 * time.Second
+	// keepTimeout bounds one access to storage.
+	keepTimeout = 10 * time.Second
+)
+
+// others is what one configuration remembers of the sales.
+type others struct {
+	wanted  bool // a gate lets other items pass
+	keeper  atomic.Pointer[itemKeeper]
+	poolKey string // of what was taken from the pool
+}
+
+// itemKeepers are shared by the configurations that live at the same time.
+var itemKeepers = caddy.NewUsagePool()
+
+func (o *others) start(a *App, d *desk.Desk) error {
+	key := fmt.Sprintf("%s %s %t", a.poolKey, storageName(a.storage), o.wanted)
+	v, _, err := itemKeepers.LoadOrNew(key, func() (caddy.Destructor, error) {
+		k := &itemKeeper{desk: d, storage: a.storage, path: itemsPath(&a.options, o.wanted), items: o.wanted}
+		if a.Redis.Embedded {
+			k.storage = nil // no sale outlives the process
+		}
+		k.start()
+		return k, nil
+	})
+	if err != nil {
+		return err
+	}
+	o.poolKey = key
+	o.keeper.Store(v.(*itemKeeper))
+	return nil
+}
+
+// isOther says that no sale lists an item of the attempt. Where it is not known what is
+// listed, nothing is other.
+func (o *others) isOther(a *sale.Attempt) bool {
+	k := o.keeper.Load()
+	if k == nil {
+		return false
+	}
+	items := k.listed()
+	if items == nil {
+		return false
+	}
+	for i := range a.Lines {
+		if items.Listed(a.Lines[i].SKU) {
+			return false
+		}
+	}
+	return true
+}
+
+// isUnknown says that it is not known what is listed.
+func (o *others) isUnknown() bool {
+	k := o.keeper.Load()
+	return k == nil || k.listed() == nil
+}
+
+func (o *others) close() {
+	if o.poolKey != "" {
+		_, _ = itemKeepers.Delete(o.poolKey)
+		o.poolKey = ""
+	}
+}
+
+// itemsPath is where in Caddy's storage the sales of a Redis are remembered, with or
+// without their items.
+func itemsPath(o *shard.Options, items bool) string {
+	hash := sha256.Sum256(fmt.Appendf(nil, "%q %q %t %q false", o.Addresses, o.Sentinel, o.Cluster, o.Prefix))
+	what := "sales"
+	if items {
+		what = "items"
+	}
+	return "stockgate/" + what + "-" + hex.EncodeToString(hash[:8]) + ".json"
+}
+
+// storageName tells storages apart. One that cannot say who it is is another one in
+// each configuration: then two keepers write the same.
+func storageName(s keyStorage) string {
+	if named, ok := s.(fmt.Stringer); ok {
+		return named.String()
+	}
+	return fmt.Sprintf("%T %p", s, s)
+}
+
+// keptItems are the sales that this edge has heard of.
+type keptItems struct {
+	Sales map[string]keptSale `json:"sales"`
+}
+
+// keptSale is one sale in it. Without SKUs its items are not known.
+type keptSale struct {
+	Closed bool     `json:"closed,omitempty"`
+	SKUs   []string `json:"skus,omitempty"`
+}
+
+// itemKeeper knows which sales there are and which items they list, also while Redis is
+// away, and after a start without it: that is kept in Caddy's storage. So an edge that
+// starts on a Redis that was emptied misses the sales that were there.
+type itemKeeper struct {
+	desk    *desk.Desk
+	storage keyStorage // nil: nothing is kept
+	path    string
+	items   bool // a gate lets other items pass: what the sales list is kept too
+
+	now    atomic.Pointer[knownItems]
+	making sync.Mutex // one is made at a time
+
+	stored  *knownItems // what storage has; of the one goroutine, as failing is
+	failing bool        // the last write failed
+	stopped bool        // it was said that no other item passes
+	cancel  context.CancelFunc
+	loop    sync.WaitGroup
+}
+
+// knownItems is what is known at one moment.
+type knownItems struct {
+	of    *edge.Catalogue // nil: from storage
+	kept  keptItems
+	items *filters.Items // nil: not known
+}
+
+// makeKnown gathers what sales list. Of a sale without SKUs any item may be one. Where
+// there never was a sale nothing is known either: a Redis that was emptied looks like one
+// that is new.
+func makeKnown(of *edge.Catalogue, kept keptItems) *knownItems {
+	if len(kept.Sales) == 0 {
+		return &knownItems{of, kept, nil}
+	}
+	for _, s := range kept.Sales {
+		if len(s.SKUs) == 0 {
+			return &knownItems{of, kept, nil}
+		}
+	}
+	return &knownItems{of, kept, filters.NewItems(func(yield func(string) bool) {
+		for _, s := range kept.Sales {
+			for _, sku := range s.SKUs {
+				if !yield(sku) {
+					return
+				}
+			}
+		}
+	})}
+}
+
+// start tells the edge what was kept, and keeps what it learns.
+func (k *itemKeeper) start() {
+	if k.storage != nil {
+		k.load()
+		k.remind()
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	k.cancel = cancel
+	k.loop.Go(func() {
+		ticker := time.NewTicker(keepEvery)
+		defer ticker.Stop()
+		for {
+			k.keep()
+			select {
+			case <-ticker.C:
+			case <-ctx.Done():
+				k.keep()
+				return
+			}
+		}
+	})
+}
+
+// remind tells the edge which sales Redis must have. Where it answers they are looked for
+// before the first attempt.
+func (k *itemKeeper) remind() {
+	known := k.now.Load()
+	if known == nil {
+		return
+	}
+	var ids []string
+	for id, s := range known.kept.Sales {
+		if !s.Closed {
+			ids = append(ids, id)
+		}
+	}
+	if k.desk.Remember(ids...) && k.desk.Ready() == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), k.desk.Store.Shard().Timeout())
+		defer cancel()
+		_ = k.desk.Refresh(ctx) // said in the log and by Ready
+	}
+}
+
+// Destruct keeps what is known and ends.
+func (k *itemKeeper) Destruct() error {
+	k.cancel()
+	k.loop.Wait()
+	return nil
+}
+
+// listed are the items that sales list; nil: they are not known.
+func (k *itemKeeper) listed() *filters.Items {
+	now := k.now.Load()
+	if now == nil || now.of != k.desk.Catalogue() {
+		if now = k.follow(); now == nil {
+			return nil
+		}
+	}
+	return now.items
+}
+
+// follow brings what is known up to the catalogue of the moment. One that was never
+// read is empty, and says nothing.
+func (k *itemKeeper) follow() *knownItems {
+	k.making.Lock()
+	defer k.making.Unlock()
+	c, old := k.desk.Catalogue(), k.now.Load()
+	if old != nil && old.of == c {
+		return old
+	}
+	// A catalogue that was read before Redis went away still counts.
+	if isEmpty(c) && k.desk.Ready() != nil {
+		return old
+	}
+	var before keptItems
+	if old != nil {
+		before = old.kept
+	}
+	k.now.Store(makeKnown(c, k.merge(before, c)))
+	return k.now.Load()
+}
+
+func isEmpty(c *edge.Catalogue) bool {
+	for range c.All {
+		return false
+	}
+	return true
+}
+
+// merge gives the sales of a catalogue. One that Redis has lost stays as it was known: its
+// items must not become ordinary goods.
+func (k *itemKeeper) merge(before keptItems, c *edge.Catalogue) keptItems {
+	kept := keptItems{Sales: make(map[string]keptSale)}
+	for id, s := range before.Sales {
+		if !s.Closed {
+			kept.Sales[id] = s
+		}
+	}
+	for l := range c.All {
+		if old, ok := before.Sales[l.Sale.ID]; ok && l.Lost() {
+			kept.Sales[l.Sale.ID] = old
+			continue
+		}
+		s := keptSale{Closed: l.Status == sale.Closed}
+		if k.items {
+			s.SKUs = make([]string, 0, len(l.Sale.Items))
+			for i := range l.Sale.Items {
+				s.SKUs = append(s.SKUs, l.Sale.Items[i].SKU)
+			}
+			slices.Sort(s.SKUs)
+		}
+		kept.Sales[l.Sale.ID] = s
+	}
+	return kept
+}
+
+// load reads what was kept. Without it nothing is known until Redis answers.
+func (k *itemKeeper) load() {
+	ctx, cancel := context.WithTimeout(context.Background(), keepTimeout)
+	defer cancel()
+	raw, err := k.storage.Load(ctx, k.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	var kept keptItems
+	if err == nil {
+		err = json.Unmarshal(raw, &kept)
+	}
+	if err == nil && kept.Sales == nil {
+		err = errors.New("it is no list of items")
+	}
+	if err != nil {
+		keeperLog().Error("the list of sales in Caddy's storage cannot be read: what redis has lost may not be missed, and no other item passes before redis answers",
+			zap.String("path", k.path), zap.Error(err))
+		return
+	}
+	k.stored = makeKnown(nil, kept)
+	k.now.Store(k.stored)
+}
+
+// keep writes what is known, if storage has something else. What cannot be written
+// is tried again.
+func (k *itemKeeper) keep() {
+	k.say(k.listed() == nil)
+	now := k.now.Load()
+	if now == nil || now == k.stored || k.storage == nil {
+		return
+	}
+	raw, err := json.Marshal(now.kept)
+	if err == nil && (k.stored == nil || !k.stored.kept.equal(now.kept)) {
+		ctx, cancel := context.WithTimeout(context.Background(), keepTimeout)
+		err = k.storage.Store(ctx, k.path, raw)
+		cancel()
+	}
+	before := k.failing
+	k.failing = err != nil
+	if err != nil && before {
+		return // said
+	}
+	if err != nil {
+		keeperLog().Error("the list of sales cannot be kept in Caddy's storage", zap.String("path", k.path), zap.Error(err))
+		return
+	}
+	k.stored = now
+}
+
+// say says once that ordinary goods do not pass although Redis answers, and why.
+func (k *itemKeeper) say(unknown bool) {
+	if unknown = unknown && k.items && k.desk.Ready() == nil; unknown && !k.stopped {
+		keeperLog().Error(NothingIsOther)
+	} else if k.stopped && !unknown {
+		keeperLog().Info("`other_items pass`: what the sales list is known")
+	}
+	k.stopped = unknown
+}
+
+// NothingIsOther says to operators why `other_items pass` lets nothing pass, and what to do.
+const NothingIsOther = "`other_items pass` lets nothing pass, because it is not known what the sales list: no sale was ever loaded into this redis, or one is lost or cannot be read; " +
+	"load the first sale, a draft will do, or restore what is lost"
+
+func (k keptItems) equal(other keptItems) bool {
+	if len(k.Sales) != len(other.Sales) {
+		return false
+	}
+	for id, s := range k.Sales {
+		t, ok := other.Sales[id]
+		if !ok || s.Closed != t.Closed || !slices.Equal(s.SKUs, t.SKUs) {
+			return false
+		}
+	}
+	return true
+}
+
+func keeperLog() *zap.Logger { return caddy.Log().Named("stockgate") }
+
+// Interface guards
+var (
+	_ caddy.Destructor = (*itemKeeper)(nil)
+)
+
+// ItemKeepers is how many lists of sales the living configurations keep in Caddy's storage.
+func ItemKeepers() (n int) {
+	itemKeepers.Range(func(any, any) bool {
+		n++
+		return true
+	})
+	return n
+}

@@ -1,0 +1,57 @@
+package app
+
+import (
+	"sync"
+
+	"github.com/stockgate/stockgate/caddymodule/desk"
+)
+
+// Part is what belongs to an app and is made by a package above it, such as the gates of
+// the configuration.
+type Part interface {
+	// Start is called when the app has started.
+	Start(d *desk.Desk)
+	// Stop is called when the app stops, and again when it is cleaned up.
+	Stop()
+}
+
+// parts are those of one configuration, by the keys under which they are asked for.
+type parts struct {
+	mu    sync.Mutex
+	order []Part
+	byKey map[any]Part
+}
+
+// Part returns the part that belongs to a key. It is made when it is first asked for.
+func (a *App) Part(key any, create func() Part) Part {
+	ps := &a.parts
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if p, ok := ps.byKey[key]; ok {
+		return p
+	}
+	if ps.byKey == nil {
+		ps.byKey = make(map[any]Part)
+	}
+	p := create()
+	ps.byKey[key], ps.order = p, append(ps.order, p)
+	return p
+}
+
+func (ps *parts) start(d *desk.Desk) {
+	for _, p := range ps.all() {
+		p.Start(d)
+	}
+}
+
+func (ps *parts) stop() {
+	for _, p := range ps.all() {
+		p.Stop()
+	}
+}
+
+func (ps *parts) all() []Part {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	return ps.order[:len(ps.order):len(ps.order)]
+}

@@ -1,0 +1,76 @@
+package bookcache
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// What is known of a sale's books is good for some seconds after Redis has gone.
+// In a bubble, or the machine may stall between the clock and the question.
+func TestBooksGrowOld(t *testing.T) { synctest.Test(t, booksGrowOld) }
+
+func booksGrowOld(t *testing.T) {
+	away := errors.New("away")
+	books := new(reservation.Overview)
+	for name, c := range map[string]struct {
+		Books
+		readAgo, triedAgo time.Duration
+		fresh             bool
+		err               error
+	}{
+		"just read":               {Books{Overview: books}, 0, 0, true, nil},
+		"read a second ago":       {Books{Overview: books}, time.Second, time.Second, false, nil},
+		"large, two seconds ago":  {Books{Overview: books, pause: 3 * time.Second}, 2 * time.Second, 2 * time.Second, true, nil},
+		"large, four seconds ago": {Books{Overview: books, pause: 3 * time.Second}, 4 * time.Second, 4 * time.Second, false, nil},
+		"large, away for a while": {Books{Overview: books, pause: 3 * time.Second, err: away}, 7 * time.Second, 0, true, nil},
+		"away for four seconds":   {Books{Overview: books, err: away}, 4 * time.Second, 0, true, nil},
+		"away for six seconds":    {Books{Overview: books, err: away}, 6 * time.Second, 0, true, away},
+		"not asked for a minute":  {Books{Overview: books}, time.Minute, time.Minute, false, ErrOld},
+		"never read, just failed": {Books{err: away}, 0, 0, true, away},
+	} {
+		c.pause = max(c.pause, booksEvery)
+		c.good = c.pause + booksKept
+		now := time.Now()
+		c.read, c.tried = now.Add(-c.readAgo), now.Add(-c.triedAgo)
+		if got := c.Books.fresh(); got != c.fresh {
+			t.Errorf("%s: fresh is %t", name, got)
+		}
+		got, err := c.usable()
+		if !errors.Is(err, c.err) || (err == nil) != (got != nil) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// All sales together are read a twentieth of the time; what is read quickly, or could not
+// be read, does not wait for the others.
+func TestBooksArePaced(t *testing.T) { synctest.Test(t, booksArePaced) }
+
+func booksArePaced(t *testing.T) {
+	b := &Cache{Options: Options{Most: 1000, Lines: true, Longest: 30 * time.Second}, sales: make(map[string]*Books)}
+	for i := range 10 {
+		b.sales[fmt.Sprint("large", i)] = &Books{tried: time.Now(), took: 100 * time.Millisecond}
+	}
+	b.sales["long ago"] = &Books{tried: time.Now().Add(-booksBusy), took: time.Minute}
+	b.sales["small"] = &Books{tried: time.Now(), took: time.Millisecond}
+	b.sales["away"] = &Books{tried: time.Now(), took: 100 * time.Millisecond, good: 27 * time.Second, err: ErrOld}
+	b.sales["huge"] = &Books{tried: time.Now(), took: time.Second}
+	const busy = 13
+	for id, want := range map[string][2]time.Duration{
+		"large0": {20 * busy * 100 * time.Millisecond, 20*busy*100*time.Millisecond + booksKept},
+		"small":  {time.Second, time.Second + booksKept},
+		"away":   {time.Second, 27 * time.Second},
+		"huge":   {30 * time.Second, 30*time.Second + booksKept},
+	} {
+		s := b.sales[id]
+		b.pace(s)
+		if got := [2]time.Duration{s.pause, s.good}; got != want {
+			t.Errorf("%s: pause and good %v, want %v", id, got, want)
+		}
+	}
+}

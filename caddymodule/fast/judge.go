@@ -1,0 +1,86 @@
+package fast
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/stockgate/stockgate/attempt"
+	"github.com/stockgate/stockgate/caddymodule/gate"
+	"github.com/stockgate/stockgate/caddymodule/guard"
+	"github.com/stockgate/stockgate/fastpath"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// Concerns says whether a request leads to a gate that may be refused for here.
+func (p *Plan) Concerns(f *fastpath.Request) bool {
+	m, ok := f.Memo.(*memo)
+	path, query, _ := strings.Cut(f.Target, "?")
+	if query != "" && p.readsQuery(query) {
+		return false
+	}
+	if ok && m.k != nil && m.k.kept && m.k.is(f.Method, f.Host, path) {
+		return true
+	}
+	k := p.wayOf(f, path)
+	if !ok {
+		if k == nil {
+			return false
+		}
+		m = new(memo)
+		f.Memo = m
+	}
+	m.k = k
+	return k != nil
+}
+
+// readsQuery says whether a query may matter to what a guard refuses: what is known of a
+// way is known of its path alone.
+func (p *Plan) readsQuery(query string) bool {
+	if strings.IndexByte(query, '#') >= 0 || strings.Contains(query, "_method") {
+		return true
+	}
+	return slices.ContainsFunc(p.gates, func(g *gate.Gate) bool { return g.Routes().NamesQueries() })
+}
+
+// Judge refuses a request in the place of its gate, if the gate would.
+func (p *Plan) Judge(out []byte, f *fastpath.Request) ([]byte, bool) {
+	m := f.Memo.(*memo)
+	k := m.k
+	g := k.way.gate
+	s := takeScratch()
+	defer s.giveBack()
+	s.lay(f, k)
+	r := &s.request
+	if guard := k.way.guard; guard != nil {
+		if why := k.way.why; why != "" {
+			out, a := guard.Refuser().AppendAnswer(out, &sale.Refusal{Reason: sale.Malformed, Detail: why}, nil, 0, r.Method, f.Now)
+			return out, gate.CountFastGuard(a)
+		}
+	}
+	if s.strip {
+		s.stripped(k.way.guard, g)
+	}
+	now := f.Now
+	if g.AsksIP() {
+		m.client(s, p.server, now)
+	}
+	s.out = out
+	v := g.Foresee(r, f.Body, &s.foresight, now)
+	out, now = s.out, f.Now // it may have waited
+	if v.No == nil {
+		return out, false
+	}
+	out, a := g.Refuser().AppendAnswer(out, v.No, v.Over, v.Wait, r.Method, now)
+	return out, g.CountFast(a, s.foresight.SaleID())
+}
+
+// stripped removes what guard and gate remove.
+func (s *scratch) stripped(before *guard.Guard, g *gate.Gate) {
+	if before != nil {
+		before.Strip(&s.request)
+	}
+	guard.StripReserved(&s.request)
+	if !g.Check {
+		attempt.StripMethodOverride(s.request.Header)
+	}
+}

@@ -1,0 +1,193 @@
+// Package fast is the listener wrapper stockgate: it answers at the connection what gates refuse
+// from memory. It asks them by one method, Gate.Foresee.
+package fast
+
+import (
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/caddymodule/app"
+	"github.com/stockgate/stockgate/caddymodule/gate"
+	"github.com/stockgate/stockgate/fastpath"
+)
+
+func init() { caddy.RegisterModule(new(Listener)) }
+
+// Listener answers at the connection what gates with fast_refusals refuse from memory,
+// before Caddy's HTTP server reads the request: with the same bytes, at many times the
+// speed. It takes no arguments: hosts and matchers are those of the gates.
+//
+// It is for cleartext HTTP/1.1, behind a balancer or CDN that ends TLS. Connections
+// with TLS or HTTP/2, and all requests that it is not sure about, are left to Caddy. A
+// wrapper for the PROXY protocol belongs before it.
+type Listener struct {
+	app    *app.App
+	log    *zap.Logger
+	server *caddyhttp.Server
+	fast   fastpath.Server
+	plan   *Plan // nil: there is nothing to answer
+	once   sync.Once
+}
+
+// CaddyModule returns the Caddy module information.
+func (*Listener) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "caddy.listeners.stockgate", New: func() caddy.Module { return new(Listener) }}
+}
+
+// Provision finds the app and the server.
+func (l *Listener) Provision(ctx caddy.Context) error {
+	loaded, err := ctx.AppIfConfigured("stockgate")
+	if err != nil {
+		return errors.New("the listener wrapper stockgate is there, and no redis is configured: write `stockgate { redis 127.0.0.1:6379 }` in the global options")
+	}
+	l.app, l.log = loaded.(*app.App), ctx.Logger()
+	server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
+	if !ok {
+		return errors.New("the listener wrapper stockgate is for HTTP servers")
+	}
+	if !l.app.AddListener(server, l) {
+		return errors.New("the listener wrapper stockgate is given twice")
+	}
+	l.server = server
+	server.RegisterConnState(l.follow)
+	server.RegisterOnShutdown(l.fast.Stop)
+	return nil
+}
+
+// WrapListener makes the connections ones that are answered here. Caddy calls it when
+// the server starts, and all its routes are ready.
+func (l *Listener) WrapListener(ln net.Listener) net.Listener {
+	l.once.Do(l.prepare)
+	if l.plan == nil {
+		return ln
+	}
+	return &sharedListener{ln, l}
+}
+
+// prepare makes the plan.
+func (l *Listener) prepare() {
+	if why := Unsuited(l.server); why != "" {
+		l.log.Warn("no fast refusals on this server: " + why)
+		return
+	}
+	plan := Compile(l.server)
+	for _, g := range gate.Of(l.app).List() {
+		if g.Server() == l.server && g.FastRefusals != nil && !plan.Reaches(g) {
+			l.log.Warn("no fast refusals of this gate: " + plan.Obstacle(g))
+		}
+	}
+	if len(plan.gates) == 0 {
+		return
+	}
+	s := l.server
+	l.plan = plan
+	l.fast.Judge = plan
+	l.fast.MaxHead = s.MaxHeaderBytes
+	l.fast.Timeouts = fastpath.Timeouts{
+		Header: time.Duration(s.ReadHeaderTimeout), Request: time.Duration(s.ReadTimeout), Idle: time.Duration(s.IdleTimeout),
+		Write: time.Duration(s.WriteTimeout),
+	}
+	if s.WriteTimeout <= 0 {
+		l.fast.Write = time.Duration(s.WriteIdleTimeout)
+	}
+}
+
+// Unsuited says why a server's answers cannot be given here; empty: they can.
+func Unsuited(s *caddyhttp.Server) string {
+	switch {
+	case len(s.ExpectedUnderscoreHeaders)+len(s.ExpectedDotHeaders) > 0:
+		return "it expects header names with underscores or dots"
+	case len(s.TLSConnPolicies) > 0 && slices.Contains(s.Protocols, "h3"):
+		return "it serves TLS, and announces HTTP/3 in each answer; write an http:// site of its own for what comes without TLS"
+	}
+	return ""
+}
+
+// Judge is what judges requests at the connection; nil: all are left to Caddy's server.
+func (l *Listener) Judge() fastpath.Judge {
+	if l.plan == nil {
+		return nil
+	}
+	return l.plan
+}
+
+// StopAnswering leaves all that comes from now on to Caddy's server.
+func (l *Listener) StopAnswering() { l.fast.Stop() }
+
+// follow tells a connection what Caddy's server does with it.
+func (l *Listener) follow(c net.Conn, s http.ConnState) {
+	if conn := sharedConn(c); conn != nil {
+		conn.Follow(s)
+	}
+}
+
+// sharedConn is the connection of ours that Caddy's server reads from. Where something
+// lies between the two that is not known here, such as TLS, there is none: nothing may
+// be answered then.
+func sharedConn(c net.Conn) *fastpath.Conn {
+	if conn, ok := c.(*fastpath.Conn); ok {
+		return conn
+	}
+	// Caddy looks for HTTP/2's preface where a server must not speak both versions.
+	v := reflect.ValueOf(c)
+	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct || v.Elem().Type().PkgPath() != reflect.TypeFor[caddyhttp.Server]().PkgPath() {
+		return nil
+	}
+	inner := v.Elem().FieldByName("Conn")
+	if !inner.IsValid() || !inner.CanInterface() {
+		return nil
+	}
+	conn, _ := inner.Interface().(*fastpath.Conn)
+	return conn
+}
+
+// sharedListener accepts connections that are answered here.
+type sharedListener struct {
+	net.Listener
+	l *Listener
+}
+
+// Accept leaves connections alone that have been decrypted already: Caddy wants to see
+// what they are.
+func (f *sharedListener) Accept() (net.Conn, error) {
+	c, err := f.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	if _, encrypted := c.(interface{ ConnectionState() tls.ConnectionState }); encrypted {
+		return c, nil
+	}
+	return f.l.fast.Wrap(c), nil
+}
+
+// UnmarshalCaddyfile reads the wrapper. Syntax:
+//
+//	stockgate
+func (*Listener) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next() // the wrapper's name
+	if d.NextArg() {
+		return d.Errf("the listener wrapper stockgate takes no arguments, found %q: hosts and matchers are those of the gates with fast_refusals", d.Val())
+	}
+	if d.NextBlock(d.Nesting()) {
+		return d.Errf("the listener wrapper stockgate takes no block")
+	}
+	return nil
+}
+
+// Interface guards
+var (
+	_ caddy.Provisioner     = (*Listener)(nil)
+	_ caddy.ListenerWrapper = (*Listener)(nil)
+	_ caddyfile.Unmarshaler = (*Listener)(nil)
+)

@@ -1,0 +1,302 @@
+package fast
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/stockgate/stockgate/attempt"
+	"github.com/stockgate/stockgate/caddymodule/gate"
+	"github.com/stockgate/stockgate/caddymodule/guard"
+	"github.com/stockgate/stockgate/caddymodule/status"
+)
+
+// Plan is a server's routes as far as they decide which gate a request meets, and
+// what it meets before. Matchers are Caddy's own objects, asked in Caddy's order.
+type Plan struct {
+	server *caddyhttp.Server
+	steps  []planStep
+	gates  []*gate.Gate // those that can be reached
+	known  knownWays
+}
+
+// planStep is a route.
+type planStep struct {
+	sets     [][]matcher // one of them must match; none: always
+	opaque   string      // a matcher that cannot be asked here; empty: all can
+	group    string
+	terminal bool
+	acts     []planAct
+}
+
+// planAct is a handler of a route. One of its fields is set.
+type planAct struct {
+	guard  *guard.Guard
+	gate   *gate.Gate
+	status *status.Status
+	steps  []planStep // a subroute's
+	sub    bool
+	// other is the module of any other handler; ends: it never calls the next one.
+	other string
+	ends  bool
+}
+
+// Compile compiles the routes of a server that is ready to start.
+func Compile(s *caddyhttp.Server) *Plan {
+	p := &Plan{server: s}
+	p.steps = p.compile(s.Routes, nil)
+	p.reach(p.steps, nothing)
+	return p
+}
+
+// compile compiles routes. invoked are the named routes around them.
+func (p *Plan) compile(routes caddyhttp.RouteList, invoked []string) []planStep {
+	steps := make([]planStep, 0, len(routes))
+	for i := range routes {
+		r := &routes[i]
+		s := planStep{group: r.Group, terminal: r.Terminal}
+		s.sets, s.opaque = matchersOf(r.MatcherSets)
+		for _, h := range r.Handlers {
+			if act, counts := p.act(h, invoked); counts {
+				s.acts = append(s.acts, act)
+			}
+		}
+		steps = append(steps, s)
+	}
+	return steps
+}
+
+// act compiles a handler. false: it changes nothing that a fast refusal depends on.
+func (p *Plan) act(h caddyhttp.MiddlewareHandler, invoked []string) (planAct, bool) {
+	switch h := h.(type) {
+	case *guard.Guard:
+		return planAct{guard: h}, true
+	case *gate.Gate:
+		return planAct{gate: h}, true
+	case *gate.Check:
+		return planAct{gate: h.Gate()}, true
+	case *status.Status:
+		return planAct{status: h}, true
+	case *caddyhttp.Subroute:
+		return planAct{sub: true, steps: p.compile(h.Routes, invoked)}, true
+	case *caddyhttp.Invoke:
+		if route := p.server.NamedRoutes[h.Name]; route != nil && !slices.Contains(invoked, h.Name) {
+			return planAct{sub: true, steps: p.compile(caddyhttp.RouteList{*route}, append(slices.Clone(invoked), h.Name))}, true
+		}
+	}
+	if vars, ok := h.(*caddyhttp.VarsMiddleware); ok && !setsClientIP(*vars) {
+		return planAct{}, false
+	}
+	name := "a handler that is not known"
+	if m, ok := h.(caddy.Module); ok {
+		name = string(m.CaddyModule().ID)
+	}
+	return planAct{other: name, ends: slices.Contains(endingHandlers, name)}, !slices.Contains(harmlessHandlers, name)
+}
+
+// harmlessHandlers set placeholders, which a gate with fast refusals does not read, and
+// choose what is logged.
+var harmlessHandlers = []string{"http.handlers.map", "http.handlers.log_append"}
+
+// setsClientIP says whether variables may make somebody else of a client.
+func setsClientIP(vars caddyhttp.VarsMiddleware) bool {
+	for name := range vars {
+		if name == caddyhttp.ClientIPVarKey || guard.HasPlaceholder(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// endingHandlers answer themselves.
+var endingHandlers = []string{
+	"http.handlers.static_response", "http.handlers.reverse_proxy", "http.handlers.error",
+}
+
+// What stands before a place in the routes: nothing, what force passes over, or what
+// no request gets past here.
+const (
+	nothing = iota
+	passable
+	wall
+)
+
+// reach notes the gates that requests can come to. before is what stands before these
+// routes; it returns what stands behind them for a request that every route without a
+// matcher has handled.
+func (p *Plan) reach(steps []planStep, before int) int {
+	for i := range steps {
+		s := &steps[i]
+		if s.opaque != "" {
+			before = max(before, s.blocks())
+			continue
+		}
+		inner := before
+		for _, a := range s.acts {
+			switch {
+			case a.gate != nil && a.gate.FastRefusals != nil && (inner == nothing || inner == passable && a.gate.FastRefusals.Force):
+				p.gates = append(p.gates, a.gate)
+			case a.sub:
+				inner = p.reach(a.steps, inner)
+			case a.other != "" && a.ends:
+				inner = wall
+			case a.other != "":
+				inner = max(inner, passable)
+			}
+		}
+		if len(s.sets) == 0 { // a request that a matcher turns away does without it
+			before = inner
+		}
+	}
+	return before
+}
+
+// blocks is what a route with a matcher that cannot be asked is to all that follows.
+func (s *planStep) blocks() int {
+	switch {
+	case s.terminal || slices.ContainsFunc(s.acts, func(a planAct) bool { return a.sub || a.gate != nil }):
+		return wall
+	case len(s.acts) > 0:
+		return passable
+	}
+	return nothing
+}
+
+// Reaches says whether requests can come to a gate, so that it may be refused for here.
+func (p *Plan) Reaches(g *gate.Gate) bool { return slices.Contains(p.gates, g) }
+
+// Obstacle says what stands before a gate that cannot be reached.
+func (p *Plan) Obstacle(g *gate.Gate) string {
+	var before []string
+	var look func(steps []planStep) bool
+	look = func(steps []planStep) bool {
+		for i := range steps {
+			s := &steps[i]
+			if s.opaque != "" {
+				before = append(before, "the matcher "+s.opaque)
+			}
+			outside := len(before)
+			for _, a := range s.acts {
+				switch {
+				case a.gate == g:
+					return true
+				case a.sub:
+					if look(a.steps) {
+						return true
+					}
+				case a.other != "":
+					before = append(before, a.other)
+				}
+			}
+			if s.opaque != "" { // what is behind the matcher comes only after it
+				before = before[:outside]
+			}
+		}
+		return false
+	}
+	if !look(p.steps) {
+		return "it stands behind a handler whose routes are not known here"
+	}
+	slices.Sort(before)
+	return "what stands before it can change the answer: " + strings.Join(slices.Compact(before), ", ") +
+		"; move it behind the gate, or write `fast_refusals force`"
+}
+
+// way is where a request leads: to a gate, or to the HTTP server.
+type way struct {
+	gate *gate.Gate // nil: the HTTP server
+	// guard is the last one on the way, nil: there is none; why it refuses, if it does.
+	guard *guard.Guard
+	why   string
+}
+
+// walk is one request on its way through the plan.
+type walk struct {
+	groups  []string // groups that have matched
+	vague   []string // groups of which nobody knows here
+	skipped bool     // something has been passed over that runs before the gate
+	headers bool     // headers or query have been asked
+	way     way
+}
+
+// walk follows the routes as Caddy does. false: it has come to an end, which is
+// w.way; true: it goes on with what follows.
+func (w *walk) walk(steps []planStep, r *http.Request) bool {
+	for i := range steps {
+		s := &steps[i]
+		switch {
+		case s.group != "" && slices.Contains(w.groups, s.group):
+			continue
+		case s.group != "" && slices.Contains(w.vague, s.group):
+			return false
+		case s.opaque != "":
+			if s.blocks() == wall {
+				return false
+			}
+			if s.group != "" {
+				w.vague = append(w.vague, s.group)
+			}
+			w.skipped = w.skipped || s.blocks() == passable
+			continue
+		}
+		if matches, err := w.match(s.sets, r); err != nil {
+			return false
+		} else if !matches {
+			continue
+		}
+		if s.group != "" {
+			w.groups = append(w.groups, s.group)
+		}
+		for j := range s.acts {
+			if !w.act(&s.acts[j], r) {
+				return false
+			}
+		}
+		if s.terminal {
+			return false
+		}
+	}
+	return true
+}
+
+// act takes a request through a handler. false: it goes no further.
+func (w *walk) act(a *planAct, r *http.Request) bool {
+	switch {
+	case a.guard != nil:
+		a.guard.Strip(r)
+		if w.way.why == "" {
+			if why := w.refusedBy(a.guard.Routes(), r); why != "" && w.skipped {
+				return false
+			} else if w.way.guard = a.guard; why != "" {
+				w.way.why = why
+			}
+		}
+	case a.status != nil:
+		return !a.status.Answers(r)
+	case a.gate != nil:
+		if w.way.guard == nil && w.refusedBy(a.gate.Routes(), r) != "" {
+			return false
+		}
+		if a.gate.FastRefusals != nil && (!w.skipped || a.gate.FastRefusals.Force) {
+			w.way.gate = a.gate
+		}
+		return false
+	case a.sub:
+		return w.walk(a.steps, r)
+	case a.ends:
+		return false
+	default:
+		w.skipped = true
+	}
+	return true
+}
+
+// refusedBy says why a guard, or a gate without one, refuses a request.
+func (w *walk) refusedBy(s *guard.Routes, r *http.Request) string {
+	why, deep := s.Refuses(r)
+	w.headers = w.headers || deep && !s.IsPlain() || r.Method != http.MethodGet && attempt.OverriddenMethod(r.Header) != ""
+	return why
+}

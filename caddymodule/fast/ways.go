@@ -1,0 +1,84 @@
+package fast
+
+import (
+	"hash/maphash"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+
+	"github.com/stockgate/stockgate/fastpath"
+)
+
+// knownWays remembers where requests lead whose way depends on nothing but method,
+// host and path. Each place has room for one: what strangers ask for takes no more.
+type knownWays struct {
+	places [1024]atomic.Pointer[knownWay]
+}
+
+// knownWay is where one method, host and path leads.
+type knownWay struct {
+	method, host, path string
+	url                url.URL // without its query
+	way                way
+	kept               bool // it depends on nothing else
+}
+
+// mostWay bounds what is remembered.
+const mostWay = 512
+
+var waySeed = maphash.MakeSeed()
+
+func (k *knownWays) place(method, host, path string) *atomic.Pointer[knownWay] {
+	h := maphash.String(waySeed, path) ^ maphash.String(waySeed, host)<<1 ^ uint64(len(method))
+	return &k.places[h%uint64(len(k.places))]
+}
+
+func (k *knownWay) is(method, host, path string) bool {
+	return k.path == path && k.method == method && k.host == host
+}
+
+// wayOf finds where a request leads. nil: to the HTTP server.
+func (p *Plan) wayOf(f *fastpath.Request, path string) *knownWay {
+	place := p.known.place(f.Method, f.Host, path)
+	if k := place.Load(); k != nil && k.is(f.Method, f.Host, path) {
+		if k.way.gate == nil {
+			return nil
+		}
+		return k
+	}
+	if !p.suits(f.Method, f.Host, path) {
+		return nil
+	}
+	u, err := url.ParseRequestURI(path)
+	if err != nil {
+		return nil
+	}
+	k := &knownWay{method: strings.Clone(f.Method), host: strings.Clone(f.Host), path: strings.Clone(path)}
+	if k.url = *u; u.Scheme != "" || u.Host != "" || u.Opaque != "" {
+		return nil
+	}
+	// what the URL holds is cut from the path
+	k.url.Path, k.url.RawPath = strings.Clone(u.Path), strings.Clone(u.RawPath)
+	s := takeScratch()
+	defer s.giveBack()
+	s.lay(f, k)
+	w := walk{}
+	w.walk(p.steps, &s.request)
+	k.way = w.way
+	if !w.headers && len(f.Method)+len(f.Host)+len(path) <= mostWay {
+		k.kept = true
+		place.Store(k)
+	}
+	if k.way.gate == nil {
+		return nil
+	}
+	return k
+}
+
+// suits says whether Caddy's server lets a request come to the routes as it is. What
+// it keeps for itself, and what gates let pass, is the server's.
+func (p *Plan) suits(method, host, path string) bool {
+	return len(method) <= 32 && method != http.MethodOptions && strings.Trim(host, ".") != "" &&
+		!strings.HasPrefix(host, ".") && !strings.HasPrefix(host, ":") && !strings.HasPrefix(path, "/.well-known/")
+}

@@ -1,0 +1,332 @@
+// Package forward takes a reserved attempt to the shop, and tells Redis what its answer means. The
+// rules that judge the answer are those of package outcome.
+package forward
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"sync/atomic"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp/reverseproxy"
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/caddymodule/internal/meter"
+	"github.com/stockgate/stockgate/caddymodule/internal/reply"
+	"github.com/stockgate/stockgate/outcome"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/token"
+)
+
+const (
+	proxyStatusKey  = "http.reverse_proxy.status_code"
+	proxyRetriesKey = "http.reverse_proxy.retries"
+	// ReservationHeader has the reservation's id in answers to clients.
+	ReservationHeader = "Stockgate-Reservation"
+)
+
+// Flight is one reserved attempt on its way to the shop and back. It ends exactly
+// once, whatever happens: by a return, an error or a panic.
+type Flight struct {
+	Rules *outcome.Rules
+	Log   *zap.Logger
+	Place *Place // given back when the flight ends
+	Hold  reservation.Hold
+	Token string
+	Body  []byte
+	Repl  *caddy.Replacer
+	out   http.Header // the answer's header
+	ctx   context.Context
+	// Again: the order is sold already, and this can change nothing of it.
+	Again bool
+	// Copy keeps the answer for KeepCopy, for who repeats the attempt; nil: it has no
+	// idempotency key.
+	Copy     *Copy
+	KeepCopy time.Duration
+
+	wire  wire
+	ended bool
+	// reader is the client. The answer is written to it after the end.
+	reader reader
+
+	// what the way needs is in one piece with it: every sale takes it
+	answer answer
+	reply  outcome.Reply
+	writer caddyhttp.ResponseWriterWrapper
+	trace  httptrace.ClientTrace
+}
+
+// Forward takes the attempt to the shop. The forwarded request does not end when
+// the client leaves: the shop's answer counts, whoever hears it.
+func (f *Flight) Forward(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, timeout time.Duration) (err error) {
+	f.ctx = context.WithoutCancel(r.Context())
+	ctx, cancel := context.WithTimeout(f.ctx, timeout)
+	defer cancel()
+	f.out = w.Header()
+	f.forget()
+	f.Repl.Delete(proxyRetriesKey)
+
+	f.writer.ResponseWriter = w
+	f.answer = answer{ResponseWriterWrapper: &f.writer, flight: f, copy: f.Copy}
+	a := &f.answer
+	f.reader.init(w, r)
+	defer f.Place.of.readers.leave(&f.reader)
+	f.wire.watch(&f.trace, f.Repl)
+	returned := false
+	defer func() {
+		if !returned { // a panic goes on after this
+			f.end(f.lost(a, nil, "panic"))
+		}
+	}()
+	err = next.ServeHTTP(a, f.request(r, httptrace.WithClientTrace(ctx, &f.trace)))
+	returned = true
+	cause := "no_answer"
+	switch {
+	case err == nil:
+		f.answerWithStatus(a)
+		err = a.finish()
+	case ctx.Err() != nil:
+		cause = "timeout"
+	default:
+		cause = "connection_lost"
+	}
+	if !f.ended {
+		f.end(f.lost(a, err, cause))
+	}
+	if err == nil && a.left {
+		return nil
+	}
+	if a.left {
+		panic(http.ErrAbortHandler) // the client has a part, which must not look complete
+	}
+	if err == nil { // net/http would write an empty 200, and the shop said no such thing
+		err = caddyhttp.Error(http.StatusBadGateway, errors.New("the shop gave no final answer"))
+	}
+	reply.DropPayload(r)
+	return err
+}
+
+// answerWithStatus writes the shop's own status where the handlers behind the gate
+// received it and wrote nothing.
+func (f *Flight) answerWithStatus(a *answer) {
+	if status, proxied := f.proxyStatus(); proxied && status >= 200 && a.status == 0 {
+		a.WriteHeader(status)
+	}
+}
+
+// request is what the shop gets: the request unchanged, and the token.
+func (f *Flight) request(r *http.Request, ctx context.Context) *http.Request {
+	out := r.WithContext(ctx)
+	out.Header = r.Header.Clone() // handlers change values in place
+	out.Header[token.Header] = []string{f.Token}
+	if f.Rules.ReadsBody || f.Copy != nil {
+		out.Header["Accept-Encoding"] = []string{"identity"}
+	}
+	// No GetBody: net/http must not send a body again on its own. The body of the
+	// outer request stays unread.
+	if len(f.Body) > 0 {
+		out.Body = io.NopCloser(bytes.NewReader(f.Body))
+	} else {
+		out.Body = http.NoBody
+	}
+	out.GetBody = nil
+	out.ContentLength = int64(len(f.Body))
+	out.TransferEncoding = nil
+	out.Trailer = nil
+	return out
+}
+
+// forget drops the status of an earlier answer: when a request is sent, it is not
+// the answer to that one. forward_auth is a reverse proxy too.
+func (f *Flight) forget() { forget(f.Repl) }
+
+func forget(repl *caddy.Replacer) { repl.Delete(proxyStatusKey) }
+
+// judge applies the rules. When more than one request was sent, a refusal of the
+// last one says nothing about the others: a retry may be refused because the first
+// try has become an order.
+func (f *Flight) judge(r *outcome.Reply) (v outcome.Decision, cause string) {
+	v = f.Rules.Decide(r)
+	if v == outcome.Release && f.wire.sent.Load() > 1 {
+		return f.Rules.Otherwise, "several_answers"
+	}
+	return v, outcome.StatusCause(r.Status)
+}
+
+// decide is called while the answer comes in, before the client sees it. last: there
+// will be no more.
+func (f *Flight) decide(status int, body []byte, whole, last bool) (enough bool) {
+	shops, proxied := f.proxyStatus()
+	if !proxied {
+		if !last {
+			return false // without a proxy the status counts when it must leave
+		}
+		shops = status
+	}
+	f.reply = outcome.Reply{Status: shops, Header: f.out, Body: body, Whole: whole}
+	v, cause := f.judge(&f.reply)
+	if v == outcome.Undecided {
+		if !last {
+			return false
+		}
+		f.end(f.Rules.Otherwise, "long_answer")
+		return true
+	}
+	f.end(v, cause)
+	return true
+}
+
+// lost decides when the handlers behind the gate are done and the answer did not
+// decide: by the status, if there is one; else nobody knows.
+func (f *Flight) lost(a *answer, err error, cause string) (outcome.Decision, string) {
+	if f.ended {
+		return outcome.Undecided, ""
+	}
+	status, proxied := f.proxyStatus()
+	if !proxied && err == nil && cause != "panic" {
+		status = a.status
+	}
+	switch {
+	case status >= 200:
+		f.reply = outcome.Reply{Status: status, Header: f.out}
+		if v, cause := f.judge(&f.reply); v != outcome.Undecided {
+			return v, cause
+		}
+		return f.Rules.Otherwise, "short_answer"
+	case status != 0: // 101
+		return f.Rules.Otherwise, outcome.StatusCause(status)
+	}
+	if f.neverSent(err) {
+		return outcome.Release, "never_sent"
+	}
+	if err == nil && cause == "no_answer" {
+		f.Log.Error("nothing behind the gate answered: is there a reverse_proxy after stockgate?", zap.String("reservation", f.Hold.ID))
+	}
+	return f.Rules.Otherwise, cause
+}
+
+// proxyStatus is the status that the shop gave to reverse_proxy, whatever handlers
+// made of it.
+func (f *Flight) proxyStatus() (int, bool) {
+	v, ok := f.Repl.Get(proxyStatusKey)
+	if !ok {
+		return 0, false
+	}
+	status, ok := v.(int)
+	return status, ok
+}
+
+// neverSent says that the shop surely did not get the request: no try wrote any of its
+// headers, and the last one found nobody to talk to. A dial error alone proves
+// nothing: net/http sends a request without body again, and reports the second try.
+func (f *Flight) neverSent(err error) bool {
+	if err == nil || f.wire.wrote.Load() {
+		return false
+	}
+	var dial reverseproxy.DialError
+	var handler caddyhttp.HandlerError
+	isDial := errors.As(err, &dial)
+	noUpstream := errors.As(err, &handler) && handler.StatusCode == http.StatusServiceUnavailable &&
+		handler.Err != nil && handler.Err.Error() == "no upstreams available"
+	if !isDial && !noUpstream {
+		return false
+	}
+	if f.wire.seen.Load() {
+		return true
+	}
+	// A transport that does not report to httptrace (FastCGI): only a single try
+	// leaves no doubt.
+	retries, _ := f.Repl.Get(proxyRetriesKey)
+	n, _ := retries.(int)
+	return n == 0
+}
+
+// end tells Redis how the attempt ended, and what the buyer and the operator see
+// of it.
+func (f *Flight) end(v outcome.Decision, cause string) {
+	if f.ended {
+		return
+	}
+	f.ended = true
+	defer func() {
+		f.Place.of.readers.join(&f.reader)
+		f.Place.GiveBack() // the desk may close from here on
+	}()
+	f.out[ReservationHeader] = []string{f.Hold.ID}
+	sale, id := f.Hold.Sale, f.Hold.ID
+	if f.Again {
+		f.endAgain(v, cause)
+		return
+	}
+	var state record.State
+	var err error
+	switch v {
+	case outcome.Confirm:
+		f.remember() // first: as soon as it is sold, the buyer may ask for his answer
+		state, err = f.Place.desk.ConfirmEventually(f.ctx, sale, id, cause)
+	case outcome.Release:
+		word := reservation.Shop
+		if cause == "never_sent" {
+			word = reservation.Unsent
+		}
+		state, err = f.Place.desk.ReleaseEventually(f.ctx, sale, id, word, cause)
+	case outcome.Keep:
+		f.remember()
+		f.Place.desk.Free(f.ctx, sale, id)
+	default:
+		state, err = f.Place.desk.DoubtEventually(f.ctx, sale, id, cause)
+	}
+	became := v.State()
+	switch state { // the shop or somebody else may have been faster
+	case record.Confirmed, record.Released, record.Unbacked:
+		became = string(state)
+	}
+	meter.CountAttempt(sale, became, "")
+	switch {
+	case errors.Is(err, reservation.ErrNotFound) && v == outcome.Confirm:
+		f.Log.Error("the shop took an order whose reservation redis does not know: it has lost data; check the order by hand",
+			zap.String("sale", sale), zap.String("reservation", id))
+	case err != nil:
+		f.Log.Warn("redis could not be told how an attempt ended", zap.String("sale", sale),
+			zap.String("reservation", id), zap.String("outcome", v.String()), zap.String("cause", cause), zap.Error(err))
+	case became == "in_doubt":
+		f.Log.Warn("in doubt: nobody knows whether the shop took the order", zap.String("sale", sale),
+			zap.String("reservation", id), zap.String("cause", cause))
+	}
+}
+
+// wire watches what is written to the shop.
+type wire struct {
+	repl        *caddy.Replacer
+	seen, wrote atomic.Bool
+	sent        atomic.Int32 // requests whose headers were written
+}
+
+// watch lets a trace tell of each request. An answer's status is forgotten before the
+// next one.
+func (w *wire) watch(t *httptrace.ClientTrace, repl *caddy.Replacer) {
+	w.repl = repl
+	t.GetConn, t.WroteHeaderField, t.WroteHeaders = w.begins, w.writes, w.has
+}
+
+func (w *wire) begins(string) {
+	w.seen.Store(true)
+	forget(w.repl)
+}
+
+// writes is called for each header, before any of it can have left: an HTTP/2 request has
+// gone when has is called, and whoever gives up meanwhile must not take it for unsent.
+func (w *wire) writes(string, []string) { w.wrote.Store(true) }
+
+// has is called when a request's headers are written to their end.
+func (w *wire) has() {
+	w.wrote.Store(true)
+	w.sent.Add(1)
+}

@@ -1,0 +1,68 @@
+package gate
+
+import (
+	"encoding/json"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+
+	"github.com/stockgate/stockgate/caddymodule/app"
+	"github.com/stockgate/stockgate/caddymodule/internal/directive"
+	"github.com/stockgate/stockgate/caddymodule/lists"
+)
+
+// ReadDirective reads a gate, and warns of what is allowed and yet rarely meant.
+func ReadDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
+	h.Next() // the directive's name
+	at := *h.Dispenser
+	warn := directive.NewWarner(&h, "stockgate")
+	matchers, err := h.ExtractMatcherSet()
+	if err != nil {
+		return nil, h.WrapErr(err)
+	}
+	gate := new(Gate)
+	if err := gate.UnmarshalCaddyfile(h.Dispenser); err != nil {
+		return nil, err
+	}
+	if err := checkLists(h, gate); err != nil {
+		return nil, err
+	}
+	if err := checkFast(h, &at, gate, matchers); err != nil {
+		return nil, err
+	}
+	warnCheck(warn, gate)
+	warnMethod(warn, matchers)
+	warnBuyer(warn, gate.Buyer)
+	warnIdentities(warn, gate)
+	warnShared(warn, gate)
+	warnJWKS(warn, gate.JWT)
+	warnGuard(warn)
+	return h.NewRoute(matchers, gate), nil
+}
+
+// checkLists says which list of a gate the global option lacks. Without a global
+// option the app may come from elsewhere; it says so itself when it is loaded.
+func checkLists(h httpcaddyfile.Helper, g *Gate) error {
+	global, ok := h.Option("stockgate").(httpcaddyfile.App)
+	if !ok {
+		return nil
+	}
+	var configured app.App
+	if err := json.Unmarshal(global.Value, &configured); err != nil {
+		return err
+	}
+	for _, uses := range []struct {
+		option string
+		names  []string
+	}{{"deny", g.Deny}, {"allow", g.Allow}} {
+		for _, name := range uses.names {
+			if _, ok := configured.Lists[name]; !ok {
+				return h.WrapErr(lists.Unknown(uses.option, name))
+			}
+		}
+	}
+	return nil
+}
+
+// Interface guard
+var _ caddyfile.Unmarshaler = (*Gate)(nil)

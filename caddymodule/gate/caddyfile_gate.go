@@ -1,0 +1,221 @@
+package gate
+
+import (
+	"maps"
+	"math"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/dustin/go-humanize"
+
+	"github.com/stockgate/stockgate/caddymodule/internal/directive"
+	"github.com/stockgate/stockgate/caddymodule/rates"
+)
+
+// UnmarshalCaddyfile reads a gate. Syntax:
+//
+//	stockgate [<matcher>] [<name>] {
+//		check
+//		jwt      <jwks-url> | hmac <secret> | ed25519 <pem|file> {
+//			issuer   <name>
+//			audience <name>
+//			cookie   <name>
+//			leeway   <duration>
+//		}
+//		sale     <value...>
+//		buyer    <value...>
+//		identity phone|address|device|ip <value...>
+//		region   <value...>
+//		line     <sku> [<quantity>]
+//		lines    <array> <sku-field> [<quantity-field>]
+//		rate     <value...> <events> <window> [burst <number>] [keys <number>] [ipv6 <bits>] [shared]
+//		challenge pow {
+//			above  <attempts> <window>
+//			bits   <least> <most>
+//			header <field>
+//			cookie <name>
+//		}
+//		other_items refuse|pass
+//		deny     <list...>
+//		allow    <list...>
+//		ref      <value...> [shared]
+//		repeats  <events> <window> [burst <number>] [keys <number>]
+//		idempotency     <value...>
+//		idempotency_ttl <duration>
+//		outcome  response|backend
+//		@<name> {
+//			status <code|class...>
+//			header <field> [<value...>]
+//			json   <path> [<value...>]
+//			json   !<path>
+//		}
+//		confirm  <code|class|@name...>
+//		release  <code|class|@name...>
+//		in_doubt keep
+//		in_doubt probe <url> {
+//			confirm <code|class|@name...>
+//			release <code|class|@name...>
+//			every   <duration>
+//			longest <duration>
+//			tries   <number>
+//			timeout <duration>
+//			header  <field> <value>
+//		}
+//		hold_for        <duration>
+//		forward_timeout <duration>
+//		max_in_flight   <number>
+//		max_body        <size>
+//		body            checked|ignored
+//		also_query      <parameter...>
+//		exits_as        <path...>
+//		fast_refusals [force]
+//		refuse [<reason...>|*] problem|error
+//		refuse <reason...>|*   <status> [<body>]
+//		refuse <reason...>|*   <body>
+//	}
+//
+// identity, line, rate, deny, allow, @<name>, confirm, release and refuse may be given more
+// than once. check is the former name of the directive stockgate_check: with it, what is
+// about reservations (ref to max_in_flight) is an error. With outcome backend, confirm is
+// one: the shop confirms through stockgate_api.
+func (g *Gate) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next() // the directive's name
+	if d.NextArg() {
+		g.Name = d.Val()
+	}
+	if d.NextArg() {
+		return d.Errf("stockgate takes a matcher and a name, found %q after them", d.Val())
+	}
+	at := *d // where the gate is, for errors about all of it
+	rules := gateRules{gate: g}
+	options := g.attemptOptions()
+	maps.Copy(options, map[string]directive.Option{
+		"check":           {Usage: "check", Read: directive.Flag(&g.Check)},
+		"ref":             {Usage: "ref <value...> [shared]", Read: g.readRef},
+		"repeats":         {Usage: rates.RepeatsUsage, Read: rates.ReadRepeats(&g.Repeats)},
+		"idempotency":     {Usage: "idempotency <value...>", Read: directive.Texts(&g.Idempotency)},
+		"idempotency_ttl": {Usage: "idempotency_ttl <duration>", Read: directive.Duration(&g.IdempotencyTTL)},
+		"outcome":         {Usage: "outcome response|backend", Read: g.readOutcome},
+		"@":               {Usage: "@<name> { … }", Read: g.readAnswer, List: true},
+		"confirm":         {Usage: "confirm <code|class|@name...>", Read: rules.read("confirm"), List: true},
+		"release":         {Usage: "release <code|class|@name...>", Read: rules.read("release"), List: true},
+		"in_doubt":        {Usage: inDoubtUsage, Read: rules.readInDoubt},
+		"hold_for":        {Usage: "hold_for <duration>", Read: directive.Duration(&g.HoldFor)},
+		"forward_timeout": {Usage: "forward_timeout <duration>", Read: directive.Duration(&g.ForwardTimeout)},
+		"max_in_flight":   {Usage: "max_in_flight <number>", Read: directive.Count(&g.MaxInFlight)},
+		"exits_as":        {Usage: "exits_as <path...>", Read: directive.Texts(&g.ExitsAs)},
+	})
+	err := directive.ReadBlock(d, options)
+	if err != nil {
+		return err
+	}
+	if g.Check {
+		if err := g.checkConflict(); err != nil {
+			return at.WrapErr(err)
+		}
+	}
+	if err := g.outcomeConflict(); err != nil {
+		return at.WrapErr(err)
+	}
+	return rules.check()
+}
+
+func (g *Gate) readIdentity(d *caddyfile.Dispenser, usage string) error {
+	args, err := directive.Arguments(d, usage, 2, -1)
+	if err != nil {
+		return err
+	}
+	kind, values := args[0], args[1:]
+	if _, twice := g.Identities[kind]; twice {
+		return d.Errf("identity %s is given twice: write all its values in one line, the first that is not empty counts", kind)
+	}
+	if g.Identities == nil {
+		g.Identities = make(map[string][]string)
+	}
+	g.Identities[kind] = values
+	return nil
+}
+
+func (g *Gate) readLine(d *caddyfile.Dispenser, usage string) error {
+	args, err := directive.Arguments(d, usage, 1, 2)
+	if err != nil {
+		return err
+	}
+	line := Line{SKU: args[:1]}
+	if len(args) == 2 {
+		line.Quantity = args[1:]
+	}
+	g.Lines = append(g.Lines, line)
+	return nil
+}
+
+func (g *Gate) readLines(d *caddyfile.Dispenser, usage string) error {
+	args, err := directive.Arguments(d, usage, 2, 3)
+	if err != nil {
+		return err
+	}
+	g.LinesFrom = &LinesFrom{Array: args[0], SKU: args[1]}
+	if len(args) == 3 {
+		g.LinesFrom.Quantity = args[2]
+	}
+	return nil
+}
+
+func (g *Gate) readOutcome(d *caddyfile.Dispenser, usage string) error {
+	if err := directive.Text(&g.Outcome)(d, usage); err != nil {
+		return err
+	}
+	if g.Outcome != "response" && g.Outcome != "backend" {
+		return d.Errf("outcome %q is not supported: write `%s`", g.Outcome, usage)
+	}
+	return nil
+}
+
+func (g *Gate) readBody(d *caddyfile.Dispenser, usage string) error {
+	if err := directive.Text(&g.Body)(d, usage); err != nil {
+		return err
+	}
+	if g.Body != "checked" && g.Body != "ignored" {
+		return d.Errf("body %q: write `%s`", g.Body, usage)
+	}
+	return nil
+}
+
+// readRef reads where the ref is found. A ref has no constants, so that its last word may
+// say that it is shared.
+func (g *Gate) readRef(d *caddyfile.Dispenser, usage string) error {
+	args, err := directive.Arguments(d, usage, 1, -1)
+	if err != nil {
+		return err
+	}
+	if last := len(args) - 1; args[last] == "shared" {
+		g.RefShared, args = true, args[:last]
+	}
+	if len(args) == 0 {
+		return d.Errf("ref has no value: write `%s`", usage)
+	}
+	g.Ref = args
+	return nil
+}
+
+func (g *Gate) readMaxBody(d *caddyfile.Dispenser, usage string) error {
+	args, err := directive.Arguments(d, usage, 1, 1)
+	if err != nil {
+		return err
+	}
+	size, err := humanize.ParseBytes(args[0])
+	if err != nil || size == 0 || size > math.MaxInt64 {
+		return d.Errf("%q is not a size above 0, such as 64KiB", args[0])
+	}
+	g.MaxBody = int64(size)
+	return nil
+}
+
+func (g *Gate) readOtherItems(d *caddyfile.Dispenser, usage string) error {
+	if err := directive.Text(&g.OtherItems)(d, usage); err != nil {
+		return err
+	}
+	if g.OtherItems != "refuse" && g.OtherItems != "pass" {
+		return d.Errf("other_items %q: write `%s`", g.OtherItems, usage)
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package gate
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/stockgate/stockgate/caddymodule/internal/directive"
+	"github.com/stockgate/stockgate/outcome"
+)
+
+// gateRules reads the rules of a gate. They may stand before the answers that they
+// name, so the names are checked at the end.
+type gateRules struct {
+	gate  *Gate
+	named []namedAnswer
+}
+
+// namedAnswer is one use of an answer's name.
+type namedAnswer struct {
+	at      caddyfile.Dispenser
+	outcome string
+	name    string
+}
+
+func (rs *gateRules) read(outcome string) func(*caddyfile.Dispenser, string) error {
+	return rs.readInto(outcome, outcome, &rs.gate.Rules)
+}
+
+func (rs *gateRules) check() error {
+	for _, use := range rs.named {
+		if _, ok := rs.gate.Answers[use.name]; !ok {
+			return use.at.Errf("%s: this gate has no answer @%s: write it as `@%[2]s { … }` in the gate's block", use.outcome, use.name)
+		}
+	}
+	return nil
+}
+
+// readAnswer reads one named matcher of the shop's answer.
+func (g *Gate) readAnswer(d *caddyfile.Dispenser, usage string) error {
+	word := d.Val()
+	name := strings.TrimPrefix(word, "@")
+	if name == "" {
+		return d.Errf("@ needs a name: write `%s`", usage)
+	}
+	if _, twice := g.Answers[name]; twice {
+		return d.Errf("answer %s is defined twice in this gate", word)
+	}
+	if _, err := directive.Arguments(d, usage, 0, 0); err != nil {
+		return err
+	}
+	at := *d
+	var a outcome.Answer
+	err := directive.ReadBlock(d, map[string]directive.Option{
+		"status": {Usage: "status <code|class...>", Read: directive.Texts(&a.Status)},
+		"header": {Usage: "header <field> [<value...>]", Read: readAnswerHeader(&a), List: true},
+		"json":   {Usage: "json [!]<path> [<value...>]", Read: readAnswerJSON(&a), List: true},
+	})
+	if err != nil {
+		return err
+	}
+	if len(a.Status) == 0 && len(a.Header) == 0 && len(a.JSON) == 0 {
+		return at.Errf("answer %s tests nothing: give it status, header or json", word)
+	}
+	if g.Answers == nil {
+		g.Answers = make(map[string]outcome.Answer)
+	}
+	g.Answers[name] = a
+	return nil
+}
+
+func readAnswerHeader(a *outcome.Answer) func(*caddyfile.Dispenser, string) error {
+	return func(d *caddyfile.Dispenser, usage string) error {
+		args := d.RemainingArgs() // a value may be empty
+		if len(args) == 0 || args[0] == "" {
+			return d.Errf("header has no field: write `%s`", usage)
+		}
+		field := http.CanonicalHeaderKey(args[0])
+		if _, twice := a.Header[field]; twice {
+			return d.Errf("header %s is given twice: write all its values in one line", field)
+		}
+		if a.Header == nil {
+			a.Header = make(map[string][]string)
+		}
+		a.Header[field] = args[1:]
+		return nil
+	}
+}
+
+func readAnswerJSON(a *outcome.Answer) func(*caddyfile.Dispenser, string) error {
+	return func(d *caddyfile.Dispenser, usage string) error {
+		args := d.RemainingArgs() // a value may be empty
+		if len(args) == 0 {
+			return d.Errf("json has no path: write `%s`", usage)
+		}
+		test := outcome.JSONTest{Values: args[1:]}
+		test.Path, test.Absent = strings.CutPrefix(args[0], "!")
+		switch {
+		case test.Path == "":
+			return d.Errf("json has no path: write `%s`", usage)
+		case test.Absent && len(test.Values) > 0:
+			return d.Errf("json !%s says that there is no value, and then gives one: write either", test.Path)
+		}
+		a.JSON = append(a.JSON, test)
+		return nil
+	}
+}

@@ -1,0 +1,134 @@
+package gate
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+
+	"github.com/stockgate/stockgate/caddymodule/app"
+	"github.com/stockgate/stockgate/caddymodule/internal/directive"
+	"github.com/stockgate/stockgate/caddymodule/jwt"
+	"github.com/stockgate/stockgate/caddymodule/rates"
+)
+
+// warnMethod warns of a gate that takes GET requests for attempts to buy.
+func warnMethod(w directive.Warner, matchers caddy.ModuleMap) {
+	for name, raw := range matchers {
+		nested := name == "not" || name == "expression"
+		if name == "method" || nested && bytes.Contains(raw, []byte("method")) {
+			return
+		}
+	}
+	w.Warn("no matcher restricts the method, so every matching request is an attempt to buy, a GET too: " +
+		"add `method POST` to the gate's matcher")
+}
+
+// warnCheck warns of a gate that only checks by its former name.
+func warnCheck(w directive.Warner, g *Gate) {
+	if g.Check {
+		w.Warn("check in a gate is now the directive stockgate_check: write `stockgate_check` in place of `stockgate`, without the option check")
+	}
+}
+
+// warnBuyer warns of a buyer whom every client can choose.
+func warnBuyer(w directive.Warner, values []string) {
+	at := slices.IndexFunc(values, byClient)
+	if at < 0 {
+		return
+	}
+	instead := ", or verify the shop's bearer token with jwt"
+	if strings.Contains(values[at], "header.") {
+		instead = ", or make sure that a proxy before this one sets the header"
+	}
+	w.Warn("the buyer is taken from " + values[at] + ", which a client can set to anything, and so buy without limit: " +
+		"take him from your authentication, such as {http.auth.user.id}" + instead)
+}
+
+// warnIdentities warns of a gate where no value is verified: a client can use up the limits
+// of other persons, and that costs it nothing.
+func warnIdentities(w directive.Warner, g *Gate) {
+	if len(g.Identities) == 0 || g.Check || verified(g.Buyer) {
+		return
+	}
+	for _, values := range g.Identities {
+		if verified(values) {
+			return
+		}
+	}
+	kinds := slices.Sorted(maps.Keys(g.Identities))
+	w.Warn("no identity of this gate is verified (" + strings.Join(kinds, ", ") + "), so a client can name other persons and use up their limits: " +
+		"take the buyer from your authentication or from jwt, or add `identity ip {client_ip}`, and let limits count it too, such as `per: [" + kinds[0] + ", ip]`")
+}
+
+// warnShared warns of shared rates that are counted in the Redis of the stock.
+func warnShared(w directive.Warner, g *Gate) {
+	if !slices.ContainsFunc(g.Rates, rates.Rate.Grows) {
+		return
+	}
+	if global, ok := w.Option("stockgate").(httpcaddyfile.App); ok {
+		var configured app.App
+		if json.Unmarshal(global.Value, &configured) != nil || configured.RateRedis != nil {
+			return
+		}
+	}
+	w.Warn("a shared rate has keys that clients choose, and each takes 200 bytes of the redis that holds the stock: " +
+		"give the rates a redis of their own with `rate_redis` in the global options of stockgate")
+}
+
+// warnJWKS warns of keys that anybody on the way can exchange for his own.
+func warnJWKS(w directive.Warner, j *jwt.Config) {
+	if j == nil {
+		return
+	}
+	u, err := url.Parse(j.JWKS)
+	if err != nil || u.Scheme != "http" {
+		return
+	}
+	host := u.Hostname()
+	address, err := netip.ParseAddr(host)
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") || strings.ContainsAny(host, "{}") || err == nil && address.IsLoopback() {
+		return
+	}
+	w.Warn("the keys of jwt are fetched from " + u.Redacted() + " without TLS: whoever stands in between can sign in as anybody: write https://")
+}
+
+// warnGuard warns of a gate that a strange path can avoid. A named route is a block of
+// its own: which sites invoke it is not known here.
+func warnGuard(w directive.Warner) {
+	block := w.Block()
+	switch {
+	case block == nil:
+	case block.IsNamedRoute:
+		// Its tokens are one directive, with the route's name.
+		if len(block.Segments) == 0 || !hasGuard(directive.Subdirectives(block.Segments[0])) {
+			w.Warn("this named route has no stockgate_guard: add it here, or make sure that each site which invokes the route has it")
+		}
+	case !hasGuard(block.Segments):
+		w.Warn("the site has no stockgate_guard for all its requests, so its gate can be avoided by paths that the shop reads otherwise: " +
+			"add `stockgate_guard` to the site, outside of blocks that have a matcher")
+	}
+}
+
+// hasGuard looks for a guard that every request of a block meets: in the block
+// itself, or in a route or handle there that has no matcher.
+func hasGuard(block []caddyfile.Segment) bool {
+	for _, s := range block {
+		switch s.Directive() {
+		case "stockgate_guard":
+			return true
+		case "route", "handle":
+			if hasGuard(directive.Subdirectives(s)) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,208 @@
+package gate
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/attempt"
+	"github.com/stockgate/stockgate/caddymodule/desk"
+	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/filters"
+	"github.com/stockgate/stockgate/refuse"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// purchase is an attempt on its way through the gate, as far as it has come.
+type purchase struct {
+	repl *caddy.Replacer
+	out  http.Header // the answer's
+	// clean: the request has nothing that a gate removes.
+	clean bool
+	// trial: an operator asks what would happen. Nothing may be counted or charged.
+	trial bool
+
+	body    []byte
+	attempt *sale.Attempt
+	room    sale.Attempt // of attempt, unless it is elsewhere
+	// other: no sale lists an item of it, and the gate lets such attempts pass.
+	other   bool
+	desk    *desk.Desk
+	listing *edge.Listing
+	lines   []sale.Line
+
+	// unasked: whether it has been made before could not be asked.
+	unasked bool
+	// unbound is a sale in which Redis says that it has not been made before; nil: none.
+	unbound *edge.Listing
+	// bound is the reservation that the attempt has already; nil: none. stored is what
+	// the shop answered then; nil: it is asked again.
+	bound  *reservation.Bound
+	stored *reservation.StoredAnswer
+	// ask is the permission to ask Redis about units that are remembered to be gone; nil:
+	// none is needed.
+	ask *edge.Ask
+}
+
+// named says that the attempt has a key or a ref: it may repeat an earlier one.
+func (p *purchase) named() bool { return p.attempt.Key != "" || p.attempt.Ref != "" }
+
+// saleID is the id of the sale that the attempt is about, empty if none was found.
+func (p *purchase) saleID() string {
+	if p.listing == nil {
+		return ""
+	}
+	return p.listing.Sale.ID
+}
+
+// consider reads the attempt and lets the filters judge it, from memory, in the
+// order of the verdicts: all that can be refused without reserving is refused here,
+// for every gate and for who tries one. The error is that of reading the body.
+func (g *Gate) consider(r *http.Request, p *purchase) (*sale.Refusal, error) {
+	if no := g.reader.Check(r); no != nil {
+		return no, nil
+	}
+	if !g.Check && !p.clean { // else the request goes on as it came
+		attempt.StripMethodOverride(r.Header)
+	}
+	body, no, err := g.reader.ReadBody(r)
+	if err != nil || no != nil {
+		return no, err
+	}
+	p.body = body
+	p.room, no = g.reader.Read(r, body, g.env(r, p.repl, p.trial))
+	a := &p.room
+	p.attempt = a
+	if no != nil {
+		return no, nil
+	}
+	if no := g.local(r, p); no != nil {
+		return no, nil
+	}
+	if no := g.challenged(r, p); no != nil {
+		return no, nil
+	}
+	if no := g.repeats(r, p); no != nil || p.bound != nil {
+		return no, nil
+	}
+	if no = g.filter(r, p); no == nil {
+		return nil, nil
+	}
+	if earlier := g.repeatsUnread(r, p, no); earlier != nil || p.bound != nil {
+		delete(p.out, refuse.RateLimitHeader)
+		delete(p.out, refuse.RatePolicyHeader)
+		return earlier, nil
+	}
+	return no, nil
+}
+
+// local asks the deny lists and the rates of this edge. They come before repeats: their
+// refusals say nothing of an order, and a flood of repeats must cost neither Redis nor the
+// shop anything.
+func (g *Gate) local(r *http.Request, p *purchase) *sale.Refusal {
+	if no := g.persons.Denied(r, p.attempt, g.log); no != nil {
+		return no
+	}
+	if p.trial || g.rates.IsEmpty() {
+		return nil
+	}
+	return g.rates.TakeLocal(p.out, p.attempt, time.Now())
+}
+
+// filter judges an attempt that is not known to have been made before. Shared rates are
+// counted here: a repeat costs one call to Redis, not two.
+func (g *Gate) filter(r *http.Request, p *purchase) *sale.Refusal {
+	if no := g.rated(r, p); no != nil || p.other {
+		return no
+	}
+	if no := g.judge(r, p, time.Now()); no != nil {
+		return no
+	}
+	return g.remembered(p)
+}
+
+// judge finds the attempt's sale and says what that and the lists of the welcome make
+// of it at this moment.
+func (g *Gate) judge(r *http.Request, p *purchase, now time.Time) (no *sale.Refusal) {
+	catalogue := p.desk.Catalogue()
+	p.listing, p.lines, no = filters.Choose(p.attempt, now, catalogue.Sale, catalogue.Listing)
+	if no != nil && no.Reason == sale.UnknownItem && !catalogue.Complete() {
+		no = refuse.Unavailable // a sale that this edge cannot read may list it
+	}
+	return g.persons.Eligible(r, p.attempt, no, g.log)
+}
+
+// remembered refuses units that are known to be gone. Only an attempt that goes on to
+// reserve may ask whether they are still gone.
+func (g *Gate) remembered(p *purchase) (no *sale.Refusal) {
+	if g.Check || p.trial {
+		return p.desk.Recall(p.listing, p.lines)
+	}
+	no, p.ask = p.desk.Remembered(p.listing, p.lines)
+	return no
+}
+
+// rated counts the attempt against the gate's shared rates and finds the desk. Goods that
+// no sale lists need no Redis: without it they pass, uncounted.
+func (g *Gate) rated(r *http.Request, p *purchase) *sale.Refusal {
+	p.other = g.isOther(p.attempt)
+	no := refuse.Unavailable
+	if p.desk == nil && !p.unasked {
+		p.desk = g.openDesk(r, p.trial)
+	}
+	if p.desk != nil {
+		no = nil
+		if !p.trial {
+			no = g.rates.TakeShared(r, p.out, p.desk, p.attempt, g.log)
+		}
+	}
+	if p.other && no != nil && no.Reason == sale.Unavailable {
+		return nil
+	}
+	return no
+}
+
+// isOther says that no sale lists an item of the attempt, and that the gate lets such
+// attempts pass. Where it is not known what is listed, nothing is other.
+func (g *Gate) isOther(a *sale.Attempt) bool {
+	return g.OtherItems == "pass" && g.app.IsOther(a)
+}
+
+// openDesk returns the desk if it may sell now. A trial comes from no buyer.
+func (g *Gate) openDesk(r *http.Request, trial bool) *desk.Desk {
+	d := g.app.Desk()
+	if d == nil || d.Ready() != nil {
+		return nil
+	}
+	if d.IsLocal() && !trial && !fromThisMachine(r) {
+		if c := g.log.Check(zap.WarnLevel, "not selling: `redis embedded` is for trying things out on this machine; configure a redis"); c != nil {
+			c.Write()
+		}
+		return nil
+	}
+	return d
+}
+
+// fromThisMachine says whether the request came to a loopback address.
+func fromThisMachine(r *http.Request) bool {
+	addr, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if !ok {
+		return false
+	}
+	ap, err := netip.ParseAddrPort(addr.String())
+	return addr.Network() == "unix" || err == nil && ap.Addr().Unmap().IsLoopback()
+}
+
+var (
+	refusePending   = sale.Refuse(sale.Pending)
+	refuseKeyReused = sale.Refuse(sale.KeyReused)
+	refuseTooLong   = &sale.Refusal{Reason: sale.Malformed, Detail: "the order has too many lines for one token"}
+	// refuseLeft answers a client that closed its own side of the connection and still
+	// reads: there is no order.
+	refuseLeft = &sale.Refusal{Reason: sale.Unavailable, Detail: "the connection was closed before stock was held"}
+)

@@ -1,0 +1,209 @@
+package gate
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/stockgate/stockgate/caddymodule/internal/meter"
+	"github.com/stockgate/stockgate/refuse"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// Foresight is one attempt of which a gate says from memory what becomes of it. It is used
+// again for the next one.
+type Foresight struct {
+	attempt  sale.Attempt
+	purchase purchase
+	over     sale.Refusal
+	asked    askedChallenge
+	Waiter   Waiter
+	now      time.Time // of the answer
+}
+
+// Waiter is told when an answer takes time: until the edge has read what others have bound.
+type Waiter interface {
+	BeforeWait()
+	// AfterWait returns the time.
+	AfterWait() time.Time
+}
+
+// Reset leaves nothing of one attempt for the next. The attempt's room is used again by who
+// reads the next one.
+func (s *Foresight) Reset() {
+	s.purchase = purchase{}
+	if s.asked.reached {
+		s.asked = askedChallenge{}
+	}
+}
+
+// SaleID is the id of the sale that the attempt is about, empty if none was found.
+func (s *Foresight) SaleID() string { return s.purchase.saleID() }
+
+// Foresee says with which refusal the gate would answer a request, as far as memory goes.
+// An attempt that is refused has been counted as the gate counts it.
+func (g *Gate) Foresee(r *http.Request, body []byte, s *Foresight, now time.Time) Foreseen {
+	s.now = now
+	f := g.foresee(r, body, s, now)
+	if f.No == nil {
+		return f
+	}
+	if no := g.settleChallenge(s, s.now, f.No); no != nil {
+		return Foreseen{No: no}
+	}
+	return f
+}
+
+// Foreseen is the refusal with which a gate would answer.
+type Foreseen struct {
+	No *sale.Refusal // nil: nobody knows without the gate
+	// Over is the rate that refuses, wait what it says; nil: none does.
+	Over *refuse.Rate
+	Wait time.Duration
+}
+
+// foresee says whether the gate would refuse a request, by its own rules in their
+// order, as far as memory goes. An attempt that is refused has been counted by the
+// rates; one that goes on to the gate is counted there. The headers that a gate removes
+// are gone.
+//
+// `unavailable` is never foreseen, because the gate may get to know what cannot be asked
+// here. But it is the answer where the edge could not read in time what others have bound:
+// the gate would wait for the same.
+func (g *Gate) foresee(r *http.Request, body []byte, s *Foresight, now time.Time) (f Foreseen) {
+	if f.No = g.reader.Check(r); f.No != nil {
+		return f
+	}
+	if g.MaxBody > 0 && int64(len(body)) > g.MaxBody {
+		return f
+	}
+	p := &s.purchase
+	p.attempt, p.body = &s.attempt, body
+	no := g.reader.Borrow(p.attempt, r, body, g.env(r, nil, false))
+	if no == nil {
+		no = g.persons.Denied(r, p.attempt, g.log)
+	}
+	if no != nil {
+		if no.Reason != sale.Unavailable {
+			f.No = no
+		}
+		return f
+	}
+	over, wait := g.rates.ForeseeLocal(p.attempt, now)
+	if over == nil {
+		if f.No = g.foreseeLater(r, s, now); f.No == nil {
+			return f
+		}
+		over, wait = g.rates.CountLocal(p.attempt, now)
+	}
+	if over != nil {
+		f.Over, f.Wait = &over.Header, wait
+		p.listing = nil // it has not come to its sale
+		s.over = sale.Refusal{Reason: sale.RateLimited, RetryAfter: refuse.WaitSeconds(f.Wait)}
+		f.No = &s.over
+	}
+	return f
+}
+
+// foreseeLater says what becomes of an attempt that the rates of this edge let pass. nil:
+// it goes on, or only the gate knows.
+func (g *Gate) foreseeLater(r *http.Request, s *Foresight, now time.Time) *sale.Refusal {
+	p := &s.purchase
+	if no := g.foreseeChallenge(r, s, now); no != nil {
+		return no
+	}
+	if p.named() && !g.foreseeDesk(r, p, now) {
+		return nil
+	}
+	no := g.foreseeSale(r, p, now)
+	if no == nil || !p.named() {
+		return no
+	}
+	switch isNew, err := g.foreseeNew(s); {
+	case err != nil:
+		return refuse.Unavailable
+	case !isNew:
+		return nil
+	}
+	return no
+}
+
+// foreseeNew says that the attempt surely repeats none that has reserved, so that it may
+// be refused. It waits until the edge has read what others have bound; an error says that
+// it could not be read in time. False: the gate has to ask Redis.
+func (g *Gate) foreseeNew(s *Foresight) (isNew bool, err error) {
+	p := &s.purchase
+	s.Waiter.BeforeWait()
+	defer func() { s.now = s.Waiter.AfterWait() }()
+	for _, l := range candidates(p.desk.Catalogue(), p.attempt) {
+		if isNew, err = p.desk.SurelyNew(l, p.attempt); err != nil || !isNew {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// foreseeDesk finds the desk, if it may surely sell now.
+func (g *Gate) foreseeDesk(r *http.Request, p *purchase, now time.Time) bool {
+	p.desk = g.app.Desk()
+	return p.desk != nil && p.desk.ReadyAt(now) == nil && (!p.desk.IsLocal() || fromThisMachine(r))
+}
+
+// foreseeSale says what becomes of an attempt that all rates let pass. nil: it goes
+// on, or nobody knows.
+func (g *Gate) foreseeSale(r *http.Request, p *purchase, now time.Time) *sale.Refusal {
+	if g.rates.HasShared() || g.isOther(p.attempt) || !g.foreseeDesk(r, p, now) {
+		return nil
+	}
+	no := g.judge(r, p, now)
+	if no == nil {
+		no = p.desk.Recall(p.listing, p.lines)
+	}
+	if no == nil && !g.Check && g.places.IsFull() {
+		if no = refuse.Busy; g.places.IsUnderWay(singleKey(p)) {
+			no = refuse.Duplicate
+		}
+	}
+	if no != nil && no.Reason == sale.Unavailable {
+		return nil
+	}
+	return no
+}
+
+// CountFast counts a refusal twice: as any other, and as a fast one. It says whether there
+// is an answer.
+func (g *Gate) CountFast(a *refuse.Answer, saleID string) bool {
+	if a == nil {
+		return false
+	}
+	m := meter.All()
+	m.Fast.Inc()
+	switch c := g.fastCounters[a.Index].Load(); {
+	case c == nil: // often there is one sale
+		c = &refusals{saleID, m.Attempt(saleID, "refused", a.Kind.Reason)}
+		g.fastCounters[a.Index].Store(c)
+		c.Inc()
+	case c.sale == saleID:
+		c.Inc()
+	default:
+		m.Attempt(saleID, "refused", a.Kind.Reason).Inc()
+	}
+	return true
+}
+
+// CountFastGuard is CountFast of a guard, which knows of no sale.
+func CountFastGuard(a *refuse.Answer) bool {
+	if a == nil {
+		return false
+	}
+	meter.All().Fast.Inc()
+	meter.CountAttempt("", "refused", sale.Malformed)
+	return true
+}
+
+// refusals counts those of one reason in one sale.
+type refusals struct {
+	sale string
+	prometheus.Counter
+}

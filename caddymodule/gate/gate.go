@@ -1,0 +1,348 @@
+// Package gate is the handler stockgate, which decides before an order route who may buy.
+package gate
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/attempt"
+	"github.com/stockgate/stockgate/caddymodule/app"
+	"github.com/stockgate/stockgate/caddymodule/forward"
+	"github.com/stockgate/stockgate/caddymodule/guard"
+	"github.com/stockgate/stockgate/caddymodule/internal/meter"
+	"github.com/stockgate/stockgate/caddymodule/internal/reply"
+	"github.com/stockgate/stockgate/caddymodule/jwt"
+	"github.com/stockgate/stockgate/caddymodule/lists"
+	"github.com/stockgate/stockgate/caddymodule/pow"
+	"github.com/stockgate/stockgate/caddymodule/probe"
+	"github.com/stockgate/stockgate/caddymodule/rates"
+	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/filters"
+	"github.com/stockgate/stockgate/outcome"
+	"github.com/stockgate/stockgate/refuse"
+	"github.com/stockgate/stockgate/sale"
+)
+
+func init() { caddy.RegisterModule(new(Gate)) }
+
+// Gate decides, before an order route, who may buy: it reads the attempt, reserves
+// its stock in Redis, and forwards only what is reserved, with a signed token. What
+// the shop answers then confirms or releases the reservation.
+//
+// Values are placeholders or constants; of several, the first that is not empty
+// counts. `{json.PATH} {form.NAME} {param.NAME} {query.NAME} {header.NAME}
+// {cookie.NAME} {path.N} {jwt.CLAIM} {client_ip}` are read strictly: what two
+// servers could read differently is refused.
+//
+// The handler stockgate_check refuses what the filters of a gate refuse, and reserves
+// nothing.
+//
+// After the gate these placeholders are set:
+//
+// Placeholder | Description
+// ------------|------------
+// `{http.stockgate.verdict}` | reserved, repeated (forwarded again), replayed (the stored answer), refused, or passed (by stockgate_check, or without a listed item)
+// `{http.stockgate.reason}` | why the attempt was refused
+// `{http.stockgate.sale}` | the sale
+// `{http.stockgate.reservation}` | the reservation's id
+// `{http.stockgate.ref}` | the shop's own name of the order or cart
+type Gate struct {
+	// Name names the gate in logs and in its holds, so that its probe asks about them.
+	// Default: none.
+	Name string `json:"name,omitempty"`
+	// Sale gives the sale's id. Default: the open sale that lists the item.
+	Sale []string `json:"sale,omitempty"`
+	// JWT verifies the shop's own bearer token, whose claims are values then:
+	// `{jwt.sub}`.
+	JWT *jwt.Config `json:"jwt,omitempty"`
+	// Check makes the gate one that only checks. Deprecated: use the handler
+	// stockgate_check. What is about reservations (outcome, answers, rules, hold_for,
+	// forward_timeout, max_in_flight) is an error then.
+	Check bool `json:"check,omitempty"`
+	// Buyer gives who buys. Required.
+	Buyer []string `json:"buyer,omitempty"`
+	// Identities give further ways to recognise the person, by their kind: phone,
+	// address, device, ip.
+	Identities map[string][]string `json:"identities,omitempty"`
+	// Region gives the region whose stock the attempt draws on.
+	Region []string `json:"region,omitempty"`
+	// Lines are what is bought, one each. Required, unless LinesFrom is given.
+	Lines []Line `json:"lines,omitempty"`
+	// LinesFrom reads the lines from an array in a JSON body.
+	LinesFrom *LinesFrom `json:"lines_from,omitempty"`
+	// Deny names lists: whose client IP, buyer, phone, device or address is in one of
+	// them is refused as denied.
+	Deny []string `json:"deny,omitempty"`
+	// Allow names lists: who is in none of them is refused as not_eligible. Attempts that
+	// OtherItems lets pass are not asked.
+	Allow []string `json:"allow,omitempty"`
+	// OtherItems says what becomes of an attempt whose items no sale lists: refuse
+	// (unknown_item), or pass: it goes on without a reservation and without a token.
+	// Default: refuse.
+	OtherItems string `json:"other_items,omitempty"`
+	// Ref gives the shop's own name of the order or cart, in the form of a SKU. In a sale a
+	// buyer has at most one reservation for it that is not released or expired: while that one
+	// is decided, another attempt is refused; when it is sold, the same order is forwarded
+	// again with its token, and nothing is reserved. Another buyer with the same ref is
+	// another order. Default: none.
+	Ref []string `json:"ref,omitempty"`
+	// RefShared: a ref names one order of the sale for all buyers, so another buyer with
+	// it is refused. For refs that the shop's server makes and nobody can guess: whoever
+	// comes first with a ref has it. Default: false.
+	RefShared bool `json:"ref_shared,omitempty"`
+	// Repeats is how often a sold order is forwarded again. Default, with Ref: 5 times in
+	// 10 s for each reservation.
+	Repeats *rates.Repeats `json:"repeats,omitempty"`
+	// Idempotency gives the buyer's idempotency key, of 1 to 255 characters. The same
+	// request with the same key is reserved and sold once, and answered as the first time
+	// (docs/retries.md). Keys are per sale: the same key for an item of another sale is a new
+	// purchase. Default: none.
+	Idempotency []string `json:"idempotency,omitempty"`
+	// IdempotencyTTL is how long the key of a sold order is remembered, and never shorter
+	// than the sale lasts. At most 720h. Default: 24h.
+	IdempotencyTTL caddy.Duration `json:"idempotency_ttl,omitempty"`
+	// Rates are how often attempts may come, at most 16. They are checked in their
+	// order: those of this edge before it is asked whether an attempt repeats another, the
+	// shared ones after that. Default: none.
+	Rates []rates.Rate `json:"rates,omitempty"`
+	// Challenge asks for a proof of work while more attempts come than usual. Default: none.
+	Challenge *pow.Challenge `json:"challenge,omitempty"`
+	// Outcome says what decides a reservation: response, the shop's answer; or backend,
+	// what the shop says later through stockgate_api: it confirms, extends or releases the
+	// hold, or lets it expire. Default: response.
+	Outcome string `json:"outcome,omitempty"`
+	// Answers are named matchers of the shop's answer, for Rules.
+	Answers map[string]outcome.Answer `json:"answers,omitempty"`
+	// Rules decide the outcome; the first that matches counts. Without a confirm rule
+	// 2xx confirms; without a release rule 4xx except 408, 409 and 499 releases.
+	// What no rule matches is in doubt. With outcome backend there are only release
+	// rules, none by default, and what no rule matches stays held.
+	Rules []outcome.Rule `json:"rules,omitempty"`
+	// InDoubt says what becomes of holds that are in doubt. Default: they are kept until
+	// the shop or an operator says what happened.
+	InDoubt *probe.InDoubt `json:"in_doubt,omitempty"`
+	// HoldFor is how long stock is held for an attempt, 3s to 24h. Default: 30s; with
+	// outcome backend 15m, which is how long the buyer may take to pay.
+	HoldFor caddy.Duration `json:"hold_for,omitempty"`
+	// ForwardTimeout is how long the shop may take to answer. At most, and by default:
+	// until the token expires; with outcome backend the default is at most 20s.
+	ForwardTimeout caddy.Duration `json:"forward_timeout,omitempty"`
+	// MaxInFlight bounds the attempts that are being reserved or forwarded at a time. An
+	// attempt counts until its outcome is known, not until its client has read the answer.
+	// Four times as many clients may be reading answers; above that, the client that has
+	// taken nothing for longest, and for at least a second, is cut off. Default: 256.
+	MaxInFlight int `json:"max_in_flight,omitempty"`
+	// MaxBody bounds an attempt's body in bytes. Default: 64 KiB.
+	MaxBody int64 `json:"max_body,omitempty"`
+	// Body says what becomes of a body that no value is read from, where values are read
+	// from the query. checked: a body that could carry the same names in a form that only
+	// some servers read is malformed. ignored: the shop does not read the body of an order,
+	// so it is not checked. Default: checked.
+	Body string `json:"body,omitempty"`
+	// Refusals change how refusals look. A style that names a reason counts more than
+	// `*`; of two alike the last one counts.
+	Refusals []refuse.Style `json:"refusals,omitempty"`
+	// AlsoQuery names query parameters that the shop takes for the path of a route, such
+	// as rest_route of WordPress or s of ThinkPHP: where one of them would make a request
+	// one for this gate, it is refused. Default: none.
+	AlsoQuery []string `json:"also_query,omitempty"`
+	// ExitsAs are the paths under which orders leave for the shop, where Caddy rewrites
+	// them behind the gate; each as in a path matcher. Other requests that leave so are
+	// refused. Default: the paths of the gate's matcher.
+	ExitsAs []string `json:"exits_as,omitempty"`
+	// FastRefusals lets the listener wrapper stockgate answer what this gate refuses from
+	// memory, before Caddy's HTTP server reads it. Default: none.
+	FastRefusals *FastRefusals `json:"fast_refusals,omitempty"`
+
+	app     *app.App
+	log     *zap.Logger
+	reader  *attempt.Reader
+	rules   *outcome.Rules
+	refuser *refuse.Refuser
+	persons lists.Persons
+	terms   edge.Terms
+	probe   *probe.Probe // nil: holds in doubt are kept
+	// forwardTimeout is how long the shop may take; 0: until the token expires.
+	forwardTimeout time.Duration
+	places         forward.Places
+	asking         *filters.Slots // bounds who asks Redis for what he has bought already
+	rates          rates.Set
+	challenge      pow.Challenger
+	// server is what the gate is part of; nil: none.
+	server  *caddyhttp.Server
+	routes  guard.Routes
+	guarded guard.Gate
+	// fastCounters has for each reason the counter of the sale that was first refused fast.
+	fastCounters []atomic.Pointer[refusals]
+	// bearer verifies tokens, nil: the gate has no JWT; requests in flight use it
+	// after Cleanup, which gives bearerKey back.
+	bearer    *jwt.Verifier
+	bearerKey string
+}
+
+// CaddyModule returns the Caddy module information.
+func (*Gate) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "http.handlers.stockgate", New: func() caddy.Module { return new(Gate) }}
+}
+
+// Provision compiles the gate.
+func (g *Gate) Provision(ctx caddy.Context) error {
+	g.log = ctx.Logger()
+	if g.Name != "" {
+		g.log = g.log.With(zap.String("gate", g.Name))
+	}
+	loaded, err := ctx.App("stockgate")
+	if err != nil {
+		return err
+	}
+	g.app = loaded.(*app.App)
+	keys, err := rates.Keys(g.Rates)
+	if err != nil {
+		return err
+	}
+	if g.Check {
+		if err := g.checkConflict(); err != nil {
+			return err
+		}
+	}
+	if g.JWT != nil {
+		if g.bearerKey, g.bearer, err = g.JWT.Open(); err != nil {
+			return fmt.Errorf("jwt: %w", err)
+		}
+	}
+	if g.reader, err = g.newReader(keys); err != nil {
+		return err
+	}
+	if err := g.provisionOutcome(); err != nil {
+		return err
+	}
+	if g.refuser, err = refuse.New(g.Refusals); err != nil {
+		return err
+	}
+	g.refuser.AsksToken = g.JWT != nil
+	if err = g.provisionLists(); err != nil {
+		return err
+	}
+	if g.MaxInFlight == 0 {
+		g.MaxInFlight = defaultMaxInFlight
+	}
+	if g.MaxInFlight < 0 {
+		return fmt.Errorf("max_in_flight must be positive")
+	}
+	g.places.Open(g.MaxInFlight, g.log)
+	g.asking = filters.NewSlots(g.MaxInFlight)
+	if !g.Check { // which holds nothing
+		if err := g.provisionTimes(); err != nil {
+			return err
+		}
+		if g.InDoubt != nil {
+			if g.probe, err = g.InDoubt.Compile(&probe.Gate{Name: g.Name, ByRef: len(g.Ref) > 0, HoldFor: g.terms.HoldFor, Answers: g.Answers, Log: g.log}); err != nil {
+				return err
+			}
+		}
+	}
+	if err := errors.Join(g.rates.Open(g.Name, g.Rates, keys), g.rates.OpenRepeats(g.Name, len(g.Ref) > 0, g.Repeats)); err != nil {
+		return err
+	}
+	if err := g.challenge.Open(g.Challenge, g.Name, g.Check); err != nil {
+		return err
+	}
+	g.server, _ = ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
+	g.routes.Of(g.server)
+	g.guarded = guard.Gate{Name: g.Name, Check: g.Check, AlsoQuery: g.AlsoQuery, Refuser: g.refuser}
+	exits, err := guard.ExitPaths(g.ExitsAs)
+	if err != nil {
+		return err
+	}
+	if len(g.ExitsAs) > 0 {
+		g.guarded.ExitsAs = exits
+	}
+	guard.WatchExits(ctx, g.server)
+	if g.server != nil && !g.Check {
+		g.server.RegisterConnContext(forward.WithConn)
+	}
+	if err := g.provisionFast(); err != nil {
+		return err
+	}
+	return Of(g.app).add(g)
+}
+
+// Cleanup gives back what Provision has taken, as far as it came.
+func (g *Gate) Cleanup() error {
+	if g.app != nil {
+		Of(g.app).remove(g)
+	}
+	err := errors.Join(g.rates.Close(), g.challenge.Close())
+	if key := g.bearerKey; key != "" {
+		g.bearerKey = ""
+		err = errors.Join(err, jwt.Close(key))
+	}
+	return err
+}
+
+// ServeHTTP takes one request through the gate: read the attempt, count it, look whether
+// it was made before, find its sale, reserve, sign, forward; the shop's answer
+// settles it.
+func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	clean := r.Trailer == nil && !attempt.AnyStrippable(r.Header)
+	if !clean {
+		guard.StripReserved(r)
+		attempt.StripH2C(r.Header)
+	}
+	before := guard.Passed(r)
+	if before == 0 { // no guard has asked
+		if why, _ := g.routes.Refuses(r); why != "" {
+			return g.refuse(w, r, "", &sale.Refusal{Reason: sale.Malformed, Detail: why})
+		}
+	}
+	if r.Method == http.MethodOptions {
+		guard.Pass(r, guard.Decided)
+		return next.ServeHTTP(w, r)
+	}
+	p := &purchase{clean: clean, repl: r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer), out: w.Header()}
+	no, err := g.consider(r, p)
+	switch {
+	case err != nil: // the client left or was too slow, or request_body has a limit
+		reply.DropPayload(r)
+		return caddyhttp.Error(http.StatusBadRequest, err)
+	case no != nil:
+		return g.refuse(w, r, p.saleID(), no)
+	case p.stored != nil:
+		return g.replay(w, r, p)
+	}
+	if g.Check { // what it lets pass, another gate decides on
+		return g.pass(w, r, next, p)
+	}
+	guard.Pass(r, guard.Decided)
+	if p.other {
+		err = g.pass(w, r, next, p)
+	} else {
+		err = g.sell(w, r, next, p)
+	}
+	if err != nil { // error routes may send it on, and no gate has decided on that
+		guard.Pass(r, before)
+	}
+	return err
+}
+
+// refuse answers and counts a refusal. name is the sale's id, empty if there is
+// none: what a client wrote never becomes a label.
+func (g *Gate) refuse(w http.ResponseWriter, r *http.Request, name string, no *sale.Refusal) error {
+	meter.CountAttempt(name, "refused", no.Reason)
+	return reply.Refuse(g.refuser, w, r, no)
+}
+
+// Interface guards
+var (
+	_ caddy.Provisioner           = (*Gate)(nil)
+	_ caddy.CleanerUpper          = (*Gate)(nil)
+	_ caddyhttp.MiddlewareHandler = (*Gate)(nil)
+	_ guard.Handler               = (*Gate)(nil)
+)

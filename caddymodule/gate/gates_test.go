@@ -1,0 +1,41 @@
+package gate
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stockgate/stockgate/caddymodule/probe"
+	"github.com/stockgate/stockgate/outcome"
+)
+
+// Holds name their gate: two gates of one name must ask about them alike.
+func TestGatesOfOneNameProbeAlike(t *testing.T) {
+	ask := func(url string) *probe.InDoubt { return &probe.InDoubt{Probe: url} }
+	there := func(path string) map[string]outcome.Answer {
+		return map[string]outcome.Answer{"there": {JSON: []outcome.JSONTest{{Path: path}}}}
+	}
+	for _, c := range []struct {
+		name string
+		a, b *Gate
+		says string
+	}{
+		{"none", &Gate{}, &Gate{}, ""},
+		{"keep is the default", &Gate{}, &Gate{InDoubt: new(probe.InDoubt)}, ""},
+		{"the same", &Gate{InDoubt: ask("http://a/{id}")}, &Gate{InDoubt: ask("http://a/{id}")}, ""},
+		{"two shops", &Gate{InDoubt: ask("http://a/{id}")}, &Gate{InDoubt: ask("http://b/{id}")}, "two gates without a name"},
+		{"one keeps", &Gate{InDoubt: ask("http://a/{id}")}, &Gate{}, "two gates without a name"},
+		{"one only checks", &Gate{InDoubt: ask("http://a/{id}")}, &Gate{Check: true}, ""},
+		{"named alike", &Gate{Name: "main", InDoubt: ask("http://a/{id}")}, &Gate{Name: "main"}, "two gates named main"},
+		{"one named", &Gate{Name: "main", InDoubt: ask("http://a/{id}")}, &Gate{}, ""},
+		{"answers differ", &Gate{InDoubt: ask("http://a/{id}"), Answers: there("a")}, &Gate{InDoubt: ask("http://a/{id}"), Answers: there("b")}, "two gates without a name"},
+	} {
+		gs := new(Gates)
+		if err := gs.add(c.a); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		err := gs.add(c.b)
+		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, it should say %q", c.name, err, c.says)
+		}
+	}
+}

@@ -1,0 +1,12 @@
+package gate
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestRefSharedNeedsARef(t *testing.T) {
+	if _, err := (&Gate{RefShared: true}).newReader(nil); err == nil || !strings.Contains(err.Error(), "ref_shared is given, and no ref") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,92 @@
+//go:build !race
+
+package gate
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/stockgate/stockgate/refuse"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// plainWriter takes an answer and allocates nothing itself.
+type plainWriter struct {
+	header http.Header
+	status int
+	bytes  int
+}
+
+func (w *plainWriter) Header() http.Header  { return w.header }
+func (w *plainWriter) WriteHeader(code int) { w.status = code }
+func (w *plainWriter) Write(p []byte) (int, error) {
+	w.bytes += len(p)
+	return len(p), nil
+}
+
+// inCaddy gives a request what Caddy does.
+func inCaddy(r *http.Request) *http.Request {
+	return caddyhttp.PrepareRequest(r, caddy.NewReplacer(), nil, nil)
+}
+
+// A refusal costs no allocation, whatever it names: counted, with all its headers, as a
+// problem document or with a body of the operator's.
+func TestRefusalsDoNotAllocate(t *testing.T) {
+	limit := &sale.Limit{Per: sale.Union("buyer", "phone"), Every: "day", Max: 2, Count: "orders", SKU: "20002001"}
+	r := httptest.NewRequest("POST", "/api/order", nil)
+	r = inCaddy(r)
+	w := &plainWriter{header: make(http.Header)}
+	for style, styles := range map[string][]refuse.Style{
+		"problem": nil,
+		"body":    {{Reasons: []string{"*"}, Body: `{"code":{status},"msg":"{title}","sku":"{sku}","again":{retry_after}}`}},
+		"html":    {{Reasons: []string{"*"}, Body: `<p>{title} {sku}</p>`}},
+		"fixed":   {{Reasons: []string{"*"}, Status: 200, Body: `{"code":1}`}},
+	} {
+		f, err := refuse.New(styles)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := &Gate{refuser: f}
+		for _, kind := range sale.Kinds {
+			for name, no := range map[string]*sale.Refusal{
+				"plain":  {Reason: kind.Reason},
+				"sku":    {Reason: kind.Reason, SKU: "20002001"},
+				"limit":  {Reason: kind.Reason, Limit: limit, RetryAfter: 1800},
+				"detail": {Reason: kind.Reason, Detail: "the order has no lines"},
+				"task":   {Reason: kind.Reason, Challenge: "1.29906640.12.my3teqoPEzIOwrFRd2GHQA"},
+				"twice":  {Reason: kind.Reason, Reservation: "01981b", RetryAfter: 10},
+			} {
+				if n := testing.AllocsPerRun(1000, func() {
+					if err := g.refuse(w, r, "double11", no); err != nil {
+						t.Error(err)
+					}
+				}); n != 0 {
+					t.Errorf("%s, %s, %s: %v allocations", style, kind.Reason, name, n)
+				}
+			}
+		}
+	}
+	if w.bytes == 0 || w.status == 0 {
+		t.Error("nothing was answered")
+	}
+}
+
+func BenchmarkRefuseSoldOut(b *testing.B) {
+	f, err := refuse.New(nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	g := &Gate{refuser: f}
+	r := httptest.NewRequest("POST", "/api/order", nil)
+	r = inCaddy(r)
+	w := &plainWriter{header: make(http.Header)}
+	no := &sale.Refusal{Reason: sale.AllHeld, SKU: "20002001"}
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = g.refuse(w, r, "double11", no)
+	}
+}

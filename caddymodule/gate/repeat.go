@@ -1,0 +1,218 @@
+package gate
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/caddymodule/forward"
+	"github.com/stockgate/stockgate/caddymodule/internal/meter"
+	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/refuse"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
+)
+
+const (
+	replayedHeader = "Stockgate-Replayed"
+	// inDoubtWait is in seconds: a doubt does not end by itself.
+	inDoubtWait = 10
+)
+
+// repeats looks for what an earlier attempt with the same idempotency key or ref has
+// left, before anything but the edge's own lists and rates judges this one: a buyer who
+// has bought must not hear that the sale has ended. Redis is asked only if something may be
+// bound, as far as the edge has read.
+func (g *Gate) repeats(r *http.Request, p *purchase) *sale.Refusal {
+	if !p.named() {
+		return nil
+	}
+	if p.desk = g.openDesk(r, p.trial); p.desk == nil {
+		p.unasked = true
+		return nil
+	}
+	for _, l := range candidates(p.desk.Catalogue(), p.attempt) {
+		if p.desk.MayRepeat(l, p.attempt) {
+			if no := g.lookUp(r, p, l); no != nil || p.bound != nil {
+				return no
+			}
+		}
+	}
+	return nil
+}
+
+// repeatsUnread looks again before the attempt is refused for anything else: another edge
+// may have bound its key or ref, and this edge may not have read that yet. no is the
+// refusal. An attempt of which nobody can know hears unavailable.
+func (g *Gate) repeatsUnread(r *http.Request, p *purchase, no *sale.Refusal) *sale.Refusal {
+	if !p.named() || no.Reason == sale.Unavailable {
+		return nil
+	}
+	d := p.desk
+	if d == nil {
+		d = g.app.Desk() // goods that no sale lists were never reserved
+	}
+	if d == nil {
+		return refuse.Unavailable
+	}
+	for _, l := range candidates(d.Catalogue(), p.attempt) {
+		switch isNew, err := p.surelyNew(l); {
+		case err != nil:
+			return refuse.Unavailable
+		case isNew:
+			continue
+		}
+		if earlier := g.lookUp(r, p, l); earlier != nil || p.bound != nil {
+			return earlier
+		}
+	}
+	return nil
+}
+
+// surelyNew says that the attempt has not been made before in a sale.
+func (p *purchase) surelyNew(l *edge.Listing) (bool, error) {
+	switch {
+	case p.desk == nil:
+		return false, shard.ErrUnavailable
+	case p.unbound == l:
+		return true, nil
+	}
+	return p.desk.SurelyNew(l, p.attempt)
+}
+
+// lookUp asks Redis whether the attempt has been made before in a sale. It takes no room
+// from those who buy, and has a bound of its own.
+func (g *Gate) lookUp(r *http.Request, p *purchase, l *edge.Listing) *sale.Refusal {
+	if !g.asking.Take() {
+		return refuse.Busy
+	}
+	defer g.asking.Give()
+	lines := linesIn(l.Sale, p.attempt)
+	b, err := p.desk.Lookup(context.WithoutCancel(r.Context()), l, p.attempt, lines)
+	if err != nil {
+		if c := g.log.Check(zap.DebugLevel, "redis did not say what an idempotency key or ref has got"); c != nil {
+			c.Write(zap.Error(err))
+		}
+		return refuse.Unavailable
+	}
+	if b == nil {
+		p.unbound = l
+		return nil
+	}
+	p.listing, p.lines = l, lines
+	return g.judgeBound(r, p, b)
+}
+
+// candidates are the sales in which an attempt may have been made before: ended and
+// closed ones too.
+func candidates(c *edge.Catalogue, a *sale.Attempt) []*edge.Listing {
+	if a.Sale == "" {
+		return c.Listing(a.Lines[0].SKU)
+	}
+	if l, ok := c.Sale(a.Sale); ok {
+		return []*edge.Listing{l}
+	}
+	return nil
+}
+
+// linesIn are the attempt's lines as the sale would hold them, whether or not it
+// would today: its bounds may have changed since.
+func linesIn(s *sale.Sale, a *sale.Attempt) []sale.Line {
+	if lines, no := s.Resolve(a); no == nil {
+		return lines
+	}
+	lines := make([]sale.Line, len(a.Lines))
+	for i, l := range a.Lines {
+		lines[i] = l
+		if item, ok := s.Item(l.SKU); !ok || len(item.Regions) == 0 {
+			lines[i].Region = ""
+		}
+	}
+	return lines
+}
+
+// judgeBound says what an attempt gets whose key, ref or lines have a reservation
+// already: a refusal, the stored answer, or the way to the shop again.
+func (g *Gate) judgeBound(r *http.Request, p *purchase, b *reservation.Bound) *sale.Refusal {
+	id := b.ID
+	if !b.Same {
+		id = "" // it may be somebody else's
+	}
+	switch sold := b.State == record.Confirmed || b.State == record.Unbacked; {
+	case b.By == "key" && !b.Same:
+		return refuseKeyReused
+	case b.State == record.InDoubt:
+		return &sale.Refusal{Reason: sale.InDoubt, RetryAfter: inDoubtWait, Reservation: id}
+	case b.By == "ref" && sold && b.Same:
+		p.bound = b
+		return nil
+	case b.By == "ref" && sold:
+		return &sale.Refusal{Reason: sale.AlreadyOrdered}
+	// The hold of an outcome that comes later goes on when the shop has answered.
+	case b.By == "key" && (sold || b.State == record.Held && g.mode() == record.Backend):
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), p.desk.Store.Shard().Timeout())
+		defer cancel()
+		stored, err := p.desk.Store.StoredAnswer(ctx, p.listing.Sale.ID, b.ID)
+		switch {
+		case err != nil:
+			return refuse.Unavailable
+		case stored != nil:
+			p.bound, p.stored = b, stored
+			return nil
+		case sold:
+			return &sale.Refusal{Reason: sale.AlreadyOrdered, Reservation: id}
+		}
+	}
+	return refuse.Duplicate
+}
+
+// replay answers as the shop did the first time.
+func (g *Gate) replay(w http.ResponseWriter, r *http.Request, p *purchase) error {
+	p.publish(r, "replayed", p.bound.ID)
+	meter.CountAttempt(p.saleID(), "replayed", "")
+	h, a := w.Header(), p.stored
+	h.Set(forward.ReservationHeader, p.bound.ID)
+	h.Set(replayedHeader, "true")
+	h["Cache-Control"] = refuse.NoStore
+	if a.ContentType != "" {
+		h.Set("Content-Type", a.ContentType)
+	}
+	if a.Location != "" {
+		h.Set("Location", a.Location)
+	}
+	if len(a.Body) > 0 {
+		h.Set("Content-Length", strconv.Itoa(len(a.Body)))
+	}
+	w.WriteHeader(a.Status)
+	if len(a.Body) > 0 && r.Method != http.MethodHead {
+		_, _ = w.Write(a.Body) // who has left needs no answer
+	}
+	return nil
+}
+
+// again forwards an order that is sold once more, for a shop that answers the same
+// order the same way: with the token of its reservation, whose time is a new one.
+// Nothing is reserved or charged. How often is bounded for each reservation: the shop
+// pays for every one.
+func (g *Gate) again(r *http.Request, p *purchase, pl *forward.Place) (*forward.Flight, time.Duration, *sale.Refusal) {
+	if no := g.rates.TakeRepeat(p.out, p.bound.ID, time.Now()); no != nil {
+		return nil, 0, no
+	}
+	now := p.listing.Now()
+	hold := reservation.Hold{
+		ID: p.bound.ID, Sale: p.saleID(), State: p.bound.State, Created: now, Exp: now.Add(g.terms.HoldFor - g.terms.Margin),
+		Epoch: p.bound.Epoch, Lines: p.lines, Ref: p.attempt.Ref,
+	}
+	signed, err := g.sign(p, &hold)
+	if err != nil {
+		return nil, 0, refuse.Unavailable
+	}
+	p.publish(r, "repeated", hold.ID)
+	f := &forward.Flight{Rules: g.rules, Log: g.log, Place: pl, Hold: hold, Token: signed, Body: p.body, Repl: p.repl, Again: true}
+	return f, g.timeToForward(&hold, time.Now()), nil
+}

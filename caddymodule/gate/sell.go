@@ -1,0 +1,257 @@
+package gate
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/caddymodule/forward"
+	"github.com/stockgate/stockgate/caddymodule/internal/meter"
+	"github.com/stockgate/stockgate/caddymodule/internal/reply"
+	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/refuse"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/token"
+)
+
+const (
+	defaultMaxInFlight = 256
+	defaultHoldFor     = 30 * time.Second
+	leastHoldFor       = 3 * time.Second
+	mostHoldFor        = 24 * time.Hour
+
+	defaultIdempotencyTTL = 24 * time.Hour
+	mostIdempotencyTTL    = 30 * 24 * time.Hour
+)
+
+func (g *Gate) provisionTimes() error {
+	hold := time.Duration(g.HoldFor)
+	if hold == 0 {
+		hold = defaultHoldFor
+		if g.mode() == record.Backend {
+			hold = backendHoldFor
+		}
+	}
+	if hold < leastHoldFor || hold > mostHoldFor {
+		return fmt.Errorf("hold_for %v is outside %v to %v", hold, leastHoldFor, mostHoldFor)
+	}
+	margin := time.Duration(g.app.Token.Margin)
+	if margin == 0 {
+		margin = min(max(hold/5, time.Second), 5*time.Second)
+	}
+	if margin > hold-2*time.Second {
+		return fmt.Errorf("hold_for %v leaves no time beside the token's margin of %v; hold at least 2s longer", hold, margin)
+	}
+	if g.ForwardTimeout < 0 || time.Duration(g.ForwardTimeout) > hold-margin {
+		return fmt.Errorf("forward_timeout %v must be positive and end before the token, at most %v after the reservation (hold_for %v, margin %v)",
+			time.Duration(g.ForwardTimeout), hold-margin, hold, margin)
+	}
+	g.forwardTimeout = time.Duration(g.ForwardTimeout)
+	if g.forwardTimeout == 0 && g.mode() == record.Backend {
+		g.forwardTimeout = backendForwardTimeout
+	}
+	ttl := time.Duration(g.IdempotencyTTL)
+	switch {
+	case ttl < 0 || ttl > mostIdempotencyTTL:
+		return fmt.Errorf("idempotency_ttl %v must be positive, and at most %v", ttl, mostIdempotencyTTL)
+	case ttl > 0 && len(g.Idempotency) == 0:
+		return errors.New("idempotency_ttl is given, and no idempotency: say where the key is found, such as {header.Idempotency-Key}")
+	case ttl == 0:
+		ttl = defaultIdempotencyTTL
+	}
+	g.terms = edge.Terms{HoldFor: hold, Margin: margin, Mode: g.mode(), KeyTTL: ttl, Gate: g.Name}
+	return nil
+}
+
+// sell reserves and forwards; what is sold already is only forwarded.
+func (g *Gate) sell(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, p *purchase) error {
+	pl := new(forward.Place)
+	defer pl.GiveBack()
+	f, timeout, no := g.takeOff(r, p, pl)
+	if f != nil {
+		return f.Forward(w, r, next, timeout)
+	}
+	pl.GiveBack() // before writing to a client that may be slow
+	switch no {
+	case nil:
+		return g.replay(w, r, p)
+	case refuseLeft: // counted as released
+		return reply.Refuse(g.refuser, w, r, no)
+	}
+	return g.refuse(w, r, p.saleID(), no)
+}
+
+// takeOff takes a place for the attempt and holds its stock. Without a flight it is
+// refused, or the shop has answered it already.
+func (g *Gate) takeOff(r *http.Request, p *purchase, pl *forward.Place) (f *forward.Flight, timeout time.Duration, no *sale.Refusal) {
+	defer p.ask.End()
+	if no = g.fits(p); no != nil {
+		return nil, 0, no
+	}
+	if no = pl.Take(&g.places, p.desk, singleKey(p)); no != nil {
+		return nil, 0, g.noPlace(r, p, no)
+	}
+	if p.bound != nil {
+		return g.again(r, p, pl)
+	}
+	asked := time.Now()
+	hold, no, err := g.reserve(r, p, pl.Key)
+	if no == refusePending && p.named() {
+		// another attempt of the buyer is on its way; this one may be done already
+		if no = g.repeatsUnread(r, p, refusePending); no == nil && p.bound == nil {
+			no = refusePending
+		}
+		if no != nil || p.stored != nil {
+			return nil, 0, no
+		}
+		return g.again(r, p, pl)
+	}
+	if b, bound := errors.AsType[*reservation.Bound](err); bound {
+		if no = g.judgeBound(r, p, b); no != nil || p.stored != nil {
+			return nil, 0, no
+		}
+		return g.again(r, p, pl)
+	}
+	if err != nil {
+		if c := g.log.Check(zap.DebugLevel, "redis gave no answer to an attempt"); c != nil {
+			c.Write(zap.Error(err))
+		}
+		return nil, 0, refuse.Unavailable
+	} else if no != nil {
+		return nil, 0, no
+	}
+	// The client is gone and nothing was sent, so the hold is released, not in doubt. The
+	// client may have closed only its own side: it still gets an answer.
+	if r.Context().Err() != nil {
+		g.unsent(r, p, hold)
+		return nil, 0, refuseLeft
+	}
+	signed, err := g.sign(p, &hold)
+	if err != nil {
+		g.unsent(r, p, hold)
+		return nil, 0, refuseTooLong
+	}
+	p.publish(r, "reserved", hold.ID)
+	f = &forward.Flight{Rules: g.rules, Log: g.log, Place: pl, Hold: hold, Token: signed, Body: p.body, Repl: p.repl}
+	if p.attempt.Key != "" && r.Method != http.MethodHead {
+		f.Copy = new(forward.Copy)
+		// a TTL is only for Redis's memory: the binding lives as long as the sale
+		f.KeepCopy = max(g.terms.KeyTTL, p.listing.Sale.EndsAt.Sub(p.listing.Now()))
+	}
+	return f, g.timeToForward(&hold, asked), nil
+}
+
+// noPlace says what an attempt without a place gets: a buyer who has bought does not hear
+// busy. Nil: the stored answer.
+func (g *Gate) noPlace(r *http.Request, p *purchase, no *sale.Refusal) *sale.Refusal {
+	if no.Reason != sale.Busy || p.bound != nil {
+		return no
+	}
+	p.ask.End() // it does not reserve
+	if earlier := g.repeatsUnread(r, p, no); earlier != nil || p.stored != nil {
+		return earlier
+	}
+	return no
+}
+
+// fits refuses an order whose token would be too large, before its stock is held.
+func (g *Gate) fits(p *purchase) *sale.Refusal {
+	if p.bound == nil && !g.app.Signer().Fits(token.Claims{
+		Subject: p.attempt.Buyer, Sale: p.saleID(), Ref: p.attempt.Ref, Lines: p.lines,
+	}) {
+		return refuseTooLong
+	}
+	return nil
+}
+
+// sign makes the token of a hold.
+func (g *Gate) sign(p *purchase, hold *reservation.Hold) (string, error) {
+	return g.app.Signer().Sign(token.Claims{
+		Subject: p.attempt.Buyer, ID: hold.ID, IssuedAt: hold.Created.Unix(), ExpiresAt: hold.Exp.Unix(),
+		Epoch: hold.Epoch, Sale: hold.Sale, Ref: p.attempt.Ref, Lines: hold.Lines,
+	})
+}
+
+// timeToForward is how long the shop may take for a hold that was asked for then.
+func (g *Gate) timeToForward(hold *reservation.Hold, asked time.Time) time.Duration {
+	timeout := hold.Exp.Sub(hold.Created) - time.Since(asked)
+	if g.forwardTimeout > 0 {
+		timeout = min(timeout, g.forwardTimeout)
+	}
+	return timeout
+}
+
+// publish sets the placeholders of an attempt that has a reservation.
+func (p *purchase) publish(r *http.Request, verdict, id string) {
+	reply.Publish(r, p.repl, reply.Placeholders{Verdict: verdict, Sale: p.saleID(), Reservation: id, Ref: p.attempt.Ref})
+}
+
+// reserve asks Redis. The client leaving does not interrupt it: an answer that
+// nobody waits for would leave a hold behind.
+func (g *Gate) reserve(r *http.Request, p *purchase, purchaseKey string) (reservation.Hold, *sale.Refusal, error) {
+	buyerKey := purchaseKey[:len(p.listing.Sale.ID)+1+len(p.attempt.Buyer)]
+	if !g.places.Enter(buyerKey) {
+		return reservation.Hold{}, refusePending, nil // the same one has been refused as duplicate
+	}
+	defer g.places.Leave(buyerKey)
+	id, err := newID()
+	if err != nil {
+		return reservation.Hold{}, nil, err
+	}
+	defer p.ask.End() // the shop's answer takes longer
+	return p.desk.Hold(context.WithoutCancel(r.Context()), id, p.listing, p.attempt, p.lines, g.terms)
+}
+
+// randoms have bytes for some ids each: to ask the system for every one takes longer
+// than the rest of it.
+var randoms = sync.Pool{New: func() any { return bufio.NewReaderSize(rand.Reader, 512) }}
+
+// newID makes a reservation's id.
+func newID() (string, error) {
+	random := randoms.Get().(*bufio.Reader)
+	defer randoms.Put(random)
+	id, err := uuid.NewV7FromReader(random)
+	return id.String(), err
+}
+
+// unsent gives back what was reserved and will not be forwarded.
+func (g *Gate) unsent(r *http.Request, p *purchase, hold reservation.Hold) {
+	meter.CountAttempt(hold.Sale, "released", "")
+	// what Redis cannot be told now it is told later
+	_, _ = p.desk.ReleaseEventually(context.WithoutCancel(r.Context()), hold.Sale, hold.ID, reservation.Unsent, "unsent")
+}
+
+// singleKey is the same for two clicks on one button: by their idempotency key, so
+// that two keys are two purchases, else by what is bought.
+func singleKey(p *purchase) string {
+	var b strings.Builder
+	b.Grow(len(p.listing.Sale.ID) + len(p.attempt.Buyer) + len(p.attempt.Key) + 32*len(p.lines) + 8)
+	b.WriteString(p.listing.Sale.ID)
+	b.WriteByte(0)
+	b.WriteString(p.attempt.Buyer)
+	if key := p.attempt.Key; key != "" {
+		b.WriteString("\x00key\x00")
+		b.WriteString(key)
+		return b.String()
+	}
+	for _, l := range p.lines {
+		b.WriteByte(0)
+		b.WriteString(l.Cell())
+		b.WriteByte(0)
+		b.WriteString(strconv.FormatInt(l.Quantity, 10))
+	}
+	return b.String()
+}

@@ -1,0 +1,195 @@
+package gate
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/stockgate/stockgate/attempt"
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
+	"github.com/stockgate/stockgate/caddymodule/forward"
+	"github.com/stockgate/stockgate/caddymodule/guard"
+	"github.com/stockgate/stockgate/caddymodule/internal/request"
+	"github.com/stockgate/stockgate/outcome"
+)
+
+const (
+	noteMatcher = "the matcher is not evaluated: it stands outside of the gate, as stockgate_guard and every other directive do"
+	noteOptions = "OPTIONS is never an attempt: it passes the gate unread"
+	noteLong    = "a rule tests the body, of which only the first 64 KiB are looked at: it does not match"
+)
+
+// Try asks the gate. The request goes as far through it as all do that are not
+// reserved.
+func (g *Gate) Try(ctx context.Context, t *adminapi.TryRequest) (*adminapi.TryAnswer, error) {
+	out := &adminapi.TryAnswer{Gate: g.Name, Check: g.Check, Notes: []string{noteMatcher}}
+	if len(t.Answer) > 0 {
+		if g.Check {
+			return nil, request.Bad("this gate only checks: it never sees an answer of the shop")
+		}
+		if err := g.tryAnswer(t.Answer, out); err != nil {
+			return nil, err
+		}
+	}
+	r, repl, err := g.savedRequest(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	if r.Method == http.MethodOptions {
+		out.Passes = true
+		out.Notes = append(out.Notes, noteOptions)
+		return out, nil
+	}
+	p := &purchase{repl: repl, trial: true}
+	no, err := g.consider(r, p)
+	if err != nil {
+		return nil, request.Bad("the request's body cannot be read: %w", err)
+	}
+	if no == nil && p.listing != nil && !g.Check {
+		no = g.fits(p)
+	}
+	out.Passes = no == nil
+	if no != nil {
+		out.Refusal = g.refuser.Problem(no)
+	}
+	describe(out, p)
+	for _, empty := range g.unset(repl) {
+		out.Notes = append(out.Notes, empty+" is empty here: if a directive outside of the gate sets it, say what to")
+	}
+	return out, nil
+}
+
+// describe tells what was read of an attempt.
+func describe(out *adminapi.TryAnswer, p *purchase) {
+	if p.attempt != nil {
+		out.Buyer, out.Identities, out.Region = p.attempt.Buyer, p.attempt.Identities, p.attempt.Region
+		out.Sale, out.Lines, out.Ref = p.attempt.Sale, p.attempt.Lines, p.attempt.Ref
+	}
+	if p.lines != nil {
+		out.Lines = p.lines
+	}
+	if p.listing != nil {
+		out.Sale, out.SaleStatus = p.listing.Sale.ID, p.listing.Status
+	}
+	if p.bound != nil {
+		out.Reservation, out.Replayed = p.bound.ID, p.stored != nil
+	}
+}
+
+// tryAnswer applies the rules to an answer of the shop.
+func (g *Gate) tryAnswer(raw []byte, out *adminapi.TryAnswer) error {
+	reader := bufio.NewReader(bytes.NewReader(raw))
+	// the answer to a HEAD has no body, so this reads the head and leaves the rest
+	resp, err := http.ReadResponse(reader, &http.Request{Method: http.MethodHead})
+	if err != nil {
+		return request.Bad("the answer is not an HTTP/1.1 response: %w", err)
+	}
+	if resp.StatusCode < 200 {
+		return request.Bad("the answer has the status %d: save the final one", resp.StatusCode)
+	}
+	body, err := savedBody(reader, resp.Header, resp.TransferEncoding)
+	if err != nil {
+		return request.Bad("the answer: %w", err)
+	}
+	answer := &outcome.Reply{Status: resp.StatusCode, Header: resp.Header, Body: body, Whole: true}
+	if len(body) > forward.HoldBack {
+		answer.Body, answer.Whole = body[:forward.HoldBack], false
+	}
+	v, by, word := g.rules.Match(answer)
+	if v == outcome.Undecided {
+		v = g.rules.Otherwise
+		out.Notes = append(out.Notes, noteLong)
+	}
+	out.Answer = &adminapi.TryOutcome{Status: resp.StatusCode, Outcome: v.String()}
+	out.Answer.Rule, out.Answer.Matched = by, word
+	return nil
+}
+
+// savedRequest makes of a saved request what Caddy's server would hand to the gate.
+func (g *Gate) savedRequest(ctx context.Context, t *adminapi.TryRequest) (*http.Request, *caddy.Replacer, error) {
+	reader := bufio.NewReader(bytes.NewReader(t.Request))
+	r, err := http.ReadRequest(reader)
+	if err != nil {
+		return nil, nil, request.Bad("it is not an HTTP/1.1 request (its first line is POST /path HTTP/1.1, then come headers, an empty line and the body): %w", err)
+	}
+	// The body's own reader would stop at a length that an editor has changed.
+	if len(r.TransferEncoding) > 0 {
+		rest, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, nil, request.Bad("the request's body: %w", err)
+		}
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(rest)), int64(len(rest))
+	} else {
+		body, err := savedBody(reader, r.Header, nil)
+		if err != nil {
+			return nil, nil, request.Bad("the request: %w", err)
+		}
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	}
+	for name := range r.Header { // as Caddy's server drops them
+		if strings.ContainsAny(name, "_.") {
+			delete(r.Header, name)
+		}
+	}
+	from := t.From
+	if from == "" {
+		from = "127.0.0.1"
+	}
+	if _, err := netip.ParseAddr(from); err != nil {
+		return nil, nil, request.Bad("%.80q is no IP address to come from", from)
+	}
+	r.RemoteAddr = net.JoinHostPort(from, "0")
+	guard.StripReserved(r)
+	repl := caddy.NewReplacer()
+	r = caddyhttp.PrepareRequest(r.WithContext(ctx), repl, nil, g.server)
+	for name, value := range t.Placeholders {
+		repl.Set(strings.Trim(name, "{}"), value)
+	}
+	return r, repl, nil
+}
+
+// savedBody is what follows the head of a saved message: as long as its
+// Content-Length says, but for the line end that editors leave behind it, or
+// everything.
+func savedBody(rest *bufio.Reader, h http.Header, transfer []string) ([]byte, error) {
+	if len(transfer) > 0 {
+		return nil, request.Bad("it is chunked: save it with its body as it is and a Content-Length, or none")
+	}
+	body, err := io.ReadAll(rest)
+	if err != nil {
+		return nil, err
+	}
+	trimmed := bytes.TrimSuffix(bytes.TrimSuffix(body, []byte("\n")), []byte("\r"))
+	length := h.Get("Content-Length")
+	switch {
+	case length == "" || length == strconv.Itoa(len(trimmed)):
+		return trimmed, nil
+	case length == strconv.Itoa(len(body)):
+		return body, nil
+	}
+	return nil, request.Bad("its body has %d bytes, and its Content-Length says %.20q: correct it or leave it out", len(body), length)
+}
+
+// unset lists the gate's placeholders that only directives outside of it give, and
+// that have no value.
+func (g *Gate) unset(repl *caddy.Replacer) []string {
+	var empty []string
+	for _, expr := range g.values() {
+		v, err := attempt.Compile(expr)
+		if err == nil && v.Kind() == attempt.Text && !slices.Contains(empty, expr) && repl.ReplaceAll(expr, "") == "" {
+			empty = append(empty, expr)
+		}
+	}
+	slices.Sort(empty)
+	return empty
+}

@@ -1,0 +1,230 @@
+package guard
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/stockgate/stockgate/attempt"
+	"github.com/stockgate/stockgate/route"
+)
+
+const (
+	whyRoute = "another server could read it as a gated route"
+	whyMany  = "there are too many ways to read the path"
+)
+
+// Refuses says why a request is refused before it comes to any route; empty: it is not.
+// A request is refused if its method or target is none that a server should get, or if
+// some server could read it as a request for a gated route while it does not come to
+// that gate here. It costs one scan where all servers read the target alike; deep: it
+// has asked matchers.
+func (s *Routes) Refuses(r *http.Request) (why string, deep bool) {
+	asked := targetOf(r)
+	path, query, shape, why := route.Check(asked.method, asked.text)
+	if why != "" || strangeURL(r, asked.url) {
+		if why == "" {
+			why = "the target has a foreign authority"
+		}
+		return why, false
+	}
+	s.ready()
+	if len(s.methods) == 0 {
+		return "", false
+	}
+	var room [4]string
+	methods := readMethods(room[:0], r, asked.method, query)
+	methods = slices.DeleteFunc(methods, func(m string) bool { return !s.admits(m) })
+	if len(methods) == 0 || path == "*" {
+		return "", false
+	}
+	if shape&(route.Odd|s.sees) == 0 && !s.slashless && methods[0] == asked.method && len(methods) == 1 && !s.routesBy(query) {
+		return "", false
+	}
+	return s.search(r, asked, methods, path, query, shape), true
+}
+
+// Passage says how far a request has come, for the second look where it leaves.
+type Passage uint8
+
+const (
+	guarded Passage = 1 + iota // a guard has let it pass
+	Decided                    // a gate has: with a reservation, or because it needs none
+)
+
+// passageVar is where it stands in a request's variables.
+const passageVar = "stockgate.passage"
+
+// Pass notes how far a request has come.
+func Pass(r *http.Request, p Passage) {
+	if vars, ok := r.Context().Value(caddyhttp.VarsCtxKey).(map[string]any); ok {
+		vars[passageVar] = p
+	}
+}
+
+// Passed says how far a request has come; 0: it has met neither guard nor gate.
+func Passed(r *http.Request) Passage {
+	vars, _ := r.Context().Value(caddyhttp.VarsCtxKey).(map[string]any)
+	p, _ := vars[passageVar].(Passage)
+	return p
+}
+
+// target is what a client has asked for: rewrites may have changed the request since.
+type target struct {
+	method, text string
+	url          *url.URL
+}
+
+func targetOf(r *http.Request) target {
+	t := target{r.Method, r.RequestURI, r.URL}
+	if orig, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
+		t = target{orig.Method, orig.RequestURI, orig.URL}
+	}
+	if t.text == "" { // it has not come over a connection
+		t.text = t.url.RequestURI()
+	}
+	return t
+}
+
+// strangeURL says whether net/http has read something of a target that is neither its
+// path nor its query, or another host than its authority's.
+func strangeURL(r *http.Request, u *url.URL) bool {
+	if u.Opaque != "" || u.User != nil || u.Fragment != "" {
+		return true
+	}
+	hosts, ok := r.Header["Host"] // HTTP/2 can have both
+	return ok && !slices.Equal(hosts, []string{r.Host})
+}
+
+// readMethods are the methods that some server may take a request's for, its own first.
+func readMethods(methods []string, r *http.Request, method, query string) []string {
+	methods = append(methods, method)
+	switch method {
+	case http.MethodGet:
+		return methods
+	case http.MethodHead: // frameworks answer it by what they do for GET, and drop the body
+		return append(methods, http.MethodGet)
+	case http.MethodConnect: // a websocket in HTTP/2 is a GET in HTTP/1.1 (RFC 8441)
+		return append(methods, http.MethodGet)
+	}
+	if up := strings.ToUpper(method); up != method {
+		methods = append(methods, up)
+	}
+	if m := attempt.OverriddenMethod(r.Header); m != "" {
+		methods = append(methods, m)
+	}
+	if strings.Contains(query, "_method") {
+		if values, err := url.ParseQuery(query); err == nil && values.Get("_method") != "" {
+			methods = append(methods, strings.ToUpper(values.Get("_method")))
+		}
+	}
+	return methods
+}
+
+// routesBy says whether a query may name a route.
+func (s *Routes) routesBy(query string) bool { return query != "" && len(s.queries) > 0 }
+
+// search asks the gates' matchers about all readings.
+func (s *Routes) search(r *http.Request, asked target, methods []string, path, query string, shape route.Shape) (why string) {
+	double := s.standIn(r)
+	here := s.visited(double, asked.method, *asked.url, false)
+	if len(here) > 0 { // the gate reads it so; the shop could read another route, and take the token for that
+		if what, bad := attempt.RawPathUnsafe(path); bad {
+			return "the path holds " + what
+		}
+	}
+	readings := []string{decodedPath(asked.url, path), route.OtherSlash(decodedPath(asked.url, path))}
+	if shape&route.Odd != 0 {
+		all, complete := route.Readings(path)
+		if !complete {
+			return whyMany
+		}
+		readings = all
+	}
+	for _, m := range methods {
+		for _, reading := range readings {
+			if s.leads(double, m, url.URL{Path: reading, RawQuery: query}, here) {
+				return whyRoute
+			}
+		}
+	}
+	if s.routesBy(query) {
+		return s.searchQuery(double, methods, query, here)
+	}
+	return ""
+}
+
+// decodedPath is the path of a target of which all servers read the same.
+func decodedPath(u *url.URL, raw string) string {
+	if strings.IndexByte(raw, '%') < 0 {
+		return raw
+	}
+	return u.Path
+}
+
+// searchQuery asks about paths in parameters that gates have named.
+func (s *Routes) searchQuery(double *http.Request, methods []string, query string, here []*Gate) (why string) {
+	values, _ := url.ParseQuery(query) // what it cannot read no server takes for a route
+	for name, in := range values {
+		for _, q := range s.queries {
+			if slices.Contains(here, q.gate) || !sameParameter(name, q.name) {
+				continue
+			}
+			for _, value := range in {
+				all, complete := route.Readings("/" + strings.TrimLeft(value, "/"))
+				if !complete {
+					return whyMany
+				}
+				for _, m := range methods {
+					for _, reading := range all {
+						if slices.Contains(s.visited(double, m, url.URL{Path: reading, RawQuery: query}, true), q.gate) {
+							return whyRoute
+						}
+					}
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// sameParameter compares a parameter's name as PHP does, which makes an underscore of
+// dots, spaces and brackets.
+func sameParameter(name, lower string) bool {
+	name, _, _ = strings.Cut(strings.TrimLeft(name, " "), "\x00")
+	name, _, _ = strings.Cut(name, "[")
+	return strings.ToLower(strings.NewReplacer(".", "_", " ", "_").Replace(name)) == lower
+}
+
+// leads says whether a reading comes to a gate to which the request itself does not.
+func (s *Routes) leads(double *http.Request, method string, u url.URL, here []*Gate) bool {
+	for _, g := range s.visited(double, method, u, true) {
+		if !slices.Contains(here, g) {
+			return true
+		}
+	}
+	return false
+}
+
+// visited are the gates to which a request with this method and URL comes.
+func (s *Routes) visited(double *http.Request, method string, u url.URL, loose bool) []*Gate {
+	double.Method, double.URL, double.RequestURI = method, &u, u.RequestURI()
+	v := visit{loose: loose}
+	v.walk(s.steps, double)
+	return v.gates
+}
+
+// standIn is a request of the same client, for matchers alone: without the body, and with
+// placeholders and variables of its own if matchers change them.
+func (s *Routes) standIn(r *http.Request) *http.Request {
+	double := r.WithContext(r.Context())
+	double.Body, double.GetBody, double.URL = http.NoBody, nil, new(url.URL)
+	if !s.leaves {
+		return double
+	}
+	return caddyhttp.PrepareRequest(double, caddy.NewReplacer(), nil, s.server)
+}

@@ -1,0 +1,35 @@
+package guard
+
+import (
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+
+	"github.com/stockgate/stockgate/caddymodule/internal/directive"
+)
+
+// ReadDirective reads a guard. A matcher would leave a way around it, so it has none.
+func ReadDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
+	guard := new(Guard)
+	if err := guard.UnmarshalCaddyfile(h.Dispenser); err != nil {
+		return nil, err
+	}
+	return h.NewRoute(nil, guard), nil
+}
+
+// UnmarshalCaddyfile reads the guard. Syntax:
+//
+//	stockgate_guard {
+//		allow_headers <name...>
+//	}
+func (g *Guard) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next() // the directive's name
+	if d.NextArg() {
+		return d.Errf("stockgate_guard protects the whole site: it takes no matcher and no arguments, found %q", d.Val())
+	}
+	return directive.ReadBlock(d, map[string]directive.Option{
+		"allow_headers": {Usage: "allow_headers <name...>", Read: directive.Texts(&g.AllowHeaders)},
+	})
+}
+
+// Interface guard
+var _ caddyfile.Unmarshaler = (*Guard)(nil)

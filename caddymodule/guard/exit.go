@@ -1,0 +1,108 @@
+package guard
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp/reverseproxy"
+
+	"github.com/stockgate/stockgate/route"
+)
+
+// around finds the gate whose route a request is for, where it leaves for an upstream; nil:
+// none. cgi: the upstream reads the target that the client has sent, too.
+func (e *exits) around(r *http.Request, cgi bool) *Gate {
+	if !e.ready().concerns(r, cgi) {
+		return nil
+	}
+	targets := []target{{r.Method, r.URL.RequestURI(), r.URL}}
+	if asked := targetOf(r); cgi && asked.text != targets[0].text {
+		targets = append(targets, target{r.Method, asked.text, asked.url})
+	}
+	var double *http.Request
+	for _, t := range targets {
+		path, query, shape, why := route.Check(t.method, t.text)
+		if why != "" || path == "*" {
+			continue // no server takes it for a route, or the guard has refused it
+		}
+		var room [4]string
+		methods := readMethods(room[:0], r, t.method, query)
+		for _, g := range e.gates {
+			if !g.admitsAny(methods) || !g.isBefore(r) {
+				continue
+			}
+			if double == nil {
+				double = e.look.standIn(r)
+			}
+			if g.isFor(double, t, methods, path, query, shape) {
+				return g.gate
+			}
+		}
+	}
+	return nil
+}
+
+// concerns says whether a request may be for the route of any gate, by its method and
+// where it goes.
+func (e *exits) concerns(r *http.Request, cgi bool) bool {
+	if len(e.gates) == 0 {
+		return false
+	}
+	query := r.URL.RawQuery
+	if cgi && !strings.Contains(query, "_method") {
+		query = targetOf(r).url.RawQuery
+	}
+	var room [4]string
+	methods := readMethods(room[:0], r, r.Method, query)
+	return slices.ContainsFunc(e.gates, func(g *exitGate) bool { return g.admitsAny(methods) && g.isBefore(r) })
+}
+
+func (g *exitGate) admitsAny(methods []string) bool {
+	return g.methods == nil || slices.ContainsFunc(methods, func(m string) bool { return slices.Contains(g.methods, m) })
+}
+
+// isBefore says whether the request goes to an upstream that is behind the gate.
+func (g *exitGate) isBefore(r *http.Request) bool {
+	if g.anywhere {
+		return true
+	}
+	to, ok := reverseproxy.GetDialInfo(r.Context())
+	return !ok || slices.Contains(g.dials, dialName(to.Network, to.Address))
+}
+
+// isFor says whether a reading of the target is for the gate's route.
+func (g *exitGate) isFor(double *http.Request, t target, methods []string, path, query string, shape route.Shape) bool {
+	readings, complete := []string{decodedPath(t.url, path), route.OtherSlash(decodedPath(t.url, path))}, true
+	if shape&route.Odd != 0 {
+		if readings, complete = route.Readings(path); !complete {
+			return true
+		}
+	}
+	for _, m := range methods {
+		for _, reading := range readings {
+			double.Method, double.URL = m, &url.URL{Path: reading, RawQuery: query}
+			if g.takes(double) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (g *exitGate) takes(r *http.Request) bool {
+	if g.methods != nil && !slices.Contains(g.methods, r.Method) {
+		return false
+	}
+	if g.as != nil {
+		ok, err := g.as.MatchWithError(r)
+		return ok && err == nil
+	}
+	for _, level := range g.chain {
+		if !looseMatch(level, r) {
+			return false
+		}
+	}
+	return true
+}

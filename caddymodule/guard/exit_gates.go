@@ -1,0 +1,184 @@
+package guard
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp/intercept"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp/reverseproxy"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp/rewrite"
+)
+
+// exits know the gates of a server by what leaves behind them, for the second look. Gates
+// that only check, and stockgate_check, are none of them: nothing depends on having met one.
+type exits struct {
+	server *caddyhttp.Server
+	once   sync.Once
+	gates  []*exitGate
+	// look has what the gates' matchers are blind to.
+	look Routes
+}
+
+// exitGate is a gate, as a request for its route looks where it leaves.
+type exitGate struct {
+	gate    *Gate
+	methods []string // nil: any
+	// chain are the matchers on the way, without hosts, as far as no rewrite comes after
+	// them; pathed: some of them look at the path.
+	chain  [][][]looseMatcher
+	pathed bool
+	as     *caddyhttp.MatchPath // exits_as; nil: chain
+	// dials are the upstreams behind the gate; anywhere: some of them are not known before.
+	dials    []string
+	anywhere bool
+}
+
+// ready compiles the gates once, when all routes are there.
+func (e *exits) ready() *exits {
+	e.once.Do(func() {
+		if e.server == nil {
+			return
+		}
+		e.look.server = e.server
+		for site := range sites(e.server.Routes) {
+			w := exitWalk{exits: e}
+			w.routes(site, exitGate{}, nil)
+			e.gates = append(e.gates, w.gates...)
+		}
+		e.gates = slices.DeleteFunc(e.gates, func(g *exitGate) bool {
+			return g.gate.Check || g.as == nil && !g.pathed || len(g.dials) == 0 && !g.anywhere
+		})
+	})
+	return e
+}
+
+// sites parts a server's routes where requests go no further.
+func sites(routes caddyhttp.RouteList) iter.Seq[caddyhttp.RouteList] {
+	return func(yield func(caddyhttp.RouteList) bool) {
+		from := 0
+		for i := range routes {
+			if routes[i].Terminal || i == len(routes)-1 {
+				if !yield(routes[from : i+1]) {
+					return
+				}
+				from = i + 1
+			}
+		}
+	}
+}
+
+// ExitPaths prepares the paths of exits_as.
+func ExitPaths(paths []string) (*caddyhttp.MatchPath, error) {
+	for _, path := range paths {
+		if !strings.HasPrefix(path, "/") || HasPlaceholder(path) {
+			return nil, fmt.Errorf("exits_as: %q is no path: write it as the shop gets it, such as /api/order", path)
+		}
+	}
+	m := caddyhttp.MatchPath(slices.Clone(paths))
+	return &m, m.Provision(caddy.Context{})
+}
+
+// exitWalk goes through the routes of one site, in the order in which they run.
+type exitWalk struct {
+	exits *exits
+	gates []*exitGate // those that came before
+}
+
+// routes goes through routes. at is what a request has met on its way. It says whether
+// a request may have another URL or method behind them.
+func (w *exitWalk) routes(routes caddyhttp.RouteList, at exitGate, invoked []string) (rewritten bool) {
+	for i := range routes {
+		r := &routes[i]
+		inside := at
+		inside.methods = bothMethods(at.methods, setMethods(r.MatcherSets))
+		inside.add(w.exits, r.MatcherSets)
+		for _, h := range r.Handlers {
+			if w.handler(h, inside, invoked) {
+				rewritten = true
+				inside.forget()
+				at.forget() // what stands around these routes was asked before
+			}
+		}
+	}
+	return rewritten
+}
+
+// forget drops what has been asked about another URL.
+func (g *exitGate) forget() { g.chain, g.pathed, g.methods = nil, false, nil }
+
+// add takes the matchers of a route into the chain.
+func (g *exitGate) add(e *exits, sets caddyhttp.MatcherSets) {
+	if len(sets) == 0 {
+		return
+	}
+	var level [][]looseMatcher
+	for _, set := range sets {
+		var ms []looseMatcher
+		for _, m := range set {
+			switch m.(type) {
+			case *caddyhttp.MatchHost: // another site may send to the same upstream
+				continue
+			case *caddyhttp.MatchMethod, *caddyhttp.MatchHeader, *caddyhttp.MatchQuery:
+			default:
+				g.pathed = true
+			}
+			ms = append(ms, e.look.loosenOne(m))
+		}
+		level = append(level, ms)
+	}
+	g.chain = append(slices.Clone(g.chain), level)
+}
+
+// handler says whether a handler may change the URL or method.
+func (w *exitWalk) handler(h caddyhttp.MiddlewareHandler, at exitGate, invoked []string) (rewrites bool) {
+	switch h := h.(type) {
+	case Handler:
+		at.gate = h.Guarded()
+		if at.gate.ExitsAs != nil {
+			at.as = at.gate.ExitsAs
+		}
+		w.gates = append(w.gates, &at)
+	case *rewrite.Rewrite:
+		return true
+	case *caddyhttp.Subroute:
+		return w.routes(h.Routes, at, invoked)
+	case *caddyhttp.Invoke:
+		if named := w.exits.server.NamedRoutes[h.Name]; named != nil && !slices.Contains(invoked, h.Name) {
+			return w.routes(caddyhttp.RouteList{*named}, at, append(slices.Clone(invoked), h.Name))
+		}
+	case *reverseproxy.Handler:
+		w.proxy(h)
+		w.answers(h.HandleResponse, at, invoked)
+	case *intercept.Intercept:
+		w.answers(h.HandleResponse, at, invoked)
+	}
+	return false
+}
+
+func (w *exitWalk) answers(handlers []caddyhttp.ResponseHandler, at exitGate, invoked []string) {
+	for i := range handlers {
+		w.routes(handlers[i].Routes, at, invoked)
+	}
+}
+
+// proxy notes where requests can go behind the gates before it.
+func (w *exitWalk) proxy(h *reverseproxy.Handler) {
+	for _, g := range w.gates {
+		g.anywhere = g.anywhere || h.DynamicUpstreams != nil
+		for _, u := range h.Upstreams {
+			addr, err := caddy.ParseNetworkAddress(u.Dial)
+			if err != nil || HasPlaceholder(u.Dial) || addr.PortRangeSize() != 1 && !addr.IsUnixNetwork() {
+				g.anywhere = true
+				continue
+			}
+			g.dials = append(g.dials, dialName(addr.Network, addr.JoinHostPort(0)))
+		}
+	}
+}
+
+func dialName(network, address string) string { return network + " " + address }

@@ -1,0 +1,222 @@
+package guard
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp/rewrite"
+
+	"github.com/stockgate/stockgate/route"
+)
+
+// Routes are the routes of a server as far as they lead to gates: with them one can
+// ask which gates a request would come to if its target were another one. Matchers are
+// Caddy's own objects. They are compiled when they are first asked, because what comes
+// behind a guard is provisioned after it.
+type Routes struct {
+	server *caddyhttp.Server
+	once   sync.Once
+	steps  []gateStep
+	// methods has, for each way to a gate, those with which a request can take it; nil: any.
+	methods [][]string
+	remade  bool // a rewrite changes methods
+	// sees are the shapes, besides odd ones, to which some gate's matcher is blind: a
+	// server may ignore what the matcher does not.
+	sees route.Shape
+	// slashless: a matcher wants a slash at the end, which a server may do without.
+	slashless bool
+	// queries are the parameters that some server takes for a path (also_query).
+	queries []queryRoute
+	// leaves: matchers or rewrites may leave something in a request's placeholders.
+	leaves bool
+	// plain: the way depends on nothing but method, host and path.
+	plain bool
+}
+
+// queryRoute is a parameter with which a request may come to a gate's route.
+type queryRoute struct {
+	name string // in small letters
+	gate *Gate
+}
+
+// gateStep is a route.
+type gateStep struct {
+	sets     caddyhttp.MatcherSets
+	loose    [][]looseMatcher // the same, for readings
+	group    string
+	terminal bool
+	acts     []gateAct
+}
+
+// gateAct is what a handler does on the way. One of its fields is set.
+type gateAct struct {
+	gate    *Gate
+	rewrite *rewrite.Rewrite
+	steps   []gateStep // a subroute's
+}
+
+// Of says whose routes they are, before they are first asked; nil: there are none.
+func (s *Routes) Of(server *caddyhttp.Server) { s.server = server }
+
+// ready compiles the routes once.
+func (s *Routes) ready() *Routes {
+	s.once.Do(func() {
+		s.plain = true
+		if s.server == nil {
+			return
+		}
+		s.steps, _ = s.compile(s.server.Routes, nil, nil)
+	})
+	return s
+}
+
+// NamesQueries says that some server takes a query parameter for a path.
+func (s *Routes) NamesQueries() bool { return len(s.ready().queries) > 0 }
+
+// IsPlain says that the way to a gate depends on nothing but method, host and path. The
+// routes are compiled.
+func (s *Routes) IsPlain() bool { return s.plain }
+
+// compile compiles routes, and says whether a gate or a rewrite is in them: all else
+// may be left out. methods are those that the matchers around them admit, nil: any;
+// invoked are the named routes around them.
+func (s *Routes) compile(routes caddyhttp.RouteList, methods, invoked []string) (steps []gateStep, matters bool) {
+	for i := range routes {
+		r := &routes[i]
+		inside := bothMethods(methods, setMethods(r.MatcherSets))
+		step := gateStep{sets: r.MatcherSets, group: r.Group, terminal: r.Terminal}
+		for _, h := range r.Handlers {
+			s.act(&step, h, inside, invoked)
+		}
+		if len(step.acts) == 0 && step.group == "" && !step.terminal {
+			continue
+		}
+		step.loose = s.loosen(r.MatcherSets)
+		matters = matters || len(step.acts) > 0
+		steps = append(steps, step)
+	}
+	if !matters {
+		return nil, false
+	}
+	return steps, true
+}
+
+// act adds what a handler does to its step.
+func (s *Routes) act(step *gateStep, h caddyhttp.MiddlewareHandler, methods, invoked []string) {
+	switch h := h.(type) {
+	case Handler:
+		s.methods = append(s.methods, methods)
+		for _, name := range h.Guarded().AlsoQuery {
+			s.queries = append(s.queries, queryRoute{strings.ToLower(name), h.Guarded()})
+		}
+		step.acts = append(step.acts, gateAct{gate: h.Guarded()})
+	case *rewrite.Rewrite:
+		s.plain, s.leaves, s.remade = false, true, s.remade || h.Method != ""
+		step.acts = append(step.acts, gateAct{rewrite: h})
+	case *caddyhttp.Subroute:
+		if steps, matters := s.compile(h.Routes, methods, invoked); matters {
+			step.acts = append(step.acts, gateAct{steps: steps})
+		}
+	case *caddyhttp.Invoke:
+		named := s.server.NamedRoutes[h.Name]
+		if named == nil || slices.Contains(invoked, h.Name) {
+			return
+		}
+		around := append(slices.Clone(invoked), h.Name)
+		if steps, matters := s.compile(caddyhttp.RouteList{*named}, methods, around); matters {
+			step.acts = append(step.acts, gateAct{steps: steps})
+		}
+	}
+}
+
+// setMethods are the methods that matcher sets admit; nil: any.
+func setMethods(sets caddyhttp.MatcherSets) []string {
+	var all []string
+	for _, set := range sets {
+		var in []string
+		for _, m := range set {
+			if m, ok := m.(*caddyhttp.MatchMethod); ok {
+				in = *m
+			}
+		}
+		if in == nil {
+			return nil
+		}
+		all = append(all, in...)
+	}
+	return all
+}
+
+// bothMethods are those that are in both; nil is any.
+func bothMethods(a, b []string) []string {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	both := []string{}
+	for _, m := range a {
+		if slices.Contains(b, m) {
+			both = append(both, m)
+		}
+	}
+	return both
+}
+
+// admits says whether a request with this method can come to any gate.
+func (s *Routes) admits(method string) bool {
+	for _, some := range s.methods {
+		if s.remade || some == nil || slices.Contains(some, method) {
+			return true
+		}
+	}
+	return false
+}
+
+// visit is one question: which gates does a request come to?
+type visit struct {
+	loose  bool // as some server might read it, not as Caddy does
+	groups []string
+	gates  []*Gate
+}
+
+// walk follows the routes as Caddy does, past gates and past handlers that would answer:
+// those need not be what another reading meets. false: a route has ended the way.
+func (v *visit) walk(steps []gateStep, r *http.Request) bool {
+	for i := range steps {
+		s := &steps[i]
+		if s.group != "" && slices.Contains(v.groups, s.group) || !v.matches(s, r) {
+			continue
+		}
+		if s.group != "" {
+			v.groups = append(v.groups, s.group)
+		}
+		for j := range s.acts {
+			switch a := &s.acts[j]; {
+			case a.gate != nil:
+				v.gates = append(v.gates, a.gate)
+			case a.rewrite != nil:
+				a.rewrite.Rewrite(r, replacerOf(r))
+			case !v.walk(a.steps, r):
+				return false
+			}
+		}
+		if s.terminal {
+			return false
+		}
+	}
+	return true
+}
+
+// matches asks the matchers of a route. An error is an answer of Caddy's, and no match.
+func (v *visit) matches(s *gateStep, r *http.Request) bool {
+	if !v.loose {
+		ok, err := s.sets.AnyMatchWithError(r)
+		return ok && err == nil
+	}
+	return looseMatch(s.loose, r)
+}

@@ -1,0 +1,188 @@
+// Package meter has the counters of this process, as Prometheus reads them.
+package meter
+
+import (
+	"errors"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// All are this process's counters. They are made once and registered anew in
+// the registry of every configuration: what was counted survives a reload.
+var All = sync.OnceValue(newMeters)
+
+type meters struct {
+	attempts    *prometheus.CounterVec
+	reserve     prometheus.Histogram
+	redisErrors *prometheus.CounterVec
+	probes      *prometheus.CounterVec
+	unbacked    prometheus.Counter
+	dropped     prometheus.Counter
+	API         *prometheus.CounterVec
+	nothingLeft *prometheus.CounterVec
+	fromMemory  prometheus.Counter // of nothingLeft, found once
+	fromRedis   prometheus.Counter
+	Fast        prometheus.Counter
+	Around      *prometheus.CounterVec
+	CutReaders  prometheus.Counter
+	ledger      ledgerMetrics
+	outbox      outboxMetrics
+
+	// resolved finds an attempt's counter without an allocation; the map is
+	// replaced, never changed.
+	resolved atomic.Pointer[map[attemptLabels]prometheus.Counter]
+	adding   sync.Mutex
+}
+
+// attemptLabels are the labels of one counter of attempts.
+type attemptLabels struct {
+	sale, outcome string
+	reason        sale.Reason
+}
+
+func newMeters() *meters {
+	m := &meters{
+		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "stockgate_attempts_total",
+			Help: "Attempts to buy by sale, outcome (refused, passed, confirmed, released, in_doubt, held, unbacked, repeated, replayed) and the reason of a refusal.",
+		}, []string{"sale", "outcome", "reason"}),
+		reserve: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "stockgate_reserve_seconds",
+			Help:    "Time of one reserve, from the attempt's entry into the queue to the answer of Redis.",
+			Buckets: []float64{.0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1},
+		}),
+		redisErrors: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "stockgate_redis_errors_total",
+			Help: "Calls that Redis did not answer, by what they were for: reserve, settle, watch, reap, probe or rate.",
+		}, []string{"during"}),
+		probes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "stockgate_probes_total",
+			Help: "Questions to the shop about holds in doubt by sale and verdict: present, absent, unknown (asked again) or not_asked (the hold has no ref that fits).",
+		}, []string{"sale", "verdict"}),
+		unbacked: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "stockgate_unbacked_total",
+			Help: "Orders that the shop took after their units had been given back and sold to others.",
+		}),
+		dropped: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "stockgate_backlog_dropped_total",
+			Help: "Outcomes that could not be told to Redis and did not fit into the backlog: their holds end by their deadline.",
+		}),
+		API: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "stockgate_api_requests_total",
+			Help: "Requests to the shop's API by operation (confirm, release, extend, return, show, other) and answer (ok, or the reason of the problem).",
+		}, []string{"operation", "answer"}),
+		nothingLeft: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "stockgate_nothing_left_total",
+			Help: "Attempts refused as sold_out or all_held, by who said so: redis, or this edge's memory without asking it.",
+		}, []string{"by"}),
+		Fast: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "stockgate_fast_refusals_total",
+			Help: "Refused attempts that were answered at the connection, by the listener wrapper; stockgate_attempts_total has them too.",
+		}),
+		Around: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "stockgate_around_total",
+			Help: "Requests for a gated route that left for its upstream without having met the gate: refused, or passed where the site has no stockgate_guard.",
+		}, []string{"answer"}),
+		CutReaders: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "stockgate_cut_readers_total",
+			Help: "Clients that were cut off because they did not read the shop's answer and others needed the room; their orders stand.",
+		}),
+		ledger: newLedgerMetrics(),
+		outbox: newOutboxMetrics(),
+	}
+	m.fromMemory, m.fromRedis = m.nothingLeft.WithLabelValues("memory"), m.nothingLeft.WithLabelValues("redis")
+	for _, answer := range []string{"refused", "passed"} {
+		m.Around.WithLabelValues(answer)
+	}
+	for _, during := range duringWords {
+		m.redisErrors.WithLabelValues(during) // a series that is there from the start can be watched
+	}
+	m.resolved.Store(new(map[attemptLabels]prometheus.Counter))
+	return m
+}
+
+// Register puts the counters, and further collectors, into a configuration's registry. It may be
+// called for any number of registries, and again for the same one.
+func Register(registry *prometheus.Registry, more ...prometheus.Collector) error {
+	m := All()
+	all := []prometheus.Collector{m.attempts, m.reserve, m.redisErrors, m.probes, m.unbacked, m.dropped, m.nothingLeft, m.Fast, m.Around, m.CutReaders, m.API}
+	all = append(append(all, more...), m.ledger.collectors()...)
+	for _, c := range append(all, m.outbox.collectors()...) {
+		err := registry.Register(c)
+		// ours, from before: fine; anybody else's under our name is an error
+		if existing, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok && existing.ExistingCollector == c {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CountAttempt counts one attempt when its outcome is known: refused, passed,
+// confirmed, released, in_doubt, held (the shop decides later), unbacked, repeated (an
+// order forwarded again) or replayed. Every saleID stays a label for good: it must be one
+// of the catalogue, or empty where the attempt has led to no sale.
+func CountAttempt(saleID, outcome string, reason sale.Reason) {
+	All().Attempt(saleID, outcome, reason).Inc()
+}
+
+// Attempt is the counter that CountAttempt counts.
+func (m *meters) Attempt(saleID, outcome string, reason sale.Reason) prometheus.Counter {
+	labels := attemptLabels{saleID, outcome, reason}
+	if c, ok := (*m.resolved.Load())[labels]; ok {
+		return c
+	}
+	return m.resolve(labels)
+}
+
+// CountProbe counts one question about a hold in doubt, by the shop's verdict or as
+// not_asked. saleID must be one of the catalogue.
+func CountProbe(saleID, verdict string) { All().probes.WithLabelValues(saleID, verdict).Inc() }
+
+// resolve finds a counter for the first time.
+func (m *meters) resolve(labels attemptLabels) prometheus.Counter {
+	m.adding.Lock()
+	defer m.adding.Unlock()
+	next := maps.Clone(*m.resolved.Load())
+	if next == nil {
+		next = make(map[attemptLabels]prometheus.Counter)
+	}
+	c := m.attempts.WithLabelValues(labels.sale, labels.outcome, string(labels.reason))
+	next[labels] = c
+	m.resolved.Store(&next)
+	return c
+}
+
+// duringWords are what a call to Redis can be for.
+var duringWords = []string{"reserve", "settle", "watch", "reap", "probe", "rate"}
+
+// Edge counts what an edge tells it.
+type Edge struct{}
+
+func (Edge) Reserved(took time.Duration) { All().reserve.Observe(took.Seconds()) }
+
+func (Edge) RedisFailed(during string) { All().redisErrors.WithLabelValues(during).Inc() }
+
+func (Edge) BacklogDropped() { All().dropped.Inc() }
+
+func (Edge) SoldUnbacked() { All().unbacked.Inc() }
+
+func (Edge) NothingLeft(remembered bool) {
+	if remembered {
+		All().fromMemory.Inc()
+	} else {
+		All().fromRedis.Inc()
+	}
+}
+
+// Interface guard
+var _ edge.Metrics = Edge{}

@@ -1,0 +1,82 @@
+package meter
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/stockgate/stockgate/journal"
+	"github.com/stockgate/stockgate/ledger"
+)
+
+// ledgerMetrics are the series of the journals and of the ledger.
+type ledgerMetrics struct {
+	length, lag, lagSeconds *prometheus.GaugeVec
+	drift                   *prometheus.GaugeVec
+	drained, failures       *prometheus.CounterVec
+}
+
+func newLedgerMetrics() ledgerMetrics {
+	gauge := func(name, help string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"sale"})
+	}
+	m := ledgerMetrics{
+		length:     gauge("stockgate_journal_length", "Movements of the sale's journal that Redis keeps."),
+		lag:        gauge("stockgate_ledger_lag_movements", "Movements of the sale that the ledger does not have yet."),
+		lagSeconds: gauge("stockgate_ledger_lag_seconds", "For how long the oldest movement has waited that the ledger does not have; 0: it has all."),
+		drift: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "stockgate_drift", Help: "Cells of the sale that are not as they must be, by against: balance (their units are not all somewhere) or ledger (the ledger, at the same entry, says otherwise; told by the edge that drains the sale). Anything but 0 calls for `caddy stockgate reconcile`.",
+		}, []string{"sale", "against"}),
+		drained: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "stockgate_ledger_drained_total", Help: "Movements that this edge has copied into the ledger.",
+		}, []string{"sale"}),
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "stockgate_ledger_failures_total", Help: "Attempts of this edge to copy movements that failed, by where: journal (Redis) or ledger (the database).",
+		}, []string{"where"}),
+	}
+	for _, where := range []string{"journal", "ledger"} {
+		m.failures.WithLabelValues(where) // a series that is there from the start can be watched
+	}
+	return m
+}
+
+func (m *ledgerMetrics) collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.length, m.lag, m.lagSeconds, m.drift, m.drained, m.failures}
+}
+
+// Books counts what a bookkeeper tells it.
+type Books struct{}
+
+func (Books) Journal(sale string, h journal.Head, withLedger bool) {
+	m := &All().ledger
+	m.length.WithLabelValues(sale).Set(float64(h.Length))
+	if withLedger {
+		m.lag.WithLabelValues(sale).Set(float64(h.Behind()))
+		m.lagSeconds.WithLabelValues(sale).Set(h.Age.Seconds())
+	}
+}
+
+func (Books) NoJournal(sale string) {
+	m := &All().ledger
+	m.length.DeleteLabelValues(sale)
+	m.lag.DeleteLabelValues(sale)
+	m.lagSeconds.DeleteLabelValues(sale)
+}
+
+func (Books) Drift(sale, against string, cells int) {
+	All().ledger.drift.WithLabelValues(sale, against).Set(float64(cells))
+}
+
+func (Books) NoDrift(sale, against string) {
+	All().ledger.drift.DeleteLabelValues(sale, against)
+}
+
+func (Books) Drained(sale string, movements int) {
+	All().ledger.drained.WithLabelValues(sale).Add(float64(movements))
+}
+
+func (Books) DrainFailed(where string) { All().ledger.failures.WithLabelValues(where).Inc() }
+
+// Interface guards
+var (
+	_ ledger.KeepMetrics  = Books{}
+	_ ledger.DrainMetrics = Books{}
+)

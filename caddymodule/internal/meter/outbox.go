@@ -1,0 +1,67 @@
+package meter
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/stockgate/stockgate/outbox"
+)
+
+// outboxMetrics are the series of the outbox.
+type outboxMetrics struct {
+	lag, lagSeconds         *prometheus.GaugeVec
+	sent, answers, failures *prometheus.CounterVec
+}
+
+func newOutboxMetrics() outboxMetrics {
+	gauge := func(name, help string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"sale"})
+	}
+	counter := func(name, help, label string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
+	}
+	m := outboxMetrics{
+		lag:        gauge("stockgate_outbox_lag_movements", "Movements of the sale that the outbox's receiver does not have yet."),
+		lagSeconds: gauge("stockgate_outbox_lag_seconds", "For how long the oldest movement has waited that the outbox's receiver does not have; 0: it has all."),
+		sent:       counter("stockgate_outbox_sent_total", "Movements that the outbox's receiver has taken from this edge.", "sale"),
+		answers:    counter("stockgate_outbox_answers_total", "Answers of the outbox's receiver to this edge: 2xx, 3xx, 4xx, 5xx, or none.", "answer"),
+		failures:   counter("stockgate_outbox_failures_total", "Attempts of this edge to send movements that failed, by where: journal (Redis, or the ledger behind it) or receiver.", "where"),
+	}
+	for _, answer := range []string{"2xx", "3xx", "4xx", "5xx", "none"} {
+		m.answers.WithLabelValues(answer) // a series that is there from the start can be watched
+	}
+	for _, where := range []string{"journal", "receiver"} {
+		m.failures.WithLabelValues(where)
+	}
+	return m
+}
+
+func (m *outboxMetrics) collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.lag, m.lagSeconds, m.sent, m.answers, m.failures}
+}
+
+func (Books) OutboxLag(sale string, movements int64, oldest time.Duration) {
+	m := &All().outbox
+	m.lag.WithLabelValues(sale).Set(float64(movements))
+	m.lagSeconds.WithLabelValues(sale).Set(oldest.Seconds())
+}
+
+func (Books) NoOutbox(sale string) {
+	m := &All().outbox
+	m.lag.DeleteLabelValues(sale)
+	m.lagSeconds.DeleteLabelValues(sale)
+}
+
+func (Books) OutboxSent(sale string, movements int) {
+	All().outbox.sent.WithLabelValues(sale).Add(float64(movements))
+}
+
+func (Books) OutboxPosted(answer string) {
+	All().outbox.answers.WithLabelValues(answer).Inc()
+}
+
+func (Books) OutboxFailed(where string) { All().outbox.failures.WithLabelValues(where).Inc() }
+
+// Interface guards
+var _ outbox.Metrics = Books{}

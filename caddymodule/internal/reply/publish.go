@@ -1,0 +1,60 @@
+package reply
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/stockgate/stockgate/sale"
+)
+
+// Placeholders is what the last gate says of an attempt in placeholders. They are read
+// only where somebody asks for them: five entries in the replacer's map would cost
+// every refusal more than all of its filters.
+type Placeholders struct {
+	Verdict, Sale, Reservation, Ref string
+	reason                          sale.Reason
+}
+
+const (
+	prefix = "http.stockgate."
+	// publishedVar is where in a request's variables the gate before has left them.
+	publishedVar = "stockgate.published"
+)
+
+// Publish sets the placeholders of an attempt.
+func Publish(r *http.Request, repl *caddy.Replacer, now Placeholders) {
+	vars, _ := r.Context().Value(caddyhttp.VarsCtxKey).(map[string]any)
+	if before, ok := vars[publishedVar].(*Placeholders); ok {
+		*before = now
+		return
+	}
+	p := new(Placeholders)
+	*p = now
+	if vars != nil {
+		vars[publishedVar] = p
+	}
+	repl.Map(p.placeholder)
+}
+
+func (p *Placeholders) placeholder(name string) (any, bool) {
+	name, ok := strings.CutPrefix(name, prefix)
+	if !ok {
+		return nil, false
+	}
+	switch name {
+	case "verdict":
+		return p.Verdict, true
+	case "reason":
+		return string(p.reason), true
+	case "sale":
+		return p.Sale, true
+	case "reservation":
+		return p.Reservation, true
+	case "ref":
+		return p.Ref, true
+	}
+	return nil, false
+}

@@ -1,0 +1,57 @@
+// Package reply gives a refusal to Caddy: as an answer, as placeholders, as an error for
+// handle_errors.
+package reply
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/stockgate/stockgate/attempt"
+	"github.com/stockgate/stockgate/refuse"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// Refuse answers a request with a refusal, and sets its placeholders. The error is one
+// for handle_errors, where the style says so.
+func Refuse(f *refuse.Refuser, w http.ResponseWriter, r *http.Request, no *sale.Refusal) error {
+	a := f.For(no.Reason)
+	if repl, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
+		Publish(r, repl, Placeholders{Verdict: "refused", reason: a.Kind.Reason})
+	}
+	if f.Write(a, w, r, no) {
+		return nil
+	}
+	DropPayload(r)
+	return caddyhttp.Error(a.Status, fmt.Errorf("stockgate refused the attempt: %s", a.Kind.Reason))
+}
+
+// DropPayload makes a bodiless GET without a query of a request before Caddy's
+// error routes see it: they may proxy, and no order may reach the shop past the gate.
+func DropPayload(r *http.Request) {
+	// Caddy gives the request its original method and URL back for error routes.
+	if orig, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
+		orig.Method = http.MethodGet
+		if orig.URL != nil {
+			orig.URL.RawQuery, orig.URL.ForceQuery = "", false
+		}
+		*r = *r.WithContext(context.WithValue(r.Context(), caddyhttp.OriginalRequestCtxKey, orig))
+	}
+	r.Method = http.MethodGet
+	r.URL.RawQuery, r.URL.ForceQuery = "", false
+	if r.Body != nil {
+		_ = r.Body.Close() // a handler around this one may have a copy of the request
+	}
+	r.Body = http.NoBody
+	r.GetBody = nil
+	r.ContentLength = 0
+	r.TransferEncoding = nil
+	r.Trailer = nil
+	attempt.StripMethodOverride(r.Header)
+	for _, name := range []string{"Content-Type", "Content-Length", "Transfer-Encoding", "Trailer"} {
+		r.Header.Del(name)
+	}
+}

@@ -1,0 +1,53 @@
+package jwt
+
+import (
+	"strings"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/stockgate/stockgate/caddymodule/internal/directive"
+)
+
+// Usage is how the option is written.
+const Usage = "jwt <jwks-url> | hmac <secret> | ed25519 <pem|file>"
+
+// ReadOption reads how bearer tokens are verified.
+func ReadOption(into **Config) func(*caddyfile.Dispenser, string) error {
+	return func(d *caddyfile.Dispenser, usage string) error {
+		args, err := directive.Arguments(d, usage, 1, 2)
+		if err != nil {
+			return err
+		}
+		j := new(Config)
+		switch kind, material := args[0], args[1:]; {
+		case kind == "hmac" || kind == "ed25519":
+			if len(material) == 0 {
+				return d.Errf("jwt %s has no key: write `%s`", kind, usage)
+			}
+			if kind == "hmac" {
+				j.HMAC = material[0]
+			} else {
+				j.Ed25519 = material[0]
+			}
+		case strings.HasPrefix(kind, "https://") || strings.HasPrefix(kind, "http://") || strings.HasPrefix(kind, "{"):
+			if len(material) > 0 {
+				return d.Errf("jwt takes one URL: write `%s`", usage)
+			}
+			j.JWKS = kind
+		default:
+			// The word may be a secret whose kind was forgotten: it is not repeated.
+			return d.Errf("jwt has neither an http or https URL nor a kind of key: write `%s`", usage)
+		}
+		err = directive.ReadBlock(d, map[string]directive.Option{
+			"issuer":   {Usage: "issuer <name>", Read: directive.Text(&j.Issuer)},
+			"audience": {Usage: "audience <name>", Read: directive.Text(&j.Audience)},
+			"cookie":   {Usage: "cookie <name>", Read: directive.Text(&j.Cookie)},
+			"leeway":   {Usage: "leeway <duration>", Read: directive.Duration(&j.Leeway)},
+		})
+		if err != nil {
+			return err
+		}
+		*into = j
+		return nil
+	}
+}

@@ -1,0 +1,190 @@
+// Package jwt is the gate's option jwt: it verifies the shop's own bearer tokens.
+package jwt
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/attempt"
+	"github.com/stockgate/stockgate/bearer"
+	"github.com/stockgate/stockgate/filters"
+	"github.com/stockgate/stockgate/refuse"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// Config verifies the bearer tokens of the shop (JWT, RFC 7519) at the edge, so that
+// no attempt costs a call to the shop's authentication. Exactly one of JWKS, HMAC
+// and Ed25519 is required. Each may be or contain a placeholder such as {env.KEY} or
+// {file./etc/stockgate/jwt.pem}, which stays out of config dumps.
+//
+// `{jwt.CLAIM}` is a claim that is a string or a whole number; a dotted path leads
+// to nested ones ({jwt.user.id}), and a dot in a name is written `\.`. An attempt
+// without a token has no claims; one whose token is not accepted is refused as
+// no_buyer, and the detail says why. exp and nbf are checked where the token has
+// them.
+//
+// A client address (of IPv6 its /64) that has sent 20 tokens that are not genuine is
+// refused as rate_limited before another one is verified; it gets two more a second.
+// Tokens that were verified before are never refused for that.
+type Config struct {
+	// JWKS is the URL of a key set (RFC 7517), http or https: its RSA keys verify
+	// RS256, P-256 keys ES256, Ed25519 keys EdDSA. It is fetched when the first token
+	// comes, again when a token names an unknown key (every 10s at most) and every
+	// hour; when that fails, the keys of the last time stay.
+	JWKS string `json:"jwks,omitempty"`
+	// HMAC is the secret of at least 32 bytes that verifies HS256.
+	HMAC string `json:"hmac,omitempty"`
+	// Ed25519 is the public key that verifies EdDSA: PEM, or the path of a file.
+	Ed25519 string `json:"ed25519,omitempty"`
+	// Issuer is what the claim iss must be. Default: anything.
+	Issuer string `json:"issuer,omitempty"`
+	// Audience is what the claim aud must be or contain. Default: anything.
+	Audience string `json:"audience,omitempty"`
+	// Cookie is the cookie that holds the token. Default: it is in the header
+	// Authorization.
+	Cookie string `json:"cookie,omitempty"`
+	// Leeway is how far the clocks of the shop and the edge may be apart, at most 1m.
+	// Default: 0.
+	Leeway caddy.Duration `json:"leeway,omitempty"`
+}
+
+// verifiers are shared by gates with the same JWT and by the configurations that
+// live at the same time: a reload forgets neither the keys nor the tokens that were
+// verified.
+var verifiers = caddy.NewUsagePool()
+
+// Verifier is what the pool has. There is nothing to close.
+type Verifier struct {
+	*bearer.Verifier
+	// forged counts the tokens of each client address that are not genuine.
+	forged *filters.RateTable
+}
+
+func (*Verifier) Destruct() error { return nil }
+
+// forgedRate is how many tokens that are not genuine an address may have verified: more
+// than clients send by mistake, and too few to keep a core busy.
+var forgedRate = filters.Rate{Events: 20, Window: 10 * time.Second, Keys: 1 << 14}
+
+// Open takes the verifier from the pool, or makes it. It fetches nothing.
+func (j *Config) Open() (key string, v *Verifier, err error) {
+	o, err := j.options()
+	if err != nil {
+		return "", nil, err
+	}
+	hash := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q %v", o.JWKS, o.Secret, o.PublicKey, o.Issuer, o.Audience, o.Leeway))
+	key = hex.EncodeToString(hash[:])
+	shared, _, err := verifiers.LoadOrNew(key, func() (caddy.Destructor, error) {
+		made, err := bearer.New(o)
+		return &Verifier{made, filters.NewRateTable(forgedRate)}, err
+	})
+	if err != nil {
+		return "", nil, err
+	}
+	return key, shared.(*Verifier), nil
+}
+
+// Close gives a verifier back to the pool.
+func Close(key string) error {
+	_, err := verifiers.Delete(key)
+	return err
+}
+
+// options fills in the placeholders.
+func (j *Config) options() (bearer.Options, error) {
+	repl := caddy.NewReplacer()
+	o := bearer.Options{
+		Issuer: repl.ReplaceKnown(j.Issuer, ""), Audience: repl.ReplaceKnown(j.Audience, ""),
+		Leeway: time.Duration(j.Leeway),
+		Failed: keysFailed,
+	}
+	given := 0
+	for _, one := range []struct {
+		what, text string
+		into       *string
+	}{{"the URL", j.JWKS, &o.JWKS}, {"hmac", j.HMAC, &o.Secret}, {"ed25519", j.Ed25519, &o.PublicKey}} {
+		if one.text == "" {
+			continue
+		}
+		given++
+		if *one.into = repl.ReplaceKnown(one.text, ""); *one.into == "" {
+			return o, fmt.Errorf("%s is empty; is the variable or file that it names there?", one.what)
+		}
+	}
+	if given != 1 {
+		return o, errors.New("give either the URL of a JWKS, an hmac secret or an ed25519 key")
+	}
+	if key := o.PublicKey; key != "" && !strings.Contains(key, "-----BEGIN") {
+		if len(key) > maxPath || strings.ContainsAny(key, "\r\n") {
+			return o, errors.New("ed25519 is neither PEM nor the path of a file")
+		}
+		content, err := os.ReadFile(key)
+		if err != nil {
+			return o, fmt.Errorf("ed25519: %w", err)
+		}
+		o.PublicKey = string(content)
+	}
+	return o, nil
+}
+
+// maxPath bounds what is taken for a path.
+const maxPath = 4096
+
+// keysFailed notes that a JWKS could not be fetched. Verifiers outlive
+// configurations, so they have no log of their own.
+func keysFailed(err error) {
+	caddy.Log().Named("http.handlers.stockgate").Error("the keys of the shop's bearer tokens could not be fetched: tokens of keys that are not known yet are answered with 503",
+		zap.Error(err))
+}
+
+// forgedLimit bounds what the forged tokens of one address cost.
+type forgedLimit struct {
+	table   *filters.RateTable
+	address string
+	now     time.Time
+}
+
+// tooManyForged is how long an address has to wait.
+type tooManyForged time.Duration
+
+func (tooManyForged) Error() string { return "the address sent too many forged tokens" }
+
+func (l *forgedLimit) Allow() error {
+	if wait := l.table.Peek(l.now, l.address); wait > 0 {
+		return tooManyForged(wait)
+	}
+	return nil
+}
+
+func (l *forgedLimit) Failed() { l.table.Take(l.now, l.address) }
+
+// LimitFor is the limit of a client's address, of an IPv6 address its /64.
+func (v *Verifier) LimitFor(clientIP string, now time.Time) bearer.Limit {
+	return &forgedLimit{v.forged, attempt.Network(clientIP, attempt.DefaultIPv6Prefix), now}
+}
+
+// ClaimsOf returns the claims of a token, or why its attempt is refused.
+func (v *Verifier) ClaimsOf(ctx context.Context, token string, limit bearer.Limit) ([]byte, *sale.Refusal) {
+	claims, err := v.Verify(ctx, token, limit)
+	if err == nil {
+		return claims, nil
+	}
+	if invalid, ok := errors.AsType[bearer.Invalid](err); ok {
+		return nil, &sale.Refusal{Reason: sale.NoBuyer, Detail: string(invalid)}
+	}
+	if wait, ok := errors.AsType[tooManyForged](err); ok {
+		return nil, &sale.Refusal{Reason: sale.RateLimited, RetryAfter: refuse.WaitSeconds(time.Duration(wait)), Detail: forgedDetail}
+	}
+	return nil, refuse.Unavailable
+}
+
+const forgedDetail = "too many bearer tokens from this address could not be verified"

@@ -1,0 +1,97 @@
+package operator
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
+	"github.com/stockgate/stockgate/caddymodule/app"
+	"github.com/stockgate/stockgate/caddymodule/fast"
+	"github.com/stockgate/stockgate/caddymodule/gate"
+	"github.com/stockgate/stockgate/caddymodule/rates"
+)
+
+// gates looks at the gates of this configuration, and at what stands before them.
+func (d *doctor) gates() {
+	all := gate.Of(d.app).List()
+	if len(all) == 0 {
+		d.Add(adminapi.LevelWarning, "gate", "the configuration has no gate: nothing is sold here; put `stockgate` before the shop's order route")
+		return
+	}
+	plans := make(map[*caddyhttp.Server]*fast.Plan)
+	for _, g := range all {
+		if g.Server() != nil && plans[g.Server()] == nil {
+			plans[g.Server()] = fast.Compile(g.Server())
+		}
+	}
+	for _, g := range all {
+		d.gate(g, plans[g.Server()])
+	}
+	d.listeners(all)
+}
+
+// gate looks at one gate; plan is of its server, nil: it has none.
+func (d *doctor) gate(g *gate.Gate, plan *fast.Plan) {
+	name := "the gate " + g.Name
+	if g.Name == "" {
+		name = "the gate without a name"
+	}
+	if plan != nil {
+		if isBare, seen := plan.IsBare(g); isBare {
+			d.Add(adminapi.LevelWarning, "guard", "%s has no stockgate_guard before it, so it can be avoided by paths that the shop reads otherwise: add `stockgate_guard` to the site, outside of blocks that have a matcher", name)
+		} else if seen {
+			d.Add(adminapi.LevelOK, "guard", "%s has a stockgate_guard before it", name)
+		}
+	}
+	if g.OtherItems == "pass" {
+		if d.desk.Ready() == nil && d.app.IsListedUnknown() {
+			d.Add(adminapi.LevelError, "others", "%s: %s", name, app.NothingIsOther)
+		} else {
+			d.Add(adminapi.LevelOK, "others", "%s lets items pass that no sale lists", name)
+		}
+	}
+	if !g.Check {
+		d.Add(adminapi.LevelOK, "probe", "%s %s", name, whatOfDoubt(g))
+	}
+	if !d.app.CountsRatesApart() && slices.ContainsFunc(g.Rates, rates.Rate.Grows) {
+		d.Add(adminapi.LevelWarning, "rate_redis", "%s has a shared rate with keys that clients choose, and each takes 200 bytes of the redis that holds the stock: give the rates a redis of their own with `rate_redis`", name)
+	}
+	if g.FastRefusals == nil {
+		return
+	}
+	why := ""
+	switch {
+	case plan == nil:
+	case fast.Unsuited(g.Server()) != "":
+		why = "on this server, because " + fast.Unsuited(g.Server())
+	case !plan.Reaches(g):
+		why = "because " + plan.Obstacle(g)
+	}
+	if why != "" {
+		d.Add(adminapi.LevelWarning, "fast_refusals", "%s asks for fast refusals and has none %s", name, why)
+	} else {
+		d.Add(adminapi.LevelOK, "fast_refusals", "%s has fast refusals, where clients come without TLS", name)
+	}
+}
+
+// listeners looks for wrappers of which no gate makes use.
+func (d *doctor) listeners(all []*gate.Gate) {
+	for server := range d.app.Listeners() {
+		if !slices.ContainsFunc(all, func(g *gate.Gate) bool { return g.Server() == server && g.FastRefusals != nil }) {
+			d.Add(adminapi.LevelWarning, "fast_refusals", "the server at %v has the listener wrapper stockgate, and none of its gates has fast_refusals: add it to a gate, or take the wrapper away", server.Listen)
+		}
+	}
+}
+
+// whatOfDoubt says what becomes of the gate's holds in doubt.
+func whatOfDoubt(g *gate.Gate) string {
+	switch {
+	case g.Outcome == "backend":
+		return "leaves it to the shop to confirm or release what it holds, through stockgate_api"
+	case g.Probe() != nil:
+		return fmt.Sprintf("asks %s about holds in doubt", g.Probe().Host())
+	}
+	return "keeps holds in doubt until somebody resolves them: `in_doubt probe <url>` would ask the shop"
+}

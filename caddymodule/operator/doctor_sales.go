@@ -1,0 +1,222 @@
+package operator
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
+	"github.com/stockgate/stockgate/caddymodule/gate"
+	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/journal"
+	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
+)
+
+// ledger says whether the database of the ledger answers and has its tables.
+func (d *doctor) ledger() {
+	books := d.app.Ledger()
+	if books == nil {
+		return // that is said of each open sale
+	}
+	ctx, cancel := d.call()
+	defer cancel()
+	// what the drainer does too before a sale's first movement
+	if err := books.Migrate(ctx); err != nil {
+		d.Add(adminapi.LevelError, "ledger", "the ledger does not answer, or cannot be used: %v; selling goes on, and the journal grows in redis until it is back", err)
+	} else {
+		d.Add(adminapi.LevelOK, "ledger", "the ledger answers")
+	}
+}
+
+// sales looks at every sale.
+func (d *doctor) sales() {
+	ctx, cancel := d.call()
+	defer cancel()
+	ids, err := d.desk.Store.Journal().Sales(ctx)
+	if err != nil {
+		d.Add(adminapi.LevelError, "sales", "the sales cannot be read: %v", err)
+		return
+	}
+	newer, err := d.desk.Store.Shard().NewerSales(ctx, ids)
+	switch {
+	case err != nil:
+		d.Add(adminapi.LevelError, "schema", "the layout of the sales' keys cannot be read: %v", err)
+	case len(newer) > 0:
+		d.Add(adminapi.LevelError, "schema", "a newer stockgate has written the keys of %s, and this edge does not sell them: update it", strings.Join(newer, ", "))
+	default:
+		d.Add(adminapi.LevelOK, "schema", "this edge knows the layout of the keys of all %d sales", len(ids))
+	}
+	for l := range d.desk.Catalogue().All { // the index of sales may be gone, with all else
+		ids = append(ids, l.Sale.ID)
+	}
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		d.sale(id)
+	}
+	for l := range d.desk.Catalogue().All {
+		d.limits(l)
+	}
+}
+
+// limits looks for limits of an open sale that a client can use up for other persons.
+func (d *doctor) limits(l *edge.Listing) {
+	if l.Status != sale.Open {
+		return
+	}
+	for _, g := range gate.Of(d.app).List() {
+		var chosen []string
+		for _, limit := range l.Sale.Limits {
+			if g.Check || limit.Every == "order" || !g.AnyoneCounts(limit.Per) {
+				continue
+			}
+			if per := strings.ReplaceAll(string(limit.Per), "+", ", "); !slices.Contains(chosen, per) {
+				chosen = append(chosen, per)
+				d.Add(adminapi.LevelWarning, "limits", "%s has a limit per %s, and the gate %s takes that from what a client sends: a client can avoid the limit, or use up that of other persons; "+
+					"take it from your authentication or jwt, or count a verified identity together with it, such as `per: [%s, ip]`", l.Sale.ID, per, strconv.Quote(g.Name), per)
+			}
+		}
+	}
+}
+
+// sale looks at the books of one sale, and at what the ledger has of it.
+func (d *doctor) sale(id string) {
+	ctx, cancel := d.call()
+	defer cancel()
+	if err := d.desk.Store.Shard().CheckKeys(ctx, id); errors.Is(err, shard.ErrRefused) {
+		d.Add(adminapi.LevelError, "sale", "%v", err)
+		return
+	}
+	life, err := d.desk.Store.Life(ctx, id)
+	switch {
+	case err != nil:
+		d.Add(adminapi.LevelError, "sale", "%s cannot be read: %v", id, err)
+		return
+	case life.Restoring:
+		d.Add(adminapi.LevelError, "sale", "%s is being rebuilt, or that broke off: nothing is sold, and outcomes wait; if nobody is at it, run 'caddy stockgate rebuild %s --from ledger'", id, id)
+		return
+	case life.Aside:
+		d.Add(adminapi.LevelError, "sale", "%s was rebuilt, and what redis had before is not all carried over: it cannot be opened, and some outcomes wait; if nobody is at it, "+
+			"run 'caddy stockgate rebuild %s --from ledger' again", id, id)
+	}
+	b, err := d.desk.Store.Books(ctx, id)
+	if noSaleThere(err) {
+		d.Add(adminapi.LevelError, "sale", "%v", &edge.LostError{Sale: id})
+		return
+	}
+	if err != nil {
+		d.Add(adminapi.LevelError, "sale", "%s cannot be read: %v", id, err)
+		return
+	}
+	head, err := d.desk.Store.Journal().Head(ctx, id)
+	if err != nil {
+		d.Add(adminapi.LevelError, "journal", "the journal of %s cannot be read: %v", id, err)
+		return
+	}
+	before := d.Errors + d.Warnings
+	d.judgeBooks(b, d.desk.Store.Now(id))
+	d.judgeLead(id, head.Lead)
+	if d.Errors+d.Warnings == before {
+		d.Add(adminapi.LevelOK, "sale", "%s is %s, and its books balance", id, b.Status)
+	}
+	d.judgeJournal(b, head)
+}
+
+// judgeLead says that Redis's clock has stepped while holds were waiting.
+func (d *doctor) judgeLead(id string, lead time.Duration) {
+	how := "back"
+	if lead < 0 {
+		how = "forward"
+	}
+	if lead.Abs() > clockOff {
+		d.Add(adminapi.LevelWarning, "clock", "redis's clock has stepped %s by %v while %s had holds: their deadlines go on by a clock of their own until no hold is left. "+
+			"Run NTP on redis's machine so that it slews instead; once its time is right, 'caddy stockgate sale align %s' ends that at once", how, lead.Abs().Round(time.Second), id, id)
+	}
+}
+
+// judgeBooks says what is wrong with the books of a sale at a time of its Redis.
+func (d *doctor) judgeBooks(b *reservation.Books, now time.Time) {
+	if !b.Balanced {
+		d.Add(adminapi.LevelError, "sale", "the books of %s do not balance: stock is not available + held + in doubt + confirmed, so something else has changed keys in redis; "+
+			"pause it with 'caddy stockgate sale pause %s', and 'caddy stockgate reconcile %s' says what is wrong", b.ID, b.ID, b.ID)
+	}
+	if b.Status == sale.Open && now.After(b.EndsAt) {
+		d.Add(adminapi.LevelWarning, "sale", "%s has ended at %s and is still open: close it with 'caddy stockgate sale close %s --export FILE'", b.ID, adminapi.LocalTime(b.EndsAt), b.ID)
+	}
+	if since := b.OldestInDoubt; !since.IsZero() && now.Sub(since) > d.doubt {
+		d.Add(adminapi.LevelWarning, "in_doubt", "a hold of %s is in doubt since %s, %v ago%s: 'caddy stockgate holds %s' lists them, and confirms or releases what your shop has or has not",
+			b.ID, adminapi.LocalTime(since), now.Sub(since).Round(time.Second), d.whyDoubt(), b.ID)
+	}
+	if b.Unbacked > 0 {
+		d.Add(adminapi.LevelWarning, "unbacked", "the shop took %d orders of %s without stock: refund them, or add stock and confirm them; 'caddy stockgate holds %s --state unbacked' lists them",
+			b.Unbacked, b.ID, b.ID)
+	}
+}
+
+// whyDoubt says whether somebody asks the shop.
+func (d *doctor) whyDoubt() string {
+	for _, g := range gate.Of(d.app).List() {
+		if g.Probe() != nil {
+			return ", although a probe asks the shop"
+		}
+	}
+	return ", and no gate has `in_doubt probe`"
+}
+
+// judgeJournal says how far the ledger is behind a sale.
+func (d *doctor) judgeJournal(b *reservation.Books, head journal.Head) {
+	withLedger := d.app.Ledger() != nil
+	if withLedger && d.lost(b.ID, head) {
+		return
+	}
+	if head.Lost > 0 {
+		d.Add(adminapi.LevelError, "journal", "redis went back in %s: it has lost at least %d movements that this edge has seen, and more may be lost; what they sold may be sold again: "+
+			"pause it, and compare it with the shop's orders, 'caddy stockgate holds %s --confirm-from FILE'", b.ID, head.Lost, b.ID)
+	}
+	if !withLedger {
+		if b.Status == sale.Open {
+			d.Add(adminapi.LevelWarning, "ledger", "%s is open and no ledger is kept, so only redis knows what it has sold: add `ledger sqlite FILE` or `ledger postgres DSN`", b.ID)
+		}
+		return
+	}
+	behind := fmt.Sprintf("%d movements of %s, the oldest for %v", head.Behind(), b.ID, head.Age.Round(time.Second))
+	switch {
+	case ledger.Late(head):
+		d.Add(adminapi.LevelError, "journal", "the ledger does not have %s: they stay in redis's memory (%d movements) until it has; see the log for what stops it", behind, head.Length)
+	case head.Behind() > 0:
+		d.Add(adminapi.LevelOK, "journal", "the ledger is about to get %s", behind)
+	default:
+		d.Add(adminapi.LevelOK, "journal", "the ledger has all of %s up to entry %d", b.ID, head.Last)
+	}
+}
+
+// lost says that the ledger has what Redis has lost.
+func (d *doctor) lost(id string, head journal.Head) bool {
+	ctx, cancel := d.call()
+	defer cancel()
+	at, err := d.app.Ledger().Position(ctx, id)
+	switch {
+	case err != nil, at == ledger.Position{}: // the finding ledger says why
+		return false
+	case at.Epoch != head.Epoch:
+		d.Add(adminapi.LevelError, "journal", "%v", &ledger.PositionError{Sale: id, Have: at, Want: ledger.Position{Epoch: head.Epoch}})
+		return true
+	case at.Seq > head.Last && !d.later(id, at):
+		d.Add(adminapi.LevelError, "journal", "the ledger has %s up to entry %d, and redis only up to %d: redis has lost movements, so what was sold then may be sold again; pause the sale", id, at.Seq, head.Last)
+		return true
+	}
+	return false
+}
+
+// later says that a sale has come as far as the ledger since it was looked at.
+func (d *doctor) later(id string, at ledger.Position) bool {
+	ctx, cancel := d.call()
+	defer cancel()
+	now, err := d.desk.Store.Journal().Head(ctx, id)
+	return err != nil || now.Last >= at.Seq
+}

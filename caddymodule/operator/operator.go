@@ -1,0 +1,68 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/caddymodule/app"
+	"github.com/stockgate/stockgate/caddymodule/desk"
+	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/shard"
+)
+
+// operator is one request of the admin API: who asks, of which desk.
+type operator struct {
+	ctx  context.Context
+	app  *app.App
+	desk *desk.Desk
+	by   string
+	log  *zap.Logger
+}
+
+// noted writes a change to the log, with who and what, and returns its error. This
+// edge follows the change at once; the others do when they hear of it.
+func (o *operator) noted(err error, change string, what ...zap.Field) error {
+	log := o.log.With(zap.String("by", o.by)).With(what...)
+	switch {
+	case err == nil:
+		log.Info(change)
+		if err := o.desk.Refresh(o.ctx); err != nil {
+			log.Warn("the change is made, but this edge cannot read it yet", zap.Error(err))
+		}
+		return nil
+	case errors.Is(err, shard.ErrNotReplicated):
+		log.Warn("the change is made, but too few replicas have it: a failover may lose it", zap.String("change", change), zap.Error(err))
+		return err
+	case errors.Is(err, shard.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
+		log.Warn("redis did not answer: the change may have been made", zap.String("change", change), zap.Error(err))
+		return fmt.Errorf("%w; it is unknown whether the change was made: ask for the same again", err)
+	}
+	return err
+}
+
+// known returns ErrNoSale unless there is such a sale.
+func (o *operator) known(id string) error {
+	ids, err := o.desk.Store.Journal().Sales(o.ctx)
+	if err != nil {
+		return err
+	}
+	if _, found := slices.BinarySearch(ids, id); !found {
+		return o.noSale(id, shard.ErrNoSale)
+	}
+	if l, ok := o.desk.Catalogue().Sale(id); ok && l.Lost() {
+		return o.noSale(id, shard.ErrNoSale)
+	}
+	return nil
+}
+
+// noSale says what has become of the sale that is not there: it never was, or it is lost.
+func (o *operator) noSale(id string, err error) error {
+	if lost, ok := errors.AsType[*edge.LostError](o.desk.Missing(o.ctx, id, err)); ok {
+		return fmt.Errorf("%w: %s", shard.ErrRefused, lost) // to ask again does not help
+	}
+	return desk.NoSale(id, err)
+}

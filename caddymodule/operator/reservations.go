@@ -1,0 +1,140 @@
+package operator
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/caddymodule/internal/request"
+	"github.com/stockgate/stockgate/caddymodule/shopapi"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// find looks a reservation up by the id in the path.
+func (o *operator) find(r *http.Request) (*reservation.Record, error) {
+	id, err := request.Word("the reservation's id", r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	found, err := o.desk.Store.Reservation(o.ctx, id)
+	if err = o.desk.Missing(o.ctx, "", err); errors.Is(err, reservation.ErrNotFound) {
+		err = fmt.Errorf("%w: %s", err, id)
+	}
+	return found, err
+}
+
+func (o *operator) showReservation(r *http.Request) (any, error) {
+	if _, err := request.Query(r); err != nil {
+		return nil, err
+	}
+	return o.find(r)
+}
+
+// confirm: the operator knows that the shop has the order. Units that were given
+// back are taken again, else a refund is needed.
+func (o *operator) confirm(r *http.Request) (any, error) {
+	if _, err := request.Query(r); err != nil {
+		return nil, err
+	}
+	before, err := o.find(r)
+	if err != nil {
+		return nil, err
+	}
+	state, err := o.desk.Store.Confirm(o.ctx, before.Sale, before.ID, reservation.Operator, "operator")
+	return o.resolved(before, state, err, "reservation confirmed", false)
+}
+
+// release: the operator knows that the shop does not have the order. Before the
+// deadline the shop may still take it, so that needs force.
+func (o *operator) release(r *http.Request) (any, error) {
+	query, err := request.Query(r, "force")
+	if err != nil {
+		return nil, err
+	}
+	force, err := request.Flag(query, "force")
+	if err != nil {
+		return nil, err
+	}
+	body := struct {
+		Force bool `json:"force"`
+	}{force}
+	if err := request.JSON(r, adminBody, &body); err != nil {
+		return nil, err
+	}
+	before, err := o.find(r)
+	if err != nil {
+		return nil, err
+	}
+	word := reservation.Operator
+	if body.Force {
+		word = reservation.Force
+	}
+	state, err := o.desk.Store.Release(o.ctx, before.Sale, before.ID, word, "operator")
+	return o.resolved(before, state, err, "reservation released", body.Force)
+}
+
+// giveBack: units of a confirmed reservation come back.
+func (o *operator) giveBack(r *http.Request) (any, error) {
+	if _, err := request.Query(r); err != nil {
+		return nil, err
+	}
+	body, err := request.Body(r, shopapi.MaxBody)
+	if err != nil {
+		return nil, err
+	}
+	returned, err := shopapi.ReadReturn(body)
+	if err != nil {
+		return nil, request.Bad("%w", err)
+	}
+	before, err := o.find(r)
+	if err != nil {
+		return nil, err
+	}
+	returned.Cause = "operator"
+	_, err = o.desk.Store.Return(o.ctx, before.Sale, before.ID, returned)
+	return o.resolved(before, record.Confirmed, err, "units returned", false,
+		zap.String("return", returned.ID), zap.Any("lines", returned.Lines), zap.Bool("restock", returned.Restock))
+}
+
+// extend puts the deadline of a hold off.
+func (o *operator) extend(r *http.Request) (any, error) {
+	if _, err := request.Query(r); err != nil {
+		return nil, err
+	}
+	body, err := request.Body(r, shopapi.MaxBody)
+	if err != nil {
+		return nil, err
+	}
+	holdFor, err := shopapi.ReadExtension(body)
+	if err != nil {
+		return nil, request.Bad("%w", err)
+	}
+	before, err := o.find(r)
+	if err != nil {
+		return nil, err
+	}
+	listing, err := o.desk.Listing(o.ctx, before.Sale)
+	if err != nil {
+		return nil, err
+	}
+	_, err = o.desk.Store.Extend(o.ctx, before.Sale, before.ID, holdFor, listing.Sale.LongestHold())
+	return o.resolved(before, record.Held, err, "reservation extended", false, zap.Duration("hold_for", holdFor))
+}
+
+// resolved notes what became of a reservation and returns it as it is now.
+func (o *operator) resolved(before *reservation.Record, state record.State, err error, change string, force bool, more ...zap.Field) (any, error) {
+	err = o.noted(err, change, append(more, zap.String("sale", before.Sale), zap.String("reservation", before.ID),
+		zap.String("was", string(before.State)), zap.String("state", string(state)), zap.Bool("force", force))...)
+	if err != nil {
+		return nil, err
+	}
+	if now, err := o.desk.Store.ReservationIn(o.ctx, before.Sale, before.ID); err == nil {
+		return now, nil
+	}
+	after := *before // Redis has just gone away: the change is made all the same
+	after.State = state
+	return &after, nil
+}

@@ -1,0 +1,222 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
+	"github.com/stockgate/stockgate/caddymodule/desk"
+	"github.com/stockgate/stockgate/caddymodule/internal/request"
+	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
+)
+
+// ledgerAsked bounds what a new sale waits for the ledger.
+const ledgerAsked = 5 * time.Second
+
+func (o *operator) listSales(r *http.Request) (any, error) {
+	if _, err := request.Query(r); err != nil {
+		return nil, err
+	}
+	ids, err := o.desk.Store.Journal().Sales(o.ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := adminapi.SaleList{Sales: make([]adminapi.SaleSummary, 0, len(ids))}
+	for _, id := range ids {
+		b, err := o.desk.Store.Books(o.ctx, id)
+		if errors.Is(err, shard.ErrNoSale) {
+			list.Sales = append(list.Sales, adminapi.SaleSummary{ID: id, Status: edge.StatusLost})
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		list.Sales = append(list.Sales, adminapi.SaleSummary{ID: b.ID, Status: b.Status, StartsAt: b.StartsAt, EndsAt: b.EndsAt, Balanced: b.Balanced})
+	}
+	return list, nil
+}
+
+func (o *operator) showSale(r *http.Request) (any, error) {
+	if _, err := request.Query(r); err != nil {
+		return nil, err
+	}
+	id, err := request.SaleID(r)
+	if err != nil {
+		return nil, err
+	}
+	books, err := o.desk.Store.Books(o.ctx, id)
+	return books, o.noSale(id, err)
+}
+
+func (o *operator) tallySale(r *http.Request) (any, error) {
+	if _, err := request.Query(r); err != nil {
+		return nil, err
+	}
+	id, err := request.SaleID(r)
+	if err != nil {
+		return nil, err
+	}
+	tally, err := o.desk.Store.Tally(o.ctx, id)
+	return tally, o.noSale(id, err)
+}
+
+func (o *operator) applySale(r *http.Request) (any, error) {
+	id, err := request.SaleID(r)
+	if err != nil {
+		return nil, err
+	}
+	query, err := request.Query(r, "dry_run", "force", "new")
+	if err != nil {
+		return nil, err
+	}
+	options := reservation.ApplyOptions{By: o.by}
+	for name, into := range map[string]*bool{"dry_run": &options.DryRun, "force": &options.Force, "new": &options.New} {
+		if *into, err = request.Flag(query, name); err != nil {
+			return nil, err
+		}
+	}
+	file, err := request.Body(r, sale.MaxFile)
+	if err != nil {
+		return nil, err
+	}
+	next, err := sale.Parse(file)
+	if err != nil {
+		return nil, request.Bad("%w", err)
+	}
+	if next.ID != id {
+		return nil, request.Bad("the file is about the sale %s, the path about %s", next.ID, id)
+	}
+	if !options.New {
+		if err := o.neverSold(id); err != nil {
+			return nil, err
+		}
+	}
+	applied, err := o.desk.ApplyUnlessLost(o.ctx, next, options)
+	if options.DryRun {
+		return applied, err
+	}
+	var changes []string
+	if applied != nil {
+		changes = applied.Changes
+	}
+	return applied, o.noted(err, "sale applied", zap.String("sale", id), zap.Bool("force", options.Force), zap.Bool("new", options.New), zap.Strings("changes", changes))
+}
+
+// neverSold refuses to load a sale of which Redis has nothing and the ledger has
+// movements: it was lost.
+func (o *operator) neverSold(id string) error {
+	books := o.app.Ledger()
+	if books == nil {
+		return nil
+	}
+	if _, err := o.desk.Store.Journal().Head(o.ctx, id); !errors.Is(err, shard.ErrNoSale) {
+		return nil // what fails here fails again when it is applied
+	}
+	ctx, cancel := context.WithTimeout(o.ctx, ledgerAsked)
+	defer cancel()
+	err := books.Migrate(ctx)
+	var at ledger.Position
+	if err == nil {
+		at, err = books.Position(ctx, id)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w; whether redis has lost sale %s is not known: ask again when the ledger answers, or say --new if there never was such a sale", ledger.ErrLedger, err, id)
+	case at != ledger.Position{}:
+		return reservation.RefuseAnew(id)
+	}
+	return nil
+}
+
+func (o *operator) setStatus(r *http.Request, status sale.Status) (any, error) {
+	if _, err := request.Query(r); err != nil {
+		return nil, err
+	}
+	id, err := request.SaleID(r)
+	if err != nil {
+		return nil, err
+	}
+	err = o.noSale(id, o.desk.Store.SetStatus(o.ctx, id, status, o.by))
+	return adminapi.SaleStatus{ID: id, Status: status}, o.noted(err, "sale status set", zap.String("sale", id), zap.String("status", string(status)))
+}
+
+func (o *operator) alignSale(r *http.Request) (any, error) {
+	if _, err := request.Query(r); err != nil {
+		return nil, err
+	}
+	id, err := request.SaleID(r)
+	if err != nil {
+		return nil, err
+	}
+	lead, moved, err := o.desk.Store.Align(o.ctx, id, o.by)
+	err = desk.NoSale(id, err)
+	return adminapi.SaleAligned{ID: id, LeadMs: lead.Milliseconds(), Moved: moved},
+		o.noted(err, "sale's clock aligned", zap.String("sale", id), zap.Duration("lead", lead), zap.Int64("moved", moved))
+}
+
+func (o *operator) addStock(r *http.Request) (any, error) {
+	if _, err := request.Query(r); err != nil {
+		return nil, err
+	}
+	id, err := request.SaleID(r)
+	if err != nil {
+		return nil, err
+	}
+	sku, err := request.Word("the sku", r.PathValue("sku"))
+	if err != nil {
+		return nil, err
+	}
+	var change adminapi.StockChange
+	if err := request.JSON(r, adminBody, &change); err != nil {
+		return nil, err
+	}
+	if _, err := request.Word("id", change.ID); err != nil {
+		return nil, fmt.Errorf("%w; it names the change, so that it can be asked for again", err)
+	}
+	if change.Region != "" {
+		if _, err := request.Word("region", change.Region); err != nil {
+			return nil, err
+		}
+	}
+	if change.Delta == 0 {
+		return nil, request.Bad("delta must be a number of units, more or less than 0")
+	}
+	stock, err := o.desk.Store.Adjust(o.ctx, id, change.ID, sale.Cell(sku, change.Region), change.Delta, o.by)
+	if err = o.noSale(id, err); errors.Is(err, shard.ErrRefused) {
+		err = o.explainCell(err, id, sku, change.Region)
+	}
+	return adminapi.StockChanged{ID: change.ID, SKU: sku, Region: change.Region, Delta: change.Delta, Stock: stock},
+		o.noted(err, "stock added", zap.String("sale", id), zap.String("sku", sku), zap.String("region", change.Region),
+			zap.Int64("delta", change.Delta), zap.Int64("stock", stock), zap.String("id", change.ID))
+}
+
+// explainCell says what is wrong with the item or the region, if that is why stock
+// could not be added.
+func (o *operator) explainCell(err error, id, sku, region string) error {
+	listing, ok := o.desk.Catalogue().Sale(id)
+	if !ok || listing.Lost() {
+		return err
+	}
+	item, ok := listing.Sale.Item(sku)
+	if !ok {
+		return notFoundError{fmt.Errorf("the sale %s has no item %s", id, sku)}
+	}
+	if _, ok := item.Regions[region]; !ok && len(item.Regions) > 0 {
+		return request.Bad("the stock of %s is split by region: name one of %s", sku, strings.Join(slices.Sorted(maps.Keys(item.Regions)), ", "))
+	}
+	if region != "" && len(item.Regions) == 0 {
+		return request.Bad("the stock of %s is not split by region: leave the region out", sku)
+	}
+	return err
+}

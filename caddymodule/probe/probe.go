@@ -1,0 +1,128 @@
+// Package probe is the gate's option in_doubt: it asks the shop whether it has the order of a
+// hold that is in doubt.
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/outcome"
+	"github.com/stockgate/stockgate/reservation"
+)
+
+const (
+	// probeAtOnce is how many questions one gate has under way on one edge.
+	probeAtOnce = 8
+	// probeBody is how much of an answer is read.
+	probeBody = 64 << 10
+)
+
+// Probe asks the shop whether it has an order.
+type Probe struct {
+	gate    string
+	url     *probeURL
+	rules   *outcome.Rules
+	header  http.Header
+	plan    reservation.ProbePlan
+	timeout time.Duration
+	client  *http.Client
+	log     *zap.Logger
+}
+
+// newProbeClient has connections of its own, as many as questions: a shop that hangs
+// takes none from anybody else.
+func newProbeClient() *http.Client {
+	return &http.Client{
+		// The URL says whom we believe; an answer may not pass that on.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{
+			DialContext:            (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
+			TLSHandshakeTimeout:    5 * time.Second,
+			MaxConnsPerHost:        probeAtOnce,
+			MaxIdleConnsPerHost:    probeAtOnce,
+			IdleConnTimeout:        time.Minute,
+			MaxResponseHeaderBytes: probeBody,
+			DisableCompression:     true,
+			ForceAttemptHTTP2:      true,
+		},
+	}
+}
+
+// errNotAsked: there is no URL for this hold.
+var errNotAsked = errors.New("the hold has no ref, or one that cannot stand in the URL's path")
+
+// errTwoBuyers: the shop's answer could be about the order of another buyer.
+var errTwoBuyers = fmt.Errorf("%w: several buyers have used this ref", errNotAsked)
+
+// AskAbout is ask, for a hold of which nobody else may have the ref by which the shop is
+// asked.
+func (p *Probe) AskAbout(ctx context.Context, store *reservation.Store, sale string, due reservation.ProbeDue) (reservation.ProbeVerdict, string, error) {
+	if due.Ref != "" && p.url.byRefAlone() {
+		lookup, cancel := context.WithTimeout(ctx, p.timeout)
+		found, err := store.Named(lookup, sale, []string{due.Ref})
+		cancel()
+		switch f := found[due.Ref]; {
+		case err != nil:
+			return reservation.ProbeUnknown, "", err
+		case f != nil && (f.More || len(f.Records) > 1):
+			return reservation.ProbeUnknown, "", errTwoBuyers
+		}
+	}
+	return p.ask(ctx, due)
+}
+
+// ask asks about one hold. cause is the status of the answer. An error comes with
+// ProbeUnknown, as does an answer that no rule is about.
+func (p *Probe) ask(ctx context.Context, due reservation.ProbeDue) (v reservation.ProbeVerdict, cause string, err error) {
+	at, ok := p.url.fill(due.ID, due.Ref)
+	if !ok {
+		return reservation.ProbeUnknown, "", errNotAsked
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	if err != nil {
+		return reservation.ProbeUnknown, "", errNotAsked
+	}
+	request.Header = p.header.Clone()
+	response, err := p.client.Do(request)
+	if err != nil {
+		return reservation.ProbeUnknown, "", withoutURL(err)
+	}
+	defer response.Body.Close()
+	// Read even where no rule needs it: the connection is used again, and an answer
+	// that breaks off is none.
+	body, err := io.ReadAll(io.LimitReader(response.Body, probeBody+1))
+	if err != nil {
+		return reservation.ProbeUnknown, "", withoutURL(err)
+	}
+	r := &outcome.Reply{Status: response.StatusCode, Header: response.Header, Body: body, Whole: len(body) <= probeBody}
+	cause = "probe_" + outcome.StatusCause(r.Status)
+	switch p.rules.Decide(r) {
+	case outcome.Confirm:
+		return reservation.ProbePresent, cause, nil
+	case outcome.Release:
+		return reservation.ProbeAbsent, cause, nil
+	default:
+		return reservation.ProbeUnknown, cause, nil
+	}
+}
+
+// withoutURL is what went wrong, without the URL, which has the ref in it.
+func withoutURL(err error) error {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		return wrapped.Err
+	}
+	return err
+}
+
+// Host is that of the URL which is asked.
+func (p *Probe) Host() string { return p.url.host }

@@ -1,0 +1,197 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/caddymodule/desk"
+	"github.com/stockgate/stockgate/caddymodule/internal/meter"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/shard"
+)
+
+const (
+	// probeLook is how often a prober looks for holds to ask about, at most.
+	probeLook = time.Second
+	// probeScan is its pause where a part of many holds in doubt had none to ask about:
+	// Redis must not be kept busy by them.
+	probeScan = 100 * time.Millisecond
+	// probeRest is its longest pause while Redis does not answer.
+	probeRest = 30 * time.Second
+)
+
+// prober asks the shop about the holds in doubt of one gate, of all sales. Several may
+// be at work, on several edges and in several configurations: Redis gives each question
+// to one of them.
+type prober struct {
+	*Probe
+	desk   *desk.Desk
+	stop   context.CancelFunc
+	places map[string]int // by sale: how far this one has looked through its holds
+	deaf   atomic.Bool    // the shop gave no answer of use to the last question
+}
+
+// startProber starts it. It counts as a flight of the desk, which therefore outlives it.
+func startProber(p *Probe, d *desk.Desk) *prober {
+	ctx, stop := context.WithCancel(context.Background())
+	pr := &prober{Probe: p, desk: d, stop: stop, places: make(map[string]int)}
+	if !d.Begin() {
+		return pr // the process ends
+	}
+	go func() {
+		defer d.End()
+		defer p.client.CloseIdleConnections()
+		pr.run(ctx)
+	}()
+	return pr
+}
+
+// run asks until ctx ends.
+func (p *prober) run(ctx context.Context) {
+	usual := min(p.plan.Wait, probeLook)
+	pause := usual
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return
+		}
+		switch asked, more, err := p.round(ctx); {
+		case err != nil:
+			pause = min(2*pause, probeRest)
+			timer.Reset(pause)
+			continue
+		case asked && more:
+			timer.Reset(0)
+		case more:
+			timer.Reset(min(usual, probeScan))
+		default:
+			timer.Reset(usual)
+		}
+		pause = usual
+	}
+}
+
+// round asks about the next holds of every sale. asked: there were any; more: some
+// sale has further ones to look at. It ends early when Redis does not answer.
+func (p *prober) round(ctx context.Context) (asked, more bool, err error) {
+	sales := make(map[string]int, len(p.places))
+	defer func() { p.places = sales }() // of sales that are gone nothing is kept
+	for l := range p.desk.Catalogue().All {
+		if l.Lost() {
+			continue
+		}
+		n, next, err := p.page(ctx, l.Sale.ID, p.places[l.Sale.ID])
+		if errors.Is(err, shard.ErrUnavailable) {
+			if ctx.Err() == nil {
+				meter.Edge{}.RedisFailed("probe")
+			}
+			return asked, more, err
+		}
+		asked = asked || n > 0
+		if next != 0 {
+			sales[l.Sale.ID], more = next, true
+		}
+	}
+	return asked, more, nil
+}
+
+// page asks about some holds of one sale and waits for the answers, so that it never
+// claims a question that it cannot ask at once.
+func (p *prober) page(ctx context.Context, sale string, from int) (asked, next int, err error) {
+	callCtx, cancel := context.WithTimeout(ctx, 4*p.desk.Store.Shard().Timeout())
+	due, next, err := p.desk.Store.ClaimProbes(callCtx, sale, p.gate, p.plan, from)
+	cancel()
+	if err != nil {
+		return 0, 0, err
+	}
+	var asking sync.WaitGroup
+	for _, one := range due { // at most probeAtOnce
+		asking.Go(func() { p.resolve(ctx, sale, one) })
+	}
+	asking.Wait()
+	return len(due), next, nil
+}
+
+// resolve asks about one hold and tells Redis what the shop says.
+func (p *prober) resolve(ctx context.Context, sale string, due reservation.ProbeDue) {
+	verdict, cause, err := p.AskAbout(ctx, p.desk.Store, sale, due)
+	if ctx.Err() != nil {
+		return // it is asked again
+	}
+	if word := string(verdict); errors.Is(err, errNotAsked) {
+		meter.CountProbe(sale, "not_asked")
+	} else {
+		meter.CountProbe(sale, word)
+	}
+	p.hear(verdict, cause, err)
+	if verdict == reservation.ProbeUnknown {
+		return
+	}
+	callCtx, cancel := context.WithTimeout(ctx, 4*p.desk.Store.Shard().Timeout())
+	defer cancel()
+	state, err := p.desk.Store.Probed(callCtx, sale, due.ID, verdict, cause)
+	log := p.log.With(zap.String("sale", sale), zap.String("reservation", due.ID), zap.String("cause", cause))
+	refund, needed := errors.AsType[*reservation.RefundNeededError](err)
+	switch {
+	case needed:
+		log.Error("the shop has an order whose units are sold to others: refund it", zap.String("state", string(refund.State)))
+	case errors.Is(err, shard.ErrUnavailable):
+		if ctx.Err() == nil {
+			meter.Edge{}.RedisFailed("probe")
+			log.Warn("redis could not be told what the shop says of a hold in doubt: it is asked again", zap.Error(err))
+		}
+	case err != nil:
+		log.Warn("a hold in doubt was resolved otherwise meanwhile", zap.String("verdict", string(verdict)), zap.Error(err))
+	case state == record.Confirmed:
+		log.Info("no longer in doubt: the shop has the order")
+	case state == record.Released:
+		log.Info("no longer in doubt: the shop does not have the order, its units are back on sale")
+	}
+}
+
+// hear says in the log when the shop begins to give no answer of use, and when it
+// gives one again.
+func (p *prober) hear(v reservation.ProbeVerdict, cause string, err error) {
+	switch {
+	case errors.Is(err, errNotAsked):
+	case v != reservation.ProbeUnknown:
+		if p.deaf.Swap(false) {
+			p.log.Info("the probe gets answers again", zap.String("shop", p.url.host))
+		}
+	case !p.deaf.Swap(true):
+		p.log.Warn("the probe gets no answer that says whether the shop has an order: holds stay in doubt, it asks again",
+			zap.String("shop", p.url.host), zap.String("answer", cause), zap.Error(err))
+	}
+}
+
+// Probers are those of one configuration.
+type Probers struct {
+	mu  sync.Mutex
+	all []*prober
+}
+
+// Start starts one.
+func (ps *Probers) Start(p *Probe, d *desk.Desk) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	ps.all = append(ps.all, startProber(p, d))
+}
+
+// Close stops them all. It does not wait: the desk does.
+func (ps *Probers) Close() {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	for _, p := range ps.all {
+		p.stop()
+	}
+	ps.all = nil
+}

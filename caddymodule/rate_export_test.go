@@ -1,9 +1,0 @@
-package caddymodule
-
-// CloseFlights closes the desk to new attempts, as the end of its last configuration does.
-func CloseFlights() {
-	f := &running.latest().current().flights
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.closed = true
-}

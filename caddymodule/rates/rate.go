@@ -1,0 +1,280 @@
+// Package rates counts how often attempts come to a gate, and refuses those that come too often.
+package rates
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/attempt"
+	"github.com/stockgate/stockgate/caddymodule/desk"
+	"github.com/stockgate/stockgate/filters"
+	"github.com/stockgate/stockgate/rates"
+	"github.com/stockgate/stockgate/refuse"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// Rate is how often attempts with one key may come. Every attempt that reaches a
+// rate and passes it counts, whatever becomes of it; one that a rate refuses does
+// not count for that rate, and charges no purchase limit.
+//
+// What was counted survives a reload, as long as gate, name and rate stay the same.
+// Gates of one name, or without one, count equal rates together.
+type Rate struct {
+	// Key gives who or what is counted: of several, the first that is not empty. All
+	// attempts without a key count together; so do all with a constant.
+	Key []string `json:"key"`
+	// Events may come in each Window in the long run: 1 to 1,000,000.
+	Events int `json:"events"`
+	// Window is 1ms to 24h, in whole milliseconds.
+	Window caddy.Duration `json:"window"`
+	// Burst is how many may come at once, up to 1,000,000. Default: Events.
+	Burst int `json:"burst,omitempty"`
+	// Keys is how many keys an edge tells apart, up to 10,000,000 of about 100 bytes
+	// each. Beyond that it forgets the keys that have asked least. Default: 100,000. Where
+	// the rate is shared, so many keys have buckets of their own in Redis, of about 200 bytes
+	// each; beyond that, keys that have none share 4096 more. Default: 1,000,000.
+	Keys int `json:"keys,omitempty"`
+	// IPv6Prefix is how many bits of an IPv6 address count where {client_ip} is the
+	// key: 1 to 128. Default: 64.
+	IPv6Prefix int `json:"ipv6_prefix,omitempty"`
+	// Shared counts exactly, on all edges together, in Redis. Without it every edge
+	// counts for itself, and no attempt costs a call.
+	Shared bool `json:"shared,omitempty"`
+}
+
+const (
+	maxRates      = 16
+	maxRateEvents = 1_000_000
+	maxRateWindow = 24 * time.Hour
+	maxRateKeys   = 10_000_000
+)
+
+// check completes the defaults and says what is wrong.
+func (r *Rate) check() error {
+	byIP := slices.ContainsFunc(r.Key, func(k string) bool {
+		v, err := attempt.Compile(k)
+		return err == nil && v.Kind() == attempt.ClientIP
+	})
+	window := time.Duration(r.Window)
+	switch {
+	case len(r.Key) == 0:
+		return errors.New("it has no key: write {client_ip}, or a constant for all attempts together")
+	case r.Events < 1 || r.Events > maxRateEvents:
+		return fmt.Errorf("%d events are outside 1 to %d", r.Events, maxRateEvents)
+	case window < time.Millisecond || window > maxRateWindow || window%time.Millisecond != 0:
+		return fmt.Errorf("the window %v is not a whole number of milliseconds within 1ms to %v", window, maxRateWindow)
+	case r.Burst < 0 || r.Burst > maxRateEvents:
+		return fmt.Errorf("a burst of %d is outside 1 to %d", r.Burst, maxRateEvents)
+	case r.Keys < 0 || r.Keys > maxRateKeys:
+		return fmt.Errorf("%d keys are outside 1 to %d", r.Keys, maxRateKeys)
+	case r.IPv6Prefix < 0 || r.IPv6Prefix > 128:
+		return fmt.Errorf("an IPv6 prefix of %d bits is outside 1 to 128", r.IPv6Prefix)
+	case r.IPv6Prefix != 0 && !byIP:
+		return errors.New("an IPv6 prefix is for the key {client_ip} alone")
+	}
+	if r.Burst == 0 {
+		r.Burst = r.Events
+	}
+	if r.IPv6Prefix == 0 && byIP {
+		r.IPv6Prefix = attempt.DefaultIPv6Prefix
+	}
+	return nil
+}
+
+// Grows says that the rate takes memory of Redis for each key that comes.
+func (r Rate) Grows() bool {
+	return r.Shared && slices.ContainsFunc(r.Key, func(k string) bool {
+		v, err := attempt.Compile(k)
+		return err == nil && v.Kind() != attempt.Constant
+	})
+}
+
+// gateRate is a rate of a gate at work: table or shared, the other is nil.
+type gateRate struct {
+	table  *filters.RateTable
+	shared *rates.Rate
+	Header refuse.Rate
+}
+
+// Set are the rates of a gate, in the order of the attempt's keys.
+type Set struct {
+	rates  []gateRate
+	shared int // how many of them are
+	// repeats is how often one sold order is forwarded again; no table: no ref is read.
+	repeats gateRate
+	pooled  []string // what was taken from rateTables and is to be given back
+}
+
+// IsEmpty says that the gate has no rates.
+func (rs *Set) IsEmpty() bool { return len(rs.rates) == 0 }
+
+// HasShared says that some rates are shared.
+func (rs *Set) HasShared() bool { return rs.shared > 0 }
+
+// rateTables are shared by the configurations that live at the same time, and so
+// survive a reload.
+var rateTables = caddy.NewUsagePool()
+
+type rateTable struct{ *filters.RateTable }
+
+// Destruct is called when no configuration has the rate any more.
+func (rateTable) Destruct() error { return nil }
+
+// Keys checks the rates and compiles their keys.
+func Keys(rates []Rate) ([]attempt.RateKey, error) {
+	if len(rates) > maxRates {
+		return nil, fmt.Errorf("%d rates are more than %d", len(rates), maxRates)
+	}
+	var keys []attempt.RateKey
+	for i := range rates {
+		r := &rates[i]
+		values, err := attempt.CompileAll(r.Key...)
+		if err == nil {
+			err = r.check()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("rate, number %d: %w", i+1, err)
+		}
+		keys = append(keys, attempt.RateKey{Key: values, IPv6Prefix: r.IPv6Prefix})
+	}
+	return keys, nil
+}
+
+// Open takes the tables of a gate's rates from the pool, or makes them.
+func (rs *Set) Open(gate string, list []Rate, keys []attempt.RateKey) error {
+	seen := make(map[string]bool)
+	for i, r := range list {
+		id := fmt.Sprintf("%q %q %d", gate, r.Key, r.IPv6Prefix)
+		print := fmt.Sprintf("%s %d %v %d %d %t", id, r.Events, r.Window, r.Burst, r.Keys, r.Shared)
+		if seen[print] {
+			return fmt.Errorf("rate, number %d: there is one just like it before", i+1)
+		}
+		seen[print] = true
+		rate := gateRate{Header: refuse.NewRate(gate, strconv.Itoa(i+1), r.Events, time.Duration(r.Window))}
+		window := time.Duration(r.Window)
+		if r.Shared {
+			rate.shared = rates.NewRate(id, r.Events, window, r.Burst)
+			if r.Keys != 0 {
+				rate.shared = rate.shared.WithKeys(r.Keys)
+			}
+			rs.shared++
+		} else {
+			room := r.Keys
+			if !slices.ContainsFunc(keys[i].Key, func(v attempt.Value) bool { return v.Kind() != attempt.Constant }) {
+				room = 1
+			}
+			var err error
+			if rate.table, err = rs.table(print, filters.Rate{Events: r.Events, Window: window, Burst: r.Burst, Keys: room}); err != nil {
+				return err
+			}
+		}
+		rs.rates = append(rs.rates, rate)
+	}
+	return nil
+}
+
+// table takes a table from the pool, or makes it.
+func (rs *Set) table(print string, r filters.Rate) (*filters.RateTable, error) {
+	v, _, err := rateTables.LoadOrNew(print, func() (caddy.Destructor, error) {
+		return rateTable{filters.NewRateTable(r)}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	rs.pooled = append(rs.pooled, print)
+	return v.(rateTable).RateTable, nil
+}
+
+// Close gives back what was taken from the pool. Requests that are still running
+// keep their tables.
+func (rs *Set) Close() error {
+	pooled := rs.pooled
+	rs.pooled = nil
+	var err error
+	for _, key := range pooled {
+		_, e := rateTables.Delete(key)
+		err = errors.Join(err, e)
+	}
+	return err
+}
+
+// TakeLocal counts an attempt for the rates that this edge keeps for itself, in
+// their order, up to the one that refuses it.
+func (rs *Set) TakeLocal(h http.Header, a *sale.Attempt, now time.Time) *sale.Refusal {
+	over, wait := rs.CountLocal(a, now)
+	if over == nil {
+		return nil
+	}
+	return over.Header.Refuse(h, wait)
+}
+
+// CountLocal is TakeLocal, and tells which rate refuses; nil: none.
+func (rs *Set) CountLocal(a *sale.Attempt, now time.Time) (over *gateRate, wait time.Duration) {
+	for i := range rs.rates {
+		if rate := &rs.rates[i]; rate.table != nil {
+			if wait := rate.table.Take(now, a.RateKeys[i]); wait > 0 {
+				return rate, wait
+			}
+		}
+	}
+	return nil, 0
+}
+
+// ForeseeLocal is CountLocal for an attempt that somebody else counts unless a rate
+// refuses it.
+func (rs *Set) ForeseeLocal(a *sale.Attempt, now time.Time) (over *gateRate, wait time.Duration) {
+	for i := range rs.rates {
+		rate := &rs.rates[i]
+		if rate.table == nil {
+			continue
+		}
+		if wait = rate.table.Peek(now, a.RateKeys[i]); wait == 0 {
+			continue
+		}
+		before := Set{rates: rs.rates[:i]}
+		if over, sooner := before.CountLocal(a, now); over != nil {
+			return over, sooner
+		}
+		return rate, wait
+	}
+	return nil, 0
+}
+
+// TakeShared counts an attempt for all shared rates, or for none. The client leaving
+// does not interrupt the call: who comes and goes must not cost a connection each time.
+func (rs *Set) TakeShared(r *http.Request, h http.Header, d *desk.Desk, a *sale.Attempt, log *zap.Logger) *sale.Refusal {
+	if rs.shared == 0 {
+		return nil
+	}
+	tries := make([]rates.Try, 0, rs.shared)
+	shared := make([]*gateRate, 0, rs.shared)
+	for i := range rs.rates {
+		if rate := &rs.rates[i]; rate.shared != nil {
+			tries = append(tries, rates.Try{Rate: rate.shared, Key: a.RateKeys[i]})
+			shared = append(shared, rate)
+		}
+	}
+	if !d.Begin() {
+		return refuse.Unavailable // the desk is closed: a reload has a new one
+	}
+	defer d.End()
+	over, wait, err := d.Rates().Take(context.WithoutCancel(r.Context()), tries)
+	switch {
+	case err != nil:
+		if c := log.Check(zap.DebugLevel, "redis gave no answer about a shared rate"); c != nil {
+			c.Write(zap.Error(err))
+		}
+		return refuse.Unavailable
+	case over >= 0:
+		return shared[over].Header.Refuse(h, wait)
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package shopapi
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+)
+
+// leastAPIKey is how many bytes a key of the shop's API has at least.
+const leastAPIKey = 16
+
+// token68 is what a bearer credential may look like (RFC 6750, section 2.1).
+var token68 = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
+
+// apiKeys are the hashes of the keys: they have one length, so that comparing tells
+// nothing about them.
+type apiKeys [][sha256.Size]byte
+
+// readAPIKeys fills the placeholders in. An error names a key by its number only.
+func readAPIKeys(configured []string) (apiKeys, error) {
+	if len(configured) == 0 {
+		return nil, errors.New("there is no key: write `key {env.STOCKGATE_API_KEY}`")
+	}
+	repl := caddy.NewReplacer()
+	keys := make(apiKeys, len(configured))
+	for i, from := range configured {
+		key := repl.ReplaceKnown(from, "")
+		switch {
+		case key == "":
+			return nil, fmt.Errorf("key number %d is empty; is the variable or file that it names there?", i+1)
+		case strings.ContainsAny(key, "{}"):
+			return nil, fmt.Errorf("key number %d has a placeholder that nobody fills in; there are {env.NAME} and {file./path}", i+1)
+		case len(key) < leastAPIKey:
+			return nil, fmt.Errorf("key number %d has %d bytes, it needs at least %d: make one with `openssl rand -base64 32`", i+1, len(key), leastAPIKey)
+		case !token68.MatchString(key):
+			return nil, fmt.Errorf("key number %d cannot stand in a header: letters, digits and -._~+/ make a key, = may end it", i+1)
+		}
+		keys[i] = sha256.Sum256([]byte(key))
+	}
+	return keys, nil
+}
+
+// check returns nil where the request presents one of the keys. All are compared,
+// each in the same time.
+func (k apiKeys) check(r *http.Request) *apiProblem {
+	no := &apiProblem{Status: http.StatusUnauthorized, Reason: "unauthorized", challenge: `Bearer realm="stockgate_api"`}
+	values := r.Header.Values("Authorization")
+	if len(values) != 1 {
+		no.Detail = "send `Authorization: Bearer <key>`, once"
+		return no
+	}
+	scheme, credential, _ := strings.Cut(values[0], " ")
+	given := sha256.Sum256([]byte(strings.TrimLeft(credential, " ")))
+	good := 0
+	for i := range k {
+		good |= subtle.ConstantTimeCompare(k[i][:], given[:])
+	}
+	if !strings.EqualFold(scheme, "Bearer") {
+		no.Detail = "send `Authorization: Bearer <key>`"
+		return no
+	}
+	if good == 1 {
+		return nil
+	}
+	no.challenge += `, error="invalid_token"`
+	no.Detail = "that is none of the keys; a reservation token is not one either"
+	return no
+}

@@ -1,0 +1,187 @@
+package shopapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/stockgate/stockgate/caddymodule/app"
+	"github.com/stockgate/stockgate/caddymodule/desk"
+	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
+	"github.com/stockgate/stockgate/token"
+)
+
+// apiCall is one request to the shop's API.
+type apiCall struct {
+	operation, id string
+
+	// from the body and the parameters
+	sale, token, cause string
+	holdFor            time.Duration
+	returned           reservation.Return
+
+	ctx  context.Context
+	app  *app.App
+	desk *desk.Desk
+}
+
+// apiCause stands in the journal and the record for what the shop's API was told.
+const apiCause = "api"
+
+// because is the cause, with what the shop gives as its own.
+func (c *apiCall) because() string {
+	if c.cause == "" {
+		return apiCause
+	}
+	return apiCause + ":" + c.cause
+}
+
+func (c *apiCall) show() (any, error) {
+	if c.sale == "" {
+		return c.desk.Store.Reservation(c.ctx, c.id)
+	}
+	return c.desk.Store.ReservationIn(c.ctx, c.sale, c.id)
+}
+
+// confirm: the shop has the order. With a token, a reservation that Redis has lost
+// is made again.
+func (c *apiCall) confirm() (any, error) {
+	claims, err := c.claims()
+	if err != nil {
+		return nil, err
+	}
+	if claims == nil {
+		return c.resolve(func() (record.State, error) {
+			return c.desk.Store.Confirm(c.ctx, c.sale, c.id, reservation.Shop, c.because())
+		})
+	}
+	// The token proves that there was such a sale. Where Redis does not know it, that is no
+	// answer about the reservation.
+	switch l, err := c.desk.Listing(c.ctx, claims.Sale); {
+	case errors.Is(err, shard.ErrNoSale), err == nil && l.Lost():
+		return nil, &edge.LostError{Sale: claims.Sale}
+	case err != nil:
+		return nil, err
+	}
+	return c.resolve(func() (record.State, error) {
+		return c.desk.ConfirmWith(c.ctx, &reservation.Evidence{
+			Sale: claims.Sale, ID: claims.ID, Buyer: claims.Subject, Epoch: claims.Epoch, Ref: claims.Ref, Lines: claims.Lines,
+			Created: time.Unix(claims.IssuedAt, 0), Exp: time.Unix(claims.ExpiresAt, 0),
+		}, c.because())
+	})
+}
+
+// release: there will be no order.
+func (c *apiCall) release() (any, error) {
+	return c.resolve(func() (record.State, error) {
+		// An id that Redis does not know must not leave a tombstone: nothing that the
+		// shop has heard of is still on its way to Redis.
+		if _, err := c.desk.Store.ReservationIn(c.ctx, c.sale, c.id); err != nil {
+			return "", err
+		}
+		return c.desk.Store.Release(c.ctx, c.sale, c.id, reservation.Shop, c.because())
+	})
+}
+
+// giveBack: units of an order come back.
+func (c *apiCall) giveBack() (any, error) {
+	c.returned.Cause = c.because()
+	return c.resolve(func() (record.State, error) {
+		_, err := c.desk.Store.Return(c.ctx, c.sale, c.id, c.returned)
+		return record.Confirmed, err
+	})
+}
+
+// extended is a reservation with the token that goes with its new deadline.
+type extended struct {
+	*reservation.Record
+	Token string `json:"token,omitempty"`
+}
+
+// extend puts the deadline off.
+func (c *apiCall) extend() (any, error) {
+	claims, err := c.claims()
+	if err != nil {
+		return nil, err
+	}
+	var hold reservation.Hold
+	record, err := c.resolve(func() (record.State, error) {
+		listing, err := c.desk.Listing(c.ctx, c.sale)
+		if err == nil {
+			hold, err = c.desk.Store.Extend(c.ctx, c.sale, c.id, c.holdFor, listing.Sale.LongestHold())
+		}
+		return record.Held, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	answer := extended{Record: record}
+	if record.Deadline.Before(hold.Deadline) { // Redis went away after the change
+		record.Deadline, record.Exp, record.Created = hold.Deadline, hold.Exp, hold.Created
+	}
+	if claims != nil {
+		claims.ExpiresAt = hold.Exp.Unix()
+		if answer.Token, err = c.app.Signer().Sign(*claims); err != nil {
+			return nil, fmt.Errorf("the deadline is put off, the token cannot be signed: %w", err)
+		}
+	}
+	return answer, nil
+}
+
+// resolve changes a reservation and returns it as it is now. Where the sale is not
+// known it is looked for.
+func (c *apiCall) resolve(change func() (record.State, error)) (*reservation.Record, error) {
+	if c.sale == "" {
+		found, err := c.desk.Store.Reservation(c.ctx, c.id)
+		if err != nil {
+			return nil, err
+		}
+		c.sale = found.Sale
+	}
+	state, err := change()
+	if err != nil {
+		return nil, err
+	}
+	if now, err := c.desk.Store.ReservationIn(c.ctx, c.sale, c.id); err == nil {
+		return now, nil
+	}
+	// Redis has just gone away: the change is made all the same
+	return &reservation.Record{ID: c.id, Sale: c.sale, State: state, Cause: c.because(), Lines: []sale.Line{}}, nil
+}
+
+// claims reads the token of the body; nil: there is none. It must be one of ours and
+// about this reservation; it may be past its time, because who pays is late at times.
+func (c *apiCall) claims() (*token.Claims, error) {
+	if c.token == "" {
+		return nil, nil
+	}
+	claims, err := c.app.Verifier().Verify(c.token, token.Expect{AnySubject: true})
+	if err != nil && !errors.Is(err, token.ErrExpired) {
+		return nil, malformed("token: %s", tokenFault(err))
+	}
+	switch {
+	case claims.ID != c.id:
+		return nil, malformed("token: it is about another reservation")
+	case c.sale != "" && c.sale != claims.Sale:
+		return nil, malformed("token: it is about another sale")
+	case !sale.IsID(claims.Sale):
+		return nil, malformed("token: its sale is no id of a sale")
+	}
+	c.sale = claims.Sale
+	return claims, nil
+}
+
+// tokenFault says why a token is not accepted, without repeating any of it.
+func tokenFault(err error) string {
+	for _, known := range []error{token.ErrMalformed, token.ErrType, token.ErrAlgorithm, token.ErrUnknownKey, token.ErrSignature, token.ErrIssuer, token.ErrAudience} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
+	}
+	return "it cannot be verified"
+}

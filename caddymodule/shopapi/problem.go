@@ -1,0 +1,108 @@
+package shopapi
+
+import (
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/shard"
+)
+
+// apiProblem is an answer of the shop's API that is not a reservation (RFC 9457).
+type apiProblem struct {
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Reason string `json:"reason"`
+	// State is the reservation's, where it is in the way.
+	State record.State `json:"state,omitempty"`
+	// Detail is for a person.
+	Detail string `json:"detail,omitempty"`
+
+	allow, challenge string // headers
+}
+
+func (p *apiProblem) Error() string { return p.Reason + ": " + p.Detail }
+
+// apiTitles says what each reason means, always in the same words.
+var apiTitles = map[string]string{
+	"malformed":      "The request cannot be read.",
+	"body_too_large": "The body is too large.",
+	"media_type":     "The body must be JSON.",
+	"unauthorized":   "A key is needed.",
+	"not_found":      "There is no such reservation.",
+	"no_such_route":  "There is no such path.",
+	"method":         "The method does not fit the path.",
+	"conflict":       "The state of the reservation forbids it.",
+	"refund_needed":  "The units are sold to others: the buyer needs his money back.",
+	"too_many":       "More would be returned than was sold.",
+	"key_reused":     "The id was used for another return.",
+	"unavailable":    "Redis does not answer: ask again.",
+}
+
+// header sets what an answer's reason asks for besides its body.
+func (p *apiProblem) header(h http.Header) {
+	if p.allow != "" {
+		h.Set("Allow", p.allow)
+	}
+	if p.challenge != "" {
+		h.Set("WWW-Authenticate", p.challenge)
+	}
+	if p.Status == http.StatusServiceUnavailable {
+		h.Set("Retry-After", strconv.Itoa(1+rand.IntN(3))) // not everybody in one second
+	}
+}
+
+// problemOf puts an error into the words of the API. What the shop can do nothing
+// about is for the log.
+func (a *API) problemOf(c *apiCall, err error) *apiProblem {
+	p, ok := errors.AsType[*apiProblem](err)
+	if !ok {
+		p = stateProblem(err)
+	}
+	if p == nil {
+		p = &apiProblem{Status: http.StatusServiceUnavailable, Reason: "unavailable", Detail: "it is unknown whether anything has changed: ask for the same again"}
+		if errors.Is(err, shard.ErrNotReplicated) {
+			p.Detail = "it is done, but not safe yet: too few replicas of redis have it; ask for the same again"
+		}
+		if _, lost := errors.AsType[*edge.LostError](err); lost {
+			p.Detail = "redis has lost the sale, which says nothing about the reservation: ask for the same again when the sale is restored"
+		}
+		level := zapcore.ErrorLevel
+		if isUnanswered(err) {
+			level = zapcore.WarnLevel
+		}
+		if entry := a.log.Check(level, "the shop's request could not be answered"); entry != nil {
+			entry.Write(zap.String("operation", c.operation), zap.String("reservation", c.id), zap.Error(err))
+		}
+	}
+	p.Type, p.Title = "urn:stockgate:api:"+p.Reason, apiTitles[p.Reason]
+	return p
+}
+
+// stateProblem is an answer that follows from the reservation itself; nil: another error.
+func stateProblem(err error) *apiProblem {
+	if conflict, ok := errors.AsType[*reservation.ConflictError](err); ok {
+		return &apiProblem{Status: http.StatusConflict, Reason: "conflict", State: conflict.State, Detail: conflict.Error()}
+	}
+	if refund, ok := errors.AsType[*reservation.RefundNeededError](err); ok {
+		return &apiProblem{Status: http.StatusConflict, Reason: "refund_needed", State: refund.State, Detail: refund.Error()}
+	}
+	if many, ok := errors.AsType[*reservation.TooManyError](err); ok {
+		return &apiProblem{Status: http.StatusConflict, Reason: "too_many", State: record.Confirmed, Detail: many.Error()}
+	}
+	switch {
+	case errors.Is(err, reservation.ErrReused):
+		return &apiProblem{Status: http.StatusUnprocessableEntity, Reason: "key_reused", Detail: "give each return an id of its own"}
+	case errors.Is(err, reservation.ErrNotFound), errors.Is(err, shard.ErrNoSale):
+		return &apiProblem{Status: http.StatusNotFound, Reason: "not_found", Detail: "redis knows no reservation by that id"}
+	}
+	return nil
+}

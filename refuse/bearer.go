@@ -1,0 +1,15 @@
+package refuse
+
+import "github.com/stockgate/stockgate/sale"
+
+// bearerAlone asks for a token that is not there.
+var bearerAlone = []string{"Bearer"}
+
+// authenticate is the value of WWW-Authenticate (RFC 6750, section 3). The detail of a
+// refusal of ours has no quotes.
+func authenticate(no *sale.Refusal) []string {
+	if no.Reason != sale.NoBuyer || no.Detail == "" {
+		return bearerAlone
+	}
+	return []string{`Bearer error="invalid_token", error_description="` + no.Detail + `"`}
+}

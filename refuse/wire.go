@@ -1,0 +1,112 @@
+package refuse
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/stockgate/stockgate/sale"
+)
+
+// answerParts are the answer to one reason as net/http would write it, in pieces: what is
+// between them differs from one refusal to the next.
+type answerParts struct {
+	first  []byte // to the value of Content-Length
+	second []byte // from there on, with Content-Type
+	third  []byte // Server
+	last   []byte // from Stockgate-Refusal on
+}
+
+// compileParts makes the pieces. nil: this answer is for net/http to write, because it
+// is no plain answer with a body.
+func (a *Answer) compileParts() *answerParts {
+	if a.asError || a.Kind.Status == http.StatusRequestEntityTooLarge || a.Status == http.StatusNoContent || a.Status == http.StatusNotModified {
+		return nil
+	}
+	text := http.StatusText(a.Status)
+	if text == "" {
+		text = fmt.Sprintf("status code %d", a.Status)
+	}
+	w := &answerParts{first: fmt.Appendf(nil, "HTTP/1.1 %03d %s\r\n", a.Status, text), second: []byte("\r\n")}
+	w.first = append(appendFields(w.first, http.Header{"Cache-Control": NoStore}), "Content-Length: "...)
+	w.second = appendFields(w.second, http.Header{"Content-Type": a.contentType})
+	w.third = appendFields(w.third, http.Header{"Server": {"Caddy"}})
+	w.last = appendFields(w.last, http.Header{Header: a.reason})
+	return w
+}
+
+// appendFields appends header fields as net/http writes them.
+func appendFields(b []byte, h http.Header) []byte {
+	var buf bytes.Buffer
+	_ = h.Write(&buf) // a buffer takes everything
+	return append(b, buf.Bytes()...)
+}
+
+// AppendAnswer appends the answer that refuse would make net/http write to a request
+// with this method, and says which it is. over is the rate that refuses, and wait what it
+// says; nil: none does. No answer: net/http has to write it.
+func (f *Refuser) AppendAnswer(b []byte, no *sale.Refusal, over *Rate, wait time.Duration, method string, now time.Time) ([]byte, *Answer) {
+	a := f.answers[no.Reason]
+	if a == nil || a.parts == nil {
+		return b, nil
+	}
+	after := retryAfter(a.Kind, no)
+	body, reused := a.bodyOf(no, after)
+	b = strconv.AppendInt(append(b, a.parts.first...), int64(len(body)), 10)
+	b = append(b, a.parts.second...)
+	if over != nil {
+		b = append(append(b, RateLimitHeader+": "...), over.name...)
+		b = strconv.AppendInt(append(b, ";r=0;t="...), WaitSeconds(wait), 10)
+		b = append(append(append(b, "\r\n"+RatePolicyHeader+": "...), over.policy[0]...), "\r\n"...)
+	}
+	if after > 0 {
+		b = append(strconv.AppendInt(append(b, "Retry-After: "...), after, 10), "\r\n"...)
+	}
+	b = append(b, a.parts.third...)
+	if no.Challenge != "" {
+		b = append(append(append(b, ChallengeHeader+": "...), no.Challenge...), "\r\n"...)
+	}
+	b = append(b, a.parts.last...)
+	if f.AsksToken && a.Status == http.StatusUnauthorized {
+		b = appendFields(b, http.Header{"Www-Authenticate": authenticate(no)})
+	}
+	b = append(appendDate(append(b, "Date: "...), now), "\r\n\r\n"...)
+	if method != http.MethodHead {
+		b = append(b, body...)
+	}
+	if reused != nil {
+		giveBody(reused)
+	}
+	return b, a
+}
+
+// bodyOf is the body of a refusal; reused is to be given back after it, if not nil.
+func (a *Answer) bodyOf(no *sale.Refusal, wait int64) (body []byte, reused *[]byte) {
+	if a.plain != nil && no.Detail == "" && no.SKU == "" && no.Limit == nil && no.Reservation == "" && no.Challenge == "" {
+		return a.plain, nil
+	}
+	reused = bodies.Get().(*[]byte)
+	*reused = a.appendBody((*reused)[:0], no, wait)
+	return *reused, reused
+}
+
+// date is the header Date of one second.
+type date struct {
+	second int64
+	text   string
+}
+
+var dates atomic.Pointer[date]
+
+// appendDate appends a time.
+func appendDate(b []byte, now time.Time) []byte {
+	d := dates.Load()
+	if d == nil || d.second != now.Unix() {
+		d = &date{now.Unix(), now.UTC().Format(http.TimeFormat)}
+		dates.Store(d)
+	}
+	return append(b, d.text...)
+}
