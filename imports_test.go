@@ -213,7 +213,7 @@ var inside = map[string][]string{
 	"internal/directive": nil,
 	"internal/request":   {"adminapi"},
 	"adminapi":           nil,
-	"desk":               {"internal/meter"},
+	"edgeruntime":               {"internal/meter"},
 	"bookcache":          {"desk"},
 	"lists":              {"desk", "internal/directive"},
 	"app":                {"bookcache", "desk", "internal/directive", "internal/meter", "lists"},

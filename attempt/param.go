@@ -31,14 +31,14 @@ type param struct {
 }
 
 // place is where parameters stand.
-type place uint8
+type paramLocation uint8
 
 const (
-	inQuery place = iota
+	inQuery paramLocation = iota
 	inForm
 )
 
-func (p place) String() string {
+func (p paramLocation) String() string {
 	if p == inQuery {
 		return "the query"
 	}
@@ -57,7 +57,7 @@ type params struct {
 
 // read scans the pairs of a query or of a form. All of them must be well-formed,
 // not only those of sources: a parser that gives up on one may drop others.
-func (ps *params) read(where place, s string) fault {
+func (ps *params) read(where paramLocation, s string) fault {
 	count := 0
 	for s != "" {
 		pair, name, simple := nextPair(s)
@@ -119,7 +119,7 @@ var pairBytes = func() (odd [256]uint8) {
 }()
 
 // badPair says what is wrong with the bytes of a pair; empty: nothing.
-func badPair(where place, pair string) string {
+func badPair(where paramLocation, pair string) string {
 	for i := 0; i < len(pair); i++ {
 		switch pair[i] {
 		case ';':
@@ -158,7 +158,7 @@ func decode(s string) string {
 }
 
 // pair takes one pair, if a source reads its name.
-func (ps *params) pair(where place, raw, value string) fault {
+func (ps *params) pair(where paramLocation, raw, value string) fault {
 	name := decode(raw)
 	if !plain(name) {
 		return fault{where.String(), "a parameter's name is not UTF-8 or holds a control character"}
@@ -213,7 +213,7 @@ func escapesLetters(raw string) bool {
 }
 
 // simplePair is pair for one that is simple.
-func (ps *params) simplePair(where place, name, value string) fault {
+func (ps *params) simplePair(where paramLocation, name, value string) fault {
 	if len(name) == len(ps.folded) && sameFold(name, ps.folded) {
 		return fault{methodParam, methodWhat}
 	}
@@ -233,7 +233,7 @@ func (ps *params) simplePair(where place, name, value string) fault {
 }
 
 // take keeps the value of a source's name, if it may stand here.
-func (ps *params) take(where place, i int, value string) fault {
+func (ps *params) take(where paramLocation, i int, value string) fault {
 	p, bit := &ps.names[i], uint64(1)<<i
 	if where == inQuery {
 		if ps.query&bit != 0 {

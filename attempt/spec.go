@@ -138,7 +138,7 @@ func NewReader(spec Spec) (*Reader, error) {
 	if rd.bodyIgnored = spec.BodyIgnored; rd.bodyIgnored && rd.needs.Has(NeedBody) {
 		return nil, errors.New("body ignored: a value is read from the body, so the shop reads it too")
 	}
-	rd.heed()
+	rd.noteHeaders()
 	return rd, nil
 }
 

@@ -114,7 +114,7 @@ func TestAdminResolvesManyHolds(t *testing.T) {
 	p.HoldRef("g", "ref-2", "plain")
 	p.Must(p.Doubt(t.Context(), "double11", "g", "timeout"))
 	p.Hold("gone", "few", 3, time.Hour)
-	p.Must(p.Release(t.Context(), "double11", "gone", reservation.Unsent, "x"))
+	p.Must(p.Release(t.Context(), "double11", "gone", reservation.SourceUnsent, "x"))
 	p.Hold("others", "few", 1, time.Hour)
 
 	const release, confirm = "/stockgate/sales/double11/holds/release", "/stockgate/sales/double11/holds/confirm"

@@ -234,9 +234,9 @@ func TestAdminResolvesReservations(t *testing.T) {
 		p.Must(p.Doubt(t.Context(), "double11", fmt.Sprint("doubt", i), "timeout"))
 	}
 	p.Hold("late", "few", 2, time.Hour)
-	p.Must(p.Release(t.Context(), "double11", "late", reservation.Shop, "4xx"))
+	p.Must(p.Release(t.Context(), "double11", "late", reservation.SourceShop, "4xx"))
 	p.Hold("gone", "few", 3, time.Hour)
-	p.Must(p.Release(t.Context(), "double11", "gone", reservation.Shop, "4xx"))
+	p.Must(p.Release(t.Context(), "double11", "gone", reservation.SourceShop, "4xx"))
 	p.Hold("other", "few", 1, time.Hour)
 	p.Must(p.Confirm(t.Context(), "double11", "gone", reservation.Answer, "2xx"))
 

@@ -54,11 +54,11 @@ func TestAPIInEveryState(t *testing.T) {
 		"in_doubt": func(id string) { p.Hold(id, "plain", 1, time.Hour); p.Must(p.Doubt(ctx, "double11", id, "timeout")) },
 		"confirmed": func(id string) {
 			p.Hold(id, "plain", 1, time.Hour)
-			p.Must(p.Confirm(ctx, "double11", id, reservation.Shop, "x"))
+			p.Must(p.Confirm(ctx, "double11", id, reservation.SourceShop, "x"))
 		},
 		"released": func(id string) {
 			p.Hold(id, "plain", 1, time.Hour)
-			p.Must(p.Release(ctx, "double11", id, reservation.Shop, "x"))
+			p.Must(p.Release(ctx, "double11", id, reservation.SourceShop, "x"))
 		},
 		"expired": func(id string) { p.LetExpire(id, "plain") },
 		"unknown": func(string) {},
@@ -146,7 +146,7 @@ func TestAPIRefundNeeded(t *testing.T) {
 			t.Errorf("%d %s", a.Status, a.Body)
 		}
 	}
-	p.Must(p.Release(t.Context(), "double11", "others", reservation.Shop, "x"))
+	p.Must(p.Release(t.Context(), "double11", "others", reservation.SourceShop, "x"))
 	if r := recordOf(t, s.api("POST", "/reservations/late/confirm", "")); r.State != record.Confirmed || r.Cause != "api" {
 		t.Errorf("%+v", r)
 	}
@@ -155,7 +155,7 @@ func TestAPIRefundNeeded(t *testing.T) {
 func TestAPIReturns(t *testing.T) {
 	s, p, _ := openAPI(t)
 	p.Hold("r", "plain", 5, time.Hour)
-	p.Must(p.Confirm(t.Context(), "double11", "r", reservation.Shop, "x"))
+	p.Must(p.Confirm(t.Context(), "double11", "r", reservation.SourceShop, "x"))
 	for _, step := range []struct{ body, want string }{
 		{`{"id":"one","lines":[{"sku":"plain","qty":1}]}`, "200 1"},
 		{`{"id":"one","lines":[{"sku":"plain","qty":1}]}`, "200 1"},
@@ -357,7 +357,7 @@ func TestAPIConcurrently(t *testing.T) {
 	}
 
 	p.Hold("back", "plain", 3, time.Hour)
-	p.Must(p.Confirm(t.Context(), "double11", "back", reservation.Shop, "x"))
+	p.Must(p.Confirm(t.Context(), "double11", "back", reservation.SourceShop, "x"))
 	clear(answers)
 	for i := range 30 {
 		all.Go(func() {

@@ -279,7 +279,7 @@ func TestDoctorFindsWhatIsWrongWithSales(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	s.HoldAs(record.Backend, "gone", "few", 3, time.Hour)
+	s.HoldAs(record.ModeBackend, "gone", "few", 3, time.Hour)
 	s.Must(s.Release(t.Context(), "double11", "gone", reservation.Answer, "status_422"))
 	s.Hold("other", "few", 3, time.Hour)
 	if state, err := s.Confirm(t.Context(), "double11", "gone", reservation.Answer, "status_201"); state != record.Unbacked {
@@ -298,7 +298,7 @@ func TestDoctorFindsWhatIsWrongWithSales(t *testing.T) {
 func TestDoctorFindsAStep(t *testing.T) {
 	p := admit(t, wellRedis, "", "", guardedGate)
 	s := p.sale()
-	s.HoldAs(record.Backend, "r1", "plain", 2, time.Hour)
+	s.HoldAs(record.ModeBackend, "r1", "plain", 2, time.Hour)
 	p.later(2 * time.Hour)
 	p.doctor().finds("warning ledger", stepped+" by ")
 	if r := sitetest.Run(t, "", "sale", "align", "double11", "--config", p.Path("Caddyfile")); r.Status != 0 || !strings.Contains(r.Out, "1 holds keep the time") {

@@ -20,13 +20,13 @@ import (
 )
 
 // flights is how many requests need the desk of the running app.
-func flights() int { return app.Latest().Desk().InFlight() }
+func flights() int { return app.Latest().Runtime().InFlight() }
 
 // closeFlights closes the desk to new attempts, as the end of its last configuration does.
-func closeFlights() { app.Latest().Desk().Shut() }
+func closeFlights() { app.Latest().Runtime().Shut() }
 
 // follows says that the edge knows what is bound in a sale.
-func follows(sale string) bool { return !app.Latest().Desk().MayBeBound(sale, "nothing") }
+func follows(sale string) bool { return !app.Latest().Runtime().MayBeBound(sale, "nothing") }
 
 // gateNamed is a gate of the running configuration.
 func gateNamed(t *testing.T, name string) *gate.Gate {

@@ -68,7 +68,7 @@ func TestScrapeReportsTheBooks(t *testing.T) {
 	p.Must(p.Doubt(t.Context(), "double11", "doubt", "timeout"))
 	p.Must(p.Confirm(t.Context(), "double11", "sold", reservation.Answer, "2xx"))
 	p.Hold("gone", "few", 3, time.Hour)
-	p.Must(p.Release(t.Context(), "double11", "gone", reservation.Shop, "4xx"))
+	p.Must(p.Release(t.Context(), "double11", "gone", reservation.SourceShop, "4xx"))
 	p.Hold("other", "few", 1, time.Hour)
 	p.Must(p.Confirm(t.Context(), "double11", "gone", reservation.Answer, "2xx"))
 

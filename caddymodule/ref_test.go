@@ -81,9 +81,9 @@ func TestARefOfTwoBuyers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, buyer := range []string{"ann", "bob"} {
-		claim := &reservation.Claim{
+		claim := &reservation.BindingPriority{
 			ID: "of-" + buyer, Sale: "double11", Version: version, Buyer: buyer, Lines: []sale.Line{{SKU: "plain", Quantity: 1}},
-			HoldFor: time.Hour, Margin: time.Minute, Mode: record.Response, Ref: "SO-1",
+			HoldFor: time.Hour, Margin: time.Minute, Mode: record.ModeResponse, Ref: "SO-1",
 		}
 		if _, no, err := store.Reserve(ctx, claim); no != nil || err != nil {
 			t.Fatal(no, err)
@@ -98,7 +98,7 @@ func TestARefOfTwoBuyers(t *testing.T) {
 	if r := s.Run("holds", "double11", "--confirm-from", s.File("chosen", "of-ann\n")); r.Status != 0 || !strings.Contains(r.Out, "confirmed: 1\n") {
 		t.Errorf("%+v", r)
 	}
-	if _, err := store.Release(ctx, "double11", "of-bob", reservation.Shop, ""); err != nil {
+	if _, err := store.Release(ctx, "double11", "of-bob", reservation.SourceShop, ""); err != nil {
 		t.Fatal(err)
 	}
 	if r := s.Run("holds", "double11", "--confirm-from", orders); r.Status != 0 || !strings.Contains(r.Out, "already confirmed: 1\n") {

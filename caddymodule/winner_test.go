@@ -79,9 +79,9 @@ func (u *unread) binds(sale_, sku, ref string, quantity int64) {
 	}
 	until(u.t, "that this edge follows the sale", func() bool { return follows(sale_) })
 	u.proxy.HoldReplies("XREAD")
-	claim := &reservation.Claim{
+	claim := &reservation.BindingPriority{
 		ID: "of " + ref, Sale: sale_, Version: version, Buyer: "hash", Lines: []sale.Line{{SKU: sku, Quantity: quantity}},
-		HoldFor: time.Hour, Margin: time.Minute, Mode: record.Response, Ref: ref,
+		HoldFor: time.Hour, Margin: time.Minute, Mode: record.ModeResponse, Ref: ref,
 	}
 	if _, no, err := u.direct.Reserve(ctx, claim); no != nil || err != nil {
 		u.t.Fatal(no, err)
@@ -128,7 +128,7 @@ func TestAWinnerHearsOfNothingElse(t *testing.T) {
 				if got := <-answered; got != "duplicate" {
 					t.Errorf("the winner hears %q, want duplicate", got)
 				}
-				if _, err := u.direct.Release(ctx, c.sale, "of "+ref, reservation.Shop, ""); err != nil {
+				if _, err := u.direct.Release(ctx, c.sale, "of "+ref, reservation.SourceShop, ""); err != nil {
 					t.Error(err)
 				}
 			})

@@ -48,7 +48,7 @@ var timers = sync.Pool{New: func() any {
 }}
 
 // waitFor gives what comes first: an answer, or the end of ctx (false).
-func waitFor[A any](ctx context.Context, done <-chan Answer[A]) (a Answer[A], ok bool) {
+func waitFor[A any](ctx context.Context, done <-chan SourceAnswer[A]) (a SourceAnswer[A], ok bool) {
 	b, is := ctx.(*Bounded)
 	if !is {
 		select {

@@ -12,10 +12,10 @@ import (
 const (
 	// mostTogether and mostWeight bound what one call of a script does: Redis does
 	// nothing else meanwhile.
-	MostTogether, MostWeight = 128, 4096
+	MaxTogether, MaxWeight = 128, 4096
 	// mostWaiting bounds the attempts that wait for Redis on one edge, and as well what
 	// is to be told to it about earlier ones.
-	MostWaiting = 10_000
+	MaxWaiting = 10_000
 	// linger is how long a call waits for as many as the last one had.
 	linger = time.Millisecond
 )
@@ -52,15 +52,15 @@ type Ticket[Q, A any] struct {
 	Weight  int  // about how much work it is
 	Settles bool // it ends something: it is not turned away for new attempts
 
-	Ctx      context.Context // until it ends the caller waits
-	Done     chan Answer[A]  // has room for the one answer, whether or not the caller still waits
-	answered bool            // belongs to the goroutine that answers
+	Ctx      context.Context      // until it ends the caller waits
+	Done     chan SourceAnswer[A] // has room for the one answer, whether or not the caller still waits
+	answered bool                 // belongs to the goroutine that answers
 
 	queue      *queue[Q, A] // nil: it does not wait any more; guarded by the combiner's mu
 	prev, next *Ticket[Q, A]
 }
 
-type Answer[A any] struct {
+type SourceAnswer[A any] struct {
 	What A
 	Err  error
 }
@@ -72,7 +72,7 @@ func (t *Ticket[Q, A]) Answer(a A, err error) {
 		return
 	}
 	t.answered = true
-	t.Done <- Answer[A]{a, err}
+	t.Done <- SourceAnswer[A]{a, err}
 }
 
 // fail answers a ticket with an error.
@@ -101,7 +101,7 @@ type queue[Q, A any] struct {
 
 func NewCombiner[Q, A any](send func(string, []*Ticket[Q, A])) *Combiner[Q, A] {
 	c := &Combiner[Q, A]{send: send, queues: make(map[string]*queue[Q, A])}
-	c.answers.New = func() any { return make(chan Answer[A], 1) }
+	c.answers.New = func() any { return make(chan SourceAnswer[A], 1) }
 	return c
 }
 
@@ -116,7 +116,7 @@ func (c *Combiner[Q, A]) Do(ctx context.Context, name string, t *Ticket[Q, A]) (
 // must be called.
 func (c *Combiner[Q, A]) Ask(ctx context.Context, name string, batch ...*Ticket[Q, A]) {
 	for _, t := range batch {
-		t.Ctx, t.Done = ctx, c.answers.Get().(chan Answer[A])
+		t.Ctx, t.Done = ctx, c.answers.Get().(chan SourceAnswer[A])
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -199,8 +199,8 @@ func (c *Combiner[Q, A]) take(q *queue[Q, A]) []*Ticket[Q, A] {
 	q.wanted = 0
 	var batch []*Ticket[Q, A]
 	weight := 0
-	for t := q.first; t != nil && len(batch) < MostTogether; t = q.first {
-		if weight += t.Weight; weight > MostWeight && len(batch) > 0 {
+	for t := q.first; t != nil && len(batch) < MaxTogether; t = q.first {
+		if weight += t.Weight; weight > MaxWeight && len(batch) > 0 {
 			break
 		}
 		c.remove(t)

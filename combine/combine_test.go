@@ -91,14 +91,14 @@ func TestTogetherInOrder(t *testing.T) {
 	g := newGated(t)
 	g.first("s")
 	var want []string
-	for i := range combine.MostTogether + 3 {
+	for i := range combine.MaxTogether + 3 {
 		want = append(want, fmt.Sprint(i))
 		g.ask(context.Background(), "s", fmt.Sprint(i), 1, i%3 == 0)
 	}
-	if got := g.next(); !slices.Equal(got, want[:combine.MostTogether]) {
+	if got := g.next(); !slices.Equal(got, want[:combine.MaxTogether]) {
 		t.Errorf("together go %v", got)
 	}
-	if got := g.next(); !slices.Equal(got, want[combine.MostTogether:]) {
+	if got := g.next(); !slices.Equal(got, want[combine.MaxTogether:]) {
 		t.Errorf("then go %v", got)
 	}
 }
@@ -107,7 +107,7 @@ func TestTogetherInOrder(t *testing.T) {
 func TestHeavyOnesApart(t *testing.T) {
 	g := newGated(t)
 	g.first("s")
-	for i, weight := range []int{combine.MostWeight - 1, 1, 1, 2 * combine.MostWeight, 1} {
+	for i, weight := range []int{combine.MaxWeight - 1, 1, 1, 2 * combine.MaxWeight, 1} {
 		g.ask(context.Background(), "s", fmt.Sprint(i), weight, false)
 	}
 	for _, want := range [][]string{{"0", "1"}, {"2"}, {"3"}, {"4"}} {
@@ -162,7 +162,7 @@ func TestTheQueueIsShared(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer wg.Wait()
 	defer cancel()
-	busy := make(chan string, combine.MostWaiting)
+	busy := make(chan string, combine.MaxWaiting)
 	ask := func(queue, name string) {
 		wg.Go(func() {
 			if _, err := g.Do(ctx, queue, name, 1, false); errors.Is(err, combine.ErrBusy) {
@@ -170,10 +170,10 @@ func TestTheQueueIsShared(t *testing.T) {
 			}
 		})
 	}
-	for i := range combine.MostWaiting {
+	for i := range combine.MaxWaiting {
 		ask("s", fmt.Sprint(i))
 	}
-	stocktest.Eventually(t, "a full queue", func() bool { return g.Waiting() == combine.MostWaiting })
+	stocktest.Eventually(t, "a full queue", func() bool { return g.Waiting() == combine.MaxWaiting })
 	if _, err := g.Do(ctx, "s", "one more", 1, false); !errors.Is(err, combine.ErrBusy) || !errors.Is(err, shard.ErrNotSent) {
 		t.Errorf("one more hears %v", err)
 	}
@@ -192,7 +192,7 @@ func TestTheQueueIsShared(t *testing.T) {
 	if err, answered := g.answer("confirm"); answered {
 		t.Errorf("a confirm hears %v", err)
 	}
-	if n := g.Waiting(); n > combine.MostWaiting+1 || n < combine.MostWaiting-4 {
+	if n := g.Waiting(); n > combine.MaxWaiting+1 || n < combine.MaxWaiting-4 {
 		t.Errorf("%d wait", n)
 	}
 }

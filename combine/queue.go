@@ -12,11 +12,11 @@ func (c *Combiner[Q, A]) enter(name string, t *Ticket[Q, A]) error {
 	}
 	q := c.queues[name]
 	kind := t.kind()
-	if c.waiting[kind] >= MostWaiting {
+	if c.waiting[kind] >= MaxWaiting {
 		if q != nil && q.waiting[kind] >= c.share(kind, q) {
 			return ErrBusy
 		}
-		c.turnAway(kind)
+		c.reject(kind)
 	}
 	if q == nil {
 		q = &queue[Q, A]{name: name}
@@ -46,12 +46,12 @@ func (c *Combiner[Q, A]) share(kind int, with *queue[Q, A]) int {
 			n++
 		}
 	}
-	return max(1, MostWaiting/n)
+	return max(1, MaxWaiting/n)
 }
 
 // turnAway makes room for one: who came last to the longest queue hears that there is
 // none.
-func (c *Combiner[Q, A]) turnAway(kind int) {
+func (c *Combiner[Q, A]) reject(kind int) {
 	var longest *queue[Q, A]
 	for _, q := range c.queues {
 		if longest == nil || q.waiting[kind] > longest.waiting[kind] {

@@ -46,7 +46,7 @@ func inStep(t *testing.T, l ledger.Ledger, redis *redistest.Server, id string) {
 		t.Fatal(err)
 	}
 	ledgertest.Same(t, ledgertest.Read(t, l, id, h.Epoch), all)
-	books, err := store.Books(ctx, id)
+	books, err := store.SaleStock(ctx, id)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,8 +67,8 @@ func witnesses(e *edge, s *shop.Shop, sale string) stampede.Sources {
 			}
 			return orders, err
 		},
-		Books: func(context.Context) (*reservation.Books, error) {
-			b := new(reservation.Books)
+		Books: func(context.Context) (*reservation.SaleStock, error) {
+			b := new(reservation.SaleStock)
 			_, err := read("sales/"+sale, b)
 			return b, err
 		},

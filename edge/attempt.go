@@ -48,7 +48,7 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 	if refusal != nil {
 		return e.unasked(parent, l, a, lines, refusal)
 	}
-	claim := &reservation.Claim{
+	claim := &reservation.BindingPriority{
 		ID: id, Sale: l.Sale.ID, Version: l.Version, Buyer: who.buyer(),
 		Lines: lines, Charges: charged, Unpaid: unpaid,
 		HoldFor: t.HoldFor, Margin: t.Margin, Mode: t.Mode,
@@ -149,7 +149,7 @@ func (e *Edge) reload(by *combine.Bounded, l *Listing, a *sale.Attempt) (*Listin
 	case e.poke <- struct{}{}: // the catalogue follows
 	default:
 	}
-	if refusal := fresh.Sale.Verdict(fresh.Status, fresh.Now()); refusal != nil {
+	if refusal := fresh.Sale.RefusalAt(fresh.Status, fresh.Now()); refusal != nil {
 		return nil, nil, refusal, nil
 	}
 	lines, refusal := fresh.Sale.Resolve(a)

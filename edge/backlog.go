@@ -21,14 +21,14 @@ const (
 	// never keep out what the shop has said.
 	backlogOfSale, backlogSize = 20_000, 100_000
 	// toldTogether is how many outcomes of a sale are told at once: one call of a script.
-	toldTogether = combine.MostTogether
+	maxOutcomesPerCall = combine.MaxTogether
 	// backlogPause is the pause after a call without an answer; it doubles up to
 	// backlogLongest.
 	backlogPause, backlogLongest = 20 * time.Millisecond, time.Second
 )
 
 // told is what Redis has answered to an outcome.
-type told struct {
+type outcomeReply struct {
 	state record.State
 	err   error
 }
@@ -37,7 +37,7 @@ type told struct {
 // told at once. Each sale has a queue of its own: one that gets no answer delays no other.
 type backlog struct {
 	log     *zap.Logger
-	tell    func(ctx context.Context, ofOneSale []outcome) []told
+	send    func(ctx context.Context, ofOneSale []outcome) []outcomeReply
 	dropped func()
 
 	mu      sync.Mutex
@@ -62,8 +62,8 @@ type outcomeKey struct {
 	kind outcomeKind
 }
 
-func newBacklog(log *zap.Logger, tell func(context.Context, []outcome) []told, dropped func()) *backlog {
-	return &backlog{log: log, tell: tell, dropped: dropped, sales: map[string]*saleBacklog{}, changed: make(chan struct{})}
+func newBacklog(log *zap.Logger, tell func(context.Context, []outcome) []outcomeReply, dropped func()) *backlog {
+	return &backlog{log: log, send: tell, dropped: dropped, sales: map[string]*saleBacklog{}, changed: make(chan struct{})}
 }
 
 // add queues an outcome; a full backlog says so in the log and drops it.
@@ -116,7 +116,7 @@ func (b *backlog) full(q *saleBacklog, promised bool) bool {
 // begin starts to tell a sale's outcomes, if the backlog is at work. mu must be held.
 func (b *backlog) begin(q *saleBacklog) {
 	if ctx := b.ctx; ctx != nil && ctx.Err() == nil {
-		b.running.Go(func() { b.tellAll(ctx, q) })
+		b.running.Go(func() { b.sendAll(ctx, q) })
 	}
 }
 
@@ -137,14 +137,14 @@ func (b *backlog) run(ctx context.Context) {
 
 // tellAll tells a sale's outcomes until none is left. Those that cannot be told go to the
 // end of the queue, after a pause that grows while none can.
-func (b *backlog) tellAll(ctx context.Context, q *saleBacklog) {
+func (b *backlog) sendAll(ctx context.Context, q *saleBacklog) {
 	pause := backlogPause
 	for {
 		some := b.next(q)
 		if some == nil || ctx.Err() != nil {
 			return
 		}
-		again := b.done(q, some, b.tell(ctx, some))
+		again := b.done(q, some, b.send(ctx, some))
 		if again < len(some) {
 			pause = backlogPause
 		}
@@ -171,12 +171,12 @@ func (b *backlog) next(q *saleBacklog) []outcome {
 		delete(b.sales, q.sale)
 		return nil
 	}
-	n := min(len(q.waiting), toldTogether)
+	n := min(len(q.waiting), maxOutcomesPerCall)
 	return q.waiting[:n:n]
 }
 
 // done removes what was told, and returns how many must be told again.
-func (b *backlog) done(q *saleBacklog, some []outcome, answers []told) int {
+func (b *backlog) done(q *saleBacklog, some []outcome, answers []outcomeReply) int {
 	var again []outcome
 	for i, a := range answers {
 		if errors.Is(a.err, shard.ErrUnavailable) {
@@ -224,7 +224,7 @@ func (b *backlog) drain(ctx context.Context) int {
 	}
 }
 
-func (b *backlog) logged(o *outcome, a told) {
+func (b *backlog) logged(o *outcome, a outcomeReply) {
 	fields := []zap.Field{zap.String("sale", o.sale), zap.String("reservation", o.id), zap.Stringer("outcome", o.kind),
 		zap.String("cause", o.cause), zap.String("state", string(a.state))}
 	if a.err != nil && (o.kind == outcomeConfirm || !errors.Is(a.err, reservation.ErrNotFound)) { // of a confirm there is an order

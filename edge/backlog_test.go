@@ -117,7 +117,7 @@ func TestManyCutsFitTheBacklog(t *testing.T) {
 	var counts stocktest.Counter
 	f := stocktest.NewFaulty(t, stocktest.Long)
 	f.Edge.SetMetrics(&counts)
-	const outcomes = 30 * 2 * combine.MostTogether
+	const outcomes = 30 * 2 * combine.MaxTogether
 	f.Net.Cut()
 	for i := range outcomes {
 		f.Edge.Abandon("s", fmt.Sprint("r", i))

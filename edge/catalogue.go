@@ -231,11 +231,11 @@ func (l *Listing) view() *followed {
 
 // Verdict says whether the sale sells at a moment of this machine's clock, which is
 // turned into one of its Redis's; nil: it does.
-func (l *Listing) Verdict(moment time.Time) *sale.Refusal {
+func (l *Listing) RefusalAt(moment time.Time) *sale.Refusal {
 	if l.Lost() {
 		return reservation.RefuseLost // also before its start and after its end
 	}
-	return l.Sale.Verdict(l.Status, l.at(moment))
+	return l.Sale.RefusalAt(l.Status, l.at(moment))
 }
 
 // Resolve checks an attempt's lines against the sale's items.

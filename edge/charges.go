@@ -124,7 +124,7 @@ func (p *person) hash(kind string) string {
 // Redis. What the sale itself says of unpaid holds needs every identity that it names, as
 // purchase limits do; the default counts those that there are.
 func owed(l *Listing, who *person, mode record.Mode) (reservation.Owed, *sale.Refusal) {
-	u := l.Sale.UnpaidOf(mode == record.Backend)
+	u := l.Sale.UnpaidOf(mode == record.ModeBackend)
 	if u == nil {
 		return reservation.Owed{}, nil
 	}

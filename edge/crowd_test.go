@@ -84,7 +84,7 @@ func TestCrowdThatSettles(t *testing.T) {
 					case 0:
 						e.ConfirmEventually(ctx, "s", id, "")
 					case 1:
-						e.ReleaseEventually(ctx, "s", id, reservation.Shop, "")
+						e.ReleaseEventually(ctx, "s", id, reservation.SourceShop, "")
 					case 2:
 						e.DoubtEventually(ctx, "s", id, "")
 					case 3:

@@ -102,7 +102,7 @@ func New(s *reservation.Store, o Options) *Edge {
 	}
 	e.rates = rates.New(counted, e.secret.Load, func() { (*e.metrics.Load()).RedisFailed("rate") })
 	e.SetMetrics(o.Metrics)
-	e.backlog = newBacklog(o.Log, e.tell, func() { (*e.metrics.Load()).BacklogDropped() })
+	e.backlog = newBacklog(o.Log, e.sendOutcomes, func() { (*e.metrics.Load()).BacklogDropped() })
 	e.checks = newChecks(e)
 	e.catalogue.Store(newCatalogue(nil))
 	e.health.Store(&shard.Health{Err: shard.ErrStarting})
@@ -170,10 +170,10 @@ func (e *Edge) Ready() error { return e.ReadyAt(time.Now()) }
 // ReadyAt is Ready at a moment of this machine's clock.
 func (e *Edge) ReadyAt(moment time.Time) error {
 	h := e.health.Load()
-	if h.Err != nil && (h.LastWord.IsZero() || !errors.Is(h.Err, shard.ErrUnavailable)) {
+	if h.Err != nil && (h.LastAnswer.IsZero() || !errors.Is(h.Err, shard.ErrUnavailable)) {
 		return h.Err
 	}
-	if moment.Sub(h.LastWord) > shard.Silence {
+	if moment.Sub(h.LastAnswer) > shard.Silence {
 		if h.Err != nil {
 			return fmt.Errorf("%w (for more than %v)", h.Err, shard.Silence)
 		}
@@ -218,9 +218,9 @@ func (e *Edge) look(ctx context.Context) error {
 		}
 	}
 	before := e.health.Load()
-	now := &shard.Health{Err: err, LastWord: before.LastWord}
+	now := &shard.Health{Err: err, LastAnswer: before.LastAnswer}
 	if err == nil {
-		now.LastWord = time.Now()
+		now.LastAnswer = time.Now()
 	} else if !errors.Is(err, context.Canceled) {
 		(*e.metrics.Load()).RedisFailed("watch")
 	}

@@ -82,7 +82,7 @@ func TestMetrics(t *testing.T) {
 	e := stocktest.Selling(t, stocktest.Options(s), 1)
 	e.SetMetrics(&counted)
 	stocktest.MustHold(t, e, "r1", "Ann", 1)
-	if _, err := e.ReleaseEventually(stocktest.Soon(t), "s", "r1", reservation.Shop, ""); err != nil {
+	if _, err := e.ReleaseEventually(stocktest.Soon(t), "s", "r1", reservation.SourceShop, ""); err != nil {
 		t.Fatal(err)
 	}
 	stocktest.MustHold(t, e, "r2", "Bob", 1)
@@ -118,14 +118,14 @@ func TestEdgesAgree(t *testing.T) {
 			})
 		}
 		stocktest.Load(t, first.Store, stocktest.OpenSale("s", 3))
-		sees("the open sale", func(l *edge.Listing) bool { return l.Status == sale.Open && l.Verdict(time.Now()) == nil })
+		sees("the open sale", func(l *edge.Listing) bool { return l.Status == sale.Open && l.RefusalAt(time.Now()) == nil })
 		if got := second.Catalogue().Listing("a"); len(got) != 1 {
 			t.Errorf("%d sales list a", len(got))
 		}
 		if err := first.Store.SetStatus(stocktest.Soon(t), "s", sale.Paused, "me"); err != nil {
 			t.Fatal(err)
 		}
-		sees("the pause", func(l *edge.Listing) bool { return l.Status == sale.Paused && l.Verdict(time.Now()) != nil })
+		sees("the pause", func(l *edge.Listing) bool { return l.Status == sale.Paused && l.RefusalAt(time.Now()) != nil })
 		if err := first.Store.SetStatus(stocktest.Soon(t), "s", sale.Open, "me"); err != nil {
 			t.Fatal(err)
 		}
@@ -200,7 +200,7 @@ func TestReaper(t *testing.T) {
 	short := stocktest.Terms
 	short.HoldFor = 0
 	stocktest.HoldFor(f, "r1", short)
-	short.Mode = record.Backend
+	short.Mode = record.ModeBackend
 	stocktest.HoldFor(f, "r2", short)
 	f.Edge.Start()
 	stocktest.Eventually(t, "ended holds", func() bool {

@@ -148,7 +148,7 @@ func TestWhatWasNotSentIsNotReleased(t *testing.T) {
 		}
 		sent = f.Proxy.Requests("EVALSHA") - before
 	}
-	if got := f.Edge.Backlog() - told; got < sent || got > sent*combine.MostTogether {
+	if got := f.Edge.Backlog() - told; got < sent || got > sent*combine.MaxTogether {
 		t.Errorf("%d outcomes wait, %d calls were sent for %d reserves", got, sent, buyers)
 	}
 	f.Told()

@@ -37,7 +37,7 @@ func verdict(e *edge.Edge) string {
 	if !ok {
 		return "not listed"
 	}
-	if no := l.Verdict(time.Now()); no != nil {
+	if no := l.RefusalAt(time.Now()); no != nil {
 		return string(no.Reason)
 	}
 	return ""
@@ -197,7 +197,7 @@ func TestOutcomesOfALostSaleWait(t *testing.T) {
 		t.Errorf("before the edge has looked, a confirm ends with %v", err)
 	}
 	stocktest.Look(t, f.Edge)
-	if _, err := f.Edge.ReleaseEventually(stocktest.Soon(t), "s", "r3", reservation.Shop, ""); !errors.As(err, &lost) {
+	if _, err := f.Edge.ReleaseEventually(stocktest.Soon(t), "s", "r3", reservation.SourceShop, ""); !errors.As(err, &lost) {
 		t.Errorf("a release ends with %v", err)
 	}
 	before := f.Proxy.Requests("EVALSHA")

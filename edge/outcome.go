@@ -15,7 +15,7 @@ import (
 type outcome struct {
 	sale, id string
 	kind     outcomeKind
-	word     reservation.Word // of a release
+	source   reservation.Source // of a release
 	cause    string
 }
 
@@ -38,7 +38,9 @@ const unsent = "unsent"
 
 // promised says that the shop or the client knows of the outcome. The others are internal:
 // without them the hold ends by its deadline.
-func (o *outcome) promised() bool { return o.kind != outcomeFree && o.word != reservation.Unsent }
+func (o *outcome) promised() bool {
+	return o.kind != outcomeFree && o.source != reservation.SourceUnsent
+}
 
 // operationOf is what Redis is told. It may be told again.
 func (e *Edge) operationOf(o *outcome) shard.Operation {
@@ -46,7 +48,7 @@ func (e *Edge) operationOf(o *outcome) shard.Operation {
 	case outcomeConfirm:
 		return reservation.Confirmation(o.id, reservation.Answer, o.cause)
 	case outcomeRelease:
-		return e.Store.Releasing(o.sale, o.id, o.word, o.cause)
+		return e.Store.Releasing(o.sale, o.id, o.source, o.cause)
 	case outcomeDoubt:
 		return shard.Op("doubt", o.id, o.cause)
 	}
@@ -56,7 +58,7 @@ func (e *Edge) operationOf(o *outcome) shard.Operation {
 // Abandon releases a reservation that was never forwarded, in the background and
 // until Redis has heard of it. A reserve that is still under way is refused then.
 func (e *Edge) Abandon(saleID, id string) {
-	e.backlog.add(outcome{saleID, id, outcomeRelease, reservation.Unsent, unsent})
+	e.backlog.add(outcome{saleID, id, outcomeRelease, reservation.SourceUnsent, unsent})
 }
 
 // ConfirmEventually tells Redis that the shop took the order. Units that had gone elsewhere
@@ -68,7 +70,7 @@ func (e *Edge) ConfirmEventually(ctx context.Context, saleID, id, cause string) 
 
 // ReleaseEventually tells Redis that the order will not come, by the shop's word or because
 // it was never sent. When Redis does not answer it is told later.
-func (e *Edge) ReleaseEventually(ctx context.Context, saleID, id string, word reservation.Word, cause string) (record.State, error) {
+func (e *Edge) ReleaseEventually(ctx context.Context, saleID, id string, word reservation.Source, cause string) (record.State, error) {
 	return e.settled(ctx, outcome{saleID, id, outcomeRelease, word, cause})
 }
 
@@ -89,7 +91,7 @@ func (e *Edge) settled(ctx context.Context, o outcome) (record.State, error) {
 	lines := e.own.take(o.id)
 	op := e.operationOf(&o)
 	r, seq, err := e.Store.Do(combine.Within(ctx, e.shard.Timeout()), o.sale, op)
-	state, err := e.heard(&o, op, r, seq, err)
+	state, err := e.noteReply(&o, op, r, seq, err)
 	if err == nil && state == record.Released {
 		e.gaveBack(o.sale, lines)
 	}
@@ -101,17 +103,17 @@ func (e *Edge) settled(ctx context.Context, o outcome) (record.State, error) {
 }
 
 // tell tells Redis of some outcomes of one sale, in one call as far as there is room.
-func (e *Edge) tell(ctx context.Context, some []outcome) []told {
+func (e *Edge) sendOutcomes(ctx context.Context, some []outcome) []outcomeReply {
 	ctx = combine.Within(ctx, 2*e.shard.Timeout())
 	tickets := make([]*reservation.Call, len(some))
 	for i := range some {
 		tickets[i] = reservation.TicketFor(e.operationOf(&some[i]))
 	}
 	e.Store.Calls.Ask(ctx, some[0].sale, tickets...)
-	out := make([]told, len(some))
+	out := make([]outcomeReply, len(some))
 	for i, t := range tickets {
 		a, err := e.Store.Calls.AnswerTo(t)
-		out[i].state, out[i].err = e.heard(&some[i], t.Request.Op, a.Reply, a.Seq, err)
+		out[i].state, out[i].err = e.noteReply(&some[i], t.Request.Op, a.Reply, a.Seq, err)
 	}
 	return out
 }
@@ -119,7 +121,7 @@ func (e *Edge) tell(ctx context.Context, some []outcome) []told {
 // heard reads Redis's answer to an outcome, and the shard's seq with it. An internal one need
 // not outlive a failover: it counts as told when it ran. One for a sale that Redis has lost
 // was not told: the sale may be restored, and the reservation with it.
-func (e *Edge) heard(o *outcome, op shard.Operation, r shard.Reply, seq int64, err error) (record.State, error) {
+func (e *Edge) noteReply(o *outcome, op shard.Operation, r shard.Reply, seq int64, err error) (record.State, error) {
 	if errors.Is(err, shard.ErrNotReplicated) && !o.promised() {
 		return "", nil
 	}
@@ -129,7 +131,7 @@ func (e *Edge) heard(o *outcome, op shard.Operation, r shard.Reply, seq int64, e
 			return "", &LostError{o.sale}
 		}
 	}
-	state := record.State(r.Word(1))
+	state := record.State(r.Text(1))
 	if o.kind == outcomeConfirm && state == record.Unbacked {
 		(*e.metrics.Load()).SoldUnbacked()
 		e.log.Error("the shop took an order whose units were given back and sold: see `caddy stockgate holds --state unbacked`",

@@ -38,7 +38,7 @@ func everything(t *testing.T, o shard.Options, c redis.UniversalClient) *edge.Ed
 	if found, err := e.Store.Holds(stocktest.Soon(t), "s", record.InDoubt, 10); err != nil || len(found) != 1 {
 		t.Errorf("in doubt are %+v, %v", found, err)
 	}
-	if books, err := e.Store.Books(stocktest.Soon(t), "s"); err != nil || !books.Balanced {
+	if books, err := e.Store.SaleStock(stocktest.Soon(t), "s"); err != nil || !books.Balanced {
 		t.Errorf("the books are %+v, %v", books, err)
 	}
 	for size, want := range map[int]error{1: nil, reservation.MaxAnswer + 1: reservation.ErrAnswerTooLarge} {

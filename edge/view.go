@@ -227,7 +227,7 @@ func (e *Edge) viewOf(saleID string) *followed {
 
 // binds notes what a hold of this edge has bound, before the journal tells it: buyers who repeat
 // an attempt at once come to the same edge. The view may have begun after the claim.
-func (e *Edge) binds(c *reservation.Claim) {
+func (e *Edge) binds(c *reservation.BindingPriority) {
 	if f := e.viewOf(c.Sale); f != nil {
 		record.Bindings(c.Binding.Field, c.Ref, f.bound.Load().add)
 	}

@@ -68,7 +68,7 @@ func TestWhatIsBoundAgainIsKnown(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		e := following(t, stocktest.Options(b), 9)
 		holdBound(t, e, "r1", "key 1", "order-1")
-		if _, err := e.ReleaseEventually(stocktest.Soon(t), "s", "r1", reservation.Shop, ""); err != nil {
+		if _, err := e.ReleaseEventually(stocktest.Soon(t), "s", "r1", reservation.SourceShop, ""); err != nil {
 			t.Fatal(err)
 		}
 		later := following(t, stocktest.Options(b), 9)

@@ -17,7 +17,7 @@ const (
 	checkPause    = time.Millisecond
 	checkTogether = 64
 	// mostChecking bounds the attempts that wait for one check.
-	mostChecking = combine.MostWaiting
+	maxChecking = combine.MaxWaiting
 )
 
 // errBehind: the journal was not read far enough in time.
@@ -102,7 +102,7 @@ func (c *checks) join(sale string) (*check, error) {
 		s.next = &check{until: time.Now().Add(c.edge.shard.Timeout()), done: make(chan struct{})}
 	}
 	switch s.next.waiting++; {
-	case s.next.waiting > mostChecking:
+	case s.next.waiting > maxChecking:
 		return nil, combine.ErrBusy
 	case s.next.waiting == checkTogether:
 		select {

@@ -94,7 +94,7 @@ func stampede(t *testing.T, edges []*edge.Edge, direct *reservation.Store, stock
 	ctx, cancel := context.WithCancel(context.Background())
 	var refused, held atomic.Int64
 	var wg sync.WaitGroup
-	short := edge.Terms{HoldFor: 50 * time.Millisecond, Margin: 10 * time.Millisecond, Mode: record.Backend}
+	short := edge.Terms{HoldFor: 50 * time.Millisecond, Margin: 10 * time.Millisecond, Mode: record.ModeBackend}
 	for i := range 16 {
 		e := edges[i%len(edges)]
 		seed := rand.Uint64()
@@ -119,9 +119,9 @@ func stampede(t *testing.T, edges []*edge.Edge, direct *reservation.Store, stock
 				case 2: // it expires
 				case 3:
 					e.DoubtEventually(ctx, "s", id, "")
-					e.ReleaseEventually(ctx, "s", id, reservation.Shop, "")
+					e.ReleaseEventually(ctx, "s", id, reservation.SourceShop, "")
 				default:
-					e.ReleaseEventually(ctx, "s", id, reservation.Shop, "")
+					e.ReleaseEventually(ctx, "s", id, reservation.SourceShop, "")
 				}
 			}
 		})
@@ -133,7 +133,7 @@ func stampede(t *testing.T, edges []*edge.Edge, direct *reservation.Store, stock
 		// a doubt whose release was lost: the shop says it again
 		if holds, err := direct.Holds(stocktest.Soon(t), "s", record.InDoubt, 10); err == nil {
 			for _, h := range holds {
-				direct.Release(stocktest.Soon(t), "s", h.ID, reservation.Shop, "")
+				direct.Release(stocktest.Soon(t), "s", h.ID, reservation.SourceShop, "")
 			}
 		}
 		return stocktest.CellA(t, direct).Confirmed == stock

@@ -16,7 +16,7 @@ const (
 	// buyers do in it is read at once.
 	readPause = 10 * time.Millisecond
 	// readMost bounds the entries of one journal in one read.
-	readMost = 128
+	maxReadJournals = 128
 	// readAgain is the pause after a read that failed; it grows to the second.
 	readAgain, readAgainMost = 20 * time.Millisecond, 500 * time.Millisecond
 )

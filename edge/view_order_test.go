@@ -82,7 +82,7 @@ func TestALateRefusal(t *testing.T) {
 	if err := v.proxy.WaitHeld(stocktest.Soon(t)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := v.direct.Release(stocktest.Soon(t), "s", "r1", reservation.Shop, ""); err != nil {
+	if _, err := v.direct.Release(stocktest.Soon(t), "s", "r1", reservation.SourceShop, ""); err != nil {
 		t.Fatal(err)
 	}
 	stocktest.Eventually(t, "the release in the view", func() bool { return upToDate(t, v.Edge) })
@@ -264,7 +264,7 @@ func TestItsOwnRelease(t *testing.T) {
 	if err := v.proxy.WaitHeld(stocktest.Soon(t)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := v.ReleaseEventually(stocktest.Soon(t), "s", "all", reservation.Shop, ""); err != nil {
+	if _, err := v.ReleaseEventually(stocktest.Soon(t), "s", "all", reservation.SourceShop, ""); err != nil {
 		t.Fatal(err)
 	}
 	if got := remembered(t, v.Edge, 1); got != "" {

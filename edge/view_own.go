@@ -8,7 +8,7 @@ import (
 
 // mostOwn bounds the holds of which an edge knows the lines. The journal tells of the
 // others, some milliseconds later.
-const mostOwn = 10_000
+const maxOwnHolds = 10_000
 
 // ownHolds are the lines of the holds that this edge has made and not settled: what it
 // releases itself is back on sale for its next buyer, before the journal says so. The
@@ -24,7 +24,7 @@ func (o *ownHolds) add(id string, lines []sale.Line) {
 	if o.lines == nil {
 		o.lines = make(map[string][]sale.Line)
 	}
-	if len(o.lines) < mostOwn {
+	if len(o.lines) < maxOwnHolds {
 		o.lines[id] = lines
 	}
 }

@@ -101,7 +101,7 @@ func (r *journalReader) read(ctx context.Context) (bool, error) {
 	defer cancel()
 	sent := r.edge.viewNow()
 	pipe := r.client.Pipeline()
-	read := pipe.XRead(ctx, &redis.XReadArgs{Streams: append(keys, ids...), Count: readMost, Block: block})
+	read := pipe.XRead(ctx, &redis.XReadArgs{Streams: append(keys, ids...), Count: maxReadJournals, Block: block})
 	metas := make([]*redis.SliceCmd, len(journals))
 	for i, j := range journals {
 		metas[i] = pipe.HMGet(ctx, r.edge.shard.ShardKeys(j.id)[shard.MetaKey], "epoch", "seq")
@@ -142,7 +142,7 @@ func (r *journalReader) apply(j *journalOf, came []redis.XMessage, seq int64, se
 		j.f.seq.Store(e.Last)
 	}
 	switch {
-	case len(came) == readMost:
+	case len(came) == maxReadJournals:
 		return // there may be more
 	case len(came) == 0 && seq > j.at && j.lost:
 		j.reset() // the shard has entries that the journal does not give

@@ -104,18 +104,18 @@ func TestForgetsWhatCameBack(t *testing.T) {
 			do   func(ctx context.Context, id string) error
 		}{
 			{"released", func(ctx context.Context, id string) error {
-				_, err := other.Release(ctx, "s", id, reservation.Shop, "")
+				_, err := other.Release(ctx, "s", id, reservation.SourceShop, "")
 				return err
 			}},
 			{"released in doubt", func(ctx context.Context, id string) error {
 				if _, err := other.Doubt(ctx, "s", id, ""); err != nil {
 					return err
 				}
-				_, err := other.Release(ctx, "s", id, reservation.Shop, "")
+				_, err := other.Release(ctx, "s", id, reservation.SourceShop, "")
 				return err
 			}},
 			{"returned", func(ctx context.Context, id string) error {
-				if _, err := other.Confirm(ctx, "s", id, reservation.Shop, ""); err != nil {
+				if _, err := other.Confirm(ctx, "s", id, reservation.SourceShop, ""); err != nil {
 					return err
 				}
 				_, err := other.Return(ctx, "s", id, reservation.Return{ID: "x", Restock: true})
@@ -152,7 +152,7 @@ func TestForgetsWhatExpired(t *testing.T) {
 		id := ""
 		for n := 0; ; n++ {
 			id = fmt.Sprint("r", n)
-			short := edge.Terms{HoldFor: 20 * time.Millisecond << n, Margin: time.Millisecond, Mode: record.Backend}
+			short := edge.Terms{HoldFor: 20 * time.Millisecond << n, Margin: time.Millisecond, Mode: record.ModeBackend}
 			a := &sale.Attempt{Sale: "s", Buyer: "Ann", Lines: stocktest.UnitsOfA(1)}
 			if _, no, err := e.Hold(stocktest.Soon(t), id, l, a, stocktest.UnitsOfA(1), short); no != nil || err != nil {
 				t.Fatal(no, err)
@@ -165,7 +165,7 @@ func TestForgetsWhatExpired(t *testing.T) {
 				break
 			}
 			// a slow machine: it had expired before the next one came
-			if _, err := e.ReleaseEventually(stocktest.Soon(t), "s", fmt.Sprint("no", n), reservation.Shop, ""); err != nil {
+			if _, err := e.ReleaseEventually(stocktest.Soon(t), "s", fmt.Sprint("no", n), reservation.SourceShop, ""); err != nil {
 				t.Fatal(err)
 			}
 		}

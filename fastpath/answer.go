@@ -1,61 +1,61 @@
 package fastpath
 
 // found is what take finds at the beginning of the buffer.
-type found uint8
+type takeStep uint8
 
 const (
-	more   found = iota // not yet a complete request
-	taken               // a request, and it is answered
-	lend                // a request for net/http
-	leave               // input that cannot be framed
-	broken              // an answer could not be written
+	stepMore     takeStep = iota // not yet a complete request
+	stepAnswered                 // a request, and it is answered
+	stepDelegate                 // a request for net/http
+	stepDetach                   // input that cannot be framed
+	stepBroken                   // an answer could not be written
 )
 
 // mostOut is how many bytes of answers wait to be written together.
 const mostOut = 32 << 10
 
 // take answers the request at the beginning of the buffer if the Judge does.
-func (c *Conn) take() found {
+func (c *Conn) take() takeStep {
 	if c.posted && !c.skipLines() {
-		return more
+		return stepMore
 	}
 	b, r := c.buf[c.start:c.end], &c.request
 	if r.head.end == 0 {
 		switch r.head.read(b) {
-		case odd:
-			return leave
-		case partial:
+		case headOdd:
+			return stepDetach
+		case headPartial:
 			if len(b) >= c.server.mostHead() {
-				return leave
+				return stepDetach
 			}
-			return more
+			return stepMore
 		}
 		if r.head.end > c.server.mostHead() {
-			return leave
+			return stepDetach
 		}
 	}
 	total := int64(r.head.end) + r.head.length
 	if !r.head.plain || total > mostBuffer || c.server.stopped.Load() {
-		return lend
+		return stepDelegate
 	}
 	// The buffer may have moved and time has passed, so the Judge is asked each time.
 	r.lay(b)
 	if !c.server.Judge.Concerns(r) {
-		return lend
+		return stepDelegate
 	}
 	if int64(len(b)) < total {
 		if c.waited {
-			return lend
+			return stepDelegate
 		}
-		return more
+		return stepMore
 	}
 	if len(c.out) == 0 && !c.begin() {
-		return lend // it is closed
+		return stepDelegate // it is closed
 	}
 	r.Body = b[r.head.end:total]
 	out, ok := c.server.Judge.Judge(c.outRoom(), r)
 	if !ok {
-		return lend
+		return stepDelegate
 	}
 	c.out = out
 	c.posted, c.waited = r.Method == "POST", false
@@ -68,10 +68,10 @@ func (c *Conn) take() found {
 	c.times.answered()
 	if len(c.out) >= mostOut {
 		if c.flush() != nil {
-			return more // and flush says so again
+			return stepMore // and flush says so again
 		}
 	}
-	return taken
+	return stepAnswered
 }
 
 // skipLines skips empty lines after a POST, at most 4 bytes, as net/http does for old

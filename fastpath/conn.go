@@ -16,13 +16,13 @@ type mode = int32
 const (
 	// strange: net/http has not yet reported the connection, so it is not known whether
 	// it reads from it directly.
-	strange mode = iota
+	modeUnknown mode = iota
 	// boundary: the next byte begins a request, of which net/http has nothing.
-	boundary
+	modeBoundary
 	// lent: net/http has, or is reading, one request, and answers it.
-	lent
+	modeDelegated
 	// away: the connection belongs to net/http, or to the handler that hijacked it, for good.
-	away
+	modeDetached
 )
 
 // Conn is a connection that is shared with net/http. net/http asks for a request by calling Read.
@@ -60,7 +60,7 @@ type Server struct {
 	// MaxHead is how long a head may be, in bytes, at most 16 KiB. Default: 16 KiB.
 	MaxHead int
 
-	held    held
+	held    answeredConns
 	stopped atomic.Bool
 }
 
@@ -86,28 +86,28 @@ func (c *Conn) Follow(s http.ConnState) {
 	now := c.mode.Load()
 	switch s {
 	case http.StateNew:
-		if now == strange {
-			c.mode.Store(boundary)
+		if now == modeUnknown {
+			c.mode.Store(modeBoundary)
 		}
 	case http.StateActive:
-		if now == boundary { // it has read bytes that Read did not return
-			c.mode.Store(away)
+		if now == modeBoundary { // it has read bytes that Read did not return
+			c.mode.Store(modeDetached)
 		}
 	case http.StateIdle:
 		switch {
-		case now == lent && c.left == 0:
+		case now == modeDelegated && c.left == 0:
 			c.times.idle()
-			c.mode.Store(boundary)
-		case now != strange:
-			c.mode.Store(away)
+			c.mode.Store(modeBoundary)
+		case now != modeUnknown:
+			c.mode.Store(modeDetached)
 		}
 	case http.StateHijacked:
-		c.mode.Store(away)
+		c.mode.Store(modeDetached)
 	case http.StateClosed:
 		c.server.held.remove(c)
 		c.socket.at = -1
-		_ = c.Conn.Close()   // a panic may have interrupted the answer after which to close
-		if now == boundary { // otherwise net/http may still be reading in the background
+		_ = c.Conn.Close()       // a panic may have interrupted the answer after which to close
+		if now == modeBoundary { // otherwise net/http may still be reading in the background
 			c.release()
 		}
 	}
@@ -116,57 +116,57 @@ func (c *Conn) Follow(s http.ConnState) {
 // Read returns the bytes that net/http may read.
 func (c *Conn) Read(p []byte) (int, error) {
 	switch c.mode.Load() {
-	case boundary:
+	case modeBoundary:
 		return c.readBoundary(p)
-	case lent:
-		return c.readLent(p)
+	case modeDelegated:
+		return c.readDelegated(p)
 	}
-	return c.readAway(p)
+	return c.readDetached(p)
 }
 
 // readBoundary answers requests until there is one for net/http.
 func (c *Conn) readBoundary(p []byte) (int, error) {
 	c.request.Now = time.Now() // for what is buffered
 	for {
-		what, err := c.turn()
-		if what == more && err == nil {
+		what, err := c.answerBuffered()
+		if what == stepMore && err == nil {
 			what, err = c.fill()
 		}
 		switch {
 		case err == nil:
-		case what == more && c.start < c.end && !errors.Is(err, os.ErrDeadlineExceeded):
+		case what == stepMore && c.start < c.end && !errors.Is(err, os.ErrDeadlineExceeded):
 			// net/http answers an incomplete request
-			c.mode.Store(away)
-			return c.readAway(p)
+			c.mode.Store(modeDetached)
+			return c.readDetached(p)
 		default:
 			return 0, err
 		}
 		switch what {
-		case lend:
-			if err := c.hand(lent); err != nil {
+		case stepDelegate:
+			if err := c.hand(modeDelegated); err != nil {
 				return 0, err
 			}
-			return c.readLent(p)
-		case leave:
-			if err := c.hand(away); err != nil {
+			return c.readDelegated(p)
+		case stepDetach:
+			if err := c.hand(modeDetached); err != nil {
 				return 0, err
 			}
-			return c.readAway(p)
+			return c.readDetached(p)
 		}
 	}
 }
 
 // turn answers what is buffered. It returns more when all answers are written and the
 // next request is not whole, and broken with the error of writing.
-func (c *Conn) turn() (found, error) {
+func (c *Conn) answerBuffered() (takeStep, error) {
 	for {
 		switch what := c.take(); what {
-		case taken:
-		case more:
+		case stepAnswered:
+		case stepMore:
 			if err := c.flush(); err != nil {
-				return broken, err
+				return stepBroken, err
 			}
-			return more, nil
+			return stepMore, nil
 		default:
 			return what, nil
 		}
@@ -174,10 +174,10 @@ func (c *Conn) turn() (found, error) {
 }
 
 // readLent returns the rest of the lent request, and not a byte more.
-func (c *Conn) readLent(p []byte) (int, error) {
+func (c *Conn) readDelegated(p []byte) (int, error) {
 	if c.left > 0 {
 		p = p[:min(int64(len(p)), c.left)]
-		n, err := c.readAway(p)
+		n, err := c.readDetached(p)
 		c.left -= int64(n)
 		return n, err
 	}
@@ -198,7 +198,7 @@ func (c *Conn) readLent(p []byte) (int, error) {
 }
 
 // readAway returns the buffered bytes, then reads from the connection.
-func (c *Conn) readAway(p []byte) (int, error) {
+func (c *Conn) readDetached(p []byte) (int, error) {
 	if c.start < c.end {
 		n := copy(p, c.buf[c.start:c.end])
 		if c.start += n; c.start == c.end {
@@ -214,7 +214,7 @@ func (c *Conn) hand(to mode) error {
 	if err := c.flush(); err != nil {
 		return err
 	}
-	if to == lent {
+	if to == modeDelegated {
 		h := &c.request.head
 		c.left = int64(h.end) + h.length
 	}

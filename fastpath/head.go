@@ -10,12 +10,12 @@ import (
 const maxFields = 64
 
 // state is how far a head has been read.
-type state uint8
+type headState uint8
 
 const (
-	partial state = iota // incomplete
-	whole                // complete and unambiguous
-	odd                  // other parsers could read it differently: net/http decides
+	headPartial headState = iota // incomplete
+	headWhole                    // complete and unambiguous
+	headOdd                      // other parsers could read it differently: net/http decides
 )
 
 // span is a part of the head, by offsets from its first byte.
@@ -49,18 +49,18 @@ func (h *head) reset() {
 }
 
 // read continues where it stopped. b begins with the head's first byte.
-func (h *head) read(b []byte) state {
+func (h *head) read(b []byte) headState {
 	for {
 		i := bytes.IndexByte(b[h.seen:], '\n')
 		if i < 0 {
 			if h.seen = len(b); h.line == 0 && len(b) > 0 && !isToken[b[0]] {
-				return odd // another protocol, which may wait for an answer
+				return headOdd // another protocol, which may wait for an answer
 			}
-			return partial
+			return headPartial
 		}
 		end := h.seen + i - 1
 		if end < h.line || b[end] != '\r' {
-			return odd
+			return headOdd
 		}
 		from := h.line
 		h.line = end + 2
@@ -68,16 +68,16 @@ func (h *head) read(b []byte) state {
 		switch {
 		case from == 0:
 			if !h.requestLine(b[:end]) {
-				return odd
+				return headOdd
 			}
 		case from == end:
 			h.end = h.line
 			if h.host < 0 {
-				return odd
+				return headOdd
 			}
-			return whole
+			return headWhole
 		case !h.field(b, from, end):
-			return odd
+			return headOdd
 		}
 	}
 }

@@ -4,12 +4,12 @@ import "sync"
 
 // held are connections that have been answered here and that net/http still considers
 // new, or does not know to be idle again: at a shutdown it would wait for them.
-type held struct {
+type answeredConns struct {
 	mu    sync.Mutex
 	conns map[*Conn]struct{}
 }
 
-func (h *held) add(c *Conn) {
+func (h *answeredConns) add(c *Conn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.conns == nil {
@@ -18,7 +18,7 @@ func (h *held) add(c *Conn) {
 	h.conns[c] = struct{}{}
 }
 
-func (h *held) remove(c *Conn) {
+func (h *answeredConns) remove(c *Conn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.conns, c)

@@ -30,13 +30,13 @@ func (c *Conn) shut() error {
 
 // receive waits for more input. On a plain socket it keeps answering until there is
 // something for net/http, or an error.
-func (c *Conn) receive() (found, error) {
+func (c *Conn) receive() (takeStep, error) {
 	if c.socket.raw != nil {
 		return c.receiveDirectly()
 	}
 	n, err := c.Conn.Read(c.buf[c.end:])
 	if c.end += n; n > 0 {
-		return more, nil
+		return stepMore, nil
 	}
-	return more, err
+	return stepMore, err
 }

@@ -21,7 +21,7 @@ type socket struct {
 	at    int // the file descriptor during a turn, otherwise -1
 
 	// of a turn that has ended
-	what found
+	what takeStep
 	err  error
 	shut bool // the connection is to be closed
 }
@@ -35,27 +35,27 @@ func (s *socket) open(c *Conn) {
 	case *net.UnixConn:
 		s.raw, _ = conn.SyscallConn()
 	}
-	s.ready = c.turns
+	s.ready = c.answerReady
 }
 
 // receiveDirectly waits for more and answers it, until there is something for net/http.
-func (c *Conn) receiveDirectly() (found, error) {
+func (c *Conn) receiveDirectly() (takeStep, error) {
 	s := &c.socket
-	s.what, s.err = more, nil
+	s.what, s.err = stepMore, nil
 	err := s.raw.Read(s.ready)
 	s.at = -1
 	if s.shut {
 		_ = c.Conn.Close()
-		return broken, net.ErrClosed
+		return stepBroken, net.ErrClosed
 	}
 	if err != nil { // of waiting
-		return more, c.readError(errors.Unwrap(err))
+		return stepMore, c.readError(errors.Unwrap(err))
 	}
 	return s.what, s.err
 }
 
 // turns reads and answers until nothing is left to read (false) or it is net/http's turn.
-func (c *Conn) turns(fd uintptr) bool {
+func (c *Conn) answerReady(fd uintptr) bool {
 	s := &c.socket
 	s.at = int(fd)
 	for {
@@ -75,7 +75,7 @@ func (c *Conn) turns(fd uintptr) bool {
 		}
 		c.end += n
 		c.request.Now = time.Now()
-		if s.what, s.err = c.turn(); s.what != more {
+		if s.what, s.err = c.answerBuffered(); s.what != stepMore {
 			return true
 		}
 		c.await()

@@ -62,11 +62,11 @@ func (t *Timeouts) write() time.Duration {
 type times struct {
 	// own: net/http's deadline for the next request is no longer valid, because it has
 	// not seen the last one.
-	own   bool
-	began bool // this request's first byte has come
-	body  bool // its body is being waited for
-	first bool // net/http has had a request
-	lent  time.Time
+	own       bool
+	began     bool // this request's first byte has come
+	body      bool // its body is being waited for
+	first     bool // net/http has had a request
+	delegated time.Time
 	// when a deadline ends, in ns since base; 0: there is none
 	reading, writing atomic.Int64
 	// rebase: the next deadline that net/http sets may be computed from an earlier time.
@@ -94,7 +94,7 @@ func (c *Conn) SetDeadline(at time.Time) error {
 func (c *Conn) SetReadDeadline(at time.Time) error {
 	if t := &c.times; t.rebase {
 		t.rebase = false
-		if least := t.lent.Add(c.server.Request); !at.IsZero() && c.server.Request > 0 && at.Before(least) {
+		if least := t.delegated.Add(c.server.Request); !at.IsZero() && c.server.Request > 0 && at.Before(least) {
 			at = least
 		}
 	}
@@ -116,13 +116,13 @@ func since(at time.Time) int64 {
 }
 
 // fill waits for more input, and may answer it.
-func (c *Conn) fill() (found, error) {
+func (c *Conn) fill() (takeStep, error) {
 	c.await()
 	what, err := c.receive()
 	c.request.Now = time.Now()
-	if err != nil && what == more && c.times.body && errors.Is(err, os.ErrDeadlineExceeded) {
+	if err != nil && what == stepMore && c.times.body && errors.Is(err, os.ErrDeadlineExceeded) {
 		c.waited = true
-		return more, nil
+		return stepMore, nil
 	}
 	return what, err
 }
@@ -182,7 +182,7 @@ func (t *times) hand(c *Conn) {
 		_ = c.SetReadDeadline(after(c.server.header()))
 	}
 	if !t.first {
-		t.first, t.rebase, t.lent = true, true, time.Now()
+		t.first, t.rebase, t.delegated = true, true, time.Now()
 	}
 	t.own, t.began, t.body = false, false, false
 }

@@ -9,7 +9,7 @@ import (
 // Listing is a sale as an edge knows it, at this moment.
 type Listing interface {
 	// Verdict says why the sale does not sell at a moment of this machine's clock; nil: it sells.
-	Verdict(moment time.Time) *sale.Refusal
+	RefusalAt(moment time.Time) *sale.Refusal
 	// Resolve checks the attempt's lines against the sale's items.
 	Resolve(*sale.Attempt) ([]sale.Line, *sale.Refusal)
 }
@@ -24,7 +24,7 @@ func Choose[L Listing](a *sale.Attempt, moment time.Time, byID func(string) (L, 
 		if !ok {
 			return none, nil, refuseUnknownSale
 		}
-		if refusal := l.Verdict(moment); refusal != nil {
+		if refusal := l.RefusalAt(moment); refusal != nil {
 			return l, nil, refusal
 		}
 		lines, refusal := l.Resolve(a)
@@ -32,7 +32,7 @@ func Choose[L Listing](a *sale.Attempt, moment time.Time, byID func(string) (L, 
 	}
 	best, bestRefusal, bestRank := none, (*sale.Refusal)(nil), 0
 	for _, l := range listing(a.Lines[0].SKU) {
-		refusal := l.Verdict(moment)
+		refusal := l.RefusalAt(moment)
 		lines, unfit := l.Resolve(a)
 		if refusal == nil && unfit == nil {
 			return l, lines, nil

@@ -17,7 +17,7 @@ type listing struct {
 	unfit   sale.Reason
 }
 
-func (l *listing) Verdict(time.Time) *sale.Refusal { return refusal(l.verdict) }
+func (l *listing) RefusalAt(time.Time) *sale.Refusal { return refusal(l.verdict) }
 
 func (l *listing) Resolve(a *sale.Attempt) ([]sale.Line, *sale.Refusal) {
 	if l.unfit != "" {

@@ -11,7 +11,7 @@ import (
 // Key names an idempotency key of a buyer, without telling it.
 func (s *Secret) Key(buyer, key string) string {
 	var room [identityRoom]byte
-	return s.word(KeyField, append(appendBuyer(s.begin(room[:0], "key"), buyer), key...))
+	return s.hashText(KeyField, append(appendBuyer(s.begin(room[:0], "key"), buyer), key...))
 }
 
 // appendBuyer appends a buyer before something else. The length keeps the one's end
@@ -27,14 +27,14 @@ func (s *Secret) Single(buyer string, lines []sale.Line) string {
 	b := appendBuyer(s.begin(room[:0], "single"), buyer)
 	if len(lines) == 1 {
 		b = append(append(b, lines[0].Cell()...), ' ')
-		return s.word(SingleField, strconv.AppendInt(b, lines[0].Quantity, 10))
+		return s.hashText(SingleField, strconv.AppendInt(b, lines[0].Quantity, 10))
 	}
 	words := make([]string, len(lines))
 	for i, l := range lines {
 		words[i] = l.Cell() + " " + strconv.FormatInt(l.Quantity, 10)
 	}
 	slices.Sort(words)
-	return s.word(SingleField, append(b, strings.Join(words, " ")...))
+	return s.hashText(SingleField, append(b, strings.Join(words, " ")...))
 }
 
 // What the fields of idempotency keys begin with, and those of buyers and lines. These are

@@ -13,7 +13,7 @@ type Secret [32]byte
 // identity is counted.
 func (s *Secret) Identity(kind, value string) string {
 	var room [identityRoom]byte
-	return s.word("", append(s.begin(room[:0], kind), value...))
+	return s.hashText("", append(s.begin(room[:0], kind), value...))
 }
 
 // identityRoom is enough for the text of nearly every identity, behind a block.
@@ -26,7 +26,7 @@ func (s *Secret) begin(b []byte, kind string) []byte {
 }
 
 // word is the hash of b, which begin has begun, as text behind a prefix.
-func (s *Secret) word(prefix string, b []byte) string {
+func (s *Secret) hashText(prefix string, b []byte) string {
 	hash := s.hmac(b)
 	var room [32]byte
 	return string(base64.RawURLEncoding.AppendEncode(append(room[:0], prefix...), hash[:]))

@@ -25,7 +25,7 @@ type Lease struct {
 // 0: none. Where another one already is, the place says so, and that one is to be
 // sent. False: somebody else has the right. What is before the claim is on the replicas
 // then: what the receiver is told outlives a failover.
-func (j *Journal) ClaimLease(ctx context.Context, sale, owner string, forHow time.Duration, epoch, last int64) (Lease, bool, error) {
+func (j *Journal) AcquireLease(ctx context.Context, sale, owner string, forHow time.Duration, epoch, last int64) (Lease, bool, error) {
 	replies, err := j.shard.RunReplicated(ctx, j.shard.Scripts.Settle, sale, shard.Op("outbox", owner, forHow.Milliseconds(), epoch, last))
 	if err != nil {
 		return Lease{}, false, err
@@ -45,7 +45,7 @@ func (j *Journal) ClaimLease(ctx context.Context, sale, owner string, forHow tim
 
 // GiveUpOutbox ends a claim, so that nobody has to wait for its end.
 func (j *Journal) GiveUpLease(ctx context.Context, sale, owner string) error {
-	_, _, err := j.ClaimLease(ctx, sale, owner, 0, 0, 0)
+	_, _, err := j.AcquireLease(ctx, sale, owner, 0, 0, 0)
 	return err
 }
 

@@ -23,7 +23,7 @@ func TestClaimOutbox(t *testing.T) {
 		}
 		claim := func(owner string, forHow time.Duration, epoch, last, sent, sending int64, want bool) {
 			t.Helper()
-			at, ours, err := s.Journal().ClaimLease(stocktest.Soon(t), "s", owner, forHow, epoch, last)
+			at, ours, err := s.Journal().AcquireLease(stocktest.Soon(t), "s", owner, forHow, epoch, last)
 			if ours != want || err != nil || at.Epoch != h.Epoch || at.Sent != sent || ours && at.Sending != sending {
 				t.Fatalf("claim for %s: %+v %v, error %v", owner, at, ours, err)
 			}
@@ -49,7 +49,7 @@ func TestClaimOutbox(t *testing.T) {
 		ctx := stocktest.Soon(t)
 		for ours := false; !ours; {
 			var err error
-			if _, ours, err = s.Journal().ClaimLease(ctx, "s", "A", time.Hour, h.Epoch, 2); err != nil {
+			if _, ours, err = s.Journal().AcquireLease(ctx, "s", "A", time.Hour, h.Epoch, 2); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -65,7 +65,7 @@ func TestClaimOutbox(t *testing.T) {
 		if err := sent(h.Epoch-1, 1); !errors.Is(err, shard.ErrNoSale) {
 			t.Errorf("another epoch: %v", err)
 		}
-		if _, _, err := s.Journal().ClaimLease(stocktest.Soon(t), "nosale", "A", time.Hour, 1, 1); !errors.Is(err, shard.ErrNoSale) {
+		if _, _, err := s.Journal().AcquireLease(stocktest.Soon(t), "nosale", "A", time.Hour, 1, 1); !errors.Is(err, shard.ErrNoSale) {
 			t.Errorf("another sale: %v", err)
 		}
 		if after := headOf(t, s); after.Sent != 2 || after.SentAt.IsZero() || after.Last != h.Last {
@@ -108,7 +108,7 @@ func TestTrimBehindOutbox(t *testing.T) {
 					}
 				}
 				if test.sent >= 0 {
-					if _, _, err := s.Journal().ClaimLease(stocktest.Soon(t), "s", "A", time.Hour, epoch, 0); err != nil {
+					if _, _, err := s.Journal().AcquireLease(stocktest.Soon(t), "s", "A", time.Hour, epoch, 0); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -10,7 +10,7 @@ import (
 
 // JournalLeast is how many of the newest movements are never trimmed: edges follow the
 // journal, and one that finds its place gone has to begin anew.
-const JournalLeast = 10_000
+const MinJournal = 10_000
 
 // trimPiece bounds the movements that Redis drops in one call.
 const trimPiece = 10_000
@@ -29,7 +29,7 @@ func (j *Journal) Trim(ctx context.Context, sale string, h Head, upTo int64, led
 		follows = 1
 	}
 	for piece := min(h.First-1+trimPiece, upTo); ; piece = min(piece+trimPiece, upTo) {
-		args := []any{lua.Schema, piece, JournalLeast, follows, patience.Milliseconds()}
+		args := []any{lua.Schema, piece, MinJournal, follows, patience.Milliseconds()}
 		raw, err := j.shard.Eval(ctx, j.shard.Redis, j.shard.Scripts.Trim, j.shard.ShardKeys(sale), args, 0)
 		if err != nil {
 			return 0, err

@@ -102,7 +102,7 @@ func (d *Drainer) follow(ctx context.Context, sale string) {
 	defer s.giveUp(ctx)
 	idle, failed := idleLeast, failedLeast
 	for ctx.Err() == nil {
-		moved, err := s.turn(ctx)
+		moved, err := s.poll(ctx)
 		if ctx.Err() != nil {
 			return
 		}

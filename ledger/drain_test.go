@@ -48,8 +48,8 @@ func (d *dying) Append(ctx context.Context, sale, owner string, b *ledger.Batch)
 func (d *dying) Giveup(context.Context, string, string) error { return nil }
 
 // Claim is for a moment only, so that no drainer waits for a dead one.
-func (d *dying) Claim(ctx context.Context, sale, owner string, _ time.Duration) (ledger.Position, bool, error) {
-	return d.Ledger.Claim(ctx, sale, owner, 20*time.Millisecond)
+func (d *dying) Acquire(ctx context.Context, sale, owner string, _ time.Duration) (ledger.Position, bool, error) {
+	return d.Ledger.Acquire(ctx, sale, owner, 20*time.Millisecond)
 }
 
 // Several drainers copy one sale while it is sold, and die around their calls: each

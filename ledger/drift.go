@@ -103,7 +103,7 @@ func (s *following) compareCells(ctx context.Context) ([]string, error) {
 	slices.Sort(cells)
 	var wrong []string
 	at := s.at.Seq
-	for names := range slices.Chunk(slices.Compact(cells), reservation.ExamineMost) {
+	for names := range slices.Chunk(slices.Compact(cells), reservation.MaxExamine) {
 		asked := make([]reservation.Named, len(names))
 		for i, name := range names {
 			asked[i] = reservation.Named{Part: reservation.PartCell, Name: name}

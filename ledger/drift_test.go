@@ -100,11 +100,11 @@ type impatient struct {
 	t *testing.T
 }
 
-func (i *impatient) Claim(ctx context.Context, sale, owner string, forHow time.Duration) (ledger.Position, bool, error) {
+func (i *impatient) Acquire(ctx context.Context, sale, owner string, forHow time.Duration) (ledger.Position, bool, error) {
 	if _, ok := ctx.Deadline(); !ok {
 		i.t.Error("a claim waits for as long as the database does not answer")
 	}
-	return i.Ledger.Claim(ctx, sale, owner, forHow)
+	return i.Ledger.Acquire(ctx, sale, owner, forHow)
 }
 
 // Who comes to a sale in which nothing moves any more compares its cells all the same.
@@ -132,8 +132,8 @@ type slow struct {
 	asked      atomic.Int64
 }
 
-func (s *slow) Claim(ctx context.Context, sale, owner string, _ time.Duration) (ledger.Position, bool, error) {
-	return s.Ledger.Claim(ctx, sale, owner, time.Millisecond)
+func (s *slow) Acquire(ctx context.Context, sale, owner string, _ time.Duration) (ledger.Position, bool, error) {
+	return s.Ledger.Acquire(ctx, sale, owner, time.Millisecond)
 }
 
 func (s *slow) Stock(ctx context.Context, sale string) ([]ledger.Cell, error) {

@@ -32,7 +32,7 @@ type following struct {
 
 // turn drains at most one batch and returns how many movements it had. ErrNoSale: the sale
 // is being rebuilt. A reservation.LostError: Redis has nothing of it.
-func (s *following) turn(ctx context.Context) (int, error) {
+func (s *following) poll(ctx context.Context) (int, error) {
 	head, err := s.head(ctx)
 	if errors.Is(err, shard.ErrNoSale) {
 		s.lost() // a rebuild begins another epoch
@@ -53,7 +53,7 @@ func (s *following) turn(ctx context.Context) (int, error) {
 			return 0, err
 		}
 	}
-	if ours, err := s.claim(ctx, head.Epoch); err != nil || !ours {
+	if ours, err := s.acquire(ctx, head.Epoch); err != nil || !ours {
 		s.lost()
 		return 0, err
 	}
@@ -109,7 +109,7 @@ func (s *following) sure(epoch int64) bool {
 }
 
 // claim makes sure that this drainer has the sale.
-func (s *following) claim(ctx context.Context, epoch int64) (bool, error) {
+func (s *following) acquire(ctx context.Context, epoch int64) (bool, error) {
 	if s.sure(epoch) {
 		return true, nil
 	}
@@ -127,7 +127,7 @@ func (s *following) take(ctx context.Context) (bool, error) {
 	asked := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, callFor)
 	defer cancel()
-	at, ours, err := s.ledger.Claim(ctx, s.sale, s.owner, lease)
+	at, ours, err := s.ledger.Acquire(ctx, s.sale, s.owner, lease)
 	if err != nil {
 		return false, err
 	}
@@ -208,7 +208,7 @@ func (s *following) read(ctx context.Context, head journal.Head) (_ []journal.Mo
 		movements, err := s.journals.Movements(ctx, s.sale, s.at.Seq-1, s.most+1)
 		if err == nil && len(movements) > 0 {
 			if now := &movements[0]; !Same(now, s.last) {
-				return nil, &StoryError{s.sale, s.at.Seq, now.Kind + " " + now.ID, s.last.Kind + " " + s.last.ID}
+				return nil, &HistoryError{s.sale, s.at.Seq, now.Kind + " " + now.ID, s.last.Kind + " " + s.last.ID}
 			}
 			return movements[1:], s.ends(movements[1:], head)
 		}

@@ -24,12 +24,12 @@ type overtaken struct {
 	asks, goOn chan struct{}
 }
 
-func (o *overtaken) Claim(ctx context.Context, sale, owner string, forHow time.Duration) (ledger.Position, bool, error) {
+func (o *overtaken) Acquire(ctx context.Context, sale, owner string, forHow time.Duration) (ledger.Position, bool, error) {
 	o.once.Do(func() {
 		close(o.asks)
 		<-o.goOn
 	})
-	return o.Ledger.Claim(ctx, sale, owner, forHow)
+	return o.Ledger.Acquire(ctx, sale, owner, forHow)
 }
 
 // Who waits for a sale while another one drains it finds the position further than the
@@ -66,8 +66,8 @@ func (r *replaced) now() ledger.Ledger {
 	return r.Ledger
 }
 
-func (r *replaced) Claim(ctx context.Context, sale, owner string, forHow time.Duration) (ledger.Position, bool, error) {
-	return r.now().Claim(ctx, sale, owner, forHow)
+func (r *replaced) Acquire(ctx context.Context, sale, owner string, forHow time.Duration) (ledger.Position, bool, error) {
+	return r.now().Acquire(ctx, sale, owner, forHow)
 }
 
 func (r *replaced) Append(ctx context.Context, sale, owner string, b *ledger.Batch) error {

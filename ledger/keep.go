@@ -151,7 +151,7 @@ func (k *Keeper) upTo(ctx context.Context, sale string, h journal.Head) (int64, 
 		}
 		upTo = max(upTo, old)
 	}
-	upTo = min(upTo, h.Last-journal.JournalLeast)
+	upTo = min(upTo, h.Last-journal.MinJournal)
 	if k.keep.Ledger {
 		upTo = min(upTo, h.Acked)
 	}

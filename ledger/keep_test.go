@@ -131,7 +131,7 @@ func TestKeepForOutbox(t *testing.T) {
 	epoch, last := ledgertest.Fill(t, server.Client(), "s", 5_600)
 	store := openStore(t, server.Addr())
 	ctx := ledgertest.Soon(t)
-	if _, _, err := store.Journal().ClaimLease(ctx, "s", "A", time.Hour, epoch, 0); err != nil {
+	if _, _, err := store.Journal().AcquireLease(ctx, "s", "A", time.Hour, epoch, 0); err != nil {
 		t.Fatal(err)
 	}
 	if err := store.Journal().Sent(ctx, "s", epoch, 100); err != nil {
@@ -146,7 +146,7 @@ func TestKeepForOutbox(t *testing.T) {
 		first, said int64
 	}{
 		{"it is well", 20_000 * time.Hour, 101, 0},
-		{"it was not for long", time.Nanosecond, last - journal.JournalLeast + 1, 1},
+		{"it was not for long", time.Nanosecond, last - journal.MinJournal + 1, 1},
 	} {
 		counts := ledgertest.NewCounts()
 		k := ledger.NewKeeper(store.Journal(), store, ledger.Keep{For: test.keep, Most: 10_000}, counts.Log(), counts)
@@ -184,7 +184,7 @@ func TestKeepWhileOutboxCatchesUp(t *testing.T) {
 	epoch, _ := ledgertest.Fill(t, server.Client(), "s", 5_600)
 	store := openStore(t, server.Addr())
 	ctx := ledgertest.Soon(t)
-	if _, _, err := store.Journal().ClaimLease(ctx, "s", "A", time.Hour, epoch, 0); err != nil {
+	if _, _, err := store.Journal().AcquireLease(ctx, "s", "A", time.Hour, epoch, 0); err != nil {
 		t.Fatal(err)
 	}
 	if err := store.Journal().Sent(ctx, "s", epoch, 100); err != nil {

@@ -18,7 +18,7 @@ type Ledger interface {
 	// Claim takes or renews the right to drain a sale for a time, by the database's
 	// clock. False: another owner has it. In either case it returns the position from
 	// which to continue.
-	Claim(ctx context.Context, sale, owner string, forHow time.Duration) (Position, bool, error)
+	Acquire(ctx context.Context, sale, owner string, forHow time.Duration) (Position, bool, error)
 	// Append adds a batch and moves the position, all or nothing. It refuses with
 	// ErrNotOwner when another owner has the sale, and with a PositionError when the
 	// batch does not follow the position: so no movement is ever stored twice, and none
@@ -40,7 +40,7 @@ type Ledger interface {
 	Movements(ctx context.Context, sale string, epoch, after int64, most int, yield func(*journal.Movement) error) error
 	// Told calls yield for every movement of these kinds, of all epochs of the sale in
 	// order, until it returns an error.
-	Told(ctx context.Context, sale string, kinds []string, yield func(epoch int64, m *journal.Movement) error) error
+	MovementsOfKinds(ctx context.Context, sale string, kinds []string, yield func(epoch int64, m *journal.Movement) error) error
 	// Document is the sale's file and status as the last drained change left them;
 	// empty: there is none.
 	Document(ctx context.Context, sale string) (Document, error)
@@ -126,13 +126,13 @@ func (e *PositionError) Error() string {
 }
 
 // StoryError: the journal and the ledger have different movements with the same number.
-type StoryError struct {
+type HistoryError struct {
 	Sale            string
 	Seq             int64
 	Redis, InLedger string // kind and id
 }
 
-func (e *StoryError) Error() string {
+func (e *HistoryError) Error() string {
 	return fmt.Sprintf("redis and the ledger disagree about entry %d of sale %s (%s and %s): redis has lost movements that the ledger has, and sold on, "+
 		"as in a crash without appendfsync always, or in a failover without replica_acks; pause the sale and restore it with `caddy stockgate rebuild %s --from ledger`",
 		e.Seq, e.Sale, e.Redis, e.InLedger, e.Sale)

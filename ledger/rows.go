@@ -66,7 +66,7 @@ func ScanMovement(scan func(...any) error) (*journal.Movement, error) {
 }
 
 // ScanTold reads a movement that begins with its epoch, and yields it.
-func ScanTold(scan func(...any) error, yield func(int64, *journal.Movement) error) error {
+func ScanEpochMovement(scan func(...any) error, yield func(int64, *journal.Movement) error) error {
 	var epoch int64
 	m, err := ScanMovement(func(into ...any) error { return scan(append([]any{&epoch}, into...)...) })
 	if err != nil {

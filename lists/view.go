@@ -99,10 +99,10 @@ func (v *View) Stop() {
 // has not heard from Redis for 5 s may lack what others have added.
 func (v *View) Ready() error {
 	h := v.health.Load()
-	if h.Err != nil && (h.LastWord.IsZero() || !errors.Is(h.Err, shard.ErrUnavailable)) {
+	if h.Err != nil && (h.LastAnswer.IsZero() || !errors.Is(h.Err, shard.ErrUnavailable)) {
 		return fmt.Errorf("list %s: %w", v.list, h.Err)
 	}
-	if time.Since(h.LastWord) > shard.Silence {
+	if time.Since(h.LastAnswer) > shard.Silence {
 		return fmt.Errorf("list %s: %w: no word for %v", v.list, shard.ErrUnavailable, shard.Silence)
 	}
 	return nil
@@ -169,9 +169,9 @@ func (v *View) heard(ctx context.Context, err error) {
 		return
 	}
 	before := v.health.Load()
-	now := &shard.Health{Err: err, LastWord: before.LastWord}
+	now := &shard.Health{Err: err, LastAnswer: before.LastAnswer}
 	if err == nil {
-		now.LastWord = time.Now()
+		now.LastAnswer = time.Now()
 	} else {
 		v.Failed()
 	}

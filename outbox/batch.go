@@ -14,7 +14,7 @@ import (
 )
 
 // scanMost is how many movements are read for one batch.
-const scanMost = 1000
+const maxScan = 1000
 
 // Message is the body of a request.
 type Message struct {
@@ -63,13 +63,13 @@ func (b *batch) empty() bool { return b.movements == 0 && b.lost == nil }
 // read makes the next batch: what fits, and not beyond the number upTo if there is one.
 func (s *sending) read(ctx context.Context, head *journal.Head, upTo int64) (*batch, error) {
 	b := &batch{epoch: head.Epoch, after: head.Sent}
-	movements, err := s.history.Read(ctx, s.sale, b.epoch, b.after, scanMost)
+	movements, err := s.history.Read(ctx, s.sale, b.epoch, b.after, maxScan)
 	if gap, ok := errors.AsType[*journal.GapError](err); ok && gap.Have > 0 {
 		if before := gap.Want - 1 - b.after; before > 0 { // the gap is the next batch's
 			movements, err = s.history.Read(ctx, s.sale, b.epoch, b.after, int(before))
 		} else {
 			b.lost = &Span{gap.Want, gap.Have - 1}
-			movements, err = s.history.Read(ctx, s.sale, b.epoch, b.lost.To, scanMost)
+			movements, err = s.history.Read(ctx, s.sale, b.epoch, b.lost.To, maxScan)
 		}
 	}
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *sending) fill(b *batch, movements []journal.Movement, upTo int64) error
 	if at.IsZero() && len(movements) > 0 {
 		at = movements[0].Time // of the one after what was lost
 	}
-	b.full = b.full || len(movements) == scanMost
+	b.full = b.full || len(movements) == maxScan
 	b.movements = len(wanted)
 	b.id = messageID(s.sale, b.epoch, b.after+1, b.last)
 	var err error

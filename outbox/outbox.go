@@ -37,7 +37,7 @@ const (
 )
 
 // BatchMost is the largest number of movements in one request.
-const BatchMost = scanMost
+const MaxBatch = maxScan
 
 // Options say what an outbox sends, and where.
 type Options struct {
@@ -66,7 +66,7 @@ type Journals interface {
 	ledger.Sales
 	Movements(ctx context.Context, sale string, after int64, most int) ([]journal.Movement, error)
 	Head(ctx context.Context, sale string) (journal.Head, error)
-	ClaimLease(ctx context.Context, sale, owner string, forHow time.Duration, epoch, last int64) (journal.Lease, bool, error)
+	AcquireLease(ctx context.Context, sale, owner string, forHow time.Duration, epoch, last int64) (journal.Lease, bool, error)
 	GiveUpLease(ctx context.Context, sale, owner string) error
 	Sent(ctx context.Context, sale string, epoch, seq int64) error
 }
@@ -102,7 +102,7 @@ type Outbox struct {
 
 // New makes an outbox. Trimmed movements are read from the ledger; nil: there is none.
 func New(from Journals, old ledger.Ledger, o Options, log *zap.Logger, m Metrics) *Outbox {
-	o.Batch = min(cmp.Or(o.Batch, DefaultBatch), BatchMost)
+	o.Batch = min(cmp.Or(o.Batch, DefaultBatch), MaxBatch)
 	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	o.Again.Soon, o.Again.SoonMost = cmp.Or(o.Again.Soon, 500*time.Millisecond), cmp.Or(o.Again.SoonMost, 30*time.Second)
 	o.Again.Late, o.Again.LateMost = cmp.Or(o.Again.Late, 5*time.Second), cmp.Or(o.Again.LateMost, 2*time.Minute)

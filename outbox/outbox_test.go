@@ -83,11 +83,11 @@ func (d *dying) lives(ran bool) error {
 	return nil
 }
 
-func (d *dying) ClaimLease(ctx context.Context, sale, owner string, _ time.Duration, epoch, last int64) (journal.Lease, bool, error) {
+func (d *dying) AcquireLease(ctx context.Context, sale, owner string, _ time.Duration, epoch, last int64) (journal.Lease, bool, error) {
 	if err := d.lives(false); err != nil {
 		return journal.Lease{}, false, err
 	}
-	at, ours, err := d.Journal.ClaimLease(ctx, sale, owner, 20*time.Millisecond, epoch, last)
+	at, ours, err := d.Journal.AcquireLease(ctx, sale, owner, 20*time.Millisecond, epoch, last)
 	if dead := d.lives(true); dead != nil {
 		return journal.Lease{}, false, dead
 	}
@@ -161,9 +161,9 @@ type timed struct {
 	longest time.Duration
 }
 
-func (j *timed) ClaimLease(ctx context.Context, sale, owner string, forHow time.Duration, epoch, last int64) (journal.Lease, bool, error) {
+func (j *timed) AcquireLease(ctx context.Context, sale, owner string, forHow time.Duration, epoch, last int64) (journal.Lease, bool, error) {
 	asked := time.Now()
-	at, ours, err := j.Journal.ClaimLease(ctx, sale, owner, forHow, epoch, last)
+	at, ours, err := j.Journal.AcquireLease(ctx, sale, owner, forHow, epoch, last)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if !j.last.IsZero() {

@@ -15,9 +15,9 @@ import (
 
 const (
 	// answerMost bounds how much of an answer, and of its header, is read.
-	answerMost = 64 << 10
+	maxAnswer = 64 << 10
 	// waitMost bounds what the receiver may ask for with Retry-After.
-	waitMost = 5 * time.Minute
+	maxWait = 5 * time.Minute
 )
 
 // newClient connects to the receiver only: it follows no redirect.
@@ -29,7 +29,7 @@ func newClient() *http.Client {
 			TLSHandshakeTimeout:    5 * time.Second,
 			MaxIdleConnsPerHost:    4,
 			IdleConnTimeout:        time.Minute,
-			MaxResponseHeaderBytes: answerMost,
+			MaxResponseHeaderBytes: maxAnswer,
 			DisableCompression:     true,
 			ForceAttemptHTTP2:      true,
 		},
@@ -95,17 +95,17 @@ func (o *Outbox) post(ctx context.Context, b *batch) answer {
 	}
 	defer response.Body.Close()
 	// read to reuse the connection; the content does not matter
-	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, answerMost))
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswer))
 	return answer{status: response.StatusCode, after: retryAfter(response.Header.Get("Retry-After"))}
 }
 
 // retryAfter reads the header of that name (RFC 9110, section 10.2.3).
 func retryAfter(text string) time.Duration {
 	if seconds, err := strconv.ParseInt(text, 10, 32); err == nil {
-		return min(max(time.Duration(seconds)*time.Second, 0), waitMost)
+		return min(max(time.Duration(seconds)*time.Second, 0), maxWait)
 	}
 	if at, err := http.ParseTime(text); err == nil {
-		return min(max(time.Until(at), 0), waitMost)
+		return min(max(time.Until(at), 0), maxWait)
 	}
 	return 0
 }

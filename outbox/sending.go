@@ -38,7 +38,7 @@ func (s *sending) run(ctx context.Context) {
 	defer s.metrics.NoOutbox(s.sale)
 	idle, failed := idleLeast, failedLeast
 	for ctx.Err() == nil {
-		sent, err := s.turn(ctx)
+		sent, err := s.poll(ctx)
 		if ctx.Err() != nil {
 			return
 		}
@@ -65,7 +65,7 @@ func (s *sending) run(ctx context.Context) {
 }
 
 // turn sends at most one batch, and returns it when the receiver has it.
-func (s *sending) turn(ctx context.Context) (*batch, error) {
+func (s *sending) poll(ctx context.Context) (*batch, error) {
 	head, err := s.head(ctx)
 	if errors.Is(err, shard.ErrNoSale) {
 		return nil, nil // announced, not loaded yet
@@ -80,7 +80,7 @@ func (s *sending) turn(ctx context.Context) (*batch, error) {
 	}
 	if head.Unsent() == 0 {
 		if s.drop(); head.Now.Sub(head.SentAt) > wellEvery {
-			_, _, err = s.claim(ctx, head.Epoch, 0)
+			_, _, err = s.acquire(ctx, head.Epoch, 0)
 		}
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (s *sending) prepare(ctx context.Context, head *journal.Head) (bool, error)
 			return false, s.failed("journal", err)
 		}
 	}
-	at, ours, err := s.claim(ctx, head.Epoch, s.batch.last)
+	at, ours, err := s.acquire(ctx, head.Epoch, s.batch.last)
 	if err != nil || !ours {
 		return false, err
 	}
@@ -151,11 +151,11 @@ func (s *sending) prepare(ctx context.Context, head *journal.Head) (bool, error)
 }
 
 // claim takes or renews the right to send.
-func (s *sending) claim(ctx context.Context, epoch, last int64) (journal.Lease, bool, error) {
+func (s *sending) acquire(ctx context.Context, epoch, last int64) (journal.Lease, bool, error) {
 	asked := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, callFor)
 	defer cancel()
-	at, ours, err := s.journals.ClaimLease(ctx, s.sale, s.owner, lease, epoch, last)
+	at, ours, err := s.journals.AcquireLease(ctx, s.sale, s.owner, lease, epoch, last)
 	switch {
 	case err != nil:
 		return at, false, s.failed("journal", err)
@@ -174,7 +174,7 @@ func (s *sending) keep(ctx context.Context) (journal.Lease, bool, error) {
 	if time.Until(s.ours) > lease/2 {
 		return journal.Lease{}, true, nil
 	}
-	return s.claim(ctx, s.batch.epoch, s.batch.last)
+	return s.acquire(ctx, s.batch.epoch, s.batch.last)
 }
 
 // send sends the batch and records that it was accepted.
@@ -225,7 +225,7 @@ func (s *sending) deliver(ctx context.Context) (answer, bool) {
 			return a, true
 		case <-renew.C:
 			call, end := context.WithDeadline(ctx, s.ours)
-			_, _, _ = s.claim(call, b.epoch, b.last)
+			_, _, _ = s.acquire(call, b.epoch, b.last)
 			end()
 			if time.Now().After(s.ours) { // as it is at once when another edge has it
 				cancel()

@@ -31,7 +31,7 @@ func RefField(buyer, ref string) string {
 const (
 	FirstNameField  = "r|"
 	OtherNamesField = "m|"
-	MostNamed       = 16
+	MaxNamed        = 16
 	MoreNamed       = "+"
 )
 
@@ -72,8 +72,8 @@ func (n *ByName) Read(first, others string) {
 // Values are what the fields must be; empty: they must not be there.
 func (n *ByName) Values() (first, others string) {
 	ids, more := n.IDs, n.More
-	if len(ids) > MostNamed {
-		ids, more = ids[:MostNamed], true
+	if len(ids) > MaxNamed {
+		ids, more = ids[:MaxNamed], true
 	}
 	if len(ids) > 0 {
 		first, ids = ids[0], ids[1:]

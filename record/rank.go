@@ -45,7 +45,7 @@ func (r *Record) BindingRank(field string) BindingRank {
 	single := IsSingleField(field)
 	switch r.State {
 	case Held, InDoubt:
-		if single && r.Mode == Backend {
+		if single && r.Mode == ModeBackend {
 			return RankAttempt
 		}
 		return RankHold

@@ -21,8 +21,8 @@ type Mode string
 // Response: the shop may have the order, so the hold becomes in doubt.
 // Backend: the shop has until then to confirm, so the hold expires.
 const (
-	Response Mode = "response"
-	Backend  Mode = "backend"
+	ModeResponse Mode = "response"
+	ModeBackend  Mode = "backend"
 )
 
 // Named says that reservations in this state are found by their ref.

@@ -25,8 +25,8 @@ func (b *batch) adjustments() map[string]adjusted {
 		return b.stocks
 	}
 	b.stocks = make(map[string]adjusted)
-	after := maps.Clone(b.story.stock)
-	for _, a := range slices.Backward(b.story.adjusted) {
+	after := maps.Clone(b.history.stock)
+	for _, a := range slices.Backward(b.history.adjusted) {
 		if a.id != "" {
 			b.stocks[a.id] = adjusted{a, after[a.cell]}
 		}
@@ -37,17 +37,17 @@ func (b *batch) adjustments() map[string]adjusted {
 	return b.stocks
 }
 
-func (b *batch) judgeAdjustment(n reservation.Named, has reservation.Value) *verdict {
+func (b *batch) judgeAdjustment(n reservation.Named, has reservation.Value) *finding {
 	a, told := b.adjustments()[n.Name]
 	switch {
-	case !told && (!has.Found || !b.story.whole):
+	case !told && (!has.Found || !b.history.whole):
 		return nil
 	case !told:
-		return b.differs(n, has, nothing, fmt.Sprintf("redis has an adjustment %s of which %s knows nothing: a new one of this id would not be made", n.Name, b.report.teller()),
+		return b.differs(n, has, nothing, fmt.Sprintf("redis has an adjustment %s of which %s knows nothing: a new one of this id would not be made", n.Name, b.report.source()),
 			"forget it", "was "+valueWord(has))
 	}
 	want := fmt.Sprintf("%s %d %d", a.cell, a.delta, a.stock)
-	unsure := b.story.stock == nil
+	unsure := b.history.stock == nil
 	if has.Found && (has.Text == want || unsure && strings.HasPrefix(has.Text, fmt.Sprintf("%s %d ", a.cell, a.delta))) {
 		return nil
 	}
@@ -63,15 +63,15 @@ func (b *batch) judgeAdjustment(n reservation.Named, has reservation.Value) *ver
 	return v
 }
 
-func (b *batch) judgeReturn(n reservation.Named, has reservation.Value) *verdict {
+func (b *batch) judgeReturn(n reservation.Named, has reservation.Value) *finding {
 	id, name, _ := strings.Cut(n.Name, "|")
-	list := b.story.returned[id]
-	i := slices.IndexFunc(list, func(r *back) bool { return r.id == name })
+	list := b.history.returned[id]
+	i := slices.IndexFunc(list, func(r *returnEntry) bool { return r.id == name })
 	if i < 0 {
-		if !has.Found || !b.story.whole {
+		if !has.Found || !b.history.whole {
 			return nil
 		}
-		return b.differs(n, has, nothing, fmt.Sprintf("redis has a return %s of reservation %s of which %s knows nothing", short(name), short(id), b.report.teller()),
+		return b.differs(n, has, nothing, fmt.Sprintf("redis has a return %s of reservation %s of which %s knows nothing", short(name), short(id), b.report.source()),
 			"forget it", "was "+valueWord(has))
 	}
 	one := list[i]
@@ -92,8 +92,8 @@ func (b *batch) judgeReturn(n reservation.Named, has reservation.Value) *verdict
 
 // answered is how many units had come back after the i-th return, in the order of the
 // reservation's lines.
-func (b *batch) answered(id string, list []*back, i int) string {
-	t := b.story.reservations[id]
+func (b *batch) answered(id string, list []*returnEntry, i int) string {
+	t := b.history.reservations[id]
 	if t == nil {
 		return ""
 	}

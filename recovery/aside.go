@@ -11,19 +11,19 @@ import (
 // Carry takes over a reservation that another life of the sale had, as far as its units
 // are there; one that is here already is left as it is, but for a hold that was extended
 // there. It returns the state that holds.
-func (r *Restorer) Carry(ctx context.Context, sale, id string, f *record.Record) (state record.State, carried bool, err error) {
+func (r *Restorer) MergeReservation(ctx context.Context, sale, id string, f *record.Record) (state record.State, carried bool, err error) {
 	replies, err := r.shard.RunReplicated(ctx, r.shard.Scripts.Settle, sale, shard.Op("carry", id, f.Text()))
 	if err != nil {
 		return "", false, err
 	}
-	return record.State(replies[0].Word(1)), replies[0].Number(2) == 1, nil
+	return record.State(replies[0].Text(1)), replies[0].Number(2) == 1, nil
 }
 
 // aside calls yield for every field of what was set aside, a few at a time. One may
 // come twice.
-func (r *Restorer) aside(ctx context.Context, sale string, place int, yield func(field, value string) error) error {
+func (r *Restorer) scanPrevious(ctx context.Context, sale string, place int, yield func(field, value string) error) error {
 	for cursor := uint64(0); ; {
-		pairs, next, err := r.shard.Redis.HScan(ctx, r.shard.AsideKeys(sale)[place], cursor, "", 500).Result()
+		pairs, next, err := r.shard.Redis.HScan(ctx, r.shard.PreviousKeys(sale)[place], cursor, "", 500).Result()
 		if err != nil {
 			return shard.Explain(err)
 		}
@@ -40,8 +40,8 @@ func (r *Restorer) aside(ctx context.Context, sale string, place int, yield func
 
 // AsideReservations calls yield for every reservation that was set aside, and unreadable
 // for what cannot be read. One may come twice.
-func (s *Restorer) AsideReservations(ctx context.Context, sale string, unreadable func(what, text string), yield func(id string, r *record.Record) error) error {
-	return s.aside(ctx, sale, shard.RecordsKey, func(id, text string) error {
+func (s *Restorer) PreviousReservations(ctx context.Context, sale string, unreadable func(what, text string), yield func(id string, r *record.Record) error) error {
+	return s.scanPrevious(ctx, sale, shard.RecordsKey, func(id, text string) error {
 		r, err := record.Parse(text)
 		if err == nil {
 			switch r.State {
@@ -57,14 +57,14 @@ func (s *Restorer) AsideReservations(ctx context.Context, sale string, unreadabl
 }
 
 // AsideRecord reads the record of a reservation that was set aside; nil: there is none.
-func (r *Restorer) AsideRecord(ctx context.Context, sale, id string) (*record.Record, error) {
-	return r.recordAt(ctx, r.shard.AsideKeys(sale)[shard.RecordsKey], id)
+func (r *Restorer) PreviousRecord(ctx context.Context, sale, id string) (*record.Record, error) {
+	return r.recordAt(ctx, r.shard.PreviousKeys(sale)[shard.RecordsKey], id)
 }
 
 // AsideAdjustments calls yield for every adjustment that was set aside, and unreadable
 // for what cannot be read.
-func (r *Restorer) AsideAdjustments(ctx context.Context, sale string, unreadable func(what, text string), yield func(id string, l record.CellUnits) error) error {
-	return r.aside(ctx, sale, shard.AdjustmentsKey, func(id, text string) error {
+func (r *Restorer) PreviousAdjustments(ctx context.Context, sale string, unreadable func(what, text string), yield func(id string, l record.CellUnits) error) error {
+	return r.scanPrevious(ctx, sale, shard.AdjustmentsKey, func(id, text string) error {
 		words := strings.Fields(text)
 		if len(words) == 3 {
 			if n, err := strconv.ParseInt(words[1], 10, 64); err == nil {
@@ -77,7 +77,7 @@ func (r *Restorer) AsideAdjustments(ctx context.Context, sale string, unreadable
 }
 
 // AsideReturn is a return that was set aside.
-type AsideReturn struct {
+type PreviousReturn struct {
 	Reservation, ID string
 	Restock         bool
 	Lines           []record.CellUnits
@@ -85,8 +85,8 @@ type AsideReturn struct {
 
 // AsideReturns calls yield for every return that was set aside, and unreadable for what
 // cannot be read.
-func (r *Restorer) AsideReturns(ctx context.Context, sale string, unreadable func(what, text string), yield func(AsideReturn) error) error {
-	return r.aside(ctx, sale, shard.ReturnsKey, func(field, text string) error {
+func (r *Restorer) PreviousReturns(ctx context.Context, sale string, unreadable func(what, text string), yield func(PreviousReturn) error) error {
+	return r.scanPrevious(ctx, sale, shard.ReturnsKey, func(field, text string) error {
 		id, returnID, ok := strings.Cut(field, "|")
 		words, _, told := strings.Cut(text, "\t")
 		flag, words, _ := strings.Cut(words, " ")
@@ -95,13 +95,13 @@ func (r *Restorer) AsideReturns(ctx context.Context, sale string, unreadable fun
 			unreadable("return "+field, text)
 			return nil
 		}
-		return yield(AsideReturn{id, returnID, flag == "1", lines})
+		return yield(PreviousReturn{id, returnID, flag == "1", lines})
 	})
 }
 
 // DropAside drops what was set aside: what has no record now is not known.
-func (r *Restorer) DropAside(ctx context.Context, sale string) error {
-	if err := r.shard.Redis.Unlink(ctx, r.shard.AsideKeys(sale)...).Err(); err != nil {
+func (r *Restorer) DropPrevious(ctx context.Context, sale string) error {
+	if err := r.shard.Redis.Unlink(ctx, r.shard.PreviousKeys(sale)...).Err(); err != nil {
 		return shard.Explain(err)
 	}
 	return shard.Explain(r.shard.Redis.HDel(ctx, r.shard.ShardKeys(sale)[shard.MetaKey], "carrying").Err())
@@ -114,7 +114,7 @@ func (r *Restorer) RecordOf(ctx context.Context, sale, id string) (*record.Recor
 
 // CarryReturn makes a return of another life of the sale again, under its id, unless it
 // was made: then nothing happens.
-func (s *Restorer) CarryReturn(ctx context.Context, id string, r AsideReturn, by string) (made bool, err error) {
+func (s *Restorer) MergeReturn(ctx context.Context, id string, r PreviousReturn, by string) (made bool, err error) {
 	field := r.Reservation + "|" + r.ID
 	known, err := s.shard.Redis.HExists(ctx, s.shard.ShardKeys(id)[shard.ReturnsKey], field).Result()
 	if err != nil || known {
@@ -124,7 +124,7 @@ func (s *Restorer) CarryReturn(ctx context.Context, id string, r AsideReturn, by
 	if err != nil {
 		return false, err
 	}
-	was, err := s.AsideRecord(ctx, id, r.Reservation)
+	was, err := s.PreviousRecord(ctx, id, r.Reservation)
 	if err != nil || now == nil || was == nil {
 		return false, err
 	}

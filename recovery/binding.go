@@ -11,14 +11,14 @@ import (
 )
 
 // names says that a reservation names a binding field.
-func (t *told) names(field string) bool {
+func (t *expected) names(field string) bool {
 	f := fieldsOf(t.text)
 	fields := f.bindings()
 	return field != "" && slices.Contains(fields[:], field)
 }
 
 // claim has of a reservation what the ranks of its binding fields depend on.
-func (t *told) claim() record.Record {
+func (t *expected) claim() record.Record {
 	f := fieldsOf(t.text)
 	ttl, _ := strconv.ParseInt(f.keyTTL, 10, 64)
 	return record.Record{
@@ -27,7 +27,7 @@ func (t *told) claim() record.Record {
 }
 
 // rank is how good a claim a reservation has to a field that it names.
-func (t *told) rank(field string) record.BindingRank {
+func (t *expected) rank(field string) record.BindingRank {
 	c := t.claim()
 	return c.BindingRank(field)
 }
@@ -37,7 +37,7 @@ func (t *told) rank(field string) record.BindingRank {
 // better.
 func (r *run) owner(field, has string, seen *reservation.Examined) string {
 	rank := func(id string) record.BindingRank {
-		t := r.story.reservations[id]
+		t := r.history.reservations[id]
 		if t == nil || !t.names(field) {
 			return record.RankNone
 		}
@@ -62,9 +62,9 @@ func (r *run) owner(field, has string, seen *reservation.Examined) string {
 	if most.Sure() && record.IsKeyField(field) {
 		return has // a key's time may have been over when a hold took it
 	}
-	for id := range r.story.wants[field] {
+	for id := range r.history.wants[field] {
 		n := rank(id)
-		if n > most || n != record.RankNone && n == most && best != has && earlier(r.story.reservations[id], r.story.reservations[best], id, best) {
+		if n > most || n != record.RankNone && n == most && best != has && earlier(r.history.reservations[id], r.history.reservations[best], id, best) {
 			best, most = id, n
 		}
 	}
@@ -75,7 +75,7 @@ func (r *run) owner(field, has string, seen *reservation.Examined) string {
 }
 
 // earlier puts those with equal claims into an order.
-func earlier(a, b *told, id, other string) bool {
+func earlier(a, b *expected, id, other string) bool {
 	if b == nil {
 		return true
 	}

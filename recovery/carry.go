@@ -14,7 +14,7 @@ import (
 )
 
 // Carried is what Redis had of a sale and the ledger lacked, and what became of it.
-type Carried struct {
+type Merged struct {
 	// Made are reservations that the ledger did not know, by their state now.
 	Made map[record.State]int `json:"made,omitempty"`
 	// Settled are those that had ended in Redis but not in the ledger, by their state now.
@@ -26,17 +26,17 @@ type Carried struct {
 }
 
 // mostNamed bounds the ids that an answer names.
-const mostNamed = 1000
+const maxNamed = 1000
 
 // longestText bounds, in bytes, what an answer shows of a record that cannot be read.
 const longestText = 1000
 
 // carryOver is one run that carries over what was set aside. Returned units go first,
 // so that no reservation fails for lack of units that are about to come back.
-type carryOver struct {
+type merger struct {
 	*rebuilding
-	*Carried
-	returns map[string][]AsideReturn // by reservation, those that are not made yet
+	*Merged
+	returns map[string][]PreviousReturn // by reservation, those that are not made yet
 	// taking are reservations that want units: orders of which something came back, other
 	// orders and what has ended, and holds.
 	taking [3][]string
@@ -44,12 +44,12 @@ type carryOver struct {
 }
 
 // carry carries over what was set aside, and drops it. Every step can be repeated without effect.
-func (b *rebuilding) carry(ctx context.Context) error {
-	c := &carryOver{
-		rebuilding: b, Carried: &Carried{Made: map[record.State]int{}, Settled: map[record.State]int{}},
-		returns: map[string][]AsideReturn{}, short: map[string]bool{},
+func (b *rebuilding) merge(ctx context.Context) error {
+	c := &merger{
+		rebuilding: b, Merged: &Merged{Made: map[record.State]int{}, Settled: map[record.State]int{}},
+		returns: map[string][]PreviousReturn{}, short: map[string]bool{},
 	}
-	b.out.Carried = c.Carried
+	b.out.Merged = c.Merged
 	for _, step := range []func(context.Context) error{c.adjust, c.readReturns, c.settle, c.takeAll, c.confirmAgain, c.returnRest} {
 		if err := step(ctx); err != nil {
 			return err
@@ -59,8 +59,8 @@ func (b *rebuilding) carry(ctx context.Context) error {
 		c.NoStock = append(c.NoStock, id)
 	}
 	slices.Sort(c.NoStock)
-	c.NoStock = c.NoStock[:min(len(c.NoStock), mostNamed)]
-	if err := NewRestorer(b.store).DropAside(ctx, b.id); err != nil {
+	c.NoStock = c.NoStock[:min(len(c.NoStock), maxNamed)]
+	if err := NewRestorer(b.store).DropPrevious(ctx, b.id); err != nil {
 		return err
 	}
 	if b.o.Open && b.status == sale.Open {
@@ -70,7 +70,7 @@ func (b *rebuilding) carry(ctx context.Context) error {
 		b.out.Status = sale.Open
 	}
 	b.advise()
-	c.adviseCarried()
+	c.adviseMerged()
 	return nil
 }
 
@@ -79,7 +79,7 @@ func (b *rebuilding) note(format string, args ...any) {
 }
 
 // unreadable records what cannot be carried over.
-func (c *carryOver) unreadable(what, text string) {
+func (c *merger) unreadable(what, text string) {
 	if len(text) > longestText {
 		text = text[:longestText] + "…"
 	}
@@ -87,8 +87,8 @@ func (c *carryOver) unreadable(what, text string) {
 }
 
 // adjust repeats the adjustments of the previous life, under their ids.
-func (c *carryOver) adjust(ctx context.Context) error {
-	return NewRestorer(c.store).AsideAdjustments(ctx, c.id, c.unreadable, func(id string, l record.CellUnits) error {
+func (c *merger) adjust(ctx context.Context) error {
+	return NewRestorer(c.store).PreviousAdjustments(ctx, c.id, c.unreadable, func(id string, l record.CellUnits) error {
 		known, err := NewRestorer(c.store).HasAdjustment(ctx, c.id, id)
 		if err != nil || known {
 			return err
@@ -102,8 +102,8 @@ func (c *carryOver) adjust(ctx context.Context) error {
 	})
 }
 
-func (c *carryOver) readReturns(ctx context.Context) error {
-	return NewRestorer(c.store).AsideReturns(ctx, c.id, c.unreadable, func(r AsideReturn) error {
+func (c *merger) readReturns(ctx context.Context) error {
+	return NewRestorer(c.store).PreviousReturns(ctx, c.id, c.unreadable, func(r PreviousReturn) error {
 		c.returns[r.Reservation] = append(c.returns[r.Reservation], r)
 		return nil
 	})
@@ -111,8 +111,8 @@ func (c *carryOver) readReturns(ctx context.Context) error {
 
 // settle brings reservations that the ledger knows to their state in Redis, and finds
 // those that need units.
-func (c *carryOver) settle(ctx context.Context) error {
-	err := NewRestorer(c.store).AsideReservations(ctx, c.id, c.unreadable, func(id string, r *record.Record) error {
+func (c *merger) settle(ctx context.Context) error {
+	err := NewRestorer(c.store).PreviousReservations(ctx, c.id, c.unreadable, func(id string, r *record.Record) error {
 		known, err := NewRestorer(c.store).RecordOf(ctx, c.id, id)
 		if err != nil {
 			return err
@@ -141,24 +141,24 @@ func isHold(state record.State) bool {
 }
 
 // settleOne applies the state that a reservation had reached.
-func (c *carryOver) settleOne(ctx context.Context, id string, known, r *record.Record) error {
+func (c *merger) settleOne(ctx context.Context, id string, known, r *record.Record) error {
 	const cause = "rebuilt: as redis had it"
 	var state record.State
 	var err error
 	switch {
 	case known.State == record.Held && r.State == record.Held && r.Deadline.After(known.Deadline):
-		_, _, err = NewRestorer(c.store).Carry(ctx, c.id, id, r) // it was extended
+		_, _, err = NewRestorer(c.store).MergeReservation(ctx, c.id, id, r) // it was extended
 		return err
 	case known.State == record.Held && r.State == record.Expired:
-		state, _, err = NewRestorer(c.store).Carry(ctx, c.id, id, r)
+		state, _, err = NewRestorer(c.store).MergeReservation(ctx, c.id, id, r)
 	case known.State == record.Expired && r.State == record.Released: // the shop cannot confirm it any more
-		state, err = c.store.Release(ctx, c.id, id, reservation.Force, cause)
+		state, err = c.store.Release(ctx, c.id, id, reservation.SourceForce, cause)
 	case known.State == r.State || !isHold(known.State):
 		return nil // otherwise the ledger has its later state
 	case r.State == record.Confirmed:
 		state, err = c.store.Confirm(ctx, c.id, id, reservation.Answer, cause)
 	case r.State == record.Released || r.State == record.Expired:
-		state, err = c.store.Release(ctx, c.id, id, reservation.Force, cause)
+		state, err = c.store.Release(ctx, c.id, id, reservation.SourceForce, cause)
 	case r.State == record.InDoubt:
 		state, err = c.store.Doubt(ctx, c.id, id, cause)
 	default:
@@ -174,7 +174,7 @@ func (c *carryOver) settleOne(ctx context.Context, id string, known, r *record.R
 }
 
 // takeAll carries over reservations that need units, each with its returns.
-func (c *carryOver) takeAll(ctx context.Context) error {
+func (c *merger) takeAll(ctx context.Context) error {
 	for _, ids := range c.taking {
 		slices.Sort(ids)
 		for _, id := range slices.Compact(ids) {
@@ -189,12 +189,12 @@ func (c *carryOver) takeAll(ctx context.Context) error {
 	return nil
 }
 
-func (c *carryOver) take(ctx context.Context, id string) error {
-	r, err := NewRestorer(c.store).AsideRecord(ctx, c.id, id)
+func (c *merger) take(ctx context.Context, id string) error {
+	r, err := NewRestorer(c.store).PreviousRecord(ctx, c.id, id)
 	if err != nil || r == nil {
 		return err
 	}
-	state, made, err := NewRestorer(c.store).Carry(ctx, c.id, id, r)
+	state, made, err := NewRestorer(c.store).MergeReservation(ctx, c.id, id, r)
 	switch {
 	case err != nil:
 		return err
@@ -216,7 +216,7 @@ func (c *carryOver) take(ctx context.Context, id string) error {
 }
 
 // confirmAgain gives units that have come back since to orders that got none.
-func (c *carryOver) confirmAgain(ctx context.Context) error {
+func (c *merger) confirmAgain(ctx context.Context) error {
 	for _, id := range slices.Sorted(maps.Keys(c.short)) {
 		known, err := NewRestorer(c.store).RecordOf(ctx, c.id, id)
 		if err != nil {
@@ -239,10 +239,10 @@ func (c *carryOver) confirmAgain(ctx context.Context) error {
 
 // makeReturns repeats the returns of a reservation, under their ids. A return that
 // fails now may succeed later.
-func (c *carryOver) makeReturns(ctx context.Context, id string) error {
-	var left []AsideReturn
+func (c *merger) makeReturns(ctx context.Context, id string) error {
+	var left []PreviousReturn
 	for _, r := range c.returns[id] {
-		made, err := NewRestorer(c.store).CarryReturn(ctx, c.id, r, c.o.By+" rebuilt")
+		made, err := NewRestorer(c.store).MergeReturn(ctx, c.id, r, c.o.By+" rebuilt")
 		switch {
 		case errors.Is(err, shard.ErrUnavailable):
 			return err
@@ -261,7 +261,7 @@ func (c *carryOver) makeReturns(ctx context.Context, id string) error {
 }
 
 // returnRest makes the returns that failed before.
-func (c *carryOver) returnRest(ctx context.Context) error {
+func (c *merger) returnRest(ctx context.Context) error {
 	for _, id := range slices.Sorted(maps.Keys(c.returns)) {
 		if err := c.makeReturns(ctx, id); err != nil {
 			return err
@@ -274,7 +274,7 @@ func (c *carryOver) returnRest(ctx context.Context) error {
 }
 
 // adviseCarried notes what was carried over.
-func (c *carryOver) adviseCarried() {
+func (c *merger) adviseMerged() {
 	made, settled := 0, 0
 	for _, n := range c.Made {
 		made += n

@@ -48,7 +48,7 @@ func TestRebuildGivesBackFirst(t *testing.T) {
 		}
 	}
 	release := func(id string) error {
-		_, err := s.Store.Release(ctx, "s", id, reservation.Shop, "")
+		_, err := s.Store.Release(ctx, "s", id, reservation.SourceShop, "")
 		return err
 	}
 	giveBack := func(id string) error {
@@ -83,8 +83,8 @@ func TestRebuildGivesBackFirst(t *testing.T) {
 			t.Errorf("%s is %s, it was %s", id, now, was)
 		}
 	}
-	if fmt.Sprint(after["cells"]) != fmt.Sprint(before["cells"]) || len(out.Carried.NoStock) > 0 || out.Carried.Returns != 2*each {
-		t.Errorf("%+v\nis  %v\nwas %v", out.Carried, after["cells"], before["cells"])
+	if fmt.Sprint(after["cells"]) != fmt.Sprint(before["cells"]) || len(out.Merged.NoStock) > 0 || out.Merged.Returns != 2*each {
+		t.Errorf("%+v\nis  %v\nwas %v", out.Merged, after["cells"], before["cells"])
 	}
 	s.Drain(l, ledgertest.NewCounts())
 	s.UntilDrained(l)
@@ -113,7 +113,7 @@ func TestRebuildOfWhatExpired(t *testing.T) {
 		listing, _ := s.Catalogue().Sale("s")
 		lines := []sale.Line{{SKU: "a", Quantity: 1}}
 		a := &sale.Attempt{Sale: "s", Buyer: "buyer of " + id, Lines: lines, Key: "key of " + id, Print: "p"}
-		if _, no, err := s.Hold(ctx, id, listing, a, lines, edge.Terms{HoldFor: time.Millisecond, Mode: record.Backend}); no != nil || err != nil {
+		if _, no, err := s.Hold(ctx, id, listing, a, lines, edge.Terms{HoldFor: time.Millisecond, Mode: record.ModeBackend}); no != nil || err != nil {
 			t.Fatal(no, err)
 		}
 	}
@@ -128,21 +128,21 @@ func TestRebuildOfWhatExpired(t *testing.T) {
 	expire("late")
 	expire("both")
 	for _, id := range []string{"refused", "both"} {
-		if state, err := s.Store.Release(ctx, "s", id, reservation.Shop, ""); state != record.Released || err != nil {
+		if state, err := s.Store.Release(ctx, "s", id, reservation.SourceShop, ""); state != record.Released || err != nil {
 			t.Fatal(id, state, err)
 		}
 	}
 	ledgertest.Rebuild(t, l, s, recovery.RebuildOptions{Force: true})
 	for _, id := range []string{"refused", "both"} {
-		_, err := s.Store.Confirm(ctx, "s", id, reservation.Shop, "")
+		_, err := s.Store.Confirm(ctx, "s", id, reservation.SourceShop, "")
 		if conflict, ok := errors.AsType[*reservation.ConflictError](err); !ok || conflict.State != record.Released {
 			t.Errorf("the shop has released %s, and its confirm says %v", id, err)
 		}
 	}
-	if state, err := s.Store.Confirm(ctx, "s", "late", reservation.Shop, ""); state != record.Confirmed || err != nil {
+	if state, err := s.Store.Confirm(ctx, "s", "late", reservation.SourceShop, ""); state != record.Confirmed || err != nil {
 		t.Errorf("what had expired is %s, error %v", state, err)
 	}
-	if b, err := s.Store.Books(ctx, "s"); err != nil || !b.Balanced || b.Items[0].Available != 9 {
+	if b, err := s.Store.SaleStock(ctx, "s"); err != nil || !b.Balanced || b.Items[0].Available != 9 {
 		t.Errorf("the books are %+v, error %v", b, err)
 	}
 	s.Drain(l, ledgertest.NewCounts())
@@ -165,8 +165,8 @@ func TestRebuildWaitsForWhatIsAside(t *testing.T) {
 	ops := map[string]func() error{
 		"confirm":    func() error { _, err := s.Store.Confirm(ctx, "s", "aside", reservation.Answer, ""); return err },
 		"with token": func() error { _, err := s.ConfirmWith(ctx, evidence, ""); return err },
-		"release":    func() error { _, err := s.Store.Release(ctx, "s", "aside", reservation.Unsent, ""); return err },
-		"operator":   func() error { _, err := s.Store.Release(ctx, "s", "aside", reservation.Operator, ""); return err },
+		"release":    func() error { _, err := s.Store.Release(ctx, "s", "aside", reservation.SourceUnsent, ""); return err },
+		"operator":   func() error { _, err := s.Store.Release(ctx, "s", "aside", reservation.SourceOperator, ""); return err },
 		"doubt":      func() error { _, err := s.Store.Doubt(ctx, "s", "aside", ""); return err },
 		"extend":     func() error { _, err := s.Store.Extend(ctx, "s", "aside", time.Hour, time.Hour); return err },
 		"return": func() error {
@@ -196,13 +196,13 @@ func TestRebuildWaitsForWhatIsAside(t *testing.T) {
 	}
 	all.Wait()
 	old()
-	if out := ledgertest.Rebuild(t, l, s, recovery.RebuildOptions{Open: true}); out.Status != sale.Open || out.Carried.Made[record.Held] != 1 {
-		t.Errorf("it says %+v, carried %+v", out, out.Carried)
+	if out := ledgertest.Rebuild(t, l, s, recovery.RebuildOptions{Open: true}); out.Status != sale.Open || out.Merged.Made[record.Held] != 1 {
+		t.Errorf("it says %+v, carried %+v", out, out.Merged)
 	}
-	if state, err := s.Store.Confirm(ctx, "s", "aside", reservation.Shop, ""); state != record.Confirmed || err != nil {
+	if state, err := s.Store.Confirm(ctx, "s", "aside", reservation.SourceShop, ""); state != record.Confirmed || err != nil {
 		t.Errorf("in the end: %s, %v", state, err)
 	}
-	if _, err := s.Store.Confirm(ctx, "s", "unknown", reservation.Shop, ""); err != reservation.ErrNotFound {
+	if _, err := s.Store.Confirm(ctx, "s", "unknown", reservation.SourceShop, ""); err != reservation.ErrNotFound {
 		t.Errorf("what is nowhere: %v", err)
 	}
 	if carrying, err := c.HExists(ctx, "stockgate:{s.0}:meta", "carrying").Result(); carrying || err != nil {
@@ -245,7 +245,7 @@ func TestCarryOfWhatWasReleased(t *testing.T) {
 	_, s, _ := ledgertest.Drained(t, 10, 0)
 	ctx := ledgertest.Soon(t)
 	for id, state := range map[string]record.State{"h": record.Held, "d": record.InDoubt, "c": record.Confirmed} {
-		if got, err := s.Store.Release(ctx, "s", id, reservation.Unsent, "gone"); got != "tombstone" || err != nil {
+		if got, err := s.Store.Release(ctx, "s", id, reservation.SourceUnsent, "gone"); got != "tombstone" || err != nil {
 			t.Fatal(got, err)
 		}
 		want := record.Released
@@ -253,11 +253,11 @@ func TestCarryOfWhatWasReleased(t *testing.T) {
 			want = state
 		}
 		r := &record.Record{State: state, Deadline: time.Now().Add(time.Hour), Created: time.Now(), Changed: time.Now(), Lines: []record.CellUnits{{Cell: "a", Units: 1}}}
-		if got, made, err := recovery.NewRestorer(s.Store).Carry(ctx, "s", id, r); got != want || !made || err != nil {
+		if got, made, err := recovery.NewRestorer(s.Store).MergeReservation(ctx, "s", id, r); got != want || !made || err != nil {
 			t.Errorf("%s is %s, carried %v, error %v", state, got, made, err)
 		}
 	}
-	if b, err := s.Store.Books(ctx, "s"); err != nil || !b.Balanced || b.Items[0].Available != 9 {
+	if b, err := s.Store.SaleStock(ctx, "s"); err != nil || !b.Balanced || b.Items[0].Available != 9 {
 		t.Errorf("the books are %+v, error %v", b, err)
 	}
 }
@@ -270,7 +270,7 @@ func TestRebuildKeepsAnExtension(t *testing.T) {
 	lines := []sale.Line{{SKU: "a", Quantity: 1}}
 	end := s.Drain(l, ledgertest.NewCounts())
 	h, no, err := s.Hold(ctx, "h", must(s.Catalogue().Sale("s")), &sale.Attempt{Sale: "s", Buyer: "b", Lines: lines}, lines,
-		edge.Terms{HoldFor: 10 * time.Minute, Margin: time.Minute, Mode: record.Backend})
+		edge.Terms{HoldFor: 10 * time.Minute, Margin: time.Minute, Mode: record.ModeBackend})
 	if no != nil || err != nil {
 		t.Fatal(no, err)
 	}

@@ -90,7 +90,7 @@ func eachPair(text string, yield func(name string, n int64)) {
 
 // record is the record of a reservation as it must be stored, with the count of probes,
 // which no movement has.
-func (t *told) record(probes string) string {
+func (t *expected) record(probes string) string {
 	f := strings.Split(t.text, "\t")
 	f[statePlace], f[changedPlace], f[causePlace], f[probesPlace] = string(t.state), strconv.FormatInt(t.changed, 10), t.cause, probes
 	return strings.Join(f, "\t")
@@ -125,7 +125,7 @@ const tombstone record.State = "tombstone"
 
 // sameRecord says whether Redis has the expected record. Texts are compared in the form
 // that databases store.
-func (t *told) sameRecord(text string) bool {
+func (t *expected) sameRecord(text string) bool {
 	p, ok := parse(text)
 	if !ok {
 		return false
@@ -153,7 +153,7 @@ func listed(state record.State, deadline, changed int64) (reservation.Part, int6
 }
 
 // deadline is that of the record.
-func (t *told) deadline() int64 {
+func (t *expected) deadline() int64 {
 	f := strings.SplitN(t.text, "\t", 3)
 	if len(f) < 3 {
 		return 0

@@ -33,7 +33,7 @@ func (b *rebuilding) fill(ctx context.Context, r *Restoration) error {
 		return err
 	}
 	b.out.Reservations, b.out.Until, b.out.Limits = image.States, image.Latest, 0
-	stock, err := b.fillTold(ctx, r)
+	stock, err := b.fillStockKinds(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (b *rebuilding) fill(ctx context.Context, r *Restoration) error {
 }
 
 // fillTold restores adjustments and returns, and sums up the loaded stock.
-func (b *rebuilding) fillTold(ctx context.Context, r *Restoration) (stock map[string]int64, err error) {
+func (b *rebuilding) fillStockKinds(ctx context.Context, r *Restoration) (stock map[string]int64, err error) {
 	stock = make(map[string]int64)
 	adjustments := make(map[string]bool)
 	b.out.Returns = 0
@@ -87,7 +87,7 @@ func (b *rebuilding) fillTold(ctx context.Context, r *Restoration) (stock map[st
 		}
 		return r.Return(ctx, m.ID, m.ReturnID(), restock, m.Lines, m.Record.Returned)
 	}
-	err = b.ledger.Told(ctx, b.id, rebuiltFrom, func(epoch int64, m *journal.Movement) error {
+	err = b.ledger.MovementsOfKinds(ctx, b.id, rebuiltFrom, func(epoch int64, m *journal.Movement) error {
 		if m.Time.After(b.out.Until) {
 			b.out.Until = m.Time
 		}

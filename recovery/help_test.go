@@ -94,9 +94,9 @@ func (b *buyer) step(ctx context.Context) error {
 	default:
 		err = b.reserve(ctx)
 	case 8, 9, 10, 11, 12:
-		_, err = b.Confirm(ctx, "s", known, []reservation.Word{reservation.Answer, reservation.Operator}[b.IntN(2)], "status_201")
+		_, err = b.Confirm(ctx, "s", known, []reservation.Source{reservation.Answer, reservation.SourceOperator}[b.IntN(2)], "status_201")
 	case 13, 14:
-		_, err = b.Release(ctx, "s", known, reservation.Shop, "status_409")
+		_, err = b.Release(ctx, "s", known, reservation.SourceShop, "status_409")
 	case 15:
 		_, err = b.Doubt(ctx, "s", known, "time\tout")
 	case 16:
@@ -110,7 +110,7 @@ func (b *buyer) step(ctx context.Context) error {
 	case 18:
 		_, err = b.Adjust(ctx, "s", fmt.Sprintf("%s-j%d", b.name, b.IntN(1000)), []string{"a", "b@n"}[b.IntN(2)], b.Int64N(5)-1, "test")
 	case 19: // given up before it came
-		_, err = b.Release(ctx, "s", fmt.Sprintf("%s-never%d", b.name, b.IntN(1000)), reservation.Unsent, "unsent")
+		_, err = b.Release(ctx, "s", fmt.Sprintf("%s-never%d", b.name, b.IntN(1000)), reservation.SourceUnsent, "unsent")
 	}
 	var conflict *reservation.ConflictError
 	var many *reservation.TooManyError
@@ -128,9 +128,9 @@ func (b *buyer) reserve(ctx context.Context) error {
 	if b.IntN(3) == 0 {
 		lines = append(lines, sale.Line{SKU: "b", Region: []string{"n", "s"}[b.IntN(2)], Quantity: 1})
 	}
-	c := &reservation.Claim{
+	c := &reservation.BindingPriority{
 		ID: fmt.Sprintf("%s-%d", b.name, b.made), Sale: "s", Version: b.version, Buyer: b.name, Lines: lines, HoldFor: time.Hour, Margin: time.Minute,
-		Mode: []record.Mode{record.Response, record.Backend}[b.IntN(2)], Gate: "main",
+		Mode: []record.Mode{record.ModeResponse, record.ModeBackend}[b.IntN(2)], Gate: "main",
 		Charges: []reservation.Charge{{Field: "buyer:sale:units|-|" + b.name, Amount: lines[0].Quantity, To: 1 << 52}},
 	}
 	c.Charges[0].Limit = &sale.Limit{Max: 1e9}

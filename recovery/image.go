@@ -66,7 +66,7 @@ func (m *Image) Add(id string, r *record.Record) (binds []string) {
 		}
 	}
 	for _, field := range r.Fields() {
-		mine, hash := m.claimOf(id, r, field), maphash.String(m.seed, field)
+		mine, hash := m.priorityOf(id, r, field), maphash.String(m.seed, field)
 		if best, ok := m.bound[hash]; mine.rank > record.RankNone && (!ok || mine.beats(best)) {
 			m.bound[hash] = mine
 			binds = append(binds, field)
@@ -157,7 +157,7 @@ type claim struct {
 }
 
 // claimOf is the claim of a reservation to one of its fields. Of equal ranks the first has it.
-func (m *Image) claimOf(id string, r *record.Record, field string) claim {
+func (m *Image) priorityOf(id string, r *record.Record, field string) claim {
 	rank := r.BindingRankAt(field, m.now, m.ends)
 	if rank == record.RankAttempt {
 		rank = record.RankNone // the attempt was answered, and with that it was freed
@@ -181,7 +181,7 @@ func (c claim) beats(other claim) bool {
 // Owns says, once all are added, whether a reservation is the one to which a binding
 // field belongs.
 func (m *Image) Owns(id string, r *record.Record, field string) bool {
-	mine := m.claimOf(id, r, field)
+	mine := m.priorityOf(id, r, field)
 	return mine.rank > record.RankNone && m.bound[maphash.String(m.seed, field)] == mine
 }
 

@@ -16,7 +16,7 @@ func (m *Image) addRef(binds []string, id, ref string) []string {
 	switch others := m.others[ref]; {
 	case others == "":
 		m.others[ref] = id
-	case strings.Count(others, " ") < record.MostNamed-2:
+	case strings.Count(others, " ") < record.MaxNamed-2:
 		m.others[ref] = others + " " + id
 	case !strings.HasSuffix(others, record.MoreNamed):
 		m.others[ref] = others + " " + record.MoreNamed

@@ -14,14 +14,14 @@ import (
 func TestImageBindings(t *testing.T) {
 	at := func(ms int64) time.Time { return time.UnixMilli(ms) }
 	of := func(s record.State, since int64, edit ...func(*record.Record)) *record.Record {
-		r := &record.Record{State: s, Created: at(1), Changed: at(since), Mode: record.Response, Guard: "k|x", KeyTTL: 10 * time.Millisecond, Ref: "o"}
+		r := &record.Record{State: s, Created: at(1), Changed: at(since), Mode: record.ModeResponse, Guard: "k|x", KeyTTL: 10 * time.Millisecond, Ref: "o"}
 		for _, e := range edit {
 			e(r)
 		}
 		return r
 	}
 	single := func(r *record.Record) { r.Guard = "d|x" }
-	backend := func(r *record.Record) { r.Mode = record.Backend }
+	backend := func(r *record.Record) { r.Mode = record.ModeBackend }
 	tests := map[string]struct {
 		ends int64
 		r    []*record.Record

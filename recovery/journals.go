@@ -19,7 +19,7 @@ func (r *run) sameJournal(ctx context.Context, head journal.Head, at ledger.Posi
 	}
 	after := max(head.First-1, 0)
 	for head.First > 0 && after < at.Seq {
-		inRedis, err := r.store.Journal().Movements(ctx, r.sale, after, int(min(readMost, at.Seq-after)))
+		inRedis, err := r.store.Journal().Movements(ctx, r.sale, after, int(min(maxReadEntries, at.Seq-after)))
 		if gap, ok := err.(*journal.GapError); ok && after == 0 && gap.Have > gap.Want || isGap(err) && gap.Have > gap.Want {
 			now, e := r.store.Journal().Head(ctx, r.sale)
 			if e != nil {
@@ -42,7 +42,7 @@ func (r *run) sameJournal(ctx context.Context, head journal.Head, at ledger.Posi
 		i := 0
 		err = r.ledger.Movements(ctx, r.sale, at.Epoch, after, len(inRedis), func(m *journal.Movement) error {
 			if i < len(inRedis) && !sameMovement(&inRedis[i], m) {
-				return r.broken("ledger", &ledger.StoryError{
+				return r.broken("ledger", &ledger.HistoryError{
 					Sale: r.sale, Seq: inRedis[i].Seq, Redis: inRedis[i].Kind + " " + inRedis[i].ID, InLedger: m.Kind + " " + m.ID,
 				})
 			}

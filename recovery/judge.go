@@ -12,7 +12,7 @@ import (
 )
 
 // verdict is what is wrong with a value, and what it must be.
-type verdict struct {
+type finding struct {
 	reservation.Repair
 	Difference
 }
@@ -27,7 +27,7 @@ type batch struct {
 }
 
 // judge says what is wrong with a value; nil: nothing.
-func (b *batch) judge(n reservation.Named) *verdict {
+func (b *batch) judge(n reservation.Named) *finding {
 	has := b.values[n]
 	switch n.Part {
 	case reservation.PartRecord:
@@ -53,8 +53,8 @@ func (b *batch) judge(n reservation.Named) *verdict {
 const foreign = "something other than stockgate has changed or deleted it in redis"
 
 // differs makes a repairable verdict.
-func (b *batch) differs(n reservation.Named, has, wanted reservation.Value, text, repair, why string) *verdict {
-	return &verdict{
+func (b *batch) differs(n reservation.Named, has, wanted reservation.Value, text, repair, why string) *finding {
+	return &finding{
 		reservation.Repair{Named: n, Found: has, Wanted: wanted, Why: why},
 		Difference{Kind: string(n.Part), Name: n.Name, Text: text, Cause: foreign, Repair: repair, Repairable: true},
 	}
@@ -64,11 +64,11 @@ func value(text string) reservation.Value { return reservation.Value{Text: text,
 
 var nothing reservation.Value
 
-func (b *batch) judgeRecord(n reservation.Named, has reservation.Value) *verdict {
-	t := b.story.reservations[n.Name]
+func (b *batch) judgeRecord(n reservation.Named, has reservation.Value) *finding {
+	t := b.history.reservations[n.Name]
 	p, readable := parse(has.Text)
 	if t == nil {
-		return b.judgeUntold(n, has, p, readable)
+		return b.judgeUnexpected(n, has, p, readable)
 	}
 	if has.Found && t.sameRecord(has.Text) || b.forgotten(t, has, p, readable) {
 		return nil
@@ -78,11 +78,11 @@ func (b *batch) judgeRecord(n reservation.Named, has reservation.Value) *verdict
 	case has.Found && !readable:
 		text = fmt.Sprintf("the record of reservation %s in redis cannot be read; it is %s", n.Name, t.state)
 	case has.Found && p.fields.State != t.state:
-		text = fmt.Sprintf("reservation %s is %s in redis; %s says that it is %s", n.Name, p.fields.State, b.report.teller(), t.state)
+		text = fmt.Sprintf("reservation %s is %s in redis; %s says that it is %s", n.Name, p.fields.State, b.report.source(), t.state)
 	case has.Found:
-		text = fmt.Sprintf("the record of reservation %s (%s) in redis is not what %s says", n.Name, t.state, b.report.teller())
+		text = fmt.Sprintf("the record of reservation %s (%s) in redis is not what %s says", n.Name, t.state, b.report.source())
 	}
-	v := b.differs(n, has, value(t.record(p.probes)), text, "set the record to what "+b.report.teller()+" says", "was "+stateWord(has, p, readable))
+	v := b.differs(n, has, value(t.record(p.probes)), text, "set the record to what "+b.report.source()+" says", "was "+stateWord(has, p, readable))
 	v.Record = v.Wanted.Text
 	if t.part {
 		v.Repairable = false
@@ -92,7 +92,7 @@ func (b *batch) judgeRecord(n reservation.Named, has reservation.Value) *verdict
 }
 
 // judgeUntold judges a record that no movement mentions.
-func (b *batch) judgeUntold(n reservation.Named, has reservation.Value, p parsed, readable bool) *verdict {
+func (b *batch) judgeUnexpected(n reservation.Named, has reservation.Value, p parsed, readable bool) *finding {
 	mark := b.values[reservation.Named{Part: reservation.PartTombstones, Name: n.Name}]
 	at, marked := scoreOf(mark)
 	switch {
@@ -108,7 +108,7 @@ func (b *batch) judgeUntold(n reservation.Named, has reservation.Value, p parsed
 		v.Repairable = false
 		return v
 	}
-	return b.differs(n, has, nothing, fmt.Sprintf("redis has a reservation %s (%s) of which %s knows nothing", short(n.Name), stateWord(has, p, readable), b.report.teller()),
+	return b.differs(n, has, nothing, fmt.Sprintf("redis has a reservation %s (%s) of which %s knows nothing", short(n.Name), stateWord(has, p, readable), b.report.source()),
 		"delete its record", "was "+stateWord(has, p, readable))
 }
 
@@ -129,13 +129,13 @@ var listNames = map[reservation.Part]string{
 	reservation.PartUnbacked: "the unbacked orders", reservation.PartTombstones: "the reservations that were given up before they were made",
 }
 
-func (b *batch) judgeListed(n reservation.Named, has reservation.Value) *verdict {
+func (b *batch) judgeListed(n reservation.Named, has reservation.Value) *finding {
 	part, at := b.listedAs(n.Name)
 	list := "is not among " + listNames[n.Part]
 	switch {
 	case part != n.Part && !has.Found, part == n.Part && has.Found && sameScore(has.Text, at):
 		return nil
-	case part != n.Part && n.Part == reservation.PartTombstones && b.story.reservations[n.Name] == nil:
+	case part != n.Part && n.Part == reservation.PartTombstones && b.history.reservations[n.Name] == nil:
 		return nil // its record is written again
 	case part != n.Part:
 		return b.differs(n, has, nothing, fmt.Sprintf("reservation %s is listed among %s and does not belong there", short(n.Name), listNames[n.Part]),
@@ -151,7 +151,7 @@ func (b *batch) judgeListed(n reservation.Named, has reservation.Value) *verdict
 func (b *batch) listedAs(id string) (reservation.Part, int64) {
 	has := b.values[reservation.Named{Part: reservation.PartRecord, Name: id}]
 	p, ok := parse(has.Text)
-	if t := b.story.reservations[id]; t != nil && !b.forgotten(t, has, p, ok) {
+	if t := b.history.reservations[id]; t != nil && !b.forgotten(t, has, p, ok) {
 		return listed(t.state, t.deadline(), t.changed)
 	}
 	if ok && p.fields.State == tombstone {
@@ -160,11 +160,11 @@ func (b *batch) listedAs(id string) (reservation.Part, int64) {
 	return "", 0
 }
 
-func (b *batch) judgeCell(n reservation.Named, has reservation.Value) *verdict {
+func (b *batch) judgeCell(n reservation.Named, has reservation.Value) *finding {
 	is, readable := parseCell(n.Name, has.Text)
-	want, known := b.story.total(n.Name)
+	want, known := b.history.total(n.Name)
 	switch {
-	case b.story.stock == nil:
+	case b.history.stock == nil:
 		if !readable {
 			v := b.differs(n, has, nothing, fmt.Sprintf("cell %s in redis is missing or cannot be read", n.Name),
 				"none: nothing else tells its stock. Apply the sale's file under another id, or restore redis", "")
@@ -180,11 +180,11 @@ func (b *batch) judgeCell(n reservation.Named, has reservation.Value) *verdict {
 	if readable && is == want {
 		return nil
 	}
-	text := fmt.Sprintf("cell %s is missing from redis: it cannot be bought; %s says %s", n.Name, b.report.teller(), cellText(want))
+	text := fmt.Sprintf("cell %s is missing from redis: it cannot be bought; %s says %s", n.Name, b.report.source(), cellText(want))
 	if readable {
-		text = fmt.Sprintf("cell %s has %s in redis; %s says %s", n.Name, cellText(is), b.report.teller(), cellText(want))
+		text = fmt.Sprintf("cell %s has %s in redis; %s says %s", n.Name, cellText(is), b.report.source(), cellText(want))
 	} else if has.Found {
-		text = fmt.Sprintf("cell %s in redis cannot be read; %s says %s", n.Name, b.report.teller(), cellText(want))
+		text = fmt.Sprintf("cell %s in redis cannot be read; %s says %s", n.Name, b.report.source(), cellText(want))
 	}
 	return b.differs(n, has, value(packCell(want)), text, "set its counters to "+cellText(want)+", and what is sold meanwhile", "was "+valueWord(has))
 }
@@ -201,8 +201,8 @@ func (b *batch) cautious(want, is ledger.Cell) ledger.Cell {
 	return want
 }
 
-func (b *batch) judgeLimit(n reservation.Named, has reservation.Value) *verdict {
-	c := b.story.limits[n.Name]
+func (b *batch) judgeLimit(n reservation.Named, has reservation.Value) *finding {
+	c := b.history.limits[n.Name]
 	want := nothing
 	if c.charged > 0 {
 		want = value(limitText(c))
@@ -220,8 +220,8 @@ func (b *batch) judgeLimit(n reservation.Named, has reservation.Value) *verdict 
 
 // judgeUnpaid judges how many unpaid holds a counter has. When its other holds ended is
 // not recorded in movements, and stays.
-func (b *batch) judgeUnpaid(n reservation.Named, has reservation.Value) *verdict {
-	held := b.story.unpaid[n.Name]
+func (b *batch) judgeUnpaid(n reservation.Named, has reservation.Value) *finding {
+	held := b.history.unpaid[n.Name]
 	is, times, ok := unpaidHolds(has.Text)
 	if has.Found == (held > 0 || times != "") && ok && is == held {
 		return nil
@@ -257,7 +257,7 @@ func counterWord(text string) string {
 	return charged + ", " + pending + " of them pending"
 }
 
-func (b *batch) judgeBinding(n reservation.Named, has reservation.Value) *verdict {
+func (b *batch) judgeBinding(n reservation.Named, has reservation.Value) *finding {
 	if ref, ok := record.NamedField(n.Name); ok {
 		return b.judgeByRef(n, has, ref)
 	}
@@ -266,7 +266,7 @@ func (b *batch) judgeBinding(n reservation.Named, has reservation.Value) *verdic
 		return nil
 	}
 	what := "the key " + n.Name
-	if t := b.story.reservations[cmp.Or(owner, has.Text)]; t != nil && t.text != "" {
+	if t := b.history.reservations[cmp.Or(owner, has.Text)]; t != nil && t.text != "" {
 		if f := fieldsOf(t.text); record.RefField(f.buyer, f.ref) == n.Name {
 			what = "the ref " + f.ref + " of buyer " + f.buyer
 		}
@@ -280,7 +280,7 @@ func (b *batch) judgeBinding(n reservation.Named, has reservation.Value) *verdic
 	}
 	v := b.differs(n, has, value(owner), fmt.Sprintf("%s %s; it is that of reservation %s, which could be made a second time", what, is, owner),
 		"bind it to "+owner, "was "+valueWord(has))
-	v.Record = b.story.reservations[owner].record("")
+	v.Record = b.history.reservations[owner].record("")
 	return v
 }
 

@@ -11,31 +11,31 @@ import (
 )
 
 // under says whether a reservation must be found by a ref.
-func (t *told) under(ref string) bool {
+func (t *expected) under(ref string) bool {
 	return t != nil && fieldsOf(t.text).ref == ref && t.state.Named()
 }
 
 // judgeByRef judges one of the two fields that find the reservations of a ref: each
 // reservation that is not released or expired is in them once, as far as there is room.
-func (b *batch) judgeByRef(n reservation.Named, has reservation.Value, ref string) *verdict {
+func (b *batch) judgeByRef(n reservation.Named, has reservation.Value, ref string) *finding {
 	is := record.ByName{Ref: ref}
 	first, others := is.Fields()
 	at := func(field string) string { return b.values[reservation.Named{Part: n.Part, Name: field}].Text }
 	is.Read(at(first), at(others))
 	must := record.ByName{Ref: ref, More: is.More}
 	for _, id := range is.IDs {
-		if b.story.reservations[id].under(ref) && !slices.Contains(must.IDs, id) {
+		if b.history.reservations[id].under(ref) && !slices.Contains(must.IDs, id) {
 			must.IDs = append(must.IDs, id)
 		}
 	}
 	var missing []string
-	for id := range b.story.wants[n.Name] {
-		if b.story.reservations[id].under(ref) && !slices.Contains(must.IDs, id) {
+	for id := range b.history.wants[n.Name] {
+		if b.history.reservations[id].under(ref) && !slices.Contains(must.IDs, id) {
 			missing = append(missing, id)
 		}
 	}
 	slices.SortFunc(missing, func(x, y string) int {
-		if earlier(b.story.reservations[x], b.story.reservations[y], x, y) {
+		if earlier(b.history.reservations[x], b.history.reservations[y], x, y) {
 			return -1
 		}
 		return 1
@@ -55,8 +55,8 @@ func (b *batch) judgeByRef(n reservation.Named, has reservation.Value, ref strin
 		return b.differs(n, has, nothing, text, "free it", "was "+valueWord(has))
 	}
 	v := b.differs(n, has, value(want), text, "let it find "+want, "was "+valueWord(has))
-	if id, _, _ := strings.Cut(want, " "); b.story.reservations[id] != nil {
-		v.Record = b.story.reservations[id].record("")
+	if id, _, _ := strings.Cut(want, " "); b.history.reservations[id] != nil {
+		v.Record = b.history.reservations[id].record("")
 	}
 	return v
 }

@@ -32,7 +32,7 @@ func (b *rebuilding) look(ctx context.Context) error {
 		b.out.Found = FoundBehind
 	default:
 		b.out.Found = FoundAll
-		same, err := b.sameStory(ctx)
+		same, err := b.sameHistory(ctx)
 		if err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func (b *rebuilding) look(ctx context.Context) error {
 
 // sameStory says whether the ledger's last movement is in the journal. A trimmed
 // movement counts as the same.
-func (b *rebuilding) sameStory(ctx context.Context) (bool, error) {
+func (b *rebuilding) sameHistory(ctx context.Context) (bool, error) {
 	var last *journal.Movement
 	err := b.ledger.Movements(ctx, b.id, b.at.Epoch, b.at.Seq-1, 1, func(m *journal.Movement) error {
 		last = m

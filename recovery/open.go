@@ -11,7 +11,7 @@ import (
 )
 
 // readMost is how many movements are read at a time.
-const readMost = 2000
+const maxReadEntries = 2000
 
 // errStop ends a run; its report says why.
 var errStop = errors.New("nothing more can be compared")
@@ -22,8 +22,8 @@ func (r *run) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.story = newStory()
-	r.story.epoch, r.report.Epoch = head.Epoch, head.Epoch
+	r.history = newHistory()
+	r.history.epoch, r.report.Epoch = head.Epoch, head.Epoch
 	begun := false
 	if r.ledger != nil {
 		if begun, err = r.openLedger(ctx); err != nil {
@@ -82,10 +82,10 @@ func (r *run) openLedger(ctx context.Context) (bool, error) {
 	if err := r.sameJournal(ctx, head, at); err != nil {
 		return false, err
 	}
-	s := r.story
+	s := r.history
 	r.report.Against = AgainstLedger
 	s.stock, s.whole = make(map[string]int64), true // a ledger follows a sale from its first movement
-	err = r.ledger.Told(ctx, r.sale, []string{"adjusted", "loaded", "returned"}, func(epoch int64, m *journal.Movement) error {
+	err = r.ledger.MovementsOfKinds(ctx, r.sale, []string{"adjusted", "loaded", "returned"}, func(epoch int64, m *journal.Movement) error {
 		switch {
 		case epoch == at.Epoch && m.Seq > at.Seq: // it is read again
 			return nil
@@ -99,7 +99,7 @@ func (r *run) openLedger(ctx context.Context) (bool, error) {
 	})
 	if err == nil {
 		err = r.ledger.Reservations(ctx, r.sale, func(l *ledger.Reservation) error {
-			s.put(l.ID, &told{state: l.State, changed: milli(l.Changed), cause: l.Cause, text: l.Text()})
+			s.put(l.ID, &expected{state: l.State, changed: milli(l.Changed), cause: l.Cause, text: l.Text()})
 			return nil
 		})
 	}
@@ -123,7 +123,7 @@ func (r *run) ledgerAgrees(ctx context.Context, at ledger.Position) error {
 		return err
 	}
 	for _, c := range stock {
-		if is, _ := r.story.total(c.Name); is != c {
+		if is, _ := r.history.total(c.Name); is != c {
 			r.report.add(Difference{
 				Kind: "ledger", Name: c.Name,
 				Text:   fmt.Sprintf("the ledger contradicts itself about cell %s: its stock says %s, its movements and reservations make it %s", c.Name, cellText(c), cellText(is)),
@@ -138,7 +138,7 @@ func (r *run) ledgerAgrees(ctx context.Context, at ledger.Position) error {
 // openJournal starts from the first entry of the journal or, if that is gone, from the
 // reservations that Redis has.
 func (r *run) openJournal(ctx context.Context, head journal.Head) error {
-	s := r.story
+	s := r.history
 	if head.First == 1 {
 		first, err := r.store.Journal().Movements(ctx, r.sale, 0, 1)
 		if err != nil {
@@ -155,7 +155,7 @@ func (r *run) openJournal(ctx context.Context, head journal.Head) error {
 		"the beginning of the journal is gone and no ledger has it: redis is compared with its own reservations, and what was deleted before the journal's first entry is not found")
 	for id, text := range r.each(ctx, reservation.PartRecord) {
 		if p, ok := parse(text); ok && p.fields.State != tombstone {
-			s.put(id, &told{state: p.fields.State, changed: milli(p.fields.Changed), cause: p.fields.Cause, text: p.text})
+			s.put(id, &expected{state: p.fields.State, changed: milli(p.fields.Changed), cause: p.fields.Cause, text: p.text})
 		}
 	}
 	if r.scanError != nil {
@@ -170,14 +170,14 @@ func (r *run) openJournal(ctx context.Context, head journal.Head) error {
 
 // advance continues the history up to an entry.
 func (r *run) advance(ctx context.Context, to int64) error {
-	for r.story.seq < to {
+	for r.history.seq < to {
 		if len(r.ahead) == 0 {
 			if err := r.readOn(ctx); err != nil {
 				return err
 			}
 		}
-		for len(r.ahead) > 0 && r.story.seq < to {
-			r.story.apply(&r.ahead[0])
+		for len(r.ahead) > 0 && r.history.seq < to {
+			r.history.apply(&r.ahead[0])
 			r.ahead = r.ahead[1:]
 		}
 	}
@@ -186,11 +186,11 @@ func (r *run) advance(ctx context.Context, to int64) error {
 
 // readOn reads the next movements: from the journal, or from the ledger if the journal was trimmed.
 func (r *run) readOn(ctx context.Context) error {
-	after := r.story.seq
-	movements, err := r.store.Journal().Movements(ctx, r.sale, after, readMost)
+	after := r.history.seq
+	movements, err := r.store.Journal().Movements(ctx, r.sale, after, maxReadEntries)
 	if isGap(err) && r.report.Against == AgainstLedger {
 		movements = nil
-		err = r.ledger.Movements(ctx, r.sale, r.story.epoch, after, readMost, func(m *journal.Movement) error {
+		err = r.ledger.Movements(ctx, r.sale, r.history.epoch, after, maxReadEntries, func(m *journal.Movement) error {
 			movements = append(movements, *m)
 			return nil
 		})

@@ -9,7 +9,7 @@ import (
 
 // over says whether Redis may have forgotten a reservation by now: its record may be
 // missing, or be a tombstone if the shop has released it again.
-func (t *told) over(now time.Time) bool {
+func (t *expected) over(now time.Time) bool {
 	if t.state != record.Released && t.state != record.Expired {
 		return false
 	}
@@ -21,6 +21,6 @@ func (t *told) over(now time.Time) bool {
 }
 
 // forgotten says whether a record differs only because Redis may have forgotten the reservation.
-func (b *batch) forgotten(t *told, has reservation.Value, p parsed, readable bool) bool {
+func (b *batch) forgotten(t *expected, has reservation.Value, p parsed, readable bool) bool {
 	return t != nil && (!has.Found || readable && p.fields.State == tombstone) && t.over(b.seen.Now)
 }

@@ -75,7 +75,7 @@ func TestForgotten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if state, err := later.Release(ledgertest.Soon(t), "s", gone, reservation.Shop, "again"); err != nil || state != "tombstone" {
+	if state, err := later.Release(ledgertest.Soon(t), "s", gone, reservation.SourceShop, "again"); err != nil || state != "tombstone" {
 		t.Fatalf("released once more: %s, %v", state, err)
 	}
 	for _, against := range []struct {

@@ -62,7 +62,7 @@ type Rebuilt struct {
 	Returns      int                  `json:"returns"`
 	Missing      Missing              `json:"missing"`
 	// Carried is what Redis had and the ledger had not.
-	Carried *Carried `json:"carried,omitempty"`
+	Merged *Merged `json:"carried,omitempty"`
 	// Notes are sentences for the operator.
 	Notes []string `json:"notes"`
 	// Milliseconds is how long it took.
@@ -139,7 +139,7 @@ func (b *rebuilding) run(ctx context.Context) (err error) {
 	if err := b.read(ctx); err != nil {
 		return err
 	}
-	if b.life.Epoch != 0 && b.life.Aside { // it was interrupted after the shard had been filled
+	if b.life.Epoch != 0 && b.life.HasPrevious { // it was interrupted after the shard had been filled
 		return b.goOn(ctx)
 	}
 	if err := b.look(ctx); err != nil {
@@ -179,8 +179,8 @@ func (b *rebuilding) read(ctx context.Context) (err error) {
 	}
 	b.status = sale.Status(b.doc.Status)
 	switch {
-	case b.life.AsideStatus != "":
-		b.status = b.life.AsideStatus
+	case b.life.PreviousStatus != "":
+		b.status = b.life.PreviousStatus
 	case b.life.Epoch != 0 && b.life.Status != "":
 		b.status = b.life.Status
 	}
@@ -238,7 +238,7 @@ func (b *rebuilding) restore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.forgets = !now.Aside
+	b.forgets = !now.HasPrevious
 	if err := b.fill(ctx, r); err != nil {
 		return err
 	}
@@ -246,7 +246,7 @@ func (b *rebuilding) restore(ctx context.Context) error {
 		return err
 	}
 	status := b.closing()
-	if now.Aside && status == sale.Open {
+	if now.HasPrevious && status == sale.Open {
 		status = sale.Paused // until everything is carried over
 	}
 	cause := fmt.Sprintf("%s from the ledger, entry %d of %d", b.o.By, b.at.Seq, b.at.Epoch)
@@ -254,8 +254,8 @@ func (b *rebuilding) restore(ctx context.Context) error {
 		return err
 	}
 	b.out.Status = status
-	if now.Aside {
-		return b.carry(ctx)
+	if now.HasPrevious {
+		return b.merge(ctx)
 	}
 	b.advise()
 	return nil
@@ -276,5 +276,5 @@ func (b *rebuilding) goOn(ctx context.Context) error {
 		b.out.Notes = append(b.out.Notes, "An earlier rebuild has filled the sale and broke off before everything that redis had was carried over. Running it goes on with that.")
 		return nil
 	}
-	return b.carry(ctx)
+	return b.merge(ctx)
 }

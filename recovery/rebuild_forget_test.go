@@ -27,7 +27,7 @@ func TestRebuildForgets(t *testing.T) {
 	if err != nil || no != nil {
 		t.Fatal(no, err)
 	}
-	if _, err := s.Store.Release(ledgertest.Soon(t), "s", h.ID, reservation.Shop, "status_409"); err != nil {
+	if _, err := s.Store.Release(ledgertest.Soon(t), "s", h.ID, reservation.SourceShop, "status_409"); err != nil {
 		t.Fatal(err)
 	}
 	s.Sell(4)
@@ -53,7 +53,7 @@ func TestRebuildForgets(t *testing.T) {
 	}
 	refresh()
 	for range 2 { // it hears what time it is
-		if _, err := later.Store.Confirm(ledgertest.Soon(t), "s", "nothing", reservation.Shop, ""); !errors.Is(err, reservation.ErrNotFound) {
+		if _, err := later.Store.Confirm(ledgertest.Soon(t), "s", "nothing", reservation.SourceShop, ""); !errors.Is(err, reservation.ErrNotFound) {
 			t.Fatal(err)
 		}
 	}
@@ -87,7 +87,7 @@ func TestRebuildForgets(t *testing.T) {
 	if !forgotten() {
 		t.Error("what is over was put back")
 	}
-	books, err := later.Store.Books(ledgertest.Soon(t), "s")
+	books, err := later.Store.SaleStock(ledgertest.Soon(t), "s")
 	if err != nil || !books.Balanced {
 		t.Errorf("the books are %+v, %v", books, err)
 	}

@@ -68,7 +68,7 @@ func (s *store) untilSelling(e *edge.Edge) {
 	s.t.Helper()
 	ledgertest.Eventually(s.t, "the edge sells", func() bool {
 		l, ok := e.Catalogue().Sale("s")
-		return ok && e.Ready() == nil && l.Verdict(time.Now()) == nil
+		return ok && e.Ready() == nil && l.RefusalAt(time.Now()) == nil
 	})
 }
 
@@ -92,7 +92,7 @@ func (s *store) buy(e *edge.Edge, id, buyer, key string) (*sale.Refusal, error) 
 		}
 	}
 	a := &sale.Attempt{Sale: "s", Buyer: buyer, Lines: lines, Key: key, Print: "p", Ref: "order-" + key}
-	h, no, err := e.Hold(ledgertest.Soon(s.t), id, l, a, lines, edge.Terms{HoldFor: time.Hour, Margin: time.Minute, Mode: record.Response, Gate: "main"})
+	h, no, err := e.Hold(ledgertest.Soon(s.t), id, l, a, lines, edge.Terms{HoldFor: time.Hour, Margin: time.Minute, Mode: record.ModeResponse, Gate: "main"})
 	if no != nil || err != nil {
 		return no, err
 	}
@@ -169,7 +169,7 @@ func TestRebuildInMidSale(t *testing.T) {
 	for _, e := range s.edges { // buyers are told that it is paused, at every edge
 		ledgertest.Eventually(t, "the edge knows that it is paused", func() bool {
 			l, ok := e.Catalogue().Sale("s")
-			return ok && l.Verdict(time.Now()) != nil && l.Verdict(time.Now()).Reason == "paused"
+			return ok && l.RefusalAt(time.Now()) != nil && l.RefusalAt(time.Now()).Reason == "paused"
 		})
 	}
 	for id, ev := range s.orders {
@@ -204,7 +204,7 @@ func TestRebuildInMidSale(t *testing.T) {
 	if n := s.sold(); n != stock {
 		t.Errorf("%d orders of %d units, and more were wanted", n, stock)
 	}
-	b, err := s.edges[0].Store.Books(ledgertest.Soon(t), "s")
+	b, err := s.edges[0].Store.SaleStock(ledgertest.Soon(t), "s")
 	if err != nil || !b.Balanced || b.Items[0].Confirmed != int64(s.sold()) {
 		t.Errorf("the shop has %d orders, the books say %+v, error %v", s.sold(), b, err)
 	}

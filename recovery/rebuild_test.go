@@ -79,7 +79,7 @@ func TestRebuildBreaksOff(t *testing.T) {
 				t.Fatal(err)
 			}
 			listing, ok := s.Catalogue().Sale("s")
-			if no := listing.Verdict(time.Now()); !ok || no == nil || no.Reason != "paused" {
+			if no := listing.RefusalAt(time.Now()); !ok || no == nil || no.Reason != "paused" {
 				t.Fatalf("%s: buyers hear %+v", b.at, no)
 			}
 			if h, no, err := ledgertest.Attempt(t, s, "new", ""); !errors.Is(err, shard.ErrUnavailable) {
@@ -129,7 +129,7 @@ func TestRebuildWithoutTheLast(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := evidence(ledgertest.Attempt(t, s, "other", ""))
-	held := evidence(s.Hold(ledgertest.Soon(t), "held", must(s.Catalogue().Sale("s")), &sale.Attempt{Sale: "s", Buyer: "buyer of held"}, lost.Lines, edge.Terms{HoldFor: time.Hour, Mode: record.Backend}))
+	held := evidence(s.Hold(ledgertest.Soon(t), "held", must(s.Catalogue().Sale("s")), &sale.Attempt{Sale: "s", Buyer: "buyer of held"}, lost.Lines, edge.Terms{HoldFor: time.Hour, Mode: record.ModeBackend}))
 	ledgertest.Flush(t, server)
 	out := ledgertest.Rebuild(t, l, s, recovery.RebuildOptions{})
 	if out.Missing.AtLeast != 3 || out.Missing.Seen != at.Seq+3 || out.Missing.Waiting != 1 || out.Status != sale.Paused || !strings.Contains(strings.Join(out.Notes, "\n"), "at least 3 movements") {
@@ -138,7 +138,7 @@ func TestRebuildWithoutTheLast(t *testing.T) {
 	if _, no, err := ledgertest.Attempt(t, s, "r99", ""); err != nil || no == nil || no.Reason != "paused" {
 		t.Errorf("buyers hear %v, error %v", no, err)
 	}
-	before, _ := s.Store.Books(ledgertest.Soon(t), "s")
+	before, _ := s.Store.SaleStock(ledgertest.Soon(t), "s")
 	for _, ev := range []*reservation.Evidence{lost, other, lost} {
 		if got, err := s.ConfirmWith(ledgertest.Soon(t), ev, "paid"); got != record.Confirmed || err != nil {
 			t.Errorf("%s with its token: %s, %v", ev.ID, got, err)
@@ -147,7 +147,7 @@ func TestRebuildWithoutTheLast(t *testing.T) {
 	if got, err := s.ConfirmWith(ledgertest.Soon(t), &reservation.Evidence{Sale: "s", ID: "r4", Epoch: lost.Epoch, Lines: lost.Lines}, ""); got != record.Confirmed || err != nil {
 		t.Errorf("what the ledger has: %s, %v", got, err)
 	}
-	after, err := s.Store.Books(ledgertest.Soon(t), "s")
+	after, err := s.Store.SaleStock(ledgertest.Soon(t), "s")
 	if err != nil || after.Items[0].Confirmed != before.Items[0].Confirmed+2 || !after.Balanced {
 		t.Errorf("the books are %+v (%v), they were %+v", after, err, before)
 	}
@@ -210,7 +210,7 @@ func TestRebuildAfterARollback(t *testing.T) {
 			ledgertest.Restore(t, c, old)
 			s.Sell(test.again) // r71 …
 			if test.again > 0 {
-				if _, err := s.Store.Confirm(ledgertest.Soon(t), "s", "r11", reservation.Shop, "paid"); err != nil {
+				if _, err := s.Store.Confirm(ledgertest.Soon(t), "s", "r11", reservation.SourceShop, "paid"); err != nil {
 					t.Fatal(err)
 				}
 				if _, err := s.Store.Adjust(ledgertest.Soon(t), "s", "of the other life", "a", 2, "test"); err != nil {
@@ -239,18 +239,18 @@ func TestRebuildAfterARollback(t *testing.T) {
 				return err
 			})()
 			n := 0
-			err := recovery.NewRestorer(s.Store).AsideReservations(ctx, "s", func(string, string) {}, func(id string, r *record.Record) error {
+			err := recovery.NewRestorer(s.Store).PreviousReservations(ctx, "s", func(string, string) {}, func(id string, r *record.Record) error {
 				if n++; n > 20 {
 					return nil
 				}
-				_, _, err := recovery.NewRestorer(s.Store).Carry(ctx, "s", id, r)
+				_, _, err := recovery.NewRestorer(s.Store).MergeReservation(ctx, "s", id, r)
 				return err
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			out := ledgertest.Rebuild(t, l, s, recovery.RebuildOptions{})
-			if out.Found != recovery.FoundUnfinished || out.Status != sale.Paused || out.Carried == nil ||
+			if out.Found != recovery.FoundUnfinished || out.Status != sale.Paused || out.Merged == nil ||
 				!strings.Contains(strings.Join(out.Notes, "\n"), `The reservation unreadable, which redis had, cannot be read and is not carried over: "x".`) {
 				t.Errorf("it says %+v", out)
 			}
@@ -280,7 +280,7 @@ func TestRebuildAfterARollback(t *testing.T) {
 			if test.again > 0 {
 				stock += 2
 			}
-			b, err := s.Store.Books(ledgertest.Soon(t), "s")
+			b, err := s.Store.SaleStock(ledgertest.Soon(t), "s")
 			if err != nil || !b.Balanced || b.Items[0].Stock > stock {
 				t.Errorf("the books are %+v, error %v", b, err)
 			}
@@ -342,7 +342,7 @@ func TestRebuildByForce(t *testing.T) {
 func TestRebuildOfWhatIsOversold(t *testing.T) {
 	server, s, l := ledgertest.Drained(t, 20, 10)
 	c, ctx := server.Client(), ledgertest.Soon(t)
-	b, err := s.Store.Books(ctx, "s")
+	b, err := s.Store.SaleStock(ctx, "s")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -359,7 +359,7 @@ func TestRebuildOfWhatIsOversold(t *testing.T) {
 	end()
 	ledgertest.Flush(t, server)
 	out := ledgertest.Rebuild(t, l, s, recovery.RebuildOptions{})
-	b, err = s.Store.Books(ctx, "s")
+	b, err = s.Store.SaleStock(ctx, "s")
 	if err != nil || b.Items[0].Available >= 0 {
 		t.Fatalf("the books are %+v, error %v", b, err)
 	}

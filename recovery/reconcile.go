@@ -31,9 +31,9 @@ type run struct {
 	ledger ledger.Ledger // nil: none
 	sale   string
 	options
-	report *Report
-	story  *story
-	ahead  []journal.Movement // read, and not in the story yet
+	report  *Report
+	history *history
+	ahead   []journal.Movement // read, and not in the story yet
 
 	listed     map[string]bool // the cells of the sale's file
 	suspects   map[reservation.Named]bool
@@ -87,7 +87,7 @@ func (r *run) all(ctx context.Context) error {
 	if err := r.resolve(ctx); err != nil {
 		return err
 	}
-	for _, text := range r.story.contradictions {
+	for _, text := range r.history.contradictions {
 		r.report.add(Difference{
 			Kind: "journal", Text: "the movements contradict themselves: " + text,
 			Cause:  "the operation met a reservation or a cell that had been changed or deleted in redis",

@@ -150,7 +150,7 @@ func (m *market) check(l ledger.Ledger, spoilt map[string]bool) {
 			m.t.Errorf("a difference is %+v", d)
 		}
 	}
-	if first.Found <= recovery.DifferencesMost {
+	if first.Found <= recovery.MaxDifferences {
 		for what := range spoilt {
 			if !named[what] {
 				m.t.Errorf("%s was spoilt and is not found", what)
@@ -311,7 +311,7 @@ func TestOversold(t *testing.T) {
 	}
 	b := m.buyer(1)
 	reserve := func(id string, n int64) error {
-		c := &reservation.Claim{ID: id, Sale: "s", Version: 2, Buyer: b.name, Lines: []sale.Line{{SKU: "a", Quantity: n}}, HoldFor: time.Hour, Mode: record.Response}
+		c := &reservation.BindingPriority{ID: id, Sale: "s", Version: 2, Buyer: b.name, Lines: []sale.Line{{SKU: "a", Quantity: n}}, HoldFor: time.Hour, Mode: record.ModeResponse}
 		_, refusal, err := m.Reserve(ledgertest.Soon(t), c)
 		if refusal != nil {
 			return fmt.Errorf("refused: %s", refusal.Reason)

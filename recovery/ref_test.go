@@ -17,9 +17,9 @@ import (
 func (m *market) twoBuyers() {
 	m.t.Helper()
 	for _, buyer := range []string{"Ann", "Bob"} {
-		c := &reservation.Claim{
+		c := &reservation.BindingPriority{
 			ID: "of-" + buyer, Sale: "s", Version: m.version, Buyer: buyer, Lines: []sale.Line{{SKU: "a", Quantity: 1}},
-			HoldFor: time.Hour, Margin: time.Minute, Mode: record.Response, Ref: "order-1",
+			HoldFor: time.Hour, Margin: time.Minute, Mode: record.ModeResponse, Ref: "order-1",
 		}
 		if _, no, err := m.Reserve(ledgertest.Soon(m.t), c); no != nil || err != nil {
 			m.t.Fatal(no, err)

@@ -45,7 +45,7 @@ type Report struct {
 }
 
 // DifferencesMost is how many differences a report lists.
-const DifferencesMost = 1000
+const MaxDifferences = 1000
 
 // add counts a difference, and lists it while there is room.
 func (r *Report) add(d Difference) {
@@ -54,7 +54,7 @@ func (r *Report) add(d Difference) {
 		r.Repaired++
 	}
 	r.Left = r.Found - r.Repaired
-	if len(r.Differences) < DifferencesMost {
+	if len(r.Differences) < MaxDifferences {
 		r.Differences = append(r.Differences, d)
 	}
 }
@@ -67,6 +67,6 @@ const (
 )
 
 // teller names the source of the history in a sentence.
-func (r *Report) teller() string {
+func (r *Report) source() string {
 	return map[string]string{AgainstLedger: "the ledger", AgainstJournal: "the journal", AgainstItself: "the reservations"}[r.Against]
 }

@@ -25,7 +25,7 @@ func (r *run) resolve(ctx context.Context) error {
 	}
 	names := r.sorted()
 	var again []reservation.Named
-	reported := make(map[reservation.Named]*verdict)
+	reported := make(map[reservation.Named]*finding)
 	for round := range rounds + 1 {
 		if round > 0 {
 			names, again = again, nil
@@ -43,20 +43,20 @@ func (r *run) resolve(ctx context.Context) error {
 
 // round goes through the suspects once. Values that were repaired, or that changed
 // during their repair, are examined again.
-func (r *run) round(ctx context.Context, names []reservation.Named, last bool, repaired map[reservation.Named]*verdict, again *[]reservation.Named) error {
+func (r *run) round(ctx context.Context, names []reservation.Named, last bool, repaired map[reservation.Named]*finding, again *[]reservation.Named) error {
 	var fields []string
 	for _, n := range names {
 		if n.Part == reservation.PartBinding {
 			fields = append(fields, n.Name)
 		}
 	}
-	r.story.wanted(fields)
+	r.history.wanted(fields)
 	for part := range slices.Chunk(names, atOnce) {
 		b, err := r.examine(ctx, part)
 		if err != nil {
 			return err
 		}
-		var wrong []*verdict
+		var wrong []*finding
 		for _, n := range part {
 			v := b.judge(n)
 			was := repaired[n]
@@ -112,7 +112,7 @@ func (r *run) examine(ctx context.Context, names []reservation.Named) (*batch, e
 	if err != nil {
 		return nil, err
 	}
-	if seen.Epoch != r.story.epoch || seen.Seq < r.story.seq {
+	if seen.Epoch != r.history.epoch || seen.Seq < r.history.seq {
 		return nil, r.broken("journal", fmt.Errorf("sale %s in redis has become another one while it was compared", r.sale))
 	}
 	if err := r.advance(ctx, seen.Seq); err != nil {
@@ -127,7 +127,7 @@ func (r *run) examine(ctx context.Context, names []reservation.Named) (*batch, e
 }
 
 // repair repairs values that were found wrong at one moment.
-func (r *run) repair(ctx context.Context, b *batch, wrong []*verdict) ([]bool, error) {
+func (r *run) repair(ctx context.Context, b *batch, wrong []*finding) ([]bool, error) {
 	repairs := make([]reservation.Repair, len(wrong))
 	for i, v := range wrong {
 		repairs[i] = v.Repair
@@ -142,7 +142,7 @@ func (r *run) repair(ctx context.Context, b *batch, wrong []*verdict) ([]bool, e
 // oversold reports cells with more units held and sold than there are: no stock is invented.
 func (r *run) oversold() {
 	for name := range r.cellNames() {
-		c, known := r.story.total(name)
+		c, known := r.history.total(name)
 		if known && c.Available < 0 {
 			r.report.add(Difference{
 				Kind: "oversold", Name: name,

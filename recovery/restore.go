@@ -40,7 +40,7 @@ type Restoration struct {
 }
 
 // restoreMost is how many values one call carries: two for each field.
-const restoreMost = 2000
+const maxRestoreBatch = 2000
 
 // Renew begins to restore a sale: what Redis has of it is set aside. seen is what was
 // found there; if it has another life since, it fails with ErrOvertaken and nothing has
@@ -49,7 +49,7 @@ func (s *Restorer) Renew(ctx context.Context, file *sale.Sale, doc string, versi
 	if err := s.shard.Redis.SAdd(ctx, s.shard.SalesKey(), file.ID).Err(); err != nil {
 		return nil, shard.Explain(err)
 	}
-	keys := append(s.shard.ShardKeys(file.ID), s.shard.AsideKeys(file.ID)...)
+	keys := append(s.shard.ShardKeys(file.ID), s.shard.PreviousKeys(file.ID)...)
 	began := 0
 	if seen.Restoring {
 		began = 1
@@ -83,7 +83,7 @@ func (r *Restoration) Reservation(ctx context.Context, id string, f *record.Reco
 	for _, field := range binds {
 		r.add(shard.BindingsKey, field, id)
 	}
-	return r.send(ctx, restoreMost)
+	return r.send(ctx, maxRestoreBatch)
 }
 
 // Forget leaves out a reservation that is over: no token of it may make it again.
@@ -96,31 +96,31 @@ func (r *Restoration) Forget(f *record.Record) {
 // Others puts back which further reservations go by a ref.
 func (r *Restoration) Others(ctx context.Context, field, ids string) error {
 	r.add(shard.BindingsKey, field, ids)
-	return r.send(ctx, restoreMost)
+	return r.send(ctx, maxRestoreBatch)
 }
 
 // Cell puts a stock cell back.
 func (r *Restoration) Cell(ctx context.Context, name string, c record.Cell) error {
 	r.add(shard.CellsKey, name, fmt.Sprintf("%d %d %d %d %d", c.Stock, c.Available, c.Held, c.InDoubt, c.Confirmed))
-	return r.send(ctx, restoreMost)
+	return r.send(ctx, maxRestoreBatch)
 }
 
 // Limit puts what a field of the limits has counted back.
 func (r *Restoration) Limit(ctx context.Context, field string, c Counter) error {
 	r.add(shard.LimitsKey, field, strconv.FormatInt(c.Charged, 10)+" "+strconv.FormatInt(c.Pending, 10))
-	return r.send(ctx, restoreMost)
+	return r.send(ctx, maxRestoreBatch)
 }
 
 // Unpaid puts back how many unpaid holds a counter has. When others ended is not known.
 func (r *Restoration) Unpaid(ctx context.Context, field string, held int64) error {
 	r.add(shard.UnpaidKey, field, strconv.FormatInt(held, 10))
-	return r.send(ctx, restoreMost)
+	return r.send(ctx, maxRestoreBatch)
 }
 
 // Adjustment puts an adjustment back, with the cell's stock after it.
 func (r *Restoration) Adjustment(ctx context.Context, id string, l record.CellUnits, stock int64) error {
 	r.add(shard.AdjustmentsKey, id, fmt.Sprintf("%s %d %d", l.Cell, l.Units, stock))
-	return r.send(ctx, restoreMost)
+	return r.send(ctx, maxRestoreBatch)
 }
 
 // Return puts a return back: what came back with it, and all that had come back then.
@@ -130,7 +130,7 @@ func (r *Restoration) Return(ctx context.Context, id, returnID string, restock b
 		flag = "1 "
 	}
 	r.add(shard.ReturnsKey, id+"|"+returnID, flag+record.UnitsText(lines)+"\t"+record.UnitsText(answer))
-	return r.send(ctx, restoreMost)
+	return r.send(ctx, maxRestoreBatch)
 }
 
 func (r *Restoration) add(place int, pair ...any) {

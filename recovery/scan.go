@@ -21,13 +21,13 @@ func (r *run) scan(ctx context.Context) error {
 			return r.scanError
 		}
 	}
-	r.report.Reservations, r.report.Cells, r.report.Limits = len(r.story.reservations), len(r.cellNames()), len(r.story.limits)
+	r.report.Reservations, r.report.Cells, r.report.Limits = len(r.history.reservations), len(r.cellNames()), len(r.history.limits)
 	return nil
 }
 
 func (r *run) scanRecords(ctx context.Context) {
 	for id, text := range r.each(ctx, reservation.PartRecord) {
-		t := r.story.reservations[id]
+		t := r.history.reservations[id]
 		if t != nil {
 			t.seen = true
 			if !t.sameRecord(text) {
@@ -43,7 +43,7 @@ func (r *run) scanRecords(ctx context.Context) {
 		}
 	}
 	now := r.store.Now(r.sale)
-	for id, t := range r.story.reservations {
+	for id, t := range r.history.reservations {
 		if !t.seen && !t.over(now) {
 			r.suspectReservation(id)
 		}
@@ -59,10 +59,10 @@ func (r *run) suspectReservation(id string) {
 // cellNames are all cells that must exist.
 func (r *run) cellNames() map[string]bool {
 	all := maps.Clone(r.listed)
-	for name := range r.story.stock {
+	for name := range r.history.stock {
 		all[name] = true
 	}
-	for name := range r.story.cells {
+	for name := range r.history.cells {
 		all[name] = true
 	}
 	return all
@@ -80,16 +80,16 @@ func (r *run) scanCells(ctx context.Context) {
 
 func (r *run) scanLimits(ctx context.Context) {
 	for field, text := range r.each(ctx, reservation.PartLimit) {
-		c := r.story.limits[field]
+		c := r.history.limits[field]
 		if text != limitText(c) {
 			r.suspect(reservation.PartLimit, field)
 		}
 		if c.charged != 0 || c.pending != 0 {
 			c.seen = true
-			r.story.limits[field] = c
+			r.history.limits[field] = c
 		}
 	}
-	for field, c := range r.story.limits {
+	for field, c := range r.history.limits {
 		if !c.seen {
 			r.suspect(reservation.PartLimit, field)
 		}
@@ -100,11 +100,11 @@ func (r *run) scanUnpaid(ctx context.Context) {
 	seen := make(map[string]bool)
 	for field, text := range r.each(ctx, reservation.PartUnpaid) {
 		seen[field] = true
-		if n, _, ok := unpaidHolds(text); !ok || n != r.story.unpaid[field] {
+		if n, _, ok := unpaidHolds(text); !ok || n != r.history.unpaid[field] {
 			r.suspect(reservation.PartUnpaid, field)
 		}
 	}
-	for field := range r.story.unpaid {
+	for field := range r.history.unpaid {
 		if !seen[field] {
 			r.suspect(reservation.PartUnpaid, field)
 		}
@@ -118,18 +118,18 @@ func (r *run) scanBindings(ctx context.Context) {
 	for field, text := range r.each(ctx, reservation.PartBinding) {
 		if ref, ok := record.NamedField(field); ok {
 			for id := range strings.FieldsSeq(text) {
-				if under[key(ref, id)] = struct{}{}; id != "+" && !r.story.reservations[id].under(ref) {
+				if under[key(ref, id)] = struct{}{}; id != "+" && !r.history.reservations[id].under(ref) {
 					r.suspect(reservation.PartBinding, field)
 				}
 			}
 			continue
 		}
 		seen[maphash.String(seed, field)] = struct{}{}
-		if t := r.story.reservations[text]; t == nil || !t.names(field) || t.rank(field) == record.RankNone {
+		if t := r.history.reservations[text]; t == nil || !t.names(field) || t.rank(field) == record.RankNone {
 			r.suspect(reservation.PartBinding, field)
 		}
 	}
-	for id, t := range r.story.reservations {
+	for id, t := range r.history.reservations {
 		f := fieldsOf(t.text)
 		_, found := under[key(f.ref, id)]
 		if _, more := under[key(f.ref, "+")]; t.under(f.ref) && f.ref != "" && !found && !more {
@@ -159,7 +159,7 @@ func (r *run) scanSets(ctx context.Context) {
 				}
 				continue
 			}
-			t := r.story.reservations[id]
+			t := r.history.reservations[id]
 			if t == nil {
 				r.suspect(part, id)
 			} else if p, at := listed(t.state, t.deadline(), t.changed); p != part || !sameScore(score, at) {
@@ -171,7 +171,7 @@ func (r *run) scanSets(ctx context.Context) {
 				r.suspectReservation(id)
 			}
 		}
-		for id, t := range r.story.reservations {
+		for id, t := range r.history.reservations {
 			if p, _ := listed(t.state, 0, 0); p == part && !there[id] {
 				r.suspect(part, id)
 			}
@@ -184,7 +184,7 @@ func (r *run) scanAnswers(ctx context.Context) {
 	for id := range r.each(ctx, reservation.PartAdjustment) {
 		r.suspect(reservation.PartAdjustment, id)
 	}
-	for _, a := range r.story.adjusted {
+	for _, a := range r.history.adjusted {
 		if a.id != "" {
 			r.suspect(reservation.PartAdjustment, a.id)
 		}
@@ -192,7 +192,7 @@ func (r *run) scanAnswers(ctx context.Context) {
 	for key := range r.each(ctx, reservation.PartReturn) {
 		r.suspect(reservation.PartReturn, key)
 	}
-	for id, list := range r.story.returned {
+	for id, list := range r.history.returned {
 		for _, b := range list {
 			r.suspect(reservation.PartReturn, id+"|"+b.id)
 		}

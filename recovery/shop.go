@@ -34,7 +34,7 @@ func (r *run) shop(ctx context.Context) error {
 		return r.askShop(ctx)
 	}
 	refs := make(map[string][]string)
-	for id, t := range r.story.reservations {
+	for id, t := range r.history.reservations {
 		if ref := fieldsOf(t.text).ref; ref != "" {
 			refs[ref] = append(refs[ref], id)
 		}
@@ -42,7 +42,7 @@ func (r *run) shop(ctx context.Context) error {
 	ordered := make(map[string]bool)
 	for _, name := range r.Shop.Orders {
 		id := name
-		if r.story.reservations[name] == nil {
+		if r.history.reservations[name] == nil {
 			if same := r.ambiguous(refs[name]); same != nil {
 				r.sameRef(name, same)
 				for _, id := range same {
@@ -64,8 +64,8 @@ func (r *run) shop(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(r.story.reservations)) {
-		if t := r.story.reservations[id]; t.state == record.Confirmed && !ordered[id] && time.UnixMilli(t.changed).Before(r.Shop.AsOf) {
+	for _, id := range slices.Sorted(maps.Keys(r.history.reservations)) {
+		if t := r.history.reservations[id]; t.state == record.Confirmed && !ordered[id] && time.UnixMilli(t.changed).Before(r.Shop.AsOf) {
 			r.notInShop(id)
 		}
 	}
@@ -76,7 +76,7 @@ func (r *run) shop(ctx context.Context) error {
 func (r *run) ambiguous(ids []string) (same []string) {
 	buyers := make(map[string]bool)
 	for _, id := range slices.Sorted(slices.Values(ids)) {
-		if t := r.story.reservations[id]; t.rank("") > 0 {
+		if t := r.history.reservations[id]; t.rank("") > 0 {
 			f := fieldsOf(t.text)
 			buyers[f.buyer], same = true, append(same, id)
 		}
@@ -91,7 +91,7 @@ func (r *run) ambiguous(ids []string) (same []string) {
 func (r *run) sameRef(name string, ids []string) {
 	words := make([]string, len(ids))
 	for i, id := range ids {
-		t := r.story.reservations[id]
+		t := r.history.reservations[id]
 		f := fieldsOf(t.text)
 		words[i] = fmt.Sprintf("%s (%s, buyer %s)", id, t.state, f.buyer)
 	}
@@ -105,7 +105,7 @@ func (r *run) sameRef(name string, ids []string) {
 func (r *run) best(ids []string) (best string) {
 	rank := map[record.State]int{record.Confirmed: 4, record.InDoubt: 3, record.Unbacked: 2, record.Held: 1}
 	for _, id := range slices.Sorted(slices.Values(ids)) {
-		if best == "" || rank[r.story.reservations[id].state] > rank[r.story.reservations[best].state] {
+		if best == "" || rank[r.history.reservations[id].state] > rank[r.history.reservations[best].state] {
 			best = id
 		}
 	}
@@ -114,7 +114,7 @@ func (r *run) best(ids []string) (best string) {
 
 // inShop judges a reservation of which the shop has the order.
 func (r *run) inShop(ctx context.Context, id string) error {
-	state := r.story.reservations[id].state
+	state := r.history.reservations[id].state
 	d := Difference{Kind: "shop", Name: id}
 	switch state {
 	case record.Confirmed, record.Held: // a hold has its answer under way
@@ -123,7 +123,7 @@ func (r *run) inShop(ctx context.Context, id string) error {
 		d.Text, d.Cause = fmt.Sprintf("reservation %s is in doubt, and the shop has the order", id), "the shop's answer was lost or unclear"
 		d.Repair, d.Repairable = "confirm it", true
 		if r.Repair {
-			_, err := r.store.Confirm(ctx, r.sale, id, reservation.Operator, "reconcile")
+			_, err := r.store.Confirm(ctx, r.sale, id, reservation.SourceOperator, "reconcile")
 			if err != nil {
 				return fmt.Errorf("confirming %s: %w", id, err)
 			}
@@ -150,11 +150,11 @@ func (r *run) notInShop(id string) {
 
 // askShop asks about reservations in doubt first, then about those that changed last.
 func (r *run) askShop(ctx context.Context) error {
-	ids := slices.Collect(maps.Keys(r.story.reservations))
-	ids = slices.DeleteFunc(ids, func(id string) bool { return r.story.reservations[id].state == record.Held })
+	ids := slices.Collect(maps.Keys(r.history.reservations))
+	ids = slices.DeleteFunc(ids, func(id string) bool { return r.history.reservations[id].state == record.Held })
 	slices.SortFunc(ids, func(a, b string) int {
-		x, y := r.story.reservations[a], r.story.reservations[b]
-		if open := func(t *told) bool { return t.state == record.InDoubt || t.state == record.Unbacked }; open(x) != open(y) {
+		x, y := r.history.reservations[a], r.history.reservations[b]
+		if open := func(t *expected) bool { return t.state == record.InDoubt || t.state == record.Unbacked }; open(x) != open(y) {
 			if open(x) {
 				return -1
 			}
@@ -168,7 +168,7 @@ func (r *run) askShop(ctx context.Context) error {
 	}
 	silent := 0
 	for _, id := range ids {
-		t := r.story.reservations[id]
+		t := r.history.reservations[id]
 		f := fieldsOf(t.text)
 		has, err := r.Shop.Ask(ctx, f.gate, id, f.ref)
 		switch {

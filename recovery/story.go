@@ -11,9 +11,9 @@ import (
 
 // story is what Redis must have of a sale, according to its movements up to an entry.
 // It takes about 600 bytes per reservation.
-type story struct {
+type history struct {
 	epoch, seq   int64
-	reservations map[string]*told
+	reservations map[string]*expected
 	// stock is what was loaded and added, by cell; nil: not known.
 	stock  map[string]int64
 	cells  map[string]*ledger.Cell // what reservations have of each
@@ -25,8 +25,8 @@ type story struct {
 	// strict: every movement must follow from the previous ones; one that cannot is reported.
 	strict bool
 
-	adjusted []adjustment       // in their order
-	returned map[string][]*back // by reservation, in their order
+	adjusted []adjustment              // in their order
+	returned map[string][]*returnEntry // by reservation, in their order
 	last     *journal.Movement
 	wants    map[string]map[string]bool // by binding, the reservations that name it; nil: not requested
 
@@ -36,7 +36,7 @@ type story struct {
 
 // told is a reservation in the history. Its state, cause and time of change are
 // separate from its record, because they change without it.
-type told struct {
+type expected struct {
 	state   record.State
 	changed int64 // ms
 	cause   string
@@ -59,21 +59,21 @@ type adjustment struct {
 }
 
 // back is a return.
-type back struct {
+type returnEntry struct {
 	id      string
 	lines   []record.CellUnits
 	restock bool
 	seq     int64
 }
 
-func newStory() *story {
-	return &story{
-		reservations: make(map[string]*told), cells: make(map[string]*ledger.Cell), limits: make(map[string]counter), unpaid: make(map[string]int64), returned: make(map[string][]*back),
+func newHistory() *history {
+	return &history{
+		reservations: make(map[string]*expected), cells: make(map[string]*ledger.Cell), limits: make(map[string]counter), unpaid: make(map[string]int64), returned: make(map[string][]*returnEntry),
 	}
 }
 
 // contradict records an impossible entry.
-func (s *story) contradict(m *journal.Movement, what string) {
+func (s *history) contradict(m *journal.Movement, what string) {
 	const most = 20
 	if len(s.contradictions) < most {
 		s.contradictions = append(s.contradictions, fmt.Sprintf("entry %d (%s %s): %s", m.Seq, m.Kind, m.ID, what))
@@ -82,26 +82,26 @@ func (s *story) contradict(m *journal.Movement, what string) {
 
 // apply adds one movement. A movement gives a reservation's state whatever it was
 // before, so it may be one that the history has already.
-func (s *story) apply(m *journal.Movement) {
+func (s *history) apply(m *journal.Movement) {
 	switch m.Kind {
 	case "applied", "open", "paused", "closed", "rebuilt", "repaired":
 	case "loaded", "adjusted":
 		s.adjust(m)
 	case "returned":
 		s.giveBack(m)
-		s.tell(m, "")
+		s.change(m, "")
 	case "extended":
-		s.tell(m, "")
+		s.change(m, "")
 	case "recreated":
-		s.tell(m, record.Confirmed)
+		s.change(m, record.Confirmed)
 	default:
-		s.tell(m, record.State(m.Kind))
+		s.change(m, record.State(m.Kind))
 	}
 	s.seq, s.last = m.Seq, m
 }
 
 // adjust moves stock.
-func (s *story) adjust(m *journal.Movement) {
+func (s *history) adjust(m *journal.Movement) {
 	id := ""
 	if m.Kind == "adjusted" {
 		id = m.ID
@@ -119,12 +119,12 @@ func (s *story) adjust(m *journal.Movement) {
 	}
 }
 
-func (s *story) giveBack(m *journal.Movement) {
-	s.returned[m.ID] = append(s.returned[m.ID], &back{m.ReturnID(), m.Lines, true, m.Seq})
+func (s *history) giveBack(m *journal.Movement) {
+	s.returned[m.ID] = append(s.returned[m.ID], &returnEntry{m.ReturnID(), m.Lines, true, m.Seq})
 }
 
 // tell applies a reservation's movement; an empty state leaves its own.
-func (s *story) tell(m *journal.Movement, state record.State) {
+func (s *history) change(m *journal.Movement, state record.State) {
 	t := s.reservations[m.ID]
 	switch {
 	case !s.strict:
@@ -135,7 +135,7 @@ func (s *story) tell(m *journal.Movement, state record.State) {
 	}
 	switch {
 	case m.Record != nil:
-		s.put(m.ID, &told{state: m.Record.State, changed: milli(m.Record.Changed), cause: m.Record.Cause, text: m.Record.Text()})
+		s.put(m.ID, &expected{state: m.Record.State, changed: milli(m.Record.Changed), cause: m.Record.Cause, text: m.Record.Text()})
 		return
 	case t == nil && state == "":
 		s.contradict(m, "nothing tells of this reservation before")
@@ -145,7 +145,7 @@ func (s *story) tell(m *journal.Movement, state record.State) {
 			s.contradict(m, "nothing tells of this reservation before")
 		}
 		r := record.Record{State: state, Changed: m.Time, Cause: ledger.Plain(m.Cause), Buyer: m.Buyer, Lines: m.Lines}
-		s.put(m.ID, &told{state: state, changed: milli(m.Time), cause: r.Cause, text: r.Text(), part: true})
+		s.put(m.ID, &expected{state: state, changed: milli(m.Time), cause: r.Cause, text: r.Text(), part: true})
 		return
 	}
 	next := *t
@@ -154,7 +154,7 @@ func (s *story) tell(m *journal.Movement, state record.State) {
 }
 
 // put stores a reservation and updates its cells and limits.
-func (s *story) put(id string, t *told) {
+func (s *history) put(id string, t *expected) {
 	if before := s.reservations[id]; before != nil {
 		s.count(before, -1)
 		s.want(id, before, false)
@@ -166,7 +166,7 @@ func (s *story) put(id string, t *told) {
 }
 
 // count adds a reservation's share of cells and limits, or subtracts it.
-func (s *story) count(t *told, sign int64) {
+func (s *history) count(t *expected, sign int64) {
 	column := t.state.Column()
 	if !column.Taken() {
 		return
@@ -196,7 +196,7 @@ func (s *story) count(t *told, sign int64) {
 	}
 }
 
-func (s *story) cell(name string) *ledger.Cell {
+func (s *history) cell(name string) *ledger.Cell {
 	c := s.cells[name]
 	if c == nil {
 		c = &ledger.Cell{Name: name}
@@ -206,7 +206,7 @@ func (s *story) cell(name string) *ledger.Cell {
 }
 
 // want records which reservations name a requested binding.
-func (s *story) want(id string, t *told, on bool) {
+func (s *history) want(id string, t *expected, on bool) {
 	if s.wants == nil {
 		return
 	}
@@ -227,7 +227,7 @@ func (s *story) want(id string, t *told, on bool) {
 }
 
 // wanted begins to record which reservations name these bindings.
-func (s *story) wanted(fields []string) {
+func (s *history) wanted(fields []string) {
 	s.wants = make(map[string]map[string]bool, len(fields))
 	for _, field := range fields {
 		s.wants[field] = nil
@@ -241,7 +241,7 @@ func (s *story) wanted(fields []string) {
 }
 
 // total is a cell as it must be, if its stock is known.
-func (s *story) total(name string) (c ledger.Cell, known bool) {
+func (s *history) total(name string) (c ledger.Cell, known bool) {
 	stock, known := s.stock[name]
 	c = ledger.Cell{Name: name}
 	if of := s.cells[name]; of != nil {

@@ -16,7 +16,7 @@ type contest struct {
 	ids    [2]string
 	fields []string
 	looks  []reservation.Operation // ask the scripts to whom each field belongs
-	edit   []func(*reservation.Claim)
+	edit   []func(*reservation.BindingPriority)
 }
 
 // contestOf is one of a key and a ref, or of a purchase without a key.
@@ -26,12 +26,12 @@ func contestOf(name string, single bool, mode record.Mode) *contest {
 	}
 	ids := [2]string{name + "-1", name + "-2"}
 	if single {
-		return &contest{ids, []string{"d|" + name}, []reservation.Operation{look("d|"+name, "")}, []func(*reservation.Claim){withSingle(name), inMode(mode)}}
+		return &contest{ids, []string{"d|" + name}, []reservation.Operation{look("d|"+name, "")}, []func(*reservation.BindingPriority){withSingle(name), inMode(mode)}}
 	}
-	ttl := func(c *reservation.Claim) { c.Binding.TTL = 10 * time.Millisecond } // at least until the sale ends
+	ttl := func(c *reservation.BindingPriority) { c.Binding.TTL = 10 * time.Millisecond } // at least until the sale ends
 	return &contest{
 		ids, []string{"k|" + name, record.RefField("Ann", name)}, []reservation.Operation{look("k|"+name, ""), look("", name)},
-		[]func(*reservation.Claim){withKey(name, ""), withRef(name), inMode(mode), ttl},
+		[]func(*reservation.BindingPriority){withKey(name, ""), withRef(name), inMode(mode), ttl},
 	}
 }
 
@@ -43,14 +43,14 @@ var ends = map[string]func(c *clocked, id string){
 		c.must("confirmed")(c.Confirm(stocktest.Soon(c.t), "s", id, reservation.Answer, ""))
 	},
 	"released": func(c *clocked, id string) {
-		c.must("released")(c.Release(stocktest.Soon(c.t), "s", id, reservation.Shop, ""))
+		c.must("released")(c.Release(stocktest.Soon(c.t), "s", id, reservation.SourceShop, ""))
 	},
 	"unbacked": func(c *clocked, id string) {
-		c.must("released")(c.Release(stocktest.Soon(c.t), "s", id, reservation.Shop, ""))
+		c.must("released")(c.Release(stocktest.Soon(c.t), "s", id, reservation.SourceShop, ""))
 		rest := "rest-" + id
 		c.reserve(rest, ofLines(sale.Line{SKU: "a", Quantity: stocktest.CellA(c.t, c.Store).Available}))
 		c.must("unbacked")(c.Confirm(stocktest.Soon(c.t), "s", id, reservation.Answer, ""))
-		c.must("released")(c.Release(stocktest.Soon(c.t), "s", rest, reservation.Shop, ""))
+		c.must("released")(c.Release(stocktest.Soon(c.t), "s", rest, reservation.SourceShop, ""))
 	},
 	"overdue": func(c *clocked, _ string) {
 		c.step(2 * time.Minute)
@@ -75,13 +75,13 @@ func TestBindingRanksAreThoseOfTheScripts(t *testing.T) {
 				name := first + "-" + second
 				var some []*contest
 				if first != "answered" { // in mode response the hold ends with the answer
-					some = append(some, contestOf("named-"+name, false, record.Response))
+					some = append(some, contestOf("named-"+name, false, record.ModeResponse))
 				}
 				if second == "held" || second == "confirmed" {
-					some = append(some, contestOf("backend-"+name, true, record.Backend))
+					some = append(some, contestOf("backend-"+name, true, record.ModeBackend))
 				}
 				if first != "answered" && second == "held" {
-					some = append(some, contestOf("single-"+name, true, record.Response))
+					some = append(some, contestOf("single-"+name, true, record.ModeResponse))
 				}
 				for _, of := range some {
 					c.contend(of, first, second)
@@ -116,7 +116,7 @@ func (c *clocked) contend(of *contest, first, second string) {
 // name it: none has a higher one than the owner, and what is sure is bound.
 func (c *clocked) agree(of *contest) {
 	c.t.Helper()
-	b, err := c.Books(stocktest.Soon(c.t), "s")
+	b, err := c.SaleStock(stocktest.Soon(c.t), "s")
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -23,12 +23,14 @@ var intoState = map[string]func(*clocked){
 	"confirmed": func(c *clocked) {
 		c.must("confirmed")(c.Confirm(stocktest.Soon(c.t), "s", "r1", reservation.Answer, ""))
 	},
-	"released": func(c *clocked) { c.must("released")(c.Release(stocktest.Soon(c.t), "s", "r1", reservation.Shop, "")) },
+	"released": func(c *clocked) {
+		c.must("released")(c.Release(stocktest.Soon(c.t), "s", "r1", reservation.SourceShop, ""))
+	},
 	"unbacked": func(c *clocked) {
-		c.must("released")(c.Release(stocktest.Soon(c.t), "s", "r1", reservation.Shop, ""))
+		c.must("released")(c.Release(stocktest.Soon(c.t), "s", "r1", reservation.SourceShop, ""))
 		c.reserve("other", ofLines(sale.Line{SKU: "a", Quantity: 4}))
 		c.must("unbacked")(c.Confirm(stocktest.Soon(c.t), "s", "r1", reservation.Answer, ""))
-		c.must("released")(c.Release(stocktest.Soon(c.t), "s", "other", reservation.Shop, ""))
+		c.must("released")(c.Release(stocktest.Soon(c.t), "s", "other", reservation.SourceShop, ""))
 	},
 	"expired": func(c *clocked) {
 		c.step(2 * time.Minute)
@@ -48,20 +50,20 @@ func TestWhatIsBound(t *testing.T) {
 		"released":  {},
 		"expired":   {},
 	}
-	first := map[string]func(*reservation.Claim){
+	first := map[string]func(*reservation.BindingPriority){
 		reservation.ByKey: withKey("x", "print"), reservation.BySingle: withSingle("x"), reservation.ByRef: withRef("order-1"),
 	}
-	others := map[string]func(*reservation.Claim){ // the same key or ref for something else
+	others := map[string]func(*reservation.BindingPriority){ // the same key or ref for something else
 		reservation.ByKey: withKey("x", "another"),
-		reservation.ByRef: func(c *reservation.Claim) { c.Ref, c.RefShared, c.Buyer = "order-1", true, "Bob" },
+		reservation.ByRef: func(c *reservation.BindingPriority) { c.Ref, c.RefShared, c.Buyer = "order-1", true, "Bob" },
 	}
 	for state, bound := range live {
 		for by, edit := range first {
 			t.Run(state+" by "+by, func(t *testing.T) {
 				eachClock(t, 4, func(t *testing.T, c *clocked) {
-					mode := inMode(record.Response)
+					mode := inMode(record.ModeResponse)
 					if state == "expired" {
-						mode = inMode(record.Backend)
+						mode = inMode(record.ModeBackend)
 					}
 					h := c.reserve("r1", edit, mode)
 					intoState[state](c)
@@ -72,7 +74,7 @@ func TestWhatIsBound(t *testing.T) {
 						}
 						return
 					}
-					for name, second := range map[string]func(*reservation.Claim){"same": edit, "other": others[by]} {
+					for name, second := range map[string]func(*reservation.BindingPriority){"same": edit, "other": others[by]} {
 						if second == nil {
 							continue
 						}
@@ -100,7 +102,7 @@ func TestKeysAreFreedInTheEnd(t *testing.T) {
 	eachClock(t, 9, func(t *testing.T, c *clocked) {
 		ended := 366 * 24 * time.Hour
 		ttl := 2 * ended
-		forLong := func(cl *reservation.Claim) { cl.Binding.TTL = ttl }
+		forLong := func(cl *reservation.BindingPriority) { cl.Binding.TTL = ttl }
 		c.reserve("long", withKey("long", "p"), forLong)
 		c.reserve("short", withKey("short", "p"), withRef("order-1"))
 		for _, id := range []string{"long", "short"} {
@@ -147,7 +149,7 @@ func TestBoundComesFirst(t *testing.T) {
 				if b := c.bound("r2", withKey("x", "p")); b == nil || b.ID != "r1" {
 					t.Errorf("by key he hears %v", b)
 				}
-				if b := c.bound("r2", withRef("order-1"), func(cl *reservation.Claim) { cl.Version-- }); b == nil || b.By != reservation.ByRef {
+				if b := c.bound("r2", withRef("order-1"), func(cl *reservation.BindingPriority) { cl.Version-- }); b == nil || b.By != reservation.ByRef {
 					t.Errorf("by ref he hears %v", b)
 				}
 			})
@@ -166,9 +168,9 @@ func (c *clocked) status(s sale.Status) {
 func TestBoundWithinOneCall(t *testing.T) {
 	eachClock(t, 9, func(t *testing.T, c *clocked) {
 		reserve := func(id, field, ref string) reservation.Operation {
-			return reservation.Operation{NotAfter: forever, Claim: &reservation.Claim{
+			return reservation.Operation{NotAfter: forever, Claim: &reservation.BindingPriority{
 				ID: id, Version: 2, Buyer: "Ann", Lines: []sale.Line{{SKU: "a", Quantity: 1}}, HoldFor: time.Minute, Margin: 5 * time.Second,
-				Mode: record.Backend, Binding: reservation.Binding{Field: field, Print: "p"}, Ref: ref,
+				Mode: record.ModeBackend, Binding: reservation.Binding{Field: field, Print: "p"}, Ref: ref,
 			}}
 		}
 		_, replies, err := c.Call(stocktest.Soon(t), "s",
@@ -203,11 +205,11 @@ func TestBoundWithinOneCall(t *testing.T) {
 // them: what is sold must be found under its name. From another that is sold it never
 // takes them.
 func TestBoundAgain(t *testing.T) {
-	both := func(c *reservation.Claim) { withKey("x", "p")(c); c.Ref = "order-1" }
+	both := func(c *reservation.BindingPriority) { withKey("x", "p")(c); c.Ref = "order-1" }
 	tests := map[string]struct {
-		taken func(*reservation.Claim) // by r2
-		sold  bool                     // r2 is
-		byKey string                   // whom a third reserve by key and one by ref is bound to
+		taken func(*reservation.BindingPriority) // by r2
+		sold  bool                               // r2 is
+		byKey string                             // whom a third reserve by key and one by ref is bound to
 		byRef string
 	}{
 		"nobody has them":     {nil, false, "r1", "r1"},
@@ -217,21 +219,21 @@ func TestBoundAgain(t *testing.T) {
 		"the key is sold":     {withKey("x", "p"), true, "r2", "r1"},
 		"the ref is sold":     {withRef("order-1"), true, "r1", "r2"},
 		"both are sold":       {both, true, "r2", "r2"},
-		"others are held":     {func(c *reservation.Claim) { withKey("y", "p")(c); c.Ref = "order-2" }, false, "r1", "r1"},
+		"others are held":     {func(c *reservation.BindingPriority) { withKey("y", "p")(c); c.Ref = "order-2" }, false, "r1", "r1"},
 		"a single has no key": {withSingle("x"), false, "r1", "r1"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			eachClock(t, 9, func(t *testing.T, c *clocked) {
 				c.reserve("r1", withKey("x", "p"), withRef("order-1"))
-				c.must("released")(c.Release(stocktest.Soon(t), "s", "r1", reservation.Shop, ""))
+				c.must("released")(c.Release(stocktest.Soon(t), "s", "r1", reservation.SourceShop, ""))
 				if test.taken != nil {
 					c.reserve("r2", test.taken)
 				}
 				if test.sold {
 					c.must("confirmed")(c.Confirm(stocktest.Soon(t), "s", "r2", reservation.Answer, ""))
 				}
-				c.must("confirmed")(c.Confirm(stocktest.Soon(t), "s", "r1", reservation.Operator, ""))
+				c.must("confirmed")(c.Confirm(stocktest.Soon(t), "s", "r1", reservation.SourceOperator, ""))
 				n := c.seq()
 				if was, record := c.told("was", n-1), c.told("record", n-1); was[0] != "confirmed released" ||
 					!strings.Contains(record[0], "\tk|x\tp\t") || !strings.Contains(record[0], "\torder-1\t") {
@@ -248,7 +250,7 @@ func TestBoundAgain(t *testing.T) {
 				}
 				belong("at once")
 				if test.taken != nil && !test.sold { // it has nothing of r1's to free
-					c.must("released")(c.Release(stocktest.Soon(t), "s", "r2", reservation.Shop, ""))
+					c.must("released")(c.Release(stocktest.Soon(t), "s", "r2", reservation.SourceShop, ""))
 					belong("after the hold has ended")
 				}
 			})
@@ -288,10 +290,10 @@ func TestReturnedIsNotTheSame(t *testing.T) {
 func TestOthersStayBound(t *testing.T) {
 	tests := map[string]func(*clocked) (record.State, error){
 		"released": func(c *clocked) (record.State, error) {
-			return c.Release(stocktest.Soon(c.t), "s", "r1", reservation.Shop, "")
+			return c.Release(stocktest.Soon(c.t), "s", "r1", reservation.SourceShop, "")
 		},
 		"confirmed": func(c *clocked) (record.State, error) {
-			return c.Confirm(stocktest.Soon(c.t), "s", "r1", reservation.Shop, "")
+			return c.Confirm(stocktest.Soon(c.t), "s", "r1", reservation.SourceShop, "")
 		},
 		"held": func(c *clocked) (record.State, error) { // it is answered twice
 			_, _, err := c.Call(stocktest.Soon(c.t), "s", reservation.Operation{Name: "free", Args: []any{"r1"}})
@@ -326,7 +328,7 @@ func TestStaleBindings(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for i, edit := range []func(*reservation.Claim){withKey("gone", "p"), withKey("y", "p"), withRef("order-1")} {
+		for i, edit := range []func(*reservation.BindingPriority){withKey("gone", "p"), withKey("y", "p"), withRef("order-1")} {
 			if b := c.bound([]string{"r2", "r3", "r4"}[i], edit); b != nil {
 				t.Errorf("bound: %v", b)
 			}
@@ -442,7 +444,7 @@ func TestOddRefs(t *testing.T) {
 		long[i] = 'x'
 	}
 	for _, ref := range []string{"two words", "tab\t", "é", "\x7f", string(long)} {
-		c := &reservation.Claim{ID: "r1", Sale: "s", Version: 2, Lines: []sale.Line{{SKU: "a", Quantity: 1}}, Ref: ref, Mode: stocktest.Terms.Mode}
+		c := &reservation.BindingPriority{ID: "r1", Sale: "s", Version: 2, Lines: []sale.Line{{SKU: "a", Quantity: 1}}, Ref: ref, Mode: stocktest.Terms.Mode}
 		if _, refusal, err := e.Store.Reserve(stocktest.Soon(t), c); err == nil || refusal != nil || errors.Is(err, shard.ErrUnavailable) {
 			t.Errorf("%q: %v, %v", ref, refusal, err)
 		}

@@ -49,7 +49,7 @@ func (s *Store) Load(ctx context.Context, id string) (*Loaded, error) {
 }
 
 // Books is a sale and where its units are; all cells are read at one moment.
-type Books struct {
+type SaleStock struct {
 	ID       string        `json:"id"`
 	Status   sale.Status   `json:"status"`
 	StartsAt time.Time     `json:"starts_at"`
@@ -65,7 +65,7 @@ type Books struct {
 }
 
 // Books reads a sale and its cells.
-func (s *Store) Books(ctx context.Context, id string) (*Books, error) {
+func (s *Store) SaleStock(ctx context.Context, id string) (*SaleStock, error) {
 	keys := s.shard.ShardKeys(id)
 	pipe := s.shard.Redis.Pipeline() // not MULTI: a full Redis refuses it
 	meta := pipe.HMGet(ctx, keys[shard.MetaKey], "version", "status", "doc", "lead")
@@ -85,7 +85,7 @@ func (s *Store) Books(ctx context.Context, id string) (*Books, error) {
 	}
 	status, _ := meta.Val()[1].(string)
 	version, _ := meta.Val()[0].(string)
-	b := &Books{ID: id, Status: sale.Status(status), StartsAt: file.StartsAt, EndsAt: file.EndsAt, Balanced: true, Unbacked: unbacked.Val()}
+	b := &SaleStock{ID: id, Status: sale.Status(status), StartsAt: file.StartsAt, EndsAt: file.EndsAt, Balanced: true, Unbacked: unbacked.Val()}
 	b.Version, _ = strconv.ParseInt(version, 10, 64)
 	if z := oldest.Val(); len(z) > 0 {
 		b.OldestInDoubt = time.UnixMilli(int64(z[0].Score) - leadOf(meta.Val()[3]))

@@ -11,7 +11,7 @@ import (
 )
 
 // claiming is a claim in the form in which lua/reserve.lua takes it.
-type claiming struct {
+type encodedRequest struct {
 	terms            string // what it has in common with many others
 	id, guard, buyer string
 	ref              string // behind how it is bound; empty: none
@@ -21,8 +21,8 @@ type claiming struct {
 	notAfter         int64    // ms by Redis's own time; set when it is sent
 }
 
-func (c *Claim) claiming() *claiming {
-	out := &claiming{
+func (c *BindingPriority) encode() *encodedRequest {
+	out := &encodedRequest{
 		id: c.ID, guard: plain(c.Binding.Field), buyer: plain(c.Buyer), charges: c.Charges, owed: c.Unpaid.Fields,
 	}
 	switch {
@@ -55,7 +55,7 @@ func (c *Claim) claiming() *claiming {
 
 // appendRest appends the fields of a new record from behind the buyer: lines, charges,
 // cause, version, guard, print, key_ttl, ref, gate, returned, probes and unpaid.
-func (c *Claim) appendRest(b []byte, guard string) []byte {
+func (c *BindingPriority) appendRest(b []byte, guard string) []byte {
 	b = append(b, '\t')
 	for i := range c.Lines {
 		if i > 0 {
@@ -113,7 +113,7 @@ func plain(text string) string {
 }
 
 // reserveArgs are the arguments of a call that makes some claims.
-func reserveArgs(claims []*claiming) []any {
+func reserveArgs(claims []*encodedRequest) []any {
 	var terms []*string
 	places := make([]int, len(claims))
 	refs, fields, owed, earliest := 0, 0, 0, claims[0].notAfter
@@ -177,8 +177,8 @@ func reserveArgs(claims []*claiming) []any {
 
 // reserveAt makes claims on one sale in one call. It returns the shard's seq after the
 // call.
-func (s *Store) reserveAt(ctx context.Context, sale string, claims []*claiming) ([]shard.Reply, int64, error) {
+func (s *Store) reserveAt(ctx context.Context, sale string, claims []*encodedRequest) ([]shard.Reply, int64, error) {
 	before := s.shard.Clock(sale).Mark()
-	raw, failed := s.shard.Eval(ctx, s.shard.Claims, s.shard.Scripts.Claim, s.shard.ShardKeys(sale), reserveArgs(claims), s.shard.Options.ReplicaAcks)
+	raw, failed := s.shard.Eval(ctx, s.shard.ReserveClient, s.shard.Scripts.Reserve, s.shard.ShardKeys(sale), reserveArgs(claims), s.shard.Options.ReplicaAcks)
 	return s.shard.Replies(sale, before, raw, len(claims), failed)
 }

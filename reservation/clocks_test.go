@@ -68,7 +68,7 @@ func (c *clocked) refused(id string) (*sale.Refusal, error) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), stocktest.Long)
 	defer cancel()
-	_, refusal, err := c.Reserve(ctx, c.claimOf(id, inMode(record.Backend)))
+	_, refusal, err := c.Reserve(ctx, c.claimOf(id, inMode(record.ModeBackend)))
 	return refusal, err
 }
 
@@ -99,7 +99,7 @@ func TestForwardAndBack(t *testing.T) {
 	eachClock(t, 9, func(t *testing.T, c *clocked) {
 		c.endsSoon()
 		c.heard()
-		c.reserve("before", inMode(record.Backend))
+		c.reserve("before", inMode(record.ModeBackend))
 		c.jump(2 * time.Hour)
 		for range 5 {
 			c.step(500 * time.Millisecond)
@@ -112,7 +112,7 @@ func TestForwardAndBack(t *testing.T) {
 			}
 		}
 		c.jump(-2 * time.Hour)
-		h := c.reserve("after", inMode(record.Backend), func(cl *reservation.Claim) { cl.HoldFor = 3 * time.Second })
+		h := c.reserve("after", inMode(record.ModeBackend), func(cl *reservation.BindingPriority) { cl.HoldFor = 3 * time.Second })
 		if want := c.now.Add(-2 * time.Second); !h.Exp.Equal(want) || !h.Created.Equal(c.now) {
 			t.Errorf("the token is of %v until %v, want %v until %v", h.Created, h.Exp, c.now, want)
 		}
@@ -129,13 +129,13 @@ func TestForwardAndBack(t *testing.T) {
 func TestForwardForGood(t *testing.T) {
 	eachClock(t, 9, func(t *testing.T, c *clocked) {
 		c.heard()
-		h := c.reserve("before", inMode(record.Backend))
+		h := c.reserve("before", inMode(record.ModeBackend))
 		c.jump(2 * time.Hour)
 		c.believed()
 		if c.lead() != -7200 {
 			t.Errorf("the lead is %d s, want -7200", c.lead())
 		}
-		after := c.reserve("after", inMode(record.Backend))
+		after := c.reserve("after", inMode(record.ModeBackend))
 		if want := c.now.Add(55 * time.Second); !after.Exp.Equal(want) {
 			t.Errorf("the token is good until %v, want %v", after.Exp, want)
 		}
@@ -162,13 +162,13 @@ func TestForwardForGood(t *testing.T) {
 func TestBackForGood(t *testing.T) {
 	eachClock(t, 9, func(t *testing.T, c *clocked) {
 		c.heard()
-		c.reserve("before", inMode(record.Backend))
+		c.reserve("before", inMode(record.ModeBackend))
 		c.reserve("answered")
 		c.jump(-2 * time.Hour)
 		if c.lead() != 7200 {
 			t.Errorf("the lead is %d s, want 7200", c.lead())
 		}
-		h := c.reserve("after", inMode(record.Backend))
+		h := c.reserve("after", inMode(record.ModeBackend))
 		if want := c.now.Add(55 * time.Second); !h.Exp.Equal(want) || !h.Deadline.Equal(want.Add(5*time.Second)) {
 			t.Errorf("held until %v, the token until %v; want %v for the token", h.Deadline, h.Exp, want)
 		}
@@ -178,7 +178,7 @@ func TestBackForGood(t *testing.T) {
 		c.end(2)
 		c.must(record.InDoubt)(c.state("answered"))
 		c.must(record.Expired)(c.state("after"))
-		if _, err := c.Release(stocktest.Soon(t), "s", "answered", reservation.Operator, ""); !errors.As(err, new(*reservation.TooSoonError)) {
+		if _, err := c.Release(stocktest.Soon(t), "s", "answered", reservation.SourceOperator, ""); !errors.As(err, new(*reservation.TooSoonError)) {
 			t.Errorf("an operator releases what has a good token: %v", err)
 		}
 		c.step(2*time.Hour - time.Millisecond)
@@ -186,7 +186,7 @@ func TestBackForGood(t *testing.T) {
 		c.must(record.Held)(c.state("before"))
 		c.step(time.Millisecond)
 		c.end(1)
-		c.must(record.Released)(c.Release(stocktest.Soon(t), "s", "answered", reservation.Operator, ""))
+		c.must(record.Released)(c.Release(stocktest.Soon(t), "s", "answered", reservation.SourceOperator, ""))
 	})
 }
 
@@ -203,7 +203,7 @@ func (c *clocked) state(id string) (record.State, error) {
 func TestStepsRepeated(t *testing.T) {
 	eachClock(t, 9, func(t *testing.T, c *clocked) {
 		c.heard()
-		c.reserve("r1", inMode(record.Backend))
+		c.reserve("r1", inMode(record.ModeBackend))
 		for range 10 {
 			c.jump(2 * time.Hour)
 			c.heard()
@@ -232,7 +232,7 @@ func TestStoredClockAhead(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.heard()
-		h := c.reserve("first", inMode(record.Backend))
+		h := c.reserve("first", inMode(record.ModeBackend))
 		if want := c.now.Add(55 * time.Second); !h.Exp.Equal(want) {
 			t.Errorf("the token is good until %v, want %v", h.Exp, want)
 		}
@@ -240,7 +240,7 @@ func TestStoredClockAhead(t *testing.T) {
 		if c.now.Before(h.Exp) {
 			t.Errorf("at %v the hold has ended, and its token is good until %v", c.now, h.Exp)
 		}
-		c.reserve("second", inMode(record.Backend))
+		c.reserve("second", inMode(record.ModeBackend))
 	})
 }
 
@@ -248,7 +248,7 @@ func TestStoredClockAhead(t *testing.T) {
 // else: a refusal writes nothing.
 func TestRefusalStoresStep(t *testing.T) {
 	eachClock(t, 1, func(t *testing.T, c *clocked) {
-		c.reserve("r1", inMode(record.Backend))
+		c.reserve("r1", inMode(record.ModeBackend))
 		for name, refuse := range map[string]func() error{
 			"reserve": func() error { _, err := c.refused("r2"); return err },
 			"settle": func() error {
@@ -290,7 +290,7 @@ func TestRefusalStoresStep(t *testing.T) {
 func TestOtherEdges(t *testing.T) {
 	eachClock(t, 9, func(t *testing.T, c *clocked) {
 		c.heard()
-		c.reserve("r1", inMode(record.Backend))
+		c.reserve("r1", inMode(record.ModeBackend))
 		c.jump(2 * time.Hour)
 		fresh := stocktest.OpenStore(t, c.server.options)
 		for range 2 {
@@ -320,7 +320,7 @@ func TestEdgeStoodStill(t *testing.T) {
 			}
 		}
 		c.step(time.Hour)
-		c.reserve("r1", inMode(record.Backend))
+		c.reserve("r1", inMode(record.ModeBackend))
 		c.step(time.Minute - time.Second)
 		c.end(0)
 		c.step(time.Second)
@@ -342,7 +342,7 @@ func TestAlign(t *testing.T) {
 	eachClock(t, 9, func(t *testing.T, c *clocked) {
 		c.heard()
 		c.jump(-2 * time.Hour)
-		c.reserve("held", inMode(record.Backend))
+		c.reserve("held", inMode(record.ModeBackend))
 		c.reserve("doubt")
 		if _, err := c.Doubt(stocktest.Soon(t), "s", "doubt", "status_500"); err != nil {
 			t.Fatal(err)
@@ -383,7 +383,7 @@ func TestExtendAfterStep(t *testing.T) {
 	for name, step := range map[string]time.Duration{"back": -2 * time.Hour, "forward": 2 * time.Hour, "none": 0} {
 		eachClock(t, 9, func(t *testing.T, c *clocked) {
 			c.heard()
-			c.reserve("r1", inMode(record.Backend))
+			c.reserve("r1", inMode(record.ModeBackend))
 			c.jump(step)
 			c.believed()
 			for range 2 {
@@ -404,7 +404,7 @@ func TestOutboxAfterALead(t *testing.T) {
 	eachClock(t, 9, func(t *testing.T, c *clocked) {
 		claims := func(owner string) bool {
 			t.Helper()
-			_, ours, err := c.Journal().ClaimLease(stocktest.Soon(t), "s", owner, lease, 0, 0)
+			_, ours, err := c.Journal().AcquireLease(stocktest.Soon(t), "s", owner, lease, 0, 0)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,7 +12,7 @@ func TestColumnsAreThoseOfTheScripts(t *testing.T) {
 	for state, prepare := range intoState {
 		t.Run(state, func(t *testing.T) {
 			eachClock(t, 4, func(t *testing.T, c *clocked) {
-				c.reserve("r1", inMode(record.Backend))
+				c.reserve("r1", inMode(record.ModeBackend))
 				prepare(c)
 				want := record.Cell{SKU: "a", Stock: 4, Available: 3}
 				*want.Units(record.State(state).Column())++

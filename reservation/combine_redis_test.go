@@ -35,11 +35,11 @@ func TestHalfABatchThatPanics(t *testing.T) {
 	if !ok {
 		t.Fatal("the sale is not known")
 	}
-	claim := &reservation.Claim{
-		ID: "second", Sale: "s", Version: l.Version, Buyer: "b", Mode: record.Response, HoldFor: time.Hour,
+	claim := &reservation.BindingPriority{
+		ID: "second", Sale: "s", Version: l.Version, Buyer: "b", Mode: record.ModeResponse, HoldFor: time.Hour,
 		Lines: []sale.Line{{SKU: l.Sale.Items[0].SKU, Quantity: 1}},
 	}
-	f.Proxy.HoldReplies("EVALSHA " + lua.Redis.Claim.SHA)
+	f.Proxy.HoldReplies("EVALSHA " + lua.Redis.Reserve.SHA)
 	ctx := stocktest.Soon(t)
 	claimed, done := f.Edge.Store.Together(ctx, claim, reservation.Operation{Name: "confirm", Args: []any{bomb{func() {
 		if err := f.Proxy.WaitHeld(ctx); err != nil {
@@ -201,7 +201,7 @@ func TestTroubleInTheMiddle(t *testing.T) {
 func TestOneThatCannotBeDone(t *testing.T) {
 	c := newCrowded(t)
 	stocktest.MustHold(t, c.Edge, "sold", "Ann", 1)
-	if _, err := c.Edge.Store.Confirm(stocktest.Soon(t), "s", "sold", reservation.Shop, ""); err != nil {
+	if _, err := c.Edge.Store.Confirm(stocktest.Soon(t), "s", "sold", reservation.SourceShop, ""); err != nil {
 		t.Fatal(err)
 	}
 	returns := c.Direct.Shard().ShardKeys("s")[11]
@@ -236,7 +236,7 @@ func TestFullRedisInAMixedCall(t *testing.T) {
 	ops := c.reserves(2)
 	ops["r000a"] = func() error { _, err := c.Edge.ConfirmEventually(context.Background(), "s", "x1", ""); return err }
 	ops["r000b"] = func() error {
-		_, err := c.Edge.ReleaseEventually(context.Background(), "s", "x2", reservation.Shop, "")
+		_, err := c.Edge.ReleaseEventually(context.Background(), "s", "x2", reservation.SourceShop, "")
 		return err
 	}
 	ops["r002a"] = func() error { _, err := c.Edge.DoubtEventually(context.Background(), "s", "x3", ""); return err }

@@ -21,7 +21,7 @@ func (s *Store) Do(ctx context.Context, sale string, op shard.Operation) (shard.
 
 // request is what one caller asks of a shard: a claim or another operation.
 type request struct {
-	claim *claiming
+	claim *encodedRequest
 	Op    shard.Operation
 }
 
@@ -50,7 +50,7 @@ func (s *Store) sendOperations(sale string, batch []*Call) {
 	claims, others := apart(batch)
 	switch {
 	case len(others) == 0:
-		s.claimTogether(ctx, sale, claims)
+		s.reserveTogether(ctx, sale, claims)
 	case len(claims) == 0:
 		s.runTogether(ctx, sale, others)
 	case s.shard.Options.ReplicaAcks > 0:
@@ -58,7 +58,7 @@ func (s *Store) sendOperations(sale string, batch []*Call) {
 	default:
 		// each answers its own, whatever becomes of the other
 		var claiming sync.WaitGroup
-		claiming.Go(func() { combine.Safely(claims, func() { s.claimTogether(ctx, sale, claims) }) })
+		claiming.Go(func() { combine.Safely(claims, func() { s.reserveTogether(ctx, sale, claims) }) })
 		combine.Safely(others, func() { s.runTogether(ctx, sale, others) })
 		claiming.Wait()
 	}
@@ -93,7 +93,7 @@ func apart(batch []*Call) (claims, others []*Call) {
 // the batch without those whose time is up. The error means that nothing was sent.
 func (s *Store) setTimes(ctx context.Context, sale string, batch []*Call) ([]*Call, error) {
 	c := s.shard.Clock(sale)
-	if _, known := c.Now(); (!known || c.Broken.Load()) && hasClaim(batch) {
+	if _, known := c.Now(); (!known || c.Broken.Load()) && hasRequest(batch) {
 		if err := s.reach(ctx, sale); err != nil {
 			return batch, fmt.Errorf("%w (%w)", err, shard.ErrNotSent)
 		}
@@ -125,22 +125,22 @@ func (s *Store) setTimes(ctx context.Context, sale string, batch []*Call) ([]*Ca
 // claim that is sent in vain leaves a release to be told later.
 func (s *Store) reach(ctx context.Context, sale string) error {
 	before := s.shard.Clock(sale).Mark()
-	raw, err := s.shard.Eval(ctx, s.shard.Claims, s.shard.Scripts.Settle, s.shard.ShardKeys(sale), s.shard.OperationArgs(sale, nil), 0)
+	raw, err := s.shard.Eval(ctx, s.shard.ReserveClient, s.shard.Scripts.Settle, s.shard.ShardKeys(sale), s.shard.OperationArgs(sale, nil), 0)
 	_, _, err = s.shard.Replies(sale, before, raw, 0, err)
 	return err
 }
 
-func hasClaim(batch []*Call) bool {
+func hasRequest(batch []*Call) bool {
 	return slices.ContainsFunc(batch, func(t *Call) bool { return t.Request.claim != nil })
 }
 
 // claimTogether makes claims in one call, if that is possible.
-func (s *Store) claimTogether(ctx context.Context, sale string, batch []*Call) {
+func (s *Store) reserveTogether(ctx context.Context, sale string, batch []*Call) {
 	if len(batch) == 0 {
 		return
 	}
-	replies, seq, err := s.reserveAt(ctx, sale, claimsOf(batch))
-	answerEach(batch, replies, seq, err, func(half []*Call) { s.claimTogether(ctx, sale, half) })
+	replies, seq, err := s.reserveAt(ctx, sale, requestsOf(batch))
+	answerEach(batch, replies, seq, err, func(half []*Call) { s.reserveTogether(ctx, sale, half) })
 }
 
 // runTogether runs operations that are no claims in one call, if that is possible.
@@ -154,7 +154,7 @@ func (s *Store) runTogether(ctx context.Context, sale string, batch []*Call) {
 func (s *Store) allTogether(ctx context.Context, sale string, claims, others []*Call) {
 	keys, before := s.shard.ShardKeys(sale), s.shard.Clock(sale).Mark()
 	done := s.shard.EvalReplicated(ctx, s.shard.Redis, s.shard.Options.ReplicaAcks,
-		shard.ScriptCall{Script: s.shard.Scripts.Claim, Keys: keys, Args: reserveArgs(claimsOf(claims))},
+		shard.ScriptCall{Script: s.shard.Scripts.Reserve, Keys: keys, Args: reserveArgs(requestsOf(claims))},
 		shard.ScriptCall{Script: s.shard.Scripts.Settle, Keys: keys, Args: s.shard.OperationArgs(sale, operationsOf(others))})
 	finish := func(batch []*Call, e shard.Evaluated, again func([]*Call)) {
 		if redis.HasErrorPrefix(e.Err, "NOSCRIPT") { // it did not run: alone it is loaded first
@@ -164,12 +164,12 @@ func (s *Store) allTogether(ctx context.Context, sale string, claims, others []*
 		replies, seq, err := s.shard.Replies(sale, before, e.Raw, len(batch), shard.Explain(e.Err))
 		answerEach(batch, replies, seq, err, again)
 	}
-	finish(claims, done[0], func(some []*Call) { s.claimTogether(ctx, sale, some) })
+	finish(claims, done[0], func(some []*Call) { s.reserveTogether(ctx, sale, some) })
 	finish(others, done[1], func(some []*Call) { s.runTogether(ctx, sale, some) })
 }
 
-func claimsOf(batch []*Call) []*claiming {
-	claims := make([]*claiming, len(batch))
+func requestsOf(batch []*Call) []*encodedRequest {
+	claims := make([]*encodedRequest, len(batch))
 	for i, t := range batch {
 		claims[i] = t.Request.claim
 	}

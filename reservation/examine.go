@@ -70,12 +70,12 @@ type Examined struct {
 
 // ExamineMost is how many things one call of Examine or Repair is about at most: it
 // keeps everybody waiting.
-const ExamineMost = 500
+const MaxExamine = 500
 
 // Examine reads up to ExamineMost things of a sale at one moment.
 func (s *Store) Examine(ctx context.Context, sale string, names []Named) (*Examined, error) {
-	if len(names) > ExamineMost {
-		return nil, fmt.Errorf("%d names are examined at once, %d are the most", len(names), ExamineMost)
+	if len(names) > MaxExamine {
+		return nil, fmt.Errorf("%d names are examined at once, %d are the most", len(names), MaxExamine)
 	}
 	var ops []shard.Operation
 	places := make([][]int, 0, len(Parts)) // of each operation's names
@@ -123,9 +123,9 @@ func (s *Store) Scan(ctx context.Context, sale string, part Part, cursor uint64)
 	key := s.shard.ShardKeys(sale)[partKeys[part]]
 	var page []string
 	if sortedSets[part] {
-		page, next, err = s.shard.Redis.ZScan(ctx, key, cursor, "", ExamineMost).Result()
+		page, next, err = s.shard.Redis.ZScan(ctx, key, cursor, "", MaxExamine).Result()
 	} else {
-		page, next, err = s.shard.Redis.HScan(ctx, key, cursor, "", ExamineMost).Result()
+		page, next, err = s.shard.Redis.HScan(ctx, key, cursor, "", MaxExamine).Result()
 	}
 	if err != nil {
 		return nil, nil, 0, shard.Explain(err)

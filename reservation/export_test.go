@@ -12,7 +12,7 @@ import (
 // Operation is one operation of a script call, for tests of the scripts themselves: a
 // claim with the time after which it must not run, or a name and arguments.
 type Operation struct {
-	Claim    *Claim
+	Claim    *BindingPriority
 	NotAfter int64
 	Name     string
 	Args     []any
@@ -23,9 +23,9 @@ func (s *Store) Waiting() int { return s.Calls.Waiting() }
 
 // Together sends a claim and another operation in one batch, and returns how to wait for
 // the answer to each.
-func (s *Store) Together(ctx context.Context, c *Claim, op Operation) (claimed, done func() (string, error)) {
-	claim := &Call{Ctx: ctx, Request: request{claim: c.claiming()}, Done: make(chan combine.Answer[result], 1)}
-	other := &Call{Ctx: ctx, Request: request{Op: shard.Op(op.Name, op.Args...)}, Settles: true, Done: make(chan combine.Answer[result], 1)}
+func (s *Store) Together(ctx context.Context, c *BindingPriority, op Operation) (claimed, done func() (string, error)) {
+	claim := &Call{Ctx: ctx, Request: request{claim: c.encode()}, Done: make(chan combine.SourceAnswer[result], 1)}
+	other := &Call{Ctx: ctx, Request: request{Op: shard.Op(op.Name, op.Args...)}, Settles: true, Done: make(chan combine.SourceAnswer[result], 1)}
 	go func() {
 		batch := []*Call{claim, other}
 		combine.Safely(batch, func() { s.sendOperations(c.Sale, batch) })
@@ -33,7 +33,7 @@ func (s *Store) Together(ctx context.Context, c *Claim, op Operation) (claimed, 
 	wait := func(t *Call) func() (string, error) {
 		return func() (string, error) {
 			a := <-t.Done
-			return a.What.Reply.Word(0), a.Err
+			return a.What.Reply.Text(0), a.Err
 		}
 	}
 	return wait(claim), wait(other)
@@ -63,10 +63,10 @@ func (s *Store) CallSeq(ctx context.Context, sale string, latest Latest, ops ...
 			n++
 		}
 		var args []any
-		if script == s.shard.Scripts.Claim && n > 0 {
-			claims := make([]*claiming, n)
+		if script == s.shard.Scripts.Reserve && n > 0 {
+			claims := make([]*encodedRequest, n)
 			for i, op := range ops[:n] {
-				claims[i] = op.Claim.claiming()
+				claims[i] = op.Claim.encode()
 				claims[i].notAfter = op.NotAfter
 			}
 			args = reserveArgs(claims)
@@ -96,7 +96,7 @@ func (s *Store) CallSeq(ctx context.Context, sale string, latest Latest, ops ...
 func (s *Store) scriptOf(op Operation) lua.Script {
 	switch {
 	case op.Claim != nil:
-		return s.shard.Scripts.Claim
+		return s.shard.Scripts.Reserve
 	case op.Name == "adjust" || op.Name == "apply" || op.Name == "status" || op.Name == "repair" || op.Name == "align":
 		return s.shard.Scripts.Manage
 	}

@@ -29,7 +29,7 @@ func TestExtend(t *testing.T) {
 		{9 * time.Minute, time.Minute, 5 * time.Minute, false}, // overdue, and still held
 	}
 	eachClock(t, 3, func(t *testing.T, c *clocked) {
-		h := c.reserve("r1", inMode(record.Backend))
+		h := c.reserve("r1", inMode(record.ModeBackend))
 		for i, s := range steps {
 			c.step(s.after)
 			n := c.seq()
@@ -65,7 +65,7 @@ func TestExtend(t *testing.T) {
 // An extended hold lives until its new deadline.
 func TestExtendedHoldLives(t *testing.T) {
 	eachClock(t, 3, func(t *testing.T, c *clocked) {
-		c.reserve("r1", inMode(record.Backend))
+		c.reserve("r1", inMode(record.ModeBackend))
 		if _, err := c.Extend(stocktest.Soon(t), "s", "r1", 2*time.Minute, time.Hour); err != nil {
 			t.Fatal(err)
 		}

@@ -30,7 +30,7 @@ func (s *Store) Forget(ctx context.Context, sale, cursor string) (Forgotten, err
 		return Forgotten{Next: cursor}, err
 	}
 	r := replies[0]
-	return Forgotten{r.Word(1), int(r.Number(2)), int(r.Number(3))}, nil
+	return Forgotten{r.Text(1), int(r.Number(2)), int(r.Number(3))}, nil
 }
 
 func forgetting(cursor string, most int) shard.Operation {

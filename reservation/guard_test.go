@@ -236,11 +236,11 @@ func TestUnreadableSale(t *testing.T) {
 		if err := e.Refresh(stocktest.Soon(t)); err != nil {
 			t.Fatal(err)
 		}
-		if good, ok := e.Catalogue().Sale("good"); !ok || good.Verdict(time.Now()) != nil {
+		if good, ok := e.Catalogue().Sale("good"); !ok || good.RefusalAt(time.Now()) != nil {
 			t.Errorf("the other sale does not sell: %v", ok)
 		}
 		bad, ok := e.Catalogue().Sale("bad")
-		if !ok || bad.Verdict(time.Now()) == nil || bad.Verdict(time.Now()).Reason != sale.Unavailable {
+		if !ok || bad.RefusalAt(time.Now()) == nil || bad.RefusalAt(time.Now()).Reason != sale.Unavailable {
 			t.Errorf("the sale that cannot be read is not unavailable: %v", ok)
 		}
 	})

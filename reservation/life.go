@@ -21,8 +21,8 @@ type Life struct {
 	Restoring bool `json:"restoring,omitempty"`
 	// Aside says that there is something of another life, which was set aside, AsideStatus
 	// is the sale's status in it.
-	Aside       bool        `json:"aside,omitempty"`
-	AsideStatus sale.Status `json:"aside_status,omitempty"`
+	HasPrevious    bool        `json:"aside,omitempty"`
+	PreviousStatus sale.Status `json:"aside_status,omitempty"`
 	// Now is by the clock of the sale's Redis.
 	Now time.Time `json:"now"`
 }
@@ -36,11 +36,11 @@ func (s *Store) Life(ctx context.Context, id string) (Life, error) {
 	if err != nil {
 		return Life{}, shard.Explain(err)
 	}
-	aside, err := s.shard.Redis.Exists(ctx, s.shard.AsideKeys(id)...).Result()
+	aside, err := s.shard.Redis.Exists(ctx, s.shard.PreviousKeys(id)...).Result()
 	if err != nil {
 		return Life{}, shard.Explain(err)
 	}
-	was, err := s.shard.Redis.HMGet(ctx, s.shard.AsideKeys(id)[shard.MetaKey], "status").Result()
+	was, err := s.shard.Redis.HMGet(ctx, s.shard.PreviousKeys(id)[shard.MetaKey], "status").Result()
 	if err != nil {
 		return Life{}, shard.Explain(err)
 	}
@@ -53,6 +53,6 @@ func (s *Store) Life(ctx context.Context, id string) (Life, error) {
 	asideStatus, _ := was[0].(string)
 	return Life{
 		Epoch: number(0), Seq: number(1), Status: sale.Status(status), Version: number(3), Restoring: v[4] != nil,
-		Aside: aside > 0 || v[5] != nil, AsideStatus: sale.Status(asideStatus), Now: s.Now(id),
+		HasPrevious: aside > 0 || v[5] != nil, PreviousStatus: sale.Status(asideStatus), Now: s.Now(id),
 	}, nil
 }

@@ -196,7 +196,7 @@ func TestUnionOfIdentities(t *testing.T) {
 		mustTry(t, e, "r8", who("Dan", "444", "West 4"), "")              // nobody that was refused is charged
 		mustTry(t, e, "r9", who("Eve", "", ""), "")                       // no more than an account
 		mustTry(t, e, "r10", who("Eve", "555", ""), sale.Pending)         // the same
-		if _, err := e.ReleaseEventually(stocktest.Soon(t), "s", "r1", reservation.Shop, "test"); err != nil {
+		if _, err := e.ReleaseEventually(stocktest.Soon(t), "s", "r1", reservation.SourceShop, "test"); err != nil {
 			t.Fatal(err)
 		}
 		mustTry(t, e, "r11", who("Fay", "111", "Hill 6"), "") // all of it was given back
@@ -264,11 +264,11 @@ func TestLimitAtMidnight(t *testing.T) {
 	b.SetTime(tomorrow) // the edge does not know it yet
 	mustTry(t, e, "r7", ann, "")
 	mustTry(t, e, "r8", &sale.Attempt{Sale: "s", Buyer: "Bob", Lines: ann.Lines}, "")
-	if _, err := e.ReleaseEventually(stocktest.Soon(t), "s", "r3", reservation.Shop, "test"); err != nil {
+	if _, err := e.ReleaseEventually(stocktest.Soon(t), "s", "r3", reservation.SourceShop, "test"); err != nil {
 		t.Fatal(err)
 	}
 	mustTry(t, e, "r9", &sale.Attempt{Sale: "s", Buyer: "Bob", Lines: ann.Lines}, sale.Pending)
-	if _, err := e.ReleaseEventually(stocktest.Soon(t), "s", "r8", reservation.Shop, "test"); err != nil {
+	if _, err := e.ReleaseEventually(stocktest.Soon(t), "s", "r8", reservation.SourceShop, "test"); err != nil {
 		t.Fatal(err)
 	}
 	mustTry(t, e, "r10", &sale.Attempt{Sale: "s", Buyer: "Bob", Lines: ann.Lines}, "")

@@ -147,7 +147,7 @@ func (s *Store) applyOnce(ctx context.Context, version int64, next *sale.Sale, d
 
 // tryDeltas says what apply.lua would refuse.
 func (s *Store) tryDeltas(ctx context.Context, id string, change *sale.Change) error {
-	books, err := s.Books(ctx, id)
+	books, err := s.SaleStock(ctx, id)
 	if errors.Is(err, shard.ErrNoSale) {
 		return nil
 	} else if err != nil {
@@ -198,10 +198,10 @@ func (s *Store) SetStatus(ctx context.Context, id string, status sale.Status, by
 	case lua.NoSale:
 		return shard.ErrNoSale
 	case lua.Conflict:
-		if r.Word(1) == "carrying" {
+		if r.Text(1) == "carrying" {
 			return shard.Refused("what redis had before sale %s was rebuilt is not all carried over: run `caddy stockgate rebuild %s --from ledger` again, then open it", id, id)
 		}
-		return shard.Refused("the sale is %s, from there it cannot become %s", r.Word(1), status)
+		return shard.Refused("the sale is %s, from there it cannot become %s", r.Text(1), status)
 	default:
 		return fmt.Errorf("%w: status gave %q", shard.ErrUnavailable, r.Code())
 	}

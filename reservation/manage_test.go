@@ -90,7 +90,7 @@ func stock(units int64) func(*sale.Sale) { return func(s *sale.Sale) { s.Items[0
 // cells is "cell stock/unavailable …" of the sale "s".
 func cells(t *testing.T, s *reservation.Store) string {
 	t.Helper()
-	b, err := s.Books(stocktest.Soon(t), "s")
+	b, err := s.SaleStock(stocktest.Soon(t), "s")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestManageRefuses(t *testing.T) {
 			}
 		}
 		for what, err := range map[string]error{
-			"adjust": adjust("none", "j1", "a", 1), "status": e.Store.SetStatus(ctx, "none", sale.Open, "me"), "books": second(e.Store.Books(ctx, "none")),
+			"adjust": adjust("none", "j1", "a", 1), "status": e.Store.SetStatus(ctx, "none", sale.Open, "me"), "books": second(e.Store.SaleStock(ctx, "none")),
 		} {
 			if !errors.Is(err, shard.ErrNoSale) {
 				t.Errorf("%s of no sale: %v", what, err)
@@ -164,11 +164,11 @@ func TestHolds(t *testing.T) {
 		}
 		r := found[0]
 		if r.ID != "r1" || r.Sale != "s" || r.State != record.InDoubt || r.Cause != "two words  of \"others\"" || !slices.Equal(r.Lines, lines) ||
-			r.Mode != record.Response || !r.Deadline.Equal(h.Deadline) || !r.Exp.Equal(h.Exp) || !r.Created.Equal(h.Created) || strings.Contains(r.Buyer, "Ann") {
+			r.Mode != record.ModeResponse || !r.Deadline.Equal(h.Deadline) || !r.Exp.Equal(h.Exp) || !r.Created.Equal(h.Created) || strings.Contains(r.Buyer, "Ann") {
 			t.Errorf("it is %+v, held as %+v", r, h)
 		}
 		for i := range 3 {
-			if _, err := e.Store.Confirm(ctx, "s", "r1", reservation.Shop, odd); err != nil {
+			if _, err := e.Store.Confirm(ctx, "s", "r1", reservation.SourceShop, odd); err != nil {
 				t.Errorf("confirm %d: %v", i+1, err)
 			}
 		}
@@ -181,7 +181,7 @@ func TestHolds(t *testing.T) {
 		if _, err := e.Store.Reservation(ctx, "none"); !errors.Is(err, reservation.ErrNotFound) {
 			t.Errorf("an unknown one: %v", err)
 		}
-		books, err := e.Store.Books(ctx, "s")
+		books, err := e.Store.SaleStock(ctx, "s")
 		if err != nil || !books.Balanced || !books.OldestInDoubt.IsZero() || books.Status != sale.Open {
 			t.Errorf("the books are %+v, %v", books, err)
 		}
@@ -207,7 +207,7 @@ func TestLargeSale(t *testing.T) {
 	}
 	stocktest.MustHold(t, e, "r1", "Ann", 3)
 	stocktest.Balanced(t, s.Client(), e.Store, "s")
-	if books, err := e.Store.Books(stocktest.Soon(t), "s"); err != nil || !books.Balanced || len(books.Items) != items {
+	if books, err := e.Store.SaleStock(stocktest.Soon(t), "s"); err != nil || !books.Balanced || len(books.Items) != items {
 		t.Errorf("the books have %d cells, %v", len(books.Items), err)
 	}
 	cells := make(map[string]record.Cell)

@@ -60,7 +60,7 @@ func TestARefOfAStranger(t *testing.T) {
 		wants("the owner again", hold("no", "Ann", false), "ref of-ann true")
 		wants("of a shared ref", hold("no", "Eve", true), "ref of-bob false")
 		wants("the stranger again", found("Bob", false), "ref of-bob held true")
-		if _, err := e.Store.Release(stocktest.Soon(t), "s", "of-bob", reservation.Shop, ""); err != nil {
+		if _, err := e.Store.Release(stocktest.Soon(t), "s", "of-bob", reservation.SourceShop, ""); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := e.Store.Confirm(stocktest.Soon(t), "s", "of-ann", reservation.Answer, ""); err != nil {
@@ -94,8 +94,8 @@ func boundBy(t *testing.T, err error) string {
 // older edge, which bound the ref alone.
 func TestFoundByRef(t *testing.T) {
 	eachClock(t, 40, func(t *testing.T, c *clocked) {
-		of := func(buyer string) func(*reservation.Claim) {
-			return func(cl *reservation.Claim) { cl.Buyer, cl.Ref = buyer, "order-1" }
+		of := func(buyer string) func(*reservation.BindingPriority) {
+			return func(cl *reservation.BindingPriority) { cl.Buyer, cl.Ref = buyer, "order-1" }
 		}
 		named := func() string {
 			t.Helper()
@@ -132,7 +132,7 @@ func TestFoundByRef(t *testing.T) {
 		}
 		c.reserve("r2", of("Bob"))
 		wants("r1 r2")
-		c.must("released")(c.Release(stocktest.Soon(t), "s", "r1", reservation.Shop, ""))
+		c.must("released")(c.Release(stocktest.Soon(t), "s", "r1", reservation.SourceShop, ""))
 		wants("r2")
 		c.must("confirmed")(c.Confirm(stocktest.Soon(t), "s", "r1", reservation.Answer, "late"))
 		wants("r1 r2")
@@ -147,7 +147,7 @@ func TestFoundByRef(t *testing.T) {
 			t.Errorf("others: %q", others)
 		}
 		for _, id := range []string{"r2", "r20"} {
-			c.must("released")(c.Release(stocktest.Soon(t), "s", id, reservation.Shop, ""))
+			c.must("released")(c.Release(stocktest.Soon(t), "s", id, reservation.SourceShop, ""))
 		}
 		wants("r1 r10 r11 r12 r13 r14 r15 r16 r3 r4 r5 r6 r7 r8 r9 and more")
 	})

@@ -29,7 +29,7 @@ func TestRestart(t *testing.T) {
 			t.Errorf("%s without redis fails with %v, want %v", name, err, shard.ErrUnavailable)
 		}
 	}
-	if _, err := e.ReleaseEventually(stocktest.Soon(t), "s", "r2", reservation.Shop, "told later"); !errors.Is(err, shard.ErrUnavailable) {
+	if _, err := e.ReleaseEventually(stocktest.Soon(t), "s", "r2", reservation.SourceShop, "told later"); !errors.Is(err, shard.ErrUnavailable) {
 		t.Errorf("release fails with %v, want %v", err, shard.ErrUnavailable)
 	}
 	fresh := stocktest.NewEdge(t, stocktest.Options(s), edge.Options{})
@@ -168,7 +168,7 @@ func TestFullRedis(t *testing.T) {
 			t.Errorf("%s is %s, want %s", id, got, want)
 		}
 	}
-	if _, err := e.Store.Books(stocktest.Soon(t), "s"); err != nil {
+	if _, err := e.Store.SaleStock(stocktest.Soon(t), "s"); err != nil {
 		t.Errorf("the books of a full redis cannot be read: %v", err)
 	}
 	if err := errors.Join(c.Del(stocktest.Soon(t), "junk").Err(), c.ConfigSet(stocktest.Soon(t), "maxmemory", "0").Err()); err != nil {

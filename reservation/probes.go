@@ -29,14 +29,14 @@ type ProbeDue struct {
 }
 
 // ProbeVerdict is what the shop said about a reservation in doubt.
-type ProbeVerdict string
+type ProbeAnswer string
 
 // ProbePresent: the shop has the order. ProbeAbsent: it has none. ProbeUnknown: it
 // did not say.
 const (
-	ProbePresent ProbeVerdict = "present"
-	ProbeAbsent  ProbeVerdict = "absent"
-	ProbeUnknown ProbeVerdict = "unknown"
+	ProbePresent ProbeAnswer = "present"
+	ProbeAbsent  ProbeAnswer = "absent"
+	ProbeUnknown ProbeAnswer = "unknown"
 )
 
 // probesAtOnce is how many reservations in doubt one script call looks at.
@@ -46,7 +46,7 @@ const probesAtOnce = 100
 // be asked now, the oldest first, and counts the try: no other edge gets them until
 // the pause is over. It looks at some, beginning at offset; next is where to go on,
 // 0: all have been looked at.
-func (s *Store) ClaimProbes(ctx context.Context, sale, gate string, p ProbePlan, offset int) (due []ProbeDue, next int, err error) {
+func (s *Store) TakeDueProbes(ctx context.Context, sale, gate string, p ProbePlan, offset int) (due []ProbeDue, next int, err error) {
 	if p.Wait <= 0 || p.LongestWait <= 0 || p.Tries < 1 || p.AtOnce < 0 {
 		return nil, 0, fmt.Errorf("a plan with pauses of %v to %v and %d tries never asks", p.Wait, p.LongestWait, p.Tries)
 	}
@@ -56,7 +56,7 @@ func (s *Store) ClaimProbes(ctx context.Context, sale, gate string, p ProbePlan,
 		return nil, 0, err
 	}
 	for i := 2; i+2 < len(r); i += 3 {
-		due = append(due, ProbeDue{ID: r.Word(i), Ref: r.Word(i + 1), Deadline: time.UnixMilli(r.Number(i + 2))})
+		due = append(due, ProbeDue{ID: r.Text(i), Ref: r.Text(i + 1), Deadline: time.UnixMilli(r.Number(i + 2))})
 	}
 	return due, int(r.Number(1)), nil
 }
@@ -64,6 +64,6 @@ func (s *Store) ClaimProbes(ctx context.Context, sale, gate string, p ProbePlan,
 // Probed says what the shop answered. Present confirms. Absent counts where the
 // reservation was claimed after its deadline, once for each time; the second one
 // releases. It returns the state that holds then.
-func (s *Store) Probed(ctx context.Context, sale, id string, v ProbeVerdict, cause string) (record.State, error) {
+func (s *Store) Probed(ctx context.Context, sale, id string, v ProbeAnswer, cause string) (record.State, error) {
 	return s.settle(ctx, sale, shard.Op("probed", id, string(v), cause))
 }

@@ -35,7 +35,7 @@ func TestProbesAreClaimedAFewAtATime(t *testing.T) {
 		plan := reservation.ProbePlan{Wait: time.Hour, LongestWait: time.Hour, Tries: 5, AtOnce: 3}
 		var claimed []string
 		for calls, at := 1, 0; ; calls++ {
-			due, next, err := e.Store.ClaimProbes(stocktest.Soon(t), "s", "", plan, at)
+			due, next, err := e.Store.TakeDueProbes(stocktest.Soon(t), "s", "", plan, at)
 			if err != nil || len(due) > 3 || calls > 20 {
 				t.Fatal(due, next, err)
 			}
@@ -50,7 +50,7 @@ func TestProbesAreClaimedAFewAtATime(t *testing.T) {
 		if !slices.Equal(claimed, want) {
 			t.Errorf("claimed %v, want %v", claimed, want)
 		}
-		if due, next, err := e.Store.ClaimProbes(stocktest.Soon(t), "s", "", plan, 0); len(due) > 0 || next != 0 || err != nil {
+		if due, next, err := e.Store.TakeDueProbes(stocktest.Soon(t), "s", "", plan, 0); len(due) > 0 || next != 0 || err != nil {
 			t.Errorf("again: %v %d %v", due, next, err)
 		}
 	})

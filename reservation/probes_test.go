@@ -12,8 +12,8 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-func ofGate(name string) func(*reservation.Claim) {
-	return func(c *reservation.Claim) { c.Gate = name }
+func ofGate(name string) func(*reservation.BindingPriority) {
+	return func(c *reservation.BindingPriority) { c.Gate = name }
 }
 
 // due claims what is to be asked about now.
@@ -21,7 +21,7 @@ func (c *clocked) due(gate string, p reservation.ProbePlan) []string {
 	c.t.Helper()
 	var ids []string
 	for offset := 0; ; {
-		due, next, err := c.ClaimProbes(stocktest.Soon(c.t), "s", gate, p, offset)
+		due, next, err := c.TakeDueProbes(stocktest.Soon(c.t), "s", gate, p, offset)
 		if err != nil {
 			c.t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func TestClaimProbes(t *testing.T) {
 			c.must("in_doubt")(c.Doubt(stocktest.Soon(t), "s", id, "timeout"))
 		}
 		c.reserve("held", ofGate("main"))
-		due, next, err := c.ClaimProbes(stocktest.Soon(t), "s", "main", stocktest.Plan, 0)
+		due, next, err := c.TakeDueProbes(stocktest.Soon(t), "s", "main", stocktest.Plan, 0)
 		if err != nil || next != 0 || len(due) != 2 || due[0].ID != "r1" || due[0].Ref != "order-r1" || !due[0].Deadline.Equal(holds[0].Deadline) || due[1].ID != "r3" {
 			t.Fatalf("due are %+v, %d, %v", due, next, err)
 		}
@@ -79,7 +79,7 @@ func TestClaimProbes(t *testing.T) {
 			t.Errorf("with a try more %v are due", got)
 		}
 		for _, p := range []reservation.ProbePlan{{}, {Wait: time.Second, LongestWait: time.Second}, {Tries: 1, LongestWait: time.Second}} {
-			if _, _, err := c.ClaimProbes(stocktest.Soon(t), "s", "main", p, 0); err == nil {
+			if _, _, err := c.TakeDueProbes(stocktest.Soon(t), "s", "main", p, 0); err == nil {
 				t.Errorf("the plan %+v is taken", p)
 			}
 		}
@@ -109,7 +109,7 @@ func TestProbed(t *testing.T) {
 	type step struct {
 		after time.Duration
 		claim bool
-		says  reservation.ProbeVerdict
+		says  reservation.ProbeAnswer
 		want  record.State
 	}
 	const absent, present, unknown = reservation.ProbeAbsent, reservation.ProbePresent, reservation.ProbeUnknown
@@ -153,11 +153,11 @@ func TestProbedTooLate(t *testing.T) {
 			t.Errorf("unknown: %v", err)
 		}
 		c.reserve("r1")
-		for _, v := range []reservation.ProbeVerdict{reservation.ProbeAbsent, reservation.ProbeUnknown} {
+		for _, v := range []reservation.ProbeAnswer{reservation.ProbeAbsent, reservation.ProbeUnknown} {
 			c.must("held")(c.Probed(stocktest.Soon(t), "s", "r1", v, ""))
 		}
 		c.must("in_doubt")(c.Doubt(stocktest.Soon(t), "s", "r1", ""))
-		if _, err := c.Release(stocktest.Soon(t), "s", "r1", reservation.Probe, ""); !errors.As(err, new(*reservation.TooSoonError)) {
+		if _, err := c.Release(stocktest.Soon(t), "s", "r1", reservation.SourceProbe, ""); !errors.As(err, new(*reservation.TooSoonError)) {
 			t.Errorf("before the deadline a probe's word releases: %v", err)
 		}
 	})

@@ -30,7 +30,7 @@ func TestDeadSalesKeepNoHold(t *testing.T) {
 		t.Fatal(err)
 	}
 	short := stocktest.Terms
-	short.HoldFor, short.Mode = 0, record.Backend
+	short.HoldFor, short.Mode = 0, record.ModeBackend
 	for i := range 3 { // in one round after the other
 		id := fmt.Sprint("r", i)
 		stocktest.HoldFor(f, id, short)
@@ -52,7 +52,7 @@ func TestReaperForgets(t *testing.T) {
 	stocktest.Look(t, e)
 	stocktest.MustHold(t, e, "refused", "Ann", 1)
 	stocktest.MustHold(t, e, "held", "Bob", 1)
-	if _, err := e.Store.Release(stocktest.Soon(t), "s", "refused", reservation.Shop, "status_409"); err != nil {
+	if _, err := e.Store.Release(stocktest.Soon(t), "s", "refused", reservation.SourceShop, "status_409"); err != nil {
 		t.Fatal(err)
 	}
 	passed.Store(int64(24 * time.Hour))

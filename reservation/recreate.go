@@ -31,7 +31,7 @@ func (s *Store) Recreate(ctx context.Context, e *Evidence, cause string) (record
 	if !validRef(e.Ref) {
 		return "", fmt.Errorf("reservation %s: a ref has 1 to 128 printable ASCII characters without space", e.ID)
 	}
-	args := []any{e.ID, string(Shop), cause, e.Epoch, e.Buyer, record.MsOf(e.Created), record.MsOf(e.Exp), e.Ref, string(record.Backend), len(e.Lines)}
+	args := []any{e.ID, string(SourceShop), cause, e.Epoch, e.Buyer, record.MsOf(e.Created), record.MsOf(e.Exp), e.Ref, string(record.ModeBackend), len(e.Lines)}
 	for _, l := range e.Lines {
 		if l.Quantity < 1 {
 			return "", fmt.Errorf("reservation %s has %d units of %s", e.ID, l.Quantity, l.SKU)

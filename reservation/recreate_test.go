@@ -81,12 +81,12 @@ func TestEvidence(t *testing.T) {
 		"no lines":           {edit: func(e *reservation.Evidence) { e.Lines = nil }, want: reservation.ErrNotFound},
 		"the sale is closed": {do: func(c *clocked, _ *reservation.Evidence) { c.status(sale.Closed) }, then: "confirmed"},
 		"a tombstone": {do: func(c *clocked, _ *reservation.Evidence) {
-			c.must("tombstone")(c.Release(stocktest.Soon(c.t), "s", "r1", reservation.Unsent, ""))
+			c.must("tombstone")(c.Release(stocktest.Soon(c.t), "s", "r1", reservation.SourceUnsent, ""))
 		}, then: "confirmed"},
 		"the ref is another's": {do: func(c *clocked, _ *reservation.Evidence) { c.reserve("r2", withRef("order-1")) }, then: "confirmed"},
 		"it is known, released": {do: func(c *clocked, _ *reservation.Evidence) {
 			c.reserve("r1")
-			c.Release(stocktest.Soon(c.t), "s", "r1", reservation.Shop, "")
+			c.Release(stocktest.Soon(c.t), "s", "r1", reservation.SourceShop, "")
 		}, want: &reservation.ConflictError{State: "released"}, then: "released"},
 		"it is known, held": {do: func(c *clocked, _ *reservation.Evidence) { c.reserve("r1") }, then: "confirmed"},
 	}

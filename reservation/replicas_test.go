@@ -41,7 +41,7 @@ func promises(ops map[string]func(context.Context, *edge.Edge) error) map[string
 	}
 	stock := func(sale string) func(context.Context, *reservation.Store) (any, error) {
 		return func(ctx context.Context, s *reservation.Store) (any, error) {
-			b, err := s.Books(ctx, sale)
+			b, err := s.SaleStock(ctx, sale)
 			if err != nil {
 				return nil, err
 			}
@@ -95,9 +95,9 @@ func promises(ops map[string]func(context.Context, *edge.Edge) error) map[string
 			return lists.New(s.Shard()).Count(ctx, "vips")
 		}, int64(1)},
 		"outbox": {func(ctx context.Context, e *edge.Edge) error {
-			at, _, err := e.Store.Journal().ClaimLease(ctx, "s", "me", time.Hour, 0, 0)
+			at, _, err := e.Store.Journal().AcquireLease(ctx, "s", "me", time.Hour, 0, 0)
 			if err == nil {
-				at, _, err = e.Store.Journal().ClaimLease(ctx, "s", "me", time.Hour, at.Epoch, e.Store.Shard().Seq("s"))
+				at, _, err = e.Store.Journal().AcquireLease(ctx, "s", "me", time.Hour, at.Epoch, e.Store.Shard().Seq("s"))
 			}
 			return err
 		}, is("r1"), record.Held},
@@ -166,7 +166,7 @@ func TestOneWaitForABatch(t *testing.T) {
 	ops := c.reserves(9)
 	ops["r003a"] = func() error { _, err := c.Edge.ConfirmEventually(context.Background(), "s", "x1", ""); return err }
 	ops["r005a"] = func() error {
-		_, err := c.Edge.ReleaseEventually(context.Background(), "s", "x2", reservation.Shop, "")
+		_, err := c.Edge.ReleaseEventually(context.Background(), "s", "x2", reservation.SourceShop, "")
 		return err
 	}
 	ops["r007a"] = func() error { _, err := c.Edge.DoubtEventually(context.Background(), "s", "x3", ""); return err }

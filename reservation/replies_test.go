@@ -35,7 +35,7 @@ func TestLostReplies(t *testing.T) {
 		"release": {
 			state: record.Held, lost: true, want: record.Released, kind: "released",
 			do: func(f *stocktest.Faulty) error {
-				_, err := f.Edge.ReleaseEventually(stocktest.Soon(f.T), "s", "r1", reservation.Shop, "status_422")
+				_, err := f.Edge.ReleaseEventually(stocktest.Soon(f.T), "s", "r1", reservation.SourceShop, "status_422")
 				return err
 			},
 		},

@@ -14,7 +14,7 @@ import (
 )
 
 // Claim is what one attempt asks of Redis.
-type Claim struct {
+type BindingPriority struct {
 	// ID is the reservation's id, made by the caller: the same id again gives the
 	// same answer.
 	ID      string
@@ -101,7 +101,7 @@ var ErrLate = errors.New("the reserve came too late")
 // script does not run after it. The error is a *Bound when the claim's key or ref
 // belongs to another reservation. One that wraps ErrUnavailable leaves it open
 // whether it ran: repeat with the same id, or release it.
-func (s *Store) Reserve(ctx context.Context, c *Claim) (Hold, *sale.Refusal, error) {
+func (s *Store) Reserve(ctx context.Context, c *BindingPriority) (Hold, *sale.Refusal, error) {
 	if len(c.Lines) == 0 {
 		return Hold{}, nil, fmt.Errorf("reservation %s has no lines", c.ID)
 	}
@@ -113,7 +113,7 @@ func (s *Store) Reserve(ctx context.Context, c *Claim) (Hold, *sale.Refusal, err
 	if !validRef(c.Ref) {
 		return Hold{}, nil, fmt.Errorf("reservation %s: a ref has 1 to 128 printable ASCII characters without space", c.ID)
 	}
-	t := &Call{Request: request{claim: c.claiming()}, Weight: 4 + len(c.Lines) + len(c.Charges) + len(c.Unpaid.Fields)}
+	t := &Call{Request: request{claim: c.encode()}, Weight: 4 + len(c.Lines) + len(c.Charges) + len(c.Unpaid.Fields)}
 	a, err := s.Calls.Do(ctx, c.Sale, t)
 	if errors.Is(err, combine.ErrBusy) {
 		return Hold{}, sale.Refuse(sale.Busy), nil
@@ -127,7 +127,7 @@ func (s *Store) Reserve(ctx context.Context, c *Claim) (Hold, *sale.Refusal, err
 // reserved reads a reserve's reply, and lets the edge's view learn from it. seq is the
 // shard's after the call; a refusal for want of units has its own, because operations
 // after it in the same call may have given some back.
-func (s *Store) reserved(c *Claim, seq int64, r shard.Reply) (Hold, *sale.Refusal, error) {
+func (s *Store) reserved(c *BindingPriority, seq int64, r shard.Reply) (Hold, *sale.Refusal, error) {
 	line := func() *sale.Line { return &c.Lines[min(int(r.Number(1)), len(c.Lines))-1] }
 	charge := func() *Charge { return &c.Charges[min(int(r.Number(1)), len(c.Charges))-1] }
 	switch r.Code() {
@@ -136,7 +136,7 @@ func (s *Store) reserved(c *Claim, seq int64, r shard.Reply) (Hold, *sale.Refusa
 			c.View.Got(c.Lines, seq)
 		}
 		return Hold{
-			ID: c.ID, Sale: c.Sale, State: record.State(r.Word(1)),
+			ID: c.ID, Sale: c.Sale, State: record.State(r.Text(1)),
 			Deadline: time.UnixMilli(r.Number(2)), Exp: time.UnixMilli(r.Number(3)),
 			Epoch: r.Number(4), Created: time.UnixMilli(r.Number(5)), Lines: c.Lines, Ref: c.Ref,
 		}, nil, nil
@@ -182,7 +182,7 @@ func (s *Store) reserved(c *Claim, seq int64, r shard.Reply) (Hold, *sale.Refusa
 }
 
 // refused tells the view why there were not enough units.
-func (c *Claim) refused(line *sale.Line, r shard.Reply) {
+func (c *BindingPriority) refused(line *sale.Line, r shard.Reply) {
 	if c.View != nil {
 		c.View.Refused(line, r.Number(4), r.Number(2), r.Number(3))
 	}

@@ -72,5 +72,5 @@ func (s *Store) Return(ctx context.Context, sale, id string, r Return) ([]sale.L
 	if err != nil {
 		return nil, err
 	}
-	return parseLines(answer.Word(1), names), nil
+	return parseLines(answer.Text(1), names), nil
 }

@@ -123,12 +123,12 @@ func TestReturnsGiveLimitsBack(t *testing.T) {
 		if _, err := c.Apply(stocktest.Soon(t), file, reservation.ApplyOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		c.reserve("r1", ofLines(units("a", 2), north(2), sale.Line{SKU: "b", Region: "south", Quantity: 1}, units("c@d", 1), units("c", 1)), func(cl *reservation.Claim) {
+		c.reserve("r1", ofLines(units("a", 2), north(2), sale.Line{SKU: "b", Region: "south", Quantity: 1}, units("c@d", 1), units("c", 1)), func(cl *reservation.BindingPriority) {
 			for field, amount := range charges {
 				cl.Charges = append(cl.Charges, reservation.Charge{Limit: &sale.Limit{Max: 100}, Field: field, Amount: amount, To: sale.EndOfTime})
 			}
 		})
-		c.must("confirmed")(c.Confirm(stocktest.Soon(t), "s", "r1", reservation.Shop, ""))
+		c.must("confirmed")(c.Confirm(stocktest.Soon(t), "s", "r1", reservation.SourceShop, ""))
 		for i, s := range steps {
 			if _, err := c.Return(stocktest.Soon(t), "s", "r1", reservation.Return{ID: fmt.Sprint(i), Restock: i%2 == 0, Lines: s.lines}); err != nil {
 				t.Fatalf("step %d: %v", i+1, err)
@@ -179,8 +179,8 @@ func TestReturnsOfOthers(t *testing.T) {
 			c.reserve(id)
 		}
 		c.must("in_doubt")(c.Doubt(stocktest.Soon(t), "s", "in_doubt", ""))
-		c.must("released")(c.Release(stocktest.Soon(t), "s", "released", reservation.Shop, ""))
-		c.must("tombstone")(c.Release(stocktest.Soon(t), "s", "never", reservation.Unsent, ""))
+		c.must("released")(c.Release(stocktest.Soon(t), "s", "released", reservation.SourceShop, ""))
+		c.must("tombstone")(c.Release(stocktest.Soon(t), "s", "never", reservation.SourceUnsent, ""))
 		for _, id := range []string{"held", "in_doubt", "released"} {
 			_, err := c.Return(stocktest.Soon(t), "s", id, reservation.Return{ID: "1", Restock: true})
 			if conflict, ok := errors.AsType[*reservation.ConflictError](err); !ok || string(conflict.State) != id {

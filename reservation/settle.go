@@ -35,18 +35,18 @@ func (e *TooSoonError) Error() string {
 }
 
 // Word says whose word an outcome is.
-type Word string
+type Source string
 
 // Answer: the gate saw the shop's answer. Shop: the shop said so through its API. Unsent: the attempt was never forwarded. Operator and Probe (the
 // gate asked the shop) may release only after the deadline; Force is the operator's
 // word at once.
 const (
-	Answer   Word = "answer"
-	Shop     Word = "shop"
-	Unsent   Word = "unsent"
-	Operator Word = "operator"
-	Force    Word = "force"
-	Probe    Word = "probe"
+	Answer         Source = "answer"
+	SourceShop     Source = "shop"
+	SourceUnsent   Source = "unsent"
+	SourceOperator Source = "operator"
+	SourceForce    Source = "force"
+	SourceProbe    Source = "probe"
 )
 
 // Confirm marks a hold as sold. The same again changes nothing. Units that were
@@ -54,24 +54,24 @@ const (
 // paid. When they are gone it fails with a RefundNeededError; after an Answer, which
 // nobody can take back, the reservation becomes Unbacked instead. What was released
 // stays released by the Shop's word: a ConflictError.
-func (s *Store) Confirm(ctx context.Context, sale, id string, word Word, cause string) (record.State, error) {
+func (s *Store) Confirm(ctx context.Context, sale, id string, word Source, cause string) (record.State, error) {
 	return s.settle(ctx, sale, Confirmation(id, word, cause))
 }
 
-func Confirmation(id string, word Word, cause string) shard.Operation {
+func Confirmation(id string, word Source, cause string) shard.Operation {
 	return shard.Op("confirm", id, string(word), cause, "")
 }
 
 // Release gives a hold's units back. With a lost reserve in mind, id may be
 // unknown: then it cannot be reserved any more. Operators' words leave no such
 // trace for an unknown id.
-func (s *Store) Release(ctx context.Context, sale, id string, word Word, cause string) (record.State, error) {
+func (s *Store) Release(ctx context.Context, sale, id string, word Source, cause string) (record.State, error) {
 	return s.settle(ctx, sale, s.Releasing(sale, id, word, cause))
 }
 
-func (s *Store) Releasing(sale, id string, word Word, cause string) shard.Operation {
+func (s *Store) Releasing(sale, id string, word Source, cause string) shard.Operation {
 	var notAfter int64
-	if word == Shop || word == Answer || word == Unsent {
+	if word == SourceShop || word == Answer || word == SourceUnsent {
 		now, ok := s.shard.Clock(sale).Now()
 		if !ok {
 			now = time.Now().UnixMilli()
@@ -89,7 +89,7 @@ func (s *Store) Doubt(ctx context.Context, sale, id, cause string) (record.State
 
 func (s *Store) settle(ctx context.Context, sale string, op shard.Operation) (record.State, error) {
 	r, err := s.Resolve(ctx, sale, op)
-	return record.State(r.Word(1)), err
+	return record.State(r.Text(1)), err
 }
 
 // resolve runs one operation on a reservation. What it refuses is an error; the
@@ -112,9 +112,9 @@ func Judged(name string, r shard.Reply, err error) (shard.Reply, error) {
 	case lua.TooMany:
 		return r, &TooManyError{Left: r.Number(2)}
 	case lua.Conflict:
-		return r, &ConflictError{record.State(r.Word(1))}
+		return r, &ConflictError{record.State(r.Text(1))}
 	case lua.RefundNeeded:
-		return r, &RefundNeededError{record.State(r.Word(1))}
+		return r, &RefundNeededError{record.State(r.Text(1))}
 	case lua.TooSoon:
 		return shard.Reply{r[0], string(record.Held)}, &TooSoonError{time.Duration(r.Number(1)) * time.Millisecond}
 	case lua.NotFound:

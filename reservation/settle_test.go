@@ -27,17 +27,17 @@ func TestAnswers(t *testing.T) {
 		do   func(ctx context.Context, s *reservation.Store) (record.State, error)
 		want answer
 	}{
-		"confirm a hold":      {confirm("held", reservation.Shop), answer{"confirmed", nil}},
-		"confirm again":       {confirm("confirmed", reservation.Shop), answer{"confirmed", nil}},
-		"confirm too late":    {confirm("released", reservation.Shop), answer{"released", conflict("released")}},
-		"confirm without":     {confirm("released", reservation.Operator), answer{"released", refund("released")}},
+		"confirm a hold":      {confirm("held", reservation.SourceShop), answer{"confirmed", nil}},
+		"confirm again":       {confirm("confirmed", reservation.SourceShop), answer{"confirmed", nil}},
+		"confirm too late":    {confirm("released", reservation.SourceShop), answer{"released", conflict("released")}},
+		"confirm without":     {confirm("released", reservation.SourceOperator), answer{"released", refund("released")}},
 		"confirm nothing":     {confirm("nothing", reservation.Answer), answer{"", reservation.ErrNotFound}},
 		"confirm and note":    {confirm("released", reservation.Answer), answer{"unbacked", nil}},
-		"release a hold":      {release("held", reservation.Shop), answer{"released", nil}},
-		"release the sold":    {release("confirmed", reservation.Force), answer{"confirmed", conflict("confirmed")}},
-		"release too soon":    {release("held", reservation.Operator), answer{"held", &reservation.TooSoonError{}}},
-		"release nothing":     {release("nothing", reservation.Operator), answer{"", reservation.ErrNotFound}},
-		"release in advance":  {release("nothing", reservation.Unsent), answer{"tombstone", nil}},
+		"release a hold":      {release("held", reservation.SourceShop), answer{"released", nil}},
+		"release the sold":    {release("confirmed", reservation.SourceForce), answer{"confirmed", conflict("confirmed")}},
+		"release too soon":    {release("held", reservation.SourceOperator), answer{"held", &reservation.TooSoonError{}}},
+		"release nothing":     {release("nothing", reservation.SourceOperator), answer{"", reservation.ErrNotFound}},
+		"release in advance":  {release("nothing", reservation.SourceUnsent), answer{"tombstone", nil}},
 		"doubt a hold":        {doubt("held"), answer{"in_doubt", nil}},
 		"doubt the confirmed": {doubt("confirmed"), answer{"confirmed", nil}},
 		"doubt nothing":       {doubt("nothing"), answer{"", reservation.ErrNotFound}},
@@ -52,8 +52,8 @@ func TestAnswers(t *testing.T) {
 				for _, id := range []string{"held", "confirmed", "released"} {
 					stocktest.MustHold(t, e, id, "Ann", 1)
 				}
-				e.Store.Confirm(stocktest.Soon(t), "s", "confirmed", reservation.Shop, "")
-				e.Store.Release(stocktest.Soon(t), "s", "released", reservation.Shop, "")
+				e.Store.Confirm(stocktest.Soon(t), "s", "confirmed", reservation.SourceShop, "")
+				e.Store.Release(stocktest.Soon(t), "s", "released", reservation.SourceShop, "")
 				stocktest.MustHold(t, e, "other", "Bob", 1)
 				state, err := test.do(stocktest.Soon(t), e.Store)
 				var soonErr *reservation.TooSoonError
@@ -75,13 +75,13 @@ func TestAnswers(t *testing.T) {
 
 type settling = func(context.Context, *reservation.Store) (record.State, error)
 
-func confirm(id string, word reservation.Word) settling {
+func confirm(id string, word reservation.Source) settling {
 	return func(ctx context.Context, s *reservation.Store) (record.State, error) {
 		return s.Confirm(ctx, "s", id, word, "why")
 	}
 }
 
-func release(id string, word reservation.Word) settling {
+func release(id string, word reservation.Source) settling {
 	return func(ctx context.Context, s *reservation.Store) (record.State, error) {
 		return s.Release(ctx, "s", id, word, "why")
 	}
@@ -177,13 +177,13 @@ func TestSenselessClaims(t *testing.T) {
 		"no units":       {{SKU: "a"}},
 		"negative units": {{SKU: "a", Quantity: 1}, {SKU: "a", Quantity: -1}},
 	} {
-		c := &reservation.Claim{ID: "r1", Sale: "s", Version: 2, Lines: lines, HoldFor: stocktest.Terms.HoldFor, Mode: stocktest.Terms.Mode}
+		c := &reservation.BindingPriority{ID: "r1", Sale: "s", Version: 2, Lines: lines, HoldFor: stocktest.Terms.HoldFor, Mode: stocktest.Terms.Mode}
 		if _, refusal, err := e.Store.Reserve(stocktest.Soon(t), c); err == nil || refusal != nil || errors.Is(err, shard.ErrUnavailable) {
 			t.Errorf("%s: %v, %v", name, refusal, err)
 		}
 	}
 	// equal lines are counted together, whoever forgot to sum them
-	c := &reservation.Claim{ID: "r1", Sale: "s", Version: 2, Lines: []sale.Line{{SKU: "a", Quantity: 2}, {SKU: "a", Quantity: 2}}, HoldFor: stocktest.Terms.HoldFor, Mode: stocktest.Terms.Mode}
+	c := &reservation.BindingPriority{ID: "r1", Sale: "s", Version: 2, Lines: []sale.Line{{SKU: "a", Quantity: 2}, {SKU: "a", Quantity: 2}}, HoldFor: stocktest.Terms.HoldFor, Mode: stocktest.Terms.Mode}
 	if _, refusal, err := e.Store.Reserve(stocktest.Soon(t), c); err != nil || refusal == nil || refusal.Reason != sale.SoldOut {
 		t.Errorf("4 of 3 units: %+v, %v", refusal, err)
 	}

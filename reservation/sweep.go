@@ -16,5 +16,5 @@ func (s *Store) Sweep(ctx context.Context, sale, cursor string) (next string, dr
 	if err != nil {
 		return cursor, 0, err
 	}
-	return replies[0].Word(1), int(replies[0].Number(2)), nil
+	return replies[0].Text(1), int(replies[0].Number(2)), nil
 }

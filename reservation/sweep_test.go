@@ -58,7 +58,7 @@ func TestSweep(t *testing.T) {
 		t.Errorf("after the hour %d counters were dropped, %d are left; want 1 and 1", n, counters())
 	}
 	// what was charged in the hour that is gone gives back nothing there
-	if state, err := e.Store.Release(stocktest.Soon(t), "s", "r1", reservation.Shop, ""); err != nil || state != record.Released {
+	if state, err := e.Store.Release(stocktest.Soon(t), "s", "r1", reservation.SourceShop, ""); err != nil || state != record.Released {
 		t.Errorf("released: %s, %v", state, err)
 	}
 	if counters() != 0 {

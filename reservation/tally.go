@@ -101,7 +101,7 @@ func (s *Store) tally(ctx context.Context, id string, lead int64) (*Tally, error
 	if err != nil {
 		return nil, err
 	}
-	b, err := s.Books(ctx, id)
+	b, err := s.SaleStock(ctx, id)
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ func TestTallyIsOfOneMoment(t *testing.T) {
 					t.Errorf("%v %v", no, err)
 					return
 				}
-				if _, err := e.Store.Confirm(stocktest.Soon(t), "s", id, reservation.Shop, ""); err != nil {
+				if _, err := e.Store.Confirm(stocktest.Soon(t), "s", id, reservation.SourceShop, ""); err != nil {
 					t.Error(err)
 				}
 				if i%2 == 0 {

@@ -16,14 +16,14 @@ import (
 )
 
 // owes puts a claim into counters of unpaid holds: one at a time, two that ended in an hour.
-func owes(fields ...string) func(*reservation.Claim) {
-	return func(c *reservation.Claim) {
-		c.Mode, c.Unpaid = record.Backend, reservation.Owed{Fields: fields, AtOnce: 1, Ended: 2, Within: time.Hour}
+func owes(fields ...string) func(*reservation.BindingPriority) {
+	return func(c *reservation.BindingPriority) {
+		c.Mode, c.Unpaid = record.ModeBackend, reservation.Owed{Fields: fields, AtOnce: 1, Ended: 2, Within: time.Hour}
 	}
 }
 
 // tooMany fails the test unless a claim is refused for unpaid holds, with so many seconds.
-func (c *clocked) tooMany(id string, retryAfter int64, edit ...func(*reservation.Claim)) {
+func (c *clocked) tooMany(id string, retryAfter int64, edit ...func(*reservation.BindingPriority)) {
 	c.t.Helper()
 	_, no, err := c.Reserve(stocktest.Soon(c.t), c.claimOf(id, edit...))
 	if err != nil || no == nil || no.Reason != sale.TooManyUnpaid || no.RetryAfter != retryAfter {
@@ -35,7 +35,7 @@ func (c *clocked) tooMany(id string, retryAfter int64, edit ...func(*reservation
 }
 
 // lapses lets a hold end unpaid: it is made, and its minute passes.
-func (c *clocked) lapses(id string, edit ...func(*reservation.Claim)) {
+func (c *clocked) lapses(id string, edit ...func(*reservation.BindingPriority)) {
 	c.t.Helper()
 	c.reserve(id, edit...)
 	c.endsAt(time.Minute)
@@ -71,7 +71,7 @@ func TestUnpaidHolds(t *testing.T) {
 // What was sold in the end does not count, whatever it was before: held, expired or in doubt.
 func TestUnpaidIsTakenBack(t *testing.T) {
 	eachClock(t, 99, func(t *testing.T, c *clocked) {
-		ann, inResponse := owes("buyer|Ann"), inMode(record.Response)
+		ann, inResponse := owes("buyer|Ann"), inMode(record.ModeResponse)
 		for _, end := range []func(id string){
 			func(id string) { c.reserve(id, ann) },
 			func(id string) { c.lapses(id, ann) },
@@ -85,13 +85,13 @@ func TestUnpaidIsTakenBack(t *testing.T) {
 			},
 			func(id string) {
 				c.lapses(id, ann)
-				c.must(record.Released)(c.Release(stocktest.Soon(t), "s", id, reservation.Operator, "tidied up"))
+				c.must(record.Released)(c.Release(stocktest.Soon(t), "s", id, reservation.SourceOperator, "tidied up"))
 			},
 		} {
 			for range 3 { // three that are not sold would be too many
 				id := "r" + c.now.String()
 				end(id)
-				c.must(record.Confirmed)(c.Confirm(stocktest.Soon(t), "s", id, reservation.Operator, "paid"))
+				c.must(record.Confirmed)(c.Confirm(stocktest.Soon(t), "s", id, reservation.SourceOperator, "paid"))
 				if left := c.unpaid(); len(left) > 0 {
 					t.Fatalf("after a sale the counters are %v", left)
 				}
@@ -108,16 +108,16 @@ func TestUnpaidIsReleased(t *testing.T) {
 		ann := owes("buyer|Ann")
 		for _, id := range []string{"a", "b", "c"} {
 			c.reserve(id, ann)
-			c.must(record.Released)(c.Release(stocktest.Soon(t), "s", id, reservation.Shop, "cancelled"))
+			c.must(record.Released)(c.Release(stocktest.Soon(t), "s", id, reservation.SourceShop, "cancelled"))
 		}
 		if left := c.unpaid(); len(left) > 0 {
 			t.Errorf("the counters are %v", left)
 		}
 		c.lapses("expired", ann)
-		c.must(record.Released)(c.Release(stocktest.Soon(t), "s", "expired", reservation.Shop, "cron"))
-		c.reserve("in doubt", ann, inMode(record.Response))
+		c.must(record.Released)(c.Release(stocktest.Soon(t), "s", "expired", reservation.SourceShop, "cron"))
+		c.reserve("in doubt", ann, inMode(record.ModeResponse))
 		c.must(record.InDoubt)(c.Doubt(stocktest.Soon(t), "s", "in doubt", "status_500"))
-		c.must(record.Released)(c.Release(stocktest.Soon(t), "s", "in doubt", reservation.Shop, "cron"))
+		c.must(record.Released)(c.Release(stocktest.Soon(t), "s", "in doubt", reservation.SourceShop, "cron"))
 		c.tooMany("next", 3600, ann)
 	})
 }
@@ -149,8 +149,8 @@ func TestUnpaidOfSeveralIdentities(t *testing.T) {
 	})
 }
 
-func bindTo(field string) func(*reservation.Claim) {
-	return func(c *reservation.Claim) {
+func bindTo(field string) func(*reservation.BindingPriority) {
+	return func(c *reservation.BindingPriority) {
 		c.Binding = reservation.Binding{Field: field, Print: "print", TTL: time.Hour}
 	}
 }
@@ -167,7 +167,7 @@ func TestUnpaidCountersGo(t *testing.T) {
 			}
 		}
 		c.lapses("one", owes("buyer|Ann", "ip|1"))
-		c.reserve("two", owes("buyer|Bob", "ip|1"), func(cl *reservation.Claim) { cl.HoldFor = 3 * time.Hour })
+		c.reserve("two", owes("buyer|Bob", "ip|1"), func(cl *reservation.BindingPriority) { cl.HoldFor = 3 * time.Hour })
 		c.step(time.Hour - time.Millisecond)
 		lapse(0)
 		c.step(time.Millisecond)
@@ -175,7 +175,7 @@ func TestUnpaidCountersGo(t *testing.T) {
 		if got := c.unpaid(); got["buyer|Bob"] != "1" || len(got) != 2 {
 			t.Errorf("the counters are %v", got)
 		}
-		c.must(record.Released)(c.Release(stocktest.Soon(t), "s", "two", reservation.Shop, ""))
+		c.must(record.Released)(c.Release(stocktest.Soon(t), "s", "two", reservation.SourceShop, ""))
 		lapse(1) // the time of the address
 		if got := c.unpaid(); len(got) > 0 {
 			t.Errorf("the counters are %v", got)
@@ -262,24 +262,24 @@ func TestUnpaidOfASale(t *testing.T) {
 			}
 		}
 		says(nil)
-		expect(try(record.Response, "Ann", nil), "")
-		expect(try(record.Response, "Ann", nil), "")
-		expect(try(record.Backend, "Ann", nil), "")
-		expect(try(record.Backend, "Ann", nil), sale.TooManyUnpaid)
-		expect(try(record.Response, "Ann", nil), "")
+		expect(try(record.ModeResponse, "Ann", nil), "")
+		expect(try(record.ModeResponse, "Ann", nil), "")
+		expect(try(record.ModeBackend, "Ann", nil), "")
+		expect(try(record.ModeBackend, "Ann", nil), sale.TooManyUnpaid)
+		expect(try(record.ModeResponse, "Ann", nil), "")
 		says(&sale.Unpaid{Off: true})
-		expect(try(record.Backend, "Ann", nil), "")
+		expect(try(record.ModeBackend, "Ann", nil), "")
 		says(&sale.Unpaid{AtOnce: 2})
-		expect(try(record.Response, "Ann", nil), "") // one that is counted was made before
-		expect(try(record.Backend, "Ann", nil), sale.TooManyUnpaid)
+		expect(try(record.ModeResponse, "Ann", nil), "") // one that is counted was made before
+		expect(try(record.ModeBackend, "Ann", nil), sale.TooManyUnpaid)
 		says(&sale.Unpaid{Per: "buyer+phone"})
-		expect(try(record.Backend, "Bob", nil), sale.Malformed)
-		expect(try(record.Backend, "Bob", map[string]string{"phone": "+1 23"}), "")
-		expect(try(record.Backend, "Cat", map[string]string{"phone": "+123"}), sale.TooManyUnpaid)
+		expect(try(record.ModeBackend, "Bob", nil), sale.Malformed)
+		expect(try(record.ModeBackend, "Bob", map[string]string{"phone": "+1 23"}), "")
+		expect(try(record.ModeBackend, "Cat", map[string]string{"phone": "+123"}), sale.TooManyUnpaid)
 		says(&sale.Unpaid{Per: "ip"})
-		expect(try(record.Backend, "Ann", nil), "") // missing: skip
-		expect(try(record.Backend, "Ann", map[string]string{"ip": "2001:db8::1"}), "")
-		expect(try(record.Backend, "Dan", map[string]string{"ip": "2001:db8::2"}), sale.TooManyUnpaid)
+		expect(try(record.ModeBackend, "Ann", nil), "") // missing: skip
+		expect(try(record.ModeBackend, "Ann", map[string]string{"ip": "2001:db8::1"}), "")
+		expect(try(record.ModeBackend, "Dan", map[string]string{"ip": "2001:db8::2"}), sale.TooManyUnpaid)
 	})
 }
 

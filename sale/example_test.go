@@ -26,9 +26,9 @@ limits:
 	fmt.Println(s.ID, s.Cells())
 
 	noon := time.Date(2026, 11, 11, 12, 0, 0, 0, time.UTC)
-	early := s.Verdict(sale.Open, noon.AddDate(0, 0, -1))
+	early := s.RefusalAt(sale.Open, noon.AddDate(0, 0, -1))
 	fmt.Println("the day before:", early.Reason)
-	fmt.Println("during the sale, refused:", s.Verdict(sale.Open, noon) != nil)
+	fmt.Println("during the sale, refused:", s.RefusalAt(sale.Open, noon) != nil)
 
 	for _, quantity := range []int64{1, 3} {
 		lines, refusal := s.Resolve(&sale.Attempt{Buyer: "alice", Lines: []sale.Line{{SKU: "20002001", Quantity: quantity}}})

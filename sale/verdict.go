@@ -22,7 +22,7 @@ var (
 // checked in this order: closed, ended, not_started, paused; so a sale that is paused and
 // over has ended. Only an open sale before its start has a RetryAfter, in whole seconds,
 // rounded up. The refusal may be shared: copy it before you change it.
-func (s *Sale) Verdict(status Status, now time.Time) *Refusal {
+func (s *Sale) RefusalAt(status Status, now time.Time) *Refusal {
 	switch {
 	case status == Closed:
 		return refuseClosed

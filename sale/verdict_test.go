@@ -43,7 +43,7 @@ func TestVerdict(t *testing.T) {
 		{"a later version's status", "frozen", start, sale.Refuse(sale.Unavailable)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := s.Verdict(test.status, test.now); !reflect.DeepEqual(got, test.want) {
+			if got := s.RefusalAt(test.status, test.now); !reflect.DeepEqual(got, test.want) {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
 		})
@@ -54,7 +54,7 @@ func TestVerdictAllocatesNothingInARush(t *testing.T) {
 	s := mustParse(t, double11)
 	for _, status := range []sale.Status{sale.Draft, sale.Open, sale.Paused, sale.Closed} {
 		for _, now := range []time.Time{s.StartsAt, s.EndsAt} {
-			if n := testing.AllocsPerRun(100, func() { s.Verdict(status, now) }); n != 0 {
+			if n := testing.AllocsPerRun(100, func() { s.RefusalAt(status, now) }); n != 0 {
 				t.Errorf("%s at %s: %v allocations", status, now, n)
 			}
 		}

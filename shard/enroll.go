@@ -55,15 +55,15 @@ func (s *Client) Enroll(ctx context.Context, keys []Key, candidate *identity.Sec
 		switch r.Code() {
 		case lua.OK:
 		case lua.Foreign:
-			return nil, fmt.Errorf("%w: key %s is registered; give this edge the same `key`, or let all edges share Caddy's storage", ErrForeignKey, r.Word(1))
+			return nil, fmt.Errorf("%w: key %s is registered; give this edge the same `key`, or let all edges share Caddy's storage", ErrForeignKey, r.Text(1))
 		case lua.Lost:
-			return nil, fmt.Errorf("the identity secret of key %s is gone from redis: purchase limits cannot be checked; restore it, or delete %s to begin with a new one", r.Word(1), s.SecretKey())
+			return nil, fmt.Errorf("the identity secret of key %s is gone from redis: purchase limits cannot be checked; restore it, or delete %s to begin with a new one", r.Text(1), s.SecretKey())
 		default:
 			return nil, fmt.Errorf("%w: enroll gave %q", ErrUnavailable, r.Code())
 		}
 		for _, k := range keys {
-			if k.KID == r.Word(1) {
-				if agreed, err = k.open(r.Word(2)); err != nil {
+			if k.KID == r.Text(1) {
+				if agreed, err = k.open(r.Text(2)); err != nil {
 					return nil, err
 				}
 			}

@@ -9,6 +9,6 @@ const Silence = 5 * time.Second
 
 // health is what the last look at Redis found.
 type Health struct {
-	Err      error
-	LastWord time.Time
+	Err        error
+	LastAnswer time.Time
 }

@@ -9,7 +9,7 @@ func (s *Client) ShardKeys(sale string) []string {
 }
 
 // asideKeys are where each of a shard's keys is set aside while the sale is restored.
-func (s *Client) AsideKeys(sale string) []string {
+func (s *Client) PreviousKeys(sale string) []string {
 	return keysUnder(s.Prefix + ":{" + sale + ".0}:aside:")
 }
 

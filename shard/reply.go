@@ -27,7 +27,7 @@ func (r Reply) Code() lua.Code {
 	return lua.Code(word)
 }
 
-func (r Reply) Word(i int) string {
+func (r Reply) Text(i int) string {
 	if i >= len(r) {
 		return ""
 	}

@@ -30,12 +30,12 @@ type Client struct {
 	Redis redis.UniversalClient
 	// claims has connections of its own: however many attempts wait for stock, a
 	// confirm and the watch over the sales never queue behind them.
-	Claims  redis.UniversalClient
-	Options Options
-	Prefix  string
-	Scripts lua.Scripts
-	clocks  sync.Map // sale id → *clock; in a cluster, each shard's node has its own
-	mono    func() time.Time
+	ReserveClient redis.UniversalClient
+	Options       Options
+	Prefix        string
+	Scripts       lua.Scripts
+	clocks        sync.Map // sale id → *clock; in a cluster, each shard's node has its own
+	mono          func() time.Time
 }
 
 // OpenShard makes a connection to Redis. It does not dial.
@@ -52,11 +52,11 @@ func Open(o Options) (*Client, error) {
 	// than an attempt may wait.
 	u.ReadTimeout, u.WriteTimeout = LongestCall, LongestCall
 	quietOnce.Do(func() { redis.SetLogger(quiet{}) })
-	return &Client{Redis: redis.NewUniversalClient(u), Claims: claims, Options: o, Prefix: o.Prefix, Scripts: *o.Scripts, mono: time.Now}, nil
+	return &Client{Redis: redis.NewUniversalClient(u), ReserveClient: claims, Options: o, Prefix: o.Prefix, Scripts: *o.Scripts, mono: time.Now}, nil
 }
 
 // Close closes all connections.
-func (s *Client) Close() error { return errors.Join(s.Claims.Close(), s.Redis.Close()) }
+func (s *Client) Close() error { return errors.Join(s.ReserveClient.Close(), s.Redis.Close()) }
 
 // Timeout is how long an attempt waits for Redis.
 func (s *Client) Timeout() time.Duration { return s.Options.Timeout }
@@ -98,7 +98,7 @@ func (s *Client) RunWith(ctx context.Context, acks int, script lua.Script, sale 
 	client := s.Redis
 	for _, op := range ops {
 		if op.Name == "lookup" {
-			client = s.Claims
+			client = s.ReserveClient
 		}
 	}
 	before := s.Clock(sale).Mark()

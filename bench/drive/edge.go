@@ -93,7 +93,7 @@ func hold(ctx context.Context, e *edge.Edge, n int64, confirm bool) error {
 	if err != nil {
 		return err
 	}
-	terms := edge.Terms{HoldFor: 30 * time.Second, Margin: 5 * time.Second, Mode: record.Response, KeyTTL: 24 * time.Hour}
+	terms := edge.Terms{HoldFor: 30 * time.Second, Margin: 5 * time.Second, Mode: record.ModeResponse, KeyTTL: 24 * time.Hour}
 	h, refusal, err := e.Hold(ctx, id.String(), l, a, lines, terms)
 	if err != nil {
 		return err

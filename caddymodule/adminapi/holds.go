@@ -8,7 +8,7 @@ import (
 // Bounds of how many reservations one answer lists.
 const (
 	HoldsDefault = 100
-	HoldsMost    = 1_000
+	MaxHolds     = 1_000
 )
 
 // HoldList answers GET sales/{id}/holds and GET holds, the oldest of each sale first.
@@ -30,7 +30,7 @@ type AmbiguousRef struct {
 
 // BulkMost is how many reservations one request resolves at most; next says that
 // there may be others.
-const BulkMost = 500
+const MaxBulk = 500
 
 // BulkRequest asks for POST sales/{id}/holds/confirm and release: which holds, either
 // by names or by what they have in common.

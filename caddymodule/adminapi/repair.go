@@ -9,7 +9,7 @@ const RebuildTimeout = time.Hour
 const ReconcileTimeout = 10 * time.Minute
 
 // OrdersMost bounds the orders of one request: that many names are kept in memory.
-const OrdersMost = 1_000_000
+const MaxOrders = 1_000_000
 
 // ReconcileRequest asks for POST sales/{id}/reconcile.
 type ReconcileRequest struct {

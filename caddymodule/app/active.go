@@ -11,10 +11,10 @@ import (
 // for this when it stops.
 func Active() (edge *edge.Edge, drain func(context.Context) error) {
 	app := Latest()
-	if app == nil || app.Desk() == nil {
+	if app == nil || app.Runtime() == nil {
 		return nil, nil
 	}
-	desk := app.Desk()
+	desk := app.Runtime()
 	return desk.Edge, func(ctx context.Context) error {
 		desk.Wait(ctx)
 		return desk.Stop(ctx)

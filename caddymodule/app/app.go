@@ -13,7 +13,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
-	"github.com/stockgate/stockgate/caddymodule/desk"
+	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/caddymodule/lists"
 	"github.com/stockgate/stockgate/challenge"
@@ -47,18 +47,18 @@ type App struct {
 	// Outbox says who is told every movement over HTTP. Default: nobody.
 	Outbox *Outbox `json:"outbox,omitempty"`
 
-	books   bookkeeping
-	lists   lists.Lists
-	others  others
-	log     *zap.Logger
-	storage keyStorage
-	options shard.Options
-	rates   *shard.Options            // nil: those of options
-	signing atomic.Pointer[signing]   // nil before Start
-	poolKey string                    // of what this app has taken from the pool
-	desk    atomic.Pointer[desk.Desk] // nil before Start
-	parts   parts
-	fast    listeners
+	journals      journalService
+	lists         lists.Lists
+	unlistedItems unlistedItems
+	log           *zap.Logger
+	storage       keyStorage
+	options       shard.Options
+	rates         *shard.Options                      // nil: those of options
+	signing       atomic.Pointer[signing]             // nil before Start
+	poolKey       string                              // of what this app has taken from the pool
+	desk          atomic.Pointer[edgeruntime.Runtime] // nil before Start
+	parts         parts
+	fast          listeners
 }
 
 // CaddyModule returns the Caddy module information.
@@ -94,7 +94,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 		}
 		a.rates = &rates
 	}
-	if err := a.books.provision(a, ctx); err != nil {
+	if err := a.journals.provision(a, ctx); err != nil {
 		return err
 	}
 	return a.lists.Open(a.Lists)
@@ -107,7 +107,7 @@ func (a *App) Start() error {
 	if err != nil {
 		return err
 	}
-	key, d, err := desk.Open(&desk.Options{Redis: a.options, Rates: a.rates, Embedded: a.Redis.Embedded, Keys: s.keys, Log: a.log})
+	key, d, err := edgeruntime.Open(&edgeruntime.Options{Redis: a.options, Rates: a.rates, Embedded: a.Redis.Embedded, Keys: s.keys, Log: a.log})
 	if err != nil {
 		return err
 	}
@@ -116,11 +116,11 @@ func (a *App) Start() error {
 	if err := a.lists.Start(key, d); err != nil {
 		return err
 	}
-	if err := a.others.start(a, d); err != nil {
+	if err := a.unlistedItems.start(a, d); err != nil {
 		return err
 	}
 	a.desk.Store(d) // the edge knows by now which sales there must be
-	if err := a.books.start(key, d); err != nil {
+	if err := a.journals.start(key, d); err != nil {
 		return err
 	}
 	a.parts.start(d)
@@ -143,13 +143,13 @@ func (a *App) Stop() error {
 func (a *App) Cleanup() error {
 	a.parts.stop()
 	a.lists.Close()
-	a.others.close()
+	a.unlistedItems.close()
 	if a.poolKey == "" {
 		return nil
 	}
 	key := a.poolKey
 	a.poolKey = ""
-	return errors.Join(a.books.close(), desk.Close(key))
+	return errors.Join(a.journals.close(), edgeruntime.Close(key))
 }
 
 // Redis says which Redis holds the stock.

@@ -14,7 +14,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
-	"github.com/stockgate/stockgate/caddymodule/desk"
+	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/ledger"
@@ -64,8 +64,8 @@ func (j Journal) keep(withLedger bool) (ledger.Keep, error) {
 	switch {
 	case j.Keep < 0 || j.Keep > 0 && time.Duration(j.Keep) < time.Minute:
 		return ledger.Keep{}, fmt.Errorf("journal: keep is %v: at least 1m, or leave it out", time.Duration(j.Keep))
-	case j.Most < 0 || j.Most > 0 && j.Most < journal.JournalLeast:
-		return ledger.Keep{}, fmt.Errorf("journal: most is %d: at least %d, or leave it out", j.Most, journal.JournalLeast)
+	case j.Most < 0 || j.Most > 0 && j.Most < journal.MinJournal:
+		return ledger.Keep{}, fmt.Errorf("journal: most is %d: at least %d, or leave it out", j.Most, journal.MinJournal)
 	}
 	k := ledger.Keep{For: time.Duration(j.Keep), Most: j.Most, Ledger: withLedger}
 	if k.For == 0 {
@@ -83,16 +83,16 @@ func (j Journal) keep(withLedger bool) (ledger.Keep, error) {
 
 // bookkeeping is what one configuration needs to keep the journals in bounds, and to
 // copy them into its ledger and to the outbox's receiver.
-type bookkeeping struct {
+type journalService struct {
 	keep    ledger.Keep
-	module  LedgerModule               // nil: none
-	outbox  *outbox.Options            // nil: none
-	poolKey string                     // of what was taken from the pool
-	keeper  atomic.Pointer[bookkeeper] // nil before start
+	module  LedgerModule                  // nil: none
+	outbox  *outbox.Options               // nil: none
+	poolKey string                        // of what was taken from the pool
+	worker  atomic.Pointer[journalWorker] // nil before start
 }
 
 // provision loads the ledger's module and checks what the configuration says.
-func (b *bookkeeping) provision(a *App, ctx caddy.Context) error {
+func (b *journalService) provision(a *App, ctx caddy.Context) error {
 	if len(a.LedgerRaw) > 0 {
 		loaded, err := ctx.LoadModule(a, "LedgerRaw")
 		if err != nil {
@@ -120,10 +120,10 @@ func (b *bookkeeping) provision(a *App, ctx caddy.Context) error {
 
 // bookkeepers are shared by the configurations that live at the same time: a reload
 // that changes neither Redis nor ledger nor outbox does not interrupt them.
-var bookkeepers = caddy.NewUsagePool()
+var journalWorkers = caddy.NewUsagePool()
 
 // start begins to keep the books of a desk.
-func (b *bookkeeping) start(desk string, d *desk.Desk) error {
+func (b *journalService) start(desk string, d *edgeruntime.Runtime) error {
 	identity := ""
 	if b.module != nil {
 		identity = string(b.module.CaddyModule().ID) + " " + b.module.Identity()
@@ -134,44 +134,44 @@ func (b *bookkeeping) start(desk string, d *desk.Desk) error {
 	}
 	hash := sha256.Sum256(fmt.Appendf(nil, "%s %q %+v %q", desk, identity, b.keep, sink))
 	key := hex.EncodeToString(hash[:])
-	k, _, err := bookkeepers.LoadOrNew(key, func() (caddy.Destructor, error) { return startBookkeeper(b, d) })
+	k, _, err := journalWorkers.LoadOrNew(key, func() (caddy.Destructor, error) { return startJournalWorker(b, d) })
 	if err != nil {
 		return err
 	}
 	b.poolKey = key
-	b.keeper.Store(k.(*bookkeeper))
+	b.worker.Store(k.(*journalWorker))
 	return nil
 }
 
 // ledger is the open ledger; nil: there is none.
-func (b *bookkeeping) ledger() ledger.Ledger {
-	if k := b.keeper.Load(); k != nil {
+func (b *journalService) ledger() ledger.Ledger {
+	if k := b.worker.Load(); k != nil {
 		return k.ledger
 	}
 	return nil
 }
 
 // close gives everything back, once.
-func (b *bookkeeping) close() error {
+func (b *journalService) close() error {
 	if b.poolKey == "" {
 		return nil
 	}
 	key := b.poolKey
 	b.poolKey = ""
-	b.keeper.Store(nil)
-	_, err := bookkeepers.Delete(key)
+	b.worker.Store(nil)
+	_, err := journalWorkers.Delete(key)
 	return err
 }
 
 // bookkeeper keeps the books of a desk, in the pool.
-type bookkeeper struct {
+type journalWorker struct {
 	ledger ledger.Ledger // nil: none
 	cancel context.CancelFunc
 	loops  sync.WaitGroup
 }
 
-func startBookkeeper(b *bookkeeping, d *desk.Desk) (*bookkeeper, error) {
-	k := new(bookkeeper)
+func startJournalWorker(b *journalService, d *edgeruntime.Runtime) (*journalWorker, error) {
+	k := new(journalWorker)
 	if b.module != nil {
 		var err error
 		if k.ledger, err = b.module.OpenLedger(); err != nil {
@@ -197,7 +197,7 @@ func startBookkeeper(b *bookkeeping, d *desk.Desk) (*bookkeeper, error) {
 
 // Destruct stops the loops. What they were doing is taken back by the database, or sent
 // again, and done by whoever has the sale next.
-func (k *bookkeeper) Destruct() error {
+func (k *journalWorker) Destruct() error {
 	k.cancel()
 	k.loops.Wait()
 	if k.ledger == nil {

@@ -23,18 +23,18 @@ const (
 )
 
 // metricsShelving keeps the cells that have series of their own.
-var metricsShelving = bookcache.Options{Most: unitSeries, Lines: true, Longest: 30 * time.Second}
+var metricsCacheOptions = bookcache.Options{Most: unitSeries, Lines: true, Longest: 30 * time.Second}
 
 // booksCollector reports, of the app that runs at the time of a scrape, where the
 // units of every sale are and how the edge is.
-type booksCollector struct {
-	shelf atomic.Pointer[bookcache.Cache]
+type overviewCollector struct {
+	cache atomic.Pointer[bookcache.Cache]
 
 	units, lost, balanced, oldest, unbacked, lead, backlog, ready *prometheus.Desc
 }
 
-func newBooksCollector() *booksCollector {
-	return &booksCollector{
+func newOverviewCollector() *overviewCollector {
+	return &overviewCollector{
 		units: prometheus.NewDesc("stockgate_units",
 			`Units by state (available, held, in_doubt, confirmed) and in all (stock); sku "*" sums up a sale of more than 1,000 cells.`,
 			[]string{"sale", "sku", "region", "state"}, nil),
@@ -56,19 +56,19 @@ func newBooksCollector() *booksCollector {
 }
 
 // Describe names the series.
-func (b *booksCollector) Describe(ch chan<- *prometheus.Desc) {
+func (b *overviewCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{b.units, b.lost, b.balanced, b.oldest, b.unbacked, b.lead, b.backlog, b.ready} {
 		ch <- d
 	}
 }
 
 // Collect reads the books and reports them. Without a running app it reports nothing.
-func (b *booksCollector) Collect(ch chan<- prometheus.Metric) {
+func (b *overviewCollector) Collect(ch chan<- prometheus.Metric) {
 	app := Latest()
 	if app == nil {
 		return
 	}
-	d := app.Desk()
+	d := app.Runtime()
 	if d == nil {
 		return
 	}
@@ -80,7 +80,7 @@ func (b *booksCollector) Collect(ch chan<- prometheus.Metric) {
 
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
-	shelf := bookcache.Of(&b.shelf, d, metricsShelving)
+	shelf := bookcache.Of(&b.cache, d, metricsCacheOptions)
 	slots := make(chan struct{}, scrapeAtOnce)
 	var readers sync.WaitGroup
 	for listing := range d.Catalogue().All {
@@ -127,8 +127,8 @@ func truth(b bool) float64 {
 // collectors report what the running app knows. They are made once for the process, as the
 // counters are.
 var collectors = sync.OnceValue(func() []prometheus.Collector {
-	return []prometheus.Collector{newBooksCollector(), newListsCollector()}
+	return []prometheus.Collector{newOverviewCollector(), newListsCollector()}
 })
 
 // Interface guard
-var _ prometheus.Collector = (*booksCollector)(nil)
+var _ prometheus.Collector = (*overviewCollector)(nil)

@@ -16,7 +16,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
-	"github.com/stockgate/stockgate/caddymodule/desk"
+	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/sale"
@@ -32,7 +32,7 @@ const (
 )
 
 // others is what one configuration remembers of the sales.
-type others struct {
+type unlistedItems struct {
 	wanted  bool // a gate lets other items pass
 	keeper  atomic.Pointer[itemKeeper]
 	poolKey string // of what was taken from the pool
@@ -41,10 +41,10 @@ type others struct {
 // itemKeepers are shared by the configurations that live at the same time.
 var itemKeepers = caddy.NewUsagePool()
 
-func (o *others) start(a *App, d *desk.Desk) error {
+func (o *unlistedItems) start(a *App, d *edgeruntime.Runtime) error {
 	key := fmt.Sprintf("%s %s %t", a.poolKey, storageName(a.storage), o.wanted)
 	v, _, err := itemKeepers.LoadOrNew(key, func() (caddy.Destructor, error) {
-		k := &itemKeeper{desk: d, storage: a.storage, path: itemsPath(&a.options, o.wanted), items: o.wanted}
+		k := &itemKeeper{runtime: d, storage: a.storage, path: itemsPath(&a.options, o.wanted), items: o.wanted}
 		if a.Redis.Embedded {
 			k.storage = nil // no sale outlives the process
 		}
@@ -61,7 +61,7 @@ func (o *others) start(a *App, d *desk.Desk) error {
 
 // isOther says that no sale lists an item of the attempt. Where it is not known what is
 // listed, nothing is other.
-func (o *others) isOther(a *sale.Attempt) bool {
+func (o *unlistedItems) isOther(a *sale.Attempt) bool {
 	k := o.keeper.Load()
 	if k == nil {
 		return false
@@ -79,12 +79,12 @@ func (o *others) isOther(a *sale.Attempt) bool {
 }
 
 // isUnknown says that it is not known what is listed.
-func (o *others) isUnknown() bool {
+func (o *unlistedItems) isUnknown() bool {
 	k := o.keeper.Load()
 	return k == nil || k.listed() == nil
 }
 
-func (o *others) close() {
+func (o *unlistedItems) close() {
 	if o.poolKey != "" {
 		_, _ = itemKeepers.Delete(o.poolKey)
 		o.poolKey = ""
@@ -126,7 +126,7 @@ type keptSale struct {
 // away, and after a start without it: that is kept in Caddy's storage. So an edge that
 // starts on a Redis that was emptied misses the sales that were there.
 type itemKeeper struct {
-	desk    *desk.Desk
+	runtime *edgeruntime.Runtime
 	storage keyStorage // nil: nothing is kept
 	path    string
 	items   bool // a gate lets other items pass: what the sales list is kept too
@@ -207,10 +207,10 @@ func (k *itemKeeper) remind() {
 			ids = append(ids, id)
 		}
 	}
-	if k.desk.Remember(ids...) && k.desk.Ready() == nil {
-		ctx, cancel := context.WithTimeout(context.Background(), k.desk.Store.Shard().Timeout())
+	if k.runtime.Remember(ids...) && k.runtime.Ready() == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), k.runtime.Store.Shard().Timeout())
 		defer cancel()
-		_ = k.desk.Refresh(ctx) // said in the log and by Ready
+		_ = k.runtime.Refresh(ctx) // said in the log and by Ready
 	}
 }
 
@@ -224,7 +224,7 @@ func (k *itemKeeper) Destruct() error {
 // listed are the items that sales list; nil: they are not known.
 func (k *itemKeeper) listed() *filters.Items {
 	now := k.now.Load()
-	if now == nil || now.of != k.desk.Catalogue() {
+	if now == nil || now.of != k.runtime.Catalogue() {
 		if now = k.follow(); now == nil {
 			return nil
 		}
@@ -237,12 +237,12 @@ func (k *itemKeeper) listed() *filters.Items {
 func (k *itemKeeper) follow() *knownItems {
 	k.making.Lock()
 	defer k.making.Unlock()
-	c, old := k.desk.Catalogue(), k.now.Load()
+	c, old := k.runtime.Catalogue(), k.now.Load()
 	if old != nil && old.of == c {
 		return old
 	}
 	// A catalogue that was read before Redis went away still counts.
-	if isEmpty(c) && k.desk.Ready() != nil {
+	if isEmpty(c) && k.runtime.Ready() != nil {
 		return old
 	}
 	var before keptItems
@@ -339,8 +339,8 @@ func (k *itemKeeper) keep() {
 
 // say says once that ordinary goods do not pass although Redis answers, and why.
 func (k *itemKeeper) say(unknown bool) {
-	if unknown = unknown && k.items && k.desk.Ready() == nil; unknown && !k.stopped {
-		keeperLog().Error(NothingIsOther)
+	if unknown = unknown && k.items && k.runtime.Ready() == nil; unknown && !k.stopped {
+		keeperLog().Error(NoItemUnlisted)
 	} else if k.stopped && !unknown {
 		keeperLog().Info("`other_items pass`: what the sales list is known")
 	}
@@ -348,7 +348,7 @@ func (k *itemKeeper) say(unknown bool) {
 }
 
 // NothingIsOther says to operators why `other_items pass` lets nothing pass, and what to do.
-const NothingIsOther = "`other_items pass` lets nothing pass, because it is not known what the sales list: no sale was ever loaded into this redis, or one is lost or cannot be read; " +
+const NoItemUnlisted = "`other_items pass` lets nothing pass, because it is not known what the sales list: no sale was ever loaded into this redis, or one is lost or cannot be read; " +
 	"load the first sale, a draft will do, or restore what is lost"
 
 func (k keptItems) equal(other keptItems) bool {

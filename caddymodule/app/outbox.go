@@ -57,8 +57,8 @@ func (o *Outbox) options() (outbox.Options, error) {
 		}
 		out.Secrets = append(out.Secrets, secret)
 	}
-	if o.Batch < 0 || o.Batch > outbox.BatchMost {
-		return out, fmt.Errorf("batch is %d: 1 to %d, or leave it out", o.Batch, outbox.BatchMost)
+	if o.Batch < 0 || o.Batch > outbox.MaxBatch {
+		return out, fmt.Errorf("batch is %d: 1 to %d, or leave it out", o.Batch, outbox.MaxBatch)
 	}
 	if t := out.Timeout; t != 0 && (t < time.Second || t > time.Minute) {
 		return out, fmt.Errorf("timeout %v is outside 1s to 1m", t)

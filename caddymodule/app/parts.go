@@ -3,14 +3,14 @@ package app
 import (
 	"sync"
 
-	"github.com/stockgate/stockgate/caddymodule/desk"
+	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 )
 
 // Part is what belongs to an app and is made by a package above it, such as the gates of
 // the configuration.
 type Part interface {
 	// Start is called when the app has started.
-	Start(d *desk.Desk)
+	Start(d *edgeruntime.Runtime)
 	// Stop is called when the app stops, and again when it is cleaned up.
 	Stop()
 }
@@ -38,7 +38,7 @@ func (a *App) Part(key any, create func() Part) Part {
 	return p
 }
 
-func (ps *parts) start(d *desk.Desk) {
+func (ps *parts) start(d *edgeruntime.Runtime) {
 	for _, p := range ps.all() {
 		p.Start(d)
 	}

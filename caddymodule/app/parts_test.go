@@ -3,14 +3,14 @@ package app
 import (
 	"testing"
 
-	"github.com/stockgate/stockgate/caddymodule/desk"
+	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 )
 
 // countedPart counts what the app tells it.
 type countedPart struct{ started, stopped int }
 
-func (p *countedPart) Start(*desk.Desk) { p.started++ }
-func (p *countedPart) Stop()            { p.stopped++ }
+func (p *countedPart) Start(*edgeruntime.Runtime) { p.started++ }
+func (p *countedPart) Stop()                      { p.stopped++ }
 
 // A part is made once for its key, and hears of each start and stop.
 func TestPartsAreMadeOnce(t *testing.T) {

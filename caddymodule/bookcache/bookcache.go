@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
-	"github.com/stockgate/stockgate/caddymodule/desk"
+	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
@@ -20,15 +20,15 @@ import (
 const (
 	// booksEvery is how old the books of a sale that is read quickly may be before they are
 	// read again, and when a reading that failed is tried again.
-	booksEvery = time.Second
+	overviewReadEvery = time.Second
 	// booksShare keeps the reading of all sales to a twentieth of the time, but for what a
 	// shelf bounds this by.
-	booksShare = 20
+	overviewReadShare = 20
 	// booksBusy is for how long a sale that was read counts among those.
-	booksBusy = time.Minute
+	overviewBusyFor = time.Minute
 	// booksKept is how long books stay good after it was time to read them again, when
 	// Redis does not answer.
-	booksKept = 5 * time.Second
+	overviewStaleFor = 5 * time.Second
 	// linesWithin bounds the reading of what cells stand for.
 	linesWithin = 2 * time.Second
 )
@@ -39,10 +39,10 @@ var ErrOld = errors.New("redis has not told the stock for some time")
 // Cache keeps the books of a desk's sales in memory: each is read at most once
 // a second, large ones less often, by whoever asks first, for all that ask meanwhile.
 type Cache struct {
-	desk *desk.Desk
+	desk *edgeruntime.Runtime
 	Options
 	mu      sync.Mutex
-	sales   map[string]*Books
+	sales   map[string]*Overview
 	reading singleflight.Group
 }
 
@@ -54,7 +54,7 @@ type Options struct {
 }
 
 // Books is what is known of one sale's books. It never changes.
-type Books struct {
+type Overview struct {
 	Overview *reservation.Overview  // nil: never read
 	Cells    map[string]record.Cell // by stock cell; nil: too many
 	lines    map[string]sale.Line   // what the cells stand for, if that is kept
@@ -67,13 +67,13 @@ type Books struct {
 }
 
 // Of returns the shelf that place holds, a new one when it is another desk's.
-func Of(place *atomic.Pointer[Cache], d *desk.Desk, how Options) *Cache {
+func Of(place *atomic.Pointer[Cache], d *edgeruntime.Runtime, how Options) *Cache {
 	for {
 		b := place.Load()
 		if b != nil && b.desk == d {
 			return b
 		}
-		if fresh := (&Cache{desk: d, Options: how, sales: make(map[string]*Books)}); place.CompareAndSwap(b, fresh) {
+		if fresh := (&Cache{desk: d, Options: how, sales: make(map[string]*Overview)}); place.CompareAndSwap(b, fresh) {
 			return fresh
 		}
 	}
@@ -82,7 +82,7 @@ func Of(place *atomic.Pointer[Cache], d *desk.Desk, how Options) *Cache {
 // Recent returns a sale's books without waiting for Redis, except when nobody has
 // asked for so long that the last ones do not count any more. When Redis does not answer
 // for some seconds it fails.
-func (b *Cache) Recent(ctx context.Context, id string) (*Books, error) {
+func (b *Cache) Recent(ctx context.Context, id string) (*Overview, error) {
 	known := b.known(id)
 	if known.fresh() {
 		return known.usable()
@@ -91,7 +91,7 @@ func (b *Cache) Recent(ctx context.Context, id string) (*Books, error) {
 	if s, err := known.usable(); err == nil {
 		return s, nil
 	}
-	if known.err != nil && time.Since(known.tried) < booksKept {
+	if known.err != nil && time.Since(known.tried) < overviewStaleFor {
 		return nil, known.err // it is being tried again, but nobody waits for that
 	}
 	select {
@@ -104,7 +104,7 @@ func (b *Cache) Recent(ctx context.Context, id string) (*Books, error) {
 
 // Latest returns a sale's books as new as possible: when Redis does not give them
 // before ctx ends, the last that were read. False: there are none.
-func (b *Cache) Latest(ctx context.Context, id string) (*Books, bool) {
+func (b *Cache) Latest(ctx context.Context, id string) (*Overview, bool) {
 	known := b.known(id)
 	if !known.fresh() {
 		select {
@@ -117,20 +117,20 @@ func (b *Cache) Latest(ctx context.Context, id string) (*Books, bool) {
 }
 
 // known returns what the shelf has; of an unknown sale nothing.
-func (b *Cache) known(id string) *Books {
+func (b *Cache) known(id string) *Overview {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if s, ok := b.sales[id]; ok {
 		return s
 	}
-	return new(Books)
+	return new(Overview)
 }
 
 // fresh says that it is too early to read again.
-func (s *Books) fresh() bool { return time.Since(s.tried) < s.pause }
+func (s *Overview) fresh() bool { return time.Since(s.tried) < s.pause }
 
 // usable returns the books unless they are too old.
-func (s *Books) usable() (*Books, error) {
+func (s *Overview) usable() (*Overview, error) {
 	switch {
 	case s.Overview != nil && time.Since(s.read) < s.good:
 		return s, nil
@@ -170,7 +170,7 @@ func (b *Cache) read(id string) <-chan singleflight.Result {
 }
 
 // put keeps a sale's books, and forgets those of sales that are gone.
-func (b *Cache) put(id string, s *Books) {
+func (b *Cache) put(id string, s *Overview) {
 	catalogue := b.desk.Catalogue()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -185,31 +185,31 @@ func (b *Cache) put(id string, s *Books) {
 
 // pace says when a sale's books are read again, and how long they count. What takes long
 // is read less often, the less the more sales are being read.
-func (b *Cache) pace(s *Books) {
+func (b *Cache) pace(s *Overview) {
 	if s.err != nil {
-		s.pause = booksEvery
+		s.pause = overviewReadEvery
 		return
 	}
 	busy := 0
 	for _, other := range b.sales {
-		if time.Since(other.tried) < booksBusy {
+		if time.Since(other.tried) < overviewBusyFor {
 			busy++
 		}
 	}
-	s.pause = min(max(booksEvery, time.Duration(booksShare*busy)*s.took), b.Longest)
-	s.good = s.pause + booksKept
+	s.pause = min(max(overviewReadEvery, time.Duration(overviewReadShare*busy)*s.took), b.Longest)
+	s.good = s.pause + overviewStaleFor
 }
 
 // Again reads a sale's books though their time has not come, if the last reading is not
 // of just now: the sale has changed.
 func (b *Cache) Again(id string) {
-	if time.Since(b.known(id).tried) >= booksEvery {
+	if time.Since(b.known(id).tried) >= overviewReadEvery {
 		b.read(id)
 	}
 }
 
 // Reported are the cells as they are reported: each, or their sum if they are many.
-func (s *Books) Reported() []record.Cell {
+func (s *Overview) Reported() []record.Cell {
 	if s.Cells == nil {
 		return []record.Cell{s.Overview.Sum}
 	}

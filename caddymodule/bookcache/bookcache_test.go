@@ -18,26 +18,26 @@ func booksGrowOld(t *testing.T) {
 	away := errors.New("away")
 	books := new(reservation.Overview)
 	for name, c := range map[string]struct {
-		Books
+		Overview
 		readAgo, triedAgo time.Duration
 		fresh             bool
 		err               error
 	}{
-		"just read":               {Books{Overview: books}, 0, 0, true, nil},
-		"read a second ago":       {Books{Overview: books}, time.Second, time.Second, false, nil},
-		"large, two seconds ago":  {Books{Overview: books, pause: 3 * time.Second}, 2 * time.Second, 2 * time.Second, true, nil},
-		"large, four seconds ago": {Books{Overview: books, pause: 3 * time.Second}, 4 * time.Second, 4 * time.Second, false, nil},
-		"large, away for a while": {Books{Overview: books, pause: 3 * time.Second, err: away}, 7 * time.Second, 0, true, nil},
-		"away for four seconds":   {Books{Overview: books, err: away}, 4 * time.Second, 0, true, nil},
-		"away for six seconds":    {Books{Overview: books, err: away}, 6 * time.Second, 0, true, away},
-		"not asked for a minute":  {Books{Overview: books}, time.Minute, time.Minute, false, ErrOld},
-		"never read, just failed": {Books{err: away}, 0, 0, true, away},
+		"just read":               {Overview{Overview: books}, 0, 0, true, nil},
+		"read a second ago":       {Overview{Overview: books}, time.Second, time.Second, false, nil},
+		"large, two seconds ago":  {Overview{Overview: books, pause: 3 * time.Second}, 2 * time.Second, 2 * time.Second, true, nil},
+		"large, four seconds ago": {Overview{Overview: books, pause: 3 * time.Second}, 4 * time.Second, 4 * time.Second, false, nil},
+		"large, away for a while": {Overview{Overview: books, pause: 3 * time.Second, err: away}, 7 * time.Second, 0, true, nil},
+		"away for four seconds":   {Overview{Overview: books, err: away}, 4 * time.Second, 0, true, nil},
+		"away for six seconds":    {Overview{Overview: books, err: away}, 6 * time.Second, 0, true, away},
+		"not asked for a minute":  {Overview{Overview: books}, time.Minute, time.Minute, false, ErrOld},
+		"never read, just failed": {Overview{err: away}, 0, 0, true, away},
 	} {
-		c.pause = max(c.pause, booksEvery)
-		c.good = c.pause + booksKept
+		c.pause = max(c.pause, overviewReadEvery)
+		c.good = c.pause + overviewStaleFor
 		now := time.Now()
 		c.read, c.tried = now.Add(-c.readAgo), now.Add(-c.triedAgo)
-		if got := c.Books.fresh(); got != c.fresh {
+		if got := c.Overview.fresh(); got != c.fresh {
 			t.Errorf("%s: fresh is %t", name, got)
 		}
 		got, err := c.usable()
@@ -52,20 +52,20 @@ func booksGrowOld(t *testing.T) {
 func TestBooksArePaced(t *testing.T) { synctest.Test(t, booksArePaced) }
 
 func booksArePaced(t *testing.T) {
-	b := &Cache{Options: Options{Most: 1000, Lines: true, Longest: 30 * time.Second}, sales: make(map[string]*Books)}
+	b := &Cache{Options: Options{Most: 1000, Lines: true, Longest: 30 * time.Second}, sales: make(map[string]*Overview)}
 	for i := range 10 {
-		b.sales[fmt.Sprint("large", i)] = &Books{tried: time.Now(), took: 100 * time.Millisecond}
+		b.sales[fmt.Sprint("large", i)] = &Overview{tried: time.Now(), took: 100 * time.Millisecond}
 	}
-	b.sales["long ago"] = &Books{tried: time.Now().Add(-booksBusy), took: time.Minute}
-	b.sales["small"] = &Books{tried: time.Now(), took: time.Millisecond}
-	b.sales["away"] = &Books{tried: time.Now(), took: 100 * time.Millisecond, good: 27 * time.Second, err: ErrOld}
-	b.sales["huge"] = &Books{tried: time.Now(), took: time.Second}
+	b.sales["long ago"] = &Overview{tried: time.Now().Add(-overviewBusyFor), took: time.Minute}
+	b.sales["small"] = &Overview{tried: time.Now(), took: time.Millisecond}
+	b.sales["away"] = &Overview{tried: time.Now(), took: 100 * time.Millisecond, good: 27 * time.Second, err: ErrOld}
+	b.sales["huge"] = &Overview{tried: time.Now(), took: time.Second}
 	const busy = 13
 	for id, want := range map[string][2]time.Duration{
-		"large0": {20 * busy * 100 * time.Millisecond, 20*busy*100*time.Millisecond + booksKept},
-		"small":  {time.Second, time.Second + booksKept},
+		"large0": {20 * busy * 100 * time.Millisecond, 20*busy*100*time.Millisecond + overviewStaleFor},
+		"small":  {time.Second, time.Second + overviewStaleFor},
 		"away":   {time.Second, 27 * time.Second},
-		"huge":   {30 * time.Second, 30*time.Second + booksKept},
+		"huge":   {30 * time.Second, 30*time.Second + overviewStaleFor},
 	} {
 		s := b.sales[id]
 		b.pace(s)

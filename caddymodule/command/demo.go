@@ -78,10 +78,10 @@ func readDemoFlags(c *call) (demo.Options, error) {
 	}
 	_, _, badListen := net.SplitHostPort(o.Listen)
 	switch {
-	case o.Buyers < 1 || o.Buyers > demo.MostBuyers:
-		return o, fmt.Errorf("--buyers %d: give 1 to %d", o.Buyers, demo.MostBuyers)
-	case o.Stock < 1 || o.Stock > demo.MostStock:
-		return o, fmt.Errorf("--stock %d: give 1 to %d", o.Stock, demo.MostStock)
+	case o.Buyers < 1 || o.Buyers > demo.MaxBuyers:
+		return o, fmt.Errorf("--buyers %d: give 1 to %d", o.Buyers, demo.MaxBuyers)
+	case o.Stock < 1 || o.Stock > demo.MaxStock:
+		return o, fmt.Errorf("--stock %d: give 1 to %d", o.Stock, demo.MaxStock)
 	case badListen != nil || strings.ContainsAny(o.Listen, " \t\n{}\"`"):
 		return o, fmt.Errorf("--listen %q: write host:port, as in 127.0.0.1:8080", o.Listen)
 	case o.JSON && !o.Once:

@@ -56,7 +56,7 @@ reservation by its id), and how many holds are in doubt and not in the file.
 	flags.String("state", string(record.InDoubt), "State of the reservations")
 	flags.String("cause", "", "Only those with this cause")
 	flags.String("older", "", "Only those that have been in this state for so long, such as 10m")
-	flags.Int("limit", adminapi.HoldsDefault, fmt.Sprintf("How many are listed, at most %d", adminapi.HoldsMost))
+	flags.Int("limit", adminapi.HoldsDefault, fmt.Sprintf("How many are listed, at most %d", adminapi.MaxHolds))
 	flags.Bool("confirm", false, "Confirm them: the shop has the orders")
 	flags.Bool("release", false, "Release them: the shop does not have the orders")
 	flags.String("confirm-from", "", "Confirm what this file of orders names")
@@ -145,7 +145,7 @@ func listHolds(c *call) error {
 		return err
 	}
 	if list.More {
-		c.printf("there are more: --limit shows up to %d\n", adminapi.HoldsMost)
+		c.printf("there are more: --limit shows up to %d\n", adminapi.MaxHolds)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func TestCommandsResolveHolds(t *testing.T) {
 	p.Doubts(time.Hour, map[string]string{"a": "timeout", "b": "status_500", "c": "timeout", "d": "timeout", "e": "timeout"}, "a", "b", "c", "d", "e")
 	p.HoldRef("f", "order-1", "plain")
 	p.Hold("late", "few", 3, time.Hour)
-	p.Must(p.Release(t.Context(), "double11", "late", reservation.Unsent, "x"))
+	p.Must(p.Release(t.Context(), "double11", "late", reservation.SourceUnsent, "x"))
 	p.Hold("others", "few", 3, time.Hour)
 
 	shows := func(out string, want ...string) {

@@ -238,7 +238,7 @@ func TestJournalStatus(t *testing.T) {
 	if out := s.OK("journal", "status"); !strings.Contains(out, row) || !strings.HasSuffix(out, "  -       -       -       -\n") {
 		t.Errorf("nobody follows:\n%s", out)
 	}
-	if _, _, err := p.Journal().ClaimLease(ledgertest.Soon(t), "double11", "A", 1, h.Epoch, 0); err != nil {
+	if _, _, err := p.Journal().AcquireLease(ledgertest.Soon(t), "double11", "A", 1, h.Epoch, 0); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Journal().Sent(ledgertest.Soon(t), "double11", h.Epoch, 1); err != nil {

@@ -34,7 +34,7 @@ func confirmFrom(c *call, name string) error {
 		return err
 	}
 	var sum adminapi.BulkAnswer
-	for part := range slices.Chunk(names, adminapi.BulkMost) {
+	for part := range slices.Chunk(names, adminapi.MaxBulk) {
 		answer, err := c.bulk("confirm", &adminapi.BulkRequest{Names: part, DryRun: c.flag("dry-run")})
 		if err != nil {
 			return unlessDone(&sum, err)
@@ -140,8 +140,8 @@ func (l *orderList) add(name string, line int) error {
 	if _, twice := l.seen[name]; twice {
 		return nil
 	}
-	if len(l.names) == adminapi.OrdersMost {
-		return fmt.Errorf("%s names more than %d orders: split it", l.file, adminapi.OrdersMost)
+	if len(l.names) == adminapi.MaxOrders {
+		return fmt.Errorf("%s names more than %d orders: split it", l.file, adminapi.MaxOrders)
 	}
 	l.seen[name] = struct{}{}
 	l.names = append(l.names, name)

@@ -26,7 +26,7 @@ func TestCommandReconcile(t *testing.T) {
 	p.HoldRef("f", "order-1", "plain")
 	p.Must(p.Confirm(t.Context(), "double11", "f", reservation.Answer, "status_201"))
 	p.Hold("given", "few", 1, time.Hour)
-	p.Must(p.Release(t.Context(), "double11", "given", reservation.Shop, "x"))
+	p.Must(p.Release(t.Context(), "double11", "given", reservation.SourceShop, "x"))
 
 	said := func(r sitetest.Ran, status int, want ...string) {
 		t.Helper()

@@ -75,8 +75,8 @@ of it: see docs/sales.md.`,
 	group(cmd, apply,
 		&cobra.Command{Use: "list", Short: "Lists all sales", RunE: action(listSales)},
 		&cobra.Command{Use: "show <sale>", Short: "Shows a sale and where its units are", RunE: action(showSale, "sale")},
-		&cobra.Command{Use: "open <sale>", Short: "Opens a sale: it sells inside its window", RunE: action(turn("open"), "sale")},
-		&cobra.Command{Use: "pause <sale>", Short: "Pauses a sale; 'open' goes on with it", RunE: action(turn("pause"), "sale")},
+		&cobra.Command{Use: "open <sale>", Short: "Opens a sale: it sells inside its window", RunE: action(changeStatus("open"), "sale")},
+		&cobra.Command{Use: "pause <sale>", Short: "Pauses a sale; 'open' goes on with it", RunE: action(changeStatus("pause"), "sale")},
 		closing,
 		&cobra.Command{
 			Use: "align <sale>", Short: "Ends the lead of a sale's clock over Redis's",
@@ -167,7 +167,7 @@ func listSales(c *call) error {
 }
 
 func showSale(c *call) error {
-	var b reservation.Books
+	var b reservation.SaleStock
 	if err := c.ask(http.MethodGet, "sales/"+segment(c.args[0]), nil, &b); err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func showSale(c *call) error {
 }
 
 // turn makes the command that sets a sale's status.
-func turn(word string) func(*call) error {
+func changeStatus(word string) func(*call) error {
 	return func(c *call) error {
 		var s adminapi.SaleStatus
 		if err := c.ask(http.MethodPost, "sales/"+segment(c.args[0])+"/"+word, nil, &s); err != nil {

@@ -181,7 +181,7 @@ func openEnds(t *reservation.Tally) (lines []string) {
 // closeSale closes a sale, and writes its tally if that is wanted.
 func closeSale(c *call) error {
 	if !c.cmd.Flags().Changed("export") {
-		return turn("close")(c)
+		return changeStatus("close")(c)
 	}
 	e, err := c.beginExport(c.text("export"))
 	if err != nil {

@@ -43,7 +43,7 @@ func TestSaleCloseExports(t *testing.T) {
 		p.Hold(id, "plain", int64(i+1), time.Hour)
 	}
 	for _, id := range []string{"sold", "back", "gone"} {
-		p.Must(p.Confirm(t.Context(), "double11", id, reservation.Shop, "status_201"))
+		p.Must(p.Confirm(t.Context(), "double11", id, reservation.SourceShop, "status_201"))
 	}
 	returns := func(id, name string, restock bool, lines ...sale.Line) {
 		t.Helper()
@@ -78,8 +78,8 @@ double11,closed,no,at,two,shanghai,60,60,0,0,0,0,0
 		t.Errorf("%+v", r)
 	}
 
-	p.Must(p.Confirm(t.Context(), "double11", "lost", reservation.Operator, "ann"))
-	p.Must(p.Release(t.Context(), "double11", "held", reservation.Shop, "status_422"))
+	p.Must(p.Confirm(t.Context(), "double11", "lost", reservation.SourceOperator, "ann"))
+	p.Must(p.Release(t.Context(), "double11", "held", reservation.SourceShop, "status_422"))
 	if out := s.OK("sale", "export", "double11", s.Path("tally.JSON")); !strings.HasSuffix(out, "/tally.JSON has the tally of double11\nit is final\n") {
 		t.Error(out)
 	}

@@ -40,8 +40,8 @@ func (e NoAnswerError) Unwrap() error { return e.error }
 
 // The most that the options can ask for: one process holds both ends of every connection.
 const (
-	MostBuyers = 100_000
-	MostStock  = 1_000_000
+	MaxBuyers = 100_000
+	MaxStock  = 1_000_000
 )
 
 // Run runs a demo until it ends or ctx does, and writes its report to out. It leaves
@@ -139,7 +139,7 @@ func (d *demo) openSales(ctx context.Context) error {
 	for _, s := range []struct {
 		id, sku string
 		stock   int64
-	}{{crowdSale, crowdSKU, d.Stock}, {nextSale, nextSKU, MostStock}} {
+	}{{crowdSale, crowdSKU, d.Stock}, {nextSale, nextSKU, MaxStock}} {
 		text := fmt.Sprintf(saleFile, s.id, time.Now().Add(-day).Format(time.RFC3339), time.Now().Add(day).Format(time.RFC3339), s.sku, s.stock)
 		parsed, err := sale.Parse([]byte(text))
 		if err != nil {
@@ -174,7 +174,9 @@ func (d *demo) rush(ctx context.Context) error {
 	}
 	evidence, err := stampede.Sources{
 		Orders: d.orders,
-		Books:  func(ctx context.Context) (*reservation.Books, error) { return d.edge.Store.Books(ctx, crowdSale) },
+		Books: func(ctx context.Context) (*reservation.SaleStock, error) {
+			return d.edge.Store.SaleStock(ctx, crowdSale)
+		},
 		Record: func(ctx context.Context, id string) (*reservation.Record, error) {
 			return d.edge.Store.Reservation(ctx, id)
 		},

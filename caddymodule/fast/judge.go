@@ -46,19 +46,19 @@ func (p *Plan) readsQuery(query string) bool {
 func (p *Plan) Judge(out []byte, f *fastpath.Request) ([]byte, bool) {
 	m := f.Memo.(*memo)
 	k := m.k
-	g := k.way.gate
+	g := k.destination.gate
 	s := takeScratch()
 	defer s.giveBack()
 	s.lay(f, k)
 	r := &s.request
-	if guard := k.way.guard; guard != nil {
-		if why := k.way.why; why != "" {
+	if guard := k.destination.guard; guard != nil {
+		if why := k.destination.why; why != "" {
 			out, a := guard.Refuser().AppendAnswer(out, &sale.Refusal{Reason: sale.Malformed, Detail: why}, nil, 0, r.Method, f.Now)
 			return out, gate.CountFastGuard(a)
 		}
 	}
 	if s.strip {
-		s.stripped(k.way.guard, g)
+		s.stripped(k.destination.guard, g)
 	}
 	now := f.Now
 	if g.AsksIP() {
@@ -67,10 +67,10 @@ func (p *Plan) Judge(out []byte, f *fastpath.Request) ([]byte, bool) {
 	s.out = out
 	v := g.Foresee(r, f.Body, &s.foresight, now)
 	out, now = s.out, f.Now // it may have waited
-	if v.No == nil {
+	if v.Refusal == nil {
 		return out, false
 	}
-	out, a := g.Refuser().AppendAnswer(out, v.No, v.Over, v.Wait, r.Method, now)
+	out, a := g.Refuser().AppendAnswer(out, v.Refusal, v.Over, v.Wait, r.Method, now)
 	return out, g.CountFast(a, s.foresight.SaleID())
 }
 

@@ -20,7 +20,7 @@ type Plan struct {
 	server *caddyhttp.Server
 	steps  []planStep
 	gates  []*gate.Gate // those that can be reached
-	known  knownWays
+	known  routeCache
 }
 
 // planStep is a route.
@@ -48,7 +48,7 @@ type planAct struct {
 func Compile(s *caddyhttp.Server) *Plan {
 	p := &Plan{server: s}
 	p.steps = p.compile(s.Routes, nil)
-	p.reach(p.steps, nothing)
+	p.reach(p.steps, blocksNone)
 	return p
 }
 
@@ -119,9 +119,9 @@ var endingHandlers = []string{
 // What stands before a place in the routes: nothing, what force passes over, or what
 // no request gets past here.
 const (
-	nothing = iota
-	passable
-	wall
+	blocksNone = iota
+	blocksUnlessForced
+	blocksAll
 )
 
 // reach notes the gates that requests can come to. before is what stands before these
@@ -137,14 +137,14 @@ func (p *Plan) reach(steps []planStep, before int) int {
 		inner := before
 		for _, a := range s.acts {
 			switch {
-			case a.gate != nil && a.gate.FastRefusals != nil && (inner == nothing || inner == passable && a.gate.FastRefusals.Force):
+			case a.gate != nil && a.gate.FastRefusals != nil && (inner == blocksNone || inner == blocksUnlessForced && a.gate.FastRefusals.Force):
 				p.gates = append(p.gates, a.gate)
 			case a.sub:
 				inner = p.reach(a.steps, inner)
 			case a.other != "" && a.ends:
-				inner = wall
+				inner = blocksAll
 			case a.other != "":
-				inner = max(inner, passable)
+				inner = max(inner, blocksUnlessForced)
 			}
 		}
 		if len(s.sets) == 0 { // a request that a matcher turns away does without it
@@ -158,11 +158,11 @@ func (p *Plan) reach(steps []planStep, before int) int {
 func (s *planStep) blocks() int {
 	switch {
 	case s.terminal || slices.ContainsFunc(s.acts, func(a planAct) bool { return a.sub || a.gate != nil }):
-		return wall
+		return blocksAll
 	case len(s.acts) > 0:
-		return passable
+		return blocksUnlessForced
 	}
-	return nothing
+	return blocksNone
 }
 
 // Reaches says whether requests can come to a gate, so that it may be refused for here.
@@ -206,7 +206,7 @@ func (p *Plan) Obstacle(g *gate.Gate) string {
 }
 
 // way is where a request leads: to a gate, or to the HTTP server.
-type way struct {
+type routeDestination struct {
 	gate *gate.Gate // nil: the HTTP server
 	// guard is the last one on the way, nil: there is none; why it refuses, if it does.
 	guard *guard.Guard
@@ -215,11 +215,11 @@ type way struct {
 
 // walk is one request on its way through the plan.
 type walk struct {
-	groups  []string // groups that have matched
-	vague   []string // groups of which nobody knows here
-	skipped bool     // something has been passed over that runs before the gate
-	headers bool     // headers or query have been asked
-	way     way
+	groups      []string // groups that have matched
+	vague       []string // groups of which nobody knows here
+	skipped     bool     // something has been passed over that runs before the gate
+	headers     bool     // headers or query have been asked
+	destination routeDestination
 }
 
 // walk follows the routes as Caddy does. false: it has come to an end, which is
@@ -233,13 +233,13 @@ func (w *walk) walk(steps []planStep, r *http.Request) bool {
 		case s.group != "" && slices.Contains(w.vague, s.group):
 			return false
 		case s.opaque != "":
-			if s.blocks() == wall {
+			if s.blocks() == blocksAll {
 				return false
 			}
 			if s.group != "" {
 				w.vague = append(w.vague, s.group)
 			}
-			w.skipped = w.skipped || s.blocks() == passable
+			w.skipped = w.skipped || s.blocks() == blocksUnlessForced
 			continue
 		}
 		if matches, err := w.match(s.sets, r); err != nil {
@@ -267,21 +267,21 @@ func (w *walk) act(a *planAct, r *http.Request) bool {
 	switch {
 	case a.guard != nil:
 		a.guard.Strip(r)
-		if w.way.why == "" {
+		if w.destination.why == "" {
 			if why := w.refusedBy(a.guard.Routes(), r); why != "" && w.skipped {
 				return false
-			} else if w.way.guard = a.guard; why != "" {
-				w.way.why = why
+			} else if w.destination.guard = a.guard; why != "" {
+				w.destination.why = why
 			}
 		}
 	case a.status != nil:
 		return !a.status.Answers(r)
 	case a.gate != nil:
-		if w.way.guard == nil && w.refusedBy(a.gate.Routes(), r) != "" {
+		if w.destination.guard == nil && w.refusedBy(a.gate.Routes(), r) != "" {
 			return false
 		}
 		if a.gate.FastRefusals != nil && (!w.skipped || a.gate.FastRefusals.Force) {
-			w.way.gate = a.gate
+			w.destination.gate = a.gate
 		}
 		return false
 	case a.sub:

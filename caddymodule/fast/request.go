@@ -64,7 +64,7 @@ func (s *scratch) AfterWait() time.Time {
 
 // lay makes the request of a frame, without headers that its gate does not heed. Its
 // strings are the frame's.
-func (s *scratch) lay(f *fastpath.Request, k *knownWay) {
+func (s *scratch) lay(f *fastpath.Request, k *cachedRoute) {
 	r := &s.request
 	r.Method, r.Host, r.RequestURI, r.ContentLength = f.Method, f.Host, f.Target, f.ContentLength
 	s.url = k.url
@@ -75,7 +75,7 @@ func (s *scratch) lay(f *fastpath.Request, k *knownWay) {
 	s.ctx.conn = f
 	i, names := 0, s.names[:0]
 	s.strip = false
-	g := k.way.gate
+	g := k.destination.gate
 	all := g == nil || g.AsksIP() // which may stand in any header of a trusted proxy
 	for name, value := range f.Fields {
 		if !all && !g.Heeds(name) {
@@ -163,7 +163,7 @@ func (c *scratchContext) Value(key any) any {
 
 // memo is what is known of one connection.
 type memo struct {
-	k *knownWay // where the request of the moment leads
+	k *cachedRoute // where the request of the moment leads
 
 	remote string
 	vars   map[string]any // with the client's IP, while it does not depend on headers

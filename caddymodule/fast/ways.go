@@ -12,37 +12,37 @@ import (
 
 // knownWays remembers where requests lead whose way depends on nothing but method,
 // host and path. Each place has room for one: what strangers ask for takes no more.
-type knownWays struct {
-	places [1024]atomic.Pointer[knownWay]
+type routeCache struct {
+	entries [1024]atomic.Pointer[cachedRoute]
 }
 
 // knownWay is where one method, host and path leads.
-type knownWay struct {
+type cachedRoute struct {
 	method, host, path string
 	url                url.URL // without its query
-	way                way
+	destination        routeDestination
 	kept               bool // it depends on nothing else
 }
 
 // mostWay bounds what is remembered.
-const mostWay = 512
+const maxCachedRoute = 512
 
-var waySeed = maphash.MakeSeed()
+var routeCacheSeed = maphash.MakeSeed()
 
-func (k *knownWays) place(method, host, path string) *atomic.Pointer[knownWay] {
-	h := maphash.String(waySeed, path) ^ maphash.String(waySeed, host)<<1 ^ uint64(len(method))
-	return &k.places[h%uint64(len(k.places))]
+func (k *routeCache) place(method, host, path string) *atomic.Pointer[cachedRoute] {
+	h := maphash.String(routeCacheSeed, path) ^ maphash.String(routeCacheSeed, host)<<1 ^ uint64(len(method))
+	return &k.entries[h%uint64(len(k.entries))]
 }
 
-func (k *knownWay) is(method, host, path string) bool {
+func (k *cachedRoute) is(method, host, path string) bool {
 	return k.path == path && k.method == method && k.host == host
 }
 
 // wayOf finds where a request leads. nil: to the HTTP server.
-func (p *Plan) wayOf(f *fastpath.Request, path string) *knownWay {
+func (p *Plan) wayOf(f *fastpath.Request, path string) *cachedRoute {
 	place := p.known.place(f.Method, f.Host, path)
 	if k := place.Load(); k != nil && k.is(f.Method, f.Host, path) {
-		if k.way.gate == nil {
+		if k.destination.gate == nil {
 			return nil
 		}
 		return k
@@ -54,7 +54,7 @@ func (p *Plan) wayOf(f *fastpath.Request, path string) *knownWay {
 	if err != nil {
 		return nil
 	}
-	k := &knownWay{method: strings.Clone(f.Method), host: strings.Clone(f.Host), path: strings.Clone(path)}
+	k := &cachedRoute{method: strings.Clone(f.Method), host: strings.Clone(f.Host), path: strings.Clone(path)}
 	if k.url = *u; u.Scheme != "" || u.Host != "" || u.Opaque != "" {
 		return nil
 	}
@@ -65,12 +65,12 @@ func (p *Plan) wayOf(f *fastpath.Request, path string) *knownWay {
 	s.lay(f, k)
 	w := walk{}
 	w.walk(p.steps, &s.request)
-	k.way = w.way
-	if !w.headers && len(f.Method)+len(f.Host)+len(path) <= mostWay {
+	k.destination = w.destination
+	if !w.headers && len(f.Method)+len(f.Host)+len(path) <= maxCachedRoute {
 		k.kept = true
 		place.Store(k)
 	}
-	if k.way.gate == nil {
+	if k.destination.gate == nil {
 		return nil
 	}
 	return k

@@ -22,7 +22,7 @@ type answer struct {
 	*caddyhttp.ResponseWriterWrapper
 	// flight decides by what is known of the answer, until it says that it has seen
 	// enough.
-	flight *Flight
+	flight *Forwarding
 	// copy takes the answer too, and a short one is decided when it is whole: who
 	// repeats an attempt must find its answer as soon as it is sold. nil: nobody will.
 	copy *Copy
@@ -62,7 +62,7 @@ func (a *answer) begin() {
 // send writes to the client in pieces, so that a slow client that makes progress does not
 // count as stalled.
 func (a *answer) send(p []byte) (n int, err error) {
-	readers, client := a.flight.Place.of.readers, &a.flight.reader
+	readers, client := a.flight.Slot.of.readers, &a.flight.reader
 	defer readers.took(client)
 	for {
 		piece := p[n:min(len(p), n+onePiece)]
@@ -119,7 +119,7 @@ func (a *answer) FlushError() error {
 	if a.keeping || a.status == 0 {
 		return nil
 	}
-	readers, client := a.flight.Place.of.readers, &a.flight.reader
+	readers, client := a.flight.Slot.of.readers, &a.flight.reader
 	readers.wait(client)
 	defer readers.took(client)
 	return http.NewResponseController(a.ResponseWriter).Flush()

@@ -34,10 +34,10 @@ const (
 
 // Flight is one reserved attempt on its way to the shop and back. It ends exactly
 // once, whatever happens: by a return, an error or a panic.
-type Flight struct {
+type Forwarding struct {
 	Rules *outcome.Rules
 	Log   *zap.Logger
-	Place *Place // given back when the flight ends
+	Slot  *InFlightSlot // given back when the flight ends
 	Hold  reservation.Hold
 	Token string
 	Body  []byte
@@ -51,7 +51,7 @@ type Flight struct {
 	Copy     *Copy
 	KeepCopy time.Duration
 
-	wire  wire
+	wire  sendTrace
 	ended bool
 	// reader is the client. The answer is written to it after the end.
 	reader reader
@@ -65,7 +65,7 @@ type Flight struct {
 
 // Forward takes the attempt to the shop. The forwarded request does not end when
 // the client leaves: the shop's answer counts, whoever hears it.
-func (f *Flight) Forward(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, timeout time.Duration) (err error) {
+func (f *Forwarding) Forward(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, timeout time.Duration) (err error) {
 	f.ctx = context.WithoutCancel(r.Context())
 	ctx, cancel := context.WithTimeout(f.ctx, timeout)
 	defer cancel()
@@ -77,7 +77,7 @@ func (f *Flight) Forward(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	f.answer = answer{ResponseWriterWrapper: &f.writer, flight: f, copy: f.Copy}
 	a := &f.answer
 	f.reader.init(w, r)
-	defer f.Place.of.readers.leave(&f.reader)
+	defer f.Slot.of.readers.leave(&f.reader)
 	f.wire.watch(&f.trace, f.Repl)
 	returned := false
 	defer func() {
@@ -115,14 +115,14 @@ func (f *Flight) Forward(w http.ResponseWriter, r *http.Request, next caddyhttp.
 
 // answerWithStatus writes the shop's own status where the handlers behind the gate
 // received it and wrote nothing.
-func (f *Flight) answerWithStatus(a *answer) {
+func (f *Forwarding) answerWithStatus(a *answer) {
 	if status, proxied := f.proxyStatus(); proxied && status >= 200 && a.status == 0 {
 		a.WriteHeader(status)
 	}
 }
 
 // request is what the shop gets: the request unchanged, and the token.
-func (f *Flight) request(r *http.Request, ctx context.Context) *http.Request {
+func (f *Forwarding) request(r *http.Request, ctx context.Context) *http.Request {
 	out := r.WithContext(ctx)
 	out.Header = r.Header.Clone() // handlers change values in place
 	out.Header[token.Header] = []string{f.Token}
@@ -145,14 +145,14 @@ func (f *Flight) request(r *http.Request, ctx context.Context) *http.Request {
 
 // forget drops the status of an earlier answer: when a request is sent, it is not
 // the answer to that one. forward_auth is a reverse proxy too.
-func (f *Flight) forget() { forget(f.Repl) }
+func (f *Forwarding) forget() { forget(f.Repl) }
 
 func forget(repl *caddy.Replacer) { repl.Delete(proxyStatusKey) }
 
 // judge applies the rules. When more than one request was sent, a refusal of the
 // last one says nothing about the others: a retry may be refused because the first
 // try has become an order.
-func (f *Flight) judge(r *outcome.Reply) (v outcome.Decision, cause string) {
+func (f *Forwarding) judge(r *outcome.Reply) (v outcome.Decision, cause string) {
 	v = f.Rules.Decide(r)
 	if v == outcome.Release && f.wire.sent.Load() > 1 {
 		return f.Rules.Otherwise, "several_answers"
@@ -162,7 +162,7 @@ func (f *Flight) judge(r *outcome.Reply) (v outcome.Decision, cause string) {
 
 // decide is called while the answer comes in, before the client sees it. last: there
 // will be no more.
-func (f *Flight) decide(status int, body []byte, whole, last bool) (enough bool) {
+func (f *Forwarding) decide(status int, body []byte, whole, last bool) (enough bool) {
 	shops, proxied := f.proxyStatus()
 	if !proxied {
 		if !last {
@@ -185,7 +185,7 @@ func (f *Flight) decide(status int, body []byte, whole, last bool) (enough bool)
 
 // lost decides when the handlers behind the gate are done and the answer did not
 // decide: by the status, if there is one; else nobody knows.
-func (f *Flight) lost(a *answer, err error, cause string) (outcome.Decision, string) {
+func (f *Forwarding) lost(a *answer, err error, cause string) (outcome.Decision, string) {
 	if f.ended {
 		return outcome.Undecided, ""
 	}
@@ -214,7 +214,7 @@ func (f *Flight) lost(a *answer, err error, cause string) (outcome.Decision, str
 
 // proxyStatus is the status that the shop gave to reverse_proxy, whatever handlers
 // made of it.
-func (f *Flight) proxyStatus() (int, bool) {
+func (f *Forwarding) proxyStatus() (int, bool) {
 	v, ok := f.Repl.Get(proxyStatusKey)
 	if !ok {
 		return 0, false
@@ -226,7 +226,7 @@ func (f *Flight) proxyStatus() (int, bool) {
 // neverSent says that the shop surely did not get the request: no try wrote any of its
 // headers, and the last one found nobody to talk to. A dial error alone proves
 // nothing: net/http sends a request without body again, and reports the second try.
-func (f *Flight) neverSent(err error) bool {
+func (f *Forwarding) neverSent(err error) bool {
 	if err == nil || f.wire.wrote.Load() {
 		return false
 	}
@@ -250,14 +250,14 @@ func (f *Flight) neverSent(err error) bool {
 
 // end tells Redis how the attempt ended, and what the buyer and the operator see
 // of it.
-func (f *Flight) end(v outcome.Decision, cause string) {
+func (f *Forwarding) end(v outcome.Decision, cause string) {
 	if f.ended {
 		return
 	}
 	f.ended = true
 	defer func() {
-		f.Place.of.readers.join(&f.reader)
-		f.Place.GiveBack() // the desk may close from here on
+		f.Slot.of.readers.join(&f.reader)
+		f.Slot.GiveBack() // the desk may close from here on
 	}()
 	f.out[ReservationHeader] = []string{f.Hold.ID}
 	sale, id := f.Hold.Sale, f.Hold.ID
@@ -270,18 +270,18 @@ func (f *Flight) end(v outcome.Decision, cause string) {
 	switch v {
 	case outcome.Confirm:
 		f.remember() // first: as soon as it is sold, the buyer may ask for his answer
-		state, err = f.Place.desk.ConfirmEventually(f.ctx, sale, id, cause)
+		state, err = f.Slot.runtime.ConfirmEventually(f.ctx, sale, id, cause)
 	case outcome.Release:
-		word := reservation.Shop
+		word := reservation.SourceShop
 		if cause == "never_sent" {
-			word = reservation.Unsent
+			word = reservation.SourceUnsent
 		}
-		state, err = f.Place.desk.ReleaseEventually(f.ctx, sale, id, word, cause)
+		state, err = f.Slot.runtime.ReleaseEventually(f.ctx, sale, id, word, cause)
 	case outcome.Keep:
 		f.remember()
-		f.Place.desk.Free(f.ctx, sale, id)
+		f.Slot.runtime.Free(f.ctx, sale, id)
 	default:
-		state, err = f.Place.desk.DoubtEventually(f.ctx, sale, id, cause)
+		state, err = f.Slot.runtime.DoubtEventually(f.ctx, sale, id, cause)
 	}
 	became := v.State()
 	switch state { // the shop or somebody else may have been faster
@@ -303,7 +303,7 @@ func (f *Flight) end(v outcome.Decision, cause string) {
 }
 
 // wire watches what is written to the shop.
-type wire struct {
+type sendTrace struct {
 	repl        *caddy.Replacer
 	seen, wrote atomic.Bool
 	sent        atomic.Int32 // requests whose headers were written
@@ -311,22 +311,22 @@ type wire struct {
 
 // watch lets a trace tell of each request. An answer's status is forgotten before the
 // next one.
-func (w *wire) watch(t *httptrace.ClientTrace, repl *caddy.Replacer) {
+func (w *sendTrace) watch(t *httptrace.ClientTrace, repl *caddy.Replacer) {
 	w.repl = repl
 	t.GetConn, t.WroteHeaderField, t.WroteHeaders = w.begins, w.writes, w.has
 }
 
-func (w *wire) begins(string) {
+func (w *sendTrace) begins(string) {
 	w.seen.Store(true)
 	forget(w.repl)
 }
 
 // writes is called for each header, before any of it can have left: an HTTP/2 request has
 // gone when has is called, and whoever gives up meanwhile must not take it for unsent.
-func (w *wire) writes(string, []string) { w.wrote.Store(true) }
+func (w *sendTrace) writes(string, []string) { w.wrote.Store(true) }
 
 // has is called when a request's headers are written to their end.
-func (w *wire) has() {
+func (w *sendTrace) has() {
 	w.wrote.Store(true)
 	w.sent.Add(1)
 }

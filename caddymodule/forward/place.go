@@ -3,7 +3,7 @@ package forward
 import (
 	"go.uber.org/zap"
 
-	"github.com/stockgate/stockgate/caddymodule/desk"
+	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/refuse"
 	"github.com/stockgate/stockgate/sale"
@@ -38,16 +38,16 @@ func (ps *Places) IsUnderWay(key string) bool { return ps.single.Entered(key) }
 // Place is what an attempt takes until its outcome is known: the single-flight key of its
 // buyer and lines, one slot of max_in_flight, and the desk. It is given back before the
 // answer is written: a client that does not read it must not keep others out.
-type Place struct {
-	of   *Places
-	desk *desk.Desk
-	Key  string // single-flight key
-	held bool
+type InFlightSlot struct {
+	of      *Places
+	runtime *edgeruntime.Runtime
+	Key     string // single-flight key
+	held    bool
 }
 
 // Take takes a place for an attempt with that single-flight key, or says why there is none.
-func (pl *Place) Take(of *Places, d *desk.Desk, key string) *sale.Refusal {
-	pl.of, pl.desk, pl.Key = of, d, key
+func (pl *InFlightSlot) Take(of *Places, d *edgeruntime.Runtime, key string) *sale.Refusal {
+	pl.of, pl.runtime, pl.Key = of, d, key
 	switch {
 	case !of.single.Enter(pl.Key):
 		return refuse.Duplicate
@@ -64,12 +64,12 @@ func (pl *Place) Take(of *Places, d *desk.Desk, key string) *sale.Refusal {
 }
 
 // GiveBack gives the place back, once.
-func (pl *Place) GiveBack() {
+func (pl *InFlightSlot) GiveBack() {
 	if !pl.held {
 		return
 	}
 	pl.held = false
 	pl.of.single.Leave(pl.Key)
 	pl.of.inFlight.Give()
-	pl.desk.End()
+	pl.runtime.End()
 }

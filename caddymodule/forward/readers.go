@@ -18,7 +18,7 @@ import (
 const (
 	// readersPerPlace is how many answers may be on their way to clients, for each of
 	// max_in_flight.
-	readersPerPlace = 4
+	readersPerSlot = 4
 	// stalledAfter is how long a client may take nothing of its answer when there is no room
 	// for another one.
 	stalledAfter = time.Second
@@ -53,7 +53,7 @@ type reader struct {
 
 func newReaders(maxInFlight int, log *zap.Logger) *readers {
 	started := time.Now().Add(-time.Nanosecond)
-	return &readers{most: readersPerPlace * maxInFlight, log: log, clock: func() time.Duration { return time.Since(started) }}
+	return &readers{most: readersPerSlot * maxInFlight, log: log, clock: func() time.Duration { return time.Since(started) }}
 }
 
 // join counts a client whose answer may be written now, and makes room for it.

@@ -15,7 +15,7 @@ func (g *Gate) AsksIP() bool {
 }
 
 // Heeds says whether the gate looks at a header of a request.
-func (g *Gate) Heeds(name string) bool { return g.reader.Heeds(name) }
+func (g *Gate) Heeds(name string) bool { return g.reader.HeadersRead(name) }
 
 // Server is what the gate is part of; nil: none.
 func (g *Gate) Server() *caddyhttp.Server { return g.server }

@@ -51,7 +51,7 @@ func checkFast(h httpcaddyfile.Helper, at *caddyfile.Dispenser, g *Gate, matcher
 		return nil
 	}
 	order, _ := h.Option("order").([]string)
-	l := look{order: order, name: at.Val(), file: at.File(), line: at.Line()}
+	l := directiveLookup{order: order, name: at.Val(), file: at.File(), line: at.Line()}
 	segments := block.Segments
 	if block.IsNamedRoute && len(segments) > 0 {
 		segments = inside(segments[0])
@@ -85,7 +85,7 @@ func holds(v any) bool {
 }
 
 // look finds what runs before a gate, from the tokens of its site.
-type look struct {
+type directiveLookup struct {
 	order []string // of the directives, if the operator has changed it
 	name  string   // of the gate's directive
 	file  string   // where the gate is
@@ -95,7 +95,7 @@ type look struct {
 // before names a directive of a block, or of one inside of it that has the gate, that
 // runs before the gate and is not known to be harmless; empty: none. literal: the
 // block's directives run in the order in which they are written.
-func (l *look) before(block []caddyfile.Segment, literal bool) string {
+func (l *directiveLookup) before(block []caddyfile.Segment, literal bool) string {
 	for i, s := range block {
 		if !l.has(s) {
 			continue
@@ -118,13 +118,13 @@ func (l *look) before(block []caddyfile.Segment, literal bool) string {
 }
 
 // has says whether the gate is in a segment.
-func (l *look) has(s caddyfile.Segment) bool {
+func (l *directiveLookup) has(s caddyfile.Segment) bool {
 	return slices.ContainsFunc(s, func(t caddyfile.Token) bool { return t.Text == l.name && t.File == l.file && t.Line == l.line })
 }
 
 // runsBefore compares two directives. Of those that are not Caddy's own only the
 // operator's order tells where they are.
-func (l *look) runsBefore(name, than string) bool {
+func (l *directiveLookup) runsBefore(name, than string) bool {
 	if i, j := slices.Index(l.order, name), slices.Index(l.order, than); i >= 0 && j >= 0 {
 		return i < j
 	}

@@ -15,7 +15,7 @@ import (
 // that costs more than memory has been asked yet; the sale is known from what the edge
 // remembers.
 func (g *Gate) challenged(r *http.Request, p *purchase) *sale.Refusal {
-	if g.challenge.Challenger == nil || p.trial {
+	if g.challenge.Challenger == nil || p.dryRun {
 		return nil
 	}
 	now, keys := time.Now(), g.app.ChallengeKeys()
@@ -37,13 +37,13 @@ func (g *Gate) scopeOf(r *http.Request, a *sale.Attempt, now time.Time) challeng
 // likelySale is the sale that an attempt names, else the first that lists its first item,
 // rather one that sells now; empty: this edge knows of none.
 func (g *Gate) likelySale(a *sale.Attempt, now time.Time) string {
-	d := g.app.Desk()
+	d := g.app.Runtime()
 	if a.Sale != "" || d == nil {
 		return a.Sale
 	}
 	likely := ""
 	for _, l := range d.Catalogue().Listing(a.Lines[0].SKU) {
-		if l.Verdict(now) == nil {
+		if l.RefusalAt(now) == nil {
 			return l.Sale.ID
 		}
 		if likely == "" {

@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/attempt"
-	"github.com/stockgate/stockgate/caddymodule/desk"
+	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/refuse"
@@ -25,16 +25,16 @@ type purchase struct {
 	// clean: the request has nothing that a gate removes.
 	clean bool
 	// trial: an operator asks what would happen. Nothing may be counted or charged.
-	trial bool
+	dryRun bool
 
 	body    []byte
 	attempt *sale.Attempt
 	room    sale.Attempt // of attempt, unless it is elsewhere
 	// other: no sale lists an item of it, and the gate lets such attempts pass.
-	other   bool
-	desk    *desk.Desk
-	listing *edge.Listing
-	lines   []sale.Line
+	unlisted bool
+	runtime  *edgeruntime.Runtime
+	listing  *edge.Listing
+	lines    []sale.Line
 
 	// unasked: whether it has been made before could not be asked.
 	unasked bool
@@ -75,7 +75,7 @@ func (g *Gate) consider(r *http.Request, p *purchase) (*sale.Refusal, error) {
 		return no, err
 	}
 	p.body = body
-	p.room, no = g.reader.Read(r, body, g.env(r, p.repl, p.trial))
+	p.room, no = g.reader.Read(r, body, g.env(r, p.repl, p.dryRun))
 	a := &p.room
 	p.attempt = a
 	if no != nil {
@@ -108,7 +108,7 @@ func (g *Gate) local(r *http.Request, p *purchase) *sale.Refusal {
 	if no := g.persons.Denied(r, p.attempt, g.log); no != nil {
 		return no
 	}
-	if p.trial || g.rates.IsEmpty() {
+	if p.dryRun || g.rates.IsEmpty() {
 		return nil
 	}
 	return g.rates.TakeLocal(p.out, p.attempt, time.Now())
@@ -117,7 +117,7 @@ func (g *Gate) local(r *http.Request, p *purchase) *sale.Refusal {
 // filter judges an attempt that is not known to have been made before. Shared rates are
 // counted here: a repeat costs one call to Redis, not two.
 func (g *Gate) filter(r *http.Request, p *purchase) *sale.Refusal {
-	if no := g.rated(r, p); no != nil || p.other {
+	if no := g.rated(r, p); no != nil || p.unlisted {
 		return no
 	}
 	if no := g.judge(r, p, time.Now()); no != nil {
@@ -129,7 +129,7 @@ func (g *Gate) filter(r *http.Request, p *purchase) *sale.Refusal {
 // judge finds the attempt's sale and says what that and the lists of the welcome make
 // of it at this moment.
 func (g *Gate) judge(r *http.Request, p *purchase, now time.Time) (no *sale.Refusal) {
-	catalogue := p.desk.Catalogue()
+	catalogue := p.runtime.Catalogue()
 	p.listing, p.lines, no = filters.Choose(p.attempt, now, catalogue.Sale, catalogue.Listing)
 	if no != nil && no.Reason == sale.UnknownItem && !catalogue.Complete() {
 		no = refuse.Unavailable // a sale that this edge cannot read may list it
@@ -140,28 +140,28 @@ func (g *Gate) judge(r *http.Request, p *purchase, now time.Time) (no *sale.Refu
 // remembered refuses units that are known to be gone. Only an attempt that goes on to
 // reserve may ask whether they are still gone.
 func (g *Gate) remembered(p *purchase) (no *sale.Refusal) {
-	if g.Check || p.trial {
-		return p.desk.Recall(p.listing, p.lines)
+	if g.Check || p.dryRun {
+		return p.runtime.Recall(p.listing, p.lines)
 	}
-	no, p.ask = p.desk.Remembered(p.listing, p.lines)
+	no, p.ask = p.runtime.Remembered(p.listing, p.lines)
 	return no
 }
 
 // rated counts the attempt against the gate's shared rates and finds the desk. Goods that
 // no sale lists need no Redis: without it they pass, uncounted.
 func (g *Gate) rated(r *http.Request, p *purchase) *sale.Refusal {
-	p.other = g.isOther(p.attempt)
+	p.unlisted = g.isUnlisted(p.attempt)
 	no := refuse.Unavailable
-	if p.desk == nil && !p.unasked {
-		p.desk = g.openDesk(r, p.trial)
+	if p.runtime == nil && !p.unasked {
+		p.runtime = g.openRuntime(r, p.dryRun)
 	}
-	if p.desk != nil {
+	if p.runtime != nil {
 		no = nil
-		if !p.trial {
-			no = g.rates.TakeShared(r, p.out, p.desk, p.attempt, g.log)
+		if !p.dryRun {
+			no = g.rates.TakeShared(r, p.out, p.runtime, p.attempt, g.log)
 		}
 	}
-	if p.other && no != nil && no.Reason == sale.Unavailable {
+	if p.unlisted && no != nil && no.Reason == sale.Unavailable {
 		return nil
 	}
 	return no
@@ -169,13 +169,13 @@ func (g *Gate) rated(r *http.Request, p *purchase) *sale.Refusal {
 
 // isOther says that no sale lists an item of the attempt, and that the gate lets such
 // attempts pass. Where it is not known what is listed, nothing is other.
-func (g *Gate) isOther(a *sale.Attempt) bool {
+func (g *Gate) isUnlisted(a *sale.Attempt) bool {
 	return g.OtherItems == "pass" && g.app.IsOther(a)
 }
 
 // openDesk returns the desk if it may sell now. A trial comes from no buyer.
-func (g *Gate) openDesk(r *http.Request, trial bool) *desk.Desk {
-	d := g.app.Desk()
+func (g *Gate) openRuntime(r *http.Request, trial bool) *edgeruntime.Runtime {
+	d := g.app.Runtime()
 	if d == nil || d.Ready() != nil {
 		return nil
 	}

@@ -46,18 +46,18 @@ func (s *Foresight) SaleID() string { return s.purchase.saleID() }
 func (g *Gate) Foresee(r *http.Request, body []byte, s *Foresight, now time.Time) Foreseen {
 	s.now = now
 	f := g.foresee(r, body, s, now)
-	if f.No == nil {
+	if f.Refusal == nil {
 		return f
 	}
-	if no := g.settleChallenge(s, s.now, f.No); no != nil {
-		return Foreseen{No: no}
+	if no := g.settleChallenge(s, s.now, f.Refusal); no != nil {
+		return Foreseen{Refusal: no}
 	}
 	return f
 }
 
 // Foreseen is the refusal with which a gate would answer.
 type Foreseen struct {
-	No *sale.Refusal // nil: nobody knows without the gate
+	Refusal *sale.Refusal // nil: nobody knows without the gate
 	// Over is the rate that refuses, wait what it says; nil: none does.
 	Over *refuse.Rate
 	Wait time.Duration
@@ -72,7 +72,7 @@ type Foreseen struct {
 // here. But it is the answer where the edge could not read in time what others have bound:
 // the gate would wait for the same.
 func (g *Gate) foresee(r *http.Request, body []byte, s *Foresight, now time.Time) (f Foreseen) {
-	if f.No = g.reader.Check(r); f.No != nil {
+	if f.Refusal = g.reader.Check(r); f.Refusal != nil {
 		return f
 	}
 	if g.MaxBody > 0 && int64(len(body)) > g.MaxBody {
@@ -86,13 +86,13 @@ func (g *Gate) foresee(r *http.Request, body []byte, s *Foresight, now time.Time
 	}
 	if no != nil {
 		if no.Reason != sale.Unavailable {
-			f.No = no
+			f.Refusal = no
 		}
 		return f
 	}
 	over, wait := g.rates.ForeseeLocal(p.attempt, now)
 	if over == nil {
-		if f.No = g.foreseeLater(r, s, now); f.No == nil {
+		if f.Refusal = g.foreseeLater(r, s, now); f.Refusal == nil {
 			return f
 		}
 		over, wait = g.rates.CountLocal(p.attempt, now)
@@ -101,7 +101,7 @@ func (g *Gate) foresee(r *http.Request, body []byte, s *Foresight, now time.Time
 		f.Over, f.Wait = &over.Header, wait
 		p.listing = nil // it has not come to its sale
 		s.over = sale.Refusal{Reason: sale.RateLimited, RetryAfter: refuse.WaitSeconds(f.Wait)}
-		f.No = &s.over
+		f.Refusal = &s.over
 	}
 	return f
 }
@@ -113,7 +113,7 @@ func (g *Gate) foreseeLater(r *http.Request, s *Foresight, now time.Time) *sale.
 	if no := g.foreseeChallenge(r, s, now); no != nil {
 		return no
 	}
-	if p.named() && !g.foreseeDesk(r, p, now) {
+	if p.named() && !g.foreseeRuntime(r, p, now) {
 		return nil
 	}
 	no := g.foreseeSale(r, p, now)
@@ -136,8 +136,8 @@ func (g *Gate) foreseeNew(s *Foresight) (isNew bool, err error) {
 	p := &s.purchase
 	s.Waiter.BeforeWait()
 	defer func() { s.now = s.Waiter.AfterWait() }()
-	for _, l := range candidates(p.desk.Catalogue(), p.attempt) {
-		if isNew, err = p.desk.SurelyNew(l, p.attempt); err != nil || !isNew {
+	for _, l := range candidates(p.runtime.Catalogue(), p.attempt) {
+		if isNew, err = p.runtime.SurelyNew(l, p.attempt); err != nil || !isNew {
 			return false, err
 		}
 	}
@@ -145,20 +145,20 @@ func (g *Gate) foreseeNew(s *Foresight) (isNew bool, err error) {
 }
 
 // foreseeDesk finds the desk, if it may surely sell now.
-func (g *Gate) foreseeDesk(r *http.Request, p *purchase, now time.Time) bool {
-	p.desk = g.app.Desk()
-	return p.desk != nil && p.desk.ReadyAt(now) == nil && (!p.desk.IsLocal() || fromThisMachine(r))
+func (g *Gate) foreseeRuntime(r *http.Request, p *purchase, now time.Time) bool {
+	p.runtime = g.app.Runtime()
+	return p.runtime != nil && p.runtime.ReadyAt(now) == nil && (!p.runtime.IsLocal() || fromThisMachine(r))
 }
 
 // foreseeSale says what becomes of an attempt that all rates let pass. nil: it goes
 // on, or nobody knows.
 func (g *Gate) foreseeSale(r *http.Request, p *purchase, now time.Time) *sale.Refusal {
-	if g.rates.HasShared() || g.isOther(p.attempt) || !g.foreseeDesk(r, p, now) {
+	if g.rates.HasShared() || g.isUnlisted(p.attempt) || !g.foreseeRuntime(r, p, now) {
 		return nil
 	}
 	no := g.judge(r, p, now)
 	if no == nil {
-		no = p.desk.Recall(p.listing, p.lines)
+		no = p.runtime.Recall(p.listing, p.lines)
 	}
 	if no == nil && !g.Check && g.places.IsFull() {
 		if no = refuse.Busy; g.places.IsUnderWay(singleKey(p)) {

@@ -166,7 +166,7 @@ type Gate struct {
 	reader  *attempt.Reader
 	rules   *outcome.Rules
 	refuser *refuse.Refuser
-	persons lists.Persons
+	persons lists.DenyAllowLists
 	terms   edge.Terms
 	probe   *probe.Probe // nil: holds in doubt are kept
 	// forwardTimeout is how long the shop may take; 0: until the token expires.
@@ -296,14 +296,14 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 		guard.StripReserved(r)
 		attempt.StripH2C(r.Header)
 	}
-	before := guard.Passed(r)
+	before := guard.PassageOf(r)
 	if before == 0 { // no guard has asked
 		if why, _ := g.routes.Refuses(r); why != "" {
 			return g.refuse(w, r, "", &sale.Refusal{Reason: sale.Malformed, Detail: why})
 		}
 	}
 	if r.Method == http.MethodOptions {
-		guard.Pass(r, guard.Decided)
+		guard.NotePassage(r, guard.PassageDecided)
 		return next.ServeHTTP(w, r)
 	}
 	p := &purchase{clean: clean, repl: r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer), out: w.Header()}
@@ -320,14 +320,14 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	if g.Check { // what it lets pass, another gate decides on
 		return g.pass(w, r, next, p)
 	}
-	guard.Pass(r, guard.Decided)
-	if p.other {
+	guard.NotePassage(r, guard.PassageDecided)
+	if p.unlisted {
 		err = g.pass(w, r, next, p)
 	} else {
 		err = g.sell(w, r, next, p)
 	}
 	if err != nil { // error routes may send it on, and no gate has decided on that
-		guard.Pass(r, before)
+		guard.NotePassage(r, before)
 	}
 	return err
 }

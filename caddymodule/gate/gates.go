@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/stockgate/stockgate/caddymodule/app"
-	"github.com/stockgate/stockgate/caddymodule/desk"
+	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/probe"
 )
@@ -30,7 +30,7 @@ func Of(a *app.App) *Gates {
 
 // Start starts a prober for each gate that probes. Gates with the same name have the same
 // probe, and so the same holds.
-func (gs *Gates) Start(d *desk.Desk) {
+func (gs *Gates) Start(d *edgeruntime.Runtime) {
 	started := make(map[string]bool)
 	for _, g := range gs.List() {
 		if g.probe != nil && !started[g.Name] {

@@ -17,9 +17,9 @@ const (
 // mode is what the deadline does to the gate's holds.
 func (g *Gate) mode() record.Mode {
 	if g.Outcome == "backend" {
-		return record.Backend
+		return record.ModeBackend
 	}
-	return record.Response
+	return record.ModeResponse
 }
 
 // provisionOutcome compiles what decides a reservation.
@@ -30,13 +30,13 @@ func (g *Gate) provisionOutcome() (err error) {
 	if err := g.outcomeConflict(); err != nil {
 		return err
 	}
-	g.rules, err = outcome.Compile(g.Rules, g.Answers, g.mode() == record.Backend)
+	g.rules, err = outcome.Compile(g.Rules, g.Answers, g.mode() == record.ModeBackend)
 	return err
 }
 
 // outcomeConflict says what a gate has no use for where the shop decides later.
 func (g *Gate) outcomeConflict() error {
-	if g.mode() != record.Backend {
+	if g.mode() != record.ModeBackend {
 		return nil
 	}
 	if g.InDoubt != nil {

@@ -32,12 +32,12 @@ func (g *Gate) repeats(r *http.Request, p *purchase) *sale.Refusal {
 	if !p.named() {
 		return nil
 	}
-	if p.desk = g.openDesk(r, p.trial); p.desk == nil {
+	if p.runtime = g.openRuntime(r, p.dryRun); p.runtime == nil {
 		p.unasked = true
 		return nil
 	}
-	for _, l := range candidates(p.desk.Catalogue(), p.attempt) {
-		if p.desk.MayRepeat(l, p.attempt) {
+	for _, l := range candidates(p.runtime.Catalogue(), p.attempt) {
+		if p.runtime.MayRepeat(l, p.attempt) {
 			if no := g.lookUp(r, p, l); no != nil || p.bound != nil {
 				return no
 			}
@@ -53,9 +53,9 @@ func (g *Gate) repeatsUnread(r *http.Request, p *purchase, no *sale.Refusal) *sa
 	if !p.named() || no.Reason == sale.Unavailable {
 		return nil
 	}
-	d := p.desk
+	d := p.runtime
 	if d == nil {
-		d = g.app.Desk() // goods that no sale lists were never reserved
+		d = g.app.Runtime() // goods that no sale lists were never reserved
 	}
 	if d == nil {
 		return refuse.Unavailable
@@ -77,12 +77,12 @@ func (g *Gate) repeatsUnread(r *http.Request, p *purchase, no *sale.Refusal) *sa
 // surelyNew says that the attempt has not been made before in a sale.
 func (p *purchase) surelyNew(l *edge.Listing) (bool, error) {
 	switch {
-	case p.desk == nil:
+	case p.runtime == nil:
 		return false, shard.ErrUnavailable
 	case p.unbound == l:
 		return true, nil
 	}
-	return p.desk.SurelyNew(l, p.attempt)
+	return p.runtime.SurelyNew(l, p.attempt)
 }
 
 // lookUp asks Redis whether the attempt has been made before in a sale. It takes no room
@@ -93,7 +93,7 @@ func (g *Gate) lookUp(r *http.Request, p *purchase, l *edge.Listing) *sale.Refus
 	}
 	defer g.asking.Give()
 	lines := linesIn(l.Sale, p.attempt)
-	b, err := p.desk.Lookup(context.WithoutCancel(r.Context()), l, p.attempt, lines)
+	b, err := p.runtime.Lookup(context.WithoutCancel(r.Context()), l, p.attempt, lines)
 	if err != nil {
 		if c := g.log.Check(zap.DebugLevel, "redis did not say what an idempotency key or ref has got"); c != nil {
 			c.Write(zap.Error(err))
@@ -154,10 +154,10 @@ func (g *Gate) judgeBound(r *http.Request, p *purchase, b *reservation.Bound) *s
 	case b.By == "ref" && sold:
 		return &sale.Refusal{Reason: sale.AlreadyOrdered}
 	// The hold of an outcome that comes later goes on when the shop has answered.
-	case b.By == "key" && (sold || b.State == record.Held && g.mode() == record.Backend):
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), p.desk.Store.Shard().Timeout())
+	case b.By == "key" && (sold || b.State == record.Held && g.mode() == record.ModeBackend):
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), p.runtime.Store.Shard().Timeout())
 		defer cancel()
-		stored, err := p.desk.Store.StoredAnswer(ctx, p.listing.Sale.ID, b.ID)
+		stored, err := p.runtime.Store.StoredAnswer(ctx, p.listing.Sale.ID, b.ID)
 		switch {
 		case err != nil:
 			return refuse.Unavailable
@@ -199,7 +199,7 @@ func (g *Gate) replay(w http.ResponseWriter, r *http.Request, p *purchase) error
 // order the same way: with the token of its reservation, whose time is a new one.
 // Nothing is reserved or charged. How often is bounded for each reservation: the shop
 // pays for every one.
-func (g *Gate) again(r *http.Request, p *purchase, pl *forward.Place) (*forward.Flight, time.Duration, *sale.Refusal) {
+func (g *Gate) again(r *http.Request, p *purchase, pl *forward.InFlightSlot) (*forward.Forwarding, time.Duration, *sale.Refusal) {
 	if no := g.rates.TakeRepeat(p.out, p.bound.ID, time.Now()); no != nil {
 		return nil, 0, no
 	}
@@ -213,6 +213,6 @@ func (g *Gate) again(r *http.Request, p *purchase, pl *forward.Place) (*forward.
 		return nil, 0, refuse.Unavailable
 	}
 	p.publish(r, "repeated", hold.ID)
-	f := &forward.Flight{Rules: g.rules, Log: g.log, Place: pl, Hold: hold, Token: signed, Body: p.body, Repl: p.repl, Again: true}
+	f := &forward.Forwarding{Rules: g.rules, Log: g.log, Slot: pl, Hold: hold, Token: signed, Body: p.body, Repl: p.repl, Again: true}
 	return f, g.timeToForward(&hold, time.Now()), nil
 }

@@ -41,7 +41,7 @@ func (g *Gate) provisionTimes() error {
 	hold := time.Duration(g.HoldFor)
 	if hold == 0 {
 		hold = defaultHoldFor
-		if g.mode() == record.Backend {
+		if g.mode() == record.ModeBackend {
 			hold = backendHoldFor
 		}
 	}
@@ -60,7 +60,7 @@ func (g *Gate) provisionTimes() error {
 			time.Duration(g.ForwardTimeout), hold-margin, hold, margin)
 	}
 	g.forwardTimeout = time.Duration(g.ForwardTimeout)
-	if g.forwardTimeout == 0 && g.mode() == record.Backend {
+	if g.forwardTimeout == 0 && g.mode() == record.ModeBackend {
 		g.forwardTimeout = backendForwardTimeout
 	}
 	ttl := time.Duration(g.IdempotencyTTL)
@@ -78,7 +78,7 @@ func (g *Gate) provisionTimes() error {
 
 // sell reserves and forwards; what is sold already is only forwarded.
 func (g *Gate) sell(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, p *purchase) error {
-	pl := new(forward.Place)
+	pl := new(forward.InFlightSlot)
 	defer pl.GiveBack()
 	f, timeout, no := g.takeOff(r, p, pl)
 	if f != nil {
@@ -96,13 +96,13 @@ func (g *Gate) sell(w http.ResponseWriter, r *http.Request, next caddyhttp.Handl
 
 // takeOff takes a place for the attempt and holds its stock. Without a flight it is
 // refused, or the shop has answered it already.
-func (g *Gate) takeOff(r *http.Request, p *purchase, pl *forward.Place) (f *forward.Flight, timeout time.Duration, no *sale.Refusal) {
+func (g *Gate) takeOff(r *http.Request, p *purchase, pl *forward.InFlightSlot) (f *forward.Forwarding, timeout time.Duration, no *sale.Refusal) {
 	defer p.ask.End()
 	if no = g.fits(p); no != nil {
 		return nil, 0, no
 	}
-	if no = pl.Take(&g.places, p.desk, singleKey(p)); no != nil {
-		return nil, 0, g.noPlace(r, p, no)
+	if no = pl.Take(&g.places, p.runtime, singleKey(p)); no != nil {
+		return nil, 0, g.withoutSlot(r, p, no)
 	}
 	if p.bound != nil {
 		return g.again(r, p, pl)
@@ -145,7 +145,7 @@ func (g *Gate) takeOff(r *http.Request, p *purchase, pl *forward.Place) (f *forw
 		return nil, 0, refuseTooLong
 	}
 	p.publish(r, "reserved", hold.ID)
-	f = &forward.Flight{Rules: g.rules, Log: g.log, Place: pl, Hold: hold, Token: signed, Body: p.body, Repl: p.repl}
+	f = &forward.Forwarding{Rules: g.rules, Log: g.log, Slot: pl, Hold: hold, Token: signed, Body: p.body, Repl: p.repl}
 	if p.attempt.Key != "" && r.Method != http.MethodHead {
 		f.Copy = new(forward.Copy)
 		// a TTL is only for Redis's memory: the binding lives as long as the sale
@@ -156,7 +156,7 @@ func (g *Gate) takeOff(r *http.Request, p *purchase, pl *forward.Place) (f *forw
 
 // noPlace says what an attempt without a place gets: a buyer who has bought does not hear
 // busy. Nil: the stored answer.
-func (g *Gate) noPlace(r *http.Request, p *purchase, no *sale.Refusal) *sale.Refusal {
+func (g *Gate) withoutSlot(r *http.Request, p *purchase, no *sale.Refusal) *sale.Refusal {
 	if no.Reason != sale.Busy || p.bound != nil {
 		return no
 	}
@@ -212,7 +212,7 @@ func (g *Gate) reserve(r *http.Request, p *purchase, purchaseKey string) (reserv
 		return reservation.Hold{}, nil, err
 	}
 	defer p.ask.End() // the shop's answer takes longer
-	return p.desk.Hold(context.WithoutCancel(r.Context()), id, p.listing, p.attempt, p.lines, g.terms)
+	return p.runtime.Hold(context.WithoutCancel(r.Context()), id, p.listing, p.attempt, p.lines, g.terms)
 }
 
 // randoms have bytes for some ids each: to ask the system for every one takes longer
@@ -231,7 +231,7 @@ func newID() (string, error) {
 func (g *Gate) unsent(r *http.Request, p *purchase, hold reservation.Hold) {
 	meter.CountAttempt(hold.Sale, "released", "")
 	// what Redis cannot be told now it is told later
-	_, _ = p.desk.ReleaseEventually(context.WithoutCancel(r.Context()), hold.Sale, hold.ID, reservation.Unsent, "unsent")
+	_, _ = p.runtime.ReleaseEventually(context.WithoutCancel(r.Context()), hold.Sale, hold.ID, reservation.SourceUnsent, "unsent")
 }
 
 // singleKey is the same for two clicks on one button: by their idempotency key, so

@@ -50,7 +50,7 @@ func (g *Gate) Try(ctx context.Context, t *adminapi.TryRequest) (*adminapi.TryAn
 		out.Notes = append(out.Notes, noteOptions)
 		return out, nil
 	}
-	p := &purchase{repl: repl, trial: true}
+	p := &purchase{repl: repl, dryRun: true}
 	no, err := g.consider(r, p)
 	if err != nil {
 		return nil, request.Bad("the request's body cannot be read: %w", err)

@@ -52,22 +52,22 @@ func (s *Routes) Refuses(r *http.Request) (why string, deep bool) {
 type Passage uint8
 
 const (
-	guarded Passage = 1 + iota // a guard has let it pass
-	Decided                    // a gate has: with a reservation, or because it needs none
+	passageGuarded Passage = 1 + iota // a guard has let it pass
+	PassageDecided                    // a gate has: with a reservation, or because it needs none
 )
 
 // passageVar is where it stands in a request's variables.
 const passageVar = "stockgate.passage"
 
 // Pass notes how far a request has come.
-func Pass(r *http.Request, p Passage) {
+func NotePassage(r *http.Request, p Passage) {
 	if vars, ok := r.Context().Value(caddyhttp.VarsCtxKey).(map[string]any); ok {
 		vars[passageVar] = p
 	}
 }
 
 // Passed says how far a request has come; 0: it has met neither guard nor gate.
-func Passed(r *http.Request) Passage {
+func PassageOf(r *http.Request) Passage {
 	vars, _ := r.Context().Value(caddyhttp.VarsCtxKey).(map[string]any)
 	p, _ := vars[passageVar].(Passage)
 	return p

@@ -79,15 +79,15 @@ func (t *Exit) around(inner http.RoundTripper, server *caddyhttp.Server, log *za
 func (t *Exit) RoundTrip(r *http.Request) (*http.Response, error) {
 	vars, clients := r.Context().Value(caddyhttp.VarsCtxKey).(map[string]any)
 	far, _ := vars[passageVar].(Passage)
-	if !clients || far == Decided { // active health checks begin before all routes are there
+	if !clients || far == PassageDecided { // active health checks begin before all routes are there
 		return t.inner.RoundTrip(r)
 	}
 	g := t.exits.around(r, t.cgi)
 	if g == nil {
 		return t.inner.RoundTrip(r)
 	}
-	t.tell(r, g, far == guarded)
-	if far != guarded {
+	t.tell(r, g, far == passageGuarded)
+	if far != passageGuarded {
 		return t.inner.RoundTrip(r)
 	}
 	return refusedExit(g, r)

@@ -83,7 +83,7 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp
 		return reply.Refuse(g.style, w, r, &sale.Refusal{Reason: sale.Malformed, Detail: why})
 	}
 	if len(g.routes.methods) > 0 {
-		Pass(r, guarded)
+		NotePassage(r, passageGuarded)
 	}
 	return next.ServeHTTP(w, r)
 }

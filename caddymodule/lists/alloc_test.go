@@ -26,7 +26,7 @@ func TestListsDoNotAllocate(t *testing.T) {
 	if err := lists.Open(map[string]Source{"some": {Source: FileSource, Path: path}}); err != nil {
 		t.Fatal(err)
 	}
-	var ps Persons
+	var ps DenyAllowLists
 	if err := ps.Open(&lists, []string{"some"}, []string{"some"}); err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 
-	"github.com/stockgate/stockgate/caddymodule/desk"
+	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/filters/list"
 	"github.com/stockgate/stockgate/lists"
@@ -176,7 +176,7 @@ func reporter(path string) func(list.Stats, error) {
 
 // Start begins to look at the files and to follow the lists in Redis. key is that
 // of the desk.
-func (a *Lists) Start(key string, d *desk.Desk) error {
+func (a *Lists) Start(key string, d *edgeruntime.Runtime) error {
 	for name, l := range a.named {
 		if l.Source.Source == FileSource {
 			l.File.Start()
@@ -207,12 +207,12 @@ func (a *Lists) Close() {
 }
 
 // Persons are the lists that a gate asks who may buy.
-type Persons struct {
+type DenyAllowLists struct {
 	deny, allow []*List
 }
 
 // Open finds the lists that deny and allow name.
-func (ps *Persons) Open(all *Lists, deny, allow []string) (err error) {
+func (ps *DenyAllowLists) Open(all *Lists, deny, allow []string) (err error) {
 	if ps.deny, err = all.find("deny", deny); err == nil {
 		ps.allow, err = all.find("allow", allow)
 	}
@@ -220,7 +220,7 @@ func (ps *Persons) Open(all *Lists, deny, allow []string) (err error) {
 }
 
 // Any says that there is a list to ask.
-func (ps *Persons) Any() bool { return len(ps.deny)+len(ps.allow) > 0 }
+func (ps *DenyAllowLists) Any() bool { return len(ps.deny)+len(ps.allow) > 0 }
 
 // All are the lists by name. The map is not to be changed.
 func (a *Lists) All() map[string]*List { return a.named }
@@ -253,7 +253,7 @@ func Unknown(option, name string) error {
 }
 
 // mostLists is how many lists a gate asks without an allocation.
-const mostLists = 8
+const maxLists = 8
 
 // opened puts the lists of the moment into room; false: the app has not started.
 func opened(lists []*List, room []*list.List) ([]*list.List, bool) {
@@ -273,11 +273,11 @@ var (
 )
 
 // Denied refuses who is in one of the lists of the unwanted.
-func (ps *Persons) Denied(r *http.Request, a *sale.Attempt, log *zap.Logger) *sale.Refusal {
+func (ps *DenyAllowLists) Denied(r *http.Request, a *sale.Attempt, log *zap.Logger) *sale.Refusal {
 	if len(ps.deny) == 0 {
 		return nil
 	}
-	var room [mostLists]*list.List
+	var room [maxLists]*list.List
 	lists, ok := opened(ps.deny, room[:0])
 	if !ok {
 		return refuse.Unavailable
@@ -294,11 +294,11 @@ func (ps *Persons) Denied(r *http.Request, a *sale.Attempt, log *zap.Logger) *sa
 
 // Eligible refuses who is in none of the lists of the welcome. What the sale says of
 // its state (no) comes before that, what it says of the quantity after.
-func (ps *Persons) Eligible(r *http.Request, a *sale.Attempt, no *sale.Refusal, log *zap.Logger) *sale.Refusal {
+func (ps *DenyAllowLists) Eligible(r *http.Request, a *sale.Attempt, no *sale.Refusal, log *zap.Logger) *sale.Refusal {
 	if len(ps.allow) == 0 || no != nil && no.Reason != sale.Quantity {
 		return no
 	}
-	var room [mostLists]*list.List
+	var room [maxLists]*list.List
 	lists, ok := opened(ps.allow, room[:0])
 	if !ok {
 		return refuse.Unavailable

@@ -122,10 +122,10 @@ func (AdminAPI) Routes() []caddy.AdminRoute {
 func serveOperator(handle func(*operator, *http.Request) (any, error)) caddy.AdminHandler {
 	return caddy.AdminHandlerFunc(func(w http.ResponseWriter, r *http.Request) error {
 		app := app.Latest()
-		if app == nil || app.Desk() == nil {
+		if app == nil || app.Runtime() == nil {
 			return caddy.APIError{HTTPStatus: http.StatusServiceUnavailable, Message: "no stockgate app is running: is there a `stockgate` block in the global options?"}
 		}
-		o := &operator{app: app, desk: app.Desk(), by: request.By(r), log: caddy.Log().Named("admin.api.stockgate")}
+		o := &operator{app: app, runtime: app.Runtime(), by: request.By(r), log: caddy.Log().Named("admin.api.stockgate")}
 		// a change that is under way is finished, whether or not the client waits for it
 		var cancel context.CancelFunc
 		o.ctx, cancel = context.WithTimeout(context.WithoutCancel(r.Context()), adminTimeout)

@@ -51,10 +51,10 @@ func (o *operator) bulk(r *http.Request, to record.State) (any, error) {
 	}
 	err = o.bulkResolve(id, found, &ask, to, answer)
 	if err == nil && !ask.DryRun { // what an earlier request did is found done
-		err = o.desk.Store.Shard().AwaitReplicas(o.ctx)
+		err = o.runtime.Store.Shard().AwaitReplicas(o.ctx)
 	}
 	if err == nil {
-		answer.InDoubt, err = o.desk.Store.CountHolds(o.ctx, id, record.InDoubt)
+		answer.InDoubt, err = o.runtime.Store.CountHolds(o.ctx, id, record.InDoubt)
 	}
 	return answer, err
 }
@@ -69,8 +69,8 @@ func checkBulk(b *adminapi.BulkRequest, to record.State) (f reservation.HoldFilt
 		return f, request.Bad("names go with a confirmation only")
 	case b.Names != nil && chosen:
 		return f, request.Bad("names stand alone: state, cause, older, all and after do not go with them")
-	case b.Names != nil && (len(b.Names) == 0 || len(b.Names) > adminapi.BulkMost):
-		return f, request.Bad("names must be 1 to %d", adminapi.BulkMost)
+	case b.Names != nil && (len(b.Names) == 0 || len(b.Names) > adminapi.MaxBulk):
+		return f, request.Bad("names must be 1 to %d", adminapi.MaxBulk)
 	case b.Names == nil && b.Cause == "" && b.Older == "" && !b.All:
 		return f, request.Bad("which holds? Give cause or older, or all")
 	}
@@ -85,11 +85,11 @@ func checkBulk(b *adminapi.BulkRequest, to record.State) (f reservation.HoldFilt
 // bulkFind finds what is meant.
 func (o *operator) bulkFind(id string, ask *adminapi.BulkRequest, f reservation.HoldFilter, answer *adminapi.BulkAnswer) ([]reservation.Record, error) {
 	if ask.Names == nil {
-		found, next, err := o.desk.Store.HoldsAfter(o.ctx, id, f, ask.After, adminapi.BulkMost)
+		found, next, err := o.runtime.Store.HoldsAfter(o.ctx, id, f, ask.After, adminapi.MaxBulk)
 		answer.Next = next
 		return found, cursorFault(err)
 	}
-	byName, err := o.desk.Store.Named(o.ctx, id, ask.Names)
+	byName, err := o.runtime.Store.Named(o.ctx, id, ask.Names)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (o *operator) bulkResolve(id string, found []reservation.Record, ask *admin
 		r := &found[i]
 		before := answer.Changed
 		if ask.DryRun {
-			foresee(answer, r, to, ask.Force, o.desk.Store.Now(id))
+			foresee(answer, r, to, ask.Force, o.runtime.Store.Now(id))
 		} else if err = o.resolveOne(r, to, ask.Force, answer); err != nil {
 			err = fmt.Errorf("%w; %d of %d before it are done", err, i, len(found))
 			break
@@ -152,13 +152,13 @@ func (o *operator) resolveOne(r *reservation.Record, to record.State, force bool
 	}
 	var err error
 	if to == record.Confirmed {
-		_, err = o.desk.Store.Confirm(o.ctx, r.Sale, r.ID, reservation.Operator, "operator")
+		_, err = o.runtime.Store.Confirm(o.ctx, r.Sale, r.ID, reservation.SourceOperator, "operator")
 	} else {
-		word := reservation.Operator
+		word := reservation.SourceOperator
 		if force {
-			word = reservation.Force
+			word = reservation.SourceForce
 		}
-		_, err = o.desk.Store.Release(o.ctx, r.Sale, r.ID, word, "operator")
+		_, err = o.runtime.Store.Release(o.ctx, r.Sale, r.ID, word, "operator")
 	}
 	if err == nil {
 		answer.Changed++

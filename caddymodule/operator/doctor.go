@@ -8,7 +8,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/caddymodule/app"
-	"github.com/stockgate/stockgate/caddymodule/desk"
+	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/shard"
@@ -25,10 +25,10 @@ const (
 // finding, never an error of its own.
 type doctor struct {
 	adminapi.Diagnosis
-	app   *app.App
-	desk  *desk.Desk
-	ctx   context.Context
-	doubt time.Duration
+	app     *app.App
+	runtime *edgeruntime.Runtime
+	ctx     context.Context
+	doubt   time.Duration
 }
 
 func (o *operator) examine(r *http.Request) (any, error) {
@@ -36,7 +36,7 @@ func (o *operator) examine(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := doctor{app: o.app, desk: o.desk, ctx: o.ctx, doubt: doctorDoubt}
+	d := doctor{app: o.app, runtime: o.runtime, ctx: o.ctx, doubt: doctorDoubt}
 	if query.Has("older") {
 		if d.doubt, err = time.ParseDuration(query.Get("older")); err != nil || d.doubt <= 0 {
 			return nil, request.Bad("older must be a length of time such as 10m")
@@ -59,12 +59,12 @@ func (d *doctor) call() (context.Context, context.CancelFunc) {
 
 // edge says whether this edge sells.
 func (d *doctor) edge() {
-	if err := d.desk.Ready(); err != nil {
+	if err := d.runtime.Ready(); err != nil {
 		d.Add(adminapi.LevelError, "edge", "this edge does not sell, its gates answer 503: %v", err)
 	} else {
 		d.Add(adminapi.LevelOK, "edge", "this edge may sell")
 	}
-	if n := d.desk.Backlog(); n > 0 {
+	if n := d.runtime.Backlog(); n > 0 {
 		d.Add(adminapi.LevelWarning, "backlog", "redis does not know yet how %d forwarded attempts have ended: they are told again and again; holds of which it is never told are in doubt at their deadline", n)
 	} else {
 		d.Add(adminapi.LevelOK, "backlog", "redis knows how every forwarded attempt has ended")
@@ -76,7 +76,7 @@ func (d *doctor) edge() {
 func (d *doctor) redis() bool {
 	ctx, cancel := d.call()
 	defer cancel()
-	servers, err := d.desk.Store.Shard().Inspect(ctx)
+	servers, err := d.runtime.Store.Shard().Inspect(ctx)
 	if err != nil {
 		d.Add(adminapi.LevelError, "redis", "%v: see that it runs, and that `redis` in the Caddyfile says where and as whom", err)
 		return false
@@ -87,12 +87,12 @@ func (d *doctor) redis() bool {
 		few = few || servers[i].Replicas < d.app.RedisOptions().ReplicaAcks
 	}
 	if !few { // they are there: are they fast enough?
-		if err := d.desk.Store.Shard().CheckReplicas(ctx); err != nil {
+		if err := d.runtime.Store.Shard().CheckReplicas(ctx); err != nil {
 			d.Add(adminapi.LevelError, "replicas", "buyers, the shop and operators hear 503: %v", err)
 		}
 	}
 	if d.app.CountsRatesApart() {
-		if _, err := d.desk.Rates().Shard().Inspect(ctx); err != nil {
+		if _, err := d.runtime.Rates().Shard().Inspect(ctx); err != nil {
 			d.Add(adminapi.LevelError, "rate_redis", "gates with a shared rate answer 503: %v", err)
 		} else {
 			d.Add(adminapi.LevelOK, "rate_redis", "the redis of shared rates answers")
@@ -105,15 +105,15 @@ func (d *doctor) redis() bool {
 func (d *doctor) enrolment() {
 	ctx, cancel := d.call()
 	defer cancel()
-	if n, err := d.desk.Enrolment(ctx); err != nil {
+	if n, err := d.runtime.Enrolment(ctx); err != nil {
 		d.Add(adminapi.LevelError, "signing", "who signs cannot be read: %v", err)
 	} else {
 		judgeEnrolment(&d.Diagnosis, n)
 	}
-	if d.app.Redis.Cluster || d.desk.IsLocal() {
+	if d.app.Redis.Cluster || d.runtime.IsLocal() {
 		return
 	}
-	if n, err := d.desk.Store.Shard().Listeners(ctx); err != nil {
+	if n, err := d.runtime.Store.Shard().Listeners(ctx); err != nil {
 		d.Add(adminapi.LevelWarning, "edges", "how many edges listen cannot be read: %v", err)
 	} else {
 		d.Add(adminapi.LevelOK, "edges", "edges that listen on this redis: %d; run doctor on each of them, with --address", n)

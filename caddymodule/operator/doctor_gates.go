@@ -46,8 +46,8 @@ func (d *doctor) gate(g *gate.Gate, plan *fast.Plan) {
 		}
 	}
 	if g.OtherItems == "pass" {
-		if d.desk.Ready() == nil && d.app.IsListedUnknown() {
-			d.Add(adminapi.LevelError, "others", "%s: %s", name, app.NothingIsOther)
+		if d.runtime.Ready() == nil && d.app.IsListedUnknown() {
+			d.Add(adminapi.LevelError, "others", "%s: %s", name, app.NoItemUnlisted)
 		} else {
 			d.Add(adminapi.LevelOK, "others", "%s lets items pass that no sale lists", name)
 		}

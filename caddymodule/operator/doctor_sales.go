@@ -38,12 +38,12 @@ func (d *doctor) ledger() {
 func (d *doctor) sales() {
 	ctx, cancel := d.call()
 	defer cancel()
-	ids, err := d.desk.Store.Journal().Sales(ctx)
+	ids, err := d.runtime.Store.Journal().Sales(ctx)
 	if err != nil {
 		d.Add(adminapi.LevelError, "sales", "the sales cannot be read: %v", err)
 		return
 	}
-	newer, err := d.desk.Store.Shard().NewerSales(ctx, ids)
+	newer, err := d.runtime.Store.Shard().NewerSales(ctx, ids)
 	switch {
 	case err != nil:
 		d.Add(adminapi.LevelError, "schema", "the layout of the sales' keys cannot be read: %v", err)
@@ -52,14 +52,14 @@ func (d *doctor) sales() {
 	default:
 		d.Add(adminapi.LevelOK, "schema", "this edge knows the layout of the keys of all %d sales", len(ids))
 	}
-	for l := range d.desk.Catalogue().All { // the index of sales may be gone, with all else
+	for l := range d.runtime.Catalogue().All { // the index of sales may be gone, with all else
 		ids = append(ids, l.Sale.ID)
 	}
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
 		d.sale(id)
 	}
-	for l := range d.desk.Catalogue().All {
+	for l := range d.runtime.Catalogue().All {
 		d.limits(l)
 	}
 }
@@ -88,11 +88,11 @@ func (d *doctor) limits(l *edge.Listing) {
 func (d *doctor) sale(id string) {
 	ctx, cancel := d.call()
 	defer cancel()
-	if err := d.desk.Store.Shard().CheckKeys(ctx, id); errors.Is(err, shard.ErrRefused) {
+	if err := d.runtime.Store.Shard().CheckKeys(ctx, id); errors.Is(err, shard.ErrRefused) {
 		d.Add(adminapi.LevelError, "sale", "%v", err)
 		return
 	}
-	life, err := d.desk.Store.Life(ctx, id)
+	life, err := d.runtime.Store.Life(ctx, id)
 	switch {
 	case err != nil:
 		d.Add(adminapi.LevelError, "sale", "%s cannot be read: %v", id, err)
@@ -100,11 +100,11 @@ func (d *doctor) sale(id string) {
 	case life.Restoring:
 		d.Add(adminapi.LevelError, "sale", "%s is being rebuilt, or that broke off: nothing is sold, and outcomes wait; if nobody is at it, run 'caddy stockgate rebuild %s --from ledger'", id, id)
 		return
-	case life.Aside:
+	case life.HasPrevious:
 		d.Add(adminapi.LevelError, "sale", "%s was rebuilt, and what redis had before is not all carried over: it cannot be opened, and some outcomes wait; if nobody is at it, "+
 			"run 'caddy stockgate rebuild %s --from ledger' again", id, id)
 	}
-	b, err := d.desk.Store.Books(ctx, id)
+	b, err := d.runtime.Store.SaleStock(ctx, id)
 	if noSaleThere(err) {
 		d.Add(adminapi.LevelError, "sale", "%v", &edge.LostError{Sale: id})
 		return
@@ -113,13 +113,13 @@ func (d *doctor) sale(id string) {
 		d.Add(adminapi.LevelError, "sale", "%s cannot be read: %v", id, err)
 		return
 	}
-	head, err := d.desk.Store.Journal().Head(ctx, id)
+	head, err := d.runtime.Store.Journal().Head(ctx, id)
 	if err != nil {
 		d.Add(adminapi.LevelError, "journal", "the journal of %s cannot be read: %v", id, err)
 		return
 	}
 	before := d.Errors + d.Warnings
-	d.judgeBooks(b, d.desk.Store.Now(id))
+	d.judgeBalance(b, d.runtime.Store.Now(id))
 	d.judgeLead(id, head.Lead)
 	if d.Errors+d.Warnings == before {
 		d.Add(adminapi.LevelOK, "sale", "%s is %s, and its books balance", id, b.Status)
@@ -140,7 +140,7 @@ func (d *doctor) judgeLead(id string, lead time.Duration) {
 }
 
 // judgeBooks says what is wrong with the books of a sale at a time of its Redis.
-func (d *doctor) judgeBooks(b *reservation.Books, now time.Time) {
+func (d *doctor) judgeBalance(b *reservation.SaleStock, now time.Time) {
 	if !b.Balanced {
 		d.Add(adminapi.LevelError, "sale", "the books of %s do not balance: stock is not available + held + in doubt + confirmed, so something else has changed keys in redis; "+
 			"pause it with 'caddy stockgate sale pause %s', and 'caddy stockgate reconcile %s' says what is wrong", b.ID, b.ID, b.ID)
@@ -169,7 +169,7 @@ func (d *doctor) whyDoubt() string {
 }
 
 // judgeJournal says how far the ledger is behind a sale.
-func (d *doctor) judgeJournal(b *reservation.Books, head journal.Head) {
+func (d *doctor) judgeJournal(b *reservation.SaleStock, head journal.Head) {
 	withLedger := d.app.Ledger() != nil
 	if withLedger && d.lost(b.ID, head) {
 		return
@@ -217,6 +217,6 @@ func (d *doctor) lost(id string, head journal.Head) bool {
 func (d *doctor) later(id string, at ledger.Position) bool {
 	ctx, cancel := d.call()
 	defer cancel()
-	now, err := d.desk.Store.Journal().Head(ctx, id)
+	now, err := d.runtime.Store.Journal().Head(ctx, id)
 	return err != nil || now.Last >= at.Seq
 }

@@ -34,12 +34,12 @@ func (o *operator) listHolds(r *http.Request) (any, error) {
 	}
 	limit := adminapi.HoldsDefault
 	if query.Has("limit") {
-		if limit, err = strconv.Atoi(query.Get("limit")); err != nil || limit < 1 || limit > adminapi.HoldsMost {
-			return nil, request.Bad("limit must be 1 to %d", adminapi.HoldsMost)
+		if limit, err = strconv.Atoi(query.Get("limit")); err != nil || limit < 1 || limit > adminapi.MaxHolds {
+			return nil, request.Bad("limit must be 1 to %d", adminapi.MaxHolds)
 		}
 	}
 	if sales == nil {
-		if sales, err = o.desk.Store.Journal().Sales(o.ctx); err != nil {
+		if sales, err = o.runtime.Store.Journal().Sales(o.ctx); err != nil {
 			return nil, err
 		}
 	} else if err := o.known(sales[0]); err != nil {
@@ -68,7 +68,7 @@ func (o *operator) listHolds(r *http.Request) (any, error) {
 // as far as the request's time allows.
 func (o *operator) addHolds(list *adminapi.HoldList, id string, filter reservation.HoldFilter, after string, limit int) error {
 	for {
-		found, next, err := o.desk.Store.HoldsAfter(o.ctx, id, filter, after, limit-len(list.Holds))
+		found, next, err := o.runtime.Store.HoldsAfter(o.ctx, id, filter, after, limit-len(list.Holds))
 		if err != nil {
 			return cursorFault(err)
 		}
@@ -81,7 +81,7 @@ func (o *operator) addHolds(list *adminapi.HoldList, id string, filter reservati
 			continue
 		}
 		// the last one that was asked for may be the last one there is
-		rest, further, err := o.desk.Store.HoldsAfter(o.ctx, id, filter, next, 1)
+		rest, further, err := o.runtime.Store.HoldsAfter(o.ctx, id, filter, next, 1)
 		if err != nil {
 			return cursorFault(err)
 		}

@@ -19,7 +19,7 @@ func (o *operator) listJournals(r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
-	ids, err := o.desk.Store.Journal().Sales(o.ctx)
+	ids, err := o.runtime.Store.Journal().Sales(o.ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (o *operator) showJournal(r *http.Request) (any, error) {
 }
 
 func (o *operator) journalState(id string) (adminapi.JournalState, error) {
-	h, err := o.desk.Store.Journal().Head(o.ctx, id)
+	h, err := o.runtime.Store.Journal().Head(o.ctx, id)
 	if err != nil {
 		return adminapi.JournalState{}, err
 	}
@@ -103,8 +103,8 @@ func readNumber(query url.Values, name string, fallback, least, most int64) (int
 }
 
 func (o *operator) movements(id string, epoch, after int64, limit int) (*adminapi.MovementPage[ledger.Entry], error) {
-	history, lost := ledger.History{Journals: o.desk.Store.Journal(), Ledger: o.app.Ledger()}, false
-	head, err := o.desk.Store.Journal().Head(o.ctx, id)
+	history, lost := ledger.History{Journals: o.runtime.Store.Journal(), Ledger: o.app.Ledger()}, false
+	head, err := o.runtime.Store.Journal().Head(o.ctx, id)
 	if errors.Is(err, shard.ErrNoSale) && history.Ledger != nil {
 		at, failed := history.Ledger.Position(o.ctx, id)
 		if failed != nil {
@@ -148,7 +148,7 @@ func (o *operator) movements(id string, epoch, after int64, limit int) (*adminap
 
 // sameEpoch says that what was just read was not of another life of the sale.
 func (o *operator) sameEpoch(id string, epoch int64) error {
-	head, err := o.desk.Store.Journal().Head(o.ctx, id)
+	head, err := o.runtime.Store.Journal().Head(o.ctx, id)
 	if err == nil && head.Epoch != epoch {
 		err = fmt.Errorf("%w: it has just lost sale %s: ask again", shard.ErrUnavailable, id)
 	}

@@ -60,7 +60,7 @@ func (o *operator) listState(l *configured.List) (s adminapi.ListState, err erro
 		}
 		return s, nil
 	}
-	s.Entries, err = lists.New(o.desk.Store.Shard()).Count(o.ctx, l.Name)
+	s.Entries, err = lists.New(o.runtime.Store.Shard()).Count(o.ctx, l.Name)
 	return s, err
 }
 
@@ -94,13 +94,13 @@ func (o *operator) changeList(r *http.Request, op string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	secret, err := o.desk.Secret()
+	secret, err := o.runtime.Secret()
 	if err != nil {
 		return nil, err
 	}
-	change, message := lists.New(o.desk.Store.Shard()).Add, "list entries added"
+	change, message := lists.New(o.runtime.Store.Shard()).Add, "list entries added"
 	if op == "remove" {
-		change, message = lists.New(o.desk.Store.Shard()).Remove, "list entries removed"
+		change, message = lists.New(o.runtime.Store.Shard()).Remove, "list entries removed"
 	}
 	n, err := change(o.ctx, secret, l.Name, entries)
 	if err != nil {

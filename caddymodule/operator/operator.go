@@ -9,18 +9,18 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/app"
-	"github.com/stockgate/stockgate/caddymodule/desk"
+	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/shard"
 )
 
 // operator is one request of the admin API: who asks, of which desk.
 type operator struct {
-	ctx  context.Context
-	app  *app.App
-	desk *desk.Desk
-	by   string
-	log  *zap.Logger
+	ctx     context.Context
+	app     *app.App
+	runtime *edgeruntime.Runtime
+	by      string
+	log     *zap.Logger
 }
 
 // noted writes a change to the log, with who and what, and returns its error. This
@@ -30,7 +30,7 @@ func (o *operator) noted(err error, change string, what ...zap.Field) error {
 	switch {
 	case err == nil:
 		log.Info(change)
-		if err := o.desk.Refresh(o.ctx); err != nil {
+		if err := o.runtime.Refresh(o.ctx); err != nil {
 			log.Warn("the change is made, but this edge cannot read it yet", zap.Error(err))
 		}
 		return nil
@@ -46,14 +46,14 @@ func (o *operator) noted(err error, change string, what ...zap.Field) error {
 
 // known returns ErrNoSale unless there is such a sale.
 func (o *operator) known(id string) error {
-	ids, err := o.desk.Store.Journal().Sales(o.ctx)
+	ids, err := o.runtime.Store.Journal().Sales(o.ctx)
 	if err != nil {
 		return err
 	}
 	if _, found := slices.BinarySearch(ids, id); !found {
 		return o.noSale(id, shard.ErrNoSale)
 	}
-	if l, ok := o.desk.Catalogue().Sale(id); ok && l.Lost() {
+	if l, ok := o.runtime.Catalogue().Sale(id); ok && l.Lost() {
 		return o.noSale(id, shard.ErrNoSale)
 	}
 	return nil
@@ -61,8 +61,8 @@ func (o *operator) known(id string) error {
 
 // noSale says what has become of the sale that is not there: it never was, or it is lost.
 func (o *operator) noSale(id string, err error) error {
-	if lost, ok := errors.AsType[*edge.LostError](o.desk.Missing(o.ctx, id, err)); ok {
+	if lost, ok := errors.AsType[*edge.LostError](o.runtime.Missing(o.ctx, id, err)); ok {
 		return fmt.Errorf("%w: %s", shard.ErrRefused, lost) // to ask again does not help
 	}
-	return desk.NoSale(id, err)
+	return edgeruntime.NoSale(id, err)
 }

@@ -39,7 +39,7 @@ func (o *operator) rebuildSale(r *http.Request) (any, error) {
 	// it goes on when nobody waits for it any more: half of a sale sells nothing
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(o.ctx), adminapi.RebuildTimeout)
 	defer cancel()
-	done, err := recovery.Rebuild(ctx, from, o.desk.Store, id, options)
+	done, err := recovery.Rebuild(ctx, from, o.runtime.Store, id, options)
 	if options.DryRun || err != nil {
 		return done, o.noSale(id, err)
 	}

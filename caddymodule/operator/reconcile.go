@@ -56,7 +56,7 @@ func (o *operator) reconcile(r *http.Request) (any, error) {
 	var cancel context.CancelFunc
 	o.ctx, cancel = context.WithTimeout(context.WithoutCancel(o.ctx), adminapi.ReconcileTimeout)
 	defer cancel()
-	report, err := recovery.Reconcile(o.ctx, o.desk.Store, o.app.Ledger(), id, recovery.Options{Repair: ask.Repair, By: o.by, Shop: shop})
+	report, err := recovery.Reconcile(o.ctx, o.runtime.Store, o.app.Ledger(), id, recovery.Options{Repair: ask.Repair, By: o.by, Shop: shop})
 	if report.Repaired > 0 {
 		if e := o.noted(nil, "sale repaired", zap.String("sale", id), zap.String("run", report.Run), zap.Int("repaired", report.Repaired), zap.Int("left", report.Left)); e != nil {
 			return nil, e
@@ -80,8 +80,8 @@ func (o *operator) shopOf(q *adminapi.ReconcileRequest, sale string) (*recovery.
 		return o.probeShop(sale)
 	case q.Orders == nil:
 		return nil, nil
-	case len(q.Orders) == 0 || len(q.Orders) > adminapi.OrdersMost:
-		return nil, request.Bad("orders must be 1 to %d", adminapi.OrdersMost)
+	case len(q.Orders) == 0 || len(q.Orders) > adminapi.MaxOrders:
+		return nil, request.Bad("orders must be 1 to %d", adminapi.MaxOrders)
 	}
 	for _, name := range q.Orders {
 		if _, err := request.Word("the name of an order", name); err != nil {
@@ -113,7 +113,7 @@ func (o *operator) probeShop(sale string) (*recovery.Shop, error) {
 		if p == nil {
 			return false, errNoProbe
 		}
-		verdict, cause, err := p.AskAbout(ctx, o.desk.Store, sale, reservation.ProbeDue{ID: id, Ref: ref})
+		verdict, cause, err := p.AskAbout(ctx, o.runtime.Store, sale, reservation.ProbeDue{ID: id, Ref: ref})
 		if err == nil && verdict == reservation.ProbeUnknown {
 			err = fmt.Errorf("the shop answers %s", cause)
 		}

@@ -19,8 +19,8 @@ func (o *operator) find(r *http.Request) (*reservation.Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := o.desk.Store.Reservation(o.ctx, id)
-	if err = o.desk.Missing(o.ctx, "", err); errors.Is(err, reservation.ErrNotFound) {
+	found, err := o.runtime.Store.Reservation(o.ctx, id)
+	if err = o.runtime.Missing(o.ctx, "", err); errors.Is(err, reservation.ErrNotFound) {
 		err = fmt.Errorf("%w: %s", err, id)
 	}
 	return found, err
@@ -43,7 +43,7 @@ func (o *operator) confirm(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	state, err := o.desk.Store.Confirm(o.ctx, before.Sale, before.ID, reservation.Operator, "operator")
+	state, err := o.runtime.Store.Confirm(o.ctx, before.Sale, before.ID, reservation.SourceOperator, "operator")
 	return o.resolved(before, state, err, "reservation confirmed", false)
 }
 
@@ -68,11 +68,11 @@ func (o *operator) release(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	word := reservation.Operator
+	word := reservation.SourceOperator
 	if body.Force {
-		word = reservation.Force
+		word = reservation.SourceForce
 	}
-	state, err := o.desk.Store.Release(o.ctx, before.Sale, before.ID, word, "operator")
+	state, err := o.runtime.Store.Release(o.ctx, before.Sale, before.ID, word, "operator")
 	return o.resolved(before, state, err, "reservation released", body.Force)
 }
 
@@ -94,7 +94,7 @@ func (o *operator) giveBack(r *http.Request) (any, error) {
 		return nil, err
 	}
 	returned.Cause = "operator"
-	_, err = o.desk.Store.Return(o.ctx, before.Sale, before.ID, returned)
+	_, err = o.runtime.Store.Return(o.ctx, before.Sale, before.ID, returned)
 	return o.resolved(before, record.Confirmed, err, "units returned", false,
 		zap.String("return", returned.ID), zap.Any("lines", returned.Lines), zap.Bool("restock", returned.Restock))
 }
@@ -116,11 +116,11 @@ func (o *operator) extend(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	listing, err := o.desk.Listing(o.ctx, before.Sale)
+	listing, err := o.runtime.Listing(o.ctx, before.Sale)
 	if err != nil {
 		return nil, err
 	}
-	_, err = o.desk.Store.Extend(o.ctx, before.Sale, before.ID, holdFor, listing.Sale.LongestHold())
+	_, err = o.runtime.Store.Extend(o.ctx, before.Sale, before.ID, holdFor, listing.Sale.LongestHold())
 	return o.resolved(before, record.Held, err, "reservation extended", false, zap.Duration("hold_for", holdFor))
 }
 
@@ -131,7 +131,7 @@ func (o *operator) resolved(before *reservation.Record, state record.State, err 
 	if err != nil {
 		return nil, err
 	}
-	if now, err := o.desk.Store.ReservationIn(o.ctx, before.Sale, before.ID); err == nil {
+	if now, err := o.runtime.Store.ReservationIn(o.ctx, before.Sale, before.ID); err == nil {
 		return now, nil
 	}
 	after := *before // Redis has just gone away: the change is made all the same

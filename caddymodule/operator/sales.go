@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
-	"github.com/stockgate/stockgate/caddymodule/desk"
+	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/ledger"
@@ -29,13 +29,13 @@ func (o *operator) listSales(r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
-	ids, err := o.desk.Store.Journal().Sales(o.ctx)
+	ids, err := o.runtime.Store.Journal().Sales(o.ctx)
 	if err != nil {
 		return nil, err
 	}
 	list := adminapi.SaleList{Sales: make([]adminapi.SaleSummary, 0, len(ids))}
 	for _, id := range ids {
-		b, err := o.desk.Store.Books(o.ctx, id)
+		b, err := o.runtime.Store.SaleStock(o.ctx, id)
 		if errors.Is(err, shard.ErrNoSale) {
 			list.Sales = append(list.Sales, adminapi.SaleSummary{ID: id, Status: edge.StatusLost})
 			continue
@@ -55,7 +55,7 @@ func (o *operator) showSale(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	books, err := o.desk.Store.Books(o.ctx, id)
+	books, err := o.runtime.Store.SaleStock(o.ctx, id)
 	return books, o.noSale(id, err)
 }
 
@@ -67,7 +67,7 @@ func (o *operator) tallySale(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	tally, err := o.desk.Store.Tally(o.ctx, id)
+	tally, err := o.runtime.Store.Tally(o.ctx, id)
 	return tally, o.noSale(id, err)
 }
 
@@ -102,7 +102,7 @@ func (o *operator) applySale(r *http.Request) (any, error) {
 			return nil, err
 		}
 	}
-	applied, err := o.desk.ApplyUnlessLost(o.ctx, next, options)
+	applied, err := o.runtime.ApplyUnlessLost(o.ctx, next, options)
 	if options.DryRun {
 		return applied, err
 	}
@@ -120,7 +120,7 @@ func (o *operator) neverSold(id string) error {
 	if books == nil {
 		return nil
 	}
-	if _, err := o.desk.Store.Journal().Head(o.ctx, id); !errors.Is(err, shard.ErrNoSale) {
+	if _, err := o.runtime.Store.Journal().Head(o.ctx, id); !errors.Is(err, shard.ErrNoSale) {
 		return nil // what fails here fails again when it is applied
 	}
 	ctx, cancel := context.WithTimeout(o.ctx, ledgerAsked)
@@ -147,7 +147,7 @@ func (o *operator) setStatus(r *http.Request, status sale.Status) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = o.noSale(id, o.desk.Store.SetStatus(o.ctx, id, status, o.by))
+	err = o.noSale(id, o.runtime.Store.SetStatus(o.ctx, id, status, o.by))
 	return adminapi.SaleStatus{ID: id, Status: status}, o.noted(err, "sale status set", zap.String("sale", id), zap.String("status", string(status)))
 }
 
@@ -159,8 +159,8 @@ func (o *operator) alignSale(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	lead, moved, err := o.desk.Store.Align(o.ctx, id, o.by)
-	err = desk.NoSale(id, err)
+	lead, moved, err := o.runtime.Store.Align(o.ctx, id, o.by)
+	err = edgeruntime.NoSale(id, err)
 	return adminapi.SaleAligned{ID: id, LeadMs: lead.Milliseconds(), Moved: moved},
 		o.noted(err, "sale's clock aligned", zap.String("sale", id), zap.Duration("lead", lead), zap.Int64("moved", moved))
 }
@@ -192,7 +192,7 @@ func (o *operator) addStock(r *http.Request) (any, error) {
 	if change.Delta == 0 {
 		return nil, request.Bad("delta must be a number of units, more or less than 0")
 	}
-	stock, err := o.desk.Store.Adjust(o.ctx, id, change.ID, sale.Cell(sku, change.Region), change.Delta, o.by)
+	stock, err := o.runtime.Store.Adjust(o.ctx, id, change.ID, sale.Cell(sku, change.Region), change.Delta, o.by)
 	if err = o.noSale(id, err); errors.Is(err, shard.ErrRefused) {
 		err = o.explainCell(err, id, sku, change.Region)
 	}
@@ -204,7 +204,7 @@ func (o *operator) addStock(r *http.Request) (any, error) {
 // explainCell says what is wrong with the item or the region, if that is why stock
 // could not be added.
 func (o *operator) explainCell(err error, id, sku, region string) error {
-	listing, ok := o.desk.Catalogue().Sale(id)
+	listing, ok := o.runtime.Catalogue().Sale(id)
 	if !ok || listing.Lost() {
 		return err
 	}

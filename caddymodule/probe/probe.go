@@ -64,7 +64,7 @@ var errTwoBuyers = fmt.Errorf("%w: several buyers have used this ref", errNotAsk
 
 // AskAbout is ask, for a hold of which nobody else may have the ref by which the shop is
 // asked.
-func (p *Probe) AskAbout(ctx context.Context, store *reservation.Store, sale string, due reservation.ProbeDue) (reservation.ProbeVerdict, string, error) {
+func (p *Probe) AskAbout(ctx context.Context, store *reservation.Store, sale string, due reservation.ProbeDue) (reservation.ProbeAnswer, string, error) {
 	if due.Ref != "" && p.url.byRefAlone() {
 		lookup, cancel := context.WithTimeout(ctx, p.timeout)
 		found, err := store.Named(lookup, sale, []string{due.Ref})
@@ -81,7 +81,7 @@ func (p *Probe) AskAbout(ctx context.Context, store *reservation.Store, sale str
 
 // ask asks about one hold. cause is the status of the answer. An error comes with
 // ProbeUnknown, as does an answer that no rule is about.
-func (p *Probe) ask(ctx context.Context, due reservation.ProbeDue) (v reservation.ProbeVerdict, cause string, err error) {
+func (p *Probe) ask(ctx context.Context, due reservation.ProbeDue) (v reservation.ProbeAnswer, cause string, err error) {
 	at, ok := p.url.fill(due.ID, due.Ref)
 	if !ok {
 		return reservation.ProbeUnknown, "", errNotAsked

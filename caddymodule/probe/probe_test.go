@@ -162,7 +162,7 @@ func TestProbeAnswers(t *testing.T) {
 		name  string
 		rules []outcome.Rule
 		shop  http.HandlerFunc
-		want  reservation.ProbeVerdict
+		want  reservation.ProbeAnswer
 		fails bool
 	}{
 		{name: "200", shop: text(200, "{}"), want: reservation.ProbePresent},

@@ -9,7 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/stockgate/stockgate/caddymodule/desk"
+	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
@@ -31,16 +31,16 @@ const (
 // to one of them.
 type prober struct {
 	*Probe
-	desk   *desk.Desk
-	stop   context.CancelFunc
-	places map[string]int // by sale: how far this one has looked through its holds
-	deaf   atomic.Bool    // the shop gave no answer of use to the last question
+	runtime *edgeruntime.Runtime
+	stop    context.CancelFunc
+	places  map[string]int // by sale: how far this one has looked through its holds
+	deaf    atomic.Bool    // the shop gave no answer of use to the last question
 }
 
 // startProber starts it. It counts as a flight of the desk, which therefore outlives it.
-func startProber(p *Probe, d *desk.Desk) *prober {
+func startProber(p *Probe, d *edgeruntime.Runtime) *prober {
 	ctx, stop := context.WithCancel(context.Background())
-	pr := &prober{Probe: p, desk: d, stop: stop, places: make(map[string]int)}
+	pr := &prober{Probe: p, runtime: d, stop: stop, places: make(map[string]int)}
 	if !d.Begin() {
 		return pr // the process ends
 	}
@@ -85,7 +85,7 @@ func (p *prober) run(ctx context.Context) {
 func (p *prober) round(ctx context.Context) (asked, more bool, err error) {
 	sales := make(map[string]int, len(p.places))
 	defer func() { p.places = sales }() // of sales that are gone nothing is kept
-	for l := range p.desk.Catalogue().All {
+	for l := range p.runtime.Catalogue().All {
 		if l.Lost() {
 			continue
 		}
@@ -107,8 +107,8 @@ func (p *prober) round(ctx context.Context) (asked, more bool, err error) {
 // page asks about some holds of one sale and waits for the answers, so that it never
 // claims a question that it cannot ask at once.
 func (p *prober) page(ctx context.Context, sale string, from int) (asked, next int, err error) {
-	callCtx, cancel := context.WithTimeout(ctx, 4*p.desk.Store.Shard().Timeout())
-	due, next, err := p.desk.Store.ClaimProbes(callCtx, sale, p.gate, p.plan, from)
+	callCtx, cancel := context.WithTimeout(ctx, 4*p.runtime.Store.Shard().Timeout())
+	due, next, err := p.runtime.Store.TakeDueProbes(callCtx, sale, p.gate, p.plan, from)
 	cancel()
 	if err != nil {
 		return 0, 0, err
@@ -123,7 +123,7 @@ func (p *prober) page(ctx context.Context, sale string, from int) (asked, next i
 
 // resolve asks about one hold and tells Redis what the shop says.
 func (p *prober) resolve(ctx context.Context, sale string, due reservation.ProbeDue) {
-	verdict, cause, err := p.AskAbout(ctx, p.desk.Store, sale, due)
+	verdict, cause, err := p.AskAbout(ctx, p.runtime.Store, sale, due)
 	if ctx.Err() != nil {
 		return // it is asked again
 	}
@@ -136,9 +136,9 @@ func (p *prober) resolve(ctx context.Context, sale string, due reservation.Probe
 	if verdict == reservation.ProbeUnknown {
 		return
 	}
-	callCtx, cancel := context.WithTimeout(ctx, 4*p.desk.Store.Shard().Timeout())
+	callCtx, cancel := context.WithTimeout(ctx, 4*p.runtime.Store.Shard().Timeout())
 	defer cancel()
-	state, err := p.desk.Store.Probed(callCtx, sale, due.ID, verdict, cause)
+	state, err := p.runtime.Store.Probed(callCtx, sale, due.ID, verdict, cause)
 	log := p.log.With(zap.String("sale", sale), zap.String("reservation", due.ID), zap.String("cause", cause))
 	refund, needed := errors.AsType[*reservation.RefundNeededError](err)
 	switch {
@@ -160,7 +160,7 @@ func (p *prober) resolve(ctx context.Context, sale string, due reservation.Probe
 
 // hear says in the log when the shop begins to give no answer of use, and when it
 // gives one again.
-func (p *prober) hear(v reservation.ProbeVerdict, cause string, err error) {
+func (p *prober) hear(v reservation.ProbeAnswer, cause string, err error) {
 	switch {
 	case errors.Is(err, errNotAsked):
 	case v != reservation.ProbeUnknown:
@@ -180,7 +180,7 @@ type Probers struct {
 }
 
 // Start starts one.
-func (ps *Probers) Start(p *Probe, d *desk.Desk) {
+func (ps *Probers) Start(p *Probe, d *edgeruntime.Runtime) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	ps.all = append(ps.all, startProber(p, d))

@@ -41,15 +41,15 @@ func TestProbeOfARefOfTwoBuyers(t *testing.T) {
 	both := compileProbe(t, &InDoubt{Probe: shop.URL + "/orders/{ref}?reservation={id}"}, nil)
 	reserve := func(id, buyer string) {
 		t.Helper()
-		claim := &reservation.Claim{
+		claim := &reservation.BindingPriority{
 			ID: id, Sale: "s", Version: 2, Buyer: buyer, Lines: []sale.Line{{SKU: "a", Quantity: 1}},
-			HoldFor: time.Hour, Margin: time.Minute, Mode: record.Response, Ref: "order-1",
+			HoldFor: time.Hour, Margin: time.Minute, Mode: record.ModeResponse, Ref: "order-1",
 		}
 		if _, no, err := store.Reserve(ctx, claim); no != nil || err != nil {
 			t.Fatal(no, err)
 		}
 	}
-	asks := func(p *Probe, times int, want reservation.ProbeVerdict, fails error) {
+	asks := func(p *Probe, times int, want reservation.ProbeAnswer, fails error) {
 		t.Helper()
 		asked = 0
 		v, _, err := p.AskAbout(ctx, store, "s", reservation.ProbeDue{ID: "r1", Ref: "order-1"})
@@ -62,7 +62,7 @@ func TestProbeOfARefOfTwoBuyers(t *testing.T) {
 	reserve("r2", "Bob")
 	asks(alone, 0, reservation.ProbeUnknown, errNotAsked)
 	asks(both, 1, reservation.ProbePresent, nil)
-	if _, err := store.Release(ctx, "s", "r2", reservation.Shop, ""); err != nil {
+	if _, err := store.Release(ctx, "s", "r2", reservation.SourceShop, ""); err != nil {
 		t.Fatal(err)
 	}
 	asks(alone, 1, reservation.ProbePresent, nil)

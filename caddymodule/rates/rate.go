@@ -14,7 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/attempt"
-	"github.com/stockgate/stockgate/caddymodule/desk"
+	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/rates"
 	"github.com/stockgate/stockgate/refuse"
@@ -250,7 +250,7 @@ func (rs *Set) ForeseeLocal(a *sale.Attempt, now time.Time) (over *gateRate, wai
 
 // TakeShared counts an attempt for all shared rates, or for none. The client leaving
 // does not interrupt the call: who comes and goes must not cost a connection each time.
-func (rs *Set) TakeShared(r *http.Request, h http.Header, d *desk.Desk, a *sale.Attempt, log *zap.Logger) *sale.Refusal {
+func (rs *Set) TakeShared(r *http.Request, h http.Header, d *edgeruntime.Runtime, a *sale.Attempt, log *zap.Logger) *sale.Refusal {
 	if rs.shared == 0 {
 		return nil
 	}

@@ -115,7 +115,7 @@ func (a *API) serve(c *apiCall, r *http.Request) (any, error) {
 	if err := c.read(r); err != nil {
 		return nil, err
 	}
-	d := a.app.Desk()
+	d := a.app.Runtime()
 	if d == nil {
 		return nil, shard.ErrStarting
 	}
@@ -123,7 +123,7 @@ func (a *API) serve(c *apiCall, r *http.Request) (any, error) {
 		return nil, shard.ErrUnavailable // a request of an old configuration
 	}
 	defer d.End()
-	c.app, c.desk = a.app, d
+	c.app, c.runtime = a.app, d
 	var cancel context.CancelFunc
 	c.ctx, cancel = context.WithTimeout(context.WithoutCancel(r.Context()), apiTimeout)
 	defer cancel()

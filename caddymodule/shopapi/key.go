@@ -13,7 +13,7 @@ import (
 )
 
 // leastAPIKey is how many bytes a key of the shop's API has at least.
-const leastAPIKey = 16
+const minAPIKey = 16
 
 // token68 is what a bearer credential may look like (RFC 6750, section 2.1).
 var token68 = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
@@ -36,8 +36,8 @@ func readAPIKeys(configured []string) (apiKeys, error) {
 			return nil, fmt.Errorf("key number %d is empty; is the variable or file that it names there?", i+1)
 		case strings.ContainsAny(key, "{}"):
 			return nil, fmt.Errorf("key number %d has a placeholder that nobody fills in; there are {env.NAME} and {file./path}", i+1)
-		case len(key) < leastAPIKey:
-			return nil, fmt.Errorf("key number %d has %d bytes, it needs at least %d: make one with `openssl rand -base64 32`", i+1, len(key), leastAPIKey)
+		case len(key) < minAPIKey:
+			return nil, fmt.Errorf("key number %d has %d bytes, it needs at least %d: make one with `openssl rand -base64 32`", i+1, len(key), minAPIKey)
 		case !token68.MatchString(key):
 			return nil, fmt.Errorf("key number %d cannot stand in a header: letters, digits and -._~+/ make a key, = may end it", i+1)
 		}

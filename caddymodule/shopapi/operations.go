@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/caddymodule/app"
-	"github.com/stockgate/stockgate/caddymodule/desk"
+	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
@@ -25,9 +25,9 @@ type apiCall struct {
 	holdFor            time.Duration
 	returned           reservation.Return
 
-	ctx  context.Context
-	app  *app.App
-	desk *desk.Desk
+	ctx     context.Context
+	app     *app.App
+	runtime *edgeruntime.Runtime
 }
 
 // apiCause stands in the journal and the record for what the shop's API was told.
@@ -43,9 +43,9 @@ func (c *apiCall) because() string {
 
 func (c *apiCall) show() (any, error) {
 	if c.sale == "" {
-		return c.desk.Store.Reservation(c.ctx, c.id)
+		return c.runtime.Store.Reservation(c.ctx, c.id)
 	}
-	return c.desk.Store.ReservationIn(c.ctx, c.sale, c.id)
+	return c.runtime.Store.ReservationIn(c.ctx, c.sale, c.id)
 }
 
 // confirm: the shop has the order. With a token, a reservation that Redis has lost
@@ -57,19 +57,19 @@ func (c *apiCall) confirm() (any, error) {
 	}
 	if claims == nil {
 		return c.resolve(func() (record.State, error) {
-			return c.desk.Store.Confirm(c.ctx, c.sale, c.id, reservation.Shop, c.because())
+			return c.runtime.Store.Confirm(c.ctx, c.sale, c.id, reservation.SourceShop, c.because())
 		})
 	}
 	// The token proves that there was such a sale. Where Redis does not know it, that is no
 	// answer about the reservation.
-	switch l, err := c.desk.Listing(c.ctx, claims.Sale); {
+	switch l, err := c.runtime.Listing(c.ctx, claims.Sale); {
 	case errors.Is(err, shard.ErrNoSale), err == nil && l.Lost():
 		return nil, &edge.LostError{Sale: claims.Sale}
 	case err != nil:
 		return nil, err
 	}
 	return c.resolve(func() (record.State, error) {
-		return c.desk.ConfirmWith(c.ctx, &reservation.Evidence{
+		return c.runtime.ConfirmWith(c.ctx, &reservation.Evidence{
 			Sale: claims.Sale, ID: claims.ID, Buyer: claims.Subject, Epoch: claims.Epoch, Ref: claims.Ref, Lines: claims.Lines,
 			Created: time.Unix(claims.IssuedAt, 0), Exp: time.Unix(claims.ExpiresAt, 0),
 		}, c.because())
@@ -81,10 +81,10 @@ func (c *apiCall) release() (any, error) {
 	return c.resolve(func() (record.State, error) {
 		// An id that Redis does not know must not leave a tombstone: nothing that the
 		// shop has heard of is still on its way to Redis.
-		if _, err := c.desk.Store.ReservationIn(c.ctx, c.sale, c.id); err != nil {
+		if _, err := c.runtime.Store.ReservationIn(c.ctx, c.sale, c.id); err != nil {
 			return "", err
 		}
-		return c.desk.Store.Release(c.ctx, c.sale, c.id, reservation.Shop, c.because())
+		return c.runtime.Store.Release(c.ctx, c.sale, c.id, reservation.SourceShop, c.because())
 	})
 }
 
@@ -92,7 +92,7 @@ func (c *apiCall) release() (any, error) {
 func (c *apiCall) giveBack() (any, error) {
 	c.returned.Cause = c.because()
 	return c.resolve(func() (record.State, error) {
-		_, err := c.desk.Store.Return(c.ctx, c.sale, c.id, c.returned)
+		_, err := c.runtime.Store.Return(c.ctx, c.sale, c.id, c.returned)
 		return record.Confirmed, err
 	})
 }
@@ -111,9 +111,9 @@ func (c *apiCall) extend() (any, error) {
 	}
 	var hold reservation.Hold
 	record, err := c.resolve(func() (record.State, error) {
-		listing, err := c.desk.Listing(c.ctx, c.sale)
+		listing, err := c.runtime.Listing(c.ctx, c.sale)
 		if err == nil {
-			hold, err = c.desk.Store.Extend(c.ctx, c.sale, c.id, c.holdFor, listing.Sale.LongestHold())
+			hold, err = c.runtime.Store.Extend(c.ctx, c.sale, c.id, c.holdFor, listing.Sale.LongestHold())
 		}
 		return record.Held, err
 	})
@@ -137,7 +137,7 @@ func (c *apiCall) extend() (any, error) {
 // known it is looked for.
 func (c *apiCall) resolve(change func() (record.State, error)) (*reservation.Record, error) {
 	if c.sale == "" {
-		found, err := c.desk.Store.Reservation(c.ctx, c.id)
+		found, err := c.runtime.Store.Reservation(c.ctx, c.id)
 		if err != nil {
 			return nil, err
 		}
@@ -147,7 +147,7 @@ func (c *apiCall) resolve(change func() (record.State, error)) (*reservation.Rec
 	if err != nil {
 		return nil, err
 	}
-	if now, err := c.desk.Store.ReservationIn(c.ctx, c.sale, c.id); err == nil {
+	if now, err := c.runtime.Store.ReservationIn(c.ctx, c.sale, c.id); err == nil {
 		return now, nil
 	}
 	// Redis has just gone away: the change is made all the same

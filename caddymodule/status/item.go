@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/caddymodule/bookcache"
-	"github.com/stockgate/stockgate/caddymodule/desk"
+	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/sale"
 )
@@ -37,7 +37,7 @@ type itemState struct {
 	StartsAt   string `json:"starts_at"`
 }
 
-func (s *Status) serveItem(w http.ResponseWriter, r *http.Request, d *desk.Desk, saleID, sku string) error {
+func (s *Status) serveItem(w http.ResponseWriter, r *http.Request, d *edgeruntime.Runtime, saleID, sku string) error {
 	if err := d.Ready(); err != nil {
 		return s.unavailable(w, err) // what is not in the catalogue may exist all the same
 	}
@@ -61,9 +61,9 @@ func (s *Status) serveItem(w http.ResponseWriter, r *http.Request, d *desk.Desk,
 	}
 
 	now := listing.Now()
-	state := closedState(listing.Sale.Verdict(listing.Status, now))
+	state := closedState(listing.Sale.RefusalAt(listing.Status, now))
 	if state == "" {
-		shelf := bookcache.Of(&s.shelf, d, keptBooks)
+		shelf := bookcache.Of(&s.cache, d, keptBooks)
 		books, err := shelf.Recent(r.Context(), saleID)
 		if err != nil {
 			return s.unavailable(w, err)
@@ -94,7 +94,7 @@ func closedState(verdict *sale.Refusal) string {
 var stockStates = []string{"on_sale", "low", "all_held", "sold_out"}
 
 // stockState is the best state of an item's cells; empty: the books know none of them.
-func stockState(item *sale.Item, cells []string, s *bookcache.Books) string {
+func stockState(item *sale.Item, cells []string, s *bookcache.Overview) string {
 	least, _ := item.Bounds()
 	best := len(stockStates)
 	for _, cell := range cells {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/bookcache"
-	"github.com/stockgate/stockgate/caddymodule/desk"
+	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/token"
 )
 
@@ -52,7 +52,7 @@ func init() { caddy.RegisterModule(new(Status)) }
 type Status struct {
 	app   *app.App
 	log   *zap.Logger
-	shelf atomic.Pointer[bookcache.Cache]
+	cache atomic.Pointer[bookcache.Cache]
 }
 
 // CaddyModule returns the Caddy module information.
@@ -80,7 +80,7 @@ func (s *Status) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhtt
 		w.Header().Set("Allow", "GET, HEAD")
 		return answerStatus(w, http.StatusMethodNotAllowed, "no-store", statusError{"only GET and HEAD"})
 	}
-	d := s.app.Desk()
+	d := s.app.Runtime()
 	if d == nil {
 		return s.unavailable(w, errors.New("stockgate has not started yet"))
 	}
@@ -105,7 +105,7 @@ func (s *Status) Answers(r *http.Request) bool {
 
 // serveKeys publishes the keys of all edges. An edge that has not heard of the
 // others says so, rather than publish a set that lacks theirs.
-func (s *Status) serveKeys(w http.ResponseWriter, d *desk.Desk) error {
+func (s *Status) serveKeys(w http.ResponseWriter, d *edgeruntime.Runtime) error {
 	keys := d.PublicKeys()
 	if err := d.Ready(); err != nil && keys == nil {
 		return s.unavailable(w, err)

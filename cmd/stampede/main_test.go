@@ -106,7 +106,7 @@ func (w *world) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	case path == "/orders":
 		json.NewEncoder(out).Encode(w.orders)
 	case path == "/stockgate/sales/s":
-		json.NewEncoder(out).Encode(reservation.Books{ID: "s", Balanced: true, Items: []record.Cell{
+		json.NewEncoder(out).Encode(reservation.SaleStock{ID: "s", Balanced: true, Items: []record.Cell{
 			{SKU: "a", Stock: w.stock, Available: w.stock - sold, Confirmed: sold},
 		}})
 	default:

@@ -61,7 +61,7 @@ func (s *Seller) busy(dice *rand.Rand, n int) error {
 	case 0, 1:
 		_, err = s.Store.Confirm(ctx, "s", known, reservation.Answer, "late status_201")
 	case 2:
-		_, err = s.Store.Release(ctx, "s", known, reservation.Force, "no such\torder")
+		_, err = s.Store.Release(ctx, "s", known, reservation.SourceForce, "no such\torder")
 	case 3:
 		_, err = s.Store.Doubt(ctx, "s", known, "timeout")
 	case 4:
@@ -101,12 +101,12 @@ func (s *Seller) buy(dice *rand.Rand, n int) error {
 	if dice.IntN(3) > 0 {
 		a.Ref = fmt.Sprintf("order-%d", n-dice.IntN(2))
 	}
-	mode := []record.Mode{record.Response, record.Backend}[dice.IntN(2)]
+	mode := []record.Mode{record.ModeResponse, record.ModeBackend}[dice.IntN(2)]
 	h, no, err := s.Hold(Soon(s.t), id(n), l, a, lines, edge.Terms{HoldFor: time.Hour, Margin: time.Minute, Mode: mode, Gate: "main", KeyTTL: time.Hour})
 	if err != nil || no != nil || h.ID != id(n) {
 		return err
 	}
-	if mode == record.Backend {
+	if mode == record.ModeBackend {
 		s.Free(Soon(s.t), "s", id(n))
 	}
 	if dice.IntN(2) == 0 {

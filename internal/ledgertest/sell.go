@@ -93,13 +93,13 @@ func (s *Seller) sell(id string, n int) error {
 	lines := []sale.Line{{SKU: "a", Quantity: 1}}
 	a := &sale.Attempt{Sale: "s", Buyer: id, Lines: lines, Ref: "order-of-" + id}
 	ctx := Soon(s.t)
-	_, no, err := s.Hold(ctx, id, l, a, lines, edge.Terms{HoldFor: time.Hour, Margin: time.Minute, Mode: record.Response, Gate: "main"})
+	_, no, err := s.Hold(ctx, id, l, a, lines, edge.Terms{HoldFor: time.Hour, Margin: time.Minute, Mode: record.ModeResponse, Gate: "main"})
 	if no != nil || err != nil {
 		return fmt.Errorf("hold %s: refused %v, error %w", id, no, err)
 	}
 	switch n % 5 {
 	case 0:
-		_, err = s.Store.Release(ctx, "s", id, reservation.Shop, "status_422")
+		_, err = s.Store.Release(ctx, "s", id, reservation.SourceShop, "status_422")
 	case 1:
 		_, err = s.Store.Doubt(ctx, "s", id, "timeout")
 	case 2:
@@ -148,7 +148,7 @@ func (s *Seller) UntilDrained(l ledger.Ledger) {
 		s.t.Fatal(err)
 	}
 	Same(s.t, Read(s.t, l, "s", h.Epoch), all)
-	books, err := s.Store.Books(Soon(s.t), "s")
+	books, err := s.Store.SaleStock(Soon(s.t), "s")
 	if err != nil {
 		s.t.Fatal(err)
 	}

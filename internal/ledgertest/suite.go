@@ -65,7 +65,7 @@ func claims(t *testing.T, open func() ledger.Ledger) {
 	a, b := ready(t, open), open()
 	try := func(l ledger.Ledger, owner string, forHow time.Duration, want bool) {
 		t.Helper()
-		if _, ours, err := l.Claim(Soon(t), "s", owner, forHow); ours != want || err != nil {
+		if _, ours, err := l.Acquire(Soon(t), "s", owner, forHow); ours != want || err != nil {
 			t.Fatalf("claim for %s: %v, error %v; want %v", owner, ours, err, want)
 		}
 	}
@@ -85,7 +85,7 @@ func claims(t *testing.T, open func() ledger.Ledger) {
 	ctx := Soon(t)
 	for ours := false; !ours; {
 		var err error
-		if _, ours, err = a.Claim(ctx, "s", "A", lease); err != nil {
+		if _, ours, err = a.Acquire(ctx, "s", "A", lease); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -188,7 +188,7 @@ func races(t *testing.T, open func() ledger.Ledger) {
 		owners.Go(func() {
 			dice := rand.New(rand.NewPCG(uint64(owner[0]), 0))
 			for ctx := Soon(t); ctx.Err() == nil; {
-				at, ours, err := l.Claim(ctx, "s", owner, time.Microsecond)
+				at, ours, err := l.Acquire(ctx, "s", owner, time.Microsecond)
 				if err != nil {
 					t.Errorf("%s: %v", owner, err)
 					return

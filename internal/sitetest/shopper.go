@@ -32,7 +32,7 @@ func NewShopper(t *testing.T, server *redistest.Server) Shopper {
 // Hold holds units under an id.
 func (p Shopper) Hold(id, sku string, units int64, holdFor time.Duration) {
 	p.t.Helper()
-	p.HoldAs(record.Response, id, sku, units, holdFor)
+	p.HoldAs(record.ModeResponse, id, sku, units, holdFor)
 }
 
 // HoldAs is Hold for a gate with that outcome mode.
@@ -40,11 +40,11 @@ func (p Shopper) HoldAs(mode record.Mode, id, sku string, units int64, holdFor t
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), time.Minute)
 	defer cancel()
-	b, err := p.Books(ctx, "double11")
+	b, err := p.SaleStock(ctx, "double11")
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	_, refusal, err := p.Reserve(ctx, &reservation.Claim{
+	_, refusal, err := p.Reserve(ctx, &reservation.BindingPriority{
 		ID: id, Sale: "double11", Version: b.Version, Buyer: "b",
 		Lines:   []sale.Line{{SKU: sku, Quantity: units}},
 		HoldFor: holdFor, Mode: mode,
@@ -74,13 +74,13 @@ func (p Shopper) Doubts(holdFor time.Duration, causes map[string]string, ids ...
 // HoldRef holds one unit for an order with a ref of the shop.
 func (p Shopper) HoldRef(id, ref, sku string) {
 	p.t.Helper()
-	b, err := p.Books(p.t.Context(), "double11")
+	b, err := p.SaleStock(p.t.Context(), "double11")
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	_, refusal, err := p.Reserve(p.t.Context(), &reservation.Claim{
+	_, refusal, err := p.Reserve(p.t.Context(), &reservation.BindingPriority{
 		ID: id, Sale: "double11", Version: b.Version, Buyer: "b", Ref: ref,
-		Lines: []sale.Line{{SKU: sku, Quantity: 1}}, HoldFor: time.Hour, Mode: record.Response,
+		Lines: []sale.Line{{SKU: sku, Quantity: 1}}, HoldFor: time.Hour, Mode: record.ModeResponse,
 	})
 	if refusal != nil || err != nil {
 		p.t.Fatalf("reserve %s: %v %v", id, refusal, err)
@@ -90,7 +90,7 @@ func (p Shopper) HoldRef(id, ref, sku string) {
 // LetExpire makes a reservation that expires before the shop answers.
 func (p Shopper) LetExpire(id, sku string) {
 	p.t.Helper()
-	p.HoldAs(record.Backend, id, sku, 1, time.Millisecond)
+	p.HoldAs(record.ModeBackend, id, sku, 1, time.Millisecond)
 	for {
 		if _, err := p.Expire(p.t.Context(), "double11"); err != nil {
 			p.t.Fatal(err)

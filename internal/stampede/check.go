@@ -20,7 +20,7 @@ type Tolerance struct {
 }
 
 // Verdict is the result of Check.
-type Verdict struct {
+type CheckResult struct {
 	// Orders is how many orders of the sale the shop has, Ordered the units in
 	// them, Stock what there was to sell.
 	Orders  int   `json:"orders"`
@@ -38,7 +38,7 @@ const mostOfAKind = 5
 
 // Check finds contradictions between the three accounts and the promises: no more is
 // sold than there is, and orders, confirmed reservations and successful answers match.
-func Check(e Evidence, t Tolerance) Verdict {
+func Check(e Evidence, t Tolerance) CheckResult {
 	o := newOracle(e, t)
 	for _, rule := range []func(){
 		o.books, o.oversold, o.undersold, o.ordersAreReservations, o.unitsAreOrders,
@@ -62,7 +62,7 @@ type oracle struct {
 	byID    map[string][]Order     // the same, by reservation
 	ordered map[string]int64       // their units, by stock cell
 
-	verdict    Verdict
+	verdict    CheckResult
 	complaints int // of the present rule
 }
 

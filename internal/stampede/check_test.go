@@ -20,7 +20,7 @@ func line(cell string, quantity int64) []sale.Line {
 // are sold to five buyers, while a sixth was refused.
 func honest() stampede.Evidence {
 	e := stampede.Evidence{
-		Books: reservation.Books{
+		Books: reservation.SaleStock{
 			ID: "s", Balanced: true,
 			Items: []record.Cell{
 				{SKU: "a", Stock: 3, Confirmed: 3},

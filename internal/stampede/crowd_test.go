@@ -285,7 +285,7 @@ func TestAShopWithoutAGateOversells(t *testing.T) {
 			http.NotFound(w, r)
 			return
 		}
-		json.NewEncoder(w).Encode(reservation.Books{ID: "s", Balanced: true, Items: []record.Cell{{SKU: "a", Stock: 10, Available: 10}}})
+		json.NewEncoder(w).Encode(reservation.SaleStock{ID: "s", Balanced: true, Items: []record.Cell{{SKU: "a", Stock: 10, Available: 10}}})
 	}))
 	defer admin.Close()
 

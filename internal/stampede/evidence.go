@@ -23,7 +23,7 @@ type Evidence struct {
 	// Orders are the shop's; those that have no line in the sale do not count.
 	Orders []Order
 	// Books are the sale's.
-	Books reservation.Books
+	Books reservation.SaleStock
 	// Records are the reservations that orders and answers name, by id.
 	Records map[string]reservation.Record
 	// Tally is what the buyers were told.
@@ -40,7 +40,7 @@ type Sources struct {
 	// Orders lists the orders in the shop.
 	Orders func(context.Context) ([]Order, error)
 	// Books reads the sale's books.
-	Books func(context.Context) (*reservation.Books, error)
+	Books func(context.Context) (*reservation.SaleStock, error)
 	// Record reads a reservation; reservation.ErrNotFound: there is none.
 	Record func(ctx context.Context, id string) (*reservation.Record, error)
 	// MaxPerBuyer and MustSell go into the evidence as they are.
@@ -95,7 +95,7 @@ func (s Sources) record(ctx context.Context, e *Evidence, id string) error {
 }
 
 // settled reads the sale until nothing is held any more.
-func (s Sources) settled(ctx context.Context) (*reservation.Books, error) {
+func (s Sources) settled(ctx context.Context) (*reservation.SaleStock, error) {
 	if s.Settle == 0 {
 		s.Settle = defaultSettle
 	}

@@ -16,8 +16,8 @@ import (
 type Report struct {
 	Tally *Tally `json:"tally"`
 	// Evidence and Verdict are nil without a check.
-	Evidence *Evidence `json:"-"`
-	Verdict  *Verdict  `json:"verdict,omitempty"`
+	Evidence *Evidence    `json:"-"`
+	Verdict  *CheckResult `json:"verdict,omitempty"`
 }
 
 // WriteTo writes the report in aligned lines.

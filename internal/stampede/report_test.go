@@ -105,9 +105,9 @@ func TestCollectWaitsForHolds(t *testing.T) {
 		Orders: func(context.Context) ([]stampede.Order, error) {
 			return []stampede.Order{{OrderNo: "o1", Reservation: "r1"}, {OrderNo: "o2"}, {OrderNo: "o3", Reservation: "gone"}}, nil
 		},
-		Books: func(context.Context) (*reservation.Books, error) {
+		Books: func(context.Context) (*reservation.SaleStock, error) {
 			reads++
-			return &reservation.Books{Items: []record.Cell{{Held: max(0, int64(3-reads))}}}, nil
+			return &reservation.SaleStock{Items: []record.Cell{{Held: max(0, int64(3-reads))}}}, nil
 		},
 		Record: func(_ context.Context, id string) (*reservation.Record, error) {
 			switch id {

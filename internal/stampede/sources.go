@@ -42,8 +42,8 @@ func HTTPSources(shopOrders, admin, saleID string) (Sources, error) {
 		Orders: func(ctx context.Context) (orders []Order, err error) {
 			return orders, get(ctx, shopOrders, &orders)
 		},
-		Books: func(ctx context.Context) (*reservation.Books, error) {
-			books := new(reservation.Books)
+		Books: func(ctx context.Context) (*reservation.SaleStock, error) {
+			books := new(reservation.SaleStock)
 			return books, get(ctx, base.JoinPath("sales", saleID).String(), books)
 		},
 		Record: func(ctx context.Context, id string) (*reservation.Record, error) {

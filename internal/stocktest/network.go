@@ -78,7 +78,7 @@ func NewFaulty(t *testing.T, timeout time.Duration) *Faulty {
 	f.Edge = Ready(t, o)
 	// a connection for reserves: the handshake of a new one would not be the fault meant
 	MustHold(t, f.Edge, "first", "Ann", 1)
-	if _, err := f.Edge.ReleaseEventually(Soon(t), "s", "first", reservation.Unsent, ""); err != nil {
+	if _, err := f.Edge.ReleaseEventually(Soon(t), "s", "first", reservation.SourceUnsent, ""); err != nil {
 		t.Fatal(err)
 	}
 	return f

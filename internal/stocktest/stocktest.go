@@ -149,7 +149,7 @@ func Selling(t testing.TB, o shard.Options, stock int64, limits ...sale.Limit) *
 }
 
 // terms are those of most tests: nothing expires while they run.
-var Terms = edge.Terms{HoldFor: time.Hour, Margin: time.Minute, Mode: record.Response}
+var Terms = edge.Terms{HoldFor: time.Hour, Margin: time.Minute, Mode: record.ModeResponse}
 
 // hold asks an edge for units of "a". Each has a key of its own: one buyer may ask
 // for the same again.
@@ -197,7 +197,7 @@ func State(t testing.TB, s *reservation.Store, id string) record.State {
 // cellA is where the units of "a" are.
 func CellA(t testing.TB, s *reservation.Store) record.Cell {
 	t.Helper()
-	b, err := s.Books(Soon(t), "s")
+	b, err := s.SaleStock(Soon(t), "s")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +302,7 @@ func WithHolds(t *testing.T, o shard.Options) (*edge.Edge, map[string]func(conte
 	for _, id := range ids {
 		MustHold(t, e, id, "Ann", 1)
 	}
-	if _, err := e.Store.Confirm(Soon(t), "s", "r4", reservation.Shop, ""); err != nil {
+	if _, err := e.Store.Confirm(Soon(t), "s", "r4", reservation.SourceShop, ""); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := e.Store.Doubt(Soon(t), "s", "r6", ""); err != nil {
@@ -335,11 +335,11 @@ func EveryOperation(ids ...string) map[string]func(context.Context, *edge.Edge) 
 			return e.Store.SetStatus(ctx, "s", sale.Paused, "me")
 		},
 		"confirm": func(ctx context.Context, e *edge.Edge) error {
-			_, err := e.Store.Confirm(ctx, "s", ids[0], reservation.Shop, "")
+			_, err := e.Store.Confirm(ctx, "s", ids[0], reservation.SourceShop, "")
 			return err
 		},
 		"release": func(ctx context.Context, e *edge.Edge) error {
-			_, err := e.Store.Release(ctx, "s", ids[1], reservation.Shop, "")
+			_, err := e.Store.Release(ctx, "s", ids[1], reservation.SourceShop, "")
 			return err
 		},
 		"doubt": func(ctx context.Context, e *edge.Edge) error {
@@ -359,7 +359,7 @@ func EveryOperation(ids ...string) map[string]func(context.Context, *edge.Edge) 
 			return err
 		},
 		"probe": func(ctx context.Context, e *edge.Edge) error {
-			_, _, err := e.Store.ClaimProbes(ctx, "s", "", Plan, 0)
+			_, _, err := e.Store.TakeDueProbes(ctx, "s", "", Plan, 0)
 			return err
 		},
 		"probed": func(ctx context.Context, e *edge.Edge) error {

@@ -105,7 +105,7 @@ func TestDrainerFreezes(t *testing.T) {
 			shard := ledgertest.History(t, 3, 100)
 			all := ledgertest.Movements(t, shard.Journal)
 			b := &ledger.Batch{Epoch: shard.Epoch, Movements: all}
-			if _, ours, err := frozen.Claim(ledgertest.Soon(t), name, "A", time.Millisecond); !ours || err != nil {
+			if _, ours, err := frozen.Acquire(ledgertest.Soon(t), name, "A", time.Millisecond); !ours || err != nil {
 				t.Fatalf("claim: %v, error %v", ours, err)
 			}
 			ctx, cancel := context.WithCancel(ledgertest.Soon(t))
@@ -113,7 +113,7 @@ func TestDrainerFreezes(t *testing.T) {
 			go func() { done <- frozen.Append(ctx, name, "A", b) }()
 			<-f.frozen
 			ledgertest.Eventually(t, "another one has the sale", func() bool {
-				at, ours, err := other.Claim(ledgertest.Soon(t), name, "B", time.Hour)
+				at, ours, err := other.Acquire(ledgertest.Soon(t), name, "B", time.Hour)
 				return err == nil && ours && at == ledger.Position{}
 			})
 			if err := other.Append(ledgertest.Soon(t), name, "B", b); err != nil {
@@ -142,7 +142,7 @@ func TestCommitsAreDurable(t *testing.T) {
 	}
 	shard := ledgertest.History(t, 4, 20)
 	all := ledgertest.Movements(t, shard.Journal)
-	if _, ours, err := l.Claim(ledgertest.Soon(t), "s", "A", time.Hour); !ours || err != nil {
+	if _, ours, err := l.Acquire(ledgertest.Soon(t), "s", "A", time.Hour); !ours || err != nil {
 		t.Fatalf("claim: %v, error %v", ours, err)
 	}
 	if err := l.Append(ledgertest.Soon(t), "s", "A", &ledger.Batch{Epoch: shard.Epoch, Movements: all}); err != nil {

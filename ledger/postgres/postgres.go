@@ -96,7 +96,7 @@ const mayClaim = `(d.owner = $2 OR d.lease_until <= clock_timestamp() OR d.lease
 
 // Claim takes or renews the right to drain a sale. It is a single writing statement: a
 // process that hangs cannot hang in the middle of it.
-func (l *Ledger) Claim(ctx context.Context, sale, owner string, forHow time.Duration) (at ledger.Position, ours bool, err error) {
+func (l *Ledger) Acquire(ctx context.Context, sale, owner string, forHow time.Duration) (at ledger.Position, ours bool, err error) {
 	// a process that may not have it must not block writers
 	err = l.pool.QueryRow(ctx, `SELECT epoch, seq, `+mayClaim+` FROM stockgate_drains AS d WHERE sale = $1`, sale, owner).Scan(&at.Epoch, &at.Seq, &ours)
 	if err == nil && !ours || err != nil && !errors.Is(err, pgx.ErrNoRows) {

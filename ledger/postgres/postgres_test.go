@@ -54,7 +54,7 @@ func byHand(t *testing.T, server *pgtest.Server) {
 	if err := l.Migrate(ledgertest.Soon(t)); err != nil {
 		t.Fatal(err)
 	}
-	if _, ours, err := l.Claim(ledgertest.Soon(t), "s", "A", 1); !ours || err != nil {
+	if _, ours, err := l.Acquire(ledgertest.Soon(t), "s", "A", 1); !ours || err != nil {
 		t.Errorf("claim: %v, error %v", ours, err)
 	}
 	if err := admin.Exec("INSERT INTO stockgate_schema VALUES (99)"); err != nil {

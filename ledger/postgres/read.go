@@ -79,10 +79,10 @@ func (l *Ledger) Movements(ctx context.Context, sale string, epoch, after int64,
 }
 
 // Told calls yield for movements of some kinds.
-func (l *Ledger) Told(ctx context.Context, sale string, kinds []string, yield func(int64, *journal.Movement) error) error {
+func (l *Ledger) MovementsOfKinds(ctx context.Context, sale string, kinds []string, yield func(int64, *journal.Movement) error) error {
 	query := `SELECT epoch, ` + strings.Join(ledger.MovementColumns[2:], ", ") + ` FROM stockgate_movements
 		WHERE sale = $1 AND kind = ANY($2) ORDER BY epoch, seq`
-	return l.each(ctx, query, []any{sale, kinds}, func(rows pgx.Rows) error { return ledger.ScanTold(rows.Scan, yield) })
+	return l.each(ctx, query, []any{sale, kinds}, func(rows pgx.Rows) error { return ledger.ScanEpochMovement(rows.Scan, yield) })
 }
 
 func (l *Ledger) each(ctx context.Context, query string, args []any, row func(pgx.Rows) error) error {

@@ -76,14 +76,14 @@ func (l *Ledger) Movements(ctx context.Context, sale string, epoch, after int64,
 }
 
 // Told calls yield for movements of some kinds.
-func (l *Ledger) Told(ctx context.Context, sale string, kinds []string, yield func(int64, *journal.Movement) error) error {
+func (l *Ledger) MovementsOfKinds(ctx context.Context, sale string, kinds []string, yield func(int64, *journal.Movement) error) error {
 	query := `SELECT epoch, ` + strings.Join(ledger.MovementColumns[2:], ", ") + ` FROM movements
 		WHERE sale = ? AND kind IN (''` + strings.Repeat(", ?", len(kinds)) + `) ORDER BY epoch, seq`
 	args := []any{sale}
 	for _, kind := range kinds {
 		args = append(args, kind)
 	}
-	return l.each(ctx, query, args, func(rows *sql.Rows) error { return ledger.ScanTold(rows.Scan, yield) })
+	return l.each(ctx, query, args, func(rows *sql.Rows) error { return ledger.ScanEpochMovement(rows.Scan, yield) })
 }
 
 func (l *Ledger) each(ctx context.Context, query string, args []any, row func(*sql.Rows) error) error {

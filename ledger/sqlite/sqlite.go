@@ -117,7 +117,7 @@ func (l *Ledger) write(ctx context.Context, do func(*sql.Tx) error) error {
 const mayClaim = `(owner = ?2 OR lease_until <= ?3 OR lease_until > ?3 + 3600000)`
 
 // Claim takes or renews the right to drain a sale. All processes that use the file share one clock.
-func (l *Ledger) Claim(ctx context.Context, sale, owner string, forHow time.Duration) (at ledger.Position, ours bool, err error) {
+func (l *Ledger) Acquire(ctx context.Context, sale, owner string, forHow time.Duration) (at ledger.Position, ours bool, err error) {
 	now := time.Now()
 	// a process that may not have it must not block writers
 	err = l.db.QueryRowContext(ctx, `SELECT epoch, seq, `+mayClaim+` FROM drains WHERE sale = ?1`, sale, owner, now.UnixMilli()).Scan(&at.Epoch, &at.Seq, &ours)

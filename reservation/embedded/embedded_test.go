@@ -49,7 +49,7 @@ func TestSells(t *testing.T) {
 	}
 	l, _ := e.Catalogue().Sale("s")
 	a := &sale.Attempt{Buyer: "Ann", Lines: []sale.Line{{SKU: "a", Quantity: 1}}}
-	terms := edge.Terms{HoldFor: time.Minute, Margin: time.Second, Mode: record.Response}
+	terms := edge.Terms{HoldFor: time.Minute, Margin: time.Second, Mode: record.ModeResponse}
 	if _, refusal, err := e.Hold(ctx, "r1", l, a, a.Lines, terms); err != nil || refusal != nil {
 		t.Errorf("the first: %v, %v", refusal, err)
 	}

@@ -1,6 +1,6 @@
 // Package desk is the edge at work: one for all configurations with the same Redis, so that a
 // reload changes nothing for attempts in flight.
-package desk
+package edgeruntime
 
 import (
 	"context"
@@ -28,15 +28,15 @@ const grace = 10 * time.Second
 
 // Desk is the edge at work: one for all configurations with the same Redis and the
 // same keys, so that a reload changes nothing for attempts in flight.
-type Desk struct {
+type Runtime struct {
 	*edge.Edge
-	flights  flights
+	inFlight inFlightCounter
 	embedded bool
 	log      *zap.Logger
 }
 
 // desks are shared by the configurations that live at the same time.
-var desks = caddy.NewUsagePool()
+var edgeRuntimes = caddy.NewUsagePool()
 
 // embeddedServers has the one embedded server of this process, while it is used.
 var embeddedServers = caddy.NewUsagePool()
@@ -53,7 +53,7 @@ type Options struct {
 }
 
 // Open takes the desk with these options from the pool, or starts it.
-func Open(a *Options) (key string, d *Desk, err error) {
+func Open(a *Options) (key string, d *Runtime, err error) {
 	keys := make([]shard.Key, len(a.Keys))
 	hash := sha256.New()
 	for _, o := range []*shard.Options{&a.Redis, a.Rates} {
@@ -68,22 +68,22 @@ func Open(a *Options) (key string, d *Desk, err error) {
 		fmt.Fprintln(hash, k.KID())
 	}
 	key = hex.EncodeToString(hash.Sum(nil))
-	v, _, err := desks.LoadOrNew(key, func() (caddy.Destructor, error) {
+	v, _, err := edgeRuntimes.LoadOrNew(key, func() (caddy.Destructor, error) {
 		return start(a, keys)
 	})
 	if err != nil {
 		return "", nil, err
 	}
-	return key, v.(*Desk), nil
+	return key, v.(*Runtime), nil
 }
 
 // Close gives a desk back to the pool.
 func Close(key string) error {
-	_, err := desks.Delete(key)
+	_, err := edgeRuntimes.Delete(key)
 	return err
 }
 
-func start(a *Options, keys []shard.Key) (*Desk, error) {
+func start(a *Options, keys []shard.Key) (*Runtime, error) {
 	o := a.Redis
 	if a.Embedded {
 		v, _, err := embeddedServers.LoadOrNew(embeddedKey, func() (caddy.Destructor, error) {
@@ -109,7 +109,7 @@ func start(a *Options, keys []shard.Key) (*Desk, error) {
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	d := &Desk{
+	d := &Runtime{
 		Edge:     edge.New(store, edge.Options{Keys: keys, Log: a.Log, Metrics: meter.Edge{}, Rates: rates}),
 		embedded: a.Embedded, log: a.Log,
 	}
@@ -124,7 +124,7 @@ func start(a *Options, keys []shard.Key) (*Desk, error) {
 
 // Destruct closes the desk when its last attempt has ended. Only an exiting process
 // waits for that.
-func (d *Desk) Destruct() error {
+func (d *Runtime) Destruct() error {
 	if caddy.Exiting() {
 		return d.close(grace)
 	}
@@ -137,10 +137,10 @@ func (d *Desk) Destruct() error {
 }
 
 // close waits for the attempts in flight, at most so long, then stops the edge.
-func (d *Desk) close(wait time.Duration) error {
+func (d *Runtime) close(wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
-	if left := d.flights.close(ctx); left > 0 {
+	if left := d.inFlight.close(ctx); left > 0 {
 		d.log.Error("stopping with attempts in flight: they will be in doubt", zap.Int("attempts", left))
 	}
 	drain, cancelDrain := context.WithTimeout(context.Background(), grace)
@@ -161,33 +161,33 @@ func (s embeddedServer) Destruct() error { return s.Close() }
 
 // Begin says whether the desk still serves, for a request that needs it until end. A request of
 // an old configuration may come when the desk has closed, and its outcome could not be told.
-func (d *Desk) Begin() bool { return d.flights.begin() }
+func (d *Runtime) Begin() bool { return d.inFlight.begin() }
 
 // End is called once for each begin that was true.
-func (d *Desk) End() { d.flights.end() }
+func (d *Runtime) End() { d.inFlight.end() }
 
 // IsLocal says that the stock is in the embedded server: it sells to this machine alone.
-func (d *Desk) IsLocal() bool { return d.embedded }
+func (d *Runtime) IsLocal() bool { return d.embedded }
 
 // InFlight is how many requests need the desk.
-func (d *Desk) InFlight() int {
-	d.flights.mu.Lock()
-	defer d.flights.mu.Unlock()
-	return d.flights.n
+func (d *Runtime) InFlight() int {
+	d.inFlight.mu.Lock()
+	defer d.inFlight.mu.Unlock()
+	return d.inFlight.n
 }
 
 // Shut lets no more requests begin, as the end of the last configuration does.
-func (d *Desk) Shut() {
-	d.flights.mu.Lock()
-	defer d.flights.mu.Unlock()
-	d.flights.closed = true
+func (d *Runtime) Shut() {
+	d.inFlight.mu.Lock()
+	defer d.inFlight.mu.Unlock()
+	d.inFlight.closed = true
 }
 
 // Wait returns when no request needs the desk, or ctx ends.
-func (d *Desk) Wait(ctx context.Context) { d.flights.wait(ctx) }
+func (d *Runtime) Wait(ctx context.Context) { d.inFlight.wait(ctx) }
 
 // flights counts attempts that need the desk.
-type flights struct {
+type inFlightCounter struct {
 	mu     sync.Mutex
 	n      int
 	idle   chan struct{} // closed when n comes to 0; nil: nobody waits
@@ -196,7 +196,7 @@ type flights struct {
 
 // begin says whether the desk still serves. A request of an old configuration may
 // come this far when the desk has closed, and nobody would tell its outcome.
-func (f *flights) begin() bool {
+func (f *inFlightCounter) begin() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
@@ -206,7 +206,7 @@ func (f *flights) begin() bool {
 	return true
 }
 
-func (f *flights) end() {
+func (f *inFlightCounter) end() {
 	f.mu.Lock()
 	f.n--
 	if f.n == 0 && f.idle != nil {
@@ -217,7 +217,7 @@ func (f *flights) end() {
 }
 
 // close is wait, and no more begin after it.
-func (f *flights) close(ctx context.Context) int {
+func (f *inFlightCounter) close(ctx context.Context) int {
 	for {
 		f.wait(ctx)
 		f.mu.Lock()
@@ -232,7 +232,7 @@ func (f *flights) close(ctx context.Context) int {
 }
 
 // wait returns when there are none, or ctx ends; it returns how many are left.
-func (f *flights) wait(ctx context.Context) int {
+func (f *inFlightCounter) wait(ctx context.Context) int {
 	for {
 		f.mu.Lock()
 		n := f.n
@@ -253,7 +253,7 @@ func (f *flights) wait(ctx context.Context) int {
 }
 
 // Listing finds a sale, also one that this edge has not heard of yet.
-func (d *Desk) Listing(ctx context.Context, id string) (*edge.Listing, error) {
+func (d *Runtime) Listing(ctx context.Context, id string) (*edge.Listing, error) {
 	if l, ok := d.Catalogue().Sale(id); ok {
 		return l, nil
 	}
