@@ -4,7 +4,7 @@ import (
 	"flag"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/stockgate/stockgate/internal/stocktest"
 )
 
 func TestMain(m *testing.M) {
@@ -15,6 +15,5 @@ func TestMain(m *testing.M) {
 		}
 	}
 	flag.Parse()
-	// go-redis dials until it succeeds or a second after its client was closed
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
+	stocktest.Main(m)
 }
