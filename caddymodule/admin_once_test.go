@@ -13,8 +13,8 @@ import (
 	"github.com/stockgate/stockgate/record"
 )
 
-// What an operator or the shop says is said to Redis once: where it does not answer they are
-// told so, and nothing is said later that they may not want any more.
+// The edge sends a request of an operator or of the shop to Redis once. If Redis does not
+// answer, the caller gets an error, and the edge does not repeat the request later.
 func TestOperatorAndShopAreToldAtOnce(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())

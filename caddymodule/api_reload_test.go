@@ -11,8 +11,8 @@ import (
 	"github.com/stockgate/stockgate/record"
 )
 
-// What the shop says while Caddy reloads to another Redis is heard by the one that
-// it was said to.
+// A request of the shop that arrives before Caddy reloads to another Redis reaches the first
+// Redis.
 func TestAPIOutlivesAReload(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())

@@ -42,7 +42,7 @@ func signClaims(t *testing.T, claims token.Claims, secret, audience string) stri
 	return signed
 }
 
-// Every operation in every state: what the shop hears, and that hearing it twice
+// Every operation in every state: what the shop is answered, and that a repeated request
 // changes nothing.
 func TestAPIInEveryState(t *testing.T) {
 	s, p, _ := openAPI(t)
@@ -326,8 +326,8 @@ func TestAPIRecreatesFromTheToken(t *testing.T) {
 	}
 }
 
-// However many say the same or the contrary at once, one end holds and everybody
-// who disagrees hears it.
+// However many requests confirm and release at once, one of the two wins and every request
+// for the other one gets a conflict.
 func TestAPIConcurrently(t *testing.T) {
 	s, p, _ := openAPI(t)
 	p.Hold("r", "plain", 3, time.Hour)

@@ -107,7 +107,7 @@ func TestAPINeedsItsKey(t *testing.T) {
 			}
 		}
 	}
-	// what stands behind the key is not told to others
+	// clients without the key learn nothing
 	for _, path := range []string{"/", "/reservations/nosuch", "/reservations/r/confrim", "/reservations/r/confirm"} {
 		a := s.AskWith("http", "POST", path, `{"nonsense":1}`, map[string]string{"Stockgate-Token": token, "Content-Type": "application/json"})
 		if a.Status != 401 {
@@ -134,7 +134,7 @@ func TestAPIKeysAreChecked(t *testing.T) {
 		{nil, "there is no key"},
 		{[]string{apiKey, "{env.STOCKGATE_TEST_NONE}"}, "key number 2 is empty"},
 		{[]string{"{file." + file + ".none}"}, "key number 1 is empty"},
-		{[]string{"{http.auth.user.id}" + apiKey}, "key number 1 has a placeholder that nobody fills in"},
+		{[]string{"{http.auth.user.id}" + apiKey}, "key number 1 has a placeholder that is not known here"},
 		{[]string{"{env.STOCKGATE_TEST_SHORT}"}, "key number 1 has 15 bytes, it needs at least 16"},
 		{[]string{"a key with spaces in it"}, "key number 1 cannot stand in a header"},
 		{[]string{"schlüssel-schlüssel"}, "key number 1 cannot stand in a header"},

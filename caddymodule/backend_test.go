@@ -10,8 +10,8 @@ import (
 	"github.com/stockgate/stockgate/internal/sitetest"
 )
 
-// With outcome backend the shop's answer takes nothing and gives nothing back: the
-// hold goes on, and the buyer may buy again.
+// With outcome backend the shop's answer neither confirms nor releases: the hold goes on, and
+// the buyer may buy again.
 func TestOutcomeBackend(t *testing.T) {
 	status := http.StatusCreated
 	shop := newBackend(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -81,10 +81,8 @@ func TestOutcomeBackend(t *testing.T) {
 	}
 }
 
-// What a gate whose shop decides later has no use for, and what the other options
-// cannot be.
-// What the shop has said through its API holds, whatever it answers then: the attempt
-// counts as what has become of it.
+// A decision that the shop makes through its API holds, whatever it answers then: the attempt
+// counts with the outcome of its reservation.
 func TestAnswerAfterTheShopHasDecided(t *testing.T) {
 	var s *site
 	status := 0
@@ -131,7 +129,7 @@ func TestAnswerAfterTheShopHasDecided(t *testing.T) {
 			t.Errorf("%s, then %d: %v attempts more count as %s", c.says, c.status, n, c.counts)
 		}
 	}
-	if doubts := s.Logged("in doubt: nobody knows whether the shop took the order"); len(doubts) > 0 {
+	if doubts := s.Logged("in doubt: it is unknown whether the shop took the order"); len(doubts) > 0 {
 		t.Errorf("a doubt about what is decided: %v", doubts)
 	}
 }

@@ -17,9 +17,9 @@ func init() {
 	httpcaddyfile.RegisterDirective("stockgate_check", gate.ReadCheckDirective)
 	httpcaddyfile.RegisterDirective("stockgate", gate.ReadDirective)
 
-	// The guard stands before everything that reads the headers it removes (map,
+	// The guard stands before every directive that reads the headers it removes (map,
 	// vars, request_header) or answers by path (redir, handle). Only tracing is
-	// outside, so that what the guard refuses can be traced.
+	// outside, so that requests that the guard refuses can be traced.
 	httpcaddyfile.RegisterDirectiveOrder("stockgate_guard", httpcaddyfile.After, "tracing")
 	// Gate, check and status come after authentication, whose user is the buyer, and inside
 	// intercept; but before invoke, handle and route, which would otherwise answer

@@ -61,8 +61,8 @@ func solve(t *testing.T, task string) string {
 	return solution
 }
 
-// TestGateAsksForWork: an attempt above the rate brings a solution, and each serves one
-// attempt, of its sale, at its gate.
+// TestGateAsksForWork checks that an attempt above the rate needs a solution, and that each
+// solution serves one attempt, of its sale, at its gate.
 func TestGateAsksForWork(t *testing.T) {
 	shop := newBackend(t, created)
 	s := openCaddyfile(t, askingSite(shop.addr(), "", ""))
@@ -121,7 +121,7 @@ func TestChallengeComesFirst(t *testing.T) {
 		t.Errorf("%d %v", again.Status, again.Header)
 	}
 	if tried := s.tryAt(strings.ReplaceAll(savedOrder, "u42", "u9"), "--gate", "main"); strings.Contains(tried.Out, "challenge") || !strings.Contains(tried.Out, "u9") {
-		t.Errorf("a trial is asked for work: %s", tried.Out)
+		t.Errorf("a dry run is asked for work: %s", tried.Out)
 	}
 	if orders := len(shop.take()); orders != 1 {
 		t.Errorf("the shop got %d orders", orders)

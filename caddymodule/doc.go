@@ -3,7 +3,7 @@
 // The commands of `caddy stockgate` are in package command.
 package caddymodule
 
-// These have modules, and no directive.
+// These packages register modules that have no directive.
 import (
 	_ "github.com/stockgate/stockgate/caddymodule/fast"
 	_ "github.com/stockgate/stockgate/caddymodule/operator"

@@ -83,8 +83,8 @@ func (p *patient) doctor(args ...string) opinion {
 	return opinion{sitetest.Run(p.t, "", append([]string{"doctor", "--config", p.Path("Caddyfile")}, args...)...), p.t}
 }
 
-// finds fails unless it has these findings, "level check a part of the text", and no
-// other that is not ok.
+// finds fails unless these are all findings that are not ok, each as "level check part of the
+// text".
 func (o opinion) finds(want ...string) {
 	o.t.Helper()
 	left := append([]string(nil), want...)
@@ -126,7 +126,7 @@ func (p *patient) sale() sitetest.Shopper {
 	return sitetest.NewShopper(p.t, p.server)
 }
 
-// set changes a field of a key in Redis, as nobody should.
+// set changes a field of a key in Redis directly.
 func (p *patient) set(key, field string, value any) {
 	p.t.Helper()
 	if err := p.server.Client().HSet(p.t.Context(), key, field, value).Err(); err != nil {
@@ -154,7 +154,7 @@ func (p *patient) settled(s sitetest.Shopper) {
 	})
 }
 
-// Where all is well nothing else is said, and every check is named.
+// Without faults every check is ok, and named.
 func TestDoctorFindsNothing(t *testing.T) {
 	p := admit(t, wellRedis, "ledger sqlite "+t.TempDir()+"/ledger.db", "", guardedGate)
 	p.settled(p.sale())
@@ -246,12 +246,12 @@ func TestDoctorFindsABrokenRebuild(t *testing.T) {
 	p := admit(t, wellRedis, "ledger sqlite "+t.TempDir()+"/ledger.db", "", guardedGate)
 	p.settled(p.sale())
 	p.set(metaOf, "carrying", 1)
-	p.doctor().finds("error sale cannot be opened, and some outcomes wait; if nobody is at it, run 'caddy stockgate rebuild double11 --from ledger' again")
+	p.doctor().finds("error sale cannot be opened, and some outcomes wait; if no rebuild is running, run 'caddy stockgate rebuild double11 --from ledger' again")
 	p.set(metaOf, "restoring", 1)
 	if err := p.server.Client().HDel(t.Context(), metaOf, "carrying", "epoch", "seq").Err(); err != nil {
 		t.Fatal(err)
 	}
-	p.doctor().finds("error sale nothing is sold, and outcomes wait; if nobody is at it, run 'caddy stockgate rebuild double11 --from ledger'")
+	p.doctor().finds("error sale nothing is sold, and outcomes wait; if no rebuild is running, run 'caddy stockgate rebuild double11 --from ledger'")
 }
 
 func TestDoctorFindsWhatIsWrongWithSales(t *testing.T) {
@@ -323,7 +323,7 @@ func TestDoctorFindsWhatIsWrongWithGates(t *testing.T) {
 	p := admit(t, wellRedis, "", "", fmt.Sprintf(gate, ""))
 	o := p.doctor()
 	o.finds("warning config the site has no stockgate_guard", "warning guard the gate without a name has no stockgate_guard before it")
-	if !strings.Contains(o.Out, "keeps holds in doubt until somebody resolves them") {
+	if !strings.Contains(o.Out, "keeps holds in doubt until an operator or the shop resolves them") {
 		t.Error(o.Out)
 	}
 	p.change("", "", "@static path /static/*\nstockgate_guard\nhandle @static {\nrespond 200\n}\nhandle {\n"+fmt.Sprintf(gate, "outcome backend\n")+"}\n")
@@ -369,7 +369,7 @@ func TestDoctorFindsWhatIsWrongWithGates(t *testing.T) {
 	}
 }
 
-// A limit whose identity a client chooses protects no person, and can be used against them.
+// A limit whose identity a client chooses protects no buyer, and can be used against them.
 func TestDoctorFindsLimitsOfChosenIdentities(t *testing.T) {
 	with := func(identities string) string { return strings.Replace(guardedGate, "line", identities+"\nline", 1) }
 	p := admit(t, wellRedis, "ledger sqlite "+t.TempDir()+"/ledger.db", "", with("identity phone {json.phone}"))

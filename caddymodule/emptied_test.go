@@ -79,7 +79,7 @@ func TestEmptiedRedis(t *testing.T) {
 	s.untilScraped(map[string]string{lostPlain: "0", `stockgate_balanced{sale="double11"}`: "1"})
 }
 
-// An edge that knows of no sale at all lets nothing pass as other: its Redis may have been
+// An edge that knows of no sale lets no item pass as unlisted: its Redis may have been
 // emptied. The first sale ends that, and needs no flag.
 func TestNothingIsOtherWithoutASale(t *testing.T) {
 	s, server, app := emptied(t)
@@ -144,7 +144,7 @@ func TestOnlyTheLedgerRemembers(t *testing.T) {
 	s.becomes("passed", bid{buyer: "ann", skus: "tea"})
 }
 
-// The shop does not hear that a reservation of a lost sale never was.
+// The shop is not told that a reservation of a lost sale never existed.
 func TestAPIOfALostSale(t *testing.T) {
 	server, app := sitetest.Redis(t)
 	s := openSite(t, nil)

@@ -158,7 +158,7 @@ SITEshop.example.comPORT {
 }
 `
 
-// TestFastClientIP has balancers in front that tell whom they speak for.
+// TestFastClientIP has balancers in front that send the client's address.
 func TestFastClientIP(t *testing.T) {
 	ask := func(s *fastSite, addr, before, from string) string {
 		return first(s.raw(addr, before+"GET /buy?sku=soon HTTP/1.1\r\nHost: shop.example.com\r\nX-User-Id: u\r\n"+from+"\r\n", 1))[0]
@@ -178,7 +178,7 @@ func TestFastClientIP(t *testing.T) {
 			t.Error("the wrapper has answered nothing")
 		}
 	})
-	t.Run("nobody trusted", func(t *testing.T) {
+	t.Run("no trusted proxy", func(t *testing.T) {
 		s := openFast(t, "", addressSites)
 		if got := ask(s, s.plain, "", "X-Forwarded-For: 192.0.2.1\r\n"); !strings.Contains(got, "409") {
 			t.Error(got)
@@ -214,7 +214,7 @@ func portOf(addr string) string {
 }
 
 // TestFastReload loads another configuration while connections are open: none of them
-// hears the old gate again.
+// gets an answer of the old gate again.
 func TestFastReload(t *testing.T) {
 	shop := newBackend(t, created)
 	sites := shopSites(shop.addr())
@@ -363,8 +363,8 @@ https://example.com:%s {
 	}
 }
 
-// TestFastWinnerRetries buys the only unit with an idempotency key: whoever asks later is
-// told that it is sold out, and the buyer gets his own answer, whatever the wrapper knows.
+// TestFastWinnerRetries buys the only unit with an idempotency key. Later buyers are told that
+// it is sold out, and the winner gets their own answer, whatever the wrapper remembers.
 func TestFastWinnerRetries(t *testing.T) {
 	s := openFast(t, "", `
 SITEsell.example.comPORT {
@@ -391,10 +391,10 @@ SITEsell.example.comPORT {
 			t.Errorf("the winner hears, fast %t: %s", fast, got)
 		}
 		if got, _ := ask("winner", "k2"); !strings.Contains(got, "sold_out") {
-			t.Errorf("with another key he hears: %s", got)
+			t.Errorf("the winner with another key gets: %s", got)
 		}
 		if got, _ := ask("other", "k1"); !strings.Contains(got, "sold_out") {
-			t.Errorf("somebody else hears: %s", got)
+			t.Errorf("another buyer gets: %s", got)
 		}
 	}
 	if s.fastAnswers() == 0 {

@@ -216,7 +216,7 @@ func TestFastOrNot(t *testing.T) {
 			if fast || !want.fast {
 				break
 			}
-			// the edge has asked Redis once more: now and then, or because it has not heard from it in time
+			// the edge has asked Redis once more: now and then, or because Redis has not answered in time
 			s.sellOut()
 			answer, fast = s.same(request)
 		}

@@ -35,7 +35,7 @@ var moreSales = map[string]string{
 	"none":   "id: none\nstarts_at: 2020-01-01T00:00:00Z\nends_at: 2090-01-01T00:00:00Z\nitems:\n  - {sku: out, stock: 1}\n  - {sku: bulk, stock: 9, min: 2, max: 3}\n",
 }
 
-// openFast starts it. Where `FAST` stands in the sites it says fast_refusals, or nothing;
+// openFast starts a fastSite. Where `FAST` stands in the sites it says fast_refusals, or nothing;
 // SITE is the beginning of a site's address.
 func openFast(t *testing.T, servers, sites string) *fastSite {
 	t.Helper()
@@ -63,15 +63,15 @@ func (s *fastSite) loadFast(servers, sites string) error {
 	return s.loadFastAt(servers, sites, freePort(s.t), freePort(s.t))
 }
 
-// move gives the next configuration another address. Caddy's server of before may take
-// connections at the old one until it has stopped, which nobody can wait for.
+// move gives the next configuration another address. The previous server may accept
+// connections at the old one until it has stopped, and Caddy does not say when.
 func (s *fastSite) move() { s.fast = "127.0.0.1:" + freePort(s.t) }
 
 var takenPorts sync.Map
 
-// freePort is one on which nobody listens. It is below those that kernels give to
-// outgoing connections and to listeners that ask for any, so nobody is given it before
-// the configuration is loaded.
+// freePort returns a port on which no process listens. It is below those that kernels give to
+// outgoing connections and to listeners on port 0, so no other process is given it before the
+// configuration is loaded.
 func freePort(t *testing.T) string {
 	t.Helper()
 	for range 200 {
@@ -192,7 +192,7 @@ var changing = regexp.MustCompile(`(Date: |Stockgate-Reservation: |"server_time"
 
 func withoutDate(answer string) string { return changing.ReplaceAllString(answer, "$1…") }
 
-// fastAnswers is how many requests the wrapper has answered.
+// fastAnswers returns how many requests the wrapper has answered.
 func (s *fastSite) fastAnswers() int {
 	s.t.Helper()
 	a := s.Admin(http.MethodGet, "/metrics", "")

@@ -179,7 +179,7 @@ func (b *backend) take() []seen {
 	return got
 }
 
-// books of the site's only sale.
+// cell returns the stock of a cell of the site's only sale.
 func (s *site) cell(sku string) string {
 	s.t.Helper()
 	return do[sitetest.Books](s, "GET", "/stockgate/sales/double11", "").Cell(sku, "")

@@ -19,13 +19,14 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// flights is how many requests need the desk of the running app.
+// flights returns how many requests need the edge runtime of the running app.
 func flights() int { return app.Latest().Runtime().InFlight() }
 
-// closeFlights closes the desk to new attempts, as the end of its last configuration does.
+// closeFlights closes the edge runtime to new attempts, as the end of its last configuration
+// does.
 func closeFlights() { app.Latest().Runtime().Shut() }
 
-// follows says that the edge knows what is bound in a sale.
+// follows reports whether the edge knows the bindings of a sale.
 func follows(sale string) bool { return !app.Latest().Runtime().MayBeBound(sale, "nothing") }
 
 // gateNamed is a gate of the running configuration.
@@ -89,5 +90,5 @@ func openJWT(t *testing.T, j *jwt.Config) func(token, clientIP string, at time.T
 	}
 }
 
-// itemKeepers is how many edges keep the items of all sales.
+// itemKeepers returns how many edges keep the items of all sales.
 func itemKeepers() int { return app.ItemKeepers() }

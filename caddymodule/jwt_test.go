@@ -77,7 +77,7 @@ func jwtGate(jwt, more, shop string) string {
 
 func bearerOf(token string) *http.Request { return order("Authorization", "Bearer "+token) }
 
-// The buyer is who the shop's own token says, without a call to the shop for it.
+// The buyer is the one that the shop's own token names, without a call to the shop.
 func TestBuyerOfABearerToken(t *testing.T) {
 	l, shop := newLogin(t), newBackend(t, created)
 	s := openCaddyfile(t, jwtGate(l.jwks()+" {\n issuer login\n audience shop\n leeway 5s\n}", "", shop.addr()))
@@ -195,8 +195,7 @@ func TestBearerTokenInACookie(t *testing.T) {
 	check(order("Cookie", "session="+hmacToken("u7")), 401, "no_buyer", "")
 }
 
-// What cannot work is refused when the configuration loads, and what was loaded
-// before goes on.
+// A configuration that cannot work is refused when it loads, and the previous one goes on.
 func TestJWTConfigurations(t *testing.T) {
 	l, shop := newLogin(t), newBackend(t, created)
 	s := openCaddyfile(t, jwtGate(l.jwks(), "", shop.addr()))
@@ -232,8 +231,8 @@ func TestJWTConfigurations(t *testing.T) {
 	}
 }
 
-// While the keys cannot be had, an attempt is told to come back; a reload forgets
-// nothing that is known.
+// While the keys cannot be fetched, an attempt is told to come back; a reload keeps the keys
+// that are known.
 func TestKeysThatCannotBeHad(t *testing.T) {
 	l, shop := newLogin(t), newBackend(t, created)
 	l.down.Store(true)

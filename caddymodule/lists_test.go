@@ -106,7 +106,7 @@ func (s *site) becomes(want string, b bid) {
 	})
 }
 
-// listsSale sells to whoever may buy.
+// listsSale sells to buyers that the lists admit.
 const listsSale = `
 id: double11
 starts_at: 2020-11-11T00:00:00+08:00
@@ -131,7 +131,7 @@ func fileSource(path string) map[string]any {
 
 var redisSource = map[string]any{"source": "redis"}
 
-// Verdicts come in one order: malformed, denied, the sale's state, not eligible,
+// Refusals have an order of precedence: malformed, denied, the sale's state, not eligible,
 // quantity.
 func TestDenyAndAllow(t *testing.T) {
 	_, app := sitetest.Redis(t)
@@ -167,7 +167,7 @@ func TestDenyAndAllow(t *testing.T) {
 		{bid{buyer: "zoe", ip: home, skus: "nosuch"}, "unknown_item"},
 		{bid{buyer: "zoe", ip: home, skus: "plain", n: 3}, "not_eligible"},
 		{bid{buyer: "ann", ip: home, skus: "plain", n: 3}, "quantity"},
-		{bid{buyer: "ann", skus: "plain"}, "unavailable"}, // who knows where he comes from?
+		{bid{buyer: "ann", skus: "plain"}, "unavailable"}, // the buyer's region is not known
 	} {
 		if got := s.order(c.bid); got != c.want {
 			t.Errorf("%+v: %s, want %s", c.bid, got, c.want)
@@ -188,7 +188,7 @@ func TestDenyAndAllow(t *testing.T) {
 func TestListsChange(t *testing.T) {
 	_, app := sitetest.Redis(t)
 	s := openSite(t, nil)
-	path := s.File("bad.txt", "# nobody yet\n")
+	path := s.File("bad.txt", "# empty\n")
 	app["lists"] = map[string]any{"bad": fileSource(path), "worse": redisSource}
 	s.useGate(map[string]any{"deny": []string{"bad", "worse"}})
 	s.Load(app)
@@ -313,7 +313,7 @@ func TestListCommands(t *testing.T) {
 			t.Errorf("%q: %d, want %d and %q\n%s%s", c.args, r.Status, c.status, c.says, r.Out, r.Errors)
 		}
 	}
-	if r := sitetest.Run(t, "phone:1\n# nobody\n\nphone:2\n", "--address", s.AdminAddress(), "list", "import", "vips", "-"); r.Status != 0 || r.Out != "2 of 2 entries are new in vips\n" {
+	if r := sitetest.Run(t, "phone:1\n# none\n\nphone:2\n", "--address", s.AdminAddress(), "list", "import", "vips", "-"); r.Status != 0 || r.Out != "2 of 2 entries are new in vips\n" {
 		t.Errorf("%+v", r)
 	}
 	s.OK("list", "remove", "vips", "phone:1", "phone:2")
@@ -338,8 +338,8 @@ func TestListCommands(t *testing.T) {
 	}
 }
 
-// A reload keeps the lists that it has in common with what ran before; what nobody
-// uses any more ends.
+// A reload keeps the lists that both configurations have; a list that is no longer used
+// ends.
 func TestReloadKeepsLists(t *testing.T) {
 	_, app := sitetest.Redis(t)
 	s := openSite(t, nil)
@@ -388,7 +388,7 @@ func TestReloadKeepsLists(t *testing.T) {
 	})
 }
 
-// A list in Redis that cannot be asked lets nobody pass; one from a file still works.
+// A list in Redis that cannot be read refuses every buyer; one from a file still works.
 func TestListsWithoutRedis(t *testing.T) {
 	server, app := sitetest.Redis(t)
 	s := openSite(t, nil)

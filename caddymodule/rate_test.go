@@ -30,7 +30,7 @@ func ratedGate(name string, rates ...map[string]any) map[string]any {
 	}
 }
 
-// perKey is a rate of {query.key}: so many an hour.
+// perKey is a rate of {query.key} with so many events an hour.
 func perKey(events int) map[string]any {
 	return map[string]any{"key": []string{"{query.key}"}, "events": events, "window": hour}
 }
@@ -62,8 +62,8 @@ func (s *site) verdicts(queries ...string) string {
 	return strings.Join(reasons, " ")
 }
 
-// untilSelling waits until the gate knows the sale, with attempts whose keys nobody
-// else has.
+// untilSelling waits until the gate knows the sale, with attempts whose keys no other attempt
+// has.
 func (s *site) untilSelling() {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), sitetest.Patience)
@@ -175,7 +175,7 @@ func TestRatesSurviveAReload(t *testing.T) {
 	over("another name", "free")
 	s.Gates = []any{ratedGate("reload", perKey(2))}
 	s.Load(app)
-	over("the first name again, nobody kept its table", "free")
+	over("the first name again, whose table is gone", "free")
 }
 
 // Local rates come first, and cost no call; an attempt that one of them refuses has
@@ -215,7 +215,8 @@ func TestLocalRatesComeBeforeSharedOnes(t *testing.T) {
 		t.Errorf("%d, RateLimit-Policy %s", a.Status, a.Header.Get("RateLimit-Policy"))
 	}
 
-	// Without the Redis of the rates nobody knows; what the edge knows itself it says.
+	// Without the Redis of the rates the gate refuses as unavailable, unless the edge knows the
+	// answer itself.
 	proxy.DropAll()
 	if got := s.verdicts("buyer=b&key=n&local=n", "buyer=b&key=k&local=n", "buyer=b&key=n&local=n"); got != "unavailable rate_limited rate_limited" {
 		t.Errorf("without redis: %s", got)
@@ -247,8 +248,8 @@ func TestSharedRateOutlivesTheEdge(t *testing.T) {
 	}
 }
 
-// A desk that closes takes no attempts: a shared rate neither asks by it nor counts one less
-// than there are.
+// An edge runtime that closes takes no attempts: a shared rate neither asks Redis through it
+// nor counts one attempt too few in flight.
 func TestSharedRateOfClosedDesk(t *testing.T) {
 	_, app := sitetest.Redis(t)
 	s := openSite(t, nil)

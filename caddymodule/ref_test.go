@@ -15,7 +15,7 @@ import (
 )
 
 // A stranger who knows an order's number takes nothing from the buyer whose order it is,
-// whichever of them comes first; each has his own reservation, and his own repeats.
+// whichever of them comes first; each has their own reservation, and their own repeats.
 func TestAStrangersRef(t *testing.T) {
 	shop := newBackend(t, takesOrder)
 	s := openCaddyfile(t, retrySite(shop.addr(), ""))

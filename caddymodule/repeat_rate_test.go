@@ -96,8 +96,8 @@ func TestLocalRatesComeBeforeRepeats(t *testing.T) {
 	u.proxy.Heal()
 }
 
-// Who is denied hears so whatever he has bought before: the order stands, and nothing of
-// it comes to the shop again.
+// A denied buyer is refused whatever they have bought before: the order stands, and the shop
+// does not get it again.
 func TestDenyComesBeforeRepeats(t *testing.T) {
 	_, app := sitetest.Redis(t)
 	s := openSite(t, nil)

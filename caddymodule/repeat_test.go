@@ -109,7 +109,7 @@ func takesOrder(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprint(w, paid)
 }
 
-// A winner who sends the same again gets his answer again, whatever has happened to
+// A winner who sends the same request again gets the same answer, whatever has happened to
 // the sale.
 func TestKeyReplays(t *testing.T) {
 	shop := newBackend(t, takesOrder)
@@ -176,7 +176,7 @@ func TestKeyOfAnAttemptThatIsNotSold(t *testing.T) {
 		again := s.send(r)
 		again.Is(t, 409, "duplicate")
 		if again.Header.Get("Retry-After") == "" {
-			t.Error("nobody says when to come back")
+			t.Error("the answer does not say when to come back")
 		}
 	}
 	s.send(keyed("u1", "k1", `{"sku":"few"}`)).Is(t, 422, "key_reused")
@@ -199,7 +199,7 @@ func TestKeyOfAnAttemptThatIsNotSold(t *testing.T) {
 	}
 	s.send(keyed("u1", "k1", `{"sku":"few"}`)).Is(t, 422, "key_reused")
 
-	// somebody else says that it was sold: nobody has heard the answer
+	// an operator confirms it: the shop's answer did not reach the buyer
 	do[any](s, "POST", "/stockgate/reservations/"+id+"/confirm", "")
 	again = s.send(keyed("u1", "k1", body))
 	again.Is(t, 409, "already_ordered")
@@ -211,8 +211,7 @@ func TestKeyOfAnAttemptThatIsNotSold(t *testing.T) {
 	}
 }
 
-// Two clicks without a key are one purchase, also when nobody knows what became of
-// the first.
+// Two clicks without a key are one purchase, also while the first one is in doubt.
 func TestSameLinesInDoubt(t *testing.T) {
 	shop := newBackend(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
 	s := openCaddyfile(t, retrySite(shop.addr(), ""))
@@ -342,7 +341,7 @@ func TestRefForwardsAgain(t *testing.T) {
 		a := s.send(other)
 		a.Is(t, 409, "already_ordered")
 		if strings.Contains(a.Body, id) {
-			t.Errorf("somebody else hears of the reservation: %s", a.Body)
+			t.Errorf("another buyer learns of the reservation: %s", a.Body)
 		}
 	}
 	if got := shop.take(); len(got) != 0 {
@@ -413,7 +412,7 @@ func TestRefThatIsNotSold(t *testing.T) {
 	other := s.send(keyed("u2", "", body))
 	other.Is(t, 409, "in_doubt")
 	if reservationOf(t, other) != "" {
-		t.Errorf("somebody else hears of the reservation: %s", other.Body)
+		t.Errorf("another buyer learns of the reservation: %s", other.Body)
 	}
 	if got := s.cell("plain"); got != "100 99 0 1 0" {
 		t.Errorf("books %s", got)

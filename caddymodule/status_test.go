@@ -40,7 +40,7 @@ type publicState struct {
 	StartsAt   string `json:"starts_at"`
 }
 
-// state asks again while Redis has not told the stock in time.
+// state asks again while the edge has not read the stock in time.
 func (s *site) state(path string) publicState {
 	s.t.Helper()
 	var a sitetest.Answer

@@ -28,7 +28,7 @@ func tooMany(t *testing.T, a sitetest.Answer, least, most int) {
 }
 
 // Where the shop confirms later, a buyer has one unpaid hold at a time, unless the sale says
-// otherwise. One that was paid is in nobody's way.
+// otherwise. A hold that was paid does not count.
 func TestUnpaidAtTheGate(t *testing.T) {
 	shop := newBackend(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) })
 	s := openCaddyfile(t, retrySite(shop.addr(), "outcome backend\nhold_for 20m"))

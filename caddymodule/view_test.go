@@ -9,8 +9,8 @@ import (
 	"github.com/stockgate/stockgate/internal/sitetest"
 )
 
-// What is gone is refused by the gate, by one that only checks and by `try`, which
-// asks nobody; and sold again when it comes back.
+// An item that is sold out is refused by the gate, by one that only checks and by `try`, which
+// asks neither Redis nor the shop. It is sold again when units come back.
 func TestWhatIsGone(t *testing.T) {
 	shop := newBackend(t, created)
 	s := openCaddyfile(t, trySite(shop.addr()))
@@ -44,7 +44,7 @@ func TestWhatIsGone(t *testing.T) {
 	until(t, "a unit that came back", func() bool { return s.send(order("X-User-Id", "u3")).Status == 201 })
 }
 
-// until asks again and again until it is so.
+// until polls a condition until it is true.
 func until(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

@@ -33,7 +33,7 @@ SITEPORT {
 }
 `
 
-// unread is a site that does not hear from its Redis what others bind there.
+// unread is a site whose edge does not read what other edges bind in its Redis.
 type unread struct {
 	*fastSite
 	proxy  *redistest.Proxy
@@ -68,7 +68,7 @@ func reasonOf(answer string) string {
 	return reason
 }
 
-// binds lets another edge reserve under a ref, while this one hears nothing.
+// binds lets another edge reserve under a ref, which this edge does not read.
 func (u *unread) binds(sale_, sku, ref string, quantity int64) {
 	u.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -91,8 +91,8 @@ func (u *unread) binds(sale_, sku, ref string, quantity int64) {
 	}
 }
 
-// A buyer to whom another edge has sold hears so from this edge, which has not read of it
-// yet: not that it is sold out, and nothing else that it remembers.
+// A buyer to whom another edge has sold is told so by this edge, although it has not read of
+// the sale yet: not that the item is sold out, nor anything else that it remembers.
 func TestAWinnerHearsOfNothingElse(t *testing.T) {
 	u := openUnread(t, winnerSites)
 	none := func(string, string) {}
@@ -136,7 +136,7 @@ func TestAWinnerHearsOfNothingElse(t *testing.T) {
 	}
 }
 
-// Nor does such a buyer hear busy when as many clients as may are reading answers.
+// Nor is such a buyer refused as busy when as many clients as may are reading answers.
 func TestAWinnerDoesNotHearBusy(t *testing.T) {
 	shop := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.ReadAll(r.Body)
@@ -159,7 +159,7 @@ func TestAWinnerDoesNotHearBusy(t *testing.T) {
 		}
 	}
 	if got := reasonOf(u.ask(u.plain, "first", "double11", "plain", 1, "new")); got != "busy" {
-		t.Errorf("who has not bought hears %q, want busy", got)
+		t.Errorf("a buyer without an order hears %q, want busy", got)
 	}
 	u.binds("double11", "plain", "bought", 1)
 	answered := make(chan string, 1)

@@ -2,11 +2,11 @@ package refuse
 
 import "github.com/stockgate/stockgate/sale"
 
-// bearerAlone asks for a token that is not there.
+// bearerAlone asks for a token where the request has none.
 var bearerAlone = []string{"Bearer"}
 
 // authenticate is the value of WWW-Authenticate (RFC 6750, section 3). The detail of a
-// refusal of ours has no quotes.
+// refusal never has quotes.
 func authenticate(no *sale.Refusal) []string {
 	if no.Reason != sale.NoBuyer || no.Detail == "" {
 		return bearerAlone

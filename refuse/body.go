@@ -10,14 +10,15 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// piece is one piece of a body: text as it is, or what fill appends of a refusal. In a
+// piece is one piece of a body: fixed text, or what fill appends from a refusal. In a
 // rush nearly every answer is a refusal, so bodies are appended, not rendered.
 type piece struct {
 	text string
 	fill func(b []byte, no *sale.Refusal, wait int64) []byte
 }
 
-// problemPieces are the pieces of a problem document: the bytes of encoding/json.
+// problemPieces returns the pieces of a problem document. Together they are the bytes that
+// encoding/json would write.
 func problemPieces(k sale.Kind, status int) []piece {
 	head, _ := json.Marshal(Problem{Type: problemType + string(k.Reason), Title: k.Title, Status: status}) // strings and numbers always encode
 	before, _, _ := strings.Cut(string(head), `,"reason":`)
@@ -40,8 +41,8 @@ func problemPieces(k sale.Kind, status int) []piece {
 	}
 }
 
-// bodyPieces are those of a body of the operator's. What fills in is not filled in
-// again.
+// bodyPieces returns the pieces of a body that the operator wrote. A placeholder in a
+// filled-in value is not replaced again.
 func bodyPieces(body, contentType string, k sale.Kind, status int) []piece {
 	appendSKU := func(b []byte, no *sale.Refusal, _ int64) []byte { return append(b, no.SKU...) }
 	switch {
@@ -90,7 +91,7 @@ func (a *Answer) appendBody(b []byte, no *sale.Refusal, wait int64) []byte {
 	return b
 }
 
-// fills says that a refusal's particulars can show in the body.
+// fills reports whether the body depends on the refusal.
 func (a *Answer) fills() bool {
 	return slices.ContainsFunc(a.pieces, func(p piece) bool { return p.fill != nil })
 }
@@ -132,10 +133,10 @@ func appendLimit(b []byte, l *sale.Limit) []byte {
 	return append(appendMember(b, `,"sku":`, l.SKU), '}')
 }
 
-// bodies are reused: a writer keeps nothing of what it was given.
+// bodies are reused: a writer does not retain the bytes it is given.
 var bodies = sync.Pool{New: func() any { b := make([]byte, 0, 512); return &b }}
 
-// mostReused bounds the bodies that wait to be reused.
+// mostReused bounds the capacity, in bytes, of a body that is kept for reuse.
 const mostReused = 16 << 10
 
 func giveBody(b *[]byte) {
@@ -144,8 +145,8 @@ func giveBody(b *[]byte) {
 	}
 }
 
-// mostNumber bounds the numbers whose header values are made once: waits of an hour,
-// and bodies of a few KiB.
+// mostNumber bounds the numbers whose header values are made once: waits up to an hour,
+// and bodies up to a few KiB.
 const mostNumber = 4096
 
 var numbers = sync.OnceValue(func() []string {
@@ -156,7 +157,7 @@ var numbers = sync.OnceValue(func() []string {
 	return all
 })
 
-// number is a header's value. Nobody may change it.
+// number returns the header value of n. The value is shared: callers must not change it.
 func number(n int64) []string {
 	if n < 0 || n >= mostNumber {
 		return []string{strconv.FormatInt(n, 10)}

@@ -7,7 +7,7 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// The appended document has the bytes of encoding/json, whatever it names.
+// The appended document has the same bytes as that of encoding/json, whatever it contains.
 func TestProblemIsWhatJSONWouldWrite(t *testing.T) {
 	f, err := New(nil)
 	if err != nil {

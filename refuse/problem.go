@@ -1,4 +1,5 @@
-// Package refuse writes refusals as HTTP.
+// Package refuse writes refusals as HTTP responses: problem documents, or bodies and headers
+// that the operator configures.
 package refuse
 
 import "github.com/stockgate/stockgate/sale"
@@ -13,8 +14,8 @@ type Problem struct {
 	RetryAfter int64       `json:"retry_after,omitempty"`
 	SKU        string      `json:"sku,omitempty"`
 	Limit      *sale.Limit `json:"limit,omitempty"`
-	// Reservation is the one that the buyer has already.
+	// Reservation is the id of the reservation that the buyer already has.
 	Reservation string `json:"reservation,omitempty"`
-	// Challenge is the task to solve.
+	// Challenge is the task that the client must solve.
 	Challenge string `json:"challenge,omitempty"`
 }

@@ -15,27 +15,27 @@ const (
 	RatePolicyHeader = "Ratelimit-Policy"
 )
 
-// mostPrepared bounds the waits, in seconds, whose answers are made once.
+// mostPrepared bounds the waits, in seconds, whose answers are made in advance.
 const mostPrepared = 60
 
-// rateReply is what a client hears that has to wait for so many seconds. Nobody may
-// change it.
+// rateReply is the answer to a client that has to wait for a number of seconds. It is
+// shared: callers must not change it.
 type rateReply struct {
 	left []string // the header RateLimit
 	no   *sale.Refusal
 }
 
-// Rate is what clients hear of a rate.
+// Rate prepares the answers to clients that a rate refuses.
 type Rate struct {
 	name   string // as a string of a structured field
 	policy []string
-	// prepared are the answers to waits of one second and more.
+	// prepared holds the answers to waits of one second and more.
 	prepared []rateReply
 }
 
-// NewRate prepares what a client hears of a rate: its name, which is that of the
-// gate and its own there, and the policy (draft-ietf-httpapi-ratelimit-headers-11,
-// section 3); events are let through per time. The policy's window is in whole seconds.
+// NewRate prepares the answers of a rate that lets events through per window. The rate's
+// name in the headers is the name of the gate and its own name there. The policy is that of
+// draft-ietf-httpapi-ratelimit-headers-11, section 3; its window is in whole seconds.
 func NewRate(gate, own string, events int, per time.Duration) Rate {
 	if gate == "" {
 		gate = "rate"
@@ -59,8 +59,8 @@ func (r *Rate) answer(seconds int64) rateReply {
 	}
 }
 
-// Refuse says in the answer's header what the client may still do, and until when
-// (section 4 of the draft).
+// Refuse sets the headers that say what the client may still do, and until when
+// (section 4 of the draft). It returns the refusal.
 func (r *Rate) Refuse(h http.Header, wait time.Duration) *sale.Refusal {
 	var a rateReply
 	if seconds := WaitSeconds(wait); seconds >= 1 && seconds <= int64(len(r.prepared)) {
@@ -73,7 +73,7 @@ func (r *Rate) Refuse(h http.Header, wait time.Duration) *sale.Refusal {
 	return a.no
 }
 
-// WaitSeconds is a wait in whole seconds, rounded up.
+// WaitSeconds returns a wait in whole seconds, rounded up.
 func WaitSeconds(wait time.Duration) int64 { return int64((wait + time.Second - 1) / time.Second) }
 
 // sfString writes a text as a String of RFC 9651, section 3.3.3, which has only

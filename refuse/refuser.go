@@ -14,24 +14,25 @@ import (
 
 // Style changes how some refusals look.
 type Style struct {
-	// Reasons are those it is about; `*` is all.
+	// Reasons are the reasons that this style applies to; `*` is all of them.
 	Reasons []string `json:"reasons"`
 	// Style is problem (RFC 9457, the default), body (Status and Body) or error
 	// (handed to handle_errors: slow).
 	Style string `json:"style,omitempty"`
 	// Status is the status of the answer. Default: the reason's own.
 	Status int `json:"status,omitempty"`
-	// Body may contain {reason}, {title}, {status}, {sku}, {retry_after}, {reservation} and {challenge}.
+	// Body of the answer. It may contain {reason}, {title}, {status}, {sku}, {retry_after}, {reservation} and {challenge}.
 	Body string `json:"body,omitempty"`
-	// ContentType of the body. Default: by its first character: application/json, text/html or text/plain.
+	// ContentType of the body. Default: application/json, text/html or text/plain, by the
+	// body's first character.
 	ContentType string `json:"content_type,omitempty"`
 }
 
-// Refuser answers refusals. What can be prepared is prepared: a refusal writes
-// bytes, it returns no error, because Caddy encodes the whole request for each.
+// Refuser answers refusals. Answers are compiled in advance. A refusal writes bytes and
+// returns no error, because Caddy encodes the whole request into each error.
 type Refuser struct {
 	answers map[sale.Reason]*Answer
-	// AsksToken: a 401 asks for a bearer token.
+	// AsksToken makes a 401 ask for a bearer token.
 	AsksToken bool
 }
 
@@ -57,22 +58,22 @@ var (
 	problemType = "urn:stockgate:refusal:"
 	ProblemJSON = "application/problem+json"
 	Header      = "Stockgate-Refusal"
-	// ChallengeHeader has the task of a refusal that asks for work.
+	// ChallengeHeader carries the task of a refusal that asks for proof of work.
 	ChallengeHeader = "Stockgate-Challenge"
 )
 
-// Refusals that are made once, because many requests get them. Nobody may change them.
+// Refusals that are made once, because many requests get them. Callers must not change them.
 var (
-	// Unavailable refuses what cannot be decided now.
+	// Unavailable refuses an attempt that cannot be decided now.
 	Unavailable = sale.Refuse(sale.Unavailable)
-	// Duplicate refuses an attempt like one that is under way.
+	// Duplicate refuses an attempt that equals one in flight.
 	Duplicate = sale.Refuse(sale.Duplicate)
-	// Busy refuses where as many attempts are under way as may be.
+	// Busy refuses an attempt that finds no in-flight slot.
 	Busy = sale.Refuse(sale.Busy)
 )
 
-// New compiles the styles. One that names a reason counts more than `*`; of
-// two alike the last one counts.
+// New compiles the styles. A style that names a reason takes precedence over `*`; of two
+// styles that name the same reason the last one applies.
 func New(styles []Style) (*Refuser, error) {
 	f := &Refuser{answers: make(map[sale.Reason]*Answer, len(sale.Kinds))}
 	for i, k := range sale.Kinds {
@@ -165,7 +166,7 @@ func (a *Answer) compile() {
 	a.parts = a.compileParts()
 }
 
-// For is the answer to a reason; that of unavailable where there is no such reason.
+// For returns the answer to a reason; to an unknown reason it returns that of unavailable.
 func (f *Refuser) For(reason sale.Reason) *Answer {
 	if a, ok := f.answers[reason]; ok {
 		return a
@@ -173,8 +174,8 @@ func (f *Refuser) For(reason sale.Reason) *Answer {
 	return f.answers[sale.Unavailable]
 }
 
-// Write answers a refusal with a, which is its answer. false: only the header is set,
-// because the status is handed to handle_errors.
+// Write answers the refusal no with a, the answer to its reason. It returns false where it
+// has set the header only, because the status is handed to handle_errors.
 func (f *Refuser) Write(a *Answer, w http.ResponseWriter, r *http.Request, no *sale.Refusal) bool {
 	wait := retryAfter(a.Kind, no)
 	h := w.Header()
@@ -203,17 +204,17 @@ func (f *Refuser) Write(a *Answer, w http.ResponseWriter, r *http.Request, no *s
 	h["Content-Length"] = number(int64(len(body)))
 	w.WriteHeader(a.Status)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // who has left needs no answer
+		_, _ = w.Write(body) // a client that has disconnected needs no answer
 	}
 	return true
 }
 
-// Response is the refusal as the answer of an upstream: an error to every proxy, whatever
-// the operator's own style says.
+// Response returns the refusal as the answer of an upstream. Its status is an error to every
+// proxy, whatever the operator's style is.
 func (f *Refuser) Response(no *sale.Refusal) (status int, h http.Header, body []byte) {
 	a := f.For(no.Reason)
 	status, body = a.Status, a.appendBody(nil, no, 0)
-	if a.asError || status < 400 { // of the gate's own style only what is an error to every proxy
+	if a.asError || status < 400 { // a style applies only if every proxy takes its status for an error
 		status, body = http.StatusBadRequest, nil
 	}
 	h = http.Header{Header: a.reason, "Cache-Control": NoStore, "Content-Type": a.contentType}
@@ -223,7 +224,7 @@ func (f *Refuser) Response(no *sale.Refusal) (status int, h http.Header, body []
 	return status, h, body
 }
 
-// Problem is what a refusal would say, without the spread of its Retry-After.
+// Problem returns the problem document of a refusal, without the spread of its Retry-After.
 func (f *Refuser) Problem(no *sale.Refusal) *Problem {
 	a := f.For(no.Reason)
 	return &Problem{
@@ -232,17 +233,17 @@ func (f *Refuser) Problem(no *sale.Refusal) *Problem {
 	}
 }
 
-// Spread draws by how many seconds waits differ, less than n. Tests that compare answers
-// replace it.
+// Spread returns a random number of seconds, less than n, by which waits differ. Tests that
+// compare answers replace it.
 var Spread = rand.Int64N
 
-// retryAfter is in seconds, 0: none. It is spread, because everybody coming back
-// in the same second is the next stampede.
+// retryAfter returns how many seconds the client should wait; 0: no Retry-After. The wait is
+// spread: clients that all return in the same second are the next stampede.
 func retryAfter(k sale.Kind, no *sale.Refusal) int64 {
 	wait, spread := no.RetryAfter, int64(2)
 	if wait == 0 {
 		switch {
-		case !k.Wait || k.Reason == sale.NotStarted: // nobody knows when
+		case !k.Wait || k.Reason == sale.NotStarted: // the start is not known
 			return 0
 		case k.Reason == sale.PausedSale:
 			wait, spread = 10, 10

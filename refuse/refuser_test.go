@@ -82,7 +82,7 @@ func TestProblemNamesWhatHelps(t *testing.T) {
 	}
 }
 
-// Who waits for the start does not come back in the same second as everybody.
+// Clients that wait for the start do not all come back in the same second.
 func TestRetryAfterIsSpread(t *testing.T) {
 	kind, _ := sale.KindOf(sale.NotStarted)
 	seen := make(map[int64]bool)
@@ -97,7 +97,7 @@ func TestRetryAfterIsSpread(t *testing.T) {
 		t.Error("all come back in the same second")
 	}
 	if after := retryAfter(kind, sale.Refuse(sale.NotStarted)); after != 0 {
-		t.Errorf("%d s to wait for a start that nobody knows", after)
+		t.Errorf("%d s to wait for a start that is not known", after)
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// answerParts are the answer to one reason as net/http would write it, in pieces: what is
-// between them differs from one refusal to the next.
+// answerParts are the fixed pieces of the answer to one reason, as net/http would write it.
+// What is between them differs from one refusal to the next.
 type answerParts struct {
 	first  []byte // to the value of Content-Length
 	second []byte // from there on, with Content-Type
@@ -20,8 +20,8 @@ type answerParts struct {
 	last   []byte // from Stockgate-Refusal on
 }
 
-// compileParts makes the pieces. nil: this answer is for net/http to write, because it
-// is no plain answer with a body.
+// compileParts makes the pieces. It returns nil where net/http has to write the answer,
+// because it is not a plain answer with a body.
 func (a *Answer) compileParts() *answerParts {
 	if a.asError || a.Kind.Status == http.StatusRequestEntityTooLarge || a.Status == http.StatusNoContent || a.Status == http.StatusNotModified {
 		return nil
@@ -45,9 +45,9 @@ func appendFields(b []byte, h http.Header) []byte {
 	return append(b, buf.Bytes()...)
 }
 
-// AppendAnswer appends the answer that refuse would make net/http write to a request
-// with this method, and says which it is. over is the rate that refuses, and wait what it
-// says; nil: none does. No answer: net/http has to write it.
+// AppendAnswer appends the bytes that net/http would write for this refusal to a request with
+// this method, and returns the answer that it used. over is the rate that refuses and wait its
+// wait; nil: no rate refuses. It returns a nil answer where net/http has to write.
 func (f *Refuser) AppendAnswer(b []byte, no *sale.Refusal, over *Rate, wait time.Duration, method string, now time.Time) ([]byte, *Answer) {
 	a := f.answers[no.Reason]
 	if a == nil || a.parts == nil {
@@ -83,7 +83,8 @@ func (f *Refuser) AppendAnswer(b []byte, no *sale.Refusal, over *Rate, wait time
 	return b, a
 }
 
-// bodyOf is the body of a refusal; reused is to be given back after it, if not nil.
+// bodyOf returns the body of a refusal. The caller passes reused to giveBody after use,
+// unless it is nil.
 func (a *Answer) bodyOf(no *sale.Refusal, wait int64) (body []byte, reused *[]byte) {
 	if a.plain != nil && no.Detail == "" && no.SKU == "" && no.Limit == nil && no.Reservation == "" && no.Challenge == "" {
 		return a.plain, nil
@@ -93,7 +94,7 @@ func (a *Answer) bodyOf(no *sale.Refusal, wait int64) (body []byte, reused *[]by
 	return *reused, reused
 }
 
-// date is the header Date of one second.
+// date is the value of the header Date in one second.
 type date struct {
 	second int64
 	text   string
@@ -101,7 +102,7 @@ type date struct {
 
 var dates atomic.Pointer[date]
 
-// appendDate appends a time.
+// appendDate appends the value of the header Date.
 func appendDate(b []byte, now time.Time) []byte {
 	d := dates.Load()
 	if d == nil || d.second != now.Unix() {

@@ -1,6 +1,6 @@
 // Package adminapi defines the requests and answers of Stockgate's admin API, as JSON.
 // The handlers and the `caddy stockgate` commands share them. The paths are listed at
-// caddymodule.AdminAPI.
+// operator.AdminAPI.
 package adminapi
 
 import (
@@ -12,8 +12,8 @@ import (
 // API does not verify it.
 const ByHeader = "Stockgate-By"
 
-// PlainText is what a name may have in a journal entry and a log line: the printable
-// ASCII characters of a text without space, at most so many bytes.
+// PlainText returns the part of a text that a name in a journal entry or a log line may have:
+// its printable ASCII characters without space, at most most bytes.
 func PlainText(text string, most int) string {
 	text = strings.Map(func(c rune) rune {
 		if c <= ' ' || c > '~' {
@@ -24,5 +24,5 @@ func PlainText(text string, most int) string {
 	return text[:min(len(text), most)]
 }
 
-// LocalTime writes a time for operators, in the zone of this process.
+// LocalTime formats a time for operators, in the time zone of this process.
 func LocalTime(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 -0700") }

@@ -5,16 +5,16 @@ import "fmt"
 // The levels of findings.
 const (
 	LevelOK      = "ok"
-	LevelWarning = "warning" // it sells, and something should be looked at
+	LevelWarning = "warning" // the edge sells, and an operator should look at something
 	LevelError   = "error"   // a promise is broken, or will be
 )
 
-// Finding is one thing that was looked at.
+// Finding is the result of one check.
 type Finding struct {
 	Level string `json:"level"`
-	// Check is what was looked at: one word.
+	// Check names what was examined, in one word.
 	Check string `json:"check"`
-	// Text says how it is, and what to do about it, in one sentence.
+	// Text says in one sentence what the check found, and what to do about it.
 	Text string `json:"text"`
 }
 

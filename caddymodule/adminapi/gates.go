@@ -19,8 +19,8 @@ type GateList struct {
 	Gates []GateSummary `json:"gates"`
 }
 
-// TryRequest asks what a gate makes of a saved request, and of a saved answer of the
-// shop. Nothing is reserved, counted or sent.
+// TryRequest asks how a gate decides on a saved request, and on a saved answer of the shop.
+// Nothing is reserved, counted or sent.
 type TryRequest struct {
 	// Request is a whole HTTP/1.1 request.
 	Request []byte `json:"request"`
@@ -28,19 +28,19 @@ type TryRequest struct {
 	Answer []byte `json:"answer,omitempty"`
 	// From is the address that the request comes from. Default: 127.0.0.1.
 	From string `json:"from,omitempty"`
-	// Placeholders are those that directives outside of the gate would set, such as
+	// Placeholders are the values that directives outside of the gate would set, such as
 	// http.auth.user.id.
 	Placeholders map[string]string `json:"placeholders,omitempty"`
 }
 
-// TryAnswer says what a gate makes of it.
+// TryAnswer says how a gate decides on a TryRequest.
 type TryAnswer struct {
 	Gate  string `json:"gate"`
 	Check bool   `json:"check,omitempty"`
-	// Passes: the filters let it through. Limits, and stock that is not remembered to be gone,
-	// are asked when it reserves.
+	// Passes says that the filters let the request through. Limits, and stock that the edge
+	// does not know to be gone, are checked when a gate reserves.
 	Passes bool `json:"passes"`
-	// Refusal is why they do not.
+	// Refusal is the answer if they do not.
 	Refusal *refuse.Problem `json:"refusal,omitempty"`
 	// What was read, as far as it could be read.
 	Buyer      string            `json:"buyer,omitempty"`
@@ -50,14 +50,14 @@ type TryAnswer struct {
 	SaleStatus sale.Status       `json:"sale_status,omitempty"`
 	Lines      []sale.Line       `json:"lines,omitempty"`
 	Ref        string            `json:"ref,omitempty"`
-	// Reservation is what the attempt has already, by its idempotency key or its ref:
-	// nothing is reserved. Replayed: it gets the shop's stored answer; else it is
-	// forwarded again.
+	// Reservation is the one that the attempt already has, by its idempotency key or its ref:
+	// then nothing is reserved. Replayed says that the attempt gets the shop's stored answer;
+	// otherwise it is forwarded again.
 	Reservation string `json:"reservation,omitempty"`
 	Replayed    bool   `json:"replayed,omitempty"`
 	// Answer is what the shop's answer would mean.
 	Answer *TryOutcome `json:"answer,omitempty"`
-	// Notes are what this cannot tell.
+	// Notes say what a dry run cannot show.
 	Notes []string `json:"notes"`
 }
 
@@ -66,7 +66,7 @@ type TryOutcome struct {
 	Status int `json:"status"`
 	// Outcome is confirm, release, in_doubt, or keep where the shop decides later.
 	Outcome string `json:"outcome"`
-	// Rule is the rule that decides, and Matched the word of it; empty: none matched.
+	// Rule is the rule that decides, and Matched its word that matches; empty: none matched.
 	Rule    string `json:"rule,omitempty"`
 	Matched string `json:"matched,omitempty"`
 }

@@ -2,7 +2,7 @@ package adminapi
 
 import "time"
 
-// JournalPage is how many movements one answer has at most.
+// JournalPage bounds how many movements one answer has.
 const JournalPage = 1000
 
 // JournalState is where a journal begins and ends, in GET journals and GET
@@ -14,7 +14,7 @@ type JournalState struct {
 	First int64     `json:"first"`
 	Last  int64     `json:"last"`
 	Began time.Time `json:"began,omitzero"`
-	// Ledger and Outbox are those who follow the journal; nil: none does.
+	// Ledger and Outbox are the followers of the journal; nil: it has none.
 	Ledger *JournalReader `json:"ledger,omitempty"`
 	Outbox *JournalReader `json:"outbox,omitempty"`
 }
@@ -23,7 +23,7 @@ type JournalState struct {
 type JournalReader struct {
 	Has    int64 `json:"has"`
 	Behind int64 `json:"behind"`
-	// At is when it said so, or was well last.
+	// At is when the follower last reported its position, or last succeeded.
 	At time.Time `json:"at,omitzero"`
 }
 
@@ -37,8 +37,8 @@ type JournalStates struct {
 type MovementPage[Movement any] struct {
 	Sale  string `json:"sale"`
 	Epoch int64  `json:"epoch"`
-	// Current is the epoch of the sale in Redis: another one than was asked for where
-	// Redis has lost the sale since.
+	// Current is the sale's epoch in Redis. It differs from the requested one where Redis has
+	// lost the sale since.
 	Current   int64      `json:"current"`
 	Movements []Movement `json:"movements"`
 }

@@ -9,13 +9,13 @@ type ListState struct {
 	// Source is file or redis.
 	Source string `json:"source"`
 	Path   string `json:"path,omitempty"`
-	// Entries are those of the file that this edge uses, or those in Redis.
+	// Entries counts those of the file that this edge uses, or those in Redis.
 	Entries int64 `json:"entries"`
-	// Error says why this edge cannot use the list, or not as it is now.
+	// Error says why this edge cannot use the list, or not its present content.
 	Error string `json:"error,omitempty"`
 }
 
-// listLists answers GET lists.
+// ListStates answers GET lists.
 type ListStates struct {
 	Lists []ListState `json:"lists"`
 }
@@ -23,6 +23,6 @@ type ListStates struct {
 // ListChanged answers POST lists/{name}/add and remove.
 type ListChanged struct {
 	Name string `json:"name"`
-	// Changed is how many entries were not in the list, or were.
+	// Changed is how many entries were added or removed.
 	Changed int `json:"changed"`
 }

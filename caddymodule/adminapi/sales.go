@@ -42,7 +42,7 @@ type StockChange struct {
 	Region string `json:"region,omitempty"`
 }
 
-// StockChanged answers it: Stock is what the cell has after the change.
+// StockChanged answers a StockChange: Stock is what the cell has after the change.
 type StockChanged struct {
 	ID     string `json:"id"`
 	SKU    string `json:"sku"`

@@ -24,9 +24,9 @@ import (
 )
 
 const (
-	// callTimeout bounds one request to the admin endpoint: longer than adminTimeout.
+	// callTimeout bounds one request to the admin endpoint: longer than the API's own bound.
 	callTimeout = 30 * time.Second
-	// callAnswer bounds its answer in bytes: the books of the largest sale are smaller.
+	// callAnswer bounds its answer in bytes: the stock of the largest sale is smaller.
 	callAnswer = 64 << 20
 )
 
@@ -69,9 +69,8 @@ func (c *call) ask(method, path string, body []byte, answer any) error {
 	return err
 }
 
-// fetch sends a request to the admin endpoint of the running Caddy and reads the
-// answer into answer. It returns the answer as it came, also that of a refusal; nil:
-// there is none of the API.
+// fetch sends a request to the admin endpoint of the running Caddy and reads the answer into
+// answer. It returns the raw answer, also of a refusal; nil: the API has not answered.
 func (c *call) fetch(method, path string, body []byte, answer any) ([]byte, error) {
 	address, err := caddycmd.DetermineAdminAPIAddress(c.text("address"), nil, c.text("config"), c.text("adapter"))
 	if err != nil {
@@ -147,7 +146,7 @@ func askAdmin(ctx context.Context, address, method, uri string, body []byte, wai
 	return resp.StatusCode, answer, nil
 }
 
-// userName is who runs the command, for the log.
+// userName returns the user that runs the command, for the log.
 func userName() string {
 	name := os.Getenv("SUDO_USER")
 	if u, err := user.Current(); err == nil {
@@ -156,8 +155,8 @@ func userName() string {
 	return adminapi.PlainText(name, 64)
 }
 
-// segment makes one segment of a path of any name. A dot segment would be resolved
-// on the way, even where its dots are a SKU.
+// segment escapes a name as one segment of a path, dots too: a SKU of dots would otherwise be
+// resolved as a dot segment.
 func segment(name string) string {
 	if strings.Trim(name, ".") == "" {
 		return strings.ReplaceAll(name, ".", "%2E")

@@ -69,8 +69,8 @@ const (
 	exitNoAnswer = 3
 )
 
-// usageError is a mistake in the command line, noAnswerError a Caddy that does not
-// say what it did. Any other error is a refusal.
+// usageError is a mistake in the command line. noAnswerError says that Caddy has not answered,
+// so that it is unknown what it did. Any other error is a refusal.
 type (
 	usageError    struct{ error }
 	noAnswerError struct{ error }
@@ -79,13 +79,13 @@ type (
 func (e usageError) Unwrap() error    { return e.error }
 func (e noAnswerError) Unwrap() error { return e.error }
 
-// group makes cmd one that only leads to others.
+// group makes cmd a command that only groups others.
 func group(cmd *cobra.Command, commands ...*cobra.Command) {
 	for _, c := range commands {
 		c.DisableFlagsInUseLine = true // they are written out
 		cmd.AddCommand(c)
 	}
-	cmd.Args = cobra.ArbitraryArgs // else cobra shows its help and is content
+	cmd.Args = cobra.ArbitraryArgs // otherwise cobra prints its help and succeeds
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		names := make([]string, len(commands))
 		for i, c := range commands {
@@ -119,8 +119,8 @@ func countOf(args []string) string {
 	return fmt.Sprintf("%d arguments", len(args))
 }
 
-// finish says on stderr what went wrong, and makes of it what gives Caddy's main
-// function the exit status.
+// finish prints an error on stderr, and returns the error from which Caddy's main function
+// takes the exit status.
 func finish(cmd *cobra.Command, err error) error {
 	if err == nil {
 		return nil

@@ -19,26 +19,25 @@ import (
 func holdsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "holds [<sale>] [--state in_doubt|held|unbacked] [--cause <cause>] [--older <time>] [--confirm|--release|--confirm-from <file>]",
-		Short: "Lists and resolves reservations that somebody must look at",
+		Short: "Lists and resolves reservations that need an operator",
 		Long: `
 Lists reservations of a sale, or of all sales, the oldest first:
 
-	in_doubt  nobody knows whether the shop took the order: ask the shop, then
+	in_doubt  nothing shows whether the shop took the order: ask the shop, then
 	          confirm or release
-	held      the shop is at work, or has been given until the deadline
+	held      the shop has not answered yet, or has until the deadline
 	unbacked  the shop took the order after its units had been sold to others
 
 --cause and --older narrow the list. With --confirm or --release the same command
 resolves what it would list; it needs the sale, and --all where neither a cause nor
 an age is given. Until its deadline the shop may still take an order: such a hold is
-not released without --force, and whoever gives it makes sure that the shop will
-not.
+not released without --force; make sure first that the shop will not take it.
 
 --confirm-from confirms what a file of the shop's orders names (- is the standard
 input): a CSV with a header that has a column reservation, id or ref, or one that
 --column names; or a bare list of reservation ids or refs. The file is checked
 before anything is confirmed. Then it says which names no reservation goes by, by
-which refs those of several buyers go (nothing is done to these: name the right
+which refs those of several buyers go (these are not changed: name the right
 reservation by its id), and how many holds are in doubt and not in the file.
 
 --dry-run says what would happen. Exit status 1: not all of it is resolved.`,
@@ -67,7 +66,7 @@ reservation by its id), and how many holds are in doubt and not in the file.
 	return cmd
 }
 
-// manageHolds finds out which of the things that the flags can mean is meant.
+// manageHolds lists, confirms or releases, as the flags say.
 func manageHolds(c *call) error {
 	chosen := 0
 	for _, flag := range []string{"confirm", "release", "confirm-from"} {
@@ -161,8 +160,8 @@ func age(d time.Duration) string {
 	return decimal(int64(d/(24*time.Hour))) + "d"
 }
 
-// resolveHolds confirms or releases what has a cause and an age in common, a part
-// at a time. It may be broken off and repeated.
+// resolveHolds confirms or releases the holds that the flags select, a part at a time. It may
+// be interrupted and repeated.
 func resolveHolds(c *call, word string) error {
 	ask := adminapi.BulkRequest{State: c.text("state"), Cause: c.text("cause"), Older: c.text("older"), All: c.flag("all"), Force: c.flag("force"), DryRun: c.flag("dry-run")}
 	var sum adminapi.BulkAnswer
@@ -179,7 +178,7 @@ func resolveHolds(c *call, word string) error {
 	return c.report(word, &sum)
 }
 
-// bulk asks for one part.
+// bulk requests one part.
 func (c *call) bulk(word string, ask *adminapi.BulkRequest) (*adminapi.BulkAnswer, error) {
 	body, err := json.Marshal(ask)
 	if err != nil {
@@ -189,7 +188,7 @@ func (c *call) bulk(word string, ask *adminapi.BulkRequest) (*adminapi.BulkAnswe
 	return answer, c.ask(http.MethodPost, "sales/"+segment(c.args[0])+"/holds/"+word, body, answer)
 }
 
-// addUp adds what became of one part to the sum of those before it.
+// addUp adds the answer about one part to the sum of those before it.
 func addUp(b, more *adminapi.BulkAnswer) {
 	b.DryRun, b.InDoubt = more.DryRun, more.InDoubt
 	b.Matched += more.Matched
@@ -204,7 +203,7 @@ func addUp(b, more *adminapi.BulkAnswer) {
 	b.Late = append(b.Late, more.Late...)
 }
 
-// unlessDone says how far it came before it failed.
+// unlessDone adds to an error how many reservations were changed before it.
 func unlessDone(b *adminapi.BulkAnswer, err error) error {
 	if b.Matched > 0 && !b.DryRun {
 		err = fmt.Errorf("%w; %d reservations before that are done, the same again does no harm", err, b.Changed)
@@ -212,7 +211,7 @@ func unlessDone(b *adminapi.BulkAnswer, err error) error {
 	return err
 }
 
-// report says what became of them all; what is not resolved is an error.
+// report prints the sum. It returns an error if a reservation is not resolved.
 func (c *call) report(word string, b *adminapi.BulkAnswer) error {
 	past := map[string]string{"confirm": "confirmed", "release": "released"}[word]
 	if b.DryRun {
@@ -257,7 +256,7 @@ func ambiguousTexts(refs []adminapi.AmbiguousRef) []string {
 	return texts
 }
 
-// someOf lists names, one in a line, up to a number that fits on a screen.
+// someOf lists names, one per line, up to a number that fits on a screen.
 func someOf(names []string) string {
 	const most = 20
 	text := "  " + strings.Join(names[:min(len(names), most)], "\n  ") + "\n"

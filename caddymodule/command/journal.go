@@ -18,7 +18,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
 )
 
-// followEvery is how often it is looked for new movements.
+// followEvery is how often a follower looks for new movements.
 const followEvery = 500 * time.Millisecond
 
 func journalCommand() *cobra.Command {
@@ -110,7 +110,7 @@ func tailJournal(c *call) error {
 	return c.untilInterrupted(p)
 }
 
-// untilInterrupted prints until it is done or interrupted, and always whole lines.
+// untilInterrupted prints whole lines until it is done or interrupted.
 func (c *call) untilInterrupted(p *journalPrinter) error {
 	ctx, stop := signal.NotifyContext(c.cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -133,9 +133,9 @@ func (c *call) untilInterrupted(p *journalPrinter) error {
 type journalPrinter struct {
 	*call
 	out     *bufio.Writer
-	after   int64 // the last number that was printed, or is not wanted
-	epoch   int64 // 0: the present one
-	old     bool  // epoch is one that was asked for
+	after   int64 // the last number that was printed or skipped
+	epoch   int64 // 0: the current one
+	old     bool  // the command names the epoch
 	follow  bool
 	printed int
 }
@@ -174,7 +174,7 @@ func (p *journalPrinter) print(ctx context.Context) error {
 	}
 }
 
-// write prints movements and moves the place behind them.
+// write prints movements and moves p.after to the last of them.
 func (p *journalPrinter) write(movements []json.RawMessage) error {
 	for _, m := range movements {
 		if _, err := p.out.Write(append(m, '\n')); err != nil {
@@ -189,8 +189,8 @@ func (p *journalPrinter) write(movements []json.RawMessage) error {
 	return nil
 }
 
-// otherEpoch is the end of an epoch that is over: of one that was asked for the end of
-// what there is.
+// otherEpoch returns how a print ends whose epoch is over. If the command names the epoch,
+// that is the end of what the ledger has.
 func (p *journalPrinter) otherEpoch(current int64) error {
 	if p.old && p.printed > 0 {
 		return nil

@@ -153,7 +153,7 @@ func (f *following) interrupt() (rest string, r sitetest.Ran) {
 	return string(left), sitetest.Ran{Status: f.cmd.ProcessState.ExitCode(), Errors: f.errors.String()}
 }
 
-// loseSale makes of a Redis at once one that has lost sale double11, and in which it
+// loseSale turns a Redis, in one step, into one that has lost sale double11 and in which it
 // was loaded anew.
 func loseSale(t *testing.T, server *redistest.Server) {
 	t.Helper()
@@ -175,8 +175,8 @@ func loseSale(t *testing.T, server *redistest.Server) {
 	}
 }
 
-// A tail begins with the newest movements and follows, also into another life of the
-// sale; an interrupt is how it ends.
+// A tail begins with the newest movements and follows, also into another epoch of the sale,
+// until it is interrupted.
 func TestTailFollows(t *testing.T) {
 	server, app := sitetest.Redis(t)
 	s := sitetest.Open(t, app)
@@ -217,11 +217,11 @@ func TestTailFollows(t *testing.T) {
 		t.Errorf("%q %+v", rest, r)
 	}
 	if r := s.Run("journal", "export", "double11", "--epoch", fmt.Sprint(before)); r.Status != 1 || !strings.Contains(r.Errors, "no ledger here has any movement of") {
-		t.Errorf("an epoch that nobody has: %+v", r)
+		t.Errorf("an epoch without movements: %+v", r)
 	}
 }
 
-// The status says who follows a journal, and what is wrong is said in one line.
+// The status names the followers of a journal, and one line says what is wrong.
 func TestJournalStatus(t *testing.T) {
 	server, app := sitetest.Redis(t)
 	s := sitetest.Open(t, app)
@@ -236,7 +236,7 @@ func TestJournalStatus(t *testing.T) {
 	}
 	row := fmt.Sprintf("double11  %d  1      %d ", h.Epoch, h.Last)
 	if out := s.OK("journal", "status"); !strings.Contains(out, row) || !strings.HasSuffix(out, "  -       -       -       -\n") {
-		t.Errorf("nobody follows:\n%s", out)
+		t.Errorf("no followers:\n%s", out)
 	}
 	if _, _, err := p.Journal().AcquireLease(ledgertest.Soon(t), "double11", "A", 1, h.Epoch, 0); err != nil {
 		t.Fatal(err)

@@ -16,9 +16,9 @@ func ledgerCommand() *cobra.Command {
 		Use: "schema <database>", Short: "Prints the statements that make the ledger's tables",
 		Long: `
 Prints the statements that make the ledger's tables, in the language of the
-database: sqlite or postgres. Stockgate runs them by itself where it may; where it
-may not, somebody else runs them first, and its role needs to select, insert,
-update and delete only.`,
+database: sqlite or postgres. Stockgate runs them itself if its role may. If not, run
+them first with another role: Stockgate's then needs to select, insert, update and
+delete only.`,
 		Example: "  $ caddy stockgate ledger schema postgres | psql --single-transaction shop",
 		RunE:    action(printSchema, "database"),
 	})

@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// listLine is how many bytes a line of an imported file may have.
+	// listLine bounds a line of an imported file, in bytes.
 	listLine = 4096
-	// progressEvery is after how many entries an import says how far it is.
+	// progressEvery is the number of entries between two reports of progress.
 	progressEvery = 100_000
 )
 

@@ -27,14 +27,14 @@ reservations, what buyers have of their limits, keys, refs, returns and stock
 changes. Tokens that were issued stay valid. The Caddy that is asked must have the
 ledger.
 
-Nobody can buy while it runs. When it breaks off, run it again: it begins anew.
+The sale sells nothing while it runs. If it breaks off, run it again: it begins anew.
 Afterwards the sale is paused, if it was open: what never reached the ledger is
 missing, and its units look available. It says what is known of that; compare the
 sale with the shop's orders, then open it. With --open it sells at once.
 
 A Redis that came back without its last writes still has the sale: pause it first.
-What it has and the ledger has not is taken over. Where nothing is lost nothing is
-rebuilt, unless with --force.`,
+What it has and the ledger has not is merged. If nothing is lost nothing is rebuilt,
+except with --force.`,
 		Example: `  $ caddy stockgate rebuild double11 --from ledger --dry-run
   $ caddy stockgate rebuild double11 --from ledger
   $ caddy stockgate sale open double11`,

@@ -14,8 +14,8 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// An operator sees what differs, in sentences, and repairs it; the exit status says
-// whether anything is left.
+// An operator reads what differs and repairs it; the exit status says whether differences
+// are left.
 func TestCommandReconcile(t *testing.T) {
 	server, app := sitetest.Redis(t)
 	app["ledger"] = map[string]any{"driver": "sqlite", "file": filepath.Join(t.TempDir(), "ledger.db")}
@@ -51,11 +51,11 @@ func TestCommandReconcile(t *testing.T) {
 	if err := c.HDel(t.Context(), tag+"records", "a").Err(); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.HSet(t.Context(), tag+"bindings", "r|order-1", "somebody").Err(); err != nil {
+	if err := c.HSet(t.Context(), tag+"bindings", "r|order-1", "stranger").Err(); err != nil {
 		t.Fatal(err)
 	}
 	said(s.Run("reconcile", "double11"), 1, "reservation a is missing from redis; it is in_doubt\n  cause:  something other than stockgate has changed or deleted it in redis\n  repair: set the record to what the ledger says\n",
-		"the ref order-1 finds somebody in redis, and must find f\n",
+		"the ref order-1 finds stranger in redis, and must find f\n",
 		"differences: 2, repaired: 0\n", "differences that are left: 2")
 	said(s.Run("reconcile", "double11", "--repair"), 0, "  done:   set the record to what the ledger says\n", "differences: 2, repaired: 2\n")
 	var report recovery.Report

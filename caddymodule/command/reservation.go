@@ -29,8 +29,8 @@ refund_needed, and nothing changes.`,
 		Short: "Says that the shop does not have the order: the units go back on sale",
 		Long: `
 Says that the shop does not have the order: the units go back on sale. Until the
-reservation's deadline the shop may still take the order: then this needs --force,
-and whoever gives it makes sure that the shop will not.`,
+reservation's deadline the shop may still take the order: then this needs --force.
+Make sure first that the shop will not take it.`,
 		RunE: action(releaseReservation, "id"),
 	}
 	release.Flags().Bool("force", false, "Release before the deadline")
@@ -81,7 +81,7 @@ func (c *call) resolve(word, query string) error {
 	return nil
 }
 
-// linesText shows what a reservation is about: 2×20002001@beijing.
+// linesText formats the lines of a reservation: 2×20002001@beijing.
 func linesText(all []sale.Line) string {
 	shown := make([]string, len(all))
 	for i, l := range all {

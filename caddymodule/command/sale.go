@@ -114,7 +114,7 @@ func applyFile(c *call) error {
 		}
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if asked { // Caddy hears what the query gave, and nothing of the shop's database
+	if asked { // Caddy gets the rows of the query, and nothing else of the shop's database
 		if file, err = json.Marshal(next); err != nil {
 			return err
 		}
@@ -198,7 +198,7 @@ func showSale(c *call) error {
 	return t.print()
 }
 
-// turn makes the command that sets a sale's status.
+// changeStatus makes the command that sets a sale's status.
 func changeStatus(word string) func(*call) error {
 	return func(c *call) error {
 		var s adminapi.SaleStatus

@@ -28,17 +28,17 @@ CSV, or with --json as JSON. It is written whole or not at all.
 
 It says whether it is final: the sale is closed and none of its holds is open. A
 closed sale sells nothing new, but what buyers had begun goes on: holds end at
-their deadline, and what is in doubt is confirmed or released by somebody. Write
+their deadline, and an operator, the shop or a probe resolves those in doubt. Write
 the file again then, with 'sale export'.`
 
-// exporting is a file that is being written. Nothing is at its name before it is whole.
+// exporting is a file that is being written. It gets its name when it is complete.
 type exporting struct {
 	name string
 	as   string   // .csv or .json
 	temp *os.File // nil: it goes to the standard output
 }
 
-// beginExport makes sure that a file can be written, before anything else is done.
+// beginExport makes sure that a file can be written, before the command changes anything.
 func (c *call) beginExport(name string) (*exporting, error) {
 	e := &exporting{name: name, as: strings.ToLower(filepath.Ext(name))}
 	switch {
@@ -59,7 +59,7 @@ func (c *call) beginExport(name string) (*exporting, error) {
 	return e, nil
 }
 
-// giveUp leaves nothing behind.
+// giveUp removes the temporary file.
 func (e *exporting) giveUp() {
 	if e.temp != nil {
 		e.temp.Close()
@@ -67,7 +67,7 @@ func (e *exporting) giveUp() {
 	}
 }
 
-// words is where sentences go: the standard output, unless it belongs to the tally.
+// words returns the writer for messages: the standard output, unless the tally goes there.
 func (e *exporting) words(c *call) io.Writer {
 	switch {
 	case c.flag("json"):
@@ -153,7 +153,7 @@ func (c *call) export(e *exporting) error {
 	return nil
 }
 
-// openEnds says what is still to come before a tally is final, and how to end it.
+// openEnds says what keeps a tally from being final, and how to end it.
 func openEnds(t *reservation.Tally) (lines []string) {
 	if !t.Balanced {
 		lines = append(lines, "THE BOOKS DO NOT BALANCE: stock is not available + held + in doubt + confirmed")
@@ -178,7 +178,7 @@ func openEnds(t *reservation.Tally) (lines []string) {
 	return append(lines, fmt.Sprintf("then write it again with 'caddy stockgate sale export %s FILE'", t.ID))
 }
 
-// closeSale closes a sale, and writes its tally if that is wanted.
+// closeSale closes a sale, and writes its tally if the command has --export.
 func closeSale(c *call) error {
 	if !c.cmd.Flags().Changed("export") {
 		return changeStatus("close")(c)

@@ -29,8 +29,8 @@ func withoutTime(csv string) string {
 	return strings.Join(lines, "\n")
 }
 
-// The tally of a closed sale is what `sale show` shows and what the ledger has, and says
-// what is still to come.
+// The tally of a closed sale agrees with `sale show` and with the ledger, and says what keeps
+// it from being final.
 func TestSaleCloseExports(t *testing.T) {
 	server, app := sitetest.Redis(t)
 	db := filepath.Join(t.TempDir(), "ledger.db")
@@ -149,7 +149,8 @@ func mustEpoch(t *testing.T, p sitetest.Shopper) int64 {
 	return h.Epoch
 }
 
-// What cannot be written is said before the sale is closed, and leaves nothing behind.
+// A file that cannot be written is an error before the sale is closed, and no file is left
+// behind.
 func TestSaleCloseExportsOrRefuses(t *testing.T) {
 	_, app := sitetest.Redis(t)
 	s := sitetest.Open(t, app)

@@ -15,8 +15,8 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// askStock runs the query of a sale file. It is the command that does, never the server:
-// only the command's machine needs to reach the shop's database and to know its password.
+// askStock runs the query of a sale file. The command runs it, never the server: only the
+// command's machine needs to reach the shop's database and to know its password.
 func askStock(f sale.StockFrom) (*sale.Table, error) {
 	dsn, err := fillAddress(f.DSN)
 	if err != nil {
@@ -57,7 +57,7 @@ func fillAddress(dsn string) (string, error) {
 	return filled, err
 }
 
-// openStock finds the kind of database that an address is of.
+// openStock opens the database of an address.
 func openStock(dsn string) (*sql.DB, error) {
 	kinds := make(map[string]bool)
 	for _, info := range caddy.GetModules(app.LedgersNamespace) {

@@ -164,7 +164,7 @@ func TestSaleApplyTakesManyRows(t *testing.T) {
 	})
 }
 
-// Whatever is wrong is said in words, and nothing of it reaches Caddy or the shop.
+// Every mistake is an error with a message, and changes neither Caddy nor the shop.
 func TestSaleApplySaysWhatIsWrongWithSQL(t *testing.T) {
 	shopDatabases(t, func(t *testing.T, d *shopDatabase) {
 		_, app := sitetest.Redis(t)
@@ -191,7 +191,7 @@ func TestSaleApplySaysWhatIsWrongWithSQL(t *testing.T) {
 			"no address":        {"top secret", campaign, "", "stock_from: dsn: it is the address of no database that this Caddy knows: there are postgres and sqlite"},
 			"mysql":             {"mysql://top secret@h/x", campaign, "", "it is the address of no database"},
 			"no URL":            {"postgres://u:top secret@h:x:y/z", campaign, "", "stock_from: dsn: the address cannot be read: write postgres://"},
-			"nobody there":      {"postgres://u:top%20secret@127.0.0.1:1/x", campaign, "", "stock_from: the shop's database does not answer: "},
+			"no server":         {"postgres://u:top%20secret@127.0.0.1:1/x", campaign, "", "stock_from: the shop's database does not answer: "},
 			"no database":       {"sqlite:///no/such.db", campaign, "", "stock_from: dsn: stat /no/such.db: no such file or directory"},
 			"a directory":       {"sqlite:" + s.Dir, campaign, "", "is a directory: name the file of the database"},
 			"nothing":           {"sqlite:", campaign, "", "it names no file: write sqlite:/path/to/file"},
@@ -218,7 +218,7 @@ func TestSaleApplySaysWhatIsWrongWithSQL(t *testing.T) {
 		if out := s.OK("sale", "list"); !strings.Contains(out, "(none)") {
 			t.Errorf("%s", out)
 		}
-		// whoever does not use the command is told to
+		// the API refers a client that sends the file itself to the command
 		a := s.Admin("PUT", "/stockgate/sales/double11", fmt.Sprintf("id: double11\nstarts_at: 2020-11-11T00:00:00Z\nends_at: 2090-11-12T00:00:00Z\nstock_from: {dsn: %q, query: x}\n", d.dsn))
 		if a.Status != 400 || !strings.Contains(a.Body, "is filled in by `caddy stockgate sale apply`") || strings.Contains(a.Body, "SHOP") {
 			t.Errorf("%+v", a)

@@ -100,7 +100,7 @@ func tryGate(c *call) error {
 	return nil
 }
 
-// showTried prints what a gate makes of a request.
+// showTried prints how a gate decides on a request.
 func (c *call) showTried(got *adminapi.TryAnswer) error {
 	t := c.table("GATE", got.Gate)
 	t.row("buyer", got.Buyer)
@@ -147,7 +147,7 @@ func status(got *adminapi.TryAnswer) string {
 	return "(" + string(got.SaleStatus) + ")"
 }
 
-// refusalText says a refusal in one line.
+// refusalText formats a refusal in one line.
 func refusalText(no *refuse.Problem) string {
 	text := fmt.Sprintf("%d %s: %s", no.Status, no.Reason, no.Title)
 	if no.Detail != "" {

@@ -1,5 +1,5 @@
 // Package demo runs a sale in this process: a shop, a Caddy with the gate in front of it,
-// and a crowd of buyers. Then it compares what each of them knows.
+// and a crowd of buyers. Then it compares what shop, gate and buyers know.
 package demo
 
 import (
@@ -21,9 +21,9 @@ import (
 
 // Options say how large a demo is and where it listens.
 type Options struct {
-	Once   bool   // it ends after the sale; else the site stays up until ctx ends
-	Buyers int    // 1 to MostBuyers
-	Stock  int64  // units, 1 to MostStock
+	Once   bool   // the demo ends after the sale; otherwise the site stays up until ctx ends
+	Buyers int    // 1 to MaxBuyers
+	Stock  int64  // units, 1 to MaxStock
 	Listen string // host:port of the site
 	Redis  string // host:port or URL of the Redis that keeps the stock; empty: the embedded server
 	JSON   bool   // the report as JSON
@@ -38,7 +38,7 @@ type NoAnswerError struct{ error }
 func (e OptionError) Unwrap() error   { return e.error }
 func (e NoAnswerError) Unwrap() error { return e.error }
 
-// The most that the options can ask for: one process holds both ends of every connection.
+// Bounds of the options: one process holds both ends of every connection.
 const (
 	MaxBuyers = 100_000
 	MaxStock  = 1_000_000
@@ -68,7 +68,7 @@ type demo struct {
 // grace bounds each step of ending.
 const grace = 10 * time.Second
 
-// close ends what has begun, in reverse.
+// close runs the steps that atEnd has added, the last one first.
 func (d *demo) close() error {
 	var all error
 	for len(d.ends) > 0 {
@@ -84,7 +84,7 @@ func (d *demo) close() error {
 
 func (d *demo) atEnd(end func(context.Context) error) { d.ends = append(d.ends, end) }
 
-// run is the whole demo. Whatever it returns, close has to follow.
+// run runs the demo. The caller calls close afterwards, also after an error.
 func (d *demo) run(ctx context.Context) error {
 	if err := d.reachRedis(ctx); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (d *demo) run(ctx context.Context) error {
 	return nil
 }
 
-// The sales: one for the crowd, and one for whoever runs the demo.
+// The sales: one for the crowd, and one for the user of the demo.
 const (
 	crowdSale = "demo"
 	crowdSKU  = "20002001"
@@ -112,8 +112,8 @@ const (
 	nextSKU   = "20002002"
 )
 
-// saleFile is a sale as an operator would write it. Its window is wide: the
-// Redis may have another idea of the time than this machine.
+// saleFile is a sale as an operator would write it. Its window is wide, because the clocks of
+// Redis and of this machine may differ.
 const saleFile = `id: %s
 starts_at: %s
 ends_at:   %s
@@ -202,9 +202,9 @@ func (d *demo) rush(ctx context.Context) error {
 	return err
 }
 
-// crowd is as many buyers at once as the process has open files for: both ends
-// of a connection are here, and those to the shop. Some click twice, some try to
-// buy again, and who hears that units may come back does so too.
+// crowd returns as many concurrent buyers as the process has open files for: it holds both
+// ends of each connection, and the connection to the shop. Some buyers click twice, some buy
+// again, and those who are told that units may come back retry.
 func (d *demo) crowd() stampede.Crowd {
 	return stampede.Crowd{
 		URL:         d.site + orderRoute,
@@ -220,7 +220,7 @@ func (d *demo) crowd() stampede.Crowd {
 // otherFiles are the files that the demo needs beside the crowd's connections.
 const otherFiles = 512
 
-// orders are the shop's.
+// orders returns the shop's orders.
 func (d *demo) orders(ctx context.Context) ([]stampede.Order, error) {
 	written, err := d.shop.Orders(ctx)
 	if err != nil {
@@ -233,7 +233,7 @@ func (d *demo) orders(ctx context.Context) ([]stampede.Order, error) {
 	return orders, nil
 }
 
-// invite says what there is to try.
+// invite prints what the user can try.
 func (d *demo) invite(text string) {
 	fmt.Fprintf(d.out, `
 The site stays up until Ctrl-C. This is its Caddyfile:

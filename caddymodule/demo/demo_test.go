@@ -26,7 +26,7 @@ import (
 	"github.com/stockgate/stockgate/internal/redistest"
 )
 
-// demoProcess tells a process of this test binary what it is to do instead.
+// demoProcess makes a process of this test binary run a demo instead of the tests.
 const demoProcess = "STOCKGATE_TEST_DEMO"
 
 // TestDemoProcess is the process of the other tests: a demo takes the whole of
@@ -123,7 +123,7 @@ func checkDemo(t *testing.T, args string) {
 	if v.Ordered != 20 || v.Orders != 20 || v.Stock != 20 || v.Oversold != 0 || len(v.Violations) != 0 {
 		t.Errorf("verdict: %+v", v)
 	}
-	// who has bought and tries again hears of his limit, or that nothing is left
+	// a buyer who tries again is refused for their limit, or because nothing is left
 	if no := r.Tally.Refused; r.Tally.Buyers != 150 || r.Tally.Accepted != 20 || no["sold_out"] < 125 || no["sold_out"]+no["limit_reached"] < 132 {
 		t.Errorf("tally: %+v", r.Tally)
 	}
@@ -134,7 +134,7 @@ func TestDemoOnTheEmbeddedServer(t *testing.T) {
 	checkDemo(t, "")
 }
 
-// TestDemoOnRedis: keys of somebody else stay, and none of the demo's.
+// TestDemoOnRedis checks that the demo removes its own keys, and no others.
 func TestDemoOnRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -150,7 +150,7 @@ func TestDemoOnRedis(t *testing.T) {
 	}
 }
 
-// TestDemoOutput: what a newcomer sees first.
+// TestDemoOutput checks what a new user sees first.
 func TestDemoOutput(t *testing.T) {
 	t.Parallel()
 	status, out, errs := runDemo(t, "--once --buyers 30 --stock 5")
@@ -188,7 +188,7 @@ func TestDemoFailsWhenAPromiseIsBroken(t *testing.T) {
 	}
 }
 
-// TestDemoStaysUp: it invites to buy, keeps its word, and ends when it is told to.
+// TestDemoStaysUp checks that the printed command buys, and that an interrupt ends the demo.
 func TestDemoStaysUp(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)

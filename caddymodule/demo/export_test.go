@@ -9,8 +9,8 @@ import (
 	"github.com/stockgate/stockgate/internal/shop"
 )
 
-// PastTheGate is a demo whose crowd orders from a shop that looks at no
-// token, past the gate.
+// PastTheGate runs a demo whose crowd orders past the gate, from a shop that checks no
+// tokens.
 func PastTheGate(ctx context.Context, out io.Writer, serve func(http.Handler) (url string)) error {
 	d := &demo{Options: Options{Once: true, Buyers: 20, Stock: 5, Listen: "127.0.0.1:0"}, out: out}
 	err := func() error {

@@ -13,11 +13,11 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 )
 
-// pingTimeout is how long a Redis may take to say that it is there.
+// pingTimeout bounds how long a Redis may take to answer.
 const pingTimeout = 10 * time.Second
 
-// reachRedis looks whether a Redis answers, and sees to it that the keys of this
-// run are removed at the end.
+// reachRedis checks that the Redis answers, and arranges that the keys of this run are removed
+// at the end.
 func (d *demo) reachRedis(ctx context.Context) error {
 	if d.Redis == "" {
 		return nil
@@ -30,7 +30,7 @@ func (d *demo) reachRedis(ctx context.Context) error {
 		}
 	}
 	options.MaxRetries, options.DialerRetries = -1, 1
-	logging.Disable() // what it would log, the demo says
+	logging.Disable() // the demo reports what it would log
 	client := redis.NewClient(options)
 	d.atEnd(func(context.Context) error { return client.Close() })
 	pinging, cancel := context.WithTimeout(ctx, pingTimeout)
@@ -43,8 +43,8 @@ func (d *demo) reachRedis(ctx context.Context) error {
 	return nil
 }
 
-// removeKeys removes all keys of a prefix. They are deleted, not unlinked: what
-// follows shall not see them any more.
+// removeKeys removes all keys of a prefix. It deletes instead of unlinking them, so that later
+// commands do not see them.
 func removeKeys(ctx context.Context, client *redis.Client, prefix string) error {
 	keys := client.Scan(ctx, 0, prefix+":*", 1000).Iterator()
 	for keys.Next(ctx) {
@@ -58,7 +58,7 @@ func removeKeys(ctx context.Context, client *redis.Client, prefix string) error 
 	return nil
 }
 
-// hidePassword is the address as it may be shown.
+// hidePassword returns the address without its password.
 func hidePassword(address string) string {
 	if u, err := url.Parse(address); err == nil && u.Host != "" {
 		return u.Redacted()

@@ -42,7 +42,7 @@ http://:%s {
 	stockgate_guard
 	stockgate_status
 	stockgate @order {
-		buyer {header.X-User-Id}  # a demo: nobody signs in
+		buyer {header.X-User-Id}  # a demo: buyers do not sign in
 		line  {json.sku} {json.quantity}
 		max_in_flight 4096        # the whole crowd at once
 	}
@@ -50,13 +50,13 @@ http://:%s {
 }
 `
 
-// redisBlock is its part about Redis.
+// redisBlock is the part of siteFile about Redis.
 const redisBlock = `redis %s {
 			timeout 10s  # Redis, shop and crowd share this machine
 		}`
 
-// openSite opens the shop and the gate in front of it, and returns the Caddyfile
-// as it may be shown.
+// openSite opens the shop and the gate in front of it, and returns the Caddyfile without
+// passwords.
 func (d *demo) openSite() (shown string, err error) {
 	host, port, err := freeAddress(d.Listen)
 	if err != nil {
@@ -114,8 +114,8 @@ func (d *demo) openShop() (address string, err error) {
 	return listener.Addr().String(), nil
 }
 
-// startCaddy runs the Caddyfile in this process, without an admin endpoint, and
-// with a storage that goes away at the end.
+// startCaddy runs the Caddyfile in this process, without an admin endpoint, and with a storage
+// that is removed at the end.
 func (d *demo) startCaddy(text string) error {
 	dir, err := os.MkdirTemp("", "stockgate-demo-")
 	if err != nil {
@@ -134,7 +134,7 @@ func (d *demo) startCaddy(text string) error {
 	config.Admin = &caddy.AdminConfig{Disabled: true, Config: &caddy.ConfigSettings{Persist: &never}}
 	config.StorageRaw = caddyconfig.JSONModuleObject(map[string]string{"root": dir}, "module", "file_system", nil)
 	config.Logging = &caddy.Logging{Logs: map[string]*caddy.CustomLog{
-		"default": {BaseLog: caddy.BaseLog{Level: "WARN"}, Exclude: []string{"admin"}}, // that it is off is as it should be
+		"default": {BaseLog: caddy.BaseLog{Level: "WARN"}, Exclude: []string{"admin"}}, // its warning that the endpoint is off is expected
 	}}
 	if err := withoutTLS(&config); err != nil {
 		return err
@@ -145,14 +145,14 @@ func (d *demo) startCaddy(text string) error {
 	d.atEnd(func(ctx context.Context) error {
 		_, drain := app.Active()
 		err := caddy.Stop()
-		// Caddy does not wait for it, but the keys must not go away before it.
+		// Caddy does not wait for the drain, but the keys must not be removed before it.
 		return errors.Join(err, drain(ctx))
 	})
 	return nil
 }
 
-// withoutTLS leaves out what only TLS needs: Caddy would warn that there is none,
-// and tidy up the storage while it goes away.
+// withoutTLS leaves out what only TLS needs: Caddy would warn that there is no TLS, and clean
+// the storage while the demo removes it.
 func withoutTLS(config *caddy.Config) error {
 	var app caddyhttp.App
 	if err := json.Unmarshal(config.AppsRaw["http"], &app); err != nil {
@@ -166,8 +166,8 @@ func withoutTLS(config *caddy.Config) error {
 	return nil
 }
 
-// freeAddress checks that nobody listens on an address, and finds a port for
-// port 0. Caddy itself would share the port with another Caddy.
+// freeAddress checks that no process listens on an address, and finds a port for port 0. Caddy
+// itself would share the port with another Caddy.
 func freeAddress(address string) (host, port string, err error) {
 	host, port, err = net.SplitHostPort(address)
 	if err != nil {
@@ -182,7 +182,7 @@ func freeAddress(address string) (host, port string, err error) {
 	return host, port, err
 }
 
-// reachable is a host under which this machine reaches itself.
+// reachable returns a host under which this machine reaches the listener.
 func reachable(host string) string {
 	switch strings.Trim(host, "[]") {
 	case "", "0.0.0.0":

@@ -11,7 +11,7 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// Concerns says whether a request leads to a gate that may be refused for here.
+// Concerns reports whether a request leads to a gate whose refusals are written here.
 func (p *Plan) Concerns(f *fastpath.Request) bool {
 	m, ok := f.Memo.(*memo)
 	path, query, _ := strings.Cut(f.Target, "?")
@@ -33,8 +33,8 @@ func (p *Plan) Concerns(f *fastpath.Request) bool {
 	return k != nil
 }
 
-// readsQuery says whether a query may matter to what a guard refuses: what is known of a
-// way is known of its path alone.
+// readsQuery reports whether a query may change what a guard refuses. The route cache knows
+// paths only.
 func (p *Plan) readsQuery(query string) bool {
 	if strings.IndexByte(query, '#') >= 0 || strings.Contains(query, "_method") {
 		return true
@@ -42,7 +42,7 @@ func (p *Plan) readsQuery(query string) bool {
 	return slices.ContainsFunc(p.gates, func(g *gate.Gate) bool { return g.Routes().NamesQueries() })
 }
 
-// Judge refuses a request in the place of its gate, if the gate would.
+// Judge refuses a request for its gate, if the gate would refuse it.
 func (p *Plan) Judge(out []byte, f *fastpath.Request) ([]byte, bool) {
 	m := f.Memo.(*memo)
 	k := m.k
@@ -66,7 +66,7 @@ func (p *Plan) Judge(out []byte, f *fastpath.Request) ([]byte, bool) {
 	}
 	s.out = out
 	v := g.Foresee(r, f.Body, &s.foresight, now)
-	out, now = s.out, f.Now // it may have waited
+	out, now = s.out, f.Now // Foresee may have waited
 	if v.Refusal == nil {
 		return out, false
 	}
@@ -74,7 +74,7 @@ func (p *Plan) Judge(out []byte, f *fastpath.Request) ([]byte, bool) {
 	return out, g.CountFast(a, s.foresight.SaleID())
 }
 
-// stripped removes what guard and gate remove.
+// stripped removes the headers that guard and gate remove.
 func (s *scratch) stripped(before *guard.Guard, g *gate.Gate) {
 	if before != nil {
 		before.Strip(&s.request)

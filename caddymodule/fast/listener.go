@@ -1,5 +1,5 @@
-// Package fast is the listener wrapper stockgate: it answers at the connection what gates refuse
-// from memory. It asks them by one method, Gate.Foresee.
+// Package fast is the listener wrapper stockgate. It answers, at the connection, requests that
+// gates refuse from memory. It asks a gate through one method, Gate.Foresee.
 package fast
 
 import (
@@ -24,12 +24,12 @@ import (
 
 func init() { caddy.RegisterModule(new(Listener)) }
 
-// Listener answers at the connection what gates with fast_refusals refuse from memory,
-// before Caddy's HTTP server reads the request: with the same bytes, at many times the
+// Listener answers, at the connection, requests that gates with fast_refusals refuse from
+// memory, before Caddy's HTTP server reads them: with the same bytes, at many times the
 // speed. It takes no arguments: hosts and matchers are those of the gates.
 //
-// It is for cleartext HTTP/1.1, behind a balancer or CDN that ends TLS. Connections
-// with TLS or HTTP/2, and all requests that it is not sure about, are left to Caddy. A
+// It is for cleartext HTTP/1.1, behind a balancer or CDN that ends TLS. It leaves
+// connections with TLS or HTTP/2, and every request that it is not sure about, to Caddy. A
 // wrapper for the PROXY protocol belongs before it.
 type Listener struct {
 	app    *app.App
@@ -65,8 +65,8 @@ func (l *Listener) Provision(ctx caddy.Context) error {
 	return nil
 }
 
-// WrapListener makes the connections ones that are answered here. Caddy calls it when
-// the server starts, and all its routes are ready.
+// WrapListener wraps the connections that ln accepts. Caddy calls it when the server starts
+// and all its routes are ready.
 func (l *Listener) WrapListener(ln net.Listener) net.Listener {
 	l.once.Do(l.prepare)
 	if l.plan == nil {
@@ -75,7 +75,7 @@ func (l *Listener) WrapListener(ln net.Listener) net.Listener {
 	return &sharedListener{ln, l}
 }
 
-// prepare makes the plan.
+// prepare compiles the plan.
 func (l *Listener) prepare() {
 	if why := Unsuited(l.server); why != "" {
 		l.log.Warn("no fast refusals on this server: " + why)
@@ -103,7 +103,7 @@ func (l *Listener) prepare() {
 	}
 }
 
-// Unsuited says why a server's answers cannot be given here; empty: they can.
+// Unsuited says why a server's answers cannot be written here; empty: they can.
 func Unsuited(s *caddyhttp.Server) string {
 	switch {
 	case len(s.ExpectedUnderscoreHeaders)+len(s.ExpectedDotHeaders) > 0:
@@ -114,7 +114,7 @@ func Unsuited(s *caddyhttp.Server) string {
 	return ""
 }
 
-// Judge is what judges requests at the connection; nil: all are left to Caddy's server.
+// Judge returns what judges requests at the connection; nil: Caddy's server gets them all.
 func (l *Listener) Judge() fastpath.Judge {
 	if l.plan == nil {
 		return nil
@@ -122,7 +122,7 @@ func (l *Listener) Judge() fastpath.Judge {
 	return l.plan
 }
 
-// StopAnswering leaves all that comes from now on to Caddy's server.
+// StopAnswering leaves all further requests to Caddy's server.
 func (l *Listener) StopAnswering() { l.fast.Stop() }
 
 // follow tells a connection what Caddy's server does with it.
@@ -132,9 +132,9 @@ func (l *Listener) follow(c net.Conn, s http.ConnState) {
 	}
 }
 
-// sharedConn is the connection of ours that Caddy's server reads from. Where something
-// lies between the two that is not known here, such as TLS, there is none: nothing may
-// be answered then.
+// sharedConn returns the wrapped connection that Caddy's server reads from. It returns nil
+// where an unknown layer, such as TLS, lies between the two: then nothing may be answered
+// here.
 func sharedConn(c net.Conn) *fastpath.Conn {
 	if conn, ok := c.(*fastpath.Conn); ok {
 		return conn
@@ -152,14 +152,13 @@ func sharedConn(c net.Conn) *fastpath.Conn {
 	return conn
 }
 
-// sharedListener accepts connections that are answered here.
+// sharedListener accepts connections and wraps them.
 type sharedListener struct {
 	net.Listener
 	l *Listener
 }
 
-// Accept leaves connections alone that have been decrypted already: Caddy wants to see
-// what they are.
+// Accept does not wrap connections that are already decrypted: Caddy needs to see their type.
 func (f *sharedListener) Accept() (net.Conn, error) {
 	c, err := f.Listener.Accept()
 	if err != nil {

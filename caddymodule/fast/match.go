@@ -12,15 +12,15 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/guard"
 )
 
-// matcher is a matcher of Caddy's that can be asked at the connection.
+// matcher is one of Caddy's matchers that can be evaluated at the connection.
 type matcher struct {
 	caddyhttp.RequestMatcherWithError
-	// headers: it asks for more than method, host and path.
+	// headers says that it reads more than method, host and path.
 	headers bool
 }
 
 // matchersOf prepares the matcher sets of a route. opaque is a matcher that cannot
-// be asked here; empty: all can.
+// be evaluated here; empty: all can.
 func matchersOf(sets caddyhttp.MatcherSets) (out [][]matcher, opaque string) {
 	for _, set := range sets {
 		ms := make([]matcher, 0, len(set))
@@ -39,8 +39,8 @@ func matchersOf(sets caddyhttp.MatcherSets) (out [][]matcher, opaque string) {
 	return out, ""
 }
 
-// matcherTexts are the name of a matcher and all that its configuration says; an empty
-// name: it is another one.
+// matcherTexts returns the name of a matcher and all texts of its configuration. The name is
+// empty for a matcher that is not known here.
 func matcherTexts(m any) (name string, texts []string, headers bool) {
 	switch m := m.(type) {
 	case *caddyhttp.MatchHost:
@@ -71,7 +71,7 @@ func matcherName(m any) string {
 	return fmt.Sprintf("%T", m)
 }
 
-// match asks the sets of a route. An error is one that Caddy answers with.
+// match evaluates the sets of a route. It returns the error that Caddy would answer with.
 func (w *walk) match(sets [][]matcher, r *http.Request) (bool, error) {
 	for _, set := range sets {
 		all := true

@@ -14,8 +14,8 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/status"
 )
 
-// Plan is a server's routes as far as they decide which gate a request meets, and
-// what it meets before. Matchers are Caddy's own objects, asked in Caddy's order.
+// Plan is a server's routes as far as they decide which gate a request reaches, and
+// which handlers come before it. Matchers are Caddy's own objects, evaluated in Caddy's order.
 type Plan struct {
 	server *caddyhttp.Server
 	steps  []planStep
@@ -26,7 +26,7 @@ type Plan struct {
 // planStep is a route.
 type planStep struct {
 	sets     [][]matcher // one of them must match; none: always
-	opaque   string      // a matcher that cannot be asked here; empty: all can
+	opaque   string      // a matcher that cannot be evaluated here; empty: all can
 	group    string
 	terminal bool
 	acts     []planAct
@@ -101,7 +101,7 @@ func (p *Plan) act(h caddyhttp.MiddlewareHandler, invoked []string) (planAct, bo
 // choose what is logged.
 var harmlessHandlers = []string{"http.handlers.map", "http.handlers.log_append"}
 
-// setsClientIP says whether variables may make somebody else of a client.
+// setsClientIP reports whether variables may change a client's IP.
 func setsClientIP(vars caddyhttp.VarsMiddleware) bool {
 	for name := range vars {
 		if name == caddyhttp.ClientIPVarKey || guard.HasPlaceholder(name) {
@@ -111,22 +111,22 @@ func setsClientIP(vars caddyhttp.VarsMiddleware) bool {
 	return false
 }
 
-// endingHandlers answer themselves.
+// endingHandlers answer every request themselves.
 var endingHandlers = []string{
 	"http.handlers.static_response", "http.handlers.reverse_proxy", "http.handlers.error",
 }
 
-// What stands before a place in the routes: nothing, what force passes over, or what
-// no request gets past here.
+// What stands before a position in the routes: nothing, handlers that `fast_refusals force`
+// skips, or a handler that no request can pass here.
 const (
 	blocksNone = iota
 	blocksUnlessForced
 	blocksAll
 )
 
-// reach notes the gates that requests can come to. before is what stands before these
-// routes; it returns what stands behind them for a request that every route without a
-// matcher has handled.
+// reach notes the gates that requests can reach. before is what stands before these routes.
+// It returns what stands before the routes that follow, for a request that every route
+// without a matcher has handled.
 func (p *Plan) reach(steps []planStep, before int) int {
 	for i := range steps {
 		s := &steps[i]
@@ -147,14 +147,14 @@ func (p *Plan) reach(steps []planStep, before int) int {
 				inner = max(inner, blocksUnlessForced)
 			}
 		}
-		if len(s.sets) == 0 { // a request that a matcher turns away does without it
+		if len(s.sets) == 0 { // a request that does not match skips it
 			before = inner
 		}
 	}
 	return before
 }
 
-// blocks is what a route with a matcher that cannot be asked is to all that follows.
+// blocks returns what a route whose matcher cannot be evaluated means for all that follows.
 func (s *planStep) blocks() int {
 	switch {
 	case s.terminal || slices.ContainsFunc(s.acts, func(a planAct) bool { return a.sub || a.gate != nil }):
@@ -165,10 +165,10 @@ func (s *planStep) blocks() int {
 	return blocksNone
 }
 
-// Reaches says whether requests can come to a gate, so that it may be refused for here.
+// Reaches reports whether requests can reach a gate, so that its refusals may be written here.
 func (p *Plan) Reaches(g *gate.Gate) bool { return slices.Contains(p.gates, g) }
 
-// Obstacle says what stands before a gate that cannot be reached.
+// Obstacle says what stands before a gate that Reaches does not report.
 func (p *Plan) Obstacle(g *gate.Gate) string {
 	var before []string
 	var look func(steps []planStep) bool
@@ -191,7 +191,7 @@ func (p *Plan) Obstacle(g *gate.Gate) string {
 					before = append(before, a.other)
 				}
 			}
-			if s.opaque != "" { // what is behind the matcher comes only after it
+			if s.opaque != "" { // the matcher precedes only what is in its route
 				before = before[:outside]
 			}
 		}
@@ -205,10 +205,10 @@ func (p *Plan) Obstacle(g *gate.Gate) string {
 		"; move it behind the gate, or write `fast_refusals force`"
 }
 
-// way is where a request leads: to a gate, or to the HTTP server.
+// routeDestination is where a request leads: to a gate, or to the HTTP server.
 type routeDestination struct {
 	gate *gate.Gate // nil: the HTTP server
-	// guard is the last one on the way, nil: there is none; why it refuses, if it does.
+	// guard is the last one before the gate; nil: there is none. why is the reason if it refuses.
 	guard *guard.Guard
 	why   string
 }
@@ -216,14 +216,14 @@ type routeDestination struct {
 // walk is one request on its way through the plan.
 type walk struct {
 	groups      []string // groups that have matched
-	vague       []string // groups of which nobody knows here
-	skipped     bool     // something has been passed over that runs before the gate
-	headers     bool     // headers or query have been asked
+	vague       []string // groups of which it is not known whether they have matched
+	skipped     bool     // a handler that runs before the gate was skipped
+	headers     bool     // a matcher or guard has read headers or query
 	destination routeDestination
 }
 
-// walk follows the routes as Caddy does. false: it has come to an end, which is
-// w.way; true: it goes on with what follows.
+// walk follows the routes as Caddy does. It returns false where the request has reached its
+// destination, w.destination, and true where it continues with the routes that follow.
 func (w *walk) walk(steps []planStep, r *http.Request) bool {
 	for i := range steps {
 		s := &steps[i]
@@ -262,7 +262,7 @@ func (w *walk) walk(steps []planStep, r *http.Request) bool {
 	return true
 }
 
-// act takes a request through a handler. false: it goes no further.
+// act takes a request through a handler. It returns false where the request goes no further.
 func (w *walk) act(a *planAct, r *http.Request) bool {
 	switch {
 	case a.guard != nil:
@@ -294,7 +294,7 @@ func (w *walk) act(a *planAct, r *http.Request) bool {
 	return true
 }
 
-// refusedBy says why a guard, or a gate without one, refuses a request.
+// refusedBy says why a guard, or a gate without a guard, refuses a request.
 func (w *walk) refusedBy(s *guard.Routes, r *http.Request) string {
 	why, deep := s.Refuses(r)
 	w.headers = w.headers || deep && !s.IsPlain() || r.Method != http.MethodGet && attempt.OverriddenMethod(r.Header) != ""

@@ -17,8 +17,8 @@ import (
 	"github.com/stockgate/stockgate/fastpath"
 )
 
-// scratch is a request as net/http would have read it, for as long as it is
-// judged. It is used again: nobody keeps anything of it.
+// scratch is a request as net/http would have read it, for as long as it is judged. It is
+// reused: no callee may retain any part of it.
 type scratch struct {
 	request   http.Request
 	url       url.URL
@@ -27,7 +27,7 @@ type scratch struct {
 	names     [1 << 10]byte
 	foresight gate.Foresight
 	out       []byte // answers that were not sent yet
-	// strip: there are headers that the guard or the gate removes.
+	// strip says that the request has headers that the guard or the gate removes.
 	strip bool
 }
 
@@ -42,7 +42,7 @@ var scratches = sync.Pool{New: func() any {
 
 func takeScratch() *scratch { return scratches.Get().(*scratch) }
 
-// giveBack leaves nothing of one request for the next.
+// giveBack clears the scratch and returns it to the pool.
 func (s *scratch) giveBack() {
 	clear(s.request.Header)
 	s.foresight.Reset()
@@ -53,17 +53,17 @@ func (s *scratch) giveBack() {
 	scratches.Put(s)
 }
 
-// BeforeWait sends the answers that are there.
+// BeforeWait sends the answers that are buffered.
 func (s *scratch) BeforeWait() { s.out = s.ctx.conn.Flush(s.out) }
 
-// AfterWait notes and returns the time.
+// AfterWait updates and returns the time.
 func (s *scratch) AfterWait() time.Time {
 	s.ctx.conn.Now = time.Now()
 	return s.ctx.conn.Now
 }
 
-// lay makes the request of a frame, without headers that its gate does not heed. Its
-// strings are the frame's.
+// lay fills in the request from a frame, without the headers that its gate does not read. It
+// shares the frame's strings.
 func (s *scratch) lay(f *fastpath.Request, k *cachedRoute) {
 	r := &s.request
 	r.Method, r.Host, r.RequestURI, r.ContentLength = f.Method, f.Host, f.Target, f.ContentLength
@@ -76,7 +76,7 @@ func (s *scratch) lay(f *fastpath.Request, k *cachedRoute) {
 	i, names := 0, s.names[:0]
 	s.strip = false
 	g := k.destination.gate
-	all := g == nil || g.AsksIP() // which may stand in any header of a trusted proxy
+	all := g == nil || g.AsksIP() // a trusted proxy may send it in any header
 	for name, value := range f.Fields {
 		if !all && !g.Heeds(name) {
 			continue
@@ -93,8 +93,8 @@ func (s *scratch) lay(f *fastpath.Request, k *cachedRoute) {
 	}
 }
 
-// canonicalName is a header's name as net/http writes it. What is not so already is
-// written behind room.
+// canonicalName returns a header's name as net/http writes it. A name in another form is
+// rewritten and appended to room.
 func canonicalName(name string, room []byte) (string, []byte) {
 	upper := true
 	for i := range len(name) {
@@ -126,8 +126,8 @@ func recase(name string, room []byte) (string, []byte) {
 	return unsafe.String(&room[start], len(name)), room
 }
 
-// scratchContext is the context of such a request. It is over from the start: what waits
-// for the network gives up at once, and the request goes the other way.
+// scratchContext is the context of a scratch's request. It is canceled from the start: a
+// handler that would wait for the network gives up at once, and Caddy's server gets the request.
 type scratchContext struct {
 	conn *fastpath.Request
 	vars map[string]any // nil: none are known
@@ -146,7 +146,7 @@ func (*scratchContext) Deadline() (time.Time, bool) { return time.Time{}, false 
 func (*scratchContext) Done() <-chan struct{}       { return isOver }
 func (*scratchContext) Err() error                  { return context.Canceled }
 
-// Value has what matchers and filters ask for.
+// Value returns the values that matchers and filters read.
 func (c *scratchContext) Value(key any) any {
 	switch key {
 	case caddy.ReplacerCtxKey:
@@ -161,20 +161,19 @@ func (c *scratchContext) Value(key any) any {
 	return nil
 }
 
-// memo is what is known of one connection.
+// memo caches what is known about one connection.
 type memo struct {
-	k *cachedRoute // where the request of the moment leads
+	k *cachedRoute // where the current request leads
 
 	remote string
 	vars   map[string]any // with the client's IP, while it does not depend on headers
 	until  time.Time      // how long vars hold
 }
 
-// varsFor is how long a client's IP is taken for the same: ranges of trusted proxies
-// may change.
+// varsFor is how long a client's IP is cached: ranges of trusted proxies may change.
 const varsFor = time.Second
 
-// client puts the client's IP into the context, as Caddy's server finds it.
+// client puts the client's IP into the context, as Caddy's server determines it.
 func (m *memo) client(s *scratch, server *caddyhttp.Server, now time.Time) {
 	if m.remote == "" {
 		if addr := s.ctx.conn.RemoteAddr(); addr != nil {

@@ -2,8 +2,8 @@ package fast
 
 import "github.com/stockgate/stockgate/caddymodule/gate"
 
-// IsBare says whether a request can come to a gate without having met a guard; seen: the gate
-// is in the routes that are known here.
+// IsBare reports whether a request can reach a gate without passing a guard. seen says
+// whether the gate is in the routes that are known here.
 func (p *Plan) IsBare(g *gate.Gate) (bare, seen bool) {
 	all := make(map[*gate.Gate]bool)
 	unguarded(p.steps, false, all)
@@ -11,8 +11,8 @@ func (p *Plan) IsBare(g *gate.Gate) (bare, seen bool) {
 	return bare, seen
 }
 
-// unguarded notes of every gate in the routes whether a request can come to it without
-// having met a guard. It returns whether a guard stands before what follows them.
+// unguarded notes for every gate in the routes whether a request can reach it without passing
+// a guard. It reports whether a guard stands before the routes that follow.
 func unguarded(steps []planStep, guarded bool, bare map[*gate.Gate]bool) bool {
 	for i := range steps {
 		s := &steps[i]
@@ -27,7 +27,7 @@ func unguarded(steps []planStep, guarded bool, bare map[*gate.Gate]bool) bool {
 				inner = unguarded(a.steps, inner, bare)
 			}
 		}
-		if len(s.sets) == 0 && s.opaque == "" { // a request that a matcher turns away does without it
+		if len(s.sets) == 0 && s.opaque == "" { // a request that does not match skips it
 			guarded = inner
 		}
 	}

@@ -10,21 +10,21 @@ import (
 	"github.com/stockgate/stockgate/fastpath"
 )
 
-// knownWays remembers where requests lead whose way depends on nothing but method,
-// host and path. Each place has room for one: what strangers ask for takes no more.
+// routeCache remembers where requests lead whose route depends on method, host and path
+// only. It has a fixed number of entries, so clients that send many paths cannot make it grow.
 type routeCache struct {
 	entries [1024]atomic.Pointer[cachedRoute]
 }
 
-// knownWay is where one method, host and path leads.
+// cachedRoute is where one method, host and path leads.
 type cachedRoute struct {
 	method, host, path string
 	url                url.URL // without its query
 	destination        routeDestination
-	kept               bool // it depends on nothing else
+	kept               bool // the route depends on nothing else
 }
 
-// mostWay bounds what is remembered.
+// maxCachedRoute bounds method, host and path of a cached route, in bytes together.
 const maxCachedRoute = 512
 
 var routeCacheSeed = maphash.MakeSeed()
@@ -38,7 +38,7 @@ func (k *cachedRoute) is(method, host, path string) bool {
 	return k.path == path && k.method == method && k.host == host
 }
 
-// wayOf finds where a request leads. nil: to the HTTP server.
+// wayOf finds where a request leads; nil: to the HTTP server.
 func (p *Plan) wayOf(f *fastpath.Request, path string) *cachedRoute {
 	place := p.known.place(f.Method, f.Host, path)
 	if k := place.Load(); k != nil && k.is(f.Method, f.Host, path) {
@@ -58,7 +58,7 @@ func (p *Plan) wayOf(f *fastpath.Request, path string) *cachedRoute {
 	if k.url = *u; u.Scheme != "" || u.Host != "" || u.Opaque != "" {
 		return nil
 	}
-	// what the URL holds is cut from the path
+	// the strings of u are substrings of path, which is not ours to keep
 	k.url.Path, k.url.RawPath = strings.Clone(u.Path), strings.Clone(u.RawPath)
 	s := takeScratch()
 	defer s.giveBack()
@@ -76,8 +76,8 @@ func (p *Plan) wayOf(f *fastpath.Request, path string) *cachedRoute {
 	return k
 }
 
-// suits says whether Caddy's server lets a request come to the routes as it is. What
-// it keeps for itself, and what gates let pass, is the server's.
+// suits reports whether Caddy's server passes a request to the routes unchanged. Requests
+// that it answers itself, and those that gates let pass, are left to it.
 func (p *Plan) suits(method, host, path string) bool {
 	return len(method) <= 32 && method != http.MethodOptions && strings.Trim(host, ".") != "" &&
 		!strings.HasPrefix(host, ".") && !strings.HasPrefix(host, ":") && !strings.HasPrefix(path, "/.well-known/")

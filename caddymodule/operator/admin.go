@@ -46,7 +46,7 @@ const (
 // POST | `/stockgate/sales/{id}/reconcile` | what differs between Redis, the journal, the ledger and, with `{"orders","as_of"}` or `{"probe"}`, the shop; `{"repair":true}` puts it right
 // GET | `/stockgate/holds` | the same of all sales
 // POST | `/stockgate/sales/{id}/holds/confirm`, `release` | resolves many: `{"state","cause","older","all","force","dry_run","after"}`, or `{"names"}` of reservations or refs to confirm; up to 500, `next` says where to go on
-// GET | `/stockgate/sales/{id}/journal` | where the sale's journal begins and ends, and who follows it
+// GET | `/stockgate/sales/{id}/journal` | where the sale's journal begins and ends, and how far its followers are
 // GET | `/stockgate/sales/{id}/journal/movements` | up to `?limit=` movements `?after=` a number, of the journal and where it has ended of the ledger; `?epoch=`
 // GET | `/stockgate/journals` | the journals of all sales
 // GET | `/stockgate/reservations/{id}` | a reservation
@@ -55,7 +55,7 @@ const (
 // POST | `/stockgate/reservations/{id}/extend` | the reservation, held for `{"hold_for"}` from now, up to the sale's max_hold
 // GET | `/stockgate/doctor` | what this edge finds right and wrong, `{"level","check","text"}` each; `?older=10m` for holds in doubt
 // GET | `/stockgate/gates` | the gates of this edge by name
-// POST | `/stockgate/gates/{name}/try` | what that gate makes of `{"request","answer"}`, HTTP messages in base64; also `"from"`, an address, and `"placeholders"`, those that other directives set. Nothing is reserved
+// POST | `/stockgate/gates/{name}/try` | how that gate decides on `{"request","answer"}`, HTTP messages in base64; also `"from"`, an address, and `"placeholders"`, those that other directives set. Nothing is reserved
 // POST | `/stockgate/try` | the same of the only gate
 // GET | `/stockgate/lists` | all named lists
 // GET | `/stockgate/lists/{name}` | a list and how many entries it has
@@ -63,7 +63,7 @@ const (
 //
 // Errors are `{"error":"…"}`: 400 bad input, 404 unknown, 409 the state forbids it,
 // 413 too large, 503 Redis does not answer, or no stockgate app is running. After a
-// 503 it is unknown whether a change was made: every change may be asked for again.
+// 503 it is unknown whether a change was made: every change may be requested again.
 type AdminAPI struct{}
 
 // CaddyModule returns the Caddy module information.
@@ -117,8 +117,8 @@ func (AdminAPI) Routes() []caddy.AdminRoute {
 	return out
 }
 
-// serveOperator makes an admin handler: it finds the desk, and puts what handle
-// returns into the words of HTTP.
+// serveOperator makes an admin handler. It finds the edge runtime and writes what handle
+// returns as an HTTP response.
 func serveOperator(handle func(*operator, *http.Request) (any, error)) caddy.AdminHandler {
 	return caddy.AdminHandlerFunc(func(w http.ResponseWriter, r *http.Request) error {
 		app := app.Latest()
@@ -126,7 +126,7 @@ func serveOperator(handle func(*operator, *http.Request) (any, error)) caddy.Adm
 			return caddy.APIError{HTTPStatus: http.StatusServiceUnavailable, Message: "no stockgate app is running: is there a `stockgate` block in the global options?"}
 		}
 		o := &operator{app: app, runtime: app.Runtime(), by: request.By(r), log: caddy.Log().Named("admin.api.stockgate")}
-		// a change that is under way is finished, whether or not the client waits for it
+		// a change that has begun is finished, whether or not the client waits for it
 		var cancel context.CancelFunc
 		o.ctx, cancel = context.WithTimeout(context.WithoutCancel(r.Context()), adminTimeout)
 		defer cancel()
@@ -145,7 +145,7 @@ func serveOperator(handle func(*operator, *http.Request) (any, error)) caddy.Adm
 	})
 }
 
-// notFoundError is about a thing that is not there.
+// notFoundError says that something does not exist.
 type notFoundError struct{ error }
 
 func (e notFoundError) Unwrap() error { return e.error }

@@ -14,7 +14,7 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// bulkBody bounds a request's body in bytes: adminapi.BulkMost names of 128 bytes.
+// bulkBody bounds a request's body in bytes: adminapi.MaxBulk names of 128 bytes.
 const bulkBody = 80 << 10
 
 func (o *operator) confirmHolds(r *http.Request) (any, error) {
@@ -50,7 +50,7 @@ func (o *operator) bulk(r *http.Request, to record.State) (any, error) {
 		return nil, err
 	}
 	err = o.bulkResolve(id, found, &ask, to, answer)
-	if err == nil && !ask.DryRun { // what an earlier request did is found done
+	if err == nil && !ask.DryRun { // holds that an earlier request resolved count too
 		err = o.runtime.Store.Shard().AwaitReplicas(o.ctx)
 	}
 	if err == nil {
@@ -59,7 +59,8 @@ func (o *operator) bulk(r *http.Request, to record.State) (any, error) {
 	return answer, err
 }
 
-// checkBulk says whether it is clear what is meant: a slip resolves nothing.
+// checkBulk refuses a request that does not say clearly which holds it means, so that a
+// mistake resolves none.
 func checkBulk(b *adminapi.BulkRequest, to record.State) (f reservation.HoldFilter, err error) {
 	chosen := b.State != "" || b.Cause != "" || b.Older != "" || b.All || b.After != ""
 	switch {
@@ -82,7 +83,7 @@ func checkBulk(b *adminapi.BulkRequest, to record.State) (f reservation.HoldFilt
 	return holdFilter(b.State, b.Cause, b.Older)
 }
 
-// bulkFind finds what is meant.
+// bulkFind finds the holds that the request means.
 func (o *operator) bulkFind(id string, ask *adminapi.BulkRequest, f reservation.HoldFilter, answer *adminapi.BulkAnswer) ([]reservation.Record, error) {
 	if ask.Names == nil {
 		found, next, err := o.runtime.Store.HoldsAfter(o.ctx, id, f, ask.After, adminapi.MaxBulk)
@@ -107,8 +108,8 @@ func (o *operator) bulkFind(id string, ask *adminapi.BulkRequest, f reservation.
 	return found, nil
 }
 
-// bulkResolve resolves each by a script call of its own, and logs what it has done
-// also where Redis goes away half-way.
+// bulkResolve resolves each hold by a script call of its own. It logs what it has done even
+// if Redis stops answering half-way.
 func (o *operator) bulkResolve(id string, found []reservation.Record, ask *adminapi.BulkRequest, to record.State, answer *adminapi.BulkAnswer) (err error) {
 	answer.Matched = len(found)
 	var changed []string
@@ -178,7 +179,7 @@ func (o *operator) resolveOne(r *reservation.Record, to record.State, force bool
 	return nil
 }
 
-// foresee says what a request without dry_run would do.
+// foresee adds to the answer what a request without dry_run would do.
 func foresee(b *adminapi.BulkAnswer, r *reservation.Record, to record.State, force bool, now time.Time) {
 	isHold := r.State == record.Held || r.State == record.InDoubt
 	switch {

@@ -21,8 +21,8 @@ const (
 	doctorCall = 5 * time.Second
 )
 
-// doctor looks at everything that this edge sees. Whatever does not answer is a
-// finding, never an error of its own.
+// doctor examines everything that this edge sees. What does not answer is a finding, never
+// an error of the request.
 type doctor struct {
 	adminapi.Diagnosis
 	app     *app.App
@@ -52,12 +52,12 @@ func (o *operator) examine(r *http.Request) (any, error) {
 	return d.Diagnosis, nil
 }
 
-// call bounds one question.
+// call returns the context of one question to Redis or the ledger.
 func (d *doctor) call() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(d.ctx, doctorCall)
 }
 
-// edge says whether this edge sells.
+// edge examines whether this edge sells.
 func (d *doctor) edge() {
 	if err := d.runtime.Ready(); err != nil {
 		d.Add(adminapi.LevelError, "edge", "this edge does not sell, its gates answer 503: %v", err)
@@ -71,8 +71,8 @@ func (d *doctor) edge() {
 	}
 }
 
-// redis looks at the servers. False: they do not answer, so that nothing in them can be
-// looked at.
+// redis examines the servers. It returns false where they do not answer, so that nothing in
+// them can be examined.
 func (d *doctor) redis() bool {
 	ctx, cancel := d.call()
 	defer cancel()
@@ -86,7 +86,7 @@ func (d *doctor) redis() bool {
 		judgeServer(&d.Diagnosis, &servers[i], d.app.RedisOptions().ReplicaAcks)
 		few = few || servers[i].Replicas < d.app.RedisOptions().ReplicaAcks
 	}
-	if !few { // they are there: are they fast enough?
+	if !few { // enough are connected: are they fast enough?
 		if err := d.runtime.Store.Shard().CheckReplicas(ctx); err != nil {
 			d.Add(adminapi.LevelError, "replicas", "buyers, the shop and operators hear 503: %v", err)
 		}
@@ -101,12 +101,12 @@ func (d *doctor) redis() bool {
 	return true
 }
 
-// enrolment says whether all edges sign with one secret.
+// enrolment examines whether all edges sign with one secret.
 func (d *doctor) enrolment() {
 	ctx, cancel := d.call()
 	defer cancel()
 	if n, err := d.runtime.Enrolment(ctx); err != nil {
-		d.Add(adminapi.LevelError, "signing", "who signs cannot be read: %v", err)
+		d.Add(adminapi.LevelError, "signing", "the signing keys of the edges cannot be read: %v", err)
 	} else {
 		judgeEnrolment(&d.Diagnosis, n)
 	}
@@ -133,5 +133,6 @@ func judgeEnrolment(d *adminapi.Diagnosis, n edge.Enrolment) {
 	}
 }
 
-// noSaleThere says that a sale has gone, or not come yet, since its name was read.
+// noSaleThere reports whether Redis does not have the sale: it was lost, or not yet loaded,
+// when its name was read.
 func noSaleThere(err error) bool { return errors.Is(err, shard.ErrNoSale) }

@@ -13,7 +13,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/rates"
 )
 
-// gates looks at the gates of this configuration, and at what stands before them.
+// gates examines the gates of this configuration, and the handlers before them.
 func (d *doctor) gates() {
 	all := gate.Of(d.app).List()
 	if len(all) == 0 {
@@ -32,7 +32,7 @@ func (d *doctor) gates() {
 	d.listeners(all)
 }
 
-// gate looks at one gate; plan is of its server, nil: it has none.
+// gate examines one gate. plan is that of its server; nil: the gate has no server.
 func (d *doctor) gate(g *gate.Gate, plan *fast.Plan) {
 	name := "the gate " + g.Name
 	if g.Name == "" {
@@ -76,7 +76,7 @@ func (d *doctor) gate(g *gate.Gate, plan *fast.Plan) {
 	}
 }
 
-// listeners looks for wrappers of which no gate makes use.
+// listeners looks for listener wrappers that no gate uses.
 func (d *doctor) listeners(all []*gate.Gate) {
 	for server := range d.app.Listeners() {
 		if !slices.ContainsFunc(all, func(g *gate.Gate) bool { return g.Server() == server && g.FastRefusals != nil }) {
@@ -85,7 +85,7 @@ func (d *doctor) listeners(all []*gate.Gate) {
 	}
 }
 
-// whatOfDoubt says what becomes of the gate's holds in doubt.
+// whatOfDoubt says what resolves the gate's holds in doubt.
 func whatOfDoubt(g *gate.Gate) string {
 	switch {
 	case g.Outcome == "backend":
@@ -93,5 +93,5 @@ func whatOfDoubt(g *gate.Gate) string {
 	case g.Probe() != nil:
 		return fmt.Sprintf("asks %s about holds in doubt", g.Probe().Host())
 	}
-	return "keeps holds in doubt until somebody resolves them: `in_doubt probe <url>` would ask the shop"
+	return "keeps holds in doubt until an operator or the shop resolves them: `in_doubt probe <url>` would ask the shop"
 }

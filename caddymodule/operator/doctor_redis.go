@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	leastRedis = 7 // major version of Redis, which Valkey goes on from
+	leastRedis = 7 // major version of Redis, which Valkey continues
 	// clockOff and clockWrong are how far the clocks of an edge and of Redis may differ:
-	// holds follow Redis's, what the edge logs and the bearer tokens that it verifies
-	// follow its own, and shops check tokens by theirs.
+	// holds follow Redis's clock, the edge's log and the bearer tokens that it verifies
+	// follow its own, and shops check reservation tokens by theirs.
 	clockOff, clockWrong = time.Second, 30 * time.Second
 	// memoryHigh and memoryFull are percents.
 	memoryHigh, memoryFull = 75, 90
 )
 
-// judgeServer says what is right and wrong about a Redis that has stock. acks is how
-// many replicas must have an operation before its caller hears that it is done.
+// judgeServer adds the findings about a Redis that has stock. acks is how many replicas must
+// have an operation before it counts as done.
 func judgeServer(d *adminapi.Diagnosis, s *shard.Server, acks int) {
 	judgeClock(d, s)
 	if s.Embedded {
@@ -76,7 +76,7 @@ func judgeMemory(d *adminapi.Diagnosis, s *shard.Server) {
 	used := humanize.IBytes(uint64(s.Used)) + " of " + humanize.IBytes(uint64(bound)) + ", " + what
 	switch percent := int(float64(s.Used) / float64(bound) * 100); {
 	case percent >= memoryFull:
-		d.Add(adminapi.LevelError, "memory", "redis uses %d%% (%s): when it is full nobody can buy; raise maxmemory, or see that the ledger follows, so that journals can be trimmed", percent, used)
+		d.Add(adminapi.LevelError, "memory", "redis uses %d%% (%s): when it is full the edges refuse every attempt; raise maxmemory, or see that the ledger follows, so that journals can be trimmed", percent, used)
 	case percent >= memoryHigh:
 		d.Add(adminapi.LevelWarning, "memory", "redis uses %d%% (%s): raise maxmemory before the sale", percent, used)
 	case s.Max == 0:
@@ -112,7 +112,7 @@ func judgeReplicas(d *adminapi.Diagnosis, s *shard.Server, acks int) {
 	case s.Replicas < acks:
 		d.Add(adminapi.LevelError, "replicas", "replica_acks wants %d, and the replicas that are connected are %d: buyers, the shop and operators hear 503; connect more, or lower replica_acks", acks, s.Replicas)
 	case s.Replicas > 0 && acks == 0:
-		d.Add(adminapi.LevelWarning, "replicas", "nobody waits for the replicas (%d) of this redis: a failover may lose what was sold, and its units would be sold again; set `replica_acks 1 50ms`", s.Replicas)
+		d.Add(adminapi.LevelWarning, "replicas", "the edges do not wait for the replicas (%d) of this redis: a failover may lose what was sold, and its units would be sold again; set `replica_acks 1 50ms`", s.Replicas)
 	case acks > 0:
 		d.Add(adminapi.LevelOK, "replicas", "replicas that are connected: %d; that must have an operation before it counts as done: %d", s.Replicas, acks)
 	default:

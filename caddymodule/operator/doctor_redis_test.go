@@ -40,7 +40,7 @@ func TestDoctorJudgesRedis(t *testing.T) {
 		"disk":             {func(s *shard.Server) { s.Unwritten = "append-only file" }, 0, "error persistence redis could not write its append-only file"},
 		"a replica":        {func(s *shard.Server) { s.Replica = true }, 0, "error replicas this redis is a replica"},
 		"replica is away":  {func(s *shard.Server) { s.Replicas = 1 }, 2, "error replicas replica_acks wants 2, and the replicas that are connected are 1"},
-		"nobody waits":     {func(s *shard.Server) { s.Replicas = 1 }, 0, "warning replicas nobody waits for the replicas (1) of this redis"},
+		"no wait":          {func(s *shard.Server) { s.Replicas = 1 }, 0, "warning replicas the edges do not wait for the replicas (1) of this redis"},
 		"ahead":            {func(s *shard.Server) { s.Ahead = 1600 * time.Millisecond }, 0, "warning clock redis's clock is 1.6s ahead of this machine's"},
 		"far behind":       {func(s *shard.Server) { s.Ahead = -time.Minute }, 0, "error clock redis's clock is 1m0s behind this machine's"},
 		"slow, not behind": {func(s *shard.Server) { s.Ahead, s.Delay = -1400*time.Millisecond, time.Second }, 0, ""},

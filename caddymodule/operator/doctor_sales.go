@@ -18,11 +18,11 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// ledger says whether the database of the ledger answers and has its tables.
+// ledger examines whether the database of the ledger answers and has its tables.
 func (d *doctor) ledger() {
 	books := d.app.Ledger()
 	if books == nil {
-		return // that is said of each open sale
+		return // a finding about each open sale says so
 	}
 	ctx, cancel := d.call()
 	defer cancel()
@@ -34,7 +34,7 @@ func (d *doctor) ledger() {
 	}
 }
 
-// sales looks at every sale.
+// sales examines every sale.
 func (d *doctor) sales() {
 	ctx, cancel := d.call()
 	defer cancel()
@@ -64,7 +64,7 @@ func (d *doctor) sales() {
 	}
 }
 
-// limits looks for limits of an open sale that a client can use up for other persons.
+// limits looks for limits of an open sale that a client can use up for other buyers.
 func (d *doctor) limits(l *edge.Listing) {
 	if l.Status != sale.Open {
 		return
@@ -77,14 +77,14 @@ func (d *doctor) limits(l *edge.Listing) {
 			}
 			if per := strings.ReplaceAll(string(limit.Per), "+", ", "); !slices.Contains(chosen, per) {
 				chosen = append(chosen, per)
-				d.Add(adminapi.LevelWarning, "limits", "%s has a limit per %s, and the gate %s takes that from what a client sends: a client can avoid the limit, or use up that of other persons; "+
+				d.Add(adminapi.LevelWarning, "limits", "%s has a limit per %s, and the gate %s takes that from what a client sends: a client can avoid the limit, or use up that of other buyers; "+
 					"take it from your authentication or jwt, or count a verified identity together with it, such as `per: [%s, ip]`", l.Sale.ID, per, strconv.Quote(g.Name), per)
 			}
 		}
 	}
 }
 
-// sale looks at the books of one sale, and at what the ledger has of it.
+// sale examines the stock of one sale, and what the ledger has of it.
 func (d *doctor) sale(id string) {
 	ctx, cancel := d.call()
 	defer cancel()
@@ -98,10 +98,10 @@ func (d *doctor) sale(id string) {
 		d.Add(adminapi.LevelError, "sale", "%s cannot be read: %v", id, err)
 		return
 	case life.Restoring:
-		d.Add(adminapi.LevelError, "sale", "%s is being rebuilt, or that broke off: nothing is sold, and outcomes wait; if nobody is at it, run 'caddy stockgate rebuild %s --from ledger'", id, id)
+		d.Add(adminapi.LevelError, "sale", "%s is being rebuilt, or that broke off: nothing is sold, and outcomes wait; if no rebuild is running, run 'caddy stockgate rebuild %s --from ledger'", id, id)
 		return
 	case life.HasPrevious:
-		d.Add(adminapi.LevelError, "sale", "%s was rebuilt, and what redis had before is not all carried over: it cannot be opened, and some outcomes wait; if nobody is at it, "+
+		d.Add(adminapi.LevelError, "sale", "%s was rebuilt, and what redis had before is not all carried over: it cannot be opened, and some outcomes wait; if no rebuild is running, "+
 			"run 'caddy stockgate rebuild %s --from ledger' again", id, id)
 	}
 	b, err := d.runtime.Store.SaleStock(ctx, id)
@@ -127,7 +127,7 @@ func (d *doctor) sale(id string) {
 	d.judgeJournal(b, head)
 }
 
-// judgeLead says that Redis's clock has stepped while holds were waiting.
+// judgeLead adds a finding if Redis's clock has stepped while the sale had holds.
 func (d *doctor) judgeLead(id string, lead time.Duration) {
 	how := "back"
 	if lead < 0 {
@@ -139,7 +139,7 @@ func (d *doctor) judgeLead(id string, lead time.Duration) {
 	}
 }
 
-// judgeBooks says what is wrong with the books of a sale at a time of its Redis.
+// judgeBalance adds the findings about the stock of a sale. now is its Redis's time.
 func (d *doctor) judgeBalance(b *reservation.SaleStock, now time.Time) {
 	if !b.Balanced {
 		d.Add(adminapi.LevelError, "sale", "the books of %s do not balance: stock is not available + held + in doubt + confirmed, so something else has changed keys in redis; "+
@@ -158,7 +158,7 @@ func (d *doctor) judgeBalance(b *reservation.SaleStock, now time.Time) {
 	}
 }
 
-// whyDoubt says whether somebody asks the shop.
+// whyDoubt says whether a gate has a probe that asks the shop.
 func (d *doctor) whyDoubt() string {
 	for _, g := range gate.Of(d.app).List() {
 		if g.Probe() != nil {
@@ -168,7 +168,7 @@ func (d *doctor) whyDoubt() string {
 	return ", and no gate has `in_doubt probe`"
 }
 
-// judgeJournal says how far the ledger is behind a sale.
+// judgeJournal adds the findings about how far the ledger is behind a sale.
 func (d *doctor) judgeJournal(b *reservation.SaleStock, head journal.Head) {
 	withLedger := d.app.Ledger() != nil
 	if withLedger && d.lost(b.ID, head) {
@@ -195,7 +195,7 @@ func (d *doctor) judgeJournal(b *reservation.SaleStock, head journal.Head) {
 	}
 }
 
-// lost says that the ledger has what Redis has lost.
+// lost reports whether the ledger has movements that Redis has lost, and adds the finding.
 func (d *doctor) lost(id string, head journal.Head) bool {
 	ctx, cancel := d.call()
 	defer cancel()
@@ -213,7 +213,7 @@ func (d *doctor) lost(id string, head journal.Head) bool {
 	return false
 }
 
-// later says that a sale has come as far as the ledger since it was looked at.
+// later reports whether the sale's journal has reached the ledger's position meanwhile.
 func (d *doctor) later(id string, at ledger.Position) bool {
 	ctx, cancel := d.call()
 	defer cancel()

@@ -6,14 +6,14 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// JudgeServer says what is right and wrong about a Redis: "level check text" each.
+// JudgeServer returns the findings about a Redis, each as "level check text".
 func JudgeServer(s shard.Server, acks int) []string {
 	var d adminapi.Diagnosis
 	judgeServer(&d, &s, acks)
 	return lines(&d)
 }
 
-// JudgeEnrolment is JudgeServer of who signs.
+// JudgeEnrolment returns the findings about the edges' signing keys, as JudgeServer does.
 func JudgeEnrolment(n edge.Enrolment) []string {
 	var d adminapi.Diagnosis
 	judgeEnrolment(&d, n)

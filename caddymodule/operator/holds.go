@@ -13,7 +13,7 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// listHolds lists those of the sale in the path, or of all sales.
+// listHolds lists the holds of the sale in the path, or of all sales.
 func (o *operator) listHolds(r *http.Request) (any, error) {
 	names := []string{"state", "cause", "older", "limit"}
 	var sales []string
@@ -59,13 +59,13 @@ func (o *operator) listHolds(r *http.Request) (any, error) {
 		}
 	}
 	if len(sales) > 1 || r.PathValue("id") == "" {
-		list.Next = "" // a place in one sale's list
+		list.Next = "" // it is a position in the list of one sale
 	}
 	return list, nil
 }
 
-// addHolds adds those of one sale. Where a filter takes few of very many, it looks
-// as far as the request's time allows.
+// addHolds adds the holds of one sale. Where a filter selects few of very many, it searches
+// for as long as the request's time allows.
 func (o *operator) addHolds(list *adminapi.HoldList, id string, filter reservation.HoldFilter, after string, limit int) error {
 	for {
 		found, next, err := o.runtime.Store.HoldsAfter(o.ctx, id, filter, after, limit-len(list.Holds))
@@ -80,7 +80,7 @@ func (o *operator) addHolds(list *adminapi.HoldList, id string, filter reservati
 			after = next
 			continue
 		}
-		// the last one that was asked for may be the last one there is
+		// the last one requested may be the last one there is
 		rest, further, err := o.runtime.Store.HoldsAfter(o.ctx, id, filter, next, 1)
 		if err != nil {
 			return cursorFault(err)

@@ -63,8 +63,8 @@ func (o *operator) journalState(id string) (adminapi.JournalState, error) {
 	return s, nil
 }
 
-// readMovements answers with a part of a sale's movements: of the journal, and of the
-// ledger what the journal does not keep any more.
+// readMovements answers with a part of a sale's movements: those of the journal, and from the
+// ledger those that the journal no longer keeps.
 func (o *operator) readMovements(r *http.Request) (any, error) {
 	id, err := request.SaleID(r)
 	if err != nil {
@@ -110,7 +110,7 @@ func (o *operator) movements(id string, epoch, after int64, limit int) (*adminap
 		if failed != nil {
 			return nil, fmt.Errorf("%w: %w", ledger.ErrLedger, failed)
 		}
-		if at.Seq > 0 { // redis has lost it, the ledger has not
+		if at.Seq > 0 { // Redis has lost it, the ledger has not
 			err, lost, head.Epoch = nil, true, at.Epoch
 			epoch = cmp.Or(epoch, at.Epoch)
 		}
@@ -146,7 +146,7 @@ func (o *operator) movements(id string, epoch, after int64, limit int) (*adminap
 	return page, err
 }
 
-// sameEpoch says that what was just read was not of another life of the sale.
+// sameEpoch returns an error if what was just read belongs to another epoch of the sale.
 func (o *operator) sameEpoch(id string, epoch int64) error {
 	head, err := o.runtime.Store.Journal().Head(o.ctx, id)
 	if err == nil && head.Epoch != epoch {

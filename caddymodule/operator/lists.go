@@ -50,7 +50,7 @@ func (o *operator) showList(r *http.Request) (any, error) {
 	return o.listState(l)
 }
 
-// listState looks at a list.
+// listState returns the state of a list.
 func (o *operator) listState(l *configured.List) (s adminapi.ListState, err error) {
 	s = adminapi.ListState{Name: l.Name, Source: l.Source.Source, Path: l.Path}
 	if l.File != nil {
@@ -78,7 +78,7 @@ func (o *operator) readList(r *http.Request) (*configured.List, error) {
 }
 
 // changeList adds entries to a list that is kept in Redis, or removes some. Up to
-// 500 are one step in Redis; what an error leaves undone may be asked for again.
+// 500 are one step in Redis; what an error leaves undone may be requested again.
 func (o *operator) changeList(r *http.Request, op string) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (o *operator) changeList(r *http.Request, op string) (any, error) {
 		}
 		return nil, o.noted(err, message, zap.String("list", l.Name), zap.Int("entries", len(entries)))
 	}
-	// who they are stays out of the log
+	// the log does not name buyers
 	o.log.Info(message, zap.String("by", o.by), zap.String("list", l.Name), zap.Int("entries", len(entries)), zap.Int("changed", n))
 	return adminapi.ListChanged{Name: l.Name, Changed: n}, nil
 }

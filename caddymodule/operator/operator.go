@@ -14,7 +14,7 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// operator is one request of the admin API: who asks, of which desk.
+// operator is one request of the admin API: its caller, and the edge runtime that it is about.
 type operator struct {
 	ctx     context.Context
 	app     *app.App
@@ -23,8 +23,8 @@ type operator struct {
 	log     *zap.Logger
 }
 
-// noted writes a change to the log, with who and what, and returns its error. This
-// edge follows the change at once; the others do when they hear of it.
+// noted logs a change with its caller and its details, and returns its error. This edge
+// follows the change at once, the others when Redis notifies them.
 func (o *operator) noted(err error, change string, what ...zap.Field) error {
 	log := o.log.With(zap.String("by", o.by)).With(what...)
 	switch {
@@ -44,7 +44,7 @@ func (o *operator) noted(err error, change string, what ...zap.Field) error {
 	return err
 }
 
-// known returns ErrNoSale unless there is such a sale.
+// known returns ErrNoSale unless the sale exists.
 func (o *operator) known(id string) error {
 	ids, err := o.runtime.Store.Journal().Sales(o.ctx)
 	if err != nil {
@@ -59,10 +59,11 @@ func (o *operator) known(id string) error {
 	return nil
 }
 
-// noSale says what has become of the sale that is not there: it never was, or it is lost.
+// noSale turns the error about a missing sale into one that says whether it never existed or
+// is lost.
 func (o *operator) noSale(id string, err error) error {
 	if lost, ok := errors.AsType[*edge.LostError](o.runtime.Missing(o.ctx, id, err)); ok {
-		return fmt.Errorf("%w: %s", shard.ErrRefused, lost) // to ask again does not help
+		return fmt.Errorf("%w: %s", shard.ErrRefused, lost) // a repeated request does not help
 	}
 	return edgeruntime.NoSale(id, err)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stockgate/stockgate/recovery"
 )
 
-// errNoLedger: this edge has no ledger from which anything could be rebuilt.
+// errNoLedger says that this edge has no ledger to rebuild a sale from.
 var errNoLedger = request.Bad("this Caddy has no ledger: give it the `ledger` that followed the sale, or ask an edge that has it")
 
 func (o *operator) rebuildSale(r *http.Request) (any, error) {
@@ -36,14 +36,14 @@ func (o *operator) rebuildSale(r *http.Request) (any, error) {
 	if from == nil {
 		return nil, errNoLedger
 	}
-	// it goes on when nobody waits for it any more: half of a sale sells nothing
+	// it goes on after the client has disconnected: half of a sale sells nothing
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(o.ctx), adminapi.RebuildTimeout)
 	defer cancel()
 	done, err := recovery.Rebuild(ctx, from, o.runtime.Store, id, options)
 	if options.DryRun || err != nil {
 		return done, o.noSale(id, err)
 	}
-	// what the operator has to know is in the log too: he may not have waited for the answer
+	// the log too has what the operator needs to know: they may not have waited for the answer
 	o.ctx = ctx
 	return done, o.noted(nil, "sale rebuilt from the ledger", zap.String("sale", id), zap.String("found", string(done.Found)),
 		zap.String("status", string(done.Status)), zap.Int64("entry", done.Ledger.Seq), zap.Int64("missing_that_are_known", done.Missing.AtLeast), zap.Bool("more_may_be_missing", done.Missing.Unknown), zap.Strings("notes", done.Notes))

@@ -20,16 +20,16 @@ import (
 )
 
 const (
-	// reconcileBody bounds the request in bytes: the most orders with the longest names.
+	// reconcileBody bounds the request in bytes: MaxOrders with the longest names.
 	reconcileBody = 160 << 20
-	// reconcileAsks is about how many reservations the shop is asked.
+	// reconcileAsks bounds about how many reservations the shop is asked.
 	reconcileAsks = 10_000
 )
 
-// reconciling lets one run at a time have the memory that it needs.
+// reconciling admits one run at a time, because a run needs much memory.
 var reconciling sync.Mutex
 
-// reconcile compares a sale, and repairs it if it is asked to. It may take minutes.
+// reconcile compares a sale, and repairs it if the request says so. It may take minutes.
 func (o *operator) reconcile(r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (o *operator) reconcile(r *http.Request) (any, error) {
 	return report, nil
 }
 
-// shopOf is what the shop says of its orders; nil: it is not asked.
+// shopOf returns how the run learns of the shop's orders; nil: it does not ask the shop.
 func (o *operator) shopOf(q *adminapi.ReconcileRequest, sale string) (*recovery.Shop, error) {
 	switch {
 	case q.Probe && q.Orders != nil:
@@ -94,10 +94,10 @@ func (o *operator) shopOf(q *adminapi.ReconcileRequest, sale string) (*recovery.
 	return &recovery.Shop{Orders: q.Orders, AsOf: q.AsOf}, nil
 }
 
-// errNoProbe: the gate of a reservation asks nobody.
+// errNoProbe says that the gate of a reservation has no probe to ask the shop with.
 var errNoProbe = errors.New("its gate has no probe")
 
-// probeShop asks by the probes of the gates.
+// probeShop asks the shop with the probes of the gates.
 func (o *operator) probeShop(sale string) (*recovery.Shop, error) {
 	probes := make(map[string]*probe.Probe)
 	for _, g := range gate.Of(o.app).List() {

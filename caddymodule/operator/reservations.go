@@ -33,8 +33,8 @@ func (o *operator) showReservation(r *http.Request) (any, error) {
 	return o.find(r)
 }
 
-// confirm: the operator knows that the shop has the order. Units that were given
-// back are taken again, else a refund is needed.
+// confirm settles a reservation whose order the shop has, as the operator knows. Units that
+// were given back are taken again; if they are sold, a refund is needed.
 func (o *operator) confirm(r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
@@ -47,8 +47,8 @@ func (o *operator) confirm(r *http.Request) (any, error) {
 	return o.resolved(before, state, err, "reservation confirmed", false)
 }
 
-// release: the operator knows that the shop does not have the order. Before the
-// deadline the shop may still take it, so that needs force.
+// release settles a reservation whose order the shop does not have, as the operator knows.
+// Before the deadline the shop may still take the order, so a release then needs force.
 func (o *operator) release(r *http.Request) (any, error) {
 	query, err := request.Query(r, "force")
 	if err != nil {
@@ -76,7 +76,7 @@ func (o *operator) release(r *http.Request) (any, error) {
 	return o.resolved(before, state, err, "reservation released", body.Force)
 }
 
-// giveBack: units of a confirmed reservation come back.
+// giveBack returns units of a confirmed reservation.
 func (o *operator) giveBack(r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (o *operator) giveBack(r *http.Request) (any, error) {
 		zap.String("return", returned.ID), zap.Any("lines", returned.Lines), zap.Bool("restock", returned.Restock))
 }
 
-// extend puts the deadline of a hold off.
+// extend postpones the deadline of a hold.
 func (o *operator) extend(r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func (o *operator) extend(r *http.Request) (any, error) {
 	return o.resolved(before, record.Held, err, "reservation extended", false, zap.Duration("hold_for", holdFor))
 }
 
-// resolved notes what became of a reservation and returns it as it is now.
+// resolved logs how a reservation was settled and returns its present state.
 func (o *operator) resolved(before *reservation.Record, state record.State, err error, change string, force bool, more ...zap.Field) (any, error) {
 	err = o.noted(err, change, append(more, zap.String("sale", before.Sale), zap.String("reservation", before.ID),
 		zap.String("was", string(before.State)), zap.String("state", string(state)), zap.Bool("force", force))...)
@@ -134,7 +134,7 @@ func (o *operator) resolved(before *reservation.Record, state record.State, err 
 	if now, err := o.runtime.Store.ReservationIn(o.ctx, before.Sale, before.ID); err == nil {
 		return now, nil
 	}
-	after := *before // Redis has just gone away: the change is made all the same
+	after := *before // Redis has stopped answering: the change is made all the same
 	after.State = state
 	return &after, nil
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// ledgerAsked bounds what a new sale waits for the ledger.
+// ledgerAsked bounds how long the apply of a new sale waits for the ledger.
 const ledgerAsked = 5 * time.Second
 
 func (o *operator) listSales(r *http.Request) (any, error) {
@@ -113,15 +113,15 @@ func (o *operator) applySale(r *http.Request) (any, error) {
 	return applied, o.noted(err, "sale applied", zap.String("sale", id), zap.Bool("force", options.Force), zap.Bool("new", options.New), zap.Strings("changes", changes))
 }
 
-// neverSold refuses to load a sale of which Redis has nothing and the ledger has
-// movements: it was lost.
+// neverSold refuses to load a sale that is missing in Redis and has movements in the ledger:
+// Redis has lost it.
 func (o *operator) neverSold(id string) error {
 	books := o.app.Ledger()
 	if books == nil {
 		return nil
 	}
 	if _, err := o.runtime.Store.Journal().Head(o.ctx, id); !errors.Is(err, shard.ErrNoSale) {
-		return nil // what fails here fails again when it is applied
+		return nil // an error here occurs again when the sale is applied
 	}
 	ctx, cancel := context.WithTimeout(o.ctx, ledgerAsked)
 	defer cancel()

@@ -1,5 +1,5 @@
-// Package shopapi is the handler stockgate_api, by which the shop says what became of a
-// reservation.
+// Package shopapi is the handler stockgate_api, through which the shop confirms, releases,
+// extends and returns reservations.
 package shopapi
 
 import (
@@ -26,12 +26,12 @@ import (
 
 func init() { caddy.RegisterModule(new(API)) }
 
-// apiTimeout bounds one request of the shop's API: a Redis that takes longer is
-// answered with 503, and the shop asks again.
+// apiTimeout bounds one request of the shop's API. If Redis takes longer the answer is 503,
+// and the shop repeats the request.
 const apiTimeout = 5 * time.Second
 
-// API is where the shop says what became of a reservation: whoever has a key may
-// resolve any reservation, so it belongs on a private listener.
+// API is where the shop settles reservations. A client with a key may settle any
+// reservation, so the API belongs on a private listener.
 //
 // Method | Path | Body
 // -------|------|-----
@@ -41,17 +41,17 @@ const apiTimeout = 5 * time.Second
 // POST | `/reservations/{id}/return` | `{"id":"…","lines":[{"sku","qty","region"}],"restock":true}`: units of an order come back; without lines all that are left
 // GET | `/reservations/{id}` | none
 //
-// Paths are relative to where the handler is mounted (`handle_path`). Every request
-// that reaches it is answered here: an empty 200 to a misspelt path would be taken
-// for a confirmation. A body may name the `sale`, as may the parameter `?sale=`: then
-// no other sale is searched. What is asked for again changes nothing and is answered
-// as the first time.
+// Paths are relative to where the handler is mounted (`handle_path`). The
+// handler answers every request that reaches it: the shop would take an empty 200 to a
+// misspelt path for a confirmation. The body or the parameter `?sale=` may name the `sale`:
+// then no other sale is searched. A repeated request changes nothing and gets the first
+// answer again.
 //
-// The credential is `Authorization: Bearer <key>`; a reservation token is none, it
-// stands in the shop's logs.
+// The credential is `Authorization: Bearer <key>`. A reservation token is not a credential,
+// because it may be in the shop's logs.
 //
 // A 200 carries the reservation. Anything else is application/problem+json (RFC 9457)
-// with `reason`, and `state` where the state of the reservation is in the way:
+// with `reason`, and `state` where the state of the reservation forbids the request:
 //
 // Status | Reasons
 // -------|--------
@@ -60,11 +60,11 @@ const apiTimeout = 5 * time.Second
 // 404, 405 | not_found, no_such_route, method
 // 409 | conflict, refund_needed, too_many
 // 422 | key_reused
-// 503 | unavailable, with Retry-After: it is unknown whether anything has changed, ask again
+// 503 | unavailable, with Retry-After: it is unknown whether anything has changed; repeat the request
 type API struct {
-	// Keys are what the shop may present, each 16 bytes or more, as a placeholder such
-	// as {env.STOCKGATE_API_KEY} or {file./etc/stockgate/key}. Several are for rotation:
-	// all are good. Required.
+	// Keys are the keys that the shop may present, each 16 bytes or more, as a placeholder
+	// such as {env.STOCKGATE_API_KEY} or {file./etc/stockgate/key}. For rotation there may be
+	// several: all are valid. Required.
 	Keys []string `json:"keys,omitempty"`
 
 	app  *app.App
@@ -110,7 +110,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.Hand
 	return a.write(w, answer)
 }
 
-// serve does what is asked, whether or not the shop waits for it.
+// serve runs the operation to its end, whether or not the shop waits for it.
 func (a *API) serve(c *apiCall, r *http.Request) (any, error) {
 	if err := c.read(r); err != nil {
 		return nil, err
@@ -129,13 +129,13 @@ func (a *API) serve(c *apiCall, r *http.Request) (any, error) {
 	defer cancel()
 	answer, err := apiOperations[c.operation].run(c)
 	if err != nil {
-		// "not found" of a sale that was lost would make the shop forget a reservation
+		// "not found" about a lost sale would make the shop drop the reservation
 		return nil, d.Missing(c.ctx, c.sale, err)
 	}
 	return answer, nil
 }
 
-// write answers with JSON that nothing on the way keeps.
+// write answers with JSON that no cache stores.
 func (a *API) write(w http.ResponseWriter, answer any) error {
 	body, err := json.Marshal(answer)
 	if err != nil {
@@ -154,13 +154,13 @@ func (a *API) write(w http.ResponseWriter, answer any) error {
 	return nil
 }
 
-// apiOperation is what the API can do with a reservation.
+// apiOperation is an operation of the API on a reservation.
 type apiOperation struct {
 	method string
 	run    func(*apiCall) (any, error)
 }
 
-// apiOperations by their names; `show` has no word in the path.
+// apiOperations are the operations by name; `show` has no word in the path.
 var apiOperations = map[string]apiOperation{
 	"show":    {http.MethodGet, (*apiCall).show},
 	"confirm": {http.MethodPost, (*apiCall).confirm},
@@ -169,11 +169,11 @@ var apiOperations = map[string]apiOperation{
 	"return":  {http.MethodPost, (*apiCall).giveBack},
 }
 
-// noOperation labels what is asked of no operation.
+// noOperation labels requests that name no operation.
 const noOperation = "other"
 
-// apiRoute reads what is asked of which reservation. The call is there also beside
-// an error.
+// apiRoute reads the operation and the reservation's id from the path. It returns a call also
+// with an error.
 func apiRoute(r *http.Request) (*apiCall, error) {
 	c := &apiCall{operation: noOperation}
 	rest, ok := strings.CutPrefix(r.URL.EscapedPath(), "/reservations/")
@@ -202,7 +202,7 @@ func apiRoute(r *http.Request) (*apiCall, error) {
 	return c, nil
 }
 
-// malformed is a mistake of whoever asks.
+// malformed returns the answer to a request that cannot be read.
 func malformed(format string, args ...any) *apiProblem {
 	return &apiProblem{Status: http.StatusBadRequest, Reason: "malformed", Detail: fmt.Sprintf(format, args...)}
 }
@@ -211,7 +211,7 @@ func noRoute(detail string) *apiProblem {
 	return &apiProblem{Status: http.StatusNotFound, Reason: "no_such_route", Detail: detail}
 }
 
-// isUnanswered says that it is unknown whether anything has changed.
+// isUnanswered reports whether Redis may have made a change without answering.
 func isUnanswered(err error) bool {
 	return errors.Is(err, shard.ErrUnavailable) || errors.Is(err, shard.ErrStarting) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, shard.ErrNewerSchema) || errors.Is(err, shard.ErrMemoryPolicy)

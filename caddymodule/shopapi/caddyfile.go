@@ -21,7 +21,7 @@ func ReadDirective(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) 
 	return api, nil
 }
 
-// warnPrivacy warns of a shop's API where buyers come: on the site of a gate.
+// warnPrivacy warns of a shop's API that buyers can reach: one on the site of a gate.
 func warnPrivacy(w directive.Warner) {
 	block := w.Block()
 	if block == nil {

@@ -14,8 +14,8 @@ import (
 
 var plain = regexp.MustCompile(`^[!-~]{1,128}$`)
 
-// FuzzAPIBody: no body makes the API panic; what it takes is within bounds, and is
-// what encoding/json reads too.
+// FuzzAPIBody checks that no body makes the API panic, and that what it accepts is within
+// bounds and what encoding/json reads too.
 func FuzzAPIBody(f *testing.F) {
 	for _, body := range []string{
 		"", "{}", `{"sale":"double11","token":"x"}`, `{"cause":"late"}`, `{"hold_for":"1h30m","token":"a.b.c"}`,

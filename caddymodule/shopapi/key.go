@@ -12,17 +12,17 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// leastAPIKey is how many bytes a key of the shop's API has at least.
+// minAPIKey is the minimum length of a key of the shop's API, in bytes.
 const minAPIKey = 16
 
-// token68 is what a bearer credential may look like (RFC 6750, section 2.1).
+// token68 is the syntax of a bearer credential (RFC 6750, section 2.1).
 var token68 = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
 
-// apiKeys are the hashes of the keys: they have one length, so that comparing tells
-// nothing about them.
+// apiKeys are the hashes of the keys. They have one length, so that the time of a comparison
+// reveals nothing about a key.
 type apiKeys [][sha256.Size]byte
 
-// readAPIKeys fills the placeholders in. An error names a key by its number only.
+// readAPIKeys fills in the placeholders. An error names a key by its number only.
 func readAPIKeys(configured []string) (apiKeys, error) {
 	if len(configured) == 0 {
 		return nil, errors.New("there is no key: write `key {env.STOCKGATE_API_KEY}`")
@@ -35,7 +35,7 @@ func readAPIKeys(configured []string) (apiKeys, error) {
 		case key == "":
 			return nil, fmt.Errorf("key number %d is empty; is the variable or file that it names there?", i+1)
 		case strings.ContainsAny(key, "{}"):
-			return nil, fmt.Errorf("key number %d has a placeholder that nobody fills in; there are {env.NAME} and {file./path}", i+1)
+			return nil, fmt.Errorf("key number %d has a placeholder that is not known here; use {env.NAME} or {file./path}", i+1)
 		case len(key) < minAPIKey:
 			return nil, fmt.Errorf("key number %d has %d bytes, it needs at least %d: make one with `openssl rand -base64 32`", i+1, len(key), minAPIKey)
 		case !token68.MatchString(key):
@@ -46,8 +46,8 @@ func readAPIKeys(configured []string) (apiKeys, error) {
 	return keys, nil
 }
 
-// check returns nil where the request presents one of the keys. All are compared,
-// each in the same time.
+// check returns nil if the request presents one of the keys. It compares all keys, each in
+// constant time.
 func (k apiKeys) check(r *http.Request) *apiProblem {
 	no := &apiProblem{Status: http.StatusUnauthorized, Reason: "unauthorized", challenge: `Bearer realm="stockgate_api"`}
 	values := r.Header.Values("Authorization")

@@ -30,10 +30,10 @@ type apiCall struct {
 	runtime *edgeruntime.Runtime
 }
 
-// apiCause stands in the journal and the record for what the shop's API was told.
+// apiCause is the cause, in journal and record, of what the shop does through the API.
 const apiCause = "api"
 
-// because is the cause, with what the shop gives as its own.
+// because returns the cause, with the one that the shop gives.
 func (c *apiCall) because() string {
 	if c.cause == "" {
 		return apiCause
@@ -48,8 +48,8 @@ func (c *apiCall) show() (any, error) {
 	return c.runtime.Store.ReservationIn(c.ctx, c.sale, c.id)
 }
 
-// confirm: the shop has the order. With a token, a reservation that Redis has lost
-// is made again.
+// confirm settles a reservation whose order the shop has. With a token it restores a
+// reservation that Redis has lost.
 func (c *apiCall) confirm() (any, error) {
 	claims, err := c.claims()
 	if err != nil {
@@ -60,8 +60,8 @@ func (c *apiCall) confirm() (any, error) {
 			return c.runtime.Store.Confirm(c.ctx, c.sale, c.id, reservation.SourceShop, c.because())
 		})
 	}
-	// The token proves that there was such a sale. Where Redis does not know it, that is no
-	// answer about the reservation.
+	// The token proves that the sale existed. That Redis does not know it says nothing about
+	// the reservation.
 	switch l, err := c.runtime.Listing(c.ctx, claims.Sale); {
 	case errors.Is(err, shard.ErrNoSale), err == nil && l.Lost():
 		return nil, &edge.LostError{Sale: claims.Sale}
@@ -76,11 +76,11 @@ func (c *apiCall) confirm() (any, error) {
 	})
 }
 
-// release: there will be no order.
+// release settles a reservation for which there will be no order.
 func (c *apiCall) release() (any, error) {
 	return c.resolve(func() (record.State, error) {
-		// An id that Redis does not know must not leave a tombstone: nothing that the
-		// shop has heard of is still on its way to Redis.
+		// An id that Redis does not know must not leave a tombstone: a reservation that the
+		// shop knows has already reached Redis.
 		if _, err := c.runtime.Store.ReservationIn(c.ctx, c.sale, c.id); err != nil {
 			return "", err
 		}
@@ -88,7 +88,7 @@ func (c *apiCall) release() (any, error) {
 	})
 }
 
-// giveBack: units of an order come back.
+// giveBack returns units of an order.
 func (c *apiCall) giveBack() (any, error) {
 	c.returned.Cause = c.because()
 	return c.resolve(func() (record.State, error) {
@@ -97,13 +97,13 @@ func (c *apiCall) giveBack() (any, error) {
 	})
 }
 
-// extended is a reservation with the token that goes with its new deadline.
+// extended is a reservation with the token for its new deadline.
 type extended struct {
 	*reservation.Record
 	Token string `json:"token,omitempty"`
 }
 
-// extend puts the deadline off.
+// extend postpones the deadline.
 func (c *apiCall) extend() (any, error) {
 	claims, err := c.claims()
 	if err != nil {
@@ -121,7 +121,7 @@ func (c *apiCall) extend() (any, error) {
 		return nil, err
 	}
 	answer := extended{Record: record}
-	if record.Deadline.Before(hold.Deadline) { // Redis went away after the change
+	if record.Deadline.Before(hold.Deadline) { // Redis stopped answering after the change
 		record.Deadline, record.Exp, record.Created = hold.Deadline, hold.Exp, hold.Created
 	}
 	if claims != nil {
@@ -133,8 +133,8 @@ func (c *apiCall) extend() (any, error) {
 	return answer, nil
 }
 
-// resolve changes a reservation and returns it as it is now. Where the sale is not
-// known it is looked for.
+// resolve changes a reservation and returns its present state. If the call does not name the
+// sale it searches for it.
 func (c *apiCall) resolve(change func() (record.State, error)) (*reservation.Record, error) {
 	if c.sale == "" {
 		found, err := c.runtime.Store.Reservation(c.ctx, c.id)
@@ -150,12 +150,12 @@ func (c *apiCall) resolve(change func() (record.State, error)) (*reservation.Rec
 	if now, err := c.runtime.Store.ReservationIn(c.ctx, c.sale, c.id); err == nil {
 		return now, nil
 	}
-	// Redis has just gone away: the change is made all the same
+	// Redis has stopped answering: the change is made all the same
 	return &reservation.Record{ID: c.id, Sale: c.sale, State: state, Cause: c.because(), Lines: []sale.Line{}}, nil
 }
 
-// claims reads the token of the body; nil: there is none. It must be one of ours and
-// about this reservation; it may be past its time, because who pays is late at times.
+// claims reads the token of the body; nil: there is none. The token must be one that the edges
+// signed for this reservation. It may have expired, because buyers may pay late.
 func (c *apiCall) claims() (*token.Claims, error) {
 	if c.token == "" {
 		return nil, nil

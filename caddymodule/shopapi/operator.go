@@ -7,21 +7,21 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// An operator may say less than the shop: the path names the reservation, and no token is
-// needed.
+// operatorFields are the fields that an operator's body may have, by operation: fewer than the
+// shop's, because the path names the reservation and no token is needed.
 var operatorFields = map[string][]string{
 	"extend": {"hold_for"},
 	"return": {"id", "lines", "restock"},
 }
 
-// ReadReturn reads the body of a return as an operator may write it. The error says what is
-// wrong with the body.
+// ReadReturn reads the body of a return that an operator sends. The error says what is wrong
+// with it.
 func ReadReturn(body []byte) (reservation.Return, error) {
 	c, err := readOperator("return", body)
 	return c.returned, err
 }
 
-// ReadExtension reads for how long an operator extends a hold.
+// ReadExtension reads the body with which an operator extends a hold.
 func ReadExtension(body []byte) (holdFor time.Duration, err error) {
 	c, err := readOperator("extend", body)
 	return c.holdFor, err

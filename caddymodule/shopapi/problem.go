@@ -21,9 +21,9 @@ type apiProblem struct {
 	Title  string `json:"title"`
 	Status int    `json:"status"`
 	Reason string `json:"reason"`
-	// State is the reservation's, where it is in the way.
+	// State is the reservation's, where it forbids the request.
 	State record.State `json:"state,omitempty"`
-	// Detail is for a person.
+	// Detail is for people: programs read Reason.
 	Detail string `json:"detail,omitempty"`
 
 	allow, challenge string // headers
@@ -31,7 +31,7 @@ type apiProblem struct {
 
 func (p *apiProblem) Error() string { return p.Reason + ": " + p.Detail }
 
-// apiTitles says what each reason means, always in the same words.
+// apiTitles are the fixed titles of the reasons.
 var apiTitles = map[string]string{
 	"malformed":      "The request cannot be read.",
 	"body_too_large": "The body is too large.",
@@ -41,13 +41,13 @@ var apiTitles = map[string]string{
 	"no_such_route":  "There is no such path.",
 	"method":         "The method does not fit the path.",
 	"conflict":       "The state of the reservation forbids it.",
-	"refund_needed":  "The units are sold to others: the buyer needs his money back.",
+	"refund_needed":  "The units are sold to others: refund the buyer.",
 	"too_many":       "More would be returned than was sold.",
 	"key_reused":     "The id was used for another return.",
 	"unavailable":    "Redis does not answer: ask again.",
 }
 
-// header sets what an answer's reason asks for besides its body.
+// header sets the headers that the answer's reason needs.
 func (p *apiProblem) header(h http.Header) {
 	if p.allow != "" {
 		h.Set("Allow", p.allow)
@@ -56,12 +56,12 @@ func (p *apiProblem) header(h http.Header) {
 		h.Set("WWW-Authenticate", p.challenge)
 	}
 	if p.Status == http.StatusServiceUnavailable {
-		h.Set("Retry-After", strconv.Itoa(1+rand.IntN(3))) // not everybody in one second
+		h.Set("Retry-After", strconv.Itoa(1+rand.IntN(3))) // clients come back in different seconds
 	}
 }
 
-// problemOf puts an error into the words of the API. What the shop can do nothing
-// about is for the log.
+// problemOf turns an error into an answer of the API. It logs an error that the shop cannot
+// act on.
 func (a *API) problemOf(c *apiCall, err error) *apiProblem {
 	p, ok := errors.AsType[*apiProblem](err)
 	if !ok {
@@ -87,7 +87,8 @@ func (a *API) problemOf(c *apiCall, err error) *apiProblem {
 	return p
 }
 
-// stateProblem is an answer that follows from the reservation itself; nil: another error.
+// stateProblem returns the answer to an error that follows from the reservation's state; nil:
+// it is another error.
 func stateProblem(err error) *apiProblem {
 	if conflict, ok := errors.AsType[*reservation.ConflictError](err); ok {
 		return &apiProblem{Status: http.StatusConflict, Reason: "conflict", State: conflict.State, Detail: conflict.Error()}

@@ -68,7 +68,7 @@ func (c *apiCall) read(r *http.Request) error {
 	return nil
 }
 
-// complete says what is missing.
+// complete returns the answer to a request that lacks a field; nil: it is complete.
 func (c *apiCall) complete() *apiProblem {
 	switch {
 	case c.operation == "extend" && c.holdFor == 0:
@@ -79,7 +79,7 @@ func (c *apiCall) complete() *apiProblem {
 	return nil
 }
 
-// readFields reads those fields of a body.
+// readFields reads the named fields of a body. Any other field is an error.
 func (c *apiCall) readFields(body []byte, names []string) *apiProblem {
 	all := strictjson.Members{
 		"sale":     strictjson.Text(&c.sale),
@@ -103,7 +103,7 @@ func (c *apiCall) readFields(body []byte, names []string) *apiProblem {
 
 const mustBeName = "must be 1 to 128 printable ASCII characters without space"
 
-// textLike reads a text that is in order.
+// textLike reads a text for which isIt is true.
 func textLike(into *string, isIt func(string) bool, must string) strictjson.Member {
 	return func(r *strictjson.Reader) error {
 		if err := strictjson.Text(into)(r); err != nil || isIt(*into) {
@@ -130,8 +130,8 @@ func readHoldFor(into *time.Duration) strictjson.Member {
 	}
 }
 
-// readReturnLines reads the lines of a return. An empty list is an error: without the
-// field everything is returned, and nobody should mean that by nothing.
+// readReturnLines reads the lines of a return. An empty list is an error: without the field
+// the whole order is returned, which an empty list must not mean by mistake.
 func readReturnLines(into *[]sale.Line) strictjson.Member {
 	return func(r *strictjson.Reader) error {
 		err := r.Array(func(int) error {
@@ -166,7 +166,7 @@ func readReturnLine(r *strictjson.Reader) (l sale.Line, err error) {
 	return l, err
 }
 
-// isJSON says that there is one Content-Type, and that it is JSON in UTF-8.
+// isJSON reports whether there is one Content-Type, and it is JSON in UTF-8.
 func isJSON(values []string) bool {
 	if len(values) != 1 {
 		return false

@@ -27,7 +27,7 @@ func itemPath(escaped string) (saleID, sku string, ok bool) {
 	return saleID, sku, err == nil
 }
 
-// keptBooks keeps every cell; buyers look at them.
+// keptBooks caches every cell, because buyers may ask for any.
 var keptBooks = bookcache.Options{Most: math.MaxInt, Longest: 5 * time.Second}
 
 // itemState is the public answer about an item.
@@ -39,7 +39,7 @@ type itemState struct {
 
 func (s *Status) serveItem(w http.ResponseWriter, r *http.Request, d *edgeruntime.Runtime, saleID, sku string) error {
 	if err := d.Ready(); err != nil {
-		return s.unavailable(w, err) // what is not in the catalogue may exist all the same
+		return s.unavailable(w, err) // a sale that is not in the catalogue yet may exist
 	}
 	listing, ok := d.Catalogue().Sale(saleID)
 	if ok && listing.Lost() {
@@ -69,14 +69,14 @@ func (s *Status) serveItem(w http.ResponseWriter, r *http.Request, d *edgeruntim
 			return s.unavailable(w, err)
 		}
 		if state = stockState(item, cells, books); state == "" {
-			shelf.Again(saleID) // the item is newer than the books
+			shelf.Again(saleID) // the item is newer than the overview
 			return s.unavailable(w, bookcache.ErrOld)
 		}
 	}
 	return answerStatus(w, http.StatusOK, "public, max-age=1", itemState{state, stamp(now), stamp(listing.Sale.StartsAt)})
 }
 
-// closedState is the state of a sale that does not sell; empty: it does.
+// closedState returns the state of a sale that does not sell; empty: it does.
 func closedState(verdict *sale.Refusal) string {
 	if verdict == nil {
 		return ""
@@ -93,7 +93,7 @@ func closedState(verdict *sale.Refusal) string {
 // stockStates are the states of a cell, the best first.
 var stockStates = []string{"on_sale", "low", "all_held", "sold_out"}
 
-// stockState is the best state of an item's cells; empty: the books know none of them.
+// stockState returns the best state of an item's cells; empty: the overview has none of them.
 func stockState(item *sale.Item, cells []string, s *bookcache.Overview) string {
 	least, _ := item.Bounds()
 	best := len(stockStates)

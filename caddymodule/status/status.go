@@ -1,4 +1,5 @@
-// Package status is the handler stockgate_status, which tells the shop's pages how an item sells.
+// Package status is the handler stockgate_status, from which the shop's pages read how an item
+// sells.
 package status
 
 import (
@@ -23,32 +24,32 @@ import (
 
 func init() { caddy.RegisterModule(new(Status)) }
 
-// Status tells the shop's pages how an item sells, and the shop with which keys
-// reservation tokens are signed. It answers GET and HEAD from memory:
+// Status publishes the state of items for the shop's pages, and the keys with which the shop
+// verifies reservation tokens. It answers GET and HEAD from memory:
 //
 // Path | Answer
 // -----|-------
 // `/sales/{id}/items/{sku}` | `{"state":"on_sale","server_time":"…","starts_at":"…"}`, cacheable for a second
 // `/.well-known/jwks.json` | the public keys of all edges (RFC 7517), cacheable for a minute
 //
-// Every other path goes on to the next handler; `handle_path` mounts it elsewhere.
+// Requests to other paths go to the next handler; `handle_path` mounts it elsewhere.
 //
 // State | Meaning
 // ------|--------
 // `on_sale` | there is stock
 // `low` | less than a tenth of the stock is available
-// `all_held` | everything is being bought: some may come back
+// `all_held` | buyers hold all units; some may come back on sale
 // `sold_out` | nothing is left
 // `not_started` | the sale is open and begins at starts_at
 // `paused` | the operator has paused the sale
 // `ended` | the sale is over or closed
 //
-// Stock counts as sold out when it is less than one order must take. An item with
-// regional stock is asked for with `?region=`; without it, the answer is that of the
-// region that has most to offer. Times are Redis's, not this machine's. Drafts are
-// not public: like what is unknown they are 404. The stock is about a second old, in
-// sales of many thousands of items up to five. When Redis has not answered for some
-// seconds the answer is 503 with Retry-After.
+// Stock counts as sold out when it is less than the smallest order. The parameter
+// `?region=` selects a region of an item with regional stock; without it, the answer is that
+// of the region with the best state. Times are Redis's, not this machine's. Drafts are not
+// public: like unknown sales they are 404. The stock is about a second old, in sales of many
+// thousands of items up to five. When Redis has not answered for some seconds the answer is
+// 503 with Retry-After.
 type Status struct {
 	app   *app.App
 	log   *zap.Logger
@@ -70,7 +71,7 @@ func (s *Status) Provision(ctx caddy.Context) error {
 	return nil
 }
 
-// ServeHTTP answers what is asked of it; anything else is next's.
+// ServeHTTP answers the paths of the handler and passes all other requests to next.
 func (s *Status) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	saleID, sku, isItem, isKeys := asked(r)
 	if !isItem && !isKeys || r.Method == http.MethodOptions {
@@ -90,21 +91,21 @@ func (s *Status) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhtt
 	return s.serveItem(w, r, d, saleID, sku)
 }
 
-// asked says what a request asks for.
+// asked says which item a request asks for, or that it asks for the keys.
 func asked(r *http.Request) (saleID, sku string, isItem, isKeys bool) {
 	path := r.URL.EscapedPath()
 	saleID, sku, isItem = itemPath(path)
 	return saleID, sku, isItem, path == "/.well-known/jwks.json"
 }
 
-// Answers says whether a request may be one that is answered here.
+// Answers reports whether the handler may answer a request.
 func (s *Status) Answers(r *http.Request) bool {
 	_, _, isItem, isKeys := asked(r)
 	return isItem || isKeys
 }
 
-// serveKeys publishes the keys of all edges. An edge that has not heard of the
-// others says so, rather than publish a set that lacks theirs.
+// serveKeys publishes the keys of all edges. An edge that does not know the others' keys
+// answers 503 instead of a set without them.
 func (s *Status) serveKeys(w http.ResponseWriter, d *edgeruntime.Runtime) error {
 	keys := d.PublicKeys()
 	if err := d.Ready(); err != nil && keys == nil {
@@ -123,12 +124,12 @@ func (s *Status) serveKeys(w http.ResponseWriter, d *edgeruntime.Runtime) error 
 	return answerStatus(w, http.StatusOK, "public, max-age=60", json.RawMessage(jwks))
 }
 
-// unavailable says no more than that: what is wrong is for the log.
+// unavailable answers 503. The cause is for the log, not for the public.
 func (s *Status) unavailable(w http.ResponseWriter, err error) error {
 	if c := s.log.Check(zap.DebugLevel, "the status is not known"); c != nil {
 		c.Write(zap.Error(err))
 	}
-	w.Header().Set("Retry-After", strconv.Itoa(1+rand.IntN(3))) // not everybody in one second
+	w.Header().Set("Retry-After", strconv.Itoa(1+rand.IntN(3))) // clients come back in different seconds
 	return answerStatus(w, http.StatusServiceUnavailable, "no-store", statusError{"the status is not known at present"})
 }
 
@@ -137,7 +138,8 @@ type statusError struct {
 	Error string `json:"error"`
 }
 
-// answerStatus writes bytes and returns nil: an error would be dear here.
+// answerStatus writes the answer and returns nil, also for error statuses: returning an error
+// to Caddy is expensive.
 func answerStatus(w http.ResponseWriter, status int, cache string, answer any) error {
 	body, err := json.Marshal(answer)
 	if err != nil {

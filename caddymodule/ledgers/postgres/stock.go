@@ -12,14 +12,14 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// OpensStock says whether an address is a URL of PostgreSQL, or keywords.
+// OpensStock reports whether an address is a URL or a keyword string of PostgreSQL.
 func (*Postgres) OpensStock(dsn string) bool {
 	scheme, _, isURL := strings.Cut(dsn, "://")
 	return isURL && (scheme == "postgres" || scheme == "postgresql") || !isURL && strings.Contains(dsn, "=")
 }
 
-// OpenStock opens a shop's database. A query that takes too long is ended in the
-// database too, which should not work for somebody who has left.
+// OpenStock opens a shop's database. A query that takes too long is canceled
+// in the database too, so that the database does not work for a client that has disconnected.
 func (*Postgres) OpenStock(dsn string) (*sql.DB, error) {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil { // what it says may repeat a password that is written in the wrong place
