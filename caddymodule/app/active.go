@@ -6,9 +6,9 @@ import (
 	"github.com/stockgate/stockgate/edge"
 )
 
-// Active returns the edge of the app that started last, nil where none runs, and a
-// function that waits until no attempt needs that edge and stops it. Caddy does not wait
-// for this when it stops.
+// Active returns the edge of the app that started last, or nil if no app runs, and a
+// function that waits until no attempt uses that edge and then stops it. Caddy does not
+// wait for this when it stops.
 func Active() (edge *edge.Edge, drain func(context.Context) error) {
 	app := Latest()
 	if app == nil || app.Runtime() == nil {

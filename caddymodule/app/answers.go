@@ -9,36 +9,36 @@ import (
 	"github.com/stockgate/stockgate/token"
 )
 
-// Desk returns the app's desk, nil before Start.
+// Runtime returns the app's edge runtime, nil before Start.
 func (a *App) Runtime() *edgeruntime.Runtime { return a.desk.Load() }
 
-// Signer signs reservation tokens. The app has started.
+// Signer signs reservation tokens. Call it only after Start.
 func (a *App) Signer() *token.Signer { return a.signing.Load().signer }
 
-// Verifier knows the tokens that the app's keys have signed. The app has started.
+// Verifier verifies tokens that the app's keys have signed. Call it only after Start.
 func (a *App) Verifier() *token.Verifier { return a.signing.Load().verifier }
 
-// NamedLists are the lists of the configuration.
+// NamedLists returns the lists of the configuration.
 func (a *App) NamedLists() *lists.Lists { return &a.lists }
 
-// Ledger is the open ledger; nil: there is none.
+// Ledger returns the open ledger; nil: there is none.
 func (a *App) Ledger() ledger.Ledger { return a.journals.ledger() }
 
-// KeepsLedger says that the configuration has a ledger.
+// KeepsLedger says whether the configuration has a ledger.
 func (a *App) KeepsLedger() bool { return a.journals.module != nil }
 
-// RedisOptions are those of the Redis with the stock.
+// RedisOptions returns the options of the Redis with the stock.
 func (a *App) RedisOptions() *shard.Options { return &a.options }
 
-// CountsRatesApart says that shared rates have a Redis of their own.
+// CountsRatesApart says whether shared rates have a Redis of their own.
 func (a *App) CountsRatesApart() bool { return a.rates != nil }
 
-// WantOthers says that a gate lets items pass that no sale lists. It is called before Start.
+// WantOthers says that a gate lets unlisted items pass. It is called before Start.
 func (a *App) WantOthers() { a.unlistedItems.wanted = true }
 
-// IsOther says that no sale lists an item of the attempt. Where it is not known what is
-// listed, nothing is other.
+// IsOther says whether the attempt has an unlisted item. It returns false if the lists of
+// the sales are unknown.
 func (a *App) IsOther(at *sale.Attempt) bool { return a.unlistedItems.isOther(at) }
 
-// IsListedUnknown says that it is not known what the sales list.
+// IsListedUnknown says whether the lists of the sales are unknown.
 func (a *App) IsListedUnknown() bool { return a.unlistedItems.isUnknown() }

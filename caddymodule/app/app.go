@@ -1,6 +1,6 @@
-// Package app is the Caddy app of Stockgate: what all gates of a configuration share. It has the
-// connection to Redis, the signing keys, the ledger with the outbox, and the metrics that are read
-// from all of them.
+// Package app is the Caddy app of Stockgate: what all gates of a configuration share. It
+// has the connection to Redis, the signing keys, the ledger, the outbox, and the metrics
+// that are read from them.
 package app
 
 import (
@@ -26,12 +26,12 @@ func init() { caddy.RegisterModule(new(App)) }
 // App holds what all gates of a configuration share: the Redis with the stock and
 // the keys that sign reservation tokens.
 type App struct {
-	// Redis is where the stock is. Required.
+	// Redis is the Redis that has the stock. Required.
 	Redis *Redis `json:"redis,omitempty"`
-	// RateRedis is where shared rates are counted, so that the keys of attackers never
-	// share memory with the stock. It need not survive anything, and may evict keys; while
-	// it does not answer, gates with a shared rate answer 503. It takes neither embedded
-	// nor replica_acks. Default: Redis.
+	// RateRedis is the Redis that counts shared rates, so that the keys of attackers never
+	// share memory with the stock. It needs no persistence, and may evict keys; while it
+	// does not answer, gates with a shared rate answer 503. It takes neither embedded nor
+	// replica_acks. Default: Redis.
 	RateRedis *Redis `json:"rate_redis,omitempty"`
 	// KeyPrefix begins every key in Redis. Default: stockgate.
 	KeyPrefix string `json:"key_prefix,omitempty"`
@@ -44,7 +44,7 @@ type App struct {
 	LedgerRaw json.RawMessage `json:"ledger,omitempty" caddy:"namespace=stockgate.ledgers inline_key=driver"`
 	// Journal says how much of each sale's journal is kept in Redis.
 	Journal Journal `json:"journal,omitzero"`
-	// Outbox says who is told every movement over HTTP. Default: nobody.
+	// Outbox is the receiver to which every movement is sent over HTTP. Default: none.
 	Outbox *Outbox `json:"outbox,omitempty"`
 
 	journals      journalService
@@ -55,7 +55,7 @@ type App struct {
 	options       shard.Options
 	rates         *shard.Options                      // nil: those of options
 	signing       atomic.Pointer[signing]             // nil before Start
-	poolKey       string                              // of what this app has taken from the pool
+	poolKey       string                              // of the pooled edge runtime
 	desk          atomic.Pointer[edgeruntime.Runtime] // nil before Start
 	parts         parts
 	fast          listeners
@@ -66,8 +66,8 @@ func (*App) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "stockgate", New: func() caddy.Module { return new(App) }}
 }
 
-// Provision reads the configuration and the lists that are files. It neither dials
-// Redis nor touches storage: `caddy validate` must do neither.
+// Provision reads the configuration and the lists that are files. It neither connects to
+// Redis nor touches storage, because `caddy validate` must not.
 func (a *App) Provision(ctx caddy.Context) error {
 	a.log = ctx.Logger()
 	a.storage = ctx.Storage()
@@ -100,8 +100,8 @@ func (a *App) Provision(ctx caddy.Context) error {
 	return a.lists.Open(a.Lists)
 }
 
-// Start loads the signing key and begins to talk to Redis in the background: Caddy
-// starts whether or not Redis answers.
+// Start loads the signing key and connects to Redis in the background: Caddy starts whether
+// or not Redis answers.
 func (a *App) Start() error {
 	s, err := a.Token.load(a.storage)
 	if err != nil {
@@ -119,7 +119,7 @@ func (a *App) Start() error {
 	if err := a.unlistedItems.start(a, d); err != nil {
 		return err
 	}
-	a.desk.Store(d) // the edge knows by now which sales there must be
+	a.desk.Store(d) // the edge now knows which sales must exist
 	if err := a.journals.start(key, d); err != nil {
 		return err
 	}
@@ -128,8 +128,7 @@ func (a *App) Start() error {
 	return nil
 }
 
-// Stop makes the app invisible to the admin API. What requests in flight need
-// stays until Cleanup.
+// Stop hides the app from the admin API. What requests in flight need stays until Cleanup.
 func (a *App) Stop() error {
 	a.fast.stop()
 	running.remove(a)
@@ -137,8 +136,8 @@ func (a *App) Stop() error {
 	return nil
 }
 
-// Cleanup gives back what Provision and Start have taken, all of it or the part that
-// they came to: what uses the desk before the desk. The desk closes when no other
+// Cleanup releases what Provision and Start have acquired, even if they failed halfway. The
+// edge runtime comes last, after everything that uses it. It closes when no other
 // configuration uses it and its last request has ended.
 func (a *App) Cleanup() error {
 	a.parts.stop()
@@ -154,12 +153,12 @@ func (a *App) Cleanup() error {
 
 // Redis says which Redis holds the stock.
 type Redis struct {
-	// Embedded runs a Redis in this process: nothing survives it, and it sells only
-	// to clients on this machine. Excludes all else.
+	// Embedded runs a Redis in this process. Its data is lost when the process ends, and the
+	// edge sells only to clients on this machine. Excludes all other options but timeout.
 	Embedded bool `json:"embedded,omitempty"`
 	// Addresses are host:port, or one redis:// or rediss:// URL.
 	Addresses []string `json:"addresses,omitempty"`
-	// Sentinel is the master's name; Addresses are those of the sentinels.
+	// Sentinel is the name of the master; Addresses are then those of the sentinels.
 	Sentinel string `json:"sentinel,omitempty"`
 	// Cluster says that Addresses are nodes of a Redis Cluster.
 	Cluster  bool   `json:"cluster,omitempty"`
@@ -170,11 +169,11 @@ type Redis struct {
 	TLS bool `json:"tls,omitempty"`
 	// Timeout bounds how long an attempt waits for Redis. Default: 500ms.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
-	// ReplicaAcks is how many replicas must have an operation (a reservation, a request of
-	// the shop or of an operator) before its caller hears that it is done; else it is 503.
-	// Default: 0.
+	// ReplicaAcks is the number of replicas that must have an operation (a reservation, or a
+	// request of the shop or of an operator) before its caller gets success; with fewer, the
+	// answer is 503. Default: 0.
 	ReplicaAcks int `json:"replica_acks,omitempty"`
-	// ReplicaAcksWait is how long to wait for them. Default: 50ms.
+	// ReplicaAcksWait bounds the wait for these replicas. Default: 50ms.
 	ReplicaAcksWait caddy.Duration `json:"replica_acks_wait,omitempty"`
 }
 
@@ -194,7 +193,7 @@ func (r *Redis) options(prefix string) (shard.Options, error) {
 		if len(r.Addresses) > 0 || r.Sentinel != "" || r.Cluster || r.TLS || r.Username != "" || r.Password != "" || r.ReplicaAcks != 0 {
 			return o, fmt.Errorf("redis: `embedded` stands alone; only timeout goes with it")
 		}
-		o.Addresses = []string{"127.0.0.1:0"} // the real one when it has started
+		o.Addresses = []string{"127.0.0.1:0"} // replaced by the real one after the start
 	}
 	err := o.Validate() // completes the defaults
 	return o, err
@@ -202,14 +201,14 @@ func (r *Redis) options(prefix string) (shard.Options, error) {
 
 // Token says how reservation tokens are signed.
 type Token struct {
-	// Keys sign and verify: the first signs, all are published. Default: auto.
+	// Keys sign and verify: the first one signs, and all are published. Default: auto.
 	Keys []TokenKey `json:"keys,omitempty"`
 	// Issuer is the claim iss. Default: stockgate.
 	Issuer string `json:"issuer,omitempty"`
 	// Audience is the claim aud, which the shop checks. Default: order-backend.
 	Audience string `json:"audience,omitempty"`
-	// Margin is how long before the hold the token expires. Default: a fifth of the
-	// gate's hold_for, within 1s and 5s.
+	// Margin is how long before the end of the hold the token expires. Default: a fifth of
+	// the gate's hold_for, within 1s and 5s.
 	Margin caddy.Duration `json:"margin,omitempty"`
 }
 
@@ -223,12 +222,12 @@ type TokenKey struct {
 	Material string `json:"material,omitempty"`
 }
 
-// signing is what a started app signs with, and knows its own tokens by.
+// signing has the keys of a started app, and verifies the tokens that they signed.
 type signing struct {
 	keys     []token.Key
 	signer   *token.Signer
 	verifier *token.Verifier
-	// challenge are derived from keys.
+	// challenge keys are derived from keys.
 	challenge []challenge.Key
 }
 

@@ -156,7 +156,7 @@ func (t *Token) readKey(d *caddyfile.Dispenser, usage string) error {
 		}
 		key.Material = material[0]
 	default:
-		// The word may be a secret whose kind was forgotten: it is not repeated.
+		// The word may be a secret without its kind: the error does not repeat it.
 		return d.Errf("there is no such kind of key: write `%s`", usage)
 	}
 	t.Keys = append(t.Keys, key)

@@ -12,10 +12,10 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 )
 
-// LedgersNamespace has the databases that can keep the ledger.
+// LedgersNamespace is the namespace of the modules that can keep the ledger.
 const LedgersNamespace = "stockgate.ledgers"
 
-// readLedger reads where the ledger is; the rest of its line is its module's.
+// readLedger reads the kind of ledger; the module reads the rest of the line.
 func (a *App) readLedger(d *caddyfile.Dispenser, usage string) error {
 	if !d.NextArg() {
 		return d.Errf("wrong number of arguments: write `%s`", usage)
@@ -25,7 +25,7 @@ func (a *App) readLedger(d *caddyfile.Dispenser, usage string) error {
 		_, err := directive.Arguments(d, usage, 0, 0)
 		return err
 	}
-	// The word may be an address with a password: it is not repeated.
+	// The word may be an address with a password: the error does not repeat it.
 	if !slices.Contains(LedgerNames(), name) {
 		return d.Errf("there is no such ledger in this Caddy: write `%s`; it has %s", usage, strings.Join(LedgerNames(), " and "))
 	}
@@ -37,7 +37,7 @@ func (a *App) readLedger(d *caddyfile.Dispenser, usage string) error {
 	return nil
 }
 
-// LedgerNames are the ledgers that this program has.
+// LedgerNames returns the names of the ledger modules in this program.
 func LedgerNames() []string {
 	var names []string
 	for _, info := range caddy.GetModules(LedgersNamespace) {

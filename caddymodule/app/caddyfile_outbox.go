@@ -6,7 +6,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 )
 
-// readOutbox reads whom the outbox tells.
+// readOutbox reads the outbox's receiver.
 func (a *App) readOutbox(d *caddyfile.Dispenser, usage string) error {
 	args, err := directive.Arguments(d, usage, 1, 1)
 	if err != nil {

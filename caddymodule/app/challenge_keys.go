@@ -7,8 +7,8 @@ import (
 	"github.com/stockgate/stockgate/challenge"
 )
 
-// ChallengeKeys are those of the edges' signing keys: the first makes tasks, all recognise
-// them. Before the app has them, its own key serves, whose tasks are worth nothing later.
+// ChallengeKeys are derived from the edges' signing keys: the first one makes tasks, all of
+// them verify. Before Start it returns a temporary key, whose tasks are not accepted later.
 func (a *App) ChallengeKeys() []challenge.Key {
 	if s := a.signing.Load(); s != nil {
 		return s.challenge

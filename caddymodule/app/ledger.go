@@ -21,30 +21,31 @@ import (
 	"github.com/stockgate/stockgate/outbox"
 )
 
-// LedgerModule is a module in the namespace stockgate.ledgers: a database that can
-// keep the ledger.
+// LedgerModule is a module in the namespace stockgate.ledgers: a database that can keep the
+// ledger.
 type LedgerModule interface {
 	caddy.Module
-	// OpenLedger opens the ledger as it is configured. It does not wait for the database.
+	// OpenLedger opens the ledger as configured. It does not wait for the database.
 	OpenLedger() (ledger.Ledger, error)
-	// Identity is the same for two modules that open the same ledger in the same way.
+	// Identity is equal for two modules that open the same ledger in the same way.
 	Identity() string
-	// Schema is what makes the ledger's tables, in the language of the database.
+	// Schema returns the statements that create the ledger's tables, in the language of the
+	// database.
 	Schema() []string
 }
 
-// StockDatabase is what a module in stockgate.ledgers may be besides: a kind of database
-// of which a sale file can take its stock.
+// StockDatabase is an optional interface of modules in stockgate.ledgers: a kind of
+// database from which a sale file can take its stock.
 type StockDatabase interface {
-	// OpensStock says whether an address is one of this kind.
+	// OpensStock says whether an address belongs to a database of this kind.
 	OpensStock(dsn string) bool
-	// OpenStock opens the database for reading. It need not dial. An error does not
-	// repeat the address, which may hold a password.
+	// OpenStock opens the database for reading. It need not connect. An error does not
+	// repeat the address, which may contain a password.
 	OpenStock(dsn string) (*sql.DB, error)
 }
 
-// Journal says how much of each sale's journal is kept in Redis. The newest 10,000
-// movements are always kept, and with a ledger also all that it does not have yet.
+// Journal bounds how much of each sale's journal stays in Redis. The newest 10,000
+// movements always stay and, with a ledger, all that the ledger does not have yet.
 type Journal struct {
 	// Keep is how long movements are kept. Default: 168h.
 	Keep caddy.Duration `json:"keep,omitempty"`
@@ -59,7 +60,7 @@ const (
 	defaultJournalMostLedger = 100_000
 )
 
-// keep is what the configuration means.
+// keep returns the configured bounds, with their defaults.
 func (j Journal) keep(withLedger bool) (ledger.Keep, error) {
 	switch {
 	case j.Keep < 0 || j.Keep > 0 && time.Duration(j.Keep) < time.Minute:
@@ -81,17 +82,17 @@ func (j Journal) keep(withLedger bool) (ledger.Keep, error) {
 	return k, nil
 }
 
-// bookkeeping is what one configuration needs to keep the journals in bounds, and to
-// copy them into its ledger and to the outbox's receiver.
+// journalService is what one configuration needs to trim the journals and to copy them to
+// its ledger and to the outbox's receiver.
 type journalService struct {
 	keep    ledger.Keep
 	module  LedgerModule                  // nil: none
 	outbox  *outbox.Options               // nil: none
-	poolKey string                        // of what was taken from the pool
+	poolKey string                        // of the pooled worker
 	worker  atomic.Pointer[journalWorker] // nil before start
 }
 
-// provision loads the ledger's module and checks what the configuration says.
+// provision loads the ledger's module and checks the configuration.
 func (b *journalService) provision(a *App, ctx caddy.Context) error {
 	if len(a.LedgerRaw) > 0 {
 		loaded, err := ctx.LoadModule(a, "LedgerRaw")
@@ -110,7 +111,7 @@ func (b *journalService) provision(a *App, ctx caddy.Context) error {
 			return fmt.Errorf("outbox: %w", err)
 		}
 		if b.outbox = &options; isOpen(options.URL) {
-			a.log.Warn("the outbox sends movements over plain http: whoever is on the way can read them; use https")
+			a.log.Warn("the outbox sends movements over plain http, which anyone on the network path can read: use https")
 		}
 	}
 	var err error
@@ -118,11 +119,11 @@ func (b *journalService) provision(a *App, ctx caddy.Context) error {
 	return err
 }
 
-// bookkeepers are shared by the configurations that live at the same time: a reload
+// journalWorkers are shared by the configurations that exist at the same time: a reload
 // that changes neither Redis nor ledger nor outbox does not interrupt them.
 var journalWorkers = caddy.NewUsagePool()
 
-// start begins to keep the books of a desk.
+// start begins to trim and copy the journals of an edge runtime.
 func (b *journalService) start(desk string, d *edgeruntime.Runtime) error {
 	identity := ""
 	if b.module != nil {
@@ -143,7 +144,7 @@ func (b *journalService) start(desk string, d *edgeruntime.Runtime) error {
 	return nil
 }
 
-// ledger is the open ledger; nil: there is none.
+// ledger returns the open ledger; nil: there is none.
 func (b *journalService) ledger() ledger.Ledger {
 	if k := b.worker.Load(); k != nil {
 		return k.ledger
@@ -151,7 +152,7 @@ func (b *journalService) ledger() ledger.Ledger {
 	return nil
 }
 
-// close gives everything back, once.
+// close releases everything, once.
 func (b *journalService) close() error {
 	if b.poolKey == "" {
 		return nil
@@ -163,7 +164,8 @@ func (b *journalService) close() error {
 	return err
 }
 
-// bookkeeper keeps the books of a desk, in the pool.
+// journalWorker runs the loops that trim and copy the journals of an edge runtime. It is in
+// the pool.
 type journalWorker struct {
 	ledger ledger.Ledger // nil: none
 	cancel context.CancelFunc
@@ -178,7 +180,7 @@ func startJournalWorker(b *journalService, d *edgeruntime.Runtime) (*journalWork
 			return nil, fmt.Errorf("ledger: %w", err)
 		}
 	}
-	// like the desk, it outlives the configuration that began it
+	// like the edge runtime, it outlives the configuration that started it
 	log := caddy.Log().Named("stockgate")
 	ctx, cancel := context.WithCancel(context.Background())
 	k.cancel = cancel
@@ -195,8 +197,8 @@ func startJournalWorker(b *journalService, d *edgeruntime.Runtime) (*journalWork
 	return k, nil
 }
 
-// Destruct stops the loops. What they were doing is taken back by the database, or sent
-// again, and done by whoever has the sale next.
+// Destruct stops the loops. The database rolls back unfinished work, or the outbox sends it
+// again: the process that next acquires the lease of the sale does it.
 func (k *journalWorker) Destruct() error {
 	k.cancel()
 	k.loops.Wait()

@@ -7,9 +7,9 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
-// listener is a listener wrapper that answers in the place of gates.
+// listener is a listener wrapper that answers for gates.
 type listener interface {
-	// StopAnswering leaves all that comes from now on to the HTTP server.
+	// StopAnswering leaves all later requests to the HTTP server.
 	StopAnswering()
 }
 
@@ -19,7 +19,7 @@ type listeners struct {
 	all map[*caddyhttp.Server]listener
 }
 
-// AddListener notes a server's wrapper, and says false where the server has one already.
+// AddListener registers a server's wrapper. It returns false if the server already has one.
 func (a *App) AddListener(s *caddyhttp.Server, l listener) bool {
 	f := &a.fast
 	f.mu.Lock()
@@ -39,15 +39,15 @@ func (a *App) HasListener(s *caddyhttp.Server) bool {
 	return a.fast.all[s] != nil
 }
 
-// Listeners returns the wrappers by their servers.
+// Listeners returns the wrappers by server.
 func (a *App) Listeners() map[*caddyhttp.Server]listener {
 	a.fast.mu.Lock()
 	defer a.fast.mu.Unlock()
 	return maps.Clone(a.fast.all)
 }
 
-// stop ends the answering: a newer configuration may say otherwise, and gates of this
-// one are about to give back what they use.
+// stop ends fast answers: a newer configuration may decide otherwise, and the gates of this
+// one are about to release what they use.
 func (f *listeners) stop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	// scrapeTimeout bounds how long one scrape waits for Redis; what has not come by
-	// then is reported as it was last known.
+	// scrapeTimeout bounds how long a scrape waits for Redis. A sale that Redis has not
+	// answered by then is reported from the cache.
 	scrapeTimeout = time.Second
-	// scrapeAtOnce is how many sales are read at the same time.
+	// scrapeAtOnce is the number of sales that are read at the same time.
 	scrapeAtOnce = 8
-	// unitSeries is how many stock cells of a sale have series of their own. A larger
-	// sale is summed up under the sku "*".
+	// unitSeries is the maximum number of stock cells of a sale that have series of their
+	// own. A larger sale is summed up under the sku "*".
 	unitSeries = 1_000
 )
 
-// metricsShelving keeps the cells that have series of their own.
+// metricsCacheOptions bound the cells by unitSeries.
 var metricsCacheOptions = bookcache.Options{Most: unitSeries, Lines: true, Longest: 30 * time.Second}
 
-// booksCollector reports, of the app that runs at the time of a scrape, where the
-// units of every sale are and how the edge is.
+// overviewCollector reports the stock of every sale and the state of the edge, for the app
+// that runs at the time of a scrape.
 type overviewCollector struct {
 	cache atomic.Pointer[bookcache.Cache]
 
@@ -45,7 +45,7 @@ func newOverviewCollector() *overviewCollector {
 		oldest: prometheus.NewDesc("stockgate_oldest_in_doubt_seconds",
 			"Age of the oldest hold that is in doubt; 0: there is none.", []string{"sale"}, nil),
 		unbacked: prometheus.NewDesc("stockgate_unbacked",
-			"Orders that the shop took without stock and that nobody has resolved.", []string{"sale"}, nil),
+			"Orders that the shop took without stock and that are not yet resolved.", []string{"sale"}, nil),
 		lead: prometheus.NewDesc("stockgate_clock_lead_seconds",
 			"How far the sale's clock of deadlines is ahead of Redis's own time, because that has stepped back; below 0: forward.", []string{"sale"}, nil),
 		backlog: prometheus.NewDesc("stockgate_backlog",
@@ -55,14 +55,14 @@ func newOverviewCollector() *overviewCollector {
 	}
 }
 
-// Describe names the series.
+// Describe sends the descriptions of the series.
 func (b *overviewCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{b.units, b.lost, b.balanced, b.oldest, b.unbacked, b.lead, b.backlog, b.ready} {
 		ch <- d
 	}
 }
 
-// Collect reads the books and reports them. Without a running app it reports nothing.
+// Collect reads the overviews and reports them. Without a running app it reports nothing.
 func (b *overviewCollector) Collect(ch chan<- prometheus.Metric) {
 	app := Latest()
 	if app == nil {
@@ -85,7 +85,7 @@ func (b *overviewCollector) Collect(ch chan<- prometheus.Metric) {
 	var readers sync.WaitGroup
 	for listing := range d.Catalogue().All {
 		gauge(b.lost, truth(listing.Lost()), listing.Sale.ID)
-		if listing.Lost() { // its units are not known: the last ones that were would be no truth
+		if listing.Lost() { // its units are unknown: the last known ones would be wrong
 			gauge(b.balanced, 0, listing.Sale.ID)
 			continue
 		}
@@ -124,8 +124,8 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// collectors report what the running app knows. They are made once for the process, as the
-// counters are.
+// collectors report what the running app knows. Like the counters, they are made once for
+// the process.
 var collectors = sync.OnceValue(func() []prometheus.Collector {
 	return []prometheus.Collector{newOverviewCollector(), newListsCollector()}
 })

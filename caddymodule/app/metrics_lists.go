@@ -2,8 +2,8 @@ package app
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// listsCollector reports, of the app that runs at the time of a scrape, how long its
-// named lists are.
+// listsCollector reports how many entries each named list has, for the app that runs at the
+// time of a scrape.
 type listsCollector struct{ entries *prometheus.Desc }
 
 func newListsCollector() listsCollector {
@@ -12,10 +12,10 @@ func newListsCollector() listsCollector {
 		[]string{"list"}, nil)}
 }
 
-// Describe names the series.
+// Describe sends the descriptions of the series.
 func (c listsCollector) Describe(ch chan<- *prometheus.Desc) { ch <- c.entries }
 
-// Collect reports. Without a running app there is nothing.
+// Collect reports the lists. Without a running app it reports nothing.
 func (c listsCollector) Collect(ch chan<- prometheus.Metric) {
 	app := Latest()
 	if app == nil {

@@ -24,21 +24,21 @@ import (
 )
 
 const (
-	// keepEvery is how often the item list is compared with what storage has, and so
-	// the least time between two writes.
+	// keepEvery is how often the sales are compared with what storage has, and so the
+	// minimum time between two writes.
 	keepEvery = 2 * time.Second
 	// keepTimeout bounds one access to storage.
 	keepTimeout = 10 * time.Second
 )
 
-// others is what one configuration remembers of the sales.
+// unlistedItems is what one configuration remembers of the sales, to tell unlisted items.
 type unlistedItems struct {
-	wanted  bool // a gate lets other items pass
+	wanted  bool // a gate lets unlisted items pass
 	keeper  atomic.Pointer[itemKeeper]
-	poolKey string // of what was taken from the pool
+	poolKey string // of the pooled keeper
 }
 
-// itemKeepers are shared by the configurations that live at the same time.
+// itemKeepers are shared by the configurations that exist at the same time.
 var itemKeepers = caddy.NewUsagePool()
 
 func (o *unlistedItems) start(a *App, d *edgeruntime.Runtime) error {
@@ -46,7 +46,7 @@ func (o *unlistedItems) start(a *App, d *edgeruntime.Runtime) error {
 	v, _, err := itemKeepers.LoadOrNew(key, func() (caddy.Destructor, error) {
 		k := &itemKeeper{runtime: d, storage: a.storage, path: itemsPath(&a.options, o.wanted), items: o.wanted}
 		if a.Redis.Embedded {
-			k.storage = nil // no sale outlives the process
+			k.storage = nil // with an embedded Redis, no sale outlives the process
 		}
 		k.start()
 		return k, nil
@@ -59,8 +59,8 @@ func (o *unlistedItems) start(a *App, d *edgeruntime.Runtime) error {
 	return nil
 }
 
-// isOther says that no sale lists an item of the attempt. Where it is not known what is
-// listed, nothing is other.
+// isOther says whether the attempt has an unlisted item. It returns false if the lists of
+// the sales are unknown.
 func (o *unlistedItems) isOther(a *sale.Attempt) bool {
 	k := o.keeper.Load()
 	if k == nil {
@@ -78,7 +78,7 @@ func (o *unlistedItems) isOther(a *sale.Attempt) bool {
 	return true
 }
 
-// isUnknown says that it is not known what is listed.
+// isUnknown says whether the lists of the sales are unknown.
 func (o *unlistedItems) isUnknown() bool {
 	k := o.keeper.Load()
 	return k == nil || k.listed() == nil
@@ -91,8 +91,8 @@ func (o *unlistedItems) close() {
 	}
 }
 
-// itemsPath is where in Caddy's storage the sales of a Redis are remembered, with or
-// without their items.
+// itemsPath returns the path in Caddy's storage at which the sales of a Redis are kept,
+// with or without their items.
 func itemsPath(o *shard.Options, items bool) string {
 	hash := sha256.Sum256(fmt.Appendf(nil, "%q %q %t %q false", o.Addresses, o.Sentinel, o.Cluster, o.Prefix))
 	what := "sales"
@@ -102,8 +102,8 @@ func itemsPath(o *shard.Options, items bool) string {
 	return "stockgate/" + what + "-" + hex.EncodeToString(hash[:8]) + ".json"
 }
 
-// storageName tells storages apart. One that cannot say who it is is another one in
-// each configuration: then two keepers write the same.
+// storageName identifies a storage. A storage without a name counts as a different one in
+// each configuration; two keepers then write the same data.
 func storageName(s keyStorage) string {
 	if named, ok := s.(fmt.Stringer); ok {
 		return named.String()
@@ -111,32 +111,32 @@ func storageName(s keyStorage) string {
 	return fmt.Sprintf("%T %p", s, s)
 }
 
-// keptItems are the sales that this edge has heard of.
+// keptItems are the sales that this edge knows.
 type keptItems struct {
 	Sales map[string]keptSale `json:"sales"`
 }
 
-// keptSale is one sale in it. Without SKUs its items are not known.
+// keptSale is one sale in keptItems. Without SKUs its items are unknown.
 type keptSale struct {
 	Closed bool     `json:"closed,omitempty"`
 	SKUs   []string `json:"skus,omitempty"`
 }
 
-// itemKeeper knows which sales there are and which items they list, also while Redis is
-// away, and after a start without it: that is kept in Caddy's storage. So an edge that
-// starts on a Redis that was emptied misses the sales that were there.
+// itemKeeper knows which sales exist and which items they list, even while Redis does not
+// answer, or after a start without Redis: it keeps that in Caddy's storage. An edge that
+// starts with an emptied Redis thus notices that sales are missing.
 type itemKeeper struct {
 	runtime *edgeruntime.Runtime
 	storage keyStorage // nil: nothing is kept
 	path    string
-	items   bool // a gate lets other items pass: what the sales list is kept too
+	items   bool // a gate lets unlisted items pass: the items of the sales are kept too
 
 	now    atomic.Pointer[knownItems]
 	making sync.Mutex // one is made at a time
 
 	stored  *knownItems // what storage has; of the one goroutine, as failing is
 	failing bool        // the last write failed
-	stopped bool        // it was said that no other item passes
+	stopped bool        // logged that no unlisted item passes
 	cancel  context.CancelFunc
 	loop    sync.WaitGroup
 }
@@ -148,9 +148,9 @@ type knownItems struct {
 	items *filters.Items // nil: not known
 }
 
-// makeKnown gathers what sales list. Of a sale without SKUs any item may be one. Where
-// there never was a sale nothing is known either: a Redis that was emptied looks like one
-// that is new.
+// makeKnown collects the items that sales list. If a sale has no SKUs, any item may be one
+// of its items, so the items are unknown. They are unknown too if there has never been a
+// sale: an emptied Redis looks like a new one.
 func makeKnown(of *edge.Catalogue, kept keptItems) *knownItems {
 	if len(kept.Sales) == 0 {
 		return &knownItems{of, kept, nil}
@@ -194,8 +194,8 @@ func (k *itemKeeper) start() {
 	})
 }
 
-// remind tells the edge which sales Redis must have. Where it answers they are looked for
-// before the first attempt.
+// remind tells the edge which sales Redis must have. If Redis answers, the edge looks for
+// them before the first attempt.
 func (k *itemKeeper) remind() {
 	known := k.now.Load()
 	if known == nil {
@@ -210,18 +210,18 @@ func (k *itemKeeper) remind() {
 	if k.runtime.Remember(ids...) && k.runtime.Ready() == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), k.runtime.Store.Shard().Timeout())
 		defer cancel()
-		_ = k.runtime.Refresh(ctx) // said in the log and by Ready
+		_ = k.runtime.Refresh(ctx) // the log and Ready report errors
 	}
 }
 
-// Destruct keeps what is known and ends.
+// Destruct writes what is known and stops.
 func (k *itemKeeper) Destruct() error {
 	k.cancel()
 	k.loop.Wait()
 	return nil
 }
 
-// listed are the items that sales list; nil: they are not known.
+// listed returns the items that sales list; nil: they are unknown.
 func (k *itemKeeper) listed() *filters.Items {
 	now := k.now.Load()
 	if now == nil || now.of != k.runtime.Catalogue() {
@@ -232,8 +232,8 @@ func (k *itemKeeper) listed() *filters.Items {
 	return now.items
 }
 
-// follow brings what is known up to the catalogue of the moment. One that was never
-// read is empty, and says nothing.
+// follow brings what is known up to date with the current catalogue. A catalogue that was
+// never read is empty and tells nothing.
 func (k *itemKeeper) follow() *knownItems {
 	k.making.Lock()
 	defer k.making.Unlock()
@@ -241,7 +241,7 @@ func (k *itemKeeper) follow() *knownItems {
 	if old != nil && old.of == c {
 		return old
 	}
-	// A catalogue that was read before Redis went away still counts.
+	// A catalogue that was read before Redis stopped answering is still valid.
 	if isEmpty(c) && k.runtime.Ready() != nil {
 		return old
 	}
@@ -260,8 +260,8 @@ func isEmpty(c *edge.Catalogue) bool {
 	return true
 }
 
-// merge gives the sales of a catalogue. One that Redis has lost stays as it was known: its
-// items must not become ordinary goods.
+// merge returns the sales of a catalogue. A sale that Redis has lost stays as it was known:
+// its items must not become unlisted.
 func (k *itemKeeper) merge(before keptItems, c *edge.Catalogue) keptItems {
 	kept := keptItems{Sales: make(map[string]keptSale)}
 	for id, s := range before.Sales {
@@ -287,7 +287,7 @@ func (k *itemKeeper) merge(before keptItems, c *edge.Catalogue) keptItems {
 	return kept
 }
 
-// load reads what was kept. Without it nothing is known until Redis answers.
+// load reads what was kept. Without it, nothing is known until Redis answers.
 func (k *itemKeeper) load() {
 	ctx, cancel := context.WithTimeout(context.Background(), keepTimeout)
 	defer cancel()
@@ -311,8 +311,7 @@ func (k *itemKeeper) load() {
 	k.now.Store(k.stored)
 }
 
-// keep writes what is known, if storage has something else. What cannot be written
-// is tried again.
+// keep writes what is known, unless storage already has it. A failed write is retried.
 func (k *itemKeeper) keep() {
 	k.say(k.listed() == nil)
 	now := k.now.Load()
@@ -337,7 +336,7 @@ func (k *itemKeeper) keep() {
 	k.stored = now
 }
 
-// say says once that ordinary goods do not pass although Redis answers, and why.
+// say logs once that unlisted items do not pass although Redis answers, and why.
 func (k *itemKeeper) say(unknown bool) {
 	if unknown = unknown && k.items && k.runtime.Ready() == nil; unknown && !k.stopped {
 		keeperLog().Error(NoItemUnlisted)
@@ -347,7 +346,7 @@ func (k *itemKeeper) say(unknown bool) {
 	k.stopped = unknown
 }
 
-// NothingIsOther says to operators why `other_items pass` lets nothing pass, and what to do.
+// NoItemUnlisted tells operators why `other_items pass` lets nothing pass, and what to do.
 const NoItemUnlisted = "`other_items pass` lets nothing pass, because it is not known what the sales list: no sale was ever loaded into this redis, or one is lost or cannot be read; " +
 	"load the first sale, a draft will do, or restore what is lost"
 
@@ -371,7 +370,8 @@ var (
 	_ caddy.Destructor = (*itemKeeper)(nil)
 )
 
-// ItemKeepers is how many lists of sales the living configurations keep in Caddy's storage.
+// ItemKeepers returns how many lists of sales the current configurations keep in Caddy's
+// storage.
 func ItemKeepers() (n int) {
 	itemKeepers.Range(func(any, any) bool {
 		n++

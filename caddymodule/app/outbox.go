@@ -16,27 +16,27 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// Outbox says who is told, over HTTP, every movement of the sales. It is the same on
-// every edge.
+// Outbox is the receiver to which every movement of the sales is sent over HTTP. Every edge
+// must have the same one.
 type Outbox struct {
-	// URL is where movements are posted to: http or https. It may have placeholders such
-	// as {env.ORDERS_URL}. Required.
+	// URL is where movements are posted: http or https. It may contain placeholders such as
+	// {env.ORDERS_URL}. Required.
 	URL string `json:"url"`
-	// Secrets sign what is sent, each of them, as Standard Webhooks says: whsec_ and
-	// base64 of 24 to 64 bytes, or a placeholder for it. At least one.
+	// Secrets sign each request, every one of them, as in Standard Webhooks: whsec_ and
+	// base64 of 24 to 64 bytes, or a placeholder for it. At least one is required.
 	Secrets []string `json:"secrets"`
-	// Batch is how many movements one request has at most, up to 1000. Default: 100.
+	// Batch is the maximum number of movements in one request, up to 1000. Default: 100.
 	Batch int `json:"batch,omitempty"`
 	// Timeout is how long the receiver may take to answer, 1s to 1m. Default: 15s.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
-	// Sales are the only ones that are sent. Default: all.
+	// Sales limits what is sent to these sales. Default: all.
 	Sales []string `json:"sales,omitempty"`
-	// Kinds of movements are the only ones that are sent. Default: all.
+	// Kinds limits what is sent to these kinds of movements. Default: all.
 	Kinds []string `json:"kinds,omitempty"`
 }
 
-// options fills the placeholders in and checks all of it. An error names a secret by
-// its number only, and never the URL.
+// options fills in the placeholders and checks all fields. An error names a secret by its
+// number only, and never contains the URL.
 func (o *Outbox) options() (outbox.Options, error) {
 	repl := caddy.NewReplacer()
 	out := outbox.Options{URL: repl.ReplaceKnown(o.URL, ""), Batch: o.Batch, Timeout: time.Duration(o.Timeout), Sales: o.Sales, Kinds: o.Kinds}
@@ -76,7 +76,7 @@ func (o *Outbox) options() (outbox.Options, error) {
 	return out, nil
 }
 
-// checkOutboxURL says what is wrong with the URL. It does not repeat it: it may hold a
+// checkOutboxURL checks the URL. Its errors do not repeat the URL, which may contain a
 // secret.
 func checkOutboxURL(text string) error {
 	u, err := url.Parse(text)
@@ -84,7 +84,7 @@ func checkOutboxURL(text string) error {
 	case text == "":
 		return errors.New("the URL is empty; is the variable that it names there?")
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Opaque != "" || strings.ContainsAny(text, "{} "):
-		return errors.New("the URL must be a whole http or https URL, without placeholders that nobody fills in")
+		return errors.New("the URL must be a whole http or https URL, without placeholders that are unknown when the configuration loads")
 	case u.User != nil:
 		return errors.New("the URL has a user in it: the receiver knows the outbox by its signature")
 	case u.Fragment != "" || strings.Contains(text, "#"):
@@ -93,8 +93,8 @@ func checkOutboxURL(text string) error {
 	return nil
 }
 
-// isOpen says that what is sent can be read on the way: it leaves this machine without
-// TLS.
+// isOpen says whether others on the network can read what is sent: it leaves this machine
+// without TLS.
 func isOpen(text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" {

@@ -32,7 +32,7 @@ func TestOutboxRefuses(t *testing.T) {
 		{Outbox{URL: "orders/in", Secrets: secrets}, "whole http or https URL"},
 		{Outbox{URL: "/in", Secrets: secrets}, "whole http or https URL"},
 		{Outbox{URL: "ftp://orders/in", Secrets: secrets}, "whole http or https URL"},
-		{Outbox{URL: "https://orders/{sale}", Secrets: secrets}, "placeholders that nobody fills in"},
+		{Outbox{URL: "https://orders/{sale}", Secrets: secrets}, "placeholders that are unknown when the configuration loads"},
 		{Outbox{URL: "https://me:s3cret@orders/in", Secrets: secrets}, "a user in it"},
 		{Outbox{URL: at + "#top", Secrets: secrets}, "a fragment"},
 		{Outbox{URL: at}, "there is no secret"},

@@ -6,8 +6,8 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 )
 
-// Part is what belongs to an app and is made by a package above it, such as the gates of
-// the configuration.
+// Part belongs to an app and is made by a package above it, such as the gates of the
+// configuration.
 type Part interface {
 	// Start is called when the app has started.
 	Start(d *edgeruntime.Runtime)
@@ -15,14 +15,14 @@ type Part interface {
 	Stop()
 }
 
-// parts are those of one configuration, by the keys under which they are asked for.
+// parts are those of one configuration, by key.
 type parts struct {
 	mu    sync.Mutex
 	order []Part
 	byKey map[any]Part
 }
 
-// Part returns the part that belongs to a key. It is made when it is first asked for.
+// Part returns the part with a key. The first call creates it.
 func (a *App) Part(key any, create func() Part) Part {
 	ps := &a.parts
 	ps.mu.Lock()

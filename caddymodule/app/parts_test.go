@@ -6,13 +6,13 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 )
 
-// countedPart counts what the app tells it.
+// countedPart counts the calls to Start and Stop.
 type countedPart struct{ started, stopped int }
 
 func (p *countedPart) Start(*edgeruntime.Runtime) { p.started++ }
 func (p *countedPart) Stop()                      { p.stopped++ }
 
-// A part is made once for its key, and hears of each start and stop.
+// A part is made once for its key, and gets each start and stop.
 func TestPartsAreMadeOnce(t *testing.T) {
 	type one struct{}
 	type other struct{}

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// running lists the started apps: during a reload there are two, and a reload that
-// fails takes the newer one away again.
+// running lists the started apps: during a reload there are two, and a failed reload
+// removes the newer one again.
 var running registry
 
 type registry struct {
@@ -26,7 +26,7 @@ func (r *registry) remove(a *App) {
 	r.apps = slices.DeleteFunc(r.apps, func(b *App) bool { return a == b })
 }
 
-// Latest returns the app that started last, nil: none is running.
+// Latest returns the app that started last; nil: no app runs.
 func Latest() *App {
 	running.mu.Lock()
 	defer running.mu.Unlock()

@@ -55,7 +55,7 @@ func (t *Token) provision() error {
 	return nil
 }
 
-// parse reads a key that the configuration brings.
+// parse reads a key from the configuration.
 func (k *TokenKey) parse() (token.Key, error) {
 	if k.Kind != "ed25519" && k.Kind != "hmac" {
 		return token.Key{}, fmt.Errorf("key %q: there are auto, ed25519 and hmac", k.Kind)
@@ -67,7 +67,7 @@ func (k *TokenKey) parse() (token.Key, error) {
 	return token.ParseKey(k.Kind, material)
 }
 
-// load reads all keys, making the one of `auto` on the first start.
+// load reads all keys, and makes the one of `auto` on the first start.
 func (t *Token) load(storage keyStorage) (*signing, error) {
 	s := new(signing)
 	for _, k := range t.Keys {
@@ -92,8 +92,8 @@ func (t *Token) load(storage keyStorage) (*signing, error) {
 	return s, err
 }
 
-// autoKey loads the key from storage. Edges that share their storage share the key:
-// the lock lets only one of them make it.
+// autoKey loads the key from storage. Edges that share their storage share the key: the
+// lock lets only one of them create it.
 func autoKey(storage keyStorage) (token.Key, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()

@@ -1,5 +1,5 @@
-// Package bookcache keeps the books of the sales in memory, so that reading them costs Redis
-// little however often they are asked for.
+// Package bookcache is the overview cache: it keeps the overviews of the sales in memory,
+// so that status and metrics cost Redis little however often they are read.
 package bookcache
 
 import (
@@ -18,26 +18,27 @@ import (
 )
 
 const (
-	// booksEvery is how old the books of a sale that is read quickly may be before they are
-	// read again, and when a reading that failed is tried again.
+	// overviewReadEvery is the age at which the overview of a quickly read sale is read
+	// again, and the pause before a failed read is retried.
 	overviewReadEvery = time.Second
-	// booksShare keeps the reading of all sales to a twentieth of the time, but for what a
-	// shelf bounds this by.
+	// overviewReadShare limits the reads of all sales to a twentieth of the time, unless
+	// Options.Longest is shorter than the resulting pause.
 	overviewReadShare = 20
-	// booksBusy is for how long a sale that was read counts among those.
+	// overviewBusyFor is how long a sale counts as busy after it was read.
 	overviewBusyFor = time.Minute
-	// booksKept is how long books stay good after it was time to read them again, when
-	// Redis does not answer.
+	// overviewStaleFor is how long an overview stays usable after its next read was due,
+	// while Redis does not answer.
 	overviewStaleFor = 5 * time.Second
-	// linesWithin bounds the reading of what cells stand for.
+	// linesWithin bounds the time to read the lines that cells stand for.
 	linesWithin = 2 * time.Second
 )
 
-// ErrOld: the books could not be read for some time.
+// ErrOld means that the overview could not be read for some time.
 var ErrOld = errors.New("redis has not told the stock for some time")
 
-// Cache keeps the books of a desk's sales in memory: each is read at most once
-// a second, large ones less often, by whoever asks first, for all that ask meanwhile.
+// Cache keeps the overviews of one edge runtime's sales. Each is read at most once a
+// second, large ones less often. The first caller starts the read, and callers that arrive
+// in the meantime share it.
 type Cache struct {
 	desk *edgeruntime.Runtime
 	Options
@@ -46,27 +47,27 @@ type Cache struct {
 	reading singleflight.Group
 }
 
-// Options say what a cache keeps, and how old that may be.
+// Options bound what a cache keeps and how old it may be.
 type Options struct {
-	Most    int           // cells of a sale that has more are not kept
-	Lines   bool          // with the lines that cells stand for
-	Longest time.Duration // of the pauses between two readings
+	Most    int           // the cells of a sale with more than that are not kept
+	Lines   bool          // also keep the lines that cells stand for
+	Longest time.Duration // pause between two reads
 }
 
-// Books is what is known of one sale's books. It never changes.
+// Overview is the cached overview of one sale. It never changes.
 type Overview struct {
 	Overview *reservation.Overview  // nil: never read
-	Cells    map[string]record.Cell // by stock cell; nil: too many
-	lines    map[string]sale.Line   // what the cells stand for, if that is kept
-	read     time.Time              // when books were read
-	took     time.Duration          // how long that took
-	good     time.Duration          // how long they count
-	tried    time.Time              // when the last reading ended
-	pause    time.Duration          // until the next one
-	err      error                  // of the last one
+	Cells    map[string]record.Cell // by name; nil: too many
+	lines    map[string]sale.Line   // what the cells stand for, with Options.Lines
+	read     time.Time              // when the overview was read
+	took     time.Duration          // duration of that read
+	good     time.Duration          // how long after read it is usable
+	tried    time.Time              // when the last read ended
+	pause    time.Duration          // between tried and the next read
+	err      error                  // of the last read
 }
 
-// Of returns the shelf that place holds, a new one when it is another desk's.
+// Of returns the cache in place, or a new one if that belongs to another edge runtime.
 func Of(place *atomic.Pointer[Cache], d *edgeruntime.Runtime, how Options) *Cache {
 	for {
 		b := place.Load()
@@ -79,9 +80,9 @@ func Of(place *atomic.Pointer[Cache], d *edgeruntime.Runtime, how Options) *Cach
 	}
 }
 
-// Recent returns a sale's books without waiting for Redis, except when nobody has
-// asked for so long that the last ones do not count any more. When Redis does not answer
-// for some seconds it fails.
+// Recent returns a sale's overview without waiting for Redis, unless the last one is too
+// old because no caller has asked for a while. It fails when Redis has not answered for
+// some seconds.
 func (b *Cache) Recent(ctx context.Context, id string) (*Overview, error) {
 	known := b.known(id)
 	if known.fresh() {
@@ -92,7 +93,7 @@ func (b *Cache) Recent(ctx context.Context, id string) (*Overview, error) {
 		return s, nil
 	}
 	if known.err != nil && time.Since(known.tried) < overviewStaleFor {
-		return nil, known.err // it is being tried again, but nobody waits for that
+		return nil, known.err // the retry is under way, but this caller does not wait for it
 	}
 	select {
 	case <-flight:
@@ -102,8 +103,8 @@ func (b *Cache) Recent(ctx context.Context, id string) (*Overview, error) {
 	}
 }
 
-// Latest returns a sale's books as new as possible: when Redis does not give them
-// before ctx ends, the last that were read. False: there are none.
+// Latest returns a sale's overview as new as possible: the last one that was read, if Redis
+// does not answer before ctx ends. False: there is none.
 func (b *Cache) Latest(ctx context.Context, id string) (*Overview, bool) {
 	known := b.known(id)
 	if !known.fresh() {
@@ -116,7 +117,7 @@ func (b *Cache) Latest(ctx context.Context, id string) (*Overview, bool) {
 	return known, known.Overview != nil
 }
 
-// known returns what the shelf has; of an unknown sale nothing.
+// known returns the cached overview of a sale, or an empty one.
 func (b *Cache) known(id string) *Overview {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -126,10 +127,10 @@ func (b *Cache) known(id string) *Overview {
 	return new(Overview)
 }
 
-// fresh says that it is too early to read again.
+// fresh says whether it is too early to read again.
 func (s *Overview) fresh() bool { return time.Since(s.tried) < s.pause }
 
-// usable returns the books unless they are too old.
+// usable returns the overview unless it is too old.
 func (s *Overview) usable() (*Overview, error) {
 	switch {
 	case s.Overview != nil && time.Since(s.read) < s.good:
@@ -140,8 +141,8 @@ func (s *Overview) usable() (*Overview, error) {
 	return nil, ErrOld
 }
 
-// read begins to read a sale's books, unless somebody does already. The channel
-// tells when that has ended.
+// read starts to read a sale's overview, unless a read is already running. The channel
+// receives when that has ended.
 func (b *Cache) read(id string) <-chan singleflight.Result {
 	return b.reading.DoChan(id, func() (any, error) {
 		next := *b.known(id)
@@ -169,7 +170,7 @@ func (b *Cache) read(id string) <-chan singleflight.Result {
 	})
 }
 
-// put keeps a sale's books, and forgets those of sales that are gone.
+// put caches a sale's overview, and drops those of sales that no longer exist.
 func (b *Cache) put(id string, s *Overview) {
 	catalogue := b.desk.Catalogue()
 	b.mu.Lock()
@@ -183,8 +184,8 @@ func (b *Cache) put(id string, s *Overview) {
 	b.pace(s)
 }
 
-// pace says when a sale's books are read again, and how long they count. What takes long
-// is read less often, the less the more sales are being read.
+// pace sets when a sale's overview is read again, and how long it stays usable. The longer
+// a read takes and the more sales are busy, the longer the pause.
 func (b *Cache) pace(s *Overview) {
 	if s.err != nil {
 		s.pause = overviewReadEvery
@@ -200,15 +201,15 @@ func (b *Cache) pace(s *Overview) {
 	s.good = s.pause + overviewStaleFor
 }
 
-// Again reads a sale's books though their time has not come, if the last reading is not
-// of just now: the sale has changed.
+// Again reads a sale that has changed before its next read is due, unless it was read just
+// now.
 func (b *Cache) Again(id string) {
 	if time.Since(b.known(id).tried) >= overviewReadEvery {
 		b.read(id)
 	}
 }
 
-// Reported are the cells as they are reported: each, or their sum if they are many.
+// Reported returns the cells to report: each of them, or their sum if there are too many.
 func (s *Overview) Reported() []record.Cell {
 	if s.Cells == nil {
 		return []record.Cell{s.Overview.Sum}

@@ -10,8 +10,8 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// What is known of a sale's books is good for some seconds after Redis has gone.
-// In a bubble, or the machine may stall between the clock and the question.
+// A cached overview stays usable for some seconds after Redis stops answering. The test
+// runs in a synctest bubble because a real machine could stall between two clock reads.
 func TestBooksGrowOld(t *testing.T) { synctest.Test(t, booksGrowOld) }
 
 func booksGrowOld(t *testing.T) {
@@ -47,8 +47,8 @@ func booksGrowOld(t *testing.T) {
 	}
 }
 
-// All sales together are read a twentieth of the time; what is read quickly, or could not
-// be read, does not wait for the others.
+// Reads of all sales take at most a twentieth of the time. A sale that is read quickly, or
+// whose read failed, does not wait for the others.
 func TestBooksArePaced(t *testing.T) { synctest.Test(t, booksArePaced) }
 
 func booksArePaced(t *testing.T) {

@@ -1,5 +1,5 @@
-// Package desk is the edge at work: one for all configurations with the same Redis, so that a
-// reload changes nothing for attempts in flight.
+// Package edgeruntime holds the running edge, which all configurations with the same Redis
+// share, so that a reload changes nothing for attempts in flight.
 package edgeruntime
 
 import (
@@ -22,12 +22,12 @@ import (
 	"github.com/stockgate/stockgate/token"
 )
 
-// grace is how long an exiting process waits for attempts in flight, and then for
-// Redis to hear how they ended.
+// grace is how long an exiting process waits for attempts in flight, and then again to
+// report their outcomes to Redis.
 const grace = 10 * time.Second
 
-// Desk is the edge at work: one for all configurations with the same Redis and the
-// same keys, so that a reload changes nothing for attempts in flight.
+// Runtime is the running edge. All configurations with the same Redis and the same keys
+// share it, so that a reload changes nothing for attempts in flight.
 type Runtime struct {
 	*edge.Edge
 	inFlight inFlightCounter
@@ -35,24 +35,24 @@ type Runtime struct {
 	log      *zap.Logger
 }
 
-// desks are shared by the configurations that live at the same time.
+// edgeRuntimes is the pool that configurations share during a reload.
 var edgeRuntimes = caddy.NewUsagePool()
 
-// embeddedServers has the one embedded server of this process, while it is used.
+// embeddedServers has the embedded server of this process while it is used.
 var embeddedServers = caddy.NewUsagePool()
 
 const embeddedKey = "embedded"
 
-// Options say what a desk is of.
+// Options say which edge runtime a configuration needs.
 type Options struct {
 	Redis    shard.Options
-	Rates    *shard.Options // of the Redis for shared rates; nil: redis
-	Embedded bool           // redis is the embedded server
-	Keys     []token.Key    // that sign
+	Rates    *shard.Options // of the Redis for shared rates; nil: Redis
+	Embedded bool           // Redis is the embedded server
+	Keys     []token.Key    // for signing
 	Log      *zap.Logger
 }
 
-// Open takes the desk with these options from the pool, or starts it.
+// Open takes the edge runtime with these options from the pool, or starts it.
 func Open(a *Options) (key string, d *Runtime, err error) {
 	keys := make([]shard.Key, len(a.Keys))
 	hash := sha256.New()
@@ -77,7 +77,7 @@ func Open(a *Options) (key string, d *Runtime, err error) {
 	return key, v.(*Runtime), nil
 }
 
-// Close gives a desk back to the pool.
+// Close releases an edge runtime to the pool.
 func Close(key string) error {
 	_, err := edgeRuntimes.Delete(key)
 	return err
@@ -99,8 +99,8 @@ func start(a *Options, keys []shard.Key) (*Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Rates have connections of their own even on the same Redis: a rush of attempts
-	// must not take those by which stock is held and settled.
+	// Shared rates have connections of their own even on the same Redis: a rush of attempts
+	// must not use up those that hold and settle stock.
 	ratesAt := o
 	if a.Rates != nil {
 		ratesAt = *a.Rates
@@ -114,15 +114,16 @@ func start(a *Options, keys []shard.Key) (*Runtime, error) {
 		embedded: a.Embedded, log: a.Log,
 	}
 	d.Start()
-	// A Redis that answers is known at once, so that a reload to another one does not
-	// turn buyers away; one that does not answer holds nobody up.
+	// The edge learns at once whether Redis answers, so that no buyer is refused after a
+	// reload to another one. A Redis that does not answer delays the start by a bounded
+	// time.
 	ctx, cancel := context.WithTimeout(context.Background(), o.Timeout)
 	defer cancel()
-	_ = d.Refresh(ctx) // said in the log and by Ready
+	_ = d.Refresh(ctx) // the log and Ready report errors
 	return d, nil
 }
 
-// Destruct closes the desk when its last attempt has ended. Only an exiting process
+// Destruct closes the edge runtime when its last attempt has ended. Only an exiting process
 // waits for that.
 func (d *Runtime) Destruct() error {
 	if caddy.Exiting() {
@@ -136,7 +137,7 @@ func (d *Runtime) Destruct() error {
 	return nil
 }
 
-// close waits for the attempts in flight, at most so long, then stops the edge.
+// close waits for the attempts in flight, for at most wait, then stops the edge.
 func (d *Runtime) close(wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
@@ -154,48 +155,50 @@ func (d *Runtime) close(wait time.Duration) error {
 	return err
 }
 
-// embeddedServer closes with its last user.
+// embeddedServer closes when its last user releases it.
 type embeddedServer struct{ *embedded.Server }
 
 func (s embeddedServer) Destruct() error { return s.Close() }
 
-// Begin says whether the desk still serves, for a request that needs it until end. A request of
-// an old configuration may come when the desk has closed, and its outcome could not be told.
+// Begin says whether the edge runtime still serves. If so, it stays open until the request
+// calls End. A request of an old configuration may arrive after it has closed: its outcome
+// could not be reported to Redis.
 func (d *Runtime) Begin() bool { return d.inFlight.begin() }
 
-// End is called once for each begin that was true.
+// End is called once for each Begin that returned true.
 func (d *Runtime) End() { d.inFlight.end() }
 
-// IsLocal says that the stock is in the embedded server: it sells to this machine alone.
+// IsLocal says whether the stock is in the embedded server, which sells to clients on this
+// machine only.
 func (d *Runtime) IsLocal() bool { return d.embedded }
 
-// InFlight is how many requests need the desk.
+// InFlight returns the number of requests that use the edge runtime.
 func (d *Runtime) InFlight() int {
 	d.inFlight.mu.Lock()
 	defer d.inFlight.mu.Unlock()
 	return d.inFlight.n
 }
 
-// Shut lets no more requests begin, as the end of the last configuration does.
+// Shut admits no more requests, as when the last configuration ends.
 func (d *Runtime) Shut() {
 	d.inFlight.mu.Lock()
 	defer d.inFlight.mu.Unlock()
 	d.inFlight.closed = true
 }
 
-// Wait returns when no request needs the desk, or ctx ends.
+// Wait returns when no request uses the edge runtime, or when ctx ends.
 func (d *Runtime) Wait(ctx context.Context) { d.inFlight.wait(ctx) }
 
-// flights counts attempts that need the desk.
+// inFlightCounter counts the requests that use the edge runtime.
 type inFlightCounter struct {
 	mu     sync.Mutex
 	n      int
-	idle   chan struct{} // closed when n comes to 0; nil: nobody waits
-	closed bool          // no more begin
+	idle   chan struct{} // closed when n reaches 0; nil: no goroutine waits
+	closed bool          // begin returns false
 }
 
-// begin says whether the desk still serves. A request of an old configuration may
-// come this far when the desk has closed, and nobody would tell its outcome.
+// begin counts a request, or returns false after close: a request of an old configuration
+// may arrive when the edge runtime has closed and could not report its outcome.
 func (f *inFlightCounter) begin() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -216,7 +219,7 @@ func (f *inFlightCounter) end() {
 	f.mu.Unlock()
 }
 
-// close is wait, and no more begin after it.
+// close admits no more requests, and then waits like wait.
 func (f *inFlightCounter) close(ctx context.Context) int {
 	for {
 		f.wait(ctx)
@@ -231,7 +234,7 @@ func (f *inFlightCounter) close(ctx context.Context) int {
 	}
 }
 
-// wait returns when there are none, or ctx ends; it returns how many are left.
+// wait returns when no request is left, or when ctx ends; it returns how many are left.
 func (f *inFlightCounter) wait(ctx context.Context) int {
 	for {
 		f.mu.Lock()
@@ -252,7 +255,7 @@ func (f *inFlightCounter) wait(ctx context.Context) int {
 	}
 }
 
-// Listing finds a sale, also one that this edge has not heard of yet.
+// Listing finds a sale, even one that this edge has not yet read.
 func (d *Runtime) Listing(ctx context.Context, id string) (*edge.Listing, error) {
 	if l, ok := d.Catalogue().Sale(id); ok {
 		return l, nil
@@ -266,7 +269,7 @@ func (d *Runtime) Listing(ctx context.Context, id string) (*edge.Listing, error)
 	return nil, NoSale(id, shard.ErrNoSale)
 }
 
-// NoSale names the sale that is not there.
+// NoSale adds the id of the missing sale to an error.
 func NoSale(id string, err error) error {
 	if errors.Is(err, shard.ErrNoSale) {
 		return fmt.Errorf("%w: %s", err, id)

@@ -10,8 +10,8 @@ import (
 	"github.com/stockgate/stockgate/outcome"
 )
 
-// endAgain ends the flight of an order that was sold before. Only a confirm is told:
-// it changes nothing, unless the units had gone elsewhere and are back.
+// endAgain ends the forwarding of an order that was sold before. It reports only a confirm
+// to Redis, which changes nothing unless the units went elsewhere in between and are back.
 func (f *Forwarding) endAgain(v outcome.Decision, cause string) {
 	meter.CountAttempt(f.Hold.Sale, "repeated", "")
 	switch v {
@@ -25,14 +25,14 @@ func (f *Forwarding) endAgain(v outcome.Decision, cause string) {
 	}
 }
 
-// remember keeps the shop's answer for who sends the same idempotency key again. One
-// that cannot be kept is missed later: he is told that he has ordered.
+// remember stores the shop's answer for a repeat with the same idempotency key. If it
+// cannot be stored, a later repeat gets a refusal that says that the order was placed.
 func (f *Forwarding) remember() {
 	a := f.Copy.whole()
 	if a == nil || f.Rules.Otherwise == outcome.Keep && a.Status >= http.StatusBadRequest {
-		return // a failure of a shop that decides later is not its last word
+		return // a shop that decides later may still decide otherwise
 	}
-	ctx, cancel := context.WithTimeout(f.ctx, f.Slot.runtime.Store.Shard().Timeout()/2) // what comes after matters more
+	ctx, cancel := context.WithTimeout(f.ctx, f.Slot.runtime.Store.Shard().Timeout()/2) // leave time for the outcome, which matters more
 	defer cancel()
 	if err := f.Slot.runtime.Store.StoreAnswer(ctx, f.Hold.Sale, f.Hold.ID, a, f.KeepCopy); err != nil {
 		if c := f.Log.Check(zap.DebugLevel, "the answer to an idempotency key was not stored"); c != nil {

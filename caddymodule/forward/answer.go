@@ -9,22 +9,23 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
-// HoldBack is how much of the shop's answer is kept from the client until the
-// outcome is decided.
+// HoldBack is the number of bytes of the shop's answer that the edge keeps from the client
+// until the outcome is decided.
 const HoldBack = 64 << 10
 
-// onePiece is how much is written to a client at once.
+// onePiece is the number of bytes written to a client at once.
 const onePiece = 32 << 10
 
-// answer stands between the shop and the client: no byte of the shop's answer
-// leaves before the outcome is decided and Redis knows it, as far as HoldBack goes.
+// answer stands between the shop and the client. Up to HoldBack bytes, the client gets
+// nothing of the shop's answer before the outcome is decided and Redis knows it.
 type answer struct {
 	*caddyhttp.ResponseWriterWrapper
 	// flight decides by what is known of the answer, until it says that it has seen
 	// enough.
 	flight *Forwarding
-	// copy takes the answer too, and a short one is decided when it is whole: who
-	// repeats an attempt must find its answer as soon as it is sold. nil: nobody will.
+	// copy collects the answer too. A short answer is then decided only when it is complete:
+	// as soon as the order is sold, a repeat must find the stored answer. nil: the answer is
+	// not stored.
 	copy *Copy
 
 	status  int // as written by the handlers behind the gate; 0: nothing yet
@@ -34,11 +35,12 @@ type answer struct {
 	left    bool // the head has been written to the client
 }
 
-// WriteHeader is where most outcomes are decided.
+// WriteHeader takes the status. It decides most outcomes.
 func (a *answer) WriteHeader(status int) {
 	if status < 200 {
 		// An interim answer says nothing about the order, and a client that does not read it
-		// would hold the attempt's place. 101 answers nothing: no upgrade was asked for.
+		// would keep the attempt's in-flight slot. 101 is no answer here: no upgrade was
+		// requested.
 		return
 	}
 	if a.status != 0 {
@@ -53,7 +55,7 @@ func (a *answer) WriteHeader(status int) {
 	a.keeping = true
 }
 
-// begin writes the head. Nothing of a final answer is written before the flight has ended.
+// begin writes the head. A final answer is written only after the forwarding has ended.
 func (a *answer) begin() {
 	a.left = true
 	a.ResponseWriter.WriteHeader(a.status)
@@ -74,13 +76,13 @@ func (a *answer) send(p []byte) (n int, err error) {
 	}
 }
 
-// ask is the first question to decide: whether the head is enough.
+// ask calls decide for the first time, with the head alone.
 func (a *answer) ask() bool {
 	a.asked = true
 	return a.flight.decide(a.status, nil, false, false)
 }
 
-// Write keeps what must not leave yet.
+// Write keeps back what must not reach the client yet.
 func (a *answer) Write(p []byte) (int, error) {
 	if a.status == 0 {
 		a.WriteHeader(http.StatusOK)
@@ -114,7 +116,7 @@ func (a *answer) ReadFrom(r io.Reader) (int64, error) {
 	return io.Copy(struct{ io.Writer }{a}, r)
 }
 
-// FlushError flushes what may leave; what is held back stays.
+// FlushError flushes what may reach the client; what is held back stays.
 func (a *answer) FlushError() error {
 	if a.keeping || a.status == 0 {
 		return nil
@@ -125,16 +127,16 @@ func (a *answer) FlushError() error {
 	return http.NewResponseController(a.ResponseWriter).Flush()
 }
 
-// Flush is FlushError for those who do not want to know.
+// Flush is FlushError without the error.
 func (a *answer) Flush() { _ = a.FlushError() }
 
-// Hijack is refused: what a client sends through a tunnel to the shop passes no gate.
+// Hijack is refused: no gate would see what a client sends to the shop through a tunnel.
 func (a *answer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return nil, nil, http.ErrNotSupported
 }
 
-// finish is called when the handlers behind the gate have returned without an
-// error: the answer is whole.
+// finish is called when the handlers behind the gate have returned without an error: the
+// answer is complete.
 func (a *answer) finish() error {
 	if !a.keeping {
 		return nil

@@ -7,15 +7,16 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// Copy is what is kept of the shop's answer. All methods do nothing on nil.
+// Copy is the part of the shop's answer that is stored. All methods do nothing on nil.
 type Copy struct {
 	answer   reservation.StoredAnswer
 	length   string // as announced; empty: not announced
-	useless  bool   // it cannot be kept
+	useless  bool   // it cannot be stored
 	complete bool
 }
 
-// begin takes the head. An encoded body is of use only to who understands it.
+// begin takes the head. An encoded body is not stored: another client may not understand
+// it.
 func (c *Copy) begin(status int, h http.Header) {
 	if c == nil {
 		return
@@ -39,17 +40,17 @@ func (c *Copy) add(p []byte) {
 	c.answer.Body = append(c.answer.Body, p...)
 }
 
-// wanted says that there is something to keep.
+// wanted says whether there is anything to store.
 func (c *Copy) wanted() bool { return c != nil && !c.useless }
 
-// end says that the handlers behind the gate are done, and that was all.
+// end says that the handlers behind the gate have returned, and the answer has ended.
 func (c *Copy) end() {
 	if c != nil {
 		c.complete = true
 	}
 }
 
-// whole is the answer; nil: it has not come whole, or cannot be kept.
+// whole returns the answer; nil: it is incomplete or cannot be stored.
 func (c *Copy) whole() *reservation.StoredAnswer {
 	if !c.wanted() || !c.complete || c.length != "" && c.length != strconv.Itoa(len(c.answer.Body)) {
 		return nil

@@ -8,13 +8,13 @@ import (
 	"go.uber.org/zap"
 )
 
-// Readers are the clients of a gate, with a clock of the test's own.
+// Readers are the clients of a gate, with the test's clock.
 type Readers struct{ *readers }
 
 // Reader is one of them.
 type Reader struct{ reader }
 
-// NewReaders makes room for the readers of so many places.
+// NewReaders makes room for the readers of maxInFlight attempts.
 func NewReaders(maxInFlight int, clock func() time.Duration, log *zap.Logger) Readers {
 	rs := newReaders(maxInFlight, log)
 	rs.clock = clock

@@ -1,5 +1,5 @@
-// Package forward takes a reserved attempt to the shop, and tells Redis what its answer means. The
-// rules that judge the answer are those of package outcome.
+// Package forward sends a reserved attempt to the shop and reports the outcome to Redis.
+// The rules that judge the shop's answer are those of package outcome.
 package forward
 
 import (
@@ -32,22 +32,22 @@ const (
 	ReservationHeader = "Stockgate-Reservation"
 )
 
-// Flight is one reserved attempt on its way to the shop and back. It ends exactly
-// once, whatever happens: by a return, an error or a panic.
+// Forwarding is one reserved attempt on its way to the shop and back. It ends exactly once:
+// by a return, an error or a panic.
 type Forwarding struct {
 	Rules *outcome.Rules
 	Log   *zap.Logger
-	Slot  *InFlightSlot // given back when the flight ends
+	Slot  *InFlightSlot // released when the forwarding ends
 	Hold  reservation.Hold
 	Token string
 	Body  []byte
 	Repl  *caddy.Replacer
 	out   http.Header // the answer's header
 	ctx   context.Context
-	// Again: the order is sold already, and this can change nothing of it.
+	// Again: the order is sold already, and this forwarding cannot change that.
 	Again bool
-	// Copy keeps the answer for KeepCopy, for who repeats the attempt; nil: it has no
-	// idempotency key.
+	// Copy collects the answer for KeepCopy, so that a repeat of the attempt gets it; nil:
+	// the attempt has no idempotency key.
 	Copy     *Copy
 	KeepCopy time.Duration
 
@@ -56,15 +56,16 @@ type Forwarding struct {
 	// reader is the client. The answer is written to it after the end.
 	reader reader
 
-	// what the way needs is in one piece with it: every sale takes it
+	// fields that forwarding needs are embedded, to save allocations: every sale takes this
+	// path
 	answer answer
 	reply  outcome.Reply
 	writer caddyhttp.ResponseWriterWrapper
 	trace  httptrace.ClientTrace
 }
 
-// Forward takes the attempt to the shop. The forwarded request does not end when
-// the client leaves: the shop's answer counts, whoever hears it.
+// Forward sends the attempt to the shop. The forwarded request does not end when the client
+// leaves: the shop's answer decides, even if no client reads it.
 func (f *Forwarding) Forward(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, timeout time.Duration) (err error) {
 	f.ctx = context.WithoutCancel(r.Context())
 	ctx, cancel := context.WithTimeout(f.ctx, timeout)
@@ -104,24 +105,24 @@ func (f *Forwarding) Forward(w http.ResponseWriter, r *http.Request, next caddyh
 		return nil
 	}
 	if a.left {
-		panic(http.ErrAbortHandler) // the client has a part, which must not look complete
+		panic(http.ErrAbortHandler) // the client has part of the answer, which must not look complete
 	}
-	if err == nil { // net/http would write an empty 200, and the shop said no such thing
+	if err == nil { // net/http would write an empty 200, which the shop did not send
 		err = caddyhttp.Error(http.StatusBadGateway, errors.New("the shop gave no final answer"))
 	}
 	reply.DropPayload(r)
 	return err
 }
 
-// answerWithStatus writes the shop's own status where the handlers behind the gate
-// received it and wrote nothing.
+// answerWithStatus writes the shop's own status if the handlers behind the gate received
+// one and wrote nothing.
 func (f *Forwarding) answerWithStatus(a *answer) {
 	if status, proxied := f.proxyStatus(); proxied && status >= 200 && a.status == 0 {
 		a.WriteHeader(status)
 	}
 }
 
-// request is what the shop gets: the request unchanged, and the token.
+// request returns the request for the shop: the client's, with the token.
 func (f *Forwarding) request(r *http.Request, ctx context.Context) *http.Request {
 	out := r.WithContext(ctx)
 	out.Header = r.Header.Clone() // handlers change values in place
@@ -129,8 +130,8 @@ func (f *Forwarding) request(r *http.Request, ctx context.Context) *http.Request
 	if f.Rules.ReadsBody || f.Copy != nil {
 		out.Header["Accept-Encoding"] = []string{"identity"}
 	}
-	// No GetBody: net/http must not send a body again on its own. The body of the
-	// outer request stays unread.
+	// No GetBody: net/http must not resend a body by itself. The body of the outer request
+	// stays unread.
 	if len(f.Body) > 0 {
 		out.Body = io.NopCloser(bytes.NewReader(f.Body))
 	} else {
@@ -143,15 +144,15 @@ func (f *Forwarding) request(r *http.Request, ctx context.Context) *http.Request
 	return out
 }
 
-// forget drops the status of an earlier answer: when a request is sent, it is not
-// the answer to that one. forward_auth is a reverse proxy too.
+// forget drops the status of an earlier answer when a request is sent: it is not the answer
+// to this one. forward_auth is a reverse proxy too.
 func (f *Forwarding) forget() { forget(f.Repl) }
 
 func forget(repl *caddy.Replacer) { repl.Delete(proxyStatusKey) }
 
-// judge applies the rules. When more than one request was sent, a refusal of the
-// last one says nothing about the others: a retry may be refused because the first
-// try has become an order.
+// judge applies the rules. If more than one request was sent, a refusal of the last one
+// says nothing about the others: the shop may refuse a retry because the first request has
+// become an order.
 func (f *Forwarding) judge(r *outcome.Reply) (v outcome.Decision, cause string) {
 	v = f.Rules.Decide(r)
 	if v == outcome.Release && f.wire.sent.Load() > 1 {
@@ -160,13 +161,13 @@ func (f *Forwarding) judge(r *outcome.Reply) (v outcome.Decision, cause string) 
 	return v, outcome.StatusCause(r.Status)
 }
 
-// decide is called while the answer comes in, before the client sees it. last: there
-// will be no more.
+// decide is called while the answer arrives, before the client sees it. last: no more will
+// arrive.
 func (f *Forwarding) decide(status int, body []byte, whole, last bool) (enough bool) {
 	shops, proxied := f.proxyStatus()
 	if !proxied {
 		if !last {
-			return false // without a proxy the status counts when it must leave
+			return false // without a proxy, the status decides when the answer must go out
 		}
 		shops = status
 	}
@@ -183,8 +184,8 @@ func (f *Forwarding) decide(status int, body []byte, whole, last bool) (enough b
 	return true
 }
 
-// lost decides when the handlers behind the gate are done and the answer did not
-// decide: by the status, if there is one; else nobody knows.
+// lost decides when the handlers behind the gate have returned and the answer did not
+// decide: by the status if there is one; otherwise the outcome is unknown.
 func (f *Forwarding) lost(a *answer, err error, cause string) (outcome.Decision, string) {
 	if f.ended {
 		return outcome.Undecided, ""
@@ -212,8 +213,8 @@ func (f *Forwarding) lost(a *answer, err error, cause string) (outcome.Decision,
 	return f.Rules.Otherwise, cause
 }
 
-// proxyStatus is the status that the shop gave to reverse_proxy, whatever handlers
-// made of it.
+// proxyStatus returns the status that the shop gave to reverse_proxy, even if other
+// handlers changed it.
 func (f *Forwarding) proxyStatus() (int, bool) {
 	v, ok := f.Repl.Get(proxyStatusKey)
 	if !ok {
@@ -223,9 +224,9 @@ func (f *Forwarding) proxyStatus() (int, bool) {
 	return status, ok
 }
 
-// neverSent says that the shop surely did not get the request: no try wrote any of its
-// headers, and the last one found nobody to talk to. A dial error alone proves
-// nothing: net/http sends a request without body again, and reports the second try.
+// neverSent says whether the shop certainly did not get the request: no attempt to send it
+// wrote any of its headers, and the last one found no server. A dial error alone proves
+// nothing: net/http resends a request without a body, and reports the second error.
 func (f *Forwarding) neverSent(err error) bool {
 	if err == nil || f.wire.wrote.Load() {
 		return false
@@ -241,15 +242,14 @@ func (f *Forwarding) neverSent(err error) bool {
 	if f.wire.seen.Load() {
 		return true
 	}
-	// A transport that does not report to httptrace (FastCGI): only a single try
-	// leaves no doubt.
+	// A transport that does not report to httptrace (FastCGI): certain only if the request
+	// was sent once.
 	retries, _ := f.Repl.Get(proxyRetriesKey)
 	n, _ := retries.(int)
 	return n == 0
 }
 
-// end tells Redis how the attempt ended, and what the buyer and the operator see
-// of it.
+// end reports the outcome to Redis, to the client and to the operator.
 func (f *Forwarding) end(v outcome.Decision, cause string) {
 	if f.ended {
 		return
@@ -257,7 +257,7 @@ func (f *Forwarding) end(v outcome.Decision, cause string) {
 	f.ended = true
 	defer func() {
 		f.Slot.of.readers.join(&f.reader)
-		f.Slot.GiveBack() // the desk may close from here on
+		f.Slot.GiveBack() // the edge runtime may close from here on
 	}()
 	f.out[ReservationHeader] = []string{f.Hold.ID}
 	sale, id := f.Hold.Sale, f.Hold.ID
@@ -269,7 +269,7 @@ func (f *Forwarding) end(v outcome.Decision, cause string) {
 	var err error
 	switch v {
 	case outcome.Confirm:
-		f.remember() // first: as soon as it is sold, the buyer may ask for his answer
+		f.remember() // first: as soon as the order is sold, a repeat may ask for the answer
 		state, err = f.Slot.runtime.ConfirmEventually(f.ctx, sale, id, cause)
 	case outcome.Release:
 		word := reservation.SourceShop
@@ -284,7 +284,7 @@ func (f *Forwarding) end(v outcome.Decision, cause string) {
 		state, err = f.Slot.runtime.DoubtEventually(f.ctx, sale, id, cause)
 	}
 	became := v.State()
-	switch state { // the shop or somebody else may have been faster
+	switch state { // the shop's API, an operator or a probe may have settled it first
 	case record.Confirmed, record.Released, record.Unbacked:
 		became = string(state)
 	}
@@ -297,20 +297,20 @@ func (f *Forwarding) end(v outcome.Decision, cause string) {
 		f.Log.Warn("redis could not be told how an attempt ended", zap.String("sale", sale),
 			zap.String("reservation", id), zap.String("outcome", v.String()), zap.String("cause", cause), zap.Error(err))
 	case became == "in_doubt":
-		f.Log.Warn("in doubt: nobody knows whether the shop took the order", zap.String("sale", sale),
+		f.Log.Warn("in doubt: it is unknown whether the shop took the order", zap.String("sale", sale),
 			zap.String("reservation", id), zap.String("cause", cause))
 	}
 }
 
-// wire watches what is written to the shop.
+// sendTrace records what is written to the shop.
 type sendTrace struct {
 	repl        *caddy.Replacer
 	seen, wrote atomic.Bool
 	sent        atomic.Int32 // requests whose headers were written
 }
 
-// watch lets a trace tell of each request. An answer's status is forgotten before the
-// next one.
+// watch reports each request to a trace. It drops the status of an earlier answer before
+// the next request.
 func (w *sendTrace) watch(t *httptrace.ClientTrace, repl *caddy.Replacer) {
 	w.repl = repl
 	t.GetConn, t.WroteHeaderField, t.WroteHeaders = w.begins, w.writes, w.has
@@ -321,11 +321,12 @@ func (w *sendTrace) begins(string) {
 	forget(w.repl)
 }
 
-// writes is called for each header, before any of it can have left: an HTTP/2 request has
-// gone when has is called, and whoever gives up meanwhile must not take it for unsent.
+// writes is called for each header before any of it can be sent. In HTTP/2, the request has
+// already been sent when has is called; a caller that gives up in between must not take it
+// for unsent.
 func (w *sendTrace) writes(string, []string) { w.wrote.Store(true) }
 
-// has is called when a request's headers are written to their end.
+// has is called when all headers of a request have been written.
 func (w *sendTrace) has() {
 	w.wrote.Store(true)
 	w.sent.Add(1)

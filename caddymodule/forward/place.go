@@ -9,35 +9,36 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// Places are what the attempts of one gate take until their outcome is known.
+// Places are the in-flight slots and single-flight keys of one gate.
 type Places struct {
-	// single keeps one attempt per buyer before Redis, and one identical attempt
-	// until its end
+	// single admits one attempt per buyer before Redis is asked, and one of several
+	// identical attempts until it ends
 	single   filters.Single
 	inFlight *filters.Slots
 	readers  *readers
 }
 
-// Open makes room for so many attempts.
+// Open makes maxInFlight slots.
 func (ps *Places) Open(maxInFlight int, log *zap.Logger) {
 	ps.inFlight, ps.readers = filters.NewSlots(maxInFlight), newReaders(maxInFlight, log)
 }
 
-// IsFull says that all slots are taken.
+// IsFull says whether all slots are taken.
 func (ps *Places) IsFull() bool { return ps.inFlight.Full() }
 
-// Enter lets one attempt with that key in at a time, and says whether it is in.
+// Enter admits one attempt per key at a time, and says whether this one is admitted.
 func (ps *Places) Enter(key string) bool { return ps.single.Enter(key) }
 
-// Leave undoes enter.
+// Leave undoes Enter.
 func (ps *Places) Leave(key string) { ps.single.Leave(key) }
 
-// IsUnderWay says that an attempt with that key is in.
+// IsUnderWay says whether an attempt with that key is admitted.
 func (ps *Places) IsUnderWay(key string) bool { return ps.single.Entered(key) }
 
-// Place is what an attempt takes until its outcome is known: the single-flight key of its
-// buyer and lines, one slot of max_in_flight, and the desk. It is given back before the
-// answer is written: a client that does not read it must not keep others out.
+// InFlightSlot is what an attempt holds until its outcome is known: the single-flight key
+// of its buyer and lines, one slot of max_in_flight, and the edge runtime. It is released
+// before the answer is written: a client that does not read the answer must not block other
+// attempts.
 type InFlightSlot struct {
 	of      *Places
 	runtime *edgeruntime.Runtime
@@ -45,7 +46,7 @@ type InFlightSlot struct {
 	held    bool
 }
 
-// Take takes a place for an attempt with that single-flight key, or says why there is none.
+// Take takes a slot for an attempt with that single-flight key, or returns the refusal.
 func (pl *InFlightSlot) Take(of *Places, d *edgeruntime.Runtime, key string) *sale.Refusal {
 	pl.of, pl.runtime, pl.Key = of, d, key
 	switch {
@@ -63,7 +64,7 @@ func (pl *InFlightSlot) Take(of *Places, d *edgeruntime.Runtime, key string) *sa
 	return nil
 }
 
-// GiveBack gives the place back, once.
+// GiveBack releases the slot, once.
 func (pl *InFlightSlot) GiveBack() {
 	if !pl.held {
 		return

@@ -16,20 +16,21 @@ import (
 )
 
 const (
-	// readersPerPlace is how many answers may be on their way to clients, for each of
+	// readersPerSlot is the number of clients that may be reading answers, for each of
 	// max_in_flight.
 	readersPerSlot = 4
-	// stalledAfter is how long a client may take nothing of its answer when there is no room
-	// for another one.
+	// stalledAfter is how long a client may read nothing of its answer when there is no room
+	// for another reader.
 	stalledAfter = time.Second
-	// sayCutEvery is how often the log says that clients were cut off.
+	// sayCutEvery is the minimum time between two log messages about clients that were cut
+	// off.
 	sayCutEvery = time.Minute
 )
 
 // readers are the clients of a gate that are reading the shop's answer. Their attempts are
-// settled and hold no place, so readers bounds the memory and the connections they cost:
-// above most, it cuts off the client that has taken nothing for longest. The outcome
-// stands, and a client that repeats its idempotency key gets it.
+// settled and hold no in-flight slot, so readers bounds the memory and connections that
+// they cost: above the bound, it cuts off the client that has read nothing for the longest
+// time. The outcome stands, and a client that repeats its idempotency key gets the answer.
 type readers struct {
 	most  int
 	clock func() time.Duration // only goes forward, and is never 0
@@ -38,8 +39,8 @@ type readers struct {
 	mu     sync.Mutex
 	all    []*reader
 	n      atomic.Int64  // len(all)
-	unsaid int           // clients that were cut off, and the log does not know
-	sayAt  time.Duration // from when on it may say so
+	unsaid int           // clients that were cut off and are not logged yet
+	sayAt  time.Duration // time of the next log message at the earliest
 }
 
 // reader is one client that is reading its answer.
@@ -64,8 +65,8 @@ func (rs *readers) join(r *reader) {
 	}
 }
 
-// makeRoom is join. It returns how many were cut off since the log was told, 0: it need not
-// be told now.
+// makeRoom does the work of join. It returns how many clients were cut off since the last
+// log message; 0: there is nothing to log now.
 func (rs *readers) makeRoom(r *reader) (say int) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -91,8 +92,7 @@ func (rs *readers) makeRoom(r *reader) (say int) {
 	return say
 }
 
-// leave is called when the handlers are done; after it, nothing touches the client any
-// more.
+// leave is called when the handlers have returned. Nothing touches the client after it.
 func (rs *readers) leave(r *reader) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -108,8 +108,8 @@ func (rs *readers) leave(r *reader) {
 	rs.n.Store(int64(last))
 }
 
-// full says that there is no room for another answer and no client has stalled: the shop
-// writes its answers slowly, or clients read more than the edge can send.
+// full says whether there is no room for another answer although no client has stalled: the
+// shop writes its answers slowly, or clients read more than the edge can send.
 func (rs *readers) full() bool {
 	if rs.n.Load() < int64(rs.most) {
 		return false
@@ -120,7 +120,7 @@ func (rs *readers) full() bool {
 	return len(rs.all) >= rs.most && !slices.ContainsFunc(rs.all, func(r *reader) bool { return r.stalled(now) > 0 })
 }
 
-// stalled is how long the client has taken nothing, 0: not long enough to be cut off.
+// stalled returns how long the client has read nothing; 0: not long enough to be cut off.
 func (r *reader) stalled(now time.Duration) time.Duration {
 	since := time.Duration(r.waiting.Load())
 	if since == 0 || now-since < stalledAfter {
@@ -129,8 +129,8 @@ func (r *reader) stalled(now time.Duration) time.Duration {
 	return now - since
 }
 
-// longestStalled are at most n of those that have stalled. One that is cut off and not
-// gone yet is among them, so that it makes room for one only.
+// longestStalled returns at most n stalled readers. A reader that was cut off and has not
+// left yet is among them, so that it makes room for one client only.
 func (rs *readers) longestStalled(n int, now time.Duration) (found []*reader) {
 	for range n {
 		var longest *reader
@@ -148,8 +148,8 @@ func (rs *readers) longestStalled(n int, now time.Duration) (found []*reader) {
 	return found
 }
 
-// cutOff breaks the answer off, so that the client sees it is incomplete. HTTP/2 resets
-// the stream with a frame; a connection that takes no frame either is closed.
+// cutOff aborts the answer, so that the client sees that it is incomplete. In HTTP/2 it
+// resets the stream; if the connection does not take that frame either, cutOff closes it.
 func (r *reader) cutOff(now time.Duration) {
 	if r.cutAt == 0 {
 		r.cutAt = now
@@ -158,13 +158,13 @@ func (r *reader) cutOff(now time.Duration) {
 		return
 	}
 	if conn, ok := r.conn.(*tls.Conn); ok {
-		_ = conn.NetConn().Close() // a TLS connection would say goodbye first, and wait
+		_ = conn.NetConn().Close() // a TLS connection would send close_notify first, and wait
 	} else if r.conn != nil {
 		_ = r.conn.Close()
 	}
 }
 
-// innermost is the server's own writer: those around it are for one goroutine.
+// innermost returns the server's own writer: the writers around it are for one goroutine.
 func innermost(w http.ResponseWriter) http.ResponseWriter {
 	for {
 		outer, ok := w.(interface{ Unwrap() http.ResponseWriter })
@@ -175,16 +175,16 @@ func innermost(w http.ResponseWriter) http.ResponseWriter {
 	}
 }
 
-// connKey is where a request's context has its connection.
+// connKey is the context key of a request's connection.
 type connKey struct{}
 
-// WithConn keeps the connection in the context of its requests, so that a client that takes
+// WithConn keeps the connection in the context of its requests, so that a client that reads
 // nothing can be cut off. It is for http.Server.ConnContext.
 func WithConn(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, conn)
 }
 
-// init makes a reader of the client of a request.
+// init prepares the reader for the client of a request.
 func (r *reader) init(w http.ResponseWriter, req *http.Request) {
 	r.w = w
 	r.conn, _ = req.Context().Value(connKey{}).(net.Conn)

@@ -30,8 +30,8 @@ type closedConn struct {
 
 func (c *closedConn) Close() error { c.closed = true; return nil }
 
-// Above the bound, the client that has taken nothing for longest is cut off; none that
-// takes something within a second is, and then the gate is full.
+// Above the bound, the client that has read nothing for the longest time is cut off. A
+// client that has read within the last second is not; if all have, the gate is full.
 func TestReadersCutTheLongestStalled(t *testing.T) {
 	now := time.Second
 	rs := forward.NewReaders(1, func() time.Duration { return now }, zap.NewNop())
@@ -59,7 +59,7 @@ func TestReadersCutTheLongestStalled(t *testing.T) {
 		join()
 	}
 	if !rs.Full() {
-		t.Error("four clients are what one place allows, and none has stalled")
+		t.Error("four clients are what one in-flight slot allows, and none has stalled")
 	}
 	rs.Wait(all[2])
 	now += 10 * time.Millisecond
@@ -94,7 +94,7 @@ func TestReadersCutTheLongestStalled(t *testing.T) {
 	}
 }
 
-// A connection that does not take the end of its answers either is closed.
+// If a connection does not take the end of its answers either, it is closed.
 func TestReadersCloseAStalledConnection(t *testing.T) {
 	now := time.Second
 	rs := forward.NewReaders(1, func() time.Duration { return now }, zap.NewNop())
@@ -116,8 +116,7 @@ func TestReadersCloseAStalledConnection(t *testing.T) {
 	}
 }
 
-// Each client that is cut off is counted once, and the log tells of all of them, once a
-// minute at most.
+// Each client that is cut off is counted once. The log reports them at most once a minute.
 func TestReadersCutOffAreSaid(t *testing.T) {
 	now := time.Second
 	core, log := observer.New(zap.InfoLevel)

@@ -11,7 +11,8 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/lists"
 )
 
-// ReadDirective reads a gate, and warns of what is allowed and yet rarely meant.
+// ReadDirective reads a gate, and warns about settings that are allowed but rarely
+// intended.
 func ReadDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	h.Next() // the directive's name
 	at := *h.Dispenser
@@ -40,8 +41,8 @@ func ReadDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) 
 	return h.NewRoute(matchers, gate), nil
 }
 
-// checkLists says which list of a gate the global option lacks. Without a global
-// option the app may come from elsewhere; it says so itself when it is loaded.
+// checkLists checks that the global option defines a gate's lists. Without a global option
+// the app may be configured elsewhere; it then reports the error when it loads.
 func checkLists(h httpcaddyfile.Helper, g *Gate) error {
 	global, ok := h.Option("stockgate").(httpcaddyfile.App)
 	if !ok {

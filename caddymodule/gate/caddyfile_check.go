@@ -11,7 +11,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/rates"
 )
 
-// ReadCheckDirective reads a check, and warns as of a gate.
+// ReadCheckDirective reads a stockgate_check, with the warnings of a gate.
 func ReadCheckDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	h.Next() // the directive's name
 	at := *h.Dispenser
@@ -39,7 +39,7 @@ func ReadCheckDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, er
 	return h.NewRoute(matchers, check), nil
 }
 
-// UnmarshalCaddyfile reads a check. Syntax:
+// UnmarshalCaddyfile reads a stockgate_check. Syntax:
 //
 //	stockgate_check [<matcher>] [<name>] {
 //		line     <sku> [<quantity>]
@@ -61,7 +61,7 @@ func ReadCheckDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, er
 //		refuse   …
 //	}
 //
-// They are those of the gate.
+// The options are those of the gate.
 func (c *Check) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // the directive's name
 	g := new(Gate)
@@ -76,7 +76,8 @@ func (c *Check) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return err
 }
 
-// attemptOptions are the options that read and judge an attempt: those of a check.
+// attemptOptions returns the options that read and judge an attempt: those of
+// stockgate_check.
 func (g *Gate) attemptOptions() map[string]directive.Option {
 	return map[string]directive.Option{
 		"jwt":           {Usage: jwt.Usage, Read: jwt.ReadOption(&g.JWT)},

@@ -26,8 +26,8 @@ func (g *Gate) readFast(d *caddyfile.Dispenser, usage string) error {
 	return nil
 }
 
-// checkFast says why a gate cannot be refused for at the connection. at is where the
-// gate is.
+// checkFast says why a gate cannot be refused for at the connection. at is where the gate
+// is.
 func checkFast(h httpcaddyfile.Helper, at *caddyfile.Dispenser, g *Gate, matchers caddy.ModuleMap) error {
 	if g.FastRefusals == nil {
 		return nil
@@ -62,7 +62,7 @@ func checkFast(h httpcaddyfile.Helper, at *caddyfile.Dispenser, g *Gate, matcher
 	return nil
 }
 
-// placeholderIn looks for one in a matcher's configuration.
+// placeholderIn looks for a placeholder in a matcher's configuration.
 func placeholderIn(raw json.RawMessage) bool {
 	var v any
 	return json.Unmarshal(raw, &v) != nil || holds(v)
@@ -84,7 +84,7 @@ func holds(v any) bool {
 	return false
 }
 
-// look finds what runs before a gate, from the tokens of its site.
+// directiveLookup finds what runs before a gate, from the tokens of its site.
 type directiveLookup struct {
 	order []string // of the directives, if the operator has changed it
 	name  string   // of the gate's directive
@@ -92,9 +92,9 @@ type directiveLookup struct {
 	line  int
 }
 
-// before names a directive of a block, or of one inside of it that has the gate, that
-// runs before the gate and is not known to be harmless; empty: none. literal: the
-// block's directives run in the order in which they are written.
+// before returns a directive that runs before the gate and is not known to be harmless;
+// empty: none. It is a directive of the block, or of a block inside it that has the gate.
+// literal: the block's directives run in the order in which they are written.
 func (l *directiveLookup) before(block []caddyfile.Segment, literal bool) string {
 	for i, s := range block {
 		if !l.has(s) {
@@ -122,8 +122,8 @@ func (l *directiveLookup) has(s caddyfile.Segment) bool {
 	return slices.ContainsFunc(s, func(t caddyfile.Token) bool { return t.Text == l.name && t.File == l.file && t.Line == l.line })
 }
 
-// runsBefore compares two directives. Of those that are not Caddy's own only the
-// operator's order tells where they are.
+// runsBefore compares two directives. For directives that are not Caddy's own, only the
+// operator's order tells where they run.
 func (l *directiveLookup) runsBefore(name, than string) bool {
 	if i, j := slices.Index(l.order, name), slices.Index(l.order, than); i >= 0 && j >= 0 {
 		return i < j
@@ -131,16 +131,16 @@ func (l *directiveLookup) runsBefore(name, than string) bool {
 	return slices.Contains(earlyDirectives, name)
 }
 
-// earlyDirectives are those of Caddy's own that run before a gate and before the blocks
-// that may have one.
+// earlyDirectives are Caddy's own directives that run before a gate and before the blocks
+// that may contain one.
 var earlyDirectives = []string{
 	"tracing", "header", "request_body", "timeouts", "redir", "method", "rewrite", "uri", "try_files",
 	"basicauth", "basic_auth", "forward_auth", "request_header", "encode", "push", "intercept", "templates",
 }
 
-// harmlessDirective says that a directive has no part in what a fast refusal says: it
-// sets variables, chooses what is logged, is no handler at all, or has routes of its own,
-// which are followed.
+// harmlessDirective says whether a directive has no effect on a fast refusal: it sets
+// variables, chooses what is logged, is no handler, or has routes of its own, which are
+// followed.
 func harmlessDirective(name string) bool {
 	return name == "" || name[0] == '@' || slices.Contains([]string{
 		"map", "vars", "fs", "root", "log", "log_append", "skip_log", "log_skip", "log_name", "log_level", "copy_response_headers",
@@ -148,8 +148,8 @@ func harmlessDirective(name string) bool {
 	}, name)
 }
 
-// inside are the directives in a directive's block, whether or not Caddy has taken a
-// matcher out of the tokens, which leaves a brace too many.
+// inside returns the directives in a directive's block. If Caddy has taken a matcher out of
+// the tokens, a surplus brace is left.
 func inside(s caddyfile.Segment) []caddyfile.Segment {
 	depth, from := 0, -1
 	for i, t := range s {

@@ -13,7 +13,7 @@ import (
 
 const inDoubtUsage = "in_doubt keep | probe <url>"
 
-// readInDoubt reads what becomes of holds in doubt.
+// readInDoubt reads what happens to holds in doubt.
 func (rs *gateRules) readInDoubt(d *caddyfile.Dispenser, usage string) error {
 	args, err := directive.Arguments(d, usage, 1, 2)
 	if err != nil {
@@ -44,7 +44,7 @@ func (rs *gateRules) readInDoubt(d *caddyfile.Dispenser, usage string) error {
 	})
 }
 
-// readInto reads one rule into a list of them; what names it in an error.
+// readInto reads one rule and appends it to a list; what names it in an error.
 func (rs *gateRules) readInto(what, then string, into *[]outcome.Rule) func(*caddyfile.Dispenser, string) error {
 	return func(d *caddyfile.Dispenser, usage string) error {
 		args, err := directive.Arguments(d, usage, 1, -1)
@@ -61,7 +61,7 @@ func (rs *gateRules) readInto(what, then string, into *[]outcome.Rule) func(*cad
 	}
 }
 
-// readProbeHeader reads a header of the probe's questions.
+// readProbeHeader reads a header of the probe's requests.
 func readProbeHeader(in *probe.InDoubt) func(*caddyfile.Dispenser, string) error {
 	return func(d *caddyfile.Dispenser, usage string) error {
 		args, err := directive.Arguments(d, usage, 2, 2)

@@ -10,8 +10,8 @@ import (
 	"github.com/stockgate/stockgate/outcome"
 )
 
-// gateRules reads the rules of a gate. They may stand before the answers that they
-// name, so the names are checked at the end.
+// gateRules reads the rules of a gate. They may come before the answers that they name, so
+// the names are checked at the end.
 type gateRules struct {
 	gate  *Gate
 	named []namedAnswer
@@ -37,7 +37,7 @@ func (rs *gateRules) check() error {
 	return nil
 }
 
-// readAnswer reads one named matcher of the shop's answer.
+// readAnswer reads a named matcher of the shop's answer.
 func (g *Gate) readAnswer(d *caddyfile.Dispenser, usage string) error {
 	word := d.Val()
 	name := strings.TrimPrefix(word, "@")

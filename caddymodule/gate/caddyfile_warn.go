@@ -19,7 +19,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/rates"
 )
 
-// warnMethod warns of a gate that takes GET requests for attempts to buy.
+// warnMethod warns about a gate that takes GET requests for attempts to buy.
 func warnMethod(w directive.Warner, matchers caddy.ModuleMap) {
 	for name, raw := range matchers {
 		nested := name == "not" || name == "expression"
@@ -31,14 +31,14 @@ func warnMethod(w directive.Warner, matchers caddy.ModuleMap) {
 		"add `method POST` to the gate's matcher")
 }
 
-// warnCheck warns of a gate that only checks by its former name.
+// warnCheck warns about a gate that only checks and has the former name.
 func warnCheck(w directive.Warner, g *Gate) {
 	if g.Check {
 		w.Warn("check in a gate is now the directive stockgate_check: write `stockgate_check` in place of `stockgate`, without the option check")
 	}
 }
 
-// warnBuyer warns of a buyer whom every client can choose.
+// warnBuyer warns about a buyer that every client can choose.
 func warnBuyer(w directive.Warner, values []string) {
 	at := slices.IndexFunc(values, byClient)
 	if at < 0 {
@@ -49,11 +49,11 @@ func warnBuyer(w directive.Warner, values []string) {
 		instead = ", or make sure that a proxy before this one sets the header"
 	}
 	w.Warn("the buyer is taken from " + values[at] + ", which a client can set to anything, and so buy without limit: " +
-		"take him from your authentication, such as {http.auth.user.id}" + instead)
+		"take the buyer from your authentication, such as {http.auth.user.id}" + instead)
 }
 
-// warnIdentities warns of a gate where no value is verified: a client can use up the limits
-// of other persons, and that costs it nothing.
+// warnIdentities warns about a gate where no value is verified: a client can use up the
+// limits of other buyers at no cost.
 func warnIdentities(w directive.Warner, g *Gate) {
 	if len(g.Identities) == 0 || g.Check || verified(g.Buyer) {
 		return
@@ -68,7 +68,7 @@ func warnIdentities(w directive.Warner, g *Gate) {
 		"take the buyer from your authentication or from jwt, or add `identity ip {client_ip}`, and let limits count it too, such as `per: [" + kinds[0] + ", ip]`")
 }
 
-// warnShared warns of shared rates that are counted in the Redis of the stock.
+// warnShared warns about shared rates that are counted in the Redis of the stock.
 func warnShared(w directive.Warner, g *Gate) {
 	if !slices.ContainsFunc(g.Rates, rates.Rate.Grows) {
 		return
@@ -83,7 +83,7 @@ func warnShared(w directive.Warner, g *Gate) {
 		"give the rates a redis of their own with `rate_redis` in the global options of stockgate")
 }
 
-// warnJWKS warns of keys that anybody on the way can exchange for his own.
+// warnJWKS warns about keys that an attacker on the network path can replace.
 func warnJWKS(w directive.Warner, j *jwt.Config) {
 	if j == nil {
 		return
@@ -97,11 +97,11 @@ func warnJWKS(w directive.Warner, j *jwt.Config) {
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") || strings.ContainsAny(host, "{}") || err == nil && address.IsLoopback() {
 		return
 	}
-	w.Warn("the keys of jwt are fetched from " + u.Redacted() + " without TLS: whoever stands in between can sign in as anybody: write https://")
+	w.Warn("the keys of jwt are fetched from " + u.Redacted() + " without TLS: an attacker on the network path can sign in as any buyer: write https://")
 }
 
-// warnGuard warns of a gate that a strange path can avoid. A named route is a block of
-// its own: which sites invoke it is not known here.
+// warnGuard warns about a gate that an unusual path can avoid. A named route is a block of
+// its own: the sites that invoke it are not known here.
 func warnGuard(w directive.Warner) {
 	block := w.Block()
 	switch {
@@ -117,8 +117,8 @@ func warnGuard(w directive.Warner) {
 	}
 }
 
-// hasGuard looks for a guard that every request of a block meets: in the block
-// itself, or in a route or handle there that has no matcher.
+// hasGuard looks for a guard that every request of a block passes: in the block itself, or
+// in a route or handle there that has no matcher.
 func hasGuard(block []caddyfile.Segment) bool {
 	for _, s := range block {
 		switch s.Directive() {

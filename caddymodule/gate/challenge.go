@@ -11,9 +11,8 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// challenged counts the attempt, and refuses it if it needs a solution and has none. Nothing
-// that costs more than memory has been asked yet; the sale is known from what the edge
-// remembers.
+// challenged counts the attempt, and refuses it if it needs a solution and has none. It
+// uses memory only; the sale comes from what the edge remembers.
 func (g *Gate) challenged(r *http.Request, p *purchase) *sale.Refusal {
 	if g.challenge.Challenger == nil || p.dryRun {
 		return nil
@@ -28,14 +27,14 @@ func (g *Gate) challenged(r *http.Request, p *purchase) *sale.Refusal {
 	return &sale.Refusal{Reason: sale.Challenge, Challenge: string(challenge.AppendTask(room[:0], now, &keys[0], scope, bits))}
 }
 
-// scopeOf is what a task for the attempt is bound to.
+// scopeOf returns what a task for the attempt is bound to.
 func (g *Gate) scopeOf(r *http.Request, a *sale.Attempt, now time.Time) challenge.Scope {
 	ip, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
 	return challenge.Scope{Gate: g.challenge.Scope, Sale: g.likelySale(a, now), Address: ip}
 }
 
-// likelySale is the sale that an attempt names, else the first that lists its first item,
-// rather one that sells now; empty: this edge knows of none.
+// likelySale returns the sale that an attempt names, or else the first sale that lists its
+// first item, preferably an open one; empty: this edge knows none.
 func (g *Gate) likelySale(a *sale.Attempt, now time.Time) string {
 	d := g.app.Runtime()
 	if a.Sale != "" || d == nil {

@@ -10,15 +10,15 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/internal/reply"
 )
 
-// pass hands on a request without a reservation, because the gate only checks or no
-// sale lists an item of it: as it came, without a token, and still the client's own.
+// pass hands on a request without a reservation, because the gate only checks or an item is
+// unlisted. The request is unchanged, has no token, and still ends with its client.
 func (g *Gate) pass(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, p *purchase) error {
 	meter.CountAttempt(p.saleID(), "passed", "")
 	reply.Publish(r, p.repl, reply.Placeholders{Verdict: "passed", Sale: p.saleID()})
 	return next.ServeHTTP(w, r)
 }
 
-// checkConflict says what a gate that only checks has no use for.
+// checkConflict reports options that a gate that only checks cannot use.
 func (g *Gate) checkConflict() error {
 	for _, one := range []struct {
 		there bool

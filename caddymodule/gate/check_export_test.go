@@ -1,6 +1,6 @@
 package gate
 
-// GateOfCheck is the gate of a check that was read as that gate.
+// GateOfCheck returns the gate of a stockgate_check that was read as that gate.
 func GateOfCheck(g *Gate) *Gate {
 	c := new(Check)
 	c.take(g)

@@ -15,47 +15,47 @@ import (
 
 func init() { caddy.RegisterModule(new(Check)) }
 
-// Check refuses what a gate's filters refuse, from memory, and hands every other request
-// on as it came: it reserves nothing and adds no token. It belongs before whatever is dear,
-// such as an authentication server or the route that fills a cart; a gate stands before
-// the order route.
+// Check refuses, from memory, what a gate's filters refuse, and hands on every other
+// request unchanged: it reserves nothing and adds no token. Put it before expensive
+// handlers, such as an authentication server or the route that fills a cart; a gate stands
+// before the order route.
 //
-// Its options are those of the gate that read and judge an attempt, with the same defaults;
-// nothing is required but the lines. After it `{http.stockgate.verdict}` is refused or
+// Its options are the options of the gate that read and judge an attempt, with the same
+// defaults; only the lines are required. After it `{http.stockgate.verdict}` is refused or
 // passed, as after a gate.
 type Check struct {
 	// Name names the check in logs and for `caddy stockgate try`. Default: none.
 	Name string `json:"name,omitempty"`
 	// Sale gives the sale's id. Default: the open sale that lists the item.
 	Sale []string `json:"sale,omitempty"`
-	// JWT verifies the shop's own bearer token, whose claims are values then.
+	// JWT verifies the shop's own bearer token, whose claims are then available as values.
 	JWT *jwt.Config `json:"jwt,omitempty"`
-	// Buyer gives who buys. Default: not known, and not asked for.
+	// Buyer gives the buyer. Default: unknown, and not required.
 	Buyer []string `json:"buyer,omitempty"`
-	// Identities give further ways to recognise the person, by their kind: phone,
-	// address, device, ip.
+	// Identities give further ways to recognize a buyer, by kind: phone, address, device,
+	// ip.
 	Identities map[string][]string `json:"identities,omitempty"`
-	// Region gives the region whose stock the attempt draws on.
+	// Region gives the region whose stock the attempt uses.
 	Region []string `json:"region,omitempty"`
-	// Lines are what is bought, one each. Required, unless LinesFrom is given.
+	// Lines are the items to buy, one line each. Required, unless LinesFrom is given.
 	Lines []Line `json:"lines,omitempty"`
 	// LinesFrom reads the lines from an array in a JSON body.
 	LinesFrom *LinesFrom `json:"lines_from,omitempty"`
-	// Deny names lists: attempts in one of them are refused as denied.
+	// Deny names lists: an attempt that is in one of them is refused as denied.
 	Deny []string `json:"deny,omitempty"`
-	// Allow names lists: attempts in none of them are refused as not_eligible.
+	// Allow names lists: an attempt that is in none of them is refused as not_eligible.
 	Allow []string `json:"allow,omitempty"`
-	// OtherItems says what becomes of an attempt whose items no sale lists: refuse
+	// OtherItems says what happens to an attempt whose items no sale lists: refuse
 	// (unknown_item) or pass. Default: refuse.
 	OtherItems string `json:"other_items,omitempty"`
-	// Rates are how often attempts may come, at most 16. Default: none.
+	// Rates limit how often attempts may come, at most 16 rates. Default: none.
 	Rates []rates.Rate `json:"rates,omitempty"`
-	// Challenge asks for a proof of work while more attempts come than usual; its
-	// solutions do not serve at the order route. Default: none.
+	// Challenge asks for a proof of work while more attempts come than usual; its solutions
+	// are not valid at the order route. Default: none.
 	Challenge *pow.Challenge `json:"challenge,omitempty"`
-	// MaxBody bounds an attempt's body in bytes. Default: 64 KiB.
+	// MaxBody limits an attempt's body in bytes. Default: 64 KiB.
 	MaxBody int64 `json:"max_body,omitempty"`
-	// Body says what becomes of a body that no value is read from: checked or ignored.
+	// Body says what happens to a body from which no value is read: checked or ignored.
 	// Default: checked.
 	Body string `json:"body,omitempty"`
 	// Refusals change how refusals look. Default: problems (RFC 9457).
@@ -86,7 +86,7 @@ func (c *Check) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp
 	return c.gate.ServeHTTP(w, r, next)
 }
 
-// Cleanup gives back what Provision has taken.
+// Cleanup releases what Provision has acquired.
 func (c *Check) Cleanup() error {
 	if c.gate == nil {
 		return nil
@@ -94,7 +94,7 @@ func (c *Check) Cleanup() error {
 	return c.gate.Cleanup()
 }
 
-// asGate is a gate that does what the check does.
+// asGate returns a gate that does what the check does.
 func (c *Check) asGate() *Gate {
 	return &Gate{
 		Check: true, Name: c.Name,
@@ -104,7 +104,7 @@ func (c *Check) asGate() *Gate {
 	}
 }
 
-// take has the options of a gate that was read with those of a check.
+// take copies the options of a gate that was read with the options of a check.
 func (c *Check) take(g *Gate) {
 	*c = Check{
 		Name: g.Name,
@@ -114,10 +114,10 @@ func (c *Check) take(g *Gate) {
 	}
 }
 
-// Guarded is what guards know of the check.
+// Guarded returns what guards need to know of the check.
 func (c *Check) Guarded() *guard.Gate { return c.gate.Guarded() }
 
-// Gate is the gate with the options of the check, which only checks.
+// Gate returns the gate with the options of the check, which only checks.
 func (c *Check) Gate() *Gate { return c.gate }
 
 // Interface guards

@@ -8,9 +8,9 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/gate"
 )
 
-// TestCheckHasTheOptionsOfTheGate: a check has the gate's options, but for those about
-// reservations, under the same names and of the same types, and loses none of them on the
-// way to its gate and back.
+// TestCheckHasTheOptionsOfTheGate: a check has the gate's options except for those about
+// reservations, with the same names and types, and loses none of them on the way to its
+// gate and back.
 func TestCheckHasTheOptionsOfTheGate(t *testing.T) {
 	without := []string{"Check", "Ref", "RefShared", "Repeats", "Idempotency", "IdempotencyTTL", "Outcome", "Answers", "Rules", "InDoubt",
 		"HoldFor", "ForwardTimeout", "MaxInFlight", "ExitsAs"}

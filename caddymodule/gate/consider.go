@@ -18,30 +18,30 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// purchase is an attempt on its way through the gate, as far as it has come.
+// purchase is an attempt on its way through the gate, and what is known of it so far.
 type purchase struct {
 	repl *caddy.Replacer
 	out  http.Header // the answer's
-	// clean: the request has nothing that a gate removes.
+	// clean: the request has no header that a gate removes.
 	clean bool
-	// trial: an operator asks what would happen. Nothing may be counted or charged.
+	// dryRun: an operator asks what would happen. Nothing may be counted or charged.
 	dryRun bool
 
 	body    []byte
 	attempt *sale.Attempt
 	room    sale.Attempt // of attempt, unless it is elsewhere
-	// other: no sale lists an item of it, and the gate lets such attempts pass.
+	// unlisted: no sale lists an item of the attempt, and the gate lets such attempts pass.
 	unlisted bool
 	runtime  *edgeruntime.Runtime
 	listing  *edge.Listing
 	lines    []sale.Line
 
-	// unasked: whether it has been made before could not be asked.
+	// unasked: Redis could not be asked whether the attempt is a repeat.
 	unasked bool
-	// unbound is a sale in which Redis says that it has not been made before; nil: none.
+	// unbound is a sale in which Redis has no reservation for the attempt; nil: none.
 	unbound *edge.Listing
-	// bound is the reservation that the attempt has already; nil: none. stored is what
-	// the shop answered then; nil: it is asked again.
+	// bound is the reservation that the attempt already has; nil: none. stored is what the
+	// shop answered to it; nil: the shop is asked again.
 	bound  *reservation.Bound
 	stored *reservation.StoredAnswer
 	// ask is the permission to ask Redis about units that are remembered to be gone; nil:
@@ -49,10 +49,11 @@ type purchase struct {
 	ask *edge.Ask
 }
 
-// named says that the attempt has a key or a ref: it may repeat an earlier one.
+// named says whether the attempt has an idempotency key or a ref, and so may repeat an
+// earlier one.
 func (p *purchase) named() bool { return p.attempt.Key != "" || p.attempt.Ref != "" }
 
-// saleID is the id of the sale that the attempt is about, empty if none was found.
+// saleID returns the id of the attempt's sale, empty if none was found.
 func (p *purchase) saleID() string {
 	if p.listing == nil {
 		return ""
@@ -60,9 +61,9 @@ func (p *purchase) saleID() string {
 	return p.listing.Sale.ID
 }
 
-// consider reads the attempt and lets the filters judge it, from memory, in the
-// order of the verdicts: all that can be refused without reserving is refused here,
-// for every gate and for who tries one. The error is that of reading the body.
+// consider reads the attempt and lets the filters judge it, from memory, in the order of
+// the verdicts. It refuses all that can be refused without a reservation, for every gate
+// and for dry runs. The error is that of reading the body.
 func (g *Gate) consider(r *http.Request, p *purchase) (*sale.Refusal, error) {
 	if no := g.reader.Check(r); no != nil {
 		return no, nil
@@ -101,9 +102,9 @@ func (g *Gate) consider(r *http.Request, p *purchase) (*sale.Refusal, error) {
 	return no, nil
 }
 
-// local asks the deny lists and the rates of this edge. They come before repeats: their
-// refusals say nothing of an order, and a flood of repeats must cost neither Redis nor the
-// shop anything.
+// local applies the denylists and the rates of this edge. They come before repeats: their
+// refusals reveal nothing about an order, and a flood of repeats must cost neither Redis
+// nor the shop anything.
 func (g *Gate) local(r *http.Request, p *purchase) *sale.Refusal {
 	if no := g.persons.Denied(r, p.attempt, g.log); no != nil {
 		return no
@@ -114,8 +115,8 @@ func (g *Gate) local(r *http.Request, p *purchase) *sale.Refusal {
 	return g.rates.TakeLocal(p.out, p.attempt, time.Now())
 }
 
-// filter judges an attempt that is not known to have been made before. Shared rates are
-// counted here: a repeat costs one call to Redis, not two.
+// filter judges an attempt that is not known to be a repeat. It counts shared rates last,
+// so that a repeat costs one call to Redis and not two.
 func (g *Gate) filter(r *http.Request, p *purchase) *sale.Refusal {
 	if no := g.rated(r, p); no != nil || p.unlisted {
 		return no
@@ -126,8 +127,8 @@ func (g *Gate) filter(r *http.Request, p *purchase) *sale.Refusal {
 	return g.remembered(p)
 }
 
-// judge finds the attempt's sale and says what that and the lists of the welcome make
-// of it at this moment.
+// judge finds the attempt's sale, and applies the sale's state and the allowlists at this
+// moment.
 func (g *Gate) judge(r *http.Request, p *purchase, now time.Time) (no *sale.Refusal) {
 	catalogue := p.runtime.Catalogue()
 	p.listing, p.lines, no = filters.Choose(p.attempt, now, catalogue.Sale, catalogue.Listing)
@@ -138,7 +139,7 @@ func (g *Gate) judge(r *http.Request, p *purchase, now time.Time) (no *sale.Refu
 }
 
 // remembered refuses units that are known to be gone. Only an attempt that goes on to
-// reserve may ask whether they are still gone.
+// reserve may ask Redis whether they are still gone.
 func (g *Gate) remembered(p *purchase) (no *sale.Refusal) {
 	if g.Check || p.dryRun {
 		return p.runtime.Recall(p.listing, p.lines)
@@ -147,8 +148,8 @@ func (g *Gate) remembered(p *purchase) (no *sale.Refusal) {
 	return no
 }
 
-// rated counts the attempt against the gate's shared rates and finds the desk. Goods that
-// no sale lists need no Redis: without it they pass, uncounted.
+// rated counts the attempt against the gate's shared rates and finds the edge runtime.
+// Unlisted items need no Redis: without it they pass, uncounted.
 func (g *Gate) rated(r *http.Request, p *purchase) *sale.Refusal {
 	p.unlisted = g.isUnlisted(p.attempt)
 	no := refuse.Unavailable
@@ -167,13 +168,13 @@ func (g *Gate) rated(r *http.Request, p *purchase) *sale.Refusal {
 	return no
 }
 
-// isOther says that no sale lists an item of the attempt, and that the gate lets such
-// attempts pass. Where it is not known what is listed, nothing is other.
+// isUnlisted says whether no sale lists an item of the attempt and the gate lets such
+// attempts pass. It returns false if the lists of the sales are unknown.
 func (g *Gate) isUnlisted(a *sale.Attempt) bool {
 	return g.OtherItems == "pass" && g.app.IsOther(a)
 }
 
-// openDesk returns the desk if it may sell now. A trial comes from no buyer.
+// openRuntime returns the edge runtime if it may sell now. A dry run sells nothing.
 func (g *Gate) openRuntime(r *http.Request, trial bool) *edgeruntime.Runtime {
 	d := g.app.Runtime()
 	if d == nil || d.Ready() != nil {

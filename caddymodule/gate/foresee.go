@@ -11,8 +11,8 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// Foresight is one attempt of which a gate says from memory what becomes of it. It is used
-// again for the next one.
+// Foresight is one attempt whose verdict a gate predicts from memory. It is reused for the
+// next attempt.
 type Foresight struct {
 	attempt  sale.Attempt
 	purchase purchase
@@ -22,15 +22,15 @@ type Foresight struct {
 	now      time.Time // of the answer
 }
 
-// Waiter is told when an answer takes time: until the edge has read what others have bound.
+// Waiter is called when an answer takes time: until the edge has read what other edges have
+// bound.
 type Waiter interface {
 	BeforeWait()
 	// AfterWait returns the time.
 	AfterWait() time.Time
 }
 
-// Reset leaves nothing of one attempt for the next. The attempt's room is used again by who
-// reads the next one.
+// Reset clears the attempt. Its memory is reused for the next attempt.
 func (s *Foresight) Reset() {
 	s.purchase = purchase{}
 	if s.asked.reached {
@@ -38,11 +38,11 @@ func (s *Foresight) Reset() {
 	}
 }
 
-// SaleID is the id of the sale that the attempt is about, empty if none was found.
+// SaleID returns the id of the attempt's sale, empty if none was found.
 func (s *Foresight) SaleID() string { return s.purchase.saleID() }
 
-// Foresee says with which refusal the gate would answer a request, as far as memory goes.
-// An attempt that is refused has been counted as the gate counts it.
+// Foresee returns the refusal with which the gate would answer a request, as far as memory
+// tells. A refused attempt has been counted as the gate counts it.
 func (g *Gate) Foresee(r *http.Request, body []byte, s *Foresight, now time.Time) Foreseen {
 	s.now = now
 	f := g.foresee(r, body, s, now)
@@ -57,20 +57,19 @@ func (g *Gate) Foresee(r *http.Request, body []byte, s *Foresight, now time.Time
 
 // Foreseen is the refusal with which a gate would answer.
 type Foreseen struct {
-	Refusal *sale.Refusal // nil: nobody knows without the gate
-	// Over is the rate that refuses, wait what it says; nil: none does.
+	Refusal *sale.Refusal // nil: only the gate can decide
+	// Over is the rate that refuses, and wait its waiting time; nil: none refuses.
 	Over *refuse.Rate
 	Wait time.Duration
 }
 
-// foresee says whether the gate would refuse a request, by its own rules in their
-// order, as far as memory goes. An attempt that is refused has been counted by the
-// rates; one that goes on to the gate is counted there. The headers that a gate removes
-// are gone.
+// foresee says whether the gate would refuse a request, by its own rules in their order, as
+// far as memory tells. The rates have counted a refused attempt; an attempt that goes on to
+// the gate is counted there. The headers that a gate removes are gone.
 //
-// `unavailable` is never foreseen, because the gate may get to know what cannot be asked
-// here. But it is the answer where the edge could not read in time what others have bound:
-// the gate would wait for the same.
+// `unavailable` is normally not foreseen, because the gate may learn what cannot be asked
+// here. It is the answer only if the edge could not read in time what other edges have
+// bound: the gate would wait for the same.
 func (g *Gate) foresee(r *http.Request, body []byte, s *Foresight, now time.Time) (f Foreseen) {
 	if f.Refusal = g.reader.Check(r); f.Refusal != nil {
 		return f
@@ -99,15 +98,15 @@ func (g *Gate) foresee(r *http.Request, body []byte, s *Foresight, now time.Time
 	}
 	if over != nil {
 		f.Over, f.Wait = &over.Header, wait
-		p.listing = nil // it has not come to its sale
+		p.listing = nil // the sale has not judged it
 		s.over = sale.Refusal{Reason: sale.RateLimited, RetryAfter: refuse.WaitSeconds(f.Wait)}
 		f.Refusal = &s.over
 	}
 	return f
 }
 
-// foreseeLater says what becomes of an attempt that the rates of this edge let pass. nil:
-// it goes on, or only the gate knows.
+// foreseeLater judges an attempt that the rates of this edge let pass. nil: it goes on, or
+// only the gate can decide.
 func (g *Gate) foreseeLater(r *http.Request, s *Foresight, now time.Time) *sale.Refusal {
 	p := &s.purchase
 	if no := g.foreseeChallenge(r, s, now); no != nil {
@@ -129,9 +128,9 @@ func (g *Gate) foreseeLater(r *http.Request, s *Foresight, now time.Time) *sale.
 	return no
 }
 
-// foreseeNew says that the attempt surely repeats none that has reserved, so that it may
-// be refused. It waits until the edge has read what others have bound; an error says that
-// it could not be read in time. False: the gate has to ask Redis.
+// foreseeNew says whether the attempt certainly repeats no attempt that has reserved, so
+// that it may be refused. It waits until the edge has read what other edges have bound; an
+// error says that it could not be read in time. False: the gate has to ask Redis.
 func (g *Gate) foreseeNew(s *Foresight) (isNew bool, err error) {
 	p := &s.purchase
 	s.Waiter.BeforeWait()
@@ -144,14 +143,14 @@ func (g *Gate) foreseeNew(s *Foresight) (isNew bool, err error) {
 	return true, nil
 }
 
-// foreseeDesk finds the desk, if it may surely sell now.
+// foreseeRuntime finds the edge runtime, if it can certainly sell now.
 func (g *Gate) foreseeRuntime(r *http.Request, p *purchase, now time.Time) bool {
 	p.runtime = g.app.Runtime()
 	return p.runtime != nil && p.runtime.ReadyAt(now) == nil && (!p.runtime.IsLocal() || fromThisMachine(r))
 }
 
-// foreseeSale says what becomes of an attempt that all rates let pass. nil: it goes
-// on, or nobody knows.
+// foreseeSale judges an attempt that all rates let pass. nil: it goes on, or only the gate
+// can decide.
 func (g *Gate) foreseeSale(r *http.Request, p *purchase, now time.Time) *sale.Refusal {
 	if g.rates.HasShared() || g.isUnlisted(p.attempt) || !g.foreseeRuntime(r, p, now) {
 		return nil
@@ -171,8 +170,8 @@ func (g *Gate) foreseeSale(r *http.Request, p *purchase, now time.Time) *sale.Re
 	return no
 }
 
-// CountFast counts a refusal twice: as any other, and as a fast one. It says whether there
-// is an answer.
+// CountFast counts a refusal twice: like any other, and as a fast one. It says whether
+// there is an answer.
 func (g *Gate) CountFast(a *refuse.Answer, saleID string) bool {
 	if a == nil {
 		return false
@@ -192,7 +191,7 @@ func (g *Gate) CountFast(a *refuse.Answer, saleID string) bool {
 	return true
 }
 
-// CountFastGuard is CountFast of a guard, which knows of no sale.
+// CountFastGuard is CountFast for a guard, which knows no sale.
 func CountFastGuard(a *refuse.Answer) bool {
 	if a == nil {
 		return false
@@ -202,7 +201,7 @@ func CountFastGuard(a *refuse.Answer) bool {
 	return true
 }
 
-// refusals counts those of one reason in one sale.
+// refusals counts the refusals with one reason in one sale.
 type refusals struct {
 	sale string
 	prometheus.Counter

@@ -10,9 +10,9 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// askedChallenge is what a fast refusal knows of the gate's challenge.
+// askedChallenge is what a fast refusal knows about the gate's challenge.
 type askedChallenge struct {
-	// reached: the attempt has come to the challenge, and counts if it is refused here.
+	// reached: the attempt has reached the challenge, and counts if it is refused here.
 	reached  bool
 	scope    challenge.Scope
 	solution string
@@ -21,7 +21,7 @@ type askedChallenge struct {
 }
 
 // foreseeChallenge is challenged for an attempt that the gate may still count itself: it
-// counts nothing, and spends nothing.
+// counts nothing and spends no solution.
 func (g *Gate) foreseeChallenge(r *http.Request, s *Foresight, now time.Time) *sale.Refusal {
 	if g.challenge.Challenger == nil {
 		return nil
@@ -32,9 +32,9 @@ func (g *Gate) foreseeChallenge(r *http.Request, s *Foresight, now time.Time) *s
 	return a.refuse(g.challenge.Foresee(now, keys, a.scope, a.solution), keys, now)
 }
 
-// settleChallenge counts an attempt that is refused here, for no, and spends its solution, as
-// the gate would have done. It returns another refusal if the solution has been spent by now;
-// nil: no stands.
+// settleChallenge counts an attempt that is refused here with refusal no, and spends its
+// solution, as the gate would have done. It returns another refusal if the solution has
+// been spent in the meantime; nil: no stands.
 func (g *Gate) settleChallenge(s *Foresight, now time.Time, no *sale.Refusal) *sale.Refusal {
 	a := &s.asked
 	switch {
@@ -47,12 +47,12 @@ func (g *Gate) settleChallenge(s *Foresight, now time.Time, no *sale.Refusal) *s
 	keys := g.app.ChallengeKeys()
 	late := a.refuse(g.challenge.Judge(now, keys, a.scope, a.solution), keys, now)
 	if late != nil {
-		s.purchase.listing = nil // it has not come to its sale
+		s.purchase.listing = nil // the sale has not judged it
 	}
 	return late
 }
 
-// refuse makes the refusal, without memory of its own. nil: no bits are asked for.
+// refuse makes the refusal in the memory of a. nil: no bits are required.
 func (a *askedChallenge) refuse(bits int, keys []challenge.Key, now time.Time) *sale.Refusal {
 	if bits == 0 {
 		return nil

@@ -9,19 +9,19 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// FastRefusals lets a listener wrapper refuse in a gate's place. Access logs and Caddy's
-// metrics do not see what it answers; the metrics of Stockgate count it.
+// FastRefusals lets a listener wrapper refuse for a gate. Access logs and Caddy's metrics
+// do not include its answers; the metrics of Stockgate count them.
 //
-// The gate's values must be ones that it reads itself: a placeholder that another
-// directive sets, such as {http.auth.user.id}, is an error.
+// The gate must read all its values itself: a placeholder that another directive sets, such
+// as {http.auth.user.id}, is an error.
 type FastRefusals struct {
-	// Force: handlers before the gate may change what a client gets or the gate sees;
-	// they do not run on a fast refusal. Without it, a request that meets one is refused
-	// by the gate itself.
+	// Force: allow handlers before the gate that may change what the client gets or the gate
+	// sees; they do not run on a fast refusal. Without it, the gate itself refuses a request
+	// that meets such a handler.
 	Force bool `json:"force,omitempty"`
 }
 
-// provisionFast says what fast refusals of this gate lack.
+// provisionFast checks what fast refusals of this gate require.
 func (g *Gate) provisionFast() error {
 	if g.FastRefusals == nil {
 		return nil
@@ -36,10 +36,10 @@ func (g *Gate) provisionFast() error {
 	return nil
 }
 
-// fastConflict says which value of the gate is not read by the gate itself.
+// fastConflict returns an error for a value that the gate does not read itself.
 func (g *Gate) fastConflict() error {
 	for _, expr := range g.values() {
-		// what cannot be compiled is another error
+		// a value that does not compile is reported elsewhere
 		if v, err := attempt.Compile(expr); err == nil && v.Kind() == attempt.Text {
 			return fmt.Errorf("fast_refusals: the value %s is known to Caddy only when it handles the request: take it from the request itself, such as {header.X} or {jwt.sub}", expr)
 		}
@@ -47,7 +47,7 @@ func (g *Gate) fastConflict() error {
 	return nil
 }
 
-// values are all expressions that the gate reads from requests.
+// values returns all expressions that the gate reads from requests.
 func (g *Gate) values() []string {
 	exprs := slices.Concat(g.Sale, g.Buyer, g.Region, g.Ref, g.Idempotency)
 	for _, r := range g.Rates {

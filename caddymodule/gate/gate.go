@@ -1,4 +1,5 @@
-// Package gate is the handler stockgate, which decides before an order route who may buy.
+// Package gate is the handler stockgate, which decides before an order route which attempts
+// may buy.
 package gate
 
 import (
@@ -32,9 +33,9 @@ import (
 
 func init() { caddy.RegisterModule(new(Gate)) }
 
-// Gate decides, before an order route, who may buy: it reads the attempt, reserves
-// its stock in Redis, and forwards only what is reserved, with a signed token. What
-// the shop answers then confirms or releases the reservation.
+// Gate decides, before an order route, which attempts may buy: it reads the attempt,
+// reserves its stock in Redis, and forwards only reserved attempts, with a signed token.
+// The shop's answer then confirms or releases the reservation.
 //
 // Values are placeholders or constants; of several, the first that is not empty
 // counts. `{json.PATH} {form.NAME} {param.NAME} {query.NAME} {header.NAME}
@@ -59,31 +60,31 @@ type Gate struct {
 	Name string `json:"name,omitempty"`
 	// Sale gives the sale's id. Default: the open sale that lists the item.
 	Sale []string `json:"sale,omitempty"`
-	// JWT verifies the shop's own bearer token, whose claims are values then:
+	// JWT verifies the shop's own bearer token, whose claims are then available as values:
 	// `{jwt.sub}`.
 	JWT *jwt.Config `json:"jwt,omitempty"`
 	// Check makes the gate one that only checks. Deprecated: use the handler
-	// stockgate_check. What is about reservations (outcome, answers, rules, hold_for,
-	// forward_timeout, max_in_flight) is an error then.
+	// stockgate_check. Options about reservations (outcome, answers, rules, hold_for,
+	// forward_timeout, max_in_flight) are then errors.
 	Check bool `json:"check,omitempty"`
-	// Buyer gives who buys. Required.
+	// Buyer gives the buyer. Required.
 	Buyer []string `json:"buyer,omitempty"`
-	// Identities give further ways to recognise the person, by their kind: phone,
-	// address, device, ip.
+	// Identities give further ways to recognize a buyer, by kind: phone, address, device,
+	// ip.
 	Identities map[string][]string `json:"identities,omitempty"`
-	// Region gives the region whose stock the attempt draws on.
+	// Region gives the region whose stock the attempt uses.
 	Region []string `json:"region,omitempty"`
-	// Lines are what is bought, one each. Required, unless LinesFrom is given.
+	// Lines are the items to buy, one line each. Required, unless LinesFrom is given.
 	Lines []Line `json:"lines,omitempty"`
 	// LinesFrom reads the lines from an array in a JSON body.
 	LinesFrom *LinesFrom `json:"lines_from,omitempty"`
-	// Deny names lists: whose client IP, buyer, phone, device or address is in one of
-	// them is refused as denied.
+	// Deny names lists: an attempt whose client IP, buyer, phone, device or address is in
+	// one of them is refused as denied.
 	Deny []string `json:"deny,omitempty"`
-	// Allow names lists: who is in none of them is refused as not_eligible. Attempts that
-	// OtherItems lets pass are not asked.
+	// Allow names lists: an attempt that is in none of them is refused as not_eligible. They
+	// do not apply to attempts that OtherItems lets pass.
 	Allow []string `json:"allow,omitempty"`
-	// OtherItems says what becomes of an attempt whose items no sale lists: refuse
+	// OtherItems says what happens to an attempt whose items no sale lists: refuse
 	// (unknown_item), or pass: it goes on without a reservation and without a token.
 	// Default: refuse.
 	OtherItems string `json:"other_items,omitempty"`
@@ -93,9 +94,9 @@ type Gate struct {
 	// again with its token, and nothing is reserved. Another buyer with the same ref is
 	// another order. Default: none.
 	Ref []string `json:"ref,omitempty"`
-	// RefShared: a ref names one order of the sale for all buyers, so another buyer with
-	// it is refused. For refs that the shop's server makes and nobody can guess: whoever
-	// comes first with a ref has it. Default: false.
+	// RefShared: a ref names one order of the sale for all buyers, so that another buyer
+	// with the same ref is refused. Use it only for refs that the shop's server makes and
+	// that cannot be guessed: the first buyer with a ref has it. Default: false.
 	RefShared bool `json:"ref_shared,omitempty"`
 	// Repeats is how often a sold order is forwarded again. Default, with Ref: 5 times in
 	// 10 s for each reservation.
@@ -108,9 +109,9 @@ type Gate struct {
 	// IdempotencyTTL is how long the key of a sold order is remembered, and never shorter
 	// than the sale lasts. At most 720h. Default: 24h.
 	IdempotencyTTL caddy.Duration `json:"idempotency_ttl,omitempty"`
-	// Rates are how often attempts may come, at most 16. They are checked in their
-	// order: those of this edge before it is asked whether an attempt repeats another, the
-	// shared ones after that. Default: none.
+	// Rates limit how often attempts may come, at most 16 rates. They are checked in their
+	// order: the rates of this edge before repeats are looked up, the shared rates after
+	// that. Default: none.
 	Rates []rates.Rate `json:"rates,omitempty"`
 	// Challenge asks for a proof of work while more attempts come than usual. Default: none.
 	Challenge *pow.Challenge `json:"challenge,omitempty"`
@@ -118,15 +119,15 @@ type Gate struct {
 	// what the shop says later through stockgate_api: it confirms, extends or releases the
 	// hold, or lets it expire. Default: response.
 	Outcome string `json:"outcome,omitempty"`
-	// Answers are named matchers of the shop's answer, for Rules.
+	// Answers are named matchers of the shop's answer, for use in Rules.
 	Answers map[string]outcome.Answer `json:"answers,omitempty"`
 	// Rules decide the outcome; the first that matches counts. Without a confirm rule
 	// 2xx confirms; without a release rule 4xx except 408, 409 and 499 releases.
 	// What no rule matches is in doubt. With outcome backend there are only release
 	// rules, none by default, and what no rule matches stays held.
 	Rules []outcome.Rule `json:"rules,omitempty"`
-	// InDoubt says what becomes of holds that are in doubt. Default: they are kept until
-	// the shop or an operator says what happened.
+	// InDoubt says what happens to holds that are in doubt. Default: they are kept until the
+	// shop or an operator settles them.
 	InDoubt *probe.InDoubt `json:"in_doubt,omitempty"`
 	// HoldFor is how long stock is held for an attempt, 3s to 24h. Default: 30s; with
 	// outcome backend 15m, which is how long the buyer may take to pay.
@@ -134,14 +135,15 @@ type Gate struct {
 	// ForwardTimeout is how long the shop may take to answer. At most, and by default:
 	// until the token expires; with outcome backend the default is at most 20s.
 	ForwardTimeout caddy.Duration `json:"forward_timeout,omitempty"`
-	// MaxInFlight bounds the attempts that are being reserved or forwarded at a time. An
-	// attempt counts until its outcome is known, not until its client has read the answer.
-	// Four times as many clients may be reading answers; above that, the client that has
-	// taken nothing for longest, and for at least a second, is cut off. Default: 256.
+	// MaxInFlight limits the attempts that are being reserved or forwarded at the same time.
+	// An attempt counts until its outcome is known, not until its client has read the
+	// answer. Four times as many clients may be reading answers; above that, the client that
+	// has read nothing for the longest time, and for at least a second, is cut off. Default:
+	// 256.
 	MaxInFlight int `json:"max_in_flight,omitempty"`
-	// MaxBody bounds an attempt's body in bytes. Default: 64 KiB.
+	// MaxBody limits an attempt's body in bytes. Default: 64 KiB.
 	MaxBody int64 `json:"max_body,omitempty"`
-	// Body says what becomes of a body that no value is read from, where values are read
+	// Body says what happens to a body from which no value is read, where values are read
 	// from the query. checked: a body that could carry the same names in a form that only
 	// some servers read is malformed. ignored: the shop does not read the body of an order,
 	// so it is not checked. Default: checked.
@@ -149,9 +151,9 @@ type Gate struct {
 	// Refusals change how refusals look. A style that names a reason counts more than
 	// `*`; of two alike the last one counts.
 	Refusals []refuse.Style `json:"refusals,omitempty"`
-	// AlsoQuery names query parameters that the shop takes for the path of a route, such
-	// as rest_route of WordPress or s of ThinkPHP: where one of them would make a request
-	// one for this gate, it is refused. Default: none.
+	// AlsoQuery names query parameters that the shop takes for the path of a route, such as
+	// rest_route of WordPress or s of ThinkPHP. A request that one of them would make a
+	// request for this gate is refused. Default: none.
 	AlsoQuery []string `json:"also_query,omitempty"`
 	// ExitsAs are the paths under which orders leave for the shop, where Caddy rewrites
 	// them behind the gate; each as in a path matcher. Other requests that leave so are
@@ -172,17 +174,18 @@ type Gate struct {
 	// forwardTimeout is how long the shop may take; 0: until the token expires.
 	forwardTimeout time.Duration
 	places         forward.Places
-	asking         *filters.Slots // bounds who asks Redis for what he has bought already
+	asking         *filters.Slots // bounds the attempts that ask Redis about earlier orders
 	rates          rates.Set
 	challenge      pow.Challenger
-	// server is what the gate is part of; nil: none.
+	// server is the server that the gate belongs to; nil: none.
 	server  *caddyhttp.Server
 	routes  guard.Routes
 	guarded guard.Gate
-	// fastCounters has for each reason the counter of the sale that was first refused fast.
+	// fastCounters has, for each reason, the counter of the sale that was first refused
+	// fast.
 	fastCounters []atomic.Pointer[refusals]
-	// bearer verifies tokens, nil: the gate has no JWT; requests in flight use it
-	// after Cleanup, which gives bearerKey back.
+	// bearer verifies tokens; nil: the gate has no JWT. Requests in flight use it after
+	// Cleanup, which releases bearerKey.
 	bearer    *jwt.Verifier
 	bearerKey string
 }
@@ -274,7 +277,7 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 	return Of(g.app).add(g)
 }
 
-// Cleanup gives back what Provision has taken, as far as it came.
+// Cleanup releases what Provision has acquired, even if it failed halfway.
 func (g *Gate) Cleanup() error {
 	if g.app != nil {
 		Of(g.app).remove(g)
@@ -287,9 +290,9 @@ func (g *Gate) Cleanup() error {
 	return err
 }
 
-// ServeHTTP takes one request through the gate: read the attempt, count it, look whether
-// it was made before, find its sale, reserve, sign, forward; the shop's answer
-// settles it.
+// ServeHTTP takes one request through the gate: it reads the attempt, counts it, looks for
+// an earlier attempt that it repeats, finds its sale, reserves, signs and forwards; the
+// shop's answer settles the reservation.
 func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	clean := r.Trailer == nil && !attempt.AnyStrippable(r.Header)
 	if !clean {
@@ -332,8 +335,8 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	return err
 }
 
-// refuse answers and counts a refusal. name is the sale's id, empty if there is
-// none: what a client wrote never becomes a label.
+// refuse answers and counts a refusal. name is the sale's id, empty if there is none: text
+// from a client never becomes a label.
 func (g *Gate) refuse(w http.ResponseWriter, r *http.Request, name string, no *sale.Refusal) error {
 	meter.CountAttempt(name, "refused", no.Reason)
 	return reply.Refuse(g.refuser, w, r, no)

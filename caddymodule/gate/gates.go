@@ -13,17 +13,17 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/probe"
 )
 
-// Gates are those of one configuration, in the order in which they were made.
+// Gates are those of one configuration, in the order in which they were provisioned.
 type Gates struct {
 	mu      sync.Mutex
 	all     []*Gate
 	probers probe.Probers
 }
 
-// gatesKey is under which an app has its gates.
+// gatesKey is the key of an app's gates among its parts.
 type gatesKey struct{}
 
-// Of are the gates of an app's configuration.
+// Of returns the gates of an app's configuration.
 func Of(a *app.App) *Gates {
 	return a.Part(gatesKey{}, func() app.Part { return new(Gates) }).(*Gates)
 }
@@ -43,8 +43,8 @@ func (gs *Gates) Start(d *edgeruntime.Runtime) {
 // Stop ends the probers.
 func (gs *Gates) Stop() { gs.probers.Close() }
 
-// add takes a gate in. Holds name their gate, so that its probe asks about them: two
-// gates that would do that differently need different names.
+// add adds a gate. A hold has the name of its gate, whose probe asks about it: two gates
+// that probe differently need different names.
 func (gs *Gates) add(g *Gate) error {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
@@ -53,9 +53,9 @@ func (gs *Gates) add(g *Gate) error {
 			continue
 		}
 		if g.Name == "" {
-			return errors.New("in_doubt: two gates without a name differ in it, and nobody could tell their holds apart: name them, as in `stockgate @order main { … }`")
+			return errors.New("in_doubt: two gates without a name differ in it, and their holds could not be told apart: name them, as in `stockgate @order main { … }`")
 		}
-		return fmt.Errorf("in_doubt: two gates named %s differ in it, and nobody could tell their holds apart: give each a name of its own", g.Name)
+		return fmt.Errorf("in_doubt: two gates named %s differ in it, and their holds could not be told apart: give each a name of its own", g.Name)
 	}
 	gs.all = append(gs.all, g)
 	return nil
@@ -67,14 +67,14 @@ func (gs *Gates) remove(g *Gate) {
 	gs.all = slices.DeleteFunc(gs.all, func(other *Gate) bool { return other == g })
 }
 
-// List returns them all.
+// List returns all gates.
 func (gs *Gates) List() []*Gate {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
 	return slices.Clone(gs.all)
 }
 
-// Find returns the gate with that name; without a name the only one there is.
+// Find returns the gate with that name; without a name, the only gate.
 func (gs *Gates) Find(name string) (*Gate, error) {
 	all := gs.List()
 	if len(all) == 0 {
@@ -101,7 +101,7 @@ func (gs *Gates) Find(name string) (*Gate, error) {
 	return nil, request.Bad("%d gates are named %s: give each a name of its own", len(found), name)
 }
 
-// gateNames lists the names of gates for a person.
+// gateNames lists the names of gates, for an error.
 func gateNames(all []*Gate) string {
 	var names []string
 	unnamed := 0

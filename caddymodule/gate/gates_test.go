@@ -8,7 +8,7 @@ import (
 	"github.com/stockgate/stockgate/outcome"
 )
 
-// Holds name their gate: two gates of one name must ask about them alike.
+// A hold has the name of its gate: two gates with one name must probe alike.
 func TestGatesOfOneNameProbeAlike(t *testing.T) {
 	ask := func(url string) *probe.InDoubt { return &probe.InDoubt{Probe: url} }
 	there := func(path string) map[string]outcome.Answer {

@@ -14,7 +14,7 @@ const (
 	backendForwardTimeout = 20 * time.Second
 )
 
-// mode is what the deadline does to the gate's holds.
+// mode returns what happens to the gate's holds at their deadline.
 func (g *Gate) mode() record.Mode {
 	if g.Outcome == "backend" {
 		return record.ModeBackend
@@ -34,7 +34,7 @@ func (g *Gate) provisionOutcome() (err error) {
 	return err
 }
 
-// outcomeConflict says what a gate has no use for where the shop decides later.
+// outcomeConflict reports options that a gate cannot use with outcome backend.
 func (g *Gate) outcomeConflict() error {
 	if g.mode() != record.ModeBackend {
 		return nil

@@ -22,7 +22,7 @@ type Line struct {
 	Quantity []string `json:"quantity,omitempty"`
 }
 
-// LinesFrom reads lines from an array of objects in a JSON body.
+// LinesFrom reads the lines from an array of objects in a JSON body.
 type LinesFrom struct {
 	// Array is the placeholder of the array: {json.items}.
 	Array string `json:"array"`
@@ -76,7 +76,7 @@ func (g *Gate) newReader(rates []attempt.RateKey) (*attempt.Reader, error) {
 	return attempt.NewReader(spec)
 }
 
-// env is what a request's surroundings say. A trial counts nothing.
+// env returns what a request's surroundings say. A dry run counts nothing.
 func (g *Gate) env(r *http.Request, repl *caddy.Replacer, trial bool) attempt.Env {
 	env := attempt.Env{}
 	needs := g.reader.Needs()
@@ -99,7 +99,7 @@ func (g *Gate) env(r *http.Request, repl *caddy.Replacer, trial bool) attempt.En
 	return env
 }
 
-// provisionLists finds what deny, allow and other_items need.
+// provisionLists prepares deny, allow and other_items.
 func (g *Gate) provisionLists() error {
 	if err := g.persons.Open(g.app.NamedLists(), g.Deny, g.Allow); err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// plainWriter takes an answer and allocates nothing itself.
+// plainWriter takes an answer without allocating.
 type plainWriter struct {
 	header http.Header
 	status int
@@ -28,13 +28,13 @@ func (w *plainWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// inCaddy gives a request what Caddy does.
+// inCaddy prepares a request as Caddy does.
 func inCaddy(r *http.Request) *http.Request {
 	return caddyhttp.PrepareRequest(r, caddy.NewReplacer(), nil, nil)
 }
 
-// A refusal costs no allocation, whatever it names: counted, with all its headers, as a
-// problem document or with a body of the operator's.
+// A refusal allocates nothing, whatever its reason and sale: it is counted and has all its
+// headers, as a problem document or with a body of the operator's.
 func TestRefusalsDoNotAllocate(t *testing.T) {
 	limit := &sale.Limit{Per: sale.Union("buyer", "phone"), Every: "day", Max: 2, Count: "orders", SKU: "20002001"}
 	r := httptest.NewRequest("POST", "/api/order", nil)

@@ -24,9 +24,9 @@ const (
 	inDoubtWait = 10
 )
 
-// repeats looks for what an earlier attempt with the same idempotency key or ref has
-// left, before anything but the edge's own lists and rates judges this one: a buyer who
-// has bought must not hear that the sale has ended. Redis is asked only if something may be
+// repeats looks for what an earlier attempt with the same idempotency key or ref has left.
+// Only the edge's own lists and rates judge an attempt before that: a buyer who has bought
+// must not get the answer that the sale has ended. Redis is asked only if something may be
 // bound, as far as the edge has read.
 func (g *Gate) repeats(r *http.Request, p *purchase) *sale.Refusal {
 	if !p.named() {
@@ -46,16 +46,16 @@ func (g *Gate) repeats(r *http.Request, p *purchase) *sale.Refusal {
 	return nil
 }
 
-// repeatsUnread looks again before the attempt is refused for anything else: another edge
+// repeatsUnread looks again before the attempt is refused for another reason: another edge
 // may have bound its key or ref, and this edge may not have read that yet. no is the
-// refusal. An attempt of which nobody can know hears unavailable.
+// refusal. If it cannot be read, the attempt is refused as unavailable.
 func (g *Gate) repeatsUnread(r *http.Request, p *purchase, no *sale.Refusal) *sale.Refusal {
 	if !p.named() || no.Reason == sale.Unavailable {
 		return nil
 	}
 	d := p.runtime
 	if d == nil {
-		d = g.app.Runtime() // goods that no sale lists were never reserved
+		d = g.app.Runtime() // unlisted items were never reserved
 	}
 	if d == nil {
 		return refuse.Unavailable
@@ -74,7 +74,7 @@ func (g *Gate) repeatsUnread(r *http.Request, p *purchase, no *sale.Refusal) *sa
 	return nil
 }
 
-// surelyNew says that the attempt has not been made before in a sale.
+// surelyNew says that the attempt has no reservation in a sale.
 func (p *purchase) surelyNew(l *edge.Listing) (bool, error) {
 	switch {
 	case p.runtime == nil:
@@ -85,8 +85,8 @@ func (p *purchase) surelyNew(l *edge.Listing) (bool, error) {
 	return p.runtime.SurelyNew(l, p.attempt)
 }
 
-// lookUp asks Redis whether the attempt has been made before in a sale. It takes no room
-// from those who buy, and has a bound of its own.
+// lookUp asks Redis whether the attempt is a repeat in a sale. It has a bound of its own,
+// so that it takes no capacity from attempts that reserve.
 func (g *Gate) lookUp(r *http.Request, p *purchase, l *edge.Listing) *sale.Refusal {
 	if !g.asking.Take() {
 		return refuse.Busy
@@ -108,8 +108,8 @@ func (g *Gate) lookUp(r *http.Request, p *purchase, l *edge.Listing) *sale.Refus
 	return g.judgeBound(r, p, b)
 }
 
-// candidates are the sales in which an attempt may have been made before: ended and
-// closed ones too.
+// candidates returns the sales in which an attempt may have been made before, including
+// ended and closed ones.
 func candidates(c *edge.Catalogue, a *sale.Attempt) []*edge.Listing {
 	if a.Sale == "" {
 		return c.Listing(a.Lines[0].SKU)
@@ -120,8 +120,8 @@ func candidates(c *edge.Catalogue, a *sale.Attempt) []*edge.Listing {
 	return nil
 }
 
-// linesIn are the attempt's lines as the sale would hold them, whether or not it
-// would today: its bounds may have changed since.
+// linesIn returns the attempt's lines as the sale would hold them, even if it would not
+// today: its bounds may have changed since.
 func linesIn(s *sale.Sale, a *sale.Attempt) []sale.Line {
 	if lines, no := s.Resolve(a); no == nil {
 		return lines
@@ -136,12 +136,12 @@ func linesIn(s *sale.Sale, a *sale.Attempt) []sale.Line {
 	return lines
 }
 
-// judgeBound says what an attempt gets whose key, ref or lines have a reservation
-// already: a refusal, the stored answer, or the way to the shop again.
+// judgeBound decides on an attempt whose key, ref or lines already have a reservation: a
+// refusal, the stored answer, or forwarding it again.
 func (g *Gate) judgeBound(r *http.Request, p *purchase, b *reservation.Bound) *sale.Refusal {
 	id := b.ID
 	if !b.Same {
-		id = "" // it may be somebody else's
+		id = "" // it may belong to another buyer
 	}
 	switch sold := b.State == record.Confirmed || b.State == record.Unbacked; {
 	case b.By == "key" && !b.Same:
@@ -153,7 +153,7 @@ func (g *Gate) judgeBound(r *http.Request, p *purchase, b *reservation.Bound) *s
 		return nil
 	case b.By == "ref" && sold:
 		return &sale.Refusal{Reason: sale.AlreadyOrdered}
-	// The hold of an outcome that comes later goes on when the shop has answered.
+	// With outcome backend, the hold remains open after the shop has answered.
 	case b.By == "key" && (sold || b.State == record.Held && g.mode() == record.ModeBackend):
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), p.runtime.Store.Shard().Timeout())
 		defer cancel()
@@ -190,15 +190,15 @@ func (g *Gate) replay(w http.ResponseWriter, r *http.Request, p *purchase) error
 	}
 	w.WriteHeader(a.Status)
 	if len(a.Body) > 0 && r.Method != http.MethodHead {
-		_, _ = w.Write(a.Body) // who has left needs no answer
+		_, _ = w.Write(a.Body) // a client that has left needs no answer
 	}
 	return nil
 }
 
-// again forwards an order that is sold once more, for a shop that answers the same
-// order the same way: with the token of its reservation, whose time is a new one.
-// Nothing is reserved or charged. How often is bounded for each reservation: the shop
-// pays for every one.
+// again forwards a sold order once more, for a shop that answers the same order in the same
+// way, with the token of its reservation and a new expiry time. Nothing is reserved or
+// charged. The number of repeats is bounded for each reservation, because each one costs
+// the shop work.
 func (g *Gate) again(r *http.Request, p *purchase, pl *forward.InFlightSlot) (*forward.Forwarding, time.Duration, *sale.Refusal) {
 	if no := g.rates.TakeRepeat(p.out, p.bound.ID, time.Now()); no != nil {
 		return nil, 0, no

@@ -76,7 +76,7 @@ func (g *Gate) provisionTimes() error {
 	return nil
 }
 
-// sell reserves and forwards; what is sold already is only forwarded.
+// sell reserves and forwards an attempt; an order that is sold already is only forwarded.
 func (g *Gate) sell(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, p *purchase) error {
 	pl := new(forward.InFlightSlot)
 	defer pl.GiveBack()
@@ -84,7 +84,7 @@ func (g *Gate) sell(w http.ResponseWriter, r *http.Request, next caddyhttp.Handl
 	if f != nil {
 		return f.Forward(w, r, next, timeout)
 	}
-	pl.GiveBack() // before writing to a client that may be slow
+	pl.GiveBack() // before writing, because the client may be slow
 	switch no {
 	case nil:
 		return g.replay(w, r, p)
@@ -94,8 +94,8 @@ func (g *Gate) sell(w http.ResponseWriter, r *http.Request, next caddyhttp.Handl
 	return g.refuse(w, r, p.saleID(), no)
 }
 
-// takeOff takes a place for the attempt and holds its stock. Without a flight it is
-// refused, or the shop has answered it already.
+// takeOff takes an in-flight slot for the attempt and holds its stock. Without a
+// forwarding, the attempt is refused or the shop has answered it already.
 func (g *Gate) takeOff(r *http.Request, p *purchase, pl *forward.InFlightSlot) (f *forward.Forwarding, timeout time.Duration, no *sale.Refusal) {
 	defer p.ask.End()
 	if no = g.fits(p); no != nil {
@@ -110,7 +110,7 @@ func (g *Gate) takeOff(r *http.Request, p *purchase, pl *forward.InFlightSlot) (
 	asked := time.Now()
 	hold, no, err := g.reserve(r, p, pl.Key)
 	if no == refusePending && p.named() {
-		// another attempt of the buyer is on its way; this one may be done already
+		// another attempt of the buyer is in flight; this one may be done already
 		if no = g.repeatsUnread(r, p, refusePending); no == nil && p.bound == nil {
 			no = refusePending
 		}
@@ -148,14 +148,14 @@ func (g *Gate) takeOff(r *http.Request, p *purchase, pl *forward.InFlightSlot) (
 	f = &forward.Forwarding{Rules: g.rules, Log: g.log, Slot: pl, Hold: hold, Token: signed, Body: p.body, Repl: p.repl}
 	if p.attempt.Key != "" && r.Method != http.MethodHead {
 		f.Copy = new(forward.Copy)
-		// a TTL is only for Redis's memory: the binding lives as long as the sale
+		// a TTL only limits Redis's memory: the binding lives as long as the sale
 		f.KeepCopy = max(g.terms.KeyTTL, p.listing.Sale.EndsAt.Sub(p.listing.Now()))
 	}
 	return f, g.timeToForward(&hold, asked), nil
 }
 
-// noPlace says what an attempt without a place gets: a buyer who has bought does not hear
-// busy. Nil: the stored answer.
+// withoutSlot decides on an attempt without an in-flight slot: a buyer who has bought must
+// not get the refusal busy. Nil: the stored answer.
 func (g *Gate) withoutSlot(r *http.Request, p *purchase, no *sale.Refusal) *sale.Refusal {
 	if no.Reason != sale.Busy || p.bound != nil {
 		return no
@@ -185,7 +185,8 @@ func (g *Gate) sign(p *purchase, hold *reservation.Hold) (string, error) {
 	})
 }
 
-// timeToForward is how long the shop may take for a hold that was asked for then.
+// timeToForward returns how long the shop may take for a hold that was requested at that
+// time.
 func (g *Gate) timeToForward(hold *reservation.Hold, asked time.Time) time.Duration {
 	timeout := hold.Exp.Sub(hold.Created) - time.Since(asked)
 	if g.forwardTimeout > 0 {
@@ -199,12 +200,12 @@ func (p *purchase) publish(r *http.Request, verdict, id string) {
 	reply.Publish(r, p.repl, reply.Placeholders{Verdict: verdict, Sale: p.saleID(), Reservation: id, Ref: p.attempt.Ref})
 }
 
-// reserve asks Redis. The client leaving does not interrupt it: an answer that
-// nobody waits for would leave a hold behind.
+// reserve sends the reserve request to Redis. It goes on when the client leaves: an answer
+// that is not read would leave a hold behind.
 func (g *Gate) reserve(r *http.Request, p *purchase, purchaseKey string) (reservation.Hold, *sale.Refusal, error) {
 	buyerKey := purchaseKey[:len(p.listing.Sale.ID)+1+len(p.attempt.Buyer)]
 	if !g.places.Enter(buyerKey) {
-		return reservation.Hold{}, refusePending, nil // the same one has been refused as duplicate
+		return reservation.Hold{}, refusePending, nil // an identical attempt has been refused as duplicate
 	}
 	defer g.places.Leave(buyerKey)
 	id, err := newID()
@@ -215,11 +216,11 @@ func (g *Gate) reserve(r *http.Request, p *purchase, purchaseKey string) (reserv
 	return p.runtime.Hold(context.WithoutCancel(r.Context()), id, p.listing, p.attempt, p.lines, g.terms)
 }
 
-// randoms have bytes for some ids each: to ask the system for every one takes longer
-// than the rest of it.
+// randoms have bytes for several ids each: one system call for every id takes longer than
+// the rest of it.
 var randoms = sync.Pool{New: func() any { return bufio.NewReaderSize(rand.Reader, 512) }}
 
-// newID makes a reservation's id.
+// newID returns a new reservation id.
 func newID() (string, error) {
 	random := randoms.Get().(*bufio.Reader)
 	defer randoms.Put(random)
@@ -227,15 +228,15 @@ func newID() (string, error) {
 	return id.String(), err
 }
 
-// unsent gives back what was reserved and will not be forwarded.
+// unsent releases a reservation that will not be forwarded.
 func (g *Gate) unsent(r *http.Request, p *purchase, hold reservation.Hold) {
 	meter.CountAttempt(hold.Sale, "released", "")
-	// what Redis cannot be told now it is told later
+	// what Redis cannot be told now, the edge reports later
 	_, _ = p.runtime.ReleaseEventually(context.WithoutCancel(r.Context()), hold.Sale, hold.ID, reservation.SourceUnsent, "unsent")
 }
 
-// singleKey is the same for two clicks on one button: by their idempotency key, so
-// that two keys are two purchases, else by what is bought.
+// singleKey is the same for two clicks on one button: it is made of the idempotency key, so
+// that two keys are two orders, or else of the lines.
 func singleKey(p *purchase) string {
 	var b strings.Builder
 	b.Grow(len(p.listing.Sale.ID) + len(p.attempt.Buyer) + len(p.attempt.Key) + 32*len(p.lines) + 8)

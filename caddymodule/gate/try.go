@@ -29,8 +29,8 @@ const (
 	noteLong    = "a rule tests the body, of which only the first 64 KiB are looked at: it does not match"
 )
 
-// Try asks the gate. The request goes as far through it as all do that are not
-// reserved.
+// Try asks the gate what it would do. The request goes through it as far as a request that
+// is refused.
 func (g *Gate) Try(ctx context.Context, t *adminapi.TryRequest) (*adminapi.TryAnswer, error) {
 	out := &adminapi.TryAnswer{Gate: g.Name, Check: g.Check, Notes: []string{noteMatcher}}
 	if len(t.Answer) > 0 {
@@ -69,7 +69,7 @@ func (g *Gate) Try(ctx context.Context, t *adminapi.TryRequest) (*adminapi.TryAn
 	return out, nil
 }
 
-// describe tells what was read of an attempt.
+// describe reports what was read from an attempt.
 func describe(out *adminapi.TryAnswer, p *purchase) {
 	if p.attempt != nil {
 		out.Buyer, out.Identities, out.Region = p.attempt.Buyer, p.attempt.Identities, p.attempt.Region
@@ -115,14 +115,14 @@ func (g *Gate) tryAnswer(raw []byte, out *adminapi.TryAnswer) error {
 	return nil
 }
 
-// savedRequest makes of a saved request what Caddy's server would hand to the gate.
+// savedRequest turns a saved request into what Caddy's server would pass to the gate.
 func (g *Gate) savedRequest(ctx context.Context, t *adminapi.TryRequest) (*http.Request, *caddy.Replacer, error) {
 	reader := bufio.NewReader(bytes.NewReader(t.Request))
 	r, err := http.ReadRequest(reader)
 	if err != nil {
 		return nil, nil, request.Bad("it is not an HTTP/1.1 request (its first line is POST /path HTTP/1.1, then come headers, an empty line and the body): %w", err)
 	}
-	// The body's own reader would stop at a length that an editor has changed.
+	// The body's own reader would stop at a Content-Length that an editor has made wrong.
 	if len(r.TransferEncoding) > 0 {
 		rest, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -158,9 +158,8 @@ func (g *Gate) savedRequest(ctx context.Context, t *adminapi.TryRequest) (*http.
 	return r, repl, nil
 }
 
-// savedBody is what follows the head of a saved message: as long as its
-// Content-Length says, but for the line end that editors leave behind it, or
-// everything.
+// savedBody returns what follows the head of a saved message: as many bytes as its
+// Content-Length says, without the line end that editors append, or everything.
 func savedBody(rest *bufio.Reader, h http.Header, transfer []string) ([]byte, error) {
 	if len(transfer) > 0 {
 		return nil, request.Bad("it is chunked: save it with its body as it is and a Content-Length, or none")
@@ -180,8 +179,8 @@ func savedBody(rest *bufio.Reader, h http.Header, transfer []string) ([]byte, er
 	return nil, request.Bad("its body has %d bytes, and its Content-Length says %.20q: correct it or leave it out", len(body), length)
 }
 
-// unset lists the gate's placeholders that only directives outside of it give, and
-// that have no value.
+// unset lists the gate's placeholders that have no value and that only directives outside
+// the gate set.
 func (g *Gate) unset(repl *caddy.Replacer) []string {
 	var empty []string
 	for _, expr := range g.values() {

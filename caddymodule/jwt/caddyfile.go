@@ -8,7 +8,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 )
 
-// Usage is how the option is written.
+// Usage is the syntax of the option jwt.
 const Usage = "jwt <jwks-url> | hmac <secret> | ed25519 <pem|file>"
 
 // ReadOption reads how bearer tokens are verified.
@@ -35,7 +35,7 @@ func ReadOption(into **Config) func(*caddyfile.Dispenser, string) error {
 			}
 			j.JWKS = kind
 		default:
-			// The word may be a secret whose kind was forgotten: it is not repeated.
+			// The word may be a secret without its kind: the error does not repeat it.
 			return d.Errf("jwt has neither an http or https URL nor a kind of key: write `%s`", usage)
 		}
 		err = directive.ReadBlock(d, map[string]directive.Option{

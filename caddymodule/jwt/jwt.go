@@ -21,48 +21,46 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// Config verifies the bearer tokens of the shop (JWT, RFC 7519) at the edge, so that
-// no attempt costs a call to the shop's authentication. Exactly one of JWKS, HMAC
-// and Ed25519 is required. Each may be or contain a placeholder such as {env.KEY} or
+// Config verifies the bearer tokens of the shop (JWT, RFC 7519) at the edge, so that no
+// attempt costs a call to the shop's authentication. Exactly one of JWKS, HMAC and Ed25519
+// is required. Each may be or contain a placeholder such as {env.KEY} or
 // {file./etc/stockgate/jwt.pem}, which stays out of config dumps.
 //
-// `{jwt.CLAIM}` is a claim that is a string or a whole number; a dotted path leads
-// to nested ones ({jwt.user.id}), and a dot in a name is written `\.`. An attempt
-// without a token has no claims; one whose token is not accepted is refused as
-// no_buyer, and the detail says why. exp and nbf are checked where the token has
-// them.
+// `{jwt.CLAIM}` is a claim that is a string or a whole number; a dotted path leads to
+// nested ones ({jwt.user.id}), and a dot in a name is written `\.`. An attempt without a
+// token has no claims; an attempt whose token is not accepted is refused as no_buyer, and
+// the detail says why. exp and nbf are checked if the token has them.
 //
-// A client address (of IPv6 its /64) that has sent 20 tokens that are not genuine is
-// refused as rate_limited before another one is verified; it gets two more a second.
-// Tokens that were verified before are never refused for that.
+// A client address (the /64 of an IPv6 address) that has sent 20 tokens that are not
+// genuine is refused as rate_limited before another one is verified; it gets two more a
+// second. Tokens that were verified before are never refused for that reason.
 type Config struct {
-	// JWKS is the URL of a key set (RFC 7517), http or https: its RSA keys verify
-	// RS256, P-256 keys ES256, Ed25519 keys EdDSA. It is fetched when the first token
-	// comes, again when a token names an unknown key (every 10s at most) and every
-	// hour; when that fails, the keys of the last time stay.
+	// JWKS is the URL of a key set (RFC 7517), http or https: its RSA keys verify RS256,
+	// P-256 keys ES256, Ed25519 keys EdDSA. It is fetched when the first token comes, again
+	// when a token names an unknown key (every 10s at most), and every hour; if a fetch
+	// fails, the previous keys stay valid.
 	JWKS string `json:"jwks,omitempty"`
 	// HMAC is the secret of at least 32 bytes that verifies HS256.
 	HMAC string `json:"hmac,omitempty"`
 	// Ed25519 is the public key that verifies EdDSA: PEM, or the path of a file.
 	Ed25519 string `json:"ed25519,omitempty"`
-	// Issuer is what the claim iss must be. Default: anything.
+	// Issuer is the required value of the claim iss. Default: any.
 	Issuer string `json:"issuer,omitempty"`
-	// Audience is what the claim aud must be or contain. Default: anything.
+	// Audience is a value that the claim aud must be or contain. Default: any.
 	Audience string `json:"audience,omitempty"`
 	// Cookie is the cookie that holds the token. Default: it is in the header
 	// Authorization.
 	Cookie string `json:"cookie,omitempty"`
-	// Leeway is how far the clocks of the shop and the edge may be apart, at most 1m.
-	// Default: 0.
+	// Leeway is the tolerated difference between the clocks of the shop and the edge, at
+	// most 1m. Default: 0.
 	Leeway caddy.Duration `json:"leeway,omitempty"`
 }
 
-// verifiers are shared by gates with the same JWT and by the configurations that
-// live at the same time: a reload forgets neither the keys nor the tokens that were
-// verified.
+// verifiers are shared by gates with the same JWT and by the configurations that exist at
+// the same time: a reload drops neither the keys nor the tokens that were verified.
 var verifiers = caddy.NewUsagePool()
 
-// Verifier is what the pool has. There is nothing to close.
+// Verifier is the pool's entry. There is nothing to close.
 type Verifier struct {
 	*bearer.Verifier
 	// forged counts the tokens of each client address that are not genuine.
@@ -71,8 +69,8 @@ type Verifier struct {
 
 func (*Verifier) Destruct() error { return nil }
 
-// forgedRate is how many tokens that are not genuine an address may have verified: more
-// than clients send by mistake, and too few to keep a core busy.
+// forgedRate is the number of tokens that are not genuine that an address may have
+// verified: more than clients send by mistake, and too few to keep a core busy.
 var forgedRate = filters.Rate{Events: 20, Window: 10 * time.Second, Keys: 1 << 14}
 
 // Open takes the verifier from the pool, or makes it. It fetches nothing.
@@ -93,7 +91,7 @@ func (j *Config) Open() (key string, v *Verifier, err error) {
 	return key, shared.(*Verifier), nil
 }
 
-// Close gives a verifier back to the pool.
+// Close releases a verifier to the pool.
 func Close(key string) error {
 	_, err := verifiers.Delete(key)
 	return err
@@ -136,17 +134,17 @@ func (j *Config) options() (bearer.Options, error) {
 	return o, nil
 }
 
-// maxPath bounds what is taken for a path.
+// maxPath bounds the length of text that is taken for a path.
 const maxPath = 4096
 
-// keysFailed notes that a JWKS could not be fetched. Verifiers outlive
-// configurations, so they have no log of their own.
+// keysFailed logs that a JWKS could not be fetched. Verifiers outlive configurations, so
+// they have no logger of their own.
 func keysFailed(err error) {
 	caddy.Log().Named("http.handlers.stockgate").Error("the keys of the shop's bearer tokens could not be fetched: tokens of keys that are not known yet are answered with 503",
 		zap.Error(err))
 }
 
-// forgedLimit bounds what the forged tokens of one address cost.
+// forgedLimit bounds the cost of the forged tokens of one address.
 type forgedLimit struct {
 	table   *filters.RateTable
 	address string
@@ -167,12 +165,12 @@ func (l *forgedLimit) Allow() error {
 
 func (l *forgedLimit) Failed() { l.table.Take(l.now, l.address) }
 
-// LimitFor is the limit of a client's address, of an IPv6 address its /64.
+// LimitFor returns the limit of a client's address, or of the /64 of an IPv6 address.
 func (v *Verifier) LimitFor(clientIP string, now time.Time) bearer.Limit {
 	return &forgedLimit{v.forged, attempt.Network(clientIP, attempt.DefaultIPv6Prefix), now}
 }
 
-// ClaimsOf returns the claims of a token, or why its attempt is refused.
+// ClaimsOf returns the claims of a token, or the refusal of its attempt.
 func (v *Verifier) ClaimsOf(ctx context.Context, token string, limit bearer.Limit) ([]byte, *sale.Refusal) {
 	claims, err := v.Verify(ctx, token, limit)
 	if err == nil {

@@ -15,7 +15,8 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// TestListsDoNotAllocate looks at what deny, allow and other_items cost an attempt.
+// TestListsDoNotAllocate checks that deny, allow and other_items allocate nothing for an
+// attempt.
 func TestListsDoNotAllocate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "list.txt")
 	if err := os.WriteFile(path, []byte("buyer:bob\nphone:1555\n192.0.2.0/24\n"), 0o600); err != nil {

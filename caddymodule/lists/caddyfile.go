@@ -8,7 +8,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 )
 
-// ReadNames reads the names of lists, and adds them to those of earlier lines.
+// ReadNames reads the names of lists, and appends them to those of earlier lines.
 func ReadNames(into *[]string) func(*caddyfile.Dispenser, string) error {
 	return func(d *caddyfile.Dispenser, usage string) error {
 		names, err := directive.Arguments(d, usage, 1, -1)

@@ -1,4 +1,4 @@
-// Package lists has the named lists of a configuration, and asks them about buyers.
+// Package lists has the named lists of a configuration, and looks up buyers in them.
 package lists
 
 import (
@@ -27,9 +27,8 @@ import (
 type Source struct {
 	// Source is file or redis.
 	Source string `json:"source"`
-	// Path is the file: one entry a line, read when the configuration loads and
-	// again when it changes. A placeholder such as {env.LISTS} may be in it. None for
-	// redis.
+	// Path is the file: one entry a line. It is read when the configuration loads and again
+	// when it changes. It may contain a placeholder such as {env.LISTS}. Not for redis.
 	Path string `json:"path,omitempty"`
 }
 
@@ -47,7 +46,7 @@ func IsName(name string) bool { return named.MatchString(name) }
 // NameRule is the rule for names, for errors.
 const NameRule = "the name of a list is 1 to 64 of a-z, 0-9, underscore and hyphen"
 
-// Check says what is wrong with a list's definition.
+// Check validates a list's definition.
 func (s Source) Check(name string) error {
 	switch {
 	case !IsName(name):
@@ -62,16 +61,16 @@ func (s Source) Check(name string) error {
 	return nil
 }
 
-// openLists has the lists of all configurations that live at the same time: a
-// reload neither reads a file again nor forgets a filter. Those in Redis are used
-// only while their desk is, so that they end before it.
+// openLists has the lists of all configurations that exist at the same time: a reload
+// neither reads a file again nor drops a filter. Lists in Redis are used only while their
+// edge runtime is, so that they end before it.
 var openLists = caddy.NewUsagePool()
 
 // fileList is a list from a file, in the pool.
 type fileList struct{ *list.File }
 
-// Destruct ends the looking at the file. Requests of an old configuration may still
-// look into the list.
+// Destruct stops watching the file. Requests of an old configuration may still read the
+// list.
 func (f fileList) Destruct() error {
 	f.Stop()
 	return nil
@@ -83,7 +82,7 @@ type redisList struct {
 	view *lists.View
 }
 
-// Destruct ends the following. Requests of an old configuration soon find the list
+// Destruct stops following the list. Requests of an old configuration soon find it
 // unavailable.
 func (l redisList) Destruct() error {
 	l.view.Stop()
@@ -99,16 +98,15 @@ type List struct {
 	File   *list.File                // of a file
 }
 
-// Lists are the named lists of one configuration, and what it has taken from the
-// pool.
+// Lists are the named lists of one configuration, and what it has taken from the pool.
 type Lists struct {
 	named map[string]*List
 	taken []string
 }
 
-// Open opens the lists that are files, all at once. The configuration waits for
-// them: whoever is in a list of the unwanted must not buy while it is being read.
-// Only files that no living configuration has open are read.
+// Open opens the lists that are files, all at once. The configuration waits for them: a
+// buyer on a denylist must not buy while the list is being read. Only files that no other
+// current configuration has open are read.
 func (a *Lists) Open(sources map[string]Source) error {
 	a.named = make(map[string]*List, len(sources))
 	for name, s := range sources {
@@ -140,12 +138,12 @@ func (a *Lists) Open(sources map[string]Source) error {
 	return errors.Join(failed...)
 }
 
-// open opens a list that is a file. It returns what is to be given back to the pool.
+// open opens a list that is a file. It returns the pool key to release.
 func (l *List) open() (key string, err error) {
 	if l.Path, err = filepath.Abs(caddy.NewReplacer().ReplaceKnown(l.Source.Path, "")); err != nil {
 		return "", err
 	}
-	if _, err := os.Stat(l.Path); err != nil { // gone, though another configuration may have it open
+	if _, err := os.Stat(l.Path); err != nil { // the file is gone, although another configuration may have it open
 		return "", err
 	}
 	key = FileSource + "\x00" + l.Path
@@ -161,8 +159,7 @@ func (l *List) open() (key string, err error) {
 	return key, nil
 }
 
-// reporter logs what becomes of a file, with the logger of the configuration of that
-// time.
+// reporter logs what happens to a file, with the logger of the current configuration.
 func reporter(path string) func(list.Stats, error) {
 	return func(s list.Stats, err error) {
 		log := caddy.Log().Named("stockgate").With(zap.String("file", path), zap.Int("entries", s.Entries))
@@ -174,8 +171,8 @@ func reporter(path string) func(list.Stats, error) {
 	}
 }
 
-// Start begins to look at the files and to follow the lists in Redis. key is that
-// of the desk.
+// Start begins to watch the files and to follow the lists in Redis. key is the pool key of
+// the edge runtime.
 func (a *Lists) Start(key string, d *edgeruntime.Runtime) error {
 	for name, l := range a.named {
 		if l.Source.Source == FileSource {
@@ -198,7 +195,7 @@ func (a *Lists) Start(key string, d *edgeruntime.Runtime) error {
 	return nil
 }
 
-// Close gives everything back, once.
+// Close releases everything, once.
 func (a *Lists) Close() {
 	for _, key := range a.taken {
 		_, _ = openLists.Delete(key) // no list fails to end
@@ -206,7 +203,7 @@ func (a *Lists) Close() {
 	a.taken = nil
 }
 
-// Persons are the lists that a gate asks who may buy.
+// DenyAllowLists are the denylists and allowlists of a gate.
 type DenyAllowLists struct {
 	deny, allow []*List
 }
@@ -219,13 +216,13 @@ func (ps *DenyAllowLists) Open(all *Lists, deny, allow []string) (err error) {
 	return err
 }
 
-// Any says that there is a list to ask.
+// Any says whether the gate has any list.
 func (ps *DenyAllowLists) Any() bool { return len(ps.deny)+len(ps.allow) > 0 }
 
-// All are the lists by name. The map is not to be changed.
+// All returns the lists by name. Callers must not change the map.
 func (a *Lists) All() map[string]*List { return a.named }
 
-// Entries is how many the list has; false: the app has not started.
+// Entries returns the number of entries of the list; false: the app has not started.
 func (l *List) Entries() (int, bool) {
 	now := l.now.Load()
 	if now == nil {
@@ -247,15 +244,15 @@ func (a *Lists) find(option string, names []string) ([]*List, error) {
 	return found, nil
 }
 
-// Unknown is the error where an option names a list that the configuration does not have.
+// Unknown returns the error for an option that names a list that is not configured.
 func Unknown(option, name string) error {
 	return fmt.Errorf("%s: there is no list %q: write `list %s file <path>` or `list %s redis` in the global option stockgate", option, name, name, name)
 }
 
-// mostLists is how many lists a gate asks without an allocation.
+// maxLists is the number of lists that a gate reads without an allocation.
 const maxLists = 8
 
-// opened puts the lists of the moment into room; false: the app has not started.
+// opened puts the current lists into room; false: the app has not started.
 func opened(lists []*List, room []*list.List) ([]*list.List, bool) {
 	for _, l := range lists {
 		now := l.now.Load()
@@ -272,7 +269,7 @@ var (
 	refuseNotEligible = sale.Refuse(sale.NotEligible)
 )
 
-// Denied refuses who is in one of the lists of the unwanted.
+// Denied refuses an attempt that is on a denylist.
 func (ps *DenyAllowLists) Denied(r *http.Request, a *sale.Attempt, log *zap.Logger) *sale.Refusal {
 	if len(ps.deny) == 0 {
 		return nil
@@ -292,8 +289,8 @@ func (ps *DenyAllowLists) Denied(r *http.Request, a *sale.Attempt, log *zap.Logg
 	return nil
 }
 
-// Eligible refuses who is in none of the lists of the welcome. What the sale says of
-// its state (no) comes before that, what it says of the quantity after.
+// Eligible refuses an attempt that is on no allowlist. A refusal no because of the sale's
+// state takes precedence over this one; a refusal because of the quantity does not.
 func (ps *DenyAllowLists) Eligible(r *http.Request, a *sale.Attempt, no *sale.Refusal, log *zap.Logger) *sale.Refusal {
 	if len(ps.allow) == 0 || no != nil && no.Reason != sale.Quantity {
 		return no
@@ -313,7 +310,7 @@ func (ps *DenyAllowLists) Eligible(r *http.Request, a *sale.Attempt, no *sale.Re
 	return no
 }
 
-// unknownPerson refuses, because nobody knows whether a list names the buyer.
+// unknownPerson refuses an attempt because it is unknown whether a list names the buyer.
 func unknownPerson(err error, log *zap.Logger) *sale.Refusal {
 	level, message := zap.DebugLevel, "a list could not be asked about a buyer"
 	if errors.Is(err, list.ErrAddress) {
@@ -326,7 +323,7 @@ func unknownPerson(err error, log *zap.Logger) *sale.Refusal {
 	return refuse.Unavailable
 }
 
-// person is who makes an attempt, as lists know people.
+// person returns the identities of an attempt, as lists know them.
 func person(r *http.Request, a *sale.Attempt) filters.Person {
 	ip, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
 	return filters.Person{IP: ip, Buyer: a.Buyer, Identities: a.Identities}
@@ -338,7 +335,7 @@ var (
 	_ caddy.Destructor = redisList{}
 )
 
-// InUse are the lists that any living configuration has open, by what they are.
+// InUse returns the lists that any current configuration has open, by pool key.
 func InUse() map[any]any {
 	all := make(map[any]any)
 	openLists.Range(func(key, value any) bool {

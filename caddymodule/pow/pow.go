@@ -15,29 +15,30 @@ import (
 )
 
 // Challenge asks for a proof of work before an attempt may cost anything, while more
-// attempts come to the gate than usual: for as many SHA-256 hashes as it takes to find one
-// that begins with some zero bits (docs/challenge.md has the format). An attempt without a
-// solution is refused as challenge, with a task. Tasks are bound to gate, sale, minute and the
-// client's address, of IPv6 to its /64; each solution serves one attempt on each edge.
+// attempts come to the gate than usual. The work is to find a SHA-256 hash that begins with
+// a number of zero bits (docs/challenge.md has the format). An attempt without a solution
+// is refused as challenge, with a task. Tasks are bound to gate, sale, minute and the
+// client's address (the /64 of an IPv6 address); each solution is valid for one attempt on
+// each edge.
 //
-// What was counted and spent survives a reload, as long as the gate's name and these
-// options stay the same. Gates of one name, or without one, count equal challenges together.
+// Counts and spent solutions survive a reload, as long as the gate's name and these options
+// stay the same. Gates with the same name, or without one, count equal challenges together.
 type Challenge struct {
 	// Kind is pow.
 	Kind string `json:"kind"`
-	// Above so many attempts in a Window, on this edge, each one needs a solution: 1 to
-	// 1,000,000. Default: 200.
+	// Above is the number of attempts in a Window, on this edge, above which each one needs
+	// a solution: 1 to 1,000,000. Default: 200.
 	Above int `json:"above,omitempty"`
 	// Window is 100ms to 1h. Default: 1s.
 	Window caddy.Duration `json:"window,omitempty"`
-	// LeastBits of work are asked for just above the rate, and one more for each doubling, up
-	// to MostBits: 2^bits hashes on average. Both are within 4 to 28. Default: 12.
+	// LeastBits is the work just above the rate: 2^bits hashes on average. Each doubling of
+	// the rate adds one bit, up to MostBits. Both are within 4 to 28. Default: 12.
 	LeastBits int `json:"least_bits,omitempty"`
 	// MostBits bounds the work. Default: 20, or LeastBits if that is more.
 	MostBits int `json:"most_bits,omitempty"`
-	// Header is where the solution is. Default: Challenge-Solution.
+	// Header is the header with the solution. Default: Challenge-Solution.
 	Header string `json:"header,omitempty"`
-	// Cookie is where it is if there is no such header. Default: none.
+	// Cookie is the cookie with the solution if there is no such header. Default: none.
 	Cookie string `json:"cookie,omitempty"`
 }
 
@@ -54,7 +55,7 @@ const (
 
 var cookieName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// check completes the defaults and says what is wrong.
+// check sets the defaults and validates the options.
 func (c *Challenge) check() error {
 	if c.Above == 0 {
 		c.Above = defaultAbove
@@ -89,24 +90,25 @@ func (c *Challenge) check() error {
 	return nil
 }
 
-// Challenger is the challenge of a gate at work.
+// Challenger is the challenge of a provisioned gate.
 type Challenger struct {
 	*challenge.Challenger        // nil: there is none
 	Scope                 string // of the gate
 	header, cookie        string
-	pooled                string // what was taken from challengers and is to be given back
+	pooled                string // key of the entry of challengers to release
 }
 
-// challengers are shared by the configurations that live at the same time, and so
-// survive a reload.
+// challengers are shared by the configurations that exist at the same time, and so survive
+// a reload.
 var challengers = caddy.NewUsagePool()
 
 type challenger struct{ *challenge.Challenger }
 
-// Destruct is called when no configuration has the challenge any more.
+// Destruct is called when no configuration has the challenge anymore.
 func (challenger) Destruct() error { return nil }
 
-// Open takes the challenger of a gate from the pool, or makes it; c is nil where it has none.
+// Open takes the challenger of a gate from the pool, or makes it; c is nil if the gate has
+// none.
 func (gc *Challenger) Open(c *Challenge, gate string, onlyChecks bool) error {
 	if c == nil {
 		return nil
@@ -131,7 +133,7 @@ func (gc *Challenger) Open(c *Challenge, gate string, onlyChecks bool) error {
 	return nil
 }
 
-// Close gives the challenger back. Requests that are still running keep it.
+// Close releases the challenger. Requests that are still running keep it.
 func (c *Challenger) Close() error {
 	key := c.pooled
 	if key == "" {
@@ -142,10 +144,10 @@ func (c *Challenger) Close() error {
 	return err
 }
 
-// MaxTask is room for any task.
+// MaxTask is the maximum length of a task.
 const MaxTask = 64
 
-// Solution is what the client sends; empty: nothing, or two headers.
+// Solution returns what the client sends; empty: nothing, or two headers.
 func (c *Challenger) Solution(h http.Header) string {
 	if values := h[c.header]; len(values) > 0 || c.cookie == "" {
 		if len(values) != 1 {

@@ -8,7 +8,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// What a configuration in JSON leaves out has the defaults that the documentation names.
+// Options that a configuration in JSON omits have the documented defaults.
 func TestChallengeDefaults(t *testing.T) {
 	for _, c := range []struct{ given, want Challenge }{
 		{Challenge{Kind: "pow"}, Challenge{"pow", 200, caddy.Duration(time.Second), 12, 20, "Challenge-Solution", ""}},

@@ -17,22 +17,22 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// InDoubt says what becomes of a gate's holds of which nobody knows whether the shop
-// took the order. They are kept until the shop or an operator says what happened; with
-// Probe, the gate asks the shop itself.
+// InDoubt says what happens to a gate's holds when it is unknown whether the shop took the
+// order. They are kept until the shop or an operator settles them; with Probe, the gate
+// asks the shop itself.
 type InDoubt struct {
-	// Probe is the URL, http or https, at which the shop says whether it has an order.
-	// It is asked with GET, and redirects are not followed. `{id}` is the reservation's
-	// id, `{ref}` the shop's own name of the order; both are escaped for where they stand.
-	// Other placeholders, such as {env.SHOP}, are filled in when the configuration loads.
-	// A hold without ref is not asked about at a URL with {ref}, nor in a path one with a
-	// ref that another server could read as several segments. Default: keep, ask nobody.
+	// Probe is the URL, http or https, at which the shop says whether it has an order. The
+	// gate sends a GET and follows no redirects. `{id}` is the reservation's id, `{ref}` the
+	// shop's own name of the order; both are escaped for their position. Other placeholders,
+	// such as {env.SHOP}, are filled in when the configuration loads. If the URL has {ref},
+	// a hold without a ref is not asked about; if {ref} is in the path, neither is a hold
+	// whose ref another server could read as several segments. Default: keep, do not ask.
 	Probe string `json:"probe,omitempty"`
-	// Rules decide on the answer; the first that matches counts, and they may name the
-	// gate's Answers. confirm: the shop has the order. release: it does not have it,
-	// which counts only if asked after the hold's deadline, and twice. Without a confirm rule 200
-	// confirms, without a release rule 404 releases. On any other answer, and on none,
-	// the shop is asked again.
+	// Rules decide by the answer; the first that matches counts, and they may name the
+	// gate's Answers. confirm: the shop has the order. release: the shop does not have it,
+	// which counts only if the question came after the hold's deadline, and twice. Without a
+	// confirm rule 200 confirms, without a release rule 404 releases. After any other
+	// answer, or none, the shop is asked again.
 	Rules []outcome.Rule `json:"rules,omitempty"`
 	// Every is the wait after the first question; it doubles with each. At least 100ms,
 	// and not shorter than Timeout. Default: 5s.
@@ -41,12 +41,12 @@ type InDoubt struct {
 	// is more.
 	Longest caddy.Duration `json:"longest,omitempty"`
 	// Tries is how often the shop is asked about one hold, 2 to 1,000. They must last beyond
-	// the deadline of a hold that is in doubt from its first moment. After the last one
-	// the hold stays in doubt for somebody to resolve. Default: 20.
+	// the deadline of a hold that is in doubt from its first moment. After the last one the
+	// hold stays in doubt until the shop or an operator settles it. Default: 20.
 	Tries int `json:"tries,omitempty"`
-	// Timeout bounds one question with its answer. Default: 5s.
+	// Timeout bounds one request with its answer. Default: 5s.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
-	// Header is sent with each question: the shop's API key. Values may be or contain
+	// Header is sent with each request, such as the shop's API key. Values may be or contain
 	// placeholders such as {env.SHOP_KEY}, which stay out of config dumps.
 	Header map[string]string `json:"header,omitempty"`
 }
@@ -62,7 +62,7 @@ const (
 	mostProbeWait       = 24 * time.Hour
 )
 
-// conflict says what has no use without a URL.
+// conflict reports options that have no use without a URL.
 func (d *InDoubt) conflict() error {
 	if d.Probe == "" && (len(d.Rules) > 0 || d.Every != 0 || d.Longest != 0 || d.Tries != 0 || d.Timeout != 0 || len(d.Header) > 0) {
 		return errors.New("in_doubt: no URL to ask: write `in_doubt probe <url>`")
@@ -79,7 +79,7 @@ type Gate struct {
 	Log     *zap.Logger
 }
 
-// Compile makes the probe of a gate; nil: it has none.
+// Compile makes the probe of a gate; nil: the gate has none.
 func (d *InDoubt) Compile(g *Gate) (*Probe, error) {
 	if err := d.conflict(); err != nil || d.Probe == "" {
 		return nil, err
@@ -144,7 +144,7 @@ func (d *InDoubt) compileRules(answers map[string]outcome.Answer) (*outcome.Rule
 			list = append(list, one)
 		}
 	}
-	// Only the answers that are named: the others may read bodies.
+	// Only the answers that rules name: the others may need bodies.
 	named := make(map[string]outcome.Answer)
 	for _, r := range d.Rules {
 		for _, word := range r.When {
@@ -157,7 +157,7 @@ func (d *InDoubt) compileRules(answers map[string]outcome.Answer) (*outcome.Rule
 	return outcome.Compile(list, named, false)
 }
 
-// reservedHeaders are made by the client itself.
+// reservedHeaders are set by the HTTP client itself.
 var reservedHeaders = map[string]bool{"Host": true, "Connection": true, "Content-Length": true, "Transfer-Encoding": true, "Trailer": true, "Upgrade": true, "Accept-Encoding": true}
 
 func (d *InDoubt) compileHeader() (http.Header, error) {
@@ -195,7 +195,7 @@ func isToken(text string) bool {
 	return text != ""
 }
 
-// Fingerprint is the same for gates whose holds are asked about in the same way.
+// Fingerprint is equal for gates that probe their holds in the same way.
 func (d *InDoubt) Fingerprint(answers map[string]outcome.Answer) string {
 	if d == nil || d.Probe == "" {
 		return "keep"

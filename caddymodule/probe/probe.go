@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// probeAtOnce is how many questions one gate has under way on one edge.
+	// probeAtOnce is the number of requests that one gate may have under way on one edge.
 	probeAtOnce = 8
-	// probeBody is how much of an answer is read.
+	// probeBody is how many bytes of an answer are read.
 	probeBody = 64 << 10
 )
 
@@ -37,11 +37,11 @@ type Probe struct {
 	log     *zap.Logger
 }
 
-// newProbeClient has connections of its own, as many as questions: a shop that hangs
-// takes none from anybody else.
+// newProbeClient returns a client with connections of its own, one for each concurrent
+// request: a shop that hangs takes no connections from other gates.
 func newProbeClient() *http.Client {
 	return &http.Client{
-		// The URL says whom we believe; an answer may not pass that on.
+		// Only the configured URL is trusted: an answer must not redirect to another one.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
 			DialContext:            (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
@@ -56,14 +56,13 @@ func newProbeClient() *http.Client {
 	}
 }
 
-// errNotAsked: there is no URL for this hold.
+// errNotAsked means that there is no URL for this hold.
 var errNotAsked = errors.New("the hold has no ref, or one that cannot stand in the URL's path")
 
-// errTwoBuyers: the shop's answer could be about the order of another buyer.
+// errTwoBuyers means that the shop's answer could be about the order of another buyer.
 var errTwoBuyers = fmt.Errorf("%w: several buyers have used this ref", errNotAsked)
 
-// AskAbout is ask, for a hold of which nobody else may have the ref by which the shop is
-// asked.
+// AskAbout is ask, but does not ask by ref alone if several buyers have used that ref.
 func (p *Probe) AskAbout(ctx context.Context, store *reservation.Store, sale string, due reservation.ProbeDue) (reservation.ProbeAnswer, string, error) {
 	if due.Ref != "" && p.url.byRefAlone() {
 		lookup, cancel := context.WithTimeout(ctx, p.timeout)
@@ -79,8 +78,8 @@ func (p *Probe) AskAbout(ctx context.Context, store *reservation.Store, sale str
 	return p.ask(ctx, due)
 }
 
-// ask asks about one hold. cause is the status of the answer. An error comes with
-// ProbeUnknown, as does an answer that no rule is about.
+// ask asks about one hold. cause is the status of the answer. With an error, or if no rule
+// matches the answer, it returns ProbeUnknown.
 func (p *Probe) ask(ctx context.Context, due reservation.ProbeDue) (v reservation.ProbeAnswer, cause string, err error) {
 	at, ok := p.url.fill(due.ID, due.Ref)
 	if !ok {
@@ -98,8 +97,8 @@ func (p *Probe) ask(ctx context.Context, due reservation.ProbeDue) (v reservatio
 		return reservation.ProbeUnknown, "", withoutURL(err)
 	}
 	defer response.Body.Close()
-	// Read even where no rule needs it: the connection is used again, and an answer
-	// that breaks off is none.
+	// The body is read even if no rule needs it: the connection is then reused, and an
+	// incomplete answer does not count.
 	body, err := io.ReadAll(io.LimitReader(response.Body, probeBody+1))
 	if err != nil {
 		return reservation.ProbeUnknown, "", withoutURL(err)
@@ -116,7 +115,7 @@ func (p *Probe) ask(ctx context.Context, due reservation.ProbeDue) (v reservatio
 	}
 }
 
-// withoutURL is what went wrong, without the URL, which has the ref in it.
+// withoutURL removes the URL from an error, because it contains the ref.
 func withoutURL(err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		return wrapped.Err
@@ -124,5 +123,5 @@ func withoutURL(err error) error {
 	return err
 }
 
-// Host is that of the URL which is asked.
+// Host returns the host of the probe's URL.
 func (p *Probe) Host() string { return p.url.host }

@@ -92,8 +92,8 @@ func TestProbeURL(t *testing.T) {
 	}
 }
 
-// Whatever a buyer takes as his ref, the question goes to the same route of the same
-// shop, and everybody who reads the URL finds the ref in it.
+// Whatever ref a buyer chooses, the request goes to the same route of the same shop, and
+// every server that reads the URL finds the ref in it.
 func FuzzProbeURL(f *testing.F) {
 	for _, ref := range []string{"A-1", "..", "../x", "%2e%2e%2fx", "a?b#c", "a b", "\\", "..;/", "a&ref=b", "\x00", "{id}"} {
 		f.Add(ref)
@@ -129,8 +129,8 @@ func FuzzProbeURL(f *testing.F) {
 	})
 }
 
-// compileProbe makes the probe of a gate that holds for 30s, which waits long for an
-// answer where the test does not say how long.
+// compileProbe makes the probe of a gate that holds for 30s. It waits long for an answer
+// unless the test sets a timeout.
 func compileProbe(t *testing.T, d *InDoubt, answers map[string]outcome.Answer) *Probe {
 	t.Helper()
 	if d.Timeout == 0 {
@@ -144,7 +144,7 @@ func compileProbe(t *testing.T, d *InDoubt, answers map[string]outcome.Answer) *
 	return p
 }
 
-// What the shop's answer to the probe means.
+// TestProbeAnswers checks which probe answer follows from the shop's answer.
 func TestProbeAnswers(t *testing.T) {
 	answers := map[string]outcome.Answer{
 		"there": {Status: []string{"200"}, JSON: []outcome.JSONTest{{Path: "order.no"}}},
@@ -180,10 +180,10 @@ func TestProbeAnswers(t *testing.T) {
 		{name: "the body says no", rules: byBody, shop: text(200, `{"order":null}`), want: reservation.ProbeAbsent},
 		{name: "the body says neither", rules: byBody, shop: text(200, `{"order":{}}`), want: reservation.ProbeUnknown},
 		{name: "no JSON", rules: byBody, shop: text(200, `<html>`), want: reservation.ProbeUnknown},
-		{name: "a login page for everybody", rules: byBody, shop: text(404, `<html>`), want: reservation.ProbeUnknown},
+		{name: "a login page for all requests", rules: byBody, shop: text(404, `<html>`), want: reservation.ProbeUnknown},
 		{name: "a body as long as may be", rules: byBody, shop: text(200, (long + `{"order":null}`)[14:]), want: reservation.ProbeAbsent},
 		{name: "a body longer than that", rules: byBody, shop: text(200, `{"order":null}`+long), want: reservation.ProbeUnknown},
-		{name: "a long body that nobody reads", shop: text(200, long+long), want: reservation.ProbePresent},
+		{name: "a long body that no rule reads", shop: text(200, long+long), want: reservation.ProbePresent},
 		{name: "an elsewhere", shop: func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/elsewhere" {
 				t.Error("a redirect was followed")
@@ -218,8 +218,7 @@ func TestProbeAnswers(t *testing.T) {
 	}
 }
 
-// The question is a GET with the headers that are configured, on a connection that is
-// used again.
+// The probe sends a GET with the configured headers, on a connection that is reused.
 func TestProbeQuestion(t *testing.T) {
 	t.Setenv("STOCKGATE_TEST_KEY", "s3cret")
 	var connections atomic.Int32
@@ -255,7 +254,7 @@ func TestProbeQuestion(t *testing.T) {
 	}
 }
 
-// A shop that hangs costs one timeout, and an end of the prober is heard at once.
+// A shop that hangs costs one timeout, and stopping the prober ends the request at once.
 func TestProbeHangs(t *testing.T) {
 	hangs := func() (url string, asked chan struct{}) {
 		asked = make(chan struct{}, 100)

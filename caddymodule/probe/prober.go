@@ -17,27 +17,28 @@ import (
 )
 
 const (
-	// probeLook is how often a prober looks for holds to ask about, at most.
+	// probeLook is the longest pause between two searches for holds to ask about.
 	probeLook = time.Second
-	// probeScan is its pause where a part of many holds in doubt had none to ask about:
-	// Redis must not be kept busy by them.
+	// probeScan is the pause after a page of holds in doubt among which none was due, so
+	// that long scans do not keep Redis busy.
 	probeScan = 100 * time.Millisecond
-	// probeRest is its longest pause while Redis does not answer.
+	// probeRest is the longest pause while Redis does not answer.
 	probeRest = 30 * time.Second
 )
 
-// prober asks the shop about the holds in doubt of one gate, of all sales. Several may
-// be at work, on several edges and in several configurations: Redis gives each question
-// to one of them.
+// prober asks the shop about the holds in doubt of one gate, in all sales. Several probers
+// may run, on several edges and in several configurations: Redis gives the lease of each
+// hold to one of them.
 type prober struct {
 	*Probe
 	runtime *edgeruntime.Runtime
 	stop    context.CancelFunc
-	places  map[string]int // by sale: how far this one has looked through its holds
-	deaf    atomic.Bool    // the shop gave no answer of use to the last question
+	places  map[string]int // by sale: where the next page of its holds starts
+	deaf    atomic.Bool    // the shop gave no useful answer to the last request
 }
 
-// startProber starts it. It counts as a flight of the desk, which therefore outlives it.
+// startProber starts a prober. It counts as a request of the edge runtime, which therefore
+// outlives it.
 func startProber(p *Probe, d *edgeruntime.Runtime) *prober {
 	ctx, stop := context.WithCancel(context.Background())
 	pr := &prober{Probe: p, runtime: d, stop: stop, places: make(map[string]int)}
@@ -80,11 +81,11 @@ func (p *prober) run(ctx context.Context) {
 	}
 }
 
-// round asks about the next holds of every sale. asked: there were any; more: some
-// sale has further ones to look at. It ends early when Redis does not answer.
+// round asks about the next holds of every sale. asked: there were any; more: some sale has
+// more to look at. It returns early when Redis does not answer.
 func (p *prober) round(ctx context.Context) (asked, more bool, err error) {
 	sales := make(map[string]int, len(p.places))
-	defer func() { p.places = sales }() // of sales that are gone nothing is kept
+	defer func() { p.places = sales }() // drops the sales that no longer exist
 	for l := range p.runtime.Catalogue().All {
 		if l.Lost() {
 			continue
@@ -105,7 +106,7 @@ func (p *prober) round(ctx context.Context) (asked, more bool, err error) {
 }
 
 // page asks about some holds of one sale and waits for the answers, so that it never
-// claims a question that it cannot ask at once.
+// acquires a hold about which it cannot ask at once.
 func (p *prober) page(ctx context.Context, sale string, from int) (asked, next int, err error) {
 	callCtx, cancel := context.WithTimeout(ctx, 4*p.runtime.Store.Shard().Timeout())
 	due, next, err := p.runtime.Store.TakeDueProbes(callCtx, sale, p.gate, p.plan, from)
@@ -121,7 +122,7 @@ func (p *prober) page(ctx context.Context, sale string, from int) (asked, next i
 	return len(due), next, nil
 }
 
-// resolve asks about one hold and tells Redis what the shop says.
+// resolve asks about one hold and reports the shop's answer to Redis.
 func (p *prober) resolve(ctx context.Context, sale string, due reservation.ProbeDue) {
 	verdict, cause, err := p.AskAbout(ctx, p.runtime.Store, sale, due)
 	if ctx.Err() != nil {
@@ -158,8 +159,7 @@ func (p *prober) resolve(ctx context.Context, sale string, due reservation.Probe
 	}
 }
 
-// hear says in the log when the shop begins to give no answer of use, and when it
-// gives one again.
+// hear logs when the shop stops giving useful answers, and when it gives one again.
 func (p *prober) hear(v reservation.ProbeAnswer, cause string, err error) {
 	switch {
 	case errors.Is(err, errNotAsked):
@@ -179,14 +179,14 @@ type Probers struct {
 	all []*prober
 }
 
-// Start starts one.
+// Start starts a prober.
 func (ps *Probers) Start(p *Probe, d *edgeruntime.Runtime) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	ps.all = append(ps.all, startProber(p, d))
 }
 
-// Close stops them all. It does not wait: the desk does.
+// Close stops all probers. It does not wait for them: the edge runtime does.
 func (ps *Probers) Close() {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()

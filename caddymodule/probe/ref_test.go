@@ -15,8 +15,8 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// The shop is not asked about a ref alone that two buyers have: its answer could be about
-// the order of the other one.
+// The shop is not asked by ref alone if two buyers have used that ref: its answer could be
+// about the order of the other one.
 func TestProbeOfARefOfTwoBuyers(t *testing.T) {
 	server := redistest.Start(t)
 	store, err := reservation.Open(shard.Options{Addresses: []string{server.Addr()}, Timeout: time.Minute})
@@ -41,7 +41,7 @@ func TestProbeOfARefOfTwoBuyers(t *testing.T) {
 	both := compileProbe(t, &InDoubt{Probe: shop.URL + "/orders/{ref}?reservation={id}"}, nil)
 	reserve := func(id, buyer string) {
 		t.Helper()
-		claim := &reservation.BindingPriority{
+		claim := &reservation.ReserveRequest{
 			ID: id, Sale: "s", Version: 2, Buyer: buyer, Lines: []sale.Line{{SKU: "a", Quantity: 1}},
 			HoldFor: time.Hour, Margin: time.Minute, Mode: record.ModeResponse, Ref: "order-1",
 		}

@@ -11,19 +11,19 @@ import (
 // probeURL makes the URL at which the shop is asked about one reservation.
 type probeURL struct {
 	parts []urlPart
-	// host is whom it asks, for the log.
+	// host is the host of the URL, for the log.
 	host string
 }
 
-// urlPart is text as it is, or a value.
+// urlPart is literal text or a value.
 type urlPart struct {
 	text  string
 	value string // "{id}", "{ref}", or "": text
 	query bool   // it stands behind the question mark
 }
 
-// compileProbeURL reads a URL with {id}, {ref} or both in its path or query. Other
-// placeholders are filled in now.
+// compileProbeURL reads a URL with {id}, {ref} or both in its path or query. It fills in
+// other placeholders at once.
 func compileProbeURL(text string) (*probeURL, error) {
 	text = caddy.NewReplacer().ReplaceKnown(text, "")
 	u, query := new(probeURL), false
@@ -51,8 +51,8 @@ func compileProbeURL(text string) (*probeURL, error) {
 	return u, u.check()
 }
 
-// check says what is wrong with the URL, whatever the values are. It does not repeat
-// the URL: it may hold a secret.
+// check checks the URL for all possible values. Its errors do not repeat the URL, which may
+// contain a secret.
 func (u *probeURL) check() error {
 	text, ok := u.fill("a", "a")
 	other, _ := u.fill("b", "b")
@@ -77,10 +77,10 @@ func (u *probeURL) check() error {
 	return nil
 }
 
-// byRef says that the URL needs the shop's own name of the order.
+// byRef says whether the URL needs the shop's own name of the order.
 func (u *probeURL) byRef() bool { return u.has("{ref}") }
 
-// byRefAlone says that the shop is asked about a ref, of any buyer.
+// byRefAlone says whether the URL names the order by ref only, without the reservation.
 func (u *probeURL) byRefAlone() bool { return u.has("{ref}") && !u.has("{id}") }
 
 func (u *probeURL) has(value string) bool {
@@ -92,9 +92,9 @@ func (u *probeURL) has(value string) bool {
 	return false
 }
 
-// fill makes the URL for one reservation; false: there is none for it. A value in the
-// path must be one segment for every server that may read it, escaped or not, so that
-// a buyer who chooses his ref does not choose the route that is asked.
+// fill makes the URL for one reservation; false: there is none for it. A value in the path
+// must be one segment for every server that may read it, escaped or not, so that a buyer
+// who chooses a ref does not choose the route that is asked.
 func (u *probeURL) fill(id, ref string) (string, bool) {
 	values := map[string]string{"{id}": id, "{ref}": ref}
 	var b strings.Builder
@@ -114,7 +114,7 @@ func (u *probeURL) fill(id, ref string) (string, bool) {
 	return b.String(), true
 }
 
-// isSegment says that a value is one segment of a path, and no dot segment.
+// isSegment says whether a value is one segment of a path, and no dot segment.
 func isSegment(value string) bool {
 	return strings.Trim(value, ".") != "" && !strings.ContainsAny(value, `/\%;?#`) &&
 		!strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r >= 0x7f })

@@ -8,8 +8,8 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 )
 
-// ReadRate reads a rate. Its key ends at the first whole number after the first
-// value: the events.
+// ReadRate reads a rate. The number of events is the first whole number after the first
+// value; the key ends before it.
 func ReadRate(into *[]Rate) func(*caddyfile.Dispenser, string) error {
 	return func(d *caddyfile.Dispenser, usage string) error {
 		args, err := directive.Arguments(d, usage, 3, -1)
@@ -42,8 +42,8 @@ func (r *Rate) readNumbers(d *caddyfile.Dispenser, name string, args []string) (
 	return err
 }
 
-// readOptions reads what follows the window, in any order. of is rate or repeats, which
-// has fewer.
+// readOptions reads what follows the window, in any order. of is rate or repeats; repeats
+// has fewer options.
 func (r *Rate) readOptions(d *caddyfile.Dispenser, of, usage string, args []string) error {
 	type bounded struct {
 		into *int

@@ -1,4 +1,5 @@
-// Package rates counts how often attempts come to a gate, and refuses those that come too often.
+// Package rates counts how often attempts come to a gate, and refuses those that come too
+// often.
 package rates
 
 import (
@@ -21,15 +22,15 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// Rate is how often attempts with one key may come. Every attempt that reaches a
-// rate and passes it counts, whatever becomes of it; one that a rate refuses does
-// not count for that rate, and charges no purchase limit.
+// Rate limits how often attempts with one key may come. Every attempt that reaches a rate
+// and passes it counts, whatever its outcome; an attempt that a rate refuses does not count
+// for that rate, and charges no purchase limit.
 //
-// What was counted survives a reload, as long as gate, name and rate stay the same.
-// Gates of one name, or without one, count equal rates together.
+// Counts survive a reload, as long as gate, name and rate stay the same. Gates with the
+// same name, or without one, count equal rates together.
 type Rate struct {
-	// Key gives who or what is counted: of several, the first that is not empty. All
-	// attempts without a key count together; so do all with a constant.
+	// Key gives what is counted, such as a client or a buyer: the first of its values that
+	// is not empty. All attempts without a key count together; so do all with a constant.
 	Key []string `json:"key"`
 	// Events may come in each Window in the long run: 1 to 1,000,000.
 	Events int `json:"events"`
@@ -37,10 +38,10 @@ type Rate struct {
 	Window caddy.Duration `json:"window"`
 	// Burst is how many may come at once, up to 1,000,000. Default: Events.
 	Burst int `json:"burst,omitempty"`
-	// Keys is how many keys an edge tells apart, up to 10,000,000 of about 100 bytes
-	// each. Beyond that it forgets the keys that have asked least. Default: 100,000. Where
-	// the rate is shared, so many keys have buckets of their own in Redis, of about 200 bytes
-	// each; beyond that, keys that have none share 4096 more. Default: 1,000,000.
+	// Keys is how many keys an edge tells apart, up to 10,000,000 of about 100 bytes each.
+	// Beyond that it forgets the least used keys. Default: 100,000. If the rate is shared,
+	// this many keys have buckets of their own in Redis, of about 200 bytes each; beyond
+	// that, further keys share 4096 more. Default: 1,000,000.
 	Keys int `json:"keys,omitempty"`
 	// IPv6Prefix is how many bits of an IPv6 address count where {client_ip} is the
 	// key: 1 to 128. Default: 64.
@@ -57,7 +58,7 @@ const (
 	maxRateKeys   = 10_000_000
 )
 
-// check completes the defaults and says what is wrong.
+// check sets the defaults and validates the rate.
 func (r *Rate) check() error {
 	byIP := slices.ContainsFunc(r.Key, func(k string) bool {
 		v, err := attempt.Compile(k)
@@ -89,7 +90,7 @@ func (r *Rate) check() error {
 	return nil
 }
 
-// Grows says that the rate takes memory of Redis for each key that comes.
+// Grows says whether the rate takes memory of Redis for each new key.
 func (r Rate) Grows() bool {
 	return r.Shared && slices.ContainsFunc(r.Key, func(k string) bool {
 		v, err := attempt.Compile(k)
@@ -97,7 +98,8 @@ func (r Rate) Grows() bool {
 	})
 }
 
-// gateRate is a rate of a gate at work: table or shared, the other is nil.
+// gateRate is a rate of a provisioned gate: one of table and shared is set, the other is
+// nil.
 type gateRate struct {
 	table  *filters.RateTable
 	shared *rates.Rate
@@ -110,22 +112,22 @@ type Set struct {
 	shared int // how many of them are
 	// repeats is how often one sold order is forwarded again; no table: no ref is read.
 	repeats gateRate
-	pooled  []string // what was taken from rateTables and is to be given back
+	pooled  []string // keys of the entries of rateTables to release
 }
 
-// IsEmpty says that the gate has no rates.
+// IsEmpty says whether the gate has no rates.
 func (rs *Set) IsEmpty() bool { return len(rs.rates) == 0 }
 
-// HasShared says that some rates are shared.
+// HasShared says whether some rates are shared.
 func (rs *Set) HasShared() bool { return rs.shared > 0 }
 
-// rateTables are shared by the configurations that live at the same time, and so
-// survive a reload.
+// rateTables are shared by the configurations that exist at the same time, and so survive a
+// reload.
 var rateTables = caddy.NewUsagePool()
 
 type rateTable struct{ *filters.RateTable }
 
-// Destruct is called when no configuration has the rate any more.
+// Destruct is called when no configuration has the rate anymore.
 func (rateTable) Destruct() error { return nil }
 
 // Keys checks the rates and compiles their keys.
@@ -193,8 +195,8 @@ func (rs *Set) table(print string, r filters.Rate) (*filters.RateTable, error) {
 	return v.(rateTable).RateTable, nil
 }
 
-// Close gives back what was taken from the pool. Requests that are still running
-// keep their tables.
+// Close releases what was taken from the pool. Requests that are still running keep their
+// tables.
 func (rs *Set) Close() error {
 	pooled := rs.pooled
 	rs.pooled = nil
@@ -206,8 +208,8 @@ func (rs *Set) Close() error {
 	return err
 }
 
-// TakeLocal counts an attempt for the rates that this edge keeps for itself, in
-// their order, up to the one that refuses it.
+// TakeLocal counts an attempt for the rates that this edge keeps for itself, in their
+// order, up to the one that refuses it.
 func (rs *Set) TakeLocal(h http.Header, a *sale.Attempt, now time.Time) *sale.Refusal {
 	over, wait := rs.CountLocal(a, now)
 	if over == nil {
@@ -216,7 +218,7 @@ func (rs *Set) TakeLocal(h http.Header, a *sale.Attempt, now time.Time) *sale.Re
 	return over.Header.Refuse(h, wait)
 }
 
-// CountLocal is TakeLocal, and tells which rate refuses; nil: none.
+// CountLocal is TakeLocal, and returns the rate that refuses; nil: none.
 func (rs *Set) CountLocal(a *sale.Attempt, now time.Time) (over *gateRate, wait time.Duration) {
 	for i := range rs.rates {
 		if rate := &rs.rates[i]; rate.table != nil {
@@ -228,7 +230,7 @@ func (rs *Set) CountLocal(a *sale.Attempt, now time.Time) (over *gateRate, wait 
 	return nil, 0
 }
 
-// ForeseeLocal is CountLocal for an attempt that somebody else counts unless a rate
+// ForeseeLocal is CountLocal for an attempt that the gate counts later, unless a rate
 // refuses it.
 func (rs *Set) ForeseeLocal(a *sale.Attempt, now time.Time) (over *gateRate, wait time.Duration) {
 	for i := range rs.rates {
@@ -248,8 +250,8 @@ func (rs *Set) ForeseeLocal(a *sale.Attempt, now time.Time) (over *gateRate, wai
 	return nil, 0
 }
 
-// TakeShared counts an attempt for all shared rates, or for none. The client leaving
-// does not interrupt the call: who comes and goes must not cost a connection each time.
+// TakeShared counts an attempt for all shared rates, or for none. The call goes on when the
+// client leaves: a client that disconnects must not cost a Redis connection each time.
 func (rs *Set) TakeShared(r *http.Request, h http.Header, d *edgeruntime.Runtime, a *sale.Attempt, log *zap.Logger) *sale.Refusal {
 	if rs.shared == 0 {
 		return nil
@@ -263,7 +265,7 @@ func (rs *Set) TakeShared(r *http.Request, h http.Header, d *edgeruntime.Runtime
 		}
 	}
 	if !d.Begin() {
-		return refuse.Unavailable // the desk is closed: a reload has a new one
+		return refuse.Unavailable // the edge runtime is closed: a reload has a new one
 	}
 	defer d.End()
 	over, wait, err := d.Rates().Take(context.WithoutCancel(r.Context()), tries)

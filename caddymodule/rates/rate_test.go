@@ -59,7 +59,7 @@ func openedRates(t *testing.T, rates []Rate) *Set {
 	return rs
 }
 
-// What is taken from the pool is given back once, also after half a provision.
+// Each table from the pool is released once, even after a provision that failed halfway.
 func TestRateTablesAreGivenBack(t *testing.T) {
 	users := func() (n int) {
 		rateTables.Range(func(key, _ any) bool {

@@ -15,10 +15,10 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// Repeats is how often a sold order may be forwarded to the shop again, because its
-// ref came again. Each reservation counts by itself, on this edge alone: behind N edges a
-// buyer may reach the shop N times as often. More are refused as rate_limited. What was
-// counted survives a reload, as long as the gate's name and the rate stay the same.
+// Repeats limits how often a sold order may be forwarded to the shop again, because its ref
+// came again. Each reservation counts by itself, on this edge alone: behind N edges a buyer
+// may reach the shop N times as often. Further repeats are refused as rate_limited. Counts
+// survive a reload, as long as the gate's name and the rate stay the same.
 type Repeats struct {
 	// Events may come in each Window in the long run: 1 to 1,000,000. Default: 5.
 	Events int `json:"events,omitempty"`
@@ -26,8 +26,8 @@ type Repeats struct {
 	Window caddy.Duration `json:"window,omitempty"`
 	// Burst is how many may come at once, up to 1,000,000. Default: Events.
 	Burst int `json:"burst,omitempty"`
-	// Keys is how many reservations an edge tells apart, up to 10,000,000 of about 100
-	// bytes each. Beyond that it forgets those that were repeated least. Default: 10,000.
+	// Keys is how many reservations an edge tells apart, up to 10,000,000 of about 100 bytes
+	// each. Beyond that it forgets the least repeated ones. Default: 10,000.
 	Keys int `json:"keys,omitempty"`
 }
 
@@ -37,10 +37,10 @@ const (
 	defaultRepeatKeys   = 10_000
 )
 
-// RepeatsUsage is how the option repeats is written.
+// RepeatsUsage is the syntax of the option repeats.
 const RepeatsUsage = "repeats <events> <window> [burst <number>] [keys <number>]"
 
-// OpenRepeats takes the table of a gate's RepeatRate from the pool, or makes it. byRef: the
+// OpenRepeats takes the table of a gate's Repeats from the pool, or makes it. byRef: the
 // gate reads a ref.
 func (rs *Set) OpenRepeats(gate string, byRef bool, o *Repeats) error {
 	if !byRef {
@@ -82,7 +82,7 @@ func (rs *Set) TakeRepeat(h http.Header, id string, now time.Time) *sale.Refusal
 	return nil
 }
 
-// ReadRepeats reads how often a sold order is forwarded again.
+// ReadRepeats reads the option repeats.
 func ReadRepeats(into **Repeats) func(*caddyfile.Dispenser, string) error {
 	return func(d *caddyfile.Dispenser, usage string) error {
 		args, err := directive.Arguments(d, usage, 2, 6)

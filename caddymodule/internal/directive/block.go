@@ -13,17 +13,17 @@ import (
 
 // Option is one subdirective of a block.
 type Option struct {
-	// Usage is how it is written: what an error shows.
+	// Usage is its syntax, for errors.
 	Usage string
-	// Read takes its arguments; the dispenser stands at its name.
+	// Read reads its arguments; the dispenser is at its name.
 	Read func(d *caddyfile.Dispenser, usage string) error
-	// List: it may be given more than once.
+	// List: the option may be given more than once.
 	List bool
 }
 
-// ReadBlock reads a block of options; no block is an empty one. The option `@` is
-// all that begin with @. What is unknown, or is given twice without being a list,
-// is an error: a misspelt option would otherwise sell by its default.
+// ReadBlock reads a block of options; no block is an empty one. The option `@` stands for
+// all that begin with @. An unknown option, or one that is given twice without being a
+// list, is an error: a misspelt option would otherwise sell by its default.
 func ReadBlock(d *caddyfile.Dispenser, options map[string]Option) error {
 	first := make(map[string]int) // the line of each option
 	last := ""
@@ -51,7 +51,7 @@ func ReadBlock(d *caddyfile.Dispenser, options map[string]Option) error {
 	return nil
 }
 
-// usages are the names of options, in the order of the alphabet.
+// usages returns the names of options in alphabetical order.
 func usages(options map[string]Option) []string {
 	names := slices.Sorted(maps.Keys(options))
 	for i, name := range names {
@@ -62,8 +62,8 @@ func usages(options map[string]Option) []string {
 	return names
 }
 
-// Arguments are the rest of the line, least to most of them (-1: any number), none
-// of them empty.
+// Arguments returns the rest of the line: from least to most arguments (-1: any number),
+// none of them empty.
 func Arguments(d *caddyfile.Dispenser, usage string, least, most int) ([]string, error) {
 	args := d.RemainingArgs()
 	if len(args) < least || most >= 0 && len(args) > most {
@@ -94,7 +94,7 @@ func Texts(into *[]string) func(*caddyfile.Dispenser, string) error {
 	}
 }
 
-// Flag reads an option that says all by being there.
+// Flag reads an option without arguments.
 func Flag(into *bool) func(*caddyfile.Dispenser, string) error {
 	return func(d *caddyfile.Dispenser, usage string) error {
 		_, err := Arguments(d, usage, 0, 0)
@@ -103,8 +103,8 @@ func Flag(into *bool) func(*caddyfile.Dispenser, string) error {
 	}
 }
 
-// Duration reads a duration. 0 is an error: in JSON it means the default, and who
-// writes it here means something else.
+// Duration reads a duration. 0 is an error: in JSON it means the default, which is not what
+// an operator means who writes it.
 func Duration(into *caddy.Duration) func(*caddyfile.Dispenser, string) error {
 	return func(d *caddyfile.Dispenser, usage string) error {
 		args, err := Arguments(d, usage, 1, 1)

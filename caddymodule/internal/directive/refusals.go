@@ -11,9 +11,9 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// Refusals reads how some refusals look, and adds that to what earlier lines say. What comes first are the reasons; a style,
-// a status or a body ends them. A body without a status is told from a misspelt
-// reason by its look: a single word of a to z and _ is taken for a reason.
+// Refusals reads how some refusals look, and appends that to earlier lines. First come the
+// reasons; a style, a status or a body ends them. A single word of a to z and _ is taken
+// for a reason, not for a body, so that a misspelt reason is an error.
 func Refusals(into *[]refuse.Style) func(*caddyfile.Dispenser, string) error {
 	return func(d *caddyfile.Dispenser, usage string) error {
 		args := d.RemainingArgs() // a body may be empty
@@ -52,7 +52,7 @@ func Refusals(into *[]refuse.Style) func(*caddyfile.Dispenser, string) error {
 	}
 }
 
-// readRefuseBody reads a status, a body or both, and gives back what is left.
+// readRefuseBody reads a status, a body or both, and returns the remaining arguments.
 func readRefuseBody(s *refuse.Style, d *caddyfile.Dispenser, args []string) ([]string, error) {
 	if IsNumber(args[0]) {
 		status, err := strconv.Atoi(args[0])

@@ -1,4 +1,4 @@
-// Package meter has the counters of this process, as Prometheus reads them.
+// Package meter has the counters of this process, in the form of Prometheus.
 package meter
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// All are this process's counters. They are made once and registered anew in
-// the registry of every configuration: what was counted survives a reload.
+// All returns this process's counters. They are made once and registered anew in the
+// registry of every configuration, so that counts survive a reload.
 var All = sync.OnceValue(newMeters)
 
 type meters struct {
@@ -35,8 +35,8 @@ type meters struct {
 	ledger      ledgerMetrics
 	outbox      outboxMetrics
 
-	// resolved finds an attempt's counter without an allocation; the map is
-	// replaced, never changed.
+	// resolved finds an attempt's counter without an allocation; the map is replaced, never
+	// changed.
 	resolved atomic.Pointer[map[attemptLabels]prometheus.Counter]
 	adding   sync.Mutex
 }
@@ -102,21 +102,21 @@ func newMeters() *meters {
 		m.Around.WithLabelValues(answer)
 	}
 	for _, during := range duringWords {
-		m.redisErrors.WithLabelValues(during) // a series that is there from the start can be watched
+		m.redisErrors.WithLabelValues(during) // a series that exists from the start can be monitored
 	}
 	m.resolved.Store(new(map[attemptLabels]prometheus.Counter))
 	return m
 }
 
-// Register puts the counters, and further collectors, into a configuration's registry. It may be
-// called for any number of registries, and again for the same one.
+// Register registers the counters, and further collectors, in a configuration's registry.
+// It may be called for any number of registries, and again for the same one.
 func Register(registry *prometheus.Registry, more ...prometheus.Collector) error {
 	m := All()
 	all := []prometheus.Collector{m.attempts, m.reserve, m.redisErrors, m.probes, m.unbacked, m.dropped, m.nothingLeft, m.Fast, m.Around, m.CutReaders, m.API}
 	all = append(append(all, more...), m.ledger.collectors()...)
 	for _, c := range append(all, m.outbox.collectors()...) {
 		err := registry.Register(c)
-		// ours, from before: fine; anybody else's under our name is an error
+		// ours, from before: fine; another module's collector under our name is an error
 		if existing, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok && existing.ExistingCollector == c {
 			continue
 		}
@@ -127,15 +127,15 @@ func Register(registry *prometheus.Registry, more ...prometheus.Collector) error
 	return nil
 }
 
-// CountAttempt counts one attempt when its outcome is known: refused, passed,
-// confirmed, released, in_doubt, held (the shop decides later), unbacked, repeated (an
-// order forwarded again) or replayed. Every saleID stays a label for good: it must be one
-// of the catalogue, or empty where the attempt has led to no sale.
+// CountAttempt counts one attempt when its outcome is known: refused, passed, confirmed,
+// released, in_doubt, held (the shop decides later), unbacked, repeated (an order forwarded
+// again) or replayed. Every saleID stays a label for good: it must be in the catalogue, or
+// empty if the attempt led to no sale.
 func CountAttempt(saleID, outcome string, reason sale.Reason) {
 	All().Attempt(saleID, outcome, reason).Inc()
 }
 
-// Attempt is the counter that CountAttempt counts.
+// Attempt returns the counter that CountAttempt increments.
 func (m *meters) Attempt(saleID, outcome string, reason sale.Reason) prometheus.Counter {
 	labels := attemptLabels{saleID, outcome, reason}
 	if c, ok := (*m.resolved.Load())[labels]; ok {
@@ -144,8 +144,8 @@ func (m *meters) Attempt(saleID, outcome string, reason sale.Reason) prometheus.
 	return m.resolve(labels)
 }
 
-// CountProbe counts one question about a hold in doubt, by the shop's verdict or as
-// not_asked. saleID must be one of the catalogue.
+// CountProbe counts one request about a hold in doubt, by the probe answer or as not_asked.
+// saleID must be in the catalogue.
 func CountProbe(saleID, verdict string) { All().probes.WithLabelValues(saleID, verdict).Inc() }
 
 // resolve finds a counter for the first time.
@@ -162,10 +162,10 @@ func (m *meters) resolve(labels attemptLabels) prometheus.Counter {
 	return c
 }
 
-// duringWords are what a call to Redis can be for.
+// duringWords are the purposes of a call to Redis.
 var duringWords = []string{"reserve", "settle", "watch", "reap", "probe", "rate"}
 
-// Edge counts what an edge tells it.
+// Edge counts the events of an edge.
 type Edge struct{}
 
 func (Edge) Reserved(took time.Duration) { All().reserve.Observe(took.Seconds()) }

@@ -12,7 +12,7 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// counted is the value of a series in a registry: a counter's, or a histogram's count.
+// counted returns the value of a series in a registry: a counter's, or a histogram's count.
 func counted(t *testing.T, registry *prometheus.Registry, name string, labels ...string) float64 {
 	t.Helper()
 	families, err := registry.Gather()
@@ -48,7 +48,7 @@ func newRegistry(t *testing.T) *prometheus.Registry {
 	return r
 }
 
-// Each configuration has its registry; what was counted is in all of them.
+// Each configuration has its registry; all of them have the counts from before.
 func TestMetricsSurviveAReload(t *testing.T) {
 	const name = "stockgate_attempts_total"
 	first := newRegistry(t)
@@ -67,7 +67,7 @@ func TestMetricsSurviveAReload(t *testing.T) {
 	}
 }
 
-// A name that somebody else has taken is an error, not silence.
+// A name that another collector has taken is an error, not silence.
 func TestMetricsDoNotHideBehindOthers(t *testing.T) {
 	r := prometheus.NewRegistry()
 	r.MustRegister(prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -78,8 +78,8 @@ func TestMetricsDoNotHideBehindOthers(t *testing.T) {
 	}
 }
 
-// attemptsHelp is the help text of the attempts: the same description is what
-// makes another collector a twin.
+// attemptsHelp returns the help text of the attempts: another collector is a duplicate only
+// if it has the same description.
 func (m *meters) attemptsHelp() string {
 	ch := make(chan *prometheus.Desc, 1)
 	m.attempts.Describe(ch)

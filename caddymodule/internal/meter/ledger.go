@@ -33,7 +33,7 @@ func newLedgerMetrics() ledgerMetrics {
 		}, []string{"where"}),
 	}
 	for _, where := range []string{"journal", "ledger"} {
-		m.failures.WithLabelValues(where) // a series that is there from the start can be watched
+		m.failures.WithLabelValues(where) // a series that exists from the start can be monitored
 	}
 	return m
 }
@@ -42,7 +42,7 @@ func (m *ledgerMetrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.length, m.lag, m.lagSeconds, m.drift, m.drained, m.failures}
 }
 
-// Books counts what a bookkeeper tells it.
+// Books counts the events of the journal service.
 type Books struct{}
 
 func (Books) Journal(sale string, h journal.Head, withLedger bool) {

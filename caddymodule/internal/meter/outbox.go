@@ -29,7 +29,7 @@ func newOutboxMetrics() outboxMetrics {
 		failures:   counter("stockgate_outbox_failures_total", "Attempts of this edge to send movements that failed, by where: journal (Redis, or the ledger behind it) or receiver.", "where"),
 	}
 	for _, answer := range []string{"2xx", "3xx", "4xx", "5xx", "none"} {
-		m.answers.WithLabelValues(answer) // a series that is there from the start can be watched
+		m.answers.WithLabelValues(answer) // a series that exists from the start can be monitored
 	}
 	for _, where := range []string{"journal", "receiver"} {
 		m.failures.WithLabelValues(where)

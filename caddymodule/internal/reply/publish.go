@@ -10,9 +10,9 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// Placeholders is what the last gate says of an attempt in placeholders. They are read
-// only where somebody asks for them: five entries in the replacer's map would cost
-// every refusal more than all of its filters.
+// Placeholders has what the last gate reports about an attempt in placeholders. They are
+// computed only when they are read: five entries in the replacer's map would cost every
+// refusal more than all of its filters.
 type Placeholders struct {
 	Verdict, Sale, Reservation, Ref string
 	reason                          sale.Reason
@@ -20,7 +20,7 @@ type Placeholders struct {
 
 const (
 	prefix = "http.stockgate."
-	// publishedVar is where in a request's variables the gate before has left them.
+	// publishedVar is the variable of a request in which the previous gate has left them.
 	publishedVar = "stockgate.published"
 )
 

@@ -1,5 +1,5 @@
-// Package reply gives a refusal to Caddy: as an answer, as placeholders, as an error for
-// handle_errors.
+// Package reply passes a refusal to Caddy: as an answer, as placeholders, or as an error
+// for handle_errors.
 package reply
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// Refuse answers a request with a refusal, and sets its placeholders. The error is one
-// for handle_errors, where the style says so.
+// Refuse answers a request with a refusal, and sets its placeholders. If the style asks for
+// it, Refuse returns an error for handle_errors.
 func Refuse(f *refuse.Refuser, w http.ResponseWriter, r *http.Request, no *sale.Refusal) error {
 	a := f.For(no.Reason)
 	if repl, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
@@ -29,8 +29,8 @@ func Refuse(f *refuse.Refuser, w http.ResponseWriter, r *http.Request, no *sale.
 	return caddyhttp.Error(a.Status, fmt.Errorf("stockgate refused the attempt: %s", a.Kind.Reason))
 }
 
-// DropPayload makes a bodiless GET without a query of a request before Caddy's
-// error routes see it: they may proxy, and no order may reach the shop past the gate.
+// DropPayload turns a request into a GET without body and query before Caddy's error routes
+// see it: they may proxy, and no order may reach the shop past the gate.
 func DropPayload(r *http.Request) {
 	// Caddy gives the request its original method and URL back for error routes.
 	if orig, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {

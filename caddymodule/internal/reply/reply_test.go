@@ -14,7 +14,7 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// An error route may proxy: the order must not get there past the gate.
+// An error route may proxy: the order must not reach the shop past the gate.
 func TestRefusalAsErrorDropsTheOrder(t *testing.T) {
 	f, err := refuse.New([]refuse.Style{{Reasons: []string{"*"}, Style: "error"}})
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// By names who asks, for the log and the journal: name@address. The name is that
-// of the client certificate where there is one.
+// By returns the caller, for the log and the journal: name@address. The name is that of the
+// client certificate if there is one.
 func By(r *http.Request) string {
 	name := r.Header.Get(adminapi.ByHeader)
 	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
@@ -49,7 +49,7 @@ func Word(what, word string) (string, error) {
 	return word, nil
 }
 
-// Body reads a whole body of at most so many bytes.
+// Body reads a whole body of at most the given number of bytes.
 func Body(r *http.Request, most int64) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, most))
 	var tooLarge *http.MaxBytesError
@@ -59,7 +59,7 @@ func Body(r *http.Request, most int64) ([]byte, error) {
 	return body, err
 }
 
-// JSON reads a body with these fields and no others, as strictly as the shop's API.
+// JSON reads a body that may have only the fields of into, as strictly as the shop's API.
 // No body is no field.
 func JSON(r *http.Request, most int64, into any) error {
 	body, err := Body(r, most)
@@ -72,8 +72,8 @@ func JSON(r *http.Request, most int64, into any) error {
 	return nil
 }
 
-// Query returns the parameters of a request. One that is unknown or repeated is
-// an error: a slip in dry_run must not become a change.
+// Query returns the parameters of a request. An unknown or repeated parameter is an error:
+// a misspelt dry_run must not become a change.
 func Query(r *http.Request, names ...string) (url.Values, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
