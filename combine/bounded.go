@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// bounded is a context that ends at a time too, for who waits in a combiner. Only
-// there does anybody wait, by waitFor: it has no timer of its own, and its Done is that
-// of the context in it. For everything else it is no context: see waited.
+// Bounded is a context that also ends at a given time, for the caller of a combiner. Only
+// waitFor respects that time: Bounded has no timer of its own, and its Done is that of the
+// inner context. For every other use, see Waited.
 type Bounded struct {
 	context.Context
 	until time.Time
 }
 
-// within bounds a context for a combiner.
+// Within bounds a context for a combiner.
 func Within(ctx context.Context, d time.Duration) *Bounded {
 	until := time.Now().Add(d)
 	if earlier, ok := ctx.Deadline(); ok && earlier.Before(until) {
@@ -35,19 +35,19 @@ func (b *Bounded) Err() error {
 	return nil
 }
 
-// waited is a context with the same end on whose Done anybody may wait.
+// Waited is an ordinary context with the same end.
 func (b *Bounded) Waited() (context.Context, context.CancelFunc) {
 	return context.WithDeadline(b.Context, b.until)
 }
 
-// timers are stopped: every wait needs one, and hardly any ends by it.
+// timers are stopped timers: every wait needs one, and hardly any wait ends by it.
 var timers = sync.Pool{New: func() any {
 	t := time.NewTimer(time.Hour)
 	t.Stop()
 	return t
 }}
 
-// waitFor gives what comes first: an answer, or the end of ctx (false).
+// waitFor returns what comes first: an answer, or the end of ctx (false).
 func waitFor[A any](ctx context.Context, done <-chan SourceAnswer[A]) (a SourceAnswer[A], ok bool) {
 	b, is := ctx.(*Bounded)
 	if !is {

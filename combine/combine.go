@@ -10,53 +10,53 @@ import (
 )
 
 const (
-	// mostTogether and mostWeight bound what one call of a script does: Redis does
-	// nothing else meanwhile.
+	// MaxTogether and MaxWeight bound what one call of a script does: Redis does nothing else
+	// meanwhile.
 	MaxTogether, MaxWeight = 128, 4096
-	// mostWaiting bounds the attempts that wait for Redis on one edge, and as well what
-	// is to be told to it about earlier ones.
+	// MaxWaiting bounds the attempts that wait for Redis on one edge, and, separately, the
+	// operations that settle earlier ones.
 	MaxWaiting = 10_000
-	// linger is how long a call waits for as many as the last one had.
+	// linger is how long a call waits for as many tickets as the last one had.
 	linger = time.Millisecond
 )
 
-// errBusy: more wait for Redis than it can be asked about in time.
+// ErrBusy says that more operations wait for Redis than it can do in time.
 var ErrBusy = fmt.Errorf("%w: too many wait for it (%w)", shard.ErrUnavailable, shard.ErrNotSent)
 
 var (
 	ErrClosed = fmt.Errorf("%w: this edge has stopped (%w)", shard.ErrUnavailable, shard.ErrNotSent)
 	ErrNoTime = fmt.Errorf("%w: its time was up while it waited for others (%w)", shard.ErrUnavailable, shard.ErrNotSent)
-	// errLeft: it may have run, or may run still.
+	// errLeft says that the operation may have run, or may still run.
 	errLeft = fmt.Errorf("%w: %w", shard.ErrUnavailable, errors.New("its time was up before the answer came"))
 )
 
-// combiner does what many ask for at the same time in few calls. Each queue has one
-// batch under way at most; what has queued meanwhile goes in the next one, in the order
-// in which it came. Who asks alone does not wait for others.
+// Combiner does what many goroutines ask for at the same time in few calls. Each queue has at
+// most one batch under way. What queues meanwhile goes in the next batch, in the order in which
+// it came. A single request does not wait for others.
 type Combiner[Q, A any] struct {
 	// send does what a batch asks for and answers every ticket of it.
 	send func(queue string, batch []*Ticket[Q, A])
 
 	mu      sync.Mutex
-	queues  map[string]*queue[Q, A] // those that have a goroutine
-	waiting [2]int                  // in all queues; of claims, and of what settles
+	queues  map[string]*queue[Q, A] // the queues that have a goroutine
+	waiting [2]int                  // in all queues: of reserve requests, and of what settles
 	closed  bool
 	running sync.WaitGroup
-	// answers are channels that are empty, and into which no goroutine will write.
+	// answers are empty channels into which no goroutine will write.
 	answers sync.Pool
 }
 
-// ticket is one request of one caller.
+// Ticket is one request of one caller.
 type Ticket[Q, A any] struct {
 	Request Q
-	Weight  int  // about how much work it is
-	Settles bool // it ends something: it is not turned away for new attempts
+	Weight  int  // roughly how much work it is
+	Settles bool // it settles a reservation: new attempts do not displace it
 
-	Ctx      context.Context      // until it ends the caller waits
-	Done     chan SourceAnswer[A] // has room for the one answer, whether or not the caller still waits
+	Ctx      context.Context      // the caller waits until it ends
+	Done     chan SourceAnswer[A] // has room for the one answer, even if the caller no longer waits
 	answered bool                 // belongs to the goroutine that answers
 
-	queue      *queue[Q, A] // nil: it does not wait any more; guarded by the combiner's mu
+	queue      *queue[Q, A] // nil: it no longer waits; guarded by the combiner's mu
 	prev, next *Ticket[Q, A]
 }
 
@@ -65,7 +65,7 @@ type SourceAnswer[A any] struct {
 	Err  error
 }
 
-// answer answers a ticket. Only the first call counts: after it the channel can belong to
+// Answer answers a ticket. Only the first call counts: after it, the channel may belong to
 // another ticket.
 func (t *Ticket[Q, A]) Answer(a A, err error) {
 	if t.answered {
@@ -75,13 +75,13 @@ func (t *Ticket[Q, A]) Answer(a A, err error) {
 	t.Done <- SourceAnswer[A]{a, err}
 }
 
-// fail answers a ticket with an error.
+// Fail answers a ticket with an error.
 func (t *Ticket[Q, A]) Fail(err error) {
 	var none A
 	t.Answer(none, err)
 }
 
-// kind is the place of a ticket's count.
+// kind is the index of a ticket's count.
 func (t *Ticket[Q, A]) kind() int {
 	if t.Settles {
 		return 1
@@ -89,14 +89,14 @@ func (t *Ticket[Q, A]) kind() int {
 	return 0
 }
 
-// queue is what waits for one shard. It is there while it has a goroutine.
+// queue is what waits for one shard. It exists while it has a goroutine.
 type queue[Q, A any] struct {
 	name        string
 	first, last *Ticket[Q, A]
 	waiting     [2]int
-	before      int           // how many the last call had
+	before      int           // how many tickets the last call had
 	wanted      int           // how many a lingering call waits for; 0: none lingers
-	enough      chan struct{} // they are there
+	enough      chan struct{} // closed when they have come
 }
 
 func NewCombiner[Q, A any](send func(string, []*Ticket[Q, A])) *Combiner[Q, A] {
@@ -105,15 +105,14 @@ func NewCombiner[Q, A any](send func(string, []*Ticket[Q, A])) *Combiner[Q, A] {
 	return c
 }
 
-// do asks for something together with others. It returns when there is an answer or
-// when ctx ends: what was not sent until then is never sent.
+// Do sends a request together with others. It returns when there is an answer or when ctx ends:
+// a request that was not sent by then is never sent.
 func (c *Combiner[Q, A]) Do(ctx context.Context, name string, t *Ticket[Q, A]) (A, error) {
 	c.Ask(ctx, name, t)
 	return c.AnswerTo(t)
 }
 
-// ask queues tickets, to go together as far as there is room. For each of them answerTo
-// must be called.
+// Ask queues tickets, to go together as far as there is room. Call AnswerTo for each of them.
 func (c *Combiner[Q, A]) Ask(ctx context.Context, name string, batch ...*Ticket[Q, A]) {
 	for _, t := range batch {
 		t.Ctx, t.Done = ctx, c.answers.Get().(chan SourceAnswer[A])
@@ -127,7 +126,7 @@ func (c *Combiner[Q, A]) Ask(ctx context.Context, name string, batch ...*Ticket[
 	}
 }
 
-// answerTo waits for the answer to a ticket, as long as it may.
+// AnswerTo waits for the answer to a ticket until the ticket's context ends.
 func (c *Combiner[Q, A]) AnswerTo(t *Ticket[Q, A]) (A, error) {
 	a, ok := waitFor(t.Ctx, t.Done)
 	if !ok {
@@ -138,14 +137,14 @@ func (c *Combiner[Q, A]) AnswerTo(t *Ticket[Q, A]) (A, error) {
 		select {
 		case a = <-t.Done: // just in time
 		default:
-			return a.What, errLeft // its answer may come yet: nobody else may have the channel
+			return a.What, errLeft // its answer may still come, so the channel is not reused
 		}
 	}
 	c.answers.Put(t.Done)
 	return a.What, a.Err
 }
 
-// run sends what waits in a queue, until nothing does.
+// run sends what waits in a queue, until the queue is empty.
 func (c *Combiner[Q, A]) run(q *queue[Q, A]) {
 	for {
 		c.await(q)
@@ -157,7 +156,8 @@ func (c *Combiner[Q, A]) run(q *queue[Q, A]) {
 	}
 }
 
-// safely answers everybody of a batch, whatever happens: they wait in other goroutines.
+// Safely calls send and answers every ticket of a batch even if send panics: the callers wait
+// in other goroutines.
 func Safely[Q, A any](batch []*Ticket[Q, A], send func()) {
 	defer func() {
 		p := recover()
@@ -172,8 +172,8 @@ func Safely[Q, A any](batch []*Ticket[Q, A], send func()) {
 	send()
 }
 
-// await waits until as many are there as went together the last time, but not long.
-// After one that was alone it does not wait at all.
+// await waits, for a short time, until as many tickets wait as went together the last time.
+// After a single ticket it does not wait at all.
 func (c *Combiner[Q, A]) await(q *queue[Q, A]) {
 	c.mu.Lock()
 	want := q.before
@@ -191,8 +191,7 @@ func (c *Combiner[Q, A]) await(q *queue[Q, A]) {
 	}
 }
 
-// take removes what goes together in the next call. Nil: there is nothing, and the
-// queue has ended.
+// take removes what goes together in the next call. Nil: the queue was empty and has ended.
 func (c *Combiner[Q, A]) take(q *queue[Q, A]) []*Ticket[Q, A] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -218,8 +217,7 @@ func (c *Combiner[Q, A]) take(q *queue[Q, A]) []*Ticket[Q, A] {
 	return batch
 }
 
-// close turns away who waits and who comes. What is under way goes on: wait waits
-// for it.
+// Close rejects waiting and new requests. Calls under way continue; Wait waits for them.
 func (c *Combiner[Q, A]) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -235,16 +233,15 @@ func (c *Combiner[Q, A]) Close() {
 
 func (c *Combiner[Q, A]) Wait() { c.running.Wait() }
 
-// failAll answers every ticket of a batch with an error.
+// FailAll answers every ticket of a batch with an error.
 func FailAll[Q, A any](batch []*Ticket[Q, A], err error) {
 	for _, t := range batch {
 		t.Fail(err)
 	}
 }
 
-// callUntil is when a call for a batch must have its answer: as long as a caller waits, but no
-// longer than twice the timeout, so that others do not wait in vain behind a connection that
-// is dead.
+// CallUntil is when a call for a batch must have its answer: as late as its callers wait, but
+// no later than twice the timeout, so that others do not wait in vain behind a dead connection.
 func CallUntil[Q, A any](batch []*Ticket[Q, A], timeout time.Duration) time.Time {
 	longest := time.Now().Add(2 * timeout)
 	var latest time.Time

@@ -39,7 +39,7 @@ func newGated(t *testing.T) *gated {
 	return g
 }
 
-// ask asks in the background, and returns when it is queued or begun.
+// ask sends a request in the background, and returns when it is queued or begun.
 func (g *gated) ask(ctx context.Context, queue, name string, weight int, settles bool) {
 	g.t.Helper()
 	before := g.Waiting()
@@ -65,7 +65,7 @@ func (g *gated) answer(name string) (error, bool) {
 	return err, ok
 }
 
-// next lets the present call go on and returns the next one.
+// next lets the present call continue and returns the next one.
 func (g *gated) next() []string {
 	g.t.Helper()
 	g.goOn <- struct{}{}
@@ -78,15 +78,15 @@ func (g *gated) next() []string {
 	}
 }
 
-// first makes a call that is under way from then on.
+// first starts a call, which stays under way.
 func (g *gated) first(queue string) {
 	g.t.Helper()
 	g.ask(context.Background(), queue, "first "+queue, 1, false)
 	<-g.begun
 }
 
-// What queues while a call is under way goes in the next one, in order, whatever it
-// is, as far as there is room.
+// Requests that queue while a call is under way go in the next one, in order and of any kind,
+// as far as there is room.
 func TestTogetherInOrder(t *testing.T) {
 	g := newGated(t)
 	g.first("s")
@@ -103,7 +103,7 @@ func TestTogetherInOrder(t *testing.T) {
 	}
 }
 
-// A call is bounded by the work that it is; what is more than that alone goes alone.
+// A call is bounded by its work. A request that exceeds the bound goes alone.
 func TestHeavyOnesApart(t *testing.T) {
 	g := newGated(t)
 	g.first("s")
@@ -117,8 +117,8 @@ func TestHeavyOnesApart(t *testing.T) {
 	}
 }
 
-// Who leaves the queue is never sent, the others are; who leaves while his call is
-// under way cannot know.
+// A caller that leaves the queue is never sent; the others are. A caller that leaves during its
+// call cannot know whether it ran.
 func TestWhoLeaves(t *testing.T) {
 	g := newGated(t)
 	sent, leaveSent := context.WithCancel(context.Background())
@@ -138,7 +138,7 @@ func TestWhoLeaves(t *testing.T) {
 		stocktest.Eventually(t, name+" has left", func() bool { _, ok := g.answer(name); return ok })
 		err, _ := g.answer(name)
 		if !errors.Is(err, shard.ErrUnavailable) || errors.Is(err, shard.ErrNotSent) != (name != "sent") {
-			t.Errorf("%s hears %v", name, err)
+			t.Errorf("%s gets %v", name, err)
 		}
 	}
 	if got := g.next(); !slices.Equal(got, []string{"a", "b"}) {
@@ -148,12 +148,12 @@ func TestWhoLeaves(t *testing.T) {
 		t.Errorf("%d wait", n)
 	}
 	if _, err := g.Do(queued, "s", "late", 1, false); !errors.Is(err, shard.ErrNotSent) {
-		t.Errorf("who has left already hears %v", err)
+		t.Errorf("a caller that had already left gets %v", err)
 	}
 }
 
-// The queue has an end. A sale that waits for much does not keep another one out: its
-// last attempt is turned away instead. Confirms are not turned away for attempts.
+// The queue has an end. A long queue does not keep other sales out: its last attempt is
+// rejected instead. Attempts do not displace confirms.
 func TestTheQueueIsShared(t *testing.T) {
 	g := newGated(t)
 	g.first("s")
@@ -175,29 +175,29 @@ func TestTheQueueIsShared(t *testing.T) {
 	}
 	stocktest.Eventually(t, "a full queue", func() bool { return g.Waiting() == combine.MaxWaiting })
 	if _, err := g.Do(ctx, "s", "one more", 1, false); !errors.Is(err, combine.ErrBusy) || !errors.Is(err, shard.ErrNotSent) {
-		t.Errorf("one more hears %v", err)
+		t.Errorf("one more request gets %v", err)
 	}
 	for i := range 5 {
 		ask("other", fmt.Sprint("o", i))
 		select {
 		case got := <-busy:
 			if got != "s" {
-				t.Errorf("one of %s is turned away", got)
+				t.Errorf("a request of %s is rejected", got)
 			}
 		case <-stocktest.Soon(t).Done():
-			t.Fatal("nobody is turned away")
+			t.Fatal("no request is rejected")
 		}
 	}
 	g.ask(context.Background(), "s", "confirm", 1, true)
 	if err, answered := g.answer("confirm"); answered {
-		t.Errorf("a confirm hears %v", err)
+		t.Errorf("a confirm gets %v", err)
 	}
 	if n := g.Waiting(); n > combine.MaxWaiting+1 || n < combine.MaxWaiting-4 {
 		t.Errorf("%d wait", n)
 	}
 }
 
-// A call that is slow holds up nobody else's.
+// A slow call delays no other queue.
 func TestQueuesAreApart(t *testing.T) {
 	g := newGated(t)
 	g.first("slow")
@@ -208,7 +208,7 @@ func TestQueuesAreApart(t *testing.T) {
 	}
 }
 
-// Whoever waits when it is closed was not sent, and nothing is left running.
+// A request that waits when the combiner is closed is not sent, and nothing is left running.
 func TestClosedCombiner(t *testing.T) {
 	g := newGated(t)
 	g.first("s")
@@ -220,21 +220,20 @@ func TestClosedCombiner(t *testing.T) {
 	}()
 	stocktest.Eventually(t, "an empty queue", func() bool { _, ok := g.answer("waits"); return ok })
 	if err, _ := g.answer("waits"); !errors.Is(err, shard.ErrNotSent) || !errors.Is(err, shard.ErrUnavailable) {
-		t.Errorf("who waits hears %v", err)
+		t.Errorf("a waiting request gets %v", err)
 	}
 	if _, err := g.Do(context.Background(), "s", "late", 1, false); !errors.Is(err, shard.ErrNotSent) {
-		t.Errorf("who comes later hears %v", err)
+		t.Errorf("a later request gets %v", err)
 	}
 	g.goOn <- struct{}{}
 	<-done
 	stocktest.Eventually(t, "the answer", func() bool { _, ok := g.answer("first s"); return ok })
 	if err, _ := g.answer("first s"); err != nil {
-		t.Errorf("what was under way ends with %v", err)
+		t.Errorf("the call under way ends with %v", err)
 	}
 }
 
-// A call that panics is an answer like others to those who wait in it, and the next
-// one goes on.
+// A panic in a call is an ordinary error for the callers in it, and the next call continues.
 func TestACallThatPanics(t *testing.T) {
 	c := combine.NewNameCombiner(func(_ string, names []string) {
 		if names[0] == "bad" {

@@ -4,10 +4,10 @@ import (
 	"context"
 )
 
-// Combiner is one that is asked for names.
+// NameCombiner is a combiner whose requests are names.
 type NameCombiner struct{ c *Combiner[string, string] }
 
-// NewCombiner makes one that sends batches of names.
+// NewNameCombiner makes a combiner that sends batches of names.
 func NewNameCombiner(send func(queue string, names []string)) NameCombiner {
 	return NameCombiner{NewCombiner(func(queue string, batch []*Ticket[string, string]) {
 		names := make([]string, len(batch))
@@ -21,13 +21,13 @@ func NewNameCombiner(send func(queue string, names []string)) NameCombiner {
 	})}
 }
 
-// Do asks for a name, as an attempt or as something that settles one.
+// Do requests a name, as an attempt or as an operation that settles one.
 func (c NameCombiner) Do(ctx context.Context, queue, name string, weight int, settles bool) (string, error) {
 	return c.c.Do(ctx, queue, &Ticket[string, string]{Request: name, Weight: weight, Settles: settles})
 }
 
-// Waiting is how many wait to be sent.
+// Waiting is how many requests wait to be sent.
 func (c NameCombiner) Waiting() int { return c.c.Waiting() }
 
-// Close turns everybody away and waits for what is under way.
+// Close rejects all waiting requests and waits for what is under way.
 func (c NameCombiner) Close() { c.c.Close(); c.c.Wait() }

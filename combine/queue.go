@@ -1,8 +1,8 @@
 package combine
 
-// enter queues a ticket, and begins to send what its queue has. When all places are
-// taken it is turned away, or, if its queue has less than its share of them, the one
-// that came last to the longest queue. The combiner's mu must be held.
+// enter queues a ticket, and starts to send its queue. When the combiner is full it rejects the
+// ticket, or, if the ticket's queue has less than its share, the last ticket of the longest
+// queue. The caller must hold the combiner's mu.
 func (c *Combiner[Q, A]) enter(name string, t *Ticket[Q, A]) error {
 	if c.closed {
 		return ErrClosed
@@ -38,7 +38,7 @@ func (c *Combiner[Q, A]) enter(name string, t *Ticket[Q, A]) error {
 	return nil
 }
 
-// share is how many places each queue may have when there are not enough for all.
+// share is how many tickets each queue may have when there is not enough room for all.
 func (c *Combiner[Q, A]) share(kind int, with *queue[Q, A]) int {
 	n := 0
 	for _, q := range c.queues {
@@ -49,8 +49,8 @@ func (c *Combiner[Q, A]) share(kind int, with *queue[Q, A]) int {
 	return max(1, MaxWaiting/n)
 }
 
-// turnAway makes room for one: who came last to the longest queue hears that there is
-// none.
+// reject makes room for one ticket: the last ticket of the longest queue is answered with
+// ErrBusy.
 func (c *Combiner[Q, A]) reject(kind int) {
 	var longest *queue[Q, A]
 	for _, q := range c.queues {
@@ -67,7 +67,7 @@ func (c *Combiner[Q, A]) reject(kind int) {
 	}
 }
 
-// leave takes a ticket back. False: it was sent, or answered.
+// leave withdraws a ticket. False: it was sent or answered.
 func (c *Combiner[Q, A]) leave(t *Ticket[Q, A]) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,7 +78,7 @@ func (c *Combiner[Q, A]) leave(t *Ticket[Q, A]) bool {
 	return true
 }
 
-// remove takes a ticket out of its queue. The combiner's mu must be held.
+// remove takes a ticket out of its queue. The caller must hold the combiner's mu.
 func (c *Combiner[Q, A]) remove(t *Ticket[Q, A]) {
 	q := t.queue
 	if t.prev != nil {
@@ -96,10 +96,10 @@ func (c *Combiner[Q, A]) remove(t *Ticket[Q, A]) {
 	c.waiting[t.kind()]--
 }
 
-// count is how many wait in a queue.
+// count is how many tickets wait in a queue.
 func (q *queue[Q, A]) count() int { return q.waiting[0] + q.waiting[1] }
 
-// hurry ends the wait for others.
+// hurry ends the wait for further tickets.
 func (q *queue[Q, A]) hurry() {
 	if q.wanted > 0 {
 		q.wanted = 0

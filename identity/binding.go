@@ -8,20 +8,20 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// Key names an idempotency key of a buyer, without telling it.
+// Key is the binding field of a buyer's idempotency key. It does not reveal the key.
 func (s *Secret) Key(buyer, key string) string {
 	var room [identityRoom]byte
 	return s.hashText(KeyField, append(appendBuyer(s.begin(room[:0], "key"), buyer), key...))
 }
 
-// appendBuyer appends a buyer before something else. The length keeps the one's end
-// apart from the other's beginning.
+// appendBuyer appends a buyer before another value. The length separates the end of the buyer
+// from the beginning of the value.
 func appendBuyer(b []byte, buyer string) []byte {
 	return append(append(strconv.AppendInt(b, int64(len(buyer)), 10), ':'), buyer...)
 }
 
-// Single names a purchase without a key: the same buyer and the same lines, in any
-// order, give the same name.
+// Single is the binding field of an attempt without a key: the same buyer and the same lines,
+// in any order, give the same field.
 func (s *Secret) Single(buyer string, lines []sale.Line) string {
 	var room [identityRoom]byte
 	b := appendBuyer(s.begin(room[:0], "single"), buyer)
@@ -37,7 +37,7 @@ func (s *Secret) Single(buyer string, lines []sale.Line) string {
 	return s.hashText(SingleField, append(b, strings.Join(words, " ")...))
 }
 
-// What the fields of idempotency keys begin with, and those of buyers and lines. These are
+// Prefixes of the binding fields of idempotency keys, and of buyers and lines. These fields are
 // not looked up before an attempt reserves.
 const (
 	KeyField    = "k|"

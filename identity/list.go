@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// maxListText is the most bytes that an entry of a list may have.
+// MaxListText is the maximum length of a list entry in bytes.
 const MaxListText = 512
 
 func PrefixFamily(p netip.Prefix) string {
@@ -16,8 +16,8 @@ func PrefixFamily(p netip.Prefix) string {
 	return "ip6/"
 }
 
-// listKey is the keyed hash of an entry: what Identity gives for the kind
-// "list <form>". Alike values of a list and of a limit have nothing in common.
+// ListKey is the keyed hash of a list entry: what Identity gives for the kind "list <form>".
+// Equal values of a list and of a limit have unrelated hashes.
 type ListKey = [16]byte
 
 func (s *Secret) ListText(kind, value string) ListKey {
@@ -26,7 +26,7 @@ func (s *Secret) ListText(kind, value string) ListKey {
 	return s.hmac(append(b, value...))
 }
 
-// listPrefix hashes the bytes of the prefix's address.
+// ListPrefix hashes the bytes of the prefix's address.
 func (s *Secret) ListPrefix(p netip.Prefix) ListKey {
 	var room [hmacRoom]byte
 	b := append(append(room[:sha256.BlockSize], "list "...), PrefixFamily(p)...)
@@ -39,5 +39,5 @@ func (s *Secret) ListPrefix(p netip.Prefix) ListKey {
 	return s.hmac(append(b, a[:]...))
 }
 
-// listPrint tells a secret from another one, and nothing else about it.
+// ListPrint distinguishes a secret from another one, and reveals nothing else about it.
 func (s *Secret) ListPrint() string { return s.Identity("list print", "") }

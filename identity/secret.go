@@ -5,8 +5,8 @@ import (
 	"encoding/base64"
 )
 
-// Secret hashes identities, so that Redis holds no phone number and no address.
-// All edges of one Redis have the same.
+// Secret hashes identities, so that Redis holds no phone number and no address. All edges of
+// one Redis share it.
 type Secret [32]byte
 
 // Identity returns the keyed hash (HMAC-SHA-256, 128 bits of it) under which an
@@ -16,16 +16,16 @@ func (s *Secret) Identity(kind, value string) string {
 	return s.hashText("", append(s.begin(room[:0], kind), value...))
 }
 
-// identityRoom is enough for the text of nearly every identity, behind a block.
+// identityRoom is enough for a block and the text of nearly every identity.
 const identityRoom = sha256.BlockSize + 320
 
-// begin appends the room of a block and the kind of what is hashed. The value follows.
+// begin appends an empty block and the kind of what is hashed. The value follows.
 func (s *Secret) begin(b []byte, kind string) []byte {
 	var block [sha256.BlockSize]byte
 	return append(append(append(b, block[:]...), kind...), 0)
 }
 
-// word is the hash of b, which begin has begun, as text behind a prefix.
+// hashText is the hash of b, which begin has started, as text after a prefix.
 func (s *Secret) hashText(prefix string, b []byte) string {
 	hash := s.hmac(b)
 	var room [32]byte
@@ -35,9 +35,9 @@ func (s *Secret) hashText(prefix string, b []byte) string {
 // hmacRoom is enough for a block, the longest form and the longest value.
 const hmacRoom = sha256.BlockSize + 5 + 32 + 1 + MaxListText
 
-// hmac is HMAC-SHA-256 (RFC 2104), 128 bits of it, of what follows the first block
-// of b. It is written out because every attempt asks for it: unlike that of
-// crypto/hmac, none of its memory is on the heap.
+// hmac is HMAC-SHA-256 (RFC 2104), cut to 128 bits, of what follows the first block of b. It is
+// written out because every attempt needs it: unlike crypto/hmac, it allocates nothing on the
+// heap.
 func (s *Secret) hmac(b []byte) ListKey {
 	for i := range sha256.BlockSize {
 		b[i] = 0x36

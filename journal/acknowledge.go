@@ -8,8 +8,8 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// Acknowledge notes that a ledger has a sale's journal up to an entry: what is before
-// it may be trimmed. It never goes back.
+// Acknowledge records that a ledger has a sale's journal up to an entry: what is before it may
+// be trimmed. The position never goes back.
 func (j *Journal) Acknowledge(ctx context.Context, sale string, epoch, seq int64) error {
 	replies, err := j.shard.Run(ctx, j.shard.Scripts.Settle, sale, shard.Op("acknowledge", epoch, seq))
 	if err != nil {

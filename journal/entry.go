@@ -11,15 +11,15 @@ import (
 	"github.com/stockgate/stockgate/record"
 )
 
-// entry is one entry of a journal's stream: the movements of one call of a script, all
-// at the same time. Its id is the number of the last of them.
+// entry is one entry of a journal's stream: the movements of one call of a script, all made at
+// the same time. Its id is the number of the last of them.
 type entry struct {
 	Last      int64
 	time      string // ms
 	Movements []Moved
 }
 
-// moved is one movement as the scripts write it.
+// Moved is one movement as the scripts write it.
 type Moved struct {
 	Seq                                        int64
 	kind, id, was, lines, buyer, cause, record string
@@ -28,7 +28,7 @@ type Moved struct {
 // journalFormat is the version of the entries.
 const journalFormat = "1"
 
-// entryOf reads an entry as lua/flush.lua writes it.
+// EntryOf reads an entry as lua/flush.lua writes it.
 func EntryOf(m redis.XMessage) (entry, error) {
 	field := func(name string) string {
 		v, _ := m.Values[name].(string)
@@ -56,7 +56,7 @@ func EntryOf(m redis.XMessage) (entry, error) {
 	return e, nil
 }
 
-// read takes a movement apart. Its last field, the record, has tabs of its own.
+// read parses a movement. Its last field, the record, has tabs of its own.
 func (m *Moved) read(line string) (ok bool) {
 	for _, field := range [...]*string{&m.kind, &m.id, &m.was, &m.lines, &m.buyer, &m.cause} {
 		if *field, line, ok = strings.Cut(line, "\t"); !ok {
@@ -67,10 +67,10 @@ func (m *Moved) read(line string) (ok bool) {
 	return true
 }
 
-// first is the number of the entry's first movement.
+// First is the number of the entry's first movement.
 func (e *entry) First() int64 { return e.Last - int64(len(e.Movements)) + 1 }
 
-// print tells an entry from another that has its id in another life of the journal.
+// Print distinguishes an entry from one with the same id in another epoch.
 func (e *entry) Print() string {
 	m := e.Movements[len(e.Movements)-1]
 	return strings.Join([]string{e.time, m.kind, m.id, m.lines}, "\t")

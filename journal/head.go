@@ -11,36 +11,36 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// JournalHead says where a sale's journal begins and ends.
+// Head says where a sale's journal begins and ends.
 type Head struct {
-	// Epoch is the life of the shard: another one means that Redis has lost the sale
-	// since.
+	// Epoch is the life of the shard: another epoch means that Redis has lost the sale in
+	// between.
 	Epoch int64 `json:"epoch"`
-	// First and Last are numbers of movements. First 0: the journal is empty. Last is
-	// the newest number that was given, whether or not its movement is still there.
+	// First and Last are numbers of movements. First 0: the journal is empty. Last is the
+	// newest number that was given, even if its movement is gone.
 	First int64 `json:"first"`
 	Last  int64 `json:"last"`
-	// Length is how many movements there are, Began when the first of them was made.
+	// Length is how many movements there are. Began is when the first of them was made.
 	Length int64     `json:"length"`
 	Began  time.Time `json:"began,omitzero"`
 	// Now is the shard's clock, as far as this process knows it.
 	Now time.Time `json:"now"`
-	// Lead is how far that is ahead of Redis's own time.
+	// Lead is how far the shard's clock is ahead of Redis's own time.
 	Lead time.Duration `json:"lead,omitempty"`
-	// Acked is the last movement that a ledger has; 0: none. AckedAt is when it said so,
-	// by the shard's clock.
+	// Acked is the last movement that a ledger has; 0: none. AckedAt is when the ledger
+	// acknowledged it, by the shard's clock.
 	Acked   int64     `json:"acked"`
 	AckedAt time.Time `json:"acked_at,omitzero"`
-	// Sent is the last movement that the outbox's receiver has; 0: none. SentAt is when it
-	// was last known to be well, having taken something or having all, by the shard's
-	// clock; zero: there was never an outbox.
+	// Sent is the last movement that the outbox's receiver has; 0: none. SentAt is when the
+	// outbox was last known to work, because its receiver took a movement or had all of them,
+	// by the shard's clock; zero: there was never an outbox.
 	Sent   int64     `json:"sent"`
 	SentAt time.Time `json:"sent_at,omitzero"`
-	// Age is for how long the oldest movement has waited that no ledger has; 0: none
-	// waits. Without a ledger it is the age of the journal.
+	// Age is how long the oldest movement that no ledger has has waited; 0: none waits. Without
+	// a ledger it is the age of the journal.
 	Age time.Duration `json:"age"`
-	// Lost is how many movements Redis has lost at least since this process knows the
-	// sale, as it has seen; 0: it has seen none being lost.
+	// Lost is the least number of movements that Redis has lost since this process has known
+	// the sale; 0: this process has seen no loss.
 	Lost int64 `json:"lost,omitzero"`
 }
 
@@ -50,8 +50,8 @@ func (h *Head) Behind() int64 { return max(h.Last-h.Acked, 0) }
 // Unsent is how many movements the outbox's receiver does not have.
 func (h *Head) Unsent() int64 { return max(h.Last-h.Sent, 0) }
 
-// JournalHead reads where a sale's journal begins and ends; ErrNoSale when there is
-// none.
+// Head reads where a sale's journal begins and ends. It returns ErrNoSale when there is no
+// journal.
 func (j *Journal) Head(ctx context.Context, sale string) (Head, error) {
 	before := j.shard.Clock(sale).Mark()
 	known, _, _ := j.LastHead(sale)
@@ -107,9 +107,8 @@ func beginning(m redis.XMessage) (int64, time.Time, error) {
 	return e.First(), at, err
 }
 
-// LastHead is what this process knows of a sale's journal from before: what JournalHead
-// has told last, and the newest number that any answer has told in the same life. False:
-// nothing.
+// LastHead is what this process already knows of a sale's journal: the last result of Head, and
+// the newest number that any answer has reported in the same epoch. False: it knows nothing.
 func (j *Journal) LastHead(sale string) (h Head, seq int64, ok bool) {
 	last, ok := j.heads.Load(sale)
 	if !ok {
@@ -119,7 +118,7 @@ func (j *Journal) LastHead(sale string) (h Head, seq int64, ok bool) {
 	return h, max(h.Last, j.shard.Clock(sale).Seq.Load()), true
 }
 
-// Fall is what this process has seen Redis lose of a sale; zero: nothing.
+// Fall is the loss of movements that this process has seen in a sale; zero: none.
 func (j *Journal) Fall(sale string) shard.Fall {
 	if f := j.shard.Clock(sale).Fall.Load(); f != nil {
 		return *f
@@ -127,8 +126,7 @@ func (j *Journal) Fall(sale string) shard.Fall {
 	return shard.Fall{}
 }
 
-// journalNow estimates the shard's clock, which was at least so late when it was
-// last stored.
+// JournalNow estimates the shard's clock, which is at least as late as its last stored value.
 func (j *Journal) JournalNow(sale string, stored, lead int64) time.Time {
 	now, ok := j.shard.Clock(sale).Now()
 	if !ok {
@@ -137,11 +135,11 @@ func (j *Journal) JournalNow(sale string, stored, lead int64) time.Time {
 	return record.TimeOf(max(now+lead, stored))
 }
 
-// JournalBefore finds the last movement of a sale's journal that was made before a time;
-// 0: there is none. The entries' times never go back, so few of them are read.
+// Before finds the last movement of a sale's journal that was made before a given time; 0:
+// there is none. The entries' times never go back, so it reads only few of them.
 func (j *Journal) Before(ctx context.Context, sale string, h Head, before time.Time) (int64, error) {
 	key := j.shard.ShardKeys(sale)[shard.JournalKey]
-	low, high := h.First-1, h.Last // all up to low are older, none above high is
+	low, high := h.First-1, h.Last // all up to low are older, none above high
 	if h.First == 0 {
 		return 0, nil
 	}
@@ -151,7 +149,7 @@ func (j *Journal) Before(ctx context.Context, sale string, h Head, before time.T
 		if err != nil {
 			return 0, shard.Explain(err)
 		}
-		if len(e) == 0 { // the end has gone: nothing older is there
+		if len(e) == 0 { // the end is gone: nothing older exists
 			high = middle - 1
 			continue
 		}

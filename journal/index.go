@@ -16,7 +16,7 @@ func (j *Journal) Sales(ctx context.Context) ([]string, error) {
 	return ids, nil
 }
 
-// Announce writes sales into the index: Redis must have them.
+// Announce adds sales to the index, so that edges notice when Redis has lost one.
 func (j *Journal) Announce(ctx context.Context, ids ...string) error {
 	if len(ids) == 0 {
 		return nil

@@ -16,41 +16,41 @@ import (
 // Journal reads the movements of sales in one Redis. It is safe for concurrent use.
 type Journal struct {
 	shard *shard.Client
-	heads sync.Map // sale id → JournalHead: what was seen of the journal last
+	heads sync.Map // sale id → Head: the last one that was read
 }
 
-// NewJournal reads the journals in a Redis.
+// New reads the journals in a Redis.
 func New(shard *shard.Client) *Journal { return &Journal{shard: shard} }
 
-// Movement is one entry of a sale's journal: what happened, in the order in which it
-// happened.
+// Movement is one record of a sale's journal. They are in the order in which they happened.
 type Movement struct {
 	// Seq counts 1, 2, 3, … without a gap.
 	Seq int64 `json:"seq"`
-	// Kind is a state that a reservation has come to, or recreated, extended, returned,
+	// Kind is a state that a reservation has entered, or recreated, extended, returned,
 	// adjusted, loaded, applied, open, paused, closed, rebuilt, repaired.
 	Kind string `json:"kind"`
 	// Time is by the shard's clock, in ms. It never goes back.
 	Time time.Time `json:"time"`
-	// ID is the reservation, the adjustment, the sale's version, or what was repaired.
+	// ID is that of the reservation or the adjustment, the sale's version, or what was
+	// repaired.
 	ID string `json:"id"`
-	// Was is the state that the reservation has left; empty: it did not exist, or the
-	// entry is not about one.
+	// Was is the state that the reservation has left; empty: it did not exist, or the movement
+	// is not about a reservation.
 	Was record.State `json:"was,omitempty"`
-	// Lines are the units that moved; negative: out of stock.
+	// Lines are the units that moved; negative: they were taken out of the stock.
 	Lines []record.CellUnits `json:"lines,omitempty"`
 	// Buyer is a keyed hash.
 	Buyer string `json:"buyer,omitempty"`
 	Cause string `json:"cause,omitempty"`
-	// Record is the reservation as it was after the entry, where it begins (held,
-	// recreated), where more than its state has changed, and nil elsewhere.
+	// Record is the reservation after the movement, where it begins (held, recreated) or where
+	// more than its state has changed; nil elsewhere.
 	Record *record.Record `json:"record,omitempty"`
 }
 
-// GapError: a journal lacks entries. They were trimmed, or Redis has lost them.
+// GapError says that a journal lacks movements: they were trimmed, or Redis has lost them.
 type GapError struct {
 	Sale       string
-	Want, Have int64 // Have 0: nothing more is there
+	Want, Have int64 // Have 0: there are no more
 }
 
 func (e *GapError) Error() string {
@@ -62,11 +62,12 @@ func (e *GapError) Error() string {
 		e.Sale, e.Want, e.Have)
 }
 
-// Movements reads up to most movements that follow the one with the number after. It
-// returns a GapError when the next one is not the next number.
+// Movements reads up to most movements that follow the one with the number after. It returns a
+// GapError when the next movement does not have the next number.
 func (j *Journal) Movements(ctx context.Context, sale string, after int64, most int) ([]Movement, error) {
 	var out []Movement
-	// an entry may have a hundred movements: not so many are read at once as might be needed
+	// an entry may have a hundred movements, so it does not read as many entries as might be
+	// needed
 	for atOnce := max(most/16, 16); len(out) < most; {
 		next := after + 1 + int64(len(out))
 		entries, err := j.shard.Redis.XRangeN(ctx, j.shard.ShardKeys(sale)[shard.JournalKey], entryID(next), "+", int64(atOnce)).Result()
@@ -86,7 +87,7 @@ func (j *Journal) Movements(ctx context.Context, sale string, after int64, most 
 	return out[:min(len(out), most)], nil
 }
 
-// follow adds the movements of an entry from the number next on.
+// follow appends the movements of an entry, from the number next on.
 func follow(out []Movement, sale string, next int64, m redis.XMessage) ([]Movement, error) {
 	e, err := EntryOf(m)
 	if err == nil {
@@ -109,5 +110,5 @@ func follow(out []Movement, sale string, next int64, m redis.XMessage) ([]Moveme
 	return out, nil
 }
 
-// entryID is a number as the id of an entry.
+// entryID is a number in the form of an entry's id.
 func entryID(seq int64) string { return strconv.FormatInt(seq, 10) + "-0" }

@@ -18,9 +18,9 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// lengthen makes the journal of sale "s" so many movements long, without moving stock,
-// perCall in each call. The n-th is n ms younger than begins, or as old as the others of
-// its call.
+// lengthen extends the journal of sale "s" to this many movements, perCall in each call,
+// without moving stock. The n-th movement is n ms younger than begins, or as old as the others
+// of its call.
 func lengthen(t *testing.T, s *reservation.Store, c *redis.Client, movements, perCall int, begins time.Time) {
 	t.Helper()
 	keys, ctx := s.Shard().ShardKeys("s"), stocktest.Soon(t)
@@ -51,7 +51,7 @@ func headOf(t *testing.T, s *reservation.Store) journal.Head {
 	return h
 }
 
-// What may go goes; what a ledger does not have, and the newest entries, stay.
+// Trimming removes what may go; what a ledger does not have, and the newest entries, stay.
 func TestTrimJournal(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		for _, test := range []struct {
@@ -104,7 +104,7 @@ func TestTrimJournal(t *testing.T) {
 	})
 }
 
-// The last entry before a time is found, whatever was trimmed.
+// Before finds the last entry before a time, whatever was trimmed.
 func TestJournalBefore(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		s := stocktest.OpenStore(t, stocktest.Options(b))
@@ -129,7 +129,7 @@ func TestJournalBefore(t *testing.T) {
 	})
 }
 
-// Acknowledge goes forward only, and only as far as the journal of this epoch.
+// Acknowledge only goes forward, and only as far as the journal of this epoch.
 func TestAcknowledge(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		s := stocktest.OpenStore(t, stocktest.Options(b))
@@ -147,13 +147,13 @@ func TestAcknowledge(t *testing.T) {
 			t.Errorf("after: %+v", h)
 		}
 		if err := s.Journal().Acknowledge(stocktest.Soon(t), "s", h.Epoch, h.Last+1); err == nil {
-			t.Error("more than there is")
+			t.Error("acknowledged more than there is")
 		}
 		if err := s.Journal().Acknowledge(stocktest.Soon(t), "s", h.Epoch-1, 1); err == nil {
-			t.Error("another epoch")
+			t.Error("acknowledged in another epoch")
 		}
 		if err := s.Journal().Acknowledge(stocktest.Soon(t), "nosale", 0, 0); err == nil {
-			t.Error("another sale")
+			t.Error("acknowledged for another sale")
 		}
 		if h := headOf(t, s); h.Acked != 2 {
 			t.Errorf("after refusals: %+v", h)
@@ -161,7 +161,7 @@ func TestAcknowledge(t *testing.T) {
 	})
 }
 
-// A record is read as it was written, and one that cannot be read is an error.
+// A record is read as it was written. One that cannot be read is an error.
 func TestRecordFields(t *testing.T) {
 	text := "confirmed\t1795000000002\t1795000000001\t1795000000000\t1795000000003\tbackend\tbuyer\ta 1 b@n 2\tlimit|x 3\tstatus 201\t4\tk|x\tp\t1000\to-1\tmain\ta 1\t1 2 3 4\tbuyer|x ip|y\t"
 	r, err := record.Parse(text)
@@ -173,13 +173,13 @@ func TestRecordFields(t *testing.T) {
 	}
 	for _, bad := range []string{"", "held", "held\tx\t1\t1\t1\tm\tb\ta 1\t\t\t1\t", "held\t1\t1\t1\t1\tm\tb\ta x\t\t\t1\t", "held\t1\t1\t1\t1\tm\tb\ta\t\t\t1\t"} {
 		if _, err := record.Parse(bad); err == nil {
-			t.Errorf("%q can be read", bad)
+			t.Errorf("Parse accepts %q", bad)
 		}
 	}
 }
 
-// What one call did is one entry: it is read from any movement on, in pieces of any
-// size, and trimmed when all of it may go.
+// The movements of one call are one entry. It can be read from any movement on, in pieces of
+// any size, and is trimmed when all of it may go.
 func TestJournalOfManyInOneCall(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		s := stocktest.OpenStore(t, stocktest.Options(b))
@@ -214,7 +214,7 @@ func TestJournalOfManyInOneCall(t *testing.T) {
 	})
 }
 
-// An entry that begins with a number that was given before is none of the scripts'.
+// An entry that begins with a number that was given before does not come from the scripts.
 func TestJournalWithNumbersTwice(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		s := stocktest.OpenStore(t, stocktest.Options(b))
@@ -230,8 +230,8 @@ func TestJournalWithNumbersTwice(t *testing.T) {
 	})
 }
 
-// A line feed that somebody else's hand has brought into a record does not end the
-// movement that tells the record: all can be read that comes after it.
+// A line feed that another program has written into a record does not end the movement that
+// carries the record: everything after it can be read.
 func TestJournalOfLineFeeds(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		e := stocktest.Selling(t, stocktest.Options(b), 10)
@@ -242,7 +242,7 @@ func TestJournalOfLineFeeds(t *testing.T) {
 			t.Fatal(err)
 		}
 		fields := strings.Split(text, "\t")
-		fields[6], fields[14] = "buy\ner", "order\n1" // the buyer's hash and the shop's name
+		fields[6], fields[14] = "buy\ner", "order\n1" // the buyer's hash and the order's ref
 		if err := b.Client().HSet(stocktest.Soon(t), records, "r1", strings.Join(fields, "\t")).Err(); err != nil {
 			t.Fatal(err)
 		}

@@ -9,22 +9,22 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// OutboxPlace says how far the outbox is with a sale.
+// Lease says how far the outbox is with a sale.
 type Lease struct {
 	// Epoch is the life of the shard.
 	Epoch int64
 	// Sent is the last movement that the receiver has; 0: none.
 	Sent int64
-	// Sending is the last movement of the batch that is on its way, which begins after
-	// Sent; not above Sent: none is.
+	// Sending is the last movement of the batch on its way, which begins after Sent; not above
+	// Sent: there is no such batch.
 	Sending int64
 }
 
-// ClaimOutbox takes or renews the right to send a sale's movements for so long, by
-// the shard's clock. It notes that the batch up to last, of that epoch, is on its way;
-// 0: none. Where another one already is, the place says so, and that one is to be
-// sent. False: somebody else has the right. What is before the claim is on the replicas
-// then: what the receiver is told outlives a failover.
+// AcquireLease acquires or renews the lease to send a sale's movements, for a time by the
+// shard's clock. It records that the batch up to last, of that epoch, is on its way; 0: no
+// batch. If another batch is already on its way, Lease.Sending says so: send that one. False:
+// another process has the lease. What precedes the lease is on the replicas by then, so a
+// failover does not lose what the receiver gets.
 func (j *Journal) AcquireLease(ctx context.Context, sale, owner string, forHow time.Duration, epoch, last int64) (Lease, bool, error) {
 	replies, err := j.shard.RunReplicated(ctx, j.shard.Scripts.Settle, sale, shard.Op("outbox", owner, forHow.Milliseconds(), epoch, last))
 	if err != nil {
@@ -43,14 +43,14 @@ func (j *Journal) AcquireLease(ctx context.Context, sale, owner string, forHow t
 	return at, false, fmt.Errorf("%w: outbox gave %q", shard.ErrUnavailable, r.Code())
 }
 
-// GiveUpOutbox ends a claim, so that nobody has to wait for its end.
+// GiveUpLease ends a lease, so that other processes need not wait for it to expire.
 func (j *Journal) GiveUpLease(ctx context.Context, sale, owner string) error {
 	_, _, err := j.AcquireLease(ctx, sale, owner, 0, 0, 0)
 	return err
 }
 
-// Sent notes that the outbox's receiver has a sale's journal up to an entry: what is
-// before it may be trimmed. It never goes back.
+// Sent records that the outbox's receiver has a sale's journal up to an entry: what is before
+// it may be trimmed. The position never goes back.
 func (j *Journal) Sent(ctx context.Context, sale string, epoch, seq int64) error {
 	replies, err := j.shard.Run(ctx, j.shard.Scripts.Settle, sale, shard.Op("sent", epoch, seq))
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// One owner at a time has the outbox of a sale; what it has begun to send the next one
-// sends, and what was taken is never behind what was told.
+// One owner at a time has the outbox of a sale. The next owner sends what the last one has
+// begun to send, and what the receiver has is never behind what Redis was told.
 func TestClaimOutbox(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		s := stocktest.OpenStore(t, stocktest.Options(b))
@@ -25,12 +25,12 @@ func TestClaimOutbox(t *testing.T) {
 			t.Helper()
 			at, ours, err := s.Journal().AcquireLease(stocktest.Soon(t), "s", owner, forHow, epoch, last)
 			if ours != want || err != nil || at.Epoch != h.Epoch || at.Sent != sent || ours && at.Sending != sending {
-				t.Fatalf("claim for %s: %+v %v, error %v", owner, at, ours, err)
+				t.Fatalf("lease for %s: %+v %v, error %v", owner, at, ours, err)
 			}
 		}
 		sent := func(epoch, seq int64) error { return s.Journal().Sent(stocktest.Soon(t), "s", epoch, seq) }
 		claim("A", time.Hour, h.Epoch, 0, 0, 0, true)
-		claim("A", time.Hour, h.Epoch-1, 2, 0, 0, true) // read in another life of the sale
+		claim("A", time.Hour, h.Epoch-1, 2, 0, 0, true) // read in another epoch of the sale
 		claim("A", time.Hour, h.Epoch, 1, 0, 1, true)
 		claim("A", time.Hour, h.Epoch, 2, 0, 1, true) // 1 is on its way
 		claim("B", time.Hour, h.Epoch, 2, 0, 0, false)
@@ -42,10 +42,10 @@ func TestClaimOutbox(t *testing.T) {
 			t.Fatal(err)
 		}
 		claim("B", time.Hour, h.Epoch, 2, 0, 1, true)
-		if err := sent(h.Epoch, 1); err != nil { // A's request was taken after all
+		if err := sent(h.Epoch, 1); err != nil { // the receiver took A's request after all
 			t.Fatal(err)
 		}
-		claim("B", time.Millisecond, h.Epoch, 2, 1, 2, true) // and it dies
+		claim("B", time.Millisecond, h.Epoch, 2, 1, 2, true) // and B dies
 		ctx := stocktest.Soon(t)
 		for ours := false; !ours; {
 			var err error
@@ -74,12 +74,13 @@ func TestClaimOutbox(t *testing.T) {
 	})
 }
 
-// What the outbox's receiver lacks stays, as long as it was well not too long ago.
+// Movements that the outbox's receiver lacks stay, as long as the outbox worked not too long
+// ago.
 func TestTrimBehindOutbox(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		for _, test := range []struct {
 			name        string
-			sent, acked int64 // -1: nothing is there
+			sent, acked int64 // -1: there is no ledger or outbox
 			first       int64 // of what is left when all up to 2,000 may go
 			patience    time.Duration
 		}{

@@ -7,11 +7,11 @@ import "strings"
 // them from the stock. The cause of each begins with the other's id, and a space where more
 // follows.
 
-// ReturnID is the id of the return that a movement `returned` tells of.
+// ReturnID is the id of the return that a movement `returned` belongs to.
 func (m *Movement) ReturnID() string { return firstWord(m.Cause) }
 
 // OfReturn says whether a movement takes from the stock what the movement before it, in the
-// same life of the journal, has returned. It is then no adjustment of its own.
+// same epoch, has returned. It is then not an adjustment of its own.
 func (m *Movement) OfReturn(before *Movement) bool {
 	return before != nil && before.Kind == "returned" && m.Kind == "adjusted" && m.Seq == before.Seq+1 &&
 		m.ID == before.ReturnID() && firstWord(m.Cause) == before.ID

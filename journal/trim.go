@@ -8,18 +8,17 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// JournalLeast is how many of the newest movements are never trimmed: edges follow the
-// journal, and one that finds its place gone has to begin anew.
+// MinJournal is how many of the newest movements are never trimmed: edges follow the journal,
+// and an edge whose position is gone has to start over.
 const MinJournal = 10_000
 
 // trimPiece bounds the movements that Redis drops in one call.
 const trimPiece = 10_000
 
-// TrimJournal drops the movements of a sale's journal up to a number, except the newest
-// JournalLeast, by whole entries. With ledger, and where a ledger was heard of less than
-// patience ago, only those are dropped that the ledger has; and where an outbox was well
-// less than patience ago, only those that its receiver has. It returns the last number
-// that is gone.
+// Trim removes the movements of a sale's journal up to a number, by whole entries, except the
+// newest MinJournal. With ledger, and while a ledger acknowledged less than patience ago, it
+// removes only what the ledger has. While an outbox worked less than patience ago, it removes
+// only what its receiver has. It returns the last number that is gone.
 func (j *Journal) Trim(ctx context.Context, sale string, h Head, upTo int64, ledger bool, patience time.Duration) (int64, error) {
 	if h.First == 0 || upTo < h.First {
 		return 0, nil

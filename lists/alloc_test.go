@@ -10,7 +10,7 @@ import (
 	"github.com/stockgate/stockgate/internal/stocktest"
 )
 
-// TestListLookupsDoNotAllocate looks at the path of who is not listed.
+// TestListLookupsDoNotAllocate covers the path of values that are not listed.
 func TestListLookupsDoNotAllocate(t *testing.T) {
 	l := mirror(t, stocktest.Options(redistest.Embedded(t)), "bad")
 	l.add(t, "bad", "alice", "phone:1555", "10.0.0.0/8", "10.1.0.0/16", "2001:db8::/32")

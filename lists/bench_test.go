@@ -14,9 +14,9 @@ import (
 	"github.com/stockgate/stockgate/lists"
 )
 
-// BenchmarkLargestList makes a list of ten million phones in Redis, follows it on an
-// edge, and measures both, then how long it takes to look somebody up who is not
-// listed. Run it with -benchtime 1s -v.
+// BenchmarkLargestList makes a list of ten million phones in Redis, follows it on an edge, and
+// measures both. Then it measures a lookup of a phone that is not listed. Run it with
+// -benchtime 1s -v.
 func BenchmarkLargestList(b *testing.B) {
 	const entries = lists.MaxEntries
 	server := redistest.Start(b)
@@ -72,7 +72,7 @@ func BenchmarkLargestList(b *testing.B) {
 	}
 	for i := 0; i < entries; i += 997 {
 		if !l.has(b, list.Phone, phoneNumber(i)) {
-			b.Fatalf("%d was missed", i)
+			b.Fatalf("phone %d is not found", i)
 		}
 	}
 	values := make([]string, 1<<16)
@@ -82,7 +82,7 @@ func BenchmarkLargestList(b *testing.B) {
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		if l.has(b, list.Phone, values[i%len(values)]) {
-			b.Fatal("somebody is listed who is not")
+			b.Fatal("a phone that is not in the list is found")
 		}
 	}
 }

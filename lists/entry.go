@@ -8,18 +8,17 @@ import (
 	"strconv"
 )
 
-// ListEntry is one entry of a named list, in the canonical form that all edges
-// give it.
+// Entry is one entry of a named list, in the canonical form that all edges give it.
 type Entry struct {
 	// Kind is what Value is: any, buyer, phone, address, device; or ip.
 	Kind string
-	// Value is empty for ip, else up to 512 bytes.
+	// Value has up to 512 bytes; it is empty for ip.
 	Value string
-	// Prefix is valid for ip only; IPv4 is not wrapped in IPv6.
+	// Prefix is valid only for ip. IPv4 is not wrapped in IPv6.
 	Prefix netip.Prefix
 }
 
-// check says what is wrong with an entry that nobody could ever be found by.
+// check returns what is wrong with an entry that no lookup could ever match.
 func (e Entry) check() error {
 	switch {
 	case e.Kind == "ip" && !e.Prefix.IsValid():
@@ -36,8 +35,8 @@ func (e Entry) check() error {
 	return nil
 }
 
-// form is the kind of an entry, for ip with the length of the prefix: an edge
-// looks an address up once for each length that the list has.
+// form is the kind of an entry, for ip with the length of the prefix: an edge looks an address
+// up once for each length in the list.
 func (e Entry) form() string {
 	if e.Kind != "ip" {
 		return e.Kind
@@ -52,5 +51,5 @@ func (e Entry) key(s *identity.Secret) identity.ListKey {
 	return s.ListText(e.Kind, e.Value)
 }
 
-// listPart is the number of the set that a key lies in.
+// listPart is the number of the set that has a key.
 func listPart(k *identity.ListKey) int { return int(k[0])<<2 | int(k[1])>>6 }

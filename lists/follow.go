@@ -16,33 +16,33 @@ const (
 	smallFilter = 4096
 	// fewRemoved is how many removed entries a filter of any size may have.
 	fewRemoved = 10_000
-	// maxEarly bounds the memory that a new filter's exact count may take: 2 MiB.
+	// maxEarly bounds the memory for counting a new filter's keys exactly: 2 MiB.
 	maxEarly = 1 << 16
 )
 
-// follower brings a view's filter from one change of the list to a later one.
+// follower updates a view's filter from one change of the list to a later one.
 type follower struct {
 	*View
 	filter Filter
-	synced bool // the filter in use has all up to at
+	synced bool // the filter in use has all changes up to at
 	at     listPosition
-	stale  bool // changes were applied, the forms were not read yet
+	stale  bool // changes were applied, but the forms were not read yet
 
 	inUse, next filling
 	filled      int                           // parts of the list that are in the new filter
 	early       map[identity.ListKey]struct{} // in the new filter before their part
 }
 
-// filling says how full a filter is.
+// filling counts the keys of a filter.
 type filling struct {
 	entries, room int64
-	removed       int64 // entries that the list has no more, at most
+	removed       int64 // the most entries that the list no longer has
 }
 
-// errGap: the log does not lead from where the view is to what the list is.
+// errGap says that the log does not reach from the view's position to the present list.
 var errGap = errors.New("the log of the list does not go back so far")
 
-// look brings the filter up to date, once.
+// look brings the filter up to date once.
 func (f *follower) look(ctx context.Context) error {
 	secret := f.Secret()
 	if secret == nil {
@@ -56,21 +56,21 @@ func (f *follower) look(ctx context.Context) error {
 		err = f.rebuild(ctx, secret)
 	}
 	if errors.Is(err, errGap) {
-		f.hurry() // Redis answers; others have changed more than its log keeps
+		f.hurry() // Redis answers, but other edges have changed more than its log keeps
 		return nil
 	}
 	return err
 }
 
-// worn says that there is no filter, or that since it was made too many entries
-// were added or removed.
+// worn says that there is no filter, or that too many entries were added or removed since it
+// was made.
 func (f *follower) worn() bool {
 	in := f.inUse
 	return !f.synced || in.entries > in.room+in.room/8 || in.removed > max(fewRemoved, in.entries/4)
 }
 
-// catchUp applies the changes after f.at. On errGap it has dropped the filter, which
-// must not say no any more.
+// catchUp applies the changes after f.at. On errGap it drops the filter, which may lack entries
+// now.
 func (f *follower) catchUp(ctx context.Context, secret *identity.Secret) error {
 	m, err := f.lists.listMeta(ctx, f.list)
 	if err != nil {
@@ -80,7 +80,7 @@ func (f *follower) catchUp(ctx context.Context, secret *identity.Secret) error {
 		return err
 	}
 	if m.listPosition != f.at && m.seq <= f.at.seq {
-		err = errGap // Redis has lost changes, or this is another list
+		err = errGap // Redis has lost changes, or the list was made again
 	}
 	for err == nil && f.at.seq < m.seq {
 		err = f.apply(ctx)
@@ -117,7 +117,7 @@ func (f *follower) apply(ctx context.Context) error {
 			f.inUse.entries += int64(len(keys))
 			f.next.entries += int64(len(keys))
 			f.remember(keys)
-		} else { // a filter forgets nobody: he costs a question
+		} else { // a filter keeps removed keys: each lookup of one asks Redis
 			f.inUse.removed += int64(len(keys))
 			f.next.removed += int64(len(keys))
 		}
@@ -127,9 +127,8 @@ func (f *follower) apply(ctx context.Context) error {
 	return nil
 }
 
-// remember notes which keys the new filter has before their part is put into it, or
-// they would count twice. After more than maxEarly of them they do: then the filter
-// is taken for fuller than it is.
+// remember records which keys the new filter has before it reads their part, so that they do
+// not count twice. Beyond maxEarly keys they do, and the filter seems fuller than it is.
 func (f *follower) remember(keys []identity.ListKey) {
 	if f.early == nil {
 		return // there is no new filter
@@ -141,8 +140,8 @@ func (f *follower) remember(keys []identity.ListKey) {
 	}
 }
 
-// fill puts keys that were read from the list into the new filter, but for those that
-// it has.
+// fill puts keys that were read from the list into the new filter, except those that it already
+// has.
 func (f *follower) fill(keys []identity.ListKey) {
 	keys = slices.DeleteFunc(keys, func(k identity.ListKey) bool {
 		_, early := f.early[k]
@@ -173,8 +172,8 @@ func (f *follower) readForms(ctx context.Context) error {
 	return nil
 }
 
-// rebuild makes a filter of the whole list, while the one in use is kept up to date,
-// or while everything is asked in Redis if there is none.
+// rebuild makes a filter of the whole list. Meanwhile it keeps the filter in use up to date;
+// without one, every lookup asks Redis.
 func (f *follower) rebuild(ctx context.Context, secret *identity.Secret) error {
 	m, err := f.lists.listMeta(ctx, f.list)
 	if err != nil {
@@ -205,7 +204,7 @@ func (f *follower) rebuild(ctx context.Context, secret *identity.Secret) error {
 		if err := f.catchUp(ctx, secret); err != nil {
 			return err
 		}
-		f.fill(keys) // after the changes, which say what the parts may have had already
+		f.fill(keys) // after the changes, which name keys that the parts may already have
 		f.filled = to
 		f.heard(ctx, nil)
 	}

@@ -2,16 +2,16 @@ package lists
 
 import "strconv"
 
-// A named list has a hash tag of its own, so that one script sees all of it. It is
-// split by its entries' hashes over many sets: the largest list has ten thousand
-// entries in each, and no command on one takes long.
+// A named list has a hash tag of its own, so that one script sees all of it. Its entries are
+// spread by their hashes over many sets: in the largest list each set has ten thousand entries,
+// and no command on one set takes long.
 const listParts = 1 << listPartBits
 
 const listPartBits = 10
 
 func (l *Lists) listPrefix(list string) string { return l.shard.Prefix + ":list:{" + list + "}:" }
 
-// listMetaKey is the hash that says which change of a list is the last.
+// listMetaKey is the hash that names the last change of a list.
 func (l *Lists) listMetaKey(list string) string { return l.listPrefix(list) + "meta" }
 
 // listLogKey is the stream of a list's last changes.
@@ -25,5 +25,5 @@ func (l *Lists) listPartKey(list string, part int) string {
 	return l.listPrefix(list) + strconv.Itoa(part)
 }
 
-// listChannel is where changes of a list are told.
+// listChannel is where changes of a list are published.
 func (l *Lists) listChannel(list string) string { return l.listPrefix(list) + "notices" }

@@ -15,41 +15,41 @@ import (
 )
 
 const (
-	// MaxListEntries is how many entries a named list may have.
+	// MaxEntries is how many entries a named list may have.
 	MaxEntries = 10_000_000
-	// listBatch is how many entries one call changes: about a millisecond of Redis.
+	// listBatch is how many entries one call changes. It takes Redis about a millisecond.
 	listBatch = 500
-	// listLog is how many calls an edge may miss before it must read the whole list
-	// again. The log takes at most 8 MiB.
+	// listLog is how many calls an edge may miss before it must read the whole list again. The
+	// log takes at most 8 MiB.
 	listLog = 1024
 )
 
 var (
-	// ErrListFull: the list has as many entries as it may. Entries of earlier
-	// batches of the same call are in it.
+	// ErrFull says that the list has as many entries as it may have. Entries of earlier batches
+	// of the same call are in it.
 	ErrFull = fmt.Errorf("a list has at most %d entries", MaxEntries)
-	// ErrListSecret: the entries were hashed with another secret than this edge's,
-	// so nobody can be found in the list.
+	// ErrForeignSecret says that the entries were hashed with another secret than this edge's,
+	// so that no lookup can match them.
 	ErrForeignSecret = errors.New("the list was made with another identity secret")
 )
 
-// Lists are the named lists in one Redis, which all edges share. It is safe for
-// concurrent use.
+// Lists are the named lists in one Redis, which all edges share. They are safe for concurrent
+// use.
 type Lists struct{ shard *shard.Client }
 
-// NewLists are the lists in a Redis.
+// New returns the lists in a Redis.
 func New(shard *shard.Client) *Lists { return &Lists{shard} }
 
-// ListAdd adds entries to a named list, which needs no other making. Redis holds
-// keyed hashes of them. It returns how many were not in the list yet. Up to 500
-// entries are one step; a longer call that fails has done the steps before, and may
+// Add adds entries to a named list, and makes the list if it does not exist. Redis stores keyed
+// hashes of the entries. Add returns how many were not in the list yet. It adds up to 500
+// entries in one step. A longer call that fails has done the steps before the failure, and may
 // be repeated.
 func (l *Lists) Add(ctx context.Context, secret *identity.Secret, list string, entries []Entry) (int, error) {
 	return l.listChange(ctx, secret, list, "add", entries)
 }
 
-// ListRemove removes entries from a named list, as ListAdd adds them. It returns how
-// many were in the list.
+// Remove removes entries from a named list, in the same steps as Add. It returns how many were
+// in the list.
 func (l *Lists) Remove(ctx context.Context, secret *identity.Secret, list string, entries []Entry) (int, error) {
 	return l.listChange(ctx, secret, list, "remove", entries)
 }
@@ -104,14 +104,13 @@ func (l *Lists) listStep(ctx context.Context, secret *identity.Secret, list, op 
 	}
 }
 
-// ListCount returns how many entries a list has; 0 for one that nobody has made.
+// Count returns how many entries a list has; 0 if it does not exist.
 func (l *Lists) Count(ctx context.Context, list string) (int64, error) {
 	m, err := l.listMeta(ctx, list)
 	return m.count, err
 }
 
-// ListHas says whether just this entry is in the list: an address that a listed
-// prefix contains is not.
+// Has says whether exactly this entry is in the list: an address within a listed prefix is not.
 func (l *Lists) Has(ctx context.Context, secret *identity.Secret, list string, e Entry) (bool, error) {
 	m, err := l.listMeta(ctx, list)
 	if err != nil {
@@ -123,7 +122,7 @@ func (l *Lists) Has(ctx context.Context, secret *identity.Secret, list string, e
 	return l.listHasAny(ctx, list, []identity.ListKey{e.key(secret)})
 }
 
-// listHasAny asks for several keys in one round trip.
+// listHasAny looks up several keys in one round trip.
 func (l *Lists) listHasAny(ctx context.Context, list string, keys []identity.ListKey) (bool, error) {
 	pipe := l.shard.Redis.Pipeline()
 	answers := make([]*redis.BoolCmd, len(keys))
@@ -141,9 +140,9 @@ func (l *Lists) listHasAny(ctx context.Context, list string, keys []identity.Lis
 	return false, nil
 }
 
-// ListScan calls yield with the keyed hashes of a list's entries, up to some ten
-// thousand at a time, until it fails. What is added meanwhile may be left out, and
-// what is removed be among them.
+// Scan calls yield with the keyed hashes of a list's entries, up to about ten thousand at a
+// time, until yield fails. It may miss entries that are added meanwhile, and may include
+// entries that are removed.
 func (l *Lists) Scan(ctx context.Context, list string, yield func(keys [][16]byte) error) error {
 	m, err := l.listMeta(ctx, list)
 	if err != nil {
@@ -162,9 +161,9 @@ func (l *Lists) Scan(ctx context.Context, list string, yield func(keys [][16]byt
 	return nil
 }
 
-// listRead reads some parts of a list of about so many entries, from part at on, and
-// returns which part comes next. Parts are read whole: each is short, and no cursor
-// of SSCAN must survive the changes between two calls.
+// listRead reads some parts of a list of about count entries, from part at on, and returns the
+// next part. It reads parts whole: each is short, and no cursor of SSCAN must survive changes
+// between two calls.
 func (l *Lists) listRead(ctx context.Context, list string, count int64, at int) ([]identity.ListKey, int, error) {
 	const atOnce = 5000 // entries: a millisecond or two of Redis
 	n := int(min(max(1, atOnce*listParts/max(count, 1)), int64(listParts-at), 64))
@@ -187,13 +186,13 @@ func (l *Lists) listRead(ctx context.Context, list string, count int64, at int) 
 	return keys, at + n, nil
 }
 
-// listPosition is a change of a list: its number and its name.
+// listPosition is one change of a list: its number and its name.
 type listPosition struct {
 	seq int64
 	tip string
 }
 
-// listMeta is what a list's meta hash says.
+// listMeta is the meta hash of a list.
 type listMeta struct {
 	listPosition
 	count  int64
@@ -221,7 +220,7 @@ func (l *Lists) listMeta(ctx context.Context, list string) (listMeta, error) {
 	return m, nil
 }
 
-// readable says why nobody can be found in the list; nil: who is in it can.
+// readable returns why lookups in the list cannot work; nil: they work.
 func (m *listMeta) readable(secret *identity.Secret) error {
 	switch {
 	case m.schema > lua.Schema:

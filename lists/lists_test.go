@@ -17,7 +17,7 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// listSecret is one that no edge has agreed on.
+// listSecret is a secret that no edge has agreed on.
 func listSecret(b byte) *identity.Secret { return &identity.Secret{b, 31: b} }
 
 func TestListChanges(t *testing.T) {
@@ -94,8 +94,8 @@ func TestListChanges(t *testing.T) {
 	})
 }
 
-// TestListHidesEntries looks for values in all that Redis holds of a list, and for
-// its keys where limits would be hashed alike.
+// TestListHidesEntries searches all that Redis holds of a list for values, and for the hashes
+// that limits would have.
 func TestListHidesEntries(t *testing.T) {
 	b := redistest.Start(t)
 	s, secret, c := stocktest.OpenStore(t, stocktest.Options(b)), listSecret(1), b.Client()
@@ -222,7 +222,7 @@ func TestListOnFullRedis(t *testing.T) {
 	}
 }
 
-// TestListLogIsBounded: the log keeps the last 1,024 changes, and an entry each.
+// TestListLogIsBounded: the log keeps the last 1,024 changes, one entry each.
 func TestListLogIsBounded(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		s, secret := stocktest.OpenStore(t, stocktest.Options(b)), listSecret(1)

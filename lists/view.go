@@ -15,32 +15,31 @@ import (
 )
 
 const (
-	// listEvery is how often an edge looks for changes of a list; notices come
-	// sooner.
+	// listEvery is how often an edge checks a list for changes; notices come sooner.
 	listEvery = 500 * time.Millisecond
 )
 
-// ListFilter is what a view fills: something that says for sure that a key is not
-// in the list, while others ask it. Its methods are called from one goroutine.
+// Filter is what a view fills: it answers with certainty that a key is not in the list, while
+// other goroutines ask it. The view calls its methods from one goroutine.
 type Filter interface {
-	// Forms are the forms of entries that the list has: any, buyer, phone, address,
-	// device, ip4/24, ip6/64.
+	// Forms sets the forms of the list's entries: any, buyer, phone, address, device, ip4/24,
+	// ip6/64.
 	Forms(names []string)
-	// Begin begins a new filter for so many entries, beside the one in use.
+	// Begin starts a new filter for this many entries, beside the one in use.
 	Begin(entries int)
 	// Fill puts keys into the new filter.
 	Fill(keys [][16]byte)
-	// Add puts keys that were added to the list into both.
+	// Add puts keys that were added to the list into both filters.
 	Add(keys [][16]byte)
 	// Swap puts the new filter into use.
 	Swap()
-	// Drop gives the filter in use up: something may be missing in it.
+	// Drop discards the filter in use: it may lack entries.
 	Drop()
 }
 
-// ListView follows one named list on an edge and keeps a filter of it: by the log of
-// changes, from where it was; when too much was missed, by reading the whole list
-// while everything is asked in Redis. It is safe for concurrent use.
+// View follows one named list on an edge and keeps a filter of it. It reads the log of changes
+// from its last position. When it has missed too much, it reads the whole list, and meanwhile
+// every lookup asks Redis. It is safe for concurrent use.
 type View struct {
 	lists *Lists
 	list  string
@@ -55,16 +54,16 @@ type View struct {
 	follower follower // of the one goroutine that follows
 }
 
-// ListViewOptions is what a view needs of its edge. All of it must be set.
+// ViewOptions is what a view needs from its edge. All fields are required.
 type ViewOptions struct {
-	// Secret is what entries are hashed with; nil: it is not known yet.
+	// Secret returns what entries are hashed with; nil: it is not known yet.
 	Secret func() *identity.Secret
-	// Failed is called for each look at the list that got no answer.
+	// Failed is called for each check of the list that got no answer.
 	Failed func()
 	Log    *zap.Logger
 }
 
-// NewListView makes a view of a named list. It does nothing before Start.
+// NewView makes a view of a named list. It does nothing before Start.
 func NewView(lists *Lists, list string, o ViewOptions) *View {
 	o.Log = o.Log.With(zap.String("list", list))
 	v := &View{lists: lists, list: list, ViewOptions: o, poke: make(chan struct{}, 1)}
@@ -72,7 +71,7 @@ func NewView(lists *Lists, list string, o ViewOptions) *View {
 	return v
 }
 
-// Start begins to follow the list into a filter. Only the first call counts.
+// Start starts to follow the list into a filter. Only the first call counts.
 func (v *View) Start(f Filter) {
 	v.start.Do(func() {
 		v.follower = follower{View: v, filter: f}
@@ -83,8 +82,8 @@ func (v *View) Start(f Filter) {
 	})
 }
 
-// Stop ends what Start began. It may be called again, and without Start. It must
-// come before that of the edge.
+// Stop ends what Start began. It may be called again, and without Start. Stop the view before
+// the edge.
 func (v *View) Stop() {
 	v.stop.Do(func() {
 		v.start.Do(func() {}) // a later Start does nothing
@@ -95,8 +94,8 @@ func (v *View) Stop() {
 	})
 }
 
-// Ready says why the list cannot be looked up at present; nil: it can. A filter that
-// has not heard from Redis for 5 s may lack what others have added.
+// Ready returns why lookups in the list cannot work at present; nil: they work. A filter that
+// has had no answer from Redis for 5 s may lack entries that other edges have added.
 func (v *View) Ready() error {
 	h := v.health.Load()
 	if h.Err != nil && (h.LastAnswer.IsZero() || !errors.Is(h.Err, shard.ErrUnavailable)) {
@@ -138,7 +137,7 @@ func (v *View) watch(ctx context.Context) {
 	}
 }
 
-// listen hurries the view when somebody has changed the list.
+// listen starts a check of the list as soon as another process has changed it.
 func (v *View) listen(ctx context.Context) {
 	sub := v.lists.shard.Redis.Subscribe(ctx, v.lists.listChannel(v.list))
 	defer sub.Close()
@@ -163,7 +162,7 @@ func (v *View) hurry() {
 	}
 }
 
-// heard remembers what came of the last call to Redis.
+// heard records the result of the last call to Redis.
 func (v *View) heard(ctx context.Context, err error) {
 	if ctx.Err() != nil || errors.Is(err, shard.ErrStarting) {
 		return

@@ -18,7 +18,7 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// The two packages do not know each other: this is what brings them together.
+// The packages do not import each other: these are the assertions that they fit.
 var (
 	_ list.Keeper  = (*lists.View)(nil)
 	_ lists.Filter = (*list.Mirror)(nil)
@@ -55,8 +55,8 @@ func (l *listed) complete(t testing.TB) {
 	l.settles(t, "a filter", func(s list.Stats) bool { return s.Filter > 0 })
 }
 
-// settles waits until the filter is as it shall be. It waits long: how soon that is
-// depends on the machine. When it is in vain it says what there is instead.
+// settles waits until the filter is as the test wants it. It waits long, because the time
+// depends on the machine. When it gives up it reports the present state.
 func (l *listed) settles(t testing.TB, what string, so func(list.Stats) bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -118,8 +118,8 @@ func (l *listed) has(t testing.TB, kind, value string) bool {
 	return yes
 }
 
-// ask looks a value up, again while the view has not heard from Redis for too long,
-// as it happens on a busy machine.
+// ask looks a value up. It repeats while the view has had no answer from Redis for too long, as
+// happens on a busy machine.
 func (l *listed) ask(kind, value string) (yes bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -142,13 +142,13 @@ func TestListView(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		one := mirror(t, stocktest.Options(b), "bad")
 		one.add(t, "bad", "alice", "10.0.0.0/8")
-		two := mirror(t, stocktest.Options(b), "bad") // finds entries there
+		two := mirror(t, stocktest.Options(b), "bad") // the list already has entries
 		for _, l := range []*listed{one, two} {
 			stocktest.Eventually(t, "the first entries", func() bool { return l.has(t, list.Any, "alice") && l.has(t, list.IP, "10.1.1.1") })
 			l.complete(t)
 			for _, c := range [][2]string{{list.Any, "bob"}, {list.Buyer, "alice"}, {list.IP, "11.1.1.1"}, {list.IP, "2001:db8::1"}, {list.Any, "10.1.1.1"}} {
 				if l.has(t, c[0], c[1]) {
-					t.Errorf("%v is in the list", c)
+					t.Errorf("%v is found in the list", c)
 				}
 			}
 		}
@@ -161,7 +161,7 @@ func TestListView(t *testing.T) {
 		one.add(t, "bad", "alice")
 		stocktest.Eventually(t, "an entry again", func() bool { return two.has(t, list.Any, "alice") })
 		if two.has(t, list.IP, "11.2.1.1") || two.has(t, list.Device, "1555") {
-			t.Error("somebody is listed who is not")
+			t.Error("a value that is not in the list is found")
 		}
 		other := mirror(t, stocktest.Options(b), "other")
 		other.complete(t)
@@ -171,8 +171,8 @@ func TestListView(t *testing.T) {
 	})
 }
 
-// TestListViewCatchesUp holds an edge's questions back while others change the list:
-// afterwards it reads what it missed, and not the list again.
+// TestListViewCatchesUp delays an edge's requests while other edges change the list. Afterwards
+// the edge reads what it missed, and not the whole list.
 func TestListViewCatchesUp(t *testing.T) {
 	b := redistest.Start(t)
 	writer := mirror(t, stocktest.Options(b), "writer's own")
@@ -205,8 +205,8 @@ func TestListViewCatchesUp(t *testing.T) {
 	}
 }
 
-// TestListViewMissesTooMuch: when the log does not go back far enough, the list is
-// read again; meanwhile nobody is missed, because Redis is asked.
+// TestListViewMissesTooMuch: when the log does not go back far enough, the edge reads the whole
+// list again. Meanwhile it finds every entry, because it asks Redis.
 func TestListViewMissesTooMuch(t *testing.T) {
 	b := redistest.Start(t)
 	writer := mirror(t, stocktest.Options(b), "writer's own")
@@ -232,7 +232,7 @@ func TestListViewMissesTooMuch(t *testing.T) {
 		}
 	}
 	if l.has(t, list.Any, "v1100") {
-		t.Error("somebody is listed who is not")
+		t.Error("a value that is not in the list is found")
 	}
 	p.ReleaseRequests()
 	l.complete(t)
@@ -246,8 +246,8 @@ func TestListViewMissesTooMuch(t *testing.T) {
 	}
 }
 
-// TestListViewOfAnotherLife: Redis comes back with other data under the same name,
-// with fewer changes than before, as many, or more.
+// TestListViewOfAnotherLife: Redis comes back with other data under the same name, with fewer
+// changes than before, as many, or more.
 func TestListViewOfAnotherLife(t *testing.T) {
 	for name, entries := range map[string][]string{"none": nil, "fewer": {"bob"}, "as many": {"carol", "bob"}, "more": {"carol", "dave", "bob"}} {
 		t.Run(name, func(t *testing.T) {
@@ -281,8 +281,8 @@ func TestListViewOfAnotherLife(t *testing.T) {
 	}
 }
 
-// TestListViewGrows: a filter that has become too small, or full of removed entries,
-// is made anew.
+// TestListViewGrows: a filter that has become too small, or that has many removed entries, is
+// made anew.
 func TestListViewGrows(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		l := mirror(t, stocktest.Options(b), "bad")
@@ -305,8 +305,8 @@ func TestListViewGrows(t *testing.T) {
 	})
 }
 
-// TestListViewReadsWhatIsAdded: what is added while the list is being read counts
-// once, whether the read finds it or only the log tells of it.
+// TestListViewReadsWhatIsAdded: an entry that is added while the edge reads the list counts
+// once, whether the edge finds it in the list or only in the log.
 func TestListViewReadsWhatIsAdded(t *testing.T) {
 	b := redistest.Start(t)
 	writer := mirror(t, stocktest.Options(b), "writer's own")
@@ -344,9 +344,9 @@ func TestListViewReadsWhatIsAdded(t *testing.T) {
 	}
 }
 
-// TestListViewWhileChanging: several edges change a list and look it up at once. Who
-// was added for good is found from the first time on that he was found, and everybody
-// is in the end.
+// TestListViewWhileChanging: several edges change a list and look entries up at the same time.
+// An entry that was added for good and was found once is always found after that, and in the
+// end all are found.
 func TestListViewWhileChanging(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		const each = 3000
@@ -414,7 +414,7 @@ func TestListViewWhileChanging(t *testing.T) {
 
 func TestListViewNotReady(t *testing.T) {
 	b := redistest.Start(t)
-	e := stocktest.NewEdge(t, stocktest.Options(b), edge.Options{}) // has not seen Redis
+	e := stocktest.NewEdge(t, stocktest.Options(b), edge.Options{}) // has had no answer from Redis
 	v := e.ListView("bad")
 	m := list.NewMirror(v)
 	if _, err := e.Secret(); !errors.Is(err, shard.ErrStarting) {
@@ -433,7 +433,7 @@ func TestListViewNotReady(t *testing.T) {
 	}
 	stocktest.Eventually(t, "the list can be looked up", func() bool { return v.Ready() == nil })
 
-	// the entries are hashed with a secret that is gone
+	// the entries were hashed with a secret that is gone
 	meta := "stockgate:list:{bad}:meta"
 	if err := b.Client().HSet(stocktest.Soon(t), meta, "secret", "another").Err(); err != nil {
 		t.Fatal(err)

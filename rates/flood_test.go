@@ -21,11 +21,11 @@ import (
 // which send 5,000,000 names each.
 var floodTimes = flag.Int("flood", 1, "how many times as many names the floods have")
 
-// A flood of keys ends at the bound: Redis has that many buckets, the coarse ones and a
-// count, and no more memory than for these.
+// A flood of keys ends at the bound: Redis has that many buckets, the coarse buckets and a
+// count, and uses no more memory than these need.
 func TestSharedRateFlood(t *testing.T) {
 	const coarse, bucket = 4096, 256 // bytes
-	const window = 360_000_000       // ms: no bucket runs empty before the flood is over
+	const window = 360_000_000       // ms: no bucket empties before the flood is over
 	times := *floodTimes
 	flood, bound := 200_000*times, 20_000*times
 	c := redistest.Start(t).Client()

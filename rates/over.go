@@ -9,14 +9,14 @@ import (
 
 const (
 	overWays = 8
-	// overKeys is how many keys of shared rates an edge remembers to be over. Beyond
-	// that it forgets those that may pass soonest, and asks Redis about them again.
+	// overKeys is how many keys of shared rates an edge remembers as over. Beyond that, it
+	// forgets those that may pass soonest, and asks Redis about them again.
 	overKeys = 64 << 10
 )
 
-// overMemory remembers until when keys of shared rates are over: until then Redis
-// need not be asked. Other edges can only make it later. It takes about 1 MiB, from
-// the first attempt with a shared rate. The zero value is ready.
+// overMemory remembers until when keys of shared rates are over: until then the edge need not
+// ask Redis. Other edges can only delay that time. It takes about 1 MiB, from the first attempt
+// with a shared rate on. The zero value is ready.
 type overMemory struct {
 	once sync.Once
 	seed maphash.Seed
@@ -32,7 +32,7 @@ type overSet struct {
 // overBegan is what times are counted from.
 var overBegan = time.Now()
 
-// wait is how long a key is over for sure; 0: it may pass.
+// wait is how long a key is certainly over; 0: it may pass.
 func (m *overMemory) wait(t Try, now time.Time) time.Duration {
 	set, key := m.find(t)
 	set.mu.Lock()
@@ -45,7 +45,7 @@ func (m *overMemory) wait(t Try, now time.Time) time.Duration {
 	return 0
 }
 
-// remember notes that a key is over until then.
+// remember records that a key is over until then.
 func (m *overMemory) remember(t Try, until time.Time) {
 	set, key := m.find(t)
 	end := int64(until.Sub(overBegan))
@@ -77,5 +77,5 @@ func (m *overMemory) find(t Try) (*overSet, uint64) {
 	h.WriteString(t.Key)
 	hash := h.Sum64()
 	at, _ := bits.Mul64(hash, uint64(len(m.sets)))
-	return &m.sets[at], hash | 1 // 0 is an empty place
+	return &m.sets[at], hash | 1 // 0 marks an empty entry
 }

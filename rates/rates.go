@@ -13,38 +13,38 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// SharedRate is how often attempts with one key may come, on all edges together.
+// Rate is how often attempts with one key may come, on all edges together.
 type Rate struct {
-	kind                  string // what keys are hashed with: other rates have other buckets
+	kind                  string // is hashed with the keys, so that other rates have other buckets
 	events, window, burst int64
 	keys                  int64
 }
 
 const (
-	// DefaultSharedKeys is how many keys of a shared rate have buckets of their own at a
-	// time, in about 200 MB of Redis.
+	// DefaultKeys is how many keys of a shared rate have buckets of their own at a time, in
+	// about 200 MB of Redis.
 	DefaultKeys = 1_000_000
 	// coarseKeys is how many buckets all further keys of a rate share.
 	coarseKeys = 4096
 )
 
-// NewSharedRate makes a rate: at most burst attempts at once, and events in each
-// window in the long run. Edges on which id and numbers are the same count together.
-// window is in whole ms, and burst times its ms must be below 1e14.
+// NewRate makes a rate: at most burst attempts at once, and events in each window in the long
+// run. Edges count together when id and numbers are the same. window is in whole ms, and burst
+// times its ms must be below 1e14.
 func NewRate(id string, events int, window time.Duration, burst int) *Rate {
 	r := &Rate{events: int64(events), window: window.Milliseconds(), burst: int64(burst), keys: DefaultKeys}
 	r.kind = fmt.Sprintf("rate %d/%d/%d %s", r.events, r.window, r.burst, id)
 	return r
 }
 
-// WithKeys bounds how many keys have buckets of their own. Beyond it, a key that has
-// none shares a bucket with others, so that Redis does not grow: it may pass less often.
+// WithKeys bounds how many keys have buckets of their own. Beyond the bound, a key without a
+// bucket shares one with others, so that Redis does not grow: it may pass less often.
 func (r *Rate) WithKeys(n int) *Rate {
 	r.keys = int64(n)
 	return r
 }
 
-// RateTry is an attempt's key for one shared rate.
+// Try is an attempt's key for one shared rate.
 type Try struct {
 	Rate *Rate
 	Key  string
@@ -65,8 +65,8 @@ type rateKeys struct {
 	args []any
 }
 
-// NewRates counts in a Redis. Keys are hashed with what secret gives; nil: not yet.
-// failed is called for each call that got no answer.
+// New counts rates in a Redis. Keys are hashed with the result of secret; nil: the secret is
+// not known yet. failed is called for each call that got no answer.
 func New(shard *shard.Client, secret func() *identity.Secret, failed func()) *Rates {
 	r := &Rates{shard: shard, secret: secret, failed: failed}
 	r.calls = combine.NewCombiner(r.send)
@@ -79,17 +79,17 @@ func (r *Rates) Shard() *shard.Client { return r.shard }
 // Waiting is how many attempts wait for Redis.
 func (r *Rates) Waiting() int { return r.calls.Waiting() }
 
-// Close turns away what waits and what comes, and waits for the calls under way. It does
-// not close the Redis.
+// Close rejects waiting and new attempts, and waits for the calls under way. It does not close
+// the connection to Redis.
 func (r *Rates) Close() {
 	r.calls.Close()
 	r.calls.Wait()
 }
 
-// TakeRates counts an attempt for all of its shared rates, or for none: then over is
-// the index of the one that has to wait longest, and wait how long; else it is -1. A
-// key that is known to be over costs no call. An error wraps ErrUnavailable: whether
-// the attempt was counted is unknown then.
+// Take counts an attempt for all of its shared rates, or for none: then over is the index of
+// the rate that has to wait longest, and wait is how long; else over is -1. A key that is known
+// to be over costs no call. An error wraps ErrUnavailable: it is then unknown whether the
+// attempt was counted.
 func (r *Rates) Take(ctx context.Context, tries []Try) (over int, wait time.Duration, err error) {
 	asked := time.Now()
 	if over, wait = r.knownOver(tries, asked); over >= 0 {
@@ -118,22 +118,22 @@ func (r *Rates) Take(ctx context.Context, tries []Try) (over int, wait time.Dura
 	case lua.Over:
 		over = min(max(int(answer.Number(1)), 1), len(tries)) - 1
 		wait = time.Duration(answer.Number(2)) * time.Millisecond
-		// Redis's clock has shown at least the ms in which the call was made.
+		// Redis's clock has reached at least the ms in which the call was made.
 		r.over.remember(tries[over], asked.Add(wait-time.Millisecond))
 		return over, wait, nil
 	}
 	return -1, 0, fmt.Errorf("%w: rate gave %q", shard.ErrUnavailable, answer.Code())
 }
 
-// coarseOf is the number of the bucket that a key shares where there is no room for it.
+// coarseOf is the number of the bucket that a key shares when there is no room for its own.
 func coarseOf(identity string) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(identity)) // never fails
 	return int(h.Sum32() % coarseKeys)
 }
 
-// knownOver finds the try that has to wait longest, of those that are known to be
-// over; -1: none is.
+// knownOver finds, among the tries that are known to be over, the one that has to wait longest;
+// -1: none is over.
 func (r *Rates) knownOver(tries []Try, now time.Time) (over int, wait time.Duration) {
 	over = -1
 	for i, t := range tries {
@@ -168,8 +168,8 @@ func (r *Rates) send(_ string, batch []*combine.Ticket[rateKeys, shard.Reply]) {
 	}
 }
 
-// call runs the script for one attempt. Where the connection breaks it is asked
-// again: rather is an attempt counted twice than a buyer turned away.
+// call runs the script for one attempt. If the connection breaks it calls again: counting an
+// attempt twice is better than refusing a buyer.
 func (r *Rates) call(ctx context.Context, k rateKeys) (shard.Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.shard.Timeout())
 	defer cancel()

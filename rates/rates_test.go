@@ -20,7 +20,7 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// rateOptions reaches a server; addr is its own, or that of a proxy.
+// rateOptions reaches a server at addr: its own address, or that of a proxy.
 func rateOptions(b redistest.Backend, addr string) shard.Options {
 	o := shard.Options{Addresses: []string{addr}, Timeout: 10 * time.Second}
 	if _, ok := b.(*redistest.EmbeddedServer); ok {
@@ -29,7 +29,7 @@ func rateOptions(b redistest.Backend, addr string) shard.Options {
 	return o
 }
 
-// rateEdge makes an edge that has seen Redis and does nothing on its own. All of them
+// rateEdge makes an edge that has seen Redis and does nothing on its own. All of these edges
 // have the same key, and so the same secret.
 func rateEdge(t testing.TB, o shard.Options, rates *shard.Client) *edge.Edge {
 	t.Helper()
@@ -49,7 +49,7 @@ func rateEdge(t testing.TB, o shard.Options, rates *shard.Client) *edge.Edge {
 	return e
 }
 
-// takeRate takes one rate: 0, it passed.
+// takeRate takes one rate; 0: it passed.
 func takeRate(t testing.TB, e *edge.Edge, rate *rates.Rate, key string) time.Duration {
 	t.Helper()
 	over, wait, err := e.Rates().Take(stocktest.Soon(t), []rates.Try{{Rate: rate, Key: key}})
@@ -62,7 +62,7 @@ func takeRate(t testing.TB, e *edge.Edge, rate *rates.Rate, key string) time.Dur
 	return wait
 }
 
-// All at once, on two edges, exactly the burst passes; keys are apart.
+// When all come at once, on two edges, exactly the burst passes. Keys are independent.
 func TestSharedRateIsExactAcrossEdges(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		const burst, more = 40, 60
@@ -96,7 +96,7 @@ func TestSharedRateIsExactAcrossEdges(t *testing.T) {
 	})
 }
 
-// leaky is what a rate means, by fractions: units of 1/events ms.
+// leaky is the meaning of a rate in fractions: units of 1/events ms.
 type leaky struct{ events, window, burst, level, at int64 }
 
 func (l *leaky) take(now int64) (wait int64) {
@@ -111,8 +111,8 @@ func (l *leaky) take(now int64) (wait int64) {
 	return 0
 }
 
-// The script gives what the model gives, at any clock, when it is set back too. Each
-// attempt comes by an edge that remembers nothing.
+// The script agrees with the model at any clock, also when it is set back. Each attempt comes
+// through an edge that remembers nothing.
 func TestSharedRateAgreesWithModel(t *testing.T) {
 	server := redistest.Embedded(t)
 	client := server.Client()
@@ -163,7 +163,7 @@ func TestSharedRateAgreesWithModel(t *testing.T) {
 	}
 }
 
-// At the edges of the burst and of the time that one attempt takes to leave.
+// At the limits of the burst and of the time that one attempt takes to drain.
 func TestSharedRateBoundaries(t *testing.T) {
 	server := redistest.Embedded(t)
 	rate := rates.NewRate("r", 4, time.Second, 2)
@@ -185,7 +185,7 @@ func TestSharedRateBoundaries(t *testing.T) {
 		{time.Minute + 250*time.Millisecond, 0},
 	} {
 		server.SetTime(noon.Add(step.after))
-		// an edge of its own: what another one remembers is not what is asked here
+		// a new edge, which remembers nothing
 		if wait := takeRate(t, rateEdge(t, rateOptions(server, server.Addr()), nil), rate, "k"); wait != step.wait {
 			t.Errorf("after %v: wait %v, want %v", step.after, wait, step.wait)
 		}
@@ -227,7 +227,7 @@ func TestSharedRatesAreTakenTogether(t *testing.T) {
 	})
 }
 
-// Other numbers or another id are other buckets.
+// Other numbers or another id have other buckets.
 func TestSharedRatesAreApart(t *testing.T) {
 	server := redistest.Embedded(t)
 	e := rateEdge(t, rateOptions(server, server.Addr()), nil)
@@ -242,7 +242,7 @@ func TestSharedRatesAreApart(t *testing.T) {
 	}
 }
 
-// Redis holds no key in clear, and none for ever.
+// Redis holds no key in clear text, and none forever.
 func TestSharedRateKeys(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		e := rateEdge(t, rateOptions(b, b.Addr()), nil)
@@ -271,7 +271,7 @@ func TestSharedRateKeys(t *testing.T) {
 	})
 }
 
-// A key that is over costs no call, one that is not costs one; another edge asks once.
+// A key that is over costs no call; one that is not costs one. Another edge asks once.
 func TestOverIsRemembered(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		proxy := redistest.NewProxy(t, b.Addr())
@@ -324,7 +324,7 @@ func TestOverMemory(t *testing.T) {
 			t.Errorf("another key: %v", wait)
 		}
 	}
-	// Full, it keeps those that have to wait longest.
+	// When full, it keeps those that have to wait longest.
 	for i := range 4 * rates.OverKeys {
 		m.Remember(rates.Try{Rate: other, Key: strconv.Itoa(i)}, now.Add(time.Second))
 	}
@@ -336,7 +336,7 @@ func TestOverMemory(t *testing.T) {
 	}
 }
 
-// Without Redis nobody knows; it is asked again where the connection broke.
+// Without Redis the result is unknown. The edge asks again when the connection broke.
 func TestSharedRateWithoutRedis(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
@@ -389,7 +389,7 @@ func TestSharedRateInItsOwnRedis(t *testing.T) {
 	}
 }
 
-// One call may carry many attempts, and they see each other.
+// One call may carry many attempts, and each counts the ones before it.
 func TestRateScriptTakesManyAttempts(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		script := rateOptions(b, b.Addr()).Scripts
@@ -415,7 +415,7 @@ func TestRateScriptTakesManyAttempts(t *testing.T) {
 	})
 }
 
-// An edge holds the bound, on each server. What a key has in its own bucket still counts.
+// An edge keeps the bound, on each server. What a key has in its own bucket still counts.
 func TestSharedRateOfAnEdgeIsBounded(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		e := rateEdge(t, rateOptions(b, b.Addr()), nil)
@@ -435,13 +435,13 @@ func TestSharedRateOfAnEdgeIsBounded(t *testing.T) {
 			t.Errorf("%d keys of their own and %d that are shared", own, coarse)
 		}
 		if takeRate(t, e, rate, "0") == 0 {
-			t.Error("a key that is over passes")
+			t.Error("a key that is over passes the rate")
 		}
 	})
 }
 
-// However many keys come, no more have buckets than the rate says, and what was in a bucket
-// stays there. When the buckets are empty there is room again.
+// However many keys come, no more have buckets than the rate allows, and a bucket keeps its
+// count. When the buckets are empty there is room again.
 func TestSharedRateKeysAreBounded(t *testing.T) {
 	server := redistest.Embedded(t)
 	client := server.Client()
@@ -475,7 +475,7 @@ func TestSharedRateKeysAreBounded(t *testing.T) {
 			if take(n) {
 				passed++
 			}
-			if n%10 == 9 { // this one keeps its bucket while others come
+			if n%10 == 9 { // this key keeps its bucket while others come
 				take(3)
 			}
 		}
@@ -491,7 +491,7 @@ func TestSharedRateKeysAreBounded(t *testing.T) {
 		}
 		server.SetTime(now)
 		for _, key := range client.Keys(stocktest.Soon(t), "*").Val() {
-			if key != "{rate}:count" { // it may be there longer than they are
+			if key != "{rate}:count" { // the count may outlive the buckets
 				client.Del(stocktest.Soon(t), key)
 			}
 		}
@@ -506,7 +506,7 @@ func BenchmarkKeyKnownToBeOver(b *testing.B) {
 	m.Remember(k, now.Add(time.Hour))
 	for b.Loop() {
 		if m.Wait(k, now) == 0 {
-			b.Fatal("forgotten")
+			b.Fatal("the key was forgotten")
 		}
 	}
 }

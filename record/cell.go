@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Cell is the stock of one item, in one region where it has regions.
+// Cell is the stock of one item, per region where the item has regions.
 type Cell struct {
 	SKU       string `json:"sku"`
 	Region    string `json:"region,omitempty"`
@@ -17,13 +17,13 @@ type Cell struct {
 	Confirmed int64  `json:"confirmed"`
 }
 
-// Balanced says whether every unit of the cell is somewhere.
+// Balanced says whether the columns of the cell add up.
 func (c Cell) Balanced() bool {
 	return c.Stock == c.Available+c.Held+c.InDoubt+c.Confirmed &&
 		c.Available >= 0 && c.Held >= 0 && c.InDoubt >= 0 && c.Confirmed >= 0
 }
 
-// ParseCell reads a cell as it is kept.
+// ParseCell reads a cell as it is stored.
 func ParseCell(packed string) (Cell, error) {
 	var n [5]int64
 	for i := range n {

@@ -1,10 +1,10 @@
 package record
 
-// Column is where units of a cell are. Together the four columns make its stock.
+// Column says where units of a cell are. The four columns together make its stock.
 type Column uint8
 
 const (
-	// NoColumn: of no reservation, so that no units are there.
+	// NoColumn means that the state belongs to no reservation, so that there are no units.
 	NoColumn Column = iota
 	ColumnAvailable
 	ColumnHeld
@@ -13,7 +13,7 @@ const (
 )
 
 // Column is where the units of a reservation in this state are, as in `columns` of
-// lua/states.lua. NoColumn: it is no state of a reservation.
+// lua/states.lua. NoColumn: it is not a state of a reservation.
 func (s State) Column() Column {
 	switch s {
 	case Held:
@@ -28,11 +28,11 @@ func (s State) Column() Column {
 	return NoColumn
 }
 
-// Taken says that units in this column are not for sale: somebody has them, and the purchase
-// limits count them.
+// Taken says that units in this column are not for sale: they belong to a reservation or an
+// order, and the purchase limits count them.
 func (c Column) Taken() bool { return c > ColumnAvailable }
 
-// Units are those of a cell in a column. The column must not be NoColumn.
+// Units points to the cell's units in a column. The column must not be NoColumn.
 func (c *Cell) Units(in Column) *int64 {
 	return [...]*int64{ColumnAvailable: &c.Available, ColumnHeld: &c.Held, ColumnInDoubt: &c.InDoubt, ColumnConfirmed: &c.Confirmed}[in]
 }

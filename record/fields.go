@@ -7,37 +7,36 @@ import (
 	"time"
 )
 
-// RecordFields is a reservation's record as lua/shard.lua keeps it, nothing
-// translated: what the journal carries where a reservation begins, and what makes it
-// again.
+// Record is a reservation's record as lua/shard.lua stores it, without any translation. The
+// journal carries it where a reservation begins, and a reservation is recreated from it.
 type Record struct {
 	State    State     `json:"state"`
 	Deadline time.Time `json:"deadline,omitzero"`
 	Exp      time.Time `json:"token_expires,omitzero"`
 	Created  time.Time `json:"created,omitzero"`
-	// Changed is since when it is in its state.
+	// Changed is when it entered its state.
 	Changed time.Time `json:"changed,omitzero"`
 	Mode    Mode      `json:"mode,omitempty"`
 	// Buyer is a keyed hash.
 	Buyer string      `json:"buyer,omitempty"`
 	Lines []CellUnits `json:"lines,omitempty"`
-	// Charges are what it costs of purchase limits: "limit-field amount …".
+	// Charges is what it counts against purchase limits: "limit-field amount …".
 	Charges string `json:"charges,omitempty"`
 	Cause   string `json:"cause,omitempty"`
-	// Version of the sale.
+	// Version is that of the sale.
 	Version int64 `json:"version,omitempty"`
-	// Guard is the binding of its idempotency key ("k|…") or of its buyer and lines
-	// ("d|…"), Print the hash of what was asked under the key, KeyTTL how long the key
-	// stays bound at least.
+	// Guard is the binding of its idempotency key ("k|…") or of its buyer and lines ("d|…").
+	// Print is the hash of the request that came with the key. KeyTTL is how long the key stays
+	// bound at least.
 	Guard  string        `json:"guard,omitempty"`
 	Print  string        `json:"print,omitempty"`
 	KeyTTL time.Duration `json:"key_ttl_ns,omitempty"`
 	Ref    string        `json:"ref,omitempty"`
 	Gate   string        `json:"gate,omitempty"`
-	// Returned is what came back, in sum.
+	// Returned is the sum of what was returned.
 	Returned []CellUnits `json:"returned,omitempty"`
 	Probes   string      `json:"-"`
-	// Unpaid are the counters of unpaid holds that count it while it is not paid: "field …".
+	// Unpaid names the counters of unpaid holds that count it while it is not paid: "field …".
 	Unpaid string `json:"unpaid,omitempty"`
 }
 
@@ -52,7 +51,7 @@ const recordFields = 19
 
 var errRecord = errors.New("its record cannot be read: a newer stockgate may have written it, update this one")
 
-// ParseRecord reads a record. Fields that an older edge has not written are empty.
+// Parse reads a record. Fields that an older edge has not written are empty.
 func Parse(text string) (*Record, error) {
 	f := strings.Split(text, "\t")
 	if len(f) < 12 { // eleven fields, each with a tab after it
@@ -89,7 +88,7 @@ func Parse(text string) (*Record, error) {
 	return r, failed
 }
 
-// Text writes a record as ParseRecord reads it.
+// Text writes a record in the form that Parse reads.
 func (r *Record) Text() string {
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	at := func(t time.Time) string { return number(MsOf(t)) }
@@ -116,7 +115,7 @@ func ParseUnits(text string) ([]CellUnits, error) {
 	return out, nil
 }
 
-// UnitsText writes lines as ParseUnits reads them.
+// UnitsText writes lines in the form that ParseUnits reads.
 func UnitsText(lines []CellUnits) string {
 	var b strings.Builder
 	for i, l := range lines {
@@ -130,7 +129,7 @@ func UnitsText(lines []CellUnits) string {
 	return b.String()
 }
 
-// timeOf is ms since 1970 as a time; 0: none.
+// TimeOf converts ms since 1970 to a time; 0: none.
 func TimeOf(ms int64) (t time.Time) {
 	if ms != 0 {
 		t = time.UnixMilli(ms).UTC()
@@ -138,7 +137,7 @@ func TimeOf(ms int64) (t time.Time) {
 	return t
 }
 
-// msOf is timeOf undone.
+// MsOf is the inverse of TimeOf.
 func MsOf(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -146,8 +145,8 @@ func MsOf(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// Over says that nothing refers to a reservation any more: that it has ended without an order,
-// and long enough ago at a time by Redis's clock. Redis may have forgotten it then.
+// Over says that nothing refers to a reservation any more: it has ended without an order, long
+// enough before now by Redis's clock. Redis may have forgotten it then.
 func (r *Record) Over(now time.Time) bool {
 	if r.State != Released && r.State != Expired {
 		return false
@@ -164,7 +163,7 @@ func (r *Record) Over(now time.Time) bool {
 	return !now.Before(last.Add(age))
 }
 
-// fields are the binding fields that a reservation names.
+// Fields are the binding fields that a reservation names.
 func (r *Record) Fields() []string {
 	var out []string
 	if r.Guard != "" {
@@ -176,8 +175,8 @@ func (r *Record) Fields() []string {
 	return out
 }
 
-// Listed says in which sorted set of a shard a reservation is, named like the state that
-// is listed there, and its score; empty: in none.
+// Listed returns the sorted set of a shard that lists a reservation, named like the state, and
+// its score; empty: no set lists it.
 func (r *Record) Listed() (State, time.Time) {
 	switch r.State {
 	case Held:
@@ -190,11 +189,11 @@ func (r *Record) Listed() (State, time.Time) {
 
 const (
 	// EndedFor is how long Redis keeps the record of a reservation that was released before its
-	// deadline: by the shop's own word, because it was never sent, or by force. It begins when the
-	// reservation has ended and its token has expired too, so it is for what is still
-	// under way, like that of tombstones.
+	// deadline: by the shop, because it was never sent, or by force. It begins when the
+	// reservation has ended and its token has expired. Like the time of tombstones, it covers
+	// requests that are still under way.
 	EndedFor = time.Hour
-	// OverdueFor is how long it keeps one that has expired, or was released after its deadline:
-	// the shop may have sold it, and may yet say so.
+	// OverdueFor is how long Redis keeps a reservation that has expired, or that was released
+	// after its deadline: the shop may have sold it, and may yet report that.
 	OverdueFor = 7 * 24 * time.Hour
 )

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// bindings calls yield for what a reservation with this guard and ref binds for good. By
-// the ref alone it is found for any buyer.
+// Bindings calls yield for each field that a reservation with this guard and ref binds for
+// good. By the ref alone it is found for any buyer.
 func Bindings(guard, ref string, yield func(field string)) {
 	if strings.HasPrefix(guard, identity.KeyField) {
 		yield(guard)
@@ -16,8 +16,8 @@ func Bindings(guard, ref string, yield func(field string)) {
 	}
 }
 
-// RefField is the binding of a ref to its buyer, a hash, as in lua/bindings.lua; empty:
-// there is no ref.
+// RefField is the binding of a ref to its buyer, a hash, as in lua/bindings.lua; empty: there
+// is no ref.
 func RefField(buyer, ref string) string {
 	if ref == "" {
 		return ""
@@ -25,9 +25,9 @@ func RefField(buyer, ref string) string {
 	return "b|" + buyer + "|" + ref
 }
 
-// The fields by which reservations are found by their ref alone, as in lua/bindings.lua:
-// the first of them, and the others. mostNamed is how many these name together; behind
-// them stands moreNamed, where there are more.
+// The fields by which reservations are found by their ref alone, as in lua/bindings.lua: one
+// for the first reservation and one for the others. MaxNamed is how many these name together;
+// MoreNamed follows them when there are more.
 const (
 	FirstNameField  = "r|"
 	OtherNamesField = "m|"
@@ -35,15 +35,15 @@ const (
 	MoreNamed       = "+"
 )
 
-// ByName are the reservations that are found by a ref, as its two binding fields tell.
+// ByName are the reservations with a ref, as its two binding fields list them.
 type ByName struct {
 	Ref string
 	IDs []string
-	// More: there are others that the fields have no room for.
+	// More says that there are others, for which the fields have no room.
 	More bool
 }
 
-// NamedField says of which ref a binding field names reservations; false: it is another
+// NamedField returns the ref whose reservations a binding field names; false: it is another
 // field.
 func NamedField(field string) (ref string, ok bool) {
 	if ref, ok = strings.CutPrefix(field, FirstNameField); ok {
@@ -52,12 +52,12 @@ func NamedField(field string) (ref string, ok bool) {
 	return strings.CutPrefix(field, OtherNamesField)
 }
 
-// Fields are the names of the two fields.
+// Fields returns the names of the two fields.
 func (n *ByName) Fields() (first, others string) {
 	return FirstNameField + n.Ref, OtherNamesField + n.Ref
 }
 
-// Read takes what the fields are; empty: they are not there.
+// Read parses the values of the two fields; empty: the field does not exist.
 func (n *ByName) Read(first, others string) {
 	n.IDs, n.More = strings.Fields(first), false
 	for word := range strings.FieldsSeq(others) {
@@ -69,7 +69,7 @@ func (n *ByName) Read(first, others string) {
 	}
 }
 
-// Values are what the fields must be; empty: they must not be there.
+// Values returns what the two fields must be; empty: the field must not exist.
 func (n *ByName) Values() (first, others string) {
 	ids, more := n.IDs, n.More
 	if len(ids) > MaxNamed {

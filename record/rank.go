@@ -6,36 +6,37 @@ import (
 	"time"
 )
 
-// BindingRank is how good the claim of a reservation is to a binding field that it names. Of
-// several reservations that with the highest has it. lua/bindings.lua does the same step by
-// step: see bound_to and taken there.
+// BindingRank is the priority of a reservation for a binding field that it names. Of several
+// reservations, the one with the highest rank has the field. lua/bindings.lua does the same
+// step by step: see bound_to and taken there.
 type BindingRank int8
 
 const (
-	// RankNone: the field does not belong to the reservation.
+	// RankNone means that the field does not belong to the reservation.
 	RankNone BindingRank = iota
-	// RankAttempt: a purchase without a key that the shop decides later. It has the field until
-	// its attempt is answered; nothing tells when that was.
+	// RankAttempt is an attempt without a key that the shop decides later. It has the field
+	// until the attempt is answered; no record says when that was.
 	RankAttempt
-	// RankOverdue: a key whose time is over. It is as good as free.
+	// RankOverdue is a key whose time is over. Another reservation can take the field.
 	RankOverdue
-	// RankUnbacked: sold without stock. It gets what no other has.
+	// RankUnbacked is sold without stock. It gets the field only when no other reservation has
+	// it.
 	RankUnbacked
-	// RankHold: held or in doubt. It had the field before others became unbacked, else it would not
-	// have been held.
+	// RankHold is held or in doubt. It had the field before others became unbacked, or it would
+	// not have been held.
 	RankHold
-	// RankSold: confirmed. It takes the field from all others and keeps it.
+	// RankSold is confirmed. It takes the field from all others and keeps it.
 	RankSold
 )
 
-// Sure says that the field must belong to the reservation if no other has a higher rank. With
-// a lower one it may belong to it, or to none.
+// Sure says that the field must belong to the reservation if no other has a higher rank. With a
+// lower rank, the field may belong to it or to none.
 func (r BindingRank) Sure() bool { return r >= RankHold }
 
 // IsKeyField says whether a binding field is that of an idempotency key.
 func IsKeyField(field string) bool { return strings.HasPrefix(field, identity.KeyField) }
 
-// IsSingleField says whether a binding field is that of a purchase without a key: of its buyer
+// IsSingleField says whether a binding field is that of an attempt without a key: of its buyer
 // and lines.
 func IsSingleField(field string) bool { return strings.HasPrefix(field, identity.SingleField) }
 
@@ -61,8 +62,8 @@ func (r *Record) BindingRank(field string) BindingRank {
 	return RankNone
 }
 
-// BindingRankAt is BindingRank at a moment of the shard's clock, of a sale that ends at a time.
-// It depends on Changed and KeyTTL too.
+// BindingRankAt is BindingRank at a moment of the shard's clock, in a sale that ends at ends.
+// It also depends on Changed and KeyTTL.
 func (r *Record) BindingRankAt(field string, now, ends time.Time) BindingRank {
 	rank := r.BindingRank(field)
 	if (rank == RankSold || rank == RankUnbacked) && IsKeyField(field) && !now.Before(r.Changed.Add(r.KeyTTL)) && !now.Before(ends) {

@@ -1,28 +1,28 @@
 package record
 
-// State is what a reservation is in. At any time it is in exactly one.
+// State is the state of a reservation. At any time it has exactly one.
 type State string
 
-// The states. Held and InDoubt are holds: not resolved yet.
+// The states. Held and InDoubt are holds, which are not settled yet.
 const (
 	Held      State = "held"
 	InDoubt   State = "in_doubt"
 	Confirmed State = "confirmed"
 	Released  State = "released"
 	Expired   State = "expired"
-	// Unbacked: the shop took the order after the units had gone elsewhere. The
-	// books do not count it; a person must.
+	// Unbacked means that the shop took the order after the units had been sold to others. The
+	// stock does not count it; an operator must settle it.
 	Unbacked State = "unbacked"
 )
 
 // Mode says what the deadline does to a hold.
 type Mode string
 
-// Response: the shop may have the order, so the hold becomes in doubt.
-// Backend: the shop has until then to confirm, so the hold expires.
 const (
+	// ModeResponse means that the shop may have the order: the hold becomes in doubt.
 	ModeResponse Mode = "response"
-	ModeBackend  Mode = "backend"
+	// ModeBackend means that the shop has until the deadline to confirm: the hold expires.
+	ModeBackend Mode = "backend"
 )
 
 // Named says that reservations in this state are found by their ref.

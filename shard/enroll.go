@@ -17,8 +17,8 @@ import (
 	"github.com/stockgate/stockgate/lua"
 )
 
-// ErrForeignKey: the other edges on this Redis sign with a key that this one does
-// not have. Shops would refuse its tokens.
+// ErrForeignKey says that the other edges on this Redis sign with a key that this edge does not
+// have. Shops would refuse its tokens.
 var ErrForeignKey = errors.New("other edges on this redis sign with another key")
 
 // Key is one of an edge's signing keys, as far as this package needs it.
@@ -31,11 +31,11 @@ type Key struct {
 	Seal [32]byte
 }
 
-// Enroll agrees with the other edges on the identity secret: the first edge
-// proposes one that follows from its oldest key, the last, so that a Redis that has lost
-// it gets the same again, and seals it in Redis for its keys; the others need one of the same
-// keys to open it. candidate is the secret that this edge already uses, nil: none.
-// It returns ErrForeignKey when the others sign with a key that is not among keys.
+// Enroll agrees with the other edges on the identity secret. The first edge derives it from its
+// oldest key, which is the last of keys, so that a Redis that has lost the secret gets the same
+// one again. It seals the secret in Redis for its keys; other edges open it with one of the
+// same keys. candidate is the secret that this edge already uses; nil: none. Enroll returns
+// ErrForeignKey when the other edges sign with a key that is not among keys.
 func (s *Client) Enroll(ctx context.Context, keys []Key, candidate *identity.Secret) (*identity.Secret, error) {
 	if candidate == nil {
 		candidate = keys[len(keys)-1].proposal()
@@ -92,14 +92,14 @@ func (s *Client) PublicKeys(ctx context.Context) ([]string, error) {
 			keys = append(keys, jwk)
 		}
 	}
-	slices.Sort(keys) // a map has no order, what is published should
+	slices.Sort(keys) // a map has no order; what is published needs one
 	return keys, nil
 }
 
 func (k *Key) aead() cipher.AEAD {
 	block, err := aes.NewCipher(k.Seal[:])
 	if err != nil {
-		panic(err) // 32 bytes are always a key
+		panic(err) // 32 bytes are always a valid key
 	}
 	aead, err := cipher.NewGCM(block)
 	if err != nil {

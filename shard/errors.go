@@ -11,45 +11,45 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ErrUnavailable wraps every failure to get an answer from Redis. Whether the
-// operation ran is then unknown, unless ErrNotSent is wrapped too.
+// ErrUnavailable wraps every failure to get an answer from Redis. Unless the error also wraps
+// ErrNotSent, it is unknown whether the operation ran.
 var ErrUnavailable = errors.New("redis does not answer")
 
-// ErrNewerSchema: a newer edge has changed the layout of the keys.
+// ErrNewerSchema says that a newer edge has changed the layout of the keys.
 var ErrNewerSchema = errors.New("redis holds data of a newer stockgate: update this edge")
 
-// ErrMemoryPolicy: Redis would throw stock away when its memory is full.
+// ErrMemoryPolicy says that Redis would evict stock when its memory is full.
 var ErrMemoryPolicy = errors.New("redis may evict keys")
 
-// ErrNotSent says that an operation surely did not run.
+// ErrNotSent says that an operation certainly did not run.
 var ErrNotSent = errors.New("nothing was sent")
 
-// ErrNoSale: Redis knows no such sale.
+// ErrNoSale says that Redis does not know the sale.
 var ErrNoSale = errors.New("no such sale")
 
-// ErrRefused wraps what an operator asked for and what the state of the sale does
-// not allow. Nothing has changed.
+// ErrRefused wraps the refusal of an operator's request that the state of the sale does not
+// allow. Nothing has changed.
 var ErrRefused = errors.New("refused")
 
 func Refused(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrRefused}, args...)...)
 }
 
-// restoringError: a sale is being restored, and nobody may touch it.
+// restoringError says that a sale is being restored and refuses all other operations until
+// then.
 type restoringError struct{}
 
 func (restoringError) Error() string {
 	return "the sale is being rebuilt from the ledger: try again when that is done; if it broke off, run `caddy stockgate rebuild` again"
 }
 
-// Is says that it is as if Redis did not answer: whatever was asked for may be asked
-// for again.
+// Is treats the error as if Redis did not answer: callers may repeat the request.
 func (restoringError) Is(target error) bool { return target == ErrUnavailable }
 
-// ErrRestoring is an ErrUnavailable: the sale is being restored.
+// ErrRestoring says that the sale is being restored. It is an ErrUnavailable.
 var ErrRestoring error = restoringError{}
 
-// hints say what an operator can do about an error of Redis. With most of them it
+// hints say what an operator can do about an error of Redis. With most of these errors Redis
 // refuses a script as a whole, before its first write.
 var hints = []struct {
 	prefix, help string
@@ -66,8 +66,8 @@ var hints = []struct {
 	{"The user executing the script", "its user may not run what stockgate's scripts need: see docs/operate.md", false},
 }
 
-// explain wraps what go-redis says in ErrUnavailable, with what an operator can do
-// about it.
+// Explain wraps an error of go-redis in ErrUnavailable, and adds what an operator can do about
+// it.
 func Explain(err error) error {
 	if err == nil || errors.Is(err, ErrNotReplicated) {
 		return err
@@ -96,17 +96,17 @@ func neverBegan(err error) bool {
 	return false
 }
 
-// brokenConnection says that the connection ended under a call.
+// BrokenConnection says that the connection ended during a call.
 func BrokenConnection(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
 		errors.Is(err, syscall.EPIPE) || errors.Is(err, net.ErrClosed)
 }
 
-// scriptFailed says that a script ended with an error of its own, before it wrote.
+// ScriptFailed says that a script ended with an error of its own, before it wrote.
 func ScriptFailed(err error) bool {
 	var said redis.Error
 	return errors.As(err, &said) && !neverBegan(err) && strings.Contains(said.Error(), "script") && !strings.HasPrefix(said.Error(), "BUSY")
 }
 
-// ErrStarting: the edge has not heard from Redis yet.
+// ErrStarting says that the edge has had no answer from Redis yet.
 var ErrStarting = errors.New("redis has not answered yet")

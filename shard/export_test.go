@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// Steady bounds a clock of Redis by the replies that have told of it.
+// Steady bounds a clock of Redis by the replies that report it.
 type Steady struct{ steady }
 
 func (s *Steady) Add(sent, arrived time.Time, ms int64) bool { return s.add(sent, arrived, ms) }

@@ -4,10 +4,10 @@ import (
 	"time"
 )
 
-// silence is how long an edge sells without a word from Redis.
+// Silence is how long an edge sells without an answer from Redis.
 const Silence = 5 * time.Second
 
-// health is what the last look at Redis found.
+// Health is the result of the last check of Redis.
 type Health struct {
 	Err        error
 	LastAnswer time.Time

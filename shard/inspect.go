@@ -12,29 +12,29 @@ import (
 	"github.com/stockgate/stockgate/lua"
 )
 
-// Server is what a Redis says about itself, as far as it may.
+// Server is what a Redis server reports about itself, as far as its user has the right to ask.
 type Server struct {
-	// Embedded: it is in this process, and only Delay and Ahead are known.
+	// Embedded says that the server runs in this process. Only Delay and Ahead are known then.
 	Embedded bool
-	// Version is as in 7.0.15; of a Valkey that of Valkey.
+	// Version is a version as in 7.0.15; for a Valkey server, that of Valkey.
 	Version string
 	Valkey  bool
-	// Replica: it follows another one, and takes no writes.
+	// Replica says that the server follows another one and takes no writes.
 	Replica bool
 	// Policy is its maxmemory-policy.
 	Policy string
-	// Used and Max are bytes of memory; Max 0: it has no bound but Machine.
+	// Used and Max are bytes of memory. Max 0: only Machine bounds it.
 	Used, Max, Machine int64
-	// AOF: it writes an append-only file. Fsync is how often that is forced to the disk;
-	// empty: its user may not know.
+	// AOF says that the server writes an append-only file. Fsync is how often it syncs that
+	// file to disk; empty: its user has no right to read the setting.
 	AOF   bool
 	Fsync string
-	// Unwritten is what it could not write to its disk the last time: "append-only file",
-	// "snapshot" or nothing.
+	// Unwritten is what the server last failed to write to disk: "append-only file", "snapshot"
+	// or empty.
 	Unwritten string
-	// Replicas are connected and up to date.
+	// Replicas is how many replicas are connected and up to date.
 	Replicas int
-	// Delay is how long it took to answer, Ahead how far its clock is before this
+	// Delay is how long the server took to answer. Ahead is how far its clock is ahead of this
 	// machine's, give or take half of Delay.
 	Delay, Ahead time.Duration
 }
@@ -59,7 +59,7 @@ func (s *Client) Inspect(ctx context.Context) ([]Server, error) {
 }
 
 func (s *Client) inspect(ctx context.Context, c redis.Cmdable) (Server, error) {
-	if err := c.Ping(ctx).Err(); err != nil { // dials, which is not its clock's fault
+	if err := c.Ping(ctx).Err(); err != nil { // dials, so that dialing does not count as Delay
 		return Server{}, Explain(err)
 	}
 	asked := time.Now()
@@ -78,14 +78,14 @@ func (s *Client) inspect(ctx context.Context, c redis.Cmdable) (Server, error) {
 		return one, Explain(err)
 	}
 	one.read(infoFields(text))
-	// not every user may, and nothing depends on it
+	// not every user has this right, and nothing depends on it
 	if fsync, err := c.ConfigGet(ctx, "appendfsync").Result(); err == nil {
 		one.Fsync = fsync["appendfsync"]
 	}
 	return one, nil
 }
 
-// read takes what INFO says.
+// read takes the fields of INFO.
 func (one *Server) read(info map[string]string) {
 	number := func(name string) int64 {
 		n, _ := strconv.ParseInt(info[name], 10, 64)
@@ -123,8 +123,8 @@ func infoFields(text string) map[string]string {
 	return fields
 }
 
-// NewerSales names those of the sales whose keys a newer edge has written, in a layout
-// that this one does not know.
+// NewerSales returns those of the sales whose keys a newer edge has written, in a layout that
+// this edge does not know.
 func (s *Client) NewerSales(ctx context.Context, ids []string) ([]string, error) {
 	pipe := s.Redis.Pipeline() // not MULTI: a full Redis refuses it
 	schemas := make([]*redis.StringCmd, len(ids))
@@ -144,8 +144,8 @@ func (s *Client) NewerSales(ctx context.Context, ids []string) ([]string, error)
 	return newer, nil
 }
 
-// Listeners is how many edges listen for notices; those of a cluster cannot be counted
-// at one of its nodes.
+// Listeners is how many edges listen for notices. One node of a cluster cannot count those of
+// the others.
 func (s *Client) Listeners(ctx context.Context) (int64, error) {
 	n, err := s.Redis.PubSubNumSub(ctx, s.Channel()).Result()
 	return n[s.Channel()], Explain(err)

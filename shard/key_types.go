@@ -10,11 +10,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// KeyTypesError: another client has replaced keys of a sale by ones of other types. No
-// script writes to such a sale what would concern them.
+// KeyTypesError says that another client has replaced keys of a sale by keys of other types. No
+// script writes anything to such a sale that would affect them.
 type KeyTypesError struct {
 	Sale string
-	// Keys are those of another type, Want is what each must be: hash, zset or stream.
+	// Keys are the keys of another type. Want is the type that each must have: hash, zset or
+	// stream.
 	Keys, Want []string
 }
 
@@ -31,11 +32,11 @@ func (e *KeyTypesError) Error() string {
 		e.Sale, strings.Join(named, ", "), next)
 }
 
-// Is says that an operator's request is refused because of it.
+// Is treats the error as a refusal of an operator's request.
 func (e *KeyTypesError) Is(target error) bool { return target == ErrRefused }
 
-// CheckKeys returns a KeyTypesError when keys of a sale have other types than they must
-// have. It needs no right that selling does not need.
+// CheckKeys returns a KeyTypesError when keys of a sale have other types than they must have.
+// It needs no rights beyond those for selling.
 func (s *Client) CheckKeys(ctx context.Context, sale string) error {
 	keys, wrong := s.ShardKeys(sale), &KeyTypesError{Sale: sale}
 	pipe := s.Redis.Pipeline()
@@ -65,9 +66,9 @@ func (s *Client) CheckKeys(ctx context.Context, sale string) error {
 	return nil
 }
 
-// isWrongType says that a key has another type than a command is for. A script looks at
-// the types before it writes, so it has done nothing. The embedded server puts what a
-// script ended with behind words of its own.
+// isWrongType says that a key has another type than a command expects. A script checks the
+// types before it writes, so it has done nothing. The embedded server puts a text of its own
+// before a script's error.
 func isWrongType(err error) bool {
 	var said redis.Error
 	return errors.As(err, &said) && strings.Contains(said.Error(), "WRONGTYPE ")

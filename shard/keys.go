@@ -3,12 +3,13 @@ package shard
 // All keys are built here. Those of one shard share a hash tag, so that one
 // script sees all of them; they contain only prefix, sale and shard.
 
-// shardKeys returns the keys of a sale's shard in the order of lua/shard.lua.
+// ShardKeys returns the keys of a sale's shard in the order of lua/shard.lua.
 func (s *Client) ShardKeys(sale string) []string {
 	return keysUnder(s.Prefix + ":{" + sale + ".0}:")
 }
 
-// asideKeys are where each of a shard's keys is set aside while the sale is restored.
+// PreviousKeys returns the keys under which each of a shard's keys keeps the previous epoch
+// while the sale is restored.
 func (s *Client) PreviousKeys(sale string) []string {
 	return keysUnder(s.Prefix + ":{" + sale + ".0}:aside:")
 }
@@ -21,7 +22,7 @@ func keysUnder(p string) []string {
 	}
 }
 
-// Places of the keys that are used outside the scripts.
+// Indexes of the keys that are used outside the scripts.
 const (
 	MetaKey = iota
 	CellsKey
@@ -38,26 +39,26 @@ const (
 	UnpaidKey
 )
 
-// answerKey has the shop's answer to one reservation's request, answersKey how many
-// bytes of answers were ever stored for a sale.
+// AnswerKey is the key of the shop's answer to one reservation's request. AnswersKey counts the
+// bytes of all answers that were ever stored for a sale.
 func (s *Client) AnswerKey(sale, id string) string {
 	return s.Prefix + ":{" + sale + ".0}:answer:" + id
 }
 
 func (s *Client) AnswersKey(sale string) string { return s.Prefix + ":{" + sale + ".0}:answers" }
 
-// salesKey is the set of the ids of all sales.
+// SalesKey is the set of the ids of all sales.
 func (s *Client) SalesKey() string { return s.Prefix + ":sales" }
 
-// secretKey is the hash with which edges agree on their secret.
+// SecretKey is the hash by which edges agree on their secret.
 func (s *Client) SecretKey() string { return s.Prefix + ":secret" }
 
-// rateKey is the bucket of one key of one shared rate. All of them share a hash tag,
-// so that one script sees all rates of an attempt; the tag is not that of a shard.
+// RateKey is the bucket of one key of one shared rate. All buckets share a hash tag, so that
+// one script sees all rates of an attempt. It is not the hash tag of a shard.
 func (s *Client) RateKey(identity string) string { return s.Prefix + ":{rate}:" + identity }
 
-// channel is where notices of changed sales and stock are published.
+// Channel is where notices of changed sales and stock are published.
 func (s *Client) Channel() string { return s.Prefix + ":notices" }
 
-// acksChannel has no subscribers, see waitForReplicas.
+// acksChannel has no subscribers; see waitForReplicas.
 func (s *Client) acksChannel() string { return s.Prefix + ":acks" }

@@ -18,15 +18,15 @@ import (
 // DefaultTimeout is how long an attempt waits for Redis before it is refused.
 const DefaultTimeout = 500 * time.Millisecond
 
-// DefaultPrefix begins every key.
+// DefaultPrefix begins every key unless Options.Prefix is set.
 const DefaultPrefix = "stockgate"
 
 // Options says which Redis holds the stock, and how to reach it.
 type Options struct {
-	// Addresses are host:port, or one redis:// or rediss:// URL. Several need
+	// Addresses are host:port, or one redis:// or rediss:// URL. Several addresses need
 	// Sentinel or Cluster.
 	Addresses []string
-	// Sentinel is the master's name: Addresses are those of the sentinels.
+	// Sentinel is the master's name. Addresses are then those of the sentinels.
 	Sentinel string
 	// Cluster says that Addresses are nodes of a Redis Cluster.
 	Cluster  bool
@@ -34,22 +34,21 @@ type Options struct {
 	Password string
 	// TLS connects with TLS, verifying the server's certificate.
 	TLS bool
-	// Timeout bounds every attempt's wait for Redis. Default: 500 ms.
+	// Timeout bounds how long an attempt waits for Redis. Default: 500 ms.
 	Timeout time.Duration
-	// ReplicaAcks is how many replicas must have an operation before its caller hears that
-	// it is done, ReplicaAcksWait how long to wait for them (default 50 ms). 0: none.
+	// ReplicaAcks is how many replicas must have an operation before its caller gets the
+	// answer; 0: none. ReplicaAcksWait is how long to wait for them. Default: 50 ms.
 	ReplicaAcks     int
 	ReplicaAcksWait time.Duration
 	// Prefix begins every key. Default: stockgate.
 	Prefix string
-	// Scripts are for the kind of server. Default: Redis.
+	// Scripts are those for the kind of server. Default: Redis.
 	Scripts *lua.Scripts
 	// Dialer replaces the network, for a server in the same process.
 	Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
-// Validate says what is wrong with the options, and completes them with their
-// defaults.
+// Validate returns what is wrong with the options, and fills in their defaults.
 func (o *Options) Validate() error {
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout
@@ -93,8 +92,8 @@ func (o *Options) Universal() (*redis.UniversalOptions, error) {
 		MasterName: o.Sentinel, IsClusterMode: o.Cluster,
 		Username: o.Username, Password: o.Password,
 		Protocol: 2,
-		// A timeout or a lost reply leaves it open whether a script ran: only
-		// this package knows which calls may be repeated.
+		// After a timeout or a lost reply it is unknown whether a script ran. Only this package
+		// knows which calls are safe to repeat.
 		MaxRetries:            -1,
 		ContextTimeoutEnabled: true,
 		DialTimeout:           o.Timeout, ReadTimeout: o.Timeout, WriteTimeout: o.Timeout, PoolTimeout: o.Timeout,
@@ -120,7 +119,7 @@ func (o *Options) Universal() (*redis.UniversalOptions, error) {
 		}
 		parsed, err := redis.ParseURL(a)
 		if err != nil || parsed.Network != "tcp" {
-			// the URL may hold a password: name the fault, not the URL
+			// the URL may hold a password: the error names the fault, not the URL
 			return nil, errors.New("redis: the URL cannot be read; write redis://user:password@host:6379/0 or rediss://…")
 		}
 		if o.Cluster && parsed.DB != 0 {
@@ -139,8 +138,8 @@ func (o *Options) Universal() (*redis.UniversalOptions, error) {
 		}
 	}
 	if u.TLSConfig != nil {
-		// Every server is checked against the name under which it is dialled: the
-		// nodes of a cluster and the master behind a sentinel have others.
+		// Every server is verified against the name under which it is dialed: the nodes of a
+		// cluster and the master behind a sentinel have names of their own.
 		u.TLSConfig.ServerName = ""
 		if !o.Cluster && o.Sentinel == "" {
 			u.TLSConfig.ServerName, _, _ = net.SplitHostPort(u.Addrs[0])

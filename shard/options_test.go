@@ -15,7 +15,7 @@ func TestOptionsValidate(t *testing.T) {
 	one := []string{"127.0.0.1:6379"}
 	tests := map[string]struct {
 		options options
-		want    string // part of the error; empty: none
+		want    string // part of the error; empty: no error
 	}{
 		"an address":          {options{Addresses: one}, ""},
 		"a name":              {options{Addresses: []string{"redis:6379"}}, ""},
@@ -56,7 +56,7 @@ func TestOptionsValidate(t *testing.T) {
 			case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
 				t.Errorf("got %v, want %q", err, test.want)
 			case err != nil && strings.Contains(err.Error(), "hunter2"):
-				t.Errorf("%v tells the password", err)
+				t.Errorf("the error %v contains the password", err)
 			}
 			if s, err := reservation.Open(test.options); (err == nil) != (test.want == "") {
 				t.Errorf("open gives %v", err)

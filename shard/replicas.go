@@ -11,13 +11,13 @@ import (
 	"github.com/stockgate/stockgate/lua"
 )
 
-// ErrNotReplicated: the operation ran, and fewer replicas than replica_acks acknowledged it
-// in time, so that a failover may lose it. It is an ErrUnavailable: nothing is promised. The
-// same operation with the same id gives the same answer, and waits again.
+// ErrNotReplicated says that the operation ran, but fewer replicas than replica_acks
+// acknowledged it in time, so that a failover may lose it. It is an ErrUnavailable: nothing is
+// promised. The same operation with the same id gives the same answer, and waits again.
 var ErrNotReplicated = errors.New("too few replicas have it")
 
-// replicaError is an ErrNotReplicated. It does not unwrap to what Redis said to WAIT: that
-// tells nothing about the script before it.
+// replicaError is an ErrNotReplicated. It does not unwrap to the error of WAIT, which says
+// nothing about the script before it.
 type replicaError struct {
 	have, want int
 	within     time.Duration
@@ -35,21 +35,21 @@ func (e *replicaError) Is(target error) bool {
 	return target == ErrNotReplicated || target == ErrUnavailable
 }
 
-// scriptCall is a script with its keys and arguments.
+// ScriptCall is a script with its keys and arguments.
 type ScriptCall struct {
 	Script lua.Script
 	Keys   []string
 	Args   []any
 }
 
-// evaluated is what came of a scriptCall.
+// Evaluated is the result of a ScriptCall.
 type Evaluated struct {
 	Raw []any
 	Err error
 }
 
-// evalReplicated runs scripts one after the other on one connection, then waits once until
-// so many replicas have what they did.
+// EvalReplicated runs scripts one after the other on one connection. Then it waits once until
+// acks replicas have what the scripts wrote.
 func (s *Client) EvalReplicated(ctx context.Context, client redis.UniversalClient, acks int, calls ...ScriptCall) []Evaluated {
 	pipe := client.Pipeline()
 	evals := make([]*redis.Cmd, len(calls))
@@ -66,12 +66,12 @@ func (s *Client) EvalReplicated(ctx context.Context, client redis.UniversalClien
 	return out
 }
 
-// waitForReplicas sends a pipeline and waits until so many replicas have what it wrote,
-// and all that was written before it. Nil: they have it.
+// waitForReplicas sends a pipeline and waits until acks replicas have what it wrote, and
+// everything that was written before it. It returns nil when they have it.
 func (s *Client) waitForReplicas(ctx context.Context, pipe redis.Pipeliner, acks int) error {
-	// WAIT counts from the last write of its own connection. A repeat writes nothing, but
-	// must not be answered before the replicas have the first one. A PUBLISH goes to the
-	// replicas like a write, changes nothing, and works when the memory is full.
+	// WAIT counts from the last write of its own connection. A repeated operation writes
+	// nothing, but its answer must wait until the replicas have the first write. A PUBLISH
+	// reaches the replicas like a write, changes nothing, and works when the memory is full.
 	pipe.Publish(ctx, s.acksChannel(), "")
 	wait := pipe.Do(ctx, "WAIT", acks, s.Options.ReplicaAcksWait.Milliseconds())
 	_, _ = pipe.Exec(ctx)
@@ -82,8 +82,8 @@ func (s *Client) waitForReplicas(ctx context.Context, pipe redis.Pipeliner, acks
 	return &replicaError{have: have, want: acks, within: s.Options.ReplicaAcksWait, cause: err}
 }
 
-// AwaitReplicas waits until so many replicas as replica_acks says have all that was written
-// so far.
+// AwaitReplicas waits until as many replicas as replica_acks requires have everything that was
+// written so far.
 func (s *Client) AwaitReplicas(ctx context.Context) error {
 	if s.Options.ReplicaAcks == 0 {
 		return nil
@@ -91,13 +91,13 @@ func (s *Client) AwaitReplicas(ctx context.Context) error {
 	return s.waitForReplicas(ctx, s.Redis.Pipeline(), s.Options.ReplicaAcks)
 }
 
-// fewReplicas is the error of a Redis that answers, and promises nothing: what was read
-// from it counts.
+// FewReplicas is the error of a Redis that answers but can promise nothing. What was read from
+// it is valid.
 type FewReplicas struct{ error }
 
 func (f FewReplicas) Unwrap() error { return f.error }
 
-// CheckReplicas says why nothing can be promised at present: too few replicas follow, or
+// CheckReplicas returns why nothing can be promised at present: too few replicas follow, or
 // they are too slow.
 func (s *Client) CheckReplicas(ctx context.Context) error {
 	acks := s.Options.ReplicaAcks

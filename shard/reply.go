@@ -43,8 +43,8 @@ func (r Reply) Number(i int) int64 {
 	return n
 }
 
-// replyOf reads an operation's answer. Last is one that was read before, which many are
-// the same as.
+// ReplyOf reads an operation's answer. last is a previous answer, which is reused when raw is
+// the same text.
 func ReplyOf(raw any, last *TextReply) Reply {
 	text, ok := raw.(string)
 	if !ok {
@@ -66,7 +66,7 @@ func ReplyOf(raw any, last *TextReply) Reply {
 	return r
 }
 
-// textReply is an answer that came as a text.
+// TextReply is an answer in the form of a text.
 type TextReply struct {
 	text  string
 	reply Reply

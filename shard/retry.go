@@ -9,21 +9,21 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// notSent says that an operation surely did nothing: there was no connection for
-// it in time, Redis refused to begin, or a key has another type. A cluster's client repeats on its own, so
-// there the last error says nothing about the tries before it.
+// NotSent says that an operation certainly did nothing: there was no connection for it in time,
+// Redis refused to begin, or a key has another type. A cluster client repeats calls on its own,
+// so there the last error says nothing about earlier tries.
 func (s *Client) NotSent(err error) bool {
 	if errors.Is(err, ErrNotSent) || s.Options.Cluster {
 		return errors.Is(err, ErrNotSent)
 	}
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial" || errors.Is(err, redis.ErrPoolTimeout) || neverBegan(err) || isWrongType(err) ||
-		// a wait for the pool; a wait for a reply ends with the network's own error
+		// a wait for the pool: a wait for a reply ends with an error of the network
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
-// repeatable says whether another try, with the same id, makes sense: the
-// connection broke, and there is time left.
+// Repeatable says whether another try with the same id makes sense: the connection broke, and
+// there is time left.
 func Repeatable(ctx context.Context, err error) bool {
 	var timeout net.Error
 	if ctx.Err() != nil || !errors.Is(err, ErrUnavailable) || errors.As(err, &timeout) && timeout.Timeout() {

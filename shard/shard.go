@@ -13,32 +13,31 @@ import (
 	"github.com/stockgate/stockgate/lua"
 )
 
-// longestCall bounds a call that no context bounds.
+// LongestCall bounds a call that no context bounds.
 const LongestCall = 30 * time.Second
 
-// quiet keeps go-redis from writing to stderr on its own: what it says reaches the
-// caller as an error.
+// quiet keeps go-redis from writing to stderr: the caller gets its errors instead.
 type quiet struct{}
 
 func (quiet) Printf(context.Context, string, ...any) {}
 
 var quietOnce sync.Once
 
-// Shard is one Redis, or a cluster, with its scripts. It dials when it is first used, and is
-// safe for concurrent use.
+// Client is the connection to one Redis, or to a cluster, with its scripts. It dials on first
+// use, and is safe for concurrent use.
 type Client struct {
 	Redis redis.UniversalClient
-	// claims has connections of its own: however many attempts wait for stock, a
-	// confirm and the watch over the sales never queue behind them.
+	// ReserveClient has connections of its own: however many attempts wait for stock, a confirm
+	// and the watch over the sales never queue behind them.
 	ReserveClient redis.UniversalClient
 	Options       Options
 	Prefix        string
 	Scripts       lua.Scripts
-	clocks        sync.Map // sale id → *clock; in a cluster, each shard's node has its own
+	clocks        sync.Map // sale id → *Clock; in a cluster, each shard's node has its own
 	mono          func() time.Time
 }
 
-// OpenShard makes a connection to Redis. It does not dial.
+// Open prepares the connections to Redis. It does not dial.
 func Open(o Options) (*Client, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -48,8 +47,8 @@ func Open(o Options) (*Client, error) {
 		return nil, err
 	}
 	claims := redis.NewUniversalClient(u)
-	// All other calls are bounded by their contexts: loading a large sale takes longer
-	// than an attempt may wait.
+	// All other calls are bounded by their contexts: loading a large sale takes longer than an
+	// attempt waits.
 	u.ReadTimeout, u.WriteTimeout = LongestCall, LongestCall
 	quietOnce.Do(func() { redis.SetLogger(quiet{}) })
 	return &Client{Redis: redis.NewUniversalClient(u), ReserveClient: claims, Options: o, Prefix: o.Prefix, Scripts: *o.Scripts, mono: time.Now}, nil
@@ -61,8 +60,8 @@ func (s *Client) Close() error { return errors.Join(s.ReserveClient.Close(), s.R
 // Timeout is how long an attempt waits for Redis.
 func (s *Client) Timeout() time.Duration { return s.Options.Timeout }
 
-// Seq is the newest number in a sale's journal that any answer has told: what an
-// operation did is in the journal up to there.
+// Seq is the newest journal number of a sale that any answer has reported. The journal has the
+// effects of that operation up to this number.
 func (s *Client) Seq(sale string) int64 { return s.Clock(sale).Seq.Load() }
 
 func (s *Client) Clock(sale string) *Clock {
@@ -73,22 +72,21 @@ func (s *Client) Clock(sale string) *Clock {
 	return c.(*Clock)
 }
 
-// run calls a script once with one or more operations on one sale. An error
-// means that it is unknown whether the operations ran, unless it says otherwise.
+// Run calls a script once with one or more operations on one sale. After an error it is unknown
+// whether the operations ran, unless the error says otherwise.
 func (s *Client) Run(ctx context.Context, script lua.Script, sale string, ops ...Operation) ([]Reply, error) {
 	replies, _, err := s.RunAt(ctx, script, sale, ops...)
 	return replies, err
 }
 
-// runAt is run with the shard's seq after the call: what the replies say was so after
-// the journal's entry of that number, or before it.
+// RunAt is Run, and also returns the shard's seq after the call. What the replies say was true
+// after the journal's entry of that number, or before it.
 func (s *Client) RunAt(ctx context.Context, script lua.Script, sale string, ops ...Operation) ([]Reply, int64, error) {
 	return s.RunWith(ctx, 0, script, sale, ops...)
 }
 
-// runReplicated is run for what a caller is promised: its answer stays true after a
-// failover. Its error is an ErrNotReplicated when the operations ran and too few replicas
-// have them.
+// RunReplicated is Run for answers that must stay true after a failover. Its error is an
+// ErrNotReplicated when the operations ran and too few replicas have them.
 func (s *Client) RunReplicated(ctx context.Context, script lua.Script, sale string, ops ...Operation) ([]Reply, error) {
 	replies, _, err := s.RunWith(ctx, s.Options.ReplicaAcks, script, sale, ops...)
 	return replies, err
@@ -106,7 +104,7 @@ func (s *Client) RunWith(ctx context.Context, acks int, script lua.Script, sale 
 	return s.Replies(sale, before, raw, len(ops), err)
 }
 
-// operationArgs are the arguments of a call that runs some operations.
+// OperationArgs returns the arguments of a call that runs some operations.
 func (s *Client) OperationArgs(sale string, ops []Operation) []any {
 	n := 5
 	for _, op := range ops {
@@ -122,13 +120,13 @@ func (s *Client) OperationArgs(sale string, ops []Operation) []any {
 	return args
 }
 
-// header is what comes before the answers of a script: Redis's time, the lead of the shard's
-// clock, and the shard's seq.
+// Header is how many values come before the answers of a script: Redis's time, the lead of the
+// shard's clock, and the shard's seq.
 const Header = 3
 
-// replies reads what a script has answered to some operations on a sale, and the shard's
-// seq after the call. before is what was known when they were sent. What the call has failed
-// with goes on to the caller.
+// Replies reads a script's answers to n operations on a sale, and the shard's seq after the
+// call. before is what was known when the call was sent. failed is the error of the call, which
+// Replies passes on.
 func (s *Client) Replies(sale string, before Mark, raw []any, n int, failed error) ([]Reply, int64, error) {
 	if failed != nil && !errors.Is(failed, ErrNotReplicated) {
 		if BrokenConnection(failed) {
@@ -151,7 +149,7 @@ func (s *Client) Replies(sale string, before Mark, raw []any, n int, failed erro
 	s.Clock(sale).sawSeq(before, seq)
 	replies := make([]Reply, n)
 	var last TextReply
-	restoring := 0 // one of several may wait for its own reservation only
+	restoring := 0 // one of several operations may wait only for its own reservation
 	for i := range replies {
 		replies[i] = ReplyOf(raw[i+Header], &last)
 		switch replies[i].Code() {
@@ -168,9 +166,8 @@ func (s *Client) Replies(sale string, before Mark, raw []any, n int, failed erro
 	return replies, seq, failed
 }
 
-// eval runs a script by its name, loading it where Redis does not have it yet. With acks
-// it waits for so many replicas; short of them the error is an ErrNotReplicated, beside
-// the answer.
+// Eval runs a script by its hash, and loads it where Redis does not have it yet. With acks it
+// waits for that many replicas; with fewer it returns an ErrNotReplicated beside the answer.
 func (s *Client) Eval(ctx context.Context, client redis.UniversalClient, script lua.Script, keys []string, args []any, acks int) ([]any, error) {
 	for range 2 {
 		raw, err := s.evalOnce(ctx, client, script, keys, args, acks)
@@ -193,8 +190,8 @@ func (s *Client) evalOnce(ctx context.Context, client redis.UniversalClient, scr
 	return done[0].Raw, done[0].Err
 }
 
-// checkMemoryPolicy refuses a Redis that evicts keys under memory pressure: stock
-// would be lost without a word.
+// CheckMemoryPolicy refuses a Redis that evicts keys under memory pressure: stock would be lost
+// silently.
 func (s *Client) CheckMemoryPolicy(ctx context.Context) error {
 	if s.Scripts == lua.Embedded {
 		return nil
@@ -211,5 +208,5 @@ func (s *Client) CheckMemoryPolicy(ctx context.Context) error {
 
 func Ms(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
 
-// Measure takes another monotonic clock. It must come before anything is asked of a sale.
+// Measure sets another monotonic clock. Callers must use it before any request about a sale.
 func (s *Client) Measure(mono func() time.Time) { s.mono = mono }

@@ -7,19 +7,19 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// What replies tell of a clock bounds it: late ones do not loosen the bound, a step back is
-// followed at once, one forward only when it has lasted, and not on the word of one reply.
+// Replies bound a clock. Late replies do not loosen the bound. A step back is followed at once,
+// a step forward only when it has lasted, and not because of one reply.
 func TestSteady(t *testing.T) {
 	const s = time.Second
 	type told struct {
 		sent, arrived time.Duration // on this process's clock
-		clock         time.Duration // what the reply told
+		clock         time.Duration // the time in the reply
 		stepped       bool
 		latest        time.Duration // at the arrival
 	}
 	tests := map[string][]told{
 		"steady": {{0, 0, 0, false, 0}, {s, s, s, false, s}, {9 * s, 9 * s, 9 * s, false, 9 * s}},
-		// Redis, the network or this process stood still before or after the script ran
+		// Redis, the network or this process stalls before or after the script runs
 		"stalls":         {{0, 0, 0, false, 0}, {s, 41 * s, 40 * s, false, 41 * s}, {42 * s, 82 * s, 43 * s, false, 82 * s}, {83 * s, 83 * s, 83 * s, false, 83 * s}},
 		"a slow start":   {{0, 9 * s, 8 * s, false, 17 * s}, {10 * s, 10 * s, 10 * s, false, 10 * s}},
 		"a drift":        {{0, 0, 0, false, 0}, {s, s, 2 * s, false, s}, {2 * s, 2 * s, 3 * s, false, 2 * s}, {6 * s, 6 * s, 7 * s, false, 6 * s}, {12 * s, 12 * s, 13 * s, false, 12 * s}, {18 * s, 18 * s, 19 * s, false, 19 * s}},
@@ -35,13 +35,13 @@ func TestSteady(t *testing.T) {
 			for i, r := range replies {
 				stepped := bound.Add(began.Add(r.sent), began.Add(r.arrived), r.clock.Milliseconds())
 				if stepped != r.stepped {
-					t.Errorf("reply %d: a step: %v", i+1, stepped)
+					t.Errorf("reply %d: stepped is %v", i+1, stepped)
 				}
 				if latest := time.Duration(bound.Latest(began.Add(r.arrived))) * time.Millisecond; latest != r.latest {
-					t.Errorf("reply %d: it is %v at most, want %v", i+1, latest, r.latest)
+					t.Errorf("reply %d: the clock is at most %v, want %v", i+1, latest, r.latest)
 				}
 				if bound.Known() != (i > 0) {
-					t.Errorf("reply %d: it is known: %v", i+1, bound.Known())
+					t.Errorf("reply %d: known is %v", i+1, bound.Known())
 				}
 			}
 		})

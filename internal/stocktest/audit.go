@@ -12,8 +12,8 @@ import (
 	"github.com/stockgate/stockgate/recovery"
 )
 
-// audit computes the books from the reservations themselves, and again from the
-// journal, and says what does not agree. It knows nothing of the model's shard.
+// Audit computes the stock from the reservations, and again from the journal, and returns what
+// does not agree. It does not use the model's shard.
 func (r *Raw) Audit(journal []model.Entry) error {
 	told, err := model.Replay(journal)
 	if err != nil {
@@ -49,8 +49,8 @@ func (r *Raw) Audit(journal []model.Entry) error {
 	return nil
 }
 
-// count adds up all reservations. Each must be in the state that the journal says,
-// and listed where its state belongs.
+// count adds up all reservations. Each must be in the state that the journal gives, and listed
+// where its state belongs.
 func (r *Raw) count(told *model.Replayed) (*recovery.Image, error) {
 	image := recovery.NewImage(time.Time{}, time.Time{})
 	lists := map[record.State]map[string]int64{"held": r.deadlines, "in_doubt": r.inDoubt, "unbacked": r.unbacked, "tombstone": r.Tombstones}
@@ -108,8 +108,8 @@ func (r *Raw) auditUnpaid(image *recovery.Image) error {
 	return nil
 }
 
-// auditBindings checks that what a hold has bound, and the ref of what is confirmed,
-// belongs to whom the reservations say, and that nothing is bound to what has ended.
+// auditBindings checks that the bindings of each hold, and the ref of each confirmed
+// reservation, belong to the right reservation, and that nothing is bound to an ended one.
 func (r *Raw) auditBindings(image *recovery.Image) error {
 	for id, text := range r.Records {
 		rec, err := record.Parse(text)
@@ -118,13 +118,14 @@ func (r *Raw) auditBindings(image *recovery.Image) error {
 		}
 		isHold := rec.State == record.Held || rec.State == record.InDoubt
 		for _, field := range []string{rec.Guard, record.RefField(rec.Buyer, rec.Ref)} {
-			// one without a key may have been freed, a key's time may be over
+			// an attempt without a key may have been freed; a key's time may be over
 			if strings.HasPrefix(field, "d|") || !isHold && (rec.State != record.Confirmed || strings.HasPrefix(field, "k|")) {
 				continue
 			}
 			owner := r.bindings[field]
-			// Of two that are confirmed the first has the field. Which one that was their times do not
-			// tell if they are the same, or if a lead has ended, where the clock goes back (docs/clocks.md).
+			// Of two that are confirmed the first has the field. Their times do not show which
+			// one was first if they are equal, or if a lead has ended, where the clock goes
+			// back (docs/clocks.md).
 			other, err := record.Parse(r.Records[owner])
 			_, hadLead := r.Meta["lead"]
 			if err == nil && other.State == rec.State && (other.Changed.Equal(rec.Changed) || hadLead && rec.State == record.Confirmed) {
@@ -136,7 +137,7 @@ func (r *Raw) auditBindings(image *recovery.Image) error {
 		}
 	}
 	for field, id := range r.bindings {
-		if field[0] == 'r' || field[0] == 'm' { // the model's fields are compared
+		if field[0] == 'r' || field[0] == 'm' { // these are compared with the model's fields
 			continue
 		}
 		f := strings.Split(r.Records[id], "\t")

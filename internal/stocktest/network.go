@@ -15,21 +15,21 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// network is what an edge dials: a proxy, the server itself, or nothing.
+// Network is what an edge dials: a proxy, the server itself, or nothing.
 type Network struct {
 	mu    sync.Mutex
 	Addr  string // empty: nothing answers
 	conns []net.Conn
 }
 
-// lead makes the edge dial addr from now on.
+// Lead makes the edge dial addr from now on.
 func (n *Network) Lead(addr string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.Addr = addr
 }
 
-// cut ends the edge's side of every connection, and refuses new ones.
+// Cut ends the edge's side of every connection, and refuses new ones.
 func (n *Network) Cut() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -57,8 +57,7 @@ func (n *Network) Dial(ctx context.Context, network, _ string) (net.Conn, error)
 	return c, nil
 }
 
-// faulty is an edge, not started, that sells 3 units of "a" behind a proxy that
-// will misbehave.
+// Faulty is an edge, not started, that sells 3 units of "a" behind a proxy that will misbehave.
 type Faulty struct {
 	T      *testing.T
 	Server *redistest.Server
@@ -76,7 +75,7 @@ func NewFaulty(t *testing.T, timeout time.Duration) *Faulty {
 	o := At(f.Proxy.Addr(), timeout)
 	o.Dialer = f.Net.Dial
 	f.Edge = Ready(t, o)
-	// a connection for reserves: the handshake of a new one would not be the fault meant
+	// a connection for reserves: otherwise the fault would hit the handshake of a new one
 	MustHold(t, f.Edge, "first", "Ann", 1)
 	if _, err := f.Edge.ReleaseEventually(Soon(t), "s", "first", reservation.SourceUnsent, ""); err != nil {
 		t.Fatal(err)
@@ -84,13 +83,13 @@ func NewFaulty(t *testing.T, timeout time.Duration) *Faulty {
 	return f
 }
 
-// audit checks the books.
+// Audit checks that the stock in Redis adds up.
 func (f *Faulty) Audit() *Raw {
 	f.T.Helper()
 	return Balanced(f.T, f.Server.Client(), f.Direct, "s")
 }
 
-// nothingHeld checks that all units are available and no limit is charged.
+// NothingHeld checks that all units are available and no limit is charged.
 func (f *Faulty) NothingHeld() {
 	f.T.Helper()
 	r := f.Audit()
@@ -99,15 +98,15 @@ func (f *Faulty) NothingHeld() {
 	}
 }
 
-// told starts the edge and waits until Redis knows everything.
+// Told starts the edge and waits until it has reported everything to Redis.
 func (f *Faulty) Told() {
 	f.T.Helper()
 	f.Edge.Start()
 	Eventually(f.T, "an empty backlog", func() bool { return f.Edge.Backlog() == 0 })
 }
 
-// unanswered holds in the background, loses the connection once given says so, and
-// returns when the edge has given up.
+// Unanswered reserves in the background, breaks the connection once given returns, and returns
+// when the edge has given up.
 func (f *Faulty) Unanswered(id string, given func(context.Context) error) {
 	f.T.Helper()
 	ctx, cancel := context.WithCancel(Soon(f.T))

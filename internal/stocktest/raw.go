@@ -17,7 +17,7 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// raw is a shard as Redis has it, byte for byte.
+// Raw is a shard as Redis has it, byte for byte.
 type Raw struct {
 	Meta, Cells, Limits, Records, adjustments map[string]string
 	bindings, returns, Unpaid                 map[string]string
@@ -25,8 +25,8 @@ type Raw struct {
 	Journal                                   []model.Entry
 }
 
-// readRaw reads a shard as it is at one moment: edges may be at work on it, and if only to
-// drop what is over. Of the journal it reads only what comes after seen.
+// ReadRaw reads a shard at one moment: edges may be working on it, if only to drop what is
+// over. Of the journal it reads only what follows seen.
 func ReadRaw(ctx context.Context, c redis.UniversalClient, keys []string, seen int) (*Raw, error) {
 	r, err := readWith(ctx, c.TxPipeline(), keys, seen)
 	if redis.HasErrorPrefix(err, "EXECABORT") { // its memory is full: it takes no transaction
@@ -112,7 +112,7 @@ func parseLines(text string) ([]model.Line, error) {
 	return lines, nil
 }
 
-// expected is how the model's shard must look in Redis.
+// Expected is how the model's shard must look in Redis.
 func Expected(s *model.Shard, seen int) *Raw {
 	r := &Raw{
 		Meta: map[string]string{}, Cells: map[string]string{}, Limits: map[string]string{}, Records: map[string]string{}, adjustments: map[string]string{},
@@ -175,7 +175,7 @@ func Expected(s *model.Shard, seen int) *Raw {
 	return r
 }
 
-// differs names the first part in which two shards are not the same.
+// Differs names the first part in which two shards differ.
 func (r *Raw) Differs(other *Raw) error {
 	if reflect.DeepEqual(r, other) {
 		return nil
@@ -192,7 +192,7 @@ func (r *Raw) Differs(other *Raw) error {
 	return nil
 }
 
-// balanced audits the shard of a sale in Redis.
+// Balanced audits the shard of a sale in Redis.
 func Balanced(t testing.TB, c redis.UniversalClient, s *reservation.Store, sale string) *Raw {
 	t.Helper()
 	r, err := ReadRaw(Soon(t), c, s.Shard().ShardKeys(sale), 0)
@@ -200,7 +200,7 @@ func Balanced(t testing.TB, c redis.UniversalClient, s *reservation.Store, sale 
 		t.Fatal(err)
 	}
 	if err := r.Audit(r.Journal); err != nil {
-		t.Errorf("the books of sale %s: %v", sale, err)
+		t.Errorf("the stock of sale %s: %v", sale, err)
 	}
 	return r
 }

@@ -22,14 +22,14 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// soon ends what would otherwise wait for ever. It is long: a machine may be busy.
+// Soon ends a call that would otherwise wait forever. Its time is long: a machine may be busy.
 func Soon(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// options reaches a server at an address, with scripts that it understands.
+// Options reaches a server at its address, with scripts that it understands.
 func Options(b redistest.Backend) shard.Options {
 	o := shard.Options{Addresses: []string{b.Addr()}, Timeout: Long}
 	if _, ok := b.(*redistest.EmbeddedServer); ok {
@@ -38,7 +38,7 @@ func Options(b redistest.Backend) shard.Options {
 	return o
 }
 
-// at reaches a server at another address: that of a proxy.
+// At reaches a server at another address: that of a proxy.
 func At(addr string, timeout time.Duration) shard.Options {
 	return shard.Options{Addresses: []string{addr}, Timeout: timeout}
 }
@@ -53,14 +53,14 @@ func OpenStore(t testing.TB, o shard.Options) *reservation.Store {
 	return s
 }
 
-// key is a signing key as the token package would make it.
+// Key is a signing key as the token package would make it.
 func Key(name string) shard.Key {
 	k := shard.Key{KID: name, JWK: fmt.Sprintf(`{"kid":%q}`, name)}
 	copy(k.Seal[:], name)
 	return k
 }
 
-// newEdge makes an edge with the key "main". The test starts and stops it.
+// NewEdge makes an edge with the key "main". The test starts and stops it.
 func NewEdge(t testing.TB, o shard.Options, eo edge.Options) *edge.Edge {
 	t.Helper()
 	if eo.Keys == nil {
@@ -75,7 +75,7 @@ func NewEdge(t testing.TB, o shard.Options, eo edge.Options) *edge.Edge {
 	return e
 }
 
-// stop ends an edge; what Redis was not told by then stays untold.
+// stop ends an edge. What it has not reported to Redis by then stays unreported.
 func stop(t testing.TB, e *edge.Edge) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -85,8 +85,7 @@ func stop(t testing.TB, e *edge.Edge) {
 	}
 }
 
-// ready returns an edge that has seen Redis and is not started: it does nothing on
-// its own.
+// Ready returns an edge that has seen Redis and is not started: it does nothing on its own.
 func Ready(t testing.TB, o shard.Options) *edge.Edge {
 	t.Helper()
 	e := NewEdge(t, o, edge.Options{})
@@ -96,8 +95,8 @@ func Ready(t testing.TB, o shard.Options) *edge.Edge {
 	return e
 }
 
-// openSale is on sale for a year: sku "a" with stock units, "b" with 5 in the north
-// and 5 in the south.
+// OpenSale is on sale for a year: sku "a" with stock units, "b" with 5 in the north and 5 in
+// the south.
 func OpenSale(id string, stock int64, limits ...sale.Limit) *sale.Sale {
 	now := time.Now().Truncate(time.Second)
 	return &sale.Sale{
@@ -110,12 +109,12 @@ func OpenSale(id string, stock int64, limits ...sale.Limit) *sale.Sale {
 	}
 }
 
-// perBuyer is a limit on units of one buyer.
+// PerBuyer is a limit on the units of one buyer.
 func PerBuyer(most int64) sale.Limit {
 	return sale.Limit{Per: "buyer", Every: "sale", Max: most, Count: "units"}
 }
 
-// load applies a sale and opens it.
+// Load applies a sale and opens it.
 func Load(t testing.TB, s *reservation.Store, file *sale.Sale) {
 	t.Helper()
 	if _, err := s.Apply(Soon(t), file, reservation.ApplyOptions{By: "test"}); err != nil {
@@ -126,7 +125,7 @@ func Load(t testing.TB, s *reservation.Store, file *sale.Sale) {
 	}
 }
 
-// apply loads a file anew, and lets the edge know of it.
+// Apply loads a file again, and makes the edge notice it.
 func Apply(t testing.TB, e *edge.Edge, file *sale.Sale) {
 	t.Helper()
 	if _, err := e.ApplyUnlessLost(Soon(t), file, reservation.ApplyOptions{By: "test"}); err != nil {
@@ -137,7 +136,7 @@ func Apply(t testing.TB, e *edge.Edge, file *sale.Sale) {
 	}
 }
 
-// selling returns an edge, not started, on a server with one open sale "s".
+// Selling returns an edge, not started, on a server with one open sale "s".
 func Selling(t testing.TB, o shard.Options, stock int64, limits ...sale.Limit) *edge.Edge {
 	t.Helper()
 	e := Ready(t, o)
@@ -148,16 +147,16 @@ func Selling(t testing.TB, o shard.Options, stock int64, limits ...sale.Limit) *
 	return e
 }
 
-// terms are those of most tests: nothing expires while they run.
+// Terms are those of most tests: nothing expires while they run.
 var Terms = edge.Terms{HoldFor: time.Hour, Margin: time.Minute, Mode: record.ModeResponse}
 
-// hold asks an edge for units of "a". Each has a key of its own: one buyer may ask
-// for the same again.
+// Hold reserves units of "a" on an edge. Each hold has a key of its own, so that one buyer may
+// ask for the same again.
 func Hold(ctx context.Context, e *edge.Edge, id, buyer string, units int64) (reservation.Hold, *sale.Refusal, error) {
 	return HoldOn(ctx, e, id, buyer, units, Terms)
 }
 
-// holdOn is hold on other terms.
+// HoldOn is Hold on other terms.
 func HoldOn(ctx context.Context, e *edge.Edge, id, buyer string, units int64, on edge.Terms) (reservation.Hold, *sale.Refusal, error) {
 	l, ok := e.Catalogue().Sale("s")
 	if !ok {
@@ -171,7 +170,7 @@ func HoldOn(ctx context.Context, e *edge.Edge, id, buyer string, units int64, on
 	return e.Hold(ctx, id, l, a, lines, on)
 }
 
-// mustHold is hold where it must succeed.
+// MustHold is Hold where it must succeed.
 func MustHold(t testing.TB, e *edge.Edge, id, buyer string, units int64) reservation.Hold {
 	t.Helper()
 	h, refusal, err := Hold(Soon(t), e, id, buyer, units)
@@ -181,7 +180,7 @@ func MustHold(t testing.TB, e *edge.Edge, id, buyer string, units int64) reserva
 	return h
 }
 
-// state is what a reservation is in; empty: unknown.
+// State is the state of a reservation; empty: unknown.
 func State(t testing.TB, s *reservation.Store, id string) record.State {
 	t.Helper()
 	r, err := s.Reservation(Soon(t), id)
@@ -194,7 +193,7 @@ func State(t testing.TB, s *reservation.Store, id string) record.State {
 	return r.State
 }
 
-// cellA is where the units of "a" are.
+// CellA is the stock of "a".
 func CellA(t testing.TB, s *reservation.Store) record.Cell {
 	t.Helper()
 	b, err := s.SaleStock(Soon(t), "s")
@@ -210,8 +209,8 @@ func CellA(t testing.TB, s *reservation.Store) record.Cell {
 	return record.Cell{}
 }
 
-// eventually asks again and again until it is so. It never waits for a time to
-// pass: it fails when nothing has come of it for very long.
+// Eventually checks a condition until it is true. It never waits for a fixed time, and fails
+// after a very long one.
 func Eventually(t testing.TB, what string, so func() bool) {
 	t.Helper()
 	ctx := Soon(t)
@@ -230,7 +229,7 @@ func Start(e *edge.Edge, _ context.Context) error { e.Start(); return nil }
 
 func StopEdge(e *edge.Edge, ctx context.Context) error { return e.Stop(ctx) }
 
-// counter counts what an edge tells its metrics.
+// Counter counts what an edge reports to its metrics.
 type Counter struct{ Held, Failed, Dropped, Unbacked, Remembered, Asked atomic.Int64 }
 
 func (c *Counter) Reserved(time.Duration) { c.Held.Add(1) }
@@ -249,11 +248,11 @@ func (c *Counter) NothingLeft(remembered bool) {
 	}
 }
 
-// long is a timeout that never ends: a reserve that is still under way when the
-// edge has given up is not too late by its own time.
+// Long is a timeout that never ends: a reserve that is still under way when the edge has given
+// up is then not too late by its own time.
 const Long = time.Minute
 
-// holdFor holds one unit of "a" on other terms.
+// HoldFor reserves one unit of "a" on other terms.
 func HoldFor(f *Faulty, id string, terms edge.Terms) {
 	f.T.Helper()
 	l, _ := f.Edge.Catalogue().Sale("s")
@@ -280,7 +279,7 @@ func Prefix(s string) lists.Entry {
 	return lists.Entry{Kind: "ip", Prefix: netip.MustParsePrefix(s)}
 }
 
-// replica starts a replica of s and waits until it follows.
+// Replica starts a replica of s and waits until it follows.
 func Replica(t *testing.T, s *redistest.Server) *redistest.Server {
 	t.Helper()
 	host, port, _ := net.SplitHostPort(s.Addr())
@@ -293,8 +292,8 @@ func Replica(t *testing.T, s *redistest.Server) *redistest.Server {
 	return r
 }
 
-// withHolds is an edge with six units reserved: one is confirmed, one in doubt, the
-// others are held.
+// WithHolds is an edge with six units reserved: one is confirmed, one in doubt, the others are
+// held.
 func WithHolds(t *testing.T, o shard.Options) (*edge.Edge, map[string]func(context.Context, *edge.Edge) error) {
 	t.Helper()
 	e := Selling(t, o, 10)
@@ -311,8 +310,8 @@ func WithHolds(t *testing.T, o shard.Options) (*edge.Edge, map[string]func(conte
 	return e, EveryOperation(ids...)
 }
 
-// everyOperation, once, against what is loaded now. Those that need a hold get one of
-// ids.
+// EveryOperation returns every operation once, on what is loaded now. Those that need a hold
+// get one of ids.
 func EveryOperation(ids ...string) map[string]func(context.Context, *edge.Edge) error {
 	return map[string]func(context.Context, *edge.Edge) error{
 		"reserve": func(ctx context.Context, e *edge.Edge) error {

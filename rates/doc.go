@@ -1,0 +1,2 @@
+// Package rates counts the rates that all edges share, in Redis.
+package rates
