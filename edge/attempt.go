@@ -25,11 +25,11 @@ type Terms struct {
 	Gate string
 }
 
-// Hold holds stock for one attempt within parent, or says why not. lines must be
-// those of the attempt as the sale resolved them. Whatever goes wrong, no stock
-// is left that nobody owns: what may have been reserved is released. The error is
-// a *Bound when the attempt's key or ref, or without a key its buyer and lines,
-// belong to another reservation: nothing was charged.
+// Hold reserves stock for one attempt within parent, or returns the refusal. lines
+// must be those of the attempt as the sale resolved them. If anything goes wrong,
+// Hold releases whatever may have been reserved, so that no stock stays without an
+// owner. The error is a *reservation.Bound if the attempt's key or ref, or without a
+// key its buyer and lines, belong to another reservation: nothing was charged.
 func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attempt, lines []sale.Line, t Terms) (reservation.Hold, *sale.Refusal, error) {
 	started := time.Now()
 	defer func() { (*e.metrics.Load()).Reserved(time.Since(started)) }()
@@ -48,15 +48,15 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 	if refusal != nil {
 		return e.unasked(parent, l, a, lines, refusal)
 	}
-	claim := &reservation.BindingPriority{
+	claim := &reservation.ReserveRequest{
 		ID: id, Sale: l.Sale.ID, Version: l.Version, Buyer: who.buyer(),
 		Lines: lines, Charges: charged, Unpaid: unpaid,
 		HoldFor: t.HoldFor, Margin: t.Margin, Mode: t.Mode,
 		Binding: reservation.BindingOf(secret, a, lines, t.KeyTTL), Ref: a.Ref, RefShared: a.RefShared, Gate: t.Gate,
 		View: l.view(),
 	}
-	// A try that was sent and not answered may still run, even after a later one:
-	// unless the hold is ours in the end, its id is released.
+	// A try that was sent and not answered may still run, even after a later one.
+	// Unless this attempt gets the hold in the end, its id is released.
 	sent, ours := false, false
 	defer func() {
 		if sent && !ours {
@@ -92,8 +92,8 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 			claim.Binding = reservation.BindingOf(secret, a, lines, t.KeyTTL)
 			continue
 		case errors.Is(err, reservation.ErrWindow) && try < 5:
-			// the reply told the time: no need to read the sale again, least of all at
-			// midnight, when this is everybody's answer
+			// the reply has Redis's time, so the sale need not be read again: at midnight
+			// every attempt gets this answer
 			now := l.Now()
 			if w, ok := errors.AsType[*reservation.WindowError](err); ok && w.Now.After(now) {
 				now = w.Now
@@ -117,8 +117,8 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 	}
 }
 
-// unasked refuses an attempt that Redis was not asked about. What its key or ref has got
-// comes first.
+// unasked refuses an attempt without a reserve request. If the attempt's key or ref
+// belongs to a reservation, it returns that instead.
 func (e *Edge) unasked(ctx context.Context, l *Listing, a *sale.Attempt, lines []sale.Line, no *sale.Refusal) (reservation.Hold, *sale.Refusal, error) {
 	if a.Key == "" && a.Ref == "" {
 		return reservation.Hold{}, no, nil
@@ -137,7 +137,7 @@ func (e *Edge) unasked(ctx context.Context, l *Listing, a *sale.Attempt, lines [
 	return reservation.Hold{}, no, nil
 }
 
-// reload reads a sale that has changed, and what the attempt means in it.
+// reload reads a sale that has changed, and resolves the attempt's lines in it.
 func (e *Edge) reload(by *combine.Bounded, l *Listing, a *sale.Attempt) (*Listing, []sale.Line, *sale.Refusal, error) {
 	ctx, cancel := by.Waited()
 	defer cancel()

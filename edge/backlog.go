@@ -20,43 +20,44 @@ const (
 	// doubt at its deadline, or expires. Internal outcomes may take half of it, so that they
 	// never keep out what the shop has said.
 	backlogOfSale, backlogSize = 20_000, 100_000
-	// toldTogether is how many outcomes of a sale are told at once: one call of a script.
+	// maxOutcomesPerCall bounds the outcomes of one sale that one call of a script has.
 	maxOutcomesPerCall = combine.MaxTogether
 	// backlogPause is the pause after a call without an answer; it doubles up to
 	// backlogLongest.
 	backlogPause, backlogLongest = 20 * time.Millisecond, time.Second
 )
 
-// told is what Redis has answered to an outcome.
+// outcomeReply is Redis's answer to an outcome.
 type outcomeReply struct {
 	state record.State
 	err   error
 }
 
-// backlog tells Redis, in the background and again and again, what it could not be
-// told at once. Each sale has a queue of its own: one that gets no answer delays no other.
+// backlog sends Redis the outcomes that did not reach it at once, and retries in the
+// background until Redis has them. Each sale has a queue of its own, so that one whose
+// shard does not answer delays no other.
 type backlog struct {
 	log     *zap.Logger
 	send    func(ctx context.Context, ofOneSale []outcome) []outcomeReply
 	dropped func()
 
 	mu      sync.Mutex
-	ctx     context.Context // until when it tells; nil: it has not begun
+	ctx     context.Context // until when it sends; nil: it has not begun
 	sales   map[string]*saleBacklog
 	count   int           // in all of them
 	changed chan struct{} // closed and renewed whenever it gets less
 	running sync.WaitGroup
 }
 
-// saleBacklog is what waits for one sale's shard. It is there, with a goroutine once the
-// backlog has begun, while anything does.
+// saleBacklog is what waits for one sale's shard. It exists while anything waits, with a
+// goroutine of its own once the backlog runs.
 type saleBacklog struct {
 	sale    string
-	waiting []outcome // those that are being told come first
+	waiting []outcome // those that are being sent come first
 	known   map[outcomeKey]struct{}
 }
 
-// outcomeKey finds repeats: the same outcome of one reservation is told once.
+// outcomeKey finds repeats: the same outcome of one reservation is queued once.
 type outcomeKey struct {
 	id   string
 	kind outcomeKind
@@ -100,8 +101,8 @@ func (b *backlog) fits(o outcome) bool {
 	return true
 }
 
-// full says that a sale has as much as it may. When all sales together have, each may
-// still have its share, so that one never keeps another out.
+// full reports whether a sale's queue has reached its bound. When all queues together
+// have reached theirs, each sale still keeps its share, so that none excludes another.
 func (b *backlog) full(q *saleBacklog, promised bool) bool {
 	most, all, share, has := backlogOfSale, backlogSize, backlogSize/max(1, len(b.sales)), 0
 	if !promised {
@@ -113,14 +114,14 @@ func (b *backlog) full(q *saleBacklog, promised bool) bool {
 	return has >= most || b.count >= all && has >= share
 }
 
-// begin starts to tell a sale's outcomes, if the backlog is at work. mu must be held.
+// begin starts to send a sale's outcomes if the backlog runs. mu must be held.
 func (b *backlog) begin(q *saleBacklog) {
 	if ctx := b.ctx; ctx != nil && ctx.Err() == nil {
 		b.running.Go(func() { b.sendAll(ctx, q) })
 	}
 }
 
-// run tells until ctx ends.
+// run sends outcomes until ctx ends.
 func (b *backlog) run(ctx context.Context) {
 	b.mu.Lock()
 	b.ctx = ctx
@@ -135,8 +136,8 @@ func (b *backlog) run(ctx context.Context) {
 	b.running.Wait()
 }
 
-// tellAll tells a sale's outcomes until none is left. Those that cannot be told go to the
-// end of the queue, after a pause that grows while none can.
+// sendAll sends a sale's outcomes until none is left. Those that get no answer go to the
+// end of the queue. The pause before the next call grows while none gets one.
 func (b *backlog) sendAll(ctx context.Context, q *saleBacklog) {
 	pause := backlogPause
 	for {
@@ -163,7 +164,7 @@ func (b *backlog) sendAll(ctx context.Context, q *saleBacklog) {
 	}
 }
 
-// next is what is told together next; nil: nothing is left, and the queue has ended.
+// next returns the outcomes of the next call; nil: none is left, and the queue has ended.
 func (b *backlog) next(q *saleBacklog) []outcome {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -175,7 +176,7 @@ func (b *backlog) next(q *saleBacklog) []outcome {
 	return q.waiting[:n:n]
 }
 
-// done removes what was told, and returns how many must be told again.
+// done removes the outcomes that were answered, and returns how many must be sent again.
 func (b *backlog) done(q *saleBacklog, some []outcome, answers []outcomeReply) int {
 	var again []outcome
 	for i, a := range answers {

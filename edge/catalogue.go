@@ -26,7 +26,7 @@ type Listing struct {
 	closed bool
 	epoch  string
 	clock  *shard.Clock
-	// followed is what this edge knows from the sale's journal; nil: nothing for sure.
+	// followed is what this edge knows from the sale's journal; nil: nothing is certain.
 	// All versions of a sale share it.
 	followed *atomic.Pointer[followed]
 }
@@ -76,7 +76,7 @@ func (c *Catalogue) Listing(sku string) []*Listing {
 	return nil
 }
 
-// find returns the place in byStart of the first sale that lists an item.
+// find returns the index in byStart of the first sale that lists an item.
 func (c *Catalogue) find(sku string) (int, bool) {
 	for at := c.items.Find(sku); ; {
 		n, ok := c.items.Next(&at)
@@ -99,8 +99,8 @@ func (c *Catalogue) All(yield func(*Listing) bool) {
 	}
 }
 
-// Complete says that this edge knows what every sale lists: only then is an item that
-// no listing names surely not on sale.
+// Complete reports whether this edge knows what every sale lists. Only then is an item
+// that no listing names certain not to be on sale.
 func (c *Catalogue) Complete() bool { return !c.partial }
 
 func newCatalogue(sales map[string]*Listing) *Catalogue {
@@ -180,13 +180,14 @@ func unknown(id string, status sale.Status) *Listing {
 	return &Listing{Sale: file, Status: status, Version: -1, clock: &shard.Clock{Mono: time.Now}, followed: new(atomic.Pointer[followed])}
 }
 
-// statusUnreadable is no status that a sale can have: its verdict is unavailable.
+// statusUnreadable marks a sale whose file cannot be read; no sale in Redis has it. The
+// refusal of its attempts is unavailable.
 const statusUnreadable sale.Status = "unreadable"
 
 // readListing reads one sale; known is returned when its version still holds.
 func (e *Edge) readListing(ctx context.Context, id string, known *Listing) (*Listing, error) {
 	if known != nil {
-		// epoch too: another life of the same Redis counts its versions anew
+		// the epoch too: in another life the sale's versions begin anew
 		v, err := e.shard.Redis.HMGet(ctx, e.shard.ShardKeys(id)[shard.MetaKey], "version", "epoch").Result()
 		if err != nil {
 			return nil, shard.Explain(err)
@@ -221,7 +222,7 @@ func (e *Edge) loadListing(ctx context.Context, id string, known *Listing) (*Lis
 	return &Listing{Sale: loaded.Sale, Status: loaded.Status, Version: loaded.Version, epoch: loaded.Epoch, clock: c, followed: view}, nil
 }
 
-// view is what is followed of the sale at this moment; nil: nothing.
+// view returns what the edge knows from the sale's journal now; nil: nothing is certain.
 func (l *Listing) view() *followed {
 	if l.followed == nil {
 		return nil
@@ -229,8 +230,8 @@ func (l *Listing) view() *followed {
 	return l.followed.Load()
 }
 
-// Verdict says whether the sale sells at a moment of this machine's clock, which is
-// turned into one of its Redis's; nil: it does.
+// RefusalAt returns why the sale does not sell at a moment; nil: it sells. The moment is
+// one of this machine's clock, and is converted to the clock of the sale's Redis.
 func (l *Listing) RefusalAt(moment time.Time) *sale.Refusal {
 	if l.Lost() {
 		return reservation.RefuseLost // also before its start and after its end

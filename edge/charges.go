@@ -9,9 +9,9 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// charges are what an attempt costs of the purchase limits that its lines concern,
-// or why it is refused without asking Redis. Each identity of a limit is a charge
-// of its own, to a counter named
+// charges returns what an attempt costs of the purchase limits that its lines concern,
+// or its refusal, without asking Redis. Each identity of a limit is a charge of its
+// own, to a counter named
 //
 //	limit|window|identity   window: "-" or its end in ms; identity: a keyed hash
 //
@@ -24,7 +24,7 @@ func charges(l *Listing, who *person, lines []sale.Line, now time.Time) ([]reser
 		return nil, nil
 	}
 	out := make([]reservation.Charge, 0, len(s.Limits))
-	var full *sale.Refusal // said last: who cannot be recognised is malformed before
+	var full *sale.Refusal // returned last: a missing identity comes first
 	for i := range s.Limits {
 		limit := &s.Limits[i]
 		amount := cost(limit, lines)
@@ -65,7 +65,7 @@ func missing(kind string) *sale.Refusal {
 	return &sale.Refusal{Reason: sale.Malformed, Detail: "identity " + kind + " is missing"}
 }
 
-// cost is what the lines count towards a limit; 0: it is not about them.
+// cost returns what the lines count towards a limit; 0: the limit does not concern them.
 func cost(limit *sale.Limit, lines []sale.Line) (amount int64) {
 	for _, line := range lines {
 		if limit.SKU == "" || limit.SKU == line.SKU {
@@ -78,8 +78,8 @@ func cost(limit *sale.Limit, lines []sale.Line) (amount int64) {
 	return amount
 }
 
-// person is who makes an attempt. Each of its identities is hashed once, however
-// many limits name it.
+// person has the identities of the buyer who makes an attempt. Each is hashed once,
+// however many limits name it.
 type person struct {
 	secret  *identity.Secret
 	attempt *sale.Attempt
@@ -120,9 +120,9 @@ func (p *person) hash(kind string) string {
 	return p.secret.Identity(kind, value)
 }
 
-// owed are the counters of unpaid holds of an attempt, or why it is refused without asking
-// Redis. What the sale itself says of unpaid holds needs every identity that it names, as
-// purchase limits do; the default counts those that there are.
+// owed returns the counters of unpaid holds that concern an attempt, or its refusal,
+// without asking Redis. If the sale itself bounds unpaid holds, every identity that it
+// names is required, as for purchase limits; the default counts those that there are.
 func owed(l *Listing, who *person, mode record.Mode) (reservation.Owed, *sale.Refusal) {
 	u := l.Sale.UnpaidOf(mode == record.ModeBackend)
 	if u == nil {

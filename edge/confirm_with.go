@@ -10,9 +10,10 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// ConfirmWith is Recreate for an edge: it hashes the buyer, and charges him for what
-// the evidence says. Of a limit's identities only the buyer is in a token; nobody
-// else is charged.
+// ConfirmWith is Recreate for an edge: it hashes the buyer, and charges them for what
+// the evidence says. A token has only the buyer of a limit's identities, so no other
+// identity is charged. The error is shard.ErrStarting before the edge has the secret,
+// and shard.ErrNoSale if it does not know the sale.
 func (e *Edge) ConfirmWith(ctx context.Context, ev *reservation.Evidence, cause string) (record.State, error) {
 	secret := e.secret.Load()
 	if secret == nil {
@@ -28,8 +29,8 @@ func (e *Edge) ConfirmWith(ctx context.Context, ev *reservation.Evidence, cause 
 	return e.Store.Recreate(ctx, &hashed, cause)
 }
 
-// buyerCharges are what the evidence costs of the limits that count its buyer, in
-// the windows in which it was made and which are not over.
+// buyerCharges returns what the evidence costs of the limits that count its buyer, in
+// the windows of its time that are not over.
 func buyerCharges(l *Listing, secret *identity.Secret, ev *reservation.Evidence) []reservation.Charge {
 	s := l.Sale
 	who := person{secret: secret, attempt: &sale.Attempt{Buyer: ev.Buyer}}

@@ -1,3 +1,6 @@
+// Package edge is one selling process at work on a store: it reserves stock, sends
+// outcomes until Redis has them, ends overdue holds, and follows the journals to refuse
+// attempts without asking Redis.
 package edge
 
 import (
@@ -26,16 +29,17 @@ const (
 // Metrics receives what an edge counts. Implementations must be safe for
 // concurrent use and fast.
 type Metrics interface {
-	// Reserved: one reserve took so long, whatever its answer.
+	// Reserved is called with the duration of each reserve request, whatever its answer.
 	Reserved(time.Duration)
-	// RedisFailed: a call got no answer. During is reserve, settle, watch, reap or rate.
+	// RedisFailed is called when a call got no answer; during is reserve, settle, watch,
+	// reap or rate.
 	RedisFailed(during string)
-	// BacklogDropped: an outcome did not fit into the backlog.
+	// BacklogDropped is called when an outcome does not fit into the backlog.
 	BacklogDropped()
-	// SoldUnbacked: the shop took an order whose units had gone elsewhere.
+	// SoldUnbacked is called when the shop took an order whose units were sold elsewhere.
 	SoldUnbacked()
-	// NothingLeft: an attempt was refused because its units are not there, by Redis or,
-	// remembered, without asking it.
+	// NothingLeft is called when an attempt is refused because its units are not there:
+	// by Redis or, if remembered, without asking it.
 	NothingLeft(remembered bool)
 }
 
@@ -47,24 +51,24 @@ func (noMetrics) BacklogDropped()        {}
 func (noMetrics) SoldUnbacked()          {}
 func (noMetrics) NothingLeft(bool)       {}
 
-// EdgeOptions configures an Edge.
+// Options configures an Edge.
 type Options struct {
 	// Keys are this edge's signing keys; the first signs.
 	Keys []shard.Key
-	// Log. Default: none.
+	// Log gets the edge's messages. Default: none.
 	Log *zap.Logger
-	// Metrics. Default: none.
+	// Metrics gets what the edge counts. Default: none.
 	Metrics Metrics
 	// Rates is where shared rates are counted: a Redis of its own, or the same with
 	// connections of its own. The edge closes it. Default: the edge's store.
 	Rates *shard.Client
 }
 
-// Edge is one gateway process at work on a store. It is safe for concurrent use.
+// Edge is one process that sells from a store. It is safe for concurrent use.
 type Edge struct {
-	// Store has what the edge sells. Its words go to Redis once: when Redis does not
-	// answer, the caller hears so. Those of the edge that end on Eventually are told
-	// again until Redis has them.
+	// Store has what the edge sells. Its methods call Redis once, and return an error if
+	// Redis does not answer. The methods of Edge that end in Eventually retry in the
+	// background until Redis has the outcome.
 	Store   *reservation.Store
 	shard   *shard.Client
 	rates   *rates.Rates
@@ -90,7 +94,7 @@ type Edge struct {
 	checked     time.Time
 }
 
-// NewEdge makes an edge on a store. It does nothing before Start.
+// New makes an edge on a store. It does nothing before Start.
 func New(s *reservation.Store, o Options) *Edge {
 	if o.Log == nil {
 		o.Log = zap.NewNop()
@@ -109,7 +113,7 @@ func New(s *reservation.Store, o Options) *Edge {
 	return e
 }
 
-// SetMetrics changes who counts; nil: nobody.
+// SetMetrics replaces the metrics; nil: nothing is counted.
 func (e *Edge) SetMetrics(m Metrics) {
 	if m == nil {
 		m = noMetrics{}
@@ -117,7 +121,8 @@ func (e *Edge) SetMetrics(m Metrics) {
 	e.metrics.Store(&m)
 }
 
-// Start begins to watch, reap and tell late outcomes. Only the first call counts.
+// Start begins to watch sales, end overdue holds, follow journals and send late
+// outcomes. Only the first call has an effect.
 func (e *Edge) Start() {
 	e.start.Do(func() {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -128,8 +133,8 @@ func (e *Edge) Start() {
 	})
 }
 
-// Stop tells Redis the outcomes that wait, as long as ctx lasts, then stops all
-// loops and closes its stores. It may be called again, and without Start.
+// Stop sends Redis the outcomes that wait, until ctx ends, then stops all loops and
+// closes the edge's stores. It may be called again, and without Start.
 func (e *Edge) Stop(ctx context.Context) error {
 	var err error
 	e.stop.Do(func() {
@@ -153,7 +158,7 @@ func (e *Edge) Stop(ctx context.Context) error {
 // Catalogue is the edge's present view of all sales.
 func (e *Edge) Catalogue() *Catalogue { return e.catalogue.Load() }
 
-// PublicKeys are the JWKs of all edges, as far as this one has heard of them.
+// PublicKeys returns the JWKs of all edges that this one knows of.
 func (e *Edge) PublicKeys() []string {
 	if p := e.public.Load(); p != nil {
 		return *p
@@ -161,10 +166,10 @@ func (e *Edge) PublicKeys() []string {
 	return nil
 }
 
-// Backlog is how many outcomes Redis does not know yet.
+// Backlog returns the number of outcomes that Redis does not have yet.
 func (e *Edge) Backlog() int { return e.backlog.size() }
 
-// Ready says why the edge must not sell at present; nil: it may.
+// Ready returns why the edge must not sell now; nil: it may.
 func (e *Edge) Ready() error { return e.ReadyAt(time.Now()) }
 
 // ReadyAt is Ready at a moment of this machine's clock.
@@ -256,7 +261,7 @@ func (e *Edge) check(ctx context.Context) error {
 	return nil
 }
 
-// listen hurries the watch when somebody has changed a sale.
+// listen wakes the watch when another process has changed a sale.
 func (e *Edge) listen(ctx context.Context) {
 	sub := e.shard.Redis.Subscribe(ctx, e.shard.Channel())
 	defer sub.Close()
@@ -277,8 +282,8 @@ func (e *Edge) listen(ctx context.Context) {
 	}
 }
 
-// Secret is what this edge hashes identities with, once it has agreed on it with the
-// others; ErrStarting before.
+// Secret returns the key with which all edges hash identities. The error is
+// shard.ErrStarting until this edge has it.
 func (e *Edge) Secret() (*identity.Secret, error) {
 	if s := e.secret.Load(); s != nil {
 		return s, nil

@@ -7,18 +7,19 @@ import (
 	"strings"
 )
 
-// Enrolment is who signs, as Redis has it.
+// Enrolment is what Redis has of the edges' signing keys.
 type Enrolment struct {
-	// Signing is the key with which the edges sign; empty: nobody has enrolled.
+	// Signing is the id of the key with which the edges sign; empty: no edge has enrolled.
 	Signing string
-	// First is the key with which this edge signs; Known: it has Signing too.
+	// First is the id of the key with which this edge signs. Known says whether this edge
+	// has the key Signing too.
 	First string
 	Known bool
-	// Public is how many public keys are published.
+	// Public is the number of published public keys.
 	Public int
 }
 
-// Enrolment compares the edge's keys with those that are registered.
+// Enrolment compares the edge's keys with those registered in Redis.
 func (e *Edge) Enrolment(ctx context.Context) (Enrolment, error) {
 	all, err := e.shard.Redis.HGetAll(ctx, e.shard.SecretKey()).Result()
 	if err != nil {
@@ -36,5 +37,5 @@ func (e *Edge) Enrolment(ctx context.Context) (Enrolment, error) {
 	return n, nil
 }
 
-// Rates counts shared rates.
+// Rates returns what counts shared rates.
 func (e *Edge) Rates() *rates.Rates { return e.rates }

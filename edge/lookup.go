@@ -13,9 +13,8 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// Lookup finds the reservation to which the attempt's key or ref belongs, without
-// making one; nil: there is none. lines must be those of the attempt as the sale
-// resolved them.
+// Lookup returns the reservation to which the attempt's key or ref belongs; nil: there is
+// none. It reserves nothing. lines must be those of the attempt as the sale resolved them.
 func (e *Edge) Lookup(ctx context.Context, l *Listing, a *sale.Attempt, lines []sale.Line) (*reservation.Bound, error) {
 	secret := e.secret.Load()
 	if secret == nil {

@@ -16,17 +16,17 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// A sale is lost when Redis has its data no more: it was emptied, it came back on a new
-// volume, or it failed over to a replica that had nothing. The index of sales says what
-// must be there. An edge that knows of a sale which the index does not name writes the
-// name back, so that every other edge misses the sale too.
+// A sale is lost when Redis no longer has its data: Redis was emptied, came back on a new
+// volume, or failed over to a replica that had nothing. The index of sales says which
+// sales must exist. An edge that knows a sale missing from the index writes its name
+// back, so that every other edge detects the loss too.
 
 // StatusLost stands where the status of a lost sale would; no sale has it.
 const StatusLost sale.Status = "lost"
 
-// LostError: Redis had a sale and has it no more. It is an ErrUnavailable: it is unknown
-// what became of the sale's reservations, and whatever was asked for may be asked for
-// again when the sale is back.
+// LostError says that Redis had a sale and no longer has it. It is a
+// shard.ErrUnavailable: the state of the sale's reservations is unknown, and callers may
+// repeat their requests when the sale is back.
 type LostError struct{ Sale string }
 
 func (e *LostError) Error() string {
@@ -34,10 +34,10 @@ func (e *LostError) Error() string {
 		"without a ledger load it anew with `caddy stockgate sale apply FILE --new`, with no more stock than the shop has not sold", e.Sale, e.Sale)
 }
 
-// Is says that it is as if Redis did not answer.
+// Is makes the error a shard.ErrUnavailable, as if Redis did not answer.
 func (e *LostError) Is(target error) bool { return target == shard.ErrUnavailable }
 
-// Lost says that Redis had the sale and has it no more.
+// Lost reports whether Redis had the sale and no longer has it.
 func (l *Listing) Lost() bool { return l.Status == StatusLost }
 
 // lost stands for a sale that Redis must have and does not have. What it lists is still
@@ -67,8 +67,8 @@ func (r *remembered) list() []string {
 	return slices.Collect(maps.Keys(r.ids))
 }
 
-// Remember tells the edge of sales that were in this Redis before the edge was started.
-// It returns whether any is new to it; Refresh looks for them at once.
+// Remember adds sales that were in this Redis before the edge was started. It reports
+// whether the edge had not been told of one of them; Refresh looks for them at once.
 func (e *Edge) Remember(ids ...string) (news bool) {
 	e.remembered.mu.Lock()
 	defer e.remembered.mu.Unlock()
@@ -82,9 +82,9 @@ func (e *Edge) Remember(ids ...string) (news bool) {
 	return news
 }
 
-// miss says in the log which sales Redis has lost, and which are back, and writes into
-// the index what it does not name. A sale that was closed and has vanished as a whole is
-// not written back: an operator may have deleted it.
+// miss logs which sales Redis has lost and which are back, and adds to the index the
+// sales that it does not name. A closed sale that has vanished as a whole is not written
+// back: an operator may have deleted it.
 func (e *Edge) miss(ctx context.Context, before, now *Catalogue, index []string) {
 	var absent []string
 	for id, l := range now.sales {
@@ -108,9 +108,13 @@ func (e *Edge) miss(ctx context.Context, before, now *Catalogue, index []string)
 	}
 }
 
-// Missing judges an answer that Redis knows no such reservation or sale: err, unless the
-// sale was lost, or no sale is named and the reservation may be in one that was lost or
-// cannot be read. It looks again first: Redis may have been emptied a moment ago.
+// Missing interprets an error that says that Redis has no such reservation or sale. It
+// reads the sales again first, because Redis may have been emptied a moment ago. It
+// returns err, or instead:
+//
+//   - a *LostError if the sale is lost
+//   - without a sale id, a *LostError or reservation.ErrUnreadable if the reservation may
+//     be in a sale that is lost or cannot be read
 func (e *Edge) Missing(ctx context.Context, saleID string, err error) error {
 	if !errors.Is(err, reservation.ErrNotFound) && !errors.Is(err, shard.ErrNoSale) {
 		return err
@@ -136,8 +140,9 @@ func (e *Edge) Missing(ctx context.Context, saleID string, err error) error {
 	return err
 }
 
-// ApplyUnlessLost is Store.Apply, but for a sale that this edge remembers and Redis has
-// lost: loading it again would sell again what is sold. Then the error is RefuseAnew's.
+// ApplyUnlessLost is Store.Apply, but refuses a sale that this edge remembers and Redis
+// has lost: loading it again would sell units that are sold. The error is then that of
+// reservation.RefuseAnew.
 func (e *Edge) ApplyUnlessLost(ctx context.Context, next *sale.Sale, o reservation.ApplyOptions) (*reservation.Applied, error) {
 	if _, ok := e.Catalogue().Sale(next.ID); ok && !o.New {
 		err := e.Refresh(ctx) // it may be lost, or back, since a moment ago

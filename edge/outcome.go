@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// outcome is how an attempt ended, or what else Redis must be told about its reservation.
+// outcome is how an attempt ended, or another change of its reservation that Redis must have.
 type outcome struct {
 	sale, id string
 	kind     outcomeKind
@@ -36,13 +36,13 @@ func (k outcomeKind) String() string {
 // unsent is the cause of an outcome whose reservation was never forwarded.
 const unsent = "unsent"
 
-// promised says that the shop or the client knows of the outcome. The others are internal:
-// without them the hold ends by its deadline.
+// promised reports whether the shop or the client knows of the outcome. The others are
+// internal: without them the hold ends at its deadline.
 func (o *outcome) promised() bool {
 	return o.kind != outcomeFree && o.source != reservation.SourceUnsent
 }
 
-// operationOf is what Redis is told. It may be told again.
+// operationOf returns the operation that an outcome asks of Redis. It may run twice.
 func (e *Edge) operationOf(o *outcome) shard.Operation {
 	switch o.kind {
 	case outcomeConfirm:
@@ -55,34 +55,34 @@ func (e *Edge) operationOf(o *outcome) shard.Operation {
 	return shard.Op("free", o.id)
 }
 
-// Abandon releases a reservation that was never forwarded, in the background and
-// until Redis has heard of it. A reserve that is still under way is refused then.
+// Abandon releases a reservation that was never forwarded. It retries in the background
+// until Redis has the release. A reserve request that is still under way is then refused.
 func (e *Edge) Abandon(saleID, id string) {
 	e.backlog.add(outcome{saleID, id, outcomeRelease, reservation.SourceUnsent, unsent})
 }
 
-// ConfirmEventually tells Redis that the shop took the order. Units that had gone elsewhere
-// meanwhile are noted as unbacked. When Redis does not answer, or too few replicas have
-// it, it is told later, until they have.
+// ConfirmEventually confirms a reservation whose order the shop took. If its units were
+// sold elsewhere meanwhile, the reservation becomes unbacked. If Redis does not answer, or
+// too few replicas have the change, the edge retries in the background until they have.
 func (e *Edge) ConfirmEventually(ctx context.Context, saleID, id, cause string) (record.State, error) {
 	return e.settled(ctx, outcome{saleID, id, outcomeConfirm, reservation.Answer, cause})
 }
 
-// ReleaseEventually tells Redis that the order will not come, by the shop's word or because
-// it was never sent. When Redis does not answer it is told later.
+// ReleaseEventually releases a reservation that gets no order: the shop said so, or the
+// attempt was never sent. If Redis does not answer, the edge retries in the background.
 func (e *Edge) ReleaseEventually(ctx context.Context, saleID, id string, word reservation.Source, cause string) (record.State, error) {
 	return e.settled(ctx, outcome{saleID, id, outcomeRelease, word, cause})
 }
 
-// DoubtEventually tells Redis that nobody knows whether the shop took the order. When Redis
-// does not answer it is told later.
+// DoubtEventually marks a hold as in doubt: it is unknown whether the shop took the order.
+// If Redis does not answer, the edge retries in the background.
 func (e *Edge) DoubtEventually(ctx context.Context, saleID, id, cause string) (record.State, error) {
 	return e.settled(ctx, outcome{saleID, id, outcomeDoubt, reservation.Answer, cause})
 }
 
-// Free lets the same buyer buy the same again while the hold goes on: the attempt
-// was answered, and the shop resolves it later. When Redis does not answer it is
-// told later.
+// Free lets the same buyer buy the same again while the hold goes on: the attempt was
+// answered, and the shop settles it later. If Redis does not answer, the edge retries in
+// the background.
 func (e *Edge) Free(ctx context.Context, sale, id string) {
 	_, _ = e.settled(ctx, outcome{sale, id, outcomeFree, reservation.Answer, ""})
 }
@@ -102,7 +102,7 @@ func (e *Edge) settled(ctx context.Context, o outcome) (record.State, error) {
 	return state, err
 }
 
-// tell tells Redis of some outcomes of one sale, in one call as far as there is room.
+// sendOutcomes sends Redis outcomes of one sale, in one call as far as there is room.
 func (e *Edge) sendOutcomes(ctx context.Context, some []outcome) []outcomeReply {
 	ctx = combine.Within(ctx, 2*e.shard.Timeout())
 	tickets := make([]*reservation.Call, len(some))
@@ -118,9 +118,9 @@ func (e *Edge) sendOutcomes(ctx context.Context, some []outcome) []outcomeReply 
 	return out
 }
 
-// heard reads Redis's answer to an outcome, and the shard's seq with it. An internal one need
-// not outlive a failover: it counts as told when it ran. One for a sale that Redis has lost
-// was not told: the sale may be restored, and the reservation with it.
+// noteReply interprets Redis's answer to an outcome, with the shard's seq. An internal
+// outcome need not survive a failover: it counts as done once it ran. An outcome for a
+// sale that Redis has lost is not done: the sale may be restored with the reservation.
 func (e *Edge) noteReply(o *outcome, op shard.Operation, r shard.Reply, seq int64, err error) (record.State, error) {
 	if errors.Is(err, shard.ErrNotReplicated) && !o.promised() {
 		return "", nil

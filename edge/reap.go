@@ -16,25 +16,25 @@ import (
 const (
 	// reapEvery is how often an edge ends overdue holds.
 	reapEvery = time.Second
-	// reapTogether is how many sales are looked after at the same time, and as many more of
-	// those that could not be looked after the last time: few calls at once for one Redis.
+	// reapTogether bounds the sales that are reaped at the same time, to keep calls to one
+	// Redis few. The sales that failed the last time have a bound of their own, as large.
 	reapTogether = 8
 )
 
 // reaper ends overdue holds of every sale, and drops counters of windows and records of
-// reservations that are over. Each
-// sale is looked after by itself, so that one whose shard does not answer delays no other.
+// reservations that are over. Each sale has a goroutine of its own, so that one whose
+// shard does not answer delays no other.
 type reaper struct {
 	edge *Edge
-	// places for the sales that were well the last time, and for the others: a shard that is
-	// dead takes a place from healthy ones once.
+	// well bounds the sales whose last round succeeded, failed the others: a dead shard
+	// delays healthy ones only once.
 	well, failed chan struct{}
 	sales        map[string]*reaped
 	running      sync.WaitGroup
 }
 
-// reaped is what is known of one sale. While busy it belongs to the goroutine that looks
-// after the sale.
+// reaped is what the reaper knows of one sale. While busy it belongs to the goroutine that
+// reaps the sale.
 type reaped struct {
 	busy   atomic.Bool
 	failed bool   // the last time
@@ -47,7 +47,7 @@ type reaped struct {
 	lead   int64 // of its clock, when it was logged last
 }
 
-// reap looks after all sales until ctx ends.
+// reap reaps all sales, round after round, until ctx ends.
 func (e *Edge) reap(ctx context.Context) {
 	r := &reaper{edge: e, well: make(chan struct{}, reapTogether), failed: make(chan struct{}, reapTogether), sales: make(map[string]*reaped)}
 	defer r.running.Wait()
@@ -63,7 +63,7 @@ func (e *Edge) reap(ctx context.Context) {
 	}
 }
 
-// round begins to look after all sales, but for those that the last round is still busy with.
+// round begins to reap all sales, except those that an earlier round is still busy with.
 func (r *reaper) round(ctx context.Context) {
 	c := r.edge.Catalogue()
 	maps.DeleteFunc(r.sales, func(id string, s *reaped) bool { return c.sales[id] == nil && !s.busy.Load() })
@@ -95,7 +95,7 @@ func (r *reaper) round(ctx context.Context) {
 	}
 }
 
-// one looks after a sale.
+// one reaps a sale once.
 func (r *reaper) one(parent context.Context, l *Listing, s *reaped) {
 	ctx, cancel := context.WithTimeout(parent, 4*r.edge.shard.Timeout())
 	defer cancel()

@@ -6,11 +6,11 @@ import (
 )
 
 const (
-	// forgetPages is how many parts of a sale's records are looked at in one round at most, one
-	// after the other while an eighth of each has gone: so Redis forgets as fast as
+	// forgetPages bounds the pages of a sale's records that one round reads. It reads on
+	// while 1/forgetShare of each page was dropped: so Redis forgets as fast as
 	// reservations can end, and a sale of nothing but orders costs one call.
 	forgetPages, forgetShare = 40, 8
-	// forgetRest is for how many rounds a sale is left alone in which nothing was over.
+	// forgetRest is the number of rounds that a sale rests after a scan that dropped nothing.
 	forgetRest = 60
 )
 

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// freshFor is how long after an answered read of the journal the view counts: an
-	// older one says nothing, and everything is asked in Redis.
+	// freshFor is how long a view counts after an answered read of the journal. With an
+	// older one every attempt asks Redis.
 	freshFor = time.Second
 	// mostName is the longest name of a stock cell: SKU, @ and region.
 	mostName = 2*sale.MaxName + 1
@@ -24,24 +24,23 @@ func sinceStarted() time.Duration { return time.Since(started) }
 
 // followed is what an edge knows of a sale because it follows the sale's journal
 // without a gap: which cells have nothing left, and what keys and refs are bound.
-// It belongs to one stretch of following and to the cells of one version of the sale:
-// when either ends another takes its place, and what comes late is told to the one
-// that is over.
+// It belongs to one stretch of following and to the cells of one version of the sale.
+// When either ends, another replaces it, and late replies go to the replaced one.
 type followed struct {
 	now      func() time.Duration
 	sale     *sale.Sale
-	alone    []int32          // the place in cells of each of the sale's items; -1: it has regions
-	regional map[string]int32 // cell of an item with regions → its place in cells
+	alone    []int32          // the index in cells of each of the sale's items; -1: it has regions
+	regional map[string]int32 // cell of an item with regions → its index in cells
 	cells    []cell
 	bound    atomic.Pointer[boundFilter] // nil: not loaded yet
 	at       atomic.Int64                // when the view was complete, by now
-	asks     atomic.Int64                // from when on an attempt may ask whether what is remembered is still so, by now
+	asks     atomic.Int64                // from when an attempt may check in Redis what is remembered, by now
 	seq      atomic.Int64                // of the last entry that is in it
 	epoch    string                      // of the shard whose journal is followed
 	wake     chan<- struct{}             // ends the pause of the reader that follows it
 }
 
-// newFollowed begins at a journal's seq: what a reply of before says does not count.
+// newFollowed begins at a journal's seq: earlier replies do not count.
 func newFollowed(l *Listing, now func() time.Duration, epoch string, seq int64, at time.Duration) *followed {
 	f := &followed{now: now, sale: l.Sale, epoch: epoch, alone: make([]int32, len(l.Sale.Items)), regional: make(map[string]int32)}
 	n := int32(0)
@@ -67,8 +66,8 @@ func newFollowed(l *Listing, now func() time.Duration, epoch string, seq int64, 
 	return f
 }
 
-// hurry lets the reader read now. What it reads now may be older than what is wanted, so
-// that callers ask again after each of its steps.
+// hurry wakes the reader. Its next read may be older than what the caller needs, so
+// callers call hurry again after each of its steps.
 func (f *followed) hurry() {
 	select {
 	case f.wake <- struct{}{}:
@@ -76,7 +75,7 @@ func (f *followed) hurry() {
 	}
 }
 
-// fresh says that the view was complete less than a second ago.
+// fresh reports whether the view was complete less than freshFor ago.
 func (f *followed) fresh(now time.Duration) bool { return now-time.Duration(f.at.Load()) < freshFor }
 
 // named finds a cell by its name; nil: the sale has none of this name.
@@ -87,8 +86,8 @@ func (f *followed) named(name string) *cell {
 	return f.cellOfItem(name)
 }
 
-// cellOfItem finds the cell of an item without regions. It asks what has just been asked
-// to find the sale: of many items few are at hand for the processor.
+// cellOfItem finds the cell of an item without regions. It uses the same index that found
+// the sale: with many items that part is still in the processor's cache.
 func (f *followed) cellOfItem(sku string) *cell {
 	if i, ok := f.sale.Place(sku); ok && f.alone[i] >= 0 {
 		return &f.cells[f.alone[i]]
@@ -109,12 +108,12 @@ func (f *followed) cellOf(line *sale.Line) *cell {
 	return nil
 }
 
-// Ask is the permission to ask Redis about cells of which the edge remembers that
-// nothing is left, while others are refused from memory. It must be ended.
+// Ask is one attempt's exclusive right to ask Redis about cells that the edge remembers
+// as empty, while other attempts are refused from memory. Its holder must call End.
 type Ask struct{ memories []*memory }
 
-// End lets another attempt ask, if this one has not brought an answer about the
-// stock. It may be called on nil, and again.
+// End lets another attempt ask, in case this one got no answer about the stock. It may be
+// called on nil, and more than once.
 func (p *Ask) End() {
 	if p == nil {
 		return
@@ -125,11 +124,11 @@ func (p *Ask) End() {
 	p.memories = nil // another attempt may have taken them since
 }
 
-// Remembered refuses an attempt whose units are known not to be there, without
-// asking Redis: a reply has said so, and the journal shows nothing that came back
-// since. lines must be as the sale resolved them. Nil: ask Redis. With an Ask the
-// attempt is the one that asks whether it is still so: it must end it when it has.
-// The refusal is shared, and costs no allocation.
+// Remembered returns the refusal of an attempt whose units are known to be gone, without
+// asking Redis: a reply has said so, and the journal shows no units that came back since.
+// lines must be as the sale resolved them. If the refusal is nil, ask Redis. With an Ask,
+// this attempt is the one that checks the memory in Redis, and must end the Ask when it
+// has. The refusal is shared, and costs no allocation.
 func (e *Edge) Remembered(l *Listing, lines []sale.Line) (*sale.Refusal, *Ask) {
 	f := l.view()
 	if f == nil {
@@ -146,8 +145,8 @@ func (e *Edge) Remembered(l *Listing, lines []sale.Line) (*sale.Refusal, *Ask) {
 	return no, ask
 }
 
-// Recall is Remembered for who will not ask Redis: it takes no Ask. Nil: nobody
-// knows.
+// Recall is Remembered for callers that will not ask Redis: it takes no Ask. Nil: it is
+// not known that units are missing.
 func (e *Edge) Recall(l *Listing, lines []sale.Line) *sale.Refusal {
 	f := l.view()
 	if f == nil {
@@ -157,8 +156,8 @@ func (e *Edge) Recall(l *Listing, lines []sale.Line) *sale.Refusal {
 	return no
 }
 
-// recall gives the refusal that Redis would give: sold_out of the first line that is,
-// else all_held. due: there is none, but a memory that one attempt should check.
+// recall returns the refusal that Redis would give: sold_out for the first line that is
+// sold out, else all_held. due: there is none, but one attempt should check a memory.
 func (f *followed) recall(lines []sale.Line) (no *sale.Refusal, due bool) {
 	now := f.now()
 	if !f.fresh(now) {
@@ -180,7 +179,7 @@ func (f *followed) recall(lines []sale.Line) (no *sale.Refusal, due bool) {
 	return no, due && no == nil
 }
 
-// remembers is what there is about a line.
+// remembers returns the memory of a line's cell, and the refusal that follows from it.
 func (f *followed) remembers(line *sale.Line) (*memory, *sale.Refusal) {
 	c := f.cellOf(line)
 	if c == nil {
@@ -193,8 +192,8 @@ func (f *followed) remembers(line *sale.Line) (*memory, *sale.Refusal) {
 	return m, m.refusal(line.Quantity)
 }
 
-// takeAsk takes what an attempt needs to check the memories of its lines, or gives the
-// refusal where another attempt has begun to ask meanwhile.
+// takeAsk acquires the right to check the memories of an attempt's lines, or returns the
+// refusal if another attempt has acquired it meanwhile.
 func (f *followed) takeAsk(lines []sale.Line) (*Ask, *sale.Refusal) {
 	now := f.now()
 	if next := f.asks.Load(); int64(now) < next || !f.asks.CompareAndSwap(next, int64(now+askEvery)) {
@@ -216,7 +215,7 @@ func (f *followed) takeAsk(lines []sale.Line) (*Ask, *sale.Refusal) {
 	return p, nil
 }
 
-// viewOf is what is followed of a sale at this moment; nil: nothing.
+// viewOf returns what the edge knows from a sale's journal now; nil: nothing is certain.
 func (e *Edge) viewOf(saleID string) *followed {
 	l, ok := e.Catalogue().Sale(saleID)
 	if !ok {
@@ -225,23 +224,24 @@ func (e *Edge) viewOf(saleID string) *followed {
 	return l.view()
 }
 
-// binds notes what a hold of this edge has bound, before the journal tells it: buyers who repeat
-// an attempt at once come to the same edge. The view may have begun after the claim.
-func (e *Edge) binds(c *reservation.BindingPriority) {
+// binds notes what a hold of this edge has bound, before the journal has it: a buyer who
+// repeats an attempt at once reaches the same edge. The view may be newer than the reserve
+// request.
+func (e *Edge) binds(c *reservation.ReserveRequest) {
 	if f := e.viewOf(c.Sale); f != nil {
 		record.Bindings(c.Binding.Field, c.Ref, f.bound.Load().add)
 	}
 }
 
-// MayRepeat says whether an attempt may repeat one that has reserved under its
-// idempotency key or its ref, as far as this edge has read. False is no reason to refuse
-// the attempt: see SurelyNew.
+// MayRepeat reports whether an attempt may repeat one that has reserved under its
+// idempotency key or its ref, as far as this edge has read the journal. False is not
+// enough to refuse the attempt: see SurelyNew.
 func (e *Edge) MayRepeat(l *Listing, a *sale.Attempt) bool { return e.mayRepeat(l.view(), a) }
 
-// SurelyNew says that when it was called nothing in Redis was bound to the attempt's
-// idempotency key or ref: the attempt may be refused from memory. False: ask Redis. It
-// waits until this edge has read what others have bound, for the timeout at most. The error
-// says that it could not read it in time.
+// SurelyNew reports that nothing in Redis was bound to the attempt's idempotency key or ref
+// when it was called: the attempt may be refused from memory. False: ask Redis. It waits
+// until this edge has read what other edges have bound, for the timeout at most. An error
+// means that the edge could not read it in time.
 func (e *Edge) SurelyNew(l *Listing, a *sale.Attempt) (bool, error) {
 	if f := l.view(); f == nil || !f.fresh(f.now()) || f.bound.Load() == nil {
 		return false, nil
@@ -261,8 +261,8 @@ func (e *Edge) mayRepeat(f *followed, a *sale.Attempt) bool {
 	return secret == nil || f.mayBind(secret.Key(a.Buyer, a.Key))
 }
 
-// MayBeBound says whether a binding field (an idempotency key, a ref) may be bound in the
-// sale, as far as this edge has read: false is certain but for what it has not read yet.
+// MayBeBound reports whether a binding field (an idempotency key, a ref) may be bound in
+// the sale. False is certain up to what this edge has read of the journal.
 func (e *Edge) MayBeBound(saleID, field string) bool { return e.viewOf(saleID).mayBind(field) }
 
 // mayBind is MayBeBound by one view; nil: it knows nothing.

@@ -44,7 +44,7 @@ func TestOneAsksAgain(t *testing.T) {
 			}
 		}
 		if got := remembered(t, v.Edge, 1); got != sale.AllHeld {
-			t.Errorf("who never asks hears %q while one asks", got)
+			t.Errorf("an attempt that takes no Ask: %q while another one asks", got)
 		}
 		ask.End() // without an answer
 		if got, _ := tries(t, v.Edge); got != sale.AllHeld {
@@ -52,7 +52,7 @@ func TestOneAsksAgain(t *testing.T) {
 		}
 		v.step(t, 20*time.Millisecond)
 		if got := remembered(t, v.Edge, 1); got != "" {
-			t.Errorf("who never asks hears %q while nobody does", got)
+			t.Errorf("an attempt that takes no Ask: %q while no attempt asks", got)
 		}
 	}
 	_, ask := tries(t, v.Edge)
@@ -64,7 +64,7 @@ func TestOneAsksAgain(t *testing.T) {
 	v.step(t, 8500*time.Millisecond)
 	_, first := tries(t, v.Edge)
 	if first == nil {
-		t.Fatal("nobody may ask")
+		t.Fatal("no attempt may ask")
 	}
 	v.step(t, 1900*time.Millisecond)
 	if got, _ := tries(t, v.Edge); got != sale.AllHeld {
@@ -94,18 +94,18 @@ func TestQuestionsArePaced(t *testing.T) {
 		return ask
 	}
 	if ask(a) == nil {
-		t.Error("nobody asks about a")
+		t.Error("no attempt asks about a")
 	}
 	if ask(b) != nil {
 		t.Error("another one asks about b at the same moment")
 	}
 	v.step(t, 20*time.Millisecond)
 	if ask(b) == nil {
-		t.Error("nobody asks about b")
+		t.Error("no attempt asks about b")
 	}
 }
 
-// A unit whose return no entry tells is sold all the same.
+// A unit that came back without an entry of the journal is sold all the same.
 func TestAReturnThatNobodyTold(t *testing.T) {
 	v := newViewed(t, 1)
 	v.soldOut(t, 1)

@@ -11,26 +11,28 @@ import (
 )
 
 const (
-	// boundFalse is how many of those who have bound nothing cost a question, by each
-	// stage of a filter: one in four thousand. A million bindings then take 2.2 MB.
+	// boundFalse is the rate of false positives of each stage of a filter: of the attempts
+	// that have bound nothing, one in four thousand asks Redis. A million bindings then
+	// take 2.2 MB.
 	boundFalse = 0.25e-3
-	// fewBound and mostBound bound the number of bindings for which a filter is made;
-	// with more of them it only says maybe more often.
+	// fewBound and mostBound bound the number of bindings for which a filter is made. With
+	// more of them it has more false positives.
 	fewBound, mostBound = 4096, 16 << 20
 	boundParts          = 16
 	// boundGrowth is how much larger a stage is than those before it together.
 	boundGrowth = 3
 )
 
-// boundFilter says for sure that a binding field was never added. Fields are added
-// while others look. It grows by stages, because to fill a larger one anew means to read
-// all bindings from Redis, by every edge.
+// boundFilter is a Bloom filter of binding fields: it knows for certain that a field was
+// never added. It may be read while fields are added. It grows by stages, because to fill
+// a larger filter anew every edge would have to read all bindings from Redis.
 type boundFilter struct {
-	seed   maphash.Seed // nobody can choose a ref that meets another's bits
+	seed   maphash.Seed // random, so that no client can choose refs that collide with others
 	stages atomic.Pointer[[]*boundStage]
 }
 
-// boundStage is added to until it is full: to one part, while all others are read.
+// boundStage gets fields until it is full. Its parts have locks of their own: adding to
+// one leaves the others readable.
 type boundStage struct {
 	room  int64
 	added atomic.Int64
@@ -58,14 +60,14 @@ func newBoundStage(room int64) *boundStage {
 	return s
 }
 
-// grow adds a stage. Nobody else may do so at the same time.
+// grow adds a stage. Only one goroutine may call it at a time.
 func (f *boundFilter) grow() {
 	stages := slices.Clone(*f.stages.Load())
 	stages = append(stages, newBoundStage(min(boundGrowth*f.room(), mostBound-f.room())))
 	f.stages.Store(&stages)
 }
 
-// room is for how many bindings the filter was made.
+// room returns the number of bindings for which the filter was made.
 func (f *boundFilter) room() (room int64) {
 	for _, s := range *f.stages.Load() {
 		room += s.room
@@ -73,7 +75,7 @@ func (f *boundFilter) room() (room int64) {
 	return room
 }
 
-// added is about how many bindings it has.
+// added returns about how many bindings the filter has.
 func (f *boundFilter) added() (added int64) {
 	for _, s := range *f.stages.Load() {
 		added += s.added.Load()
@@ -81,7 +83,7 @@ func (f *boundFilter) added() (added int64) {
 	return added
 }
 
-// full says that more room would be better.
+// full reports whether the filter should grow.
 func (f *boundFilter) full() bool {
 	stages := *f.stages.Load()
 	last := stages[len(stages)-1]
@@ -124,7 +126,7 @@ func (p *boundPart) maybe(hash [8]byte) bool {
 	return p.bloom.Test(hash[:])
 }
 
-// locate is in which part of every stage a field is, and its hash.
+// locate returns in which part of every stage a field is, and its hash.
 func (f *boundFilter) locate(field string) (part int, b [8]byte) {
 	hash := maphash.String(f.seed, field)
 	binary.LittleEndian.PutUint64(b[:], hash)

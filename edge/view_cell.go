@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// rememberFor is how long a refusal is repeated before one attempt asks again, give
-	// or take a tenth: so a unit whose return was not seen is found, and not by all
-	// edges at once. The journal shows every return: this is a net below a net.
+	// rememberFor is how long a refusal is repeated before one attempt asks Redis again,
+	// give or take a tenth, so that not all edges ask at once. The journal shows every unit
+	// that comes back; this finds a unit in case that fails.
 	rememberFor = 5 * time.Second
 	// askEvery is the pause between such questions about one sale: a crowd that wants
 	// 10,000 sold-out items must not ask for each of them all the time.
@@ -20,15 +20,15 @@ const (
 	askFor = 2 * time.Second
 )
 
-// cell is what the view knows of one stock cell. The follower of the journal and
-// those who reserve write it at the same time, anybody reads it.
+// cell is what the view knows of one stock cell. The journal reader and the goroutines
+// that reserve write it concurrently; any goroutine may read it.
 type cell struct {
 	credit atomic.Int64 // seq of the last entry that gave units back (or a later one), or where following began
 	sold   atomic.Int64 // seq of the last entry that took units for good
 	memory atomic.Pointer[memory]
 }
 
-// memory is what a reply has said of a cell that had less than an attempt wanted.
+// memory is what a reply has said of a cell that had fewer units than an attempt wanted.
 type memory struct {
 	seq       int64         // of the shard when it was so
 	available int64         // units then; no more have come since
@@ -36,22 +36,22 @@ type memory struct {
 	late      atomic.Bool   // units were sold between seq and when it was known: left may be less
 	until     time.Duration // then one attempt may ask
 	asking    atomic.Int64  // until when one does
-	// the answers, made once
+	// soldOut and allHeld are the refusals, made once
 	soldOut, allHeld sale.Refusal
 }
 
-// due says that one attempt should check it.
+// due reports whether one attempt should check the memory in Redis.
 func (m *memory) due(now time.Duration) bool {
 	return now >= max(m.until, time.Duration(m.asking.Load()))
 }
 
-// ask takes the right to check it.
+// ask acquires the right to check the memory, for askFor.
 func (m *memory) ask(now time.Duration) bool {
 	before := m.asking.Load()
 	return now >= time.Duration(before) && m.asking.CompareAndSwap(before, int64(now+askFor))
 }
 
-// refusal is Redis's answer to so many units, nil: it may be another one.
+// refusal returns Redis's refusal of so many units; nil: Redis may answer otherwise.
 func (m *memory) refusal(units int64) *sale.Refusal {
 	switch {
 	case units <= m.available:
@@ -64,8 +64,8 @@ func (m *memory) refusal(units int64) *sale.Refusal {
 	return &m.allHeld
 }
 
-// learn remembers what a refusal has said with the shard's seq, unless the journal has
-// shown since that units came back, or something newer is known.
+// learn remembers what a refusal has said at a seq of the shard, unless the journal has
+// shown units that came back since, or the cell has a newer memory.
 func (c *cell) learn(seq, available, left int64, sku string, now time.Duration) {
 	m := &memory{
 		seq: seq, available: available, until: now + rememberFor*9/10 + rand.N(rememberFor/5),
@@ -81,7 +81,8 @@ func (c *cell) learn(seq, available, left int64, sku string, now time.Duration) 
 			break
 		}
 	}
-	// the follower notes what came first and looks for a memory then: one of us sees the other
+	// the journal reader stores the seq first and then looks for a memory, this goroutine does
+	// the reverse: one of the two sees the other
 	if c.credit.Load() > seq {
 		c.memory.CompareAndSwap(m, nil)
 	}
@@ -99,8 +100,8 @@ func (c *cell) gone(seq, units int64) {
 	}
 }
 
-// credited forgets: the journal's entry of this number, or one before it, has given
-// units back.
+// credited drops the memory: the journal's entry of this number, or one before it, has
+// given units back.
 func (c *cell) credited(seq int64) {
 	for old := c.credit.Load(); old < seq && !c.credit.CompareAndSwap(old, seq); old = c.credit.Load() {
 	}
@@ -114,8 +115,8 @@ func (c *cell) forget(seq int64) {
 	}
 }
 
-// Refused remembers that a line was refused because its units were not there. f is what
-// was followed before the attempt was sent, nil: nothing.
+// Refused remembers that a line was refused because its units were not there. f must be
+// the view from before the attempt was sent; it may be nil.
 func (f *followed) Refused(line *sale.Line, seq, available, left int64) {
 	if f == nil {
 		return
@@ -125,7 +126,7 @@ func (f *followed) Refused(line *sale.Line, seq, available, left int64) {
 	}
 }
 
-// Got forgets what was remembered of cells that had the units after all.
+// Got drops the memory of cells that had the units after all.
 func (f *followed) Got(lines []sale.Line, seq int64) {
 	if f == nil {
 		return
@@ -136,7 +137,7 @@ func (f *followed) Got(lines []sale.Line, seq int64) {
 			continue
 		}
 		if m := c.memory.Load(); m != nil && m.available < lines[i].Quantity {
-			c.forget(seq - 1) // what is as new as this hold was said after it
+			c.forget(seq - 1) // a memory of the same seq is newer than this hold
 		}
 	}
 }

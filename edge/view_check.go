@@ -16,11 +16,11 @@ const (
 	// wait: a check costs the edge three times what a refusal costs, and it costs Redis too.
 	checkPause    = time.Millisecond
 	checkTogether = 64
-	// mostChecking bounds the attempts that wait for one check.
+	// maxChecking bounds the attempts that wait for one check.
 	maxChecking = combine.MaxWaiting
 )
 
-// errBehind: the journal was not read far enough in time.
+// errBehind says that the journal was not read far enough in time.
 var errBehind = fmt.Errorf("%w: the journal could not be read in time", shard.ErrUnavailable)
 
 // checks find out whether the views of sales are current. A view is behind Redis by as
@@ -54,14 +54,14 @@ type check struct {
 	waiting int       // guarded by the mu of checks until it is sent
 	done    chan struct{}
 
-	// what came of it, when done is closed
-	view *followed // current; nil without an error: Redis has to be asked
+	// view and err are the result, once done is closed
+	view *followed // current; nil without an error: ask Redis
 	err  error
 }
 
 func newChecks(e *Edge) *checks { return &checks{edge: e, sales: make(map[string]*saleChecks)} }
 
-// open begins to check by a client, until ctx ends. It comes before the first view.
+// open lets checks use a client until ctx ends. It must be called before there is a view.
 func (c *checks) open(ctx context.Context, client redis.UniversalClient) {
 	c.ctx, c.client = ctx, client
 }
@@ -75,7 +75,7 @@ func (c *checks) close() {
 }
 
 // current returns the view of a sale with everything that was in Redis when current was
-// called. Nil without an error: there is none, ask Redis.
+// called. Nil without an error: there is no such view, ask Redis.
 func (c *checks) current(sale string) (*followed, error) {
 	k, err := c.join(sale)
 	if err != nil {

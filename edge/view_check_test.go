@@ -106,7 +106,7 @@ func TestACheckCountsForWhatCameBefore(t *testing.T) {
 	stocktest.Eventually(t, "that they share the next check", func() bool { return v.WaitingForCheck("s") == len(answers) })
 	v.proxy.Heal()
 	if !<-first {
-		t.Error("what nobody has bound is not known to be new")
+		t.Error("a key that no attempt has bound is not known to be new")
 	}
 	for _, answer := range answers {
 		if <-answer {
@@ -115,8 +115,8 @@ func TestACheckCountsForWhatCameBefore(t *testing.T) {
 	}
 }
 
-// While the journal cannot be read nobody knows, and the attempt is unavailable when its
-// time is up.
+// While the journal cannot be read it is unknown whether a key is bound, and the attempt
+// is unavailable when its time is up.
 func TestACheckEndsInTime(t *testing.T) {
 	for _, held := range []string{"XREAD", "HMGET"} {
 		t.Run(held, func(t *testing.T) {

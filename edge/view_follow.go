@@ -12,12 +12,12 @@ import (
 const (
 	// readFor is how long a read of the journals waits for something to come.
 	readFor = 250 * time.Millisecond
-	// readPause is the least time between two reads that brought something: what many
-	// buyers do in it is read at once.
+	// readPause is the minimum time between two reads that brought entries, so that one read
+	// has what many buyers did meanwhile.
 	readPause = 10 * time.Millisecond
-	// readMost bounds the entries of one journal in one read.
+	// maxReadJournals bounds the entries of one journal in one read.
 	maxReadJournals = 128
-	// readAgain is the pause after a read that failed; it grows to the second.
+	// readAgain is the pause after a read that failed; it doubles up to readAgainMost.
 	readAgain, readAgainMost = 20 * time.Millisecond, 500 * time.Millisecond
 )
 
@@ -37,7 +37,7 @@ type journalReader struct {
 type journalOf struct {
 	id      string
 	listing *Listing
-	f       *followed // what the listing says; nil: nothing, the position is not sure
+	f       *followed // the listing's view; nil: none, the position is not certain
 
 	known bool   // the position below is one of this journal, or was before the connection was lost
 	epoch string // of the shard
@@ -50,8 +50,8 @@ type journalOf struct {
 	cursor  uint64       // in the bindings
 }
 
-// follow keeps the view until ctx ends, and closes its client then: a read that waits
-// ends with it.
+// follow keeps the views up to date until ctx ends. Then it closes its client, which ends
+// a read that waits.
 func (e *Edge) follow(ctx context.Context) {
 	client, err := e.journalClient()
 	if err != nil {
@@ -76,8 +76,8 @@ func (e *Edge) follow(ctx context.Context) {
 	e.newJournalReader(client, "").run(ctx)
 }
 
-// journalClient has a connection of its own for the journals, because a read occupies it
-// (in a cluster one for each sale), and others for the checks: they do not wait behind a read.
+// journalClient returns a client of its own for journals and checks. A waiting read occupies
+// a connection (in a cluster one for each sale), and checks must not wait behind it.
 func (e *Edge) journalClient() (redis.UniversalClient, error) {
 	u, err := e.shard.Options.Universal()
 	if err != nil {
@@ -93,7 +93,7 @@ func (e *Edge) newJournalReader(client redis.UniversalClient, only string) *jour
 
 // run reads until ctx ends.
 func (r *journalReader) run(ctx context.Context) {
-	defer r.unsure() // no listing keeps a view that nobody keeps up to date
+	defer r.unsure() // without a reader no listing may keep its view
 	again := readAgain
 	for ctx.Err() == nil {
 		r.choose()
@@ -119,7 +119,7 @@ func (r *journalReader) run(ctx context.Context) {
 	}
 }
 
-// tell says in the log and the metrics what came of a read.
+// tell logs and counts the result of a read.
 func (r *journalReader) tell(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
@@ -136,12 +136,12 @@ func (r *journalReader) tell(ctx context.Context, err error) {
 	r.failing = err != nil
 }
 
-// rest lets a time pass, or less if a check waits for the next read; false: ctx has ended.
+// rest waits for a duration, or less if a check wants the next read; false: ctx has ended.
 func (r *journalReader) rest(ctx context.Context, d time.Duration) bool {
 	return waitOr(ctx, d, r.wake)
 }
 
-// wait lets a time pass; false: ctx has ended.
+// wait waits for a duration; false: ctx has ended.
 func wait(ctx context.Context, d time.Duration) bool { return waitOr(ctx, d, nil) }
 
 func waitOr(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
@@ -160,7 +160,7 @@ func waitOr(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	}
 }
 
-// waits says that there is something to read, so that reading waits by itself.
+// waits reports whether there is a journal to read, so that the read itself waits.
 func (r *journalReader) waits() bool {
 	for _, j := range r.sales {
 		if j.f != nil {
@@ -195,8 +195,8 @@ func (r *journalReader) choose() {
 	}
 }
 
-// list goes on with another version of the sale, which may have other cells. Until
-// now it was served by what is known of those that it had.
+// list goes on with another version of the sale, which may have other cells. Until now
+// the view of the previous version's cells served it.
 func (j *journalOf) list(l *Listing, r *journalReader) {
 	if j.listing == l {
 		return
@@ -210,7 +210,7 @@ func (j *journalOf) list(l *Listing, r *journalReader) {
 	}
 }
 
-// publish lets the listing say what is followed from here on.
+// publish gives the listing a new view, from the reader's position on.
 func (j *journalOf) publish(r *journalReader, at time.Duration) {
 	j.f = newFollowed(j.listing, r.edge.viewNow, j.epoch, j.at, at)
 	j.f.wake = r.wake
@@ -218,14 +218,14 @@ func (j *journalOf) publish(r *journalReader, at time.Duration) {
 	j.listing.followed.Store(j.f)
 }
 
-// unsure takes back what the listing says. Loading begins anew: it may go on at
+// unsure withdraws the listing's view. Loading begins anew, because it may continue at
 // another server.
 func (j *journalOf) unsure() {
 	j.listing.followed.Store(nil)
 	j.f, j.loading, j.cursor, j.lost = nil, nil, 0, false
 }
 
-// reset also forgets the position: this journal does not lead on from there.
+// reset also forgets the position: this journal does not continue from there.
 func (j *journalOf) reset() {
 	j.unsure()
 	j.known, j.bound, j.print = false, nil, ""

@@ -6,13 +6,13 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// mostOwn bounds the holds of which an edge knows the lines. The journal tells of the
-// others, some milliseconds later.
+// maxOwnHolds bounds the holds whose lines an edge remembers. For the others it learns
+// from the journal, some milliseconds later, that their units are back.
 const maxOwnHolds = 10_000
 
-// ownHolds are the lines of the holds that this edge has made and not settled: what it
-// releases itself is back on sale for its next buyer, before the journal says so. The
-// zero value is ready.
+// ownHolds are the lines of the holds that this edge has made and not settled. What it
+// releases itself is back on sale for its next buyer before the journal has it. The zero
+// value is ready.
 type ownHolds struct {
 	mu    sync.Mutex
 	lines map[string][]sale.Line // by reservation id
@@ -37,7 +37,7 @@ func (o *ownHolds) take(id string) []sale.Line {
 	return lines
 }
 
-// gaveBack forgets that nothing was left of lines that Redis has put back on sale.
+// gaveBack drops the memories of lines that Redis has put back on sale.
 func (e *Edge) gaveBack(saleID string, lines []sale.Line) {
 	l, ok := e.Catalogue().Sale(saleID)
 	if !ok {

@@ -11,7 +11,7 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// bounded is the time for a call that does not wait.
+// bounded returns a context with the timeout of a call that does not block.
 func (r *journalReader) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, max(4*r.edge.shard.Timeout(), time.Second))
 }
@@ -57,7 +57,7 @@ func (r *journalReader) begin(ctx context.Context, j *journalOf) error {
 	return nil
 }
 
-// entryPrint is empty for what is no entry.
+// entryPrint returns an entry's print; empty: the message is not an entry.
 func entryPrint(m redis.XMessage) string {
 	e, err := journal.EntryOf(m)
 	if err != nil {
@@ -66,7 +66,7 @@ func entryPrint(m redis.XMessage) string {
 	return e.Print()
 }
 
-// metaOf reads epoch and seq of a shard; an empty epoch: there is none.
+// metaOf returns the epoch and seq of a shard; an empty epoch: there is no shard.
 func metaOf(v []any) (epoch string, seq int64) {
 	if len(v) != 2 {
 		return "", 0
@@ -77,8 +77,8 @@ func metaOf(v []any) (epoch string, seq int64) {
 	return epoch, seq
 }
 
-// read reads once what has come to the journals, waiting for it unless something is
-// being loaded, and then whether they still are the same journals.
+// read reads new entries of the journals once, and then checks that they are still the same
+// journals. It waits for entries unless bindings are being loaded.
 func (r *journalReader) read(ctx context.Context) (bool, error) {
 	var journals []*journalOf
 	var keys, ids []string
@@ -124,7 +124,7 @@ func (r *journalReader) read(ctx context.Context) (bool, error) {
 	return len(came) > 0 || block < 0, nil
 }
 
-// apply brings one journal's view forward. seq is the shard's, of after the read.
+// apply advances one journal's view. seq is the shard's, read after the entries.
 func (r *journalReader) apply(j *journalOf, came []redis.XMessage, seq int64, sent time.Duration) {
 	for i, m := range came {
 		e, err := journal.EntryOf(m)

@@ -26,8 +26,8 @@ func following(t testing.TB, o shard.Options, stock int64) *edge.Edge {
 	return e
 }
 
-// remembered is why an edge refuses so many units of "a" without asking Redis; empty:
-// it asks.
+// remembered returns why an edge refuses so many units of "a" without asking Redis;
+// empty: it asks.
 func remembered(t testing.TB, e *edge.Edge, n int64) sale.Reason {
 	t.Helper()
 	l, ok := e.Catalogue().Sale("s")
@@ -54,7 +54,7 @@ func refusedBy(t testing.TB, e *edge.Edge, id string, n int64) sale.Reason {
 	return no.Reason
 }
 
-// A refusal of Redis is repeated to whoever asks for as much, and to nobody else.
+// A refusal of Redis is repeated to attempts that ask for as much, and to no others.
 func TestRemembers(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		e := following(t, stocktest.Options(b), 3)
@@ -67,13 +67,13 @@ func TestRemembers(t *testing.T) {
 				}
 			}
 		}
-		check("nobody was refused", "", "", "", "")
+		check("no attempt was refused", "", "", "", "")
 		if got := refusedBy(t, e, "r2", 3); got != sale.AllHeld {
 			t.Fatal(got)
 		}
 		check("1 is available, 3 are left", "", sale.AllHeld, sale.AllHeld, sale.SoldOut)
 		stocktest.MustHold(t, e, "r4", "Bob", 1)
-		check("none is available, nobody was told", "", sale.AllHeld, sale.AllHeld, sale.SoldOut)
+		check("none is available, no attempt was refused since", "", sale.AllHeld, sale.AllHeld, sale.SoldOut)
 		if got := refusedBy(t, e, "r5", 1); got != sale.AllHeld {
 			t.Fatal(got)
 		}
@@ -144,7 +144,7 @@ func TestForgetsWhatCameBack(t *testing.T) {
 	})
 }
 
-// A hold of outcome backend that nobody confirms comes back when it expires.
+// The units of a hold of outcome backend that no shop confirms come back when it expires.
 func TestForgetsWhatExpired(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		e := following(t, stocktest.Options(b), 1)

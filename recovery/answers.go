@@ -90,8 +90,8 @@ func (b *batch) judgeReturn(n reservation.Named, has reservation.Value) *finding
 		"remember it", "was "+valueWord(has))
 }
 
-// answered is how many units had come back after the i-th return, in the order of the
-// reservation's lines.
+// answered returns the units that had come back after the i-th return, in the order of
+// the reservation's lines.
 func (b *batch) answered(id string, list []*returnEntry, i int) string {
 	t := b.history.reservations[id]
 	if t == nil {

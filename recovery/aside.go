@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// Carry takes over a reservation that another life of the sale had, as far as its units
-// are there; one that is here already is left as it is, but for a hold that was extended
-// there. It returns the state that holds.
+// MergeReservation makes a reservation of the previous life in the present one, as far as
+// its units are available. One that exists already is left as it is, except a hold that
+// was extended in the previous life. It returns the reservation's state now, and whether
+// it was made.
 func (r *Restorer) MergeReservation(ctx context.Context, sale, id string, f *record.Record) (state record.State, carried bool, err error) {
 	replies, err := r.shard.RunReplicated(ctx, r.shard.Scripts.Settle, sale, shard.Op("carry", id, f.Text()))
 	if err != nil {
@@ -19,8 +20,8 @@ func (r *Restorer) MergeReservation(ctx context.Context, sale, id string, f *rec
 	return record.State(replies[0].Text(1)), replies[0].Number(2) == 1, nil
 }
 
-// aside calls yield for every field of what was set aside, a few at a time. One may
-// come twice.
+// scanPrevious calls yield for every field of one of the previous life's keys. A field may
+// come twice. place is the key's index among shard.PreviousKeys.
 func (r *Restorer) scanPrevious(ctx context.Context, sale string, place int, yield func(field, value string) error) error {
 	for cursor := uint64(0); ; {
 		pairs, next, err := r.shard.Redis.HScan(ctx, r.shard.PreviousKeys(sale)[place], cursor, "", 500).Result()
@@ -38,8 +39,8 @@ func (r *Restorer) scanPrevious(ctx context.Context, sale string, place int, yie
 	}
 }
 
-// AsideReservations calls yield for every reservation that was set aside, and unreadable
-// for what cannot be read. One may come twice.
+// PreviousReservations calls yield for every reservation of the previous life, and
+// unreadable for what cannot be read. One may come twice.
 func (s *Restorer) PreviousReservations(ctx context.Context, sale string, unreadable func(what, text string), yield func(id string, r *record.Record) error) error {
 	return s.scanPrevious(ctx, sale, shard.RecordsKey, func(id, text string) error {
 		r, err := record.Parse(text)
@@ -56,13 +57,13 @@ func (s *Restorer) PreviousReservations(ctx context.Context, sale string, unread
 	})
 }
 
-// AsideRecord reads the record of a reservation that was set aside; nil: there is none.
+// PreviousRecord reads the record of a reservation of the previous life; nil: there is none.
 func (r *Restorer) PreviousRecord(ctx context.Context, sale, id string) (*record.Record, error) {
 	return r.recordAt(ctx, r.shard.PreviousKeys(sale)[shard.RecordsKey], id)
 }
 
-// AsideAdjustments calls yield for every adjustment that was set aside, and unreadable
-// for what cannot be read.
+// PreviousAdjustments calls yield for every adjustment of the previous life, and unreadable
+// for what cannot be read. One may come twice.
 func (r *Restorer) PreviousAdjustments(ctx context.Context, sale string, unreadable func(what, text string), yield func(id string, l record.CellUnits) error) error {
 	return r.scanPrevious(ctx, sale, shard.AdjustmentsKey, func(id, text string) error {
 		words := strings.Fields(text)
@@ -76,15 +77,15 @@ func (r *Restorer) PreviousAdjustments(ctx context.Context, sale string, unreada
 	})
 }
 
-// AsideReturn is a return that was set aside.
+// PreviousReturn is a return of the previous life.
 type PreviousReturn struct {
 	Reservation, ID string
 	Restock         bool
 	Lines           []record.CellUnits
 }
 
-// AsideReturns calls yield for every return that was set aside, and unreadable for what
-// cannot be read.
+// PreviousReturns calls yield for every return of the previous life, and unreadable for
+// what cannot be read. One may come twice.
 func (r *Restorer) PreviousReturns(ctx context.Context, sale string, unreadable func(what, text string), yield func(PreviousReturn) error) error {
 	return r.scanPrevious(ctx, sale, shard.ReturnsKey, func(field, text string) error {
 		id, returnID, ok := strings.Cut(field, "|")
@@ -99,7 +100,8 @@ func (r *Restorer) PreviousReturns(ctx context.Context, sale string, unreadable 
 	})
 }
 
-// DropAside drops what was set aside: what has no record now is not known.
+// DropPrevious deletes the previous life: a reservation without a record now is then
+// unknown.
 func (r *Restorer) DropPrevious(ctx context.Context, sale string) error {
 	if err := r.shard.Redis.Unlink(ctx, r.shard.PreviousKeys(sale)...).Err(); err != nil {
 		return shard.Explain(err)
@@ -112,8 +114,8 @@ func (r *Restorer) RecordOf(ctx context.Context, sale, id string) (*record.Recor
 	return r.recordAt(ctx, r.shard.ShardKeys(sale)[shard.RecordsKey], id)
 }
 
-// CarryReturn makes a return of another life of the sale again, under its id, unless it
-// was made: then nothing happens.
+// MergeReturn repeats a return of the previous life, under its id. It does nothing if the
+// return was made already, or if its reservation has no record in either life.
 func (s *Restorer) MergeReturn(ctx context.Context, id string, r PreviousReturn, by string) (made bool, err error) {
 	field := r.Reservation + "|" + r.ID
 	known, err := s.shard.Redis.HExists(ctx, s.shard.ShardKeys(id)[shard.ReturnsKey], field).Result()
@@ -132,7 +134,7 @@ func (s *Restorer) MergeReturn(ctx context.Context, id string, r PreviousReturn,
 	if r.Restock {
 		restock = 1
 	}
-	if now.Charges == was.Charges { // it was carried over, and costs as much as in the end
+	if now.Charges == was.Charges { // it was merged, and has the charges that it had at the end
 		carried = 1
 	}
 	args := []any{r.Reservation, r.ID, restock, by, len(r.Lines)}

@@ -10,14 +10,14 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// names says that a reservation names a binding field.
+// names reports whether a reservation names a binding field.
 func (t *expected) names(field string) bool {
 	f := fieldsOf(t.text)
 	fields := f.bindings()
 	return field != "" && slices.Contains(fields[:], field)
 }
 
-// claim has of a reservation what the ranks of its binding fields depend on.
+// claim returns the parts of a reservation on which its priority for bindings depends.
 func (t *expected) claim() record.Record {
 	f := fieldsOf(t.text)
 	ttl, _ := strconv.ParseInt(f.keyTTL, 10, 64)
@@ -26,15 +26,15 @@ func (t *expected) claim() record.Record {
 	}
 }
 
-// rank is how good a claim a reservation has to a field that it names.
+// rank returns a reservation's priority for a binding field that it names.
 func (t *expected) rank(field string) record.BindingRank {
 	c := t.claim()
 	return c.BindingRank(field)
 }
 
-// owner says to whom a field must belong, when it belongs to somebody or, empty, to
-// nobody now. Several may name it; who has it keeps it, unless somebody's claim is
-// better.
+// owner returns the reservation that must own a binding field; empty: none. has is the
+// reservation that owns it now, or empty. Of several that name the field, the owner keeps
+// it unless another one has a higher priority.
 func (r *run) owner(field, has string, seen *reservation.Examined) string {
 	rank := func(id string) record.BindingRank {
 		t := r.history.reservations[id]
@@ -44,12 +44,12 @@ func (r *run) owner(field, has string, seen *reservation.Examined) string {
 		c := t.claim()
 		n := c.BindingRankAt(field, seen.Now, seen.Ends)
 		if n != record.RankNone && !n.Sure() {
-			return record.RankAttempt // it may have it, and need not: which of them came last is not told
+			return record.RankAttempt // it may own the field, and need not: the history does not say which came last
 		}
 		return n
 	}
 	if record.IsSingleField(field) {
-		// whether it was freed when the attempt was answered is not told
+		// the history does not say whether it was freed when the attempt was answered
 		if rank(has) != record.RankNone {
 			return has
 		}
@@ -74,7 +74,7 @@ func (r *run) owner(field, has string, seen *reservation.Examined) string {
 	return best
 }
 
-// earlier puts those with equal claims into an order.
+// earlier orders reservations of equal priority.
 func earlier(a, b *expected, id, other string) bool {
 	if b == nil {
 		return true

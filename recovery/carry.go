@@ -13,7 +13,8 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// Carried is what Redis had of a sale and the ledger lacked, and what became of it.
+// Merged is what the previous life had of a sale and the ledger lacked, and what became of
+// it.
 type Merged struct {
 	// Made are reservations that the ledger did not know, by their state now.
 	Made map[record.State]int `json:"made,omitempty"`
@@ -21,18 +22,19 @@ type Merged struct {
 	Settled     map[record.State]int `json:"settled,omitempty"`
 	Adjustments int                  `json:"adjustments,omitempty"`
 	Returns     int                  `json:"returns,omitempty"`
-	// NoStock are orders without units: both lives have sold them. At most mostNamed are listed.
+	// NoStock are the ids of orders without units, because both lives have sold them. At
+	// most 1000 are listed.
 	NoStock []string `json:"no_stock,omitempty"`
 }
 
-// mostNamed bounds the ids that an answer names.
+// maxNamed bounds the ids that an answer names.
 const maxNamed = 1000
 
 // longestText bounds, in bytes, what an answer shows of a record that cannot be read.
 const longestText = 1000
 
-// carryOver is one run that carries over what was set aside. Returned units go first,
-// so that no reservation fails for lack of units that are about to come back.
+// merger is one run that merges the previous life into the present one. Returned units go
+// first, so that no reservation fails for lack of units that are about to come back.
 type merger struct {
 	*rebuilding
 	*Merged
@@ -43,7 +45,7 @@ type merger struct {
 	short  map[string]bool // orders that got no units
 }
 
-// carry carries over what was set aside, and drops it. Every step can be repeated without effect.
+// merge merges the previous life, and drops it. Every step can be repeated without effect.
 func (b *rebuilding) merge(ctx context.Context) error {
 	c := &merger{
 		rebuilding: b, Merged: &Merged{Made: map[record.State]int{}, Settled: map[record.State]int{}},
@@ -78,7 +80,7 @@ func (b *rebuilding) note(format string, args ...any) {
 	b.out.Notes = append(b.out.Notes, fmt.Sprintf(format, args...))
 }
 
-// unreadable records what cannot be carried over.
+// unreadable notes what cannot be merged.
 func (c *merger) unreadable(what, text string) {
 	if len(text) > longestText {
 		text = text[:longestText] + "…"
@@ -173,7 +175,7 @@ func (c *merger) settleOne(ctx context.Context, id string, known, r *record.Reco
 	return err
 }
 
-// takeAll carries over reservations that need units, each with its returns.
+// takeAll merges the reservations that need units, each with its returns.
 func (c *merger) takeAll(ctx context.Context) error {
 	for _, ids := range c.taking {
 		slices.Sort(ids)
@@ -273,7 +275,7 @@ func (c *merger) returnRest(ctx context.Context) error {
 	return nil
 }
 
-// adviseCarried notes what was carried over.
+// adviseMerged notes what was merged.
 func (c *merger) adviseMerged() {
 	made, settled := 0, 0
 	for _, n := range c.Made {

@@ -1,10 +1,14 @@
-// Package reconcile compares what Redis has of a sale with the history that its
-// movements give, and repairs differences.
+// Package recovery brings the data of a sale in Redis into line with its history:
+// Rebuild restores a lost sale from the ledger, Reconcile compares a sale with its
+// history and repairs differences.
 //
-// The history comes from the ledger and from the journal after it; without a ledger,
-// from the journal alone; and where the journal's beginning is gone, from the
-// reservations that Redis has. The sale may go on meanwhile. So a difference found by
-// the first pass is only a suspicion: it is examined again, in one call together with
-// the number of the journal's newest entry, and compared with the history up to exactly
-// that entry.
+// The history comes from one of:
+//
+//   - the ledger, and the journal after it
+//   - the journal alone, without a ledger
+//   - the reservations that Redis has, if the journal's beginning is gone
+//
+// A sale may go on while it is compared. So a difference found by the first pass is only
+// a suspicion. It is examined again, in one call together with the number of the
+// journal's newest entry, and compared with the history up to exactly that entry.
 package recovery

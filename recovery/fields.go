@@ -31,7 +31,7 @@ const (
 	unpaidPlace   = 18
 )
 
-// fieldsOf reads them without allocating.
+// fieldsOf reads the fields of a record without allocating.
 func fieldsOf(text string) (f fields) {
 	for place := 0; text != ""; place++ {
 		field, rest, _ := strings.Cut(text, "\t")
@@ -88,7 +88,7 @@ func eachPair(text string, yield func(name string, n int64)) {
 	}
 }
 
-// record is the record of a reservation as it must be stored, with the count of probes,
+// record returns a reservation's record as it must be stored, with the count of probes,
 // which no movement has.
 func (t *expected) record(probes string) string {
 	f := strings.Split(t.text, "\t")
@@ -123,7 +123,7 @@ var states = map[record.State]bool{
 // tombstone is not a reservation: it prevents one from being made.
 const tombstone record.State = "tombstone"
 
-// sameRecord says whether Redis has the expected record. Texts are compared in the form
+// sameRecord reports whether Redis has the expected record. Texts are compared in the form
 // that databases store.
 func (t *expected) sameRecord(text string) bool {
 	p, ok := parse(text)
@@ -137,7 +137,7 @@ func (t *expected) sameRecord(text string) bool {
 	return p.text == want || ledger.Text(p.text) == ledger.Text(want)
 }
 
-// listed is the sorted set in which a reservation must be, and its score; empty: none.
+// listed returns the sorted set in which a reservation must be, and its score; empty: none.
 func listed(state record.State, deadline, changed int64) (reservation.Part, int64) {
 	switch state {
 	case record.Held:
@@ -152,7 +152,7 @@ func listed(state record.State, deadline, changed int64) (reservation.Part, int6
 	return "", 0
 }
 
-// deadline is that of the record.
+// deadline returns the deadline in the record, in ms.
 func (t *expected) deadline() int64 {
 	f := strings.SplitN(t.text, "\t", 3)
 	if len(f) < 3 {

@@ -11,7 +11,7 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// told are the kinds of movements that say more than the reservations do.
+// rebuiltFrom are the kinds of movements that say what the reservations do not.
 var rebuiltFrom = []string{"loaded", "adjusted", "returned"}
 
 // fill writes the whole sale into a restoration; nil: it only checks that this is
@@ -68,7 +68,7 @@ func (b *rebuilding) fill(ctx context.Context, r *Restoration) error {
 	return nil
 }
 
-// fillTold restores adjustments and returns, and sums up the loaded stock.
+// fillStockKinds restores adjustments and returns, and sums up the loaded stock.
 func (b *rebuilding) fillStockKinds(ctx context.Context, r *Restoration) (stock map[string]int64, err error) {
 	stock = make(map[string]int64)
 	adjustments := make(map[string]bool)

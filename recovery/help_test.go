@@ -128,7 +128,7 @@ func (b *buyer) reserve(ctx context.Context) error {
 	if b.IntN(3) == 0 {
 		lines = append(lines, sale.Line{SKU: "b", Region: []string{"n", "s"}[b.IntN(2)], Quantity: 1})
 	}
-	c := &reservation.BindingPriority{
+	c := &reservation.ReserveRequest{
 		ID: fmt.Sprintf("%s-%d", b.name, b.made), Sale: "s", Version: b.version, Buyer: b.name, Lines: lines, HoldFor: time.Hour, Margin: time.Minute,
 		Mode: []record.Mode{record.ModeResponse, record.ModeBackend}[b.IntN(2)], Gate: "main",
 		Charges: []reservation.Charge{{Field: "buyer:sale:units|-|" + b.name, Amount: lines[0].Quantity, To: 1 << 52}},

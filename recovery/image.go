@@ -25,17 +25,17 @@ type Image struct {
 	now, ends time.Time
 	limits    map[string]Counter
 	unpaid    map[string]int64
-	// bound has the best claim to each field that was added, by the field's hash. Two
+	// bound has the highest priority for each binding field so far, by the field's hash. Two
 	// fields with one hash are less likely than one in a million for a million records.
 	bound map[uint64]claim
-	// others are the reservations that go by a ref beside the first that was added.
+	// others are the reservations with a ref besides the first that was added, by ref.
 	others map[string]string
 	seed   maphash.Seed
 }
 
 // Counter is what one field of the limits has counted.
 type Counter struct {
-	// Charged is all that counts, Pending the part of it that holds have not resolved.
+	// Charged is the whole count, Pending the part of it that belongs to unsettled holds.
 	Charged, Pending int64
 }
 
@@ -48,9 +48,10 @@ func NewImage(now, ends time.Time) *Image {
 	}
 }
 
-// Add takes a reservation into account. It returns the binding fields to which the
-// reservation has a better claim than all that were added before it: whoever binds in
-// the order of Add, each time in place of what was bound, ends with the right ones.
+// Add takes a reservation into account. It returns the binding fields for which the
+// reservation has a higher priority than all that were added before it. A caller that
+// binds these fields after each Add, replacing what was bound, ends with the right
+// bindings.
 func (m *Image) Add(id string, r *record.Record) (binds []string) {
 	m.States[r.State]++
 	for _, at := range []time.Time{r.Created, r.Changed} {
@@ -121,8 +122,8 @@ func (m *Image) addCharges(r *record.Record) {
 	}
 }
 
-// isOver says that a counter's window is over: nobody reads it any more, and whether
-// it is still there says nothing.
+// isOver reports whether a counter's window is over: it is no longer read, and may be
+// gone.
 func (m *Image) isOver(field string) bool {
 	_, rest, _ := strings.Cut(field, "|")
 	window, _, _ := strings.Cut(rest, "|")
@@ -149,14 +150,15 @@ func (m *Image) Unpaid(yield func(field string, held int64) bool) {
 	}
 }
 
-// claim is how good a reservation's claim to a binding field is.
+// claim is a reservation's priority for a binding field.
 type claim struct {
 	rank  record.BindingRank
 	since int64  // ms
 	id    uint64 // hash
 }
 
-// claimOf is the claim of a reservation to one of its fields. Of equal ranks the first has it.
+// priorityOf returns a reservation's priority for one of its fields. Of equal ranks the
+// first reservation owns the field.
 func (m *Image) priorityOf(id string, r *record.Record, field string) claim {
 	rank := r.BindingRankAt(field, m.now, m.ends)
 	if rank == record.RankAttempt {
@@ -165,8 +167,8 @@ func (m *Image) priorityOf(id string, r *record.Record, field string) claim {
 	return claim{rank, record.MsOf(r.Changed), maphash.String(m.seed, id)}
 }
 
-// beats says whether a claim is better than another one of the same field. Among
-// overdue ones the last has taken it.
+// beats reports whether a priority is higher than another one for the same field. Of
+// overdue holds the last owns the field.
 func (c claim) beats(other claim) bool {
 	if c.rank != other.rank {
 		return c.rank > other.rank
@@ -178,14 +180,15 @@ func (c claim) beats(other claim) bool {
 	return order < 0
 }
 
-// Owns says, once all are added, whether a reservation is the one to which a binding
-// field belongs.
+// Owns reports, once all reservations are added, whether a reservation is the one that
+// owns a binding field.
 func (m *Image) Owns(id string, r *record.Record, field string) bool {
 	mine := m.priorityOf(id, r, field)
 	return mine.rank > record.RankNone && m.bound[maphash.String(m.seed, field)] == mine
 }
 
-// Wanted says, once all are added, whether a binding field must belong to anybody.
+// Wanted reports, once all reservations are added, whether some reservation must own a
+// binding field.
 func (m *Image) Wanted(field string) bool {
 	_, ok := m.bound[maphash.String(m.seed, field)]
 	return ok

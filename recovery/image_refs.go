@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// addRef makes a reservation one that is found by its ref.
+// addRef lets a reservation be found by its ref.
 func (m *Image) addRef(binds []string, id, ref string) []string {
 	hash := maphash.String(m.seed, record.FirstNameField+ref)
 	if _, ok := m.bound[hash]; !ok {
@@ -25,7 +25,7 @@ func (m *Image) addRef(binds []string, id, ref string) []string {
 }
 
 // Others calls yield for every binding field that names further reservations of a ref, with
-// what it is.
+// their ids.
 func (m *Image) Others(yield func(field, ids string) bool) {
 	for ref, ids := range m.others {
 		if !yield(record.OtherNamesField+ref, ids) {

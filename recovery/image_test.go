@@ -35,7 +35,7 @@ func TestImageBindings(t *testing.T) {
 		"sold after a hold was made":     {500, []*record.Record{of("held", 5), of("confirmed", 9)}, map[string]int{"k|x": 1, "b||o": 1}},
 		"sold twice, the first":          {500, []*record.Record{of("confirmed", 9), of("confirmed", 5), of("released", 1)}, map[string]int{"k|x": 1, "b||o": 1}},
 		"sold without stock":             {500, []*record.Record{of("unbacked", 5), of("held", 9)}, map[string]int{"k|x": 1, "b||o": 1}},
-		"without stock, nobody else":     {500, []*record.Record{of("released", 9), of("unbacked", 5)}, map[string]int{"k|x": 1, "b||o": 1}},
+		"without stock, no other":        {500, []*record.Record{of("released", 9), of("unbacked", 5)}, map[string]int{"k|x": 1, "b||o": 1}},
 		"the key's time is over":         {50, []*record.Record{of("confirmed", 5), of("confirmed", 95)}, map[string]int{"k|x": 1, "b||o": 0}},
 		"of both":                        {50, []*record.Record{of("confirmed", 9), of("confirmed", 5)}, map[string]int{"k|x": 0, "b||o": 1}},
 		"not before the sale ends":       {500, []*record.Record{of("confirmed", 5), of("confirmed", 95)}, map[string]int{"k|x": 0, "b||o": 0}},

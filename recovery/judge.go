@@ -11,7 +11,7 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// verdict is what is wrong with a value, and what it must be.
+// finding is what is wrong with a value, and what it must be.
 type finding struct {
 	reservation.Repair
 	Difference
@@ -26,7 +26,7 @@ type batch struct {
 	stocks map[string]adjusted
 }
 
-// judge says what is wrong with a value; nil: nothing.
+// judge returns what is wrong with a value; nil: nothing.
 func (b *batch) judge(n reservation.Named) *finding {
 	has := b.values[n]
 	switch n.Part {
@@ -52,7 +52,7 @@ func (b *batch) judge(n reservation.Named) *finding {
 // foreign is the likely cause where only Stockgate should have written.
 const foreign = "something other than stockgate has changed or deleted it in redis"
 
-// differs makes a repairable verdict.
+// differs makes a repairable finding.
 func (b *batch) differs(n reservation.Named, has, wanted reservation.Value, text, repair, why string) *finding {
 	return &finding{
 		reservation.Repair{Named: n, Found: has, Wanted: wanted, Why: why},
@@ -91,7 +91,7 @@ func (b *batch) judgeRecord(n reservation.Named, has reservation.Value) *finding
 	return v
 }
 
-// judgeUntold judges a record that no movement mentions.
+// judgeUnexpected judges a record that no movement mentions.
 func (b *batch) judgeUnexpected(n reservation.Named, has reservation.Value, p parsed, readable bool) *finding {
 	mark := b.values[reservation.Named{Part: reservation.PartTombstones, Name: n.Name}]
 	at, marked := scoreOf(mark)
@@ -112,7 +112,7 @@ func (b *batch) judgeUnexpected(n reservation.Named, has reservation.Value, p pa
 		"delete its record", "was "+stateWord(has, p, readable))
 }
 
-// stateWord is a record's state as a word.
+// stateWord describes a record's state in one word.
 func stateWord(has reservation.Value, p parsed, readable bool) string {
 	switch {
 	case !has.Found:
@@ -123,7 +123,7 @@ func stateWord(has reservation.Value, p parsed, readable bool) string {
 	return string(p.fields.State)
 }
 
-// listNames are the sorted sets in words.
+// listNames describe the sorted sets.
 var listNames = map[reservation.Part]string{
 	reservation.PartDeadlines: "the holds that have a deadline", reservation.PartInDoubt: "the holds in doubt",
 	reservation.PartUnbacked: "the unbacked orders", reservation.PartTombstones: "the reservations that were given up before they were made",
@@ -147,7 +147,7 @@ func (b *batch) judgeListed(n reservation.Named, has reservation.Value) *finding
 		"list it where it belongs", "was "+map[bool]string{true: "at " + has.Text, false: "missing"}[has.Found])
 }
 
-// listedAs is where a reservation must be listed.
+// listedAs returns the sorted set in which a reservation must be, and its score.
 func (b *batch) listedAs(id string) (reservation.Part, int64) {
 	has := b.values[reservation.Named{Part: reservation.PartRecord, Name: id}]
 	p, ok := parse(has.Text)
@@ -189,8 +189,8 @@ func (b *batch) judgeCell(n reservation.Named, has reservation.Value) *finding {
 	return b.differs(n, has, value(packCell(want)), text, "set its counters to "+cellText(want)+", and what is sold meanwhile", "was "+valueWord(has))
 }
 
-// cautious is a cell whose stock no movement gives. The units of reservations are
-// certain; of the rest, never more is put on sale than Redis has available.
+// cautious returns what a cell must be whose stock no movement gives. The units of
+// reservations are certain; of the rest, never more is put on sale than Redis has available.
 func (b *batch) cautious(want, is ledger.Cell) ledger.Cell {
 	out := want.Held + want.InDoubt + want.Confirmed
 	want.Stock, want.Available = is.Stock, is.Stock-out
@@ -284,7 +284,7 @@ func (b *batch) judgeBinding(n reservation.Named, has reservation.Value) *findin
 	return v
 }
 
-// short is a name cut to fit into a sentence.
+// short cuts a name so that it fits into a sentence.
 func short(name string) string {
 	const most = 80
 	if len(name) > most {
@@ -296,7 +296,7 @@ func short(name string) string {
 	return name
 }
 
-// valueWord is a value for the journal.
+// valueWord describes a value for the journal.
 func valueWord(v reservation.Value) string {
 	if !v.Found {
 		return "missing"

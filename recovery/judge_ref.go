@@ -10,7 +10,7 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// under says whether a reservation must be found by a ref.
+// under reports whether a reservation must be found by a ref.
 func (t *expected) under(ref string) bool {
 	return t != nil && fieldsOf(t.text).ref == ref && t.state.Named()
 }

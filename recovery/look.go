@@ -43,7 +43,7 @@ func (b *rebuilding) look(ctx context.Context) error {
 	return nil
 }
 
-// sameStory says whether the ledger's last movement is in the journal. A trimmed
+// sameHistory reports whether the ledger's last movement is in the journal. A trimmed
 // movement counts as the same.
 func (b *rebuilding) sameHistory(ctx context.Context) (bool, error) {
 	var last *journal.Movement
@@ -61,7 +61,7 @@ func (b *rebuilding) sameHistory(ctx context.Context) (bool, error) {
 	return err == nil && ledger.Same(&now[0], last), err
 }
 
-// allowed refuses a rebuild that may be a mistake.
+// allowed returns an error if a rebuild may be a mistake; Force allows every rebuild.
 func (b *rebuilding) allowed() error {
 	switch {
 	case b.o.Force:
@@ -76,7 +76,7 @@ func (b *rebuilding) allowed() error {
 	return nil
 }
 
-// lookAgain reads the sale again, some time after look. Movements since then are carried over.
+// lookAgain reads the sale again, some time after look. Movements since then are merged.
 func (b *rebuilding) lookAgain(ctx context.Context) error {
 	now, err := b.store.Life(ctx, b.id)
 	if err != nil {
@@ -100,7 +100,7 @@ func (b *rebuilding) miss() {
 		return
 	}
 	last := b.at.Seq
-	if b.life.Epoch == b.at.Epoch { // what Redis has is carried over
+	if b.life.Epoch == b.at.Epoch { // what Redis has is merged
 		last = max(last, b.life.Seq)
 	}
 	missing := max(seen-last, b.fell(), 0)
@@ -110,8 +110,8 @@ func (b *rebuilding) miss() {
 	}
 }
 
-// fell is the least number of movements missing because Redis went back, as after a
-// failover, and has reused their numbers since: the newest number shows nothing then.
+// fell returns the least number of movements that are missing because Redis went back, as
+// after a failover, and reused their numbers. The newest number does not show that.
 func (b *rebuilding) fell() int64 {
 	f := b.store.Journal().Fall(b.id)
 	if b.out.Found != FoundAll { // the ledger may have some of them

@@ -10,7 +10,7 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// readMost is how many movements are read at a time.
+// maxReadEntries bounds the movements that are read at a time.
 const maxReadEntries = 2000
 
 // errStop ends a run; its report says why.
@@ -63,9 +63,9 @@ func isGap(err error) bool {
 	return ok
 }
 
-// openLedger starts from the ledger at its position. False: it has nothing of this
-// sale. Movements never change, so the stock is read from them. Reservations may be
-// read in a later state: the movements after the position only repeat it.
+// openLedger starts from the ledger at its position. False: the ledger has nothing of this
+// sale. Movements never change, so the stock is read from them. Reservations may be read
+// in a later state: the movements after the position only repeat it.
 func (r *run) openLedger(ctx context.Context) (bool, error) {
 	at, err := r.ledger.Position(ctx, r.sale)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// over says whether Redis may have forgotten a reservation by now: its record may be
+// over reports whether Redis may have forgotten a reservation by now: its record may be
 // missing, or be a tombstone if the shop has released it again.
 func (t *expected) over(now time.Time) bool {
 	if t.state != record.Released && t.state != record.Expired {
@@ -20,7 +20,7 @@ func (t *expected) over(now time.Time) bool {
 	return err == nil && r.Over(now)
 }
 
-// forgotten says whether a record differs only because Redis may have forgotten the reservation.
+// forgotten reports whether a record differs only because Redis may have forgotten the reservation.
 func (b *batch) forgotten(t *expected, has reservation.Value, p parsed, readable bool) bool {
 	return t != nil && (!has.Found || readable && p.fields.State == tombstone) && t.over(b.seen.Now)
 }

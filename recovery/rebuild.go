@@ -15,13 +15,13 @@ import (
 
 // RebuildOptions say how a sale is rebuilt.
 type RebuildOptions struct {
-	// DryRun only says what would be done.
+	// DryRun reports what would be done and changes nothing.
 	DryRun bool
-	// Open lets the sale sell at once if it did so before. Otherwise it is paused.
+	// Open lets the sale sell at once if it was open before. Otherwise it is paused.
 	Open bool
 	// Force also rebuilds a sale that is open in Redis, or of which Redis has lost nothing.
 	Force bool
-	// By is who asks, for the journal.
+	// By names the operator, for the journal.
 	By string
 }
 
@@ -45,7 +45,7 @@ const (
 type Rebuilt struct {
 	Sale   string `json:"sale"`
 	DryRun bool   `json:"dry_run,omitempty"`
-	// Found is what Redis had.
+	// Found is what Redis had before the rebuild.
 	Found Found `json:"found"`
 	// Status and Version are those of the sale afterwards, Epoch its new life.
 	Status  sale.Status `json:"status"`
@@ -61,18 +61,18 @@ type Rebuilt struct {
 	Adjustments  int                  `json:"adjustments"`
 	Returns      int                  `json:"returns"`
 	Missing      Missing              `json:"missing"`
-	// Carried is what Redis had and the ledger had not.
+	// Merged is what Redis had and the ledger lacked; nil: there was no previous life.
 	Merged *Merged `json:"carried,omitempty"`
 	// Notes are sentences for the operator.
 	Notes []string `json:"notes"`
-	// Milliseconds is how long it took.
+	// Milliseconds is the duration of the rebuild.
 	Milliseconds int64 `json:"milliseconds"`
 }
 
 // Missing is what is known of movements that never reached the ledger.
 type Missing struct {
-	// AtLeast is how many are known to be missing, from what this process has seen of
-	// the journal. Left out: it knows of none, but there may be some.
+	// AtLeast is the number known to be missing, from what this process has seen of the
+	// journal. If it is left out, this process knows of none, but there may be some.
 	AtLeast int64 `json:"at_least,omitzero"`
 	// Unknown says that more may be missing than this process knows: what other edges did
 	// in the last moment before the loss.
@@ -91,7 +91,7 @@ type Missing struct {
 // may remember the numbers of lost changes.
 const versionLeap = 1000
 
-// refused is an operator's request that the state of the sale does not allow.
+// refused returns the error of an operator's request that the state of the sale forbids.
 func refused(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{shard.ErrRefused}, args...)...)
 }
@@ -108,7 +108,7 @@ type rebuilding struct {
 	at     ledger.Position
 	doc    ledger.Document
 	file   *sale.Sale
-	status sale.Status // of before
+	status sale.Status // before the rebuild
 	// forgets: reservations that are over need no record, because no previous life is set aside.
 	forgets bool
 	// oversold are cells of which more was sold than there was.
@@ -116,10 +116,11 @@ type rebuilding struct {
 	out      *Rebuilt
 }
 
-// Rebuild restores a sale in Redis from the ledger. The sale does not sell while it
-// runs, and every other call fails with reservation.ErrRestoring. An interrupted
-// rebuild leaves a sale that does not sell; running Rebuild again starts over. What
-// Redis still has and the ledger lacks is carried over.
+// Rebuild restores a sale in Redis from the ledger, and merges what Redis still has and
+// the ledger lacks. While it runs, the sale does not sell and every other call fails with
+// shard.ErrRestoring. An interrupted rebuild leaves a sale that does not sell; call
+// Rebuild again to finish it. The error is a shard.ErrRefused if the sale's state forbids
+// a rebuild, and ErrOvertaken if another process has restored or loaded it meanwhile.
 func Rebuild(ctx context.Context, l ledger.Ledger, s *reservation.Store, id string, o RebuildOptions) (*Rebuilt, error) {
 	b := &rebuilding{ledger: l, store: s, id: id, o: o, began: time.Now(), out: &Rebuilt{Sale: id, DryRun: o.DryRun}}
 	if err := b.run(ctx); err != nil {
@@ -207,7 +208,7 @@ func (b *rebuilding) tryFill(ctx context.Context) error {
 	return nil // it keeps moving: checked again once the sale has stopped
 }
 
-// nextVersion is the sale's version in its new life.
+// nextVersion returns the sale's version in its new life.
 func (b *rebuilding) nextVersion() int64 {
 	if b.life.Restoring {
 		return b.doc.Version + versionLeap
@@ -247,7 +248,7 @@ func (b *rebuilding) restore(ctx context.Context) error {
 	}
 	status := b.closing()
 	if now.HasPrevious && status == sale.Open {
-		status = sale.Paused // until everything is carried over
+		status = sale.Paused // until everything is merged
 	}
 	cause := fmt.Sprintf("%s from the ledger, entry %d of %d", b.o.By, b.at.Seq, b.at.Epoch)
 	if err := r.Finish(ctx, b.out.Until, status, cause); err != nil {
@@ -261,7 +262,7 @@ func (b *rebuilding) restore(ctx context.Context) error {
 	return nil
 }
 
-// closing is the final status of the sale.
+// closing returns the final status of the sale.
 func (b *rebuilding) closing() sale.Status {
 	if b.status == sale.Open && !b.o.Open {
 		return sale.Paused
@@ -269,7 +270,7 @@ func (b *rebuilding) closing() sale.Status {
 	return b.status
 }
 
-// goOn carries over what an interrupted run has set aside.
+// goOn merges the previous life that an interrupted run has left.
 func (b *rebuilding) goOn(ctx context.Context) error {
 	b.out.Found, b.out.Epoch, b.out.Version, b.out.Status = FoundUnfinished, b.life.Epoch, b.life.Version, b.life.Status
 	if b.o.DryRun {

@@ -15,7 +15,7 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// Options say what a run does.
+// Options say what Reconcile does.
 type Options struct {
 	// Repair repairs what can be repaired.
 	Repair bool
@@ -33,7 +33,7 @@ type run struct {
 	options
 	report  *Report
 	history *history
-	ahead   []journal.Movement // read, and not in the story yet
+	ahead   []journal.Movement // read, and not in the history yet
 
 	listed     map[string]bool // the cells of the sale's file
 	suspects   map[reservation.Named]bool
@@ -43,10 +43,10 @@ type run struct {
 
 type options = Options
 
-// Run compares a sale in Redis with its history, and repairs it if Options say so. It
-// may run during the sale, and may be interrupted at any point: the next run does the
-// rest. ledger is nil if there is none. An error means that the comparison was not
-// completed; the report has what was found so far.
+// Reconcile compares a sale in Redis with its history, and repairs it if o.Repair is set.
+// It may run during the sale, and may be interrupted at any point: the next run does the
+// rest. l is nil if there is no ledger. An error means that the comparison was not
+// completed; the report then has what was found so far.
 func Reconcile(ctx context.Context, store *reservation.Store, l ledger.Ledger, id string, o Options) (*Report, error) {
 	r := &run{
 		store: store, ledger: l, sale: id, options: o,
@@ -145,8 +145,8 @@ func (r *run) suspect(part reservation.Part, name string) {
 	r.suspects[reservation.Named{Part: part, Name: name}] = true
 }
 
-// isOver says whether the window of a purchase limit is over: it is not read any more,
-// and may be gone.
+// isOver reports whether the window of a purchase limit is over: its counter is no longer
+// read, and may be gone.
 func isOver(field string, now time.Time) bool {
 	_, rest, _ := strings.Cut(field, "|")
 	window, _, _ := strings.Cut(rest, "|")

@@ -311,7 +311,7 @@ func TestOversold(t *testing.T) {
 	}
 	b := m.buyer(1)
 	reserve := func(id string, n int64) error {
-		c := &reservation.BindingPriority{ID: id, Sale: "s", Version: 2, Buyer: b.name, Lines: []sale.Line{{SKU: "a", Quantity: n}}, HoldFor: time.Hour, Mode: record.ModeResponse}
+		c := &reservation.ReserveRequest{ID: id, Sale: "s", Version: 2, Buyer: b.name, Lines: []sale.Line{{SKU: "a", Quantity: n}}, HoldFor: time.Hour, Mode: record.ModeResponse}
 		_, refusal, err := m.Reserve(ledgertest.Soon(t), c)
 		if refusal != nil {
 			return fmt.Errorf("refused: %s", refusal.Reason)

@@ -17,7 +17,7 @@ import (
 func (m *market) twoBuyers() {
 	m.t.Helper()
 	for _, buyer := range []string{"Ann", "Bob"} {
-		c := &reservation.BindingPriority{
+		c := &reservation.ReserveRequest{
 			ID: "of-" + buyer, Sale: "s", Version: m.version, Buyer: buyer, Lines: []sale.Line{{SKU: "a", Quantity: 1}},
 			HoldFor: time.Hour, Margin: time.Minute, Mode: record.ModeResponse, Ref: "order-1",
 		}

@@ -1,18 +1,18 @@
 package recovery
 
-// Difference is one value that is not as it must be.
+// Difference is one value in Redis that differs from the history.
 type Difference struct {
 	// Kind is a part of a shard (record, cell, limit, binding, deadlines, in_doubt,
 	// unbacked, tombstones, adjustment, return), or journal, ledger, oversold, shop.
 	Kind string `json:"kind"`
 	// Name is a reservation, a cell, the field of a limit or of a binding, an adjustment.
 	Name string `json:"name,omitempty"`
-	// Text says in a sentence what differs, Cause how that may have happened, and
-	// Repair what a repair does, or what the operator has to do.
+	// Text is a sentence that says what differs. Cause says how that may have happened.
+	// Repair says what a repair does, or what the operator has to do.
 	Text   string `json:"text"`
 	Cause  string `json:"cause,omitempty"`
 	Repair string `json:"repair,omitempty"`
-	// Repairable: a run with Repair repairs it. Repaired: this run did.
+	// Repairable says that a run with Options.Repair repairs it, Repaired that this run did.
 	Repairable bool `json:"repairable,omitempty"`
 	Repaired   bool `json:"repaired,omitempty"`
 }
@@ -20,7 +20,7 @@ type Difference struct {
 // Report is what a run has found.
 type Report struct {
 	Sale string `json:"sale"`
-	// Run is its id, which the journal has for every repair.
+	// Run is the run's id, which the journal has with every repair.
 	Run string `json:"run"`
 	// Against is what Redis was compared with: the ledger and the journal after it, the
 	// journal alone or, where its beginning is gone, Redis's own reservations.
@@ -32,19 +32,19 @@ type Report struct {
 	Reservations int `json:"reservations"`
 	Cells        int `json:"cells"`
 	Limits       int `json:"limits"`
-	// Differences lists the first DifferencesMost of Found differences. Repaired is how
+	// Differences lists the first MaxDifferences of Found differences. Repaired is how
 	// many this run has repaired, Left how many remain.
 	Differences []Difference `json:"differences"`
 	Found       int          `json:"found"`
 	Repaired    int          `json:"repaired"`
 	Left        int          `json:"left"`
-	// Agrees: no difference is left.
+	// Agrees says that the comparison was completed and no difference is left.
 	Agrees bool `json:"agrees"`
 	// Notes are what was not compared, and why.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// DifferencesMost is how many differences a report lists.
+// MaxDifferences bounds the differences that a report lists.
 const MaxDifferences = 1000
 
 // add counts a difference, and lists it while there is room.
@@ -66,7 +66,7 @@ const (
 	AgainstItself  = "redis"
 )
 
-// teller names the source of the history in a sentence.
+// source names the source of the history in a sentence.
 func (r *Report) source() string {
 	return map[string]string{AgainstLedger: "the ledger", AgainstJournal: "the journal", AgainstItself: "the reservations"}[r.Against]
 }

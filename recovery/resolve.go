@@ -14,7 +14,7 @@ import (
 const (
 	// atOnce is how many suspects are examined and repaired in one call.
 	atOnce = 200
-	// rounds is how often a value that differs again after a repair is repaired.
+	// rounds bounds how often a value is repaired that differs again after its repair.
 	rounds = 5
 )
 

@@ -14,37 +14,38 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// ErrOvertaken: somebody else has begun to restore the sale, or has loaded it, since it
-// was looked at.
-var ErrOvertaken = errors.New("somebody else has loaded or rebuilt the sale meanwhile: look at it, and begin again if it is still needed")
+// ErrOvertaken says that another process has loaded the sale or begun to restore it since
+// this one read it.
+var ErrOvertaken = errors.New("another process has loaded or rebuilt the sale meanwhile: check the sale, and run the command again if it is still needed")
 
-// Restorer makes the keys of a sale again in a store. It is safe for concurrent use.
+// Restorer writes the keys of a sale anew in a store. It is safe for concurrent use.
 type Restorer struct {
 	store *reservation.Store
 	shard *shard.Client
 }
 
-// NewRestorer restores sales of a store.
+// NewRestorer makes a Restorer of a store's sales.
 func NewRestorer(s *reservation.Store) *Restorer { return &Restorer{s, s.Shard()} }
 
-// Restoration fills a shard anew. Until Finish nothing is sold from it, and every
-// other call about the sale fails with ErrRestoring. It is not safe for concurrent use.
+// Restoration fills a shard anew. Until Finish nothing is sold from it, and every other
+// call about the sale fails with shard.ErrRestoring. It is not safe for concurrent use.
 type Restoration struct {
 	shard *shard.Client
 	sale  string
 	// Epoch is that of the new life.
 	Epoch     int64
 	forgotten time.Time // see Forget
-	// pending are the pieces that wait, for each place among the keys.
+	// pending are the values that wait to be sent, by the index of their key.
 	pending [shard.UnpaidKey + 1][]any
 }
 
-// restoreMost is how many values one call carries: two for each field.
+// maxRestoreBatch is the number of values that one call sends: two for each field.
 const maxRestoreBatch = 2000
 
-// Renew begins to restore a sale: what Redis has of it is set aside. seen is what was
-// found there; if it has another life since, it fails with ErrOvertaken and nothing has
-// changed. The new epoch is later than after, ms since 1970, and than any before.
+// Renew begins to restore a sale: what Redis has of it becomes the previous life. seen is
+// what the caller found there; if the sale has another life by now, Renew fails with
+// ErrOvertaken and changes nothing. The new epoch is later than after, in ms since 1970,
+// and than any epoch before.
 func (s *Restorer) Renew(ctx context.Context, file *sale.Sale, doc string, version int64, seen reservation.Life, after int64) (*Restoration, error) {
 	if err := s.shard.Redis.SAdd(ctx, s.shard.SalesKey(), file.ID).Err(); err != nil {
 		return nil, shard.Explain(err)
@@ -69,7 +70,7 @@ func (s *Restorer) Renew(ctx context.Context, file *sale.Sale, doc string, versi
 	}
 }
 
-// Reservation puts a reservation back, and binds these fields to it.
+// Reservation restores a reservation, and binds these fields to it.
 func (r *Restoration) Reservation(ctx context.Context, id string, f *record.Record, binds []string) error {
 	r.add(shard.RecordsKey, id, f.Text())
 	switch state, at := f.Listed(); state {
@@ -86,44 +87,46 @@ func (r *Restoration) Reservation(ctx context.Context, id string, f *record.Reco
 	return r.send(ctx, maxRestoreBatch)
 }
 
-// Forget leaves out a reservation that is over: no token of it may make it again.
+// Forget leaves out a reservation that is over: no token of it may recreate it.
 func (r *Restoration) Forget(f *record.Record) {
 	if f.Exp.After(r.forgotten) {
 		r.forgotten = f.Exp
 	}
 }
 
-// Others puts back which further reservations go by a ref.
+// Others restores a binding field that names further reservations of a ref.
 func (r *Restoration) Others(ctx context.Context, field, ids string) error {
 	r.add(shard.BindingsKey, field, ids)
 	return r.send(ctx, maxRestoreBatch)
 }
 
-// Cell puts a stock cell back.
+// Cell restores a stock cell.
 func (r *Restoration) Cell(ctx context.Context, name string, c record.Cell) error {
 	r.add(shard.CellsKey, name, fmt.Sprintf("%d %d %d %d %d", c.Stock, c.Available, c.Held, c.InDoubt, c.Confirmed))
 	return r.send(ctx, maxRestoreBatch)
 }
 
-// Limit puts what a field of the limits has counted back.
+// Limit restores a counter of a purchase limit.
 func (r *Restoration) Limit(ctx context.Context, field string, c Counter) error {
 	r.add(shard.LimitsKey, field, strconv.FormatInt(c.Charged, 10)+" "+strconv.FormatInt(c.Pending, 10))
 	return r.send(ctx, maxRestoreBatch)
 }
 
-// Unpaid puts back how many unpaid holds a counter has. When others ended is not known.
+// Unpaid restores how many unpaid holds a counter has. When its other holds ended is not
+// known.
 func (r *Restoration) Unpaid(ctx context.Context, field string, held int64) error {
 	r.add(shard.UnpaidKey, field, strconv.FormatInt(held, 10))
 	return r.send(ctx, maxRestoreBatch)
 }
 
-// Adjustment puts an adjustment back, with the cell's stock after it.
+// Adjustment restores an adjustment, with the cell's stock after it.
 func (r *Restoration) Adjustment(ctx context.Context, id string, l record.CellUnits, stock int64) error {
 	r.add(shard.AdjustmentsKey, id, fmt.Sprintf("%s %d %d", l.Cell, l.Units, stock))
 	return r.send(ctx, maxRestoreBatch)
 }
 
-// Return puts a return back: what came back with it, and all that had come back then.
+// Return restores a return: the units that came back with it, and all that had come back
+// by then.
 func (r *Restoration) Return(ctx context.Context, id, returnID string, restock bool, lines, answer []record.CellUnits) error {
 	flag := "0 "
 	if restock {
@@ -137,7 +140,7 @@ func (r *Restoration) add(place int, pair ...any) {
 	r.pending[place] = append(r.pending[place], pair...)
 }
 
-// send sends what waits in every place where it is at least so many values.
+// send sends the values of every key for which at least so many wait.
 func (r *Restoration) send(ctx context.Context, least int) error {
 	for place, values := range r.pending {
 		if len(values) == 0 || len(values) < least {
@@ -156,10 +159,10 @@ func (r *Restoration) send(ctx context.Context, least int) error {
 	return nil
 }
 
-// Flush sends what waits.
+// Flush sends all values that wait.
 func (r *Restoration) Flush(ctx context.Context) error { return r.send(ctx, 0) }
 
-// Finish begins the new life. The shard's clock is then at least at a time.
+// Finish begins the new life. The shard's clock is then at clock or later.
 func (r *Restoration) Finish(ctx context.Context, clock time.Time, status sale.Status, cause string) error {
 	if err := r.Flush(ctx); err != nil {
 		return err

@@ -68,7 +68,7 @@ func (r *run) cellNames() map[string]bool {
 	return all
 }
 
-// Cells change all the time: all of them are examined.
+// scanCells suspects all cells, because they change all the time.
 func (r *run) scanCells(ctx context.Context) {
 	for name := range r.each(ctx, reservation.PartCell) {
 		r.suspect(reservation.PartCell, name)
@@ -212,8 +212,8 @@ func (r *run) sorted() []reservation.Named {
 	return all
 }
 
-// firstOf is a value's name; of the two fields of a ref, that of the first. What the
-// second must be depends on the first, so the first is repaired before it.
+// firstOf returns a value's name; for both fields of a ref, the name of the first. What
+// the second must be depends on the first, so the first is repaired before it.
 func firstOf(n reservation.Named) string {
 	if n.Part == reservation.PartBinding {
 		if ref, ok := record.NamedField(n.Name); ok {

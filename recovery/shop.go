@@ -12,16 +12,17 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// Shop gives a shop's orders.
+// Shop gives Reconcile the shop's orders: as a list, or by asking.
 type Shop struct {
-	// Orders are the reservation ids or refs of all its orders; nil: Ask is called.
+	// Orders are the reservation ids or refs of all the shop's orders. They are used if
+	// Ask is nil.
 	Orders []string
 	// AsOf is when the list was made: later orders need not be in it.
 	AsOf time.Time
-	// Ask asks the shop about one reservation; nil: there is no probe. An error means
-	// that the shop gave no answer.
+	// Ask asks the shop whether it has the order of one reservation; nil: Orders are used.
+	// An error means that the shop gave no answer.
 	Ask func(ctx context.Context, gate, id, ref string) (has bool, err error)
-	// AskMost is how many reservations it is asked about.
+	// AskMost bounds the reservations about which Ask is called.
 	AskMost int
 }
 
@@ -101,7 +102,7 @@ func (r *run) sameRef(name string, ids []string) {
 	})
 }
 
-// best is the reservation with an order's ref: of several, the sold one.
+// best returns the reservation with an order's ref: of several, the confirmed one.
 func (r *run) best(ids []string) (best string) {
 	rank := map[record.State]int{record.Confirmed: 4, record.InDoubt: 3, record.Unbacked: 2, record.Held: 1}
 	for _, id := range slices.Sorted(slices.Values(ids)) {
@@ -117,7 +118,7 @@ func (r *run) inShop(ctx context.Context, id string) error {
 	state := r.history.reservations[id].state
 	d := Difference{Kind: "shop", Name: id}
 	switch state {
-	case record.Confirmed, record.Held: // a hold has its answer under way
+	case record.Confirmed, record.Held: // the shop's answer about a hold is on its way
 		return nil
 	case record.InDoubt:
 		d.Text, d.Cause = fmt.Sprintf("reservation %s is in doubt, and the shop has the order", id), "the shop's answer was lost or unclear"

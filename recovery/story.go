@@ -9,7 +9,7 @@ import (
 	"github.com/stockgate/stockgate/record"
 )
 
-// story is what Redis must have of a sale, according to its movements up to an entry.
+// history is what Redis must have of a sale, according to its movements up to an entry.
 // It takes about 600 bytes per reservation.
 type history struct {
 	epoch, seq   int64
@@ -34,7 +34,7 @@ type history struct {
 	contradictions []string
 }
 
-// told is a reservation in the history. Its state, cause and time of change are
+// expected is a reservation in the history. Its state, cause and time of change are
 // separate from its record, because they change without it.
 type expected struct {
 	state   record.State
@@ -58,7 +58,7 @@ type adjustment struct {
 	delta    int64
 }
 
-// back is a return.
+// returnEntry is a return in the history.
 type returnEntry struct {
 	id      string
 	lines   []record.CellUnits
@@ -123,7 +123,7 @@ func (s *history) giveBack(m *journal.Movement) {
 	s.returned[m.ID] = append(s.returned[m.ID], &returnEntry{m.ReturnID(), m.Lines, true, m.Seq})
 }
 
-// tell applies a reservation's movement; an empty state leaves its own.
+// change applies a reservation's movement; an empty state leaves its own.
 func (s *history) change(m *journal.Movement, state record.State) {
 	t := s.reservations[m.ID]
 	switch {
@@ -240,7 +240,7 @@ func (s *history) wanted(fields []string) {
 	}
 }
 
-// total is a cell as it must be, if its stock is known.
+// total returns a cell as it must be, and whether its stock is known.
 func (s *history) total(name string) (c ledger.Cell, known bool) {
 	stock, known := s.stock[name]
 	c = ledger.Cell{Name: name}
