@@ -18,11 +18,11 @@ const (
 	whyMany  = "there are too many ways to read the path"
 )
 
-// Refuses says why a request is refused before it comes to any route; empty: it is not.
-// A request is refused if its method or target is none that a server should get, or if
-// some server could read it as a request for a gated route while it does not come to
-// that gate here. It costs one scan where all servers read the target alike; deep: it
-// has asked matchers.
+// Refuses says why a request is refused before it reaches any route; empty: it is not
+// refused. A request is refused if no server should get its method or target, or if some
+// server could read it as a request for a gated route although it does not reach that gate
+// here. If all servers read the target alike, this costs one scan. deep: matchers were
+// asked.
 func (s *Routes) Refuses(r *http.Request) (why string, deep bool) {
 	asked := targetOf(r)
 	path, query, shape, why := route.Check(asked.method, asked.text)
@@ -48,32 +48,33 @@ func (s *Routes) Refuses(r *http.Request) (why string, deep bool) {
 	return s.search(r, asked, methods, path, query, shape), true
 }
 
-// Passage says how far a request has come, for the second look where it leaves.
+// Passage says how far a request has come, for the second check when it leaves for an
+// upstream.
 type Passage uint8
 
 const (
 	passageGuarded Passage = 1 + iota // a guard has let it pass
-	PassageDecided                    // a gate has: with a reservation, or because it needs none
+	PassageDecided                    // a gate has let it pass: with a reservation, or because it needs none
 )
 
-// passageVar is where it stands in a request's variables.
+// passageVar is the variable of a request that has its Passage.
 const passageVar = "stockgate.passage"
 
-// Pass notes how far a request has come.
+// NotePassage notes how far a request has come.
 func NotePassage(r *http.Request, p Passage) {
 	if vars, ok := r.Context().Value(caddyhttp.VarsCtxKey).(map[string]any); ok {
 		vars[passageVar] = p
 	}
 }
 
-// Passed says how far a request has come; 0: it has met neither guard nor gate.
+// PassageOf says how far a request has come; 0: it has met neither guard nor gate.
 func PassageOf(r *http.Request) Passage {
 	vars, _ := r.Context().Value(caddyhttp.VarsCtxKey).(map[string]any)
 	p, _ := vars[passageVar].(Passage)
 	return p
 }
 
-// target is what a client has asked for: rewrites may have changed the request since.
+// target is what the client requested: rewrites may have changed the request since.
 type target struct {
 	method, text string
 	url          *url.URL
@@ -84,14 +85,14 @@ func targetOf(r *http.Request) target {
 	if orig, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
 		t = target{orig.Method, orig.RequestURI, orig.URL}
 	}
-	if t.text == "" { // it has not come over a connection
+	if t.text == "" { // the request did not come over a connection
 		t.text = t.url.RequestURI()
 	}
 	return t
 }
 
-// strangeURL says whether net/http has read something of a target that is neither its
-// path nor its query, or another host than its authority's.
+// strangeURL says whether net/http has read a part of a target that is neither its path nor
+// its query, or a host that differs from that of its authority.
 func strangeURL(r *http.Request, u *url.URL) bool {
 	if u.Opaque != "" || u.User != nil || u.Fragment != "" {
 		return true
@@ -100,7 +101,7 @@ func strangeURL(r *http.Request, u *url.URL) bool {
 	return ok && !slices.Equal(hosts, []string{r.Host})
 }
 
-// readMethods are the methods that some server may take a request's for, its own first.
+// readMethods returns the methods that some server may read in a request, its own first.
 func readMethods(methods []string, r *http.Request, method, query string) []string {
 	methods = append(methods, method)
 	switch method {
@@ -132,7 +133,7 @@ func (s *Routes) routesBy(query string) bool { return query != "" && len(s.queri
 func (s *Routes) search(r *http.Request, asked target, methods []string, path, query string, shape route.Shape) (why string) {
 	double := s.standIn(r)
 	here := s.visited(double, asked.method, *asked.url, false)
-	if len(here) > 0 { // the gate reads it so; the shop could read another route, and take the token for that
+	if len(here) > 0 { // the gate reads it so; the shop could read another route, and accept the token for that
 		if what, bad := attempt.RawPathUnsafe(path); bad {
 			return "the path holds " + what
 		}
@@ -158,7 +159,7 @@ func (s *Routes) search(r *http.Request, asked target, methods []string, path, q
 	return ""
 }
 
-// decodedPath is the path of a target of which all servers read the same.
+// decodedPath returns the path of a target that all servers read alike.
 func decodedPath(u *url.URL, raw string) string {
 	if strings.IndexByte(raw, '%') < 0 {
 		return raw
@@ -166,9 +167,9 @@ func decodedPath(u *url.URL, raw string) string {
 	return u.Path
 }
 
-// searchQuery asks about paths in parameters that gates have named.
+// searchQuery asks about paths in query parameters that gates have named.
 func (s *Routes) searchQuery(double *http.Request, methods []string, query string, here []*Gate) (why string) {
-	values, _ := url.ParseQuery(query) // what it cannot read no server takes for a route
+	values, _ := url.ParseQuery(query) // no server takes for a route what ParseQuery cannot read
 	for name, in := range values {
 		for _, q := range s.queries {
 			if slices.Contains(here, q.gate) || !sameParameter(name, q.name) {
@@ -192,15 +193,15 @@ func (s *Routes) searchQuery(double *http.Request, methods []string, query strin
 	return ""
 }
 
-// sameParameter compares a parameter's name as PHP does, which makes an underscore of
-// dots, spaces and brackets.
+// sameParameter compares a parameter's name as PHP does, which turns dots, spaces and
+// brackets into underscores.
 func sameParameter(name, lower string) bool {
 	name, _, _ = strings.Cut(strings.TrimLeft(name, " "), "\x00")
 	name, _, _ = strings.Cut(name, "[")
 	return strings.ToLower(strings.NewReplacer(".", "_", " ", "_").Replace(name)) == lower
 }
 
-// leads says whether a reading comes to a gate to which the request itself does not.
+// leads says whether a reading reaches a gate that the request itself does not reach.
 func (s *Routes) leads(double *http.Request, method string, u url.URL, here []*Gate) bool {
 	for _, g := range s.visited(double, method, u, true) {
 		if !slices.Contains(here, g) {
@@ -210,7 +211,7 @@ func (s *Routes) leads(double *http.Request, method string, u url.URL, here []*G
 	return false
 }
 
-// visited are the gates to which a request with this method and URL comes.
+// visited returns the gates that a request with this method and URL reaches.
 func (s *Routes) visited(double *http.Request, method string, u url.URL, loose bool) []*Gate {
 	double.Method, double.URL, double.RequestURI = method, &u, u.RequestURI()
 	v := visit{loose: loose}
@@ -218,8 +219,8 @@ func (s *Routes) visited(double *http.Request, method string, u url.URL, loose b
 	return v.gates
 }
 
-// standIn is a request of the same client, for matchers alone: without the body, and with
-// placeholders and variables of its own if matchers change them.
+// standIn returns a request of the same client that is only for matchers: without the body,
+// and with its own placeholders and variables if matchers change them.
 func (s *Routes) standIn(r *http.Request) *http.Request {
 	double := r.WithContext(r.Context())
 	double.Body, double.GetBody, double.URL = http.NoBody, nil, new(url.URL)

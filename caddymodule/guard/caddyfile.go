@@ -7,7 +7,8 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 )
 
-// ReadDirective reads a guard. A matcher would leave a way around it, so it has none.
+// ReadDirective reads a guard. It takes no matcher, which would leave a way around the
+// guard.
 func ReadDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	guard := new(Guard)
 	if err := guard.UnmarshalCaddyfile(h.Dispenser); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/stockgate/stockgate/route"
 )
 
-// around finds the gate whose route a request is for, where it leaves for an upstream; nil:
-// none. cgi: the upstream reads the target that the client has sent, too.
+// around returns the gate for whose route a request is, when it leaves for an upstream;
+// nil: there is none. cgi: the upstream also reads the target that the client sent.
 func (e *exits) around(r *http.Request, cgi bool) *Gate {
 	if !e.ready().concerns(r, cgi) {
 		return nil
@@ -44,8 +44,8 @@ func (e *exits) around(r *http.Request, cgi bool) *Gate {
 	return nil
 }
 
-// concerns says whether a request may be for the route of any gate, by its method and
-// where it goes.
+// concerns says whether a request may be for the route of any gate, by its method and its
+// upstream.
 func (e *exits) concerns(r *http.Request, cgi bool) bool {
 	if len(e.gates) == 0 {
 		return false

@@ -14,31 +14,32 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/rewrite"
 )
 
-// exits know the gates of a server by what leaves behind them, for the second look. Gates
-// that only check, and stockgate_check, are none of them: nothing depends on having met one.
+// exits has the gates of a server with the upstreams behind them, for the second check. It
+// leaves out gates that only check, and stockgate_check: no request has to meet one.
 type exits struct {
 	server *caddyhttp.Server
 	once   sync.Once
 	gates  []*exitGate
-	// look has what the gates' matchers are blind to.
+	// look has what the gates' matchers ignore.
 	look Routes
 }
 
-// exitGate is a gate, as a request for its route looks where it leaves.
+// exitGate is a gate, with what a request for its route looks like when it leaves.
 type exitGate struct {
 	gate    *Gate
 	methods []string // nil: any
-	// chain are the matchers on the way, without hosts, as far as no rewrite comes after
-	// them; pathed: some of them look at the path.
+	// chain has the matchers on the way to the gate, without hosts, unless a rewrite comes
+	// after them; pathed: some of them match the path.
 	chain  [][][]looseMatcher
 	pathed bool
 	as     *caddyhttp.MatchPath // exits_as; nil: chain
-	// dials are the upstreams behind the gate; anywhere: some of them are not known before.
+	// dials are the upstreams behind the gate; anywhere: some of them are not known in
+	// advance.
 	dials    []string
 	anywhere bool
 }
 
-// ready compiles the gates once, when all routes are there.
+// ready compiles the gates once, when all routes are provisioned.
 func (e *exits) ready() *exits {
 	e.once.Do(func() {
 		if e.server == nil {
@@ -57,7 +58,7 @@ func (e *exits) ready() *exits {
 	return e
 }
 
-// sites parts a server's routes where requests go no further.
+// sites splits a server's routes where requests go no further.
 func sites(routes caddyhttp.RouteList) iter.Seq[caddyhttp.RouteList] {
 	return func(yield func(caddyhttp.RouteList) bool) {
 		from := 0
@@ -83,14 +84,14 @@ func ExitPaths(paths []string) (*caddyhttp.MatchPath, error) {
 	return &m, m.Provision(caddy.Context{})
 }
 
-// exitWalk goes through the routes of one site, in the order in which they run.
+// exitWalk walks the routes of one site, in the order in which they run.
 type exitWalk struct {
 	exits *exits
-	gates []*exitGate // those that came before
+	gates []*exitGate // the gates before this point
 }
 
-// routes goes through routes. at is what a request has met on its way. It says whether
-// a request may have another URL or method behind them.
+// routes walks routes. at is what a request has met on its way. It says whether a request
+// may have another URL or method after them.
 func (w *exitWalk) routes(routes caddyhttp.RouteList, at exitGate, invoked []string) (rewritten bool) {
 	for i := range routes {
 		r := &routes[i]
@@ -101,17 +102,17 @@ func (w *exitWalk) routes(routes caddyhttp.RouteList, at exitGate, invoked []str
 			if w.handler(h, inside, invoked) {
 				rewritten = true
 				inside.forget()
-				at.forget() // what stands around these routes was asked before
+				at.forget() // the matchers around these routes saw the URL before the rewrite
 			}
 		}
 	}
 	return rewritten
 }
 
-// forget drops what has been asked about another URL.
+// forget drops the conditions on a URL that a rewrite has changed.
 func (g *exitGate) forget() { g.chain, g.pathed, g.methods = nil, false, nil }
 
-// add takes the matchers of a route into the chain.
+// add appends the matchers of a route to the chain.
 func (g *exitGate) add(e *exits, sets caddyhttp.MatcherSets) {
 	if len(sets) == 0 {
 		return
@@ -134,7 +135,7 @@ func (g *exitGate) add(e *exits, sets caddyhttp.MatcherSets) {
 	g.chain = append(slices.Clone(g.chain), level)
 }
 
-// handler says whether a handler may change the URL or method.
+// handler walks a handler, and says whether it may change the URL or method.
 func (w *exitWalk) handler(h caddyhttp.MiddlewareHandler, at exitGate, invoked []string) (rewrites bool) {
 	switch h := h.(type) {
 	case Handler:
@@ -166,7 +167,7 @@ func (w *exitWalk) answers(handlers []caddyhttp.ResponseHandler, at exitGate, in
 	}
 }
 
-// proxy notes where requests can go behind the gates before it.
+// proxy notes the upstreams to which requests can go behind the gates before it.
 func (w *exitWalk) proxy(h *reverseproxy.Handler) {
 	for _, g := range w.gates {
 		g.anywhere = g.anywhere || h.DynamicUpstreams != nil

@@ -24,18 +24,18 @@ import (
 
 func init() { caddy.RegisterModule(new(Exit)) }
 
-// Exit is a transport around another one, and the second look: a request for the route
-// of a gate that no gate has decided on does not get to the gate's upstream. Guards and
+// Exit is a transport around another one, and the second check: a request for the route of
+// a gate does not reach the gate's upstream unless a gate has decided on it. Guards and
 // gates put it around the transports of their server; it is not for configurations.
 //
-// What it refuses is answered with 400, never with an error: that would count as a
-// failure of the upstream. Where no guard stood on the way it only counts and logs.
+// It answers refused requests with 400, never with an error, which would count as a failure
+// of the upstream. If the request met no guard, it only counts and logs.
 type Exit struct {
-	// InnerRaw is the transport that sends. Default: http.
+	// InnerRaw is the transport that sends the request. Default: http.
 	InnerRaw json.RawMessage `json:"inner,omitempty" caddy:"namespace=http.reverse_proxy.transport inline_key=protocol"`
 
 	inner http.RoundTripper
-	cgi   bool // it tells the upstream the target that the client has sent
+	cgi   bool // it passes the target that the client sent to the upstream
 	exits exits
 	log   *zap.Logger
 	said  atomic.Int64 // when it was last logged, in seconds
@@ -46,7 +46,7 @@ func (*Exit) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "http.reverse_proxy.transport.stockgate", New: func() caddy.Module { return new(Exit) }}
 }
 
-// Provision loads the transport inside.
+// Provision loads the inner transport.
 func (t *Exit) Provision(ctx caddy.Context) error {
 	if t.InnerRaw == nil {
 		t.InnerRaw = json.RawMessage(`{"protocol":"http"}`)
@@ -60,7 +60,7 @@ func (t *Exit) Provision(ctx caddy.Context) error {
 	return nil
 }
 
-// NewExit is the second look around a transport of a server's reverse_proxy.
+// NewExit returns the second check around a transport of a server's reverse_proxy.
 func NewExit(inner http.RoundTripper, server *caddyhttp.Server, log *zap.Logger) *Exit {
 	t := new(Exit)
 	t.around(inner, server, log)
@@ -79,7 +79,7 @@ func (t *Exit) around(inner http.RoundTripper, server *caddyhttp.Server, log *za
 func (t *Exit) RoundTrip(r *http.Request) (*http.Response, error) {
 	vars, clients := r.Context().Value(caddyhttp.VarsCtxKey).(map[string]any)
 	far, _ := vars[passageVar].(Passage)
-	if !clients || far == PassageDecided { // active health checks begin before all routes are there
+	if !clients || far == PassageDecided { // active health checks start before all routes are provisioned
 		return t.inner.RoundTrip(r)
 	}
 	g := t.exits.around(r, t.cgi)
@@ -93,7 +93,7 @@ func (t *Exit) RoundTrip(r *http.Request) (*http.Response, error) {
 	return refusedExit(g, r)
 }
 
-// tell counts a request, and logs one in a second.
+// tell counts a request, and logs at most one a second.
 func (t *Exit) tell(r *http.Request, g *Gate, refused bool) {
 	what := "passed"
 	if refused {
@@ -111,7 +111,7 @@ func (t *Exit) tell(r *http.Request, g *Gate, refused bool) {
 
 func cut(s string, most int) string { return s[:min(len(s), most)] }
 
-// refusedExit is the answer in the place of the upstream's.
+// refusedExit returns the answer that replaces the upstream's.
 func refusedExit(g *Gate, r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		_ = r.Body.Close()
@@ -123,8 +123,8 @@ func refusedExit(g *Gate, r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// The optional interfaces that reverse_proxy asks transports for. One that does not have
-// them answers as reverse_proxy assumes then.
+// These are the optional interfaces that reverse_proxy looks for in transports. If the
+// inner transport lacks one, the method returns what reverse_proxy then assumes.
 
 // ProxyProtocolEnabled implements reverseproxy.ProxyProtocolTransport.
 func (t *Exit) ProxyProtocolEnabled() bool {
@@ -183,7 +183,7 @@ func (t *Exit) EnableH2C() error {
 	return errors.New("the transport has no HTTP/2 without TLS")
 }
 
-// CloseIdleConnections is what net/http asks of transports.
+// CloseIdleConnections is the optional method that net/http looks for in transports.
 func (t *Exit) CloseIdleConnections() {
 	if in, ok := t.inner.(interface{ CloseIdleConnections() }); ok {
 		in.CloseIdleConnections()

@@ -12,18 +12,18 @@ import (
 )
 
 // WatchExits puts an Exit around the transport of every reverse_proxy of a server, from
-// Provision of a guard or gate of it: in main routes, error routes, named routes and the
-// routes of answers.
+// Provision of one of its guards or gates: in main routes, error routes, named routes and
+// the routes of answers.
 //
-// What is provisioned later gets it in its JSON, before Caddy reads that. So no handler
-// is changed that runs already: active health checks read the transport from the moment
+// A reverse_proxy that is provisioned later gets it in its JSON, before Caddy reads that.
+// So no running handler is changed: active health checks read the transport from the moment
 // their reverse_proxy is provisioned.
 func WatchExits(ctx caddy.Context, server *caddyhttp.Server) {
 	if server == nil {
 		return
 	}
 	w := exitWrapper{server, ctx.Logger()}
-	for _, m := range ctx.Modules() { // what is being provisioned is not in its routes yet
+	for _, m := range ctx.Modules() { // modules that are being provisioned are not in the routes yet
 		if sub, ok := m.(*caddyhttp.Subroute); ok {
 			w.routes(sub.Routes)
 			w.errors(sub.Errors)
@@ -80,7 +80,7 @@ func (w exitWrapper) answers(handlers []caddyhttp.ResponseHandler) {
 	}
 }
 
-// proxy wraps a transport that is there already: its site comes before the guard's.
+// proxy wraps a transport that is already provisioned: its site comes before the guard's.
 func (w exitWrapper) proxy(h *reverseproxy.Handler) {
 	if _, ok := h.Transport.(*Exit); ok || h.Transport == nil {
 		return
@@ -102,7 +102,7 @@ func wrapRaw(raw json.RawMessage) json.RawMessage {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	if err := d.Decode(&handler); err != nil || !wrapValue(handler) {
-		return raw // Caddy says what is wrong with it
+		return raw // Caddy reports what is wrong with it
 	}
 	wrapped, err := json.Marshal(handler)
 	if err != nil {

@@ -6,15 +6,15 @@ import (
 	"github.com/stockgate/stockgate/refuse"
 )
 
-// Gate is what guards, and the second look, know of a gate. Two gates are told apart by the
-// pointers.
+// Gate is what guards, and the second check, know about a gate. Gates are compared by
+// pointer.
 type Gate struct {
 	Name string
-	// Check: the gate only checks, so its route is not one that must not be avoided.
+	// Check: the gate only checks, so that its route needs no protection.
 	Check bool
 	// AlsoQuery are query parameters that the shop takes for the path of a route.
 	AlsoQuery []string
-	// ExitsAs are the paths under which its orders leave; nil: those of its matcher.
+	// ExitsAs are the paths under which the gate's orders leave; nil: those of its matcher.
 	ExitsAs *caddyhttp.MatchPath
 	Refuser *refuse.Refuser
 }
@@ -22,6 +22,6 @@ type Gate struct {
 // Handler is a handler that is a gate.
 type Handler interface {
 	caddyhttp.MiddlewareHandler
-	// Guarded is the same for each call.
+	// Guarded returns the same pointer for each call.
 	Guarded() *Gate
 }

@@ -1,6 +1,6 @@
-// Package guard keeps requests from getting around a gate. The guard refuses those that another
-// server could read as one for a gated route; the exit looks again where a request leaves for an
-// upstream.
+// Package guard prevents requests from getting around a gate. The guard refuses requests
+// that another server could read as a request for a gated route; the exit checks again when
+// a request leaves for an upstream.
 package guard
 
 import (
@@ -25,19 +25,18 @@ func init() { caddy.RegisterModule(new(Guard)) }
 
 // Guard protects a whole site that has a gate.
 //
-// It removes what other servers would take for something else: the Stockgate-* headers
-// and trailers that a client sends; headers whose names have anything but letters,
-// digits and hyphens; the headers by which frameworks take one route for another
-// (X-Original-URL, X-Rewrite-URL; method overrides of a GET); and the offer to go on in
-// HTTP/2 without TLS.
+// It removes what other servers could misread: the Stockgate-* headers and trailers that a
+// client sends; headers whose names have anything but letters, digits and hyphens; the
+// headers by which frameworks replace the route (X-Original-URL, X-Rewrite-URL; method
+// overrides of a GET); and the offer to upgrade to HTTP/2 without TLS.
 //
-// It answers 400 to targets that are no path, and to requests that some server could
-// read as one for a gated route while they do not come to that gate. Whatever it lets
-// pass is looked at again where it leaves for an upstream.
+// It answers 400 to targets that are no path, and to requests that some server could read
+// as a request for a gated route although they do not reach that gate. Requests that it
+// lets pass are checked again when they leave for an upstream.
 type Guard struct {
-	// AllowHeaders are names with other characters that pass, such as grpc_metadata. Names
-	// with underscores or dots need Caddy's own permission too (expected_underscore_headers).
-	// Default: none.
+	// AllowHeaders are names with other characters that may pass, such as grpc_metadata.
+	// Names with underscores or dots also need Caddy's own permission
+	// (expected_underscore_headers). Default: none.
 	AllowHeaders []string `json:"allow_headers,omitempty"`
 
 	log    *zap.Logger
@@ -67,13 +66,13 @@ func (g *Guard) Provision(ctx caddy.Context) (err error) {
 	return err
 }
 
-// Routes are the routes of the guard's server, as far as they lead to gates.
+// Routes returns the routes of the guard's server that lead to gates.
 func (g *Guard) Routes() *Routes { return &g.routes }
 
-// Refuser has the guard's answers.
+// Refuser returns the guard's answers to refusals.
 func (g *Guard) Refuser() *refuse.Refuser { return g.style }
 
-// ServeHTTP lets a harmless request pass.
+// ServeHTTP refuses a request, or strips it and lets it pass.
 func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	if r.Trailer != nil || attempt.AnyStrippable(r.Header) {
 		g.Strip(r)
@@ -88,7 +87,8 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp
 	return next.ServeHTTP(w, r)
 }
 
-// Strip removes what only Stockgate may say, and what would make another route of it.
+// Strip removes the headers that only Stockgate may set, and those that would replace the
+// route.
 func (g *Guard) Strip(r *http.Request) {
 	attempt.StripNames(r.Header, g.allows)
 	attempt.StripH2C(r.Header)
@@ -101,8 +101,8 @@ func (g *Guard) allows(name string) bool {
 	return slices.ContainsFunc(g.AllowHeaders, func(a string) bool { return strings.EqualFold(a, name) })
 }
 
-// StripReserved removes what only Stockgate may say. Trailers arrive after the
-// body: those that are announced are dropped now, and again when they have come.
+// StripReserved removes the headers that only Stockgate may set. Trailers arrive after the
+// body: announced ones are dropped now, and again when they have arrived.
 func StripReserved(r *http.Request) {
 	attempt.StripReserved(r.Header)
 	if r.Trailer == nil {
@@ -114,8 +114,8 @@ func StripReserved(r *http.Request) {
 	}
 }
 
-// strippedTrailer is a body whose trailers lose what is reserved. They stand in the
-// request's map when the body's end has been read, and not before.
+// strippedTrailer is a body that drops reserved trailers. They are in the request's map
+// only after the end of the body has been read.
 type strippedTrailer struct {
 	io.ReadCloser
 	trailer http.Header

@@ -12,10 +12,10 @@ import (
 	"github.com/stockgate/stockgate/route"
 )
 
-// looseMatcher asks a matcher of Caddy's about a reading, in any case of letters.
+// looseMatcher asks one of Caddy's matchers about a reading, ignoring case.
 type looseMatcher func(r *http.Request) bool
 
-// looseMatch says whether one of the sets matches; none: always.
+// looseMatch says whether one of the sets matches; without sets it always does.
 func looseMatch(sets [][]looseMatcher, r *http.Request) bool {
 next:
 	for _, set := range sets {
@@ -29,7 +29,7 @@ next:
 	return len(sets) == 0
 }
 
-// loosen prepares the matchers of a route for readings, and notes what they are blind to.
+// loosen prepares the matchers of a route for readings, and notes what they ignore.
 func (s *Routes) loosen(sets caddyhttp.MatcherSets) [][]looseMatcher {
 	loose := make([][]looseMatcher, 0, len(sets))
 	for _, set := range sets {
@@ -75,7 +75,7 @@ func (s *Routes) loosenOne(m any) looseMatcher {
 	return anyCase(ask)
 }
 
-// asker asks one matcher. An error is an answer of Caddy's, and no match.
+// asker asks one matcher. An error makes Caddy answer, and is no match.
 func asker(m any) looseMatcher {
 	set := caddyhttp.MatcherSet{m}
 	return func(r *http.Request) bool {
@@ -84,7 +84,7 @@ func asker(m any) looseMatcher {
 	}
 }
 
-// anyCase asks about a path and about the same path in small letters.
+// anyCase asks about a path and about the same path in lower case.
 func anyCase(ask looseMatcher) looseMatcher {
 	return func(r *http.Request) bool {
 		if ask(r) {
@@ -102,7 +102,7 @@ func anyCase(ask looseMatcher) looseMatcher {
 	}
 }
 
-// HasPlaceholder says that a text of a matcher may have one.
+// HasPlaceholder says whether a matcher's text may contain a placeholder.
 func HasPlaceholder(text string) bool { return strings.Contains(text, "{") }
 
 func replacerOf(r *http.Request) *caddy.Replacer {

@@ -12,33 +12,34 @@ import (
 	"github.com/stockgate/stockgate/route"
 )
 
-// Routes are the routes of a server as far as they lead to gates: with them one can
-// ask which gates a request would come to if its target were another one. Matchers are
-// Caddy's own objects. They are compiled when they are first asked, because what comes
-// behind a guard is provisioned after it.
+// Routes are the routes of a server that lead to gates. They tell which gates a request
+// would reach if its target were another one. The matchers are Caddy's own objects. The
+// routes are compiled on first use, because handlers behind a guard are provisioned after
+// it.
 type Routes struct {
 	server *caddyhttp.Server
 	once   sync.Once
 	steps  []gateStep
-	// methods has, for each way to a gate, those with which a request can take it; nil: any.
+	// methods has, for each way to a gate, the methods with which a request can take it;
+	// nil: any.
 	methods [][]string
 	remade  bool // a rewrite changes methods
-	// sees are the shapes, besides odd ones, to which some gate's matcher is blind: a
-	// server may ignore what the matcher does not.
+	// sees are the shapes, besides odd ones, that some gate's matcher does not normalize: a
+	// server may normalize them.
 	sees route.Shape
-	// slashless: a matcher wants a slash at the end, which a server may do without.
+	// slashless: a matcher requires a trailing slash, which a server may not require.
 	slashless bool
 	// queries are the parameters that some server takes for a path (also_query).
 	queries []queryRoute
-	// leaves: matchers or rewrites may leave something in a request's placeholders.
+	// leaves: matchers or rewrites may set placeholders of a request.
 	leaves bool
-	// plain: the way depends on nothing but method, host and path.
+	// plain: the way depends only on method, host and path.
 	plain bool
 }
 
-// queryRoute is a parameter with which a request may come to a gate's route.
+// queryRoute is a parameter with which a request may reach a gate's route.
 type queryRoute struct {
-	name string // in small letters
+	name string // in lower case
 	gate *Gate
 }
 
@@ -58,7 +59,7 @@ type gateAct struct {
 	steps   []gateStep // a subroute's
 }
 
-// Of says whose routes they are, before they are first asked; nil: there are none.
+// Of sets the server that the routes belong to, before first use; nil: there are none.
 func (s *Routes) Of(server *caddyhttp.Server) { s.server = server }
 
 // ready compiles the routes once.
@@ -73,16 +74,16 @@ func (s *Routes) ready() *Routes {
 	return s
 }
 
-// NamesQueries says that some server takes a query parameter for a path.
+// NamesQueries says whether some server takes a query parameter for a path.
 func (s *Routes) NamesQueries() bool { return len(s.ready().queries) > 0 }
 
-// IsPlain says that the way to a gate depends on nothing but method, host and path. The
-// routes are compiled.
+// IsPlain says whether the way to a gate depends only on method, host and path. The routes
+// must be compiled.
 func (s *Routes) IsPlain() bool { return s.plain }
 
-// compile compiles routes, and says whether a gate or a rewrite is in them: all else
-// may be left out. methods are those that the matchers around them admit, nil: any;
-// invoked are the named routes around them.
+// compile compiles routes, and says whether they contain a gate or a rewrite: all others
+// may be left out. methods are those that the matchers around them admit, nil: any; invoked
+// are the named routes around them.
 func (s *Routes) compile(routes caddyhttp.RouteList, methods, invoked []string) (steps []gateStep, matters bool) {
 	for i := range routes {
 		r := &routes[i]
@@ -132,7 +133,7 @@ func (s *Routes) act(step *gateStep, h caddyhttp.MiddlewareHandler, methods, inv
 	}
 }
 
-// setMethods are the methods that matcher sets admit; nil: any.
+// setMethods returns the methods that matcher sets admit; nil: any.
 func setMethods(sets caddyhttp.MatcherSets) []string {
 	var all []string
 	for _, set := range sets {
@@ -150,7 +151,7 @@ func setMethods(sets caddyhttp.MatcherSets) []string {
 	return all
 }
 
-// bothMethods are those that are in both; nil is any.
+// bothMethods returns the methods that are in both; nil is any.
 func bothMethods(a, b []string) []string {
 	switch {
 	case a == nil:
@@ -167,7 +168,7 @@ func bothMethods(a, b []string) []string {
 	return both
 }
 
-// admits says whether a request with this method can come to any gate.
+// admits says whether a request with this method can reach any gate.
 func (s *Routes) admits(method string) bool {
 	for _, some := range s.methods {
 		if s.remade || some == nil || slices.Contains(some, method) {
@@ -177,15 +178,15 @@ func (s *Routes) admits(method string) bool {
 	return false
 }
 
-// visit is one question: which gates does a request come to?
+// visit is one question: which gates does a request reach?
 type visit struct {
-	loose  bool // as some server might read it, not as Caddy does
+	loose  bool // as some server may read it, not as Caddy does
 	groups []string
 	gates  []*Gate
 }
 
-// walk follows the routes as Caddy does, past gates and past handlers that would answer:
-// those need not be what another reading meets. false: a route has ended the way.
+// walk follows the routes as Caddy does, past gates and past handlers that would answer,
+// because another reading need not meet them. false: a route has ended the way.
 func (v *visit) walk(steps []gateStep, r *http.Request) bool {
 	for i := range steps {
 		s := &steps[i]
@@ -212,7 +213,7 @@ func (v *visit) walk(steps []gateStep, r *http.Request) bool {
 	return true
 }
 
-// matches asks the matchers of a route. An error is an answer of Caddy's, and no match.
+// matches asks the matchers of a route. An error makes Caddy answer, and is no match.
 func (v *visit) matches(s *gateStep, r *http.Request) bool {
 	if !v.loose {
 		ok, err := s.sets.AnyMatchWithError(r)
