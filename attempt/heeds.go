@@ -14,19 +14,19 @@ func (n *nameSet) may(name string) bool { return n[len(name)%len(n)]&(1<<(name[0
 // heed records the headers that the reader looks at.
 func (rd *Reader) noteHeaders() {
 	for _, name := range alwaysRead {
-		rd.heeds.add(name)
+		rd.headersRead.add(name)
 	}
 	for i := range rd.headers {
-		rd.heeds.add(rd.headers[i].name)
+		rd.headersRead.add(rd.headers[i].name)
 	}
 	if len(rd.cookies) > 0 {
-		rd.heeds.add("Cookie")
+		rd.headersRead.add("Cookie")
 	}
 }
 
 // Heeds says whether a header may affect Check and Read, in any case of letters:
 // removing any other header does not change what is read. Text with placeholders may
 // read any header.
-func (rd *Reader) HeadersRead(name string) bool {
-	return rd.heeds.may(name) || rd.needs.Has(NeedReplace)
+func (rd *Reader) ReadsHeader(name string) bool {
+	return rd.headersRead.may(name) || rd.needs.Has(NeedReplace)
 }

@@ -41,7 +41,7 @@ func TestWhatIsNotHeededDoesNotMatter(t *testing.T) {
 						}
 						rest := r.Clone(r.Context())
 						for other := range r.Header {
-							if !rd.HeadersRead(other) || !rd.HeadersRead(strings.ToLower(other)) {
+							if !rd.ReadsHeader(other) || !rd.ReadsHeader(strings.ToLower(other)) {
 								delete(rest.Header, other)
 								left++
 							}

@@ -35,7 +35,7 @@ type Reader struct {
 
 	method  string // methodParam as sameParam compares it
 	needs   Needs
-	heeds   nameSet
+	headersRead   nameSet
 	maxBody int64
 	// bodyIgnored: the shop does not read the body of an order, so it may say anything.
 	bodyIgnored bool

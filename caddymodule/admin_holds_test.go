@@ -12,7 +12,7 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// bulk is what the API says of many reservations.
+// bulk is the API's answer about many reservations.
 type bulk struct {
 	DryRun                    bool `json:"dry_run"`
 	Matched, Changed, Already int
@@ -181,8 +181,8 @@ func TestAdminResolvesManyHolds(t *testing.T) {
 	}
 }
 
-// More than one request resolves are resolved in parts, also when they all came in
-// one millisecond.
+// More holds than one request resolves are resolved in parts, also when all were made in the
+// same millisecond.
 func TestAdminResolvesInParts(t *testing.T) {
 	server, app := sitetest.Redis(t)
 	s := openSite(t, app)

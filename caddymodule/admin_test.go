@@ -11,7 +11,7 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// applied is what the API says of a file.
+// applied is the API's answer to a file.
 type applied struct {
 	Changes []string
 	Same    bool
@@ -208,7 +208,7 @@ func TestAdminAddsStockOnce(t *testing.T) {
 	}
 }
 
-// holds is what the API says of reservations.
+// holds is the API's list of reservations.
 type holds struct {
 	Holds []reservation.Record
 	More  bool
@@ -301,7 +301,7 @@ func TestAdminResolvesReservations(t *testing.T) {
 	}
 }
 
-// After the deadline the operator's word is enough.
+// After the deadline an operator's release needs no force.
 func TestAdminReleasesAfterTheDeadline(t *testing.T) {
 	server, app := sitetest.Redis(t)
 	s := openSite(t, app)
@@ -320,7 +320,7 @@ func TestAdminReleasesAfterTheDeadline(t *testing.T) {
 	}
 }
 
-// A change is logged with who and what; what is refused or only looked at is not.
+// A change is logged with its caller and its details; refused requests and reads are not.
 func TestAdminLogsWhoChangedWhat(t *testing.T) {
 	server, app := sitetest.Redis(t)
 	s := openSite(t, app)
@@ -395,7 +395,7 @@ func TestAdminSaysWhenItCannotAnswer(t *testing.T) {
 	all("no stockgate app is running")
 }
 
-// The endpoint outlives reloads: it asks the app that runs now.
+// The endpoint outlives reloads: it uses the app that runs now.
 func TestAdminFollowsAReload(t *testing.T) {
 	_, first := sitetest.Redis(t)
 	_, second := sitetest.Redis(t)

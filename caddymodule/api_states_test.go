@@ -115,8 +115,8 @@ func TestAPIInEveryState(t *testing.T) {
 	}
 }
 
-// What the shop has released after it expired, the shop cannot sell any more: its units
-// are on sale again.
+// The shop cannot confirm an expired reservation that it has released: its units are on sale
+// again.
 func TestAPIReleasedAfterItExpired(t *testing.T) {
 	s, p, _ := openAPI(t)
 	p.LetExpire("late", "plain")
@@ -238,7 +238,7 @@ func TestAPIExtends(t *testing.T) {
 	}
 }
 
-// A token is evidence only when it is one of ours and about this reservation.
+// A token is evidence only if an edge signed it for this reservation.
 func TestAPIWeighsTheToken(t *testing.T) {
 	s, p, _ := openAPI(t)
 	p.Hold("r", "plain", 1, time.Hour)
@@ -284,8 +284,8 @@ func quoted(text string) string {
 	return string(raw)
 }
 
-// A reservation that Redis has lost is made again from its token, once and if the
-// units are there; one that was never there is not.
+// A reservation that Redis has lost is restored from its token, once and if the units are
+// available; one that never existed is not.
 func TestAPIRecreatesFromTheToken(t *testing.T) {
 	s, _, app := openAPI(t)
 	epoch := time.Now().Add(-time.Hour).UnixMilli() // the sale of this test began later

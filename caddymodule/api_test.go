@@ -34,13 +34,13 @@ func openAPI(t *testing.T) (*site, sitetest.Shopper, map[string]any) {
 	return s, sitetest.NewShopper(t, server), app
 }
 
-// api asks the shop's API with its key.
+// api sends a request to the shop's API with its key.
 func (s *site) api(method, path, body string) sitetest.Answer {
 	s.t.Helper()
 	return s.AskWith("http", method, path, body, map[string]string{"Authorization": "Bearer " + apiKey, "Content-Type": "application/json"})
 }
 
-// apiProblem is what the API says when it does not do what it is asked.
+// apiProblem is the API's answer to a request that it refuses.
 type apiProblem struct {
 	Type, Title   string
 	Status        int

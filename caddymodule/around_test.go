@@ -48,7 +48,7 @@ const gatedSite = `
 	reverse_proxy %s
 `
 
-// says sends a request as it is written, with \n for its line ends, and reads one answer.
+// says sends a request verbatim, with \n for its line ends, and reads one answer.
 func (s *site) says(request string) sitetest.Answer {
 	s.t.Helper()
 	conn, err := net.Dial("unix", s.Socket("http"))
@@ -113,7 +113,7 @@ func TestNoWayAroundTheGate(t *testing.T) {
 	}
 }
 
-// TestOrdersComeToTheGate says which spellings are orders like the plain one.
+// TestOrdersComeToTheGate has the spellings of the route that the gate takes for orders.
 func TestOrdersComeToTheGate(t *testing.T) {
 	shop := newBackend(t, created)
 	s := openCaddyfile(t, fmt.Sprintf(gatedSite, shop.addr()))

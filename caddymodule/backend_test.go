@@ -52,7 +52,7 @@ func TestOutcomeBackend(t *testing.T) {
 		t.Errorf("a release rule left it %s", r.State)
 	}
 	if got := s.cell("plain"); got != "100 95 5 0 0" {
-		t.Errorf("books %s", got)
+		t.Errorf("stock %s", got)
 	}
 	if !strings.Contains(s.Admin("GET", "/metrics", "").Body, `stockgate_attempts_total{outcome="held",reason="",sale="double11"}`) {
 		t.Error("attempts whose hold goes on are not counted")
@@ -77,7 +77,7 @@ func TestOutcomeBackend(t *testing.T) {
 	shop.Close()
 	s.send(keyed("u3", "k1", body)).Is(t, 502, "")
 	if got := s.cell("plain"); got != "100 93 6 0 1" {
-		t.Errorf("books %s", got)
+		t.Errorf("stock %s", got)
 	}
 }
 
@@ -123,7 +123,7 @@ func TestAnswerAfterTheShopHasDecided(t *testing.T) {
 		before := counts(c.counts)
 		s.send(keyed(fmt.Sprint("u", i), "", `{"sku":"plain"}`)).Is(t, c.status, "")
 		if got := s.cell("plain"); got != c.books {
-			t.Errorf("%s, then %d: books %s, want %s", c.says, c.status, got, c.books)
+			t.Errorf("%s, then %d: stock %s, want %s", c.says, c.status, got, c.books)
 		}
 		if n := counts(c.counts) - before; n != 1 {
 			t.Errorf("%s, then %d: %v attempts more count as %s", c.says, c.status, n, c.counts)

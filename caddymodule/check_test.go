@@ -10,8 +10,8 @@ import (
 	"github.com/stockgate/stockgate/internal/sitetest"
 )
 
-// A gate that only checks, in front of forward_auth: what the filters refuse costs
-// no call to the authentication, and the gate behind it reserves.
+// With a gate that only checks in front of forward_auth, an attempt that the filters refuse
+// costs no call to the authentication, and the gate behind it reserves.
 func TestCheckBeforeForwardAuth(t *testing.T) {
 	for name, check := range map[string]string{
 		"stockgate_check":     "stockgate_check @order before {",
@@ -78,7 +78,7 @@ func checkBeforeForwardAuth(t *testing.T, check string) {
 		t.Errorf("the authentication was asked: %v", got)
 	}
 	if got := s.cell("plain"); got != "100 98 0 0 2" {
-		t.Errorf("books %s", got)
+		t.Errorf("stock %s", got)
 	}
 }
 
@@ -111,8 +111,8 @@ func TestGateAfterForwardAuth(t *testing.T) {
 	}
 }
 
-// What a gate that only checks lets through is the client's own request: no token,
-// no reservation, the same bytes, and it ends when the client leaves.
+// A gate that only checks forwards the client's own request: without a token and a
+// reservation, with the same bytes, and it ends when the client disconnects.
 func TestCheckPassesRequestsOn(t *testing.T) {
 	leaves, left := make(chan struct{}), make(chan struct{})
 	shop := newBackend(t, func(w http.ResponseWriter, r *http.Request) {
@@ -172,7 +172,7 @@ func TestCheckPassesRequestsOn(t *testing.T) {
 	}
 	<-left
 	if got := s.cell("few"); got != "3 3 0 0 0" {
-		t.Errorf("books %s", got)
+		t.Errorf("stock %s", got)
 	}
 	if metrics := s.Admin("GET", "/metrics", "").Body; !strings.Contains(metrics, `stockgate_attempts_total{outcome="passed",reason="",sale="double11"}`) {
 		t.Error("what passed is not counted")

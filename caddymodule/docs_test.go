@@ -21,8 +21,8 @@ import (
 
 var caddyfileBlock = regexp.MustCompile("(?s)```caddyfile\n(.*?)```")
 
-// The Caddyfiles of the README and of docs are read as they stand there, and warn of
-// nothing that is ours.
+// The Caddyfiles of the README and of docs adapt as they are, without a warning of
+// Stockgate's.
 func TestCaddyfilesOfDocs(t *testing.T) {
 	files, err := filepath.Glob("../docs/*.md")
 	if err != nil {

@@ -41,7 +41,7 @@ func admit(t *testing.T, redis, options, servers, directives string) *patient {
 	return p
 }
 
-// change gives it another configuration.
+// change loads another configuration.
 func (p *patient) change(options, servers, directives string) {
 	p.t.Helper()
 	p.Loads++
@@ -72,7 +72,7 @@ func (p *patient) says(text string) {
 	})
 }
 
-// opinion is what the doctor said.
+// opinion is the output of the doctor.
 type opinion struct {
 	sitetest.Ran
 	t *testing.T
@@ -119,7 +119,7 @@ func (o opinion) finds(want ...string) {
 	}
 }
 
-// sale opens one.
+// sale opens a sale.
 func (p *patient) sale() sitetest.Shopper {
 	p.t.Helper()
 	p.OpenSale()
@@ -134,18 +134,18 @@ func (p *patient) set(key, field string, value any) {
 	}
 }
 
-// stepped is what the doctor says then.
+// stepped is the finding about a clock that has stepped back.
 const stepped = "warning clock redis's clock has stepped back"
 
 const metaOf = "stockgate:{double11.0}:meta"
 
-// later lets the sale's clock go on: it is as if Redis's had stepped back as far.
+// later advances the sale's clock, as if Redis's clock had stepped back by as much.
 func (p *patient) later(by time.Duration) {
 	p.t.Helper()
 	p.set(metaOf, "clock", time.Now().Add(by).UnixMilli())
 }
 
-// settled waits until the ledger has all.
+// settled waits until the ledger has all movements.
 func (p *patient) settled(s sitetest.Shopper) {
 	p.t.Helper()
 	p.Eventually("all in the ledger", func() (string, bool) {
@@ -200,7 +200,7 @@ func TestDoctorFindsAMisconfiguredRedis(t *testing.T) {
 	p.doctor().finds("warning persistence (appendfsync everysec)", "error rate_redis gates with a shared rate answer 503: redis does not answer")
 }
 
-// Redis down is a finding, quickly; what is in it is not looked at.
+// A Redis that is down is a finding, quickly; what is in it is not examined.
 func TestDoctorFindsRedisDown(t *testing.T) {
 	p := admit(t, wellRedis, "", "", guardedGate)
 	p.server.Stop()
@@ -241,7 +241,7 @@ func TestDoctorFindsLostMovements(t *testing.T) {
 	p.doctor().finds("error journal and redis only up to 1: redis has lost movements")
 }
 
-// A rebuild that broke off is named with the command that goes on with it.
+// A rebuild that broke off is a finding, with the command that continues it.
 func TestDoctorFindsABrokenRebuild(t *testing.T) {
 	p := admit(t, wellRedis, "ledger sqlite "+t.TempDir()+"/ledger.db", "", guardedGate)
 	p.settled(p.sale())
@@ -294,7 +294,7 @@ func TestDoctorFindsWhatIsWrongWithSales(t *testing.T) {
 	p.doctor().finds(stepped, "warning ledger double11", "warning ledger over", "warning in_doubt", "warning unbacked", "warning sale", "error schema a newer stockgate has written the keys of over")
 }
 
-// A lead is told, and ended with the command that the doctor names.
+// The doctor reports a lead of the sale's clock, and the command that it names ends the lead.
 func TestDoctorFindsAStep(t *testing.T) {
 	p := admit(t, wellRedis, "", "", guardedGate)
 	s := p.sale()

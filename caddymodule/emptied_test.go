@@ -35,8 +35,8 @@ func empty(t *testing.T, server *redistest.Server) {
 	}
 }
 
-// A sale that Redis has lost is unavailable for buyers and on the shop's pages, an error
-// for the operator in every place, and it is not loaded again by mistake.
+// A sale that Redis has lost is unavailable to buyers and on the shop's pages, an error in
+// every command of the operator, and it is not loaded again by mistake.
 func TestEmptiedRedis(t *testing.T) {
 	s, _, app := emptied(t)
 	lost := func(when, mixed string) {

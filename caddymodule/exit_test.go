@@ -36,7 +36,7 @@ const orderGate = `
 `
 
 // TestSecondLook rewrites requests into the gated route behind the guard and beside the
-// gate, in every kind of route. What leaves so does not get to the shop.
+// gate, in every kind of route. Such a request does not reach the shop.
 func TestSecondLook(t *testing.T) {
 	shop := newBackend(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/hop" {
@@ -187,8 +187,8 @@ func TestExitsAs(t *testing.T) {
 	}
 }
 
-// TestSecondLookAtFastCGI: PHP reads the target that the client has sent, whatever Caddy
-// has made of it.
+// TestSecondLookAtFastCGI checks the target that the client has sent, which PHP reads even if
+// Caddy has rewritten it.
 func TestSecondLookAtFastCGI(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -223,7 +223,8 @@ func TestSecondLookAtFastCGI(t *testing.T) {
 	}
 }
 
-// TestChecksDecideNothing: a gate that only checks does not stand for the one that sells.
+// TestChecksDecideNothing checks that a gate that only checks does not replace the one that
+// sells.
 func TestChecksDecideNothing(t *testing.T) {
 	shop := newBackend(t, created)
 	s := openCaddyfile(t, `

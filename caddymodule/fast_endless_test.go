@@ -35,7 +35,7 @@ func (*endless) SetWriteDeadline(time.Time) error { return nil }
 func (*endless) RemoteAddr() net.Addr             { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 7), Port: 1} }
 func (*endless) Close() error                     { return nil }
 
-// refuses is how many times the wrapper answers a request, up to so many.
+// refuses returns how many times the wrapper answers a request, up to a bound.
 func refuses(judge fastpath.Judge, request string, times int) (int, error) {
 	e := &endless{request: []byte(request), left: times}
 	c := (&fastpath.Server{Judge: judge, Timeouts: fastpath.Timeouts{Header: time.Minute, Idle: time.Minute}}).Wrap(e)

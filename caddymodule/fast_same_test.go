@@ -172,8 +172,8 @@ SITEsell.example.comPORT {
 }
 `
 
-// TestFastOrNot asks for what the wrapper must answer, and for what it must leave to
-// Caddy.
+// TestFastOrNot sends requests that the wrapper must answer, and requests that it must leave
+// to Caddy.
 func TestFastOrNot(t *testing.T) {
 	s := openFast(t, "", manySites+benchOut)
 	s.sellOut()

@@ -129,8 +129,8 @@ func (s *fastSite) loadFastAt(servers, sites, fast, plain string) error {
 	return nil
 }
 
-// raw sends bytes to a server and returns what it answers until it closes the
-// connection, or all of so many answers.
+// raw sends bytes to a server and returns its answers, up to a number of them or until it
+// closes the connection.
 func (s *fastSite) raw(addr, request string, answers int) string {
 	s.t.Helper()
 	c := s.open(addr)
@@ -160,7 +160,7 @@ func (s *fastSite) open(addr string) *rawConn {
 	return &rawConn{t: s.t, Conn: c, r: bufio.NewReader(c)}
 }
 
-// answers reads so many answers, or up to the end of the connection.
+// answers reads a number of answers, or up to the end of the connection.
 func (c *rawConn) answers(n int) string {
 	c.t.Helper()
 	var all strings.Builder

@@ -140,7 +140,7 @@ func TestBuyerOfABearerToken(t *testing.T) {
 		t.Errorf("the shop got %v", got)
 	}
 	if got := s.cell("plain"); got != "100 80 0 0 20" {
-		t.Errorf("books %s", got)
+		t.Errorf("stock %s", got)
 	}
 }
 

@@ -259,7 +259,7 @@ func (s *site) otherEdge(app map[string]any) string {
 	return address
 }
 
-// listState is what the API says of a list.
+// listState is the API's answer about a list.
 type listState struct {
 	Name, Source, Path, Error string
 	Entries                   int64
@@ -408,8 +408,8 @@ func TestListsWithoutRedis(t *testing.T) {
 	s.becomes("passed", bid{buyer: "ann", ip: home, skus: "tea"})
 }
 
-// What no sale lists passes without a reservation, also while Redis is away and
-// after a start without it. What a sale lists never does.
+// An unlisted item passes without a reservation, also while Redis is away and after a start
+// without it. A listed item never does.
 func TestOtherItemsPass(t *testing.T) {
 	server, app := sitetest.Redis(t)
 	s := openShop(t, app, map[string]any{"other_items": "pass"})
@@ -434,7 +434,7 @@ func TestOtherItemsPass(t *testing.T) {
 	}
 	away := map[string]string{"tea": "passed", "plain": "unavailable", "PLAIN": "unavailable", "tea plain": "unavailable", "20002001": "unavailable"}
 	server.Stop()
-	s.becomes("unavailable", buy("tea plain")) // the last word of Redis is too long ago
+	s.becomes("unavailable", buy("tea plain")) // the last answer of Redis is too old
 	check("redis is away", away)
 
 	s.Load(nil)
@@ -455,8 +455,8 @@ func TestOtherItemsPass(t *testing.T) {
 	check("nothing was ever known", map[string]string{"tea": "unavailable", "plain": "unavailable"})
 }
 
-// A Redis that has lost its data lists nothing: what was listed does not become an
-// ordinary item.
+// A Redis that has lost its data lists nothing, yet items that were listed do not become
+// unlisted.
 func TestOtherItemsOfLostData(t *testing.T) {
 	server, app := sitetest.Redis(t)
 	s := openShop(t, app, map[string]any{"other_items": "pass"})

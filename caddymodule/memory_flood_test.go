@@ -83,7 +83,7 @@ func live() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// inRedis counts what is kept there: keys, and fields of all hashes.
+// inRedis counts the keys in Redis, and the fields of all hashes.
 func (s *site) inRedis(c *redis.Client) (keys, fields int64) {
 	s.t.Helper()
 	all, err := c.Keys(s.t.Context(), "*").Result()

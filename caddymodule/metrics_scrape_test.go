@@ -10,7 +10,7 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// scrape returns the series of ours, by name and labels.
+// scrape returns Stockgate's series, by name and labels.
 func (s *site) scrape() map[string]string {
 	s.t.Helper()
 	a := s.Get("/metrics")
@@ -36,8 +36,8 @@ func (s *site) expect(series map[string]string, want map[string]string) {
 	}
 }
 
-// untilScraped waits until the series have these values: what Redis does not tell in
-// time is in a later scrape.
+// untilScraped waits until the series have these values. What Redis does not answer in time is
+// in a later scrape.
 func (s *site) untilScraped(want map[string]string) map[string]string {
 	s.t.Helper()
 	var series map[string]string
@@ -124,7 +124,7 @@ func TestScrapeReportsTheBooks(t *testing.T) {
 	}
 }
 
-// A sale with more cells than have series of their own is summed up.
+// A sale with more cells than get series of their own has sums only.
 func TestScrapeSumsUpManyCells(t *testing.T) {
 	_, app := sitetest.Redis(t)
 	s := openSite(t, app)
@@ -146,7 +146,7 @@ func TestScrapeSumsUpManyCells(t *testing.T) {
 	}
 }
 
-// An edge that has never heard from Redis is not ready.
+// An edge that Redis has never answered is not ready.
 func TestScrapeWithoutRedis(t *testing.T) {
 	server, app := sitetest.Redis(t)
 	server.Stop()
@@ -154,7 +154,7 @@ func TestScrapeWithoutRedis(t *testing.T) {
 	s.expect(s.scrape(), map[string]string{"stockgate_ready": "0", "stockgate_backlog": "0"})
 }
 
-// It works the same on the embedded server.
+// The metrics are the same on the embedded server.
 func TestScrapeEmbedded(t *testing.T) {
 	s := openSite(t, map[string]any{"redis": map[string]any{"embedded": true}})
 	s.OpenSale()

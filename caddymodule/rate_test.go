@@ -139,7 +139,7 @@ func TestRateRefusesBeforeTheSale(t *testing.T) {
 	}
 	b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", "")
 	if !b.Balanced || b.Cell("plain", "") != "100 100 0 0 0" { // the shop refuses all with 418
-		t.Errorf("books %+v", b)
+		t.Errorf("stock %+v", b)
 	}
 }
 

@@ -34,7 +34,7 @@ func TestAStrangersRef(t *testing.T) {
 	}
 	s.send(keyed("owner", "", `{"sku":"plain","quantity":2,"order_no":"SO-1"}`)).Is(t, 409, "already_ordered")
 	if got := s.cell("plain"); got != "100 98 0 0 2" {
-		t.Errorf("books %s", got)
+		t.Errorf("stock %s", got)
 	}
 }
 
@@ -63,7 +63,7 @@ func TestAStrangersRefThatIsNotSold(t *testing.T) {
 	(<-late).Is(t, 201, "")
 }
 
-// An operator who names an order that two buyers have is told so, and chooses.
+// An operator who names an order that two buyers have is told so, and names the reservation.
 func TestARefOfTwoBuyers(t *testing.T) {
 	_, app := sitetest.Redis(t)
 	s := openSite(t, app)
@@ -81,7 +81,7 @@ func TestARefOfTwoBuyers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, buyer := range []string{"ann", "bob"} {
-		claim := &reservation.BindingPriority{
+		claim := &reservation.ReserveRequest{
 			ID: "of-" + buyer, Sale: "double11", Version: version, Buyer: buyer, Lines: []sale.Line{{SKU: "plain", Quantity: 1}},
 			HoldFor: time.Hour, Margin: time.Minute, Mode: record.ModeResponse, Ref: "SO-1",
 		}

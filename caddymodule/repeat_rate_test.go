@@ -9,8 +9,8 @@ import (
 	"github.com/stockgate/stockgate/internal/sitetest"
 )
 
-// 5,000 repeats of one sold order: the shop hears of as many as the rate allows, and no
-// other buyer has less for it.
+// Of 5,000 repeats of one sold order the shop gets as many as the rate allows, and other
+// buyers can buy as before.
 func TestRepeatsOfOneOrderHaveARate(t *testing.T) {
 	shop := newBackend(t, takesOrder)
 	s := openCaddyfile(t, retrySite(shop.addr(), "repeats 5 1h"))
@@ -44,7 +44,7 @@ func TestRepeatsOfOneOrderHaveARate(t *testing.T) {
 	// what is answered here is no repeat for the shop
 	s.send(keyed("u1", "", `{"sku":"plain","quantity":2,"order_no":"one"}`)).Is(t, 409, "already_ordered")
 	if got := s.cell("plain"); got != "100 97 0 0 3" || len(shop.take()) != 2 {
-		t.Errorf("books %s", got)
+		t.Errorf("stock %s", got)
 	}
 	// the answer to a key is stored: it costs the shop nothing
 	first := s.send(keyed("u3", "k1", body("four")))
@@ -70,8 +70,8 @@ func TestRepeatsHaveARateByDefault(t *testing.T) {
 	t.Error("none of 10,000 repeats was refused")
 }
 
-// An attempt that a rate of this edge refuses hears that from memory, also when it repeats
-// a sold order: neither Redis nor the shop is asked.
+// An attempt that a rate of this edge refuses is answered from memory, also when it repeats a
+// sold order: neither Redis nor the shop is asked.
 func TestLocalRatesComeBeforeRepeats(t *testing.T) {
 	u := openUnread(t, winnerSites)
 	for name, addr := range map[string]string{"gate": u.plain, "fast": u.fast} {
@@ -126,6 +126,6 @@ func TestDenyComesBeforeRepeats(t *testing.T) {
 		}
 	}
 	if got := s.cell("plain"); got != "1000 998 0 0 2" {
-		t.Errorf("books %s", got)
+		t.Errorf("stock %s", got)
 	}
 }

@@ -75,7 +75,7 @@ func reservationOf(t *testing.T, a sitetest.Answer) string {
 	return problem.Reservation
 }
 
-// tokens reads the claims of what the shop has got since the last time.
+// tokens reads the claims of the requests that the shop has got since the last call.
 func (b *backend) tokens(t *testing.T) (list []tokenClaims) {
 	t.Helper()
 	for _, got := range b.take() {
@@ -149,15 +149,14 @@ func TestKeyReplays(t *testing.T) {
 	checkReplayed(t, s.send(keyed("u1", "k1", body)), first)
 	s.send(keyed("u1", `"k1`, body)).Is(t, 400, "malformed")
 	if got := s.cell("plain"); got != "100 92 0 0 8" || len(shop.take()) != 3 {
-		t.Errorf("books %s", got)
+		t.Errorf("stock %s", got)
 	}
 	if !strings.Contains(s.Admin("GET", "/metrics", "").Body, `stockgate_attempts_total{outcome="replayed",reason="",sale="double11"}`) {
 		t.Error("replays are not counted")
 	}
 }
 
-// What a key gets as long as its first attempt has not been sold, and after it was
-// refused.
+// The answers to a key while its first attempt is not sold, and after the shop refused it.
 func TestKeyOfAnAttemptThatIsNotSold(t *testing.T) {
 	working, status := make(chan string, 1), make(chan int)
 	shop := newBackend(t, func(w http.ResponseWriter, r *http.Request) {
@@ -207,7 +206,7 @@ func TestKeyOfAnAttemptThatIsNotSold(t *testing.T) {
 		t.Errorf("%v %s", again.Header, again.Body)
 	}
 	if got := s.cell("plain"); got != "100 99 0 0 1" || len(shop.take()) != 3 {
-		t.Errorf("books %s", got)
+		t.Errorf("stock %s", got)
 	}
 }
 
@@ -294,8 +293,8 @@ func TestAnswersThatAreKept(t *testing.T) {
 	}
 }
 
-// The shop that answers the same order again hears of it again, with the same token;
-// nothing is reserved twice, whatever it says the second time.
+// A shop that answers the same order again gets it again, with the same token. Nothing is
+// reserved twice, whatever it answers the second time.
 func TestRefForwardsAgain(t *testing.T) {
 	status := http.StatusCreated
 	shop := newBackend(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
@@ -331,7 +330,7 @@ func TestRefForwardsAgain(t *testing.T) {
 			t.Errorf("%d: token %+v, was %+v", status, repeated, token)
 		}
 		if got := s.cell("plain"); got != "100 98 0 0 2" {
-			t.Errorf("%d: books %s", status, got)
+			t.Errorf("%d: stock %s", status, got)
 		}
 	}
 	if !strings.Contains(s.Admin("GET", "/metrics", "").Body, `stockgate_attempts_total{outcome="repeated",reason="",sale="double11"}`) {
@@ -349,8 +348,8 @@ func TestRefForwardsAgain(t *testing.T) {
 	}
 }
 
-// An order of which units came back is not forwarded again: they may be sold to others
-// by now.
+// An order with returned units is not forwarded again: the units may be sold to others by
+// now.
 func TestRefOfAReturnedOrder(t *testing.T) {
 	shop := newBackend(t, takesOrder)
 	s := openCaddyfile(t, sharedRef(retrySite(shop.addr(), "")))
@@ -374,11 +373,11 @@ func TestRefOfAReturnedOrder(t *testing.T) {
 		t.Errorf("%d requests came to the shop", len(got))
 	}
 	if got := s.cell("plain"); got != "100 99 0 0 1" {
-		t.Errorf("books %s", got)
+		t.Errorf("stock %s", got)
 	}
 }
 
-// What a ref gets that is not sold.
+// The answers to a ref that is not sold.
 func TestRefThatIsNotSold(t *testing.T) {
 	working, status := make(chan string, 1), make(chan int)
 	shop := newBackend(t, func(w http.ResponseWriter, r *http.Request) {
@@ -415,11 +414,11 @@ func TestRefThatIsNotSold(t *testing.T) {
 		t.Errorf("another buyer learns of the reservation: %s", other.Body)
 	}
 	if got := s.cell("plain"); got != "100 99 0 1 0" {
-		t.Errorf("books %s", got)
+		t.Errorf("stock %s", got)
 	}
 }
 
-// Trying a gate on an order that was made says so, and changes nothing.
+// `try` with an order that was made says so, and changes nothing.
 func TestTryOfARetry(t *testing.T) {
 	shop := newBackend(t, takesOrder)
 	s := openCaddyfile(t, retrySite(shop.addr(), "rate {header.X-User-Id} 2 1h"))
@@ -441,9 +440,9 @@ func TestTryOfARetry(t *testing.T) {
 			}
 		}
 	}
-	s.send(keyed("u1", "k2", `{"sku":"plain"}`)).Is(t, 201, "") // no trial was counted by the rate
+	s.send(keyed("u1", "k2", `{"sku":"plain"}`)).Is(t, 201, "") // the rate counted no dry run
 	if got := s.cell("plain"); got != "100 98 0 0 2" || len(shop.take()) != 1 {
-		t.Errorf("books %s", got)
+		t.Errorf("stock %s", got)
 	}
 }
 

@@ -33,7 +33,7 @@ items:
   - {sku: "..", stock: 1}
 `
 
-// publicState is what the status handler says of an item.
+// publicState is the status handler's answer about an item.
 type publicState struct {
 	State      string
 	ServerTime string `json:"server_time"`
@@ -146,7 +146,7 @@ func TestStatusOfSales(t *testing.T) {
 	}
 }
 
-// What sells is seen soon, although it comes from memory.
+// Sales change the state soon, although the handler answers from memory.
 func TestStatusFollowsTheStock(t *testing.T) {
 	server, app := sitetest.Redis(t)
 	s := openSite(t, app)
@@ -164,7 +164,7 @@ func TestStatusFollowsTheStock(t *testing.T) {
 	}
 }
 
-// Only two paths are the handler's, and only as they are written.
+// The handler answers two paths only, and only in their exact form.
 func TestStatusLeavesTheRestAlone(t *testing.T) {
 	_, app := sitetest.Redis(t)
 	s := openSite(t, app)
@@ -228,7 +228,7 @@ func TestStatusPublishesKeys(t *testing.T) {
 	}
 }
 
-// An edge that has never heard from Redis knows neither stock nor the others' keys.
+// An edge that Redis has never answered knows neither stock nor the other edges' keys.
 func TestStatusWithoutRedis(t *testing.T) {
 	server, app := sitetest.Redis(t)
 	server.Stop()
@@ -247,7 +247,7 @@ func TestStatusWithoutRedis(t *testing.T) {
 	}
 }
 
-// A short absence of Redis is bridged: keys and stock are known.
+// While Redis is away for a short time, keys and stock are still known.
 func TestStatusBridgesAnAbsence(t *testing.T) {
 	server, app := sitetest.Redis(t)
 	s := openSite(t, app)
@@ -262,7 +262,7 @@ func TestStatusBridgesAnAbsence(t *testing.T) {
 	}
 }
 
-// A crowd that asks at once costs Redis one reading, not one each.
+// Clients that ask at once cost Redis one read together, not one each.
 func TestStatusSparesRedis(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
@@ -276,6 +276,6 @@ func TestStatusSparesRedis(t *testing.T) {
 	crowd.Wait()
 	most := 1 + int(time.Since(began)/time.Second) // once a second
 	if n := proxy.Requests("zcard"); n == 0 || n > most {
-		t.Errorf("the books were read %d times, %d times are enough", n, most)
+		t.Errorf("the stock was read %d times, %d times are enough", n, most)
 	}
 }

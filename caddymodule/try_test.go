@@ -50,8 +50,8 @@ X-User-Id: u42
 {"sku":"two","quantity":2,"region":"beijing","phone":"138 0000","note":"é"}
 `
 
-// What a gate reads from a saved request, and what its filters say, without
-// reserving, counting or sending anything.
+// `try` prints what a gate reads from a saved request and how its filters decide, and neither
+// reserves, counts nor sends anything.
 func TestTry(t *testing.T) {
 	shop := newBackend(t, created)
 	s := openCaddyfile(t, trySite(shop.addr()))
@@ -125,14 +125,14 @@ func TestTry(t *testing.T) {
 		t.Errorf("the shop got %v", got)
 	}
 	if got := s.cell("plain"); got != "100 100 0 0 0" {
-		t.Errorf("books %s", got)
+		t.Errorf("stock %s", got)
 	}
 	if a, b := attempts(before), attempts(s.Admin("GET", "/metrics", "").Body); fmt.Sprint(a) != fmt.Sprint(b) {
 		t.Errorf("attempts were counted: %v, then %v", a, b)
 	}
 }
 
-// Which rule decides on an answer of the shop.
+// `try` prints which rule decides on an answer of the shop.
 func TestTryAnswer(t *testing.T) {
 	s := openCaddyfile(t, trySite("127.0.0.1:9"))
 	long := `{"note":"` + strings.Repeat("x", 64<<10) + `","code":0}`
@@ -167,7 +167,7 @@ func TestTryAnswer(t *testing.T) {
 	}
 }
 
-// The defaults are rules too; and without a name the only gate is meant.
+// The defaults are rules too. Without a name `try` uses the only gate.
 func TestTryTheOnlyGate(t *testing.T) {
 	l := newLogin(t)
 	s := openCaddyfile(t, orders+"stockgate_guard\nstockgate @order {\njwt "+l.jwks()+"\nbuyer {jwt.sub}\nline {json.sku}\nrefuse no_buyer 200 `{}`\n}\n")
@@ -204,7 +204,7 @@ func TestTryTheOnlyGate(t *testing.T) {
 	}
 }
 
-// The gates are those of the configuration that runs.
+// The API lists the gates of the running configuration.
 func TestGatesFollowTheConfiguration(t *testing.T) {
 	s := openCaddyfile(t, trySite("127.0.0.1:9"))
 	names := func() string { return s.Admin("GET", "/stockgate/gates", "").Body }

@@ -17,7 +17,7 @@ func (s *site) fileSays(line string) {
 }
 
 // tooMany fails the test unless an attempt is refused for unpaid holds, with a Retry-After of
-// at least and at most so many seconds.
+// least to most seconds.
 func tooMany(t *testing.T, a sitetest.Answer, least, most int) {
 	t.Helper()
 	a.Is(t, http.StatusForbidden, "too_many_unpaid")
@@ -71,6 +71,6 @@ func TestOneBuyersDoubts(t *testing.T) {
 		tooMany(t, a, 1800, 3602)
 	}
 	if got := s.cell("plain"); got != "100 98 0 2 0" {
-		t.Errorf("books %s, want two units in doubt", got)
+		t.Errorf("stock %s, want two units in doubt", got)
 	}
 }

@@ -79,7 +79,7 @@ func (u *unread) binds(sale_, sku, ref string, quantity int64) {
 	}
 	until(u.t, "that this edge follows the sale", func() bool { return follows(sale_) })
 	u.proxy.HoldReplies("XREAD")
-	claim := &reservation.BindingPriority{
+	claim := &reservation.ReserveRequest{
 		ID: "of " + ref, Sale: sale_, Version: version, Buyer: "hash", Lines: []sale.Line{{SKU: sku, Quantity: quantity}},
 		HoldFor: time.Hour, Margin: time.Minute, Mode: record.ModeResponse, Ref: ref,
 	}
@@ -99,7 +99,7 @@ func TestAWinnerHearsOfNothingElse(t *testing.T) {
 	for _, c := range []struct {
 		sale, sku  string
 		sold, asks int64
-		otherwise  string // what an attempt hears that repeats none
+		otherwise  string // the answer to an attempt that repeats none
 		before     func(addr, buyer string)
 	}{
 		{"double11", "few", 3, 3, "all_held", func(addr, _ string) { // this edge gets to know it

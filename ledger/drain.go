@@ -24,7 +24,7 @@ const (
 	batchMost, batchLeast = 2000, 50
 	// idleLeast and idleMost bound the pauses of a drained sale: they grow while nothing happens.
 	idleLeast, idleMost = 200 * time.Millisecond, time.Second
-	// lookAgain is how often a ledger that is up to date is asked whether it still is.
+	// lookAgain is how often a drainer checks that an up-to-date ledger still has everything.
 	lookAgain = 10 * time.Second
 	// failedLeast and failedMost are the pauses after a failure.
 	failedLeast, failedMost = 200 * time.Millisecond, 5 * time.Second
@@ -34,7 +34,7 @@ const (
 	giveupFor = 2 * time.Second
 )
 
-// Journals is where movements come from: a reservation.Store.
+// Journals is where movements come from: a journal.Journal.
 type Journals interface {
 	Sales
 	Movements(ctx context.Context, sale string, after int64, most int) ([]journal.Movement, error)
@@ -44,7 +44,7 @@ type Journals interface {
 	Announce(ctx context.Context, sales ...string) error
 }
 
-// Stock is what the sales themselves say of their units: a reservation.Store.
+// Stock reads the stock of the sales in Redis: a reservation.Store.
 type Stock interface {
 	EachCell(ctx context.Context, sale string, yield func(name, text string)) error
 	Examine(ctx context.Context, sale string, names []reservation.Named) (*reservation.Examined, error)
@@ -55,15 +55,15 @@ type Stock interface {
 // concurrent use.
 type DrainMetrics interface {
 	DriftMetrics
-	// Drained: this many movements were added to the ledger.
+	// Drained reports that this many movements were added to the ledger.
 	Drained(sale string, movements int)
-	// DrainFailed: a sale could not be drained. Where is journal or ledger.
+	// DrainFailed reports that a sale could not be drained. where is journal or ledger.
 	DrainFailed(where string)
 }
 
-// Drainer copies journals into a ledger. Any number of drainers, in any number of
-// processes, may work on the same journals and the same ledger: one has a sale at a
-// time, and another takes over when it dies.
+// Drainer copies journals into a ledger. Any number of drainers, in any number of processes,
+// may work on the same journals and the same ledger. One drainer has a sale at a time; another
+// takes over when it dies.
 type Drainer struct {
 	journals Journals
 	stock    Stock
@@ -81,14 +81,14 @@ func NewDrainer(from Journals, stock Stock, to Ledger, log *zap.Logger, m DrainM
 	return &Drainer{journals: from, stock: stock, ledger: to, owner: Owner(), log: log, metrics: m}
 }
 
-// Owner makes a name under which one worker of this process claims sales.
+// Owner makes a name under which one worker of this process acquires leases.
 func Owner() string {
-	host, _ := os.Hostname() // for people who read it; the random part makes it unique
+	host, _ := os.Hostname() // for operators; the random part makes it unique
 	return Text(fmt.Sprintf("%s/%d/%s", host, os.Getpid(), rand.Text()))
 }
 
-// Run drains all sales until ctx ends, each in its own goroutine: a sale that cannot be
-// drained holds up no other. It gives up its claims at the end.
+// Run drains all sales until ctx ends, each in its own goroutine, so that a sale that cannot be
+// drained delays no other. It gives up its leases at the end.
 func (d *Drainer) Run(ctx context.Context) {
 	var reminding sync.WaitGroup
 	defer reminding.Wait()

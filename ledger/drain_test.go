@@ -18,8 +18,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// dying does as its ledger does, and now and then the process dies around a call:
-// before it, or after it and before its answer.
+// dying wraps a ledger. Now and then the process dies around a call: before it, or after it and
+// before its answer.
 type dying struct {
 	ledger.Ledger
 	mu    sync.Mutex
@@ -44,16 +44,16 @@ func (d *dying) Append(ctx context.Context, sale, owner string, b *ledger.Batch)
 	return err
 }
 
-// Giveup is what the dead do not do.
+// Giveup does nothing: a dead process does not give up its lease.
 func (d *dying) Giveup(context.Context, string, string) error { return nil }
 
-// Claim is for a moment only, so that no drainer waits for a dead one.
+// Acquire takes a very short lease, so that no drainer waits for a dead one.
 func (d *dying) Acquire(ctx context.Context, sale, owner string, _ time.Duration) (ledger.Position, bool, error) {
 	return d.Ledger.Acquire(ctx, sale, owner, 20*time.Millisecond)
 }
 
-// Several drainers copy one sale while it is sold, and die around their calls: each
-// movement is in the ledger once and in order, and it says what Redis says.
+// Several drainers copy one sale while it sells, and die around their calls: the ledger has
+// each movement once and in order, and agrees with Redis.
 func TestSeveralDrainers(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		s := ledgertest.NewSeller(t, b, 10_000)
@@ -88,9 +88,9 @@ func TestSeveralDrainers(t *testing.T) {
 	})
 }
 
-// A Redis that has lost what the ledger has, as after a failover, is refused loudly:
-// at once when it is behind, and when it has given the same numbers to other
-// movements. The ledger stays as it was.
+// A Redis that has lost what the ledger has, as after a failover, is reported at once: when it
+// is behind, and when it has given the same numbers to other movements. The ledger does not
+// change.
 func TestLostMovements(t *testing.T) {
 	for name, test := range map[string]struct {
 		again int // sold after the loss
@@ -112,7 +112,7 @@ func TestLostMovements(t *testing.T) {
 			before := ledgertest.Backup(t, c)
 			s.Sell(20)
 			s.UntilDrained(l)
-			end() // so that nothing reads in between
+			end() // so that no drainer reads in between
 			at, err := l.Position(ledgertest.Soon(t), "s")
 			if err != nil {
 				t.Fatal(err)
@@ -120,7 +120,7 @@ func TestLostMovements(t *testing.T) {
 			ledgertest.Restore(t, c, before)
 			s.Sell(test.again)
 			s.Drain(l, counts)
-			ledgertest.Eventually(t, "it is said", func() bool { n, _ := counts.Logged(ledgertest.NotFollowing); return n > 0 })
+			ledgertest.Eventually(t, "it is logged", func() bool { n, _ := counts.Logged(ledgertest.NotFollowing); return n > 0 })
 			if _, text := counts.Logged(ledgertest.NotFollowing); !strings.Contains(text, test.want) {
 				t.Errorf("it says %q, not %q", text, test.want)
 			}
@@ -128,14 +128,14 @@ func TestLostMovements(t *testing.T) {
 				t.Errorf("the ledger has moved from %+v to %+v, error %v", at, after, err)
 			}
 			if counts.Failed("journal") == 0 {
-				t.Error("it is not counted")
+				t.Error("the failure is not counted")
 			}
 		})
 	}
 }
 
-// A sale that Redis has lost and that was made again is not mixed with the one that
-// the ledger has; other sales go on.
+// A sale that Redis has lost and that was made again is not mixed with the one in the ledger.
+// Other sales continue.
 func TestAnotherEpoch(t *testing.T) {
 	server := redistest.Start(t)
 	s := ledgertest.NewSeller(t, server, 1000)
@@ -148,7 +148,7 @@ func TestAnotherEpoch(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Load(500)
-	ledgertest.Eventually(t, "it is said", func() bool {
+	ledgertest.Eventually(t, "it is logged", func() bool {
 		_, text := counts.Logged(ledgertest.NotFollowing)
 		return strings.Contains(text, "redis has lost sale s") && strings.Contains(text, "caddy stockgate rebuild s --from ledger")
 	})
@@ -158,7 +158,7 @@ func TestAnotherEpoch(t *testing.T) {
 	}
 }
 
-// losing does as its ledger does, and of every third append the answer is lost.
+// losing wraps a ledger and loses the answer of every third append.
 type losing struct {
 	ledger.Ledger
 	calls atomic.Int64
@@ -172,7 +172,7 @@ func (l *losing) Append(ctx context.Context, sale, owner string, b *ledger.Batch
 	return err
 }
 
-// Whether a batch was committed whose answer was lost is looked up, not guessed.
+// When the answer to an append is lost, the drainer reads whether the batch was committed.
 func TestLostAnswers(t *testing.T) {
 	s := ledgertest.NewSeller(t, redistest.Start(t), 1000)
 	l := ledgertest.OpenFile(t, filepath.Join(t.TempDir(), "ledger.db"))
@@ -185,6 +185,6 @@ func TestLostAnswers(t *testing.T) {
 	}
 	end()
 	if failed, lost := counts.Failed("ledger"), int(losses.calls.Load()/3); failed != lost {
-		t.Errorf("%d answers were lost, and %d appends failed: the same was asked for again", lost, failed)
+		t.Errorf("%d answers were lost, and %d appends failed: a batch was appended again", lost, failed)
 	}
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// driftEvery is how often the cells of a sale are checked: an alarm comes within twice
-// this time. A cell costs about a microsecond, so large sales are checked less often: a
-// thousand cells a second.
+// driftEvery is how often the cells of a sale are checked: an alarm is raised within twice this
+// time. A cell costs about a microsecond, so large sales are checked less often: a thousand
+// cells a second.
 const (
 	driftEvery = 4 * time.Second
 	cellEvery  = time.Millisecond
@@ -38,17 +38,17 @@ const (
 // DriftMetrics receives how many cells of a sale are wrong. Implementations must be
 // safe for concurrent use.
 type DriftMetrics interface {
-	// Drift: this many cells contradict themselves (what balance: their columns do not
+	// Drift reports how many cells contradict themselves (what balance: their columns do not
 	// add up, or one is negative), or differ from the ledger (what ledger).
 	Drift(sale, what string, cells int)
-	// NoDrift: the sale is no longer checked.
+	// NoDrift reports that the sale is no longer checked.
 	NoDrift(sale, what string)
 }
 
 // drift is the state of one check of one sale's cells.
 type drift struct {
 	sale, what string
-	on         bool      // the alarm
+	on         bool      // the alarm is on
 	next       time.Time // when the cells are checked again
 }
 
@@ -57,10 +57,10 @@ func (d *drift) say(log *zap.Logger, m DriftMetrics, cells []string) {
 	switch {
 	case len(cells) > 0 && !d.on:
 		const some = 5
-		log.Error("the books of a sale do not add up: run `caddy stockgate reconcile "+d.sale+"`", zap.String("sale", d.sale),
+		log.Error("the stock of a sale does not add up: run `caddy stockgate reconcile "+d.sale+"`", zap.String("sale", d.sale),
 			zap.String("against", d.what), zap.Int("cells", len(cells)), zap.Strings("first", cells[:min(len(cells), some)]))
 	case len(cells) == 0 && d.on:
-		log.Info("the books of the sale add up again", zap.String("sale", d.sale), zap.String("against", d.what))
+		log.Info("the stock of the sale adds up again", zap.String("sale", d.sale), zap.String("against", d.what))
 	}
 	d.on = len(cells) > 0
 	m.Drift(d.sale, d.what, len(cells))
@@ -72,8 +72,8 @@ func unbalanced(text string) bool {
 	return err != nil || !c.Balanced()
 }
 
-// errMoved: the cells could not be compared at one position.
-var errMoved = errors.New("the ledger or the sale is not where it was any more")
+// errMoved says that the cells could not be compared at one position.
+var errMoved = errors.New("the ledger or the sale has moved on")
 
 // compareCells compares the cells in Redis with the ledger and the journal after it,
 // each chunk up to exactly the movement at which it was read.
@@ -197,9 +197,9 @@ func (s *following) watch(ctx context.Context) {
 	}
 }
 
-// watchIdle compares the cells of an idle sale if this drainer has the sale or no
-// drainer has it, and keeps the claim, so that one edge reports it. The database may be
-// down: nothing else needs it.
+// watchIdle compares the cells of an idle sale if this drainer has the sale or no drainer has
+// it. It keeps the lease, so that one edge reports drift. It ignores an error of the
+// database: nothing else needs the database while the sale is idle.
 func (s *following) watchIdle(ctx context.Context, epoch int64) {
 	if s.ours.IsZero() && time.Since(s.watched) < max(driftEvery, s.pause) {
 		return

@@ -7,8 +7,8 @@ import (
 	"github.com/stockgate/stockgate/ledger"
 )
 
-// TestDriftPause bounds what looking at cells costs: a thousand of a sale in a second, and
-// an alarm within seconds where there are few.
+// TestDriftPause bounds the cost of checking cells: a thousand cells a second per sale, and an
+// alarm within seconds where there are few.
 func TestDriftPause(t *testing.T) {
 	for cells, want := range map[int]time.Duration{0: 4 * time.Second, 4_000: 4 * time.Second, 4_001: 4001 * time.Millisecond, 100_000: 100 * time.Second} {
 		if got := ledger.DriftPause(cells); got != want {

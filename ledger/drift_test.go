@@ -12,9 +12,9 @@ import (
 	"github.com/stockgate/stockgate/ledger"
 )
 
-// What drifts in the cells is said, once, and once that it is well again: what
-// contradicts itself by every edge, the rest by the one that drains the sale. What is
-// sold meanwhile is no drift.
+// Drift is logged once when it begins and once when it ends. Every edge reports cells that
+// contradict themselves; the edge that drains the sale reports the rest. Sales meanwhile are
+// not drift.
 func TestDrift(t *testing.T) {
 	server := redistest.Start(t)
 	s := ledgertest.NewSeller(t, server, 1e9)
@@ -44,7 +44,7 @@ func TestDrift(t *testing.T) {
 	}()
 	until := func(balance, byLedger int) {
 		t.Helper()
-		ledgertest.Eventually(t, "the drift is said", func() bool {
+		ledgertest.Eventually(t, "the drift is reported", func() bool {
 			b, looked := counts.Drifts("balance")
 			l, compared := counts.Drifts("ledger")
 			return looked && compared && b == balance && l == byLedger
@@ -52,8 +52,8 @@ func TestDrift(t *testing.T) {
 	}
 	logged := func(begun, ended int) {
 		t.Helper()
-		b, _ := counts.Logged("do not add up")
-		e, _ := counts.Logged("add up again")
+		b, _ := counts.Logged("does not add up")
+		e, _ := counts.Logged("adds up again")
 		if b != begun || e != ended {
 			t.Errorf("the log says %d times that it drifts and %d times that it does not, want %d and %d", b, e, begun, ended)
 		}
@@ -78,7 +78,7 @@ func TestDrift(t *testing.T) {
 	move(1, 0)
 	until(0, 0)
 	logged(3, 3)
-	move(-1, 1) // also where nothing happens
+	move(-1, 1) // also in an idle sale
 	until(0, 1)
 	logged(4, 3)
 }
@@ -94,7 +94,7 @@ func moveCell(t *testing.T, server *redistest.Server, available, confirmed int) 
 	}
 }
 
-// impatient does as its ledger does, for those who would not wait for it for ever.
+// impatient wraps a ledger for a caller that does not wait forever.
 type impatient struct {
 	ledger.Ledger
 	t *testing.T
@@ -102,12 +102,12 @@ type impatient struct {
 
 func (i *impatient) Acquire(ctx context.Context, sale, owner string, forHow time.Duration) (ledger.Position, bool, error) {
 	if _, ok := ctx.Deadline(); !ok {
-		i.t.Error("a claim waits for as long as the database does not answer")
+		i.t.Error("Acquire waits for as long as the database does not answer")
 	}
 	return i.Ledger.Acquire(ctx, sale, owner, forHow)
 }
 
-// Who comes to a sale in which nothing moves any more compares its cells all the same.
+// A drainer that starts on a sale in which nothing moves any more still compares its cells.
 func TestDriftOfQuietSale(t *testing.T) {
 	server := redistest.Start(t)
 	s := ledgertest.NewSeller(t, server, 1000)
@@ -119,13 +119,13 @@ func TestDriftOfQuietSale(t *testing.T) {
 	moveCell(t, server, -1, 1)
 	counts := ledgertest.NewCounts()
 	s.Drain(&impatient{l, t}, counts)
-	ledgertest.Eventually(t, "the drift is said", func() bool { n, _ := counts.Drifts("ledger"); return n == 1 })
+	ledgertest.Eventually(t, "the drift is reported", func() bool { n, _ := counts.Drifts("ledger"); return n == 1 })
 	moveCell(t, server, 1, -1)
-	ledgertest.Eventually(t, "its end is said", func() bool { n, ok := counts.Drifts("ledger"); return ok && n == 0 })
+	ledgertest.Eventually(t, "its end is reported", func() bool { n, ok := counts.Drifts("ledger"); return ok && n == 0 })
 }
 
-// slow is a ledger that its drainer has only for a moment at a time; when it is asked for
-// its stock the first time, that takes until another drainer has gone on.
+// slow is a ledger whose drainer has each lease only briefly. The first call of Stock takes
+// until another drainer has continued.
 type slow struct {
 	ledger.Ledger
 	asks, goOn chan struct{}
@@ -144,8 +144,8 @@ func (s *slow) Stock(ctx context.Context, sale string) ([]ledger.Cell, error) {
 	return s.Ledger.Stock(ctx, sale)
 }
 
-// A drainer that has lost the sale while it read the ledger does not take what another has
-// drained since for drift.
+// A drainer that loses the sale while it reads the ledger does not report as drift what another
+// one has drained since.
 func TestNoDriftOfAnother(t *testing.T) {
 	s := ledgertest.NewSeller(t, redistest.Start(t), 1000)
 	l := ledgertest.OpenFile(t, filepath.Join(t.TempDir(), "ledger.db"))
@@ -162,7 +162,7 @@ func TestNoDriftOfAnother(t *testing.T) {
 		n, ok := counts.Drifts("ledger")
 		return slow.asked.Load() > 1 && ok && n == 0
 	})
-	if n, _ := counts.Logged("do not add up"); n != 0 {
-		t.Errorf("it is said %d times that the books do not add up", n)
+	if n, _ := counts.Logged("does not add up"); n != 0 {
+		t.Errorf("drift is logged %d times", n)
 	}
 }

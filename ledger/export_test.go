@@ -1,4 +1,4 @@
 package ledger
 
-// DriftPause is how long a sale with so many cells is left alone.
+// DriftPause is the time between two checks of a sale with this many cells.
 var DriftPause = driftPause

@@ -15,9 +15,8 @@ import (
 type Changes struct {
 	// Cells are the amounts to add to each cell's columns, sorted by name.
 	Cells []Cell
-	// Whole are reservations that the batch contains completely, as they are at its
-	// end. Anew are the ids of those that the ledger may have already: they are
-	// overwritten.
+	// Whole are reservations that the batch contains completely, in their state at its end.
+	// Anew are the ids of those that the ledger may already have: they are overwritten.
 	Whole []*Reservation
 	Anew  []string
 	// Moved are reservations of which only a part has changed.
@@ -70,8 +69,8 @@ type folding struct {
 }
 
 var (
-	ErrNoRecord = errors.New("it does not tell the reservation's record")
-	errNoWas    = errors.New("it does not tell in which state the reservation was")
+	ErrNoRecord = errors.New("it has no record of the reservation")
+	errNoWas    = errors.New("it does not name the reservation's previous state")
 	errKind     = errors.New("its kind is not known: a newer stockgate has written it, update this one")
 )
 
@@ -113,7 +112,7 @@ func (f *folding) add(m *journal.Movement) error {
 			return err
 		}
 	case m.Kind != "held" && m.Kind != "recreated" && m.Record == nil:
-		return errNoWas // a movement carried over by a rebuild has its record
+		return errNoWas // a movement that a rebuild merges has its record
 	default:
 		if err := f.tell(m); err != nil {
 			return err

@@ -17,8 +17,8 @@ type following struct {
 	*Drainer
 	sale string
 
-	ours   time.Time         // until when the claim surely holds; zero: it is not ours
-	at     Position          // what the ledger has, while it is ours
+	ours   time.Time         // until when the lease certainly holds; zero: this drainer has none
+	at     Position          // what the ledger has, while this drainer has the lease
 	last   *journal.Movement // the one at the position; nil: there is none
 	most   int               // movements of one batch
 	looked time.Time         // when the ledger was asked where it is, whatever Redis says that it has
@@ -30,8 +30,8 @@ type following struct {
 	trouble Trouble
 }
 
-// turn drains at most one batch and returns how many movements it had. ErrNoSale: the sale
-// is being rebuilt. A reservation.LostError: Redis has nothing of it.
+// poll drains at most one batch and returns how many movements it had. ErrNoSale: the sale is
+// being rebuilt. A reservation.LostError: Redis has nothing of it.
 func (s *following) poll(ctx context.Context) (int, error) {
 	head, err := s.head(ctx)
 	if errors.Is(err, shard.ErrNoSale) {
@@ -70,8 +70,8 @@ func (s *following) poll(ctx context.Context) (int, error) {
 	return moved, err
 }
 
-// lost: another drainer may have the sale from now on, and report its drift. An alarm
-// that is on is not repeated if this drainer gets the sale back at once.
+// lost ends this drainer's lease: another drainer may have the sale from now on, and report its
+// drift. An alarm that is on is not repeated if this drainer gets the sale back at once.
 func (s *following) lost() {
 	s.ours = time.Time{}
 	s.metrics.NoDrift(s.sale, driftLedger)
@@ -102,13 +102,13 @@ func (s *following) has(ctx context.Context, head journal.Head) (bool, error) {
 	return at == Position{head.Epoch, head.Last}, nil
 }
 
-// sure says whether this drainer has the sale for at least another half lease. It does
-// not rely on an earlier claim when the journal's epoch differs from the ledger's.
+// sure says whether this drainer has the sale for at least another half lease. It does not rely
+// on an earlier lease when the journal's epoch differs from the ledger's.
 func (s *following) sure(epoch int64) bool {
 	return time.Until(s.ours) > lease/2 && s.at.Epoch == epoch
 }
 
-// claim makes sure that this drainer has the sale.
+// acquire makes sure that this drainer has the sale.
 func (s *following) acquire(ctx context.Context, epoch int64) (bool, error) {
 	if s.sure(epoch) {
 		return true, nil
@@ -122,7 +122,7 @@ func (s *following) acquire(ctx context.Context, epoch int64) (bool, error) {
 	return ours, nil
 }
 
-// take claims the sale, or renews the claim, and reads the ledger's position.
+// take acquires or renews the lease of the sale, and reads the ledger's position.
 func (s *following) take(ctx context.Context) (bool, error) {
 	asked := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, callFor)
@@ -185,7 +185,7 @@ func (s *following) batch(ctx context.Context, head journal.Head) (int, error) {
 			return 0, err
 		}
 		s.most = max(s.most/2, batchLeast)
-		return 0, s.failed("ledger", fmt.Errorf("the ledger takes nothing: %w", err))
+		return 0, s.failed("ledger", fmt.Errorf("the ledger refuses the batch: %w", err))
 	}
 	s.most = min(2*s.most, batchMost)
 	s.at, s.last = Position{head.Epoch, b.Last()}, &movements[len(movements)-1]
@@ -193,8 +193,8 @@ func (s *following) batch(ctx context.Context, head journal.Head) (int, error) {
 	return len(movements), s.acknowledge(ctx)
 }
 
-// read reads what follows the position, and checks that it is the same journal: the
-// ledger's last movement still has its number.
+// read reads what follows the position, and checks that it is the same journal: the ledger's
+// last movement still has its number.
 func (s *following) read(ctx context.Context, head journal.Head) (_ []journal.Movement, err error) {
 	if head.Last < s.at.Seq { // another drainer has drained the newer movements, or Redis has lost them
 		if head, err = s.head(ctx); err != nil {
@@ -231,12 +231,12 @@ func (s *following) ends(movements []journal.Movement, head journal.Head) error 
 	return nil
 }
 
-// same says whether two entries are one.
+// Same says whether two movements are the same.
 func Same(a, b *journal.Movement) bool {
 	return a.Seq == b.Seq && Text(a.Kind) == Text(b.Kind) && a.Time.Equal(b.Time) && Text(a.ID) == Text(b.ID)
 }
 
-// acknowledge tells Redis which movements the journal need not keep any more.
+// acknowledge tells Redis which movements the journal no longer needs to keep.
 func (s *following) acknowledge(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callFor)
 	defer cancel()
@@ -271,7 +271,7 @@ func (s *following) noteTrouble(err error) {
 	}
 }
 
-// giveUp ends the claim, so that other drainers need not wait for it to expire.
+// giveUp ends the lease, so that other drainers need not wait for it to expire.
 func (s *following) giveUp(ctx context.Context) {
 	if s.ours.IsZero() {
 		return
@@ -279,5 +279,5 @@ func (s *following) giveUp(ctx context.Context) {
 	defer s.lost()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveupFor)
 	defer cancel()
-	_ = s.ledger.Giveup(ctx, s.sale, s.owner) // else it expires
+	_ = s.ledger.Giveup(ctx, s.sale, s.owner) // otherwise it expires
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// overtaken does as its ledger does, and the first claim waits: meanwhile another
-// drainer moves the position.
+// overtaken wraps a ledger. Its first Acquire waits: meanwhile another drainer moves the
+// position.
 type overtaken struct {
 	ledger.Ledger
 	once       sync.Once
@@ -32,8 +32,8 @@ func (o *overtaken) Acquire(ctx context.Context, sale, owner string, forHow time
 	return o.Ledger.Acquire(ctx, sale, owner, forHow)
 }
 
-// Who waits for a sale while another one drains it finds the position further than the
-// journal was when it looked: that is no loss, and no alarm is raised.
+// A drainer that waits for a sale while another one drains it finds the position after the end
+// of the journal that it saw before. That is not a loss, and raises no alarm.
 func TestOvertaken(t *testing.T) {
 	s := ledgertest.NewSeller(t, redistest.Start(t), 1000)
 	l := ledgertest.OpenFile(t, filepath.Join(t.TempDir(), "ledger.db"))
@@ -49,11 +49,11 @@ func TestOvertaken(t *testing.T) {
 	s.Sell(20)
 	s.UntilDrained(l)
 	if n, text := counts.Logged(ledgertest.NotFollowing); n != 0 || counts.Failed("journal") != 0 {
-		t.Errorf("it says %q", text)
+		t.Errorf("the log says %q", text)
 	}
 }
 
-// replaced is a ledger in whose place comes another one.
+// replaced is a ledger that another one can replace.
 type replaced struct {
 	ledger.Ledger
 	by atomic.Pointer[ledger.Ledger]
@@ -82,8 +82,8 @@ func (r *replaced) Movements(ctx context.Context, sale string, epoch, after int6
 	return r.now().Movements(ctx, sale, epoch, after, most, yield)
 }
 
-// A database that is put back to what it was, as by a failover to a replica that is
-// behind, gets what it has lost again, also when nothing happens in the sale any more.
+// A database that is reset to an earlier state, as by a failover to a replica that is behind,
+// gets what it has lost again, also when nothing happens in the sale any more.
 func TestLedgerIsPutBack(t *testing.T) {
 	s := ledgertest.NewSeller(t, redistest.Start(t), 1000)
 	dir := t.TempDir()
@@ -124,6 +124,6 @@ func TestFollowsQuickRebuild(t *testing.T) {
 		}
 	}
 	if n, text := counts.Logged(ledgertest.NotFollowing); n != 0 || counts.Failed("journal") != 0 {
-		t.Errorf("it says %q, and counts %d failures", text, counts.Failed("journal"))
+		t.Errorf("the log says %q, and the metrics count %d failures", text, counts.Failed("journal"))
 	}
 }

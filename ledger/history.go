@@ -11,8 +11,8 @@ import (
 // Entry is a movement as Stockgate publishes it. Sale, epoch and number together are unique.
 type Entry struct {
 	Sale string `json:"sale"`
-	// Epoch is the life of the shard: a new one means that Redis had lost the sale, and
-	// its numbers started over.
+	// Epoch is the life of the shard: a new one means that Redis had lost the sale, and that
+	// the numbers started over.
 	Epoch int64 `json:"epoch"`
 	journal.Movement
 }

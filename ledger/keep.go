@@ -16,7 +16,7 @@ const (
 	alarmAge, alarmLength = 10 * time.Second, 100_000
 )
 
-// KeptJournals are the journals to trim: a reservation.Store.
+// KeptJournals are the journals to trim: a journal.Journal.
 type KeptJournals interface {
 	Sales(ctx context.Context) ([]string, error)
 	Head(ctx context.Context, sale string) (journal.Head, error)
@@ -33,16 +33,16 @@ type Cells interface {
 // concurrent use.
 type KeepMetrics interface {
 	DriftMetrics
-	// Journal: where the journal of a sale begins and ends; whether a ledger is
+	// Journal reports where the journal of a sale begins and ends, and whether a ledger is
 	// configured.
 	Journal(sale string, h journal.Head, ledger bool)
-	// NoJournal: the sale is gone, or is no longer checked.
+	// NoJournal reports that the sale is gone, or is no longer checked.
 	NoJournal(sale string)
 }
 
-// Keep says how much of a journal is kept. Movements that a ledger does not have yet
-// are always kept, and so are the newest reservation.JournalLeast; movements that an
-// outbox has not sent are kept unless the outbox has failed for as long as For.
+// Keep says how much of a journal is kept. Movements that a ledger does not have yet are always
+// kept, and so are the newest journal.MinJournal. Movements that an outbox has not sent are
+// kept unless the outbox has failed for as long as For.
 type Keep struct {
 	// For is how long movements are kept, Most how many.
 	For  time.Duration
@@ -164,7 +164,7 @@ func (k *Keeper) sayUnsent(sale string, h journal.Head, gone int64) {
 	if told, ok := k.unsent[sale]; h.SentAt.IsZero() || gone <= h.Sent || ok && told == h.Sent {
 		return
 	}
-	if h.Now.Sub(h.SentAt) < k.keep.For { // it has sent more since we looked
+	if h.Now.Sub(h.SentAt) < k.keep.For { // the outbox has sent more since the last look
 		return
 	}
 	k.unsent[sale] = h.Sent

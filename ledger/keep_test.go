@@ -84,8 +84,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// The alarm comes once when the ledger falls behind, and goes once when it has caught
-// up; a sale that is gone is not reported any more.
+// The alarm is raised once when the ledger falls behind, and ends once when it has caught up. A
+// sale that is gone is no longer reported.
 func TestAlarm(t *testing.T) {
 	server := redistest.Start(t)
 	s := ledgertest.NewSeller(t, server, 100)
@@ -124,8 +124,8 @@ func TestAlarm(t *testing.T) {
 	}
 }
 
-// What an outbox has not sent stays while it is well; when it was not for long, that is
-// said, once.
+// Movements that an outbox has not sent stay while it works. When it has failed for long, that
+// is logged once.
 func TestKeepForOutbox(t *testing.T) {
 	server := redistest.Start(t)
 	epoch, last := ledgertest.Fill(t, server.Client(), "s", 5_600)
@@ -157,12 +157,12 @@ func TestKeepForOutbox(t *testing.T) {
 			t.Errorf("%s: the journal is %+v, error %v; it should begin at %d", test.what, h, err, test.first)
 		}
 		if n, _ := counts.Logged("the journal does not wait for the outbox any more"); int64(n) != test.said {
-			t.Errorf("%s: it is said %d times, want %d", test.what, n, test.said)
+			t.Errorf("%s: logged %d times, want %d", test.what, n, test.said)
 		}
 	}
 }
 
-// catchingUp are journals whose outbox sends on after each look.
+// catchingUp are journals whose outbox sends more after each look.
 type catchingUp struct {
 	*journal.Journal
 	sent int64
@@ -177,8 +177,8 @@ func (c *catchingUp) Head(ctx context.Context, sale string) (journal.Head, error
 	return h, c.Sent(ctx, sale, h.Epoch, c.sent)
 }
 
-// What an outbox sends while its sale is looked at may be trimmed at once: that is no
-// reason to say that it is not waited for.
+// Movements that an outbox sends during a look may be trimmed at once: that is no reason to log
+// that the journal does not wait for it.
 func TestKeepWhileOutboxCatchesUp(t *testing.T) {
 	server := redistest.Start(t)
 	epoch, _ := ledgertest.Fill(t, server.Client(), "s", 5_600)
@@ -198,6 +198,6 @@ func TestKeepWhileOutboxCatchesUp(t *testing.T) {
 		t.Errorf("the journal is %+v, error %v; it should begin at 701", h, err)
 	}
 	if n, _ := counts.Logged("the journal does not wait for the outbox any more"); n != 0 {
-		t.Errorf("it is said %d times that the journal does not wait", n)
+		t.Errorf("it is logged %d times that the journal does not wait", n)
 	}
 }

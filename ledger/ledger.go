@@ -15,16 +15,16 @@ import (
 type Ledger interface {
 	// Migrate brings the tables up to date. Any number of processes may run it at once.
 	Migrate(ctx context.Context) error
-	// Claim takes or renews the right to drain a sale for a time, by the database's
-	// clock. False: another owner has it. In either case it returns the position from
-	// which to continue.
+	// Acquire acquires or renews the lease to drain a sale for a time, by the database's clock.
+	// False: another owner has it. In either case it returns the position from which to
+	// continue.
 	Acquire(ctx context.Context, sale, owner string, forHow time.Duration) (Position, bool, error)
 	// Append adds a batch and moves the position, all or nothing. It refuses with
 	// ErrNotOwner when another owner has the sale, and with a PositionError when the
 	// batch does not follow the position: so no movement is ever stored twice, and none
 	// is missing.
 	Append(ctx context.Context, sale, owner string, b *Batch) error
-	// Giveup ends a claim, so that another owner need not wait for it to expire.
+	// Giveup ends a lease, so that another owner need not wait for it to expire.
 	Giveup(ctx context.Context, sale, owner string) error
 	// Sales lists all sales of which the ledger has movements.
 	Sales(ctx context.Context) ([]string, error)
@@ -38,8 +38,8 @@ type Ledger interface {
 	// Movements calls yield for up to most movements of an epoch after a number, in
 	// their order, until it returns an error.
 	Movements(ctx context.Context, sale string, epoch, after int64, most int, yield func(*journal.Movement) error) error
-	// Told calls yield for every movement of these kinds, of all epochs of the sale in
-	// order, until it returns an error.
+	// MovementsOfKinds calls yield for every movement of these kinds, of all epochs of the sale
+	// in order, until it returns an error.
 	MovementsOfKinds(ctx context.Context, sale string, kinds []string, yield func(epoch int64, m *journal.Movement) error) error
 	// Document is the sale's file and status as the last drained change left them;
 	// empty: there is none.
@@ -84,30 +84,30 @@ type Cell struct {
 	Stock, Available, Held, InDoubt, Confirmed int64
 }
 
-// Units are those of the cell in a column. The column must not be reservation.NoColumn.
+// Units points to the cell's units in a column. The column must not be record.NoColumn.
 func (c *Cell) Units(in record.Column) *int64 {
 	return [...]*int64{
 		record.ColumnAvailable: &c.Available, record.ColumnHeld: &c.Held, record.ColumnInDoubt: &c.InDoubt, record.ColumnConfirmed: &c.Confirmed,
 	}[in]
 }
 
-// Reservation is what the movements tell of one: its record as Redis has it, except
-// that nobody knows how often the shop was asked about it.
+// Reservation is what the movements say of one: its record as Redis has it, but without how
+// often the shop was asked about it, which the journal does not have.
 type Reservation struct {
 	ID string
 	record.Record
 }
 
-// ErrNotOwner: another process drains the sale.
+// ErrNotOwner says that another process drains the sale.
 var ErrNotOwner = errors.New("another process drains this sale")
 
-// ErrNewerSchema: a newer stockgate has changed the ledger's tables.
+// ErrNewerSchema says that a newer stockgate has changed the ledger's tables.
 var ErrNewerSchema = errors.New("the ledger's tables are of a newer stockgate: update this one")
 
-// ErrChanged: the ledger's projections are not what its movements have made of them.
+// ErrChanged says that the ledger's projections do not follow from its movements.
 var ErrChanged = errors.New("the ledger has a reservation in another state than the journal: another program has changed its tables")
 
-// PositionError: a batch does not follow what the ledger has.
+// PositionError says that a batch does not follow what the ledger has.
 type PositionError struct {
 	Sale       string
 	Have, Want Position // Want: the one before the batch
@@ -125,7 +125,8 @@ func (e *PositionError) Error() string {
 	return fmt.Sprintf("the ledger has sale %s up to entry %d, what comes begins after entry %d", e.Sale, e.Have.Seq, e.Want.Seq)
 }
 
-// StoryError: the journal and the ledger have different movements with the same number.
+// HistoryError says that the journal and the ledger have different movements with the same
+// number.
 type HistoryError struct {
 	Sale            string
 	Seq             int64

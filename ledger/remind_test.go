@@ -14,8 +14,8 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// A sale that the ledger has and an emptied Redis has not is missed by every edge, and
-// said, until it is rebuilt. One that was closed may have been deleted.
+// A sale that the ledger has and an emptied Redis lacks is reported by every edge until it is
+// rebuilt. A closed sale may have been deleted.
 func TestLedgerMissesASale(t *testing.T) {
 	for _, status := range []sale.Status{sale.Open, sale.Closed} {
 		server, s, l := ledgertest.Drained(t, 1000, 20)
@@ -29,7 +29,7 @@ func TestLedgerMissesASale(t *testing.T) {
 			end()
 		}
 		ledgertest.Flush(t, server)
-		// an edge that has nothing but the ledger
+		// an edge that knows nothing but the ledger
 		o := shard.Options{Addresses: []string{server.Addr()}}
 		store, err := reservation.Open(o)
 		if err != nil {
@@ -49,7 +49,7 @@ func TestLedgerMissesASale(t *testing.T) {
 		}
 		s.Drain(l, counts)
 		const message = "the ledger cannot follow a sale that redis has lost"
-		ledgertest.Eventually(t, "it is said", func() bool { n, _ := counts.Logged(message); return n == 1 })
+		ledgertest.Eventually(t, "the loss is logged", func() bool { n, _ := counts.Logged(message); return n == 1 })
 		if err := fresh.Refresh(ledgertest.Soon(t)); err != nil {
 			t.Fatal(err)
 		}
@@ -66,8 +66,8 @@ func TestLedgerMissesASale(t *testing.T) {
 	}
 }
 
-// What a failover has lost is told also when Redis has given the numbers to others since,
-// and where nothing is known, no number is told.
+// A loss by a failover is reported even when Redis has reused the numbers. Where the loss is
+// unknown, no number is reported.
 func TestRebuildAfterGoingBack(t *testing.T) {
 	server, s, l := ledgertest.Drained(t, 1000, 20)
 	c := server.Client()
@@ -105,10 +105,10 @@ func TestRebuildAfterGoingBack(t *testing.T) {
 	dry := recovery.RebuildOptions{Force: true, DryRun: true}
 	out := ledgertest.Rebuild(t, l, s, dry)
 	if notes := strings.Join(out.Notes, "\n"); out.Missing.AtLeast != 19 || !out.Missing.Unknown || !strings.Contains(notes, "at least 19 movements are missing. How many more is not known") {
-		t.Errorf("it says %+v, %s", out.Missing, notes)
+		t.Errorf("the rebuild says %+v, %s", out.Missing, notes)
 	}
 
-	// another process has seen nothing of it
+	// another process has not seen the loss
 	store, err := reservation.Open(shard.Options{Addresses: []string{server.Addr()}})
 	if err != nil {
 		t.Fatal(err)

@@ -8,8 +8,8 @@ import (
 	"github.com/stockgate/stockgate/record"
 )
 
-// Both drivers store lines and records as Redis has them, and times as ms since 1970,
-// so that a row can be compared with Redis by eye.
+// Both drivers store lines and records as Redis has them, and times as ms since 1970, so that
+// operators can compare a row with Redis.
 
 // Ms is a time as it is stored; 0: none.
 func Ms(t time.Time) int64 {
@@ -19,7 +19,7 @@ func Ms(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// Time is Ms undone.
+// Time is the inverse of Ms.
 func Time(ms int64) (t time.Time) {
 	if ms != 0 {
 		t = time.UnixMilli(ms).UTC()
@@ -27,8 +27,8 @@ func Time(ms int64) (t time.Time) {
 	return t
 }
 
-// Text is a text in the form that databases accept: valid UTF-8 without a zero byte. A
-// cause may be any bytes that a client has sent.
+// Text is a text in a form that databases accept: valid UTF-8 without a zero byte. A cause may
+// be any bytes that a client sends.
 func Text(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
@@ -65,7 +65,7 @@ func ScanMovement(scan func(...any) error) (*journal.Movement, error) {
 	return &m, err
 }
 
-// ScanTold reads a movement that begins with its epoch, and yields it.
+// ScanEpochMovement reads a movement that begins with its epoch, and yields it.
 func ScanEpochMovement(scan func(...any) error, yield func(int64, *journal.Movement) error) error {
 	var epoch int64
 	m, err := ScanMovement(func(into ...any) error { return scan(append([]any{&epoch}, into...)...) })

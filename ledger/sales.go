@@ -13,15 +13,14 @@ const lookEvery = time.Second
 // repeatLog is how soon another error of the same sale is logged.
 const repeatLog = time.Minute
 
-// Sales lists sales: a reservation.Store.
+// Sales lists sales: a journal.Journal.
 type Sales interface {
 	Sales(ctx context.Context) ([]string, error)
 }
 
-// EachSale runs work for every sale until ctx ends, each in its own goroutine, so that a
-// sale that is stuck holds up no other. It ends the work for a sale that is gone, begins it
-// for a new one, and returns when all of it has ended. It calls failed when the sales
-// cannot be listed.
+// EachSale runs work for every sale until ctx ends, each in its own goroutine, so that a stuck
+// sale delays no other. It ends the work for a sale that is gone, starts it for a new one, and
+// returns when all work has ended. It calls failed when the sales cannot be listed.
 func EachSale(ctx context.Context, in Sales, failed func(), work func(ctx context.Context, sale string)) {
 	var loops sync.WaitGroup
 	defer loops.Wait()
@@ -68,8 +67,7 @@ type Trouble struct {
 	logged time.Time
 }
 
-// Note says what is worth a log line: a new error, another error after long enough, or
-// the end of an error.
+// Note says what to log: a new error, another error after long enough, or the end of an error.
 func (t *Trouble) Note(err error) (wrong, right bool) {
 	switch text := fmt.Sprint(err); {
 	case err == nil && t.text != "":

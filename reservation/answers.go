@@ -11,14 +11,14 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// Bounds of what is kept of the shop's answers.
+// Bounds of the stored answers of the shop.
 const (
 	MaxAnswer  = 4 << 10  // bytes of one body
-	MaxAnswers = 64 << 20 // bytes that are ever stored for one sale
+	MaxAnswers = 64 << 20 // bytes stored for one sale, in total
 )
 
-// StoredAnswer is what the shop answered to a request that was confirmed, kept so
-// that a retry under the same idempotency key hears the same.
+// StoredAnswer is the shop's answer to a confirmed request, kept so that a retry under
+// the same idempotency key gets the same answer.
 type StoredAnswer struct {
 	Status      int    `json:"status"`
 	ContentType string `json:"content_type,omitempty"`
@@ -26,12 +26,13 @@ type StoredAnswer struct {
 	Body        []byte `json:"body,omitempty"`
 }
 
-// ErrAnswerTooLarge: the answer is longer than one may be, or the sale has stored as
-// much as it may. Nothing was stored.
+// ErrAnswerTooLarge says that the answer was not stored: it exceeds MaxAnswer, or the
+// answers of its sale exceed MaxAnswers.
 var ErrAnswerTooLarge = errors.New("the answer is not stored: it is too large, or those of this sale are")
 
-// StoreAnswer keeps the shop's answer to a reservation's request for ttl. The first
-// one stays. A full Redis refuses it.
+// StoreAnswer stores the shop's answer to a reservation's request for ttl. An answer that
+// is stored already stays. It fails with ErrAnswerTooLarge at the bounds, and with the
+// error of Redis if Redis is full.
 func (s *Store) StoreAnswer(ctx context.Context, sale, id string, a *StoredAnswer, ttl time.Duration) error {
 	if len(a.Body) > MaxAnswer {
 		return fmt.Errorf("%w: its body has %d bytes", ErrAnswerTooLarge, len(a.Body))
@@ -40,7 +41,7 @@ func (s *Store) StoreAnswer(ctx context.Context, sale, id string, a *StoredAnswe
 	if err != nil {
 		return err
 	}
-	// counted first: whatever is lost in between, no more is stored than counted
+	// count first: if the next call is lost, no more is stored than counted
 	size := int64(len(packed))
 	stored, err := s.shard.Redis.IncrBy(ctx, s.shard.AnswersKey(sale), size).Result()
 	if err != nil {
@@ -55,8 +56,7 @@ func (s *Store) StoreAnswer(ctx context.Context, sale, id string, a *StoredAnswe
 	return shard.Explain(s.shard.Redis.SetNX(ctx, s.shard.AnswerKey(sale, id), packed, ttl).Err())
 }
 
-// StoredAnswer returns the shop's answer to a reservation's request; nil: none is
-// kept.
+// StoredAnswer returns the stored answer to a reservation's request; nil: none is stored.
 func (s *Store) StoredAnswer(ctx context.Context, sale, id string) (*StoredAnswer, error) {
 	packed, err := s.shard.Redis.Get(ctx, s.shard.AnswerKey(sale, id)).Bytes()
 	if errors.Is(err, redis.Nil) {

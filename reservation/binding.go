@@ -10,19 +10,20 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// Binding keeps a second reservation from being made for the same: as long as its
-// reservation is a hold, and under an idempotency key also when it is confirmed.
+// Binding prevents a second reservation for the same attempt while the first one is a
+// hold, and under an idempotency key also after it is confirmed.
 type Binding struct {
 	// Field is what is bound, from Secret.Key or Secret.Single; empty: nothing.
 	Field string
-	// Print is a hash of what was asked under a key; empty for a single.
+	// Print is a hash of the request under a key; empty for a single.
 	Print string
 	// TTL is how long a key stays bound after the reservation is confirmed; never
 	// shorter than until the sale ends.
 	TTL time.Duration
 }
 
-// binding is what an attempt binds.
+// BindingOf returns what an attempt binds: its idempotency key for ttl, or without a key
+// its buyer and lines.
 func BindingOf(secret *identity.Secret, a *sale.Attempt, lines []sale.Line, ttl time.Duration) Binding {
 	if a.Key == "" {
 		return Binding{Field: secret.Single(a.Buyer, lines)}
@@ -30,20 +31,20 @@ func BindingOf(secret *identity.Secret, a *sale.Attempt, lines []sale.Line, ttl 
 	return Binding{Field: secret.Key(a.Buyer, a.Key), Print: a.Print, TTL: ttl}
 }
 
-// By what an attempt is bound to another reservation.
+// The values of Bound.By: what binds an attempt to another reservation.
 const (
 	ByKey    = "key"    // its idempotency key
 	ByRef    = "ref"    // the shop's own name of the order
 	BySingle = "single" // its buyer and lines
 )
 
-// Bound is the reservation to which an attempt's key or ref belongs already. It is
-// an error so that no caller takes it for a hold.
+// Bound is the reservation to which an attempt's key or ref belongs already. It is an
+// error so that no caller mistakes it for a hold.
 type Bound struct {
 	By, ID string
 	State  record.State
-	// Same says that it was made for the same: by a key the same print, by a ref the
-	// same buyer and lines, none of which were returned.
+	// Same says that the reservation was made by the same request: for a key the same
+	// print, for a ref the same buyer and lines, none of which were returned.
 	Same                            bool
 	Created, Deadline, Exp, Changed time.Time
 	Epoch                           int64
@@ -54,7 +55,7 @@ func (b *Bound) Error() string {
 	return fmt.Sprintf("the attempt's %s belongs to reservation %s, which is %s", b.By, b.ID, b.State)
 }
 
-// bound reads the reply that names another reservation.
+// ReadBound reads the reply that names another reservation.
 func ReadBound(sale string, r shard.Reply) *Bound {
 	at := func(i int) time.Time { return time.UnixMilli(r.Number(i)) }
 	return &Bound{
@@ -63,5 +64,5 @@ func ReadBound(sale string, r shard.Reply) *Bound {
 	}
 }
 
-// validRef says whether a ref may be stored; an empty one is none.
+// validRef reports whether a ref may be stored; an empty ref is none.
 func validRef(ref string) bool { return ref == "" || sale.IsName(ref) }

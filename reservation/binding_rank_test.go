@@ -16,7 +16,7 @@ type contest struct {
 	ids    [2]string
 	fields []string
 	looks  []reservation.Operation // ask the scripts to whom each field belongs
-	edit   []func(*reservation.BindingPriority)
+	edit   []func(*reservation.ReserveRequest)
 }
 
 // contestOf is one of a key and a ref, or of a purchase without a key.
@@ -26,12 +26,12 @@ func contestOf(name string, single bool, mode record.Mode) *contest {
 	}
 	ids := [2]string{name + "-1", name + "-2"}
 	if single {
-		return &contest{ids, []string{"d|" + name}, []reservation.Operation{look("d|"+name, "")}, []func(*reservation.BindingPriority){withSingle(name), inMode(mode)}}
+		return &contest{ids, []string{"d|" + name}, []reservation.Operation{look("d|"+name, "")}, []func(*reservation.ReserveRequest){withSingle(name), inMode(mode)}}
 	}
-	ttl := func(c *reservation.BindingPriority) { c.Binding.TTL = 10 * time.Millisecond } // at least until the sale ends
+	ttl := func(c *reservation.ReserveRequest) { c.Binding.TTL = 10 * time.Millisecond } // at least until the sale ends
 	return &contest{
 		ids, []string{"k|" + name, record.RefField("Ann", name)}, []reservation.Operation{look("k|"+name, ""), look("", name)},
-		[]func(*reservation.BindingPriority){withKey(name, ""), withRef(name), inMode(mode), ttl},
+		[]func(*reservation.ReserveRequest){withKey(name, ""), withRef(name), inMode(mode), ttl},
 	}
 }
 

@@ -50,12 +50,12 @@ func TestWhatIsBound(t *testing.T) {
 		"released":  {},
 		"expired":   {},
 	}
-	first := map[string]func(*reservation.BindingPriority){
+	first := map[string]func(*reservation.ReserveRequest){
 		reservation.ByKey: withKey("x", "print"), reservation.BySingle: withSingle("x"), reservation.ByRef: withRef("order-1"),
 	}
-	others := map[string]func(*reservation.BindingPriority){ // the same key or ref for something else
+	others := map[string]func(*reservation.ReserveRequest){ // the same key or ref for something else
 		reservation.ByKey: withKey("x", "another"),
-		reservation.ByRef: func(c *reservation.BindingPriority) { c.Ref, c.RefShared, c.Buyer = "order-1", true, "Bob" },
+		reservation.ByRef: func(c *reservation.ReserveRequest) { c.Ref, c.RefShared, c.Buyer = "order-1", true, "Bob" },
 	}
 	for state, bound := range live {
 		for by, edit := range first {
@@ -74,7 +74,7 @@ func TestWhatIsBound(t *testing.T) {
 						}
 						return
 					}
-					for name, second := range map[string]func(*reservation.BindingPriority){"same": edit, "other": others[by]} {
+					for name, second := range map[string]func(*reservation.ReserveRequest){"same": edit, "other": others[by]} {
 						if second == nil {
 							continue
 						}
@@ -102,7 +102,7 @@ func TestKeysAreFreedInTheEnd(t *testing.T) {
 	eachClock(t, 9, func(t *testing.T, c *clocked) {
 		ended := 366 * 24 * time.Hour
 		ttl := 2 * ended
-		forLong := func(cl *reservation.BindingPriority) { cl.Binding.TTL = ttl }
+		forLong := func(cl *reservation.ReserveRequest) { cl.Binding.TTL = ttl }
 		c.reserve("long", withKey("long", "p"), forLong)
 		c.reserve("short", withKey("short", "p"), withRef("order-1"))
 		for _, id := range []string{"long", "short"} {
@@ -133,7 +133,8 @@ func TestKeysAreFreedInTheEnd(t *testing.T) {
 	})
 }
 
-// A winner who asks again hears of his order, whatever has become of the sale.
+// An attempt that is repeated after it was confirmed gets its own order, whatever has
+// become of the sale.
 func TestBoundComesFirst(t *testing.T) {
 	tests := map[string]func(*clocked){
 		"sold out": func(c *clocked) { c.reserve("rest", ofLines(sale.Line{SKU: "a", Quantity: 2})) },
@@ -147,10 +148,10 @@ func TestBoundComesFirst(t *testing.T) {
 				c.reserve("r1", withKey("x", "p"), withRef("order-1"))
 				prepare(c)
 				if b := c.bound("r2", withKey("x", "p")); b == nil || b.ID != "r1" {
-					t.Errorf("by key he hears %v", b)
+					t.Errorf("by key the answer is %v", b)
 				}
-				if b := c.bound("r2", withRef("order-1"), func(cl *reservation.BindingPriority) { cl.Version-- }); b == nil || b.By != reservation.ByRef {
-					t.Errorf("by ref he hears %v", b)
+				if b := c.bound("r2", withRef("order-1"), func(cl *reservation.ReserveRequest) { cl.Version-- }); b == nil || b.By != reservation.ByRef {
+					t.Errorf("by ref the answer is %v", b)
 				}
 			})
 		})
@@ -168,7 +169,7 @@ func (c *clocked) status(s sale.Status) {
 func TestBoundWithinOneCall(t *testing.T) {
 	eachClock(t, 9, func(t *testing.T, c *clocked) {
 		reserve := func(id, field, ref string) reservation.Operation {
-			return reservation.Operation{NotAfter: forever, Claim: &reservation.BindingPriority{
+			return reservation.Operation{NotAfter: forever, Claim: &reservation.ReserveRequest{
 				ID: id, Version: 2, Buyer: "Ann", Lines: []sale.Line{{SKU: "a", Quantity: 1}}, HoldFor: time.Minute, Margin: 5 * time.Second,
 				Mode: record.ModeBackend, Binding: reservation.Binding{Field: field, Print: "p"}, Ref: ref,
 			}}
@@ -205,21 +206,21 @@ func TestBoundWithinOneCall(t *testing.T) {
 // them: what is sold must be found under its name. From another that is sold it never
 // takes them.
 func TestBoundAgain(t *testing.T) {
-	both := func(c *reservation.BindingPriority) { withKey("x", "p")(c); c.Ref = "order-1" }
+	both := func(c *reservation.ReserveRequest) { withKey("x", "p")(c); c.Ref = "order-1" }
 	tests := map[string]struct {
-		taken func(*reservation.BindingPriority) // by r2
+		taken func(*reservation.ReserveRequest) // by r2
 		sold  bool                               // r2 is
 		byKey string                             // whom a third reserve by key and one by ref is bound to
 		byRef string
 	}{
-		"nobody has them":     {nil, false, "r1", "r1"},
+		"neither is bound":    {nil, false, "r1", "r1"},
 		"the key is held":     {withKey("x", "p"), false, "r1", "r1"},
 		"the ref is held":     {withRef("order-1"), false, "r1", "r1"},
 		"both are held":       {both, false, "r1", "r1"},
 		"the key is sold":     {withKey("x", "p"), true, "r2", "r1"},
 		"the ref is sold":     {withRef("order-1"), true, "r1", "r2"},
 		"both are sold":       {both, true, "r2", "r2"},
-		"others are held":     {func(c *reservation.BindingPriority) { withKey("y", "p")(c); c.Ref = "order-2" }, false, "r1", "r1"},
+		"others are held":     {func(c *reservation.ReserveRequest) { withKey("y", "p")(c); c.Ref = "order-2" }, false, "r1", "r1"},
 		"a single has no key": {withSingle("x"), false, "r1", "r1"},
 	}
 	for name, test := range tests {
@@ -286,7 +287,7 @@ func TestReturnedIsNotTheSame(t *testing.T) {
 	}
 }
 
-// Who ends frees what is his, and nothing that belongs to another by now.
+// A reservation that ends frees its own bindings, and none that belongs to another by now.
 func TestOthersStayBound(t *testing.T) {
 	tests := map[string]func(*clocked) (record.State, error){
 		"released": func(c *clocked) (record.State, error) {
@@ -318,7 +319,7 @@ func TestOthersStayBound(t *testing.T) {
 	}
 }
 
-// A binding whose record is gone, or names another one, binds nobody.
+// A binding whose record is gone, or names another one, binds no attempt.
 func TestStaleBindings(t *testing.T) {
 	eachClock(t, 9, func(t *testing.T, c *clocked) {
 		c.reserve("r1", withKey("x", "p"))
@@ -328,7 +329,7 @@ func TestStaleBindings(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for i, edit := range []func(*reservation.BindingPriority){withKey("gone", "p"), withKey("y", "p"), withRef("order-1")} {
+		for i, edit := range []func(*reservation.ReserveRequest){withKey("gone", "p"), withKey("y", "p"), withRef("order-1")} {
 			if b := c.bound([]string{"r2", "r3", "r4"}[i], edit); b != nil {
 				t.Errorf("bound: %v", b)
 			}
@@ -390,13 +391,13 @@ func TestEdgeBinds(t *testing.T) {
 			}
 		}
 		if _, b := hold("r2", &sale.Attempt{Buyer: "Ann", Key: "x", Print: "p"}, two); b != nil {
-			t.Errorf("under a key he may buy the same again, but: %v", b)
+			t.Errorf("under a key a buyer may buy the same again, but: %v", b)
 		}
 		if _, b := hold("no", &sale.Attempt{Buyer: "Ann", Key: "x", Print: "q"}, two); b == nil || b.By != reservation.ByKey || b.Same {
 			t.Errorf("another payload under the key: %+v", b)
 		}
 		if _, b := hold("r3", &sale.Attempt{Buyer: "Bob", Key: "x", Print: "q"}, two); b != nil {
-			t.Errorf("another buyer's key is his own, but: %v", b)
+			t.Errorf("each buyer has keys of their own, but: %v", b)
 		}
 		e.Free(stocktest.Soon(t), "s", "r1")
 		if _, b := hold("r4", &sale.Attempt{Buyer: "Ann"}, two); b != nil {
@@ -444,7 +445,7 @@ func TestOddRefs(t *testing.T) {
 		long[i] = 'x'
 	}
 	for _, ref := range []string{"two words", "tab\t", "é", "\x7f", string(long)} {
-		c := &reservation.BindingPriority{ID: "r1", Sale: "s", Version: 2, Lines: []sale.Line{{SKU: "a", Quantity: 1}}, Ref: ref, Mode: stocktest.Terms.Mode}
+		c := &reservation.ReserveRequest{ID: "r1", Sale: "s", Version: 2, Lines: []sale.Line{{SKU: "a", Quantity: 1}}, Ref: ref, Mode: stocktest.Terms.Mode}
 		if _, refusal, err := e.Store.Reserve(stocktest.Soon(t), c); err == nil || refusal != nil || errors.Is(err, shard.ErrUnavailable) {
 			t.Errorf("%q: %v, %v", ref, refusal, err)
 		}

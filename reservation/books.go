@@ -25,9 +25,11 @@ type Loaded struct {
 	Epoch   string
 }
 
+// ErrUnreadable says that a sale's file in Redis cannot be read.
 var ErrUnreadable = errors.New("a sale in redis cannot be read: a newer stockgate has written it, update this edge")
 
-// load reads a sale's file and status; ErrNoSale when there is none.
+// Load reads a sale's file and status. It fails with shard.ErrNoSale if Redis does not have
+// the sale, and with ErrUnreadable if its file cannot be read.
 func (s *Store) Load(ctx context.Context, id string) (*Loaded, error) {
 	v, err := s.shard.Redis.HMGet(ctx, s.shard.ShardKeys(id)[shard.MetaKey], "version", "status", "doc", "epoch").Result()
 	if err != nil {
@@ -48,7 +50,7 @@ func (s *Store) Load(ctx context.Context, id string) (*Loaded, error) {
 	return &Loaded{Sale: parsed, Status: sale.Status(status), Version: n, Epoch: epoch}, nil
 }
 
-// Books is a sale and where its units are; all cells are read at one moment.
+// SaleStock is a sale and where its units are; all cells are read at one moment.
 type SaleStock struct {
 	ID       string        `json:"id"`
 	Status   sale.Status   `json:"status"`
@@ -58,13 +60,14 @@ type SaleStock struct {
 	Items    []record.Cell `json:"items"`
 	// Balanced says that stock = available + held + in_doubt + confirmed in every cell.
 	Balanced bool `json:"balanced"`
-	// OldestInDoubt is since when the oldest unresolved doubt exists; zero: none.
+	// OldestInDoubt is when the oldest hold in doubt became so; zero: none is in doubt.
 	OldestInDoubt time.Time `json:"oldest_in_doubt,omitzero"`
 	// Unbacked counts orders that the shop took without stock.
 	Unbacked int64 `json:"unbacked,omitempty"`
 }
 
-// Books reads a sale and its cells.
+// SaleStock reads a sale and its cells. It fails with shard.ErrNoSale if Redis does not
+// have the sale.
 func (s *Store) SaleStock(ctx context.Context, id string) (*SaleStock, error) {
 	keys := s.shard.ShardKeys(id)
 	pipe := s.shard.Redis.Pipeline() // not MULTI: a full Redis refuses it
@@ -110,7 +113,8 @@ func (s *Store) SaleStock(ctx context.Context, id string) (*SaleStock, error) {
 	return b, nil
 }
 
-// Lines says what the cells of a sale stand for, as far as this edge can read it.
+// Lines returns the line that each cell of a sale stands for, by cell, as far as this
+// edge can read the sale's file.
 func (s *Store) Lines(ctx context.Context, id string) (map[string]sale.Line, error) {
 	doc, err := s.shard.Redis.HGet(ctx, s.shard.ShardKeys(id)[shard.MetaKey], "doc").Result()
 	if errors.Is(err, redis.Nil) {
@@ -133,8 +137,8 @@ type Record struct {
 	Buyer   string       `json:"buyer"` // hashed
 	Mode    record.Mode  `json:"mode"`
 	Created time.Time    `json:"created"`
-	// Changed is since when it is in its state, Deadline when a hold ends; both of a hold as
-	// Redis's own time will have it.
+	// Changed is when it came to its state, Deadline when a hold ends. For a hold both are
+	// converted to Redis's own time.
 	Changed  time.Time `json:"changed"`
 	Deadline time.Time `json:"deadline"`
 	Exp      time.Time `json:"token_expires"`
@@ -142,13 +146,13 @@ type Record struct {
 	// reservation; empty: none.
 	Ref  string `json:"ref,omitempty"`
 	Gate string `json:"gate,omitempty"`
-	// Returned is what came back after it was confirmed, in sum.
+	// Returned are all units that came back after it was confirmed.
 	Returned []sale.Line `json:"returned,omitempty"`
-	// Probes is how often the shop was asked whether it has the order.
+	// Probes is how many times the shop was asked whether it has the order.
 	Probes int `json:"probes,omitempty"`
 }
 
-// Reservation finds a reservation in any sale.
+// Reservation finds a reservation in any sale. It fails with ErrNotFound if no sale has it.
 func (s *Store) Reservation(ctx context.Context, id string) (*Record, error) {
 	sales, err := s.journal.Sales(ctx)
 	if err != nil {

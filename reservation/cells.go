@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// pieceFor is how long Redis may take for some of a sale's cells.
+// pieceFor is the timeout of one call for some of a sale's cells.
 const pieceFor = 2 * time.Second
 
-// EachCell calls yield for every cell of a sale, with its text as it is kept. It asks for
-// some at a time, so that neither Redis nor this process is held up by 100,000 of them; it
-// fails when Redis takes longer than two seconds for one piece. Every cell is as it was at one
-// moment, but not all are of the same: for that there is Books.
+// EachCell calls yield for every cell of a sale, with its text as stored. It reads some
+// cells at a time, so that 100,000 of them block neither Redis nor this process, and fails
+// if Redis takes longer than two seconds for one call. The cells are read at different
+// moments; SaleStock reads all at one.
 func (s *Store) EachCell(ctx context.Context, id string, yield func(name, text string)) error {
 	for cursor := uint64(0); ; {
 		piece, cancel := context.WithTimeout(ctx, pieceFor)
@@ -33,13 +33,13 @@ func (s *Store) EachCell(ctx context.Context, id string, yield func(name, text s
 	}
 }
 
-// Overview is what a sale's books say in short.
+// Overview is the sums of a sale's cells.
 type Overview struct {
-	// Sum is that of all cells, its SKU *. While cells are being taken out of the sale
-	// one of them may count twice.
+	// Sum is the sum of all cells; its SKU is *. While cells are being removed from the
+	// sale, one of them may count twice.
 	Sum      record.Cell
-	Balanced bool // in every cell, see Books
-	// OldestInDoubt is since when the oldest unresolved doubt exists; zero: none.
+	Balanced bool // in every cell, see SaleStock
+	// OldestInDoubt is when the oldest hold in doubt became so; zero: none is in doubt.
 	OldestInDoubt time.Time
 	// Unbacked counts orders that the shop took without stock.
 	Unbacked int64
@@ -47,7 +47,8 @@ type Overview struct {
 	Lead time.Duration
 }
 
-// Overview looks at a sale's cells as EachCell does, and gives each to yield by its name.
+// Overview sums up a sale's cells, which it reads as EachCell does. It calls yield for each
+// cell. It fails with shard.ErrNoSale if Redis does not have the sale.
 func (s *Store) Overview(ctx context.Context, id string, yield func(name string, c record.Cell)) (*Overview, error) {
 	keys := s.shard.ShardKeys(id)
 	pipe := s.shard.Redis.Pipeline() // not MULTI: a full Redis refuses it

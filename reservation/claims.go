@@ -10,18 +10,18 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// claiming is a claim in the form in which lua/reserve.lua takes it.
+// encodedRequest is a reserve request in the form that lua/reserve.lua takes.
 type encodedRequest struct {
-	terms            string // what it has in common with many others
+	terms            string // what it has in common with many other requests
 	id, guard, buyer string
-	ref              string // behind how it is bound; empty: none
-	rest             string // of the record, from behind the buyer
+	ref              string // with the prefix that says how it is bound; empty: none
+	rest             string // the record's fields after the buyer
 	charges          []Charge
 	owed             []string // counters of unpaid holds
 	notAfter         int64    // ms by Redis's own time; set when it is sent
 }
 
-func (c *BindingPriority) encode() *encodedRequest {
+func (c *ReserveRequest) encode() *encodedRequest {
 	out := &encodedRequest{
 		id: c.ID, guard: plain(c.Binding.Field), buyer: plain(c.Buyer), charges: c.Charges, owed: c.Unpaid.Fields,
 	}
@@ -53,9 +53,9 @@ func (c *BindingPriority) encode() *encodedRequest {
 	return out
 }
 
-// appendRest appends the fields of a new record from behind the buyer: lines, charges,
+// appendRest appends the fields of a new record after the buyer: lines, charges,
 // cause, version, guard, print, key_ttl, ref, gate, returned, probes and unpaid.
-func (c *BindingPriority) appendRest(b []byte, guard string) []byte {
+func (c *ReserveRequest) appendRest(b []byte, guard string) []byte {
 	b = append(b, '\t')
 	for i := range c.Lines {
 		if i > 0 {
@@ -98,7 +98,7 @@ func appendLine(b []byte, l *sale.Line) []byte {
 	return strconv.AppendInt(append(b, ' '), l.Quantity, 10)
 }
 
-// plain is a text that cannot be taken for the end of a record's field.
+// plain replaces control characters, which could end a record's field, by spaces.
 func plain(text string) string {
 	control := func(r rune) bool { return r < ' ' || r == 0x7f }
 	if !strings.ContainsFunc(text, control) {
@@ -175,8 +175,8 @@ func reserveArgs(claims []*encodedRequest) []any {
 	return args
 }
 
-// reserveAt makes claims on one sale in one call. It returns the shard's seq after the
-// call.
+// reserveAt sends reserve requests for one sale in one call. It returns the shard's seq
+// after the call.
 func (s *Store) reserveAt(ctx context.Context, sale string, claims []*encodedRequest) ([]shard.Reply, int64, error) {
 	before := s.shard.Clock(sale).Mark()
 	raw, failed := s.shard.Eval(ctx, s.shard.ReserveClient, s.shard.Scripts.Reserve, s.shard.ShardKeys(sale), reserveArgs(claims), s.shard.Options.ReplicaAcks)

@@ -63,13 +63,13 @@ func (c *clocked) lose(stock int64, limits ...sale.Limit) {
 }
 
 // claimOf is a claim on one unit of "a" by Ann, of the present version of the sale.
-func (c *clocked) claimOf(id string, edit ...func(*reservation.BindingPriority)) *reservation.BindingPriority {
+func (c *clocked) claimOf(id string, edit ...func(*reservation.ReserveRequest)) *reservation.ReserveRequest {
 	c.t.Helper()
 	b, err := c.SaleStock(stocktest.Soon(c.t), "s")
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	claim := &reservation.BindingPriority{
+	claim := &reservation.ReserveRequest{
 		ID: id, Sale: "s", Version: b.Version, Buyer: "Ann", Lines: []sale.Line{{SKU: "a", Quantity: 1}},
 		HoldFor: time.Minute, Margin: 5 * time.Second, Mode: record.ModeResponse,
 	}
@@ -80,7 +80,7 @@ func (c *clocked) claimOf(id string, edit ...func(*reservation.BindingPriority))
 }
 
 // reserve reserves, and fails the test when that is refused.
-func (c *clocked) reserve(id string, edit ...func(*reservation.BindingPriority)) reservation.Hold {
+func (c *clocked) reserve(id string, edit ...func(*reservation.ReserveRequest)) reservation.Hold {
 	c.t.Helper()
 	h, refusal, err := c.Reserve(stocktest.Soon(c.t), c.claimOf(id, edit...))
 	if err != nil || refusal != nil {
@@ -90,7 +90,7 @@ func (c *clocked) reserve(id string, edit ...func(*reservation.BindingPriority))
 }
 
 // bound reserves, and returns the reservation that is in the way; nil: it is reserved.
-func (c *clocked) bound(id string, edit ...func(*reservation.BindingPriority)) *reservation.Bound {
+func (c *clocked) bound(id string, edit ...func(*reservation.ReserveRequest)) *reservation.Bound {
 	c.t.Helper()
 	_, refusal, err := c.Reserve(stocktest.Soon(c.t), c.claimOf(id, edit...))
 	b, ok := errors.AsType[*reservation.Bound](err)
@@ -148,24 +148,24 @@ func (c *clocked) seq() int {
 	return int(h.Length)
 }
 
-func withKey(key, print string) func(*reservation.BindingPriority) {
-	return func(c *reservation.BindingPriority) {
+func withKey(key, print string) func(*reservation.ReserveRequest) {
+	return func(c *reservation.ReserveRequest) {
 		c.Binding = reservation.Binding{Field: "k|" + key, Print: print, TTL: time.Hour}
 	}
 }
 
-func withSingle(name string) func(*reservation.BindingPriority) {
-	return func(c *reservation.BindingPriority) { c.Binding.Field = "d|" + name }
+func withSingle(name string) func(*reservation.ReserveRequest) {
+	return func(c *reservation.ReserveRequest) { c.Binding.Field = "d|" + name }
 }
 
-func withRef(ref string) func(*reservation.BindingPriority) {
-	return func(c *reservation.BindingPriority) { c.Ref = ref }
+func withRef(ref string) func(*reservation.ReserveRequest) {
+	return func(c *reservation.ReserveRequest) { c.Ref = ref }
 }
 
-func inMode(m record.Mode) func(*reservation.BindingPriority) {
-	return func(c *reservation.BindingPriority) { c.Mode = m }
+func inMode(m record.Mode) func(*reservation.ReserveRequest) {
+	return func(c *reservation.ReserveRequest) { c.Mode = m }
 }
 
-func ofLines(lines ...sale.Line) func(*reservation.BindingPriority) {
-	return func(c *reservation.BindingPriority) { c.Lines = lines }
+func ofLines(lines ...sale.Line) func(*reservation.ReserveRequest) {
+	return func(c *reservation.ReserveRequest) { c.Lines = lines }
 }

@@ -112,7 +112,7 @@ func TestForwardAndBack(t *testing.T) {
 			}
 		}
 		c.jump(-2 * time.Hour)
-		h := c.reserve("after", inMode(record.ModeBackend), func(cl *reservation.BindingPriority) { cl.HoldFor = 3 * time.Second })
+		h := c.reserve("after", inMode(record.ModeBackend), func(cl *reservation.ReserveRequest) { cl.HoldFor = 3 * time.Second })
 		if want := c.now.Add(-2 * time.Second); !h.Exp.Equal(want) || !h.Created.Equal(c.now) {
 			t.Errorf("the token is of %v until %v, want %v until %v", h.Created, h.Exp, c.now, want)
 		}
@@ -157,7 +157,7 @@ func TestForwardForGood(t *testing.T) {
 }
 
 // Two hours back for good: the token of what was held is good for two hours more, and its units
-// are not sold to anybody else before. What the shop of a gate with `outcome response` may have
+// are not sold to another buyer before. What the shop of a gate with `outcome response` may have
 // is in doubt in time. What is held from now on ends in time.
 func TestBackForGood(t *testing.T) {
 	eachClock(t, 9, func(t *testing.T, c *clocked) {

@@ -27,15 +27,15 @@ func (b bomb) MarshalBinary() ([]byte, error) {
 	panic("nil map")
 }
 
-// TestHalfABatchThatPanics lets what settles fail while the claims of its batch are under
-// way: these hear their own answer, and nobody else does.
+// TestHalfABatchThatPanics lets the settling operations of a batch fail while its reserve
+// requests are under way: only the requests get an answer of Redis.
 func TestHalfABatchThatPanics(t *testing.T) {
 	f := stocktest.NewFaulty(t, stocktest.Long)
 	l, ok := f.Edge.Catalogue().Sale("s")
 	if !ok {
 		t.Fatal("the sale is not known")
 	}
-	claim := &reservation.BindingPriority{
+	claim := &reservation.ReserveRequest{
 		ID: "second", Sale: "s", Version: l.Version, Buyer: "b", Mode: record.ModeResponse, HoldFor: time.Hour,
 		Lines: []sale.Line{{SKU: l.Sale.Items[0].SKU, Quantity: 1}},
 	}

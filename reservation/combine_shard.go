@@ -12,14 +12,14 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// do runs one operation on a sale, together with those of others. It returns the
+// Do runs one operation on a sale, combined with those of other callers. It returns the
 // shard's seq after the call.
 func (s *Store) Do(ctx context.Context, sale string, op shard.Operation) (shard.Reply, int64, error) {
 	a, err := s.Calls.Do(ctx, sale, TicketFor(op))
 	return a.Reply, a.Seq, err
 }
 
-// request is what one caller asks of a shard: a claim or another operation.
+// request is what one caller asks of a shard: a reserve request or another operation.
 type request struct {
 	claim *encodedRequest
 	Op    shard.Operation
@@ -31,14 +31,16 @@ type result struct {
 	Seq   int64
 }
 
+// Call is a request that waits for its answer.
 type Call = combine.Ticket[request, result]
 
+// TicketFor makes the call of an operation, for Calls.Ask.
 func TicketFor(op shard.Operation) *Call {
 	return &Call{Request: request{Op: op}, Weight: 1 + len(op.Args)/3, Settles: op.Name != "lookup"}
 }
 
-// sendOperations runs operations on one sale: those that make claims in one call of a
-// script, what else there is in another one at the same time.
+// sendOperations runs operations on one sale: the reserve requests in one call of a
+// script, the others in another call at the same time.
 func (s *Store) sendOperations(sale string, batch []*Call) {
 	ctx, cancel := context.WithDeadline(context.Background(), combine.CallUntil(batch, s.shard.Options.Timeout))
 	defer cancel()
@@ -56,7 +58,7 @@ func (s *Store) sendOperations(sale string, batch []*Call) {
 	case s.shard.Options.ReplicaAcks > 0:
 		s.allTogether(ctx, sale, claims, others)
 	default:
-		// each answers its own, whatever becomes of the other
+		// each call answers its own requests, even if the other one fails
 		var claiming sync.WaitGroup
 		claiming.Go(func() { combine.Safely(claims, func() { s.reserveTogether(ctx, sale, claims) }) })
 		combine.Safely(others, func() { s.runTogether(ctx, sale, others) })
@@ -64,7 +66,7 @@ func (s *Store) sendOperations(sale string, batch []*Call) {
 	}
 }
 
-// apart separates claims from what else there is.
+// apart separates reserve requests from other operations.
 func apart(batch []*Call) (claims, others []*Call) {
 	n := 0
 	for _, t := range batch {
@@ -89,8 +91,8 @@ func apart(batch []*Call) (claims, others []*Call) {
 	return claims, others
 }
 
-// setTimes tells each reserve until when it may run, in Redis's own time, and returns
-// the batch without those whose time is up. The error means that nothing was sent.
+// setTimes sets until when each reserve request may run, in Redis's own time, and returns
+// the batch without those whose time is up. An error means that nothing was sent.
 func (s *Store) setTimes(ctx context.Context, sale string, batch []*Call) ([]*Call, error) {
 	c := s.shard.Clock(sale)
 	if _, known := c.Now(); (!known || c.Broken.Load()) && hasRequest(batch) {
@@ -120,9 +122,9 @@ func (s *Store) setTimes(ctx context.Context, sale string, batch []*Call) ([]*Ca
 	return out, nil
 }
 
-// reach makes a call without operations, where claims go. It tells the time of the shard's
-// server. After a connection has broken it also tells whether there is one again: each
-// claim that is sent in vain leaves a release to be told later.
+// reach makes a call without operations on the connections of reserve requests. It learns
+// the time of the shard's server. After a connection has broken it also checks that there
+// is one again: each reserve request that gets no answer leaves a release to be sent later.
 func (s *Store) reach(ctx context.Context, sale string) error {
 	before := s.shard.Clock(sale).Mark()
 	raw, err := s.shard.Eval(ctx, s.shard.ReserveClient, s.shard.Scripts.Settle, s.shard.ShardKeys(sale), s.shard.OperationArgs(sale, nil), 0)
@@ -134,7 +136,7 @@ func hasRequest(batch []*Call) bool {
 	return slices.ContainsFunc(batch, func(t *Call) bool { return t.Request.claim != nil })
 }
 
-// claimTogether makes claims in one call, if that is possible.
+// reserveTogether sends reserve requests in one call, if that is possible.
 func (s *Store) reserveTogether(ctx context.Context, sale string, batch []*Call) {
 	if len(batch) == 0 {
 		return
@@ -143,13 +145,13 @@ func (s *Store) reserveTogether(ctx context.Context, sale string, batch []*Call)
 	answerEach(batch, replies, seq, err, func(half []*Call) { s.reserveTogether(ctx, sale, half) })
 }
 
-// runTogether runs operations that are no claims in one call, if that is possible.
+// runTogether runs operations other than reserve requests in one call, if that is possible.
 func (s *Store) runTogether(ctx context.Context, sale string, batch []*Call) {
 	replies, seq, err := s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, s.shard.Scripts.Settle, sale, operationsOf(batch)...)
 	answerEach(batch, replies, seq, err, func(half []*Call) { s.runTogether(ctx, sale, half) })
 }
 
-// allTogether makes claims, and runs what else there is, on one connection, so that both
+// allTogether sends reserve requests and other operations on one connection, so that both
 // wait for the replicas once.
 func (s *Store) allTogether(ctx context.Context, sale string, claims, others []*Call) {
 	keys, before := s.shard.ShardKeys(sale), s.shard.Clock(sale).Mark()
@@ -184,8 +186,8 @@ func operationsOf(batch []*Call) []shard.Operation {
 	return ops
 }
 
-// answerEach says what came of a call. What cannot be done by one of a batch does not
-// keep the others from being done: again runs each half of it.
+// answerEach gives each request of a batch its answer. If the script failed, again runs
+// each half of the batch, so that one request does not fail the others.
 func answerEach(batch []*Call, replies []shard.Reply, seq int64, err error, again func([]*Call)) {
 	switch {
 	case err == nil:
@@ -193,7 +195,7 @@ func answerEach(batch []*Call, replies []shard.Reply, seq int64, err error, agai
 			t.Answer(result{replies[i], seq}, nil)
 		}
 	case len(batch) > 1 && shard.ScriptFailed(err):
-		// something that belongs to one of them is not as it should be
+		// data that one of them reads is damaged
 		half := len(batch) / 2
 		again(batch[:half])
 		again(batch[half:])

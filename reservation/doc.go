@@ -1,8 +1,4 @@
-// Package reservation keeps the stock of a sale in Redis: it reserves, confirms,
-// releases, expires and adjusts, each as one atomic script, and it keeps an edge's
-// view of the sales.
-//
-// Store is one Redis and its scripts. Edge is what a gateway process runs on top
-// of it: the catalogue of sales, the reaper of overdue holds, the backlog of
-// outcomes that Redis could not be told yet, and the secret that all edges share.
+// Package reservation keeps the stock and the reservations of sales in Redis: it
+// reserves, confirms, releases, expires and adjusts, each in one atomic script. A Store is
+// one Redis and its scripts; package edge is what a selling process runs on top of it.
 package reservation

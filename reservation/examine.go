@@ -12,7 +12,7 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// Part is a kind of thing that a shard keeps under a name. The words are those of
+// Part is a kind of value that a shard keeps under a name. Its values are those of
 // lua/examine.lua.
 type Part string
 
@@ -39,13 +39,13 @@ var Parts = []Part{
 // sortedSets are the parts that are kept with a score.
 var sortedSets = map[Part]bool{PartDeadlines: true, PartInDoubt: true, PartUnbacked: true, PartTombstones: true}
 
-// Named is one thing in a shard.
+// Named is the name of one value in a shard.
 type Named struct {
 	Part Part
 	Name string
 }
 
-// Value is what is kept under a name; Found false: nothing.
+// Value is what a shard has under a name; Found false: nothing.
 type Value struct {
 	Text  string
 	Found bool
@@ -68,11 +68,12 @@ type Examined struct {
 	Values    []Value
 }
 
-// ExamineMost is how many things one call of Examine or Repair is about at most: it
-// keeps everybody waiting.
+// MaxExamine bounds the values of one call of Examine or Repair, because all other calls
+// wait for it.
 const MaxExamine = 500
 
-// Examine reads up to ExamineMost things of a sale at one moment.
+// Examine reads up to MaxExamine values of a sale at one moment. It fails with
+// shard.ErrNoSale if Redis does not have the sale.
 func (s *Store) Examine(ctx context.Context, sale string, names []Named) (*Examined, error) {
 	if len(names) > MaxExamine {
 		return nil, fmt.Errorf("%d names are examined at once, %d are the most", len(names), MaxExamine)
@@ -116,9 +117,9 @@ func (s *Store) Examine(ctx context.Context, sale string, names []Named) (*Exami
 	return out, nil
 }
 
-// Scan reads some of the names of a part and what is under them, from a cursor on, 0 at
-// first; it is through when the next one is 0 again. What changes meanwhile may be
-// missing or be there twice.
+// Scan reads some names and values of a part. It begins with cursor 0 and goes on with
+// next; all have been read when next is 0 again. A value that changes meanwhile may be
+// missing or come twice.
 func (s *Store) Scan(ctx context.Context, sale string, part Part, cursor uint64) (names []string, values []string, next uint64, err error) {
 	key := s.shard.ShardKeys(sale)[partKeys[part]]
 	var page []string
@@ -136,31 +137,33 @@ func (s *Store) Scan(ctx context.Context, sale string, part Part, cursor uint64)
 	return names, values, next, nil
 }
 
-// partKeys are the places of the parts among the keys of a shard.
+// partKeys are the indexes of the parts among the keys of a shard.
 var partKeys = map[Part]int{
 	PartCell: shard.CellsKey, PartLimit: shard.LimitsKey, PartRecord: shard.RecordsKey, PartDeadlines: shard.DeadlinesKey, PartInDoubt: shard.InDoubtKey, PartUnbacked: shard.UnbackedKey,
 	PartTombstones: shard.TombstonesKey, PartAdjustment: shard.AdjustmentsKey, PartBinding: shard.BindingsKey, PartReturn: shard.ReturnsKey, PartUnpaid: shard.UnpaidKey,
 }
 
-// Repair sets one thing to what it must be.
+// Repair sets one value to what it must be.
 type Repair struct {
 	Named
 	// Found is what was examined, Wanted what it must be.
 	Found, Wanted Value
 	// Why is a few words for the journal.
 	Why string
-	// Record is the reservation that goes with it, where there is one: the journal tells
-	// it, so that edges learn what it binds.
+	// Record is the record of the reservation concerned, if there is one: it goes into the
+	// journal, so that edges learn what it binds.
 	Record string
 }
 
-// ErrRepaired: something was repaired after what was examined. Examine it again.
+// ErrRepaired says that values of the sale were repaired since they were examined: examine
+// them again.
 var ErrRepaired = errors.New("something was repaired meanwhile")
 
-// Repair repairs up to ExamineMost things that were examined at one moment. It says of
-// each whether it was done; else it was not any more what was found. Counters keep what
-// was sold since. The same call again, and one of somebody else who has examined the
-// same, changes nothing: ErrRepaired. By says in which run, and who, for the journal.
+// Repair repairs up to MaxExamine values that were examined at one moment. It reports for
+// each whether it was repaired; one that changed since is left. Counters keep what was
+// sold since. The same call again, or that of another process that examined the same
+// values, changes nothing and fails with ErrRepaired. by names the run and the operator,
+// for the journal.
 func (s *Store) Repair(ctx context.Context, sale string, seen *Examined, by string, repairs []Repair) ([]bool, error) {
 	args := make([]any, 0, 4+6*len(repairs))
 	args = append(args, seen.Epoch, seen.Seq, by, len(repairs))

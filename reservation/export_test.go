@@ -12,7 +12,7 @@ import (
 // Operation is one operation of a script call, for tests of the scripts themselves: a
 // claim with the time after which it must not run, or a name and arguments.
 type Operation struct {
-	Claim    *BindingPriority
+	Claim    *ReserveRequest
 	NotAfter int64
 	Name     string
 	Args     []any
@@ -23,7 +23,7 @@ func (s *Store) Waiting() int { return s.Calls.Waiting() }
 
 // Together sends a claim and another operation in one batch, and returns how to wait for
 // the answer to each.
-func (s *Store) Together(ctx context.Context, c *BindingPriority, op Operation) (claimed, done func() (string, error)) {
+func (s *Store) Together(ctx context.Context, c *ReserveRequest, op Operation) (claimed, done func() (string, error)) {
 	claim := &Call{Ctx: ctx, Request: request{claim: c.encode()}, Done: make(chan combine.SourceAnswer[result], 1)}
 	other := &Call{Ctx: ctx, Request: request{Op: shard.Op(op.Name, op.Args...)}, Settles: true, Done: make(chan combine.SourceAnswer[result], 1)}
 	go func() {

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Extend lets a hold live until holdFor from now, but not longer than longest after
-// it was made; a deadline that is later already stays. It returns the hold's
-// deadline, when its token expires, its creation and its epoch. What is not held
-// any more is a ConflictError.
+// Extend sets a hold's deadline to holdFor from now, but at most to longest after it was
+// made; a later deadline stays. It returns the hold's deadline, when its token expires,
+// its creation and its epoch. It fails with a *ConflictError if the reservation is no
+// longer held.
 func (s *Store) Extend(ctx context.Context, sale, id string, holdFor, longest time.Duration) (Hold, error) {
 	r, err := s.Resolve(ctx, sale, shard.Op("extend", id, holdFor.Milliseconds(), longest.Milliseconds()))
 	if err != nil {

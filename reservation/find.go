@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// ReservationIn finds a reservation of one sale: one call to Redis, however many
-// sales there are.
+// ReservationIn finds a reservation of one sale, with one call to Redis. It fails with
+// ErrNotFound if the sale does not have it.
 func (s *Store) ReservationIn(ctx context.Context, sale, id string) (*Record, error) {
 	found, err := s.records(ctx, sale, []string{id})
 	if err != nil {

@@ -8,22 +8,23 @@ import (
 )
 
 const (
-	// unheardLedger is for how long a ledger that says nothing keeps records that it has not got.
+	// unheardLedger is how long a silent ledger keeps Redis from dropping records that the
+	// ledger lacks.
 	unheardLedger = 7 * 24 * time.Hour
-	// forgetAtOnce is about how many records one script call looks at.
+	// forgetAtOnce is about how many records one script call reads.
 	forgetAtOnce = 250
 )
 
-// Forgotten is what one call of Forget has done: it has looked at so many records, and
-// dropped some of them. Next is where to go on; "0": all have been looked at.
+// Forgotten is what one call of Forget has done: how many records it has read and dropped.
+// Next is the cursor of the next call; "0": all have been read.
 type Forgotten struct {
 	Next            string
 	Looked, Dropped int
 }
 
-// Forget drops the records of reservations that are over, from one part of a sale's records,
-// unless a ledger does not have their end yet. It begins with cursor "0" and goes on with
-// the Next of the last call.
+// Forget reads one part of a sale's records, and drops those of reservations that are over,
+// unless a ledger does not have their end yet. Begin with cursor "0", and go on with the
+// Next of the last call.
 func (s *Store) Forget(ctx context.Context, sale, cursor string) (Forgotten, error) {
 	replies, err := s.shard.Run(ctx, s.shard.Scripts.Settle, sale, forgetting(cursor, forgetAtOnce))
 	if err != nil {

@@ -12,17 +12,19 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// HoldFilter says which reservations of a sale somebody wants to see.
+// HoldFilter selects reservations of a sale.
 type HoldFilter struct {
 	// State is Held, InDoubt or Unbacked.
 	State record.State
-	// Cause is that of the record; empty: any.
+	// Cause is the cause in the record; empty: any.
 	Cause string
-	// Older: for how long it has been in this state at least, by Redis's time.
+	// Older is the minimum time that a reservation has been in this state, by Redis's
+	// time. Default: 0, any.
 	Older time.Duration
 }
 
-// takes: now is an estimate, and may be before what happened just now.
+// takes reports whether the filter selects a reservation. now is an estimate, and may be
+// before the last changes.
 func (f *HoldFilter) takes(r *Record, now time.Time) bool {
 	return r.State == f.State && (f.Cause == "" || r.Cause == f.Cause) && (f.Older == 0 || now.Sub(r.Changed) >= f.Older)
 }
@@ -30,14 +32,14 @@ func (f *HoldFilter) takes(r *Record, now time.Time) bool {
 const (
 	// holdsPage is how many reservations are read at a time.
 	holdsPage = 500
-	// holdsLook is how many one call looks at, whether or not the filter takes them.
+	// holdsLook bounds the reservations that one call reads, selected or not.
 	holdsLook = 20_000
 )
 
-// HoldsAfter lists up to limit reservations that a filter takes, the oldest first.
-// After is where the last call stopped, empty at first; the next one is empty when
-// there are no more. A call may return less than limit, and even none, before that.
-// What is resolved meanwhile makes it skip nothing.
+// HoldsAfter lists up to limit reservations that a filter selects, the oldest first. after
+// is empty at first, then the next of the last call; next is empty when there are no more.
+// Until then a call may return fewer than limit, even none. Reservations that are settled
+// meanwhile do not make it skip others. It fails with ErrCursor if after is invalid.
 func (s *Store) HoldsAfter(ctx context.Context, sale string, f HoldFilter, after string, limit int) (found []Record, next string, err error) {
 	key, err := s.holdsKey(sale, f.State)
 	if err != nil {
@@ -52,7 +54,7 @@ func (s *Store) HoldsAfter(ctx context.Context, sale string, f HoldFilter, after
 		if err != nil {
 			return nil, "", err
 		}
-		if len(ids) == 0 && more { // so many came in the same millisecond
+		if len(ids) == 0 && more { // a whole page has the same millisecond
 			page *= 2
 			continue
 		}
@@ -85,7 +87,7 @@ func (s *Store) HoldsAfter(ctx context.Context, sale string, f HoldFilter, after
 	return found, at.String(), nil
 }
 
-// CountHolds is how many reservations are held, in doubt or unbacked.
+// CountHolds returns how many reservations of a sale are held, in doubt or unbacked.
 func (s *Store) CountHolds(ctx context.Context, sale string, state record.State) (int64, error) {
 	key, err := s.holdsKey(sale, state)
 	if err != nil {
@@ -104,8 +106,8 @@ func (s *Store) holdsKey(sale string, state record.State) (string, error) {
 	return s.shard.ShardKeys(sale)[place], nil
 }
 
-// holdIDs reads at most so many members of a sorted set, and leaves out those up to
-// the cursor. More: there may be others behind them.
+// holdIDs reads at most so many members of a sorted set, and leaves out those up to the
+// cursor. more: there may be others after them.
 func (s *Store) holdIDs(ctx context.Context, key string, at holdCursor, most int) (ids []redis.Z, more bool, err error) {
 	from := "-inf"
 	if at.set {
@@ -122,7 +124,7 @@ func (s *Store) holdIDs(ctx context.Context, key string, at holdCursor, most int
 	return ids, more, nil
 }
 
-// Now is the estimate of the time of a sale's Redis.
+// Now returns an estimate of the time of a sale's Redis.
 func (s *Store) Now(sale string) time.Time {
 	if ms, ok := s.shard.Clock(sale).Now(); ok {
 		return time.UnixMilli(ms)
@@ -130,7 +132,7 @@ func (s *Store) Now(sale string) time.Time {
 	return time.Now()
 }
 
-// holdCursor is a place in a list of holds: a score, and an id with this score.
+// holdCursor is a position in a list of holds: a score, and an id with this score.
 type holdCursor struct {
 	score int64
 	id    string
@@ -139,7 +141,7 @@ type holdCursor struct {
 
 func (c holdCursor) String() string { return strconv.FormatInt(c.score, 10) + ":" + c.id }
 
-// ErrCursor: that is no place in a list of holds.
+// ErrCursor says that a cursor is not a position in a list of holds.
 var ErrCursor = errors.New("after is not what an earlier answer gave as next")
 
 func parseHoldCursor(text string) (holdCursor, error) {

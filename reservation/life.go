@@ -17,17 +17,17 @@ type Life struct {
 	Seq     int64       `json:"seq"`
 	Status  sale.Status `json:"status,omitempty"`
 	Version int64       `json:"version,omitempty"`
-	// Restoring says that a restoration has begun and was not finished.
+	// Restoring says that a restoration has begun and is not finished.
 	Restoring bool `json:"restoring,omitempty"`
-	// Aside says that there is something of another life, which was set aside, AsideStatus
-	// is the sale's status in it.
+	// HasPrevious says that Redis has a previous life that is not merged yet.
+	// PreviousStatus is the sale's status in it.
 	HasPrevious    bool        `json:"aside,omitempty"`
 	PreviousStatus sale.Status `json:"aside_status,omitempty"`
-	// Now is by the clock of the sale's Redis.
+	// Now is the time of the sale's Redis.
 	Now time.Time `json:"now"`
 }
 
-// Life looks at what Redis has of a sale.
+// Life reads what Redis has of a sale.
 func (s *Store) Life(ctx context.Context, id string) (Life, error) {
 	if _, err := s.shard.Run(ctx, s.shard.Scripts.Settle, id); err != nil { // it tells the time
 		return Life{}, err

@@ -74,7 +74,7 @@ var ways = map[string][]string{
 	"ip":      {"2001:db8::1", "2001:db8::2:3", "2001:DB8:0:0:ffff::"},
 }
 
-// person is the n-th attempt of somebody who can be known by one identity only.
+// person is the n-th attempt of a buyer with one identity only.
 func person(saleID, shared string, n int) *sale.Attempt {
 	a := &sale.Attempt{
 		Sale: saleID, Buyer: fmt.Sprint("buyer-", n),
@@ -176,7 +176,7 @@ func crowd(t *testing.T, edges []*edge.Edge, id, shared string, limit sale.Limit
 	}
 }
 
-// Whoever shares any identity of a union shares its count, and a refusal charges
+// Buyers who share any identity of a union share its count, and a refusal charges
 // none of them.
 func TestUnionOfIdentities(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
@@ -190,10 +190,10 @@ func TestUnionOfIdentities(t *testing.T) {
 		mustTry(t, e, "r2", who("Bob", "1-1-1", "South 2"), sale.Pending) // two accounts, one phone
 		mustTry(t, e, "r3", who("Ann", "333", "East 3"), sale.Pending)    // one account, two phones
 		mustTry(t, e, "r4", who("Cy", "444", "NORTH, 1"), sale.Pending)   // one address
-		mustTry(t, e, "r5", who("Bob", "222", "South 2"), "")             // the refusals charged nobody
+		mustTry(t, e, "r5", who("Bob", "222", "South 2"), "")             // the refusals charged no buyer
 		mustTry(t, e, "r6", who("", "333", ""), "")                       // a guest
 		mustTry(t, e, "r7", who("", "333", "East 3"), sale.Pending)       // the same
-		mustTry(t, e, "r8", who("Dan", "444", "West 4"), "")              // nobody that was refused is charged
+		mustTry(t, e, "r8", who("Dan", "444", "West 4"), "")              // no refused buyer is charged
 		mustTry(t, e, "r9", who("Eve", "", ""), "")                       // no more than an account
 		mustTry(t, e, "r10", who("Eve", "555", ""), sale.Pending)         // the same
 		if _, err := e.ReleaseEventually(stocktest.Soon(t), "s", "r1", reservation.SourceShop, "test"); err != nil {
@@ -233,8 +233,8 @@ func TestLimitOfOneOrder(t *testing.T) {
 	}
 }
 
-// At midnight everybody may buy again: who is refused hears how long it is until
-// then, and what is given back later is yesterday's.
+// At midnight every buyer may buy again. A refusal says how long it is until then, and
+// units that come back later count for the day before.
 func TestLimitAtMidnight(t *testing.T) {
 	b := redistest.Embedded(t)
 	tomorrow := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 2)
@@ -245,7 +245,7 @@ func TestLimitAtMidnight(t *testing.T) {
 
 	mustTry(t, e, "r1", ann, "")
 	if refusal := mustTry(t, e, "r2", ann, sale.Pending); refusal.RetryAfter != 0 {
-		t.Errorf("his own hold ends sooner than the day: %+v", refusal)
+		t.Errorf("the buyer's own hold ends sooner than the day: %+v", refusal)
 	}
 	mustTry(t, e, "r3", &sale.Attempt{Sale: "s", Buyer: "Bob", Lines: ann.Lines}, "")
 	if _, err := e.ConfirmEventually(stocktest.Soon(t), "s", "r1", "test"); err != nil {
@@ -256,7 +256,7 @@ func TestLimitAtMidnight(t *testing.T) {
 	}
 	two := &sale.Attempt{Sale: "s", Buyer: "Ann", Lines: []sale.Line{{SKU: "a", Quantity: 2}}}
 	if refusal := mustTry(t, e, "r5", two, sale.LimitReached); refusal.RetryAfter != 0 {
-		t.Errorf("no day will let him buy two, and yet: %+v", refusal)
+		t.Errorf("no day lets a buyer buy two, and yet: %+v", refusal)
 	}
 
 	b.SetTime(tomorrow.Add(-200 * time.Millisecond))

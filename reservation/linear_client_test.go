@@ -177,7 +177,7 @@ func drawOp(random *rand.Rand) model.Operation {
 }
 
 // reserveLinear is always the same for one id: r1 and r2 are one order under one key,
-// r3 is somebody else's of two units.
+// r3 is another buyer's order of two units.
 func reserveLinear(id string) model.Reserve {
 	r := model.Reserve{
 		ID: id, Version: 2, NotAfter: forever, HoldFor: 1000, Margin: 100, Mode: "response", Buyer: "Ann", Ref: "o1", Guard: "k|1", Print: "p",

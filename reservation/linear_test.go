@@ -26,7 +26,7 @@ type asked struct {
 	clock int64
 }
 
-// answered is what came of it. Nil replies: nobody knows, the answer was lost.
+// answered is the result of a call. Nil replies: it is unknown, the answer was lost.
 type answered struct {
 	replies []model.Reply
 	seq     int64 // of the journal; 0: not told
@@ -84,8 +84,8 @@ type history struct {
 	all []porcupine.Operation
 }
 
-// lost is the end of a call whose answer nobody has heard: it may take effect at
-// any time, or never.
+// lost is the end of a call whose answer was lost: it may take effect at any time, or
+// never.
 const lost = math.MaxInt64
 
 // client records one call of a client.

@@ -77,7 +77,7 @@ func TestWrongHistoriesAreFound(t *testing.T) {
 		r1.Run(s)
 		look.Output = answered{all: stocktest.Expected(s, 0)}
 		if got := porcupine.CheckOperationsTimeout(linear, []porcupine.Operation{look}, time.Minute); got != porcupine.Illegal {
-			t.Errorf("a hold that nobody made is %s", got)
+			t.Errorf("a hold that no call made is %s", got)
 		}
 	})
 }

@@ -17,14 +17,14 @@ import (
 
 // ApplyOptions says how to apply a file.
 type ApplyOptions struct {
-	// DryRun only says what would change.
+	// DryRun reports what would change and changes nothing.
 	DryRun bool
 	// Force allows a new kind of limit on a sale that is open already; it starts
 	// counting at 0.
 	Force bool
-	// New loads a sale that Redis has lost as if there had never been one.
+	// New loads a sale that Redis has lost as a new sale.
 	New bool
-	// By is who applies, for the journal.
+	// By names the operator, for the journal.
 	By string
 }
 
@@ -32,15 +32,15 @@ type ApplyOptions struct {
 type Applied struct {
 	// Changes has one sentence for each difference.
 	Changes []string `json:"changes"`
-	// Same says that there was none.
+	// Same says that there is no difference.
 	Same    bool  `json:"same"`
 	DryRun  bool  `json:"dry_run,omitempty"`
 	Version int64 `json:"version"`
 }
 
-// Apply loads a sale, or what its file changes since it was applied last: units
-// from Adjust stay on top. It is all or nothing, and the same file twice changes
-// nothing. The error wraps ErrRefused when the sale's state does not allow it.
+// Apply loads a sale, or the changes of its file since it was applied last; units from
+// Adjust are kept. It applies all or nothing, and the same file again changes nothing. The
+// error wraps shard.ErrRefused if the sale's state does not allow the change.
 func (s *Store) Apply(ctx context.Context, next *sale.Sale, o ApplyOptions) (*Applied, error) {
 	doc, err := json.Marshal(next)
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *Store) Apply(ctx context.Context, next *sale.Sale, o ApplyOptions) (*Ap
 			}
 			return out, s.shard.AwaitReplicas(ctx)
 		case lua.StaleVersion:
-			continue // somebody else has changed the sale meanwhile
+			continue // another process has changed the sale meanwhile
 		}
 		i := int(r.Number(1))
 		if i < 1 || i > len(change.Deltas) {
@@ -107,8 +107,8 @@ func (s *Store) Apply(ctx context.Context, next *sale.Sale, o ApplyOptions) (*Ap
 	return nil, shard.Refused("the sale is being changed by others all the time; try again")
 }
 
-// beforeFirst is what a sale is before its first apply. It refuses one of which Redis has
-// nothing although the index of sales names it: it was lost.
+// beforeFirst returns what a sale is before its first apply. It refuses a sale that the
+// index names and Redis does not have: that sale was lost.
 func (s *Store) beforeFirst(ctx context.Context, id string, o ApplyOptions) (*Loaded, error) {
 	none := &Loaded{Status: sale.Draft}
 	if o.New {
@@ -145,7 +145,7 @@ func (s *Store) applyOnce(ctx context.Context, version int64, next *sale.Sale, d
 	return replies[0], nil
 }
 
-// tryDeltas says what apply.lua would refuse.
+// tryDeltas returns the error with which apply.lua would refuse a change.
 func (s *Store) tryDeltas(ctx context.Context, id string, change *sale.Change) error {
 	books, err := s.SaleStock(ctx, id)
 	if errors.Is(err, shard.ErrNoSale) {
@@ -186,7 +186,8 @@ func deltaRefused(d sale.CellDelta, code lua.Code, n, unavailable int64) error {
 	return fmt.Errorf("%w: apply gave %q", shard.ErrUnavailable, code)
 }
 
-// SetStatus opens, pauses or closes a sale. The same status again changes nothing.
+// SetStatus opens, pauses or closes a sale. The same status again changes nothing. The
+// error wraps shard.ErrRefused if the sale cannot change to this status.
 func (s *Store) SetStatus(ctx context.Context, id string, status sale.Status, by string) error {
 	replies, err := s.shard.RunReplicated(ctx, s.shard.Scripts.Manage, id, shard.Op("status", string(status), by))
 	if err != nil {
@@ -208,7 +209,7 @@ func (s *Store) SetStatus(ctx context.Context, id string, status sale.Status, by
 }
 
 // Align ends the lead of a sale's clock of deadlines over Redis's own time. Every hold keeps
-// the time that it has left. It returns the lead that there was, and how many holds it moved.
+// the time that it has left. It returns the former lead, and how many holds it moved.
 func (s *Store) Align(ctx context.Context, id, by string) (lead time.Duration, moved int64, err error) {
 	replies, err := s.shard.RunReplicated(ctx, s.shard.Scripts.Manage, id, shard.Op("align", by))
 	if err != nil {
@@ -224,9 +225,9 @@ func (s *Store) Align(ctx context.Context, id, by string) (lead time.Duration, m
 	}
 }
 
-// Adjust adds units to a cell (sku or sku@region), or takes available ones away.
-// The same adjustment id again changes nothing and gives the same answer: the
-// cell's stock after it.
+// Adjust adds units to a cell (sku or sku@region), or removes available ones. It returns
+// the cell's stock afterwards. The same adjustment id again changes nothing and returns
+// the same. The error wraps shard.ErrRefused if the cell does not allow the change.
 func (s *Store) Adjust(ctx context.Context, id, adjustment, cell string, delta int64, by string) (int64, error) {
 	if delta > sale.MaxUnits || delta < -sale.MaxUnits {
 		return 0, shard.Refused("%d units are beyond the bound of %d", delta, int64(sale.MaxUnits))
@@ -253,8 +254,8 @@ func (s *Store) Adjust(ctx context.Context, id, adjustment, cell string, delta i
 	}
 }
 
-// keeps waits until the replicas have all that was written so far, and says whether the
-// sale has this version then. A Redis that was read may have lost it since in a failover.
+// keeps waits until the replicas have all writes so far, and reports whether the sale has
+// this version then. Redis may have lost it in a failover since it was read.
 func (s *Store) keeps(ctx context.Context, sale string, version int64) (bool, error) {
 	if s.shard.Options.ReplicaAcks == 0 {
 		return true, nil
@@ -269,7 +270,7 @@ func (s *Store) keeps(ctx context.Context, sale string, version int64) (bool, er
 	return err == nil && now == version, err
 }
 
-// RefuseAnew is the refusal to load a sale again that was lost.
+// RefuseAnew returns the error that refuses to load a lost sale again.
 func RefuseAnew(id string) error {
 	return shard.Refused("redis has lost sale %s: loading its file again would sell again what is sold. Restore it with `caddy stockgate rebuild %s --from ledger`, "+
 		"or load it as a new sale, with no more stock than the shop has not sold: `caddy stockgate sale apply FILE --new`", id, id)

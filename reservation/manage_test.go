@@ -101,7 +101,7 @@ func cells(t *testing.T, s *reservation.Store) string {
 	return strings.Join(words, " ")
 }
 
-// What nobody can take back is refused, and says why.
+// A change that cannot be undone is refused, with the reason.
 func TestManageRefuses(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		e := stocktest.Selling(t, stocktest.Options(b), 5)

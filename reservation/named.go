@@ -6,16 +6,16 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// Found are the reservations that go by a name.
+// Found are the reservations with a name: an id or a ref.
 type Found struct {
 	Records []Record
-	// More: there are others, which are found by their ids alone.
+	// More says that there are others, which can be found only by their ids.
 	More bool
 }
 
-// Named finds reservations of a sale by their ids or the shop's refs; a name that Redis
-// does not know is not in the answer. By an id there is one; by a ref one of each buyer who
-// has used it, unless it was released or has expired.
+// Named finds reservations of a sale by their ids or the shop's refs. Names that Redis does
+// not know are left out. An id has one reservation; a ref has one of each buyer who used
+// it, except released and expired ones.
 func (s *Store) Named(ctx context.Context, sale string, names []string) (map[string]*Found, error) {
 	out := make(map[string]*Found, len(names))
 	records, err := s.records(ctx, sale, names)

@@ -15,7 +15,8 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// A stranger who knows an order's number takes nothing from its buyer, before or after him.
+// Another buyer who knows an order's number takes nothing from its buyer, before or after
+// they buy.
 func TestARefOfAStranger(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		e := stocktest.Selling(t, stocktest.Options(b), 9)
@@ -94,8 +95,8 @@ func boundBy(t *testing.T, err error) string {
 // older edge, which bound the ref alone.
 func TestFoundByRef(t *testing.T) {
 	eachClock(t, 40, func(t *testing.T, c *clocked) {
-		of := func(buyer string) func(*reservation.BindingPriority) {
-			return func(cl *reservation.BindingPriority) { cl.Buyer, cl.Ref = buyer, "order-1" }
+		of := func(buyer string) func(*reservation.ReserveRequest) {
+			return func(cl *reservation.ReserveRequest) { cl.Buyer, cl.Ref = buyer, "order-1" }
 		}
 		named := func() string {
 			t.Helper()

@@ -11,7 +11,7 @@ import (
 type Store struct {
 	shard   *shard.Client
 	journal *journal.Journal
-	// calls has what attempts and their outcomes ask of a sale.
+	// Calls combines what attempts and their outcomes ask of a sale.
 	Calls *combine.Combiner[request, result]
 }
 
@@ -26,14 +26,14 @@ func Open(o shard.Options) (*Store, error) {
 	return s, nil
 }
 
-// Shard is the Redis of the store.
+// Shard returns the client of the store's Redis.
 func (s *Store) Shard() *shard.Client { return s.shard }
 
-// Journal has the movements of the store's sales.
+// Journal returns the journals of the store's sales.
 func (s *Store) Journal() *journal.Journal { return s.journal }
 
-// Close closes all connections. A caller that waits for a call that was not sent, or comes
-// later, gets ErrNotSent.
+// Close closes all connections. Callers whose call was not sent, and later ones, get
+// shard.ErrNotSent.
 func (s *Store) Close() error {
 	s.Calls.Close()
 	err := s.shard.Close()

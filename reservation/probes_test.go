@@ -12,8 +12,8 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-func ofGate(name string) func(*reservation.BindingPriority) {
-	return func(c *reservation.BindingPriority) { c.Gate = name }
+func ofGate(name string) func(*reservation.ReserveRequest) {
+	return func(c *reservation.ReserveRequest) { c.Gate = name }
 }
 
 // due claims what is to be asked about now.
@@ -119,7 +119,7 @@ func TestProbed(t *testing.T) {
 		"it does not say":      {{time.Hour, true, unknown, "in_doubt"}, {time.Hour, true, unknown, "in_doubt"}, {time.Hour, true, unknown, "in_doubt"}},
 		"it has not, twice":    {{time.Hour, true, absent, "in_doubt"}, {time.Hour, true, absent, "released"}, {0, false, absent, "released"}},
 		"a repeat is no proof": {{time.Hour, true, absent, "in_doubt"}, {0, false, absent, "in_doubt"}, {time.Hour, false, absent, "in_doubt"}, {0, true, absent, "released"}},
-		"nobody asked":         {{time.Hour, false, absent, "in_doubt"}, {time.Hour, false, absent, "in_doubt"}},
+		"no edge asked":        {{time.Hour, false, absent, "in_doubt"}, {time.Hour, false, absent, "in_doubt"}},
 		"too soon": {
 			{0, true, absent, "in_doubt"}, {10 * time.Second, true, absent, "in_doubt"}, {49999 * time.Millisecond, true, absent, "in_doubt"},
 			{time.Millisecond, false, absent, "in_doubt"}, {time.Hour, true, absent, "in_doubt"}, {time.Hour, true, absent, "released"},
@@ -146,7 +146,7 @@ func TestProbed(t *testing.T) {
 	}
 }
 
-// An answer that comes when all is over, or about what nobody knows.
+// A probe answer that comes when the reservation has ended, or about an unknown one.
 func TestProbedTooLate(t *testing.T) {
 	eachClock(t, 1, func(t *testing.T, c *clocked) {
 		if _, err := c.Probed(stocktest.Soon(t), "s", "unknown", reservation.ProbePresent, ""); err != reservation.ErrNotFound {

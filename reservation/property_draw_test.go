@@ -66,7 +66,7 @@ func (d *driver) reserve(rt *rapid.T) model.Operation {
 	case 17:
 		o.NotAfter = m.Time
 	}
-	for range rapid.SampledFrom([]int{1, 1, 1, 2, 3}).Draw(rt, "lines") { // equal cells too: nobody may get more than there is
+	for range rapid.SampledFrom([]int{1, 1, 1, 2, 3}).Draw(rt, "lines") { // equal cells too: no attempt may get more than there is
 		o.Lines = append(o.Lines, model.Line{Cell: cell(rt), Units: rapid.SampledFrom([]int64{1, 1, 1, 2, 3}).Draw(rt, "units")})
 	}
 	for range rapid.SampledFrom([]int{0, 1, 1, 2}).Draw(rt, "limits") {

@@ -161,9 +161,9 @@ func (d *driver) repeat(rt *rapid.T) {
 	}
 }
 
-// edgeDies reserves and tells nobody: the edge is killed before it hears the answer,
-// or before the shop's. It may have repeated the reserve, or have given it up, which
-// may arrive first. Only the deadline and probes are left to end the hold.
+// edgeDies reserves for an edge that is killed before it gets the answer of Redis, or
+// before that of the shop. The edge may have repeated the request, or released it, and the
+// release may arrive first. Only the deadline and probes are left to end the hold.
 func (d *driver) edgeDies(rt *rapid.T) {
 	o := d.reserve(rt).(model.Reserve)
 	d.ids++
@@ -201,8 +201,8 @@ func (d *driver) loseData(rt *rapid.T) {
 	}
 }
 
-// tooLate confirms what has given its units back, most of the time after somebody
-// else has taken all that was free.
+// tooLate confirms a reservation that has given its units back, most of the time after
+// another buyer has taken all that was available.
 func (d *driver) tooLate(rt *rapid.T) {
 	ended := d.among(model.Released, model.Expired, model.Unbacked)
 	if len(ended) == 0 {
@@ -219,8 +219,8 @@ func (d *driver) tooLate(rt *rapid.T) {
 	d.call(model.Confirm{ID: id, Word: rapid.SampledFrom(confirmWords).Draw(rt, "word"), Cause: cause(rt)})
 }
 
-// among lists the reservations that are in one of some states, without those that
-// nobody knows of.
+// among lists the reservations that are in one of some states, except those that no
+// client knows of.
 func (d *driver) among(states ...model.State) []string {
 	var ids []string
 	for id, r := range d.model.Records {

@@ -10,23 +10,23 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// Evidence is what a verified token says of a reservation that Redis may have lost.
+// Evidence is what a verified token says about a reservation that Redis may have lost.
 type Evidence struct {
 	Sale, ID string
-	// Buyer is in clear for Edge.ConfirmWith; Store.Recreate takes its hash.
+	// Buyer is in clear for edge.Edge.ConfirmWith; Store.Recreate takes its hash.
 	Buyer        string
 	Epoch        int64 // of the shard that held the stock
 	Created, Exp time.Time
 	Ref          string // the shop's own name of the order; empty: none
 	Lines        []sale.Line
-	// Charges are what it costs of the purchase limits. Edge.ConfirmWith fills them in.
+	// Charges are what it costs of the purchase limits. edge.Edge.ConfirmWith fills them in.
 	Charges []Charge
 }
 
-// Recreate confirms by the shop's word. A reservation of an older epoch that Redis
-// does not know any more is made again from the evidence, if its units are there;
-// else it fails with a RefundNeededError. It is journalled as recreated, and once
-// it is there the record answers.
+// Recreate confirms a reservation with source SourceShop. If it is of an older epoch and
+// Redis no longer has it, Recreate makes it again from the evidence, with a movement
+// recreated in the journal. It fails with a *RefundNeededError if the units are gone. If
+// Redis has the reservation, its record counts and not the evidence.
 func (s *Store) Recreate(ctx context.Context, e *Evidence, cause string) (record.State, error) {
 	if !validRef(e.Ref) {
 		return "", fmt.Errorf("reservation %s: a ref has 1 to 128 printable ASCII characters without space", e.ID)

@@ -154,8 +154,8 @@ func TestRecreateWithinOneCall(t *testing.T) {
 	})
 }
 
-// The edge charges the buyer whom the token names, under the name by which he is
-// counted, for the windows that are not over.
+// The edge charges the buyer in the token, under their hashed identity, for the windows
+// that are not over.
 func TestConfirmWith(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		limits := []sale.Limit{
@@ -178,12 +178,12 @@ func TestConfirmWith(t *testing.T) {
 			got = append(got, limit+" "+n)
 		}
 		if len(got) != 2 || !strings.Contains(fmt.Sprint(got), "buyer:sale:units 2 0") || !strings.Contains(fmt.Sprint(got), "buyer+phone:sale:orders 1 0") {
-			t.Errorf("he is charged %v", got)
+			t.Errorf("the buyer is charged %v", got)
 		}
 		l, _ := e.Catalogue().Sale("s")
 		a := &sale.Attempt{Buyer: "Ann", Identities: map[string]string{"phone": "555"}, Lines: []sale.Line{units("a", 2)}}
 		if _, refusal, err := e.Hold(stocktest.Soon(t), "r2", l, a, a.Lines, stocktest.Terms); err != nil || refusal == nil || refusal.Reason != sale.LimitReached || *refusal.Limit != limits[0] {
-			t.Errorf("he may buy 2 more: %+v, %v", refusal, err)
+			t.Errorf("the buyer may buy 2 more: %+v, %v", refusal, err)
 		}
 		if _, err := e.ConfirmWith(stocktest.Soon(t), &reservation.Evidence{Sale: "nowhere", ID: "r1", Epoch: 1}, ""); !errors.Is(err, shard.ErrNoSale) {
 			t.Errorf("of no sale: %v", err)

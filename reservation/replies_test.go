@@ -11,8 +11,8 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// The reply to an operation is lost after Redis has run it. Whoever asked repeats
-// it, the edge by itself or its caller, and it takes effect once.
+// The reply to an operation is lost after Redis has run it. The edge or its caller repeats
+// the operation, and it takes effect once.
 func TestLostReplies(t *testing.T) {
 	tests := map[string]struct {
 		state record.State // of "r1" before; empty: it is unknown

@@ -13,24 +13,24 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// Claim is what one attempt asks of Redis.
-type BindingPriority struct {
+// ReserveRequest is what one attempt asks of Redis.
+type ReserveRequest struct {
 	// ID is the reservation's id, made by the caller: the same id again gives the
 	// same answer.
 	ID      string
 	Sale    string
-	Version int64  // of the sale that the claim was computed from
+	Version int64  // of the sale from which the request was computed
 	Buyer   string // hashed
 	Lines   []sale.Line
 	Charges []Charge
-	// Unpaid are the counters of unpaid holds that the claim is in; its zero value counts
-	// nothing.
+	// Unpaid are the counters of unpaid holds that the request concerns; the zero value
+	// counts nothing.
 	Unpaid  Owed
 	HoldFor time.Duration
 	Margin  time.Duration // the token expires this long before the hold
 	Mode    record.Mode
-	// Binding keeps a second reservation from being made for the same; its zero value
-	// binds nothing.
+	// Binding prevents a second reservation for the same attempt; the zero value binds
+	// nothing.
 	Binding Binding
 	// Ref is the shop's own name of the order; empty: none. RefShared: it names one
 	// order for all buyers; else each buyer may have an order of that name.
@@ -45,11 +45,11 @@ type BindingPriority struct {
 
 // View is what an edge knows of the units of a sale.
 type View interface {
-	// Got: these lines were held, by the entry of this number in the sale's journal or one
-	// before it.
+	// Got is called when lines were held, by the entry with number seq of the sale's
+	// journal or one before it.
 	Got(lines []sale.Line, seq int64)
-	// Refused: after the entry of this number the line's cell had so many available units, and
-	// so many that may come back.
+	// Refused is called when a line was refused: after the entry with number seq its cell
+	// had so many available units, and so many that are available or may come back.
 	Refused(line *sale.Line, seq, available, left int64)
 }
 
@@ -69,39 +69,42 @@ type Hold struct {
 	ID       string
 	Sale     string
 	State    record.State
-	Deadline time.Time // by Redis's own time, like all times here
+	Deadline time.Time // in Redis's own time, like all times here
 	Exp      time.Time // when the token expires
 	Created  time.Time
 	Epoch    int64
-	// Lines are what is held.
+	// Lines are the held units.
 	Lines []sale.Line
 	// Ref is the shop's own name of the order; empty: none.
 	Ref string
 }
 
-// ErrVersion: the sale has changed. Nothing was charged; load it and try again.
+// ErrVersion says that the sale has changed. Nothing was charged; load it and try again.
 var ErrVersion = errors.New("the sale has changed")
 
-// ErrWindow: a limit's window is not the one that the claim was computed for.
-// Nothing was charged; compute the charges for the time now and try again.
+// ErrWindow says that a limit is in another window than the request was computed for.
+// Nothing was charged; compute the charges for the present time and try again.
 var ErrWindow = errors.New("another window of a purchase limit has begun")
 
-// windowError is ErrWindow with Redis's own time, which may be ahead of what the edge
-// expects.
+// WindowError is ErrWindow with Redis's own time, which may be ahead of the edge's
+// estimate.
 type WindowError struct{ Now time.Time }
 
 func (e *WindowError) Error() string        { return ErrWindow.Error() }
 func (e *WindowError) Is(target error) bool { return target == ErrWindow }
 
-// ErrLate: the reserve reached Redis after the caller's time was up. Nothing was
-// charged.
+// ErrLate says that the reserve request reached Redis after the caller's deadline. Nothing
+// was charged.
 var ErrLate = errors.New("the reserve came too late")
 
-// Reserve holds stock for a claim, or says why not. ctx must have a deadline: the
-// script does not run after it. The error is a *Bound when the claim's key or ref
-// belongs to another reservation. One that wraps ErrUnavailable leaves it open
-// whether it ran: repeat with the same id, or release it.
-func (s *Store) Reserve(ctx context.Context, c *BindingPriority) (Hold, *sale.Refusal, error) {
+// Reserve holds stock for a request, or returns the refusal. ctx must have a deadline: the
+// script does not run after it. The error is:
+//
+//   - a *Bound if the request's key or ref belongs to another reservation
+//   - ErrVersion, ErrWindow or ErrLate if nothing was charged
+//   - a shard.ErrUnavailable if it is unknown whether the script ran: repeat the request
+//     with the same id, or release the id
+func (s *Store) Reserve(ctx context.Context, c *ReserveRequest) (Hold, *sale.Refusal, error) {
 	if len(c.Lines) == 0 {
 		return Hold{}, nil, fmt.Errorf("reservation %s has no lines", c.ID)
 	}
@@ -124,10 +127,10 @@ func (s *Store) Reserve(ctx context.Context, c *BindingPriority) (Hold, *sale.Re
 	return s.reserved(c, a.Seq, a.Reply)
 }
 
-// reserved reads a reserve's reply, and lets the edge's view learn from it. seq is the
-// shard's after the call; a refusal for want of units has its own, because operations
-// after it in the same call may have given some back.
-func (s *Store) reserved(c *BindingPriority, seq int64, r shard.Reply) (Hold, *sale.Refusal, error) {
+// reserved reads the reply to a reserve request, and lets the edge's view learn from it.
+// seq is the shard's after the call. A refusal for lack of units has a seq of its own,
+// because later operations of the same call may have given units back.
+func (s *Store) reserved(c *ReserveRequest, seq int64, r shard.Reply) (Hold, *sale.Refusal, error) {
 	line := func() *sale.Line { return &c.Lines[min(int(r.Number(1)), len(c.Lines))-1] }
 	charge := func() *Charge { return &c.Charges[min(int(r.Number(1)), len(c.Charges))-1] }
 	switch r.Code() {
@@ -164,7 +167,7 @@ func (s *Store) reserved(c *BindingPriority, seq int64, r shard.Reply) (Hold, *s
 		return Hold{}, sale.Refuse(sale.ClosedSale), nil
 	case lua.LimitReached:
 		return Hold{}, &sale.Refusal{Reason: sale.LimitReached, Limit: charge().Limit, RetryAfter: s.secondsUntil(c.Sale, charge().Again)}, nil
-	case lua.Pending: // his own hold is in the way, and it ends long before the window
+	case lua.Pending: // a hold of the same buyer reaches the limit; it ends long before the window
 		return Hold{}, &sale.Refusal{Reason: sale.Pending, Limit: charge().Limit}, nil
 	case lua.Unpaid:
 		return Hold{}, &sale.Refusal{Reason: sale.TooManyUnpaid, RetryAfter: (r.Number(1) + 999) / 1000}, nil
@@ -181,15 +184,15 @@ func (s *Store) reserved(c *BindingPriority, seq int64, r shard.Reply) (Hold, *s
 	return Hold{}, nil, fmt.Errorf("%w: reserve gave %q", shard.ErrUnavailable, r.Code())
 }
 
-// refused tells the view why there were not enough units.
-func (c *BindingPriority) refused(line *sale.Line, r shard.Reply) {
+// refused lets the view learn which units were missing.
+func (c *ReserveRequest) refused(line *sale.Line, r shard.Reply) {
 	if c.View != nil {
 		c.View.Refused(line, r.Number(4), r.Number(2), r.Number(3))
 	}
 }
 
-// secondsUntil is how long it is by the clock of the sale's Redis until a time in
-// ms, rounded up; 0: the time is 0, or past.
+// secondsUntil returns the seconds until a time in ms by the clock of the sale's Redis,
+// rounded up; 0: the time is 0, or past.
 func (s *Store) secondsUntil(sale string, at int64) int64 {
 	now, ok := s.shard.Clock(sale).Now()
 	if !ok || at <= now {
@@ -198,4 +201,5 @@ func (s *Store) secondsUntil(sale string, at int64) int64 {
 	return (at - now + 999) / 1000
 }
 
+// RefuseLost is the refusal of attempts on a sale that Redis has lost.
 var RefuseLost = sale.Refuse(sale.Unavailable)

@@ -11,24 +11,24 @@ import (
 
 // Return is what came back of a confirmed reservation.
 type Return struct {
-	// ID is made by the caller, 1 to 128 printable ASCII characters without space: the
-	// same id again has no effect and gives the same answer. To ask for all that is left
-	// is the same as to name it.
+	// ID is made by the caller: 1 to 128 printable ASCII characters without space. The same
+	// id again has no effect and gives the same answer. A return of all that is left equals
+	// one that names these units.
 	ID string
 	// Restock puts the units back on sale; without it they leave the stock.
 	Restock bool
-	// Lines are the units; none: all that is left of the reservation.
+	// Lines are the units. Default: all that is left of the reservation.
 	Lines []sale.Line
-	// Cause says who and why, for the journal.
+	// Cause names the operator and the reason, for the journal.
 	Cause string
 }
 
-// ErrReused: a return id was used for another return of the reservation.
+// ErrReused says that a return id was used for another return of the reservation.
 var ErrReused = errors.New("this return id was used for another return: give each return an id of its own")
 
-// TooManyError: of what was confirmed, less is left than is to be returned.
+// TooManyError says that a reservation has fewer units left than are to be returned.
 type TooManyError struct {
-	Line sale.Line // its SKU is empty when all that is left was asked for
+	Line sale.Line // its SKU is empty if the return was of all that is left
 	Left int64
 }
 
@@ -39,10 +39,12 @@ func (e *TooManyError) Error() string {
 	return fmt.Sprintf("%d units of %s are to be returned, but only %d are left", e.Line.Quantity, e.Line.Cell(), e.Left)
 }
 
-// Return takes units back from a confirmed reservation, and gives back what they
-// cost of the purchase limits. It returns all that was returned so far. What is not
-// confirmed is a ConflictError; more than is left a TooManyError; the same id with
-// other content ErrReused.
+// Return takes units back from a confirmed reservation, and gives back what they cost of
+// the purchase limits. It returns all units that were returned so far. It fails with:
+//
+//   - a *ConflictError if the reservation is not confirmed
+//   - a *TooManyError if fewer units are left
+//   - ErrReused if the id was used for another return
 func (s *Store) Return(ctx context.Context, sale, id string, r Return) ([]sale.Line, error) {
 	if r.ID == "" || !validRef(r.ID) {
 		return nil, errors.New("a return id has 1 to 128 printable ASCII characters without space")
@@ -58,7 +60,7 @@ func (s *Store) Return(ctx context.Context, sale, id string, r Return) ([]sale.L
 		}
 		args = append(args, l.Cell(), l.Quantity)
 	}
-	// read first: after the return there is nothing left that could fail
+	// read first, so that nothing can fail after the return
 	names, err := s.Lines(ctx, sale)
 	if err != nil {
 		return nil, err

@@ -123,7 +123,7 @@ func TestReturnsGiveLimitsBack(t *testing.T) {
 		if _, err := c.Apply(stocktest.Soon(t), file, reservation.ApplyOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		c.reserve("r1", ofLines(units("a", 2), north(2), sale.Line{SKU: "b", Region: "south", Quantity: 1}, units("c@d", 1), units("c", 1)), func(cl *reservation.BindingPriority) {
+		c.reserve("r1", ofLines(units("a", 2), north(2), sale.Line{SKU: "b", Region: "south", Quantity: 1}, units("c@d", 1), units("c", 1)), func(cl *reservation.ReserveRequest) {
 			for field, amount := range charges {
 				cl.Charges = append(cl.Charges, reservation.Charge{Limit: &sale.Limit{Max: 100}, Field: field, Amount: amount, To: sale.EndOfTime})
 			}

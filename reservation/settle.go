@@ -11,64 +11,65 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// ErrNotFound: Redis knows no such reservation.
+// ErrNotFound says that Redis has no such reservation.
 var ErrNotFound = errors.New("no such reservation")
 
-// ConflictError: the state that holds forbids the operation.
+// ConflictError says that the reservation's state forbids the operation.
 type ConflictError struct{ State record.State }
 
 func (e *ConflictError) Error() string { return fmt.Sprintf("the reservation is %s", e.State) }
 
-// RefundNeededError: the units were given back and are gone; who paid needs his
-// money back.
+// RefundNeededError says that the units were given back and sold to others: a buyer who
+// has paid needs a refund.
 type RefundNeededError struct{ State record.State }
 
 func (e *RefundNeededError) Error() string {
 	return fmt.Sprintf("the reservation is %s and its units are sold to others: refund needed", e.State)
 }
 
-// TooSoonError: until the deadline only the shop's word releases the hold.
+// TooSoonError says that until the deadline only the shop or SourceForce may release the
+// hold.
 type TooSoonError struct{ Left time.Duration }
 
 func (e *TooSoonError) Error() string {
 	return fmt.Sprintf("the shop may still sell this reservation for %v: wait, or release it with force", e.Left)
 }
 
-// Word says whose word an outcome is.
+// Source is on whose authority a reservation is settled.
 type Source string
 
-// Answer: the gate saw the shop's answer. Shop: the shop said so through its API. Unsent: the attempt was never forwarded. Operator and Probe (the
-// gate asked the shop) may release only after the deadline; Force is the operator's
-// word at once.
+// The sources. SourceOperator and SourceProbe may release only after the deadline.
 const (
-	Answer         Source = "answer"
-	SourceShop     Source = "shop"
-	SourceUnsent   Source = "unsent"
-	SourceOperator Source = "operator"
-	SourceForce    Source = "force"
-	SourceProbe    Source = "probe"
+	Answer         Source = "answer"   // the gate saw the shop's answer
+	SourceShop     Source = "shop"     // the shop said so through the API
+	SourceUnsent   Source = "unsent"   // the attempt was never forwarded
+	SourceOperator Source = "operator" // an operator
+	SourceForce    Source = "force"    // an operator, also before the deadline
+	SourceProbe    Source = "probe"    // the gate asked the shop
 )
 
-// Confirm marks a hold as sold. The same again changes nothing. Units that were
-// given back are taken again, and the limits charged without being asked: he has
-// paid. When they are gone it fails with a RefundNeededError; after an Answer, which
-// nobody can take back, the reservation becomes Unbacked instead. What was released
-// stays released by the Shop's word: a ConflictError.
+// Confirm marks a hold as sold. A second Confirm changes nothing. Units that were given
+// back are taken again, and the limits are charged even beyond their maximum, because the
+// buyer has paid. If the units are gone, Confirm fails with a *RefundNeededError; with
+// source Answer the reservation becomes unbacked instead, because the shop's answer cannot
+// be undone. A reservation that the shop has released stays released: a *ConflictError.
 func (s *Store) Confirm(ctx context.Context, sale, id string, word Source, cause string) (record.State, error) {
 	return s.settle(ctx, sale, Confirmation(id, word, cause))
 }
 
+// Confirmation returns the operation of Confirm.
 func Confirmation(id string, word Source, cause string) shard.Operation {
 	return shard.Op("confirm", id, string(word), cause, "")
 }
 
-// Release gives a hold's units back. With a lost reserve in mind, id may be
-// unknown: then it cannot be reserved any more. Operators' words leave no such
-// trace for an unknown id.
+// Release gives a hold's units back. id may be unknown, because its reserve request may
+// still be under way: Release then prevents the reservation from being made, unless the
+// source is an operator.
 func (s *Store) Release(ctx context.Context, sale, id string, word Source, cause string) (record.State, error) {
 	return s.settle(ctx, sale, s.Releasing(sale, id, word, cause))
 }
 
+// Releasing returns the operation of Release.
 func (s *Store) Releasing(sale, id string, word Source, cause string) shard.Operation {
 	var notAfter int64
 	if word == SourceShop || word == Answer || word == SourceUnsent {
@@ -81,8 +82,8 @@ func (s *Store) Releasing(sale, id string, word Source, cause string) shard.Oper
 	return shard.Op("release", id, string(word), notAfter, cause)
 }
 
-// Doubt marks a hold of which nobody knows whether the shop took the order. It
-// returns the state that holds now.
+// Doubt marks a hold as in doubt: it is unknown whether the shop took the order. It
+// returns the reservation's state now.
 func (s *Store) Doubt(ctx context.Context, sale, id, cause string) (record.State, error) {
 	return s.settle(ctx, sale, shard.Op("doubt", id, cause))
 }
@@ -92,14 +93,14 @@ func (s *Store) settle(ctx context.Context, sale string, op shard.Operation) (re
 	return record.State(r.Text(1)), err
 }
 
-// resolve runs one operation on a reservation. What it refuses is an error; the
-// reply's first particular is then the state that holds, if the answer tells one.
+// Resolve runs one operation on a reservation. A refused operation is an error; the reply
+// then has the reservation's state at index 1, if the answer has one.
 func (s *Store) Resolve(ctx context.Context, sale string, op shard.Operation) (shard.Reply, error) {
 	r, _, err := s.Do(ctx, sale, op)
 	return Judged(op.Name, r, err)
 }
 
-// judged reads the answer to an operation on a reservation, see resolve.
+// Judged interprets the answer to an operation on a reservation, see Resolve.
 func Judged(name string, r shard.Reply, err error) (shard.Reply, error) {
 	if err != nil {
 		return nil, err
@@ -128,9 +129,10 @@ func Judged(name string, r shard.Reply, err error) (shard.Reply, error) {
 // expireAtOnce is how many holds one script call ends.
 const expireAtOnce = 100
 
-// Expire ends holds whose deadline has passed: in doubt (Response) or expired
-// (Backend). It returns how many; it stops early only on an error. A store that has heard
-// less than two replies cannot tell how late it is, and ends nothing.
+// Expire ends holds whose deadline has passed: they become in doubt (record.ModeResponse)
+// or expired (record.ModeBackend). It returns how many it ended, and stops early only on an
+// error. A store that has received fewer than two replies cannot tell the time, and ends
+// nothing.
 func (s *Store) Expire(ctx context.Context, sale string) (int, error) {
 	ended, c := 0, s.shard.Clock(sale)
 	for {
@@ -143,7 +145,7 @@ func (s *Store) Expire(ctx context.Context, sale string) (int, error) {
 			return ended, err
 		}
 		ended += int(replies[0].Number(1))
-		// a step that this call was the first to see is told at once, before other edges
+		// a step of the clock that this call has found goes to Redis at once, before edges
 		// that do not know of it end anything
 		if replies[0].Number(2) == 0 && (known || !c.Stepped()) {
 			return ended, nil

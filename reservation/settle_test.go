@@ -177,13 +177,13 @@ func TestSenselessClaims(t *testing.T) {
 		"no units":       {{SKU: "a"}},
 		"negative units": {{SKU: "a", Quantity: 1}, {SKU: "a", Quantity: -1}},
 	} {
-		c := &reservation.BindingPriority{ID: "r1", Sale: "s", Version: 2, Lines: lines, HoldFor: stocktest.Terms.HoldFor, Mode: stocktest.Terms.Mode}
+		c := &reservation.ReserveRequest{ID: "r1", Sale: "s", Version: 2, Lines: lines, HoldFor: stocktest.Terms.HoldFor, Mode: stocktest.Terms.Mode}
 		if _, refusal, err := e.Store.Reserve(stocktest.Soon(t), c); err == nil || refusal != nil || errors.Is(err, shard.ErrUnavailable) {
 			t.Errorf("%s: %v, %v", name, refusal, err)
 		}
 	}
-	// equal lines are counted together, whoever forgot to sum them
-	c := &reservation.BindingPriority{ID: "r1", Sale: "s", Version: 2, Lines: []sale.Line{{SKU: "a", Quantity: 2}, {SKU: "a", Quantity: 2}}, HoldFor: stocktest.Terms.HoldFor, Mode: stocktest.Terms.Mode}
+	// equal lines are counted together, even if the caller has not summed them
+	c := &reservation.ReserveRequest{ID: "r1", Sale: "s", Version: 2, Lines: []sale.Line{{SKU: "a", Quantity: 2}, {SKU: "a", Quantity: 2}}, HoldFor: stocktest.Terms.HoldFor, Mode: stocktest.Terms.Mode}
 	if _, refusal, err := e.Store.Reserve(stocktest.Soon(t), c); err != nil || refusal == nil || refusal.Reason != sale.SoldOut {
 		t.Errorf("4 of 3 units: %+v, %v", refusal, err)
 	}

@@ -245,7 +245,7 @@ func probedR(w *twin, verdict string) model.Operation {
 
 // circumstances are what may stand after an operation's name.
 var circumstances = map[string]func(w *twin){
-	"units gone": func(w *twin) { // to somebody else, as far as they were free
+	"units gone": func(w *twin) { // to another buyer, as far as they were available
 		if c, _ := w.model.Cell("a"); c.Available > 0 {
 			w.run(take("else", c.Available))
 		}

@@ -62,11 +62,11 @@ func parseRow(t *testing.T, name string, cells []string) row {
 	for rowOperations[r.operation] == nil {
 		i := strings.LastIndex(r.operation, ", ")
 		if i < 0 {
-			t.Fatalf("the table has a row %q, which nobody can do", name)
+			t.Fatalf("the table has a row %q, and there is no such operation", name)
 		}
 		what := r.operation[i+2:]
 		if _, ok := circumstances[what]; !ok {
-			t.Fatalf("the row %q speaks of %q, which nobody can bring about", name, what)
+			t.Fatalf("the row %q names %q, and the test has no such circumstance", name, what)
 		}
 		r.circumstances = append([]string{what}, r.circumstances...)
 		r.operation = r.operation[:i]

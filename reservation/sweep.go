@@ -5,12 +5,12 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// sweepAtOnce is about how many counters one script call looks at.
+// sweepAtOnce is about how many counters one script call reads.
 const sweepAtOnce = 1000
 
-// Sweep drops the counters of purchase limits whose window is over, from one part
-// of a sale's counters. It begins with cursor "0", goes on with the one returned,
-// and is through when that is "0" again. It returns how many it dropped.
+// Sweep reads one part of a sale's counters of purchase limits, and drops those whose
+// window is over. Begin with cursor "0", and go on with next until it is "0" again. It
+// returns how many counters it dropped.
 func (s *Store) Sweep(ctx context.Context, sale, cursor string) (next string, dropped int, err error) {
 	replies, err := s.shard.Run(ctx, s.shard.Scripts.Settle, sale, shard.Op("sweep", cursor, sweepAtOnce))
 	if err != nil {

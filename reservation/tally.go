@@ -11,14 +11,14 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// Tallied is a cell, and how it has become what it is.
+// Tallied is a cell, with its returned and adjusted units.
 type Tallied struct {
 	record.Cell
 	// Returned are units that were confirmed once and have come back.
 	Returned int64 `json:"returned"`
-	// Adjusted is what was added to the stock, or taken from it, beside the file: by
-	// `stock add`, and by returns that do not go back on sale. Stock minus Adjusted is
-	// what the file has loaded.
+	// Adjusted are the units added to the stock, or removed from it, other than by the
+	// file: by `stock add`, and by returns that do not go back on sale. Stock minus
+	// Adjusted is what the file has loaded.
 	Adjusted int64 `json:"adjusted"`
 }
 
@@ -32,8 +32,8 @@ type Tally struct {
 	// then.
 	At  time.Time `json:"at"`
 	Seq int64     `json:"seq"`
-	// Final: the sale is closed and no hold is open, so that nothing but a return can
-	// change a number any more.
+	// Final says that the sale is closed and no hold is open: only a return can still
+	// change a number.
 	Final    bool      `json:"final"`
 	Items    []Tallied `json:"items"`
 	Balanced bool      `json:"balanced"`
@@ -53,11 +53,11 @@ func (t *Tally) Sum() (sum Tallied) {
 	return sum
 }
 
-// tallyTries is how often a tally is begun again because the sale has moved meanwhile.
+// tallyTries bounds how often a tally is tried while the sale changes.
 const tallyTries = 20
 
-// Tally counts a sale. One that sells so fast that it moves during every try is
-// refused.
+// Tally counts a sale. It fails with a shard.ErrRefused if the sale sells so fast that it
+// changes during every try.
 func (s *Store) Tally(ctx context.Context, id string) (*Tally, error) {
 	for range tallyTries {
 		before, err := s.place(ctx, id)
@@ -80,7 +80,7 @@ func (s *Store) Tally(ctx context.Context, id string) (*Tally, error) {
 	return nil, shard.Refused("sale %s moves while it is counted: pause or close it, or ask again when less happens", id)
 }
 
-// place is where a shard's journal is.
+// place is the position of a shard's journal and clock.
 type place struct{ epoch, seq, clock, lead int64 }
 
 func (s *Store) place(ctx context.Context, id string) (p place, err error) {
@@ -95,7 +95,7 @@ func (s *Store) place(ctx context.Context, id string) (p place, err error) {
 	return p, nil
 }
 
-// tally counts once; what it reads may be of different moments.
+// tally counts once; it may read values of different moments.
 func (s *Store) tally(ctx context.Context, id string, lead int64) (*Tally, error) {
 	file, err := s.Load(ctx, id)
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *Store) tally(ctx context.Context, id string, lead int64) (*Tally, error
 	return t, nil
 }
 
-// returned sums up by cell what has come back.
+// returned sums up the returned units by cell.
 func (s *Store) returned(ctx context.Context, id string) (map[string]int64, error) {
 	const page = 1000
 	units := make(map[string]int64)

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// Owed are the counters of unpaid holds that an attempt is in, one for each identity, and
-// what refuses it: a hold is unpaid from when it is made until it is confirmed.
+// Owed are the counters of unpaid holds that an attempt concerns, one for each identity,
+// and their bounds. A hold is unpaid from when it is made until it is confirmed.
 type Owed struct {
 	// Fields are the counters: kind|identity hash. None: nothing is counted.
 	Fields []string
-	// AtOnce, Ended and Within are those of the sale, see sale.Unpaid.
+	// AtOnce, Ended and Within are the bounds of the sale, see sale.Unpaid.
 	AtOnce, Ended int64
 	Within        time.Duration
 }
@@ -29,12 +29,12 @@ func (o *Owed) appendTerms(b []byte) []byte {
 	return b
 }
 
-// lapseAtOnce is about how many counters one script call looks at.
+// lapseAtOnce is about how many counters one script call reads.
 const lapseAtOnce = 1000
 
-// Lapse drops counters of unpaid holds in which nothing counts any more, from one part of a
-// sale's counters. It begins with cursor "0", goes on with the one returned, and is through
-// when that is "0" again. It returns how many it dropped.
+// Lapse reads one part of a sale's counters of unpaid holds, and drops those that count
+// nothing any more. Begin with cursor "0", and go on with next until it is "0" again. It
+// returns how many counters it dropped.
 func (s *Store) Lapse(ctx context.Context, sale, cursor string, within time.Duration) (next string, dropped int, err error) {
 	replies, err := s.shard.Run(ctx, s.shard.Scripts.Settle, sale, shard.Op("lapse", cursor, lapseAtOnce, within.Milliseconds()))
 	if err != nil {

@@ -16,14 +16,14 @@ import (
 )
 
 // owes puts a claim into counters of unpaid holds: one at a time, two that ended in an hour.
-func owes(fields ...string) func(*reservation.BindingPriority) {
-	return func(c *reservation.BindingPriority) {
+func owes(fields ...string) func(*reservation.ReserveRequest) {
+	return func(c *reservation.ReserveRequest) {
 		c.Mode, c.Unpaid = record.ModeBackend, reservation.Owed{Fields: fields, AtOnce: 1, Ended: 2, Within: time.Hour}
 	}
 }
 
 // tooMany fails the test unless a claim is refused for unpaid holds, with so many seconds.
-func (c *clocked) tooMany(id string, retryAfter int64, edit ...func(*reservation.BindingPriority)) {
+func (c *clocked) tooMany(id string, retryAfter int64, edit ...func(*reservation.ReserveRequest)) {
 	c.t.Helper()
 	_, no, err := c.Reserve(stocktest.Soon(c.t), c.claimOf(id, edit...))
 	if err != nil || no == nil || no.Reason != sale.TooManyUnpaid || no.RetryAfter != retryAfter {
@@ -35,7 +35,7 @@ func (c *clocked) tooMany(id string, retryAfter int64, edit ...func(*reservation
 }
 
 // lapses lets a hold end unpaid: it is made, and its minute passes.
-func (c *clocked) lapses(id string, edit ...func(*reservation.BindingPriority)) {
+func (c *clocked) lapses(id string, edit ...func(*reservation.ReserveRequest)) {
 	c.t.Helper()
 	c.reserve(id, edit...)
 	c.endsAt(time.Minute)
@@ -102,7 +102,7 @@ func TestUnpaidIsTakenBack(t *testing.T) {
 }
 
 // A hold that the shop releases in time costs nothing. One that ended unpaid or in doubt
-// counts, whoever releases it afterwards.
+// counts, from whatever source it is released afterwards.
 func TestUnpaidIsReleased(t *testing.T) {
 	eachClock(t, 9, func(t *testing.T, c *clocked) {
 		ann := owes("buyer|Ann")
@@ -149,8 +149,8 @@ func TestUnpaidOfSeveralIdentities(t *testing.T) {
 	})
 }
 
-func bindTo(field string) func(*reservation.BindingPriority) {
-	return func(c *reservation.BindingPriority) {
+func bindTo(field string) func(*reservation.ReserveRequest) {
+	return func(c *reservation.ReserveRequest) {
 		c.Binding = reservation.Binding{Field: field, Print: "print", TTL: time.Hour}
 	}
 }
@@ -167,7 +167,7 @@ func TestUnpaidCountersGo(t *testing.T) {
 			}
 		}
 		c.lapses("one", owes("buyer|Ann", "ip|1"))
-		c.reserve("two", owes("buyer|Bob", "ip|1"), func(cl *reservation.BindingPriority) { cl.HoldFor = 3 * time.Hour })
+		c.reserve("two", owes("buyer|Bob", "ip|1"), func(cl *reservation.ReserveRequest) { cl.HoldFor = 3 * time.Hour })
 		c.step(time.Hour - time.Millisecond)
 		lapse(0)
 		c.step(time.Millisecond)
@@ -283,7 +283,7 @@ func TestUnpaidOfASale(t *testing.T) {
 	})
 }
 
-// An edge drops counters by itself, without anybody who asks.
+// An edge drops counters by itself, without a request.
 func TestUnpaidCountersGoByThemselves(t *testing.T) {
 	b := redistest.Start(t)
 	e := stocktest.Selling(t, stocktest.Options(b), 5)

@@ -16,7 +16,7 @@ func wire(op model.Operation) reservation.Operation {
 	switch o := op.(type) {
 	case model.Reserve:
 		ms := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
-		claim := &reservation.BindingPriority{
+		claim := &reservation.ReserveRequest{
 			ID: o.ID, Version: o.Version, Buyer: o.Buyer, HoldFor: ms(o.HoldFor), Margin: ms(o.Margin), Mode: record.Mode(o.Mode),
 			Binding: reservation.Binding{Field: o.Guard, Print: o.Print, TTL: ms(o.KeyTTL)}, Ref: o.Ref, RefShared: o.Shared, Gate: o.Gate,
 		}

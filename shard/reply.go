@@ -66,7 +66,7 @@ func ReplyOf(raw any, last *TextReply) Reply {
 	return r
 }
 
-// TextReply is an answer in the form of a text.
+// TextReply is an answer that came as text, and what it parses to.
 type TextReply struct {
 	text  string
 	reply Reply

@@ -327,7 +327,7 @@ func (k *itemKeeper) keep() {
 	before := k.failing
 	k.failing = err != nil
 	if err != nil && before {
-		return // said
+		return // already logged
 	}
 	if err != nil {
 		keeperLog().Error("the list of sales cannot be kept in Caddy's storage", zap.String("path", k.path), zap.Error(err))

@@ -23,7 +23,7 @@ func demoCommand() *cobra.Command {
 		Long: `
 Runs a whole sale in this process: a shop, the gate in front of it, and a crowd
 of buyers that all want the same item at once, by real HTTP. Then it compares
-what the shop has written, what the books say and what the buyers were told,
+the orders of the shop, the stock of the sale and the answers to the buyers,
 and prints the tally.
 
 Without --once the site stays up, with another item to buy, until Ctrl-C.

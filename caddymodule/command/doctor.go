@@ -21,7 +21,7 @@ func doctorCommand() *cobra.Command {
 		Long: `
 Looks at everything that a sale depends on, as the running Caddy sees it: Redis (its
 version, memory, persistence, replicas and clock), the signing key, the ledger and
-how far it is behind, the books of every sale, holds in doubt, the gates and what
+how far it is behind, the stock of every sale, holds in doubt, the gates and what
 stands before them. Each finding is ok, a warning or an error, and says in a
 sentence what to do. Nothing is changed.
 

@@ -69,7 +69,7 @@ func flagsFirst(cmd *cobra.Command, args []string) []string {
 		flags = append(flags, arg)
 		if takesNext(cmd.Flags(), arg) {
 			if i++; i == len(args) {
-				return flags // its value is missing: no argument may take its place
+				return flags // its value is missing: no argument may become its value
 			}
 			flags = append(flags, args[i])
 		}
@@ -77,7 +77,7 @@ func flagsFirst(cmd *cobra.Command, args []string) []string {
 	return append(append(flags, "--"), rest...)
 }
 
-// takesNext says that the value of a flag is the argument after it.
+// takesNext reports whether the value of a flag is the argument after it.
 func takesNext(known *pflag.FlagSet, arg string) bool {
 	var f *pflag.Flag
 	if name, long := strings.CutPrefix(arg, "--"); long {

@@ -32,7 +32,7 @@ type Options struct {
 // OptionError is a mistake in the options.
 type OptionError struct{ error }
 
-// NoAnswerError says that the Redis of the options does not answer.
+// NoAnswerError is the error of a Redis that does not answer.
 type NoAnswerError struct{ error }
 
 func (e OptionError) Unwrap() error   { return e.error }
@@ -197,7 +197,7 @@ func (d *demo) rush(ctx context.Context) error {
 		return fmt.Errorf("%d promises were broken", broken)
 	}
 	if !d.JSON {
-		fmt.Fprintf(d.out, "\nEvery promise held: the shop's orders, the sale's books and the answers to %s buyers agree.\n", stampede.Count(tally.Buyers))
+		fmt.Fprintf(d.out, "\nEvery promise held: the shop's orders, the sale's stock and the answers to %s buyers agree.\n", stampede.Count(tally.Buyers))
 	}
 	return err
 }

@@ -20,8 +20,7 @@ const onePiece = 32 << 10
 // nothing of the shop's answer before the outcome is decided and Redis knows it.
 type answer struct {
 	*caddyhttp.ResponseWriterWrapper
-	// flight decides by what is known of the answer, until it says that it has seen
-	// enough.
+	// flight decides from what has arrived of the answer, until it needs no more.
 	flight *Forwarding
 	// copy collects the answer too. A short answer is then decided only when it is complete:
 	// as soon as the order is sold, a repeat must find the stored answer. nil: the answer is

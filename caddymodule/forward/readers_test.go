@@ -66,7 +66,7 @@ func TestReadersCutTheLongestStalled(t *testing.T) {
 	rs.Wait(all[1])
 	rs.Wait(all[0])
 	now += 999 * time.Millisecond
-	rs.Took(all[0]) // it has taken a piece
+	rs.Took(all[0]) // it has read a piece
 	rs.Wait(all[0])
 	if rs.Full() {
 		t.Error("a client has stalled: there is room")
@@ -74,10 +74,10 @@ func TestReadersCutTheLongestStalled(t *testing.T) {
 	join()
 	cut(0, 0, 1)
 	now += 10 * time.Millisecond
-	join() // the first that was cut off has not gone yet: it is told again, and the next one too
+	join() // the first client that was cut off has not left yet: it is cut off again, and so is the next one
 	cut(0, 1, 2)
 	rs.Leave(all[2])
-	rs.Leave(all[2]) // twice is nothing more
+	rs.Leave(all[2]) // a second leave does nothing
 	rs.Leave(all[1])
 	cut(0, 1, 2)
 	if rs.Full() != true {

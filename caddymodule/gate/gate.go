@@ -241,7 +241,7 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 	}
 	g.places.Open(g.MaxInFlight, g.log)
 	g.asking = filters.NewSlots(g.MaxInFlight)
-	if !g.Check { // which holds nothing
+	if !g.Check { // a gate that only checks holds nothing
 		if err := g.provisionTimes(); err != nil {
 			return err
 		}
@@ -312,7 +312,7 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	p := &purchase{clean: clean, repl: r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer), out: w.Header()}
 	no, err := g.consider(r, p)
 	switch {
-	case err != nil: // the client left or was too slow, or request_body has a limit
+	case err != nil: // the client left or was too slow, or request_body has a lower limit
 		reply.DropPayload(r)
 		return caddyhttp.Error(http.StatusBadRequest, err)
 	case no != nil:
@@ -320,7 +320,7 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	case p.stored != nil:
 		return g.replay(w, r, p)
 	}
-	if g.Check { // what it lets pass, another gate decides on
+	if g.Check { // another gate decides on what it lets pass
 		return g.pass(w, r, next, p)
 	}
 	guard.NotePassage(r, guard.PassageDecided)
@@ -329,7 +329,7 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	} else {
 		err = g.sell(w, r, next, p)
 	}
-	if err != nil { // error routes may send it on, and no gate has decided on that
+	if err != nil { // error routes may forward the request, and no gate has decided on that
 		guard.NotePassage(r, before)
 	}
 	return err

@@ -231,7 +231,7 @@ func newID() (string, error) {
 // unsent releases a reservation that will not be forwarded.
 func (g *Gate) unsent(r *http.Request, p *purchase, hold reservation.Hold) {
 	meter.CountAttempt(hold.Sale, "released", "")
-	// what Redis cannot be told now, the edge reports later
+	// what Redis cannot be told now is reported later
 	_, _ = p.runtime.ReleaseEventually(context.WithoutCancel(r.Context()), hold.Sale, hold.ID, reservation.SourceUnsent, "unsent")
 }
 

@@ -29,8 +29,8 @@ const (
 	adminBody = 4 << 10
 )
 
-// AdminAPI is what operators do with sales and reservations, on Caddy's admin
-// endpoint. A change is made in Redis, so that all edges follow it.
+// AdminAPI lets operators manage sales and reservations, on Caddy's admin endpoint. It makes
+// changes in Redis, so that all edges follow them.
 //
 // Method | Path | Answer
 // -------|------|-------
@@ -71,8 +71,8 @@ func (AdminAPI) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "admin.api.stockgate", New: func() caddy.Module { return new(AdminAPI) }}
 }
 
-// Routes returns what the admin endpoint serves. The app is looked up by every
-// request: the endpoint is made before the apps, and outlives a reload.
+// Routes returns the routes of the admin endpoint. Every request looks up the app, because
+// the endpoint is made before the apps and outlives a reload.
 func (AdminAPI) Routes() []caddy.AdminRoute {
 	routes := []struct {
 		pattern string

@@ -122,7 +122,7 @@ func (d *doctor) sale(id string) {
 	d.judgeBalance(b, d.runtime.Store.Now(id))
 	d.judgeLead(id, head.Lead)
 	if d.Errors+d.Warnings == before {
-		d.Add(adminapi.LevelOK, "sale", "%s is %s, and its books balance", id, b.Status)
+		d.Add(adminapi.LevelOK, "sale", "%s is %s, and its stock balances", id, b.Status)
 	}
 	d.judgeJournal(b, head)
 }
@@ -142,7 +142,7 @@ func (d *doctor) judgeLead(id string, lead time.Duration) {
 // judgeBalance adds the findings about the stock of a sale. now is its Redis's time.
 func (d *doctor) judgeBalance(b *reservation.SaleStock, now time.Time) {
 	if !b.Balanced {
-		d.Add(adminapi.LevelError, "sale", "the books of %s do not balance: stock is not available + held + in doubt + confirmed, so something else has changed keys in redis; "+
+		d.Add(adminapi.LevelError, "sale", "the stock of %s does not balance: it is not available + held + in doubt + confirmed, so something else has changed keys in redis; "+
 			"pause it with 'caddy stockgate sale pause %s', and 'caddy stockgate reconcile %s' says what is wrong", b.ID, b.ID, b.ID)
 	}
 	if b.Status == sale.Open && now.After(b.EndsAt) {

@@ -65,12 +65,12 @@ func Same(t testing.TB, have, want []journal.Movement) {
 	}
 }
 
-// claim calls Claim, which must succeed.
+// claim calls Acquire, which must succeed.
 func claim(t testing.TB, l ledger.Ledger, sale, owner string) ledger.Position {
 	t.Helper()
 	at, ours, err := l.Acquire(Soon(t), sale, owner, lease)
 	if err != nil || !ours {
-		t.Fatalf("claim %s for %s: %v, error %v", sale, owner, ours, err)
+		t.Fatalf("lease of %s for %s: %v, error %v", sale, owner, ours, err)
 	}
 	return at
 }

@@ -59,7 +59,7 @@ func (h *history) deltas(units int64) []model.Delta {
 
 func (h *history) cause() string { return causes[h.IntN(len(causes))] }
 
-// known is a reservation of late.
+// known is one of the latest reservations.
 func (h *history) known() string { return fmt.Sprintf("r%d", max(0, h.made-h.IntN(12))) }
 
 func (h *history) step() {
@@ -97,7 +97,7 @@ func (h *history) step() {
 			op = model.Apply{Version: h.Version, Doc: "next", Starts: h.Starts, Ends: h.Ends, Cause: h.cause(), Deltas: h.deltas(h.IntN64(5))}
 		case 1:
 			op = model.SetStatus{Status: []string{"open", "paused"}[h.IntN(2)]}
-		default: // made again from a token of before
+		default: // recreated from an old token
 			h.made++
 			op = model.Confirm{ID: fmt.Sprintf("r%d", h.made), Word: "shop", Cause: h.cause(), Evidence: &model.Evidence{
 				Epoch: h.Epoch - 1, Created: noon - 5, Exp: noon - 1, Buyer: "old", Mode: "response", Ref: fmt.Sprintf("order-%d", h.made),

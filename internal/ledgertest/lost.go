@@ -32,7 +32,7 @@ func OpenFile(t testing.TB, file string) ledger.Ledger {
 	return l
 }
 
-// backup is all keys of a Redis as they were.
+// Backup returns all keys of a Redis as they were.
 func Backup(t *testing.T, c *redis.Client) map[string]string {
 	t.Helper()
 	ctx := Soon(t)
@@ -63,7 +63,7 @@ func Restore(t *testing.T, c *redis.Client, all map[string]string) {
 
 const NotFollowing = "the ledger does not follow the sale"
 
-// drained is a seller whose sale is in a ledger that nobody drains into any more.
+// Drained returns a seller whose sale is in a ledger, with no drainer running.
 func Drained(t *testing.T, units int64, times int) (*redistest.Server, *Seller, ledger.Ledger) {
 	t.Helper()
 	server := redistest.Start(t)
@@ -96,7 +96,7 @@ func Rebuild(t *testing.T, l ledger.Ledger, s *Seller, o recovery.RebuildOptions
 	return out
 }
 
-// attempt tries to hold a unit of "a".
+// Attempt tries to hold a unit of "a".
 func Attempt(t *testing.T, s *Seller, id, ref string) (reservation.Hold, *sale.Refusal, error) {
 	t.Helper()
 	l, ok := s.Catalogue().Sale("s")

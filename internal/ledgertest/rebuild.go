@@ -23,8 +23,8 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// Busy makes the seller's sale busy: it has two items, regions and limits, and buyers
-// who do this many things.
+// Busy makes the seller's sale busy: it has two items, regions and limits, and buyers that do
+// this many things.
 func (s *Seller) Busy(seed uint64, times int) {
 	s.t.Helper()
 	now := time.Now().Truncate(time.Second)
@@ -50,7 +50,7 @@ func (s *Seller) Busy(seed uint64, times int) {
 	}
 }
 
-// id is that of the n-th reservation of Busy.
+// id is the id of the n-th reservation of Busy.
 func id(n int) string { return fmt.Sprintf("b%d", n) }
 
 func (s *Seller) busy(dice *rand.Rand, n int) error {
@@ -115,9 +115,9 @@ func (s *Seller) buy(dice *rand.Rand, n int) error {
 	return err
 }
 
-// Raw is what Redis has of sale "s": each key of its shard with its fields. Values that
-// differ in another epoch are left out: the journal, and of meta epoch, seq, version, clock
-// and what a ledger has acknowledged, and of unpaid holds when others ended.
+// Raw is what Redis has of sale "s": each key of its shard with its fields. It leaves out
+// values that differ in another epoch: the journal; of meta epoch, seq, version, clock and what
+// a ledger has acknowledged; of unpaid holds when others ended.
 func Raw(t testing.TB, c *redis.Client) map[string]map[string]string {
 	t.Helper()
 	ctx := Soon(t)

@@ -29,7 +29,7 @@ func Run(t *testing.T, fresh func(t *testing.T) (open func() ledger.Ledger)) {
 	}
 }
 
-// ready opens a database and makes its tables.
+// ready opens a database and creates its tables.
 func ready(t *testing.T, open func() ledger.Ledger) ledger.Ledger {
 	t.Helper()
 	l := open()
@@ -66,7 +66,7 @@ func claims(t *testing.T, open func() ledger.Ledger) {
 	try := func(l ledger.Ledger, owner string, forHow time.Duration, want bool) {
 		t.Helper()
 		if _, ours, err := l.Acquire(Soon(t), "s", owner, forHow); ours != want || err != nil {
-			t.Fatalf("claim for %s: %v, error %v; want %v", owner, ours, err, want)
+			t.Fatalf("lease for %s: %v, error %v; want %v", owner, ours, err, want)
 		}
 	}
 	try(a, "A", lease, true)
@@ -81,7 +81,7 @@ func claims(t *testing.T, open func() ledger.Ledger) {
 	}
 	try(b, "B", 30*time.Minute, true)
 	try(a, "A", lease, false)
-	try(b, "B", time.Millisecond, true) // and it dies
+	try(b, "B", time.Millisecond, true) // and B dies
 	ctx := Soon(t)
 	for ours := false; !ours; {
 		var err error
@@ -101,7 +101,7 @@ func appends(t *testing.T, open func() ledger.Ledger) {
 	all := Movements(t, s.Journal)
 	batch := func(from, to int) *ledger.Batch { return &ledger.Batch{Epoch: s.Epoch, Movements: all[from:to]} }
 	if err := a.Append(Soon(t), "s", "A", batch(0, 5)); !errors.Is(err, ledger.ErrNotOwner) {
-		t.Fatalf("without a claim: %v", err)
+		t.Fatalf("without a lease: %v", err)
 	}
 	claim(t, a, "s", "A")
 	no := refuses[*ledger.PositionError](t, a, "s", "A", batch(3, 9))
@@ -111,7 +111,7 @@ func appends(t *testing.T, open func() ledger.Ledger) {
 	if err := a.Append(Soon(t), "s", "A", batch(0, 5)); err != nil {
 		t.Fatal(err)
 	}
-	refuses[*ledger.PositionError](t, a, "s", "A", batch(0, 5)) // the answer was lost, and it asks again
+	refuses[*ledger.PositionError](t, a, "s", "A", batch(0, 5)) // the answer was lost, and A repeats the call
 	refuses[*ledger.PositionError](t, a, "s", "A", batch(4, 9))
 	refuses[*ledger.PositionError](t, a, "s", "A", batch(6, 9))
 	gap := append(append([]journal.Movement{}, all[5:8]...), all[9:12]...)
@@ -149,7 +149,7 @@ func appends(t *testing.T, open func() ledger.Ledger) {
 	Agrees(t, a, "s", s)
 }
 
-// Random histories in batches of all sizes give the projections that the model has.
+// Random histories in batches of all sizes give the same projections as the model.
 func histories(t *testing.T, open func() ledger.Ledger) {
 	l := ready(t, open)
 	claim(t, l, "s", "A")
@@ -176,8 +176,8 @@ func apart(t *testing.T, open func() ledger.Ledger) {
 	}
 }
 
-// Owners who take the sale from each other all the time, and do not wait for an
-// answer, leave each movement once.
+// Owners that take the sale from each other all the time, and do not wait for an answer, leave
+// each movement once.
 func races(t *testing.T, open func() ledger.Ledger) {
 	ready(t, open)
 	s := History(t, 5, 400)
@@ -282,7 +282,7 @@ func cancels(t *testing.T, open func() ledger.Ledger) {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := l.Append(over, "s", "A", &ledger.Batch{Epoch: s.Epoch, Movements: Movements(t, s.Journal)}); err == nil {
-		t.Error("it is done after its time")
+		t.Error("the call succeeds after its time")
 	}
 	stop := errors.New("enough")
 	appendAll(t, l, "s", "A", s.Epoch, Movements(t, s.Journal), func() int { return 1000 })

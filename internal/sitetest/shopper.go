@@ -44,7 +44,7 @@ func (p Shopper) HoldAs(mode record.Mode, id, sku string, units int64, holdFor t
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	_, refusal, err := p.Reserve(ctx, &reservation.BindingPriority{
+	_, refusal, err := p.Reserve(ctx, &reservation.ReserveRequest{
 		ID: id, Sale: "double11", Version: b.Version, Buyer: "b",
 		Lines:   []sale.Line{{SKU: sku, Quantity: units}},
 		HoldFor: holdFor, Mode: mode,
@@ -78,7 +78,7 @@ func (p Shopper) HoldRef(id, ref, sku string) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	_, refusal, err := p.Reserve(p.t.Context(), &reservation.BindingPriority{
+	_, refusal, err := p.Reserve(p.t.Context(), &reservation.ReserveRequest{
 		ID: id, Sale: "double11", Version: b.Version, Buyer: "b", Ref: ref,
 		Lines: []sale.Line{{SKU: sku, Quantity: 1}}, HoldFor: time.Hour, Mode: record.ModeResponse,
 	})

@@ -9,8 +9,8 @@ import (
 	"github.com/stockgate/stockgate/internal/redistest"
 )
 
-// PostgreSQL dies, and later it stalls: selling goes on, it is said once, and when it
-// is back nothing is missing and nothing is there twice.
+// PostgreSQL dies, and later stalls. Selling continues and the failure is logged once. When the
+// database is back, no movement is missing or stored twice.
 func TestDatabaseIsCut(t *testing.T) {
 	server := pgtest.Start(t)
 	l := open(t, server.DSN())
@@ -22,22 +22,21 @@ func TestDatabaseIsCut(t *testing.T) {
 	for round := 1; round <= 2; round++ {
 		server.Kill()
 		s.Sell(50)
-		ledgertest.Eventually(t, "it is said", func() bool { n, _ := counts.Logged("does not follow the sale"); return n == round })
+		ledgertest.Eventually(t, "the failure is logged", func() bool { n, _ := counts.Logged("does not follow the sale"); return n == round })
 		s.Sell(10)
 		server.Restart()
 		s.UntilDrained(l)
-		ledgertest.Eventually(t, "it is said that it goes on", func() bool { n, _ := counts.Logged("follows the sale again"); return n == round })
+		ledgertest.Eventually(t, "the recovery is logged", func() bool { n, _ := counts.Logged("follows the sale again"); return n == round })
 	}
 	if _, text := counts.Logged("does not follow the sale"); !strings.Contains(text, "the ledger") {
-		t.Errorf("it says %q", text)
+		t.Errorf("the log says %q", text)
 	}
 	if counts.Failed("ledger") < 2 || counts.Failed("journal") != 0 {
 		t.Errorf("counted: %v", counts.Failures)
 	}
 }
 
-// A locked database keeps nothing waiting: neither the sale, nor the stop of the
-// drainer.
+// A locked database delays neither the sale nor the stop of the drainer.
 func TestDatabaseIsLocked(t *testing.T) {
 	server := pgtest.Start(t)
 	l := open(t, server.DSN())

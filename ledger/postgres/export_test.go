@@ -18,7 +18,7 @@ func (l *Ledger) Lock(table string) (unlock func(), err error) {
 	return func() { _ = tx.Rollback(context.Background()) }, err
 }
 
-// Waiting is how many wait for a lock.
+// Waiting is how many sessions wait for a lock.
 func (l *Ledger) Waiting() (n int, err error) {
 	err = l.pool.QueryRow(context.Background(), "SELECT count(*) FROM pg_locks WHERE NOT granted").Scan(&n)
 	return n, err

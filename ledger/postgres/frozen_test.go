@@ -19,12 +19,12 @@ import (
 	"github.com/stockgate/stockgate/ledger"
 )
 
-// freezing stands between a drainer and PostgreSQL. From the first request on that has
-// a text, nothing reaches the server any more, and no connection ends.
+// freezing is a proxy between a drainer and PostgreSQL. From the first request that contains a
+// text on, nothing reaches the server any more, and no connection ends.
 type freezing struct {
 	dsn    string
-	frozen chan struct{} // closed when it has come
-	thaw   func()        // lets everything go on
+	frozen chan struct{} // closed when the request has come
+	thaw   func()        // lets everything continue
 }
 
 func freeze(t *testing.T, server *pgtest.Server, at string) *freezing {
@@ -90,9 +90,8 @@ func freeze(t *testing.T, server *pgtest.Server, at string) *freezing {
 	return f
 }
 
-// A drainer that stands still in the middle of a batch, or whose machine has gone from
-// the network, does not block its sale: another one goes on, and what it did not finish
-// never happens.
+// A drainer that freezes in the middle of a batch, or whose machine has left the network, does
+// not block its sale: another one continues, and the unfinished batch never happens.
 func TestDrainerFreezes(t *testing.T) {
 	server := pgtest.Start(t)
 	for name, at := range map[string]string{"after it has locked": `copy "stockgate_movements"`, "when it ends": "UPDATE stockgate_drains"} {
@@ -106,7 +105,7 @@ func TestDrainerFreezes(t *testing.T) {
 			all := ledgertest.Movements(t, shard.Journal)
 			b := &ledger.Batch{Epoch: shard.Epoch, Movements: all}
 			if _, ours, err := frozen.Acquire(ledgertest.Soon(t), name, "A", time.Millisecond); !ours || err != nil {
-				t.Fatalf("claim: %v, error %v", ours, err)
+				t.Fatalf("lease: %v, error %v", ours, err)
 			}
 			ctx, cancel := context.WithCancel(ledgertest.Soon(t))
 			done := make(chan error, 1)
@@ -121,19 +120,19 @@ func TestDrainerFreezes(t *testing.T) {
 			}
 			f.thaw()
 			if err := <-done; err == nil {
-				t.Error("the batch that was interrupted is said to be there")
+				t.Error("Append reports the interrupted batch as stored")
 			}
 			cancel()
 			ledgertest.Same(t, ledgertest.Read(t, other, name, shard.Epoch), all)
 			if err := frozen.Append(ledgertest.Soon(t), name, "A", b); !errors.Is(err, ledger.ErrNotOwner) {
-				t.Errorf("who stood still goes on: %v", err)
+				t.Errorf("the drainer that froze continues: %v", err)
 			}
 		})
 	}
 }
 
-// What is said to be in the ledger survives a crash of the server, whatever its
-// settings are for those who can do without.
+// A batch that the ledger has reported as stored survives a crash of the server, whatever
+// durability the server is configured for.
 func TestCommitsAreDurable(t *testing.T) {
 	server := pgtest.Start(t, "synchronous_commit=off", "wal_writer_delay=10s", "checkpoint_timeout=1h")
 	l := open(t, server.DSN())
@@ -143,7 +142,7 @@ func TestCommitsAreDurable(t *testing.T) {
 	shard := ledgertest.History(t, 4, 20)
 	all := ledgertest.Movements(t, shard.Journal)
 	if _, ours, err := l.Acquire(ledgertest.Soon(t), "s", "A", time.Hour); !ours || err != nil {
-		t.Fatalf("claim: %v, error %v", ours, err)
+		t.Fatalf("lease: %v, error %v", ours, err)
 	}
 	if err := l.Append(ledgertest.Soon(t), "s", "A", &ledger.Batch{Epoch: shard.Epoch, Movements: all}); err != nil {
 		t.Fatal(err)

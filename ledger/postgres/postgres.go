@@ -89,12 +89,12 @@ func version(ctx context.Context, tx pgx.Tx) (have int, err error) {
 	return have, err
 }
 
-// mayClaim says whether an owner may have a sale: it has it already, the lease is over,
-// or the lease ends so late that the clock must have been set back since. now() would
-// be the start of the transaction, before it waited.
+// mayClaim says whether an owner may acquire a sale: it has the lease already, the lease is
+// over, or the lease ends so late that the clock must have been set back since. now() would be
+// the start of the transaction, before it waited.
 const mayClaim = `(d.owner = $2 OR d.lease_until <= clock_timestamp() OR d.lease_until > clock_timestamp() + interval '1 hour')`
 
-// Claim takes or renews the right to drain a sale. It is a single writing statement: a
+// Acquire acquires or renews the lease to drain a sale. It is a single writing statement: a
 // process that hangs cannot hang in the middle of it.
 func (l *Ledger) Acquire(ctx context.Context, sale, owner string, forHow time.Duration) (at ledger.Position, ours bool, err error) {
 	// a process that may not have it must not block writers
@@ -113,13 +113,13 @@ func (l *Ledger) Acquire(ctx context.Context, sale, owner string, forHow time.Du
 	return at, err == nil, err
 }
 
-// Giveup ends a claim.
+// Giveup ends a lease.
 func (l *Ledger) Giveup(ctx context.Context, sale, owner string) error {
 	_, err := l.pool.Exec(ctx, `UPDATE stockgate_drains SET owner = '', lease_until = 'epoch' WHERE sale = $1 AND owner = $2`, sale, owner)
 	return err
 }
 
-// Restart puts the position at another epoch.
+// Restart moves the position to another epoch.
 func (l *Ledger) Restart(ctx context.Context, sale string, from, to ledger.Position) error {
 	return pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SELECT `+durably); err != nil {

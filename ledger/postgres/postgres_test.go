@@ -38,8 +38,8 @@ func TestLedger(t *testing.T) {
 	t.Run("by hand", func(t *testing.T) { byHand(t, server) })
 }
 
-// Tables that a database administrator has made are enough: the role needs no right
-// to make any.
+// Tables that a database administrator has created are enough: the role needs no right to
+// create any.
 func byHand(t *testing.T, server *pgtest.Server) {
 	dsn := server.Database()
 	admin := open(t, dsn)
@@ -55,7 +55,7 @@ func byHand(t *testing.T, server *pgtest.Server) {
 		t.Fatal(err)
 	}
 	if _, ours, err := l.Acquire(ledgertest.Soon(t), "s", "A", 1); !ours || err != nil {
-		t.Errorf("claim: %v, error %v", ours, err)
+		t.Errorf("lease: %v, error %v", ours, err)
 	}
 	if err := admin.Exec("INSERT INTO stockgate_schema VALUES (99)"); err != nil {
 		t.Fatal(err)

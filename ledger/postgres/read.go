@@ -78,7 +78,7 @@ func (l *Ledger) Movements(ctx context.Context, sale string, epoch, after int64,
 	})
 }
 
-// Told calls yield for movements of some kinds.
+// MovementsOfKinds calls yield for movements of some kinds.
 func (l *Ledger) MovementsOfKinds(ctx context.Context, sale string, kinds []string, yield func(int64, *journal.Movement) error) error {
 	query := `SELECT epoch, ` + strings.Join(ledger.MovementColumns[2:], ", ") + ` FROM stockgate_movements
 		WHERE sale = $1 AND kind = ANY($2) ORDER BY epoch, seq`

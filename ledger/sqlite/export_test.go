@@ -8,9 +8,9 @@ func (l *Ledger) Exec(statement string) error {
 	return err
 }
 
-// MostPages bounds the file as a full disk does; 0: no more.
+// MostPages bounds the file as a full disk does; 0: no bound.
 func (l *Ledger) MostPages(n int) error {
-	l.db.SetMaxOpenConns(1) // the bound is one of a connection
+	l.db.SetMaxOpenConns(1) // the bound belongs to one connection
 	if n == 0 {
 		n = 1 << 30
 	}

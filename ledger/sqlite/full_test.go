@@ -9,8 +9,8 @@ import (
 	"github.com/stockgate/stockgate/internal/redistest"
 )
 
-// The disk is full: selling goes on, it is said, and when there is room again nothing
-// is missing and nothing is there twice.
+// The disk is full: selling continues and the failure is logged. When there is room again, no
+// movement is missing or stored twice.
 func TestDiskIsFull(t *testing.T) {
 	l := open(t, filepath.Join(t.TempDir(), "ledger.db"))
 	if err := l.Migrate(ledgertest.Soon(t)); err != nil {
@@ -24,7 +24,7 @@ func TestDiskIsFull(t *testing.T) {
 	s.Drain(l, counts)
 	for n, text := 0, ""; n == 0; n, text = counts.Logged("does not follow the sale") {
 		if s.Sell(20); text != "" && !strings.Contains(text, "full") {
-			t.Errorf("it says %q", text)
+			t.Errorf("the log says %q", text)
 		}
 	}
 	s.Sell(20)

@@ -29,7 +29,7 @@ func Open(file string) (*Ledger, error) {
 	if file == "" {
 		return nil, errors.New("a ledger needs a file")
 	}
-	// Full: a power cut loses nothing that Redis was told is stored. The cache size, in
+	// Full: a power cut loses nothing that was acknowledged to Redis. The cache size, in
 	// KiB, and the pages between two checkpoints make large ledgers faster.
 	options := url.Values{"_pragma": {"busy_timeout(5000)", "synchronous(FULL)", "cache_size(-32768)", "wal_autocheckpoint(8000)"}, "_txlock": {"immediate"}}
 	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(), RawQuery: options.Encode()}).String())
@@ -81,8 +81,8 @@ func (l *Ledger) Migrate(ctx context.Context) error {
 	})
 }
 
-// useWAL makes readers and the writer not wait for each other; the file remembers it.
-// The first time, this needs exclusive access to the file, for which SQLite does not
+// useWAL lets readers and the writer work without waiting for each other; the file keeps this
+// setting. The first time, it needs exclusive access to the file, for which SQLite does not
 // wait.
 func (l *Ledger) useWAL(ctx context.Context) error {
 	for {
@@ -112,11 +112,12 @@ func (l *Ledger) write(ctx context.Context, do func(*sql.Tx) error) error {
 	return tx.Commit()
 }
 
-// mayClaim says whether an owner may have a sale: it has it already, the lease is over,
-// or the lease ends so late that the clock must have been set back since.
+// mayClaim says whether an owner may acquire a sale: it has the lease already, the lease is
+// over, or the lease ends so late that the clock must have been set back since.
 const mayClaim = `(owner = ?2 OR lease_until <= ?3 OR lease_until > ?3 + 3600000)`
 
-// Claim takes or renews the right to drain a sale. All processes that use the file share one clock.
+// Acquire acquires or renews the lease to drain a sale. All processes that use the file share
+// one clock.
 func (l *Ledger) Acquire(ctx context.Context, sale, owner string, forHow time.Duration) (at ledger.Position, ours bool, err error) {
 	now := time.Now()
 	// a process that may not have it must not block writers
@@ -145,13 +146,13 @@ func (l *Ledger) Acquire(ctx context.Context, sale, owner string, forHow time.Du
 	return at, ours && err == nil, err
 }
 
-// Giveup ends a claim.
+// Giveup ends a lease.
 func (l *Ledger) Giveup(ctx context.Context, sale, owner string) error {
 	_, err := l.db.ExecContext(ctx, `UPDATE drains SET owner = '', lease_until = 0 WHERE sale = ?1 AND owner = ?2`, sale, owner)
 	return err
 }
 
-// Restart puts the position at another epoch.
+// Restart moves the position to another epoch.
 func (l *Ledger) Restart(ctx context.Context, sale string, from, to ledger.Position) error {
 	done, err := l.db.ExecContext(ctx, `UPDATE drains SET epoch = ?4, seq = ?5, owner = '', lease_until = 0 WHERE sale = ?1 AND epoch = ?2 AND seq = ?3`,
 		sale, from.Epoch, from.Seq, to.Epoch, to.Seq)

@@ -62,11 +62,11 @@ func TestFile(t *testing.T) {
 		t.Errorf("the shop's own database: %v", err)
 	}
 	if _, err := sqlite.Open(""); err == nil {
-		t.Error("no file is a file")
+		t.Error("Open accepts an empty file name")
 	}
 }
 
-// What Migrations says makes the tables, by hand.
+// An operator can create the tables with the statements of Migrations.
 func TestMigrationsByHand(t *testing.T) {
 	l := open(t, filepath.Join(t.TempDir(), "ledger.db"))
 	for _, m := range sqlite.Migrations() {
@@ -89,8 +89,8 @@ func BenchmarkRebuild(b *testing.B) {
 	ledgertest.BenchRebuild(b, open(b, filepath.Join(b.TempDir(), "ledger.db")))
 }
 
-// A ledger of before gets what is new, and keeps what it has: its reservations are in no
-// counter of unpaid holds.
+// A ledger of an older version gets the new columns, and keeps what it has: its reservations
+// are in no counter of unpaid holds.
 func TestLedgerOfBefore(t *testing.T) {
 	l := open(t, filepath.Join(t.TempDir(), "ledger.db"))
 	if err := l.Exec(sqlite.Migrations()[0]); err != nil {

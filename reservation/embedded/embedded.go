@@ -1,5 +1,5 @@
-// Package embedded is a Redis in this process, for trying things out and for
-// tests: nothing survives the process, and nothing is replicated.
+// Package embedded runs a Redis server inside this process, for trials and tests: its data
+// ends with the process and is not replicated.
 package embedded
 
 import (
@@ -19,7 +19,7 @@ type Server struct {
 	password string
 }
 
-// Start starts a server.
+// Start starts a server. Close must be called to stop it.
 func Start() (*Server, error) {
 	s := &Server{redis: miniredis.NewMiniRedis(), password: rand.Text()}
 	s.redis.RequireAuth(s.password)
@@ -36,7 +36,7 @@ func (s *Server) Connect(o *shard.Options) {
 	o.Scripts = &lua.Embedded
 }
 
-// Close stops the server; everything in it is gone.
+// Close stops the server and drops its data.
 func (s *Server) Close() error {
 	s.redis.Close()
 	return nil

@@ -103,8 +103,8 @@ func Flag(into *bool) func(*caddyfile.Dispenser, string) error {
 	}
 }
 
-// Duration reads a duration. 0 is an error: in JSON it means the default, which is not what
-// an operator means who writes it.
+// Duration reads a duration. 0 is an error: in JSON it means the default, and an operator
+// who writes 0 does not mean that.
 func Duration(into *caddy.Duration) func(*caddyfile.Dispenser, string) error {
 	return func(d *caddyfile.Dispenser, usage string) error {
 		args, err := Arguments(d, usage, 1, 1)

@@ -17,9 +17,9 @@ func init() { caddy.RegisterModule(new(Postgres)) }
 
 // Postgres keeps the ledger in PostgreSQL 12 or newer.
 type Postgres struct {
-	// DSN is where the database is: postgres://user:password@host:5432/database, or
-	// host=… user=… dbname=…. It, or the password in it, may be a placeholder such as
-	// {env.LEDGER}. Required.
+	// DSN is the address of the database: postgres://user:password@host:5432/database, or
+	// host=… user=… dbname=…. The address, or the password in it, may be a placeholder such
+	// as {env.LEDGER}. Required.
 	DSN string `json:"dsn,omitempty"`
 
 	dsn string
@@ -30,7 +30,7 @@ func (*Postgres) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "stockgate.ledgers.postgres", New: func() caddy.Module { return new(Postgres) }}
 }
 
-// Provision reads the address. It does not dial.
+// Provision reads the address. It does not connect.
 func (p *Postgres) Provision(caddy.Context) error {
 	p.dsn = caddy.NewReplacer().ReplaceKnown(p.DSN, "")
 	if p.dsn == "" {
@@ -43,13 +43,13 @@ func (p *Postgres) Provision(caddy.Context) error {
 	return l.Close()
 }
 
-// OpenLedger dials when it is first used.
+// OpenLedger returns a ledger that connects on its first use.
 func (p *Postgres) OpenLedger() (ledger.Ledger, error) { return postgres.Open(p.dsn) }
 
-// Identity is the address. It is secret.
+// Identity returns the address, which is secret.
 func (p *Postgres) Identity() string { return p.dsn }
 
-// Schema is what makes the tables.
+// Schema returns the statements that create the tables.
 func (*Postgres) Schema() []string { return postgres.Migrations() }
 
 // UnmarshalCaddyfile reads what follows `ledger`. Syntax:

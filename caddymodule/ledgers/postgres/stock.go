@@ -22,7 +22,7 @@ func (*Postgres) OpensStock(dsn string) bool {
 // in the database too, so that the database does not work for a client that has disconnected.
 func (*Postgres) OpenStock(dsn string) (*sql.DB, error) {
 	config, err := pgx.ParseConfig(dsn)
-	if err != nil { // what it says may repeat a password that is written in the wrong place
+	if err != nil { // the error may repeat a password that is written in the wrong place
 		return nil, errors.New("dsn: the address cannot be read: write postgres://user:password@host:5432/database, " +
 			"special characters in the password percent-encoded, or host=… user=… password=… dbname=…")
 	}

@@ -19,8 +19,8 @@ func init() { caddy.RegisterModule(new(SQLite)) }
 // SQLite keeps the ledger in a SQLite file, which several processes of one machine
 // may share.
 type SQLite struct {
-	// File is the path, made where there is none. A placeholder such as {env.LEDGER}
-	// may be in it. Required.
+	// File is the path of the file, which is created if it does not exist. It may contain a
+	// placeholder such as {env.LEDGER}. Required.
 	File string `json:"file,omitempty"`
 
 	path string
@@ -31,7 +31,7 @@ func (*SQLite) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "stockgate.ledgers.sqlite", New: func() caddy.Module { return new(SQLite) }}
 }
 
-// Provision finds the file. It does not open it: `caddy validate` must not.
+// Provision resolves the path. It does not open the file: `caddy validate` must not.
 func (s *SQLite) Provision(caddy.Context) (err error) {
 	file := caddy.NewReplacer().ReplaceKnown(s.File, "")
 	if file == "" {
@@ -41,13 +41,13 @@ func (s *SQLite) Provision(caddy.Context) (err error) {
 	return err
 }
 
-// OpenLedger opens the file when it is first used.
+// OpenLedger returns a ledger that opens the file on its first use.
 func (s *SQLite) OpenLedger() (ledger.Ledger, error) { return sqlite.Open(s.path) }
 
-// Identity is the file.
+// Identity returns the path of the file.
 func (s *SQLite) Identity() string { return s.path }
 
-// Schema is what makes the tables.
+// Schema returns the statements that create the tables.
 func (*SQLite) Schema() []string { return sqlite.Migrations() }
 
 // UnmarshalCaddyfile reads what follows `ledger`. Syntax:

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// OpensStock says whether an address is sqlite:FILE.
+// OpensStock reports whether an address is sqlite:FILE.
 func (*SQLite) OpensStock(dsn string) bool { return strings.HasPrefix(dsn, "sqlite:") }
 
 // OpenStock opens a shop's file, sqlite:/path, sqlite:///path or sqlite:path from where
-// the command runs. It is not changed, and not made where there is none.
+// the command runs. It neither changes nor creates the file.
 func (*SQLite) OpenStock(dsn string) (*sql.DB, error) {
 	file := strings.TrimPrefix(strings.TrimPrefix(dsn, "sqlite:"), "//")
 	if file == "" {
