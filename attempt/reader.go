@@ -33,10 +33,10 @@ type Reader struct {
 	bearerCookie bool
 	claims       *node
 
-	method  string // methodParam as sameParam compares it
-	needs   Needs
-	headersRead   nameSet
-	maxBody int64
+	method      string // methodParam as sameParam compares it
+	needs       Needs
+	headersRead nameSet
+	maxBody     int64
 	// bodyIgnored: the shop does not read the body of an order, so it may say anything.
 	bodyIgnored bool
 }

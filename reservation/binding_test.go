@@ -209,8 +209,8 @@ func TestBoundAgain(t *testing.T) {
 	both := func(c *reservation.ReserveRequest) { withKey("x", "p")(c); c.Ref = "order-1" }
 	tests := map[string]struct {
 		taken func(*reservation.ReserveRequest) // by r2
-		sold  bool                               // r2 is
-		byKey string                             // whom a third reserve by key and one by ref is bound to
+		sold  bool                              // r2 is
+		byKey string                            // whom a third reserve by key and one by ref is bound to
 		byRef string
 	}{
 		"neither is bound":    {nil, false, "r1", "r1"},

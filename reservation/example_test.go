@@ -34,17 +34,20 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	applied, err := store.Apply(ctx, file, reservation.ApplyOptions{By: "example"})
-	if err != nil {
+	if _, err := store.Apply(ctx, file, reservation.ApplyOptions{By: "example"}); err != nil {
 		panic(err)
 	}
 	if err := store.SetStatus(ctx, "launch", sale.Open, "example"); err != nil {
 		panic(err)
 	}
+	version, _, _, err := store.Journal().SaleDocument(ctx, "launch")
+	if err != nil {
+		panic(err)
+	}
 
 	for _, id := range []string{"order-1", "order-1", "order-2"} {
 		hold, refusal, err := store.Reserve(ctx, &reservation.ReserveRequest{
-			ID: id, Sale: "launch", Version: applied.Version, Buyer: "a hash",
+			ID: id, Sale: "launch", Version: version, Buyer: "a hash",
 			Lines: []sale.Line{{SKU: "console", Quantity: 1}}, HoldFor: time.Minute, Margin: time.Second, Mode: record.ModeResponse,
 		})
 		switch {

@@ -32,14 +32,14 @@ type ReserveRequest struct {
 	// Binding prevents a second reservation for the same attempt; the zero value binds
 	// nothing.
 	Binding Binding
-	// Ref is the shop's own name of the order; empty: none. RefShared: it names one
-	// order for all buyers; else each buyer may have an order of that name.
+	// Ref is the shop's own name of the order; empty: none. With RefShared it names one
+	// order for all buyers, otherwise each buyer may have an order of that name.
 	Ref       string
 	RefShared bool
 	// Gate is the name of the gate that asks; empty: it has none.
 	Gate string
 
-	// View learns what the answer tells of the units that are left; nil: nothing does.
+	// View learns from the answer which units are left; nil: no view does.
 	View View
 }
 
