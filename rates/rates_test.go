@@ -100,7 +100,7 @@ func TestSharedRateIsExactAcrossEdges(t *testing.T) {
 type leaky struct{ events, window, burst, level, at int64 }
 
 func (l *leaky) take(now int64) (wait int64) {
-	if now < l.at { // the clock was set back: time goes on from here
+	if now < l.at { // the clock was set back: time continues from here
 		l.at = now
 	}
 	level := max(0, l.level-(now-l.at)*l.events)

@@ -14,7 +14,7 @@ import (
 // lease is longer than any test.
 const lease = time.Hour / 2
 
-// Soon is a context that ends a call which would otherwise wait for ever.
+// Soon is a context that ends a call which would otherwise wait forever.
 func Soon(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
