@@ -17,7 +17,7 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// untold is an edge, not started, whose outcomes cannot be told: Confirm and Free with
+// untold is an edge, not started, whose outcomes cannot be sent: Confirm and Free with
 // the context that it returns go to the backlog.
 func untold(t *testing.T, counts *stocktest.Counter) (*edge.Edge, context.Context) {
 	e := stocktest.NewEdge(t, stocktest.Options(redistest.Embedded(t)), edge.Options{Metrics: counts})

@@ -38,7 +38,7 @@ func TestStartAndStop(t *testing.T) {
 	}
 }
 
-// Stop tells Redis what waits; what cannot be told within its time stays untold.
+// Stop sends the outcomes that wait; those that cannot be sent within its time are lost.
 func TestStopTellsTheBacklog(t *testing.T) {
 	for name, answers := range map[string]bool{"redis answers": true, "redis is gone": false} {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// What one edge is told, the other learns by itself.
+// A change through one edge reaches the other one by itself.
 func TestEdgesAgree(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		first := stocktest.NewEdge(t, stocktest.Options(b), edge.Options{})

@@ -21,7 +21,7 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// everything does every operation once, checks the books, and follows the journal.
+// everything does every operation once, checks the stock, and follows the journal.
 func everything(t *testing.T, o shard.Options, c redis.UniversalClient) *edge.Edge {
 	t.Helper()
 	e, ops := stocktest.WithHolds(t, o)

@@ -149,8 +149,8 @@ func TestRebuildOfWhatExpired(t *testing.T) {
 	s.UntilDrained(l)
 }
 
-// While what Redis had is not all carried over, an outcome of a reservation that is still
-// aside has to wait, nothing ends by its deadline, and the sale is not opened.
+// While what Redis had is not all merged, an outcome of a reservation that is still
+// in the previous life has to wait, nothing ends by its deadline, and the sale is not opened.
 func TestRebuildWaitsForWhatIsAside(t *testing.T) {
 	server, s, l := ledgertest.Drained(t, 100, 20)
 	c, ctx := server.Client(), ledgertest.Soon(t)
@@ -212,7 +212,7 @@ func TestRebuildWaitsForWhatIsAside(t *testing.T) {
 	s.UntilDrained(l)
 }
 
-// breakOff lets a rebuild end before it has carried anything over, and returns what
+// breakOff lets a rebuild end before it has merged anything, and returns what
 // lets the next one go on.
 func breakOff(t *testing.T, c *redis.Client, rebuild func() error) (mend func()) {
 	t.Helper()
@@ -240,7 +240,7 @@ func breakOff(t *testing.T, c *redis.Client, rebuild func() error) (mend func())
 	}
 }
 
-// What was released while it was aside must not be held again.
+// What was released in the previous life must not be held again.
 func TestCarryOfWhatWasReleased(t *testing.T) {
 	_, s, _ := ledgertest.Drained(t, 10, 0)
 	ctx := ledgertest.Soon(t)
@@ -285,7 +285,7 @@ func TestRebuildKeepsAnExtension(t *testing.T) {
 		_, err := recovery.Rebuild(ctx, l, s.Store, "s", recovery.RebuildOptions{Force: true})
 		return err
 	})
-	// until it is carried over, nothing ends by the ledger's deadline
+	// until it is merged, nothing ends by the ledger's deadline
 	if err := server.Client().ZAdd(ctx, "stockgate:{s.0}:deadlines", redis.Z{Score: 1, Member: "h"}).Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -109,7 +109,7 @@ type rebuilding struct {
 	doc    ledger.Document
 	file   *sale.Sale
 	status sale.Status // before the rebuild
-	// forgets: reservations that are over need no record, because no previous life is set aside.
+	// forgets: reservations that are over need no record, because there is no previous life.
 	forgets bool
 	// oversold are cells of which more was sold than there was.
 	oversold []ledger.Cell

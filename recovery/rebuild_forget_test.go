@@ -17,7 +17,7 @@ import (
 )
 
 // What is over when Redis has lost a sale is not put back, and no token of before makes it
-// again. Where Redis has something of before, all is put back until that is carried over.
+// again. Where Redis has something of before, all is put back until that is merged.
 func TestRebuildForgets(t *testing.T) {
 	on := redistest.Embedded(t)
 	s := ledgertest.NewSeller(t, on, 100)
@@ -73,7 +73,7 @@ func TestRebuildForgets(t *testing.T) {
 	}
 	evidence := &reservation.Evidence{Sale: "s", ID: h.ID, Buyer: "buyer of refused", Epoch: h.Epoch, Created: h.Created, Exp: h.Exp, Ref: h.Ref, Lines: h.Lines}
 
-	rebuildWith(true) // all of before is aside
+	rebuildWith(true) // the previous life has all of before
 	if forgotten() {
 		t.Error("it was not put back while something of before was there")
 	}

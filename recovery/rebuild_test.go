@@ -229,7 +229,7 @@ func TestRebuildAfterARollback(t *testing.T) {
 			}
 			ledgertest.SameRaw(t, ledgertest.Raw(t, c), before)
 
-			// it breaks off, and is half carried over; one record is not readable
+			// it breaks off, and is half merged; one record is not readable
 			ctx := ledgertest.Soon(t)
 			if err := c.HSet(ctx, "stockgate:{s.0}:records", "unreadable", "x").Err(); err != nil {
 				t.Fatal(err)

@@ -47,7 +47,7 @@ func (m *market) spoil(r *rand.Rand, name, text string) string {
 		if e != nil {
 			m.t.Fatal(e)
 		}
-		if key == "unpaid" { // its times are not part of the books
+		if key == "unpaid" { // its times are not part of the stock
 			err = m.client.HSet(ctx, tag+key, field, []string{"rubbish", "777", "777 1"}[r.IntN(3)]).Err()
 			break
 		}

@@ -112,7 +112,7 @@ func plain(text string) string {
 	}, text)
 }
 
-// reserveArgs are the arguments of a call that makes some claims.
+// reserveArgs returns the arguments of a call with some reserve requests.
 func reserveArgs(claims []*encodedRequest) []any {
 	var terms []*string
 	places := make([]int, len(claims))

@@ -62,7 +62,7 @@ func (c *clocked) lose(stock int64, limits ...sale.Limit) {
 	stocktest.Load(c.t, c.Store, stocktest.OpenSale("s", stock, limits...))
 }
 
-// claimOf is a claim on one unit of "a" by Ann, of the present version of the sale.
+// claimOf is a reserve request for one unit of "a" by Ann, of the present version of the sale.
 func (c *clocked) claimOf(id string, edit ...func(*reservation.ReserveRequest)) *reservation.ReserveRequest {
 	c.t.Helper()
 	b, err := c.SaleStock(stocktest.Soon(c.t), "s")
@@ -117,7 +117,7 @@ func (c *clocked) cell() [5]int64 {
 	return [5]int64{a.Stock, a.Available, a.Held, a.InDoubt, a.Confirmed}
 }
 
-// told are the kinds of the movements after the first few, with one field of each.
+// told returns the kinds of the movements after the first few, with one field of each.
 func (c *clocked) told(field string, after int) []string {
 	c.t.Helper()
 	movements, err := c.Journal().Movements(stocktest.Soon(c.t), "s", int64(after), math.MaxInt32)

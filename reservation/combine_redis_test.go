@@ -135,7 +135,7 @@ func (c *crowded) all(want func(error) bool) {
 
 func fine(err error) bool { return err == nil }
 
-// held are the reservations that the journal has, in its order.
+// heldIn returns the reservations that the journal has, in its order.
 func heldIn(r *stocktest.Raw) (ids []string) {
 	for _, e := range r.Journal {
 		if e.Kind == "held" && e.ID != "first" {

@@ -10,7 +10,7 @@ import (
 )
 
 // Operation is one operation of a script call, for tests of the scripts themselves: a
-// claim with the time after which it must not run, or a name and arguments.
+// reserve request with the time after which it must not run, or a name and arguments.
 type Operation struct {
 	Claim    *ReserveRequest
 	NotAfter int64
@@ -21,7 +21,7 @@ type Operation struct {
 // Waiting is how many wait for Redis on this store.
 func (s *Store) Waiting() int { return s.Calls.Waiting() }
 
-// Together sends a claim and another operation in one batch, and returns how to wait for
+// Together sends a reserve request and another operation in one batch, and returns how to wait for
 // the answer to each.
 func (s *Store) Together(ctx context.Context, c *ReserveRequest, op Operation) (claimed, done func() (string, error)) {
 	claim := &Call{Ctx: ctx, Request: request{claim: c.encode()}, Done: make(chan combine.SourceAnswer[result], 1)}

@@ -16,7 +16,7 @@ func ofGate(name string) func(*reservation.ReserveRequest) {
 	return func(c *reservation.ReserveRequest) { c.Gate = name }
 }
 
-// due claims what is to be asked about now.
+// due takes the probes that are due now.
 func (c *clocked) due(gate string, p reservation.ProbePlan) []string {
 	c.t.Helper()
 	var ids []string

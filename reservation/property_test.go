@@ -23,7 +23,7 @@ const (
 // Whatever is done in whatever order, at whatever time: redis-server, the embedded
 // server and the model give the same answers and hold the same, nothing is
 // oversold, nothing takes effect twice, every hold is in one state, a refusal
-// charges nothing and the books balance, after every step. In the end every hold
+// charges nothing and the stock balances, after every step. In the end every hold
 // ends.
 func TestRandomOperations(t *testing.T) {
 	on := servers(t)

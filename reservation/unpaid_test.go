@@ -15,14 +15,14 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// owes puts a claim into counters of unpaid holds: one at a time, two that ended in an hour.
+// owes puts a reserve request into counters of unpaid holds: one at a time, two that ended in an hour.
 func owes(fields ...string) func(*reservation.ReserveRequest) {
 	return func(c *reservation.ReserveRequest) {
 		c.Mode, c.Unpaid = record.ModeBackend, reservation.Owed{Fields: fields, AtOnce: 1, Ended: 2, Within: time.Hour}
 	}
 }
 
-// tooMany fails the test unless a claim is refused for unpaid holds, with so many seconds.
+// tooMany fails the test unless a reserve request is refused for unpaid holds, with so many seconds.
 func (c *clocked) tooMany(id string, retryAfter int64, edit ...func(*reservation.ReserveRequest)) {
 	c.t.Helper()
 	_, no, err := c.Reserve(stocktest.Soon(c.t), c.claimOf(id, edit...))
