@@ -14,9 +14,9 @@ func Active() (edge *edge.Edge, drain func(context.Context) error) {
 	if app == nil || app.Runtime() == nil {
 		return nil, nil
 	}
-	desk := app.Runtime()
-	return desk.Edge, func(ctx context.Context) error {
-		desk.Wait(ctx)
-		return desk.Stop(ctx)
+	running := app.Runtime()
+	return running.Edge, func(ctx context.Context) error {
+		running.Wait(ctx)
+		return running.Stop(ctx)
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // Runtime returns the app's edge runtime, nil before Start.
-func (a *App) Runtime() *edgeruntime.Runtime { return a.desk.Load() }
+func (a *App) Runtime() *edgeruntime.Runtime { return a.runtime.Load() }
 
 // Signer signs reservation tokens. Call it only after Start.
 func (a *App) Signer() *token.Signer { return a.signing.Load().signer }

@@ -56,7 +56,7 @@ type App struct {
 	rates         *shard.Options                      // nil: those of options
 	signing       atomic.Pointer[signing]             // nil before Start
 	poolKey       string                              // of the pooled edge runtime
-	desk          atomic.Pointer[edgeruntime.Runtime] // nil before Start
+	runtime       atomic.Pointer[edgeruntime.Runtime] // nil before Start
 	parts         parts
 	fast          listeners
 }
@@ -119,7 +119,7 @@ func (a *App) Start() error {
 	if err := a.unlistedItems.start(a, d); err != nil {
 		return err
 	}
-	a.desk.Store(d) // the edge now knows which sales must exist
+	a.runtime.Store(d) // the edge now knows which sales must exist
 	if err := a.journals.start(key, d); err != nil {
 		return err
 	}

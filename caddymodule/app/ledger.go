@@ -124,7 +124,7 @@ func (b *journalService) provision(a *App, ctx caddy.Context) error {
 var journalWorkers = caddy.NewUsagePool()
 
 // start begins to trim and copy the journals of an edge runtime.
-func (b *journalService) start(desk string, d *edgeruntime.Runtime) error {
+func (b *journalService) start(runtimeKey string, d *edgeruntime.Runtime) error {
 	identity := ""
 	if b.module != nil {
 		identity = string(b.module.CaddyModule().ID) + " " + b.module.Identity()
@@ -133,7 +133,7 @@ func (b *journalService) start(desk string, d *edgeruntime.Runtime) error {
 	if b.outbox != nil {
 		sink = fmt.Sprintf("%+v", *b.outbox)
 	}
-	hash := sha256.Sum256(fmt.Appendf(nil, "%s %q %+v %q", desk, identity, b.keep, sink))
+	hash := sha256.Sum256(fmt.Appendf(nil, "%s %q %+v %q", runtimeKey, identity, b.keep, sink))
 	key := hex.EncodeToString(hash[:])
 	k, _, err := journalWorkers.LoadOrNew(key, func() (caddy.Destructor, error) { return startJournalWorker(b, d) })
 	if err != nil {

@@ -40,7 +40,7 @@ var ErrOld = errors.New("redis has not told the stock for some time")
 // second, large ones less often. The first caller starts the read, and callers that arrive
 // in the meantime share it.
 type Cache struct {
-	desk *edgeruntime.Runtime
+	runtime *edgeruntime.Runtime
 	Options
 	mu      sync.Mutex
 	sales   map[string]*Overview
@@ -71,10 +71,10 @@ type Overview struct {
 func Of(place *atomic.Pointer[Cache], d *edgeruntime.Runtime, how Options) *Cache {
 	for {
 		b := place.Load()
-		if b != nil && b.desk == d {
+		if b != nil && b.runtime == d {
 			return b
 		}
-		if fresh := (&Cache{desk: d, Options: how, sales: make(map[string]*Overview)}); place.CompareAndSwap(b, fresh) {
+		if fresh := (&Cache{runtime: d, Options: how, sales: make(map[string]*Overview)}); place.CompareAndSwap(b, fresh) {
 			return fresh
 		}
 	}
@@ -149,7 +149,7 @@ func (b *Cache) read(id string) <-chan singleflight.Result {
 		started := time.Now()
 		cells := make(map[string]record.Cell)
 		var lines map[string]sale.Line
-		books, err := b.desk.Store.Overview(context.Background(), id, func(name string, c record.Cell) {
+		books, err := b.runtime.Store.Overview(context.Background(), id, func(name string, c record.Cell) {
 			if len(cells) <= b.Most {
 				cells[name] = c
 			}
@@ -158,7 +158,7 @@ func (b *Cache) read(id string) <-chan singleflight.Result {
 			cells = nil
 		} else if err == nil && b.Lines {
 			ctx, cancel := context.WithTimeout(context.Background(), linesWithin)
-			lines, err = b.desk.Store.Lines(ctx, id)
+			lines, err = b.runtime.Store.Lines(ctx, id)
 			cancel()
 		}
 		next.tried, next.err = time.Now(), err
@@ -172,7 +172,7 @@ func (b *Cache) read(id string) <-chan singleflight.Result {
 
 // put caches a sale's overview, and drops those of sales that no longer exist.
 func (b *Cache) put(id string, s *Overview) {
-	catalogue := b.desk.Catalogue()
+	catalogue := b.runtime.Catalogue()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for other := range b.sales {
