@@ -210,7 +210,7 @@ func TestBuyerLeavesWhileReserving(t *testing.T) {
 	await(t, "the buyer has left", left)
 	e.untilBuyersLeft()
 	proxy.ReleaseRequests()
-	eventually(t, "the attempt has ended", func() bool { return e.goroutines("caddymodule.(*Gate).sell") == 0 })
+	eventually(t, "the attempt has ended", func() bool { return e.goroutines("gate.(*Gate).sell") == 0 })
 	e.untilExpected("flash", 1, 0, 0, 0)
 	if r := e.buy(one("b", "7", 1, "")); r.status != http.StatusCreated {
 		t.Errorf("the unit was not sold to the next: %v", r)

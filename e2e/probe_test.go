@@ -161,7 +161,7 @@ func TestProbesAreSharedAndEnd(t *testing.T) {
 			e.mustReload(changed)
 		}
 	}
-	const running = "caddymodule.(*prober).run"
+	const running = "probe.(*prober).run"
 	for _, e := range edges {
 		eventually(t, "one prober is left", func() bool { return e.goroutines(running) == 1 })
 	}

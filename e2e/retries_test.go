@@ -265,7 +265,7 @@ func TestLeavingBuyerFindsHisAnswer(t *testing.T) {
 	e.untilBuyersLeft()
 	close(answer)
 	e.untilExpected("flash", 0, 0, 0, 1)
-	eventually(t, "the attempt has ended", func() bool { return e.goroutines("caddymodule.(*Gate).sell") == 0 })
+	eventually(t, "the attempt has ended", func() bool { return e.goroutines("gate.(*Gate).sell") == 0 })
 	r := e.buy(one("a", "7", 1, "").under("k1"))
 	if r.status != 201 || r.body != strings.Repeat("o", 2048) || r.header.Get("Stockgate-Replayed") != "true" {
 		t.Errorf("the buyer comes back: %v", r)

@@ -147,7 +147,7 @@ type Script struct {
 // Scripts are the scripts for one kind of server.
 type Scripts struct {
 	// Claim takes stock: reserve. A full Redis refuses to start it.
-	Reserve Script
+	Claim Script
 	// Manage changes a sale: adjust, apply, status, repair, align. A full Redis refuses to start it.
 	Manage Script
 	// Settle ends what has begun: confirm, release, doubt, expire, return, extend, free,
@@ -170,7 +170,7 @@ type Scripts struct {
 
 // All returns the scripts in the order of the fields.
 func (s Scripts) All() []Script {
-	return []Script{s.Reserve, s.Manage, s.Settle, s.List, s.Enroll, s.Rate, s.Trim, s.Renew, s.Restore}
+	return []Script{s.Claim, s.Manage, s.Settle, s.List, s.Enroll, s.Rate, s.Trim, s.Renew, s.Restore}
 }
 
 // For Redis 7 and Valkey. The first line tells the server which scripts may run
@@ -190,7 +190,7 @@ func build(claim, settle string) Scripts {
 		when("examine", examine),
 	}
 	return Scripts{
-		Reserve: script("claim", claim, shard, later("load_bindings", "bound_verdict, with_named", books, bindings),
+		Claim: script("claim", claim, shard, later("load_bindings", "bound_verdict, with_named", books, bindings),
 			later("load_unpaid", "parse_unpaid, unpaid_text, counting, prune", unpaid), reserve),
 		Manage:  script("manage", claim, shard, asked, books, bindings, unpaid, states, strings.Join(managing, "\n"), flush, dispatch),
 		Settle:  script("settle", settle, shard, asked, books, bindings, unpaid, states, strings.Join(settling, "\n"), flush, dispatch),

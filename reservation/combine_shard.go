@@ -156,7 +156,7 @@ func (s *Store) runTogether(ctx context.Context, sale string, batch []*Call) {
 func (s *Store) allTogether(ctx context.Context, sale string, claims, others []*Call) {
 	keys, before := s.shard.ShardKeys(sale), s.shard.Clock(sale).Mark()
 	done := s.shard.EvalReplicated(ctx, s.shard.Redis, s.shard.Options.ReplicaAcks,
-		shard.ScriptCall{Script: s.shard.Scripts.Reserve, Keys: keys, Args: reserveArgs(requestsOf(claims))},
+		shard.ScriptCall{Script: s.shard.Scripts.Claim, Keys: keys, Args: reserveArgs(requestsOf(claims))},
 		shard.ScriptCall{Script: s.shard.Scripts.Settle, Keys: keys, Args: s.shard.OperationArgs(sale, operationsOf(others))})
 	finish := func(batch []*Call, e shard.Evaluated, again func([]*Call)) {
 		if redis.HasErrorPrefix(e.Err, "NOSCRIPT") { // it did not run: alone it is loaded first

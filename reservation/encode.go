@@ -179,6 +179,6 @@ func reserveArgs(claims []*encodedRequest) []any {
 // after the call.
 func (s *Store) reserveAt(ctx context.Context, sale string, claims []*encodedRequest) ([]shard.Reply, int64, error) {
 	before := s.shard.Clock(sale).Mark()
-	raw, failed := s.shard.Eval(ctx, s.shard.ReserveClient, s.shard.Scripts.Reserve, s.shard.ShardKeys(sale), reserveArgs(claims), s.shard.Options.ReplicaAcks)
+	raw, failed := s.shard.Eval(ctx, s.shard.ReserveClient, s.shard.Scripts.Claim, s.shard.ShardKeys(sale), reserveArgs(claims), s.shard.Options.ReplicaAcks)
 	return s.shard.Replies(sale, before, raw, len(claims), failed)
 }

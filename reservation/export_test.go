@@ -63,7 +63,7 @@ func (s *Store) CallSeq(ctx context.Context, sale string, latest Latest, ops ...
 			n++
 		}
 		var args []any
-		if script == s.shard.Scripts.Reserve && n > 0 {
+		if script == s.shard.Scripts.Claim && n > 0 {
 			claims := make([]*encodedRequest, n)
 			for i, op := range ops[:n] {
 				claims[i] = op.Claim.encode()
@@ -96,7 +96,7 @@ func (s *Store) CallSeq(ctx context.Context, sale string, latest Latest, ops ...
 func (s *Store) scriptOf(op Operation) lua.Script {
 	switch {
 	case op.Claim != nil:
-		return s.shard.Scripts.Reserve
+		return s.shard.Scripts.Claim
 	case op.Name == "adjust" || op.Name == "apply" || op.Name == "status" || op.Name == "repair" || op.Name == "align":
 		return s.shard.Scripts.Manage
 	}

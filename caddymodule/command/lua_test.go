@@ -67,7 +67,7 @@ func TestLuaDumpAsJSON(t *testing.T) {
 	}
 	one := list[0]
 	r = sitetest.Run(t, "", "lua", "dump", "claim", "--json")
-	if err := json.Unmarshal([]byte(r.Out), &one); err != nil || one.Source != lua.Redis.Reserve.Source || one.SHA1 != lua.Redis.Reserve.SHA {
+	if err := json.Unmarshal([]byte(r.Out), &one); err != nil || one.Source != lua.Redis.Claim.Source || one.SHA1 != lua.Redis.Claim.SHA {
 		t.Errorf("%v %+v", err, r)
 	}
 }
