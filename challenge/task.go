@@ -8,25 +8,18 @@ import (
 	"net/netip"
 	"strconv"
 	"time"
+
+	"github.com/stockgate/stockgate/internal/mac"
 )
 
 // version begins each task. It stands for all that is fixed about the format.
 const version = "1"
 
 // Key makes and recognises tasks. Edges with the same key accept each other's.
-type Key struct{ inner, outer [sha256.BlockSize]byte }
+type Key struct{ secret [sha256.Size]byte }
 
 // NewKey makes a key of a secret that all edges have.
-func NewKey(secret [sha256.Size]byte) Key {
-	var k Key
-	copy(k.inner[:], secret[:])
-	copy(k.outer[:], secret[:])
-	for i := range k.inner {
-		k.inner[i] ^= 0x36
-		k.outer[i] ^= 0x5c
-	}
-	return k
-}
+func NewKey(secret [sha256.Size]byte) Key { return Key{secret} }
 
 // Scope is what a task is bound to. Its solutions are not accepted elsewhere.
 type Scope struct {
@@ -57,19 +50,15 @@ func (k *Key) task(s Scope, minute int64, bits int) task {
 	return task{minute, bits, k.seed(s, minute, bits)}
 }
 
-// seed is an HMAC-SHA-256 (RFC 2104), cut to seedSize. Each part begins with its length.
+// seed is an HMAC-SHA-256, cut to seedSize. Each part begins with its length.
 func (k *Key) seed(s Scope, minute int64, bits int) seed {
 	var room [512]byte
-	b := append(room[:0], k.inner[:]...)
-	b = append(b, version...)
+	b := append(room[:mac.BlockSize], version...)
 	b = binary.BigEndian.AppendUint64(b, uint64(minute))
 	b = append(b, byte(bits))
 	b = appendPart(appendPart(b, s.Gate), s.Sale)
 	b = appendNetwork(b, s.Address)
-	inner := sha256.Sum256(b)
-	var outer [sha256.BlockSize + sha256.Size]byte
-	copy(outer[copy(outer[:], k.outer[:]):], inner[:])
-	whole := sha256.Sum256(outer[:])
+	whole := mac.Sum(&k.secret, b)
 	return seed(whole[:seedSize])
 }
 

@@ -1,9 +1,10 @@
 package identity
 
 import (
-	"crypto/sha256"
 	"net/netip"
 	"strconv"
+
+	"github.com/stockgate/stockgate/internal/mac"
 )
 
 // MaxListText is the maximum length of a list entry in bytes.
@@ -22,14 +23,14 @@ type ListKey = [16]byte
 
 func (s *Secret) ListText(kind, value string) ListKey {
 	var room [hmacRoom]byte
-	b := append(append(append(room[:sha256.BlockSize], "list "...), kind...), 0)
+	b := append(append(append(room[:mac.BlockSize], "list "...), kind...), 0)
 	return s.hmac(append(b, value...))
 }
 
 // ListPrefix hashes the bytes of the prefix's address.
 func (s *Secret) ListPrefix(p netip.Prefix) ListKey {
 	var room [hmacRoom]byte
-	b := append(append(room[:sha256.BlockSize], "list "...), PrefixFamily(p)...)
+	b := append(append(room[:mac.BlockSize], "list "...), PrefixFamily(p)...)
 	b = append(strconv.AppendInt(b, int64(p.Bits()), 10), 0)
 	if p.Addr().Is4() {
 		a := p.Addr().As4()

@@ -1,8 +1,9 @@
 package identity
 
 import (
-	"crypto/sha256"
 	"encoding/base64"
+
+	"github.com/stockgate/stockgate/internal/mac"
 )
 
 // Secret hashes identities, so that Redis holds no phone number and no address. All edges of
@@ -17,11 +18,11 @@ func (s *Secret) Identity(kind, value string) string {
 }
 
 // identityRoom is enough for a block and the text of nearly every identity.
-const identityRoom = sha256.BlockSize + 320
+const identityRoom = mac.BlockSize + 320
 
 // begin appends an empty block and the kind of what is hashed. The value follows.
 func (s *Secret) begin(b []byte, kind string) []byte {
-	var block [sha256.BlockSize]byte
+	var block [mac.BlockSize]byte
 	return append(append(append(b, block[:]...), kind...), 0)
 }
 
@@ -33,27 +34,10 @@ func (s *Secret) hashText(prefix string, b []byte) string {
 }
 
 // hmacRoom is enough for a block, the longest form and the longest value.
-const hmacRoom = sha256.BlockSize + 5 + 32 + 1 + MaxListText
+const hmacRoom = mac.BlockSize + 5 + 32 + 1 + MaxListText
 
-// hmac is HMAC-SHA-256 (RFC 2104), cut to 128 bits, of what follows the first block of b. It is
-// written out because every attempt needs it: unlike crypto/hmac, it allocates nothing on the
-// heap.
+// hmac is HMAC-SHA-256, cut to 128 bits, of what follows the first block of b.
 func (s *Secret) hmac(b []byte) ListKey {
-	for i := range sha256.BlockSize {
-		b[i] = 0x36
-	}
-	for i, k := range s {
-		b[i] ^= k
-	}
-	inner := sha256.Sum256(b)
-	var outer [sha256.BlockSize + sha256.Size]byte
-	for i := range sha256.BlockSize {
-		outer[i] = 0x5c
-	}
-	for i, k := range s {
-		outer[i] ^= k
-	}
-	copy(outer[sha256.BlockSize:], inner[:])
-	sum := sha256.Sum256(outer[:])
+	sum := mac.Sum((*[32]byte)(s), b)
 	return ListKey(sum[:16])
 }

@@ -194,7 +194,7 @@ func (s *sending) send(ctx context.Context) (*batch, error) {
 		}
 		s.metrics.OutboxPosted(a.class())
 		if b.lost != nil {
-			s.log.Error("movements were trimmed before the outbox could send them, and the receiver was told so: give it the ledger's copy if there is one, or compare it with the sale's books",
+			s.log.Error("movements were trimmed before the outbox could send them, and the receiver was told so: give it the ledger's copy if there is one, or compare it with the sale's stock",
 				zap.String("sale", s.sale), zap.Int64("from", b.lost.From), zap.Int64("to", b.lost.To))
 		}
 		s.metrics.OutboxSent(s.sale, b.movements)
