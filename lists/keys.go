@@ -9,21 +9,19 @@ const listParts = 1 << listPartBits
 
 const listPartBits = 10
 
-func (l *Lists) listPrefix(list string) string { return l.shard.Prefix + ":list:{" + list + "}:" }
-
 // listMetaKey is the hash that names the last change of a list.
-func (l *Lists) listMetaKey(list string) string { return l.listPrefix(list) + "meta" }
+func (l *Lists) listMetaKey(list string) string { return l.shard.ListKey(list, "meta") }
 
 // listLogKey is the stream of a list's last changes.
-func (l *Lists) listLogKey(list string) string { return l.listPrefix(list) + "log" }
+func (l *Lists) listLogKey(list string) string { return l.shard.ListKey(list, "log") }
 
 // listFormsKey is the hash of the forms of a list's entries.
-func (l *Lists) listFormsKey(list string) string { return l.listPrefix(list) + "forms" }
+func (l *Lists) listFormsKey(list string) string { return l.shard.ListKey(list, "forms") }
 
 // listPartKey is one of the sets of a list's entries.
 func (l *Lists) listPartKey(list string, part int) string {
-	return l.listPrefix(list) + strconv.Itoa(part)
+	return l.shard.ListKey(list, strconv.Itoa(part))
 }
 
 // listChannel is where changes of a list are published.
-func (l *Lists) listChannel(list string) string { return l.listPrefix(list) + "notices" }
+func (l *Lists) listChannel(list string) string { return l.shard.ListKey(list, "notices") }

@@ -110,18 +110,6 @@ func (l *Lists) Count(ctx context.Context, list string) (int64, error) {
 	return m.count, err
 }
 
-// Has says whether exactly this entry is in the list: an address within a listed prefix is not.
-func (l *Lists) Has(ctx context.Context, secret *identity.Secret, list string, e Entry) (bool, error) {
-	m, err := l.listMeta(ctx, list)
-	if err != nil {
-		return false, err
-	}
-	if err := m.readable(secret); err != nil {
-		return false, err
-	}
-	return l.listHasAny(ctx, list, []identity.ListKey{e.key(secret)})
-}
-
 // listHasAny looks up several keys in one round trip.
 func (l *Lists) listHasAny(ctx context.Context, list string, keys []identity.ListKey) (bool, error) {
 	pipe := l.shard.Redis.Pipeline()
@@ -138,27 +126,6 @@ func (l *Lists) listHasAny(ctx context.Context, list string, keys []identity.Lis
 		}
 	}
 	return false, nil
-}
-
-// Scan calls yield with the keyed hashes of a list's entries, up to about ten thousand at a
-// time, until yield fails. It may miss entries that are added meanwhile, and may include
-// entries that are removed.
-func (l *Lists) Scan(ctx context.Context, list string, yield func(keys [][16]byte) error) error {
-	m, err := l.listMeta(ctx, list)
-	if err != nil {
-		return err
-	}
-	at := 0
-	for at < listParts {
-		var keys []identity.ListKey
-		if keys, at, err = l.listRead(ctx, list, m.count, at); err != nil {
-			return err
-		}
-		if err := yield(keys); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // listRead reads some parts of a list of about count entries, from part at on, and returns the

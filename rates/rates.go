@@ -117,7 +117,7 @@ func (r *Rates) Take(ctx context.Context, tries []Try) (over int, wait time.Dura
 		return -1, 0, nil
 	case lua.Over:
 		over = min(max(int(answer.Number(1)), 1), len(tries)) - 1
-		wait = time.Duration(answer.Number(2)) * time.Millisecond
+		wait = answer.Duration(2)
 		// Redis's clock has reached at least the ms in which the call was made.
 		r.over.remember(tries[over], asked.Add(wait-time.Millisecond))
 		return over, wait, nil

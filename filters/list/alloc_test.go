@@ -9,7 +9,9 @@ import (
 	"github.com/stockgate/stockgate/filters/list"
 )
 
-const large = list.MaxEntries
+// large is how many entries a large list has, others how many lookups of other values
+// there are.
+const large, others = list.MaxEntries, 1_000_000
 
 // TestLookupsDoNotAllocate looks at the paths that every attempt takes.
 func TestLookupsDoNotAllocate(t *testing.T) {

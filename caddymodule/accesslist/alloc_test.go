@@ -1,6 +1,6 @@
 //go:build !race
 
-package lists
+package accesslist
 
 import (
 	"context"

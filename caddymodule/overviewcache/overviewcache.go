@@ -1,6 +1,6 @@
 // Package bookcache is the overview cache: it keeps the overviews of the sales in memory,
 // so that status and metrics cost Redis little however often they are read.
-package bookcache
+package overviewcache
 
 import (
 	"context"
@@ -149,7 +149,7 @@ func (b *Cache) read(id string) <-chan singleflight.Result {
 		started := time.Now()
 		cells := make(map[string]record.Cell)
 		var lines map[string]sale.Line
-		books, err := b.runtime.Store.Overview(context.Background(), id, func(name string, c record.Cell) {
+		overview, err := b.runtime.Store.Overview(context.Background(), id, func(name string, c record.Cell) {
 			if len(cells) <= b.Most {
 				cells[name] = c
 			}
@@ -163,7 +163,7 @@ func (b *Cache) read(id string) <-chan singleflight.Result {
 		}
 		next.tried, next.err = time.Now(), err
 		if err == nil {
-			next.Overview, next.Cells, next.lines, next.read, next.took = books, cells, lines, next.tried, next.tried.Sub(started)
+			next.Overview, next.Cells, next.lines, next.read, next.took = overview, cells, lines, next.tried, next.tried.Sub(started)
 		}
 		b.put(id, &next)
 		return nil, nil

@@ -1,4 +1,4 @@
-package lists
+package accesslist
 
 import (
 	"slices"
@@ -16,8 +16,8 @@ func ReadNames(into *[]string) func(*caddyfile.Dispenser, string) error {
 			return err
 		}
 		for _, name := range names {
-			if !IsName(name) {
-				return d.Errf("%q: %s", name, NameRule)
+			if !isName(name) {
+				return d.Errf("%q: %s", name, nameRule)
 			}
 			if slices.Contains(*into, name) {
 				return d.Errf("list %s is named twice: once is enough", name)

@@ -1,4 +1,4 @@
-package bookcache
+package overviewcache
 
 import (
 	"errors"
@@ -12,25 +12,25 @@ import (
 
 // A cached overview stays usable for some seconds after Redis stops answering. The test
 // runs in a synctest bubble because a real machine could stall between two clock reads.
-func TestBooksGrowOld(t *testing.T) { synctest.Test(t, booksGrowOld) }
+func TestOverviewsGrowOld(t *testing.T) { synctest.Test(t, overviewsGrowOld) }
 
-func booksGrowOld(t *testing.T) {
+func overviewsGrowOld(t *testing.T) {
 	away := errors.New("away")
-	books := new(reservation.Overview)
+	overview := new(reservation.Overview)
 	for name, c := range map[string]struct {
 		Overview
 		readAgo, triedAgo time.Duration
 		fresh             bool
 		err               error
 	}{
-		"just read":               {Overview{Overview: books}, 0, 0, true, nil},
-		"read a second ago":       {Overview{Overview: books}, time.Second, time.Second, false, nil},
-		"large, two seconds ago":  {Overview{Overview: books, pause: 3 * time.Second}, 2 * time.Second, 2 * time.Second, true, nil},
-		"large, four seconds ago": {Overview{Overview: books, pause: 3 * time.Second}, 4 * time.Second, 4 * time.Second, false, nil},
-		"large, away for a while": {Overview{Overview: books, pause: 3 * time.Second, err: away}, 7 * time.Second, 0, true, nil},
-		"away for four seconds":   {Overview{Overview: books, err: away}, 4 * time.Second, 0, true, nil},
-		"away for six seconds":    {Overview{Overview: books, err: away}, 6 * time.Second, 0, true, away},
-		"not asked for a minute":  {Overview{Overview: books}, time.Minute, time.Minute, false, ErrOld},
+		"just read":               {Overview{Overview: overview}, 0, 0, true, nil},
+		"read a second ago":       {Overview{Overview: overview}, time.Second, time.Second, false, nil},
+		"large, two seconds ago":  {Overview{Overview: overview, pause: 3 * time.Second}, 2 * time.Second, 2 * time.Second, true, nil},
+		"large, four seconds ago": {Overview{Overview: overview, pause: 3 * time.Second}, 4 * time.Second, 4 * time.Second, false, nil},
+		"large, away for a while": {Overview{Overview: overview, pause: 3 * time.Second, err: away}, 7 * time.Second, 0, true, nil},
+		"away for four seconds":   {Overview{Overview: overview, err: away}, 4 * time.Second, 0, true, nil},
+		"away for six seconds":    {Overview{Overview: overview, err: away}, 6 * time.Second, 0, true, away},
+		"not asked for a minute":  {Overview{Overview: overview}, time.Minute, time.Minute, false, ErrOld},
 		"never read, just failed": {Overview{err: away}, 0, 0, true, away},
 	} {
 		c.pause = max(c.pause, overviewReadEvery)
@@ -49,9 +49,9 @@ func booksGrowOld(t *testing.T) {
 
 // Reads of all sales take at most a twentieth of the time. A sale that is read quickly, or
 // whose read failed, does not wait for the others.
-func TestBooksArePaced(t *testing.T) { synctest.Test(t, booksArePaced) }
+func TestOverviewsArePaced(t *testing.T) { synctest.Test(t, overviewsArePaced) }
 
-func booksArePaced(t *testing.T) {
+func overviewsArePaced(t *testing.T) {
 	b := &Cache{Options: Options{Most: 1000, Lines: true, Longest: 30 * time.Second}, sales: make(map[string]*Overview)}
 	for i := range 10 {
 		b.sales[fmt.Sprint("large", i)] = &Overview{tried: time.Now(), took: 100 * time.Millisecond}

@@ -1,5 +1,6 @@
-// Package lists has the named lists of a configuration, and looks up buyers in them.
-package lists
+// Package accesslist has the named lists of a configuration, and looks up the buyers of attempts
+// in the denylists and allowlists of a gate. Package lists has those that are kept in Redis.
+package accesslist
 
 import (
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
+	"github.com/stockgate/stockgate/caddymodule/internal/inspect"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/filters/list"
 	"github.com/stockgate/stockgate/lists"
@@ -40,17 +42,17 @@ const (
 
 var named = regexp.MustCompile(`^[a-z0-9_-]{1,64}$`)
 
-// IsName says whether a list can have that name.
-func IsName(name string) bool { return named.MatchString(name) }
+// isName says whether a list can have that name.
+func isName(name string) bool { return named.MatchString(name) }
 
-// NameRule is the rule for names, for errors.
-const NameRule = "the name of a list is 1 to 64 of a-z, 0-9, underscore and hyphen"
+// nameRule is the rule for names, for errors.
+const nameRule = "the name of a list is 1 to 64 of a-z, 0-9, underscore and hyphen"
 
 // Check validates a list's definition.
 func (s Source) Check(name string) error {
 	switch {
-	case !IsName(name):
-		return fmt.Errorf("list %q: %s", name, NameRule)
+	case !isName(name):
+		return fmt.Errorf("list %q: %s", name, nameRule)
 	case s.Source != FileSource && s.Source != RedisSource:
 		return fmt.Errorf("list %s: source %q: there are file and redis", name, s.Source)
 	case s.Source == FileSource && s.Path == "":
@@ -65,6 +67,17 @@ func (s Source) Check(name string) error {
 // neither reads a file again nor drops a filter. Lists in Redis are used only while their
 // edge runtime is, so that they end before it.
 var openLists = caddy.NewUsagePool()
+
+func init() {
+	inspect.OpenLists = func() map[any]any {
+		all := make(map[any]any)
+		openLists.Range(func(key, value any) bool {
+			all[key] = value
+			return true
+		})
+		return all
+	}
+}
 
 // fileList is a list from a file, in the pool.
 type fileList struct{ *list.File }
@@ -334,13 +347,3 @@ var (
 	_ caddy.Destructor = fileList{}
 	_ caddy.Destructor = redisList{}
 )
-
-// InUse returns the lists that any current configuration has open, by pool key.
-func InUse() map[any]any {
-	all := make(map[any]any)
-	openLists.Range(func(key, value any) bool {
-		all[key] = value
-		return true
-	})
-	return all
-}

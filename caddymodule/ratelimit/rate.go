@@ -1,6 +1,6 @@
-// Package rates counts how often attempts come to a gate, and refuses those that come too
-// often.
-package rates
+// Package ratelimit counts how often attempts come to a gate, and refuses those that come too
+// often. Package rates counts the shared ones in Redis.
+package ratelimit
 
 import (
 	"context"
