@@ -1,7 +1,7 @@
 -- asked.lua: what a call asks for, so that only those operations are made. It comes
 -- after shard.lua, where ARGV and the answer are described.
 
-local out = { time, shard.lead, shard.seq }
+local out = { time, shard.lead, shard.seq, shard.term or '' }
 -- sure_time is how late it is at least, whatever step Redis's time has made just now; 0: the
 -- caller cannot tell
 local sure_time = 0
@@ -17,13 +17,15 @@ end
 local refusal
 if shard.schema > tonumber(ARGV[3]) then
   refusal = { 'schema', shard.schema } -- a newer edge has changed the layout
-elseif shard.restoring and ARGV[6] ~= 'rebuilt' then
+elseif shard.restoring and ARGV[8] ~= 'rebuilt' then
   refusal = { 'restoring' } -- half of the shard is missing
+elseif fenced(ARGV[6], ARGV[7]) then
+  refusal = { 'fenced' }
 end
 
 local names, arguments, asked = {}, {}, {}
 do
-  local i = 6
+  local i = 8
   while ARGV[i] do
     local name, n = ARGV[i], tonumber(ARGV[i + 1])
     if refusal then -- touch nothing

@@ -9,7 +9,7 @@ const (
 	Gone         Code = "gone"          // released before it was reserved
 	StaleVersion Code = "version"       // the caller knows another version of the sale
 	Bound        Code = "bound"         // the key or ref belongs to another reservation
-	Late         Code = "late"          // after not_after: the caller has given up
+	Late         Code = "late"          // after not_after: the caller has given up; the caller knows movements that are lost
 	NoSale       Code = "no_sale"       // nothing is known of this sale
 	NotStarted   Code = "not_started"   // before the window, or a draft
 	Paused       Code = "paused"        //
@@ -35,4 +35,6 @@ const (
 	Over         Code = "over"          // a rate has to wait
 	Restoring    Code = "restoring"     // the sale is being rebuilt
 	NewerSchema  Code = "schema"        // a newer edge has changed the layout
+	Fenced       Code = "fenced"        // the server may lack movements
+	NoFence      Code = "no_fence"      // the server cannot be fenced, or must not be
 )

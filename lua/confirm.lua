@@ -36,12 +36,18 @@ local function is_forgotten(exp)
   return forgotten and exp <= tonumber(forgotten)
 end
 
--- Only reservations of an older epoch can have been lost: in this one, ended
--- reservations stay until they are forgotten.
+-- may_be_lost says whether Redis can have lost a reservation: one of an older epoch, or one
+-- that was made before a fence which could not restore everything, see fence.lua. Others that
+-- ended stay until they are forgotten.
+local function may_be_lost(epoch, created)
+  if epoch ~= shard.epoch then return epoch < shard.epoch end
+  return created <= tonumber(call('HGET', KEYS[1], 'lost') or '-1')
+end
+
 local function recreate(a, tombstone)
   local id, epoch = a[1], tonumber(a[4] or '')
-  if shard.carrying then return { 'restoring' } end
-  if not shard.exists or not epoch or epoch >= shard.epoch or is_forgotten(tonumber(a[7])) then return { 'not_found' } end
+  if shard.merging then return { 'restoring' } end
+  if not shard.exists or not epoch or not may_be_lost(epoch, tonumber(a[6])) or is_forgotten(tonumber(a[7])) then return { 'not_found' } end
   local lines, charges, k = {}, {}, 11
   local line_words, charge_words = {}, {}
   for i = 1, tonumber(a[10]) do

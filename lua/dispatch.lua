@@ -5,7 +5,7 @@ for k, name in ipairs(names) do
   if reads[name] then reads[name](arguments[k]) end
 end
 read_ahead()
-for k, name in ipairs(names) do out[k + 3] = operations[name](arguments[k]) end
+for k, name in ipairs(names) do out[k + 4] = operations[name](arguments[k]) end
 if dirty then
   flush()
 elseif shard.lead_changed then

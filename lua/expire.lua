@@ -54,8 +54,8 @@ end
 
 function operations.expire(a)
   local most = tonumber(a[1])
-  -- a reservation yet to be carried over may have a later deadline
-  if shard.carrying or sure_time == 0 then return { 'ok', 0, 0 } end
+  -- a reservation yet to be merged may have a later deadline
+  if shard.merging or sure_time == 0 then return { 'ok', 0, 0 } end
   look_after_lead(a[2] == '1')
   local due = call('ZRANGEBYSCORE', KEYS[5], '-inf', int(shard.now), 'LIMIT', 0, most)
   for _, id in ipairs(due) do

@@ -75,6 +75,7 @@ local function flush()
   fields_to_write(1, changed.meta)
   check_types()
 
+  for _, e in ipairs(entries) do call('XADD', KEYS[10], e[1] .. '-0', 'v', '1', 'time', e[2], 'movements', e[3]) end
   if journal[1] then
     call('XADD', KEYS[10], int(shard.seq) .. '-0', 'v', '1', 'time', int(shard.now), 'movements', concat(journal, '\n'))
   end

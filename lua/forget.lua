@@ -29,8 +29,8 @@ local function is_over(r, now, ended, overdue, unknown)
 end
 
 function operations.forget(a)
-  -- what is carried over may be known here only by its end
-  if sure_time == 0 or shard.carrying then return { 'ok', a[1], 0, 0 } end
+  -- what is merged may be known here only by its end
+  if sure_time == 0 or shard.merging then return { 'ok', a[1], 0, 0 } end
   local page = call('HSCAN', KEYS[4], a[1], 'COUNT', a[2])
   local now, ended, overdue = math.min(shard.now, sure_time), tonumber(a[3]), tonumber(a[4])
   local unknown = unknown_since(tonumber(a[5]))

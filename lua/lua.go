@@ -15,7 +15,9 @@ import (
 //
 // 2: records name the counters of unpaid holds that they are in, and KEYS[13] has these. A
 // shard of schema 1 becomes one of 2 with the first such record.
-const Schema = 2
+//
+// 3: KEYS[1] has the shard's terms, see fence.lua. A shard becomes one of 3 with its first term.
+const Schema = 3
 
 //go:embed shard.lua
 var shard string
@@ -23,8 +25,8 @@ var shard string
 //go:embed asked.lua
 var asked string
 
-//go:embed books.lua
-var books string
+//go:embed changes.lua
+var changes string
 
 //go:embed bindings.lua
 var bindings string
@@ -98,6 +100,9 @@ var lapse string
 //go:embed forget.lua
 var forget string
 
+//go:embed delete.lua
+var deleting string
+
 //go:embed align.lua
 var align string
 
@@ -116,6 +121,9 @@ var list string
 //go:embed enroll.lua
 var enroll string
 
+//go:embed rekey.lua
+var rekey string
+
 //go:embed rate.lua
 var rate string
 
@@ -131,8 +139,14 @@ var restore string
 //go:embed rebuilt.lua
 var rebuilt string
 
-//go:embed carry.lua
-var carry string
+//go:embed merge.lua
+var merge string
+
+//go:embed replay.lua
+var replay string
+
+//go:embed fence.lua
+var fence string
 
 // Script is one text that Redis runs.
 type Script struct {
@@ -151,13 +165,15 @@ type Scripts struct {
 	// Manage changes a sale: adjust, apply, status, repair, align. A full Redis refuses to start it.
 	Manage Script
 	// Settle ends what has begun: confirm, release, doubt, expire, return, extend, free,
-	// probe, probed, sweep, lapse, forget, carry, rebuilt, acknowledge, outbox, sent; and lookup and examine. It runs on a full Redis too: it gives memory and
+	// probe, probed, sweep, lapse, forget, merge, rebuilt, acknowledge, outbox, sent, delete; and lookup and examine. It runs on a full Redis too: it gives memory and
 	// stock back, or adds little to what is there.
 	Settle Script
 	// List changes a named list. A full Redis refuses to start it.
 	List Script
 	// Enroll agrees on the identity secret and the signing key.
 	Enroll Script
+	// Rekey registers another signing key in the place of a lost one.
+	Rekey Script
 	// Rate counts attempts for shared rates. It touches no shard.
 	Rate Script
 	// Trim drops old entries of a journal. It gives memory back, so it runs on a full
@@ -166,11 +182,14 @@ type Scripts struct {
 	// Renew begins another life of a shard, and Restore fills it. A full Redis refuses to
 	// start them.
 	Renew, Restore Script
+	// Fence keeps an edge's lease, and makes a server that lacks movements get them again.
+	// It runs on a full Redis too: without it nothing is sold or settled.
+	Fence Script
 }
 
 // All returns the scripts in the order of the fields.
 func (s Scripts) All() []Script {
-	return []Script{s.Claim, s.Manage, s.Settle, s.List, s.Enroll, s.Rate, s.Trim, s.Renew, s.Restore}
+	return []Script{s.Claim, s.Manage, s.Settle, s.List, s.Enroll, s.Rekey, s.Rate, s.Trim, s.Renew, s.Restore, s.Fence}
 }
 
 // For Redis 7 and Valkey. The first line tells the server which scripts may run
@@ -186,20 +205,22 @@ func build(claim, settle string) Scripts {
 	settling := []string{
 		when("confirm", confirm), when("release", release), when("doubt", doubt), when("expire", expire), when("return", giveBack),
 		when("extend", extend), when("free", free), when("lookup", lookup), when("probe", probe, probed), when("sweep", sweep), when("lapse", lapse), when("forget", forget),
-		when("acknowledge", acknowledge), when("carry", carry), when("rebuilt", rebuilt), when("outbox", outbox), when("sent", sent),
-		when("examine", examine),
+		when("acknowledge", acknowledge), when("merge", merge), when("rebuilt", rebuilt), when("outbox", outbox), when("sent", sent),
+		when("examine", examine), when("delete", deleting),
 	}
 	return Scripts{
-		Claim: script("claim", claim, shard, later("load_bindings", "bound_verdict, with_named", books, bindings),
+		Claim: script("claim", claim, shard, later("load_bindings", "bound_verdict, with_named", changes, bindings),
 			later("load_unpaid", "parse_unpaid, unpaid_text, counting, prune", unpaid), reserve),
-		Manage:  script("manage", claim, shard, asked, books, bindings, unpaid, states, strings.Join(managing, "\n"), flush, dispatch),
-		Settle:  script("settle", settle, shard, asked, books, bindings, unpaid, states, strings.Join(settling, "\n"), flush, dispatch),
+		Manage:  script("manage", claim, shard, asked, changes, bindings, unpaid, states, strings.Join(managing, "\n"), flush, dispatch),
+		Settle:  script("settle", settle, shard, asked, changes, bindings, unpaid, states, strings.Join(settling, "\n"), flush, dispatch),
 		List:    script("list", claim, list),
 		Enroll:  script("enroll", claim, enroll),
+		Rekey:   script("rekey", claim, rekey),
 		Rate:    script("rate", claim, rate),
 		Trim:    script("trim", settle, trim),
 		Renew:   script("renew", claim, renew),
 		Restore: script("restore", claim, restore),
+		Fence:   script("fence", settle, shard, changes, bindings, unpaid, states, flush, replay, fence),
 	}
 }
 

@@ -120,7 +120,7 @@ func TestCodes(t *testing.T) {
 			delete(given, state)
 		}
 		switch name {
-		case "shard.lua", "books.lua", "states.lua", "flush.lua": // list columns and sets in the same form
+		case "shard.lua", "changes.lua", "states.lua", "flush.lua": // list columns and sets in the same form
 			told, given = nil, nil
 		case "asked.lua": // for all operations
 			told = given
@@ -158,7 +158,7 @@ func constants(t *testing.T) map[string]bool {
 // The scripts for both kinds of server are the same but for the line that tells
 // Redis which may run when its memory is full.
 func TestScriptsDifferInTheirFirstLine(t *testing.T) {
-	first := map[string]string{"settle": "#!lua flags=allow-oom", "trim": "#!lua flags=allow-oom"}
+	first := map[string]string{"settle": "#!lua flags=allow-oom", "trim": "#!lua flags=allow-oom", "fence": "#!lua flags=allow-oom"}
 	embedded := lua.Embedded.All()
 	for i, script := range lua.Redis.All() {
 		told, rest, _ := strings.Cut(script.Source, "\n")
@@ -189,7 +189,7 @@ func TestAllScripts(t *testing.T) {
 }
 
 // in says how many scripts have a file that several need.
-var in = map[string]int{"shard.lua": 3, "asked.lua": 2, "books.lua": 3, "bindings.lua": 3, "unpaid.lua": 3, "states.lua": 2, "flush.lua": 2, "dispatch.lua": 2}
+var in = map[string]int{"shard.lua": 4, "asked.lua": 2, "changes.lua": 4, "bindings.lua": 4, "unpaid.lua": 4, "states.lua": 3, "flush.lua": 3, "dispatch.lua": 2, "replay.lua": 1}
 
 // Every operation is in exactly one script, after what it needs.
 func TestEveryFileIsUsed(t *testing.T) {

@@ -1,4 +1,4 @@
--- probe.lua: claim reservations in doubt about which the shop is to be asked now, so
+-- probe.lua: lease reservations in doubt about which the shop is to be asked now, so
 -- that one edge asks and the others do not.
 --
 -- a[1]  gate     whose reservations
@@ -7,11 +7,11 @@
 -- a[4]  wait     ms until the next try after the first; doubled with every try
 -- a[5]  tries    how often one reservation is asked about
 -- a[6]  longest  ms between two tries at most
--- a[7]  claims   how many to claim at most: as many as can be asked about at once,
---                before another edge may claim them again; none: all that are looked at
+-- a[7]  leases   how many to lease at most: as many as can be asked about at once,
+--                before another edge may lease them again; none: all that are looked at
 --
 -- Returns { 'ok', next, id, ref, deadline, … }: next is where to go on, 0: all have been
--- looked at; then three for each reservation that is claimed
+-- looked at; then three for each reservation that is leased
 
 -- probes_of reads tries, next_at, absent, counted
 local function probes_of(r)
@@ -27,11 +27,11 @@ end
 function operations.probe(a)
   local gate, most, offset = a[1], tonumber(a[2]), tonumber(a[3])
   local wait, most_tries, longest = tonumber(a[4]), tonumber(a[5]), tonumber(a[6])
-  local claims = tonumber(a[7] or a[2])
+  local leases = tonumber(a[7] or a[2])
   local ids = call('ZRANGE', KEYS[6], int(offset), int(offset + most - 1))
   local out, looked = { 'ok', 0 }, 0
   for _, id in ipairs(ids) do
-    if #out >= 2 + 3 * claims then break end
+    if #out >= 2 + 3 * leases then break end
     looked = looked + 1
     local r = read_record(id)
     if r and r[STATE] == 'in_doubt' and r[GATE] == gate then

@@ -1,7 +1,7 @@
 -- probed.lua: the shop was asked about a reservation in doubt. If it has the order, the
 -- reservation is confirmed. If it has none, that counts only if it was asked after the
 -- deadline, because until then a request may still be under way; it counts once for
--- each time that the reservation was claimed, and the second one releases.
+-- each time that the reservation was leased, and the second one releases.
 --
 -- a[1]  id       reservation id
 -- a[2]  verdict  present | absent | unknown

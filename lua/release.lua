@@ -21,7 +21,7 @@ function operations.release(a)
   local id, word, not_after, cause = a[1], a[2], tonumber(a[3]), a[4]
   local r = read_record(id)
   if not r then
-    if shard.carrying then return { 'restoring' } end
+    if shard.merging then return { 'restoring' } end
     if not_after == 0 or not shard.exists then return { 'not_found' } end
     local until_when = math.max(not_after, shard.time) + TOMBSTONE_FOR
     write_record(id, complete({ 'tombstone', until_when, 0, shard.now, shard.now, '', '', '', '', plain(cause), shard.version }))

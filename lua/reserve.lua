@@ -6,13 +6,15 @@
 -- KEYS[…]  those of shard.lua
 --
 -- ARGV[1]  schema     the newest key schema that the caller understands
--- ARGV[2]  earliest   of the times until when the attempts may be made
--- ARGV[3]  not_after  for each attempt ms by Redis's own time, with a space between two; a later run
+-- ARGV[2]  term       as in shard.lua
+-- ARGV[3]  known      as in shard.lua
+-- ARGV[4]  earliest   of the times until when the attempts may be made
+-- ARGV[5]  not_after  for each attempt ms by Redis's own time, with a space between two; a later run
 --                     is refused
--- ARGV[4]  n          number of attempts
--- ARGV[5]  refs       1: there is a column of refs; 0: no attempt has one
--- ARGV[6]  unpaid     number of fields in the last column
--- ARGV[7]  k          number of different terms, then the terms: "version hold_for margin mode unpaid
+-- ARGV[6]  n          number of attempts
+-- ARGV[7]  refs       1: there is a column of refs; 0: no attempt has one
+-- ARGV[8]  unpaid     number of fields in the last column
+-- ARGV[9]  k          number of different terms, then the terms: "version hold_for margin mode unpaid
 --                     lines cell quantity … amount max from to …":
 --                     version of the sale that the caller knows, another one changes nothing;
 --                     hold_for, ms from now until the deadline; margin, ms that the token expires
@@ -29,7 +31,7 @@
 -- …        field      of each limit of each attempt
 -- …        owed       the counters of unpaid holds of each attempt, see unpaid.lua
 --
--- Returns { time, lead, seq, reply, … } as in shard.lua, with one reply per attempt:
+-- Returns { time, lead, seq, term, reply, … } as in shard.lua, with one reply per attempt:
 --         { 'ok', state, deadline, exp, epoch, created }; of a new one as a text, with spaces
 --         { 'gone' }                       released before it was reserved
 --         { 'bound', by, id, state, same, created, deadline, exp, changed, epoch }
@@ -44,19 +46,21 @@
 --         (left: the units that are available or may come back; seq: the journal's newest number then)
 --         { 'schema', schema }             a newer edge has changed the layout: nothing was touched
 --         { 'restoring' }                  half of the shard is missing: nothing was touched
+--         { 'fenced' }                     see fence.lua: nothing was touched
 
 local ARGV, KEYS = ARGV, KEYS
-local earliest, n, with_refs, k = tonumber(ARGV[2]), tonumber(ARGV[4]), ARGV[5] == '1', tonumber(ARGV[7])
-local owed_at = #ARGV - tonumber(ARGV[6])
+local earliest, n, with_refs, k = tonumber(ARGV[4]), tonumber(ARGV[6]), ARGV[7] == '1', tonumber(ARGV[9])
+local owed_at = #ARGV - tonumber(ARGV[8])
 local now, seq = shard.now, shard.seq
-local out = { time, shard.lead, seq }
+local out = { time, shard.lead, seq, shard.term or '' }
 
 do
   local refusal
   if shard.schema > tonumber(ARGV[1]) then refusal = { 'schema', shard.schema }
-  elseif shard.restoring then refusal = { 'restoring' } end
+  elseif shard.restoring then refusal = { 'restoring' }
+  elseif fenced(ARGV[2], ARGV[3]) then refusal = { 'fenced' } end
   if refusal then
-    for i = 1, n do out[3 + i] = refusal end
+    for i = 1, n do out[4 + i] = refusal end
     return out
   end
 end
@@ -73,7 +77,7 @@ elseif shard.status == 'paused' then closed = { 'paused' } end
 local terms, wanted = {}, {}
 for i = 1, k do
   local w = {}
-  for word in string.gmatch(ARGV[7 + i], '%S+') do w[#w + 1] = word end
+  for word in string.gmatch(ARGV[9 + i], '%S+') do w[#w + 1] = word end
   local hold_for, last = tonumber(w[2]), 6 + 2 * tonumber(w[6])
   local due, ends = int(now + hold_for), int(time + hold_for)
   local exp, at, lines = int(time + hold_for - tonumber(w[3])), int(time), concat(w, ' ', 7, last)
@@ -109,7 +113,7 @@ for i = 1, k do
 end
 
 -- behind which places of ARGV the columns are
-local terms_at = 7 + k
+local terms_at = 9 + k
 local ids_at = k > 1 and terms_at + n or terms_at
 local guards_at = ids_at + n
 local refs_at = guards_at + n
@@ -260,7 +264,7 @@ local function to_bind(field, value)
 end
 local untils = {} -- only where an attempt is late
 if time > earliest then
-  for word in string.gmatch(ARGV[3], '%d+') do untils[#untils + 1] = tonumber(word) end
+  for word in string.gmatch(ARGV[5], '%d+') do untils[#untils + 1] = tonumber(word) end
 end
 
 local f, l, p, u, o = fields_at, 0, 1, owed_at, 0
@@ -327,7 +331,7 @@ for i = 1, n do
     p = p + 6
     answer = t.answer
   end
-  out[3 + i] = answer
+  out[4 + i] = answer
   f, u = f + m, u + t.owed
 end
 

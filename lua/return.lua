@@ -7,7 +7,7 @@
 -- a[3]  restock    1: the units go back on sale; 0: they leave the stock
 -- a[4]  cause      why, or who
 -- a[5]  n          number of lines, then for each: cell, quantity; 0: all that is left
--- …     carried    1: what they cost was given back in another life of the shard, see carry.lua
+-- …     merged     1: what they cost was given back in another life of the shard, see merge.lua
 --
 -- Returns { 'ok', lines }          all that was returned so far, "cell quantity …"
 --         { 'conflict', state } { 'not_found' } { 'restoring' }

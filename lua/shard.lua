@@ -1,12 +1,13 @@
 -- shard.lua: what every script of a shard begins with. In that of reservations only
--- reserve.lua follows. In the others come asked.lua, books.lua, bindings.lua and states.lua;
+-- reserve.lua follows. In the others come asked.lua, changes.lua, bindings.lua and states.lua;
 -- the operations follow as functions in `operations`; dispatch.lua runs them one after the
 -- other, and flush.lua writes last.
 --
 -- KEYS[1]  meta         hash    epoch, seq, version, status, starts, ends, clock, lead, schema, doc,
 --                               acked and acked_at, see acknowledge.lua; sender, sender_until, sent,
 --                               sent_at and sending, see outbox.lua and sent.lua; restoring and
---                               carrying, see renew.lua; forgotten, see forget.lua; repaired, the last entry of a reconciliation, see repair.lua
+--                               carrying, see renew.lua; forgotten, see forget.lua; repaired, the last entry of a reconciliation, see repair.lua;
+--                               term, terms, replid, run_id, beat, fence and fenced, see fence.lua; lost, see confirm.lua
 -- KEYS[2]  cells        hash    cell → "stock available held in_doubt confirmed" (units)
 -- KEYS[3]  limits       hash    limit|window|identity → "charged pending" (units or orders;
 --                               pending is the part of charged that holds have not resolved)
@@ -28,11 +29,14 @@
 -- ARGV[4]  latest       ms; the shard's clock is not later than this by what the caller has heard and
 --                       its own monotonic clock; '': it has not heard enough
 -- ARGV[5]  latest_time  the same of Redis's own time
--- ARGV[6…] operations   for each: name, number of arguments, arguments
+-- ARGV[6]  term         the newest term that the caller knows, see fence.lua; '': none
+-- ARGV[7]  known        the newest number of the journal that the caller knows in it
+-- ARGV[8…] operations   for each: name, number of arguments, arguments
 --
--- Returns { time, lead, seq, reply, … }: Redis's own time in ms, the lead of the shard's clock
--- over it, the newest number in the journal after this call, then one reply per operation:
--- { code, … }, codes in codes.go. Times in replies are by Redis's own time.
+-- Returns { time, lead, seq, term, reply, … }: Redis's own time in ms, the lead of the shard's
+-- clock over it, the newest number in the journal after this call, the term that the shard is
+-- in ('': it has no fence), then one reply per operation: { code, … }, codes in codes.go.
+-- Times in replies are by Redis's own time.
 --
 -- There are two clocks, see docs/clocks.md:
 --    time   Redis's own. Sales start and end by it, limits have their windows, tokens expire, and
@@ -68,15 +72,16 @@ local call = redis.call
 local find, match, concat = string.find, string.match, table.concat
 
 -- 1e14 and more would be written in exponent form. Most numbers of a call are its times
--- and small ones, again and again. (Not for a lead: the embedded server would make an array
--- as long as it is.)
+-- and small ones, again and again. The embedded server makes a table's array as long as its
+-- greatest index below 6.7e7, so no index is a number itself.
+local BEYOND_ARRAYS = 1000000000000000
 local ints = {}
 local function int(n)
-  local text = ints[n]
-  if not text then
-    text = (n >= 1e14 or n <= -1e14) and string.format('%.0f', n) or tostring(n)
-    ints[n] = text
-  end
+  local text = ints[n + BEYOND_ARRAYS]
+  if text then return text end
+  if n >= 1e14 or n <= -1e14 then return string.format('%.0f', n) end
+  text = tostring(n)
+  ints[n + BEYOND_ARRAYS] = text
   return text
 end
 
@@ -86,7 +91,8 @@ time = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 -- how far the shard's clock may be ahead of what a caller expects, in ms: margins are no less
 local TOLERANCE = 1000
 
-local stored = call('HMGET', KEYS[1], 'epoch', 'seq', 'version', 'status', 'starts', 'ends', 'clock', 'lead', 'schema', 'restoring', 'carrying')
+local stored = call('HMGET', KEYS[1], 'epoch', 'seq', 'version', 'status', 'starts', 'ends', 'clock', 'lead', 'schema', 'restoring', 'carrying',
+  'term', 'replid', 'fence')
 local lead, clock = tonumber(stored[8] or '0'), tonumber(stored[7] or '0')
 local shard = {
   exists = stored[1] and true or false,
@@ -98,9 +104,11 @@ local shard = {
   ends = tonumber(stored[6] or '0'),
   schema = tonumber(stored[9] or '0'),
   restoring = stored[10] and tonumber(stored[10]),
-  -- carrying: something of another life of the shard is still to be carried over: a
+  -- merging: something of the previous life of the shard is still to be merged: a
   -- reservation that is not here may be there
-  carrying = stored[11] and true or false,
+  merging = stored[11] and true or false,
+  -- term: of the history of this server, see fence.lua; false: the shard has no fence
+  term = stored[12],
   time = time,
   lead = lead,
   -- lead_changed: it must be stored, also by a call that writes nothing else
@@ -108,6 +116,32 @@ local shard = {
 }
 if time + lead < clock then shard.lead, shard.lead_changed = clock - time, shard.exists end
 shard.now = time + shard.lead
+
+-- knows_more says whether a caller that has come to a number in a term knows movements that
+-- this shard does not have
+local function knows_more(term, known)
+  if term == shard.term then return known > shard.seq end
+  local epoch, _, _, first = match(term, '^(%d+):(%d+):(%x+):(%d+)$')
+  if not epoch then return false end
+  if tonumber(epoch) ~= shard.epoch then return tonumber(epoch) > shard.epoch end
+  local terms, after = call('HGET', KEYS[1], 'terms') or '', false
+  for name in string.gmatch(terms, '%S+') do
+    if after then return known >= tonumber(match(name, '%d+$')) end -- where the next one begins
+    after = name == term
+  end
+  if after then return known > shard.seq end
+  return known >= tonumber(first) or known > shard.seq
+end
+
+-- fenced says whether this call must change nothing, see fence.lua: the server has another
+-- history than the one that the shard was sold from, or a shorter one than the caller's.
+-- master_replid2, which may be the same, must not be found.
+local function fenced(term, known)
+  if not shard.term then return false end
+  if not find(call('INFO', 'replication'), 'master_replid:' .. stored[13], 1, true) then return true end
+  if stored[14] then return 'pass:' .. stored[14] ~= term end
+  return term ~= '' and knows_more(term, tonumber(known))
+end
 
 -- what was read, and what has become of it in this call
 local cells, limits, records, bindings = {}, {}, {}, {}

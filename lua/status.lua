@@ -4,7 +4,7 @@
 -- a[2]  cause   who
 --
 -- Returns { 'ok', version } (the same status again changes nothing) { 'conflict', status } { 'no_sale' }
---         { 'conflict', 'carrying' } it is not opened before everything is carried over
+--         { 'conflict', 'merging' } it is not opened before everything is merged
 
 local reached_from = {
   open = { draft = true, paused = true },
@@ -16,7 +16,7 @@ function operations.status(a)
   local status = a[1]
   if not shard.exists then return { 'no_sale' } end
   if shard.status == status then return { 'ok', shard.version } end
-  if status == 'open' and shard.carrying then return { 'conflict', 'carrying' } end
+  if status == 'open' and shard.merging then return { 'conflict', 'merging' } end
   if not (reached_from[status] and reached_from[status][shard.status]) then return { 'conflict', shard.status } end
   shard.status, shard.version = status, shard.version + 1
   changed.meta.status, changed.meta.version = status, int(shard.version)

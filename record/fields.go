@@ -129,6 +129,25 @@ func UnitsText(lines []CellUnits) string {
 	return b.String()
 }
 
+// Plain returns a text as a record has it: its control characters, one of which separates
+// fields, are spaces. The scripts do the same.
+func Plain(text string) string {
+	control := func(c byte) bool { return c < ' ' || c == 0x7f }
+	for i := range len(text) {
+		if !control(text[i]) {
+			continue
+		}
+		b := []byte(text)
+		for j := i; j < len(b); j++ {
+			if control(b[j]) {
+				b[j] = ' '
+			}
+		}
+		return string(b)
+	}
+	return text
+}
+
 // TimeOf converts ms since 1970 to a time; 0: none.
 func TimeOf(ms int64) (t time.Time) {
 	if ms != 0 {

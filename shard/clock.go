@@ -17,6 +17,10 @@ type Clock struct {
 	// Broken says that the connection of the last call broke, so that the call may have run.
 	Broken atomic.Bool
 
+	known atomic.Pointer[Known]     // nil: no term is known
+	lease atomic.Pointer[time.Time] // until when; nil: there was none
+	used  atomic.Int64              // when a call needed the lease, by mono in ns
+
 	mu          sync.Mutex // guards the two
 	time, shard steady     // Redis's own time, and the shard's clock
 }

@@ -55,7 +55,7 @@ func (s *Client) Enroll(ctx context.Context, keys []Key, candidate *identity.Sec
 		switch r.Code() {
 		case lua.OK:
 		case lua.Foreign:
-			return nil, fmt.Errorf("%w: key %s is registered; give this edge the same `key`, or let all edges share Caddy's storage", ErrForeignKey, r.Text(1))
+			return nil, fmt.Errorf("%w: key %s is registered; give this edge the same `key`, or let all edges share Caddy's storage. If that key is lost with the storage that had it, `caddy stockgate key replace` registers this edge's key, and says what that costs", ErrForeignKey, r.Text(1))
 		case lua.Lost:
 			return nil, fmt.Errorf("the identity secret of key %s is gone from redis: purchase limits cannot be checked; restore it, or delete %s to begin with a new one", r.Text(1), s.SecretKey())
 		default:

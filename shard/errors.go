@@ -49,6 +49,26 @@ func (restoringError) Is(target error) bool { return target == ErrUnavailable }
 // ErrRestoring says that the sale is being restored. It is an ErrUnavailable.
 var ErrRestoring error = restoringError{}
 
+// fencedError says that a server may lack movements, and changes nothing until the edges have
+// said what they know.
+type fencedError struct{}
+
+func (fencedError) Error() string {
+	return "redis was promoted or started anew, and the sale waits until every edge has said what it knows: `caddy stockgate doctor` names the edges that are missing"
+}
+
+// Is treats the error as if Redis did not answer: callers may repeat the request.
+func (fencedError) Is(target error) bool { return target == ErrUnavailable || target == ErrNotSent }
+
+// ErrFenced says that the sale's shard is fenced, see lua/fence.lua. It is an ErrUnavailable
+// and an ErrNotSent: nothing has changed.
+var ErrFenced error = fencedError{}
+
+// ErrNoLease says that the answer came when this process had no lease any more, or from another
+// history than it knows: another server may be the primary by now. What the operation did may
+// be lost.
+var ErrNoLease = fmt.Errorf("%w: the answer came too late to count: another redis may have taken over", ErrUnavailable)
+
 // hints say what an operator can do about an error of Redis. With most of these errors Redis
 // refuses a script as a whole, before its first write.
 var hints = []struct {
@@ -60,6 +80,8 @@ var hints = []struct {
 	{"NOREPLICAS", "too few replicas are connected: see min-replicas-to-write", true},
 	{"READONLY", "it is a replica: point `redis` at the master, or use sentinel", true},
 	{"LOADING", "it is still loading its data", true},
+	{"TRYAGAIN", "the keys of this sale are being moved to another node: selling goes on when all are there", true},
+	{"CLUSTERDOWN", "no node of the cluster has this sale: see `redis-cli cluster nodes`", true},
 	{"NOAUTH", "it asks for a password", true},
 	{"WRONGPASS", "it refuses the password", true},
 	{"NOPERM", "its user may not run what stockgate needs: see docs/operate.md", true},

@@ -29,6 +29,9 @@ type Server struct {
 	// file to disk; empty: its user has no right to read the setting.
 	AOF   bool
 	Fsync string
+	// Snapshots says that it writes RDB snapshots by itself (save); nil: its user has no right
+	// to read the setting.
+	Snapshots *bool
 	// Unwritten is what the server last failed to write to disk: "append-only file", "snapshot"
 	// or empty.
 	Unwritten string
@@ -82,6 +85,10 @@ func (s *Client) inspect(ctx context.Context, c redis.Cmdable) (Server, error) {
 	if fsync, err := c.ConfigGet(ctx, "appendfsync").Result(); err == nil {
 		one.Fsync = fsync["appendfsync"]
 	}
+	if save, err := c.ConfigGet(ctx, "save").Result(); err == nil {
+		on := save["save"] != ""
+		one.Snapshots = &on
+	}
 	return one, nil
 }
 
@@ -105,11 +112,29 @@ func (one *Server) read(info map[string]string) {
 	case info["rdb_last_bgsave_status"] == "err":
 		one.Unwritten = "snapshot"
 	}
-	for i := range number("connected_slaves") {
-		if strings.Contains(info["slave"+strconv.FormatInt(i, 10)], "state=online") {
-			one.Replicas++
+	one.Replicas = OnlineReplicas(info)
+}
+
+// replicasOf returns what INFO says of each replica: ip=…,port=…,state=…
+func replicasOf(info map[string]string) []string {
+	n, _ := strconv.Atoi(info["connected_slaves"])
+	var all []string
+	for i := range n {
+		if text, ok := info["slave"+strconv.Itoa(i)]; ok {
+			all = append(all, text)
 		}
 	}
+	return all
+}
+
+// OnlineReplicas is how many replicas are connected and up to date, by the fields of INFO.
+func OnlineReplicas(info map[string]string) (n int) {
+	for _, text := range replicasOf(info) {
+		if strings.Contains(text, "state=online") {
+			n++
+		}
+	}
+	return n
 }
 
 // infoFields reads the lines name:value of INFO.

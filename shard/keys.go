@@ -5,13 +5,13 @@ package shard
 
 // ShardKeys returns the keys of a sale's shard in the order of lua/shard.lua.
 func (s *Client) ShardKeys(sale string) []string {
-	return keysUnder(s.Prefix + ":{" + sale + ".0}:")
+	return keysUnder(s.prefix + ":{" + sale + ".0}:")
 }
 
 // PreviousKeys returns the keys under which each of a shard's keys keeps the previous epoch
 // while the sale is restored.
 func (s *Client) PreviousKeys(sale string) []string {
-	return keysUnder(s.Prefix + ":{" + sale + ".0}:aside:")
+	return keysUnder(s.prefix + ":{" + sale + ".0}:aside:")
 }
 
 func keysUnder(p string) []string {
@@ -20,6 +20,12 @@ func keysUnder(p string) []string {
 		p + "in_doubt", p + "unbacked", p + "tombstones", p + "adjustments", p + "journal",
 		p + "bindings", p + "returns", p + "unpaid",
 	}
+}
+
+// FenceKeys returns the keys of lua/fence.lua: those of the shard, and its own.
+func (s *Client) FenceKeys(sale string) []string {
+	p := s.prefix + ":{" + sale + ".0}:"
+	return append(s.ShardKeys(sale), p+"edges", p+"reports", p+"tail")
 }
 
 // Indexes of the keys that are used outside the scripts.
@@ -37,28 +43,35 @@ const (
 	BindingsKey
 	ReturnsKey
 	UnpaidKey
+	EdgesKey // the first of those that only lua/fence.lua uses
 )
 
 // AnswerKey is the key of the shop's answer to one reservation's request. AnswersKey counts the
 // bytes of all answers that were ever stored for a sale.
 func (s *Client) AnswerKey(sale, id string) string {
-	return s.Prefix + ":{" + sale + ".0}:answer:" + id
+	return s.prefix + ":{" + sale + ".0}:answer:" + id
 }
 
-func (s *Client) AnswersKey(sale string) string { return s.Prefix + ":{" + sale + ".0}:answers" }
+func (s *Client) AnswersKey(sale string) string { return s.prefix + ":{" + sale + ".0}:answers" }
 
 // SalesKey is the set of the ids of all sales.
-func (s *Client) SalesKey() string { return s.Prefix + ":sales" }
+func (s *Client) SalesKey() string { return s.prefix + ":sales" }
+
+// DeletedKey is the hash of the sales that were deleted on purpose, with the epoch of each.
+func (s *Client) DeletedKey() string { return s.prefix + ":deleted" }
 
 // SecretKey is the hash by which edges agree on their secret.
-func (s *Client) SecretKey() string { return s.Prefix + ":secret" }
+func (s *Client) SecretKey() string { return s.prefix + ":secret" }
 
 // RateKey is the bucket of one key of one shared rate. All buckets share a hash tag, so that
 // one script sees all rates of an attempt. It is not the hash tag of a shard.
-func (s *Client) RateKey(identity string) string { return s.Prefix + ":{rate}:" + identity }
+func (s *Client) RateKey(identity string) string { return s.prefix + ":{rate}:" + identity }
+
+// ListKey is a key of a named list. All of a list share a hash tag.
+func (s *Client) ListKey(list, part string) string { return s.prefix + ":list:{" + list + "}:" + part }
 
 // Channel is where notices of changed sales and stock are published.
-func (s *Client) Channel() string { return s.Prefix + ":notices" }
+func (s *Client) Channel() string { return s.prefix + ":notices" }
 
 // acksChannel has no subscribers; see waitForReplicas.
-func (s *Client) acksChannel() string { return s.Prefix + ":acks" }
+func (s *Client) acksChannel() string { return s.prefix + ":acks" }

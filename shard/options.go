@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,13 +20,17 @@ import (
 // DefaultTimeout is how long an attempt waits for Redis before it is refused.
 const DefaultTimeout = 500 * time.Millisecond
 
-// DefaultPrefix begins every key unless Options.Prefix is set.
+// DefaultPrefix begins every key unless Options.prefix is set.
 const DefaultPrefix = "stockgate"
+
+// DefaultFenceWait is how long a fenced sale waits for edges that do not come. LeaseFor is how
+// long an edge believes answers after it has last been heard: a fence must wait longer.
+const DefaultFenceWait, LeaseFor = 10 * time.Second, 3 * time.Second
 
 // Options says which Redis holds the stock, and how to reach it.
 type Options struct {
 	// Addresses are host:port, or one redis:// or rediss:// URL. Several addresses need
-	// Sentinel or Cluster.
+	// Sentinel or Cluster. Default of the port: 6379, of a sentinel's 26379.
 	Addresses []string
 	// Sentinel is the master's name. Addresses are then those of the sentinels.
 	Sentinel string
@@ -40,6 +46,11 @@ type Options struct {
 	// answer; 0: none. ReplicaAcksWait is how long to wait for them. Default: 50 ms.
 	ReplicaAcks     int
 	ReplicaAcksWait time.Duration
+	// NoFence sells from a Redis that was promoted or started anew without asking what it
+	// lacks: what it has lost is sold again. See docs/fence.md.
+	NoFence bool
+	// FenceWait is how long a sale waits then for edges that do not come. Default: 10 s.
+	FenceWait time.Duration
 	// Prefix begins every key. Default: stockgate.
 	Prefix string
 	// Scripts are those for the kind of server. Default: Redis.
@@ -59,6 +70,9 @@ func (o *Options) Validate() error {
 	if o.Scripts == nil {
 		o.Scripts = &lua.Redis
 	}
+	if o.FenceWait == 0 {
+		o.FenceWait = DefaultFenceWait
+	}
 	if o.ReplicaAcks > 0 && o.ReplicaAcksWait == 0 {
 		o.ReplicaAcksWait = 50 * time.Millisecond
 	}
@@ -73,6 +87,8 @@ func (o *Options) Validate() error {
 		return errors.New("redis: sentinel and cluster exclude each other")
 	case len(o.Addresses) > 1 && o.Sentinel == "" && !o.Cluster:
 		return errors.New("redis: several addresses need `sentinel <master>` or `cluster`")
+	case o.FenceWait <= LeaseFor || o.FenceWait > 10*time.Minute:
+		return fmt.Errorf("redis: fence waits %v, which must be more than %v, for so long an edge that does not come may still sell, and at most 10m", o.FenceWait, LeaseFor)
 	case o.ReplicaAcks < 0:
 		return errors.New("redis: replica_acks must not be negative")
 	case o.ReplicaAcks > 0 && o.Cluster:
@@ -82,8 +98,32 @@ func (o *Options) Validate() error {
 	case o.ReplicaAcks > 0 && o.ReplicaAcksWait >= o.Timeout:
 		return fmt.Errorf("redis: replica_acks waits %v, which must be less than timeout %v", o.ReplicaAcksWait, o.Timeout)
 	}
+	o.Addresses = withPorts(o.Addresses, o.Sentinel != "")
 	_, err := o.Universal()
 	return err
+}
+
+// withPorts adds the usual port to addresses that are only a host.
+func withPorts(addresses []string, sentinels bool) []string {
+	port := "6379"
+	if sentinels {
+		port = "26379"
+	}
+	out := slices.Clone(addresses)
+	for i, a := range out {
+		if host := strings.Trim(a, "[]"); isHost(host) {
+			out[i] = net.JoinHostPort(host, port)
+		}
+	}
+	return out
+}
+
+// isHost tells whether an address is a name or an IP address without a port.
+func isHost(a string) bool {
+	if _, err := netip.ParseAddr(a); err == nil {
+		return true
+	}
+	return a != "" && !strings.ContainsAny(a, ":/@ ")
 }
 
 func (o *Options) Universal() (*redis.UniversalOptions, error) {

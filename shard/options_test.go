@@ -28,7 +28,7 @@ func TestOptionsValidate(t *testing.T) {
 		"the longest timeout": {options{Addresses: one, Timeout: time.Minute}, ""},
 
 		"nothing":               {options{}, "no address given; write `redis 127.0.0.1:6379`"},
-		"no port":               {options{Addresses: []string{"redis"}}, `"redis" is not host:port`},
+		"two ports":             {options{Addresses: []string{"redis:1:2"}}, `"redis:1:2" is not host:port`},
 		"a short timeout":       {options{Addresses: one, Timeout: time.Millisecond}, "timeout 1ms is outside 10ms to 1m"},
 		"a negative timeout":    {options{Addresses: one, Timeout: -time.Second}, "outside"},
 		"a long timeout":        {options{Addresses: one, Timeout: time.Hour}, "outside"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -89,6 +90,32 @@ func (s *Client) AwaitReplicas(ctx context.Context) error {
 		return nil
 	}
 	return s.waitForReplicas(ctx, s.Redis.Pipeline(), s.Options.ReplicaAcks)
+}
+
+// AwaitAllReplicas waits until every replica that is connected has everything that was written
+// so far. In a cluster, where WAIT does not name a node, it does not wait.
+func (s *Client) AwaitAllReplicas(ctx context.Context) error {
+	if s.Options.Cluster || s.Scripts == lua.Embedded {
+		return nil
+	}
+	info, err := s.Redis.Info(ctx, "replication").Result()
+	if err != nil {
+		return Explain(err)
+	}
+	connected, _ := strconv.Atoi(infoFields(info)["connected_slaves"])
+	if connected == 0 {
+		return nil
+	}
+	pipe := s.Redis.Pipeline()
+	pipe.Publish(ctx, s.acksChannel(), "")
+	wait := pipe.Do(ctx, "WAIT", connected, time.Second.Milliseconds())
+	if _, err := pipe.Exec(ctx); err != nil {
+		return Explain(err)
+	}
+	if have, _ := wait.Int(); have < connected {
+		return &replicaError{have: have, want: connected, within: time.Second}
+	}
+	return nil
 }
 
 // FewReplicas is the error of a Redis that answers but can promise nothing. What was read from

@@ -3,6 +3,7 @@ package shard
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/stockgate/stockgate/lua"
 )
@@ -42,6 +43,12 @@ func (r Reply) Number(i int) int64 {
 	n, _ := r[i].(int64)
 	return n
 }
+
+// Time reads a time in ms since 1970.
+func (r Reply) Time(i int) time.Time { return time.UnixMilli(r.Number(i)) }
+
+// Duration reads a time span in ms.
+func (r Reply) Duration(i int) time.Duration { return time.Duration(r.Number(i)) * time.Millisecond }
 
 // ReplyOf reads an operation's answer. last is a previous answer, which is reused when raw is
 // the same text.

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -26,15 +27,18 @@ var quietOnce sync.Once
 // Client is the connection to one Redis, or to a cluster, with its scripts. It dials on first
 // use, and is safe for concurrent use.
 type Client struct {
+	// Redis runs single commands; scripts run through Run and its kin, which follow the clock of
+	// the sale. The errors of a command are to go through Explain.
 	Redis redis.UniversalClient
 	// ReserveClient has connections of its own: however many attempts wait for stock, a confirm
 	// and the watch over the sales never queue behind them.
 	ReserveClient redis.UniversalClient
 	Options       Options
-	Prefix        string
 	Scripts       lua.Scripts
+	prefix        string   // of every key
 	clocks        sync.Map // sale id → *Clock; in a cluster, each shard's node has its own
 	mono          func() time.Time
+	leases        atomic.Pointer[Leases] // nil: this process needs none
 }
 
 // Open prepares the connections to Redis. It does not dial.
@@ -51,7 +55,7 @@ func Open(o Options) (*Client, error) {
 	// attempt waits.
 	u.ReadTimeout, u.WriteTimeout = LongestCall, LongestCall
 	quietOnce.Do(func() { redis.SetLogger(quiet{}) })
-	return &Client{Redis: redis.NewUniversalClient(u), ReserveClient: claims, Options: o, Prefix: o.Prefix, Scripts: *o.Scripts, mono: time.Now}, nil
+	return &Client{Redis: redis.NewUniversalClient(u), ReserveClient: claims, Options: o, prefix: o.Prefix, Scripts: *o.Scripts, mono: time.Now}, nil
 }
 
 // Close closes all connections.
@@ -92,27 +96,40 @@ func (s *Client) RunReplicated(ctx context.Context, script lua.Script, sale stri
 	return replies, err
 }
 
+// RunWith is RunAt for answers that so many replicas must have. With an ErrNoLease there may be
+// replies: those to operations that need no lease count.
 func (s *Client) RunWith(ctx context.Context, acks int, script lua.Script, sale string, ops ...Operation) ([]Reply, int64, error) {
+	leased := acks >= s.Options.ReplicaAcks && slices.ContainsFunc(ops, Operation.NeedsLease)
+	if leased {
+		_ = s.Acquire(ctx, sale) // what it does is no promise without it, and may be asked again
+	}
 	client := s.Redis
 	for _, op := range ops {
 		if op.Name == "lookup" {
 			client = s.ReserveClient
 		}
 	}
-	before := s.Clock(sale).Mark()
-	raw, err := s.Eval(ctx, client, script, s.ShardKeys(sale), s.OperationArgs(sale, ops), acks)
-	return s.Replies(sale, before, raw, len(ops), err)
+	return s.AgainUnfenced(ctx, sale, func() ([]Reply, int64, error) {
+		before := s.Clock(sale).Mark()
+		raw, err := s.Eval(ctx, client, script, s.ShardKeys(sale), s.OperationArgs(ctx, sale, ops), acks)
+		replies, seq, err := s.Replies(ctx, sale, before, raw, len(ops), acks, err)
+		if err == nil && leased {
+			err = s.StillLeased(ctx, sale)
+		}
+		return replies, seq, err
+	})
 }
 
 // OperationArgs returns the arguments of a call that runs some operations.
-func (s *Client) OperationArgs(sale string, ops []Operation) []any {
-	n := 5
+func (s *Client) OperationArgs(ctx context.Context, sale string, ops []Operation) []any {
+	n := 7
 	for _, op := range ops {
 		n += 2 + len(op.Args)
 	}
 	args := make([]any, 0, n)
 	shard, own := s.Clock(sale).latest()
-	args = append(args, s.Channel(), sale, lua.Schema, shard, own)
+	term, known := s.History(ctx, sale)
+	args = append(args, s.Channel(), sale, lua.Schema, shard, own, term, known)
 	for _, op := range ops {
 		args = append(args, op.Name, len(op.Args))
 		args = append(args, op.Args...)
@@ -121,13 +138,13 @@ func (s *Client) OperationArgs(sale string, ops []Operation) []any {
 }
 
 // Header is how many values come before the answers of a script: Redis's time, the lead of the
-// shard's clock, and the shard's seq.
-const Header = 3
+// shard's clock, the shard's seq and its term.
+const Header = 4
 
 // Replies reads a script's answers to n operations on a sale, and the shard's seq after the
-// call. before is what was known when the call was sent. failed is the error of the call, which
-// Replies passes on.
-func (s *Client) Replies(sale string, before Mark, raw []any, n int, failed error) ([]Reply, int64, error) {
+// call. before is what was known when the call was sent, acks the number of replicas that it
+// waited for. failed is the error of the call, which Replies passes on.
+func (s *Client) Replies(ctx context.Context, sale string, before Mark, raw []any, n, acks int, failed error) ([]Reply, int64, error) {
 	if failed != nil && !errors.Is(failed, ErrNotReplicated) {
 		if BrokenConnection(failed) {
 			s.Clock(sale).Broken.Store(true)
@@ -149,7 +166,7 @@ func (s *Client) Replies(sale string, before Mark, raw []any, n int, failed erro
 	s.Clock(sale).sawSeq(before, seq)
 	replies := make([]Reply, n)
 	var last TextReply
-	restoring := 0 // one of several operations may wait only for its own reservation
+	restoring, refused := 0, false // one of several operations may wait only for its own reservation
 	for i := range replies {
 		replies[i] = ReplyOf(raw[i+Header], &last)
 		switch replies[i].Code() {
@@ -157,7 +174,19 @@ func (s *Client) Replies(sale string, before Mark, raw []any, n int, failed erro
 			return nil, 0, ErrNewerSchema
 		case lua.Restoring:
 			restoring++
+		case lua.Fenced:
+			refused = true
 		}
+	}
+	if refused {
+		if l := s.leases.Load(); l != nil {
+			(*l).Fenced(sale)
+		}
+		return nil, 0, ErrFenced
+	}
+	term, _ := raw[3].(string)
+	if !s.Clock(sale).hear(before, term, seq, failed == nil && acks >= s.Options.ReplicaAcks) {
+		return nil, 0, ErrNoLease
 	}
 	if restoring > 0 && restoring == n {
 		return nil, 0, ErrRestoring
@@ -169,17 +198,40 @@ func (s *Client) Replies(sale string, before Mark, raw []any, n int, failed erro
 // Eval runs a script by its hash, and loads it where Redis does not have it yet. With acks it
 // waits for that many replicas; with fewer it returns an ErrNotReplicated beside the answer.
 func (s *Client) Eval(ctx context.Context, client redis.UniversalClient, script lua.Script, keys []string, args []any, acks int) ([]any, error) {
-	for range 2 {
+	for _, load := range []func(context.Context, redis.UniversalClient, lua.Script, []string) error{loadAtHome, loadEverywhere} {
 		raw, err := s.evalOnce(ctx, client, script, keys, args, acks)
 		if err == nil || !redis.HasErrorPrefix(err, "NOSCRIPT") {
 			return raw, Explain(err)
 		}
-		// In a cluster SCRIPT LOAD goes to every master.
-		if err := client.ScriptLoad(ctx, script.Source).Err(); err != nil {
+		if err := load(ctx, client, script, keys); err != nil {
 			return nil, Explain(err)
 		}
 	}
-	return nil, fmt.Errorf("%w: it does not keep the scripts that are loaded", ErrUnavailable)
+	raw, err := s.evalOnce(ctx, client, script, keys, args, acks)
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		return nil, fmt.Errorf("%w: it does not keep the scripts that are loaded", ErrUnavailable)
+	}
+	return raw, Explain(err)
+}
+
+// loadAtHome loads a script where its keys are: in a cluster on one node, so that another one
+// that does not answer matters only to its own sales.
+func loadAtHome(ctx context.Context, client redis.UniversalClient, script lua.Script, keys []string) error {
+	c, ok := client.(*redis.ClusterClient)
+	if !ok || len(keys) == 0 {
+		return client.ScriptLoad(ctx, script.Source).Err()
+	}
+	node, err := c.MasterForKey(ctx, keys[0])
+	if err != nil {
+		return err
+	}
+	return node.ScriptLoad(ctx, script.Source).Err()
+}
+
+// loadEverywhere loads a script on every master: the keys have just moved, and this client has
+// not heard yet where to.
+func loadEverywhere(ctx context.Context, client redis.UniversalClient, script lua.Script, _ []string) error {
+	return client.ScriptLoad(ctx, script.Source).Err()
 }
 
 func (s *Client) evalOnce(ctx context.Context, client redis.UniversalClient, script lua.Script, keys []string, args []any, acks int) ([]any, error) {
@@ -205,8 +257,6 @@ func (s *Client) CheckMemoryPolicy(ctx context.Context) error {
 	}
 	return nil
 }
-
-func Ms(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
 
 // Measure sets another monotonic clock. Callers must use it before any request about a sale.
 func (s *Client) Measure(mono func() time.Time) { s.mono = mono }

@@ -54,9 +54,11 @@ func (s *steady) add(sent, arrived time.Time, ms int64) (stepped bool) {
 	return stepped
 }
 
-// known says that there were enough replies to know the clock. One is not enough: after a step
-// forward that another edge has yet to take off the shard's clock, an edge that has just
-// started would end too early, with its next call, what the step makes look expired. See
+// known says that there were at least two replies. Until then the scripts get no bound, and end
+// nothing: if Redis's time has stepped forward before this edge started, its first reply has the
+// time after the step, and a bound by that reply alone would let its next call end what only the
+// step makes look expired. Meanwhile an edge that was there before takes the step off the shard's
+// clock. Once true it stays so: add sets aside only a bucket that has two replies. See
 // docs/clocks.md.
 func (s *steady) known() bool { return s.now.replies+s.before.replies > 1 }
 

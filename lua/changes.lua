@@ -1,4 +1,4 @@
--- books.lua: what operations read of a shard, and what they note for flush.lua to
+-- changes.lua: what operations read of a shard, and what they note for flush.lua to
 -- write. It comes after shard.lua, where the layout is.
 
 local STATE, DEADLINE, EXP, CREATED, CHANGED, MODE, BUYER, LINES, CHARGES, CAUSE, VERSION = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
@@ -23,6 +23,7 @@ local changed = { cells = {}, limits = {}, records = {}, meta = {}, adjustments 
 local zadd = { deadlines = {}, in_doubt = {}, unbacked = {}, tombstones = {} }
 local zrem = { deadlines = {}, in_doubt = {}, unbacked = {}, tombstones = {} }
 local journal = {}
+local entries = {} -- of the journal that are written as another server had them: { number, time, movements }
 local notice = false -- what the other edges should look at again: sale | stock
 local dirty = false
 
@@ -176,7 +177,7 @@ end
 
 -- not_found answers for a reservation that is not here
 local function not_found()
-  if shard.carrying then return { 'restoring' } end
+  if shard.merging then return { 'restoring' } end
   return { 'not_found' }
 end
 

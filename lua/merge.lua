@@ -1,16 +1,16 @@
--- carry.lua: carry over a reservation of the shard's previous life, if its units are there.
+-- merge.lua: merge a reservation of the shard's previous life, if its units are there.
 --
 -- a[1]  id      reservation id; one that is here already is left as it is, but for a hold that was
 --               extended or has expired there; one that must not be reserved any more is released
 -- a[2]  record  its text, see shard.lua
 --
--- Returns { 'ok', state, carried }: the state that holds now; carried: 1 when it was not here.
+-- Returns { 'ok', state, merged }: the state that holds now; merged: 1 when it was not here.
 --         Without its units what was confirmed is unbacked now, and a hold is expired. What
 --         came back of it has not come back yet.
 
-reads.carry = want_reservation
+reads.merge = want_reservation
 
-function operations.carry(a)
+function operations.merge(a)
   local id = a[1]
   local known = read_record(id)
   local r = parse_record(a[2])

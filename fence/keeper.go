@@ -1,0 +1,215 @@
+// Package fence keeps an edge's leases on the sales that it sells. A Redis that was promoted
+// or started anew may lack movements: it sells nothing until the edges have said what they
+// know, and gets from them what it lacks. docs/fence.md explains the protocol.
+package fence
+
+import (
+	"context"
+	"crypto/rand"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/shard"
+)
+
+const (
+	// renewEvery is how often an edge says that it lives.
+	renewEvery = 500 * time.Millisecond
+	// unusedFor is how long an edge keeps its lease on a sale that no call needs.
+	unusedFor = time.Minute
+)
+
+// Metrics receives what a Keeper counts. Its methods must be safe for concurrent use and fast.
+type Metrics interface {
+	// Fenced is called when a sale begins to wait (+1) and when it is sold again (-1).
+	Fenced(change int)
+	// Lost is called with the number of promises and of edges that a fence had to give up.
+	Lost(promises, edges int64)
+}
+
+// Keeper keeps the leases of one edge. It is safe for concurrent use.
+type Keeper struct {
+	store   *reservation.Store
+	shard   *shard.Client
+	id      string
+	log     *zap.Logger
+	metrics Metrics
+
+	mu      sync.Mutex
+	ctx     context.Context // nil: it does not run
+	members map[string]*member
+	bytes   tailBytes
+	count   atomic.Int64 // of promises
+	running sync.WaitGroup
+}
+
+// New makes a Keeper for an edge on a store. It does nothing before Run.
+func New(s *reservation.Store, log *zap.Logger, metrics Metrics) *Keeper {
+	return &Keeper{store: s, shard: s.Shard(), id: rand.Text(), log: log, metrics: metrics, members: make(map[string]*member)}
+}
+
+// Start begins to keep leases, until ctx ends. Promises are remembered from then on.
+func (k *Keeper) Start(ctx context.Context) {
+	k.mu.Lock()
+	k.ctx = ctx
+	k.mu.Unlock()
+	k.shard.Lead(k)
+	k.store.Keep(k)
+}
+
+// Wait returns when every goroutine has ended, after the context of Start.
+func (k *Keeper) Wait() { k.running.Wait() }
+
+// Acquire implements [shard.Leases].
+func (k *Keeper) Acquire(ctx context.Context, sale string) error {
+	m := k.member(sale)
+	for {
+		answered, err := m.wait()
+		if m.clock.LeaseRuns() {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if !k.begin(m) {
+			return shard.ErrStarting
+		}
+		m.hurry()
+		select {
+		case <-answered:
+			if _, err := m.wait(); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Fenced implements [shard.Leases].
+func (k *Keeper) Fenced(sale string) {
+	m := k.member(sale)
+	m.clock.Grant(time.Time{}) // the next call waits for an answer about the fence
+	if k.begin(m) {
+		m.hurry()
+	}
+}
+
+// Promised implements [reservation.Promises].
+func (k *Keeper) Promised(sale string, seq int64, p reservation.Promise) {
+	k.member(sale).own.add(&k.count, seq, p)
+}
+
+// Read notes an entry that the edge has read in a sale's journal.
+func (k *Keeper) Read(sale string, first, last int64, at, movements string) {
+	k.member(sale).tail.add(&k.bytes, first, last, at, movements)
+}
+
+// Forget drops what the edge remembers of journals and promises, so that it can give none of it
+// back. Tests use it to weigh the rest.
+func (k *Keeper) Forget() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, m := range k.members {
+		m.own.forget(&k.count, -1)
+		m.tail.cutAfter(-1)
+	}
+}
+
+// State describes a sale that is not sold because its shard is fenced.
+type State struct {
+	Sale string `json:"sale"`
+	// Since is when this edge has learned of it.
+	Since time.Time `json:"since"`
+	// Absent is the number of edges that are waited for.
+	Absent int64 `json:"absent"`
+	// Stuck is the number of the journal's entry that cannot be applied again, so that an
+	// operator must decide; 0: there is none.
+	Stuck int64 `json:"stuck,omitzero"`
+}
+
+// States returns the sales that wait, in no order.
+func (k *Keeper) States() []State {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var all []State
+	for _, m := range k.members {
+		if s := m.state.Load(); s != nil {
+			all = append(all, *s)
+		}
+	}
+	return all
+}
+
+// Resume sells a fenced sale again without what is missing.
+func (k *Keeper) Resume(ctx context.Context, sale string) error {
+	m := k.member(sale)
+	r, _, _, err := k.shard.Beat(ctx, sale, m.beat("resume"))
+	if err == nil {
+		err = refused(sale, r)
+	}
+	m.hurry()
+	return err
+}
+
+func (k *Keeper) member(sale string) *member {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	m := k.members[sale]
+	if m == nil {
+		m = &member{keeper: k, sale: sale, clock: k.shard.Clock(sale), wake: make(chan struct{}, 1), answered: make(chan struct{})}
+		k.members[sale] = m
+	}
+	return m
+}
+
+// begin has a member's goroutine run. False: the Keeper does not run.
+func (k *Keeper) begin(m *member) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.ctx == nil || k.ctx.Err() != nil {
+		return false
+	}
+	if !m.running {
+		m.running = true
+		k.running.Go(func() { m.run(k.ctx) })
+	}
+	return true
+}
+
+// end ends a member's goroutine unless a call has needed the lease meanwhile.
+func (k *Keeper) end(m *member) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.ctx.Err() == nil && (m.state.Load() != nil || time.Since(m.clock.LastUsed()) < unusedFor) {
+		return false
+	}
+	m.running = false
+	if k.ctx.Err() == nil {
+		m.answer(nil) // the next call begins anew
+	}
+	return true
+}
+
+// Leave says that the edge is stopped, so that no fence waits for it, unless some replica lacks
+// what it was promised.
+func (k *Keeper) Leave(ctx context.Context) {
+	k.mu.Lock()
+	var held []*member
+	for _, m := range k.members {
+		if m.clock.LeaseRuns() && m.clock.Known().Term.Name != "" {
+			held = append(held, m)
+		}
+	}
+	k.mu.Unlock()
+	if len(held) == 0 || k.shard.AwaitAllReplicas(ctx) != nil {
+		return
+	}
+	for _, m := range held {
+		_, _, _, _ = m.call(ctx, m.beat("leave")) // it is forgotten after a minute
+	}
+}

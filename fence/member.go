@@ -1,0 +1,273 @@
+package fence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/lua"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/shard"
+)
+
+const (
+	// askAgain is the pause between two calls while a sale is fenced, or Redis does not
+	// answer. It doubles up to askAgainMost.
+	askAgain, askAgainMost = 10 * time.Millisecond, 200 * time.Millisecond
+	// tellAgain is how often an edge tells what other edges must give back first.
+	tellAgain = 3
+)
+
+// member is an edge's part in one sale.
+type member struct {
+	keeper *Keeper
+	sale   string
+	clock  *shard.Clock
+	wake   chan struct{}
+	tail   tail
+	own    own
+	state  atomic.Pointer[State] // nil: the sale is not fenced
+
+	running bool // guarded by the Keeper's mu
+
+	mu       sync.Mutex
+	answered chan struct{} // closed and renewed with each answer
+	err      error         // why there is no lease
+
+	// of the goroutine
+	fence       string // the one for which the rest counts
+	given, told bool   // the edge has said what it knows, and told again what it was promised
+	untold      []reservation.Promise
+}
+
+// hurry ends the pause before the next call.
+func (m *member) hurry() {
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// wait returns a channel that is closed with the next answer, and why there is no lease now.
+func (m *member) wait() (<-chan struct{}, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.answered, m.err
+}
+
+func (m *member) answer(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.err = err
+	close(m.answered)
+	m.answered = make(chan struct{})
+}
+
+// run says that the edge lives until ctx ends, or no call needs the lease any more.
+func (m *member) run(ctx context.Context) {
+	pause := askAgain
+	for {
+		err := m.step(ctx)
+		if ctx.Err() != nil {
+			err = shard.ErrStarting
+		}
+		m.answer(err)
+		rest := renewEvery
+		if err != nil {
+			rest, pause = pause, min(2*pause, askAgainMost)
+		} else {
+			pause = askAgain
+		}
+		timer := time.NewTimer(rest)
+		select {
+		case <-timer.C:
+		case <-m.wake:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		if m.keeper.end(m) {
+			return
+		}
+	}
+}
+
+// beat is what the edge says. What it has read counts unless only what the replicas have does.
+func (m *member) beat(does string) *shard.Beat {
+	known := m.clock.Known().Seq
+	if m.keeper.shard.Options.ReplicaAcks == 0 {
+		known = max(known, m.tail.last())
+	}
+	return &shard.Beat{Edge: m.keeper.id, Does: does, Known: known, Wait: m.keeper.shard.Options.FenceWait}
+}
+
+func (m *member) call(ctx context.Context, b *shard.Beat) (shard.Reply, shard.Term, int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, max(4*m.keeper.shard.Timeout(), time.Second))
+	defer cancel()
+	return m.keeper.shard.Beat(ctx, m.sale, b)
+}
+
+// step makes one call and does what the answer asks for. It returns why there is no lease.
+func (m *member) step(ctx context.Context) error {
+	does := "beat"
+	if m.keeper.shard.Options.NoFence {
+		does = "off"
+	}
+	sent := m.clock.Mono()
+	r, term, seq, err := m.call(ctx, m.beat(does))
+	if err != nil && !(errors.Is(err, shard.ErrNotReplicated) && r.Code() == lua.Fenced) {
+		return fmt.Errorf("%w: no lease: %v (%w)", shard.ErrUnavailable, err, shard.ErrNotSent)
+	}
+	switch r.Code() {
+	case lua.OK:
+		m.clock.Grant(sent.Add(shard.LeaseFor))
+		m.open(term)
+		return nil
+	case lua.NoFence, lua.NoSale, lua.Restoring: // calls get these answers themselves
+		m.clock.Grant(sent.Add(shard.LeaseFor))
+		m.open(term)
+		return nil
+	case lua.Late:
+		return m.late(ctx, term, seq, r.Number(1))
+	case lua.Fenced:
+		return m.fenced(ctx, r)
+	}
+	return refused(m.sale, r)
+}
+
+// refused is the error of an answer that gives no lease.
+func refused(sale string, r shard.Reply) error {
+	switch r.Code() {
+	case lua.OK:
+		return nil
+	case lua.NewerSchema:
+		return shard.ErrNewerSchema
+	case lua.NoSale:
+		return shard.ErrNoSale
+	case lua.Fenced:
+		return shard.ErrFenced
+	}
+	return fmt.Errorf("%w: fence gave %q for sale %s", shard.ErrUnavailable, r.Code(), sale)
+}
+
+// open notes that the sale is sold.
+func (m *member) open(term shard.Term) {
+	m.fence, m.untold = "", nil
+	if s := m.state.Swap(nil); s != nil {
+		m.keeper.metrics.Fenced(-1)
+		m.keeper.log.Info("redis has what the edges know: the sale goes on",
+			zap.String("sale", m.sale), zap.Duration("after", time.Since(s.Since)), zap.String("term", term.Name))
+	}
+}
+
+// fenced says what the edge knows, and tells again what it was promised and has not read.
+func (m *member) fenced(ctx context.Context, r shard.Reply) error {
+	stage, pass, base := r.Text(1), r.Text(2), r.Number(5)
+	m.note(r)
+	if fence := strings.TrimSuffix(pass, stage); fence != m.fence {
+		m.fence, m.given, m.told, m.untold = fence, false, false, m.own.after(base)
+	}
+	switch {
+	case stage == "collect" && !m.given:
+		if err := m.give(ctx, base); err != nil {
+			return err
+		}
+		m.given = true
+		m.hurry()
+	case stage == "tell" && !m.told && len(m.untold) > 0:
+		if err := m.tell(shard.WithPass(ctx, pass), m.untold); err != nil {
+			return err
+		}
+		b := m.beat("told")
+		b.Own = len(m.untold)
+		if _, _, _, err := m.call(ctx, b); err != nil && !errors.Is(err, shard.ErrNotReplicated) {
+			return err
+		}
+		m.told = true
+		m.hurry()
+	}
+	return shard.ErrFenced
+}
+
+// give sends the entries that the edge has read after base. What they have need not be told
+// again.
+func (m *member) give(ctx context.Context, base int64) error {
+	pieces := m.tail.after(base)
+	m.untold = m.own.after(max(base, m.tail.last()))
+	for i, piece := range pieces {
+		b := m.beat("beat")
+		if i == len(pieces)-1 {
+			b.Does = "ready"
+		}
+		b.Own, b.Tail = len(m.untold), piece
+		if _, _, _, err := m.call(ctx, b); err != nil && !errors.Is(err, shard.ErrNotReplicated) {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell tells promises again, in rounds: what one edge gives back another one may have held.
+func (m *member) tell(ctx context.Context, promises []reservation.Promise) error {
+	var err error
+	for i := 0; i < tellAgain && len(promises) > 0; i++ {
+		if promises, err = m.keeper.store.Tell(ctx, m.sale, promises); err != nil {
+			return err
+		}
+	}
+	if len(promises) > 0 {
+		m.keeper.metrics.Lost(int64(len(promises)), 0)
+		m.keeper.log.Error("redis has lost reservations whose units other buyers have by now: see `caddy stockgate reconcile` with the shop's orders",
+			zap.String("sale", m.sale), zap.Int("promises", len(promises)), zap.Strings("some", reservation.IDs(promises, 20)))
+	}
+	return nil
+}
+
+// late tells again what the edge was promised in a history that the shard does not have any
+// more, because the other edges went on without it.
+func (m *member) late(ctx context.Context, term shard.Term, seq, last int64) error {
+	if m.clock.Known().Term.After(term) {
+		m.keeper.log.Error("redis is older than what this edge knows: it may be a primary that has been replaced; not selling",
+			zap.String("sale", m.sale), zap.String("term", term.Name), zap.String("known", m.clock.Known().Term.Name))
+		return shard.ErrFenced
+	}
+	promises := m.own.after(last)
+	level, message := zap.ErrorLevel, "redis goes on without what this edge was promised: it is told again"
+	if m.given && (m.told || len(m.untold) == 0) { // in the fence from which this term came: they have other numbers now
+		level, message = zap.InfoLevel, "what this edge was promised has other numbers after the fence"
+	}
+	m.keeper.log.Log(level, message, zap.String("sale", m.sale), zap.Int64("after", last), zap.Int("promises", len(promises)))
+	m.own.forget(&m.keeper.count, last)
+	m.tail.cutAfter(last)
+	m.clock.Adopt(term.Name, seq)
+	if err := m.tell(shard.WithPass(ctx, ""), promises); err != nil {
+		for _, p := range promises { // told again with the next answer
+			m.own.add(&m.keeper.count, seq+1, p)
+		}
+		return err
+	}
+	m.hurry()
+	return shard.ErrFenced
+}
+
+// note keeps what doctor and the log say of the fence.
+func (m *member) note(r shard.Reply) {
+	s := &State{Sale: m.sale, Since: time.Now(), Absent: r.Number(3), Stuck: r.Number(4)}
+	old := m.state.Load()
+	if old != nil {
+		s.Since = old.Since
+	} else {
+		m.keeper.metrics.Fenced(1)
+		m.keeper.log.Error("redis was promoted or started anew: not selling until every edge has said what it knows", zap.String("sale", m.sale))
+	}
+	if s.Stuck > 0 && (old == nil || old.Stuck == 0) {
+		m.keeper.log.Error("redis lacks a change that the journal does not tell in full: see docs/fence.md, then `caddy stockgate sale unfence`",
+			zap.String("sale", m.sale), zap.Int64("entry", s.Stuck))
+	}
+	m.state.Store(s)
+}

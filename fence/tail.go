@@ -1,0 +1,149 @@
+package fence
+
+import (
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/stockgate/stockgate/reservation"
+)
+
+const (
+	// maxTailBytes bounds what an edge keeps of the journals of all sales, so that it can
+	// give it to a server that lacks it. The oldest entries of a sale go first.
+	maxTailBytes = 64 << 20
+	// maxOwn bounds the promises of all sales that an edge remembers, about 1 KB each, and
+	// maxOwnOfSale those of one sale. The oldest of a sale go first.
+	maxOwn, maxOwnOfSale = 100_000, 20_000
+	// sentAtOnce bounds the bytes of one call that gives a server its entries.
+	sentAtOnce = 256 << 10
+)
+
+// tailBytes counts the bytes of the tails of all sales.
+type tailBytes struct{ atomic.Int64 }
+
+// tail is the newest part of a sale's journal that the edge has read.
+type tail struct {
+	mu      sync.Mutex
+	entries []entry
+	bytes   *tailBytes
+}
+
+type entry struct {
+	first, last   int64
+	at, movements string
+}
+
+// add takes an entry. One with the number of an entry that is there begins another history.
+func (t *tail) add(bytes *tailBytes, first, last int64, at, movements string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.bytes = bytes
+	t.cutFrom(first)
+	t.entries = append(t.entries, entry{first, last, at, movements})
+	bytes.Add(int64(len(movements)))
+	for bytes.Load() > maxTailBytes && len(t.entries) > 1 {
+		bytes.Add(-int64(len(t.entries[0].movements)))
+		t.entries[0] = entry{}
+		t.entries = t.entries[1:]
+	}
+}
+
+// cutFrom drops the entries that have numbers from first on.
+func (t *tail) cutFrom(first int64) {
+	for n := len(t.entries); n > 0 && t.entries[n-1].last >= first; n = len(t.entries) {
+		t.bytes.Add(-int64(len(t.entries[n-1].movements)))
+		t.entries = t.entries[:n-1]
+	}
+}
+
+// cutAfter drops the entries that have numbers after last.
+func (t *tail) cutAfter(last int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.cutFrom(last + 1)
+	t.entries = slices.Clone(t.entries) // without what was dropped
+}
+
+// last is the newest number; 0: there is none.
+func (t *tail) last() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.entries) == 0 {
+		return 0
+	}
+	return t.entries[len(t.entries)-1].last
+}
+
+// after returns the entries with numbers after last, as arguments of lua/fence.lua in pieces
+// of which each is small enough for one call. The last piece may be empty.
+func (t *tail) after(last int64) [][]any {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i, _ := slices.BinarySearchFunc(t.entries, last+1, func(e entry, n int64) int { return int(e.last - n) })
+	pieces, bytes := [][]any{nil}, 0
+	for _, e := range t.entries[i:] {
+		if bytes > sentAtOnce {
+			pieces, bytes = append(pieces, nil), 0
+		}
+		p := &pieces[len(pieces)-1]
+		*p = append(*p, strconv.FormatInt(e.last, 10), e.at, e.movements)
+		bytes += len(e.movements)
+	}
+	return pieces
+}
+
+// own is what this edge was promised of a sale, the newest of it.
+type own struct {
+	mu       sync.Mutex
+	promises []promise // in the order in which the answers came
+	next     int       // which one the next replaces, once there is no room for more
+}
+
+type promise struct {
+	seq  int64
+	what reservation.Promise
+}
+
+// add remembers a promise. count has those of all sales.
+func (o *own) add(count *atomic.Int64, seq int64, p reservation.Promise) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if n := len(o.promises); n == 0 || n < maxOwnOfSale && count.Load() < maxOwn {
+		o.promises = append(o.promises, promise{seq, p})
+		count.Add(1)
+		return
+	}
+	o.promises[o.next] = promise{seq, p}
+	o.next = (o.next + 1) % len(o.promises)
+}
+
+// after returns the promises with numbers after last, in the order of their numbers.
+func (o *own) after(last int64) []reservation.Promise {
+	o.mu.Lock()
+	var found []promise
+	for _, p := range o.promises {
+		if p.seq > last {
+			found = append(found, p)
+		}
+	}
+	o.mu.Unlock()
+	slices.SortStableFunc(found, func(a, b promise) int { return int(a.seq - b.seq) })
+	out := make([]reservation.Promise, len(found))
+	for i, p := range found {
+		out[i] = p.what
+	}
+	return out
+}
+
+// forget drops the promises with numbers after last, which were told again or are lost.
+func (o *own) forget(count *atomic.Int64, last int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	before := len(o.promises)
+	defer func() { count.Add(int64(len(o.promises) - before)) }()
+	o.promises = slices.Clone(slices.DeleteFunc(o.promises, func(p promise) bool { return p.seq > last }))
+	slices.SortStableFunc(o.promises, func(a, b promise) int { return int(a.seq - b.seq) })
+	o.next = 0
+}

@@ -1,0 +1,266 @@
+-- fence.lua: an edge says that it lives, and what it knows of a sale. On a server that has
+-- another history than the one the sale was sold from, a replica that was promoted or a
+-- server that was started again, the shard is fenced: every other script changes nothing,
+-- until the edges have said what they know, and what this server lacks of it is applied again.
+-- See docs/fence.md.
+--
+-- A term is a time in which a shard has one history: "epoch:number:replid:first". replid is
+-- the server's master_replid, which changes with a promotion and with a start; first is the
+-- number of the first movement in the term. In meta:
+--   term    the current one; absent: the shard has no fence
+--   terms   the last MOST_TERMS of them, the current one last
+--   replid  master_replid of the server in this term
+--   run_id  of the server that began it
+--   beat    ms by Redis's own time; when an edge was last heard
+--   fence   "replid begun base stage" while the shard is fenced. begun: ms by Redis's own time;
+--           base: the newest number that this server had then.
+--           stage: collect, what edges know; tell, edges tell again what no journal entry told
+--   fenced  "number begun ended replayed missing absent": the last fence: the term that came
+--           of it, ms, movements that were applied again, numbers that are lost, edges that did
+--           not come
+--
+-- KEYS[…]   those of shard.lua: KEYS[1…13]
+-- KEYS[14]  edges    hash  edge → ms by the shard's clock; when it was last heard
+-- KEYS[15]  reports  hash  edge → "stage own known": what it said in this fence
+-- KEYS[16]  tail     zset  "time\nmovement\n…" by the entry's number: what edges have read
+--                          of the journal and this server does not have
+--
+-- ARGV[1]  channel  as in shard.lua
+-- ARGV[2]  sale     as in shard.lua
+-- ARGV[3]  schema   as in shard.lua
+-- ARGV[4]  edge     the caller's id
+-- ARGV[5]  term     the newest term that it knows; '': none
+-- ARGV[6]  known    the newest number that it knows in it
+-- ARGV[7]  does     beat: it lives, and asks what it is to do; ready: this call has the last of what
+--                   it knows; told: it has told again what no journal entry told; leave: it is
+--                   stopped; resume: an operator gives up what is missing; off: no fence is wanted
+-- ARGV[8]  own      number of its promises that it has not read in the journal
+-- ARGV[9]  wait     ms that a fence waits for edges that do not come
+-- ARGV[10…] tail    for each entry: its number, its time, its movements
+--
+-- Returns { time, lead, seq, term, reply }:
+--         { 'ok' }                     the caller may take stock for the time of a lease
+--         { 'late', last }             it knows movements after last that are lost, see docs/fence.md
+--         { 'fenced', stage, fence, absent, stuck, base }  absent: edges that are waited for; stuck: the
+--                                      number of an entry that cannot be applied again, else 0
+--         { 'no_sale' } { 'restoring' } { 'schema', schema } { 'no_fence' }
+
+local MOST_TERMS, ENTRIES_PER_CALL, FILL_PER_CALL = 64, 200, 500
+-- ms; an edge that was heard so much earlier than another one has stopped
+local SILENT_FOR = 60000
+-- ms; a server that was heard so shortly ago and was never a replica has lost nothing
+local HEARD_WITHIN = 10000
+
+local edge, known_term, known, does = ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[7]
+local own, wait = ARGV[8], tonumber(ARGV[9])
+
+local function answer(reply) return { time, shard.lead, shard.seq, shard.term or '', reply } end
+
+if shard.schema > tonumber(ARGV[3]) then return answer({ 'schema', shard.schema }) end
+if shard.restoring then return answer({ 'restoring' }) end
+if not shard.exists then return answer({ 'no_sale' }) end
+if does == 'off' then
+  if shard.term then
+    call('HDEL', KEYS[1], 'term', 'terms', 'replid', 'run_id', 'beat', 'fence')
+    call('UNLINK', KEYS[14], KEYS[15], KEYS[16])
+  end
+  shard.term = false
+  return answer({ 'no_fence' })
+end
+
+local info = call('INFO', 'replication')
+local replid = match(info, 'master_replid:(%x+)')
+if not replid then return answer({ 'no_fence' }) end
+
+local meta = call('HMGET', KEYS[1], 'terms', 'run_id', 'beat', 'fence')
+local terms, beat = split(meta[1] or '', '%S+'), tonumber(meta[3] or '0')
+
+-- number_of is the number of a term; 0: none, or of another epoch
+local function number_of(term)
+  local epoch, n = match(term, '^(%d+):(%d+):')
+  return epoch and tonumber(epoch) == shard.epoch and tonumber(n) or 0
+end
+
+local highest = number_of(terms[#terms] or '')
+
+-- to_term begins a term with the next movement
+local function to_term()
+  highest = highest + 1
+  shard.term = int(shard.epoch) .. ':' .. int(highest) .. ':' .. replid .. ':' .. int(shard.seq + 1)
+  terms[#terms + 1] = shard.term
+  local run_id = match(call('INFO', 'server'), 'run_id:(%x+)')
+  changed.meta.term, changed.meta.replid, changed.meta.run_id = shard.term, replid, run_id
+  changed.meta.terms = concat(terms, ' ', math.max(1, #terms - MOST_TERMS + 1))
+  -- an edge that does not know the fence leaves the shard alone from now on
+  if shard.schema < tonumber(ARGV[3]) then changed.meta.schema = ARGV[3] end
+  dirty = true
+end
+
+-- expected returns the edges that may have sold, and drops those that have stopped
+local function expected()
+  local all, newest, live = call('HGETALL', KEYS[14]), 0, {}
+  for i = 2, #all, 2 do newest = math.max(newest, tonumber(all[i])) end
+  for i = 1, #all, 2 do
+    if tonumber(all[i + 1]) + SILENT_FOR >= newest then
+      live[#live + 1] = all[i]
+    elseif not meta[4] then
+      call('HDEL', KEYS[14], all[i])
+    end
+  end
+  return live
+end
+
+local function lease()
+  changed.meta.beat = int(time)
+  dirty = true
+  flush()
+  if does == 'leave' then
+    call('HDEL', KEYS[14], edge)
+  else
+    call('HSET', KEYS[14], edge, int(shard.now))
+    expected()
+  end
+  return answer({ 'ok' })
+end
+
+-- same_server says whether this server only has another id: it has never been a replica since
+-- an edge was heard
+local function same_server()
+  return match(info, 'master_replid2:0+%s') and time - beat <= HEARD_WITHIN and match(call('INFO', 'server'), 'run_id:(%x+)') == meta[2]
+end
+
+if not shard.term then
+  to_term()
+  return lease()
+end
+if not meta[4] and find(info, 'master_replid:' .. stored[13], 1, true) then
+  if known_term == '' or not knows_more(known_term, known) then return lease() end
+  local last = shard.seq
+  for i, name in ipairs(terms) do
+    if name == known_term and terms[i + 1] then last = tonumber(match(terms[i + 1], '%d+$')) - 1 end
+  end
+  return answer({ 'late', last })
+end
+if not meta[4] and same_server() and (known_term == '' or not knows_more(known_term, known)) then
+  to_term()
+  return lease()
+end
+
+-- the shard is fenced
+local id, begun, base, stage = match(meta[4] or '', '^(%x+) (%d+) (%d+) (%a+)$')
+begun, base = tonumber(begun or '0'), tonumber(base or '0')
+if id ~= replid then
+  begun, base, stage = time, shard.seq, 'collect'
+  call('UNLINK', KEYS[15], KEYS[16])
+  notice = 'fence'
+end
+if does == 'ready' or does == 'told' or does == 'beat' then
+  if does ~= 'beat' or call('HEXISTS', KEYS[15], edge) == 0 then
+    call('HSET', KEYS[15], edge, does .. ' ' .. own .. ' ' .. int(known) .. ' ' .. (known_term ~= '' and known_term or '0:0:0:0'))
+  end
+end
+if stage == 'collect' then
+  for i = 10, #ARGV, 3 do
+    local number = tonumber(ARGV[i])
+    if number > shard.seq then call('ZADD', KEYS[16], number, ARGV[i + 1] .. '\n' .. ARGV[i + 2]) end
+  end
+end
+
+local reports, said = call('HGETALL', KEYS[15]), {}
+for i = 1, #reports, 2 do
+  local s, o, k, term = match(reports[i + 1], '^(%a+) (%d+) (%d+) (%S+)$')
+  said[reports[i]] = { stage = s, own = tonumber(o), known = tonumber(k), term = term }
+  highest = math.max(highest, number_of(term))
+end
+local absent, unready, untold = 0, 0, 0
+for _, name in ipairs(expected()) do
+  if not said[name] then absent = absent + 1 end
+end
+for _, s in pairs(said) do
+  if s.stage == 'beat' then unready = unready + 1 end
+  if s.own > 0 and s.stage ~= 'told' then untold = untold + 1 end
+end
+
+local counts = split(call('HGET', KEYS[1], 'fenced') or '', '%d+')
+local replayed, missing = 0, 0
+if id == replid then replayed, missing = tonumber(counts[4] or '0'), tonumber(counts[5] or '0') end
+
+local function note_fence(ended)
+  changed.meta.fence = replid .. ' ' .. int(begun) .. ' ' .. int(base) .. ' ' .. stage
+  changed.meta.fenced = int(highest) .. ' ' .. int(begun) .. ' ' .. int(ended) .. ' ' .. int(replayed) .. ' ' .. int(missing) .. ' ' .. int(absent)
+  dirty = true
+end
+
+-- entries that are written as they were
+local function write_entry(last, at, text)
+  shard.seq = last
+  entries[#entries + 1] = { int(last), int(at), text }
+end
+
+-- fill stands in for numbers that no edge has
+local function fill(upto)
+  local words = {}
+  for number = shard.seq + 1, upto do words[#words + 1] = 'missing\t' .. int(number) .. '\t\t\t\t\t' end
+  missing = missing + #words
+  write_entry(upto, shard.now, concat(words, '\n'))
+end
+
+-- apply_tail applies the next entries that edges have sent. It returns whether there are more,
+-- and the number of one that cannot be applied.
+local function apply_tail()
+  local tail = call('ZRANGEBYSCORE', KEYS[16], int(shard.seq + 1), '+inf', 'WITHSCORES', 'LIMIT', 0, ENTRIES_PER_CALL)
+  for i = 1, #tail, 2 do
+    local last = tonumber(tail[i + 1])
+    local at, text = match(tail[i], '^(%d+)\n(.*)$')
+    local _, more = string.gsub(text, '\n', '\n')
+    local first = last - more
+    if first > shard.seq + 1 then
+      fill(math.min(first - 1, shard.seq + FILL_PER_CALL))
+      return true
+    elseif first == shard.seq + 1 then
+      if not replay(text, tonumber(at)) then return false, last end
+      replayed = replayed + more + 1
+      write_entry(last, tonumber(at), text)
+    end -- else another edge has sent the entry that is there, or one that contradicts it
+  end
+  return #tail == 2 * ENTRIES_PER_CALL
+end
+
+-- contradicted returns the number from which an edge knows another history than this server
+-- has; nil: there is none
+local function contradicted()
+  local has = {}
+  for _, name in ipairs(terms) do has[name] = true end
+  for _, s in pairs(said) do
+    local first = tonumber(match(s.term, '%d+$'))
+    if number_of(s.term) > 0 and not has[s.term] and first <= shard.seq and s.known >= first then return first end
+  end
+  return nil
+end
+
+local stuck
+if stage == 'collect' then stuck = contradicted() end
+if stage == 'collect' and (does == 'resume' or absent + unready == 0 or time >= begun + wait) then
+  local more = false
+  if not stuck then more, stuck = apply_tail() end
+  if not more and not stuck or does == 'resume' then
+    stage = 'tell'
+    to_term() -- what is told again has numbers of its own
+  end
+end
+if stage == 'tell' and (does == 'resume' or untold == 0 or time >= begun + 2 * wait) then
+  for _, s in pairs(said) do
+    -- promises that were neither read nor told again
+    if s.own > 0 and s.stage ~= 'told' then missing = missing + s.own end
+  end
+  note_fence(time)
+  changed.meta.fence = false
+  -- a token of a reservation that is lost may make it again, see confirm.lua
+  if missing + absent > 0 or does == 'resume' then changed.meta.lost = int(time + TOLERANCE) end
+  call('UNLINK', KEYS[15], KEYS[16])
+  notice = 'sale'
+  return lease()
+end
+note_fence(0)
+flush()
+return answer({ 'fenced', stage, changed.meta.fence, absent, stuck or 0, base })
