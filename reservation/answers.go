@@ -14,7 +14,7 @@ import (
 // Bounds of the stored answers of the shop.
 const (
 	MaxAnswer  = 4 << 10  // bytes of one body
-	MaxAnswers = 64 << 20 // bytes stored for one sale, in total
+	maxAnswers = 64 << 20 // bytes stored for one sale, in total
 )
 
 // StoredAnswer is the shop's answer to a confirmed request, kept so that a retry under
@@ -27,7 +27,7 @@ type StoredAnswer struct {
 }
 
 // ErrAnswerTooLarge says that the answer was not stored: it exceeds MaxAnswer, or the
-// answers of its sale exceed MaxAnswers.
+// answers of its sale exceed maxAnswers.
 var ErrAnswerTooLarge = errors.New("the answer is not stored: it is too large, or those of this sale are")
 
 // StoreAnswer stores the shop's answer to a reservation's request for ttl. An answer that
@@ -47,7 +47,7 @@ func (s *Store) StoreAnswer(ctx context.Context, sale, id string, a *StoredAnswe
 	if err != nil {
 		return shard.Explain(err)
 	}
-	if stored > MaxAnswers {
+	if stored > maxAnswers {
 		if err := s.shard.Redis.DecrBy(ctx, s.shard.AnswersKey(sale), size).Err(); err != nil {
 			return shard.Explain(err)
 		}

@@ -57,7 +57,7 @@ func (b *Bound) Error() string {
 
 // ReadBound reads the reply that names another reservation.
 func ReadBound(sale string, r shard.Reply) *Bound {
-	at := func(i int) time.Time { return time.UnixMilli(r.Number(i)) }
+	at := func(i int) time.Time { return r.Time(i) }
 	return &Bound{
 		By: r.Text(1), ID: r.Text(2), State: record.State(r.Text(3)), Same: r.Number(4) == 1,
 		Created: at(5), Deadline: at(6), Exp: at(7), Changed: at(8), Epoch: r.Number(9), Sale: sale,

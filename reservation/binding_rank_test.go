@@ -40,7 +40,7 @@ var ends = map[string]func(c *clocked, id string){
 	"held":     func(*clocked, string) {},
 	"in_doubt": func(c *clocked, id string) { c.must("in_doubt")(c.Doubt(stocktest.Soon(c.t), "s", id, "")) },
 	"confirmed": func(c *clocked, id string) {
-		c.must("confirmed")(c.Confirm(stocktest.Soon(c.t), "s", id, reservation.Answer, ""))
+		c.must("confirmed")(c.Confirm(stocktest.Soon(c.t), "s", id, reservation.SourceAnswer, ""))
 	},
 	"released": func(c *clocked, id string) {
 		c.must("released")(c.Release(stocktest.Soon(c.t), "s", id, reservation.SourceShop, ""))
@@ -49,7 +49,7 @@ var ends = map[string]func(c *clocked, id string){
 		c.must("released")(c.Release(stocktest.Soon(c.t), "s", id, reservation.SourceShop, ""))
 		rest := "rest-" + id
 		c.reserve(rest, ofLines(sale.Line{SKU: "a", Quantity: stocktest.CellA(c.t, c.Store).Available}))
-		c.must("unbacked")(c.Confirm(stocktest.Soon(c.t), "s", id, reservation.Answer, ""))
+		c.must("unbacked")(c.Confirm(stocktest.Soon(c.t), "s", id, reservation.SourceAnswer, ""))
 		c.must("released")(c.Release(stocktest.Soon(c.t), "s", rest, reservation.SourceShop, ""))
 	},
 	"overdue": func(c *clocked, _ string) {
@@ -107,7 +107,7 @@ func (c *clocked) contend(of *contest, first, second string) {
 		c.agree(of)
 	}
 	for _, id := range of.ids {
-		_, _ = c.Confirm(stocktest.Soon(c.t), "s", id, reservation.Answer, "") // not found where it was refused
+		_, _ = c.Confirm(stocktest.Soon(c.t), "s", id, reservation.SourceAnswer, "") // not found where it was refused
 		c.agree(of)
 	}
 }

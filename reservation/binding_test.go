@@ -21,7 +21,7 @@ var intoState = map[string]func(*clocked){
 	"held":     func(c *clocked) {},
 	"in_doubt": func(c *clocked) { c.must("in_doubt")(c.Doubt(stocktest.Soon(c.t), "s", "r1", "")) },
 	"confirmed": func(c *clocked) {
-		c.must("confirmed")(c.Confirm(stocktest.Soon(c.t), "s", "r1", reservation.Answer, ""))
+		c.must("confirmed")(c.Confirm(stocktest.Soon(c.t), "s", "r1", reservation.SourceAnswer, ""))
 	},
 	"released": func(c *clocked) {
 		c.must("released")(c.Release(stocktest.Soon(c.t), "s", "r1", reservation.SourceShop, ""))
@@ -29,7 +29,7 @@ var intoState = map[string]func(*clocked){
 	"unbacked": func(c *clocked) {
 		c.must("released")(c.Release(stocktest.Soon(c.t), "s", "r1", reservation.SourceShop, ""))
 		c.reserve("other", ofLines(sale.Line{SKU: "a", Quantity: 4}))
-		c.must("unbacked")(c.Confirm(stocktest.Soon(c.t), "s", "r1", reservation.Answer, ""))
+		c.must("unbacked")(c.Confirm(stocktest.Soon(c.t), "s", "r1", reservation.SourceAnswer, ""))
 		c.must("released")(c.Release(stocktest.Soon(c.t), "s", "other", reservation.SourceShop, ""))
 	},
 	"expired": func(c *clocked) {
@@ -106,7 +106,7 @@ func TestKeysAreFreedInTheEnd(t *testing.T) {
 		c.reserve("long", withKey("long", "p"), forLong)
 		c.reserve("short", withKey("short", "p"), withRef("order-1"))
 		for _, id := range []string{"long", "short"} {
-			c.must("confirmed")(c.Confirm(stocktest.Soon(t), "s", id, reservation.Answer, ""))
+			c.must("confirmed")(c.Confirm(stocktest.Soon(t), "s", id, reservation.SourceAnswer, ""))
 		}
 		find := func(binding, ref string) bool {
 			t.Helper()
@@ -232,7 +232,7 @@ func TestBoundAgain(t *testing.T) {
 					c.reserve("r2", test.taken)
 				}
 				if test.sold {
-					c.must("confirmed")(c.Confirm(stocktest.Soon(t), "s", "r2", reservation.Answer, ""))
+					c.must("confirmed")(c.Confirm(stocktest.Soon(t), "s", "r2", reservation.SourceAnswer, ""))
 				}
 				c.must("confirmed")(c.Confirm(stocktest.Soon(t), "s", "r1", reservation.SourceOperator, ""))
 				n := c.seq()
@@ -268,7 +268,7 @@ func TestReturnedIsNotTheSame(t *testing.T) {
 				eachClock(t, 9, func(t *testing.T, c *clocked) {
 					two := ofLines(units("a", 2))
 					c.reserve("r1", two, withKey("x", "p"), withRef("order-1"))
-					c.must("confirmed")(c.Confirm(stocktest.Soon(t), "s", "r1", reservation.Answer, ""))
+					c.must("confirmed")(c.Confirm(stocktest.Soon(t), "s", "r1", reservation.SourceAnswer, ""))
 					if b := c.bound("r2", two, withRef("order-1")); b == nil || !b.Same {
 						t.Fatalf("before the return it is bound to %+v", b)
 					}

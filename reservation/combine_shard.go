@@ -2,6 +2,7 @@ package reservation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -52,15 +53,19 @@ func (s *Store) sendOperations(sale string, batch []*Call) {
 	claims, others := apart(batch)
 	switch {
 	case len(others) == 0:
-		s.reserveTogether(ctx, sale, claims)
+		s.reserveTogether(ctx, sale, s.admitted(ctx, sale, claims))
 	case len(claims) == 0:
 		s.runTogether(ctx, sale, others)
 	case s.shard.Options.ReplicaAcks > 0:
+		if claims = s.admitted(ctx, sale, claims); len(claims) == 0 {
+			s.runTogether(ctx, sale, others)
+			return
+		}
 		s.allTogether(ctx, sale, claims, others)
 	default:
 		// each call answers its own requests, even if the other one fails
 		var claiming sync.WaitGroup
-		claiming.Go(func() { combine.Safely(claims, func() { s.reserveTogether(ctx, sale, claims) }) })
+		claiming.Go(func() { combine.Safely(claims, func() { s.reserveTogether(ctx, sale, s.admitted(ctx, sale, claims)) }) })
 		combine.Safely(others, func() { s.runTogether(ctx, sale, others) })
 		claiming.Wait()
 	}
@@ -127,8 +132,8 @@ func (s *Store) setTimes(ctx context.Context, sale string, batch []*Call) ([]*Ca
 // is one again: each reserve request that gets no answer leaves a release to be sent later.
 func (s *Store) reach(ctx context.Context, sale string) error {
 	before := s.shard.Clock(sale).Mark()
-	raw, err := s.shard.Eval(ctx, s.shard.ReserveClient, s.shard.Scripts.Settle, s.shard.ShardKeys(sale), s.shard.OperationArgs(sale, nil), 0)
-	_, _, err = s.shard.Replies(sale, before, raw, 0, err)
+	raw, err := s.shard.Eval(ctx, s.shard.ReserveClient, s.shard.Scripts.Settle, s.shard.ShardKeys(sale), s.shard.OperationArgs(ctx, sale, nil), 0)
+	_, _, err = s.shard.Replies(ctx, sale, before, raw, 0, 0, err)
 	return err
 }
 
@@ -142,29 +147,44 @@ func (s *Store) reserveTogether(ctx context.Context, sale string, batch []*Call)
 		return
 	}
 	replies, seq, err := s.reserveAt(ctx, sale, requestsOf(batch))
-	answerEach(batch, replies, seq, err, func(half []*Call) { s.reserveTogether(ctx, sale, half) })
+	s.sold(sale, batch, replies, seq, err)
+	s.answerEach(sale, batch, replies, seq, err, func(half []*Call) { s.reserveTogether(ctx, sale, half) })
 }
 
 // runTogether runs operations other than reserve requests in one call, if that is possible.
 func (s *Store) runTogether(ctx context.Context, sale string, batch []*Call) {
 	replies, seq, err := s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, s.shard.Scripts.Settle, sale, operationsOf(batch)...)
-	answerEach(batch, replies, seq, err, func(half []*Call) { s.runTogether(ctx, sale, half) })
+	s.answerEach(sale, batch, replies, seq, err, func(half []*Call) { s.runTogether(ctx, sale, half) })
 }
 
 // allTogether sends reserve requests and other operations on one connection, so that both
 // wait for the replicas once.
 func (s *Store) allTogether(ctx context.Context, sale string, claims, others []*Call) {
+	if err := s.shard.Acquire(ctx, sale); err != nil {
+		combine.FailAll(claims, err)
+		combine.FailAll(others, err)
+		return
+	}
 	keys, before := s.shard.ShardKeys(sale), s.shard.Clock(sale).Mark()
+	term, known := s.shard.History(ctx, sale)
 	done := s.shard.EvalReplicated(ctx, s.shard.Redis, s.shard.Options.ReplicaAcks,
-		shard.ScriptCall{Script: s.shard.Scripts.Claim, Keys: keys, Args: reserveArgs(requestsOf(claims))},
-		shard.ScriptCall{Script: s.shard.Scripts.Settle, Keys: keys, Args: s.shard.OperationArgs(sale, operationsOf(others))})
+		shard.ScriptCall{Script: s.shard.Scripts.Claim, Keys: keys, Args: reserveArgs(term, known, requestsOf(claims))},
+		shard.ScriptCall{Script: s.shard.Scripts.Settle, Keys: keys, Args: s.shard.OperationArgs(ctx, sale, operationsOf(others))})
 	finish := func(batch []*Call, e shard.Evaluated, again func([]*Call)) {
 		if redis.HasErrorPrefix(e.Err, "NOSCRIPT") { // it did not run: alone it is loaded first
 			again(batch)
 			return
 		}
-		replies, seq, err := s.shard.Replies(sale, before, e.Raw, len(batch), shard.Explain(e.Err))
-		answerEach(batch, replies, seq, err, again)
+		replies, seq, err := s.shard.Replies(ctx, sale, before, e.Raw, len(batch), s.shard.Options.ReplicaAcks, shard.Explain(e.Err))
+		if errors.Is(err, shard.ErrFenced) { // it did not run: alone it waits for the next heartbeat
+			again(batch)
+			return
+		}
+		if err == nil {
+			err = s.shard.StillLeased(ctx, sale)
+		}
+		s.sold(sale, batch, replies, seq, err)
+		s.answerEach(sale, batch, replies, seq, err, again)
 	}
 	finish(claims, done[0], func(some []*Call) { s.reserveTogether(ctx, sale, some) })
 	finish(others, done[1], func(some []*Call) { s.runTogether(ctx, sale, some) })
@@ -188,11 +208,23 @@ func operationsOf(batch []*Call) []shard.Operation {
 
 // answerEach gives each request of a batch its answer. If the script failed, again runs
 // each half of the batch, so that one request does not fail the others.
-func answerEach(batch []*Call, replies []shard.Reply, seq int64, err error, again func([]*Call)) {
+func (s *Store) answerEach(sale string, batch []*Call, replies []shard.Reply, seq int64, err error, again func([]*Call)) {
 	switch {
 	case err == nil:
+		promises := s.promises.Load()
 		for i, t := range batch {
+			if promises != nil && isPromise(t, replies[i]) {
+				(*promises).Promised(sale, seq, Promise{t.Request})
+			}
 			t.Answer(result{replies[i], seq}, nil)
+		}
+	case len(replies) == len(batch) && errors.Is(err, shard.ErrNoLease):
+		for i, t := range batch {
+			if t.Request.claim == nil && !t.Request.Op.NeedsLease() {
+				t.Answer(result{replies[i], seq}, nil)
+			} else {
+				t.Fail(err)
+			}
 		}
 	case len(batch) > 1 && shard.ScriptFailed(err):
 		// data that one of them reads is damaged

@@ -113,11 +113,11 @@ func damagedCalls() map[string]*damagedCall {
 	raw("sent", "sent", noon, 1)
 	lines := []record.CellUnits{{Cell: "a", Units: 1}}
 	for _, state := range []record.State{"held", "in_doubt", "confirmed", "unbacked", "released"} {
-		raw("carry "+string(state), "carry", "carried", (&record.Record{State: state, Lines: lines, Guard: "k|carried", Ref: "o-carried", Charges: "l|-|x 1", Unpaid: "buyer|x ip|1"}).Text())
+		raw("merge "+string(state), "merge", "merged", (&record.Record{State: state, Lines: lines, Guard: "k|merged", Ref: "o-merged", Charges: "l|-|x 1", Unpaid: "buyer|x ip|1"}).Text())
 	}
-	raw("carry a later deadline", "carry", "held", (&record.Record{State: "held", Lines: lines, Deadline: time.UnixMilli(deadline + 1)}).Text())
-	raw("carry what has expired", "carry", "held", (&record.Record{State: "expired", Lines: lines}).Text())
-	raw("carry a tombstone", "carry", "tombstone", (&record.Record{State: "held", Lines: lines}).Text())
+	raw("merge a later deadline", "merge", "held", (&record.Record{State: "held", Lines: lines, Deadline: time.UnixMilli(deadline + 1)}).Text())
+	raw("merge what has expired", "merge", "held", (&record.Record{State: "expired", Lines: lines}).Text())
+	raw("merge a tombstone", "merge", "tombstone", (&record.Record{State: "held", Lines: lines}).Text())
 	for part, found := range map[string][3]string{
 		"cell": {"a", "=1 1 0 0 0", "=2 2 0 0 0"}, "limit": {"l|-|x", "", "=1 0"}, "record": {"new", "", "=x"}, "binding": {"k|x", "", "=new"},
 		"adjustment": {"x", "", "=a 1 1"}, "unpaid": {"ip|1", "=1 5", "=2 5"}, "return": {"x|x", "", "=1 a 1\ta 1"}, "deadlines": {"x", "", "=1"}, "in_doubt": {"x", "", "=1"},

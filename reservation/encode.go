@@ -3,9 +3,9 @@ package reservation
 import (
 	"context"
 	"strconv"
-	"strings"
 
 	"github.com/stockgate/stockgate/lua"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/sale"
 	"github.com/stockgate/stockgate/shard"
 )
@@ -18,12 +18,13 @@ type encodedRequest struct {
 	rest             string // the record's fields after the buyer
 	charges          []Charge
 	owed             []string // counters of unpaid holds
+	units            int64    // of all lines
 	notAfter         int64    // ms by Redis's own time; set when it is sent
 }
 
 func (c *ReserveRequest) encode() *encodedRequest {
 	out := &encodedRequest{
-		id: c.ID, guard: plain(c.Binding.Field), buyer: plain(c.Buyer), charges: c.Charges, owed: c.Unpaid.Fields,
+		id: c.ID, guard: record.Plain(c.Binding.Field), buyer: record.Plain(c.Buyer), charges: c.Charges, owed: c.Unpaid.Fields,
 	}
 	switch {
 	case c.Ref == "":
@@ -41,6 +42,7 @@ func (c *ReserveRequest) encode() *encodedRequest {
 	b = strconv.AppendInt(b, int64(len(c.Lines)), 10)
 	for i := range c.Lines {
 		b = appendLine(append(b, ' '), &c.Lines[i])
+		out.units += c.Lines[i].Quantity
 	}
 	for i := range c.Charges {
 		ch := &c.Charges[i]
@@ -72,11 +74,11 @@ func (c *ReserveRequest) appendRest(b []byte, guard string) []byte {
 		b = strconv.AppendInt(b, c.Charges[i].Amount, 10)
 	}
 	b = strconv.AppendInt(append(b, "\t\t"...), c.Version, 10)
-	for _, field := range [...]string{guard, plain(c.Binding.Print)} {
+	for _, field := range [...]string{guard, record.Plain(c.Binding.Print)} {
 		b = append(append(b, '\t'), field...)
 	}
 	b = strconv.AppendInt(append(b, '\t'), c.Binding.TTL.Milliseconds(), 10)
-	for _, field := range [...]string{c.Ref, plain(c.Gate)} {
+	for _, field := range [...]string{c.Ref, record.Plain(c.Gate)} {
 		b = append(append(b, '\t'), field...)
 	}
 	b = append(b, "\t\t\t"...)
@@ -98,22 +100,9 @@ func appendLine(b []byte, l *sale.Line) []byte {
 	return strconv.AppendInt(append(b, ' '), l.Quantity, 10)
 }
 
-// plain replaces control characters, which could end a record's field, by spaces.
-func plain(text string) string {
-	control := func(r rune) bool { return r < ' ' || r == 0x7f }
-	if !strings.ContainsFunc(text, control) {
-		return text
-	}
-	return strings.Map(func(r rune) rune {
-		if control(r) {
-			return ' '
-		}
-		return r
-	}, text)
-}
-
 // reserveArgs returns the arguments of a call with some reserve requests.
-func reserveArgs(claims []*encodedRequest) []any {
+// The shard's history is as the caller knows it.
+func reserveArgs(term string, known int64, claims []*encodedRequest) []any {
 	var terms []*string
 	places := make([]int, len(claims))
 	refs, fields, owed, earliest := 0, 0, 0, claims[0].notAfter
@@ -135,8 +124,8 @@ func reserveArgs(claims []*encodedRequest) []any {
 		earliest = min(earliest, c.notAfter)
 		notAfter = append(strconv.AppendInt(notAfter, c.notAfter, 10), ' ')
 	}
-	args := make([]any, 0, 7+len(terms)+6*len(claims)+fields+owed)
-	args = append(args, lua.Schema, earliest, notAfter, len(claims), refs, owed, len(terms))
+	args := make([]any, 0, 9+len(terms)+6*len(claims)+fields+owed)
+	args = append(args, lua.Schema, term, known, earliest, notAfter, len(claims), refs, owed, len(terms))
 	for _, t := range terms {
 		args = append(args, t)
 	}
@@ -178,7 +167,18 @@ func reserveArgs(claims []*encodedRequest) []any {
 // reserveAt sends reserve requests for one sale in one call. It returns the shard's seq
 // after the call.
 func (s *Store) reserveAt(ctx context.Context, sale string, claims []*encodedRequest) ([]shard.Reply, int64, error) {
-	before := s.shard.Clock(sale).Mark()
-	raw, failed := s.shard.Eval(ctx, s.shard.ReserveClient, s.shard.Scripts.Claim, s.shard.ShardKeys(sale), reserveArgs(claims), s.shard.Options.ReplicaAcks)
-	return s.shard.Replies(sale, before, raw, len(claims), failed)
+	if err := s.shard.Acquire(ctx, sale); err != nil {
+		return nil, 0, err
+	}
+	return s.shard.AgainUnfenced(ctx, sale, func() ([]shard.Reply, int64, error) {
+		before := s.shard.Clock(sale).Mark()
+		term, known := s.shard.History(ctx, sale)
+		acks := s.shard.Options.ReplicaAcks
+		raw, failed := s.shard.Eval(ctx, s.shard.ReserveClient, s.shard.Scripts.Claim, s.shard.ShardKeys(sale), reserveArgs(term, known, claims), acks)
+		replies, seq, err := s.shard.Replies(ctx, sale, before, raw, len(claims), acks, failed)
+		if err == nil {
+			err = s.shard.StillLeased(ctx, sale)
+		}
+		return replies, seq, err
+	})
 }

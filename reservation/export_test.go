@@ -69,9 +69,9 @@ func (s *Store) CallSeq(ctx context.Context, sale string, latest Latest, ops ...
 				claims[i] = op.Claim.encode()
 				claims[i].notAfter = op.NotAfter
 			}
-			args = reserveArgs(claims)
+			args = reserveArgs("", 0, claims)
 		} else {
-			args = []any{s.shard.Channel(), sale, lua.Schema, latest.Shard, latest.Own}
+			args = []any{s.shard.Channel(), sale, lua.Schema, latest.Shard, latest.Own, "", 0}
 			for _, op := range ops[:n] {
 				args = append(append(args, op.Name, len(op.Args)), op.Args...)
 			}
@@ -111,3 +111,6 @@ func (s *Store) SecretKey() string { return s.shard.SecretKey() }
 
 // Takes says whether a filter takes a reservation at a moment.
 func (f *HoldFilter) Takes(r *Record, now time.Time) bool { return f.takes(r, now) }
+
+// MaxAnswers bounds the bytes of the answers of a sale.
+const MaxAnswers = maxAnswers

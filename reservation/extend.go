@@ -18,7 +18,7 @@ func (s *Store) Extend(ctx context.Context, sale, id string, holdFor, longest ti
 	}
 	return Hold{
 		ID: id, Sale: sale, State: record.Held,
-		Deadline: time.UnixMilli(r.Number(1)), Exp: time.UnixMilli(r.Number(2)),
-		Epoch: r.Number(3), Created: time.UnixMilli(r.Number(4)),
+		Deadline: r.Time(1), Exp: r.Time(2),
+		Epoch: r.Number(3), Created: r.Time(4),
 	}, nil
 }

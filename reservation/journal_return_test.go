@@ -16,7 +16,7 @@ import (
 func TestReturnsInTheJournal(t *testing.T) {
 	eachClock(t, 9, func(t *testing.T, c *clocked) {
 		c.reserve("r1", ofLines(sale.Line{SKU: "a", Quantity: 5}))
-		c.must("confirmed")(c.Confirm(stocktest.Soon(t), "s", "r1", reservation.Answer, ""))
+		c.must("confirmed")(c.Confirm(stocktest.Soon(t), "s", "r1", reservation.SourceAnswer, ""))
 		one := []sale.Line{{SKU: "a", Quantity: 1}}
 		before := c.seq()
 		for _, r := range []reservation.Return{

@@ -32,6 +32,8 @@ type ApplyOptions struct {
 type Applied struct {
 	// Changes has one sentence for each difference.
 	Changes []string `json:"changes"`
+	// Warnings say what is likely to be a mistake, although it was applied.
+	Warnings []string `json:"warnings,omitempty"`
 	// Same says that there is no difference.
 	Same    bool  `json:"same"`
 	DryRun  bool  `json:"dry_run,omitempty"`
@@ -130,7 +132,7 @@ func (s *Store) beforeFirst(ctx context.Context, id string, o ApplyOptions) (*Lo
 
 func (s *Store) applyOnce(ctx context.Context, version int64, next *sale.Sale, doc []byte, change *sale.Change, by string) (shard.Reply, error) {
 	args := make([]any, 0, 6+3*len(change.Deltas))
-	args = append(args, version, doc, shard.Ms(next.StartsAt), shard.Ms(next.EndsAt), by, len(change.Deltas))
+	args = append(args, version, doc, record.MsOf(next.StartsAt), record.MsOf(next.EndsAt), by, len(change.Deltas))
 	for _, d := range change.Deltas {
 		removed := 0
 		if d.Removed {
@@ -147,14 +149,14 @@ func (s *Store) applyOnce(ctx context.Context, version int64, next *sale.Sale, d
 
 // tryDeltas returns the error with which apply.lua would refuse a change.
 func (s *Store) tryDeltas(ctx context.Context, id string, change *sale.Change) error {
-	books, err := s.SaleStock(ctx, id)
+	stock, err := s.SaleStock(ctx, id)
 	if errors.Is(err, shard.ErrNoSale) {
 		return nil
 	} else if err != nil {
 		return err
 	}
-	cells := make(map[string]record.Cell, len(books.Items))
-	for _, c := range books.Items {
+	cells := make(map[string]record.Cell, len(stock.Items))
+	for _, c := range stock.Items {
 		cells[sale.Cell(c.SKU, c.Region)] = c
 	}
 	for _, d := range change.Deltas {
@@ -199,8 +201,8 @@ func (s *Store) SetStatus(ctx context.Context, id string, status sale.Status, by
 	case lua.NoSale:
 		return shard.ErrNoSale
 	case lua.Conflict:
-		if r.Text(1) == "carrying" {
-			return shard.Refused("what redis had before sale %s was rebuilt is not all carried over: run `caddy stockgate rebuild %s --from ledger` again, then open it", id, id)
+		if r.Text(1) == "merging" {
+			return shard.Refused("what redis had before sale %s was rebuilt is not all merged: run `caddy stockgate rebuild %s --from ledger` again, then open it", id, id)
 		}
 		return shard.Refused("the sale is %s, from there it cannot become %s", r.Text(1), status)
 	default:
@@ -217,7 +219,7 @@ func (s *Store) Align(ctx context.Context, id, by string) (lead time.Duration, m
 	}
 	switch r := replies[0]; r.Code() {
 	case lua.OK:
-		return time.Duration(r.Number(1)) * time.Millisecond, r.Number(2), nil
+		return r.Duration(1), r.Number(2), nil
 	case lua.NoSale:
 		return 0, 0, shard.ErrNoSale
 	default:

@@ -122,14 +122,14 @@ func TestManageRefuses(t *testing.T) {
 			"beyond the bound":    adjust("s", "j2", "a", sale.MaxUnits+1),
 			"cannot become draft": e.Store.SetStatus(ctx, "s", sale.Draft, "me"),
 			"cannot become gone":  e.Store.SetStatus(ctx, "s", "gone", "me"),
-			"cannot be listed":    second(e.Store.Holds(ctx, "s", record.Confirmed, 1)),
+			"cannot be listed":    second(stocktest.Holds(ctx, e.Store, "s", record.Confirmed, 1)),
 		} {
 			if !errors.Is(err, shard.ErrRefused) || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want %q", err, want)
 			}
 		}
 		for what, err := range map[string]error{
-			"adjust": adjust("none", "j1", "a", 1), "status": e.Store.SetStatus(ctx, "none", sale.Open, "me"), "books": second(e.Store.SaleStock(ctx, "none")),
+			"adjust": adjust("none", "j1", "a", 1), "status": e.Store.SetStatus(ctx, "none", sale.Open, "me"), "stock": second(e.Store.SaleStock(ctx, "none")),
 		} {
 			if !errors.Is(err, shard.ErrNoSale) {
 				t.Errorf("%s of no sale: %v", what, err)
@@ -158,7 +158,7 @@ func TestHolds(t *testing.T) {
 		if _, err := e.DoubtEventually(ctx, "s", "r1", odd); err != nil {
 			t.Fatal(err)
 		}
-		found, err := e.Store.Holds(ctx, "s", record.InDoubt, 10)
+		found, err := stocktest.Holds(ctx, e.Store, "s", record.InDoubt, 10)
 		if err != nil || len(found) != 1 {
 			t.Fatalf("in doubt are %+v, %v", found, err)
 		}
@@ -175,15 +175,15 @@ func TestHolds(t *testing.T) {
 		if got, err := e.Store.Reservation(ctx, "r1"); err != nil || got.State != record.Confirmed {
 			t.Errorf("it is %+v, %v", got, err)
 		}
-		if found, err := e.Store.Holds(ctx, "s", record.InDoubt, 10); err != nil || len(found) != 0 {
+		if found, err := stocktest.Holds(ctx, e.Store, "s", record.InDoubt, 10); err != nil || len(found) != 0 {
 			t.Errorf("in doubt are %+v, %v", found, err)
 		}
 		if _, err := e.Store.Reservation(ctx, "none"); !errors.Is(err, reservation.ErrNotFound) {
 			t.Errorf("an unknown one: %v", err)
 		}
-		books, err := e.Store.SaleStock(ctx, "s")
-		if err != nil || !books.Balanced || !books.OldestInDoubt.IsZero() || books.Status != sale.Open {
-			t.Errorf("the books are %+v, %v", books, err)
+		stock, err := e.Store.SaleStock(ctx, "s")
+		if err != nil || !stock.Balanced || !stock.OldestInDoubt.IsZero() || stock.Status != sale.Open {
+			t.Errorf("the stock is %+v, %v", stock, err)
 		}
 		if ids, err := e.Store.Journal().Sales(ctx); err != nil || !slices.Equal(ids, []string{"s"}) {
 			t.Errorf("the sales are %v, %v", ids, err)
@@ -207,8 +207,8 @@ func TestLargeSale(t *testing.T) {
 	}
 	stocktest.MustHold(t, e, "r1", "Ann", 3)
 	stocktest.Balanced(t, s.Client(), e.Store, "s")
-	if books, err := e.Store.SaleStock(stocktest.Soon(t), "s"); err != nil || !books.Balanced || len(books.Items) != items {
-		t.Errorf("the books have %d cells, %v", len(books.Items), err)
+	if stock, err := e.Store.SaleStock(stocktest.Soon(t), "s"); err != nil || !stock.Balanced || len(stock.Items) != items {
+		t.Errorf("the stock has %d cells, %v", len(stock.Items), err)
 	}
 	cells := make(map[string]record.Cell)
 	o, err := e.Store.Overview(stocktest.Soon(t), "s", func(name string, c record.Cell) { cells[name] = c })

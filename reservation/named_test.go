@@ -64,14 +64,14 @@ func TestARefOfAStranger(t *testing.T) {
 		if _, err := e.Store.Release(stocktest.Soon(t), "s", "of-bob", reservation.SourceShop, ""); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := e.Store.Confirm(stocktest.Soon(t), "s", "of-ann", reservation.Answer, ""); err != nil {
+		if _, err := e.Store.Confirm(stocktest.Soon(t), "s", "of-ann", reservation.SourceAnswer, ""); err != nil {
 			t.Fatal(err)
 		}
 		wants("the owner sold", found("Ann", false), "ref of-ann confirmed true")
 		wants("the stranger released", found("Bob", false), "")
 		wants("of a shared ref, sold", found("Eve", true), "ref of-ann confirmed false")
 		wants("of a shared ref, her own", found("Ann", true), "ref of-ann confirmed true")
-		if _, err := e.Store.Confirm(stocktest.Soon(t), "s", "of-bob", reservation.Answer, "late"); err != nil {
+		if _, err := e.Store.Confirm(stocktest.Soon(t), "s", "of-bob", reservation.SourceAnswer, "late"); err != nil {
 			t.Fatal(err)
 		}
 		wants("the stranger, late", found("Bob", false), "ref of-bob confirmed true")
@@ -135,7 +135,7 @@ func TestFoundByRef(t *testing.T) {
 		wants("r1 r2")
 		c.must("released")(c.Release(stocktest.Soon(t), "s", "r1", reservation.SourceShop, ""))
 		wants("r2")
-		c.must("confirmed")(c.Confirm(stocktest.Soon(t), "s", "r1", reservation.Answer, "late"))
+		c.must("confirmed")(c.Confirm(stocktest.Soon(t), "s", "r1", reservation.SourceAnswer, "late"))
 		wants("r1 r2")
 		for i := 3; i <= 20; i++ {
 			c.reserve(fmt.Sprintf("r%d", i), of(fmt.Sprint("buyer ", i)))

@@ -1,6 +1,8 @@
 package reservation
 
 import (
+	"sync/atomic"
+
 	"github.com/stockgate/stockgate/combine"
 	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/shard"
@@ -13,6 +15,10 @@ type Store struct {
 	journal *journal.Journal
 	// Calls combines what attempts and their outcomes ask of a sale.
 	Calls *combine.Combiner[request, result]
+	// promises is told of what Redis has promised; nil: nothing is.
+	promises atomic.Pointer[Promises]
+	// Risk counts what this store sells; nil: nothing does. Set it before the first use.
+	Risk Risk
 }
 
 // Open makes a store. It does not dial.

@@ -169,7 +169,7 @@ func TestFullRedis(t *testing.T) {
 		}
 	}
 	if _, err := e.Store.SaleStock(stocktest.Soon(t), "s"); err != nil {
-		t.Errorf("the books of a full redis cannot be read: %v", err)
+		t.Errorf("the stock in a full redis cannot be read: %v", err)
 	}
 	if err := errors.Join(c.Del(stocktest.Soon(t), "junk").Err(), c.ConfigSet(stocktest.Soon(t), "maxmemory", "0").Err()); err != nil {
 		t.Fatal(err)

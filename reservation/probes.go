@@ -56,7 +56,7 @@ func (s *Store) TakeDueProbes(ctx context.Context, sale, gate string, p ProbePla
 		return nil, 0, err
 	}
 	for i := 2; i+2 < len(r); i += 3 {
-		due = append(due, ProbeDue{ID: r.Text(i), Ref: r.Text(i + 1), Deadline: time.UnixMilli(r.Number(i + 2))})
+		due = append(due, ProbeDue{ID: r.Text(i), Ref: r.Text(i + 1), Deadline: r.Time(i + 2)})
 	}
 	return due, int(r.Number(1)), nil
 }

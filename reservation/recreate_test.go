@@ -32,7 +32,7 @@ func TestRecreate(t *testing.T) {
 		for range 2 {
 			c.must("confirmed")(c.Recreate(stocktest.Soon(t), ev, "paid\tin full"))
 		}
-		c.must("confirmed")(c.Confirm(stocktest.Soon(t), "s", "r1", reservation.Answer, "late"))
+		c.must("confirmed")(c.Confirm(stocktest.Soon(t), "s", "r1", reservation.SourceAnswer, "late"))
 		for field, want := range map[string]string{
 			"id": "[recreated r1]", "lines": "[recreated a 2 b@north 1]", "buyer": "[recreated Ann]", "cause": "[recreated paid in full]",
 			"was": "[recreated ]", "record": "[recreated " + stocktest.Balanced(t, c.server.client, c.Store, "s").Records["r1"] + "]",

@@ -121,6 +121,9 @@ func (s *Store) Reserve(ctx context.Context, c *ReserveRequest) (Hold, *sale.Ref
 	if errors.Is(err, combine.ErrBusy) {
 		return Hold{}, sale.Refuse(sale.Busy), nil
 	}
+	if errors.Is(err, ErrAtRisk) {
+		return Hold{}, refuseAtRisk, nil
+	}
 	if err != nil {
 		return Hold{}, nil, err
 	}
@@ -140,15 +143,15 @@ func (s *Store) reserved(c *ReserveRequest, seq int64, r shard.Reply) (Hold, *sa
 		}
 		return Hold{
 			ID: c.ID, Sale: c.Sale, State: record.State(r.Text(1)),
-			Deadline: time.UnixMilli(r.Number(2)), Exp: time.UnixMilli(r.Number(3)),
-			Epoch: r.Number(4), Created: time.UnixMilli(r.Number(5)), Lines: c.Lines, Ref: c.Ref,
+			Deadline: r.Time(2), Exp: r.Time(3),
+			Epoch: r.Number(4), Created: r.Time(5), Lines: c.Lines, Ref: c.Ref,
 		}, nil, nil
 	case lua.Bound:
 		return Hold{}, nil, ReadBound(c.Sale, r)
 	case lua.StaleVersion:
 		return Hold{}, nil, ErrVersion
 	case lua.Window:
-		return Hold{}, nil, &WindowError{time.UnixMilli(r.Number(1))}
+		return Hold{}, nil, &WindowError{r.Time(1)}
 	case lua.Late, lua.Gone:
 		return Hold{}, nil, ErrLate
 	case lua.NoSale:

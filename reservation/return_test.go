@@ -64,7 +64,7 @@ func TestReturns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			eachClock(t, 9, func(t *testing.T, c *clocked) {
 				c.reserve("r1", ofLines(units("a", 3), north(2)), withRef("order-1"))
-				c.must("confirmed")(c.Confirm(stocktest.Soon(t), "s", "r1", reservation.Answer, ""))
+				c.must("confirmed")(c.Confirm(stocktest.Soon(t), "s", "r1", reservation.SourceAnswer, ""))
 				for i, s := range steps {
 					got, err := c.Return(stocktest.Soon(t), "s", "r1", reservation.Return{ID: s.id, Restock: !s.keep, Lines: s.lines, Cause: "why"})
 					if fmt.Sprint(err) != fmt.Sprint(s.err) {
@@ -145,7 +145,7 @@ func TestReturnsGiveLimitsBack(t *testing.T) {
 func TestReturnsAreJournalled(t *testing.T) {
 	eachClock(t, 9, func(t *testing.T, c *clocked) {
 		c.reserve("r1", ofLines(units("a", 3)))
-		c.must("confirmed")(c.Confirm(stocktest.Soon(t), "s", "r1", reservation.Answer, ""))
+		c.must("confirmed")(c.Confirm(stocktest.Soon(t), "s", "r1", reservation.SourceAnswer, ""))
 		n := c.seq()
 		for _, r := range []reservation.Return{
 			{ID: "one", Restock: true, Lines: []sale.Line{units("a", 1)}, Cause: "too small"}, {ID: "two", Cause: "broken"}, {ID: "two", Cause: "broken"},

@@ -40,7 +40,7 @@ type Source string
 
 // The sources. SourceOperator and SourceProbe may release only after the deadline.
 const (
-	Answer         Source = "answer"   // the gate saw the shop's answer
+	SourceAnswer   Source = "answer"   // the gate saw the shop's answer
 	SourceShop     Source = "shop"     // the shop said so through the API
 	SourceUnsent   Source = "unsent"   // the attempt was never forwarded
 	SourceOperator Source = "operator" // an operator
@@ -51,7 +51,7 @@ const (
 // Confirm marks a hold as sold. A second Confirm changes nothing. Units that were given
 // back are taken again, and the limits are charged even beyond their maximum, because the
 // buyer has paid. If the units are gone, Confirm fails with a *RefundNeededError; with
-// source Answer the reservation becomes unbacked instead, because the shop's answer cannot
+// SourceAnswer the reservation becomes unbacked instead, because the shop's answer cannot
 // be undone. A reservation that the shop has released stays released: a *ConflictError.
 func (s *Store) Confirm(ctx context.Context, sale, id string, word Source, cause string) (record.State, error) {
 	return s.settle(ctx, sale, Confirmation(id, word, cause))
@@ -72,7 +72,7 @@ func (s *Store) Release(ctx context.Context, sale, id string, word Source, cause
 // Releasing returns the operation of Release.
 func (s *Store) Releasing(sale, id string, word Source, cause string) shard.Operation {
 	var notAfter int64
-	if word == SourceShop || word == Answer || word == SourceUnsent {
+	if word == SourceShop || word == SourceAnswer || word == SourceUnsent {
 		now, ok := s.shard.Clock(sale).Now()
 		if !ok {
 			now = time.Now().UnixMilli()
@@ -117,7 +117,7 @@ func Judged(name string, r shard.Reply, err error) (shard.Reply, error) {
 	case lua.RefundNeeded:
 		return r, &RefundNeededError{record.State(r.Text(1))}
 	case lua.TooSoon:
-		return shard.Reply{r[0], string(record.Held)}, &TooSoonError{time.Duration(r.Number(1)) * time.Millisecond}
+		return shard.Reply{r[0], string(record.Held)}, &TooSoonError{r.Duration(1)}
 	case lua.NotFound:
 		return nil, ErrNotFound
 	case lua.Restoring:

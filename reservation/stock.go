@@ -52,10 +52,13 @@ func (s *Store) Load(ctx context.Context, id string) (*Loaded, error) {
 
 // SaleStock is a sale and where its units are; all cells are read at one moment.
 type SaleStock struct {
-	ID       string        `json:"id"`
-	Status   sale.Status   `json:"status"`
-	StartsAt time.Time     `json:"starts_at"`
-	EndsAt   time.Time     `json:"ends_at"`
+	ID       string      `json:"id"`
+	Status   sale.Status `json:"status"`
+	StartsAt time.Time   `json:"starts_at"`
+	EndsAt   time.Time   `json:"ends_at"`
+	// Timezone and Limits are those of the sale's file.
+	Timezone string        `json:"timezone,omitempty"`
+	Limits   []sale.Limit  `json:"limits,omitempty"`
 	Version  int64         `json:"version"`
 	Items    []record.Cell `json:"items"`
 	// Balanced says that stock = available + held + in_doubt + confirmed in every cell.
@@ -88,7 +91,7 @@ func (s *Store) SaleStock(ctx context.Context, id string) (*SaleStock, error) {
 	}
 	status, _ := meta.Val()[1].(string)
 	version, _ := meta.Val()[0].(string)
-	b := &SaleStock{ID: id, Status: sale.Status(status), StartsAt: file.StartsAt, EndsAt: file.EndsAt, Balanced: true, Unbacked: unbacked.Val()}
+	b := &SaleStock{ID: id, Status: sale.Status(status), StartsAt: file.StartsAt, EndsAt: file.EndsAt, Timezone: file.Timezone, Limits: file.Limits, Balanced: true, Unbacked: unbacked.Val()}
 	b.Version, _ = strconv.ParseInt(version, 10, 64)
 	if z := oldest.Val(); len(z) > 0 {
 		b.OldestInDoubt = time.UnixMilli(int64(z[0].Score) - leadOf(meta.Val()[3]))
@@ -170,25 +173,6 @@ func (s *Store) Reservation(ctx context.Context, id string) (*Record, error) {
 	return nil, ErrNotFound
 }
 
-// Holds lists up to limit reservations of a sale that are held, in doubt or
-// unbacked, the oldest first.
-func (s *Store) Holds(ctx context.Context, id string, state record.State, limit int) ([]Record, error) {
-	key, err := s.holdsKey(id, state)
-	if err != nil {
-		return nil, err
-	}
-	ids, err := s.shard.Redis.ZRange(ctx, key, 0, int64(limit)-1).Result()
-	if err != nil {
-		return nil, shard.Explain(err)
-	}
-	found, err := s.records(ctx, id, ids)
-	if err != nil {
-		return nil, err
-	}
-	// one may have been resolved between the two reads
-	return slices.DeleteFunc(found, func(r Record) bool { return r.State != state }), nil
-}
-
 // records reads reservations of one sale; unknown ids are left out.
 func (s *Store) records(ctx context.Context, id string, ids []string) ([]Record, error) {
 	if len(ids) == 0 {
@@ -268,4 +252,17 @@ func parseLines(text string, names map[string]sale.Line) []sale.Line {
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// ReservationIn finds a reservation of one sale, with one call to Redis. It fails with
+// ErrNotFound if the sale does not have it.
+func (s *Store) ReservationIn(ctx context.Context, sale, id string) (*Record, error) {
+	found, err := s.records(ctx, sale, []string{id})
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("%w in sale %s: %s", ErrNotFound, sale, id)
+	}
+	return &found[0], nil
 }

@@ -215,7 +215,7 @@ func TestUnpaidIsOfANewerSchema(t *testing.T) {
 			t.Errorf("a hold that is not counted makes the schema %s", got)
 		}
 		c.reserve("counted", owes("buyer|Ann"))
-		if got := schema(); got != "2" || lua.Schema != 2 {
+		if got := schema(); got != "3" || lua.Schema != 3 {
 			t.Errorf("a hold that is counted makes the schema %s", got)
 		}
 	})

@@ -1,0 +1,89 @@
+package reservation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/stockgate/stockgate/lua"
+	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
+)
+
+// Delete removes a closed sale from Redis, with its reservations and its journal, so that its
+// items are ordinary ones again. The error wraps shard.ErrRefused if the sale is not closed,
+// if a hold is open or an order has no stock, or if the ledger or the outbox's receiver does
+// not have all of its journal; force ignores these two. A deleted sale is not a lost one: its
+// name and epoch are kept.
+func (s *Store) Delete(ctx context.Context, id string, force bool) error {
+	epoch, err := s.shard.Redis.HGet(ctx, s.shard.ShardKeys(id)[shard.MetaKey], "epoch").Result()
+	if errors.Is(err, redis.Nil) {
+		return s.finishDelete(ctx, id)
+	} else if err != nil {
+		return shard.Explain(err)
+	}
+	// first: an edge that misses the sale must know why
+	if err := s.shard.Redis.HSet(ctx, s.shard.DeletedKey(), id, epoch).Err(); err != nil {
+		return shard.Explain(err)
+	}
+	arg := "0"
+	if force {
+		arg = "1"
+	}
+	replies, err := s.shard.RunReplicated(ctx, s.shard.Scripts.Settle, id, shard.Op("delete", arg))
+	if err != nil {
+		return err // the same again finishes it
+	}
+	if code := replies[0].Code(); code != lua.OK {
+		if err := s.shard.Redis.HDel(ctx, s.shard.DeletedKey(), id).Err(); err != nil {
+			return shard.Explain(err)
+		}
+		return deleteRefused(id, replies[0])
+	}
+	return s.unname(ctx, id)
+}
+
+// finishDelete answers a repeated call, and ends one that broke off after the sale was gone.
+func (s *Store) finishDelete(ctx context.Context, id string) error {
+	deleted, err := s.shard.Redis.HExists(ctx, s.shard.DeletedKey(), id).Result()
+	switch {
+	case err != nil:
+		return shard.Explain(err)
+	case !deleted:
+		return shard.ErrNoSale
+	}
+	return s.unname(ctx, id)
+}
+
+// unname takes a deleted sale out of the index, drops the counter of its stored answers and the
+// keys of its fence, and tells the edges.
+func (s *Store) unname(ctx context.Context, id string) error {
+	pipe := s.shard.Redis.Pipeline()
+	pipe.SRem(ctx, s.shard.SalesKey(), id)
+	pipe.Del(ctx, s.shard.AnswersKey(id))
+	pipe.Unlink(ctx, s.shard.FenceKeys(id)[shard.EdgesKey:]...)
+	pipe.Publish(ctx, s.shard.Channel(), "sale "+id+" 0")
+	if _, err := pipe.Exec(ctx); err != nil {
+		return shard.Explain(err)
+	}
+	return s.shard.AwaitReplicas(ctx)
+}
+
+func deleteRefused(id string, r shard.Reply) error {
+	switch r.Code() {
+	case lua.NoSale:
+		return shard.ErrNoSale
+	case lua.Conflict:
+		if status := r.Text(1); status != string(sale.Open) && status != string(sale.Paused) && status != string(sale.Draft) {
+			return shard.Refused("sale %s is being rebuilt: finish that first", id)
+		}
+		return shard.Refused("sale %s is %s: only a closed sale is deleted, see `caddy stockgate sale close %s`", id, r.Text(1), id)
+	case lua.InUse:
+		return shard.Refused("sale %s has %d open holds and %d orders without stock: resolve them first, `caddy stockgate holds %s` lists them", id, r.Number(1), r.Number(2), id)
+	case lua.Short:
+		return shard.Refused("the ledger or the outbox's receiver lacks %d movements of sale %s, which nothing has after it is deleted: wait, or use --force", r.Number(1), id)
+	}
+	return fmt.Errorf("%w: delete gave %q", shard.ErrUnavailable, r.Code())
+}
