@@ -56,6 +56,13 @@ func EntryOf(m redis.XMessage) (entry, error) {
 	return e, nil
 }
 
+// Texts are an entry's time and movements as the scripts write them.
+func Texts(m redis.XMessage) (at, movements string) {
+	at, _ = m.Values["time"].(string)
+	movements, _ = m.Values["movements"].(string)
+	return at, movements
+}
+
 // read parses a movement. Its last field, the record, has tabs of its own.
 func (m *Moved) read(line string) (ok bool) {
 	for _, field := range [...]*string{&m.kind, &m.id, &m.was, &m.lines, &m.buyer, &m.cause} {

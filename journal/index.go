@@ -16,6 +16,12 @@ func (j *Journal) Sales(ctx context.Context) ([]string, error) {
 	return ids, nil
 }
 
+// Deleted returns the sales that were deleted on purpose, with the epoch that each had.
+func (j *Journal) Deleted(ctx context.Context) (map[string]string, error) {
+	deleted, err := j.shard.Redis.HGetAll(ctx, j.shard.DeletedKey()).Result()
+	return deleted, shard.Explain(err)
+}
+
 // Announce adds sales to the index, so that edges notice when Redis has lost one.
 func (j *Journal) Announce(ctx context.Context, ids ...string) error {
 	if len(ids) == 0 {
@@ -25,5 +31,9 @@ func (j *Journal) Announce(ctx context.Context, ids ...string) error {
 	for i, id := range ids {
 		names[i] = id
 	}
-	return shard.Explain(j.shard.Redis.SAdd(ctx, j.shard.SalesKey(), names...).Err())
+	pipe := j.shard.Redis.Pipeline()
+	pipe.SAdd(ctx, j.shard.SalesKey(), names...)
+	pipe.HDel(ctx, j.shard.DeletedKey(), ids...)
+	_, err := pipe.Exec(ctx)
+	return shard.Explain(err)
 }

@@ -246,7 +246,7 @@ func TestJournalOfLineFeeds(t *testing.T) {
 		if err := b.Client().HSet(stocktest.Soon(t), records, "r1", strings.Join(fields, "\t")).Err(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := e.Store.Confirm(stocktest.Soon(t), "s", "r1", reservation.Answer, "status_201"); err != nil {
+		if _, err := e.Store.Confirm(stocktest.Soon(t), "s", "r1", reservation.SourceAnswer, "status_201"); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := e.Store.Return(stocktest.Soon(t), "s", "r1", reservation.Return{ID: "x", Restock: true}); err != nil {

@@ -6,7 +6,7 @@ import "slices"
 // else happens to reservations, stock and sales.
 var movementKinds = []string{
 	"held", "in_doubt", "confirmed", "released", "expired", "unbacked", "extended", "returned", "recreated",
-	"adjusted", "loaded", "applied", "open", "paused", "closed", "repaired", "rebuilt",
+	"adjusted", "loaded", "applied", "open", "paused", "closed", "repaired", "rebuilt", "missing",
 }
 
 // MovementKinds lists all kinds of movements.

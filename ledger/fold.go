@@ -148,7 +148,7 @@ func (f *folding) change(m *journal.Movement, from, to record.State) error {
 	case m.Record != nil:
 		return f.tell(m)
 	case told:
-		r.State, r.Changed, r.Cause = to, m.Time, Plain(m.Cause)
+		r.State, r.Changed, r.Cause = to, m.Time, record.Plain(m.Cause)
 		return nil
 	}
 	move, ok := f.moved[m.ID]
@@ -159,7 +159,7 @@ func (f *folding) change(m *journal.Movement, from, to record.State) error {
 	case move.State != from:
 		return fmt.Errorf("the reservation was %s", move.State)
 	}
-	move.State, move.Changed, move.Cause = to, m.Time, Plain(m.Cause)
+	move.State, move.Changed, move.Cause = to, m.Time, record.Plain(m.Cause)
 	return nil
 }
 
@@ -179,15 +179,4 @@ func (f *folding) cell(name string) *Cell {
 		f.cells[name] = c
 	}
 	return c
-}
-
-// Plain is a cause as a record has it: nothing in it separates fields.
-func Plain(text string) string {
-	b := []byte(text)
-	for i, c := range b {
-		if c < ' ' || c == 0x7f {
-			b[i] = ' '
-		}
-	}
-	return string(b)
 }

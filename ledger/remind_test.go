@@ -83,7 +83,7 @@ func TestRebuildAfterGoingBack(t *testing.T) {
 		if _, no, err := ledgertest.Attempt(t, s, id, ""); no != nil || err != nil {
 			t.Fatal(no, err)
 		}
-		if _, err := s.Store.Confirm(ledgertest.Soon(t), "s", id, reservation.Answer, ""); err != nil {
+		if _, err := s.Store.Confirm(ledgertest.Soon(t), "s", id, reservation.SourceAnswer, ""); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -11,22 +11,6 @@ import (
 // Both drivers store lines and records as Redis has them, and times as ms since 1970, so that
 // operators can compare a row with Redis.
 
-// Ms is a time as it is stored; 0: none.
-func Ms(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMilli()
-}
-
-// Time is the inverse of Ms.
-func Time(ms int64) (t time.Time) {
-	if ms != 0 {
-		t = time.UnixMilli(ms).UTC()
-	}
-	return t
-}
-
 // Text is a text in a form that databases accept: valid UTF-8 without a zero byte. A cause may
 // be any bytes that a client sends.
 func Text(s string) string {
@@ -42,7 +26,7 @@ func MovementRow(sale string, epoch int64, m *journal.Movement) []any {
 	if m.Record != nil {
 		text = m.Record.Text()
 	}
-	return []any{sale, epoch, m.Seq, Text(m.Kind), Ms(m.Time), Text(m.ID), Text(string(m.Was)), Text(record.UnitsText(m.Lines)), Text(m.Buyer), Text(m.Cause), Text(text)}
+	return []any{sale, epoch, m.Seq, Text(m.Kind), record.MsOf(m.Time), Text(m.ID), Text(string(m.Was)), Text(record.UnitsText(m.Lines)), Text(m.Buyer), Text(m.Cause), Text(text)}
 }
 
 // ScanMovement reads a movement; scan puts the columns after epoch into its
@@ -55,7 +39,7 @@ func ScanMovement(scan func(...any) error) (*journal.Movement, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.Time, m.Was = Time(at), record.State(was)
+	m.Time, m.Was = record.TimeOf(at), record.State(was)
 	if m.Lines, err = record.ParseUnits(lines); err != nil {
 		return nil, err
 	}
@@ -75,6 +59,11 @@ func ScanEpochMovement(scan func(...any) error, yield func(int64, *journal.Movem
 	return yield(epoch, m)
 }
 
+// MoveRow is what a move changes, as it is stored.
+func MoveRow(m *Move) (id, from, state, cause string, changed int64) {
+	return Text(m.ID), string(m.From), string(m.State), Text(m.Cause), record.MsOf(m.Changed)
+}
+
 // ReservationColumns are the columns of a reservation, in the order of
 // ReservationRow.
 var ReservationColumns = []string{
@@ -85,7 +74,7 @@ var ReservationColumns = []string{
 // ReservationRow is a reservation as it is stored.
 func ReservationRow(sale string, r *Reservation) []any {
 	return []any{
-		sale, Text(r.ID), Text(string(r.State)), Ms(r.Created), Ms(r.Changed), Ms(r.Deadline), Ms(r.Exp), Text(string(r.Mode)), Text(r.Buyer),
+		sale, Text(r.ID), Text(string(r.State)), record.MsOf(r.Created), record.MsOf(r.Changed), record.MsOf(r.Deadline), record.MsOf(r.Exp), Text(string(r.Mode)), Text(r.Buyer),
 		Text(record.UnitsText(r.Lines)), Text(record.UnitsText(r.Returned)), Text(r.Charges), Text(r.Cause), r.Version, Text(r.Guard), Text(r.Print),
 		r.KeyTTL.Milliseconds(), Text(r.Ref), Text(r.Gate), Text(r.Unpaid),
 	}
@@ -102,7 +91,7 @@ func ScanReservation(scan func(...any) error) (*Reservation, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Created, r.Changed, r.Deadline, r.Exp, r.KeyTTL = Time(created), Time(changed), Time(deadline), Time(exp), time.Duration(ttl)*time.Millisecond
+	r.Created, r.Changed, r.Deadline, r.Exp, r.KeyTTL = record.TimeOf(created), record.TimeOf(changed), record.TimeOf(deadline), record.TimeOf(exp), time.Duration(ttl)*time.Millisecond
 	if r.Lines, err = record.ParseUnits(lines); err != nil {
 		return nil, err
 	}

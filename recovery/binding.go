@@ -17,19 +17,19 @@ func (t *expected) names(field string) bool {
 	return field != "" && slices.Contains(fields[:], field)
 }
 
-// claim returns the parts of a reservation on which its priority for bindings depends.
-func (t *expected) claim() record.Record {
+// priorityFields returns the parts of a reservation on which its priority for bindings depends.
+func (t *expected) priorityFields() record.Record {
 	f := fieldsOf(t.text)
 	ttl, _ := strconv.ParseInt(f.keyTTL, 10, 64)
 	return record.Record{
-		State: t.state, Mode: record.Mode(f.mode), Changed: time.UnixMilli(t.changed), KeyTTL: time.Duration(ttl) * time.Millisecond,
+		State: t.state, Mode: record.Mode(f.mode), Changed: record.TimeOf(t.changed), KeyTTL: time.Duration(ttl) * time.Millisecond,
 	}
 }
 
 // rank returns a reservation's priority for a binding field that it names.
 func (t *expected) rank(field string) record.BindingRank {
-	c := t.claim()
-	return c.BindingRank(field)
+	p := t.priorityFields()
+	return p.BindingRank(field)
 }
 
 // owner returns the reservation that must own a binding field; empty: none. has is the
@@ -41,8 +41,8 @@ func (r *run) owner(field, has string, seen *reservation.Examined) string {
 		if t == nil || !t.names(field) {
 			return record.RankNone
 		}
-		c := t.claim()
-		n := c.BindingRankAt(field, seen.Now, seen.Ends)
+		p := t.priorityFields()
+		n := p.BindingRankAt(field, seen.Now, seen.Ends)
 		if n != record.RankNone && !n.Sure() {
 			return record.RankAttempt // it may own the field, and need not: the history does not say which came last
 		}

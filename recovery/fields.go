@@ -3,7 +3,6 @@ package recovery
 import (
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/stockgate/stockgate/ledger"
 	"github.com/stockgate/stockgate/record"
@@ -131,7 +130,7 @@ func (t *expected) sameRecord(text string) bool {
 		return false
 	}
 	if t.part {
-		return p.fields.State == t.state && milli(p.fields.Changed) == t.changed
+		return p.fields.State == t.state && record.MsOf(p.fields.Changed) == t.changed
 	}
 	want := t.record("")
 	return p.text == want || ledger.Text(p.text) == ledger.Text(want)
@@ -160,11 +159,4 @@ func (t *expected) deadline() int64 {
 	}
 	n, _ := strconv.ParseInt(f[1], 10, 64)
 	return n
-}
-
-func milli(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMilli()
 }

@@ -94,7 +94,7 @@ func (b *buyer) step(ctx context.Context) error {
 	default:
 		err = b.reserve(ctx)
 	case 8, 9, 10, 11, 12:
-		_, err = b.Confirm(ctx, "s", known, []reservation.Source{reservation.Answer, reservation.SourceOperator}[b.IntN(2)], "status_201")
+		_, err = b.Confirm(ctx, "s", known, []reservation.Source{reservation.SourceAnswer, reservation.SourceOperator}[b.IntN(2)], "status_201")
 	case 13, 14:
 		_, err = b.Release(ctx, "s", known, reservation.SourceShop, "status_409")
 	case 15:

@@ -84,7 +84,7 @@ func (s *history) contradict(m *journal.Movement, what string) {
 // before, so it may be one that the history has already.
 func (s *history) apply(m *journal.Movement) {
 	switch m.Kind {
-	case "applied", "open", "paused", "closed", "rebuilt", "repaired":
+	case "applied", "open", "paused", "closed", "rebuilt", "repaired", "missing":
 	case "loaded", "adjusted":
 		s.adjust(m)
 	case "returned":
@@ -135,7 +135,7 @@ func (s *history) change(m *journal.Movement, state record.State) {
 	}
 	switch {
 	case m.Record != nil:
-		s.put(m.ID, &expected{state: m.Record.State, changed: milli(m.Record.Changed), cause: m.Record.Cause, text: m.Record.Text()})
+		s.put(m.ID, &expected{state: m.Record.State, changed: record.MsOf(m.Record.Changed), cause: m.Record.Cause, text: m.Record.Text()})
 		return
 	case t == nil && state == "":
 		s.contradict(m, "nothing tells of this reservation before")
@@ -144,12 +144,12 @@ func (s *history) change(m *journal.Movement, state record.State) {
 		if s.strict {
 			s.contradict(m, "nothing tells of this reservation before")
 		}
-		r := record.Record{State: state, Changed: m.Time, Cause: ledger.Plain(m.Cause), Buyer: m.Buyer, Lines: m.Lines}
-		s.put(m.ID, &expected{state: state, changed: milli(m.Time), cause: r.Cause, text: r.Text(), part: true})
+		r := record.Record{State: state, Changed: m.Time, Cause: record.Plain(m.Cause), Buyer: m.Buyer, Lines: m.Lines}
+		s.put(m.ID, &expected{state: state, changed: record.MsOf(m.Time), cause: r.Cause, text: r.Text(), part: true})
 		return
 	}
 	next := *t
-	next.state, next.changed, next.cause = state, milli(m.Time), ledger.Plain(m.Cause)
+	next.state, next.changed, next.cause = state, record.MsOf(m.Time), record.Plain(m.Cause)
 	s.put(m.ID, &next)
 }
 

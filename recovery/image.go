@@ -2,11 +2,12 @@ package recovery
 
 import (
 	"cmp"
-	"github.com/stockgate/stockgate/record"
 	"hash/maphash"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/stockgate/stockgate/record"
 )
 
 // Image is what a shard must contain besides its records, as the records say: where
@@ -27,7 +28,7 @@ type Image struct {
 	unpaid    map[string]int64
 	// bound has the highest priority for each binding field so far, by the field's hash. Two
 	// fields with one hash are less likely than one in a million for a million records.
-	bound map[uint64]claim
+	bound map[uint64]priority
 	// others are the reservations with a ref besides the first that was added, by ref.
 	others map[string]string
 	seed   maphash.Seed
@@ -44,7 +45,7 @@ type Counter struct {
 func NewImage(now, ends time.Time) *Image {
 	return &Image{
 		Cells: make(map[string]*record.Cell), States: make(map[record.State]int), now: now, ends: ends,
-		limits: make(map[string]Counter), unpaid: make(map[string]int64), bound: make(map[uint64]claim), others: make(map[string]string), seed: maphash.MakeSeed(),
+		limits: make(map[string]Counter), unpaid: make(map[string]int64), bound: make(map[uint64]priority), others: make(map[string]string), seed: maphash.MakeSeed(),
 	}
 }
 
@@ -110,7 +111,7 @@ func (m *Image) addCharges(r *record.Record) {
 		field, rest, _ = strings.Cut(rest, " ")
 		amount, rest, _ = strings.Cut(rest, " ")
 		n, err := strconv.ParseInt(amount, 10, 64)
-		if err != nil || m.isOver(field) {
+		if err != nil || windowOver(field, m.now) {
 			continue
 		}
 		c := m.limits[field]
@@ -120,15 +121,6 @@ func (m *Image) addCharges(r *record.Record) {
 		}
 		m.limits[field] = c
 	}
-}
-
-// isOver reports whether a counter's window is over: it is no longer read, and may be
-// gone.
-func (m *Image) isOver(field string) bool {
-	_, rest, _ := strings.Cut(field, "|")
-	window, _, _ := strings.Cut(rest, "|")
-	to, err := strconv.ParseInt(window, 10, 64)
-	return err == nil && to <= m.now.UnixMilli()
 }
 
 // Limits calls yield for every field of the limits that has counted something and
@@ -150,8 +142,8 @@ func (m *Image) Unpaid(yield func(field string, held int64) bool) {
 	}
 }
 
-// claim is a reservation's priority for a binding field.
-type claim struct {
+// priority is a reservation's priority for a binding field.
+type priority struct {
 	rank  record.BindingRank
 	since int64  // ms
 	id    uint64 // hash
@@ -159,22 +151,22 @@ type claim struct {
 
 // priorityOf returns a reservation's priority for one of its fields. Of equal ranks the
 // first reservation owns the field.
-func (m *Image) priorityOf(id string, r *record.Record, field string) claim {
+func (m *Image) priorityOf(id string, r *record.Record, field string) priority {
 	rank := r.BindingRankAt(field, m.now, m.ends)
 	if rank == record.RankAttempt {
 		rank = record.RankNone // the attempt was answered, and with that it was freed
 	}
-	return claim{rank, record.MsOf(r.Changed), maphash.String(m.seed, id)}
+	return priority{rank, record.MsOf(r.Changed), maphash.String(m.seed, id)}
 }
 
 // beats reports whether a priority is higher than another one for the same field. Of
 // overdue holds the last owns the field.
-func (c claim) beats(other claim) bool {
-	if c.rank != other.rank {
-		return c.rank > other.rank
+func (p priority) beats(other priority) bool {
+	if p.rank != other.rank {
+		return p.rank > other.rank
 	}
-	order := cmp.Or(cmp.Compare(c.since, other.since), cmp.Compare(c.id, other.id))
-	if c.rank == record.RankOverdue {
+	order := cmp.Or(cmp.Compare(p.since, other.since), cmp.Compare(p.id, other.id))
+	if p.rank == record.RankOverdue {
 		order = -order
 	}
 	return order < 0

@@ -1,16 +1,17 @@
 package recovery
 
 import (
-	"github.com/stockgate/stockgate/record"
 	"hash/maphash"
 	"strings"
+
+	"github.com/stockgate/stockgate/record"
 )
 
 // addRef lets a reservation be found by its ref.
 func (m *Image) addRef(binds []string, id, ref string) []string {
 	hash := maphash.String(m.seed, record.FirstNameField+ref)
 	if _, ok := m.bound[hash]; !ok {
-		m.bound[hash] = claim{}
+		m.bound[hash] = priority{}
 		return append(binds, record.FirstNameField+ref)
 	}
 	switch others := m.others[ref]; {

@@ -155,7 +155,7 @@ func (b *batch) listedAs(id string) (reservation.Part, int64) {
 		return listed(t.state, t.deadline(), t.changed)
 	}
 	if ok && p.fields.State == tombstone {
-		return listed(tombstone, milli(p.fields.Deadline), 0)
+		return listed(tombstone, record.MsOf(p.fields.Deadline), 0)
 	}
 	return "", 0
 }
@@ -207,7 +207,7 @@ func (b *batch) judgeLimit(n reservation.Named, has reservation.Value) *finding 
 	if c.charged > 0 {
 		want = value(limitText(c))
 	}
-	if has == want || isOver(n.Name, b.seen.Now) {
+	if has == want || windowOver(n.Name, b.seen.Now) {
 		return nil
 	}
 	is := "nothing"

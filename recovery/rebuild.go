@@ -274,7 +274,7 @@ func (b *rebuilding) closing() sale.Status {
 func (b *rebuilding) goOn(ctx context.Context) error {
 	b.out.Found, b.out.Epoch, b.out.Version, b.out.Status = FoundUnfinished, b.life.Epoch, b.life.Version, b.life.Status
 	if b.o.DryRun {
-		b.out.Notes = append(b.out.Notes, "An earlier rebuild has filled the sale and broke off before everything that redis had was carried over. Running it goes on with that.")
+		b.out.Notes = append(b.out.Notes, "An earlier rebuild has filled the sale and broke off before everything that redis had was merged. Running it goes on with that.")
 		return nil
 	}
 	return b.merge(ctx)

@@ -1,11 +1,10 @@
 package recovery_test
 
 import (
+	"errors"
 	"path/filepath"
 	"testing"
 	"time"
-
-	"errors"
 
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/internal/ledgertest"
@@ -87,9 +86,9 @@ func TestRebuildForgets(t *testing.T) {
 	if !forgotten() {
 		t.Error("what is over was put back")
 	}
-	books, err := later.Store.SaleStock(ledgertest.Soon(t), "s")
-	if err != nil || !books.Balanced {
-		t.Errorf("the books are %+v, %v", books, err)
+	stock, err := later.Store.SaleStock(ledgertest.Soon(t), "s")
+	if err != nil || !stock.Balanced {
+		t.Errorf("the stock is %+v, %v", stock, err)
 	}
 	if got, err := later.ConfirmWith(ledgertest.Soon(t), evidence, "paid"); !errors.Is(err, reservation.ErrNotFound) {
 		t.Errorf("a token of before makes it again: %s, %v", got, err)

@@ -206,7 +206,7 @@ func TestRebuildInMidSale(t *testing.T) {
 	}
 	b, err := s.edges[0].Store.SaleStock(ledgertest.Soon(t), "s")
 	if err != nil || !b.Balanced || b.Items[0].Confirmed != int64(s.sold()) {
-		t.Errorf("the shop has %d orders, the books say %+v, error %v", s.sold(), b, err)
+		t.Errorf("the shop has %d orders, the stock is %+v, error %v", s.sold(), b, err)
 	}
 	ledgertest.Eventually(t, "the ledger has everything", func() bool {
 		h, err := s.edges[0].Store.Journal().Head(ledgertest.Soon(t), "s")

@@ -85,7 +85,7 @@ func TestRebuildBreaksOff(t *testing.T) {
 			if h, no, err := ledgertest.Attempt(t, s, "new", ""); !errors.Is(err, shard.ErrUnavailable) {
 				t.Errorf("%s: in the middle %+v is held, refused %v, error %v", b.at, h, no, err)
 			}
-			if _, err := s.Store.Confirm(ledgertest.Soon(t), "s", "r3", reservation.Answer, ""); !errors.Is(err, shard.ErrRestoring) {
+			if _, err := s.Store.Confirm(ledgertest.Soon(t), "s", "r3", reservation.SourceAnswer, ""); !errors.Is(err, shard.ErrRestoring) {
 				t.Errorf("%s: a confirm says %v", b.at, err)
 			}
 			if err := s.Store.SetStatus(ledgertest.Soon(t), "s", sale.Open, "operator"); !errors.Is(err, shard.ErrRestoring) {
@@ -149,7 +149,7 @@ func TestRebuildWithoutTheLast(t *testing.T) {
 	}
 	after, err := s.Store.SaleStock(ledgertest.Soon(t), "s")
 	if err != nil || after.Items[0].Confirmed != before.Items[0].Confirmed+2 || !after.Balanced {
-		t.Errorf("the books are %+v (%v), they were %+v", after, err, before)
+		t.Errorf("the stock is %+v (%v), they were %+v", after, err, before)
 	}
 	if err := s.Store.SetStatus(ledgertest.Soon(t), "s", sale.Open, "operator"); err != nil {
 		t.Fatal(err)
@@ -251,7 +251,7 @@ func TestRebuildAfterARollback(t *testing.T) {
 			}
 			out := ledgertest.Rebuild(t, l, s, recovery.RebuildOptions{})
 			if out.Found != recovery.FoundUnfinished || out.Status != sale.Paused || out.Merged == nil ||
-				!strings.Contains(strings.Join(out.Notes, "\n"), `The reservation unreadable, which redis had, cannot be read and is not carried over: "x".`) {
+				!strings.Contains(strings.Join(out.Notes, "\n"), `The reservation unreadable, which redis had, cannot be read and is not merged: "x".`) {
 				t.Errorf("it says %+v", out)
 			}
 			for id, text := range before["records"] {
@@ -282,7 +282,7 @@ func TestRebuildAfterARollback(t *testing.T) {
 			}
 			b, err := s.Store.SaleStock(ledgertest.Soon(t), "s")
 			if err != nil || !b.Balanced || b.Items[0].Stock > stock {
-				t.Errorf("the books are %+v, error %v", b, err)
+				t.Errorf("the stock is %+v, error %v", b, err)
 			}
 			counts := ledgertest.NewCounts()
 			s.Drain(l, counts)
@@ -361,7 +361,7 @@ func TestRebuildOfWhatIsOversold(t *testing.T) {
 	out := ledgertest.Rebuild(t, l, s, recovery.RebuildOptions{})
 	b, err = s.Store.SaleStock(ctx, "s")
 	if err != nil || b.Items[0].Available >= 0 {
-		t.Fatalf("the books are %+v, error %v", b, err)
+		t.Fatalf("the stock is %+v, error %v", b, err)
 	}
 	if want := fmt.Sprintf("%d units of a are sold beyond its stock", -b.Items[0].Available); !strings.Contains(strings.Join(out.Notes, "\n"), want) {
 		t.Errorf("it does not say %q: %q", want, out.Notes)

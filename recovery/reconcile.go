@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -143,13 +142,4 @@ func (r *run) each(ctx context.Context, part reservation.Part) iter.Seq2[string,
 
 func (r *run) suspect(part reservation.Part, name string) {
 	r.suspects[reservation.Named{Part: part, Name: name}] = true
-}
-
-// isOver reports whether the window of a purchase limit is over: its counter is no longer
-// read, and may be gone.
-func isOver(field string, now time.Time) bool {
-	_, rest, _ := strings.Cut(field, "|")
-	window, _, _ := strings.Cut(rest, "|")
-	ends, ok := wholeNumber(window)
-	return ok && ends <= now.UnixMilli()
 }

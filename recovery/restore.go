@@ -55,7 +55,7 @@ func (s *Restorer) Renew(ctx context.Context, file *sale.Sale, doc string, versi
 	if seen.Restoring {
 		began = 1
 	}
-	args := []any{lua.Schema, seen.Epoch, began, after, version, doc, shard.Ms(file.StartsAt), shard.Ms(file.EndsAt)}
+	args := []any{lua.Schema, seen.Epoch, began, after, version, doc, record.MsOf(file.StartsAt), record.MsOf(file.EndsAt)}
 	raw, err := s.shard.Eval(ctx, s.shard.Redis, s.shard.Scripts.Renew, keys, args, s.shard.Options.ReplicaAcks)
 	if err != nil {
 		return nil, err

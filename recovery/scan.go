@@ -37,7 +37,7 @@ func (r *run) scanRecords(ctx context.Context) {
 		}
 		p, ok := parse(text)
 		if ok && p.fields.State == tombstone {
-			r.tombstones[id] = milli(p.fields.Deadline)
+			r.tombstones[id] = record.MsOf(p.fields.Deadline)
 		} else {
 			r.suspectReservation(id)
 		}

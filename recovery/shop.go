@@ -66,7 +66,7 @@ func (r *run) shop(ctx context.Context) error {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(r.history.reservations)) {
-		if t := r.history.reservations[id]; t.state == record.Confirmed && !ordered[id] && time.UnixMilli(t.changed).Before(r.Shop.AsOf) {
+		if t := r.history.reservations[id]; t.state == record.Confirmed && !ordered[id] && record.TimeOf(t.changed).Before(r.Shop.AsOf) {
 			r.notInShop(id)
 		}
 	}

@@ -106,7 +106,7 @@ func (a *appending) moves(list []*ledger.Move) {
 	}
 	ids, from, states, causes, changed := make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]int64, n)
 	for i, m := range list {
-		ids[i], from[i], states[i], causes[i], changed[i] = ledger.Text(m.ID), string(m.From), string(m.State), ledger.Text(m.Cause), ledger.Ms(m.Changed)
+		ids[i], from[i], states[i], causes[i], changed[i] = ledger.MoveRow(m)
 	}
 	rows := a.do(`UPDATE stockgate_reservations AS r SET state = m.state, cause = m.cause, changed = m.changed
 		FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[]) AS m (id, was, state, cause, changed)

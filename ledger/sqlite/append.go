@@ -99,8 +99,8 @@ func (a *appending) many(query string, n int, row func(i int) []any) (changed in
 func (a *appending) moves(list []*ledger.Move) {
 	const query = `UPDATE reservations SET state = ?4, changed = ?5, cause = ?6 WHERE sale = ?1 AND id = ?2 AND state = ?3`
 	changed := a.many(query, len(list), func(i int) []any {
-		m := list[i]
-		return []any{a.sale, ledger.Text(m.ID), string(m.From), string(m.State), ledger.Ms(m.Changed), ledger.Text(m.Cause)}
+		id, from, state, cause, changed := ledger.MoveRow(list[i])
+		return []any{a.sale, id, from, state, changed, cause}
 	})
 	if a.err == nil && changed != int64(len(list)) {
 		a.err = ledger.ErrChanged

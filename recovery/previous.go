@@ -2,18 +2,19 @@ package recovery
 
 import (
 	"context"
-	"github.com/stockgate/stockgate/record"
-	"github.com/stockgate/stockgate/shard"
 	"strconv"
 	"strings"
+
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // MergeReservation makes a reservation of the previous life in the present one, as far as
 // its units are available. One that exists already is left as it is, except a hold that
 // was extended in the previous life. It returns the reservation's state now, and whether
 // it was made.
-func (r *Restorer) MergeReservation(ctx context.Context, sale, id string, f *record.Record) (state record.State, carried bool, err error) {
-	replies, err := r.shard.RunReplicated(ctx, r.shard.Scripts.Settle, sale, shard.Op("carry", id, f.Text()))
+func (r *Restorer) MergeReservation(ctx context.Context, sale, id string, f *record.Record) (state record.State, merged bool, err error) {
+	replies, err := r.shard.RunReplicated(ctx, r.shard.Scripts.Settle, sale, shard.Op("merge", id, f.Text()))
 	if err != nil {
 		return "", false, err
 	}
@@ -130,18 +131,18 @@ func (s *Restorer) MergeReturn(ctx context.Context, id string, r PreviousReturn,
 	if err != nil || now == nil || was == nil {
 		return false, err
 	}
-	restock, carried := 0, 0
+	restock, merged := 0, 0
 	if r.Restock {
 		restock = 1
 	}
 	if now.Charges == was.Charges { // it was merged, and has the charges that it had at the end
-		carried = 1
+		merged = 1
 	}
 	args := []any{r.Reservation, r.ID, restock, by, len(r.Lines)}
 	for _, l := range r.Lines {
 		args = append(args, l.Cell, l.Units)
 	}
-	args = append(args, carried)
+	args = append(args, merged)
 	_, err = s.store.Resolve(ctx, id, shard.Op("return", args...))
 	return err == nil, err
 }

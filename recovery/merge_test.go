@@ -32,7 +32,7 @@ func TestRebuildGivesBackFirst(t *testing.T) {
 			id := fmt.Sprint(name, i)
 			_, no, err := ledgertest.Attempt(t, s, id, "")
 			if no == nil && err == nil && state == record.Confirmed {
-				_, err = s.Store.Confirm(ctx, "s", id, reservation.Answer, "")
+				_, err = s.Store.Confirm(ctx, "s", id, reservation.SourceAnswer, "")
 			}
 			if no != nil || err != nil {
 				t.Fatal(id, no, err)
@@ -71,7 +71,7 @@ func TestRebuildGivesBackFirst(t *testing.T) {
 	every("new", giveBack)
 	buy("after-new", record.Confirmed)
 	every("again", func(id string) error {
-		_, err := s.Store.Confirm(ctx, "s", id, reservation.Answer, "")
+		_, err := s.Store.Confirm(ctx, "s", id, reservation.SourceAnswer, "")
 		return err
 	})
 	before := ledgertest.Raw(t, server.Client())
@@ -143,7 +143,7 @@ func TestRebuildOfWhatExpired(t *testing.T) {
 		t.Errorf("what had expired is %s, error %v", state, err)
 	}
 	if b, err := s.Store.SaleStock(ctx, "s"); err != nil || !b.Balanced || b.Items[0].Available != 9 {
-		t.Errorf("the books are %+v, error %v", b, err)
+		t.Errorf("the stock is %+v, error %v", b, err)
 	}
 	s.Drain(l, ledgertest.NewCounts())
 	s.UntilDrained(l)
@@ -154,23 +154,32 @@ func TestRebuildOfWhatExpired(t *testing.T) {
 func TestRebuildWaitsForWhatIsAside(t *testing.T) {
 	server, s, l := ledgertest.Drained(t, 100, 20)
 	c, ctx := server.Client(), ledgertest.Soon(t)
-	if _, no, err := ledgertest.Attempt(t, s, "aside", ""); no != nil || err != nil {
+	if _, no, err := ledgertest.Attempt(t, s, "previous", ""); no != nil || err != nil {
 		t.Fatal(no, err)
 	}
-	evidence := &reservation.Evidence{Sale: "s", ID: "aside", Epoch: 1, Lines: []sale.Line{{SKU: "a", Quantity: 1}}}
+	evidence := &reservation.Evidence{Sale: "s", ID: "previous", Epoch: 1, Lines: []sale.Line{{SKU: "a", Quantity: 1}}}
 	old := breakOff(t, c, func() error {
 		_, err := recovery.Rebuild(ctx, l, s.Store, "s", recovery.RebuildOptions{Force: true, Open: true})
 		return err
 	})
 	ops := map[string]func() error{
-		"confirm":    func() error { _, err := s.Store.Confirm(ctx, "s", "aside", reservation.Answer, ""); return err },
+		"confirm": func() error {
+			_, err := s.Store.Confirm(ctx, "s", "previous", reservation.SourceAnswer, "")
+			return err
+		},
 		"with token": func() error { _, err := s.ConfirmWith(ctx, evidence, ""); return err },
-		"release":    func() error { _, err := s.Store.Release(ctx, "s", "aside", reservation.SourceUnsent, ""); return err },
-		"operator":   func() error { _, err := s.Store.Release(ctx, "s", "aside", reservation.SourceOperator, ""); return err },
-		"doubt":      func() error { _, err := s.Store.Doubt(ctx, "s", "aside", ""); return err },
-		"extend":     func() error { _, err := s.Store.Extend(ctx, "s", "aside", time.Hour, time.Hour); return err },
+		"release": func() error {
+			_, err := s.Store.Release(ctx, "s", "previous", reservation.SourceUnsent, "")
+			return err
+		},
+		"operator": func() error {
+			_, err := s.Store.Release(ctx, "s", "previous", reservation.SourceOperator, "")
+			return err
+		},
+		"doubt":  func() error { _, err := s.Store.Doubt(ctx, "s", "previous", ""); return err },
+		"extend": func() error { _, err := s.Store.Extend(ctx, "s", "previous", time.Hour, time.Hour); return err },
 		"return": func() error {
-			_, err := s.Store.Return(ctx, "s", "aside", reservation.Return{ID: "x"})
+			_, err := s.Store.Return(ctx, "s", "previous", reservation.Return{ID: "x"})
 			return err
 		},
 	}
@@ -182,14 +191,14 @@ func TestRebuildWaitsForWhatIsAside(t *testing.T) {
 	if err := s.Store.SetStatus(ctx, "s", sale.Open, "operator"); !errors.Is(err, shard.ErrRefused) || !strings.Contains(err.Error(), "caddy stockgate rebuild s --from ledger") {
 		t.Errorf("it is opened: %v", err)
 	}
-	if state, err := s.Store.Confirm(ctx, "s", "r3", reservation.Answer, ""); state != record.Confirmed || err != nil {
+	if state, err := s.Store.Confirm(ctx, "s", "r3", reservation.SourceAnswer, ""); state != record.Confirmed || err != nil {
 		t.Errorf("what the ledger has: %s, %v", state, err)
 	}
 	var all sync.WaitGroup // one that waits does not keep others from being told
 	for i := range 50 {
 		all.Go(func() {
-			id := [...]string{"r8", "aside"}[i%2]
-			if _, err := s.Store.Confirm(ctx, "s", id, reservation.Answer, ""); (id == "aside") != errors.Is(err, shard.ErrRestoring) {
+			id := [...]string{"r8", "previous"}[i%2]
+			if _, err := s.Store.Confirm(ctx, "s", id, reservation.SourceAnswer, ""); (id == "previous") != errors.Is(err, shard.ErrRestoring) {
 				t.Errorf("%s together with others: %v", id, err)
 			}
 		})
@@ -197,16 +206,16 @@ func TestRebuildWaitsForWhatIsAside(t *testing.T) {
 	all.Wait()
 	old()
 	if out := ledgertest.Rebuild(t, l, s, recovery.RebuildOptions{Open: true}); out.Status != sale.Open || out.Merged.Made[record.Held] != 1 {
-		t.Errorf("it says %+v, carried %+v", out, out.Merged)
+		t.Errorf("it says %+v, merged %+v", out, out.Merged)
 	}
-	if state, err := s.Store.Confirm(ctx, "s", "aside", reservation.SourceShop, ""); state != record.Confirmed || err != nil {
+	if state, err := s.Store.Confirm(ctx, "s", "previous", reservation.SourceShop, ""); state != record.Confirmed || err != nil {
 		t.Errorf("in the end: %s, %v", state, err)
 	}
 	if _, err := s.Store.Confirm(ctx, "s", "unknown", reservation.SourceShop, ""); err != reservation.ErrNotFound {
 		t.Errorf("what is nowhere: %v", err)
 	}
 	if carrying, err := c.HExists(ctx, "stockgate:{s.0}:meta", "carrying").Result(); carrying || err != nil {
-		t.Errorf("it still carries: %v, %v", carrying, err)
+		t.Errorf("it still merges: %v, %v", carrying, err)
 	}
 	s.Drain(l, ledgertest.NewCounts())
 	s.UntilDrained(l)
@@ -254,11 +263,11 @@ func TestCarryOfWhatWasReleased(t *testing.T) {
 		}
 		r := &record.Record{State: state, Deadline: time.Now().Add(time.Hour), Created: time.Now(), Changed: time.Now(), Lines: []record.CellUnits{{Cell: "a", Units: 1}}}
 		if got, made, err := recovery.NewRestorer(s.Store).MergeReservation(ctx, "s", id, r); got != want || !made || err != nil {
-			t.Errorf("%s is %s, carried %v, error %v", state, got, made, err)
+			t.Errorf("%s is %s, merged %v, error %v", state, got, made, err)
 		}
 	}
 	if b, err := s.Store.SaleStock(ctx, "s"); err != nil || !b.Balanced || b.Items[0].Available != 9 {
-		t.Errorf("the books are %+v, error %v", b, err)
+		t.Errorf("the stock is %+v, error %v", b, err)
 	}
 }
 

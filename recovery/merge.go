@@ -85,7 +85,7 @@ func (c *merger) unreadable(what, text string) {
 	if len(text) > longestText {
 		text = text[:longestText] + "…"
 	}
-	c.note("The %s, which redis had, cannot be read and is not carried over: %q.", what, text)
+	c.note("The %s, which redis had, cannot be read and is not merged: %q.", what, text)
 }
 
 // adjust repeats the adjustments of the previous life, under their ids.
@@ -158,7 +158,7 @@ func (c *merger) settleOne(ctx context.Context, id string, known, r *record.Reco
 	case known.State == r.State || !isHold(known.State):
 		return nil // otherwise the ledger has its later state
 	case r.State == record.Confirmed:
-		state, err = c.store.Confirm(ctx, c.id, id, reservation.Answer, cause)
+		state, err = c.store.Confirm(ctx, c.id, id, reservation.SourceAnswer, cause)
 	case r.State == record.Released || r.State == record.Expired:
 		state, err = c.store.Release(ctx, c.id, id, reservation.SourceForce, cause)
 	case r.State == record.InDoubt:
@@ -204,7 +204,7 @@ func (c *merger) take(ctx context.Context, id string) error {
 		c.Made[state]++
 	case r.State == record.Confirmed && state != record.Confirmed:
 		was := state
-		if state, err = c.store.Confirm(ctx, c.id, id, reservation.Answer, "rebuilt: as redis had it"); err != nil {
+		if state, err = c.store.Confirm(ctx, c.id, id, reservation.SourceAnswer, "rebuilt: as redis had it"); err != nil {
 			return err
 		}
 		if state != was {
@@ -227,7 +227,7 @@ func (c *merger) confirmAgain(ctx context.Context) error {
 		if known == nil || known.State != record.Unbacked {
 			continue
 		}
-		state, err := c.store.Confirm(ctx, c.id, id, reservation.Answer, "rebuilt: as redis had it")
+		state, err := c.store.Confirm(ctx, c.id, id, reservation.SourceAnswer, "rebuilt: as redis had it")
 		if err != nil {
 			return err
 		}
@@ -284,7 +284,7 @@ func (c *merger) adviseMerged() {
 	for _, n := range c.Settled {
 		settled += n
 	}
-	c.note("Carried over from what redis had: %d reservations that the ledger did not know, %d that had gone on, %d adjustments, %d returns.", made, settled, c.Adjustments, c.Returns)
+	c.note("Merged from what redis had: %d reservations that the ledger did not know, %d that had gone on, %d adjustments, %d returns.", made, settled, c.Adjustments, c.Returns)
 	if len(c.short) > 0 {
 		c.note("%d of them have no units any more, because both lives have sold them: see no_stock, and `caddy stockgate holds %s --state unbacked`.", len(c.short), c.id)
 	}
