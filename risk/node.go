@@ -1,0 +1,113 @@
+package risk
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/stockgate/stockgate/shard"
+)
+
+const (
+	// waitFor is how long a heartbeat waits for the replicas. It is long because a replica that
+	// is behind by more would never be seen to have anything.
+	waitFor = 5 * time.Second
+	// goneFor is how long a replica that has left still counts: longer than Sentinel (10 times
+	// down-after-milliseconds) and Cluster (10 times cluster-node-timeout) consider promoting
+	// it, by their defaults.
+	goneFor = 10 * time.Minute
+)
+
+// node is what the heartbeats know of one server.
+type node struct {
+	busy atomic.Bool // a heartbeat is under way; guards the rest
+
+	replID string        // the server's master_replid; empty: it was not asked yet
+	most   int           // the largest number of replicas that have followed it
+	mostAt time.Duration // when there were as many for the last time
+}
+
+// learn takes in what the server says of its replicas. Another master_replid means another
+// server, or one that has restarted: its replicas are counted anew.
+func (n *node) learn(info map[string]string, now, goneFor time.Duration) error {
+	if role := info["role"]; role != "master" {
+		return fmt.Errorf("%w: it is a replica", shard.ErrUnavailable)
+	}
+	online := shard.OnlineReplicas(info)
+	if id := info["master_replid"]; id != n.replID {
+		n.replID, n.most = id, 0
+	}
+	if online >= n.most || now-n.mostAt > goneFor {
+		n.most, n.mostAt = online, now
+	}
+	return nil
+}
+
+// ask is one heartbeat. On one connection, so that it is one server, it reads how many
+// replicas there are and how far each journal has come, writes something, and waits until
+// all replicas have that: then they have the journals up to there too. What the replies to
+// reserve requests have said is not used: they may be those of an earlier primary.
+func (t *Tracker) ask(ctx context.Context, n *node, s *server) error {
+	ctx, cancel := context.WithTimeout(ctx, waitFor+max(4*t.shard.Timeout(), time.Second))
+	defer cancel()
+	asked := t.now()
+	conn := s.client.Conn()
+	defer conn.Close()
+	pipe := conn.Pipeline()
+	info := pipe.Info(ctx, "replication")
+	metas := t.metas(ctx, pipe, s.sales)
+	if _, err := pipe.Exec(ctx); err != nil {
+		return shard.Explain(err)
+	}
+	if err := n.learn(shard.InfoFields(info.Val()), t.now(), t.goneFor); err != nil {
+		return err
+	}
+	have := 0
+	if n.most > 0 {
+		written := t.shard.Heartbeat(ctx, pipe, s.sales[0])
+		wait := pipe.Do(ctx, "WAIT", n.most, waitFor.Milliseconds())
+		_, _ = pipe.Exec(ctx)
+		if err := written.Err(); err != nil {
+			return shard.Explain(err)
+		}
+		var err error
+		if have, err = wait.Int(); err != nil {
+			return shard.Explain(err)
+		}
+	}
+	for i, sale := range s.sales {
+		replicated := have >= n.most
+		if last, ok := t.prove(sale, metas[i], replicated); ok && replicated {
+			t.account(sale).lost(last, asked)
+		}
+	}
+	return nil
+}
+
+// prove counts as safe what the ledger has of a sale, or, once it is replicated, all that
+// its journal had. It returns the newest seq; false: Redis does not have the sale.
+func (t *Tracker) prove(sale string, meta *redis.SliceCmd, replicated bool) (seq int64, ok bool) {
+	a := t.account(sale)
+	v := meta.Val()
+	epoch, _ := v[0].(string)
+	if epoch == "" {
+		a.gone()
+		return 0, false
+	}
+	number := func(i int) int64 {
+		text, _ := v[i].(string)
+		n, _ := strconv.ParseInt(text, 10, 64)
+		return n
+	}
+	seq = number(1)
+	acked := number(2)
+	if replicated {
+		acked = max(acked, seq)
+	}
+	a.prove(epoch, min(acked, seq))
+	return seq, true
+}
