@@ -60,7 +60,7 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 	sent, ours := false, false
 	defer func() {
 		if sent && !ours {
-			e.Abandon(claim.Sale, id)
+			e.abandon(claim.Sale, id)
 		}
 	}()
 	for try := 0; ; try++ {

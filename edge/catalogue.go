@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,6 +31,10 @@ type Listing struct {
 	// All versions of a sale share it.
 	followed *atomic.Pointer[followed]
 }
+
+// IsFollowed reports whether the edge knows the sale's stock from its journal. Otherwise it asks
+// Redis about every attempt.
+func (l *Listing) IsFollowed() bool { return l.view() != nil }
 
 // Now is the edge's estimate of the time of the sale's Redis.
 func (l *Listing) Now() time.Time { return l.at(time.Now()) }
@@ -54,6 +59,7 @@ type Catalogue struct {
 	items   *skus.Index
 	shared  map[string][]*Listing // items that several sales list
 	partial bool                  // what some sale lists is not known
+	cleared bool                  // there are no sales, because the last one was deleted
 }
 
 // Sale returns the sale with an id.
@@ -103,6 +109,10 @@ func (c *Catalogue) All(yield func(*Listing) bool) {
 // that no listing names certain not to be on sale.
 func (c *Catalogue) Complete() bool { return !c.partial }
 
+// Cleared reports whether the catalogue is empty because sales were deleted. Otherwise an empty
+// catalogue may be that of a Redis that has lost everything.
+func (c *Catalogue) Cleared() bool { return c.cleared }
+
 func newCatalogue(sales map[string]*Listing) *Catalogue {
 	c := &Catalogue{sales: sales, byStart: slices.SortedFunc(maps.Values(sales), before), first: make([]uint32, len(sales)), shared: make(map[string][]*Listing)}
 	n := uint32(0)
@@ -144,25 +154,52 @@ func (e *Edge) readCatalogue(ctx context.Context, old *Catalogue, remembered []s
 	slices.Sort(expected)
 	expected = slices.Compact(expected)
 	sales := make(map[string]*Listing, len(expected))
+	deleted := sync.OnceValues(func() (map[string]string, error) { return e.Store.Journal().Deleted(ctx) })
 	changed := false
-	for _, id := range expected {
-		known := old.sales[id]
-		l, err := e.readListing(ctx, id, known)
-		switch {
-		case errors.Is(err, shard.ErrNoSale): // the index names a sale only after its shard is there
-			l = lost(id, known)
-		case errors.Is(err, reservation.ErrUnreadable):
-			l = unreadable(id, known)
-		case err != nil:
-			return nil, nil, err
+	listings, err := e.readListings(ctx, old, expected)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, id := range expected {
+		known, l := old.sales[id], listings[i]
+		if l.Lost() {
+			gone, err := deleted()
+			if err != nil {
+				return nil, nil, err
+			}
+			if epoch := gone[id]; epoch != "" && (known == nil || known.epoch == epoch) {
+				changed = changed || known != nil
+				continue
+			}
 		}
 		changed = changed || l != known
 		sales[id] = l
 	}
-	if !changed {
+	cleared := false
+	if len(sales) == 0 {
+		gone, err := deleted()
+		if err != nil {
+			return nil, nil, err
+		}
+		cleared = len(gone) > 0
+	}
+	if !changed && cleared == old.cleared {
 		return old, index, nil
 	}
-	return newCatalogue(sales), index, nil
+	c = newCatalogue(sales)
+	c.cleared = cleared
+	return c, index, nil
+}
+
+// listed is what the catalogue lists for a sale after it was read.
+func listed(id string, known, l *Listing, err error) (*Listing, error) {
+	switch {
+	case errors.Is(err, shard.ErrNoSale): // the index names a sale only after its shard is there
+		return lost(id, known), nil
+	case errors.Is(err, reservation.ErrUnreadable):
+		return unreadable(id, known), nil
+	}
+	return l, err
 }
 
 // unreadable stands for a sale whose file in Redis this edge cannot read: its
@@ -188,12 +225,15 @@ const statusUnreadable sale.Status = "unreadable"
 func (e *Edge) readListing(ctx context.Context, id string, known *Listing) (*Listing, error) {
 	if known != nil {
 		// the epoch too: in another life the sale's versions begin anew
-		v, err := e.shard.Redis.HMGet(ctx, e.shard.ShardKeys(id)[shard.MetaKey], "version", "epoch").Result()
+		v, err := e.shard.Redis.HMGet(ctx, e.shard.ShardKeys(id)[shard.MetaKey], "version", "epoch", "fence").Result()
 		if err != nil {
 			return nil, shard.Explain(err)
 		}
 		version, _ := v[0].(string)
 		epoch, _ := v[1].(string)
+		if v[2] != nil {
+			e.leases.Fenced(id) // also edges that sell nothing now say what they know
+		}
 		if version == strconv.FormatInt(known.Version, 10) && epoch == known.epoch {
 			return known, nil
 		}

@@ -11,10 +11,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stockgate/stockgate/fence"
 	"github.com/stockgate/stockgate/identity"
 	"github.com/stockgate/stockgate/lists"
+	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/rates"
 	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/risk"
 	"github.com/stockgate/stockgate/shard"
 	"go.uber.org/zap"
 )
@@ -41,6 +44,7 @@ type Metrics interface {
 	// NothingLeft is called when an attempt is refused because its units are not there:
 	// by Redis or, if remembered, without asking it.
 	NothingLeft(remembered bool)
+	fence.Metrics
 }
 
 type noMetrics struct{}
@@ -50,6 +54,8 @@ func (noMetrics) RedisFailed(string)     {}
 func (noMetrics) BacklogDropped()        {}
 func (noMetrics) SoldUnbacked()          {}
 func (noMetrics) NothingLeft(bool)       {}
+func (noMetrics) Fenced(int)             {}
+func (noMetrics) Lost(int64, int64)      {}
 
 // Options configures an Edge.
 type Options struct {
@@ -62,6 +68,8 @@ type Options struct {
 	// Rates is where shared rates are counted: a Redis of its own, or the same with
 	// connections of its own. The edge closes it. Default: the edge's store.
 	Rates *shard.Client
+	// AtRisk bounds the units that a failover may lose. Default: any number.
+	AtRisk risk.Bound
 }
 
 // Edge is one process that sells from a store. It is safe for concurrent use.
@@ -84,6 +92,8 @@ type Edge struct {
 	backlog    *backlog
 	own        ownHolds
 	checks     *checks
+	leases     *fence.Keeper
+	risk       *risk.Tracker
 	viewNow    func() time.Duration // the clock of the view; it only goes forward
 
 	start, stop sync.Once
@@ -105,16 +115,28 @@ func New(s *reservation.Store, o Options) *Edge {
 		counted = s.Shard()
 	}
 	e.rates = rates.New(counted, e.secret.Load, func() { (*e.metrics.Load()).RedisFailed("rate") })
-	e.SetMetrics(o.Metrics)
+	e.setMetrics(o.Metrics)
+	e.leases = fence.New(s, o.Log, fenceMetrics{e})
 	e.backlog = newBacklog(o.Log, e.sendOutcomes, func() { (*e.metrics.Load()).BacklogDropped() })
 	e.checks = newChecks(e)
+	e.risk = risk.New(e.shard, o.AtRisk, o.Log)
+	s.Risk = e.risk
 	e.catalogue.Store(newCatalogue(nil))
 	e.health.Store(&shard.Health{Err: shard.ErrStarting})
 	return e
 }
 
-// SetMetrics replaces the metrics; nil: nothing is counted.
-func (e *Edge) SetMetrics(m Metrics) {
+// fenceMetrics counts with the metrics that the edge has at the moment.
+type fenceMetrics struct{ edge *Edge }
+
+func (m fenceMetrics) Fenced(change int)          { (*m.edge.metrics.Load()).Fenced(change) }
+func (m fenceMetrics) Lost(promises, edges int64) { (*m.edge.metrics.Load()).Lost(promises, edges) }
+
+// Leases are the edge's leases on the sales that it sells.
+func (e *Edge) Leases() *fence.Keeper { return e.leases }
+
+// setMetrics replaces the metrics; nil: nothing is counted.
+func (e *Edge) setMetrics(m Metrics) {
 	if m == nil {
 		m = noMetrics{}
 	}
@@ -127,7 +149,10 @@ func (e *Edge) Start() {
 	e.start.Do(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		e.cancel = cancel
-		for _, loop := range []func(context.Context){e.watch, e.listen, e.reap, e.follow, e.backlog.run} {
+		if e.shard.Scripts != lua.Embedded { // which is no other process's primary
+			e.leases.Start(ctx)
+		}
+		for _, loop := range []func(context.Context){e.watch, e.listen, e.reap, e.follow, e.backlog.run, e.risk.Run} {
 			e.loops.Go(func() { loop(ctx) })
 		}
 	})
@@ -143,8 +168,10 @@ func (e *Edge) Stop(ctx context.Context) error {
 			if left := e.backlog.drain(ctx); left > 0 {
 				e.log.Error("stopped before redis could be told how some forwarded attempts ended: they will be in doubt", zap.Int("reservations", left))
 			}
+			e.leases.Leave(ctx)
 			e.cancel()
 			e.loops.Wait()
+			e.leases.Wait()
 		}
 		e.rates.Close()
 		err = e.Store.Close()

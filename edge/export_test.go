@@ -126,3 +126,12 @@ const (
 	BacklogSize   = backlogSize
 	BacklogOfSale = backlogOfSale
 )
+
+// SetMetrics replaces the metrics; nil: nothing is counted.
+func (e *Edge) SetMetrics(m Metrics) { e.setMetrics(m) }
+
+// Abandon releases a reservation that was never forwarded.
+func (e *Edge) Abandon(sale, id string) { e.abandon(sale, id) }
+
+// MayBeBound says whether a binding field may be bound in a sale, as far as the edge knows.
+func (e *Edge) MayBeBound(sale, field string) bool { return e.viewOf(sale).mayBind(field) }

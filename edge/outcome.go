@@ -46,7 +46,7 @@ func (o *outcome) promised() bool {
 func (e *Edge) operationOf(o *outcome) shard.Operation {
 	switch o.kind {
 	case outcomeConfirm:
-		return reservation.Confirmation(o.id, reservation.Answer, o.cause)
+		return reservation.Confirmation(o.id, reservation.SourceAnswer, o.cause)
 	case outcomeRelease:
 		return e.Store.Releasing(o.sale, o.id, o.source, o.cause)
 	case outcomeDoubt:
@@ -55,9 +55,9 @@ func (e *Edge) operationOf(o *outcome) shard.Operation {
 	return shard.Op("free", o.id)
 }
 
-// Abandon releases a reservation that was never forwarded. It retries in the background
+// abandon releases a reservation that was never forwarded. It retries in the background
 // until Redis has the release. A reserve request that is still under way is then refused.
-func (e *Edge) Abandon(saleID, id string) {
+func (e *Edge) abandon(saleID, id string) {
 	e.backlog.add(outcome{saleID, id, outcomeRelease, reservation.SourceUnsent, unsent})
 }
 
@@ -65,7 +65,7 @@ func (e *Edge) Abandon(saleID, id string) {
 // sold elsewhere meanwhile, the reservation becomes unbacked. If Redis does not answer, or
 // too few replicas have the change, the edge retries in the background until they have.
 func (e *Edge) ConfirmEventually(ctx context.Context, saleID, id, cause string) (record.State, error) {
-	return e.settled(ctx, outcome{saleID, id, outcomeConfirm, reservation.Answer, cause})
+	return e.settled(ctx, outcome{saleID, id, outcomeConfirm, reservation.SourceAnswer, cause})
 }
 
 // ReleaseEventually releases a reservation that gets no order: the shop said so, or the
@@ -77,14 +77,14 @@ func (e *Edge) ReleaseEventually(ctx context.Context, saleID, id string, word re
 // DoubtEventually marks a hold as in doubt: it is unknown whether the shop took the order.
 // If Redis does not answer, the edge retries in the background.
 func (e *Edge) DoubtEventually(ctx context.Context, saleID, id, cause string) (record.State, error) {
-	return e.settled(ctx, outcome{saleID, id, outcomeDoubt, reservation.Answer, cause})
+	return e.settled(ctx, outcome{saleID, id, outcomeDoubt, reservation.SourceAnswer, cause})
 }
 
 // Free lets the same buyer buy the same again while the hold goes on: the attempt was
 // answered, and the shop settles it later. If Redis does not answer, the edge retries in
 // the background.
 func (e *Edge) Free(ctx context.Context, sale, id string) {
-	_, _ = e.settled(ctx, outcome{sale, id, outcomeFree, reservation.Answer, ""})
+	_, _ = e.settled(ctx, outcome{sale, id, outcomeFree, reservation.SourceAnswer, ""})
 }
 
 func (e *Edge) settled(ctx context.Context, o outcome) (record.State, error) {
@@ -118,11 +118,13 @@ func (e *Edge) sendOutcomes(ctx context.Context, some []outcome) []outcomeReply 
 	return out
 }
 
-// noteReply interprets Redis's answer to an outcome, with the shard's seq. An internal
-// outcome need not survive a failover: it counts as done once it ran. An outcome for a
-// sale that Redis has lost is not done: the sale may be restored with the reservation.
+// noteReply interprets Redis's answer to an outcome, with the shard's seq. An outcome that too
+// few replicas have is told again, also an internal release: a replica may have the hold
+// already, and bring it back when it is promoted. Only outcomeFree counts as done once it ran.
+// An outcome for a sale that Redis has lost is not done: the sale may be restored with the
+// reservation.
 func (e *Edge) noteReply(o *outcome, op shard.Operation, r shard.Reply, seq int64, err error) (record.State, error) {
-	if errors.Is(err, shard.ErrNotReplicated) && !o.promised() {
+	if errors.Is(err, shard.ErrNotReplicated) && o.kind == outcomeFree {
 		return "", nil
 	}
 	r, err = reservation.Judged(op.Name, r, err)

@@ -243,29 +243,59 @@ func (e *Edge) MayRepeat(l *Listing, a *sale.Attempt) bool { return e.mayRepeat(
 // until this edge has read what other edges have bound, for the timeout at most. An error
 // means that the edge could not read it in time.
 func (e *Edge) SurelyNew(l *Listing, a *sale.Attempt) (bool, error) {
+	isNew, _, err := e.SurelyNewAt(l, a)
+	return isNew, err
+}
+
+// SurelyNewAt is SurelyNew that also returns when its wait was over; the zero time: it did
+// not wait. The attempts that waited together have this time in common, so that none of
+// them reads the clock.
+func (e *Edge) SurelyNewAt(l *Listing, a *sale.Attempt) (isNew bool, at time.Time, err error) {
 	if f := l.view(); f == nil || !f.fresh(f.now()) || f.bound.Load() == nil {
-		return false, nil
+		return false, time.Time{}, nil
 	}
-	f, err := e.checks.current(l.Sale.ID)
-	return err == nil && !e.mayRepeat(f, a), err
+	b, known := e.bindingsOf(a) // before the wait, while the attempt is in the processor's cache
+	if !known {
+		return false, time.Time{}, nil
+	}
+	k, err := e.checks.current(l.Sale.ID)
+	if err != nil {
+		return false, time.Time{}, err
+	}
+	return k.err == nil && k.view != nil && k.view.bound.Load().excludes(b), k.ended, k.err
+}
+
+// attemptBindings are the binding fields of an attempt's idempotency key and ref; empty: it
+// has none.
+type attemptBindings struct{ key, ref string }
+
+// bindingsOf returns the binding fields of an attempt; false: the edge does not know the
+// secret that hashes keys.
+func (e *Edge) bindingsOf(a *sale.Attempt) (b attemptBindings, known bool) {
+	if a.Ref != "" {
+		b.ref = record.FirstNameField + a.Ref
+	}
+	if a.Key == "" {
+		return b, true
+	}
+	secret := e.secret.Load()
+	if secret == nil {
+		return b, false
+	}
+	b.key = secret.Key(a.Buyer, a.Key)
+	return b, true
 }
 
 func (e *Edge) mayRepeat(f *followed, a *sale.Attempt) bool {
-	if a.Ref != "" && f.mayBind(record.FirstNameField+a.Ref) {
+	if f == nil || !f.fresh(f.now()) {
 		return true
 	}
-	if a.Key == "" {
-		return false
-	}
-	secret := e.secret.Load()
-	return secret == nil || f.mayBind(secret.Key(a.Buyer, a.Key))
+	b, known := e.bindingsOf(a)
+	return !known || !f.bound.Load().excludes(b)
 }
 
-// MayBeBound reports whether a binding field (an idempotency key, a ref) may be bound in
-// the sale. False is certain up to what this edge has read of the journal.
-func (e *Edge) MayBeBound(saleID, field string) bool { return e.viewOf(saleID).mayBind(field) }
-
-// mayBind is MayBeBound by one view; nil: it knows nothing.
+// mayBind reports whether a binding field (an idempotency key, a ref) may be bound in the sale.
+// False is certain up to what this edge has read of the journal; a nil view knows nothing.
 func (f *followed) mayBind(field string) bool {
 	if f == nil || !f.fresh(f.now()) {
 		return true

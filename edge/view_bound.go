@@ -120,6 +120,12 @@ func (f *boundFilter) maybe(field string) bool {
 	return false
 }
 
+// excludes reports that neither field was ever added. A filter that is not loaded excludes
+// nothing.
+func (f *boundFilter) excludes(b attemptBindings) bool {
+	return f != nil && (b.ref == "" || !f.maybe(b.ref)) && (b.key == "" || !f.maybe(b.key))
+}
+
 func (p *boundPart) maybe(hash [8]byte) bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()

@@ -72,7 +72,7 @@ func TestWhatIsBoundAgainIsKnown(t *testing.T) {
 			t.Fatal(err)
 		}
 		later := following(t, stocktest.Options(b), 9)
-		if _, err := e.Store.Confirm(stocktest.Soon(t), "s", "r1", reservation.Answer, ""); err != nil {
+		if _, err := e.Store.Confirm(stocktest.Soon(t), "s", "r1", reservation.SourceAnswer, ""); err != nil {
 			t.Fatal(err)
 		}
 		field := fieldOf(t, e, "r1", "key 1")

@@ -3,6 +3,7 @@ package edge
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -43,6 +44,7 @@ type checks struct {
 
 // saleChecks are the checks of one sale, while it has a goroutine.
 type saleChecks struct {
+	meta   string        // the key of the shard's meta
 	next   *check        // the one that was not sent yet; nil: none is wanted. Guarded by the mu of checks
 	read   chan struct{} // a reader has made a step
 	enough chan struct{} // checkTogether attempts wait
@@ -55,8 +57,9 @@ type check struct {
 	done    chan struct{}
 
 	// view and err are the result, once done is closed
-	view *followed // current; nil without an error: ask Redis
-	err  error
+	view  *followed // current; nil without an error: ask Redis
+	err   error
+	ended time.Time
 }
 
 func newChecks(e *Edge) *checks { return &checks{edge: e, sales: make(map[string]*saleChecks)} }
@@ -74,15 +77,14 @@ func (c *checks) close() {
 	c.running.Wait()
 }
 
-// current returns the view of a sale with everything that was in Redis when current was
-// called. Nil without an error: there is no such view, ask Redis.
-func (c *checks) current(sale string) (*followed, error) {
+// current returns a check of a sale that was sent after current was called and has ended.
+func (c *checks) current(sale string) (*check, error) {
 	k, err := c.join(sale)
 	if err != nil {
 		return nil, err
 	}
 	<-k.done
-	return k.view, k.err
+	return k, nil
 }
 
 // join finds the check that will be sent next.
@@ -94,7 +96,7 @@ func (c *checks) join(sale string) (*check, error) {
 	}
 	s := c.sales[sale]
 	if s == nil {
-		s = &saleChecks{read: make(chan struct{}, 1), enough: make(chan struct{}, 1)}
+		s = &saleChecks{meta: c.edge.shard.ShardKeys(sale)[shard.MetaKey], read: make(chan struct{}, 1), enough: make(chan struct{}, 1)}
 		c.sales[sale] = s
 		c.running.Go(func() { c.run(sale, s) })
 	}
@@ -116,14 +118,16 @@ func (c *checks) join(sale string) (*check, error) {
 // run sends the checks of a sale, one after the other, until none is wanted.
 func (c *checks) run(sale string, s *saleChecks) {
 	for {
+		runtime.Gosched() // attempts that are about to come share this check
 		k := c.take(sale, s)
 		if k == nil {
 			return
 		}
 		sent := time.Now()
 		k.view, k.err = c.send(sale, s, k.until)
+		k.ended = time.Now()
 		close(k.done)
-		waitOr(c.ctx, checkPause-time.Since(sent), s.enough)
+		waitOr(c.ctx, checkPause-k.ended.Sub(sent), s.enough)
 	}
 }
 
@@ -148,7 +152,7 @@ func (c *checks) send(sale string, s *saleChecks, until time.Time) (*followed, e
 		return nil, nil
 	}
 	had := f.seq.Load()
-	epoch, seq, err := c.newest(ctx, sale)
+	epoch, seq, err := c.newest(ctx, sale, s.meta)
 	if err != nil {
 		(*c.edge.metrics.Load()).RedisFailed("reserve")
 		return nil, err
@@ -172,8 +176,7 @@ func (c *checks) send(sale string, s *saleChecks, until time.Time) (*followed, e
 }
 
 // newest reads how far the journal of a sale has come.
-func (c *checks) newest(ctx context.Context, sale string) (epoch string, seq int64, err error) {
-	key := c.edge.shard.ShardKeys(sale)[shard.MetaKey]
+func (c *checks) newest(ctx context.Context, sale, key string) (epoch string, seq int64, err error) {
 	v, err := c.client.HMGet(ctx, key, "epoch", "seq").Result()
 	for try := 0; err != nil && shard.BrokenConnection(err) && ctx.Err() == nil && try < 2; try++ { // it only reads
 		v, err = c.client.HMGet(ctx, key, "epoch", "seq").Result()

@@ -131,7 +131,7 @@ func stampede(t *testing.T, edges []*edge.Edge, direct *reservation.Store, stock
 	stocktest.Eventually(t, "every unit sold", func() bool {
 		direct.Expire(stocktest.Soon(t), "s")
 		// a doubt whose release was lost: the shop says it again
-		if holds, err := direct.Holds(stocktest.Soon(t), "s", record.InDoubt, 10); err == nil {
+		if holds, err := stocktest.Holds(stocktest.Soon(t), direct, "s", record.InDoubt, 10); err == nil {
 			for _, h := range holds {
 				direct.Release(stocktest.Soon(t), "s", h.ID, reservation.SourceShop, "")
 			}

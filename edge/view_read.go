@@ -21,7 +21,7 @@ func (r *journalReader) bounded(ctx context.Context) (context.Context, context.C
 func (r *journalReader) begin(ctx context.Context, j *journalOf) error {
 	ctx, cancel := r.bounded(ctx)
 	defer cancel()
-	keys, at := r.edge.shard.ShardKeys(j.id), r.edge.viewNow()
+	keys, at, asked := r.edge.shard.ShardKeys(j.id), r.edge.viewNow(), r.edge.risk.Now()
 	pipe := r.client.Pipeline()
 	meta := pipe.HMGet(ctx, keys[shard.MetaKey], "epoch", "seq")
 	var last *redis.XMessageSliceCmd
@@ -52,6 +52,7 @@ func (r *journalReader) begin(ctx context.Context, j *journalOf) error {
 				j.at, j.print = e.Last, e.Print()
 			}
 		}
+		r.edge.risk.Began(j.id, j.epoch, j.at, asked)
 	}
 	j.publish(r, at)
 	return nil
@@ -135,11 +136,14 @@ func (r *journalReader) apply(j *journalOf, came []redis.XMessage, seq int64, se
 		if i == len(came)-1 {
 			j.print = e.Print()
 		}
+		at, movements := journal.Texts(m)
+		r.edge.leases.Read(j.id, e.First(), e.Last, at, movements)
 		for k := range e.Movements {
 			r.applyMovement(j, &e.Movements[k])
 		}
 		j.at = e.Last
 		j.f.seq.Store(e.Last)
+		r.edge.risk.Read(j.id, e.Sold(), e.Last)
 	}
 	switch {
 	case len(came) == maxReadJournals:
