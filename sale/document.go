@@ -1,12 +1,19 @@
 package sale
 
 import (
+	_ "embed"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/stockgate/stockgate/sale/skus"
 )
+
+// Schema is the JSON Schema of a sale's file, for editors. It knows fields, types and bounds;
+// what depends on several fields only Parse checks.
+//
+//go:embed schema.json
+var Schema []byte
 
 // field is a value with its line, and whether it is set.
 type field[T any] struct {

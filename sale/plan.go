@@ -94,7 +94,7 @@ func (p *planner) create() {
 		p.addItem(&s.Items[i])
 	}
 	for _, l := range s.Limits {
-		p.note("new limit %s: max %d", l.describe(), l.Max)
+		p.note("new limit %s: max %d", l.String(), l.Max)
 	}
 	if !s.Missing.IsZero() {
 		p.note("missing %s", s.Missing)
@@ -235,22 +235,22 @@ func (p *planner) compareLimits() {
 		delete(before, l.ID())
 		switch {
 		case !ok && l.Every == "order":
-			p.note("new limit %s: max %d", l.describe(), l.Max) // nothing is counted that could be too low
+			p.note("new limit %s: max %d", l.String(), l.Max) // nothing is counted that could be too low
 		case !ok && p.begun() && !p.force:
-			p.note("new limit %s: max %d", l.describe(), l.Max)
+			p.note("new limit %s: max %d", l.String(), l.Max)
 			p.refuse("limit %s: is new and starts counting at 0, so buyers who have bought before may buy as much again: repeat with --force if that is meant",
-				l.describe())
+				l.String())
 		case !ok && p.begun():
-			p.note("new limit %s: max %d, starts counting at 0", l.describe(), l.Max)
+			p.note("new limit %s: max %d, starts counting at 0", l.String(), l.Max)
 		case !ok:
-			p.note("new limit %s: max %d", l.describe(), l.Max)
+			p.note("new limit %s: max %d", l.String(), l.Max)
 		case was.Max != l.Max:
-			p.note("limit %s: max %d → %d", l.describe(), was.Max, l.Max)
+			p.note("limit %s: max %d → %d", l.String(), was.Max, l.Max)
 		}
 	}
 	for _, l := range p.applied.Limits {
 		if _, gone := before[l.ID()]; gone {
-			p.note("limit %s: removed, was max %d", l.describe(), l.Max)
+			p.note("limit %s: removed, was max %d", l.String(), l.Max)
 		}
 	}
 }

@@ -67,7 +67,7 @@ var Kinds = []Kind{
 	{AllHeld, http.StatusConflict, "All units are being bought; some may come back.", true},
 	{Duplicate, http.StatusConflict, "The same purchase is already running.", true},
 	{Pending, http.StatusConflict, "Another purchase of yours is still running.", true},
-	{InDoubt, http.StatusConflict, "Whether this purchase succeeded is being checked; please wait.", true},
+	{InDoubt, http.StatusConflict, "It is not known yet whether this purchase succeeded; please wait.", true},
 	{AlreadyOrdered, http.StatusConflict, "This purchase was made already.", false},
 	{Ended, http.StatusGone, "The sale has ended.", false},
 	{ClosedSale, http.StatusGone, "The sale is closed.", false},

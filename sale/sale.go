@@ -139,4 +139,7 @@ type Attempt struct {
 	// RateKeys are the keys under which the attempt counts, one for each rate of the
 	// gate.
 	RateKeys []string
+	// AssumedOne says that the gate names a quantity which the request does not have, so that
+	// one unit is assumed.
+	AssumedOne bool
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// describe names the kind of a limit for a message.
-func (l Limit) describe() string {
+// String names the kind of the limit, without its number.
+func (l Limit) String() string {
 	s := fmt.Sprintf("%s per %s and %s", l.Count, l.Per, l.Every)
 	if l.SKU != "" {
 		s += " of item " + l.SKU
