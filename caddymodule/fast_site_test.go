@@ -2,6 +2,7 @@ package caddymodule_test
 
 import (
 	"bufio"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -25,6 +26,9 @@ import (
 type fastSite struct {
 	*site
 	fast, plain string // their addresses
+	// secure: both speak TLS. protocols is what clients offer; none: HTTP/1.1.
+	secure    *tls.Config
+	protocols []string
 }
 
 // moreSales are in other states than SaleFile.
@@ -39,9 +43,17 @@ var moreSales = map[string]string{
 // SITE is the beginning of a site's address.
 func openFast(t *testing.T, servers, sites string) *fastSite {
 	t.Helper()
+	return openFastWith(t, false, servers, sites)
+}
+
+func openFastWith(t *testing.T, secure bool, servers, sites string) *fastSite {
+	t.Helper()
 	noJitter(t)
 	_, app := sitetest.Redis(t)
 	s := &fastSite{site: openSite(t, app)}
+	if secure {
+		s.certify()
+	}
 	s.OpenSale()
 	s.Redis = app["redis"].(map[string]any)["addresses"].([]string)[0]
 	for id, file := range moreSales {
@@ -91,7 +103,11 @@ func freePort(t *testing.T) string {
 func (s *fastSite) loadFastAt(servers, sites, fast, plain string) error {
 	s.t.Helper()
 	on := func(port, option string) string {
-		return strings.NewReplacer("SITE", "http://", "PORT", ":"+port, "FAST", option).Replace(sites)
+		scheme, begin := "http://", " {"
+		if s.secure != nil {
+			scheme, begin = "https://", " {\n"+s.tlsOption()
+		}
+		return strings.NewReplacer("SITE", scheme, "PORT {", ":"+port+begin, "FAST", option).Replace(sites)
 	}
 	text := fmt.Sprintf(`{
 	admin %s
@@ -137,7 +153,7 @@ func (s *fastSite) raw(addr, request string, answers int) string {
 	defer c.Close()
 	c.head = strings.HasPrefix(request, "HEAD ")
 	if _, err := io.WriteString(c, request); err != nil {
-		s.t.Fatal(err)
+		s.t.Fatalf("fast %t: %q: %v", addr == s.fast, request, err)
 	}
 	return c.answers(answers)
 }
@@ -155,6 +171,11 @@ func (s *fastSite) open(addr string) *rawConn {
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
 		s.t.Fatal(err)
+	}
+	if s.secure != nil {
+		config := s.secure.Clone()
+		config.NextProtos = s.protocols
+		c = tls.Client(c, config)
 	}
 	_ = c.SetDeadline(time.Now().Add(time.Minute)) // a test that hangs says where
 	return &rawConn{t: s.t, Conn: c, r: bufio.NewReader(c)}

@@ -62,7 +62,7 @@ func (c *Conn) take() takeStep {
 	if !c.answered && !c.times.first {
 		c.server.held.add(c)
 	}
-	c.answered = true
+	c.answered, c.requested = true, true
 	r.forget()
 	c.start += int(total)
 	c.times.answered()

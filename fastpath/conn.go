@@ -1,6 +1,7 @@
 package fastpath
 
 import (
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -14,15 +15,17 @@ import (
 type mode = int32
 
 const (
-	// strange: net/http has not yet reported the connection, so it is not known whether
+	// net/http has not yet reported the connection, so it is not known whether
 	// it reads from it directly.
 	modeUnknown mode = iota
-	// boundary: the next byte begins a request, of which net/http has nothing.
+	// the next byte begins a request, of which net/http has nothing.
 	modeBoundary
-	// lent: net/http has, or is reading, one request, and answers it.
+	// net/http has, or is reading, one request, and answers it.
 	modeDelegated
-	// away: the connection belongs to net/http, or to the handler that hijacked it, for good.
+	// the connection belongs to net/http, or to the handler that hijacked it, for good.
 	modeDetached
+	// no protocol that net/http speaks: it reads nothing, and closes the connection
+	modeRefused
 )
 
 // Conn is a connection that is shared with net/http. net/http asks for a request by calling Read.
@@ -48,6 +51,11 @@ type Conn struct {
 	posted   bool // the last answer was to a POST
 	answered bool // there was one since net/http last saw the connection idle
 	waited   bool // the body of this request has been waited for
+	// requested: a request has been answered here.
+	requested bool
+
+	alpn  alpn
+	http2 atomic.Pointer[HTTP2] // nil: the connection does not speak HTTP/2, or net/http alone serves it
 
 	times  times
 	socket socket
@@ -59,6 +67,11 @@ type Server struct {
 	Timeouts
 	// MaxHead is how long a head may be, in bytes, at most 16 KiB. Default: 16 KiB.
 	MaxHead int
+	// HTTP2 shares a connection that speaks HTTP/2. state is nil without TLS; rest is what has
+	// arrived after the preface. nil: net/http alone serves HTTP/2.
+	HTTP2 func(c net.Conn, state *tls.ConnectionState, rest []byte) HTTP2
+	// HandshakeFailed is called with the reason when a TLS handshake fails; nil: nothing is.
+	HandshakeFailed func(c net.Conn, reason string)
 
 	held    answeredConns
 	stopped atomic.Bool
@@ -73,7 +86,7 @@ const (
 // Wrap makes a Conn. It answers nothing until Follow has reported the connection as new.
 func (s *Server) Wrap(c net.Conn) *Conn {
 	conn := &Conn{Conn: c, server: s}
-	conn.request.conn = conn
+	conn.request.conn, conn.request.addrs = conn, c
 	conn.request.head.reset()
 	conn.socket.open(conn)
 	return conn
@@ -120,12 +133,20 @@ func (c *Conn) Read(p []byte) (int, error) {
 		return c.readBoundary(p)
 	case modeDelegated:
 		return c.readDelegated(p)
+	case modeRefused:
+		return 0, io.EOF
 	}
 	return c.readDetached(p)
 }
 
 // readBoundary answers requests until there is one for net/http.
 func (c *Conn) readBoundary(p []byte) (int, error) {
+	if c.alpn == alpnHTTP2 {
+		if err := c.awaitPreface(); err != nil {
+			return 0, err
+		}
+		return c.Read(p)
+	}
 	c.request.Now = time.Now() // for what is buffered
 	for {
 		what, err := c.answerBuffered()
@@ -148,6 +169,9 @@ func (c *Conn) readBoundary(p []byte) (int, error) {
 			}
 			return c.readDelegated(p)
 		case stepDetach:
+			if c.beginsHTTP2() {
+				return c.readHTTP2(p)
+			}
 			if err := c.hand(modeDetached); err != nil {
 				return 0, err
 			}
@@ -206,6 +230,9 @@ func (c *Conn) readDetached(p []byte) (int, error) {
 		}
 		return n, nil
 	}
+	if http2 := c.http2.Load(); http2 != nil {
+		return (*http2).Read(p)
+	}
 	return c.Conn.Read(p)
 }
 
@@ -232,6 +259,9 @@ func (c *Conn) Close() error {
 		return nil
 	}
 	c.answering.CompareAndSwap(free, shut)
+	if http2 := c.http2.Load(); http2 != nil {
+		(*http2).Close()
+	}
 	return c.Conn.Close()
 }
 

@@ -3,6 +3,7 @@ package fastpath
 import (
 	"bytes"
 	"encoding/binary"
+	"strings"
 	"unsafe"
 )
 
@@ -236,6 +237,22 @@ func isHost(b []byte) bool {
 	}
 	return len(b) > 0
 }
+
+// IsPlainRequest reports whether method, target and host are such that all servers read them
+// alike.
+func IsPlainRequest(method, target, host string) bool {
+	for _, c := range []byte(method) {
+		if c < 'A' || c > 'Z' {
+			return false
+		}
+	}
+	return method != "" && method != "CONNECT" && strings.HasPrefix(target, "/") && isGraphic(bytesOf(target)) && isHost(bytesOf(host))
+}
+
+// IsText reports whether a field's value has no control character.
+func IsText(value string) bool { return isText(bytesOf(value)) }
+
+func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 // isToken has the characters of a token (RFC 9110, section 5.6.2).
 var isToken = func() (is [256]bool) {

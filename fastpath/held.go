@@ -24,6 +24,9 @@ func (h *answeredConns) remove(c *Conn) {
 	delete(h.conns, c)
 }
 
+// Stopped reports whether Stop was called.
+func (s *Server) Stopped() bool { return s.stopped.Load() }
+
 // Stop stops answering for good: from now on net/http gets all requests. Idle
 // connections are closed, as net/http closes its own.
 func (s *Server) Stop() {

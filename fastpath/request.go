@@ -1,6 +1,7 @@
 package fastpath
 
 import (
+	"crypto/tls"
 	"net"
 	"time"
 )
@@ -16,22 +17,63 @@ type Request struct {
 	Body []byte
 	// Now is when the last of it arrived.
 	Now time.Time
+	// TLS is nil if the request came without TLS.
+	TLS *tls.ConnectionState
 	// Memo belongs to the Judge; it is kept from one request of a connection to the next.
 	Memo any
 
-	conn *Conn
-	b    []byte
-	head head
+	addrs net.Conn
+	conn  *Conn // nil: the fields are in list
+	b     []byte
+	head  head
+
+	list []Field
+	wait func()
+}
+
+// Field is a header field of a request.
+type Field struct{ Name, Value string }
+
+// MaxFields bounds the header fields of a request.
+const MaxFields = maxFields
+
+// NewRequest makes a request of another protocol than HTTP/1.1, which came on a connection. wait
+// is called by Flush.
+func NewRequest(c net.Conn, state *tls.ConnectionState, wait func()) Request {
+	return Request{TLS: state, addrs: c, wait: wait}
+}
+
+// SetFields sets the header fields of a request from NewRequest.
+func (r *Request) SetFields(fields []Field) { r.list = fields }
+
+// SetLength sets ContentLength from the only such field: digits and nothing else.
+func (r *Request) SetLength(value string) bool {
+	if r.Measured || len(value) == 0 || len(value) > 15 {
+		return false
+	}
+	r.Measured = true
+	for _, c := range []byte(value) {
+		if c < '0' || c > '9' {
+			return false
+		}
+		r.ContentLength = r.ContentLength*10 + int64(c-'0')
+	}
+	return true
 }
 
 // RemoteAddr is who sent it.
-func (r *Request) RemoteAddr() net.Addr { return r.conn.RemoteAddr() }
+func (r *Request) RemoteAddr() net.Addr { return r.addrs.RemoteAddr() }
 
 // LocalAddr is where it arrived.
-func (r *Request) LocalAddr() net.Addr { return r.conn.LocalAddr() }
+func (r *Request) LocalAddr() net.Addr { return r.addrs.LocalAddr() }
 
 // Fields yields the header fields in their order, names as they were written.
 func (r *Request) Fields(yield func(name, value string) bool) {
+	for i := range r.list {
+		if !yield(r.list[i].Name, r.list[i].Value) {
+			return
+		}
+	}
 	for i := range r.head.count {
 		f := &r.head.fields[i]
 		if i != r.head.host && !yield(text(r.b, f.name), text(r.b, f.value)) {
@@ -44,7 +86,10 @@ func (r *Request) Fields(yield func(name, value string) bool) {
 // without them. A Judge that waits must call it first, and then set Now.
 func (r *Request) Flush(out []byte) []byte {
 	c := r.conn
-	if len(out) == 0 {
+	if r.wait != nil {
+		r.wait()
+	}
+	if len(out) == 0 || c == nil {
 		return out
 	}
 	c.out = out

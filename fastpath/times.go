@@ -18,6 +18,8 @@ type Timeouts struct {
 	Idle time.Duration
 	// Write bounds the writing of answers. 0: a minute.
 	Write time.Duration
+	// Response is WriteTimeout, which also bounds a TLS handshake.
+	Response time.Duration
 	// Body is how long the rest of a body is awaited here before the request is passed
 	// to net/http. 0: a second.
 	Body time.Duration
@@ -35,6 +37,15 @@ func (t *Timeouts) header() time.Duration {
 	}
 	return t.Request
 }
+
+// IdleTime is how long a connection may be idle; 0: for ever.
+func (t *Timeouts) IdleTime() time.Duration { return t.idle() }
+
+// BodyWait is how long the rest of a body is awaited.
+func (t *Timeouts) BodyWait() time.Duration { return t.body() }
+
+// WriteTime bounds the writing of answers.
+func (t *Timeouts) WriteTime() time.Duration { return t.write() }
 
 func (t *Timeouts) idle() time.Duration {
 	if t.Idle != 0 {
@@ -99,6 +110,9 @@ func (c *Conn) SetReadDeadline(at time.Time) error {
 		}
 	}
 	c.times.reading.Store(since(at))
+	if http2 := c.http2.Load(); http2 != nil {
+		return (*http2).SetReadDeadline(at)
+	}
 	return c.Conn.SetReadDeadline(at)
 }
 

@@ -26,7 +26,8 @@ func (w *writes) Write(b []byte) (int, error) {
 func (w *writes) SetReadDeadline(t time.Time) error  { w.read = append(w.read, t); return nil }
 func (w *writes) SetWriteDeadline(t time.Time) error { w.write = append(w.write, t); return nil }
 
-// slow arrives one request at a time, each some time after the one before.
+// slow arrives one request at a time, each some time after the one before. It is for a bubble of
+// synctest, whose clock the sleep moves on: no real time passes.
 type slow struct {
 	*writes
 	every time.Duration

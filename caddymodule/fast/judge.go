@@ -1,6 +1,7 @@
 package fast
 
 import (
+	"net"
 	"slices"
 	"strings"
 
@@ -13,6 +14,9 @@ import (
 
 // Concerns reports whether a request leads to a gate whose refusals are written here.
 func (p *Plan) Concerns(f *fastpath.Request) bool {
+	if p.strictSNI && f.TLS != nil && !isServerName(f) {
+		return false // Caddy answers 421
+	}
 	m, ok := f.Memo.(*memo)
 	path, query, _ := strings.Cut(f.Target, "?")
 	if query != "" && p.readsQuery(query) {
@@ -31,6 +35,16 @@ func (p *Plan) Concerns(f *fastpath.Request) bool {
 	}
 	m.k = k
 	return k != nil
+}
+
+// isServerName reports whether a request is for the server that the client has named in the
+// handshake, as Caddy compares the two.
+func isServerName(f *fastpath.Request) bool {
+	host, _, err := net.SplitHostPort(f.Host)
+	if err != nil {
+		host = f.Host
+	}
+	return strings.EqualFold(f.TLS.ServerName, host)
 }
 
 // readsQuery reports whether a query may change what a guard refuses. The route cache knows
@@ -53,7 +67,11 @@ func (p *Plan) Judge(out []byte, f *fastpath.Request) ([]byte, bool) {
 	r := &s.request
 	if guard := k.destination.guard; guard != nil {
 		if why := k.destination.why; why != "" {
+			from := len(out)
 			out, a := guard.Refuser().AppendAnswer(out, &sale.Refusal{Reason: sale.Malformed, Detail: why}, nil, 0, r.Method, f.Now)
+			if a != nil {
+				out = p.announce(out, from)
+			}
 			return out, gate.CountFastGuard(a)
 		}
 	}
@@ -70,7 +88,11 @@ func (p *Plan) Judge(out []byte, f *fastpath.Request) ([]byte, bool) {
 	if v.Refusal == nil {
 		return out, false
 	}
+	from := len(out)
 	out, a := g.Refuser().AppendAnswer(out, v.Refusal, v.Over, v.Wait, r.Method, now)
+	if a != nil {
+		out = p.announce(out, from)
+	}
 	return out, g.CountFast(a, s.foresight.SaleID())
 }
 

@@ -3,12 +3,11 @@
 package fast
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
-	"reflect"
-	"slices"
 	"sync"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/gate"
+	"github.com/stockgate/stockgate/caddymodule/internal/inspect"
 	"github.com/stockgate/stockgate/fastpath"
 )
 
@@ -28,9 +28,9 @@ func init() { caddy.RegisterModule(new(Listener)) }
 // memory, before Caddy's HTTP server reads them: with the same bytes, at many times the
 // speed. It takes no arguments: hosts and matchers are those of the gates.
 //
-// It is for cleartext HTTP/1.1, behind a balancer or CDN that ends TLS. It leaves
-// connections with TLS or HTTP/2, and every request that it is not sure about, to Caddy. A
-// wrapper for the PROXY protocol belongs before it.
+// It answers HTTP/1.1 with and without TLS. It leaves HTTP/2 and HTTP/3, and every request that
+// it is not sure about, to Caddy. A wrapper for the PROXY protocol belongs before it, and before
+// the wrapper tls.
 type Listener struct {
 	app    *app.App
 	log    *zap.Logger
@@ -61,6 +61,7 @@ func (l *Listener) Provision(ctx caddy.Context) error {
 	}
 	l.server = server
 	server.RegisterConnState(l.follow)
+	server.RegisterConnContext(withContext)
 	server.RegisterOnShutdown(l.fast.Stop)
 	return nil
 }
@@ -93,10 +94,11 @@ func (l *Listener) prepare() {
 	s := l.server
 	l.plan = plan
 	l.fast.Judge = plan
+	l.fast.HandshakeFailed = l.handshakeFailed
 	l.fast.MaxHead = s.MaxHeaderBytes
 	l.fast.Timeouts = fastpath.Timeouts{
 		Header: time.Duration(s.ReadHeaderTimeout), Request: time.Duration(s.ReadTimeout), Idle: time.Duration(s.IdleTimeout),
-		Write: time.Duration(s.WriteTimeout),
+		Write: time.Duration(s.WriteTimeout), Response: time.Duration(s.WriteTimeout),
 	}
 	if s.WriteTimeout <= 0 {
 		l.fast.Write = time.Duration(s.WriteIdleTimeout)
@@ -105,21 +107,22 @@ func (l *Listener) prepare() {
 
 // Unsuited says why a server's answers cannot be written here; empty: they can.
 func Unsuited(s *caddyhttp.Server) string {
-	switch {
-	case len(s.ExpectedUnderscoreHeaders)+len(s.ExpectedDotHeaders) > 0:
+	if len(s.ExpectedUnderscoreHeaders)+len(s.ExpectedDotHeaders) > 0 {
 		return "it expects header names with underscores or dots"
-	case len(s.TLSConnPolicies) > 0 && slices.Contains(s.Protocols, "h3"):
-		return "it serves TLS, and announces HTTP/3 in each answer; write an http:// site of its own for what comes without TLS"
+	}
+	if _, known := altSvc(s); !known {
+		return "it announces HTTP/3 on ports that are not known before it starts, or on several"
 	}
 	return ""
 }
 
-// Judge returns what judges requests at the connection; nil: Caddy's server gets them all.
-func (l *Listener) Judge() fastpath.Judge {
-	if l.plan == nil {
+func init() {
+	inspect.FastJudge = func(listener any) fastpath.Judge {
+		if plan := listener.(*Listener).plan; plan != nil {
+			return plan
+		}
 		return nil
 	}
-	return l.plan
 }
 
 // StopAnswering leaves all further requests to Caddy's server.
@@ -127,29 +130,24 @@ func (l *Listener) StopAnswering() { l.fast.Stop() }
 
 // follow tells a connection what Caddy's server does with it.
 func (l *Listener) follow(c net.Conn, s http.ConnState) {
-	if conn := sharedConn(c); conn != nil {
+	if conn, _ := sharedConn(c); conn != nil {
 		conn.Follow(s)
 	}
 }
 
-// sharedConn returns the wrapped connection that Caddy's server reads from. It returns nil
-// where an unknown layer, such as TLS, lies between the two: then nothing may be answered
-// here.
-func sharedConn(c net.Conn) *fastpath.Conn {
-	if conn, ok := c.(*fastpath.Conn); ok {
-		return conn
+// withContext gives a connection the context of its TLS handshake.
+func withContext(ctx context.Context, c net.Conn) context.Context {
+	if _, encrypted := sharedConn(c); encrypted != nil {
+		encrypted.SetContext(ctx)
 	}
-	// Caddy looks for HTTP/2's preface where a server must not speak both versions.
-	v := reflect.ValueOf(c)
-	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct || v.Elem().Type().PkgPath() != reflect.TypeFor[caddyhttp.Server]().PkgPath() {
-		return nil
+	return ctx
+}
+
+// handshakeFailed logs what net/http logs.
+func (l *Listener) handshakeFailed(c net.Conn, reason string) {
+	if entry := caddy.Log().Named("http.stdlib").Check(zap.DebugLevel, "http: TLS handshake error"); entry != nil {
+		entry.Write(zap.Stringer("remote_addr", c.RemoteAddr()), zap.String("reason", reason))
 	}
-	inner := v.Elem().FieldByName("Conn")
-	if !inner.IsValid() || !inner.CanInterface() {
-		return nil
-	}
-	conn, _ := inner.Interface().(*fastpath.Conn)
-	return conn
 }
 
 // sharedListener accepts connections and wraps them.
@@ -158,11 +156,15 @@ type sharedListener struct {
 	l *Listener
 }
 
-// Accept does not wrap connections that are already decrypted: Caddy needs to see their type.
+// Accept does not wrap connections that another wrapper has decrypted: how they handshake is not
+// known here.
 func (f *sharedListener) Accept() (net.Conn, error) {
 	c, err := f.Listener.Accept()
 	if err != nil {
 		return nil, err
+	}
+	if encrypted, ok := c.(*tls.Conn); ok {
+		return f.l.fast.WrapTLS(encrypted), nil
 	}
 	if _, encrypted := c.(interface{ ConnectionState() tls.ConnectionState }); encrypted {
 		return c, nil

@@ -21,6 +21,9 @@ type Plan struct {
 	steps  []planStep
 	gates  []*gate.Gate // those that can be reached
 	known  routeCache
+	altSvc []byte // a header field of each answer; nil: none
+	// strictSNI: a request over TLS must be for the server that the handshake has named.
+	strictSNI bool
 }
 
 // planStep is a route.
@@ -46,7 +49,8 @@ type planAct struct {
 
 // Compile compiles the routes of a server that is ready to start.
 func Compile(s *caddyhttp.Server) *Plan {
-	p := &Plan{server: s}
+	p := &Plan{server: s, strictSNI: s.StrictSNIHost != nil && *s.StrictSNIHost}
+	p.altSvc, _ = altSvc(s)
 	p.steps = p.compile(s.Routes, nil)
 	p.reach(p.steps, blocksNone)
 	return p

@@ -56,11 +56,8 @@ func (s *scratch) giveBack() {
 // BeforeWait sends the answers that are buffered.
 func (s *scratch) BeforeWait() { s.out = s.ctx.conn.Flush(s.out) }
 
-// AfterWait updates and returns the time.
-func (s *scratch) AfterWait() time.Time {
-	s.ctx.conn.Now = time.Now()
-	return s.ctx.conn.Now
-}
+// AfterWait updates the time.
+func (s *scratch) AfterWait(now time.Time) { s.ctx.conn.Now = now }
 
 // lay fills in the request from a frame, without the headers that its gate does not read. It
 // shares the frame's strings.
