@@ -93,6 +93,7 @@ func (rd *Reader) order(a *sale.Attempt, got, rows []found, env *Env) (tooMany s
 		if refusal != nil {
 			return "", refusal
 		}
+		a.AssumedOne = a.AssumedOne || quantity.state == absent && len(l.quantity) > 0
 		if over {
 			tooMany = sku.text
 		}
@@ -129,6 +130,7 @@ func (rd *Reader) orderRows(a *sale.Attempt, rows []found) (tooMany string, _ *s
 		if refusal != nil {
 			return "", refusal
 		}
+		a.AssumedOne = a.AssumedOne || rows[rowQuantity].state == absent && rd.rowQuantity != nil
 		if over {
 			tooMany = rows[rowSKU].text
 		}

@@ -4,6 +4,9 @@ package refuse
 
 import "github.com/stockgate/stockgate/sale"
 
+// TypeOf returns the type of a reason's problem documents.
+func TypeOf(reason sale.Reason) string { return problemType + string(reason) }
+
 // Problem is the body of a refusal, a problem document (RFC 9457).
 type Problem struct {
 	Type       string      `json:"type"`

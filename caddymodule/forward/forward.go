@@ -9,16 +9,16 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
-	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp/reverseproxy"
+	oteltrace "go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/caddymodule/internal/reply"
+	"github.com/stockgate/stockgate/caddymodule/internal/span"
 	"github.com/stockgate/stockgate/outcome"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
@@ -53,6 +53,7 @@ type Forwarding struct {
 
 	wire  sendTrace
 	ended bool
+	doubt bool // it ended in doubt
 	// reader is the client. The answer is written to it after the end.
 	reader reader
 
@@ -67,7 +68,9 @@ type Forwarding struct {
 // Forward sends the attempt to the shop. The forwarded request does not end when the client
 // leaves: the shop's answer decides, even if no client reads it.
 func (f *Forwarding) Forward(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, timeout time.Duration) (err error) {
-	f.ctx = context.WithoutCancel(r.Context())
+	traced, forwarding := span.Start(r.Context(), span.Forward)
+	defer forwarding.End()
+	f.ctx = context.WithoutCancel(traced)
 	ctx, cancel := context.WithTimeout(f.ctx, timeout)
 	defer cancel()
 	f.out = w.Header()
@@ -224,37 +227,15 @@ func (f *Forwarding) proxyStatus() (int, bool) {
 	return status, ok
 }
 
-// neverSent says whether the shop certainly did not get the request: no attempt to send it
-// wrote any of its headers, and the last one found no server. A dial error alone proves
-// nothing: net/http resends a request without a body, and reports the second error.
-func (f *Forwarding) neverSent(err error) bool {
-	if err == nil || f.wire.wrote.Load() {
-		return false
-	}
-	var dial reverseproxy.DialError
-	var handler caddyhttp.HandlerError
-	isDial := errors.As(err, &dial)
-	noUpstream := errors.As(err, &handler) && handler.StatusCode == http.StatusServiceUnavailable &&
-		handler.Err != nil && handler.Err.Error() == "no upstreams available"
-	if !isDial && !noUpstream {
-		return false
-	}
-	if f.wire.seen.Load() {
-		return true
-	}
-	// A transport that does not report to httptrace (FastCGI): certain only if the request
-	// was sent once.
-	retries, _ := f.Repl.Get(proxyRetriesKey)
-	n, _ := retries.(int)
-	return n == 0
-}
-
 // end reports the outcome to Redis, to the client and to the operator.
 func (f *Forwarding) end(v outcome.Decision, cause string) {
 	if f.ended {
 		return
 	}
 	f.ended = true
+	var resolving oteltrace.Span
+	f.ctx, resolving = span.Start(f.ctx, span.Resolve)
+	defer resolving.End()
 	defer func() {
 		f.Slot.of.readers.join(&f.reader)
 		f.Slot.GiveBack() // the edge runtime may close from here on
@@ -296,38 +277,9 @@ func (f *Forwarding) end(v outcome.Decision, cause string) {
 	case err != nil:
 		f.Log.Warn("redis could not be told how an attempt ended", zap.String("sale", sale),
 			zap.String("reservation", id), zap.String("outcome", v.String()), zap.String("cause", cause), zap.Error(err))
-	case became == "in_doubt":
+	}
+	if f.doubt = became == "in_doubt"; f.doubt && err == nil {
 		f.Log.Warn("in doubt: it is unknown whether the shop took the order", zap.String("sale", sale),
 			zap.String("reservation", id), zap.String("cause", cause))
 	}
-}
-
-// sendTrace records what is written to the shop.
-type sendTrace struct {
-	repl        *caddy.Replacer
-	seen, wrote atomic.Bool
-	sent        atomic.Int32 // requests whose headers were written
-}
-
-// watch reports each request to a trace. It drops the status of an earlier answer before
-// the next request.
-func (w *sendTrace) watch(t *httptrace.ClientTrace, repl *caddy.Replacer) {
-	w.repl = repl
-	t.GetConn, t.WroteHeaderField, t.WroteHeaders = w.begins, w.writes, w.has
-}
-
-func (w *sendTrace) begins(string) {
-	w.seen.Store(true)
-	forget(w.repl)
-}
-
-// writes is called for each header before any of it can be sent. In HTTP/2, the request has
-// already been sent when has is called; a caller that gives up in between must not take it
-// for unsent.
-func (w *sendTrace) writes(string, []string) { w.wrote.Store(true) }
-
-// has is called when all headers of a request have been written.
-func (w *sendTrace) has() {
-	w.wrote.Store(true)
-	w.sent.Add(1)
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 
+	"github.com/stockgate/stockgate/caddymodule/accesslist"
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
-	"github.com/stockgate/stockgate/caddymodule/lists"
 )
 
 // ReadDirective reads a gate, and warns about settings that are allowed but rarely
@@ -31,9 +31,16 @@ func ReadDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) 
 	if err := checkFast(h, &at, gate, matchers); err != nil {
 		return nil, err
 	}
+	if err := directive.CheckTwice(h, &at, gate.Name, matchers); err != nil {
+		return nil, err
+	}
+	if err := checkEarly(h, gate); err != nil {
+		return nil, at.WrapErr(err)
+	}
 	warnCheck(warn, gate)
 	warnMethod(warn, matchers)
 	warnBuyer(warn, gate.Buyer)
+	warnValues(warn, gate)
 	warnIdentities(warn, gate)
 	warnShared(warn, gate)
 	warnJWKS(warn, gate.JWT)
@@ -58,7 +65,7 @@ func checkLists(h httpcaddyfile.Helper, g *Gate) error {
 	}{{"deny", g.Deny}, {"allow", g.Allow}} {
 		for _, name := range uses.names {
 			if _, ok := configured.Lists[name]; !ok {
-				return h.WrapErr(lists.Unknown(uses.option, name))
+				return h.WrapErr(accesslist.Unknown(uses.option, name))
 			}
 		}
 	}

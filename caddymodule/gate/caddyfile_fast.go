@@ -13,19 +13,6 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 )
 
-// readFast reads the option fast_refusals.
-func (g *Gate) readFast(d *caddyfile.Dispenser, usage string) error {
-	args, err := directive.Arguments(d, usage, 0, 1)
-	if err != nil {
-		return err
-	}
-	if len(args) == 1 && args[0] != "force" {
-		return d.Errf("%q is no way to refuse fast: write `%s`", args[0], usage)
-	}
-	g.FastRefusals = &FastRefusals{Force: len(args) == 1}
-	return nil
-}
-
 // checkFast says why a gate cannot be refused for at the connection. at is where the gate
 // is.
 func checkFast(h httpcaddyfile.Helper, at *caddyfile.Dispenser, g *Gate, matchers caddy.ModuleMap) error {

@@ -2,13 +2,11 @@ package gate
 
 import (
 	"maps"
-	"math"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
-	"github.com/dustin/go-humanize"
 
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
-	"github.com/stockgate/stockgate/caddymodule/rates"
+	"github.com/stockgate/stockgate/caddymodule/ratelimit"
 )
 
 // UnmarshalCaddyfile reads a gate. Syntax:
@@ -87,11 +85,11 @@ func (g *Gate) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	}
 	at := *d // where the gate is, for errors about all of it
 	rules := gateRules{gate: g}
-	options := g.attemptOptions()
+	options := g.directives()
 	maps.Copy(options, map[string]directive.Option{
 		"check":           {Usage: "check", Read: directive.Flag(&g.Check)},
 		"ref":             {Usage: "ref <value...> [shared]", Read: g.readRef},
-		"repeats":         {Usage: rates.RepeatsUsage, Read: rates.ReadRepeats(&g.Repeats)},
+		"repeats":         {Usage: ratelimit.RepeatsUsage, Read: ratelimit.ReadRepeats(&g.Repeats)},
 		"idempotency":     {Usage: "idempotency <value...>", Read: directive.Texts(&g.Idempotency)},
 		"idempotency_ttl": {Usage: "idempotency_ttl <duration>", Read: directive.Duration(&g.IdempotencyTTL)},
 		"outcome":         {Usage: "outcome response|backend", Read: g.readOutcome},
@@ -119,63 +117,12 @@ func (g *Gate) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return rules.check()
 }
 
-func (g *Gate) readIdentity(d *caddyfile.Dispenser, usage string) error {
-	args, err := directive.Arguments(d, usage, 2, -1)
-	if err != nil {
-		return err
-	}
-	kind, values := args[0], args[1:]
-	if _, twice := g.Identities[kind]; twice {
-		return d.Errf("identity %s is given twice: write all its values in one line, the first that is not empty counts", kind)
-	}
-	if g.Identities == nil {
-		g.Identities = make(map[string][]string)
-	}
-	g.Identities[kind] = values
-	return nil
-}
-
-func (g *Gate) readLine(d *caddyfile.Dispenser, usage string) error {
-	args, err := directive.Arguments(d, usage, 1, 2)
-	if err != nil {
-		return err
-	}
-	line := Line{SKU: args[:1]}
-	if len(args) == 2 {
-		line.Quantity = args[1:]
-	}
-	g.Lines = append(g.Lines, line)
-	return nil
-}
-
-func (g *Gate) readLines(d *caddyfile.Dispenser, usage string) error {
-	args, err := directive.Arguments(d, usage, 2, 3)
-	if err != nil {
-		return err
-	}
-	g.LinesFrom = &LinesFrom{Array: args[0], SKU: args[1]}
-	if len(args) == 3 {
-		g.LinesFrom.Quantity = args[2]
-	}
-	return nil
-}
-
 func (g *Gate) readOutcome(d *caddyfile.Dispenser, usage string) error {
 	if err := directive.Text(&g.Outcome)(d, usage); err != nil {
 		return err
 	}
 	if g.Outcome != "response" && g.Outcome != "backend" {
 		return d.Errf("outcome %q is not supported: write `%s`", g.Outcome, usage)
-	}
-	return nil
-}
-
-func (g *Gate) readBody(d *caddyfile.Dispenser, usage string) error {
-	if err := directive.Text(&g.Body)(d, usage); err != nil {
-		return err
-	}
-	if g.Body != "checked" && g.Body != "ignored" {
-		return d.Errf("body %q: write `%s`", g.Body, usage)
 	}
 	return nil
 }
@@ -194,28 +141,5 @@ func (g *Gate) readRef(d *caddyfile.Dispenser, usage string) error {
 		return d.Errf("ref has no value: write `%s`", usage)
 	}
 	g.Ref = args
-	return nil
-}
-
-func (g *Gate) readMaxBody(d *caddyfile.Dispenser, usage string) error {
-	args, err := directive.Arguments(d, usage, 1, 1)
-	if err != nil {
-		return err
-	}
-	size, err := humanize.ParseBytes(args[0])
-	if err != nil || size == 0 || size > math.MaxInt64 {
-		return d.Errf("%q is not a size above 0, such as 64KiB", args[0])
-	}
-	g.MaxBody = int64(size)
-	return nil
-}
-
-func (g *Gate) readOtherItems(d *caddyfile.Dispenser, usage string) error {
-	if err := directive.Text(&g.OtherItems)(d, usage); err != nil {
-		return err
-	}
-	if g.OtherItems != "refuse" && g.OtherItems != "pass" {
-		return d.Errf("other_items %q: write `%s`", g.OtherItems, usage)
-	}
 	return nil
 }

@@ -13,10 +13,11 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 
+	"github.com/stockgate/stockgate/attempt"
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 	"github.com/stockgate/stockgate/caddymodule/jwt"
-	"github.com/stockgate/stockgate/caddymodule/rates"
+	"github.com/stockgate/stockgate/caddymodule/ratelimit"
 )
 
 // warnMethod warns about a gate that takes GET requests for attempts to buy.
@@ -52,6 +53,43 @@ func warnBuyer(w directive.Warner, values []string) {
 		"take the buyer from your authentication, such as {http.auth.user.id}" + instead)
 }
 
+// warnValues warns about values that are probably misspelt: a buyer that is the same for
+// everyone, and placeholders that nothing sets.
+func warnValues(w directive.Warner, g *Gate) {
+	if len(g.Buyer) > 0 && !slices.ContainsFunc(g.Buyer, hasPlaceholder) {
+		example := "{header." + g.Buyer[0] + "}"
+		if _, err := attempt.Compile(example); err != nil || strings.ContainsAny(g.Buyer[0], " {}") {
+			example = "{http.auth.user.id}"
+		}
+		w.Warn("the buyer " + g.Buyer[0] + " is a constant, so all attempts are those of one buyer and share that buyer's limits: " +
+			"write a placeholder, such as " + example)
+	}
+	for _, name := range directive.UnknownPlaceholders(g.expressions()) {
+		w.Warn("nothing in Caddy or Stockgate sets {" + name + "}, so it is empty unless a plugin sets it" + directive.Instead(name))
+	}
+}
+
+func hasPlaceholder(expr string) bool { return strings.ContainsAny(expr, "{}") }
+
+// expressions returns the values that the gate reads from a request, as they are written.
+func (g *Gate) expressions() []string {
+	all := slices.Concat(g.Sale, g.Buyer)
+	for _, l := range g.Lines {
+		all = slices.Concat(all, l.SKU, l.Quantity)
+	}
+	if g.LinesFrom != nil {
+		all = append(all, g.LinesFrom.Array)
+	}
+	all = slices.Concat(all, g.Region, g.Ref, g.Idempotency)
+	for _, kind := range identityKinds {
+		all = append(all, g.Identities[kind]...)
+	}
+	return all
+}
+
+// identityKinds are in the order of the warnings.
+var identityKinds = []string{"phone", "address", "device", "ip"}
+
 // warnIdentities warns about a gate where no value is verified: a client can use up the
 // limits of other buyers at no cost.
 func warnIdentities(w directive.Warner, g *Gate) {
@@ -64,13 +102,13 @@ func warnIdentities(w directive.Warner, g *Gate) {
 		}
 	}
 	kinds := slices.Sorted(maps.Keys(g.Identities))
-	w.Warn("no identity of this gate is verified (" + strings.Join(kinds, ", ") + "), so a client can name other persons and use up their limits: " +
+	w.Warn("no identity of this gate is verified (" + strings.Join(kinds, ", ") + "), so a client can name other buyers and use up their limits: " +
 		"take the buyer from your authentication or from jwt, or add `identity ip {client_ip}`, and let limits count it too, such as `per: [" + kinds[0] + ", ip]`")
 }
 
 // warnShared warns about shared rates that are counted in the Redis of the stock.
 func warnShared(w directive.Warner, g *Gate) {
-	if !slices.ContainsFunc(g.Rates, rates.Rate.Grows) {
+	if !slices.ContainsFunc(g.Rates, ratelimit.Rate.Grows) {
 		return
 	}
 	if global, ok := w.Option("stockgate").(httpcaddyfile.App); ok {

@@ -4,11 +4,61 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
+	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/caddymodule/internal/reply"
 )
+
+func init() { caddy.RegisterModule(new(Check)) }
+
+// Check refuses, from memory, what a gate's filters refuse, and hands on every other
+// request unchanged: it reserves nothing and adds no token. Put it before expensive
+// handlers, such as an authentication server or the route that fills a cart; a gate stands
+// before the order route.
+//
+// Its options are the options of the gate that read and judge an attempt; only the lines
+// are required. After it `{http.stockgate.verdict}` is refused or passed, as after a gate.
+type Check struct {
+	AttemptOptions
+
+	gate *Gate // with these options, which only checks
+}
+
+// CaddyModule returns the Caddy module information.
+func (*Check) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "http.handlers.stockgate_check", New: func() caddy.Module { return new(Check) }}
+}
+
+// Provision compiles the options.
+func (c *Check) Provision(ctx caddy.Context) error {
+	c.gate = c.asGate()
+	return c.gate.Provision(ctx)
+}
+
+// ServeHTTP refuses a request or hands it on.
+func (c *Check) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	return c.gate.ServeHTTP(w, r, next)
+}
+
+// Cleanup releases what Provision has acquired.
+func (c *Check) Cleanup() error {
+	if c.gate == nil {
+		return nil
+	}
+	return c.gate.Cleanup()
+}
+
+// asGate returns a gate that does what the check does.
+func (c *Check) asGate() *Gate { return &Gate{AttemptOptions: c.AttemptOptions, Check: true} }
+
+// Guarded returns what guards need to know of the check.
+func (c *Check) Guarded() *guard.Gate { return c.gate.Guarded() }
+
+// Gate returns the gate with the options of the check, which only checks.
+func (c *Check) Gate() *Gate { return c.gate }
 
 // pass hands on a request without a reservation, because the gate only checks or an item is
 // unlisted. The request is unchanged, has no token, and still ends with its client.
@@ -42,3 +92,10 @@ func (g *Gate) checkConflict() error {
 	}
 	return nil
 }
+
+// Interface guards
+var (
+	_ caddy.Provisioner           = (*Check)(nil)
+	_ caddy.CleanerUpper          = (*Check)(nil)
+	_ caddyhttp.MiddlewareHandler = (*Check)(nil)
+)

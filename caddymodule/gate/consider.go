@@ -11,6 +11,7 @@ import (
 
 	"github.com/stockgate/stockgate/attempt"
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
+	"github.com/stockgate/stockgate/caddymodule/internal/span"
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/refuse"
@@ -65,6 +66,16 @@ func (p *purchase) saleID() string {
 // the verdicts. It refuses all that can be refused without a reservation, for every gate
 // and for dry runs. The error is that of reading the body.
 func (g *Gate) consider(r *http.Request, p *purchase) (*sale.Refusal, error) {
+	if no, err := g.read(r, p); no != nil || err != nil {
+		return no, err
+	}
+	return g.weigh(r, p), nil
+}
+
+// read reads the body and the attempt in it.
+func (g *Gate) read(r *http.Request, p *purchase) (*sale.Refusal, error) {
+	_, reading := span.Start(r.Context(), span.Read)
+	defer reading.End()
 	if no := g.reader.Check(r); no != nil {
 		return no, nil
 	}
@@ -77,36 +88,43 @@ func (g *Gate) consider(r *http.Request, p *purchase) (*sale.Refusal, error) {
 	}
 	p.body = body
 	p.room, no = g.reader.Read(r, body, g.env(r, p.repl, p.dryRun))
-	a := &p.room
-	p.attempt = a
-	if no != nil {
-		return no, nil
+	p.attempt = &p.room
+	if no == nil || no.Reason == sale.NoBuyer {
+		g.notice(p)
 	}
+	return no, nil
+}
+
+// weigh lets the filters judge an attempt that was read, and looks for an earlier one.
+func (g *Gate) weigh(r *http.Request, p *purchase) *sale.Refusal {
+	_, filtering := span.Start(r.Context(), span.Filter)
+	defer filtering.End()
 	if no := g.local(r, p); no != nil {
-		return no, nil
+		return no
 	}
 	if no := g.challenged(r, p); no != nil {
-		return no, nil
+		return no
 	}
 	if no := g.repeats(r, p); no != nil || p.bound != nil {
-		return no, nil
+		return no
 	}
-	if no = g.filter(r, p); no == nil {
-		return nil, nil
+	no := g.filter(r, p)
+	if no == nil {
+		return nil
 	}
 	if earlier := g.repeatsUnread(r, p, no); earlier != nil || p.bound != nil {
 		delete(p.out, refuse.RateLimitHeader)
 		delete(p.out, refuse.RatePolicyHeader)
-		return earlier, nil
+		return earlier
 	}
-	return no, nil
+	return no
 }
 
 // local applies the denylists and the rates of this edge. They come before repeats: their
 // refusals reveal nothing about an order, and a flood of repeats must cost neither Redis
 // nor the shop anything.
 func (g *Gate) local(r *http.Request, p *purchase) *sale.Refusal {
-	if no := g.persons.Denied(r, p.attempt, g.log); no != nil {
+	if no := g.lists.Denied(r, p.attempt, g.log); no != nil {
 		return no
 	}
 	if p.dryRun || g.rates.IsEmpty() {
@@ -135,7 +153,7 @@ func (g *Gate) judge(r *http.Request, p *purchase, now time.Time) (no *sale.Refu
 	if no != nil && no.Reason == sale.UnknownItem && !catalogue.Complete() {
 		no = refuse.Unavailable // a sale that this edge cannot read may list it
 	}
-	return g.persons.Eligible(r, p.attempt, no, g.log)
+	return g.lists.Eligible(r, p.attempt, no, g.log)
 }
 
 // remembered refuses units that are known to be gone. Only an attempt that goes on to

@@ -4,7 +4,6 @@ package gate
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -14,16 +13,16 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/attempt"
+	"github.com/stockgate/stockgate/caddymodule/accesslist"
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/forward"
 	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/caddymodule/internal/reply"
 	"github.com/stockgate/stockgate/caddymodule/jwt"
-	"github.com/stockgate/stockgate/caddymodule/lists"
 	"github.com/stockgate/stockgate/caddymodule/pow"
 	"github.com/stockgate/stockgate/caddymodule/probe"
-	"github.com/stockgate/stockgate/caddymodule/rates"
+	"github.com/stockgate/stockgate/caddymodule/ratelimit"
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/outcome"
@@ -55,39 +54,11 @@ func init() { caddy.RegisterModule(new(Gate)) }
 // `{http.stockgate.reservation}` | the reservation's id
 // `{http.stockgate.ref}` | the shop's own name of the order or cart
 type Gate struct {
-	// Name names the gate in logs and in its holds, so that its probe asks about them.
-	// Default: none.
-	Name string `json:"name,omitempty"`
-	// Sale gives the sale's id. Default: the open sale that lists the item.
-	Sale []string `json:"sale,omitempty"`
-	// JWT verifies the shop's own bearer token, whose claims are then available as values:
-	// `{jwt.sub}`.
-	JWT *jwt.Config `json:"jwt,omitempty"`
+	AttemptOptions
 	// Check makes the gate one that only checks. Deprecated: use the handler
 	// stockgate_check. Options about reservations (outcome, answers, rules, hold_for,
 	// forward_timeout, max_in_flight) are then errors.
 	Check bool `json:"check,omitempty"`
-	// Buyer gives the buyer. Required.
-	Buyer []string `json:"buyer,omitempty"`
-	// Identities give further ways to recognize a buyer, by kind: phone, address, device,
-	// ip.
-	Identities map[string][]string `json:"identities,omitempty"`
-	// Region gives the region whose stock the attempt uses.
-	Region []string `json:"region,omitempty"`
-	// Lines are the items to buy, one line each. Required, unless LinesFrom is given.
-	Lines []Line `json:"lines,omitempty"`
-	// LinesFrom reads the lines from an array in a JSON body.
-	LinesFrom *LinesFrom `json:"lines_from,omitempty"`
-	// Deny names lists: an attempt whose client IP, buyer, phone, device or address is in
-	// one of them is refused as denied.
-	Deny []string `json:"deny,omitempty"`
-	// Allow names lists: an attempt that is in none of them is refused as not_eligible. They
-	// do not apply to attempts that OtherItems lets pass.
-	Allow []string `json:"allow,omitempty"`
-	// OtherItems says what happens to an attempt whose items no sale lists: refuse
-	// (unknown_item), or pass: it goes on without a reservation and without a token.
-	// Default: refuse.
-	OtherItems string `json:"other_items,omitempty"`
 	// Ref gives the shop's own name of the order or cart, in the form of a SKU. In a sale a
 	// buyer has at most one reservation for it that is not released or expired: while that one
 	// is decided, another attempt is refused; when it is sold, the same order is forwarded
@@ -100,7 +71,7 @@ type Gate struct {
 	RefShared bool `json:"ref_shared,omitempty"`
 	// Repeats is how often a sold order is forwarded again. Default, with Ref: 5 times in
 	// 10 s for each reservation.
-	Repeats *rates.Repeats `json:"repeats,omitempty"`
+	Repeats *ratelimit.Repeats `json:"repeats,omitempty"`
 	// Idempotency gives the buyer's idempotency key, of 1 to 255 characters. The same
 	// request with the same key is reserved and sold once, and answered as the first time
 	// (docs/retries.md). Keys are per sale: the same key for an item of another sale is a new
@@ -109,12 +80,6 @@ type Gate struct {
 	// IdempotencyTTL is how long the key of a sold order is remembered, and never shorter
 	// than the sale lasts. At most 720h. Default: 24h.
 	IdempotencyTTL caddy.Duration `json:"idempotency_ttl,omitempty"`
-	// Rates limit how often attempts may come, at most 16 rates. They are checked in their
-	// order: the rates of this edge before repeats are looked up, the shared rates after
-	// that. Default: none.
-	Rates []rates.Rate `json:"rates,omitempty"`
-	// Challenge asks for a proof of work while more attempts come than usual. Default: none.
-	Challenge *pow.Challenge `json:"challenge,omitempty"`
 	// Outcome says what decides a reservation: response, the shop's answer; or backend,
 	// what the shop says later through stockgate_api: it confirms, extends or releases the
 	// hold, or lets it expire. Default: response.
@@ -141,41 +106,24 @@ type Gate struct {
 	// has read nothing for the longest time, and for at least a second, is cut off. Default:
 	// 256.
 	MaxInFlight int `json:"max_in_flight,omitempty"`
-	// MaxBody limits an attempt's body in bytes. Default: 64 KiB.
-	MaxBody int64 `json:"max_body,omitempty"`
-	// Body says what happens to a body from which no value is read, where values are read
-	// from the query. checked: a body that could carry the same names in a form that only
-	// some servers read is malformed. ignored: the shop does not read the body of an order,
-	// so it is not checked. Default: checked.
-	Body string `json:"body,omitempty"`
-	// Refusals change how refusals look. A style that names a reason counts more than
-	// `*`; of two alike the last one counts.
-	Refusals []refuse.Style `json:"refusals,omitempty"`
-	// AlsoQuery names query parameters that the shop takes for the path of a route, such as
-	// rest_route of WordPress or s of ThinkPHP. A request that one of them would make a
-	// request for this gate is refused. Default: none.
-	AlsoQuery []string `json:"also_query,omitempty"`
 	// ExitsAs are the paths under which orders leave for the shop, where Caddy rewrites
 	// them behind the gate; each as in a path matcher. Other requests that leave so are
 	// refused. Default: the paths of the gate's matcher.
 	ExitsAs []string `json:"exits_as,omitempty"`
-	// FastRefusals lets the listener wrapper stockgate answer what this gate refuses from
-	// memory, before Caddy's HTTP server reads it. Default: none.
-	FastRefusals *FastRefusals `json:"fast_refusals,omitempty"`
 
 	app     *app.App
 	log     *zap.Logger
 	reader  *attempt.Reader
 	rules   *outcome.Rules
 	refuser *refuse.Refuser
-	persons lists.DenyAllowLists
+	lists   accesslist.DenyAllowLists
 	terms   edge.Terms
 	probe   *probe.Probe // nil: holds in doubt are kept
 	// forwardTimeout is how long the shop may take; 0: until the token expires.
 	forwardTimeout time.Duration
 	places         forward.Places
 	asking         *filters.Slots // bounds the attempts that ask Redis about earlier orders
-	rates          rates.Set
+	rates          ratelimit.Set
 	challenge      pow.Challenger
 	// server is the server that the gate belongs to; nil: none.
 	server  *caddyhttp.Server
@@ -186,8 +134,9 @@ type Gate struct {
 	fastCounters []atomic.Pointer[refusals]
 	// bearer verifies tokens; nil: the gate has no JWT. Requests in flight use it after
 	// Cleanup, which releases bearerKey.
-	bearer    *jwt.Verifier
-	bearerKey string
+	bearer              *jwt.Verifier
+	bearerKey           string
+	noBuyer, noQuantity silence // values that no attempt has
 }
 
 // CaddyModule returns the Caddy module information.
@@ -206,7 +155,7 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 		return err
 	}
 	g.app = loaded.(*app.App)
-	keys, err := rates.Keys(g.Rates)
+	keys, err := ratelimit.Keys(g.Rates)
 	if err != nil {
 		return err
 	}
@@ -215,63 +164,22 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 			return err
 		}
 	}
-	if g.JWT != nil {
-		if g.bearerKey, g.bearer, err = g.JWT.Open(); err != nil {
-			return fmt.Errorf("jwt: %w", err)
-		}
-	}
-	if g.reader, err = g.newReader(keys); err != nil {
+	if err := g.provisionReader(keys); err != nil {
 		return err
 	}
 	if err := g.provisionOutcome(); err != nil {
 		return err
 	}
-	if g.refuser, err = refuse.New(g.Refusals); err != nil {
+	if err := g.provisionFilters(); err != nil {
 		return err
 	}
-	g.refuser.AsksToken = g.JWT != nil
-	if err = g.provisionLists(); err != nil {
+	if err := g.provisionHolds(); err != nil {
 		return err
 	}
-	if g.MaxInFlight == 0 {
-		g.MaxInFlight = defaultMaxInFlight
-	}
-	if g.MaxInFlight < 0 {
-		return fmt.Errorf("max_in_flight must be positive")
-	}
-	g.places.Open(g.MaxInFlight, g.log)
-	g.asking = filters.NewSlots(g.MaxInFlight)
-	if !g.Check { // a gate that only checks holds nothing
-		if err := g.provisionTimes(); err != nil {
-			return err
-		}
-		if g.InDoubt != nil {
-			if g.probe, err = g.InDoubt.Compile(&probe.Gate{Name: g.Name, ByRef: len(g.Ref) > 0, HoldFor: g.terms.HoldFor, Answers: g.Answers, Log: g.log}); err != nil {
-				return err
-			}
-		}
-	}
-	if err := errors.Join(g.rates.Open(g.Name, g.Rates, keys), g.rates.OpenRepeats(g.Name, len(g.Ref) > 0, g.Repeats)); err != nil {
+	if err := g.provisionLimits(keys); err != nil {
 		return err
 	}
-	if err := g.challenge.Open(g.Challenge, g.Name, g.Check); err != nil {
-		return err
-	}
-	g.server, _ = ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
-	g.routes.Of(g.server)
-	g.guarded = guard.Gate{Name: g.Name, Check: g.Check, AlsoQuery: g.AlsoQuery, Refuser: g.refuser}
-	exits, err := guard.ExitPaths(g.ExitsAs)
-	if err != nil {
-		return err
-	}
-	if len(g.ExitsAs) > 0 {
-		g.guarded.ExitsAs = exits
-	}
-	guard.WatchExits(ctx, g.server)
-	if g.server != nil && !g.Check {
-		g.server.RegisterConnContext(forward.WithConn)
-	}
-	if err := g.provisionFast(); err != nil {
+	if err := g.provisionServer(ctx); err != nil {
 		return err
 	}
 	return Of(g.app).add(g)

@@ -33,6 +33,7 @@ func Of(a *app.App) *Gates {
 func (gs *Gates) Start(d *edgeruntime.Runtime) {
 	started := make(map[string]bool)
 	for _, g := range gs.List() {
+		g.warnLoaded()
 		if g.probe != nil && !started[g.Name] {
 			started[g.Name] = true
 			gs.probers.Start(g.probe, d)

@@ -14,6 +14,7 @@ func TestGatesOfOneNameProbeAlike(t *testing.T) {
 	there := func(path string) map[string]outcome.Answer {
 		return map[string]outcome.Answer{"there": {JSON: []outcome.JSONTest{{Path: path}}}}
 	}
+	main := AttemptOptions{Name: "main"}
 	for _, c := range []struct {
 		name string
 		a, b *Gate
@@ -25,8 +26,8 @@ func TestGatesOfOneNameProbeAlike(t *testing.T) {
 		{"two shops", &Gate{InDoubt: ask("http://a/{id}")}, &Gate{InDoubt: ask("http://b/{id}")}, "two gates without a name"},
 		{"one keeps", &Gate{InDoubt: ask("http://a/{id}")}, &Gate{}, "two gates without a name"},
 		{"one only checks", &Gate{InDoubt: ask("http://a/{id}")}, &Gate{Check: true}, ""},
-		{"named alike", &Gate{Name: "main", InDoubt: ask("http://a/{id}")}, &Gate{Name: "main"}, "two gates named main"},
-		{"one named", &Gate{Name: "main", InDoubt: ask("http://a/{id}")}, &Gate{}, ""},
+		{"named alike", &Gate{AttemptOptions: main, InDoubt: ask("http://a/{id}")}, &Gate{AttemptOptions: main}, "two gates named main"},
+		{"one named", &Gate{AttemptOptions: main, InDoubt: ask("http://a/{id}")}, &Gate{}, ""},
 		{"answers differ", &Gate{InDoubt: ask("http://a/{id}"), Answers: there("a")}, &Gate{InDoubt: ask("http://a/{id}"), Answers: there("b")}, "two gates without a name"},
 	} {
 		gs := new(Gates)

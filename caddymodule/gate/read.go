@@ -98,18 +98,3 @@ func (g *Gate) env(r *http.Request, repl *caddy.Replacer, trial bool) attempt.En
 	}
 	return env
 }
-
-// provisionLists prepares deny, allow and other_items.
-func (g *Gate) provisionLists() error {
-	if err := g.persons.Open(g.app.NamedLists(), g.Deny, g.Allow); err != nil {
-		return err
-	}
-	switch g.OtherItems {
-	case "", "refuse":
-	case "pass":
-		g.app.WantOthers()
-	default:
-		return fmt.Errorf("other_items %q: there are refuse and pass", g.OtherItems)
-	}
-	return nil
-}

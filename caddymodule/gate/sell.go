@@ -19,6 +19,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/forward"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/caddymodule/internal/reply"
+	"github.com/stockgate/stockgate/caddymodule/internal/span"
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/refuse"
@@ -82,7 +83,7 @@ func (g *Gate) sell(w http.ResponseWriter, r *http.Request, next caddyhttp.Handl
 	defer pl.GiveBack()
 	f, timeout, no := g.takeOff(r, p, pl)
 	if f != nil {
-		return f.Forward(w, r, next, timeout)
+		return f.AnswerDoubt(w, g.server, f.Forward(w, r, next, timeout))
 	}
 	pl.GiveBack() // before writing, because the client may be slow
 	switch no {
@@ -213,7 +214,9 @@ func (g *Gate) reserve(r *http.Request, p *purchase, purchaseKey string) (reserv
 		return reservation.Hold{}, nil, err
 	}
 	defer p.ask.End() // the shop's answer takes longer
-	return p.runtime.Hold(context.WithoutCancel(r.Context()), id, p.listing, p.attempt, p.lines, g.terms)
+	ctx, reserving := span.Start(r.Context(), span.Reserve)
+	defer reserving.End()
+	return p.runtime.Hold(context.WithoutCancel(ctx), id, p.listing, p.attempt, p.lines, g.terms)
 }
 
 // randoms have bytes for several ids each: one system call for every id takes longer than

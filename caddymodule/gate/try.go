@@ -63,6 +63,9 @@ func (g *Gate) Try(ctx context.Context, t *adminapi.TryRequest) (*adminapi.TryAn
 		out.Refusal = g.refuser.Problem(no)
 	}
 	describe(out, p)
+	if p.attempt != nil && p.attempt.AssumedOne {
+		out.Notes = append(out.Notes, "the request has no quantity at "+g.quantities()+": one unit is assumed")
+	}
 	for _, empty := range g.unset(repl) {
 		out.Notes = append(out.Notes, empty+" is empty here: if a directive outside of the gate sets it, say what to")
 	}

@@ -25,6 +25,8 @@ type meters struct {
 	probes      *prometheus.CounterVec
 	unbacked    prometheus.Counter
 	dropped     prometheus.Counter
+	fenced      prometheus.Gauge
+	fenceLost   *prometheus.CounterVec
 	API         *prometheus.CounterVec
 	nothingLeft *prometheus.CounterVec
 	fromMemory  prometheus.Counter // of nothingLeft, found once
@@ -74,6 +76,14 @@ func newMeters() *meters {
 			Name: "stockgate_backlog_dropped_total",
 			Help: "Outcomes that could not be told to Redis and did not fit into the backlog: their holds end by their deadline.",
 		}),
+		fenced: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "stockgate_fenced_sales",
+			Help: "Sales that are not sold because Redis was promoted or started anew, and waits until the edges have said what they know.",
+		}),
+		fenceLost: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "stockgate_fence_lost_total",
+			Help: "What this edge saw a fence give up, by what: promises that could not be kept after Redis had lost them, or edges that did not come.",
+		}, []string{"what"}),
 		API: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "stockgate_api_requests_total",
 			Help: "Requests to the shop's API by operation (confirm, release, extend, return, show, other) and answer (ok, or the reason of the problem).",
@@ -101,6 +111,9 @@ func newMeters() *meters {
 	for _, answer := range []string{"refused", "passed"} {
 		m.Around.WithLabelValues(answer)
 	}
+	for _, what := range []string{"promise", "edge"} {
+		m.fenceLost.WithLabelValues(what)
+	}
 	for _, during := range duringWords {
 		m.redisErrors.WithLabelValues(during) // a series that exists from the start can be monitored
 	}
@@ -112,7 +125,7 @@ func newMeters() *meters {
 // It may be called for any number of registries, and again for the same one.
 func Register(registry *prometheus.Registry, more ...prometheus.Collector) error {
 	m := All()
-	all := []prometheus.Collector{m.attempts, m.reserve, m.redisErrors, m.probes, m.unbacked, m.dropped, m.nothingLeft, m.Fast, m.Around, m.CutReaders, m.API}
+	all := []prometheus.Collector{m.attempts, m.reserve, m.redisErrors, m.probes, m.unbacked, m.dropped, m.fenced, m.fenceLost, m.nothingLeft, m.Fast, m.Around, m.CutReaders, m.API}
 	all = append(append(all, more...), m.ledger.collectors()...)
 	for _, c := range append(all, m.outbox.collectors()...) {
 		err := registry.Register(c)
@@ -182,6 +195,13 @@ func (Edge) NothingLeft(remembered bool) {
 	} else {
 		All().fromRedis.Inc()
 	}
+}
+
+func (Edge) Fenced(change int) { All().fenced.Add(float64(change)) }
+
+func (Edge) Lost(promises, edges int64) {
+	All().fenceLost.WithLabelValues("promise").Add(float64(promises))
+	All().fenceLost.WithLabelValues("edge").Add(float64(edges))
 }
 
 // Interface guard

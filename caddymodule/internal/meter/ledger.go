@@ -42,41 +42,43 @@ func (m *ledgerMetrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.length, m.lag, m.lagSeconds, m.drift, m.drained, m.failures}
 }
 
-// Books counts the events of the journal service.
-type Books struct{}
+// JournalService counts the events of the journal service.
+type JournalService struct{}
 
-func (Books) Journal(sale string, h journal.Head, withLedger bool) {
+func (JournalService) Journal(sale string, h journal.Head, withLedger bool) {
 	m := &All().ledger
 	m.length.WithLabelValues(sale).Set(float64(h.Length))
 	if withLedger {
 		m.lag.WithLabelValues(sale).Set(float64(h.Behind()))
 		m.lagSeconds.WithLabelValues(sale).Set(h.Age.Seconds())
 	}
+	lateLedger.set(sale, withLedger && ledger.Late(h))
 }
 
-func (Books) NoJournal(sale string) {
+func (JournalService) NoJournal(sale string) {
 	m := &All().ledger
 	m.length.DeleteLabelValues(sale)
 	m.lag.DeleteLabelValues(sale)
 	m.lagSeconds.DeleteLabelValues(sale)
+	lateLedger.set(sale, false)
 }
 
-func (Books) Drift(sale, against string, cells int) {
+func (JournalService) Drift(sale, against string, cells int) {
 	All().ledger.drift.WithLabelValues(sale, against).Set(float64(cells))
 }
 
-func (Books) NoDrift(sale, against string) {
+func (JournalService) NoDrift(sale, against string) {
 	All().ledger.drift.DeleteLabelValues(sale, against)
 }
 
-func (Books) Drained(sale string, movements int) {
+func (JournalService) Drained(sale string, movements int) {
 	All().ledger.drained.WithLabelValues(sale).Add(float64(movements))
 }
 
-func (Books) DrainFailed(where string) { All().ledger.failures.WithLabelValues(where).Inc() }
+func (JournalService) DrainFailed(where string) { All().ledger.failures.WithLabelValues(where).Inc() }
 
 // Interface guards
 var (
-	_ ledger.KeepMetrics  = Books{}
-	_ ledger.DrainMetrics = Books{}
+	_ ledger.KeepMetrics  = JournalService{}
+	_ ledger.DrainMetrics = JournalService{}
 )

@@ -5,6 +5,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/stockgate/stockgate/journal"
+	"github.com/stockgate/stockgate/ledger"
 	"github.com/stockgate/stockgate/outbox"
 )
 
@@ -41,27 +43,29 @@ func (m *outboxMetrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.lag, m.lagSeconds, m.sent, m.answers, m.failures}
 }
 
-func (Books) OutboxLag(sale string, movements int64, oldest time.Duration) {
+func (JournalService) OutboxLag(sale string, movements int64, oldest time.Duration) {
 	m := &All().outbox
 	m.lag.WithLabelValues(sale).Set(float64(movements))
 	m.lagSeconds.WithLabelValues(sale).Set(oldest.Seconds())
+	lateOutbox.set(sale, ledger.Late(journal.Head{Age: oldest}))
 }
 
-func (Books) NoOutbox(sale string) {
+func (JournalService) NoOutbox(sale string) {
 	m := &All().outbox
 	m.lag.DeleteLabelValues(sale)
 	m.lagSeconds.DeleteLabelValues(sale)
+	lateOutbox.set(sale, false)
 }
 
-func (Books) OutboxSent(sale string, movements int) {
+func (JournalService) OutboxSent(sale string, movements int) {
 	All().outbox.sent.WithLabelValues(sale).Add(float64(movements))
 }
 
-func (Books) OutboxPosted(answer string) {
+func (JournalService) OutboxPosted(answer string) {
 	All().outbox.answers.WithLabelValues(answer).Inc()
 }
 
-func (Books) OutboxFailed(where string) { All().outbox.failures.WithLabelValues(where).Inc() }
+func (JournalService) OutboxFailed(where string) { All().outbox.failures.WithLabelValues(where).Inc() }
 
 // Interface guards
-var _ outbox.Metrics = Books{}
+var _ outbox.Metrics = JournalService{}

@@ -1,0 +1,66 @@
+package gate
+
+import (
+	"github.com/stockgate/stockgate/caddymodule/jwt"
+	"github.com/stockgate/stockgate/caddymodule/pow"
+	"github.com/stockgate/stockgate/caddymodule/ratelimit"
+	"github.com/stockgate/stockgate/refuse"
+)
+
+// AttemptOptions are the options that read and judge an attempt. A gate and a
+// stockgate_check have the same ones, with the same defaults.
+type AttemptOptions struct {
+	// Name names the gate in logs, for `caddy stockgate try` and in its holds, so that its
+	// probe asks about them. Default: none.
+	Name string `json:"name,omitempty"`
+	// Sale gives the sale's id. Default: the open sale that lists the item.
+	Sale []string `json:"sale,omitempty"`
+	// JWT verifies the shop's own bearer token, whose claims are then available as values:
+	// `{jwt.sub}`.
+	JWT *jwt.Config `json:"jwt,omitempty"`
+	// Buyer gives the buyer. A gate requires it. Default, of a stockgate_check: unknown.
+	Buyer []string `json:"buyer,omitempty"`
+	// Identities give further ways to recognize a buyer, by kind: phone, address, device,
+	// ip.
+	Identities map[string][]string `json:"identities,omitempty"`
+	// Region gives the region whose stock the attempt uses.
+	Region []string `json:"region,omitempty"`
+	// Lines are the items to buy, one line each. Required, unless LinesFrom is given.
+	Lines []Line `json:"lines,omitempty"`
+	// LinesFrom reads the lines from an array in a JSON body.
+	LinesFrom *LinesFrom `json:"lines_from,omitempty"`
+	// Deny names lists: an attempt whose client IP, buyer, phone, device or address is in
+	// one of them is refused as denied.
+	Deny []string `json:"deny,omitempty"`
+	// Allow names lists: an attempt that is in none of them is refused as not_eligible. They
+	// do not apply to attempts that OtherItems lets pass.
+	Allow []string `json:"allow,omitempty"`
+	// OtherItems says what happens to an attempt whose items no sale lists: refuse
+	// (unknown_item), or pass: it goes on without a reservation and without a token.
+	// Default: refuse.
+	OtherItems string `json:"other_items,omitempty"`
+	// Rates limit how often attempts may come, at most 16 rates. They are checked in their
+	// order: the rates of this edge before repeats are looked up, the shared rates after
+	// that. Default: none.
+	Rates []ratelimit.Rate `json:"rates,omitempty"`
+	// Challenge asks for a proof of work while more attempts come than usual. The solutions
+	// for a stockgate_check are not valid at the order route. Default: none.
+	Challenge *pow.Challenge `json:"challenge,omitempty"`
+	// MaxBody limits an attempt's body in bytes. Default: 64 KiB.
+	MaxBody int64 `json:"max_body,omitempty"`
+	// Body says what happens to a body from which no value is read, where values are read
+	// from the query. checked: a body that could carry the same names in a form that only
+	// some servers read is malformed. ignored: the shop does not read the body of an order,
+	// so it is not checked. Default: checked.
+	Body string `json:"body,omitempty"`
+	// Refusals change how refusals look. A style that names a reason counts more than
+	// `*`; of two alike the last one counts. Default: problems (RFC 9457).
+	Refusals []refuse.Style `json:"refusals,omitempty"`
+	// AlsoQuery names query parameters that the shop takes for the path of a route, such as
+	// rest_route of WordPress or s of ThinkPHP. A request that one of them would make a
+	// request for this gate is refused. Default: none.
+	AlsoQuery []string `json:"also_query,omitempty"`
+	// FastRefusals lets the listener wrapper stockgate answer what is refused from memory,
+	// before Caddy's HTTP server reads it. Default: none.
+	FastRefusals *FastRefusals `json:"fast_refusals,omitempty"`
+}
