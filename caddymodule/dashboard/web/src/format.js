@@ -1,0 +1,30 @@
+import { language } from './texts.js'
+
+const whole = new Intl.NumberFormat(language, { maximumFractionDigits: 0 })
+const fine = new Intl.NumberFormat(language, { maximumSignificantDigits: 3 })
+const clockFormat = new Intl.DateTimeFormat(language, { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' })
+const dayFormat = new Intl.DateTimeFormat(language, { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
+
+export const count = (n) => n === null || n === undefined ? '–' : whole.format(n)
+export const measure = (n) => n === null || n === undefined ? '–' : n >= 100 ? whole.format(n) : fine.format(n)
+export const clock = (ms) => clockFormat.format(ms)
+
+// moment is a time of day, with the day where it is another one.
+export const moment = (ms) => new Date(ms).toDateString() === new Date().toDateString() ? clock(ms) : dayFormat.format(ms)
+
+// share is a part of a whole in percent: never 100 % while something is missing.
+export const share = (part) => {
+  const percent = part * 100
+  const digits = percent > 99 && percent < 100 ? 2 : percent < 10 ? 1 : 0
+  return `${Math.min(percent === 100 ? 100 : 99.99, Number(percent.toFixed(digits)))} %`
+}
+
+// span is a length of time, in two units at most.
+export const span = (ms) => {
+  const s = Math.max(0, ms) / 1000
+  if (s < 10) return `${s.toFixed(1)} s`
+  if (s < 120) return `${Math.round(s)} s`
+  if (s < 7200) return `${Math.floor(s / 60)} min ${Math.round(s % 60)} s`
+  if (s < 172800) return `${Math.floor(s / 3600)} h ${Math.round(s % 3600 / 60)} min`
+  return `${Math.round(s / 86400)} days`
+}

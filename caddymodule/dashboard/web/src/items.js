@@ -1,0 +1,59 @@
+// The table of items: those that move most, or those that a search finds.
+import { by, make, refill, table } from './dom.js'
+import { askStock } from './acts.js'
+import { count } from './format.js'
+import { texts } from './texts.js'
+
+const place = by('items')
+const search = by('search')
+let order = ''
+let found = { items: [], matches: 0 }
+let asked = 0
+
+export const stateOf = ([stock, available, held, doubt]) => {
+  if (available + held + doubt === 0) return 'sold_out'
+  if (available === 0) return 'all_held'
+  return available * 10 < stock ? 'low' : 'on_sale'
+}
+
+// searching says whether the list is what a user looks for, and not what moves.
+const searching = () => search.value !== '' || order !== ''
+
+// find asks the edge for items. Only the last question counts.
+export const find = async (sale, limit = 50) => {
+  const question = ++asked
+  const query = new URLSearchParams({ sale, q: search.value, sort: order, limit })
+  try {
+    const answer = await fetch(`items?${query}`)
+    if (answer.ok && question === asked) found = await answer.json()
+  } catch { /* the page says that it is stale */ }
+}
+
+let again = () => {}
+search.addEventListener('input', () => again())
+
+// show fills the table. Items that move come first, then those of the sale.
+export const show = (sale, mayStock, refresh) => {
+  again = refresh
+  const seen = new Set(sale.movers.map((i) => `${i.sku}@${i.region ?? ''}`))
+  const rows = searching() ? found.items : [...sale.movers, ...found.items.filter((i) => !seen.has(`${i.sku}@${i.region ?? ''}`))].slice(0, 10)
+  const regional = rows.some((i) => i.region)
+  const sorter = (name, label) => make('button', { class: 'sort', type: 'button', 'data-key': name, 'data-sort': name, 'aria-pressed': String(order === name) }, label)
+  const column = (name, label = texts[name]) => ({ label: sorter(name, label), number: name !== 'sku', sort: order === name ? (name === 'sku' || name === 'available' ? 'ascending' : 'descending') : null })
+  const head = [column('sku', texts.sku), ...(regional ? [{ label: texts.region }] : []), column('available'), column('held'), column('in_doubt'), column('sold'), { label: texts.state }]
+  if (mayStock) head.push({ label: texts.acts })
+  const body = rows.map((i) => {
+    const state = stateOf(i.stock)
+    const row = [i.sku, ...(regional ? [i.region ?? ''] : []), ...i.stock.slice(1).map(count), make('span', { class: `tag ${state}` }, texts.itemStates[state])]
+    if (mayStock) row.push(make('button', { type: 'button', class: 'small', 'data-stock': JSON.stringify(i), 'data-key': `stock ${i.sku} ${i.region ?? ''}`, 'aria-label': `${texts.addStock}: ${i.sku} ${i.region ?? ''}` }, '+'))
+    return row
+  })
+  const note = searching() ? texts.matches(rows.length, found.matches) : `${texts.matches(rows.length, sale.items)}; ${texts.movers}`
+  refill(place, rows.length ? table(texts.items, head, body) : make('p', {}, texts.noItems), make('p', { class: 'quiet' }, note))
+  place.onclick = (event) => {
+    const sort = event.target.closest('[data-sort]')
+    if (sort) { order = order === sort.dataset.sort ? '' : sort.dataset.sort; refresh() }
+    const stock = event.target.closest('[data-stock]')
+    if (stock) askStock(sale, JSON.parse(stock.dataset.stock))
+  }
+}

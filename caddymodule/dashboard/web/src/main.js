@@ -1,0 +1,227 @@
+import { askMany, askOne, askStatus } from './acts.js'
+import { Chart } from './charts.js'
+import { by, make, refill, say, table } from './dom.js'
+import { clock, count, measure, moment, share, span } from './format.js'
+import { find, show } from './items.js'
+import { Points } from './points.js'
+import { language, texts } from './texts.js'
+
+const staleAfter = 1500
+const runbook = 'https://github.com/stockgate/stockgate/blob/main/docs/doctor.md'
+
+document.documentElement.lang = language
+for (const element of document.querySelectorAll('[data-text]')) element.textContent = texts[element.dataset.text]
+for (const element of document.querySelectorAll('[data-label]')) element.setAttribute('aria-label', texts[element.dataset.label])
+for (const element of document.querySelectorAll('[data-placeholder]')) element.placeholder = texts[element.dataset.placeholder]
+
+const wanted = () => new URLSearchParams(location.search).get('sale') ?? ''
+let points = new Points()
+let sale = ''      // whose points these are
+let acts = []
+let user = ''
+let frame = null
+let received = 0   // when, by performance.now()
+let seconds = 600
+let source = null
+
+const charts = {
+  stock: new Chart(by('stockChart'), {
+    title: texts.chartOf.stock, stacked: true,
+    series: ['sold', 'in_doubt', 'held', 'available'].map((name) => ({ label: texts[name], colour: `--${name}` })),
+  }),
+  attempts: new Chart(by('attemptChart'), {
+    title: texts.chartOf.attempts, stacked: true,
+    series: texts.classes.map((label, i) => ({ label, colour: `--class${i}` })),
+  }),
+  latency: new Chart(by('latencyChart'), {
+    title: texts.chartOf.latency, format: measure,
+    series: [{ label: texts.p50Name, colour: '--p50' }, { label: texts.p99Name, colour: '--p99' }],
+  }),
+}
+
+// The choice of how much time the charts show.
+by('stockChart').prepend(make('fieldset', { class: 'spans' }, make('legend', { class: 'unseen' }, texts.span), Object.entries(texts.spans).map(([value, label]) => make('label', {},
+  make('input', { type: 'radio', name: 'span', value, checked: Number(value) === seconds, onchange: () => { seconds = Number(value); draw() } }), make('span', {}, label)))))
+
+const draw = () => {
+  const columns = points.within(seconds)
+  if (!columns.length) return
+  const [times, ...rest] = columns
+  charts.stock.draw([times, ...rest.slice(0, 4)])
+  charts.attempts.draw([times, ...rest.slice(4, 11)])
+  charts.latency.draw([times, ...rest.slice(11, 13)])
+}
+
+// connect opens the stream. A browser opens it again by itself, unless the edge refuses it.
+const connect = () => {
+  source?.close()
+  source = new EventSource(`events?sale=${encodeURIComponent(wanted() || sale)}`)
+  source.addEventListener('hello', (event) => {
+    const hello = JSON.parse(event.data)
+    if (hello.sale_id && hello.sale_id !== sale) points = new Points()
+    if (hello.sale_id) sale = hello.sale_id
+    acts = hello.acts
+    user = hello.user
+    points.take(hello.history)
+    draw()
+  })
+  source.addEventListener('state', (event) => {
+    frame = JSON.parse(event.data)
+    received = performance.now()
+    if (frame.sale && frame.sale.id !== sale) { sale = frame.sale.id; points = new Points(); connect(); return }
+    render()
+    if (frame.point && points.add(frame.point)) draw()
+  })
+  source.addEventListener('error', () => { if (source.readyState === EventSource.CLOSED) setTimeout(connect, 1000) })
+}
+
+// age is how old the numbers of the stock are, in ms.
+const age = () => {
+  if (!frame) return null
+  const waited = performance.now() - received
+  return frame.sale?.read_at ? frame.now - frame.sale.read_at + waited : waited
+}
+
+const tellAge = () => {
+  const old = age()
+  const stale = old !== null && old > staleAfter
+  document.body.classList.toggle('stale', stale)
+  say(by('age'), old === null ? texts.connecting : stale ? texts.stale(clock(Date.now() - old)) : texts.live(span(old)))
+  by('age').title = stale ? texts.staleWhy[performance.now() - received > staleAfter ? 'stream' : 'redis'] : ''
+}
+setInterval(tellAge, 250)
+
+const cells = (place, pairs) => refill(place, pairs.flatMap(([name, value, colour]) => [
+  make('dt', {}, colour ? make('i', { class: `swatch ${colour}` }) : null, name), make('dd', {}, value)]))
+
+const render = () => {
+  const { sale: s, edge } = frame
+  by('board').hidden = !s
+  tellAge()
+  vitals()
+  alarms()
+  choose()
+  say(by('foot'), [texts.foot(edge.viewers), acts.length ? texts.user(user) : texts.readOnly].join(' · '))
+  if (!s) { empty(); return }
+  by('empty').hidden = true
+  head(s)
+  stock(s)
+  attempts()
+  show(s, acts.includes('stock'), async () => { await find(sale); render() })
+  questions(s)
+  log(s)
+  refusals()
+}
+
+const head = (s) => {
+  say(by('title'), s.id)
+  document.title = `${s.id}: ${count(s.stock[4])} / ${count(s.stock[0])} · Stockgate`
+  by('state').className = `state ${s.state}`
+  say(by('state'), texts.states[s.state])
+  const when = s.sale_now < s.starts_at ? texts.starts(moment(s.starts_at), span(s.starts_at - s.sale_now))
+    : s.sale_now < s.ends_at ? `${texts.since(moment(s.starts_at))} · ${texts.ends(moment(s.ends_at), span(s.ends_at - s.sale_now))}` : texts.ended(moment(s.ends_at))
+  say(by('window'), when)
+  by('report').href = `report?sale=${encodeURIComponent(s.id)}`
+}
+
+const vitals = () => {
+  const { edge, redis, journal } = frame
+  const list = [[edge.edges > 0 ? texts.edges(edge.edges) : texts.oneEdge, edge.ready]]
+  if (!edge.ready) list.push([texts.notSelling, false])
+  if (redis?.length) for (const r of redis) list.push([edge.ready ? `${texts.redisOk(r)} · ${texts.redisRole(r)}` : texts.redisRole(r), edge.ready])
+  else if (!edge.ready) list.push([texts.redisAway, false])
+  if (journal.ledger_lag !== null) list.push([texts.ledger(journal.ledger_lag, span(journal.ledger_age * 1000)), journal.ledger_age < 10])
+  if (journal.outbox_lag !== null) list.push([texts.outbox(journal.outbox_lag, span(journal.outbox_age * 1000)), journal.outbox_age < 10])
+  refill(by('vitals'), list.map(([text, good]) => make('li', { class: good ? 'well' : 'ill' }, text)))
+}
+
+const alarms = () => {
+  const list = frame.alarms ?? []
+  by('alarms').hidden = list.length === 0
+  const line = (a) => make('li', { class: a.level }, make('b', {}, `${texts.levels[a.level]}: `), a.text, ' ',
+    make('span', { class: 'quiet' }, texts.alarmSince(moment(a.since))), ' ', make('a', { href: `${runbook}#${a.check}`, rel: 'noreferrer', target: '_blank' }, texts.runbook))
+  const errors = list.filter((a) => a.level === 'error')
+  const warnings = list.filter((a) => a.level !== 'error')
+  refill(by('alarms'), make('h2', { class: 'unseen' }, texts.alarms), errors.length ? make('ul', { class: 'alarm' }, errors.map(line)) : null,
+    warnings.length ? make('details', { class: 'warnings', open: by('alarms').querySelector('details')?.open },
+      make('summary', {}, texts.warnings(warnings.length, [...new Set(warnings.map((a) => a.check))])), make('ul', { class: 'alarm' }, warnings.map(line))) : null)
+}
+
+const choose = () => {
+  by('choose').hidden = frame.sales.length < 2
+  refill(by('sales'), frame.sales.map((s) => make('option', { value: s.id }, `${s.id} (${texts.states[s.state]})`)))
+  if (frame.sale && document.activeElement !== by('sales')) by('sales').value = frame.sale.id
+}
+by('sales').addEventListener('change', (event) => {
+  history.replaceState(null, '', `?sale=${encodeURIComponent(event.target.value)}`)
+  sale = ''
+  points = new Points()
+  connect()
+})
+
+const empty = () => {
+  by('empty').hidden = false
+  const unknown = wanted() && frame.sales.length
+  refill(by('empty'), unknown ? make('p', {}, texts.unknownSale) : [make('h2', {}, texts.empty), make('p', {}, texts.emptyLead), make('pre', { tabindex: '0' }, texts.emptySteps.join('\n'))])
+}
+
+const stock = (s) => {
+  const [all, available, held, doubt, sold] = s.stock
+  say(by('sold'), count(sold))
+  say(by('of'), texts.ofStock(all))
+  by('bar').value = all ? sold / all : 0
+  cells(by('cells'), [[texts.available, count(available), 'available'], [texts.held, count(held), 'held'], [texts.in_doubt, count(doubt), 'in_doubt'], [texts.sold, count(sold), 'sold']])
+  const pace = s.sells_out_in !== null ? `${texts.sellsOut(span(s.sells_out_in * 1000))} · ${texts.pace(measure(s.pace))}` : s.sold_out_at ? texts.soldOutAt(clock(s.sold_out_at)) : texts.noPace
+  say(by('eta'), s.balanced ? pace : texts.unbalanced)
+  const may = { open: s.status === 'draft' || s.status === 'paused', pause: s.status === 'open', close: s.status === 'open' || s.status === 'paused' }
+  refill(by('saleActs'), Object.keys(may).filter((act) => may[act] && acts.includes(act)).map((act) => make('button', { type: 'button', 'data-act': act, 'data-key': act }, texts.act[act])))
+  by('saleActs').onclick = ({ target }) => { if (target.dataset.act) askStatus(target.dataset.act, s) }
+}
+
+const attempts = () => {
+  const { attempts: a, edge, journal, sale: s } = frame
+  say(by('perSecond'), count(a.per_second.reduce((sum, n) => sum + n, 0)))
+  say(by('memory'), a.memory === null ? texts.noneLeft : texts.fromMemory(share(a.memory)))
+  cells(by('classes'), texts.classes.map((name, i) => [name, count(a.per_second[i]), `class${i}`]).filter((_, i) => i < 3 || a.per_second[i] > 0))
+  say(by('p99'), measure(a.p99))
+  say(by('p50'), a.p50 === null ? '' : texts.p50(measure(a.p50)))
+  const oldest = s.questions?.oldest_held ? span(s.sale_now - s.questions.oldest_held) : texts.none
+  cells(by('behind'), [[texts.behind.oldest, oldest], [texts.behind.flight, count(edge.in_flight)], [texts.behind.backlog, count(edge.backlog)], [texts.behind.journal, count(journal.length)]])
+}
+
+const questions = (s) => {
+  const q = s.questions
+  if (!q || q.in_doubt === 0 && q.unbacked === 0) {
+    refill(by('questions'), make('p', { class: 'quiet' }, q ? texts.noQuestions : texts.none))
+    return
+  }
+  const may = acts.includes('resolve')
+  const buttons = (what, label) => may ? [make('div', { class: 'buttons' }, ['confirm', 'release'].map((to) =>
+    make('button', { type: 'button', class: 'small', 'data-to': to, 'data-what': JSON.stringify(what), 'data-key': `${to} ${label}`, 'aria-label': `${texts[to]}: ${label}` }, texts[to])))] : []
+  const actsHead = may ? [{ label: texts.acts }] : []
+  const old = (ms) => span(Math.floor((s.sale_now - ms) / 1000) * 1000)
+  const causes = table(texts.questions, [{ label: texts.cause }, { label: texts.holdsName, number: true }, { label: texts.unitsName, number: true }, { label: texts.oldest, number: true }, ...actsHead],
+    q.causes.map((c) => [c.cause, count(c.holds), count(c.units), old(c.oldest), ...buttons(c, c.cause)]))
+  const each = table(texts.each, [{ label: texts.reservation }, { label: texts.ref }, { label: texts.cause }, { label: texts.unitsName, number: true }, { label: texts.age, number: true }, ...actsHead],
+    q.doubts.map((d) => [d.id, d.ref ?? '', d.cause, count(d.units), old(d.since), ...buttons(d, d.id)]))
+  refill(by('questions'), q.unbacked ? make('p', { class: 'bad' }, texts.unbacked(q.unbacked)) : null,
+    q.in_doubt ? [make('p', {}, texts.doubtLead), causes, make('details', { open: by('questions').querySelector('details')?.open }, make('summary', {}, texts.each), each)] : null)
+  by('questions').onclick = ({ target }) => {
+    if (!target.dataset.to) return
+    const what = JSON.parse(target.dataset.what)
+    if (what.id) askOne(target.dataset.to, what)
+    else askMany(target.dataset.to, s, what)
+  }
+}
+
+const log = (s) => refill(by('log'), s.log.length ? table(texts.log, [{ label: texts.when }, { label: texts.who }, { label: texts.what }, { label: texts.result }],
+  s.log.map((a) => [moment(a.at), a.who, texts.kinds[a.kind] ?? a.kind, texts.logUnits(a)])) : make('p', { class: 'quiet' }, texts.noLog))
+
+const refusals = () => refill(by('refusals'), table(texts.refusals, [{ label: texts.reason }, { label: texts.count, number: true }],
+  Object.entries(frame.attempts.total).filter(([, n]) => n > 0).sort((a, b) => b[1] - a[1]).map(([name, n]) => [name, count(n)])))
+
+// What the stream does not tell is asked while it is looked at.
+setInterval(() => { if (!document.hidden && sale) find(sale) }, 2000)
+
+tellAge()
+connect()

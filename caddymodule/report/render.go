@@ -1,0 +1,180 @@
+package report
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+)
+
+//go:embed report.html
+var page string
+
+//go:embed report.css
+var style string
+
+// policy lets the file use its own style, and nothing else.
+var policy = func() string {
+	sum := sha256.Sum256([]byte(style))
+	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
+}()
+
+// Policy is the content security policy under which the file may be served.
+func Policy() string { return policy }
+
+var layout = template.Must(template.New("report").Funcs(template.FuncMap{
+	"count": func(n int64) string { return count(n) },
+	"style": func() template.HTML { return template.HTML("<style>" + style + "</style>") }, // its own, by hash
+	"local": func(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 -0700") },
+}).Parse(page))
+
+// Row is a name and what is said of it.
+type Row struct{ Name, Value string }
+
+// view is what the layout shows.
+type view struct {
+	*Report
+	Policy                          string
+	Headline                        string
+	Checks                          []Check
+	Charts                          []Chart
+	Doubts                          []Doubt
+	Stocks, Ends, Times, Refusals   []Row
+	Top                             []Row
+	Movements, Buyers, Reservations string
+}
+
+// Check is a statement that holds or does not.
+type Check struct {
+	Good bool
+	Text string
+}
+
+// WriteTo writes the report as one HTML file.
+func (r *Report) WriteTo(w io.Writer) (int64, error) {
+	counted := &counting{to: w}
+	err := layout.Execute(counted, r.view())
+	return counted.n, err
+}
+
+func (r *Report) view() *view {
+	v := &view{Report: r, Policy: policy, Charts: r.Charts(), Doubts: r.Doubts(), Checks: r.checks(), Movements: count(r.movements),
+		Buyers: count(int64(len(r.buyers))), Reservations: count(r.ended["confirmed"])}
+	v.Headline = fmt.Sprintf("%s of %s units sold", count(r.Stock.Confirmed), count(r.Stock.Stock))
+	if took, ok := r.SoldOut(); ok {
+		v.Headline += ", the last one taken " + span(took) + " after the first"
+	}
+	v.Stocks = []Row{{"sold", count(r.Stock.Confirmed)}, {"in doubt", count(r.Stock.InDoubt)}, {"held", count(r.Stock.Held)}, {"available", count(r.Stock.Available)}}
+	for _, end := range []struct{ kind, name string }{{"confirmed", "ordered"}, {"released", "released: the shop refused, or was not reached"},
+		{"expired", "expired unpaid"}, {"unbacked", "ordered without stock"}} {
+		v.Ends = append(v.Ends, Row{end.name, count(r.ended[end.kind])})
+	}
+	v.Ends = append(v.Ends, Row{"still open", count(int64(len(r.open)))})
+	v.Times = r.times()
+	for _, name := range slices.SortedFunc(maps.Keys(r.Attempts), func(a, b string) int {
+		if r.Attempts[a] != r.Attempts[b] {
+			return int(math.Copysign(1, r.Attempts[b]-r.Attempts[a]))
+		}
+		return strings.Compare(a, b)
+	}) {
+		v.Refusals = append(v.Refusals, Row{name, count(int64(r.Attempts[name]))})
+	}
+	v.Top = r.top()
+	return v
+}
+
+func (r *Report) times() []Row {
+	if len(r.took) == 0 {
+		return nil
+	}
+	rows := []Row{
+		{"half of the winners had their hold after", span(quantile(r.won, 0.5))},
+		{"99 % of the winners had their hold after", span(quantile(r.won, 0.99))},
+		{"from hold to order, half took at most", span(quantile(r.took, 0.5))},
+		{"from hold to order, 99 % took at most", span(quantile(r.took, 0.99))},
+		{"from hold to order, the longest took", span(slices.Max(r.took))},
+	}
+	if !math.IsNaN(r.P99) {
+		rows = append(rows, Row{"a reserve on this edge, p50 and p99", fmt.Sprintf("%.3g ms and %.3g ms", r.P50, r.P99)})
+	}
+	if !math.IsNaN(r.Memory) {
+		rows = append(rows, Row{"“nothing left” that this edge answered from memory", fmt.Sprintf("%.4g %%", 100*r.Memory)})
+	}
+	return rows
+}
+
+// top returns the items that sold most.
+func (r *Report) top() []Row {
+	names := slices.SortedFunc(maps.Keys(r.soldBy), func(a, b string) int {
+		if r.soldBy[a] != r.soldBy[b] {
+			return int(r.soldBy[b] - r.soldBy[a])
+		}
+		return strings.Compare(a, b)
+	})
+	var rows []Row
+	for _, name := range names[:min(len(names), 20)] {
+		if r.soldBy[name] > 0 {
+			rows = append(rows, Row{name, count(r.soldBy[name])})
+		}
+	}
+	return rows
+}
+
+// checks says what agrees and what does not.
+func (r *Report) checks() []Check {
+	checks := []Check{{r.Balanced, "In every cell, stock is available, held, in doubt and sold together."}}
+	if !r.Balanced {
+		checks[0].Text = "The stock does not balance: something else has changed keys in Redis. `caddy stockgate reconcile` says what."
+	}
+	switch {
+	case r.Missing > 0:
+		checks = append(checks, Check{false, fmt.Sprintf("The first %s movements are in neither journal nor ledger: what follows begins after them.", count(r.Missing))})
+	case r.Agrees():
+		checks = append(checks, Check{true, fmt.Sprintf("The %s movements of the journal lead to exactly the stock that Redis has.", count(r.movements))})
+	default:
+		checks = append(checks, Check{false, "The movements do not lead to the stock that Redis has. Either the sale goes on, or `caddy stockgate reconcile` says what is wrong."})
+	}
+	checks = append(checks, Check{r.LedgerAgrees != nil && *r.LedgerAgrees, r.Ledger})
+	if r.Unbacked > 0 {
+		checks = append(checks, Check{false, fmt.Sprintf("%s orders were taken by the shop without stock: refund them, or add stock and confirm them.", count(r.Unbacked))})
+	}
+	if r.Stock.InDoubt > 0 {
+		checks = append(checks, Check{false, fmt.Sprintf("%s units are still in doubt: ask the shop, and confirm or release them.", count(r.Stock.InDoubt))})
+	}
+	return checks
+}
+
+// count writes a number with commas.
+func count(n int64) string { return humanize.Comma(n) }
+
+// span writes a duration with three digits or so.
+func span(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return d.Round(10 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}
+
+// counting counts what is written.
+type counting struct {
+	to io.Writer
+	n  int64
+}
+
+func (c *counting) Write(p []byte) (int, error) {
+	n, err := c.to.Write(p)
+	c.n += int64(n)
+	return n, err
+}
