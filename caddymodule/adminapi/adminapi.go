@@ -12,6 +12,10 @@ import (
 // API does not verify it.
 const ByHeader = "Stockgate-By"
 
+// ServedHeader is in every answer of the API, with the value 1. A command tells by it whether
+// Stockgate or another server has answered.
+const ServedHeader = "Stockgate-Admin"
+
 // PlainText returns the part of a text that a name in a journal entry or a log line may have:
 // its printable ASCII characters without space, at most most bytes.
 func PlainText(text string, most int) string {

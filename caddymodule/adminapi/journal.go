@@ -5,6 +5,9 @@ import "time"
 // JournalPage bounds how many movements one answer has.
 const JournalPage = 1000
 
+// JournalWait bounds `?wait=`, in seconds: how long a request waits for the next movement.
+const JournalWait = 60
+
 // JournalState is where a journal begins and ends, in GET journals and GET
 // sales/{id}/journal.
 type JournalState struct {

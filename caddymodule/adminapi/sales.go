@@ -3,6 +3,7 @@ package adminapi
 import (
 	"time"
 
+	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -20,10 +21,26 @@ type SaleList struct {
 	Sales []SaleSummary `json:"sales"`
 }
 
+// SaleShown answers GET sales/{id}.
+type SaleShown struct {
+	reservation.SaleStock
+	// UnitsAtRisk were sold, and neither every replica nor the ledger has them yet, as far as
+	// this edge knows.
+	UnitsAtRisk int64 `json:"units_at_risk"`
+	// AtRiskMs is how long the oldest of them has been at risk, in ms.
+	AtRiskMs int64 `json:"at_risk_ms,omitempty"`
+}
+
 // SaleStatus answers POST sales/{id}/open, pause and close.
 type SaleStatus struct {
 	ID     string      `json:"id"`
 	Status sale.Status `json:"status"`
+}
+
+// SaleDeleted answers DELETE sales/{id}.
+type SaleDeleted struct {
+	ID      string `json:"id"`
+	Deleted bool   `json:"deleted"`
 }
 
 // SaleAligned answers POST sales/{id}/align: how far the sale's clock of deadlines was ahead
@@ -32,6 +49,11 @@ type SaleAligned struct {
 	ID     string `json:"id"`
 	LeadMs int64  `json:"lead_ms"`
 	Moved  int64  `json:"moved"`
+}
+
+// SaleUnfenced answers POST sales/{id}/unfence.
+type SaleUnfenced struct {
+	ID string `json:"id"`
 }
 
 // StockChange asks for POST sales/{id}/items/{sku}/stock.

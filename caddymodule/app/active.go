@@ -1,22 +1,13 @@
 package app
 
-import (
-	"context"
+import "github.com/caddyserver/caddy/v2"
 
-	"github.com/stockgate/stockgate/edge"
-)
-
-// Active returns the edge of the app that started last, or nil if no app runs, and a
-// function that waits until no attempt uses that edge and then stops it. Caddy does not
-// wait for this when it stops.
-func Active() (edge *edge.Edge, drain func(context.Context) error) {
-	app := Latest()
-	if app == nil || app.Runtime() == nil {
-		return nil, nil
+// Active returns the app of the configuration that runs; nil: none. During a reload it is the
+// previous one, until all apps of the new one have started.
+func Active() *App {
+	loaded, err := caddy.ActiveContext().AppIfConfigured("stockgate")
+	if err != nil {
+		return nil
 	}
-	running := app.Runtime()
-	return running.Edge, func(ctx context.Context) error {
-		running.Wait(ctx)
-		return running.Stop(ctx)
-	}
+	return loaded.(*App)
 }

@@ -1,8 +1,8 @@
 package app
 
 import (
+	"github.com/stockgate/stockgate/caddymodule/accesslist"
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
-	"github.com/stockgate/stockgate/caddymodule/lists"
 	"github.com/stockgate/stockgate/ledger"
 	"github.com/stockgate/stockgate/sale"
 	"github.com/stockgate/stockgate/shard"
@@ -19,7 +19,7 @@ func (a *App) Signer() *token.Signer { return a.signing.Load().signer }
 func (a *App) Verifier() *token.Verifier { return a.signing.Load().verifier }
 
 // NamedLists returns the lists of the configuration.
-func (a *App) NamedLists() *lists.Lists { return &a.lists }
+func (a *App) NamedLists() *accesslist.Lists { return &a.lists }
 
 // Ledger returns the open ledger; nil: there is none.
 func (a *App) Ledger() ledger.Ledger { return a.journals.ledger() }

@@ -13,10 +13,11 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/caddymodule/accesslist"
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
-	"github.com/stockgate/stockgate/caddymodule/lists"
 	"github.com/stockgate/stockgate/challenge"
+	"github.com/stockgate/stockgate/risk"
 	"github.com/stockgate/stockgate/shard"
 	"github.com/stockgate/stockgate/token"
 )
@@ -30,8 +31,8 @@ type App struct {
 	Redis *Redis `json:"redis,omitempty"`
 	// RateRedis is the Redis that counts shared rates, so that the keys of attackers never
 	// share memory with the stock. It needs no persistence, and may evict keys; while it
-	// does not answer, gates with a shared rate answer 503. It takes neither embedded nor
-	// replica_acks. Default: Redis.
+	// does not answer, gates with a shared rate answer 503. It takes neither embedded, nor
+	// replica_acks, nor at_risk. Default: Redis.
 	RateRedis *Redis `json:"rate_redis,omitempty"`
 	// KeyPrefix begins every key in Redis. Default: stockgate.
 	KeyPrefix string `json:"key_prefix,omitempty"`
@@ -39,7 +40,7 @@ type App struct {
 	Token Token `json:"token,omitzero"`
 	// Lists are named lists of buyers, phones, devices and addresses, for `deny` and
 	// `allow` of the gates. A name is 1 to 64 of a-z, 0-9, underscore and hyphen.
-	Lists map[string]lists.Source `json:"lists,omitempty"`
+	Lists map[string]accesslist.Source `json:"lists,omitempty"`
 	// LedgerRaw is the database that keeps a copy of every movement. Default: none.
 	LedgerRaw json.RawMessage `json:"ledger,omitempty" caddy:"namespace=stockgate.ledgers inline_key=driver"`
 	// Journal says how much of each sale's journal is kept in Redis.
@@ -48,12 +49,13 @@ type App struct {
 	Outbox *Outbox `json:"outbox,omitempty"`
 
 	journals      journalService
-	lists         lists.Lists
+	lists         accesslist.Lists
 	unlistedItems unlistedItems
 	log           *zap.Logger
 	storage       keyStorage
 	options       shard.Options
-	rates         *shard.Options                      // nil: those of options
+	rates         *shard.Options // nil: those of options
+	atRisk        risk.Bound
 	signing       atomic.Pointer[signing]             // nil before Start
 	poolKey       string                              // of the pooled edge runtime
 	runtime       atomic.Pointer[edgeruntime.Runtime] // nil before Start
@@ -84,9 +86,12 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if a.options, err = a.Redis.options(a.KeyPrefix); err != nil {
 		return err
 	}
+	if a.atRisk, err = a.Redis.bound(); err != nil {
+		return fmt.Errorf("redis: %w", err)
+	}
 	if a.RateRedis != nil {
-		if a.RateRedis.Embedded || a.RateRedis.ReplicaAcks != 0 {
-			return fmt.Errorf("rate_redis: neither embedded nor replica_acks goes with it")
+		if a.RateRedis.Embedded || a.RateRedis.ReplicaAcks != 0 || a.RateRedis.AtRisk != "" || a.RateRedis.FenceWait != 0 || a.RateRedis.FenceOff {
+			return fmt.Errorf("rate_redis: neither embedded, replica_acks, at_risk nor fence goes with it")
 		}
 		rates, err := a.RateRedis.options(a.KeyPrefix)
 		if err != nil {
@@ -107,7 +112,7 @@ func (a *App) Start() error {
 	if err != nil {
 		return err
 	}
-	key, d, err := edgeruntime.Open(&edgeruntime.Options{Redis: a.options, Rates: a.rates, Embedded: a.Redis.Embedded, Keys: s.keys, Log: a.log})
+	key, d, err := edgeruntime.Open(&edgeruntime.Options{Redis: a.options, Rates: a.rates, Embedded: a.Redis.Embedded, AtRisk: a.atRisk, Keys: s.keys, Log: a.log})
 	if err != nil {
 		return err
 	}
@@ -124,14 +129,12 @@ func (a *App) Start() error {
 		return err
 	}
 	a.parts.start(d)
-	running.add(a)
 	return nil
 }
 
 // Stop hides the app from the admin API. What requests in flight need stays until Cleanup.
 func (a *App) Stop() error {
 	a.fast.stop()
-	running.remove(a)
 	a.parts.stop()
 	return nil
 }
@@ -175,6 +178,17 @@ type Redis struct {
 	ReplicaAcks int `json:"replica_acks,omitempty"`
 	// ReplicaAcksWait bounds the wait for these replicas. Default: 50ms.
 	ReplicaAcksWait caddy.Duration `json:"replica_acks_wait,omitempty"`
+	// FenceWait is how long a sale waits, after its Redis was promoted or started anew, for
+	// edges that do not say what they know. Default: 10s.
+	FenceWait caddy.Duration `json:"fence_wait,omitempty"`
+	// FenceOff sells at once from such a Redis: what it has lost is sold again. All edges must
+	// have the same setting.
+	FenceOff bool `json:"fence_off,omitempty"`
+	// AtRisk bounds what a failover may lose: a number of units of each sale such as 50, or
+	// how long the oldest of them may have been at risk, such as 1s. At the bound attempts are
+	// unavailable until the replicas have what was sold. Default: any. With Sentinel or
+	// Cluster it is required, unless ReplicaAcks is given.
+	AtRisk string `json:"at_risk,omitempty"`
 }
 
 func (r *Redis) options(prefix string) (shard.Options, error) {
@@ -184,13 +198,14 @@ func (r *Redis) options(prefix string) (shard.Options, error) {
 		Username: repl.ReplaceKnown(r.Username, ""), Password: repl.ReplaceKnown(r.Password, ""),
 		Timeout:     time.Duration(r.Timeout),
 		ReplicaAcks: r.ReplicaAcks, ReplicaAcksWait: time.Duration(r.ReplicaAcksWait),
+		FenceWait: time.Duration(r.FenceWait), NoFence: r.FenceOff,
 		Prefix: prefix,
 	}
 	for _, a := range r.Addresses {
 		o.Addresses = append(o.Addresses, repl.ReplaceKnown(a, ""))
 	}
 	if r.Embedded {
-		if len(r.Addresses) > 0 || r.Sentinel != "" || r.Cluster || r.TLS || r.Username != "" || r.Password != "" || r.ReplicaAcks != 0 {
+		if len(r.Addresses) > 0 || r.Sentinel != "" || r.Cluster || r.TLS || r.Username != "" || r.Password != "" || r.ReplicaAcks != 0 || r.FenceWait != 0 || r.FenceOff {
 			return o, fmt.Errorf("redis: `embedded` stands alone; only timeout goes with it")
 		}
 		o.Addresses = []string{"127.0.0.1:0"} // replaced by the real one after the start

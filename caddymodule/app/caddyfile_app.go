@@ -21,9 +21,11 @@ import (
 //			tls
 //			timeout      <duration>
 //			replica_acks <number> [<duration>]
+//			fence <duration> | off
+//			at_risk      any | <units> | <duration>
 //		}
 //		rate_redis <address...> {
-//			… as in redis, without replica_acks
+//			… as in redis, without replica_acks and at_risk
 //		}
 //		key_prefix <prefix>
 //		token {
@@ -89,6 +91,8 @@ func readRedis(into **Redis, name string) func(*caddyfile.Dispenser, string) err
 		}
 		if name == "redis" {
 			options["replica_acks"] = directive.Option{Usage: "replica_acks <number> [<duration>]", Read: r.readReplicaAcks}
+			options["fence"] = directive.Option{Usage: "fence <duration> | off", Read: r.readFence}
+			options["at_risk"] = directive.Option{Usage: "at_risk any | <units> | <duration>", Read: directive.Text(&r.AtRisk)}
 		}
 		err = directive.ReadBlock(d, options)
 		embedded := slices.Contains(inline, "embedded")
@@ -124,6 +128,19 @@ func (r *Redis) readReplicaAcks(d *caddyfile.Dispenser, usage string) error {
 	if len(args) == 2 {
 		r.ReplicaAcksWait, err = directive.ParseDuration(d, args[1])
 	}
+	return err
+}
+
+func (r *Redis) readFence(d *caddyfile.Dispenser, usage string) error {
+	args, err := directive.Arguments(d, usage, 1, 1)
+	if err != nil {
+		return err
+	}
+	if args[0] == "off" {
+		r.FenceOff = true
+		return nil
+	}
+	r.FenceWait, err = directive.ParseDuration(d, args[0])
 	return err
 }
 

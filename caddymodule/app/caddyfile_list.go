@@ -3,8 +3,8 @@ package app
 import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
+	"github.com/stockgate/stockgate/caddymodule/accesslist"
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
-	"github.com/stockgate/stockgate/caddymodule/lists"
 )
 
 // readList reads a named list.
@@ -13,9 +13,9 @@ func (a *App) readList(d *caddyfile.Dispenser, usage string) error {
 	if err != nil {
 		return err
 	}
-	name, s := args[0], lists.Source{Source: args[1]}
+	name, s := args[0], accesslist.Source{Source: args[1]}
 	switch {
-	case s.Source != lists.FileSource && s.Source != lists.RedisSource:
+	case s.Source != accesslist.FileSource && s.Source != accesslist.RedisSource:
 		return d.Errf("list %s: there is no source %q: write `%s`", name, s.Source, usage)
 	case len(args) == 3:
 		s.Path = args[2]
@@ -27,7 +27,7 @@ func (a *App) readList(d *caddyfile.Dispenser, usage string) error {
 		return d.Errf("list %s is given twice: each list has a name of its own", name)
 	}
 	if a.Lists == nil {
-		a.Lists = make(map[string]lists.Source)
+		a.Lists = make(map[string]accesslist.Source)
 	}
 	a.Lists[name] = s
 	return nil

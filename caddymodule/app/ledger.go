@@ -184,14 +184,14 @@ func startJournalWorker(b *journalService, d *edgeruntime.Runtime) (*journalWork
 	log := caddy.Log().Named("stockgate")
 	ctx, cancel := context.WithCancel(context.Background())
 	k.cancel = cancel
-	keeper := ledger.NewKeeper(d.Store.Journal(), d.Store, b.keep, log, meter.Books{})
+	keeper := ledger.NewKeeper(d.Store.Journal(), d.Store, b.keep, log, meter.JournalService{})
 	k.loops.Go(func() { keeper.Run(ctx) })
 	if k.ledger != nil {
-		drainer := ledger.NewDrainer(d.Store.Journal(), d.Store, k.ledger, log, meter.Books{})
+		drainer := ledger.NewDrainer(d.Store.Journal(), d.Store, k.ledger, log, meter.JournalService{})
 		k.loops.Go(func() { drainer.Run(ctx) })
 	}
 	if b.outbox != nil {
-		sender := outbox.New(d.Store.Journal(), k.ledger, *b.outbox, log, meter.Books{})
+		sender := outbox.New(d.Store.Journal(), k.ledger, *b.outbox, log, meter.JournalService{})
 		k.loops.Go(func() { sender.Run(ctx) })
 	}
 	return k, nil

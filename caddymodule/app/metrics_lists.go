@@ -17,7 +17,7 @@ func (c listsCollector) Describe(ch chan<- *prometheus.Desc) { ch <- c.entries }
 
 // Collect reports the lists. Without a running app it reports nothing.
 func (c listsCollector) Collect(ch chan<- prometheus.Metric) {
-	app := Latest()
+	app := Active()
 	if app == nil {
 		return
 	}

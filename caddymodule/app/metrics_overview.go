@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/stockgate/stockgate/caddymodule/bookcache"
+	"github.com/stockgate/stockgate/caddymodule/overviewcache"
 )
 
 const (
@@ -23,14 +23,14 @@ const (
 )
 
 // metricsCacheOptions bound the cells by unitSeries.
-var metricsCacheOptions = bookcache.Options{Most: unitSeries, Lines: true, Longest: 30 * time.Second}
+var metricsCacheOptions = overviewcache.Options{Most: unitSeries, Lines: true, Longest: 30 * time.Second}
 
 // overviewCollector reports the stock of every sale and the state of the edge, for the app
 // that runs at the time of a scrape.
 type overviewCollector struct {
-	cache atomic.Pointer[bookcache.Cache]
+	cache atomic.Pointer[overviewcache.Cache]
 
-	units, lost, balanced, oldest, unbacked, lead, backlog, ready *prometheus.Desc
+	units, lost, balanced, oldest, unbacked, lead, atRisk, stopped, backlog, ready, degraded *prometheus.Desc
 }
 
 func newOverviewCollector() *overviewCollector {
@@ -48,23 +48,30 @@ func newOverviewCollector() *overviewCollector {
 			"Orders that the shop took without stock and that are not yet resolved.", []string{"sale"}, nil),
 		lead: prometheus.NewDesc("stockgate_clock_lead_seconds",
 			"How far the sale's clock of deadlines is ahead of Redis's own time, because that has stepped back; below 0: forward.", []string{"sale"}, nil),
+		atRisk: prometheus.NewDesc("stockgate_units_at_risk",
+			"Units that were sold and that neither every replica nor the ledger has yet, as far as this edge knows: a failover may lose them.", []string{"sale"}, nil),
+		stopped: prometheus.NewDesc("stockgate_at_risk_stopped",
+			"Whether this edge sells no more of the sale because at_risk is reached: 1 or 0.", []string{"sale"}, nil),
 		backlog: prometheus.NewDesc("stockgate_backlog",
 			"Outcomes that Redis could not be told yet.", nil, nil),
 		ready: prometheus.NewDesc("stockgate_ready",
 			"Whether this edge may sell: 1 or 0; the log says why not.", nil, nil),
+		degraded: prometheus.NewDesc("stockgate_degraded",
+			"Whether this edge works without a part of it: 1 or 0, by part: sale (redis has lost one), ledger or outbox (behind), view (redis is asked about each attempt) or backlog.",
+			[]string{"part"}, nil),
 	}
 }
 
 // Describe sends the descriptions of the series.
 func (b *overviewCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{b.units, b.lost, b.balanced, b.oldest, b.unbacked, b.lead, b.backlog, b.ready} {
+	for _, d := range []*prometheus.Desc{b.units, b.lost, b.balanced, b.oldest, b.unbacked, b.lead, b.atRisk, b.stopped, b.backlog, b.ready, b.degraded} {
 		ch <- d
 	}
 }
 
 // Collect reads the overviews and reports them. Without a running app it reports nothing.
 func (b *overviewCollector) Collect(ch chan<- prometheus.Metric) {
-	app := Latest()
+	app := Active()
 	if app == nil {
 		return
 	}
@@ -77,10 +84,14 @@ func (b *overviewCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge(b.backlog, float64(d.Backlog()))
 	gauge(b.ready, truth(d.Ready() == nil))
+	missing := app.missing()
+	for _, part := range degradable {
+		gauge(b.degraded, truth(len(missing[part]) > 0), part)
+	}
 
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
-	shelf := bookcache.Of(&b.cache, d, metricsCacheOptions)
+	cache := overviewcache.Of(&b.cache, d, metricsCacheOptions)
 	slots := make(chan struct{}, scrapeAtOnce)
 	var readers sync.WaitGroup
 	for listing := range d.Catalogue().All {
@@ -89,10 +100,13 @@ func (b *overviewCollector) Collect(ch chan<- prometheus.Metric) {
 			gauge(b.balanced, 0, listing.Sale.ID)
 			continue
 		}
+		state := d.AtRisk(listing.Sale.ID)
+		gauge(b.atRisk, float64(state.Units), listing.Sale.ID)
+		gauge(b.stopped, truth(state.Stopped), listing.Sale.ID)
 		slots <- struct{}{}
 		readers.Go(func() {
 			defer func() { <-slots }()
-			s, ok := shelf.Latest(ctx, listing.Sale.ID)
+			s, ok := cache.Latest(ctx, listing.Sale.ID)
 			if !ok {
 				return
 			}

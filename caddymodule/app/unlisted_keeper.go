@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
+	"github.com/stockgate/stockgate/caddymodule/internal/inspect"
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/sale"
@@ -95,7 +96,7 @@ type knownItems struct {
 // of its items, so the items are unknown. They are unknown too if there has never been a
 // sale: an emptied Redis looks like a new one.
 func makeKnown(of *edge.Catalogue, kept keptItems) *knownItems {
-	if len(kept.Sales) == 0 {
+	if len(kept.Sales) == 0 && (of == nil || !of.Cleared()) {
 		return &knownItems{of, kept, nil}
 	}
 	for _, s := range kept.Sales {
@@ -313,12 +314,12 @@ var (
 	_ caddy.Destructor = (*itemKeeper)(nil)
 )
 
-// ItemKeepers returns how many lists of sales the current configurations keep in Caddy's
-// storage.
-func ItemKeepers() (n int) {
-	itemKeepers.Range(func(any, any) bool {
-		n++
-		return true
-	})
-	return n
+func init() {
+	inspect.ItemKeepers = func() (n int) {
+		itemKeepers.Range(func(any, any) bool {
+			n++
+			return true
+		})
+		return n
+	}
 }

@@ -72,78 +72,58 @@ func (c *call) ask(method, path string, body []byte, answer any) error {
 // fetch sends a request to the admin endpoint of the running Caddy and reads the answer into
 // answer. It returns the raw answer, also of a refusal; nil: the API has not answered.
 func (c *call) fetch(method, path string, body []byte, answer any) ([]byte, error) {
+	r, err := c.request(method, path, body)
+	if err != nil {
+		return nil, err
+	}
+	return r.raw, r.read(method, answer)
+}
+
+// reply is what the API has answered.
+type reply struct {
+	address, path string
+	status        int
+	raw           []byte
+}
+
+// request sends a request to the admin endpoint, and makes sure that Stockgate answers.
+func (c *call) request(method, path string, body []byte) (*reply, error) {
 	address, err := caddycmd.DetermineAdminAPIAddress(c.text("address"), nil, c.text("config"), c.text("adapter"))
 	if err != nil {
 		return nil, usageError{err}
 	}
-	status, raw, err := askAdmin(c.cmd.Context(), address, method, "/stockgate/"+path, body, cmp.Or(c.wait, callTimeout))
+	served, status, raw, err := askAdmin(c.cmd.Context(), address, method, "/stockgate/"+path, body, cmp.Or(c.wait, callTimeout))
 	if err != nil {
 		return nil, err
 	}
+	if !served {
+		return nil, noAnswerError{fmt.Errorf("what answers %d at %s is not a Caddy with stockgate: is the address right, and was that Caddy built with the module?", status, address)}
+	}
+	return &reply{address, path, status, raw}, nil
+}
+
+// read reads the answer into answer, or returns the refusal.
+func (r *reply) read(method string, answer any) error {
 	refusal := struct {
 		Error string `json:"error"`
 	}{}
-	if status != http.StatusOK {
-		if json.Unmarshal(raw, &refusal) != nil || refusal.Error == "" {
-			return nil, noAnswerError{fmt.Errorf("the Caddy at %s does not know stockgate: it answers %d to %s; was it built with the module?", address, status, path)}
+	if r.status != http.StatusOK {
+		if json.Unmarshal(r.raw, &refusal) != nil || refusal.Error == "" {
+			return noAnswerError{fmt.Errorf("the Caddy at %s answers %d to %s, which this command cannot read: are they of the same version?", r.address, r.status, r.path)}
 		}
 	}
 	switch {
-	case status >= 500:
-		return raw, noAnswerError{errors.New(refusal.Error)}
-	case status == http.StatusBadRequest && method != http.MethodPut: // not the file: what was typed
-		return raw, usageError{errors.New(refusal.Error)}
-	case status != http.StatusOK:
-		return raw, errors.New(refusal.Error)
+	case r.status >= 500:
+		return noAnswerError{errors.New(refusal.Error)}
+	case r.status == http.StatusBadRequest && method != http.MethodPut: // not the file: what was typed
+		return usageError{errors.New(refusal.Error)}
+	case r.status != http.StatusOK:
+		return errors.New(refusal.Error)
 	}
-	if err := json.Unmarshal(raw, answer); err != nil {
-		return raw, noAnswerError{fmt.Errorf("the Caddy at %s answers what this command cannot read: are they of the same version? %w", address, err)}
+	if err := json.Unmarshal(r.raw, answer); err != nil {
+		return noAnswerError{fmt.Errorf("the Caddy at %s answers what this command cannot read: are they of the same version? %w", r.address, err)}
 	}
-	return raw, nil
-}
-
-// askAdmin makes one request to an admin endpoint, which may be a socket. Unlike
-// Caddy's own helper it keeps the status of an error.
-func askAdmin(ctx context.Context, address, method, uri string, body []byte, wait time.Duration) (status int, answer []byte, err error) {
-	address = caddy.NewReplacer().ReplaceKnown(address, "") // a config may say {env.ADMIN}
-	parsed, err := caddy.ParseNetworkAddress(address)
-	if err != nil || parsed.PortRangeSize() > 1 || parsed.IsFdNetwork() {
-		return 0, nil, usageError{fmt.Errorf("%q is no address of an admin endpoint; give one with --address, such as localhost:2019", address)}
-	}
-	dial, origin := parsed.JoinHostPort(0), "http://"+parsed.JoinHostPort(0)
-	if parsed.IsUnixNetwork() {
-		dial, _, _ = strings.Cut(dial, "|") // the socket's permissions
-		origin = "http://127.0.0.1"         // a socket has no name, HTTP needs one
-	}
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, origin+uri, bytes.NewReader(body))
-	if err != nil {
-		return 0, nil, usageError{err}
-	}
-	if !parsed.IsUnixNetwork() {
-		req.Header.Set("Origin", origin)
-	}
-	req.Header.Set(adminapi.ByHeader, userName())
-	client := http.Client{
-		Transport: &http.Transport{
-			DisableKeepAlives: true,
-			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-				return new(net.Dialer).DialContext(ctx, parsed.Network, dial)
-			},
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return 0, nil, noAnswerError{fmt.Errorf("no answer from Caddy at %s: %w; is it running? --address and --config say where", address, errors.Unwrap(err))}
-	}
-	defer resp.Body.Close()
-	answer, err = io.ReadAll(io.LimitReader(resp.Body, callAnswer))
-	if err != nil {
-		return 0, nil, noAnswerError{fmt.Errorf("the answer of Caddy at %s broke off: %w", address, err)}
-	}
-	return resp.StatusCode, answer, nil
+	return nil
 }
 
 // userName returns the user that runs the command, for the log.
@@ -162,4 +142,69 @@ func segment(name string) string {
 		return strings.ReplaceAll(name, ".", "%2E")
 	}
 	return url.PathEscape(name)
+}
+
+// askAdmin makes one request to an admin endpoint, which may be a socket. Unlike Caddy's own
+// helper it keeps the status of an error. served: the answer is Stockgate's.
+func askAdmin(ctx context.Context, address, method, uri string, body []byte, wait time.Duration) (served bool, status int, answer []byte, err error) {
+	address, err = plainAddress(caddy.NewReplacer().ReplaceKnown(address, "")) // a config may say {env.ADMIN}
+	if err != nil {
+		return false, 0, nil, usageError{err}
+	}
+	parsed, err := caddy.ParseNetworkAddress(address)
+	if err != nil || parsed.PortRangeSize() > 1 || parsed.IsFdNetwork() {
+		return false, 0, nil, usageError{fmt.Errorf("%q is no address of an admin endpoint; give one with --address, such as localhost:2019", address)}
+	}
+	dial, origin := parsed.JoinHostPort(0), "http://"+parsed.JoinHostPort(0)
+	if parsed.IsUnixNetwork() {
+		dial, _, _ = strings.Cut(dial, "|") // the socket's permissions
+		origin = "http://127.0.0.1"         // a socket has no name, HTTP needs one
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, origin+uri, bytes.NewReader(body))
+	if err != nil {
+		return false, 0, nil, usageError{err}
+	}
+	if !parsed.IsUnixNetwork() {
+		req.Header.Set("Origin", origin)
+	}
+	req.Header.Set(adminapi.ByHeader, userName())
+	client := http.Client{
+		Transport: &http.Transport{
+			DisableKeepAlives: true,
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				return new(net.Dialer).DialContext(ctx, parsed.Network, dial)
+			},
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return false, 0, nil, noAnswerError{fmt.Errorf("no answer from Caddy at %s: %w; is it running? --address and --config say where", address, errors.Unwrap(err))}
+	}
+	defer resp.Body.Close()
+	answer, err = io.ReadAll(io.LimitReader(resp.Body, callAnswer))
+	if err != nil {
+		return false, 0, nil, noAnswerError{fmt.Errorf("the answer of Caddy at %s broke off: %w", address, err)}
+	}
+	return resp.Header.Get(adminapi.ServedHeader) != "", resp.StatusCode, answer, nil
+}
+
+// plainAddress takes the scheme and a final slash off an address that is written as a URL.
+func plainAddress(address string) (string, error) {
+	if strings.HasPrefix(strings.ToLower(address), "https://") {
+		return "", fmt.Errorf("%q: Caddy's admin endpoint speaks plain HTTP; write host:port", address)
+	}
+	if scheme, rest, ok := strings.Cut(address, "://"); ok && strings.EqualFold(scheme, "http") {
+		host, path, _ := strings.Cut(rest, "/")
+		if path != "" {
+			return "", fmt.Errorf("%q has a path; write host:port alone", address)
+		}
+		if _, _, err := net.SplitHostPort(host); err != nil {
+			host = net.JoinHostPort(strings.Trim(host, "[]"), "80")
+		}
+		return host, nil
+	}
+	return address, nil
 }

@@ -55,7 +55,10 @@ holds: some of them were refused, and it says how many); 2 the command line is w
 				ledgerCommand(),
 				rebuildCommand(),
 				luaCommand(),
+				healthCommand(),
+				keyCommand(),
 				doctorCommand(),
+				reportCommand(),
 				demoCommand(),
 			)
 		},

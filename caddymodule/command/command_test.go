@@ -85,9 +85,9 @@ func TestCommandsPrintTheAnswer(t *testing.T) {
 		into any
 	}{
 		{[]string{"sale", "apply", file}, new(reservation.Applied)},
-		{[]string{"sale", "open", "double11"}, new(sitetest.Books)},
+		{[]string{"sale", "open", "double11"}, new(sitetest.SaleStock)},
 		{[]string{"sale", "list"}, new(adminapi.SaleList)},
-		{[]string{"sale", "show", "double11"}, new(sitetest.Books)},
+		{[]string{"sale", "show", "double11"}, new(sitetest.SaleStock)},
 		{[]string{"holds", "double11"}, new(adminapi.HoldList)},
 		{[]string{"stock", "add", "double11", "plain", "1"}, new(map[string]any)},
 	} {
@@ -154,7 +154,7 @@ func TestCommandsExitStatus(t *testing.T) {
 		{[]string{"holds", "double11", "--address", "", "--config", s.Path("missing")}, 2, "no such file"},
 
 		{[]string{"sale", "list", "--address", "unix/" + s.Path("nothing.sock")}, 3, "is it running?"},
-		{[]string{"sale", "list", "--address", "unix/" + s.Socket("http")}, 3, "does not know stockgate"},
+		{[]string{"sale", "list", "--address", "unix/" + s.Socket("http")}, 3, "is not a Caddy with stockgate"},
 	} {
 		r := s.Run(c.args...)
 		if r.Status != c.status || r.Out != "" {
@@ -196,7 +196,7 @@ func TestCommandsFindCaddy(t *testing.T) {
 			t.Errorf("%q: %+v", args, r)
 		}
 	}
-	if b := sitetest.Do[sitetest.Books](s, "GET", "/stockgate/sales/double11", ""); b.Status != "open" || b.Cell("plain", "") != "98 98 0 0 0" {
+	if b := sitetest.Do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", ""); b.Status != "open" || b.Cell("plain", "") != "98 98 0 0 0" {
 		t.Errorf("%+v", b)
 	}
 }

@@ -65,7 +65,7 @@ func TestCommandsResolveHolds(t *testing.T) {
 	if r := sitetest.Run(t, "id\ne\n", "--address", s.AdminAddress(), "holds", "double11", "--confirm-from", "-", "--json"); r.Status != 0 || !strings.HasPrefix(r.Out, `{"matched":1,"changed":1,`) {
 		t.Errorf("%+v", r)
 	}
-	if b := sitetest.Do[sitetest.Books](s, "GET", "/stockgate/sales/double11", ""); b.Cell("plain", "") != "100 95 0 0 5" || !b.Balanced {
+	if b := sitetest.Do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", ""); b.Cell("plain", "") != "100 95 0 0 5" || !b.Balanced {
 		t.Errorf("%+v", b)
 	}
 }

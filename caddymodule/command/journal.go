@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -43,16 +44,18 @@ has another epoch, and its numbers begin anew: --follow says so and goes on with
 	export.Flags().Int64("epoch", 0, "Epoch of the movements, where it is not the present one")
 	export.Flags().BoolP("follow", "f", false, "Go on with what happens from now on")
 	tail := &cobra.Command{
-		Use:   "tail <sale> [--lines <number>|--from <number>]",
+		Use:   "tail <sale> [--lines <number>|--from <number>] [--format text|json]",
 		Short: "Prints the newest movements, and those that come",
 		Long: `
 Prints a sale's newest movements, or those from --from, and then each one that comes,
-as 'journal export' does, until it is interrupted.`,
+until it is interrupted: on a terminal one line for each, for a program one JSON object
+a line, as 'journal export' does. --format chooses.`,
 		Example: `  $ caddy stockgate journal tail double11
   $ caddy stockgate journal tail double11 --lines 0 | my-order-system`,
 		RunE: action(tailJournal, "sale"),
 	}
 	tail.Flags().Int64P("lines", "n", 10, "How many of the newest are printed first")
+	tail.Flags().String("format", "", "text or json. Default: text on a terminal, otherwise json")
 	tail.Flags().Int64("from", 0, "Number of the first movement")
 	status := &cobra.Command{
 		Use: "status [<sale>]", Short: "Shows where journals begin and end, and who follows them",
@@ -99,6 +102,8 @@ func tailJournal(c *call) error {
 		return usageError{errors.New("--from must be 1 or more")}
 	case lines < 0:
 		return usageError{errors.New("--lines must be 0 or more")}
+	case c.text("format") != "" && c.text("format") != "text" && c.text("format") != "json":
+		return usageError{errors.New("--format is text or json")}
 	case p.after < 0:
 		var s adminapi.JournalState
 		if _, err := c.fetch(http.MethodGet, "sales/"+segment(c.args[0])+"/journal", nil, &s); err != nil {
@@ -107,6 +112,7 @@ func tailJournal(c *call) error {
 		p.epoch = s.Epoch
 		p.after = max(s.Last-lines, min(s.First-1, s.Last), 0)
 	}
+	p.text = c.text("format") == "text" || c.text("format") == "" && !c.flag("json") && c.forPerson()
 	return c.untilInterrupted(p)
 }
 
@@ -137,15 +143,22 @@ type journalPrinter struct {
 	epoch   int64 // 0: the current one
 	old     bool  // the command names the epoch
 	follow  bool
+	text    bool // for a person, not JSON
 	printed int
 }
 
 func (p *journalPrinter) print(ctx context.Context) error {
 	for {
 		var page adminapi.MovementPage[json.RawMessage]
+		if p.follow {
+			p.wait = adminapi.JournalWait*time.Second + callTimeout
+		}
 		query := url.Values{"after": {decimal(p.after)}, "limit": {decimal(adminapi.JournalPage)}}
 		if p.epoch > 0 {
 			query.Set("epoch", decimal(p.epoch))
+		}
+		if p.follow {
+			query.Set("wait", decimal(adminapi.JournalWait))
 		}
 		if _, err := p.fetch(http.MethodGet, "sales/"+segment(p.args[0])+"/journal/movements?"+query.Encode(), nil, &page); err != nil {
 			return err
@@ -177,7 +190,14 @@ func (p *journalPrinter) print(ctx context.Context) error {
 // write prints movements and moves p.after to the last of them.
 func (p *journalPrinter) write(movements []json.RawMessage) error {
 	for _, m := range movements {
-		if _, err := p.out.Write(append(m, '\n')); err != nil {
+		line := append(m, '\n')
+		if p.text {
+			var err error
+			if line, err = readable(m); err != nil {
+				return err
+			}
+		}
+		if _, err := p.out.Write(line); err != nil {
 			return err
 		}
 	}
@@ -228,4 +248,34 @@ func showJournals(c *call) error {
 		t.row(row...)
 	}
 	return t.print()
+}
+
+// readable turns a movement into a line for a person: number, time, kind, id, units, and
+// what caused it.
+func readable(movement []byte) ([]byte, error) {
+	var m struct {
+		Seq   int64     `json:"seq"`
+		Kind  string    `json:"kind"`
+		Time  time.Time `json:"time"`
+		ID    string    `json:"id"`
+		Was   string    `json:"was"`
+		Lines []struct {
+			Cell  string `json:"cell"`
+			Units int64  `json:"units"`
+		} `json:"lines"`
+		Cause string `json:"cause"`
+	}
+	if err := json.Unmarshal(movement, &m); err != nil {
+		return nil, noAnswerError{fmt.Errorf("a movement cannot be read: are Caddy and this command of the same version? %w", err)}
+	}
+	var units []string
+	for _, l := range m.Lines {
+		units = append(units, fmt.Sprintf("%d×%s", l.Units, l.Cell))
+	}
+	kind := m.Kind
+	if m.Was != "" && m.Was != m.Kind {
+		kind = m.Was + " → " + m.Kind
+	}
+	line := fmt.Sprintf("%6d  %s  %-20s  %-36s  %s  %s", m.Seq, m.Time.Local().Format("2006-01-02 15:04:05.000"), kind, m.ID, strings.Join(units, " "), m.Cause)
+	return []byte(strings.TrimRight(line, " ") + "\n"), nil
 }

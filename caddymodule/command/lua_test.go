@@ -53,7 +53,7 @@ func TestLuaDump(t *testing.T) {
 	s.OpenSale()
 	p := sitetest.NewShopper(t, server)
 	p.Hold("won", "few", 1, time.Hour)
-	p.Must(p.Confirm(t.Context(), "double11", "won", reservation.Answer, "paid"))
+	p.Must(p.Confirm(t.Context(), "double11", "won", reservation.SourceAnswer, "paid"))
 	if stats := cli("", "INFO", "commandstats"); strings.Contains(stats, "cmdstat_script|load") || !strings.Contains(stats, "cmdstat_evalsha") {
 		t.Errorf("Stockgate runs other scripts than were loaded:\n%s", stats)
 	}

@@ -24,7 +24,7 @@ func TestCommandReconcile(t *testing.T) {
 	p := sitetest.NewShopper(t, server)
 	p.Doubts(time.Hour, map[string]string{"a": "timeout", "b": "status_500"}, "a", "b")
 	p.HoldRef("f", "order-1", "plain")
-	p.Must(p.Confirm(t.Context(), "double11", "f", reservation.Answer, "status_201"))
+	p.Must(p.Confirm(t.Context(), "double11", "f", reservation.SourceAnswer, "status_201"))
 	p.Hold("given", "few", 1, time.Hour)
 	p.Must(p.Release(t.Context(), "double11", "given", reservation.SourceShop, "x"))
 

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -66,10 +68,11 @@ of it: see docs/sales.md.`,
 	apply.Flags().Bool("new", false, "Load a sale that Redis has lost as a new one")
 
 	closing := &cobra.Command{
-		Use: "close <sale> [--export <file>]", Short: "Closes a sale for good",
-		Long: exportHelp, Example: "  $ caddy stockgate sale close double11 --export double11.csv",
+		Use: "close <sale> [--export <file>] [--yes]", Short: "Closes a sale for good",
+		Long: "\nCloses a sale for good, and says what stays held. On a terminal it asks first, unless\n--yes is given; in a script it does not ask. With --export it writes the tally:\n" + exportHelp, Example: "  $ caddy stockgate sale close double11 --export double11.csv",
 		RunE: action(closeSale, "sale"),
 	}
+	closing.Flags().BoolP("yes", "y", false, "Do not ask")
 	closing.Flags().String("export", "", "Write the tally to this file, .csv or .json; - is the standard output")
 
 	group(cmd, apply,
@@ -77,7 +80,15 @@ of it: see docs/sales.md.`,
 		&cobra.Command{Use: "show <sale>", Short: "Shows a sale and where its units are", RunE: action(showSale, "sale")},
 		&cobra.Command{Use: "open <sale>", Short: "Opens a sale: it sells inside its window", RunE: action(changeStatus("open"), "sale")},
 		&cobra.Command{Use: "pause <sale>", Short: "Pauses a sale; 'open' goes on with it", RunE: action(changeStatus("pause"), "sale")},
-		closing,
+		closing, deleteCommand(), purgeCommand(),
+		&cobra.Command{
+			Use: "schema", Short: "Prints the JSON Schema of a sale file, for editors",
+			Example: "  $ caddy stockgate sale schema > sale.schema.json",
+			RunE: action(func(c *call) error {
+				_, err := c.cmd.OutOrStdout().Write(sale.Schema)
+				return err
+			}),
+		},
 		&cobra.Command{
 			Use: "align <sale>", Short: "Ends the lead of a sale's clock over Redis's",
 			Long: `
@@ -87,6 +98,16 @@ It ends by itself when no hold is left. This command ends it at once. Every hold
 keeps the time that it has left, and the journal tells each. Run it when Redis's
 clock is right again. See docs/clocks.md.`,
 			RunE: action(alignSale, "sale"),
+		},
+		&cobra.Command{
+			Use: "unfence <sale>", Short: "Sells a fenced sale again, without what Redis has lost",
+			Long: `
+After a failover or a restart of Redis a sale waits until every edge has said what
+it knows, and goes on by itself. It stays fenced where Redis lacks a change that the
+journal does not tell in full, such as a sale file: 'doctor' says so. Then pause the
+sale, run this command, apply the file again, and open the sale. What Redis has lost
+can be sold again: compare with the shop by 'reconcile'. See docs/fence.md.`,
+			RunE: action(unfenceSale, "sale"),
 		},
 		&cobra.Command{
 			Use: "export <sale> <file>", Short: "Writes where a sale's units are to a file",
@@ -132,6 +153,9 @@ func applyFile(c *call) error {
 	for _, change := range applied.Changes {
 		c.printf("%s\n", change)
 	}
+	for _, warning := range applied.Warnings {
+		c.printf("warning: %s\n", warning)
+	}
 	if applied.DryRun {
 		c.printf("dry run: nothing was changed\n")
 	}
@@ -167,16 +191,22 @@ func listSales(c *call) error {
 }
 
 func showSale(c *call) error {
-	var b reservation.SaleStock
+	var b adminapi.SaleShown
 	if err := c.ask(http.MethodGet, "sales/"+segment(c.args[0]), nil, &b); err != nil {
 		return err
 	}
-	c.printf("%s is %s, from %s to %s\n", b.ID, b.Status, adminapi.LocalTime(b.StartsAt), adminapi.LocalTime(b.EndsAt))
+	c.printf("%s is %s, from %s to %s (%s)\n", b.ID, b.Status, timeIn(b.StartsAt, b.Timezone), timeIn(b.EndsAt, b.Timezone), cmp.Or(b.Timezone, "UTC"))
+	for _, l := range b.Limits {
+		c.printf("limit: at most %d %s\n", l.Max, l)
+	}
 	if !b.Balanced {
 		c.printf("THE BOOKS DO NOT BALANCE: stock is not available + held + in doubt + confirmed\n")
 	}
 	if !b.OldestInDoubt.IsZero() {
 		c.printf("in doubt since %s: see 'caddy stockgate holds %s'\n", adminapi.LocalTime(b.OldestInDoubt), b.ID)
+	}
+	if b.UnitsAtRisk > 0 {
+		c.printf("%d units are at risk, the oldest for %v: a failover now would lose them\n", b.UnitsAtRisk, time.Duration(b.AtRiskMs)*time.Millisecond)
 	}
 	if b.Unbacked > 0 {
 		c.printf("%d orders without stock: see 'caddy stockgate holds %s --state unbacked'\n", b.Unbacked, b.ID)
@@ -221,6 +251,24 @@ func alignSale(c *call) error {
 	}
 	c.printf("the clock of %s was %+.3f s from Redis's and follows it again; %d holds keep the time that they have left\n", a.ID, float64(a.LeadMs)/1000, a.Moved)
 	return nil
+}
+
+func unfenceSale(c *call) error {
+	var u adminapi.SaleUnfenced
+	if err := c.ask(http.MethodPost, "sales/"+segment(c.args[0])+"/unfence", nil, &u); err != nil {
+		return err
+	}
+	c.printf("%s is sold again, without what redis has lost: compare it with the shop by 'caddy stockgate reconcile %s'\n", u.ID, u.ID)
+	return nil
+}
+
+// timeIn formats a time in a sale's time zone; without one, in UTC.
+func timeIn(t time.Time, zone string) string {
+	location, err := time.LoadLocation(zone) // "" is UTC
+	if err != nil {
+		location = time.UTC
+	}
+	return t.In(location).Format("2006-01-02 15:04:05 -0700")
 }
 
 func decimal(units int64) string { return strconv.FormatInt(units, 10) }

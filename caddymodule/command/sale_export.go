@@ -177,25 +177,3 @@ func openEnds(t *reservation.Tally) (lines []string) {
 	}
 	return append(lines, fmt.Sprintf("then write it again with 'caddy stockgate sale export %s FILE'", t.ID))
 }
-
-// closeSale closes a sale, and writes its tally if the command has --export.
-func closeSale(c *call) error {
-	if !c.cmd.Flags().Changed("export") {
-		return changeStatus("close")(c)
-	}
-	e, err := c.beginExport(c.text("export"))
-	if err != nil {
-		return err
-	}
-	var s adminapi.SaleStatus
-	raw, err := c.fetch(http.MethodPost, "sales/"+segment(c.args[0])+"/close", nil, &s)
-	if err != nil {
-		e.giveUp()
-		if c.flag("json") {
-			_, _ = c.cmd.OutOrStdout().Write(raw)
-		}
-		return err
-	}
-	fmt.Fprintf(e.words(c), "%s is %s\n", s.ID, s.Status)
-	return c.export(e)
-}

@@ -96,7 +96,7 @@ double11,closed,no,at,two,shanghai,60,60,0,0,0,0,0
 		t.Error(got)
 	}
 
-	shown := sitetest.Do[sitetest.Books](s, "GET", "/stockgate/sales/double11", "")
+	shown := sitetest.Do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", "")
 	for i, c := range tally.Items {
 		if c.Cell != shown.Items[i] {
 			t.Errorf("the tally has %+v, sale show %+v", c, shown.Items[i])
@@ -173,7 +173,7 @@ func TestSaleCloseExportsOrRefuses(t *testing.T) {
 			t.Errorf("%q: %+v", c.args, r)
 		}
 	}
-	if b := sitetest.Do[sitetest.Books](s, "GET", "/stockgate/sales/double11", ""); b.Status != "open" {
+	if b := sitetest.Do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", ""); b.Status != "open" {
 		t.Errorf("it is %s", b.Status)
 	}
 	files, err := filepath.Glob(s.Path("*tally*"))

@@ -99,7 +99,7 @@ func TestSaleApplyTakesStockFromSQL(t *testing.T) {
 			t.Errorf("%s", out)
 		}
 		s.OK("sale", "apply", file)
-		b := sitetest.Do[sitetest.Books](s, "GET", "/stockgate/sales/double11", "")
+		b := sitetest.Do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", "")
 		if b.Cell("a", "") != "125 123 2 0 0" || b.Cell("b", "north") != "10 10 0 0 0" || b.Cell("b", "south") != "60 60 0 0 0" || len(b.Items) != 3 {
 			t.Errorf("%+v", b)
 		}
@@ -108,7 +108,7 @@ func TestSaleApplyTakesStockFromSQL(t *testing.T) {
 		// it has just sold: the rows alone count, and docs/sales.md says what to query
 		d.exec("UPDATE campaign SET units = units - 2 WHERE sku = 'a'")
 		s.OK("sale", "apply", file)
-		if b := sitetest.Do[sitetest.Books](s, "GET", "/stockgate/sales/double11", ""); b.Cell("a", "") != "123 121 2 0 0" {
+		if b := sitetest.Do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", ""); b.Cell("a", "") != "123 121 2 0 0" {
 			t.Errorf("%+v", b)
 		}
 		d.exec("UPDATE campaign SET units = -1 WHERE sku = 'a'")
@@ -120,7 +120,7 @@ func TestSaleApplyTakesStockFromSQL(t *testing.T) {
 		if r := s.Run("sale", "apply", file); r.Status != 1 || !strings.Contains(r.Errors, "b@north: the file takes 10 units away, but only 9 are available") {
 			t.Errorf("%+v", r)
 		}
-		if b := sitetest.Do[sitetest.Books](s, "GET", "/stockgate/sales/double11", ""); b.Cell("a", "") != "123 121 2 0 0" || b.Cell("b", "south") != "60 60 0 0 0" {
+		if b := sitetest.Do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", ""); b.Cell("a", "") != "123 121 2 0 0" || b.Cell("b", "south") != "60 60 0 0 0" {
 			t.Errorf("all or nothing: %+v", b)
 		}
 
@@ -157,7 +157,7 @@ func TestSaleApplyTakesManyRows(t *testing.T) {
 		if out := s.OK("sale", "apply", file); out != "no change\n" {
 			t.Error(out)
 		}
-		b := sitetest.Do[sitetest.Books](s, "GET", "/stockgate/sales/double11", "")
+		b := sitetest.Do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", "")
 		if len(b.Items) != 10000 || b.Cell("sku-10000", "") != "10000 10000 0 0 0" || !b.Balanced {
 			t.Errorf("%d items, sku-10000 is %s", len(b.Items), b.Cell("sku-10000", ""))
 		}

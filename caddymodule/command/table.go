@@ -2,8 +2,11 @@ package command
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"text/tabwriter"
+
+	"golang.org/x/term"
 )
 
 // table is aligned columns on stdout; with --json it prints nothing.
@@ -43,4 +46,16 @@ func (t *table) print() error {
 		fmt.Fprintln(t.out, "(none)")
 	}
 	return t.out.Flush()
+}
+
+// onTerminal tells whether a person can be asked: standard input is a terminal.
+func (c *call) onTerminal() bool { return isTerminal(c.cmd.InOrStdin()) }
+
+// forPerson tells whether standard output is a terminal: only there output has colour, or a
+// form that programs do not read.
+func (c *call) forPerson() bool { return isTerminal(c.cmd.OutOrStdout()) }
+
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -60,6 +60,7 @@ type demo struct {
 
 	prefix string // of the keys in Redis
 	site   string // the URL of the site
+	page   string // the URL of the dashboard; empty: there is none
 	shop   *shop.Shop
 	edge   *edge.Edge
 	ends   []func(context.Context) error // what close does, the last one first
@@ -96,6 +97,10 @@ func (d *demo) run(ctx context.Context) error {
 	if err := d.openSales(ctx); err != nil {
 		return err
 	}
+	if !d.Once {
+		fmt.Fprintf(d.out, "Watch the sale: %s\n", d.page)
+		openBrowser(d.out, d.page)
+	}
 	if err := d.rush(ctx); err != nil || d.Once {
 		return err
 	}
@@ -127,7 +132,7 @@ limits:
 func (d *demo) openSales(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
-	d.edge, _ = app.Active()
+	d.edge = app.Active().Runtime().Edge
 	if err := d.edge.Refresh(ctx); err != nil {
 		err = fmt.Errorf("the gate cannot use this redis: %w", err)
 		if errors.Is(err, shard.ErrUnavailable) {
@@ -174,7 +179,7 @@ func (d *demo) rush(ctx context.Context) error {
 	}
 	evidence, err := stampede.Sources{
 		Orders: d.orders,
-		Books: func(ctx context.Context) (*reservation.SaleStock, error) {
+		Stock: func(ctx context.Context) (*reservation.SaleStock, error) {
 			return d.edge.Store.SaleStock(ctx, crowdSale)
 		},
 		Record: func(ctx context.Context, id string) (*reservation.Record, error) {
@@ -245,5 +250,6 @@ You are next. Buy one; the second one you will not get:
     -d '{"sku":"%s","quantity":1}'
 
 The shop's orders: %[2]s/orders
-`, text, d.site, orderRoute, nextSKU)
+The page of the sales, which may change them too: %[5]s
+`, text, d.site, orderRoute, nextSKU, d.page)
 }

@@ -268,7 +268,7 @@ func TestDemoThatCannotBe(t *testing.T) {
 		{"--once --buyers 0", 2, "--buyers 0: give 1 to"},
 		{"--once --stock -1", 2, "--stock -1: give 1 to"},
 		{"--once --listen 8080", 2, "write host:port"},
-		{"--once --redis nowhere", 2, "not host:port"},
+		{"--once --redis no:where:1", 2, "not host:port"},
 		{"--once --redis {env.REDIS}", 2, "--redis: write host:port"},
 		{"--json", 2, "give --once too"},
 		{"now", 2, "no arguments"},

@@ -50,6 +50,17 @@ http://:%s {
 }
 `
 
+// pageFile is the site of the dashboard, which only this machine reaches.
+const pageFile = `
+http://:%s {
+	bind 127.0.0.1
+	stockgate_dashboard {
+		unprotected  # a demo: operators do not sign in
+		acts
+	}
+}
+`
+
 // redisBlock is the part of siteFile about Redis.
 const redisBlock = `redis %s {
 			timeout 10s  # Redis, shop and crowd share this machine
@@ -75,8 +86,16 @@ func (d *demo) openSite() (shown string, err error) {
 	if address == "" {
 		address, prefix = "embedded", ""
 	}
+	pages := ""
+	if !d.Once {
+		_, pagePort, err := freeAddress("127.0.0.1:0")
+		if err != nil {
+			return "", err
+		}
+		d.page, pages = "http://127.0.0.1:"+pagePort+"/", fmt.Sprintf(pageFile, pagePort)
+	}
 	write := func(address string) string {
-		return fmt.Sprintf(siteFile, fmt.Sprintf(redisBlock, address)+prefix, port, bind, orderRoute, behind)
+		return fmt.Sprintf(siteFile, fmt.Sprintf(redisBlock, address)+prefix, port, bind, orderRoute, behind) + pages
 	}
 	return write(hidePassword(address)), d.startCaddy(write(address))
 }
@@ -143,10 +162,11 @@ func (d *demo) startCaddy(text string) error {
 		return fmt.Errorf("starting caddy: %w", err)
 	}
 	d.atEnd(func(ctx context.Context) error {
-		_, drain := app.Active()
+		edge := app.Active().Runtime()
 		err := caddy.Stop()
-		// Caddy does not wait for the drain, but the keys must not be removed before it.
-		return errors.Join(err, drain(ctx))
+		// Caddy does not wait for attempts in flight, but the keys must not be removed before them.
+		edge.Wait(ctx)
+		return errors.Join(err, edge.Stop(ctx))
 	})
 	return nil
 }

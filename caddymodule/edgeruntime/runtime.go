@@ -14,10 +14,12 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/caddymodule/internal/inspect"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/reservation/embedded"
+	"github.com/stockgate/stockgate/risk"
 	"github.com/stockgate/stockgate/shard"
 	"github.com/stockgate/stockgate/token"
 )
@@ -48,6 +50,7 @@ type Options struct {
 	Redis    shard.Options
 	Rates    *shard.Options // of the Redis for shared rates; nil: Redis
 	Embedded bool           // Redis is the embedded server
+	AtRisk   risk.Bound     // what a failover may lose
 	Keys     []token.Key    // for signing
 	Log      *zap.Logger
 }
@@ -58,10 +61,11 @@ func Open(a *Options) (key string, d *Runtime, err error) {
 	hash := sha256.New()
 	for _, o := range []*shard.Options{&a.Redis, a.Rates} {
 		if o != nil {
-			fmt.Fprintf(hash, "%q %q %t %q %q %t %v %d %v %q %t\n", o.Addresses, o.Sentinel, o.Cluster, o.Username, o.Password,
-				o.TLS, o.Timeout, o.ReplicaAcks, o.ReplicaAcksWait, o.Prefix, a.Embedded)
+			fmt.Fprintf(hash, "%q %q %t %q %q %t %v %d %v %q %t %v %t\n", o.Addresses, o.Sentinel, o.Cluster, o.Username, o.Password,
+				o.TLS, o.Timeout, o.ReplicaAcks, o.ReplicaAcksWait, o.Prefix, a.Embedded, o.FenceWait, o.NoFence)
 		}
 	}
+	fmt.Fprintln(hash, a.AtRisk)
 	for i, k := range a.Keys {
 		jwk, _ := k.PublicJWK()
 		keys[i] = shard.Key{KID: k.KID(), JWK: string(jwk), Seal: [32]byte(k.Derive("stockgate identity secret"))}
@@ -110,7 +114,7 @@ func start(a *Options, keys []shard.Key) (*Runtime, error) {
 		return nil, errors.Join(err, store.Close())
 	}
 	d := &Runtime{
-		Edge:     edge.New(store, edge.Options{Keys: keys, Log: a.Log, Metrics: meter.Edge{}, Rates: rates}),
+		Edge:     edge.New(store, edge.Options{Keys: keys, Log: a.Log, Metrics: meter.Edge{}, Rates: rates, AtRisk: a.AtRisk}),
 		embedded: a.Embedded, log: a.Log,
 	}
 	d.Start()
@@ -172,22 +176,26 @@ func (d *Runtime) End() { d.inFlight.end() }
 // machine only.
 func (d *Runtime) IsLocal() bool { return d.embedded }
 
-// InFlight returns the number of requests that use the edge runtime.
+// InFlight is how many requests use the edge runtime.
 func (d *Runtime) InFlight() int {
 	d.inFlight.mu.Lock()
 	defer d.inFlight.mu.Unlock()
 	return d.inFlight.n
 }
 
-// Shut admits no more requests, as when the last configuration ends.
-func (d *Runtime) Shut() {
-	d.inFlight.mu.Lock()
-	defer d.inFlight.mu.Unlock()
-	d.inFlight.closed = true
-}
-
 // Wait returns when no request uses the edge runtime, or when ctx ends.
 func (d *Runtime) Wait(ctx context.Context) { d.inFlight.wait(ctx) }
+
+func init() {
+	inspect.InFlight = func(runtime any) int { return runtime.(*Runtime).InFlight() }
+	inspect.Forget = func(runtime any) { runtime.(*Runtime).Leases().Forget() }
+	inspect.Shut = func(runtime any) {
+		f := &runtime.(*Runtime).inFlight
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.closed = true
+	}
+}
 
 // inFlightCounter counts the requests that use the edge runtime.
 type inFlightCounter struct {

@@ -3,15 +3,14 @@ package operator
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/ledger"
@@ -39,7 +38,9 @@ const (
 // GET | `/stockgate/sales/{id}/tally` | the same with what was returned and adjusted, and whether it is final
 // PUT | `/stockgate/sales/{id}` | applies a file (YAML or JSON); `?dry_run=1`, `?force=1`, `?new=1` for a sale that Redis has lost
 // POST | `/stockgate/sales/{id}/open`, `pause`, `close` | the new status
+// DELETE | `/stockgate/sales/{id}` | deletes a closed sale without open holds; `?force=1` although the ledger lacks some of its journal
 // POST | `/stockgate/sales/{id}/align` | ends the lead of its clock over Redis's: `{"id","lead_ms","moved"}`
+// POST | `/stockgate/sales/{id}/unfence` | sells a fenced sale again, without what Redis has lost: `{"id"}`
 // POST | `/stockgate/sales/{id}/items/{sku}/stock` | adds `{"id","delta","region"}`; the same id again changes nothing
 // POST | `/stockgate/sales/{id}/rebuild` | rebuilds a sale that Redis has lost, `?from=ledger`; `?dry_run=1`, `?open=1`, `?force=1`
 // GET | `/stockgate/sales/{id}/holds` | reservations that are `?state=held`, `in_doubt` (the default) or `unbacked`; `?cause=`, `?older=10m`, `?limit=`, `?after=`
@@ -47,12 +48,14 @@ const (
 // GET | `/stockgate/holds` | the same of all sales
 // POST | `/stockgate/sales/{id}/holds/confirm`, `release` | resolves many: `{"state","cause","older","all","force","dry_run","after"}`, or `{"names"}` of reservations or refs to confirm; up to 500, `next` says where to go on
 // GET | `/stockgate/sales/{id}/journal` | where the sale's journal begins and ends, and how far its followers are
-// GET | `/stockgate/sales/{id}/journal/movements` | up to `?limit=` movements `?after=` a number, of the journal and where it has ended of the ledger; `?epoch=`
+// GET | `/stockgate/sales/{id}/journal/movements` | up to `?limit=` movements `?after=` a number, of the journal and where it has ended of the ledger; `?epoch=`; `?wait=` up to 60 seconds for the next one
 // GET | `/stockgate/journals` | the journals of all sales
 // GET | `/stockgate/reservations/{id}` | a reservation
 // POST | `/stockgate/reservations/{id}/confirm`, `release` | the reservation; a release before the deadline needs `?force=1`
 // POST | `/stockgate/reservations/{id}/return` | the reservation, after `{"id","lines","restock"}` came back, as in the shop's API
 // POST | `/stockgate/reservations/{id}/extend` | the reservation, held for `{"hold_for"}` from now, up to the sale's max_hold
+// POST | `/stockgate/key/replace` | registers this edge's signing key in the place of a lost one: `{"old_key"}` in PEM, or `{"begin_anew":true}`; `"force"`
+// GET | `/stockgate/health` | `{"ready","orders","lost","degraded"}`, from memory; 503 where this edge does not sell
 // GET | `/stockgate/doctor` | what this edge finds right and wrong, `{"level","check","text"}` each; `?older=10m` for holds in doubt
 // GET | `/stockgate/gates` | the gates of this edge by name
 // POST | `/stockgate/gates/{name}/try` | how that gate decides on `{"request","answer"}`, HTTP messages in base64; also `"from"`, an address, and `"placeholders"`, those that other directives set. Nothing is reserved
@@ -85,7 +88,9 @@ func (AdminAPI) Routes() []caddy.AdminRoute {
 		{"POST /stockgate/sales/{id}/open", func(o *operator, r *http.Request) (any, error) { return o.setStatus(r, sale.Open) }},
 		{"POST /stockgate/sales/{id}/pause", func(o *operator, r *http.Request) (any, error) { return o.setStatus(r, sale.Paused) }},
 		{"POST /stockgate/sales/{id}/close", func(o *operator, r *http.Request) (any, error) { return o.setStatus(r, sale.Closed) }},
+		{"DELETE /stockgate/sales/{id}", (*operator).deleteSale},
 		{"POST /stockgate/sales/{id}/align", (*operator).alignSale},
+		{"POST /stockgate/sales/{id}/unfence", (*operator).unfenceSale},
 		{"POST /stockgate/sales/{id}/items/{sku}/stock", (*operator).addStock},
 		{"POST /stockgate/sales/{id}/rebuild", (*operator).rebuildSale},
 		{"GET /stockgate/sales/{id}/holds", (*operator).listHolds},
@@ -105,6 +110,8 @@ func (AdminAPI) Routes() []caddy.AdminRoute {
 		{"POST /stockgate/reservations/{id}/release", (*operator).release},
 		{"POST /stockgate/reservations/{id}/return", (*operator).giveBack},
 		{"POST /stockgate/reservations/{id}/extend", (*operator).extend},
+		{"POST /stockgate/key/replace", (*operator).replaceKey},
+		{"GET /stockgate/health", (*operator).health},
 		{"GET /stockgate/doctor", (*operator).examine},
 		{"GET /stockgate/gates", (*operator).listGates},
 		{"POST /stockgate/gates/{name}/try", (*operator).tryGate},
@@ -121,27 +128,25 @@ func (AdminAPI) Routes() []caddy.AdminRoute {
 // returns as an HTTP response.
 func serveOperator(handle func(*operator, *http.Request) (any, error)) caddy.AdminHandler {
 	return caddy.AdminHandlerFunc(func(w http.ResponseWriter, r *http.Request) error {
-		app := app.Latest()
+		w.Header().Set(adminapi.ServedHeader, "1")
+		app := app.Active()
 		if app == nil || app.Runtime() == nil {
-			return caddy.APIError{HTTPStatus: http.StatusServiceUnavailable, Message: "no stockgate app is running: is there a `stockgate` block in the global options?"}
+			return refuse(w, caddy.APIError{HTTPStatus: http.StatusServiceUnavailable, Message: noApp})
 		}
-		o := &operator{app: app, runtime: app.Runtime(), by: request.By(r), log: caddy.Log().Named("admin.api.stockgate")}
+		o := &operator{app: app, runtime: app.Runtime(), by: request.By(r), cause: causeOf(r), log: caddy.Log().Named("admin.api.stockgate")}
 		// a change that has begun is finished, whether or not the client waits for it
 		var cancel context.CancelFunc
 		o.ctx, cancel = context.WithTimeout(context.WithoutCancel(r.Context()), adminTimeout)
 		defer cancel()
 		answer, err := handle(o, r)
 		if err != nil {
-			return apiError(err)
+			return refuse(w, apiError(err))
 		}
-		body, err := json.Marshal(answer)
-		if err != nil {
-			return apiError(err)
+		status := http.StatusOK
+		if h, ok := answer.(adminapi.Health); ok && !h.Ready {
+			status = http.StatusServiceUnavailable
 		}
-		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Content-Length", strconv.Itoa(len(body)+1))
-		_, _ = w.Write(append(body, '\n'))
-		return nil
+		return write(w, status, answer)
 	})
 }
 
@@ -151,7 +156,7 @@ type notFoundError struct{ error }
 func (e notFoundError) Unwrap() error { return e.error }
 
 // apiError gives an error its status.
-func apiError(err error) error {
+func apiError(err error) caddy.APIError {
 	status := http.StatusInternalServerError
 	var tooLarge *http.MaxBytesError
 	var input request.Error

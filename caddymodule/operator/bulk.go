@@ -153,13 +153,13 @@ func (o *operator) resolveOne(r *reservation.Record, to record.State, force bool
 	}
 	var err error
 	if to == record.Confirmed {
-		_, err = o.runtime.Store.Confirm(o.ctx, r.Sale, r.ID, reservation.SourceOperator, "operator")
+		_, err = o.runtime.Store.Confirm(o.ctx, r.Sale, r.ID, reservation.SourceOperator, o.cause)
 	} else {
 		word := reservation.SourceOperator
 		if force {
 			word = reservation.SourceForce
 		}
-		_, err = o.runtime.Store.Release(o.ctx, r.Sale, r.ID, word, "operator")
+		_, err = o.runtime.Store.Release(o.ctx, r.Sale, r.ID, word, o.cause)
 	}
 	if err == nil {
 		answer.Changed++

@@ -42,6 +42,18 @@ func (o *operator) examine(r *http.Request) (any, error) {
 			return nil, request.Bad("older must be a length of time such as 10m")
 		}
 	}
+	d.all()
+	return d.Diagnosis, nil
+}
+
+// Examine returns the findings of GET doctor, for an app that runs.
+func Examine(ctx context.Context, a *app.App) adminapi.Diagnosis {
+	d := doctor{app: a, runtime: a.Runtime(), ctx: ctx, doubt: doctorDoubt}
+	d.all()
+	return d.Diagnosis
+}
+
+func (d *doctor) all() {
 	d.edge()
 	if d.redis() {
 		d.enrolment()
@@ -49,7 +61,6 @@ func (o *operator) examine(r *http.Request) (any, error) {
 		d.sales()
 	}
 	d.gates()
-	return d.Diagnosis, nil
 }
 
 // call returns the context of one question to Redis or the ledger.
@@ -91,6 +102,7 @@ func (d *doctor) redis() bool {
 			d.Add(adminapi.LevelError, "replicas", "buyers, the shop and operators hear 503: %v", err)
 		}
 	}
+	d.topology()
 	if d.app.CountsRatesApart() {
 		if _, err := d.runtime.Rates().Shard().Inspect(ctx); err != nil {
 			d.Add(adminapi.LevelError, "rate_redis", "gates with a shared rate answer 503: %v", err)
@@ -125,7 +137,7 @@ func judgeEnrolment(d *adminapi.Diagnosis, n edge.Enrolment) {
 	case n.Signing == "":
 		d.Add(adminapi.LevelError, "signing", "no edge has registered its signing key in redis: this one does when it may sell")
 	case !n.Known:
-		d.Add(adminapi.LevelError, "signing", "the edges sign with key %s, which this one does not have: give it the same `key`, or let all edges share Caddy's storage", n.Signing)
+		d.Add(adminapi.LevelError, "signing", "the edges sign with key %s, which this one does not have: give it the same `key`, or let all edges share Caddy's storage; if that key is lost, 'caddy stockgate key replace' says what replacing it costs", n.Signing)
 	case n.Signing != n.First:
 		d.Add(adminapi.LevelWarning, "signing", "the key %s is registered, and this edge signs with %s: finish the change of keys on all edges, so that their `key` lines have one order", n.Signing, n.First)
 	default:

@@ -10,7 +10,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/fast"
 	"github.com/stockgate/stockgate/caddymodule/gate"
-	"github.com/stockgate/stockgate/caddymodule/rates"
+	"github.com/stockgate/stockgate/caddymodule/ratelimit"
 )
 
 // gates examines the gates of this configuration, and the handlers before them.
@@ -45,6 +45,9 @@ func (d *doctor) gate(g *gate.Gate, plan *fast.Plan) {
 			d.Add(adminapi.LevelOK, "guard", "%s has a stockgate_guard before it", name)
 		}
 	}
+	if reads := g.LacksAuthentication(); reads != "" {
+		d.Add(adminapi.LevelWarning, "buyer", "%s reads %s, which is always empty, because its server has no authentication: add one before the gate, such as basic_auth, or read the buyer elsewhere", name, reads)
+	}
 	if g.OtherItems == "pass" {
 		if d.runtime.Ready() == nil && d.app.IsListedUnknown() {
 			d.Add(adminapi.LevelError, "others", "%s: %s", name, app.NoItemUnlisted)
@@ -55,7 +58,7 @@ func (d *doctor) gate(g *gate.Gate, plan *fast.Plan) {
 	if !g.Check {
 		d.Add(adminapi.LevelOK, "probe", "%s %s", name, whatOfDoubt(g))
 	}
-	if !d.app.CountsRatesApart() && slices.ContainsFunc(g.Rates, rates.Rate.Grows) {
+	if !d.app.CountsRatesApart() && slices.ContainsFunc(g.Rates, ratelimit.Rate.Grows) {
 		d.Add(adminapi.LevelWarning, "rate_redis", "%s has a shared rate with keys that clients choose, and each takes 200 bytes of the redis that holds the stock: give the rates a redis of their own with `rate_redis`", name)
 	}
 	if g.FastRefusals == nil {

@@ -88,11 +88,15 @@ func judgeMemory(d *adminapi.Diagnosis, s *shard.Server) {
 
 func judgePersistence(d *adminapi.Diagnosis, s *shard.Server, acks int) {
 	const loses = "units that were sold since would be sold again"
+	back := "is back at its last snapshot"
+	if s.Snapshots != nil && !*s.Snapshots {
+		back = "is empty, because it writes no snapshots either"
+	}
 	switch {
 	case s.Unwritten != "":
 		d.Add(adminapi.LevelError, "persistence", "redis could not write its %s to its disk: see its log and the space on the disk", s.Unwritten)
 	case !s.AOF && acks == 0:
-		d.Add(adminapi.LevelError, "persistence", "redis writes no append-only file: when it restarts it is back at its last snapshot, and %s; set `appendonly yes` and `appendfsync always`", loses)
+		d.Add(adminapi.LevelError, "persistence", "redis writes no append-only file: when it restarts it %s, and %s; set `appendonly yes` and `appendfsync always`", back, loses)
 	case !s.AOF:
 		d.Add(adminapi.LevelWarning, "persistence", "redis writes no append-only file, and only its replicas have what was sold: after a restart of all of them %s; set `appendonly yes`", loses)
 	case s.Fsync == "":

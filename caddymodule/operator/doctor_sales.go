@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/caddymodule/gate"
 	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/fence"
 	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/ledger"
 	"github.com/stockgate/stockgate/reservation"
@@ -20,14 +22,14 @@ import (
 
 // ledger examines whether the database of the ledger answers and has its tables.
 func (d *doctor) ledger() {
-	books := d.app.Ledger()
-	if books == nil {
+	db := d.app.Ledger()
+	if db == nil {
 		return // a finding about each open sale says so
 	}
 	ctx, cancel := d.call()
 	defer cancel()
 	// what the drainer does too before a sale's first movement
-	if err := books.Migrate(ctx); err != nil {
+	if err := db.Migrate(ctx); err != nil {
 		d.Add(adminapi.LevelError, "ledger", "the ledger does not answer, or cannot be used: %v; selling goes on, and the journal grows in redis until it is back", err)
 	} else {
 		d.Add(adminapi.LevelOK, "ledger", "the ledger answers")
@@ -101,9 +103,10 @@ func (d *doctor) sale(id string) {
 		d.Add(adminapi.LevelError, "sale", "%s is being rebuilt, or that broke off: nothing is sold, and outcomes wait; if no rebuild is running, run 'caddy stockgate rebuild %s --from ledger'", id, id)
 		return
 	case life.HasPrevious:
-		d.Add(adminapi.LevelError, "sale", "%s was rebuilt, and what redis had before is not all carried over: it cannot be opened, and some outcomes wait; if no rebuild is running, "+
+		d.Add(adminapi.LevelError, "sale", "%s was rebuilt, and what redis had before is not all merged: it cannot be opened, and some outcomes wait; if no rebuild is running, "+
 			"run 'caddy stockgate rebuild %s --from ledger' again", id, id)
 	}
+	d.judgeFence(ctx, id)
 	b, err := d.runtime.Store.SaleStock(ctx, id)
 	if noSaleThere(err) {
 		d.Add(adminapi.LevelError, "sale", "%v", &edge.LostError{Sale: id})
@@ -121,10 +124,34 @@ func (d *doctor) sale(id string) {
 	before := d.Errors + d.Warnings
 	d.judgeBalance(b, d.runtime.Store.Now(id))
 	d.judgeLead(id, head.Lead)
+	judgeRisk(&d.Diagnosis, id, d.runtime.AtRisk(id), d.app.Redis.AtRisk)
 	if d.Errors+d.Warnings == before {
 		d.Add(adminapi.LevelOK, "sale", "%s is %s, and its stock balances", id, b.Status)
 	}
 	d.judgeJournal(b, head)
+}
+
+// judgeFence adds the findings about failovers of the sale's Redis.
+func (d *doctor) judgeFence(ctx context.Context, id string) {
+	r, err := fence.Read(ctx, d.runtime.Store.Shard(), id)
+	switch {
+	case err != nil: // SaleStock says it
+	case r.Fenced:
+		why := ""
+		for _, s := range d.runtime.Leases().States() {
+			switch {
+			case s.Sale != id:
+			case s.Stuck > 0:
+				why = fmt.Sprintf(": it lacks entry %d of the journal, which cannot be applied again; see docs/fence.md, then 'caddy stockgate sale unfence %s'", s.Stuck, id)
+			case s.Absent > 0:
+				why = fmt.Sprintf(": %d edges have not said what they know; start those that do not run", s.Absent)
+			}
+		}
+		d.Add(adminapi.LevelError, "fence", "redis was promoted or started anew, and nothing of %s is sold since %s%s", id, adminapi.LocalTime(r.Began), why)
+	case r.Missing+r.Absent > 0:
+		d.Add(adminapi.LevelWarning, "fence", "in the failover of %s redis may have lost sales of %s: %d movements were not known to any edge, %d edges did not come, %d movements were applied again; "+
+			"'caddy stockgate reconcile %s' with the shop's orders says what is missing", adminapi.LocalTime(r.Ended), id, r.Missing, r.Absent, r.Replayed, id)
+	}
 }
 
 // judgeLead adds a finding if Redis's clock has stepped while the sale had holds.

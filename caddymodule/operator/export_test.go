@@ -1,8 +1,11 @@
 package operator
 
 import (
+	"time"
+
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/risk"
 	"github.com/stockgate/stockgate/shard"
 )
 
@@ -18,6 +21,20 @@ func JudgeEnrolment(n edge.Enrolment) []string {
 	var d adminapi.Diagnosis
 	judgeEnrolment(&d, n)
 	return lines(&d)
+}
+
+// JudgePrimary returns the findings about a server that takes writes, as JudgeServer does.
+func JudgePrimary(p shard.Primary, o shard.Options, now time.Time) []string {
+	var d adminapi.Diagnosis
+	judgePrimary(&d, &p, &o, now)
+	return lines(&d)
+}
+
+// JudgeRisk returns the finding about what is at risk of a sale.
+func JudgeRisk(s risk.State) string {
+	var d adminapi.Diagnosis
+	judgeRisk(&d, "s", s, "50")
+	return lines(&d)[0]
 }
 
 func lines(d *adminapi.Diagnosis) []string {

@@ -2,18 +2,24 @@ package operator
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
+	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/ledger"
 	"github.com/stockgate/stockgate/shard"
 )
+
+// journalLook is how often a request that waits for movements looks for them.
+const journalLook = 250 * time.Millisecond
 
 func (o *operator) listJournals(r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
@@ -70,7 +76,7 @@ func (o *operator) readMovements(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	query, err := request.Query(r, "after", "epoch", "limit")
+	query, err := request.Query(r, "after", "epoch", "limit", "wait")
 	if err != nil {
 		return nil, err
 	}
@@ -86,8 +92,42 @@ func (o *operator) readMovements(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	page, err := o.movements(id, epoch, after, int(limit))
+	wait, err := readNumber(query, "wait", 0, 0, adminapi.JournalWait)
+	if err != nil {
+		return nil, err
+	}
+	page, err := o.await(r, time.Duration(wait)*time.Second, func() (*adminapi.MovementPage[ledger.Entry], error) {
+		return o.movements(id, epoch, after, int(limit))
+	})
 	return page, o.noSale(id, err)
+}
+
+// await reads until there are movements, the time is over, the client leaves, or another
+// configuration runs, so that a follower asks seldom: Caddy logs every request.
+func (o *operator) await(r *http.Request, wait time.Duration, read func() (*adminapi.MovementPage[ledger.Entry], error)) (*adminapi.MovementPage[ledger.Entry], error) {
+	over := time.NewTimer(wait)
+	defer over.Stop()
+	look := time.NewTicker(journalLook)
+	defer look.Stop()
+	for {
+		page, err := read()
+		if wait == 0 || err != nil || len(page.Movements) > 0 || page.Current != page.Epoch {
+			return page, err
+		}
+		select {
+		case <-look.C:
+		case <-over.C:
+			return page, nil
+		case <-r.Context().Done():
+			return page, nil
+		}
+		if app.Active() != o.app {
+			return page, nil
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), adminTimeout)
+		defer cancel() // a request waits for a minute at most
+		o.ctx = ctx
+	}
 }
 
 // readNumber reads a parameter that is a whole number; absent is fallback.

@@ -11,9 +11,9 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/caddymodule/accesslist"
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
-	configured "github.com/stockgate/stockgate/caddymodule/lists"
 	"github.com/stockgate/stockgate/filters/list"
 	"github.com/stockgate/stockgate/lists"
 	"github.com/stockgate/stockgate/sale"
@@ -51,7 +51,7 @@ func (o *operator) showList(r *http.Request) (any, error) {
 }
 
 // listState returns the state of a list.
-func (o *operator) listState(l *configured.List) (s adminapi.ListState, err error) {
+func (o *operator) listState(l *accesslist.List) (s adminapi.ListState, err error) {
 	s = adminapi.ListState{Name: l.Name, Source: l.Source.Source, Path: l.Path}
 	if l.File != nil {
 		s.Entries = int64(l.File.Stats().Entries)
@@ -65,7 +65,7 @@ func (o *operator) listState(l *configured.List) (s adminapi.ListState, err erro
 }
 
 // readList returns the list that the path names.
-func (o *operator) readList(r *http.Request) (*configured.List, error) {
+func (o *operator) readList(r *http.Request) (*accesslist.List, error) {
 	name := r.PathValue("name")
 	if l, ok := o.app.NamedLists().All()[name]; ok {
 		return l, nil

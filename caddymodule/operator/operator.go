@@ -20,6 +20,7 @@ type operator struct {
 	app     *app.App
 	runtime *edgeruntime.Runtime
 	by      string
+	cause   string // of the reservations that the request settles
 	log     *zap.Logger
 }
 

@@ -43,7 +43,7 @@ func (o *operator) confirm(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	state, err := o.runtime.Store.Confirm(o.ctx, before.Sale, before.ID, reservation.SourceOperator, "operator")
+	state, err := o.runtime.Store.Confirm(o.ctx, before.Sale, before.ID, reservation.SourceOperator, o.cause)
 	return o.resolved(before, state, err, "reservation confirmed", false)
 }
 
@@ -72,7 +72,7 @@ func (o *operator) release(r *http.Request) (any, error) {
 	if body.Force {
 		word = reservation.SourceForce
 	}
-	state, err := o.runtime.Store.Release(o.ctx, before.Sale, before.ID, word, "operator")
+	state, err := o.runtime.Store.Release(o.ctx, before.Sale, before.ID, word, o.cause)
 	return o.resolved(before, state, err, "reservation released", body.Force)
 }
 
@@ -93,7 +93,7 @@ func (o *operator) giveBack(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	returned.Cause = "operator"
+	returned.Cause = o.cause
 	_, err = o.runtime.Store.Return(o.ctx, before.Sale, before.ID, returned)
 	return o.resolved(before, record.Confirmed, err, "units returned", false,
 		zap.String("return", returned.ID), zap.Any("lines", returned.Lines), zap.Bool("restock", returned.Restock))

@@ -55,8 +55,12 @@ func (o *operator) showSale(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	books, err := o.runtime.Store.SaleStock(o.ctx, id)
-	return books, o.noSale(id, err)
+	stock, err := o.runtime.Store.SaleStock(o.ctx, id)
+	if err != nil {
+		return nil, o.noSale(id, err)
+	}
+	state := o.runtime.AtRisk(id)
+	return adminapi.SaleShown{SaleStock: *stock, UnitsAtRisk: state.Units, AtRiskMs: state.Age.Milliseconds()}, nil
 }
 
 func (o *operator) tallySale(r *http.Request) (any, error) {
@@ -103,6 +107,9 @@ func (o *operator) applySale(r *http.Request) (any, error) {
 		}
 	}
 	applied, err := o.runtime.ApplyUnlessLost(o.ctx, next, options)
+	if applied != nil && !applied.Same {
+		applied.Warnings = next.Advice(o.runtime.Store.Now(id))
+	}
 	if options.DryRun {
 		return applied, err
 	}
@@ -116,8 +123,8 @@ func (o *operator) applySale(r *http.Request) (any, error) {
 // neverSold refuses to load a sale that is missing in Redis and has movements in the ledger:
 // Redis has lost it.
 func (o *operator) neverSold(id string) error {
-	books := o.app.Ledger()
-	if books == nil {
+	db := o.app.Ledger()
+	if db == nil {
 		return nil
 	}
 	if _, err := o.runtime.Store.Journal().Head(o.ctx, id); !errors.Is(err, shard.ErrNoSale) {
@@ -125,10 +132,10 @@ func (o *operator) neverSold(id string) error {
 	}
 	ctx, cancel := context.WithTimeout(o.ctx, ledgerAsked)
 	defer cancel()
-	err := books.Migrate(ctx)
+	err := db.Migrate(ctx)
 	var at ledger.Position
 	if err == nil {
-		at, err = books.Position(ctx, id)
+		at, err = db.Position(ctx, id)
 	}
 	switch {
 	case err != nil:
@@ -151,6 +158,23 @@ func (o *operator) setStatus(r *http.Request, status sale.Status) (any, error) {
 	return adminapi.SaleStatus{ID: id, Status: status}, o.noted(err, "sale status set", zap.String("sale", id), zap.String("status", string(status)))
 }
 
+func (o *operator) deleteSale(r *http.Request) (any, error) {
+	query, err := request.Query(r, "force")
+	if err != nil {
+		return nil, err
+	}
+	id, err := request.SaleID(r)
+	if err != nil {
+		return nil, err
+	}
+	force, err := request.Flag(query, "force")
+	if err != nil {
+		return nil, err
+	}
+	err = o.noSale(id, o.runtime.Store.Delete(o.ctx, id, force))
+	return adminapi.SaleDeleted{ID: id, Deleted: true}, o.noted(err, "sale deleted", zap.String("sale", id), zap.Bool("force", force))
+}
+
 func (o *operator) alignSale(r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
@@ -163,6 +187,18 @@ func (o *operator) alignSale(r *http.Request) (any, error) {
 	err = edgeruntime.NoSale(id, err)
 	return adminapi.SaleAligned{ID: id, LeadMs: lead.Milliseconds(), Moved: moved},
 		o.noted(err, "sale's clock aligned", zap.String("sale", id), zap.Duration("lead", lead), zap.Int64("moved", moved))
+}
+
+func (o *operator) unfenceSale(r *http.Request) (any, error) {
+	if _, err := request.Query(r); err != nil {
+		return nil, err
+	}
+	id, err := request.SaleID(r)
+	if err != nil {
+		return nil, err
+	}
+	err = edgeruntime.NoSale(id, o.runtime.Leases().Resume(o.ctx, id))
+	return adminapi.SaleUnfenced{ID: id}, o.noted(err, "sale sold again without what redis has lost", zap.String("sale", id))
 }
 
 func (o *operator) addStock(r *http.Request) (any, error) {

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stockgate/stockgate/caddymodule/bookcache"
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
+	"github.com/stockgate/stockgate/caddymodule/overviewcache"
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/sale"
 )
@@ -27,8 +27,8 @@ func itemPath(escaped string) (saleID, sku string, ok bool) {
 	return saleID, sku, err == nil
 }
 
-// keptBooks caches every cell, because buyers may ask for any.
-var keptBooks = bookcache.Options{Most: math.MaxInt, Longest: 5 * time.Second}
+// cacheOptions cache every cell, because buyers may ask for any.
+var cacheOptions = overviewcache.Options{Most: math.MaxInt, Longest: 5 * time.Second}
 
 // itemState is the public answer about an item.
 type itemState struct {
@@ -63,14 +63,14 @@ func (s *Status) serveItem(w http.ResponseWriter, r *http.Request, d *edgeruntim
 	now := listing.Now()
 	state := closedState(listing.Sale.RefusalAt(listing.Status, now))
 	if state == "" {
-		shelf := bookcache.Of(&s.cache, d, keptBooks)
-		books, err := shelf.Recent(r.Context(), saleID)
+		cache := overviewcache.Of(&s.cache, d, cacheOptions)
+		overview, err := cache.Recent(r.Context(), saleID)
 		if err != nil {
 			return s.unavailable(w, err)
 		}
-		if state = stockState(item, cells, books); state == "" {
-			shelf.Again(saleID) // the item is newer than the overview
-			return s.unavailable(w, bookcache.ErrOld)
+		if state = stockState(item, cells, overview); state == "" {
+			cache.Again(saleID) // the item is newer than the overview
+			return s.unavailable(w, overviewcache.ErrOld)
 		}
 	}
 	return answerStatus(w, http.StatusOK, "public, max-age=1", itemState{state, stamp(now), stamp(listing.Sale.StartsAt)})
@@ -94,7 +94,7 @@ func closedState(verdict *sale.Refusal) string {
 var stockStates = []string{"on_sale", "low", "all_held", "sold_out"}
 
 // stockState returns the best state of an item's cells; empty: the overview has none of them.
-func stockState(item *sale.Item, cells []string, s *bookcache.Overview) string {
+func stockState(item *sale.Item, cells []string, s *overviewcache.Overview) string {
 	least, _ := item.Bounds()
 	best := len(stockStates)
 	for _, cell := range cells {

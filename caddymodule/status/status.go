@@ -17,8 +17,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/app"
-	"github.com/stockgate/stockgate/caddymodule/bookcache"
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
+	"github.com/stockgate/stockgate/caddymodule/overviewcache"
 	"github.com/stockgate/stockgate/token"
 )
 
@@ -30,6 +30,7 @@ func init() { caddy.RegisterModule(new(Status)) }
 // Path | Answer
 // -----|-------
 // `/sales/{id}/items/{sku}` | `{"state":"on_sale","server_time":"…","starts_at":"…"}`, cacheable for a second
+// `/health` | `{"ready","orders","degraded"}`: 200 while Caddy runs, because an edge without Redis still serves the rest of the site; `?for=orders` answers 503 where orders do
 // `/.well-known/jwks.json` | the public keys of all edges (RFC 7517), cacheable for a minute
 //
 // Requests to other paths go to the next handler; `handle_path` mounts it elsewhere.
@@ -53,7 +54,7 @@ func init() { caddy.RegisterModule(new(Status)) }
 type Status struct {
 	app   *app.App
 	log   *zap.Logger
-	cache atomic.Pointer[bookcache.Cache]
+	cache atomic.Pointer[overviewcache.Cache]
 }
 
 // CaddyModule returns the Caddy module information.
@@ -74,6 +75,9 @@ func (s *Status) Provision(ctx caddy.Context) error {
 // ServeHTTP answers the paths of the handler and passes all other requests to next.
 func (s *Status) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	saleID, sku, isItem, isKeys := asked(r)
+	if isHealth(r) {
+		return s.serveHealth(w, r)
+	}
 	if !isItem && !isKeys || r.Method == http.MethodOptions {
 		return next.ServeHTTP(w, r)
 	}
@@ -101,7 +105,7 @@ func asked(r *http.Request) (saleID, sku string, isItem, isKeys bool) {
 // Answers reports whether the handler may answer a request.
 func (s *Status) Answers(r *http.Request) bool {
 	_, _, isItem, isKeys := asked(r)
-	return isItem || isKeys
+	return isItem || isKeys || isHealth(r)
 }
 
 // serveKeys publishes the keys of all edges. An edge that does not know the others' keys

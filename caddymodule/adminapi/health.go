@@ -1,0 +1,16 @@
+package adminapi
+
+// OrdersReady is the word of Health.Orders where the edge sells.
+const OrdersReady = "ready"
+
+// Health answers GET health, and GET /health of stockgate_status.
+type Health struct {
+	// Ready says whether this edge may sell.
+	Ready bool `json:"ready"`
+	// Orders is ready, or why orders are answered with 503.
+	Orders string `json:"orders"`
+	// Lost are the sales that Redis has lost: their attempts are answered with 503.
+	Lost []string `json:"lost,omitempty"`
+	// Degraded has a sentence for each part that this edge works without.
+	Degraded []string `json:"degraded,omitempty"`
+}

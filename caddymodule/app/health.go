@@ -1,0 +1,70 @@
+package app
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
+	"github.com/stockgate/stockgate/caddymodule/internal/meter"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// The parts without which an edge can work, as the label of stockgate_degraded names them.
+const (
+	partSale    = "sale"    // a sale that Redis has lost
+	partLedger  = "ledger"  // the ledger is behind
+	partOutbox  = "outbox"  // the outbox's receiver is behind
+	partView    = "view"    // an open sale is not followed: Redis is asked about each attempt
+	partBacklog = "backlog" // outcomes that Redis does not know yet
+)
+
+var degradable = []string{partSale, partLedger, partOutbox, partView, partBacklog}
+
+// Health reports, from memory, whether the edge sells and what it works without.
+func (a *App) Health() adminapi.Health {
+	d := a.Runtime()
+	if d == nil {
+		return adminapi.Health{Orders: "stockgate has not started yet"}
+	}
+	h := adminapi.Health{Ready: true, Orders: adminapi.OrdersReady}
+	if err := d.Ready(); err != nil {
+		h.Ready, h.Orders = false, err.Error()
+	}
+	missing := a.missing()
+	h.Lost = missing[partSale]
+	for _, part := range degradable {
+		if names := missing[part]; len(names) > 0 {
+			h.Degraded = append(h.Degraded, fmt.Sprintf(sentences[part], strings.Join(names, ", ")))
+		}
+	}
+	return h
+}
+
+var sentences = map[string]string{
+	partSale:    "redis has lost %s: buyers hear unavailable; run `caddy stockgate rebuild`",
+	partLedger:  "the ledger is behind with %s: the journal grows in redis until it catches up",
+	partOutbox:  "the outbox's receiver is behind with %s",
+	partView:    "%s is not followed: redis is asked about each attempt",
+	partBacklog: "redis does not know %s outcomes yet: they are told again and again",
+}
+
+// missing returns, for each part, what is affected.
+func (a *App) missing() map[string][]string {
+	d, all := a.Runtime(), make(map[string][]string)
+	for l := range d.Catalogue().All {
+		switch {
+		case l.Lost():
+			all[partSale] = append(all[partSale], l.Sale.ID)
+		case l.Status == sale.Open && !l.IsFollowed():
+			all[partView] = append(all[partView], l.Sale.ID)
+		}
+	}
+	slices.Sort(all[partSale])
+	slices.Sort(all[partView])
+	all[partLedger], all[partOutbox] = meter.LateLedger(), meter.LateOutbox()
+	if n := d.Backlog(); n > 0 {
+		all[partBacklog] = []string{fmt.Sprint(n)}
+	}
+	return all
+}

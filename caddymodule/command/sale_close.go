@@ -1,0 +1,94 @@
+package command
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
+	"github.com/stockgate/stockgate/reservation"
+)
+
+// closeSale closes a sale, says what stays held, and writes its tally if the command has
+// --export. On a terminal it asks first: a closed sale cannot be opened again.
+func closeSale(c *call) error {
+	id := c.args[0]
+	if !c.flag("yes") && c.onTerminal() {
+		open, err := c.stays(id)
+		if err != nil {
+			return err
+		}
+		if err := c.agreed(id, "Closing "+id+" is for good: it cannot be opened again."+open); err != nil {
+			return err
+		}
+	}
+	if c.cmd.Flags().Changed("export") {
+		return c.closeAndExport()
+	}
+	if err := changeStatus("close")(c); err != nil {
+		return err
+	}
+	if c.flag("json") {
+		return nil
+	}
+	open, err := c.stays(id)
+	if err != nil {
+		return fmt.Errorf("it is closed, and what stays held cannot be read: %w", err)
+	}
+	c.printf("%s", strings.TrimPrefix(open+"\n", "\n"))
+	return nil
+}
+
+func (c *call) closeAndExport() error {
+	e, err := c.beginExport(c.text("export"))
+	if err != nil {
+		return err
+	}
+	var s adminapi.SaleStatus
+	raw, err := c.fetch(http.MethodPost, "sales/"+segment(c.args[0])+"/close", nil, &s)
+	if err != nil {
+		e.giveUp()
+		if c.flag("json") {
+			_, _ = c.cmd.OutOrStdout().Write(raw)
+		}
+		return err
+	}
+	fmt.Fprintf(e.words(c), "%s is %s\n", s.ID, s.Status)
+	return c.export(e)
+}
+
+// stays says, in lines that begin with a line feed, what of a sale is not decided yet.
+func (c *call) stays(id string) (string, error) {
+	var b reservation.SaleStock
+	if _, err := c.fetch(http.MethodGet, "sales/"+segment(id), nil, &b); err != nil {
+		return "", err
+	}
+	var held, doubt int64
+	for _, cell := range b.Items {
+		held += cell.Held
+		doubt += cell.InDoubt
+	}
+	var lines strings.Builder
+	if held > 0 {
+		fmt.Fprintf(&lines, "\n  %d units stay held: they are sold, or free again, by their deadline", held)
+	}
+	if doubt > 0 {
+		fmt.Fprintf(&lines, "\n  %d units stay in doubt until they are resolved: 'caddy stockgate holds %s' lists them", doubt, id)
+	}
+	if b.Unbacked > 0 {
+		fmt.Fprintf(&lines, "\n  %d orders have no stock: 'caddy stockgate holds %s --state unbacked' lists them", b.Unbacked, id)
+	}
+	return lines.String(), nil
+}
+
+// agreed asks on the terminal, and returns an error unless the answer is word.
+func (c *call) agreed(word, question string) error {
+	fmt.Fprintf(c.cmd.ErrOrStderr(), "%s\nType %s to go on: ", question, word)
+	line, _ := bufio.NewReader(c.cmd.InOrStdin()).ReadString('\n')
+	if strings.TrimSpace(line) != word {
+		return errors.New("not confirmed: nothing was changed")
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+package operator
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
+)
+
+// noApp is the answer while no configuration with a stockgate app runs.
+const noApp = "no stockgate app is running: is there a `stockgate` block in the global options?"
+
+// write answers in JSON. Unlike Caddy's own encoder it leaves <, > and & as they are: the
+// answers are read in a terminal, and never by a browser as HTML.
+func write(w http.ResponseWriter, status int, answer any) error {
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body) // ends with a line feed
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(answer); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
+	w.WriteHeader(status)
+	_, _ = w.Write(body.Bytes())
+	return nil
+}
+
+// refuse answers with an error and logs it, as Caddy does with errors of its own endpoints.
+func refuse(w http.ResponseWriter, e caddy.APIError) error {
+	caddy.Log().Named("admin.api.stockgate").Error("request error", zap.Error(e), zap.Int("status_code", e.HTTPStatus))
+	return write(w, e.HTTPStatus, e)
+}
