@@ -1,0 +1,270 @@
+package caddymodule_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/stockgate/stockgate/caddymodule/internal/meter"
+	"github.com/stockgate/stockgate/internal/sitetest"
+	"github.com/stockgate/stockgate/journal"
+)
+
+const observability = "../examples/observability/"
+
+// alertRules reads the rules that operators load.
+func alertRules(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(observability + "stockgate.rules.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Groups []struct {
+			Rules []struct{ Alert, Expr string }
+		}
+	}
+	if err := yaml.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	rules := make(map[string]string)
+	for _, g := range file.Groups {
+		for _, r := range g.Rules {
+			rules[r.Alert] = r.Expr
+		}
+	}
+	return rules
+}
+
+var stockgateLine = regexp.MustCompile(`(?m)^stockgate_[^r].*$`)
+
+var metricName = regexp.MustCompile(`stockgate_[a-z_]+`)
+
+// Rules and dashboard use only metrics that the program has.
+func TestObservabilityNamesMetrics(t *testing.T) {
+	page, err := os.ReadFile("../docs/operate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dashboard, err := os.ReadFile(observability + "stockgate.dashboard.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var board struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal(dashboard, &board); err != nil || len(board.Panels) < 10 {
+		t.Fatalf("the dashboard has %d panels: %v", len(board.Panels), err)
+	}
+	exprs := alertRules(t)
+	for _, p := range board.Panels {
+		for i, target := range p.Targets {
+			exprs[fmt.Sprintf("%s %d", p.Title, i)] = target.Expr
+		}
+	}
+	for where, expr := range exprs {
+		for _, name := range metricName.FindAllString(expr, -1) {
+			if !strings.Contains(string(page), "`"+strings.TrimSuffix(name, "_bucket")) {
+				t.Errorf("%s: no metric %s is documented", where, name)
+			}
+		}
+	}
+}
+
+// metrics are the series of Stockgate in a scrape, and which of them count up.
+type metrics struct {
+	values   map[string]float64
+	counters map[string]bool
+}
+
+func scrape(t *testing.T, s *sitetest.Site) metrics {
+	t.Helper()
+	m := metrics{map[string]float64{}, map[string]bool{}}
+	types := make(map[string]string)
+	lines := bufio.NewScanner(strings.NewReader(s.Get("/metrics").Body))
+	for lines.Scan() {
+		line := lines.Text()
+		if f := strings.Fields(line); len(f) == 4 && f[1] == "TYPE" {
+			types[f[2]] = f[3]
+		}
+		if !strings.HasPrefix(line, "stockgate_") {
+			continue
+		}
+		at := strings.LastIndexByte(line, ' ')
+		v, err := strconv.ParseFloat(line[at+1:], 64)
+		if err != nil {
+			t.Fatalf("%v in %s", err, line)
+		}
+		m.values[line[:at]] = v
+		kind := types[metricName.FindString(line)]
+		m.counters[line[:at]] = kind == "counter" || kind == "" // of a histogram: _bucket, _sum, _count
+	}
+	return m
+}
+
+// Every alert fires when what it is about has happened to a running edge, and none before. The
+// metrics are those that the edge exports before and after; promtool evaluates the rules on
+// them, as if the cause went on for a quarter of an hour.
+func TestEveryAlertFires(t *testing.T) {
+	server, app := sitetest.Redis(t)
+	app["redis"].(map[string]any)["timeout"] = "200ms"
+	s := sitetest.Open(t, app)
+	s.OpenSale()
+	s.Eventually("all metrics", func() (string, bool) {
+		m := s.Get("/metrics").Body
+		return strings.Join(stockgateLine.FindAllString(m, -1), "\n"), strings.Contains(m, `stockgate_balanced{sale="double11"} 1`) && strings.Contains(m, `stockgate_degraded{part="view"} 0`)
+	})
+	healthy := scrape(t, s)
+	key := func(name string) string { return "stockgate:{double11.0}:" + name }
+	redis := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	client, ctx := server.Client(), t.Context()
+	causes := []struct {
+		alert string
+		cause func()
+		until string // in the metrics
+		undo  func()
+	}{
+		{"StockgateInDoubt", func() {
+			sitetest.NewShopper(t, server).Doubts(time.Hour, map[string]string{"r1": "timeout"}, "r1")
+			redis(client.ZIncrBy(ctx, key("in_doubt"), -700_000, "r1").Err()) // it became so 700 s ago
+		}, `stockgate_oldest_in_doubt_seconds{sale="double11"} [7-9]\d\d`, nil},
+		{"StockgateUnbacked", func() { redis(client.ZIncrBy(ctx, key("unbacked"), 1, "r9").Err()) }, `stockgate_unbacked{sale="double11"} 1`,
+			func() { redis(client.ZRem(ctx, key("unbacked"), "r9").Err()) }},
+		{"StockgateClockStepped", func() { redis(client.HSet(ctx, key("meta"), "lead", 5000).Err()) }, `stockgate_clock_lead_seconds{sale="double11"} [45]`, nil},
+		{"StockgateNotBalanced", func() { redis(client.HSet(ctx, key("cells"), "plain", "100 1 0 0 0").Err()) }, `stockgate_balanced{sale="double11"} 0`, nil},
+		{"StockgateAroundGate", func() { meter.All().Around.WithLabelValues("passed").Inc() }, `stockgate_around_total{answer="passed"} [1-9]`, nil},
+		{"StockgateSlowReserve", func() {
+			for range 100 {
+				meter.Edge{}.Reserved(300 * time.Millisecond)
+			}
+		}, `stockgate_reserve_seconds_count [1-9]\d\d`, nil},
+		{"StockgateLedgerBehind", func() { meter.JournalService{}.Journal("double11", journal.Head{Age: 2 * time.Minute}, true) }, `stockgate_ledger_lag_seconds{sale="double11"} 120`,
+			func() { meter.JournalService{}.NoJournal("double11") }},
+		{"StockgateOutboxBehind", func() { meter.JournalService{}.OutboxLag("double11", 5, 2*time.Minute) }, `stockgate_outbox_lag_seconds{sale="double11"} 120`,
+			func() { meter.JournalService{}.NoOutbox("double11") }},
+		{"StockgateBacklog", func() { meter.Edge{}.BacklogDropped() }, `stockgate_backlog_dropped_total [1-9]`, nil},
+		{"StockgateSaleLost", func() {
+			keys, err := client.Keys(ctx, key("*")).Result()
+			redis(err)
+			redis(client.Del(ctx, keys...).Err())
+		}, `stockgate_sale_lost{sale="double11"} 1`, func() {
+			sitetest.Do[any](s, "PUT", "/stockgate/sales/double11?new=1", sitetest.SaleFile)
+			sitetest.Do[any](s, "POST", "/stockgate/sales/double11/open", "")
+		}},
+		{"StockgateRedisErrors", server.Stop, `stockgate_redis_errors_total{during="watch"} [1-9]\d`, nil},
+		{"StockgateNotReady", func() {}, `stockgate_ready 0`, nil},
+		{"StockgateDegraded", func() {}, `stockgate_degraded{part="view"} 1`, nil},
+	}
+	made := []string{"StockgateDown"}
+	for i, c := range causes {
+		c.cause()
+		if strings.Contains(c.until, "double11") && i < 4 { // overviews are read anew when the journal goes on
+			sitetest.NewShopper(t, server).Hold(fmt.Sprint("moves", i), "plain", 1, time.Hour)
+		}
+		so := regexp.MustCompile(`(?m)^` + strings.NewReplacer("{", `\{`, "}", `\}`).Replace(c.until))
+		s.Eventually(c.until, func() (string, bool) {
+			m := s.Get("/metrics").Body
+			return strings.Join(stockgateLine.FindAllString(m, -1), "\n"), so.MatchString(m)
+		})
+		firing(t, c.alert, healthy, scrape(t, s))
+		if c.undo != nil {
+			c.undo()
+		}
+		made = append(made, c.alert)
+	}
+	firing(t, "StockgateDown", metrics{values: map[string]float64{"up": 1}}, metrics{values: map[string]float64{"up": 0}})
+	for alert := range alertRules(t) {
+		if !slices.Contains(made, alert) {
+			t.Errorf("no test makes the cause of %s", alert)
+		}
+	}
+}
+
+// firing checks that an alert does not fire while the metrics are those of before, and fires
+// when they have been those of after for a while.
+func firing(t *testing.T, alert string, before, after metrics) {
+	t.Helper()
+	const healthy, wrong = 60, 180 // samples, one in 5 s
+	type series struct {
+		Series string `yaml:"series"`
+		Values string `yaml:"values"`
+	}
+	var input []series
+	for name, v := range after.values {
+		was, known := before.values[name]
+		if !known && after.counters[name] {
+			was, known = 0, true
+		}
+		step, first := 0.0, fmt.Sprintf("%gx%d", was, healthy-1)
+		if after.counters[name] {
+			step = v - was // the cause goes on
+		}
+		if !known {
+			first = fmt.Sprintf("_x%d", healthy-1)
+		}
+		input = append(input, series{name, fmt.Sprintf("%s %g+%gx%d", first, v, step, wrong)})
+	}
+	expr := fmt.Sprintf(`sum(min_over_time(ALERTS{alertname=%q,alertstate="firing"}[5s])) > bool 0 or vector(0)`, alert)
+	check := func(at string, want float64) map[string]any {
+		return map[string]any{"expr": expr, "eval_time": at, "exp_samples": []any{map[string]any{"labels": "{}", "value": want}}}
+	}
+	rules, err := filepath.Abs(observability + "stockgate.rules.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "test.yml")
+	text, err := yaml.Marshal(map[string]any{
+		"rule_files": []string{rules}, "evaluation_interval": "5s",
+		"tests": []any{map[string]any{"interval": "5s", "input_series": input, "promql_expr_test": []any{check("4m", 0), check("14m", 1)}}},
+	})
+	if err == nil {
+		err = os.WriteFile(file, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), "promtool", "test", "rules", file).CombinedOutput(); err != nil {
+		t.Errorf("%s: %v\n%s", alert, err, out)
+	}
+}
+
+// A real Prometheus takes the rules, scrapes an edge through its configuration, and fires the
+// alert of a lost sale.
+func TestPrometheusFires(t *testing.T) {
+	out, err := exec.Command("promtool", "check", "rules", observability+"stockgate.rules.yml").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	server, app := sitetest.Redis(t)
+	s := sitetest.Open(t, app)
+	s.OpenSale()
+	p := startPrometheus(t, s)
+	p.until("the edge is scraped", `/api/v1/query?query=stockgate_ready`, `"1"]`)
+	keys, err := server.Client().Keys(t.Context(), "stockgate:{double11.0}:*").Result()
+	if err == nil {
+		err = server.Client().Del(t.Context(), keys...).Err()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.until("the alert fires", `/api/v1/alerts`, `"alertname":"StockgateSaleLost"`)
+}
