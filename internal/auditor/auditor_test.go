@@ -106,7 +106,7 @@ func TestEveryBrokenPromiseIsNamed(t *testing.T) {
 		{"a unit that is missing in Redis", auditor.Balance, `is "2 0 0 0 1"`, func(s *told) { s.shard.Cells["7"] = "2 0 0 0 1" }},
 		{"a cell that is gone", auditor.Balance, `is "0 0 0 0 0"`, func(s *told) { delete(s.shard.Cells, "7") }},
 		{"a journal with a gap", auditor.Balance, "gap", func(s *told) { s.entries[5].ID = "7-0" }},
-		{"a sale in the books that the shop does not have", auditor.Balance, "the shop has no such order", func(s *told) { s.Orders = s.Orders[:1] }},
+		{"a sale in the movements that the shop does not have", auditor.Balance, "the shop has no such order", func(s *told) { s.Orders = s.Orders[:1] }},
 		{"a duplicate order", auditor.AtMostOnce, "two orders of reservation r1", func(s *told) {
 			again := *s.Orders[0]
 			again.Key = ""
@@ -172,5 +172,21 @@ func TestEveryBrokenPromiseIsNamed(t *testing.T) {
 			}
 			t.Errorf("found %v, want %s: …%s…", found, test.promise, test.text)
 		})
+	}
+}
+
+// While the link to the shop is cut its other routes answer 502; at any other time they must not.
+func TestOtherRoutesWithoutTheShop(t *testing.T) {
+	for _, away := range []bool{false, true} {
+		s := truth()
+		s.ShopAway = away
+		s.Attempts[3].Status, s.Attempts[3].Proof = 502, ""
+		if found := s.judged(t); len(found) == 0 != away {
+			t.Errorf("with the shop away %v, a 502 breaks %v", away, found)
+		}
+		s.Attempts[3].Status = 503
+		if found := s.judged(t); len(found) == 0 {
+			t.Errorf("with the shop away %v, a 503 of another route breaks nothing", away)
+		}
 	}
 }

@@ -96,6 +96,7 @@ type History struct {
 
 	// What the scenario itself does, so that it is no fault of the product.
 	ShopFails   bool // the shop breaks connections or answers nonsense
+	ShopAway    bool // the link to the shop is cut: its other routes answer 502 too
 	EdgesDie    bool // connections of buyers may break
 	ByOperators bool // reservations are also resolved by operators
 	Tampered    bool // the keys in Redis were damaged: cells are judged, indexes are not

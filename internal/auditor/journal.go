@@ -14,13 +14,13 @@ type Units struct {
 
 // Movement is one movement of stock, as docs/journal.md has it.
 type Movement struct {
-	Seq, Time  int64
-	Kind, ID   string
-	Was        string
-	Lines      []Units
-	Cause      string
-	Record     string
-	CarriesNow bool // the first of another epoch: what a rebuild has carried over begins here
+	Seq, Time int64
+	Kind, ID  string
+	Was       string
+	Lines     []Units
+	Cause     string
+	Record    string
+	Merges    bool // the first of another epoch: what a rebuild has merged begins here
 }
 
 func (m Movement) String() string {

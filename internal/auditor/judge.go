@@ -8,24 +8,35 @@ import (
 
 // Judge names every promise that the history breaks.
 func Judge(h *History) []Violation {
-	var found []Violation
-	books := map[string]*Books{}
-	for _, s := range h.Shards {
-		b, more := Replay(s.Sale, s.Movements)
-		books[s.Sale] = b
-		found = append(found, more...)
-		found = append(found, judgeShard(h, s, b)...)
-	}
-	for _, judge := range []func(*History, map[string]*Books) []Violation{
+	replayed, found := JudgeShards(h)
+	return append(found, JudgePromises(h, replayed)...)
+}
+
+// JudgePromises compares what buyers heard and the shop took with what the movements say.
+func JudgePromises(h *History, replayed map[string]*Replayed) (found []Violation) {
+	for _, judge := range []func(*History, map[string]*Replayed) []Violation{
 		judgeTokens, judgeStock, judgeOrders, judgeKeys, judgeAnswers, judgeLimits, judgeHoarding,
 	} {
-		found = append(found, judge(h, books)...)
+		found = append(found, judge(h, replayed)...)
 	}
 	return found
 }
 
+// JudgeShards looks at what Redis keeps, and at nothing else: it must agree with itself, also
+// after a loss. It returns what the movements of each sale say.
+func JudgeShards(h *History) (replayed map[string]*Replayed, found []Violation) {
+	replayed = map[string]*Replayed{}
+	for _, s := range h.Shards {
+		b, more := Replay(s.Sale, s.Movements)
+		replayed[s.Sale] = b
+		found = append(found, more...)
+		found = append(found, judgeShard(h, s, b)...)
+	}
+	return replayed, found
+}
+
 // judgeShard compares what Redis keeps with what the movements say.
-func judgeShard(h *History, s *Shard, b *Books) (found []Violation) {
+func judgeShard(h *History, s *Shard, b *Replayed) (found []Violation) {
 	for _, name := range keysOf(b.Cells, s.Cells) {
 		want, have := "0 0 0 0 0", "0 0 0 0 0"
 		if c := b.Cells[name]; c != nil {
@@ -63,7 +74,7 @@ func judgeShard(h *History, s *Shard, b *Books) (found []Violation) {
 }
 
 // judgeTokens: no order reaches the shop without a token that is good for it.
-func judgeTokens(h *History, _ map[string]*Books) (found []Violation) {
+func judgeTokens(h *History, _ map[string]*Replayed) (found []Violation) {
 	for _, o := range h.Orders {
 		if o.Problem != "" {
 			found = append(found, broken(ValidToken, "%s", o.Problem).with(o))
@@ -72,9 +83,9 @@ func judgeTokens(h *History, _ map[string]*Books) (found []Violation) {
 	return limited(found)
 }
 
-// judgeStock: the shop sells no more of a cell than operators put on sale, and the books
+// judgeStock: the shop sells no more of a cell than operators put on sale, and the movements
 // know no other stock than theirs.
-func judgeStock(h *History, books map[string]*Books) (found []Violation) {
+func judgeStock(h *History, replayed map[string]*Replayed) (found []Violation) {
 	sold := map[string]map[string]int64{}
 	for _, o := range h.Orders {
 		if !o.Taken || o.Again || o.Sale == "" {
@@ -89,26 +100,26 @@ func judgeStock(h *History, books map[string]*Books) (found []Violation) {
 	}
 	for sale, cells := range sold {
 		for cell, units := range cells {
-			if most := h.Stock[sale][cell]; units > most && !returned(books[sale]) {
+			if most := h.Stock[sale][cell]; units > most && !returned(replayed[sale]) {
 				found = append(found, broken(NoOversell, "the shop took orders of %d units of cell %s in sale %s, which has %d", units, cell, sale, most))
 			}
 		}
 	}
-	for sale, b := range books {
+	for sale, b := range replayed {
 		for cell, t := range b.Cells {
 			if most := h.Stock[sale][cell]; t.Stock > most {
-				found = append(found, broken(NoOversell, "the books of sale %s have %d units of cell %s; operators loaded %d", sale, t.Stock, cell, most))
+				found = append(found, broken(NoOversell, "the movements of sale %s load %d units of cell %s; operators loaded %d", sale, t.Stock, cell, most))
 			}
 		}
 	}
 	return found
 }
 
-func returned(b *Books) bool { return b != nil && len(b.Back) > 0 }
+func returned(b *Replayed) bool { return b != nil && len(b.Back) > 0 }
 
 // judgeOrders: each order that the shop took is backed by units, and nothing is sold in the
-// books that the shop does not have.
-func judgeOrders(h *History, books map[string]*Books) (found []Violation) {
+// movements that the shop does not have.
+func judgeOrders(h *History, replayed map[string]*Replayed) (found []Violation) {
 	taken, seen := map[string]*Order{}, map[string]bool{}
 	for _, o := range h.Orders {
 		seen[o.JTI] = true
@@ -119,7 +130,7 @@ func judgeOrders(h *History, books map[string]*Books) (found []Violation) {
 			found = append(found, broken(AtMostOnce, "the shop took two orders of reservation %s", o.JTI).with(first, o))
 		}
 		taken[o.JTI] = o
-		b := books[o.Sale]
+		b := replayed[o.Sale]
 		if b == nil {
 			continue
 		}
@@ -132,7 +143,7 @@ func judgeOrders(h *History, books map[string]*Books) (found []Violation) {
 	if h.ByOperators {
 		return limited(found)
 	}
-	for sale, b := range books {
+	for sale, b := range replayed {
 		for id, state := range b.States {
 			switch {
 			case state == "confirmed" && taken[id] == nil:

@@ -16,7 +16,7 @@ var late = map[string]bool{
 var repeats = map[string]bool{"duplicate": true, "in_doubt": true, "already_ordered": true, "pending": true, "key_reused": true}
 
 // judgeKeys: one key is one order, and its buyer gets that answer ever after.
-func judgeKeys(h *History, _ map[string]*Books) (found []Violation) {
+func judgeKeys(h *History, _ map[string]*Replayed) (found []Violation) {
 	orders := map[[2]string]*Order{}
 	for _, o := range h.Orders {
 		if o.Key == "" || !o.Taken || o.Again {
@@ -66,7 +66,7 @@ func sameOrder(a, b *Attempt) bool {
 }
 
 // judgeAnswers: success is said by the shop alone, a refusal is one, and every other route works.
-func judgeAnswers(h *History, _ map[string]*Books) []Violation {
+func judgeAnswers(h *History, _ map[string]*Replayed) []Violation {
 	var success, refused, closed, browse []Violation
 	proofs, byAttempt, byID := map[string]*Order{}, map[string]*Order{}, map[string]*Order{}
 	for _, o := range h.Orders {
@@ -83,7 +83,7 @@ func judgeAnswers(h *History, _ map[string]*Books) []Violation {
 			continue
 		}
 		if a.Browse {
-			if a.Status != 200 || a.Proof != "browse" {
+			if away := h.ShopAway && a.Status == 502; !away && (a.Status != 200 || a.Proof != "browse") {
 				browse = append(browse, broken(FailClosed, "another route of the site answered %d", a.Status).with(a))
 			}
 			continue

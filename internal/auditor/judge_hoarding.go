@@ -13,7 +13,7 @@ type Hoarding struct {
 }
 
 // judgeHoarding: honest buyers get at least half of what is sold under hoarders.
-func judgeHoarding(h *History, _ map[string]*Books) (found []Violation) {
+func judgeHoarding(h *History, _ map[string]*Replayed) (found []Violation) {
 	bought := map[string]int64{}
 	for _, o := range h.Orders {
 		if !o.Taken || o.Again {

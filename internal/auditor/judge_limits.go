@@ -8,7 +8,7 @@ import (
 // judgeCharges: each counter of a limit is what its reservations cost; what was refused,
 // released or expired costs nothing. A counter whose window is over may be gone, and with
 // returned units a part is given back: those are left out.
-func judgeCharges(s *Shard, b *Books) (found []Violation) {
+func judgeCharges(s *Shard, b *Replayed) (found []Violation) {
 	charged, pending := map[string]int64{}, map[string]int64{}
 	skip := map[string]bool{}
 	for id, state := range b.States {
@@ -43,7 +43,7 @@ func judgeCharges(s *Shard, b *Books) (found []Violation) {
 
 // judgeLimits: no buyer has more than the limit, and no buyer hears that the limit is reached
 // whose attempts cannot have reached it. Only what a buyer asked before counts.
-func judgeLimits(h *History, _ map[string]*Books) (found []Violation) {
+func judgeLimits(h *History, _ map[string]*Replayed) (found []Violation) {
 	if h.Max == 0 {
 		return nil
 	}

@@ -26,6 +26,7 @@ type Server struct {
 	t        T
 	dir      string // redis.conf, redis.log and what Redis persists
 	port     int
+	tlsPort  int // 0: none
 	password string
 	proc     *process // the running process, or the last one
 }
@@ -34,8 +35,9 @@ type Server struct {
 type Option func(*options)
 
 type options struct {
-	lines    []string
-	password string
+	lines            []string
+	password         string
+	certificate, key string
 }
 
 // Config adds lines to redis.conf, as "appendonly yes" or "maxmemory 10mb".
@@ -47,6 +49,12 @@ func Config(lines ...string) Option {
 // Password makes the server require a password.
 func Password(password string) Option {
 	return func(o *options) { o.password = password }
+}
+
+// TLS makes the server listen at TLSAddr with a certificate and its key, which are files. At
+// Addr it listens without TLS.
+func TLS(certificate, key string) Option {
+	return func(o *options) { o.certificate, o.key = certificate, key }
 }
 
 // Start runs a redis-server (7 or newer) and returns when it answers. It is
@@ -66,6 +74,11 @@ func Start(t T, opts ...Option) *Server {
 			t.Fatalf("redistest: %v", err)
 		}
 		s.port = port
+		if o.certificate != "" {
+			if s.tlsPort, err = freePort(); err != nil {
+				t.Fatalf("redistest: %v", err)
+			}
+		}
 		if err := s.configure(o); err != nil {
 			t.Fatalf("redistest: write redis.conf: %v", err)
 		}
@@ -83,6 +96,9 @@ func Start(t T, opts ...Option) *Server {
 
 // Addr is host:port of the server; it stays the same over restarts.
 func (s *Server) Addr() string { return "127.0.0.1:" + strconv.Itoa(s.port) }
+
+// TLSAddr is host:port where the server speaks TLS.
+func (s *Server) TLSAddr() string { return "127.0.0.1:" + strconv.Itoa(s.tlsPort) }
 
 // Dir is the server's working directory.
 func (s *Server) Dir() string { return s.dir }
@@ -105,6 +121,9 @@ func (s *Server) configure(o options) error {
 	}
 	if o.password != "" {
 		lines = append(lines, "requirepass "+strconv.Quote(o.password))
+	}
+	if o.certificate != "" {
+		lines = append(lines, "tls-port "+strconv.Itoa(s.tlsPort), "tls-cert-file "+strconv.Quote(o.certificate), "tls-key-file "+strconv.Quote(o.key), "tls-auth-clients no")
 	}
 	lines = append(lines, o.lines...)
 	text := strings.Join(lines, "\n") + "\n"

@@ -67,10 +67,10 @@ func (a *attack) outlived(sale string) {
 	s, err := rig.Collect(a.redis.Addr(), sale)
 	a.must(err)
 	now := time.Now().Unix()
-	books, _ := auditor.Replay(sale, s.Movements)
+	replayed, _ := auditor.Replay(sale, s.Movements)
 	n := 0
 	for _, o := range a.h.Orders {
-		if o.Sale == sale && books.States[o.JTI] == "expired" && o.Expires > now+1 {
+		if o.Sale == sale && replayed.States[o.JTI] == "expired" && o.Expires > now+1 {
 			n++
 			if n == 1 {
 				a.violated(auditor.ValidToken, "the hold of %s has expired, and its token is valid for %d s more", o, o.Expires-now)

@@ -70,7 +70,7 @@ var reloads = scenario{
 
 var stormOfOperators = scenario{
 	name: "storm-of-operators", short: true,
-	about: "Operators apply files, add stock, pause, open, change lists and ask for everything, all at once at two edges under buyers: the books have exactly what operators were told",
+	about: "Operators apply files, add stock, pause, open, change lists and ask for everything, all at once at two edges under buyers: the stock is exactly what operators were told",
 	run: func(a *attack) {
 		a.stage(2, rig.Site{App: "list vips redis\n\t\tlist bad redis", Gate: "deny bad"})
 		a.h.Max = 2
@@ -120,9 +120,9 @@ var stormOfOperators = scenario{
 		a.count("commands that failed", int(failed.Load()))
 		s, err := rig.Collect(a.redis.Addr(), "storm")
 		a.must(err)
-		books, _ := auditor.Replay("storm", s.Movements)
-		if have, least := books.Cells["7"].Stock, 50+added.Load(); have < least {
-			a.violated(auditor.Balance, "operators were told that %d units are loaded, the books have %d", least, have)
+		replayed, _ := auditor.Replay("storm", s.Movements)
+		if have, least := replayed.Cells["7"].Stock, 50+added.Load(); have < least {
+			a.violated(auditor.Balance, "operators were told that %d units are loaded, the movements say %d", least, have)
 		}
 	},
 }

@@ -28,9 +28,9 @@ var emptied = scenario{
 		a.settle()
 		a.until("the ledger has everything", func() bool {
 			text, err := a.edges[0].Metrics()
-			return err == nil && metric(text, "stockgate_ledger_lag_movements") == 0 && strings.Contains(text, "stockgate_ledger_lag_movements")
+			return err == nil && rig.Metric(text, "stockgate_ledger_lag_movements") == 0 && strings.Contains(text, "stockgate_ledger_lag_movements")
 		})
-		before, err := rig.Collect(a.redis.Addr(), "emptied") // after it there are no books to judge
+		before, err := rig.Collect(a.redis.Addr(), "emptied") // after it there is nothing left to judge
 		a.must(err)
 		a.h.Shards, a.sales = append(a.h.Shards, before), nil
 

@@ -28,7 +28,7 @@ var hoarding = scenario{
 			a.h.Hoarding.Fakes[fake(i)] = true
 		}
 		during(a.hoard, func() {
-			a.until("hoarders hold all units of the control", func() bool { return itemState(a.edges[0], "unbounded", "8") == "all_held" })
+			a.until("hoarders hold all units of the control", func() bool { return a.edges[0].ItemState("unbounded", "8") == "all_held" })
 			during(a.honest, func() { time.Sleep(time.Duration(a.size(4, 8)) * hoardedFor) })
 		})
 		a.settle()

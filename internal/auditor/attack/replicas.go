@@ -15,22 +15,9 @@ var failover = scenario{
 	name: "failover", short: true,
 	about: "With replica_acks 1 the replica hears nothing any more, then it is promoted: what the shop, buyers and operators were told before is there (confirm, extend, release, return, pause, stock add, a sale file, orders); without a replica the edge says that it is not ready",
 	run: func(a *attack) {
-		a.startRedis(false)
-		primary := a.redis
-		replication, err := rig.NewProxy(primary.Addr())
-		a.must(err)
-		door, err := rig.NewProxy(primary.Addr())
-		a.must(err)
-		a.cleanup = append(a.cleanup, replication.Close, door.Close)
-		host, port, _ := strings.Cut(replication.Addr(), ":")
-		replica := a.newRedis(false, "replicaof "+host+" "+port, "repl-diskless-sync-delay 0")
-		a.until("the replica follows", func() bool {
-			info, err := replica.Do("INFO", "replication")
-			text, _ := info.(string)
-			return err == nil && strings.Contains(text, "master_link_status:up")
-		})
+		r := a.startReplicated()
 		site := a.backend("10m")
-		site.Redis = fmt.Sprintf("%s {\n\t\ttimeout 5s\n\t\treplica_acks 1 500ms\n\t}", door.Addr())
+		site.Redis = fmt.Sprintf("%s {\n\t\ttimeout 5s\n\t\treplica_acks 1 500ms\n\t}", r.door.Addr())
 		a.stage(1, site)
 		a.shop.Later, a.h.ByOperators = true, true
 		a.sell("failover", one(40), "")
@@ -42,17 +29,13 @@ var failover = scenario{
 			a.must(fmt.Errorf("confirm: %d %s", status, why))
 		}
 		a.shop.Take(ids[0])
-		promises := a.underDeafReplica(replication, ids)
+		promises := a.underDeafReplica(r.replication, ids)
 
-		primary.Kill()
-		replication.Cut()
-		_, err = replica.Do("REPLICAOF", "NO", "ONE")
+		r.promote(a)
+		r.lead(a)
+		shard, err := rig.Collect(r.replica.Addr(), "failover")
 		a.must(err)
-		a.redis = replica
-		door.Lead(replica.Addr())
-		shard, err := rig.Collect(replica.Addr(), "failover")
-		a.must(err)
-		meta, err := replica.Do("HGET", rig.Key("failover", "meta"), "status")
+		meta, err := r.replica.Do("HGET", rig.Key("failover", "meta"), "status")
 		a.must(err)
 		for _, p := range promises {
 			if !p.kept(shard, fmt.Sprint(meta)) {
@@ -62,7 +45,7 @@ var failover = scenario{
 		a.soon("the edge says that it is not ready: nothing acknowledges", func() (bool, string) {
 			a.crowd.Buy(a.doors[0], crowd.Wish{Buyer: "late", Lines: crowd.Units("7", 1)})
 			text, err := a.edges[0].Metrics()
-			return err == nil && strings.Contains(text, "\nstockgate_ready") && metric(text, "stockgate_ready") == 0, "stockgate_ready is 1"
+			return err == nil && strings.Contains(text, "\nstockgate_ready") && rig.Metric(text, "stockgate_ready") == 0, "stockgate_ready is 1"
 		})
 	},
 }
@@ -71,6 +54,48 @@ var failover = scenario{
 type promise struct {
 	what string
 	kept func(s *auditor.Shard, status string) bool
+}
+
+// replicated is a Redis with a replica. Edges reach it through the door, which leads to the
+// replica after that is promoted; replication is the link between the two.
+type replicated struct {
+	primary, replica  *rig.Redis
+	door, replication *rig.Proxy
+}
+
+// startReplicated starts both, and waits until the replica follows.
+func (a *attack) startReplicated() *replicated {
+	a.startRedis(false)
+	r := &replicated{primary: a.redis}
+	var err error
+	r.replication, err = rig.NewProxy(r.primary.Addr())
+	a.must(err)
+	r.door, err = rig.NewProxy(r.primary.Addr())
+	a.must(err)
+	a.cleanup = append(a.cleanup, r.replication.Close, r.door.Close)
+	r.replica = a.newReplica(r.replication.Addr())
+	return r
+}
+
+// newReplica starts a Redis that replicates the one at an address, and waits until it follows.
+func (a *attack) newReplica(of string) *rig.Redis {
+	replica := a.newRedis(false, "repl-diskless-sync-delay 0")
+	a.must(replica.Follow(of))
+	a.until("the replica follows", replica.Follows)
+	return replica
+}
+
+// promote kills the primary and makes the replica the master.
+func (r *replicated) promote(a *attack) {
+	r.primary.Kill()
+	r.replication.Cut()
+	a.must(r.replica.Promote())
+}
+
+// lead brings the edges to the replica.
+func (r *replicated) lead(a *attack) {
+	a.redis = r.replica
+	r.door.Lead(r.replica.Addr())
 }
 
 // underDeafReplica does every operation while the replica gets nothing, and returns those that
@@ -133,46 +158,24 @@ var answersWithAcks = scenario{
 	name: "failover-of-orders", short: true,
 	about: "With replica_acks 1 and outcome response the replica goes deaf in the middle of orders and is promoted: no order that a buyer was told of is on sale again",
 	run: func(a *attack) {
-		a.startRedis(false)
-		primary := a.redis
-		replication, err := rig.NewProxy(primary.Addr())
-		a.must(err)
-		door, err := rig.NewProxy(primary.Addr())
-		a.must(err)
-		a.cleanup = append(a.cleanup, replication.Close, door.Close)
-		host, port, _ := strings.Cut(replication.Addr(), ":")
-		replica := a.newRedis(false, "replicaof "+host+" "+port, "repl-diskless-sync-delay 0")
-		a.until("the replica follows", func() bool {
-			info, err := replica.Do("INFO", "replication")
-			text, _ := info.(string)
-			return err == nil && strings.Contains(text, "master_link_status:up")
-		})
-		a.stage(1, rig.Site{Redis: fmt.Sprintf("%s {\n\t\ttimeout 5s\n\t\treplica_acks 1 500ms\n\t}", door.Addr())})
+		r := a.startReplicated()
+		a.stage(1, rig.Site{Redis: fmt.Sprintf("%s {\n\t\ttimeout 5s\n\t\treplica_acks 1 500ms\n\t}", r.door.Addr())})
 		n := a.size(60, 400)
 		a.sell("orders", one(int64(n)), "")
 		var orders atomic.Int64
 		a.shop.Conduct = func(*auditor.Order) shop.Conduct {
 			if orders.Add(1) == int64(n/3) {
-				replication.Stall()
+				r.replication.Stall()
 			}
 			return shop.Sells
 		}
 		crowd.Rush(n, 6, nil, func(i int) {
 			a.crowd.Buy(a.doors[0], crowd.Wish{Buyer: fmt.Sprintf("b%d", i), Lines: crowd.Units("7", 1)})
 		})
-		primary.Kill()
-		replication.Cut()
-		_, err = replica.Do("REPLICAOF", "NO", "ONE")
-		a.must(err)
+		r.promote(a)
 		// with a replica of its own again, or nothing would sell
-		second := a.newRedis(false, fmt.Sprintf("replicaof 127.0.0.1 %d", replica.Port), "repl-diskless-sync-delay 0")
-		a.until("the second replica follows", func() bool {
-			info, err := second.Do("INFO", "replication")
-			text, _ := info.(string)
-			return err == nil && strings.Contains(text, "master_link_status:up")
-		})
-		a.redis = replica
-		door.Lead(replica.Addr())
+		a.newReplica(r.replica.Addr())
+		r.lead(a)
 		a.sellsAgain("7")
 		a.settle()
 	},

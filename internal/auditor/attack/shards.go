@@ -48,7 +48,7 @@ func (a *attack) twoShards(sale string) (most, other *rig.Redis, link *rig.Proxy
 }
 
 func clusterAt(r *rig.Redis) string {
-	return fmt.Sprintf("{\n\t\taddress %s\n\t\tcluster\n\t\ttimeout 500ms\n\t}", r.Addr())
+	return fmt.Sprintf("{\n\t\taddress %s\n\t\tcluster\n\t\tat_risk any\n\t\ttimeout 500ms\n\t}", r.Addr())
 }
 
 var deadShard = scenario{
@@ -148,7 +148,7 @@ var slotMigration = scenario{
 			from, to := other, most
 			for range 2 * a.size(1, 5) {
 				time.Sleep(500 * time.Millisecond)
-				a.migrate(from, to, slot)
+				a.must(rig.MigrateSlot(from, to, strconv.FormatInt(slot, 10), 20*time.Millisecond))
 				a.at["moving"] = to
 				from, to = to, from
 			}
@@ -157,27 +157,4 @@ var slotMigration = scenario{
 		a.sellsAgain("7")
 		a.settle()
 	},
-}
-
-// migrate moves a slot as redis-cli does.
-func (a *attack) migrate(from, to *rig.Redis, slot int64) {
-	at := strconv.FormatInt(slot, 10)
-	do := func(r *rig.Redis, args ...string) any {
-		answer, err := r.Do(args...)
-		a.must(err)
-		return answer
-	}
-	fromID, toID := fmt.Sprint(do(from, "CLUSTER", "MYID")), fmt.Sprint(do(to, "CLUSTER", "MYID"))
-	do(to, "CLUSTER", "SETSLOT", at, "IMPORTING", fromID)
-	do(from, "CLUSTER", "SETSLOT", at, "MIGRATING", toID)
-	for {
-		keys, _ := do(from, "CLUSTER", "GETKEYSINSLOT", at, "1").([]any)
-		if len(keys) == 0 {
-			break
-		}
-		do(from, "MIGRATE", "127.0.0.1", strconv.Itoa(to.Port), fmt.Sprint(keys[0]), "0", "10000")
-		time.Sleep(20 * time.Millisecond) // half of the keys are here, half there
-	}
-	do(to, "CLUSTER", "SETSLOT", at, "NODE", toID)
-	do(from, "CLUSTER", "SETSLOT", at, "NODE", toID)
 }

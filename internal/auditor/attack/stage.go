@@ -2,13 +2,9 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/stockgate/stockgate/internal/auditor"
 	"github.com/stockgate/stockgate/internal/auditor/crowd"
@@ -83,12 +79,7 @@ func file(sale string, s stock, more string) string {
 }
 
 func window(sale string, s stock, from, to, more string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "id: %s\nstarts_at: %s\nends_at: %s\nitems:\n", sale, from, to)
-	for _, u := range s {
-		fmt.Fprintf(&b, "  - {sku: %q, stock: %d}\n", u.Cell, u.Qty)
-	}
-	return b.String() + more + "\n"
+	return rig.SaleFile(sale, s, from, to, more)
 }
 
 // sell loads a sale as an operator does, opens it, and waits until all edges know it.
@@ -101,8 +92,8 @@ func (a *attack) sellFile(sale string, s stock, text string) {
 		a.h.Load(sale, u.Cell, u.Qty)
 	}
 	a.sales = append(a.sales, sale)
-	a.command(a.edges[0], text, "sale", "apply", "-")
-	a.command(a.edges[0], "", "sale", "open", sale)
+	a.must(a.edges[0].Insist(text, "sale", "apply", "-"))
+	a.must(a.edges[0].Insist("", "sale", "open", sale))
 	for _, e := range a.edges {
 		a.untilState(e, sale, s[0].Cell, "on_sale", "low", "sold_out")
 	}
@@ -110,11 +101,8 @@ func (a *attack) sellFile(sale string, s stock, text string) {
 
 // command runs `caddy stockgate …` and must succeed.
 func (a *attack) command(e *rig.Edge, stdin string, args ...string) string {
-	out, status, err := e.CLI(stdin, args...)
+	out, err := e.Command(stdin, args...)
 	a.must(err)
-	if status != 0 {
-		a.must(fmt.Errorf("caddy stockgate %s: exit status %d: %s", strings.Join(args, " "), status, out))
-	}
 	return out
 }
 
@@ -122,7 +110,7 @@ func (a *attack) command(e *rig.Edge, stdin string, args ...string) string {
 func (a *attack) untilState(e *rig.Edge, sale, sku string, states ...string) {
 	last := ""
 	err := rig.Until("edge "+e.Name+" says "+strings.Join(states, " or "), func() bool {
-		last = itemState(e, sale, sku)
+		last = e.ItemState(sale, sku)
 		for _, s := range states {
 			if s == last {
 				return true
@@ -135,20 +123,6 @@ func (a *attack) untilState(e *rig.Edge, sale, sku string, states ...string) {
 	}
 }
 
-func itemState(e *rig.Edge, sale, sku string) string {
-	client := http.Client{Timeout: 10 * time.Second}
-	r, err := client.Get(e.URL() + "/sales/" + sale + "/items/" + sku)
-	if err != nil {
-		return err.Error()
-	}
-	defer r.Body.Close()
-	var said struct{ State string }
-	if json.NewDecoder(r.Body).Decode(&said) != nil || said.State == "" {
-		return r.Status
-	}
-	return said.State
-}
-
 // settle waits until every hold has ended and each edge has told what it had to tell.
 func (a *attack) settle() {
 	for _, sale := range a.sales {
@@ -158,29 +132,8 @@ func (a *attack) settle() {
 		})
 	}
 	for _, e := range a.edges {
-		a.until("edge "+e.Name+" has told Redis every outcome", func() bool {
-			if !e.Alive() {
-				return true
-			}
-			text, err := e.Metrics()
-			return err == nil && metric(text, "stockgate_backlog") == 0
-		})
+		a.until("edge "+e.Name+" has told Redis every outcome", e.Told)
 	}
-}
-
-// metric is the sum of a metric's values over its labels.
-func metric(text, name string) (sum float64) {
-	for line := range strings.Lines(text) {
-		rest, found := strings.CutPrefix(line, name)
-		if !found || rest[0] != ' ' && rest[0] != '{' {
-			continue
-		}
-		if words := strings.Fields(rest); len(words) > 0 {
-			n, _ := strconv.ParseFloat(words[len(words)-1], 64)
-			sum += n
-		}
-	}
-	return sum
 }
 
 // sellsAgain waits until a new buyer hears something else than that the gate is closed.

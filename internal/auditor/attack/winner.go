@@ -16,13 +16,7 @@ var winnerAtSecondEdge = scenario{
 	name: "winner-at-second-edge", short: true,
 	about: "A unit comes back and is sold at one edge; the same key asks at another edge that still remembers that nothing is left, at once, 5 and 20 ms later, over a slow and over a stalled link: it hears of the order",
 	run: func(a *attack) {
-		a.startShop()
-		a.startRedis(false, rig.Durable...)
-		link, err := rig.NewProxy(a.redis.Addr())
-		a.must(err)
-		a.cleanup = append(a.cleanup, link.Close)
-		a.stage(1, rig.Site{})
-		a.startEdge(rig.Site{Redis: rig.RedisAt(link.Addr(), "5s")})
+		link := a.linkedEdge()
 		rounds := a.size(90, 3000)
 		var all stock
 		for i := range rounds {
@@ -54,6 +48,18 @@ var winnerAtSecondEdge = scenario{
 		}
 		a.settle()
 	},
+}
+
+// linkedEdge starts a shop, a Redis and two edges. The second edge reaches Redis over the link.
+func (a *attack) linkedEdge() (link *rig.Proxy) {
+	a.startShop()
+	a.startRedis(false, rig.Durable...)
+	link, err := rig.NewProxy(a.redis.Addr())
+	a.must(err)
+	a.cleanup = append(a.cleanup, link.Close)
+	a.stage(1, rig.Site{})
+	a.startEdge(rig.Site{Redis: rig.RedisAt(link.Addr(), "5s")})
+	return link
 }
 
 // firstHold is the order that holds a unit first: it is there when the shop has it, and
@@ -140,13 +146,7 @@ var winnerWithTwoKeys = scenario{
 	name: "winner-with-two-keys", short: true,
 	about: "A buyer's second purchase is on its way to Redis over a slow link of the second edge while the first one is sold at the first edge and its key is repeated at the second: it hears of the order",
 	run: func(a *attack) {
-		a.startShop()
-		a.startRedis(false, rig.Durable...)
-		link, err := rig.NewProxy(a.redis.Addr())
-		a.must(err)
-		a.cleanup = append(a.cleanup, link.Close)
-		a.stage(1, rig.Site{})
-		a.startEdge(rig.Site{Redis: rig.RedisAt(link.Addr(), "5s")})
+		link := a.linkedEdge()
 		rounds := a.size(30, 1000)
 		a.sell("two", one(int64(2*rounds)), "")
 		link.Delay(20 * time.Millisecond)

@@ -47,6 +47,7 @@ func StartPostgres() (*Postgres, error) {
 	}
 	cmd := p.as(exec.Command(initdb, "--pgdata="+p.data(), "--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"))
 	if out, err := cmd.CombinedOutput(); err != nil {
+		os.RemoveAll(dir)
 		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
 	}
 	return p, p.Run()

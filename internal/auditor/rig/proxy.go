@@ -16,7 +16,8 @@ type Proxy struct {
 	moved   *sync.Cond // stalled or closed has changed
 	delay   time.Duration
 	stalled bool
-	broken  bool
+	deaf    bool                   // answers are thrown away
+	refuses func(from net.IP) bool // nil: all are welcome
 	closed  bool
 	conns   map[net.Conn]bool
 }
@@ -46,13 +47,27 @@ func (p *Proxy) Delay(d time.Duration) {
 // Stall holds all bytes back until Resume.
 func (p *Proxy) Stall() { p.set(func() { p.stalled = true }) }
 
-// Resume lets them go, and new connections in.
-func (p *Proxy) Resume() { p.set(func() { p.stalled, p.broken = false, false }) }
+// Resume ends Stall, Deafen and Cut. Connections that have missed an answer break.
+func (p *Proxy) Resume() {
+	p.set(func() {
+		if p.deaf {
+			p.hangUp()
+		}
+		p.stalled, p.deaf, p.refuses = false, false, nil
+	})
+}
+
+// Deafen lets requests through and throws their answers away until Resume: what is asked is
+// done, and its outcome stays unknown.
+func (p *Proxy) Deafen() { p.set(func() { p.deaf = true }) }
 
 // Cut breaks all connections, and refuses new ones until Resume.
-func (p *Proxy) Cut() {
+func (p *Proxy) Cut() { p.CutFrom(func(net.IP) bool { return true }) }
+
+// CutFrom is Cut for the connections from some addresses.
+func (p *Proxy) CutFrom(some func(from net.IP) bool) {
 	p.set(func() {
-		p.broken = true
+		p.refuses = some
 		p.hangUp()
 	})
 }
@@ -99,9 +114,9 @@ func (p *Proxy) serve() {
 			return
 		}
 		p.mu.Lock()
-		refuse, target := p.broken, p.target
+		refuses, target := p.refuses, p.target
 		p.mu.Unlock()
-		if refuse {
+		if from, ok := in.RemoteAddr().(*net.TCPAddr); refuses != nil && ok && refuses(from.IP) {
 			in.Close()
 			continue
 		}
@@ -113,8 +128,8 @@ func (p *Proxy) serve() {
 		p.mu.Lock()
 		p.conns[in], p.conns[out] = true, true
 		p.mu.Unlock()
-		go p.pump(in, out)
-		go p.pump(out, in)
+		go p.pump(in, out, false)
+		go p.pump(out, in, true)
 	}
 }
 
@@ -124,7 +139,7 @@ type parcel struct {
 }
 
 // pump moves bytes one way. They leave in their order, each when its delay is over.
-func (p *Proxy) pump(from, to net.Conn) {
+func (p *Proxy) pump(from, to net.Conn, answers bool) {
 	parcels := make(chan parcel, 1024)
 	go func() {
 		defer func() {
@@ -155,9 +170,11 @@ func (p *Proxy) pump(from, to net.Conn) {
 		n, err := from.Read(data)
 		if n > 0 {
 			p.mu.Lock()
-			due := time.Now().Add(p.delay)
+			due, lost := time.Now().Add(p.delay), answers && p.deaf
 			p.mu.Unlock()
-			parcels <- parcel{due, data[:n]}
+			if !lost {
+				parcels <- parcel{due, data[:n]}
+			}
 		}
 		if err == io.EOF || err != nil {
 			return

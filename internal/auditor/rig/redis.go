@@ -15,7 +15,8 @@ type Redis struct {
 	*Process
 	Port  int
 	dir   string
-	clock *clock // nil: the machine's
+	clock *shim // nil: the machine's
+	disk  *shim // nil: the machine's
 }
 
 // Durable are the settings with which a killed Redis loses nothing.
@@ -35,7 +36,7 @@ func StartRedis(dir string, settings ...string) (*Redis, error) {
 		"bind 127.0.0.1", fmt.Sprintf("port %d", port), fmt.Sprintf("dir %q", r.dir), "daemonize no", `save ""`, "appendonly no",
 		"maxmemory-policy noeviction", "enable-debug-command yes",
 	}, settings...)
-	if err := os.WriteFile(filepath.Join(r.dir, "redis.conf"), []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(r.conf(), []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -43,34 +44,47 @@ func StartRedis(dir string, settings ...string) (*Redis, error) {
 
 // Run starts the process, for the first time or again, and waits until it answers.
 func (r *Redis) Run() error {
-	cmd := exec.Command("redis-server", filepath.Join(r.dir, "redis.conf"))
+	cmd := exec.Command("redis-server", r.conf())
 	cmd.Dir = r.dir
-	if r.clock != nil {
-		cmd.Env = append(os.Environ(), r.clock.env()...)
-	}
+	cmd.Env = append(os.Environ(), shimEnv(r.clock, r.disk)...)
+	return r.run("redis-server", cmd)
+}
+
+func (r *Redis) conf() string { return filepath.Join(r.dir, "redis.conf") }
+
+func (r *Redis) run(name string, cmd *exec.Cmd) error {
 	log := new(Log)
 	var err error
-	if r.Process, err = start("redis-server", cmd, log); err != nil {
+	if r.Process, err = start(name, cmd, log); err != nil {
 		return err
 	}
-	err = Until("redis answers", func() bool {
+	err = Until(name+" answers", func() bool {
 		answer, err := r.Do("PING")
 		return !r.Alive() || err == nil && answer == "PONG"
 	})
 	if err == nil && !r.Alive() {
-		err = errors.New("redis-server ended at its start:\n" + log.Tail(20))
+		err = errors.New(name + " ended at its start:\n" + log.Tail(20))
 	}
 	return err
 }
 
 // FakeClock makes the next Run have a clock that Shift moves.
 func (r *Redis) FakeClock() (err error) {
-	r.clock, err = newClock(r.dir)
+	r.clock, err = newShim(r.dir, "clock", "AUDITOR_CLOCK", clockSource)
 	return err
 }
 
 // Shift sets how far the clock is off.
-func (r *Redis) Shift(by time.Duration) error { return r.clock.shift(by) }
+func (r *Redis) Shift(by time.Duration) error { return r.clock.set(by) }
+
+// FakeDisk makes the next Run have a disk that SlowDisk slows down.
+func (r *Redis) FakeDisk() (err error) {
+	r.disk, err = newShim(r.dir, "disk", "AUDITOR_DISK", diskSource)
+	return err
+}
+
+// SlowDisk sets how much longer each sync of a file takes.
+func (r *Redis) SlowDisk(by time.Duration) error { return r.disk.set(by) }
 
 // Addr is host:port.
 func (r *Redis) Addr() string { return fmt.Sprintf("127.0.0.1:%d", r.Port) }
@@ -86,6 +100,15 @@ func (r *Redis) Do(args ...string) (any, error) {
 	}
 	defer c.Close()
 	return c.Do(args...)
+}
+
+// Fields is Do whose answer is a list of names and values.
+func (r *Redis) Fields(args ...string) (map[string]string, error) {
+	answer, err := r.Do(args...)
+	if err != nil {
+		return nil, err
+	}
+	return fieldsOf(answer)
 }
 
 // Stall freezes the process for a while, as a slow disk or a machine that swaps does.

@@ -9,8 +9,8 @@ func (t Tally) String() string {
 	return fmt.Sprintf("%d %d %d %d %d", t.Stock, t.Available, t.Held, t.InDoubt, t.Confirmed)
 }
 
-// Books are the sums of the movements.
-type Books struct {
+// Replayed is what the movements add up to.
+type Replayed struct {
 	Cells  map[string]*Tally
 	States map[string]string // of each reservation
 	Held   map[string]string // the record with which each began
@@ -30,12 +30,12 @@ var arrows = map[string][]string{
 	"recreated": {""},
 }
 
-// Replay adds up the movements from the first on, and looks at the books after each.
-func Replay(sale string, movements []Movement) (*Books, []Violation) {
-	b := &Books{map[string]*Tally{}, map[string]string{}, map[string]string{}, map[string]string{}, map[string]bool{}}
+// Replay adds up the movements from the first on, and looks at the cells after each.
+func Replay(sale string, movements []Movement) (*Replayed, []Violation) {
+	b := &Replayed{map[string]*Tally{}, map[string]string{}, map[string]string{}, map[string]string{}, map[string]bool{}}
 	var found []Violation
 	for i, m := range movements {
-		if !m.CarriesNow && m.Seq != int64(i)+1 && (i == 0 || m.Seq != movements[i-1].Seq+1) {
+		if !m.Merges && m.Seq != int64(i)+1 && (i == 0 || m.Seq != movements[i-1].Seq+1) {
 			found = append(found, broken(Balance, "the journal of %s has a gap before entry %d", sale, m.Seq).with(m))
 		}
 		if problem := b.move(m); problem != "" {
@@ -67,7 +67,7 @@ func (t *Tally) problem() string {
 }
 
 // move does one movement, and says what is wrong with it.
-func (b *Books) move(m Movement) (problem string) {
+func (b *Replayed) move(m Movement) (problem string) {
 	from, to := place(m.Was), place(m.Kind)
 	switch m.Kind {
 	case "loaded", "adjusted":
@@ -100,13 +100,13 @@ func (b *Books) move(m Movement) (problem string) {
 }
 
 // step follows a reservation into its next state.
-func (b *Books) step(m Movement) (problem string) {
+func (b *Replayed) step(m Movement) (problem string) {
 	state, known := b.States[m.ID]
-	carried := m.Was == "" && m.Record != "" // by a rebuild, or it is the first
+	merged := m.Was == "" && m.Record != "" // by a rebuild, or it is the first
 	switch {
-	case state != m.Was && !(carried && !known):
+	case state != m.Was && !(merged && !known):
 		problem = fmt.Sprintf("the movement says that reservation %s was %q, the movements before say %q", m.ID, m.Was, state)
-	case !carried && !contains(arrows[m.Kind], m.Was):
+	case !merged && !contains(arrows[m.Kind], m.Was):
 		problem = fmt.Sprintf("no reservation may go from %q to %q", m.Was, m.Kind)
 	}
 	b.Ended[m.ID] = m.Cause
@@ -132,7 +132,7 @@ func place(state string) string {
 	return "available"
 }
 
-func (b *Books) cell(name string) *Tally {
+func (b *Replayed) cell(name string) *Tally {
 	if b.Cells[name] == nil {
 		b.Cells[name] = new(Tally)
 	}
