@@ -228,7 +228,7 @@ func TestEverythingDies(t *testing.T) {
 	c.restock(10)
 
 	first := c.edges[0]
-	var b books
+	var b saleStock
 	within(t, 4*patience, func() bool {
 		if status, _ := first.askAdmin("GET", "sales/chaos", "", &b); status != http.StatusOK {
 			return false

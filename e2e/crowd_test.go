@@ -163,7 +163,7 @@ func bought(results []result) []result {
 // cell never more than its stock; a buyer whose answer was a success has the order.
 func audit(t *testing.T, e *edge, id string, s *shop.Shop, results []result) {
 	t.Helper()
-	b := e.books(id)
+	b := e.stock(id)
 	if !b.Balanced || b.Unbacked != 0 {
 		t.Errorf("the books do not balance: %v", b)
 	}

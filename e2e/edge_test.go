@@ -203,6 +203,41 @@ func (e *edge) mustReloadText(caddyfile string) {
 	if status, body := e.reloadText(caddyfile); status != http.StatusOK {
 		e.t.Fatalf("reload: %d %s", status, body)
 	}
+	e.untilReplaced()
+}
+
+// untilReplaced waits until the servers of the previous configuration accept no more. Caddy
+// answers a reload when they have begun to shut down; until they have closed their listeners
+// they accept connections, which they close without reading them: the client sees EOF.
+func (e *edge) untilReplaced() {
+	e.t.Helper()
+	const site, admin, shutdown = "caddyhttp.(*App).Stop", "caddy.replaceLocalAdminServer", "net/http.(*Server).Shutdown("
+	for _, function := range []string{site, admin, shutdown} {
+		e.mustKnow(function)
+	}
+	eventually(e.t, "the servers of the previous configuration accept no more", func() bool {
+		e.control.CloseIdleConnections()
+		dump, err := e.dump()
+		if err != nil { // by the previous admin endpoint
+			return false
+		}
+		for g := range strings.SplitSeq(dump, "\n\n") {
+			if !strings.Contains(g, site) && !strings.Contains(g, admin) {
+				continue
+			}
+			// It waits for requests, or for another goroutine that does.
+			settled := "[sync.WaitGroup.Wait"
+			if strings.Contains(g, shutdown) {
+				settled = "[select"
+			}
+			if !strings.Contains(g, settled) {
+				return false
+			}
+		}
+		return true
+	})
+	e.control.CloseIdleConnections()
+	e.buyers.CloseIdleConnections()
 }
 
 // get asks the site.
@@ -223,29 +258,49 @@ func (e *edge) get(path string) (int, http.Header, string) {
 // adminGet asks the admin endpoint.
 func (e *edge) adminGet(path string) string {
 	e.t.Helper()
-	r, err := e.control.Get("http://localhost" + path)
+	body, err := e.adminTryGet(path)
 	if err != nil {
 		e.t.Fatal(err)
+	}
+	return body
+}
+
+func (e *edge) adminTryGet(path string) (string, error) {
+	r, err := e.control.Get("http://localhost" + path)
+	if err != nil {
+		return "", err
 	}
 	defer r.Body.Close()
 	body, err := io.ReadAll(r.Body)
 	if err != nil || r.StatusCode != http.StatusOK {
-		e.t.Fatalf("GET %s: %d %v %s", path, r.StatusCode, err, body)
+		return "", fmt.Errorf("GET %s: %d %v %s", path, r.StatusCode, err, body)
 	}
-	return string(body)
+	return string(body), nil
 }
+
+// dump is the stacks of the edge's goroutines.
+func (e *edge) dump() (string, error) { return e.adminTryGet("/debug/pprof/goroutine?debug=2") }
 
 // goroutines is how many goroutines of the edge stand in a function.
 func (e *edge) goroutines(function string) int {
 	e.t.Helper()
-	dump := e.adminGet("/debug/pprof/goroutine?debug=2")
+	dump, err := e.dump()
+	if err != nil {
+		e.t.Fatal(err)
+	}
 	if function == "" {
 		return strings.Count(dump, "\ngoroutine ") + 1
 	}
+	e.mustKnow(function)
+	return strings.Count(dump, function)
+}
+
+// mustKnow fails the test where Caddy's binary has no such function.
+func (e *edge) mustKnow(function string) {
+	e.t.Helper()
 	if !functionKnown(function) {
 		e.t.Fatalf("the binary has no function %s: say what it is called now", function)
 	}
-	return strings.Count(dump, function)
 }
 
 // functionKnown says whether Caddy's binary has a function: one that was renamed is never

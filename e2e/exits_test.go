@@ -166,7 +166,10 @@ func TestBuyerLeavesWhileTheShopWorks(t *testing.T) {
 func (e *edge) untilBuyersLeft() {
 	e.t.Helper()
 	eventually(e.t, "the edge notices that the buyer has left", func() bool {
-		dump := e.adminGet("/debug/pprof/goroutine?debug=2")
+		dump, err := e.dump()
+		if err != nil {
+			e.t.Fatal(err)
+		}
 		for _, g := range strings.Split(dump, "\n\n") {
 			if strings.Contains(g, "backgroundRead") && !strings.Contains(g, "admin") && strings.Contains(g, "IO wait") &&
 				!isAdminConnection(g, dump) {

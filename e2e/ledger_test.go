@@ -46,15 +46,15 @@ func inStep(t *testing.T, l ledger.Ledger, redis *redistest.Server, id string) {
 		t.Fatal(err)
 	}
 	ledgertest.Same(t, ledgertest.Read(t, l, id, h.Epoch), all)
-	books, err := store.SaleStock(ctx, id)
+	inRedis, err := store.SaleStock(ctx, id)
 	if err != nil {
 		t.Fatal(err)
 	}
 	stock, err := l.Stock(ctx, id)
-	if err != nil || len(stock) != len(books.Items) {
+	if err != nil || len(stock) != len(inRedis.Items) {
 		t.Fatalf("the ledger has %+v, error %v", stock, err)
 	}
-	for i, b := range books.Items { // one item of the tests has one cell
+	for i, b := range inRedis.Items { // one item of the tests has one cell
 		if want := (ledger.Cell{Name: b.SKU, Stock: b.Stock, Available: b.Available, Held: b.Held, InDoubt: b.InDoubt, Confirmed: b.Confirmed}); stock[i] != want {
 			t.Errorf("the ledger has %+v, redis %+v", stock[i], want)
 		}

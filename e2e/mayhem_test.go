@@ -46,7 +46,7 @@ func (e *edge) restart(s site) {
 	e.start(s)
 }
 
-// witnesses are shop and books, for the oracle of a stampede.
+// witnesses are shop and Redis, for the oracle of a stampede.
 func witnesses(e *edge, s *shop.Shop, sale string) stampede.Sources {
 	read := func(path string, into any) (int, error) {
 		r, err := e.control.Get("http://localhost/stockgate/" + path)
@@ -67,7 +67,7 @@ func witnesses(e *edge, s *shop.Shop, sale string) stampede.Sources {
 			}
 			return orders, err
 		},
-		Books: func(context.Context) (*reservation.SaleStock, error) {
+		Stock: func(context.Context) (*reservation.SaleStock, error) {
 			b := new(reservation.SaleStock)
 			_, err := read("sales/"+sale, b)
 			return b, err
@@ -84,7 +84,7 @@ func witnesses(e *edge, s *shop.Shop, sale string) stampede.Sources {
 	}
 }
 
-// judge lets the oracle compare shop, books and buyers; it tolerates nothing.
+// judge lets the oracle compare shop, Redis and buyers; it tolerates nothing.
 func judge(t *testing.T, from stampede.Sources, tally *stampede.Tally) stampede.Evidence {
 	t.Helper()
 	evidence, err := from.Collect(context.Background(), tally)
@@ -145,15 +145,15 @@ func TestEverythingEndsWellInAMayhem(t *testing.T) {
 	}
 	tally := await(t, "the crowd", tallies)
 
-	var b books
+	var b saleStock
 	eventuallyf(t, func() bool {
-		b = first.books("mayhem")
+		b = first.stock("mayhem")
 		left := b.only(t)
 		return left[1] == 0 && left[2] == 0
 	}, func() string { return fmt.Sprintf("nothing is held or in doubt any more: %v", b) })
 	evidence := judge(t, witnesses(first, s, "mayhem"), tally)
 	if have := b.only(t); have[3] != int64(len(evidence.Orders)) || have[0] != stock-have[3] {
-		t.Errorf("the shop has %d orders, the books %v", len(evidence.Orders), b)
+		t.Errorf("the shop has %d orders, the stock is %v", len(evidence.Orders), b)
 	}
 	t.Logf("%d requests, %d orders, %v, failed %v", tally.Requests, len(evidence.Orders), tally.Statuses, tally.Failed)
 

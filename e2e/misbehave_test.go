@@ -144,9 +144,9 @@ func TestShopOfManyMoods(t *testing.T) {
 		tries += n
 	}
 	audit(t, e, "moody", s, results)
-	b := e.books("moody").only(t)
+	b := e.stock("moody").only(t)
 	if b[1] != 0 || b[0]+b[2]+b[3] != 60 {
-		t.Errorf("holds are left or units are lost: %v", e.books("moody"))
+		t.Errorf("holds are left or units are lost: %v", e.stock("moody"))
 	}
 	if b[0] != 0 {
 		t.Errorf("%d units are unsold, and buyers were refused: %v", b[0], tally(results))

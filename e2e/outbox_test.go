@@ -137,7 +137,7 @@ func (o *orders) inStep(redis *redistest.Server, sale string) journal.Head {
 		h, err = store.Journal().Head(o.t.Context(), sale)
 		return err == nil && h.Unsent() == 0 && h.Last > 0
 	}, func() string { return fmt.Sprintf("the journal is %+v, error %v", h, err) })
-	all, err := store.Journal().Movements(o.t.Context(), sale, 0, 1e6)
+	all, err := store.Journal().Movements(o.t.Context(), sale, 0, int(h.Last)) // more may come meanwhile
 	if err != nil {
 		o.t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func (o *oracle) questions() []seen {
 }
 
 // The shop's yes confirms at once; its no releases, only after the deadline and when it
-// is said twice; what is neither is asked again. The books, the metrics and the log
+// is said twice; what is neither is asked again. The stock, the metrics and the log
 // tell of it.
 func TestProbeResolves(t *testing.T) {
 	t.Parallel()

@@ -77,9 +77,9 @@ func TestRefusalsOfASale(t *testing.T) {
 		t.Errorf("the shop got %d orders", n)
 	}
 	for _, id := range []string{"open", "soon", "over", "paused", "closed", "draft"} {
-		for _, c := range e.books(id).Items {
+		for _, c := range e.stock(id).Items {
 			if c.Available != c.Stock {
-				t.Errorf("something was reserved: %v", e.books(id))
+				t.Errorf("something was reserved: %v", e.stock(id))
 			}
 		}
 	}
@@ -246,7 +246,7 @@ func TestSaleChangesReachEveryEdge(t *testing.T) {
 	within("the second edge follows the file", func() bool { return buy(2).reason == "quantity" })
 	first.must("POST", "sales/flash/items/7/stock", `{"id":"more","delta":5}`, nil)
 	first.must("POST", "sales/flash/items/7/stock", `{"id":"more","delta":5}`, nil)
-	if b := second.books("flash"); b.Items[0].Stock != 25 || !b.Balanced {
+	if b := second.stock("flash"); b.Items[0].Stock != 25 || !b.Balanced {
 		t.Errorf("after adding 5 once: %v", b)
 	}
 	first.must("POST", "sales/flash/close", "", nil)

@@ -84,7 +84,7 @@ func TestStampedeOfMixedOrders(t *testing.T) {
 
 		audit(t, e, "mixed", s, results)
 		left := map[string]int64{}
-		for _, c := range e.books("mixed").Items {
+		for _, c := range e.stock("mixed").Items {
 			left[c.SKU+"@"+c.Region] = c.Available
 			if c.Held != 0 || c.InDoubt != 0 {
 				t.Errorf("holds are left: %+v", c)

@@ -103,7 +103,7 @@ func TestCartLongerThanAToken(t *testing.T) {
 	if r := e.buy(cart(10)); r.status != http.StatusCreated {
 		t.Errorf("a shorter cart: %v", r)
 	}
-	for _, c := range e.books("flash").Items {
+	for _, c := range e.stock("flash").Items {
 		if c.Available+c.Confirmed != c.Stock {
 			t.Errorf("%+v", c)
 		}

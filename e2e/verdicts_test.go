@@ -131,13 +131,13 @@ limits:
 	expect("the rest of the buyer's limit", with(func(s *shopper) { s.phone = "333" }), 201, "")
 	expect("the buyer's limit", with(func(s *shopper) { s.phone, s.quantity = "444", 1 }), 403, "limit_reached")
 	stock := map[string]cell{}
-	for _, c := range e.books("open").Items {
+	for _, c := range e.stock("open").Items {
 		stock[c.SKU] = c
 	}
 	if want := map[string]cell{
 		"7":    {SKU: "7", Stock: 20, Available: 14, Confirmed: 6},
 		"rare": {SKU: "rare", Stock: 1, Available: 1},
 	}; !maps.Equal(stock, want) {
-		t.Errorf("the books are %v, they should be %v", stock, want)
+		t.Errorf("the stock is %v, it should be %v", stock, want)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stockgate/stockgate/internal/redistest"
 )
 
-const personSources = `
+const buyerSources = `
 		buyer    {header.X-User-Id}
 		identity phone {json.phone}
 		line     {json.sku} {json.quantity}`
@@ -52,7 +52,7 @@ func TestOnePhoneOverTwoEdges(t *testing.T) {
 	first, second := newEdge(t, ""), newEdge(t, "")
 	second.storage = first.storage
 	s, addr := startShop(t, first)
-	same := site{redis: redisAt(server.Addr()), shop: addr, source: personSources}
+	same := site{redis: redisAt(server.Addr()), shop: addr, source: buyerSources}
 	first.start(same)
 	second.start(same)
 	first.sellLimited("flash", `  - {sku: "7", stock: 100}`, `  - {per: [buyer, phone], every: sale, max: 5, count: orders}`)
@@ -91,7 +91,7 @@ func TestOnePhoneOverTwoEdges(t *testing.T) {
 func TestMissingIdentity(t *testing.T) {
 	t.Parallel()
 	s := new(recorder)
-	e := startEdge(t, site{shop: serve(t, s), source: personSources})
+	e := startEdge(t, site{shop: serve(t, s), source: buyerSources})
 	const limits = `  - {per: [buyer, phone], every: sale, max: 1, count: orders}`
 	e.sellLimited("strict", `  - {sku: "7", stock: 10}`, limits)
 	e.sellLimited("lenient", `  - {sku: "8", stock: 10}`, limits+"\nmissing: skip")
@@ -117,7 +117,7 @@ func TestMissingIdentity(t *testing.T) {
 // A limit of a day says which it is and when it ends, by the calendar of the sale.
 func TestLimitOfADay(t *testing.T) {
 	t.Parallel()
-	e := startEdge(t, site{shop: serve(t, new(recorder)), source: personSources})
+	e := startEdge(t, site{shop: serve(t, new(recorder)), source: buyerSources})
 	e.sellLimited("daily", `  - {sku: "7", stock: 100}`, "  - {per: phone, every: day, max: 1, count: orders}\ntimezone: Asia/Shanghai")
 	shanghai := time.FixedZone("Asia/Shanghai", 8*60*60)
 	untilMidnight := func() int {
@@ -159,7 +159,7 @@ func TestSharedRateOverTwoEdges(t *testing.T) {
 	first, second := newEdge(t, ""), newEdge(t, "")
 	second.storage = first.storage
 	s, addr := startShop(t, first)
-	same := site{redis: redisAt(server.Addr()), shop: addr, source: personSources, gate: "rate {json.phone} 20 24h shared"}
+	same := site{redis: redisAt(server.Addr()), shop: addr, source: buyerSources, gate: "rate {json.phone} 20 24h shared"}
 	first.start(same)
 	second.start(same)
 	first.sellLimited("flash", `  - {sku: "7", stock: 1000}`, `  - {per: phone, every: sale, max: 1000, count: orders}`)
@@ -199,7 +199,7 @@ func TestCheckBeforeTheGate(t *testing.T) {
 		rate {json.phone} 4 24h
 	}`,
 		matcher: "path /api/order /api/order/", // one path would put this gate before the other one
-		source:  personSources,
+		source:  buyerSources,
 		gate:    "rate {json.phone} 2 24h",
 	})
 	e.sellLimited("flash", `  - {sku: "7", stock: 10}`, `  - {per: phone, every: sale, max: 3, count: orders}`)
@@ -241,7 +241,7 @@ func TestUnsoldChargesNothing(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := newSlowShop()
-	e := startEdge(t, site{redis: redisIn(server.Addr(), "5s"), shop: serve(t, s), source: personSources, gate: "max_in_flight 1"})
+	e := startEdge(t, site{redis: redisIn(server.Addr(), "5s"), shop: serve(t, s), source: buyerSources, gate: "max_in_flight 1"})
 	e.sellLimited("flash", `  - {sku: "7", stock: 10}`, `  - {per: [buyer, phone], every: sale, max: 1, count: orders}`)
 	orders := func(o order, answer int) result {
 		t.Helper()

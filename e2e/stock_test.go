@@ -18,8 +18,8 @@ type cell struct {
 	InDoubt                           int64 `json:"in_doubt"`
 }
 
-// books is a sale as the admin endpoint shows it.
-type books struct {
+// saleStock is the stock of a sale as the admin endpoint shows it.
+type saleStock struct {
 	ID       string
 	Status   string
 	Items    []cell
@@ -27,7 +27,7 @@ type books struct {
 	Unbacked int64
 }
 
-func (b books) String() string {
+func (b saleStock) String() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s balanced=%t unbacked=%d", b.ID, b.Balanced, b.Unbacked)
 	for _, c := range b.Items {
@@ -116,7 +116,7 @@ func (e *edge) apply(id, file string) {
 // untilSelling waits until the edge has heard that a sale is open.
 func (e *edge) untilSelling(id string) {
 	e.t.Helper()
-	sku := e.books(id).Items[0].SKU
+	sku := e.stock(id).Items[0].SKU
 	eventually(e.t, "the edge sells "+id, func() bool {
 		state := e.itemState(id, sku)
 		return state != "" && state != "paused" && state != "not_started"
@@ -137,9 +137,9 @@ func (e *edge) itemState(id, sku string) string {
 	return answer.State
 }
 
-func (e *edge) books(id string) books {
+func (e *edge) stock(id string) saleStock {
 	e.t.Helper()
-	var b books
+	var b saleStock
 	e.must("GET", "sales/"+id, "", &b)
 	return b
 }
@@ -200,7 +200,7 @@ type counts [4]int64
 // expect fails unless the only cell of a sale has these counts and the books balance.
 func (e *edge) expect(id string, available, held, inDoubt, confirmed int64) {
 	e.t.Helper()
-	b := e.books(id)
+	b := e.stock(id)
 	want := counts{available, held, inDoubt, confirmed}
 	if have := b.only(e.t); have != want || !b.Balanced {
 		e.t.Fatalf("available, held, in doubt, confirmed are %v, should be %v: %v", have, want, b)
@@ -211,14 +211,14 @@ func (e *edge) expect(id string, available, held, inDoubt, confirmed int64) {
 func (e *edge) untilExpected(id string, available, held, inDoubt, confirmed int64) {
 	e.t.Helper()
 	want := counts{available, held, inDoubt, confirmed}
-	var b books
+	var b saleStock
 	eventuallyf(e.t, func() bool {
-		b = e.books(id)
+		b = e.stock(id)
 		return b.only(e.t) == want && b.Balanced
 	}, func() string { return fmt.Sprintf("available, held, in doubt, confirmed become %v: %v", want, b) })
 }
 
-func (b books) only(t *testing.T) counts {
+func (b saleStock) only(t *testing.T) counts {
 	t.Helper()
 	if len(b.Items) != 1 {
 		t.Fatalf("the sale has not one cell: %v", b)
