@@ -137,7 +137,7 @@ func TestAdminResolvesManyHolds(t *testing.T) {
 			t.Errorf("%s %s:\n%s, not\n%s", step.path, step.body, got, step.want)
 		}
 	}
-	b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", "")
+	b := do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", "")
 	if got := b.Cell("plain", "") + ", " + b.Cell("few", ""); got != "100 95 0 0 5, 3 2 1 0 0" || !b.Balanced {
 		t.Errorf("%s %+v", got, b)
 	}
@@ -199,7 +199,7 @@ func TestAdminResolvesInParts(t *testing.T) {
 			t.Fatal(err)
 		}
 		if left -= n; n == 0 {
-			b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", "") // the site's edge ends them too
+			b := do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", "") // the site's edge ends them too
 			if b.Cell("plain", "") == fmt.Sprintf("2000 %d 0 %d 0", 2000-many, many) {
 				break
 			}
@@ -221,7 +221,7 @@ func TestAdminResolvesInParts(t *testing.T) {
 	if got := fmt.Sprint(parts); got != "[500 500 100]" {
 		t.Error(got)
 	}
-	if b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", ""); b.Cell("plain", "") != "2000 2000 0 0 0" || !b.Balanced {
+	if b := do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", ""); b.Cell("plain", "") != "2000 2000 0 0 0" || !b.Balanced {
 		t.Errorf("%+v", b)
 	}
 }
@@ -264,7 +264,7 @@ func TestAdminReturnsAndExtends(t *testing.T) {
 			t.Errorf("%d %s", a.Status, a.Body)
 		}
 	}
-	b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", "")
+	b := do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", "")
 	if got := b.Cell("plain", ""); got != "98 98 0 0 0" || !b.Balanced {
 		t.Errorf("%s %+v", got, b)
 	}

@@ -67,7 +67,7 @@ func TestOperatorAndShopAreToldAtOnce(t *testing.T) {
 			case <-ctx.Done():
 				t.Fatal("no answer")
 			}
-			edge := app.Latest().Runtime()
+			edge := app.Active().Runtime()
 			if n := edge.Backlog(); n != 0 {
 				t.Errorf("%d are said again later", n)
 			}

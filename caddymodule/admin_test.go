@@ -13,10 +13,10 @@ import (
 
 // applied is the API's answer to a file.
 type applied struct {
-	Changes []string
-	Same    bool
-	DryRun  bool `json:"dry_run"`
-	Version int64
+	Changes, Warnings []string
+	Same              bool
+	DryRun            bool `json:"dry_run"`
+	Version           int64
 }
 
 type listed struct {
@@ -48,7 +48,7 @@ func TestAdminLoadsAndRunsASale(t *testing.T) {
 		t.Errorf("again: %+v", again)
 	}
 
-	b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", "")
+	b := do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", "")
 	if b.Status != "draft" || !b.Balanced || b.Cell("two", "shanghai") != "60 60 0 0 0" || b.Cell("..", "") != "7 7 0 0 0" {
 		t.Errorf("%+v", b)
 	}
@@ -162,14 +162,16 @@ func TestAdminRefuses(t *testing.T) {
 		{"GET", "/stockgate/sales/double11/reconcile", 405},
 		{"GET", "/stockgate/", 404},
 		{"GET", "/stockgate/sales/double11/items", 404},
-		{"DELETE", "/stockgate/sales/double11", 405},
+		{"DELETE", "/stockgate/sales/double11", 409}, // it is open
+		{"DELETE", "/stockgate/sales/nosuch", 404},
+		{"PATCH", "/stockgate/sales/double11", 405},
 		{"GET", "/stockgate/sales/double11/open", 405},
 	} {
 		if a := s.Admin(c.method, c.path, ""); a.Status != c.status {
 			t.Errorf("%s %s: %d", c.method, c.path, a.Status)
 		}
 	}
-	b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", "")
+	b := do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", "")
 	if b.Status != "open" || b.Cell("plain", "") != "100 100 0 0 0" || b.Cell("two", "beijing") != "40 40 0 0 0" {
 		t.Errorf("something changed: %+v", b)
 	}
@@ -202,7 +204,7 @@ func TestAdminAddsStockOnce(t *testing.T) {
 	if a := s.Admin("POST", "/stockgate/sales/double11/items/plain/stock", `{"id":"1","delta":51}`); a.Status != http.StatusConflict {
 		t.Errorf("an id for two changes: %d %s", a.Status, a.Body)
 	}
-	b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", "")
+	b := do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", "")
 	if got := b.Cell("plain", ""); got != "120 120 0 0 0" {
 		t.Error(got)
 	}
@@ -238,7 +240,7 @@ func TestAdminResolvesReservations(t *testing.T) {
 	p.Hold("gone", "few", 3, time.Hour)
 	p.Must(p.Release(t.Context(), "double11", "gone", reservation.SourceShop, "4xx"))
 	p.Hold("other", "few", 1, time.Hour)
-	p.Must(p.Confirm(t.Context(), "double11", "gone", reservation.Answer, "2xx"))
+	p.Must(p.Confirm(t.Context(), "double11", "gone", reservation.SourceAnswer, "2xx"))
 
 	const list, one = "/stockgate/sales/double11/holds", "/stockgate/reservations/"
 	for query, want := range map[string]string{
@@ -259,7 +261,7 @@ func TestAdminResolvesReservations(t *testing.T) {
 			t.Errorf("%s: %s, not %s", query, got, want)
 		}
 	}
-	if b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", ""); b.Cell("plain", "") != "100 91 3 6 0" || !b.Balanced || b.Unbacked != 1 || b.Oldest.IsZero() {
+	if b := do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", ""); b.Cell("plain", "") != "100 91 3 6 0" || !b.Balanced || b.Unbacked != 1 || b.Oldest.IsZero() {
 		t.Errorf("%+v", b)
 	}
 
@@ -295,7 +297,7 @@ func TestAdminResolvesReservations(t *testing.T) {
 			t.Errorf("%s after %s: %+v", c.id, c.word, now)
 		}
 	}
-	b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", "")
+	b := do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", "")
 	if got := b.Cell("plain", "") + ", " + b.Cell("few", ""); got != "100 93 2 0 5, 3 0 1 0 2" || !b.Balanced || b.Unbacked != 0 {
 		t.Errorf("%s %+v", got, b)
 	}

@@ -110,7 +110,7 @@ func TestAPIInEveryState(t *testing.T) {
 			}
 		}
 	}
-	if b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", ""); !b.Balanced {
+	if b := do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", ""); !b.Balanced {
 		t.Errorf("%+v", b)
 	}
 }
@@ -131,7 +131,7 @@ func TestAPIReleasedAfterItExpired(t *testing.T) {
 			t.Errorf("%d %s", a.Status, a.Body)
 		}
 	}
-	if b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", ""); !b.Balanced {
+	if b := do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", ""); !b.Balanced {
 		t.Errorf("%+v", b)
 	}
 }
@@ -183,7 +183,7 @@ func TestAPIReturns(t *testing.T) {
 			t.Errorf("%s: %s, not %s: %s", step.body, got, step.want, a.Body)
 		}
 	}
-	b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", "")
+	b := do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", "")
 	if got := b.Cell("plain", ""); got != "98 98 0 0 0" || !b.Balanced {
 		t.Errorf("%s %+v", got, b)
 	}
@@ -297,7 +297,7 @@ func TestAPIRecreatesFromTheToken(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	now := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", "")
+	now := do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", "")
 	if got := now.Cell("plain", ""); got != "100 99 0 0 1" || !now.Balanced {
 		t.Errorf("%s %+v", got, now)
 	}
@@ -371,7 +371,7 @@ func TestAPIConcurrently(t *testing.T) {
 	if got := fmt.Sprint(answers); got != "map[200:18 409:12]" { // 3 of 5 ids, 6 times each
 		t.Error(got)
 	}
-	if b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", ""); !b.Balanced {
+	if b := do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", ""); !b.Balanced {
 		t.Errorf("%+v", b)
 	}
 }

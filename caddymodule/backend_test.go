@@ -112,7 +112,7 @@ func TestAnswerAfterTheShopHasDecided(t *testing.T) {
 		says   string
 		status int
 		counts string
-		books  string
+		stock  string
 	}{
 		{"confirm", 500, "confirmed", "100 99 0 0 1"},
 		{"confirm", 404, "confirmed", "100 98 0 0 2"},
@@ -122,8 +122,8 @@ func TestAnswerAfterTheShopHasDecided(t *testing.T) {
 		said, status = c.says, c.status
 		before := counts(c.counts)
 		s.send(keyed(fmt.Sprint("u", i), "", `{"sku":"plain"}`)).Is(t, c.status, "")
-		if got := s.cell("plain"); got != c.books {
-			t.Errorf("%s, then %d: stock %s, want %s", c.says, c.status, got, c.books)
+		if got := s.cell("plain"); got != c.stock {
+			t.Errorf("%s, then %d: stock %s, want %s", c.says, c.status, got, c.stock)
 		}
 		if n := counts(c.counts) - before; n != 1 {
 			t.Errorf("%s, then %d: %v attempts more count as %s", c.says, c.status, n, c.counts)

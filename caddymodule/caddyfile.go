@@ -4,6 +4,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 
 	"github.com/stockgate/stockgate/caddymodule/app"
+	"github.com/stockgate/stockgate/caddymodule/dashboard"
 	"github.com/stockgate/stockgate/caddymodule/gate"
 	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/caddymodule/shopapi"
@@ -33,4 +34,6 @@ func init() {
 	// It answers every request that reaches it, so it is among the last: a private
 	// site may have routes of its own, the status and metrics beside it.
 	httpcaddyfile.RegisterDirectiveOrder("stockgate_api", httpcaddyfile.After, "metrics")
+	httpcaddyfile.RegisterHandlerDirective("stockgate_dashboard", dashboard.ReadDirective)
+	httpcaddyfile.RegisterDirectiveOrder("stockgate_dashboard", httpcaddyfile.After, "metrics")
 }

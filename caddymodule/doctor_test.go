@@ -15,6 +15,7 @@ import (
 	"github.com/stockgate/stockgate/internal/pgtest"
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/internal/sitetest"
+	"github.com/stockgate/stockgate/internal/stocktest"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 )
@@ -27,7 +28,7 @@ type patient struct {
 }
 
 const (
-	guardedGate = "stockgate_guard\n@order {\nmethod POST\npath /order\n}\nstockgate @order main {\nbuyer {http.auth.user.id}\nline {json.sku}\nin_doubt probe http://127.0.0.1:1/orders/{id}\n}\nrespond 201\n"
+	guardedGate = "stockgate_guard\n@order {\nmethod POST\npath /order\n}\nstockgate @order main {\nbuyer {http.vars.user}\nline {json.sku}\nin_doubt probe http://127.0.0.1:1/orders/{id}\n}\nrespond 201\n"
 	wellRedis   = "appendonly yes\nappendfsync always\nmaxmemory 200mb"
 )
 
@@ -215,6 +216,33 @@ func TestDoctorFindsRedisDown(t *testing.T) {
 	p.doctor().finds()
 }
 
+// The replicas are examined as they are.
+func TestDoctorFindsWhatAFailoverLoses(t *testing.T) {
+	p := admit(t, wellRedis+"\nrepl-diskless-sync-delay 0", "ledger sqlite "+t.TempDir()+"/ledger.db", "", guardedGate)
+	p.doctor().finds()
+	first, second := stocktest.Replica(t, p.server), stocktest.Replica(t, p.server)
+	p.says("the replicas (2) of this redis")
+	const few, split = "warning replicas the edges do not wait for the replicas (2) of this redis", "warning min_replicas takes writes when it is cut off from its replicas"
+	p.doctor().finds(few, split)
+	if err := second.Client().ConfigSet(t.Context(), "replica-priority", "10").Err(); err != nil {
+		t.Fatal(err)
+	}
+	p.doctor().finds(few, split, "warning promotion have unequal replica-priority (")
+	if err := p.server.Client().ConfigSet(t.Context(), "min-replicas-to-write", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Client().ConfigSet(t.Context(), "replica-priority", "10").Err(); err != nil {
+		t.Fatal(err)
+	}
+	o := p.doctor()
+	o.finds(few)
+	for _, check := range []string{"promotion", "min_replicas", "wait", "repl_timeout", "fork", "latency"} {
+		if !strings.Contains(o.Out, "ok       "+check+" ") {
+			t.Errorf("it says nothing of %s:\n%s", check, o.Out)
+		}
+	}
+}
+
 func TestDoctorFindsALateLedger(t *testing.T) {
 	db := pgtest.Start(t)
 	p := admit(t, wellRedis, `ledger postgres "`+db.Database()+`"`, "", guardedGate)
@@ -280,9 +308,9 @@ func TestDoctorFindsWhatIsWrongWithSales(t *testing.T) {
 	}
 
 	s.HoldAs(record.ModeBackend, "gone", "few", 3, time.Hour)
-	s.Must(s.Release(t.Context(), "double11", "gone", reservation.Answer, "status_422"))
+	s.Must(s.Release(t.Context(), "double11", "gone", reservation.SourceAnswer, "status_422"))
 	s.Hold("other", "few", 3, time.Hour)
-	if state, err := s.Confirm(t.Context(), "double11", "gone", reservation.Answer, "status_201"); state != record.Unbacked {
+	if state, err := s.Confirm(t.Context(), "double11", "gone", reservation.SourceAnswer, "status_201"); state != record.Unbacked {
 		t.Fatalf("%s %v", state, err)
 	}
 	p.doctor().finds(stepped, "warning ledger", "warning in_doubt", "warning unbacked the shop took 1 orders of double11 without stock")
@@ -380,7 +408,7 @@ func TestDoctorFindsLimitsOfChosenIdentities(t *testing.T) {
 	const phone = `warning limits limited has a limit per phone, and the gate "main" takes that from what a client sends`
 	p.says("limit per phone")
 	p.doctor().finds(phone)
-	p.change("ledger sqlite "+t.TempDir()+"/ledger2.db", "", strings.Replace(with("identity phone {json.phone}"), "{http.auth.user.id}", "{json.buyer}", 1))
+	p.change("ledger sqlite "+t.TempDir()+"/ledger2.db", "", strings.Replace(with("identity phone {json.phone}"), "{http.vars.user}", "{json.buyer}", 1))
 	p.says("limit per buyer, phone")
 	p.doctor().finds("warning config the buyer is taken from {json.buyer}", "warning config no identity of this gate is verified (phone)", phone,
 		"warning limits limited has a limit per buyer,", "warning limits limited has a limit per buyer, phone")

@@ -2,15 +2,10 @@ package caddymodule_test
 
 import (
 	"bytes"
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -302,65 +297,6 @@ func TestFastUnderLoad(t *testing.T) {
 	}
 	close(stop)
 	clients.Wait()
-}
-
-// TestFastLeavesTLS serves TLS behind the wrapper, in front of it, and HTTP/2 without
-// TLS: Caddy answers all of that itself.
-func TestFastLeavesTLS(t *testing.T) {
-	s := openFast(t, "", benchSites)
-	own := httptest.NewTLSServer(nil)
-	defer own.Close()
-	certificate := own.TLS.Certificates[0]
-	key, err := x509.MarshalPKCS8PrivateKey(certificate.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, block := range map[string]*pem.Block{"cert": {Type: "CERTIFICATE", Bytes: certificate.Certificate[0]}, "key": {Type: "PRIVATE KEY", Bytes: key}} {
-		if err := os.WriteFile(s.Path(name), pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, wrappers := range []string{"stockgate", "stockgate\ntls"} {
-		s.move()
-		sites := fmt.Sprintf(`
-https://example.com:%s {
-	tls %s %s
-	stockgate /buy {
-		buyer {header.X-User-Id}
-		line {query.sku}
-		fast_refusals
-	}
-	respond 418
-}
-`, portOf(s.fast), s.Path("cert"), s.Path("key"))
-		if err := s.loadText("skip_install_trust\nservers {\nprotocols h1 h2\nlistener_wrappers {\n"+wrappers+"\n}\n}\n", sites); err != nil {
-			t.Fatal(err)
-		}
-		before := s.fastAnswers()
-		client := &http.Client{Transport: &http.Transport{
-			TLSClientConfig: &tls.Config{InsecureSkipVerify: true, ServerName: "example.com"}, ForceAttemptHTTP2: true,
-		}}
-		for range 2 {
-			r, _ := http.NewRequest("GET", "https://"+s.fast+"/buy?sku=soon", nil)
-			r.Host = "example.com"
-			r.Header.Set("X-User-Id", "u")
-			resp, err := client.Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_ = resp.Body.Close()
-			if resp.StatusCode != 409 || resp.ProtoMajor != 2 {
-				t.Errorf("%s: %d over %s", wrappers, resp.StatusCode, resp.Proto)
-			}
-		}
-		client.CloseIdleConnections()
-		if got := s.raw(s.fast, "GET /buy?sku=soon HTTP/1.1\r\nHost: shop.example.com\r\nX-User-Id: u\r\n\r\n", 1); !strings.Contains(got, "400 Bad Request") {
-			t.Errorf("%s, without TLS: %q", wrappers, got)
-		}
-		if s.fastAnswers() != before {
-			t.Errorf("%s: the wrapper has answered", wrappers)
-		}
-	}
 }
 
 // TestFastWinnerRetries buys the only unit with an idempotency key. Later buyers are told that

@@ -142,7 +142,14 @@ func generated(r *rand.Rand) string {
 
 // TestFastAnswersAreTheGates asks both servers the same, and wants the same bytes.
 func TestFastAnswersAreTheGates(t *testing.T) {
-	s := openFast(t, "", manySites+benchOut)
+	for name, secure := range map[string]bool{"without TLS": false, "with TLS": true} {
+		t.Run(name, func(t *testing.T) {
+			fastAnswersAreTheGates(t, openFastWith(t, secure, "protocols h1 h2", manySites+benchOut))
+		})
+	}
+}
+
+func fastAnswersAreTheGates(t *testing.T, s *fastSite) {
 	s.sellOut()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -10,9 +10,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/app"
-	"github.com/stockgate/stockgate/caddymodule/fast"
 	"github.com/stockgate/stockgate/caddymodule/gate"
 	"github.com/stockgate/stockgate/caddymodule/guard"
+	"github.com/stockgate/stockgate/caddymodule/internal/inspect"
 	"github.com/stockgate/stockgate/caddymodule/jwt"
 	"github.com/stockgate/stockgate/fastpath"
 	"github.com/stockgate/stockgate/refuse"
@@ -20,19 +20,23 @@ import (
 )
 
 // flights returns how many requests need the edge runtime of the running app.
-func flights() int { return app.Latest().Runtime().InFlight() }
+func flights() int { return inspect.InFlight(app.Active().Runtime()) }
 
 // closeFlights closes the edge runtime to new attempts, as the end of its last configuration
 // does.
-func closeFlights() { app.Latest().Runtime().Shut() }
+func closeFlights() { inspect.Shut(app.Active().Runtime()) }
 
 // follows reports whether the edge knows the bindings of a sale.
-func follows(sale string) bool { return !app.Latest().Runtime().MayBeBound(sale, "nothing") }
+func follows(id string) bool {
+	edge := app.Active().Runtime()
+	l, ok := edge.Catalogue().Sale(id)
+	return ok && !edge.MayRepeat(l, &sale.Attempt{Buyer: "nothing", Key: "nothing"})
+}
 
 // gateNamed is a gate of the running configuration.
 func gateNamed(t *testing.T, name string) *gate.Gate {
 	t.Helper()
-	g, err := gate.Of(app.Latest()).Find(name)
+	g, err := gate.Of(app.Active()).Find(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,8 +61,8 @@ func guardOf(t *testing.T, g *gate.Gate) *guard.Guard {
 
 // fastJudge is the one of the running configuration's only server with the wrapper.
 func fastJudge() fastpath.Judge {
-	for _, l := range app.Latest().Listeners() {
-		if judge := l.(*fast.Listener).Judge(); judge != nil {
+	for _, l := range app.Active().Listeners() {
+		if judge := inspect.FastJudge(l); judge != nil {
 			return judge
 		}
 	}
@@ -91,4 +95,4 @@ func openJWT(t *testing.T, j *jwt.Config) func(token, clientIP string, at time.T
 }
 
 // itemKeepers returns how many edges keep the items of all sales.
-func itemKeepers() int { return app.ItemKeepers() }
+func itemKeepers() int { return inspect.ItemKeepers() }

@@ -15,7 +15,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/goleak"
 
-	"github.com/stockgate/stockgate/caddymodule/lists"
+	"github.com/stockgate/stockgate/caddymodule/internal/inspect"
 	"github.com/stockgate/stockgate/internal/sitetest"
 )
 
@@ -348,13 +348,13 @@ func TestReloadKeepsLists(t *testing.T) {
 	app["lists"] = map[string]any{"bad": fileSource(path), "worse": redisSource}
 	s.useGate(map[string]any{"deny": []string{"bad", "worse"}, "other_items": "pass"})
 	s.Load(app)
-	first := lists.InUse()
+	first := inspect.OpenLists()
 	if len(first) != 2 || itemKeepers() != 1 {
 		t.Fatalf("%v, %d keepers", first, itemKeepers())
 	}
 	s.Gate["max_in_flight"] = 17
 	s.Load(app)
-	if again := lists.InUse(); !maps.Equal(first, again) {
+	if again := inspect.OpenLists(); !maps.Equal(first, again) {
 		t.Errorf("after a reload: %v, before: %v", again, first)
 	}
 	app["lists"].(map[string]any)["more"] = fileSource(s.Path("nosuch.txt"))
@@ -366,7 +366,7 @@ func TestReloadKeepsLists(t *testing.T) {
 	if err := s.TryLoad(app); err == nil || !strings.Contains(err.Error(), `there is no list "more"`) {
 		t.Errorf("a gate with a list that is not there: %v", err)
 	}
-	if again := lists.InUse(); !maps.Equal(first, again) {
+	if again := inspect.OpenLists(); !maps.Equal(first, again) {
 		t.Errorf("after reloads that failed: %v, before: %v", again, first)
 	}
 	delete(s.Gate, "allow")
@@ -378,7 +378,7 @@ func TestReloadKeepsLists(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.closeShop()
-	if left := lists.InUse(); len(left) != 0 || itemKeepers() != 0 {
+	if left := inspect.OpenLists(); len(left) != 0 || itemKeepers() != 0 {
 		t.Errorf("left open: %v, %d keepers", left, itemKeepers())
 	}
 	s.Eventually("all at an end", func() (string, bool) {

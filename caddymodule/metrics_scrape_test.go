@@ -57,7 +57,7 @@ func unitsOf(sku, region, state string) string {
 	return fmt.Sprintf("stockgate_units{region=%q,sale=\"double11\",sku=%q,state=%q}", region, sku, state)
 }
 
-func TestScrapeReportsTheBooks(t *testing.T) {
+func TestScrapeReportsTheStock(t *testing.T) {
 	server, app := sitetest.Redis(t)
 	s := openSite(t, app)
 	s.OpenSale()
@@ -66,11 +66,11 @@ func TestScrapeReportsTheBooks(t *testing.T) {
 		p.Hold(id, "plain", int64(i)+1, time.Hour)
 	}
 	p.Must(p.Doubt(t.Context(), "double11", "doubt", "timeout"))
-	p.Must(p.Confirm(t.Context(), "double11", "sold", reservation.Answer, "2xx"))
+	p.Must(p.Confirm(t.Context(), "double11", "sold", reservation.SourceAnswer, "2xx"))
 	p.Hold("gone", "few", 3, time.Hour)
 	p.Must(p.Release(t.Context(), "double11", "gone", reservation.SourceShop, "4xx"))
 	p.Hold("other", "few", 1, time.Hour)
-	p.Must(p.Confirm(t.Context(), "double11", "gone", reservation.Answer, "2xx"))
+	p.Must(p.Confirm(t.Context(), "double11", "gone", reservation.SourceAnswer, "2xx"))
 
 	known := map[string]string{
 		unitsOf("plain", "", "stock"):                   "100",

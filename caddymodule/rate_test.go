@@ -137,7 +137,7 @@ func TestRateRefusesBeforeTheSale(t *testing.T) {
 	if got := s.verdicts("buyer=b&key=a", "buyer=b&key=other", "buyer=b", "buyer=b", "buyer=b"); got != "rate_limited - - - rate_limited" {
 		t.Errorf("on sale: %s", got)
 	}
-	b := do[sitetest.Books](s, "GET", "/stockgate/sales/double11", "")
+	b := do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", "")
 	if !b.Balanced || b.Cell("plain", "") != "100 100 0 0 0" { // the shop refuses all with 418
 		t.Errorf("stock %+v", b)
 	}

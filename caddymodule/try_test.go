@@ -214,7 +214,7 @@ func TestGatesFollowTheConfiguration(t *testing.T) {
 		t.Errorf("gates %s", got)
 	}
 	const gate = "stockgate @order twice {\nbuyer {header.X-User-Id}\nline {json.sku}\n}\n"
-	if err := s.loadCaddyfile(orders + gate + gate); err != nil {
+	if err := s.loadCaddyfile(orders + "@other path /other\n" + gate + strings.Replace(gate, "@order", "@other", 1)); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := names(), `{"gates":[{"name":"twice","check":false},{"name":"twice","check":false}]}`+"\n"; got != want {

@@ -105,19 +105,19 @@ func (r *Running) sells(ctx context.Context, s *sale.Sale, method string) error 
 
 // Sold is how many units of a sale are confirmed, and whether its books balance.
 func (r *Running) Sold(ctx context.Context, id string) (units int64, balanced bool, err error) {
-	var books struct {
+	var stock struct {
 		Items []struct {
 			Confirmed int64
 		}
 		Balanced bool
 	}
-	if err := r.ask(ctx, "GET", "sales/"+id, nil, &books); err != nil {
+	if err := r.ask(ctx, "GET", "sales/"+id, nil, &stock); err != nil {
 		return 0, false, err
 	}
-	for _, item := range books.Items {
+	for _, item := range stock.Items {
 		units += item.Confirmed
 	}
-	return units, books.Balanced, nil
+	return units, stock.Balanced, nil
 }
 
 // Attempts is what a gate has counted so far.

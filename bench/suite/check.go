@@ -57,7 +57,7 @@ func (c *contender) sold(ctx context.Context, sale, sku string) (int64, error) {
 		return -left, err
 	}
 	if c.large {
-		return 0, nil // its books are long, and nothing is sold
+		return 0, nil // its stock is a long list, and nothing is sold
 	}
 	units, balanced, err := c.Sold(ctx, sale)
 	if err == nil && !balanced {

@@ -22,7 +22,7 @@ type contender struct {
 	requests int
 	table    string
 	size     float64 // bytes of a right answer
-	large    bool    // so many items that its books are not asked for
+	large    bool    // so many items that its stock is not asked for
 	runs     []run
 }
 

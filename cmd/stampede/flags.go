@@ -60,7 +60,7 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	flags.StringVar(&w.quantities, "quantity", "1", "`units` of it; several, with commas, in turn")
 	flags.StringVar(&w.regions, "region", "", "`region` to buy in; several, with commas, in turn")
 	flags.BoolVar(&w.together, "together", false, "buy all SKUs in one order of several lines")
-	flags.StringVar(&c.sale, "sale", "", "`id` of the sale, to check its books")
+	flags.StringVar(&c.sale, "sale", "", "`id` of the sale, to check its stock")
 	flags.StringVar(&c.admin, "admin", "", "`address` of Caddy's admin endpoint, for the sale's stock")
 	flags.StringVar(&c.shop, "shop", "", "`URL` of the shop's list of orders")
 	flags.Int64Var(&c.maxPerBuyer, "max-per-buyer", 0, "`units` of the sale that one buyer may have (default: not checked)")

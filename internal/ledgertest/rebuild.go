@@ -59,7 +59,7 @@ func (s *Seller) busy(dice *rand.Rand, n int) error {
 	var err error
 	switch dice.IntN(16) {
 	case 0, 1:
-		_, err = s.Store.Confirm(ctx, "s", known, reservation.Answer, "late status_201")
+		_, err = s.Store.Confirm(ctx, "s", known, reservation.SourceAnswer, "late status_201")
 	case 2:
 		_, err = s.Store.Release(ctx, "s", known, reservation.SourceForce, "no such\torder")
 	case 3:
@@ -110,7 +110,7 @@ func (s *Seller) buy(dice *rand.Rand, n int) error {
 		s.Free(Soon(s.t), "s", id(n))
 	}
 	if dice.IntN(2) == 0 {
-		_, err = s.Store.Confirm(Soon(s.t), "s", id(n), reservation.Answer, "status_201")
+		_, err = s.Store.Confirm(Soon(s.t), "s", id(n), reservation.SourceAnswer, "status_201")
 	}
 	return err
 }

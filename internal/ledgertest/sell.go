@@ -103,12 +103,12 @@ func (s *Seller) sell(id string, n int) error {
 	case 1:
 		_, err = s.Store.Doubt(ctx, "s", id, "timeout")
 	case 2:
-		if _, err = s.Store.Confirm(ctx, "s", id, reservation.Answer, "status_201"); err == nil {
+		if _, err = s.Store.Confirm(ctx, "s", id, reservation.SourceAnswer, "status_201"); err == nil {
 			_, err = s.Store.Return(ctx, "s", id, reservation.Return{ID: "x", Restock: n%2 == 0, Cause: "damaged"})
 		}
 	case 3:
 	default:
-		_, err = s.Store.Confirm(ctx, "s", id, reservation.Answer, "status_201")
+		_, err = s.Store.Confirm(ctx, "s", id, reservation.SourceAnswer, "status_201")
 	}
 	return err
 }
@@ -148,7 +148,7 @@ func (s *Seller) UntilDrained(l ledger.Ledger) {
 		s.t.Fatal(err)
 	}
 	Same(s.t, Read(s.t, l, "s", h.Epoch), all)
-	books, err := s.Store.SaleStock(Soon(s.t), "s")
+	inRedis, err := s.Store.SaleStock(Soon(s.t), "s")
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func (s *Seller) UntilDrained(l ledger.Ledger) {
 	for _, c := range stock {
 		told[c.Name] = c
 	}
-	for _, b := range books.Items {
+	for _, b := range inRedis.Items {
 		name := sale.Cell(b.SKU, b.Region)
 		want := ledger.Cell{Name: name, Stock: b.Stock, Available: b.Available, Held: b.Held, InDoubt: b.InDoubt, Confirmed: b.Confirmed}
 		if have := told[name]; have != want && (have != ledger.Cell{} || want != ledger.Cell{Name: name}) {

@@ -45,6 +45,9 @@ func (s *Site) AskWith(server, method, path, body string, header map[string]stri
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	if host := header["Host"]; host != "" {
+		req.Host = host
+	}
 	req.Header.Set("Stockgate-By", "ann\tof\x80 accounts")
 	for name, value := range header {
 		req.Header.Set(name, value)

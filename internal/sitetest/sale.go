@@ -7,6 +7,7 @@ import (
 
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/sale"
 )
 
 // Redis starts a redis-server, and returns it with an app that uses it with a long timeout.
@@ -29,20 +30,24 @@ items:
   - {sku: "..", stock: 7}
 `
 
-// Books is a sale in the API's answer.
-type Books struct {
+// SaleStock is a sale in the API's answer.
+type SaleStock struct {
 	ID, Status string
 	StartsAt   time.Time `json:"starts_at"`
 	EndsAt     time.Time `json:"ends_at"`
+	Timezone   string
+	Limits     []sale.Limit
 	Version    int64
 	Items      []record.Cell
 	Balanced   bool
 	Oldest     time.Time `json:"oldest_in_doubt"`
 	Unbacked   int64
+	AtRisk     int64 `json:"units_at_risk"`
+	AtRiskMs   int64 `json:"at_risk_ms"`
 }
 
 // Cell is sku, region: stock available held in_doubt confirmed.
-func (b Books) Cell(sku, region string) string {
+func (b SaleStock) Cell(sku, region string) string {
 	for _, c := range b.Items {
 		if c.SKU == sku && c.Region == region {
 			return fmt.Sprint(c.Stock, c.Available, c.Held, c.InDoubt, c.Confirmed)

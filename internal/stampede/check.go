@@ -41,7 +41,7 @@ const mostOfAKind = 5
 func Check(e Evidence, t Tolerance) CheckResult {
 	o := newOracle(e, t)
 	for _, rule := range []func(){
-		o.books, o.oversold, o.undersold, o.ordersAreReservations, o.unitsAreOrders,
+		o.balance, o.oversold, o.undersold, o.ordersAreReservations, o.unitsAreOrders,
 		o.answersAreOrders, o.refusedHaveNothing, o.soldOutWasTrue, o.limits,
 	} {
 		o.complaints = 0
@@ -57,7 +57,7 @@ func Check(e Evidence, t Tolerance) CheckResult {
 type oracle struct {
 	Evidence
 	may     Tolerance
-	cells   map[string]record.Cell // the books, by stock cell
+	cells   map[string]record.Cell // the stock, by cell
 	orders  []Order                // those of the sale
 	byID    map[string][]Order     // the same, by reservation
 	ordered map[string]int64       // their units, by stock cell
@@ -72,7 +72,7 @@ func newOracle(e Evidence, t Tolerance) *oracle {
 		cells: map[string]record.Cell{}, byID: map[string][]Order{}, ordered: map[string]int64{},
 	}
 	o.verdict.Violations = []string{}
-	for _, c := range e.Books.Items {
+	for _, c := range e.Stock.Items {
 		o.cells[sale.Cell(c.SKU, c.Region)] = c
 		o.verdict.Stock += c.Stock
 	}

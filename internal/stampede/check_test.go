@@ -20,7 +20,7 @@ func line(cell string, quantity int64) []sale.Line {
 // are sold to five buyers, while a sixth was refused.
 func honest() stampede.Evidence {
 	e := stampede.Evidence{
-		Books: reservation.SaleStock{
+		Stock: reservation.SaleStock{
 			ID: "s", Balanced: true,
 			Items: []record.Cell{
 				{SKU: "a", Stock: 3, Confirmed: 3},
@@ -73,13 +73,13 @@ func TestEveryViolationIsFound(t *testing.T) {
 			e.Records["r7"] = reservation.Record{ID: "r7", State: record.Confirmed, Lines: line("a", 2)}
 		}, "oversold in the shop: 5 units of a are ordered, and there are 3", 2},
 		"oversold in Redis": {func(e *stampede.Evidence) {
-			e.Books.Items[0].Confirmed, e.Books.Items[0].Available = 4, -1
+			e.Stock.Items[0].Confirmed, e.Stock.Items[0].Available = 4, -1
 		}, "oversold in Redis: 4 units of a", 1},
 		"oversold by what is held": {func(e *stampede.Evidence) {
-			e.Books.Items[1].Held = 3
+			e.Stock.Items[1].Held = 3
 		}, "oversold in Redis: 5 units of b@north", 3},
 		"one region sells the other's units": {func(e *stampede.Evidence) {
-			e.Books.Items = append(e.Books.Items, record.Cell{SKU: "b", Region: "south", Stock: 5, Available: 5})
+			e.Stock.Items = append(e.Stock.Items, record.Cell{SKU: "b", Region: "south", Stock: 5, Available: 5})
 			e.Orders[0].Lines = line("b@north", 1)
 		}, "oversold in the shop: 3 units of b@north are ordered, and there are 2", 1},
 		"an order past the gate": {func(e *stampede.Evidence) {
@@ -95,7 +95,7 @@ func TestEveryViolationIsFound(t *testing.T) {
 			setState(e, "r1", record.Released)
 		}, "order o1 is for the reservation r1, which is released", 0},
 		"an order without stock": {func(e *stampede.Evidence) {
-			e.Books.Unbacked = 1
+			e.Stock.Unbacked = 1
 		}, "the shop took 1 orders whose units had gone elsewhere", 0},
 		"an order for more than was reserved": {func(e *stampede.Evidence) {
 			e.Orders[0].Lines = line("a", 2)
@@ -107,7 +107,7 @@ func TestEveryViolationIsFound(t *testing.T) {
 			e.Orders, e.Tally.Answers = e.Orders[1:], e.Tally.Answers[1:]
 		}, "1 units of a are confirmed without an order: the sale says 3, the shop's orders 2", 0},
 		"an order that the sale does not have": {func(e *stampede.Evidence) {
-			e.Books.Items[0].Confirmed, e.Books.Items[0].Available = 2, 1
+			e.Stock.Items[0].Confirmed, e.Stock.Items[0].Available = 2, 1
 		}, "the shop has orders for 3 confirmed units of a, the sale has 2", 0},
 		"a yes without a reservation": {func(e *stampede.Evidence) {
 			e.Tally.Answers[0].Reservation = ""
@@ -122,26 +122,26 @@ func TestEveryViolationIsFound(t *testing.T) {
 			e.Tally.TurnedAway["p1"] = true
 		}, "the gate refused p1 every time, and yet they have the order o1", 0},
 		"held at the end": {func(e *stampede.Evidence) {
-			e.Books.Items[0].Stock, e.Books.Items[0].Held = 4, 1
+			e.Stock.Items[0].Stock, e.Stock.Items[0].Held = 4, 1
 		}, "1 units of a are still held", 0},
 		"in doubt without a reason": {func(e *stampede.Evidence) {
-			e.Books.Items[0].Confirmed, e.Books.Items[0].InDoubt = 2, 1
+			e.Stock.Items[0].Confirmed, e.Stock.Items[0].InDoubt = 2, 1
 			setState(e, "r1", record.InDoubt)
 		}, "1 units of a are in doubt", 0},
 		"an order in doubt that the sale does not have": {func(e *stampede.Evidence) {
 			setState(e, "r1", record.InDoubt)
 		}, "the shop has orders for 1 units of a in doubt, the sale has 0", 0},
 		"unbalanced": {func(e *stampede.Evidence) {
-			e.Books.Items[0].Stock = 4
+			e.Stock.Items[0].Stock = 4
 		}, "the cells of a do not balance: stock 4, available 0, held 0, in doubt 0, confirmed 3", 0},
 		"unbalanced by their own word": {func(e *stampede.Evidence) {
-			e.Books.Balanced = false
+			e.Stock.Balanced = false
 		}, "the admin API says that the sale does not balance", 0},
 		"a sale without items": {func(e *stampede.Evidence) {
-			e.Books.Items = nil
+			e.Stock.Items = nil
 		}, "lists no items", 0},
 		"sold out with units left": {func(e *stampede.Evidence) {
-			e.Books.Items[0].Stock, e.Books.Items[0].Available = 4, 1
+			e.Stock.Items[0].Stock, e.Stock.Items[0].Available = 4, 1
 		}, "a buyer was told that 1 × a is sold out, and it is available at the end", 0},
 		"units left behind": {func(e *stampede.Evidence) {
 			e.MustSell = 6
@@ -166,7 +166,7 @@ func TestEveryViolationIsFound(t *testing.T) {
 
 func TestToleranceForgivesOnlyWhatItNames(t *testing.T) {
 	doubt := honest()
-	doubt.Books.Items[0].Confirmed, doubt.Books.Items[0].InDoubt = 2, 1
+	doubt.Stock.Items[0].Confirmed, doubt.Stock.Items[0].InDoubt = 2, 1
 	setState(&doubt, "r1", record.InDoubt)
 	doubt.Tally.Answers = doubt.Tally.Answers[1:] // they got an error
 	phantom := honest()
@@ -193,7 +193,7 @@ func TestToleranceForgivesOnlyWhatItNames(t *testing.T) {
 // TestSoldOutInOneLineIsEnough: an order of several lines is sold out when one is.
 func TestSoldOutInOneLineIsEnough(t *testing.T) {
 	e := honest()
-	e.Books.Items = append(e.Books.Items, record.Cell{SKU: "c", Stock: 9, Available: 9})
+	e.Stock.Items = append(e.Stock.Items, record.Cell{SKU: "c", Stock: 9, Available: 9})
 	e.Tally.SoldOut = []stampede.Basket{{Lines: append(line("a", 1), line("c", 1)...)}, stampede.Buy("z", 1)}
 	if v := stampede.Check(e, stampede.Tolerance{}); len(v.Violations) != 0 {
 		t.Errorf("violations: %q", v.Violations)
@@ -202,7 +202,7 @@ func TestSoldOutInOneLineIsEnough(t *testing.T) {
 
 func TestManyViolationsAreSummedUp(t *testing.T) {
 	e := honest()
-	e.Books.Items[0].Stock = 1000
+	e.Stock.Items[0].Stock = 1000
 	for i := range 500 {
 		e.Orders = append(e.Orders, stampede.Order{OrderNo: fmt.Sprint("x", i), Buyer: fmt.Sprint("x", i), Lines: line("a", 1)})
 	}

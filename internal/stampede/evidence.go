@@ -22,8 +22,8 @@ type Order struct {
 type Evidence struct {
 	// Orders are the shop's; those that have no line in the sale do not count.
 	Orders []Order
-	// Books are the sale's.
-	Books reservation.SaleStock
+	// Stock is the sale's in Redis.
+	Stock reservation.SaleStock
 	// Records are the reservations that orders and answers name, by id.
 	Records map[string]reservation.Record
 	// Tally is what the buyers were told.
@@ -39,8 +39,8 @@ type Evidence struct {
 type Sources struct {
 	// Orders lists the orders in the shop.
 	Orders func(context.Context) ([]Order, error)
-	// Books reads the sale's books.
-	Books func(context.Context) (*reservation.SaleStock, error)
+	// Stock reads the sale's stock.
+	Stock func(context.Context) (*reservation.SaleStock, error)
 	// Record reads a reservation; reservation.ErrNotFound: there is none.
 	Record func(ctx context.Context, id string) (*reservation.Record, error)
 	// MaxPerBuyer and MustSell go into the evidence as they are.
@@ -58,11 +58,11 @@ const (
 // evidence. Whether something is held then is for Check to say.
 func (s Sources) Collect(ctx context.Context, t *Tally) (Evidence, error) {
 	e := Evidence{Tally: t, MaxPerBuyer: s.MaxPerBuyer, MustSell: s.MustSell, Records: map[string]reservation.Record{}}
-	books, err := s.settled(ctx)
+	stock, err := s.settled(ctx)
 	if err != nil {
 		return e, fmt.Errorf("reading the sale: %w", err)
 	}
-	e.Books = *books
+	e.Stock = *stock
 	if e.Orders, err = s.Orders(ctx); err != nil {
 		return e, fmt.Errorf("reading the shop's orders: %w", err)
 	}
@@ -101,16 +101,16 @@ func (s Sources) settled(ctx context.Context) (*reservation.SaleStock, error) {
 	}
 	deadline := time.Now().Add(s.Settle)
 	for {
-		books, err := s.Books(ctx)
+		stock, err := s.Stock(ctx)
 		if err != nil {
 			return nil, err
 		}
 		held := int64(0)
-		for _, c := range books.Items {
+		for _, c := range stock.Items {
 			held += c.Held
 		}
 		if held == 0 || !time.Now().Before(deadline) {
-			return books, nil
+			return stock, nil
 		}
 		if !wait(ctx, settleEvery) {
 			return nil, context.Cause(ctx)

@@ -58,7 +58,7 @@ func (r Report) WriteTo(w io.Writer) (int64, error) {
 		row("no answer", Count(n), strings.Join(kinds, ", "))
 	}
 	if r.Verdict != nil {
-		r.books(row)
+		r.stock(row)
 	}
 	row("answers", Count(t.Requests), fmt.Sprintf("%s a second while any buyer waited", Count(int(t.RequestsPerSecond()))))
 	row("latency p50", milliseconds(t.Latency.P50), fmt.Sprintf("p99 %s, longest %s", milliseconds(t.Latency.P99), milliseconds(t.Latency.Max)))
@@ -72,11 +72,11 @@ func (r Report) WriteTo(w io.Writer) (int64, error) {
 	return int64(n), err
 }
 
-// books adds the sum of all cells, which balance or not one by one.
-func (r Report) books(row func(label, number, note string)) {
+// stock adds the sum of all cells, which balance or not one by one.
+func (r Report) stock(row func(label, number, note string)) {
 	var available, held, inDoubt, confirmed, stock int64
-	balanced := r.Evidence.Books.Balanced
-	for _, c := range r.Evidence.Books.Items {
+	balanced := r.Evidence.Stock.Balanced
+	for _, c := range r.Evidence.Stock.Items {
 		balanced = balanced && c.Balanced()
 		available, held, inDoubt, confirmed, stock = available+c.Available, held+c.Held, inDoubt+c.InDoubt, confirmed+c.Confirmed, stock+c.Stock
 	}

@@ -105,7 +105,7 @@ func TestCollectWaitsForHolds(t *testing.T) {
 		Orders: func(context.Context) ([]stampede.Order, error) {
 			return []stampede.Order{{OrderNo: "o1", Reservation: "r1"}, {OrderNo: "o2"}, {OrderNo: "o3", Reservation: "gone"}}, nil
 		},
-		Books: func(context.Context) (*reservation.SaleStock, error) {
+		Stock: func(context.Context) (*reservation.SaleStock, error) {
 			reads++
 			return &reservation.SaleStock{Items: []record.Cell{{Held: max(0, int64(3-reads))}}}, nil
 		},
@@ -121,7 +121,7 @@ func TestCollectWaitsForHolds(t *testing.T) {
 	}
 	tally := &stampede.Tally{Answers: []stampede.Answer{{Reservation: "r1"}, {Reservation: "r2"}, {}}}
 	e, err := sources.Collect(t.Context(), tally)
-	if err != nil || reads != 3 || e.Books.Items[0].Held != 0 || len(e.Records) != 2 || e.Records["r2"].ID != "r2" {
+	if err != nil || reads != 3 || e.Stock.Items[0].Held != 0 || len(e.Records) != 2 || e.Records["r2"].ID != "r2" {
 		t.Errorf("%d reads: %+v, %v", reads, e, err)
 	}
 
@@ -131,7 +131,7 @@ func TestCollectWaitsForHolds(t *testing.T) {
 	}
 	reads, sources.Settle = -1_000_000, time.Nanosecond
 	tally.Answers = nil
-	if e, err := sources.Collect(t.Context(), tally); err != nil || e.Books.Items[0].Held == 0 {
+	if e, err := sources.Collect(t.Context(), tally); err != nil || e.Stock.Items[0].Held == 0 {
 		t.Errorf("waited too long: %+v, %v", e, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -7,8 +7,8 @@ import (
 	"github.com/stockgate/stockgate/record"
 )
 
-// books: every unit is in one place, and no place is left open.
-func (o *oracle) books() {
+// balance: every unit is in one place, and no place is left open.
+func (o *oracle) balance() {
 	if len(o.cells) == 0 {
 		o.complain("the sale lists no items")
 	}
@@ -27,15 +27,15 @@ func (o *oracle) books() {
 			o.complain("%d units of %s are in doubt, though the shop answered everything", c.InDoubt, name)
 		}
 	}
-	if !o.Books.Balanced && !unbalanced {
+	if !o.Stock.Balanced && !unbalanced {
 		o.complain("the admin API says that the sale does not balance")
 	}
-	if o.Books.Unbacked != 0 {
-		o.complain("the shop took %d orders whose units had gone elsewhere", o.Books.Unbacked)
+	if o.Stock.Unbacked != 0 {
+		o.complain("the shop took %d orders whose units had gone elsewhere", o.Stock.Unbacked)
 	}
 }
 
-// oversold: neither books nor shop promise more than there is.
+// oversold: neither Redis nor the shop promises more than there is.
 func (o *oracle) oversold() {
 	for _, name := range o.names() {
 		c := o.cells[name]

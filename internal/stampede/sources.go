@@ -42,9 +42,9 @@ func HTTPSources(shopOrders, admin, saleID string) (Sources, error) {
 		Orders: func(ctx context.Context) (orders []Order, err error) {
 			return orders, get(ctx, shopOrders, &orders)
 		},
-		Books: func(ctx context.Context) (*reservation.SaleStock, error) {
-			books := new(reservation.SaleStock)
-			return books, get(ctx, base.JoinPath("sales", saleID).String(), books)
+		Stock: func(ctx context.Context) (*reservation.SaleStock, error) {
+			stock := new(reservation.SaleStock)
+			return stock, get(ctx, base.JoinPath("sales", saleID).String(), stock)
 		},
 		Record: func(ctx context.Context, id string) (*reservation.Record, error) {
 			r := new(reservation.Record)

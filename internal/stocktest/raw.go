@@ -14,6 +14,7 @@ import (
 
 	"github.com/stockgate/stockgate/internal/model"
 	"github.com/stockgate/stockgate/lua"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 )
 
@@ -203,4 +204,10 @@ func Balanced(t testing.TB, c redis.UniversalClient, s *reservation.Store, sale 
 		t.Errorf("the stock of sale %s: %v", sale, err)
 	}
 	return r
+}
+
+// Holds lists up to limit reservations of a sale that are in a state, the oldest first.
+func Holds(ctx context.Context, s *reservation.Store, sale string, state record.State, limit int) ([]reservation.Record, error) {
+	found, _, err := s.HoldsAfter(ctx, sale, reservation.HoldFilter{State: state}, "", limit)
+	return found, err
 }

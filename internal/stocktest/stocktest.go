@@ -229,7 +229,7 @@ func Start(e *edge.Edge, _ context.Context) error { e.Start(); return nil }
 func StopEdge(e *edge.Edge, ctx context.Context) error { return e.Stop(ctx) }
 
 // Counter counts what an edge reports to its metrics.
-type Counter struct{ Held, Failed, Dropped, Unbacked, Remembered, Asked atomic.Int64 }
+type Counter struct{ Held, Failed, Dropped, Unbacked, Remembered, Asked, Lacking atomic.Int64 }
 
 func (c *Counter) Reserved(time.Duration) { c.Held.Add(1) }
 
@@ -238,6 +238,10 @@ func (c *Counter) RedisFailed(string) { c.Failed.Add(1) }
 func (c *Counter) BacklogDropped() { c.Dropped.Add(1) }
 
 func (c *Counter) SoldUnbacked() { c.Unbacked.Add(1) }
+
+func (c *Counter) Fenced(int) {}
+
+func (c *Counter) Lost(promises, _ int64) { c.Lacking.Add(promises) }
 
 func (c *Counter) NothingLeft(remembered bool) {
 	if remembered {
