@@ -43,7 +43,7 @@ var directions = []direction{
 	},
 	{
 		pkg: "./...",
-		except: []string{".", "./cmd/...", "./caddymodule/...", "./shard", "./combine", "./journal", "./lists", "./rates", "./reservation/...", "./edge", "./recovery",
+		except: []string{".", "./cmd/...", "./caddymodule/...", "./shard", "./combine", "./risk", "./journal", "./lists", "./rates", "./reservation/...", "./fence", "./edge", "./recovery",
 			"./ledger/...", "./outbox", "./internal/...", "./bench/..."},
 		forbidden: []string{goRedis},
 		why:       "shops, solvers and other edges import these: none of them brings a client of Redis along",
@@ -56,13 +56,13 @@ var directions = []direction{
 	},
 	{
 		pkg:       "./...",
-		except:    []string{"./internal/redistest/...", "./internal/model/...", "./internal/pgtest/...", "./internal/ledgertest/...", "./internal/sitetest/...", "./internal/stocktest/..."},
-		forbidden: []string{"./internal/sitetest/...", "./internal/redistest/...", "./internal/model/...", "./internal/pgtest/...", "./internal/ledgertest/...", "./internal/stocktest/..."},
+		except:    []string{"./internal/chromium/...", "./internal/redistest/...", "./internal/model/...", "./internal/pgtest/...", "./internal/ledgertest/...", "./internal/sitetest/...", "./internal/stocktest/..."},
+		forbidden: []string{"./internal/chromium/...", "./internal/sitetest/...", "./internal/redistest/...", "./internal/model/...", "./internal/pgtest/...", "./internal/ledgertest/...", "./internal/stocktest/..."},
 		why:       "what tests need must not be compiled into what is shipped",
 	},
 	{
 		pkg:       "./...",
-		except:    []string{"./internal/auditor/..."},
+		except:    []string{"./internal/auditor/...", "./internal/chaos"},
 		forbidden: []string{"./internal/auditor/..."},
 		why:       "the auditor judges what is built; nothing that is built may know it",
 	},
@@ -88,10 +88,11 @@ func TestImportsPointOneWay(t *testing.T) {
 // each imports only what stands above it. A new arrow changes the design. Commands, examples
 // and packages for tests are not in it.
 var arrows = map[string][]string{
-	"challenge":            nil,
 	"fastpath":             nil,
 	"filters/list":         nil,
 	"internal/jwks":        nil,
+	"internal/mac":         nil,
+	"challenge":            {"internal/mac"},
 	"bearer":               {"internal/jwks"},
 	"internal/strictjson":  nil,
 	"lua":                  nil,
@@ -102,16 +103,18 @@ var arrows = map[string][]string{
 	"sale":                 {"sale/line", "sale/skus"},
 	"attempt":              {"sale"},
 	"filters":              {"filters/list", "sale"},
-	"identity":             {"sale"},
+	"identity":             {"internal/mac", "sale"},
 	"record":               {"identity"},
 	"refuse":               {"sale"},
 	"shard":                {"identity", "lua"},
 	"combine":              {"shard"},
+	"risk":                 {"lua", "shard"},
 	"journal":              {"lua", "record", "shard"},
 	"lists":                {"identity", "lua", "shard"},
 	"rates":                {"combine", "identity", "lua", "shard"},
 	"reservation":          {"combine", "identity", "journal", "lua", "record", "sale", "shard"},
-	"edge":                 {"combine", "identity", "journal", "lists", "lua", "rates", "record", "reservation", "sale", "sale/skus", "shard"},
+	"fence":                {"lua", "reservation", "shard"},
+	"edge":                 {"combine", "fence", "identity", "journal", "lists", "lua", "rates", "record", "reservation", "risk", "sale", "sale/skus", "shard"},
 	"ledger":               {"edge", "journal", "record", "reservation", "sale", "shard"},
 	"ledger/postgres":      {"journal", "ledger"},
 	"ledger/sqlite":        {"journal", "ledger"},
@@ -121,49 +124,60 @@ var arrows = map[string][]string{
 	"token":                {"internal/jwks", "internal/strictjson", "sale/line"},
 
 	"caddymodule/internal/directive": {"refuse", "sale"},
+	"caddymodule/internal/inspect":   {"fastpath"},
 	"caddymodule/internal/reply":     {"attempt", "refuse", "sale"},
 	"caddymodule/jwt":                {"attempt", "bearer", "caddymodule/internal/directive", "filters", "refuse", "sale"},
 	"caddymodule/pow":                {"attempt", "caddymodule/internal/directive", "challenge"},
 	"caddymodule/adminapi":           {"refuse", "reservation", "sale"},
 	"caddymodule/internal/request":   {"caddymodule/adminapi", "internal/strictjson", "sale"},
+	"caddymodule/internal/span":      {},
 	"caddymodule/internal/meter":     {"edge", "journal", "ledger", "outbox", "sale"},
 	"caddymodule/guard": {
 		"attempt", "caddymodule/internal/directive", "caddymodule/internal/meter", "caddymodule/internal/reply", "refuse", "route", "sale",
 	},
-	"caddymodule/edgeruntime": {"caddymodule/internal/meter", "edge", "reservation", "reservation/embedded", "shard", "token"},
-	"caddymodule/bookcache":   {"caddymodule/edgeruntime", "record", "reservation", "sale"},
+	"caddymodule/edgeruntime":   {"caddymodule/internal/inspect", "caddymodule/internal/meter", "edge", "reservation", "reservation/embedded", "risk", "shard", "token"},
+	"caddymodule/overviewcache": {"caddymodule/edgeruntime", "record", "reservation", "sale"},
 	"caddymodule/forward": {
-		"caddymodule/edgeruntime", "caddymodule/internal/meter", "caddymodule/internal/reply", "filters", "outcome", "record", "refuse",
-		"reservation", "sale", "token",
+		"caddymodule/edgeruntime", "caddymodule/internal/meter", "caddymodule/internal/reply", "caddymodule/internal/span", "filters", "outcome", "record", "refuse", "reservation",
+		"sale", "token",
 	},
-	"caddymodule/lists": {"caddymodule/edgeruntime", "caddymodule/internal/directive", "filters", "filters/list", "lists", "refuse", "sale"},
+	"caddymodule/accesslist": {
+		"caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/inspect", "filters", "filters/list", "lists", "refuse", "sale",
+	},
 	"caddymodule/app": {
-		"caddymodule/bookcache", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/meter", "caddymodule/lists",
-		"challenge", "edge", "filters", "journal", "ledger", "outbox", "sale", "shard", "token",
+		"caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/inspect", "caddymodule/internal/meter",
+		"caddymodule/overviewcache", "challenge", "edge", "filters", "journal", "ledger", "outbox", "risk", "sale", "shard", "token",
 	},
 	"caddymodule/ledgers/postgres": {"caddymodule/app", "ledger", "ledger/postgres"},
 	"caddymodule/ledgers/sqlite":   {"caddymodule/app", "ledger", "ledger/sqlite"},
 	"caddymodule/probe":            {"caddymodule/edgeruntime", "caddymodule/internal/meter", "outcome", "record", "reservation", "shard"},
-	"caddymodule/rates":            {"attempt", "caddymodule/edgeruntime", "caddymodule/internal/directive", "filters", "rates", "refuse", "sale"},
+	"caddymodule/ratelimit":        {"attempt", "caddymodule/edgeruntime", "caddymodule/internal/directive", "filters", "rates", "refuse", "sale"},
 	"caddymodule/gate": {
-		"attempt", "bearer", "caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/forward", "caddymodule/guard",
-		"caddymodule/internal/directive", "caddymodule/internal/meter", "caddymodule/internal/reply", "caddymodule/internal/request",
-		"caddymodule/jwt", "caddymodule/lists", "caddymodule/pow", "caddymodule/probe", "caddymodule/rates", "challenge", "edge", "filters",
-		"outcome", "record", "refuse", "reservation", "sale", "shard", "token",
+		"attempt", "bearer", "caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/forward",
+		"caddymodule/guard", "caddymodule/internal/directive", "caddymodule/internal/meter", "caddymodule/internal/reply", "caddymodule/internal/request", "caddymodule/internal/span",
+		"caddymodule/jwt", "caddymodule/pow", "caddymodule/probe", "caddymodule/ratelimit", "challenge", "edge", "filters", "outcome", "record", "refuse",
+		"reservation", "sale", "shard", "token",
 	},
 	"caddymodule/shopapi": {
 		"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/meter", "caddymodule/internal/request",
 		"edge", "internal/strictjson", "record", "refuse", "reservation", "sale", "shard", "token",
 	},
-	"caddymodule/status": {"caddymodule/app", "caddymodule/bookcache", "caddymodule/edgeruntime", "edge", "sale", "token"},
-	"caddymodule/fast":   {"attempt", "caddymodule/app", "caddymodule/gate", "caddymodule/guard", "caddymodule/status", "fastpath", "sale"},
+	"caddymodule/status": {"caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/overviewcache", "edge", "sale", "token"},
+	"caddymodule/fast": {
+		"attempt", "caddymodule/app", "caddymodule/gate", "caddymodule/guard", "caddymodule/internal/inspect", "caddymodule/status", "fastpath", "sale",
+	},
 	"caddymodule/operator": {
-		"caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/fast", "caddymodule/gate", "caddymodule/internal/request",
-		"caddymodule/lists", "caddymodule/probe", "caddymodule/rates", "caddymodule/shopapi", "edge", "filters/list", "internal/strictjson",
-		"journal", "ledger", "lists", "record", "recovery", "reservation", "sale", "shard",
+		"caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/fast", "caddymodule/gate",
+		"caddymodule/internal/request", "caddymodule/probe", "caddymodule/ratelimit", "caddymodule/shopapi", "edge", "fence", "filters/list", "internal/strictjson",
+		"journal", "ledger", "lists", "record", "recovery", "reservation", "risk", "sale", "shard", "token",
+	},
+	"caddymodule/report": {"journal", "ledger", "record"},
+	"caddymodule/dashboard": {
+		"caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/meter",
+		"caddymodule/operator", "caddymodule/report", "edge", "journal", "ledger", "record", "reservation", "sale", "shard",
 	},
 	"caddymodule": {
-		"caddymodule/app", "caddymodule/fast", "caddymodule/gate", "caddymodule/guard", "caddymodule/operator", "caddymodule/shopapi",
+		"caddymodule/app", "caddymodule/dashboard", "caddymodule/fast", "caddymodule/gate", "caddymodule/guard", "caddymodule/operator", "caddymodule/shopapi",
 		"caddymodule/status",
 	},
 	"caddymodule/demo": {"caddymodule", "caddymodule/app", "edge", "internal/shop", "internal/stampede", "reservation", "sale", "shard", "token"},
@@ -177,7 +191,7 @@ var arrows = map[string][]string{
 
 // inMap says whether a package is one of those that arrows names.
 func inMap(name string) bool {
-	for _, other := range []string{"bench", "cmd", "e2e", "examples", "internal/auditor", "internal/ledgertest", "internal/model", "internal/pgtest", "internal/redistest",
+	for _, other := range []string{"bench", "cmd", "e2e", "examples", "internal/auditor", "internal/chaos", "internal/chromium", "internal/ledgertest", "internal/model", "internal/pgtest", "internal/redistest",
 		"internal/shop", "internal/sitetest", "internal/stampede", "internal/stocktest"} {
 		if name == other || strings.HasPrefix(name, other+"/") {
 			return false
