@@ -100,6 +100,7 @@ var arrows = map[string][]string{
 	"route":                nil,
 	"sale/line":            nil,
 	"sale/skus":            nil,
+	"scope":                {"internal/strictjson"},
 	"sale":                 {"sale/line", "sale/skus"},
 	"attempt":              {"sale"},
 	"filters":              {"filters/list", "sale"},
@@ -131,7 +132,8 @@ var arrows = map[string][]string{
 	"caddymodule/adminapi":           {"refuse", "reservation", "sale"},
 	"caddymodule/internal/request":   {"caddymodule/adminapi", "internal/strictjson", "sale"},
 	"caddymodule/internal/span":      {},
-	"caddymodule/internal/meter":     {"edge", "journal", "ledger", "outbox", "sale"},
+	"caddymodule/internal/meter":     {"edge", "journal", "ledger", "outbox", "sale", "scope"},
+	"caddymodule/operation":          {"caddymodule/internal/directive", "caddymodule/internal/meter", "internal/strictjson", "scope"},
 	"caddymodule/guard": {
 		"attempt", "caddymodule/internal/directive", "caddymodule/internal/meter", "caddymodule/internal/reply", "refuse", "route", "sale",
 	},
@@ -155,8 +157,8 @@ var arrows = map[string][]string{
 	"caddymodule/gate": {
 		"attempt", "bearer", "caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/forward",
 		"caddymodule/guard", "caddymodule/internal/directive", "caddymodule/internal/meter", "caddymodule/internal/reply", "caddymodule/internal/request", "caddymodule/internal/span",
-		"caddymodule/jwt", "caddymodule/pow", "caddymodule/probe", "caddymodule/ratelimit", "challenge", "edge", "filters", "outcome", "record", "refuse",
-		"reservation", "sale", "shard", "token",
+		"caddymodule/jwt", "caddymodule/operation", "caddymodule/pow", "caddymodule/probe", "caddymodule/ratelimit", "challenge", "edge", "filters", "outcome", "record", "refuse",
+		"reservation", "sale", "scope", "shard", "token",
 	},
 	"caddymodule/shopapi": {
 		"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/meter", "caddymodule/internal/request",

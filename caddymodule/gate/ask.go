@@ -7,6 +7,7 @@ import (
 
 	"github.com/stockgate/stockgate/attempt"
 	"github.com/stockgate/stockgate/caddymodule/guard"
+	"github.com/stockgate/stockgate/caddymodule/operation"
 	"github.com/stockgate/stockgate/caddymodule/probe"
 	"github.com/stockgate/stockgate/refuse"
 	"github.com/stockgate/stockgate/sale"
@@ -55,7 +56,7 @@ func (g *Gate) AnyoneCounts(per sale.Identities) bool {
 // byClient says whether a client can set a value to anything.
 func byClient(expr string) bool {
 	v, err := attempt.Compile(expr)
-	return err == nil && v.ByClient()
+	return operation.ByClient(expr) || err == nil && v.ByClient()
 }
 
 // verified says whether an identity has a value that the client cannot choose: from an

@@ -30,7 +30,8 @@ func ReadCheckDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, er
 	if err := checkEarly(h, gate); err != nil {
 		return nil, at.WrapErr(err)
 	}
-	warnMethod(warn, matchers)
+	warnMethod(warn, gate, matchers)
+	warnExact(warn, gate, matchers)
 	warnBuyer(warn, gate.Buyer)
 	warnValues(warn, gate)
 	warnShared(warn, gate)
@@ -42,6 +43,9 @@ func ReadCheckDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, er
 // UnmarshalCaddyfile reads a stockgate_check. Syntax:
 //
 //	stockgate_check [<matcher>] [<name>] {
+//		graphql   <field> [<argument> <value...>]
+//		json_body <path> [<value...>]
+//		persisted <file>
 //		line     <sku> [<quantity>]
 //		lines    <array> <sku-field> [<quantity-field>]
 //		buyer    <value...>

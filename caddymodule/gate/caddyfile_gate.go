@@ -13,6 +13,9 @@ import (
 //
 //	stockgate [<matcher>] [<name>] {
 //		check
+//		graphql   <field> [<argument> <value...>]
+//		json_body <path> [<value...>]
+//		persisted <file>
 //		jwt      <jwks-url> | hmac <secret> | ed25519 <pem|file> {
 //			issuer   <name>
 //			audience <name>
@@ -71,7 +74,7 @@ import (
 //		refuse <reason...>|*   <body>
 //	}
 //
-// identity, line, rate, deny, allow, @<name>, confirm, release and refuse may be given more
+// graphql, json_body, identity, line, rate, deny, allow, @<name>, confirm, release and refuse may be given more
 // than once. check is the former name of the directive stockgate_check: with it, what is
 // about reservations (ref to max_in_flight) is an error. With outcome backend, confirm is
 // one: the shop confirms through stockgate_api.

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"maps"
 	"math"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -15,7 +16,8 @@ import (
 
 // directives returns the options by their names in a Caddyfile.
 func (o *AttemptOptions) directives() map[string]directive.Option {
-	return map[string]directive.Option{
+	options := o.Options.Directives()
+	maps.Copy(options, map[string]directive.Option{
 		"jwt":           {Usage: jwt.Usage, Read: jwt.ReadOption(&o.JWT)},
 		"sale":          {Usage: "sale <value...>", Read: directive.Texts(&o.Sale)},
 		"buyer":         {Usage: "buyer <value...>", Read: directive.Texts(&o.Buyer)},
@@ -33,7 +35,8 @@ func (o *AttemptOptions) directives() map[string]directive.Option {
 		"also_query":    {Usage: "also_query <parameter...>", Read: directive.Texts(&o.AlsoQuery)},
 		"fast_refusals": {Usage: "fast_refusals [force]", Read: o.readFast},
 		"refuse":        {Usage: "refuse [<reason...>|*] problem|error|<status> [<body>]", Read: directive.Refusals(&o.Refusals), List: true},
-	}
+	})
+	return options
 }
 
 func (o *AttemptOptions) readIdentity(d *caddyfile.Dispenser, usage string) error {

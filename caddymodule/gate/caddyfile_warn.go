@@ -20,8 +20,42 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/ratelimit"
 )
 
+// warnExact warns about a gate that reads operations at one exact path: servers of GraphQL
+// answer below their path too.
+func warnExact(w directive.Warner, g *Gate, matchers caddy.ModuleMap) {
+	var paths []string
+	if len(g.GraphQL) == 0 || json.Unmarshal(matchers["path"], &paths) != nil {
+		return
+	}
+	for _, path := range paths {
+		if !strings.HasSuffix(path, "*") {
+			w.Warn("the gate's path " + path + " is exact, and a server of GraphQL may answer at " + path + "/x too: write " + path + "*")
+		}
+	}
+}
+
+// warnShaped warns about a rule that reads what a client can shape: it may rename every field
+// below data, and so make the answer to one field look like the answer to another.
+func warnShaped(w directive.Warner, g *Gate) {
+	if len(g.GraphQL) == 0 {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.Answers)) {
+		for _, test := range g.Answers[name].JSON {
+			if test.Path == "data" || strings.HasPrefix(test.Path, "data.") {
+				w.Warn("@" + name + " reads " + test.Path + " in the answer of a GraphQL server, where the client chooses the names of fields and can make a sold order look released: " +
+					"let the shop confirm with `outcome backend`, or read only errors")
+				break
+			}
+		}
+	}
+}
+
 // warnMethod warns about a gate that takes GET requests for attempts to buy.
-func warnMethod(w directive.Warner, matchers caddy.ModuleMap) {
+func warnMethod(w directive.Warner, g *Gate, matchers caddy.ModuleMap) {
+	if g.Options.Any() {
+		return
+	}
 	for name, raw := range matchers {
 		nested := name == "not" || name == "expression"
 		if name == "method" || nested && bytes.Contains(raw, []byte("method")) {

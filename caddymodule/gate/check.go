@@ -10,6 +10,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/caddymodule/internal/reply"
+	"github.com/stockgate/stockgate/scope"
 )
 
 func init() { caddy.RegisterModule(new(Check)) }
@@ -60,11 +61,14 @@ func (c *Check) Guarded() *guard.Gate { return c.gate.Guarded() }
 // Gate returns the gate with the options of the check, which only checks.
 func (c *Check) Gate() *Gate { return c.gate }
 
-// pass hands on a request without a reservation, because the gate only checks or an item is
-// unlisted. The request is unchanged, has no token, and still ends with its client.
+// pass hands on a request without a reservation, because the gate only checks, an item is
+// unlisted, or the request is no attempt. The request is unchanged, has no token, and still
+// ends with its client.
 func (g *Gate) pass(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, p *purchase) error {
-	meter.CountAttempt(p.saleID(), "passed", "")
-	reply.Publish(r, p.repl, reply.Placeholders{Verdict: "passed", Sale: p.saleID()})
+	if p.scope == scope.Attempt {
+		meter.CountAttempt(p.saleID(), "passed", "")
+		reply.Publish(r, p.repl, reply.Placeholders{Verdict: "passed", Sale: p.saleID()})
+	}
 	return next.ServeHTTP(w, r)
 }
 

@@ -12,11 +12,13 @@ import (
 	"github.com/stockgate/stockgate/attempt"
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/internal/span"
+	"github.com/stockgate/stockgate/caddymodule/operation"
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/refuse"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/scope"
 )
 
 // purchase is an attempt on its way through the gate, and what is known of it so far.
@@ -27,6 +29,9 @@ type purchase struct {
 	clean bool
 	// dryRun: an operator asks what would happen. Nothing may be counted or charged.
 	dryRun bool
+	// scope says whether the request is an attempt at all. If it is not, nothing of the
+	// following is known.
+	scope scope.Verdict
 
 	body    []byte
 	attempt *sale.Attempt
@@ -66,10 +71,36 @@ func (p *purchase) saleID() string {
 // the verdicts. It refuses all that can be refused without a reservation, for every gate
 // and for dry runs. The error is that of reading the body.
 func (g *Gate) consider(r *http.Request, p *purchase) (*sale.Refusal, error) {
+	if no, err := g.inScope(r, p); no != nil || err != nil || p.scope != scope.Attempt {
+		return no, err
+	}
 	if no, err := g.read(r, p); no != nil || err != nil {
 		return no, err
 	}
 	return g.weigh(r, p), nil
+}
+
+// inScope finds out whether the request is an attempt. What is unclear is refused.
+func (g *Gate) inScope(r *http.Request, p *purchase) (*sale.Refusal, error) {
+	if g.scope == nil {
+		p.scope = scope.Attempt
+		return nil, nil
+	}
+	body, no, err := g.reader.ReadBody(r)
+	if err != nil || no != nil {
+		return no, err
+	}
+	found := g.scope.Judge(r, body)
+	switch p.scope = found.Verdict; found.Verdict {
+	case scope.Attempt:
+		operation.Publish(p.repl, found)
+	case scope.Unclear:
+		if !p.dryRun {
+			operation.CountUnclear(found.Cause)
+		}
+		return &sale.Refusal{Reason: sale.Malformed, Detail: found.Cause.Detail()}, nil
+	}
+	return nil, nil
 }
 
 // read reads the body and the attempt in it.

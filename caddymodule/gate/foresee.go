@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -244,6 +245,9 @@ func (g *Gate) provisionFast() error {
 
 // fastConflict returns an error for a value that the gate does not read itself.
 func (g *Gate) fastConflict() error {
+	if g.Options.Any() {
+		return errors.New("fast_refusals: the gate must read the operation to know whether a request is an attempt (graphql, json_body): leave fast_refusals out")
+	}
 	for _, expr := range g.values() {
 		// a value that does not compile is reported elsewhere
 		if v, err := attempt.Compile(expr); err == nil && v.Kind() == attempt.Text {

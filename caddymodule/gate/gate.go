@@ -20,6 +20,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/caddymodule/internal/reply"
 	"github.com/stockgate/stockgate/caddymodule/jwt"
+	"github.com/stockgate/stockgate/caddymodule/operation"
 	"github.com/stockgate/stockgate/caddymodule/pow"
 	"github.com/stockgate/stockgate/caddymodule/probe"
 	"github.com/stockgate/stockgate/caddymodule/ratelimit"
@@ -28,6 +29,7 @@ import (
 	"github.com/stockgate/stockgate/outcome"
 	"github.com/stockgate/stockgate/refuse"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/scope"
 )
 
 func init() { caddy.RegisterModule(new(Gate)) }
@@ -113,6 +115,7 @@ type Gate struct {
 
 	app     *app.App
 	log     *zap.Logger
+	scope   *scope.Scope // nil: every request is an attempt
 	reader  *attempt.Reader
 	rules   *outcome.Rules
 	refuser *refuse.Refuser
@@ -227,12 +230,14 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 		return g.refuse(w, r, p.saleID(), no)
 	case p.stored != nil:
 		return g.replay(w, r, p)
+	case p.scope == scope.Unknown:
+		return operation.AskDocument(w)
 	}
 	if g.Check { // another gate decides on what it lets pass
 		return g.pass(w, r, next, p)
 	}
 	guard.NotePassage(r, guard.PassageDecided)
-	if p.unlisted {
+	if p.unlisted || p.scope == scope.Other {
 		err = g.pass(w, r, next, p)
 	} else {
 		err = g.sell(w, r, next, p)

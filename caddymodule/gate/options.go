@@ -2,6 +2,7 @@ package gate
 
 import (
 	"github.com/stockgate/stockgate/caddymodule/jwt"
+	"github.com/stockgate/stockgate/caddymodule/operation"
 	"github.com/stockgate/stockgate/caddymodule/pow"
 	"github.com/stockgate/stockgate/caddymodule/ratelimit"
 	"github.com/stockgate/stockgate/refuse"
@@ -10,6 +11,7 @@ import (
 // AttemptOptions are the options that read and judge an attempt. A gate and a
 // stockgate_check have the same ones, with the same defaults.
 type AttemptOptions struct {
+	operation.Options
 	// Name names the gate in logs, for `caddy stockgate try` and in its holds, so that its
 	// probe asks about them. Default: none.
 	Name string `json:"name,omitempty"`

@@ -3,6 +3,7 @@ package gate
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/stockgate/stockgate/outcome"
@@ -34,10 +35,10 @@ func (g *Gate) provisionOutcome() (err error) {
 	return err
 }
 
-// outcomeConflict reports options that a gate cannot use with outcome backend.
+// outcomeConflict reports options that a gate cannot use with its outcome.
 func (g *Gate) outcomeConflict() error {
 	if g.mode() != record.ModeBackend {
-		return nil
+		return g.graphQLConflict()
 	}
 	if g.InDoubt != nil {
 		return errors.New("outcome backend takes no in_doubt: its holds expire at their deadline, none comes in doubt")
@@ -48,4 +49,23 @@ func (g *Gate) outcomeConflict() error {
 		}
 	}
 	return nil
+}
+
+// graphQLConflict reports a gate that takes the status of a GraphQL server for its decision:
+// it is 200 where the shop refuses too, and unsold units would be confirmed.
+func (g *Gate) graphQLConflict() error {
+	if len(g.GraphQL) == 0 || g.Check {
+		return nil
+	}
+	for _, r := range g.Rules {
+		if r.Outcome != "confirm" {
+			continue
+		}
+		for _, when := range r.When {
+			if strings.HasPrefix(when, "@") {
+				return nil
+			}
+		}
+	}
+	return errors.New("a server of GraphQL answers 200 also where it refuses, so that no status confirms an order: let the shop confirm with `outcome backend`, or say in a matcher what its answer must have, such as `@sold { json !errors }` and `confirm @sold`")
 }

@@ -22,6 +22,9 @@ func (g *Gate) provisionReader(keys []attempt.RateKey) (err error) {
 			return fmt.Errorf("jwt: %w", err)
 		}
 	}
+	if g.scope, err = g.Options.Open(); err != nil {
+		return err
+	}
 	g.reader, err = g.newReader(keys)
 	return err
 }

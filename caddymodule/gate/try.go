@@ -21,11 +21,14 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/outcome"
+	"github.com/stockgate/stockgate/scope"
 )
 
 const (
 	noteMatcher = "the matcher is not evaluated: it stands outside of the gate, as stockgate_guard and every other directive do"
 	noteOptions = "OPTIONS is never an attempt: it passes the gate unread"
+	noteOther   = "the request is no attempt by the gate's graphql or json_body: it passes untouched"
+	noteUnknown = "the request has only the hash of a persisted query that this edge has not seen: it is answered with PersistedQueryNotFound, and the client sends the document"
 	noteLong    = "a rule tests the body, of which only the first 64 KiB are looked at: it does not match"
 )
 
@@ -55,10 +58,16 @@ func (g *Gate) Try(ctx context.Context, t *adminapi.TryRequest) (*adminapi.TryAn
 	if err != nil {
 		return nil, request.Bad("the request's body cannot be read: %w", err)
 	}
+	switch p.scope {
+	case scope.Other:
+		out.Notes = append(out.Notes, noteOther)
+	case scope.Unknown:
+		out.Notes = append(out.Notes, noteUnknown)
+	}
 	if no == nil && p.listing != nil && !g.Check {
 		no = g.fits(p)
 	}
-	out.Passes = no == nil
+	out.Passes = no == nil && p.scope != scope.Unknown
 	if no != nil {
 		out.Refusal = g.refuser.Problem(no)
 	}

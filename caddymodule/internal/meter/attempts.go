@@ -12,6 +12,7 @@ import (
 
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/scope"
 )
 
 // All returns this process's counters. They are made once and registered anew in the
@@ -34,6 +35,7 @@ type meters struct {
 	Fast        prometheus.Counter
 	Around      *prometheus.CounterVec
 	CutReaders  prometheus.Counter
+	Unclear     *prometheus.CounterVec
 	ledger      ledgerMetrics
 	outbox      outboxMetrics
 
@@ -104,12 +106,19 @@ func newMeters() *meters {
 			Name: "stockgate_cut_readers_total",
 			Help: "Clients that were cut off because they did not read the shop's answer and others needed the room; their orders stand.",
 		}),
+		Unclear: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "stockgate_unclear_total",
+			Help: "Requests on a gate's path that were refused because a server could take them for an attempt, by cause.",
+		}, []string{"cause"}),
 		ledger: newLedgerMetrics(),
 		outbox: newOutboxMetrics(),
 	}
 	m.fromMemory, m.fromRedis = m.nothingLeft.WithLabelValues("memory"), m.nothingLeft.WithLabelValues("redis")
 	for _, answer := range []string{"refused", "passed"} {
 		m.Around.WithLabelValues(answer)
+	}
+	for _, cause := range scope.Causes() {
+		m.Unclear.WithLabelValues(string(cause))
 	}
 	for _, what := range []string{"promise", "edge"} {
 		m.fenceLost.WithLabelValues(what)
@@ -125,7 +134,7 @@ func newMeters() *meters {
 // It may be called for any number of registries, and again for the same one.
 func Register(registry *prometheus.Registry, more ...prometheus.Collector) error {
 	m := All()
-	all := []prometheus.Collector{m.attempts, m.reserve, m.redisErrors, m.probes, m.unbacked, m.dropped, m.fenced, m.fenceLost, m.nothingLeft, m.Fast, m.Around, m.CutReaders, m.API}
+	all := []prometheus.Collector{m.attempts, m.reserve, m.redisErrors, m.probes, m.unbacked, m.dropped, m.fenced, m.fenceLost, m.nothingLeft, m.Fast, m.Around, m.CutReaders, m.Unclear, m.API}
 	all = append(append(all, more...), m.ledger.collectors()...)
 	for _, c := range append(all, m.outbox.collectors()...) {
 		err := registry.Register(c)

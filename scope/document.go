@@ -1,0 +1,255 @@
+package scope
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/parser"
+)
+
+const (
+	maxTokens   = 5000 // of a document
+	maxFragment = 16   // how deep fragments may lead to others
+)
+
+// judgeDocument looks for the fields that make an attempt at the root of the operation that
+// a server would run.
+func (s *Scope) judgeDocument(document, operation string, variables map[string]any) Result {
+	doc, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: document}, maxTokens)
+	if err != nil {
+		return unclear(CauseSyntax)
+	}
+	op := chosen(doc, operation)
+	if op == nil {
+		return unclear(CauseOperation)
+	}
+	root := rootOf{doc: doc}
+	if why := root.add(op.SelectionSet, len(op.Directives) > 0, 0); why != "" {
+		return unclear(why)
+	}
+	var field *ast.Field
+	for i, f := range root.fields {
+		if !s.names(f.Name) {
+			continue
+		}
+		switch {
+		case root.directed[i] || len(f.Directives) > 0:
+			return unclear(CauseDirective)
+		case len(root.fields) > 1:
+			return unclear(CauseFields)
+		case op.Operation == ast.Subscription:
+			return unclear(CauseOperation)
+		}
+		field = f
+	}
+	if field == nil {
+		return Result{}
+	}
+	return s.judgeField(field, op, variables)
+}
+
+// names says whether a rule names a field.
+func (s *Scope) names(field string) bool {
+	return slices.ContainsFunc(s.graphQL, func(rule GraphQL) bool { return rule.Field == field })
+}
+
+// chosen returns the operation that a server runs; nil: servers may differ, or refuse.
+func chosen(doc *ast.QueryDocument, name string) *ast.OperationDefinition {
+	var found *ast.OperationDefinition
+	for _, op := range doc.Operations {
+		if name != "" && op.Name != name {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = op
+	}
+	if found == nil {
+		return nil
+	}
+	seen := make(map[string]bool)
+	for _, f := range doc.Fragments {
+		if seen[f.Name] {
+			return nil
+		}
+		seen[f.Name] = true
+	}
+	clear(seen)
+	for _, v := range found.VariableDefinitions {
+		if seen[v.Variable] {
+			return nil
+		}
+		seen[v.Variable] = true
+	}
+	return found
+}
+
+// rootOf has the fields of an operation's root, those of its fragments among them.
+type rootOf struct {
+	doc      *ast.QueryDocument
+	fields   []*ast.Field
+	directed []bool // the field is in something that has a directive
+}
+
+func (r *rootOf) add(set ast.SelectionSet, directed bool, depth int) Cause {
+	if depth > maxFragment || len(r.fields) > maxTokens {
+		return CauseSyntax
+	}
+	for _, selection := range set {
+		var why Cause
+		switch at := selection.(type) {
+		case *ast.Field:
+			r.fields = append(r.fields, at)
+			r.directed = append(r.directed, directed)
+		case *ast.InlineFragment:
+			why = r.add(at.SelectionSet, directed || len(at.Directives) > 0, depth+1)
+		case *ast.FragmentSpread:
+			fragment := r.doc.Fragments.ForName(at.Name)
+			if fragment == nil {
+				return CauseOperation
+			}
+			why = r.add(fragment.SelectionSet, directed || len(at.Directives)+len(fragment.Directives) > 0, depth+1)
+		}
+		if why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// judgeField applies the rules to the only field of an operation.
+func (s *Scope) judgeField(field *ast.Field, op *ast.OperationDefinition, variables map[string]any) Result {
+	args := arguments{op: op, variables: variables, named: make(map[string]*ast.Value, len(field.Arguments))}
+	for _, a := range field.Arguments {
+		if args.named[a.Name] != nil {
+			return unclear(CauseArgument)
+		}
+		args.named[a.Name] = a.Value
+	}
+	result := Result{}
+	for _, rule := range s.graphQL {
+		if rule.Field != field.Name {
+			continue
+		}
+		if rule.Argument != "" {
+			value, ok := args.text(rule.Argument)
+			if !ok {
+				return unclear(CauseArgument)
+			}
+			if !slices.Contains(rule.Values, value) {
+				continue
+			}
+		}
+		result = Result{Verdict: Attempt, values: args}
+	}
+	return result
+}
+
+// arguments are those of a field.
+type arguments struct {
+	op        *ast.OperationDefinition
+	variables map[string]any
+	named     map[string]*ast.Value
+}
+
+// Value returns what the argument at a path says, such as productVariantId or
+// input.lines.0.quantity: a text, a number as it is written, a name, true or false. It
+// returns an empty text where there is no such value.
+func (r *Result) Value(path string) string {
+	text, _ := r.values.text(path)
+	return text
+}
+
+func (a *arguments) text(path string) (string, bool) {
+	name, rest, _ := strings.Cut(path, ".")
+	v := a.named[name]
+	if v == nil {
+		return "", false
+	}
+	return a.follow(v, rest)
+}
+
+// follow returns the value at a path below v.
+func (a *arguments) follow(v *ast.Value, path string) (string, bool) {
+	if v.Kind == ast.Variable {
+		return a.variable(v.Raw, path)
+	}
+	if path == "" {
+		switch v.Kind {
+		case ast.IntValue, ast.FloatValue, ast.StringValue, ast.BlockValue, ast.BooleanValue, ast.EnumValue:
+			return v.Raw, true
+		}
+		return "", false
+	}
+	name, rest, _ := strings.Cut(path, ".")
+	var found *ast.Value
+	switch v.Kind {
+	case ast.ObjectValue:
+		for _, child := range v.Children {
+			if child.Name != name {
+				continue
+			}
+			if found != nil { // twice
+				return "", false
+			}
+			found = child.Value
+		}
+	case ast.ListValue:
+		if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(v.Children) {
+			found = v.Children[i].Value
+		}
+	}
+	if found == nil {
+		return "", false
+	}
+	return a.follow(found, rest)
+}
+
+// variable returns the value at a path below a variable, or below its default.
+func (a *arguments) variable(name, path string) (string, bool) {
+	definition := a.op.VariableDefinitions.ForName(name)
+	if definition == nil {
+		return "", false
+	}
+	value, given := a.variables[name]
+	if !given {
+		if definition.DefaultValue == nil || definition.DefaultValue.Kind == ast.Variable {
+			return "", false
+		}
+		return a.follow(definition.DefaultValue, path)
+	}
+	return textAt(value, path)
+}
+
+// textAt returns the text of a JSON value at a path.
+func textAt(value any, path string) (string, bool) {
+	for path != "" {
+		var name string
+		name, path, _ = strings.Cut(path, ".")
+		switch at := value.(type) {
+		case map[string]any:
+			value = at[name]
+		case []any:
+			i, err := strconv.Atoi(name)
+			if err != nil || i < 0 || i >= len(at) {
+				return "", false
+			}
+			value = at[i]
+		default:
+			return "", false
+		}
+	}
+	switch at := value.(type) {
+	case string:
+		return at, true
+	case json.Number:
+		return at.String(), true
+	case bool:
+		return strconv.FormatBool(at), true
+	}
+	return "", false
+}

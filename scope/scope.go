@@ -1,0 +1,177 @@
+// Package scope tells which requests of a route are attempts, where the shop takes all its
+// operations at one path and only the body says which one it is.
+//
+// It answers in three ways. What it cannot be sure of is neither an attempt nor another
+// request: the gate refuses it, because a server may read it otherwise.
+package scope
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// Verdict is what a scope says of a request.
+type Verdict int
+
+const (
+	// Other is a request that no rule names: it goes on untouched.
+	Other Verdict = iota
+	// Attempt is a request that a rule names.
+	Attempt
+	// Unclear is a request that some server could take for an attempt, and another one not.
+	Unclear
+	// Unknown is a request for a persisted operation whose document this edge has not seen.
+	// Its client is to send the document, as it does when a server does not know it.
+	Unknown
+)
+
+// Spec says which requests are attempts: those that any of its rules names.
+type Spec struct {
+	GraphQL  []GraphQL
+	JSONBody []JSONBody
+	// Persisted are the documents of registered operations, by the hash that clients send.
+	Persisted map[string]string
+}
+
+// Scope is a compiled Spec. It may be used by many goroutines.
+type Scope struct {
+	graphQL   []GraphQL
+	bodies    []bodyRule
+	persisted persisted
+}
+
+// Result is what a scope says of a request, and what it has read in it.
+type Result struct {
+	Verdict Verdict
+	// Cause is why a request is Unclear.
+	Cause Cause
+	// values are the arguments of the field that makes the request an attempt.
+	values arguments
+}
+
+// Cause is why a request is unclear, in the form of a metric's label.
+type Cause string
+
+// The causes. Each has its sentence in details.
+const (
+	CauseUpgrade     Cause = "upgrade"
+	CauseContentType Cause = "content_type"
+	CauseBody        Cause = "body"
+	CauseQuery       Cause = "query_parameters"
+	CauseMethod      Cause = "method"
+	CauseNoDocument  Cause = "no_document"
+	CauseHash        Cause = "hash"
+	CauseSyntax      Cause = "syntax"
+	CauseOperation   Cause = "operation"
+	CauseDirective   Cause = "directive"
+	CauseFields      Cause = "fields"
+	CauseArgument    Cause = "argument"
+)
+
+var details = map[Cause]string{
+	CauseUpgrade:     "an upgrade is not read here: send the operation as a POST of its own",
+	CauseContentType: "the operation must be sent as application/json",
+	CauseBody:        "the body must be one JSON object in which no name comes twice, and of GraphQL only query, operationName, variables and extensions",
+	CauseQuery:       "the URL has parameters of GraphQL: send them in the body alone",
+	CauseMethod:      "this operation must be sent as a POST",
+	CauseNoDocument:  "the request has no GraphQL document",
+	CauseHash:        "the hash of the persisted query is not the SHA-256 of its document",
+	CauseSyntax:      "the GraphQL document cannot be read, or is too large",
+	CauseOperation:   "the document must have one operation that operationName names, and each fragment and variable once",
+	CauseDirective:   "the field, or what it is in, has a directive",
+	CauseFields:      "the field must be alone in its operation, and come once",
+	CauseArgument:    "an argument that decides has no value that can be read here",
+}
+
+// Detail says what is wrong with a request, for its sender.
+func (c Cause) Detail() string { return details[c] }
+
+// Causes returns all causes.
+func Causes() []Cause {
+	all := make([]Cause, 0, len(details))
+	for c := range details {
+		all = append(all, c)
+	}
+	return all
+}
+
+// Compile checks a Spec. It returns nil for a Spec without rules.
+func Compile(spec Spec) (*Scope, error) {
+	s := new(Scope)
+	for _, rule := range spec.GraphQL {
+		if !isName(rule.Field) {
+			return nil, fmt.Errorf("graphql %s: a field's name has letters, digits and _", rule.Field)
+		}
+		if rule.Argument != "" && len(rule.Values) == 0 {
+			return nil, fmt.Errorf("graphql %s %s: give the values of the argument that make it an attempt", rule.Field, rule.Argument)
+		}
+		if rule.Argument == "" && len(rule.Values) > 0 {
+			return nil, fmt.Errorf("graphql %s: values need the argument that has them", rule.Field)
+		}
+	}
+	s.graphQL = spec.GraphQL
+	for _, rule := range spec.JSONBody {
+		compiled, err := rule.compile()
+		if err != nil {
+			return nil, err
+		}
+		s.bodies = append(s.bodies, compiled)
+	}
+	switch {
+	case len(s.graphQL) > 0 && len(s.bodies) > 0:
+		return nil, errors.New("graphql and json_body are two ways to read a body: a gate has one of them")
+	case len(spec.Persisted) > 0 && len(s.graphQL) == 0:
+		return nil, errors.New("persisted operations are given, and no graphql: name the fields that make an attempt")
+	case len(s.graphQL)+len(s.bodies) == 0:
+		return nil, nil
+	}
+	return s, s.persisted.register(spec.Persisted)
+}
+
+// ReadsGraphQL says that the scope's requests are GraphQL.
+func (s *Scope) ReadsGraphQL() bool { return len(s.graphQL) > 0 }
+
+// Judge tells whether a request is an attempt. body is the whole body.
+func (s *Scope) Judge(r *http.Request, body []byte) Result {
+	if r.Method == http.MethodOptions && len(body) == 0 {
+		return Result{}
+	}
+	if len(r.Header["Upgrade"]) > 0 {
+		return unclear(CauseUpgrade)
+	}
+	if s.ReadsGraphQL() {
+		return s.judgeGraphQL(r, body)
+	}
+	return s.judgeBody(r, body)
+}
+
+func unclear(why Cause) Result { return Result{Verdict: Unclear, Cause: why} }
+
+// isName says whether a text is a name in GraphQL.
+func isName(s string) bool {
+	for i, c := range []byte(s) {
+		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// isJSON says whether a request's Content-Type is JSON in UTF-8. Servers take urlencoded and
+// multipart bodies for GraphQL too, and guess where there is no type.
+func isJSON(h http.Header) bool {
+	values := h["Content-Type"]
+	if len(values) != 1 {
+		return false
+	}
+	full, params, _ := strings.Cut(values[0], ";")
+	full = strings.ToLower(strings.TrimSpace(full))
+	if full != "application/json" && full != "application/graphql+json" {
+		return false
+	}
+	params = strings.ToLower(strings.TrimSpace(params))
+	return params == "" || params == "charset=utf-8" || params == `charset="utf-8"`
+}

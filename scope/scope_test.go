@@ -1,0 +1,322 @@
+package scope
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+func graphQL(t testing.TB, persisted map[string]string) *Scope {
+	t.Helper()
+	s, err := Compile(Spec{Persisted: persisted, GraphQL: []GraphQL{
+		{Field: "buy"},
+		{Field: "move", Argument: "state", Values: []string{"Paid", "Authorized"}},
+		{Field: "order", Argument: "input.kind", Values: []string{"now"}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// post sends a document, and more members of the query as JSON.
+func post(document, more string) *http.Request {
+	quoted, err := json.Marshal(document)
+	if err != nil {
+		panic(err)
+	}
+	return send("POST", "/shop-api", `{"query":`+string(quoted)+more+`}`)
+}
+
+func send(method, target, body string) *http.Request {
+	r := httptest.NewRequest(method, target, strings.NewReader(body))
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	return r
+}
+
+func with(r *http.Request, name, value string) *http.Request {
+	r.Header.Set(name, value)
+	return r
+}
+
+func judge(s *Scope, r *http.Request) Result {
+	var body strings.Builder
+	buf := make([]byte, 512)
+	for {
+		n, err := r.Body.Read(buf)
+		body.Write(buf[:n])
+		if err != nil {
+			break
+		}
+	}
+	return s.Judge(r, []byte(body.String()))
+}
+
+func hashOfText(document string) string {
+	sum := sha256.Sum256([]byte(document))
+	return hex.EncodeToString(sum[:])
+}
+
+func apq(hash string) string {
+	return `"extensions":{"persistedQuery":{"version":1,"sha256Hash":"` + hash + `"}}`
+}
+
+// What a server may read as an attempt is one, or is unclear.
+func TestGraphQL(t *testing.T) {
+	deep := strings.Repeat("...{", 17) + "buy" + strings.Repeat("}", 17)
+	for name, c := range map[string]struct {
+		r    *http.Request
+		want Verdict
+		why  Cause
+	}{
+		"the field":                 {post(`mutation { buy(id: 1) { code } }`, ""), Attempt, ""},
+		"an alias":                  {post(`mutation { addItem: buy(id: 1) { code } }`, ""), Attempt, ""},
+		"another field by its name": {post(`mutation { buy: addItem(id: 1) { code } }`, ""), Other, ""},
+		"named operation":           {post(`mutation A { other } mutation B { buy }`, `,"operationName":"B"`), Attempt, ""},
+		"the other operation":       {post(`mutation A { other } mutation B { buy }`, `,"operationName":"A"`), Other, ""},
+		"in a fragment":             {post(`mutation { ...F } fragment F on Mutation { buy }`, ""), Attempt, ""},
+		"in an inline fragment":     {post(`mutation { ... on Mutation { ... { buy } } }`, ""), Attempt, ""},
+		"below the root":            {post(`query { cart { buy } }`, ""), Other, ""},
+		"in a string":               {post(`query { search(text: "buy") { id } }`, ""), Other, ""},
+		"in a comment":              {post("query { a } # buy", ""), Other, ""},
+		"a query":                   {post(`{ products { items { sku } } }`, ""), Other, ""},
+		"escaped in JSON":           {send("POST", "/", `{"query":"mutation { \u0062uy }"}`), Attempt, ""},
+		"preflight":                 {send("OPTIONS", "/", ""), Other, ""},
+		"a page":                    {send("GET", "/shop-api", ""), Other, ""},
+		"a query by GET":            {send("GET", `/?query={products{items{sku}}}`, ""), Other, ""},
+
+		"literal argument":       {post(`mutation { move(state: "Paid") { x } }`, ""), Attempt, ""},
+		"enum argument":          {post(`mutation { move(state: Paid) { x } }`, ""), Attempt, ""},
+		"block string":           {post(`mutation { move(state: """Paid""") { x } }`, ""), Attempt, ""},
+		"variable":               {post(`mutation($s: String!) { move(state: $s) { x } }`, `,"variables":{"s":"Authorized"}`), Attempt, ""},
+		"default of a variable":  {post(`mutation($s: String = "Paid") { move(state: $s) { x } }`, ""), Attempt, ""},
+		"another value":          {post(`mutation { move(state: "Adding") { x } }`, ""), Other, ""},
+		"another variable":       {post(`mutation($s: String = "Paid") { move(state: $s) { x } }`, `,"variables":{"s":"Adding"}`), Other, ""},
+		"in an input":            {post(`mutation($i: I) { order(input: $i) { x } }`, `,"variables":{"i":{"kind":"now"}}`), Attempt, ""},
+		"variable in an input":   {post(`mutation($k: K) { order(input: {kind: $k}) { x } }`, `,"variables":{"k":"now"}`), Attempt, ""},
+		"no argument":            {post(`mutation { move { x } }`, ""), Unclear, CauseArgument},
+		"null":                   {post(`mutation { move(state: null) { x } }`, ""), Unclear, CauseArgument},
+		"null in a variable":     {post(`mutation($s: S = Paid) { move(state: $s) { x } }`, `,"variables":{"s":null}`), Unclear, CauseArgument},
+		"a list":                 {post(`mutation { move(state: ["Paid"]) { x } }`, ""), Unclear, CauseArgument},
+		"an undeclared variable": {post(`mutation { move(state: $s) { x } }`, `,"variables":{"s":"Adding"}`), Unclear, CauseArgument},
+		"a missing variable":     {post(`mutation($s: S) { move(state: $s) { x } }`, ""), Unclear, CauseArgument},
+		"argument twice":         {post(`mutation { move(state: "Adding", state: "Paid") { x } }`, ""), Unclear, CauseArgument},
+		"member twice":           {post(`mutation { order(input: {kind: "later", kind: "now"}) { x } }`, ""), Unclear, CauseArgument},
+
+		"the field twice":         {post(`mutation { buy a: buy }`, ""), Unclear, CauseFields},
+		"beside another":          {post(`mutation { addItem(id: 1) { x } buy }`, ""), Unclear, CauseFields},
+		"beside, in fragments":    {post(`mutation { ...A ...B } fragment A on M { buy } fragment B on M { addItem }`, ""), Unclear, CauseFields},
+		"directive":               {post(`mutation { buy @skip(if: true) }`, ""), Unclear, CauseDirective},
+		"directive of a fragment": {post(`mutation { ... @include(if: false) { buy } }`, ""), Unclear, CauseDirective},
+		"directive of a spread":   {post(`mutation { ...F @include(if: false) } fragment F on M { buy }`, ""), Unclear, CauseDirective},
+		"of an operation":         {post(`mutation @live { buy }`, ""), Unclear, CauseDirective},
+		"subscription":            {post(`subscription { buy }`, ""), Unclear, CauseOperation},
+		"several operations":      {post(`mutation A { buy } mutation B { other }`, ""), Unclear, CauseOperation},
+		"no such operation":       {post(`mutation A { buy }`, `,"operationName":"B"`), Unclear, CauseOperation},
+		"two of a name":           {post(`mutation A { buy } mutation A { other }`, `,"operationName":"A"`), Unclear, CauseOperation},
+		"fragment twice":          {post(`mutation { ...F } fragment F on M { other } fragment F on M { buy }`, ""), Unclear, CauseOperation},
+		"fragment missing":        {post(`mutation { ...F buy }`, ""), Unclear, CauseOperation},
+		"variable twice":          {post(`mutation($a: A = "x", $a: A = "y") { buy(id: $a) }`, ""), Unclear, CauseOperation},
+		"endless fragments":       {post(`mutation { ...F } fragment F on M { ...F buy }`, ""), Unclear, CauseSyntax},
+		"deep fragments":          {post(`mutation {`+deep+`}`, ""), Unclear, CauseSyntax},
+		"too long":                {post(`mutation { buy `+strings.Repeat("x ", maxTokens)+`}`, ""), Unclear, CauseSyntax},
+		"no syntax":               {post(`mutation { buy `, ""), Unclear, CauseSyntax},
+
+		"list of queries":       {send("POST", "/", `[{"query":"mutation { buy }"}]`), Unclear, CauseBody},
+		"query twice":           {send("POST", "/", `{"query":"{ a }","query":"mutation { buy }"}`), Unclear, CauseBody},
+		"another case":          {send("POST", "/", `{"query":"{ a }","Query":"mutation { buy }"}`), Unclear, CauseBody},
+		"escaped name twice":    {send("POST", "/", `{"query":"{ a }","qu\u0065ry":"mutation { buy }"}`), Unclear, CauseBody},
+		"a member of others":    {send("POST", "/", `{"id":"1"}`), Unclear, CauseBody},
+		"something follows":     {send("POST", "/", `{"query":"{ a }"}{"query":"mutation { buy }"}`), Unclear, CauseBody},
+		"not UTF-8":             {send("POST", "/", "{\"query\":\"{ a } \xff\"}"), Unclear, CauseBody},
+		"compressed":            {with(send("POST", "/", "\x1f\x8b\x08"), "Content-Encoding", "gzip"), Unclear, CauseBody},
+		"variables as text":     {post(`mutation($s: S) { move(state: $s) { x } }`, `,"variables":"{\"s\":\"Adding\"}"`), Unclear, CauseBody},
+		"a variable twice":      {post(`mutation($s: S) { move(state: $s) { x } }`, `,"variables":{"s":"Adding","s":"Paid"}`), Unclear, CauseBody},
+		"no document":           {send("POST", "/", `{}`), Unclear, CauseNoDocument},
+		"no document by GET":    {send("GET", "/?documentId=1", ""), Unclear, CauseNoDocument},
+		"empty document":        {send("POST", "/", `{"query":""}`), Unclear, CauseNoDocument},
+		"form":                  {with(post(`mutation { buy }`, ""), "Content-Type", "application/x-www-form-urlencoded"), Unclear, CauseContentType},
+		"multipart":             {with(post(`{ a }`, ""), "Content-Type", "multipart/form-data; boundary=x"), Unclear, CauseContentType},
+		"document of graphql":   {with(post(`{ a }`, ""), "Content-Type", "application/graphql"), Unclear, CauseContentType},
+		"charset":               {with(post(`{ a }`, ""), "Content-Type", "application/json; charset=utf-16"), Unclear, CauseContentType},
+		"no type":               {send("POST", "/", ""), Unclear, CauseContentType},
+		"in URL and body":       {send("POST", "/?query=mutation{buy}", `{"query":"{ a }"}`), Unclear, CauseQuery},
+		"in the URL of a POST":  {send("POST", "/?query=mutation{buy}", ""), Unclear, CauseQuery},
+		"twice in the URL":      {send("GET", "/?query={a}&query={b}", ""), Unclear, CauseQuery},
+		"as a list in the URL":  {send("GET", "/?query[]={a}", ""), Unclear, CauseQuery},
+		"another case, URL":     {send("GET", "/?Query={a}", ""), Unclear, CauseQuery},
+		"broken URL":            {send("GET", "/?query=%zz", ""), Unclear, CauseQuery},
+		"mutation by GET":       {send("GET", "/?query=mutation{buy}", ""), Unclear, CauseMethod},
+		"GET with a body":       {send("GET", "/", `{"query":"mutation { buy }"}`), Unclear, CauseMethod},
+		"upgrade":               {with(send("GET", "/", ""), "Upgrade", "websocket"), Unclear, CauseUpgrade},
+		"the wrong hash":        {post(`{ a }`, `,`+apq(hashOfText(`{ b }`))), Unclear, CauseHash},
+		"hash in two members":   {send("POST", "/", `{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"a","SHA256Hash":"b"}}}`), Unclear, CauseBody},
+		"persistedQuery, twice": {send("POST", "/", `{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"a"},"PersistedQuery":{}}}`), Unclear, CauseBody},
+		"an unknown hash":       {send("POST", "/", `{`+apq(hashOfText("x"))+`}`), Unknown, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := judge(graphQL(t, nil), c.r); got.Verdict != c.want || got.Cause != c.why {
+				t.Errorf("%d %q, want %d %q", got.Verdict, got.Cause, c.want, c.why)
+			}
+		})
+	}
+}
+
+// The hash of a document that was seen, and that has none of the fields, passes from then
+// on; that of an attempt is never enough.
+func TestPersisted(t *testing.T) {
+	s := graphQL(t, map[string]string{"op-1": `mutation { buy }`, "op-2": `{ a }`})
+	harmless, order := `{ products { sku } }`, `mutation { buy }`
+	for i, step := range []struct {
+		r    *http.Request
+		want Verdict
+	}{
+		{send("POST", "/", `{`+apq(hashOfText(harmless))+`}`), Unknown},
+		{post(harmless, `,`+apq(hashOfText(harmless))), Other},
+		{send("POST", "/", `{`+apq(hashOfText(harmless))+`}`), Other},
+		{send("GET", `/?extensions={"persistedQuery":{"version":1,"sha256Hash":"`+hashOfText(harmless)+`"}}`, ""), Other},
+		{send("POST", "/", `{`+apq(strings.ToUpper(hashOfText(harmless)))+`}`), Unknown},
+		{post(order, `,`+apq(hashOfText(order))), Attempt},
+		{send("POST", "/", `{`+apq(hashOfText(order))+`}`), Unknown},
+		{send("POST", "/", `{`+apq("op-1")+`}`), Attempt},
+		{send("POST", "/", `{`+apq("op-2")+`}`), Other},
+		{post(harmless, `,`+apq("op-1")), Unclear},
+	} {
+		if got := judge(s, step.r); got.Verdict != step.want {
+			t.Errorf("step %d: %d %q, want %d", i, got.Verdict, got.Cause, step.want)
+		}
+	}
+	for range maxHarmless + 10 {
+		s.persisted.remember(hashOfText(t.Name() + string(rune(len(s.persisted.harmless)))))
+	}
+	if n := len(s.persisted.harmless); n > maxHarmless {
+		t.Errorf("%d hashes are remembered", n)
+	}
+}
+
+func TestValues(t *testing.T) {
+	const document = `mutation($id: ID!, $n: Int = 2, $in: In) { buy(id: $id, n: $n, in: $in, x: {y: [1, {z: true}]}, e: Fast) { code } }`
+	got := judge(graphQL(t, nil), post(document, `,"variables":{"id":"A-1","in":{"lines":[{"q":12345678901234567890}]}}`))
+	for path, want := range map[string]string{
+		"id": "A-1", "n": "2", "in.lines.0.q": "12345678901234567890", "x.y.0": "1", "x.y.1.z": "true", "e": "Fast",
+		"x": "", "x.y": "", "x.y.2": "", "x.y.-1": "", "in.lines": "", "none": "", "id.more": "", "in.lines.one": "",
+	} {
+		if value := got.Value(path); value != want {
+			t.Errorf("%s is %q, want %q", path, value, want)
+		}
+	}
+	var none Result
+	if none.Value("id") != "" {
+		t.Error("a request that is no attempt has an argument")
+	}
+}
+
+func TestJSONBody(t *testing.T) {
+	s, err := Compile(Spec{JSONBody: []JSONBody{{Path: "action", Values: []string{"buy", "1"}}, {Path: "order.express"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		r    *http.Request
+		want Verdict
+	}{
+		"the value":         {send("POST", "/", `{"action":"buy"}`), Attempt},
+		"a number":          {send("POST", "/", `{"action":1}`), Attempt},
+		"another":           {send("POST", "/", `{"action":"look"}`), Other},
+		"none":              {send("POST", "/", `{"other":1}`), Other},
+		"null":              {send("POST", "/", `{"action":null}`), Other},
+		"no body":           {send("GET", "/", ""), Other},
+		"any value":         {send("POST", "/", `{"order":{"express":{}}}`), Attempt},
+		"no object":         {send("POST", "/", `{"order":[{"express":1}]}`), Unclear},
+		"a list":            {send("POST", "/", `{"action":["buy"]}`), Unclear},
+		"another case":      {send("POST", "/", `{"Action":"buy"}`), Unclear},
+		"twice":             {send("POST", "/", `{"action":"look","action":"buy"}`), Unclear},
+		"form":              {with(send("POST", "/", `action=buy`), "Content-Type", "application/x-www-form-urlencoded"), Unclear},
+		"an array, outside": {send("POST", "/", `[{"action":"buy"}]`), Unclear},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := judge(s, c.r); got.Verdict != c.want {
+				t.Errorf("%d %q, want %d", got.Verdict, got.Cause, c.want)
+			}
+		})
+	}
+}
+
+func TestCompile(t *testing.T) {
+	for want, spec := range map[string]Spec{
+		"a field's name":            {GraphQL: []GraphQL{{Field: "a b"}}},
+		"give the values":           {GraphQL: []GraphQL{{Field: "a", Argument: "b"}}},
+		"values need the argument":  {GraphQL: []GraphQL{{Field: "a", Values: []string{"b"}}}},
+		"a path is such as":         {JSONBody: []JSONBody{{Path: "a..b"}}},
+		"two ways to read":          {JSONBody: []JSONBody{{Path: "a"}}, GraphQL: []GraphQL{{Field: "a"}}},
+		"and no graphql":            {Persisted: map[string]string{"a": "{a}"}},
+		`operation "a" has no docu`: {Persisted: map[string]string{"a": ""}, GraphQL: []GraphQL{{Field: "a"}}},
+	} {
+		if _, err := Compile(spec); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", spec, err, want)
+		}
+	}
+	if s, err := Compile(Spec{}); s != nil || err != nil {
+		t.Errorf("without rules: %v, %v", s, err)
+	}
+	for _, why := range Causes() {
+		if why.Detail() == "" {
+			t.Errorf("%s has no sentence", why)
+		}
+	}
+}
+
+// Whatever is sent, a document with the field at its root is not another request.
+func FuzzGraphQL(f *testing.F) {
+	f.Add("application/json", "", `{"query":"mutation { buy }"}`)
+	f.Add("application/json", "", `{"query":"mutation A { a: buy(x: $y) ...F } fragment F on M { b }","operationName":"A","variables":{"y":1}}`)
+	f.Add("application/json", "query={a}", ``)
+	f.Add("application/json", "", `{"query":"{ a }","extensions":{"persistedQuery":{"version":1,"sha256Hash":"x"}}}`)
+	s := graphQL(f, nil)
+	f.Fuzz(func(t *testing.T, kind, rawQuery, body string) {
+		r := httptest.NewRequest("POST", "/", nil)
+		r.Header.Set("Content-Type", kind)
+		r.URL.RawQuery = rawQuery
+		got := s.Judge(r, []byte(body))
+		if got.Verdict != Other {
+			return
+		}
+		// as a lenient server reads it: the last of several members, in any case
+		var q struct{ Query, OperationName string }
+		if json.Unmarshal([]byte(body), &q) != nil {
+			t.Fatalf("%q passes, and cannot be read", body)
+		}
+		if strings.Contains(q.Query, "buy") && naiveRoot(q.Query) {
+			t.Errorf("%q passes", body)
+		}
+	})
+}
+
+// naiveRoot says whether a document is one operation whose only selection is buy.
+func naiveRoot(document string) bool {
+	fields := strings.Fields(strings.NewReplacer("{", " { ", "}", " } ", ",", " ").Replace(document))
+	return len(fields) == 4 && fields[0] == "mutation" && fields[1] == "{" && fields[2] == "buy" && fields[3] == "}"
+}
+
+func BenchmarkJudge(b *testing.B) {
+	s := graphQL(b, nil)
+	for name, document := range map[string]string{
+		"other":   `query Products($o: O) { products(options: $o) { items { id name slug variants { sku price } } totalItems } }`,
+		"attempt": `mutation Pay($i: I!) { buy(input: $i) { ...Order ... on Failure { errorCode message } } } fragment Order on Order { id code state lines { id quantity } }`,
+	} {
+		body, _ := json.Marshal(map[string]any{"query": document, "variables": map[string]any{"i": map[string]any{"method": "card"}}})
+		r := send("POST", "/", string(body))
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				s.Judge(r, body)
+			}
+		})
+	}
+}
