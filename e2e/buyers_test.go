@@ -240,7 +240,7 @@ func TestCheckBeforeTheGate(t *testing.T) {
 func TestUnsoldChargesNothing(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := newSlowShop()
+	s := newSlowShop(t)
 	e := startEdge(t, site{redis: redisIn(server.Addr(), "5s"), shop: serve(t, s), source: buyerSources, gate: "max_in_flight 1"})
 	e.sellLimited("flash", `  - {sku: "7", stock: 10}`, `  - {per: [buyer, phone], every: sale, max: 1, count: orders}`)
 	orders := func(o order, answer int) result {

@@ -211,8 +211,8 @@ func (e *edge) mustReloadText(caddyfile string) {
 // they accept connections, which they close without reading them: the client sees EOF.
 func (e *edge) untilReplaced() {
 	e.t.Helper()
-	const site, admin, shutdown = "caddyhttp.(*App).Stop", "caddy.replaceLocalAdminServer", "net/http.(*Server).Shutdown("
-	for _, function := range []string{site, admin, shutdown} {
+	const site, admin, shutdown, serve = "caddyhttp.(*App).Stop", "v2.replaceLocalAdminServer", "net/http.(*Server).Shutdown(", "net/http.(*Server).Serve("
+	for _, function := range []string{site, admin, shutdown, serve} {
 		e.mustKnow(function)
 	}
 	eventually(e.t, "the servers of the previous configuration accept no more", func() bool {
@@ -222,7 +222,7 @@ func (e *edge) untilReplaced() {
 			return false
 		}
 		for g := range strings.SplitSeq(dump, "\n\n") {
-			if !strings.Contains(g, site) && !strings.Contains(g, admin) {
+			if !strings.Contains(g, site) && !strings.Contains(g, admin) || strings.Contains(g, serve) {
 				continue
 			}
 			// It waits for requests, or for another goroutine that does.

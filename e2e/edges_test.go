@@ -85,12 +85,17 @@ type slowShop struct {
 	answer  chan int
 }
 
-func newSlowShop() slowShop {
+func newSlowShop(t *testing.T) slowShop {
 	s := slowShop{new(recorder), make(chan string, 100), make(chan int)}
 	s.recorder.answer = func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Stockgate-Token") != "" {
 			s.working <- ""
-			w.WriteHeader(<-s.answer)
+			select {
+			case status := <-s.answer:
+				w.WriteHeader(status)
+			case <-t.Context().Done(): // the test has failed before
+				panic(http.ErrAbortHandler)
+			}
 		}
 	}
 	return s
@@ -103,7 +108,7 @@ const soonOver = "hold_for 10s"
 // by the hand of another edge.
 func TestKilledEdgeLeavesDoubt(t *testing.T) {
 	t.Parallel()
-	s := newSlowShop()
+	s := newSlowShop(t)
 	first, second, _ := twoEdges(t, site{shop: serve(t, s), gate: soonOver})
 	first.sell("flash", oneUnit)
 	second.untilSelling("flash")
@@ -130,7 +135,7 @@ func TestShutdownKeepsResolutions(t *testing.T) {
 	}{{"waiting", "", true}, {"grace period over", "grace_period 100ms", false}} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			s := newSlowShop()
+			s := newSlowShop(t)
 			first, second, _ := twoEdges(t, site{shop: serve(t, s), global: test.global})
 			first.sell("flash", oneUnit)
 			second.untilSelling("flash")
@@ -176,7 +181,7 @@ func TestReloadKeepsResolutions(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			s := newSlowShop()
+			s := newSlowShop(t)
 			server := redistest.Start(t)
 			first, second := newEdge(t, ""), newEdge(t, "")
 			second.storage = first.storage

@@ -96,7 +96,7 @@ func TestDoubleClickAtTwoEdges(t *testing.T) {
 	for _, key := range []string{"", "k1"} {
 		t.Run("key "+key, func(t *testing.T) {
 			t.Parallel()
-			s := newSlowShop()
+			s := newSlowShop(t)
 			first, second, _ := twoEdges(t, site{shop: serve(t, s), gate: retries})
 			first.sell("flash", `  - {sku: "7", stock: 10}`)
 			second.untilSelling("flash")
@@ -176,7 +176,7 @@ func TestRefusedOrderFreesItsKey(t *testing.T) {
 // known what became of it.
 func TestKilledEdgeKeepsItsKeys(t *testing.T) {
 	t.Parallel()
-	s := newSlowShop()
+	s := newSlowShop(t)
 	first, second, _ := twoEdges(t, site{shop: serve(t, s), gate: retries + "\n" + soonOver})
 	first.sell("flash", `  - {sku: "7", stock: 2}`)
 	second.untilSelling("flash")

@@ -103,7 +103,7 @@ func TestHalfClosedHearsTheTruth(t *testing.T) {
 // While the shop works a client may end its side: it hears the shop.
 func TestHalfClosedWhileTheShopWorks(t *testing.T) {
 	t.Parallel()
-	s := newSlowShop()
+	s := newSlowShop(t)
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	e := startEdge(t, site{redis: redisAt(proxy.Addr()), shop: serve(t, s)})
