@@ -22,8 +22,8 @@
 -- KEYS[…]   those of shard.lua: KEYS[1…13]
 -- KEYS[14]  edges    hash  edge → ms by the shard's clock; when it was last heard
 -- KEYS[15]  reports  hash  edge → "stage own known": what it said in this fence
--- KEYS[16]  tail     zset  "time\nmovement\n…" by the entry's number: what edges have read
---                          of the journal and this server does not have
+-- KEYS[16]  tail     zset  "number\ntime\nmovement\n…" by the entry's number: what edges have
+--                          read of the journal and this server does not have
 --
 -- ARGV[1]  channel  as in shard.lua
 -- ARGV[2]  sale     as in shard.lua
@@ -162,7 +162,7 @@ end
 if stage == 'collect' then
   for i = 10, #ARGV, 3 do
     local number = tonumber(ARGV[i])
-    if number > shard.seq then call('ZADD', KEYS[16], number, ARGV[i + 1] .. '\n' .. ARGV[i + 2]) end
+    if number > shard.seq then call('ZADD', KEYS[16], number, ARGV[i] .. '\n' .. ARGV[i + 1] .. '\n' .. ARGV[i + 2]) end
   end
 end
 
@@ -211,7 +211,7 @@ local function apply_tail()
   local tail = call('ZRANGEBYSCORE', KEYS[16], int(shard.seq + 1), '+inf', 'WITHSCORES', 'LIMIT', 0, ENTRIES_PER_CALL)
   for i = 1, #tail, 2 do
     local last = tonumber(tail[i + 1])
-    local at, text = match(tail[i], '^(%d+)\n(.*)$')
+    local at, text = match(tail[i], '^%d+\n(%d+)\n(.*)$')
     local _, more = string.gsub(text, '\n', '\n')
     local first = last - more
     if first > shard.seq + 1 then

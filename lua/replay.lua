@@ -6,8 +6,7 @@
 
 local taking = { held = HELD, in_doubt = IN_DOUBT, confirmed = CONFIRMED }
 
--- count adds what a reservation takes of cells, limits and counters of unpaid holds, or
--- subtracts it
+-- count adds what a reservation takes of cells and limits, or subtracts it
 local function count(r, sign)
   local column = taking[r[STATE]]
   if not column then return end
@@ -24,22 +23,20 @@ local function count(r, sign)
     local l, n = read_limit(charge[1]), sign * charge[2]
     write_limit(charge[1], l[1] + n, l[2] + (r[STATE] == 'confirmed' and 0 or n))
   end
-  if r[STATE] ~= 'held' then return end
-  for field in string.gmatch(r[UNPAID], '%S+') do
-    local c = read_unpaid(field)
-    c.held = math.max(c.held + sign, 0)
-    changed.unpaid[field] = true
-  end
 end
 
--- bind_as gives a reservation its key and its ref, or frees them. A binding of buyer and
--- lines lasts until the attempt is answered: it is not bound again.
-local function bind_as(id, r)
-  local state = r[STATE]
+-- bind_as gives a reservation its key and its ref, or frees them, as change_state does. A
+-- binding of buyer and lines lasts until the attempt is answered: it is not bound again.
+local function bind_as(id, r, before)
+  local state, was = r[STATE], before and before[STATE]
   if state == 'released' or state == 'expired' then
     unbind(id, r[GUARD])
     unbind(id, ref_field(r))
     unlist_under(r[REF], id)
+  elseif was == 'held' or was == 'in_doubt' then
+    if state == 'confirmed' and not is_key(r[GUARD]) then unbind(id, r[GUARD]) end
+  elseif was == state then
+    return
   elseif state == 'held' or state == 'in_doubt' then
     if is_key(r[GUARD]) and not read_binding(r[GUARD]) then bind(r[GUARD], id) end
     if r[REF] ~= '' and not read_binding(ref_field(r)) then bind(ref_field(r), id) end
@@ -66,14 +63,13 @@ local function follow(m, state, at)
     count(before, -1)
     unindex(m.id, before[STATE])
   end
-  if before and before[STATE] == 'held' and (state == 'expired' or state == 'in_doubt') then
-    for field in string.gmatch(before[UNPAID], '%S+') do add_time(read_unpaid(field)) end
-  end
+  if before and state then count_unpaid(before, state) end
+  if state == 'held' then hold_unpaid(after) end
   write_record(m.id, after)
   count(after, 1)
   local listed = after[STATE] == 'held' and after[DEADLINE] or after[CHANGED]
   index(m.id, after[STATE], listed)
-  bind_as(m.id, after)
+  bind_as(m.id, after, before)
 end
 
 -- adjust_again changes the stock of cells. Units that come back without going on sale again
