@@ -12,8 +12,8 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// Terms say how long an attempt's stock is held.
-type Terms struct {
+// HoldOptions say how long an attempt's stock is held, and what becomes of it at the deadline.
+type HoldOptions struct {
 	HoldFor time.Duration
 	Margin  time.Duration
 	Mode    record.Mode
@@ -25,12 +25,17 @@ type Terms struct {
 	Gate string
 }
 
+// Terms is the former name of HoldOptions.
+//
+// Deprecated: Use HoldOptions.
+type Terms = HoldOptions
+
 // Hold reserves stock for one attempt within parent, or returns the refusal. lines
 // must be those of the attempt as the sale resolved them. If anything goes wrong,
 // Hold releases whatever may have been reserved, so that no stock stays without an
 // owner. The error is a *reservation.Bound if the attempt's key or ref, or without a
 // key its buyer and lines, belong to another reservation: nothing was charged.
-func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attempt, lines []sale.Line, t Terms) (reservation.Hold, *sale.Refusal, error) {
+func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attempt, lines []sale.Line, o HoldOptions) (reservation.Hold, *sale.Refusal, error) {
 	started := time.Now()
 	defer func() { (*e.metrics.Load()).Reserved(time.Since(started)) }()
 	ctx := combine.Within(parent, e.shard.Timeout())
@@ -43,7 +48,7 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 	charged, refusal := charges(l, &who, lines, l.Now())
 	var unpaid reservation.Owed
 	if refusal == nil {
-		unpaid, refusal = owed(l, &who, t.Mode)
+		unpaid, refusal = owed(l, &who, o.Mode)
 	}
 	if refusal != nil {
 		return e.unasked(parent, l, a, lines, refusal)
@@ -51,8 +56,8 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 	claim := &reservation.ReserveRequest{
 		ID: id, Sale: l.Sale.ID, Version: l.Version, Buyer: who.buyer(),
 		Lines: lines, Charges: charged, Unpaid: unpaid,
-		HoldFor: t.HoldFor, Margin: t.Margin, Mode: t.Mode,
-		Binding: reservation.BindingOf(secret, a, lines, t.KeyTTL), Ref: a.Ref, RefShared: a.RefShared, Gate: t.Gate,
+		HoldFor: o.HoldFor, Margin: o.Margin, Mode: o.Mode,
+		Binding: reservation.BindingOf(secret, a, lines, o.KeyTTL), Ref: a.Ref, RefShared: a.RefShared, Gate: o.Gate,
 		View: l.view(),
 	}
 	// A try that was sent and not answered may still run, even after a later one.
@@ -85,11 +90,11 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 			if charged, refusal = charges(l, &who, lines, l.Now()); refusal != nil {
 				return reservation.Hold{}, refusal, nil
 			}
-			if claim.Unpaid, refusal = owed(l, &who, t.Mode); refusal != nil {
+			if claim.Unpaid, refusal = owed(l, &who, o.Mode); refusal != nil {
 				return reservation.Hold{}, refusal, nil
 			}
 			claim.Version, claim.Lines, claim.Charges, claim.View = l.Version, lines, charged, l.view()
-			claim.Binding = reservation.BindingOf(secret, a, lines, t.KeyTTL)
+			claim.Binding = reservation.BindingOf(secret, a, lines, o.KeyTTL)
 			continue
 		case errors.Is(err, reservation.ErrWindow) && try < 5:
 			// the reply has Redis's time, so the sale need not be read again: at midnight

@@ -88,7 +88,7 @@ func holdIn(ctx context.Context, e *edge.Edge, of, id string) error {
 		return errors.New("the edge does not know sale " + of)
 	}
 	a := &sale.Attempt{Sale: of, Buyer: id, Lines: []sale.Line{{SKU: "a", Quantity: 1}}, Key: id, Print: "print"}
-	_, refusal, err := e.Hold(ctx, id, l, a, a.Lines, stocktest.Terms)
+	_, refusal, err := e.Hold(ctx, id, l, a, a.Lines, stocktest.HoldOptions)
 	if refusal != nil {
 		return errors.New(string(refusal.Reason))
 	}

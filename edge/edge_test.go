@@ -197,7 +197,7 @@ func TestChangeDuringAnAttempt(t *testing.T) {
 // The edge ends overdue holds by itself.
 func TestReaper(t *testing.T) {
 	f := stocktest.NewFaulty(t, stocktest.Long)
-	short := stocktest.Terms
+	short := stocktest.HoldOptions
 	short.HoldFor = 0
 	stocktest.HoldFor(f, "r1", short)
 	short.Mode = record.ModeBackend

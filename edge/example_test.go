@@ -60,7 +60,7 @@ items:
 		if refusal != nil {
 			panic(refusal.Reason)
 		}
-		hold, refusal, err := e.Hold(ctx, "order of "+buyer, listing, attempt, lines, edge.Terms{HoldFor: time.Minute, Margin: time.Second, Mode: record.ModeResponse})
+		hold, refusal, err := e.Hold(ctx, "order of "+buyer, listing, attempt, lines, edge.HoldOptions{HoldFor: time.Minute, Margin: time.Second, Mode: record.ModeResponse})
 		switch {
 		case err != nil:
 			panic(err)

@@ -224,7 +224,7 @@ func TestTailOfEveryKind(t *testing.T) {
 	for _, id := range []string{"r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9"} {
 		stocktest.MustHold(t, e, id, id, 2)
 	}
-	backend := stocktest.Terms
+	backend := stocktest.HoldOptions
 	backend.Mode, backend.HoldFor, backend.Margin = record.ModeBackend, 50*time.Millisecond, time.Millisecond
 	if _, no, err := stocktest.HoldOn(stocktest.Soon(t), e, "short", "Eve", 1, backend); no != nil || err != nil {
 		t.Fatal(no, err)

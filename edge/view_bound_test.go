@@ -17,7 +17,7 @@ func holdBound(t *testing.T, e *edge.Edge, id, key, ref string) {
 	t.Helper()
 	l, _ := e.Catalogue().Sale("s")
 	a := &sale.Attempt{Sale: "s", Buyer: "buyer of " + id, Lines: stocktest.UnitsOfA(1), Key: key, Print: "p", Ref: ref}
-	if _, no, err := e.Hold(stocktest.Soon(t), id, l, a, stocktest.UnitsOfA(1), stocktest.Terms); no != nil || err != nil {
+	if _, no, err := e.Hold(stocktest.Soon(t), id, l, a, stocktest.UnitsOfA(1), stocktest.HoldOptions); no != nil || err != nil {
 		t.Fatal(no, err)
 	}
 }

@@ -209,7 +209,7 @@ func TestALimitComesAfterWhatIsBound(t *testing.T) {
 		l, _ := other.Catalogue().Sale("s")
 		ask := func(key string) (*sale.Refusal, error) {
 			a := &sale.Attempt{Sale: "s", Buyer: "Ann", Lines: stocktest.UnitsOfA(2), Key: key, Print: "print"}
-			_, no, err := other.Hold(stocktest.Soon(t), "of "+key, l, a, stocktest.UnitsOfA(2), stocktest.Terms)
+			_, no, err := other.Hold(stocktest.Soon(t), "of "+key, l, a, stocktest.UnitsOfA(2), stocktest.HoldOptions)
 			return no, err
 		}
 		no, err := ask("r1")

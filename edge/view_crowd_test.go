@@ -19,7 +19,7 @@ import (
 )
 
 // buys is an attempt as a gate makes it: from memory, else from Redis.
-func buys(ctx context.Context, e *edge.Edge, id string, n int64, t edge.Terms) (held bool, no *sale.Refusal) {
+func buys(ctx context.Context, e *edge.Edge, id string, n int64, t edge.HoldOptions) (held bool, no *sale.Refusal) {
 	l, ok := e.Catalogue().Sale("s")
 	if !ok {
 		return false, nil
@@ -58,7 +58,7 @@ func TestARushIsRefusedFromMemory(t *testing.T) {
 	for i := range buyers {
 		wg.Go(func() {
 			for j := range each {
-				if ok, _ := buys(ctx, e, fmt.Sprint("r", i, " ", j), 1, stocktest.Terms); ok {
+				if ok, _ := buys(ctx, e, fmt.Sprint("r", i, " ", j), 1, stocktest.HoldOptions); ok {
 					held.Add(1)
 				}
 			}
@@ -94,7 +94,7 @@ func stampede(t *testing.T, edges []*edge.Edge, direct *reservation.Store, stock
 	ctx, cancel := context.WithCancel(context.Background())
 	var refused, held atomic.Int64
 	var wg sync.WaitGroup
-	short := edge.Terms{HoldFor: 50 * time.Millisecond, Margin: 10 * time.Millisecond, Mode: record.ModeBackend}
+	short := edge.HoldOptions{HoldFor: 50 * time.Millisecond, Margin: 10 * time.Millisecond, Mode: record.ModeBackend}
 	for i := range 16 {
 		e := edges[i%len(edges)]
 		seed := rand.Uint64()

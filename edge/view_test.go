@@ -152,7 +152,7 @@ func TestForgetsWhatExpired(t *testing.T) {
 		id := ""
 		for n := 0; ; n++ {
 			id = fmt.Sprint("r", n)
-			short := edge.Terms{HoldFor: 20 * time.Millisecond << n, Margin: time.Millisecond, Mode: record.ModeBackend}
+			short := edge.HoldOptions{HoldFor: 20 * time.Millisecond << n, Margin: time.Millisecond, Mode: record.ModeBackend}
 			a := &sale.Attempt{Sale: "s", Buyer: "Ann", Lines: stocktest.UnitsOfA(1)}
 			if _, no, err := e.Hold(stocktest.Soon(t), id, l, a, stocktest.UnitsOfA(1), short); no != nil || err != nil {
 				t.Fatal(no, err)

@@ -14,7 +14,7 @@
 -- ARGV[6]  n          number of attempts
 -- ARGV[7]  refs       1: there is a column of refs; 0: no attempt has one
 -- ARGV[8]  unpaid     number of fields in the last column
--- ARGV[9]  k          number of different terms, then the terms: "version hold_for margin mode unpaid
+-- ARGV[9]  k          number of different profiles, then the profiles: "version hold_for margin mode unpaid
 --                     lines cell quantity … amount max from to …":
 --                     version of the sale that the caller knows, another one changes nothing;
 --                     hold_for, ms from now until the deadline; margin, ms that the token expires
@@ -22,7 +22,7 @@
 --                     n:at_once:ended:within, n counters of unpaid holds, in each of which at most so
 --                     many may be held, and fewer have ended within so many ms; lines, their number, then each; then of each limit what is charged, and its window
 --                     [from, to) in ms by Redis's own time
--- ARGV[…]  terms      the place of each attempt's terms among them; only where k is more than 1
+-- ARGV[…]  profiles   the place of each attempt's profile among them; only where k is more than 1
 -- …        id         reservation id; the same id again returns the same answer
 -- …        guard      the binding of the idempotency key, or of the buyer and the lines; '': none
 -- …        ref        the shop's own name of the order behind b| (of its buyer) or s| (shared), or ''
@@ -73,8 +73,8 @@ elseif shard.status == 'draft' then closed = { 'not_started', 0, time }
 elseif time < shard.starts then closed = { 'not_started', shard.starts, time }
 elseif shard.status == 'paused' then closed = { 'paused' } end
 
--- the terms, with what follows from them for a record, its movement and its answer
-local terms, wanted = {}, {}
+-- the profiles, with what follows from them for a record, its movement and its answer
+local profiles, wanted = {}, {}
 for i = 1, k do
   local w = {}
   for word in string.gmatch(ARGV[9 + i], '%S+') do w[#w + 1] = word end
@@ -109,12 +109,12 @@ for i = 1, k do
     m = m + 1
     t.amounts[m], t.most[m], t.from[m], t.to[m] = tonumber(w[j]), tonumber(w[j + 1]), tonumber(w[j + 2]), tonumber(w[j + 3])
   end
-  terms[i] = t
+  profiles[i] = t
 end
 
 -- behind which places of ARGV the columns are
-local terms_at = 9 + k
-local ids_at = k > 1 and terms_at + n or terms_at
+local profiles_at = 9 + k
+local ids_at = k > 1 and profiles_at + n or profiles_at
 local guards_at = ids_at + n
 local refs_at = guards_at + n
 local buyers_at = with_refs and refs_at + n or refs_at
@@ -270,7 +270,7 @@ end
 local f, l, p, u, o = fields_at, 0, 1, owed_at, 0
 for i = 1, n do
   local id, guard = ARGV[ids_at + i], ARGV[guards_at + i]
-  local t = terms[k > 1 and tonumber(ARGV[terms_at + i]) or 1]
+  local t = profiles[k > 1 and tonumber(ARGV[profiles_at + i]) or 1]
   local m = #t.amounts
   local ref = refs[i] or ''
   local record = records[id] or kept[i]

@@ -113,7 +113,7 @@ func TestRebuildOfWhatExpired(t *testing.T) {
 		listing, _ := s.Catalogue().Sale("s")
 		lines := []sale.Line{{SKU: "a", Quantity: 1}}
 		a := &sale.Attempt{Sale: "s", Buyer: "buyer of " + id, Lines: lines, Key: "key of " + id, Print: "p"}
-		if _, no, err := s.Hold(ctx, id, listing, a, lines, edge.Terms{HoldFor: time.Millisecond, Mode: record.ModeBackend}); no != nil || err != nil {
+		if _, no, err := s.Hold(ctx, id, listing, a, lines, edge.HoldOptions{HoldFor: time.Millisecond, Mode: record.ModeBackend}); no != nil || err != nil {
 			t.Fatal(no, err)
 		}
 	}
@@ -279,7 +279,7 @@ func TestRebuildKeepsAnExtension(t *testing.T) {
 	lines := []sale.Line{{SKU: "a", Quantity: 1}}
 	end := s.Drain(l, ledgertest.NewCounts())
 	h, no, err := s.Hold(ctx, "h", must(s.Catalogue().Sale("s")), &sale.Attempt{Sale: "s", Buyer: "b", Lines: lines}, lines,
-		edge.Terms{HoldFor: 10 * time.Minute, Margin: time.Minute, Mode: record.ModeBackend})
+		edge.HoldOptions{HoldFor: 10 * time.Minute, Margin: time.Minute, Mode: record.ModeBackend})
 	if no != nil || err != nil {
 		t.Fatal(no, err)
 	}

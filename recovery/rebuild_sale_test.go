@@ -92,7 +92,7 @@ func (s *store) buy(e *edge.Edge, id, buyer, key string) (*sale.Refusal, error) 
 		}
 	}
 	a := &sale.Attempt{Sale: "s", Buyer: buyer, Lines: lines, Key: key, Print: "p", Ref: "order-" + key}
-	h, no, err := e.Hold(ledgertest.Soon(s.t), id, l, a, lines, edge.Terms{HoldFor: time.Hour, Margin: time.Minute, Mode: record.ModeResponse, Gate: "main"})
+	h, no, err := e.Hold(ledgertest.Soon(s.t), id, l, a, lines, edge.HoldOptions{HoldFor: time.Hour, Margin: time.Minute, Mode: record.ModeResponse, Gate: "main"})
 	if no != nil || err != nil {
 		return no, err
 	}

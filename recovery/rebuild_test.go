@@ -129,7 +129,7 @@ func TestRebuildWithoutTheLast(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := evidence(ledgertest.Attempt(t, s, "other", ""))
-	held := evidence(s.Hold(ledgertest.Soon(t), "held", must(s.Catalogue().Sale("s")), &sale.Attempt{Sale: "s", Buyer: "buyer of held"}, lost.Lines, edge.Terms{HoldFor: time.Hour, Mode: record.ModeBackend}))
+	held := evidence(s.Hold(ledgertest.Soon(t), "held", must(s.Catalogue().Sale("s")), &sale.Attempt{Sale: "s", Buyer: "buyer of held"}, lost.Lines, edge.HoldOptions{HoldFor: time.Hour, Mode: record.ModeBackend}))
 	ledgertest.Flush(t, server)
 	out := ledgertest.Rebuild(t, l, s, recovery.RebuildOptions{})
 	if out.Missing.AtLeast != 3 || out.Missing.Seen != at.Seq+3 || out.Missing.Waiting != 1 || out.Status != sale.Paused || !strings.Contains(strings.Join(out.Notes, "\n"), "at least 3 movements") {

@@ -354,7 +354,7 @@ func TestEdgeBinds(t *testing.T) {
 		hold := func(id string, a *sale.Attempt, lines []sale.Line) (reservation.Hold, *reservation.Bound) {
 			t.Helper()
 			a.Lines = lines
-			keep := stocktest.Terms
+			keep := stocktest.HoldOptions
 			keep.KeyTTL, keep.Gate = time.Hour, "main"
 			h, refusal, err := e.Hold(stocktest.Soon(t), id, l, a, lines, keep)
 			found, ok := errors.AsType[*reservation.Bound](err)
@@ -445,7 +445,7 @@ func TestOddRefs(t *testing.T) {
 		long[i] = 'x'
 	}
 	for _, ref := range []string{"two words", "tab\t", "é", "\x7f", string(long)} {
-		c := &reservation.ReserveRequest{ID: "r1", Sale: "s", Version: 2, Lines: []sale.Line{{SKU: "a", Quantity: 1}}, Ref: ref, Mode: stocktest.Terms.Mode}
+		c := &reservation.ReserveRequest{ID: "r1", Sale: "s", Version: 2, Lines: []sale.Line{{SKU: "a", Quantity: 1}}, Ref: ref, Mode: stocktest.HoldOptions.Mode}
 		if _, refusal, err := e.Store.Reserve(stocktest.Soon(t), c); err == nil || refusal != nil || errors.Is(err, shard.ErrUnavailable) {
 			t.Errorf("%q: %v, %v", ref, refusal, err)
 		}

@@ -12,7 +12,7 @@ import (
 
 // encodedRequest is a reserve request in the form that lua/reserve.lua takes.
 type encodedRequest struct {
-	terms            string // what it has in common with many other requests
+	profile          string // what it has in common with many other requests
 	id, guard, buyer string
 	ref              string // with the prefix that says how it is bound; empty: none
 	rest             string // the record's fields after the buyer
@@ -38,7 +38,7 @@ func (c *ReserveRequest) encode() *encodedRequest {
 		b = append(strconv.AppendInt(b, n, 10), ' ')
 	}
 	b = append(append(b, c.Mode...), ' ')
-	b = append(c.Unpaid.appendTerms(b), ' ')
+	b = append(c.Unpaid.appendProfile(b), ' ')
 	b = strconv.AppendInt(b, int64(len(c.Lines)), 10)
 	for i := range c.Lines {
 		b = appendLine(append(b, ' '), &c.Lines[i])
@@ -50,7 +50,7 @@ func (c *ReserveRequest) encode() *encodedRequest {
 			b = strconv.AppendInt(append(b, ' '), n, 10)
 		}
 	}
-	out.terms = string(b)
+	out.profile = string(b)
 	out.rest = string(c.appendRest(b[:0], out.guard))
 	return out
 }
@@ -103,17 +103,17 @@ func appendLine(b []byte, l *sale.Line) []byte {
 // reserveArgs returns the arguments of a call with some reserve requests.
 // The shard's history is as the caller knows it.
 func reserveArgs(term string, known int64, claims []*encodedRequest) []any {
-	var terms []*string
+	var profiles []*string
 	places := make([]int, len(claims))
 	refs, fields, owed, earliest := 0, 0, 0, claims[0].notAfter
 	notAfter := make([]byte, 0, 14*len(claims))
 	for i, c := range claims {
 		place := 0
-		for place < len(terms) && *terms[place] != c.terms {
+		for place < len(profiles) && *profiles[place] != c.profile {
 			place++
 		}
-		if place == len(terms) {
-			terms = append(terms, &c.terms)
+		if place == len(profiles) {
+			profiles = append(profiles, &c.profile)
 		}
 		places[i] = place + 1
 		if c.ref != "" {
@@ -124,12 +124,12 @@ func reserveArgs(term string, known int64, claims []*encodedRequest) []any {
 		earliest = min(earliest, c.notAfter)
 		notAfter = append(strconv.AppendInt(notAfter, c.notAfter, 10), ' ')
 	}
-	args := make([]any, 0, 9+len(terms)+6*len(claims)+fields+owed)
-	args = append(args, lua.Schema, term, known, earliest, notAfter, len(claims), refs, owed, len(terms))
-	for _, t := range terms {
-		args = append(args, t)
+	args := make([]any, 0, 9+len(profiles)+6*len(claims)+fields+owed)
+	args = append(args, lua.Schema, term, known, earliest, notAfter, len(claims), refs, owed, len(profiles))
+	for _, p := range profiles {
+		args = append(args, p)
 	}
-	if len(terms) > 1 {
+	if len(profiles) > 1 {
 		for _, place := range places {
 			args = append(args, place)
 		}

@@ -94,7 +94,7 @@ func (h *hoard) try(buyer, address string) (id string, no *sale.Refusal) {
 	id = fmt.Sprint("r", h.made)
 	l, _ := h.edge.Catalogue().Sale("s")
 	a := &sale.Attempt{Buyer: buyer, Identities: map[string]string{"ip": address}, Lines: []sale.Line{{SKU: "a", Quantity: 1}}, Key: id, Print: "print"}
-	_, no, err := h.edge.Hold(stocktest.Soon(h.t), id, l, a, a.Lines, edge.Terms{HoldFor: h.holdFor, Margin: time.Second, Mode: record.ModeBackend})
+	_, no, err := h.edge.Hold(stocktest.Soon(h.t), id, l, a, a.Lines, edge.HoldOptions{HoldFor: h.holdFor, Margin: time.Second, Mode: record.ModeBackend})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -247,7 +247,7 @@ func TestDoubtsOfOneBuyer(t *testing.T) {
 				for i := range 60 {
 					id := fmt.Sprint("d", i)
 					a := &sale.Attempt{Buyer: "mallory", Lines: []sale.Line{{SKU: "a", Quantity: 1}}, Key: id, Print: "print"}
-					_, no, err := h.edge.Hold(stocktest.Soon(t), id, l, a, a.Lines, edge.Terms{HoldFor: time.Minute, Margin: time.Second, Mode: record.ModeResponse})
+					_, no, err := h.edge.Hold(stocktest.Soon(t), id, l, a, a.Lines, edge.HoldOptions{HoldFor: time.Minute, Margin: time.Second, Mode: record.ModeResponse})
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -47,7 +47,7 @@ func try(ctx context.Context, e *edge.Edge, id string, a *sale.Attempt) (*sale.R
 	}
 	keyed := *a
 	keyed.Key, keyed.Print = id, "print"
-	_, refusal, err := e.Hold(ctx, id, l, &keyed, lines, stocktest.Terms)
+	_, refusal, err := e.Hold(ctx, id, l, &keyed, lines, stocktest.HoldOptions)
 	return refusal, err
 }
 

@@ -147,11 +147,11 @@ func TestHolds(t *testing.T) {
 		ctx := stocktest.Soon(t)
 		l, _ := e.Catalogue().Sale("s")
 		lines := []sale.Line{{SKU: "a", Quantity: 2}, {SKU: "b", Region: "north", Quantity: 1}}
-		h, refusal, err := e.Hold(ctx, "r1", l, &sale.Attempt{Buyer: "Ann", Lines: lines}, lines, stocktest.Terms)
+		h, refusal, err := e.Hold(ctx, "r1", l, &sale.Attempt{Buyer: "Ann", Lines: lines}, lines, stocktest.HoldOptions)
 		if err != nil || refusal != nil {
 			t.Fatal(refusal, err)
 		}
-		if h.Deadline.Sub(h.Created) != stocktest.Terms.HoldFor || h.Deadline.Sub(h.Exp) != stocktest.Terms.Margin || h.Epoch == 0 {
+		if h.Deadline.Sub(h.Created) != stocktest.HoldOptions.HoldFor || h.Deadline.Sub(h.Exp) != stocktest.HoldOptions.Margin || h.Epoch == 0 {
 			t.Errorf("the hold is %+v", h)
 		}
 		const odd = "two\twords\r\nof \"others\""

@@ -29,7 +29,7 @@ func TestARefOfAStranger(t *testing.T) {
 		}
 		hold := func(id, buyer string, shared bool) string {
 			t.Helper()
-			_, refusal, err := e.Hold(stocktest.Soon(t), id, l, attempt(buyer, shared), lines, stocktest.Terms)
+			_, refusal, err := e.Hold(stocktest.Soon(t), id, l, attempt(buyer, shared), lines, stocktest.HoldOptions)
 			if refusal != nil {
 				t.Fatalf("%s: %+v", id, refusal)
 			}

@@ -19,7 +19,7 @@ func TestProbesAreClaimedAFewAtATime(t *testing.T) {
 		var want []string
 		for i := range 20 {
 			id := fmt.Sprintf("r%02d", i)
-			mine := stocktest.Terms
+			mine := stocktest.HoldOptions
 			if i%2 == 0 {
 				mine.Gate = "other"
 			} else {

@@ -29,7 +29,7 @@ func TestDeadSalesKeepNoHold(t *testing.T) {
 	if err := f.Proxy.WaitHeld(stocktest.Soon(t)); err != nil {
 		t.Fatal(err)
 	}
-	short := stocktest.Terms
+	short := stocktest.HoldOptions
 	short.HoldFor, short.Mode = 0, record.ModeBackend
 	for i := range 3 { // in one round after the other
 		id := fmt.Sprint("r", i)

@@ -182,7 +182,7 @@ func TestConfirmWith(t *testing.T) {
 		}
 		l, _ := e.Catalogue().Sale("s")
 		a := &sale.Attempt{Buyer: "Ann", Identities: map[string]string{"phone": "555"}, Lines: []sale.Line{units("a", 2)}}
-		if _, refusal, err := e.Hold(stocktest.Soon(t), "r2", l, a, a.Lines, stocktest.Terms); err != nil || refusal == nil || refusal.Reason != sale.LimitReached || *refusal.Limit != limits[0] {
+		if _, refusal, err := e.Hold(stocktest.Soon(t), "r2", l, a, a.Lines, stocktest.HoldOptions); err != nil || refusal == nil || refusal.Reason != sale.LimitReached || *refusal.Limit != limits[0] {
 			t.Errorf("the buyer may buy 2 more: %+v, %v", refusal, err)
 		}
 		if _, err := e.ConfirmWith(stocktest.Soon(t), &reservation.Evidence{Sale: "nowhere", ID: "r1", Epoch: 1}, ""); !errors.Is(err, shard.ErrNoSale) {

@@ -71,7 +71,7 @@ func promises(ops map[string]func(context.Context, *edge.Edge) error) map[string
 			if err != nil {
 				return nil, err
 			}
-			return r.Deadline.Sub(r.Created) > stocktest.Terms.HoldFor, nil
+			return r.Deadline.Sub(r.Created) > stocktest.HoldOptions.HoldFor, nil
 		}, true},
 		"status": {ops["status"], func(ctx context.Context, s *reservation.Store) (any, error) {
 			_, status, _, err := s.Journal().SaleDocument(ctx, "s")

@@ -98,7 +98,7 @@ func TestLostReplies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := stocktest.NewFaulty(t, stocktest.Long)
 			if test.state != "" {
-				short := stocktest.Terms
+				short := stocktest.HoldOptions
 				if name == "expire" {
 					short.HoldFor = 0
 				}

@@ -61,7 +61,7 @@ func TestAnswers(t *testing.T) {
 				case state != test.want.state:
 					t.Errorf("the state is %q, want %q", state, test.want.state)
 				case errors.As(test.want.err, &soonErr):
-					if !errors.As(err, &soonErr) || soonErr.Left <= 0 || soonErr.Left > stocktest.Terms.HoldFor {
+					if !errors.As(err, &soonErr) || soonErr.Left <= 0 || soonErr.Left > stocktest.HoldOptions.HoldFor {
 						t.Errorf("the error is %v, want too soon", err)
 					}
 				case (err == nil) != (test.want.err == nil) || err != nil && err.Error() != test.want.err.Error():
@@ -137,7 +137,7 @@ func TestRefusals(t *testing.T) {
 				before := stocktest.Balanced(t, b.Client(), e.Store, "s")
 				l, _ := e.Catalogue().Sale("s")
 				a := &sale.Attempt{Buyer: "Ann", Lines: test.lines}
-				_, got, err := e.Hold(stocktest.Soon(t), "r1", l, a, a.Lines, stocktest.Terms)
+				_, got, err := e.Hold(stocktest.Soon(t), "r1", l, a, a.Lines, stocktest.HoldOptions)
 				if err != nil || got == nil {
 					t.Fatalf("not refused: %v, %v", got, err)
 				}
@@ -177,13 +177,13 @@ func TestSenselessClaims(t *testing.T) {
 		"no units":       {{SKU: "a"}},
 		"negative units": {{SKU: "a", Quantity: 1}, {SKU: "a", Quantity: -1}},
 	} {
-		c := &reservation.ReserveRequest{ID: "r1", Sale: "s", Version: 2, Lines: lines, HoldFor: stocktest.Terms.HoldFor, Mode: stocktest.Terms.Mode}
+		c := &reservation.ReserveRequest{ID: "r1", Sale: "s", Version: 2, Lines: lines, HoldFor: stocktest.HoldOptions.HoldFor, Mode: stocktest.HoldOptions.Mode}
 		if _, refusal, err := e.Store.Reserve(stocktest.Soon(t), c); err == nil || refusal != nil || errors.Is(err, shard.ErrUnavailable) {
 			t.Errorf("%s: %v, %v", name, refusal, err)
 		}
 	}
 	// equal lines are counted together, even if the caller has not summed them
-	c := &reservation.ReserveRequest{ID: "r1", Sale: "s", Version: 2, Lines: []sale.Line{{SKU: "a", Quantity: 2}, {SKU: "a", Quantity: 2}}, HoldFor: stocktest.Terms.HoldFor, Mode: stocktest.Terms.Mode}
+	c := &reservation.ReserveRequest{ID: "r1", Sale: "s", Version: 2, Lines: []sale.Line{{SKU: "a", Quantity: 2}, {SKU: "a", Quantity: 2}}, HoldFor: stocktest.HoldOptions.HoldFor, Mode: stocktest.HoldOptions.Mode}
 	if _, refusal, err := e.Store.Reserve(stocktest.Soon(t), c); err != nil || refusal == nil || refusal.Reason != sale.SoldOut {
 		t.Errorf("4 of 3 units: %+v, %v", refusal, err)
 	}

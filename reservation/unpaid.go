@@ -17,8 +17,8 @@ type Owed struct {
 	Within        time.Duration
 }
 
-// appendTerms appends what lua/reserve.lua takes of it among the terms.
-func (o *Owed) appendTerms(b []byte) []byte {
+// appendProfile appends what lua/reserve.lua takes of it in the profile.
+func (o *Owed) appendProfile(b []byte) []byte {
 	b = strconv.AppendInt(b, int64(len(o.Fields)), 10)
 	if len(o.Fields) == 0 {
 		return b

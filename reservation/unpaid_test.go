@@ -246,7 +246,7 @@ func TestUnpaidOfASale(t *testing.T) {
 			n++
 			l, _ := e.Catalogue().Sale("s")
 			a := &sale.Attempt{Buyer: buyer, Identities: identities, Lines: []sale.Line{{SKU: "a", Quantity: 1}}, Key: string(rune('A' + n)), Print: "p"}
-			_, no, err := e.Hold(stocktest.Soon(t), string(rune('A'+n)), l, a, a.Lines, edge.Terms{HoldFor: time.Hour, Margin: time.Minute, Mode: mode})
+			_, no, err := e.Hold(stocktest.Soon(t), string(rune('A'+n)), l, a, a.Lines, edge.HoldOptions{HoldFor: time.Hour, Margin: time.Minute, Mode: mode})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -93,8 +93,8 @@ func hold(ctx context.Context, e *edge.Edge, n int64, confirm bool) error {
 	if err != nil {
 		return err
 	}
-	terms := edge.Terms{HoldFor: 30 * time.Second, Margin: 5 * time.Second, Mode: record.ModeResponse, KeyTTL: 24 * time.Hour}
-	h, refusal, err := e.Hold(ctx, id.String(), l, a, lines, terms)
+	options := edge.HoldOptions{HoldFor: 30 * time.Second, Margin: 5 * time.Second, Mode: record.ModeResponse, KeyTTL: 24 * time.Hour}
+	h, refusal, err := e.Hold(ctx, id.String(), l, a, lines, options)
 	if err != nil {
 		return err
 	} else if refusal != nil {

@@ -113,15 +113,15 @@ type Gate struct {
 	// refused. Default: the paths of the gate's matcher.
 	ExitsAs []string `json:"exits_as,omitempty"`
 
-	app     *app.App
-	log     *zap.Logger
-	scope   *scope.Scope // nil: every request is an attempt
-	reader  *attempt.Reader
-	rules   *outcome.Rules
-	refuser *refuse.Refuser
-	lists   accesslist.DenyAllowLists
-	terms   edge.Terms
-	probe   *probe.Probe // nil: holds in doubt are kept
+	app         *app.App
+	log         *zap.Logger
+	scope       *scope.Scope // nil: every request is an attempt
+	reader      *attempt.Reader
+	rules       *outcome.Rules
+	refuser     *refuse.Refuser
+	lists       accesslist.DenyAllowLists
+	holdOptions edge.HoldOptions
+	probe       *probe.Probe // nil: holds in doubt are kept
 	// forwardTimeout is how long the shop may take; 0: until the token expires.
 	forwardTimeout time.Duration
 	places         forward.Places

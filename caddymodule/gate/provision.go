@@ -48,7 +48,7 @@ func (g *Gate) provisionFilters() (err error) {
 	return nil
 }
 
-// provisionHolds prepares in-flight slots, and the terms of holds unless the gate only
+// provisionHolds prepares in-flight slots, and the options of holds unless the gate only
 // checks.
 func (g *Gate) provisionHolds() (err error) {
 	if g.MaxInFlight == 0 {
@@ -66,7 +66,7 @@ func (g *Gate) provisionHolds() (err error) {
 		return err
 	}
 	if g.InDoubt != nil {
-		g.probe, err = g.InDoubt.Compile(&probe.Gate{Name: g.Name, ByRef: len(g.Ref) > 0, HoldFor: g.terms.HoldFor, Answers: g.Answers, Log: g.log})
+		g.probe, err = g.InDoubt.Compile(&probe.Gate{Name: g.Name, ByRef: len(g.Ref) > 0, HoldFor: g.holdOptions.HoldFor, Answers: g.Answers, Log: g.log})
 	}
 	return err
 }

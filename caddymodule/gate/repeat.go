@@ -205,7 +205,7 @@ func (g *Gate) again(r *http.Request, p *purchase, pl *forward.InFlightSlot) (*f
 	}
 	now := p.listing.Now()
 	hold := reservation.Hold{
-		ID: p.bound.ID, Sale: p.saleID(), State: p.bound.State, Created: now, Exp: now.Add(g.terms.HoldFor - g.terms.Margin),
+		ID: p.bound.ID, Sale: p.saleID(), State: p.bound.State, Created: now, Exp: now.Add(g.holdOptions.HoldFor - g.holdOptions.Margin),
 		Epoch: p.bound.Epoch, Lines: p.lines, Ref: p.attempt.Ref,
 	}
 	signed, err := g.sign(p, &hold)

@@ -73,7 +73,7 @@ func (g *Gate) provisionTimes() error {
 	case ttl == 0:
 		ttl = defaultIdempotencyTTL
 	}
-	g.terms = edge.Terms{HoldFor: hold, Margin: margin, Mode: g.mode(), KeyTTL: ttl, Gate: g.Name}
+	g.holdOptions = edge.HoldOptions{HoldFor: hold, Margin: margin, Mode: g.mode(), KeyTTL: ttl, Gate: g.Name}
 	return nil
 }
 
@@ -150,7 +150,7 @@ func (g *Gate) takeOff(r *http.Request, p *purchase, pl *forward.InFlightSlot) (
 	if p.attempt.Key != "" && r.Method != http.MethodHead {
 		f.Copy = new(forward.Copy)
 		// a TTL only limits Redis's memory: the binding lives as long as the sale
-		f.KeepCopy = max(g.terms.KeyTTL, p.listing.Sale.EndsAt.Sub(p.listing.Now()))
+		f.KeepCopy = max(g.holdOptions.KeyTTL, p.listing.Sale.EndsAt.Sub(p.listing.Now()))
 	}
 	return f, g.timeToForward(&hold, asked), nil
 }
@@ -216,7 +216,7 @@ func (g *Gate) reserve(r *http.Request, p *purchase, purchaseKey string) (reserv
 	defer p.ask.End() // the shop's answer takes longer
 	ctx, reserving := span.Start(r.Context(), span.Reserve)
 	defer reserving.End()
-	return p.runtime.Hold(context.WithoutCancel(ctx), id, p.listing, p.attempt, p.lines, g.terms)
+	return p.runtime.Hold(context.WithoutCancel(ctx), id, p.listing, p.attempt, p.lines, g.holdOptions)
 }
 
 // randoms have bytes for several ids each: one system call for every id takes longer than

@@ -105,5 +105,5 @@ func Attempt(t *testing.T, s *Seller, id, ref string) (reservation.Hold, *sale.R
 	}
 	lines := []sale.Line{{SKU: "a", Quantity: 1}}
 	a := &sale.Attempt{Sale: "s", Buyer: "buyer of " + id, Lines: lines, Key: "key of " + id, Print: "p", Ref: ref, RefShared: true}
-	return s.Hold(Soon(t), id, l, a, lines, edge.Terms{HoldFor: time.Hour, Margin: time.Minute, Mode: record.ModeResponse, Gate: "main"})
+	return s.Hold(Soon(t), id, l, a, lines, edge.HoldOptions{HoldFor: time.Hour, Margin: time.Minute, Mode: record.ModeResponse, Gate: "main"})
 }

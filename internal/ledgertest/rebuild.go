@@ -102,7 +102,7 @@ func (s *Seller) buy(dice *rand.Rand, n int) error {
 		a.Ref = fmt.Sprintf("order-%d", n-dice.IntN(2))
 	}
 	mode := []record.Mode{record.ModeResponse, record.ModeBackend}[dice.IntN(2)]
-	h, no, err := s.Hold(Soon(s.t), id(n), l, a, lines, edge.Terms{HoldFor: time.Hour, Margin: time.Minute, Mode: mode, Gate: "main", KeyTTL: time.Hour})
+	h, no, err := s.Hold(Soon(s.t), id(n), l, a, lines, edge.HoldOptions{HoldFor: time.Hour, Margin: time.Minute, Mode: mode, Gate: "main", KeyTTL: time.Hour})
 	if err != nil || no != nil || h.ID != id(n) {
 		return err
 	}

@@ -93,7 +93,7 @@ func (s *Seller) sell(id string, n int) error {
 	lines := []sale.Line{{SKU: "a", Quantity: 1}}
 	a := &sale.Attempt{Sale: "s", Buyer: id, Lines: lines, Ref: "order-of-" + id}
 	ctx := Soon(s.t)
-	_, no, err := s.Hold(ctx, id, l, a, lines, edge.Terms{HoldFor: time.Hour, Margin: time.Minute, Mode: record.ModeResponse, Gate: "main"})
+	_, no, err := s.Hold(ctx, id, l, a, lines, edge.HoldOptions{HoldFor: time.Hour, Margin: time.Minute, Mode: record.ModeResponse, Gate: "main"})
 	if no != nil || err != nil {
 		return fmt.Errorf("hold %s: refused %v, error %w", id, no, err)
 	}

@@ -74,7 +74,7 @@ func EveryOperation(ids ...string) map[string]func(context.Context, *edge.Edge) 
 			return err
 		},
 		"extend": func(ctx context.Context, e *edge.Edge) error {
-			_, err := e.Store.Extend(ctx, "s", ids[4], 2*Terms.HoldFor, 3*Terms.HoldFor)
+			_, err := e.Store.Extend(ctx, "s", ids[4], 2*HoldOptions.HoldFor, 3*HoldOptions.HoldFor)
 			return err
 		},
 		"probe": func(ctx context.Context, e *edge.Edge) error {

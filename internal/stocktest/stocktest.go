@@ -146,17 +146,17 @@ func Selling(t testing.TB, o shard.Options, stock int64, limits ...sale.Limit) *
 	return e
 }
 
-// Terms are those of most tests: nothing expires while they run.
-var Terms = edge.Terms{HoldFor: time.Hour, Margin: time.Minute, Mode: record.ModeResponse}
+// HoldOptions are those of most tests: nothing expires while they run.
+var HoldOptions = edge.HoldOptions{HoldFor: time.Hour, Margin: time.Minute, Mode: record.ModeResponse}
 
 // Hold reserves units of "a" on an edge. Each hold has a key of its own, so that one buyer may
 // ask for the same again.
 func Hold(ctx context.Context, e *edge.Edge, id, buyer string, units int64) (reservation.Hold, *sale.Refusal, error) {
-	return HoldOn(ctx, e, id, buyer, units, Terms)
+	return HoldOn(ctx, e, id, buyer, units, HoldOptions)
 }
 
-// HoldOn is Hold on other terms.
-func HoldOn(ctx context.Context, e *edge.Edge, id, buyer string, units int64, on edge.Terms) (reservation.Hold, *sale.Refusal, error) {
+// HoldOn is Hold with other options.
+func HoldOn(ctx context.Context, e *edge.Edge, id, buyer string, units int64, o edge.HoldOptions) (reservation.Hold, *sale.Refusal, error) {
 	l, ok := e.Catalogue().Sale("s")
 	if !ok {
 		return reservation.Hold{}, nil, os.ErrNotExist
@@ -166,7 +166,7 @@ func HoldOn(ctx context.Context, e *edge.Edge, id, buyer string, units int64, on
 	if refusal != nil {
 		return reservation.Hold{}, refusal, nil
 	}
-	return e.Hold(ctx, id, l, a, lines, on)
+	return e.Hold(ctx, id, l, a, lines, o)
 }
 
 // MustHold is Hold where it must succeed.
@@ -255,12 +255,12 @@ func (c *Counter) NothingLeft(remembered bool) {
 // up is then not too late by its own time.
 const Long = time.Minute
 
-// HoldFor reserves one unit of "a" on other terms.
-func HoldFor(f *Faulty, id string, terms edge.Terms) {
+// HoldFor reserves one unit of "a" with other options.
+func HoldFor(f *Faulty, id string, o edge.HoldOptions) {
 	f.T.Helper()
 	l, _ := f.Edge.Catalogue().Sale("s")
 	a := &sale.Attempt{Buyer: "Ann of " + id, Lines: []sale.Line{{SKU: "a", Quantity: 1}}, Key: id, Print: "print"}
-	if _, refusal, err := f.Edge.Hold(Soon(f.T), id, l, a, a.Lines, terms); err != nil || refusal != nil {
+	if _, refusal, err := f.Edge.Hold(Soon(f.T), id, l, a, a.Lines, o); err != nil || refusal != nil {
 		f.T.Fatalf("refused %v, %v", refusal, err)
 	}
 }

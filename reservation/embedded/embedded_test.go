@@ -49,12 +49,12 @@ func TestSells(t *testing.T) {
 	}
 	l, _ := e.Catalogue().Sale("s")
 	a := &sale.Attempt{Buyer: "Ann", Lines: []sale.Line{{SKU: "a", Quantity: 1}}}
-	terms := edge.Terms{HoldFor: time.Minute, Margin: time.Second, Mode: record.ModeResponse}
-	if _, refusal, err := e.Hold(ctx, "r1", l, a, a.Lines, terms); err != nil || refusal != nil {
+	options := edge.HoldOptions{HoldFor: time.Minute, Margin: time.Second, Mode: record.ModeResponse}
+	if _, refusal, err := e.Hold(ctx, "r1", l, a, a.Lines, options); err != nil || refusal != nil {
 		t.Errorf("the first: %v, %v", refusal, err)
 	}
 	other := &sale.Attempt{Buyer: "Bob", Lines: a.Lines}
-	if _, refusal, err := e.Hold(ctx, "r2", l, other, a.Lines, terms); err != nil || refusal == nil || refusal.Reason != sale.AllHeld {
+	if _, refusal, err := e.Hold(ctx, "r2", l, other, a.Lines, options); err != nil || refusal == nil || refusal.Reason != sale.AllHeld {
 		t.Errorf("the second: %v, %v", refusal, err)
 	}
 }
