@@ -61,19 +61,7 @@ func TestDoctorJudgesTopology(t *testing.T) {
 		p, o := well, shard.Options{Sentinel: "main", ReplicaAcks: 2, ReplicaAcksWait: 50 * time.Millisecond}
 		p.Replicas = append([]shard.Replica(nil), well.Replicas...)
 		test.change(&p, &o)
-		got := ""
-		for _, line := range operator.JudgePrimary(p, o, now) {
-			if strings.HasPrefix(line, "ok ") {
-				continue
-			}
-			if got != "" {
-				t.Errorf("%s: also %s", name, line)
-			}
-			got = line
-		}
-		if (got == "") != (test.want == "") || !strings.HasPrefix(got, test.want) {
-			t.Errorf("%s: %q, not %q", name, got, test.want)
-		}
+		wantOneFinding(t, name, operator.JudgePrimary(p, o, now), test.want)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/stockgate/stockgate/internal/auditor"
 	"github.com/stockgate/stockgate/internal/auditor/chaos"
+	"github.com/stockgate/stockgate/internal/auditor/rig"
 )
 
 // result is one run. A file has one for each line.
@@ -61,7 +61,7 @@ func (r *result) String() string {
 func (o options) trial(c *chaos.Config, seed uint64, schedule chaos.Schedule) *result {
 	began := time.Now()
 	out, err := c.Perform(o.binary, seed, schedule)
-	r := &result{Config: c.Name, Class: c.Class, Open: c.Open, Commit: commit(), Seed: seed, Schedule: schedule, outcome: out}
+	r := &result{Config: c.Name, Class: c.Class, Open: c.Open, Commit: rig.Commit(), Seed: seed, Schedule: schedule, outcome: out}
 	if out != nil {
 		r.Attempts, r.Counts, r.Losses, r.Recovered = len(out.History.Attempts), out.Counts, out.Losses, out.Recovered
 		r.Broken, r.Counted, r.Notes = out.Broken, len(out.Counted), out.Notes
@@ -145,17 +145,4 @@ func shortest(whole int, rate func(n int) int) (prefix, fails int) {
 		fails = rate(high)
 	}
 	return high, fails
-}
-
-// commit names what was attacked.
-func commit() string {
-	head, err := exec.Command("git", "rev-parse", "--short=7", "HEAD").Output()
-	if err != nil {
-		return "unknown"
-	}
-	name := strings.TrimSpace(string(head))
-	if changed, err := exec.Command("git", "status", "--porcelain", "--", "*.go", "*.lua", "go.mod").Output(); err != nil || len(changed) > 0 {
-		name += " and changes"
-	}
-	return name
 }

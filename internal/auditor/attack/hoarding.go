@@ -7,6 +7,7 @@ import (
 
 	"github.com/stockgate/stockgate/internal/auditor"
 	"github.com/stockgate/stockgate/internal/auditor/crowd"
+	"github.com/stockgate/stockgate/internal/auditor/rig"
 )
 
 const (
@@ -27,9 +28,9 @@ var hoarding = scenario{
 		for i := range hoarders {
 			a.h.Hoarding.Fakes[fake(i)] = true
 		}
-		during(a.hoard, func() {
+		rig.During(a.hoard, func() {
 			a.until("hoarders hold all units of the control", func() bool { return a.edges[0].ItemState("unbounded", "8") == "all_held" })
-			during(a.honest, func() { time.Sleep(time.Duration(a.size(4, 8)) * hoardedFor) })
+			rig.During(a.honest, func() { time.Sleep(time.Duration(a.size(4, 8)) * hoardedFor) })
 		})
 		a.settle()
 	},

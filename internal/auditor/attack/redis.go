@@ -41,7 +41,7 @@ func (a *attack) redisFirst() string {
 // crowdWhile has buyers at all doors as long as a function goes on: with keys and without, one
 // to two units, some of them again at another edge; and now and then other routes are asked.
 func (a *attack) crowdWhile(sale string, together int, meanwhile func()) {
-	during(func(stop <-chan struct{}) {
+	rig.During(func(stop <-chan struct{}) {
 		crowd.Rush(0, together, stop, func(i int) {
 			w := crowd.Wish{Buyer: fmt.Sprintf("b%d", i/2), Lines: crowd.Units("7", int64(1+a.chance(2, "qty", i)))}
 			door := a.doors[a.chance(len(a.doors), "door", i)]

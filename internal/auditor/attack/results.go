@@ -7,13 +7,13 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/stockgate/stockgate/internal/auditor"
 	"github.com/stockgate/stockgate/internal/auditor/crowd"
+	"github.com/stockgate/stockgate/internal/auditor/rig"
 )
 
 // result is what came out of a scenario. In the file of results runs, attempts and orders
@@ -34,7 +34,7 @@ type result struct {
 }
 
 func resultOf(s scenario, seed uint64, a *attack, err error, began time.Time) result {
-	r := result{Name: s.name, About: s.about, Commit: commit(), When: began.UTC().Format("2006-01-02"), Seed: seed,
+	r := result{Name: s.name, About: s.about, Commit: rig.Commit(), When: began.UTC().Format("2006-01-02"), Seed: seed,
 		Seconds: time.Since(began).Round(100 * time.Millisecond).Seconds(), Runs: 1}
 	if a != nil {
 		r.Attempts, r.Counts, r.Found = len(a.h.Attempts), a.counts, a.found
@@ -62,20 +62,6 @@ func (r result) tally() string {
 		words = append(words, fmt.Sprintf("%s %d", what, r.Counts[what]))
 	}
 	return strings.Join(words, ", ")
-}
-
-// commit names what was attacked.
-func commit() string {
-	head, err := exec.Command("git", "rev-parse", "--short=7", "HEAD").Output()
-	if err != nil {
-		return "unknown"
-	}
-	name := strings.TrimSpace(string(head))
-	// what is not committed counts if it is compiled into the binary
-	if changed, err := exec.Command("git", "status", "--porcelain", "--", "*.go", "*.lua", "go.mod").Output(); err != nil || len(changed) > 0 {
-		name += " and changes"
-	}
-	return name
 }
 
 func readResults(name string) (all []result, err error) {

@@ -132,20 +132,6 @@ func (a *attack) home(sale string) *rig.Redis {
 	return a.redis
 }
 
-// during runs something for as long as a function goes on, and waits for its end.
-func during(work func(stop <-chan struct{}), meanwhile func()) {
-	stop, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		work(stop)
-	}()
-	defer func() {
-		close(stop)
-		<-done
-	}()
-	meanwhile()
-}
-
 // pause waits, unless it is time to stop; false: it is.
 func pause(d time.Duration, stop <-chan struct{}) bool {
 	select {

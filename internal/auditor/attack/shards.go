@@ -61,7 +61,7 @@ var deadShard = scenario{
 		a.shop.Conduct = func(*auditor.Order) shop.Conduct { return shop.Slow(300*time.Millisecond, shop.Sells) }
 		a.sell("healthy", one(100_000), "")
 		a.sell("dead", stock{{Cell: "8", Qty: 100_000}}, "")
-		during(func(stop <-chan struct{}) {
+		rig.During(func(stop <-chan struct{}) {
 			crowd.Rush(0, 80, stop, func(i int) {
 				sku := []string{"7", "8"}[i%2]
 				a.crowd.Buy(a.doors[0], crowd.Wish{Buyer: fmt.Sprintf("b%d", i), Lines: crowd.Units(sku, 1)})

@@ -37,7 +37,7 @@ var wrongTypes = scenario{
 					}
 					return shop.Waits(wait.C, shop.Sells)
 				}
-				during(func(<-chan struct{}) {
+				rig.During(func(<-chan struct{}) {
 					crowd.Rush(6, 6, nil, func(i int) {
 						a.crowd.Buy(a.doors[0], crowd.Wish{Buyer: fmt.Sprintf("w%s%d%.*s", part, buyers, i, "xxxxxx"), Lines: crowd.Units("7", 1)})
 					})

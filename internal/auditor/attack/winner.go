@@ -117,7 +117,7 @@ var winnerWhileApplied = scenario{
 			return crowd.Wish{Buyer: fmt.Sprintf("w%d", i), Key: fmt.Sprintf("k%d", i), Lines: crowd.Units("7", 1)}
 		}
 		var changes atomic.Int64
-		during(func(stop <-chan struct{}) {
+		rig.During(func(stop <-chan struct{}) {
 			for i := 0; pause(time.Millisecond, stop); i++ {
 				e := a.edges[0]
 				e.Admin("PUT", "sales/apply", file("apply", one(int64(n)), fmt.Sprintf("max_hold: %dm", 10+i%50)))

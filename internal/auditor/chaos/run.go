@@ -109,7 +109,7 @@ func (c *Config) Perform(binary string, seed uint64, schedule Schedule) (out *Ou
 	if unknown := r.unknown(schedule); unknown != nil {
 		return nil, fmt.Errorf("configuration %s has no fault %v", c.Name, unknown)
 	}
-	r.during(r.buyers, func() {
+	rig.During(r.buyers, func() {
 		time.Sleep(500 * time.Millisecond)
 		r.phase("nemesis", func() { r.nemesis(schedule) })
 		r.phase("heal", r.heal)
@@ -126,20 +126,6 @@ func (r *Run) phase(name string, do func()) {
 	began := time.Now()
 	defer func() { r.note("%s: %v", name, time.Since(began).Round(10*time.Millisecond)) }()
 	do()
-}
-
-// during runs something for as long as a function goes on, and waits for its end.
-func (r *Run) during(work func(stop <-chan struct{}), meanwhile func()) {
-	stop, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		work(stop)
-	}()
-	defer func() {
-		close(stop)
-		<-done
-	}()
-	meanwhile()
 }
 
 // The items: one is never sold out, the other always is in the end.
