@@ -1,0 +1,308 @@
+package edge_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stockgate/stockgate/fence"
+	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/shard"
+)
+
+// blind keeps what is written from now on from the replica, and the journal from the edges: they
+// know only what they are promised.
+func (p *pair) blind() {
+	p.t.Helper()
+	ctx, c := stocktest.Soon(p.t), p.primary.Client()
+	if err := c.Do(ctx, "ACL", "SETUSER", "default", "-xread", "-xrange").Err(); err != nil {
+		p.t.Fatal(err)
+	}
+	c.ClientKillByFilter(ctx, "TYPE", "normal") // also those that wait for the next entry
+	p.stall()
+}
+
+// What an edge was promised and has not read in the journal it tells again: holds, and how
+// reservations ended.
+func TestPromisesAreToldAgain(t *testing.T) {
+	p := newPair(t)
+	e := p.edge(p.options())
+	stocktest.MustHold(t, e, "r0", "Ann", 1)
+	if err := e.Store.Shard().AwaitAllReplicas(stocktest.Soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	p.blind()
+	p.sells(e, "w")
+	for i := range 7 {
+		stocktest.MustHold(t, e, fmt.Sprint("r", i+1), fmt.Sprint("buyer ", i), 2)
+	}
+	ctx := stocktest.Soon(t)
+	must := func(_ any, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(e.ConfirmEventually(ctx, "s", "r0", ""))
+	must(e.ConfirmEventually(ctx, "s", "r2", ""))
+	must(e.ReleaseEventually(ctx, "s", "r3", reservation.SourceShop, ""))
+	must(e.DoubtEventually(ctx, "s", "r4", "timeout"))
+	must(e.Store.Extend(ctx, "s", "r5", 2*stocktest.HoldOptions.HoldFor, 3*stocktest.HoldOptions.HoldFor))
+	must(e.ConfirmEventually(ctx, "s", "r6", ""))
+	must(e.Store.Return(ctx, "s", "r6", reservation.Return{ID: "back", Restock: true}))
+	before := stocktest.CellA(t, stocktest.OpenStore(t, stocktest.Options(p.primary)))
+	p.primary.Kill()
+	if got := stocktest.State(t, stocktest.OpenStore(t, stocktest.Options(p.replica)), "r1"); got != "" {
+		t.Fatalf("the replica has the hold, %q: the test proves nothing", got)
+	}
+	p.promote()
+	p.sells(e, "x")
+	for id, want := range map[string]record.State{
+		"r0": record.Confirmed, "r1": record.Held, "r2": record.Confirmed, "r3": record.Released, "r4": record.InDoubt, "r5": record.Held, "r6": record.Confirmed, "r7": record.Held,
+	} {
+		if got := stocktest.State(t, e.Store, id); got != want {
+			t.Errorf("%s is %q, want %q", id, got, want)
+		}
+	}
+	if r, err := e.Store.ReservationIn(ctx, "s", "r5"); err != nil || r.Deadline.Sub(r.Created) < stocktest.HoldOptions.HoldFor+time.Minute {
+		t.Errorf("the extended hold ends at %v, made at %v: %v", r.Deadline, r.Created, err)
+	}
+	after := stocktest.CellA(t, e.Store)
+	if after.Confirmed != before.Confirmed || after.InDoubt != before.InDoubt || after.Held != before.Held+1 || after.Available != before.Available-1 {
+		t.Errorf("before %+v, after the failover and one more hold %+v", before, after)
+	}
+	if r, err := fence.Read(ctx, e.Store.Shard(), "s"); err != nil || r.Fenced || r.Replayed != 0 || r.Missing != 0 || r.Absent != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	stocktest.Balanced(t, p.replica.Client(), e.Store, "s")
+}
+
+// An edge that does not come in time is not waited for. A token of what only it knew makes the
+// reservation again, and when the edge comes it tells the rest.
+func TestALateEdgeTellsAgain(t *testing.T) {
+	p := newPair(t)
+	o := p.options()
+	o.FenceWait = shard.LeaseFor + time.Millisecond // the least
+	a := p.edge(o)
+	var at atomic.Pointer[string]
+	primary, nowhere := p.primary.Addr(), "127.0.0.1:1"
+	at.Store(&primary)
+	o.Dialer = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, *at.Load())
+	}
+	b := p.edge(o)
+	stocktest.MustHold(t, a, "r0", "Ann", 1)
+	stocktest.MustHold(t, b, "r1", "Bob", 1)
+	if err := a.Store.Shard().AwaitAllReplicas(stocktest.Soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	p.blind()
+	p.sells(b, "w")
+	token := stocktest.MustHold(t, b, "r2", "Cem", 1)
+	stocktest.MustHold(t, b, "r3", "Dan", 1)
+	if _, err := b.ConfirmEventually(stocktest.Soon(t), "s", "r1", ""); err != nil {
+		t.Fatal(err)
+	}
+	at.Store(&nowhere)
+	p.primary.Kill()
+	p.promote()
+	p.sells(a, "x")
+	ctx := stocktest.Soon(t)
+	if r, err := fence.Read(ctx, a.Store.Shard(), "s"); err != nil || r.Fenced || r.Absent != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if got := stocktest.State(t, a.Store, "r3"); got != "" {
+		t.Fatalf("r3 is %q although its edge has not come", got)
+	}
+	evidence := &reservation.Evidence{Sale: "s", ID: "r2", Buyer: "Cem", Epoch: token.Epoch, Created: token.Created, Exp: token.Exp, Lines: stocktest.UnitsOfA(1)}
+	if state, err := a.ConfirmWith(ctx, evidence, ""); err != nil || state != record.Confirmed {
+		t.Errorf("the token of a hold that was lost gives %q, %v", state, err)
+	}
+	later := *evidence
+	later.ID, later.Created = "never", token.Created.Add(time.Hour)
+	if state, err := a.ConfirmWith(ctx, &later, ""); !errors.Is(err, reservation.ErrNotFound) {
+		t.Errorf("the token of a hold after the fence gives %q, %v", state, err)
+	}
+	replica := p.replica.Addr()
+	at.Store(&replica)
+	p.sells(b, "y")
+	for id, want := range map[string]record.State{"r1": record.Confirmed, "r2": record.Confirmed, "r3": record.Held} {
+		stocktest.Eventually(t, fmt.Sprintf("%s that is %s", id, want), func() bool { return stocktest.State(t, a.Store, id) == want })
+	}
+	stocktest.Balanced(t, p.replica.Client(), a.Store, "s")
+}
+
+// beats are edges that say to a shard what a test wants.
+type beats struct {
+	t *testing.T
+	p *pair
+	c *shard.Client
+	// seq is the newest number that the server has when it is fenced.
+	seq int64
+}
+
+func newBeats(t *testing.T) *beats {
+	p := newPair(t)
+	return &beats{t: t, p: p, c: stocktest.OpenStore(t, p.options()).Shard()}
+}
+
+func (b *beats) say(beat *shard.Beat) shard.Reply {
+	b.t.Helper()
+	r, _, _, err := b.c.Beat(stocktest.Soon(b.t), "s", beat)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return r
+}
+
+// fenced begins a term with two edges, and fences it.
+func (b *beats) fenced() {
+	b.t.Helper()
+	for _, name := range []string{"a", "b"} {
+		if r := b.say(&shard.Beat{Edge: name, Does: "beat", Wait: time.Hour}); r.Code() != "ok" {
+			b.t.Fatalf("the first beat of %s gives %v", name, r)
+		}
+	}
+	if err := b.c.AwaitAllReplicas(stocktest.Soon(b.t)); err != nil {
+		b.t.Fatal(err)
+	}
+	b.p.primary.Kill()
+	b.p.promote()
+	stocktest.Eventually(b.t, "a fenced shard", func() bool {
+		r, _, seq, err := b.c.Beat(stocktest.Soon(b.t), "s", &shard.Beat{Edge: "a", Does: "beat", Wait: time.Hour})
+		b.seq = seq
+		return err == nil && r.Code() == "fenced"
+	})
+}
+
+func (b *beats) report() fence.Report {
+	b.t.Helper()
+	r, err := fence.Read(stocktest.Soon(b.t), b.c, "s")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return r
+}
+
+// A fence waits for every edge: until it has come, has said what it knows, and has told again what
+// it must.
+func TestAFenceWaitsForEveryEdge(t *testing.T) {
+	b := newBeats(t)
+	b.fenced()
+	seq := b.seq
+	for _, step := range []struct {
+		edge, does string
+		own        int
+		want       string
+		absent     int64
+	}{
+		{"a", "ready", 0, "collect", 1},
+		{"b", "beat", 0, "collect", 0},
+		{"b", "ready", 1, "tell", 0},
+		{"a", "beat", 0, "tell", 0},
+	} {
+		r := b.say(&shard.Beat{Edge: step.edge, Does: step.does, Known: seq, Own: step.own, Wait: time.Hour})
+		if r.Code() != "fenced" || r.Text(1) != step.want || r.Number(3) != step.absent || r.Number(4) != 0 {
+			t.Fatalf("%s of %s gives %v, want %s and %d absent", step.does, step.edge, r, step.want, step.absent)
+		}
+	}
+	if r := b.say(&shard.Beat{Edge: "b", Does: "told", Known: seq, Own: 1, Wait: time.Hour}); r.Code() != "ok" {
+		t.Errorf("what was told last gives %v", r)
+	}
+	if r := b.report(); r.Fenced || r.Missing != 0 || r.Absent != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Promises that no edge has told again in time are lost, and count as that.
+func TestUntoldPromisesAreMissing(t *testing.T) {
+	b := newBeats(t)
+	b.fenced()
+	seq := b.seq
+	b.say(&shard.Beat{Edge: "a", Does: "ready", Known: seq, Own: 3, Wait: time.Hour})
+	b.say(&shard.Beat{Edge: "b", Does: "ready", Known: seq, Wait: time.Hour})
+	if r := b.say(&shard.Beat{Edge: "b", Does: "beat", Known: seq}); r.Code() != "ok" { // it does not wait
+		t.Fatalf("an edge that does not wait gets %v", r)
+	}
+	if r := b.report(); r.Fenced || r.Missing != 3 || r.Absent != 0 {
+		t.Errorf("%+v, want 3 that are missing", r)
+	}
+}
+
+// Numbers that no edge knows stay in the journal as missing.
+func TestGapsAreFilled(t *testing.T) {
+	b := newBeats(t)
+	b.fenced()
+	seq := b.seq
+	now := fmt.Sprint(time.Now().UnixMilli())
+	tail := []any{fmt.Sprint(seq + 2), now, "adjusted\tmore\t\ta 5\t\t\t", fmt.Sprint(seq + 5), now, "adjusted\tyet more\t\ta 1\t\t\t"}
+	b.say(&shard.Beat{Edge: "a", Does: "ready", Known: seq, Wait: time.Hour, Tail: tail})
+	b.say(&shard.Beat{Edge: "b", Does: "ready", Known: seq, Wait: time.Hour})
+	stocktest.Eventually(t, "the end of the fence", func() bool {
+		return b.say(&shard.Beat{Edge: "a", Does: "beat", Known: seq, Wait: time.Hour}).Code() == "ok"
+	})
+	if r := b.report(); r.Replayed != 2 || r.Missing != 3 {
+		t.Errorf("%+v, want 2 that were applied again and 3 that are missing", r)
+	}
+	if _, _, got, err := b.c.Beat(stocktest.Soon(t), "s", &shard.Beat{Edge: "a", Does: "beat", Known: seq}); err != nil || got != seq+5 {
+		t.Errorf("the journal goes up to %d, want %d: %v", got, seq+5, err)
+	}
+	if c := stocktest.CellA(t, stocktest.OpenStore(t, b.p.options())); c.Stock != 1006 || c.Available != 1006 {
+		t.Errorf("the stock is %+v, want 1006", c)
+	}
+}
+
+// A movement that has more effects than the journal tells is not applied again: an operator decides.
+func TestWhatTheJournalDoesNotTellIsStuck(t *testing.T) {
+	for _, kind := range []string{"applied", "loaded", "repaired", "rebuilt"} {
+		t.Run(kind, func(t *testing.T) {
+			b := newBeats(t)
+			b.fenced()
+			seq := b.seq
+			tail := []any{fmt.Sprint(seq + 1), fmt.Sprint(time.Now().UnixMilli()), kind + "\t2\t\ta 5\t\t\t"}
+			b.say(&shard.Beat{Edge: "a", Does: "ready", Known: seq, Wait: time.Hour, Tail: tail})
+			if r := b.say(&shard.Beat{Edge: "b", Does: "ready", Known: seq, Wait: time.Hour}); r.Code() != "fenced" || r.Text(1) != "collect" || r.Number(4) != seq+1 {
+				t.Fatalf("%v, want one that is stuck at %d", r, seq+1)
+			}
+			if r := b.say(&shard.Beat{Edge: "a", Does: "resume", Known: seq, Wait: time.Hour}); r.Code() != "ok" {
+				t.Errorf("resume gives %v", r)
+			}
+		})
+	}
+}
+
+// An edge that knows another history than the server's cannot be right together with it: an
+// operator decides. One that has not come to where they differ may be.
+func TestAnotherHistoryIsStuck(t *testing.T) {
+	for name, test := range map[string]struct{ known, stuck int64 }{
+		"knows what differs":          {0, 1},
+		"knows only what is the same": {-1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBeats(t)
+			b.fenced()
+			seq := b.seq
+			term := b.c.Clock("s").Known().Term
+			var n, number int64
+			if _, err := fmt.Sscanf(term.Name, "%d:%d:", &n, &number); err != nil {
+				t.Fatal(err)
+			}
+			b.c.Clock("s").Adopt(fmt.Sprintf("%d:%d:%s:%d", n, number+1, "0123456789abcdef0123456789abcdef01234567", seq), seq)
+			b.say(&shard.Beat{Edge: "a", Does: "ready", Known: seq + test.known, Wait: time.Hour})
+			r := b.say(&shard.Beat{Edge: "b", Does: "ready", Known: seq + test.known, Wait: time.Hour})
+			if test.stuck > 0 {
+				if r.Code() != "fenced" || r.Text(1) != "collect" || r.Number(4) != seq {
+					t.Errorf("%v, want one that is stuck at %d", r, seq)
+				}
+			} else if r.Code() != "ok" {
+				t.Errorf("%v, want ok", r)
+			}
+		})
+	}
+}
