@@ -55,7 +55,7 @@ func (noMetrics) BacklogDropped()        {}
 func (noMetrics) SoldUnbacked()          {}
 func (noMetrics) NothingLeft(bool)       {}
 func (noMetrics) Fenced(int)             {}
-func (noMetrics) Lost(int64, int64)      {}
+func (noMetrics) Lost(_, _, _ int64)     {}
 
 // Options configures an Edge.
 type Options struct {
@@ -129,8 +129,10 @@ func New(s *reservation.Store, o Options) *Edge {
 // fenceMetrics counts with the metrics that the edge has at the moment.
 type fenceMetrics struct{ edge *Edge }
 
-func (m fenceMetrics) Fenced(change int)          { (*m.edge.metrics.Load()).Fenced(change) }
-func (m fenceMetrics) Lost(promises, edges int64) { (*m.edge.metrics.Load()).Lost(promises, edges) }
+func (m fenceMetrics) Fenced(change int) { (*m.edge.metrics.Load()).Fenced(change) }
+func (m fenceMetrics) Lost(promises, edges, movements int64) {
+	(*m.edge.metrics.Load()).Lost(promises, edges, movements)
+}
 
 // Leases are the edge's leases on the sales that it sells.
 func (e *Edge) Leases() *fence.Keeper { return e.leases }

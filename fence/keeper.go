@@ -6,12 +6,14 @@ package fence
 import (
 	"context"
 	"crypto/rand"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/shard"
 )
@@ -27,8 +29,9 @@ const (
 type Metrics interface {
 	// Fenced is called when a sale begins to wait (+1) and when it is sold again (-1).
 	Fenced(change int)
-	// Lost is called with the number of promises and of edges that a fence had to give up.
-	Lost(promises, edges int64)
+	// Lost is called with the number of promises, of edges and of movements that a fence had to
+	// give up.
+	Lost(promises, edges, movements int64)
 }
 
 // Keeper keeps the leases of one edge. It is safe for concurrent use.
@@ -49,7 +52,16 @@ type Keeper struct {
 
 // New makes a Keeper for an edge on a store. It does nothing before Run.
 func New(s *reservation.Store, log *zap.Logger, metrics Metrics) *Keeper {
-	return &Keeper{store: s, shard: s.Shard(), id: rand.Text(), log: log, metrics: metrics, members: make(map[string]*member)}
+	return &Keeper{store: s, shard: s.Shard(), id: newID(), log: log, metrics: metrics, members: make(map[string]*member)}
+}
+
+// newID names an edge for operators, and no other process has the same.
+func newID() string {
+	machine, err := os.Hostname()
+	if err != nil {
+		machine = "edge"
+	}
+	return machine + "-" + rand.Text()
 }
 
 // Start begins to keep leases, until ctx ends. Promises are remembered from then on.
@@ -60,6 +72,10 @@ func (k *Keeper) Start(ctx context.Context) {
 	k.shard.Lead(k)
 	k.store.Keep(k)
 }
+
+// ID names this edge to the others, in logs and to the doctor. It begins with the name of the
+// machine.
+func (k *Keeper) ID() string { return k.id }
 
 // Wait returns when every goroutine has ended, after the context of Start.
 func (k *Keeper) Wait() { k.running.Wait() }
@@ -145,15 +161,24 @@ func (k *Keeper) States() []State {
 	return all
 }
 
-// Resume sells a fenced sale again without what is missing.
-func (k *Keeper) Resume(ctx context.Context, sale string) error {
+// Resume sells a fenced sale again without what is missing. It reports whether the sale was
+// fenced; if not, it changes nothing.
+func (k *Keeper) Resume(ctx context.Context, sale string) (bool, error) {
 	m := k.member(sale)
-	r, _, _, err := k.shard.Beat(ctx, sale, m.beat("resume"))
-	if err == nil {
-		err = refused(sale, r)
+	defer m.hurry()
+	for {
+		r, _, _, err := k.shard.Beat(ctx, sale, m.beat("resume"))
+		switch {
+		case err != nil:
+			return false, err
+		case r.Code() == lua.NotFenced || r.Code() == lua.NoFence:
+			return false, nil
+		case r.Code() == lua.Fenced && r.Text(1) == "over":
+			return true, nil
+		case r.Code() != lua.Fenced || r.Number(6) == 0: // else what edges have said is being applied
+			return false, refused(sale, r)
+		}
 	}
-	m.hurry()
-	return err
 }
 
 func (k *Keeper) member(sale string) *member {

@@ -126,11 +126,11 @@ func (m *member) step(ctx context.Context) error {
 	switch r.Code() {
 	case lua.OK:
 		m.clock.Grant(sent.Add(shard.LeaseFor))
-		m.open(term)
+		m.open(term, readReport(r.Text(1), r.Text(2)))
 		return nil
 	case lua.NoFence, lua.NoSale, lua.Restoring: // calls get these answers themselves
 		m.clock.Grant(sent.Add(shard.LeaseFor))
-		m.open(term)
+		m.open(term, Report{})
 		return nil
 	case lua.Late:
 		return m.late(ctx, term, seq, r.Number(1))
@@ -155,15 +155,28 @@ func refused(sale string, r shard.Reply) error {
 	return fmt.Errorf("%w: fence gave %q for sale %s", shard.ErrUnavailable, r.Code(), sale)
 }
 
-// open notes that the sale is sold.
-func (m *member) open(term shard.Term) {
+// open notes that the sale is sold, and what the fence gave up.
+func (m *member) open(term shard.Term, r Report) {
 	m.fence, m.untold = "", nil
-	if s := m.state.Swap(nil); s != nil {
-		m.keeper.metrics.Fenced(-1)
-		m.keeper.log.Info("redis has what the edges know: the sale goes on",
-			zap.String("sale", m.sale), zap.Duration("after", time.Since(s.Since)), zap.String("term", term.Name))
+	s := m.state.Swap(nil)
+	if s == nil {
+		return
 	}
+	m.keeper.metrics.Fenced(-1)
+	about := []zap.Field{
+		zap.String("sale", m.sale), zap.Duration("after", time.Since(s.Since)), zap.String("term", term.Name), zap.Int64("applied_again", r.Replayed),
+	}
+	if r.Missing+r.Absent == 0 {
+		m.keeper.log.Info("redis has what the edges know: the sale goes on", about...)
+		return
+	}
+	m.keeper.metrics.Lost(0, r.Absent, r.Missing)
+	m.keeper.log.Error("the sale goes on without what redis may have lost: movements that no edge knew, and what the edges that did not come may know after that number; "+
+		"see `caddy stockgate reconcile` with the shop's orders",
+		append(about, zap.Int64("missing", r.Missing), zap.Int64("number", r.Base), zap.String("edges", r.Absentees(20, stamp)))...)
 }
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // fenced says what the edge knows, and tells again what it was promised and has not read.
 func (m *member) fenced(ctx context.Context, r shard.Reply) error {
@@ -171,6 +184,9 @@ func (m *member) fenced(ctx context.Context, r shard.Reply) error {
 	m.note(r)
 	if fence := strings.TrimSuffix(pass, stage); fence != m.fence {
 		m.fence, m.given, m.told, m.untold = fence, false, false, m.own.after(base)
+	}
+	if r.Number(6) > 0 {
+		m.hurry()
 	}
 	switch {
 	case stage == "collect" && !m.given:
@@ -212,17 +228,24 @@ func (m *member) give(ctx context.Context, base int64) error {
 	return nil
 }
 
-// tell tells promises again, in rounds: what one edge gives back another one may have held.
+// tell tells promises again, in rounds: what one edge gives back another one may have held. It
+// remembers those that are kept once more, with the numbers that they have now.
 func (m *member) tell(ctx context.Context, promises []reservation.Promise) error {
-	var err error
+	var seq int64
+	var kept []reservation.Promise
 	for i := 0; i < tellAgain && len(promises) > 0; i++ {
-		if promises, err = m.keeper.store.Tell(ctx, m.sale, promises); err != nil {
+		told, err := m.keeper.store.Tell(ctx, m.sale, promises)
+		if err != nil {
 			return err
 		}
+		promises, seq, kept = told.Failed, told.Seq, append(kept, told.Kept...)
+	}
+	for _, p := range kept {
+		m.own.add(&m.keeper.count, seq, p)
 	}
 	if len(promises) > 0 {
-		m.keeper.metrics.Lost(int64(len(promises)), 0)
-		m.keeper.log.Error("redis has lost reservations whose units other buyers have by now: see `caddy stockgate reconcile` with the shop's orders",
+		m.keeper.metrics.Lost(int64(len(promises)), 0, 0)
+		m.keeper.log.Error("redis has lost reservations whose units other buyers have by now: orders that the shop has taken are unbacked; see `caddy stockgate reconcile` with the shop's orders",
 			zap.String("sale", m.sale), zap.Int("promises", len(promises)), zap.Strings("some", reservation.IDs(promises, 20)))
 	}
 	return nil

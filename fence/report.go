@@ -2,6 +2,7 @@ package fence
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -21,27 +22,62 @@ type Report struct {
 	// Replayed is how many movements were applied again, Missing how many were lost, Absent how
 	// many edges did not say what they knew, in that fence.
 	Replayed, Missing, Absent int64
+	// Base is the newest number that the server had of itself when that fence began.
+	Base int64
+	// Edges are those that did not say what they knew, or have not yet.
+	Edges []Edge
+}
+
+// Edge is one that did not come to a fence. It may know movements after the report's Base.
+type Edge struct {
+	// ID begins with the name of its machine.
+	ID string
+	// Heard is when it was last heard, as far as the server knows, by Redis's own time.
+	Heard time.Time
+}
+
+// Absentees names the edges that did not come, and when each was last heard, at most so many.
+func (r *Report) Absentees(most int, format func(time.Time) string) string {
+	var names []string
+	for _, e := range r.Edges[:min(len(r.Edges), most)] {
+		names = append(names, e.ID+", last heard at "+format(e.Heard))
+	}
+	if more := len(r.Edges) - most; more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, "; ")
 }
 
 // Read reads what Redis knows of a sale's fences.
 func Read(ctx context.Context, c *shard.Client, sale string) (Report, error) {
-	v, err := c.Redis.HMGet(ctx, c.ShardKeys(sale)[shard.MetaKey], "term", "fence", "fenced").Result()
+	v, err := c.Redis.HMGet(ctx, c.ShardKeys(sale)[shard.MetaKey], "term", "fence", "fenced", "absent").Result()
 	if err != nil {
 		return Report{}, shard.Explain(err)
 	}
 	text := func(i int) string { s, _ := v[i].(string); return s }
-	r := Report{Armed: text(0) != "", Fenced: text(1) != ""}
-	words := strings.Fields(text(2))
-	if len(words) != 6 {
-		return r, nil
+	r := readReport(text(2), text(3))
+	r.Armed, r.Fenced = text(0) != "", text(1) != ""
+	return r, nil
+}
+
+// readReport reads what lua/fence.lua calls fenced and absent.
+func readReport(fenced, absent string) (r Report) {
+	words := strings.Fields(fenced)
+	if len(words) != 7 {
+		return r
 	}
 	n := make([]int64, len(words))
 	for i, w := range words {
 		n[i], _ = strconv.ParseInt(w, 10, 64)
 	}
-	r.Began, r.Replayed, r.Missing, r.Absent = time.UnixMilli(n[1]), n[3], n[4], n[5]
+	r.Began, r.Replayed, r.Missing, r.Absent, r.Base = time.UnixMilli(n[1]), n[3], n[4], n[5], n[6]
 	if n[2] > 0 {
 		r.Ended = time.UnixMilli(n[2])
 	}
-	return r, nil
+	for line := range strings.Lines(absent) {
+		at, id, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		ms, _ := strconv.ParseInt(at, 10, 64)
+		r.Edges = append(r.Edges, Edge{id, time.UnixMilli(ms)})
+	}
+	return r
 }

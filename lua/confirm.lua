@@ -3,7 +3,8 @@
 --
 -- a[1]  id       reservation id
 -- a[2]  word     whose word it is: answer (the gate saw the shop's answer) | shop (its API call) |
---                operator | probe
+--                operator | probe | told (an edge was promised it, and tells it again after a
+--                fence that has lost it, see fence.lua)
 -- a[3]  cause    why, or who says so
 -- a[4]  epoch    of the shard that held the stock, as the token says; '': there is no token,
 --                and no more arguments are needed
@@ -47,7 +48,7 @@ end
 local function recreate(a, tombstone)
   local id, epoch = a[1], tonumber(a[4] or '')
   if shard.merging then return { 'restoring' } end
-  if not shard.exists or not epoch or not may_be_lost(epoch, tonumber(a[6])) or is_forgotten(tonumber(a[7])) then return { 'not_found' } end
+  if not shard.exists or not epoch or a[2] ~= 'told' and not may_be_lost(epoch, tonumber(a[6])) or is_forgotten(tonumber(a[7])) then return { 'not_found' } end
   local lines, charges, k = {}, {}, 11
   local line_words, charge_words = {}, {}
   for i = 1, tonumber(a[10]) do
@@ -61,19 +62,26 @@ local function recreate(a, tombstone)
     k = k + 2
   end
   if #lines == 0 then return { 'not_found' } end
-  if not all_available(lines) then return { 'refund_needed', 'unknown' } end
+  local state = 'confirmed'
+  if not all_available(lines) then
+    if a[2] ~= 'told' then return { 'refund_needed', 'unknown' } end
+    state = 'unbacked'
+  end
 
   if tombstone then unindex(id, 'tombstone') end
-  for _, line in ipairs(lines) do move(line[1], line[2], AVAILABLE, CONFIRMED) end
-  charge_again(charges)
+  if state == 'confirmed' then
+    for _, line in ipairs(lines) do move(line[1], line[2], AVAILABLE, CONFIRMED) end
+    charge_again(charges)
+  end
   local exp = tonumber(a[7])
-  local r = complete({ 'confirmed', exp, exp, a[6], shard.now, a[9], a[5], table.concat(line_words, ' '), table.concat(charge_words, ' '),
+  local r = complete({ state, exp, exp, a[6], shard.now, a[9], a[5], table.concat(line_words, ' '), table.concat(charge_words, ' '),
     plain(a[3]), shard.version })
   r[REF] = plain(a[8])
+  index(id, state, shard.now)
   write_record(id, r)
-  bind_again(id, r, 'confirmed')
-  write_journal('recreated', id, '', r[LINES], r[BUYER], a[3], text_of(id))
-  return { 'ok', 'confirmed' }
+  bind_again(id, r, state)
+  write_journal(state == 'confirmed' and 'recreated' or state, id, '', r[LINES], r[BUYER], a[3], text_of(id))
+  return { 'ok', state }
 end
 
 reads.confirm = want_reservation
@@ -92,7 +100,7 @@ function operations.confirm(a)
   -- released, expired or unbacked: the units are back on sale
   if word == 'shop' and state == 'released' then return { 'conflict', state } end
   if not all_available(pairs_of(r[LINES])) then
-    if word ~= 'answer' then return { 'refund_needed', state } end
+    if word ~= 'answer' and word ~= 'told' then return { 'refund_needed', state } end
     if state ~= 'unbacked' then change_state(id, r, 'unbacked', cause) end
     return { 'ok', 'unbacked' }
   end

@@ -15,15 +15,17 @@
 --   fence   "replid begun base stage" while the shard is fenced. begun: ms by Redis's own time;
 --           base: the newest number that this server had then.
 --           stage: collect, what edges know; tell, edges tell again what no journal entry told
---   fenced  "number begun ended replayed missing absent": the last fence: the term that came
+--   fenced  "number begun ended replayed missing absent base": the last fence: the term that came
 --           of it, ms, movements that were applied again, numbers that are lost, edges that did
 --           not come
+--   absent  "ms edge\n…" of these edges: when each was last heard, by Redis's own time
 --
 -- KEYS[…]   those of shard.lua: KEYS[1…13]
 -- KEYS[14]  edges    hash  edge → ms by the shard's clock; when it was last heard
 -- KEYS[15]  reports  hash  edge → "stage own known": what it said in this fence
--- KEYS[16]  tail     zset  "number\ntime\nmovement\n…" by the entry's number: what edges have
---                          read of the journal and this server does not have
+-- KEYS[16]  tail     zset  "number\nterm\ntime\nmovement\n…" by the entry's number: what edges have
+--                          read of the journal and this server does not have, and the newest
+--                          term that they know
 --
 -- ARGV[1]  channel  as in shard.lua
 -- ARGV[2]  sale     as in shard.lua
@@ -33,17 +35,22 @@
 -- ARGV[6]  known    the newest number that it knows in it
 -- ARGV[7]  does     beat: it lives, and asks what it is to do; ready: this call has the last of what
 --                   it knows; told: it has told again what no journal entry told; leave: it is
---                   stopped; resume: an operator gives up what is missing; off: no fence is wanted
+--                   stopped; resume: an operator gives up what is missing, in a fence that has begun;
+--                   off: no fence is wanted
 -- ARGV[8]  own      number of its promises that it has not read in the journal
 -- ARGV[9]  wait     ms that a fence waits for edges that do not come
 -- ARGV[10…] tail    for each entry: its number, its time, its movements
 --
 -- Returns { time, lead, seq, term, reply }:
---         { 'ok' }                     the caller may take stock for the time of a lease
+--         { 'ok', fenced, absent }     the caller may take stock for the time of a lease; the rest as in
+--                                      meta
 --         { 'late', last }             it knows movements after last that are lost, see docs/fence.md
---         { 'fenced', stage, fence, absent, stuck, base }  absent: edges that are waited for; stuck: the
---                                      number of an entry that cannot be applied again, else 0
+--         { 'fenced', stage, fence, absent, stuck, base, more }  absent: edges that are waited for;
+--                                      stuck: the number of an entry that cannot be applied again, else
+--                                      0; more: 1, the next call goes on. stage may also be over: this
+--                                      call has ended the fence
 --         { 'no_sale' } { 'restoring' } { 'schema', schema } { 'no_fence' }
+--         { 'not_fenced' }             to resume: there is nothing to give up, and nothing was changed
 
 local MOST_TERMS, ENTRIES_PER_CALL, FILL_PER_CALL = 64, 200, 500
 -- ms; an edge that was heard so much earlier than another one has stopped
@@ -81,6 +88,13 @@ local function number_of(term)
   return epoch and tonumber(epoch) == shard.epoch and tonumber(n) or 0
 end
 
+-- first_of is the number of a term's first movement
+local function first_of(term) return tonumber(match(term, '%d+$')) end
+
+-- what is missing after a failover that no call has met yet is not known: it is not given up
+local id, begun, base, stage = match(meta[4] or '', '^(%x+) (%d+) (%d+) (%a+)$')
+if does == 'resume' and id ~= replid then return answer({ 'not_fenced' }) end
+
 local highest = number_of(terms[#terms] or '')
 
 -- to_term begins a term with the next movement
@@ -96,13 +110,14 @@ local function to_term()
   dirty = true
 end
 
--- expected returns the edges that may have sold, and drops those that have stopped
+-- expected returns the edges that may have sold, with when each was last heard, and drops
+-- those that have stopped
 local function expected()
   local all, newest, live = call('HGETALL', KEYS[14]), 0, {}
   for i = 2, #all, 2 do newest = math.max(newest, tonumber(all[i])) end
   for i = 1, #all, 2 do
     if tonumber(all[i + 1]) + SILENT_FOR >= newest then
-      live[#live + 1] = all[i]
+      live[all[i]] = tonumber(all[i + 1])
     elseif not meta[4] then
       call('HDEL', KEYS[14], all[i])
     end
@@ -120,7 +135,8 @@ local function lease()
     call('HSET', KEYS[14], edge, int(shard.now))
     expected()
   end
-  return answer({ 'ok' })
+  local last = call('HMGET', KEYS[1], 'fenced', 'absent')
+  return answer({ 'ok', last[1] or '', last[2] or '' })
 end
 
 -- same_server says whether this server only has another id: it has never been a replica since
@@ -135,9 +151,11 @@ if not shard.term then
 end
 if not meta[4] and find(info, 'master_replid:' .. stored[13], 1, true) then
   if known_term == '' or not knows_more(known_term, known) then return lease() end
-  local last = shard.seq
+  -- of a term that this server does not have, the caller may share nothing from the last fence on
+  local base = tonumber(match(call('HGET', KEYS[1], 'fenced') or '', '%d+$') or shard.seq)
+  local last = math.min(base, first_of(known_term) - 1)
   for i, name in ipairs(terms) do
-    if name == known_term and terms[i + 1] then last = tonumber(match(terms[i + 1], '%d+$')) - 1 end
+    if name == known_term then last = terms[i + 1] and first_of(terms[i + 1]) - 1 or shard.seq end
   end
   return answer({ 'late', last })
 end
@@ -147,7 +165,6 @@ if not meta[4] and same_server() and (known_term == '' or not knows_more(known_t
 end
 
 -- the shard is fenced
-local id, begun, base, stage = match(meta[4] or '', '^(%x+) (%d+) (%d+) (%a+)$')
 begun, base = tonumber(begun or '0'), tonumber(base or '0')
 if id ~= replid then
   begun, base, stage = time, shard.seq, 'collect'
@@ -162,7 +179,7 @@ end
 if stage == 'collect' then
   for i = 10, #ARGV, 3 do
     local number = tonumber(ARGV[i])
-    if number > shard.seq then call('ZADD', KEYS[16], number, ARGV[i] .. '\n' .. ARGV[i + 1] .. '\n' .. ARGV[i + 2]) end
+    if number > shard.seq then call('ZADD', KEYS[16], number, ARGV[i] .. '\n' .. known_term .. '\n' .. ARGV[i + 1] .. '\n' .. ARGV[i + 2]) end
   end
 end
 
@@ -173,8 +190,12 @@ for i = 1, #reports, 2 do
   highest = math.max(highest, number_of(term))
 end
 local absent, unready, untold = 0, 0, 0
-for _, name in ipairs(expected()) do
-  if not said[name] then absent = absent + 1 end
+local absentees = {}
+for name, heard in pairs(expected()) do
+  if not said[name] then
+    absent = absent + 1
+    absentees[absent] = int(heard - shard.lead) .. ' ' .. name
+  end
 end
 for _, s in pairs(said) do
   if s.stage == 'beat' then unready = unready + 1 end
@@ -187,7 +208,8 @@ if id == replid then replayed, missing = tonumber(counts[4] or '0'), tonumber(co
 
 local function note_fence(ended)
   changed.meta.fence = replid .. ' ' .. int(begun) .. ' ' .. int(base) .. ' ' .. stage
-  changed.meta.fenced = int(highest) .. ' ' .. int(begun) .. ' ' .. int(ended) .. ' ' .. int(replayed) .. ' ' .. int(missing) .. ' ' .. int(absent)
+  changed.meta.fenced = int(highest) .. ' ' .. int(begun) .. ' ' .. int(ended) .. ' ' .. int(replayed) .. ' ' .. int(missing) .. ' ' .. int(absent) .. ' ' .. int(base)
+  changed.meta.absent = absentees[1] and concat(absentees, '\n')
   dirty = true
 end
 
@@ -205,46 +227,85 @@ local function fill(upto)
   write_entry(upto, shard.now, concat(words, '\n'))
 end
 
+-- newest is the newest term in which this server or an edge knows anything, and its first number.
+-- What an edge of an older term knows from that number on is another history, which the
+-- others went on without: that edge is late, as if it had come after them.
+local newest, newest_first = shard.term, first_of(shard.term)
+for _, s in pairs(said) do
+  if number_of(s.term) > number_of(newest) and s.known >= first_of(s.term) then newest, newest_first = s.term, first_of(s.term) end
+end
+
+-- next_entries returns some of the entries that edges have sent and that can follow, by their
+-- first numbers, the least of these, and whether there are more. It drops the others of them.
+local function next_entries()
+  local tail = call('ZRANGEBYSCORE', KEYS[16], int(shard.seq + 1), '+inf', 'WITHSCORES', 'LIMIT', 0, ENTRIES_PER_CALL)
+  local by_first, least, dropped = {}, math.huge, {}
+  for i = 1, #tail, 2 do
+    local last = tonumber(tail[i + 1])
+    local term, at, text = match(tail[i], '^%d+\n([^\n]*)\n(%d+)\n(.*)$')
+    local _, more = string.gsub(text, '\n', '\n')
+    local first = last - more
+    local has = by_first[first]
+    if first <= shard.seq or term ~= newest and (has or term ~= '' and first >= newest_first) then
+      dropped[#dropped + 1] = tail[i]
+    else
+      by_first[first] = { last = last, at = tonumber(at), text = text, count = more + 1 }
+      least = math.min(least, first)
+    end
+  end
+  if dropped[1] then call('ZREM', KEYS[16], unpack(dropped)) end
+  return by_first, least, #tail == 2 * ENTRIES_PER_CALL
+end
+
 -- apply_tail applies the next entries that edges have sent. It returns whether there are more,
 -- and the number of one that cannot be applied.
 local function apply_tail()
-  local tail = call('ZRANGEBYSCORE', KEYS[16], int(shard.seq + 1), '+inf', 'WITHSCORES', 'LIMIT', 0, ENTRIES_PER_CALL)
-  for i = 1, #tail, 2 do
-    local last = tonumber(tail[i + 1])
-    local at, text = match(tail[i], '^%d+\n(%d+)\n(.*)$')
-    local _, more = string.gsub(text, '\n', '\n')
-    local first = last - more
-    if first > shard.seq + 1 then
-      fill(math.min(first - 1, shard.seq + FILL_PER_CALL))
-      return true
-    elseif first == shard.seq + 1 then
-      if not replay(text, tonumber(at)) then return false, last end
-      replayed = replayed + more + 1
-      write_entry(last, tonumber(at), text)
-    end -- else another edge has sent the entry that is there, or one that contradicts it
+  local by_first, least, more = next_entries()
+  if least < math.huge and least > shard.seq + 1 then
+    fill(math.min(least - 1, shard.seq + FILL_PER_CALL))
+    return true
   end
-  return #tail == 2 * ENTRIES_PER_CALL
+  local e = by_first[shard.seq + 1]
+  while e do
+    if not replay(e.text, e.at) then return false, e.last end
+    replayed = replayed + e.count
+    write_entry(e.last, e.at, e.text)
+    by_first[e.last - e.count + 1] = nil
+    e = by_first[shard.seq + 1]
+  end
+  return more or next(by_first) ~= nil
 end
 
 -- contradicted returns the number from which an edge knows another history than this server
--- has; nil: there is none
+-- has, or than another edge of a term with the same number; nil: there is none
 local function contradicted()
   local has = {}
   for _, name in ipairs(terms) do has[name] = true end
   for _, s in pairs(said) do
-    local first = tonumber(match(s.term, '%d+$'))
-    if number_of(s.term) > 0 and not has[s.term] and first <= shard.seq and s.known >= first then return first end
+    local first = first_of(s.term)
+    if number_of(s.term) > 0 and not has[s.term] and s.known >= first then
+      if first <= base then return first end
+      if number_of(s.term) == number_of(newest) and s.term ~= newest then return math.min(first, newest_first) end
+    end
   end
   return nil
 end
 
-local stuck
+-- take_over lists the newest term of the edges, in which they have sold what was applied again
+local function take_over()
+  for _, name in ipairs(terms) do
+    if name == newest then return end
+  end
+  if newest_first <= shard.seq + 1 then terms[#terms + 1] = newest end
+end
+
+local stuck, more
 if stage == 'collect' then stuck = contradicted() end
 if stage == 'collect' and (does == 'resume' or absent + unready == 0 or time >= begun + wait) then
-  local more = false
   if not stuck then more, stuck = apply_tail() end
-  if not more and not stuck or does == 'resume' then
+  if not more and (not stuck or does == 'resume') then
     stage = 'tell'
+    if not stuck then take_over() end
     to_term() -- what is told again has numbers of its own
   end
 end
@@ -254,13 +315,16 @@ if stage == 'tell' and (does == 'resume' or untold == 0 or time >= begun + 2 * w
     if s.own > 0 and s.stage ~= 'told' then missing = missing + s.own end
   end
   note_fence(time)
+  local ended = replid .. ' ' .. int(begun) .. ' ' .. int(base) .. ' over'
   changed.meta.fence = false
   -- a token of a reservation that is lost may make it again, see confirm.lua
   if missing + absent > 0 or does == 'resume' then changed.meta.lost = int(time + TOLERANCE) end
   call('UNLINK', KEYS[15], KEYS[16])
   notice = 'sale'
-  return lease()
+  flush()
+  -- whether the caller is late shows when it asks again: it may know what was not applied
+  return answer({ 'fenced', 'over', ended, absent, 0, base, 1 })
 end
 note_fence(0)
 flush()
-return answer({ 'fenced', stage, changed.meta.fence, absent, stuck or 0, base })
+return answer({ 'fenced', stage, changed.meta.fence, absent, stuck or 0, base, more and 1 or 0 })

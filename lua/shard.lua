@@ -7,7 +7,7 @@
 --                               acked and acked_at, see acknowledge.lua; sender, sender_until, sent,
 --                               sent_at and sending, see outbox.lua and sent.lua; restoring and
 --                               carrying, see renew.lua; forgotten, see forget.lua; repaired, the last entry of a reconciliation, see repair.lua;
---                               term, terms, replid, run_id, beat, fence and fenced, see fence.lua; lost, see confirm.lua
+--                               term, terms, replid, run_id, beat, fence, fenced and absent, see fence.lua; lost, see confirm.lua
 -- KEYS[2]  cells        hash    cell → "stock available held in_doubt confirmed" (units)
 -- KEYS[3]  limits       hash    limit|window|identity → "charged pending" (units or orders;
 --                               pending is the part of charged that holds have not resolved)

@@ -3,6 +3,7 @@ package reservation
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/record"
@@ -98,6 +99,22 @@ func appendLine(b []byte, l *sale.Line) []byte {
 		b = append(append(b, '@'), l.Region...)
 	}
 	return strconv.AppendInt(append(b, ' '), l.Quantity, 10)
+}
+
+// evidence returns what a token would say of the request, as lua/confirm.lua takes it. now is
+// in ms.
+func (c *encodedRequest) evidence(now int64) []any {
+	terms, rest := strings.Fields(c.terms), strings.Split(c.rest, "\t")
+	holdFor, _ := strconv.ParseInt(terms[1], 10, 64)
+	args := []any{0, c.buyer, now, now + holdFor, rest[8], terms[3]}
+	for _, list := range []string{rest[1], rest[2]} { // lines and charges
+		words := strings.Fields(list)
+		args = append(args, len(words)/2)
+		for _, w := range words {
+			args = append(args, w)
+		}
+	}
+	return args
 }
 
 // reserveArgs returns the arguments of a call with some reserve requests.

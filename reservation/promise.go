@@ -3,8 +3,11 @@ package reservation
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/stockgate/stockgate/lua"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/shard"
 )
 
@@ -35,40 +38,77 @@ func isPromise(t *Call, r shard.Reply) bool {
 	return false
 }
 
+// Told is what has become of promises that were told again.
+type Told struct {
+	Kept []Promise
+	// Failed are those that cannot be kept now: other buyers have the units, or a limit is
+	// full. Orders that the shop has taken are unbacked then.
+	Failed []Promise
+	// Seq is the shard's after the last call.
+	Seq int64
+}
+
 // Tell asks a shard again for what it has promised and may have lost. The same request twice
-// has no effect. ctx must have the pass of the shard's fence, or there must be none. It returns
-// the promises that cannot be kept now: other buyers have the units, or a limit is full.
-func (s *Store) Tell(ctx context.Context, sale string, promises []Promise) (failed []Promise, err error) {
+// has no effect. ctx must have the pass of the shard's fence, or there must be none.
+func (s *Store) Tell(ctx context.Context, sale string, promises []Promise) (*Told, error) {
+	t := new(Told)
+	failed := make(map[string]*encodedRequest) // reserve requests by id
 	for _, p := range promises {
-		kept, err := s.tell(ctx, sale, p)
+		var replies []shard.Reply
+		var err error
+		if c := p.request.claim; c != nil {
+			replies, t.Seq, err = s.claimAgain(ctx, sale, c)
+		} else {
+			op := s.again(sale, p.request.Op, failed)
+			replies, t.Seq, err = s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, s.shard.Scripts.Settle, sale, op)
+		}
 		if err != nil {
 			return nil, err
 		}
-		if !kept {
-			failed = append(failed, p)
+		if r := replies[0]; r.Code() == lua.OK && record.State(r.Text(1)) != record.Unbacked {
+			t.Kept = append(t.Kept, p)
+			continue
+		}
+		t.Failed = append(t.Failed, p)
+		if c := p.request.claim; c != nil {
+			failed[c.id] = c
 		}
 	}
-	return failed, nil
+	return t, nil
 }
 
-func (s *Store) tell(ctx context.Context, sale string, p Promise) (bool, error) {
-	var replies []shard.Reply
-	var err error
-	if c := p.request.claim; c != nil {
-		again := *c
-		now, ok := s.shard.Clock(sale).Now()
-		if !ok {
-			return false, fmt.Errorf("%w: its time is not known", shard.ErrUnavailable)
-		}
-		again.notAfter = now + s.shard.Options.Timeout.Milliseconds() + shard.Tolerance
-		replies, _, err = s.reserveAt(ctx, sale, []*encodedRequest{&again})
+func (s *Store) claimAgain(ctx context.Context, sale string, c *encodedRequest) ([]shard.Reply, int64, error) {
+	again := *c
+	now, ok := s.shard.Clock(sale).Now()
+	if !ok {
+		return nil, 0, fmt.Errorf("%w: its time is not known", shard.ErrUnavailable)
+	}
+	again.notAfter = now + s.shard.Options.Timeout.Milliseconds() + shard.Tolerance
+	replies, seq, err := s.reserveAt(ctx, sale, []*encodedRequest{&again})
+	if err == nil && replies[0].Code() == lua.StaleVersion { // redis has lost the file too, or has a newer one: the promise holds
+		_, rest, _ := strings.Cut(again.terms, " ")
+		again.terms = strconv.FormatInt(replies[0].Number(1), 10) + " " + rest
+		return s.reserveAt(ctx, sale, []*encodedRequest{&again})
+	}
+	return replies, seq, err
+}
+
+// again is an operation as it is told again. A confirm was promised, so it cannot be taken
+// back: without its units the order is unbacked, also where Redis has lost the reservation
+// and does not make it again.
+func (s *Store) again(sale string, op shard.Operation, failed map[string]*encodedRequest) shard.Operation {
+	if op.Name != "confirm" {
+		return op
+	}
+	args := append([]any{op.Args[0], "told"}, op.Args[2])
+	id, _ := op.Args[0].(string)
+	if c := failed[id]; c != nil {
+		now, _ := s.shard.Clock(sale).Now()
+		args = append(args, c.evidence(now)...)
 	} else {
-		replies, _, err = s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, s.shard.Scripts.Settle, sale, p.request.Op)
+		args = append(args, op.Args[3:]...)
 	}
-	if err != nil {
-		return false, err
-	}
-	return replies[0].Code() == lua.OK, nil
+	return shard.Op("confirm", args...)
 }
 
 // IDs are the ids of the reservations of some promises, at most so many.

@@ -54,6 +54,9 @@ type SaleAligned struct {
 // SaleUnfenced answers POST sales/{id}/unfence.
 type SaleUnfenced struct {
 	ID string `json:"id"`
+	// WasFenced says that the sale was fenced and is sold again. If it was not, nothing has
+	// changed.
+	WasFenced bool `json:"was_fenced"`
 }
 
 // StockChange asks for POST sales/{id}/items/{sku}/stock.

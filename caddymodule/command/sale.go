@@ -258,6 +258,10 @@ func unfenceSale(c *call) error {
 	if err := c.ask(http.MethodPost, "sales/"+segment(c.args[0])+"/unfence", nil, &u); err != nil {
 		return err
 	}
+	if !u.WasFenced {
+		c.printf("%s was not fenced: nothing was changed\n", u.ID)
+		return nil
+	}
 	c.printf("%s is sold again, without what redis has lost: compare it with the shop by 'caddy stockgate reconcile %s'\n", u.ID, u.ID)
 	return nil
 }

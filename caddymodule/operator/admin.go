@@ -40,7 +40,7 @@ const (
 // POST | `/stockgate/sales/{id}/open`, `pause`, `close` | the new status
 // DELETE | `/stockgate/sales/{id}` | deletes a closed sale without open holds; `?force=1` although the ledger lacks some of its journal
 // POST | `/stockgate/sales/{id}/align` | ends the lead of its clock over Redis's: `{"id","lead_ms","moved"}`
-// POST | `/stockgate/sales/{id}/unfence` | sells a fenced sale again, without what Redis has lost: `{"id"}`
+// POST | `/stockgate/sales/{id}/unfence` | sells a fenced sale again, without what Redis has lost: `{"id","was_fenced"}`. false: nothing was fenced or changed
 // POST | `/stockgate/sales/{id}/items/{sku}/stock` | adds `{"id","delta","region"}`; the same id again changes nothing
 // POST | `/stockgate/sales/{id}/rebuild` | rebuilds a sale that Redis has lost, `?from=ledger`; `?dry_run=1`, `?open=1`, `?force=1`
 // GET | `/stockgate/sales/{id}/holds` | reservations that are `?state=held`, `in_doubt` (the default) or `unbacked`; `?cause=`, `?older=10m`, `?limit=`, `?after=`

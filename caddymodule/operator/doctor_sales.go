@@ -131,6 +131,9 @@ func (d *doctor) sale(id string) {
 	d.judgeJournal(b, head)
 }
 
+// namedEdges is how many edges a finding names.
+const namedEdges = 5
+
 // judgeFence adds the findings about failovers of the sale's Redis.
 func (d *doctor) judgeFence(ctx context.Context, id string) {
 	r, err := fence.Read(ctx, d.runtime.Store.Shard(), id)
@@ -144,14 +147,26 @@ func (d *doctor) judgeFence(ctx context.Context, id string) {
 			case s.Stuck > 0:
 				why = fmt.Sprintf(": it lacks entry %d of the journal, which cannot be applied again; see docs/fence.md, then 'caddy stockgate sale unfence %s'", s.Stuck, id)
 			case s.Absent > 0:
-				why = fmt.Sprintf(": %d edges have not said what they know; start those that do not run", s.Absent)
+				why = fmt.Sprintf(": %d edges have not said what they know (%s); start those that do not run", s.Absent, r.Absentees(namedEdges, adminapi.LocalTime))
 			}
 		}
 		d.Add(adminapi.LevelError, "fence", "redis was promoted or started anew, and nothing of %s is sold since %s%s", id, adminapi.LocalTime(r.Began), why)
 	case r.Missing+r.Absent > 0:
-		d.Add(adminapi.LevelWarning, "fence", "in the failover of %s redis may have lost sales of %s: %d movements were not known to any edge, %d edges did not come, %d movements were applied again; "+
-			"'caddy stockgate reconcile %s' with the shop's orders says what is missing", adminapi.LocalTime(r.Ended), id, r.Missing, r.Absent, r.Replayed, id)
+		who := ""
+		if r.Absent > 0 {
+			who = fmt.Sprintf("; these may know any movement after number %d%s: %s", r.Base, d.atMost(), r.Absentees(namedEdges, adminapi.LocalTime))
+		}
+		d.Add(adminapi.LevelWarning, "fence", "in the failover of %s redis may have lost sales of %s: %d movements were not known to any edge, %d edges did not come, %d movements were applied again%s. "+
+			"'caddy stockgate reconcile %s' with the shop's orders says what is missing", adminapi.LocalTime(r.Ended), id, r.Missing, r.Absent, r.Replayed, who, id)
 	}
+}
+
+// atMost says how much an edge may have sold that no replica has, where that is bounded.
+func (d *doctor) atMost() string {
+	if bound := d.app.Redis.AtRisk; bound != "" && bound != "any" {
+		return " (at_risk bounds what each sold to " + bound + ")"
+	}
+	return ""
 }
 
 // judgeLead adds a finding if Redis's clock has stepped while the sale had holds.

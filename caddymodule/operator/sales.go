@@ -197,8 +197,12 @@ func (o *operator) unfenceSale(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = edgeruntime.NoSale(id, o.runtime.Leases().Resume(o.ctx, id))
-	return adminapi.SaleUnfenced{ID: id}, o.noted(err, "sale sold again without what redis has lost", zap.String("sale", id))
+	fenced, err := o.runtime.Leases().Resume(o.ctx, id)
+	err = o.noSale(id, err)
+	if !fenced && err == nil {
+		return adminapi.SaleUnfenced{ID: id}, nil
+	}
+	return adminapi.SaleUnfenced{ID: id, WasFenced: fenced}, o.noted(err, "sale sold again without what redis has lost", zap.String("sale", id))
 }
 
 func (o *operator) addStock(r *http.Request) (any, error) {

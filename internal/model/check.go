@@ -91,6 +91,12 @@ func (p *Replayed) reservation(e Entry, was State) error {
 		p.become(e, Confirmed)
 		p.Recreated[e.ID] = true
 		return p.move(e.Lines, Released, Confirmed)
+	case "unbacked":
+		if was == "" && e.Record != "" { // Redis has lost it, and an edge has told it again
+			p.become(e, Unbacked)
+			p.Recreated[e.ID] = true
+			return nil
+		}
 	}
 	will := State(e.Kind)
 	if !reaches(was, will) {

@@ -6,7 +6,7 @@ import (
 )
 
 // Confirm: the order stands. Word is its source: answer (the gate saw the shop's),
-// shop, operator or probe.
+// shop, operator, probe or told.
 type Confirm struct {
 	ID, Word, Cause string
 	// Evidence is the content of its token; nil: there is none.
@@ -43,7 +43,7 @@ func (o Confirm) Run(s *Shard) Reply {
 		s.become(o.ID, Confirmed, o.Cause)
 		return Reply{"ok", "confirmed"}
 	}
-	if o.Word != "answer" {
+	if o.Word != "answer" && o.Word != "told" {
 		return Reply{"refund_needed", was}
 	}
 	if r.State != Unbacked {
@@ -55,20 +55,24 @@ func (o Confirm) Run(s *Shard) Reply {
 // recreate makes a reservation again that was lost with the data of an older epoch.
 func (o Confirm) recreate(s *Shard) Reply {
 	e := o.Evidence
-	if e == nil || !s.Exists || e.Epoch >= s.Epoch || len(e.Lines) == 0 || s.ForgottenExp > 0 && e.Exp <= s.ForgottenExp {
+	if e == nil || !s.Exists || o.Word != "told" && e.Epoch >= s.Epoch || len(e.Lines) == 0 || s.ForgottenExp > 0 && e.Exp <= s.ForgottenExp {
 		return Reply{"not_found"}
 	}
+	state, kind := Confirmed, "recreated"
 	if i, _ := s.short(e.Lines, available); i >= 0 {
-		return Reply{"refund_needed", "unknown"}
+		if o.Word != "told" {
+			return Reply{"refund_needed", "unknown"}
+		}
+		state, kind = Unbacked, "unbacked"
 	}
 	now := s.Now()
 	s.Records[o.ID] = &Record{
-		State: Confirmed, Deadline: e.Exp, Exp: e.Exp, Created: e.Created, Changed: now, Mode: e.Mode, Buyer: e.Buyer,
+		State: state, Deadline: e.Exp, Exp: e.Exp, Created: e.Created, Changed: now, Mode: e.Mode, Buyer: e.Buyer,
 		Cause: plain(o.Cause), Version: s.Version, Lines: e.Lines, Charges: e.Charges, Ref: e.Ref,
 	}
-	s.take(o.ID, Confirmed)
-	s.record(Entry{Kind: "recreated", ID: o.ID, Lines: e.Lines, Buyer: e.Buyer, Cause: o.Cause, Record: s.Records[o.ID].Text()})
-	return Reply{"ok", "confirmed"}
+	s.take(o.ID, state)
+	s.record(Entry{Kind: kind, ID: o.ID, Lines: e.Lines, Buyer: e.Buyer, Cause: o.Cause, Record: s.Records[o.ID].Text()})
+	return Reply{"ok", string(state)}
 }
 
 // Release: the order will not come. Word is its source: shop, unsent, operator, probe

@@ -229,7 +229,11 @@ func Start(e *edge.Edge, _ context.Context) error { e.Start(); return nil }
 func StopEdge(e *edge.Edge, ctx context.Context) error { return e.Stop(ctx) }
 
 // Counter counts what an edge reports to its metrics.
-type Counter struct{ Held, Failed, Dropped, Unbacked, Remembered, Asked, Lacking atomic.Int64 }
+type Counter struct {
+	Held, Failed, Dropped, Unbacked, Remembered, Asked atomic.Int64
+	// what a fence gave up
+	Lacking, Absent, Missing atomic.Int64
+}
 
 func (c *Counter) Reserved(time.Duration) { c.Held.Add(1) }
 
@@ -241,7 +245,11 @@ func (c *Counter) SoldUnbacked() { c.Unbacked.Add(1) }
 
 func (c *Counter) Fenced(int) {}
 
-func (c *Counter) Lost(promises, _ int64) { c.Lacking.Add(promises) }
+func (c *Counter) Lost(promises, edges, movements int64) {
+	c.Lacking.Add(promises)
+	c.Absent.Add(edges)
+	c.Missing.Add(movements)
+}
 
 func (c *Counter) NothingLeft(remembered bool) {
 	if remembered {
@@ -283,7 +291,7 @@ func Prefix(s string) lists.Entry {
 }
 
 // Replica starts a replica of s and waits until it follows.
-func Replica(t *testing.T, s *redistest.Server) *redistest.Server {
+func Replica(t testing.TB, s *redistest.Server) *redistest.Server {
 	t.Helper()
 	host, port, _ := net.SplitHostPort(s.Addr())
 	r := redistest.Start(t, redistest.Config("replicaof "+host+" "+port, "repl-diskless-sync-delay 0"))

@@ -84,7 +84,7 @@ func newMeters() *meters {
 		}),
 		fenceLost: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "stockgate_fence_lost_total",
-			Help: "What this edge saw a fence give up, by what: promises that could not be kept after Redis had lost them, or edges that did not come.",
+			Help: "What this edge saw a fence give up, by what: promises that could not be kept after Redis had lost them, edges that did not come, or movements that no edge knew.",
 		}, []string{"what"}),
 		API: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "stockgate_api_requests_total",
@@ -120,7 +120,7 @@ func newMeters() *meters {
 	for _, cause := range scope.Causes() {
 		m.Unclear.WithLabelValues(string(cause))
 	}
-	for _, what := range []string{"promise", "edge"} {
+	for _, what := range []string{"promise", "edge", "movement"} {
 		m.fenceLost.WithLabelValues(what)
 	}
 	for _, during := range duringWords {
@@ -208,9 +208,10 @@ func (Edge) NothingLeft(remembered bool) {
 
 func (Edge) Fenced(change int) { All().fenced.Add(float64(change)) }
 
-func (Edge) Lost(promises, edges int64) {
+func (Edge) Lost(promises, edges, movements int64) {
 	All().fenceLost.WithLabelValues("promise").Add(float64(promises))
 	All().fenceLost.WithLabelValues("edge").Add(float64(edges))
+	All().fenceLost.WithLabelValues("movement").Add(float64(movements))
 }
 
 // Interface guard

@@ -1,0 +1,66 @@
+package caddymodule_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/fence"
+	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/stocktest"
+)
+
+// An operator sees which edge a fenced sale waits for, and may go on without it. Where nothing is
+// fenced, command and admin API say so.
+func TestUnfence(t *testing.T) {
+	server := redistest.Start(t, redistest.Config("appendonly yes", "appendfsync always"))
+	s := openShop(t, map[string]any{"redis": map[string]any{"addresses": []string{server.Addr()}, "timeout": "1m", "fence_wait": "10m", "at_risk": "7"}}, nil)
+	s.sell()
+	buy := bid{buyer: "Ann", skus: "plain"}
+	s.becomes("sold", buy)
+	nothing := func() {
+		t.Helper()
+		if a := s.Admin("POST", "/stockgate/sales/double11/unfence", ""); a.Status != 200 || strings.TrimSpace(a.Body) != `{"id":"double11","was_fenced":false}` {
+			t.Errorf("%+v", a)
+		}
+		if out := s.OK("sale", "unfence", "double11"); out != "double11 was not fenced: nothing was changed\n" {
+			t.Error(out)
+		}
+	}
+	nothing()
+	if a := s.Admin("POST", "/stockgate/sales/other/unfence", ""); a.Status != 404 {
+		t.Errorf("%+v", a)
+	}
+
+	store := stocktest.OpenStore(t, stocktest.Options(server))
+	other := fence.New(store, zap.NewNop(), new(stocktest.Counter))
+	alive, kill := context.WithCancel(t.Context())
+	other.Start(alive)
+	if err := store.Shard().Acquire(stocktest.Soon(t), "double11"); err != nil {
+		t.Fatal(err)
+	}
+	kill()
+	other.Wait()
+	server.Kill()
+	server.Restart()
+	id := other.ID()
+	s.Eventually("the edge that is waited for", func() (string, bool) {
+		a := s.Admin("GET", "/stockgate/doctor", "").Body
+		return a, strings.Contains(a, ": 1 edges have not said what they know ("+id+", last heard at ")
+	})
+	if out := s.OK("sale", "unfence", "double11"); !strings.HasPrefix(out, "double11 is sold again, without what redis has lost: ") {
+		t.Error(out)
+	}
+	s.becomes("sold", buy)
+	text := s.Admin("GET", "/stockgate/doctor", "").Body
+	if !strings.Contains(text, "1 edges did not come") || !strings.Contains(text, " (at_risk bounds what each sold to 7): "+id+", last heard at ") {
+		t.Error(text)
+	}
+	s.untilScraped(map[string]string{`stockgate_fence_lost_total{what="edge"}`: "1", `stockgate_fence_lost_total{what="movement"}`: "0", "stockgate_fenced_sales": "0"})
+	nothing()
+	if n := len(s.Logged("sale sold again without what redis has lost")); n != 1 {
+		t.Errorf("the log says %d times that the sale was unfenced", n)
+	}
+}
