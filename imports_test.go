@@ -131,6 +131,7 @@ var arrows = map[string][]string{
 	"caddymodule/pow":                {"attempt", "caddymodule/internal/directive", "challenge"},
 	"caddymodule/adminapi":           {"refuse", "reservation", "sale"},
 	"caddymodule/internal/request":   {"caddymodule/adminapi", "internal/strictjson", "sale"},
+	"caddymodule/internal/saved":     {},
 	"caddymodule/internal/span":      {},
 	"caddymodule/internal/meter":     {"edge", "journal", "ledger", "outbox", "sale", "scope"},
 	"caddymodule/operation":          {"caddymodule/internal/directive", "caddymodule/internal/meter", "internal/strictjson", "scope"},
@@ -156,8 +157,8 @@ var arrows = map[string][]string{
 	"caddymodule/ratelimit":        {"attempt", "caddymodule/edgeruntime", "caddymodule/internal/directive", "filters", "rates", "refuse", "sale"},
 	"caddymodule/gate": {
 		"attempt", "bearer", "caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/forward",
-		"caddymodule/guard", "caddymodule/internal/directive", "caddymodule/internal/meter", "caddymodule/internal/reply", "caddymodule/internal/request", "caddymodule/internal/span",
-		"caddymodule/jwt", "caddymodule/operation", "caddymodule/pow", "caddymodule/probe", "caddymodule/ratelimit", "challenge", "edge", "filters", "outcome", "record", "refuse",
+		"caddymodule/guard", "caddymodule/internal/directive", "caddymodule/internal/meter", "caddymodule/internal/reply", "caddymodule/internal/request", "caddymodule/internal/saved",
+		"caddymodule/internal/span", "caddymodule/jwt", "caddymodule/operation", "caddymodule/pow", "caddymodule/probe", "caddymodule/ratelimit", "challenge", "edge", "filters", "outcome", "record", "refuse",
 		"reservation", "sale", "scope", "shard", "token",
 	},
 	"caddymodule/shopapi": {
