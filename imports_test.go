@@ -68,7 +68,7 @@ var directions = []direction{
 	},
 	{
 		pkg:       "./...",
-		except:    []string{".", "./cmd/...", "./caddymodule/demo/...", "./caddymodule/command/...", "./internal/shop/...", "./internal/stampede/..."},
+		except:    []string{".", "./cmd/...", "./caddymodule/demo/...", "./caddymodule/command/...", "./caddymodule/rehearse/...", "./internal/shop/...", "./internal/stampede/..."},
 		forbidden: []string{"./internal/shop/...", "./internal/stampede/..."},
 		why:       "the shop and the crowd of the demo stand outside of the gate",
 	},
@@ -183,9 +183,10 @@ var arrows = map[string][]string{
 		"caddymodule/app", "caddymodule/dashboard", "caddymodule/fast", "caddymodule/gate", "caddymodule/guard", "caddymodule/operator", "caddymodule/shopapi",
 		"caddymodule/status",
 	},
-	"caddymodule/demo": {"caddymodule", "caddymodule/app", "edge", "internal/shop", "internal/stampede", "reservation", "sale", "shard", "token"},
+	"caddymodule/demo":     {"caddymodule", "caddymodule/app", "edge", "internal/shop", "internal/stampede", "reservation", "sale", "shard", "token"},
+	"caddymodule/rehearse": {"caddymodule/adminapi", "caddymodule/internal/saved", "internal/stampede", "journal", "record", "reservation", "sale"},
 	"caddymodule/command": {
-		"caddymodule", "caddymodule/adminapi", "caddymodule/app", "caddymodule/demo", "edge", "filters/list", "lua", "record", "recovery", "refuse",
+		"caddymodule", "caddymodule/adminapi", "caddymodule/app", "caddymodule/demo", "caddymodule/rehearse", "edge", "filters/list", "internal/stampede", "lua", "record", "recovery", "refuse",
 		"reservation", "sale", "shard",
 	},
 
