@@ -68,7 +68,7 @@ var directions = []direction{
 	},
 	{
 		pkg:       "./...",
-		except:    []string{".", "./cmd/...", "./caddymodule/demo/...", "./caddymodule/command/...", "./internal/shop/...", "./internal/stampede/..."},
+		except:    []string{".", "./cmd/...", "./caddymodule/demo/...", "./caddymodule/command/...", "./caddymodule/rehearse/...", "./internal/shop/...", "./internal/stampede/..."},
 		forbidden: []string{"./internal/shop/...", "./internal/stampede/..."},
 		why:       "the shop and the crowd of the demo stand outside of the gate",
 	},
@@ -131,6 +131,7 @@ var arrows = map[string][]string{
 	"caddymodule/pow":                {"attempt", "caddymodule/internal/directive", "challenge"},
 	"caddymodule/adminapi":           {"refuse", "reservation", "sale"},
 	"caddymodule/internal/request":   {"caddymodule/adminapi", "internal/strictjson", "sale"},
+	"caddymodule/internal/saved":     {},
 	"caddymodule/internal/span":      {},
 	"caddymodule/internal/meter":     {"edge", "journal", "ledger", "outbox", "sale", "scope"},
 	"caddymodule/operation":          {"caddymodule/internal/directive", "caddymodule/internal/meter", "internal/strictjson", "scope"},
@@ -156,8 +157,8 @@ var arrows = map[string][]string{
 	"caddymodule/ratelimit":        {"attempt", "caddymodule/edgeruntime", "caddymodule/internal/directive", "filters", "rates", "refuse", "sale"},
 	"caddymodule/gate": {
 		"attempt", "bearer", "caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/forward",
-		"caddymodule/guard", "caddymodule/internal/directive", "caddymodule/internal/meter", "caddymodule/internal/reply", "caddymodule/internal/request", "caddymodule/internal/span",
-		"caddymodule/jwt", "caddymodule/operation", "caddymodule/pow", "caddymodule/probe", "caddymodule/ratelimit", "challenge", "edge", "filters", "outcome", "record", "refuse",
+		"caddymodule/guard", "caddymodule/internal/directive", "caddymodule/internal/meter", "caddymodule/internal/reply", "caddymodule/internal/request", "caddymodule/internal/saved",
+		"caddymodule/internal/span", "caddymodule/jwt", "caddymodule/operation", "caddymodule/pow", "caddymodule/probe", "caddymodule/ratelimit", "challenge", "edge", "filters", "outcome", "record", "refuse",
 		"reservation", "sale", "scope", "shard", "token",
 	},
 	"caddymodule/shopapi": {
@@ -182,9 +183,10 @@ var arrows = map[string][]string{
 		"caddymodule/app", "caddymodule/dashboard", "caddymodule/fast", "caddymodule/gate", "caddymodule/guard", "caddymodule/operator", "caddymodule/shopapi",
 		"caddymodule/status",
 	},
-	"caddymodule/demo": {"caddymodule", "caddymodule/app", "edge", "internal/shop", "internal/stampede", "reservation", "sale", "shard", "token"},
+	"caddymodule/demo":     {"caddymodule", "caddymodule/app", "edge", "internal/shop", "internal/stampede", "reservation", "sale", "shard", "token"},
+	"caddymodule/rehearse": {"caddymodule/adminapi", "caddymodule/internal/saved", "internal/stampede", "journal", "record", "reservation", "sale"},
 	"caddymodule/command": {
-		"caddymodule", "caddymodule/adminapi", "caddymodule/app", "caddymodule/demo", "edge", "filters/list", "lua", "record", "recovery", "refuse",
+		"caddymodule", "caddymodule/adminapi", "caddymodule/app", "caddymodule/demo", "caddymodule/rehearse", "edge", "filters/list", "internal/stampede", "lua", "record", "recovery", "refuse",
 		"reservation", "sale", "shard",
 	},
 

@@ -59,6 +59,7 @@ holds: some of them were refused, and it says how many); 2 the command line is w
 				keyCommand(),
 				doctorCommand(),
 				reportCommand(),
+				rehearseCommand(),
 				demoCommand(),
 			)
 		},

@@ -48,12 +48,17 @@ func writeReport(c *call) error {
 	if err := c.ask(http.MethodGet, "sales/"+segment(c.args[0])+"/report", nil, &answer); err != nil || c.flag("json") {
 		return err
 	}
+	return c.saveReport(name, answer.HTML)
+}
+
+// saveReport writes a report to a file, whole or not at all; - is the standard output.
+func (c *call) saveReport(name, html string) error {
 	if name == "-" {
-		_, err := fmt.Fprint(c.cmd.OutOrStdout(), answer.HTML)
+		_, err := fmt.Fprint(c.cmd.OutOrStdout(), html)
 		return err
 	}
 	temp := fmt.Sprintf("%s.%d.part", name, os.Getpid())
-	if err := os.WriteFile(temp, []byte(answer.HTML), 0o644); err != nil {
+	if err := os.WriteFile(temp, []byte(html), 0o644); err != nil {
 		return fmt.Errorf("the file cannot be written: %w", err)
 	}
 	if err := os.Rename(temp, name); err != nil {

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2"
@@ -20,6 +19,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/forward"
 	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
+	"github.com/stockgate/stockgate/caddymodule/internal/saved"
 	"github.com/stockgate/stockgate/outcome"
 	"github.com/stockgate/stockgate/scope"
 )
@@ -109,7 +109,7 @@ func (g *Gate) tryAnswer(raw []byte, out *adminapi.TryAnswer) error {
 	if resp.StatusCode < 200 {
 		return request.Bad("the answer has the status %d: save the final one", resp.StatusCode)
 	}
-	body, err := savedBody(reader, resp.Header, resp.TransferEncoding)
+	body, err := saved.Body(reader, resp.Header, resp.TransferEncoding)
 	if err != nil {
 		return request.Bad("the answer: %w", err)
 	}
@@ -129,25 +129,11 @@ func (g *Gate) tryAnswer(raw []byte, out *adminapi.TryAnswer) error {
 
 // savedRequest turns a saved request into what Caddy's server would pass to the gate.
 func (g *Gate) savedRequest(ctx context.Context, t *adminapi.TryRequest) (*http.Request, *caddy.Replacer, error) {
-	reader := bufio.NewReader(bytes.NewReader(t.Request))
-	r, err := http.ReadRequest(reader)
+	r, body, err := saved.Request(t.Request)
 	if err != nil {
-		return nil, nil, request.Bad("it is not an HTTP/1.1 request (its first line is POST /path HTTP/1.1, then come headers, an empty line and the body): %w", err)
+		return nil, nil, request.Bad("%w", err)
 	}
-	// The body's own reader would stop at a Content-Length that an editor has made wrong.
-	if len(r.TransferEncoding) > 0 {
-		rest, err := io.ReadAll(r.Body)
-		if err != nil {
-			return nil, nil, request.Bad("the request's body: %w", err)
-		}
-		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(rest)), int64(len(rest))
-	} else {
-		body, err := savedBody(reader, r.Header, nil)
-		if err != nil {
-			return nil, nil, request.Bad("the request: %w", err)
-		}
-		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	}
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	for name := range r.Header { // as Caddy's server drops them
 		if strings.ContainsAny(name, "_.") {
 			delete(r.Header, name)
@@ -168,27 +154,6 @@ func (g *Gate) savedRequest(ctx context.Context, t *adminapi.TryRequest) (*http.
 		repl.Set(strings.Trim(name, "{}"), value)
 	}
 	return r, repl, nil
-}
-
-// savedBody returns what follows the head of a saved message: as many bytes as its
-// Content-Length says, without the line end that editors append, or everything.
-func savedBody(rest *bufio.Reader, h http.Header, transfer []string) ([]byte, error) {
-	if len(transfer) > 0 {
-		return nil, request.Bad("it is chunked: save it with its body as it is and a Content-Length, or none")
-	}
-	body, err := io.ReadAll(rest)
-	if err != nil {
-		return nil, err
-	}
-	trimmed := bytes.TrimSuffix(bytes.TrimSuffix(body, []byte("\n")), []byte("\r"))
-	length := h.Get("Content-Length")
-	switch {
-	case length == "" || length == strconv.Itoa(len(trimmed)):
-		return trimmed, nil
-	case length == strconv.Itoa(len(body)):
-		return body, nil
-	}
-	return nil, request.Bad("its body has %d bytes, and its Content-Length says %.20q: correct it or leave it out", len(body), length)
 }
 
 // unset lists the gate's placeholders that have no value and that only directives outside

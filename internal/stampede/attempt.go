@@ -3,11 +3,13 @@ package stampede
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"syscall"
 	"time"
@@ -29,41 +31,89 @@ type Answer struct {
 	// Accepted: the buyer was told that they have it: 2xx, and no JSON body whose code says
 	// otherwise.
 	Accepted bool `json:"accepted"`
-	// Failure is why there was no answer: timeout, refused, reset or other.
+	// Failure is why there was no answer: timeout, refused, reset, other, or left: the buyer
+	// closed the connection.
 	Failure string `json:"failure,omitempty"`
 
 	refusal    string // why the gate refused; "": it did not
 	retryAfter time.Duration
+	redirect   string // scheme and host to which it redirects; empty: it does not
 }
 
-// attempt sends one order and notes what came of it.
-func (r *run) attempt(ctx context.Context, buyer, basket int, begun time.Time) Answer {
+// The ways of an attempt.
+type way int
+
+const (
+	waiting   way = iota // the buyer waits for the answer
+	scheduled            // as waiting, and the attempt was due at a time of the schedule
+	leaving              // the buyer closes the connection when the order is sent
+	insisting            // a bot's: no buyer waits for its answer
+)
+
+// attempt sends one order and notes what came of it. begun is when it was due.
+func (r *run) attempt(ctx context.Context, buyer, basket int, begun time.Time, how way) Answer {
 	answer := Answer{Buyer: r.name(buyer), Lines: r.Baskets[basket].Lines}
+	if r.slots != nil {
+		select {
+		case r.slots <- struct{}{}:
+			defer func() { <-r.slots }()
+		case <-ctx.Done(): // it waits for its connection: nothing is sent
+			return answer
+		}
+	}
+	if r.open() && (how == scheduled || how == leaving) {
+		r.book.late.add(time.Since(begun))
+	}
 	r.book.begin()
-	r.send(ctx, &answer, r.bodies[basket])
-	r.book.note(buyer, basket, &answer, time.Since(begun))
+	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
+	defer cancel()
+	switch request, err := r.request(answer.Buyer, buyer, basket); {
+	case err != nil:
+		answer.Failure = "other"
+	case how == leaving:
+		answer.Failure = Left
+		if err := r.sendAndLeave(request.WithContext(ctx)); err != nil {
+			answer.Failure = failure(err)
+		}
+	default:
+		r.send(request.WithContext(ctx), &answer)
+	}
+	r.book.note(buyer, basket, &answer, time.Since(begun), how)
 	return answer
 }
 
-func (r *run) send(ctx context.Context, answer *Answer, body []byte) {
-	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
-	defer cancel()
+// The failures of a buyer who closed the connection, and of one whom the end of the crowd cut off.
+const (
+	Left   = "left"
+	cutOff = "cut off"
+)
+
+// request makes the request of a buyer.
+func (r *run) request(name string, buyer, basket int) (*http.Request, error) {
+	if r.Template != nil {
+		return r.Template.Request(buyer)
+	}
+	body := r.bodies[basket]
 	header := make(http.Header, len(r.Header)+3)
 	for name, values := range r.Header {
 		header[name] = values
 	}
 	header["Content-Type"] = []string{"application/json"}
-	header["X-User-Id"] = []string{answer.Buyer}
+	header["X-User-Id"] = []string{name}
 	if r.Misbehave != "" {
 		header["X-Misbehave"] = []string{r.Misbehave}
 	}
-	request := (&http.Request{
+	return &http.Request{
 		Method: http.MethodPost, URL: r.target, Host: r.target.Host, Header: header,
 		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
 		// For net/http to use another connection where the server had closed the
 		// one it took; without an Idempotency-Key it sends no order twice.
 		GetBody: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil },
-	}).WithContext(ctx)
+	}, nil
+}
+
+// send sends a request. It follows no redirect.
+func (r *run) send(request *http.Request, answer *Answer) {
 	response, err := r.transport.RoundTrip(request)
 	if err != nil {
 		answer.Failure = failure(err)
@@ -76,6 +126,40 @@ func (r *run) send(ctx context.Context, answer *Answer, body []byte) {
 		return
 	}
 	answer.read(response, text)
+	if request.Method == http.MethodGet || request.Method == http.MethodHead {
+		answer.Accepted = false // a page, not an order
+	}
+	if to, err := url.Parse(response.Header.Get("Location")); err == nil && to.String() != "" && answer.Status/100 == 3 {
+		to = request.URL.ResolveReference(to)
+		answer.redirect = to.Scheme + "://" + to.Host
+	}
+}
+
+// sendAndLeave sends a request over a connection of its own, and closes it.
+func (r *run) sendAndLeave(request *http.Request) error {
+	address := request.URL.Host
+	if request.URL.Port() == "" {
+		address = net.JoinHostPort(request.URL.Hostname(), request.URL.Scheme)
+	}
+	dial := r.Dial
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
+	conn, err := dial(request.Context(), "tcp", address)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if deadline, ok := request.Context().Deadline(); ok {
+		if err := conn.SetDeadline(deadline); err != nil {
+			return err
+		}
+	}
+	if request.URL.Scheme == "https" {
+		conn = tls.Client(conn, &tls.Config{InsecureSkipVerify: r.Insecure, ServerName: request.URL.Hostname()})
+		defer conn.Close()
+	}
+	return request.Write(conn)
 }
 
 func (a *Answer) read(response *http.Response, body []byte) {
@@ -109,7 +193,7 @@ func failure(err error) string {
 	var timeout net.Error
 	switch {
 	case errors.Is(err, context.Canceled):
-		return "cut off"
+		return cutOff
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return "timeout"
 	case errors.Is(err, syscall.ECONNREFUSED):

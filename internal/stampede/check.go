@@ -10,16 +10,46 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// Tolerance says which violations to accept because the shop was told to misbehave.
+// Tolerance says which violations to accept because the shop was told to misbehave, or
+// because the caller reports them otherwise.
 type Tolerance struct {
 	// InDoubt: units may be in doubt at the end, for the operator to resolve.
 	InDoubt bool
 	// Phantom: units may be confirmed without an order, by a shop that says yes
 	// and writes nothing.
 	Phantom bool
+	// Held: units may be held at the end, such as by buyers who pay later.
+	Held bool
 }
 
-// Verdict is the result of Check.
+// The promises, as a verdict names them.
+const (
+	NoOversell    = "no oversell"
+	NothingLost   = "no unit missing"
+	YesIsAnOrder  = "every yes is an order and a sold unit"
+	LimitsHold    = "limits hold"
+	JournalAgrees = "journal and stock agree"
+)
+
+// What became of a promise.
+const (
+	Kept      = "kept"
+	Broken    = "broken"
+	Unchecked = "unchecked"
+)
+
+// Promise is what became of one promise.
+type Promise struct {
+	Name string `json:"promise"`
+	// State is Kept, Broken or Unchecked.
+	State string `json:"state"`
+	// Why says what an unchecked promise lacks.
+	Why string `json:"why,omitempty"`
+	// Violations are those of this promise.
+	Violations []string `json:"violations"`
+}
+
+// CheckResult is the result of Check.
 type CheckResult struct {
 	// Orders is how many orders of the sale the shop has, Ordered the units in
 	// them, Stock what there was to sell.
@@ -31,6 +61,8 @@ type CheckResult struct {
 	// Violations has a sentence for each promise that was broken, and is empty
 	// if everything agrees.
 	Violations []string `json:"violations"`
+	// Promises are the same by promise.
+	Promises []Promise `json:"-"`
 }
 
 // mostOfAKind is how many violations of one rule are spelt out.
@@ -40,17 +72,54 @@ const mostOfAKind = 5
 // sold than there is, and orders, confirmed reservations and successful answers match.
 func Check(e Evidence, t Tolerance) CheckResult {
 	o := newOracle(e, t)
-	for _, rule := range []func(){
-		o.balance, o.oversold, o.undersold, o.ordersAreReservations, o.unitsAreOrders,
-		o.answersAreOrders, o.refusedHaveNothing, o.soldOutWasTrue, o.limits,
+	violations := map[string][]string{}
+	for _, rule := range []struct {
+		promise string
+		check   func()
+	}{
+		{NothingLost, o.balance},
+		{NoOversell, o.oversold},
+		{NothingLost, o.undersold},
+		{NoOversell, o.ordersAreReservations},
+		{NothingLost, o.unitsAreOrders},
+		{YesIsAnOrder, o.answersAreOrders},
+		{YesIsAnOrder, o.refusedHaveNothing},
+		{NothingLost, o.soldOutWasTrue},
+		{LimitsHold, o.limits},
+		{LimitsHold, o.charges},
+		{JournalAgrees, o.journalAgrees},
 	} {
 		o.complaints = 0
-		rule()
+		before := len(o.verdict.Violations)
+		rule.check()
 		if more := o.complaints - mostOfAKind; more > 0 {
 			o.verdict.Violations = append(o.verdict.Violations, fmt.Sprintf("… and %d more like the last one", more))
 		}
+		violations[rule.promise] = append(violations[rule.promise], o.verdict.Violations[before:]...)
+	}
+	for _, name := range []string{NoOversell, NothingLost, YesIsAnOrder, LimitsHold, JournalAgrees} {
+		p := Promise{Name: name, State: Kept, Violations: append([]string{}, violations[name]...)}
+		if len(p.Violations) > 0 {
+			p.State = Broken
+		} else if p.Why = o.lacks(name); p.Why != "" {
+			p.State = Unchecked
+		}
+		o.verdict.Promises = append(o.verdict.Promises, p)
 	}
 	return o.verdict
+}
+
+// lacks says what is missing to check a promise; empty: nothing.
+func (o *oracle) lacks(promise string) string {
+	switch {
+	case promise == YesIsAnOrder && o.Tally == nil:
+		return "what buyers were told is not known"
+	case promise == LimitsHold && o.MaxPerBuyer == 0 && !o.Journal.whole():
+		return "the journal does not begin with the sale's first movement, and no ledger has those before"
+	case promise == JournalAgrees && !o.Journal.whole():
+		return "the journal does not begin with the sale's first movement, and no ledger has those before"
+	}
+	return ""
 }
 
 // oracle holds the evidence in the forms that the rules need.

@@ -5,16 +5,26 @@
 //	evidence, err := sources.Collect(ctx, tally)       // what the shop and the sale's stock say
 //	verdict := stampede.Check(evidence, stampede.Tolerance{})
 //
+// A crowd whose orders are due at given times (Arrivals, Rate) is an open loop: an order
+// begins when it is due, whether or not earlier ones are answered, and its latency counts
+// from that time. A loop in which each connection waits for its answer sends less just when
+// the shop is slow, and leaves out the waits that buyers have: the coordinated omission that
+// wrk2 (https://github.com/giltene/wrk2) corrects, and that vegeta
+// (https://github.com/tsenart/vegeta) avoids in the same way.
+//
 // The check trusts no single source: the orders in the shop, the units in the sale's
 // cells and the answers to the buyers are three accounts of one event, and must agree.
 package stampede
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -25,6 +35,9 @@ const (
 	DefaultTimeout = time.Minute
 	// MostConnections bounds Concurrency where none is given.
 	MostConnections = 2048
+	// MostOpenConnections bounds it in an open loop: one address has no more than some 28,000
+	// ports for connections to the same server.
+	MostOpenConnections = 10_000
 )
 
 // reserveFiles are open files that a process needs for other things than the
@@ -49,12 +62,24 @@ type Crowd struct {
 	// Baskets are what is bought, taken in turn. Required.
 	Baskets []Basket
 	// Concurrency is how many orders are under way at a time: a closed loop, in which
-	// every buyer waits for the answer. Default: all, at most MostConnections.
+	// every buyer waits for the answer. Default: all, at most MostConnections. In an open loop it
+	// only bounds the connections. Default there: what the process may open, at most
+	// MostOpenConnections.
 	Concurrency int
-	// Rate opens the loop: so many orders per second are due, whether or not
-	// the earlier ones are answered, and the time they wait for one of the
-	// Concurrency connections counts. Default: as fast as answers come.
+	// Rate opens the loop: so many orders per second are due. Default: as fast as answers come.
 	Rate float64
+	// Arrivals opens the loop: when each order is due, counted from the start, in order. The
+	// time that an order waits for one of the Concurrency connections counts. Default: by
+	// Rate. Purchases is their number.
+	Arrivals []time.Duration
+	// Shares are the parts of the orders that are not simply sent once. Default: none.
+	Shares Shares
+	// Template makes the requests and names the buyers, in the place of URL, Prefix, Baskets,
+	// Header and Misbehave. Default: none.
+	Template Template
+	// Progress is called every Every while the crowd runs. Default: never.
+	Progress func(Progress)
+	Every    time.Duration
 	// DoubleClick: one in this many orders is sent twice at once. Default: none.
 	DoubleClick int
 	// ComeBack: one in this many successful buyers tries to buy again. Default: none.
@@ -69,8 +94,18 @@ type Crowd struct {
 	Timeout time.Duration
 	// Insecure accepts any certificate.
 	Insecure bool
-	// Seed makes Zipf's choices repeatable.
+	// Seed makes Zipf's and Shares' choices repeatable.
 	Seed uint64
+	// Dial opens the connections. Default: as net/http does, without a proxy.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// Template makes the orders of a crowd.
+type Template interface {
+	// Name is what the shop calls a buyer, from 0; empty: that is not known.
+	Name(buyer int) string
+	// Request makes the request of a buyer. Calls run concurrently.
+	Request(buyer int) (*http.Request, error)
 }
 
 // Retry says what a buyer does whose refusal may pass (see sale.Kind.Wait).
@@ -89,8 +124,14 @@ func (c Crowd) withDefaults() (Crowd, *url.URL, error) {
 	if c.Prefix == "" {
 		c.Prefix = DefaultPrefix
 	}
+	if c.Arrivals != nil {
+		c.Purchases = len(c.Arrivals)
+	}
 	if c.Purchases == 0 {
 		c.Purchases = c.Buyers
+	}
+	if c.Concurrency == 0 && c.open() {
+		c.Concurrency = max(1, min(MostOpenConnections, OpenFiles()-reserveFiles))
 	}
 	if c.Concurrency == 0 {
 		c.Concurrency = min(c.Purchases, MostConnections)
@@ -100,10 +141,16 @@ func (c Crowd) withDefaults() (Crowd, *url.URL, error) {
 	}
 	target, err := url.Parse(c.URL)
 	switch {
+	case c.Template != nil && len(c.Baskets) == 0:
+		c.Baskets = make([]Basket, 1) // not known
 	case err != nil:
 		return c, nil, fmt.Errorf("the URL of the orders: %w", err)
 	case target.Scheme != "http" && target.Scheme != "https" || target.Host == "":
 		return c, nil, fmt.Errorf("the URL of the orders %q: give a whole http or https URL", c.URL)
+	case len(c.Baskets) == 0:
+		return c, nil, errors.New("the crowd wants nothing: give it a basket")
+	}
+	switch {
 	case c.Buyers < 0 || c.Purchases < 0 || c.Concurrency < 0 || c.Retry.Times < 0 || c.DoubleClick < 0 || c.ComeBack < 0 || c.Timeout < 0:
 		return c, nil, errors.New("a crowd counts from 0 upwards: no number of it may be negative")
 	case c.Zipf != 0 && !(c.Zipf > 1 && c.Zipf <= 100):
@@ -112,16 +159,22 @@ func (c Crowd) withDefaults() (Crowd, *url.URL, error) {
 		return c, nil, fmt.Errorf("rate %v: give orders per second, at most a million", c.Rate)
 	case strings.ContainsAny(c.Prefix, " \t\r\n"):
 		return c, nil, fmt.Errorf("prefix %q: a buyer's name has no spaces", c.Prefix)
-	case len(c.Baskets) == 0:
-		return c, nil, errors.New("the crowd wants nothing: give it a basket")
+	case !slices.IsSorted(c.Arrivals):
+		return c, nil, errors.New("the arrivals are not in order")
+	}
+	if err := c.Shares.check(); err != nil {
+		return c, nil, err
 	}
 	for i := range c.Baskets {
+		if c.Template != nil {
+			break
+		}
 		if err := c.Baskets[i].check(); err != nil {
 			return c, nil, fmt.Errorf("basket %d: %w", i+1, err)
 		}
 	}
 	// A double click has a connection of its own.
-	if needed := 2*c.Concurrency + reserveFiles; c.DoubleClick > 0 && needed > OpenFiles() {
+	if needed := 2*c.Concurrency + reserveFiles; c.DoubleClick > 0 && !c.open() && needed > OpenFiles() {
 		return c, nil, tooManyFiles(needed)
 	}
 	if needed := c.Concurrency + reserveFiles; needed > OpenFiles() {
@@ -129,6 +182,9 @@ func (c Crowd) withDefaults() (Crowd, *url.URL, error) {
 	}
 	return c, target, nil
 }
+
+// open says whether orders are due at given times.
+func (c *Crowd) open() bool { return c.Rate > 0 || c.Arrivals != nil }
 
 func tooManyFiles(needed int) error {
 	return fmt.Errorf("this needs %d open files and the process may have %d: lower the concurrency, or raise `ulimit -n`", needed, OpenFiles())

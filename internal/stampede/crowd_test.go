@@ -2,7 +2,6 @@ package stampede_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -280,22 +279,22 @@ func TestAShopWithoutAGateOversells(t *testing.T) {
 	defer s.Close()
 	server := httptest.NewServer(s)
 	defer server.Close()
-	admin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/stockgate/sales/s" {
-			http.NotFound(w, r)
-			return
-		}
-		json.NewEncoder(w).Encode(reservation.SaleStock{ID: "s", Balanced: true, Items: []record.Cell{{SKU: "a", Stock: 10, Available: 10}}})
-	}))
-	defer admin.Close()
-
 	tally, err := stampede.Crowd{URL: server.URL + "/api/order", Buyers: 30, Baskets: []stampede.Basket{stampede.Buy("a", 1)}}.Run(t.Context())
 	if err != nil || tally.Accepted != 30 {
 		t.Fatalf("%+v, %v", tally, err)
 	}
-	sources, err := stampede.HTTPSources(server.URL+"/orders", admin.URL, "s")
-	if err != nil {
-		t.Fatal(err)
+	sources := stampede.Sources{
+		Orders: func(ctx context.Context) (orders []stampede.Order, err error) {
+			written, err := s.Orders(ctx)
+			for _, o := range written {
+				orders = append(orders, stampede.Order{OrderNo: o.OrderNo, Reservation: o.Reservation, Buyer: o.Buyer, Lines: o.Lines})
+			}
+			return orders, err
+		},
+		Stock: func(context.Context) (*reservation.SaleStock, error) {
+			return &reservation.SaleStock{ID: "s", Balanced: true, Items: []record.Cell{{SKU: "a", Stock: 10, Available: 10}}}, nil
+		},
+		Record: func(context.Context, string) (*reservation.Record, error) { return nil, reservation.ErrNotFound },
 	}
 	evidence, err := sources.Collect(t.Context(), tally)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/stockgate/stockgate/reservation"
@@ -26,8 +27,13 @@ type Evidence struct {
 	Stock reservation.SaleStock
 	// Records are the reservations that orders and answers name, by id.
 	Records map[string]reservation.Record
-	// Tally is what the buyers were told.
+	// Tally is what the buyers were told; nil: that is not known.
 	Tally *Tally
+	// Journal is what the movements of the sale say; nil: they were not read.
+	Journal *Journal
+	// NoOrders: the shop's orders are not known, Nameless: they do not name the buyers as the
+	// crowd does.
+	NoOrders, Nameless bool
 	// MaxPerBuyer is how many units of the sale one buyer may have; 0: any number.
 	MaxPerBuyer int64
 	// MustSell is how many units the shop must have sold in the end, because so
@@ -37,8 +43,11 @@ type Evidence struct {
 
 // Sources says where to collect evidence.
 type Sources struct {
-	// Orders lists the orders in the shop.
+	// Orders lists the orders in the shop; nil: they are not known.
 	Orders func(context.Context) ([]Order, error)
+	// Journal reads the movements of the sale, and with them its reservations; nil: Record reads
+	// those that are named.
+	Journal func(context.Context) (*Journal, error)
 	// Stock reads the sale's stock.
 	Stock func(context.Context) (*reservation.SaleStock, error)
 	// Record reads a reservation; reservation.ErrNotFound: there is none.
@@ -55,21 +64,32 @@ const (
 )
 
 // Collect waits until nothing is held any more, at most Settle, and gathers the
-// evidence. Whether something is held then is for Check to say.
+// evidence. Whether something is held then is for Check to say. t may be nil.
 func (s Sources) Collect(ctx context.Context, t *Tally) (Evidence, error) {
-	e := Evidence{Tally: t, MaxPerBuyer: s.MaxPerBuyer, MustSell: s.MustSell, Records: map[string]reservation.Record{}}
-	stock, err := s.settled(ctx)
+	e := Evidence{Tally: t, MaxPerBuyer: s.MaxPerBuyer, MustSell: s.MustSell, Records: map[string]reservation.Record{}, NoOrders: s.Orders == nil}
+	stock, err := s.settled(ctx, &e)
 	if err != nil {
 		return e, fmt.Errorf("reading the sale: %w", err)
 	}
 	e.Stock = *stock
-	if e.Orders, err = s.Orders(ctx); err != nil {
-		return e, fmt.Errorf("reading the shop's orders: %w", err)
+	if e.Journal != nil {
+		e.Journal.fill(e.Records)
 	}
-	for _, o := range e.Orders {
+	if s.Orders != nil {
+		if e.Orders, err = s.Orders(ctx); err != nil {
+			return e, fmt.Errorf("reading the shop's orders: %w", err)
+		}
+	}
+	for i, o := range e.Orders {
 		if err := s.record(ctx, &e, o.Reservation); err != nil {
 			return e, err
 		}
+		if len(o.Lines) == 0 { // a list of ids: they are of this sale if it knows them
+			e.Orders[i].Lines = e.Records[o.Reservation].Lines
+		}
+	}
+	if t == nil {
+		return e, nil
 	}
 	for _, a := range t.Answers {
 		if err := s.record(ctx, &e, a.Reservation); err != nil {
@@ -80,7 +100,7 @@ func (s Sources) Collect(ctx context.Context, t *Tally) (Evidence, error) {
 }
 
 func (s Sources) record(ctx context.Context, e *Evidence, id string) error {
-	if _, known := e.Records[id]; known || id == "" {
+	if _, known := e.Records[id]; known || id == "" || s.Record == nil {
 		return nil
 	}
 	r, err := s.Record(ctx, id)
@@ -94,8 +114,9 @@ func (s Sources) record(ctx context.Context, e *Evidence, id string) error {
 	return nil
 }
 
-// settled reads the sale until nothing is held any more.
-func (s Sources) settled(ctx context.Context) (*reservation.SaleStock, error) {
+// settled reads the sale until nothing is held any more, and the journal between two reads
+// that agree: what still moves cannot be compared.
+func (s Sources) settled(ctx context.Context, e *Evidence) (*reservation.SaleStock, error) {
 	if s.Settle == 0 {
 		s.Settle = defaultSettle
 	}
@@ -109,11 +130,31 @@ func (s Sources) settled(ctx context.Context) (*reservation.SaleStock, error) {
 		for _, c := range stock.Items {
 			held += c.Held
 		}
-		if held == 0 || !time.Now().Before(deadline) {
-			return stock, nil
+		over := !time.Now().Before(deadline)
+		if held == 0 || over {
+			still, err := s.still(ctx, e, stock)
+			if err != nil || still || over {
+				return stock, err
+			}
 		}
 		if !wait(ctx, settleEvery) {
 			return nil, context.Cause(ctx)
 		}
 	}
+}
+
+// still reads the journal, and says whether the stock is the same afterwards.
+func (s Sources) still(ctx context.Context, e *Evidence, before *reservation.SaleStock) (bool, error) {
+	if s.Journal == nil {
+		return true, nil
+	}
+	var err error
+	if e.Journal, err = s.Journal(ctx); err != nil {
+		return false, err
+	}
+	after, err := s.Stock(ctx)
+	if err != nil {
+		return false, err
+	}
+	return slices.Equal(before.Items, after.Items), nil
 }

@@ -51,6 +51,7 @@ func upperBound(bucket int) time.Duration {
 // Latency says how long answers took.
 type Latency struct {
 	P50 time.Duration `json:"p50_ns"`
+	P90 time.Duration `json:"p90_ns"`
 	P99 time.Duration `json:"p99_ns"`
 	Max time.Duration `json:"max_ns"`
 }
@@ -59,6 +60,7 @@ func (h *histogram) latency() Latency {
 	longest := time.Duration(h.longest.Load())
 	return Latency{
 		P50: min(h.quantile(0.50), longest),
+		P90: min(h.quantile(0.90), longest),
 		P99: min(h.quantile(0.99), longest),
 		Max: longest,
 	}

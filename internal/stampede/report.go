@@ -30,11 +30,39 @@ func (r Report) WriteTo(w io.Writer) (int64, error) {
 		b.WriteString(text)
 	}
 	t := r.Tally
-	if v := r.Verdict; v != nil {
+	if v := r.Verdict; v != nil && r.Evidence.NoOrders {
+		row("oversold", Count(v.Oversold), "")
+	} else if v != nil {
 		note := fmt.Sprintf("of %s units, in %s orders", Count(v.Stock), Count(v.Orders))
 		row("sold", Count(v.Ordered), note)
 		row("oversold", Count(v.Oversold), "")
-	} else {
+	}
+	if t != nil {
+		r.answers(row, t)
+	}
+	if r.Verdict != nil {
+		r.stock(row)
+	}
+	if t != nil && t.Busy > 0 {
+		row("answers", Count(t.Requests), fmt.Sprintf("%s a second while any buyer waited", Count(int(t.RequestsPerSecond()))))
+		row("latency p50", milliseconds(t.Latency.P50), fmt.Sprintf("p99 %s, longest %s", milliseconds(t.Latency.P99), milliseconds(t.Latency.Max)))
+	}
+	if t != nil && t.Late != nil {
+		row("began late by p99", milliseconds(t.Late.P99), "longest "+milliseconds(t.Late.Max))
+	}
+	if r.Verdict != nil && len(r.Verdict.Violations) > 0 {
+		b.WriteString("\nbroken promises:\n")
+		for _, v := range r.Verdict.Violations {
+			fmt.Fprintf(&b, "  - %s\n", v)
+		}
+	}
+	n, err := io.WriteString(w, b.String())
+	return int64(n), err
+}
+
+// answers adds what the buyers were told.
+func (r Report) answers(row func(label, number, note string), t *Tally) {
+	if r.Verdict == nil || r.Evidence.NoOrders {
 		row("told yes", Count(t.Accepted), "")
 	}
 	row("refused", Count(t.TotalRefused()), "")
@@ -57,19 +85,6 @@ func (r Report) WriteTo(w io.Writer) (int64, error) {
 		}
 		row("no answer", Count(n), strings.Join(kinds, ", "))
 	}
-	if r.Verdict != nil {
-		r.stock(row)
-	}
-	row("answers", Count(t.Requests), fmt.Sprintf("%s a second while any buyer waited", Count(int(t.RequestsPerSecond()))))
-	row("latency p50", milliseconds(t.Latency.P50), fmt.Sprintf("p99 %s, longest %s", milliseconds(t.Latency.P99), milliseconds(t.Latency.Max)))
-	if r.Verdict != nil && len(r.Verdict.Violations) > 0 {
-		b.WriteString("\nbroken promises:\n")
-		for _, v := range r.Verdict.Violations {
-			fmt.Fprintf(&b, "  - %s\n", v)
-		}
-	}
-	n, err := io.WriteString(w, b.String())
-	return int64(n), err
 }
 
 // stock adds the sum of all cells, which balance or not one by one.

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -139,51 +137,5 @@ func TestCollectWaitsForHolds(t *testing.T) {
 	sources.Settle = time.Hour
 	if _, err := sources.Collect(ctx, tally); !errors.Is(err, context.Canceled) {
 		t.Errorf("an interruption became %v", err)
-	}
-}
-
-func TestHTTPSources(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer, ok := map[string]string{
-			"/orders":                    `[{"order_no":"o1","reservation":"r1","buyer":"p1","lines":[{"sku":"a","qty":2,"region":"n"}],"created_at":"2026-01-01T00:00:00Z"}]`,
-			"/stockgate/sales/s":         `{"id":"s","items":[{"sku":"a","region":"n","stock":3,"available":1,"confirmed":2}],"balanced":true}`,
-			"/stockgate/reservations/r1": `{"id":"r1","sale":"s","state":"confirmed","lines":[{"sku":"a","qty":2,"region":"n"}]}`,
-			"/stockgate/reservations/x":  `broken`,
-		}[r.URL.Path]
-		if !ok {
-			http.NotFound(w, r)
-			return
-		}
-		w.Write([]byte(answer))
-	}))
-	defer server.Close()
-	s, err := stampede.HTTPSources(server.URL+"/orders", strings.TrimPrefix(server.URL, "http://"), "s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := s.Collect(t.Context(), &stampede.Tally{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if v := stampede.Check(e, stampede.Tolerance{}); len(v.Violations) != 0 || v.Ordered != 2 {
-		t.Errorf("%+v", v)
-	}
-	if _, err := s.Record(t.Context(), "none"); !errors.Is(err, reservation.ErrNotFound) {
-		t.Errorf("an unknown reservation is %v", err)
-	}
-	if _, err := s.Record(t.Context(), "x"); err == nil || errors.Is(err, reservation.ErrNotFound) {
-		t.Errorf("a broken answer is %v", err)
-	}
-	none, err := stampede.HTTPSources(server.URL+"/orders", server.URL, "none")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := none.Collect(t.Context(), &stampede.Tally{}); err == nil || !strings.Contains(err.Error(), "/sales/none") {
-		t.Errorf("an unknown sale is %v", err)
-	}
-	for _, bad := range [][2]string{{"orders", "localhost:2019"}, {server.URL, "http://"}} {
-		if _, err := stampede.HTTPSources(bad[0], bad[1], "s"); err == nil {
-			t.Errorf("accepted: %q", bad)
-		}
 	}
 }

@@ -1,6 +1,7 @@
 package stampede
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -20,7 +21,7 @@ func (o *oracle) balance() {
 			o.complain("the cells of %s do not balance: stock %d, available %d, held %d, in doubt %d, confirmed %d",
 				name, c.Stock, c.Available, c.Held, c.InDoubt, c.Confirmed)
 		}
-		if c.Held != 0 {
+		if c.Held != 0 && !o.may.Held {
 			o.complain("%d units of %s are still held: the outcome of their orders is missing", c.Held, name)
 		}
 		if c.InDoubt != 0 && !o.may.InDoubt {
@@ -70,7 +71,7 @@ func (o *oracle) ordersAreReservations() {
 			o.complain("orders %s and %s are for one reservation, %s", o.byID[id][0].OrderNo, order.OrderNo, id)
 		case !known:
 			o.complain("order %s is for the reservation %s, which does not exist", order.OrderNo, id)
-		case r.State != record.Confirmed && r.State != record.InDoubt:
+		case r.State != record.Confirmed && r.State != record.InDoubt && !(o.may.Held && r.State == record.Held):
 			o.complain("order %s is for the reservation %s, which is %s: its units may be sold again", order.OrderNo, id, r.State)
 		case !maps.Equal(o.units(order.Lines), o.units(r.Lines)):
 			o.complain("order %s is for %s, and its reservation %s for %s", order.OrderNo, describe(order.Lines), id, describe(r.Lines))
@@ -81,6 +82,9 @@ func (o *oracle) ordersAreReservations() {
 // unitsAreOrders: confirmed units were ordered, and the other way
 // round, unit by unit.
 func (o *oracle) unitsAreOrders() {
+	if o.NoOrders {
+		return
+	}
 	confirmed, doubtful := map[string]int64{}, map[string]int64{}
 	for id, orders := range o.byID {
 		units := confirmed
@@ -112,40 +116,58 @@ func (o *oracle) unitsAreOrders() {
 	}
 }
 
-// answersAreOrders: a buyer whose answer was a success has the order.
+// answersAreOrders: a buyer whose answer was a success has the order, and the units are sold.
 func (o *oracle) answersAreOrders() {
 	if o.Tally == nil {
 		return
 	}
 	for _, a := range o.Tally.Answers {
-		if !a.Accepted || len(o.units(a.Lines)) == 0 {
+		r, known := o.Records[a.Reservation]
+		lines, anything := a.Lines, len(a.Lines) == 0
+		if anything { // the request names the lines, and the crowd does not know them
+			lines = r.Lines
+		}
+		if !a.Accepted || len(o.units(lines)) == 0 && (known || !anything) || anything && r.Sale != "" && r.Sale != o.Stock.ID {
 			continue
 		}
 		if a.Reservation == "" {
-			o.complain("%s was told yes without a reservation", a.Buyer)
+			o.complain("%s was told yes without a reservation", named(a.Buyer))
+			continue
+		}
+		if anything && !known {
+			o.complain("%s was told yes with the reservation %s, which does not exist", named(a.Buyer), a.Reservation)
+			continue
+		}
+		if o.NoOrders {
+			if r.State != record.Confirmed && r.State != record.InDoubt && !(o.may.Held && r.State == record.Held) {
+				o.complain("%s was told yes (reservation %s), and the reservation is %s: no unit is sold", named(a.Buyer), a.Reservation, cmp.Or(r.State, "unknown"))
+			}
 			continue
 		}
 		orders := o.byID[a.Reservation]
 		if len(orders) == 0 {
-			o.complain("%s was told yes (reservation %s), and the shop has no such order", a.Buyer, a.Reservation)
+			o.complain("%s was told yes (reservation %s), and the shop has no such order", named(a.Buyer), a.Reservation)
 			continue
 		}
-		if orders[0].Buyer != a.Buyer {
+		if orders[0].Buyer != a.Buyer && !o.Nameless {
 			o.complain("%s was told yes with the reservation %s, and the order is that of %s", a.Buyer, a.Reservation, orders[0].Buyer)
 		}
-		if !maps.Equal(o.units(orders[0].Lines), o.units(a.Lines)) {
-			o.complain("%s was told yes for %s, and the order is for %s", a.Buyer, describe(a.Lines), describe(orders[0].Lines))
+		if !maps.Equal(o.units(orders[0].Lines), o.units(lines)) {
+			o.complain("%s was told yes for %s, and the order is for %s", named(a.Buyer), describe(lines), describe(orders[0].Lines))
 		}
 	}
 }
 
+// named is a buyer in a sentence.
+func named(buyer string) string { return cmp.Or(buyer, "a buyer") }
+
 // refusedHaveNothing: a buyer whom the gate refused every time has no order.
 func (o *oracle) refusedHaveNothing() {
-	if o.Tally == nil {
+	if o.Tally == nil || o.Nameless {
 		return
 	}
 	for _, order := range o.orders {
-		if o.Tally.TurnedAway[order.Buyer] {
+		if o.Tally.TurnedAway[order.Buyer] && !o.Journal.isOlder(order.Reservation) {
 			o.complain("the gate refused %s every time, and yet they have the order %s", order.Buyer, order.OrderNo)
 		}
 	}

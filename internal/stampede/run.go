@@ -20,8 +20,10 @@ type run struct {
 	Crowd
 	target    *url.URL
 	transport *http.Transport
-	bodies    [][]byte // of the baskets
-	who       []int32  // who places each order; nil: in turn
+	bodies    [][]byte      // of the baskets
+	who       []int32       // who places each order; nil: in turn
+	roles     []role        // of the orders; nil: each is simply sent
+	slots     chan struct{} // one for each connection of an open loop; nil: each worker has its own
 	book      *notebook
 	started   time.Time
 	next      atomic.Int64 // the next order
@@ -38,6 +40,9 @@ func (c Crowd) Run(ctx context.Context) (*Tally, error) {
 	}
 	r := &run{Crowd: c, target: target, book: newNotebook(&c)}
 	for i := range c.Baskets {
+		if c.Template != nil {
+			break
+		}
 		body, err := c.Baskets[i].body()
 		if err != nil {
 			return nil, fmt.Errorf("basket %d: %w", i+1, err)
@@ -51,20 +56,47 @@ func (c Crowd) Run(ctx context.Context) (*Tally, error) {
 			r.who[i] = int32(dice.Uint64())
 		}
 	}
+	r.roles = c.Shares.roles(c.Purchases, c.Seed)
 	r.transport = &http.Transport{
+		DialContext:         c.Dial,
 		MaxIdleConnsPerHost: 2 * c.Concurrency,
 		DisableCompression:  true,
 		TLSClientConfig:     &tls.Config{InsecureSkipVerify: c.Insecure},
 	}
 	defer r.transport.CloseIdleConnections()
 
-	var workers sync.WaitGroup
 	r.started = time.Now()
-	for range c.Concurrency {
-		workers.Go(func() { r.work(ctx) })
+	end := r.report()
+	if c.open() {
+		r.slots = make(chan struct{}, c.Concurrency)
+		r.dispatch(ctx)
+	} else {
+		var workers sync.WaitGroup
+		for range c.Concurrency {
+			workers.Go(func() { r.work(ctx) })
+		}
+		workers.Wait()
 	}
-	workers.Wait()
+	end()
 	return r.book.tally(time.Since(r.started)), nil
+}
+
+// dispatch lets every order begin when it is due, and waits for their answers.
+func (r *run) dispatch(ctx context.Context) {
+	var orders sync.WaitGroup
+	for n := range r.Purchases {
+		due := r.started
+		if r.Arrivals != nil {
+			due = due.Add(r.Arrivals[n])
+		} else {
+			due = due.Add(time.Duration(float64(n) / r.Rate * float64(time.Second)))
+		}
+		if !wait(ctx, time.Until(due)) {
+			break
+		}
+		orders.Go(func() { r.order(ctx, n, due) })
+	}
+	orders.Wait()
 }
 
 // work places order after order.
@@ -74,34 +106,63 @@ func (r *run) work(ctx context.Context) {
 		if n >= r.Purchases {
 			return
 		}
-		begun := time.Now()
-		if r.Rate > 0 {
-			begun = r.started.Add(time.Duration(float64(n) / r.Rate * float64(time.Second)))
-			if !wait(ctx, time.Until(begun)) {
-				return
-			}
-		}
-		var twin sync.WaitGroup
-		if r.DoubleClick > 0 && n%r.DoubleClick == 0 {
-			twin.Go(func() { r.purchase(ctx, n, begun) })
-		}
-		r.purchase(ctx, n, begun)
-		twin.Wait()
+		r.order(ctx, n, time.Now())
 	}
+}
+
+// order places one order as often as its buyer sends it.
+func (r *run) order(ctx context.Context, n int, due time.Time) {
+	role := plain
+	if r.roles != nil {
+		role = r.roles[n]
+	}
+	var others sync.WaitGroup
+	switch {
+	case role == bot:
+		for range BotConnections - 1 {
+			others.Go(func() { r.insist(ctx, n) })
+		}
+		r.insist(ctx, n)
+	case role == leaver:
+		r.attempt(ctx, r.buyer(n), n%len(r.Baskets), due, leaving)
+	default:
+		if role == double || r.DoubleClick > 0 && n%r.DoubleClick == 0 {
+			others.Go(func() { r.purchase(ctx, n, due) })
+		}
+		r.purchase(ctx, n, due)
+	}
+	others.Wait()
+}
+
+// insist is a bot on one connection: it asks again at once, whatever it hears.
+func (r *run) insist(ctx context.Context, n int) {
+	for range BotRequests {
+		if ctx.Err() != nil {
+			return
+		}
+		r.attempt(ctx, r.buyer(n), n%len(r.Baskets), time.Now(), insisting)
+	}
+}
+
+// buyer is who places an order.
+func (r *run) buyer(n int) int {
+	if r.who != nil {
+		return int(r.who[n])
+	}
+	return n % r.Buyers
 }
 
 // purchase is one buyer with one order, until they have it or give up.
 func (r *run) purchase(ctx context.Context, n int, begun time.Time) {
-	buyer := n % r.Buyers
-	if r.who != nil {
-		buyer = int(r.who[n])
+	buyer, basket, how := r.buyer(n), n%len(r.Baskets), waiting
+	if r.open() {
+		how = scheduled
 	}
-	basket := n % len(r.Baskets)
 	for retries := 0; ; retries++ {
-		a := r.attempt(ctx, buyer, basket, begun)
+		a := r.attempt(ctx, buyer, basket, begun, how)
 		switch {
 		case a.Accepted && r.ComeBack > 0 && r.bought.Add(1)%int64(r.ComeBack) == 0:
-			r.attempt(ctx, buyer, basket, time.Now())
+			r.attempt(ctx, buyer, basket, time.Now(), waiting)
 			return
 		case a.refusal == "" || retries == r.Retry.Times || !mayPass(a.refusal):
 			return
@@ -113,12 +174,17 @@ func (r *run) purchase(ctx context.Context, n int, begun time.Time) {
 		if !wait(ctx, pause) {
 			return
 		}
-		begun = time.Now()
+		begun, how = time.Now(), waiting
 	}
 }
 
-// name is what a buyer calls himself.
-func (c *Crowd) name(buyer int) string { return c.Prefix + strconv.Itoa(buyer+1) }
+// name is what a buyer is called.
+func (c *Crowd) name(buyer int) string {
+	if c.Template != nil {
+		return c.Template.Name(buyer)
+	}
+	return c.Prefix + strconv.Itoa(buyer+1)
+}
 
 func mayPass(reason string) bool {
 	kind, known := sale.KindOf(sale.Reason(reason))

@@ -24,7 +24,12 @@ type Tally struct {
 	// in which any buyer waited for an answer, and not only for the time to retry.
 	Elapsed time.Duration `json:"elapsed_ns"`
 	Busy    time.Duration `json:"busy_ns"`
-	Latency Latency       `json:"latency"`
+	// Latency is from when an order was due to its answer, of buyers who wait for it.
+	Latency Latency `json:"latency"`
+	// Late is how long after their time orders of a schedule began; nil: there was none.
+	Late *Latency `json:"late,omitempty"`
+	// Redirects counts answers by the scheme and host to which they redirect.
+	Redirects map[string]int `json:"redirects,omitempty"`
 
 	// Answers are all but the gate's refusals.
 	Answers []Answer `json:"-"`
@@ -74,6 +79,7 @@ const (
 type notebook struct {
 	crowd *Crowd
 	times histogram
+	late  histogram // of a schedule
 
 	mu      sync.Mutex
 	t       Tally
@@ -101,8 +107,10 @@ func (b *notebook) begin() {
 	}
 }
 
-func (b *notebook) note(buyer, basket int, a *Answer, took time.Duration) {
-	b.times.add(took)
+func (b *notebook) note(buyer, basket int, a *Answer, took time.Duration, how way) {
+	if how <= scheduled {
+		b.times.add(took)
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.waiting--; b.waiting == 0 {
@@ -113,6 +121,9 @@ func (b *notebook) note(buyer, basket int, a *Answer, took time.Duration) {
 		b.t.Failed[a.Failure]++
 	} else {
 		b.t.Statuses[a.Status]++
+	}
+	if a.redirect != "" {
+		b.redirected(a.redirect)
 	}
 	if a.refusal != "" {
 		b.t.Refused[a.refusal]++
@@ -127,23 +138,44 @@ func (b *notebook) note(buyer, basket int, a *Answer, took time.Duration) {
 	b.t.Answers = append(b.t.Answers, *a)
 }
 
+// mostRedirects bounds the hosts that are counted.
+const mostRedirects = 20
+
+func (b *notebook) redirected(to string) {
+	if b.t.Redirects == nil {
+		b.t.Redirects = map[string]int{}
+	}
+	if _, known := b.t.Redirects[to]; known || len(b.t.Redirects) < mostRedirects {
+		b.t.Redirects[to]++
+	}
+}
+
 // tally closes the notebook.
 func (b *notebook) tally(elapsed time.Duration) *Tally {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t := &b.t
 	t.Elapsed, t.Latency = elapsed, b.times.latency()
+	if b.crowd.open() {
+		late := b.late.latency()
+		t.Late = &late
+	}
 	t.TurnedAway = map[string]bool{}
 	for buyer, told := range b.told {
 		if told != silent {
 			t.Buyers++
 		}
-		if told == refused {
-			t.TurnedAway[b.crowd.name(buyer)] = true
+		if name := b.crowd.name(buyer); told == refused && name != "" {
+			t.TurnedAway[name] = true
+		}
+	}
+	for buyer, told := range b.told { // data may name one buyer twice
+		if told == maybe {
+			delete(t.TurnedAway, b.crowd.name(buyer))
 		}
 	}
 	for i, yes := range b.soldOut {
-		if yes {
+		if yes && b.crowd.Template == nil {
 			t.SoldOut = append(t.SoldOut, b.crowd.Baskets[i])
 		}
 	}
