@@ -132,6 +132,7 @@ var arrows = map[string][]string{
 	"caddymodule/adminapi":           {"refuse", "reservation", "sale"},
 	"caddymodule/internal/request":   {"caddymodule/adminapi", "internal/strictjson", "sale"},
 	"caddymodule/internal/span":      {},
+	"caddymodule/internal/terminal":  {},
 	"caddymodule/internal/meter":     {"edge", "journal", "ledger", "outbox", "sale", "scope"},
 	"caddymodule/operation":          {"caddymodule/internal/directive", "caddymodule/internal/meter", "internal/strictjson", "scope"},
 	"caddymodule/guard": {
@@ -182,9 +183,9 @@ var arrows = map[string][]string{
 		"caddymodule/app", "caddymodule/dashboard", "caddymodule/fast", "caddymodule/gate", "caddymodule/guard", "caddymodule/operator", "caddymodule/shopapi",
 		"caddymodule/status",
 	},
-	"caddymodule/demo": {"caddymodule", "caddymodule/app", "edge", "internal/shop", "internal/stampede", "reservation", "sale", "shard", "token"},
+	"caddymodule/demo": {"caddymodule", "caddymodule/app", "caddymodule/internal/terminal", "edge", "internal/shop", "internal/stampede", "reservation", "sale", "shard", "token"},
 	"caddymodule/command": {
-		"caddymodule", "caddymodule/adminapi", "caddymodule/app", "caddymodule/demo", "edge", "filters/list", "lua", "record", "recovery", "refuse",
+		"caddymodule", "caddymodule/adminapi", "caddymodule/app", "caddymodule/demo", "caddymodule/internal/terminal", "edge", "filters/list", "lua", "record", "recovery", "refuse",
 		"reservation", "sale", "shard",
 	},
 
