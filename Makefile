@@ -4,15 +4,16 @@
 # and Ubuntu.
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-needs browser docs attack attack-short attack-needs chaos chaos-short differential differential-short differential-needs lint fuzz bench bench-build pgo
+.PHONY: build demo test test-needs browser docs compose-test image attack attack-short attack-needs chaos chaos-short differential differential-short differential-needs lint fuzz bench bench-build pgo
 
-# bin/caddy: Caddy with Stockgate compiled in.
+# bin/caddy: Caddy with Stockgate compiled in, static as in releases and in the image.
 build:
-	go build -trimpath -o bin/caddy ./cmd/caddy
+	CGO_ENABLED=0 go build -trimpath -o bin/caddy ./cmd/caddy
 
 # A sale in one process: the gate, a shop and a crowd of buyers.
 demo:
-	go run ./cmd/caddy stockgate demo --once
+	@echo "Building Caddy with Stockgate; the first build takes a minute or more."
+	@go run ./cmd/caddy stockgate demo --once
 
 # Everything that CI checks. Without the race detector: what must not allocate, and the
 # filters at full size, rates with 5,000,000 keys, lists of 10,000,000 entries.
@@ -47,6 +48,17 @@ attack-short: attack-needs
 
 attack-needs: build
 	scripts/need redis-server postgres gcc
+
+# Two edges behind a balancer, the shop, Prometheus: examples/compose. In containers where an
+# engine runs, elsewhere as plain processes; it says which.
+compose-test: build
+	scripts/need redis-server postgres prometheus python3 curl file
+	BINARY=bin/caddy scripts/compose-test
+
+# The container image stockgate:latest, from a binary that is built here.
+image:
+	scripts/need file
+	scripts/image
 
 # Sales on every topology of Redis while a nemesis breaks them, see docs/guarantees.md:
 # SEEDS=200 seeds from SEED on, for each of CONFIGS. CI runs chaos-short. What fails prints

@@ -133,6 +133,7 @@ var arrows = map[string][]string{
 	"caddymodule/internal/request":   {"caddymodule/adminapi", "internal/strictjson", "sale"},
 	"caddymodule/internal/saved":     {},
 	"caddymodule/internal/span":      {},
+	"caddymodule/internal/terminal":  {},
 	"caddymodule/internal/meter":     {"edge", "journal", "ledger", "outbox", "sale", "scope"},
 	"caddymodule/operation":          {"caddymodule/internal/directive", "caddymodule/internal/meter", "internal/strictjson", "scope"},
 	"caddymodule/guard": {
@@ -183,10 +184,10 @@ var arrows = map[string][]string{
 		"caddymodule/app", "caddymodule/dashboard", "caddymodule/fast", "caddymodule/gate", "caddymodule/guard", "caddymodule/operator", "caddymodule/shopapi",
 		"caddymodule/status",
 	},
-	"caddymodule/demo":     {"caddymodule", "caddymodule/app", "edge", "internal/shop", "internal/stampede", "reservation", "sale", "shard", "token"},
+	"caddymodule/demo":     {"caddymodule", "caddymodule/app", "caddymodule/internal/terminal", "edge", "internal/shop", "internal/stampede", "reservation", "sale", "shard", "token"},
 	"caddymodule/rehearse": {"caddymodule/adminapi", "caddymodule/internal/saved", "internal/stampede", "journal", "record", "reservation", "sale"},
 	"caddymodule/command": {
-		"caddymodule", "caddymodule/adminapi", "caddymodule/app", "caddymodule/demo", "caddymodule/rehearse", "edge", "filters/list", "internal/stampede", "lua", "record", "recovery", "refuse",
+		"caddymodule", "caddymodule/adminapi", "caddymodule/app", "caddymodule/demo", "caddymodule/internal/terminal", "caddymodule/rehearse", "edge", "filters/list", "internal/stampede", "lua", "record", "recovery", "refuse",
 		"reservation", "sale", "shard",
 	},
 

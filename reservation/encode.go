@@ -104,7 +104,7 @@ func appendLine(b []byte, l *sale.Line) []byte {
 // evidence returns what a token would say of the request, as lua/confirm.lua takes it. now is
 // in ms.
 func (c *encodedRequest) evidence(now int64) []any {
-	terms, rest := strings.Fields(c.terms), strings.Split(c.rest, "\t")
+	terms, rest := strings.Fields(c.profile), strings.Split(c.rest, "\t")
 	holdFor, _ := strconv.ParseInt(terms[1], 10, 64)
 	args := []any{0, c.buyer, now, now + holdFor, rest[8], terms[3]}
 	for _, list := range []string{rest[1], rest[2]} { // lines and charges

@@ -86,8 +86,8 @@ func (s *Store) claimAgain(ctx context.Context, sale string, c *encodedRequest) 
 	again.notAfter = now + s.shard.Options.Timeout.Milliseconds() + shard.Tolerance
 	replies, seq, err := s.reserveAt(ctx, sale, []*encodedRequest{&again})
 	if err == nil && replies[0].Code() == lua.StaleVersion { // redis has lost the file too, or has a newer one: the promise holds
-		_, rest, _ := strings.Cut(again.terms, " ")
-		again.terms = strconv.FormatInt(replies[0].Number(1), 10) + " " + rest
+		_, rest, _ := strings.Cut(again.profile, " ")
+		again.profile = strconv.FormatInt(replies[0].Number(1), 10) + " " + rest
 		return s.reserveAt(ctx, sale, []*encodedRequest{&again})
 	}
 	return replies, seq, err

@@ -5,8 +5,10 @@ package command
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 
+	"github.com/caddyserver/caddy/v2"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
 
@@ -35,6 +37,7 @@ holds: some of them were refused, and it says how many); 2 the command line is w
   $ caddy stockgate sale apply double11.yaml
   $ caddy stockgate sale open double11
   $ caddy stockgate sale show double11`
+			cmd.Version = version()
 			flags := cmd.PersistentFlags()
 			flags.String("address", "", "Address of the administration listener, if different from config")
 			flags.StringP("config", "c", "", "Configuration file of the running Caddy")
@@ -141,4 +144,37 @@ func finish(cmd *cobra.Command, err error) error {
 		return err // Caddy exits with 1
 	}
 	return caddycmd.WrapCommandFuncForCobra(func(caddycmd.Flags) (int, error) { return status, nil })(cmd, nil)
+}
+
+// module is the path of this module, as Go writes it into a binary.
+const module = "github.com/stockgate/stockgate"
+
+// version says from which versions the binary was built: Stockgate's and Caddy's. A build
+// may set caddy.CustomVersion to stockgate/VERSION, which `caddy version` says too; otherwise
+// the binary knows its modules.
+func version() string {
+	_, full := caddy.Version()
+	if caddy.CustomVersion != "" {
+		return full
+	}
+	return "stockgate/" + builtFrom(debug.ReadBuildInfo()) + " " + full
+}
+
+// builtFrom is the version of this module in a binary.
+func builtFrom(info *debug.BuildInfo, ok bool) string {
+	if !ok {
+		return "unknown"
+	}
+	for _, m := range append([]*debug.Module{&info.Main}, info.Deps...) {
+		if m.Path != module {
+			continue
+		}
+		if m.Replace != nil && m.Replace.Version != "" {
+			return m.Replace.Version
+		}
+		if m.Version != "" {
+			return m.Version
+		}
+	}
+	return "unknown"
 }

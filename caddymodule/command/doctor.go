@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
+	"github.com/stockgate/stockgate/caddymodule/internal/terminal"
 )
 
 func doctorCommand() *cobra.Command {
@@ -46,7 +47,10 @@ func examine(c *call) error {
 	if older := c.text("older"); older != "" {
 		query = "?older=" + url.QueryEscape(older)
 	}
-	if _, err := c.fetch(http.MethodGet, "doctor"+query, nil, &seen); err != nil {
+	done := c.working("asking Redis, the ledger and the gates")
+	_, err := c.fetch(http.MethodGet, "doctor"+query, nil, &seen)
+	done()
+	if err != nil {
 		if d.Errors > 0 && !c.flag("json") { // they may be why
 			c.printDiagnosis(&d)
 		}
@@ -71,9 +75,12 @@ func examine(c *call) error {
 	return nil
 }
 
+// levelStyles are how the levels of findings look.
+var levelStyles = map[string]terminal.Style{adminapi.LevelOK: terminal.Good, adminapi.LevelWarning: terminal.Warn, adminapi.LevelError: terminal.Bad}
+
 func (c *call) printDiagnosis(d *adminapi.Diagnosis) {
 	for _, f := range d.Findings {
-		c.printf("%-7s  %-13s  %s\n", f.Level, f.Check, f.Text)
+		c.printf("%s  %-13s  %s\n", c.paint(levelStyles[f.Level], fmt.Sprintf("%-7s", f.Level)), f.Check, f.Text)
 	}
 	if d.Errors == 0 {
 		c.printf("no errors, %s\n", plural(d.Warnings, "warning"))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/caddymodule/app"
+	"github.com/stockgate/stockgate/caddymodule/internal/terminal"
 	"github.com/stockgate/stockgate/recovery"
 )
 
@@ -61,7 +62,10 @@ func rebuildSale(c *call) error {
 	}
 	c.wait = adminapi.RebuildTimeout
 	var done recovery.Rebuilt
-	if err := c.ask(http.MethodPost, "sales/"+segment(c.args[0])+"/rebuild?"+query.Encode(), nil, &done); err != nil {
+	stop := c.working("reading " + c.args[0] + " from the ledger")
+	err := c.ask(http.MethodPost, "sales/"+segment(c.args[0])+"/rebuild?"+query.Encode(), nil, &done)
+	stop()
+	if err != nil {
 		return err
 	}
 	would := "Rebuilt"
@@ -70,7 +74,7 @@ func rebuildSale(c *call) error {
 	}
 	c.printf("%s %s: %s, %d cells, %d counters of limits, %d returns, %d stock changes.\n", would, done.Sale, reservationsText(&done), done.Cells, done.Limits, done.Returns, done.Adjustments)
 	for _, note := range done.Notes {
-		c.printf("%s\n", note)
+		c.printf("%s\n", c.paint(terminal.Warn, note))
 	}
 	if !done.DryRun {
 		c.printf("Sale %s is %s. It took %v.\n", done.Sale, done.Status, time.Duration(done.Milliseconds)*time.Millisecond)

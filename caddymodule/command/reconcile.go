@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
+	"github.com/stockgate/stockgate/caddymodule/internal/terminal"
 	"github.com/stockgate/stockgate/recovery"
 )
 
@@ -67,7 +68,10 @@ func reconcileSale(c *call) error {
 	}
 	var report recovery.Report
 	c.wait = adminapi.ReconcileTimeout + time.Minute
-	if err := c.ask(http.MethodPost, "sales/"+segment(c.args[0])+"/reconcile", body, &report); err != nil {
+	done := c.working("comparing " + c.args[0] + " with its own records, the journal and the ledger")
+	err = c.ask(http.MethodPost, "sales/"+segment(c.args[0])+"/reconcile", body, &report)
+	done()
+	if err != nil {
 		return err
 	}
 	return c.reportDifferences(&report)
@@ -81,12 +85,12 @@ var against = map[string]string{
 // reportDifferences prints what was found; what is left is an error.
 func (c *call) reportDifferences(r *recovery.Report) error {
 	for _, d := range r.Differences {
-		c.printf("%s\n", d.Text)
+		c.printf("%s\n", c.paint(terminal.Bad, d.Text))
 		if d.Cause != "" {
 			c.printf("  cause:  %s\n", d.Cause)
 		}
 		if d.Repaired {
-			c.printf("  done:   %s\n", d.Repair)
+			c.printf("  %s   %s\n", c.paint(terminal.Good, "done:"), d.Repair)
 		} else {
 			c.printf("  repair: %s\n", d.Repair)
 		}
@@ -100,7 +104,7 @@ func (c *call) reportDifferences(r *recovery.Report) error {
 	c.printf("redis was compared with %s up to entry %d: %d reservations, %d cells, %d counters of limits\n",
 		against[r.Against], r.Seq, r.Reservations, r.Cells, r.Limits)
 	if r.Found == 0 {
-		c.printf("all agrees\n")
+		c.printf("%s", c.paint(terminal.Good, "all agrees\n"))
 		return nil
 	}
 	c.printf("differences: %d, repaired: %d\n", r.Found, r.Repaired)

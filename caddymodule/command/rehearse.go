@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
+	"github.com/stockgate/stockgate/caddymodule/internal/terminal"
 	"github.com/stockgate/stockgate/caddymodule/rehearse"
 	"github.com/stockgate/stockgate/internal/stampede"
 	"github.com/stockgate/stockgate/reservation"
@@ -126,7 +127,7 @@ func readRehearsal(c *call) (rehearse.Options, error) {
 	o := rehearse.Options{
 		Sale: c.text("sale"), Files: c.args, Data: c.text("data"), Arrive: c.text("arrive"), Insecure: c.flag("insecure"),
 		Orders: c.text("orders"), JudgeOnly: c.flag("judge-only"), Answers: c.text("answers"),
-		Fetch: c.fetchOr404, Progress: c.cmd.ErrOrStderr(), Rewrite: isTerminal(c.cmd.ErrOrStderr()),
+		Fetch: c.fetchOr404, Progress: c.cmd.ErrOrStderr(), Rewrite: terminal.Is(c.cmd.ErrOrStderr()),
 	}
 	o.Hosts, _ = flags.GetStringArray("host")
 	o.Require, _ = flags.GetStringArray("require")

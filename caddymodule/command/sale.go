@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
+	"github.com/stockgate/stockgate/caddymodule/internal/terminal"
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
@@ -190,26 +191,29 @@ func listSales(c *call) error {
 	return t.print()
 }
 
+// statusStyles are how the statuses of sales look; others have no colour.
+var statusStyles = map[sale.Status]terminal.Style{sale.Open: terminal.Good, sale.Paused: terminal.Warn, edge.StatusLost: terminal.Bad}
+
 func showSale(c *call) error {
 	var b adminapi.SaleShown
 	if err := c.ask(http.MethodGet, "sales/"+segment(c.args[0]), nil, &b); err != nil {
 		return err
 	}
-	c.printf("%s is %s, from %s to %s (%s)\n", b.ID, b.Status, timeIn(b.StartsAt, b.Timezone), timeIn(b.EndsAt, b.Timezone), cmp.Or(b.Timezone, "UTC"))
+	c.printf("%s is %s, from %s to %s (%s)\n", c.paint(terminal.Strong, b.ID), c.paint(statusStyles[b.Status], string(b.Status)), timeIn(b.StartsAt, b.Timezone), timeIn(b.EndsAt, b.Timezone), cmp.Or(b.Timezone, "UTC"))
 	for _, l := range b.Limits {
 		c.printf("limit: at most %d %s\n", l.Max, l)
 	}
 	if !b.Balanced {
-		c.printf("THE BOOKS DO NOT BALANCE: stock is not available + held + in doubt + confirmed\n")
+		c.printf("%s", c.paint(terminal.Bad, "THE BOOKS DO NOT BALANCE: stock is not available + held + in doubt + confirmed\n"))
 	}
 	if !b.OldestInDoubt.IsZero() {
-		c.printf("in doubt since %s: see 'caddy stockgate holds %s'\n", adminapi.LocalTime(b.OldestInDoubt), b.ID)
+		c.printf("%s", c.paint(terminal.Warn, fmt.Sprintf("in doubt since %s: see 'caddy stockgate holds %s'\n", adminapi.LocalTime(b.OldestInDoubt), b.ID)))
 	}
 	if b.UnitsAtRisk > 0 {
-		c.printf("%d units are at risk, the oldest for %v: a failover now would lose them\n", b.UnitsAtRisk, time.Duration(b.AtRiskMs)*time.Millisecond)
+		c.printf("%s", c.paint(terminal.Warn, fmt.Sprintf("%d units are at risk, the oldest for %v: a failover now would lose them\n", b.UnitsAtRisk, time.Duration(b.AtRiskMs)*time.Millisecond)))
 	}
 	if b.Unbacked > 0 {
-		c.printf("%d orders without stock: see 'caddy stockgate holds %s --state unbacked'\n", b.Unbacked, b.ID)
+		c.printf("%s", c.paint(terminal.Bad, fmt.Sprintf("%d orders without stock: see 'caddy stockgate holds %s --state unbacked'\n", b.Unbacked, b.ID)))
 	}
 	c.printf("\n")
 	t := c.table("SKU", "REGION", "STOCK", "AVAILABLE", "HELD", "IN DOUBT", "CONFIRMED")

@@ -1,17 +1,19 @@
 package command
 
 import (
+	"bytes"
 	"fmt"
-	"os"
 	"strings"
 	"text/tabwriter"
 
-	"golang.org/x/term"
+	"github.com/stockgate/stockgate/caddymodule/internal/terminal"
 )
 
 // table is aligned columns on stdout; with --json it prints nothing.
 type table struct {
-	out  *tabwriter.Writer
+	call *call
+	text bytes.Buffer
+	out  *tabwriter.Writer // into text; nil: it prints nothing
 	rows int
 }
 
@@ -19,7 +21,8 @@ func (c *call) table(columns ...string) *table {
 	if c.flag("json") {
 		return new(table)
 	}
-	t := &table{out: tabwriter.NewWriter(c.cmd.OutOrStdout(), 0, 8, 2, ' ', 0), rows: -1}
+	t := &table{call: c, rows: -1}
+	t.out = tabwriter.NewWriter(&t.text, 0, 8, 2, ' ', 0)
 	t.row(columns...)
 	return t
 }
@@ -45,17 +48,28 @@ func (t *table) print() error {
 	if t.rows == 0 {
 		fmt.Fprintln(t.out, "(none)")
 	}
-	return t.out.Flush()
+	if err := t.out.Flush(); err != nil {
+		return err
+	}
+	head, rest, _ := strings.Cut(t.text.String(), "\n") // painted cells would not align
+	t.call.printf("%s\n%s", t.call.paint(terminal.Strong, head), rest)
+	return nil
 }
 
 // onTerminal tells whether a person can be asked: standard input is a terminal.
-func (c *call) onTerminal() bool { return isTerminal(c.cmd.InOrStdin()) }
+func (c *call) onTerminal() bool { return terminal.Is(c.cmd.InOrStdin()) }
 
-// forPerson tells whether standard output is a terminal: only there output has colour, or a
-// form that programs do not read.
-func (c *call) forPerson() bool { return isTerminal(c.cmd.OutOrStdout()) }
+// forPerson tells whether standard output is a terminal: only there output has a form that
+// programs do not read.
+func (c *call) forPerson() bool { return terminal.Is(c.cmd.OutOrStdout()) }
 
-func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+// paint returns a text for standard output in a style, if that shows colour.
+func (c *call) paint(style terminal.Style, text string) string {
+	return terminal.Paint(c.cmd.OutOrStdout(), style, text)
+}
+
+// working says what goes on while the command waits, on standard error if that is a terminal,
+// until the function that it returns is called.
+func (c *call) working(what string) (done func()) {
+	return terminal.Show(c.cmd.ErrOrStderr(), func() string { return what }).Done
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/caddymodule/app"
+	"github.com/stockgate/stockgate/caddymodule/internal/terminal"
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/internal/shop"
 	"github.com/stockgate/stockgate/internal/stampede"
@@ -85,8 +86,19 @@ func (d *demo) close() error {
 
 func (d *demo) atEnd(end func(context.Context) error) { d.ends = append(d.ends, end) }
 
+// where says which Redis keeps the stock.
+func (d *demo) where() string {
+	if d.Redis == "" {
+		return "an embedded Redis"
+	}
+	return "the Redis at " + hidePassword(d.Redis)
+}
+
 // run runs the demo. The caller calls close afterwards, also after an error.
 func (d *demo) run(ctx context.Context) error {
+	if !d.JSON {
+		fmt.Fprintf(d.out, "Starting a shop, Caddy with a gate in front of it, and a sale, with the stock in %s.\n", d.where())
+	}
 	if err := d.reachRedis(ctx); err != nil {
 		return err
 	}
@@ -162,15 +174,13 @@ func (d *demo) openSales(ctx context.Context) error {
 
 // rush sends the crowd in and reports. Broken promises are an error.
 func (d *demo) rush(ctx context.Context) error {
-	where := "the stock in an embedded Redis"
-	if d.Redis != "" {
-		where = "the stock in the Redis at " + hidePassword(d.Redis)
-	}
 	if !d.JSON {
-		fmt.Fprintf(d.out, "%s buyers want %s units at once. Gate, shop and crowd are in this process, %s.\n\n",
-			stampede.Count(d.Buyers), stampede.Count(d.Stock), where)
+		fmt.Fprintf(d.out, "%s buyers want %s units at once. Gate, shop and crowd are in this process, the stock in %s.\n\n",
+			stampede.Count(d.Buyers), stampede.Count(d.Stock), d.where())
 	}
+	progress := terminal.Show(d.progressTo(), func() string { return d.selling(ctx) })
 	tally, err := d.crowd().Run(ctx)
+	progress.Done()
 	if err != nil {
 		return err
 	}
@@ -202,9 +212,27 @@ func (d *demo) rush(ctx context.Context) error {
 		return fmt.Errorf("%d promises were broken", broken)
 	}
 	if !d.JSON {
-		fmt.Fprintf(d.out, "\nEvery promise held: the shop's orders, the sale's stock and the answers to %s buyers agree.\n", stampede.Count(tally.Buyers))
+		held := fmt.Sprintf("Every promise held: the shop's orders, the sale's stock and the answers to %s buyers agree.", stampede.Count(tally.Buyers))
+		fmt.Fprintf(d.out, "\n%s\n", terminal.Paint(d.out, terminal.Good, held))
 	}
 	return err
+}
+
+// progressTo is where the demo shows how far the sale is: its output, unless that is JSON.
+func (d *demo) progressTo() io.Writer {
+	if d.JSON {
+		return io.Discard
+	}
+	return d.out
+}
+
+// selling says how far the sale is.
+func (d *demo) selling(ctx context.Context) string {
+	stock, err := d.edge.Store.SaleStock(ctx, crowdSale)
+	if err != nil || len(stock.Items) == 0 {
+		return "The buyers are coming"
+	}
+	return fmt.Sprintf("%s of %s units sold", stampede.Count(stock.Items[0].Confirmed), stampede.Count(d.Stock))
 }
 
 // crowd returns as many concurrent buyers as the process has open files for: it holds both

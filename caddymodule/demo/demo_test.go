@@ -158,7 +158,7 @@ func TestDemoOutput(t *testing.T) {
 		t.Fatalf("status %d\n%s\n%s", status, out, errs)
 	}
 	for _, expected := range []string{
-		`^30 buyers want 5 units at once\. .*, the stock in an embedded Redis\.\n\n`,
+		`^Starting a shop, Caddy with a gate in front of it, and a sale, with the stock in an embedded Redis\.\n30 buyers want 5 units at once\. .*, the stock in an embedded Redis\.\n\n`,
 		`\n  sold +5  of 5 units, in 5 orders\n  oversold +0\n  refused +[0-9]+\n`,
 		`\n    sold_out +[0-9]+  Sold out\.\n`,
 		`\n  books +balance  stock 5 = 0 available \+ 0 held \+ 0 in doubt \+ 5 confirmed\n`,

@@ -5,17 +5,14 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+
+	"github.com/stockgate/stockgate/caddymodule/internal/terminal"
 )
 
 // openBrowser shows a page in the user's browser if the output is a terminal of a desktop. If
 // that fails, the URL is there to be opened by hand.
 func openBrowser(out io.Writer, url string) {
-	file, ok := out.(*os.File)
-	if !ok {
-		return
-	}
-	info, err := file.Stat()
-	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+	if !terminal.Is(out) {
 		return
 	}
 	program, args := "xdg-open", []string{url}

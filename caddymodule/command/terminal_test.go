@@ -1,0 +1,71 @@
+package command_test
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stockgate/stockgate/internal/sitetest"
+)
+
+const escape = "\x1b["
+
+// onTerminal runs caddy with these arguments on a terminal, which `script` makes.
+func onTerminal(t *testing.T, env []string, args ...string) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "script", "-qec", self+" "+strings.Join(args, " "), "/dev/null")
+	cmd.Env = append(os.Environ(), sitetest.BeCaddyEnv+"=1", "TERM=xterm", "NO_COLOR=", "HOME="+t.TempDir())
+	cmd.Env = append(cmd.Env, env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%q: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// On a terminal, commands paint what matters and say what they wait for; with NO_COLOR they
+// only say it. In a pipe there is neither, and the text is the same.
+func TestColourAndProgress(t *testing.T) {
+	_, app := durable(t)
+	s := sitetest.Open(t, app)
+	s.OpenSale()
+	for _, c := range []struct {
+		args    []string
+		painted string // on a terminal
+		waits   string // the line of progress
+		pipe    string
+	}{
+		{[]string{"sale", "show", "double11"}, "\x1b[1mdouble11\x1b[0m is \x1b[32mopen\x1b[0m", "", "double11 is open"},
+		{[]string{"doctor"}, "\x1b[32mok     \x1b[0m", "asking Redis, the ledger and the gates", "ok       caddy"},
+		{[]string{"reconcile", "double11"}, "\x1b[32mall agrees\x1b[0m", "comparing double11 with its own records", "all agrees"},
+	} {
+		args := append([]string{"stockgate", "--address", s.AdminAddress()}, c.args...)
+		if out := onTerminal(t, nil, args...); !strings.Contains(out, c.painted) || !strings.Contains(out, c.waits) {
+			t.Errorf("%q on a terminal: %q", c.args, out)
+		}
+		plain := onTerminal(t, []string{"NO_COLOR=1"}, args...)
+		if !strings.Contains(plain, c.waits) || strings.Contains(plain, escape+"3") || strings.Contains(plain, escape+"1m") || strings.Contains(plain, escape+"2m") {
+			t.Errorf("%q with NO_COLOR: %q", c.args, plain)
+		}
+		if out := onTerminal(t, []string{"TERM=dumb"}, args...); strings.Contains(out, escape) {
+			t.Errorf("%q on a dumb terminal: %q", c.args, out)
+		}
+		r := s.Run(c.args...)
+		if r.Errors != "" || strings.Contains(r.Out, escape) || strings.Contains(r.Out, "\r") || !strings.Contains(r.Out, c.pipe) {
+			t.Errorf("%q in a pipe: %q %q", c.args, r.Out, r.Errors)
+		}
+	}
+}
+
+// The version is Stockgate's and Caddy's.
+func TestVersion(t *testing.T) {
+	r := sitetest.Run(t, "", "--version")
+	if r.Status != 0 || !strings.HasPrefix(r.Out, "stockgate/") || strings.Count(strings.TrimSpace(r.Out), "\n") != 0 {
+		t.Errorf("%+v", r)
+	}
+}
