@@ -44,7 +44,7 @@ func section(t *testing.T, text, heading string) string {
 
 var (
 	consoleBlock = regexp.MustCompile("(?s)```console\n(.*?)```")
-	codeOfTable  = regexp.MustCompile("(?m)^\\|.*\\|$")
+	codeOfTable  = regexp.MustCompile(`(?m)^\|.*\|$`)
 	codeSpan     = regexp.MustCompile("`(caddy [^`]+)`")
 	comment      = regexp.MustCompile(`\s+# .*`)
 )
