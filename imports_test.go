@@ -155,11 +155,12 @@ var arrows = map[string][]string{
 	"caddymodule/ledgers/postgres": {"caddymodule/app", "ledger", "ledger/postgres"},
 	"caddymodule/ledgers/sqlite":   {"caddymodule/app", "ledger", "ledger/sqlite"},
 	"caddymodule/probe":            {"caddymodule/edgeruntime", "caddymodule/internal/meter", "outcome", "record", "reservation", "shard"},
-	"caddymodule/ratelimit":        {"attempt", "caddymodule/edgeruntime", "caddymodule/internal/directive", "filters", "rates", "refuse", "sale"},
+	"caddymodule/ratelimit":        {"attempt", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/meter", "filters", "rates", "refuse", "sale"},
+	"caddymodule/shadow":           {"outcome"},
 	"caddymodule/gate": {
 		"attempt", "bearer", "caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/forward",
 		"caddymodule/guard", "caddymodule/internal/directive", "caddymodule/internal/meter", "caddymodule/internal/reply", "caddymodule/internal/request", "caddymodule/internal/saved",
-		"caddymodule/internal/span", "caddymodule/jwt", "caddymodule/operation", "caddymodule/pow", "caddymodule/probe", "caddymodule/ratelimit", "challenge", "edge", "filters", "outcome", "record", "refuse",
+		"caddymodule/internal/span", "caddymodule/jwt", "caddymodule/operation", "caddymodule/pow", "caddymodule/probe", "caddymodule/ratelimit", "caddymodule/shadow", "challenge", "edge", "filters", "outcome", "record", "refuse",
 		"reservation", "sale", "scope", "shard", "token",
 	},
 	"caddymodule/shopapi": {

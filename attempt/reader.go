@@ -58,6 +58,9 @@ type Env struct {
 // Needs returns the parts of a request that the reader's values read.
 func (rd *Reader) Needs() Needs { return rd.needs }
 
+// MaxBody is how many bytes a body may have.
+func (rd *Reader) MaxBody() int64 { return rd.maxBody }
+
 // ReadBody is ReadBody with the Spec's bound.
 func (rd *Reader) ReadBody(r *http.Request) ([]byte, *sale.Refusal, error) {
 	return ReadBody(r, rd.maxBody)

@@ -76,6 +76,9 @@ type Value struct {
 // Kind says where the value comes from.
 func (v Value) Kind() Kind { return v.kind }
 
+// Asked is the text that Env.Replace is given for a value of kind Text.
+func (v Value) Asked() string { return v.text }
+
 // ByClient says that a client can set the value to anything: nothing has verified it.
 // Of text with placeholders, any of them counts.
 func (v Value) ByClient() bool {

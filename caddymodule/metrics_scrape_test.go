@@ -13,7 +13,7 @@ import (
 // scrape returns Stockgate's series, by name and labels.
 func (s *site) scrape() map[string]string {
 	s.t.Helper()
-	a := s.Get("/metrics")
+	a := s.Admin("GET", "/metrics", "")
 	if a.Status != 200 {
 		s.t.Fatalf("%d %s", a.Status, a.Body)
 	}

@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -45,7 +46,7 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 		return reservation.Hold{}, nil, shard.ErrStarting
 	}
 	who := person{secret: secret, attempt: a}
-	charged, refusal := charges(l, &who, lines, l.Now())
+	charged, shadow, refusal := charges(l, &who, lines, l.Now())
 	var unpaid reservation.Owed
 	if refusal == nil {
 		unpaid, refusal = owed(l, &who, o.Mode)
@@ -72,7 +73,7 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 		hold, refusal, err := e.Store.Reserve(ctx, claim)
 		switch {
 		case err == nil && refusal == nil && hold.State == record.Held:
-			ours = true
+			ours, hold.Shadow = true, cmp.Or(shadow, hold.Shadow)
 			e.own.add(id, hold.Lines)
 			e.binds(claim)
 			return hold, nil, nil
@@ -87,7 +88,7 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 			if l, lines, refusal, err = e.reload(ctx, l, a); err != nil || refusal != nil {
 				return reservation.Hold{}, refusal, err
 			}
-			if charged, refusal = charges(l, &who, lines, l.Now()); refusal != nil {
+			if charged, shadow, refusal = charges(l, &who, lines, l.Now()); refusal != nil {
 				return reservation.Hold{}, refusal, nil
 			}
 			if claim.Unpaid, refusal = owed(l, &who, o.Mode); refusal != nil {
@@ -103,7 +104,7 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 			if w, ok := errors.AsType[*reservation.WindowError](err); ok && w.Now.After(now) {
 				now = w.Now
 			}
-			if claim.Charges, refusal = charges(l, &who, lines, now); refusal != nil {
+			if claim.Charges, shadow, refusal = charges(l, &who, lines, now); refusal != nil {
 				return reservation.Hold{}, refusal, nil
 			}
 			continue

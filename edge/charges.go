@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/stockgate/stockgate/identity"
@@ -17,13 +18,13 @@ import (
 //
 // with the window by now, the time of the sale's Redis. An attempt that lacks an
 // identity is refused or counted by the others, as the sale says. A limit of one
-// order needs no counter.
-func charges(l *Listing, who *person, lines []sale.Line, now time.Time) ([]reservation.Charge, *sale.Refusal) {
+// order needs no counter. shadow is what a limit in shadow would have refused.
+func charges(l *Listing, who *person, lines []sale.Line, now time.Time) (out []reservation.Charge, shadow, refusal *sale.Refusal) {
 	s := l.Sale
 	if len(s.Limits) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
-	out := make([]reservation.Charge, 0, len(s.Limits))
+	out = make([]reservation.Charge, 0, len(s.Limits))
 	var full *sale.Refusal // returned last: a missing identity comes first
 	for i := range s.Limits {
 		limit := &s.Limits[i]
@@ -39,22 +40,26 @@ func charges(l *Listing, who *person, lines []sale.Line, now time.Time) ([]reser
 			identity := who.identity(kind)
 			switch {
 			case identity == "" && s.Missing == sale.SkipMissing:
+			case identity == "" && limit.Shadow:
+				shadow = cmp.Or(shadow, missing(kind))
 			case identity == "":
-				return nil, missing(kind)
+				return nil, nil, missing(kind)
 			case limit.Every != "order":
 				out = append(out, reservation.Charge{
 					Limit: limit, Field: counter.Prefix + identity, Amount: amount,
 					From: counter.From, To: counter.To, Again: again,
 				})
+			case amount > limit.Max && limit.Shadow:
+				shadow = cmp.Or(shadow, &sale.Refusal{Reason: sale.LimitReached, Limit: limit})
 			case amount > limit.Max && full == nil:
 				full = &sale.Refusal{Reason: sale.LimitReached, Limit: limit}
 			}
 		}
 	}
 	if full != nil {
-		return nil, full
+		return nil, nil, full
 	}
-	return out, nil
+	return out, shadow, nil
 }
 
 // missing refuses an attempt without an identity that must be counted.

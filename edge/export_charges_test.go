@@ -10,5 +10,6 @@ import (
 
 // Charges is what an attempt costs of the purchase limits.
 func Charges(l *Listing, secret *identity.Secret, a *sale.Attempt, lines []sale.Line, now time.Time) ([]reservation.Charge, *sale.Refusal) {
-	return charges(l, &person{secret: secret, attempt: a}, lines, now)
+	charged, _, no := charges(l, &person{secret: secret, attempt: a}, lines, now)
+	return charged, no
 }

@@ -40,6 +40,9 @@ var states string
 //go:embed flush.lua
 var flush string
 
+//go:embed dryrun.lua
+var dryrun string
+
 //go:embed dispatch.lua
 var dispatch string
 
@@ -210,7 +213,7 @@ func build(claim, settle string) Scripts {
 	}
 	return Scripts{
 		Claim: script("claim", claim, shard, later("load_bindings", "bound_verdict, with_named", changes, bindings),
-			later("load_unpaid", "parse_unpaid, unpaid_text, counting, prune", unpaid), reserve),
+			later("load_unpaid", "parse_unpaid, unpaid_text, counting, prune", unpaid), later("load_dry_run", "dry_run", dryrun), reserve),
 		Manage:  script("manage", claim, shard, asked, changes, bindings, unpaid, states, strings.Join(managing, "\n"), flush, dispatch),
 		Settle:  script("settle", settle, shard, asked, changes, bindings, unpaid, states, strings.Join(settling, "\n"), flush, dispatch),
 		List:    script("list", claim, list),

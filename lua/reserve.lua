@@ -4,6 +4,7 @@
 -- column is read as it comes.
 --
 -- KEYS[…]  those of shard.lua
+-- KEYS[14] shadow   hash    only in a dry run, which changes nothing but this, see dryrun.lua
 --
 -- ARGV[1]  schema     the newest key schema that the caller understands
 -- ARGV[2]  term       as in shard.lua
@@ -21,18 +22,20 @@
 --                     before it; mode, response | backend, what the deadline does; unpaid,
 --                     n:at_once:ended:within, n counters of unpaid holds, in each of which at most so
 --                     many may be held, and fewer have ended within so many ms; lines, their number, then each; then of each limit what is charged, and its window
---                     [from, to) in ms by Redis's own time
+--                     [from, to) in ms by Redis's own time; a max below 0 counts up to -max and refuses nothing
 -- ARGV[…]  profiles   the place of each attempt's profile among them; only where k is more than 1
 -- …        id         reservation id; the same id again returns the same answer
 -- …        guard      the binding of the idempotency key, or of the buyer and the lines; '': none
 -- …        ref        the shop's own name of the order behind b| (of its buyer) or s| (shared), or ''
 -- …        buyer      hash of the buyer
--- …        rest       of the record, from behind the buyer to its end
+-- …        rest       of the record, from behind the buyer to its end; in a dry run, see dryrun.lua
 -- …        field      of each limit of each attempt
 -- …        owed       the counters of unpaid holds of each attempt, see unpaid.lua
 --
 -- Returns { time, lead, seq, term, reply, … } as in shard.lua, with one reply per attempt:
---         { 'ok', state, deadline, exp, epoch, created }; of a new one as a text, with spaces
+--         { 'ok', state, deadline, exp, epoch, created }; of a new one as a text, with spaces, and
+--                                          with a seventh value if a max below 0 is exceeded: i, the limit
+--                                          is full; -i, holds may still free it
 --         { 'gone' }                       released before it was reserved
 --         { 'bound', by, id, state, same, created, deadline, exp, changed, epoch }
 --                                          the guard or the ref belongs to another one, see bindings.lua
@@ -152,6 +155,13 @@ local unpaid = {} -- counters of unpaid holds, by their fields
 local parse_unpaid, unpaid_text, counting, prune
 if owing[1] ~= nil then parse_unpaid, unpaid_text, counting, prune = load_unpaid() end
 local charged, pending = {}, {} -- by a limit's field; pending is the part of charged that holds have not resolved
+local over -- the limit that would have refused the present attempt, as in its answer
+local dry_run
+if KEYS[14] then
+  dry_run = load_dry_run()
+  dry_run.begin(wanted, charged, pending, counted, n, { ids = ids_at, guards = guards_at, refs = with_refs and refs_at, buyers = buyers_at, rests = rests_at,
+    fields = fields_at, owed = owed_at })
+end
 
 -- known_answer is that of an attempt which was made before
 local function known_answer(record)
@@ -202,9 +212,12 @@ local function limits_verdict(t, f)
       amount = amount + (asked[field] or 0)
       asked[field] = amount
     end
-    if charged[field] + amount > t.most[i] then
-      if charged[field] - pending[field] + amount > t.most[i] then return { 'limit', i } end
-      return { 'pending', i }
+    local most = t.most[i]
+    if charged[field] + amount > most then
+      local full = charged[field] - pending[field] + amount > math.abs(most)
+      if most >= 0 and full then return { 'limit', i } end
+      if most >= 0 then return { 'pending', i } end
+      if charged[field] + amount > -most then over = over or (full and i or -i) end
     end
   end
   return nil
@@ -274,8 +287,10 @@ for i = 1, n do
   local m = #t.amounts
   local ref = refs[i] or ''
   local record = records[id] or kept[i]
-  local answer
-  if record then
+  local answer = dry_run and dry_run.known(i, t)
+  over = nil
+  if answer then -- nothing is left to decide
+  elseif record then
     answer = known_answer(record)
   elseif not shard.exists then
     answer = { 'no_sale' }
@@ -288,6 +303,7 @@ for i = 1, n do
     end
     answer = answer or untils[i] and time > untils[i] and { 'late' } or t.refusal or m > 0 and limits_verdict(t, f) or
       t.owed > 0 and unpaid_verdict(t, u) or stock_verdict(t)
+    if dry_run then answer = dry_run.decide(i, t, f, answer) or over and t.answer .. ' ' .. over or t.answer end
   end
   if not answer then
     for j = 1, #t.cells do
@@ -329,7 +345,7 @@ for i = 1, n do
     movements[p], movements[p + 1], movements[p + 2] = moved > 1 and '\nheld\t' or 'held\t', id, t.between
     movements[p + 3], movements[p + 4], movements[p + 5] = buyer, '\t\t', record
     p = p + 6
-    answer = t.answer
+    answer = over and t.answer .. ' ' .. over or t.answer
   end
   out[4 + i] = answer
   f, u = f + m, u + t.owed
@@ -340,6 +356,10 @@ local function many(command, key, list)
   for i = 1, #list, 1000 do call(command, key, unpack(list, i, math.min(i + 999, #list))) end
 end
 
+if dry_run then
+  dry_run.write()
+  return out
+end
 if moved > 0 then
   local to_cells = {}
   for name, c in pairs(cells) do

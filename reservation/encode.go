@@ -47,7 +47,11 @@ func (c *ReserveRequest) encode() *encodedRequest {
 	}
 	for i := range c.Charges {
 		ch := &c.Charges[i]
-		for _, n := range [...]int64{ch.Amount, ch.Limit.Max, ch.From, ch.To} {
+		limit := ch.Limit.Max
+		if ch.Limit.Shadow {
+			limit = -limit
+		}
+		for _, n := range [...]int64{ch.Amount, limit, ch.From, ch.To} {
 			b = strconv.AppendInt(append(b, ' '), n, 10)
 		}
 	}

@@ -15,6 +15,8 @@ type Store struct {
 	journal *journal.Journal
 	// Calls combines what attempts and their outcomes ask of a sale.
 	Calls *combine.Combiner[request, result]
+	// dryRuns combines dry runs: they never wait in the queues of what is reserved.
+	dryRuns *combine.Combiner[*encodedRequest, result]
 	// promises is told of what Redis has promised; nil: nothing is.
 	promises atomic.Pointer[Promises]
 	// Risk counts what this store sells; nil: nothing does. Set it before the first use.
@@ -29,6 +31,7 @@ func Open(o shard.Options) (*Store, error) {
 	}
 	s := &Store{shard: shard, journal: journal.New(shard)}
 	s.Calls = combine.NewCombiner(s.sendOperations)
+	s.dryRuns = combine.NewCombiner(s.sendDryRuns)
 	return s, nil
 }
 
@@ -42,7 +45,9 @@ func (s *Store) Journal() *journal.Journal { return s.journal }
 // shard.ErrNotSent.
 func (s *Store) Close() error {
 	s.Calls.Close()
+	s.dryRuns.Close()
 	err := s.shard.Close()
 	s.Calls.Wait()
+	s.dryRuns.Wait()
 	return err
 }

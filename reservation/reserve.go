@@ -77,6 +77,9 @@ type Hold struct {
 	Lines []sale.Line
 	// Ref is the shop's own name of the order; empty: none.
 	Ref string
+	// Shadow is the refusal of a limit in shadow, which held the stock all the same; nil: none
+	// would have refused.
+	Shadow *sale.Refusal
 }
 
 // ErrVersion says that the sale has changed. Nothing was charged; load it and try again.
@@ -144,7 +147,7 @@ func (s *Store) reserved(c *ReserveRequest, seq int64, r shard.Reply) (Hold, *sa
 		return Hold{
 			ID: c.ID, Sale: c.Sale, State: record.State(r.Text(1)),
 			Deadline: r.Time(2), Exp: r.Time(3),
-			Epoch: r.Number(4), Created: r.Time(5), Lines: c.Lines, Ref: c.Ref,
+			Epoch: r.Number(4), Created: r.Time(5), Lines: c.Lines, Ref: c.Ref, Shadow: c.shadowRefusal(r.Number(6)),
 		}, nil, nil
 	case lua.Bound:
 		return Hold{}, nil, ReadBound(c.Sale, r)
@@ -185,6 +188,19 @@ func (s *Store) reserved(c *ReserveRequest, seq int64, r shard.Reply) (Hold, *sa
 		return Hold{}, &sale.Refusal{Reason: sale.AllHeld, SKU: line().SKU}, nil
 	}
 	return Hold{}, nil, fmt.Errorf("%w: reserve gave %q", shard.ErrUnavailable, r.Code())
+}
+
+// shadowRefusal is what a limit in shadow would have refused; nil: nothing. over is its number,
+// negative where holds may still free it.
+func (c *ReserveRequest) shadowRefusal(over int64) *sale.Refusal {
+	reason := sale.LimitReached
+	if over < 0 {
+		reason, over = sale.Pending, -over
+	}
+	if over == 0 || over > int64(len(c.Charges)) {
+		return nil
+	}
+	return &sale.Refusal{Reason: reason, Limit: c.Charges[over-1].Limit}
 }
 
 // refused lets the view learn which units were missing.

@@ -62,6 +62,7 @@ type limitEntry struct {
 	union             bool // per is written as a list
 	every, count, sku field[string]
 	max               field[int64]
+	shadow            field[bool]
 }
 
 // describe gives a Go value the form of a file: a zero value is a missing field.
@@ -100,6 +101,8 @@ func describe(s *Sale) *document {
 			count: ifSet(l.Count, l.Count != ""),
 			sku:   ifSet(l.SKU, l.SKU != ""),
 			max:   given(l.Max),
+
+			shadow: ifSet(l.Shadow, l.Shadow),
 		}
 		for kind := range l.Per.All {
 			e.per.set = true
@@ -153,5 +156,5 @@ func (e *limitEntry) build() Limit {
 	for i, kind := range e.per.val {
 		kinds[i] = kind.val
 	}
-	return Limit{Per: Union(kinds...), Every: e.every.val, Max: e.max.val, Count: e.count.val, SKU: e.sku.val}
+	return Limit{Per: Union(kinds...), Every: e.every.val, Max: e.max.val, Count: e.count.val, SKU: e.sku.val, Shadow: e.shadow.val}
 }

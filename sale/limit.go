@@ -30,6 +30,14 @@ func (l Limit) ID() string {
 	return b.String()
 }
 
+// inShadow tells of a limit in shadow, for a note.
+func (l Limit) inShadow() string {
+	if l.Shadow {
+		return ", in shadow"
+	}
+	return ""
+}
+
 // escape writes everything but letters, digits and .-_ as %XX, so that a SKU never
 // contains this separator or a script's.
 func escape(b *strings.Builder, s string) {

@@ -94,7 +94,7 @@ func (p *planner) create() {
 		p.addItem(&s.Items[i])
 	}
 	for _, l := range s.Limits {
-		p.note("new limit %s: max %d", l.String(), l.Max)
+		p.note("new limit %s: max %d%s", l.String(), l.Max, l.inShadow())
 	}
 	if !s.Missing.IsZero() {
 		p.note("missing %s", s.Missing)
@@ -235,17 +235,24 @@ func (p *planner) compareLimits() {
 		delete(before, l.ID())
 		switch {
 		case !ok && l.Every == "order":
-			p.note("new limit %s: max %d", l.String(), l.Max) // nothing is counted that could be too low
-		case !ok && p.begun() && !p.force:
-			p.note("new limit %s: max %d", l.String(), l.Max)
+			p.note("new limit %s: max %d%s", l.String(), l.Max, l.inShadow()) // nothing is counted that could be too low
+		case !ok && p.begun() && !p.force && !l.Shadow:
+			p.note("new limit %s: max %d%s", l.String(), l.Max, l.inShadow())
 			p.refuse("limit %s: is new and starts counting at 0, so buyers who have bought before may buy as much again: repeat with --force if that is meant",
 				l.String())
 		case !ok && p.begun():
-			p.note("new limit %s: max %d, starts counting at 0", l.String(), l.Max)
+			p.note("new limit %s: max %d%s, starts counting at 0", l.String(), l.Max, l.inShadow())
 		case !ok:
-			p.note("new limit %s: max %d", l.String(), l.Max)
+			p.note("new limit %s: max %d%s", l.String(), l.Max, l.inShadow())
 		case was.Max != l.Max:
 			p.note("limit %s: max %d → %d", l.String(), was.Max, l.Max)
+		}
+		switch {
+		case !ok || was.Shadow == l.Shadow:
+		case l.Shadow:
+			p.note("limit %s: in shadow, refuses nothing from now on", l.String())
+		default:
+			p.note("limit %s: out of shadow, refuses from now on", l.String())
 		}
 	}
 	for _, l := range p.applied.Limits {

@@ -16,7 +16,7 @@ type reader struct{ findings }
 var (
 	saleFields      = []string{"id", "starts_at", "ends_at", "timezone", "items", "stock_from", "limits", "missing", "unpaid", "max_hold"}
 	itemFields      = []string{"sku", "stock", "regions", "min", "max"}
-	limitFields     = []string{"per", "every", "max", "count", "sku"}
+	limitFields     = []string{"per", "every", "max", "count", "sku", "shadow"}
 	stockFromFields = []string{"dsn", "query", "timeout"}
 )
 
@@ -112,6 +112,8 @@ func (r *reader) limit(n *yaml.Node, path string) limitEntry {
 			e.sku = r.text(v, path)
 		case "max":
 			e.max = r.number(v, path)
+		case "shadow":
+			e.shadow = r.flag(v, path)
 		}
 	})
 	return e
@@ -225,6 +227,17 @@ func (r *reader) number(n *yaml.Node, path string) field[int64] {
 		}
 		f.val, f.bad = v, false
 	}
+	return f
+}
+
+// flag accepts true and false only. YAML readers disagree about yes and on.
+func (r *reader) flag(n *yaml.Node, path string) field[bool] {
+	f := field[bool]{line: n.Line, set: true}
+	plain := n.Kind == yaml.ScalarNode && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0
+	if f.bad = !plain || n.Value != "true" && n.Value != "false"; f.bad {
+		r.add(n.Line, path, "must be true or false, not %s", form(n))
+	}
+	f.val = n.Value == "true"
 	return f
 }
 

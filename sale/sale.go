@@ -108,6 +108,9 @@ type Limit struct {
 	Count string `json:"count" yaml:"count"`
 	// SKU narrows the limit to one item. Default: the whole sale.
 	SKU string `json:"sku,omitempty" yaml:"sku,omitempty"`
+	// Shadow: the limit counts and refuses nothing. What it would have refused is reported.
+	// Default: false.
+	Shadow bool `json:"shadow,omitempty" yaml:"shadow,omitempty"`
 }
 
 // Line is an item and how many units of it. It has a package of its own for shops, which

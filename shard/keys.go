@@ -28,6 +28,10 @@ func (s *Client) FenceKeys(sale string) []string {
 	return append(s.ShardKeys(sale), p+"edges", p+"reports", p+"tail")
 }
 
+// ShadowKey is the hash in which dry runs note what the shop has sold of a sale, see
+// lua/dryrun.lua.
+func (s *Client) ShadowKey(sale string) string { return s.prefix + ":{" + sale + ".0}:shadow" }
+
 // Indexes of the keys that are used outside the scripts.
 const (
 	MetaKey = iota

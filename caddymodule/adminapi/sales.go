@@ -29,6 +29,9 @@ type SaleShown struct {
 	UnitsAtRisk int64 `json:"units_at_risk"`
 	// AtRiskMs is how long the oldest of them has been at risk, in ms.
 	AtRiskMs int64 `json:"at_risk_ms,omitempty"`
+	// Shadow is what the shop sold of each cell while a gate was in shadow, and no cell of Redis
+	// counts it.
+	Shadow []reservation.ShadowCell `json:"shadow,omitempty"`
 }
 
 // SaleStatus answers POST sales/{id}/open, pause and close.
@@ -41,6 +44,12 @@ type SaleStatus struct {
 type SaleDeleted struct {
 	ID      string `json:"id"`
 	Deleted bool   `json:"deleted"`
+}
+
+// ShadowForgotten answers POST sales/{id}/forget_shadow.
+type ShadowForgotten struct {
+	ID        string `json:"id"`
+	Forgotten bool   `json:"forgotten"`
 }
 
 // SaleAligned answers POST sales/{id}/align: how far the sale's clock of deadlines was ahead

@@ -91,6 +91,14 @@ of it: see docs/sales.md.`,
 			}),
 		},
 		&cobra.Command{
+			Use: "forget-shadow <sale>", Short: "Drops what was sold in shadow",
+			Long: `
+Drops what dry runs have noted of a sale while a gate was in shadow. The next dry run
+begins with the stock and the limits of the sale.`,
+			Example: "  $ caddy stockgate sale forget-shadow double11",
+			RunE:    action(forgetShadow, "sale"),
+		},
+		&cobra.Command{
 			Use: "align <sale>", Short: "Ends the lead of a sale's clock over Redis's",
 			Long: `
 When Redis's clock steps while there are holds, their deadlines go on by a clock
@@ -201,7 +209,11 @@ func showSale(c *call) error {
 	}
 	c.printf("%s is %s, from %s to %s (%s)\n", c.paint(terminal.Strong, b.ID), c.paint(statusStyles[b.Status], string(b.Status)), timeIn(b.StartsAt, b.Timezone), timeIn(b.EndsAt, b.Timezone), cmp.Or(b.Timezone, "UTC"))
 	for _, l := range b.Limits {
-		c.printf("limit: at most %d %s\n", l.Max, l)
+		note := ""
+		if l.Shadow {
+			note = ", in shadow: refuses nothing"
+		}
+		c.printf("limit: at most %d %s%s\n", l.Max, l, note)
 	}
 	if !b.Balanced {
 		c.printf("%s", c.paint(terminal.Bad, "THE BOOKS DO NOT BALANCE: stock is not available + held + in doubt + confirmed\n"))
@@ -229,6 +241,19 @@ func showSale(c *call) error {
 	if len(b.Items) > 1 {
 		t.row("all", "", decimal(sum.Stock), decimal(sum.Available), decimal(sum.Held), decimal(sum.InDoubt), decimal(sum.Confirmed))
 	}
+	if err := t.print(); err != nil || len(b.Shadow) == 0 {
+		return err
+	}
+	return showShadow(c, &b)
+}
+
+// showShadow prints what the shop sold while a gate was in shadow.
+func showShadow(c *call, b *adminapi.SaleShown) error {
+	c.printf("\nsold by the shop in shadow, which no stock above counts: as the gate would have sold it, and past it\n\n")
+	t := c.table("SKU", "REGION", "SOLD", "PAST THE GATE")
+	for _, cell := range b.Shadow {
+		t.row(cell.SKU, cell.Region, decimal(cell.Sold), decimal(cell.Past))
+	}
 	return t.print()
 }
 
@@ -242,6 +267,15 @@ func changeStatus(word string) func(*call) error {
 		c.printf("%s is %s\n", s.ID, s.Status)
 		return nil
 	}
+}
+
+func forgetShadow(c *call) error {
+	var f adminapi.ShadowForgotten
+	if err := c.ask(http.MethodPost, "sales/"+segment(c.args[0])+"/forget_shadow", nil, &f); err != nil {
+		return err
+	}
+	c.printf("what was sold of %s in shadow is forgotten\n", f.ID)
+	return nil
 }
 
 func alignSale(c *call) error {

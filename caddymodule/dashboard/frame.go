@@ -83,6 +83,7 @@ type journalFrame struct {
 type attemptFrame struct {
 	PerSecond [classes]float64   `json:"per_second"`
 	Total     map[string]float64 `json:"total"` // since this edge has started, by reason or outcome
+	Shadow    []shadowed         `json:"shadow,omitempty"`
 	Memory    *float64           `json:"memory"`
 	P50       *float64           `json:"p50"` // ms
 	P99       *float64           `json:"p99"`
@@ -300,6 +301,7 @@ func attemptsOf(now, past *counts, id string) attemptFrame {
 			}
 		}
 	}
+	f.Shadow = now.shadowOf(id)
 	f.Memory, f.P50, f.P99 = known(now.memoryShare(past)), known(now.quantile(past, 0.5)), known(now.quantile(past, 0.99))
 	return f
 }

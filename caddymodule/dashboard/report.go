@@ -130,10 +130,20 @@ func collectReport(ctx context.Context, a *app.App, d *edgeruntime.Runtime, id s
 	}
 	r.Status, r.StartsAt, r.EndsAt, r.Balanced, r.Unbacked, r.Made = string(stock.Status), stock.StartsAt, stock.EndsAt, stock.Balanced, stock.Unbacked, time.Now()
 	r.Ledger, r.LedgerAgrees = ledgerSays(ctx, a, id, head)
+	shadow, err := d.Store.Shadow(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if shadow != nil {
+		r.ShadowSold, r.ShadowPast = shadow.Sold, shadow.Past
+	}
 	counts := newCounter()
 	counts.read(time.Now())
 	now, _ := counts.last()
 	r.Attempts, r.Memory, r.P50, r.P99 = attemptsOf(now, nil, id).Total, now.memoryShare(nil), now.quantile(nil, 0.5), now.quantile(nil, 0.99)
+	for _, s := range now.shadowOf(id) {
+		r.Shadow = append(r.Shadow, report.Shadowed{Outcome: s.Outcome, Reason: s.Reason, Attempts: int64(s.Count)})
+	}
 	return r, nil
 }
 

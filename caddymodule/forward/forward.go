@@ -149,9 +149,10 @@ func (f *Forwarding) request(r *http.Request, ctx context.Context) *http.Request
 
 // forget drops the status of an earlier answer when a request is sent: it is not the answer
 // to this one. forward_auth is a reverse proxy too.
-func (f *Forwarding) forget() { forget(f.Repl) }
+func (f *Forwarding) forget() { Forget(f.Repl) }
 
-func forget(repl *caddy.Replacer) { repl.Delete(proxyStatusKey) }
+// Forget drops the status of an earlier answer.
+func Forget(repl *caddy.Replacer) { repl.Delete(proxyStatusKey) }
 
 // judge applies the rules. If more than one request was sent, a refusal of the last one
 // says nothing about the others: the shop may refuse a retry because the first request has
@@ -218,8 +219,11 @@ func (f *Forwarding) lost(a *answer, err error, cause string) (outcome.Decision,
 
 // proxyStatus returns the status that the shop gave to reverse_proxy, even if other
 // handlers changed it.
-func (f *Forwarding) proxyStatus() (int, bool) {
-	v, ok := f.Repl.Get(proxyStatusKey)
+func (f *Forwarding) proxyStatus() (int, bool) { return ProxyStatus(f.Repl) }
+
+// ProxyStatus returns the status that the shop gave to reverse_proxy.
+func ProxyStatus(repl *caddy.Replacer) (int, bool) {
+	v, ok := repl.Get(proxyStatusKey)
 	if !ok {
 		return 0, false
 	}
@@ -270,6 +274,11 @@ func (f *Forwarding) end(v outcome.Decision, cause string) {
 		became = string(state)
 	}
 	meter.CountAttempt(sale, became, "")
+	if would := f.Hold.Shadow; would != nil && became == string(record.Confirmed) {
+		meter.CountShadow(sale, meter.SoldPast, would.Reason)
+	} else if would != nil {
+		meter.CountShadow(sale, meter.WouldRefuse, would.Reason)
+	}
 	switch {
 	case errors.Is(err, reservation.ErrNotFound) && v == outcome.Confirm:
 		f.Log.Error("the shop took an order whose reservation redis does not know: it has lost data; check the order by hand",

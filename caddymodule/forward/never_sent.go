@@ -56,7 +56,7 @@ func (w *sendTrace) watch(t *httptrace.ClientTrace, repl *caddy.Replacer) {
 
 func (w *sendTrace) begins(string) {
 	w.seen.Store(true)
-	forget(w.repl)
+	Forget(w.repl)
 }
 
 // writes is called for each header before any of it can be sent. In HTTP/2, the request has

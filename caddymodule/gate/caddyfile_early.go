@@ -55,6 +55,9 @@ func (g *Gate) checkStatic() error {
 	if _, err := refuse.New(g.Refusals); err != nil {
 		return err
 	}
+	if err := g.shadowConflict(); err != nil {
+		return err
+	}
 	if g.MaxInFlight < 0 {
 		return fmt.Errorf("max_in_flight must be positive")
 	}

@@ -28,7 +28,7 @@ import (
 //		region   <value...>
 //		line     <sku> [<quantity>]
 //		lines    <array> <sku-field> [<quantity-field>]
-//		rate     <value...> <events> <window> [burst <number>] [keys <number>] [ipv6 <bits>] [shared]
+//		rate     <value...> <events> <window> [burst <number>] [keys <number>] [ipv6 <bits>] [shared] [shadow]
 //		challenge pow {
 //			above  <attempts> <window>
 //			bits   <least> <most>
@@ -68,6 +68,7 @@ import (
 //		body            checked|ignored
 //		also_query      <parameter...>
 //		exits_as        <path...>
+//		shadow
 //		fast_refusals [force]
 //		refuse [<reason...>|*] problem|error
 //		refuse <reason...>|*   <status> [<body>]
@@ -103,6 +104,7 @@ func (g *Gate) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"hold_for":        {Usage: "hold_for <duration>", Read: directive.Duration(&g.HoldFor)},
 		"forward_timeout": {Usage: "forward_timeout <duration>", Read: directive.Duration(&g.ForwardTimeout)},
 		"max_in_flight":   {Usage: "max_in_flight <number>", Read: directive.Count(&g.MaxInFlight)},
+		"shadow":          {Usage: "shadow", Read: directive.Flag(&g.Shadow)},
 		"exits_as":        {Usage: "exits_as <path...>", Read: directive.Texts(&g.ExitsAs)},
 	})
 	err := directive.ReadBlock(d, options)

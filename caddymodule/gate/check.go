@@ -89,6 +89,7 @@ func (g *Gate) checkConflict() error {
 		{g.HoldFor != 0, "hold_for"},
 		{g.ForwardTimeout != 0, "forward_timeout"},
 		{g.MaxInFlight != 0, "max_in_flight"},
+		{g.Shadow, "shadow"},
 	} {
 		if one.there {
 			return errors.New("check reserves nothing, so it takes no " + one.name + ": put that into the gate of the order route")

@@ -32,6 +32,11 @@ type purchase struct {
 	// scope says whether the request is an attempt at all. If it is not, nothing of the
 	// following is known.
 	scope scope.Verdict
+	// shadow: it is a dry run of a request in shadow, for which rates count. Since when it is
+	// here, and what its values are that only Caddy's replacer knows.
+	shadow bool
+	began  time.Time
+	texts  map[string]string
 
 	body    []byte
 	attempt *sale.Attempt
@@ -58,6 +63,9 @@ type purchase struct {
 // named says whether the attempt has an idempotency key or a ref, and so may repeat an
 // earlier one.
 func (p *purchase) named() bool { return p.attempt.Key != "" || p.attempt.Ref != "" }
+
+// rates says whether the attempt counts for the gate's rates.
+func (p *purchase) rates() bool { return !p.dryRun || p.shadow }
 
 // saleID returns the id of the attempt's sale, empty if none was found.
 func (p *purchase) saleID() string {
@@ -118,7 +126,11 @@ func (g *Gate) read(r *http.Request, p *purchase) (*sale.Refusal, error) {
 		return no, err
 	}
 	p.body = body
-	p.room, no = g.reader.Read(r, body, g.env(r, p.repl, p.dryRun))
+	env := g.env(r, p.repl, p.dryRun)
+	if p.shadow {
+		env.Replace = func(text string) string { return p.texts[text] }
+	}
+	p.room, no = g.reader.Read(r, body, env)
 	p.attempt = &p.room
 	if no == nil || no.Reason == sale.NoBuyer {
 		g.notice(p)
@@ -158,7 +170,7 @@ func (g *Gate) local(r *http.Request, p *purchase) *sale.Refusal {
 	if no := g.lists.Denied(r, p.attempt, g.log); no != nil {
 		return no
 	}
-	if p.dryRun || g.rates.IsEmpty() {
+	if !p.rates() || g.rates.IsEmpty() {
 		return nil
 	}
 	return g.rates.TakeLocal(p.out, p.attempt, time.Now())
@@ -170,7 +182,11 @@ func (g *Gate) filter(r *http.Request, p *purchase) *sale.Refusal {
 	if no := g.rated(r, p); no != nil || p.unlisted {
 		return no
 	}
-	if no := g.judge(r, p, time.Now()); no != nil {
+	now := time.Now()
+	if p.shadow {
+		now = p.began
+	}
+	if no := g.judge(r, p, now); no != nil {
 		return no
 	}
 	return g.remembered(p)
@@ -207,7 +223,7 @@ func (g *Gate) rated(r *http.Request, p *purchase) *sale.Refusal {
 	}
 	if p.runtime != nil {
 		no = nil
-		if !p.dryRun {
+		if p.rates() {
 			no = g.rates.TakeShared(r, p.out, p.runtime, p.attempt, g.log)
 		}
 	}

@@ -112,6 +112,10 @@ type Gate struct {
 	// them behind the gate; each as in a path matcher. Other requests that leave so are
 	// refused. Default: the paths of the gate's matcher.
 	ExitsAs []string `json:"exits_as,omitempty"`
+	// Shadow: the gate forwards every request as it is, refuses none and holds nothing. When the
+	// shop has answered, a dry run decides what the gate would have done, and metrics and reports
+	// say it. Default: false.
+	Shadow bool `json:"shadow,omitempty"`
 
 	app         *app.App
 	log         *zap.Logger
@@ -140,6 +144,7 @@ type Gate struct {
 	bearer              *jwt.Verifier
 	bearerKey           string
 	noBuyer, noQuantity silence // values that no attempt has
+	shadow              shadowed
 }
 
 // CaddyModule returns the Caddy module information.
@@ -182,6 +187,9 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 	if err := g.provisionLimits(keys); err != nil {
 		return err
 	}
+	if err := g.provisionShadow(); err != nil {
+		return err
+	}
 	if err := g.provisionServer(ctx); err != nil {
 		return err
 	}
@@ -205,6 +213,9 @@ func (g *Gate) Cleanup() error {
 // an earlier attempt that it repeats, finds its sale, reserves, signs and forwards; the
 // shop's answer settles the reservation.
 func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	if g.Shadow {
+		return g.serveShadow(w, r, next)
+	}
 	clean := r.Trailer == nil && !attempt.AnyStrippable(r.Header)
 	if !clean {
 		guard.StripReserved(r)

@@ -83,13 +83,16 @@ func (g *Gate) provisionLimits(keys []attempt.RateKey) error {
 func (g *Gate) provisionServer(ctx caddy.Context) error {
 	g.server, _ = ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
 	g.routes.Of(g.server)
-	g.guarded = guard.Gate{Name: g.Name, Check: g.Check, AlsoQuery: g.AlsoQuery, Refuser: g.refuser}
+	g.guarded = guard.Gate{Name: g.Name, Check: g.Check, Shadow: g.Shadow, AlsoQuery: g.AlsoQuery, Refuser: g.refuser}
 	exits, err := guard.ExitPaths(g.ExitsAs)
 	if err != nil {
 		return err
 	}
 	if len(g.ExitsAs) > 0 {
 		g.guarded.ExitsAs = exits
+	}
+	if g.Shadow {
+		return nil
 	}
 	guard.WatchExits(ctx, g.server)
 	if g.server != nil && !g.Check {

@@ -36,7 +36,7 @@ func (s *silence) note(lacks bool) bool {
 
 // notice says once that the buyer, or a quantity that the gate names, is never there.
 func (g *Gate) notice(p *purchase) {
-	if p.dryRun {
+	if p.dryRun && !p.shadow {
 		return
 	}
 	if len(g.Buyer) > 0 && g.noBuyer.note(p.attempt.Buyer == "") {

@@ -15,7 +15,7 @@ import (
 )
 
 // exits has the gates of a server with the upstreams behind them, for the second check. It
-// leaves out gates that only check, and stockgate_check: no request has to meet one.
+// leaves out gates that only check, stockgate_check, and gates in shadow: no request has to meet one.
 type exits struct {
 	server *caddyhttp.Server
 	once   sync.Once
@@ -52,7 +52,7 @@ func (e *exits) ready() *exits {
 			e.gates = append(e.gates, w.gates...)
 		}
 		e.gates = slices.DeleteFunc(e.gates, func(g *exitGate) bool {
-			return g.gate.Check || g.as == nil && !g.pathed || len(g.dials) == 0 && !g.anywhere
+			return g.gate.Check || g.gate.Shadow || g.as == nil && !g.pathed || len(g.dials) == 0 && !g.anywhere
 		})
 	})
 	return e

@@ -12,6 +12,8 @@ type Gate struct {
 	Name string
 	// Check: the gate only checks, so that its route needs no protection.
 	Check bool
+	// Shadow: the gate refuses nothing, so that its route needs no protection yet.
+	Shadow bool
 	// AlsoQuery are query parameters that the shop takes for the path of a route.
 	AlsoQuery []string
 	// ExitsAs are the paths under which the gate's orders leave; nil: those of its matcher.

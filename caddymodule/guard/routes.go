@@ -109,6 +109,9 @@ func (s *Routes) compile(routes caddyhttp.RouteList, methods, invoked []string) 
 func (s *Routes) act(step *gateStep, h caddyhttp.MiddlewareHandler, methods, invoked []string) {
 	switch h := h.(type) {
 	case Handler:
+		if h.Guarded().Shadow {
+			return
+		}
 		s.methods = append(s.methods, methods)
 		for _, name := range h.Guarded().AlsoQuery {
 			s.queries = append(s.queries, queryRoute{strings.ToLower(name), h.Guarded()})

@@ -39,6 +39,7 @@ const (
 // PUT | `/stockgate/sales/{id}` | applies a file (YAML or JSON); `?dry_run=1`, `?force=1`, `?new=1` for a sale that Redis has lost
 // POST | `/stockgate/sales/{id}/open`, `pause`, `close` | the new status
 // DELETE | `/stockgate/sales/{id}` | deletes a closed sale without open holds; `?force=1` although the ledger lacks some of its journal
+// POST | `/stockgate/sales/{id}/forget_shadow` | drops what dry runs have noted of it: `{"id","forgotten"}`
 // POST | `/stockgate/sales/{id}/align` | ends the lead of its clock over Redis's: `{"id","lead_ms","moved"}`
 // POST | `/stockgate/sales/{id}/unfence` | sells a fenced sale again, without what Redis has lost: `{"id","was_fenced"}`. false: nothing was fenced or changed
 // POST | `/stockgate/sales/{id}/items/{sku}/stock` | adds `{"id","delta","region"}`; the same id again changes nothing
@@ -90,6 +91,7 @@ func (AdminAPI) Routes() []caddy.AdminRoute {
 		{"POST /stockgate/sales/{id}/close", func(o *operator, r *http.Request) (any, error) { return o.setStatus(r, sale.Closed) }},
 		{"DELETE /stockgate/sales/{id}", (*operator).deleteSale},
 		{"POST /stockgate/sales/{id}/align", (*operator).alignSale},
+		{"POST /stockgate/sales/{id}/forget_shadow", (*operator).forgetShadow},
 		{"POST /stockgate/sales/{id}/unfence", (*operator).unfenceSale},
 		{"POST /stockgate/sales/{id}/items/{sku}/stock", (*operator).addStock},
 		{"POST /stockgate/sales/{id}/rebuild", (*operator).rebuildSale},

@@ -55,7 +55,8 @@ func (d *doctor) gate(g *gate.Gate, plan *fast.Plan) {
 			d.Add(adminapi.LevelOK, "others", "%s lets items pass that no sale lists", name)
 		}
 	}
-	if !g.Check {
+	d.shadow(g, name)
+	if !g.Check && !g.Shadow {
 		d.Add(adminapi.LevelOK, "probe", "%s %s", name, whatOfDoubt(g))
 	}
 	if !d.app.CountsRatesApart() && slices.ContainsFunc(g.Rates, ratelimit.Rate.Grows) {

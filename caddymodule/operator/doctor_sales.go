@@ -71,6 +71,11 @@ func (d *doctor) limits(l *edge.Listing) {
 	if l.Status != sale.Open {
 		return
 	}
+	for _, limit := range l.Sale.Limits {
+		if limit.Shadow {
+			d.Add(adminapi.LevelWarning, "shadow", "%s has the limit %s in shadow: it refuses nothing until the sale is applied without `shadow: true`", l.Sale.ID, limit.String())
+		}
+	}
 	for _, g := range gate.Of(d.app).List() {
 		var chosen []string
 		for _, limit := range l.Sale.Limits {

@@ -59,8 +59,12 @@ func (o *operator) showSale(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, o.noSale(id, err)
 	}
+	shadow, err := o.runtime.Store.ShadowCells(o.ctx, id, stock.Items)
+	if err != nil {
+		return nil, err
+	}
 	state := o.runtime.AtRisk(id)
-	return adminapi.SaleShown{SaleStock: *stock, UnitsAtRisk: state.Units, AtRiskMs: state.Age.Milliseconds()}, nil
+	return adminapi.SaleShown{SaleStock: *stock, UnitsAtRisk: state.Units, AtRiskMs: state.Age.Milliseconds(), Shadow: shadow}, nil
 }
 
 func (o *operator) tallySale(r *http.Request) (any, error) {

@@ -53,15 +53,20 @@ func (r *Rate) readOptions(d *caddyfile.Dispenser, of, usage string, args []stri
 	if of == "rate" {
 		numbers["ipv6"] = bounded{&r.IPv6Prefix, 128}
 	}
+	flags := map[string]*bool{}
+	if of == "rate" {
+		flags = map[string]*bool{"shared": &r.Shared, "shadow": &r.Shadow}
+	}
 	for len(args) > 0 {
 		name := args[0]
 		number, ok := numbers[name]
+		flag := flags[name]
 		switch {
-		case of == "rate" && name == "shared" && !r.Shared:
-			r.Shared = true
+		case flag != nil && !*flag:
+			*flag = true
 			args = args[1:]
 			continue
-		case of == "rate" && name == "shared" || ok && *number.into != 0:
+		case flag != nil || ok && *number.into != 0:
 			return d.Errf("%s: %s is given twice", of, name)
 		case !ok:
 			return d.Errf("%s: there is no option %q: write `%s`", of, name, usage)

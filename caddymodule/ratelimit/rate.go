@@ -49,6 +49,9 @@ type Rate struct {
 	// Shared counts exactly, on all edges together, in Redis. Without it every edge
 	// counts for itself, and no attempt costs a call.
 	Shared bool `json:"shared,omitempty"`
+	// Shadow: the rate counts and refuses nothing; metrics say what it would have refused.
+	// Default: false.
+	Shadow bool `json:"shadow,omitempty"`
 }
 
 const (
@@ -56,6 +59,7 @@ const (
 	maxRateEvents = 1_000_000
 	maxRateWindow = 24 * time.Hour
 	maxRateKeys   = 10_000_000
+	maxAsking     = 256 // attempts that are counted for shared rates in shadow, at a time
 )
 
 // check sets the defaults and validates the rate.
@@ -103,6 +107,7 @@ func (r Rate) Grows() bool {
 type gateRate struct {
 	table  *filters.RateTable
 	shared *rates.Rate
+	shadow bool
 	Header refuse.Rate
 }
 
@@ -110,6 +115,10 @@ type gateRate struct {
 type Set struct {
 	rates  []gateRate
 	shared int // how many of them are
+	// shadows are the shared rates in shadow, which are not counted before an attempt goes on;
+	// asking bounds the attempts for which that is under way.
+	shadows []int
+	asking  *filters.Slots
 	// repeats is how often one sold order is forwarded again; no table: no ref is read.
 	repeats gateRate
 	pooled  []string // keys of the entries of rateTables to release
@@ -119,7 +128,7 @@ type Set struct {
 func (rs *Set) IsEmpty() bool { return len(rs.rates) == 0 }
 
 // HasShared says whether some rates are shared.
-func (rs *Set) HasShared() bool { return rs.shared > 0 }
+func (rs *Set) HasShared() bool { return rs.shared > 0 || len(rs.shadows) > 0 }
 
 // rateTables are shared by the configurations that exist at the same time, and so survive a
 // reload.
@@ -160,14 +169,18 @@ func (rs *Set) Open(gate string, list []Rate, keys []attempt.RateKey) error {
 			return fmt.Errorf("rate, number %d: there is one just like it before", i+1)
 		}
 		seen[print] = true
-		rate := gateRate{Header: refuse.NewRate(gate, strconv.Itoa(i+1), r.Events, time.Duration(r.Window))}
+		rate := gateRate{shadow: r.Shadow, Header: refuse.NewRate(gate, strconv.Itoa(i+1), r.Events, time.Duration(r.Window))}
 		window := time.Duration(r.Window)
 		if r.Shared {
 			rate.shared = rates.NewRate(id, r.Events, window, r.Burst)
 			if r.Keys != 0 {
 				rate.shared = rate.shared.WithKeys(r.Keys)
 			}
-			rs.shared++
+			if r.Shadow {
+				rs.shadows, rs.asking = append(rs.shadows, i), filters.NewSlots(maxAsking)
+			} else {
+				rs.shared++
+			}
 		} else {
 			room := r.Keys
 			if !slices.ContainsFunc(keys[i].Key, func(v attempt.Value) bool { return v.Kind() != attempt.Constant }) {
@@ -222,7 +235,11 @@ func (rs *Set) TakeLocal(h http.Header, a *sale.Attempt, now time.Time) *sale.Re
 func (rs *Set) CountLocal(a *sale.Attempt, now time.Time) (over *gateRate, wait time.Duration) {
 	for i := range rs.rates {
 		if rate := &rs.rates[i]; rate.table != nil {
-			if wait := rate.table.Take(now, a.RateKeys[i]); wait > 0 {
+			switch wait := rate.table.Take(now, a.RateKeys[i]); {
+			case wait == 0:
+			case rate.shadow:
+				wouldRefuse()
+			default:
 				return rate, wait
 			}
 		}
@@ -235,7 +252,7 @@ func (rs *Set) CountLocal(a *sale.Attempt, now time.Time) (over *gateRate, wait 
 func (rs *Set) ForeseeLocal(a *sale.Attempt, now time.Time) (over *gateRate, wait time.Duration) {
 	for i := range rs.rates {
 		rate := &rs.rates[i]
-		if rate.table == nil {
+		if rate.table == nil || rate.shadow {
 			continue
 		}
 		if wait = rate.table.Peek(now, a.RateKeys[i]); wait == 0 {
@@ -253,13 +270,14 @@ func (rs *Set) ForeseeLocal(a *sale.Attempt, now time.Time) (over *gateRate, wai
 // TakeShared counts an attempt for all shared rates, or for none. The call goes on when the
 // client leaves: a client that disconnects must not cost a Redis connection each time.
 func (rs *Set) TakeShared(r *http.Request, h http.Header, d *edgeruntime.Runtime, a *sale.Attempt, log *zap.Logger) *sale.Refusal {
+	rs.takeShadows(d, a)
 	if rs.shared == 0 {
 		return nil
 	}
 	tries := make([]rates.Try, 0, rs.shared)
 	shared := make([]*gateRate, 0, rs.shared)
 	for i := range rs.rates {
-		if rate := &rs.rates[i]; rate.shared != nil {
+		if rate := &rs.rates[i]; rate.shared != nil && !rate.shadow {
 			tries = append(tries, rates.Try{Rate: rate.shared, Key: a.RateKeys[i]})
 			shared = append(shared, rate)
 		}

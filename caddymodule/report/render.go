@@ -49,6 +49,7 @@ type view struct {
 	Charts                          []Chart
 	Doubts                          []Doubt
 	Stocks, Ends, Times, Refusals   []Row
+	InShadow                        []Row
 	Top                             []Row
 	Movements, Buyers, Reservations string
 }
@@ -79,7 +80,7 @@ func (r *Report) view() *view {
 		v.Ends = append(v.Ends, Row{end.name, count(r.ended[end.kind])})
 	}
 	v.Ends = append(v.Ends, Row{"still open", count(int64(len(r.open)))})
-	v.Times = r.times()
+	v.Times, v.InShadow = r.times(), r.inShadow()
 	for _, name := range slices.SortedFunc(maps.Keys(r.Attempts), func(a, b string) int {
 		if r.Attempts[a] != r.Attempts[b] {
 			return int(math.Copysign(1, r.Attempts[b]-r.Attempts[a]))
@@ -90,6 +91,25 @@ func (r *Report) view() *view {
 	}
 	v.Top = r.top()
 	return v
+}
+
+// inShadow says what would have been refused, and what the shop sold all the same.
+func (r *Report) inShadow() (rows []Row) {
+	for _, s := range r.Shadow {
+		name := "would have passed: " + s.Outcome
+		switch s.Outcome {
+		case "would_refuse":
+			name = "would have been refused: " + s.Reason
+		case "sold_past":
+			name = "would have been refused, and the shop sold it: " + s.Reason
+		}
+		rows = append(rows, Row{name, count(s.Attempts)})
+	}
+	if r.ShadowSold > 0 || r.ShadowPast > 0 {
+		rows = append(rows, Row{"units that the shop sold and the gate would have sold", count(r.ShadowSold)},
+			Row{"units that the shop sold past the gate", count(r.ShadowPast)})
+	}
+	return rows
 }
 
 func (r *Report) times() []Row {

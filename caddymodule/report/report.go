@@ -29,6 +29,10 @@ type Report struct {
 	LedgerAgrees *bool
 	// Attempts are those that this edge has counted since it started, by reason or outcome.
 	Attempts map[string]float64
+	// Shadow are the attempts in shadow that it has counted; ShadowSold and ShadowPast are units that the shop sold then, as the gate would have sold them
+	// and past it.
+	Shadow                 []Shadowed
+	ShadowSold, ShadowPast int64
 	// Memory is the share of "nothing left" that it answered from memory; P50 and P99 are of
 	// its reserves, in ms. NaN: it has none.
 	Memory, P50, P99 float64
@@ -44,6 +48,13 @@ type Report struct {
 	buyers    map[string]bool
 	soldBy    map[string]int64
 	ended     map[string]int64 // reservations by how they ended
+}
+
+// Shadowed are the attempts in shadow with one outcome, and reason of what would have been a
+// refusal.
+type Shadowed struct {
+	Outcome, Reason string
+	Attempts        int64
 }
 
 // hold is a reservation that is not settled yet.

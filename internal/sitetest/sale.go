@@ -7,6 +7,7 @@ import (
 
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -44,6 +45,7 @@ type SaleStock struct {
 	Unbacked   int64
 	AtRisk     int64 `json:"units_at_risk"`
 	AtRiskMs   int64 `json:"at_risk_ms"`
+	Shadow     []reservation.ShadowCell
 }
 
 // Cell is sku, region: stock available held in_doubt confirmed.

@@ -39,8 +39,16 @@ type meters struct {
 	ledger      ledgerMetrics
 	outbox      outboxMetrics
 
-	// resolved finds an attempt's counter without an allocation; the map is replaced, never
-	// changed.
+	shadow        *prometheus.CounterVec
+	shadowSkipped *prometheus.CounterVec
+
+	attemptCounters, shadowCounters resolvedCounters
+}
+
+// resolvedCounters finds a counter of attempts without an allocation. The map is replaced, never
+// changed.
+type resolvedCounters struct {
+	vec      *prometheus.CounterVec
 	resolved atomic.Pointer[map[attemptLabels]prometheus.Counter]
 	adding   sync.Mutex
 }
@@ -126,7 +134,9 @@ func newMeters() *meters {
 	for _, during := range duringWords {
 		m.redisErrors.WithLabelValues(during) // a series that exists from the start can be monitored
 	}
-	m.resolved.Store(new(map[attemptLabels]prometheus.Counter))
+	m.shadow, m.shadowSkipped = newShadowMetrics()
+	m.attemptCounters.open(m.attempts)
+	m.shadowCounters.open(m.shadow)
 	return m
 }
 
@@ -134,7 +144,7 @@ func newMeters() *meters {
 // It may be called for any number of registries, and again for the same one.
 func Register(registry *prometheus.Registry, more ...prometheus.Collector) error {
 	m := All()
-	all := []prometheus.Collector{m.attempts, m.reserve, m.redisErrors, m.probes, m.unbacked, m.dropped, m.fenced, m.fenceLost, m.nothingLeft, m.Fast, m.Around, m.CutReaders, m.Unclear, m.API}
+	all := []prometheus.Collector{m.attempts, m.reserve, m.redisErrors, m.probes, m.unbacked, m.dropped, m.fenced, m.fenceLost, m.nothingLeft, m.Fast, m.Around, m.CutReaders, m.Unclear, m.API, m.shadow, m.shadowSkipped}
 	all = append(append(all, more...), m.ledger.collectors()...)
 	for _, c := range append(all, m.outbox.collectors()...) {
 		err := registry.Register(c)
@@ -159,29 +169,37 @@ func CountAttempt(saleID, outcome string, reason sale.Reason) {
 
 // Attempt returns the counter that CountAttempt increments.
 func (m *meters) Attempt(saleID, outcome string, reason sale.Reason) prometheus.Counter {
-	labels := attemptLabels{saleID, outcome, reason}
-	if c, ok := (*m.resolved.Load())[labels]; ok {
-		return c
-	}
-	return m.resolve(labels)
+	return m.attemptCounters.find(attemptLabels{saleID, outcome, reason})
 }
 
 // CountProbe counts one request about a hold in doubt, by the probe answer or as not_asked.
 // saleID must be in the catalogue.
 func CountProbe(saleID, verdict string) { All().probes.WithLabelValues(saleID, verdict).Inc() }
 
+func (c *resolvedCounters) open(vec *prometheus.CounterVec) {
+	c.vec = vec
+	c.resolved.Store(new(map[attemptLabels]prometheus.Counter))
+}
+
+func (c *resolvedCounters) find(labels attemptLabels) prometheus.Counter {
+	if counter, ok := (*c.resolved.Load())[labels]; ok {
+		return counter
+	}
+	return c.resolve(labels)
+}
+
 // resolve finds a counter for the first time.
-func (m *meters) resolve(labels attemptLabels) prometheus.Counter {
-	m.adding.Lock()
-	defer m.adding.Unlock()
-	next := maps.Clone(*m.resolved.Load())
+func (c *resolvedCounters) resolve(labels attemptLabels) prometheus.Counter {
+	c.adding.Lock()
+	defer c.adding.Unlock()
+	next := maps.Clone(*c.resolved.Load())
 	if next == nil {
 		next = make(map[attemptLabels]prometheus.Counter)
 	}
-	c := m.attempts.WithLabelValues(labels.sale, labels.outcome, string(labels.reason))
-	next[labels] = c
-	m.resolved.Store(&next)
-	return c
+	counter := c.vec.WithLabelValues(labels.sale, labels.outcome, string(labels.reason))
+	next[labels] = counter
+	c.resolved.Store(&next)
+	return counter
 }
 
 // duringWords are the purposes of a call to Redis.

@@ -217,8 +217,12 @@ const questions = (s) => {
 const log = (s) => refill(by('log'), s.log.length ? table(texts.log, [{ label: texts.when }, { label: texts.who }, { label: texts.what }, { label: texts.result }],
   s.log.map((a) => [moment(a.at), a.who, texts.kinds[a.kind] ?? a.kind, texts.logUnits(a)])) : make('p', { class: 'quiet' }, texts.noLog))
 
-const refusals = () => refill(by('refusals'), table(texts.refusals, [{ label: texts.reason }, { label: texts.count, number: true }],
-  Object.entries(frame.attempts.total).filter(([, n]) => n > 0).sort((a, b) => b[1] - a[1]).map(([name, n]) => [name, count(n)])))
+const refusals = () => refill(by('refusals'), [table(texts.refusals, [{ label: texts.reason }, { label: texts.count, number: true }],
+  Object.entries(frame.attempts.total).filter(([, n]) => n > 0).sort((a, b) => b[1] - a[1]).map(([name, n]) => [name, count(n)])), ...shadowed(frame.attempts.shadow ?? [])])
+
+// what a gate in shadow would have done; nothing without one
+const shadowed = (all) => all.length ? [make('h3', {}, texts.shadow), make('p', { class: 'quiet' }, texts.shadowLead), table(texts.shadow, [{ label: texts.shadowOutcome }, { label: texts.reason }, { label: texts.count, number: true }],
+  all.map((s) => [texts.shadowOutcomes[s.outcome] ?? s.outcome, s.reason ?? '', count(s.count)]))] : []
 
 // What the stream does not tell is asked while it is looked at.
 setInterval(() => { if (!document.hidden && sale) find(sale) }, 2000)

@@ -1,0 +1,222 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/attempt"
+	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
+	"github.com/stockgate/stockgate/caddymodule/forward"
+	"github.com/stockgate/stockgate/caddymodule/internal/meter"
+	"github.com/stockgate/stockgate/caddymodule/shadow"
+	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/filters"
+	"github.com/stockgate/stockgate/outcome"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// watchedPerSlot is how many requests of a gate in shadow are watched at a time for each of its
+// in-flight slots, from their arrival to the end of their dry run. Others are forwarded all the
+// same, and not judged.
+const watchedPerSlot = 4
+
+// shadowed is what a gate in shadow has compiled.
+type shadowed struct {
+	watching *filters.Slots
+	texts    []string // the values that only Caddy's replacer knows
+	keep     shadow.Keep
+	maxBody  int64
+}
+
+// shadowConflict reports options that mean nothing without a refusal or a hold.
+func (g *Gate) shadowConflict() error {
+	switch {
+	case !g.Shadow:
+	case g.Options.Any():
+		return errors.New("shadow: the values of graphql and json_body are known only when the gate has read the body, and a gate in shadow reads it after the shop: a gate with them cannot be in shadow yet")
+	case g.FastRefusals != nil:
+		return errors.New("shadow: fast_refusals would refuse at the connection, and a gate in shadow refuses nothing: take fast_refusals out until the gate is live")
+	case g.Challenge != nil:
+		return errors.New("shadow: clients are not asked for a solution, so every attempt would count as refused by the challenge: take challenge out until the gate is live")
+	case g.Outcome == "backend":
+		return errors.New("shadow: with outcome backend the shop decides after its answer, about a hold that a gate in shadow does not have: use outcome response until the gate is live")
+	}
+	return nil
+}
+
+// provisionShadow prepares what a gate in shadow keeps of requests.
+func (g *Gate) provisionShadow() error {
+	if err := g.shadowConflict(); err != nil || !g.Shadow {
+		return err
+	}
+	s := &g.shadow
+	s.watching, s.maxBody, s.keep.Header = filters.NewSlots(watchedPerSlot*g.MaxInFlight), g.reader.MaxBody(), len(g.Answers) > 0
+	if g.rules.ReadsBody {
+		s.keep.Body = forward.HoldBack
+	}
+	for _, expr := range g.values() {
+		if v, err := attempt.Compile(expr); err == nil && v.Kind() == attempt.Text {
+			s.texts = append(s.texts, v.Asked())
+		}
+	}
+	return nil
+}
+
+// serveShadow forwards a request as it is. What the gate would have done is decided when the
+// shop has answered: nothing of it delays the request.
+func (g *Gate) serveShadow(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	if r.Method == http.MethodOptions {
+		return next.ServeHTTP(w, r)
+	}
+	d := g.app.Runtime()
+	switch {
+	case !g.shadow.watching.Take():
+		meter.SkipShadow(meter.SkippedBusy)
+		return next.ServeHTTP(w, r)
+	case d == nil || !d.Begin():
+		g.shadow.watching.Give()
+		meter.SkipShadow(meter.SkippedRedis)
+		return next.ServeHTTP(w, r)
+	}
+	s := &sighting{gate: g, runtime: d, repl: r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer), decision: outcome.InDoubt}
+	s.purchase = purchase{dryRun: true, shadow: true, began: time.Now(), out: make(http.Header), texts: make(map[string]string, len(g.shadow.texts))}
+	for _, text := range g.shadow.texts {
+		s.purchase.texts[text] = s.repl.ReplaceAll(text, "")
+	}
+	s.watch = shadow.Begin(w, r, g.shadow.maxBody, g.shadow.keep)
+	forward.Forget(s.repl)
+	defer func() { // also when a handler panics
+		s.status, _ = forward.ProxyStatus(s.repl)
+		go s.judge()
+	}()
+	err := next.ServeHTTP(s.watch.Writer(), r)
+	if err == nil {
+		s.written = s.watch.Writer().Status()
+	}
+	return err
+}
+
+// sighting is one request in shadow.
+type sighting struct {
+	gate     *Gate
+	runtime  *edgeruntime.Runtime
+	repl     *caddy.Replacer
+	watch    *shadow.Watch
+	status   int // the shop's own; 0: no proxy has got one
+	written  int // by the handlers behind the gate; 0: nothing, or they failed
+	decision outcome.Decision
+	purchase purchase
+}
+
+// judge makes the dry run, and counts what came of it.
+func (s *sighting) judge() {
+	defer s.runtime.End()
+	defer s.gate.shadow.watching.Give()
+	defer func() {
+		if fault := recover(); fault != nil { // a dry run must not end the process
+			meter.SkipShadow(meter.SkippedFailed)
+			s.gate.log.Error("a dry run in shadow has failed: report this", zap.Any("fault", fault))
+		}
+	}()
+	if status := s.shopStatus(); status >= http.StatusOK {
+		s.decision = s.gate.rules.Decide(s.watch.Writer().Reply(status))
+	}
+	if s.decision == outcome.Undecided {
+		s.decision = s.gate.rules.Otherwise
+	}
+	r, complete := s.watch.Request()
+	if !complete {
+		meter.SkipShadow(meter.SkippedBody)
+		return
+	}
+	p := &s.purchase
+	no, err := s.gate.consider(r, p)
+	if err != nil {
+		meter.SkipShadow(meter.SkippedBody)
+		return
+	}
+	passed := no == nil && (p.unlisted || p.bound != nil)
+	if no == nil && !passed {
+		no = s.gate.fits(p)
+	}
+	if !passed && (no == nil || no.Reason != sale.Unavailable) {
+		no, err = s.dryRun(r, no)
+	}
+	_, repeated := errors.AsType[*reservation.Bound](err)
+	switch {
+	case repeated || p.bound != nil:
+		meter.CountShadow(p.saleID(), "repeated", "")
+	case err != nil || no != nil && no.Reason == sale.Unavailable:
+		meter.SkipShadow(meter.SkippedRedis)
+	case passed:
+		meter.CountShadow(p.saleID(), "passed", "")
+	case no == nil:
+		meter.CountShadow(p.saleID(), s.decision.State(), "")
+	case s.decision == outcome.Confirm:
+		meter.CountShadow(p.saleID(), meter.SoldPast, no.Reason)
+	default:
+		meter.CountShadow(p.saleID(), meter.WouldRefuse, no.Reason)
+	}
+}
+
+// shopStatus returns the status by which the rules judge; 0: there is none.
+func (s *sighting) shopStatus() int {
+	if s.status != 0 {
+		return s.status
+	}
+	return s.written
+}
+
+// dryRun asks Redis about an attempt that the edge would let pass, and notes there what the shop
+// has sold. no is the edge's own refusal.
+func (s *sighting) dryRun(r *http.Request, no *sale.Refusal) (*sale.Refusal, error) {
+	p, sold := &s.purchase, reservation.NotSold
+	switch {
+	case no == nil && s.decision == outcome.Confirm:
+		sold = reservation.WasSold
+	case no == nil:
+	case s.decision == outcome.Confirm && s.listed():
+		sold = reservation.SoldPast
+	default:
+		return no, nil
+	}
+	shadowed, refusal, err := s.runtime.DryRun(context.WithoutCancel(r.Context()), p.listing, p.attempt, p.lines, s.gate.holdOptions, sold)
+	switch {
+	case no != nil: // whatever Redis says
+		return no, nil
+	case refusal != nil:
+		return refusal, err
+	}
+	return shadowed, err
+}
+
+// listed finds the sale of an attempt that was refused before its sale was looked for, or by it.
+func (s *sighting) listed() bool {
+	p := &s.purchase
+	if p.attempt == nil || len(p.attempt.Lines) == 0 {
+		return false
+	}
+	if p.listing == nil {
+		var first *edge.Listing
+		for _, l := range candidates(s.runtime.Catalogue(), p.attempt) {
+			if first == nil || l.RefusalAt(p.began) == nil && first.RefusalAt(p.began) != nil {
+				first = l
+			}
+		}
+		p.listing = first
+	}
+	if p.listing == nil {
+		return false
+	}
+	if p.lines == nil {
+		p.lines = linesIn(p.listing.Sale, p.attempt)
+	}
+	return true
+}
