@@ -93,11 +93,12 @@ func bothSell(b *testing.B, edges []*edge.Edge) {
 	for _, e := range edges {
 		each.Go(func() {
 			id := fmt.Sprintf("again-%p", e)
-			for {
+			pace := time.NewTicker(10 * time.Millisecond)
+			defer pace.Stop()
+			for ; ; <-pace.C {
 				if _, no, err := stocktest.Hold(stocktest.Soon(b), e, id, id, 1); no == nil && err == nil {
 					return
 				}
-				time.Sleep(10 * time.Millisecond) // a pace, no wait for something
 			}
 		})
 	}

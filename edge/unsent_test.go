@@ -61,7 +61,7 @@ func TestFreeNeedsNoReplica(t *testing.T) {
 	s := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
 	r := stocktest.Replica(t, s)
 	o := stocktest.Options(s)
-	o.ReplicaAcks, o.ReplicaAcksWait = 1, time.Second
+	o.ReplicaAcks, o.ReplicaAcksWait = 1, 10*time.Second
 	e := stocktest.Selling(t, o, 3)
 	stocktest.MustHold(t, e, "r1", "Ann", 1)
 	r.Stop()

@@ -242,7 +242,7 @@ func TestRunbook(t *testing.T) {
 	}
 	for _, line := range failures {
 		if strings.Contains(line, "key replace") {
-			sh.done[line] = true // TestKeyReplaced runs it: it needs another key
+			sh.done[line] = true // TestKeyReplace runs it: it needs another key
 			continue
 		}
 		sh.run(line)
