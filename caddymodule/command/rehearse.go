@@ -25,7 +25,7 @@ import (
 func rehearseCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rehearse --sale <sale> --host <host>... [--arrive spike|ramp|poisson|<log>] [--buyers <n>] [--over <time>] [--data <csv>] [--orders <file|url>]" +
-			" [--require <bound>]... [--report <html>] <request.http>...",
+			" [--require <bound>]... [--report <html>] [--judge-only] [<request.http>...]",
 		Short: "Sends a crowd to your own gate and shop, and judges what came of it",
 		Long: `
 Sends a crowd of buyers to your own gate and shop, and judges by the gate's books, and
