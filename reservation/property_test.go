@@ -68,7 +68,6 @@ type driver struct {
 	tokens  []model.Confirm   // confirms with the tokens of all that was ever reserved
 	orphans map[string]string // reservations of edges that died → mode
 	ids     int
-	noFiles bool // no sale file is applied
 }
 
 type effect struct {
