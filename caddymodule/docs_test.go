@@ -90,6 +90,8 @@ var blocks = map[string]string{
 	"### The shop's answer": "a.example {\nstockgate {\n@sold {\n%s\n}\n}\n}\n",
 	"### jwt":               "a.example {\nstockgate {\njwt https://a.example/ {\n%s\n}\n}\n}\n",
 	"### challenge":         "a.example {\nstockgate {\nchallenge pow {\n%s\n}\n}\n}\n",
+	"### lookup":            "a.example {\nstockgate {\nlookup http://a.example/ {\n%s\n}\n}\n}\n",
+	"### outcome ask":       "a.example {\nstockgate {\noutcome ask http://a.example/ {\n%s\n}\n}\n}\n",
 	"### in_doubt probe":    "a.example {\nstockgate {\nin_doubt probe http://a.example/{id} {\n%s\n}\n}\n}\n",
 	"## The guard":          "a.example {\nstockgate_guard {\n%s\n}\n}\n",
 	"## The page":           "a.example {\nstockgate_dashboard {\n%s\n}\n}\n",

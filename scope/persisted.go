@@ -16,7 +16,7 @@ const maxHarmless = 8192
 type persisted struct {
 	registered map[string]string
 
-	mu       sync.RWMutex
+	mu sync.RWMutex
 	// harmless says of the documents that have none of the fields whether they mutate.
 	harmless map[[sha256.Size]byte]bool
 }
