@@ -267,9 +267,10 @@ local function apply_tail()
   end
   local e = by_first[shard.seq + 1]
   while e do
-    if not replay(e.text, e.at) then return false, e.last end
-    replayed = replayed + e.count
-    write_entry(e.last, e.at, e.text)
+    local text, lost = replay(e.text, e.at, shard.seq + 1)
+    if not text then return false, e.last end
+    replayed, missing = replayed + e.count - lost, missing + lost
+    write_entry(e.last, e.at, text)
     by_first[e.last - e.count + 1] = nil
     e = by_first[shard.seq + 1]
   end
