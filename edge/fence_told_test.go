@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/fence"
 	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/shard"
@@ -324,6 +326,47 @@ func TestGapsAreFilled(t *testing.T) {
 	}
 	if c := stocktest.CellA(t, stocktest.OpenStore(t, b.p.options())); c.Stock != 1006 || c.Available != 1006 {
 		t.Errorf("the stock is %+v, want 1006", c)
+	}
+}
+
+// A call that no edge makes is refused, whatever is wrong with it, and changes nothing.
+func TestAFenceRefusesWhatNoEdgeSays(t *testing.T) {
+	b := newBeats(t)
+	b.fenced()
+	keys := b.c.FenceKeys("s")
+	now := fmt.Sprint(time.Now().UnixMilli())
+	has := func() (all []map[string]string) {
+		t.Helper()
+		for _, key := range []string{keys[shard.MetaKey], keys[shard.EdgesKey], keys[shard.EdgesKey+1]} {
+			fields, err := b.p.replica.Client().HGetAll(stocktest.Soon(t), key).Result()
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, fields)
+		}
+		return all
+	}
+	before := has()
+	for name, beat := range map[string]shard.Beat{
+		"a negative number":              {Does: "ready", Known: -1},
+		"a negative number of promises":  {Does: "ready", Own: -1},
+		"a wait that has ended":          {Does: "ready", Wait: -time.Second},
+		"an unknown word":                {Does: "sleep"},
+		"no edge":                        {Does: "ready"},
+		"an entry without a number":      {Does: "ready", Tail: []any{"x", now, "open\t1\t\t\t\t\t"}},
+		"an entry without a time":        {Does: "ready", Tail: []any{"100", "", "open\t1\t\t\t\t\t"}},
+		"an entry without its movements": {Does: "ready", Tail: []any{"100", now}},
+	} {
+		if beat.Edge = "a"; name == "no edge" {
+			beat.Edge = ""
+		}
+		r, _, _, err := b.c.Beat(stocktest.Soon(t), "s", &beat)
+		if err != nil || r.Code() != lua.Invalid {
+			t.Errorf("%s: %v, %v", name, r, err)
+		}
+	}
+	if after := has(); !slices.EqualFunc(after, before, maps.Equal) {
+		t.Errorf("before %q, after %q", before, after)
 	}
 }
 
