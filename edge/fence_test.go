@@ -28,12 +28,12 @@ type pair struct {
 	at      atomic.Pointer[string] // where edges connect
 }
 
-func newPair(t *testing.T) *pair {
+func newPair(t *testing.T, limits ...sale.Limit) *pair {
 	t.Helper()
 	p := &pair{t: t, primary: redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))}
 	p.replica = stocktest.Replica(t, p.primary)
 	p.lead(p.primary)
-	stocktest.Load(t, stocktest.OpenStore(t, p.options()), stocktest.OpenSale("s", 1000))
+	stocktest.Load(t, stocktest.OpenStore(t, p.options()), stocktest.OpenSale("s", 1000, limits...))
 	return p
 }
 
@@ -214,7 +214,7 @@ func TestOldPrimary(t *testing.T) {
 
 // Whatever has happened comes back as it was: units, records, limits, keys and the journal.
 func TestTailOfEveryKind(t *testing.T) {
-	p := newPair(t)
+	p := newPair(t, stocktest.PerBuyer(100), sale.Limit{Per: "buyer", Every: "day", Max: 100, Count: "orders"})
 	e := p.edge(p.options())
 	stocktest.MustHold(t, e, "r0", "Ann", 1)
 	if err := e.Store.Shard().AwaitAllReplicas(stocktest.Soon(t)); err != nil {
@@ -249,6 +249,8 @@ func TestTailOfEveryKind(t *testing.T) {
 	must(store.Release(ctx, "s", "r8", reservation.SourceShop, "no"))
 	must(store.Confirm(ctx, "s", "r8", reservation.SourceAnswer, "yes after all"))
 	must(store.Confirm(ctx, "s", "r0", reservation.SourceShop, ""))
+	must(store.Confirm(ctx, "s", "r9", reservation.SourceShop, ""))
+	must(store.Return(ctx, "s", "r9", reservation.Return{ID: "some", Restock: true, Lines: stocktest.UnitsOfA(1)}))
 	stocktest.Eventually(t, "the end of the short hold", func() bool { return stocktest.State(t, store, "short") == record.Expired })
 	must(nil, store.SetStatus(ctx, "s", sale.Paused, "me"))
 	must(nil, store.SetStatus(ctx, "s", sale.Open, "me"))
@@ -257,6 +259,9 @@ func TestTailOfEveryKind(t *testing.T) {
 		return ok && seq == store.Shard().Seq("s")
 	})
 	before := stocktest.Balanced(t, p.primary.Client(), store, "s")
+	if n := len(before.Limits); n < 10 {
+		t.Fatalf("%d counters of limits: the test proves nothing about them", n)
+	}
 	p.primary.Kill()
 	p.promote()
 	replica := p.replica.Client()

@@ -4,13 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/fence"
 	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/shard"
@@ -81,6 +86,69 @@ func TestPromisesAreToldAgain(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	stocktest.Balanced(t, p.replica.Client(), e.Store, "s")
+}
+
+// An edge sells before it has begun to read the journal. What it sold until then is in the part
+// that it looks up, or else it tells it again.
+func TestAnEdgeThatSoldBeforeItRead(t *testing.T) {
+	for name, trimmed := range map[string]bool{"it looks it up": false, "it only has its promises": true} {
+		t.Run(name, func(t *testing.T) {
+			p := newPair(t)
+			ctx, c := stocktest.Soon(t), p.primary.Client()
+			may := func(what ...any) {
+				t.Helper()
+				if err := c.Do(ctx, append([]any{"ACL", "SETUSER", "default"}, what...)...).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			may("-xread", "-xrevrange", "-xrange")
+			e := stocktest.NewEdge(t, p.options(), edge.Options{})
+			e.Start()
+			stocktest.Look(t, e)
+			stocktest.MustHold(t, e, "r0", "Ann", 1)
+			if err := e.Store.Shard().AwaitAllReplicas(ctx); err != nil {
+				t.Fatal(err)
+			}
+			p.stall()
+			for i := range 300 {
+				stocktest.MustHold(t, e, fmt.Sprint("r", i+1), fmt.Sprint("buyer ", i), 1)
+			}
+			for _, id := range []string{"r0", "r2"} {
+				if _, err := e.ConfirmEventually(ctx, "s", id, ""); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if trimmed {
+				if err := c.XTrimMaxLen(ctx, e.Store.Shard().ShardKeys("s")[shard.JournalKey], 5).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			may("+xread", "+xrevrange", "+xrange")
+			stocktest.Eventually(t, "an edge that follows the journal", func() bool { _, ok := e.Followed("s"); return ok })
+			if _, err := e.ReleaseEventually(ctx, "s", "r3", reservation.SourceShop, ""); err != nil {
+				t.Fatal(err)
+			}
+			stocktest.MustHold(t, e, "r301", "Bob", 1)
+			stocktest.Eventually(t, "an edge that has read everything", func() bool {
+				seq, ok := e.Followed("s")
+				return ok && seq == e.Store.Shard().Seq("s")
+			})
+			p.primary.Kill()
+			p.promote()
+			p.sells(e, "x")
+			for id, want := range map[string]record.State{
+				"r0": record.Confirmed, "r1": record.Held, "r2": record.Confirmed, "r3": record.Released, "r4": record.Held, "r300": record.Held, "r301": record.Held,
+			} {
+				if got := stocktest.State(t, e.Store, id); got != want {
+					t.Errorf("%s is %q, want %q", id, got, want)
+				}
+			}
+			if r, err := fence.Read(ctx, e.Store.Shard(), "s"); err != nil || r.Fenced || (r.Missing > 0) != trimmed || r.Absent != 0 {
+				t.Errorf("%+v, %v", r, err)
+			}
+			stocktest.Balanced(t, p.replica.Client(), e.Store, "s")
+		})
+	}
 }
 
 // An edge that does not come in time is not waited for. A token of what only it knew makes the
@@ -258,6 +326,99 @@ func TestGapsAreFilled(t *testing.T) {
 	}
 	if c := stocktest.CellA(t, stocktest.OpenStore(t, b.p.options())); c.Stock != 1006 || c.Available != 1006 {
 		t.Errorf("the stock is %+v, want 1006", c)
+	}
+}
+
+// A call that no edge makes is refused, whatever is wrong with it, and changes nothing.
+func TestAFenceRefusesWhatNoEdgeSays(t *testing.T) {
+	b := newBeats(t)
+	b.fenced()
+	keys := b.c.FenceKeys("s")
+	now := fmt.Sprint(time.Now().UnixMilli())
+	has := func() (all []map[string]string) {
+		t.Helper()
+		for _, key := range []string{keys[shard.MetaKey], keys[shard.EdgesKey], keys[shard.EdgesKey+1]} {
+			fields, err := b.p.replica.Client().HGetAll(stocktest.Soon(t), key).Result()
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, fields)
+		}
+		return all
+	}
+	before := has()
+	for name, beat := range map[string]shard.Beat{
+		"a negative number":              {Does: "ready", Known: -1},
+		"a negative number of promises":  {Does: "ready", Own: -1},
+		"a wait that has ended":          {Does: "ready", Wait: -time.Second},
+		"an unknown word":                {Does: "sleep"},
+		"no edge":                        {Does: "ready"},
+		"an entry without a number":      {Does: "ready", Tail: []any{"x", now, "open\t1\t\t\t\t\t"}},
+		"an entry without a time":        {Does: "ready", Tail: []any{"100", "", "open\t1\t\t\t\t\t"}},
+		"an entry without its movements": {Does: "ready", Tail: []any{"100", now}},
+	} {
+		if beat.Edge = "a"; name == "no edge" {
+			beat.Edge = ""
+		}
+		r, _, _, err := b.c.Beat(stocktest.Soon(t), "s", &beat)
+		if err != nil || r.Code() != lua.Invalid {
+			t.Errorf("%s: %v, %v", name, r, err)
+		}
+	}
+	if after := has(); !slices.EqualFunc(after, before, maps.Equal) {
+		t.Errorf("before %q, after %q", before, after)
+	}
+}
+
+// Where movements are missing, those that follow have the effect that the journal tells: it
+// gets them as they can follow, or as missing too.
+func TestWhatFollowsAGap(t *testing.T) {
+	b := newBeats(t)
+	b.fenced()
+	seq := b.seq
+	at := time.Now().UnixMilli()
+	rec := func(state, lines, returned string) string {
+		return fmt.Sprintf("%s\t%d\t%[2]d\t%d\t%[3]d\tresponse\tAnn\t%s\t\t\t1\t\t\t0\t\t\t%s\t\t\t", state, at+60_000, at, lines, returned)
+	}
+	var tail []any
+	give := func(movements string) {
+		seq += 1 + int64(strings.Count(movements, "\n"))
+		tail = append(tail, fmt.Sprint(seq), fmt.Sprint(at), movements)
+	}
+	give("held\tknown\t\ta 2\tAnn\t\t" + rec("held", "a 2", ""))
+	seq++
+	give("released\tghost\theld\ta 1\tAnn\tunsent\t")
+	give("extended\tlonger\theld\t\tAnn\t\t" + rec("held", "a 1", ""))
+	give("confirmed\tlate\treleased\ta 1\tAnn\t\t" + rec("confirmed", "a 1", ""))
+	give("confirmed\tknown\treleased\ta 2\tAnn\t\t" + rec("confirmed", "a 2", ""))
+	give("returned\tgone\tconfirmed\ta 1\tAnn\tback broken\t" + rec("confirmed", "a 2", "a 1") + "\nadjusted\tback\t\ta -1\t\tgone broken\t")
+	give("unbacked\tsold\texpired\ta 1\tAnn\t\t" + rec("unbacked", "a 1", ""))
+	give("held\tknown\t\ta 2\tAnn\t\t" + rec("held", "a 2", ""))
+	b.say(&shard.Beat{Edge: "a", Does: "ready", Known: seq, Wait: time.Hour, Tail: tail})
+	if r := b.say(&shard.Beat{Edge: "b", Does: "ready", Known: seq, Wait: time.Hour}); !over(r) && r.Number(6) == 0 {
+		t.Fatalf("the fence says %v", r)
+	}
+	stocktest.Eventually(t, "the end of the fence", func() bool {
+		return b.say(&shard.Beat{Edge: "a", Does: "beat", Known: seq, Wait: time.Hour}).Code() == "ok"
+	})
+	if r := b.report(); r.Replayed != 5 || r.Missing != 5 {
+		t.Errorf("%+v, want 5 that were applied again and 5 that are missing", r)
+	}
+	is := stocktest.Balanced(t, b.p.replica.Client(), stocktest.OpenStore(t, b.p.options()), "s")
+	var got []string
+	for _, e := range is.Journal[b.seq:] {
+		got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s %s", e.Kind, e.ID, e.Was)))
+	}
+	n := b.seq
+	want := []string{
+		"held known", fmt.Sprint("missing ", n+2), fmt.Sprint("missing ", n+3), "held longer", "recreated late", "confirmed known held",
+		fmt.Sprint("missing ", n+7), fmt.Sprint("missing ", n+8), "unbacked sold", fmt.Sprint("missing ", n+10),
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the journal has\n%q, want\n%q", got, want)
+	}
+	if c := stocktest.CellA(t, stocktest.OpenStore(t, b.p.options())); c.Stock != 1000 || c.Held != 1 || c.Confirmed != 3 || c.Available != 996 {
+		t.Errorf("the stock is %+v", c)
 	}
 }
 

@@ -17,6 +17,8 @@ const (
 	readPause = 10 * time.Millisecond
 	// maxReadJournals bounds the entries of one journal in one read.
 	maxReadJournals = 128
+	// maxReadEarlier bounds the entries that were written before the edge began to read.
+	maxReadEarlier = 20_000
 	// readAgain is the pause after a read that failed; it doubles up to readAgainMost.
 	readAgain, readAgainMost = 20 * time.Millisecond, 500 * time.Millisecond
 )

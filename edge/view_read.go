@@ -3,6 +3,7 @@ package edge
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -46,15 +47,48 @@ func (r *journalReader) begin(ctx context.Context, j *journalOf) error {
 			return r.begin(ctx, j)
 		}
 	} else {
-		j.known, j.epoch, j.at, j.print = true, epoch, seq, ""
+		print := ""
 		if len(last.Val()) == 1 {
 			if e, err := journal.EntryOf(last.Val()[0]); err == nil && e.Last >= seq {
-				j.at, j.print = e.Last, e.Print()
+				seq, print = e.Last, e.Print()
 			}
 		}
+		if err := r.readEarlier(ctx, j.id, seq); err != nil {
+			return err
+		}
+		j.known, j.epoch, j.at, j.print = true, epoch, seq, print
 		r.edge.risk.Began(j.id, j.epoch, j.at, asked)
 	}
 	j.publish(r, at)
+	return nil
+}
+
+// readEarlier reads the entries up to a number that the edge may have to give to a server which
+// lacks them: all since it began to sell, and in any case some.
+func (r *journalReader) readEarlier(ctx context.Context, sale string, last int64) error {
+	var earlier []redis.XMessage // the newest first
+	before := r.edge.leases.ReadBefore(sale, last)
+	for first := last + 1; ; {
+		some, err := r.client.XRevRangeN(ctx, r.edge.shard.ShardKeys(sale)[shard.JournalKey], strconv.FormatInt(first-1, 10)+"-0", "-", maxReadJournals).Result()
+		if err != nil {
+			return shard.Explain(err)
+		}
+		earlier = append(earlier, some...)
+		if len(some) < maxReadJournals || len(earlier) >= maxReadEarlier {
+			break
+		}
+		e, err := journal.EntryOf(some[len(some)-1])
+		if err != nil || e.First() <= before+1 {
+			break
+		}
+		first = e.First()
+	}
+	for _, m := range slices.Backward(earlier) {
+		if e, err := journal.EntryOf(m); err == nil {
+			at, movements := journal.Texts(m)
+			r.edge.leases.ReadEarlier(sale, e.First(), e.Last, at, movements)
+		}
+	}
 	return nil
 }
 

@@ -125,6 +125,25 @@ func (k *Keeper) Read(sale string, first, last int64, at, movements string) {
 	k.member(sale).tail.add(&k.bytes, first, last, at, movements)
 }
 
+// ReadEarlier notes an entry that the edge has looked up in a sale's journal, because it was
+// written before the edge began to read. Such entries come in their order.
+func (k *Keeper) ReadEarlier(sale string, first, last int64, at, movements string) {
+	k.member(sale).tail.addEarlier(&k.bytes, first, last, at, movements)
+}
+
+// ReadBefore returns the number up to which an edge that begins to read after another number
+// need not look up what was written before: it has read that, or was promised nothing of it.
+func (k *Keeper) ReadBefore(sale string, number int64) int64 {
+	m := k.member(sale)
+	if last := m.tail.last(); last > 0 {
+		return min(last, number)
+	}
+	if since := m.since.Load(); since > 0 {
+		return min(since-1, number)
+	}
+	return number
+}
+
 // Forget drops what the edge remembers of journals and promises, so that it can give none of it
 // back. Tests use it to weigh the rest.
 func (k *Keeper) Forget() {

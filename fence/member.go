@@ -33,6 +33,7 @@ type member struct {
 	tail   tail
 	own    own
 	state  atomic.Pointer[State] // nil: the sale is not fenced
+	since  atomic.Int64          // the least number that a promise to this edge can have; 0: it has none
 
 	running bool // guarded by the Keeper's mu
 
@@ -125,6 +126,7 @@ func (m *member) step(ctx context.Context) error {
 	}
 	switch r.Code() {
 	case lua.OK:
+		m.since.CompareAndSwap(0, seq+1)
 		m.clock.Grant(sent.Add(shard.LeaseFor))
 		m.open(term, readReport(r.Text(1), r.Text(2)))
 		return nil
@@ -210,11 +212,11 @@ func (m *member) fenced(ctx context.Context, r shard.Reply) error {
 	return shard.ErrFenced
 }
 
-// give sends the entries that the edge has read after base. What they have need not be told
-// again.
+// give sends the entries that the edge has read after base. What they have without a gap need
+// not be told again.
 func (m *member) give(ctx context.Context, base int64) error {
 	pieces := m.tail.after(base)
-	m.untold = m.own.after(max(base, m.tail.last()))
+	m.untold = m.own.after(m.tail.through(base))
 	for i, piece := range pieces {
 		b := m.beat("beat")
 		if i == len(pieces)-1 {

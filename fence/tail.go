@@ -23,7 +23,8 @@ const (
 // tailBytes counts the bytes of the tails of all sales.
 type tailBytes struct{ atomic.Int64 }
 
-// tail is the newest part of a sale's journal that the edge has read.
+// tail is the newest part of a sale's journal that the edge has read. Where the edge began to
+// read again elsewhere, entries between may be missing.
 type tail struct {
 	mu      sync.Mutex
 	entries []entry
@@ -35,13 +36,20 @@ type entry struct {
 	at, movements string
 }
 
-// add takes an entry. One with the number of an entry that is there begins another history.
+// add takes an entry. One that is there already changes nothing: a server that gets again what
+// it lacks tells it a second time. Another one with the same number begins another history.
 func (t *tail) add(bytes *tailBytes, first, last int64, at, movements string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.bytes = bytes
-	t.cutFrom(first)
-	t.entries = append(t.entries, entry{first, last, at, movements})
+	e := entry{first, last, at, movements}
+	if i := t.find(first); i < len(t.entries) {
+		if t.entries[i] == e {
+			return
+		}
+		t.cutFrom(first)
+	}
+	t.entries = append(t.entries, e)
 	bytes.Add(int64(len(movements)))
 	for bytes.Load() > maxTailBytes && len(t.entries) > 1 {
 		bytes.Add(-int64(len(t.entries[0].movements)))
@@ -66,6 +74,39 @@ func (t *tail) cutAfter(last int64) {
 	t.entries = slices.Clone(t.entries) // without what was dropped
 }
 
+// addEarlier takes an entry that the edge has looked up, and drops what lies before all others:
+// if there is no other entry, it begins the tail.
+func (t *tail) addEarlier(bytes *tailBytes, first, last int64, at, movements string) {
+	t.mu.Lock()
+	earlier := len(t.entries) > 0 && first < t.entries[0].first
+	t.mu.Unlock()
+	if !earlier {
+		t.add(bytes, first, last, at, movements)
+	}
+}
+
+// find returns the index of the first entry that ends with a number or after it.
+func (t *tail) find(number int64) int {
+	if n := len(t.entries); n == 0 || t.entries[n-1].last < number {
+		return n
+	}
+	i, _ := slices.BinarySearchFunc(t.entries, number, func(e entry, n int64) int { return int(e.last - n) })
+	return i
+}
+
+// through returns the number up to which the tail has all entries after one.
+func (t *tail) through(number int64) int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range t.entries[t.find(number+1):] {
+		if e.first > number+1 {
+			break
+		}
+		number = e.last
+	}
+	return number
+}
+
 // last is the newest number; 0: there is none.
 func (t *tail) last() int64 {
 	t.mu.Lock()
@@ -81,9 +122,8 @@ func (t *tail) last() int64 {
 func (t *tail) after(last int64) [][]any {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	i, _ := slices.BinarySearchFunc(t.entries, last+1, func(e entry, n int64) int { return int(e.last - n) })
 	pieces, bytes := [][]any{nil}, 0
-	for _, e := range t.entries[i:] {
+	for _, e := range t.entries[t.find(last+1):] {
 		if bytes > sentAtOnce {
 			pieces, bytes = append(pieces, nil), 0
 		}

@@ -32,6 +32,37 @@ func TestOwnIsBounded(t *testing.T) {
 	}
 }
 
+// A server that gets what it lacks tells it again: the edge keeps what comes after it, so that the
+// next server gets that too. Another history replaces it.
+func TestTailIsReadAgain(t *testing.T) {
+	var bytes tailBytes
+	var of tail
+	for i := int64(1); i <= 10; i++ {
+		of.add(&bytes, 2*i-1, 2*i, "1", "entry")
+	}
+	of.add(&bytes, 7, 8, "1", "entry")
+	of.addEarlier(&bytes, 3, 4, "1", "entry")
+	if n, through := of.last(), of.through(0); n != 20 || through != 20 || len(of.entries) != 10 || bytes.Load() != 50 {
+		t.Errorf("after what is known the newest is %d, all are known to %d, %d entries of %d bytes", n, through, len(of.entries), bytes.Load())
+	}
+	of.add(&bytes, 7, 8, "2", "entry")
+	if n := of.last(); n != 8 {
+		t.Errorf("after another entry the newest is %d, want 8", n)
+	}
+	of.add(&bytes, 11, 11, "2", "entry")
+	of.addEarlier(&bytes, 0, 0, "2", "entry")
+	for after, want := range map[int64]int64{0: 8, 2: 8, 5: 8, 8: 8, 9: 9, 10: 11, 11: 11, 12: 12} {
+		if got := of.through(after); got != want {
+			t.Errorf("all after %d are known to %d, want %d", after, got, want)
+		}
+	}
+	var empty tail
+	empty.addEarlier(&bytes, 3, 4, "1", "entry")
+	if got := empty.through(2); got != 4 {
+		t.Errorf("an empty tail begins with what is looked up: %d", got)
+	}
+}
+
 // The tail keeps the newest entries within its bytes, replaces those of another history, and
 // gives them in pieces.
 func TestTailIsBounded(t *testing.T) {

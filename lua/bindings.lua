@@ -43,24 +43,32 @@ local function unbind(id, field)
   if field ~= '' and read_binding(field) == id then bind(field, false) end
 end
 
--- bound_to returns the reservation to which a field belongs, and its record
-local function bound_to(field)
+-- owner_of returns the reservation that has a field, and its record, also where the time of a
+-- key is over
+local function owner_of(field)
   local id = field ~= '' and read_binding(field)
   local r = id and read_record(id)
   if not r or (r[GUARD] ~= field and ref_field(r) ~= field) then return nil end
   local state = r[STATE]
   if state == 'held' or state == 'in_doubt' then return id, r end
-  if state ~= 'confirmed' and state ~= 'unbacked' then return nil end
-  if r[GUARD] ~= field then return id, r end
-  if is_key(field) and (shard.now < r[CHANGED] + r[KEY_TTL] or shard.time < shard.ends) then return id, r end
+  if (state == 'confirmed' or state == 'unbacked') and (r[GUARD] ~= field or is_key(field)) then return id, r end
+  return nil
+end
+
+-- bound_to returns the reservation to which a field belongs, and its record
+local function bound_to(field)
+  local id, r = owner_of(field)
+  if not id or not is_key(field) or r[STATE] == 'held' or r[STATE] == 'in_doubt' then return id, r end
+  if shard.now < r[CHANGED] + r[KEY_TTL] or shard.time < shard.ends then return id, r end
   return nil
 end
 
 -- taken says whether another reservation keeps a field from one that becomes confirmed
 -- or unbacked. A confirmed reservation stays and must be found, so it takes the field
--- even from a hold, which may yet free it.
+-- even from a hold, which may yet free it. The time of a key does not count: the journal must
+-- tell what becomes of the field, see replay.lua, and it does not say what time it was.
 local function taken(field, state)
-  local id, r = bound_to(field)
+  local id, r = owner_of(field)
   if not id then return false end
   return state ~= 'confirmed' or r[STATE] == 'confirmed'
 end

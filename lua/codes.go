@@ -37,5 +37,6 @@ const (
 	NewerSchema  Code = "schema"        // a newer edge has changed the layout
 	Fenced       Code = "fenced"        // the server may lack movements
 	NoFence      Code = "no_fence"      // the server cannot be fenced, or must not be
+	Invalid      Code = "invalid"       // arguments that no edge sends
 	NotFenced    Code = "not_fenced"    // there is no fence to end
 )

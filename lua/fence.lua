@@ -50,6 +50,7 @@
 --                                      0; more: 1, the next call goes on. stage may also be over: this
 --                                      call has ended the fence
 --         { 'no_sale' } { 'restoring' } { 'schema', schema } { 'no_fence' }
+--         { 'invalid', what }          an argument that no edge sends, by its name; nothing was changed
 --         { 'not_fenced' }             to resume: there is nothing to give up, and nothing was changed
 
 local MOST_TERMS, ENTRIES_PER_CALL, FILL_PER_CALL = 64, 200, 500
@@ -63,7 +64,24 @@ local own, wait = ARGV[8], tonumber(ARGV[9])
 
 local function answer(reply) return { time, shard.lead, shard.seq, shard.term or '', reply } end
 
+local says = { beat = true, ready = true, told = true, leave = true, resume = true, off = true }
+
+-- invalid names an argument that cannot be
+local function invalid()
+  if edge == '' then return 'edge' end
+  if not find(ARGV[6], '^%d+$') then return 'known' end
+  if not says[does] then return 'does' end
+  if not find(own, '^%d+$') then return 'own' end
+  if not find(ARGV[9], '^%d+$') then return 'wait' end
+  for i = 10, #ARGV, 3 do
+    if not find(ARGV[i], '^%d+$') or not find(ARGV[i + 1] or '', '^%d+$') or not ARGV[i + 2] then return 'tail' end
+  end
+  return nil
+end
+
 if shard.schema > tonumber(ARGV[3]) then return answer({ 'schema', shard.schema }) end
+local wrong = invalid()
+if wrong then return answer({ 'invalid', wrong }) end
 if shard.restoring then return answer({ 'restoring' }) end
 if not shard.exists then return answer({ 'no_sale' }) end
 if does == 'off' then
@@ -267,9 +285,10 @@ local function apply_tail()
   end
   local e = by_first[shard.seq + 1]
   while e do
-    if not replay(e.text, e.at) then return false, e.last end
-    replayed = replayed + e.count
-    write_entry(e.last, e.at, e.text)
+    local text, lost = replay(e.text, e.at, shard.seq + 1)
+    if not text then return false, e.last end
+    replayed, missing = replayed + e.count - lost, missing + lost
+    write_entry(e.last, e.at, text)
     by_first[e.last - e.count + 1] = nil
     e = by_first[shard.seq + 1]
   end

@@ -3,6 +3,8 @@
 --
 -- A movement gives a reservation's state whatever it was before: what the reservation took
 -- is taken off, then what it takes now is added. recovery/history.go does the same in Go.
+-- Where earlier movements are missing, a movement may not follow from what is here. The journal
+-- then gets it as it follows, or as missing too: what it tells must add up.
 
 local taking = { held = HELD, in_doubt = IN_DOUBT, confirmed = CONFIRMED }
 
@@ -46,18 +48,42 @@ local function bind_as(id, r, before)
   end
 end
 
--- follow applies the movement of a reservation
-local function follow(m, state, at)
+-- from which states a movement leads; '' is before the reservation
+local leads_from = {
+  in_doubt = { held = true },
+  confirmed = { held = true, in_doubt = true, released = true, expired = true, unbacked = true },
+  released = { held = true, in_doubt = true, expired = true, unbacked = true },
+  expired = { held = true },
+  unbacked = { released = true, expired = true },
+}
+-- what a movement with a record is where it is the first that is known
+local begins_as = { extended = 'held', confirmed = 'recreated', unbacked = 'unbacked' }
+
+-- follows says whether a movement follows from a state, and makes it one that does
+local function follows(m, state)
+  if m.was == state then return m.record ~= '' or state ~= '' end
+  if state ~= '' then
+    if not leads_from[m.kind] or not leads_from[m.kind][state] then return false end
+    m.was, m.altered = state, true
+    return true
+  end
+  if m.record == '' or not begins_as[m.kind] then return false end
+  m.kind, m.was, m.lines, m.altered = begins_as[m.kind], '', parse_record(m.record)[LINES], true
+  return true
+end
+
+-- follow applies the movement of a reservation. False: what came before it is missing.
+local function follow(m, at)
   local before = read_record(m.id)
+  if not follows(m, before and before[STATE] ~= 'tombstone' and before[STATE] or '') then return false end
+  local state = m.kind ~= 'returned' and m.kind ~= 'extended' and m.kind ~= 'recreated' and m.kind or nil
   local after
   if m.record ~= '' then
     after = parse_record(m.record)
-  elseif before and before[STATE] ~= 'tombstone' and state then
+  else
     after = {}
     for i = 1, FIELDS do after[i] = before[i] end
     after[STATE], after[CHANGED], after[CAUSE] = state, at, plain(m.cause)
-  else
-    return -- nothing tells of it before: its beginning is among the numbers that are missing
   end
   if before then
     count(before, -1)
@@ -70,17 +96,21 @@ local function follow(m, state, at)
   local listed = after[STATE] == 'held' and after[DEADLINE] or after[CHANGED]
   index(m.id, after[STATE], listed)
   bind_as(m.id, after, before)
+  return true
 end
 
 -- adjust_again changes the stock of cells. Units that come back without going on sale again
--- are told by two movements, the first of which names the second.
+-- are told by two movements, the first of which names the second. False: the first one does
+-- not follow.
 local function adjust_again(m, before)
+  local of_return = before and before.kind == 'returned' and match(before.cause, '^%S*') == m.id and match(m.cause, '^%S*') == before.id
+  if of_return and before.lost then return false end
   for cell, n in string.gmatch(m.lines, '(%S+) (%-?%d+)') do
     local c = read_cell(cell)
     if c then
       c[STOCK], c[AVAILABLE] = c[STOCK] + tonumber(n), c[AVAILABLE] + tonumber(n)
       changed.cells[cell] = true
-      if not (before and before.kind == 'returned' and match(before.cause, '^%S*') == m.id and match(m.cause, '^%S*') == before.id) then
+      if not of_return then
         changed.adjustments[m.id] = cell .. ' ' .. n .. ' ' .. int(c[STOCK])
       else
         local key = before.id .. '|' .. m.id
@@ -89,6 +119,7 @@ local function adjust_again(m, before)
     end
   end
   notice = 'stock'
+  return true
 end
 
 local function status_again(m)
@@ -99,9 +130,25 @@ end
 
 local movement_form = '^([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t(.*)$'
 
--- replay applies the movements of an entry. False: one of them has more effects than the
--- journal tells; nothing of the entry was applied.
-local function replay(text, at)
+-- again applies a movement. False: it does not follow from what is here.
+local function again(m, before, at)
+  if m.kind == 'missing' then return true end
+  if m.kind == 'adjusted' then return adjust_again(m, before) end
+  if m.kind == 'open' or m.kind == 'paused' or m.kind == 'closed' then
+    status_again(m)
+    return true
+  end
+  if not follow(m, at) then return false end
+  if m.kind == 'returned' then
+    changed.returns[m.id .. '|' .. match(m.cause, '^%S*')] = '1 ' .. m.lines .. '\t' .. records[m.id][RETURNED]
+  end
+  return true
+end
+
+-- replay applies the movements of an entry, the first of which has a number. It returns the
+-- entry as the journal must have it, and how many of its movements are missing. False: one of
+-- them has more effects than the journal tells; nothing of the entry was applied.
+local function replay(text, at, first)
   local movements = {}
   for line in string.gmatch(text, '[^\n]+') do
     local m = {}
@@ -109,23 +156,20 @@ local function replay(text, at)
     if not m.kind or m.kind == 'applied' or m.kind == 'loaded' or m.kind == 'repaired' or m.kind == 'rebuilt' then return false end
     movements[#movements + 1] = m
   end
-  local now = shard.now
+  local now, lost, altered = shard.now, 0, false
   shard.now = at -- times that are counted are those of the movements
   for i, m in ipairs(movements) do
-    if m.kind == 'adjusted' then
-      adjust_again(m, movements[i - 1])
-    elseif m.kind == 'open' or m.kind == 'paused' or m.kind == 'closed' then
-      status_again(m)
-    elseif m.kind == 'returned' then
-      follow(m, nil, at)
-      changed.returns[m.id .. '|' .. match(m.cause, '^%S*')] = '1 ' .. m.lines .. '\t' .. records[m.id][RETURNED]
-    elseif m.kind == 'extended' or m.kind == 'recreated' then
-      follow(m, nil, at)
-    elseif m.kind ~= 'missing' then
-      follow(m, m.kind, at)
+    if not again(m, movements[i - 1], at) then
+      m.lost, lost = true, lost + 1
     end
+    altered = altered or m.lost or m.altered
   end
   shard.now = math.max(now, at)
   dirty = true
-  return true
+  if not altered then return text, 0 end
+  local lines = {}
+  for i, m in ipairs(movements) do
+    lines[i] = m.lost and 'missing\t' .. int(first + i - 1) .. '\t\t\t\t\t' or concat({ m.kind, m.id, m.was, m.lines, m.buyer, m.cause, m.record }, '\t')
+  end
+  return concat(lines, '\n'), lost
 end

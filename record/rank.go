@@ -17,7 +17,8 @@ const (
 	// RankAttempt is an attempt without a key that the shop decides later. It has the field
 	// until the attempt is answered; no record says when that was.
 	RankAttempt
-	// RankOverdue is a key whose time is over. Another reservation can take the field.
+	// RankOverdue is a key whose time is over. A new attempt can take the field; a reservation that
+	// is sold late gets it only where it got it before that time.
 	RankOverdue
 	// RankUnbacked is sold without stock. It gets the field only when no other reservation has
 	// it.

@@ -53,6 +53,43 @@ func TestRefOfTwoBuyers(t *testing.T) {
 	})
 }
 
+// A key stays with the first of two sold reservations that name it, also when its time is over
+// before the second one is sold: it is not a difference.
+func TestKeyStaysWithTheFirst(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, on redistest.Backend) {
+		m := newMarket(t, on)
+		ctx := ledgertest.Soon(t)
+		reserve := func(id string, ttl time.Duration) {
+			t.Helper()
+			c := &reservation.ReserveRequest{
+				ID: id, Sale: "s", Version: m.version, Buyer: "Ann", Lines: []sale.Line{{SKU: "a", Quantity: 1}},
+				HoldFor: time.Hour, Margin: time.Minute, Mode: record.ModeResponse, Binding: reservation.Binding{Field: "k|x", Print: "p", TTL: ttl},
+			}
+			if _, no, err := m.Reserve(ctx, c); no != nil || err != nil {
+				t.Fatal(no, err)
+			}
+		}
+		must := func(_ record.State, err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		reserve("late", time.Hour)
+		must(m.Release(ctx, "s", "late", reservation.SourceShop, ""))
+		reserve("first", 0)
+		must(m.Confirm(ctx, "s", "first", reservation.SourceAnswer, ""))
+		if err := m.client.HSet(ctx, tag+"meta", "ends", 1).Err(); err != nil { // with the sale the time of the first key ends
+			t.Fatal(err)
+		}
+		must(m.Confirm(ctx, "s", "late", reservation.SourceAnswer, ""))
+		if got := m.shard()["bindings k|x"]; got != "first" {
+			t.Errorf("the key belongs to %q", got)
+		}
+		m.agrees(nil)
+	})
+}
+
 // An order of the shop that two buyers could have made belongs to no reservation until it
 // is named by its reservation.
 func TestShopsOrderOfTwoBuyers(t *testing.T) {

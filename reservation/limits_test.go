@@ -11,6 +11,7 @@ import (
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 	"github.com/stockgate/stockgate/shard"
@@ -207,6 +208,53 @@ func TestUnionOfIdentities(t *testing.T) {
 		if refusal := mustTry(t, e, "r13", who("Ann", "111", "Hill 7"), sale.LimitReached); refusal.RetryAfter != 0 {
 			t.Errorf("waiting does not help, and yet: %+v", refusal)
 		}
+	})
+}
+
+// The limits of an order without stock were given back when its units were, and its release gives
+// back nothing more: what else its buyer has still counts. When its units are there after all
+// they count again, once.
+func TestLimitsOfAnUnbackedOrder(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		e := several(t, stocktest.Options(b), 1, stocktest.OpenSale("s", 4, stocktest.PerBuyer(4)))[0]
+		of := func(buyer string, units int64) *sale.Attempt {
+			return &sale.Attempt{Sale: "s", Buyer: buyer, Lines: []sale.Line{{SKU: "a", Quantity: units}}}
+		}
+		ctx := stocktest.Soon(t)
+		settles := func(id string, want record.State) func(record.State, error) {
+			t.Helper()
+			return func(got record.State, err error) {
+				t.Helper()
+				if err != nil || got != want {
+					t.Fatalf("%s is %q, want %q: %v", id, got, want, err)
+				}
+			}
+		}
+		counts := func(want ...string) {
+			t.Helper()
+			all, err := b.Client().HVals(ctx, e.Store.ShardKeys("s")[shard.LimitsKey]).Result()
+			slices.Sort(all)
+			if err != nil || !slices.Equal(all, want) {
+				t.Fatalf("the limits' counters are %q, want %q: %v", all, want, err)
+			}
+		}
+		mustTry(t, e, "r1", of("Ann", 2), "")
+		mustTry(t, e, "r2", of("Ann", 2), "")
+		counts("4 4")
+		settles("r1", record.Released)(e.Store.Release(ctx, "s", "r1", reservation.SourceShop, ""))
+		counts("2 2")
+		mustTry(t, e, "r3", of("Bob", 2), "")
+		counts("2 2", "2 2")
+		settles("r1", record.Unbacked)(e.Store.Confirm(ctx, "s", "r1", reservation.SourceAnswer, ""))
+		counts("2 2", "2 2")
+		settles("r1", record.Released)(e.Store.Release(ctx, "s", "r1", reservation.SourceShop, ""))
+		counts("2 2", "2 2")
+		mustTry(t, e, "r4", of("Ann", 3), sale.Pending)
+		settles("r1", record.Unbacked)(e.Store.Confirm(ctx, "s", "r1", reservation.SourceAnswer, ""))
+		settles("r3", record.Released)(e.Store.Release(ctx, "s", "r3", reservation.SourceShop, ""))
+		settles("r1", record.Confirmed)(e.Store.Confirm(ctx, "s", "r1", reservation.SourceAnswer, ""))
+		counts("4 2")
+		mustTry(t, e, "r5", of("Ann", 1), sale.Pending)
 	})
 }
 

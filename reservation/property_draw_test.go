@@ -186,7 +186,11 @@ func (d *driver) probe(rt *rapid.T) model.Operation {
 
 func (d *driver) manage(rt *rapid.T) model.Operation {
 	m := d.model
-	switch rapid.IntRange(0, 5).Draw(rt, "what") {
+	what := rapid.IntRange(0, 5).Draw(rt, "what")
+	if d.noFiles && (what == 3 || what == 4) {
+		what = 0
+	}
+	switch what {
 	case 5:
 		return model.SetStatus{Status: rapid.SampledFrom([]string{"open", "open", "open", "open", "open", "open", "paused", "paused", "closed", "draft"}).Draw(rt, "status"), Cause: cause(rt)}
 	case 3, 4:

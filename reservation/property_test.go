@@ -68,6 +68,7 @@ type driver struct {
 	tokens  []model.Confirm   // confirms with the tokens of all that was ever reserved
 	orphans map[string]string // reservations of edges that died → mode
 	ids     int
+	noFiles bool // no sale file is applied
 }
 
 type effect struct {

@@ -54,24 +54,18 @@ func (s *Shard) owner(field string) string {
 	return ""
 }
 
-// binds says whether a reservation keeps a field from others. A hold does. A sold
+// binds says whether attempts with a field get a reservation. A hold keeps its fields. A sold
 // reservation keeps its ref for ever, and its key for a while.
 func (s *Shard) binds(r *Record, field string) bool {
-	if r.Guard != field && refField(r.Buyer, r.Ref) != field {
+	if (r.State == Confirmed || r.State == Unbacked) && field[0] == 'k' && s.Now() >= r.Changed+r.KeyTTL && s.Time >= s.Ends {
 		return false
 	}
-	switch r.State {
-	case Held, InDoubt:
-		return true
-	case Confirmed, Unbacked:
-		switch field[0] {
-		case 'b':
-			return true
-		case 'k':
-			return s.Now() < r.Changed+r.KeyTTL || s.Time < s.Ends
-		}
-	}
-	return false
+	return s.has(r, field)
+}
+
+// has says whether a reservation has a field that names it, whatever the time is.
+func (s *Shard) has(r *Record, field string) bool {
+	return (r.Guard == field || refField(r.Buyer, r.Ref) == field) && s.keeps(r, field)
 }
 
 // take gives a reservation the fields that it asks for and that no other has. A
@@ -86,9 +80,10 @@ func (s *Shard) take(id string, state State) {
 	s.list(id, r.Ref)
 }
 
+// taken does not ask what time it is, because the journal does not tell.
 func (s *Shard) taken(field string, state State) bool {
-	owner := s.owner(field)
-	return owner != "" && (state != Confirmed || s.Records[owner].State == Confirmed)
+	r := s.Records[s.Bindings[field]]
+	return r != nil && s.has(r, field) && (state != Confirmed || r.State == Confirmed)
 }
 
 // free removes bindings that do not belong to a reservation's state, whatever the time is.
