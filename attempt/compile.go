@@ -18,6 +18,7 @@ var prefixes = []struct {
 	{"form.", Form},
 	{"param.", Param},
 	{"jwt.", JWT},
+	{"lookup.", Lookup},
 	{"query.", Query}, {"http.request.uri.query.", Query},
 	{"header.", Header}, {"http.request.header.", Header},
 	{"cookie.", Cookie}, {"http.request.cookie.", Cookie},
@@ -52,7 +53,7 @@ func CompileAll(exprs ...string) (Values, error) {
 // Compile reads a value expression: a constant, one placeholder, or text with
 // placeholders in it. A placeholder that stands alone and is of a strict kind
 // ({json.P} {form.N} {param.N} {query.N} {header.N} {cookie.N} {path.N} {jwt.C}
-// {client_ip}) is read by this package; anything else is text for Env.Replace. Placeholders
+// {lookup.P} {client_ip}) is read by this package; anything else is text for Env.Replace. Placeholders
 // that only this package knows cannot be mixed with text.
 func Compile(expr string) (Value, error) {
 	if !strings.ContainsAny(expr, "{}") {
@@ -86,7 +87,7 @@ func placeholder(inside string) (v Value, known bool, err error) {
 	if inside == "client_ip" || inside == "http.vars.client_ip" {
 		return Value{kind: ClientIP}, true, nil
 	}
-	if inside == "json" || inside == "form" || inside == "param" || inside == "jwt" {
+	if inside == "json" || inside == "form" || inside == "param" || inside == "jwt" || inside == "lookup" {
 		return Value{}, false, errors.New("a name is missing: write {" + inside + ".name}")
 	}
 	for _, p := range prefixes {
@@ -115,7 +116,7 @@ func named(kind Kind, name string) (Value, error) {
 		if v.path, err = parsePath(name); err == nil {
 			err = checkRoot(v.path[0])
 		}
-	case JWT:
+	case JWT, Lookup:
 		if v.path, err = parsePath(name); err == nil && v.path[0].index >= 0 {
 			err = errRootIndex
 		}

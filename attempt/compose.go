@@ -126,7 +126,13 @@ func (rd *Reader) orderRows(a *sale.Attempt, rows []found) (tooMany string, _ *s
 	}
 	a.Lines = slices.Grow(a.Lines[:0], len(rows)/rowLen)
 	for ; len(rows) > 0; rows = rows[rowLen:] {
-		over, refusal := addLine(a, rows[rowSKU], rd.rowSKU.label, rows[rowQuantity], quantityLabel)
+		var over bool
+		var refusal *sale.Refusal
+		if rd.rowsLookedUp {
+			over, refusal = rd.addLookedUp(a, rows[rowSKU], rows[rowQuantity])
+		} else {
+			over, refusal = addLine(a, rows[rowSKU], rd.rowSKU.label, rows[rowQuantity], quantityLabel)
+		}
 		if refusal != nil {
 			return "", refusal
 		}
@@ -151,14 +157,19 @@ func addLine(a *sale.Attempt, sku found, label string, quantity found, qlabel st
 			return false, malformed(qlabel, quantityWhat)
 		}
 	}
+	return mergeLine(a, sku.text, n), nil
+}
+
+// mergeLine adds units to the line of a SKU. over: it has more than sale.MaxQuantity.
+func mergeLine(a *sale.Attempt, sku string, n int64) (over bool) {
 	for i := range a.Lines {
-		if l := &a.Lines[i]; l.SKU == sku.text {
+		if l := &a.Lines[i]; l.SKU == sku {
 			l.Quantity += n
-			return l.Quantity > sale.MaxQuantity, nil
+			return l.Quantity > sale.MaxQuantity
 		}
 	}
-	a.Lines = append(a.Lines, sale.Line{SKU: sku.text, Quantity: n, Region: a.Region})
-	return n > sale.MaxQuantity, nil
+	a.Lines = append(a.Lines, sale.Line{SKU: sku, Quantity: n, Region: a.Region})
+	return n > sale.MaxQuantity
 }
 
 // first returns the first alternative that is not empty, else nothing under the

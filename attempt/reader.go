@@ -19,6 +19,7 @@ type Reader struct {
 	refShared           bool
 	// rows is the lines array, if the lines are one; then its fields.
 	rows, rowSKU, rowQuantity *node
+	rowsLookedUp              bool // the array is in what Env.Lookup returns
 
 	// What fills the slots.
 	headers, cookies, paths []source
@@ -32,6 +33,8 @@ type Reader struct {
 	bearer       input
 	bearerCookie bool
 	claims       *node
+	// looked has the sources in the document that Env.Lookup returns.
+	looked *node
 
 	method      string // methodParam as sameParam compares it
 	needs       Needs
@@ -53,6 +56,11 @@ type Env struct {
 	// nothing else of the request is malformed as far as it has been read. nil:
 	// there are no claims.
 	Claims func(token string) ([]byte, *sale.Refusal)
+	// Lookup returns what the shop says about the attempt, one JSON object, or why the
+	// attempt is refused. early is the attempt as far as the request alone tells it, without
+	// lines. It is called at most once, when nothing of the request is malformed. nil: the
+	// shop says nothing.
+	Lookup func(early *sale.Attempt) ([]byte, *sale.Refusal)
 }
 
 // Needs returns the parts of a request that the reader's values read.
@@ -67,9 +75,9 @@ func (rd *Reader) ReadBody(r *http.Request) ([]byte, *sale.Refusal, error) {
 }
 
 // Read reads the attempt. body is what ReadBody returned. A refusal is
-// malformed, that of Env.Claims, no_buyer, unknown_sale for an id that no sale
-// can have, or quantity, in this order. Unless it is malformed the attempt is
-// returned too, as far as it could be read.
+// malformed, that of Env.Claims, that of Env.Lookup or of what it returns (unavailable,
+// no_cart), no_buyer, unknown_sale for an id that no sale can have, or quantity, in this
+// order. Unless it is malformed the attempt is returned too, as far as it could be read.
 func (rd *Reader) Read(r *http.Request, body []byte, env Env) (sale.Attempt, *sale.Refusal) {
 	var a sale.Attempt
 	no := rd.read(&a, r, body, env, false)
@@ -93,10 +101,13 @@ func (rd *Reader) read(a *sale.Attempt, r *http.Request, body []byte, env Env, b
 		return f.refusal()
 	}
 	refusal := rd.readClaims(sc, &env)
-	if refusal != nil && refusal.Reason == sale.Malformed {
+	if refusal != nil && (refusal.Reason == sale.Malformed || rd.needs.Has(NeedLookup)) {
 		return refusal
 	}
-	no := rd.compose(a, sc.got, sc.rows, &env)
+	if no := rd.readLookup(a, sc, &env); no != nil {
+		return no
+	}
+	no := ofLookup(rd.compose(a, sc.got, sc.rows, &env))
 	if no != nil && no.Reason == sale.Malformed {
 		*a = sale.Attempt{}
 		return no

@@ -42,6 +42,7 @@ func newCompiler(spec Spec) *compiler {
 	rd := &Reader{
 		root:     &node{label: "json", want: wantObject, index: -1, slot: -1},
 		claims:   &node{label: "jwt", want: wantObject, index: -1, slot: -1},
+		looked:   &node{label: "lookup", want: wantObject, index: -1, slot: -1},
 		method:   foldParam(methodParam),
 		maxBody:  spec.MaxBody,
 		jsonName: []int{},
@@ -120,6 +121,8 @@ func (c *compiler) source(v Value, slot int) error {
 		return rd.root.leaf(v, slot)
 	case JWT:
 		return rd.claims.leaf(v, slot)
+	case Lookup:
+		return rd.looked.leaf(v, slot)
 	case Form, Param, Query:
 		return c.param(v, slot)
 	}

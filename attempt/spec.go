@@ -67,7 +67,7 @@ type Line struct {
 
 // Lines is an array of a JSON body with one object for each line.
 type Lines struct {
-	// Array is the array, a JSON value such as {json.items}.
+	// Array is the array, a JSON value such as {json.items} or {lookup.items}.
 	Array Value
 	// SKU and Quantity are paths inside an element, such as sku or
 	// product.sku, in the form that a JSON value's path has.
@@ -123,6 +123,9 @@ func NewReader(spec Spec) (*Reader, error) {
 		return nil, err
 	}
 	for _, r := range spec.Rates {
+		if r.Key.Needs().Has(NeedLookup) {
+			return nil, errors.New("rate: the lookup comes after the rates, so a rate cannot count by {lookup.…}")
+		}
 		in, err := c.values("rate's key", r.Key, checkIdentity)
 		if err != nil {
 			return nil, err
@@ -173,10 +176,15 @@ func (c *compiler) lines(spec Spec) error {
 
 // array compiles the array that holds the lines.
 func (c *compiler) array(l *Lines) error {
-	if l.Array.kind != JSON {
-		return errors.New("lines: the array is a JSON value, such as {json.items}")
+	root, needs := c.reader.root, NeedJSON
+	switch l.Array.kind {
+	case JSON:
+	case Lookup:
+		root, needs = c.reader.looked, NeedLookup
+	default:
+		return errors.New("lines: the array is a JSON value, such as {json.items} or {lookup.items}")
 	}
-	n, err := c.reader.root.grow(l.Array.path)
+	n, err := root.grow(l.Array.path)
 	if err != nil {
 		return fmt.Errorf("lines: %w", err)
 	}
@@ -187,8 +195,8 @@ func (c *compiler) array(l *Lines) error {
 		return fmt.Errorf("lines: %w", err)
 	}
 	n.each = &node{label: n.label, want: wantObject, index: eachIndex, slot: -1}
-	c.reader.rows = n
-	c.reader.needs |= NeedJSON
+	c.reader.rows, c.reader.rowsLookedUp = n, l.Array.kind == Lookup
+	c.reader.needs |= needs
 	if l.SKU == "" {
 		return errors.New("lines: name the field of an element that holds the SKU")
 	}

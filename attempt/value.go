@@ -17,6 +17,7 @@ const (
 	Cookie               // {cookie.N}: a cookie
 	Path                 // {path.N}: the path's segment N, from 0
 	JWT                  // {jwt.C}: a claim of the request's bearer token
+	Lookup               // {lookup.P}: a string or whole number in what Env.Lookup returns
 	ClientIP             // {client_ip}: the client's address as Env has it
 	Text                 // anything else with placeholders, filled in by Env.Replace
 )
@@ -35,6 +36,7 @@ const (
 	NeedIP                        // Env.ClientIP
 	NeedReplace                   // Env.Replace
 	NeedJWT                       // the bearer token, and Env.Claims
+	NeedLookup                    // Env.Lookup
 )
 
 // NeedBody is either way of reading the body.
@@ -53,6 +55,7 @@ var needsOf = [...]Needs{
 	Cookie:   NeedCookie,
 	Path:     NeedPath,
 	JWT:      NeedJWT,
+	Lookup:   NeedLookup,
 	ClientIP: NeedIP,
 	Text:     NeedReplace,
 }
@@ -121,6 +124,8 @@ func (v Value) String() string {
 		return "path." + v.name
 	case JWT:
 		return "jwt." + v.name
+	case Lookup:
+		return "lookup." + v.name
 	case ClientIP:
 		return "client_ip"
 	case Text:

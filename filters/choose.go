@@ -51,6 +51,29 @@ func Choose[L Listing](a *sale.Attempt, moment time.Time, byID func(string) (L, 
 	return best, nil, bestRefusal
 }
 
+// NoneSells returns the refusal of the sale that comes closest to selling at this moment, or of
+// the one that an attempt names; nil: one sells, or there is none.
+func NoneSells[L Listing](named string, moment time.Time, byID func(string) (L, bool), all func(yield func(L) bool)) *sale.Refusal {
+	if named != "" {
+		if l, ok := byID(named); ok {
+			return l.RefusalAt(moment)
+		}
+		return refuseUnknownSale
+	}
+	var best *sale.Refusal
+	rank := 0
+	for l := range all {
+		no := l.RefusalAt(moment)
+		if no == nil {
+			return nil
+		}
+		if r := closeness(no.Reason); r > rank {
+			best, rank = no, r
+		}
+	}
+	return best
+}
+
 var refuseUnknownSale = sale.Refuse(sale.UnknownSale)
 
 // closeness ranks the refusals of several sales that list the same items: the buyer

@@ -24,6 +24,7 @@ const (
 	PausedSale     Reason = "paused"
 	SoldOut        Reason = "sold_out"
 	AllHeld        Reason = "all_held"
+	NoCart         Reason = "no_cart"
 	Duplicate      Reason = "duplicate"
 	Pending        Reason = "pending"
 	InDoubt        Reason = "in_doubt"
@@ -65,6 +66,7 @@ var Kinds = []Kind{
 	{PausedSale, http.StatusConflict, "The sale is paused.", true},
 	{SoldOut, http.StatusConflict, "Sold out.", false},
 	{AllHeld, http.StatusConflict, "All units are being bought; some may come back.", true},
+	{NoCart, http.StatusConflict, "There is nothing in the cart.", false},
 	{Duplicate, http.StatusConflict, "The same purchase is already running.", true},
 	{Pending, http.StatusConflict, "Another purchase of yours is still running.", true},
 	{InDoubt, http.StatusConflict, "It is not known yet whether this purchase succeeded; please wait.", true},

@@ -112,18 +112,20 @@ func (s *Scope) judgeQuery(q query) Result {
 	case hash == "":
 		return unclear(CauseNoDocument)
 	default:
-		if s.persisted.isHarmless(hash) {
-			return Result{}
+		if mutates, harmless := s.persisted.isHarmless(hash); harmless {
+			return Result{Mutates: mutates}
 		}
 		if document, ok = s.persisted.document(hash); !ok {
 			return Result{Verdict: Unknown}
 		}
 	}
+	// A keyword has no escapes: without the word there is no mutation.
+	mutates := strings.Contains(document, "mutation")
 	if !s.mentions(document) {
 		if hash != "" {
-			s.persisted.remember(hash)
+			s.persisted.remember(hash, mutates)
 		}
-		return Result{}
+		return Result{Mutates: mutates}
 	}
 	variables, ok := variablesOf(q.Variables)
 	if !ok {
@@ -133,7 +135,9 @@ func (s *Scope) judgeQuery(q query) Result {
 	if q.OperationName != nil {
 		name = *q.OperationName
 	}
-	return s.judgeDocument(document, name, variables)
+	result := s.judgeDocument(document, name, variables)
+	result.Mutates = mutates
+	return result
 }
 
 // mentions says whether a document has the name of a field that makes an attempt. A name

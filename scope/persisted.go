@@ -17,6 +17,7 @@ type persisted struct {
 	registered map[string]string
 
 	mu       sync.RWMutex
+	// harmless says of the documents that have none of the fields whether they mutate.
 	harmless map[[sha256.Size]byte]bool
 }
 
@@ -48,7 +49,7 @@ func (p *persisted) document(hash string) (string, bool) {
 }
 
 // remember remembers that the document with that hash, which was seen, is harmless.
-func (p *persisted) remember(hash string) {
+func (p *persisted) remember(hash string, mutates bool) {
 	key, ok := keyOf(hash)
 	if !ok {
 		return
@@ -64,17 +65,18 @@ func (p *persisted) remember(hash string) {
 			break
 		}
 	}
-	p.harmless[key] = true
+	p.harmless[key] = mutates
 }
 
-func (p *persisted) isHarmless(hash string) bool {
+func (p *persisted) isHarmless(hash string) (mutates, harmless bool) {
 	key, ok := keyOf(hash)
 	if !ok {
-		return false
+		return false, false
 	}
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return p.harmless[key]
+	mutates, harmless = p.harmless[key]
+	return mutates, harmless
 }
 
 // keyOf reads a SHA-256, in lower case as its document's is written.

@@ -47,6 +47,8 @@ type Result struct {
 	Verdict Verdict
 	// Cause is why a request is Unclear.
 	Cause Cause
+	// Mutates says that another request may change something at the shop.
+	Mutates bool
 	// values are the arguments of the field that makes the request an attempt.
 	values arguments
 }
@@ -144,7 +146,9 @@ func (s *Scope) Judge(r *http.Request, body []byte) Result {
 	if s.ReadsGraphQL() {
 		return s.judgeGraphQL(r, body)
 	}
-	return s.judgeBody(r, body)
+	result := s.judgeBody(r, body)
+	result.Mutates = r.Method != http.MethodGet && r.Method != http.MethodHead
+	return result
 }
 
 func unclear(why Cause) Result { return Result{Verdict: Unclear, Cause: why} }

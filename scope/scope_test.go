@@ -193,7 +193,7 @@ func TestPersisted(t *testing.T) {
 		}
 	}
 	for range maxHarmless + 10 {
-		s.persisted.remember(hashOfText(t.Name() + string(rune(len(s.persisted.harmless)))))
+		s.persisted.remember(hashOfText(t.Name()+string(rune(len(s.persisted.harmless)))), false)
 	}
 	if n := len(s.persisted.harmless); n > maxHarmless {
 		t.Errorf("%d hashes are remembered", n)

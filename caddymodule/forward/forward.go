@@ -50,6 +50,11 @@ type Forwarding struct {
 	// the attempt has no idempotency key.
 	Copy     *Copy
 	KeepCopy time.Duration
+	// Asker asks the shop how the order ended; its answer to the client then decides nothing.
+	// nil: the Rules judge that answer.
+	Asker Asker
+	// Ended is called when the outcome is known, before the client has read the answer.
+	Ended func()
 
 	wire  sendTrace
 	ended bool
@@ -63,6 +68,16 @@ type Forwarding struct {
 	reply  outcome.Reply
 	writer caddyhttp.ResponseWriterWrapper
 	trace  httptrace.ClientTrace
+}
+
+// Asker asks the shop how an order ended.
+type Asker interface {
+	// Ask is called once, when the shop has answered, or will not answer any more. sent is the
+	// number of requests whose headers were written, answered whether one got an answer.
+	Ask(sent int, answered bool) (v outcome.Decision, cause string)
+	// Settled is called when Redis has heard the decision, with the state that the hold has;
+	// empty: Redis has not answered.
+	Settled(v outcome.Decision, state record.State)
 }
 
 // Forward sends the attempt to the shop. The forwarded request does not end when the client
@@ -168,6 +183,12 @@ func (f *Forwarding) judge(r *outcome.Reply) (v outcome.Decision, cause string) 
 // decide is called while the answer arrives, before the client sees it. last: no more will
 // arrive.
 func (f *Forwarding) decide(status int, body []byte, whole, last bool) (enough bool) {
+	if f.Asker != nil {
+		if last {
+			f.end(f.Asker.Ask(int(f.wire.sent.Load()), true))
+		}
+		return last
+	}
 	shops, proxied := f.proxyStatus()
 	if !proxied {
 		if !last {
@@ -193,6 +214,10 @@ func (f *Forwarding) decide(status int, body []byte, whole, last bool) (enough b
 func (f *Forwarding) lost(a *answer, err error, cause string) (outcome.Decision, string) {
 	if f.ended {
 		return outcome.Undecided, ""
+	}
+	if f.Asker != nil && !f.neverSent(err) {
+		status, _ := f.proxyStatus()
+		return f.Asker.Ask(int(f.wire.sent.Load()), status >= 200)
 	}
 	status, proxied := f.proxyStatus()
 	if !proxied && err == nil && cause != "panic" {
@@ -243,6 +268,9 @@ func (f *Forwarding) end(v outcome.Decision, cause string) {
 	defer func() {
 		f.Slot.of.readers.join(&f.reader)
 		f.Slot.GiveBack() // the edge runtime may close from here on
+		if f.Ended != nil {
+			f.Ended()
+		}
 	}()
 	f.out[ReservationHeader] = []string{f.Hold.ID}
 	sale, id := f.Hold.Sale, f.Hold.ID
@@ -267,6 +295,9 @@ func (f *Forwarding) end(v outcome.Decision, cause string) {
 		f.Slot.runtime.Free(f.ctx, sale, id)
 	default:
 		state, err = f.Slot.runtime.DoubtEventually(f.ctx, sale, id, cause)
+	}
+	if f.Asker != nil {
+		f.Asker.Settled(v, state)
 	}
 	became := v.State()
 	switch state { // the shop's API, an operator or a probe may have settled it first

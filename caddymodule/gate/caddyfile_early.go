@@ -46,7 +46,10 @@ func (g *Gate) checkStatic() error {
 	if err != nil {
 		return err
 	}
-	if _, err := g.newReader(keys); err != nil {
+	if g.reader, err = g.newReader(keys); err != nil {
+		return err
+	}
+	if err := g.provisionLookup(); err != nil {
 		return err
 	}
 	if err := g.provisionOutcome(); err != nil {

@@ -5,8 +5,10 @@ import (
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
+	"github.com/stockgate/stockgate/caddymodule/inquiry"
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 	"github.com/stockgate/stockgate/caddymodule/ratelimit"
+	"github.com/stockgate/stockgate/caddymodule/session"
 )
 
 // UnmarshalCaddyfile reads a gate. Syntax:
@@ -38,11 +40,26 @@ import (
 //		other_items refuse|pass
 //		deny     <list...>
 //		allow    <list...>
+//		one_at_a_time <credential...> [except <path...>]
+//		lookup   [GET|POST] <url> [<body>] {
+//			at_once <number>
+//			queue   <number>
+//			wait    <duration>
+//			timeout <duration>
+//		}
 //		ref      <value...> [shared]
 //		repeats  <events> <window> [burst <number>] [keys <number>]
 //		idempotency     <value...>
 //		idempotency_ttl <duration>
 //		outcome  response|backend
+//		outcome  ask [GET|POST] <url> [<body>] {
+//			lines    <array> <sku-field> <quantity-field>
+//			payments sync
+//			at_once  <number>
+//			queue    <number>
+//			wait     <duration>
+//			timeout  <duration>
+//		}
 //		@<name> {
 //			status <code|class...>
 //			header <field> [<value...>]
@@ -93,10 +110,12 @@ func (g *Gate) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	maps.Copy(options, map[string]directive.Option{
 		"check":           {Usage: "check", Read: directive.Flag(&g.Check)},
 		"ref":             {Usage: "ref <value...> [shared]", Read: g.readRef},
+		"one_at_a_time":   {Usage: session.Usage, Read: session.ReadOption(&g.OneAtATime)},
+		"lookup":          {Usage: inquiry.LookupUsage, Read: inquiry.ReadLookup(&g.Lookup)},
 		"repeats":         {Usage: ratelimit.RepeatsUsage, Read: ratelimit.ReadRepeats(&g.Repeats)},
 		"idempotency":     {Usage: "idempotency <value...>", Read: directive.Texts(&g.Idempotency)},
 		"idempotency_ttl": {Usage: "idempotency_ttl <duration>", Read: directive.Duration(&g.IdempotencyTTL)},
-		"outcome":         {Usage: "outcome response|backend", Read: g.readOutcome},
+		"outcome":         {Usage: "outcome response|backend|ask …", Read: g.readOutcome},
 		"@":               {Usage: "@<name> { … }", Read: g.readAnswer, List: true},
 		"confirm":         {Usage: "confirm <code|class|@name...>", Read: rules.read("confirm"), List: true},
 		"release":         {Usage: "release <code|class|@name...>", Read: rules.read("release"), List: true},
@@ -123,8 +142,15 @@ func (g *Gate) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 }
 
 func (g *Gate) readOutcome(d *caddyfile.Dispenser, usage string) error {
-	if err := directive.Text(&g.Outcome)(d, usage); err != nil {
+	args, err := directive.Arguments(d, usage, 1, -1)
+	if err != nil {
 		return err
+	}
+	if g.Outcome = args[0]; g.Outcome == "ask" {
+		return inquiry.ReadAsk(d, args[1:], &g.Ask)
+	}
+	if len(args) > 1 {
+		return d.Errf("wrong number of arguments: write `%s`", usage)
 	}
 	if g.Outcome != "response" && g.Outcome != "backend" {
 		return d.Errf("outcome %q is not supported: write `%s`", g.Outcome, usage)

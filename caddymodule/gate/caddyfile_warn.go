@@ -37,14 +37,14 @@ func warnExact(w directive.Warner, g *Gate, matchers caddy.ModuleMap) {
 // warnShaped warns about a rule that reads what a client can shape: it may rename every field
 // below data, and so make the answer to one field look like the answer to another.
 func warnShaped(w directive.Warner, g *Gate) {
-	if len(g.GraphQL) == 0 {
+	if len(g.GraphQL) == 0 || g.Ask != nil {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.Answers)) {
 		for _, test := range g.Answers[name].JSON {
 			if test.Path == "data" || strings.HasPrefix(test.Path, "data.") {
 				w.Warn("@" + name + " reads " + test.Path + " in the answer of a GraphQL server, where the client chooses the names of fields and can make a sold order look released: " +
-					"let the shop confirm with `outcome backend`, or read only errors")
+					"ask the shop with `outcome ask`, let it confirm with `outcome backend`, or read only errors")
 				break
 			}
 		}

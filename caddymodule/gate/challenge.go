@@ -38,7 +38,7 @@ func (g *Gate) scopeOf(r *http.Request, a *sale.Attempt, now time.Time) challeng
 // first item, preferably an open one; empty: this edge knows none.
 func (g *Gate) likelySale(a *sale.Attempt, now time.Time) string {
 	d := g.app.Runtime()
-	if a.Sale != "" || d == nil {
+	if a.Sale != "" || d == nil || len(a.Lines) == 0 {
 		return a.Sale
 	}
 	likely := ""

@@ -1,8 +1,10 @@
 package gate
 
 import (
+	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -69,8 +71,18 @@ func (g *Gate) pass(w http.ResponseWriter, r *http.Request, next caddyhttp.Handl
 		meter.CountAttempt(p.saleID(), "passed", "")
 		reply.Publish(r, p.repl, reply.Placeholders{Verdict: "passed", Sale: p.saleID()})
 	}
+	if p.turn != nil {
+		// The shop goes on with what its client no longer waits for, and so does the turn.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), passTimeout)
+		defer cancel()
+		g.carts.Forget(p.keys)
+		r = r.WithContext(ctx)
+	}
 	return next.ServeHTTP(w, r)
 }
+
+// passTimeout is how long a request that is no attempt may keep its session's turn.
+const passTimeout = 30 * time.Second
 
 // checkConflict reports options that a gate that only checks cannot use.
 func (g *Gate) checkConflict() error {
@@ -78,6 +90,8 @@ func (g *Gate) checkConflict() error {
 		there bool
 		name  string
 	}{
+		{g.OneAtATime != nil, "one_at_a_time"},
+		{g.Lookup != nil, "lookup"},
 		{len(g.Ref) > 0, "ref"},
 		{g.Repeats != nil, "repeats"},
 		{len(g.Idempotency) > 0, "idempotency"},

@@ -13,6 +13,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/internal/span"
 	"github.com/stockgate/stockgate/caddymodule/operation"
+	"github.com/stockgate/stockgate/caddymodule/session"
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/refuse"
@@ -46,6 +47,15 @@ type purchase struct {
 	runtime  *edgeruntime.Runtime
 	listing  *edge.Listing
 	lines    []sale.Line
+
+	// keys are the credentials of the attempt's session; turn is what it has while it is the
+	// only one of its session.
+	keys []session.Key
+	turn *session.Turn
+	// early: the lists, the rates and the challenge have judged it, before the lookup.
+	early bool
+	// remembered: the lookup's answer is one that the edge remembers; anew: it must not be.
+	remembered, anew bool
 
 	// unasked: Redis could not be asked whether the attempt is a repeat.
 	unasked bool
@@ -82,6 +92,15 @@ func (g *Gate) consider(r *http.Request, p *purchase) (*sale.Refusal, error) {
 	if no, err := g.inScope(r, p); no != nil || err != nil || p.scope != scope.Attempt {
 		return no, err
 	}
+	no, err := g.readAndWeigh(r, p)
+	if p.remembered && no == nil && err == nil { // only refusals come from what is remembered
+		p.forgetCart()
+		return g.readAndWeigh(r, p)
+	}
+	return no, err
+}
+
+func (g *Gate) readAndWeigh(r *http.Request, p *purchase) (*sale.Refusal, error) {
 	if no, err := g.read(r, p); no != nil || err != nil {
 		return no, err
 	}
@@ -107,6 +126,10 @@ func (g *Gate) inScope(r *http.Request, p *purchase) (*sale.Refusal, error) {
 			operation.CountUnclear(found.Cause)
 		}
 		return &sale.Refusal{Reason: sale.Malformed, Detail: found.Cause.Detail()}, nil
+	case scope.Other:
+		if found.Mutates {
+			return g.takeTurn(r, p), nil
+		}
 	}
 	return nil, nil
 }
@@ -130,8 +153,14 @@ func (g *Gate) read(r *http.Request, p *purchase) (*sale.Refusal, error) {
 	if p.shadow {
 		env.Replace = func(text string) string { return p.texts[text] }
 	}
+	if g.lookup != nil {
+		env.Lookup = func(early *sale.Attempt) ([]byte, *sale.Refusal) { return g.lookUpCart(r, p, early) }
+	}
 	p.room, no = g.reader.Read(r, body, env)
 	p.attempt = &p.room
+	if g.lookup != nil && g.OtherItems == "pass" {
+		g.dropUnlisted(p.attempt)
+	}
 	if no == nil || no.Reason == sale.NoBuyer {
 		g.notice(p)
 	}
@@ -142,10 +171,7 @@ func (g *Gate) read(r *http.Request, p *purchase) (*sale.Refusal, error) {
 func (g *Gate) weigh(r *http.Request, p *purchase) *sale.Refusal {
 	_, filtering := span.Start(r.Context(), span.Filter)
 	defer filtering.End()
-	if no := g.local(r, p); no != nil {
-		return no
-	}
-	if no := g.challenged(r, p); no != nil {
+	if no := g.entitled(r, p); no != nil {
 		return no
 	}
 	if no := g.repeats(r, p); no != nil || p.bound != nil {
@@ -161,6 +187,21 @@ func (g *Gate) weigh(r *http.Request, p *purchase) *sale.Refusal {
 		return earlier
 	}
 	return no
+}
+
+// entitled applies what judges an attempt before anything is asked about it, and waits for
+// the other requests of its session.
+func (g *Gate) entitled(r *http.Request, p *purchase) *sale.Refusal {
+	if p.early {
+		return g.lists.Denied(r, p.attempt, g.log) // the lookup may have said who buys
+	}
+	if no := g.local(r, p); no != nil {
+		return no
+	}
+	if no := g.challenged(r, p); no != nil {
+		return no
+	}
+	return g.takeTurn(r, p)
 }
 
 // local applies the denylists and the rates of this edge. They come before repeats: their
@@ -206,7 +247,7 @@ func (g *Gate) judge(r *http.Request, p *purchase, now time.Time) (no *sale.Refu
 // remembered refuses units that are known to be gone. Only an attempt that goes on to
 // reserve may ask Redis whether they are still gone.
 func (g *Gate) remembered(p *purchase) (no *sale.Refusal) {
-	if g.Check || p.dryRun {
+	if g.Check || p.dryRun || p.remembered {
 		return p.runtime.Recall(p.listing, p.lines)
 	}
 	no, p.ask = p.runtime.Remembered(p.listing, p.lines)
@@ -217,20 +258,25 @@ func (g *Gate) remembered(p *purchase) (no *sale.Refusal) {
 // Unlisted items need no Redis: without it they pass, uncounted.
 func (g *Gate) rated(r *http.Request, p *purchase) *sale.Refusal {
 	p.unlisted = g.isUnlisted(p.attempt)
-	no := refuse.Unavailable
-	if p.runtime == nil && !p.unasked {
-		p.runtime = g.openRuntime(r, p.dryRun)
-	}
-	if p.runtime != nil {
-		no = nil
-		if p.rates() {
-			no = g.rates.TakeShared(r, p.out, p.runtime, p.attempt, g.log)
-		}
-	}
+	no := g.countShared(r, p)
 	if p.unlisted && no != nil && no.Reason == sale.Unavailable {
 		return nil
 	}
 	return no
+}
+
+// countShared counts the attempt against the gate's shared rates, once.
+func (g *Gate) countShared(r *http.Request, p *purchase) *sale.Refusal {
+	if p.runtime == nil && !p.unasked {
+		p.runtime = g.openRuntime(r, p.dryRun)
+	}
+	if p.runtime == nil {
+		return refuse.Unavailable
+	}
+	if !p.rates() || p.early {
+		return nil
+	}
+	return g.rates.TakeShared(r, p.out, p.runtime, p.attempt, g.log)
 }
 
 // isUnlisted says whether no sale lists an item of the attempt and the gate lets such

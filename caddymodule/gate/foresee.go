@@ -245,6 +245,9 @@ func (g *Gate) provisionFast() error {
 
 // fastConflict returns an error for a value that the gate does not read itself.
 func (g *Gate) fastConflict() error {
+	if g.Lookup != nil || g.OneAtATime != nil {
+		return errors.New("fast_refusals: lookup and one_at_a_time work only where Caddy handles the request: leave fast_refusals out")
+	}
 	if g.Options.Any() {
 		return errors.New("fast_refusals: the gate must read the operation to know whether a request is an attempt (graphql, json_body): leave fast_refusals out")
 	}

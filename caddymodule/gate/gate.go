@@ -17,6 +17,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/forward"
 	"github.com/stockgate/stockgate/caddymodule/guard"
+	"github.com/stockgate/stockgate/caddymodule/inquiry"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/caddymodule/internal/reply"
 	"github.com/stockgate/stockgate/caddymodule/jwt"
@@ -24,6 +25,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/pow"
 	"github.com/stockgate/stockgate/caddymodule/probe"
 	"github.com/stockgate/stockgate/caddymodule/ratelimit"
+	"github.com/stockgate/stockgate/caddymodule/session"
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/outcome"
@@ -74,6 +76,14 @@ type Gate struct {
 	// Repeats is how often a sold order is forwarded again. Default, with Ref: 5 times in
 	// 10 s for each reservation.
 	Repeats *ratelimit.Repeats `json:"repeats,omitempty"`
+	// OneAtATime lets one request of a session that may change something be at the shop at a
+	// time, be it an attempt or not, so that the cart that was looked up is the one that is
+	// sold. Others wait, up to 8 of them for at most 5s, and are then refused as pending.
+	// Default: none.
+	OneAtATime *session.Options `json:"one_at_a_time,omitempty"`
+	// Lookup asks the shop, in the buyer's name, what the attempt is about; what it answers is
+	// available as values: `{lookup.PATH}`. It comes after the lists and rates. Default: none.
+	Lookup *inquiry.Spec `json:"lookup,omitempty"`
 	// Idempotency gives the buyer's idempotency key, of 1 to 255 characters. The same
 	// request with the same key is reserved and sold once, and answered as the first time
 	// (docs/retries.md). Keys are per sale: the same key for an item of another sale is a new
@@ -82,10 +92,13 @@ type Gate struct {
 	// IdempotencyTTL is how long the key of a sold order is remembered, and never shorter
 	// than the sale lasts. At most 720h. Default: 24h.
 	IdempotencyTTL caddy.Duration `json:"idempotency_ttl,omitempty"`
-	// Outcome says what decides a reservation: response, the shop's answer; or backend,
-	// what the shop says later through stockgate_api: it confirms, extends or releases the
-	// hold, or lets it expire. Default: response.
+	// Outcome says what decides a reservation: response, the shop's answer; ask, what the shop
+	// answers to the question Ask; or backend, what the shop says later through stockgate_api:
+	// it confirms, extends or releases the hold, or lets it expire. Default: response.
 	Outcome string `json:"outcome,omitempty"`
+	// Ask is what the shop is asked, in the buyer's name, after an order, with outcome ask.
+	// The Rules judge what it answers.
+	Ask *inquiry.Ask `json:"ask,omitempty"`
 	// Answers are named matchers of the shop's answer, for use in Rules.
 	Answers map[string]outcome.Answer `json:"answers,omitempty"`
 	// Rules decide the outcome; the first that matches counts. Without a confirm rule
@@ -119,7 +132,13 @@ type Gate struct {
 
 	app         *app.App
 	log         *zap.Logger
-	scope       *scope.Scope // nil: every request is an attempt
+	scope       *scope.Scope         // nil: every request is an attempt
+	lookup      *inquiry.Inquiry     // nil: the request says what it is about
+	credentials *session.Credentials // nil: requests of a session do not wait
+	carts       session.Carts
+	ask         *inquiry.Inquiry // nil: the outcome is not asked
+	deaf        atomic.Bool      // the last lookup had no useful answer
+	asksLater   *filters.Slots   // bounds the orders that are asked about again
 	reader      *attempt.Reader
 	rules       *outcome.Rules
 	refuser     *refuse.Refuser
@@ -201,6 +220,8 @@ func (g *Gate) Cleanup() error {
 	if g.app != nil {
 		Of(g.app).remove(g)
 	}
+	g.lookup.Close()
+	g.ask.Close()
 	err := errors.Join(g.rates.Close(), g.challenge.Close())
 	if key := g.bearerKey; key != "" {
 		g.bearerKey = ""
@@ -232,6 +253,7 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 		return next.ServeHTTP(w, r)
 	}
 	p := &purchase{clean: clean, repl: r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer), out: w.Header()}
+	defer p.endTurn(r)
 	no, err := g.consider(r, p)
 	switch {
 	case err != nil: // the client left or was too slow, or request_body has a lower limit

@@ -25,8 +25,10 @@ func (g *Gate) provisionReader(keys []attempt.RateKey) (err error) {
 	if g.scope, err = g.Options.Open(); err != nil {
 		return err
 	}
-	g.reader, err = g.newReader(keys)
-	return err
+	if g.reader, err = g.newReader(keys); err != nil {
+		return err
+	}
+	return g.provisionLookup()
 }
 
 // provisionFilters prepares refusals, deny, allow and other_items.

@@ -83,6 +83,10 @@ func (g *Gate) sell(w http.ResponseWriter, r *http.Request, next caddyhttp.Handl
 	defer pl.GiveBack()
 	f, timeout, no := g.takeOff(r, p, pl)
 	if f != nil {
+		g.carts.Forget(p.keys)
+		if p.turn != nil {
+			f.Ended = p.turn.End
+		}
 		return f.AnswerDoubt(w, g.server, f.Forward(w, r, next, timeout))
 	}
 	pl.GiveBack() // before writing, because the client may be slow
@@ -147,6 +151,9 @@ func (g *Gate) takeOff(r *http.Request, p *purchase, pl *forward.InFlightSlot) (
 	}
 	p.publish(r, "reserved", hold.ID)
 	f = &forward.Forwarding{Rules: g.rules, Log: g.log, Slot: pl, Hold: hold, Token: signed, Body: p.body, Repl: p.repl}
+	if g.ask != nil {
+		f.Asker = g.newAsking(r, p, &f.Hold, asked)
+	}
 	if p.attempt.Key != "" && r.Method != http.MethodHead {
 		f.Copy = new(forward.Copy)
 		// a TTL only limits Redis's memory: the binding lives as long as the sale

@@ -39,6 +39,8 @@ type shadowed struct {
 func (g *Gate) shadowConflict() error {
 	switch {
 	case !g.Shadow:
+	case g.Lookup != nil || g.OneAtATime != nil:
+		return errors.New("shadow: when the shop has answered, a lookup no longer finds the cart: a gate with lookup or one_at_a_time cannot be in shadow")
 	case g.Options.Any():
 		return errors.New("shadow: the values of graphql and json_body are known only when the gate has read the body, and a gate in shadow reads it after the shop: a gate with them cannot be in shadow yet")
 	case g.FastRefusals != nil:

@@ -89,7 +89,7 @@ func (d *InDoubt) Compile(g *Gate) (*Probe, error) {
 	if p.url, err = compileProbeURL(d.Probe); err != nil {
 		return nil, fmt.Errorf("in_doubt: %w", err)
 	}
-	if p.url.byRef() && !g.ByRef {
+	if p.url.Has("ref") && !g.ByRef {
 		return nil, errors.New("in_doubt: the URL of the probe has {ref}, and the gate has no ref: say where the shop's name of the order is found, such as `ref {json.order_no}`")
 	}
 	if p.rules, err = d.compileRules(g.Answers); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/caddymodule/internal/shopurl"
 	"github.com/stockgate/stockgate/outcome"
 	"github.com/stockgate/stockgate/reservation"
 )
@@ -28,7 +29,7 @@ const (
 // Probe asks the shop whether it has an order.
 type Probe struct {
 	gate    string
-	url     *probeURL
+	url     *shopurl.URL
 	rules   *outcome.Rules
 	header  http.Header
 	plan    reservation.ProbePlan
@@ -64,7 +65,7 @@ var errTwoBuyers = fmt.Errorf("%w: several buyers have used this ref", errNotAsk
 
 // AskAbout is ask, but does not ask by ref alone if several buyers have used that ref.
 func (p *Probe) AskAbout(ctx context.Context, store *reservation.Store, sale string, due reservation.ProbeDue) (reservation.ProbeAnswer, string, error) {
-	if due.Ref != "" && p.url.byRefAlone() {
+	if due.Ref != "" && p.url.Has("ref") && !p.url.Has("id") {
 		lookup, cancel := context.WithTimeout(ctx, p.timeout)
 		found, err := store.Named(lookup, sale, []string{due.Ref})
 		cancel()
@@ -81,7 +82,7 @@ func (p *Probe) AskAbout(ctx context.Context, store *reservation.Store, sale str
 // ask asks about one hold. cause is the status of the answer. With an error, or if no rule
 // matches the answer, it returns ProbeUnknown.
 func (p *Probe) ask(ctx context.Context, due reservation.ProbeDue) (v reservation.ProbeAnswer, cause string, err error) {
-	at, ok := p.url.fill(due.ID, due.Ref)
+	at, ok := fillProbeURL(p.url, due.ID, due.Ref)
 	if !ok {
 		return reservation.ProbeUnknown, "", errNotAsked
 	}
@@ -124,4 +125,23 @@ func withoutURL(err error) error {
 }
 
 // Host returns the host of the probe's URL.
-func (p *Probe) Host() string { return p.url.host }
+func (p *Probe) Host() string { return p.url.Host }
+
+// compileProbeURL reads a URL with {id}, {ref} or both in its path or query.
+func compileProbeURL(text string) (*shopurl.URL, error) {
+	u, err := shopurl.Compile("the probe", text, func(name string) bool { return name == "id" || name == "ref" }, "{id}, {ref}")
+	if err == nil && !u.HasAny() {
+		return nil, errors.New("the URL of the probe names no order: put {id} (the reservation) or {ref} (the shop's own name of the order) into its path or query")
+	}
+	return u, err
+}
+
+// fillProbeURL makes the URL for one reservation; false: there is none for it.
+func fillProbeURL(u *shopurl.URL, id, ref string) (string, bool) {
+	return u.Fill(func(name string) string {
+		if name == "id" {
+			return id
+		}
+		return ref
+	})
+}

@@ -51,7 +51,7 @@ func TestProbeURL(t *testing.T) {
 			t.Errorf("%s: %v", c.template, err)
 			continue
 		}
-		got, ok := u.fill(someID, c.ref)
+		got, ok := fillProbeURL(u, someID, c.ref)
 		if !ok {
 			got = "not asked"
 		}
@@ -60,7 +60,7 @@ func TestProbeURL(t *testing.T) {
 		}
 	}
 	for template, says := range map[string]string{
-		"":                                      "names no order",
+		"":                                      "whole http or https URL",
 		"http://shop/orders":                    "names no order",
 		"/orders/{id}":                          "whole http or https URL",
 		"shop/orders/{id}":                      "whole http or https URL",
@@ -107,7 +107,7 @@ func FuzzProbeURL(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, ref string) {
-		if text, ok := inPath.fill(someID, ref); ok {
+		if text, ok := fillProbeURL(inPath, someID, ref); ok {
 			u, err := url.Parse(text)
 			if err != nil || u.Host != "shop" || u.Path != "/orders/"+ref+"/state" || u.Query().Get("id") != someID || u.Fragment != "" {
 				t.Fatalf("%q: %s %v", ref, text, err)
@@ -116,7 +116,7 @@ func FuzzProbeURL(f *testing.F) {
 				t.Fatalf("%q leads to %s", ref, clean)
 			}
 		}
-		text, ok := inQuery.fill(someID, ref)
+		text, ok := fillProbeURL(inQuery, someID, ref)
 		if ok != (ref != "") {
 			t.Fatalf("%q: asked %v", ref, ok)
 		}

@@ -165,11 +165,11 @@ func (p *prober) hear(v reservation.ProbeAnswer, cause string, err error) {
 	case errors.Is(err, errNotAsked):
 	case v != reservation.ProbeUnknown:
 		if p.deaf.Swap(false) {
-			p.log.Info("the probe gets answers again", zap.String("shop", p.url.host))
+			p.log.Info("the probe gets answers again", zap.String("shop", p.url.Host))
 		}
 	case !p.deaf.Swap(true):
 		p.log.Warn("the probe gets no answer that says whether the shop has an order: holds stay in doubt, it asks again",
-			zap.String("shop", p.url.host), zap.String("answer", cause), zap.Error(err))
+			zap.String("shop", p.url.Host), zap.String("answer", cause), zap.Error(err))
 	}
 }
 

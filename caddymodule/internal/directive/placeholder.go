@@ -8,7 +8,7 @@ import (
 // ownNames begin the placeholders that the gate reads itself. caddyNames begin those that
 // Caddy and its standard modules have; a plugin may add others.
 var (
-	ownNames   = []string{"json", "form", "param", "query", "header", "cookie", "path", "jwt", "client_ip", "graphql"}
+	ownNames   = []string{"json", "form", "param", "query", "header", "cookie", "path", "jwt", "client_ip", "graphql", "lookup"}
 	caddyNames = []string{"http", "env", "file", "system", "time", "tls", "vars", "err", "args"}
 )
 

@@ -36,6 +36,7 @@ type meters struct {
 	Around      *prometheus.CounterVec
 	CutReaders  prometheus.Counter
 	Unclear     *prometheus.CounterVec
+	lookup      lookupMetrics
 	ledger      ledgerMetrics
 	outbox      outboxMetrics
 
@@ -118,6 +119,7 @@ func newMeters() *meters {
 			Name: "stockgate_unclear_total",
 			Help: "Requests on a gate's path that were refused because a server could take them for an attempt, by cause.",
 		}, []string{"cause"}),
+		lookup: newLookupMetrics(),
 		ledger: newLedgerMetrics(),
 		outbox: newOutboxMetrics(),
 	}
@@ -144,7 +146,7 @@ func newMeters() *meters {
 // It may be called for any number of registries, and again for the same one.
 func Register(registry *prometheus.Registry, more ...prometheus.Collector) error {
 	m := All()
-	all := []prometheus.Collector{m.attempts, m.reserve, m.redisErrors, m.probes, m.unbacked, m.dropped, m.fenced, m.fenceLost, m.nothingLeft, m.Fast, m.Around, m.CutReaders, m.Unclear, m.API, m.shadow, m.shadowSkipped}
+	all := []prometheus.Collector{m.attempts, m.reserve, m.redisErrors, m.probes, m.unbacked, m.dropped, m.fenced, m.fenceLost, m.nothingLeft, m.Fast, m.Around, m.CutReaders, m.Unclear, m.API, m.shadow, m.shadowSkipped, m.lookup.total, m.lookup.seconds, m.lookup.asks}
 	all = append(append(all, more...), m.ledger.collectors()...)
 	for _, c := range append(all, m.outbox.collectors()...) {
 		err := registry.Register(c)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/outcome"
 	"github.com/stockgate/stockgate/record"
 )
@@ -25,18 +26,26 @@ func (g *Gate) mode() record.Mode {
 
 // provisionOutcome compiles what decides a reservation.
 func (g *Gate) provisionOutcome() (err error) {
-	if g.Outcome != "" && g.Outcome != "response" && g.Outcome != "backend" {
-		return fmt.Errorf("outcome %q: there are response and backend", g.Outcome)
+	if g.Outcome != "" && g.Outcome != "response" && g.Outcome != "backend" && g.Outcome != "ask" {
+		return fmt.Errorf("outcome %q: there are response, ask and backend", g.Outcome)
 	}
 	if err := g.outcomeConflict(); err != nil {
 		return err
 	}
-	g.rules, err = outcome.Compile(g.Rules, g.Answers, g.mode() == record.ModeBackend)
+	if g.rules, err = outcome.Compile(g.Rules, g.Answers, g.mode() == record.ModeBackend || g.Ask != nil); err != nil || g.Ask == nil {
+		return err
+	}
+	g.rules.Otherwise = outcome.InDoubt
+	g.asksLater = filters.NewSlots(maxAsksLater)
+	g.ask, err = g.Ask.Compile()
 	return err
 }
 
 // outcomeConflict reports options that a gate cannot use with its outcome.
 func (g *Gate) outcomeConflict() error {
+	if err := g.askConflict(); err != nil || g.Ask != nil {
+		return err
+	}
 	if g.mode() != record.ModeBackend {
 		return g.graphQLConflict()
 	}
@@ -67,5 +76,5 @@ func (g *Gate) graphQLConflict() error {
 			}
 		}
 	}
-	return errors.New("a server of GraphQL answers 200 also where it refuses, so that no status confirms an order: let the shop confirm with `outcome backend`, or say in a matcher what its answer must have, such as `@sold { json !errors }` and `confirm @sold`")
+	return errors.New("a server of GraphQL answers 200 also where it refuses, so that no status confirms an order: ask it with `outcome ask`, let the shop confirm with `outcome backend`, or say in a matcher what its answer must have, such as `@sold { json !errors }` and `confirm @sold`")
 }

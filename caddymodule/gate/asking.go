@@ -1,0 +1,225 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
+	"github.com/stockgate/stockgate/caddymodule/inquiry"
+	"github.com/stockgate/stockgate/caddymodule/internal/meter"
+	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/outcome"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+const (
+	// askAgain is the least time between two questions about one order. It doubles.
+	askAgain = 5 * time.Second
+	// maxAsks is how often the shop is asked about one order.
+	maxAsks = 10
+	// maxAsksLater bounds the orders that are asked about again, whose credentials the edge
+	// keeps until then.
+	maxAsksLater = 10_000
+)
+
+// askConflict reports options that a gate cannot use with outcome ask.
+func (g *Gate) askConflict() error {
+	if (g.Outcome == "ask") != (g.Ask != nil) {
+		return errors.New("outcome ask: say what the shop is asked, such as `outcome ask GET http://shop:3000/orders/{ref}`")
+	}
+	if g.Ask == nil {
+		return nil
+	}
+	has := func(then string) bool {
+		return slices.ContainsFunc(g.Rules, func(r outcome.Rule) bool { return r.Outcome == then })
+	}
+	switch {
+	case !has("confirm") || !has("release"):
+		return errors.New("outcome ask: say what the shop's answer means, such as `confirm @sold` and `release @not`")
+	case len(g.Idempotency) > 0:
+		return errors.New("outcome ask and idempotency do not go together: name the order by `ref`")
+	case len(g.Ref) == 0:
+		return errors.New("outcome ask: say how the shop calls the order, such as `ref {lookup.cart.id}`")
+	}
+	return nil
+}
+
+// asking asks the shop how one order ended.
+type asking struct {
+	gate    *Gate
+	runtime *edgeruntime.Runtime
+	listing *edge.Listing
+	buyer   *inquiry.Buyer
+	attempt sale.Attempt
+	hold    *reservation.Hold
+	// deadline is when the hold's token is certainly no longer valid.
+	deadline time.Time
+	sold     map[string]int64 // by SKU; nil: the shop did not say
+	said     string           // what the shop said last, as a cause
+	asked    int
+}
+
+// newAsking prepares the question about an order. began is when its stock was asked for.
+func (g *Gate) newAsking(r *http.Request, p *purchase, hold *reservation.Hold, began time.Time) *asking {
+	return &asking{
+		gate: g, runtime: p.runtime, listing: p.listing, buyer: inquiry.BuyerOf(r), attempt: *p.attempt, hold: hold,
+		deadline: began.Add(g.holdOptions.HoldFor),
+	}
+}
+
+// The causes of outcomes that were asked.
+const (
+	causeSold    = "asked_sold"
+	causeNotSold = "asked_not_sold"
+	causeUnclear = "asked_unclear"
+	causeFailed  = "asked_failed"
+)
+
+// ask asks once.
+func (a *asking) ask() (v outcome.Decision) {
+	a.asked++
+	answer, err := a.gate.ask.Ask(context.Background(), a.buyer, a.attempt.Ref)
+	switch {
+	case err != nil:
+		a.said = causeFailed
+		if c := a.gate.log.Check(zap.DebugLevel, "the shop did not say how an order ended"); c != nil {
+			c.Write(zap.String("reservation", a.hold.ID), zap.Error(err))
+		}
+		v = outcome.InDoubt
+	default:
+		v = a.gate.rules.Decide(answer)
+		a.said = map[outcome.Decision]string{outcome.Confirm: causeSold, outcome.Release: causeNotSold}[v]
+		if a.said == "" {
+			a.said, v = causeUnclear, outcome.InDoubt
+		}
+		if lines := a.gate.Ask.Lines; v == outcome.Confirm && lines != nil {
+			var ok bool
+			if a.sold, ok = lines.Sold(answer); !ok {
+				a.gate.log.Warn("the shop's answer to outcome ask has no lines where the gate looks for them, so what it sold is not compared with what was reserved",
+					zap.String("lines", lines.Array))
+			}
+		}
+	}
+	meter.CountAsk(strings.TrimPrefix(a.said, "asked_"))
+	return v
+}
+
+// Ask asks when the shop has answered the order. That it has no order yet proves nothing
+// unless it says that payments are decided at once, and one request was sent and answered: a
+// payment may be under way, and a server that answers may lag behind.
+func (a *asking) Ask(sent int, answered bool) (outcome.Decision, string) {
+	v := a.ask()
+	if v == outcome.Release && (!a.gate.Ask.PaymentsSync || sent != 1 || !answered) {
+		v = outcome.InDoubt
+	}
+	return v, a.said
+}
+
+// Settled asks again later, or compares what was sold with what was reserved.
+func (a *asking) Settled(v outcome.Decision, state record.State) {
+	switch {
+	case v == outcome.Confirm:
+		a.compare()
+	case v == outcome.InDoubt && a.gate.asksLater.Take():
+		a.later()
+	}
+}
+
+// later asks again when the order can no longer be placed with the hold's token. What the edge
+// does not live to ask stays in doubt, for the gate's probe or an operator.
+func (a *asking) later() {
+	wait := max(askAgain<<min(a.asked-1, maxAsks), time.Until(a.deadline))
+	time.AfterFunc(wait, func() {
+		if !a.runtime.Begin() {
+			a.gate.asksLater.Give()
+			return
+		}
+		defer a.runtime.End()
+		switch v := a.ask(); {
+		case v == outcome.Confirm:
+			_, _ = a.runtime.ConfirmEventually(context.Background(), a.hold.Sale, a.hold.ID, a.said)
+			a.compare()
+		case v == outcome.Release && a.release() == nil:
+		case a.asked < maxAsks:
+			a.later()
+			return
+		}
+		a.gate.asksLater.Give()
+	})
+}
+
+// release gives the units back, unless Redis says that the token may still be valid.
+func (a *asking) release() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 4*a.runtime.Store.Shard().Timeout())
+	defer cancel()
+	_, err := a.runtime.Store.Release(ctx, a.hold.Sale, a.hold.ID, reservation.SourceProbe, a.said)
+	return err
+}
+
+// compare gives units back that were reserved and not sold, and reserves those that were sold
+// and not reserved: the cart was changed after the lookup. Both have ids that follow from the
+// reservation's, so that doing it again changes nothing.
+func (a *asking) compare() {
+	if a.sold == nil {
+		return
+	}
+	var fewer, more []sale.Line
+	for _, l := range a.hold.Lines {
+		if n := l.Quantity - a.sold[l.SKU]; n > 0 {
+			fewer = append(fewer, sale.Line{SKU: l.SKU, Region: l.Region, Quantity: n})
+		} else if n < 0 {
+			more = append(more, sale.Line{SKU: l.SKU, Region: a.attempt.Region, Quantity: -n})
+		}
+		delete(a.sold, l.SKU)
+	}
+	for sku, n := range a.sold {
+		if !a.gate.app.IsOther(&sale.Attempt{Lines: []sale.Line{{SKU: sku}}}) {
+			more = append(more, sale.Line{SKU: sku, Region: a.attempt.Region, Quantity: n})
+		}
+	}
+	log := a.gate.log.With(zap.String("sale", a.hold.Sale), zap.String("reservation", a.hold.ID))
+	if len(fewer) > 0 {
+		_, err := a.runtime.Store.Return(context.Background(), a.hold.Sale, a.hold.ID, reservation.Return{ID: "asked", Restock: true, Lines: fewer, Cause: "not_sold"})
+		meter.CountAsk("fewer")
+		log.Warn("the shop sold less than was reserved: the rest is on sale again", zap.Any("lines", fewer), zap.Error(err))
+	}
+	if len(more) > 0 {
+		err := a.reserveMore(more)
+		meter.CountAsk("more")
+		if err != nil {
+			log.Error("the shop sold more than was reserved, and the rest could not be reserved: check the order, its cart was changed after it was looked up",
+				zap.Any("lines", more), zap.Error(err))
+			return
+		}
+		log.Warn("the shop sold more than was reserved: the rest was reserved too", zap.Any("lines", more))
+	}
+}
+
+// reserveMore reserves and confirms units that were sold beyond a reservation.
+func (a *asking) reserveMore(lines []sale.Line) error {
+	extra := a.attempt
+	extra.Ref, extra.Key, extra.Lines = "", "", lines
+	resolved, no := a.listing.Sale.Resolve(&extra)
+	if no != nil {
+		return errors.New("refused: " + string(no.Reason))
+	}
+	id := uuid.NewSHA1(uuid.NameSpaceOID, []byte(a.hold.ID+" more")).String()
+	_, no, err := a.runtime.Hold(context.Background(), id, a.listing, &extra, resolved, a.gate.holdOptions)
+	switch {
+	case err != nil:
+		return err
+	case no != nil:
+		return errors.New("refused: " + string(no.Reason))
+	}
+	_, err = a.runtime.ConfirmEventually(context.Background(), a.hold.Sale, id, causeSold)
+	return err
+}

@@ -1,0 +1,137 @@
+package inquiry
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/stockgate/stockgate/caddymodule/internal/directive"
+	"github.com/stockgate/stockgate/outcome"
+)
+
+// Ask is the question how an order ended.
+type Ask struct {
+	Spec
+	// Lines are what the shop has sold. They are compared with what was reserved: units that
+	// were not sold go back on sale, units that were sold beyond it are reserved too. Default:
+	// not compared.
+	Lines *SoldLines `json:"lines,omitempty"`
+	// PaymentsSync: when the shop has answered an order it will not be paid any more unless it
+	// is paid now, so that a release counts at once where exactly one request was sent. Default:
+	// false, a release counts when the shop says it a second time after the hold's deadline.
+	PaymentsSync bool `json:"payments_sync,omitempty"`
+}
+
+// SoldLines is an array of lines in what the shop answers.
+type SoldLines struct {
+	// Array leads to the array: data.order.lines.
+	Array string `json:"array"`
+	// SKU and Quantity lead to the values in an element.
+	SKU      string `json:"sku"`
+	Quantity string `json:"quantity"`
+}
+
+// Compile checks the question.
+func (a *Ask) Compile() (*Inquiry, error) {
+	if l := a.Lines; l != nil && (l.Array == "" || l.SKU == "" || l.Quantity == "") {
+		return nil, errors.New("outcome ask: lines has an array, a field with the SKU and a field with the quantity")
+	}
+	return a.Spec.Compile("outcome ask")
+}
+
+// Sold returns how many units of each SKU the shop says that it has sold; false: it does not
+// say.
+func (l *SoldLines) Sold(answer *outcome.Reply) (map[string]int64, bool) {
+	var document any
+	d := json.NewDecoder(bytes.NewReader(answer.Body))
+	d.UseNumber()
+	if !answer.Whole || d.Decode(&document) != nil {
+		return nil, false
+	}
+	array, ok := at(document, l.Array).([]any)
+	if !ok {
+		return nil, false
+	}
+	sold := make(map[string]int64, len(array))
+	for _, element := range array {
+		number, ok := at(element, l.Quantity).(json.Number)
+		if !ok {
+			return nil, false
+		}
+		n, err := number.Int64()
+		if err != nil || n < 0 {
+			return nil, false
+		}
+		if sku, ok := at(element, l.SKU).(string); ok && n > 0 {
+			sold[sku] += n
+		}
+	}
+	return sold, true
+}
+
+// at returns the value at a path; nil: there is none.
+func at(v any, path string) any {
+	for name := range strings.SplitSeq(path, ".") {
+		switch here := v.(type) {
+		case map[string]any:
+			v = here[name]
+		case []any:
+			i, err := strconv.Atoi(name)
+			if err != nil || i < 0 || i >= len(here) {
+				return nil
+			}
+			v = here[i]
+		default:
+			return nil
+		}
+	}
+	return v
+}
+
+const askUsage = "outcome ask [GET|POST] <url> [<body>]"
+
+// ReadAsk reads the option outcome ask, behind that word.
+func ReadAsk(d *caddyfile.Dispenser, args []string, into **Ask) error {
+	if len(args) == 0 {
+		return d.Errf("outcome ask has no URL: write `%s`", askUsage)
+	}
+	a := new(Ask)
+	if err := a.Spec.Read(d, args, askUsage); err != nil {
+		return err
+	}
+	options := a.Spec.Bounds()
+	options["lines"] = directive.Option{Usage: "lines {ask.<array>} <sku-field> <quantity-field>", Read: a.readLines}
+	options["payments"] = directive.Option{Usage: "payments sync", Read: a.readPayments}
+	*into = a
+	return directive.ReadBlock(d, options)
+}
+
+func (a *Ask) readLines(d *caddyfile.Dispenser, usage string) error {
+	args, err := directive.Arguments(d, usage, 3, 3)
+	if err != nil {
+		return err
+	}
+	array, ok := strings.CutPrefix(args[0], "{ask.")
+	array, closed := strings.CutSuffix(array, "}")
+	if !ok || !closed || array == "" {
+		return d.Errf("%s is no array of the shop's answer: write `%s`", args[0], usage)
+	}
+	a.Lines = &SoldLines{Array: array, SKU: args[1], Quantity: args[2]}
+	return nil
+}
+
+func (a *Ask) readPayments(d *caddyfile.Dispenser, usage string) error {
+	args, err := directive.Arguments(d, usage, 1, 1)
+	if err != nil {
+		return err
+	}
+	if args[0] != "sync" {
+		return d.Errf("payments %q: write `%s`", args[0], usage)
+	}
+	a.PaymentsSync = true
+	return nil
+}
