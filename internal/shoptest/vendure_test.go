@@ -144,3 +144,24 @@ func buyInVendure(variant string) func(ctx context.Context, b *browser, n int) e
 		return pay(ctx, b)
 	}
 }
+
+// column reads the first column of a query.
+func column(t testing.TB, db, query string) []string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	c, err := pgx.Connect(ctx, db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(ctx)
+	rows, err := c.Query(ctx, query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return all
+}
