@@ -96,6 +96,9 @@ func (v Value) ByClient() bool {
 // a JSON value or a claim; empty for kinds without a name.
 func (v Value) Name() string { return v.name }
 
+// Index is the number of the segment that a value of kind Path reads, from 0.
+func (v Value) Index() int { return v.index }
+
 // Needs returns the parts of the request that the value reads.
 func (v Value) Needs() Needs {
 	n := needsOf[v.kind]

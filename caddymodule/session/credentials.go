@@ -19,8 +19,8 @@ import (
 // Options say by what a session is known.
 type Options struct {
 	// Credentials are where a request has the credentials of its session, such as
-	// {header.Authorization} and {cookie.session}. Each counts by itself: two requests that
-	// share one of them wait for each other.
+	// {header.Authorization} and {cookie.session}, or {path.2} where the path names the cart.
+	// Each counts by itself: two requests that share one of them wait for each other.
 	Credentials []string `json:"credentials"`
 	// Except are paths, each as in a path matcher, whose requests do not wait: those that the
 	// shop sends to itself while it serves another one. Default: none.
@@ -47,8 +47,8 @@ func (o *Options) Compile() (*Credentials, error) {
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("one_at_a_time: %w", err)
-		case v.Kind() != attempt.Header && v.Kind() != attempt.Cookie && v.Kind() != attempt.Text:
-			return nil, fmt.Errorf("one_at_a_time: %s is no credential that a request has before its body is read: write {header.…} or {cookie.…}", expr)
+		case !slices.Contains([]attempt.Kind{attempt.Header, attempt.Cookie, attempt.Path, attempt.Text}, v.Kind()):
+			return nil, fmt.Errorf("one_at_a_time: %s is no credential that a request has before its body is read: write {header.…}, {cookie.…} or {path.…}", expr)
 		}
 		c.values = append(c.values, v)
 	}
@@ -85,6 +85,11 @@ func (c *Credentials) Keys(r *http.Request, repl *caddy.Replacer) []Key {
 		case attempt.Cookie:
 			for _, cookie := range r.CookiesNamed(v.Name()) {
 				add(v, cookie.Value)
+			}
+		case attempt.Path:
+			segments := strings.Split(strings.TrimPrefix(r.URL.Path, "/"), "/")
+			if v.Index() < len(segments) {
+				add(v, segments[v.Index()])
 			}
 		default:
 			add(v, repl.ReplaceAll(v.Asked(), ""))

@@ -3,6 +3,7 @@ package pgtest
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,6 +28,7 @@ const (
 type Server struct {
 	t    testing.TB
 	dir  string
+	port string // on which it listens; empty: on its unix socket only
 	user *account
 	cmd  *exec.Cmd
 	gone chan struct{} // closed when the process has ended
@@ -36,6 +38,24 @@ type Server struct {
 // "fsync=on"; without any, data may be lost in a power cut. It is killed when the test
 // ends, and its log is shown if the test failed.
 func Start(t testing.TB, settings ...string) *Server {
+	t.Helper()
+	return start(t, "", settings)
+}
+
+// StartTCP is Start for clients that know no unix sockets: the server listens on a free
+// port of 127.0.0.1 as well, see [Server.DatabaseURL].
+func StartTCP(t testing.TB, settings ...string) *Server {
+	t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	_, port, _ := net.SplitHostPort(free.Addr().String())
+	free.Close()
+	return start(t, port, append([]string{"listen_addresses='127.0.0.1'", "port=" + port}, settings...))
+}
+
+func start(t testing.TB, port string, settings []string) *Server {
 	t.Helper()
 	u, err := findAccount()
 	if err != nil {
@@ -47,7 +67,7 @@ func Start(t testing.TB, settings ...string) *Server {
 	if err != nil {
 		t.Fatalf("pgtest: %v", err)
 	}
-	s := &Server{t: t, dir: dir, user: u}
+	s := &Server{t: t, dir: dir, port: port, user: u}
 	t.Cleanup(s.end)
 	if err := u.own(dir); err != nil {
 		t.Fatalf("pgtest: %v", err)
@@ -84,7 +104,11 @@ func Start(t testing.TB, settings ...string) *Server {
 func (s *Server) DSN() string { return s.dsn("postgres") }
 
 func (s *Server) dsn(database string) string {
-	return "host=" + s.dir + " user=postgres sslmode=disable dbname=" + database
+	dsn := "host=" + s.dir + " user=postgres sslmode=disable dbname=" + database
+	if s.port != "" {
+		dsn += " port=" + s.port
+	}
+	return dsn
 }
 
 var databases atomic.Int64
@@ -95,6 +119,17 @@ func (s *Server) Database() string {
 	name := fmt.Sprintf("test%d", databases.Add(1))
 	s.Exec("CREATE DATABASE " + name)
 	return s.dsn(name)
+}
+
+// DatabaseURL makes a new database of a server that listens on TCP, and returns its URL.
+func (s *Server) DatabaseURL() string {
+	s.t.Helper()
+	if s.port == "" {
+		s.t.Fatal("pgtest: DatabaseURL needs a server of StartTCP")
+	}
+	_, name, _ := strings.Cut(s.Database(), "dbname=")
+	name, _, _ = strings.Cut(name, " ")
+	return "postgres://postgres@127.0.0.1:" + s.port + "/" + name
 }
 
 // Exec runs a statement in the database postgres.

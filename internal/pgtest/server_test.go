@@ -3,6 +3,8 @@ package pgtest_test
 import (
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/stockgate/stockgate/internal/pgtest"
 )
 
@@ -22,5 +24,22 @@ func TestKillAndRestart(t *testing.T) {
 	s.Exec("INSERT INTO a SELECT 1 / count(*) FROM a")
 	if one, two := s.Database(), s.Database(); one == two {
 		t.Errorf("two databases are one: %s", one)
+	}
+}
+
+// A server of StartTCP has databases for clients that know only host and port.
+func TestStartTCP(t *testing.T) {
+	s := pgtest.StartTCP(t)
+	url := s.DatabaseURL()
+	if other := s.DatabaseURL(); other == url {
+		t.Errorf("two databases are one: %s", url)
+	}
+	c, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(t.Context())
+	if err := c.Ping(t.Context()); err != nil {
+		t.Error(err)
 	}
 }

@@ -1,0 +1,75 @@
+//go:build shops
+
+package shoptest_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+)
+
+const units = 20
+
+// Five hundred come for twenty units, to two edges: twenty orders, and everybody is told.
+func TestVendureSells(t *testing.T) {
+	v := startVendure(t, "SNK-1=100000")
+	item := v.variant("SNK-1")
+	g := startGates(t, 2, vendureDir+"/Caddyfile", v.addr, item, units)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	r := crowd(ctx, buyers(t, 500), g.urls, buyInVendure(item))
+	orders, sold := v.sold("SNK-1")
+	checkSale(t, r, orders, sold)
+	g.reconcile(column(t, v.db, vendureRefs))
+	g.redis.Kill()
+	browse(ctx, t, g, "POST", "/shop-api", graphQL(`{products{items{name variants{sku stockLevel}}}}`, nil))
+	browse(ctx, t, g, "GET", "/shop-api?query={products{items{name}}}", "")
+}
+
+func TestMedusaSells(t *testing.T) {
+	m := startMedusa(t, "SNK-1=100000")
+	item := m.variant("SNK-1")
+	g := startGates(t, 2, medusaDir+"/Caddyfile", m.addr, item, units)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	r := crowd(ctx, buyers(t, 500), g.urls, m.buy(item))
+	orders, sold := m.sold("SNK-1")
+	checkSale(t, r, orders, sold)
+	g.reconcile(column(t, m.db, medusaRefs))
+	g.redis.Kill()
+	browse(ctx, t, g, "GET", "/store/products", "", "X-Publishable-Api-Key", m.key)
+}
+
+// The queries of docs/vendure.md and docs/medusa.md whose results go to `reconcile --shop`.
+const (
+	vendureRefs = `SELECT code AS ref FROM "order" WHERE "orderPlacedAt" IS NOT NULL AND state <> 'Cancelled'`
+	medusaRefs  = `SELECT c.cart_id AS ref FROM order_cart c JOIN "order" o ON o.id = c.order_id WHERE o.status <> 'canceled'`
+)
+
+func checkSale(t *testing.T, r crowdReport, orders, sold int) {
+	t.Helper()
+	t.Logf("%d orders for %d of %d units\n%s", orders, sold, units, r)
+	ends := r.ends()
+	if orders != units || sold != units {
+		t.Errorf("the shop has %d orders for %d units, want %d", orders, sold, units)
+	}
+	if ends[ordered] != units || ends[ordered]+ends[soldOut] != len(r.visits) {
+		t.Errorf("not every buyer was told what is so: %v", ends)
+	}
+}
+
+// browse asks for something that is no order. The shop's own answer must come.
+func browse(ctx context.Context, t *testing.T, g *gates, method, path, body string, header ...string) {
+	t.Helper()
+	for _, url := range g.urls {
+		b := newBrowser(url)
+		for i := 0; i < len(header); i += 2 {
+			b.header.Set(header[i], header[i+1])
+		}
+		a, err := b.once(ctx, method, path, body)
+		if err != nil || a.status != http.StatusOK || a.refusal != "" {
+			t.Errorf("%s %s without Redis: %v %d %s", method, path, err, a.status, a.body)
+		}
+		b.close()
+	}
+}
