@@ -30,7 +30,7 @@ import (
 //		region   <value...>
 //		line     <sku> [<quantity>]
 //		lines    <array> <sku-field> [<quantity-field>]
-//		rate     <value...> <events> <window> [burst <number>] [keys <number>] [ipv6 <bits>] [shared] [shadow]
+//		rate     <value...> <events> <window> [burst <number>] [keys <number>] [ipv6 <bits>] [shared] [late] [shadow]
 //		challenge pow {
 //			above  <attempts> <window>
 //			bits   <least> <most>

@@ -25,7 +25,7 @@ func (o *AttemptOptions) directives() map[string]directive.Option {
 		"region":        {Usage: "region <value...>", Read: directive.Texts(&o.Region)},
 		"line":          {Usage: "line <sku> [<quantity>]", Read: o.readLine, List: true},
 		"lines":         {Usage: "lines <array> <sku-field> [<quantity-field>]", Read: o.readLines},
-		"rate":          {Usage: "rate <value...> <events> <window> [burst <number>] [keys <number>] [ipv6 <bits>] [shared] [shadow]", Read: ratelimit.ReadRate(&o.Rates), List: true},
+		"rate":          {Usage: "rate <value...> <events> <window> [burst <number>] [keys <number>] [ipv6 <bits>] [shared] [late] [shadow]", Read: ratelimit.ReadRate(&o.Rates), List: true},
 		"challenge":     {Usage: "challenge pow { … }", Read: pow.ReadOption(&o.Challenge)},
 		"other_items":   {Usage: "other_items refuse|pass", Read: o.readOtherItems},
 		"deny":          {Usage: "deny <list...>", Read: accesslist.ReadNames(&o.Deny), List: true},

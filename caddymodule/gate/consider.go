@@ -230,7 +230,18 @@ func (g *Gate) filter(r *http.Request, p *purchase) *sale.Refusal {
 	if no := g.judge(r, p, now); no != nil {
 		return no
 	}
-	return g.remembered(p)
+	if no := g.remembered(p); no != nil {
+		return no
+	}
+	if !p.rates() || p.remembered {
+		return nil
+	}
+	no := g.rates.TakeLate(p.out, p.attempt, now)
+	if no != nil {
+		p.ask.End()
+		p.ask = nil
+	}
+	return no
 }
 
 // judge finds the attempt's sale, and applies the sale's state and the allowlists at this

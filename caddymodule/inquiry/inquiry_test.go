@@ -26,7 +26,7 @@ func compile(t testing.TB, s Spec) *Inquiry {
 	return i
 }
 
-// shop keeps what it was asked, and answers with a cookie and a redirect that nobody may follow.
+// shop keeps what it was asked, and answers with a redirect that must not be followed.
 func shop(t *testing.T) (*httptest.Server, func() *http.Request) {
 	asked := make(chan *http.Request, 10)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -214,9 +214,9 @@ func TestSold(t *testing.T) {
 	l := SoldLines{Array: "data.order.lines", SKU: "variant.sku", Quantity: "quantity"}
 	for body, want := range map[string]int64{
 		`{"data":{"order":{"lines":[{"variant":{"sku":"a"},"quantity":2},{"variant":{"sku":"a"},"quantity":1},{"variant":null,"quantity":5}]}}}`: 3,
-		`{"data":{"order":{"lines":[]}}}`:   0,
-		`{"data":{"order":null}}`:           -1,
-		`{"data":{"order":{"lines":null}}}`: -1,
+		`{"data":{"order":{"lines":[]}}}`:                                       0,
+		`{"data":{"order":null}}`:                                               -1,
+		`{"data":{"order":{"lines":null}}}`:                                     -1,
 		`{"data":{"order":{"lines":[{"variant":{"sku":"a"},"quantity":"2"}]}}}`: -1,
 		`{"data":{"order":{"lines":[{"variant":{"sku":"a"},"quantity":2.5}]}}}`: -1,
 		`{"data":{"order":{"lines":[{"variant":{"sku":"a"},"quantity":-1}]}}}`:  -1,

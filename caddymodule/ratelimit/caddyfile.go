@@ -55,7 +55,7 @@ func (r *Rate) readOptions(d *caddyfile.Dispenser, of, usage string, args []stri
 	}
 	flags := map[string]*bool{}
 	if of == "rate" {
-		flags = map[string]*bool{"shared": &r.Shared, "shadow": &r.Shadow}
+		flags = map[string]*bool{"shared": &r.Shared, "late": &r.Late, "shadow": &r.Shadow}
 	}
 	for len(args) > 0 {
 		name := args[0]

@@ -49,6 +49,10 @@ type Rate struct {
 	// Shared counts exactly, on all edges together, in Redis. Without it every edge
 	// counts for itself, and no attempt costs a call.
 	Shared bool `json:"shared,omitempty"`
+	// Late counts an attempt only when the edge does not know that its units are gone, so that a
+	// buyer of a sold-out item hears it at once, and the rate is left to those who may still
+	// buy. Not with Shared. Default: false.
+	Late bool `json:"late,omitempty"`
 	// Shadow: the rate counts and refuses nothing; metrics say what it would have refused.
 	// Default: false.
 	Shadow bool `json:"shadow,omitempty"`
@@ -82,6 +86,8 @@ func (r *Rate) check() error {
 		return fmt.Errorf("%d keys are outside 1 to %d", r.Keys, maxRateKeys)
 	case r.IPv6Prefix < 0 || r.IPv6Prefix > 128:
 		return fmt.Errorf("an IPv6 prefix of %d bits is outside 1 to 128", r.IPv6Prefix)
+	case r.Late && r.Shared:
+		return errors.New("a late rate is that of one edge: leave out shared, or late")
 	case r.IPv6Prefix != 0 && !byIP:
 		return errors.New("an IPv6 prefix is for the key {client_ip} alone")
 	}
@@ -108,6 +114,7 @@ type gateRate struct {
 	table  *filters.RateTable
 	shared *rates.Rate
 	shadow bool
+	late   bool
 	Header refuse.Rate
 }
 
@@ -115,6 +122,7 @@ type gateRate struct {
 type Set struct {
 	rates  []gateRate
 	shared int // how many of them are
+	late   int // how many of them are
 	// shadows are the shared rates in shadow, which are not counted before an attempt goes on;
 	// asking bounds the attempts for which that is under way.
 	shadows []int
@@ -164,12 +172,15 @@ func (rs *Set) Open(gate string, list []Rate, keys []attempt.RateKey) error {
 	seen := make(map[string]bool)
 	for i, r := range list {
 		id := fmt.Sprintf("%q %q %d", gate, r.Key, r.IPv6Prefix)
-		print := fmt.Sprintf("%s %d %v %d %d %t", id, r.Events, r.Window, r.Burst, r.Keys, r.Shared)
+		print := fmt.Sprintf("%s %d %v %d %d %t %t", id, r.Events, r.Window, r.Burst, r.Keys, r.Shared, r.Late)
 		if seen[print] {
 			return fmt.Errorf("rate, number %d: there is one just like it before", i+1)
 		}
 		seen[print] = true
-		rate := gateRate{shadow: r.Shadow, Header: refuse.NewRate(gate, strconv.Itoa(i+1), r.Events, time.Duration(r.Window))}
+		rate := gateRate{shadow: r.Shadow, late: r.Late, Header: refuse.NewRate(gate, strconv.Itoa(i+1), r.Events, time.Duration(r.Window))}
+		if r.Late {
+			rs.late++
+		}
 		window := time.Duration(r.Window)
 		if r.Shared {
 			rate.shared = rates.NewRate(id, r.Events, window, r.Burst)
@@ -231,10 +242,28 @@ func (rs *Set) TakeLocal(h http.Header, a *sale.Attempt, now time.Time) *sale.Re
 	return over.Header.Refuse(h, wait)
 }
 
+// TakeLate counts an attempt against the late rates, and refuses it with the header if one is
+// exceeded.
+func (rs *Set) TakeLate(h http.Header, a *sale.Attempt, now time.Time) *sale.Refusal {
+	if rs.late == 0 {
+		return nil
+	}
+	over, wait := rs.count(a, now, true)
+	if over == nil {
+		return nil
+	}
+	return over.Header.Refuse(h, wait)
+}
+
 // CountLocal is TakeLocal, and returns the rate that refuses; nil: none.
 func (rs *Set) CountLocal(a *sale.Attempt, now time.Time) (over *gateRate, wait time.Duration) {
+	return rs.count(a, now, false)
+}
+
+// count counts an attempt against the rates of this edge that are late, or those that are not.
+func (rs *Set) count(a *sale.Attempt, now time.Time, late bool) (over *gateRate, wait time.Duration) {
 	for i := range rs.rates {
-		if rate := &rs.rates[i]; rate.table != nil {
+		if rate := &rs.rates[i]; rate.table != nil && rate.late == late {
 			switch wait := rate.table.Take(now, a.RateKeys[i]); {
 			case wait == 0:
 			case rate.shadow:
@@ -252,7 +281,7 @@ func (rs *Set) CountLocal(a *sale.Attempt, now time.Time) (over *gateRate, wait 
 func (rs *Set) ForeseeLocal(a *sale.Attempt, now time.Time) (over *gateRate, wait time.Duration) {
 	for i := range rs.rates {
 		rate := &rs.rates[i]
-		if rate.table == nil || rate.shadow {
+		if rate.table == nil || rate.shadow || rate.late {
 			continue
 		}
 		if wait = rate.table.Peek(now, a.RateKeys[i]); wait == 0 {

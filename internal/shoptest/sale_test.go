@@ -10,7 +10,7 @@ import (
 
 const units = 20
 
-// Five hundred come for twenty units, to two edges: twenty orders, and everybody is told.
+// Five hundred come for twenty units, to two edges: twenty orders, and every buyer is told.
 func TestVendureSells(t *testing.T) {
 	v := startVendure(t, "SNK-1=100000")
 	item := v.variant("SNK-1")
