@@ -4,7 +4,7 @@
 # and Ubuntu.
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-needs browser docs compose-test image attack attack-short attack-needs chaos chaos-short differential differential-short differential-needs lint fuzz bench bench-build pgo
+.PHONY: build demo test test-needs browser docs compose-test image attack attack-short attack-needs chaos chaos-short differential differential-short differential-needs lint shops fuzz bench bench-build pgo
 
 # bin/caddy: Caddy with Stockgate compiled in, static as in releases and in the image.
 build:
@@ -70,6 +70,13 @@ chaos: attack-needs
 	go run ./internal/chaos -seed $(SEED) -seeds $(SEEDS) -configs $(CONFIGS) $(CHAOSFLAGS)
 chaos-short: attack-needs
 	go run ./internal/chaos -short -seed $(SEED) -configs $(CONFIGS) $(CHAOSFLAGS)
+
+# The recipes of examples/vendure and examples/medusa in front of those shops, which npm brings
+# from the lock files. BUYERS=60 for a small crowd.
+shops:
+	scripts/need redis-server postgres node npm
+	go vet -tags shops ./internal/shoptest
+	go test -tags shops -timeout 30m -run 'Sells$$' -v ./internal/shoptest
 
 lint:
 	scripts/lint

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -83,9 +84,9 @@ func (m *medusa) fillCart(ctx context.Context, b *browser, variant string, quant
 		id                 *string // what the answer names
 		at                 []any
 	}{
-		{"POST", "/store/carts", fmt.Sprintf(`{"region_id":%q,"email":%q,"shipping_address":{"first_name":"A","last_name":"B","address_1":"Street 1","city":"Berlin","postal_code":"10115","country_code":"de"}}`, m.region, mail),
+		{"POST", "/store/carts", `{"region_id":` + quoted(m.region) + `,"email":` + quoted(mail) + `,"items":[{"variant_id":` + quoted(variant) + `,"quantity":` + strconv.Itoa(quantity) +
+			`}],"shipping_address":{"first_name":"A","last_name":"B","address_1":"Street 1","city":"Berlin","postal_code":"10115","country_code":"de"}}`,
 			&cart, []any{"cart", "id"}},
-		{"POST", "/store/carts/{cart}/line-items", fmt.Sprintf(`{"variant_id":%q,"quantity":%d}`, variant, quantity), nil, nil},
 		{"POST", "/store/carts/{cart}/shipping-methods", `{"option_id":` + quoted(m.shipping) + `}`, nil, nil},
 		{"POST", "/store/payment-collections", `{"cart_id":"{cart}"}`, &collection, []any{"payment_collection", "id"}},
 		{"POST", "/store/payment-collections/{collection}/payment-sessions", `{"provider_id":"pp_system_default"}`, nil, nil},
