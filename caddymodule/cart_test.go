@@ -22,9 +22,10 @@ type cartShop struct {
 	// before an order is placed; the shop is not locked.
 	paying func(r *http.Request)
 	// placed says whether the shop tells that an order was placed; nil: it does.
-	placed func() bool
-	status int // of /pay; 0: 201
-	answer http.HandlerFunc
+	placed  func() bool
+	status  int  // of /pay; 0: 201
+	failing bool // no question about an order is answered
+	answer  http.HandlerFunc
 }
 
 func newCartShop(t *testing.T) *cartShop {
@@ -69,6 +70,10 @@ func newCartShop(t *testing.T) *cartShop {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.asks++
+		if s.failing {
+			http.Error(w, "not now", http.StatusBadGateway)
+			return
+		}
 		lines, sold := s.orders[sessionOf(r)]
 		if sold && (s.placed == nil || s.placed()) {
 			writeCart(w, r.PathValue("ref"), "paid", lines)
@@ -365,6 +370,26 @@ func TestAskDoubts(t *testing.T) {
 		t.Errorf("stock %s", got)
 	}
 	s.Eventually("both are asked about once more, after their deadline", func() (string, bool) {
+		got := s.cell("few")
+		return got, got == "3 2 0 0 1"
+	})
+}
+
+// A question that failed is asked again soon, and what the shop said before that counts for
+// nothing.
+func TestAskAgain(t *testing.T) {
+	shop := newCartShop(t)
+	s := openCarts(t, shop,
+		`outcome ask GET `+shop.URL+`/orders/{ref}`,
+		"@sold {\n json cart.state paid\n }", "@not {\n json cart.state open\n }", "confirm @sold", "release @not", "hold_for 24h")
+	shop.failing = true
+	shop.put("ann", "few", 1)
+	s.send(as("ann", "/shop/pay", pay)).Is(t, 201, "")
+	if got := s.cell("few"); got != "3 2 0 1 0" {
+		t.Errorf("stock %s", got)
+	}
+	shop.set(func() { shop.failing = false })
+	s.Eventually("the hold is confirmed long before its deadline", func() (string, bool) {
 		got := s.cell("few")
 		return got, got == "3 2 0 0 1"
 	})

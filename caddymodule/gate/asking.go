@@ -66,6 +66,7 @@ type asking struct {
 	sold     map[string]int64 // by SKU; nil: the shop did not say
 	said     string           // what the shop said last, as a cause
 	asked    int
+	notSold  int // how often in a row the shop said that it has no order
 }
 
 // newAsking prepares the question about an order. began is when its stock was asked for.
@@ -109,6 +110,11 @@ func (a *asking) ask() (v outcome.Decision) {
 			}
 		}
 	}
+	if v == outcome.Release {
+		a.notSold++
+	} else {
+		a.notSold = 0
+	}
 	meter.CountAsk(strings.TrimPrefix(a.said, "asked_"))
 	return v
 }
@@ -134,10 +140,14 @@ func (a *asking) Settled(v outcome.Decision, state record.State) {
 	}
 }
 
-// later asks again when the order can no longer be placed with the hold's token. What the edge
-// does not live to ask stays in doubt, for the gate's probe or an operator.
+// later asks again. An order that the shop does not have must be asked about once more when it
+// can no longer be placed with the hold's token. What the edge does not live to ask stays in
+// doubt, for the gate's probe or an operator.
 func (a *asking) later() {
-	wait := max(askAgain<<min(a.asked-1, maxAsks), time.Until(a.deadline))
+	wait := askAgain << min(a.asked-1, maxAsks)
+	if a.notSold > 0 {
+		wait = max(wait, time.Until(a.deadline))
+	}
 	time.AfterFunc(wait, func() {
 		if !a.runtime.Begin() {
 			a.gate.asksLater.Give()
@@ -148,7 +158,7 @@ func (a *asking) later() {
 		case v == outcome.Confirm:
 			_, _ = a.runtime.ConfirmEventually(context.Background(), a.hold.Sale, a.hold.ID, a.said)
 			a.compare()
-		case v == outcome.Release && a.release() == nil:
+		case a.notSold > 1 && a.release() == nil:
 		case a.asked < maxAsks:
 			a.later()
 			return

@@ -233,15 +233,11 @@ func (g *Gate) filter(r *http.Request, p *purchase) *sale.Refusal {
 	if no := g.remembered(p); no != nil {
 		return no
 	}
-	if !p.rates() || p.remembered {
+	// An attempt that asks whether units are still gone does so for all others too.
+	if !p.rates() || p.remembered || p.ask != nil {
 		return nil
 	}
-	no := g.rates.TakeLate(p.out, p.attempt, now)
-	if no != nil {
-		p.ask.End()
-		p.ask = nil
-	}
-	return no
+	return g.rates.TakeLate(p.out, p.attempt, now)
 }
 
 // judge finds the attempt's sale, and applies the sale's state and the allowlists at this

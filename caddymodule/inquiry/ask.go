@@ -6,7 +6,9 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
@@ -35,12 +37,24 @@ type SoldLines struct {
 	Quantity string `json:"quantity"`
 }
 
+const (
+	defaultAskWait  = 5 * time.Second
+	defaultAskQueue = 1024 // no more than the orders that may be under way
+)
+
 // Compile checks the question.
 func (a *Ask) Compile() (*Inquiry, error) {
 	if l := a.Lines; l != nil && (l.Array == "" || l.SKU == "" || l.Quantity == "") {
 		return nil, errors.New("outcome ask: lines has an array, a field with the SKU and a field with the quantity")
 	}
-	return a.Spec.Compile("outcome ask")
+	spec := a.Spec
+	if spec.Wait == 0 { // the order is at the shop already, and its client waits for the answer
+		spec.Wait = caddy.Duration(defaultAskWait)
+	}
+	if spec.Queue == 0 {
+		spec.Queue = defaultAskQueue
+	}
+	return spec.Compile("outcome ask")
 }
 
 // Sold returns how many units of each SKU the shop says that it has sold; false: it does not

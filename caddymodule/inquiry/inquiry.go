@@ -40,9 +40,9 @@ type Spec struct {
 	// AtOnce bounds the questions of this gate that an edge has under way. Default: 16.
 	AtOnce int `json:"at_once,omitempty"`
 	// Queue is how many more attempts wait for their turn; what comes then is busy. Default:
-	// four times AtOnce.
+	// four times AtOnce; for outcome ask 1,024.
 	Queue int `json:"queue,omitempty"`
-	// Wait is how long an attempt waits for its turn. Default: 1s.
+	// Wait is how long an attempt waits for its turn. Default: 1s; for outcome ask 5s.
 	Wait caddy.Duration `json:"wait,omitempty"`
 	// Timeout bounds a question with its answer. Default: 2s.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
@@ -53,6 +53,9 @@ const (
 	defaultWait    = time.Second
 	defaultTimeout = 2 * time.Second
 	maxTimeout     = time.Minute
+	// idleTimeout is shorter than that of servers: Node's is 5s, and a connection that the server
+	// closes as a question is sent fails it.
+	idleTimeout = 4 * time.Second
 	// MaxAnswer is how many bytes of an answer are read.
 	MaxAnswer = 64 << 10
 )
@@ -102,7 +105,7 @@ func (s *Spec) Compile(what string) (*Inquiry, error) {
 			TLSHandshakeTimeout:    5 * time.Second,
 			MaxConnsPerHost:        atOnce,
 			MaxIdleConnsPerHost:    atOnce,
-			IdleConnTimeout:        time.Minute,
+			IdleConnTimeout:        idleTimeout,
 			MaxResponseHeaderBytes: MaxAnswer,
 			DisableCompression:     true,
 			ForceAttemptHTTP2:      true,
