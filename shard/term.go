@@ -148,9 +148,15 @@ func (c *Clock) hear(m Mark, name string, seq int64, promised bool) bool {
 	if name == "" {
 		return true
 	}
-	t := termOf(name)
+	var t Term
 	for {
 		old := c.known.Load()
+		switch {
+		case old != nil && old.Term.Name == name: // as nearly always
+			t = old.Term
+		case t.Name == "":
+			t = termOf(name)
+		}
 		next := Known{Term: t}
 		if old != nil {
 			switch {
