@@ -4,11 +4,11 @@
 # and Ubuntu.
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-needs browser docs compose-test image attack attack-short attack-needs chaos chaos-short differential differential-short differential-needs lint shops fuzz bench bench-build pgo
+.PHONY: build demo test test-needs browser docs compose-test image release-test attack attack-short attack-needs chaos chaos-short differential differential-short differential-needs lint shops fuzz bench bench-build pgo
 
 # bin/caddy: Caddy with Stockgate compiled in, static as in releases and in the image.
 build:
-	CGO_ENABLED=0 go build -trimpath -o bin/caddy ./cmd/caddy
+	scripts/build bin/caddy
 
 # A sale in one process: the gate, a shop and a crowd of buyers.
 demo:
@@ -59,6 +59,12 @@ compose-test: build
 image:
 	scripts/need file
 	scripts/image
+
+# What scripts/release makes is the same in another directory, can be verified, and runs. Only
+# for this machine's architecture: the other one would be compiled from scratch.
+release-test:
+	scripts/need file
+	scripts/release-test
 
 # Sales on every topology of Redis while a nemesis breaks them, see docs/guarantees.md:
 # SEEDS=200 seeds from SEED on, for each of CONFIGS. CI runs chaos-short. What fails prints

@@ -17,6 +17,9 @@ import (
 // modules are the directories of this repository's Go modules.
 var modules = []string{".", "bench"}
 
+// programs is a module without code: it fixes the versions of programs that scripts run.
+const programs = "scripts/tools"
+
 // importGraph is every package that the modules are built from, with what each imports,
 // tests aside.
 func importGraph(t *testing.T) map[string][]string {
@@ -69,8 +72,11 @@ func TestEveryModuleIsChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	slices.Sort(found)
-	if !slices.Equal(found, modules) {
-		t.Errorf("there are modules in %q, and the rules are about those in %q", found, modules)
+	if want := append(slices.Clone(modules), programs); !slices.Equal(found, want) {
+		t.Errorf("there are modules in %q, and the rules are about those in %q", found, want)
+	}
+	if code, err := filepath.Glob(programs + "/*.go"); err != nil || len(code) > 0 {
+		t.Errorf("%s has code that nothing checks: %v %v", programs, code, err)
 	}
 	for _, dir := range modules[1:] {
 		for file, want := range map[string]string{"Makefile": "go test -C " + dir + " ", "scripts/lint": " " + dir + ";"} {

@@ -137,7 +137,7 @@ func TestAnswerAfterTheShopHasDecided(t *testing.T) {
 func TestRetryConfigurations(t *testing.T) {
 	s := openCaddyfile(t, "respond 204")
 	for fields, want := range map[string]string{
-		`"outcome":"later"`: "there are response and backend",
+		`"outcome":"later"`: "there are response, ask and backend",
 		`"outcome":"backend","rules":[{"outcome":"confirm","when":["201"]}]`:  "the shop confirms through stockgate_api",
 		`"outcome":"backend","hold_for":"25h"`:                                "hold_for",
 		`"outcome":"backend","hold_for":"3s","forward_timeout":"5s"`:          "forward_timeout",

@@ -40,6 +40,7 @@ type Combiner[Q, A any] struct {
 	mu      sync.Mutex
 	queues  map[string]*queue[Q, A] // the queues that have a goroutine
 	waiting [2]int                  // in all queues: of reserve requests, and of what settles
+	sending Load                    // batches under way
 	closed  bool
 	running sync.WaitGroup
 	// answers are empty channels into which no goroutine will write.
@@ -153,6 +154,7 @@ func (c *Combiner[Q, A]) run(q *queue[Q, A]) {
 			return
 		}
 		Safely(batch, func() { c.send(q.name, batch) })
+		c.sent(batch)
 	}
 }
 
@@ -212,6 +214,9 @@ func (c *Combiner[Q, A]) take(q *queue[Q, A]) []*Ticket[Q, A] {
 	}
 	if batch == nil {
 		delete(c.queues, q.name)
+	} else {
+		c.sending.Batches++
+		c.sending.Sending += len(batch)
 	}
 	q.before = len(batch)
 	return batch

@@ -103,6 +103,26 @@ func TestTogetherInOrder(t *testing.T) {
 	}
 }
 
+// The load says what waits and what is under way, in all queues, and nothing at the end.
+func TestLoad(t *testing.T) {
+	g := newGated(t)
+	g.first("s")
+	g.first("other")
+	for i := range 3 {
+		g.ask(context.Background(), "s", fmt.Sprint(i), 1, i == 0)
+	}
+	if got := g.Load(); got != (combine.Load{Waiting: 3, Batches: 2, Sending: 2}) {
+		t.Errorf("at first %+v", got)
+	}
+	for range 2 { // whichever call ends first, the next one of s has all three
+		g.goOn <- struct{}{}
+	}
+	<-g.begun
+	stocktest.Eventually(t, "the call of three is under way", func() bool { return g.Load() == combine.Load{Batches: 1, Sending: 3} })
+	g.goOn <- struct{}{}
+	stocktest.Eventually(t, "nothing is left", func() bool { return g.Load() == combine.Load{} })
+}
+
 // A call is bounded by its work. A request that exceeds the bound goes alone.
 func TestHeavyOnesApart(t *testing.T) {
 	g := newGated(t)

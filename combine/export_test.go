@@ -29,5 +29,8 @@ func (c NameCombiner) Do(ctx context.Context, queue, name string, weight int, se
 // Waiting is how many requests wait to be sent.
 func (c NameCombiner) Waiting() int { return c.c.Waiting() }
 
+// Load is what there is to do.
+func (c NameCombiner) Load() Load { return c.c.Load() }
+
 // Close rejects all waiting requests and waits for what is under way.
 func (c NameCombiner) Close() { c.c.Close(); c.c.Wait() }

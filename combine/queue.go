@@ -107,6 +107,30 @@ func (q *queue[Q, A]) hurry() {
 	}
 }
 
+// Load is what a combiner has to do at a moment.
+type Load struct {
+	Waiting int // requests that wait to be sent
+	Batches int // batches under way
+	Sending int // the requests in them
+}
+
+// Load returns what the combiner has to do now.
+func (c *Combiner[Q, A]) Load() Load {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.sending
+	l.Waiting = c.waiting[0] + c.waiting[1]
+	return l
+}
+
+// sent notes that a batch is no longer under way.
+func (c *Combiner[Q, A]) sent(batch []*Ticket[Q, A]) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sending.Batches--
+	c.sending.Sending -= len(batch)
+}
+
 // Waiting is how many requests wait to be sent.
 func (c *Combiner[Q, A]) Waiting() int {
 	c.mu.Lock()

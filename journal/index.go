@@ -2,8 +2,12 @@ package journal
 
 import (
 	"context"
-	"github.com/stockgate/stockgate/shard"
+	"errors"
 	"slices"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/stockgate/stockgate/shard"
 )
 
 // Sales lists the ids of all sales that the index names.
@@ -22,7 +26,22 @@ func (j *Journal) Deleted(ctx context.Context) (map[string]string, error) {
 	return deleted, shard.Explain(err)
 }
 
-// Announce adds sales to the index, so that edges notice when Redis has lost one.
+// DeletedEpoch returns the last epoch of a sale that was deleted on purpose, also if the sale
+// was loaded anew since; 0: it never was.
+func (j *Journal) DeletedEpoch(ctx context.Context, id string) (int64, error) {
+	last := int64(0)
+	for _, key := range []string{j.shard.DeletedKey(), j.shard.ReloadedKey()} {
+		epoch, err := j.shard.Redis.HGet(ctx, key, id).Int64()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return 0, shard.Explain(err)
+		}
+		last = max(last, epoch)
+	}
+	return last, nil
+}
+
+// Announce adds sales to the index, so that edges notice when Redis has lost one. Of one that
+// was deleted it keeps which epoch that was: a ledger may still have it.
 func (j *Journal) Announce(ctx context.Context, ids ...string) error {
 	if len(ids) == 0 {
 		return nil
@@ -31,9 +50,18 @@ func (j *Journal) Announce(ctx context.Context, ids ...string) error {
 	for i, id := range ids {
 		names[i] = id
 	}
+	deleted, err := j.shard.Redis.HMGet(ctx, j.shard.DeletedKey(), ids...).Result()
+	if err != nil {
+		return shard.Explain(err)
+	}
 	pipe := j.shard.Redis.Pipeline()
 	pipe.SAdd(ctx, j.shard.SalesKey(), names...)
+	for i, epoch := range deleted {
+		if epoch != nil { // first: a call that breaks off between the two is made again
+			pipe.HSet(ctx, j.shard.ReloadedKey(), ids[i], epoch)
+		}
+	}
 	pipe.HDel(ctx, j.shard.DeletedKey(), ids...)
-	_, err := pipe.Exec(ctx)
+	_, err = pipe.Exec(ctx)
 	return shard.Explain(err)
 }

@@ -42,6 +42,7 @@ type Journals interface {
 	SaleDocument(ctx context.Context, sale string) (version int64, status, file string, err error)
 	Acknowledge(ctx context.Context, sale string, epoch, seq int64) error
 	Announce(ctx context.Context, sales ...string) error
+	DeletedEpoch(ctx context.Context, sale string) (int64, error)
 }
 
 // Stock reads the stock of the sales in Redis: a reservation.Store.

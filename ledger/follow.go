@@ -163,6 +163,9 @@ func (s *following) batch(ctx context.Context, head journal.Head) (int, error) {
 		head = now
 	}
 	if s.at.Epoch != head.Epoch && s.at != (Position{}) {
+		if archived, err := s.archive(ctx, head.Epoch); archived || err != nil {
+			return 0, err
+		}
 		return 0, s.failed("journal", &PositionError{s.sale, s.at, Position{head.Epoch, 0}})
 	}
 	read, cancel := context.WithTimeout(ctx, callFor)

@@ -26,7 +26,12 @@ type Ledger interface {
 	Append(ctx context.Context, sale, owner string, b *Batch) error
 	// Giveup ends a lease, so that another owner need not wait for it to expire.
 	Giveup(ctx context.Context, sale, owner string) error
-	// Sales lists all sales of which the ledger has movements.
+	// Archive gives all that the ledger has of a sale another name, because the sale was
+	// deleted and is loaded anew: the ledger then has nothing under the old one. It refuses with
+	// ErrNotOwner when another owner has the sale, and changes nothing when the position is no
+	// longer at.
+	Archive(ctx context.Context, sale, owner string, at Position, as string) error
+	// Sales lists all sales of which the ledger has movements, without archived ones.
 	Sales(ctx context.Context) ([]string, error)
 	// Position is the last movement that the ledger has of a sale; zero: none.
 	Position(ctx context.Context, sale string) (Position, error)

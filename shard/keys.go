@@ -64,6 +64,10 @@ func (s *Client) SalesKey() string { return s.prefix + ":sales" }
 // DeletedKey is the hash of the sales that were deleted on purpose, with the epoch of each.
 func (s *Client) DeletedKey() string { return s.prefix + ":deleted" }
 
+// ReloadedKey is the hash of the sales that were loaded anew after they had been deleted, with
+// the epoch that was deleted last.
+func (s *Client) ReloadedKey() string { return s.prefix + ":reloaded" }
+
 // SecretKey is the hash by which edges agree on their secret.
 func (s *Client) SecretKey() string { return s.prefix + ":secret" }
 

@@ -319,3 +319,32 @@ func TestInstall(t *testing.T) {
 		t.Errorf("%d commands were run", ran)
 	}
 }
+
+// Commands of other pages, which work on a sale that has holds, run as they are printed.
+func TestCommandsRun(t *testing.T) {
+	server, app := durable(t)
+	s := sitetest.Open(t, app)
+	sh := newShell(t, s)
+	s.OpenSale()
+	shopper := sitetest.NewShopper(t, server)
+	shopper.Hold("r1", "plain", 1, time.Hour)
+	shopper.Must(shopper.Doubt(t.Context(), "double11", "r1", "timeout"))
+	sh.file("orders.csv", "reservation\nr1\n")
+	ran := 0
+	for _, name := range []string{"journal.md", "api.md", "scripts.md", "dashboard.md", "sales.md"} {
+		for _, line := range commands(page(t, docs+name)) {
+			switch {
+			case !strings.HasPrefix(line, "caddy stockgate") || strings.Contains(line, "redis-cli") || strings.ContainsAny(line, "<[|"):
+				continue
+			case strings.Contains(line, "journal tail") || strings.Contains(line, "--follow"):
+				sh.follow(strings.Replace(line, "--from 1001 ", "", 1))
+			default:
+				sh.run(line)
+			}
+			ran++
+		}
+	}
+	if ran < 10 {
+		t.Errorf("only %d commands were found", ran)
+	}
+}

@@ -22,14 +22,14 @@ import (
 // edgeProcess is a Caddy of its own with a gate and a dashboard, because the browser must see
 // it end and start again.
 type edgeProcess struct {
-	t                  *testing.T
+	t                  testing.TB
 	dir, file          string
 	gate, admin, pages string // addresses
 	cmd                *exec.Cmd
 	log                *bytes.Buffer
 }
 
-func freeAddress(t *testing.T) string {
+func freeAddress(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -39,15 +39,19 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// startEdge starts an edge on a Redis, in front of a shop that takes every order.
-func startEdge(t *testing.T, redis string) *edgeProcess {
+// startEdge starts an edge on a Redis, whose gate has further options, in front of a shop that
+// takes every order but those of two buyers.
+func startEdge(t testing.TB, redis string, options ...string) *edgeProcess {
 	t.Helper()
 	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("X-User-Id") == "lost" { // its answer says nothing
+		switch r.Header.Get("X-User-Id") {
+		case "lost": // the answer says nothing
 			w.WriteHeader(http.StatusInternalServerError)
-			return
+		case "poor":
+			w.WriteHeader(http.StatusPaymentRequired)
+		default:
+			w.WriteHeader(http.StatusCreated)
 		}
-		w.WriteHeader(http.StatusCreated)
 	}))
 	t.Cleanup(shop.Close)
 	e := &edgeProcess{t: t, dir: t.TempDir(), gate: freeAddress(t), admin: freeAddress(t), pages: freeAddress(t)}
@@ -69,6 +73,7 @@ http://%s {
 		buyer {header.X-User-Id}
 		line {query.sku} 1
 		max_in_flight 4096
+		%s
 	}
 	reverse_proxy %s
 }
@@ -85,7 +90,7 @@ http://%s {
 		stockgate_dashboard
 	}
 }
-`, e.admin, filepath.Join(e.dir, "storage"), redis, e.gate, shop.Listener.Addr(), e.pages)
+`, e.admin, filepath.Join(e.dir, "storage"), redis, e.gate, strings.Join(options, "\n\t\t"), shop.Listener.Addr(), e.pages)
 	if err := os.WriteFile(e.file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

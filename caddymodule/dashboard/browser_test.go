@@ -22,7 +22,7 @@ import (
 )
 
 // waiting polls until a condition is true.
-func waiting(t *testing.T, what string, so func() bool, log func() string) {
+func waiting(t testing.TB, what string, so func() bool, log func() string) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -89,6 +89,12 @@ items:
 // stockOnPage reads what the page says: sold of all, and available, held, in doubt, sold.
 const stockOnPage = `[document.querySelector('#sold').textContent, ...[...document.querySelectorAll('#cells dd')].map((d) => d.textContent)].join(' ')`
 
+// row is a condition: a table has a row that begins so.
+func row(place string, cells ...string) string {
+	want, _ := json.Marshal(strings.Join(cells, "|"))
+	return fmt.Sprintf(`[...document.querySelectorAll('%s tr')].some((r) => [...r.cells].slice(0, %d).map((c) => c.textContent).join('|') === %s)`, place, len(cells), want)
+}
+
 // The page as an operator uses it, from an empty edge to a Redis that is gone.
 func TestBrowserDashboard(t *testing.T) {
 	redis := redistest.Start(t)
@@ -110,7 +116,8 @@ func TestBrowserDashboard(t *testing.T) {
 	b.Until(`document.querySelector('#state').textContent === 'on sale'`)
 
 	// a stampede: in the end the numbers on the page are those of the books
-	if n := e.rush(400, "apple", "berry"); n != 100 {
+	attempts := 400
+	if n := e.rush(attempts, "apple", "berry"); n != 100 {
 		t.Errorf("%d orders of 100 units", n)
 	}
 	b.Until(stockOnPage + ` === '100 10 0 0 100'`)
@@ -124,8 +131,15 @@ func TestBrowserDashboard(t *testing.T) {
 	const soldOut = `[...document.querySelectorAll('#refusals tr')].some((r) => r.textContent.startsWith('sold_out'))`
 	for !chromium.Eval[bool](b, soldOut) { // while orders were at the shop, others heard all_held
 		e.rush(1, "apple")
+		attempts++
 	}
-	b.Until(`[...document.querySelectorAll('#refusals tr')].some((r) => r.textContent === 'confirmed100')`)
+	b.Until(row("#refusals", "confirmed", "100"))
+	// every attempt was answered, 100 by an order; nothing waits any more
+	b.Until(row("#refusals", "got the goods", "100") + " && " + row("#refusals", "were refused", fmt.Sprint(attempts-100)))
+	if !chromium.Eval[bool](b, `['got the goods', 'were refused'].every((who) => { const [, half, most] = [...[...document.querySelectorAll('#refusals tr')].find((r) => r.cells[0].textContent === who).cells].slice(1).map((c) => Number(c.textContent.replaceAll(',', ''))); return half > 0 && half <= most })`) {
+		t.Errorf("how long they waited: %s", chromium.Eval[string](b, `document.querySelector('#refusals').innerText`))
+	}
+	b.Until(`[...document.querySelectorAll('#behind dd')].slice(0, 2).map((d) => d.textContent).join() === '0,0'`)
 	b.Until(`[...document.querySelectorAll('#items tbody tr')].some((r) => r.textContent.startsWith('apple') && r.textContent.includes('sold out'))`)
 	b.Until(`document.querySelectorAll('canvas').length === 3`)
 	accessible(t, b, "sold out")
@@ -221,6 +235,48 @@ func TestBrowserReadOnly(t *testing.T) {
 	if status := chromium.Eval[int](b, `fetch('acts/sales/flash/open', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: '{}'}).then((r) => r.status)`); status != 405 {
 		t.Errorf("an act: %d", status)
 	}
+}
+
+// What a gate in shadow would have refused is on the page: by reason, and whether the shop sold
+// it. The shop answers every order, and no unit is held.
+func TestBrowserShadow(t *testing.T) {
+	e := startEdge(t, redistest.Start(t).Addr(), "shadow")
+	e.ask("PUT", "sales/flash", strings.ReplaceAll(browserSale, "stock: 60", "stock: 2"))
+	e.ask("POST", "sales/flash/open", "")
+	b := chromium.Start(t)
+	b.Size(1440, 900, false)
+	b.Header("Authorization", ann)
+	b.Open("http://" + e.pages + "/wall/")
+	b.Until(`document.querySelector('#state').textContent === 'on sale'`)
+	if chromium.Eval[bool](b, `document.querySelector('#refusals').textContent.includes('In shadow')`) {
+		t.Error("the page speaks of shadow before there was an order")
+	}
+	past, would := "refused it, and the shop sold it", "refused it"
+	for _, order := range []struct {
+		buyer, sku string
+		answer     int
+		row        []string
+	}{
+		{"ann", "apple", 201, []string{"forwarded it, and the shop sold it", "", "1"}},
+		{"bob", "apple", 201, []string{"forwarded it, and the shop sold it", "", "2"}},
+		{"poor", "berry", 402, []string{"forwarded it, and the shop refused it", "", "1"}},
+		{"cai", "apple", 201, []string{past, "sold_out", "1"}}, // there were two
+		{"dan", "apple", 201, []string{past, "sold_out", "2"}},
+		{"poor", "apple", 402, []string{would, "sold_out", "1"}},
+		{"eve", "plum", 201, []string{past, "unknown_item", "1"}},
+		{"lost", "berry", 500, []string{"forwarded it, and the answer is unclear", "", "1"}},
+	} {
+		if got := e.rushAs(order.buyer, order.sku); got != order.answer {
+			t.Errorf("%s got %d for %s, the shop says %d", order.buyer, got, order.sku, order.answer)
+		}
+		b.Until(row("#refusals", order.row...)) // each is judged when it is answered: the next one comes after it
+	}
+	if got := chromium.Eval[int](b, `document.querySelectorAll('#refusals [aria-label="In shadow"] tbody tr').length`); got != 6 {
+		t.Errorf("%d rows of shadow: %s", got, chromium.Eval[string](b, `document.querySelector('#refusals').innerText`))
+	}
+	b.Until(stockOnPage + ` === '0 52 0 0 0'`)
+	accessible(t, b, "in shadow")
+	shots(t, b, "shadow")
 }
 
 // What is committed is what the sources give.

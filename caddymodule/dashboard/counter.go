@@ -64,8 +64,7 @@ type counts struct {
 	shadow   map[string][]shadowed // by sale
 	// fromMemory and fromRedis say who said that nothing is left.
 	fromMemory, fromRedis float64
-	bounds                []float64 // of reserve, in seconds; the last is +Inf
-	reserve               []uint64  // attempts up to each bound
+	reserve, won, lost    histogram
 	// gauges are the gauges of the journal by name and sale.
 	gauges map[string]map[string]float64
 }
@@ -127,10 +126,13 @@ func (n *counts) add(name string, m *dto.Metric) {
 			n.fromRedis = m.GetCounter().GetValue()
 		}
 	case "stockgate_reserve_seconds":
-		for _, b := range m.GetHistogram().GetBucket() {
-			n.bounds, n.reserve = append(n.bounds, b.GetUpperBound()), append(n.reserve, b.GetCumulativeCount())
+		n.reserve = histogramOf(m.GetHistogram())
+	case "stockgate_answer_seconds":
+		if label("result") == "won" {
+			n.won = histogramOf(m.GetHistogram())
+		} else {
+			n.lost = histogramOf(m.GetHistogram())
 		}
-		n.bounds, n.reserve = append(n.bounds, math.Inf(1)), append(n.reserve, m.GetHistogram().GetSampleCount())
 	default:
 		if m.GetGauge() == nil {
 			return
@@ -197,6 +199,22 @@ func (n *counts) of(id string) [classes]float64 {
 	return sum
 }
 
+// byNameOf returns the attempts of a sale, with those of no sale, by reason or outcome.
+func (n *counts) byNameOf(id string) map[string]float64 {
+	sum := make(map[string]float64)
+	if n == nil {
+		return sum
+	}
+	for _, name := range []string{id, ""} {
+		if a := n.attempts[name]; a != nil {
+			for reason, v := range a.byName {
+				sum[reason] += v
+			}
+		}
+	}
+	return sum
+}
+
 // since returns the attempts per second of a sale between two moments.
 func (n *counts) since(past *counts, id string) (rate [classes]float64) {
 	if n == nil || past == nil || !n.at.After(past.at) {
@@ -208,39 +226,6 @@ func (n *counts) since(past *counts, id string) (rate [classes]float64) {
 		rate[i] = (v - was[i]) / seconds
 	}
 	return rate
-}
-
-// quantile returns the time in ms within which a share of the reserves since past was
-// answered, estimated as Prometheus does; NaN: there were none.
-func (n *counts) quantile(past *counts, share float64) float64 {
-	if n == nil || len(n.reserve) == 0 {
-		return math.NaN()
-	}
-	in := func(i int) float64 {
-		if past == nil || len(past.reserve) != len(n.reserve) {
-			return float64(n.reserve[i])
-		}
-		return float64(n.reserve[i] - past.reserve[i])
-	}
-	last := len(n.bounds) - 1
-	wanted := share * in(last)
-	if in(last) == 0 {
-		return math.NaN()
-	}
-	for i, bound := range n.bounds {
-		if in(i) < wanted {
-			continue
-		}
-		low, below := 0.0, 0.0
-		if i > 0 {
-			low, below = n.bounds[i-1], in(i-1)
-		}
-		if i == last || in(i) == below {
-			return low * 1000
-		}
-		return (low + (bound-low)*(wanted-below)/(in(i)-below)) * 1000
-	}
-	return math.NaN()
 }
 
 // memoryShare returns which share of the refusals since past that nothing is left came from

@@ -36,8 +36,16 @@ type edgeFrame struct {
 	Why      string `json:"why,omitempty"`
 	Backlog  int    `json:"backlog"`
 	InFlight int    `json:"in_flight"`
+	Queue    queue  `json:"queue"`
 	Edges    int64  `json:"edges"` // -1: unknown
 	Viewers  int    `json:"viewers"`
+}
+
+// queue is what this edge has to ask Redis at the moment.
+type queue struct {
+	Waiting int `json:"waiting"` // requests that wait for a call
+	Calls   int `json:"calls"`   // calls under way
+	Sending int `json:"sending"` // the requests in them
 }
 
 type saleSummary struct {
@@ -83,10 +91,24 @@ type journalFrame struct {
 type attemptFrame struct {
 	PerSecond [classes]float64   `json:"per_second"`
 	Total     map[string]float64 `json:"total"` // since this edge has started, by reason or outcome
+	Rate      map[string]float64 `json:"rate"`  // a second, of those that are not 0
+	Won       waits              `json:"won"`   // how long attempts took since this edge has started
+	Lost      waits              `json:"lost"`
 	Shadow    []shadowed         `json:"shadow,omitempty"`
 	Memory    *float64           `json:"memory"`
 	P50       *float64           `json:"p50"` // ms
 	P99       *float64           `json:"p99"`
+}
+
+// waits say how long attempts took from their arrival to what their buyers were told.
+type waits struct {
+	Attempts uint64   `json:"attempts"`
+	P50      *float64 `json:"p50"` // ms
+	P99      *float64 `json:"p99"`
+}
+
+func waitsOf(h histogram) waits {
+	return waits{h.total(), known(h.quantile(histogram{}, 0.5)), known(h.quantile(histogram{}, 0.99))}
 }
 
 // frame returns the encoded frame of a sale; empty: the one to look at first.
@@ -108,8 +130,10 @@ func (c *collector) frame(id string) []byte {
 }
 
 func (c *collector) compose(id string) *frame {
-	f := &frame{Now: time.Now().UnixMilli(), Sales: []saleSummary{}, Attempts: attemptFrame{Total: map[string]float64{}}}
+	f := &frame{Now: time.Now().UnixMilli(), Sales: []saleSummary{}, Attempts: attemptFrame{Total: map[string]float64{}, Rate: map[string]float64{}}}
 	f.Edge = edgeFrame{Ready: true, Backlog: c.runtime.Backlog(), InFlight: c.runtime.InFlight()}
+	load := c.runtime.Store.Calls.Load()
+	f.Edge.Queue = queue{load.Waiting, load.Batches, load.Sending}
 	if err := c.runtime.Ready(); err != nil {
 		f.Edge.Ready, f.Edge.Why = false, err.Error()
 	}
@@ -290,18 +314,20 @@ func (s *saleReader) journal(n *counts) journalFrame {
 }
 
 func attemptsOf(now, past *counts, id string) attemptFrame {
-	f := attemptFrame{PerSecond: now.since(past, id), Total: make(map[string]float64)}
+	f := attemptFrame{PerSecond: now.since(past, id), Total: now.byNameOf(id), Rate: make(map[string]float64)}
 	if now == nil {
 		return f
 	}
-	for _, name := range []string{id, ""} {
-		if a := now.attempts[name]; a != nil {
-			for reason, v := range a.byName {
-				f.Total[reason] += v
+	if past != nil && now.at.After(past.at) {
+		was := past.byNameOf(id)
+		for name, v := range f.Total {
+			if v > was[name] {
+				f.Rate[name] = math.Round(10*(v-was[name])/now.at.Sub(past.at).Seconds()) / 10
 			}
 		}
 	}
+	f.Won, f.Lost = waitsOf(now.won), waitsOf(now.lost)
 	f.Shadow = now.shadowOf(id)
-	f.Memory, f.P50, f.P99 = known(now.memoryShare(past)), known(now.quantile(past, 0.5)), known(now.quantile(past, 0.99))
+	f.Memory, f.P50, f.P99 = known(now.memoryShare(past)), known(now.reserves(past, 0.5)), known(now.reserves(past, 0.99))
 	return f
 }

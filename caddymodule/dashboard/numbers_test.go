@@ -10,11 +10,11 @@ import (
 // A quantile is estimated within its bucket, of what was counted since.
 func TestQuantile(t *testing.T) {
 	bounds := []float64{.001, .002, .005, math.Inf(1)}
-	past := &counts{bounds: bounds, reserve: []uint64{100, 100, 100, 100}}
+	past := histogram{bounds, []uint64{100, 100, 100, 100}}
 	for _, c := range []struct {
-		reserve []uint64
-		share   float64
-		want    float64
+		counts []uint64
+		share  float64
+		want   float64
 	}{
 		{[]uint64{100, 100, 100, 100}, 0.5, math.NaN()},
 		{[]uint64{110, 110, 110, 110}, 0.5, 0.5},
@@ -22,9 +22,9 @@ func TestQuantile(t *testing.T) {
 		{[]uint64{100, 150, 200, 200}, 0.99, 4.94},
 		{[]uint64{100, 100, 100, 101}, 0.99, 5},
 	} {
-		now := &counts{bounds: bounds, reserve: c.reserve}
+		now := histogram{bounds, c.counts}
 		if got := now.quantile(past, c.share); math.Abs(got-c.want) > 1e-9 || math.IsNaN(got) != math.IsNaN(c.want) {
-			t.Errorf("%v, %v: %v, want %v", c.reserve, c.share, got, c.want)
+			t.Errorf("%v, %v: %v, want %v", c.counts, c.share, got, c.want)
 		}
 	}
 }

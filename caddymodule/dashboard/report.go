@@ -140,7 +140,10 @@ func collectReport(ctx context.Context, a *app.App, d *edgeruntime.Runtime, id s
 	counts := newCounter()
 	counts.read(time.Now())
 	now, _ := counts.last()
-	r.Attempts, r.Memory, r.P50, r.P99 = attemptsOf(now, nil, id).Total, now.memoryShare(nil), now.quantile(nil, 0.5), now.quantile(nil, 0.99)
+	r.Attempts, r.Memory, r.P50, r.P99 = now.byNameOf(id), now.memoryShare(nil), now.reserves(nil, 0.5), now.reserves(nil, 0.99)
+	for h, into := range map[*histogram]*report.Waits{&now.won: &r.Won, &now.lost: &r.Lost} {
+		*into = report.Waits{Attempts: int64(h.total()), P50: h.quantile(histogram{}, 0.5), P99: h.quantile(histogram{}, 0.99)}
+	}
 	for _, s := range now.shadowOf(id) {
 		r.Shadow = append(r.Shadow, report.Shadowed{Outcome: s.Outcome, Reason: s.Reason, Attempts: int64(s.Count)})
 	}

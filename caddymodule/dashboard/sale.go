@@ -304,7 +304,7 @@ func (s *saleReader) point(at int64, known bool, c *counter) point {
 	}
 	rates := now.since(past, s.id)
 	copy(p.values[4:], rates[:])
-	p.values[4+classes] = now.quantile(past, 0.5)
-	p.values[5+classes] = now.quantile(past, 0.99)
+	p.values[4+classes] = now.reserves(past, 0.5)
+	p.values[5+classes] = now.reserves(past, 0.99)
 	return p
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/operator"
+	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/shard"
@@ -21,8 +22,9 @@ const (
 	examineShare = 100
 	// serverWithin bounds one examination.
 	serverWithin = 15 * time.Second
-	// doubtsAtOnce is how many holds in doubt are counted by cause.
-	doubtsAtOnce = 1_000
+	// doubtsAtOnce is how many holds in doubt are counted by cause, and holdsAtOnce how many
+	// holds by age.
+	doubtsAtOnce, holdsAtOnce = 1_000, 1_000
 	// shownDoubts is how many of them the page lists.
 	shownDoubts = 20
 )
@@ -63,11 +65,23 @@ type questions struct {
 	Causes   []cause `json:"causes"`
 	Unbacked int64   `json:"unbacked"`
 	Held     int64   `json:"held"`
-	// OldestHeld is when the hold began whose deadline comes first, in ms; 0: none.
+	// OldestHeld is when the oldest of the holds in Ages began, in ms; 0: there are none.
 	OldestHeld int64 `json:"oldest_held,omitempty"`
+	// Ages count the holds whose deadlines come first by their age.
+	Ages []age `json:"ages"`
 	// Doubts are the oldest holds in doubt.
 	Doubts []doubt `json:"doubts"`
 }
+
+// age counts the holds that are younger than Below, and not younger than the one before.
+type age struct {
+	Below int64 `json:"below"` // seconds; 0: any
+	Holds int   `json:"holds"`
+	Units int64 `json:"units"`
+}
+
+// ageSteps are the ages by which holds are counted, in seconds.
+var ageSteps = [...]int64{5, 15, 60, 600, 0}
 
 // doubt is a hold in doubt.
 type doubt struct {
@@ -180,9 +194,9 @@ func (r *serverReader) look(ctx context.Context) {
 		edges = -1
 	}
 	asked := make(map[string]*questions)
-	for _, id := range r.collector.questioned() {
-		if q, err := ask(ctx, store, id); err == nil {
-			asked[id] = q
+	for _, l := range r.collector.questioned() {
+		if q, err := ask(ctx, store, l.Sale.ID, l.Now()); err == nil {
+			asked[l.Sale.ID] = q
 		}
 	}
 	r.mu.Lock()
@@ -208,21 +222,19 @@ func stateOf(s *shard.Server) redisState {
 	return redisState{s.Embedded, s.Version, s.Valkey, role, s.Used, bound, s.AOF, s.Fsync, s.Replicas, float64(s.Delay.Microseconds()) / 1000}
 }
 
-// ask counts the open questions of a sale.
-func ask(ctx context.Context, store *reservation.Store, id string) (q *questions, err error) {
-	q = &questions{Causes: []cause{}, Doubts: []doubt{}}
+// ask counts the open questions of a sale. now is Redis's time.
+func ask(ctx context.Context, store *reservation.Store, id string, now time.Time) (q *questions, err error) {
+	q = &questions{Causes: []cause{}, Doubts: []doubt{}, Ages: []age{}}
 	for state, into := range map[record.State]*int64{record.InDoubt: &q.InDoubt, record.Unbacked: &q.Unbacked, record.Held: &q.Held} {
 		if *into, err = store.CountHolds(ctx, id, state); err != nil {
 			return nil, err
 		}
 	}
-	first, _, err := store.HoldsAfter(ctx, id, reservation.HoldFilter{State: record.Held}, "", 1)
+	held, _, err := store.HoldsAfter(ctx, id, reservation.HoldFilter{State: record.Held}, "", holdsAtOnce)
 	if err != nil {
 		return nil, err
 	}
-	if len(first) > 0 {
-		q.OldestHeld = first[0].Created.UnixMilli()
-	}
+	q.age(held, now)
 	if q.InDoubt == 0 {
 		return q, nil
 	}
@@ -233,11 +245,40 @@ func ask(ctx context.Context, store *reservation.Store, id string) (q *questions
 	return q, err
 }
 
-func (q *questions) add(r *reservation.Record) {
-	units := int64(0)
+// age counts holds by their age.
+func (q *questions) age(held []reservation.Record, now time.Time) {
+	var counted [len(ageSteps)]age
+	for i := range held {
+		created := held[i].Created.UnixMilli()
+		if q.OldestHeld == 0 || created < q.OldestHeld {
+			q.OldestHeld = created
+		}
+		seconds := (now.UnixMilli() - created) / 1000
+		for step, below := range ageSteps {
+			if below == 0 || seconds < below {
+				counted[step].Holds++
+				counted[step].Units += unitsOf(&held[i])
+				break
+			}
+		}
+	}
+	for step, a := range counted {
+		if a.Holds > 0 {
+			a.Below = ageSteps[step]
+			q.Ages = append(q.Ages, a)
+		}
+	}
+}
+
+func unitsOf(r *reservation.Record) (units int64) {
 	for _, l := range r.Lines {
 		units += l.Quantity
 	}
+	return units
+}
+
+func (q *questions) add(r *reservation.Record) {
+	units := unitsOf(r)
 	if len(q.Doubts) < shownDoubts {
 		q.Doubts = append(q.Doubts, doubt{r.ID, r.Ref, r.Cause, units, r.Changed.UnixMilli(), r.Deadline.UnixMilli()})
 	}
@@ -252,14 +293,14 @@ func (q *questions) add(r *reservation.Record) {
 }
 
 // questioned returns the sales whose open questions are counted.
-func (c *collector) questioned() []string {
+func (c *collector) questioned() []*edge.Listing {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var ids []string
+	var sales []*edge.Listing
 	for i, l := range c.order {
 		if c.viewed[l.Sale.ID] > 0 || i == 0 && c.viewed[""] > 0 {
-			ids = append(ids, l.Sale.ID)
+			sales = append(sales, l)
 		}
 	}
-	return ids
+	return sales
 }

@@ -85,11 +85,25 @@ type news struct {
 				Units int64
 			}
 			Doubts []struct{ ID string }
+			Ages   []struct {
+				Below, Units int64
+				Holds        int
+			}
 		}
 		Log []struct {
 			Who, Kind, ID string
 			Units         int64
 			Times         int
+		}
+	}
+	Edge struct {
+		Queue queueNews
+	}
+	Attempts struct {
+		Total, Rate map[string]float64
+		Won, Lost   struct {
+			Attempts uint64
+			P50, P99 float64
 		}
 	}
 	Alarms  []struct{ Check, Text string }
@@ -98,6 +112,9 @@ type news struct {
 	Acts    []string
 	User    string
 }
+
+// queueNews is what a test reads of the queue.
+type queueNews struct{ Waiting, Calls, Sending int }
 
 // listen opens a stream of events. The function returns the next one, and false at the end.
 func listen(t *testing.T, s *sitetest.Site, path string) func() (event string, n news, ok bool) {

@@ -27,6 +27,10 @@ func TestStreamFollowsTheStock(t *testing.T) {
 	until(t, next, "the sale is there", is(215, 215, 0, 0, 0))
 	shopper.Hold("h", "plain", 3, time.Hour)
 	n := until(t, next, "3 are held", is(215, 212, 3, 0, 0))
+	n = until(t, next, "its age is told", func(n news) bool { return n.Sale.Questions != nil && len(n.Sale.Questions.Ages) == 1 })
+	if age := n.Sale.Questions.Ages[0]; age.Holds != 1 || age.Units != 3 || age.Below == 0 {
+		t.Errorf("the holds by age: %+v", age)
+	}
 	if len(n.Sale.Movers) != 1 || n.Sale.Movers[0].SKU != "plain" {
 		t.Errorf("what moves: %+v", n.Sale.Movers)
 	}

@@ -78,7 +78,8 @@ func (p *Plan) Judge(out []byte, f *fastpath.Request) ([]byte, bool) {
 	if s.strip {
 		s.stripped(k.destination.guard, g)
 	}
-	now := f.Now
+	began := f.Now
+	now := began
 	if g.AsksIP() {
 		m.client(s, p.server, now)
 	}
@@ -93,7 +94,7 @@ func (p *Plan) Judge(out []byte, f *fastpath.Request) ([]byte, bool) {
 	if a != nil {
 		out = p.announce(out, from)
 	}
-	return out, g.CountFast(a, s.foresight.SaleID())
+	return out, g.CountFast(a, s.foresight.SaleID(), began)
 }
 
 // stripped removes the headers that guard and gate remove.

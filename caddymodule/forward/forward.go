@@ -40,6 +40,7 @@ type Forwarding struct {
 	Slot  *InFlightSlot // released when the forwarding ends
 	Hold  reservation.Hold
 	Token string
+	Began time.Time // when the attempt came to the gate
 	Body  []byte
 	Repl  *caddy.Replacer
 	out   http.Header // the answer's header
@@ -305,6 +306,12 @@ func (f *Forwarding) end(v outcome.Decision, cause string) {
 		became = string(state)
 	}
 	meter.CountAttempt(sale, became, "")
+	switch became {
+	case string(record.Confirmed), string(record.Held):
+		meter.Won(time.Since(f.Began))
+	case string(record.Released):
+		meter.Lost(time.Since(f.Began))
+	}
 	if would := f.Hold.Shadow; would != nil && became == string(record.Confirmed) {
 		meter.CountShadow(sale, meter.SoldPast, would.Reason)
 	} else if would != nil {

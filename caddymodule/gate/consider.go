@@ -33,10 +33,11 @@ type purchase struct {
 	// scope says whether the request is an attempt at all. If it is not, nothing of the
 	// following is known.
 	scope scope.Verdict
-	// shadow: it is a dry run of a request in shadow, for which rates count. Since when it is
-	// here, and what its values are that only Caddy's replacer knows.
+	// began is when the request came to the gate.
+	began time.Time
+	// shadow: it is a dry run of a request in shadow, for which rates count. texts are its
+	// values that only Caddy's replacer knows.
 	shadow bool
-	began  time.Time
 	texts  map[string]string
 
 	body    []byte

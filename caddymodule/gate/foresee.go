@@ -179,12 +179,13 @@ func (g *Gate) foreseeSale(r *http.Request, p *purchase, now time.Time) *sale.Re
 	return no
 }
 
-// CountFast counts a refusal twice: like any other, and as a fast one. It says whether
-// there is an answer.
-func (g *Gate) CountFast(a *refuse.Answer, saleID string) bool {
+// CountFast counts a refusal twice: like any other, and as a fast one, of an attempt that
+// began at that time. It says whether there is an answer.
+func (g *Gate) CountFast(a *refuse.Answer, saleID string, began time.Time) bool {
 	if a == nil {
 		return false
 	}
+	meter.Lost(time.Since(began))
 	m := meter.All()
 	m.Fast.Inc()
 	switch c := g.fastCounters[a.Index].Load(); {

@@ -237,6 +237,7 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	if g.Shadow {
 		return g.serveShadow(w, r, next)
 	}
+	began := time.Now()
 	clean := r.Trailer == nil && !attempt.AnyStrippable(r.Header)
 	if !clean {
 		guard.StripReserved(r)
@@ -245,14 +246,14 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	before := guard.PassageOf(r)
 	if before == 0 { // no guard has asked
 		if why, _ := g.routes.Refuses(r); why != "" {
-			return g.refuse(w, r, "", &sale.Refusal{Reason: sale.Malformed, Detail: why})
+			return g.refuse(w, r, "", began, &sale.Refusal{Reason: sale.Malformed, Detail: why})
 		}
 	}
 	if r.Method == http.MethodOptions {
 		guard.NotePassage(r, guard.PassageDecided)
 		return next.ServeHTTP(w, r)
 	}
-	p := &purchase{clean: clean, repl: r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer), out: w.Header()}
+	p := &purchase{began: began, clean: clean, repl: r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer), out: w.Header()}
 	defer p.endTurn(r)
 	no, err := g.consider(r, p)
 	switch {
@@ -260,7 +261,7 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 		reply.DropPayload(r)
 		return caddyhttp.Error(http.StatusBadRequest, err)
 	case no != nil:
-		return g.refuse(w, r, p.saleID(), no)
+		return g.refuse(w, r, p.saleID(), began, no)
 	case p.stored != nil:
 		return g.replay(w, r, p)
 	case p.scope == scope.Unknown:
@@ -281,9 +282,10 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	return err
 }
 
-// refuse answers and counts a refusal. name is the sale's id, empty if there is none: text
-// from a client never becomes a label.
-func (g *Gate) refuse(w http.ResponseWriter, r *http.Request, name string, no *sale.Refusal) error {
+// refuse answers and counts a refusal of an attempt that began at that time. name is the
+// sale's id, empty if there is none: text from a client never becomes a label.
+func (g *Gate) refuse(w http.ResponseWriter, r *http.Request, name string, began time.Time, no *sale.Refusal) error {
+	meter.Lost(time.Since(began))
 	meter.CountAttempt(name, "refused", no.Reason)
 	return reply.Refuse(g.refuser, w, r, no)
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -61,7 +62,7 @@ func TestRefusalsDoNotAllocate(t *testing.T) {
 				"twice":  {Reason: kind.Reason, Reservation: "01981b", RetryAfter: 10},
 			} {
 				if n := testing.AllocsPerRun(1000, func() {
-					if err := g.refuse(w, r, "double11", no); err != nil {
+					if err := g.refuse(w, r, "double11", time.Now(), no); err != nil {
 						t.Error(err)
 					}
 				}); n != 0 {
@@ -87,6 +88,6 @@ func BenchmarkRefuseSoldOut(b *testing.B) {
 	no := &sale.Refusal{Reason: sale.AllHeld, SKU: "20002001"}
 	b.ReportAllocs()
 	for b.Loop() {
-		_ = g.refuse(w, r, "double11", no)
+		_ = g.refuse(w, r, "double11", time.Now(), no)
 	}
 }

@@ -96,7 +96,7 @@ func (g *Gate) sell(w http.ResponseWriter, r *http.Request, next caddyhttp.Handl
 	case refuseLeft: // counted as released
 		return reply.Refuse(g.refuser, w, r, no)
 	}
-	return g.refuse(w, r, p.saleID(), no)
+	return g.refuse(w, r, p.saleID(), p.began, no)
 }
 
 // takeOff takes an in-flight slot for the attempt and holds its stock. Without a
@@ -150,7 +150,7 @@ func (g *Gate) takeOff(r *http.Request, p *purchase, pl *forward.InFlightSlot) (
 		return nil, 0, refuseTooLong
 	}
 	p.publish(r, "reserved", hold.ID)
-	f = &forward.Forwarding{Rules: g.rules, Log: g.log, Slot: pl, Hold: hold, Token: signed, Body: p.body, Repl: p.repl}
+	f = &forward.Forwarding{Rules: g.rules, Log: g.log, Slot: pl, Began: p.began, Hold: hold, Token: signed, Body: p.body, Repl: p.repl}
 	if g.ask != nil {
 		f.Asker = g.newAsking(r, p, &f.Hold, asked)
 	}

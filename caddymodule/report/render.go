@@ -113,18 +113,27 @@ func (r *Report) inShadow() (rows []Row) {
 }
 
 func (r *Report) times() []Row {
-	if len(r.took) == 0 {
-		return nil
+	var rows []Row
+	for _, of := range []struct {
+		who string
+		w   Waits
+	}{{"winners", r.Won}, {"losers", r.Lost}} {
+		if of.w.Attempts > 0 {
+			rows = append(rows, Row{fmt.Sprintf("%s waited for their answer, p50 and p99 of %s attempts", of.who, count(of.w.Attempts)), pair(of.w.P50, of.w.P99)})
+		}
 	}
-	rows := []Row{
+	if len(r.took) == 0 {
+		return rows
+	}
+	rows = append(rows, []Row{
 		{"half of the winners had their hold after", span(quantile(r.won, 0.5))},
 		{"99 % of the winners had their hold after", span(quantile(r.won, 0.99))},
 		{"from hold to order, half took at most", span(quantile(r.took, 0.5))},
 		{"from hold to order, 99 % took at most", span(quantile(r.took, 0.99))},
 		{"from hold to order, the longest took", span(slices.Max(r.took))},
-	}
+	}...)
 	if !math.IsNaN(r.P99) {
-		rows = append(rows, Row{"a reserve on this edge, p50 and p99", fmt.Sprintf("%.3g ms and %.3g ms", r.P50, r.P99)})
+		rows = append(rows, Row{"a reserve on this edge, p50 and p99", pair(r.P50, r.P99)})
 	}
 	if !math.IsNaN(r.Memory) {
 		rows = append(rows, Row{"“nothing left” that this edge answered from memory", fmt.Sprintf("%.4g %%", 100*r.Memory)})
@@ -172,6 +181,9 @@ func (r *Report) checks() []Check {
 	}
 	return checks
 }
+
+// pair writes two quantiles, in ms.
+func pair(p50, p99 float64) string { return fmt.Sprintf("%.3g ms and %.3g ms", p50, p99) }
 
 // count writes a number with commas.
 func count(n int64) string { return humanize.Comma(n) }

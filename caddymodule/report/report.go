@@ -36,6 +36,9 @@ type Report struct {
 	// Memory is the share of "nothing left" that it answered from memory; P50 and P99 are of
 	// its reserves, in ms. NaN: it has none.
 	Memory, P50, P99 float64
+	// Won and Lost say how long the attempts took that this edge has answered: whose buyer got
+	// the goods, and whose did not.
+	Won, Lost Waits
 
 	curve     curve
 	sums      ledger.Cell
@@ -55,6 +58,12 @@ type Report struct {
 type Shadowed struct {
 	Outcome, Reason string
 	Attempts        int64
+}
+
+// Waits say how many attempts there were, and how long they took in ms. NaN: there were none.
+type Waits struct {
+	Attempts int64
+	P50, P99 float64
 }
 
 // hold is a reservation that is not settled yet.

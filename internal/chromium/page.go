@@ -134,3 +134,27 @@ func (b *Browser) Header(name, value string) {
 	b.t.Helper()
 	b.do("Network.setExtraHTTPHeaders", map[string]any{"headers": map[string]string{name: value}}, nil)
 }
+
+// Before runs a script in every page that is opened from now on, before the page's own.
+func (b *Browser) Before(script string) {
+	b.t.Helper()
+	b.do("Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": script}, nil)
+}
+
+// Metrics are Chromium's own numbers of the page: times in seconds, sizes in bytes.
+func (b *Browser) Metrics() map[string]float64 {
+	b.t.Helper()
+	b.do("Performance.enable", nil, nil)
+	var got struct {
+		Metrics []struct {
+			Name  string
+			Value float64
+		}
+	}
+	b.do("Performance.getMetrics", nil, &got)
+	all := make(map[string]float64, len(got.Metrics))
+	for _, m := range got.Metrics {
+		all[m.Name] = m.Value
+	}
+	return all
+}

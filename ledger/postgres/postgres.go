@@ -119,6 +119,27 @@ func (l *Ledger) Giveup(ctx context.Context, sale, owner string) error {
 	return err
 }
 
+// Archive gives a sale another name in every table.
+func (l *Ledger) Archive(ctx context.Context, sale, owner string, at ledger.Position, as string) error {
+	return pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
+		var has string
+		var now ledger.Position
+		err := tx.QueryRow(ctx, `SELECT owner, epoch, seq, `+durably+` FROM stockgate_drains WHERE sale = $1 FOR UPDATE`, sale).Scan(&has, &now.Epoch, &now.Seq, nil)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows) || err == nil && has != owner:
+			return ledger.ErrNotOwner
+		case err != nil || now != at:
+			return err
+		}
+		for _, table := range []string{"movements", "reservations", "stock", "sales", "drains"} {
+			if _, err := tx.Exec(ctx, `UPDATE stockgate_`+table+` SET sale = $2 WHERE sale = $1`, sale, as); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // Restart moves the position to another epoch.
 func (l *Ledger) Restart(ctx context.Context, sale string, from, to ledger.Position) error {
 	return pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {

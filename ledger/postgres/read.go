@@ -13,7 +13,7 @@ import (
 
 // Sales lists all sales.
 func (l *Ledger) Sales(ctx context.Context) (out []string, err error) {
-	err = l.each(ctx, `SELECT sale FROM stockgate_drains WHERE epoch > 0 ORDER BY sale COLLATE "C"`, nil, func(rows pgx.Rows) error {
+	err = l.each(ctx, `SELECT sale FROM stockgate_drains WHERE epoch > 0 AND strpos(sale, '`+ledger.ArchiveMark+`') = 0 ORDER BY sale COLLATE "C"`, nil, func(rows pgx.Rows) error {
 		var sale string
 		err := rows.Scan(&sale)
 		out = append(out, sale)

@@ -12,7 +12,7 @@ import (
 
 // Sales lists all sales.
 func (l *Ledger) Sales(ctx context.Context) (out []string, err error) {
-	err = l.each(ctx, `SELECT sale FROM drains WHERE epoch > 0 ORDER BY sale`, nil, func(rows *sql.Rows) error {
+	err = l.each(ctx, `SELECT sale FROM drains WHERE epoch > 0 AND instr(sale, '`+ledger.ArchiveMark+`') = 0 ORDER BY sale`, nil, func(rows *sql.Rows) error {
 		var sale string
 		err := rows.Scan(&sale)
 		out = append(out, sale)

@@ -152,6 +152,27 @@ func (l *Ledger) Giveup(ctx context.Context, sale, owner string) error {
 	return err
 }
 
+// Archive gives a sale another name in every table.
+func (l *Ledger) Archive(ctx context.Context, sale, owner string, at ledger.Position, as string) error {
+	return l.write(ctx, func(tx *sql.Tx) error {
+		var has string
+		var now ledger.Position
+		err := tx.QueryRowContext(ctx, `SELECT owner, epoch, seq FROM drains WHERE sale = ?1`, sale).Scan(&has, &now.Epoch, &now.Seq)
+		switch {
+		case errors.Is(err, sql.ErrNoRows) || err == nil && has != owner:
+			return ledger.ErrNotOwner
+		case err != nil || now != at:
+			return err
+		}
+		for _, table := range []string{"movements", "reservations", "stock", "sales", "drains"} {
+			if _, err := tx.ExecContext(ctx, `UPDATE `+table+` SET sale = ?2 WHERE sale = ?1`, sale, as); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // Restart moves the position to another epoch.
 func (l *Ledger) Restart(ctx context.Context, sale string, from, to ledger.Position) error {
 	done, err := l.db.ExecContext(ctx, `UPDATE drains SET epoch = ?4, seq = ?5, owner = '', lease_until = 0 WHERE sale = ?1 AND epoch = ?2 AND seq = ?3`,

@@ -22,6 +22,8 @@ var All = sync.OnceValue(newMeters)
 type meters struct {
 	attempts    *prometheus.CounterVec
 	reserve     prometheus.Histogram
+	answered    *prometheus.HistogramVec
+	won, lost   prometheus.Observer // of answered, found once
 	redisErrors *prometheus.CounterVec
 	probes      *prometheus.CounterVec
 	unbacked    prometheus.Counter
@@ -71,6 +73,11 @@ func newMeters() *meters {
 			Help:    "Time of one reserve, from the attempt's entry into the queue to the answer of Redis.",
 			Buckets: []float64{.0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1},
 		}),
+		answered: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "stockgate_answer_seconds",
+			Help:    "Time of an attempt at this edge, from its arrival at the gate to what its buyer is told: won (ordered, or held for the shop to decide) or lost (refused by the gate or the shop).",
+			Buckets: []float64{.0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10},
+		}, []string{"result"}),
 		redisErrors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "stockgate_redis_errors_total",
 			Help: "Calls that Redis did not answer, by what they were for: reserve, settle, watch, reap, probe or rate.",
@@ -123,6 +130,7 @@ func newMeters() *meters {
 		ledger: newLedgerMetrics(),
 		outbox: newOutboxMetrics(),
 	}
+	m.won, m.lost = m.answered.WithLabelValues("won"), m.answered.WithLabelValues("lost")
 	m.fromMemory, m.fromRedis = m.nothingLeft.WithLabelValues("memory"), m.nothingLeft.WithLabelValues("redis")
 	for _, answer := range []string{"refused", "passed"} {
 		m.Around.WithLabelValues(answer)
@@ -146,7 +154,7 @@ func newMeters() *meters {
 // It may be called for any number of registries, and again for the same one.
 func Register(registry *prometheus.Registry, more ...prometheus.Collector) error {
 	m := All()
-	all := []prometheus.Collector{m.attempts, m.reserve, m.redisErrors, m.probes, m.unbacked, m.dropped, m.fenced, m.fenceLost, m.nothingLeft, m.Fast, m.Around, m.CutReaders, m.Unclear, m.API, m.shadow, m.shadowSkipped, m.lookup.total, m.lookup.seconds, m.lookup.asks}
+	all := []prometheus.Collector{m.attempts, m.reserve, m.answered, m.redisErrors, m.probes, m.unbacked, m.dropped, m.fenced, m.fenceLost, m.nothingLeft, m.Fast, m.Around, m.CutReaders, m.Unclear, m.API, m.shadow, m.shadowSkipped, m.lookup.total, m.lookup.seconds, m.lookup.asks}
 	all = append(append(all, more...), m.ledger.collectors()...)
 	for _, c := range append(all, m.outbox.collectors()...) {
 		err := registry.Register(c)
@@ -173,6 +181,11 @@ func CountAttempt(saleID, outcome string, reason sale.Reason) {
 func (m *meters) Attempt(saleID, outcome string, reason sale.Reason) prometheus.Counter {
 	return m.attemptCounters.find(attemptLabels{saleID, outcome, reason})
 }
+
+// Won and Lost note how long an attempt took at this edge whose buyer got the goods, or did
+// not. Attempts in doubt, and those that repeat an earlier one, are neither.
+func Won(took time.Duration)  { All().won.Observe(took.Seconds()) }
+func Lost(took time.Duration) { All().lost.Observe(took.Seconds()) }
 
 // CountProbe counts one request about a hold in doubt, by the probe answer or as not_asked.
 // saleID must be in the catalogue.

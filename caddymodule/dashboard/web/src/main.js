@@ -4,6 +4,7 @@ import { by, make, refill, say, table } from './dom.js'
 import { clock, count, measure, moment, share, span } from './format.js'
 import { find, show } from './items.js'
 import { Points } from './points.js'
+import { Steps } from './steps.js'
 import { language, texts } from './texts.js'
 
 const staleAfter = 1500
@@ -23,6 +24,8 @@ let frame = null
 let received = 0   // when, by performance.now()
 let seconds = 600
 let source = null
+const rendering = new Steps()
+const drawing = new Steps()
 
 const charts = {
   stock: new Chart(by('stockChart'), {
@@ -47,9 +50,11 @@ const draw = () => {
   const columns = points.within(seconds)
   if (!columns.length) return
   const [times, ...rest] = columns
-  charts.stock.draw([times, ...rest.slice(0, 4)])
-  charts.attempts.draw([times, ...rest.slice(4, 11)])
-  charts.latency.draw([times, ...rest.slice(11, 13)])
+  drawing.run([
+    () => charts.stock.draw([times, ...rest.slice(0, 4)]),
+    () => charts.attempts.draw([times, ...rest.slice(4, 11)]),
+    () => charts.latency.draw([times, ...rest.slice(11, 13)]),
+  ])
 }
 
 // connect opens the stream. A browser opens it again by itself, unless the edge refuses it.
@@ -97,20 +102,13 @@ const cells = (place, pairs) => refill(place, pairs.flatMap(([name, value, colou
 const render = () => {
   const { sale: s, edge } = frame
   by('board').hidden = !s
+  by('empty').hidden = Boolean(s)
   tellAge()
-  vitals()
-  alarms()
-  choose()
-  say(by('foot'), [texts.foot(edge.viewers), acts.length ? texts.user(user) : texts.readOnly].join(' · '))
-  if (!s) { empty(); return }
-  by('empty').hidden = true
-  head(s)
-  stock(s)
-  attempts()
-  show(s, acts.includes('stock'), async () => { await find(sale); render() })
-  questions(s)
-  log(s)
-  refusals()
+  const foot = () => say(by('foot'), [texts.foot(edge.viewers), acts.length ? texts.user(user) : texts.readOnly].join(' · '))
+  const parts = [vitals, alarms, choose, foot]
+  if (!s) { rendering.run([...parts, empty]); return }
+  rendering.run([() => head(s), () => stock(s), attempts, ...parts,
+    () => show(s, acts.includes('stock'), async () => { await find(sale); render() }), () => questions(s), () => log(s), refusals])
 }
 
 const head = (s) => {
@@ -186,13 +184,26 @@ const attempts = () => {
   say(by('p99'), measure(a.p99))
   say(by('p50'), a.p50 === null ? '' : texts.p50(measure(a.p50)))
   const oldest = s.questions?.oldest_held ? span(s.sale_now - s.questions.oldest_held) : texts.none
-  cells(by('behind'), [[texts.behind.oldest, oldest], [texts.behind.flight, count(edge.in_flight)], [texts.behind.backlog, count(edge.backlog)], [texts.behind.journal, count(journal.length)]])
+  cells(by('behind'), [[texts.behind.waiting, count(edge.queue.waiting)], [texts.behind.calls, texts.calls(edge.queue)], [texts.behind.oldest, oldest],
+    [texts.behind.flight, count(edge.in_flight)], [texts.behind.backlog, count(edge.backlog)], [texts.behind.journal, count(journal.length)]])
+}
+
+// how long buyers waited for their answer, those who got the goods and those who did not
+const fairness = ({ won, lost }) => [make('h3', {}, texts.fairness), make('p', { class: 'quiet' }, texts.fairnessLead), table(texts.fairness,
+  [{ label: texts.fairnessWho }, { label: texts.count, number: true }, { label: texts.fairnessP50, number: true }, { label: texts.fairnessP99, number: true }],
+  [[texts.won, won], [texts.lost, lost]].map(([who, w]) => [who, count(w.attempts), measure(w.p50), measure(w.p99)]))]
+
+const ages = (q) => {
+  if (!q?.ages.length) return []
+  const counted = q.ages.reduce((sum, a) => sum + a.holds, 0)
+  return [make('h3', {}, texts.ages), counted < q.held ? make('p', { class: 'quiet' }, texts.agesOf(counted, q.held)) : null, table(texts.ages,
+    [{ label: texts.age }, { label: texts.holdsName, number: true }, { label: texts.unitsName, number: true }], q.ages.map((a) => [texts.younger(a.below), count(a.holds), count(a.units)]))]
 }
 
 const questions = (s) => {
   const q = s.questions
   if (!q || q.in_doubt === 0 && q.unbacked === 0) {
-    refill(by('questions'), make('p', { class: 'quiet' }, q ? texts.noQuestions : texts.none))
+    refill(by('questions'), make('p', { class: 'quiet' }, q ? texts.noQuestions : texts.none), ...ages(q))
     return
   }
   const may = acts.includes('resolve')
@@ -205,7 +216,7 @@ const questions = (s) => {
   const each = table(texts.each, [{ label: texts.reservation }, { label: texts.ref }, { label: texts.cause }, { label: texts.unitsName, number: true }, { label: texts.age, number: true }, ...actsHead],
     q.doubts.map((d) => [d.id, d.ref ?? '', d.cause, count(d.units), old(d.since), ...buttons(d, d.id)]))
   refill(by('questions'), q.unbacked ? make('p', { class: 'bad' }, texts.unbacked(q.unbacked)) : null,
-    q.in_doubt ? [make('p', {}, texts.doubtLead), causes, make('details', { open: by('questions').querySelector('details')?.open }, make('summary', {}, texts.each), each)] : null)
+    q.in_doubt ? [make('p', {}, texts.doubtLead), causes, make('details', { open: by('questions').querySelector('details')?.open }, make('summary', {}, texts.each), each)] : null, ...ages(q))
   by('questions').onclick = ({ target }) => {
     if (!target.dataset.to) return
     const what = JSON.parse(target.dataset.what)
@@ -217,8 +228,12 @@ const questions = (s) => {
 const log = (s) => refill(by('log'), s.log.length ? table(texts.log, [{ label: texts.when }, { label: texts.who }, { label: texts.what }, { label: texts.result }],
   s.log.map((a) => [moment(a.at), a.who, texts.kinds[a.kind] ?? a.kind, texts.logUnits(a)])) : make('p', { class: 'quiet' }, texts.noLog))
 
-const refusals = () => refill(by('refusals'), [table(texts.refusals, [{ label: texts.reason }, { label: texts.count, number: true }],
-  Object.entries(frame.attempts.total).filter(([, n]) => n > 0).sort((a, b) => b[1] - a[1]).map(([name, n]) => [name, count(n)])), ...shadowed(frame.attempts.shadow ?? [])])
+const refusals = () => {
+  const { total, rate, shadow } = frame.attempts
+  refill(by('refusals'), [table(texts.refusals, [{ label: texts.reason }, { label: texts.count, number: true }, { label: texts.rate, number: true }],
+    Object.entries(total).filter(([, n]) => n > 0).sort((a, b) => b[1] - a[1]).map(([name, n]) => [name, count(n), measure(rate[name] ?? 0)])),
+  ...fairness(frame.attempts), ...shadowed(shadow ?? [])])
+}
 
 // what a gate in shadow would have done; nothing without one
 const shadowed = (all) => all.length ? [make('h3', {}, texts.shadow), make('p', { class: 'quiet' }, texts.shadowLead), table(texts.shadow, [{ label: texts.shadowOutcome }, { label: texts.reason }, { label: texts.count, number: true }],

@@ -1,0 +1,78 @@
+package stockgate_test
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// The workflow publishes on a tag of a version what scripts/release builds, and may do nothing
+// else.
+func TestReleaseWorkflow(t *testing.T) {
+	var flow struct {
+		On struct {
+			Push struct{ Tags, Branches []string }
+		}
+		Permissions map[string]string
+		Jobs        map[string]struct {
+			Permissions map[string]string
+			Env         map[string]string
+			Steps       []struct{ Uses, Run string }
+		}
+	}
+	if err := yaml.Unmarshal([]byte(read(t, ".github/workflows/release.yml")), &flow); err != nil {
+		t.Fatal(err)
+	}
+	if tags := strings.Join(flow.On.Push.Tags, " "); tags != "v*" || len(flow.On.Push.Branches) > 0 {
+		t.Errorf("it runs on %+v", flow.On)
+	}
+	job, ok := flow.Jobs["release"]
+	if !ok || len(flow.Jobs) != 1 || len(flow.Permissions) != 1 || flow.Permissions["contents"] != "write" || job.Permissions != nil {
+		t.Errorf("permissions %v, jobs %v", flow.Permissions, flow.Jobs)
+	}
+	if job.Env["VERSION"] != "${{ github.ref_name }}" {
+		t.Errorf("its version is %q", job.Env["VERSION"])
+	}
+	var run []string
+	for _, step := range job.Steps {
+		if step.Run != "" {
+			run = append(run, step.Run)
+		}
+		// text of an event inside a script is code that the event's author has written
+		if strings.Contains(step.Run, "${{") {
+			t.Errorf("a script with an expression: %s", step.Run)
+		}
+		for _, script := range regexp.MustCompile(`scripts/[a-z-]+`).FindAllString(step.Run, -1) {
+			if info, err := os.Stat(script); err != nil || info.Mode()&0o111 == 0 {
+				t.Errorf("%s is no program: %v", script, err)
+			}
+		}
+	}
+	all := strings.Join(run, "\n")
+	script := read(t, "scripts/release")
+	for _, file := range []string{"dist/stockgate_*", "dist/SHA256SUMS", "dist/NOTES.md"} {
+		name := strings.TrimSuffix(strings.TrimPrefix(file, "dist/"), "*")
+		if !strings.Contains(all, file) || !strings.Contains(script, name) {
+			t.Errorf("%s is not what the script builds and the workflow publishes", file)
+		}
+	}
+	if build := strings.Index(all, `scripts/release "$VERSION"`); build < 0 || build > strings.Index(all, "gh release create") {
+		t.Errorf("it does not build before it publishes:\n%s", all)
+	}
+	if install := read(t, "docs/install.md"); !strings.Contains(install, "stockgate_${VERSION}_linux_$ARCH.tar.gz") {
+		t.Error("docs/install.md does not name the archive")
+	}
+}
+
+// A version that is no version, or that CHANGELOG.md does not have, is not released.
+func TestReleaseRefuses(t *testing.T) {
+	for _, version := range []string{"", "1.2.3", "v1.2", "v1.2.3;x", "v9999.0.0"} {
+		if out, err := exec.Command("scripts/release", version).CombinedOutput(); err == nil || !strings.Contains(string(out), "release: ") {
+			t.Errorf("%q: %v %s", version, err, out)
+		}
+	}
+}
