@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -211,7 +212,8 @@ func addStock(t *testing.T, b *chromium.Browser, e *edgeProcess) {
 // resolve settles holds in doubt: first a dry run says how many, then they are released.
 func resolve(t *testing.T, b *chromium.Browser, e *edgeProcess) {
 	t.Helper()
-	e.rushAs("lost", "apple")
+	for e.rushAs("lost", "apple") == http.StatusConflict { // until the edge knows of the stock that was added
+	}
 	b.Until(`document.querySelector('#questions').textContent.includes('status_500')`)
 	accessible(t, b, "questions")
 	chromium.Eval[any](b, `document.querySelector('#questions [data-to=confirm]').click()`)
