@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/stockgate/stockgate/internal/sitetest"
 )
 
 // cartShop keeps the cart of each session, and sells it without being told what is in it.
@@ -392,5 +394,41 @@ func TestAskAgain(t *testing.T) {
 	s.Eventually("the hold is confirmed long before its deadline", func() (string, bool) {
 		got := s.cell("few")
 		return got, got == "3 2 0 0 1"
+	})
+}
+
+// Before a sale begins the shop is not asked for carts. When it is over it is, because the buyer
+// may have bought.
+func TestLookupBesideTheSale(t *testing.T) {
+	shop := newCartShop(t)
+	addr := shop.Listener.Addr().String()
+	s := openCaddyfile(t, `stockgate_guard
+	stockgate /shop* pay {
+		json_body method card
+		lookup GET `+shop.URL+`/cart
+		buyer  {lookup.cart.email}
+		lines  {lookup.cart.items} variant.sku quantity
+		ref    {lookup.cart.id}
+	}
+	reverse_proxy `+addr)
+	shop.put("ann", "few", 1)
+	sale := func(from, to string) {
+		file := strings.NewReplacer("2020-11-11T", from, "2090-11-12T", to).Replace(sitetest.SaleFile)
+		do[any](s, "PUT", "/stockgate/sales/double11", file)
+		s.refresh()
+	}
+	sale("2080-11-11T", "2090-11-12T")
+	s.Eventually("an edge that knows that the sale has not begun", func() (string, bool) {
+		before, _, _ := shop.counts()
+		reason := s.send(as("ann", "/shop/pay", pay)).Header.Get("Stockgate-Refusal")
+		after, _, _ := shop.counts()
+		return reason, reason == "not_started" && after == before
+	})
+	sale("2020-11-11T", "2021-11-12T")
+	s.Eventually("an edge that knows that the sale is over, and asks the shop", func() (string, bool) {
+		before, _, _ := shop.counts()
+		reason := s.send(as("ann", "/shop/pay", pay)).Header.Get("Stockgate-Refusal")
+		after, _, _ := shop.counts()
+		return reason, reason == "ended" && after > before
 	})
 }

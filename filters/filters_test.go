@@ -1,6 +1,7 @@
 package filters_test
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -185,5 +186,29 @@ func BenchmarkChoose(b *testing.B) {
 	a := &sale.Attempt{Lines: []sale.Line{{SKU: "x", Quantity: 1}}}
 	for b.Loop() {
 		filters.Choose(a, time.Time{}, func(string) (*listing, bool) { return nil, false }, func(string) []*listing { return lists })
+	}
+}
+
+// Without a sale that sells, the one that comes closest to selling says why.
+func TestNoneSells(t *testing.T) {
+	open, before := &listing{name: "open"}, &listing{name: "before", verdict: sale.NotStarted}
+	ended, closed := &listing{name: "ended", verdict: sale.Ended}, &listing{name: "closed", verdict: sale.ClosedSale}
+	byID := func(id string) (*listing, bool) { return ended, id == "ended" }
+	for _, c := range []struct {
+		named string
+		all   []*listing
+		want  sale.Reason
+	}{
+		{"", nil, ""},
+		{"", []*listing{ended, open, before}, ""},
+		{"", []*listing{closed, ended, before}, sale.NotStarted},
+		{"", []*listing{closed, ended}, sale.Ended},
+		{"ended", []*listing{open, ended}, sale.Ended},
+		{"none", []*listing{open}, sale.UnknownSale},
+	} {
+		got := filters.NoneSells(c.named, time.Now(), byID, slices.Values(c.all))
+		if c.want == "" && got != nil || c.want != "" && (got == nil || got.Reason != c.want) {
+			t.Errorf("%q of %d: %v, want %q", c.named, len(c.all), got, c.want)
+		}
 	}
 }

@@ -74,7 +74,8 @@ type Forwarding struct {
 // Asker asks the shop how an order ended.
 type Asker interface {
 	// Ask is called once, when the shop has answered, or will not answer any more. sent is the
-	// number of requests whose headers were written, answered whether one got an answer.
+	// number of requests whose headers were written, answered whether the last one got a whole
+	// answer.
 	Ask(sent int, answered bool) (v outcome.Decision, cause string)
 	// Settled is called when Redis has heard the decision, with the state that the hold has;
 	// empty: Redis has not answered.
@@ -186,7 +187,7 @@ func (f *Forwarding) judge(r *outcome.Reply) (v outcome.Decision, cause string) 
 func (f *Forwarding) decide(status int, body []byte, whole, last bool) (enough bool) {
 	if f.Asker != nil {
 		if last {
-			f.end(f.Asker.Ask(int(f.wire.sent.Load()), true))
+			f.end(f.Asker.Ask(int(f.wire.sent.Load()), whole))
 		}
 		return last
 	}
@@ -217,8 +218,7 @@ func (f *Forwarding) lost(a *answer, err error, cause string) (outcome.Decision,
 		return outcome.Undecided, ""
 	}
 	if f.Asker != nil && !f.neverSent(err) {
-		status, _ := f.proxyStatus()
-		return f.Asker.Ask(int(f.wire.sent.Load()), status >= 200)
+		return f.Asker.Ask(int(f.wire.sent.Load()), false)
 	}
 	status, proxied := f.proxyStatus()
 	if !proxied && err == nil && cause != "panic" {

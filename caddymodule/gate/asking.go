@@ -72,7 +72,7 @@ type asking struct {
 // newAsking prepares the question about an order. began is when its stock was asked for.
 func (g *Gate) newAsking(r *http.Request, p *purchase, hold *reservation.Hold, began time.Time) *asking {
 	return &asking{
-		gate: g, runtime: p.runtime, listing: p.listing, buyer: inquiry.BuyerOf(r), attempt: *p.attempt, hold: hold,
+		gate: g, runtime: p.runtime, listing: p.listing, buyer: inquiry.BuyerOf(r).WithoutQuery(), attempt: *p.attempt, hold: hold,
 		deadline: began.Add(g.holdOptions.HoldFor),
 	}
 }
@@ -198,9 +198,13 @@ func (a *asking) compare() {
 	}
 	log := a.gate.log.With(zap.String("sale", a.hold.Sale), zap.String("reservation", a.hold.ID))
 	if len(fewer) > 0 {
-		_, err := a.runtime.Store.Return(context.Background(), a.hold.Sale, a.hold.ID, reservation.Return{ID: "asked", Restock: true, Lines: fewer, Cause: "not_sold"})
 		meter.CountAsk("fewer")
-		log.Warn("the shop sold less than was reserved: the rest is on sale again", zap.Any("lines", fewer), zap.Error(err))
+		if err := a.giveBack(fewer); err != nil {
+			log.Error("the shop sold less than was reserved, and the rest could not be put back on sale: return it with `caddy stockgate return`",
+				zap.Any("lines", fewer), zap.Error(err))
+		} else {
+			log.Warn("the shop sold less than was reserved: the rest is on sale again", zap.Any("lines", fewer))
+		}
 	}
 	if len(more) > 0 {
 		err := a.reserveMore(more)
@@ -212,6 +216,14 @@ func (a *asking) compare() {
 		}
 		log.Warn("the shop sold more than was reserved: the rest was reserved too", zap.Any("lines", more))
 	}
+}
+
+// giveBack puts units of a confirmed reservation back on sale.
+func (a *asking) giveBack(lines []sale.Line) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 4*a.runtime.Store.Shard().Timeout())
+	defer cancel()
+	_, err := a.runtime.Store.Return(ctx, a.hold.Sale, a.hold.ID, reservation.Return{ID: "asked", Restock: true, Lines: lines, Cause: "not_sold"})
+	return err
 }
 
 // reserveMore reserves and confirms units that were sold beyond a reservation.

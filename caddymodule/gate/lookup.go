@@ -16,6 +16,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/inquiry"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/caddymodule/session"
+	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/outcome"
 	"github.com/stockgate/stockgate/refuse"
@@ -94,7 +95,9 @@ func (g *Gate) beforeLookup(r *http.Request, p *purchase) *sale.Refusal {
 	}
 	if p.runtime != nil && g.OtherItems != "pass" {
 		catalogue := p.runtime.Catalogue()
-		if no := filters.NoneSells(p.attempt.Sale, time.Now(), catalogue.Sale, catalogue.All); no != nil && catalogue.Complete() {
+		no := filters.NoneSells(p.attempt.Sale, time.Now(), catalogue.Sale, catalogue.All)
+		// A buyer who has bought must not hear that the sale has ended.
+		if no != nil && catalogue.Complete() && (len(g.Ref) == 0 || no.Reason == sale.NotStarted && notBegun(catalogue)) {
 			return no
 		}
 	}
@@ -102,6 +105,16 @@ func (g *Gate) beforeLookup(r *http.Request, p *purchase) *sale.Refusal {
 		return sale.Refuse(sale.NoBuyer) // the shop would make a session for a stranger
 	}
 	return nil
+}
+
+// notBegun says whether no sale has begun, so that no buyer has bought.
+func notBegun(catalogue *edge.Catalogue) bool {
+	for l := range catalogue.All {
+		if no := l.RefusalAt(time.Now()); no == nil || no.Reason != sale.NotStarted {
+			return false
+		}
+	}
+	return true
 }
 
 // readLookup decides whether an answer says what an attempt is about.

@@ -21,6 +21,10 @@ func BuyerOf(r *http.Request) *Buyer {
 	return &Buyer{header: headerOf(r), query: r.URL.RawQuery, host: r.Host}
 }
 
+// WithoutQuery is the same buyer without the query: what says how an order ended must not be
+// chosen by a parameter.
+func (b *Buyer) WithoutQuery() *Buyer { return &Buyer{header: b.header, host: b.host} }
+
 func headerOf(r *http.Request) http.Header {
 	h := make(http.Header, len(r.Header)+4)
 	for name, values := range r.Header {

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -53,9 +52,6 @@ const (
 	defaultWait    = time.Second
 	defaultTimeout = 2 * time.Second
 	maxTimeout     = time.Minute
-	// idleTimeout is shorter than that of servers: Node's is 5s, and a connection that the server
-	// closes as a question is sent fails it.
-	idleTimeout = 4 * time.Second
 	// MaxAnswer is how many bytes of an answer are read.
 	MaxAnswer = 64 << 10
 )
@@ -98,19 +94,7 @@ func (s *Spec) Compile(what string) (*Inquiry, error) {
 		return nil, err
 	}
 	i.slots = make(chan struct{}, atOnce)
-	i.client = &http.Client{
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{
-			DialContext:            (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
-			TLSHandshakeTimeout:    5 * time.Second,
-			MaxConnsPerHost:        atOnce,
-			MaxIdleConnsPerHost:    atOnce,
-			IdleConnTimeout:        idleTimeout,
-			MaxResponseHeaderBytes: MaxAnswer,
-			DisableCompression:     true,
-			ForceAttemptHTTP2:      true,
-		},
-	}
+	i.client = shopurl.NewClient(atOnce, MaxAnswer)
 	return i, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/caddymodule/internal/shopurl"
 	"github.com/stockgate/stockgate/outcome"
 	"github.com/stockgate/stockgate/reservation"
 )
@@ -106,7 +107,7 @@ func (d *InDoubt) Compile(g *Gate) (*Probe, error) {
 	if err := checkProbePlan(p.plan, p.timeout, g.HoldFor); err != nil {
 		return nil, fmt.Errorf("in_doubt: %w", err)
 	}
-	p.client = newProbeClient()
+	p.client = shopurl.NewClient(probeAtOnce, probeBody)
 	return p, nil
 }
 

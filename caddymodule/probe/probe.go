@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"time"
@@ -36,25 +35,6 @@ type Probe struct {
 	timeout time.Duration
 	client  *http.Client
 	log     *zap.Logger
-}
-
-// newProbeClient returns a client with connections of its own, one for each concurrent
-// request: a shop that hangs takes no connections from other gates.
-func newProbeClient() *http.Client {
-	return &http.Client{
-		// Only the configured URL is trusted: an answer must not redirect to another one.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{
-			DialContext:            (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
-			TLSHandshakeTimeout:    5 * time.Second,
-			MaxConnsPerHost:        probeAtOnce,
-			MaxIdleConnsPerHost:    probeAtOnce,
-			IdleConnTimeout:        time.Minute,
-			MaxResponseHeaderBytes: probeBody,
-			DisableCompression:     true,
-			ForceAttemptHTTP2:      true,
-		},
-	}
 }
 
 // errNotAsked means that there is no URL for this hold.

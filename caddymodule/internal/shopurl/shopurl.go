@@ -1,4 +1,5 @@
-// Package shopurl makes the URLs at which a shop is asked about one order.
+// Package shopurl makes the URLs at which a shop is asked about one order, and the client that
+// asks.
 package shopurl
 
 import (
