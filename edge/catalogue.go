@@ -57,7 +57,7 @@ type Catalogue struct {
 	byStart []*Listing
 	first   []uint32
 	items   *skus.Index
-	shared  map[string][]*Listing // items that several sales list
+	shared  map[string][]*Listing // names of items that several sales list
 	partial bool                  // what some sale lists is not known
 	cleared bool                  // there are no sales, because the last one was deleted
 }
@@ -68,29 +68,29 @@ func (c *Catalogue) Sale(id string) (*Listing, bool) {
 	return l, ok
 }
 
-// Listing returns the sales that list an item, in the order of their start. The
-// result must not be changed.
-func (c *Catalogue) Listing(sku string) []*Listing {
+// Listing returns the sales that list an item under this name, its SKU or an id, in the order
+// of their start. The result must not be changed.
+func (c *Catalogue) Listing(name string) []*Listing {
 	if len(c.shared) > 0 {
-		if all, ok := c.shared[sku]; ok {
+		if all, ok := c.shared[name]; ok {
 			return all
 		}
 	}
-	if i, ok := c.find(sku); ok {
+	if i, ok := c.find(name); ok {
 		return c.byStart[i : i+1 : i+1]
 	}
 	return nil
 }
 
-// find returns the index in byStart of the first sale that lists an item.
-func (c *Catalogue) find(sku string) (int, bool) {
-	for at := c.items.Find(sku); ; {
+// find returns the index in byStart of the first sale that lists an item under this name.
+func (c *Catalogue) find(name string) (int, bool) {
+	for at := c.items.Find(name); ; {
 		n, ok := c.items.Next(&at)
 		if !ok {
 			return 0, false
 		}
 		next, _ := slices.BinarySearch(c.first, n+1) // the first sale whose items come after it
-		if i := next - 1; c.byStart[i].Sale.Items[n-c.first[i]].SKU == sku {
+		if i := next - 1; c.byStart[i].Sale.Items[n-c.first[i]].IsCalled(name) {
 			return i, true
 		}
 	}
@@ -115,24 +115,28 @@ func (c *Catalogue) Cleared() bool { return c.cleared }
 
 func newCatalogue(sales map[string]*Listing) *Catalogue {
 	c := &Catalogue{sales: sales, byStart: slices.SortedFunc(maps.Values(sales), before), first: make([]uint32, len(sales)), shared: make(map[string][]*Listing)}
-	n := uint32(0)
+	n, names := uint32(0), 0
 	for i, l := range c.byStart {
 		c.first[i] = n
 		n += uint32(len(l.Sale.Items))
+		for j := range l.Sale.Items {
+			names += 1 + len(l.Sale.Items[j].IDs)
+		}
 		c.partial = c.partial || len(l.Sale.Items) == 0
 	}
-	c.items = skus.New(int(n))
+	c.items = skus.New(names)
 	for i, l := range c.byStart {
 		for j := range l.Sale.Items {
-			sku := l.Sale.Items[j].SKU
-			if k, ok := c.find(sku); ok {
-				if c.shared[sku] == nil {
-					c.shared[sku] = []*Listing{c.byStart[k]}
+			for name := range l.Sale.Items[j].Names {
+				if k, ok := c.find(name); ok {
+					if c.shared[name] == nil {
+						c.shared[name] = []*Listing{c.byStart[k]}
+					}
+					c.shared[name] = append(c.shared[name], l)
+					continue
 				}
-				c.shared[sku] = append(c.shared[sku], l)
-				continue
+				c.items.Add(name, c.first[i]+uint32(j))
 			}
-			c.items.Add(sku, c.first[i]+uint32(j))
 		}
 	}
 	return c

@@ -24,14 +24,23 @@ func TestCatalogueListing(t *testing.T) {
 		for range draw.IntN(7) {
 			id := fmt.Sprint("s", draw.IntN(20))
 			l := &edge.Listing{Sale: &sale.Sale{ID: id, StartsAt: time.Unix(draw.Int64N(4), 0)}}
-			for _, i := range draw.Perm(12)[:draw.IntN(6)] {
-				l.Sale.Items = append(l.Sale.Items, sale.Item{SKU: fmt.Sprint("sku", i)})
+			names := draw.Perm(12)[:draw.IntN(6)]
+			for len(names) > 0 {
+				item := sale.Item{SKU: fmt.Sprint("sku", names[0])}
+				n := 1 + draw.IntN(len(names))
+				for _, i := range names[1:n] {
+					item.IDs = append(item.IDs, fmt.Sprint("sku", i))
+				}
+				names = names[n:]
+				l.Sale.Items = append(l.Sale.Items, item)
 			}
 			sales[id] = l
 		}
 		for l := range maps.Values(sales) {
 			for _, item := range l.Sale.Items {
-				want[item.SKU] = append(want[item.SKU], l)
+				for name := range item.Names {
+					want[name] = append(want[name], l)
+				}
 			}
 		}
 		c := edge.NewCatalogue(sales)

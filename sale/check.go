@@ -80,7 +80,8 @@ func (d *document) checkItems(found *findings) {
 	if tooMany(found, d.items.line, "items", len(items), MaxItems) {
 		return
 	}
-	skus := make(map[string]int, len(items))
+	names := make(map[string]int, len(items))
+	ids := 0
 	cells := make(map[string]int, len(items))
 	for i := range items {
 		e := &items[i]
@@ -90,13 +91,15 @@ func (d *document) checkItems(found *findings) {
 		path := d.itemPath(i)
 		e.checkBounds(found, path)
 		known := checkName(found, e.sku, e.line, path+".sku")
-		if first, twice := skus[e.sku.val]; known && twice {
-			found.add(e.sku.line, path+".sku", "is already the sku of %s", d.itemPath(first))
+		if first, twice := names[e.sku.val]; known && twice {
+			found.add(e.sku.line, path+".sku", "is already the %s of %s", items[first].nameKind(e.sku.val), d.itemPath(first))
 			known = false
 		}
 		if known {
-			skus[e.sku.val] = i
+			names[e.sku.val] = i
 		}
+		ids += len(e.ids.val)
+		d.checkIDs(found, i, names)
 		if d.stockFrom.set && !d.stockFrom.val.filled && !e.stock.set && !e.regions.set {
 			continue // a row may have it
 		}
@@ -112,9 +115,44 @@ func (d *document) checkItems(found *findings) {
 			cells[cell] = i
 		})
 	}
+	tooMany(found, d.items.line, "the ids of all items", ids, MaxItems)
 	if len(cells) > MaxItems {
 		found.add(d.items.line, "items", "must have at most %d stock cells, not %d", MaxItems, len(cells))
 	}
+}
+
+// checkIDs checks the other names of an item. names has those before them, each with its
+// item.
+func (d *document) checkIDs(found *findings, i int, names map[string]int) {
+	e := &d.items.val[i]
+	if !e.ids.set || e.ids.bad {
+		return
+	}
+	path := d.itemPath(i) + ".ids"
+	if len(e.ids.val) == 0 {
+		found.add(e.ids.line, path, "must have at least one id: leave it out where there is none")
+	}
+	if tooMany(found, e.ids.line, path, len(e.ids.val), MaxItemIDs) {
+		return
+	}
+	for _, id := range e.ids.val {
+		if !checkName(found, id, e.ids.line, path) {
+			continue
+		}
+		if first, twice := names[id.val]; twice {
+			found.add(id.line, path, "%s is already the %s of %s: a name belongs to one item", quote(id.val), d.items.val[first].nameKind(id.val), d.itemPath(first))
+			continue
+		}
+		names[id.val] = i
+	}
+}
+
+// nameKind says which name of the item a text is.
+func (e *itemEntry) nameKind(name string) string {
+	if e.sku.val == name {
+		return "sku"
+	}
+	return "id"
 }
 
 // checkStock checks what the item loads and calls claim for every stock cell of it.

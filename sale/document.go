@@ -45,6 +45,7 @@ type itemEntry struct {
 	row      int  // of stock_from, from 1; 0: the file has the item
 	bad      bool // not even a mapping
 	sku      field[string]
+	ids      field[[]field[string]]
 	stock    field[int64]
 	regions  field[[]regionEntry]
 	min, max field[int64]
@@ -85,6 +86,10 @@ func describe(s *Sale) *document {
 			max: ifSet(item.Max, item.Max != 0),
 			// An item without stock and regions loads nothing.
 			stock: ifSet(item.Stock, item.Stock != 0 || len(item.Regions) == 0),
+		}
+		for _, id := range item.IDs {
+			e.ids.set = true
+			e.ids.val = append(e.ids.val, given(id))
 		}
 		if len(item.Regions) > 0 {
 			e.regions.set = true
@@ -131,10 +136,17 @@ func (d *document) build() *Sale {
 	if s.LongestHold() == DefaultMaxHold {
 		s.MaxHold = 0
 	}
-	s.index = &index{first: &s.Items[0], places: skus.New(len(s.Items)), items: len(s.Items)}
+	names := 0
+	for _, e := range d.items.val {
+		names += 1 + len(e.ids.val)
+	}
+	s.index = &index{first: &s.Items[0], places: skus.New(names), items: len(s.Items)}
 	for i, e := range d.items.val {
 		item := Item{SKU: e.sku.val, Stock: e.stock.val, Min: e.min.val, Max: e.max.val}
 		item.Min, item.Max = item.Bounds()
+		for _, id := range e.ids.val {
+			item.IDs = append(item.IDs, id.val)
+		}
 		if e.regions.set {
 			item.Regions = make(map[string]int64, len(e.regions.val))
 			for _, region := range e.regions.val {
@@ -142,7 +154,9 @@ func (d *document) build() *Sale {
 			}
 		}
 		s.Items[i] = item
-		s.index.places.Add(item.SKU, uint32(i))
+		for name := range item.Names {
+			s.index.places.Add(name, uint32(i))
+		}
 	}
 	for _, e := range d.limits.val {
 		s.Limits = append(s.Limits, e.build())

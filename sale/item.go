@@ -8,7 +8,7 @@ import (
 	"github.com/stockgate/stockgate/sale/skus"
 )
 
-// index finds items by SKU. It remembers which list it was made of, so that a
+// index finds items by name. It remembers which list it was made of, so that a
 // copy of the sale with another list is searched instead.
 type index struct {
 	first  *Item
@@ -17,30 +17,54 @@ type index struct {
 	limits limitIndex
 }
 
-// Item finds an item; false: the sale does not list it.
-func (s *Sale) Item(sku string) (*Item, bool) {
-	if i, ok := s.Place(sku); ok {
+// Item finds an item by its SKU or one of its ids; false: the sale does not list it.
+func (s *Sale) Item(name string) (*Item, bool) {
+	if i, ok := s.Place(name); ok {
 		return &s.Items[i], true
 	}
 	return nil, false
 }
 
-// Place is an item's index in Items; false: the sale does not list it.
-func (s *Sale) Place(sku string) (int, bool) {
+// Place is the index in Items of the item with this SKU or id; false: the sale does not list
+// it.
+func (s *Sale) Place(name string) (int, bool) {
 	if x := s.index; x != nil && len(s.Items) == x.items && &s.Items[0] == x.first {
-		for c := x.places.Find(sku); ; {
+		for c := x.places.Find(name); ; {
 			i, ok := x.places.Next(&c)
-			if !ok || s.Items[i].SKU == sku {
+			if !ok || s.Items[i].IsCalled(name) {
 				return int(i), ok
 			}
 		}
 	}
 	for i := range s.Items {
-		if s.Items[i].SKU == sku {
+		if s.Items[i].IsCalled(name) {
 			return i, true
 		}
 	}
 	return 0, false
+}
+
+// bySKU finds an item by its SKU alone.
+func (s *Sale) bySKU(sku string) (*Item, bool) {
+	item, ok := s.Item(sku)
+	return item, ok && item.SKU == sku
+}
+
+// IsCalled says whether a name is the item's SKU or one of its ids.
+func (i *Item) IsCalled(name string) bool {
+	return i.SKU == name || slices.Contains(i.IDs, name)
+}
+
+// Names calls yield for the item's SKU and each of its ids.
+func (i *Item) Names(yield func(string) bool) {
+	if !yield(i.SKU) {
+		return
+	}
+	for _, id := range i.IDs {
+		if !yield(id) {
+			return
+		}
+	}
 }
 
 // Cells returns the units that the file loads into every stock cell.
@@ -126,7 +150,7 @@ func (i *Item) load(each func(cell string, units int64)) {
 func (i Item) Equal(other Item) bool {
 	least, most := i.Bounds()
 	otherLeast, otherMost := other.Bounds()
-	return i.SKU == other.SKU && i.Stock == other.Stock && maps.Equal(i.Regions, other.Regions) &&
+	return i.SKU == other.SKU && slices.Equal(i.IDs, other.IDs) && i.Stock == other.Stock && maps.Equal(i.Regions, other.Regions) &&
 		least == otherLeast && most == otherMost
 }
 
@@ -135,11 +159,12 @@ func (i Item) Equal(other Item) bool {
 func (i Item) MarshalJSON() ([]byte, error) {
 	form := struct {
 		SKU     string           `json:"sku"`
+		IDs     []string         `json:"ids,omitempty"`
 		Stock   *int64           `json:"stock,omitempty"`
 		Regions map[string]int64 `json:"regions,omitempty"`
 		Min     int64            `json:"min"`
 		Max     int64            `json:"max"`
-	}{SKU: i.SKU, Stock: &i.Stock, Regions: i.Regions}
+	}{SKU: i.SKU, IDs: i.IDs, Stock: &i.Stock, Regions: i.Regions}
 	if len(i.Regions) > 0 && i.Stock == 0 {
 		form.Stock = nil
 	}

@@ -170,6 +170,34 @@ func TestJSONIsCanonical(t *testing.T) {
 	}
 }
 
+// The ids of an item stay, in their order, and its JSON has them.
+func TestIDs(t *testing.T) {
+	s := mustParse(t, head+"items:\n  - {sku: a, ids: [7, b], stock: 1}\n  - {sku: c, stock: 1}\n")
+	text, err := json.Marshal(s)
+	if err != nil || !strings.Contains(string(text), `{"sku":"a","ids":["7","b"],"stock":1,`) || !strings.Contains(string(text), `{"sku":"c","stock":1,`) {
+		t.Fatalf("%s, %v", text, err)
+	}
+	decoded, err := sale.Decode(text)
+	if err != nil || !decoded.Equal(s) {
+		t.Fatalf("%+v, %v", decoded, err)
+	}
+	copied := mustNew(t, *s)
+	if !copied.Equal(s) {
+		t.Fatalf("%+v", copied)
+	}
+	for _, name := range []string{"a", "7", "b"} {
+		for _, s := range []*sale.Sale{s, decoded, copied, {Items: s.Items}} {
+			if item, ok := s.Item(name); !ok || item.SKU != "a" {
+				t.Errorf("%s is %+v", name, item)
+			}
+		}
+	}
+	copied.Items[0].IDs[1] = "d"
+	if copied.Equal(s) {
+		t.Error("sales with other ids are equal")
+	}
+}
+
 func TestDecodeTakesOnlyJSON(t *testing.T) {
 	for _, text := range []string{double11, "", "null", "[]", `{"id":"s",}`, `{} {}`, with("{sku: a, stock: 1}")} {
 		if s, err := sale.Decode([]byte(text)); err == nil {

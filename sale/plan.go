@@ -145,7 +145,7 @@ func (p *planner) compareItems() {
 				p.refuse("item %s: its stock would be called %s, as that of item %s now: remove that item first", will.SKU, cell, owner)
 			}
 		}
-		if was, ok := p.applied.Item(will.SKU); ok {
+		if was, ok := p.applied.bySKU(will.SKU); ok {
 			p.compareItem(was, will)
 		} else {
 			p.addItem(will)
@@ -153,7 +153,7 @@ func (p *planner) compareItems() {
 	}
 	for i := range p.applied.Items {
 		was := &p.applied.Items[i]
-		if _, ok := p.next.Item(was.SKU); ok {
+		if _, ok := p.next.bySKU(was.SKU); ok {
 			continue
 		}
 		p.note("item %s: removed, with %s", was.SKU, was.loaded())
@@ -164,7 +164,7 @@ func (p *planner) compareItems() {
 }
 
 func (p *planner) addItem(item *Item) {
-	p.note("new item %s: %s%s", item.SKU, item.loaded(), item.bounds())
+	p.note("new item %s: %s%s%s", item.SKU, item.loaded(), item.bounds(), item.alsoCalled())
 	item.load(func(cell string, units int64) {
 		p.deltas = append(p.deltas, CellDelta{Cell: cell, Delta: units, New: true})
 	})
@@ -182,6 +182,9 @@ func (p *planner) compareItem(was, will *Item) {
 		p.noteRegions(was, will)
 	}
 	p.compareCells(was, will)
+	if !slices.Equal(was.IDs, will.IDs) {
+		p.note("item %s: ids %s → %s", will.SKU, listedIDs(was.IDs), listedIDs(will.IDs))
+	}
 
 	wasLeast, wasMost := was.Bounds()
 	least, most := will.Bounds()

@@ -82,6 +82,13 @@ func TestPlan(t *testing.T) {
 			notes:  []string{"item 20002002: regions beijing 40, shanghai 60 → stock 100"}},
 		{name: "bounds", statuses: all, change: func(s *sale.Sale) { s.Items[0].Min, s.Items[0].Max = 2, 0 },
 			notes: []string{"item 20002001: min 1 → 2", "item 20002001: max 2 → 10000"}},
+		{name: "ids", statuses: all, change: func(s *sale.Sale) { s.Items[0].IDs = []string{"1", "v-1"} },
+			notes: []string{"item 20002001: ids none → 1, v-1"}},
+		{name: "an id that was an item's sku", statuses: all, change: func(s *sale.Sale) {
+			s.Items[1] = sale.Item{SKU: "1", IDs: []string{"20002002"}, Stock: 5}
+		},
+			deltas: deltas{{Cell: "1", Delta: 5, New: true}, {Cell: "20002002@beijing", Delta: -40, Removed: true}, {Cell: "20002002@shanghai", Delta: -60, Removed: true}},
+			notes:  []string{"new item 1: stock 5, ids 20002002", "item 20002002: removed, with regions beijing 40, shanghai 60"}},
 		{name: "a new item and one less", statuses: all, change: func(s *sale.Sale) {
 			s.Items[1] = sale.Item{SKU: "1", Stock: 5, Min: 2}
 		},

@@ -15,7 +15,7 @@ type reader struct{ findings }
 
 var (
 	saleFields      = []string{"id", "starts_at", "ends_at", "timezone", "items", "stock_from", "limits", "missing", "unpaid", "max_hold"}
-	itemFields      = []string{"sku", "stock", "regions", "min", "max"}
+	itemFields      = []string{"sku", "ids", "stock", "regions", "min", "max"}
 	limitFields     = []string{"per", "every", "max", "count", "sku", "shadow"}
 	stockFromFields = []string{"dsn", "query", "timeout"}
 )
@@ -74,6 +74,8 @@ func (r *reader) item(n *yaml.Node, path string) itemEntry {
 		switch path := path + "." + name; name {
 		case "sku":
 			e.sku = r.text(v, path)
+		case "ids":
+			e.ids = list(r, v, path, MaxItemIDs, r.text)
 		case "stock":
 			e.stock = r.number(v, path)
 		case "regions":

@@ -17,7 +17,8 @@ const (
 	MaxQuantity  = 10_000        // units of one line
 	MaxName      = 128           // bytes of a SKU, a region, a buyer
 	MaxID        = 64            // bytes of a sale's id
-	MaxItems     = 100_000       // items of one sale, and its stock cells
+	MaxItems     = 100_000       // items of one sale, its stock cells, and the ids of its items
+	MaxItemIDs   = 16            // ids of one item
 	MaxUnits     = line.MaxUnits // units of one cell
 	MaxTimeYears = 100           // years after 2000 in which a sale may be
 	MaxFile      = 16 << 20      // bytes of a sale's file
@@ -70,6 +71,9 @@ type Sale struct {
 type Item struct {
 	// SKU is 1 to 128 printable ASCII characters without space.
 	SKU string `json:"sku" yaml:"sku"`
+	// IDs are other names under which attempts may order the item, such as the shop's number
+	// of the variant. No two items of a sale share a name. Default: none.
+	IDs []string `json:"ids,omitempty" yaml:"ids,omitempty"`
 	// Stock is the number of units that the file loads; an error beside Regions.
 	Stock int64 `json:"stock,omitempty" yaml:"stock,omitempty"`
 	// Regions isolates stock by region: a region never sells another's units.

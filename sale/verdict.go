@@ -84,13 +84,13 @@ func (s *Sale) Resolve(a *Attempt) ([]Line, *Refusal) {
 	}
 	item, region, r := s.resolve(a, &a.Lines[0])
 	if r == nil {
-		r = item.checkQuantity(a.Lines, 0)
+		r = checkQuantity([]*Item{item}, a.Lines, 0)
 	}
 	switch {
 	case r != nil:
 		return nil, r
-	case a.Lines[0].Region != region:
-		return sum(a.Lines, []string{region}), nil
+	case a.Lines[0].Region != region || a.Lines[0].SKU != item.SKU:
+		return []Line{{SKU: item.SKU, Quantity: a.Lines[0].Quantity, Region: region}}, nil
 	}
 	return a.Lines[:1:1], nil
 }
@@ -105,12 +105,12 @@ func (s *Sale) resolveAll(a *Attempt) ([]Line, *Refusal) {
 			return nil, r
 		}
 	}
-	for i, item := range items[:len(a.Lines)] {
-		if r := item.checkQuantity(a.Lines, i); r != nil {
+	for i := range a.Lines {
+		if r := checkQuantity(items[:len(a.Lines)], a.Lines, i); r != nil {
 			return nil, r
 		}
 	}
-	return sum(a.Lines, regions[:]), nil
+	return sum(items[:], a.Lines, regions[:]), nil
 }
 
 // resolve finds the item of a line, and its region where it has regions.
@@ -132,17 +132,19 @@ func (s *Sale) resolve(a *Attempt, line *Line) (item *Item, region string, r *Re
 	return item, region, nil
 }
 
-// checkQuantity checks the units of an item that line i asks for, with all later
+// checkQuantity checks the units of the item that line from asks for, with all later
 // lines of the same item; earlier ones have been checked with theirs.
-func (i *Item) checkQuantity(lines []Line, from int) *Refusal {
-	for _, line := range lines[:from] {
-		if line.SKU == i.SKU {
+func checkQuantity(items []*Item, lines []Line, from int) *Refusal {
+	i := items[from]
+	for _, earlier := range items[:from] {
+		if earlier == i {
 			return nil
 		}
 	}
 	var units int64
-	for _, line := range lines[from:] {
-		if line.SKU != i.SKU {
+	for at := from; at < len(lines); at++ {
+		line := &lines[at]
+		if items[at] != i {
 			continue
 		}
 		if line.Quantity < 1 || line.Quantity > MaxQuantity { // so the sum cannot overflow
@@ -159,17 +161,17 @@ func (i *Item) checkQuantity(lines []Line, from int) *Refusal {
 	return nil
 }
 
-func sum(lines []Line, regions []string) []Line {
+func sum(items []*Item, lines []Line, regions []string) []Line {
 	summed := make([]Line, 0, len(lines))
 next:
 	for i, line := range lines {
 		for j := range summed {
-			if summed[j].SKU == line.SKU && summed[j].Region == regions[i] {
+			if summed[j].SKU == items[i].SKU && summed[j].Region == regions[i] {
 				summed[j].Quantity += line.Quantity
 				continue next
 			}
 		}
-		summed = append(summed, Line{SKU: line.SKU, Quantity: line.Quantity, Region: regions[i]})
+		summed = append(summed, Line{SKU: items[i].SKU, Quantity: line.Quantity, Region: regions[i]})
 	}
 	return summed
 }

@@ -70,6 +70,8 @@ items:
   - {sku: a, stock: 100, min: 2, max: 5}
   - {sku: b, regions: {bj: 40, sh: 60}, max: 3}
   - {sku: c, stock: 0}
+  - {sku: d, ids: ["1", v-1], stock: 5, max: 3}
+  - {sku: e, ids: ["2"], regions: {bj: 5}}
 `)
 	type lines = []sale.Line
 	of := func(sku string, n int64, region string) sale.Line {
@@ -93,6 +95,12 @@ items:
 			lines{of("a", 2, ""), of("c", 1, ""), of("b", 2, "bj")}, nil},
 		{"two regions are two lines", "", lines{of("b", 1, "sh"), of("b", 2, "bj")}, lines{of("b", 1, "sh"), of("b", 2, "bj")}, nil},
 		{"no stock is not checked here", "", lines{of("c", 10_000, "")}, lines{of("c", 10_000, "")}, nil},
+
+		{"an id", "", lines{of("1", 2, "")}, lines{of("d", 2, "")}, nil},
+		{"an id in a region", "bj", lines{of("2", 2, "")}, lines{of("e", 2, "bj")}, nil},
+		{"several names of one item", "", lines{of("1", 1, ""), of("a", 2, ""), of("d", 1, ""), of("v-1", 1, "")}, lines{of("d", 3, ""), of("a", 2, "")}, nil},
+		{"too many under several names", "", lines{of("1", 2, ""), of("d", 2, "")}, nil, no(sale.Quantity, "d", "one order may have at most 3 units of it")},
+		{"an id without a region", "", lines{of("2", 1, "")}, nil, no(sale.UnknownRegion, "2", "")},
 
 		{"no lines", "", nil, nil, no(sale.Malformed, "", "the order has no lines")},
 		{"51 lines", "", make(lines, 51), nil, no(sale.Malformed, "", "the order has more than 50 lines")},

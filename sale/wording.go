@@ -42,6 +42,21 @@ func (i *Item) bounds() string {
 	return s
 }
 
+// alsoCalled names the item's ids, if it has any.
+func (i *Item) alsoCalled() string {
+	if len(i.IDs) == 0 {
+		return ""
+	}
+	return ", ids " + listedIDs(i.IDs)
+}
+
+func listedIDs(ids []string) string {
+	if len(ids) == 0 {
+		return "none"
+	}
+	return strings.Join(ids, ", ")
+}
+
 func step(was, will int64) string { return fmt.Sprintf("%d → %d (%+d)", was, will, will-was) }
 
 func written(t time.Time) string { return t.Format(time.RFC3339Nano) }

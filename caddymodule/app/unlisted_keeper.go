@@ -62,8 +62,9 @@ type keptItems struct {
 
 // keptSale is one sale in keptItems. Without SKUs its items are unknown.
 type keptSale struct {
-	Closed bool     `json:"closed,omitempty"`
-	SKUs   []string `json:"skus,omitempty"`
+	Closed bool `json:"closed,omitempty"`
+	// SKUs are all names of its items, their ids too.
+	SKUs []string `json:"skus,omitempty"`
 }
 
 // itemKeeper knows which sales exist and which items they list, even while Redis does not
@@ -222,7 +223,7 @@ func (k *itemKeeper) merge(before keptItems, c *edge.Catalogue) keptItems {
 		if k.items {
 			s.SKUs = make([]string, 0, len(l.Sale.Items))
 			for i := range l.Sale.Items {
-				s.SKUs = append(s.SKUs, l.Sale.Items[i].SKU)
+				s.SKUs = slices.AppendSeq(s.SKUs, l.Sale.Items[i].Names)
 			}
 			slices.Sort(s.SKUs)
 		}

@@ -129,7 +129,11 @@ func linesIn(s *sale.Sale, a *sale.Attempt) []sale.Line {
 	lines := make([]sale.Line, len(a.Lines))
 	for i, l := range a.Lines {
 		lines[i] = l
-		if item, ok := s.Item(l.SKU); !ok || len(item.Regions) == 0 {
+		item, ok := s.Item(l.SKU)
+		if ok {
+			lines[i].SKU = item.SKU
+		}
+		if !ok || len(item.Regions) == 0 {
 			lines[i].Region = ""
 		}
 	}

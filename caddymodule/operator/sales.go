@@ -236,6 +236,11 @@ func (o *operator) addStock(r *http.Request) (any, error) {
 	if change.Delta == 0 {
 		return nil, request.Bad("delta must be a number of units, more or less than 0")
 	}
+	if listing, ok := o.runtime.Catalogue().Sale(id); ok {
+		if item, ok := listing.Sale.Item(sku); ok {
+			sku = item.SKU // it may be called by an id
+		}
+	}
 	stock, err := o.runtime.Store.Adjust(o.ctx, id, change.ID, sale.Cell(sku, change.Region), change.Delta, o.by)
 	if err = o.noSale(id, err); errors.Is(err, shard.ErrRefused) {
 		err = o.explainCell(err, id, sku, change.Region)
