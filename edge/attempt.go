@@ -24,6 +24,9 @@ type HoldOptions struct {
 	// Gate is the name of the gate, so that the right one asks the shop about a
 	// reservation in doubt; empty: it has none.
 	Gate string
+	// InPlaceOf is the id of a hold of the same buyer and ref, whose cart was changed. Default:
+	// none.
+	InPlaceOf string
 }
 
 // Terms is the former name of HoldOptions.
@@ -70,7 +73,7 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 		}
 	}()
 	for try := 0; ; try++ {
-		hold, refusal, err := e.Store.Reserve(ctx, claim)
+		hold, refusal, err := e.reserve(ctx, claim, o.InPlaceOf)
 		switch {
 		case err == nil && refusal == nil && hold.State == record.Held:
 			ours, hold.Shadow = true, cmp.Or(shadow, hold.Shadow)
@@ -121,6 +124,18 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 		}
 		return reservation.Hold{}, nil, err
 	}
+}
+
+// reserve holds stock, in the place of a hold of the same order if there is one.
+func (e *Edge) reserve(ctx context.Context, claim *reservation.ReserveRequest, inPlaceOf string) (reservation.Hold, *sale.Refusal, error) {
+	if inPlaceOf == "" {
+		return e.Store.Reserve(ctx, claim)
+	}
+	hold, refusal, err := e.Store.Swap(ctx, claim, inPlaceOf)
+	if err == nil && refusal == nil {
+		e.own.take(inPlaceOf)
+	}
+	return hold, refusal, err
 }
 
 // unasked refuses an attempt without a reserve request. If the attempt's key or ref

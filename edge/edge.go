@@ -41,6 +41,8 @@ type Metrics interface {
 	BacklogDropped()
 	// SoldUnbacked is called when the shop took an order whose units were sold elsewhere.
 	SoldUnbacked()
+	// SoldOther is called when an order has other units than were reserved: fewer or more.
+	SoldOther(than string)
 	// NothingLeft is called when an attempt is refused because its units are not there:
 	// by Redis or, if remembered, without asking it.
 	NothingLeft(remembered bool)
@@ -53,6 +55,7 @@ func (noMetrics) Reserved(time.Duration) {}
 func (noMetrics) RedisFailed(string)     {}
 func (noMetrics) BacklogDropped()        {}
 func (noMetrics) SoldUnbacked()          {}
+func (noMetrics) SoldOther(string)       {}
 func (noMetrics) NothingLeft(bool)       {}
 func (noMetrics) Fenced(int)             {}
 func (noMetrics) Lost(_, _, _ int64)     {}

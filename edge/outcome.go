@@ -17,6 +17,8 @@ type outcome struct {
 	kind     outcomeKind
 	source   reservation.Source // of a release
 	cause    string
+	// order is what the shop says it sold; nil: it does not say, and what was reserved counts.
+	order *reservation.Order
 }
 
 type outcomeKind uint8
@@ -46,6 +48,9 @@ func (o *outcome) promised() bool {
 func (e *Edge) operationOf(o *outcome) shard.Operation {
 	switch o.kind {
 	case outcomeConfirm:
+		if o.order != nil {
+			return o.order.Sale(o.id, reservation.SourceAnswer, o.cause)
+		}
 		return reservation.Confirmation(o.id, reservation.SourceAnswer, o.cause)
 	case outcomeRelease:
 		return e.Store.Releasing(o.sale, o.id, o.source, o.cause)
@@ -58,33 +63,33 @@ func (e *Edge) operationOf(o *outcome) shard.Operation {
 // abandon releases a reservation that was never forwarded. It retries in the background
 // until Redis has the release. A reserve request that is still under way is then refused.
 func (e *Edge) abandon(saleID, id string) {
-	e.backlog.add(outcome{saleID, id, outcomeRelease, reservation.SourceUnsent, unsent})
+	e.backlog.add(outcome{sale: saleID, id: id, kind: outcomeRelease, source: reservation.SourceUnsent, cause: unsent})
 }
 
 // ConfirmEventually confirms a reservation whose order the shop took. If its units were
 // sold elsewhere meanwhile, the reservation becomes unbacked. If Redis does not answer, or
 // too few replicas have the change, the edge retries in the background until they have.
 func (e *Edge) ConfirmEventually(ctx context.Context, saleID, id, cause string) (record.State, error) {
-	return e.settled(ctx, outcome{saleID, id, outcomeConfirm, reservation.SourceAnswer, cause})
+	return e.settled(ctx, outcome{sale: saleID, id: id, kind: outcomeConfirm, source: reservation.SourceAnswer, cause: cause})
 }
 
 // ReleaseEventually releases a reservation that gets no order: the shop said so, or the
 // attempt was never sent. If Redis does not answer, the edge retries in the background.
 func (e *Edge) ReleaseEventually(ctx context.Context, saleID, id string, word reservation.Source, cause string) (record.State, error) {
-	return e.settled(ctx, outcome{saleID, id, outcomeRelease, word, cause})
+	return e.settled(ctx, outcome{sale: saleID, id: id, kind: outcomeRelease, source: word, cause: cause})
 }
 
 // DoubtEventually marks a hold as in doubt: it is unknown whether the shop took the order.
 // If Redis does not answer, the edge retries in the background.
 func (e *Edge) DoubtEventually(ctx context.Context, saleID, id, cause string) (record.State, error) {
-	return e.settled(ctx, outcome{saleID, id, outcomeDoubt, reservation.SourceAnswer, cause})
+	return e.settled(ctx, outcome{sale: saleID, id: id, kind: outcomeDoubt, source: reservation.SourceAnswer, cause: cause})
 }
 
 // Free lets the same buyer buy the same again while the hold goes on: the attempt was
 // answered, and the shop settles it later. If Redis does not answer, the edge retries in
 // the background.
 func (e *Edge) Free(ctx context.Context, sale, id string) {
-	_, _ = e.settled(ctx, outcome{sale, id, outcomeFree, reservation.SourceAnswer, ""})
+	_, _ = e.settled(ctx, outcome{sale: sale, id: id, kind: outcomeFree, source: reservation.SourceAnswer})
 }
 
 func (e *Edge) settled(ctx context.Context, o outcome) (record.State, error) {
@@ -139,5 +144,29 @@ func (e *Edge) noteReply(o *outcome, op shard.Operation, r shard.Reply, seq int6
 		e.log.Error("the shop took an order whose units were given back and sold: see `caddy stockgate holds --state unbacked`",
 			zap.String("sale", o.sale), zap.String("reservation", o.id))
 	}
+	if o.order != nil && err == nil {
+		e.noteDiffers(o, reservation.DiffersOf(r))
+	}
 	return state, err
+}
+
+// noteDiffers says how an order differs from its reservation.
+func (e *Edge) noteDiffers(o *outcome, d reservation.Differs) {
+	log := e.log.With(zap.String("sale", o.sale), zap.String("reservation", o.id))
+	if d.Fewer != "" {
+		(*e.metrics.Load()).SoldOther("fewer")
+		log.Warn("the shop sold less than was reserved: the rest is on sale again", zap.String("units", d.Fewer))
+	}
+	switch {
+	case d.More == "":
+	case d.MoreState == record.Unbacked:
+		(*e.metrics.Load()).SoldOther("more")
+		(*e.metrics.Load()).SoldUnbacked()
+		log.Error("the shop sold more than was reserved, and the units are sold to others: its cart was changed after it was looked up; see `caddy stockgate holds --state unbacked`",
+			zap.String("units", d.More), zap.String("unbacked", reservation.MoreOf(o.id)))
+	default:
+		(*e.metrics.Load()).SoldOther("more")
+		log.Warn("the shop sold more than was reserved: the rest was reserved too, its cart was changed after it was looked up",
+			zap.String("units", d.More), zap.String("reserved", reservation.MoreOf(o.id)))
+	}
 }

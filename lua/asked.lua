@@ -43,4 +43,5 @@ do
   end
 end
 if refusal then return out end
-if asked.probed then asked.probe, asked.confirm, asked.release = true, true, true end -- which it needs
+if asked.sold then asked.confirm, asked['return'] = true, true end -- which it needs
+if asked.probed then asked.probe, asked.confirm, asked.release = true, true, true end

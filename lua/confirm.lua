@@ -45,43 +45,71 @@ local function may_be_lost(epoch, created)
   return created <= tonumber(call('HGET', KEYS[1], 'lost') or '-1')
 end
 
+local function words_of_pairs(list)
+  local words = {}
+  for i, one in ipairs(list) do words[i] = one[1] .. ' ' .. int(one[2]) end
+  return table.concat(words, ' ')
+end
+
+-- begin_sold makes a reservation that is sold from its beginning, or unbacked where its units are
+-- not there. It returns its state.
+local function begin_sold(id, lines, charges, made)
+  local state = all_available(lines) and 'confirmed' or 'unbacked'
+  if state == 'confirmed' then
+    for _, line in ipairs(lines) do move(line[1], line[2], AVAILABLE, CONFIRMED) end
+    charge_again(charges)
+  end
+  local r = complete({ state, made.exp, made.exp, made.created, shard.now, made.mode, made.buyer, words_of_pairs(lines), words_of_pairs(charges),
+    plain(made.cause), shard.version })
+  r[REF] = plain(made.ref)
+  index(id, state, shard.now)
+  write_record(id, r)
+  bind_again(id, r, state)
+  write_journal(state == 'confirmed' and 'recreated' or state, id, '', r[LINES], r[BUYER], made.cause, text_of(id))
+  return state
+end
+
 local function recreate(a, tombstone)
   local id, epoch = a[1], tonumber(a[4] or '')
   if shard.merging then return { 'restoring' } end
   if not shard.exists or not epoch or a[2] ~= 'told' and not may_be_lost(epoch, tonumber(a[6])) or is_forgotten(tonumber(a[7])) then return { 'not_found' } end
   local lines, charges, k = {}, {}, 11
-  local line_words, charge_words = {}, {}
   for i = 1, tonumber(a[10]) do
     lines[i] = { a[k], tonumber(a[k + 1]) }
-    line_words[i] = a[k] .. ' ' .. int(lines[i][2])
     k = k + 2
   end
   for i = 1, tonumber(a[k]) do
     charges[i] = { a[k + 1], tonumber(a[k + 2]) }
-    charge_words[i] = a[k + 1] .. ' ' .. int(charges[i][2])
     k = k + 2
   end
   if #lines == 0 then return { 'not_found' } end
-  local state = 'confirmed'
-  if not all_available(lines) then
-    if a[2] ~= 'told' then return { 'refund_needed', 'unknown' } end
-    state = 'unbacked'
-  end
-
+  if a[2] ~= 'told' and not all_available(lines) then return { 'refund_needed', 'unknown' } end
   if tombstone then unindex(id, 'tombstone') end
-  if state == 'confirmed' then
-    for _, line in ipairs(lines) do move(line[1], line[2], AVAILABLE, CONFIRMED) end
-    charge_again(charges)
+  return { 'ok', begin_sold(id, lines, charges, { exp = tonumber(a[7]), created = a[6], mode = a[9], buyer = a[5], ref = a[8], cause = a[3] }) }
+end
+
+-- undo_swap gives a hold its units back that were held for another cart since, if they are held
+-- still: there is one order under its ref, and that has been sold with this hold's token.
+local function undo_swap(id, r)
+  local held, back = {}, {}
+  for _, other_id in ipairs({ id .. '+', read_binding(ref_field(r)) or nil }) do
+    local other = read_record(other_id)
+    if other and other[STATE] == 'held' and other[BUYER] == r[BUYER] then
+      held[#held + 1] = other_id
+      for _, line in ipairs(pairs_of(other[LINES])) do back[line[1]] = (back[line[1]] or 0) + line[2] end
+    end
   end
-  local exp = tonumber(a[7])
-  local r = complete({ state, exp, exp, a[6], shard.now, a[9], a[5], table.concat(line_words, ' '), table.concat(charge_words, ' '),
-    plain(a[3]), shard.version })
-  r[REF] = plain(a[8])
-  index(id, state, shard.now)
-  write_record(id, r)
-  bind_again(id, r, state)
-  write_journal(state == 'confirmed' and 'recreated' or state, id, '', r[LINES], r[BUYER], a[3], text_of(id))
-  return { 'ok', state }
+  local asked = {}
+  for _, line in ipairs(pairs_of(r[LINES])) do
+    local c = read_cell(line[1])
+    asked[line[1]] = (asked[line[1]] or 0) + line[2]
+    if not c or c[AVAILABLE] + (back[line[1]] or 0) < asked[line[1]] then return end
+  end
+  for _, other_id in ipairs(held) do
+    local other = read_record(other_id)
+    give_back(other, true)
+    change_state(other_id, other, 'released', swapped)
+  end
 end
 
 reads.confirm = want_reservation
@@ -98,7 +126,11 @@ function operations.confirm(a)
     return { 'ok', 'confirmed' }
   end
   -- released, expired or unbacked: the units are back on sale
-  if word == 'shop' and state == 'released' then return { 'conflict', state } end
+  if state == 'released' and r[CAUSE] == swapped then
+    undo_swap(id, r)
+  elseif word == 'shop' and state == 'released' then
+    return { 'conflict', state }
+  end
   if not all_available(pairs_of(r[LINES])) then
     if word ~= 'answer' and word ~= 'told' then return { 'refund_needed', state } end
     if state ~= 'unbacked' then change_state(id, r, 'unbacked', cause) end

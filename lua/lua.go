@@ -91,6 +91,12 @@ var giveBack string
 //go:embed probe.lua
 var probe string
 
+//go:embed swap.lua
+var swap string
+
+//go:embed sold.lua
+var sold string
+
 //go:embed probed.lua
 var probed string
 
@@ -126,6 +132,9 @@ var enroll string
 
 //go:embed rekey.lua
 var rekey string
+
+//go:embed lease.lua
+var lease string
 
 //go:embed rate.lua
 var rate string
@@ -165,9 +174,9 @@ type Script struct {
 type Scripts struct {
 	// Claim takes stock: reserve. A full Redis refuses to start it.
 	Claim Script
-	// Manage changes a sale: adjust, apply, status, repair, align. A full Redis refuses to start it.
+	// Manage changes a sale: adjust, apply, status, repair, align; and swap, which holds stock. A full Redis refuses to start it.
 	Manage Script
-	// Settle ends what has begun: confirm, release, doubt, expire, return, extend, free,
+	// Settle ends what has begun: confirm, sold, release, doubt, expire, return, extend, free,
 	// probe, probed, sweep, lapse, forget, merge, rebuilt, acknowledge, outbox, sent, delete; and lookup and examine. It runs on a full Redis too: it gives memory and
 	// stock back, or adds little to what is there.
 	Settle Script
@@ -179,6 +188,9 @@ type Scripts struct {
 	Rekey Script
 	// Rate counts attempts for shared rates. It touches no shard.
 	Rate Script
+	// Lease gives a name to one caller at a time. It touches no shard. A full Redis refuses to
+	// start it.
+	Lease Script
 	// Trim drops old entries of a journal. It gives memory back, so it runs on a full
 	// Redis too.
 	Trim Script
@@ -192,7 +204,7 @@ type Scripts struct {
 
 // All returns the scripts in the order of the fields.
 func (s Scripts) All() []Script {
-	return []Script{s.Claim, s.Manage, s.Settle, s.List, s.Enroll, s.Rekey, s.Rate, s.Trim, s.Renew, s.Restore, s.Fence}
+	return []Script{s.Claim, s.Manage, s.Settle, s.List, s.Enroll, s.Rekey, s.Rate, s.Lease, s.Trim, s.Renew, s.Restore, s.Fence}
 }
 
 // For Redis 7 and Valkey. The first line tells the server which scripts may run
@@ -204,9 +216,9 @@ var Redis = build("#!lua\n", "#!lua flags=allow-oom\n")
 var Embedded = build("", "")
 
 func build(claim, settle string) Scripts {
-	managing := []string{when("adjust", adjust), when("apply", apply), when("status", status), when("repair", repair), when("align", align)}
+	managing := []string{when("adjust", adjust), when("apply", apply), when("status", status), when("repair", repair), when("align", align), when("swap", swap)}
 	settling := []string{
-		when("confirm", confirm), when("release", release), when("doubt", doubt), when("expire", expire), when("return", giveBack),
+		when("confirm", confirm, when("sold", sold)), when("release", release), when("doubt", doubt), when("expire", expire), when("return", giveBack),
 		when("extend", extend), when("free", free), when("lookup", lookup), when("probe", probe, probed), when("sweep", sweep), when("lapse", lapse), when("forget", forget),
 		when("acknowledge", acknowledge), when("merge", merge), when("rebuilt", rebuilt), when("outbox", outbox), when("sent", sent),
 		when("examine", examine), when("delete", deleting),
@@ -220,6 +232,7 @@ func build(claim, settle string) Scripts {
 		Enroll:  script("enroll", claim, enroll),
 		Rekey:   script("rekey", claim, rekey),
 		Rate:    script("rate", claim, rate),
+		Lease:   script("lease", claim, lease),
 		Trim:    script("trim", settle, trim),
 		Renew:   script("renew", claim, renew),
 		Restore: script("restore", claim, restore),

@@ -116,6 +116,11 @@ func TestCodes(t *testing.T) {
 		if strings.Contains(text, "return not_found()") { // of shard.lua
 			given["not_found"], given["restoring"] = true, true
 		}
+		if strings.Contains(text, "= closed_answer()") { // of shard.lua
+			for _, code := range []string{"closed", "ended", "not_started", "paused"} {
+				given[code] = true
+			}
+		}
 		for _, state := range []string{"held", "confirmed", "tombstone"} { // records begin so too
 			delete(given, state)
 		}

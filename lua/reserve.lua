@@ -68,13 +68,7 @@ do
   end
 end
 
--- the sale's answer to all attempts
-local closed
-if shard.status == 'closed' then closed = { 'closed' }
-elseif time >= shard.ends then closed = { 'ended' }
-elseif shard.status == 'draft' then closed = { 'not_started', 0, time }
-elseif time < shard.starts then closed = { 'not_started', shard.starts, time }
-elseif shard.status == 'paused' then closed = { 'paused' } end
+local closed = closed_answer()
 
 -- the profiles, with what follows from them for a record, its movement and its answer
 local profiles, wanted = {}, {}

@@ -143,6 +143,15 @@ local function fenced(term, known)
   return term ~= '' and knows_more(term, tonumber(known))
 end
 
+-- closed_answer is the answer to all attempts while the sale does not sell; nil: it sells
+local function closed_answer()
+  if shard.status == 'closed' then return { 'closed' } end
+  if time >= shard.ends then return { 'ended' } end
+  if shard.status == 'draft' then return { 'not_started', 0, time } end
+  if time < shard.starts then return { 'not_started', shard.starts, time } end
+  if shard.status == 'paused' then return { 'paused' } end
+end
+
 -- what was read, and what has become of it in this call
 local cells, limits, records, bindings = {}, {}, {}, {}
 

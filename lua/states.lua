@@ -59,6 +59,10 @@ local function hold_unpaid(r)
   end
 end
 
+-- swapped is the cause of a hold that was released because another one took its place, see
+-- swap.lua
+local swapped = 'swapped for another cart'
+
 -- where the units of each state are; State.Column of package reservation is the same in Go
 local columns = { held = HELD, in_doubt = IN_DOUBT, confirmed = CONFIRMED, released = AVAILABLE, expired = AVAILABLE, unbacked = AVAILABLE }
 

@@ -105,6 +105,18 @@ func appendLine(b []byte, l *sale.Line) []byte {
 	return strconv.AppendInt(append(b, ' '), l.Quantity, 10)
 }
 
+// swap returns the operation that reserves in the place of a hold, until notAfter.
+func (c *encodedRequest) swap(hold, ref string, notAfter int64) shard.Operation {
+	args := []any{hold, c.id, notAfter, c.profile, c.guard, ref, c.buyer, c.rest, len(c.charges)}
+	for i := range c.charges {
+		args = append(args, c.charges[i].Field)
+	}
+	for _, field := range c.owed {
+		args = append(args, field)
+	}
+	return shard.Op("swap", args...)
+}
+
 // evidence returns what a token would say of the request, as lua/confirm.lua takes it. now is
 // in ms.
 func (c *encodedRequest) evidence(now int64) []any {

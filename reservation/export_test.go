@@ -18,6 +18,11 @@ type Operation struct {
 	Args     []any
 }
 
+// SwapArgs are the arguments of a swap.
+func (c *ReserveRequest) SwapArgs(hold string, notAfter int64) []any {
+	return c.encode().swap(hold, c.Ref, notAfter).Args
+}
+
 // Waiting is how many wait for Redis on this store.
 func (s *Store) Waiting() int { return s.Calls.Waiting() }
 
@@ -97,7 +102,7 @@ func (s *Store) scriptOf(op Operation) lua.Script {
 	switch {
 	case op.Claim != nil:
 		return s.shard.Scripts.Claim
-	case op.Name == "adjust" || op.Name == "apply" || op.Name == "status" || op.Name == "repair" || op.Name == "align":
+	case op.Name == "adjust" || op.Name == "apply" || op.Name == "status" || op.Name == "repair" || op.Name == "align" || op.Name == "swap":
 		return s.shard.Scripts.Manage
 	}
 	return s.shard.Scripts.Settle

@@ -139,7 +139,7 @@ func batched(op model.Operation) bool {
 func drawOp(random *rand.Rand) model.Operation {
 	one := func(of ...string) string { return of[random.IntN(len(of))] }
 	id := one("r1", "r2", "r3")
-	switch random.IntN(16) {
+	switch random.IntN(17) {
 	case 0, 1, 2, 3:
 		return reserveLinear(id)
 	case 4, 5, 6:
@@ -158,6 +158,8 @@ func drawOp(random *rand.Rand) model.Operation {
 		return o
 	case 12:
 		return model.Free{ID: id}
+	case 15:
+		return model.Sold{ID: id, Word: "answer", More: id + "+", Lines: []model.Line{{Cell: "a", Units: int64(1 + random.IntN(2))}}}
 	case 13:
 		r := reserveLinear(id)
 		return model.Lookup{Guard: r.Guard, Print: r.Print, Ref: r.Ref, Buyer: r.Buyer, Lines: r.Lines}

@@ -32,7 +32,7 @@ func isPromise(t *Call, r shard.Reply) bool {
 		return false
 	}
 	switch t.Request.Op.Name {
-	case "", "confirm", "release", "doubt", "extend", "return":
+	case "", "confirm", "sold", "release", "doubt", "extend", "return":
 		return true
 	}
 	return false
@@ -59,8 +59,7 @@ func (s *Store) Tell(ctx context.Context, sale string, promises []Promise) (*Tol
 		if c := p.request.claim; c != nil {
 			replies, t.Seq, err = s.claimAgain(ctx, sale, c)
 		} else {
-			op := s.again(sale, p.request.Op, failed)
-			replies, t.Seq, err = s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, s.shard.Scripts.Settle, sale, op)
+			replies, t.Seq, err = s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, s.shard.Scripts.Settle, sale, s.again(sale, p.request.Op, failed)...)
 		}
 		if err != nil {
 			return nil, err
@@ -95,20 +94,27 @@ func (s *Store) claimAgain(ctx context.Context, sale string, c *encodedRequest) 
 
 // again is an operation as it is told again. A confirm was promised, so it cannot be taken
 // back: without its units the order is unbacked, also where Redis has lost the reservation
-// and does not make it again.
-func (s *Store) again(sale string, op shard.Operation, failed map[string]*encodedRequest) shard.Operation {
-	if op.Name != "confirm" {
-		return op
+// and does not make it again. What the order has comes after it.
+func (s *Store) again(sale string, op shard.Operation, failed map[string]*encodedRequest) []shard.Operation {
+	if op.Name != "confirm" && op.Name != "sold" {
+		return []shard.Operation{op}
 	}
 	args := append([]any{op.Args[0], "told"}, op.Args[2])
 	id, _ := op.Args[0].(string)
-	if c := failed[id]; c != nil {
+	switch c := failed[id]; {
+	case c != nil:
 		now, _ := s.shard.Clock(sale).Now()
 		args = append(args, c.evidence(now)...)
-	} else {
+	case op.Name == "confirm":
 		args = append(args, op.Args[3:]...)
+	default:
+		args = append(args, "")
 	}
-	return shard.Op("confirm", args...)
+	again := []shard.Operation{shard.Op("confirm", args...)}
+	if op.Name == "sold" {
+		again = append(again, op)
+	}
+	return again
 }
 
 // IDs are the ids of the reservations of some promises, at most so many.

@@ -124,7 +124,7 @@ func (k limitKind) cost(lines []model.Line) (amount int64) {
 var gates = []string{"main", ""}
 
 func (d *driver) settle(rt *rapid.T) model.Operation {
-	switch rapid.SampledFrom([]string{"release", "confirm", "doubt", "return", "extend", "free", "lookup", "probed", "token", "confirm", "release"}).Draw(rt, "what") {
+	switch rapid.SampledFrom([]string{"release", "confirm", "doubt", "return", "extend", "free", "lookup", "probed", "token", "sold", "swap", "confirm", "release"}).Draw(rt, "what") {
 	case "release":
 		return model.Release{
 			ID: d.known(rt), Word: rapid.SampledFrom([]string{"shop", "unsent", "operator", "probe", "force"}).Draw(rt, "word"), Cause: cause(rt),
@@ -152,8 +152,56 @@ func (d *driver) settle(rt *rapid.T) model.Operation {
 		}
 	case "token":
 		return d.confirmByToken(rt)
+	case "sold":
+		return d.sold(rt)
+	case "swap":
+		return d.swap(rt)
 	}
 	return model.Confirm{ID: d.known(rt), Word: rapid.SampledFrom(confirmWords).Draw(rt, "word"), Cause: cause(rt)}
+}
+
+// swap draws another cart, most of the time of an order that is held with outcome backend.
+func (d *driver) swap(rt *rapid.T) model.Operation {
+	o := model.Swap{Old: d.known(rt), New: d.reserve(rt).(model.Reserve)}
+	var held []string
+	for _, id := range d.among(model.Held) {
+		if r := d.model.Records[id]; r.Mode == "backend" && r.Ref != "" {
+			held = append(held, id)
+		}
+	}
+	if len(held) == 0 || rapid.IntRange(0, 9).Draw(rt, "another") == 9 {
+		return o
+	}
+	o.Old = rapid.SampledFrom(held).Draw(rt, "swapped")
+	r := d.model.Records[o.Old]
+	o.New.Ref, o.New.Buyer, o.New.Shared = r.Ref, r.Buyer, false
+	if o.New.Guard != "" {
+		o.New.Guard = "d|" + o.New.ID
+	}
+	if rapid.IntRange(0, 3).Draw(rt, "the same lines") == 0 {
+		o.New.Lines = r.Lines
+	}
+	return o
+}
+
+// sold draws what the shop says of an order: its lines, fewer, more or others.
+func (d *driver) sold(rt *rapid.T) model.Operation {
+	o := model.Sold{ID: d.known(rt), Word: "answer", Cause: cause(rt)}
+	o.More = o.ID + "+"
+	if r := d.model.Records[o.ID]; r != nil {
+		seen := map[string]bool{}
+		for _, l := range r.Lines {
+			if n := rapid.SampledFrom([]int64{l.Units, l.Units, l.Units - 1, l.Units + 1, 0}).Draw(rt, "units"); n > 0 && !seen[l.Cell] {
+				o.Lines = append(o.Lines, model.Line{Cell: l.Cell, Units: n})
+				seen[l.Cell] = true
+			}
+		}
+		if c := cell(rt); !seen[c] && rapid.IntRange(0, 4).Draw(rt, "another") == 0 {
+			o.Lines = append(o.Lines, model.Line{Cell: c, Units: 1})
+			o.Charges = []model.Charge{{Field: "buyer:sale:units|-|more", Amount: 1}}
+		}
+	}
+	return o
 }
 
 // giveBack draws a return, most of the time of something that was confirmed.

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+
+	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/sale"
 	"github.com/stockgate/stockgate/shard"
@@ -43,4 +46,46 @@ func (s *Store) Recreate(ctx context.Context, e *Evidence, cause string) (record
 		args = append(args, c.Field, c.Amount)
 	}
 	return s.settle(ctx, e.Sale, shard.Op("confirm", args...))
+}
+
+// Order is what the shop says an order has, for a reservation of it.
+type Order struct {
+	// Lines are those of the reservation's sale, each item in a region once.
+	Lines []sale.Line
+	// Charges are what the lines beyond those held cost of the purchase limits.
+	Charges []Charge
+}
+
+// Sale returns the operation that confirms a reservation whose order the shop has, with the
+// order's lines: what was held beyond them goes back on sale, and what was sold beyond the hold
+// gets a confirmed reservation of its own, or an unbacked one if its units are gone. Its id is
+// MoreOf. To tell it again changes nothing. DiffersOf reads the reply.
+func (o *Order) Sale(id string, word Source, cause string) shard.Operation {
+	args := []any{id, string(word), cause, MoreOf(id), len(o.Lines)}
+	for _, l := range o.Lines {
+		args = append(args, l.Cell(), l.Quantity)
+	}
+	args = append(args, len(o.Charges))
+	for _, c := range o.Charges {
+		args = append(args, c.Field, c.Amount)
+	}
+	return shard.Op("sold", args...)
+}
+
+// MoreOf returns the id of the reservation of what was sold beyond a hold.
+func MoreOf(id string) string { return uuid.NewSHA1(uuid.NameSpaceOID, []byte(id+" more")).String() }
+
+// Differs is how an order differs from its reservation: "cell quantity …".
+type Differs struct {
+	Fewer, More string
+	// MoreState is the state of the reservation MoreOf: confirmed or unbacked.
+	MoreState record.State
+}
+
+// DiffersOf reads the reply to Order.Sale.
+func DiffersOf(r shard.Reply) Differs {
+	if r.Code() != lua.OK {
+		return Differs{}
+	}
+	return Differs{r.Text(2), r.Text(3), record.State(r.Text(4))}
 }

@@ -108,16 +108,8 @@ var ErrLate = errors.New("the reserve came too late")
 //   - a shard.ErrUnavailable if it is unknown whether the script ran: repeat the request
 //     with the same id, or release the id
 func (s *Store) Reserve(ctx context.Context, c *ReserveRequest) (Hold, *sale.Refusal, error) {
-	if len(c.Lines) == 0 {
-		return Hold{}, nil, fmt.Errorf("reservation %s has no lines", c.ID)
-	}
-	for _, l := range c.Lines {
-		if l.Quantity < 1 { // would make units out of nothing
-			return Hold{}, nil, fmt.Errorf("reservation %s has %d units of %s", c.ID, l.Quantity, l.SKU)
-		}
-	}
-	if !validRef(c.Ref) {
-		return Hold{}, nil, fmt.Errorf("reservation %s: a ref has 1 to 128 printable ASCII characters without space", c.ID)
+	if err := c.check(); err != nil {
+		return Hold{}, nil, err
 	}
 	t := &Call{Request: request{claim: c.encode()}, Weight: 4 + len(c.Lines) + len(c.Charges) + len(c.Unpaid.Fields)}
 	a, err := s.Calls.Do(ctx, c.Sale, t)
@@ -131,6 +123,68 @@ func (s *Store) Reserve(ctx context.Context, c *ReserveRequest) (Hold, *sale.Ref
 		return Hold{}, nil, err
 	}
 	return s.reserved(c, a.Seq, a.Reply)
+}
+
+// check refuses what no edge asks for.
+func (c *ReserveRequest) check() error {
+	if len(c.Lines) == 0 {
+		return fmt.Errorf("reservation %s has no lines", c.ID)
+	}
+	for _, l := range c.Lines {
+		if l.Quantity < 1 { // would make units out of nothing
+			return fmt.Errorf("reservation %s has %d units of %s", c.ID, l.Quantity, l.SKU)
+		}
+	}
+	if !validRef(c.Ref) {
+		return fmt.Errorf("reservation %s: a ref has 1 to 128 printable ASCII characters without space", c.ID)
+	}
+	return nil
+}
+
+// Swap is Reserve in the place of a hold of the same buyer and ref, whose cart was changed. The
+// hold is released; what the request lacks of it stays held until its token has expired, and a
+// confirm of it undoes the swap. The refusal is also pending if a request of the hold is still
+// being answered, or if the hold cannot be swapped any more.
+func (s *Store) Swap(ctx context.Context, c *ReserveRequest, hold string) (Hold, *sale.Refusal, error) {
+	if err := c.check(); err != nil {
+		return Hold{}, nil, err
+	}
+	until, ok := ctx.Deadline()
+	if !ok {
+		until = time.Now().Add(s.shard.Options.Timeout)
+	}
+	now, known := s.shard.Clock(c.Sale).Now()
+	if !known {
+		return Hold{}, nil, fmt.Errorf("%w: its time is not known (%w)", shard.ErrUnavailable, shard.ErrNotSent)
+	}
+	if s.Risk != nil {
+		units := int64(0)
+		for _, l := range c.Lines {
+			units += l.Quantity
+		}
+		if may := s.Risk.Admit(ctx, c.Sale, 1, func(int) int64 { return units }); may != nil && !may[0] {
+			return Hold{}, refuseAtRisk, nil
+		}
+	}
+	claim := c.encode()
+	replies, seq, err := s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, s.shard.Scripts.Manage, c.Sale,
+		claim.swap(hold, c.Ref, now+time.Until(until).Milliseconds()))
+	if err != nil {
+		return Hold{}, nil, err
+	}
+	r := replies[0]
+	batch := []*Call{{Request: request{claim: claim}}}
+	s.sold(c.Sale, batch, replies, seq, nil)
+	if promises := s.promises.Load(); promises != nil && isPromise(batch[0], r) {
+		(*promises).Promised(c.Sale, seq, Promise{batch[0].Request})
+	}
+	switch r.Code() {
+	case lua.Conflict, lua.AtShop, lua.NotFound:
+		return Hold{}, sale.Refuse(sale.Pending), nil
+	case lua.Restoring:
+		return Hold{}, RefuseLost, nil
+	}
+	return s.reserved(c, seq, r)
 }
 
 // reserved reads the reply to a reserve request, and lets the edge's view learn from it.

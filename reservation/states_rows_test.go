@@ -93,6 +93,16 @@ var rowOperations = map[string]func(w *twin) model.Operation{
 	"confirm with an older token":      func(w *twin) model.Operation { return tokenR(w.model.Epoch - 1) },
 	"confirm with a token from beyond": func(w *twin) model.Operation { return tokenR(w.model.Epoch + 1) },
 
+	"swap what was reserved without a key":            func(*twin) model.Operation { return swapR(1, 1) },
+	"swap for more what was reserved without a key":   func(*twin) model.Operation { return swapR(3, 0) },
+	"confirm by shop what was reserved without a key": func(*twin) model.Operation { return model.Confirm{ID: "r", Word: "shop", Cause: "why"} },
+	"release by shop what was reserved without a key": func(w *twin) model.Operation { return releaseR("shop", w.model.Time+500) },
+	"swap":                    func(*twin) model.Operation { return swapR(1, 1) },
+	"sold":                    func(*twin) model.Operation { return soldR(2) },
+	"sold, and a unit less":   func(*twin) model.Operation { return soldR(1) },
+	"sold, and a unit more":   func(*twin) model.Operation { return soldR(3) },
+	"sold, and nothing of it": func(*twin) model.Operation { return soldR(0) },
+
 	"release by shop":     func(w *twin) model.Operation { return releaseR("shop", w.model.Time+500) },
 	"release as unsent":   func(w *twin) model.Operation { return releaseR("unsent", w.model.Time+500) },
 	"release by operator": func(*twin) model.Operation { return releaseR("operator", 0) },
@@ -213,6 +223,28 @@ func tokenR(epoch int64) model.Operation {
 	}}
 }
 
+// swapR is another cart of the order that was reserved as "r".
+func swapR(a, b int64) model.Operation {
+	o := model.Swap{Old: "r", New: take("new", a)}
+	o.New.Mode, o.New.Ref, o.New.Guard, o.New.Version = "backend", "order-1", "d|Ann new", 2
+	if b > 0 {
+		o.New.Lines = append(o.New.Lines, model.Line{Cell: "b", Units: b})
+	}
+	return o
+}
+
+// soldR is what the shop says that it sold, and was reserved as "r".
+func soldR(units int64) model.Operation {
+	o := model.Sold{ID: "r", Word: "answer", Cause: "why", More: "more"}
+	if units > 0 {
+		o.Lines = []model.Line{{Cell: "a", Units: units}}
+	}
+	if units > 2 {
+		o.Charges = []model.Charge{{Field: "buyer:sale:units|-|r", Amount: units - 2}}
+	}
+	return o
+}
+
 func releaseR(word string, notAfter int64) model.Operation {
 	return model.Release{ID: "r", Word: word, NotAfter: notAfter, Cause: "why"}
 }
@@ -271,6 +303,11 @@ var circumstances = map[string]func(w *twin){
 	"another version": nil, // of the sale than the edge knows
 	"late":            nil, // the edge has given up on it
 	"freed":           func(w *twin) { w.run(model.Free{ID: "r"}) },
+	"swapped": func(w *twin) {
+		w.run(model.Free{ID: "r"})
+		w.run(swapR(1, 0))
+	},
+	"and confirmed":   func(w *twin) { w.run(model.Confirm{ID: "new", Word: "shop"}) },
 	"outcome backend": func(*twin) {}, // it was reserved so
 	"again":           nil,            // done once before
 }

@@ -118,10 +118,13 @@ func TestEveryOperationInEveryState(t *testing.T) {
 // came of it, and from which state to which another it went.
 func (w *twin) cell(r row, i int) (got, arrow string) {
 	w.t.Helper()
-	w.do(model.Apply{Starts: noon, Ends: saleEnds, Deltas: []model.Delta{{Cell: "a", Units: 4}}}, model.SetStatus{Status: "open"})
+	w.do(model.Apply{Starts: noon, Ends: saleEnds, Deltas: []model.Delta{{Cell: "a", Units: 4}, {Cell: "b", Units: 4}}}, model.SetStatus{Status: "open"})
 	first := keyedR()
 	if strings.Contains(r.operation, "without a key") {
 		first = singleR()
+		if strings.HasPrefix(r.operation, "swap") || slices.Contains(r.circumstances, "swapped") {
+			first.Ref = "order-1"
+		}
 	}
 	if slices.Contains(r.circumstances, "outcome backend") {
 		first.Mode = "backend"
@@ -154,6 +157,10 @@ func (w *twin) done(r row, op model.Operation) (got, arrow string) {
 		}
 		op = o
 	}
+	if o, ok := op.(model.Swap); ok {
+		o.New.Version = w.model.Version
+		op = o
+	}
 	was := w.model.Clone()
 	reply := w.run(op)[0]
 	if before, after := stateIn(was, "r"), w.state("r"); before != after {
@@ -167,7 +174,7 @@ func (w *twin) words(op model.Operation, was *model.Shard, reply model.Reply) st
 	before, after := stateIn(was, "r"), w.state("r")
 	effect := len(w.model.Journal) > len(was.Journal)
 	if before != after {
-		return "→ " + after
+		return "→ " + after + w.more(op, was)
 	}
 	code := reply[0].(string)
 	switch {
@@ -181,6 +188,10 @@ func (w *twin) words(op model.Operation, was *model.Shard, reply model.Reply) st
 	switch o := op.(type) {
 	case model.Reserve:
 		if o.ID != "r" {
+			return "new hold"
+		}
+	case model.Swap:
+		if effect {
 			return "new hold"
 		}
 	case model.Lookup:
@@ -197,6 +208,10 @@ func (w *twin) words(op model.Operation, was *model.Shard, reply model.Reply) st
 		if effect {
 			return fmt.Sprintf("%s of 2 are back", strings.TrimPrefix(reply[1].(string), "a "))
 		}
+	case model.Sold:
+		if effect {
+			return strings.TrimPrefix(w.more(op, was), ", ")
+		}
 	case model.Probe:
 		if len(reply) > 2 {
 			return "asks"
@@ -210,6 +225,23 @@ func (w *twin) words(op model.Operation, was *model.Shard, reply model.Reply) st
 		return "–"
 	}
 	return "same"
+}
+
+// more says what became of the units that an order has beyond its reservation, or that it lacks.
+func (w *twin) more(op model.Operation, was *model.Shard) string {
+	o, ok := op.(model.Sold)
+	if !ok {
+		return ""
+	}
+	r := w.model.Records["r"]
+	more := w.model.Records[o.More]
+	switch {
+	case len(r.Returned) > 0:
+		return fmt.Sprintf(", %d of 2 are back", r.Returned[0].Units)
+	case more != nil && was.Records[o.More] == nil:
+		return fmt.Sprintf(", %d more %s", more.Lines[0].Units, more.State)
+	}
+	return ""
 }
 
 // do runs operations one by one, from noon on.

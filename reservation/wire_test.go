@@ -73,6 +73,16 @@ func wire(op model.Operation) reservation.Operation {
 		return reservation.Operation{Name: "extend", Args: []any{o.ID, o.HoldFor, o.Longest}}
 	case model.Return:
 		return reservation.Operation{Name: "return", Args: wireLines([]any{o.ID, o.Return, oneIf(o.Restock), o.Cause}, o.Lines)}
+	case model.Swap:
+		claim := wire(o.New)
+		return reservation.Operation{Name: "swap", Args: claim.Claim.SwapArgs(o.Old, claim.NotAfter)}
+	case model.Sold:
+		args := wireLines([]any{o.ID, o.Word, o.Cause, o.More}, o.Lines)
+		args = append(args, len(o.Charges))
+		for _, c := range o.Charges {
+			args = append(args, c.Field, c.Amount)
+		}
+		return reservation.Operation{Name: "sold", Args: args}
 	case model.Probe:
 		return reservation.Operation{Name: "probe", Args: []any{o.Gate, o.Most, o.Offset, o.Wait, o.Tries, o.LongestWait, cmp.Or(o.Claims, o.Most)}}
 	case model.Probed:

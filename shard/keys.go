@@ -75,6 +75,9 @@ func (s *Client) SecretKey() string { return s.prefix + ":secret" }
 // one script sees all rates of an attempt. It is not the hash tag of a shard.
 func (s *Client) RateKey(identity string) string { return s.prefix + ":{rate}:" + identity }
 
+// LeaseKey is the key of a name that one edge has at a time.
+func (s *Client) LeaseKey(name string) string { return s.prefix + ":lease:" + name }
+
 // ListKey is a key of a named list. All of a list share a hash tag.
 func (s *Client) ListKey(list, part string) string { return s.prefix + ":list:{" + list + "}:" + part }
 

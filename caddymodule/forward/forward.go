@@ -77,9 +77,11 @@ type Asker interface {
 	// number of requests whose headers were written, answered whether the last one got a whole
 	// answer.
 	Ask(sent int, answered bool) (v outcome.Decision, cause string)
-	// Settled is called when Redis has heard the decision, with the state that the hold has;
+	// Confirm tells Redis that the shop has the order. It returns the state that the hold has;
 	// empty: Redis has not answered.
-	Settled(v outcome.Decision, state record.State)
+	Confirm(ctx context.Context, cause string) (record.State, error)
+	// InDoubt is called when Redis has heard that the outcome is unknown.
+	InDoubt()
 }
 
 // Forward sends the attempt to the shop. The forwarded request does not end when the client
@@ -284,7 +286,11 @@ func (f *Forwarding) end(v outcome.Decision, cause string) {
 	switch v {
 	case outcome.Confirm:
 		f.remember() // first: as soon as the order is sold, a repeat may ask for the answer
-		state, err = f.Slot.runtime.ConfirmEventually(f.ctx, sale, id, cause)
+		if f.Asker != nil {
+			state, err = f.Asker.Confirm(f.ctx, cause)
+		} else {
+			state, err = f.Slot.runtime.ConfirmEventually(f.ctx, sale, id, cause)
+		}
 	case outcome.Release:
 		word := reservation.SourceShop
 		if cause == "never_sent" {
@@ -297,8 +303,8 @@ func (f *Forwarding) end(v outcome.Decision, cause string) {
 	default:
 		state, err = f.Slot.runtime.DoubtEventually(f.ctx, sale, id, cause)
 	}
-	if f.Asker != nil {
-		f.Asker.Settled(v, state)
+	if f.Asker != nil && v == outcome.InDoubt {
+		f.Asker.InDoubt()
 	}
 	became := v.State()
 	switch state { // the shop's API, an operator or a probe may have settled it first

@@ -146,6 +146,11 @@ func (o Reserve) Run(s *Shard) Reply {
 	latest := s.Latest
 	s.Latest = Unbounded
 	defer func() { s.Latest = latest }()
+	return o.run(s)
+}
+
+// run is Run by the clock as it is.
+func (o Reserve) run(s *Shard) Reply {
 	if r, ok := s.Records[o.ID]; ok {
 		if r.State == Tombstone {
 			return Reply{"gone"}

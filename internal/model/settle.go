@@ -35,7 +35,10 @@ func (o Confirm) Run(s *Shard) Reply {
 		s.become(o.ID, Confirmed, o.Cause)
 		return Reply{"ok", "confirmed"}
 	case Released:
-		if o.Word == "shop" {
+		if r.Cause == Swapped {
+			s.undoSwap(o.ID, r)
+			r = s.Records[o.ID]
+		} else if o.Word == "shop" {
 			return Reply{"conflict", was}
 		}
 	}
@@ -58,20 +61,10 @@ func (o Confirm) recreate(s *Shard) Reply {
 	if e == nil || !s.Exists || o.Word != "told" && e.Epoch >= s.Epoch || len(e.Lines) == 0 || s.ForgottenExp > 0 && e.Exp <= s.ForgottenExp {
 		return Reply{"not_found"}
 	}
-	state, kind := Confirmed, "recreated"
-	if i, _ := s.short(e.Lines, available); i >= 0 {
-		if o.Word != "told" {
-			return Reply{"refund_needed", "unknown"}
-		}
-		state, kind = Unbacked, "unbacked"
+	if i, _ := s.short(e.Lines, available); i >= 0 && o.Word != "told" {
+		return Reply{"refund_needed", "unknown"}
 	}
-	now := s.Now()
-	s.Records[o.ID] = &Record{
-		State: state, Deadline: e.Exp, Exp: e.Exp, Created: e.Created, Changed: now, Mode: e.Mode, Buyer: e.Buyer,
-		Cause: plain(o.Cause), Version: s.Version, Lines: e.Lines, Charges: e.Charges, Ref: e.Ref,
-	}
-	s.take(o.ID, state)
-	s.record(Entry{Kind: kind, ID: o.ID, Lines: e.Lines, Buyer: e.Buyer, Cause: o.Cause, Record: s.Records[o.ID].Text()})
+	state := s.beginSold(o.ID, e.Lines, e.Charges, Record{Exp: e.Exp, Created: e.Created, Mode: e.Mode, Buyer: e.Buyer, Ref: e.Ref, Cause: o.Cause})
 	return Reply{"ok", string(state)}
 }
 

@@ -243,6 +243,9 @@ func (c *Counter) BacklogDropped() { c.Dropped.Add(1) }
 
 func (c *Counter) SoldUnbacked() { c.Unbacked.Add(1) }
 
+// SoldOther counts nothing.
+func (c *Counter) SoldOther(string) {}
+
 func (c *Counter) Fenced(int) {}
 
 func (c *Counter) Lost(promises, edges, movements int64) {

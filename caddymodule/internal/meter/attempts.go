@@ -231,6 +231,9 @@ func (Edge) BacklogDropped() { All().dropped.Inc() }
 
 func (Edge) SoldUnbacked() { All().unbacked.Inc() }
 
+// SoldOther counts an order that has other units than were reserved.
+func (Edge) SoldOther(than string) { CountAsk(than) }
+
 func (Edge) NothingLeft(remembered bool) {
 	if remembered {
 		All().fromMemory.Inc()

@@ -1,0 +1,94 @@
+package model
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Swap makes another hold in the place of one whose cart was changed.
+type Swap struct {
+	Old string
+	New Reserve
+}
+
+// Swapped is the cause of a hold that was released because another one took its place.
+const Swapped = "swapped for another cart"
+
+// Run is the row "swap": all of it happens, or nothing.
+func (o Swap) Run(s *Shard) Reply {
+	old := s.find(o.Old)
+	switch {
+	case s.Records[o.New.ID] != nil || !s.Exists:
+		return o.New.run(s)
+	case old == nil:
+		return Reply{"not_found"}
+	case old.State != Held || old.Mode != "backend" || o.New.Ref == "" || old.Ref != o.New.Ref || old.Buyer != o.New.Buyer || keyOnly(old.Guard) != "":
+		return Reply{"conflict", string(old.State)}
+	case old.Guard != "" && s.Bindings[old.Guard] == o.Old || s.owner(o.New.Guard) != "":
+		return Reply{"at_shop"}
+	}
+	if owner := s.ordered(o.New.Ref, false, o.New.Buyer); owner != o.Old {
+		if owner == "" {
+			owner = o.Old
+		}
+		return Reply{"conflict", string(s.Records[owner].State)}
+	}
+	ids, _ := s.under(o.New.Ref)
+	for _, id := range ids {
+		if id != o.Old && s.listed(id, o.New.Ref) && s.Records[id].Buyer == o.New.Buyer {
+			return Reply{"conflict", string(s.Records[id].State)}
+		}
+	}
+	before := *old
+	o.New.HoldFor = min(o.New.HoldFor, old.Deadline-s.Now())
+	if o.New.HoldFor <= o.New.Margin {
+		return Reply{"conflict", "held"}
+	}
+	after := s.Clone()
+	after.become(o.Old, Released, Swapped)
+	rest := beyond(before.Lines, o.New.Lines)
+	slices.SortFunc(rest, func(a, b Line) int { return cmp.Compare(a.Cell, b.Cell) })
+	if refused := o.New.refusal(after); refused != nil {
+		switch refused[0] {
+		case "sold_out", "all_held": // as they are, with the old hold
+			c, _ := s.Cell(o.New.Lines[refused[1].(int64)-1].Cell)
+			refused[2], refused[3], refused[4] = c.Available, c.Stock-c.Confirmed, int64(len(s.Journal))
+		}
+		return refused
+	}
+	if len(rest) > 0 {
+		now := after.Now()
+		r := &Record{
+			State: Held, Deadline: before.Deadline, Exp: before.Exp, Created: now - (before.Changed - before.Created), Changed: now,
+			Mode: "backend", Buyer: before.Buyer, Cause: Swapped, Version: after.Version, Lines: rest,
+		}
+		after.Records[o.Old+"+"] = r
+		after.record(Entry{Kind: "held", ID: o.Old + "+", Lines: rest, Buyer: r.Buyer, Cause: Swapped, Record: r.Text()})
+	}
+	*s = *after
+	return o.New.run(s)
+}
+
+// refusal is why an attempt would be refused now; nil: it would not.
+func (o Reserve) refusal(s *Shard) Reply {
+	switch reply := o.run(s.Clone()); reply[0] {
+	case "ok":
+		return nil
+	default:
+		return reply
+	}
+}
+
+// undoSwap releases what was held for another cart since, if a hold that was swapped can have
+// its units then.
+func (s *Shard) undoSwap(id string, r *Record) {
+	after := s.Clone()
+	for _, other := range []string{id + "+", s.Bindings[refField(r.Buyer, r.Ref)]} {
+		if o := after.Records[other]; o != nil && o.State == Held && o.Buyer == r.Buyer {
+			after.become(other, Released, Swapped)
+		}
+	}
+	if i, _ := after.short(r.Lines, available); i < 0 {
+		*s = *after
+	}
+}
