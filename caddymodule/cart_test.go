@@ -344,12 +344,18 @@ func TestAskCompares(t *testing.T) {
 		got := s.cell("plain") + " " + s.cell("few")
 		return got, got == "100 95 0 0 5 3 0 0 0 3"
 	})
-	// beyond the stock: the operator is told
+	// beyond the stock: the units are unbacked, and the operator is told
 	shop.put("cid", "plain", 1)
 	shop.paying = func(*http.Request) { shop.put("cid", "few", 1) }
 	s.send(as("cid", "/shop/pay", pay)).Is(t, 201, "")
-	if logged := s.Logged("the shop sold more than was reserved, and the rest could not be reserved: check the order, its cart was changed after it was looked up"); len(logged) != 1 {
+	if logged := s.Logged("the shop sold more than was reserved, and the units are sold to others: its cart was changed after it was looked up; see `caddy stockgate holds --state unbacked`"); len(logged) != 1 {
 		t.Errorf("logged %v", logged)
+	}
+	if got := s.cell("plain") + " " + s.cell("few"); got != "100 94 0 0 6 3 0 0 0 3" {
+		t.Errorf("stock %s", got)
+	}
+	if list := do[map[string]any](s, "GET", "/stockgate/sales/double11/holds?state=unbacked", ""); !strings.Contains(fmt.Sprint(list), "few") {
+		t.Errorf("unbacked are %v", list)
 	}
 }
 

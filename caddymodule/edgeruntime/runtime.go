@@ -172,6 +172,9 @@ func (d *Runtime) Begin() bool { return d.inFlight.begin() }
 // End is called once for each Begin that returned true.
 func (d *Runtime) End() { d.inFlight.end() }
 
+// Client is the connection to the sales' Redis. Between Begin and End it is open.
+func (d *Runtime) Client() *shard.Client { return d.Store.Shard() }
+
 // IsLocal says whether the stock is in the embedded server, which sells to clients on this
 // machine only.
 func (d *Runtime) IsLocal() bool { return d.embedded }

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/inquiry"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
+	"github.com/stockgate/stockgate/caddymodule/session"
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/outcome"
 	"github.com/stockgate/stockgate/record"
@@ -57,14 +57,14 @@ func (g *Gate) askConflict() error {
 type asking struct {
 	gate    *Gate
 	runtime *edgeruntime.Runtime
-	listing *edge.Listing
 	buyer   *inquiry.Buyer
 	attempt sale.Attempt
+	turn    *session.Turn
 	hold    *reservation.Hold
 	// deadline is when the hold's token is certainly no longer valid.
 	deadline time.Time
-	sold     map[string]int64 // by SKU; nil: the shop did not say
-	said     string           // what the shop said last, as a cause
+	sold     edge.Sold // nil: the shop did not say
+	said     string    // what the shop said last, as a cause
 	asked    int
 	notSold  int // how often in a row the shop said that it has no order
 }
@@ -72,7 +72,7 @@ type asking struct {
 // newAsking prepares the question about an order. began is when its stock was asked for.
 func (g *Gate) newAsking(r *http.Request, p *purchase, hold *reservation.Hold, began time.Time) *asking {
 	return &asking{
-		gate: g, runtime: p.runtime, listing: p.listing, buyer: inquiry.BuyerOf(r).WithoutQuery(), attempt: *p.attempt, hold: hold,
+		gate: g, runtime: p.runtime, buyer: inquiry.BuyerOf(r).WithoutQuery(), attempt: *p.attempt, turn: p.turn, hold: hold,
 		deadline: began.Add(g.holdOptions.HoldFor),
 	}
 }
@@ -121,21 +121,27 @@ func (a *asking) ask() (v outcome.Decision) {
 
 // Ask asks when the shop has answered the order. That it has no order yet proves nothing
 // unless it says that payments are decided at once, and one request was sent and answered: a
-// payment may be under way, and a server that answers may lag behind.
+// payment may be under way, a server that answers may lag behind, or another edge serves the
+// session too.
 func (a *asking) Ask(sent int, answered bool) (outcome.Decision, string) {
 	v := a.ask()
-	if v == outcome.Release && (!a.gate.Ask.PaymentsSync || sent != 1 || !answered) {
+	if v == outcome.Release && (!a.gate.Ask.PaymentsSync || sent != 1 || !answered || !a.turn.WasAlone()) {
 		v = outcome.InDoubt
 	}
 	return v, a.said
 }
 
-// Settled asks again later, or compares what was sold with what was reserved.
-func (a *asking) Settled(v outcome.Decision, state record.State) {
-	switch {
-	case v == outcome.Confirm:
-		a.compare()
-	case v == outcome.InDoubt && a.gate.asksLater.Take():
+// Confirm tells Redis that the shop has the order, and what it sold where it says that.
+func (a *asking) Confirm(ctx context.Context, cause string) (record.State, error) {
+	if a.sold == nil {
+		return a.runtime.ConfirmEventually(ctx, a.hold.Sale, a.hold.ID, cause)
+	}
+	return a.runtime.ConfirmOrderEventually(ctx, a.hold, &a.attempt, cause, a.sold)
+}
+
+// InDoubt asks again later.
+func (a *asking) InDoubt() {
+	if a.gate.asksLater.Take() {
 		a.later()
 	}
 }
@@ -156,8 +162,7 @@ func (a *asking) later() {
 		defer a.runtime.End()
 		switch v := a.ask(); {
 		case v == outcome.Confirm:
-			_, _ = a.runtime.ConfirmEventually(context.Background(), a.hold.Sale, a.hold.ID, a.said)
-			a.compare()
+			_, _ = a.Confirm(context.Background(), a.said)
 		case a.notSold > 1 && a.release() == nil:
 		case a.asked < maxAsks:
 			a.later()
@@ -172,76 +177,5 @@ func (a *asking) release() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 4*a.runtime.Store.Shard().Timeout())
 	defer cancel()
 	_, err := a.runtime.Store.Release(ctx, a.hold.Sale, a.hold.ID, reservation.SourceProbe, a.said)
-	return err
-}
-
-// compare gives units back that were reserved and not sold, and reserves those that were sold
-// and not reserved: the cart was changed after the lookup. Both have ids that follow from the
-// reservation's, so that doing it again changes nothing.
-func (a *asking) compare() {
-	if a.sold == nil {
-		return
-	}
-	var fewer, more []sale.Line
-	for _, l := range a.hold.Lines {
-		if n := l.Quantity - a.sold[l.SKU]; n > 0 {
-			fewer = append(fewer, sale.Line{SKU: l.SKU, Region: l.Region, Quantity: n})
-		} else if n < 0 {
-			more = append(more, sale.Line{SKU: l.SKU, Region: a.attempt.Region, Quantity: -n})
-		}
-		delete(a.sold, l.SKU)
-	}
-	for sku, n := range a.sold {
-		if !a.gate.app.IsOther(&sale.Attempt{Lines: []sale.Line{{SKU: sku}}}) {
-			more = append(more, sale.Line{SKU: sku, Region: a.attempt.Region, Quantity: n})
-		}
-	}
-	log := a.gate.log.With(zap.String("sale", a.hold.Sale), zap.String("reservation", a.hold.ID))
-	if len(fewer) > 0 {
-		meter.CountAsk("fewer")
-		if err := a.giveBack(fewer); err != nil {
-			log.Error("the shop sold less than was reserved, and the rest could not be put back on sale: return it with `caddy stockgate return`",
-				zap.Any("lines", fewer), zap.Error(err))
-		} else {
-			log.Warn("the shop sold less than was reserved: the rest is on sale again", zap.Any("lines", fewer))
-		}
-	}
-	if len(more) > 0 {
-		err := a.reserveMore(more)
-		meter.CountAsk("more")
-		if err != nil {
-			log.Error("the shop sold more than was reserved, and the rest could not be reserved: check the order, its cart was changed after it was looked up",
-				zap.Any("lines", more), zap.Error(err))
-			return
-		}
-		log.Warn("the shop sold more than was reserved: the rest was reserved too", zap.Any("lines", more))
-	}
-}
-
-// giveBack puts units of a confirmed reservation back on sale.
-func (a *asking) giveBack(lines []sale.Line) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 4*a.runtime.Store.Shard().Timeout())
-	defer cancel()
-	_, err := a.runtime.Store.Return(ctx, a.hold.Sale, a.hold.ID, reservation.Return{ID: "asked", Restock: true, Lines: lines, Cause: "not_sold"})
-	return err
-}
-
-// reserveMore reserves and confirms units that were sold beyond a reservation.
-func (a *asking) reserveMore(lines []sale.Line) error {
-	extra := a.attempt
-	extra.Ref, extra.Key, extra.Lines = "", "", lines
-	resolved, no := a.listing.Sale.Resolve(&extra)
-	if no != nil {
-		return errors.New("refused: " + string(no.Reason))
-	}
-	id := uuid.NewSHA1(uuid.NameSpaceOID, []byte(a.hold.ID+" more")).String()
-	_, no, err := a.runtime.Hold(context.Background(), id, a.listing, &extra, resolved, a.gate.holdOptions)
-	switch {
-	case err != nil:
-		return err
-	case no != nil:
-		return errors.New("refused: " + string(no.Reason))
-	}
-	_, err = a.runtime.ConfirmEventually(context.Background(), a.hold.Sale, id, causeSold)
 	return err
 }

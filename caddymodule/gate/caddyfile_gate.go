@@ -110,6 +110,7 @@ func (g *Gate) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	maps.Copy(options, map[string]directive.Option{
 		"check":           {Usage: "check", Read: directive.Flag(&g.Check)},
 		"ref":             {Usage: "ref <value...> [shared]", Read: g.readRef},
+		"continue":        {Usage: "continue", Read: directive.Flag(&g.Continue)},
 		"one_at_a_time":   {Usage: session.Usage, Read: session.ReadOption(&g.OneAtATime)},
 		"lookup":          {Usage: inquiry.LookupUsage, Read: inquiry.ReadLookup(&g.Lookup)},
 		"repeats":         {Usage: ratelimit.RepeatsUsage, Read: ratelimit.ReadRepeats(&g.Repeats)},

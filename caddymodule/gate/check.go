@@ -93,6 +93,7 @@ func (g *Gate) checkConflict() error {
 		{g.OneAtATime != nil, "one_at_a_time"},
 		{g.Lookup != nil, "lookup"},
 		{len(g.Ref) > 0, "ref"},
+		{g.Continue, "continue"},
 		{g.Repeats != nil, "repeats"},
 		{len(g.Idempotency) > 0, "idempotency"},
 		{g.IdempotencyTTL != 0, "idempotency_ttl"},

@@ -62,6 +62,8 @@ type purchase struct {
 	unasked bool
 	// unbound is a sale in which Redis has no reservation for the attempt; nil: none.
 	unbound *edge.Listing
+	// inPlaceOf is the hold of the same ref whose place the attempt takes; empty: none.
+	inPlaceOf string
 	// bound is the reservation that the attempt already has; nil: none. stored is what the
 	// shop answered to it; nil: the shop is asked again.
 	bound  *reservation.Bound
@@ -231,8 +233,10 @@ func (g *Gate) filter(r *http.Request, p *purchase) *sale.Refusal {
 	if no := g.judge(r, p, now); no != nil {
 		return no
 	}
-	if no := g.remembered(p); no != nil {
-		return no
+	if p.inPlaceOf == "" { // else units that are gone for others may be its own
+		if no := g.remembered(p); no != nil {
+			return no
+		}
 	}
 	// An attempt that asks whether units are still gone does so for all others too.
 	if !p.rates() || p.remembered || p.ask != nil {

@@ -73,6 +73,10 @@ type Gate struct {
 	// with the same ref is refused. Use it only for refs that the shop's server makes and
 	// that cannot be guessed: the first buyer with a ref has it. Default: false.
 	RefShared bool `json:"ref_shared,omitempty"`
+	// Continue: an attempt whose ref has a hold of the same buyer, made by a gate with outcome
+	// backend, takes the place of that hold, as when the buyer comes to pay. Without it only
+	// another cart does, in a gate with outcome backend. Default: false.
+	Continue bool `json:"continue,omitempty"`
 	// Repeats is how often a sold order is forwarded again. Default, with Ref: 5 times in
 	// 10 s for each reservation.
 	Repeats *ratelimit.Repeats `json:"repeats,omitempty"`

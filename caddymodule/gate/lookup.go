@@ -21,6 +21,7 @@ import (
 	"github.com/stockgate/stockgate/outcome"
 	"github.com/stockgate/stockgate/refuse"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // provisionLookup prepares lookup and one_at_a_time.
@@ -210,7 +211,7 @@ func (g *Gate) takeTurn(r *http.Request, p *purchase) *sale.Refusal {
 		return nil
 	}
 	client, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
-	turn, shared, err := session.Take(r.Context(), missing, client)
+	turn, shared, err := session.Take(r.Context(), missing, client, g.edges())
 	if shared && session.WarnShared() {
 		g.log.Warn("clients of several addresses wait for one credential of one_at_a_time: is it an API key of the shop, and not that of a session?",
 			zap.Strings("credentials", g.OneAtATime.Credentials))
@@ -225,6 +226,24 @@ func (g *Gate) takeTurn(r *http.Request, p *purchase) *sale.Refusal {
 	caddyhttp.SetVar(r.Context(), turnVar, append(slices.Clone(held), missing...))
 	return nil
 }
+
+// edges is where the edges agree on turns; nil: this one alone has them.
+func (g *Gate) edges() session.Edges {
+	if !g.OneAtATime.Shared {
+		return nil
+	}
+	if d := g.app.Runtime(); d != nil {
+		return d
+	}
+	return noEdges{}
+}
+
+// noEdges stands for the edges where none can be asked.
+type noEdges struct{}
+
+func (noEdges) Begin() bool           { return false }
+func (noEdges) End()                  {}
+func (noEdges) Client() *shard.Client { return nil }
 
 // endTurn lets the next request of the session to the shop.
 func (p *purchase) endTurn(r *http.Request) {

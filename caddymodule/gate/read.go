@@ -42,6 +42,9 @@ func (g *Gate) newReader(rates []attempt.RateKey) (*attempt.Reader, error) {
 	if g.RefShared && len(g.Ref) == 0 {
 		return nil, errors.New("ref_shared is given, and no ref")
 	}
+	if g.Continue && (len(g.Ref) == 0 || g.RefShared || len(g.Idempotency) > 0) {
+		return nil, errors.New("continue needs a `ref` that is not shared, and no `idempotency`: the ref names the hold that goes on")
+	}
 	spec := attempt.Spec{MaxBody: g.MaxBody, BodyIgnored: g.Body == "ignored", RefShared: g.RefShared, Rates: rates, Anonymous: g.Check, Identities: make(map[string]attempt.Values)}
 	if g.JWT != nil {
 		spec.Bearer = &attempt.Bearer{Cookie: g.JWT.Cookie}

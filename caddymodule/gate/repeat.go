@@ -148,6 +148,9 @@ func (g *Gate) judgeBound(r *http.Request, p *purchase, b *reservation.Bound) *s
 		id = "" // it may belong to another buyer
 	}
 	switch sold := b.State == record.Confirmed || b.State == record.Unbacked; {
+	case b.By == "ref" && b.State == record.Held && g.swaps(p.attempt, b.Same):
+		p.inPlaceOf = b.ID
+		return nil
 	case b.By == "key" && !b.Same:
 		return refuseKeyReused
 	case b.State == record.InDoubt:
@@ -173,6 +176,12 @@ func (g *Gate) judgeBound(r *http.Request, p *purchase, b *reservation.Bound) *s
 		}
 	}
 	return refuse.Duplicate
+}
+
+// swaps says whether an attempt takes the place of the hold of its ref: the buyer has changed
+// the cart, or comes to pay for it.
+func (g *Gate) swaps(a *sale.Attempt, same bool) bool {
+	return (g.Continue || g.mode() == record.ModeBackend && !same) && !a.RefShared && a.Key == ""
 }
 
 // replay answers as the shop did the first time.

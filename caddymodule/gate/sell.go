@@ -128,15 +128,21 @@ func (g *Gate) takeOff(r *http.Request, p *purchase, pl *forward.InFlightSlot) (
 		if no = g.judgeBound(r, p, b); no != nil || p.stored != nil {
 			return nil, 0, no
 		}
-		return g.again(r, p, pl)
+		if p.bound != nil {
+			return g.again(r, p, pl)
+		}
+		if hold, no, err = g.reserve(r, p, pl.Key); no == nil && errors.As(err, new(*reservation.Bound)) {
+			no = refusePending
+		}
 	}
-	if err != nil {
+	switch {
+	case no != nil:
+		return nil, 0, no
+	case err != nil:
 		if c := g.log.Check(zap.DebugLevel, "redis gave no answer to an attempt"); c != nil {
 			c.Write(zap.Error(err))
 		}
 		return nil, 0, refuse.Unavailable
-	} else if no != nil {
-		return nil, 0, no
 	}
 	// The client is gone and nothing was sent, so the hold is released, not in doubt. The
 	// client may have closed only its own side: it still gets an answer.
@@ -223,7 +229,9 @@ func (g *Gate) reserve(r *http.Request, p *purchase, purchaseKey string) (reserv
 	defer p.ask.End() // the shop's answer takes longer
 	ctx, reserving := span.Start(r.Context(), span.Reserve)
 	defer reserving.End()
-	return p.runtime.Hold(context.WithoutCancel(ctx), id, p.listing, p.attempt, p.lines, g.holdOptions)
+	options := g.holdOptions
+	options.InPlaceOf = p.inPlaceOf
+	return p.runtime.Hold(context.WithoutCancel(ctx), id, p.listing, p.attempt, p.lines, options)
 }
 
 // randoms have bytes for several ids each: one system call for every id takes longer than

@@ -9,7 +9,7 @@ import (
 )
 
 // Usage is the syntax of the option one_at_a_time.
-const Usage = "one_at_a_time <credential...> [except <path...>]"
+const Usage = "one_at_a_time [shared] <credential...> [except <path...>]"
 
 // ReadOption reads the option one_at_a_time.
 func ReadOption(into **Options) func(*caddyfile.Dispenser, string) error {
@@ -24,6 +24,9 @@ func ReadOption(into **Options) func(*caddyfile.Dispenser, string) error {
 				return d.Errf("one_at_a_time: except has no path: write `%s`", usage)
 			}
 			args, o.Except = args[:at], args[at+1:]
+		}
+		if args[0] == "shared" {
+			o.Shared, args = true, args[1:]
 		}
 		o.Credentials = args
 		if _, err := o.Compile(); err != nil {

@@ -25,6 +25,9 @@ type Options struct {
 	// Except are paths, each as in a path matcher, whose requests do not wait: those that the
 	// shop sends to itself while it serves another one. Default: none.
 	Except []string `json:"except,omitempty"`
+	// Shared: requests at all edges wait for each other, by a lease in Redis. Where Redis does not
+	// answer, only those at one edge do. Default: false.
+	Shared bool `json:"shared,omitempty"`
 }
 
 // Credentials reads the credentials of requests.

@@ -4,11 +4,15 @@ package session
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/stockgate/stockgate/lease"
+	"github.com/stockgate/stockgate/shard"
 )
 
 const (
@@ -57,16 +61,61 @@ type waiter struct {
 
 // Turn is what a request has while it is the only one of its session. The zero value is none.
 type Turn struct {
-	keys []Key
-	once sync.Once
+	keys   []Key
+	leases []*lease.Lease
+	// alone: no lease could be had, so that another edge may serve the session too.
+	alone bool
+	once  sync.Once
 }
 
-// Take waits until no other request has one of the credentials. keys are sorted and differ, so
-// that two requests cannot wait for each other. shared: the credential is waited for by so
-// many clients that it is probably not that of one session.
-func Take(ctx context.Context, keys []Key, client string) (t *Turn, shared bool, err error) {
-	timeout := time.NewTimer(maxWait)
-	defer timeout.Stop()
+// Edges is where edges agree on the turns of sessions.
+type Edges interface {
+	// Begin keeps Client open until End is called.
+	Begin() bool
+	End()
+	Client() *shard.Client
+}
+
+// Take waits until no other request has one of the credentials, at this edge and, with edges,
+// at any of them. keys are sorted and differ, so that two requests cannot wait for each other.
+// Where Redis does not answer, the turn is that of this edge. shared: the credential is waited
+// for by so many clients that it is probably not that of one session.
+func Take(ctx context.Context, keys []Key, client string, edges Edges) (t *Turn, shared bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
+	defer cancel()
+	if t, shared, err = takeHere(ctx, keys, client); err != nil || edges == nil {
+		return t, shared, err
+	}
+	for _, key := range keys {
+		if !edges.Begin() {
+			t.alone = true
+			return t, shared, nil
+		}
+		l, err := lease.Acquire(ctx, edges.Client(), hex.EncodeToString(key[:]), edges.End)
+		switch {
+		case errors.Is(err, lease.ErrTaken):
+			t.End()
+			return nil, shared, pending(ctx)
+		case err != nil:
+			t.alone = true
+			return t, shared, nil
+		}
+		t.leases = append(t.leases, l)
+	}
+	return t, shared, nil
+}
+
+// pending is why a request has not got its turn: it has waited for too long, or its client has
+// left.
+func pending(ctx context.Context) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return ErrPending
+	}
+	return ctx.Err()
+}
+
+// takeHere waits until no other request at this edge has one of the credentials.
+func takeHere(ctx context.Context, keys []Key, client string) (t *Turn, shared bool, err error) {
 	t = new(Turn)
 	for _, key := range keys {
 		mine, many, ok := turns.enter(key, client)
@@ -83,10 +132,8 @@ func Take(ctx context.Context, keys []Key, client string) (t *Turn, shared bool,
 		case <-mine.turn:
 			t.keys = append(t.keys, key)
 			continue
-		case <-timeout.C:
-			err = ErrPending
 		case <-ctx.Done():
-			err = ctx.Err()
+			err = pending(ctx)
 		}
 		if turns.leave(key, mine) { // it became this request's turn meanwhile
 			t.keys = append(t.keys, key)
@@ -103,10 +150,22 @@ func (t *Turn) End() {
 		return
 	}
 	t.once.Do(func() {
+		for _, l := range t.leases {
+			l.GiveUp()
+		}
 		for _, key := range t.keys {
 			turns.next(key)
 		}
 	})
+}
+
+// WasAlone says whether no other request of the session can have been at the shop: the turn is
+// one of this edge only, or no other edge has had it. Without a turn it is true.
+func (t *Turn) WasAlone() bool {
+	if t == nil {
+		return true
+	}
+	return !t.alone && !slices.ContainsFunc(t.leases, func(l *lease.Lease) bool { return !l.StillHeld() })
 }
 
 // enter takes the credential, or joins those that wait for it; ok is false if they are too many.

@@ -26,7 +26,7 @@ func TestTurnsExclude(t *testing.T) {
 				if random.IntN(8) == 0 {
 					leave()
 				}
-				turn, _, err := Take(ctx, keys, "")
+				turn, _, err := Take(ctx, keys, "", nil)
 				if err != nil {
 					leave()
 					continue
@@ -54,7 +54,7 @@ func TestTurnsExclude(t *testing.T) {
 // Those that wait come in their order, at most eight of them, for at most five seconds.
 func TestTurnsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		first, _, err := Take(t.Context(), []Key{key(7)}, "a")
+		first, _, err := Take(t.Context(), []Key{key(7)}, "a", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func TestTurnsWait(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range maxWaiting {
 			all.Go(func() {
-				turn, _, err := Take(t.Context(), []Key{key(7)}, "a")
+				turn, _, err := Take(t.Context(), []Key{key(7)}, "a", nil)
 				if err != nil {
 					t.Errorf("%d: %v", i, err)
 					return
@@ -72,7 +72,7 @@ func TestTurnsWait(t *testing.T) {
 			})
 			synctest.Wait()
 		}
-		if _, shared, err := Take(t.Context(), []Key{key(7)}, "a"); !errors.Is(err, ErrPending) || shared {
+		if _, shared, err := Take(t.Context(), []Key{key(7)}, "a", nil); !errors.Is(err, ErrPending) || shared {
 			t.Errorf("the ninth: %v %v", err, shared)
 		}
 		first.End()
@@ -83,12 +83,12 @@ func TestTurnsWait(t *testing.T) {
 			}
 		}
 
-		first, _, _ = Take(t.Context(), []Key{key(7)}, "a")
+		first, _, _ = Take(t.Context(), []Key{key(7)}, "a", nil)
 		began := time.Now()
-		if _, _, err := Take(t.Context(), []Key{key(3), key(7)}, "a"); !errors.Is(err, ErrPending) || time.Since(began) != maxWait {
+		if _, _, err := Take(t.Context(), []Key{key(3), key(7)}, "a", nil); !errors.Is(err, ErrPending) || time.Since(began) != maxWait {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
-		other, _, err := Take(t.Context(), []Key{key(3)}, "a") // it was given back
+		other, _, err := Take(t.Context(), []Key{key(3)}, "a", nil) // it was given back
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +97,7 @@ func TestTurnsWait(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		for _, client := range []string{"b", "c", "d", "e"} {
 			all.Go(func() {
-				_, many, _ := Take(ctx, []Key{key(7)}, client)
+				_, many, _ := Take(ctx, []Key{key(7)}, client, nil)
 				if many {
 					shared.Store(true)
 				}

@@ -1,0 +1,109 @@
+package caddymodule_test
+
+import (
+	"net/http"
+	"reflect"
+	"testing"
+
+	"github.com/stockgate/stockgate/internal/sitetest"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// openPaymentPages opens a site where buyers arrange a payment, and complete the order when they
+// have paid.
+func openPaymentPages(t *testing.T, answer http.HandlerFunc) (*backend, *site) {
+	shop := newBackend(t, answer)
+	gate := func(path, name, more string) string {
+		return `stockgate ` + path + ` ` + name + ` {
+		buyer {header.X-User-Id}
+		lines {json.items} sku n
+		ref   {json.cart}
+		` + more + `
+	}
+	`
+	}
+	return shop, openCaddyfile(t, "route {\n"+gate("/arrange", "arrange", "outcome backend\nhold_for 15m")+gate("/pay", "pay", "continue")+"reverse_proxy "+shop.addr()+"\n}")
+}
+
+func (s *site) at(path, buyer, items string) sitetest.Answer {
+	r := keyed(buyer, "", `{"cart":"C-1","items":[`+items+`]}`)
+	r.URL.Path = path
+	return s.send(r)
+}
+
+// A buyer who changes the cart before the payment gets another hold in the place of the first,
+// and pays for that. What the new cart lacks stays held as long as the first token is good.
+func TestAnotherCart(t *testing.T) {
+	shop, s := openPaymentPages(t, created)
+	first := s.at("/arrange", "ann", `{"sku":"few","n":2}`)
+	first.Is(t, 201, "")
+	s.at("/arrange", "ann", `{"sku":"few","n":2}`).Is(t, 409, "duplicate")
+	s.at("/arrange", "ann", `{"sku":"few","n":4}`).Is(t, 409, "sold_out")
+	if got := s.cell("few"); got != "3 1 2 0 0" {
+		t.Errorf("a refusal has changed the stock: %s", got)
+	}
+	// all three, of which two are its own
+	s.at("/arrange", "bob", `{"sku":"few","n":1}`).Is(t, 201, "")
+	s.at("/arrange", "ann", `{"sku":"few","n":3}`).Is(t, 409, "all_held")
+	second := s.at("/arrange", "ann", `{"sku":"few","n":1},{"sku":"plain","n":5}`)
+	second.Is(t, 201, "")
+	if got := s.cell("few") + " " + s.cell("plain"); got != "3 0 3 0 0 100 95 5 0 0" {
+		t.Errorf("stock %s", got)
+	}
+	s.at("/arrange", "cid", `{"sku":"few","n":1}`).Is(t, 409, "all_held")
+	shop.take()
+	paid := s.at("/pay", "ann", `{"sku":"few","n":1},{"sku":"plain","n":5}`)
+	paid.Is(t, 201, "")
+	got := shop.tokens(t)
+	want := []sale.Line{{SKU: "few", Quantity: 1}, {SKU: "plain", Quantity: 5}}
+	if len(got) != 1 || got[0].Ref != "C-1" || got[0].Jti != paid.Header.Get("Stockgate-Reservation") || !reflect.DeepEqual(got[0].Lines, want) {
+		t.Errorf("the shop got %+v", got)
+	}
+	if got := s.cell("few") + " " + s.cell("plain"); got != "3 0 2 0 1 100 95 0 0 5" {
+		t.Errorf("stock %s", got)
+	}
+	s.at("/arrange", "ann", `{"sku":"few","n":1}`).Is(t, 409, "already_ordered")
+	// without a hold the gate reserves as ever
+	s.at("/pay", "dan", `{"sku":"plain","n":1}`).Is(t, 201, "")
+	if got := s.cell("plain"); got != "100 94 0 0 6" {
+		t.Errorf("stock %s", got)
+	}
+}
+
+// The shop sells with the first token after all: the units come from the holds that were made in
+// its place.
+func TestAnotherCartAndTheFirstToken(t *testing.T) {
+	_, s := openPaymentPages(t, created)
+	first := s.at("/arrange", "ann", `{"sku":"few","n":3}`)
+	s.at("/arrange", "ann", `{"sku":"few","n":1}`).Is(t, 201, "")
+	if got := s.cell("few"); got != "3 0 3 0 0" {
+		t.Errorf("stock %s", got)
+	}
+	do[any](s, "POST", "/stockgate/reservations/"+first.Header.Get("Stockgate-Reservation")+"/confirm", "")
+	if got := s.cell("few"); got != "3 0 0 0 3" {
+		t.Errorf("stock %s", got)
+	}
+	s.at("/pay", "ann", `{"sku":"few","n":1}`).Is(t, 409, "already_ordered")
+}
+
+// Nothing is swapped while a request of the hold is at the shop.
+func TestAnotherCartAtTheShop(t *testing.T) {
+	working, let := make(chan string, 4), make(chan struct{})
+	_, s := openPaymentPages(t, func(w http.ResponseWriter, _ *http.Request) {
+		working <- ""
+		<-let
+		w.WriteHeader(201)
+	})
+	r := keyed("ann", "", `{"cart":"C-1","items":[{"sku":"few","n":1}]}`)
+	r.URL.Path = "/arrange"
+	arranging := s.start(r, working)
+	s.at("/arrange", "ann", `{"sku":"few","n":2}`).Is(t, 409, "pending")
+	s.at("/pay", "ann", `{"sku":"few","n":3}`).Is(t, 409, "pending")
+	s.at("/pay", "ann", `{"sku":"few","n":1}`).Is(t, 409, "duplicate")
+	close(let)
+	(<-arranging).Is(t, 201, "")
+	s.at("/pay", "ann", `{"sku":"few","n":2}`).Is(t, 201, "")
+	if got := s.cell("few"); got != "3 1 0 0 2" {
+		t.Errorf("stock %s", got)
+	}
+}
