@@ -359,6 +359,30 @@ func TestAskCompares(t *testing.T) {
 	}
 }
 
+// A question names the order by what the shop said about the cart, and what no gate can fill in is
+// an error.
+func TestAskByLookup(t *testing.T) {
+	shop := newCartShop(t)
+	s := openCarts(t, shop, `outcome ask GET `+shop.URL+`/orders/{lookup.cart.id}`,
+		"@sold {\n json cart.state paid\n }", "@not {\n json cart.state open\n }", "confirm @sold", "release @not")
+	shop.put("ann", "few", 1)
+	s.send(as("ann", "/shop/pay", pay)).Is(t, 201, "")
+	if got := s.cell("few"); got != "3 2 0 0 1" {
+		t.Errorf("stock %s", got)
+	}
+	for question, says := range map[string]string{
+		`outcome ask GET ` + shop.URL + `/orders/{jwt.sub}`: "outcome ask: {jwt.sub} needs jwt",
+		`outcome ask GET ` + shop.URL + `/orders/{cart.id}`: "there are {ref}, {lookup.…}, {jwt.…}",
+	} {
+		err := s.loadCaddyfile("stockgate_guard\n\tstockgate /shop* pay {\n\t\tjson_body method card\n\t\t" +
+			strings.Join(append(cartGate(shop), question, "@sold {\n json cart.state paid\n }", "@not {\n json cart.state open\n }", "confirm @sold", "release @not"), "\n\t\t") +
+			"\n\t}\n\treverse_proxy " + shop.Listener.Addr().String())
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, it should say %q", question, err, says)
+		}
+	}
+}
+
 // That the shop has no order yet proves nothing while its answer may lag behind.
 func TestAskDoubts(t *testing.T) {
 	shop := newCartShop(t)

@@ -59,6 +59,7 @@ type asking struct {
 	runtime *edgeruntime.Runtime
 	buyer   *inquiry.Buyer
 	attempt sale.Attempt
+	values  map[string]string // of the question
 	turn    *session.Turn
 	hold    *reservation.Hold
 	// deadline is when the hold's token is certainly no longer valid.
@@ -72,7 +73,7 @@ type asking struct {
 // newAsking prepares the question about an order. began is when its stock was asked for.
 func (g *Gate) newAsking(r *http.Request, p *purchase, hold *reservation.Hold, began time.Time) *asking {
 	return &asking{
-		gate: g, runtime: p.runtime, buyer: inquiry.BuyerOf(r).WithoutQuery(), attempt: *p.attempt, turn: p.turn, hold: hold,
+		gate: g, runtime: p.runtime, buyer: inquiry.BuyerOf(r).WithoutQuery(), attempt: *p.attempt, values: p.told(g.ask, p.attempt.Ref), turn: p.turn, hold: hold,
 		deadline: began.Add(g.holdOptions.HoldFor),
 	}
 }
@@ -88,7 +89,7 @@ const (
 // ask asks once.
 func (a *asking) ask() (v outcome.Decision) {
 	a.asked++
-	answer, err := a.gate.ask.Ask(context.Background(), a.buyer, a.attempt.Ref)
+	answer, err := a.gate.ask.Ask(context.Background(), a.buyer, func(name string) string { return a.values[name] })
 	switch {
 	case err != nil:
 		a.said = causeFailed

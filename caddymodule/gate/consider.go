@@ -53,6 +53,9 @@ type purchase struct {
 	// only one of its session.
 	keys []session.Key
 	turn *session.Turn
+	// claims are those of the buyer's token, and cart is what the shop said about the cart; nil:
+	// no question needs them.
+	claims, cart []byte
 	// early: the lists, the rates and the challenge have judged it, before the lookup.
 	early bool
 	// remembered: the lookup's answer is one that the edge remembers; anew: it must not be.
@@ -155,6 +158,13 @@ func (g *Gate) read(r *http.Request, p *purchase) (*sale.Refusal, error) {
 	env := g.env(r, p.repl, p.dryRun)
 	if p.shadow {
 		env.Replace = func(text string) string { return p.texts[text] }
+	}
+	if verify := env.Claims; verify != nil && g.lookup != nil {
+		env.Claims = func(token string) (claims []byte, no *sale.Refusal) {
+			claims, no = verify(token)
+			p.claims = claims
+			return claims, no
+		}
 	}
 	if g.lookup != nil {
 		env.Lookup = func(early *sale.Attempt) ([]byte, *sale.Refusal) { return g.lookUpCart(r, p, early) }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -40,7 +41,10 @@ func (g *Gate) provisionLookup() (err error) {
 	case len(g.Idempotency) > 0:
 		return errors.New("lookup and idempotency do not go together, because a cart that was sold is empty: name the order by `ref`")
 	}
-	if g.lookup, err = g.Lookup.Compile("the lookup"); err != nil {
+	if g.lookup, err = g.Lookup.Compile("the lookup", "jwt."); err != nil {
+		return err
+	}
+	if err := g.knowsNames("the lookup", g.lookup); err != nil {
 		return err
 	}
 	if g.lookup.ByRef() {
@@ -50,6 +54,34 @@ func (g *Gate) provisionLookup() (err error) {
 		}
 	}
 	return nil
+}
+
+// knowsNames reports placeholders of a question that this gate cannot fill in.
+func (g *Gate) knowsNames(what string, i *inquiry.Inquiry) error {
+	for _, name := range i.Names() {
+		switch {
+		case strings.HasPrefix(name, "jwt.") && !g.reader.Needs().Has(attempt.NeedJWT):
+			return fmt.Errorf("%s: {%s} needs jwt, and a value of the gate that reads a claim, such as buyer {jwt.sub}", what, name)
+		case strings.HasPrefix(name, "lookup.") && g.lookup == nil:
+			return fmt.Errorf("%s: {%s} needs a lookup", what, name)
+		}
+	}
+	return nil
+}
+
+// told returns the values of a question that are known of an attempt with this ref.
+func (p *purchase) told(i *inquiry.Inquiry, ref string) map[string]string {
+	values := make(map[string]string)
+	for _, name := range i.Names() {
+		if path, ok := strings.CutPrefix(name, "jwt."); ok {
+			values[name] = inquiry.TextAt(p.claims, path)
+		} else if path, ok := strings.CutPrefix(name, "lookup."); ok {
+			values[name] = inquiry.TextAt(p.cart, path)
+		} else {
+			values[name] = ref
+		}
+	}
+	return values
 }
 
 // lookUpCart returns what the shop says an attempt is about. early is what the request alone
@@ -69,13 +101,17 @@ func (g *Gate) lookUpCart(r *http.Request, p *purchase, early *sale.Attempt) ([]
 		}
 	}
 	began := time.Now()
-	answer, err := g.lookup.Ask(r.Context(), inquiry.BuyerOf(r), early.Ref)
+	values := p.told(g.lookup, early.Ref)
+	answer, err := g.lookup.Ask(r.Context(), inquiry.BuyerOf(r), func(name string) string { return values[name] })
 	no := g.readLookup(r.Context(), answer, err)
+	if errors.Is(err, inquiry.ErrNoValue) && g.lookup.ByRef() && !slices.ContainsFunc(g.lookup.Names(), func(name string) bool { return name != "ref" && values[name] == "" }) {
+		no = sale.Refuse(sale.NoCart) // there is no cart of this name
+	}
 	meter.CountLookup(lookupWord(no), time.Since(began))
 	if no != nil {
 		return nil, no
 	}
-	if !p.dryRun {
+	if p.cart = answer.Body; !p.dryRun {
 		g.carts.Remember(p.keys, answer.Body, time.Now())
 	}
 	return answer.Body, nil
@@ -123,8 +159,8 @@ func (g *Gate) readLookup(ctx context.Context, a *outcome.Reply, err error) *sal
 	switch {
 	case errors.Is(err, inquiry.ErrBusy):
 		return refuse.Busy
-	case errors.Is(err, inquiry.ErrNoRef):
-		return sale.Refuse(sale.NoCart)
+	case errors.Is(err, inquiry.ErrNoValue):
+		return sale.Refuse(sale.NoBuyer) // its token lacks a claim, or has one that no URL can have
 	case err != nil && ctx.Err() != nil: // the client has left
 		return refuse.Unavailable
 	case err != nil:

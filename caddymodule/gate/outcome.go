@@ -37,8 +37,10 @@ func (g *Gate) provisionOutcome() (err error) {
 	}
 	g.rules.Otherwise = outcome.InDoubt
 	g.asksLater = filters.NewSlots(maxAsksLater)
-	g.ask, err = g.Ask.Compile()
-	return err
+	if g.ask, err = g.Ask.Compile(); err != nil {
+		return err
+	}
+	return g.knowsNames("outcome ask", g.ask)
 }
 
 // outcomeConflict reports options that a gate cannot use with its outcome.

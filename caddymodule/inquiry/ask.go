@@ -54,7 +54,24 @@ func (a *Ask) Compile() (*Inquiry, error) {
 	if spec.Queue == 0 {
 		spec.Queue = defaultAskQueue
 	}
-	return spec.Compile("outcome ask")
+	return spec.Compile("outcome ask", "lookup.", "jwt.")
+}
+
+// TextAt returns the text or number at a path of a JSON document; empty: there is none.
+func TextAt(document []byte, path string) string {
+	var v any
+	d := json.NewDecoder(bytes.NewReader(document))
+	d.UseNumber()
+	if d.Decode(&v) != nil {
+		return ""
+	}
+	switch v := at(v, path).(type) {
+	case string:
+		return v
+	case json.Number:
+		return v.String()
+	}
+	return ""
 }
 
 // Sold returns how many units of each SKU the shop says that it has sold; false: it does not

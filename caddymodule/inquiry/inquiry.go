@@ -29,12 +29,13 @@ import (
 type Spec struct {
 	// Method is GET or POST.
 	Method string `json:"method"`
-	// URL is an http or https URL. `{ref}` is the shop's own name of the order, escaped for
-	// its position; other placeholders, such as {env.SHOP}, are filled in when the
-	// configuration loads.
+	// URL is an http or https URL. `{ref}` is the shop's own name of the order, `{jwt.PATH}` a
+	// claim of the buyer's token and, in a question how an order ended, `{lookup.PATH}` what the
+	// shop said about the cart; each escaped for its position. Other placeholders, such as
+	// {env.SHOP}, are filled in when the configuration loads.
 	URL string `json:"url"`
-	// Body is a JSON object, of a POST. `{ref}` may stand in a string of it; all other braces
-	// are literal, but those of {env.…}.
+	// Body is a JSON object, of a POST. The placeholders of the URL may stand in strings of it;
+	// all other braces are literal.
 	Body string `json:"body,omitempty"`
 	// AtOnce bounds the questions of this gate that an edge has under way. Default: 16.
 	AtOnce int `json:"at_once,omitempty"`
@@ -68,9 +69,16 @@ type Inquiry struct {
 	client        *http.Client
 }
 
-// Compile checks a Spec. what names it in errors, as in "the lookup".
-func (s *Spec) Compile(what string) (*Inquiry, error) {
-	has := func(name string) bool { return name == "ref" }
+// Compile checks a Spec. what names it in errors, as in "the lookup". prefixes are of the
+// placeholders that it may have besides {ref}, such as "jwt.".
+func (s *Spec) Compile(what string, prefixes ...string) (*Inquiry, error) {
+	there := "{ref}"
+	for _, prefix := range prefixes {
+		there += ", {" + prefix + "…}"
+	}
+	has := func(name string) bool {
+		return name == "ref" || slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) && len(name) > len(p) })
+	}
 	i := &Inquiry{
 		method: s.Method, wait: cmp.Or(time.Duration(s.Wait), defaultWait), timeout: cmp.Or(time.Duration(s.Timeout), defaultTimeout),
 	}
@@ -87,7 +95,7 @@ func (s *Spec) Compile(what string) (*Inquiry, error) {
 	case i.wait < 0 || i.wait > maxTimeout || i.timeout < 0 || i.timeout > maxTimeout:
 		return nil, fmt.Errorf("%s: wait and timeout are at most %v", what, maxTimeout)
 	}
-	if i.url, err = shopurl.Compile(what, s.URL, has, "{ref}"); err != nil {
+	if i.url, err = shopurl.Compile(what, s.URL, has, there); err != nil {
 		return nil, err
 	}
 	if i.body, err = compileBody(what, s.Body, has); err != nil {
@@ -99,7 +107,15 @@ func (s *Spec) Compile(what string) (*Inquiry, error) {
 }
 
 // ByRef says whether the question names the order by its ref.
-func (i *Inquiry) ByRef() bool { return i.url.Has("ref") || slices.Contains(i.body.names(), "ref") }
+func (i *Inquiry) ByRef() bool { return slices.Contains(i.Names(), "ref") }
+
+// Names returns the placeholders of the question, some more than once.
+func (i *Inquiry) Names() []string {
+	if i == nil {
+		return nil
+	}
+	return slices.AppendSeq(i.body.names(), i.url.Names)
+}
 
 // Host is the host that is asked.
 func (i *Inquiry) Host() string { return i.url.Host }
@@ -114,17 +130,17 @@ func (i *Inquiry) Close() {
 var (
 	// ErrBusy: too many questions wait, or this one has waited for too long.
 	ErrBusy = errors.New("too many questions to the shop are under way")
-	// ErrNoRef: the order has no ref, or one that cannot stand in the URL.
-	ErrNoRef = errors.New("the order has no ref that can stand in the question")
+	// ErrNoValue: the order lacks a value of the question, such as its ref, or has one that
+	// cannot stand in the URL.
+	ErrNoValue = errors.New("the order lacks a value that the question needs")
 )
 
 // Ask asks the shop in a buyer's name. The answer is whole unless it is longer than MaxAnswer.
-func (i *Inquiry) Ask(ctx context.Context, buyer *Buyer, ref string) (*outcome.Reply, error) {
-	values := func(string) string { return ref }
+func (i *Inquiry) Ask(ctx context.Context, buyer *Buyer, values shopurl.Values) (*outcome.Reply, error) {
 	at, ok := i.url.Fill(values)
 	content, filled := i.body.fill(values)
 	if !ok || !filled {
-		return nil, ErrNoRef
+		return nil, ErrNoValue
 	}
 	if err := i.enter(ctx); err != nil {
 		return nil, err

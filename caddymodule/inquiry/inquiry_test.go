@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/stockgate/stockgate/caddymodule/internal/shopurl"
 	"github.com/stockgate/stockgate/outcome"
 )
 
@@ -61,7 +62,7 @@ func TestInTheBuyersName(t *testing.T) {
 		"Idempotency-Key": {"k"}, "Stockgate-Token": {"t"}, "X-Forwarded-For": {"6.6.6.6"}, "Forwarded": {"for=6.6.6.6"}, "X-Http-Method-Override": {"DELETE"},
 		"Connection": {"close, X-Hop"}, "X-Hop": {"1"}, "Te": {"trailers"}, "Upgrade": {"h2c"}, "Accept": {"text/html"}, "Accept-Encoding": {"gzip"},
 	}
-	answer, err := i.Ask(t.Context(), BuyerOf(r), `o"1\`)
+	answer, err := i.Ask(t.Context(), BuyerOf(r), is(`o"1\`))
 	if err != nil || answer.Status != http.StatusFound {
 		t.Fatal(answer, err)
 	}
@@ -95,15 +96,15 @@ func TestRefs(t *testing.T) {
 	inPath := compile(t, Spec{Method: "GET", URL: server.URL + "/carts/{ref}/state"})
 	r := httptest.NewRequest("GET", "http://shop.example/", nil)
 	for _, ref := range []string{"", "..", "a/b", "a?b", "%2e", "a b"} {
-		if _, err := inPath.Ask(t.Context(), BuyerOf(r), ref); !errors.Is(err, ErrNoRef) {
+		if _, err := inPath.Ask(t.Context(), BuyerOf(r), is(ref)); !errors.Is(err, ErrNoValue) {
 			t.Errorf("%q: %v", ref, err)
 		}
 	}
-	if _, err := inPath.Ask(t.Context(), BuyerOf(r), "c-1"); err != nil || asked().URL.Path != "/carts/c-1/state" {
+	if _, err := inPath.Ask(t.Context(), BuyerOf(r), is("c-1")); err != nil || asked().URL.Path != "/carts/c-1/state" {
 		t.Error(err)
 	}
 	inBody := compile(t, Spec{Method: "POST", URL: server.URL, Body: `{"id":"{ref}"}`})
-	if _, err := inBody.Ask(t.Context(), BuyerOf(r), ""); !errors.Is(err, ErrNoRef) {
+	if _, err := inBody.Ask(t.Context(), BuyerOf(r), is("")); !errors.Is(err, ErrNoValue) {
 		t.Error(err)
 	}
 	if !inPath.ByRef() || !inBody.ByRef() || compile(t, Spec{Method: "GET", URL: server.URL}).ByRef() {
@@ -120,7 +121,7 @@ func TestBounds(t *testing.T) {
 	buyer := BuyerOf(httptest.NewRequest("GET", "http://shop.example/", nil))
 	done := make(chan error, 4)
 	ask := func(ctx context.Context) {
-		_, err := i.Ask(ctx, buyer, "")
+		_, err := i.Ask(ctx, buyer, is(""))
 		done <- err
 	}
 	go ask(t.Context())
@@ -132,7 +133,7 @@ func TestBounds(t *testing.T) {
 	for i.waiting.Load() != 1 {
 		runtime.Gosched()
 	}
-	if _, err := i.Ask(t.Context(), buyer, ""); !errors.Is(err, ErrBusy) {
+	if _, err := i.Ask(t.Context(), buyer, is("")); !errors.Is(err, ErrBusy) {
 		t.Errorf("the fourth: %v", err)
 	}
 	leave()
@@ -148,7 +149,7 @@ func TestBounds(t *testing.T) {
 	}
 	impatient := compile(t, Spec{Method: "GET", URL: server.URL, AtOnce: 1, Wait: caddy.Duration(time.Millisecond)})
 	impatient.slots <- struct{}{}
-	if _, err := impatient.Ask(t.Context(), buyer, ""); !errors.Is(err, ErrBusy) {
+	if _, err := impatient.Ask(t.Context(), buyer, is("")); !errors.Is(err, ErrBusy) {
 		t.Errorf("after wait: %v", err)
 	}
 }
@@ -161,6 +162,8 @@ func TestCompileErrors(t *testing.T) {
 		"a GET has no body":              {Method: "GET", URL: at, Body: "{}"},
 		"whole http or https URL":        {Method: "GET", URL: "shop/cart"},
 		"has a brace that is no":         {Method: "GET", URL: at + "{id}"},
+		"there are {ref}, {jwt.…}":       {Method: "GET", URL: at + "{lookup.id}"},
+		"{ref}, {jwt.…} and those":       {Method: "GET", URL: at + "{jwt.}"},
 		"is no JSON":                     {Method: "POST", URL: at, Body: "{"},
 		"outside of a string":            {Method: "POST", URL: at, Body: `{"a":[],"b":"{ref}","c":1{ref}}`},
 		"is no JSON object":              {Method: "POST", URL: at, Body: `["{ref}"]`},
@@ -169,7 +172,7 @@ func TestCompileErrors(t *testing.T) {
 		"wait and timeout are at most":   {Method: "GET", URL: at, Timeout: caddy.Duration(time.Hour)},
 		"at_once and queue must be posi": {Method: "GET", URL: at, AtOnce: -1},
 	} {
-		if _, err := s.Compile("the lookup"); err == nil || !(strings.Contains(err.Error(), says) || says == "outside of a string" && strings.Contains(err.Error(), "is no JSON")) {
+		if _, err := s.Compile("the lookup", "jwt."); err == nil || !(strings.Contains(err.Error(), says) || says == "outside of a string" && strings.Contains(err.Error(), "is no JSON")) {
 			t.Errorf("%+v: %v, it should say %q", s, err, says)
 		}
 	}
@@ -231,3 +234,6 @@ func TestSold(t *testing.T) {
 		t.Error("half an answer is believed")
 	}
 }
+
+// is gives every placeholder a value.
+func is(value string) shopurl.Values { return func(string) string { return value } }

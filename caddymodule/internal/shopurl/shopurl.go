@@ -85,6 +85,15 @@ func (u *URL) Has(name string) bool {
 	return slices.ContainsFunc(u.parts, func(p part) bool { return p.name == name })
 }
 
+// Names calls yield for each placeholder in the URL.
+func (u *URL) Names(yield func(string) bool) {
+	for _, p := range u.parts {
+		if p.name != "" && !yield(p.name) {
+			return
+		}
+	}
+}
+
 // HasAny says whether the URL has any placeholder.
 func (u *URL) HasAny() bool {
 	return slices.ContainsFunc(u.parts, func(p part) bool { return p.name != "" })
