@@ -95,6 +95,16 @@ func damagedCalls() map[string]*damagedCall {
 	add("free", 0, model.Free{ID: "single"})
 	add("return", 0, model.Return{ID: "confirmed", Return: "y", Restock: true})
 	add("return off sale", 0, model.Return{ID: "returned", Return: "y"})
+	for _, state := range []string{"held", "confirmed", "released"} {
+		add("sold "+state, 0, model.Sold{ID: state, Word: "answer", More: "more", Lines: []model.Line{{Cell: "a", Units: 1}, {Cell: "b", Units: 1}},
+			Charges: []model.Charge{{Field: "buyer:sale:units|-|more", Amount: 1}}})
+	}
+	cart := take("cart", 2)
+	cart.Mode, cart.Ref, cart.Buyer = "backend", "o-cart", "Ann"
+	another := take("another", 1)
+	another.Mode, another.Ref, another.Buyer, another.Guard, another.Unpaid = "backend", "o-cart", "Ann", "d|another", bound.Unpaid
+	add("swap", 0, model.Swap{Old: "cart", New: another}).first = []model.Operation{cart}
+	add("confirm what was swapped", 0, model.Confirm{ID: "cart", Word: "shop"}).first = []model.Operation{cart, model.Swap{Old: "cart", New: another}}
 	add("probe", 0, model.Probe{Most: 9, Wait: 10, Tries: 5, LongestWait: 100})
 	add("probed present", 0, model.Probed{ID: "in_doubt", Verdict: "present"})
 	add("probed absent", deadline, model.Probe{Most: 9, Wait: 10, Tries: 5, LongestWait: 100}, model.Probed{ID: "in_doubt", Verdict: "absent"})

@@ -64,7 +64,7 @@ func (h *history) known() string { return fmt.Sprintf("r%d", max(0, h.made-h.Int
 
 func (h *history) step() {
 	var op model.Operation
-	switch h.IntN(20) {
+	switch h.IntN(22) {
 	default:
 		h.made++
 		o := model.Reserve{
@@ -89,6 +89,10 @@ func (h *history) step() {
 		op = model.Extend{ID: h.known(), HoldFor: 1000, Longest: 5000}
 	case 17:
 		op = model.Return{ID: h.known(), Return: fmt.Sprint(h.IntN(3)), Restock: h.IntN(2) == 0, Cause: h.cause()}
+	case 20:
+		op = h.sold()
+	case 21:
+		op = h.swap()
 	case 18:
 		op = model.Adjust{ID: fmt.Sprint("j", h.made), Cell: cells[h.IntN(len(cells))], Delta: h.IntN64(9) - 4, Cause: h.cause()}
 	case 19:
@@ -106,6 +110,31 @@ func (h *history) step() {
 		}
 	}
 	op.Run(h.Shard)
+}
+
+// sold is an order that has other lines than were held.
+func (h *history) sold() model.Operation {
+	o := model.Sold{ID: h.known(), Word: "answer", Cause: h.cause(), Charges: []model.Charge{{Field: "buyer:sale:orders|-|x", Amount: 1}}}
+	o.More = o.ID + "-more"
+	for _, c := range h.Perm(len(cells))[:1+h.IntN(3)] {
+		o.Lines = append(o.Lines, model.Line{Cell: cells[c], Units: 1 + h.IntN64(3)})
+	}
+	return o
+}
+
+// swap is another cart of an order without an idempotency key, whose hold it makes before.
+func (h *history) swap() model.Operation {
+	h.made++
+	o := model.Reserve{
+		ID: fmt.Sprintf("r%d", h.made), Version: h.Version, NotAfter: h.Time + 500, HoldFor: 100 + h.IntN64(400), Margin: 1,
+		Mode: "backend", Buyer: "buyer", Ref: fmt.Sprintf("order-%d", h.made), Lines: []model.Line{{Cell: cells[0], Units: 1 + h.IntN64(3)}, {Cell: cells[1], Units: 1}},
+		Limits: []model.Limit{{Charge: model.Charge{Field: "buyer:sale:orders|-|x", Amount: 1}, Max: 1e9, To: noon + 1e10}},
+	}
+	o.Run(h.Shard)
+	next := o
+	h.made++
+	next.ID, next.Lines = fmt.Sprintf("r%d", h.made), []model.Line{{Cell: cells[0], Units: 2}}
+	return model.Swap{Old: o.ID, New: next}
 }
 
 // Movements is a journal in the form that the ledger reads.
