@@ -70,6 +70,9 @@ func (e *Edge) BindingsLoaded(sale string) bool {
 // NewCatalogue makes the view of these sales.
 var NewCatalogue = newCatalogue
 
+// SoldLines returns what was sold as lines of a sale, and the names that it does not list.
+var SoldLines = soldLines
+
 // WaitingForCheck is how many attempts wait for the next check of a sale.
 func (e *Edge) WaitingForCheck(sale string) int {
 	c := e.checks

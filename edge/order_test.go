@@ -1,0 +1,97 @@
+package edge_test
+
+import (
+	"errors"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
+)
+
+// What the shop has sold is told until Redis knows it, once, with all that differs from the hold.
+func TestAnOrderIsTold(t *testing.T) {
+	for name, c := range map[string]struct {
+		sold               edge.Sold
+		available, charged int64 // of three; of the buyer's limit
+		more               record.State
+	}{
+		"as held":  {edge.Sold{"a": 1}, 2, 1, ""},
+		"more":     {edge.Sold{"a": 2}, 1, 2, record.Confirmed},
+		"none":     {edge.Sold{}, 3, 0, ""},
+		"another":  {edge.Sold{"a": 1, "unlisted": 5}, 2, 1, ""},
+		"too many": {edge.Sold{"a": 4}, 2, 1, record.Unbacked},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := stocktest.NewFaulty(t, stocktest.Long)
+			hold := stocktest.MustHold(t, f.Edge, "r1", "Ann", 1)
+			f.Net.Cut()
+			a := &sale.Attempt{Buyer: "Ann"}
+			if _, err := f.Edge.ConfirmOrderEventually(stocktest.Soon(t), &hold, a, "asked_sold", c.sold); !errors.Is(err, shard.ErrUnavailable) {
+				t.Fatal(err)
+			}
+			if got := stocktest.State(t, f.Direct, "r1"); got != record.Held {
+				t.Fatalf("the hold is %s: the test proves nothing", got)
+			}
+			f.Net.Lead(f.Proxy.Addr())
+			f.Told()
+			for range 2 { // and once more, as by an edge that has not heard the answer
+				if got := stocktest.State(t, f.Direct, "r1"); got != record.Confirmed {
+					t.Errorf("the hold is %s", got)
+				}
+				if got := stocktest.State(t, f.Direct, reservation.MoreOf("r1")); got != c.more {
+					t.Errorf("what is beyond it is %q, want %q", got, c.more)
+				}
+				if cell := stocktest.CellA(t, f.Direct); cell.Available != c.available {
+					t.Errorf("the cell is %+v, want %d available", cell, c.available)
+				}
+				raw := f.Audit()
+				charged := int64(0)
+				for _, text := range raw.Limits {
+					first, _, _ := strings.Cut(text, " ")
+					n, _ := strconv.ParseInt(first, 10, 64)
+					charged += n
+				}
+				if charged != c.charged {
+					t.Errorf("%d units are charged, want %d: %+v", charged, c.charged, raw.Limits)
+				}
+				if _, err := f.Edge.ConfirmOrderEventually(stocktest.Soon(t), &hold, a, "asked_sold", c.sold); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// Units of an item with regions are those of the regions that were held.
+func TestAnOrderOfRegions(t *testing.T) {
+	s, err := sale.New(sale.Sale{
+		ID: "s", StartsAt: stocktest.OpenSale("s", 1).StartsAt, EndsAt: stocktest.OpenSale("s", 1).EndsAt,
+		Items: []sale.Item{{SKU: "a", IDs: []string{"7"}, Regions: map[string]int64{"n": 9, "s": 9}}, {SKU: "b", Stock: 9}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := &reservation.Hold{Lines: []sale.Line{{SKU: "a", Region: "s", Quantity: 2}, {SKU: "a", Region: "n", Quantity: 1}}}
+	for name, c := range map[string]struct {
+		sold    edge.Sold
+		lines   []sale.Line
+		unknown []string
+	}{
+		"all":      {edge.Sold{"a": 3}, held.Lines, nil},
+		"by an id": {edge.Sold{"7": 1, "a": 2}, held.Lines, nil},
+		"fewer":    {edge.Sold{"a": 2}, held.Lines[:1], nil},
+		"more":     {edge.Sold{"a": 5}, []sale.Line{{SKU: "a", Region: "s", Quantity: 4}, held.Lines[1]}, nil},
+		"another":  {edge.Sold{"b": 1, "c": 1}, []sale.Line{{SKU: "b", Quantity: 1}}, []string{"c"}},
+	} {
+		if lines, unknown := edge.SoldLines(s, held, "n", c.sold); !reflect.DeepEqual(lines, c.lines) || !reflect.DeepEqual(unknown, c.unknown) {
+			t.Errorf("%s: %+v, %v, want %+v, %v", name, lines, unknown, c.lines, c.unknown)
+		}
+	}
+}
