@@ -16,9 +16,10 @@
 --   r|ref   the first of them. Older edges bind a ref by this alone.
 --   m|ref   "id id …": all others, up to MOST_NAMED in all; then a + for those beyond
 --
--- One more binds nothing. It finds what may still be paid for after its end:
---   x|ref   of those with a ref that have expired, or that a payment's webhook released, the
---           one that ended last; none once that is sold after all, released or forgotten
+-- One more binds nothing. It finds what may still be asked for after its end:
+--   x|ref   of those with a ref that have expired, or that the shop's API or a payment's webhook
+--           released, the one that ended last; none once that is sold after all, released by
+--           others or forgotten
 
 local MOST_NAMED = 16
 
@@ -136,15 +137,15 @@ local function unlist_under(ref, id)
   if #ids < #before then bind_named(ref, ids[1] or false, others_of(ids, more)) end
 end
 
--- ends_unpaid says whether a reservation that ends so may still be paid for
-local function ends_unpaid(state, cause)
-  return state == 'expired' or state == 'released' and find(cause, 'webhook', 1, true) == 1
+-- stays_found says whether a reservation that ends so is still found by its ref
+local function stays_found(state, cause)
+  return state == 'expired' or state == 'released' and (find(cause, 'webhook', 1, true) == 1 or find(cause, 'api', 1, true) == 1)
 end
 
 -- note_end keeps x|ref up to date when a reservation leaves a state
 local function note_end(id, r, was, state, cause)
   if r[REF] == '' then return end
-  if ends_unpaid(state, cause) then
+  if stays_found(state, cause) then
     bind('x|' .. r[REF], id)
   elseif was ~= 'held' and was ~= 'in_doubt' then
     unbind(id, 'x|' .. r[REF])

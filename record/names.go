@@ -35,7 +35,7 @@ const (
 	MoreNamed       = "+"
 )
 
-// EndField is the binding field that finds, by its ref, what ended unpaid and may still be paid
+// EndField is the binding field that finds, by its ref, what has ended and may still be asked
 // for, as in lua/bindings.lua.
 const EndField = "x|"
 

@@ -75,8 +75,8 @@ func (s *Store) Named(ctx context.Context, sale string, names []string) (map[str
 
 // ByRef finds the reservations with a ref: in one sale, or in all where sale is empty. Those
 // that are held, in doubt, confirmed or unbacked come from every buyer who used it. Where there
-// are none, it is the one that ended last, if it may still be paid for: one that has expired,
-// or that a payment's webhook released.
+// are none, it is the one that ended last of those that have expired, or that the shop's API or
+// a payment's webhook released.
 func (s *Store) ByRef(ctx context.Context, sale, ref string) (Found, error) {
 	sales := []string{sale}
 	if sale == "" {

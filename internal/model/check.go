@@ -255,7 +255,7 @@ func (s *Shard) Check() error {
 			continue
 		}
 		if field[0] == 'x' {
-			if r := s.Records[id]; r == nil || !r.endsUnpaid() || "x|"+r.Ref != field {
+			if r := s.Records[id]; r == nil || !r.staysFound() || "x|"+r.Ref != field {
 				wrong = append(wrong, fmt.Errorf("%s finds %s, which does not want it", field, id))
 			}
 			continue
