@@ -240,6 +240,33 @@ func TestWebhookConfirms(t *testing.T) {
 	}
 }
 
+// From the order to the payment on one site, behind the guard: the gate holds the units, the
+// webhook of the shop's provider confirms them.
+func TestWebhookOfAnOrderOfTheGate(t *testing.T) {
+	h := openHooks(t, func(shop, _ string) string {
+		hook := strings.TrimPrefix(stripeSite(shop, ""), "route {")
+		return orders + "stockgate_guard\nstockgate @order main {\nbuyer {header.X-User-Id}\nline {json.sku}\nref {json.order_no}\noutcome backend\nhold_for 15m\n}\n" + strings.TrimSuffix(hook, "}")
+	})
+	a := h.send(withBody(order("X-User-Id", "ann"), `{"sku":"few","order_no":"SO-1"}`))
+	id := a.Header.Get("Stockgate-Reservation")
+	if a.Status != 200 || h.cell("few") != "3 2 1 0 0" {
+		t.Fatalf("%d %s, stock %s", a.Status, a.Body, h.cell("few"))
+	}
+	h.counts(func() { h.deliver(paidFor("SO-1"), 200, "[accepted]") }, "confirmed 1")
+	if h.took() != 2 || h.state(id) != "confirmed" || h.cell("few") != "3 2 0 0 1" {
+		t.Errorf("%s, stock %s", h.state(id), h.cell("few"))
+	}
+	// the payment page was left, and the buyer begins again under the same number
+	a = h.send(withBody(order("X-User-Id", "bob"), `{"sku":"few","order_no":"SO-2"}`))
+	h.counts(func() { h.deliver(stripeEvent("checkout.session.expired", "unpaid", "SO-2"), 200, "") }, "released 1")
+	again := h.send(withBody(order("X-User-Id", "bob"), `{"sku":"few","order_no":"SO-2"}`))
+	h.counts(func() { h.deliver(paidFor("SO-2"), 200, "") }, "confirmed 1")
+	first, second := h.state(a.Header.Get("Stockgate-Reservation")), h.state(again.Header.Get("Stockgate-Reservation"))
+	if first != "released" || second != "confirmed" || h.cell("few") != "3 1 0 0 2" {
+		t.Errorf("%s and %s, stock %s", first, second, h.cell("few"))
+	}
+}
+
 // What is no payment and no end of one, and what is about orders of others, goes to the shop as
 // it came.
 func TestWebhookUntouched(t *testing.T) {
@@ -737,6 +764,28 @@ func TestWebhookAndAReload(t *testing.T) {
 	if err := <-loaded; err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A provider that does not wait for the answer changes nothing of how it ends.
+func TestWebhookWhoseProviderLeaves(t *testing.T) {
+	h := openHooks(t, stripeSite)
+	h.hold("r1", "SO-1", "b", "plain", 1, record.ModeBackend, time.Hour)
+	leaving, leave := context.WithCancel(t.Context())
+	let := make(chan struct{})
+	h.shopSays(func(w http.ResponseWriter, r *http.Request) {
+		leave()
+		<-let
+		if r.Context().Err() != nil {
+			t.Error("the shop was left alone with it")
+		}
+		fmt.Fprint(w, "[accepted]")
+	})
+	if _, err := h.client().Do(signed(paidFor("SO-1"), hookSecret, time.Now()).WithContext(leaving)); err == nil {
+		t.Fatal("it was answered")
+	}
+	h.Eventually("held by the request alone", func() (string, bool) { return fmt.Sprint(flights()), flights() == 1 })
+	close(let)
+	h.Eventually("confirmed", func() (string, bool) { return h.state("r1"), h.state("r1") == "confirmed" })
 }
 
 // A configuration that would settle holds by what is not signed is refused.
