@@ -99,6 +99,7 @@ var arrows = map[string][]string{
 	"outcome":              nil,
 	"route":                nil,
 	"sale/line":            nil,
+	"webhook":              nil,
 	"sale/skus":            nil,
 	"scope":                {"internal/strictjson"},
 	"sale":                 {"sale/line", "sale/skus"},
@@ -125,7 +126,7 @@ var arrows = map[string][]string{
 	"reservation/embedded": {"lua", "shard"},
 	"token":                {"internal/jwks", "internal/strictjson", "sale/line"},
 
-	"caddymodule/internal/directive": {"refuse", "sale"},
+	"caddymodule/internal/directive": {"outcome", "refuse", "sale"},
 	"caddymodule/internal/inspect":   {"fastpath"},
 	"caddymodule/internal/reply":     {"attempt", "refuse", "sale"},
 	"caddymodule/jwt":                {"attempt", "bearer", "caddymodule/internal/directive", "filters", "refuse", "sale"},
@@ -171,6 +172,10 @@ var arrows = map[string][]string{
 		"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/meter", "caddymodule/internal/request",
 		"edge", "internal/strictjson", "record", "refuse", "reservation", "sale", "shard", "token",
 	},
+	"caddymodule/resolve": {
+		"attempt", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/forward", "caddymodule/internal/directive", "caddymodule/internal/meter", "filters", "outcome", "record",
+		"reservation", "sale", "shard", "webhook",
+	},
 	"caddymodule/status": {"caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/overviewcache", "edge", "sale", "token"},
 	"caddymodule/fast": {
 		"attempt", "caddymodule/app", "caddymodule/gate", "caddymodule/guard", "caddymodule/internal/inspect", "caddymodule/status", "fastpath", "sale",
@@ -186,7 +191,7 @@ var arrows = map[string][]string{
 		"caddymodule/operator", "caddymodule/report", "edge", "journal", "ledger", "record", "reservation", "sale", "shard",
 	},
 	"caddymodule": {
-		"caddymodule/app", "caddymodule/dashboard", "caddymodule/fast", "caddymodule/gate", "caddymodule/guard", "caddymodule/operator", "caddymodule/shopapi",
+		"caddymodule/app", "caddymodule/dashboard", "caddymodule/fast", "caddymodule/gate", "caddymodule/guard", "caddymodule/operator", "caddymodule/resolve", "caddymodule/shopapi",
 		"caddymodule/status",
 	},
 	"caddymodule/demo":     {"caddymodule", "caddymodule/app", "caddymodule/internal/terminal", "edge", "internal/shop", "internal/stampede", "reservation", "sale", "shard", "token"},

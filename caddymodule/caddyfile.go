@@ -7,6 +7,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/dashboard"
 	"github.com/stockgate/stockgate/caddymodule/gate"
 	"github.com/stockgate/stockgate/caddymodule/guard"
+	"github.com/stockgate/stockgate/caddymodule/resolve"
 	"github.com/stockgate/stockgate/caddymodule/shopapi"
 	"github.com/stockgate/stockgate/caddymodule/status"
 )
@@ -29,6 +30,9 @@ func init() {
 	httpcaddyfile.RegisterDirectiveOrder("stockgate_status", httpcaddyfile.Before, "invoke")
 	httpcaddyfile.RegisterDirectiveOrder("stockgate_check", httpcaddyfile.Before, "invoke")
 	httpcaddyfile.RegisterDirectiveOrder("stockgate", httpcaddyfile.Before, "invoke")
+
+	httpcaddyfile.RegisterHandlerDirective("stockgate_resolve", resolve.ReadDirective)
+	httpcaddyfile.RegisterDirectiveOrder("stockgate_resolve", httpcaddyfile.Before, "invoke")
 
 	httpcaddyfile.RegisterHandlerDirective("stockgate_api", shopapi.ReadDirective)
 	// It answers every request that reaches it, so it is among the last: a private

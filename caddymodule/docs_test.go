@@ -96,6 +96,8 @@ var blocks = map[string]string{
 	"## The guard":          "a.example {\nstockgate_guard {\n%s\n}\n}\n",
 	"## The page":           "a.example {\nstockgate_dashboard {\n%s\n}\n}\n",
 	"## The shop's API":     "a.example {\nstockgate_api {\n%s\n}\n}\n",
+	"## Payment webhooks":   "a.example {\nstockgate_resolve {\n%s\n}\n}\n",
+	"### Events":            "a.example {\nstockgate_resolve {\n@paid {\n%s\n}\n}\n}\n",
 }
 
 // Every option that the Caddyfile knows is in docs/configure.md, under its block, and no

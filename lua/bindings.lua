@@ -15,6 +15,11 @@
 -- doubt, confirmed or unbacked. A shared ref is bound by them.
 --   r|ref   the first of them. Older edges bind a ref by this alone.
 --   m|ref   "id id …": all others, up to MOST_NAMED in all; then a + for those beyond
+--
+-- One more binds nothing. It finds what may still be asked for after its end:
+--   x|ref   of those with a ref that have expired, or that the shop's API or a payment's webhook
+--           released, the one that ended last; none once that is sold after all, released by
+--           others or forgotten
 
 local MOST_NAMED = 16
 
@@ -130,6 +135,21 @@ local function unlist_under(ref, id)
     if other ~= id then ids[#ids + 1] = other end
   end
   if #ids < #before then bind_named(ref, ids[1] or false, others_of(ids, more)) end
+end
+
+-- stays_found says whether a reservation that ends so is still found by its ref
+local function stays_found(state, cause)
+  return state == 'expired' or state == 'released' and (find(cause, 'webhook', 1, true) == 1 or find(cause, 'api', 1, true) == 1)
+end
+
+-- note_end keeps x|ref up to date when a reservation leaves a state
+local function note_end(id, r, was, state, cause)
+  if r[REF] == '' then return end
+  if stays_found(state, cause) then
+    bind('x|' .. r[REF], id)
+  elseif was ~= 'held' and was ~= 'in_doubt' then
+    unbind(id, 'x|' .. r[REF])
+  end
 end
 
 -- bind_again gives a reservation that is sold after all its key and its ref, unless

@@ -41,6 +41,7 @@ function operations.forget(a)
       local r = parse_record(text)
       if is_over(r, now, ended, overdue, unknown) then
         write_record(id, false)
+        if r[REF] ~= '' and stays_found(r[STATE], r[CAUSE]) then unbind(id, 'x|' .. r[REF]) end
         dropped, last = dropped + 1, math.max(last, r[EXP])
       end
     end

@@ -55,6 +55,7 @@ function operations.merge(a)
   elseif state == 'confirmed' or state == 'unbacked' then
     bind_again(id, r, state)
   end
+  note_end(id, r, '', state, r[CAUSE])
   index(id, state, state == 'held' and r[DEADLINE] or r[CHANGED])
   write_record(id, r)
   write_journal(state, id, '', r[LINES], r[BUYER], r[CAUSE], text_of(id))

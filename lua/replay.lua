@@ -31,6 +31,7 @@ end
 -- binding of buyer and lines lasts until the attempt is answered: it is not bound again.
 local function bind_as(id, r, before)
   local state, was = r[STATE], before and before[STATE]
+  if was ~= state then note_end(id, r, was, state, r[CAUSE]) end
   if state == 'released' or state == 'expired' then
     unbind(id, r[GUARD])
     unbind(id, ref_field(r))

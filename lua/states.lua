@@ -120,6 +120,7 @@ local function change_state(id, r, state, cause)
     bind_again(id, r, state)
     comes_back = true
   end
+  note_end(id, r, was, state, cause)
   unindex(id, r[STATE])
   count_unpaid(r, state)
   r[STATE], r[CHANGED], r[CAUSE] = state, shard.now, plain(cause)

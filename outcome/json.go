@@ -24,9 +24,9 @@ type JSONTest struct {
 // jsonTest tests one value of the shop's answer. A body that is not exactly one JSON
 // document passes no test: nothing is guessed from it.
 func jsonTest(t JSONTest) (func(*Reply) trit, error) {
-	path := strings.Split(t.Path, ".")
-	if slices.Contains(path, "") {
-		return nil, fmt.Errorf("json %q is no path; write data.order_no", t.Path)
+	path, err := ParsePath(t.Path)
+	if err != nil {
+		return nil, err
 	}
 	if t.Absent && len(t.Values) > 0 {
 		return nil, fmt.Errorf("json !%s takes no values", t.Path)
@@ -96,4 +96,27 @@ func lookUp(v any, path []string) (text string, present bool) {
 	default:
 		return "", true
 	}
+}
+
+// Path leads to a value of a JSON body: data.order_no.
+type Path []string
+
+// ParsePath reads a path.
+func ParsePath(text string) (Path, error) {
+	path := strings.Split(text, ".")
+	if slices.Contains(path, "") {
+		return nil, fmt.Errorf("json %q is no path; write data.order_no", text)
+	}
+	return path, nil
+}
+
+// In returns the value at the path as text. It is empty where there is none or the body is not
+// exactly one JSON document.
+func (p Path) In(body []byte) string {
+	document, err := decodeJSON(body)
+	if err != nil {
+		return ""
+	}
+	text, _ := lookUp(document, p)
+	return text
 }

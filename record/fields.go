@@ -182,6 +182,12 @@ func (r *Record) Over(now time.Time) bool {
 	return !now.Before(last.Add(age))
 }
 
+// StaysFound says whether a reservation that has ended is still found by its ref, as in
+// lua/bindings.lua.
+func (r *Record) StaysFound() bool {
+	return r.State == Expired || r.State == Released && (strings.HasPrefix(r.Cause, "webhook") || strings.HasPrefix(r.Cause, "api"))
+}
+
 // Fields are the binding fields that a reservation names.
 func (r *Record) Fields() []string {
 	var out []string

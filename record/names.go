@@ -35,6 +35,13 @@ const (
 	MoreNamed       = "+"
 )
 
+// EndField is the binding field that finds, by its ref, what has ended and may still be asked
+// for, as in lua/bindings.lua.
+const EndField = "x|"
+
+// IsEndField says whether a binding field is one of those.
+func IsEndField(field string) bool { return strings.HasPrefix(field, EndField) }
+
 // ByName are the reservations with a ref, as its two binding fields list them.
 type ByName struct {
 	Ref string

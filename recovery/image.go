@@ -76,6 +76,8 @@ func (m *Image) Add(id string, r *record.Record) (binds []string) {
 	}
 	if r.Ref != "" && r.State.Named() {
 		binds = m.addRef(binds, id, r.Ref)
+	} else if r.Ref != "" && r.StaysFound() {
+		binds = append(binds, record.EndField+r.Ref)
 	}
 	return binds
 }

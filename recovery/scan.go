@@ -124,6 +124,9 @@ func (r *run) scanBindings(ctx context.Context) {
 			}
 			continue
 		}
+		if record.IsEndField(field) {
+			continue // it binds nothing, and what it finds is looked at
+		}
 		seen[maphash.String(seed, field)] = struct{}{}
 		if t := r.history.reservations[text]; t == nil || !t.names(field) || t.rank(field) == record.RankNone {
 			r.suspect(reservation.PartBinding, field)

@@ -2,6 +2,8 @@ package reservation
 
 import (
 	"context"
+	"slices"
+
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/shard"
 )
@@ -69,4 +71,56 @@ func (s *Store) Named(ctx context.Context, sale string, names []string) (map[str
 		f.Records = append(f.Records, r)
 	}
 	return out, nil
+}
+
+// ByRef finds the reservations with a ref: in one sale, or in all where sale is empty. Those
+// that are held, in doubt, confirmed or unbacked come from every buyer who used it. Where there
+// are none, it is the one that ended last of those that have expired, or that the shop's API or
+// a payment's webhook released.
+func (s *Store) ByRef(ctx context.Context, sale, ref string) (Found, error) {
+	sales := []string{sale}
+	if sale == "" {
+		var err error
+		if sales, err = s.journal.Sales(ctx); err != nil {
+			return Found{}, err
+		}
+	}
+	var live, ended Found
+	for _, name := range sales {
+		more, err := s.byRef(ctx, name, ref, &live.Records, &ended.Records)
+		if err != nil {
+			return Found{}, err
+		}
+		live.More = live.More || more
+	}
+	if len(live.Records) > 0 || live.More {
+		return live, nil
+	}
+	return ended, nil
+}
+
+func (s *Store) byRef(ctx context.Context, sale, ref string, live, ended *[]Record) (more bool, err error) {
+	n := record.ByName{Ref: ref}
+	first, others := n.Fields()
+	bound, err := s.shard.Redis.HMGet(ctx, s.shard.ShardKeys(sale)[shard.BindingsKey], first, others, record.EndField+ref).Result()
+	if err != nil {
+		return false, shard.Explain(err)
+	}
+	text := func(i int) string { t, _ := bound[i].(string); return t }
+	n.Read(text(0), text(1))
+	ids := n.IDs
+	if end := text(2); end != "" && !slices.Contains(ids, end) {
+		ids = append(ids, end)
+	}
+	records, err := s.records(ctx, sale, ids)
+	for i := range records {
+		switch r := &records[i]; {
+		case r.Ref != ref:
+		case r.State.Named():
+			*live = append(*live, *r)
+		default: // it may have ended since its field was read
+			*ended = append(*ended, *r)
+		}
+	}
+	return n.More, err
 }

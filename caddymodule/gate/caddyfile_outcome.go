@@ -56,7 +56,7 @@ func (g *Gate) readAnswer(d *caddyfile.Dispenser, usage string) error {
 	err := directive.ReadBlock(d, map[string]directive.Option{
 		"status": {Usage: "status <code|class...>", Read: directive.Texts(&a.Status)},
 		"header": {Usage: "header <field> [<value...>]", Read: readAnswerHeader(&a), List: true},
-		"json":   {Usage: "json [!]<path> [<value...>]", Read: readAnswerJSON(&a), List: true},
+		"json":   {Usage: "json [!]<path> [<value...>]", Read: directive.JSONTest(&a.JSON), List: true},
 	})
 	if err != nil {
 		return err
@@ -85,25 +85,6 @@ func readAnswerHeader(a *outcome.Answer) func(*caddyfile.Dispenser, string) erro
 			a.Header = make(map[string][]string)
 		}
 		a.Header[field] = args[1:]
-		return nil
-	}
-}
-
-func readAnswerJSON(a *outcome.Answer) func(*caddyfile.Dispenser, string) error {
-	return func(d *caddyfile.Dispenser, usage string) error {
-		args := d.RemainingArgs() // a value may be empty
-		if len(args) == 0 {
-			return d.Errf("json has no path: write `%s`", usage)
-		}
-		test := outcome.JSONTest{Values: args[1:]}
-		test.Path, test.Absent = strings.CutPrefix(args[0], "!")
-		switch {
-		case test.Path == "":
-			return d.Errf("json has no path: write `%s`", usage)
-		case test.Absent && len(test.Values) > 0:
-			return d.Errf("json !%s says that there is no value, and then gives one: write either", test.Path)
-		}
-		a.JSON = append(a.JSON, test)
 		return nil
 	}
 }

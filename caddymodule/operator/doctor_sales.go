@@ -200,7 +200,7 @@ func (d *doctor) judgeBalance(b *reservation.SaleStock, now time.Time) {
 			b.ID, adminapi.LocalTime(since), now.Sub(since).Round(time.Second), d.whyDoubt(), b.ID)
 	}
 	if b.Unbacked > 0 {
-		d.Add(adminapi.LevelWarning, "unbacked", "the shop took %d orders of %s without stock: refund them, or add stock and confirm them; 'caddy stockgate holds %s --state unbacked' lists them",
+		d.Add(adminapi.LevelWarning, "unbacked", "%d orders of %s are taken by the shop or paid for without stock: refund and release them, or add stock and confirm them; 'caddy stockgate holds %s --state unbacked' lists them",
 			b.Unbacked, b.ID, b.ID)
 	}
 }

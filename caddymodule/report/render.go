@@ -174,7 +174,7 @@ func (r *Report) checks() []Check {
 	}
 	checks = append(checks, Check{r.LedgerAgrees != nil && *r.LedgerAgrees, r.Ledger})
 	if r.Unbacked > 0 {
-		checks = append(checks, Check{false, fmt.Sprintf("%s orders were taken by the shop without stock: refund them, or add stock and confirm them.", count(r.Unbacked))})
+		checks = append(checks, Check{false, fmt.Sprintf("%s orders were taken by the shop or paid for without stock: refund them, or add stock and confirm them.", count(r.Unbacked))})
 	}
 	if r.Stock.InDoubt > 0 {
 		checks = append(checks, Check{false, fmt.Sprintf("%s units are still in doubt: ask the shop, and confirm or release them.", count(r.Stock.InDoubt))})

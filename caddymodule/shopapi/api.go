@@ -41,6 +41,10 @@ const apiTimeout = 5 * time.Second
 // POST | `/reservations/{id}/return` | `{"id":"…","lines":[{"sku","qty","region"}],"restock":true}`: units of an order come back; without lines all that are left
 // GET | `/reservations/{id}` | none
 //
+// In the place of `reservations/{id}` there may be `refs/{ref}`: the shop's own name of the
+// order, with `/` and other special characters escaped. It stands for the one reservation that
+// has it.
+//
 // Paths are relative to where the handler is mounted (`handle_path`). The
 // handler answers every request that reaches it: the shop would take an empty 200 to a
 // misspelt path for a confirmation. The body or the parameter `?sale=` may name the `sale`:
@@ -58,7 +62,7 @@ const apiTimeout = 5 * time.Second
 // 400, 413, 415 | malformed, body_too_large, media_type
 // 401 | unauthorized
 // 404, 405 | not_found, no_such_route, method
-// 409 | conflict, refund_needed, too_many
+// 409 | conflict, refund_needed, too_many; ambiguous, with the `reservations` that have the ref
 // 422 | key_reused
 // 503 | unavailable, with Retry-After: it is unknown whether anything has changed; repeat the request
 type API struct {
@@ -127,6 +131,9 @@ func (a *API) serve(c *apiCall, r *http.Request) (any, error) {
 	var cancel context.CancelFunc
 	c.ctx, cancel = context.WithTimeout(context.WithoutCancel(r.Context()), apiTimeout)
 	defer cancel()
+	if err := c.find(); err != nil {
+		return nil, d.Missing(c.ctx, c.sale, err)
+	}
 	answer, err := apiOperations[c.operation].run(c)
 	if err != nil {
 		// "not found" about a lost sale would make the shop drop the reservation
@@ -172,13 +179,17 @@ var apiOperations = map[string]apiOperation{
 // noOperation labels requests that name no operation.
 const noOperation = "other"
 
-// apiRoute reads the operation and the reservation's id from the path. It returns a call also
-// with an error.
+// apiRoute reads the operation and the reservation's id or ref from the path. It returns a call
+// also with an error.
 func apiRoute(r *http.Request) (*apiCall, error) {
 	c := &apiCall{operation: noOperation}
 	rest, ok := strings.CutPrefix(r.URL.EscapedPath(), "/reservations/")
+	byRef := false
 	if !ok {
-		return c, noRoute("the paths are /reservations/{id} and /reservations/{id}/confirm, release, extend and return, behind the prefix that the site strips")
+		rest, byRef = strings.CutPrefix(r.URL.EscapedPath(), "/refs/")
+	}
+	if !ok && !byRef {
+		return c, noRoute("the paths are /reservations/{id} and /reservations/{id}/confirm, release, extend and return, or /refs/{ref} in place of /reservations/{id}, behind the prefix that the site strips")
 	}
 	escaped, word, deeper := strings.Cut(rest, "/")
 	if !deeper {
@@ -191,11 +202,17 @@ func apiRoute(r *http.Request) (*apiCall, error) {
 		return c, noRoute("a reservation has confirm, release, extend and return")
 	}
 	c.operation = word
-	id, err := url.PathUnescape(escaped)
-	if err != nil || !sale.IsName(id) {
+	name, err := url.PathUnescape(escaped)
+	switch isName := err == nil && sale.IsName(name); {
+	case !isName && byRef:
+		return c, malformed("the ref must be 1 to 128 printable ASCII characters without space")
+	case !isName:
 		return c, malformed("the reservation's id must be 1 to 128 printable ASCII characters without space")
+	case byRef:
+		c.ref = name
+	default:
+		c.id = name
 	}
-	c.id = id
 	if r.Method != operation.method && (r.Method != http.MethodHead || word != "show") {
 		return c, &apiProblem{Status: http.StatusMethodNotAllowed, Reason: "method", Detail: "use " + operation.method, allow: operation.method}
 	}

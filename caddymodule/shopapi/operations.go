@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/stockgate/stockgate/caddymodule/app"
@@ -19,6 +20,7 @@ import (
 // apiCall is one request to the shop's API.
 type apiCall struct {
 	operation, id string
+	ref           string // instead of the id
 
 	// from the body and the parameters
 	sale, token, cause string
@@ -39,6 +41,31 @@ func (c *apiCall) because() string {
 		return apiCause
 	}
 	return apiCause + ":" + c.cause
+}
+
+// find finds the reservation that a ref stands for. One that Redis has lost is found by its
+// token, see claims.
+func (c *apiCall) find() error {
+	if c.ref == "" {
+		return nil
+	}
+	found, err := c.runtime.Store.ByRef(c.ctx, c.sale, c.ref)
+	switch {
+	case err != nil:
+		return err
+	case len(found.Records) == 0 && !found.More && c.token != "":
+		return nil
+	case len(found.Records) == 0 && !found.More:
+		return reservation.ErrNotFound
+	case len(found.Records) > 1 || found.More:
+		no := &apiProblem{Status: http.StatusConflict, Reason: "ambiguous", Detail: "several reservations have this ref: name one by its id"}
+		for i := range found.Records {
+			no.Reservations = append(no.Reservations, found.Records[i].ID)
+		}
+		return no
+	}
+	c.id, c.sale = found.Records[0].ID, found.Records[0].Sale
+	return nil
 }
 
 func (c *apiCall) show() (any, error) {
@@ -164,7 +191,12 @@ func (c *apiCall) claims() (*token.Claims, error) {
 	if err != nil && !errors.Is(err, token.ErrExpired) {
 		return nil, malformed("token: %s", tokenFault(err))
 	}
+	if c.id == "" && claims.Ref == c.ref {
+		c.id = claims.ID
+	}
 	switch {
+	case c.id == "":
+		return nil, malformed("token: it is about another ref")
 	case claims.ID != c.id:
 		return nil, malformed("token: it is about another reservation")
 	case c.sale != "" && c.sale != claims.Sale:

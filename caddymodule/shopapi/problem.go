@@ -23,6 +23,8 @@ type apiProblem struct {
 	Reason string `json:"reason"`
 	// State is the reservation's, where it forbids the request.
 	State record.State `json:"state,omitempty"`
+	// Reservations are those that have the ref, where there are several.
+	Reservations []string `json:"reservations,omitempty"`
 	// Detail is for people: programs read Reason.
 	Detail string `json:"detail,omitempty"`
 
@@ -42,6 +44,7 @@ var apiTitles = map[string]string{
 	"method":         "The method does not fit the path.",
 	"conflict":       "The state of the reservation forbids it.",
 	"refund_needed":  "The units are sold to others: refund the buyer.",
+	"ambiguous":      "Several reservations have the ref.",
 	"too_many":       "More would be returned than was sold.",
 	"key_reused":     "The id was used for another return.",
 	"unavailable":    "Redis does not answer: ask again.",
@@ -103,7 +106,7 @@ func stateProblem(err error) *apiProblem {
 	case errors.Is(err, reservation.ErrReused):
 		return &apiProblem{Status: http.StatusUnprocessableEntity, Reason: "key_reused", Detail: "give each return an id of its own"}
 	case errors.Is(err, reservation.ErrNotFound), errors.Is(err, shard.ErrNoSale):
-		return &apiProblem{Status: http.StatusNotFound, Reason: "not_found", Detail: "redis knows no reservation by that id"}
+		return &apiProblem{Status: http.StatusNotFound, Reason: "not_found", Detail: "redis knows no reservation by that id or ref"}
 	}
 	return nil
 }

@@ -254,6 +254,12 @@ func (s *Shard) Check() error {
 			}
 			continue
 		}
+		if field[0] == 'x' {
+			if r := s.Records[id]; r == nil || !r.staysFound() || "x|"+r.Ref != field {
+				wrong = append(wrong, fmt.Errorf("%s finds %s, which does not want it", field, id))
+			}
+			continue
+		}
 		if r := s.Records[id]; r == nil || !s.keeps(r, field) || r.Guard != field && refField(r.Buyer, r.Ref) != field {
 			wrong = append(wrong, fmt.Errorf("%s is bound to %s, which does not want it", field, id))
 		}

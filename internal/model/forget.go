@@ -16,6 +16,7 @@ func (o Forget) Run(s *Shard) Reply {
 			continue
 		}
 		delete(s.Records, id)
+		s.forgetEnd(id, r.Ref)
 		s.Forgotten[id] = r.State
 		s.ForgottenExp = max(s.ForgottenExp, r.Exp)
 		dropped++

@@ -47,6 +47,29 @@ func (s *Shard) list(id, ref string) {
 	s.setUnder(ref, ids, more)
 }
 
+// noteEnd makes a reservation findable by its ref that has ended and may still be asked for.
+func (s *Shard) noteEnd(id string) {
+	r := s.Records[id]
+	if r.Ref == "" {
+		return
+	}
+	if r.staysFound() {
+		s.Bindings["x|"+r.Ref] = id
+	} else {
+		s.forgetEnd(id, r.Ref)
+	}
+}
+
+func (r *Record) staysFound() bool {
+	return r.State == Expired || r.State == Released && (strings.HasPrefix(r.Cause, "webhook") || strings.HasPrefix(r.Cause, "api"))
+}
+
+func (s *Shard) forgetEnd(id, ref string) {
+	if s.Bindings["x|"+ref] == id {
+		delete(s.Bindings, "x|"+ref)
+	}
+}
+
 func (s *Shard) unlist(id, ref string) {
 	if ref == "" {
 		return

@@ -123,6 +123,7 @@ func (s *Shard) become(id string, state State, cause string) {
 		e.Record = r.Text()
 	}
 	s.free(id)
+	s.noteEnd(id)
 	s.record(e)
 }
 

@@ -137,7 +137,7 @@ func (r *Raw) auditBindings(image *recovery.Image) error {
 		}
 	}
 	for field, id := range r.bindings {
-		if field[0] == 'r' || field[0] == 'm' { // these are compared with the model's fields
+		if field[0] == 'r' || field[0] == 'm' || field[0] == 'x' { // these are compared with the model's fields
 			continue
 		}
 		f := strings.Split(r.Records[id], "\t")

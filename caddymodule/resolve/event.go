@@ -1,0 +1,107 @@
+package resolve
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stockgate/stockgate/caddymodule/internal/meter"
+	"github.com/stockgate/stockgate/outcome"
+	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/webhook"
+)
+
+// event is one event that a rule matches, about one order.
+type event struct {
+	then outcome.Decision // Confirm or Release
+	ref  string
+}
+
+// readEvents compiles what the events are read by.
+func (h *Resolve) readEvents() (err error) {
+	if len(h.Ref) == 0 {
+		return errors.New("ref is missing: say where an event has the shop's own name of the order, such as `ref {json.data.object.client_reference_id}`")
+	}
+	for _, text := range h.Ref {
+		path, ok := strings.CutPrefix(text, "{json.")
+		path, closed := strings.CutSuffix(path, "}")
+		if !ok || !closed {
+			return fmt.Errorf("ref %s: only the body is signed, write {json.PATH}", text)
+		}
+		if err := h.checkPath("ref", path); err != nil {
+			return err
+		}
+		parsed, err := outcome.ParsePath(path)
+		if err != nil {
+			return fmt.Errorf("ref: %w", err)
+		}
+		h.refs = append(h.refs, parsed)
+	}
+	for name, a := range h.Events {
+		if len(a.Status) > 0 || len(a.Header) > 0 {
+			return fmt.Errorf("event @%s: only the body is signed, so that only json can be tested", name)
+		}
+		for _, t := range a.JSON {
+			if err := h.checkPath("event @"+name, t.Path); err != nil {
+				return err
+			}
+		}
+	}
+	confirms := false
+	for _, rule := range h.Rules {
+		confirms = confirms || rule.Outcome == "confirm"
+		for _, when := range rule.When {
+			if !strings.HasPrefix(when, "@") {
+				return fmt.Errorf("%s %s: an event has no status; name one that is defined as `@name { json … }`", rule.Outcome, when)
+			}
+		}
+	}
+	if !confirms {
+		return errors.New("confirm is missing: say which events are a payment, such as `confirm @paid`")
+	}
+	h.rules, err = outcome.Compile(h.Rules, h.Events, true)
+	return err
+}
+
+// checkPath refuses what Adyen does not sign.
+func (h *Resolve) checkPath(what, path string) error {
+	if h.items && !slices.Contains(webhook.AdyenSigned, path) {
+		return fmt.Errorf("%s: adyen does not sign %s, so that it can be changed on its way; it signs %s", what, path, strings.Join(webhook.AdyenSigned, ", "))
+	}
+	return nil
+}
+
+// events returns the events of a verified body that a rule matches, and counts the others.
+func (h *Resolve) events(body []byte) ([]event, *refusal) {
+	documents := [][]byte{body}
+	if h.items {
+		items, err := webhook.AdyenItems(body)
+		if err != nil {
+			return nil, notAccepted(err)
+		}
+		documents = documents[:0]
+		for _, item := range items {
+			documents = append(documents, item)
+		}
+	}
+	var found []event
+	for _, document := range documents {
+		e := event{then: h.rules.Decide(&outcome.Reply{Body: document, Whole: true})}
+		if e.then != outcome.Confirm && e.then != outcome.Release {
+			meter.CountWebhook(meter.WebhookOther)
+			continue
+		}
+		for _, path := range h.refs {
+			if e.ref = path.In(document); e.ref != "" {
+				break
+			}
+		}
+		if !sale.IsName(e.ref) {
+			meter.CountWebhook(meter.WebhookNoRef)
+			continue
+		}
+		found = append(found, e)
+	}
+	return found, nil
+}
