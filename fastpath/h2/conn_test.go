@@ -133,6 +133,12 @@ func TestStreamWindow(t *testing.T) {
 			t.Errorf("the window of stream 7 was lost: %q", v.streams[7])
 		}
 	})
+	alone(t, nil, func(t *testing.T, s *side, w *writer) { // before the server has acknowledged it
+		s.send(w.request(1, true, "GET", "/no"))
+		_ = w.fr.WriteSettings(window)
+		s.send(append(w.taken(), w.request(3, true, "GET", "/no")...))
+		s.want(t, "1 fast, 1 slow")
+	})
 }
 
 // The server gets the credit that was withheld when it needs it.

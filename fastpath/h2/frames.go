@@ -63,7 +63,8 @@ func (c *Conn) frame() (bool, error) {
 		if c.find(h.stream) != nil {
 			c.release(h.stream)
 		}
-	case http2.FramePriorityUpdate: // one that cannot be read resets a stream
+	case http2.FramePriorityUpdate, // one that cannot be read resets a stream
+		http2.FrameGoAway: // the server takes no new streams afterwards
 		c.release(maxWindow)
 	}
 	c.through(h)

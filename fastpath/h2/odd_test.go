@@ -38,18 +38,21 @@ func TestOddClients(t *testing.T) {
 		fast  int
 		steps []func(*writer) []byte
 	}{
-		"DATA after the answer":                 {2, []func(*writer) []byte{get(1), data(1, false, "x"), get(3)}},
-		"HEADERS after the answer":              {1, []func(*writer) []byte{get(1), get(1), get(3)}},
-		"an id that falls":                      {1, []func(*writer) []byte{get(5), get(3), get(7)}},
-		"an even id":                            {1, []func(*writer) []byte{get(3), get(2)}},
-		"DATA on an even id":                    {1, []func(*writer) []byte{get(3), data(2, true, "x")}},
-		"DATA on a stream that was not opened":  {1, []func(*writer) []byte{get(1), data(3, true, "x")}},
-		"DATA on one that was skipped":          {2, []func(*writer) []byte{get(5), data(3, true, "x"), get(7)}},
-		"no window after the answer":            {2, []func(*writer) []byte{get(1), raw(http2.FrameWindowUpdate, 0, 1, "\x00\x00\x00\x00"), get(3)}},
-		"no window for the connection":          {1, []func(*writer) []byte{get(1), raw(http2.FrameWindowUpdate, 0, 0, "\x00\x00\x00\x00"), get(3)}},
-		"too much window":                       {1, []func(*writer) []byte{get(1), raw(http2.FrameWindowUpdate, 0, 0, "\x7f\xff\xff\xff"), get(3)}},
-		"too much window for a stream":          {0, []func(*writer) []byte{post(1), raw(http2.FrameWindowUpdate, 0, 1, "\x7f\xff\xff\xff"), data(1, true, "x")}},
-		"a stream that depends on itself":       {1, []func(*writer) []byte{block(1, 0x25, good...), get(3)}},
+		"DATA after the answer":                {2, []func(*writer) []byte{get(1), data(1, false, "x"), get(3)}},
+		"HEADERS after the answer":             {1, []func(*writer) []byte{get(1), get(1), get(3)}},
+		"an id that falls":                     {1, []func(*writer) []byte{get(5), get(3), get(7)}},
+		"an even id":                           {1, []func(*writer) []byte{get(3), get(2)}},
+		"DATA on an even id":                   {1, []func(*writer) []byte{get(3), data(2, true, "x")}},
+		"DATA on a stream that was not opened": {1, []func(*writer) []byte{get(1), data(3, true, "x")}},
+		"DATA on one that was skipped":         {2, []func(*writer) []byte{get(5), data(3, true, "x"), get(7)}},
+		"no window after the answer":           {2, []func(*writer) []byte{get(1), raw(http2.FrameWindowUpdate, 0, 1, "\x00\x00\x00\x00"), get(3)}},
+		"no window for the connection":         {1, []func(*writer) []byte{get(1), raw(http2.FrameWindowUpdate, 0, 0, "\x00\x00\x00\x00"), get(3)}},
+		"too much window":                      {1, []func(*writer) []byte{get(1), raw(http2.FrameWindowUpdate, 0, 0, "\x7f\xff\xff\xff"), get(3)}},
+		"too much window for a stream":         {0, []func(*writer) []byte{post(1), raw(http2.FrameWindowUpdate, 0, 1, "\x7f\xff\xff\xff"), data(1, true, "x")}},
+		"a stream that depends on itself": {1, []func(*writer) []byte{func(w *writer) []byte {
+			_ = w.fr.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: w.fields(good...), EndStream: true, EndHeaders: true, Priority: http2.PriorityParam{StreamDep: 1}})
+			return w.taken()
+		}, get(3)}},
 		"one that does so while it waits":       {0, []func(*writer) []byte{post(1), raw(http2.FramePriority, 0, 1, "\x00\x00\x00\x01\x01"), data(1, true, "x")}},
 		"padding that is too long":              {1, []func(*writer) []byte{get(1), raw(http2.FrameData, 8, 1, "\xffxx"), get(3)}},
 		"the same while it waits":               {0, []func(*writer) []byte{post(1), raw(http2.FrameData, 8, 1, "\xffxx"), get(3)}},
@@ -77,6 +80,8 @@ func TestOddClients(t *testing.T) {
 		"invalid trailers":                      {0, []func(*writer) []byte{post(1), block(1, 5, "X", "y"), data(1, true, "x")}},
 		"a long header":                         {1, []func(*writer) []byte{get(1), block(3, 5, with("x", strings.Repeat("?", 4300))...)}},
 		"many headers and a trailer":            {1, []func(*writer) []byte{get(1), block(3, 5, slices.Concat(good, []string{"trailer", "x"}, slices.Repeat([]string{"x", "y"}, 200))...)}},
+		"a long header and a trailer":           {1, []func(*writer) []byte{get(1), block(3, 5, with("trailer", "x", "x", strings.Repeat("?", 4300))...)}},
+		"a long trailer":                        {1, []func(*writer) []byte{get(1), block(3, 5, with("trailer", strings.Repeat("?", 3000), "x", strings.Repeat("?", 1300))...)}},
 		"a header that is much too long":        {1, []func(*writer) []byte{get(1), block(3, 5, with("x", strings.Repeat("?", 40_000))...), get(5)}},
 		"a frame that is too large":             {1, []func(*writer) []byte{get(1), func(*writer) []byte { return []byte("\xff\xff\xff\x00\x00\x00\x00\x00\x01") }}},
 		"PUSH_PROMISE":                          {1, []func(*writer) []byte{get(1), raw(http2.FramePushPromise, 4, 1, "\x00\x00\x00\x02")}},
@@ -85,6 +90,7 @@ func TestOddClients(t *testing.T) {
 		"RST_STREAM of what was not opened":     {1, []func(*writer) []byte{get(1), raw(http2.FrameRSTStream, 0, 3, "\x00\x00\x00\x08")}},
 		"RST_STREAM after the answer":           {2, []func(*writer) []byte{get(1), raw(http2.FrameRSTStream, 0, 1, "\x00\x00\x00\x08"), get(3)}},
 		"a PRIORITY_UPDATE that is nothing":     {0, []func(*writer) []byte{post(1), raw(0x10, 0, 0, "\x00\x00\x00\x01u=\xff"), data(1, true, "x")}},
+		"GOAWAY while it waits":                 {1, []func(*writer) []byte{get(1), post(3), raw(http2.FrameGoAway, 0, 0, "\x00\x00\x00\x00\x00\x00\x00\x00"), data(3, true, "x")}},
 		"unknown frames":                        {2, []func(*writer) []byte{get(1), raw(0x33, 0xff, 1, "what"), raw(0x33, 0, 0, ""), get(3)}},
 		"HTTP/1.1":                              {0, []func(*writer) []byte{func(*writer) []byte { return []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n") }}},
 	} {
