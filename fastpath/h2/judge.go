@@ -26,7 +26,7 @@ func (c *Conn) lay(d *head) bool {
 	r := &c.request
 	r.Method, r.Target, r.Host, r.Body = "", "", "", nil
 	r.ContentLength, r.Measured = 0, false
-	scheme, cookie := "", -1
+	scheme, host, cookie := "", "", -1
 	c.fields = c.fields[:0]
 	for _, f := range d.fields {
 		switch f.Name {
@@ -50,7 +50,12 @@ func (c *Conn) lay(d *head) bool {
 			}
 			cookie = len(c.fields)
 			c.fields = append(c.fields, fastpath.Field{Name: f.Name, Value: f.Value})
-		case "connection", "expect", "host", "http2-settings", "keep-alive", "pragma", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade":
+		case "host": // balancers send it besides :authority
+			if f.Value == "" || host != "" {
+				return false
+			}
+			host = f.Value
+		case "connection", "expect", "http2-settings", "keep-alive", "pragma", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade":
 			return false
 		default:
 			if f.Name[0] == ':' || strings.ContainsAny(f.Name, "_.") || !fastpath.IsText(f.Value) {
@@ -59,11 +64,14 @@ func (c *Conn) lay(d *head) bool {
 			c.fields = append(c.fields, fastpath.Field{Name: f.Name, Value: f.Value})
 		}
 	}
+	if host != "" && r.Host == "" {
+		r.Host = host
+	}
 	if cookie >= 0 && !fastpath.IsText(c.fields[cookie].Value) {
 		return false
 	}
 	switch {
-	case len(c.fields) > fastpath.MaxFields, (scheme == "https") != (c.state != nil), scheme != "https" && scheme != "http",
+	case host != "" && host != r.Host, len(c.fields) > fastpath.MaxFields, (scheme == "https") != (c.state != nil), scheme != "https" && scheme != "http",
 		!fastpath.IsPlainRequest(r.Method, r.Target, r.Host), d.ended && r.ContentLength != 0:
 		return false
 	}

@@ -108,7 +108,7 @@ func (s *script) request(id uint32) []byte {
 		fields = append(fields, "content-length", s.pick("0", "4", "4", "2", "16"))
 	}
 	if r.IntN(12) == 0 {
-		fields = append(fields, s.pick("te", "expect", "trailer", "x_y", "host", "connection", "priority"), s.pick("trailers", "100-continue", "x", "u=1"))
+		fields = append(fields, s.pick("te", "expect", "trailer", "x_y", "host", "host", "connection", "priority"), s.pick("trailers", "100-continue", "x", "u=1", "shop.example.com", "a.example.com"))
 	}
 	if s.odd && r.IntN(12) == 0 {
 		fields = append(fields, s.pick("", "X", "a b", ":path", ":x", "x"), s.pick("a", "\x00", " a", "\xff"))
