@@ -82,7 +82,7 @@ func TestWhatComesWithThePreface(t *testing.T) {
 		if len(v.streams) != 4 || !strings.Contains(v.streams[7], "END") {
 			t.Errorf("%v", v.streams)
 		}
-		if late := s.refuser.at.Sub(time.Now()).Abs(); late > time.Second {
+		if late := time.Since(s.refuser.at).Abs(); late > time.Second {
 			t.Errorf("the Judge was asked at %v", s.refuser.at)
 		}
 		s.close()
