@@ -89,6 +89,7 @@ func TestImportsPointOneWay(t *testing.T) {
 // and packages for tests are not in it.
 var arrows = map[string][]string{
 	"fastpath":             nil,
+	"fastpath/h2":          {"fastpath"},
 	"filters/list":         nil,
 	"internal/jwks":        nil,
 	"internal/mac":         nil,
@@ -178,7 +179,7 @@ var arrows = map[string][]string{
 	},
 	"caddymodule/status": {"caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/overviewcache", "edge", "sale", "token"},
 	"caddymodule/fast": {
-		"attempt", "caddymodule/app", "caddymodule/gate", "caddymodule/guard", "caddymodule/internal/inspect", "caddymodule/status", "fastpath", "sale",
+		"attempt", "caddymodule/app", "caddymodule/gate", "caddymodule/guard", "caddymodule/internal/inspect", "caddymodule/status", "fastpath", "fastpath/h2", "sale",
 	},
 	"caddymodule/operator": {
 		"caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/fast", "caddymodule/gate",

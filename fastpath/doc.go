@@ -8,5 +8,7 @@
 // cannot be framed with certainty is left to net/http, together with everything that
 // follows on the connection.
 //
+// Connections that speak HTTP/2 are those of package h2 below.
+//
 // The package depends on net/http only, not on Caddy or the rest of Stockgate.
 package fastpath

@@ -45,6 +45,7 @@ func (c *Conn) startHTTP2() bool {
 		return false
 	}
 	c.mode.Store(modeDetached)
+	_ = c.SetReadDeadline(time.Time{}) // that of the handshake
 	if c.server.HTTP2 != nil {
 		rest := bytes.Clone(b[len(preface):])
 		c.end = c.start + len(preface)

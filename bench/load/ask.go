@@ -87,7 +87,7 @@ func dial(ctx context.Context, addr string, secure bool) (net.Conn, error) {
 	if !secure {
 		return d.DialContext(ctx, "tcp", addr)
 	}
-	// the certificate is one that Caddy made for itself
+	// the certificate signs itself
 	t := tls.Dialer{NetDialer: &d, Config: &tls.Config{InsecureSkipVerify: true, ServerName: "localhost"}}
 	return t.DialContext(ctx, "tcp", addr)
 }

@@ -24,6 +24,7 @@ type Plan struct {
 	Table       string // the file of requests
 	Core        int
 	Connections int
+	Streams     int // of them on one connection, with HTTP/2
 	For         time.Duration
 	// Number is where the numbers in place of the marks begin.
 	Number int64
@@ -50,8 +51,8 @@ func Wrk(ctx context.Context, p Plan) (measure.Load, error) {
 }
 
 // H2load sends orders that differ in their query over HTTP/2, as many at a time as Wrk has
-// connections, all on one: h2load's connections go through the list side by side, so that
-// with several of them one buyer would have several attempts under way.
+// connections: Streams of them on each connection. Connections go through the list side by
+// side, so with several of them one buyer has several attempts under way.
 func H2load(ctx context.Context, p Plan, o Orders, requests int) (measure.Load, error) {
 	targets := make([]string, requests)
 	for i := range targets {
@@ -61,7 +62,7 @@ func H2load(ctx context.Context, p Plan, o Orders, requests int) (measure.Load, 
 	if err := os.WriteFile(list, []byte(strings.Join(targets, "\n")+"\n"), 0o644); err != nil {
 		return measure.Load{}, err
 	}
-	args := []string{"-t", "1", "-c", "1", "-m", strconv.Itoa(p.Connections), "-D", strconv.Itoa(max(1, int(p.For.Seconds()))),
+	args := []string{"-t", "1", "-c", strconv.Itoa(max(1, p.Connections/p.Streams)), "-m", strconv.Itoa(min(p.Connections, p.Streams)), "-D", strconv.Itoa(max(1, int(p.For.Seconds()))),
 		"-H", "Content-Type: application/json", "-i", list}
 	if o.Method != "GET" {
 		body := p.Table + ".body"

@@ -36,6 +36,9 @@ func (s Spec) runCaddy(ctx context.Context, u Setup) (*Running, error) {
 	if u.TLS { // a name, so that clients send it (SNI)
 		host = fmt.Sprintf("localhost:%d", portOf(addr))
 		r.URL = "https://" + host
+		if err := certify(dir); err != nil {
+			return nil, err
+		}
 	}
 	if r.admin, err = freeAddress(); err != nil {
 		return nil, err
@@ -117,11 +120,11 @@ func (s Spec) builtIn(ctx context.Context, binary string) error {
 	return nil
 }
 
-// handshakes waits until Caddy has made itself a certificate.
+// handshakes waits until Caddy has loaded its certificate.
 func (r *Running) handshakes(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
-	d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, ServerName: "localhost"}} // a certificate of Caddy's own
+	d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, ServerName: "localhost"}} // it signs itself
 	for tick := time.Tick(20 * time.Millisecond); ; {
 		c, err := d.DialContext(ctx, "tcp", r.Addr)
 		if err == nil {

@@ -28,6 +28,12 @@ func (s Spec) runNginx(ctx context.Context, u Setup) (*Running, error) {
 		return nil, err
 	}
 	r := &Running{Spec: s, Addr: addr, URL: "http://" + addr}
+	if u.TLS {
+		r.URL = fmt.Sprintf("https://localhost:%d", portOf(addr))
+		if err := certify(dir); err != nil {
+			return nil, err
+		}
+	}
 	if s.Lua {
 		if err := s.luaFiles(ctx, r, u, dir); err != nil {
 			r.Stop()
@@ -35,7 +41,7 @@ func (s Spec) runNginx(ctx context.Context, u Setup) (*Running, error) {
 		}
 	}
 	err = render(filepath.Join(dir, "nginx.conf"), nginxConf, map[string]any{
-		"Root": os.Getuid() == 0, "Dir": dir, "Modules": nginxModules, "Lua": s.Lua, "Shop": u.Shop, "Rate": u.Rate, "Addr": addr,
+		"Root": os.Getuid() == 0, "Dir": dir, "Modules": nginxModules, "Lua": s.Lua, "Shop": u.Shop, "Rate": u.Rate, "Addr": addr, "TLS": u.TLS,
 	})
 	if err == nil {
 		r.proc, err = Start(s.Name, u.Server, dir, s.Env, "nginx", "-p", dir, "-c", filepath.Join(dir, "nginx.conf"))
@@ -60,8 +66,8 @@ func (s Spec) luaFiles(ctx context.Context, r *Running, u Setup, dir string) err
 	if err != nil {
 		return fmt.Errorf("fill redis for %s: %w", s.Name, err)
 	}
-	config := fmt.Sprintf("return { get = %v, flag = %v, deny = %v, starts = %d, ends = %d, max = %d, redis = %d, sha = %q }\n",
-		u.Method == "GET", s.Flag, len(u.Denied) > 0, u.Starts.Unix(), u.Ends.Unix(), u.Limit, portOf(r.Redis.Addr), sha)
+	config := fmt.Sprintf("return { get = %v, in_query = %v, flag = %v, deny = %v, starts = %d, ends = %d, max = %d, redis = %d, sha = %q }\n",
+		u.Method == "GET", u.InQuery, s.Flag, len(u.Denied) > 0, u.Starts.Unix(), u.Ends.Unix(), u.Limit, portOf(r.Redis.Addr), sha)
 	for name, text := range map[string]string{"config.lua": config, "gate.lua": nginxGate} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			return err

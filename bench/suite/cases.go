@@ -3,6 +3,7 @@ package suite
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/http"
 	"path"
 	"time"
@@ -22,6 +23,7 @@ type scenario struct {
 	method  string // default POST
 	tls     bool
 	h2      bool
+	streams int   // on a connection, with HTTP/2; 0: all on one
 	skus    int   // how many items are known; 0: one
 	sizes   []int // for each of these numbers of items a peer of its own; the first is skus
 	unknown bool  // no sale lists the item
@@ -32,7 +34,8 @@ type scenario struct {
 	rate    bool
 	accept  bool // every attempt is by another buyer, and reaches the shop
 	want    load.Answer
-	// stray is the share of answers that may be others: where a rate lets some pass.
+	// stray is the share of answers that may be others: where a rate lets some pass, or where one
+	// buyer has several attempts under way.
 	stray float64
 }
 
@@ -78,8 +81,11 @@ func cases() []scenario {
 			sizes: []int{1, 10_000, 1_000_000}, buyers: mostRequests, want: soldOut},
 		scenario{name: "unknown-1m", about: "an item that none of 1,000,000 is; POST", peers: peers(nginxDict, gate, gateFast), skus: 1_000_000, unknown: true,
 			want: load.Answer{Status: http.StatusNotFound, Says: "unknown_item"}},
-		scenario{name: "tls-h1", about: "sold out; POST by HTTP/1.1 over TLS", peers: peers(caddyRespond, gate), stock: 1, tls: true, want: soldOut},
-		scenario{name: "tls-h2", about: "sold out; POST by HTTP/2 over TLS", peers: peers(caddyRespond, gate), stock: 1, tls: true, h2: true, want: soldOut},
+		scenario{name: "tls-h1", about: "sold out; POST by HTTP/1.1 over TLS", peers: peers(nginxDict, caddyRespond, gate, gateFast), stock: 1, tls: true, want: soldOut},
+		scenario{name: "tls-h2", about: "sold out; POST by HTTP/2 over TLS, one request at a time on each connection", peers: peers(nginxDict, caddyRespond, gate, gateFast),
+			stock: 1, tls: true, h2: true, streams: 1, want: soldOut, stray: 0.01},
+		scenario{name: "tls-h2-one", about: "the same, all requests on one connection", peers: peers(nginxDict, caddyRespond, gate, gateFast),
+			stock: 1, tls: true, h2: true, want: soldOut},
 		scenario{name: "whole-sale", about: "1,000 units, every attempt by another buyer, until all are refused", measure: wholeSale,
 			peers: peers(nginxDict, nginxEvalsha, gate, gateFast)},
 		scenario{name: "reserve", about: "reservations in Redis, which has a core for itself", measure: reserve},
@@ -94,6 +100,9 @@ func cases() []scenario {
 			all[i].method = "POST"
 		}
 		all[i].skus = max(1, all[i].skus)
+		if all[i].streams == 0 {
+			all[i].streams = math.MaxInt
+		}
 		if all[i].buyers == 0 {
 			all[i].buyers = max(fewBuyers, all[i].skus)
 		}

@@ -27,6 +27,9 @@ type aim struct {
 var aims = []aim{
 	{name: "sold-out-post", peer: "gate-fast", than: "nginx-dict", of: rate, want: 1.3},
 	{name: "sold-out-get", peer: "gate-fast", than: "nginx-dict", of: rate, want: 1.3},
+	{name: "tls-h1", peer: "gate-fast", than: "nginx-dict", of: rate, want: 1.2},
+	{name: "tls-h2", peer: "gate-fast", than: "nginx-dict", of: rate, want: 1.2},
+	{name: "tls-h2-one", peer: "gate-fast", than: "nginx-dict", of: rate, want: 1.5},
 	{name: "sold-out-post", peer: "gate", than: "caddy-respond", of: rate, want: 1},
 	{name: "sold-out-get", peer: "gate", than: "caddy-respond", of: rate, want: 1},
 	{name: "accepted-post", peer: "gate", than: "caddy-proxy", of: rate, want: 0.7},

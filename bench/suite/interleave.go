@@ -124,7 +124,7 @@ func (b *bench) once(ctx context.Context, c *contender, howLong time.Duration, p
 		wait := b.profile(ctx, c)
 		defer wait()
 	}
-	r := run{Plan: load.Plan{URL: c.URL, Table: c.table, Core: b.Load, Connections: b.Connections, For: howLong, Number: b.numbers()}}
+	r := run{Plan: load.Plan{URL: c.URL, Table: c.table, Core: b.Load, Connections: b.Connections, Streams: s.streams, For: howLong, Number: b.numbers()}}
 	if s.h2 {
 		r.Load, err = load.H2load(ctx, r.Plan, c.orders, c.requests)
 	} else {

@@ -20,6 +20,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/gate"
 	"github.com/stockgate/stockgate/caddymodule/internal/inspect"
 	"github.com/stockgate/stockgate/fastpath"
+	"github.com/stockgate/stockgate/fastpath/h2"
 )
 
 func init() { caddy.RegisterModule(new(Listener)) }
@@ -28,7 +29,7 @@ func init() { caddy.RegisterModule(new(Listener)) }
 // memory, before Caddy's HTTP server reads them: with the same bytes, at many times the
 // speed. It takes no arguments: hosts and matchers are those of the gates.
 //
-// It answers HTTP/1.1 with and without TLS. It leaves HTTP/2 and HTTP/3, and every request that
+// It answers HTTP/1.1 and HTTP/2, with and without TLS. It leaves HTTP/3, and every request that
 // it is not sure about, to Caddy. A wrapper for the PROXY protocol belongs before it, and before
 // the wrapper tls.
 type Listener struct {
@@ -96,6 +97,7 @@ func (l *Listener) prepare() {
 	l.fast.Judge = plan
 	l.fast.HandshakeFailed = l.handshakeFailed
 	l.fast.MaxHead = s.MaxHeaderBytes
+	l.fast.HTTP2 = (&h2.Server{Fast: &l.fast}).Share
 	l.fast.Timeouts = fastpath.Timeouts{
 		Header: time.Duration(s.ReadHeaderTimeout), Request: time.Duration(s.ReadTimeout), Idle: time.Duration(s.IdleTimeout),
 		Write: time.Duration(s.WriteTimeout), Response: time.Duration(s.WriteTimeout),

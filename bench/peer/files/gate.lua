@@ -40,7 +40,8 @@ local function refuse(status, reason)
 end
 
 local function read()
-  local buyer = var.http_x_user_id
+  local buyer
+  if config.in_query then buyer = var.arg_buyer else buyer = var.http_x_user_id end
   if config.get then
     return buyer, var.arg_sku, tonumber(var.arg_quantity or 1)
   end

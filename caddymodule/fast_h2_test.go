@@ -1,0 +1,305 @@
+package caddymodule_test
+
+import (
+	"bytes"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+)
+
+// h2Client is a client's connection that speaks HTTP/2.
+type h2Client struct {
+	t     *testing.T
+	conn  net.Conn
+	fr    *http2.Framer
+	block bytes.Buffer
+	enc   *hpack.Encoder
+	next  uint32
+	ended bool
+}
+
+func (s *fastSite) openH2(addr string) *h2Client {
+	s.t.Helper()
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if s.secure != nil {
+		config := s.secure.Clone()
+		config.NextProtos = []string{"h2"}
+		conn = tls.Client(conn, config)
+	}
+	_ = conn.SetDeadline(time.Now().Add(2 * time.Minute)) // a test that hangs says where
+	c := &h2Client{t: s.t, conn: conn, fr: http2.NewFramer(conn, conn), next: 1}
+	c.enc = hpack.NewEncoder(&c.block)
+	c.fr.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
+	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
+		s.t.Fatal(err)
+	}
+	_ = c.fr.WriteSettings()
+	_ = c.fr.WriteWindowUpdate(0, 1<<30)
+	return c
+}
+
+// ask sends a request that is written as HTTP/1.1, and returns the answer.
+func (c *h2Client) ask(request string) string {
+	c.t.Helper()
+	head, body, _ := strings.Cut(request, "\r\n\r\n")
+	lines := strings.Split(head, "\r\n")
+	line := strings.Split(lines[0], " ")
+	fields := []hpack.HeaderField{{Name: ":method", Value: line[0]}, {Name: ":scheme", Value: "http"}, {Name: ":path", Value: line[1]}}
+	if c.isSecure() {
+		fields[1].Value = "https"
+	}
+	for _, l := range lines[1:] {
+		name, value, _ := strings.Cut(l, ":")
+		if name == "Host" {
+			fields = slices.Insert(fields, 1, hpack.HeaderField{Name: ":authority", Value: strings.TrimSpace(value)})
+			continue
+		}
+		fields = append(fields, hpack.HeaderField{Name: strings.ToLower(name), Value: strings.TrimSpace(value)})
+	}
+	c.block.Reset()
+	for _, f := range fields {
+		_ = c.enc.WriteField(f)
+	}
+	id := c.next
+	c.next += 2
+	_ = c.fr.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: c.block.Bytes(), EndStream: body == "", EndHeaders: true})
+	for len(body) > 0 {
+		n := min(len(body), 3000)
+		_ = c.fr.WriteData(id, n == len(body), []byte(body[:n]))
+		body = body[n:]
+	}
+	return c.answer(id)
+}
+
+func (c *h2Client) isSecure() bool { _, ok := c.conn.(*tls.Conn); return ok }
+
+// answer reads the answer on a stream.
+func (c *h2Client) answer(id uint32) string {
+	c.t.Helper()
+	var all strings.Builder
+	for {
+		f, err := c.fr.ReadFrame()
+		if err != nil {
+			c.ended = true
+			return all.String() + "closed"
+		}
+		switch f := f.(type) {
+		case *http2.SettingsFrame:
+			if !f.IsAck() {
+				_ = c.fr.WriteSettingsAck()
+			}
+		case *http2.GoAwayFrame:
+			c.ended = true
+			return all.String() + f.ErrCode.String()
+		case *http2.RSTStreamFrame:
+			if f.StreamID == id {
+				return all.String() + f.ErrCode.String()
+			}
+		case *http2.MetaHeadersFrame:
+			var lines []string
+			for _, h := range f.Fields {
+				lines = append(lines, fmt.Sprintf("%s: %s\r\n", h.Name, h.Value))
+			}
+			slices.Sort(lines)
+			all.WriteString(strings.Join(lines, ""))
+			if f.StreamEnded() {
+				return all.String()
+			}
+		case *http2.DataFrame:
+			all.Write(f.Data())
+			if f.StreamEnded() {
+				return all.String()
+			}
+		}
+	}
+}
+
+// TestFastAnswersAreTheGatesOverHTTP2 asks both servers the same, and wants the same answers. Many
+// requests come on one connection.
+func TestFastAnswersAreTheGatesOverHTTP2(t *testing.T) {
+	for name, secure := range map[string]bool{"without TLS": false, "with TLS": true} {
+		t.Run(name, func(t *testing.T) {
+			s := openFastWith(t, secure, "protocols h1 h2 h2c", manySites+benchOut)
+			s.sellOut()
+			seed := rand.Uint64()
+			t.Logf("seed %d", seed)
+			r := rand.New(rand.NewPCG(seed, 0))
+			before := s.fastAnswers()
+			const most = 1500
+			var fast, plain *h2Client
+			for n := range most {
+				request := generated(r)
+				var got, want string
+				for range 3 { // a second may pass between the two
+					if n%40 == 0 || fast.ended || plain.ended {
+						if fast != nil {
+							fast.conn.Close()
+							plain.conn.Close()
+						}
+						fast, plain = s.openH2(s.fast), s.openH2(s.plain)
+					}
+					got, want = withoutH2Date(fast.ask(request)), withoutH2Date(plain.ask(request))
+					if got == want {
+						break
+					}
+				}
+				if got != want {
+					t.Fatalf("%q:\n%s\nwant\n%s", request, got, want)
+				}
+			}
+			fast.conn.Close()
+			plain.conn.Close()
+			if fast := s.fastAnswers() - before; fast < most/10 {
+				t.Errorf("only %d of %d were answered by the wrapper", fast, most)
+			}
+		})
+	}
+}
+
+func withoutH2Date(answer string) string {
+	return withoutDate(strings.NewReplacer("date: ", "Date: ", "stockgate-reservation: ", "Stockgate-Reservation: ").Replace(answer))
+}
+
+// TestFastHTTP2IsSeen has requests that are refused, and requests that go on, on one connection.
+func TestFastHTTP2IsSeen(t *testing.T) {
+	s := openFastWith(t, true, "protocols h1 h2", tlsSites)
+	before := s.fastAnswers()
+	c := s.openH2(s.fast)
+	defer c.conn.Close()
+	for range 3 {
+		if got := c.ask(buySoon); !strings.Contains(got, ":status: 409") || !strings.Contains(got, "not_started") {
+			t.Errorf("%s", got)
+		}
+		if got := c.ask("GET / HTTP/1.1\r\nHost: shop.example.com\r\n\r\n"); !strings.Contains(got, "tls1.3 shop.example.com false h2 ") || !strings.Contains(got, "HTTP/2.0") {
+			t.Errorf("%s", got)
+		}
+	}
+	if fast := s.fastAnswers() - before; fast != 3 {
+		t.Errorf("%d were answered by the wrapper, want 3", fast)
+	}
+}
+
+// TestFastHTTP2Names has a server that insists on the host that the handshake has named.
+func TestFastHTTP2Names(t *testing.T) {
+	s := openFastWith(t, true, "protocols h1 h2\nstrict_sni_host on", tlsSites)
+	for name, fast := range map[string]int{"shop.example.com": 1, "other.example.com": 0} {
+		s.secure.ServerName = name
+		before := s.fastAnswers()
+		got, want := withoutH2Date(s.openH2(s.fast).ask(buySoon)), withoutH2Date(s.openH2(s.plain).ask(buySoon))
+		if got != want || s.fastAnswers()-before != fast || (fast == 0) != strings.Contains(got, ":status: 421") {
+			t.Errorf("%s: %s\nwant\n%s", name, got, want)
+		}
+	}
+}
+
+// TestFastHTTP2Reload loads another configuration: a connection hears which of its requests were
+// answered, and ends. The old gate answers no more.
+func TestFastHTTP2Reload(t *testing.T) {
+	s := openFastWith(t, true, "protocols h1 h2", tlsSites)
+	c := s.openH2(s.fast)
+	defer c.conn.Close()
+	for range 3 {
+		if got := c.ask(buySoon); !strings.Contains(got, ":status: 409") {
+			t.Fatal(got)
+		}
+	}
+	before := s.fastAnswers()
+	if err := s.loadFastAt("protocols h1 h2", tlsSites, portOf(s.fast), portOf(s.plain)); err != nil {
+		t.Fatal(err)
+	}
+	var gone *http2.GoAwayFrame
+	for {
+		f, err := c.fr.ReadFrame()
+		if err != nil {
+			break
+		}
+		if away, ok := f.(*http2.GoAwayFrame); ok {
+			gone = away
+			if away.ErrCode != http2.ErrCodeNo || away.LastStreamID != 5 {
+				t.Errorf("GOAWAY %v with stream %d, want 5", away.ErrCode, away.LastStreamID)
+			}
+			_ = c.fr.WriteSettingsAck()
+		}
+	}
+	if gone == nil {
+		t.Error("the connection has ended without GOAWAY")
+	}
+	if after := s.fastAnswers(); after != before {
+		t.Errorf("%d answers in the meantime", after-before)
+	}
+	if got := s.openH2(s.fast).ask(buySoon); !strings.Contains(got, ":status: 409") {
+		t.Error(got)
+	}
+}
+
+// TestFastNodeClients asks with Node's https and http2.
+func TestFastNodeClients(t *testing.T) {
+	s := openFastWith(t, true, "protocols h1 h2", tlsSites)
+	script := s.Path("client.js")
+	if err := os.WriteFile(script, []byte(nodeClient), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for version, protocol := range map[int]string{1: "https", 2: "http2"} {
+		before := s.fastAnswers()
+		out, err := exec.Command("node", script, protocol, portOf(s.fast)).CombinedOutput()
+		if want := strings.Repeat("409 not_started\n", 600) + "418\n"; err != nil || string(out) != want {
+			t.Errorf("%s: %v, %.2000s", protocol, err, out)
+		}
+		// Node's window over HTTP/2 is that of the protocol: its first answers lack credit
+		if fast := s.fastAnswers() - before; version == 1 && fast != 600 || fast < 300 {
+			t.Errorf("%s: %d of 600 were answered by the wrapper", protocol, fast)
+		}
+	}
+}
+
+const nodeClient = `
+const [, , protocol, port] = process.argv
+const tls = { rejectUnauthorized: false, servername: 'shop.example.com' }
+const headers = { 'x-user-id': 'u' }
+let ask
+if (protocol === 'http2') {
+	const session = require('http2').connect('https://127.0.0.1:' + port, tls)
+	ask = path => new Promise((done, fail) => {
+		const r = session.request({ ...headers, ':path': path, ':authority': 'shop.example.com' })
+		let answer
+		r.on('response', h => { answer = [h[':status'], h['stockgate-refusal']].join(' ').trim() })
+		r.on('data', () => {})
+		r.on('end', () => done(answer))
+		r.on('error', fail)
+	})
+	ask.close = () => session.close()
+} else {
+	const https = require('https')
+	const agent = new https.Agent({ keepAlive: true, maxSockets: 4, ...tls })
+	ask = path => new Promise((done, fail) => {
+		https.get({ port, path, agent, headers: { ...headers, host: 'shop.example.com' }, ...tls }, r => {
+			r.on('data', () => {})
+			r.on('end', () => done([r.statusCode, r.headers['stockgate-refusal']].join(' ').trim()))
+		}).on('error', fail)
+	})
+	ask.close = () => agent.destroy()
+}
+const main = async () => {
+	for (let i = 0; i < 60; i++) {
+		const ten = Array.from({ length: 10 }, () => ask('/buy?sku=soon'))
+		for (const answer of await Promise.all(ten)) console.log(answer)
+	}
+	console.log(await ask('/'))
+	ask.close()
+}
+main()
+`

@@ -1,0 +1,185 @@
+package h2
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+)
+
+// held is a request that waits for its body. The server has not seen it.
+type held struct {
+	id       uint32
+	head     head
+	measured bool
+	length   int64 // its Content-Length
+
+	data   []byte // its DATA frames as they came
+	parts  [][2]int
+	body   int // bytes of its body in them
+	frames int
+	flow   uint32 // what its frames took of the client's credit
+	window int64  // what the client has added to its window
+	until  time.Time
+}
+
+var helds = sync.Pool{New: func() any { return new(held) }}
+
+// hold keeps a request until its body has come.
+func (c *Conn) hold(id uint32, d *head) {
+	h := helds.Get().(*held)
+	fields := h.head.fields
+	*h = held{
+		id: id, head: *d, measured: c.request.Measured, length: c.request.ContentLength, until: c.request.Now.Add(c.server.Fast.BodyWait()),
+		data: h.data[:0], parts: h.parts[:0],
+	}
+	if len(d.fields) > 0 && len(c.blocks.fields) > 0 && &d.fields[0] == &c.blocks.fields[0] { // exchange them
+		c.blocks.fields = fields[:0]
+	}
+	c.held = append(c.held, h)
+}
+
+// drop returns a request to the pool.
+func (h *held) drop() {
+	clear(h.head.fields)
+	if cap(h.data) > 4<<10 {
+		h.data = nil
+	}
+	helds.Put(h)
+}
+
+// remove takes a request out of those that wait.
+func (c *Conn) remove(h *held) {
+	c.held = slices.DeleteFunc(c.held, func(other *held) bool { return other == h })
+	c.heldBytes -= len(h.data)
+}
+
+// head is a header block that has been decoded.
+type head struct {
+	fields    []hpack.HeaderField
+	priority  http2.PriorityParam
+	ended     bool // the request has no body
+	truncated bool // it was longer than MAX_HEADER_LIST_SIZE
+	hasPrio   bool
+}
+
+// add keeps a DATA frame.
+func (h *held) add(frame, payload []byte) {
+	from := len(h.data) + headerSize
+	if len(payload) < len(frame)-headerSize {
+		from++ // behind the length of the padding
+	}
+	h.data = append(h.data, frame...)
+	h.parts = append(h.parts, [2]int{from, from + len(payload)})
+	h.body += len(payload)
+	h.frames++
+	h.flow += uint32(len(frame) - headerSize)
+}
+
+// whole is the body, of what was kept and what has just come.
+func (h *held) whole(last []byte) []byte {
+	if h.body == 0 {
+		return last
+	}
+	all := make([]byte, 0, h.body+len(last))
+	for _, p := range h.parts {
+		all = append(all, h.data[p[0]:p[1]]...)
+	}
+	return append(all, last...)
+}
+
+// find returns the request that waits on a stream, nil if there is none.
+func (c *Conn) find(stream uint32) *held {
+	for _, h := range c.held {
+		if h.id == stream {
+			return h
+		}
+	}
+	return nil
+}
+
+// forget drops a request that waits. The client gets the credit for its body back.
+func (c *Conn) forget(h *held) {
+	c.remove(h)
+	c.refund += h.flow
+	h.drop()
+}
+
+// complete decides on a request whose last frame has come.
+func (c *Conn) complete(h *held, frame, payload []byte) {
+	c.remove(h)
+	defer h.drop()
+	whole := !h.measured || int64(h.body+len(payload)) == h.length
+	if whole && c.concerns(&h.head) && c.judge(h.id, &h.head, h.whole(payload), h.window) {
+		c.refund += h.flow + uint32(len(frame)-headerSize)
+		return
+	}
+	c.release(h.id)
+	if c.send(h) {
+		c.pass = append(c.pass, frame...)
+	} else {
+		c.refund += uint32(len(frame) - headerSize)
+	}
+}
+
+// release passes on the requests that wait, up to a stream.
+func (c *Conn) release(stream uint32) {
+	for len(c.held) > 0 && c.held[0].id <= stream {
+		h := c.held[0]
+		c.remove(h)
+		c.send(h)
+		h.drop()
+	}
+}
+
+// send passes on a request, with what has come of its body. It returns false if the server takes
+// no more requests.
+func (c *Conn) send(h *held) bool {
+	if !c.opens(h.id) {
+		c.refund += h.flow
+		return false
+	}
+	c.encode(h.id, &h.head)
+	if h.window > 0 {
+		c.pass = appendWindowUpdate(c.pass, h.id, uint32(h.window))
+	}
+	c.pass = append(c.pass, h.data...)
+	return true
+}
+
+// opens notes that the server gets a stream. It returns false if the client has been told
+// that the server takes no more, but counts on this one: then it is told that this one was not
+// processed.
+func (c *Conn) opens(stream uint32) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.left && stream <= c.lastID {
+		c.out = appendReset(c.out, stream, http2.ErrCodeRefusedStream)
+		return false
+	}
+	c.open[stream] = struct{}{}
+	c.seen, c.lastPass = stream, c.request.Now
+	return true
+}
+
+// expire passes on the requests that have waited too long.
+func (c *Conn) expire() {
+	late := uint32(0)
+	for _, h := range c.held {
+		if !h.until.After(c.request.Now) {
+			late = h.id
+		}
+	}
+	c.release(late)
+}
+
+// refuseHeld tells the client that the requests that wait were not processed.
+func (c *Conn) refuseHeld() {
+	for _, h := range c.held {
+		c.out = appendReset(c.out, h.id, http2.ErrCodeRefusedStream)
+		h.drop()
+	}
+	c.held, c.heldBytes = nil, 0
+}
