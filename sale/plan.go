@@ -124,8 +124,11 @@ func (p *planner) compare() {
 	}
 	if was.zone() != will.zone() {
 		p.note("timezone %s → %s", was.zone(), will.zone())
-		if p.begun() {
+		switch {
+		case p.begun():
 			p.refuse("timezone: stays %s once the sale has been opened, because limits are counted by it", was.zone())
+		case p.counts():
+			p.refuse("timezone: stays %s once purchases of before are here, because limits have counted them by it", was.zone())
 		}
 	}
 	p.compareItems()
