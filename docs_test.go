@@ -180,7 +180,7 @@ func TestSaleFileIsDocumented(t *testing.T) {
 		return names
 	}
 	for name, want := range map[string][]string{
-		"## The sale": fields(sale.Sale{}, "stock_from"), // which the parser replaces by items
+		"## The sale": fields(sale.Sale{}, "stock_from", "bought_from"), // which the parser replaces by items
 		"## An item":  fields(sale.Item{}),
 		"## A limit":  fields(sale.Limit{}),
 	} {

@@ -44,7 +44,7 @@ var directions = []direction{
 	{
 		pkg: "./...",
 		except: []string{".", "./cmd/...", "./caddymodule/...", "./shard", "./combine", "./risk", "./journal", "./lists", "./lease", "./rates", "./reservation/...", "./fence", "./edge", "./recovery",
-			"./ledger/...", "./outbox", "./internal/...", "./bench/..."},
+			"./ledger/...", "./outbox", "./movein", "./mirror", "./internal/...", "./bench/..."},
 		forbidden: []string{goRedis},
 		why:       "shops, solvers and other edges import these: none of them brings a client of Redis along",
 	},
@@ -122,6 +122,8 @@ var arrows = map[string][]string{
 	"ledger":               {"edge", "journal", "record", "reservation", "sale", "shard"},
 	"ledger/postgres":      {"journal", "ledger"},
 	"ledger/sqlite":        {"journal", "ledger"},
+	"movein":               {"sale"},
+	"mirror":               {"journal", "ledger", "movein", "record", "reservation", "sale", "shard"},
 	"outbox":               {"journal", "ledger", "shard"},
 	"recovery":             {"journal", "ledger", "lua", "record", "reservation", "sale", "shard"},
 	"reservation/embedded": {"lua", "shard"},
@@ -132,13 +134,17 @@ var arrows = map[string][]string{
 	"caddymodule/internal/reply":     {"attempt", "refuse", "sale"},
 	"caddymodule/jwt":                {"attempt", "bearer", "caddymodule/internal/directive", "filters", "refuse", "sale"},
 	"caddymodule/pow":                {"attempt", "caddymodule/internal/directive", "challenge"},
-	"caddymodule/adminapi":           {"refuse", "reservation", "sale"},
-	"caddymodule/internal/request":   {"caddymodule/adminapi", "internal/strictjson", "sale"},
-	"caddymodule/internal/saved":     {},
-	"caddymodule/internal/span":      {},
-	"caddymodule/internal/terminal":  {},
-	"caddymodule/internal/meter":     {"edge", "journal", "ledger", "outbox", "sale", "scope"},
-	"caddymodule/operation":          {"caddymodule/internal/directive", "caddymodule/internal/meter", "internal/strictjson", "scope"},
+	"caddymodule/adminapi": {
+		"mirror", "refuse", "reservation", "sale",
+	},
+	"caddymodule/internal/request":  {"caddymodule/adminapi", "internal/strictjson", "sale"},
+	"caddymodule/internal/saved":    {},
+	"caddymodule/internal/span":     {},
+	"caddymodule/internal/terminal": {},
+	"caddymodule/internal/meter": {
+		"edge", "journal", "ledger", "mirror", "outbox", "sale", "scope",
+	},
+	"caddymodule/operation": {"caddymodule/internal/directive", "caddymodule/internal/meter", "internal/strictjson", "scope"},
 	"caddymodule/guard": {
 		"attempt", "caddymodule/internal/directive", "caddymodule/internal/meter", "caddymodule/internal/reply", "refuse", "route", "sale",
 	},
@@ -152,8 +158,7 @@ var arrows = map[string][]string{
 		"caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/inspect", "filters", "filters/list", "lists", "refuse", "sale",
 	},
 	"caddymodule/app": {
-		"caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/inspect", "caddymodule/internal/meter",
-		"caddymodule/overviewcache", "challenge", "edge", "filters", "journal", "ledger", "outbox", "risk", "sale", "shard", "token",
+		"caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/inspect", "caddymodule/internal/meter", "caddymodule/overviewcache", "challenge", "edge", "filters", "journal", "ledger", "mirror", "outbox", "risk", "sale", "shard", "token",
 	},
 	"caddymodule/ledgers/postgres": {"caddymodule/app", "ledger", "ledger/postgres"},
 	"caddymodule/ledgers/sqlite":   {"caddymodule/app", "ledger", "ledger/sqlite"},
@@ -182,9 +187,7 @@ var arrows = map[string][]string{
 		"attempt", "caddymodule/app", "caddymodule/gate", "caddymodule/guard", "caddymodule/internal/inspect", "caddymodule/status", "fastpath", "fastpath/h2", "sale",
 	},
 	"caddymodule/operator": {
-		"caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/fast", "caddymodule/gate",
-		"caddymodule/internal/request", "caddymodule/probe", "caddymodule/ratelimit", "caddymodule/shopapi", "edge", "fence", "filters/list", "internal/strictjson",
-		"journal", "ledger", "lists", "record", "recovery", "reservation", "risk", "sale", "shard", "token",
+		"caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/fast", "caddymodule/gate", "caddymodule/internal/request", "caddymodule/probe", "caddymodule/ratelimit", "caddymodule/shopapi", "edge", "fence", "filters/list", "internal/strictjson", "journal", "ledger", "lists", "mirror", "record", "recovery", "reservation", "risk", "sale", "shard", "token",
 	},
 	"caddymodule/report": {"journal", "ledger", "record"},
 	"caddymodule/dashboard": {
@@ -198,7 +201,7 @@ var arrows = map[string][]string{
 	"caddymodule/demo":     {"caddymodule", "caddymodule/app", "caddymodule/internal/terminal", "edge", "internal/shop", "internal/stampede", "reservation", "sale", "shard", "token"},
 	"caddymodule/rehearse": {"caddymodule/adminapi", "caddymodule/internal/saved", "internal/stampede", "journal", "record", "reservation", "sale"},
 	"caddymodule/command": {
-		"caddymodule", "caddymodule/adminapi", "caddymodule/app", "caddymodule/demo", "caddymodule/internal/terminal", "caddymodule/rehearse", "edge", "filters/list", "internal/stampede", "lua", "record", "recovery", "refuse",
+		"caddymodule", "caddymodule/adminapi", "caddymodule/app", "caddymodule/demo", "caddymodule/internal/terminal", "caddymodule/rehearse", "edge", "filters/list", "internal/stampede", "lua", "movein", "record", "recovery", "refuse",
 		"reservation", "sale", "shard",
 	},
 

@@ -85,6 +85,7 @@ var blocks = map[string]string{
 	"### token":             "{\nstockgate {\ntoken {\n%s\n}\n}\n}\n",
 	"### journal":           "{\nstockgate {\njournal {\n%s\n}\n}\n}\n",
 	"### outbox":            "{\nstockgate {\noutbox https://a.example/ {\n%s\n}\n}\n}\n",
+	"### mirror":            "{\nstockgate {\nmirror redis://a.example {\n%s\n}\n}\n}\n",
 	"## The gate":           "a.example {\nstockgate {\n%s\n}\n}\n",
 	"## The check":          "a.example {\nstockgate_check {\n%s\n}\n}\n",
 	"### The shop's answer": "a.example {\nstockgate {\n@sold {\n%s\n}\n}\n}\n",

@@ -3,9 +3,11 @@ package journal
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/stockgate/stockgate/lua"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/shard"
 )
 
@@ -66,4 +68,37 @@ func (j *Journal) Sent(ctx context.Context, sale string, epoch, seq int64) error
 	default:
 		return fmt.Errorf("%w: sent gave %q", shard.ErrUnavailable, code)
 	}
+}
+
+// AcquireMirror acquires or renews the lease to write a sale's numbers into the shop's own
+// Redis, for a time by the shard's clock; 0 gives it up. state says how that goes; empty: as
+// before. False: another process has the lease.
+func (j *Journal) AcquireMirror(ctx context.Context, sale, owner string, forHow time.Duration, state string) (bool, error) {
+	replies, err := j.shard.Run(ctx, j.shard.Scripts.Settle, sale, shard.Op("mirror", owner, forHow.Milliseconds(), state))
+	if err != nil {
+		return false, err
+	}
+	switch code := replies[0].Code(); code {
+	case lua.OK:
+		return true, nil
+	case lua.Conflict:
+		return false, nil
+	case lua.NoSale:
+		return false, shard.ErrNoSale
+	default:
+		return false, fmt.Errorf("%w: mirror gave %q", shard.ErrUnavailable, code)
+	}
+}
+
+// Mirror is the state that the last owner of the lease has noted, and until when the lease
+// holds by the shard's clock. Empty: the sale has had no mirror.
+func (j *Journal) Mirror(ctx context.Context, sale string) (state string, until time.Time, err error) {
+	v, err := j.shard.Redis.HMGet(ctx, j.shard.ShardKeys(sale)[shard.MetaKey], "mirror_state", "mirror_until").Result()
+	if err != nil {
+		return "", time.Time{}, shard.Explain(err)
+	}
+	state, _ = v[0].(string)
+	text, _ := v[1].(string)
+	ms, _ := strconv.ParseInt(text, 10, 64)
+	return state, record.TimeOf(ms), nil
 }

@@ -64,6 +64,9 @@ var acknowledge string
 //go:embed outbox.lua
 var outbox string
 
+//go:embed mirror.lua
+var mirror string
+
 //go:embed sent.lua
 var sent string
 
@@ -121,6 +124,9 @@ var adjust string
 //go:embed apply.lua
 var apply string
 
+//go:embed movein.lua
+var movein string
+
 //go:embed status.lua
 var status string
 
@@ -174,10 +180,10 @@ type Script struct {
 type Scripts struct {
 	// Claim takes stock: reserve. A full Redis refuses to start it.
 	Claim Script
-	// Manage changes a sale: adjust, apply, status, repair, align; and swap, which holds stock. A full Redis refuses to start it.
+	// Manage changes a sale: adjust, apply, status, repair, align, movein; and swap, which holds stock. A full Redis refuses to start it.
 	Manage Script
 	// Settle ends what has begun: confirm, sold, release, doubt, expire, return, extend, free,
-	// probe, probed, sweep, lapse, forget, merge, rebuilt, acknowledge, outbox, sent, delete; and lookup and examine. It runs on a full Redis too: it gives memory and
+	// probe, probed, sweep, lapse, forget, merge, rebuilt, acknowledge, outbox, sent, mirror, delete; and lookup and examine. It runs on a full Redis too: it gives memory and
 	// stock back, or adds little to what is there.
 	Settle Script
 	// List changes a named list. A full Redis refuses to start it.
@@ -216,11 +222,11 @@ var Redis = build("#!lua\n", "#!lua flags=allow-oom\n")
 var Embedded = build("", "")
 
 func build(claim, settle string) Scripts {
-	managing := []string{when("adjust", adjust), when("apply", apply), when("status", status), when("repair", repair), when("align", align), when("swap", swap)}
+	managing := []string{when("adjust", adjust), when("apply", apply), when("status", status), when("repair", repair), when("align", align), when("swap", swap), when("movein", movein)}
 	settling := []string{
 		when("confirm", confirm, when("sold", sold)), when("release", release), when("doubt", doubt), when("expire", expire), when("return", giveBack),
 		when("extend", extend), when("free", free), when("lookup", lookup), when("probe", probe, probed), when("sweep", sweep), when("lapse", lapse), when("forget", forget),
-		when("acknowledge", acknowledge), when("merge", merge), when("rebuilt", rebuilt), when("outbox", outbox), when("sent", sent),
+		when("acknowledge", acknowledge), when("merge", merge), when("rebuilt", rebuilt), when("outbox", outbox), when("sent", sent), when("mirror", mirror),
 		when("examine", examine), when("delete", deleting),
 	}
 	return Scripts{

@@ -2,9 +2,11 @@
 --
 -- a[1]  status  open | paused | closed
 -- a[2]  cause   who
+-- a[3]  version of the sale that the caller has seen, or ''
 --
 -- Returns { 'ok', version } (the same status again changes nothing) { 'conflict', status } { 'no_sale' }
 --         { 'conflict', 'merging' } it is not opened before everything is merged
+--         { 'version', version }    another one than the caller has seen: nothing was changed
 
 local reached_from = {
   open = { draft = true, paused = true },
@@ -16,6 +18,7 @@ function operations.status(a)
   local status = a[1]
   if not shard.exists then return { 'no_sale' } end
   if shard.status == status then return { 'ok', shard.version } end
+  if (a[3] or '') ~= '' and shard.version ~= tonumber(a[3]) then return { 'version', shard.version } end
   if status == 'open' and shard.merging then return { 'conflict', 'merging' } end
   if not (reached_from[status] and reached_from[status][shard.status]) then return { 'conflict', shard.status } end
   shard.status, shard.version = status, shard.version + 1

@@ -44,10 +44,6 @@ type Applied struct {
 // Adjust are kept. It applies all or nothing, and the same file again changes nothing. The
 // error wraps shard.ErrRefused if the sale's state does not allow the change.
 func (s *Store) Apply(ctx context.Context, next *sale.Sale, o ApplyOptions) (*Applied, error) {
-	doc, err := json.Marshal(next)
-	if err != nil {
-		return nil, err
-	}
 	for range 10 {
 		current, err := s.Load(ctx, next.ID)
 		if err != nil && !errors.Is(err, shard.ErrNoSale) {
@@ -61,6 +57,19 @@ func (s *Store) Apply(ctx context.Context, next *sale.Sale, o ApplyOptions) (*Ap
 		change, err := sale.Plan(current.Sale, current.Status, next, o.Force)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", shard.ErrRefused, err)
+		}
+		next := next
+		if current.Sale != nil && current.Sale.MovedIn != nil && next.MovedIn == nil {
+			kept := *next
+			kept.MovedIn = current.Sale.MovedIn // it is known, whatever file comes next
+			next = &kept
+		}
+		doc, err := json.Marshal(next)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.checkMovedIn(ctx, current.Sale, next); err != nil {
+			return nil, err
 		}
 		out := &Applied{Changes: change.Notes, Same: change.Same, DryRun: o.DryRun, Version: current.Version}
 		if o.DryRun {
@@ -191,7 +200,18 @@ func deltaRefused(d sale.CellDelta, code lua.Code, n, unavailable int64) error {
 // SetStatus opens, pauses or closes a sale. The same status again changes nothing. The
 // error wraps shard.ErrRefused if the sale cannot change to this status.
 func (s *Store) SetStatus(ctx context.Context, id string, status sale.Status, by string) error {
-	replies, err := s.shard.RunReplicated(ctx, s.shard.Scripts.Manage, id, shard.Op("status", string(status), by))
+	seen := ""
+	if status == sale.Open {
+		current, err := s.Load(ctx, id)
+		if err != nil {
+			return err
+		}
+		if m := current.Sale.MovedIn; m != nil && !m.Done {
+			return shard.Refused("sale %s does not have all purchases that were made before it: finish that first, `caddy stockgate sale apply` with the same file", id)
+		}
+		seen = strconv.FormatInt(current.Version, 10)
+	}
+	replies, err := s.shard.RunReplicated(ctx, s.shard.Scripts.Manage, id, shard.Op("status", string(status), by, seen))
 	if err != nil {
 		return err
 	}
@@ -200,6 +220,8 @@ func (s *Store) SetStatus(ctx context.Context, id string, status sale.Status, by
 		return nil
 	case lua.NoSale:
 		return shard.ErrNoSale
+	case lua.StaleVersion:
+		return shard.Refused("sale %s was changed at the same time: ask again", id)
 	case lua.Conflict:
 		if r.Text(1) == "merging" {
 			return shard.Refused("what redis had before sale %s was rebuilt is not all merged: run `caddy stockgate rebuild %s --from ledger` again, then open it", id, id)

@@ -2,6 +2,7 @@ package reservation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -46,6 +47,95 @@ func (s *Store) Recreate(ctx context.Context, e *Evidence, cause string) (record
 		args = append(args, c.Field, c.Amount)
 	}
 	return s.settle(ctx, e.Sale, shard.Op("confirm", args...))
+}
+
+// Purchase was made before the sale came here.
+type Purchase struct {
+	// ID is a reservation id that is made of where the purchase was read, so that reading it
+	// again gives the same.
+	ID string
+	// Buyer is a keyed hash.
+	Buyer   string
+	Lines   []sale.Line
+	Charges []Charge
+}
+
+// MoveIn enters purchases of before into a draft, each as a confirmed reservation. The same
+// purchases again change nothing. It returns how many it has entered; those before one that is
+// refused are entered. The error wraps shard.ErrRefused where the sale's state forbids it.
+func (s *Store) MoveIn(ctx context.Context, id string, purchases []Purchase, cause string) (entered int64, err error) {
+	const atOnce = 100 // movements of one entry of the journal
+	for len(purchases) > 0 {
+		n := min(len(purchases), atOnce)
+		ops := make([]shard.Operation, n)
+		for i, p := range purchases[:n] {
+			args := []any{p.ID, p.Buyer, cause, string(record.ModeBackend), len(p.Lines)}
+			for _, l := range p.Lines {
+				args = append(args, l.Cell(), l.Quantity)
+			}
+			args = append(args, len(p.Charges))
+			for _, c := range p.Charges {
+				args = append(args, c.Field, c.Amount)
+			}
+			ops[i] = shard.Op("movein", args...)
+		}
+		replies, err := s.shard.Run(ctx, s.shard.Scripts.Manage, id, ops...)
+		if err != nil {
+			return entered, err
+		}
+		for i, r := range replies {
+			switch r.Code() {
+			case lua.OK:
+				entered += r.Number(1)
+			case lua.NoSale:
+				return entered, shard.ErrNoSale
+			default:
+				return entered, moveInRefused(id, &purchases[i], r)
+			}
+		}
+		purchases = purchases[n:]
+	}
+	return entered, s.shard.AwaitReplicas(ctx)
+}
+
+func moveInRefused(id string, p *Purchase, r shard.Reply) error {
+	cell := ""
+	if i := int(r.Number(1)); i >= 1 && i <= len(p.Lines) {
+		cell = p.Lines[i-1].Cell()
+	}
+	switch r.Code() {
+	case lua.KeyReused:
+		return shard.Refused("a purchase has changed since it was entered: something still sells with the shop's own script. Stop it, delete the draft with "+
+			"`caddy stockgate sale close %s` and `caddy stockgate sale delete %s --force`, and apply the file again", id, id)
+	case lua.Conflict:
+		return shard.Refused("the sale is %s: purchases of before are entered only into a draft", r.Text(1))
+	case lua.Unknown:
+		return shard.Refused("the sale has no %s, of which a purchase has units", cell)
+	case lua.Short:
+		return shard.Refused("%s: a purchase has more units than the %d that the sale has left: raise the stock of the file", cell, r.Number(2))
+	}
+	return fmt.Errorf("%w: movein gave %q", shard.ErrUnavailable, r.Code())
+}
+
+// checkMovedIn refuses a file that says that all purchases of before are here while Redis does
+// not have them.
+func (s *Store) checkMovedIn(ctx context.Context, was, next *sale.Sale) error {
+	m := next.MovedIn
+	if m == nil || !m.Done || was != nil && was.MovedIn != nil && was.MovedIn.Done {
+		return nil
+	}
+	have := int64(0)
+	if stock, err := s.SaleStock(ctx, next.ID); err == nil {
+		for _, c := range stock.Items {
+			have += c.Confirmed
+		}
+	} else if !errors.Is(err, shard.ErrNoSale) {
+		return err
+	}
+	if have != m.Units {
+		return shard.Refused("redis has %d units of purchases of before, the file says %d: apply the file with `caddy stockgate sale apply`, which enters them", have, m.Units)
+	}
+	return nil
 }
 
 // Order is what the shop says an order has, for a reservation of it.

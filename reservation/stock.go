@@ -67,6 +67,8 @@ type SaleStock struct {
 	OldestInDoubt time.Time `json:"oldest_in_doubt,omitzero"`
 	// Unbacked counts orders that the shop took without stock.
 	Unbacked int64 `json:"unbacked,omitempty"`
+	// MovedIn is that of the sale's file; its JSON is that of adminapi.SaleShown.
+	MovedIn *sale.MovedIn `json:"-"`
 }
 
 // SaleStock reads a sale and its cells. It fails with shard.ErrNoSale if Redis does not
@@ -91,7 +93,7 @@ func (s *Store) SaleStock(ctx context.Context, id string) (*SaleStock, error) {
 	}
 	status, _ := meta.Val()[1].(string)
 	version, _ := meta.Val()[0].(string)
-	b := &SaleStock{ID: id, Status: sale.Status(status), StartsAt: file.StartsAt, EndsAt: file.EndsAt, Timezone: file.Timezone, Limits: file.Limits, Balanced: true, Unbacked: unbacked.Val()}
+	b := &SaleStock{ID: id, Status: sale.Status(status), StartsAt: file.StartsAt, EndsAt: file.EndsAt, Timezone: file.Timezone, Limits: file.Limits, Balanced: true, Unbacked: unbacked.Val(), MovedIn: file.MovedIn}
 	b.Version, _ = strconv.ParseInt(version, 10, 64)
 	if z := oldest.Val(); len(z) > 0 {
 		b.OldestInDoubt = time.UnixMilli(int64(z[0].Score) - leadOf(meta.Val()[3]))

@@ -11,6 +11,21 @@ import (
 // hyphen, beginning with a letter or digit.
 func IsID(text string) bool { return validID.MatchString(text) }
 
+// IsName says whether a text can name something in a sale: a SKU, a region, a
+// reservation, a ref of the shop. A name has 1 to MaxName printable ASCII characters
+// and no space.
+func IsName(text string) bool {
+	if text == "" || len(text) > MaxName {
+		return false
+	}
+	for i := range len(text) {
+		if text[i] <= ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
 var validID = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 
 // check applies every rule that a sale must keep.
@@ -24,6 +39,7 @@ func (d *document) check(found *findings) {
 	if d.stockFrom.set {
 		d.checkStockFrom(found)
 	}
+	d.checkMoving(found)
 	if d.items.set || !d.stockFrom.set {
 		if need(found, d.items, d.line, "items", "list what is sold") {
 			d.checkItems(found)

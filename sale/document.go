@@ -34,6 +34,8 @@ type document struct {
 	startsAt, endsAt field[time.Time]
 	items            field[[]itemEntry]
 	stockFrom        field[stockFrom]
+	boughtFrom       field[boughtFrom]
+	movedIn          field[MovedIn]
 	limits           field[[]limitEntry]
 	missing          field[string]
 	unpaid           field[unpaidEntry]
@@ -78,6 +80,7 @@ func describe(s *Sale) *document {
 		missing:  ifSet(string(s.Missing), s.Missing != ""),
 		unpaid:   describeUnpaid(s.Unpaid),
 		maxHold:  ifSet(s.MaxHold, s.MaxHold != 0),
+		movedIn:  describeMoved(s.MovedIn),
 	}
 	for i, item := range s.Items {
 		e := itemEntry{
@@ -131,6 +134,7 @@ func (d *document) build() *Sale {
 		Missing:  Missing(d.missing.val),
 		Unpaid:   buildUnpaid(d.unpaid),
 		MaxHold:  d.maxHold.val,
+		MovedIn:  buildMoved(d.movedIn),
 	}
 	s.Timezone, s.Missing = s.zone(), s.missing()
 	if s.LongestHold() == DefaultMaxHold {

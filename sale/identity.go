@@ -10,6 +10,9 @@ import (
 // The identities that a limit may count by.
 var identityKinds = []string{"buyer", "phone", "address", "device", "ip"}
 
+// IsIdentity says whether a limit may count by a kind of identity.
+func IsIdentity(kind string) bool { return slices.Contains(identityKinds, kind) }
+
 // Identities says by what a limit tells buyers apart: one identity, such as "phone", or
 // a union of several. In a union each identity has a counter of its own, an attempt is
 // charged to all of them, and any full one refuses it: so attempts that share any of

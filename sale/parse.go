@@ -41,8 +41,8 @@ func (s *Sale) Validate() error {
 	return found.err()
 }
 
-// parse reads a sale. Without ask, a file that takes its stock from elsewhere is an error.
-func parse(data []byte, tree func([]byte) (*yaml.Node, error), ask func(StockFrom) (*Table, error)) (*Sale, error) {
+// parse reads a sale. Without sources, a file that takes its stock from elsewhere is an error.
+func parse(data []byte, tree func([]byte) (*yaml.Node, error), from *Sources) (*Sale, error) {
 	if len(data) > MaxFile {
 		return nil, Problems{{Text: fmt.Sprintf("the file has more than %d MiB: split the sale", MaxFile>>20)}}
 	}
@@ -63,11 +63,14 @@ func parse(data []byte, tree func([]byte) (*yaml.Node, error), ask func(StockFro
 	}
 	d := r.document(root)
 	d.check(&r.findings)
-	if d.stockFrom.set && ask == nil {
+	if d.stockFrom.set && from == nil {
 		r.add(d.stockFrom.line, "stock_from", "is filled in by `caddy stockgate sale apply`, which alone asks the shop's database: apply the file with it")
 	}
-	if d.stockFrom.set && !r.any() {
-		if err := d.fill(&r.findings, ask); err != nil {
+	if d.boughtFrom.set && from == nil {
+		r.add(d.boughtFrom.line, "bought_from", "is filled in by `caddy stockgate sale apply`, which alone asks the shop's Redis: apply the file with it")
+	}
+	if (d.stockFrom.set || d.boughtFrom.set) && !r.any() {
+		if err := d.fill(&r.findings, from); err != nil {
 			return nil, err
 		}
 		if !r.any() {

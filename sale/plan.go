@@ -87,6 +87,12 @@ func (p *planner) refuse(format string, args ...any) {
 // begun: buyers may have bought already.
 func (p *planner) begun() bool { return p.status != Draft }
 
+// counts: limits have counted purchases already, of this sale or of before it came
+// here.
+func (p *planner) counts() bool {
+	return p.begun() || p.applied.MovedIn != nil && p.applied.MovedIn.Units > 0
+}
+
 func (p *planner) create() {
 	s := p.next
 	p.note("new sale %s: %s to %s, timezone %s", s.ID, written(s.StartsAt), written(s.EndsAt), s.zone())
@@ -105,6 +111,7 @@ func (p *planner) create() {
 	if s.LongestHold() != DefaultMaxHold {
 		p.note("max_hold %s", s.MaxHold)
 	}
+	p.compareMoved(nil, s.MovedIn)
 }
 
 func (p *planner) compare() {
@@ -117,8 +124,11 @@ func (p *planner) compare() {
 	}
 	if was.zone() != will.zone() {
 		p.note("timezone %s → %s", was.zone(), will.zone())
-		if p.begun() {
+		switch {
+		case p.begun():
 			p.refuse("timezone: stays %s once the sale has been opened, because limits are counted by it", was.zone())
+		case p.counts():
+			p.refuse("timezone: stays %s once purchases of before are here, because limits have counted them by it", was.zone())
 		}
 	}
 	p.compareItems()
@@ -129,6 +139,24 @@ func (p *planner) compare() {
 	}
 	if was, will := was.LongestHold(), will.LongestHold(); was != will {
 		p.note("max_hold %s → %s", Span(was), Span(will))
+	}
+	p.compareMoved(was.MovedIn, will.MovedIn)
+}
+
+// compareMoved compares what the files say of purchases of before. A file that says nothing
+// leaves what was taken over as it is.
+func (p *planner) compareMoved(was, will *MovedIn) {
+	switch {
+	case will == nil || was.same(will):
+		return
+	case was != nil && was.Done:
+		p.refuse("moved_in: %d purchases were taken over already, and are not taken over again", was.Purchases)
+	case p.applied != nil && p.begun():
+		p.refuse("moved_in: the sale has been open: what was bought before it is taken over only into a draft")
+	case will.Done && was != nil:
+		p.note("moved in: redis has all %d purchases with %d units", will.Purchases, will.Units)
+	default:
+		p.note("moved in: %d purchases with %d units, made before this sale", will.Purchases, will.Units)
 	}
 }
 
@@ -239,11 +267,11 @@ func (p *planner) compareLimits() {
 		switch {
 		case !ok && l.Every == "order":
 			p.note("new limit %s: max %d%s", l.String(), l.Max, l.inShadow()) // nothing is counted that could be too low
-		case !ok && p.begun() && !p.force && !l.Shadow:
+		case !ok && p.counts() && !p.force && !l.Shadow:
 			p.note("new limit %s: max %d%s", l.String(), l.Max, l.inShadow())
 			p.refuse("limit %s: is new and starts counting at 0, so buyers who have bought before may buy as much again: repeat with --force if that is meant",
 				l.String())
-		case !ok && p.begun():
+		case !ok && p.counts():
 			p.note("new limit %s: max %d%s, starts counting at 0", l.String(), l.Max, l.inShadow())
 		case !ok:
 			p.note("new limit %s: max %d%s", l.String(), l.Max, l.inShadow())

@@ -1,6 +1,7 @@
 package sale_test
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -244,6 +245,45 @@ func TestPlanGoesThereAndBack(t *testing.T) {
 		mirrored := sale.CellDelta{Cell: d.Cell, Delta: -d.Delta, New: d.Removed, Removed: d.New}
 		if back.Deltas[i] != mirrored {
 			t.Errorf("back is %+v, want %+v", back.Deltas[i], mirrored)
+		}
+	}
+}
+
+// Purchases of before are taken over once, into a draft, and limits have counted them.
+func TestPlanMovedIn(t *testing.T) {
+	file := func(more string) *sale.Sale {
+		t.Helper()
+		s, err := sale.Parse([]byte("{id: s, starts_at: 2027-01-01T00:00:00Z, ends_at: 2027-01-02T00:00:00Z, items: [{sku: a, stock: 5}]" + more + "}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	const some, all = ", moved_in: {purchases: 2, units: 3}", ", moved_in: {purchases: 2, units: 3, done: true}"
+	const limit = ", limits: [{per: buyer, every: sale, max: 1, count: units}]"
+	for name, c := range map[string]struct {
+		was    *sale.Sale
+		status sale.Status
+		will   *sale.Sale
+		says   string // a note, or the error
+	}{
+		"a new sale":          {nil, sale.Draft, file(some), "moved in: 2 purchases with 3 units, made before this sale"},
+		"a draft":             {file(""), sale.Draft, file(some), "moved in: 2 purchases with 3 units, made before this sale"},
+		"all are there":       {file(some), sale.Draft, file(all), "moved in: redis has all 2 purchases with 3 units"},
+		"again":               {file(all), sale.Open, file(all), "no change"},
+		"a file without":      {file(all), sale.Open, file(""), "no change"},
+		"an open sale":        {file(""), sale.Paused, file(some), "only into a draft"},
+		"others":              {file(all), sale.Draft, file(", moved_in: {purchases: 3, units: 4}"), "are not taken over again"},
+		"a limit comes later": {file(all), sale.Draft, file(all + limit), "is new and starts counting at 0"},
+		"the zone":            {file(all), sale.Draft, file(all + ", timezone: Asia/Shanghai"), "timezone: stays UTC"},
+	} {
+		change, err := sale.Plan(c.was, c.status, c.will, false)
+		got := fmt.Sprint(err)
+		if err == nil {
+			got = strings.Join(change.Notes, "; ")
+		}
+		if !strings.Contains(got, c.says) {
+			t.Errorf("%s: %s, it should say %q", name, got, c.says)
 		}
 	}
 }

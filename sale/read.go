@@ -14,10 +14,10 @@ import (
 type reader struct{ findings }
 
 var (
-	saleFields      = []string{"id", "starts_at", "ends_at", "timezone", "items", "stock_from", "limits", "missing", "unpaid", "max_hold"}
+	saleFields      = []string{"id", "starts_at", "ends_at", "timezone", "items", "stock_from", "bought_from", "limits", "missing", "unpaid", "max_hold", "moved_in"}
 	itemFields      = []string{"sku", "ids", "stock", "regions", "min", "max"}
 	limitFields     = []string{"per", "every", "max", "count", "sku", "shadow"}
-	stockFromFields = []string{"dsn", "query", "timeout"}
+	stockFromFields = []string{"dsn", "query", "timeout", "redis", "key", "total", "ordered", "left", "absent"}
 )
 
 // refuseReferences reports anchors, aliases, merge keys and explicit tags: they
@@ -55,6 +55,8 @@ func (r *reader) document(n *yaml.Node) *document {
 			d.items = list(r, v, name, MaxItems, r.item)
 		case "stock_from":
 			d.stockFrom = r.stockFrom(v, name)
+		case "bought_from":
+			d.boughtFrom = r.boughtFrom(v, name)
 		case "limits":
 			d.limits = list(r, v, name, MaxLimits, r.limit)
 		case "missing":
@@ -63,6 +65,8 @@ func (r *reader) document(n *yaml.Node) *document {
 			d.unpaid = r.unpaid(v, name)
 		case "max_hold":
 			d.maxHold = r.span(v, name)
+		case "moved_in":
+			d.movedIn = r.movedIn(v, name)
 		}
 	})
 	return d

@@ -63,6 +63,9 @@ type Sale struct {
 	// MaxHold is the longest time from a reservation to its deadline, however often the
 	// shop extends it: 3s to 168h. Default: 1h, which its JSON leaves out.
 	MaxHold Span `json:"max_hold,omitzero" yaml:"max_hold,omitempty"`
+	// MovedIn says that the stock was read from keys of the shop's own, and how much buyers
+	// had bought before; nil: it was not. `sale apply` writes it, and nothing takes it away.
+	MovedIn *MovedIn `json:"moved_in,omitempty" yaml:"moved_in,omitempty"`
 
 	index *index
 }

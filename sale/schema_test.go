@@ -28,7 +28,7 @@ func TestSchema(t *testing.T) {
 		of     any
 		more   []string
 	}{
-		"a sale":  {root, sale.Sale{}, []string{"stock_from"}},
+		"a sale":  {root, sale.Sale{}, []string{"stock_from", "bought_from"}},
 		"an item": {root.Defs["item"], sale.Item{}, nil},
 		"a limit": {root.Defs["limit"], sale.Limit{}, nil},
 	} {

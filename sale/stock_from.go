@@ -24,17 +24,27 @@ const (
 	mostStockTimeout    = Span(10 * time.Minute)
 )
 
-// ParseFrom is Parse for a file that may take its stock from a database: ask runs the
-// query once the rest of the file is valid. It is not called for a file without
-// stock_from. The sale has the stock as if the file had listed it, without its source.
-func ParseFrom(data []byte, ask func(StockFrom) (*Table, error)) (*Sale, error) {
-	return parse(data, syntaxTree, ask)
+// Sources are asked once the rest of a file is valid, and only where the file names them.
+type Sources struct {
+	// Query runs the query of stock_from.
+	Query func(StockFrom) (*Table, error)
+	// Keys reads keys of a shop's Redis, for stock_from and bought_from.
+	Keys func(MoveFrom) (*Moved, error)
+}
+
+// ParseFrom is Parse for a file that may take its stock from elsewhere. The sale has the
+// stock as if the file had listed it, without its source.
+func ParseFrom(data []byte, from Sources) (*Sale, error) {
+	return parse(data, syntaxTree, &from)
 }
 
 // stockFrom is StockFrom as written.
 type stockFrom struct {
 	dsn, query field[string]
 	timeout    field[Span]
+	// keys are those of a Redis, instead of dsn and query.
+	keys, total, ordered, left field[string]
+	redis, absent              field[string]
 	// filled: the rows are among the items.
 	filled bool
 }
@@ -49,6 +59,18 @@ func (r *reader) stockFrom(n *yaml.Node, path string) field[stockFrom] {
 			f.val.query = r.text(v, path)
 		case "timeout":
 			f.val.timeout = r.span(v, path)
+		case "redis":
+			f.val.redis = r.text(v, path)
+		case "key":
+			f.val.keys = r.text(v, path)
+		case "total":
+			f.val.total = r.text(v, path)
+		case "ordered":
+			f.val.ordered = r.text(v, path)
+		case "left":
+			f.val.left = r.text(v, path)
+		case "absent":
+			f.val.absent = r.text(v, path)
 		}
 	})
 	return f
@@ -59,25 +81,56 @@ func (d *document) checkStockFrom(found *findings) {
 	if f.bad {
 		return
 	}
+	if t := f.val.timeout; t.set && !t.bad && (t.val < leastStockTimeout || t.val > mostStockTimeout) {
+		found.add(t.line, "stock_from.timeout", "must be %s to %s", leastStockTimeout, mostStockTimeout)
+	}
+	if f.val.redis.set {
+		d.checkStockKeys(found)
+		return
+	}
+	for name, given := range map[string]field[string]{"key": f.val.keys, "total": f.val.total, "ordered": f.val.ordered, "left": f.val.left, "absent": f.val.absent} {
+		if given.set {
+			found.add(given.line, "stock_from."+name, "goes with redis: give the address of the shop's Redis, or leave it out")
+		}
+	}
 	if need(found, f.val.dsn, f.line, "stock_from.dsn", "give the address of the shop's database, such as postgres://… or sqlite:/…") && f.val.dsn.val == "" {
 		found.add(f.val.dsn.line, "stock_from.dsn", "is empty: give the address of the shop's database, such as postgres://… or sqlite:/…")
 	}
 	if need(found, f.val.query, f.line, "stock_from.query", "give a query with the columns sku and stock") && strings.TrimSpace(f.val.query.val) == "" {
 		found.add(f.val.query.line, "stock_from.query", "is empty: give a query with the columns sku and stock")
 	}
-	if t := f.val.timeout; t.set && !t.bad && (t.val < leastStockTimeout || t.val > mostStockTimeout) {
-		found.add(t.line, "stock_from.timeout", "must be %s to %s", leastStockTimeout, mostStockTimeout)
-	}
 }
 
-// fill asks for the rows and puts them among the items.
-func (d *document) fill(found *findings, ask func(StockFrom) (*Table, error)) error {
-	f := &d.stockFrom
-	timeout := f.val.timeout.val
-	if !f.val.timeout.set {
-		timeout = defaultStockTimeout
+// timeoutOf is a timeout as written, or its default.
+func timeoutOf(f field[Span]) time.Duration {
+	if !f.set {
+		return time.Duration(defaultStockTimeout)
 	}
-	t, err := ask(StockFrom{DSN: f.val.dsn.val, Query: f.val.query.val, Timeout: time.Duration(timeout)})
+	return time.Duration(f.val)
+}
+
+// fill asks the sources and puts what they say among the items.
+func (d *document) fill(found *findings, from *Sources) error {
+	if f := &d.stockFrom; f.set && !f.val.redis.set {
+		if err := d.fillRows(found, from.Query); err != nil || found.any() {
+			return err
+		}
+		if d.boughtFrom.set {
+			if d.check(found); found.any() {
+				return nil
+			}
+		}
+	}
+	if d.boughtFrom.set || d.stockFrom.val.redis.set {
+		return d.move(found, from.Keys)
+	}
+	return nil
+}
+
+// fillRows asks for the rows of a query.
+func (d *document) fillRows(found *findings, ask func(StockFrom) (*Table, error)) error {
+	f := &d.stockFrom
+	t, err := ask(StockFrom{DSN: f.val.dsn.val, Query: f.val.query.val, Timeout: timeoutOf(f.val.timeout)})
 	if err != nil {
 		return fmt.Errorf("line %d: stock_from: %w", f.line, err)
 	}

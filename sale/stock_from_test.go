@@ -45,7 +45,7 @@ func TestStockFromIsAsIfListed(t *testing.T) {
 			"items: [{sku: a, stock: 1}]\nlimits: [{per: buyer, every: sale, max: 1, count: units, sku: a}]"},
 		"no stock_from": {"items: [{sku: a, stock: 1}]\n", nil, "items: [{sku: a, stock: 1}]"},
 	} {
-		got, err := sale.ParseFrom([]byte(head+test.file), test.ask)
+		got, err := sale.ParseFrom([]byte(head+test.file), sale.Sources{Query: test.ask})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -123,12 +123,12 @@ func TestStockFromNamesWhatIsWrong(t *testing.T) {
 		"a limit of no item": {from + "limits: [{per: buyer, every: sale, max: 1, count: units, sku: b}]\n", one, `line 6: limits[0].sku: no item of this sale has the sku "b"`},
 	} {
 		called := false
-		_, err := sale.ParseFrom([]byte(head+test.file), func(f sale.StockFrom) (*sale.Table, error) {
+		_, err := sale.ParseFrom([]byte(head+test.file), sale.Sources{Query: func(f sale.StockFrom) (*sale.Table, error) {
 			if called = true; test.ask == nil {
 				return nil, errors.New("the query was run")
 			}
 			return test.ask(f)
-		})
+		}})
 		if err == nil || err.Error() != test.want {
 			t.Errorf("%s:\n%v\nnot\n%s", name, err, test.want)
 		}
@@ -146,10 +146,10 @@ func TestStockFromAsks(t *testing.T) {
 		from: "line 5: stock_from: no such table: goods",
 		"stock_from: {dsn: \"postgres://{env.X}@h\", query: SELECT 1, timeout: 2m}\n": "line 4: stock_from: no such table: goods",
 	} {
-		_, err := sale.ParseFrom([]byte(head+file), func(f sale.StockFrom) (*sale.Table, error) {
+		_, err := sale.ParseFrom([]byte(head+file), sale.Sources{Query: func(f sale.StockFrom) (*sale.Table, error) {
 			asked = append(asked, f)
 			return nil, failed
-		})
+		}})
 		if !errors.Is(err, failed) || err.Error() != want {
 			t.Errorf("%v", err)
 		}

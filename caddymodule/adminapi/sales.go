@@ -32,6 +32,10 @@ type SaleShown struct {
 	// Shadow is what the shop sold of each cell while a gate was in shadow, and no cell of Redis
 	// counts it.
 	Shadow []reservation.ShadowCell `json:"shadow,omitempty"`
+	// MovedIn is what the sale has taken over; nil: nothing.
+	MovedIn *SaleMovedIn `json:"moved_in,omitempty"`
+	// Mirror says how the shop's own Redis follows; nil: no edge has mirrored the sale.
+	Mirror *SaleMirror `json:"mirror,omitempty"`
 }
 
 // SaleStatus answers POST sales/{id}/open, pause and close.

@@ -48,6 +48,11 @@ import (
 //			sales   <sale...>
 //			kinds   <kind...>
 //		}
+//		mirror <url> {
+//			sales <sale...>
+//			set   <key> available|taken|confirmed|stock
+//			hset  <key> <field> available|taken|confirmed|stock
+//		}
 //	}
 //
 // The addresses of redis and rate_redis are in their line or in their block. Of several
@@ -66,6 +71,7 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"ledger":     {Usage: "ledger sqlite <file> | postgres <dsn> | off", Read: a.readLedger},
 		"journal":    {Usage: "journal { … }", Read: a.Journal.readCaddyfile},
 		"outbox":     {Usage: "outbox <url> { … }", Read: a.readOutbox},
+		"mirror":     {Usage: "mirror <url> { … }", Read: a.readMirror},
 		"list":       {Usage: "list <name> file <path>|redis", Read: a.readList, List: true},
 	})
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/mirror"
 	"github.com/stockgate/stockgate/outbox"
 )
 
@@ -88,6 +89,7 @@ type journalService struct {
 	keep    ledger.Keep
 	module  LedgerModule                  // nil: none
 	outbox  *outbox.Options               // nil: none
+	mirror  *mirror.Options               // nil: none
 	poolKey string                        // of the pooled worker
 	worker  atomic.Pointer[journalWorker] // nil before start
 }
@@ -114,6 +116,13 @@ func (b *journalService) provision(a *App, ctx caddy.Context) error {
 			a.log.Warn("the outbox sends movements over plain http, which anyone on the network path can read: use https")
 		}
 	}
+	if a.Mirror != nil {
+		options, err := a.Mirror.options()
+		if err != nil {
+			return fmt.Errorf("mirror: %w", err)
+		}
+		b.mirror = &options
+	}
 	var err error
 	b.keep, err = a.Journal.keep(b.module != nil)
 	return err
@@ -132,6 +141,9 @@ func (b *journalService) start(runtimeKey string, d *edgeruntime.Runtime) error 
 	sink := ""
 	if b.outbox != nil {
 		sink = fmt.Sprintf("%+v", *b.outbox)
+	}
+	if b.mirror != nil {
+		sink += fmt.Sprintf(" %+v", *b.mirror)
 	}
 	hash := sha256.Sum256(fmt.Appendf(nil, "%s %q %+v %q", runtimeKey, identity, b.keep, sink))
 	key := hex.EncodeToString(hash[:])
@@ -189,6 +201,15 @@ func startJournalWorker(b *journalService, d *edgeruntime.Runtime) (*journalWork
 	if k.ledger != nil {
 		drainer := ledger.NewDrainer(d.Store.Journal(), d.Store, k.ledger, log, meter.JournalService{})
 		k.loops.Go(func() { drainer.Run(ctx) })
+	}
+	if b.mirror != nil {
+		writer, err := mirror.New(d.Store.Journal(), d.Store, *b.mirror, log, meter.JournalService{})
+		if err != nil {
+			cancel()
+			k.loops.Wait()
+			return nil, fmt.Errorf("mirror: %w", err)
+		}
+		k.loops.Go(func() { writer.Run(ctx) })
 	}
 	if b.outbox != nil {
 		sender := outbox.New(d.Store.Journal(), k.ledger, *b.outbox, log, meter.JournalService{})

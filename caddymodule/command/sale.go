@@ -58,7 +58,12 @@ The stock may come from the shop's database, with 'stock_from' instead of items:
 The columns are sku and stock, and if wanted region, min and max. It is this
 command that asks the database, in a transaction that only reads; Caddy gets the
 numbers alone. The query must give what is loaded for the sale, not what is left
-of it: see docs/sales.md.`,
+of it: see docs/sales.md.
+
+It may also come from keys of a Redis in which a script of the shop's own has sold
+so far, with 'bought_from' for what each buyer has bought: the sale and its limits
+go on from there. This command reads the keys once. --dry-run shows what it
+understands. See docs/moving-in.md.`,
 		Example: `  $ caddy stockgate sale apply double11.yaml --dry-run
   $ caddy stockgate sale apply double11.yaml
   $ generate-sale | caddy stockgate sale apply -`,
@@ -134,9 +139,14 @@ func applyFile(c *call) error {
 		return usageError{err}
 	}
 	asked := false
-	next, err := sale.ParseFrom(file, func(f sale.StockFrom) (*sale.Table, error) {
-		asked = true
-		return askStock(f)
+	move := &moving{c: c}
+	defer move.close()
+	next, err := sale.ParseFrom(file, sale.Sources{
+		Query: func(f sale.StockFrom) (*sale.Table, error) {
+			asked = true
+			return askStock(f)
+		},
+		Keys: move.ask,
 	}) // it names the lines of this file; Caddy checks it again
 	if err != nil {
 		if problems, ok := errors.AsType[sale.Problems](err); ok && len(problems) > 1 {
@@ -144,7 +154,8 @@ func applyFile(c *call) error {
 		}
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if asked { // Caddy gets the rows of the query, and nothing else of the shop's database
+	move.report(next)
+	if asked || next.MovedIn != nil { // Caddy gets numbers, and nothing else of the shop's databases
 		if file, err = json.Marshal(next); err != nil {
 			return err
 		}
@@ -155,10 +166,28 @@ func applyFile(c *call) error {
 			query.Set(strings.ReplaceAll(flag, "-", "_"), "1")
 		}
 	}
+	path := "sales/" + segment(next.ID) + "?" + query.Encode()
 	var applied reservation.Applied
-	if err := c.ask(http.MethodPut, "sales/"+segment(next.ID)+"?"+query.Encode(), file, &applied); err != nil {
+	if move.pending(next) && !c.flag("dry-run") {
+		if _, err := c.fetch(http.MethodPut, path, file, &applied); err != nil {
+			return err
+		}
+		applied.Warnings = nil // the last answer has them
+		c.printApplied(&applied)
+		if file, err = move.enter(next); err != nil {
+			return err
+		}
+		applied = reservation.Applied{}
+	}
+	if err := c.ask(http.MethodPut, path, file, &applied); err != nil {
 		return err
 	}
+	c.printApplied(&applied)
+	return nil
+}
+
+// printApplied prints what an apply has changed.
+func (c *call) printApplied(applied *reservation.Applied) {
 	for _, change := range applied.Changes {
 		c.printf("%s\n", change)
 	}
@@ -168,7 +197,6 @@ func applyFile(c *call) error {
 	if applied.DryRun {
 		c.printf("dry run: nothing was changed\n")
 	}
-	return nil
 }
 
 func readFile(name string) ([]byte, error) {
@@ -226,6 +254,12 @@ func showSale(c *call) error {
 	}
 	if b.Unbacked > 0 {
 		c.printf("%s", c.paint(terminal.Bad, fmt.Sprintf("%d orders without stock: see 'caddy stockgate holds %s --state unbacked'\n", b.Unbacked, b.ID)))
+	}
+	c.showMirror(b.Mirror)
+	if m := b.MovedIn; m != nil && !m.Done {
+		c.printf("%s", c.paint(terminal.Warn, fmt.Sprintf("not all of %d purchases of before are here, and the sale does not open: apply its file again\n", m.Purchases)))
+	} else if m != nil {
+		c.printf("moved in with %d purchases of %d units\n", m.Purchases, m.Units)
 	}
 	c.printf("\n")
 	t := c.table("SKU", "REGION", "STOCK", "AVAILABLE", "HELD", "IN DOUBT", "CONFIRMED")

@@ -58,6 +58,9 @@ func (g *Gate) provisionShadow() error {
 	if err := g.shadowConflict(); err != nil || !g.Shadow {
 		return err
 	}
+	if g.app.Mirrors(g.Sale...) {
+		return errors.New("shadow: the app has `mirror`, which would overwrite the numbers by which the shop's own script still sells: leave mirror out until the gate is live")
+	}
 	s := &g.shadow
 	s.watching, s.maxBody, s.keep.Header = filters.NewSlots(watchedPerSlot*g.MaxInFlight), g.reader.MaxBody(), len(g.Answers) > 0
 	if g.rules.ReadsBody {

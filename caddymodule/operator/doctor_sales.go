@@ -15,6 +15,7 @@ import (
 	"github.com/stockgate/stockgate/fence"
 	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/mirror"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 	"github.com/stockgate/stockgate/shard"
@@ -134,6 +135,39 @@ func (d *doctor) sale(id string) {
 		d.Add(adminapi.LevelOK, "sale", "%s is %s, and its stock balances", id, b.Status)
 	}
 	d.judgeJournal(b, head)
+	d.judgeMirror(b, head)
+}
+
+// driftFor is how long a key that something else has written is a finding.
+const driftFor = 10 * time.Minute
+
+// judgeMirror adds the findings about the keys of the shop's own Redis.
+func (d *doctor) judgeMirror(b *reservation.SaleStock, head journal.Head) {
+	ctx, cancel := d.call()
+	defer cancel()
+	text, until, err := d.runtime.Store.Journal().Mirror(ctx, b.ID)
+	s, known := mirror.ParseState(text)
+	configured := d.app.Mirrors(b.ID)
+	switch {
+	case err != nil || !known && !configured: // SaleStock says it
+		return
+	case b.Status == sale.Draft && configured:
+		d.Add(adminapi.LevelOK, "mirror", "the mirror of %s begins when it is opened: until then the shop's own script may write its keys", b.ID)
+		return
+	case !until.After(head.Now):
+		if b.Status == sale.Open {
+			d.Add(adminapi.LevelWarning, "mirror", "no edge mirrors %s to the shop's Redis now: its readers see old numbers; every edge that runs should have `mirror`", b.ID)
+		}
+		return
+	case s.Error != "":
+		d.Add(adminapi.LevelError, "mirror", "the shop's Redis lacks changes of %s since %s, so its readers see old numbers: %s; the mirror catches up by itself once it can write", b.ID, adminapi.LocalTime(s.Behind), s.Error)
+		return
+	case head.Now.Sub(s.DriftAt) < driftFor:
+		d.Add(adminapi.LevelWarning, "mirror", "something else writes keys that the mirror of %s writes, the last time at %s: %s had %s, and the mirror had written %s. "+
+			"If it is the shop's own script, stop it: it sells what stockgate sells", b.ID, adminapi.LocalTime(s.DriftAt), s.DriftKey, s.Had, s.Wrote)
+		return
+	}
+	d.Add(adminapi.LevelOK, "mirror", "the shop's Redis follows %s", b.ID)
 }
 
 // namedEdges is how many edges a finding names.

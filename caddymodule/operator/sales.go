@@ -17,6 +17,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/mirror"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 	"github.com/stockgate/stockgate/shard"
@@ -64,7 +65,33 @@ func (o *operator) showSale(r *http.Request) (any, error) {
 		return nil, err
 	}
 	state := o.runtime.AtRisk(id)
-	return adminapi.SaleShown{SaleStock: *stock, UnitsAtRisk: state.Units, AtRiskMs: state.Age.Milliseconds(), Shadow: shadow}, nil
+	shown := adminapi.SaleShown{SaleStock: *stock, UnitsAtRisk: state.Units, AtRiskMs: state.Age.Milliseconds(), Shadow: shadow}
+	if stock.MovedIn != nil {
+		current, err := o.runtime.Store.Load(o.ctx, id)
+		if err != nil {
+			return nil, o.noSale(id, err)
+		}
+		shown.MovedIn = &adminapi.SaleMovedIn{MovedIn: *stock.MovedIn, Loaded: current.Sale.Cells()}
+	}
+	shown.Mirror, err = o.mirror(id)
+	return shown, err
+}
+
+// mirror says how the shop's own Redis follows a sale; nil: no edge has mirrored it.
+func (o *operator) mirror(id string) (*adminapi.SaleMirror, error) {
+	text, until, err := o.runtime.Store.Journal().Mirror(o.ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	state, ok := mirror.ParseState(text)
+	if !ok {
+		return nil, nil
+	}
+	head, err := o.runtime.Store.Journal().Head(o.ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return &adminapi.SaleMirror{State: state, Running: until.After(head.Now)}, nil
 }
 
 func (o *operator) tallySale(r *http.Request) (any, error) {

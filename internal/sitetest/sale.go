@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
@@ -46,6 +47,8 @@ type SaleStock struct {
 	AtRisk     int64 `json:"units_at_risk"`
 	AtRiskMs   int64 `json:"at_risk_ms"`
 	Shadow     []reservation.ShadowCell
+	MovedIn    *adminapi.SaleMovedIn `json:"moved_in"`
+	Mirror     *adminapi.SaleMirror
 }
 
 // Cell is sku, region: stock available held in_doubt confirmed.

@@ -42,6 +42,7 @@ type meters struct {
 	ledger      ledgerMetrics
 	outbox      outboxMetrics
 	webhooks    webhookMetrics
+	mirror      mirrorMetrics
 
 	shadow        *prometheus.CounterVec
 	shadowSkipped *prometheus.CounterVec
@@ -132,6 +133,7 @@ func newMeters() *meters {
 		outbox: newOutboxMetrics(),
 
 		webhooks: newWebhookMetrics(),
+		mirror:   newMirrorMetrics(),
 	}
 	m.won, m.lost = m.answered.WithLabelValues("won"), m.answered.WithLabelValues("lost")
 	m.fromMemory, m.fromRedis = m.nothingLeft.WithLabelValues("memory"), m.nothingLeft.WithLabelValues("redis")
@@ -159,6 +161,7 @@ func Register(registry *prometheus.Registry, more ...prometheus.Collector) error
 	m := All()
 	all := []prometheus.Collector{m.attempts, m.reserve, m.answered, m.redisErrors, m.probes, m.unbacked, m.dropped, m.fenced, m.fenceLost, m.nothingLeft, m.Fast, m.Around, m.CutReaders, m.Unclear, m.API, m.shadow, m.shadowSkipped, m.lookup.total, m.lookup.seconds, m.lookup.asks, m.webhooks.total}
 	all = append(append(all, more...), m.ledger.collectors()...)
+	all = append(all, m.mirror.collectors()...)
 	for _, c := range append(all, m.outbox.collectors()...) {
 		err := registry.Register(c)
 		// ours, from before: fine; another module's collector under our name is an error

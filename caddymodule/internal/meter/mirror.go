@@ -1,0 +1,45 @@
+package meter
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/stockgate/stockgate/mirror"
+)
+
+// mirrorMetrics are the series of the mirror.
+type mirrorMetrics struct {
+	lag   *prometheus.GaugeVec
+	drift *prometheus.CounterVec
+}
+
+func newMirrorMetrics() mirrorMetrics {
+	return mirrorMetrics{
+		lag: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "stockgate_mirror_lag_seconds", Help: "For how long the shop's own Redis lacks changes of the sale, told by the edge that mirrors it; 0: it has all.",
+		}, []string{"sale"}),
+		drift: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "stockgate_mirror_drift_total", Help: "Keys of the shop's own Redis that had another number than the mirror of this edge had written: something else writes them.",
+		}, []string{"sale"}),
+	}
+}
+
+func (m *mirrorMetrics) collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.lag, m.drift}
+}
+
+func (JournalService) MirrorLag(sale string, lag time.Duration) {
+	m := &All().mirror
+	m.lag.WithLabelValues(sale).Set(lag.Seconds())
+	m.drift.WithLabelValues(sale) // a series that exists from the start can be monitored
+}
+
+func (JournalService) NoMirror(sale string) { All().mirror.lag.DeleteLabelValues(sale) }
+
+func (JournalService) MirrorDrift(sale string, keys int) {
+	All().mirror.drift.WithLabelValues(sale).Add(float64(keys))
+}
+
+// Interface guards
+var _ mirror.Metrics = JournalService{}

@@ -1,0 +1,266 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
+)
+
+const (
+	// lease is how long the other edges wait for one that has died.
+	lease = 3 * time.Second
+	// lookEvery is how often a sale is asked whether it has changed.
+	lookEvery = 200 * time.Millisecond
+	// waitFor is how long an edge without the lease, or after a failure, waits.
+	waitFor = time.Second
+	// againEvery is how often all numbers are written, changed or not: so a key that something
+	// else has written is right again, and is noticed.
+	againEvery = 5 * time.Second
+	// writeFor bounds a call of the shop's Redis; it is less than the lease.
+	writeFor = time.Second
+	// atOnce is how many keys one call writes.
+	atOnce = 500
+	// shownText bounds what is noted of a key and its value.
+	shownText = 80
+)
+
+// place is one number in the shop's Redis.
+type place struct{ key, field string }
+
+// mirroring is the mirror of one sale.
+type mirroring struct {
+	*Mirror
+	sale string
+
+	ours    time.Time        // until when the lease certainly holds; zero: another edge has it
+	epoch   int64            // of the journal that was mirrored
+	wrote   map[place]string // what this edge has written since it has the lease
+	again   time.Time        // when all is written again
+	state   State
+	noted   string // the state without its time, as Redis has it
+	trouble ledger.Trouble
+}
+
+func (m *mirroring) run(ctx context.Context) {
+	defer m.metrics.NoMirror(m.sale)
+	defer m.giveUp(ctx)
+	for {
+		pause := m.poll(ctx)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// giveUp lets another edge go on at once.
+func (m *mirroring) giveUp(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), waitFor)
+	defer cancel()
+	if !m.ours.IsZero() {
+		_, _ = m.journals.AcquireMirror(ctx, m.sale, m.owner, 0, "") // else it ends by itself
+	}
+}
+
+// poll writes what has changed, and returns how long to wait.
+func (m *mirroring) poll(ctx context.Context) time.Duration {
+	ctx, cancel := context.WithTimeout(ctx, lease)
+	defer cancel()
+	if !m.acquire(ctx) {
+		return waitFor
+	}
+	head, err := m.journals.Head(ctx, m.sale)
+	if err != nil {
+		return waitFor // the lease ends if that lasts; selling itself reports Redis
+	}
+	due := !time.Now().Before(m.again)
+	if m.wrote != nil && m.epoch == head.Epoch && m.state.Seq == head.Last && m.state.Behind.IsZero() && !due {
+		return lookEvery
+	}
+	stock, err := m.stock.SaleStock(ctx, m.sale)
+	if err != nil {
+		return waitFor
+	}
+	if stock.Status == sale.Draft { // the shop's own script may still sell, and owns its keys
+		return lookEvery
+	}
+	err = m.write(ctx, m.numbers(stock), due || m.wrote == nil)
+	m.report(head.Epoch, head.Last, err)
+	if err != nil {
+		return waitFor
+	}
+	return lookEvery
+}
+
+// acquire keeps the lease, and notes the state where it is another one.
+func (m *mirroring) acquire(ctx context.Context) bool {
+	state, now := m.state, time.Now()
+	state.At, state.Seq = time.Time{}, 0
+	text := state.text()
+	if text == m.noted && now.Before(m.ours.Add(-lease/2)) {
+		return true
+	}
+	m.state.At = now.UTC()
+	ours, err := m.journals.AcquireMirror(ctx, m.sale, m.owner, lease, m.state.text())
+	switch {
+	case err == nil && ours:
+		m.ours, m.noted = now.Add(lease), text
+		return true
+	case err == nil || errors.Is(err, shard.ErrNoSale) || !now.Before(m.ours):
+		// another edge may have written since: begin anew when this one has the lease again
+		m.ours, m.wrote, m.state, m.noted = time.Time{}, nil, State{}, ""
+		m.metrics.NoMirror(m.sale)
+		return false
+	}
+	return true
+}
+
+// numbers are what the shop's Redis must have.
+func (m *mirroring) numbers(stock *reservation.SaleStock) map[place]int64 {
+	out := make(map[place]int64, len(stock.Items)*len(m.keys))
+	for i := range stock.Items {
+		c := &stock.Items[i]
+		for j, key := range m.keys {
+			t := &m.options.Targets[j]
+			out[place{key.Fill("sku", c.SKU).Fill("region", c.Region).Fill("sale", m.sale).Text(), t.Field}] += number(c, t.Value)
+		}
+	}
+	return out
+}
+
+func number(c *record.Cell, value string) int64 {
+	switch value {
+	case "available":
+		return c.Available
+	case "taken":
+		return c.Stock - c.Available
+	case "confirmed":
+		return c.Confirmed
+	default:
+		return c.Stock
+	}
+}
+
+// write writes the numbers that this edge has not written yet, or all of them.
+func (m *mirroring) write(ctx context.Context, numbers map[place]int64, all bool) error {
+	if m.wrote == nil {
+		m.wrote = make(map[place]string, len(numbers))
+	}
+	var some []place
+	for at, n := range numbers {
+		if !all && m.wrote[at] == strconv.FormatInt(n, 10) {
+			continue
+		}
+		if some = append(some, at); len(some) == atOnce {
+			if err := m.send(ctx, some, numbers); err != nil {
+				return err
+			}
+			some = some[:0]
+		}
+	}
+	if err := m.send(ctx, some, numbers); err != nil {
+		return err
+	}
+	if all {
+		m.again = time.Now().Add(againEvery)
+	}
+	return nil
+}
+
+// send writes some numbers while the lease holds. What was there before is compared with what
+// this edge has written, to say whether something else writes the keys; what is written does
+// not depend on it. GETSET refuses a key that is no number, so that no hash is overwritten.
+func (m *mirroring) send(ctx context.Context, some []place, numbers map[place]int64) error {
+	if len(some) == 0 {
+		return nil
+	}
+	left := time.Until(m.ours)
+	if left <= 0 {
+		return errors.New("the lease has ended while the numbers were read")
+	}
+	ctx, cancel := context.WithTimeout(ctx, min(left, writeFor))
+	defer cancel()
+	pipe := m.client.Pipeline()
+	before := make([]*redis.StringCmd, len(some))
+	after := make([]redis.Cmder, len(some))
+	for i, at := range some {
+		if at.field == "" {
+			before[i] = pipe.GetSet(ctx, at.key, numbers[at]) //nolint:staticcheck // SET with GET needs Redis 7
+			after[i] = before[i]
+			continue
+		}
+		before[i] = pipe.HGet(ctx, at.key, at.field)
+		after[i] = pipe.HSet(ctx, at.key, at.field, numbers[at])
+	}
+	_, _ = pipe.Exec(ctx) // each command has its error
+	drifted := 0
+	var failed error
+	for i, at := range some {
+		was, known := m.wrote[at]
+		if err := after[i].Err(); err != nil && !errors.Is(err, redis.Nil) {
+			delete(m.wrote, at) // unknown
+			if failed == nil {
+				failed = fmt.Errorf("the key %s: %w", cut(at.key), err)
+			}
+			continue
+		}
+		m.wrote[at] = strconv.FormatInt(numbers[at], 10)
+		have, err := before[i].Result()
+		if known && have != was && (err == nil || errors.Is(err, redis.Nil)) {
+			drifted++
+			m.state.Drift++
+			m.state.DriftAt, m.state.DriftKey, m.state.Had, m.state.Wrote = time.Now().UTC(), cut(at.key), cut(have), was
+		}
+	}
+	if drifted > 0 {
+		m.metrics.MirrorDrift(m.sale, drifted)
+		m.log.Warn("something else writes keys of the shop's redis that the mirror writes: the mirror sets them right again, but whatever sells by them sells what stockgate sells",
+			zap.String("sale", m.sale), zap.Int("keys", drifted), zap.String("key", m.state.DriftKey), zap.String("had", m.state.Had), zap.String("wrote", m.state.Wrote))
+	}
+	return failed
+}
+
+func cut(text string) string {
+	if len(text) > shownText {
+		text = text[:shownText]
+	}
+	return strconv.QuoteToASCII(text)
+}
+
+// report notes how a write went.
+func (m *mirroring) report(epoch, seq int64, err error) {
+	m.epoch, m.state.Seq = epoch, seq
+	m.state.Error = ""
+	switch {
+	case err == nil:
+		m.state.Behind = time.Time{}
+	default:
+		m.state.Error = err.Error()
+		if m.state.Behind.IsZero() {
+			m.state.Behind = time.Now().UTC()
+		}
+	}
+	lag := time.Duration(0)
+	if !m.state.Behind.IsZero() {
+		lag = time.Since(m.state.Behind)
+	}
+	m.metrics.MirrorLag(m.sale, lag)
+	switch wrong, right := m.trouble.Note(err); {
+	case wrong:
+		m.log.Error("the mirror cannot write the shop's redis: its readers see old numbers, and selling goes on", zap.String("sale", m.sale), zap.Error(err))
+	case right:
+		m.log.Info("the mirror has caught up", zap.String("sale", m.sale))
+	}
+}

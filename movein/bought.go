@@ -1,0 +1,363 @@
+package movein
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/stockgate/stockgate/sale"
+)
+
+// Purchase is one record of a shop's keys: what a buyer has bought of an item.
+type Purchase struct {
+	// Name is where it was read: its key and, in a hash or set, its member.
+	Name string
+	// Buyer is the identity as the key has it.
+	Buyer, SKU    string
+	Units, Orders int64
+}
+
+const (
+	// MaxPurchases bounds the records that are read, and with them the memory.
+	MaxPurchases = 5_000_000
+	// maxRecord is the longest value that is read, maxBuyer the longest identity, maxName the
+	// longest key with its member.
+	maxRecord, maxBuyer, maxName = 64 << 10, 512, 2048
+	// page is about how many records one call reads.
+	page = 1000
+)
+
+// records reads purchases by the forms of a file.
+type records struct {
+	keys               *sale.BoughtKeys
+	key, member, value Pattern
+	skip               Pattern // nil: none
+	listed             map[string]int64
+	only               string // the SKU, where the file has a single one and no form names it
+}
+
+func newRecords(from *sale.MoveFrom) (*records, error) {
+	b := from.Bought
+	r := &records{keys: b, listed: from.Listed}
+	var err error
+	if r.key, err = ParsePattern(b.Key, "sku", "buyer", other); err != nil {
+		return nil, fmt.Errorf("key: %w", err)
+	}
+	value := b.Value
+	if value == "" && b.JSON == nil {
+		value = "{units}"
+	}
+	if r.value, err = ParsePattern(value, "buyer", "units", "sku", other); err != nil {
+		return nil, fmt.Errorf("value: %w", err)
+	}
+	member := b.Member
+	if member == "" {
+		if member = "{buyer}"; b.JSON["buyer"] != "" || r.key.Has("buyer") || r.value.Has("buyer") {
+			member = "{other}"
+		}
+	}
+	if r.member, err = ParsePattern(member, "buyer", "units", "sku", other); err != nil {
+		return nil, fmt.Errorf("member: %w", err)
+	}
+	if b.Skip != "" {
+		if r.skip, err = ParsePattern(b.Skip, other); err != nil {
+			return nil, fmt.Errorf("skip: %w", err)
+		}
+	}
+	if b.Value == "" && r.member.Has("units") {
+		r.value = Pattern{{name: other}}
+	}
+	if r.key.Has(other) && !r.key.Has("buyer") {
+		return nil, errors.New("key: {other} goes with {buyer}, where each buyer has a key")
+	}
+	return r, r.check()
+}
+
+// check refuses forms that say nothing, or the same twice.
+func (r *records) check() error {
+	for _, name := range []string{"buyer", "units", "sku"} {
+		var where []string
+		for place, has := range map[string]bool{"key": r.key.Has(name), "member": r.member.Has(name), "value": r.value.Has(name), "json": r.keys.JSON[name] != ""} {
+			if has {
+				where = append(where, place)
+			}
+		}
+		slices.Sort(where)
+		switch {
+		case len(where) > 1:
+			return fmt.Errorf("{%s} is in %s: one place must say it", name, strings.Join(where, " and in "))
+		case len(where) == 1:
+		case name == "buyer":
+			return errors.New("nothing says who the buyer is: put {buyer} into member, key or value, or its path into json")
+		case name == "sku" && len(r.listed) != 1:
+			return errors.New("nothing says of which item a record is: put {sku} into key, member or value, or its path into json")
+		case name == "sku":
+			for sku := range r.listed {
+				r.only = sku
+			}
+		}
+	}
+	return nil
+}
+
+// scan reads all records once, in pages. Records of items that the sale does not have, and
+// those of 0 units, are counted in skipped.
+func (r *records) scan(ctx context.Context, from *redis.Client, each func([]Purchase) error) (skipped int64, err error) {
+	seen := &once{seed: maphash.MakeSeed(), known: make(map[uint64]struct{})}
+	emit := func(key string, pairs []string, form string) error {
+		list, passed, err := r.page(seen, key, pairs, form)
+		skipped += passed
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		return each(list)
+	}
+	if r.key.Has("buyer") {
+		return skipped, r.scanKeys(ctx, from, emit)
+	}
+	keys := []string{r.key.Text()}
+	if r.key.Has("sku") {
+		keys = keys[:0]
+		for sku := range r.listed {
+			keys = append(keys, r.key.Fill("sku", sku).Text())
+		}
+		slices.Sort(keys)
+	}
+	for _, key := range keys {
+		if err := r.scanKey(ctx, from, key, emit); err != nil {
+			return skipped, err
+		}
+	}
+	return skipped, nil
+}
+
+// once knows which records were read: a scan may return one of them twice.
+type once struct {
+	seed  maphash.Seed
+	known map[uint64]struct{}
+}
+
+func (o *once) isNew(name string) (bool, error) {
+	hash := maphash.String(o.seed, name)
+	if _, known := o.known[hash]; known {
+		return false, nil
+	}
+	if len(o.known) == MaxPurchases {
+		return false, fmt.Errorf("there are more than %d records: sum them up by buyer first", MaxPurchases)
+	}
+	o.known[hash] = struct{}{}
+	return true, nil
+}
+
+// scanKey reads one hash, set or sorted set.
+func (r *records) scanKey(ctx context.Context, from *redis.Client, key string, emit func(key string, pairs []string, form string) error) error {
+	form, err := from.Type(ctx, key).Result()
+	if err != nil {
+		return unanswered(err)
+	}
+	scans := map[string]func(context.Context, string, uint64, string, int64) *redis.ScanCmd{"hash": from.HScan, "set": from.SScan, "zset": from.ZScan}
+	scan := scans[form]
+	switch {
+	case scan != nil:
+	case form == "none" && r.keys.AbsentIsNone:
+		return nil
+	case form == "none":
+		return fmt.Errorf("%s does not exist. Is it written as the script writes it? If a key that is missing means that it has sold nothing, write `absent: none`", quoteKey(key))
+	default:
+		return fmt.Errorf("%s is a %s: who has bought is read from a hash, a set, or with {buyer} in the key from a number for each buyer. "+
+			"The members of a list have no name by which a purchase is told from another: copy them into a hash first", quoteKey(key), form)
+	}
+	for cursor, more := uint64(0), true; more; more = cursor != 0 {
+		var pairs []string
+		if pairs, cursor, err = scan(ctx, key, cursor, "", page).Result(); err != nil {
+			return fmt.Errorf("%s %w", quoteKey(key), changed(err))
+		}
+		if err := emit(key, pairs, form); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scanKeys reads the keys of all buyers.
+func (r *records) scanKeys(ctx context.Context, from *redis.Client, emit func(key string, pairs []string, form string) error) error {
+	glob, found := r.key.glob(), false
+	for cursor, more := uint64(0), true; more; more = cursor != 0 {
+		keys, next, err := from.Scan(ctx, cursor, glob, page).Result()
+		if err != nil {
+			return unanswered(err)
+		}
+		cursor = next
+		if len(keys) == 0 {
+			continue
+		}
+		found = true
+		pipe := from.Pipeline()
+		values := make([]*redis.StringCmd, len(keys))
+		for i, key := range keys {
+			values[i] = pipe.Get(ctx, key)
+		}
+		if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) && !isReply(err) {
+			return unanswered(err)
+		}
+		for i, key := range keys {
+			text, err := values[i].Result()
+			switch {
+			case errors.Is(err, redis.Nil): // it has gone since
+				return fmt.Errorf("%s %w", quoteKey(key), changed(err))
+			case err != nil:
+				return fmt.Errorf("%s is no plain value (%w): with {buyer} in the key each buyer has a number", quoteKey(key), err)
+			}
+			if err := emit(key, []string{"", text}, "string"); err != nil {
+				return err
+			}
+		}
+	}
+	if !found && !r.keys.AbsentIsNone {
+		return fmt.Errorf("there is no key like %s. If that means that nothing was sold, write `absent: none`", shown(r.keys.Key))
+	}
+	return nil
+}
+
+// page makes purchases of what one call has read.
+func (r *records) page(seen *once, key string, pairs []string, form string) (list []Purchase, skipped int64, err error) {
+	step := 2
+	if form == "set" {
+		step = 1
+	}
+	for i := 0; i+step <= len(pairs); i += step {
+		member, value := pairs[i], ""
+		if form == "hash" || form == "string" {
+			value = pairs[i+1]
+		}
+		name := key + "\x00" + member
+		if form == "string" {
+			name = key
+		}
+		isNew, err := seen.isNew(name)
+		if err != nil {
+			return nil, skipped, err
+		}
+		if !isNew {
+			continue
+		}
+		if r.skip != nil && form != "string" && r.skip.match(member, func(string, string) {}) {
+			skipped++
+			continue
+		}
+		p, err := r.read(key, member, value, form)
+		if err != nil {
+			where := quoteKey(key)
+			if form != "string" {
+				where += ", member " + shown(member) + ","
+			}
+			return nil, skipped, fmt.Errorf("%s %w", where, err)
+		}
+		if _, ours := r.listed[p.SKU]; !ours || p.Units == 0 {
+			skipped++
+			continue
+		}
+		if p.Name = name; len(name) > maxName {
+			return nil, skipped, fmt.Errorf("%s has a member of more than %d bytes", quoteKey(key), maxName)
+		}
+		list = append(list, p)
+	}
+	return list, skipped, nil
+}
+
+// read makes a purchase of a record.
+func (r *records) read(key, member, value, form string) (Purchase, error) {
+	p := Purchase{SKU: r.only, Units: 1}
+	counted := ""
+	set := func(name, text string) {
+		switch name {
+		case "buyer":
+			p.Buyer = text
+		case "sku":
+			p.SKU = text
+		case "units":
+			counted = text
+		}
+	}
+	if r.key.Has("sku") || r.key.Has("buyer") {
+		if !r.key.match(key, set) {
+			return p, fmt.Errorf("has not the form %s", r.keys.Key)
+		}
+	}
+	if form != "string" && !r.member.match(member, set) {
+		return p, errors.New("has not the form of member in bought_from; if such members are no purchases, give their form in skip")
+	}
+	if form == "hash" || form == "string" {
+		if len(value) > maxRecord {
+			return p, fmt.Errorf("has %d bytes, and may have %d", len(value), maxRecord)
+		}
+		if err := r.readValue(value, set); err != nil {
+			return p, err
+		}
+	}
+	if counted != "" {
+		n, err := units(counted)
+		if err != nil {
+			return p, err
+		}
+		p.Units = n
+	}
+	switch {
+	case p.Buyer == "" || len(p.Buyer) > maxBuyer:
+		return p, fmt.Errorf("gives a buyer of %d bytes: it must have 1 to %d", len(p.Buyer), maxBuyer)
+	case !utf8.ValidString(p.Buyer):
+		return p, fmt.Errorf("gives the buyer %s, which is no text%s", shown(p.Buyer), serialised(p.Buyer))
+	case sale.NormaliseIdentity(r.keys.Identity, p.Buyer) == "":
+		return p, fmt.Errorf("gives %s, which is no %s", shown(p.Buyer), r.keys.Identity)
+	}
+	if p.Orders = 1; r.keys.Orders {
+		p.Orders = p.Units
+	}
+	return p, nil
+}
+
+func (r *records) readValue(value string, set func(name, text string)) error {
+	if r.keys.JSON == nil {
+		if len(r.value) == 1 && r.value[0].name == "units" { // its errors say more
+			if value == "" {
+				return errors.New("has an empty value, and should have a number")
+			}
+			set("units", value)
+			return nil
+		}
+		if len(r.value) == 1 && r.value[0].name == other || r.value.match(value, set) {
+			return nil
+		}
+		return fmt.Errorf("has the value %s, which has not the form of value in bought_from", shown(value))
+	}
+	var document any
+	decoder := json.NewDecoder(bytes.NewReader([]byte(value)))
+	decoder.UseNumber()
+	if err := decoder.Decode(&document); err != nil || decoder.More() {
+		return fmt.Errorf("has the value %s, which is no JSON%s", shown(value), serialised(value))
+	}
+	for name, path := range r.keys.JSON {
+		at := document
+		for step := range strings.SplitSeq(path, ".") {
+			object, _ := at.(map[string]any)
+			at = object[step]
+		}
+		switch v := at.(type) {
+		case string:
+			set(name, v)
+		case json.Number:
+			set(name, v.String())
+		default:
+			return fmt.Errorf("has no text or number at %s in its JSON", shown(path))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,247 @@
+package sale
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// MovedIn says what a sale has taken over from a script of the shop's own.
+type MovedIn struct {
+	// Purchases is how many purchases were made before, and Units is how many units they have
+	// in sum. Each is a confirmed reservation of the sale.
+	Purchases int64 `json:"purchases"`
+	Units     int64 `json:"units"`
+	// Done says that Redis has all of them. Until then the sale does not open.
+	Done bool `json:"done,omitempty"`
+}
+
+func (m *MovedIn) same(other *MovedIn) bool {
+	if m == nil || other == nil {
+		return m == other
+	}
+	return *m == *other
+}
+
+// MoveFrom says which keys of a shop's Redis have the stock of a sale, and what buyers have
+// bought. Texts are as the file has them: they may hold placeholders.
+type MoveFrom struct {
+	// Sale is the sale's id.
+	Sale string
+	// Counted are the SKUs whose units Stock gives, in the order of the file. Listed are all
+	// SKUs without regions, with the units that the file loads; 0 for those of Counted.
+	Counted []string
+	Listed  map[string]int64
+	Stock   *StockKeys  // nil: the file has the stock
+	Bought  *BoughtKeys // nil: nothing is known of what was bought
+}
+
+// StockKeys are keys that say how many units are left.
+type StockKeys struct {
+	// Redis is the address of the shop's Redis. Key is the key of an item, with {sku} in it.
+	Redis, Key string
+	// Left is the field of a hash with the units that are left. Total and Ordered are the
+	// fields with what there was and what is gone; used where Left is empty.
+	Left, Total, Ordered string
+	// AbsentIsNone: a key that does not exist counts as 0.
+	AbsentIsNone bool
+	Timeout      time.Duration
+}
+
+// BoughtKeys are keys that say how much each buyer has bought.
+type BoughtKeys struct {
+	Redis, Key string
+	// Member is the form of a field of a hash or of a member of a set, Value that of a hash's
+	// value, such as {buyer} and {units}.
+	Member, Value string
+	// Skip is the form of members that are no purchases; empty: there are none.
+	Skip string
+	// JSON has paths in a value that is JSON, by buyer, units and sku; nil: it is none.
+	JSON map[string]string
+	// Identity is the kind of identity that {buyer} is.
+	Identity string
+	// Orders: {units} counts orders of one unit each, else one order has them all.
+	Orders       bool
+	AbsentIsNone bool
+	Timeout      time.Duration
+}
+
+// Moved is what a shop's keys say.
+type Moved struct {
+	// Stock are the units that the sale loads of each SKU of Counted: those that are left, and
+	// those that were bought.
+	Stock map[string]int64
+	In    MovedIn
+}
+
+// boughtFrom is BoughtKeys as written.
+type boughtFrom struct {
+	redis, key, member, skip, value, identity, counts, absent field[string]
+
+	json    field[map[string]string]
+	timeout field[Span]
+}
+
+var (
+	boughtFromFields = []string{"redis", "key", "member", "skip", "value", "json", "identity", "counts", "absent", "timeout"}
+	boughtJSONFields = []string{"buyer", "units", "sku"}
+	movedInFields    = []string{"purchases", "units", "done"}
+)
+
+func (r *reader) boughtFrom(n *yaml.Node, path string) field[boughtFrom] {
+	f := field[boughtFrom]{line: n.Line, set: true}
+	f.bad = !r.mapping(n, path, boughtFromFields, func(name string, v *yaml.Node) {
+		path := path + "." + name
+		texts := map[string]*field[string]{
+			"redis": &f.val.redis, "key": &f.val.key, "member": &f.val.member, "skip": &f.val.skip, "value": &f.val.value, "identity": &f.val.identity,
+			"counts": &f.val.counts, "absent": &f.val.absent,
+		}
+		switch name {
+		case "timeout":
+			f.val.timeout = r.span(v, path)
+		case "json":
+			f.val.json = field[map[string]string]{line: v.Line, set: true, val: make(map[string]string)}
+			f.val.json.bad = !r.mapping(v, path, boughtJSONFields, func(name string, v *yaml.Node) {
+				f.val.json.val[name] = r.text(v, path+"."+name).val
+			})
+		default:
+			*texts[name] = r.text(v, path)
+		}
+	})
+	return f
+}
+
+func (r *reader) movedIn(n *yaml.Node, path string) field[MovedIn] {
+	f := field[MovedIn]{line: n.Line, set: true}
+	f.bad = !r.mapping(n, path, movedInFields, func(name string, v *yaml.Node) {
+		switch path := path + "." + name; name {
+		case "purchases":
+			f.val.Purchases = r.number(v, path).val
+		case "units":
+			f.val.Units = r.number(v, path).val
+		case "done":
+			f.val.Done = r.flag(v, path).val
+		}
+	})
+	return f
+}
+
+func describeMoved(m *MovedIn) field[MovedIn] {
+	if m == nil {
+		return field[MovedIn]{}
+	}
+	return given(*m)
+}
+
+func buildMoved(f field[MovedIn]) *MovedIn {
+	if !f.set {
+		return nil
+	}
+	return &f.val
+}
+
+func (d *document) checkStockKeys(found *findings) {
+	f := &d.stockFrom
+	for name, sql := range map[string]field[string]{"dsn": f.val.dsn, "query": f.val.query} {
+		if sql.set {
+			found.add(sql.line, "stock_from."+name, "cannot stand beside redis: take the stock from one of them")
+		}
+	}
+	needText(found, f.val.redis, f.line, "stock_from.redis", "give the address of the shop's Redis, such as redis://:{env.SHOP_REDIS}@host:6379/0")
+	needText(found, f.val.keys, f.line, "stock_from.key", "give the key of an item, such as store_{sku}")
+	if f.val.left.set && (f.val.total.set || f.val.ordered.set) {
+		found.add(f.val.left.line, "stock_from.left", "cannot stand beside total and ordered: give the field with the units that are left, or these two")
+	}
+	checkAbsent(found, f.val.absent, "stock_from.absent")
+	if !d.items.set {
+		found.add(f.line, "stock_from", "needs items: list each sku, because keys of a Redis have no list of them")
+	}
+}
+
+// checkMoving checks what the file says about purchases of before.
+func (d *document) checkMoving(found *findings) {
+	f := &d.boughtFrom
+	if !f.set || f.bad {
+		return
+	}
+	if !f.val.redis.set && !d.stockFrom.val.redis.set {
+		found.add(f.line, "bought_from.redis", "is missing: give the address of the shop's Redis, such as redis://:{env.SHOP_REDIS}@host:6379/0")
+	}
+	needText(found, f.val.key, f.line, "bought_from.key", "give the key that says who has bought, such as bought_{sku}")
+	if f.val.value.set && f.val.json.set {
+		found.add(f.val.json.line, "bought_from.json", "cannot stand beside value: a value is JSON, or a text of that form")
+	}
+	if t := f.val.timeout; t.set && !t.bad && (t.val < leastStockTimeout || t.val > mostStockTimeout) {
+		found.add(t.line, "bought_from.timeout", "must be %s to %s", leastStockTimeout, mostStockTimeout)
+	}
+	if f.val.identity.set {
+		checkWord(found, f.val.identity, f.line, "bought_from.identity", identityKinds...)
+	}
+	if f.val.counts.set {
+		checkWord(found, f.val.counts, f.line, "bought_from.counts", "units", "orders")
+	}
+	checkAbsent(found, f.val.absent, "bought_from.absent")
+}
+
+func needText(found *findings, f field[string], line int, path, hint string) {
+	if need(found, f, line, path, hint) && f.val == "" {
+		found.add(f.line, path, "is empty: %s", hint)
+	}
+}
+
+func checkAbsent(found *findings, f field[string], path string) {
+	if f.set {
+		checkWord(found, f, f.line, path, "refuse", "none")
+	}
+}
+
+// move asks for the keys, and puts the units among the items.
+func (d *document) move(found *findings, ask func(MoveFrom) (*Moved, error)) error {
+	from := MoveFrom{Sale: d.id.val, Listed: make(map[string]int64, len(d.items.val))}
+	s, b := &d.stockFrom.val, &d.boughtFrom.val
+	line := d.boughtFrom.line
+	if s.redis.set {
+		line = d.stockFrom.line
+		from.Stock = &StockKeys{
+			Redis: s.redis.val, Key: s.keys.val, Left: s.left.val, Total: cmp.Or(s.total.val, "total"), Ordered: cmp.Or(s.ordered.val, "ordered"),
+			AbsentIsNone: s.absent.val == "none", Timeout: timeoutOf(s.timeout),
+		}
+	}
+	if d.boughtFrom.set {
+		from.Bought = &BoughtKeys{
+			Redis: b.redis.val, Key: b.key.val, Member: b.member.val, Skip: b.skip.val, Value: b.value.val, JSON: b.json.val,
+			Identity: cmp.Or(b.identity.val, "buyer"), Orders: b.counts.val == "orders", AbsentIsNone: b.absent.val == "none", Timeout: timeoutOf(b.timeout),
+		}
+		if from.Bought.Redis == "" {
+			from.Bought.Redis = s.redis.val
+		}
+	}
+	for i := range d.items.val {
+		e := &d.items.val[i]
+		switch {
+		case e.regions.set:
+			continue
+		case !e.stock.set && from.Stock != nil:
+			from.Counted = append(from.Counted, e.sku.val)
+		}
+		from.Listed[e.sku.val] = e.stock.val
+	}
+	if from.Stock != nil && len(from.Counted) == 0 {
+		found.add(line, "stock_from", "has nothing to read: every item has its stock in the file; leave stock out of the items that the shop's Redis counts")
+		return nil
+	}
+	moved, err := ask(from)
+	if err != nil {
+		return fmt.Errorf("line %d: %w", line, err)
+	}
+	d.stockFrom.val.filled = true
+	for i := range d.items.val {
+		if e := &d.items.val[i]; e.sku.set && !e.stock.set && !e.regions.set && from.Stock != nil {
+			e.stock = field[int64]{val: moved.Stock[e.sku.val], line: line, set: true}
+		}
+	}
+	d.movedIn = given(moved.In)
+	return nil
+}
