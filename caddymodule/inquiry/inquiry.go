@@ -137,6 +137,9 @@ func (i *Inquiry) Ask(ctx context.Context, buyer *Buyer, ref string) (*outcome.R
 		return nil, withoutURL(err)
 	}
 	request.Header = buyer.header.Clone()
+	// A question changes nothing. This entry is not sent: it lets net/http ask again where the
+	// server closes an idle connection just when the question arrives.
+	request.Header["Idempotency-Key"] = []string{}
 	if len(content) > 0 {
 		request.Header["Content-Type"] = []string{"application/json"}
 	}
