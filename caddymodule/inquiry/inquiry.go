@@ -155,7 +155,7 @@ func (i *Inquiry) Ask(ctx context.Context, buyer *Buyer, ref string) (*outcome.R
 	if err != nil {
 		return nil, withoutURL(err)
 	}
-	return &outcome.Reply{Status: response.StatusCode, Header: response.Header, Body: answer, Whole: len(answer) <= MaxAnswer}, nil
+	return &outcome.Reply{Status: response.StatusCode, Header: response.Header, Body: answer, Whole: len(answer) <= MaxAnswer, Ref: ref}, nil
 }
 
 // enter waits for a slot.

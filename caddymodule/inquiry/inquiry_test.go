@@ -102,8 +102,8 @@ func TestRefs(t *testing.T) {
 			t.Errorf("%q: %v", ref, err)
 		}
 	}
-	if _, err := inPath.Ask(t.Context(), BuyerOf(r), "c-1"); err != nil || asked().URL.Path != "/carts/c-1/state" {
-		t.Error(err)
+	if answer, err := inPath.Ask(t.Context(), BuyerOf(r), "c-1"); err != nil || asked().URL.Path != "/carts/c-1/state" || answer.Ref != "c-1" {
+		t.Error(answer, err)
 	}
 	inBody := compile(t, Spec{Method: "POST", URL: server.URL, Body: `{"id":"{ref}"}`})
 	if _, err := inBody.Ask(t.Context(), BuyerOf(r), ""); !errors.Is(err, ErrNoRef) {
