@@ -14,6 +14,8 @@ import (
 const (
 	// maxWait is how long a request waits for the others of its session.
 	maxWait = 5 * time.Second
+	// passTimeout is how long a request that is no attempt may keep its session's turn.
+	passTimeout = 30 * time.Second
 	// maxWaiting is how many requests wait for one credential.
 	maxWaiting = 8
 	// manyClients is how many different addresses wait for a credential that is probably no
@@ -95,6 +97,21 @@ func Take(ctx context.Context, keys []Key, client string) (t *Turn, shared bool,
 		return nil, shared, err
 	}
 	return t, shared, nil
+}
+
+// Pass returns the context of a request that is no attempt and has the turn. It goes on when its
+// client leaves, because the shop goes on too. After 30s the turn ends, and the request does if its
+// client has left. Call done when it has ended.
+func (t *Turn) Pass(client context.Context) (ctx context.Context, done func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(client))
+	late := time.AfterFunc(passTimeout, func() {
+		t.End()
+		context.AfterFunc(client, cancel)
+	})
+	return ctx, func() {
+		late.Stop()
+		cancel()
+	}
 }
 
 // End lets the next request of each credential in. It may be called more than once, and on nil.
