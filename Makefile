@@ -4,7 +4,7 @@
 # and Ubuntu.
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-needs browser docs compose-test image release-test attack attack-short attack-needs chaos chaos-short differential differential-short differential-needs lint shops fuzz bench bench-build pgo
+.PHONY: build demo test test-needs browser docs compose-test image release-test attack attack-short attack-needs chaos chaos-short differential differential-short differential-needs lint shops shops-short shops-latency shops-needs fuzz bench bench-build pgo
 
 # bin/caddy: Caddy with Stockgate compiled in, static as in releases and in the image.
 build:
@@ -78,11 +78,19 @@ chaos-short: attack-needs
 	go run ./internal/chaos -short -seed $(SEED) -configs $(CONFIGS) $(CHAOSFLAGS)
 
 # The recipes of examples/vendure and examples/medusa in front of those shops, which npm brings
-# from the lock files. BUYERS=60 for a small crowd.
-shops:
+# from the lock files: 500 buyers, hostile requests, and 60 carts that change while they are paid.
+# BUYERS=60 CARTS=8 for less of it; shops-short is that. shops-latency measures what the gate adds,
+# on a machine that does nothing else.
+shops: shops-needs
+	go test -tags shops -timeout 60m -run '(Sells|Hostile)$$' -v ./internal/shoptest
+shops-short: shops-needs
+	BUYERS=60 CARTS=8 go test -tags shops -timeout 20m -run '(Sells|Hostile)$$' ./internal/shoptest
+shops-latency: shops-needs
+	go test -tags shops -timeout 30m -run 'Latency$$' -v ./internal/shoptest
+
+shops-needs:
 	scripts/need redis-server postgres node npm
 	go vet -tags shops ./internal/shoptest
-	go test -tags shops -timeout 30m -run 'Sells$$' -v ./internal/shoptest
 
 lint:
 	scripts/lint

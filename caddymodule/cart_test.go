@@ -253,8 +253,26 @@ func TestLookupAnswers(t *testing.T) {
 
 // While a request to pay is under way, no request of its session changes the cart.
 func TestOneAtATime(t *testing.T) {
+	for name, open := range map[string]func(t *testing.T, shop *cartShop) *site{
+		"one route": func(t *testing.T, shop *cartShop) *site { return openCarts(t, shop) },
+		"a check where carts are changed": func(t *testing.T, shop *cartShop) *site {
+			return openCaddyfile(t, `stockgate_guard
+	stockgate_check /shop/add* turns {
+		one_at_a_time {header.Authorization} {cookie.session}
+	}
+	stockgate /shop/pay pay {
+		`+strings.Join(cartGate(shop), "\n\t\t")+`
+	}
+	reverse_proxy `+shop.Listener.Addr().String())
+		},
+	} {
+		t.Run(name, func(t *testing.T) { oneAtATime(t, open) })
+	}
+}
+
+func oneAtATime(t *testing.T, open func(*testing.T, *cartShop) *site) {
 	shop := newCartShop(t)
-	s := openCarts(t, shop)
+	s := open(t, shop)
 	paying, let := make(chan struct{}), make(chan struct{})
 	shop.paying = func(*http.Request) { paying <- struct{}{}; <-let }
 	s.send(as("ann", "/shop/add", `{"sku":"few","quantity":1}`)).Is(t, 200, "")

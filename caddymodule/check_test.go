@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -205,4 +206,33 @@ func TestCheckWithABearerToken(t *testing.T) {
 	if n := len(l.take()); n != 1 {
 		t.Errorf("%d requests for keys", n)
 	}
+}
+
+// A check bounds what it lets pass at a time. What it refuses anyway, and what no sale lists, needs
+// no room.
+func TestCheckInFlight(t *testing.T) {
+	arrived, let := make(chan struct{}, 3), make(chan struct{})
+	shop := newBackend(t, func(w http.ResponseWriter, r *http.Request) {
+		arrived <- struct{}{}
+		<-let
+		w.WriteHeader(http.StatusCreated)
+	})
+	s := openCaddyfile(t, orders+`stockgate_guard
+	stockgate_check @order {
+		line {json.sku} {json.quantity}
+		max_in_flight 2
+		other_items pass
+	}
+	reverse_proxy `+shop.addr())
+	ask := func(sku string) sitetest.Answer { return s.send(withBody(order(), `{"sku":"`+sku+`"}`)) }
+	var done sync.WaitGroup
+	for _, sku := range []string{"plain", "few", "ordinary"} {
+		done.Go(func() { ask(sku).Is(t, 201, "") })
+		<-arrived
+	}
+	ask("plain").Is(t, 503, "busy")
+	ask("two").Is(t, 404, "unknown_region")
+	close(let)
+	done.Wait()
+	ask("plain").Is(t, 201, "")
 }

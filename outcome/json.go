@@ -17,7 +17,8 @@ type JSONTest struct {
 	Path string `json:"path"`
 	// Absent: the value must be absent or null.
 	Absent bool `json:"absent,omitempty"`
-	// Values are what the value may be, as text; none: it must be present and not null.
+	// Values are what the value may be, as text; none: it must be present and not null. {ref} is
+	// the ref of the order that the shop was asked about.
 	Values []string `json:"values,omitempty"`
 }
 
@@ -49,10 +50,18 @@ func jsonTest(t JSONTest) (func(*Reply) trit, error) {
 		case len(t.Values) == 0:
 			return tritOf(present)
 		default:
-			return tritOf(present && slices.Contains(t.Values, text))
+			return tritOf(present && slices.ContainsFunc(t.Values, func(v string) bool {
+				if v == RefValue {
+					return text == r.Ref && r.Ref != ""
+				}
+				return v == text
+			}))
 		}
 	}, nil
 }
+
+// RefValue stands for the ref in the values of a test.
+const RefValue = "{ref}"
 
 func decodeJSON(body []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(body))

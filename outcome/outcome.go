@@ -72,6 +72,8 @@ type Reply struct {
 	Header http.Header
 	Body   []byte
 	Whole  bool // Body is all of it
+	// Ref is the order that the shop was asked about; empty: it was not asked about one.
+	Ref string
 }
 
 // Rules decide what an answer means; the first that matches counts.

@@ -95,6 +95,31 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// {ref} is the order that the shop was asked about, and no other.
+func TestRefOfTheOrder(t *testing.T) {
+	rules, err := Compile([]Rule{{"release", []string{"@open"}}},
+		map[string]Answer{"open": {JSON: []JSONTest{{Path: "cart.id", Values: []string{"{ref}"}}}}}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		ref, body string
+		want      Decision
+	}{
+		{"o-1", `{"cart":{"id":"o-1"}}`, Release},
+		{"o-1", `{"cart":{"id":"o-2"}}`, InDoubt},
+		{"o-1", `{"cart":{"id":"{ref}"}}`, InDoubt},
+		{"o-1", `{"cart":{}}`, InDoubt},
+		{"", `{"cart":{"id":""}}`, InDoubt},
+		{"", `{"cart":{"id":{}}}`, InDoubt},
+	} {
+		r := &Reply{Status: 500, Header: http.Header{}, Body: []byte(c.body), Whole: true, Ref: c.ref}
+		if got := rules.Decide(r); got != c.want {
+			t.Errorf("%s about %q: %v, want %v", c.body, c.ref, got, c.want)
+		}
+	}
+}
+
 // A rule that needs the body waits for it; an earlier rule does not.
 func TestRulesWaitForTheBody(t *testing.T) {
 	rules, err := Compile(

@@ -58,6 +58,8 @@ func ReadCheckDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, er
 //		rate     …
 //		challenge pow { … }
 //		other_items refuse|pass
+//		one_at_a_time <credential...> [except <path...>]
+//		max_in_flight <number>
 //		max_body <size>
 //		body     checked|ignored
 //		also_query <parameter...>
@@ -74,7 +76,14 @@ func (c *Check) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if d.NextArg() {
 		return d.Errf("stockgate_check takes a matcher and a name, found %q after them", d.Val())
 	}
-	return directive.ReadBlock(d, c.directives())
+	at := *d
+	if err := directive.ReadBlock(d, c.directives()); err != nil {
+		return err
+	}
+	if err := c.asGate().turnsConflict(); err != nil {
+		return at.WrapErr(err)
+	}
+	return nil
 }
 
 // Interface guard

@@ -25,7 +25,7 @@ func checkEarly(h httpcaddyfile.Helper, g *Gate) error {
 		return err
 	}
 	// What is missing may be given in JSON: Provision requires it.
-	if len(trial.Lines) == 0 && trial.LinesFrom == nil {
+	if len(trial.Lines) == 0 && trial.LinesFrom == nil && !trial.onlyTurns() {
 		trial.Lines = []Line{{SKU: []string{"{json.sku}"}}}
 	}
 	if len(trial.Buyer) == 0 {

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"errors"
 	"maps"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -8,7 +9,6 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/inquiry"
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 	"github.com/stockgate/stockgate/caddymodule/ratelimit"
-	"github.com/stockgate/stockgate/caddymodule/session"
 )
 
 // UnmarshalCaddyfile reads a gate. Syntax:
@@ -94,7 +94,7 @@ import (
 //
 // graphql, json_body, identity, line, rate, deny, allow, @<name>, confirm, release and refuse may be given more
 // than once. check is the former name of the directive stockgate_check: with it, what is
-// about reservations (ref to max_in_flight) is an error. With outcome backend, confirm is
+// about reservations is an error. With outcome backend, confirm is
 // one: the shop confirms through stockgate_api.
 func (g *Gate) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // the directive's name
@@ -111,7 +111,6 @@ func (g *Gate) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"check":           {Usage: "check", Read: directive.Flag(&g.Check)},
 		"ref":             {Usage: "ref <value...> [shared]", Read: g.readRef},
 		"continue":        {Usage: "continue", Read: directive.Flag(&g.Continue)},
-		"one_at_a_time":   {Usage: session.Usage, Read: session.ReadOption(&g.OneAtATime)},
 		"lookup":          {Usage: inquiry.LookupUsage, Read: inquiry.ReadLookup(&g.Lookup)},
 		"repeats":         {Usage: ratelimit.RepeatsUsage, Read: ratelimit.ReadRepeats(&g.Repeats)},
 		"idempotency":     {Usage: "idempotency <value...>", Read: directive.Texts(&g.Idempotency)},
@@ -123,7 +122,6 @@ func (g *Gate) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"in_doubt":        {Usage: inDoubtUsage, Read: rules.readInDoubt},
 		"hold_for":        {Usage: "hold_for <duration>", Read: directive.Duration(&g.HoldFor)},
 		"forward_timeout": {Usage: "forward_timeout <duration>", Read: directive.Duration(&g.ForwardTimeout)},
-		"max_in_flight":   {Usage: "max_in_flight <number>", Read: directive.Count(&g.MaxInFlight)},
 		"shadow":          {Usage: "shadow", Read: directive.Flag(&g.Shadow)},
 		"exits_as":        {Usage: "exits_as <path...>", Read: directive.Texts(&g.ExitsAs)},
 	})
@@ -132,7 +130,7 @@ func (g *Gate) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		return err
 	}
 	if g.Check {
-		if err := g.checkConflict(); err != nil {
+		if err := errors.Join(g.checkConflict(), g.turnsConflict()); err != nil {
 			return at.WrapErr(err)
 		}
 	}

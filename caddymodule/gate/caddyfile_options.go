@@ -12,6 +12,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/jwt"
 	"github.com/stockgate/stockgate/caddymodule/pow"
 	"github.com/stockgate/stockgate/caddymodule/ratelimit"
+	"github.com/stockgate/stockgate/caddymodule/session"
 )
 
 // directives returns the options by their names in a Caddyfile.
@@ -30,6 +31,8 @@ func (o *AttemptOptions) directives() map[string]directive.Option {
 		"other_items":   {Usage: "other_items refuse|pass", Read: o.readOtherItems},
 		"deny":          {Usage: "deny <list...>", Read: accesslist.ReadNames(&o.Deny), List: true},
 		"allow":         {Usage: "allow <list...>", Read: accesslist.ReadNames(&o.Allow), List: true},
+		"one_at_a_time": {Usage: session.Usage, Read: session.ReadOption(&o.OneAtATime)},
+		"max_in_flight": {Usage: "max_in_flight <number>", Read: directive.Count(&o.MaxInFlight)},
 		"max_body":      {Usage: "max_body <size>", Read: o.readMaxBody},
 		"body":          {Usage: "body checked|ignored", Read: o.readBody},
 		"also_query":    {Usage: "also_query <parameter...>", Read: directive.Texts(&o.AlsoQuery)},

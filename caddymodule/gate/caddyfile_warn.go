@@ -53,7 +53,7 @@ func warnShaped(w directive.Warner, g *Gate) {
 
 // warnMethod warns about a gate that takes GET requests for attempts to buy.
 func warnMethod(w directive.Warner, g *Gate, matchers caddy.ModuleMap) {
-	if g.Options.Any() {
+	if g.Options.Any() || g.onlyTurns() {
 		return
 	}
 	for name, raw := range matchers {

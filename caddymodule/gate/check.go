@@ -1,10 +1,8 @@
 package gate
 
 import (
-	"context"
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -12,6 +10,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/caddymodule/internal/reply"
+	"github.com/stockgate/stockgate/refuse"
 	"github.com/stockgate/stockgate/scope"
 )
 
@@ -67,22 +66,24 @@ func (c *Check) Gate() *Gate { return c.gate }
 // unlisted, or the request is no attempt. The request is unchanged, has no token, and still
 // ends with its client.
 func (g *Gate) pass(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, p *purchase) error {
+	if g.passing != nil && p.scope == scope.Attempt && !p.unlisted {
+		if !g.passing.Take() {
+			return g.refuse(w, r, p.saleID(), p.began, refuse.Busy)
+		}
+		defer g.passing.Give()
+	}
 	if p.scope == scope.Attempt {
 		meter.CountAttempt(p.saleID(), "passed", "")
 		reply.Publish(r, p.repl, reply.Placeholders{Verdict: "passed", Sale: p.saleID()})
 	}
 	if p.turn != nil {
-		// The shop goes on with what its client no longer waits for, and so does the turn.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), passTimeout)
-		defer cancel()
+		ctx, done := p.turn.Pass(r.Context())
+		defer done()
 		g.carts.Forget(p.keys)
 		r = r.WithContext(ctx)
 	}
 	return next.ServeHTTP(w, r)
 }
-
-// passTimeout is how long a request that is no attempt may keep its session's turn.
-const passTimeout = 30 * time.Second
 
 // checkConflict reports options that a gate that only checks cannot use.
 func (g *Gate) checkConflict() error {
@@ -90,7 +91,6 @@ func (g *Gate) checkConflict() error {
 		there bool
 		name  string
 	}{
-		{g.OneAtATime != nil, "one_at_a_time"},
 		{g.Lookup != nil, "lookup"},
 		{len(g.Ref) > 0, "ref"},
 		{g.Continue, "continue"},
@@ -103,11 +103,39 @@ func (g *Gate) checkConflict() error {
 		{g.InDoubt != nil, "in_doubt"},
 		{g.HoldFor != 0, "hold_for"},
 		{g.ForwardTimeout != 0, "forward_timeout"},
-		{g.MaxInFlight != 0, "max_in_flight"},
 		{g.Shadow, "shadow"},
 	} {
 		if one.there {
 			return errors.New("check reserves nothing, so it takes no " + one.name + ": put that into the gate of the order route")
+		}
+	}
+	return nil
+}
+
+// onlyTurns says that a check lets requests of a session wait, and reads nothing in them.
+func (g *Gate) onlyTurns() bool { return g.Check && g.OneAtATime != nil }
+
+// turnsConflict reports options that a check with one_at_a_time cannot use.
+func (g *Gate) turnsConflict() error {
+	if !g.onlyTurns() {
+		return nil
+	}
+	for _, one := range []struct {
+		there bool
+		name  string
+	}{
+		{len(g.Lines) > 0, "line"},
+		{g.LinesFrom != nil, "lines"},
+		{g.Options.Any(), "graphql or json_body"},
+		{len(g.Rates) > 0, "rate"},
+		{len(g.Deny) > 0, "deny"},
+		{len(g.Allow) > 0, "allow"},
+		{g.Challenge != nil, "challenge"},
+		{g.FastRefusals != nil, "fast_refusals"},
+		{g.MaxInFlight != 0, "max_in_flight"},
+	} {
+		if one.there {
+			return errors.New("a stockgate_check with one_at_a_time only lets requests of a session wait, so it takes no " + one.name + ": put that into another stockgate_check")
 		}
 	}
 	return nil

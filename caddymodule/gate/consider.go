@@ -115,6 +115,10 @@ func (g *Gate) readAndWeigh(r *http.Request, p *purchase) (*sale.Refusal, error)
 
 // inScope finds out whether the request is an attempt. What is unclear is refused.
 func (g *Gate) inScope(r *http.Request, p *purchase) (*sale.Refusal, error) {
+	if g.onlyTurns() {
+		p.scope = scope.Other
+		return g.takeTurn(r, p), nil
+	}
 	if g.scope == nil {
 		p.scope = scope.Attempt
 		return nil, nil

@@ -61,7 +61,7 @@ type Gate struct {
 	AttemptOptions
 	// Check makes the gate one that only checks. Deprecated: use the handler
 	// stockgate_check. Options about reservations (outcome, answers, rules, hold_for,
-	// forward_timeout, max_in_flight) are then errors.
+	// forward_timeout) are then errors.
 	Check bool `json:"check,omitempty"`
 	// Ref gives the shop's own name of the order or cart, in the form of a SKU. In a sale a
 	// buyer has at most one reservation for it that is not released or expired: while that one
@@ -80,11 +80,6 @@ type Gate struct {
 	// Repeats is how often a sold order is forwarded again. Default, with Ref: 5 times in
 	// 10 s for each reservation.
 	Repeats *ratelimit.Repeats `json:"repeats,omitempty"`
-	// OneAtATime lets one request of a session that may change something be at the shop at a
-	// time, be it an attempt or not, so that the cart that was looked up is the one that is
-	// sold. Others wait, up to 8 of them for at most 5s, and are then refused as pending.
-	// Default: none.
-	OneAtATime *session.Options `json:"one_at_a_time,omitempty"`
 	// Lookup asks the shop, in the buyer's name, what the attempt is about; what it answers is
 	// available as values: `{lookup.PATH}`. It comes after the lists and rates. Default: none.
 	Lookup *inquiry.Spec `json:"lookup,omitempty"`
@@ -119,12 +114,6 @@ type Gate struct {
 	// ForwardTimeout is how long the shop may take to answer. At most, and by default:
 	// until the token expires; with outcome backend the default is at most 20s.
 	ForwardTimeout caddy.Duration `json:"forward_timeout,omitempty"`
-	// MaxInFlight limits the attempts that are being reserved or forwarded at the same time.
-	// An attempt counts until its outcome is known, not until its client has read the
-	// answer. Four times as many clients may be reading answers; above that, the client that
-	// has read nothing for the longest time, and for at least a second, is cut off. Default:
-	// 256.
-	MaxInFlight int `json:"max_in_flight,omitempty"`
 	// ExitsAs are the paths under which orders leave for the shop, where Caddy rewrites
 	// them behind the gate; each as in a path matcher. Other requests that leave so are
 	// refused. Default: the paths of the gate's matcher.
@@ -153,6 +142,7 @@ type Gate struct {
 	forwardTimeout time.Duration
 	places         forward.Places
 	asking         *filters.Slots // bounds the attempts that ask Redis about earlier orders
+	passing        *filters.Slots // bounds what a check lets pass at a time; nil: nothing does
 	rates          ratelimit.Set
 	challenge      pow.Challenger
 	// server is the server that the gate belongs to; nil: none.
@@ -191,7 +181,7 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 		return err
 	}
 	if g.Check {
-		if err := g.checkConflict(); err != nil {
+		if err := errors.Join(g.checkConflict(), g.turnsConflict()); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/operation"
 	"github.com/stockgate/stockgate/caddymodule/pow"
 	"github.com/stockgate/stockgate/caddymodule/ratelimit"
+	"github.com/stockgate/stockgate/caddymodule/session"
 	"github.com/stockgate/stockgate/refuse"
 )
 
@@ -27,7 +28,8 @@ type AttemptOptions struct {
 	Identities map[string][]string `json:"identities,omitempty"`
 	// Region gives the region whose stock the attempt uses.
 	Region []string `json:"region,omitempty"`
-	// Lines are the items to buy, one line each. Required, unless LinesFrom is given.
+	// Lines are the items to buy, one line each. Required, unless LinesFrom is given, or
+	// OneAtATime in a stockgate_check.
 	Lines []Line `json:"lines,omitempty"`
 	// LinesFrom reads the lines from an array in a JSON body.
 	LinesFrom *LinesFrom `json:"lines_from,omitempty"`
@@ -48,6 +50,19 @@ type AttemptOptions struct {
 	// Challenge asks for a proof of work while more attempts come than usual. The solutions
 	// for a stockgate_check are not valid at the order route. Default: none.
 	Challenge *pow.Challenge `json:"challenge,omitempty"`
+	// OneAtATime lets one request of a session that may change something be at the shop at a
+	// time, be it an attempt or not, so that the cart that was looked up is the one that is
+	// sold. Others wait, up to 8 of them for at most 5s, and are then refused as pending. A
+	// stockgate_check with it does nothing else, and has no lines: it is for routes that change
+	// carts, beside the order route. Default: none.
+	OneAtATime *session.Options `json:"one_at_a_time,omitempty"`
+	// MaxInFlight limits the attempts that are being reserved or forwarded at the same time.
+	// An attempt counts until its outcome is known, not until its client has read the
+	// answer. Four times as many clients may be reading answers; above that, the client that
+	// has read nothing for the longest time, and for at least a second, is cut off. Default:
+	// 256. A stockgate_check limits the attempts that it has let pass and that are not
+	// answered; default: no limit. More are refused as busy.
+	MaxInFlight int `json:"max_in_flight,omitempty"`
 	// MaxBody limits an attempt's body in bytes. Default: 64 KiB.
 	MaxBody int64 `json:"max_body,omitempty"`
 	// Body says what happens to a body from which no value is read, where values are read

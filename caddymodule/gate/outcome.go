@@ -3,6 +3,7 @@ package gate
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,6 +48,13 @@ func (g *Gate) provisionOutcome() (err error) {
 func (g *Gate) outcomeConflict() error {
 	if err := g.askConflict(); err != nil || g.Ask != nil {
 		return err
+	}
+	for name, answer := range g.Answers {
+		for _, test := range answer.JSON {
+			if slices.Contains(test.Values, outcome.RefValue) && g.InDoubt == nil {
+				return fmt.Errorf("@%s compares with {ref}, and the shop is not asked about an order: use it with `outcome ask` or `in_doubt probe`", name)
+			}
+		}
 	}
 	if g.mode() != record.ModeBackend {
 		return g.graphQLConflict()

@@ -53,11 +53,14 @@ func (g *Gate) provisionFilters() (err error) {
 // provisionHolds prepares in-flight slots, and the options of holds unless the gate only
 // checks.
 func (g *Gate) provisionHolds() (err error) {
-	if g.MaxInFlight == 0 {
-		g.MaxInFlight = defaultMaxInFlight
-	}
 	if g.MaxInFlight < 0 {
 		return fmt.Errorf("max_in_flight must be positive")
+	}
+	if g.Check && g.MaxInFlight > 0 {
+		g.passing = filters.NewSlots(g.MaxInFlight)
+	}
+	if g.MaxInFlight == 0 {
+		g.MaxInFlight = defaultMaxInFlight
 	}
 	g.places.Open(g.MaxInFlight, g.log)
 	g.asking = filters.NewSlots(g.MaxInFlight)

@@ -64,7 +64,11 @@ func (g *Gate) newReader(rates []attempt.RateKey) (*attempt.Reader, error) {
 		err = errors.Join(err, compile("identity "+kind, &values, exprs))
 		spec.Identities[kind] = values
 	}
-	for _, l := range g.Lines {
+	lines := g.Lines
+	if g.onlyTurns() {
+		lines = []Line{{SKU: []string{"none"}}} // none of its requests is an attempt
+	}
+	for _, l := range lines {
 		var line attempt.Line
 		err = errors.Join(err, compile("line", &line.SKU, l.SKU), compile("line", &line.Quantity, l.Quantity))
 		spec.Line = append(spec.Line, line)

@@ -135,7 +135,8 @@ var (
 	ErrNoValue = errors.New("the order lacks a value that the question needs")
 )
 
-// Ask asks the shop in a buyer's name. The answer is whole unless it is longer than MaxAnswer.
+// Ask asks the shop in a buyer's name. values has the placeholders of the question, and "ref" also
+// where it has none: the answer may be compared with it. The answer is whole unless it is longer than MaxAnswer.
 func (i *Inquiry) Ask(ctx context.Context, buyer *Buyer, values shopurl.Values) (*outcome.Reply, error) {
 	at, ok := i.url.Fill(values)
 	content, filled := i.body.fill(values)
@@ -153,6 +154,9 @@ func (i *Inquiry) Ask(ctx context.Context, buyer *Buyer, values shopurl.Values) 
 		return nil, withoutURL(err)
 	}
 	request.Header = buyer.header.Clone()
+	// A question changes nothing. This entry is not sent: it lets net/http ask again where the
+	// server closes an idle connection just when the question arrives.
+	request.Header["Idempotency-Key"] = []string{}
 	if len(content) > 0 {
 		request.Header["Content-Type"] = []string{"application/json"}
 	}
@@ -168,7 +172,7 @@ func (i *Inquiry) Ask(ctx context.Context, buyer *Buyer, values shopurl.Values) 
 	if err != nil {
 		return nil, withoutURL(err)
 	}
-	return &outcome.Reply{Status: response.StatusCode, Header: response.Header, Body: answer, Whole: len(answer) <= MaxAnswer}, nil
+	return &outcome.Reply{Status: response.StatusCode, Header: response.Header, Body: answer, Whole: len(answer) <= MaxAnswer, Ref: values("ref")}, nil
 }
 
 // enter waits for a slot.

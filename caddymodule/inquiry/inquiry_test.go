@@ -1,9 +1,12 @@
 package inquiry
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -100,8 +103,8 @@ func TestRefs(t *testing.T) {
 			t.Errorf("%q: %v", ref, err)
 		}
 	}
-	if _, err := inPath.Ask(t.Context(), BuyerOf(r), is("c-1")); err != nil || asked().URL.Path != "/carts/c-1/state" {
-		t.Error(err)
+	if answer, err := inPath.Ask(t.Context(), BuyerOf(r), is("c-1")); err != nil || asked().URL.Path != "/carts/c-1/state" || answer.Ref != "c-1" {
+		t.Error(answer, err)
 	}
 	inBody := compile(t, Spec{Method: "POST", URL: server.URL, Body: `{"id":"{ref}"}`})
 	if _, err := inBody.Ask(t.Context(), BuyerOf(r), is("")); !errors.Is(err, ErrNoValue) {
@@ -110,6 +113,48 @@ func TestRefs(t *testing.T) {
 	if !inPath.ByRef() || !inBody.ByRef() || compile(t, Spec{Method: "GET", URL: server.URL}).ByRef() {
 		t.Error("it is not known which question needs a ref")
 	}
+}
+
+// A server may close an idle connection just when a question arrives on it.
+func TestClosedWhileIdle(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	closed := make(chan struct{})
+	serve := func(answers int) {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		for in := bufio.NewReader(c); ; answers-- {
+			r, err := http.ReadRequest(in)
+			if err != nil || answers == 0 {
+				return
+			}
+			body, _ := io.ReadAll(r.Body)
+			if r.Header["Idempotency-Key"] != nil {
+				t.Errorf("the question has Idempotency-Key %q", r.Header["Idempotency-Key"])
+			}
+			fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		}
+	}
+	go func() {
+		serve(1)
+		close(closed)
+		serve(1)
+	}()
+	i := compile(t, Spec{Method: "POST", URL: "http://" + l.Addr().String(), Body: `{"query":"{a}"}`})
+	buyer := BuyerOf(httptest.NewRequest("POST", "http://shop.example/", nil))
+	for n := range 2 {
+		answer, err := i.Ask(t.Context(), buyer, is(""))
+		if err != nil || string(answer.Body) != `{"query":"{a}"}` {
+			t.Fatalf("question %d: %v %v", n+1, answer, err)
+		}
+	}
+	<-closed // the second question found the first connection
 }
 
 // At most at_once questions are under way, at most queue wait, each for at most wait.

@@ -84,7 +84,7 @@ func (p *Probe) ask(ctx context.Context, due reservation.ProbeDue) (v reservatio
 	if err != nil {
 		return reservation.ProbeUnknown, "", withoutURL(err)
 	}
-	r := &outcome.Reply{Status: response.StatusCode, Header: response.Header, Body: body, Whole: len(body) <= probeBody}
+	r := &outcome.Reply{Status: response.StatusCode, Header: response.Header, Body: body, Whole: len(body) <= probeBody, Ref: due.Ref}
 	cause = "probe_" + outcome.StatusCause(r.Status)
 	switch p.rules.Decide(r) {
 	case outcome.Confirm:

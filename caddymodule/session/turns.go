@@ -18,6 +18,8 @@ import (
 const (
 	// maxWait is how long a request waits for the others of its session.
 	maxWait = 5 * time.Second
+	// passTimeout is how long a request that is no attempt may keep its session's turn.
+	passTimeout = 30 * time.Second
 	// maxWaiting is how many requests wait for one credential.
 	maxWaiting = 8
 	// manyClients is how many different addresses wait for a credential that is probably no
@@ -63,9 +65,9 @@ type waiter struct {
 type Turn struct {
 	keys   []Key
 	leases []*lease.Lease
-	// alone: no lease could be had, so that another edge may serve the session too.
-	alone bool
-	once  sync.Once
+	// unleased: a lease could not be had, so that another edge may serve the session too.
+	unleased bool
+	once     sync.Once
 }
 
 // Edges is where edges agree on the turns of sessions.
@@ -88,7 +90,7 @@ func Take(ctx context.Context, keys []Key, client string, edges Edges) (t *Turn,
 	}
 	for _, key := range keys {
 		if !edges.Begin() {
-			t.alone = true
+			t.unleased = true
 			return t, shared, nil
 		}
 		l, err := lease.Acquire(ctx, edges.Client(), hex.EncodeToString(key[:]), edges.End)
@@ -97,7 +99,7 @@ func Take(ctx context.Context, keys []Key, client string, edges Edges) (t *Turn,
 			t.End()
 			return nil, shared, pending(ctx)
 		case err != nil:
-			t.alone = true
+			t.unleased = true
 			return t, shared, nil
 		}
 		t.leases = append(t.leases, l)
@@ -144,6 +146,21 @@ func takeHere(ctx context.Context, keys []Key, client string) (t *Turn, shared b
 	return t, shared, nil
 }
 
+// Pass returns the context of a request that is no attempt and has the turn. It goes on when its
+// client leaves, because the shop goes on too. After 30s the turn ends, and the request does if its
+// client has left. Call done when it has ended.
+func (t *Turn) Pass(client context.Context) (ctx context.Context, done func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(client))
+	late := time.AfterFunc(passTimeout, func() {
+		t.End()
+		context.AfterFunc(client, cancel)
+	})
+	return ctx, func() {
+		late.Stop()
+		cancel()
+	}
+}
+
 // End lets the next request of each credential in. It may be called more than once, and on nil.
 func (t *Turn) End() {
 	if t == nil {
@@ -165,7 +182,7 @@ func (t *Turn) WasAlone() bool {
 	if t == nil {
 		return true
 	}
-	return !t.alone && !slices.ContainsFunc(t.leases, func(l *lease.Lease) bool { return !l.StillHeld() })
+	return !t.unleased && !slices.ContainsFunc(t.leases, func(l *lease.Lease) bool { return !l.StillHeld() })
 }
 
 // enter takes the credential, or joins those that wait for it; ok is false if they are too many.

@@ -153,3 +153,44 @@ func TestCarts(t *testing.T) {
 		t.Errorf("%d old carts are kept", len(c.order))
 	}
 }
+
+// A request that is no attempt outlives its client, and keeps the turn for 30 seconds at most. One
+// whose client still waits goes on without it.
+func TestPass(t *testing.T) {
+	for name, left := range map[string]bool{"its client waits": false, "its client has left": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client, leave := context.WithCancel(t.Context())
+				defer leave()
+				turn, _, err := Take(client, []Key{key(7)}, "", nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, done := turn.Pass(client)
+				defer done()
+				if left {
+					leave()
+				}
+				time.Sleep(passTimeout - time.Second)
+				if ctx.Err() != nil {
+					t.Error("the request ended before its time")
+				}
+				next, _, err := Take(t.Context(), []Key{key(7)}, "", nil)
+				if err != nil {
+					t.Fatalf("the turn did not end: %v", err)
+				}
+				next.End()
+				synctest.Wait()
+				if ended := ctx.Err() != nil; ended != left {
+					t.Errorf("after the turn the request has ended: %v", ended)
+				}
+				leave()
+				synctest.Wait()
+				if ctx.Err() == nil {
+					t.Error("the request goes on without turn and client")
+				}
+				turn.End()
+			})
+		})
+	}
+}

@@ -3,7 +3,6 @@ package pgtest
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,16 +41,10 @@ func Start(t testing.TB, settings ...string) *Server {
 	return start(t, "", settings)
 }
 
-// StartTCP is Start for clients that know no unix sockets: the server listens on a free
-// port of 127.0.0.1 as well, see [Server.DatabaseURL].
-func StartTCP(t testing.TB, settings ...string) *Server {
+// StartTCP is Start for clients that know no unix sockets: the server listens on this port of
+// 127.0.0.1 as well, see [Server.DatabaseURL].
+func StartTCP(t testing.TB, port string, settings ...string) *Server {
 	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatalf("pgtest: %v", err)
-	}
-	_, port, _ := net.SplitHostPort(free.Addr().String())
-	free.Close()
 	return start(t, port, append([]string{"listen_addresses='127.0.0.1'", "port=" + port}, settings...))
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/stockgate/stockgate/internal/pgtest"
+	"github.com/stockgate/stockgate/internal/redistest"
 )
 
 // What was committed survives a crash and a stop.
@@ -29,7 +30,7 @@ func TestKillAndRestart(t *testing.T) {
 
 // A server of StartTCP has databases for clients that know only host and port.
 func TestStartTCP(t *testing.T) {
-	s := pgtest.StartTCP(t)
+	s := pgtest.StartTCP(t, redistest.FreePort(t))
 	url := s.DatabaseURL()
 	if other := s.DatabaseURL(); other == url {
 		t.Errorf("two databases are one: %s", url)

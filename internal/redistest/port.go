@@ -6,6 +6,7 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"testing"
 )
 
 const (
@@ -63,6 +64,17 @@ func takeShare() error {
 
 func listenOn(port int) (net.Listener, error) {
 	return net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
+}
+
+// FreePort returns a port for another server of a test, which no outgoing connection and no other
+// process of tests takes until that server listens on it.
+func FreePort(t testing.TB) string {
+	t.Helper()
+	port, err := freePort()
+	if err != nil {
+		t.Fatalf("redistest: %v", err)
+	}
+	return strconv.Itoa(port)
 }
 
 // freePort returns a port that was free a moment ago.

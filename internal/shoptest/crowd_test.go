@@ -86,5 +86,5 @@ func quantile(all []time.Duration, q float64) time.Duration {
 		return 0
 	}
 	slices.Sort(all)
-	return all[int(q*float64(len(all)-1))].Round(time.Millisecond)
+	return all[int(q*float64(len(all)-1))].Round(10 * time.Microsecond)
 }

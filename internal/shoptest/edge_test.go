@@ -17,11 +17,11 @@ import (
 
 // gates are edges with the recipe of a shop, on one Redis.
 type gates struct {
-	t     testing.TB
-	redis *redistest.Server
-	urls  []string
-	admin string // address of the first edge's admin endpoint
-	edges []*process
+	t      testing.TB
+	redis  *redistest.Server
+	urls   []string
+	admins []string // addresses of the edges' admin endpoints
+	edges  []*process
 }
 
 // startGates starts edges with a Caddyfile in front of a shop, and opens a sale of some units of
@@ -35,7 +35,7 @@ func startGates(t testing.TB, edges int, caddyfile, shop, item string, units int
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { os.RemoveAll(dir) })
-		url, admin := "http://127.0.0.1:"+freePort(t), "unix/"+filepath.Join(dir, "admin")
+		url, admin := "http://127.0.0.1:"+redistest.FreePort(t), "unix/"+filepath.Join(dir, "admin")
 		p := start(t, fmt.Sprint("edge", i), append([]string{
 			"HOME=" + dir, "XDG_DATA_HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "CADDY_ADMIN=" + admin,
 			"SITE=" + url, "SHOP=" + shop, "REDIS=" + g.redis.Addr(), "STOCKGATE_KEY=a secret of the edges of this test",
@@ -48,10 +48,7 @@ func startGates(t testing.TB, edges int, caddyfile, shop, item string, units int
 			r.Body.Close()
 			return r.StatusCode == http.StatusOK
 		})
-		if i == 0 {
-			g.admin = admin
-		}
-		g.urls, g.edges = append(g.urls, url), append(g.edges, p)
+		g.urls, g.admins, g.edges = append(g.urls, url), append(g.admins, admin), append(g.edges, p)
 	}
 	file := filepath.Join(t.TempDir(), "sale.yaml")
 	text := fmt.Sprintf("id: flash\nstarts_at: 2020-01-01T00:00:00Z\nends_at: 2090-01-01T00:00:00Z\nitems:\n  - {sku: %q, stock: %d}\n"+
@@ -77,7 +74,7 @@ func startGates(t testing.TB, edges int, caddyfile, shop, item string, units int
 // command runs caddy stockgate, which must succeed, and returns what it prints.
 func (g *gates) command(args ...string) string {
 	g.t.Helper()
-	out, err := exec.Command(caddyBinary, append([]string{"stockgate", "--address", g.admin}, args...)...).CombinedOutput()
+	out, err := exec.Command(caddyBinary, append([]string{"stockgate", "--address", g.admins[0]}, args...)...).CombinedOutput()
 	if err != nil {
 		g.t.Errorf("caddy stockgate %s: %v\n%s", strings.Join(args, " "), err, out)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/internal/pgtest"
+	"github.com/stockgate/stockgate/internal/redistest"
 )
 
 const medusaDir = "../../examples/medusa"
@@ -35,7 +36,7 @@ type medusa struct {
 func startMedusa(t testing.TB, stock string) *medusa {
 	t.Helper()
 	install(t, medusaDir)
-	m := &medusa{t: t, addr: "127.0.0.1:" + freePort(t), db: pgtest.StartTCP(t, "max_connections=200").DatabaseURL()}
+	m := &medusa{t: t, addr: "127.0.0.1:" + redistest.FreePort(t), db: pgtest.StartTCP(t, redistest.FreePort(t), "max_connections=200").DatabaseURL()}
 	m.url = "http://" + m.addr
 	_, port, _ := strings.Cut(m.addr, ":")
 	keys := filepath.Join(t.TempDir(), "keys")

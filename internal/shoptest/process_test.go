@@ -4,7 +4,6 @@ package shoptest_test
 
 import (
 	"bytes"
-	"net"
 	"os"
 	"os/exec"
 	"runtime"
@@ -93,15 +92,4 @@ func (p *process) until(t testing.TB, want string, so func() bool) {
 		case <-tick.C:
 		}
 	}
-}
-
-func freePort(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
 }

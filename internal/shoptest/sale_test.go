@@ -14,7 +14,7 @@ const units = 20
 func TestVendureSells(t *testing.T) {
 	v := startVendure(t, "SNK-1=100000")
 	item := v.variant("SNK-1")
-	g := startGates(t, 2, vendureDir+"/Caddyfile", v.addr, item, units)
+	g := startGates(t, 2, vendureDir+"/Caddyfile", v.addr, item, units, "VENDURE_KEY="+v.administrator())
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	r := crowd(ctx, buyers(t, 500), g.urls, buyInVendure(item))
@@ -29,7 +29,7 @@ func TestVendureSells(t *testing.T) {
 func TestMedusaSells(t *testing.T) {
 	m := startMedusa(t, "SNK-1=100000")
 	item := m.variant("SNK-1")
-	g := startGates(t, 2, medusaDir+"/Caddyfile", m.addr, item, units)
+	g := startGates(t, 2, medusaDir+"/Caddyfile", m.addr, item, units, "MEDUSA_KEY="+m.key)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	r := crowd(ctx, buyers(t, 500), g.urls, m.buy(item))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stockgate/stockgate/internal/pgtest"
+	"github.com/stockgate/stockgate/internal/redistest"
 )
 
 const vendureDir = "../../examples/vendure"
@@ -27,7 +28,7 @@ type vendure struct {
 func startVendure(t testing.TB, stock string) *vendure {
 	t.Helper()
 	install(t, vendureDir)
-	v := &vendure{t: t, addr: "127.0.0.1:" + freePort(t), db: pgtest.StartTCP(t, "max_connections=100").DatabaseURL()}
+	v := &vendure{t: t, addr: "127.0.0.1:" + redistest.FreePort(t), db: pgtest.StartTCP(t, redistest.FreePort(t), "max_connections=100").DatabaseURL()}
 	v.url = "http://" + v.addr
 	_, port, _ := strings.Cut(v.addr, ":")
 	p := start(t, "vendure", []string{"PORT=" + port, "DATABASE_URL=" + v.db, "STOCK=" + stock, "COUPON=FREE"}, "node", vendureDir+"/shop.mjs")
@@ -49,6 +50,19 @@ func (v *vendure) variant(sku string) (id string) {
 	v.t.Helper()
 	scan(v.t, v.db, `SELECT id::text FROM product_variant WHERE sku = $1`, []any{sku}, &id)
 	return id
+}
+
+// administrator is a session of one, by which the recipe's probe asks.
+func (v *vendure) administrator() string {
+	v.t.Helper()
+	b := newBrowser(v.url)
+	defer b.close()
+	r, err := b.once(v.t.Context(), "POST", "/admin-api", graphQL(`mutation{login(username:"superadmin",password:"superadmin"){__typename}}`, nil))
+	token := r.header.Get("Vendure-Auth-Token")
+	if err != nil || token == "" {
+		v.t.Fatalf("no session: %v %s", err, r.body)
+	}
+	return token
 }
 
 // scan reads one row of a database.
