@@ -313,7 +313,7 @@ func TestDoctorFindsWhatIsWrongWithSales(t *testing.T) {
 	if state, err := s.Confirm(t.Context(), "double11", "gone", reservation.SourceAnswer, "status_201"); state != record.Unbacked {
 		t.Fatalf("%s %v", state, err)
 	}
-	p.doctor().finds(stepped, "warning ledger", "warning in_doubt", "warning unbacked the shop took 1 orders of double11 without stock")
+	p.doctor().finds(stepped, "warning ledger", "warning in_doubt", "warning unbacked 1 orders of double11 are taken by the shop or paid for without stock")
 
 	do[any](p.site, "PUT", "/stockgate/sales/over", moreSales["over"])
 	do[any](p.site, "POST", "/stockgate/sales/over/open", "")

@@ -51,7 +51,7 @@ func startGates(t testing.TB, edges int, caddyfile, shop, item string, units int
 		g.urls, g.admins, g.edges = append(g.urls, url), append(g.admins, admin), append(g.edges, p)
 	}
 	file := filepath.Join(t.TempDir(), "sale.yaml")
-	text := fmt.Sprintf("id: flash\nstarts_at: 2020-01-01T00:00:00Z\nends_at: 2090-01-01T00:00:00Z\nitems:\n  - {sku: %q, stock: %d}\n"+
+	text := fmt.Sprintf("id: flash\nstarts_at: 2020-01-01T00:00:00Z\nends_at: 2090-01-01T00:00:00Z\nitems:\n  - {sku: SNK-1, ids: [%q], stock: %d}\n"+
 		"limits:\n  - {per: buyer, every: sale, max: 2, count: units}\n", item, units)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
