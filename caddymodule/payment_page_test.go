@@ -3,6 +3,7 @@ package caddymodule_test
 import (
 	"net/http"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/stockgate/stockgate/internal/sitetest"
@@ -66,6 +67,22 @@ func TestAnotherCart(t *testing.T) {
 	// without a hold the gate reserves as ever
 	s.at("/pay", "dan", `{"sku":"plain","n":1}`).Is(t, 201, "")
 	if got := s.cell("plain"); got != "100 94 0 0 6" {
+		t.Errorf("stock %s", got)
+	}
+}
+
+// A hold is swapped in its own sale only: where another sale sells the items now, the attempt is a
+// new one.
+func TestAnotherCartInAnotherSale(t *testing.T) {
+	_, s := openPaymentPages(t, created)
+	s.at("/arrange", "ann", `{"sku":"few","n":1}`).Is(t, 201, "")
+	file := strings.NewReplacer("id: double11", "id: second").Replace(sitetest.SaleFile)
+	do[any](s, "PUT", "/stockgate/sales/second", file)
+	do[any](s, "POST", "/stockgate/sales/second/open", "")
+	do[any](s, "POST", "/stockgate/sales/double11/pause", "")
+	s.at("/arrange", "ann", `{"sku":"few","n":2}`).Is(t, 201, "")
+	second := do[sitetest.SaleStock](s, "GET", "/stockgate/sales/second", "").Cell("few", "")
+	if got := s.cell("few") + " " + second; got != "3 2 1 0 0 3 1 2 0 0" {
 		t.Errorf("stock %s", got)
 	}
 }

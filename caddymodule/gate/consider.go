@@ -65,8 +65,9 @@ type purchase struct {
 	unasked bool
 	// unbound is a sale in which Redis has no reservation for the attempt; nil: none.
 	unbound *edge.Listing
-	// inPlaceOf is the hold of the same ref whose place the attempt takes; empty: none.
-	inPlaceOf string
+	// inPlaceOf is the hold of the same ref, in the sale heldIn, whose place the attempt takes;
+	// empty: none.
+	inPlaceOf, heldIn string
 	// bound is the reservation that the attempt already has; nil: none. stored is what the
 	// shop answered to it; nil: the shop is asked again.
 	bound  *reservation.Bound
@@ -79,6 +80,14 @@ type purchase struct {
 // named says whether the attempt has an idempotency key or a ref, and so may repeat an
 // earlier one.
 func (p *purchase) named() bool { return p.attempt.Key != "" || p.attempt.Ref != "" }
+
+// swapped is the hold whose place the attempt takes in the sale that was chosen for it; empty: none.
+func (p *purchase) swapped() string {
+	if p.heldIn != p.saleID() {
+		return ""
+	}
+	return p.inPlaceOf
+}
 
 // rates says whether the attempt counts for the gate's rates.
 func (p *purchase) rates() bool { return !p.dryRun || p.shadow }
@@ -247,7 +256,7 @@ func (g *Gate) filter(r *http.Request, p *purchase) *sale.Refusal {
 	if no := g.judge(r, p, now); no != nil {
 		return no
 	}
-	if p.inPlaceOf == "" { // else units that are gone for others may be its own
+	if p.swapped() == "" { // else units that are gone for others may be its own
 		if no := g.remembered(p); no != nil {
 			return no
 		}

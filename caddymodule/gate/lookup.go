@@ -227,6 +227,7 @@ func (p *purchase) forgetCart() {
 	p.ask.End()
 	p.ask, p.bound, p.stored, p.unbound, p.listing, p.lines = nil, nil, nil, nil, nil, nil
 	p.unlisted, p.remembered, p.anew = false, false, true
+	p.inPlaceOf, p.heldIn = "", ""
 }
 
 // turnVar is the variable of a request that has the credentials whose turn it has: another

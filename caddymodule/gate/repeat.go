@@ -149,7 +149,7 @@ func (g *Gate) judgeBound(r *http.Request, p *purchase, b *reservation.Bound) *s
 	}
 	switch sold := b.State == record.Confirmed || b.State == record.Unbacked; {
 	case b.By == "ref" && b.State == record.Held && g.swaps(p.attempt, b.Same):
-		p.inPlaceOf = b.ID
+		p.inPlaceOf, p.heldIn = b.ID, p.saleID()
 		return nil
 	case b.By == "key" && !b.Same:
 		return refuseKeyReused

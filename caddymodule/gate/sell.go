@@ -230,7 +230,7 @@ func (g *Gate) reserve(r *http.Request, p *purchase, purchaseKey string) (reserv
 	ctx, reserving := span.Start(r.Context(), span.Reserve)
 	defer reserving.End()
 	options := g.holdOptions
-	options.InPlaceOf = p.inPlaceOf
+	options.InPlaceOf = p.swapped()
 	return p.runtime.Hold(context.WithoutCancel(ctx), id, p.listing, p.attempt, p.lines, options)
 }
 
