@@ -1,5 +1,5 @@
 -- swap.lua: the buyer of an order that is held has changed its cart. In one step the hold is
--- released and another one made for the new lines, which ends no later; a refusal leaves it as
+-- released and another one made for the new lines, which ends when it would; a refusal leaves it as
 -- it is. The shop may still sell with the old token, so what the new lines lack stays held until
 -- that has expired, and a confirm of the old hold undoes the swap, see confirm.lua.
 --
@@ -114,9 +114,11 @@ function operations.swap(a)
   local w = split(a[4], '%S+')
   local margin, last = tonumber(w[3]), 6 + 2 * tonumber(w[6])
   -- another cart does not lengthen the hold: clients would keep units for ever
-  local due = math.min(shard.now + tonumber(w[2]), old[DEADLINE])
+  -- and what both tokens name stays held as long as the old one is good
+  local due = old[DEADLINE]
   local ends = time + due - shard.now
-  if ends - margin <= time then return { 'conflict', 'held' } end
+  local exp = math.min(ends, time + tonumber(w[2])) - margin
+  if exp <= time then return { 'conflict', 'held' } end
   if time > tonumber(a[3]) then return { 'late' } end
   if tonumber(w[1]) ~= shard.version then return { 'version', shard.version } end
   local refusal = closed_answer()
@@ -142,11 +144,11 @@ function operations.swap(a)
     if units > (needed[cell] or 0) then rest[#rest + 1] = cell .. ' ' .. int(units - (needed[cell] or 0)) end
   end
   table.sort(rest)
-  local deadline, exp, led = old[DEADLINE], old[EXP], old[CHANGED] - old[CREATED]
+  local old_exp, led = old[EXP], old[CHANGED] - old[CREATED]
   give_back(old, true)
   change_state(old_id, old, 'released', swapped)
   if rest[1] then
-    hold(old_id .. '+', complete({ 'held', deadline, exp, shard.now - led, shard.now, 'backend', buyer, concat(rest, ' '), '', swapped, shard.version }), swapped)
+    hold(old_id .. '+', complete({ 'held', due, old_exp, shard.now - led, shard.now, 'backend', buyer, concat(rest, ' '), '', swapped, shard.version }), swapped)
   end
   for _, limit in ipairs(limits_of) do
     local l = read_limit(limit.field)
@@ -159,7 +161,7 @@ function operations.swap(a)
     changed.unpaid[field] = true
   end
   if fields[1] and shard.schema < tonumber(ARGV[3]) then changed.meta.schema = ARGV[3] end
-  local r = parse_record('held\t' .. int(due) .. '\t' .. int(ends - margin) .. '\t' .. int(time) .. '\t' .. int(shard.now) .. '\t' ..
+  local r = parse_record('held\t' .. int(due) .. '\t' .. int(exp) .. '\t' .. int(time) .. '\t' .. int(shard.now) .. '\t' ..
     w[4] .. '\t' .. buyer .. a[8])
   bind(guard, id)
   bind(buyer_ref(buyer, ref), id)

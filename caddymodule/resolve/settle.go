@@ -19,7 +19,7 @@ import (
 const (
 	// cause is what record and journal have of what a webhook did; lua/bindings.lua knows it.
 	cause = "webhook"
-	// beyondMaxHold is longer than any hold: who has paid is not bound by max_hold.
+	// beyondMaxHold is longer than any hold: max_hold does not bind a buyer after the payment.
 	beyondMaxHold = 10 * 365 * 24 * time.Hour
 	// looks is how often a hold is looked up that changes at the same time.
 	looks = 4

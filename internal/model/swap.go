@@ -40,10 +40,12 @@ func (o Swap) Run(s *Shard) Reply {
 		}
 	}
 	before := *old
-	o.New.HoldFor = min(o.New.HoldFor, old.Deadline-s.Now())
-	if o.New.HoldFor <= o.New.Margin {
+	left := old.Deadline - s.Now()
+	if min(o.New.HoldFor, left) <= o.New.Margin {
 		return Reply{"conflict", "held"}
 	}
+	o.New.Margin += left - min(o.New.HoldFor, left)
+	o.New.HoldFor = left
 	after := s.Clone()
 	after.become(o.Old, Released, Swapped)
 	rest := beyond(before.Lines, o.New.Lines)
