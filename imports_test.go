@@ -44,7 +44,7 @@ var directions = []direction{
 	{
 		pkg: "./...",
 		except: []string{".", "./cmd/...", "./caddymodule/...", "./shard", "./combine", "./risk", "./journal", "./lists", "./lease", "./rates", "./reservation/...", "./fence", "./edge", "./recovery",
-			"./ledger/...", "./outbox", "./movein", "./mirror", "./internal/...", "./bench/..."},
+			"./ledger/...", "./outbox", "./movein", "./mirror", "./queue", "./internal/...", "./bench/..."},
 		forbidden: []string{goRedis},
 		why:       "shops, solvers and other edges import these: none of them brings a client of Redis along",
 	},
@@ -118,6 +118,7 @@ var arrows = map[string][]string{
 	"rates":                {"combine", "identity", "lua", "shard"},
 	"reservation":          {"combine", "identity", "journal", "lua", "record", "sale", "shard"},
 	"fence":                {"lua", "reservation", "shard"},
+	"queue":                {"combine", "identity", "lua", "record", "reservation", "sale", "shard"},
 	"edge":                 {"combine", "fence", "identity", "journal", "lists", "lua", "rates", "record", "reservation", "risk", "sale", "sale/skus", "shard"},
 	"ledger":               {"edge", "journal", "record", "reservation", "sale", "shard"},
 	"ledger/postgres":      {"journal", "ledger"},

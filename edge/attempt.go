@@ -27,6 +27,9 @@ type HoldOptions struct {
 	// InPlaceOf is the id of a hold of the same buyer and ref, whose cart was changed. Default:
 	// none.
 	InPlaceOf string
+	// Queue lets the order wait for the shop; nil: it goes there at once. A hold in the place of
+	// another one does not wait.
+	Queue *reservation.Queue
 }
 
 // Terms is the former name of HoldOptions.
@@ -62,7 +65,10 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 		Lines: lines, Charges: charged, Unpaid: unpaid,
 		HoldFor: o.HoldFor, Margin: o.Margin, Mode: o.Mode,
 		Binding: reservation.BindingOf(secret, a, lines, o.KeyTTL), Ref: a.Ref, RefShared: a.RefShared, Gate: o.Gate,
-		View: l.view(),
+		View: l.view(), Queue: o.Queue,
+	}
+	if o.InPlaceOf != "" {
+		claim.Queue = nil
 	}
 	// A try that was sent and not answered may still run, even after a later one.
 	// Unless this attempt gets the hold in the end, its id is released.
@@ -79,7 +85,7 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 	for try := 0; ; try++ {
 		hold, refusal, err := e.reserve(ctx, claim, o.InPlaceOf)
 		switch {
-		case err == nil && refusal == nil && hold.State == record.Held:
+		case err == nil && refusal == nil && (hold.State == record.Held || hold.State == record.Waiting):
 			ours, hold.Shadow = true, cmp.Or(shadow, hold.Shadow)
 			e.own.add(id, hold.Lines)
 			e.binds(claim)

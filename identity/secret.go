@@ -41,3 +41,16 @@ func (s *Secret) hmac(b []byte) ListKey {
 	sum := mac.Sum((*[32]byte)(s), b)
 	return ListKey(sum[:16])
 }
+
+// Derive returns a key for another use, which reveals nothing about the secret or other keys.
+func (s *Secret) Derive(use string) [32]byte {
+	var room [identityRoom]byte
+	return mac.Sum((*[32]byte)(s), append(s.begin(room[:0], "derive"), use...))
+}
+
+// Ticket is the keyed hash by which an edge recognises a reference to a reservation that it
+// gave to its buyer.
+func (s *Secret) Ticket(sale, id string) [16]byte {
+	var room [identityRoom]byte
+	return s.hmac(append(append(append(s.begin(room[:0], "ticket"), id...), 0), sale...))
+}

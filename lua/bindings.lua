@@ -190,7 +190,8 @@ end
 -- bound_verdict finds the reservation to which a guard or else a ref belongs:
 -- { by, id, state, same, created, deadline, exp, changed, epoch }, by: key | ref | single;
 -- same: 1 when it was made for the same; by a ref also nothing of it has come back,
--- because its token is good for all of it. nil: there is none.
+-- because its token is good for all of it; state: waiting for a hold that waits for the shop.
+-- nil: there is none.
 local function bound_verdict(guard, print, ref, shared, buyer, lines)
   local by, same = 'single', true
   local id, r = bound_to(guard)
@@ -202,5 +203,5 @@ local function bound_verdict(guard, print, ref, shared, buyer, lines)
     by, same = 'ref', false
     if r[BUYER] == buyer and r[RETURNED] == '' then same = same_lines(r[LINES], lines) end
   end
-  return { by, id, r[STATE], same and 1 or 0, r[CREATED], r[DEADLINE] - shard.lead, r[EXP], r[CHANGED] - shard.lead, shard.epoch }
+  return { by, id, r[STATE] == 'held' and r[MODE] == 'queued' and 'waiting' or r[STATE], same and 1 or 0, r[CREATED], r[DEADLINE] - shard.lead, r[EXP], r[CHANGED] - shard.lead, shard.epoch }
 end

@@ -27,6 +27,7 @@ const (
 	NotFound     Code = "not_found"     // no such reservation
 	TooSoon      Code = "too_soon"      // the shop may still sell it
 	AtShop       Code = "at_shop"       // a request of the reservation is still being answered
+	QueueFull    Code = "full"          // too many orders wait for the shop
 	KeyReused    Code = "key_reused"    // the same id with other content
 	Short        Code = "short"         // not enough available units
 	InUse        Code = "in_use"        // units of the cell are sold, held or were added

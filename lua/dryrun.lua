@@ -1,8 +1,8 @@
 -- dryrun.lua: a dry run of reserve.lua holds and charges nothing. The shop has answered
 -- already: what it sold is noted in counters of their own, and is gone for later dry runs, as if
--- the gate had sold it. It comes before reserve.lua, which runs it where it has a KEYS[14].
+-- the gate had sold it. It comes before reserve.lua, which runs it where it has a KEYS[18].
 --
--- A counter is a field of KEYS[14]:
+-- A counter is a field of KEYS[18]:
 --   s|cell   units that the shop sold, and the gate would have sold
 --   p|cell   units that the shop sold past the gate, which would have refused them
 --   sold, past  the sums of both
@@ -23,7 +23,7 @@ local charges -- charged of reserve.lua
 local function read_counts(list)
   for i = 1, #list, 1000 do
     local last = math.min(i + 999, #list)
-    for j, n in ipairs(call('HMGET', KEYS[14], unpack(list, i, last))) do counts[list[i + j - 1]] = tonumber(n or '0') end
+    for j, n in ipairs(call('HMGET', KEYS[18], unpack(list, i, last))) do counts[list[i + j - 1]] = tonumber(n or '0') end
   end
 end
 
@@ -103,8 +103,8 @@ local function decide(i, t, f, refusal)
 end
 
 local function write()
-  for field, n in pairs(added) do call('HINCRBY', KEYS[14], field, int(n)) end
-  for _, field in ipairs(orders) do call('HSET', KEYS[14], field, 1) end
+  for field, n in pairs(added) do call('HINCRBY', KEYS[18], field, int(n)) end
+  for _, field in ipairs(orders) do call('HSET', KEYS[18], field, 1) end
 end
 
 local dry_run = { begin = begin, known = known, decide = decide, write = write }

@@ -1,7 +1,8 @@
 -- expire.lua: end the holds whose deadline has passed. In mode response the shop may
 -- have the order: they are in doubt. In mode backend the units go back on sale once the
 -- token has expired: while it is valid, by Redis's current time and by the caller's own
--- estimate of it, the deadline is extended. Tombstones past their time are deleted too.
+-- estimate of it, the deadline is extended. In mode queued nothing was sent: they are
+-- released. Tombstones past their time are deleted too.
 -- Any number of edges may run it. A caller that cannot tell the time ends nothing.
 --
 -- It also maintains the shard's clock: a forward step of time that the caller has seen
@@ -16,7 +17,10 @@
 -- end_hold returns how many holds it has ended, and to how many it gave more time
 local function end_hold(id, r)
   local ends = r[EXP] + margin_of(r)
-  if r[MODE] ~= 'backend' then
+  if r[MODE] == 'queued' then
+    give_back(r, true)
+    change_state(id, r, 'released', 'waited too long')
+  elseif r[MODE] ~= 'backend' then
     change_state(id, r, 'in_doubt', 'deadline')
   elseif ends <= sure_time then
     give_back(r, true)

@@ -14,6 +14,7 @@ function operations.extend(a)
   local r = read_record(id)
   if not r or r[STATE] == 'tombstone' then return not_found() end
   if r[STATE] ~= 'held' then return { 'conflict', r[STATE] } end
+  if r[MODE] == 'queued' then return { 'conflict', 'waiting' } end
   -- of a held reservation, changed is when it was made
   local deadline = math.min(shard.now + hold_for, r[CHANGED] + longest)
   -- the token keeps its margin before the end of the hold

@@ -20,10 +20,10 @@
 --           not come
 --   absent  "ms edge\n…" of these edges: when each was last heard, by Redis's own time
 --
--- KEYS[…]   those of shard.lua: KEYS[1…13]
--- KEYS[14]  edges    hash  edge → ms by the shard's clock; when it was last heard
--- KEYS[15]  reports  hash  edge → "stage own known": what it said in this fence
--- KEYS[16]  tail     zset  "number\nterm\ntime\nmovement\n…" by the entry's number: what edges have
+-- KEYS[…]   those of shard.lua: KEYS[1…17]
+-- KEYS[18]  edges    hash  edge → ms by the shard's clock; when it was last heard
+-- KEYS[19]  reports  hash  edge → "stage own known": what it said in this fence
+-- KEYS[20]  tail     zset  "number\nterm\ntime\nmovement\n…" by the entry's number: what edges have
 --                          read of the journal and this server does not have, and the newest
 --                          term that they know
 --
@@ -87,7 +87,7 @@ if not shard.exists then return answer({ 'no_sale' }) end
 if does == 'off' then
   if shard.term then
     call('HDEL', KEYS[1], 'term', 'terms', 'replid', 'run_id', 'beat', 'fence')
-    call('UNLINK', KEYS[14], KEYS[15], KEYS[16])
+    call('UNLINK', KEYS[18], KEYS[19], KEYS[20])
   end
   shard.term = false
   return answer({ 'no_fence' })
@@ -131,13 +131,13 @@ end
 -- expected returns the edges that may have sold, with when each was last heard, and drops
 -- those that have stopped
 local function expected()
-  local all, newest, live = call('HGETALL', KEYS[14]), 0, {}
+  local all, newest, live = call('HGETALL', KEYS[18]), 0, {}
   for i = 2, #all, 2 do newest = math.max(newest, tonumber(all[i])) end
   for i = 1, #all, 2 do
     if tonumber(all[i + 1]) + SILENT_FOR >= newest then
       live[all[i]] = tonumber(all[i + 1])
     elseif not meta[4] then
-      call('HDEL', KEYS[14], all[i])
+      call('HDEL', KEYS[18], all[i])
     end
   end
   return live
@@ -148,9 +148,9 @@ local function lease()
   dirty = true
   flush()
   if does == 'leave' then
-    call('HDEL', KEYS[14], edge)
+    call('HDEL', KEYS[18], edge)
   else
-    call('HSET', KEYS[14], edge, int(shard.now))
+    call('HSET', KEYS[18], edge, int(shard.now))
     expected()
   end
   local last = call('HMGET', KEYS[1], 'fenced', 'absent')
@@ -186,22 +186,22 @@ end
 begun, base = tonumber(begun or '0'), tonumber(base or '0')
 if id ~= replid then
   begun, base, stage = time, shard.seq, 'collect'
-  call('UNLINK', KEYS[15], KEYS[16])
+  call('UNLINK', KEYS[19], KEYS[20])
   notice = 'fence'
 end
 if does == 'ready' or does == 'told' or does == 'beat' then
-  if does ~= 'beat' or call('HEXISTS', KEYS[15], edge) == 0 then
-    call('HSET', KEYS[15], edge, does .. ' ' .. own .. ' ' .. int(known) .. ' ' .. (known_term ~= '' and known_term or '0:0:0:0'))
+  if does ~= 'beat' or call('HEXISTS', KEYS[19], edge) == 0 then
+    call('HSET', KEYS[19], edge, does .. ' ' .. own .. ' ' .. int(known) .. ' ' .. (known_term ~= '' and known_term or '0:0:0:0'))
   end
 end
 if stage == 'collect' then
   for i = 10, #ARGV, 3 do
     local number = tonumber(ARGV[i])
-    if number > shard.seq then call('ZADD', KEYS[16], number, ARGV[i] .. '\n' .. known_term .. '\n' .. ARGV[i + 1] .. '\n' .. ARGV[i + 2]) end
+    if number > shard.seq then call('ZADD', KEYS[20], number, ARGV[i] .. '\n' .. known_term .. '\n' .. ARGV[i + 1] .. '\n' .. ARGV[i + 2]) end
   end
 end
 
-local reports, said = call('HGETALL', KEYS[15]), {}
+local reports, said = call('HGETALL', KEYS[19]), {}
 for i = 1, #reports, 2 do
   local s, o, k, term = match(reports[i + 1], '^(%a+) (%d+) (%d+) (%S+)$')
   said[reports[i]] = { stage = s, own = tonumber(o), known = tonumber(k), term = term }
@@ -256,7 +256,7 @@ end
 -- next_entries returns some of the entries that edges have sent and that can follow, by their
 -- first numbers, the least of these, and whether there are more. It drops the others of them.
 local function next_entries()
-  local tail = call('ZRANGEBYSCORE', KEYS[16], int(shard.seq + 1), '+inf', 'WITHSCORES', 'LIMIT', 0, ENTRIES_PER_CALL)
+  local tail = call('ZRANGEBYSCORE', KEYS[20], int(shard.seq + 1), '+inf', 'WITHSCORES', 'LIMIT', 0, ENTRIES_PER_CALL)
   local by_first, least, dropped = {}, math.huge, {}
   for i = 1, #tail, 2 do
     local last = tonumber(tail[i + 1])
@@ -271,7 +271,7 @@ local function next_entries()
       least = math.min(least, first)
     end
   end
-  if dropped[1] then call('ZREM', KEYS[16], unpack(dropped)) end
+  if dropped[1] then call('ZREM', KEYS[20], unpack(dropped)) end
   return by_first, least, #tail == 2 * ENTRIES_PER_CALL
 end
 
@@ -338,7 +338,7 @@ if stage == 'tell' and (does == 'resume' or untold == 0 or time >= begun + 2 * w
   changed.meta.fence = false
   -- a token of a reservation that is lost may make it again, see confirm.lua
   if missing + absent > 0 or does == 'resume' then changed.meta.lost = int(time + TOLERANCE) end
-  call('UNLINK', KEYS[15], KEYS[16])
+  call('UNLINK', KEYS[19], KEYS[20])
   notice = 'sale'
   flush()
   -- whether the caller is late shows when it asks again: it may know what was not applied

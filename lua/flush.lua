@@ -72,6 +72,13 @@ local function flush()
   fields_to_write(11, changed.bindings)
   fields_to_write(12, changed.returns)
   fields_to_write(13, changed.unpaid)
+  if q then
+    to_tell()
+    members_to_write(14, q.line, q.no_line)
+    fields_to_write(15, q.orders)
+    members_to_write(16, q.shop, q.no_shop)
+    fields_to_write(17, q.fields)
+  end
   fields_to_write(1, changed.meta)
   check_types()
 

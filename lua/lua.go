@@ -17,7 +17,10 @@ import (
 // shard of schema 1 becomes one of 2 with the first such record.
 //
 // 3: KEYS[1] has the shard's terms, see fence.lua. A shard becomes one of 3 with its first term.
-const Schema = 3
+//
+// 4: records of mode queued wait for the shop, and KEYS[14] to KEYS[17] have them in order, see
+// queue.lua. A shard becomes one of 4 with the first order of a gate that has a queue.
+const Schema = 4
 
 //go:embed shard.lua
 var shard string
@@ -33,6 +36,36 @@ var bindings string
 
 //go:embed unpaid.lua
 var unpaid string
+
+//go:embed queue.lua
+var queue string
+
+//go:embed turn.lua
+var turn string
+
+//go:embed send.lua
+var send string
+
+//go:embed again.lua
+var again string
+
+//go:embed rejoin.lua
+var rejoin string
+
+//go:embed yield.lua
+var yield string
+
+//go:embed orphans.lua
+var orphans string
+
+//go:embed leave.lua
+var leave string
+
+//go:embed line.lua
+var line string
+
+//go:embed place.lua
+var place string
 
 //go:embed states.lua
 var states string
@@ -183,7 +216,7 @@ type Scripts struct {
 	// Manage changes a sale: adjust, apply, status, repair, align, movein; and swap, which holds stock. A full Redis refuses to start it.
 	Manage Script
 	// Settle ends what has begun: confirm, sold, release, doubt, expire, return, extend, free,
-	// probe, probed, sweep, lapse, forget, merge, rebuilt, acknowledge, outbox, sent, mirror, delete; and lookup and examine. It runs on a full Redis too: it gives memory and
+	// probe, probed, sweep, lapse, forget, merge, rebuilt, acknowledge, outbox, sent, mirror, delete, and of the queue turn, send, again, rejoin, yield, orphans, leave, line; and lookup, examine and place. It runs on a full Redis too: it gives memory and
 	// stock back, or adds little to what is there.
 	Settle Script
 	// List changes a named list. A full Redis refuses to start it.
@@ -228,12 +261,15 @@ func build(claim, settle string) Scripts {
 		when("extend", extend), when("free", free), when("lookup", lookup), when("probe", probe, probed), when("sweep", sweep), when("lapse", lapse), when("forget", forget),
 		when("acknowledge", acknowledge), when("merge", merge), when("rebuilt", rebuilt), when("outbox", outbox), when("sent", sent), when("mirror", mirror),
 		when("examine", examine), when("delete", deleting),
+		when("turn", turn), when("send", send), when("again", again), when("rejoin", rejoin), when("yield", yield), when("orphans", orphans), when("leave", leave),
+		when("line", line), when("place", place),
 	}
 	return Scripts{
 		Claim: script("claim", claim, shard, later("load_bindings", "bound_verdict, with_named", changes, bindings),
-			later("load_unpaid", "parse_unpaid, unpaid_text, counting, prune", unpaid), later("load_dry_run", "dry_run", dryrun), reserve),
-		Manage:  script("manage", claim, shard, asked, changes, bindings, unpaid, states, strings.Join(managing, "\n"), flush, dispatch),
-		Settle:  script("settle", settle, shard, asked, changes, bindings, unpaid, states, strings.Join(settling, "\n"), flush, dispatch),
+			later("load_unpaid", "parse_unpaid, unpaid_text, counting, prune", unpaid), later("load_dry_run", "dry_run", dryrun),
+			later("load_queue", "for_reserve", queue), reserve),
+		Manage:  script("manage", claim, shard, asked, changes, bindings, unpaid, queue, states, strings.Join(managing, "\n"), flush, dispatch),
+		Settle:  script("settle", settle, shard, asked, changes, bindings, unpaid, queue, states, strings.Join(settling, "\n"), flush, dispatch),
 		List:    script("list", claim, list),
 		Enroll:  script("enroll", claim, enroll),
 		Rekey:   script("rekey", claim, rekey),
@@ -242,7 +278,7 @@ func build(claim, settle string) Scripts {
 		Trim:    script("trim", settle, trim),
 		Renew:   script("renew", claim, renew),
 		Restore: script("restore", claim, restore),
-		Fence:   script("fence", settle, shard, changes, bindings, unpaid, states, flush, replay, fence),
+		Fence:   script("fence", settle, shard, changes, bindings, unpaid, queue, states, flush, replay, fence),
 	}
 }
 

@@ -2,8 +2,8 @@
 -- set aside, and until rebuilt.lua every operation on the shard is refused. It is a
 -- script of its own: nothing moves yet.
 --
--- KEYS[…]   those of shard.lua: KEYS[1…13]
--- KEYS[14…] where each of them is set aside
+-- KEYS[…]   those of shard.lua: KEYS[1…17]
+-- KEYS[18…] where each of them is set aside, but for the queue, which ends
 -- KEYS[1]   meta  hash  of the new life, before it begins: restoring, its epoch; no epoch and no
 --                       seq; version, status paused, starts, ends, doc, schema; carrying while
 --                       something is aside: what has no record may be there; forgotten as it was
@@ -30,13 +30,13 @@ local now = redis.call('TIME')
 now = tonumber(now[1]) * 1000 + math.floor(tonumber(now[2]) / 1000)
 local epoch = math.max(now, tonumber(ARGV[4]) + 1, seen + 1, tonumber(meta[2] or '0') + 1)
 local aside = false
-for i = 1, 13 do
-  if meta[2] then
-    redis.call('UNLINK', KEYS[i]) -- left by a restoration that was not finished
+for i = 1, 17 do
+  if meta[2] or i > 13 then
+    redis.call('UNLINK', KEYS[i]) -- left by a restoration that was not finished, or the queue
   elseif redis.call('EXISTS', KEYS[i]) == 1 then
-    redis.call('RENAME', KEYS[i], KEYS[13 + i])
+    redis.call('RENAME', KEYS[i], KEYS[17 + i])
   end
-  aside = aside or redis.call('EXISTS', KEYS[13 + i]) == 1
+  aside = aside or redis.call('EXISTS', KEYS[17 + i]) == 1
 end
 if aside then redis.call('HSET', KEYS[1], 'carrying', '1') end
 redis.call('HSET', KEYS[1], 'restoring', string.format('%.0f', epoch), 'version', ARGV[5], 'status', 'paused', 'starts', ARGV[7], 'ends', ARGV[8],

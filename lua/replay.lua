@@ -49,6 +49,19 @@ local function bind_as(id, r, before)
   end
 end
 
+-- queue_as takes an order out of the line where this server has not heard that it was sent, or
+-- how it ended. What it has not heard of waits again when its edge says so, see rejoin.lua.
+local function queue_as(id, r, before)
+  local was, waits = before and before[MODE] == 'queued' and before[STATE] == 'held', r[MODE] == 'queued' and r[STATE] == 'held'
+  if waits then changed.meta.queue, shard.queue = '1', true end
+  if not was or waits then return end
+  leave_queue(id)
+  if r[STATE] == 'held' then
+    load_queue_state()
+    to_shop(id, SENT)
+  end
+end
+
 -- from which states a movement leads; '' is before the reservation
 local leads_from = {
   in_doubt = { held = true },
@@ -97,6 +110,7 @@ local function follow(m, at)
   local listed = after[STATE] == 'held' and after[DEADLINE] or after[CHANGED]
   index(m.id, after[STATE], listed)
   bind_as(m.id, after, before)
+  queue_as(m.id, after, before)
   return true
 end
 

@@ -4,7 +4,7 @@
 -- column is read as it comes.
 --
 -- KEYS[…]  those of shard.lua
--- KEYS[14] shadow   hash    only in a dry run, which changes nothing but this, see dryrun.lua
+-- KEYS[18] shadow   hash    only in a dry run, which changes nothing but this, see dryrun.lua
 --
 -- ARGV[1]  schema     the newest key schema that the caller understands
 -- ARGV[2]  term       as in shard.lua
@@ -13,13 +13,17 @@
 -- ARGV[5]  not_after  for each attempt ms by Redis's own time, with a space between two; a later run
 --                     is refused
 -- ARGV[6]  n          number of attempts
--- ARGV[7]  refs       1: there is a column of refs; 0: no attempt has one
+-- ARGV[7]  columns    1: there is a column of refs; 2: one of orders; 3: both; 0: no attempt has either
 -- ARGV[8]  unpaid     number of fields in the last column
 -- ARGV[9]  k          number of different profiles, then the profiles: "version hold_for margin mode unpaid
 --                     lines cell quantity … amount max from to …":
 --                     version of the sale that the caller knows, another one changes nothing;
 --                     hold_for, ms from now until the deadline; margin, ms that the token expires
---                     before it; mode, response | backend, what the deadline does; unpaid,
+--                     before it; mode, response | backend, what the deadline does, or
+--                     queued:mode:n:per:at_once:most:bytes:longest:edge:gate, for orders that wait for the
+--                     shop where there are others before them: at most n in per ms (0: any number) go to
+--                     the shop and at_once may be there, at most so many wait, with so many bytes, each for
+--                     longest ms; edge and gate as in queue.lua; unpaid,
 --                     n:at_once:ended:within, n counters of unpaid holds, in each of which at most so
 --                     many may be held, and fewer have ended within so many ms; lines, their number, then each; then of each limit what is charged, and its window
 --                     [from, to) in ms by Redis's own time; a max below 0 counts up to -max and refuses nothing
@@ -29,6 +33,7 @@
 -- …        ref        the shop's own name of the order behind b| (of its buyer) or s| (shared), or ''
 -- …        buyer      hash of the buyer
 -- …        rest       of the record, from behind the buyer to its end; in a dry run, see dryrun.lua
+-- …        order      what is to be sent to the shop, packed, or ''; only with a column of orders
 -- …        field      of each limit of each attempt
 -- …        owed       the counters of unpaid holds of each attempt, see unpaid.lua
 --
@@ -36,6 +41,8 @@
 --         { 'ok', state, deadline, exp, epoch, created }; of a new one as a text, with spaces, and
 --                                          with a seventh value if a max below 0 is exceeded: i, the limit
 --                                          is full; -i, holds may still free it
+--         { 'ok', 'waiting', deadline, exp, epoch, created }  the same for an order that waits
+--         { 'full' }                       too many orders wait; the stock is there
 --         { 'gone' }                       released before it was reserved
 --         { 'bound', by, id, state, same, created, deadline, exp, changed, epoch }
 --                                          the guard or the ref belongs to another one, see bindings.lua
@@ -52,7 +59,8 @@
 --         { 'fenced' }                     see fence.lua: nothing was touched
 
 local ARGV, KEYS = ARGV, KEYS
-local earliest, n, with_refs, k = tonumber(ARGV[4]), tonumber(ARGV[6]), ARGV[7] == '1', tonumber(ARGV[9])
+local earliest, n, k = tonumber(ARGV[4]), tonumber(ARGV[6]), tonumber(ARGV[9])
+local with_refs, with_orders = ARGV[7] == '1' or ARGV[7] == '3', tonumber(ARGV[7]) > 1
 local owed_at = #ARGV - tonumber(ARGV[8])
 local now, seq = shard.now, shard.seq
 local out = { time, shard.lead, seq, shard.term or '' }
@@ -69,6 +77,7 @@ do
 end
 
 local closed = closed_answer()
+local queue -- functions of queue.lua
 
 -- the profiles, with what follows from them for a record, its movement and its answer
 local profiles, wanted = {}, {}
@@ -78,10 +87,23 @@ for i = 1, k do
   local hold_for, last = tonumber(w[2]), 6 + 2 * tonumber(w[6])
   local due, ends = int(now + hold_for), int(time + hold_for)
   local exp, at, lines = int(time + hold_for - tonumber(w[3])), int(time), concat(w, ' ', 7, last)
+  local mode, waits = w[4], nil
+  if match(mode, '^queued:') then
+    local as, per, every, at_once, most, bytes, longest, home, gate = match(mode, '^queued:(%a+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%S+):(%S+)$')
+    queue = queue or load_queue()
+    longest, mode = tonumber(longest), as
+    waits = {
+      every = tonumber(per) > 0 and math.max(math.floor(tonumber(every) * 1000 / tonumber(per)), 1) or 0,
+      at_once = tonumber(at_once), most = tonumber(most), bytes = tonumber(bytes), home = home, gate = gate, due = int(now + longest),
+      head = 'held\t' .. int(now + longest) .. '\t' .. int(time + longest - tonumber(w[3])) .. '\t' .. at .. '\t' .. int(now) .. '\tqueued\t',
+      answer = 'ok waiting ' .. int(time + longest) .. ' ' .. int(time + longest - tonumber(w[3])) .. ' ' .. int(shard.epoch) .. ' ' .. at,
+    }
+  end
   local t = {
+    queue = waits,
     refusal = tonumber(w[1]) ~= shard.version and { 'version', shard.version } or closed,
     due = due,
-    head = 'held\t' .. due .. '\t' .. exp .. '\t' .. at .. '\t' .. int(now) .. '\t' .. w[4] .. '\t',
+    head = 'held\t' .. due .. '\t' .. exp .. '\t' .. at .. '\t' .. int(now) .. '\t' .. mode .. '\t',
     lines = lines,
     between = '\t\t' .. lines .. '\t',
     answer = 'ok held ' .. ends .. ' ' .. exp .. ' ' .. int(shard.epoch) .. ' ' .. at,
@@ -116,7 +138,8 @@ local guards_at = ids_at + n
 local refs_at = guards_at + n
 local buyers_at = with_refs and refs_at + n or refs_at
 local rests_at = buyers_at + n
-local fields_at = rests_at + n
+local orders_at = rests_at + n
+local fields_at = with_orders and orders_at + n or orders_at
 
 -- read returns the fields of a hash that are in a list; Lua's stack is small
 local function read(key, list, first, last)
@@ -151,7 +174,7 @@ if owing[1] ~= nil then parse_unpaid, unpaid_text, counting, prune = load_unpaid
 local charged, pending = {}, {} -- by a limit's field; pending is the part of charged that holds have not resolved
 local over -- the limit that would have refused the present attempt, as in its answer
 local dry_run
-if KEYS[14] then
+if KEYS[18] then
   dry_run = load_dry_run()
   dry_run.begin(wanted, charged, pending, counted, n, { ids = ids_at, guards = guards_at, refs = with_refs and refs_at, buyers = buyers_at, rests = rests_at,
     fields = fields_at, owed = owed_at })
@@ -159,12 +182,13 @@ end
 
 -- known_answer is that of an attempt which was made before
 local function known_answer(record)
-  local state, deadline, exp, created
+  local state, deadline, exp, created, _, mode
   if type(record) == 'table' then -- an earlier attempt of this call has asked about it
-    state, deadline, exp, created = unpack(record, 1, 4)
+    state, deadline, exp, created, _, mode = unpack(record, 1, 6)
   else
-    state, deadline, exp, created = match(record, '^([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t')
+    state, deadline, exp, created, _, mode = match(record, '^([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t')
   end
+  if state == 'held' and mode == 'queued' then state = 'waiting' end
   if state == 'tombstone' then return { 'gone' } end
   return { 'ok', state, (tonumber(deadline) or 0) - shard.lead, tonumber(exp) or 0, shard.epoch, tonumber(created) or 0 }
 end
@@ -256,6 +280,18 @@ local function stock_verdict(t)
   return all_held
 end
 
+-- queue_verdict refuses an order that would wait where there is no room. It returns whether the
+-- order waits.
+local function queue_verdict(i, t)
+  local o = t.queue
+  if not o then return nil, false end
+  local q = queue.load()
+  if q.waiting == 0 and queue.free(o) > 0 then return nil, false end
+  local size = with_orders and #ARGV[orders_at + i] or 0
+  if q.waiting >= o.most or q.bytes + size > o.bytes or size == 0 then return { 'full' }, false end
+  return nil, true
+end
+
 -- what will be written: fields and values as HSET takes them, scores and members
 local movements, to_records, to_deadlines, to_bindings, to_limits, to_unpaid = {}, {}, {}, {}, {}, {}
 local moved, bound, freed = 0, 0, {}
@@ -274,7 +310,7 @@ if time > earliest then
   for word in string.gmatch(ARGV[5], '%d+') do untils[#untils + 1] = tonumber(word) end
 end
 
-local f, l, p, u, o = fields_at, 0, 1, owed_at, 0
+local f, l, p, u, o, waits = fields_at, 0, 1, owed_at, 0, false
 for i = 1, n do
   local id, guard = ARGV[ids_at + i], ARGV[guards_at + i]
   local t = profiles[k > 1 and tonumber(ARGV[profiles_at + i]) or 1]
@@ -282,7 +318,7 @@ for i = 1, n do
   local ref = refs[i] or ''
   local record = records[id] or kept[i]
   local answer = dry_run and dry_run.known(i, t)
-  over = nil
+  over, waits = nil, false
   if answer then -- nothing is left to decide
   elseif record then
     answer = known_answer(record)
@@ -297,6 +333,7 @@ for i = 1, n do
     end
     answer = answer or untils[i] and time > untils[i] and { 'late' } or t.refusal or m > 0 and limits_verdict(t, f) or
       t.owed > 0 and unpaid_verdict(t, u) or stock_verdict(t)
+    if not answer then answer, waits = queue_verdict(i, t) end
     if dry_run then answer = dry_run.decide(i, t, f, answer) or over and t.answer .. ' ' .. over or t.answer end
   end
   if not answer then
@@ -319,10 +356,10 @@ for i = 1, n do
       o = o + 2
     end
     local buyer = ARGV[buyers_at + i]
-    record = t.head .. buyer .. ARGV[rests_at + i]
+    record = (waits and t.queue.head or t.head) .. buyer .. ARGV[rests_at + i]
     records[id] = record
     to_records[2 * moved + 1], to_records[2 * moved + 2] = id, record
-    to_deadlines[2 * moved + 1], to_deadlines[2 * moved + 2] = t.due, id
+    to_deadlines[2 * moved + 1], to_deadlines[2 * moved + 2] = waits and t.queue.due or t.due, id
     if guard ~= '' then to_bind(guard, id) end
     if ref ~= '' then
       to_bind(own_fields[i], id)
@@ -339,7 +376,13 @@ for i = 1, n do
     movements[p], movements[p + 1], movements[p + 2] = moved > 1 and '\nheld\t' or 'held\t', id, t.between
     movements[p + 3], movements[p + 4], movements[p + 5] = buyer, '\t\t', record
     p = p + 6
-    answer = over and t.answer .. ' ' .. over or t.answer
+    answer = waits and t.queue.answer or t.answer
+    if over then answer = answer .. ' ' .. over end
+    if waits then
+      queue.wait(id, seq, t.queue, ARGV[orders_at + i])
+    elseif t.queue then
+      queue.go(id, t.queue)
+    end
   end
   out[4 + i] = answer
   f, u = f + m, u + t.owed
@@ -373,6 +416,10 @@ if moved > 0 then
   many('HDEL', KEYS[11], freed)
   many('HSET', KEYS[11], to_bindings)
   many('HSET', KEYS[13], to_unpaid)
+  if queue and queue.load() then
+    queue.write(many)
+    if not shard.queue then call('HSET', KEYS[1], 'queue', '1', 'schema', ARGV[1]) end
+  end
   -- from now on an edge that does not know these counters leaves the shard alone
   if to_unpaid[1] and shard.schema < tonumber(ARGV[1]) then call('HSET', KEYS[1], 'schema', ARGV[1]) end
   call('HSET', KEYS[1], 'seq', int(seq), 'clock', int(now))

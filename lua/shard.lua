@@ -7,7 +7,7 @@
 --                               acked and acked_at, see acknowledge.lua; sender, sender_until, sent,
 --                               sent_at and sending, see outbox.lua and sent.lua; mirror, mirror_until and mirror_state, see mirror.lua; restoring and
 --                               carrying, see renew.lua; forgotten, see forget.lua; repaired, the last entry of a reconciliation, see repair.lua;
---                               term, terms, replid, run_id, beat, fence, fenced and absent, see fence.lua; lost, see confirm.lua
+--                               term, terms, replid, run_id, beat, fence, fenced and absent, see fence.lua; lost, see confirm.lua; queue, 1: orders have waited, see queue.lua
 -- KEYS[2]  cells        hash    cell → "stock available held in_doubt confirmed" (units)
 -- KEYS[3]  limits       hash    limit|window|identity → "charged pending" (units or orders;
 --                               pending is the part of charged that holds have not resolved)
@@ -22,6 +22,16 @@
 -- KEYS[12] returns      hash    reservation|return id → "restock cell quantity …", what came back, a tab,
 --                               what was answered
 -- KEYS[13] unpaid       hash    kind|identity → "held t1 t2 …", see unpaid.lua
+-- KEYS[14] line         zset    reservation id of an order that waits for the shop → number by which it
+--                               came; 0: before the others
+-- KEYS[15] orders       hash    reservation id → order, and p|id → what is to be sent, packed, see queue.lua
+-- KEYS[16] at_shop      zset    reservation id of an order whose turn it is, or that the shop has → ms by
+--                               the shard's clock, until when the turn lasts
+-- KEYS[17] queue        hash    next, µs by the shard's clock, when the next order may leave for the shop;
+--                               until, ms, before which none may; bytes of all packed orders; paused;
+--                               s0 … s9: "second n", how many left in a second; e|edge: ms, until when an
+--                               edge counts as alive; t|edge: "id try …", whose turn it has not been told;
+--                               fence: the last fence that was looked at
 --
 -- ARGV[1]  channel      where notices are published: "sale|stock <sale> <seq>"
 -- ARGV[2]  sale         the sale's id
@@ -48,7 +58,8 @@
 --
 -- A record is its fields, each followed by a tab; times are ms:
 --    1 state     2 deadline  3 exp      4 created   5 changed (since when it is in its state)
---    6 mode      7 buyer     8 lines    "cell quantity …"
+--    6 mode: response | backend | queued, see queue.lua
+--    7 buyer     8 lines    "cell quantity …"
 --    9 charges   "limit-field amount …"            10 cause    11 version (of the sale)
 --   12 guard     the binding of its idempotency key or of its buyer and lines, or ''
 --   13 print     hash of what was asked under the key
@@ -92,7 +103,7 @@ time = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local TOLERANCE = 1000
 
 local stored = call('HMGET', KEYS[1], 'epoch', 'seq', 'version', 'status', 'starts', 'ends', 'clock', 'lead', 'schema', 'restoring', 'carrying',
-  'term', 'replid', 'fence')
+  'term', 'replid', 'fence', 'queue')
 local lead, clock = tonumber(stored[8] or '0'), tonumber(stored[7] or '0')
 local shard = {
   exists = stored[1] and true or false,
@@ -109,6 +120,8 @@ local shard = {
   merging = stored[11] and true or false,
   -- term: of the history of this server, see fence.lua; false: the shard has no fence
   term = stored[12],
+  -- queue: orders have waited for the shop
+  queue = stored[15] and true or false,
   time = time,
   lead = lead,
   -- lead_changed: it must be stored, also by a call that writes nothing else

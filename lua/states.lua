@@ -97,6 +97,7 @@ end
 -- too_soon says for how many ms yet only the shop's word releases a hold: until its deadline,
 -- and as long as its token is good. 0: no longer.
 local function too_soon(r)
+  if r[MODE] == 'queued' then return 0 end -- the shop does not have it
   return math.max(r[DEADLINE] - shard.now, r[EXP] - (sure_time > 0 and sure_time or time), 0)
 end
 
@@ -121,6 +122,7 @@ local function change_state(id, r, state, cause)
     comes_back = true
   end
   note_end(id, r, was, state, cause)
+  if was == 'held' then leave_queue(id) end
   unindex(id, r[STATE])
   count_unpaid(r, state)
   r[STATE], r[CHANGED], r[CAUSE] = state, shard.now, plain(cause)

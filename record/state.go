@@ -13,6 +13,9 @@ const (
 	// Unbacked means that the shop took the order after the units had been sold to others. The
 	// stock does not count it; an operator must settle it.
 	Unbacked State = "unbacked"
+	// Waiting is told of a hold whose order waits in the queue. Its record says Held, in
+	// ModeQueued.
+	Waiting State = "waiting"
 )
 
 // Mode says what the deadline does to a hold.
@@ -23,6 +26,9 @@ const (
 	ModeResponse Mode = "response"
 	// ModeBackend means that the shop has until the deadline to confirm: the hold expires.
 	ModeBackend Mode = "backend"
+	// ModeQueued means that the order waits in the queue, and the shop has not got it: the hold
+	// is released.
+	ModeQueued Mode = "queued"
 )
 
 // Named says that reservations in this state are found by their ref.

@@ -17,6 +17,7 @@ type encodedRequest struct {
 	id, guard, buyer string
 	ref              string // with the prefix that says how it is bound; empty: none
 	rest             string // the record's fields after the buyer
+	order            []byte // what is to be sent, if it has to wait; nil: there is no queue
 	charges          []Charge
 	owed             []string // counters of unpaid holds
 	units            int64    // of all lines
@@ -38,7 +39,10 @@ func (c *ReserveRequest) encode() *encodedRequest {
 	for _, n := range [...]int64{c.Version, c.HoldFor.Milliseconds(), c.Margin.Milliseconds()} {
 		b = append(strconv.AppendInt(b, n, 10), ' ')
 	}
-	b = append(append(b, c.Mode...), ' ')
+	b = append(c.Queue.appendMode(b, c.Mode), ' ')
+	if c.Queue != nil {
+		out.order = c.Queue.Order
+	}
 	b = append(c.Unpaid.appendProfile(b), ' ')
 	b = strconv.AppendInt(b, int64(len(c.Lines)), 10)
 	for i := range c.Lines {
@@ -121,8 +125,12 @@ func (c *encodedRequest) swap(hold, ref string, notAfter int64) shard.Operation 
 // in ms.
 func (c *encodedRequest) evidence(now int64) []any {
 	terms, rest := strings.Fields(c.profile), strings.Split(c.rest, "\t")
+	mode := terms[3]
+	if queued, ok := strings.CutPrefix(mode, "queued:"); ok {
+		mode, _, _ = strings.Cut(queued, ":")
+	}
 	holdFor, _ := strconv.ParseInt(terms[1], 10, 64)
-	args := []any{0, c.buyer, now, now + holdFor, rest[8], terms[3]}
+	args := []any{0, c.buyer, now, now + holdFor, rest[8], mode}
 	for _, list := range []string{rest[1], rest[2]} { // lines and charges
 		words := strings.Fields(list)
 		args = append(args, len(words)/2)
@@ -138,7 +146,7 @@ func (c *encodedRequest) evidence(now int64) []any {
 func reserveArgs(term string, known int64, claims []*encodedRequest) []any {
 	var profiles []*string
 	places := make([]int, len(claims))
-	refs, fields, owed, earliest := 0, 0, 0, claims[0].notAfter
+	refs, orders, fields, owed, earliest := 0, 0, 0, 0, claims[0].notAfter
 	notAfter := make([]byte, 0, 14*len(claims))
 	for i, c := range claims {
 		place := 0
@@ -152,13 +160,16 @@ func reserveArgs(term string, known int64, claims []*encodedRequest) []any {
 		if c.ref != "" {
 			refs = 1
 		}
+		if c.order != nil {
+			orders = 2
+		}
 		fields += len(c.charges)
 		owed += len(c.owed)
 		earliest = min(earliest, c.notAfter)
 		notAfter = append(strconv.AppendInt(notAfter, c.notAfter, 10), ' ')
 	}
-	args := make([]any, 0, 9+len(profiles)+6*len(claims)+fields+owed)
-	args = append(args, lua.Schema, term, known, earliest, notAfter, len(claims), refs, owed, len(profiles))
+	args := make([]any, 0, 9+len(profiles)+7*len(claims)+fields+owed)
+	args = append(args, lua.Schema, term, known, earliest, notAfter, len(claims), refs+orders, owed, len(profiles))
 	for _, p := range profiles {
 		args = append(args, p)
 	}
@@ -183,6 +194,11 @@ func reserveArgs(term string, known int64, claims []*encodedRequest) []any {
 	}
 	for _, c := range claims {
 		args = append(args, &c.rest)
+	}
+	if orders > 0 {
+		for _, c := range claims {
+			args = append(args, c.order)
+		}
 	}
 	for _, c := range claims {
 		for i := range c.charges {

@@ -3,6 +3,7 @@ package reservation
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,7 +33,7 @@ func isPromise(t *Call, r shard.Reply) bool {
 		return false
 	}
 	switch t.Request.Op.Name {
-	case "", "confirm", "sold", "release", "doubt", "extend", "return":
+	case "", "confirm", "sold", "release", "doubt", "extend", "return", "send", "again":
 		return true
 	}
 	return false
@@ -96,6 +97,11 @@ func (s *Store) claimAgain(ctx context.Context, sale string, c *encodedRequest) 
 // back: without its units the order is unbacked, also where Redis has lost the reservation
 // and does not make it again. What the order has comes after it.
 func (s *Store) again(sale string, op shard.Operation, failed map[string]*encodedRequest) []shard.Operation {
+	if op.Name == "send" { // whichever try had the turn: the edge has sent it
+		op.Args = slices.Clone(op.Args)
+		op.Args[2] = "told"
+		return []shard.Operation{op}
+	}
 	if op.Name != "confirm" && op.Name != "sold" {
 		return []shard.Operation{op}
 	}

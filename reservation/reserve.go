@@ -38,6 +38,9 @@ type ReserveRequest struct {
 	RefShared bool
 	// Gate is the name of the gate that asks; empty: it has none.
 	Gate string
+	// Queue lets the order wait where others wait before it, or the shop has enough; nil: it
+	// goes to the shop at once. The hold is Waiting then.
+	Queue *Queue
 
 	// View learns from the answer which units are left; nil: no view does.
 	View View
@@ -231,6 +234,8 @@ func (s *Store) reserved(c *ReserveRequest, seq int64, r shard.Reply) (Hold, *sa
 		return Hold{}, &sale.Refusal{Reason: sale.Pending, Limit: charge().Limit}, nil
 	case lua.Unpaid:
 		return Hold{}, &sale.Refusal{Reason: sale.TooManyUnpaid, RetryAfter: (r.Number(1) + 999) / 1000}, nil
+	case lua.QueueFull:
+		return Hold{}, sale.Refuse(sale.Busy), nil
 	case lua.Unknown:
 		// this version of the sale lists the item: another client has deleted its stock
 		return Hold{}, RefuseLost, nil

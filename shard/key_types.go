@@ -43,7 +43,7 @@ func (s *Client) CheckKeys(ctx context.Context, sale string) error {
 	asked, want := make([]redis.Cmder, len(keys)), make([]string, len(keys))
 	for place, key := range keys {
 		switch place {
-		case DeadlinesKey, InDoubtKey, UnbackedKey, TombstonesKey:
+		case DeadlinesKey, InDoubtKey, UnbackedKey, TombstonesKey, LineKey, AtShopKey:
 			asked[place], want[place] = pipe.ZCard(ctx, key), "zset"
 		case JournalKey:
 			asked[place], want[place] = pipe.XRangeN(ctx, key, "-", "+", 1), "stream"

@@ -18,7 +18,7 @@ func keysUnder(p string) []string {
 	return []string{
 		p + "meta", p + "cells", p + "limits", p + "records", p + "deadlines",
 		p + "in_doubt", p + "unbacked", p + "tombstones", p + "adjustments", p + "journal",
-		p + "bindings", p + "returns", p + "unpaid",
+		p + "bindings", p + "returns", p + "unpaid", p + "line", p + "orders", p + "at_shop", p + "queue",
 	}
 }
 
@@ -47,6 +47,10 @@ const (
 	BindingsKey
 	ReturnsKey
 	UnpaidKey
+	LineKey
+	OrdersKey
+	AtShopKey
+	QueueKey
 	EdgesKey // the first of those that only lua/fence.lua uses
 )
 
@@ -54,6 +58,11 @@ const (
 // bytes of all answers that were ever stored for a sale.
 func (s *Client) AnswerKey(sale, id string) string {
 	return s.prefix + ":{" + sale + ".0}:answer:" + id
+}
+
+// QueueAnswerKey is the key of the shop's answer to an order that has waited, encrypted.
+func (s *Client) QueueAnswerKey(sale, id string) string {
+	return s.prefix + ":{" + sale + ".0}:reply:" + id
 }
 
 func (s *Client) AnswersKey(sale string) string { return s.prefix + ":{" + sale + ".0}:answers" }

@@ -59,6 +59,7 @@ func (s *Client) Lead(l Leases) { s.leases.Store(&l) }
 // promising are the operations on whose answers clients, the shop or operators rely.
 var promising = map[string]bool{
 	"confirm": true, "sold": true, "swap": true, "release": true, "doubt": true, "extend": true, "return": true, "probed": true, "adjust": true, "apply": true, "status": true,
+	"send": true, "again": true, "leave": true,
 }
 
 // NeedsLease reports whether an answer to the operation is a promise. A release of what was

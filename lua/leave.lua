@@ -1,0 +1,21 @@
+-- leave.lua: an order leaves the line before its turn: its buyer has cancelled it, or cannot be
+-- told any more. Its units go back on sale.
+--
+-- a[1]  id     reservation id
+-- a[2]  cause  why
+--
+-- Returns { 'ok', 'released' } { 'at_shop' } it was sent; { 'conflict', state } { 'not_found' }
+--         { 'restoring' }
+
+reads.leave = want_reservation
+
+function operations.leave(a)
+  local r = read_record(a[1])
+  if not r or r[STATE] == 'tombstone' then return not_found() end
+  if r[STATE] == 'released' then return { 'ok', 'released' } end
+  if r[STATE] ~= 'held' then return { 'conflict', r[STATE] } end
+  if r[MODE] ~= 'queued' then return { 'at_shop' } end
+  give_back(r, true)
+  change_state(a[1], r, 'released', a[2])
+  return { 'ok', 'released' }
+end

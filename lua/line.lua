@@ -1,0 +1,37 @@
+-- line.lua: operators look at the orders that wait, let no more of them go to the shop, let them
+-- go on, or release them.
+--
+-- a[1]  does   show | pause | resume | drain
+-- a[2]  most   how many to release in this call
+-- a[3]  cause  who says so
+--
+-- Returns { 'ok', waiting, at_shop, bytes, paused, held_up, oldest, left, seconds, released }:
+--         paused 1 or 0; held_up, ms for which the shop has asked; oldest, ms that the first one
+--         has waited; left, how many left for the shop in so many of the last seconds
+
+function operations.line(a)
+  local does, most, released = a[1], tonumber(a[2]), 0
+  load_queue_state()
+  if does == 'pause' then
+    q.paused, q.fields.paused, dirty = true, '1', true
+  elseif does == 'resume' then
+    q.paused, q.fields.paused, q.not_before, q.fields['until'], dirty = false, false, 0, false, true
+  elseif does == 'drain' then
+    for _, id in ipairs(call('ZRANGE', KEYS[14], 0, most - 1)) do
+      local r = read_record(id)
+      if r and r[STATE] == 'held' and r[MODE] == 'queued' then
+        give_back(r, true)
+        change_state(id, r, 'released', a[3])
+        released = released + 1
+      else
+        from_line(id)
+        dirty = true
+      end
+    end
+  end
+  local first = call('ZRANGE', KEYS[14], 0, 0)[1]
+  local o = first and not q.no_line[first] and read_order(first)
+  local left, seconds = left_lately()
+  local held_up, oldest = math.max(q.not_before - shard.now, 0), o and shard.now - o.since or 0
+  return { 'ok', q.waiting, q.at_shop, q.bytes, q.paused and 1 or 0, held_up, oldest, left, seconds, released }
+end

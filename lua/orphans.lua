@@ -1,0 +1,25 @@
+-- orphans.lua: after Redis has lost something, a hold may wait whose order is gone, and no edge
+-- has its request open: its order cannot come any more. It is released.
+--
+-- a[1]  cursor  where to go on; 0: at the beginning
+-- a[2]  most    about how many holds to look at in this call
+-- a[3]  before  ms by Redis's own time: only holds that were made before
+--
+-- Returns { 'ok', cursor, released }; cursor 0: all have been looked at
+--         { 'restoring' }
+
+function operations.orphans(a)
+  if shard.merging then return { 'restoring' } end
+  local page, released = call('ZSCAN', KEYS[5], a[1], 'COUNT', a[2]), 0
+  load_queue_state()
+  for i = 1, #page[2], 2 do
+    local id = page[2][i]
+    local r = read_record(id)
+    if r and r[STATE] == 'held' and r[MODE] == 'queued' and r[CREATED] < tonumber(a[3]) and not read_order(id) then
+      give_back(r, true)
+      change_state(id, r, 'released', 'its order was lost')
+      released = released + 1
+    end
+  end
+  return { 'ok', page[1], released }
+end

@@ -1,0 +1,25 @@
+-- rejoin.lua: an edge has the request of an order that waits open, and Redis may have lost the
+-- order while it has the hold: it waits again.
+--
+-- a[1]  id      reservation id
+-- a[2]  edge    the caller
+-- a[3]  gate    as in queue.lua
+-- a[4]  packed  what is to be sent
+--
+-- Returns { 'ok', state } { 'conflict', state } { 'not_found' } { 'restoring' }
+
+reads.rejoin = want_reservation
+
+function operations.rejoin(a)
+  local id = a[1]
+  local r = read_record(id)
+  if not r or r[STATE] == 'tombstone' then return not_found() end
+  if r[STATE] ~= 'held' or r[MODE] ~= 'queued' then return { 'conflict', r[STATE] } end
+  load_queue_state()
+  if read_order(id) then return { 'ok', 'waiting' } end
+  dirty = true
+  -- in the order of their holds, before all that came with a number of the journal
+  to_line(id, r[CHANGED] - 1e15, { home = a[2], try = 0, size = 0, again = 0, since = r[CHANGED], taker = '-', gate = a[3] }, a[4])
+  changed.meta.queue = '1'
+  return { 'ok', 'waiting' }
+end

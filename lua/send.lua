@@ -1,0 +1,43 @@
+-- send.lua: an edge that has the turn of an order sends it to the shop, right after this. From
+-- now on no other edge may: if the answer to this is lost, the hold is in doubt at its deadline.
+-- The hold begins anew: its deadline and its token.
+--
+-- a[1]  id        reservation id
+-- a[2]  edge      the caller
+-- a[3]  try       which try has the turn; told: the caller was promised it, and tells it again after
+--                 a fence that has lost it
+-- a[4]  mode      response | backend
+-- a[5]  hold_for  ms from now until the deadline
+-- a[6]  margin    ms that the token expires before it
+--
+-- Returns { 'ok', state, deadline, exp, epoch, created }
+--         { 'conflict', state }  another edge has the turn, or the order does not wait any more
+--         { 'not_found' } { 'restoring' }
+
+reads.send = want_reservation
+
+function operations.send(a)
+  local id, edge, told = a[1], a[2], a[3] == 'told'
+  local r = read_record(id)
+  if not r or r[STATE] == 'tombstone' then return not_found() end
+  if r[STATE] ~= 'held' then return { 'conflict', r[STATE] } end
+  load_queue_state()
+  local o = read_order(id)
+  if not told and (not o or o.taker ~= edge or o.try ~= tonumber(a[3])) then return { 'conflict', 'waiting' } end
+  if r[MODE] == 'queued' then
+    local deadline = shard.now + tonumber(a[5])
+    r[MODE], r[DEADLINE], r[EXP] = a[4], deadline, time + tonumber(a[5]) - tonumber(a[6])
+    r[CREATED], r[CHANGED] = time, shard.now
+    index(id, 'held', deadline)
+    write_record(id, r)
+    write_journal('extended', id, 'held', '', r[BUYER], 'sent', text_of(id))
+    if o then
+      if o.taker == '-' then from_line(id) end
+      drop_packed(id, o)
+      o.taker, o.sent = edge, true
+      write_order(id, o)
+    end
+    to_shop(id, SENT)
+  end
+  return { 'ok', 'held', r[DEADLINE] - shard.lead, r[EXP], shard.epoch, r[CREATED] }
+end

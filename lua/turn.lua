@@ -1,0 +1,120 @@
+-- turn.lua: an edge asks which orders it may send to the shop now. Turns are given in the order in
+-- which orders came, whichever edge asks: each to the edge where its request is open, or where
+-- that has stopped to the one that asks. An edge that does not come in time loses the turn.
+--
+-- a[1]  edge     the caller
+-- a[2]  lease    ms: for how long a turn lasts, and the caller counts as alive
+-- a[3]  n        at most so many orders go to the shop in
+-- a[4]  per      ms; n 0: any number
+-- a[5]  at_once  at most so many are at the shop
+-- a[6]  most     at most so many turns in this call
+-- a[7]  gates    prints of the gates that the caller has, with a space between two
+--
+-- Returns { 'ok', waiting, at_shop, wait, id, try, … }: how many orders wait and are at the shop;
+--         ms until the pace lets the next one go; then the turns of the caller, in order. try 0:
+--         it has left the line, and was not sent
+--         { 'restoring' }
+
+-- how much of the line is looked at for orders that the caller can send
+local FAR = 1000
+
+-- doubt_lost puts in doubt what edges may have sent that a fence has waited for in vain: what they
+-- told this server's predecessor may be lost. It returns whether there may be more.
+local function doubt_lost(fence, most)
+  local absent, found = {}, 0
+  for edge in string.gmatch(call('HGET', KEYS[1], 'absent') or '', '%d+ (%S+)') do absent[edge] = true end
+  if next(absent) then
+    for _, key in ipairs({ KEYS[14], KEYS[16] }) do
+      for _, id in ipairs(call('ZRANGE', key, 0, -1)) do
+        local o = read_order(id)
+        local r = o and (absent[o.home] or absent[o.taker]) and read_record(id)
+        if r and r[STATE] == 'held' then
+          if found == most then return true end
+          found = found + 1
+          change_state(id, r, 'in_doubt', 'its edge was lost')
+        end
+      end
+    end
+  end
+  q.fields.fence = fence
+  return false
+end
+
+function operations.turn(a)
+  local edge, lease, most = a[1], tonumber(a[2]), tonumber(a[6])
+  if shard.merging then return { 'restoring' } end
+  load_queue_state()
+  dirty = true
+  local pace = { every = tonumber(a[3]) > 0 and math.max(math.floor(tonumber(a[4]) * 1000 / tonumber(a[3])), 1) or 0, at_once = tonumber(a[5]) }
+  local until_when = shard.now + lease
+  q.fields['e|' .. edge] = int(until_when)
+
+  local fenced = call('HGET', KEYS[1], 'fenced') or ''
+  if fenced ~= (call('HGET', KEYS[17], 'fence') or '') and doubt_lost(fenced, most) then return { 'ok', q.waiting, q.at_shop, 0 } end
+
+  local alive, can, told = { [edge] = true }, {}, {}
+  for print in string.gmatch(a[7], '%S+') do can[print] = true end
+  local function lives(home)
+    if alive[home] == nil then
+      local heard = home ~= '-' and call('HGET', KEYS[17], 'e|' .. home)
+      alive[home] = heard and tonumber(heard) > shard.now or false
+      if heard and not alive[home] then q.fields['e|' .. home], q.fields['t|' .. home] = false, false end
+    end
+    return alive[home]
+  end
+  local function give(id, o)
+    local to = lives(o.home) and o.home or can[o.gate] and edge
+    if not to then return false end
+    if o.taker == '-' then to_shop(id, until_when) else q.shop[id] = until_when end
+    o.taker, o.try = to, o.try + 1
+    write_order(id, o)
+    if to == edge then
+      told[#told + 1], told[#told + 2] = id, o.try
+    else
+      tell(to, id, o.try)
+    end
+    return true
+  end
+
+  -- what calls of other edges have given it
+  for id, try in string.gmatch(call('HGET', KEYS[17], 't|' .. edge) or '', '(%S+) (%d+) ') do
+    local o = read_order(id)
+    if try == '0' or o and o.taker == edge and o.try == tonumber(try) then told[#told + 1], told[#told + 2] = id, tonumber(try) end
+  end
+  q.fields['t|' .. edge] = false
+  -- turns that are over
+  for _, id in ipairs(call('ZRANGEBYSCORE', KEYS[16], '-inf', int(shard.now), 'LIMIT', 0, most)) do
+    local o = read_order(id)
+    if o and not o.sent then
+      give(id, o)
+    elseif not o then
+      q.no_shop[id] = true
+    end
+  end
+  -- the line
+  local free, wait = free_turns(pace)
+  free = math.min(free, most)
+  local from = 0
+  while free > 0 and from < FAR do
+    local page = call('ZRANGE', KEYS[14], from, from + 99)
+    for _, id in ipairs(page) do
+      local o = free > 0 and read_order(id)
+      if o and o.taker == '-' and give(id, o) then
+        from_line(id)
+        take_turn(pace)
+        free = free - 1
+      elseif o == false and free > 0 then
+        from_line(id) -- its order is lost: edges let it wait again, see rejoin.lua
+      end
+    end
+    if #page < 100 then break end
+    from = from + 100
+  end
+  if wait == 0 then
+    local _, later = free_turns(pace)
+    wait = later
+  end
+  local answer = { 'ok', q.waiting, q.at_shop, wait }
+  for _, word in ipairs(told) do answer[#answer + 1] = word end
+  return answer
+end

@@ -1,0 +1,269 @@
+package queue
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/stockgate/stockgate/lua"
+	"github.com/stockgate/stockgate/shard"
+	"go.uber.org/zap"
+)
+
+const (
+	// soonest and latest bound the time between two calls for turns while orders wait.
+	soonest = 2 * time.Millisecond
+	latest  = 50 * time.Millisecond
+	// afterError is the time between two calls when Redis does not answer.
+	afterError = 250 * time.Millisecond
+)
+
+// line is the part of one edge in the line of one sale.
+type line struct {
+	queue *Queue
+	sale  string
+	poked chan struct{}
+	// failing: the last call for turns got no answer; only the loop uses it
+	failing bool
+
+	mu      sync.Mutex
+	running bool
+	waiters map[string]*Waiter // by id
+	waiting int                // how many of them wait in Redis
+	term    string             // of the shard, as seen last
+	short   time.Time          // since when fewer wait in Redis than here; zero: not so
+	check   time.Time          // when orders without a request are looked for; zero: not
+}
+
+// Waiter is an order whose request is open at this edge.
+type Waiter struct {
+	// Turn gets the turn of the order, at most one at a time.
+	Turn chan Turn
+
+	line    *line
+	id      string
+	gate    string
+	packed  []byte
+	waiting bool
+}
+
+// Enter announces that an order may come to wait, so that its turn is not given away when it
+// comes before Wait. The caller calls Leave in the end.
+func (q *Queue) Enter(sale, id, gate string, packed []byte) *Waiter {
+	l := q.line(sale)
+	w := &Waiter{Turn: make(chan Turn, 1), line: l, id: id, gate: gate, packed: packed}
+	l.mu.Lock()
+	l.waiters[id] = w
+	l.mu.Unlock()
+	return w
+}
+
+// Wait says that the order waits in Redis.
+func (w *Waiter) Wait() {
+	w.line.mu.Lock()
+	if !w.waiting {
+		w.waiting = true
+		w.line.waiting++
+	}
+	w.line.mu.Unlock()
+	w.line.begin()
+	w.line.poke()
+}
+
+// Leave says that the request does not wait any more. If the order still does, the edge sends
+// it without its request.
+func (w *Waiter) Leave() {
+	w.line.mu.Lock()
+	defer w.line.mu.Unlock()
+	if w.line.waiters[w.id] == w {
+		delete(w.line.waiters, w.id)
+	}
+	w.done()
+}
+
+// done says that the order does not wait in Redis any more, as far as this edge knows.
+func (w *Waiter) done() {
+	if w.waiting {
+		w.waiting = false
+		w.line.waiting--
+	}
+}
+
+// poke has the loop ask for turns now.
+func (l *line) poke() {
+	select {
+	case l.poked <- struct{}{}:
+	default:
+	}
+}
+
+// begin starts the loop if it does not run.
+func (l *line) begin() {
+	l.mu.Lock()
+	start := !l.running
+	l.running = true
+	l.mu.Unlock()
+	if !start {
+		return
+	}
+	l.queue.mu.Lock()
+	defer l.queue.mu.Unlock()
+	l.queue.goLocked(l.run)
+}
+
+// run asks for turns while an order waits.
+func (l *line) run() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-l.poked:
+		case <-l.queue.ctx.Done():
+			return
+		}
+		next, idle := l.ask()
+		if idle && l.rest() {
+			return
+		}
+		timer.Reset(next)
+	}
+}
+
+// rest ends the loop if no order of this edge waits.
+func (l *line) rest() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.waiting > 0 || !l.check.IsZero() {
+		return false
+	}
+	l.running = false
+	return true
+}
+
+// ask asks for turns and passes them on. It returns when to ask again, and whether no order
+// waits.
+func (l *line) ask() (next time.Duration, idle bool) {
+	q := l.queue
+	ctx, cancel := context.WithTimeout(q.ctx, q.shard.Timeout())
+	defer cancel()
+	q.mu.Lock()
+	pace := q.pace
+	q.mu.Unlock()
+	replies, err := q.shard.Run(ctx, q.shard.Scripts.Settle, l.sale, shard.Op("turn", q.Edge, lease.Milliseconds(), pace.Orders, pace.Per.Milliseconds(), pace.AtOnce,
+		turnsAtOnce, q.prints()))
+	if err != nil || replies[0].Code() != lua.OK {
+		if err != nil && !l.failing && q.ctx.Err() == nil {
+			q.Log.Warn("redis gives no turns: orders that wait for the shop wait on", zap.String("sale", l.sale), zap.Error(err))
+		}
+		l.failing = true
+		return afterError, false
+	}
+	r := replies[0]
+	l.failing = false
+	for i := 4; i+1 < len(r); i += 2 {
+		l.pass(Turn{Sale: l.sale, ID: r.Text(i), Try: r.Number(i + 1)})
+	}
+	waiting, wait := r.Number(1), time.Duration(r.Number(3))*time.Millisecond
+	l.mend(waiting)
+	l.orphans()
+	switch {
+	case waiting == 0:
+		return latest, true
+	case wait > 0:
+		return min(max(wait, soonest), latest), false
+	}
+	return latest, false
+}
+
+// pass gives a turn to the request that is open, or sends the order without it.
+func (l *line) pass(t Turn) {
+	l.mu.Lock()
+	w := l.waiters[t.ID]
+	if w != nil {
+		w.done()
+		select {
+		case w.Turn <- t:
+		default: // it has an earlier try, which will not do
+			select {
+			case <-w.Turn:
+			default:
+			}
+			w.Turn <- t
+		}
+	}
+	l.mu.Unlock()
+	if w == nil && t.Try > 0 {
+		l.queue.mu.Lock()
+		l.queue.goLocked(func() { l.queue.dispatch(t) })
+		l.queue.mu.Unlock()
+	}
+}
+
+// mend lets the orders whose requests are open wait again where Redis may have lost them: the
+// shard has another history, or fewer orders wait in it than here.
+func (l *line) mend(waiting int64) {
+	q, now := l.queue, time.Now()
+	term := q.shard.Clock(l.sale).Known().Term.Name
+	l.mu.Lock()
+	lost := l.term != "" && term != l.term
+	l.term = term
+	switch {
+	case waiting >= int64(l.waiting):
+		l.short = time.Time{}
+	case l.short.IsZero():
+		l.short = now
+	case now.Sub(l.short) > lease:
+		lost, l.short = true, time.Time{}
+	}
+	var all []*Waiter
+	if lost {
+		l.check = now.Add(2 * lease)
+		for _, w := range l.waiters {
+			if w.waiting {
+				all = append(all, w)
+			}
+		}
+	}
+	l.mu.Unlock()
+	for _, w := range all {
+		_, err := q.do(q.ctx, l.sale, shard.Op("rejoin", w.id, q.Edge, w.gate, w.packed))
+		if settled(err) {
+			l.pass(Turn{Sale: l.sale, ID: w.id})
+		}
+	}
+}
+
+// orphans releases holds that wait and whose orders are lost, once edges have had the time to
+// let those wait again whose requests are open.
+func (l *line) orphans() {
+	l.mu.Lock()
+	due := !l.check.IsZero() && time.Now().After(l.check)
+	if due {
+		l.check = time.Time{}
+	}
+	l.mu.Unlock()
+	if !due {
+		return
+	}
+	q := l.queue
+	now, ok := q.shard.Clock(l.sale).Now()
+	if !ok {
+		return
+	}
+	released, cursor := int64(0), "0"
+	for {
+		r, err := q.do(q.ctx, l.sale, shard.Op("orphans", cursor, 500, now-2*lease.Milliseconds()))
+		if err != nil {
+			break
+		}
+		released += r.Number(2)
+		if cursor = r.Text(1); cursor == "0" {
+			break
+		}
+	}
+	if released > 0 {
+		q.Log.Warn("redis has lost orders that waited for the shop: their units are on sale again, and their buyers are told so",
+			zap.String("sale", l.sale), zap.Int64("orders", released))
+	}
+}

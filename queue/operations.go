@@ -1,0 +1,186 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/stockgate/stockgate/combine"
+	"github.com/stockgate/stockgate/lua"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/shard"
+)
+
+// ErrNotYours says that another edge has the turn of the order, or that it does not wait.
+var ErrNotYours = errors.New("the order is not this edge's to send")
+
+// ErrAtShop says that the order was sent already.
+var ErrAtShop = errors.New("the order was sent to the shop already")
+
+// ErrTooOften says that the shop has put an order off as often as it may.
+var ErrTooOften = errors.New("the shop has put the order off too often")
+
+func (q *Queue) do(ctx context.Context, sale string, op shard.Operation) (shard.Reply, error) {
+	r, _, err := q.Store.Do(combine.Within(ctx, q.shard.Timeout()), sale, op)
+	if err == nil {
+		switch r.Code() {
+		case lua.AtShop:
+			return r, ErrAtShop
+		case lua.TooMany:
+			return r, ErrTooOften
+		}
+	}
+	return reservation.Judged(op.Name, r, err)
+}
+
+// settled says that Redis knows how a reservation has ended, or does not know it at all.
+func settled(err error) bool {
+	_, conflict := errors.AsType[*reservation.ConflictError](err)
+	return conflict || errors.Is(err, reservation.ErrNotFound)
+}
+
+// Send says that the order of a turn is sent now. It returns the hold, which begins anew. Only
+// after it may the order go to the shop, and then at once: no other edge sends it any more.
+// hold has the times and the mode.
+//
+// An ErrNotYours says that the order must not be sent. After any other error it must not be
+// either; Redis may have heard all the same, so that the caller releases the hold as unsent.
+func (q *Queue) Send(ctx context.Context, t Turn, holdFor, margin time.Duration, mode record.Mode) (reservation.Hold, error) {
+	op := shard.Op("send", t.ID, q.Edge, t.Try, string(mode), holdFor.Milliseconds(), margin.Milliseconds())
+	var r shard.Reply
+	var err error
+	for try := 0; ; try++ {
+		r, err = q.do(ctx, t.Sale, op)
+		if err == nil {
+			return reservation.Hold{
+				ID: t.ID, Sale: t.Sale, State: record.Held, Deadline: r.Time(2), Exp: r.Time(3), Epoch: r.Number(4), Created: r.Time(5),
+			}, nil
+		}
+		if settled(err) {
+			return reservation.Hold{}, ErrNotYours
+		}
+		if try == 2 || ctx.Err() != nil {
+			return reservation.Hold{}, err
+		}
+	}
+}
+
+// Again lets an order that the shop has put off wait again, before all others. No order goes to
+// the shop for that time.
+func (q *Queue) Again(ctx context.Context, sale, id, gate string, packed []byte, longest, margin, later time.Duration, most int) error {
+	_, err := q.do(ctx, sale, shard.Op("again", id, q.Edge, longest.Milliseconds(), margin.Milliseconds(), gate, packed, later.Milliseconds(), most))
+	return err
+}
+
+// Yield lets another edge send the order of a turn.
+func (q *Queue) Yield(ctx context.Context, t Turn) error {
+	_, err := q.do(ctx, t.Sale, shard.Op("yield", t.ID, q.Edge, t.Try))
+	return err
+}
+
+// Cancel takes an order out of the line and releases its stock. The error is ErrAtShop if it
+// was sent already, and a *reservation.ConflictError if its reservation has ended otherwise.
+func (q *Queue) Cancel(ctx context.Context, sale, id, cause string) error {
+	_, err := q.do(ctx, sale, shard.Op("leave", id, cause))
+	return err
+}
+
+// Place is where an order stands.
+type Place struct {
+	// State is record.Waiting, or the state of the reservation. Held: the shop has the order.
+	State record.State
+	// Number says how many orders go to the shop before it, and itself; 0: it is not known.
+	Number int64
+	// About is how long that takes at the pace of the last seconds; 0: no order went to the shop
+	// lately, so that it is not known.
+	About time.Duration
+	// Still says that no order goes to the shop now: an operator has paused the line, or the
+	// shop has asked for later.
+	Still bool
+	// Until is when the order leaves the line, if it was not sent.
+	Until time.Time
+}
+
+// Place asks where an order stands. The error is a reservation.ErrNotFound for one that is not
+// known.
+func (q *Queue) Place(ctx context.Context, sale, id string) (Place, error) {
+	r, err := q.do(ctx, sale, shard.Op("place", id))
+	if err != nil {
+		return Place{}, err
+	}
+	p := Place{State: record.State(r.Text(1)), Number: r.Number(2), Still: r.Number(5) == 1, Until: r.Time(6)}
+	p.About = about(p.Number, r.Number(3), r.Number(4))
+	return p, nil
+}
+
+// about is how long so many orders take, when left orders have left in so many seconds.
+func about(orders, left, seconds int64) time.Duration {
+	if left == 0 || seconds == 0 {
+		return 0
+	}
+	return time.Duration(orders) * time.Duration(seconds) * time.Second / time.Duration(left)
+}
+
+// State is that of a line.
+type State struct {
+	Waiting, AtShop, Bytes int64
+	Paused                 bool
+	// HeldUp is for how long the shop has asked to get no order.
+	HeldUp time.Duration
+	// Oldest is how long the first order has waited.
+	Oldest time.Duration
+	// Pace is how many orders a second went to the shop in the last seconds; 0: none did.
+	Pace float64
+	// Released is how many orders Drain has released.
+	Released int64
+}
+
+// Show returns the state of a sale's line.
+func Show(ctx context.Context, s *reservation.Store, sale string) (State, error) {
+	return change(ctx, s, sale, "show", 0, "")
+}
+
+// Pause lets no order of a sale go to the shop until Resume. What is at the shop goes on.
+func Pause(ctx context.Context, s *reservation.Store, sale string) (State, error) {
+	return change(ctx, s, sale, "pause", 0, "")
+}
+
+// Resume ends Pause, and what the shop has asked for.
+func Resume(ctx context.Context, s *reservation.Store, sale string) (State, error) {
+	return change(ctx, s, sale, "resume", 0, "")
+}
+
+// drainAtOnce is how many orders one call releases.
+const drainAtOnce = 200
+
+// Drain releases every order that waits. cause says who wants that.
+func Drain(ctx context.Context, s *reservation.Store, sale, cause string) (State, error) {
+	released := int64(0)
+	for {
+		state, err := change(ctx, s, sale, "drain", drainAtOnce, cause)
+		if err != nil {
+			return State{Released: released}, err
+		}
+		released += state.Released
+		if state.Waiting == 0 || state.Released == 0 {
+			state.Released = released
+			return state, nil
+		}
+	}
+}
+
+func change(ctx context.Context, s *reservation.Store, sale, does string, most int, cause string) (State, error) {
+	r, _, err := s.Do(ctx, sale, shard.Op("line", does, most, cause))
+	if r, err = reservation.Judged("line", r, err); err != nil {
+		return State{}, err
+	}
+	st := State{
+		Waiting: r.Number(1), AtShop: r.Number(2), Bytes: r.Number(3), Paused: r.Number(4) == 1, HeldUp: time.Duration(r.Number(5)) * time.Millisecond,
+		Oldest: time.Duration(r.Number(6)) * time.Millisecond, Released: r.Number(9),
+	}
+	if seconds := r.Number(8); seconds > 0 {
+		st.Pace = float64(r.Number(7)) / float64(seconds)
+	}
+	return st, nil
+}

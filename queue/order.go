@@ -1,0 +1,189 @@
+package queue
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
+	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
+	"go.uber.org/zap"
+)
+
+// Order is what an edge needs to send an order whose request is not open any more.
+type Order struct {
+	// Gate is the print of the gate, and Server the name of its server.
+	Gate, Server string
+	Attempt      sale.Attempt
+	Lines        []sale.Line
+	Method, URI  string
+	Host, Proto  string
+	// Remote is the address of the connection.
+	Remote string
+	Header http.Header
+	Body   []byte
+	TLS    *TLS `json:",omitempty"`
+	// KeepCopy is how long the answer is kept for repeats under the idempotency key; 0: there is
+	// none.
+	KeepCopy time.Duration `json:",omitempty"`
+}
+
+// TLS is what handlers may ask of the connection.
+type TLS struct {
+	Version, Cipher  uint16
+	ServerName, ALPN string
+	Resumed          bool
+}
+
+// Answer is what the shop has answered.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// MaxAnswer is how many bytes of a body are kept.
+const MaxAnswer = 64 << 10
+
+// ErrUnreadable says that an order or an answer was packed with another secret.
+var ErrUnreadable = errors.New("it cannot be decrypted: another client has written it, or the identity secret was replaced")
+
+// Pack encrypts an order, so that Redis has nothing of a person in clear.
+func (q *Queue) Pack(sale, id string, o *Order) ([]byte, error) {
+	return q.seal("order", sale, id, o)
+}
+
+func (q *Queue) cipher() (cipher.AEAD, error) {
+	secret, err := q.Secret()
+	if err != nil {
+		return nil, err
+	}
+	key := secret.Derive("queue")
+	block, err := aes.NewCipher(key[:])
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCM(block)
+}
+
+func (q *Queue) seal(kind, sale, id string, v any) ([]byte, error) {
+	aead, err := q.cipher()
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	sealed := make([]byte, aead.NonceSize(), aead.NonceSize()+len(text)+aead.Overhead())
+	_, _ = rand.Read(sealed) // never fails
+	return aead.Seal(sealed, sealed, text, []byte(kind+"\x00"+sale+"\x00"+id)), nil
+}
+
+func (q *Queue) open(kind, sale, id string, sealed []byte, v any) error {
+	aead, err := q.cipher()
+	if err != nil {
+		return err
+	}
+	if len(sealed) < aead.NonceSize() {
+		return ErrUnreadable
+	}
+	nonce, text := sealed[:aead.NonceSize()], sealed[aead.NonceSize():]
+	text, err = aead.Open(nil, nonce, text, []byte(kind+"\x00"+sale+"\x00"+id))
+	if err != nil {
+		return ErrUnreadable
+	}
+	return json.Unmarshal(text, v)
+}
+
+// dispatch sends an order whose request is not open at this edge.
+func (q *Queue) dispatch(t Turn) {
+	o, err := q.order(q.ctx, t)
+	var sender Sender
+	if err == nil {
+		sender = q.senderOf(o.Gate)
+	}
+	if sender != nil {
+		sender.Dispatch(q.ctx, t, o)
+		return
+	}
+	if errors.Is(err, ErrUnreadable) {
+		q.Log.Error("an order that waits for the shop cannot be read: its stock is released", zap.String("sale", t.Sale), zap.String("reservation", t.ID), zap.Error(err))
+		_ = q.Cancel(q.ctx, t.Sale, t.ID, "unreadable")
+		return
+	}
+	_ = q.Yield(q.ctx, t) // should Redis not hear it, the turn ends by itself
+}
+
+// order reads what is to be sent.
+func (q *Queue) order(ctx context.Context, t Turn) (*Order, error) {
+	ctx, cancel := context.WithTimeout(ctx, q.shard.Timeout())
+	defer cancel()
+	packed, err := q.shard.Redis.HGet(ctx, q.shard.ShardKeys(t.Sale)[shard.OrdersKey], "p|"+t.ID).Bytes()
+	if err != nil {
+		return nil, shard.Explain(err)
+	}
+	o := new(Order)
+	return o, q.open("order", t.Sale, t.ID, packed, o)
+}
+
+// KeepAnswer keeps what the shop has answered to an order for so long.
+func (q *Queue) KeepAnswer(ctx context.Context, sale, id string, a *Answer, keep time.Duration) error {
+	sealed, err := q.seal("answer", sale, id, a)
+	if err != nil {
+		return err
+	}
+	return shard.Explain(q.shard.Redis.Set(ctx, q.shard.QueueAnswerKey(sale, id), sealed, keep).Err())
+}
+
+// Answer returns what the shop has answered to an order; nil: nothing is kept.
+func (q *Queue) Answer(ctx context.Context, sale, id string) (*Answer, error) {
+	sealed, err := q.shard.Redis.Get(ctx, q.shard.QueueAnswerKey(sale, id)).Bytes()
+	if errors.Is(err, redis.Nil) {
+		return nil, nil
+	} else if err != nil {
+		return nil, shard.Explain(err)
+	}
+	a := new(Answer)
+	return a, q.open("answer", sale, id, sealed, a)
+}
+
+// Ticket names an order to its buyer. It tells nothing, and cannot be guessed.
+func (q *Queue) Ticket(sale, id string) (string, error) {
+	parsed, err := uuid.Parse(id)
+	if err != nil {
+		return "", fmt.Errorf("reservation %s has no place: its id is no UUID", id)
+	}
+	secret, err := q.Secret()
+	if err != nil {
+		return "", err
+	}
+	sum := secret.Ticket(sale, id)
+	b := append(append(parsed[:], sum[:]...), sale...)
+	return base64.RawURLEncoding.EncodeToString(b), nil
+}
+
+// ReadTicket returns the order that a ticket names; false: this queue has not made it.
+func (q *Queue) ReadTicket(ticket string) (sale, id string, ok bool) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(ticket)
+	if err != nil || len(b) < 33 || len(b) > 33+256 {
+		return "", "", false
+	}
+	secret, err := q.Secret()
+	if err != nil {
+		return "", "", false
+	}
+	sale, id = string(b[32:]), uuid.UUID(b[:16]).String()
+	sum := secret.Ticket(sale, id)
+	return sale, id, subtle.ConstantTimeCompare(sum[:], b[16:32]) == 1
+}

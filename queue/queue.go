@@ -1,0 +1,191 @@
+// Package queue lets orders whose stock is held wait until the shop can take them: by arrival,
+// at the shop's pace, counted over all edges. The scripts turn, send, again, rejoin, yield,
+// orphans, leave, line and place of package lua keep the line.
+package queue
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/stockgate/stockgate/identity"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/shard"
+	"go.uber.org/zap"
+)
+
+const (
+	// lease is how long an edge has a turn, and counts as alive without asking for turns.
+	lease = 3 * time.Second
+	// turnsAtOnce is how many turns one call gives.
+	turnsAtOnce = 200
+	// lookEvery is how often an edge looks for lines that no request of its own has told it of:
+	// another edge may have stopped.
+	lookEvery = 2 * time.Second
+)
+
+// Turn is the right of an edge to send an order to the shop.
+type Turn struct {
+	Sale, ID string
+	// Try says how often an edge was given the turn of this order. 0: the order has left the
+	// line, and was not sent.
+	Try int64
+}
+
+// Sender sends orders whose request is not open any more.
+type Sender interface {
+	// Pace is that of the sender's gate.
+	Pace() reservation.Pace
+	// Dispatch sends the order of a turn. It is called in a goroutine of its own, and ends with
+	// Queue.Send or Queue.Yield. ctx ends when the queue stops.
+	Dispatch(ctx context.Context, t Turn, o *Order)
+}
+
+// Options configure a Queue.
+type Options struct {
+	Store *reservation.Store
+	// Edge is the id under which turns are given.
+	Edge string
+	// Secret is what all edges share. It fails while it is not known.
+	Secret func() (*identity.Secret, error)
+	// Sales are the ids of all sales that the edge knows.
+	Sales func() []string
+	Log   *zap.Logger
+}
+
+// Queue is the part of one edge in the lines of all sales. It is safe for concurrent use.
+type Queue struct {
+	Options
+	shard  *shard.Client
+	ctx    context.Context
+	cancel context.CancelFunc
+	loops  sync.WaitGroup
+
+	mu      sync.Mutex
+	stopped bool
+	lines   map[string]*line    // by sale
+	senders map[string][]Sender // by the print of their gate, the newest last
+	pace    reservation.Pace    // of the newest sender
+}
+
+// New makes a queue, which does nothing before its first order or sender.
+func New(o Options) *Queue {
+	if o.Log == nil {
+		o.Log = zap.NewNop()
+	}
+	q := &Queue{Options: o, shard: o.Store.Shard(), lines: make(map[string]*line), senders: make(map[string][]Sender)}
+	q.ctx, q.cancel = context.WithCancel(context.Background())
+	return q
+}
+
+// Stop ends the loops and waits for them, and for orders that are being sent. Waiters get no
+// turn any more.
+func (q *Queue) Stop() {
+	q.mu.Lock()
+	q.stopped = true
+	q.mu.Unlock()
+	q.cancel()
+	q.loops.Wait()
+}
+
+// Serve has a sender send the orders of gates with a print, until leave is called. The newest
+// one with a print sends.
+func (q *Queue) Serve(print string, s Sender) (leave func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.senders[print] = append(q.senders[print], s)
+	q.pace = s.Pace()
+	if len(q.senders) == 1 && len(q.senders[print]) == 1 {
+		q.goLocked(q.look)
+	}
+	return sync.OnceFunc(func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if q.senders[print] = slices.DeleteFunc(q.senders[print], func(other Sender) bool { return other == s }); len(q.senders[print]) == 0 {
+			delete(q.senders, print)
+		}
+	})
+}
+
+// goLocked starts a loop unless the queue has stopped.
+func (q *Queue) goLocked(loop func()) {
+	if !q.stopped {
+		q.loops.Go(loop)
+	}
+}
+
+// prints are those of the gates for which this edge can send orders.
+func (q *Queue) prints() string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return strings.Join(slices.Sorted(maps.Keys(q.senders)), " ")
+}
+
+func (q *Queue) senderOf(print string) Sender {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if all := q.senders[print]; len(all) > 0 {
+		return all[len(all)-1]
+	}
+	return nil
+}
+
+// look finds lines of sales, while the edge has a sender.
+func (q *Queue) look() {
+	ticks := time.NewTicker(lookEvery)
+	defer ticks.Stop()
+	for {
+		if !q.lookOnce() {
+			return
+		}
+		select {
+		case <-ticks.C:
+		case <-q.ctx.Done():
+			return
+		}
+	}
+}
+
+func (q *Queue) lookOnce() (again bool) {
+	ctx, cancel := context.WithTimeout(q.ctx, q.shard.Timeout())
+	defer cancel()
+	sales := q.Sales()
+	pipe := q.shard.Redis.Pipeline()
+	for _, sale := range sales {
+		pipe.ZCard(ctx, q.shard.ShardKeys(sale)[shard.LineKey])
+	}
+	answers, err := pipe.Exec(ctx)
+	for i, a := range answers {
+		if n, ok := a.(interface{ Val() int64 }); err == nil && ok && n.Val() > 0 {
+			q.line(sales[i]).begin()
+		}
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.senders) > 0 || len(q.lines) > 0
+}
+
+// Freed is called when the shop has answered an order: another one may go.
+func (q *Queue) Freed(sale string) {
+	q.mu.Lock()
+	l := q.lines[sale]
+	q.mu.Unlock()
+	if l != nil {
+		l.poke()
+	}
+}
+
+// line returns the line of a sale.
+func (q *Queue) line(sale string) *line {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l := q.lines[sale]
+	if l == nil {
+		l = &line{queue: q, sale: sale, poked: make(chan struct{}, 1), waiters: make(map[string]*Waiter)}
+		q.lines[sale] = l
+	}
+	return l
+}

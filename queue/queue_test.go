@@ -1,0 +1,202 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/queue"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// shop is an edge with a queue whose orders go to no shop.
+type shop struct {
+	t *testing.T
+	*edge.Edge
+	queue *queue.Queue
+	pace  reservation.Pace
+	sent  chan string // ids that were sent without their request
+}
+
+// open starts a queue on an edge. Its stop is that of a process which is killed: nothing is
+// told to Redis.
+func open(t *testing.T, b redistest.Backend, name string, e *edge.Edge, pace reservation.Pace) *shop {
+	t.Helper()
+	s := &shop{t: t, Edge: e, pace: pace, sent: make(chan string, 1000)}
+	s.queue = queue.New(queue.Options{Store: e.Store, Edge: name, Secret: e.Secret, Sales: func() []string { return []string{"s"} }})
+	leave := s.queue.Serve("gate", s)
+	t.Cleanup(func() { leave(); s.queue.Stop() })
+	return s
+}
+
+func (s *shop) Pace() reservation.Pace { return s.pace }
+
+func (s *shop) Dispatch(ctx context.Context, t queue.Turn, o *queue.Order) {
+	if _, err := s.queue.Send(ctx, t, time.Hour, time.Minute, record.ModeResponse); err == nil {
+		s.sent <- t.ID
+	}
+}
+
+func (s *shop) options() *reservation.Queue {
+	return &reservation.Queue{Pace: s.pace, Most: 100, Memory: 1 << 20, Longest: time.Hour, Edge: s.queue.Edge, Gate: "gate"}
+}
+
+// order reserves one unit for a buyer. A waiter is nil where the order does not wait.
+func (s *shop) order(id string) (reservation.Hold, *queue.Waiter) {
+	s.t.Helper()
+	hold, w, refusal := s.try(id, s.options())
+	if refusal != nil {
+		s.t.Fatalf("%s is refused: %+v", id, refusal)
+	}
+	return hold, w
+}
+
+func (s *shop) try(id string, o *reservation.Queue) (reservation.Hold, *queue.Waiter, *sale.Refusal) {
+	s.t.Helper()
+	var err error
+	if o.Order, err = s.queue.Pack("s", id, &queue.Order{Gate: "gate", Method: "POST", URI: "/" + id}); err != nil {
+		s.t.Fatal(err)
+	}
+	w := s.queue.Enter("s", id, "gate", o.Order)
+	options := stocktest.HoldOptions
+	options.Queue = o
+	hold, refusal, err := stocktest.HoldOn(stocktest.Soon(s.t), s.Edge, id, "buyer "+id, 1, options)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if refusal != nil || hold.State != record.Waiting {
+		w.Leave()
+		return hold, nil, refusal
+	}
+	w.Wait()
+	return hold, w, nil
+}
+
+// turn waits for the turn of an order and sends it.
+func (s *shop) turn(w *queue.Waiter) reservation.Hold {
+	s.t.Helper()
+	select {
+	case turn := <-w.Turn:
+		hold, err := s.queue.Send(stocktest.Soon(s.t), turn, time.Hour, time.Minute, record.ModeResponse)
+		if err != nil {
+			s.t.Fatalf("%+v: %v", turn, err)
+		}
+		w.Leave()
+		return hold
+	case <-stocktest.Soon(s.t).Done():
+		s.t.Fatal("no turn came")
+		panic("unreachable")
+	}
+}
+
+func (s *shop) confirm(id string) {
+	s.t.Helper()
+	if _, err := s.ConfirmEventually(stocktest.Soon(s.t), "s", id, "status_200"); err != nil {
+		s.t.Fatal(err)
+	}
+	s.queue.Freed("s")
+}
+
+func (s *shop) state(id string) record.State { return stocktest.State(s.t, s.Store, id) }
+
+func (s *shop) place(id string) queue.Place {
+	s.t.Helper()
+	p, err := s.queue.Place(stocktest.Soon(s.t), "s", id)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return p
+}
+
+// One order at a time: the others wait in the order in which they came, and each has the turn
+// when the one before it has ended.
+func TestOrdersWait(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		s := open(t, b, "A", stocktest.Selling(t, stocktest.Options(b), 10), reservation.Pace{AtOnce: 1})
+		if hold, w := s.order("r1"); w != nil || hold.State != record.Held {
+			t.Fatalf("the first order is %s", hold.State)
+		}
+		_, second := s.order("r2")
+		_, third := s.order("r3")
+		for id, want := range map[string]int64{"r2": 1, "r3": 2} {
+			if p := s.place(id); p.State != record.Waiting || p.Number != want {
+				t.Errorf("%s: %+v, want place %d", id, p, want)
+			}
+		}
+		s.confirm("r1")
+		if hold := s.turn(second); hold.State != record.Held || !hold.Exp.Before(hold.Deadline) {
+			t.Errorf("the second order is sent with %+v", hold)
+		}
+		if p := s.place("r2"); p.State != record.Held {
+			t.Errorf("the second order is %+v", p)
+		}
+		s.confirm("r2")
+		s.turn(third)
+		s.confirm("r3")
+		if raw := stocktest.Balanced(t, b.Client(), s.Store, "s"); raw == nil {
+			t.Error("no books")
+		}
+		state, err := queue.Show(stocktest.Soon(t), s.Store, "s")
+		if err != nil || state.Waiting != 0 || state.AtShop != 0 || state.Bytes != 0 {
+			t.Errorf("in the end the line is %+v (%v)", state, err)
+		}
+	})
+}
+
+// What has no room in the line is refused as busy, and gets no stock.
+func TestFullLine(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		s := open(t, b, "A", stocktest.Selling(t, stocktest.Options(b), 10), reservation.Pace{AtOnce: 1})
+		s.order("r1")
+		s.order("r2")
+		o := s.options()
+		o.Most = 1
+		if _, _, refusal := s.try("r3", o); refusal == nil || refusal.Reason != sale.Busy {
+			t.Errorf("an order beyond the most that may wait: %+v", refusal)
+		}
+		o = s.options()
+		o.Memory = 10
+		if _, _, refusal := s.try("r4", o); refusal == nil || refusal.Reason != sale.Busy {
+			t.Errorf("an order beyond the memory: %+v", refusal)
+		}
+		if c := stocktest.CellA(t, s.Store); c.Held != 2 {
+			t.Errorf("the cell is %+v", c)
+		}
+	})
+}
+
+// An order whose buyer cancels it leaves the line with its stock; one that was sent cannot.
+func TestCancel(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		s := open(t, b, "A", stocktest.Selling(t, stocktest.Options(b), 10), reservation.Pace{AtOnce: 1})
+		s.order("r1")
+		_, w := s.order("r2")
+		if err := s.queue.Cancel(stocktest.Soon(t), "s", "r2", "cancelled"); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case turn := <-w.Turn:
+			if turn.Try != 0 {
+				t.Errorf("a cancelled order has the turn: %+v", turn)
+			}
+		case <-stocktest.Soon(t).Done():
+			t.Fatal("the request is not told that its order was cancelled")
+		}
+		if got := s.state("r2"); got != record.Released {
+			t.Errorf("the cancelled order is %s", got)
+		}
+		if err := s.queue.Cancel(stocktest.Soon(t), "s", "r1", "cancelled"); !errors.Is(err, queue.ErrAtShop) {
+			t.Errorf("cancelling what was sent: %v", err)
+		}
+		if c := stocktest.CellA(t, s.Store); c.Held != 1 || c.Available != 9 {
+			t.Errorf("the cell is %+v", c)
+		}
+		stocktest.Balanced(t, b.Client(), s.Store, "s")
+	})
+}
