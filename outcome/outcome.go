@@ -153,6 +153,18 @@ func Compile(list []Rule, answers map[string]Answer, backend bool) (*Rules, erro
 	return out, nil
 }
 
+// CompileAnswer returns a test of one answer. known is false while more of it must be seen.
+func CompileAnswer(a Answer) (func(*Reply) (matches, known bool), error) {
+	test, err := compileAnswer(a)
+	if err != nil {
+		return nil, err
+	}
+	return func(r *Reply) (matches, known bool) {
+		t := test(r)
+		return t == yes, t != maybe
+	}, nil
+}
+
 // Decide applies the rules.
 func (rs *Rules) Decide(r *Reply) Decision {
 	v, _, _ := rs.Match(r)

@@ -43,6 +43,8 @@ type TLS struct {
 	Version, Cipher  uint16
 	ServerName, ALPN string
 	Resumed          bool
+	// Peer are the client's certificates (DER).
+	Peer [][]byte `json:",omitempty"`
 }
 
 // Answer is what the shop has answered.

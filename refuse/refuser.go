@@ -70,6 +70,8 @@ var (
 	Duplicate = sale.Refuse(sale.Duplicate)
 	// Busy refuses an attempt that finds no in-flight slot.
 	Busy = sale.Refuse(sale.Busy)
+	// NotSent refuses an order that waited for the shop and did not get there.
+	NotSent = sale.Refuse(sale.NotSent)
 )
 
 // New compiles the styles. A style that names a reason takes precedence over `*`; of two

@@ -35,6 +35,7 @@ const (
 	TooEarly       Reason = "too_early"
 	RateLimited    Reason = "rate_limited"
 	Busy           Reason = "busy"
+	NotSent        Reason = "not_sent"
 	Unavailable    Reason = "unavailable"
 )
 
@@ -77,6 +78,7 @@ var Kinds = []Kind{
 	{TooEarly, http.StatusTooEarly, "Please repeat the request after the TLS handshake.", false},
 	{RateLimited, http.StatusTooManyRequests, "Too many attempts; please wait a moment.", true},
 	{Busy, http.StatusServiceUnavailable, "Too many purchases at this moment.", true},
+	{NotSent, http.StatusServiceUnavailable, "The shop could not take this purchase in time; nothing was bought.", true},
 	{Unavailable, http.StatusServiceUnavailable, "Purchases are not possible at this moment.", true},
 }
 

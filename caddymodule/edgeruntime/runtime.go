@@ -17,6 +17,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/internal/inspect"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/queue"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/reservation/embedded"
 	"github.com/stockgate/stockgate/risk"
@@ -33,6 +34,7 @@ const grace = 10 * time.Second
 type Runtime struct {
 	*edge.Edge
 	inFlight inFlightCounter
+	queue    *queue.Queue
 	embedded bool
 	log      *zap.Logger
 }
@@ -117,6 +119,7 @@ func start(a *Options, keys []shard.Key) (*Runtime, error) {
 		Edge:     edge.New(store, edge.Options{Keys: keys, Log: a.Log, Metrics: meter.Edge{}, Rates: rates, AtRisk: a.AtRisk}),
 		embedded: a.Embedded, log: a.Log,
 	}
+	d.queue = queue.New(queue.Options{Store: store, Edge: d.Leases().ID(), Secret: d.Secret, Sales: d.saleIDs, Log: a.Log})
 	d.Start()
 	// The edge learns at once whether Redis answers, so that no buyer is refused after a
 	// reload to another one. A Redis that does not answer delays the start by a bounded
@@ -148,6 +151,7 @@ func (d *Runtime) close(wait time.Duration) error {
 	if left := d.inFlight.close(ctx); left > 0 {
 		d.log.Error("stopping with attempts in flight: they will be in doubt", zap.Int("attempts", left))
 	}
+	d.queue.Stop()
 	drain, cancelDrain := context.WithTimeout(context.Background(), grace)
 	defer cancelDrain()
 	err := d.Stop(drain)
@@ -178,6 +182,17 @@ func (d *Runtime) Client() *shard.Client { return d.Store.Shard() }
 // IsLocal says whether the stock is in the embedded server, which sells to clients on this
 // machine only.
 func (d *Runtime) IsLocal() bool { return d.embedded }
+
+// Queue is the edge's part in the lines of orders that wait for the shop.
+func (d *Runtime) Queue() *queue.Queue { return d.queue }
+
+func (d *Runtime) saleIDs() []string {
+	var ids []string
+	for l := range d.Catalogue().All {
+		ids = append(ids, l.Sale.ID)
+	}
+	return ids
+}
 
 // InFlight is how many requests use the edge runtime.
 func (d *Runtime) InFlight() int {

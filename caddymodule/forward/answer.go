@@ -56,6 +56,9 @@ func (a *answer) WriteHeader(status int) {
 
 // begin writes the head. A final answer is written only after the forwarding has ended.
 func (a *answer) begin() {
+	if a.flight.PutOff != nil {
+		return
+	}
 	a.left = true
 	a.ResponseWriter.WriteHeader(a.status)
 }
@@ -63,6 +66,9 @@ func (a *answer) begin() {
 // send writes to the client in pieces, so that a slow client that makes progress does not
 // count as stalled.
 func (a *answer) send(p []byte) (n int, err error) {
+	if a.flight.PutOff != nil {
+		return len(p), nil
+	}
 	readers, client := a.flight.Slot.of.readers, &a.flight.reader
 	defer readers.took(client)
 	for {

@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptrace"
+	"strconv"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -54,6 +56,14 @@ type Forwarding struct {
 	// Asker asks the shop how the order ended; its answer to the client then decides nothing.
 	// nil: the Rules judge that answer.
 	Asker Asker
+	// Later says that the shop wants the order later; nil: it never does. The answer then reaches
+	// no client, and the forwarding ends without an outcome: PutOff is set, and the slot kept.
+	Later func(*outcome.Reply) (yes, known bool)
+	// PutOff is how long the shop wants to get no order, when it wants this one later.
+	PutOff *time.Duration
+	// Kept gets the shop's whole answer before Redis hears the outcome; nil: it is not kept. It
+	// is not called for an order in doubt.
+	Kept func(status int, header http.Header, body []byte)
 	// Ended is called when the outcome is known, before the client has read the answer.
 	Ended func()
 
@@ -93,6 +103,10 @@ func (f *Forwarding) Forward(w http.ResponseWriter, r *http.Request, next caddyh
 	ctx, cancel := context.WithTimeout(f.ctx, timeout)
 	defer cancel()
 	f.out = w.Header()
+	var before http.Header
+	if f.Later != nil {
+		before = f.out.Clone()
+	}
 	f.forget()
 	f.Repl.Delete(proxyRetriesKey)
 
@@ -122,6 +136,11 @@ func (f *Forwarding) Forward(w http.ResponseWriter, r *http.Request, next caddyh
 	}
 	if !f.ended {
 		f.end(f.lost(a, err, cause))
+	}
+	if f.PutOff != nil {
+		clear(f.out)
+		maps.Copy(f.out, before)
+		return nil
 	}
 	if err == nil && a.left {
 		return nil
@@ -201,6 +220,15 @@ func (f *Forwarding) decide(status int, body []byte, whole, last bool) (enough b
 		shops = status
 	}
 	f.reply = outcome.Reply{Status: shops, Header: f.out, Body: body, Whole: whole}
+	if f.Later != nil && f.wire.sent.Load() <= 1 {
+		switch yes, known := f.Later(&f.reply); {
+		case yes:
+			f.putOff()
+			return true
+		case !known && !last:
+			return false
+		}
+	}
 	v, cause := f.judge(&f.reply)
 	if v == outcome.Undecided {
 		if !last {
@@ -212,6 +240,20 @@ func (f *Forwarding) decide(status int, body []byte, whole, last bool) (enough b
 	f.end(v, cause)
 	return true
 }
+
+// putOff ends the forwarding of an order that the shop wants later.
+func (f *Forwarding) putOff() {
+	after := time.Duration(0)
+	if seconds, err := strconv.Atoi(f.out.Get("Retry-After")); err == nil && seconds > 0 { // RFC 9110, section 10.2.3
+		after = min(time.Duration(seconds)*time.Second, mostLater)
+	} else if at, err := http.ParseTime(f.out.Get("Retry-After")); err == nil {
+		after = min(max(time.Until(at), 0), mostLater)
+	}
+	f.PutOff, f.ended = &after, true
+}
+
+// mostLater bounds what a shop may ask for: a wrong date must not stop a sale.
+const mostLater = 5 * time.Minute
 
 // lost decides when the handlers behind the gate have returned and the answer did not
 // decide: by the status if there is one; otherwise the outcome is unknown.
@@ -280,6 +322,11 @@ func (f *Forwarding) end(v outcome.Decision, cause string) {
 	if f.Again {
 		f.endAgain(v, cause)
 		return
+	}
+	if f.Kept != nil && v != outcome.InDoubt {
+		if status, header, body, ok := f.Copy.kept(); ok {
+			f.Kept(status, header, body)
+		}
 	}
 	var state record.State
 	var err error

@@ -18,9 +18,9 @@ type Places struct {
 	readers  *readers
 }
 
-// Open makes maxInFlight slots.
-func (ps *Places) Open(maxInFlight int, log *zap.Logger) {
-	ps.inFlight, ps.readers = filters.NewSlots(maxInFlight), newReaders(maxInFlight, log)
+// Open makes slots for attempts, and bounds the clients that read the answers of atShop orders.
+func (ps *Places) Open(slots, atShop int, log *zap.Logger) {
+	ps.inFlight, ps.readers = filters.NewSlots(slots), newReaders(atShop, log)
 }
 
 // IsFull says whether all slots are taken.

@@ -9,6 +9,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/inquiry"
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 	"github.com/stockgate/stockgate/caddymodule/ratelimit"
+	"github.com/stockgate/stockgate/caddymodule/waiting"
 )
 
 // UnmarshalCaddyfile reads a gate. Syntax:
@@ -78,6 +79,18 @@ import (
 //			timeout <duration>
 //			header  <field> <value>
 //		}
+//		queue {
+//			pace      <orders> [<per>]
+//			at_once   <orders>
+//			wait      <duration>
+//			most      <orders>
+//			memory    <size>
+//			longest   <duration>
+//			keep      <duration>
+//			max_body  <size>
+//			again     @<name>
+//			orders_at <path>
+//		}
 //		hold_for        <duration>
 //		forward_timeout <duration>
 //		max_in_flight   <number>
@@ -120,6 +133,7 @@ func (g *Gate) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"confirm":         {Usage: "confirm <code|class|@name...>", Read: rules.read("confirm"), List: true},
 		"release":         {Usage: "release <code|class|@name...>", Read: rules.read("release"), List: true},
 		"in_doubt":        {Usage: inDoubtUsage, Read: rules.readInDoubt},
+		"queue":           {Usage: waiting.Usage, Read: waiting.ReadOption(&g.Queue)},
 		"hold_for":        {Usage: "hold_for <duration>", Read: directive.Duration(&g.HoldFor)},
 		"forward_timeout": {Usage: "forward_timeout <duration>", Read: directive.Duration(&g.ForwardTimeout)},
 		"shadow":          {Usage: "shadow", Read: directive.Flag(&g.Shadow)},

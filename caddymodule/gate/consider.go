@@ -16,6 +16,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/session"
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/filters"
+	"github.com/stockgate/stockgate/queue"
 	"github.com/stockgate/stockgate/refuse"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
@@ -72,6 +73,12 @@ type purchase struct {
 	// shop answered to it; nil: the shop is asked again.
 	bound  *reservation.Bound
 	stored *reservation.StoredAnswer
+	// ticket names the attempt's order, which waits for the shop or is there; empty: the client
+	// is to hear the answer itself. place is where that order is.
+	ticket string
+	place  queue.Place
+	// waiter is told the turn of the attempt's order; nil: it does not wait.
+	waiter *queue.Waiter
 	// ask is the permission to ask Redis about units that are remembered to be gone; nil:
 	// none is needed.
 	ask *edge.Ask

@@ -26,6 +26,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/probe"
 	"github.com/stockgate/stockgate/caddymodule/ratelimit"
 	"github.com/stockgate/stockgate/caddymodule/session"
+	"github.com/stockgate/stockgate/caddymodule/waiting"
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/outcome"
@@ -114,6 +115,9 @@ type Gate struct {
 	// ForwardTimeout is how long the shop may take to answer. At most, and by default:
 	// until the token expires; with outcome backend the default is at most 20s.
 	ForwardTimeout caddy.Duration `json:"forward_timeout,omitempty"`
+	// Queue lets orders whose stock is held wait until the shop can take them. Default: none, what
+	// is beyond MaxInFlight is refused.
+	Queue *waiting.Options `json:"queue,omitempty"`
 	// ExitsAs are the paths under which orders leave for the shop, where Caddy rewrites
 	// them behind the gate; each as in a path matcher. Other requests that leave so are
 	// refused. Default: the paths of the gate's matcher.
@@ -141,10 +145,14 @@ type Gate struct {
 	// forwardTimeout is how long the shop may take; 0: until the token expires.
 	forwardTimeout time.Duration
 	places         forward.Places
-	asking         *filters.Slots // bounds the attempts that ask Redis about earlier orders
-	passing        *filters.Slots // bounds what a check lets pass at a time; nil: nothing does
-	rates          ratelimit.Set
-	challenge      pow.Challenger
+	// print is equal for gates that can send each other's orders, and later is the answer that
+	// puts an order off; empty and nil: there is none.
+	print     string
+	later     func(*outcome.Reply) (yes, known bool)
+	asking    *filters.Slots // bounds the attempts that ask Redis about earlier orders
+	passing   *filters.Slots // bounds what a check lets pass at a time; nil: nothing does
+	rates     ratelimit.Set
+	challenge pow.Challenger
 	// server is the server that the gate belongs to; nil: none.
 	server  *caddyhttp.Server
 	routes  guard.Routes
@@ -228,6 +236,9 @@ func (g *Gate) Cleanup() error {
 // an earlier attempt that it repeats, finds its sale, reserves, signs and forwards; the
 // shop's answer settles the reservation.
 func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	if passage := waiting.PassageOf(r); passage != nil { // all gates have judged it
+		return g.serveTurn(w, r, next, passage)
+	}
 	if g.Shadow {
 		return g.serveShadow(w, r, next)
 	}
@@ -256,6 +267,8 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 		return caddyhttp.Error(http.StatusBadRequest, err)
 	case no != nil:
 		return g.refuse(w, r, p.saleID(), began, no)
+	case p.ticket != "":
+		return g.accept(w, r, p)
 	case p.stored != nil:
 		return g.replay(w, r, p)
 	case p.scope == scope.Unknown:

@@ -18,6 +18,7 @@ type Gates struct {
 	mu      sync.Mutex
 	all     []*Gate
 	probers probe.Probers
+	leave   []func() // each ends what Start has begun for a queue
 }
 
 // gatesKey is the key of an app's gates among its parts.
@@ -34,6 +35,9 @@ func (gs *Gates) Start(d *edgeruntime.Runtime) {
 	started := make(map[string]bool)
 	for _, g := range gs.List() {
 		g.warnLoaded()
+		if g.Queue != nil {
+			gs.leave = append(gs.leave, d.Queue().Serve(g.print, &sender{g, d}))
+		}
 		if g.probe != nil && !started[g.Name] {
 			started[g.Name] = true
 			gs.probers.Start(g.probe, d)
@@ -41,8 +45,13 @@ func (gs *Gates) Start(d *edgeruntime.Runtime) {
 	}
 }
 
-// Stop ends the probers.
-func (gs *Gates) Stop() { gs.probers.Close() }
+// Stop ends the probers, and sends no orders any more whose requests are not open.
+func (gs *Gates) Stop() {
+	gs.probers.Close()
+	for _, leave := range gs.leave {
+		leave()
+	}
+}
 
 // add adds a gate. A hold has the name of its gate, whose probe asks about it: two gates
 // that probe differently need different names.

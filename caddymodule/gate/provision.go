@@ -59,10 +59,17 @@ func (g *Gate) provisionHolds() (err error) {
 	if g.Check && g.MaxInFlight > 0 {
 		g.passing = filters.NewSlots(g.MaxInFlight)
 	}
+	if err := g.provisionQueue(); err != nil {
+		return err
+	}
 	if g.MaxInFlight == 0 {
 		g.MaxInFlight = defaultMaxInFlight
 	}
-	g.places.Open(g.MaxInFlight, g.log)
+	if g.Queue == nil {
+		g.places.Open(g.MaxInFlight, g.MaxInFlight, g.log)
+	} else {
+		g.places.Open(g.Queue.Most, g.Queue.AtOnce, g.log)
+	}
 	g.asking = filters.NewSlots(g.MaxInFlight)
 	if g.Check {
 		return nil

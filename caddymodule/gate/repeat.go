@@ -153,6 +153,8 @@ func (g *Gate) judgeBound(r *http.Request, p *purchase, b *reservation.Bound) *s
 		return nil
 	case b.By == "key" && !b.Same:
 		return refuseKeyReused
+	case b.By == "key" && g.Queue != nil && (b.State == record.Waiting || b.State == record.Held && g.mode() != record.ModeBackend):
+		return g.again202(r, p, b)
 	case b.State == record.InDoubt:
 		return &sale.Refusal{Reason: sale.InDoubt, RetryAfter: inDoubtWait, Reservation: id}
 	case b.By == "ref" && sold && b.Same:

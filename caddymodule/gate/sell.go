@@ -82,16 +82,22 @@ func (g *Gate) sell(w http.ResponseWriter, r *http.Request, next caddyhttp.Handl
 	pl := new(forward.InFlightSlot)
 	defer pl.GiveBack()
 	f, timeout, no := g.takeOff(r, p, pl)
-	if f != nil {
+	for f != nil {
 		g.carts.Forget(p.keys)
 		if p.turn != nil {
 			f.Ended = p.turn.End
 		}
-		return f.AnswerDoubt(w, g.server, f.Forward(w, r, next, timeout))
+		if err := f.Forward(w, r, next, timeout); f.PutOff == nil {
+			return f.AnswerDoubt(w, g.server, err)
+		}
+		f, timeout, no = g.putOff(r, p, pl, f)
 	}
 	pl.GiveBack() // before writing, because the client may be slow
 	switch no {
 	case nil:
+		if p.ticket != "" {
+			return g.accept(w, r, p)
+		}
 		return g.replay(w, r, p)
 	case refuseLeft: // counted as released
 		return reply.Refuse(g.refuser, w, r, no)
@@ -119,13 +125,13 @@ func (g *Gate) takeOff(r *http.Request, p *purchase, pl *forward.InFlightSlot) (
 		if no = g.repeatsUnread(r, p, refusePending); no == nil && p.bound == nil {
 			no = refusePending
 		}
-		if no != nil || p.stored != nil {
+		if no != nil || p.answered() {
 			return nil, 0, no
 		}
 		return g.again(r, p, pl)
 	}
 	if b, bound := errors.AsType[*reservation.Bound](err); bound {
-		if no = g.judgeBound(r, p, b); no != nil || p.stored != nil {
+		if no = g.judgeBound(r, p, b); no != nil || p.answered() {
 			return nil, 0, no
 		}
 		if p.bound != nil {
@@ -144,12 +150,20 @@ func (g *Gate) takeOff(r *http.Request, p *purchase, pl *forward.InFlightSlot) (
 		}
 		return nil, 0, refuse.Unavailable
 	}
+	if p.waiter != nil {
+		return g.await(r, p, pl, hold)
+	}
 	// The client is gone and nothing was sent, so the hold is released, not in doubt. The
 	// client may have closed only its own side: it still gets an answer.
 	if r.Context().Err() != nil {
 		g.unsent(r, p, hold)
 		return nil, 0, refuseLeft
 	}
+	return g.forwarding(r, p, pl, hold, asked)
+}
+
+// forwarding prepares an attempt that has stock for the shop.
+func (g *Gate) forwarding(r *http.Request, p *purchase, pl *forward.InFlightSlot, hold reservation.Hold, asked time.Time) (f *forward.Forwarding, timeout time.Duration, no *sale.Refusal) {
 	signed, err := g.sign(p, &hold)
 	if err != nil {
 		g.unsent(r, p, hold)
@@ -165,17 +179,22 @@ func (g *Gate) takeOff(r *http.Request, p *purchase, pl *forward.InFlightSlot) (
 		// a TTL only limits Redis's memory: the binding lives as long as the sale
 		f.KeepCopy = max(g.holdOptions.KeyTTL, p.listing.Sale.EndsAt.Sub(p.listing.Now()))
 	}
+	if g.Queue != nil {
+		f.Later = g.later
+		f.Ended = func() { p.runtime.Queue().Freed(hold.Sale) }
+	}
 	return f, g.timeToForward(&hold, asked), nil
 }
 
 // withoutSlot decides on an attempt without an in-flight slot: a buyer who has bought must
 // not get the refusal busy. Nil: the stored answer.
 func (g *Gate) withoutSlot(r *http.Request, p *purchase, no *sale.Refusal) *sale.Refusal {
-	if no.Reason != sale.Busy || p.bound != nil {
+	repeat := g.Queue != nil && no == refuse.Duplicate && p.attempt.Key != "" // its order may wait
+	if no.Reason != sale.Busy && !repeat || p.bound != nil {
 		return no
 	}
 	p.ask.End() // it does not reserve
-	if earlier := g.repeatsUnread(r, p, no); earlier != nil || p.stored != nil {
+	if earlier := g.repeatsUnread(r, p, no); earlier != nil || p.answered() {
 		return earlier
 	}
 	return no
@@ -231,6 +250,9 @@ func (g *Gate) reserve(r *http.Request, p *purchase, purchaseKey string) (reserv
 	defer reserving.End()
 	options := g.holdOptions
 	options.InPlaceOf = p.swapped()
+	if g.Queue != nil {
+		return g.enqueue(ctx, r, p, id, options)
+	}
 	return p.runtime.Hold(context.WithoutCancel(ctx), id, p.listing, p.attempt, p.lines, options)
 }
 

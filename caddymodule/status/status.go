@@ -19,6 +19,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/overviewcache"
+	"github.com/stockgate/stockgate/caddymodule/waiting"
 	"github.com/stockgate/stockgate/token"
 )
 
@@ -30,6 +31,7 @@ func init() { caddy.RegisterModule(new(Status)) }
 // Path | Answer
 // -----|-------
 // `/sales/{id}/items/{sku}` | `{"state":"on_sale","server_time":"…","starts_at":"…"}`, cacheable for a second
+// `/orders/{ticket}` | where an order stands that waits for the shop, or what the shop has answered; DELETE takes it out of the line (docs/queue.md)
 // `/health` | `{"ready","orders","degraded"}`: 200 while Caddy runs, because an edge without Redis still serves the rest of the site; `?for=orders` answers 503 where orders do
 // `/.well-known/jwks.json` | the public keys of all edges (RFC 7517), cacheable for a minute
 //
@@ -78,6 +80,16 @@ func (s *Status) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhtt
 	if isHealth(r) {
 		return s.serveHealth(w, r)
 	}
+	if ticket, ok := waiting.IsOrder(r.URL.EscapedPath()); ok && r.Method != http.MethodOptions {
+		d := s.app.Runtime()
+		if d == nil {
+			return s.unavailable(w, errors.New("stockgate has not started yet"))
+		}
+		if err := waiting.ServeOrder(w, r, d, ticket); err != nil {
+			return s.unavailable(w, err)
+		}
+		return nil
+	}
 	if !isItem && !isKeys || r.Method == http.MethodOptions {
 		return next.ServeHTTP(w, r)
 	}
@@ -105,7 +117,8 @@ func asked(r *http.Request) (saleID, sku string, isItem, isKeys bool) {
 // Answers reports whether the handler may answer a request.
 func (s *Status) Answers(r *http.Request) bool {
 	_, _, isItem, isKeys := asked(r)
-	return isItem || isKeys || isHealth(r)
+	_, isOrder := waiting.IsOrder(r.URL.EscapedPath())
+	return isItem || isKeys || isOrder || isHealth(r)
 }
 
 // serveKeys publishes the keys of all edges. An edge that does not know the others' keys

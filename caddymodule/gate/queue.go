@@ -1,0 +1,298 @@
+package gate
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
+	"github.com/stockgate/stockgate/caddymodule/forward"
+	"github.com/stockgate/stockgate/caddymodule/guard"
+	"github.com/stockgate/stockgate/caddymodule/internal/meter"
+	"github.com/stockgate/stockgate/caddymodule/waiting"
+	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/queue"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/refuse"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// mostTries is how often an order is sent without reaching its gate, before it is given up.
+const mostTries = 3
+
+// provisionQueue compiles the gate's queue.
+func (g *Gate) provisionQueue() (err error) {
+	if g.Queue == nil {
+		return nil
+	}
+	if g.Check {
+		return errors.New("queue: a gate that only checks sends no orders: give the queue to the gate that reserves")
+	}
+	err = waiting.Conflict(map[string]bool{
+		"lookup": g.Lookup != nil, "outcome ask": g.Ask != nil, "one_at_a_time": g.OneAtATime != nil, "continue": g.Continue, "shadow": g.Shadow,
+		"max_in_flight": g.MaxInFlight > 0,
+	})
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(g)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(text)
+	g.print = base64.RawURLEncoding.EncodeToString(sum[:9])
+	if err := g.Queue.Compile(); err != nil {
+		return fmt.Errorf("queue: %w", err)
+	}
+	if g.later, err = g.Queue.CompileAgain(g.Answers); err != nil {
+		return fmt.Errorf("queue: %w", err)
+	}
+	return nil
+}
+
+// answered says whether the client gets an answer that is there already.
+func (p *purchase) answered() bool { return p.stored != nil || p.ticket != "" }
+
+// enqueue reserves stock for an order that waits where others do.
+func (g *Gate) enqueue(ctx context.Context, r *http.Request, p *purchase, id string, options edge.HoldOptions) (reservation.Hold, *sale.Refusal, error) {
+	q, saleID := p.runtime.Queue(), p.saleID()
+	options.Queue = &reservation.Queue{
+		Pace: g.Queue.ShopPace(), Most: int64(g.Queue.Most), Memory: g.Queue.Memory, Longest: time.Duration(g.Queue.Longest), Edge: q.Edge, Gate: g.print,
+	}
+	if int64(len(p.body)) <= g.Queue.MaxBody { // else it does not wait
+		var err error
+		if options.Queue.Order, err = g.pack(r, p, id); err != nil {
+			return reservation.Hold{}, nil, err
+		}
+	}
+	w := q.Enter(saleID, id, g.print, options.Queue.Order)
+	hold, refusal, err := p.runtime.Hold(context.WithoutCancel(ctx), id, p.listing, p.attempt, p.lines, options)
+	if err != nil || refusal != nil || hold.State != record.Waiting {
+		w.Leave()
+		return hold, refusal, err
+	}
+	w.Wait()
+	p.waiter = w
+	return hold, nil, nil
+}
+
+// pack returns what is needed to send the order without its request.
+func (g *Gate) pack(r *http.Request, p *purchase, id string) ([]byte, error) {
+	o := waiting.OrderOf(r, p.body)
+	o.Gate, o.Attempt, o.Lines = g.print, *p.attempt, p.lines
+	if p.attempt.Key != "" {
+		o.KeepCopy = max(g.holdOptions.KeyTTL, p.listing.Sale.EndsAt.Sub(p.listing.Now()))
+	}
+	return p.runtime.Queue().Pack(p.saleID(), id, o)
+}
+
+// await waits for the order's turn. Without a forwarding, the client is told where the order
+// stands, or that it left the line.
+func (g *Gate) await(r *http.Request, p *purchase, pl *forward.InFlightSlot, hold reservation.Hold) (*forward.Forwarding, time.Duration, *sale.Refusal) {
+	w, q := p.waiter, p.runtime.Queue()
+	p.waiter = nil
+	defer w.Leave()
+	timer := time.NewTimer(g.Queue.WaitOf(r))
+	defer timer.Stop()
+	ctx := context.WithoutCancel(r.Context())
+	for {
+		select {
+		case t := <-w.Turn:
+			if t.Try == 0 {
+				return nil, 0, g.hasLeft(ctx, p, hold.ID)
+			}
+			asked := time.Now()
+			sent, err := q.Send(ctx, t, g.holdOptions.HoldFor, g.holdOptions.Margin, g.mode())
+			if errors.Is(err, queue.ErrNotYours) {
+				w.Wait()
+				continue
+			}
+			if err != nil {
+				g.unsent(r, p, hold)
+				return nil, 0, refuse.Unavailable
+			}
+			sent.Lines, sent.Ref, sent.Shadow = hold.Lines, hold.Ref, hold.Shadow
+			return g.forwarding(r, p, pl, sent, asked)
+		case <-timer.C:
+			return nil, 0, g.tell(ctx, p, hold.ID)
+		case <-r.Context().Done():
+			if p.attempt.Key == "" { // nothing leads the client back to its order
+				if err := q.Cancel(ctx, p.saleID(), hold.ID, "its client left"); err != nil && !errors.Is(err, queue.ErrAtShop) {
+					g.unsent(r, p, hold)
+				}
+			}
+			return nil, 0, refuseLeft
+		}
+	}
+}
+
+// tell finds out where an order stands, so that the client can ask for it later.
+func (g *Gate) tell(ctx context.Context, p *purchase, id string) *sale.Refusal {
+	q := p.runtime.Queue()
+	ticket, err := q.Ticket(p.saleID(), id)
+	if err != nil {
+		return refuse.Unavailable
+	}
+	if p.place, err = q.Place(ctx, p.saleID(), id); err != nil {
+		p.place = queue.Place{State: record.Waiting} // it waits all the same
+	}
+	p.ticket = ticket
+	meter.CountAttempt(p.saleID(), "waiting", "")
+	return nil
+}
+
+// again202 tells the client of a repeat where the order of its key stands.
+func (g *Gate) again202(r *http.Request, p *purchase, b *reservation.Bound) *sale.Refusal {
+	if no := g.tell(context.WithoutCancel(r.Context()), p, b.ID); no != nil {
+		return no
+	}
+	p.bound = b
+	return nil
+}
+
+// hasLeft is the refusal of an order that is not in the line any more.
+func (g *Gate) hasLeft(ctx context.Context, p *purchase, id string) *sale.Refusal {
+	place, err := p.runtime.Queue().Place(ctx, p.saleID(), id)
+	switch {
+	case err != nil:
+		return refuse.Unavailable
+	case place.State == record.Confirmed || place.State == record.Unbacked:
+		return &sale.Refusal{Reason: sale.AlreadyOrdered, Reservation: id}
+	case place.State == record.InDoubt:
+		return &sale.Refusal{Reason: sale.InDoubt, RetryAfter: inDoubtWait, Reservation: id}
+	}
+	return refuse.NotSent
+}
+
+// accept answers 202 with the place of the order.
+func (g *Gate) accept(w http.ResponseWriter, r *http.Request, p *purchase) error {
+	_, id, _ := p.runtime.Queue().ReadTicket(p.ticket)
+	p.publish(r, "waiting", id)
+	return waiting.Accept(w, r, p.place, id, g.Queue.OrdersAt+"/"+p.ticket)
+}
+
+// putOff lets an order wait again that the shop wants later.
+func (g *Gate) putOff(r *http.Request, p *purchase, pl *forward.InFlightSlot, f *forward.Forwarding) (*forward.Forwarding, time.Duration, *sale.Refusal) {
+	ctx, id, q := context.WithoutCancel(r.Context()), f.Hold.ID, p.runtime.Queue()
+	packed, err := g.pack(r, p, id)
+	if err == nil {
+		p.waiter = q.Enter(p.saleID(), id, g.print, packed)
+		err = q.Again(ctx, p.saleID(), id, g.print, packed, time.Duration(g.Queue.Longest), g.holdOptions.Margin, *f.PutOff, waiting.MostAgain)
+	}
+	if err == nil {
+		p.waiter.Wait()
+		return g.await(r, p, pl, f.Hold)
+	}
+	if p.waiter != nil {
+		p.waiter.Leave()
+	}
+	// the shop has said that it did not take the order
+	meter.CountAttempt(p.saleID(), "released", "")
+	_, _ = p.runtime.ReleaseEventually(ctx, p.saleID(), id, reservation.SourceShop, "put off too often")
+	return nil, 0, refuse.NotSent
+}
+
+// sender sends the orders of a gate without their requests, with the edge runtime of its
+// configuration.
+type sender struct {
+	*Gate
+	runtime *edgeruntime.Runtime
+}
+
+// Pace is how fast the gate's shop takes orders.
+func (s *sender) Pace() reservation.Pace { return s.Queue.ShopPace() }
+
+// Dispatch makes the request of an order again, on the server of the gate.
+func (s *sender) Dispatch(ctx context.Context, t queue.Turn, o *queue.Order) {
+	if !s.runtime.Begin() {
+		return
+	}
+	defer s.runtime.End()
+	q := s.runtime.Queue()
+	p := &waiting.Passage{Turn: t, Order: o}
+	// what has begun to be sent ends, as for a client that leaves
+	r, err := p.Request(context.WithoutCancel(ctx))
+	if err == nil && s.server != nil {
+		s.server.ServeHTTP(waiting.NewRecorder(), r)
+	}
+	switch {
+	case p.Arrived:
+	case t.Try < mostTries:
+		_ = q.Yield(context.WithoutCancel(ctx), t)
+	default:
+		s.log.Error("an order that waited does not reach its gate any more, because another handler answers it: its stock is released",
+			zap.String("sale", t.Sale), zap.String("reservation", t.ID), zap.Error(err))
+		_ = q.Cancel(context.WithoutCancel(ctx), t.Sale, t.ID, "it did not reach its gate")
+	}
+}
+
+// serveTurn sends an order whose turn has come and whose request is not open. Other gates have
+// judged it before: they let it pass.
+func (g *Gate) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, passage *waiting.Passage) error {
+	if g.print == "" || passage.Order.Gate != g.print || passage.Arrived {
+		return next.ServeHTTP(w, r)
+	}
+	d, t, o := g.app.Runtime(), passage.Turn, passage.Order
+	listing, ok := d.Catalogue().Sale(t.Sale)
+	if !ok {
+		return nil
+	}
+	passage.Arrived = true
+	guard.NotePassage(r, guard.PassageDecided)
+	p := &purchase{
+		began: time.Now(), repl: r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer), out: w.Header(), body: o.Body, attempt: &o.Attempt,
+		runtime: d, listing: listing, lines: o.Lines,
+	}
+	pl := new(forward.InFlightSlot)
+	if no := pl.Take(&g.places, d, "turn\x00"+t.ID); no != nil {
+		passage.Arrived = false
+		return nil
+	}
+	defer pl.GiveBack()
+	ctx, q, asked := context.WithoutCancel(r.Context()), d.Queue(), time.Now()
+	hold, err := q.Send(ctx, t, g.holdOptions.HoldFor, g.holdOptions.Margin, g.mode())
+	switch {
+	case errors.Is(err, queue.ErrNotYours):
+		return nil
+	case err != nil:
+		g.unsent(r, p, reservation.Hold{ID: t.ID, Sale: t.Sale})
+		return nil
+	}
+	hold.Lines, hold.Ref = o.Lines, o.Attempt.Ref
+	f, timeout, no := g.forwarding(r, p, pl, hold, asked)
+	if no != nil {
+		return nil
+	}
+	f.Copy, f.KeepCopy = &forward.Copy{Max: queue.MaxAnswer}, o.KeepCopy
+	f.Kept = func(status int, header http.Header, body []byte) {
+		ctx, cancel := context.WithTimeout(ctx, d.Client().Timeout())
+		defer cancel()
+		if err := q.KeepAnswer(ctx, t.Sale, t.ID, &queue.Answer{Status: status, Header: header, Body: body}, time.Duration(g.Queue.Keep)); err != nil {
+			g.log.Warn("the shop's answer to an order that waited could not be kept for its buyer", zap.String("reservation", t.ID), zap.Error(err))
+		}
+	}
+	err = f.Forward(w, r, next, timeout)
+	if f.PutOff == nil {
+		return err
+	}
+	packed, err := q.Pack(t.Sale, t.ID, o)
+	if err == nil {
+		err = q.Again(ctx, t.Sale, t.ID, g.print, packed, time.Duration(g.Queue.Longest), g.holdOptions.Margin, *f.PutOff, waiting.MostAgain)
+	}
+	if err != nil {
+		meter.CountAttempt(t.Sale, "released", "")
+		_, _ = d.ReleaseEventually(ctx, t.Sale, t.ID, reservation.SourceShop, "put off too often")
+	}
+	return nil
+}

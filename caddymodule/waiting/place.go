@@ -1,0 +1,257 @@
+package waiting
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
+	"github.com/stockgate/stockgate/caddymodule/forward"
+	"github.com/stockgate/stockgate/queue"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/shard"
+)
+
+// place is what a buyer is told.
+type place struct {
+	// State is waiting, at_shop, or how the reservation ended.
+	State string `json:"state"`
+	// Place says how many orders go before it, and itself.
+	Place int64 `json:"place,omitempty"`
+	// About is in seconds, by the pace of the last seconds; absent: it is not known.
+	About int64 `json:"about,omitempty"`
+	// Still: no order goes to the shop now.
+	Still bool `json:"still,omitempty"`
+}
+
+const (
+	// leastRetry and mostRetry bound Retry-After, in seconds.
+	leastRetry, mostRetry = 1, 30
+	// mostPoll is how long a request for a place may wait for news.
+	mostPoll  = 30 * time.Second
+	pollEvery = time.Second
+)
+
+func placeOf(p queue.Place) (out place, retry int64) {
+	out, retry = place{State: string(p.State), Place: p.Number, Still: p.Still}, 2
+	switch p.State {
+	case record.Held:
+		out.State = "at_shop"
+	case record.Waiting:
+		if p.About > 0 && !p.Still {
+			out.About = int64((p.About + time.Second - 1) / time.Second)
+			retry = min(max(out.About/2, leastRetry), mostRetry)
+		} else {
+			retry = 5
+		}
+	}
+	return out, retry
+}
+
+// Accept answers 202: the order waits, and can be asked for at that path.
+func Accept(w http.ResponseWriter, r *http.Request, p queue.Place, id, at string) error {
+	h := w.Header()
+	h.Set("Location", at)
+	h.Set(forward.ReservationHeader, id)
+	if prefersAsync(r) {
+		h.Set("Preference-Applied", "respond-async")
+	}
+	return write(w, r, http.StatusAccepted, p)
+}
+
+func write(w http.ResponseWriter, r *http.Request, status int, p queue.Place) error {
+	told, retry := placeOf(p)
+	body, err := json.Marshal(told)
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	if told.State == string(record.Waiting) || told.State == "at_shop" {
+		h.Set("Retry-After", strconv.FormatInt(retry, 10))
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)+1))
+	w.WriteHeader(status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(append(body, '\n'))
+	}
+	return nil
+}
+
+// preference returns the value of a preference (RFC 7240); false: the client does not state it.
+func preference(r *http.Request, name string) (value string, ok bool) {
+	for _, line := range r.Header.Values("Prefer") {
+		for p := range strings.SplitSeq(line, ",") {
+			p, _, _ = strings.Cut(p, ";")
+			key, value, _ := strings.Cut(strings.TrimSpace(p), "=")
+			if strings.EqualFold(strings.TrimSpace(key), name) {
+				return strings.Trim(strings.TrimSpace(value), `"`), true
+			}
+		}
+	}
+	return "", false
+}
+
+func prefersAsync(r *http.Request) bool {
+	_, ok := preference(r, "respond-async")
+	return ok
+}
+
+// WaitOf is how long a request stays open for its own answer.
+func (o *Options) WaitOf(r *http.Request) time.Duration {
+	if prefersAsync(r) {
+		return 0
+	}
+	return time.Duration(*o.Wait)
+}
+
+// IsOrder returns the ticket in a path below /orders; false: it is another path.
+func IsOrder(path string) (ticket string, ok bool) {
+	ticket, ok = strings.CutPrefix(path, "/orders/")
+	return ticket, ok && ticket != "" && !strings.Contains(ticket, "/")
+}
+
+// ServeOrder answers where the order of a ticket stands, or what the shop has answered. DELETE
+// takes it out of the line. A ticket that this edge has not made is 404, whatever it names.
+func ServeOrder(w http.ResponseWriter, r *http.Request, d *edgeruntime.Runtime, ticket string) error {
+	if !d.Begin() {
+		return shard.ErrUnavailable
+	}
+	defer d.End()
+	q := d.Queue()
+	sale, id, ok := q.ReadTicket(ticket)
+	if !ok {
+		return notFound(w, r)
+	}
+	w.Header().Set(forward.ReservationHeader, id)
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+		return serve(w, r, q, d, sale, id)
+	case http.MethodDelete:
+		return cancel(w, r, q, sale, id)
+	}
+	w.Header().Set("Allow", "GET, HEAD, DELETE")
+	return problem(w, r, http.StatusMethodNotAllowed, "only GET, HEAD and DELETE")
+}
+
+func serve(w http.ResponseWriter, r *http.Request, q *queue.Queue, d *edgeruntime.Runtime, sale, id string) error {
+	var until time.Time
+	if text, ok := preference(r, "wait"); ok {
+		if n, err := strconv.Atoi(text); err == nil && n > 0 {
+			until = time.Now().Add(min(time.Duration(n)*time.Second, mostPoll))
+			w.Header().Set("Preference-Applied", "wait="+strconv.Itoa(min(n, int(mostPoll/time.Second))))
+		}
+	}
+	var first queue.Place
+	for try := 0; ; try++ {
+		ctx, done := context.WithTimeout(context.WithoutCancel(r.Context()), 2*d.Client().Timeout())
+		p, err := q.Place(ctx, sale, id)
+		var a *queue.Answer
+		if err == nil && p.State != record.Waiting && p.State != record.Held {
+			a, err = answerTo(ctx, q, d, sale, id)
+		}
+		done()
+		switch {
+		case errors.Is(err, reservation.ErrNotFound):
+			return notFound(w, r)
+		case err != nil:
+			return err
+		case a != nil:
+			return replay(w, r, a)
+		}
+		if try == 0 {
+			first = p
+		}
+		moved := p.State != first.State || p.Number != first.Number
+		if p.State != record.Waiting && p.State != record.Held || !time.Now().Add(pollEvery).Before(until) || moved && p.State == record.Waiting && p.Number < 10 {
+			return write(w, r, http.StatusOK, p)
+		}
+		timer := time.NewTimer(pollEvery)
+		select {
+		case <-timer.C:
+		case <-r.Context().Done():
+			timer.Stop()
+			return nil
+		}
+	}
+}
+
+// answerTo returns what the shop has answered, as the queue or an idempotency key keeps it.
+func answerTo(ctx context.Context, q *queue.Queue, d *edgeruntime.Runtime, sale, id string) (*queue.Answer, error) {
+	if a, err := q.Answer(ctx, sale, id); a != nil || err != nil {
+		return a, err
+	}
+	s, err := d.Store.StoredAnswer(ctx, sale, id)
+	if s == nil || err != nil {
+		return nil, err
+	}
+	a := &queue.Answer{Status: s.Status, Header: make(http.Header), Body: s.Body}
+	if s.ContentType != "" {
+		a.Header.Set("Content-Type", s.ContentType)
+	}
+	if s.Location != "" {
+		a.Header.Set("Location", s.Location)
+	}
+	return a, nil
+}
+
+// connectionHeaders belong to the connection on which the shop answered (RFC 9110, section
+// 7.6.1), or are set anew.
+var connectionHeaders = []string{"Connection", "Keep-Alive", "Transfer-Encoding", "Trailer", "Upgrade", "Content-Length", "Date"}
+
+func replay(w http.ResponseWriter, r *http.Request, a *queue.Answer) error {
+	h := w.Header()
+	maps.Copy(h, a.Header)
+	for _, name := range connectionHeaders {
+		h.Del(name)
+	}
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Length", strconv.Itoa(len(a.Body)))
+	w.WriteHeader(a.Status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(a.Body)
+	}
+	return nil
+}
+
+func cancel(w http.ResponseWriter, r *http.Request, q *queue.Queue, sale, id string) error {
+	err := q.Cancel(context.WithoutCancel(r.Context()), sale, id, "cancelled by its buyer")
+	conflict, isConflict := errors.AsType[*reservation.ConflictError](err)
+	switch {
+	case err == nil:
+		return write(w, r, http.StatusOK, queue.Place{State: record.Released})
+	case errors.Is(err, queue.ErrAtShop):
+		return write(w, r, http.StatusConflict, queue.Place{State: record.Held})
+	case isConflict:
+		return write(w, r, http.StatusConflict, queue.Place{State: conflict.State})
+	case errors.Is(err, reservation.ErrNotFound):
+		return notFound(w, r)
+	}
+	return err
+}
+
+func notFound(w http.ResponseWriter, r *http.Request) error {
+	return problem(w, r, http.StatusNotFound, "there is no such order")
+}
+
+func problem(w http.ResponseWriter, r *http.Request, status int, text string) error {
+	body, err := json.Marshal(map[string]string{"error": text})
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(append(body, '\n'))
+	}
+	return nil
+}
