@@ -149,7 +149,7 @@ var arrows = map[string][]string{
 	"caddymodule/guard": {
 		"attempt", "caddymodule/internal/directive", "caddymodule/internal/meter", "caddymodule/internal/reply", "refuse", "route", "sale",
 	},
-	"caddymodule/edgeruntime":   {"caddymodule/internal/inspect", "caddymodule/internal/meter", "edge", "reservation", "reservation/embedded", "risk", "shard", "token"},
+	"caddymodule/edgeruntime":   {"caddymodule/internal/inspect", "caddymodule/internal/meter", "edge", "queue", "reservation", "reservation/embedded", "risk", "shard", "token"},
 	"caddymodule/overviewcache": {"caddymodule/edgeruntime", "record", "reservation", "sale"},
 	"caddymodule/forward": {
 		"caddymodule/edgeruntime", "caddymodule/internal/meter", "caddymodule/internal/reply", "caddymodule/internal/span", "filters", "outcome", "record", "refuse", "reservation",
@@ -172,7 +172,7 @@ var arrows = map[string][]string{
 	"caddymodule/gate": {
 		"attempt", "bearer", "caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/forward",
 		"caddymodule/guard", "caddymodule/inquiry", "caddymodule/internal/directive", "caddymodule/internal/meter", "caddymodule/internal/reply", "caddymodule/internal/request", "caddymodule/internal/saved",
-		"caddymodule/internal/span", "caddymodule/jwt", "caddymodule/operation", "caddymodule/pow", "caddymodule/probe", "caddymodule/ratelimit", "caddymodule/session", "caddymodule/shadow", "challenge", "edge", "filters", "outcome", "record", "refuse",
+		"caddymodule/internal/span", "caddymodule/jwt", "caddymodule/operation", "caddymodule/pow", "caddymodule/probe", "caddymodule/ratelimit", "caddymodule/session", "caddymodule/shadow", "caddymodule/waiting", "challenge", "edge", "filters", "outcome", "queue", "record", "refuse",
 		"reservation", "sale", "scope", "shard", "token",
 	},
 	"caddymodule/shopapi": {
@@ -183,7 +183,8 @@ var arrows = map[string][]string{
 		"attempt", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/forward", "caddymodule/internal/directive", "caddymodule/internal/meter", "filters", "outcome", "record",
 		"reservation", "sale", "shard", "webhook",
 	},
-	"caddymodule/status": {"caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/overviewcache", "edge", "sale", "token"},
+	"caddymodule/waiting": {"caddymodule/edgeruntime", "caddymodule/forward", "caddymodule/internal/directive", "outcome", "queue", "record", "reservation", "shard"},
+	"caddymodule/status":  {"caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/overviewcache", "caddymodule/waiting", "edge", "sale", "token"},
 	"caddymodule/fast": {
 		"attempt", "caddymodule/app", "caddymodule/gate", "caddymodule/guard", "caddymodule/internal/inspect", "caddymodule/status", "fastpath", "fastpath/h2", "sale",
 	},

@@ -1,6 +1,7 @@
 package caddymodule_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -158,6 +159,163 @@ func TestQueuePlaces(t *testing.T) {
 	}
 	checkReplayed(t, s.send(keyed("secret-buyer", "k1", `{"sku":"plain","quantity":1}`)), sitetest.Answer{Status: 201, Body: paid, Header: http.Header{
 		"Content-Type": got.Header["Content-Type"], "Location": got.Header["Location"], "Stockgate-Reservation": got.Header["Stockgate-Reservation"]}})
+}
+
+// Who waits no longer than the gate says is told the place; cancelled, the order is gone, and its
+// units are on sale again. What the shop has cannot be cancelled.
+func TestQueueCancel(t *testing.T) {
+	shop := newSlowShop(t)
+	s := openCaddyfile(t, queueSite(shop.addr(), "wait 0s"))
+	first := s.start(keyed("u0", "", `{"sku":"plain","quantity":1}`), shop.working)
+	a := s.send(keyed("u1", "", `{"sku":"plain","quantity":5}`))
+	if a.Status != 202 {
+		t.Fatalf("%d %s", a.Status, a.Body)
+	}
+	at := a.Header.Get("Location")
+	cancelled := s.del(at)
+	if p := toldOf(t, cancelled); cancelled.Status != 200 || p.State != "released" {
+		t.Errorf("cancelled: %d %+v", cancelled.Status, p)
+	}
+	if p := toldOf(t, s.get(at)); p.State != "released" {
+		t.Errorf("then it is %+v", p)
+	}
+	if got, want := s.cell("plain"), "100 99 1 0 0"; got != want {
+		t.Errorf("the cell is %s, want %s", got, want)
+	}
+	at = s.send(keyed("u2", "", `{"sku":"plain","quantity":1}`)).Header.Get("Location")
+	shop.done <- struct{}{}
+	(<-first).Is(t, 201, "")
+	<-shop.working
+	if a := s.del(at); a.Status != 409 || toldOf(t, a).State != "at_shop" {
+		t.Errorf("cancelling what the shop has: %d %s", a.Status, a.Body)
+	}
+	shop.done <- struct{}{}
+	s.Eventually("the answer", func() (string, bool) { a := s.get(at); return a.Body, a.Status == 201 })
+}
+
+// A client that leaves and has no way back gives its place up; one with an idempotency key finds
+// its order again.
+func TestQueueClientLeaves(t *testing.T) {
+	shop := newSlowShop(t)
+	s := openCaddyfile(t, queueSite(shop.addr(), ""))
+	first := s.start(keyed("u0", "", `{"sku":"plain","quantity":1}`), shop.working)
+	for i, key := range []string{"", "k1"} {
+		ctx, leave := context.WithCancel(t.Context())
+		gone := make(chan error, 1)
+		r := keyed("u1", key, `{"sku":"plain","quantity":1}`).WithContext(ctx)
+		go func() { _, err := s.client().Do(r); gone <- err }()
+		s.Eventually("an order that waits", func() (string, bool) { n := s.waiting(); return fmt.Sprint(n), n == 1 })
+		leave()
+		if err := <-gone; err == nil {
+			t.Fatal("the client was answered")
+		}
+		if i == 0 {
+			s.Eventually("nothing that waits", func() (string, bool) { n := s.waiting(); return fmt.Sprint(n), n == 0 })
+		}
+	}
+	var a sitetest.Answer
+	s.Eventually("its place", func() (string, bool) {
+		a = s.send(async("u1", "k1"))
+		return fmt.Sprint(a.Status), a.Status == 202
+	})
+	shop.done <- struct{}{}
+	(<-first).Is(t, 201, "")
+	if buyer := <-shop.working; buyer != "u1" {
+		t.Errorf("the shop works on the order of %s", buyer)
+	}
+	shop.done <- struct{}{}
+	s.Eventually("the answer", func() (string, bool) { got := s.get(a.Header.Get("Location")); return got.Body, got.Status == 201 })
+	if got, want := s.cell("plain"), "100 98 0 0 2"; got != want {
+		t.Errorf("the cell is %s, want %s", got, want)
+	}
+}
+
+// Requests that wait stay open across a reload, and orders without a request are sent by the
+// next configuration.
+func TestQueueReload(t *testing.T) {
+	shop := newSlowShop(t)
+	s := openCaddyfile(t, queueSite(shop.addr(), ""))
+	first := s.start(keyed("u0", "", `{"sku":"plain","quantity":1}`), shop.working)
+	open := make(chan sitetest.Answer, 1)
+	go func() { open <- s.send(keyed("u1", "", `{"sku":"plain","quantity":1}`)) }()
+	s.Eventually("an order that waits", func() (string, bool) { n := s.waiting(); return fmt.Sprint(n), n == 1 })
+	at := s.send(async("u2", "")).Header.Get("Location")
+	if err := s.loadCaddyfile(queueSite(shop.addr(), "")); err != nil {
+		t.Fatal(err)
+	}
+	shop.done <- struct{}{}
+	(<-first).Is(t, 201, "")
+	for _, want := range []string{"u1", "u2"} {
+		if buyer := <-shop.working; buyer != want {
+			t.Errorf("the shop works on the order of %s, want %s", buyer, want)
+		}
+		shop.done <- struct{}{}
+	}
+	(<-open).Is(t, 201, "")
+	s.Eventually("the answer", func() (string, bool) { got := s.get(at); return got.Body, got.Status == 201 })
+}
+
+// A shop that wants an order later gets it again, three times; then it is given up. A bare 503,
+// which proxies answer too, is in doubt as ever.
+func TestQueueAgain(t *testing.T) {
+	refusals := make(chan string, 10)
+	shop := newBackend(t, func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case later := <-refusals:
+			if later != "" {
+				w.Header().Set("X-Later", later)
+			}
+			w.WriteHeader(503)
+		default:
+			takesOrder(w, r)
+		}
+	})
+	s := openCaddyfile(t, strings.Replace(queueSite(shop.addr(), "again @later"), "queue {", "@later {\n header X-Later yes\n }\n queue {", 1))
+	const body = `{"sku":"plain","quantity":1}`
+	for range 3 {
+		refusals <- "yes"
+	}
+	a := s.send(keyed("u1", "", body))
+	a.Is(t, 201, "")
+	if got := len(shop.take()); got != 4 || a.Header.Get("X-Later") != "" {
+		t.Errorf("the shop was asked %d times, and the client hears %v", got, a.Header)
+	}
+	for range 4 {
+		refusals <- "yes"
+	}
+	s.send(keyed("u2", "", body)).Is(t, 503, "not_sent")
+	refusals <- ""
+	if a := s.send(keyed("u3", "", body)); a.Status != 503 {
+		t.Errorf("a bare 503: %d %s", a.Status, a.Body)
+	}
+	if got, want := s.cell("plain"), "100 98 0 1 1"; got != want {
+		t.Errorf("the cell is %s, want %s", got, want)
+	}
+	at := s.sendAsync(refusals, body)
+	s.Eventually("the answer", func() (string, bool) { got := s.get(at); return got.Body, got.Status == 201 })
+}
+
+// sendAsync sends an order that waits without its request, and that the shop puts off once.
+func (s *site) sendAsync(refusals chan string, body string) (at string) {
+	s.t.Helper()
+	if _, err := s.redis().HSet(s.t.Context(), "stockgate:{double11.0}:queue", "paused", "1").Result(); err != nil {
+		s.t.Fatal(err)
+	}
+	refusals <- "yes"
+	at = s.send(async("u4", "")).Header.Get("Location")
+	if _, err := s.redis().HDel(s.t.Context(), "stockgate:{double11.0}:queue", "paused").Result(); err != nil {
+		s.t.Fatal(err)
+	}
+	return at
+}
+
+// del asks to cancel.
+func (s *site) del(path string) sitetest.Answer {
+	r, err := http.NewRequest("DELETE", "http://shop.test"+path, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return s.send(r)
 }
 
 // get asks the shop's site.

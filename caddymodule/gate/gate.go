@@ -53,7 +53,7 @@ func init() { caddy.RegisterModule(new(Gate)) }
 //
 // Placeholder | Description
 // ------------|------------
-// `{http.stockgate.verdict}` | reserved, repeated (forwarded again), replayed (the stored answer), refused, or passed (by stockgate_check, or without a listed item)
+// `{http.stockgate.verdict}` | reserved, waiting (the client was told its place), repeated (forwarded again), replayed (the stored answer), refused, or passed (by stockgate_check, or without a listed item)
 // `{http.stockgate.reason}` | why the attempt was refused
 // `{http.stockgate.sale}` | the sale
 // `{http.stockgate.reservation}` | the reservation's id

@@ -156,7 +156,7 @@ func ReadOption(into **Options) func(*caddyfile.Dispenser, string) error {
 		err := directive.ReadBlock(d, map[string]directive.Option{
 			"pace":      {Usage: "pace <orders> [<per>]", Read: o.readPace},
 			"at_once":   {Usage: "at_once <orders>", Read: directive.Count(&o.AtOnce)},
-			"wait":      {Usage: "wait <duration>", Read: directive.Duration(&wait)},
+			"wait":      {Usage: "wait <duration>", Read: readWait(&wait)},
 			"most":      {Usage: "most <orders>", Read: directive.Count(&o.Most)},
 			"memory":    {Usage: "memory <size>", Read: readSize(&o.Memory)},
 			"longest":   {Usage: "longest <duration>", Read: directive.Duration(&o.Longest)},
@@ -240,4 +240,20 @@ func Conflict(has map[string]bool) error {
 		return fmt.Errorf("queue: with `%s` the cart is in the shop, and could change while the order waits; leave the queue out", option)
 	}
 	return nil
+}
+
+// readWait reads a duration that may be 0.
+func readWait(into *caddy.Duration) func(*caddyfile.Dispenser, string) error {
+	return func(d *caddyfile.Dispenser, usage string) error {
+		args, err := directive.Arguments(d, usage, 1, 1)
+		if err != nil {
+			return err
+		}
+		if args[0] == "0" || args[0] == "0s" {
+			*into = 0
+			return nil
+		}
+		*into, err = directive.ParseDuration(d, args[0])
+		return err
+	}
 }
