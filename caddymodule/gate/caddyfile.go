@@ -37,6 +37,9 @@ func ReadDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) 
 	if err := checkEarly(h, gate); err != nil {
 		return nil, at.WrapErr(err)
 	}
+	if err := checkPlaces(h, gate); err != nil {
+		return nil, err
+	}
 	warnCheck(warn, gate)
 	warnMethod(warn, gate, matchers)
 	warnExact(warn, gate, matchers)

@@ -189,6 +189,21 @@ func warnGuard(w directive.Warner) {
 	}
 }
 
+// checkPlaces refuses a queue whose buyers cannot ask where their orders stand. The sites that
+// invoke a named route are not known here.
+func checkPlaces(h httpcaddyfile.Helper, g *Gate) error {
+	block := directive.BlockOf(&h)
+	if g.Queue == nil || block == nil || block.IsNamedRoute {
+		return nil
+	}
+	for _, s := range block.Segments {
+		if slices.ContainsFunc(s, func(t caddyfile.Token) bool { return t.Text == "stockgate_status" }) {
+			return nil
+		}
+	}
+	return h.Err("queue: buyers ask at /orders of stockgate_status where their orders stand: add `stockgate_status` to the site")
+}
+
 // hasGuard looks for a guard that every request of a block passes: in the block itself, or
 // in a route or handle there that has no matcher.
 func hasGuard(block []caddyfile.Segment) bool {
