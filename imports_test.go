@@ -129,6 +129,7 @@ var arrows = map[string][]string{
 	"reservation/embedded": {"lua", "shard"},
 	"token":                {"internal/jwks", "internal/strictjson", "sale/line"},
 
+	"caddymodule/internal/accesslog": nil,
 	"caddymodule/internal/directive": {"outcome", "refuse", "sale"},
 	"caddymodule/internal/inspect":   {"fastpath"},
 	"caddymodule/internal/reply":     {"attempt", "refuse", "sale"},
@@ -170,7 +171,7 @@ var arrows = map[string][]string{
 	"caddymodule/shadow":           {"outcome"},
 	"caddymodule/gate": {
 		"attempt", "bearer", "caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/forward",
-		"caddymodule/guard", "caddymodule/inquiry", "caddymodule/internal/directive", "caddymodule/internal/meter", "caddymodule/internal/reply", "caddymodule/internal/request", "caddymodule/internal/saved",
+		"caddymodule/guard", "caddymodule/inquiry", "caddymodule/internal/accesslog", "caddymodule/internal/directive", "caddymodule/internal/meter", "caddymodule/internal/reply", "caddymodule/internal/request", "caddymodule/internal/saved",
 		"caddymodule/internal/span", "caddymodule/jwt", "caddymodule/operation", "caddymodule/pow", "caddymodule/probe", "caddymodule/ratelimit", "caddymodule/session", "caddymodule/shadow", "challenge", "edge", "filters", "outcome", "record", "refuse",
 		"reservation", "sale", "scope", "shard", "token",
 	},
@@ -184,7 +185,7 @@ var arrows = map[string][]string{
 	},
 	"caddymodule/status": {"caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/overviewcache", "edge", "sale", "token"},
 	"caddymodule/fast": {
-		"attempt", "caddymodule/app", "caddymodule/gate", "caddymodule/guard", "caddymodule/internal/inspect", "caddymodule/status", "fastpath", "fastpath/h2", "sale",
+		"attempt", "caddymodule/app", "caddymodule/gate", "caddymodule/guard", "caddymodule/internal/accesslog", "caddymodule/internal/inspect", "caddymodule/status", "fastpath", "fastpath/h2", "sale",
 	},
 	"caddymodule/operator": {
 		"caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/fast", "caddymodule/gate", "caddymodule/internal/request", "caddymodule/probe", "caddymodule/ratelimit", "caddymodule/shopapi", "edge", "fence", "filters/list", "internal/strictjson", "journal", "ledger", "lists", "mirror", "record", "recovery", "reservation", "risk", "sale", "shard", "token",
