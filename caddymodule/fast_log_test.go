@@ -24,7 +24,7 @@ func openSink(t *testing.T) *logSink {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &logSink{t, ln, make(chan string, 100)}
+	k := &logSink{t, ln, make(chan string, 1000)}
 	t.Cleanup(func() { ln.Close() })
 	go func() {
 		for {
