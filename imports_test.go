@@ -201,8 +201,9 @@ var arrows = map[string][]string{
 	},
 	"caddymodule/demo":     {"caddymodule", "caddymodule/app", "caddymodule/internal/terminal", "edge", "internal/shop", "internal/stampede", "reservation", "sale", "shard", "token"},
 	"caddymodule/rehearse": {"caddymodule/adminapi", "caddymodule/internal/saved", "internal/stampede", "journal", "record", "reservation", "sale"},
+	"caddymodule/capacity": nil,
 	"caddymodule/command": {
-		"caddymodule", "caddymodule/adminapi", "caddymodule/app", "caddymodule/demo", "caddymodule/internal/terminal", "caddymodule/rehearse", "edge", "filters/list", "internal/stampede", "lua", "movein", "record", "recovery", "refuse",
+		"caddymodule", "caddymodule/adminapi", "caddymodule/app", "caddymodule/capacity", "caddymodule/demo", "caddymodule/internal/terminal", "caddymodule/rehearse", "edge", "filters/list", "internal/stampede", "lua", "movein", "record", "recovery", "refuse",
 		"reservation", "sale", "shard",
 	},
 

@@ -146,7 +146,7 @@ func (c *client) run(ctx context.Context, howLong time.Duration) (Result, error)
 	}
 	at.Wait()
 	took := time.Since(started)
-	if err := errors.Join(errs...); err != nil {
+	if err := first(errs); err != nil {
 		return Result{}, err
 	}
 	all := slices.Concat(times...)
@@ -173,7 +173,17 @@ func (c *client) hold(ctx context.Context, n int) error {
 		})
 	}
 	at.Wait()
-	return errors.Join(errs...)
+	return first(errs)
+}
+
+// first is the first error: the others say the same.
+func first(errs []error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // stillOpen returns an error if the server has closed connections meanwhile.
