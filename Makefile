@@ -32,8 +32,8 @@ test-needs:
 browser:
 	scripts/need chromium node npm
 	npm ci --silent --prefix caddymodule/dashboard/web
-	go vet -tags browser ./e2e ./caddymodule/dashboard
-	go test -tags browser -run '^TestBrowser' ./e2e ./caddymodule/dashboard
+	go vet -tags browser ./e2e ./caddymodule ./caddymodule/dashboard
+	go test -tags browser -run '^TestBrowser' ./e2e ./caddymodule ./caddymodule/dashboard
 
 # The auditor attacks bin/caddy, see docs/evidence.md: every scenario in full length,
 # updating the table of that page. CI runs attack-short. SEED=7 repeats the schedule of

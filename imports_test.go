@@ -130,6 +130,7 @@ var arrows = map[string][]string{
 	"reservation/embedded": {"lua", "shard"},
 	"token":                {"internal/jwks", "internal/strictjson", "sale/line"},
 
+	"caddymodule/internal/accesslog": nil,
 	"caddymodule/internal/directive": {"outcome", "refuse", "sale"},
 	"caddymodule/internal/inspect":   {"fastpath"},
 	"caddymodule/internal/reply":     {"attempt", "refuse", "sale"},
@@ -171,7 +172,7 @@ var arrows = map[string][]string{
 	"caddymodule/shadow":           {"outcome"},
 	"caddymodule/gate": {
 		"attempt", "bearer", "caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/forward",
-		"caddymodule/guard", "caddymodule/inquiry", "caddymodule/internal/directive", "caddymodule/internal/meter", "caddymodule/internal/reply", "caddymodule/internal/request", "caddymodule/internal/saved",
+		"caddymodule/guard", "caddymodule/inquiry", "caddymodule/internal/accesslog", "caddymodule/internal/directive", "caddymodule/internal/meter", "caddymodule/internal/reply", "caddymodule/internal/request", "caddymodule/internal/saved",
 		"caddymodule/internal/span", "caddymodule/jwt", "caddymodule/operation", "caddymodule/pow", "caddymodule/probe", "caddymodule/ratelimit", "caddymodule/session", "caddymodule/shadow", "caddymodule/waiting", "challenge", "edge", "filters", "outcome", "queue", "record", "refuse",
 		"reservation", "sale", "scope", "shard", "token",
 	},
@@ -186,7 +187,7 @@ var arrows = map[string][]string{
 	"caddymodule/waiting": {"caddymodule/edgeruntime", "caddymodule/forward", "caddymodule/internal/directive", "outcome", "queue", "record", "reservation", "shard"},
 	"caddymodule/status":  {"caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/overviewcache", "caddymodule/waiting", "edge", "sale", "token"},
 	"caddymodule/fast": {
-		"attempt", "caddymodule/app", "caddymodule/gate", "caddymodule/guard", "caddymodule/internal/inspect", "caddymodule/status", "fastpath", "fastpath/h2", "sale",
+		"attempt", "caddymodule/app", "caddymodule/gate", "caddymodule/guard", "caddymodule/internal/accesslog", "caddymodule/internal/inspect", "caddymodule/status", "fastpath", "fastpath/h2", "sale",
 	},
 	"caddymodule/operator": {
 		"caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/fast", "caddymodule/gate", "caddymodule/internal/request", "caddymodule/probe", "caddymodule/ratelimit", "caddymodule/shopapi", "edge", "fence", "filters/list", "internal/strictjson", "journal", "ledger", "lists", "mirror", "record", "recovery", "reservation", "risk", "sale", "shard", "token",
@@ -202,8 +203,9 @@ var arrows = map[string][]string{
 	},
 	"caddymodule/demo":     {"caddymodule", "caddymodule/app", "caddymodule/internal/terminal", "edge", "internal/shop", "internal/stampede", "reservation", "sale", "shard", "token"},
 	"caddymodule/rehearse": {"caddymodule/adminapi", "caddymodule/internal/saved", "internal/stampede", "journal", "record", "reservation", "sale"},
+	"caddymodule/capacity": nil,
 	"caddymodule/command": {
-		"caddymodule", "caddymodule/adminapi", "caddymodule/app", "caddymodule/demo", "caddymodule/internal/terminal", "caddymodule/rehearse", "edge", "filters/list", "internal/stampede", "lua", "movein", "record", "recovery", "refuse",
+		"caddymodule", "caddymodule/adminapi", "caddymodule/app", "caddymodule/capacity", "caddymodule/demo", "caddymodule/internal/terminal", "caddymodule/rehearse", "edge", "filters/list", "internal/stampede", "lua", "movein", "record", "recovery", "refuse",
 		"reservation", "sale", "shard",
 	},
 

@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/stockgate/stockgate/bench/connect"
 	"github.com/stockgate/stockgate/bench/drive"
 	"github.com/stockgate/stockgate/bench/measure"
 	"github.com/stockgate/stockgate/bench/peer"
@@ -39,6 +40,8 @@ func run(ctx context.Context, args []string) error {
 		return peer.ServeShop(args[1])
 	case len(args) == 2 && args[0] == "drive":
 		return drive.Main(ctx, args[1], os.Stdin, os.Stdout)
+	case len(args) == 2 && args[0] == "connect":
+		return connect.Main(ctx, args[1], os.Stdin, os.Stdout)
 	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	o := suite.Options{Out: os.Stdout}

@@ -95,6 +95,7 @@ var blocks = map[string]string{
 	"### outcome ask":       "a.example {\nstockgate {\noutcome ask http://a.example/ {\n%s\n}\n}\n}\n",
 	"### queue":             "a.example {\nstockgate {\nqueue {\n%s\n}\n}\n}\n",
 	"### in_doubt probe":    "a.example {\nstockgate {\nin_doubt probe http://a.example/{id} {\n%s\n}\n}\n}\n",
+	"## Fast refusals":      "a.example {\nstockgate {\nfast_refusals {\n%s\n}\n}\n}\n",
 	"## The guard":          "a.example {\nstockgate_guard {\n%s\n}\n}\n",
 	"## The page":           "a.example {\nstockgate_dashboard {\n%s\n}\n}\n",
 	"## The shop's API":     "a.example {\nstockgate_api {\n%s\n}\n}\n",

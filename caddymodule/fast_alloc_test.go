@@ -7,6 +7,16 @@ import "testing"
 // TestFastRefusalsDoNotAllocate refuses from memory without any of it.
 func TestFastRefusalsDoNotAllocate(t *testing.T) {
 	s := openFast(t, "", benchSites+benchOut)
+	notAllocating(t, s)
+	s.option = "fast_refusals {\nlog 0.0001%\n}"
+	if err := s.loadFast("", benchSites+benchOut); err != nil {
+		t.Fatal(err)
+	}
+	notAllocating(t, s)
+}
+
+func notAllocating(t *testing.T, s *fastSite) {
+	t.Helper()
 	s.sellOut()
 	judge := fastJudge()
 	for name, request := range benchRequests {

@@ -17,6 +17,12 @@ func TestFastConfigurationErrors(t *testing.T) {
 			t.Errorf("%s: %v, want %q", buyer, err, want)
 		}
 	}
+	for share, want := range map[string]string{"0%": `log "0%": write the share`, "150%": `log "150%": write the share`, "abc": `log "abc": write the share`} {
+		logged := strings.Replace(gate, `"fast_refusals":{}`, `"fast_refusals":{"log":"`+share+`"}`, 1)
+		if err := s.loadGate(strings.Replace(logged, "BUYER", "{header.X-User-Id}", 1)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", share, err, want)
+		}
+	}
 	f := &fastSite{site: s}
 	for options, want := range map[string]string{
 		"servers {\nlistener_wrappers {\nstockgate\nstockgate\n}\n}": "is given twice",

@@ -2,6 +2,7 @@ package caddymodule_test
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -26,6 +27,7 @@ import (
 type fastSite struct {
 	*site
 	fast, plain string // their addresses
+	option      string // of the gates of the first; default: fast_refusals
 	// secure: both speak TLS. protocols is what clients offer; none: HTTP/1.1.
 	secure    *tls.Config
 	protocols []string
@@ -132,7 +134,7 @@ func (s *fastSite) loadFastAt(servers, sites, fast, plain string) error {
 		%s
 	}
 }
-`, s.AdminAddress(), s.Path("storage"), s.Path("log"), s.Redis, fast, servers, plain, servers) + on(fast, "fast_refusals") + on(plain, "")
+`, s.AdminAddress(), s.Path("storage"), s.Path("log"), s.Redis, fast, servers, plain, servers) + on(fast, cmp.Or(s.option, "fast_refusals")) + on(plain, "")
 	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(text), map[string]any{"filename": "Caddyfile"})
 	if err != nil {
 		s.t.Fatalf("%v in %s", err, text)

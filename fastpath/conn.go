@@ -44,8 +44,9 @@ type Conn struct {
 	buf        []byte // pooled; nil: nothing is buffered
 	start, end int    // the unused part of it
 	out        []byte // answers not yet written; pooled
-	failed     error  // why an answer was not written; nil: all were
-	left       int64  // bytes of the lent request that net/http has not read
+	first      [1]byte
+	failed     error // why an answer was not written; nil: all were
+	left       int64 // bytes of the lent request that net/http has not read
 
 	request  Request
 	posted   bool // the last answer was to a POST

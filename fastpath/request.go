@@ -61,6 +61,14 @@ func (r *Request) SetLength(value string) bool {
 	return true
 }
 
+// Proto is the version of HTTP that it came by, as net/http writes it.
+func (r *Request) Proto() string {
+	if r.conn == nil {
+		return "HTTP/2.0"
+	}
+	return "HTTP/1.1"
+}
+
 // RemoteAddr is who sent it.
 func (r *Request) RemoteAddr() net.Addr { return r.addrs.RemoteAddr() }
 

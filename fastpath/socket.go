@@ -34,9 +34,29 @@ func (c *Conn) receive() (takeStep, error) {
 	if c.socket.raw != nil {
 		return c.receiveDirectly()
 	}
+	if c.request.TLS != nil && c.start == c.end {
+		if err := c.receiveFirst(); err != nil {
+			return stepMore, err
+		}
+	}
+	c.room()
 	n, err := c.Conn.Read(c.buf[c.end:])
 	if c.end += n; n > 0 {
 		return stepMore, nil
 	}
 	return stepMore, err
+}
+
+// receiveFirst waits for the first byte of a request without a buffer: most connections of a crowd
+// are idle. With TLS the rest of what has come costs no system call. net/http, too, waits for the
+// first bytes of a request for as long as a connection may be idle.
+func (c *Conn) receiveFirst() error {
+	c.release()
+	n, err := c.Conn.Read(c.first[:])
+	if n == 0 {
+		return err
+	}
+	c.room()
+	c.buf[0], c.end = c.first[0], 1
+	return nil
 }

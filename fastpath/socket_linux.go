@@ -59,12 +59,15 @@ func (c *Conn) answerReady(fd uintptr) bool {
 	s := &c.socket
 	s.at = int(fd)
 	for {
+		c.room()
 		n, errno := receiveFrom(s.at, c.buf[c.end:])
 		switch {
 		case errno == syscall.EINTR:
 			continue
 		case errno == syscall.EAGAIN:
-			s.at = -1
+			if s.at = -1; c.start == c.end {
+				c.release() // an idle connection needs no buffer
+			}
 			return false
 		case errno != 0:
 			s.err = c.readError(os.NewSyscallError("recvfrom", errno))

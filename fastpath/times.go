@@ -143,7 +143,6 @@ func (c *Conn) fill() (takeStep, error) {
 
 // await sets the deadline for the current wait.
 func (c *Conn) await() {
-	c.room()
 	t, s := &c.times, c.server
 	switch {
 	case c.start == c.end:

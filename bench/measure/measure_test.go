@@ -164,3 +164,29 @@ stockgate_reserve_seconds_count 9
 		t.Errorf("no number was read as %v", a)
 	}
 }
+
+func TestMemory(t *testing.T) {
+	status := "Name:\tcaddy\nVmHWM:\t  99999 kB\nVmRSS:\t   12345 kB\nRssAnon:\t 1 kB\n"
+	if got, err := measure.Resident(status); err != nil || got != 12345<<10 {
+		t.Errorf("resident: %d, %v", got, err)
+	}
+	if got, err := measure.Resident("Name:\tcaddy\n"); err == nil {
+		t.Errorf("without VmRSS: %d", got)
+	}
+	metrics := "# HELP x\ngo_memstats_heap_alloc_bytes 1.5e+06\ngo_memstats_heap_alloc_bytes_total 9e9\ngo_memstats_stack_inuse_bytes 500000\n"
+	if got, err := measure.GoMemory(metrics); err != nil || got != 2e6 {
+		t.Errorf("of Go: %v, %v", got, err)
+	}
+	if got, err := measure.GoMemory("go_memstats_heap_alloc_bytes 1\n"); err == nil {
+		t.Errorf("without stacks: %v", got)
+	}
+}
+
+func TestNetBytes(t *testing.T) {
+	if got, err := measure.NetBytes("# Stats\r\ntotal_net_input_bytes:100\r\ntotal_net_output_bytes:23\r\ntotal_net_repl_input_bytes:9\r\n"); err != nil || got != 123 {
+		t.Errorf("%d, %v", got, err)
+	}
+	if got, err := measure.NetBytes("total_net_input_bytes:100\r\n"); err == nil {
+		t.Errorf("without what it has sent: %d", got)
+	}
+}

@@ -103,6 +103,27 @@ func (c Calls) Minus(before Calls) Calls {
 	return Calls{c.Scripts - before.Scripts, c.Commands - before.Commands}
 }
 
+// NetBytes reads out of the answer of INFO stats how many bytes Redis has received and sent.
+func NetBytes(info string) (bytes int64, err error) {
+	found := 0
+	for line := range strings.Lines(info) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if name != "total_net_input_bytes" && name != "total_net_output_bytes" {
+			continue
+		}
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("INFO stats: %w", err)
+		}
+		bytes += n
+		found++
+	}
+	if found != 2 {
+		return 0, errors.New("INFO stats has no bytes")
+	}
+	return bytes, nil
+}
+
 // Attempts are counted attempts by the reason of their refusal; "" stands for those that
 // were not refused.
 type Attempts map[string]int64
@@ -145,6 +166,44 @@ func (a Attempts) Otherwise(reason string) (n int64) {
 		}
 	}
 	return n
+}
+
+// Resident reads the resident memory of a process, in bytes, from /proc/<pid>/status.
+func Resident(status string) (int64, error) {
+	for line := range strings.Lines(status) {
+		rest, found := strings.CutPrefix(line, "VmRSS:")
+		if !found {
+			continue
+		}
+		kib, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("/proc/<pid>/status: %w", err)
+		}
+		return kib << 10, nil
+	}
+	return 0, errors.New("/proc/<pid>/status has no VmRSS")
+}
+
+// GoMemory reads out of Prometheus's text format how many bytes the heap and the stacks of a Go
+// program have in use.
+func GoMemory(text string) (bytes float64, err error) {
+	found := 0
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if name != "go_memstats_heap_alloc_bytes" && name != "go_memstats_stack_inuse_bytes" {
+			continue
+		}
+		n, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", name, err)
+		}
+		bytes += n
+		found++
+	}
+	if found != 2 {
+		return 0, errors.New("the metrics of Go's memory are not there")
+	}
+	return bytes, nil
 }
 
 // TicksPerSecond is in what /proc counts processor time. Linux has told programs the

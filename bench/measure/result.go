@@ -42,7 +42,13 @@ type Row struct {
 	CPU     map[string]Spread `json:"cpu_seconds,omitempty"` // of a whole sale, by process
 	Scripts Spread            `json:"script_calls,omitzero"` // of a whole sale
 	PerCore Spread            `json:"per_redis_core_second,omitzero"`
-	Config  string            `json:"config,omitempty"` // of the environment, if not the usual
+	Bytes   Spread            `json:"redis_bytes_each,omitzero"` // that Redis receives and sends
+	// Connections are open and idle; Memory is what each of them adds to the server's resident
+	// memory, Live to its live heap and stacks, in KiB.
+	Connections int    `json:"idle_connections,omitempty"`
+	Memory      Spread `json:"rss_kib_each,omitzero"`
+	Live        Spread `json:"live_kib_each,omitzero"`
+	Config      string `json:"config,omitempty"` // of the environment, if not the usual
 }
 
 // Find returns the row of a peer.

@@ -27,8 +27,13 @@ func (c *Case) Print(w io.Writer) error {
 		{"busy", func(r Row) string { return decimal(r.Busy.Median, 2) }},
 		{"script calls each", func(r Row) string { return decimal(r.Calls.Median, 3) }},
 		{"per redis core", func(r Row) string { return Thousands(r.PerCore.Median) }},
+		{"redis bytes each", func(r Row) string { return Thousands(r.Bytes.Median) }},
 		{"seconds", func(r Row) string { return decimal(r.Whole.Median, 1) }},
 		{"cpu seconds", func(r Row) string { return processes(r.CPU) }},
+		{"connections", func(r Row) string { return Thousands(float64(r.Connections)) }},
+		{"RSS KiB each", func(r Row) string { return decimal(r.Memory.Median, 1) }},
+		{"least to most", func(r Row) string { return betweenDecimals(r.Memory) }},
+		{"live KiB each", func(r Row) string { return decimal(r.Live.Median, 1) }},
 		{"script calls", func(r Row) string { return Thousands(r.Scripts.Median) }},
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -116,6 +121,13 @@ func between(s Spread) string {
 		return ""
 	}
 	return Thousands(s.Least) + " to " + Thousands(s.Most)
+}
+
+func betweenDecimals(s Spread) string {
+	if s.Most == 0 {
+		return ""
+	}
+	return decimal(s.Least, 1) + " to " + decimal(s.Most, 1)
 }
 
 func processes(cpu map[string]Spread) string {

@@ -122,20 +122,42 @@ func (r *Running) Sold(ctx context.Context, id string) (units int64, balanced bo
 
 // Attempts is what a gate has counted so far.
 func (r *Running) Attempts(ctx context.Context) (measure.Attempts, error) {
-	req, err := http.NewRequestWithContext(ctx, "GET", "http://"+r.admin+"/metrics", nil)
+	text, err := r.get(ctx, "/metrics")
 	if err != nil {
 		return nil, err
+	}
+	return measure.AttemptsTotal(text)
+}
+
+// Live lets the garbage collector of a Caddy run, and returns how many bytes of its heap and its
+// stacks are in use.
+func (r *Running) Live(ctx context.Context) (float64, error) {
+	if _, err := r.get(ctx, "/debug/pprof/heap?gc=1"); err != nil {
+		return 0, err
+	}
+	text, err := r.get(ctx, "/metrics")
+	if err != nil {
+		return 0, err
+	}
+	return measure.GoMemory(text)
+}
+
+// get reads from Caddy's admin endpoint.
+func (r *Running) get(ctx context.Context, path string) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, "GET", "http://"+r.admin+path, nil)
+	if err != nil {
+		return "", err
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return nil, err
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s: %s", path, resp.Status, text)
 	}
-	return measure.AttemptsTotal(string(text))
+	return string(text), err
 }
 
 func (r *Running) ask(ctx context.Context, method, path string, body []byte, into any) error {

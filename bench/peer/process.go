@@ -94,6 +94,15 @@ func (p *Process) Stop() {
 // CPU is the processor time of the process and of those that it has started, in seconds.
 func (p *Process) CPU() (float64, error) { return cpuOf(p.cmd.Process.Pid) }
 
+// Resident is how much memory of the process is resident, in bytes.
+func (p *Process) Resident() (int64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	return measure.Resident(string(status))
+}
+
 func cpuOf(pid int) (float64, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -63,6 +63,15 @@ func (r *Redis) Calls(ctx context.Context) (measure.Calls, error) {
 	return measure.CommandStats(info)
 }
 
+// NetBytes is how many bytes the server has received and sent so far.
+func (r *Redis) NetBytes(ctx context.Context) (int64, error) {
+	info, err := r.Client.Info(ctx, "stats").Result()
+	if err != nil {
+		return 0, err
+	}
+	return measure.NetBytes(info)
+}
+
 // Fill loads stock for ReserveScript and returns the script's hash.
 func (r *Redis) Fill(ctx context.Context, items []Item) (sha string, err error) {
 	for len(items) > 0 {

@@ -80,6 +80,9 @@ func (s Spec) Run(ctx context.Context, u Setup) (*Running, error) {
 // CPU is the processor time of the server alone.
 func (r *Running) CPU() (float64, error) { return r.proc.CPU() }
 
+// Resident is the resident memory of the server alone, in bytes.
+func (r *Running) Resident() (int64, error) { return r.proc.Resident() }
+
 // Admin is the address of Caddy's admin endpoint.
 func (r *Running) Admin() string { return r.admin }
 

@@ -27,6 +27,7 @@ type scenario struct {
 	skus    int   // how many items are known; 0: one
 	sizes   []int // for each of these numbers of items a peer of its own; the first is skus
 	unknown bool  // no sale lists the item
+	resume  bool  // each connection resumes a TLS session
 	stock   int64
 	starts  time.Duration // from now; default: an hour ago
 	buyers  int           // how many there are; default: as many as items, at least fewBuyers
@@ -86,6 +87,9 @@ func cases() []scenario {
 			stock: 1, tls: true, h2: true, streams: 1, want: soldOut, stray: 0.01},
 		scenario{name: "tls-h2-one", about: "the same, all requests on one connection", peers: peers(nginxDict, caddyRespond, gate, gateFast),
 			stock: 1, tls: true, h2: true, want: soldOut},
+	)
+	all = append(all, connecting()...)
+	all = append(all,
 		scenario{name: "whole-sale", about: "1,000 units, every attempt by another buyer, until all are refused", measure: wholeSale,
 			peers: peers(nginxDict, nginxEvalsha, gate, gateFast)},
 		scenario{name: "reserve", about: "reservations in Redis, which has a core for itself", measure: reserve},

@@ -9,12 +9,10 @@ import (
 	"io"
 	"os/exec"
 	"strconv"
-
-	"github.com/stockgate/stockgate/bench/drive"
 )
 
-// driver is `bench drive` in a process of its own, pinned to the core of the load. It
-// prints a line when all is set up, begins when it reads one, prints its result, and
+// driver is `bench drive` or `bench connect` in a process of its own, pinned to the core of the
+// load. It prints a line when all is set up, begins when it reads one, prints its result, and
 // ends when its input does.
 type driver struct {
 	cmd    *exec.Cmd
@@ -23,12 +21,12 @@ type driver struct {
 	stderr bytes.Buffer
 }
 
-func startDriver(ctx context.Context, b *bench, p drive.Plan) (*driver, error) {
+func startDriver(ctx context.Context, b *bench, command string, p any) (*driver, error) {
 	plan, err := json.Marshal(p)
 	if err != nil {
 		return nil, err
 	}
-	d := &driver{cmd: exec.CommandContext(ctx, "taskset", "-c", strconv.Itoa(b.Load), b.Self, "drive", string(plan))}
+	d := &driver{cmd: exec.CommandContext(ctx, "taskset", "-c", strconv.Itoa(b.Load), b.Self, command, string(plan))}
 	d.cmd.Stderr = &d.stderr
 	if d.in, err = d.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -47,17 +45,25 @@ func startDriver(ctx context.Context, b *bench, p drive.Plan) (*driver, error) {
 	return d, nil
 }
 
-// measure lets the driver begin, and returns its result.
-func (d *driver) measure() (drive.Result, error) {
-	var r drive.Result
+// measure lets the driver begin, and reads its result.
+func (d *driver) measure(result any) error {
+	line, err := d.proceed()
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(line, result)
+}
+
+// proceed lets the driver go on, and returns the line that it prints next.
+func (d *driver) proceed() ([]byte, error) {
 	if _, err := io.WriteString(d.in, "go\n"); err != nil {
-		return r, d.failed(err)
+		return nil, d.failed(err)
 	}
 	line, err := d.out.ReadBytes('\n')
 	if err != nil {
-		return r, d.failed(err)
+		return nil, d.failed(err)
 	}
-	return r, json.Unmarshal(line, &r)
+	return line, nil
 }
 
 // end lets the driver go.

@@ -66,6 +66,7 @@ func reserve(ctx context.Context, b *bench, s scenario, out *measure.Case) error
 			Busy:    values(func(r reserved) float64 { return r.cpu / r.Seconds }),
 			Calls:   values(func(r reserved) float64 { return float64(r.calls.Scripts) / float64(r.Reservations) }),
 			PerCore: values(func(r reserved) float64 { return float64(r.Reservations) / r.cpu }),
+			Bytes:   values(func(r reserved) float64 { return float64(r.bytes) / float64(r.Reservations) }),
 		})
 	}
 	return nil
@@ -76,6 +77,7 @@ type reserved struct {
 	drive.Result
 	cpu   float64 // of Redis, while reservations were made
 	calls measure.Calls
+	bytes int64 // that Redis has received and sent
 }
 
 // reserveOnce drives an empty Redis.
@@ -85,7 +87,7 @@ func (b *bench) reserveOnce(ctx context.Context, dir string, way drive.Way, at i
 		return reserved{}, err
 	}
 	defer r.Stop()
-	d, err := startDriver(ctx, b, drive.Plan{Redis: r.Addr, Way: way, AtOnce: at, For: b.For})
+	d, err := startDriver(ctx, b, "drive", drive.Plan{Redis: r.Addr, Way: way, AtOnce: at, For: b.For})
 	if err != nil {
 		return reserved{}, err
 	}
@@ -98,8 +100,12 @@ func (b *bench) reserveOnce(ctx context.Context, dir string, way drive.Way, at i
 	if err != nil {
 		return reserved{}, err
 	}
-	result, err := d.measure()
+	bytesBefore, err := r.NetBytes(ctx)
 	if err != nil {
+		return reserved{}, err
+	}
+	var result drive.Result
+	if err := d.measure(&result); err != nil {
 		return reserved{}, err
 	}
 	cpu, err := r.CPU()
@@ -110,8 +116,12 @@ func (b *bench) reserveOnce(ctx context.Context, dir string, way drive.Way, at i
 	if err != nil {
 		return reserved{}, err
 	}
+	bytes, err := r.NetBytes(ctx)
+	if err != nil {
+		return reserved{}, err
+	}
 	if err := d.end(); err != nil {
 		return reserved{}, err
 	}
-	return reserved{result, cpu - cpuBefore, calls.Minus(callsBefore)}, nil
+	return reserved{result, cpu - cpuBefore, calls.Minus(callsBefore), bytes - bytesBefore}, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	_ "github.com/stockgate/stockgate/caddymodule" // the modules that run in the server
+	"github.com/stockgate/stockgate/caddymodule/capacity"
 )
 
 func init() {
@@ -63,6 +64,7 @@ holds: some of them were refused, and it says how many); 2 the command line is w
 				doctorCommand(),
 				reportCommand(),
 				rehearseCommand(),
+				mistakes(capacity.Command()),
 				demoCommand(),
 			)
 		},
@@ -114,6 +116,18 @@ func action(run func(*call) error, args ...string) func(*cobra.Command, []string
 		}
 		return finish(cmd, run(&call{cmd: cmd, args: given}))
 	}
+}
+
+// mistakes makes the errors of a command mistakes in the command line.
+func mistakes(cmd *cobra.Command) *cobra.Command {
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := run(cmd, args); err != nil {
+			return finish(cmd, usageError{err})
+		}
+		return nil
+	}
+	return cmd
 }
 
 func countOf(args []string) string {

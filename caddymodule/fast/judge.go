@@ -69,10 +69,12 @@ func (p *Plan) Judge(out []byte, f *fastpath.Request) ([]byte, bool) {
 		if why := k.destination.why; why != "" {
 			from := len(out)
 			out, a := guard.Refuser().AppendAnswer(out, &sale.Refusal{Reason: sale.Malformed, Detail: why}, nil, 0, r.Method, f.Now)
-			if a != nil {
-				out = p.announce(out, from)
+			if !gate.CountFastGuard(a) {
+				return out, false
 			}
-			return out, gate.CountFastGuard(a)
+			out = p.announce(out, from)
+			p.record(f, g, out[from:], a.Status, f.Now)
+			return out, true
 		}
 	}
 	if s.strip {
@@ -91,10 +93,12 @@ func (p *Plan) Judge(out []byte, f *fastpath.Request) ([]byte, bool) {
 	}
 	from := len(out)
 	out, a := g.Refuser().AppendAnswer(out, v.Refusal, v.Over, v.Wait, r.Method, now)
-	if a != nil {
-		out = p.announce(out, from)
+	if !g.CountFast(a, s.foresight.SaleID(), began) {
+		return out, false
 	}
-	return out, g.CountFast(a, s.foresight.SaleID(), began)
+	out = p.announce(out, from)
+	p.record(f, g, out[from:], a.Status, began)
+	return out, true
 }
 
 // stripped removes the headers that guard and gate remove.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/gate"
+	"github.com/stockgate/stockgate/caddymodule/internal/accesslog"
 	"github.com/stockgate/stockgate/caddymodule/internal/inspect"
 	"github.com/stockgate/stockgate/fastpath"
 	"github.com/stockgate/stockgate/fastpath/h2"
@@ -36,6 +37,7 @@ type Listener struct {
 	app    *app.App
 	log    *zap.Logger
 	server *caddyhttp.Server
+	access *accesslog.Log
 	fast   fastpath.Server
 	plan   *Plan // nil: there is nothing to answer
 	once   sync.Once
@@ -60,7 +62,7 @@ func (l *Listener) Provision(ctx caddy.Context) error {
 	if !l.app.AddListener(server, l) {
 		return errors.New("the listener wrapper stockgate is given twice")
 	}
-	l.server = server
+	l.server, l.access = server, accesslog.New(ctx, server)
 	server.RegisterConnState(l.follow)
 	server.RegisterConnContext(withContext)
 	server.RegisterOnShutdown(l.fast.Stop)
@@ -93,6 +95,7 @@ func (l *Listener) prepare() {
 		return
 	}
 	s := l.server
+	plan.access = l.access
 	l.plan = plan
 	l.fast.Judge = plan
 	l.fast.HandshakeFailed = l.handshakeFailed

@@ -11,6 +11,7 @@ import (
 	"github.com/stockgate/stockgate/attempt"
 	"github.com/stockgate/stockgate/caddymodule/gate"
 	"github.com/stockgate/stockgate/caddymodule/guard"
+	"github.com/stockgate/stockgate/caddymodule/internal/accesslog"
 	"github.com/stockgate/stockgate/caddymodule/status"
 )
 
@@ -24,6 +25,7 @@ type Plan struct {
 	altSvc []byte // a header field of each answer; nil: none
 	// strictSNI: a request over TLS must be for the server that the handshake has named.
 	strictSNI bool
+	access    *accesslog.Log // nil: refusals are not logged
 }
 
 // planStep is a route.

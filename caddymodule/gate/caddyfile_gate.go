@@ -99,7 +99,9 @@ import (
 //		also_query      <parameter...>
 //		exits_as        <path...>
 //		shadow
-//		fast_refusals [force]
+//		fast_refusals [force] {
+//			log <percentage>
+//		}
 //		refuse [<reason...>|*] problem|error
 //		refuse <reason...>|*   <status> [<body>]
 //		refuse <reason...>|*   <body>

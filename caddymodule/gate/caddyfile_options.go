@@ -8,6 +8,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/stockgate/stockgate/caddymodule/accesslist"
+	"github.com/stockgate/stockgate/caddymodule/internal/accesslog"
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 	"github.com/stockgate/stockgate/caddymodule/jwt"
 	"github.com/stockgate/stockgate/caddymodule/pow"
@@ -36,7 +37,7 @@ func (o *AttemptOptions) directives() map[string]directive.Option {
 		"max_body":      {Usage: "max_body <size>", Read: o.readMaxBody},
 		"body":          {Usage: "body checked|ignored", Read: o.readBody},
 		"also_query":    {Usage: "also_query <parameter...>", Read: directive.Texts(&o.AlsoQuery)},
-		"fast_refusals": {Usage: "fast_refusals [force]", Read: o.readFast},
+		"fast_refusals": {Usage: "fast_refusals [force] [{ … }]", Read: o.readFast},
 		"refuse":        {Usage: "refuse [<reason...>|*] problem|error|<status> [<body>]", Read: directive.Refusals(&o.Refusals), List: true},
 	})
 	return options
@@ -125,6 +126,18 @@ func (o *AttemptOptions) readFast(d *caddyfile.Dispenser, usage string) error {
 	if len(args) == 1 && args[0] != "force" {
 		return d.Errf("%q is no way to refuse fast: write `%s`", args[0], usage)
 	}
-	o.FastRefusals = &FastRefusals{Force: len(args) == 1}
+	fast := &FastRefusals{Force: len(args) == 1}
+	o.FastRefusals = fast
+	return directive.ReadBlock(d, map[string]directive.Option{"log": {Usage: "log <percentage>", Read: fast.readLog}})
+}
+
+// readLog reads which share of the fast refusals is logged.
+func (f *FastRefusals) readLog(d *caddyfile.Dispenser, usage string) error {
+	if err := directive.Text(&f.Log)(d, usage); err != nil {
+		return err
+	}
+	if _, err := accesslog.ParseShare(f.Log); err != nil {
+		return d.WrapErr(err)
+	}
 	return nil
 }

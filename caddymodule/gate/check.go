@@ -209,7 +209,9 @@ func ReadCheckDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, er
 //		max_body <size>
 //		body     checked|ignored
 //		also_query <parameter...>
-//		fast_refusals [force]
+//		fast_refusals [force] {
+//			log <percentage>
+//		}
 //		refuse   …
 //	}
 //

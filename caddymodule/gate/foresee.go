@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/stockgate/stockgate/attempt"
+	"github.com/stockgate/stockgate/caddymodule/internal/accesslog"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/refuse"
 	"github.com/stockgate/stockgate/sale"
@@ -217,8 +218,8 @@ type refusals struct {
 	prometheus.Counter
 }
 
-// FastRefusals lets a listener wrapper refuse for a gate. Access logs and Caddy's metrics
-// do not include its answers; the metrics of Stockgate count them.
+// FastRefusals lets a listener wrapper refuse for a gate. Caddy's metrics do not include its
+// answers, and the access log only those that Log asks for; the metrics of Stockgate count them.
 //
 // The gate must read all its values itself: a placeholder that another directive sets, such
 // as {http.auth.user.id}, is an error.
@@ -227,6 +228,9 @@ type FastRefusals struct {
 	// sees; they do not run on a fast refusal. Without it, the gate itself refuses a request
 	// that meets such a handler.
 	Force bool `json:"force,omitempty"`
+	// Log is the share of the refusals that get a line in the server's access log, as a percentage
+	// such as "1%". The line has the field `sampled`. Default: none is logged.
+	Log string `json:"log,omitempty"`
 }
 
 // provisionFast checks what fast refusals of this gate require.
@@ -237,12 +241,22 @@ func (g *Gate) provisionFast() error {
 	if err := g.fastConflict(); err != nil {
 		return err
 	}
+	if g.FastRefusals.Log != "" {
+		share, err := accesslog.ParseShare(g.FastRefusals.Log)
+		if err != nil {
+			return fmt.Errorf("fast_refusals: %w", err)
+		}
+		g.fastLogged = share
+	}
 	if g.server == nil || !g.app.HasListener(g.server) {
 		return fmt.Errorf("fast_refusals: the server of this gate has no listener wrapper stockgate: write `servers { listener_wrappers { stockgate } }` in the global options")
 	}
 	g.fastCounters = make([]atomic.Pointer[refusals], len(sale.Kinds))
 	return nil
 }
+
+// FastLogged is the share of the fast refusals that get a line in the access log.
+func (g *Gate) FastLogged() accesslog.Share { return g.fastLogged }
 
 // fastConflict returns an error for a value that the gate does not read itself.
 func (g *Gate) fastConflict() error {

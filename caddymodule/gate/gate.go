@@ -18,6 +18,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/forward"
 	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/caddymodule/inquiry"
+	"github.com/stockgate/stockgate/caddymodule/internal/accesslog"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/caddymodule/internal/reply"
 	"github.com/stockgate/stockgate/caddymodule/jwt"
@@ -160,6 +161,8 @@ type Gate struct {
 	// fastCounters has, for each reason, the counter of the sale that was first refused
 	// fast.
 	fastCounters []atomic.Pointer[refusals]
+	// fastLogged is the share of the fast refusals that are logged.
+	fastLogged accesslog.Share
 	// bearer verifies tokens; nil: the gate has no JWT. Requests in flight use it after
 	// Cleanup, which releases bearerKey.
 	bearer              *jwt.Verifier

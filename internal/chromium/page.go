@@ -20,6 +20,12 @@ func (b *Browser) Open(url string) {
 	b.Until(`document.readyState === 'complete' && location.href !== 'about:blank'`)
 }
 
+// AcceptAnyCertificate lets the browser open pages whose certificate no authority has signed.
+func (b *Browser) AcceptAnyCertificate() {
+	b.t.Helper()
+	b.do("Security.setIgnoreCertificateErrors", map[string]any{"ignore": true}, nil)
+}
+
 // Eval runs a script in the page, awaits its promise, and reads its value into T.
 func Eval[T any](b *Browser, script string) T {
 	b.t.Helper()
