@@ -20,6 +20,9 @@ func ReadCheckDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, er
 	if err := check.UnmarshalCaddyfile(h.Dispenser); err != nil {
 		return nil, err
 	}
+	if err := check.OneAtATime.Resolve(h); err != nil {
+		return nil, err
+	}
 	gate := check.asGate()
 	if err := checkLists(h, gate); err != nil {
 		return nil, err
@@ -58,7 +61,7 @@ func ReadCheckDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, er
 //		rate     …
 //		challenge pow { … }
 //		other_items refuse|pass
-//		one_at_a_time <credential...> [except <path...>]
+//		one_at_a_time [shared] <credential...> [except <path|@matcher...>]
 //		max_in_flight <number>
 //		max_body <size>
 //		body     checked|ignored

@@ -76,10 +76,12 @@ func (g *Gate) pass(w http.ResponseWriter, r *http.Request, next caddyhttp.Handl
 		meter.CountAttempt(p.saleID(), "passed", "")
 		reply.Publish(r, p.repl, reply.Placeholders{Verdict: "passed", Sale: p.saleID()})
 	}
+	if len(p.keys) > 0 {
+		g.carts.Forget(p.keys)
+	}
 	if p.turn != nil {
 		ctx, done := p.turn.Pass(r.Context())
 		defer done()
-		g.carts.Forget(p.keys)
 		r = r.WithContext(ctx)
 	}
 	return next.ServeHTTP(w, r)
