@@ -19,7 +19,8 @@ type Reader struct {
 	refShared           bool
 	// rows is the lines array, if the lines are one; then its fields.
 	rows, rowSKU, rowQuantity *node
-	rowsLookedUp              bool // the array is in what Env.Lookup returns
+	rowsLookedUp              bool   // the array is in what Env.Lookup returns
+	argument                  string // the path that Env.Argument is given; empty: rows are elsewhere
 
 	// What fills the slots.
 	headers, cookies, paths []source
@@ -61,6 +62,9 @@ type Env struct {
 	// lines. It is called at most once, when nothing of the request is malformed. nil: the
 	// shop says nothing.
 	Lookup func(early *sale.Attempt) ([]byte, *sale.Refusal)
+	// Argument returns the list at a path of the arguments of the request's operation, as one
+	// JSON value. ok is false where it has none that can be read. nil: there is none.
+	Argument func(path string) (list []byte, ok bool)
 }
 
 // Needs returns the parts of a request that the reader's values read.
@@ -98,6 +102,9 @@ func (rd *Reader) read(a *sale.Attempt, r *http.Request, body []byte, env Env, b
 	sc.borrow = borrow
 	defer sc.giveBack()
 	if f := rd.fill(r, body, sc); f.bad() {
+		return f.refusal()
+	}
+	if f := rd.readArgument(sc, &env); f.bad() {
 		return f.refusal()
 	}
 	refusal := rd.readClaims(sc, &env)

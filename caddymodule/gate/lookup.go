@@ -209,8 +209,8 @@ func lookupWord(no *sale.Refusal) string {
 	return string(no.Reason)
 }
 
-// dropUnlisted leaves out the lines of a cart that no sale lists: they need no reservation. A
-// cart that has only such lines keeps them.
+// dropUnlisted leaves out the lines of a cart that no sale lists: they need no reservation, and a
+// check makes none. A cart that has only such lines keeps them.
 func (g *Gate) dropUnlisted(a *sale.Attempt) {
 	listed := make([]sale.Line, 0, len(a.Lines))
 	for _, l := range a.Lines {
