@@ -79,8 +79,8 @@ func (rd *Reader) ReadBody(r *http.Request) ([]byte, *sale.Refusal, error) {
 }
 
 // Read reads the attempt. body is what ReadBody returned. A refusal is
-// malformed, that of Env.Claims, that of Env.Lookup or of what it returns (unavailable,
-// no_cart), no_buyer, unknown_sale for an id that no sale can have, or quantity, in this
+// malformed, that of Env.Claims, that of Env.Lookup or of what it returns (unavailable),
+// no_cart for an empty lines array, no_buyer, unknown_sale for an id that no sale can have, or quantity, in this
 // order. Unless it is malformed the attempt is returned too, as far as it could be read.
 func (rd *Reader) Read(r *http.Request, body []byte, env Env) (sale.Attempt, *sale.Refusal) {
 	var a sale.Attempt
@@ -114,7 +114,7 @@ func (rd *Reader) read(a *sale.Attempt, r *http.Request, body []byte, env Env, b
 	if no := rd.readLookup(a, sc, &env); no != nil {
 		return no
 	}
-	no := ofLookup(rd.compose(a, sc.got, sc.rows, &env))
+	no := ofLookup(rd.compose(a, sc, &env))
 	if no != nil && no.Reason == sale.Malformed {
 		*a = sale.Attempt{}
 		return no
