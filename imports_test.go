@@ -166,7 +166,7 @@ var arrows = map[string][]string{
 	"caddymodule/ledgers/sqlite":   {"caddymodule/app", "ledger", "ledger/sqlite"},
 	"caddymodule/internal/shopurl": nil,
 	"caddymodule/inquiry":          {"caddymodule/internal/directive", "caddymodule/internal/shopurl", "outcome"},
-	"caddymodule/session":          {"attempt", "caddymodule/internal/directive", "lease", "shard"},
+	"caddymodule/session":          {"attempt", "caddymodule/internal/directive", "lease", "route", "shard"},
 	"caddymodule/probe":            {"caddymodule/edgeruntime", "caddymodule/internal/meter", "caddymodule/internal/shopurl", "outcome", "record", "reservation", "shard"},
 	"caddymodule/ratelimit":        {"attempt", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/meter", "filters", "rates", "refuse", "sale"},
 	"caddymodule/shadow":           {"outcome"},

@@ -71,6 +71,24 @@ func Compile(expr string) (Value, error) {
 	return compileText(expr)
 }
 
+// CompileArray compiles the array of Lines: a JSON value, such as {json.items} or
+// {lookup.items}, or {graphql.P}, an argument of the operation.
+func CompileArray(expr string) (Value, error) {
+	inside, _ := alone(expr)
+	name, ok := strings.CutPrefix(inside, "graphql.")
+	if !ok {
+		return Compile(expr)
+	}
+	path, err := parsePath(name)
+	if err == nil && (path[0].index >= 0 || strings.Contains(name, `\`)) {
+		err = errors.New("write the argument, and names below it: {graphql.inputs} or {graphql.input.lines}")
+	}
+	if err != nil {
+		return Value{}, fmt.Errorf("%s: %w", expr, err)
+	}
+	return Value{kind: Argument, name: name, path: path}, nil
+}
+
 // alone returns what is between the braces of an expression that is one
 // placeholder and nothing else.
 func alone(expr string) (string, bool) {

@@ -119,6 +119,7 @@ func TestNewReaderErrors(t *testing.T) {
 		"line without sku":      {attempt.Spec{Buyer: buyer, Line: []attempt.Line{{}}}, "line:"},
 		"line and lines":        {attempt.Spec{Buyer: buyer, Line: one("a", ""), Lines: &attempt.Lines{Array: array, SKU: "sku"}}, "use one of them"},
 		"lines elsewhere":       {attempt.Spec{Buyer: buyer, Lines: &attempt.Lines{Array: values(t, "{query.a}")[0], SKU: "sku"}}, "JSON value"},
+		"lines of an argument":  {attempt.Spec{Buyer: buyer, Lines: &attempt.Lines{Array: values(t, "{graphql.inputs}")[0], SKU: "sku"}}, "JSON value"},
 		"lines without sku":     {attempt.Spec{Buyer: buyer, Lines: &attempt.Lines{Array: array}}, "name the field"},
 		"one field for both":    {attempt.Spec{Buyer: buyer, Lines: &attempt.Lines{Array: array, SKU: "a", Quantity: "a"}}, "fields of their own"},
 		"fields in case":        {attempt.Spec{Buyer: buyer, Lines: &attempt.Lines{Array: array, SKU: "a", Quantity: "A"}}, "only in case"},

@@ -9,7 +9,8 @@ import (
 // compose builds the attempt in a, reusing its memory. Malformed input is reported
 // first: a request that cannot be read unambiguously has no buyer, sale or quantity
 // either.
-func (rd *Reader) compose(a *sale.Attempt, got, rows []found, env *Env) *sale.Refusal {
+func (rd *Reader) compose(a *sale.Attempt, sc *scratch, env *Env) *sale.Refusal {
+	got := sc.got
 	if f, label := first(rd.region, got, env); f.text != "" {
 		if what := checkItemName(f.text); what != "" {
 			return malformed(label, what)
@@ -31,7 +32,7 @@ func (rd *Reader) compose(a *sale.Attempt, got, rows []found, env *Env) *sale.Re
 	if refusal := rd.repeat(a, got, env); refusal != nil {
 		return refusal
 	}
-	tooMany, refusal := rd.order(a, got, rows, env)
+	tooMany, refusal := rd.order(a, sc, env)
 	if refusal != nil {
 		return refusal
 	}
@@ -77,10 +78,11 @@ func (rd *Reader) identify(a *sale.Attempt, got []found, env *Env) *sale.Refusal
 
 // order adds the lines. tooMany is a SKU whose quantity is above
 // sale.MaxQuantity; empty: there is none.
-func (rd *Reader) order(a *sale.Attempt, got, rows []found, env *Env) (tooMany string, _ *sale.Refusal) {
+func (rd *Reader) order(a *sale.Attempt, sc *scratch, env *Env) (tooMany string, _ *sale.Refusal) {
 	if rd.rows != nil {
-		return rd.orderRows(a, rows)
+		return rd.orderRows(a, sc)
 	}
+	got := sc.got
 	a.Lines = slices.Grow(a.Lines[:0], len(rd.lines))
 	for i := range rd.lines {
 		l := &rd.lines[i]
@@ -116,7 +118,11 @@ func allConstant(in []input) bool {
 }
 
 // orderRows adds the lines of the lines array.
-func (rd *Reader) orderRows(a *sale.Attempt, rows []found) (tooMany string, _ *sale.Refusal) {
+func (rd *Reader) orderRows(a *sale.Attempt, sc *scratch) (tooMany string, _ *sale.Refusal) {
+	rows := sc.rows
+	if len(rows) == 0 && sc.listed {
+		return "", sale.Refuse(sale.NoCart)
+	}
 	if len(rows) == 0 {
 		return "", malformed(rd.rows.label, "there is no line in it")
 	}

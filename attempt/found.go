@@ -29,6 +29,8 @@ type scratch struct {
 	got []found
 	// rows has the fields of the lines array, rowLen for each element.
 	rows []found
+	// listed: there is a lines array, perhaps an empty one.
+	listed bool
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
@@ -55,6 +57,6 @@ func (sc *scratch) text(b []byte) string {
 func (sc *scratch) giveBack() {
 	clear(sc.got)
 	clear(sc.rows)
-	sc.rows = sc.rows[:0]
+	sc.rows, sc.listed = sc.rows[:0], false
 	scratches.Put(sc)
 }

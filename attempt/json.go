@@ -66,6 +66,7 @@ func (s *scanner) value(n *node, depth int) bool {
 		if n != nil && n.want != wantArray {
 			return s.mistyped(n)
 		}
+		s.listed = s.listed || n != nil && n.each != nil
 		return s.array(n, depth+1)
 	case c == '"':
 		start, escaped, ok := s.str()

@@ -39,6 +39,21 @@ func (rd *Reader) readLookup(a *sale.Attempt, sc *scratch, env *Env) *sale.Refus
 	return nil
 }
 
+// readArgument takes the lines from an argument of the operation.
+func (rd *Reader) readArgument(sc *scratch, env *Env) fault {
+	if rd.argument == "" {
+		return fault{}
+	}
+	if env.Argument != nil {
+		if list, ok := env.Argument(rd.argument); ok {
+			s := scanner{data: list, scratch: sc}
+			s.value(rd.rows, 0)
+			return s.fault
+		}
+	}
+	return fault{rd.rows.label, "it has no value that can be read here"}
+}
+
 // composeEarly composes what the request alone says.
 func (rd *Reader) composeEarly(a *sale.Attempt, got []found, env *Env) *sale.Refusal {
 	if f, label := first(rd.buyer, got, env); f.text != "" {

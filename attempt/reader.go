@@ -19,7 +19,8 @@ type Reader struct {
 	refShared           bool
 	// rows is the lines array, if the lines are one; then its fields.
 	rows, rowSKU, rowQuantity *node
-	rowsLookedUp              bool // the array is in what Env.Lookup returns
+	rowsLookedUp              bool   // the array is in what Env.Lookup returns
+	argument                  string // the path that Env.Argument is given; empty: rows are elsewhere
 
 	// What fills the slots.
 	headers, cookies, paths []source
@@ -61,6 +62,9 @@ type Env struct {
 	// lines. It is called at most once, when nothing of the request is malformed. nil: the
 	// shop says nothing.
 	Lookup func(early *sale.Attempt) ([]byte, *sale.Refusal)
+	// Argument returns the list at a path of the arguments of the request's operation, as one
+	// JSON value. ok is false where it has none that can be read. nil: there is none.
+	Argument func(path string) (list []byte, ok bool)
 }
 
 // Needs returns the parts of a request that the reader's values read.
@@ -75,8 +79,8 @@ func (rd *Reader) ReadBody(r *http.Request) ([]byte, *sale.Refusal, error) {
 }
 
 // Read reads the attempt. body is what ReadBody returned. A refusal is
-// malformed, that of Env.Claims, that of Env.Lookup or of what it returns (unavailable,
-// no_cart), no_buyer, unknown_sale for an id that no sale can have, or quantity, in this
+// malformed, that of Env.Claims, that of Env.Lookup or of what it returns (unavailable),
+// no_cart for an empty lines array, no_buyer, unknown_sale for an id that no sale can have, or quantity, in this
 // order. Unless it is malformed the attempt is returned too, as far as it could be read.
 func (rd *Reader) Read(r *http.Request, body []byte, env Env) (sale.Attempt, *sale.Refusal) {
 	var a sale.Attempt
@@ -100,6 +104,9 @@ func (rd *Reader) read(a *sale.Attempt, r *http.Request, body []byte, env Env, b
 	if f := rd.fill(r, body, sc); f.bad() {
 		return f.refusal()
 	}
+	if f := rd.readArgument(sc, &env); f.bad() {
+		return f.refusal()
+	}
 	refusal := rd.readClaims(sc, &env)
 	if refusal != nil && (refusal.Reason == sale.Malformed || rd.needs.Has(NeedLookup)) {
 		return refusal
@@ -107,7 +114,7 @@ func (rd *Reader) read(a *sale.Attempt, r *http.Request, body []byte, env Env, b
 	if no := rd.readLookup(a, sc, &env); no != nil {
 		return no
 	}
-	no := ofLookup(rd.compose(a, sc.got, sc.rows, &env))
+	no := ofLookup(rd.compose(a, sc, &env))
 	if no != nil && no.Reason == sale.Malformed {
 		*a = sale.Attempt{}
 		return no

@@ -9,6 +9,54 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
+// The lines may be in an argument of the operation, which the caller finds.
+func TestLinesOfArgument(t *testing.T) {
+	array, err := attempt.CompileArray("{graphql.input.lines}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rd := mustReader(t, attempt.Spec{
+		Buyer: values(t, "{header.X-User-Id}"),
+		Lines: &attempt.Lines{Array: array, SKU: "product.sku", Quantity: "count"},
+	})
+	for list, want := range map[string]string{
+		`[{"product":{"sku":"a"},"count":2},{"product":{"sku":7},"count":"3"}]`: "a×2 7×3",
+		`[{"product":{"sku":"a"},"product":{"sku":"b"}}]`:                       "malformed graphql.input.lines.product: the name appears twice",
+		`[{"product":{"sku":"a"},"count":1.5}]`:                                 "malformed graphql.input.lines.count: it is neither",
+		`[{"product":{"sku":"a"},"count":true}]`:                                "malformed graphql.input.lines.count: it is neither",
+		`[[]]`:                                                                  "malformed graphql.input.lines: it is not an object",
+		`["a"]`:                                                                 "malformed graphql.input.lines: it is not an object",
+		`[]`:                                                                    "no_cart",
+		`null`:                                                                  "malformed graphql.input.lines: there is no line",
+		`[` + strings.Repeat("{},", 50) + `{}]`:                                 "malformed graphql.input.lines: it has more than 50",
+		`[{"x":` + strings.Repeat("[", 40) + `]}]`:                              "malformed the body: it nests deeper",
+		``: "malformed graphql.input.lines: it has no value",
+	} {
+		env := attempt.Env{Argument: func(path string) ([]byte, bool) {
+			if path != "input.lines" {
+				t.Errorf("asked for %s", path)
+			}
+			return []byte(list), list != ""
+		}}
+		a, refusal := whole(t, rd, request("POST", "/", jsonType, `{"query":"mutation { a }"}`), env)
+		got := describe(refusal)
+		if refusal == nil {
+			got = show(a.Lines)
+		}
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("%.80s: got %q, want %q", list, got, want)
+		}
+	}
+	if _, refusal := whole(t, rd, request("POST", "/", jsonType, `{}`), attempt.Env{}); !strings.HasPrefix(describe(refusal), "malformed graphql.input.lines: it has no value") {
+		t.Error(describe(refusal))
+	}
+	for _, expr := range []string{"{graphql.}", "{graphql.0}", "{graphql.a..b}", `{graphql.a\.b}`} {
+		if _, err := attempt.CompileArray(expr); err == nil {
+			t.Errorf("%s: no error", expr)
+		}
+	}
+}
+
 func TestLines(t *testing.T) {
 	rd := mustReader(t, attempt.Spec{
 		Buyer:  values(t, "{header.X-User-Id}"),
@@ -39,7 +87,7 @@ func TestLines(t *testing.T) {
 		"array element":      {`[[]]`, "malformed json.cart.items: it is not an object"},
 		"names twice":        {`[{"count":1,"count":1,"product":{"sku":"a"}}]`, "malformed json.cart.items.count: the name appears twice"},
 		"names in each":      {`[{"product":{"sku":"a"}},{"Product":{"sku":"a"}}]`, "malformed json.cart.items.product: the name appears in another spelling"},
-		"none":               {`[]`, "malformed json.cart.items: there is no line"},
+		"none":               {`[]`, "no_cart"},
 		"null":               {`null`, "malformed json.cart.items: there is no line"},
 		"object":             {`{"0":{}}`, "malformed json.cart.items: it is not an array"},
 		"number":             {`1`, "malformed json.cart.items: it is not an array"},

@@ -67,7 +67,7 @@ type Line struct {
 
 // Lines is an array of a JSON body with one object for each line.
 type Lines struct {
-	// Array is the array, a JSON value such as {json.items} or {lookup.items}.
+	// Array is the array, of CompileArray: {json.items}, {lookup.items} or {graphql.inputs}.
 	Array Value
 	// SKU and Quantity are paths inside an element, such as sku or
 	// product.sku, in the form that a JSON value's path has.
@@ -181,8 +181,11 @@ func (c *compiler) array(l *Lines) error {
 	case JSON:
 	case Lookup:
 		root, needs = c.reader.looked, NeedLookup
+	case Argument:
+		root, needs = &node{label: "graphql", want: wantObject, index: -1, slot: -1}, NeedArgument
+		c.reader.argument = l.Array.name
 	default:
-		return errors.New("lines: the array is a JSON value, such as {json.items} or {lookup.items}")
+		return errors.New("lines: the array is a JSON value, such as {json.items}, {lookup.items} or {graphql.inputs}")
 	}
 	n, err := root.grow(l.Array.path)
 	if err != nil {

@@ -18,6 +18,7 @@ const (
 	Path                 // {path.N}: the path's segment N, from 0
 	JWT                  // {jwt.C}: a claim of the request's bearer token
 	Lookup               // {lookup.P}: a string or whole number in what Env.Lookup returns
+	Argument             // {graphql.P}, as the array of Lines: a list in what Env.Argument returns
 	ClientIP             // {client_ip}: the client's address as Env has it
 	Text                 // anything else with placeholders, filled in by Env.Replace
 )
@@ -27,16 +28,17 @@ type Needs uint16
 
 // The parts of a request.
 const (
-	NeedJSON    Needs = 1 << iota // the body, as JSON
-	NeedForm                      // the body, as application/x-www-form-urlencoded
-	NeedQuery                     // the query
-	NeedHeader                    // a header
-	NeedCookie                    // a cookie
-	NeedPath                      // the path
-	NeedIP                        // Env.ClientIP
-	NeedReplace                   // Env.Replace
-	NeedJWT                       // the bearer token, and Env.Claims
-	NeedLookup                    // Env.Lookup
+	NeedJSON     Needs = 1 << iota // the body, as JSON
+	NeedForm                       // the body, as application/x-www-form-urlencoded
+	NeedQuery                      // the query
+	NeedHeader                     // a header
+	NeedCookie                     // a cookie
+	NeedPath                       // the path
+	NeedIP                         // Env.ClientIP
+	NeedReplace                    // Env.Replace
+	NeedJWT                        // the bearer token, and Env.Claims
+	NeedLookup                     // Env.Lookup
+	NeedArgument                   // Env.Argument
 )
 
 // NeedBody is either way of reading the body.
@@ -56,6 +58,7 @@ var needsOf = [...]Needs{
 	Path:     NeedPath,
 	JWT:      NeedJWT,
 	Lookup:   NeedLookup,
+	Argument: NeedArgument,
 	ClientIP: NeedIP,
 	Text:     NeedReplace,
 }
@@ -86,7 +89,7 @@ func (v Value) Asked() string { return v.text }
 // Of text with placeholders, any of them counts.
 func (v Value) ByClient() bool {
 	switch v.kind {
-	case JSON, Form, Param, Query, Header, Cookie, Path:
+	case JSON, Form, Param, Query, Header, Cookie, Path, Argument:
 		return true
 	}
 	return slices.ContainsFunc(v.inner, Value.ByClient)
@@ -129,6 +132,8 @@ func (v Value) String() string {
 		return "jwt." + v.name
 	case Lookup:
 		return "lookup." + v.name
+	case Argument:
+		return "graphql." + v.name
 	case ClientIP:
 		return "client_ip"
 	case Text:

@@ -251,6 +251,17 @@ func TestLookupAnswers(t *testing.T) {
 	}
 }
 
+// `caddy stockgate try` asks the shop for the cart too, where requests of a session wait.
+func TestLookupTry(t *testing.T) {
+	shop := newCartShop(t)
+	s := openCarts(t, shop)
+	shop.put("ann", "few", 2)
+	r := s.tryAt("POST /shop/pay HTTP/1.1\nHost: a\nContent-Type: application/json\nCookie: session=ann\n\n" + pay)
+	if r.Status != 0 || !strings.Contains(r.Out, "few") || !strings.Contains(r.Out, "ann@example.com") {
+		t.Errorf("%d: %s%s", r.Status, r.Out, r.Errors)
+	}
+}
+
 // While a request to pay is under way, no request of its session changes the cart.
 func TestOneAtATime(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T, shop *cartShop) *site{

@@ -97,3 +97,61 @@ func TestGraphQLCheck(t *testing.T) {
 		t.Errorf("the shop got %v", got)
 	}
 }
+
+// A list of objects among the arguments gives the lines of an attempt, all or nothing, wherever the
+// client has written them.
+func TestGraphQLLines(t *testing.T) {
+	shop := newBackend(t, created)
+	s := openCaddyfile(t, `stockgate_guard
+	stockgate_check /shop-api* add {
+		graphql addItems
+		lines {graphql.inputs} variant count
+		other_items pass
+	}
+	stockgate /shop-api* pay {
+		graphql order
+		outcome backend
+		buyer {header.X-User-Id}
+		lines {graphql.input.lines} variant.sku count
+	}
+	reverse_proxy `+shop.addr())
+	send := func(buyer, body string) *http.Request {
+		r := withBody(order("X-User-Id", buyer), body)
+		r.URL.Path = "/shop-api"
+		return r
+	}
+	lines := func(items string) string {
+		return `{"query":"mutation M($l: [L!]!, $n: Int) { order(input: {lines: $l}) { code } }","variables":{"l":` + items + `}}`
+	}
+	s.send(send("u1", lines(`[{"variant":{"sku":"plain"},"count":2},{"variant":{"sku":"few"}}]`))).Is(t, 201, "")
+	s.send(send("u2", `{"query":"mutation M($n: Int = 3) { order(input: {lines: [{variant: {sku: \"plain\"}, count: $n}]}) { code } }"}`)).Is(t, 201, "")
+	if got := s.cell("plain") + ", " + s.cell("few"); got != "100 95 5 0 0, 3 2 1 0 0" {
+		t.Errorf("stock %s", got)
+	}
+	if got := shop.take(); len(got) != 2 || got[0].header.Get("Stockgate-Token") == "" {
+		t.Errorf("the shop got %v", got)
+	}
+	s.send(send("u3", lines(`[{"variant":{"sku":"plain"}},{"variant":{"sku":"few"},"count":3}]`))).Is(t, 409, "all_held")
+	for _, malformed := range []string{
+		lines(`[]`), lines(`null`), lines(`[1]`), lines(`[{"variant":{"sku":"plain"},"Count":2}]`),
+		`{"query":"mutation { order(input: {lines: [{variant: {sku: \"plain\"}, count: 1, count: 2}]}) { code } }"}`,
+		`{"query":"mutation { order(input: {lines: [{variant: {sku: \"plain\"}, count: $n}]}) { code } }"}`,
+		`{"query":"mutation { order(input: {}) { code } }"}`,
+	} {
+		s.send(send("u3", malformed)).Is(t, 400, "malformed")
+	}
+	if got := s.cell("plain") + ", " + s.cell("few"); got != "100 95 5 0 0, 3 2 1 0 0" {
+		t.Errorf("stock %s", got)
+	}
+	if got := shop.take(); len(got) != 0 {
+		t.Errorf("the shop got %v", got)
+	}
+	// a check looks at every line that a sale lists
+	add := func(items string) *http.Request {
+		return send("", `{"query":"mutation { addItems(inputs: `+items+`) }"}`)
+	}
+	s.send(add(`[{variant: \"ordinary\", count: 9}, {variant: \"few\", count: 1}]`)).Is(t, 201, "")
+	s.send(add(`{variant: \"ordinary\", count: 9}`)).Is(t, 201, "")
+	s.send(add(`[{variant: \"ordinary\"}, {variant: \"plain\"}]`)).Is(t, 201, "")
+	s.send(add(`[{variant: \"ordinary\"}, {variant: \"plain\"}, {variant: \"two\"}]`)).Is(t, 404, "unknown_region")
+}

@@ -124,3 +124,41 @@ func TestAnotherCartAtTheShop(t *testing.T) {
 		t.Errorf("stock %s", got)
 	}
 }
+
+// A hold that took the place of another one ends without an order: its request was never sent, or the
+// payment was declined. What the first token names stays held, and the buyer comes again.
+func TestAnotherCartThatIsNotPaid(t *testing.T) {
+	for name, c := range map[string]struct {
+		pay    http.HandlerFunc // nil: there is no server
+		status int
+	}{
+		"never sent": {nil, 502},
+		"declined":   {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(402) }, 402},
+	} {
+		t.Run(name, func(t *testing.T) {
+			nowhere := newBackend(t, c.pay)
+			if c.pay == nil {
+				nowhere.Close()
+			}
+			shop := newBackend(t, created)
+			gate := func(path, name, more string) string {
+				return "stockgate " + path + "* " + name + " {\nbuyer {header.X-User-Id}\nlines {json.items} sku n\nref {json.cart}\n" + more + "\n}\n"
+			}
+			s := openCaddyfile(t, "route {\n"+gate("/arrange", "arrange", "outcome backend\nhold_for 15m")+gate("/pay", "pay", "continue")+
+				"reverse_proxy /pay/there "+nowhere.addr()+"\nreverse_proxy "+shop.addr()+"\n}")
+			first := s.at("/arrange", "ann", `{"sku":"few","n":2}`)
+			first.Is(t, 201, "")
+			s.at("/pay/there", "ann", `{"sku":"few","n":1},{"sku":"plain","n":5}`).Is(t, c.status, "")
+			if got := s.cell("few") + " " + s.cell("plain"); got != "3 1 2 0 0 100 100 0 0 0" {
+				t.Errorf("stock %s", got)
+			}
+			s.at("/arrange", "bob", `{"sku":"few","n":2}`).Is(t, 409, "all_held")
+			s.at("/pay/there", "ann", `{"sku":"few","n":3}`).Is(t, c.status, "") // all, of which two are its own
+			s.at("/arrange", "ann", `{"sku":"few","n":1}`).Is(t, 201, "")
+			s.at("/pay", "ann", `{"sku":"few","n":1}`).Is(t, 201, "")
+			if got := s.cell("few"); got != "3 1 1 0 1" { // the first token is still good
+				t.Errorf("stock %s", got)
+			}
+		})
+	}
+}

@@ -322,7 +322,7 @@ func TestWebhookReleases(t *testing.T) {
 // A payment that comes after its hold has expired takes the units again, if they are there.
 // Otherwise the shop does not hear of it until they are, or an operator has decided.
 func TestWebhookAfterTheDeadline(t *testing.T) {
-	h := openHooks(t, stripeSite)
+	h := openHooks(t, func(shop, more string) string { return "stockgate_status\n" + stripeSite(shop, more) })
 	h.expired("r1", "SO-1", "few", 2)
 	h.shopSays(func(w http.ResponseWriter, _ *http.Request) {
 		if h.state("r1") != "confirmed" { // nothing else takes units again
@@ -351,6 +351,13 @@ func TestWebhookAfterTheDeadline(t *testing.T) {
 	}
 	if n := len(h.Logged("refund_needed: a payment came for units that are sold to others, and is not forwarded: add stock and let the provider deliver it again, or refund the buyer and release the reservation")); n != 3 {
 		t.Errorf("it is logged %d times", n)
+	}
+	h.Eventually("health has a sentence of its own", func() (string, bool) {
+		said := h.Run("health").Out
+		return said, strings.Contains(said, "refund needed: 2 orders of double11 are taken by the shop or paid for without stock")
+	})
+	if a := h.Get("/health"); !strings.Contains(a.Body, `"refund_needed":"orders are taken`) || strings.Contains(a.Body, "double11") {
+		t.Errorf("the public health is %s", a.Body)
 	}
 	doctor := func() string { return h.Run("doctor").Out }
 	if said := doctor(); !strings.Contains(said, "2 orders of double11 are taken by the shop or paid for without stock") {

@@ -74,11 +74,7 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 	// Unless this attempt gets the hold in the end, its id is released.
 	sent, ours := false, false
 	defer func() {
-		switch {
-		case !sent || ours:
-		case o.InPlaceOf != "": // the token of the hold that it replaces is still good for its units
-			e.backlog.add(outcome{sale: claim.Sale, id: id, kind: outcomeFree, source: reservation.SourceUnsent})
-		default:
+		if sent && !ours {
 			e.abandon(claim.Sale, id)
 		}
 	}()

@@ -88,12 +88,24 @@ local function recreate(a, tombstone)
   return { 'ok', begin_sold(id, lines, charges, { exp = tonumber(a[7]), created = a[6], mode = a[9], buyer = a[5], ref = a[8], cause = a[3] }) }
 end
 
+-- how many carts of one order undo_swap looks through
+local MOST_SWAPS = 64
+
 -- undo_swap gives a hold its units back that were held for another cart since, if they are held
 -- still: there is one order under its ref, and that has been sold with this hold's token.
 local function undo_swap(id, r)
-  local held, back = {}, {}
-  for _, other_id in ipairs({ id .. '+', read_binding(ref_field(r)) or nil }) do
-    local other = read_record(other_id)
+  local ids, held, back, seen = { id .. '+' }, {}, {}, {}
+  local last = read_binding(ref_field(r))
+  for _ = 1, MOST_SWAPS do -- those that took the place of one another since
+    local other = last and last ~= id and read_record(last)
+    if not other then break end
+    ids[#ids + 1] = last
+    last = not is_key(other[GUARD]) and match(other[PRINT], '^%+(.+)$')
+    if last then ids[#ids + 1] = last .. '+' end
+  end
+  for _, other_id in ipairs(ids) do
+    local other = not seen[other_id] and read_record(other_id)
+    seen[other_id] = true
     if other and other[STATE] == 'held' and other[BUYER] == r[BUYER] then
       held[#held + 1] = other_id
       for _, line in ipairs(pairs_of(other[LINES])) do back[line[1]] = (back[line[1]] or 0) + line[2] end

@@ -1,5 +1,7 @@
 -- release.lua: the order will not come; the units go back on sale. Those of an expired
--- reservation are there already: the release only keeps the shop from confirming it.
+-- reservation are there already: the release only keeps the shop from confirming it. Of a hold that
+-- took the place of another one, what the other token names stays held as long as that is good,
+-- unless an operator uses force: under the id with a + behind it.
 --
 -- a[1]  id         reservation id
 -- a[2]  word       whose word it is: shop | unsent (never forwarded) | operator | probe | force
@@ -36,6 +38,16 @@ function operations.release(a)
     if left > 0 then return { 'too_soon', left } end
     if state ~= 'unbacked' then give_back(r, true) end
   end
+  local earlier, earlier_id
+  if word ~= 'force' and (state == 'held' or state == 'in_doubt') then earlier, earlier_id = earlier_of(r) end
   change_state(id, r, 'released', cause)
+  if earlier then
+    local rest = read_record(earlier_id .. '+') -- what this one lacked of it
+    if rest and rest[STATE] == 'held' then
+      give_back(rest, true)
+      change_state(earlier_id .. '+', rest, 'released', swapped)
+    end
+    hold_again(id .. '+', earlier)
+  end
   return { 'ok', 'released' }
 end

@@ -62,7 +62,8 @@
 --    7 buyer     8 lines    "cell quantity …"
 --    9 charges   "limit-field amount …"            10 cause    11 version (of the sale)
 --   12 guard     the binding of its idempotency key or of its buyer and lines, or ''
---   13 print     hash of what was asked under the key
+--   13 print     hash of what was asked under the key; without a key: + and the id of the hold whose
+--                place it took, see swap.lua, or ''
 --   14 key_ttl   ms that the key stays bound once it is confirmed, at least until the sale ends
 --   15 ref       the shop's own name of the order, or ''
 --   16 gate      the gate that made it, or ''

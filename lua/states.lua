@@ -147,6 +147,15 @@ local function settle_charges(r)
   end
 end
 
+-- earlier_of returns the hold whose place a hold took, and its id, if the shop may still sell with
+-- its token; nil: there is none
+local function earlier_of(r)
+  local old_id = not is_key(r[GUARD]) and match(r[PRINT], '^%+(.+)$')
+  local old = old_id and read_record(old_id)
+  if not old or old[STATE] ~= 'released' or old[CAUSE] ~= swapped or too_soon(old) == 0 then return nil end
+  return old, old_id
+end
+
 -- all_available says whether every line can be had now
 local function all_available(lines)
   local asked = {}
@@ -186,4 +195,24 @@ local function read_ahead()
   read_wanted(wanted_limits, KEYS[3], limits, parse_limit)
   read_wanted(wanted_unpaid, KEYS[13], unpaid, parse_unpaid)
   read_wanted(wanted_cells, KEYS[2], cells, parse_cell)
+end
+
+-- hold_again holds for the token of a hold that was swapped, as long as that is good: a hold of its
+-- own, under the same ref, that charges the same. Nothing if its units are not there.
+local function hold_again(id, old)
+  if not all_available(pairs_of(old[LINES])) then return end
+  local r = {}
+  for i = 1, FIELDS do r[i] = old[i] end
+  r[STATE], r[CREATED], r[CHANGED], r[CAUSE], r[GUARD], r[RETURNED], r[PROBES] = 'held', time, shard.now, swapped, '', '', ''
+  for _, line in ipairs(pairs_of(r[LINES])) do move(line[1], line[2], AVAILABLE, HELD) end
+  for _, charge in ipairs(pairs_of(r[CHARGES])) do
+    local l = read_limit(charge[1])
+    write_limit(charge[1], l[1] + charge[2], l[2] + charge[2])
+  end
+  hold_unpaid(r)
+  write_record(id, r)
+  index(id, 'held', r[DEADLINE])
+  if not taken(ref_field(r), 'held') then bind(ref_field(r), id) end
+  list_under(r[REF], id)
+  write_journal('held', id, '', r[LINES], r[BUYER], swapped, text_of(id))
 end

@@ -163,6 +163,7 @@ function operations.swap(a)
   if fields[1] and shard.schema < tonumber(ARGV[3]) then changed.meta.schema = ARGV[3] end
   local r = parse_record('held\t' .. int(due) .. '\t' .. int(exp) .. '\t' .. int(time) .. '\t' .. int(shard.now) .. '\t' ..
     w[4] .. '\t' .. buyer .. a[8])
+  r[PRINT] = '+' .. old_id
   bind(guard, id)
   bind(buyer_ref(buyer, ref), id)
   hold(id, r, '')

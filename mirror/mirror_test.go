@@ -36,7 +36,7 @@ func (c *counts) behind() bool                          { c.mu.Lock(); defer c.m
 var targets = []mirror.Target{{Key: "store_{sku}", Value: "available"}, {Key: "goods_{sku}", Field: "ordered", Value: "taken"}, {Key: "goods_{sku}", Field: "total", Value: "stock"}}
 
 // start runs a mirror until its test ends, or until the function that it returns.
-func start(t *testing.T, from mirror.Journals, s *ledgertest.Seller, address string) (*counts, func()) {
+func start(t testing.TB, from mirror.Journals, s *ledgertest.Seller, address string) (*counts, func()) {
 	t.Helper()
 	c := new(counts)
 	m, err := mirror.New(from, s.Store, mirror.Options{Address: "redis://" + address + "/3", Sales: []string{"s"}, Targets: targets}, zap.NewNop(), c)
@@ -52,7 +52,7 @@ func start(t *testing.T, from mirror.Journals, s *ledgertest.Seller, address str
 }
 
 // third is a client of the database that the mirror writes.
-func third(t *testing.T, on *redistest.Server) *redis.Client {
+func third(t testing.TB, on *redistest.Server) *redis.Client {
 	c := redis.NewClient(&redis.Options{Addr: on.Addr(), DB: 3})
 	t.Cleanup(func() { c.Close() })
 	return c

@@ -233,6 +233,24 @@ func swapR(a, b int64) model.Operation {
 	return o
 }
 
+// inPlace has "r" reserved in the place of a hold of a unit of "a" and one of "b".
+func inPlace(ops []model.Operation) (all []model.Operation) {
+	first := take("old", 1)
+	first.Mode, first.Ref, first.Lines = "backend", "order-1", append(first.Lines, model.Line{Cell: "b", Units: 1})
+	for _, op := range ops {
+		switch o, ok := op.(model.Reserve); {
+		case ok && o.ID == "r":
+			all = append(all, first, model.Swap{Old: "old", New: o})
+		case ok: // one is kept
+			o.Lines, o.Limits[0].Amount = []model.Line{{Cell: "a", Units: 3}}, 3
+			all = append(all, o)
+		default:
+			all = append(all, op)
+		}
+	}
+	return all
+}
+
 // soldR is what the shop says that it sold, and was reserved as "r".
 func soldR(units int64) model.Operation {
 	o := model.Sold{ID: "r", Word: "answer", Cause: "why", More: "more"}
@@ -307,7 +325,9 @@ var circumstances = map[string]func(w *twin){
 		w.run(model.Free{ID: "r"})
 		w.run(swapR(1, 0))
 	},
-	"and confirmed":   func(w *twin) { w.run(model.Confirm{ID: "new", Word: "shop"}) },
-	"outcome backend": func(*twin) {}, // it was reserved so
-	"again":           nil,            // done once before
+	"and confirmed":                func(w *twin) { w.run(model.Confirm{ID: "new", Word: "shop"}) },
+	"and released":                 func(w *twin) { w.run(model.Release{ID: "new", Word: "shop", Cause: "why"}) },
+	"outcome backend":              func(*twin) {}, // it was reserved so
+	"in the place of another hold": func(*twin) {},
+	"again":                        nil, // done once before
 }

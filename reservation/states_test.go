@@ -129,7 +129,13 @@ func (w *twin) cell(r row, i int) (got, arrow string) {
 	if slices.Contains(r.circumstances, "outcome backend") {
 		first.Mode = "backend"
 	}
-	w.do(states[i].ops(first)...)
+	ops := states[i].ops(first)
+	if slices.Contains(r.circumstances, "in the place of another hold") {
+		first = singleR()
+		first.Ref = "order-1"
+		ops = inPlace(states[i].ops(first))
+	}
+	w.do(ops...)
 	if got := w.state("r"); got != states[i].name {
 		w.t.Fatalf("the reservation is %s, want %s", got, states[i].name)
 	}
@@ -229,6 +235,9 @@ func (w *twin) words(op model.Operation, was *model.Shard, reply model.Reply) st
 
 // more says what became of the units that an order has beyond its reservation, or that it lacks.
 func (w *twin) more(op model.Operation, was *model.Shard) string {
+	if _, ended := op.(model.Release); ended && w.model.Records["r+"] != nil && was.Records["r+"] == nil {
+		return fmt.Sprintf(", %d of 2 stay held", w.model.Records["r+"].Lines[0].Units)
+	}
 	o, ok := op.(model.Sold)
 	if !ok {
 		return ""

@@ -1,10 +1,7 @@
 package scope
 
 import (
-	"encoding/json"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/parser"
@@ -147,109 +144,4 @@ func (s *Scope) judgeField(field *ast.Field, op *ast.OperationDefinition, variab
 		result = Result{Verdict: Attempt, values: args}
 	}
 	return result
-}
-
-// arguments are those of a field.
-type arguments struct {
-	op        *ast.OperationDefinition
-	variables map[string]any
-	named     map[string]*ast.Value
-}
-
-// Value returns what the argument at a path says, such as productVariantId or
-// input.lines.0.quantity: a text, a number as it is written, a name, true or false. It
-// returns an empty text where there is no such value.
-func (r *Result) Value(path string) string {
-	text, _ := r.values.text(path)
-	return text
-}
-
-func (a *arguments) text(path string) (string, bool) {
-	name, rest, _ := strings.Cut(path, ".")
-	v := a.named[name]
-	if v == nil {
-		return "", false
-	}
-	return a.follow(v, rest)
-}
-
-// follow returns the value at a path below v.
-func (a *arguments) follow(v *ast.Value, path string) (string, bool) {
-	if v.Kind == ast.Variable {
-		return a.variable(v.Raw, path)
-	}
-	if path == "" {
-		switch v.Kind {
-		case ast.IntValue, ast.FloatValue, ast.StringValue, ast.BlockValue, ast.BooleanValue, ast.EnumValue:
-			return v.Raw, true
-		}
-		return "", false
-	}
-	name, rest, _ := strings.Cut(path, ".")
-	var found *ast.Value
-	switch v.Kind {
-	case ast.ObjectValue:
-		for _, child := range v.Children {
-			if child.Name != name {
-				continue
-			}
-			if found != nil { // twice
-				return "", false
-			}
-			found = child.Value
-		}
-	case ast.ListValue:
-		if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(v.Children) {
-			found = v.Children[i].Value
-		}
-	}
-	if found == nil {
-		return "", false
-	}
-	return a.follow(found, rest)
-}
-
-// variable returns the value at a path below a variable, or below its default.
-func (a *arguments) variable(name, path string) (string, bool) {
-	definition := a.op.VariableDefinitions.ForName(name)
-	if definition == nil {
-		return "", false
-	}
-	value, given := a.variables[name]
-	if !given {
-		if definition.DefaultValue == nil || definition.DefaultValue.Kind == ast.Variable {
-			return "", false
-		}
-		return a.follow(definition.DefaultValue, path)
-	}
-	return textAt(value, path)
-}
-
-// textAt returns the text of a JSON value at a path.
-func textAt(value any, path string) (string, bool) {
-	for path != "" {
-		var name string
-		name, path, _ = strings.Cut(path, ".")
-		switch at := value.(type) {
-		case map[string]any:
-			value = at[name]
-		case []any:
-			i, err := strconv.Atoi(name)
-			if err != nil || i < 0 || i >= len(at) {
-				return "", false
-			}
-			value = at[i]
-		default:
-			return "", false
-		}
-	}
-	switch at := value.(type) {
-	case string:
-		return at, true
-	case json.Number:
-		return at.String(), true
-	case bool:
-		return strconv.FormatBool(at), true
-	}
-	return "", false
 }

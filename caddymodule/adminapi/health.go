@@ -13,4 +13,7 @@ type Health struct {
 	Lost []string `json:"lost,omitempty"`
 	// Degraded has a sentence for each part that this edge works without.
 	Degraded []string `json:"degraded,omitempty"`
+	// RefundNeeded has a sentence for each sale with orders that were taken or paid for without
+	// stock, as far as this edge has read.
+	RefundNeeded []string `json:"refund_needed,omitempty"`
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/accesslist"
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
+	"github.com/stockgate/stockgate/caddymodule/overviewcache"
 	"github.com/stockgate/stockgate/challenge"
 	"github.com/stockgate/stockgate/risk"
 	"github.com/stockgate/stockgate/shard"
@@ -64,6 +65,8 @@ type App struct {
 	runtime       atomic.Pointer[edgeruntime.Runtime] // nil before Start
 	parts         parts
 	fast          listeners
+	// refunds has what Health says of orders without stock.
+	refunds atomic.Pointer[overviewcache.Cache]
 }
 
 // CaddyModule returns the Caddy module information.

@@ -1,12 +1,15 @@
 package app
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
+	"github.com/stockgate/stockgate/caddymodule/overviewcache"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -38,7 +41,31 @@ func (a *App) Health() adminapi.Health {
 			h.Degraded = append(h.Degraded, fmt.Sprintf(sentences[part], strings.Join(names, ", ")))
 		}
 	}
+	h.RefundNeeded = a.refundNeeded()
 	return h
+}
+
+// refundOptions bound how often Redis is asked for orders without stock. No cell is kept.
+var refundOptions = overviewcache.Options{Least: 10 * time.Second, Longest: 30 * time.Second}
+
+// refundNeeded returns a sentence for each sale with orders that have no stock, from memory. It reads
+// the sales again in the background.
+func (a *App) refundNeeded() (all []string) {
+	d := a.Runtime()
+	cache := overviewcache.Of(&a.refunds, d, refundOptions)
+	atOnce, cancel := context.WithCancel(context.Background())
+	cancel()
+	for l := range d.Catalogue().All {
+		if l.Lost() {
+			continue
+		}
+		if s, ok := cache.Latest(atOnce, l.Sale.ID); ok && s.Overview.Unbacked > 0 {
+			all = append(all, fmt.Sprintf("%d orders of %s are taken by the shop or paid for without stock: refund and release them, or add stock and confirm them; "+
+				"`caddy stockgate holds %s --state unbacked` lists them", s.Overview.Unbacked, l.Sale.ID, l.Sale.ID))
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 var sentences = map[string]string{

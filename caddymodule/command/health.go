@@ -14,7 +14,7 @@ func healthCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "health", Short: "Says whether this edge sells; for containers",
 		Long: `
-Says whether this edge sells, and what it works without. It asks nothing of Redis, so
+Says whether this edge sells, and what it works without. It does not wait for Redis, so
 it may run every few seconds: HEALTHCHECK CMD ["caddy", "stockgate", "health"].
 
 Exit status: 0 it sells; 3 it does not, or Caddy does not answer.`,
@@ -41,6 +41,9 @@ func showHealth(c *call) error {
 	c.printf("orders: %s\n", h.Orders)
 	for _, part := range h.Degraded {
 		c.printf("degraded: %s\n", part)
+	}
+	for _, refunds := range h.RefundNeeded {
+		c.printf("refund needed: %s\n", refunds)
 	}
 	if !h.Ready {
 		return noAnswerError{errors.New("this edge does not sell")}

@@ -25,6 +25,9 @@ func ReadDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) 
 	if err := gate.UnmarshalCaddyfile(h.Dispenser); err != nil {
 		return nil, err
 	}
+	if err := gate.OneAtATime.Resolve(h); err != nil {
+		return nil, err
+	}
 	if err := checkLists(h, gate); err != nil {
 		return nil, err
 	}

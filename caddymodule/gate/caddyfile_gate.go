@@ -41,7 +41,7 @@ import (
 //		other_items refuse|pass
 //		deny     <list...>
 //		allow    <list...>
-//		one_at_a_time <credential...> [except <path...>]
+//		one_at_a_time [shared] <credential...> [except <path|@matcher...>]
 //		lookup   [GET|POST] <url> [<body>] {
 //			at_once <number>
 //			queue   <number>

@@ -81,10 +81,12 @@ func (g *Gate) pass(w http.ResponseWriter, r *http.Request, next caddyhttp.Handl
 		meter.CountAttempt(p.saleID(), "passed", "")
 		reply.Publish(r, p.repl, reply.Placeholders{Verdict: "passed", Sale: p.saleID()})
 	}
+	if len(p.keys) > 0 {
+		g.carts.Forget(p.keys)
+	}
 	if p.turn != nil {
 		ctx, done := p.turn.Pass(r.Context())
 		defer done()
-		g.carts.Forget(p.keys)
 		r = r.WithContext(ctx)
 	}
 	return next.ServeHTTP(w, r)
@@ -166,6 +168,9 @@ func ReadCheckDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, er
 	if err := check.UnmarshalCaddyfile(h.Dispenser); err != nil {
 		return nil, err
 	}
+	if err := check.OneAtATime.Resolve(h); err != nil {
+		return nil, err
+	}
 	gate := check.asGate()
 	if err := checkLists(h, gate); err != nil {
 		return nil, err
@@ -204,7 +209,7 @@ func ReadCheckDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, er
 //		rate     …
 //		challenge pow { … }
 //		other_items refuse|pass
-//		one_at_a_time <credential...> [except <path...>]
+//		one_at_a_time [shared] <credential...> [except <path|@matcher...>]
 //		max_in_flight <number>
 //		max_body <size>
 //		body     checked|ignored

@@ -43,6 +43,8 @@ func fill(v reflect.Value) {
 		v.SetString("x")
 	case reflect.Int, reflect.Int64:
 		v.SetInt(7)
+	case reflect.Uint8: // of raw JSON
+		v.SetUint('7')
 	case reflect.Bool:
 		v.SetBool(true)
 	case reflect.Pointer:

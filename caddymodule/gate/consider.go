@@ -34,6 +34,8 @@ type purchase struct {
 	// scope says whether the request is an attempt at all. If it is not, nothing of the
 	// following is known.
 	scope scope.Verdict
+	// operation has the arguments of an attempt by GraphQL.
+	operation scope.Result
 	// began is when the request came to the gate.
 	began time.Time
 	// shadow: it is a dry run of a request in shadow, for which rates count. texts are its
@@ -146,6 +148,7 @@ func (g *Gate) inScope(r *http.Request, p *purchase) (*sale.Refusal, error) {
 	found := g.scope.Judge(r, body)
 	switch p.scope = found.Verdict; found.Verdict {
 	case scope.Attempt:
+		p.operation = found
 		operation.Publish(p.repl, found)
 	case scope.Unclear:
 		if !p.dryRun {
@@ -189,9 +192,12 @@ func (g *Gate) read(r *http.Request, p *purchase) (*sale.Refusal, error) {
 	if g.lookup != nil {
 		env.Lookup = func(early *sale.Attempt) ([]byte, *sale.Refusal) { return g.lookUpCart(r, p, early) }
 	}
+	if g.reader.Needs().Has(attempt.NeedArgument) {
+		env.Argument = p.operation.List
+	}
 	p.room, no = g.reader.Read(r, body, env)
 	p.attempt = &p.room
-	if g.lookup != nil && g.OtherItems == "pass" {
+	if g.OtherItems == "pass" && (g.lookup != nil || g.Check && env.Argument != nil) {
 		g.dropUnlisted(p.attempt)
 	}
 	if no == nil || no.Reason == sale.NoBuyer {

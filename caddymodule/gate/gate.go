@@ -199,6 +199,9 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 	if err := g.provisionReader(keys); err != nil {
 		return err
 	}
+	if err := g.credentials.Provision(ctx, g.OneAtATime); err != nil {
+		return err
+	}
 	if err := g.provisionOutcome(); err != nil {
 		return err
 	}

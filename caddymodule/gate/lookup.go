@@ -22,6 +22,7 @@ import (
 	"github.com/stockgate/stockgate/outcome"
 	"github.com/stockgate/stockgate/refuse"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/scope"
 	"github.com/stockgate/stockgate/shard"
 )
 
@@ -208,8 +209,8 @@ func lookupWord(no *sale.Refusal) string {
 	return string(no.Reason)
 }
 
-// dropUnlisted leaves out the lines of a cart that no sale lists: they need no reservation. A
-// cart that has only such lines keeps them.
+// dropUnlisted leaves out the lines of a cart that no sale lists: they need no reservation, and a
+// check makes none. A cart that has only such lines keeps them.
 func (g *Gate) dropUnlisted(a *sale.Attempt) {
 	listed := make([]sale.Line, 0, len(a.Lines))
 	for _, l := range a.Lines {
@@ -236,10 +237,15 @@ const turnVar = "stockgate.turn"
 
 // takeTurn waits until no other request of the session is at the shop.
 func (g *Gate) takeTurn(r *http.Request, p *purchase) *sale.Refusal {
-	if p.dryRun || p.turn != nil || !g.credentials.Waits(r) {
+	if p.turn != nil || !g.credentials.MayChange(r) {
 		return nil
 	}
 	p.keys = g.credentials.Keys(r, p.repl)
+	// a cart that is looked up must not change, whatever is excepted
+	lookedUp := g.lookup != nil && p.scope == scope.Attempt
+	if p.dryRun || !lookedUp && g.credentials.Excepts(r, g.AlsoQuery) {
+		return nil
+	}
 	held, _ := caddyhttp.GetVar(r.Context(), turnVar).([]session.Key)
 	missing := slices.DeleteFunc(slices.Clone(p.keys), func(k session.Key) bool { return slices.Contains(held, k) })
 	if len(missing) == 0 {

@@ -31,7 +31,8 @@ type AttemptOptions struct {
 	// Lines are the items to buy, one line each. Required, unless LinesFrom is given, or
 	// OneAtATime in a stockgate_check.
 	Lines []Line `json:"lines,omitempty"`
-	// LinesFrom reads the lines from an array in a JSON body.
+	// LinesFrom reads the lines from an array in a JSON body, in what a lookup says, or in an argument
+	// of GraphQL.
 	LinesFrom *LinesFrom `json:"lines_from,omitempty"`
 	// Deny names lists: an attempt whose client IP, buyer, phone, device or address is in
 	// one of them is refused as denied.

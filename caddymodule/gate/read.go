@@ -25,9 +25,10 @@ type Line struct {
 	Quantity []string `json:"quantity,omitempty"`
 }
 
-// LinesFrom reads the lines from an array of objects in a JSON body.
+// LinesFrom reads the lines from an array of objects.
 type LinesFrom struct {
-	// Array is the placeholder of the array: {json.items}.
+	// Array is the placeholder of the array: {json.items}, {lookup.items}, or an argument of a
+	// field of graphql, {graphql.inputs}.
 	Array string `json:"array"`
 	// SKU is the field with the item.
 	SKU string `json:"sku"`
@@ -74,9 +75,12 @@ func (g *Gate) newReader(rates []attempt.RateKey) (*attempt.Reader, error) {
 		spec.Line = append(spec.Line, line)
 	}
 	if from := g.LinesFrom; from != nil {
-		array, e := attempt.Compile(from.Array)
+		array, e := attempt.CompileArray(from.Array)
 		if e != nil {
 			err = errors.Join(err, fmt.Errorf("lines: %w", e))
+		}
+		if array.Kind() == attempt.Argument && len(g.GraphQL) == 0 {
+			err = errors.Join(err, fmt.Errorf("lines %s: it is an argument of an operation: name the field that has it, such as `graphql addItemsToOrder`", from.Array))
 		}
 		spec.Lines = &attempt.Lines{Array: array, SKU: from.SKU, Quantity: from.Quantity}
 	}

@@ -270,11 +270,6 @@ func newID() (string, error) {
 
 // unsent releases a reservation that will not be forwarded.
 func (g *Gate) unsent(r *http.Request, p *purchase, hold reservation.Hold) {
-	if p.swapped() != "" { // the token of the hold that it replaces is still good for its units
-		meter.CountAttempt(hold.Sale, "held", "")
-		p.runtime.Free(context.WithoutCancel(r.Context()), hold.Sale, hold.ID)
-		return
-	}
 	meter.CountAttempt(hold.Sale, "released", "")
 	// what Redis cannot be told now is reported later
 	_, _ = p.runtime.ReleaseEventually(context.WithoutCancel(r.Context()), hold.Sale, hold.ID, reservation.SourceUnsent, "unsent")

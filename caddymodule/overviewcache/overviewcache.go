@@ -51,7 +51,8 @@ type Cache struct {
 type Options struct {
 	Most    int           // the cells of a sale with more than that are not kept
 	Lines   bool          // also keep the lines that cells stand for
-	Longest time.Duration // pause between two reads
+	Least   time.Duration // pause between two reads; 0: a second
+	Longest time.Duration // the same at most
 }
 
 // Overview is the cached overview of one sale. It never changes.
@@ -197,7 +198,7 @@ func (b *Cache) pace(s *Overview) {
 			busy++
 		}
 	}
-	s.pause = min(max(overviewReadEvery, time.Duration(overviewReadShare*busy)*s.took), b.Longest)
+	s.pause = min(max(overviewReadEvery, b.Least, time.Duration(overviewReadShare*busy)*s.took), b.Longest)
 	s.good = s.pause + overviewStaleFor
 }
 

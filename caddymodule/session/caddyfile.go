@@ -2,6 +2,7 @@ package session
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
@@ -9,7 +10,7 @@ import (
 )
 
 // Usage is the syntax of the option one_at_a_time.
-const Usage = "one_at_a_time [shared] <credential...> [except <path...>]"
+const Usage = "one_at_a_time [shared] <credential...> [except <path|@matcher...>]"
 
 // ReadOption reads the option one_at_a_time.
 func ReadOption(into **Options) func(*caddyfile.Dispenser, string) error {
@@ -18,12 +19,21 @@ func ReadOption(into **Options) func(*caddyfile.Dispenser, string) error {
 		if err != nil {
 			return err
 		}
+		name := d.Token() // of the line
 		o := new(Options)
 		if at := slices.Index(args, "except"); at >= 0 {
 			if at == len(args)-1 {
 				return d.Errf("one_at_a_time: except has no path: write `%s`", usage)
 			}
-			args, o.Except = args[:at], args[at+1:]
+			for _, arg := range args[at+1:] {
+				if !strings.HasPrefix(arg, "@") {
+					o.Except = append(o.Except, arg)
+					continue
+				}
+				name.Text = arg
+				o.named = append(o.named, name)
+			}
+			args = args[:at]
 		}
 		if args[0] == "shared" {
 			o.Shared, args = true, args[1:]

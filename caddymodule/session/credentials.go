@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/stockgate/stockgate/attempt"
@@ -25,15 +26,20 @@ type Options struct {
 	// Except are paths, each as in a path matcher, whose requests do not wait: those that the
 	// shop sends to itself while it serves another one. Default: none.
 	Except []string `json:"except,omitempty"`
+	// ExceptMatch are matchers of more requests that do not wait; one of the sets suffices.
+	// Default: none.
+	ExceptMatch caddyhttp.RawMatcherSets `json:"except_match,omitempty" caddy:"namespace=http.matchers"`
 	// Shared: requests at all edges wait for each other, by a lease in Redis. Where Redis does not
 	// answer, only those at one edge do. Default: false.
 	Shared bool `json:"shared,omitempty"`
+
+	named []caddyfile.Token // matchers of the Caddyfile that are to be resolved
 }
 
 // Credentials reads the credentials of requests.
 type Credentials struct {
 	values []attempt.Value
-	except caddyhttp.MatchPath
+	except except
 }
 
 // Compile checks the options; nil: there are none.
@@ -44,7 +50,7 @@ func (o *Options) Compile() (*Credentials, error) {
 	if len(o.Credentials) == 0 {
 		return nil, errors.New("one_at_a_time: say by what a session is known, such as {header.Authorization} {cookie.session}")
 	}
-	c := &Credentials{except: caddyhttp.MatchPath(slices.Clone(o.Except))}
+	c := &Credentials{except: except{paths: caddyhttp.MatchPath(slices.Clone(o.Except))}}
 	for _, expr := range o.Credentials {
 		v, err := attempt.Compile(expr)
 		switch {
@@ -55,19 +61,15 @@ func (o *Options) Compile() (*Credentials, error) {
 		}
 		c.values = append(c.values, v)
 	}
-	if err := c.except.Provision(caddy.Context{}); err != nil {
+	if err := c.except.paths.Provision(caddy.Context{}); err != nil {
 		return nil, fmt.Errorf("one_at_a_time: except: %w", err)
 	}
-	return c, nil
+	return c, o.checkExcept()
 }
 
-// Waits says whether a request waits for the others of its session, if it may change something.
-func (c *Credentials) Waits(r *http.Request) bool {
-	if c == nil || r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions {
-		return false
-	}
-	excepted, err := c.except.MatchWithError(r)
-	return err != nil || !excepted
+// MayChange says whether a request may change something by its method.
+func (c *Credentials) MayChange(r *http.Request) bool {
+	return c != nil && r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions
 }
 
 // Keys returns the credentials of a request, sorted and each once; none: it has no session.

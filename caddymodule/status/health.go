@@ -23,7 +23,11 @@ func (s *Status) serveHealth(w http.ResponseWriter, r *http.Request) error {
 		return answerStatus(w, http.StatusBadRequest, "no-store", statusError{"the only parameter is for=orders"})
 	}
 	known := s.app.Health()
-	h := publicHealth{Ready: known.Ready, Orders: adminapi.OrdersReady, Degraded: len(known.Degraded) > 0}
+	refunds := ""
+	if len(known.RefundNeeded) > 0 {
+		refunds = "orders are taken or paid for without stock: see `caddy stockgate health`"
+	}
+	h := publicHealth{Ready: known.Ready, Orders: adminapi.OrdersReady, Degraded: len(known.Degraded) > 0, RefundNeeded: refunds}
 	status := http.StatusOK
 	if !known.Ready {
 		h.Orders = "orders are answered with 503 at present"
@@ -39,4 +43,6 @@ type publicHealth struct {
 	Ready    bool   `json:"ready"`
 	Orders   string `json:"orders"`
 	Degraded bool   `json:"degraded"`
+	// RefundNeeded says neither how many orders nor of which sale.
+	RefundNeeded string `json:"refund_needed,omitempty"`
 }

@@ -32,7 +32,7 @@ func init() { caddy.RegisterModule(new(Status)) }
 // -----|-------
 // `/sales/{id}/items/{sku}` | `{"state":"on_sale","server_time":"…","starts_at":"…"}`, cacheable for a second
 // `/orders/{ticket}` | where an order stands that waits for the shop, or what the shop has answered; DELETE takes it out of the line (docs/queue.md)
-// `/health` | `{"ready","orders","degraded"}`: 200 while Caddy runs, because an edge without Redis still serves the rest of the site; `?for=orders` answers 503 where orders do
+// `/health` | `{"ready","orders","degraded","refund_needed"}`: 200 while Caddy runs, because an edge without Redis still serves the rest of the site; `?for=orders` answers 503 where orders do
 // `/.well-known/jwks.json` | the public keys of all edges (RFC 7517), cacheable for a minute
 //
 // Requests to other paths go to the next handler; `handle_path` mounts it elsewhere.

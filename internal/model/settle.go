@@ -103,7 +103,11 @@ func (o Release) Run(s *Shard) Reply {
 	if left := s.tooSoon(r); r.State != Expired && (o.Word == "operator" || o.Word == "probe") && left > 0 {
 		return Reply{"too_soon", left}
 	}
+	earlier := s.earlier(r)
 	s.become(o.ID, Released, o.Cause)
+	if earlier != "" && o.Word != "force" {
+		s.holdAgain(o.ID+"+", earlier)
+	}
 	return Reply{"ok", "released"}
 }
 

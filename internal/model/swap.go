@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // Swap makes another hold in the place of one whose cart was changed.
@@ -68,6 +69,7 @@ func (o Swap) Run(s *Shard) Reply {
 		after.record(Entry{Kind: "held", ID: o.Old + "+", Lines: rest, Buyer: r.Buyer, Cause: Swapped, Record: r.Text()})
 	}
 	*s = *after
+	o.New.Print = "+" + o.Old
 	return o.New.run(s)
 }
 
@@ -81,11 +83,55 @@ func (o Reserve) refusal(s *Shard) Reply {
 	}
 }
 
+// mostSwaps is how many carts of one order undoSwap looks through.
+const mostSwaps = 64
+
+// inPlaceOf is the hold whose place a reservation took; empty: none.
+func (r *Record) inPlaceOf() string {
+	if old, ok := strings.CutPrefix(r.Print, "+"); ok && keyOnly(r.Guard) == "" {
+		return old
+	}
+	return ""
+}
+
+// earlier returns the id of the hold whose place a hold took, if the shop may still sell with its
+// token; empty: there is none.
+func (s *Shard) earlier(r *Record) string {
+	id := r.inPlaceOf()
+	old := s.find(id)
+	if r.State != Held && r.State != InDoubt || old == nil || old.State != Released || old.Cause != Swapped || s.tooSoon(old) == 0 {
+		return ""
+	}
+	return id
+}
+
+// holdAgain holds for the token of a hold that was swapped, as long as that is good.
+func (s *Shard) holdAgain(id, old string) {
+	if rest := s.Records[old+"+"]; rest != nil && rest.State == Held {
+		s.become(old+"+", Released, Swapped)
+	}
+	r := *s.Records[old]
+	if i, _ := s.short(r.Lines, available); i >= 0 {
+		return
+	}
+	r.State, r.Created, r.Changed, r.Cause, r.Guard, r.Returned, r.Probes = Held, s.Time, s.Now(), Swapped, "", nil, Probes{}
+	s.Records[id] = &r
+	s.take(id, Held)
+	s.record(Entry{Kind: "held", ID: id, Lines: r.Lines, Buyer: r.Buyer, Cause: Swapped, Record: r.Text()})
+}
+
 // undoSwap releases what was held for another cart since, if a hold that was swapped can have
 // its units then.
 func (s *Shard) undoSwap(id string, r *Record) {
 	after := s.Clone()
-	for _, other := range []string{id + "+", s.Bindings[refField(r.Buyer, r.Ref)]} {
+	ids := []string{id + "+"}
+	for last, n := s.Bindings[refField(r.Buyer, r.Ref)], 0; last != id && s.Records[last] != nil && n < mostSwaps; n++ {
+		ids = append(ids, last)
+		if last = s.Records[last].inPlaceOf(); last != "" {
+			ids = append(ids, last+"+")
+		}
+	}
+	for _, other := range ids {
 		if o := after.Records[other]; o != nil && o.State == Held && o.Buyer == r.Buyer {
 			after.become(other, Released, Swapped)
 		}

@@ -1,0 +1,135 @@
+package session
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/stockgate/stockgate/route"
+)
+
+// except has the requests that do not wait.
+type except struct {
+	paths caddyhttp.MatchPath
+	sets  caddyhttp.MatcherSets
+}
+
+// Resolve fills in the matchers that the Caddyfile names behind except.
+func (o *Options) Resolve(h httpcaddyfile.Helper) error {
+	if o == nil {
+		return nil
+	}
+	for _, name := range o.named {
+		d := caddyfile.NewDispenser([]caddyfile.Token{name})
+		set, _, err := h.WithDispenser(d).MatcherToken()
+		switch {
+		case err != nil:
+			return d.WrapErr(fmt.Errorf("one_at_a_time: except %s: %w: define that matcher in the site, outside of the gate's block, in which @names match answers of the shop", name.Text, err))
+		case len(set) == 0:
+			return d.WrapErr(fmt.Errorf("one_at_a_time: except %s: this matcher is empty, so no request would wait", name.Text))
+		}
+		o.ExceptMatch = append(o.ExceptMatch, set)
+	}
+	o.named = nil
+	return nil
+}
+
+// checkExcept reports matchers that cannot decide before the body is read.
+func (o *Options) checkExcept() error {
+	for _, set := range o.ExceptMatch {
+		if len(set) == 0 {
+			return errors.New("one_at_a_time: except_match: an empty matcher set matches every request, so none would wait: leave one_at_a_time out, or say what is excepted")
+		}
+		for name, raw := range set {
+			var v any
+			if err := json.Unmarshal(raw, &v); err != nil {
+				return fmt.Errorf("one_at_a_time: except_match %s: %w", name, err)
+			}
+			if readsBody(v) {
+				return fmt.Errorf("one_at_a_time: except: the matcher %s reads the body, which the gate has not bounded yet and which every client chooses: match by method, path, header or client_ip", name)
+			}
+		}
+	}
+	return nil
+}
+
+// readsBody looks for {http.request.body} and {http.request.body_base64}.
+func readsBody(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return strings.Contains(v, "http.request.body")
+	case []any:
+		return slices.ContainsFunc(v, readsBody)
+	case map[string]any:
+		for name, one := range v {
+			if readsBody(name) || readsBody(one) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Provision loads the matchers of the options from which the credentials were compiled.
+func (c *Credentials) Provision(ctx caddy.Context, o *Options) error {
+	if c == nil || len(o.ExceptMatch) == 0 {
+		return nil
+	}
+	loaded, err := ctx.LoadModule(o, "ExceptMatch")
+	if err == nil {
+		err = c.except.sets.FromInterface(loaded)
+	}
+	if err != nil {
+		return fmt.Errorf("one_at_a_time: except: %w", err)
+	}
+	return nil
+}
+
+// Excepts says whether a request does not wait for the others of its session. A target that servers
+// may read as another one waits, and so does a request whose matcher fails. routes are query
+// parameters that the shop takes for a path.
+func (c *Credentials) Excepts(r *http.Request, routes []string) bool {
+	if len(c.except.paths) == 0 && len(c.except.sets) == 0 {
+		return false
+	}
+	if route.ShapeOf(r.URL.EscapedPath())&route.Odd != 0 || namesRoute(r.URL.RawQuery, routes) {
+		return false
+	}
+	if excepted, err := c.except.paths.MatchWithError(r); err == nil && excepted {
+		return true
+	}
+	for _, set := range c.except.sets {
+		if excepted, err := set.MatchWithError(r); err == nil && excepted {
+			return true
+		}
+	}
+	return false
+}
+
+// namesRoute says whether a query has one of the parameters, in any spelling that a server may take
+// for it.
+func namesRoute(query string, routes []string) bool {
+	if query == "" || len(routes) == 0 {
+		return false
+	}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return true
+	}
+	for name := range values {
+		name, _, _ = strings.Cut(strings.TrimLeft(name, " "), "[")
+		if slices.ContainsFunc(routes, func(one string) bool { return strings.EqualFold(one, name) }) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,66 @@
+package session_test
+
+import (
+	"context"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/stockgate/stockgate/caddymodule/session"
+)
+
+// A path is excepted where all servers read it so. Any other spelling of it waits.
+func TestExceptedPaths(t *testing.T) {
+	o := &session.Options{Credentials: []string{"{header.Authorization}"}, Except: []string{"/hooks/*"}}
+	c, err := o.Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for target, want := range map[string]bool{
+		"/hooks/paid":                        true,
+		"/hooks/paid?order=7":                true,
+		"/Hooks/paid":                        true,
+		"/hooks/caf%C3%A9":                   true,
+		"/cart/add":                          false,
+		"/hooks":                             false,
+		"/hooks/../cart/add":                 false,
+		"/hooks/%2e%2e/cart/add":             false,
+		"/hooks/..%2fcart/add":               false,
+		`/hooks/..%5ccart%5cadd`:             false,
+		"/hooks/%252e%252e/cart/add":         false,
+		"/hooks/..;/cart/add":                false,
+		"/hooks/x;y=1":                       false,
+		"/hooks//cart":                       false,
+		"/hooks/x%00":                        false,
+		"/index.php/hooks/paid":              false,
+		"/hooks/index.php/cart/add":          false,
+		"/hooks/paid?rest_route=/cart/add":   false,
+		"/hooks/paid?Rest_Route=/cart/add":   false,
+		"/hooks/paid?rest_route[]=/cart/add": false,
+		"/hooks/paid?a=%zz":                  false,
+	} {
+		r := httptest.NewRequest("POST", target, nil)
+		r = r.WithContext(context.WithValue(r.Context(), caddy.ReplacerCtxKey, caddy.NewReplacer()))
+		if got := c.Excepts(r, []string{"rest_route"}); got != want {
+			t.Errorf("%s is excepted: %v", target, got)
+		}
+	}
+}
+
+// In JSON, too, matchers that cannot decide are refused.
+func TestExceptMatchRefused(t *testing.T) {
+	for name, sets := range map[string]caddyhttp.RawMatcherSets{
+		"empty":   {{}},
+		"body":    {{"vars": []byte(`{"{http.request.body}":["x"]}`)}},
+		"escaped": {{"expression": []byte(`{"expr":"{http.request\u002ebody_base64} == 'x'"}`)}},
+		"nested":  {{"not": []byte(`[{"vars":{"{http.request.body}":["x"]}}]`)}},
+		"no JSON": {{"path": []byte(`[`)}},
+	} {
+		o := &session.Options{Credentials: []string{"{header.Authorization}"}, ExceptMatch: sets}
+		if _, err := o.Compile(); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
