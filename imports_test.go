@@ -188,7 +188,7 @@ var arrows = map[string][]string{
 		"attempt", "caddymodule/app", "caddymodule/gate", "caddymodule/guard", "caddymodule/internal/inspect", "caddymodule/status", "fastpath", "fastpath/h2", "sale",
 	},
 	"caddymodule/operator": {
-		"caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/fast", "caddymodule/gate", "caddymodule/internal/request", "caddymodule/probe", "caddymodule/ratelimit", "caddymodule/shopapi", "edge", "fence", "filters/list", "internal/strictjson", "journal", "ledger", "lists", "mirror", "record", "recovery", "reservation", "risk", "sale", "shard", "token",
+		"caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/fast", "caddymodule/gate", "caddymodule/internal/request", "caddymodule/probe", "caddymodule/ratelimit", "caddymodule/shopapi", "edge", "fence", "filters/list", "internal/strictjson", "journal", "ledger", "lists", "mirror", "queue", "record", "recovery", "reservation", "risk", "sale", "shard", "token",
 	},
 	"caddymodule/report": {"journal", "ledger", "record"},
 	"caddymodule/dashboard": {
