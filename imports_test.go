@@ -193,7 +193,7 @@ var arrows = map[string][]string{
 	"caddymodule/report": {"journal", "ledger", "record"},
 	"caddymodule/dashboard": {
 		"caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/meter",
-		"caddymodule/operator", "caddymodule/report", "edge", "journal", "ledger", "record", "reservation", "sale", "shard",
+		"caddymodule/operator", "caddymodule/report", "edge", "journal", "ledger", "queue", "record", "reservation", "sale", "shard",
 	},
 	"caddymodule": {
 		"caddymodule/app", "caddymodule/dashboard", "caddymodule/fast", "caddymodule/gate", "caddymodule/guard", "caddymodule/operator", "caddymodule/resolve", "caddymodule/shopapi",
