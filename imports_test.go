@@ -150,7 +150,7 @@ var arrows = map[string][]string{
 		"attempt", "caddymodule/internal/directive", "caddymodule/internal/meter", "caddymodule/internal/reply", "refuse", "route", "sale",
 	},
 	"caddymodule/edgeruntime":   {"caddymodule/internal/inspect", "caddymodule/internal/meter", "edge", "reservation", "reservation/embedded", "risk", "shard", "token"},
-	"caddymodule/overviewcache": {"caddymodule/edgeruntime", "record", "reservation", "sale"},
+	"caddymodule/overviewcache": {"caddymodule/edgeruntime", "queue", "record", "reservation", "sale"},
 	"caddymodule/forward": {
 		"caddymodule/edgeruntime", "caddymodule/internal/meter", "caddymodule/internal/reply", "caddymodule/internal/span", "filters", "outcome", "record", "refuse", "reservation",
 		"sale", "token",
@@ -159,7 +159,7 @@ var arrows = map[string][]string{
 		"caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/inspect", "filters", "filters/list", "lists", "refuse", "sale",
 	},
 	"caddymodule/app": {
-		"caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/inspect", "caddymodule/internal/meter", "caddymodule/overviewcache", "challenge", "edge", "filters", "journal", "ledger", "mirror", "outbox", "risk", "sale", "shard", "token",
+		"caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/inspect", "caddymodule/internal/meter", "caddymodule/overviewcache", "challenge", "edge", "filters", "journal", "ledger", "mirror", "outbox", "queue", "risk", "sale", "shard", "token",
 	},
 	"caddymodule/ledgers/postgres": {"caddymodule/app", "ledger", "ledger/postgres"},
 	"caddymodule/ledgers/sqlite":   {"caddymodule/app", "ledger", "ledger/sqlite"},
