@@ -160,3 +160,30 @@ func TestScrapeEmbedded(t *testing.T) {
 	s.OpenSale()
 	s.untilScraped(map[string]string{unitsOf("plain", "", "available"): "100", "stockgate_ready": "1"})
 }
+
+// A sale has the series of a queue once one of its orders has come to one.
+func TestScrapeQueue(t *testing.T) {
+	server, app := sitetest.Redis(t)
+	s := openSite(t, app)
+	s.OpenSale()
+	series := s.untilScraped(map[string]string{`stockgate_balanced{sale="double11"}`: "1"})
+	for name := range series {
+		if strings.HasPrefix(name, "stockgate_queue_") {
+			t.Errorf("a sale without a queue has %s", name)
+		}
+	}
+	p := sitetest.NewShopper(t, server)
+	for i := range 4 {
+		p.Order(fmt.Sprint("r", i), sitetest.Queue(1))
+	}
+	of := func(what string) string { return "stockgate_queue_" + what + `{sale="double11"}` }
+	series = s.untilScraped(map[string]string{of("waiting"): "3", of("at_shop"): "1", of("bytes"): "24", of("paused"): "0"})
+	for _, name := range []string{of("oldest_seconds"), of("pace")} {
+		if _, ok := series[name]; !ok {
+			t.Errorf("there is no %s", name)
+		}
+	}
+	do[any](s, "POST", "/stockgate/sales/double11/queue/pause", "")
+	do[any](s, "POST", "/stockgate/sales/double11/queue/drain?most=2", "")
+	s.untilScraped(map[string]string{of("waiting"): "1", of("at_shop"): "1", of("bytes"): "8", of("paused"): "1"})
+}

@@ -154,23 +154,24 @@ func Resume(ctx context.Context, s *reservation.Store, sale string) (State, erro
 // drainAtOnce is how many orders one call releases.
 const drainAtOnce = 200
 
-// Drain releases every order that waits. cause says who wants that.
-func Drain(ctx context.Context, s *reservation.Store, sale, cause string) (State, error) {
+// Drain releases orders that wait, the first ones first: at most so many. cause says who wants
+// that. After an error the state says how many it has released; the others go on.
+func Drain(ctx context.Context, s *reservation.Store, sale, cause string, most int64) (State, error) {
 	released := int64(0)
 	for {
-		state, err := change(ctx, s, sale, "drain", drainAtOnce, cause)
+		state, err := change(ctx, s, sale, "drain", min(most, drainAtOnce), cause)
 		if err != nil {
 			return State{Released: released}, err
 		}
 		released += state.Released
-		if state.Waiting == 0 || state.Released == 0 {
+		if most -= drainAtOnce; most <= 0 || state.Waiting == 0 {
 			state.Released = released
 			return state, nil
 		}
 	}
 }
 
-func change(ctx context.Context, s *reservation.Store, sale, does string, most int, cause string) (State, error) {
+func change(ctx context.Context, s *reservation.Store, sale, does string, most int64, cause string) (State, error) {
 	r, _, err := s.Do(ctx, sale, shard.Op("line", does, most, cause))
 	if r, err = reservation.Judged("line", r, err); err != nil {
 		return State{}, err

@@ -34,6 +34,8 @@ type SaleShown struct {
 	Shadow []reservation.ShadowCell `json:"shadow,omitempty"`
 	// MovedIn is what the sale has taken over; nil: nothing.
 	MovedIn *SaleMovedIn `json:"moved_in,omitempty"`
+	// Queue is the line of its orders that wait for the shop; nil: it has none.
+	Queue *QueueState `json:"queue,omitempty"`
 	// Mirror says how the shop's own Redis follows; nil: no edge has mirrored the sale.
 	Mirror *SaleMirror `json:"mirror,omitempty"`
 }

@@ -23,7 +23,7 @@ const (
 )
 
 // metricsCacheOptions bound the cells by unitSeries.
-var metricsCacheOptions = overviewcache.Options{Most: unitSeries, Lines: true, Longest: 30 * time.Second}
+var metricsCacheOptions = overviewcache.Options{Most: unitSeries, Lines: true, Queue: true, Longest: 30 * time.Second}
 
 // overviewCollector reports the stock of every sale and the state of the edge, for the app
 // that runs at the time of a scrape.
@@ -31,10 +31,13 @@ type overviewCollector struct {
 	cache atomic.Pointer[overviewcache.Cache]
 
 	units, lost, balanced, oldest, unbacked, lead, atRisk, stopped, backlog, ready, degraded *prometheus.Desc
+
+	queue queueGauges
 }
 
 func newOverviewCollector() *overviewCollector {
 	return &overviewCollector{
+		queue: newQueueGauges(),
 		units: prometheus.NewDesc("stockgate_units",
 			`Units by state (available, held, in_doubt, confirmed) and in all (stock); sku "*" sums up a sale of more than 1,000 cells.`,
 			[]string{"sale", "sku", "region", "state"}, nil),
@@ -64,7 +67,7 @@ func newOverviewCollector() *overviewCollector {
 
 // Describe sends the descriptions of the series.
 func (b *overviewCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{b.units, b.lost, b.balanced, b.oldest, b.unbacked, b.lead, b.atRisk, b.stopped, b.backlog, b.ready, b.degraded} {
+	for _, d := range append(b.queue.all(), b.units, b.lost, b.balanced, b.oldest, b.unbacked, b.lead, b.atRisk, b.stopped, b.backlog, b.ready, b.degraded) {
 		ch <- d
 	}
 }
@@ -118,6 +121,7 @@ func (b *overviewCollector) Collect(ch chan<- prometheus.Metric) {
 				gauge(b.units, float64(c.InDoubt), id, c.SKU, c.Region, "in_doubt")
 				gauge(b.units, float64(c.Confirmed), id, c.SKU, c.Region, "confirmed")
 			}
+			b.queue.report(id, s.Queue, gauge)
 			gauge(b.balanced, truth(s.Overview.Balanced), id)
 			gauge(b.unbacked, float64(s.Overview.Unbacked), id)
 			gauge(b.lead, s.Overview.Lead.Seconds(), id)

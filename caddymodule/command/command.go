@@ -50,6 +50,7 @@ holds: some of them were refused, and it says how many); 2 the command line is w
 			group(cmd,
 				saleCommand(),
 				stockCommand(),
+				queueCommand(),
 				holdsCommand(),
 				reservationCommand(),
 				tryCommand(),

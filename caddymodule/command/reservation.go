@@ -1,10 +1,14 @@
 package command
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
@@ -88,4 +92,91 @@ func linesText(all []sale.Line) string {
 		shown[i] = fmt.Sprintf("%d×%s", l.Quantity, l.Cell())
 	}
 	return strings.Join(shown, " ")
+}
+
+func returnCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "return <reservation> [<sku>=<units>...] [--id <id>] [--region <region>] [--no-restock]",
+		Short: "Takes units of a confirmed reservation back",
+		Long: `
+Takes units of a confirmed reservation back; without any, all that are left. They
+go on sale again, and the buyer's purchase limits are given back; with --no-restock
+they leave the stock.
+
+Every return has an id, made here unless --id gives one. The same id again changes
+nothing: when no answer came, repeat the command with the id it names.`,
+		Example: `  $ caddy stockgate reservation return 0198c1de-… 20002001=1
+  $ caddy stockgate reservation return 0198c1de-… --no-restock`,
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return finish(cmd, usageError{fmt.Errorf("it takes a reservation: %s", cmd.UseLine())})
+		}
+		return finish(cmd, returnUnits(&call{cmd: cmd, args: args}))
+	}
+	cmd.Flags().String("id", "", "Id of the return (default: a new one)")
+	cmd.Flags().String("region", "", "Region of the units")
+	cmd.Flags().Bool("no-restock", false, "The units do not go on sale again")
+	return cmd
+}
+
+func returnUnits(c *call) error {
+	ask := adminapi.ReturnRequest{ID: c.text("id"), Restock: !c.flag("no-restock")}
+	for _, arg := range c.args[1:] {
+		at := strings.LastIndex(arg, "=") // a SKU may have one too
+		units, err := strconv.ParseInt(arg[at+1:], 10, 64)
+		if at < 1 || err != nil || units < 1 {
+			return usageError{fmt.Errorf("%q is not a SKU and a number of units, such as 20002001=1", arg)}
+		}
+		ask.Lines = append(ask.Lines, sale.Line{SKU: arg[:at], Quantity: units, Region: c.text("region")})
+	}
+	if c.text("region") != "" && ask.Lines == nil {
+		return usageError{errors.New("--region is for the units that are named")}
+	}
+	if ask.ID == "" {
+		id, err := uuid.NewV7()
+		if err != nil {
+			return err
+		}
+		ask.ID = id.String()
+	}
+	body, err := json.Marshal(ask)
+	if err != nil {
+		return err
+	}
+	var r reservation.Record
+	err = c.ask(http.MethodPost, "reservations/"+segment(c.args[0])+"/return", body, &r)
+	if _, ok := errors.AsType[noAnswerError](err); ok {
+		return fmt.Errorf("%w (repeat it with --id %s: it is made once)", err, ask.ID)
+	}
+	if err != nil {
+		return err
+	}
+	c.printf("%s: %s returned of %s (id %s)\n", r.ID, linesText(r.Returned), linesText(r.Lines), ask.ID)
+	return nil
+}
+
+func extendCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "extend <id> <time>",
+		Short: "Holds a reservation for so long from now",
+		Long: `
+Puts the deadline of a held reservation off: it is held for so long from now, up to
+the sale's max_hold after it was made. A later deadline stays.`,
+		Example: `  $ caddy stockgate reservation extend 0198c1de-… 10m`,
+		RunE:    action(extendReservation, "id", "time"),
+	}
+}
+
+func extendReservation(c *call) error {
+	body, err := json.Marshal(map[string]string{"hold_for": c.args[1]})
+	if err != nil {
+		return err
+	}
+	var r reservation.Record
+	if err := c.ask(http.MethodPost, "reservations/"+segment(c.args[0])+"/extend", body, &r); err != nil {
+		return err
+	}
+	c.printf("%s is held until %s\n", r.ID, adminapi.LocalTime(r.Deadline))
+	return nil
 }

@@ -74,18 +74,19 @@ understands. See docs/moving-in.md.`,
 	apply.Flags().Bool("new", false, "Load a sale that Redis has lost as a new one")
 
 	closing := &cobra.Command{
-		Use: "close <sale> [--export <file>] [--yes]", Short: "Closes a sale for good",
-		Long: "\nCloses a sale for good, and says what stays held. On a terminal it asks first, unless\n--yes is given; in a script it does not ask. With --export it writes the tally:\n" + exportHelp, Example: "  $ caddy stockgate sale close double11 --export double11.csv",
+		Use: "close <sale> [--drop-queue] [--export <file>] [--yes]", Short: "Closes a sale for good",
+		Long: "\nCloses a sale for good, and says what stays held. Orders that wait in a line go on to\nthe shop; with --drop-queue they are released. On a terminal it asks first, unless\n--yes is given; in a script it does not ask. With --export it writes the tally:\n" + exportHelp, Example: "  $ caddy stockgate sale close double11 --export double11.csv",
 		RunE: action(closeSale, "sale"),
 	}
 	closing.Flags().BoolP("yes", "y", false, "Do not ask")
+	closing.Flags().Bool("drop-queue", false, "Release the orders that wait for the shop")
 	closing.Flags().String("export", "", "Write the tally to this file, .csv or .json; - is the standard output")
 
 	group(cmd, apply,
 		&cobra.Command{Use: "list", Short: "Lists all sales", RunE: action(listSales)},
 		&cobra.Command{Use: "show <sale>", Short: "Shows a sale and where its units are", RunE: action(showSale, "sale")},
 		&cobra.Command{Use: "open <sale>", Short: "Opens a sale: it sells inside its window", RunE: action(changeStatus("open"), "sale")},
-		&cobra.Command{Use: "pause <sale>", Short: "Pauses a sale; 'open' goes on with it", RunE: action(changeStatus("pause"), "sale")},
+		&cobra.Command{Use: "pause <sale>", Short: "Pauses a sale; 'open' goes on with it", RunE: action(pauseSale, "sale")},
 		closing, deleteCommand(), purgeCommand(),
 		&cobra.Command{
 			Use: "schema", Short: "Prints the JSON Schema of a sale file, for editors",
@@ -255,6 +256,7 @@ func showSale(c *call) error {
 	if b.Unbacked > 0 {
 		c.printf("%s", c.paint(terminal.Bad, fmt.Sprintf("%d orders without stock: see 'caddy stockgate holds %s --state unbacked'\n", b.Unbacked, b.ID)))
 	}
+	c.printQueue(b.Queue)
 	c.showMirror(b.Mirror)
 	if m := b.MovedIn; m != nil && !m.Done {
 		c.printf("%s", c.paint(terminal.Warn, fmt.Sprintf("not all of %d purchases of before are here, and the sale does not open: apply its file again\n", m.Purchases)))

@@ -4,11 +4,11 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
-	"github.com/stockgate/stockgate/reservation"
 )
 
 // closeSale closes a sale, says what stays held, and writes its tally if the command has
@@ -30,8 +30,8 @@ func closeSale(c *call) error {
 	if err := changeStatus("close")(c); err != nil {
 		return err
 	}
-	if c.flag("json") {
-		return nil
+	if err := c.dropQueue(c.cmd.OutOrStdout()); err != nil || c.flag("json") {
+		return err
 	}
 	open, err := c.stays(id)
 	if err != nil {
@@ -56,12 +56,37 @@ func (c *call) closeAndExport() error {
 		return err
 	}
 	fmt.Fprintf(e.words(c), "%s is %s\n", s.ID, s.Status)
+	if err := c.dropQueue(e.words(c)); err != nil {
+		e.giveUp()
+		return err
+	}
 	return c.export(e)
+}
+
+// dropQueue releases, with --drop-queue, what waits in the line of a sale that was closed.
+func (c *call) dropQueue(say io.Writer) error {
+	if !c.flag("drop-queue") {
+		return nil
+	}
+	id := c.args[0]
+	var q adminapi.QueueState
+	_, err := c.fetch(http.MethodGet, queuePath(id), nil, &q)
+	var d *adminapi.QueueDrained
+	if err == nil {
+		d, err = c.drain(q)
+	}
+	if err != nil {
+		return fmt.Errorf("it is closed, and not all orders that wait are released, 'caddy stockgate queue drain %s' goes on: %w", id, err)
+	}
+	if !c.flag("json") {
+		fmt.Fprintf(say, "%s\n", drained(d))
+	}
+	return nil
 }
 
 // stays says, in lines that begin with a line feed, what of a sale is not decided yet.
 func (c *call) stays(id string) (string, error) {
-	var b reservation.SaleStock
+	var b adminapi.SaleShown
 	if _, err := c.fetch(http.MethodGet, "sales/"+segment(id), nil, &b); err != nil {
 		return "", err
 	}
@@ -73,6 +98,11 @@ func (c *call) stays(id string) (string, error) {
 	var lines strings.Builder
 	if held > 0 {
 		fmt.Fprintf(&lines, "\n  %d units stay held: they are sold, or free again, by their deadline", held)
+	}
+	if c.flag("drop-queue") && b.Queue != nil && b.Queue.Waiting > 0 {
+		fmt.Fprintf(&lines, "\n  %s for the shop: they are released, and their buyers are told that they have not ordered", waiting(b.Queue))
+	} else {
+		lines.WriteString(lineGoesOn(b.Queue))
 	}
 	if doubt > 0 {
 		fmt.Fprintf(&lines, "\n  %d units stay in doubt until they are resolved: 'caddy stockgate holds %s' lists them", doubt, id)

@@ -36,13 +36,13 @@ type edgeFrame struct {
 	Why      string `json:"why,omitempty"`
 	Backlog  int    `json:"backlog"`
 	InFlight int    `json:"in_flight"`
-	Queue    queue  `json:"queue"`
+	Queue    calls  `json:"queue"`
 	Edges    int64  `json:"edges"` // -1: unknown
 	Viewers  int    `json:"viewers"`
 }
 
-// queue is what this edge has to ask Redis at the moment.
-type queue struct {
+// calls is what this edge has to ask Redis at the moment.
+type calls struct {
 	Waiting int `json:"waiting"` // requests that wait for a call
 	Calls   int `json:"calls"`   // calls under way
 	Sending int `json:"sending"` // the requests in them
@@ -70,6 +70,16 @@ type saleFrame struct {
 	Questions  *questions `json:"questions"`      //
 	Log        []action   `json:"log"`            // the newest first
 	Lead       float64    `json:"lead,omitempty"` // seconds
+	Line       *lineFrame `json:"line,omitempty"` // nil: the sale has no queue
+}
+
+// lineFrame is the line of orders that wait for the shop.
+type lineFrame struct {
+	Waiting int64   `json:"waiting"`
+	AtShop  int64   `json:"at_shop"`
+	Oldest  int64   `json:"oldest"` // ms
+	Pace    float64 `json:"pace"`   // orders a second
+	Stopped bool    `json:"stopped"`
 }
 
 type itemRow struct {
@@ -133,7 +143,7 @@ func (c *collector) compose(id string) *frame {
 	f := &frame{Now: time.Now().UnixMilli(), Sales: []saleSummary{}, Attempts: attemptFrame{Total: map[string]float64{}, Rate: map[string]float64{}}}
 	f.Edge = edgeFrame{Ready: true, Backlog: c.runtime.Backlog(), InFlight: c.runtime.InFlight()}
 	load := c.runtime.Store.Calls.Load()
-	f.Edge.Queue = queue{load.Waiting, load.Batches, load.Sending}
+	f.Edge.Queue = calls{load.Waiting, load.Batches, load.Sending}
 	if err := c.runtime.Ready(); err != nil {
 		f.Edge.Ready, f.Edge.Why = false, err.Error()
 	}
@@ -200,6 +210,9 @@ func (s *saleReader) frame(l *edge.Listing) *saleFrame {
 	}
 	f.SoldOutAt = s.soldOutAt()
 	f.Lead = s.head.Lead.Seconds()
+	if q := s.line; q != nil {
+		f.Line = &lineFrame{q.Waiting, q.AtShop, q.Oldest.Milliseconds(), q.Pace, q.Paused || q.HeldUp > 0}
+	}
 	return f
 }
 

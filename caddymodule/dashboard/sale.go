@@ -15,6 +15,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/journal"
+	"github.com/stockgate/stockgate/queue"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
@@ -78,6 +79,7 @@ type saleReader struct {
 	seq     int64
 	head    journal.Head
 	over    *reservation.Overview
+	line    *queue.State // nil: the sale has no queue
 	history history
 	log     actions
 	recent  map[string]*item // those that moved lately
@@ -92,10 +94,14 @@ func newSaleReader(id string) *saleReader {
 func (s *saleReader) look(ctx context.Context, d *edgeruntime.Runtime, l *edge.Listing) {
 	started := time.Now()
 	err := s.follow(ctx, d, l)
+	var line *queue.State
+	if err == nil {
+		line, err = queue.Look(ctx, d.Store, s.id)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.tried = time.Now(); err == nil {
-		s.read = started
+		s.read, s.line = started, line
 	}
 }
 

@@ -77,6 +77,11 @@ type news struct {
 		ID, State string
 		Stock     [5]int64
 		Movers    []struct{ SKU string }
+		Line      *struct {
+			Waiting, Oldest int64
+			AtShop          int64 `json:"at_shop"`
+			Stopped         bool
+		}
 		Questions *struct {
 			InDoubt int64 `json:"in_doubt"`
 			Causes  []struct {

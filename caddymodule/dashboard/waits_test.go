@@ -14,6 +14,7 @@ import (
 
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/internal/sitetest"
+	"github.com/stockgate/stockgate/queue"
 )
 
 // answerTimes are count and sum of stockgate_answer_seconds for a result.
@@ -123,4 +124,25 @@ func total(took map[int]time.Duration) (sum time.Duration) {
 		sum += d
 	}
 	return sum
+}
+
+// The page has the line of orders that wait for the shop, of a sale that has one.
+func TestLine(t *testing.T) {
+	s, shopper := open(t)
+	next := listen(t, s, "/ops/events?sale=double11")
+	until(t, next, "there is no line", func(n news) bool { return n.Sale.ID == "double11" && n.Sale.Line == nil })
+	for _, id := range []string{"r1", "r2", "r3"} {
+		shopper.Order(id, sitetest.Queue(1))
+	}
+	until(t, next, "two orders wait", func(n news) bool {
+		l := n.Sale.Line
+		return l != nil && l.Waiting == 2 && l.AtShop == 1 && l.Oldest > 0 && !l.Stopped
+	})
+	if _, err := queue.Pause(t.Context(), shopper.Store, "double11"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := queue.Drain(t.Context(), shopper.Store, "double11", "test", 1); err != nil {
+		t.Fatal(err)
+	}
+	until(t, next, "the line is stopped", func(n news) bool { return n.Sale.Line.Stopped && n.Sale.Line.Waiting == 1 })
 }

@@ -44,6 +44,9 @@ const (
 // POST | `/stockgate/sales/{id}/unfence` | sells a fenced sale again, without what Redis has lost: `{"id","was_fenced"}`. false: nothing was fenced or changed
 // POST | `/stockgate/sales/{id}/items/{sku}/stock` | adds `{"id","delta","region"}`; the same id again changes nothing
 // POST | `/stockgate/sales/{id}/move_in` | enters up to 1,000 purchases into a draft, `{"purchases":[{"name","kind","value","orders","lines"}]}`; the same again changes nothing
+// GET | `/stockgate/sales/{id}/queue` | its orders that wait for the shop: `{"id","waiting","at_shop","oldest_ms","bytes","pace","paused","later_ms"}`
+// POST | `/stockgate/sales/{id}/queue/pause`, `resume` | lets no order go to the shop, or lets them go on: the same
+// POST | `/stockgate/sales/{id}/queue/drain` | releases up to `?most=` orders that wait, the first ones first (5,000): the same with `released`
 // POST | `/stockgate/sales/{id}/rebuild` | rebuilds a sale that Redis has lost, `?from=ledger`; `?dry_run=1`, `?open=1`, `?force=1`
 // GET | `/stockgate/sales/{id}/holds` | reservations that are `?state=held`, `in_doubt` (the default) or `unbacked`; `?cause=`, `?older=10m`, `?limit=`, `?after=`
 // POST | `/stockgate/sales/{id}/reconcile` | what differs between Redis, the journal, the ledger and, with `{"orders","as_of"}` or `{"probe"}`, the shop; `{"repair":true}` puts it right
@@ -96,6 +99,10 @@ func (AdminAPI) Routes() []caddy.AdminRoute {
 		{"POST /stockgate/sales/{id}/unfence", (*operator).unfenceSale},
 		{"POST /stockgate/sales/{id}/items/{sku}/stock", (*operator).addStock},
 		{"POST /stockgate/sales/{id}/move_in", (*operator).moveIn},
+		{"GET /stockgate/sales/{id}/queue", (*operator).showQueue},
+		{"POST /stockgate/sales/{id}/queue/pause", (*operator).pauseQueue},
+		{"POST /stockgate/sales/{id}/queue/resume", (*operator).resumeQueue},
+		{"POST /stockgate/sales/{id}/queue/drain", (*operator).drainQueue},
 		{"POST /stockgate/sales/{id}/rebuild", (*operator).rebuildSale},
 		{"GET /stockgate/sales/{id}/holds", (*operator).listHolds},
 		{"GET /stockgate/holds", (*operator).listHolds},

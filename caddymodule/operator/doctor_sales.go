@@ -134,6 +134,7 @@ func (d *doctor) sale(id string) {
 	if d.Errors+d.Warnings == before {
 		d.Add(adminapi.LevelOK, "sale", "%s is %s, and its stock balances", id, b.Status)
 	}
+	d.judgeQueue(id, head)
 	d.judgeJournal(b, head)
 	d.judgeMirror(b, head)
 }

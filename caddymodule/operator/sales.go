@@ -73,6 +73,9 @@ func (o *operator) showSale(r *http.Request) (any, error) {
 		}
 		shown.MovedIn = &adminapi.SaleMovedIn{MovedIn: *stock.MovedIn, Loaded: current.Sale.Cells()}
 	}
+	if shown.Queue, err = o.queueOf(id); err != nil {
+		return nil, o.noSale(id, err)
+	}
 	shown.Mirror, err = o.mirror(id)
 	return shown, err
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
+	"github.com/stockgate/stockgate/queue"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
@@ -29,7 +30,8 @@ const (
 	// overviewStaleFor is how long an overview stays usable after its next read was due,
 	// while Redis does not answer.
 	overviewStaleFor = 5 * time.Second
-	// linesWithin bounds the time to read the lines that cells stand for.
+	// linesWithin bounds the time to read the lines that cells stand for, and that to read the
+	// line of orders.
 	linesWithin = 2 * time.Second
 )
 
@@ -53,12 +55,14 @@ type Options struct {
 	Lines   bool          // also keep the lines that cells stand for
 	Least   time.Duration // pause between two reads; 0: a second
 	Longest time.Duration // the same at most
+	Queue   bool          // also read the lines of orders that wait
 }
 
 // Overview is the cached overview of one sale. It never changes.
 type Overview struct {
 	Overview *reservation.Overview  // nil: never read
 	Cells    map[string]record.Cell // by name; nil: too many
+	Queue    *queue.State           // with Options.Queue; nil: the sale has none
 	lines    map[string]sale.Line   // what the cells stand for, with Options.Lines
 	read     time.Time              // when the overview was read
 	took     time.Duration          // duration of that read
@@ -162,9 +166,15 @@ func (b *Cache) read(id string) <-chan singleflight.Result {
 			lines, err = b.runtime.Store.Lines(ctx, id)
 			cancel()
 		}
+		var line *queue.State
+		if err == nil && b.Options.Queue {
+			ctx, cancel := context.WithTimeout(context.Background(), linesWithin)
+			line, err = queue.Look(ctx, b.runtime.Store, id)
+			cancel()
+		}
 		next.tried, next.err = time.Now(), err
 		if err == nil {
-			next.Overview, next.Cells, next.lines, next.read, next.took = overview, cells, lines, next.tried, next.tried.Sub(started)
+			next.Overview, next.Cells, next.Queue, next.lines, next.read, next.took = overview, cells, line, lines, next.tried, next.tried.Sub(started)
 		}
 		b.put(id, &next)
 		return nil, nil

@@ -49,6 +49,7 @@ type SaleStock struct {
 	Shadow     []reservation.ShadowCell
 	MovedIn    *adminapi.SaleMovedIn `json:"moved_in"`
 	Mirror     *adminapi.SaleMirror
+	Queue      *adminapi.QueueState
 }
 
 // Cell is sku, region: stock available held in_doubt confirmed.

@@ -54,6 +54,30 @@ func (p Shopper) HoldAs(mode record.Mode, id, sku string, units int64, holdFor t
 	}
 }
 
+// Queue is a queue with so many orders at the shop at a time.
+func Queue(atOnce int64) *reservation.Queue {
+	return &reservation.Queue{
+		Pace: reservation.Pace{AtOnce: atOnce}, Most: 1000, Memory: 1 << 20, Longest: time.Hour, Edge: "shopper", Gate: "gate", Order: []byte("an order"),
+	}
+}
+
+// Order holds one unit of plain for an order that comes to a queue, and says whether it waits.
+func (p Shopper) Order(id string, q *reservation.Queue) (waits bool) {
+	p.t.Helper()
+	b, err := p.SaleStock(p.t.Context(), "double11")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	hold, refusal, err := p.Reserve(p.t.Context(), &reservation.ReserveRequest{
+		ID: id, Sale: "double11", Version: b.Version, Buyer: "b", Lines: []sale.Line{{SKU: "plain", Quantity: 1}},
+		HoldFor: time.Hour, Mode: record.ModeResponse, Queue: q,
+	})
+	if refusal != nil || err != nil {
+		p.t.Fatalf("order %s: %v %v", id, refusal, err)
+	}
+	return hold.State == record.Waiting
+}
+
 // Must wraps a call that settles a reservation and must succeed.
 func (p Shopper) Must(state record.State, err error) {
 	p.t.Helper()

@@ -171,6 +171,8 @@ const stock = (s) => {
   cells(by('cells'), [[texts.available, count(available), 'available'], [texts.held, count(held), 'held'], [texts.in_doubt, count(doubt), 'in_doubt'], [texts.sold, count(sold), 'sold']])
   const pace = s.sells_out_in !== null ? `${texts.sellsOut(span(s.sells_out_in * 1000))} · ${texts.pace(measure(s.pace))}` : s.sold_out_at ? texts.soldOutAt(clock(s.sold_out_at)) : texts.noPace
   say(by('eta'), s.balanced ? pace : texts.unbalanced)
+  by('line').hidden = !s.line
+  if (s.line) say(by('line'), texts.line(s.line, span(s.line.oldest), measure(s.line.pace)))
   const may = { open: s.status === 'draft' || s.status === 'paused', pause: s.status === 'open', close: s.status === 'open' || s.status === 'paused' }
   refill(by('saleActs'), Object.keys(may).filter((act) => may[act] && acts.includes(act)).map((act) => make('button', { type: 'button', 'data-act': act, 'data-key': act }, texts.act[act])))
   by('saleActs').onclick = ({ target }) => { if (target.dataset.act) askStatus(target.dataset.act, s) }

@@ -39,6 +39,8 @@ const en = {
   available: 'available', held: 'held', in_doubt: 'in doubt', sold: 'sold',
   sellsOut: (t) => `sells out in about ${t}`,
   soldOutAt: (t) => `all taken since ${t}`,
+  line: (l, oldest, pace) => [l.waiting === 0 ? 'no order waits for the shop' : `${number(l.waiting)} ${l.waiting === 1 ? 'order waits' : 'orders wait'} for the shop, the oldest for ${oldest}`,
+    `${number(l.at_shop)} there`, `${pace} a second`, l.stopped ? 'the line is stopped' : ''].filter(Boolean).join(' · '),
   noPace: 'nothing is being taken at present',
   pace: (n) => `${number(n)} taken a second`,
   unbalanced: 'The stock does not balance',
