@@ -21,9 +21,14 @@ function operations.again(a)
   local r = read_record(id)
   if not r or r[STATE] == 'tombstone' then return not_found() end
   if r[STATE] ~= 'held' then return { 'conflict', r[STATE] } end
-  if r[MODE] == 'queued' then return { 'ok', 'waiting' } end
   load_queue_state()
-  local o = read_order(id) or { home = edge, try = 0, size = 0, again = 0, since = shard.now, taker = edge, gate = a[5] }
+  local o = read_order(id)
+  if r[MODE] == 'queued' then
+    -- told again after a fence that has lost the order, and not that it waits
+    if not o or not listed(id, o) then wait_again(id, r, edge, a[5], a[6]) end
+    return { 'ok', 'waiting' }
+  end
+  o = o or { home = edge, try = 0, size = 0, again = 0, since = shard.now, number = before_numbers(r[CHANGED]), taker = edge, gate = a[5] }
   if o.taker ~= edge then return { 'conflict', 'held' } end
   if o.again >= tonumber(a[8]) then return { 'too_many', o.again } end
   local deadline = shard.now + tonumber(a[3])
@@ -35,7 +40,7 @@ function operations.again(a)
   q.no_shop[id], q.shop[id] = true, nil
   q.at_shop = math.max(q.at_shop - 1, 0)
   o.again, o.taker, o.sent = o.again + 1, '-', false
-  to_line(id, 0, o, a[6])
+  to_line(id, at_head(o), o, a[6])
   if tonumber(a[7]) > 0 then
     q.not_before = math.max(q.not_before, shard.now + tonumber(a[7]))
     q.fields['until'] = int(q.not_before)

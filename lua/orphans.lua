@@ -15,7 +15,9 @@ function operations.orphans(a)
   for i = 1, #page[2], 2 do
     local id = page[2][i]
     local r = read_record(id)
-    if r and r[STATE] == 'held' and r[MODE] == 'queued' and r[CREATED] < tonumber(a[3]) and not read_order(id) then
+    local waits = r and r[STATE] == 'held' and r[MODE] == 'queued' and r[CREATED] < tonumber(a[3])
+    local o = waits and read_order(id)
+    if waits and not (o and listed(id, o)) then
       give_back(r, true)
       change_state(id, r, 'released', 'its order was lost')
       released = released + 1

@@ -4,12 +4,13 @@
 -- The record of a hold that waits is held, in mode queued: the shop does not know of it, so its
 -- deadline releases it. When it is sent, see send.lua, it gets the mode of its gate.
 --
--- An order is "home try size again since taker gate sent":
+-- An order is "home try size again since number taker gate sent":
 --   home   the edge where its request is open, or that came to have it; -: none
 --   try    how often an edge was given the turn
 --   size   bytes of p|id
 --   again  how often the shop has put it off
 --   since  ms by the shard's clock; when it began to wait
+--   number  by which it came; below 0 where that is not known any more
 --   taker  the edge that has the turn; -: it waits
 --   gate   print of the gate that made it: only an edge that has the same can send it
 --   sent   1: the taker may have sent it, and no other edge may
@@ -25,24 +26,33 @@ local SECONDS = 10
 local q -- what is known of the queue; nil: nothing was read
 local orders = {} -- by id; false: there is none
 
+-- number_of is a number that is kept; one that another client has damaged is 0
+local function number_of(text)
+  local n = tonumber(text or '0')
+  return n and n > -1e17 and n < 1e17 and n or 0
+end
+
 local function load_queue_state()
   if q then return q end
   local v = call('HMGET', KEYS[17], 'next', 'bytes', 'paused', 'until', 's0', 's1', 's2', 's3', 's4', 's5', 's6', 's7', 's8', 's9')
   q = {
-    next = tonumber(v[1] or '0'), bytes = tonumber(v[2] or '0'), paused = v[3] and true or false, not_before = tonumber(v[4] or '0'),
+    next = number_of(v[1]), bytes = number_of(v[2]), paused = v[3] and true or false, not_before = number_of(v[4]),
     seconds = {}, waiting = call('ZCARD', KEYS[14]), at_shop = call('ZCARD', KEYS[16]),
     fields = {}, line = {}, no_line = {}, shop = {}, no_shop = {}, orders = {}, tell = {},
   }
-  call('HLEN', KEYS[15]) -- fails before the first write, should it be no hash
+  if call('HLEN', KEYS[15]) == 0 then q.bytes = 0 end -- it fails before the first write, should it be no hash
   for i = 1, SECONDS do q.seconds[i] = v[4 + i] or '0 0' end
   return q
 end
 
 local function parse_order(text)
   if not text then return false end
-  local home, try, size, again, since, taker, gate, sent = match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (%S+) (%S+) (%d)$')
+  local home, try, size, again, since, number, taker, gate, sent = match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%S+) (%S+) (%d)$')
   if not home then return false end
-  return { home = home, try = tonumber(try), size = tonumber(size), again = tonumber(again), since = tonumber(since), taker = taker, gate = gate, sent = sent == '1' }
+  return {
+    home = home, try = number_of(try), size = number_of(size), again = number_of(again), since = number_of(since), number = number_of(number),
+    taker = taker, gate = gate, sent = sent == '1',
+  }
 end
 
 local function read_order(id)
@@ -52,7 +62,7 @@ end
 
 local function write_order(id, o)
   orders[id] = o
-  q.orders[id] = o.home .. ' ' .. int(o.try) .. ' ' .. int(o.size) .. ' ' .. int(o.again) .. ' ' .. int(o.since) .. ' ' .. o.taker .. ' ' .. o.gate ..
+  q.orders[id] = o.home .. ' ' .. int(o.try) .. ' ' .. int(o.size) .. ' ' .. int(o.again) .. ' ' .. int(o.since) .. ' ' .. int(o.number) .. ' ' .. o.taker .. ' ' .. o.gate ..
     (o.sent and ' 1' or ' 0')
 end
 
@@ -63,12 +73,18 @@ local function left_lately()
   local sum, first = 0, second
   for i = 1, SECONDS do
     local at, n = match(q.seconds[i], '^(%d+) (%d+)$')
-    at = tonumber(at)
+    at = number_of(at)
     if at < second and at > second - SECONDS then
-      sum, first = sum + tonumber(n), math.min(first, at)
+      sum, first = sum + number_of(n), math.min(first, at)
     end
   end
   return sum, second - first
+end
+
+-- every_of is how many µs are between two orders, n of which go to the shop in per ms; 0: any
+local function every_of(n, per)
+  if n == 0 then return 0 end
+  return math.max(math.ceil(per * 1000 / n), 1)
 end
 
 -- free_turns returns how many orders may leave for the shop now, and for how many ms none may
@@ -92,7 +108,7 @@ local function take_turn(pace)
   local second = math.floor(shard.now / 1000)
   local i = second % SECONDS
   local at, n = match(q.seconds[i + 1], '^(%d+) (%d+)$')
-  if tonumber(at) ~= second then n = 0 end
+  n = tonumber(at) == second and number_of(n) or 0
   q.seconds[i + 1] = int(second) .. ' ' .. int(n + 1)
   q.fields['s' .. i] = q.seconds[i + 1]
 end
@@ -137,6 +153,40 @@ local function to_line(id, number, o, packed)
   set_bytes(q.bytes + o.size)
 end
 
+-- at_head is the place of an order before all that came with a number of the journal; among
+-- these the order in which they came
+local function at_head(o) return o.number - BEYOND_ARRAYS end
+
+-- before_numbers is the number of an order whose own is not known: by the time of its hold
+local function before_numbers(ms) return ms - BEYOND_ARRAYS / 10 end
+
+-- back_to_line lets an order wait again that had a turn
+local function back_to_line(id, o)
+  q.no_shop[id], q.shop[id] = true, nil
+  q.at_shop = math.max(q.at_shop - 1, 0)
+  o.taker = '-'
+  q.line[id], q.no_line[id] = at_head(o), nil
+  q.waiting = q.waiting + 1
+  write_order(id, o)
+end
+
+-- listed says whether the keys have an order that waits, or has a turn, where it belongs
+local function listed(id, o)
+  if o.taker == '-' then return q.line[id] or not q.no_line[id] and call('ZSCORE', KEYS[14], id) end
+  return q.shop[id] or not q.no_shop[id] and call('ZSCORE', KEYS[16], id)
+end
+
+-- drop_rest drops what is left of an order that cannot be read any more
+local function drop_rest(id)
+  local size = call('HSTRLEN', KEYS[15], 'p|' .. id)
+  if size > 0 then set_bytes(q.bytes - size) end
+  q.orders[id], q.orders['p|' .. id] = false, false
+  if q.line[id] or not q.no_line[id] and call('ZSCORE', KEYS[14], id) then
+    q.no_line[id], q.line[id] = true, nil
+    q.waiting = math.max(q.waiting - 1, 0)
+  end
+end
+
 local function from_line(id)
   q.no_line[id], q.line[id] = true, nil
   q.waiting = math.max(q.waiting - 1, 0)
@@ -150,6 +200,19 @@ local function drop_packed(id, o)
   q.orders['p|' .. id] = false
 end
 
+-- wait_again lets the order of a hold wait that Redis has lost: before all that came with a
+-- number of the journal
+local function wait_again(id, r, home, gate, packed)
+  drop_rest(id)
+  if q.shop[id] or not q.no_shop[id] and call('ZSCORE', KEYS[16], id) then
+    q.no_shop[id], q.shop[id] = true, nil
+    q.at_shop = math.max(q.at_shop - 1, 0)
+  end
+  local o = { home = home, try = 0, size = 0, again = 0, since = r[CHANGED], number = before_numbers(r[CHANGED]), taker = '-', gate = gate }
+  to_line(id, at_head(o), o, packed)
+  changed.meta.queue, dirty = '1', true
+end
+
 -- leave_queue forgets an order whose hold has ended, or is in doubt
 local function leave_queue(id)
   if not shard.queue then return end
@@ -160,6 +223,8 @@ local function leave_queue(id)
     q.orders[id], orders[id] = false, false
     if o.taker == '-' then from_line(id) end
     if not o.sent and o.home ~= '-' then tell(o.home, id, 0) end
+  elseif call('HEXISTS', KEYS[15], id) == 1 then
+    drop_rest(id)
   end
   if q.shop[id] or (not o or o.taker ~= '-') and call('ZSCORE', KEYS[16], id) then
     q.no_shop[id], q.shop[id] = true, nil
@@ -171,16 +236,19 @@ end
 local for_reserve = {
   load = load_queue_state,
   free = free_turns,
+  every = every_of,
   -- wait lets a new order wait
   wait = function(id, number, o, packed)
-    to_line(id, number, { home = o.home, try = 0, size = 0, again = 0, since = shard.now, taker = '-', gate = o.gate }, packed)
+    to_line(id, number, { home = o.home, try = 0, size = 0, again = 0, since = shard.now, number = number, taker = '-', gate = o.gate }, packed)
   end,
   -- go sends a new order to the shop at once
   go = function(id, o)
     take_turn(o)
     to_shop(id, SENT)
   end,
+  -- write returns false where there was nothing to decide
   write = function(many)
+    if not q then return false end
     local line, shop, packed, fields = {}, {}, {}, {}
     for id, number in pairs(q.line) do line[#line + 1], line[#line + 2] = number, id end
     for id, score in pairs(q.shop) do shop[#shop + 1], shop[#shop + 2] = int(score), id end
@@ -190,5 +258,6 @@ local for_reserve = {
     many('HSET', KEYS[15], packed)
     many('ZADD', KEYS[16], shop)
     many('HSET', KEYS[17], fields)
+    return true
   end,
 }

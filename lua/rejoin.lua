@@ -16,10 +16,7 @@ function operations.rejoin(a)
   if not r or r[STATE] == 'tombstone' then return not_found() end
   if r[STATE] ~= 'held' or r[MODE] ~= 'queued' then return { 'conflict', r[STATE] } end
   load_queue_state()
-  if read_order(id) then return { 'ok', 'waiting' } end
-  dirty = true
-  -- in the order of their holds, before all that came with a number of the journal
-  to_line(id, r[CHANGED] - 1e15, { home = a[2], try = 0, size = 0, again = 0, since = r[CHANGED], taker = '-', gate = a[3] }, a[4])
-  changed.meta.queue = '1'
+  local o = read_order(id)
+  if not o or not listed(id, o) then wait_again(id, r, a[2], a[3], a[4]) end
   return { 'ok', 'waiting' }
 end

@@ -53,7 +53,12 @@ end
 -- how it ended. What it has not heard of waits again when its edge says so, see rejoin.lua.
 local function queue_as(id, r, before)
   local was, waits = before and before[MODE] == 'queued' and before[STATE] == 'held', r[MODE] == 'queued' and r[STATE] == 'held'
-  if waits then changed.meta.queue, shard.queue = '1', true end
+  if waits then
+    changed.meta.queue, shard.queue = '1', true
+    if shard.schema < tonumber(ARGV[3]) then changed.meta.schema = ARGV[3] end
+    -- the shop has put it off: its edge tells what is to be sent
+    if before and before[STATE] == 'held' and not was then leave_queue(id) end
+  end
   if not was or waits then return end
   leave_queue(id)
   if r[STATE] == 'held' then

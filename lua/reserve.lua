@@ -93,7 +93,7 @@ for i = 1, k do
     queue = queue or load_queue()
     longest, mode = tonumber(longest), as
     waits = {
-      every = tonumber(per) > 0 and math.max(math.floor(tonumber(every) * 1000 / tonumber(per)), 1) or 0,
+      every = queue.every(tonumber(per), tonumber(every)),
       at_once = tonumber(at_once), most = tonumber(most), bytes = tonumber(bytes), home = home, gate = gate, due = int(now + longest),
       head = 'held\t' .. int(now + longest) .. '\t' .. int(time + longest - tonumber(w[3])) .. '\t' .. at .. '\t' .. int(now) .. '\tqueued\t',
       answer = 'ok waiting ' .. int(time + longest) .. ' ' .. int(time + longest - tonumber(w[3])) .. ' ' .. int(shard.epoch) .. ' ' .. at,
@@ -416,10 +416,7 @@ if moved > 0 then
   many('HDEL', KEYS[11], freed)
   many('HSET', KEYS[11], to_bindings)
   many('HSET', KEYS[13], to_unpaid)
-  if queue and queue.load() then
-    queue.write(many)
-    if not shard.queue then call('HSET', KEYS[1], 'queue', '1', 'schema', ARGV[1]) end
-  end
+  if queue and queue.write(many) and not shard.queue then call('HSET', KEYS[1], 'queue', '1', 'schema', ARGV[1]) end
   -- from now on an edge that does not know these counters leaves the shard alone
   if to_unpaid[1] and shard.schema < tonumber(ARGV[1]) then call('HSET', KEYS[1], 'schema', ARGV[1]) end
   call('HSET', KEYS[1], 'seq', int(seq), 'clock', int(now))

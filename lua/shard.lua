@@ -23,7 +23,7 @@
 --                               what was answered
 -- KEYS[13] unpaid       hash    kind|identity → "held t1 t2 …", see unpaid.lua
 -- KEYS[14] line         zset    reservation id of an order that waits for the shop → number by which it
---                               came; 0: before the others
+--                               came; below 0: before the others
 -- KEYS[15] orders       hash    reservation id → order, and p|id → what is to be sent, packed, see queue.lua
 -- KEYS[16] at_shop      zset    reservation id of an order whose turn it is, or that the shop has → ms by
 --                               the shard's clock, until when the turn lasts

@@ -10,9 +10,10 @@
 -- a[6]  most     at most so many turns in this call
 -- a[7]  gates    prints of the gates that the caller has, with a space between two
 --
--- Returns { 'ok', waiting, at_shop, wait, id, try, … }: how many orders wait and are at the shop;
---         ms until the pace lets the next one go; then the turns of the caller, in order. try 0:
---         it has left the line, and was not sent
+-- Returns { 'ok', waiting, at_shop, wait, turns, id, try, … }: how many orders wait and are at the
+--         shop; ms until the pace lets the next one go; how many turns were given and not used yet;
+--         then the turns of the caller, in order. try 0: it has left the line, and this edge has
+--         not sent it
 --         { 'restoring' }
 
 -- how much of the line is looked at for orders that the caller can send
@@ -20,15 +21,28 @@ local FAR = 1000
 
 -- doubt_lost puts in doubt what edges may have sent that a fence has waited for in vain: what they
 -- told this server's predecessor may be lost. It returns whether there may be more.
-local function doubt_lost(fence, most)
-  local absent, found = {}, 0
+local function doubt_lost(fence, lease, most)
+  local absent, heard, newest, found = {}, {}, 0, 0
+  local ended = number_of(match(fence, '^%d+ %d+ (%d+)'))
   for edge in string.gmatch(call('HGET', KEYS[1], 'absent') or '', '%d+ (%S+)') do absent[edge] = true end
+  -- sure says that no lost edge had a turn of this edge's orders: it came itself, and was alive
+  local function sure(edge)
+    return not absent[edge] and heard[edge] and heard[edge] > newest - lease / 2
+  end
   if next(absent) then
+    local fields = call('HGETALL', KEYS[17])
+    for i = 1, #fields, 2 do
+      local edge = match(fields[i], '^e|(.*)$')
+      if edge then
+        heard[edge] = number_of(fields[i + 1])
+        newest = math.max(newest, heard[edge])
+      end
+    end
     for _, key in ipairs({ KEYS[14], KEYS[16] }) do
       for _, id in ipairs(call('ZRANGE', key, 0, -1)) do
         local o = read_order(id)
-        local r = o and (absent[o.home] or absent[o.taker]) and read_record(id)
-        if r and r[STATE] == 'held' then
+        local r = o and (absent[o.taker] or not sure(o.taker == '-' and o.home or o.taker)) and read_record(id)
+        if r and r[STATE] == 'held' and r[CREATED] <= ended then
           if found == most then return true end
           found = found + 1
           change_state(id, r, 'in_doubt', 'its edge was lost')
@@ -45,12 +59,13 @@ function operations.turn(a)
   if shard.merging then return { 'restoring' } end
   load_queue_state()
   dirty = true
-  local pace = { every = tonumber(a[3]) > 0 and math.max(math.floor(tonumber(a[4]) * 1000 / tonumber(a[3])), 1) or 0, at_once = tonumber(a[5]) }
+  local pace = { every = every_of(tonumber(a[3]), tonumber(a[4])), at_once = tonumber(a[5]) }
   local until_when = shard.now + lease
-  q.fields['e|' .. edge] = int(until_when)
 
   local fenced = call('HGET', KEYS[1], 'fenced') or ''
-  if fenced ~= (call('HGET', KEYS[17], 'fence') or '') and doubt_lost(fenced, most) then return { 'ok', q.waiting, q.at_shop, 0 } end
+  if fenced ~= (call('HGET', KEYS[17], 'fence') or '') and doubt_lost(fenced, lease, most) then return { 'ok', q.waiting, q.at_shop, 1, 1 } end
+  q.fields['e|' .. edge] = int(until_when)
+  local turns = call('ZCOUNT', KEYS[16], '-inf', '(' .. int(SENT))
 
   local alive, can, told = { [edge] = true }, {}, {}
   for print in string.gmatch(a[7], '%S+') do can[print] = true end
@@ -65,7 +80,8 @@ function operations.turn(a)
   local function give(id, o)
     local to = lives(o.home) and o.home or can[o.gate] and edge
     if not to then return false end
-    if o.taker == '-' then to_shop(id, until_when) else q.shop[id] = until_when end
+    to_shop(id, until_when)
+    turns = turns + 1
     o.taker, o.try = to, o.try + 1
     write_order(id, o)
     if to == edge then
@@ -82,31 +98,38 @@ function operations.turn(a)
     if try == '0' or o and o.taker == edge and o.try == tonumber(try) then told[#told + 1], told[#told + 2] = id, tonumber(try) end
   end
   q.fields['t|' .. edge] = false
-  -- turns that are over
+  -- turns that are over: they are given again as those of the line are
+  local over = {}
   for _, id in ipairs(call('ZRANGEBYSCORE', KEYS[16], '-inf', int(shard.now), 'LIMIT', 0, most)) do
     local o = read_order(id)
     if o and not o.sent then
-      give(id, o)
+      back_to_line(id, o)
+      over[#over + 1] = id
+      turns = turns - 1
     elseif not o then
-      q.no_shop[id] = true
+      q.no_shop[id], q.at_shop = true, math.max(q.at_shop - 1, 0)
+      turns = turns - 1
     end
   end
+  table.sort(over, function(a, b) return q.line[a] < q.line[b] or q.line[a] == q.line[b] and a < b end)
   -- the line
   local free, wait = free_turns(pace)
   free = math.min(free, most)
+  local function take(id)
+    local o = free > 0 and read_order(id)
+    if o and o.taker == '-' and give(id, o) then
+      from_line(id)
+      take_turn(pace)
+      free = free - 1
+    elseif o == false and free > 0 then
+      drop_rest(id) -- its order is lost: edges let it wait again, see rejoin.lua
+    end
+  end
+  for _, id in ipairs(over) do take(id) end
   local from = 0
   while free > 0 and from < FAR do
     local page = call('ZRANGE', KEYS[14], from, from + 99)
-    for _, id in ipairs(page) do
-      local o = free > 0 and read_order(id)
-      if o and o.taker == '-' and give(id, o) then
-        from_line(id)
-        take_turn(pace)
-        free = free - 1
-      elseif o == false and free > 0 then
-        from_line(id) -- its order is lost: edges let it wait again, see rejoin.lua
-      end
-    end
+    for _, id in ipairs(page) do take(id) end
     if #page < 100 then break end
     from = from + 100
   end
@@ -114,7 +137,7 @@ function operations.turn(a)
     local _, later = free_turns(pace)
     wait = later
   end
-  local answer = { 'ok', q.waiting, q.at_shop, wait }
+  local answer = { 'ok', q.waiting, q.at_shop, wait, turns }
   for _, word in ipairs(told) do answer[#answer + 1] = word end
   return answer
 end

@@ -17,11 +17,7 @@ function operations.yield(a)
   local o = read_order(id)
   if not o or o.taker ~= a[2] or o.try ~= tonumber(a[3]) then return { 'conflict', 'waiting' } end
   dirty = true
-  o.home, o.taker = '-', '-'
-  write_order(id, o)
-  q.no_shop[id], q.shop[id] = true, nil
-  q.at_shop = math.max(q.at_shop - 1, 0)
-  q.line[id], q.no_line[id] = 0, nil
-  q.waiting = q.waiting + 1
+  o.home = '-'
+  back_to_line(id, o)
   return { 'ok', o.try }
 end

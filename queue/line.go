@@ -150,7 +150,7 @@ func (l *line) ask() (next time.Duration, idle bool) {
 	q.mu.Lock()
 	pace := q.pace
 	q.mu.Unlock()
-	replies, err := q.shard.Run(ctx, q.shard.Scripts.Settle, l.sale, shard.Op("turn", q.Edge, lease.Milliseconds(), pace.Orders, pace.Per.Milliseconds(), pace.AtOnce,
+	replies, err := q.shard.Run(ctx, q.shard.Scripts.Settle, l.sale, shard.Op("turn", q.Edge, q.lease.Milliseconds(), pace.Orders, pace.Per.Milliseconds(), pace.AtOnce,
 		turnsAtOnce, q.prints()))
 	if err != nil || replies[0].Code() != lua.OK {
 		if err != nil && !l.failing && q.ctx.Err() == nil {
@@ -161,14 +161,14 @@ func (l *line) ask() (next time.Duration, idle bool) {
 	}
 	r := replies[0]
 	l.failing = false
-	for i := 4; i+1 < len(r); i += 2 {
+	for i := 5; i+1 < len(r); i += 2 {
 		l.pass(Turn{Sale: l.sale, ID: r.Text(i), Try: r.Number(i + 1)})
 	}
-	waiting, wait := r.Number(1), time.Duration(r.Number(3))*time.Millisecond
+	waiting, wait, turns := r.Number(1), time.Duration(r.Number(3))*time.Millisecond, r.Number(4)
 	l.mend(waiting)
 	l.orphans()
 	switch {
-	case waiting == 0:
+	case waiting+turns == 0: // a turn that is not used is given again
 		return latest, true
 	case wait > 0:
 		return min(max(wait, soonest), latest), false
@@ -213,12 +213,12 @@ func (l *line) mend(waiting int64) {
 		l.short = time.Time{}
 	case l.short.IsZero():
 		l.short = now
-	case now.Sub(l.short) > lease:
+	case now.Sub(l.short) > q.lease:
 		lost, l.short = true, time.Time{}
 	}
 	var all []*Waiter
 	if lost {
-		l.check = now.Add(2 * lease)
+		l.check = now.Add(2 * q.lease)
 		for _, w := range l.waiters {
 			if w.waiting {
 				all = append(all, w)
@@ -253,7 +253,7 @@ func (l *line) orphans() {
 	}
 	released, cursor := int64(0), "0"
 	for {
-		r, err := q.do(q.ctx, l.sale, shard.Op("orphans", cursor, 500, now-2*lease.Milliseconds()))
+		r, err := q.do(q.ctx, l.sale, shard.Op("orphans", cursor, 500, now-2*q.lease.Milliseconds()))
 		if err != nil {
 			break
 		}

@@ -18,20 +18,22 @@ import (
 )
 
 const (
-	// lease is how long an edge has a turn, and counts as alive without asking for turns.
-	lease = 3 * time.Second
+	// leaseFor is how long an edge has a turn, and counts as alive without asking for turns.
+	leaseFor = 3 * time.Second
 	// turnsAtOnce is how many turns one call gives.
 	turnsAtOnce = 200
 	// lookEvery is how often an edge looks for lines that no request of its own has told it of:
 	// another edge may have stopped.
 	lookEvery = 2 * time.Second
+	// notSent is above every score of a turn, see lua/queue.lua.
+	notSent = "(9000000000000000"
 )
 
 // Turn is the right of an edge to send an order to the shop.
 type Turn struct {
 	Sale, ID string
 	// Try says how often an edge was given the turn of this order. 0: the order has left the
-	// line, and was not sent.
+	// line without this edge; Place says what became of it.
 	Try int64
 }
 
@@ -63,9 +65,11 @@ type Queue struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	loops  sync.WaitGroup
+	lease  time.Duration // leaseFor
 
 	mu      sync.Mutex
 	stopped bool
+	looking bool                // look runs
 	lines   map[string]*line    // by sale
 	senders map[string][]Sender // by the print of their gate, the newest last
 	pace    reservation.Pace    // of the newest sender
@@ -76,7 +80,7 @@ func New(o Options) *Queue {
 	if o.Log == nil {
 		o.Log = zap.NewNop()
 	}
-	q := &Queue{Options: o, shard: o.Store.Shard(), lines: make(map[string]*line), senders: make(map[string][]Sender)}
+	q := &Queue{Options: o, shard: o.Store.Shard(), lines: make(map[string]*line), senders: make(map[string][]Sender), lease: leaseFor}
 	q.ctx, q.cancel = context.WithCancel(context.Background())
 	return q
 }
@@ -98,7 +102,8 @@ func (q *Queue) Serve(print string, s Sender) (leave func()) {
 	defer q.mu.Unlock()
 	q.senders[print] = append(q.senders[print], s)
 	q.pace = s.Pace()
-	if len(q.senders) == 1 && len(q.senders[print]) == 1 {
+	if !q.looking {
+		q.looking = true
 		q.goLocked(q.look)
 	}
 	return sync.OnceFunc(func() {
@@ -155,17 +160,20 @@ func (q *Queue) lookOnce() (again bool) {
 	sales := q.Sales()
 	pipe := q.shard.Redis.Pipeline()
 	for _, sale := range sales {
-		pipe.ZCard(ctx, q.shard.ShardKeys(sale)[shard.LineKey])
+		keys := q.shard.ShardKeys(sale)
+		pipe.ZCard(ctx, keys[shard.LineKey])
+		pipe.ZCount(ctx, keys[shard.AtShopKey], "-inf", notSent)
 	}
 	answers, err := pipe.Exec(ctx)
 	for i, a := range answers {
 		if n, ok := a.(interface{ Val() int64 }); err == nil && ok && n.Val() > 0 {
-			q.line(sales[i]).begin()
+			q.line(sales[i/2]).begin()
 		}
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.senders) > 0 || len(q.lines) > 0
+	q.looking = len(q.senders) > 0 || len(q.lines) > 0
+	return q.looking
 }
 
 // Freed is called when the shop has answered an order: another one may go.

@@ -3,9 +3,11 @@ package queue_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/internal/stocktest"
@@ -26,12 +28,26 @@ type shop struct {
 
 // open starts a queue on an edge. Its stop is that of a process which is killed: nothing is
 // told to Redis.
-func open(t *testing.T, b redistest.Backend, name string, e *edge.Edge, pace reservation.Pace) *shop {
+func open(t *testing.T, name string, e *edge.Edge, pace reservation.Pace) *shop {
+	t.Helper()
+	return openWith(t, name, e, pace, time.Hour)
+}
+
+// openWith also says how long a turn lasts, and how long an edge counts as alive that is silent.
+func openWith(t *testing.T, name string, e *edge.Edge, pace reservation.Pace, lease time.Duration) *shop {
+	t.Helper()
+	s := quiet(t, name, e, pace)
+	s.queue.Lease(lease)
+	t.Cleanup(s.queue.Serve("gate", s))
+	return s
+}
+
+// quiet opens a queue that asks for turns only for the requests that are open.
+func quiet(t *testing.T, name string, e *edge.Edge, pace reservation.Pace) *shop {
 	t.Helper()
 	s := &shop{t: t, Edge: e, pace: pace, sent: make(chan string, 1000)}
 	s.queue = queue.New(queue.Options{Store: e.Store, Edge: name, Secret: e.Secret, Sales: func() []string { return []string{"s"} }})
-	leave := s.queue.Serve("gate", s)
-	t.Cleanup(func() { leave(); s.queue.Stop() })
+	t.Cleanup(s.queue.Stop)
 	return s
 }
 
@@ -118,7 +134,7 @@ func (s *shop) place(id string) queue.Place {
 // when the one before it has ended.
 func TestOrdersWait(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
-		s := open(t, b, "A", stocktest.Selling(t, stocktest.Options(b), 10), reservation.Pace{AtOnce: 1})
+		s := open(t, "A", stocktest.Selling(t, stocktest.Options(b), 10), reservation.Pace{AtOnce: 1})
 		if hold, w := s.order("r1"); w != nil || hold.State != record.Held {
 			t.Fatalf("the first order is %s", hold.State)
 		}
@@ -152,7 +168,7 @@ func TestOrdersWait(t *testing.T) {
 // What has no room in the line is refused as busy, and gets no stock.
 func TestFullLine(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
-		s := open(t, b, "A", stocktest.Selling(t, stocktest.Options(b), 10), reservation.Pace{AtOnce: 1})
+		s := open(t, "A", stocktest.Selling(t, stocktest.Options(b), 10), reservation.Pace{AtOnce: 1})
 		s.order("r1")
 		s.order("r2")
 		o := s.options()
@@ -174,7 +190,7 @@ func TestFullLine(t *testing.T) {
 // An order whose buyer cancels it leaves the line with its stock; one that was sent cannot.
 func TestCancel(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
-		s := open(t, b, "A", stocktest.Selling(t, stocktest.Options(b), 10), reservation.Pace{AtOnce: 1})
+		s := open(t, "A", stocktest.Selling(t, stocktest.Options(b), 10), reservation.Pace{AtOnce: 1})
 		s.order("r1")
 		_, w := s.order("r2")
 		if err := s.queue.Cancel(stocktest.Soon(t), "s", "r2", "cancelled"); err != nil {
@@ -199,4 +215,13 @@ func TestCancel(t *testing.T) {
 		}
 		stocktest.Balanced(t, b.Client(), s.Store, "s")
 	})
+}
+
+// countMovements counts the movements of a journal that contain a text.
+func countMovements(journal []redis.XMessage, text string) (n int) {
+	for _, entry := range journal {
+		movements, _ := entry.Values["movements"].(string)
+		n += strings.Count(movements, text)
+	}
+	return n
 }
