@@ -132,8 +132,9 @@ func TestGraphQLLines(t *testing.T) {
 		t.Errorf("the shop got %v", got)
 	}
 	s.send(send("u3", lines(`[{"variant":{"sku":"plain"}},{"variant":{"sku":"few"},"count":3}]`))).Is(t, 409, "all_held")
+	s.send(send("u3", lines(`[]`))).Is(t, 409, "no_cart")
 	for _, malformed := range []string{
-		lines(`[]`), lines(`null`), lines(`[1]`), lines(`[{"variant":{"sku":"plain"},"Count":2}]`),
+		lines(`null`), lines(`[1]`), lines(`[{"variant":{"sku":"plain"},"Count":2}]`),
 		`{"query":"mutation { order(input: {lines: [{variant: {sku: \"plain\"}, count: 1, count: 2}]}) { code } }"}`,
 		`{"query":"mutation { order(input: {lines: [{variant: {sku: \"plain\"}, count: $n}]}) { code } }"}`,
 		`{"query":"mutation { order(input: {}) { code } }"}`,

@@ -8,8 +8,10 @@
 -- Returns { 'ok', waiting, at_shop, bytes, paused, held_up, oldest, left, seconds, released }:
 --         paused 1 or 0; held_up, ms for which the shop has asked; oldest, ms that the first one
 --         has waited; left, how many left for the shop in so many of the last seconds
+--         { 'not_found' } { 'restoring' } there is no such sale
 
 function operations.line(a)
+  if not shard.exists then return not_found() end
   local does, most, released = a[1], tonumber(a[2]), 0
   load_queue_state()
   if does == 'pause' then

@@ -131,10 +131,12 @@ end
 
 local function to_tell()
   for edge, all in pairs(q.tell) do
-    local field = 't|' .. edge
-    local before = q.fields[field]
-    if before == nil then before = call('HGET', KEYS[17], field) end
-    q.fields[field] = (before or '') .. concat(all, ' ') .. ' '
+    local field, alive = 't|' .. edge, q.fields['e|' .. edge] or call('HGET', KEYS[17], 'e|' .. edge)
+    if not alive or number_of(alive) > shard.now then -- one that has stopped does not ask
+      local before = q.fields[field]
+      if before == nil then before = call('HGET', KEYS[17], field) end
+      q.fields[field] = (before or '') .. concat(all, ' ') .. ' '
+    end
   end
 end
 

@@ -203,7 +203,7 @@ func TestFullRedis(t *testing.T) {
 	if err := a.queue.Cancel(stocktest.Soon(t), "s", "r3", "cancelled"); err != nil {
 		t.Error(err)
 	}
-	if st, err := queue.Drain(stocktest.Soon(t), a.Store, "s", "me"); err != nil || st.Released != 2 {
+	if st, err := queue.Drain(stocktest.Soon(t), a.Store, "s", "me", 100); err != nil || st.Released != 2 {
 		t.Errorf("drained: %+v, %v", st, err)
 	}
 	a.balanced(s, 0, 0)

@@ -403,7 +403,7 @@ func TestOperators(t *testing.T) {
 			o.Most = 1000
 			a.put(fmt.Sprint("n", i), o)
 		}
-		st, err := queue.Drain(stocktest.Soon(t), a.Store, "s", "an operator")
+		st, err := queue.Drain(stocktest.Soon(t), a.Store, "s", "an operator", 1000)
 		if err != nil || st.Released != 251 || st.Waiting != 0 {
 			t.Errorf("drained: %+v, %v", st, err)
 		}
