@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/internal/stocktest"
 	"github.com/stockgate/stockgate/queue"
@@ -299,4 +300,87 @@ func TestRejoinByItself(t *testing.T) {
 		a.confirm("r3")
 		a.balanced(b, 0, 0)
 	})
+}
+
+// failover is a primary with a replica, and edges each with a network of its own.
+func failover(t *testing.T) (primary, replica *redistest.Server, link func(name string, wait time.Duration) (*shop, *stocktest.Network)) {
+	primary = redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
+	replica = stocktest.Replica(t, primary)
+	stocktest.Load(t, stocktest.OpenStore(t, stocktest.Options(primary)), stocktest.OpenSale("s", 100))
+	return primary, replica, func(name string, wait time.Duration) (*shop, *stocktest.Network) {
+		n := &stocktest.Network{Addr: primary.Addr()}
+		o := stocktest.Options(primary)
+		o.Dialer, o.FenceWait = n.Dial, wait
+		e := stocktest.NewEdge(t, o, edge.Options{})
+		e.Start()
+		stocktest.Look(t, e)
+		return quiet(t, name, e, reservation.Pace{AtOnce: 1}), n
+	}
+}
+
+// After a failover orders that waited are sent once. What was sent is not sent again, even if
+// the new server has not heard of it: its edge says so. What an edge may have sent that does not
+// come is in doubt.
+func TestFencedFailover(t *testing.T) {
+	primary, replica, link := failover(t)
+	const briefly = shard.LeaseFor + time.Millisecond
+	a, toA := link("A", briefly)
+	// the queue's edges have the names by which the fence knows them
+	a.queue.Edge = a.Leases().ID()
+	gone, toGone := link("B", briefly)
+	gone.queue.Edge = gone.Leases().ID()
+	a.line("a1", "a2", "a3", "a4")
+	gone.line("b1", "b2")
+	a.confirm("a1")
+	a.gets(a.queue.Edge, "a2 1")
+	a.gets(gone.queue.Edge)
+	if err := a.Store.Shard().AwaitAllReplicas(stocktest.Soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := replica.Client().Do(stocktest.Soon(t), "REPLICAOF", "127.0.0.1", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	a.mustSend("a2", 1) // the replica does not hear of it
+	toGone.Cut()
+	primary.Kill()
+	if err := replica.Client().Do(stocktest.Soon(t), "REPLICAOF", "NO", "ONE").Err(); err != nil {
+		t.Fatal(err)
+	}
+	toA.Cut()
+	toA.Lead(replica.Addr())
+	stocktest.Eventually(t, "the end of the fence", func() bool {
+		_, err := queue.Show(stocktest.Soon(t), a.Store, "s")
+		return err == nil
+	})
+	if p := a.place("a2"); p.State != record.Held {
+		t.Errorf("a2 is %+v, and was sent", p)
+	}
+	sent := []string{}
+	stocktest.Eventually(t, "all orders", func() bool {
+		for _, turn := range a.ask(a.queue.Edge, one, lease, "gate") {
+			var id string
+			var try int64
+			if _, err := fmt.Sscan(turn, &id, &try); err != nil {
+				t.Fatal(err)
+			}
+			if try > 0 {
+				a.mustSend(id, try)
+				sent = append(sent, id)
+				a.confirm(id)
+			}
+		}
+		if a.state("a2") == record.Held {
+			a.confirm("a2")
+		}
+		return a.show().Waiting == 0
+	})
+	if want := []string{"a3", "a4"}; !slices.Equal(sent, want) {
+		t.Errorf("%v are sent, want %v", sent, want)
+	}
+	for _, id := range []string{"b1", "b2"} {
+		if got := a.state(id); got != record.InDoubt {
+			t.Errorf("%s is %s, and an edge that did not come may have sent it", id, got)
+		}
+	}
+	stocktest.Balanced(t, replica.Client(), a.Store, "s")
 }
