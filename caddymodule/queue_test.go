@@ -149,6 +149,9 @@ func TestQueuePlaces(t *testing.T) {
 		got = s.get(at)
 		return fmt.Sprint(got.Status), got.Status == 201
 	})
+	if got.Header.Get("Stockgate-Queue") != "" || a.Header.Get("Stockgate-Queue") != "waiting" {
+		t.Errorf("the place is marked %q, the shop's answer %q", a.Header.Get("Stockgate-Queue"), got.Header.Get("Stockgate-Queue"))
+	}
 	if got.Body != paid || got.Header.Get("X-Order") != "of secret-buyer" || got.Header.Get("Set-Cookie") == "" {
 		t.Errorf("the shop's answer is %v %s", got.Header, got.Body)
 	}

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -74,12 +73,10 @@ func TestQueueOutlivesItsEdge(t *testing.T) {
 func TestQueueAndAPausedEdge(t *testing.T) {
 	t.Parallel()
 	s := new(recorder)
-	var shop sync.Mutex
-	shop.Lock()
+	open := make(chan struct{})
 	s.answer = func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.Header.Get("X-User-Id"), "busy") {
-			shop.Lock()
-			shop.Unlock()
+			<-open
 		}
 		w.WriteHeader(http.StatusCreated)
 	}
@@ -96,7 +93,7 @@ func TestQueueAndAPausedEdge(t *testing.T) {
 	if err := first.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	shop.Unlock()
+	close(open)
 	await(t, "the busy order", busy)
 	eventually(t, "the other process sends orders", func() bool { return s.orders() > 2 })
 	if err := first.cmd.Process.Signal(syscall.SIGCONT); err != nil {

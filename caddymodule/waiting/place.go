@@ -18,6 +18,10 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
+// stateHeader marks an answer that tells where an order stands, so that clients can tell it from
+// the shop's.
+const stateHeader = "Stockgate-Queue"
+
 // place is what a buyer is told.
 type place struct {
 	// State is waiting, at_shop, or how the reservation ended.
@@ -74,6 +78,7 @@ func write(w http.ResponseWriter, r *http.Request, status int, p queue.Place) er
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "no-store")
+	h.Set(stateHeader, told.State)
 	if told.State == string(record.Waiting) || told.State == "at_shop" {
 		h.Set("Retry-After", strconv.FormatInt(retry, 10))
 	}
@@ -212,6 +217,7 @@ func replay(w http.ResponseWriter, r *http.Request, a *queue.Answer) error {
 	for _, name := range connectionHeaders {
 		h.Del(name)
 	}
+	h.Del(stateHeader)
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Length", strconv.Itoa(len(a.Body)))
 	w.WriteHeader(a.Status)

@@ -43,15 +43,9 @@ async function follow(at, place, told, signal) {
   }
 }
 
-const members = ['state', 'place', 'about', 'still']
-const states = ['waiting', 'at_shop', 'released', 'expired', 'in_doubt', 'confirmed', 'unbacked']
-
 // placeIn reads where the order stands; null: it is the shop's own answer.
 async function placeIn(answer) {
-  if (!answer.headers.get('Content-Type')?.startsWith('application/json')) return null
-  const body = await answer.clone().json().catch(() => null)
-  const is = body && typeof body === 'object' && states.includes(body.state) && Object.keys(body).every((name) => members.includes(name))
-  return is ? body : null
+  return answer.headers.has('Stockgate-Queue') ? answer.json() : null
 }
 
 const tries = 8
