@@ -4,7 +4,7 @@
 # and Ubuntu.
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-needs browser docs compose-test image release-test attack attack-short attack-needs chaos chaos-short differential differential-short differential-needs lint shops shops-short shops-latency shops-needs fuzz bench bench-build pgo
+.PHONY: build demo test test-needs browser docs compose-test image release-test attack attack-short attack-needs chaos chaos-short differential differential-short differential-needs lint shops shops-short shops-latency shops-needs fuzz bench bench-build bench-queue pgo
 
 # bin/caddy: Caddy with Stockgate compiled in, static as in releases and in the image.
 build:
@@ -129,6 +129,12 @@ bench: bench-build
 		-pgo=$(if $(wildcard cmd/caddy/default.pgo),true,false) $(BENCHFLAGS) $(CASES)
 
 # Uses `make build`, and so cmd/caddy/default.pgo if it exists.
+# How orders reach a slow shop with the gate's queue, without it, and behind nginx.
+bench-queue: build
+	scripts/need nginx redis-server
+	go build -C bench -trimpath -o ../bin/bench-line ./line
+	taskset -c 1 bin/bench-line -caddy $(CURDIR)/bin/caddy $(BENCHFLAGS)
+
 bench-build: build
 	scripts/need taskset redis-server wrk nginx h2load nginx-lua lua-cjson lua-nginx-redis
 	go build -C bench -trimpath -o ../bin/bench .

@@ -123,6 +123,12 @@ func TestQueuePlaces(t *testing.T) {
 		t.Errorf("it is told %+v", p)
 	}
 	at := a.Header.Get("Location")
+	// the same key leads back to the place, and to that of an order whose request is open
+	go s.send(keyed("u2", "k2", `{"sku":"plain","quantity":1}`))
+	s.Eventually("two orders that wait", func() (string, bool) { n := s.waiting(); return fmt.Sprint(n), n == 2 })
+	if a := s.send(async("u2", "k2")); a.Status != 202 || toldOf(t, a).Place != 2 {
+		t.Errorf("a repeat while the request is open: %d %s", a.Status, a.Body)
+	}
 	again := s.send(async("secret-buyer", "k1"))
 	if again.Status != 202 || again.Header.Get("Location") != at {
 		t.Errorf("the same again: %d %v", again.Status, again.Header)
@@ -155,6 +161,10 @@ func TestQueuePlaces(t *testing.T) {
 	if got.Body != paid || got.Header.Get("X-Order") != "of secret-buyer" || got.Header.Get("Set-Cookie") == "" {
 		t.Errorf("the shop's answer is %v %s", got.Header, got.Body)
 	}
+	if buyer := <-shop.working; buyer != "u2" {
+		t.Errorf("then the shop works on the order of %q", buyer)
+	}
+	shop.done <- struct{}{}
 	other := []byte(at)
 	other[len(other)-10] ^= 1
 	if a := s.get(string(other)); a.Status != 404 {
@@ -193,6 +203,23 @@ func TestQueueCancel(t *testing.T) {
 		t.Errorf("cancelling what the shop has: %d %s", a.Status, a.Body)
 	}
 	shop.done <- struct{}{}
+	s.Eventually("the answer", func() (string, bool) { a := s.get(at); return a.Body, a.Status == 201 })
+}
+
+// The doctor says that a line is nearly full; what comes beyond is refused.
+func TestQueueNearlyFull(t *testing.T) {
+	shop := newSlowShop(t)
+	s := openCaddyfile(t, queueSite(shop.addr(), "most 1"))
+	first := s.start(keyed("u0", "", `{"sku":"plain","quantity":1}`), shop.working)
+	at := s.send(async("u1", "")).Header.Get("Location")
+	s.send(async("u2", "")).Is(t, 503, "busy")
+	if got := s.Admin("GET", "/stockgate/doctor", "").Body; !strings.Contains(got, "the line of double11 is nearly full: 1 of 1 orders") {
+		t.Errorf("the doctor does not say it: %s", got)
+	}
+	for range 2 {
+		shop.done <- struct{}{}
+	}
+	(<-first).Is(t, 201, "")
 	s.Eventually("the answer", func() (string, bool) { a := s.get(at); return a.Body, a.Status == 201 })
 }
 

@@ -74,11 +74,16 @@ func (w *Waiter) Wait() {
 // it without its request.
 func (w *Waiter) Leave() {
 	w.line.mu.Lock()
-	defer w.line.mu.Unlock()
 	if w.line.waiters[w.id] == w {
 		delete(w.line.waiters, w.id)
 	}
 	w.done()
+	w.line.mu.Unlock()
+	select {
+	case t := <-w.Turn: // it came too late for the request
+		w.line.pass(t)
+	default:
+	}
 }
 
 // done says that the order does not wait in Redis any more, as far as this edge knows.

@@ -68,7 +68,7 @@ func (g *Gate) provisionHolds() (err error) {
 	if g.Queue == nil {
 		g.places.Open(g.MaxInFlight, g.MaxInFlight, g.log)
 	} else {
-		g.places.Open(g.Queue.Most, g.Queue.AtOnce, g.log)
+		g.places.Open(g.Queue.Most+g.Queue.AtOnce, g.Queue.AtOnce, g.log)
 	}
 	g.asking = filters.NewSlots(g.MaxInFlight)
 	if g.Check {

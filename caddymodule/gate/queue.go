@@ -256,8 +256,7 @@ func (g *Gate) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	}
 	pl := new(forward.InFlightSlot)
 	if no := pl.Take(&g.places, d, "turn\x00"+t.ID); no != nil {
-		passage.Arrived = false
-		return nil
+		return nil // it gets the turn again when this one has ended
 	}
 	defer pl.GiveBack()
 	ctx, q, asked := context.WithoutCancel(r.Context()), d.Queue(), time.Now()

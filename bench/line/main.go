@@ -1,0 +1,410 @@
+// Command line measures how orders reach a shop that takes a few at a time: with the gate's
+// queue, without it, and behind nginx with limit_req. Each peer sells the same units to the same
+// crowd, one after the other.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stockgate/stockgate/bench/peer"
+)
+
+type options struct {
+	caddy                        string
+	units, attempts, connections int
+	pace, atOnce                 int
+	server, load                 int // cores
+	memory                       bool
+}
+
+// result is what one peer has done.
+type result struct {
+	Peer string `json:"peer"`
+	// PerSecond is how many orders came to the shop in the full seconds while it sold.
+	PerSecond struct{ Min, Median, Max int } `json:"orders_per_second"`
+	Sold      int                            `json:"sold"`
+	ShopSaw   int                            `json:"shop_saw"`
+	Attempts  int                            `json:"attempts"`
+	// Once is the share of winners who asked once.
+	Once        float64 `json:"winners_who_asked_once"`
+	WinnerP50   float64 `json:"winner_p50_s"`
+	WinnerMax   float64 `json:"winner_max_s"`
+	Losers      int     `json:"losers_told"`
+	LoserP50    float64 `json:"loser_p50_s"`
+	LoserMax    float64 `json:"loser_max_s"`
+	Refused     int     `json:"refused_and_not_told"`
+	Open        int     `json:"open_requests"`
+	EdgeKiB     float64 `json:"edge_kib_per_open_request"`
+	RedisKiB    float64 `json:"redis_kib_per_waiting_order"`
+	TookSeconds float64 `json:"took_s"`
+}
+
+// shop takes orders as slowly as it is told to, and counts when they come.
+type shop struct {
+	slots chan struct{}
+	takes time.Duration
+	units int
+
+	mu   sync.Mutex
+	at   []time.Time
+	sold int
+}
+
+func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	s.at = append(s.at, time.Now())
+	s.mu.Unlock()
+	s.slots <- struct{}{}
+	time.Sleep(s.takes)
+	<-s.slots
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sold == s.units {
+		w.WriteHeader(http.StatusConflict)
+		return
+	}
+	s.sold++
+	w.WriteHeader(http.StatusCreated)
+}
+
+// perSecond counts the orders in each full second.
+func (s *shop) perSecond() []int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.at) == 0 {
+		return nil
+	}
+	n := make([]int, int(s.at[len(s.at)-1].Sub(s.at[0])/time.Second)+1)
+	for _, at := range s.at {
+		n[int(at.Sub(s.at[0])/time.Second)]++
+	}
+	if len(n) > 1 {
+		n = n[:len(n)-1] // it was not full
+	}
+	return n
+}
+
+// caddyfile has what all Caddys have in common.
+const caddyfile = `{
+	admin 127.0.0.1:%d
+	storage file_system %s
+	persist_config off
+	auto_https off
+	log {
+		level ERROR
+	}
+	stockgate {
+		redis %s {
+			timeout 5s
+		}
+	}
+}
+http://127.0.0.1:%d {
+	@order path /api/order
+	stockgate_guard
+	stockgate_status
+	stockgate @order {
+		buyer {header.X-User-Id}
+		line {json.sku}
+		hold_for 1m
+		%s
+	}
+	reverse_proxy %s
+}
+`
+
+const nginx = `worker_processes 1;
+worker_rlimit_nofile 20000;
+pid nginx.pid;
+error_log error.log crit;
+daemon off;
+events { worker_connections 19000; }
+http {
+	access_log off;
+	limit_req_zone $server_port zone=orders:1m rate=%dr/s;
+	upstream shop { server %s; keepalive 64; }
+	server {
+		listen 127.0.0.1:%d backlog=16384;
+		location /api/order {
+			limit_req zone=orders burst=%d;
+			limit_req_status 503;
+			proxy_read_timeout 300s;
+			proxy_http_version 1.1;
+			proxy_set_header Connection "";
+			proxy_pass http://shop;
+		}
+	}
+}
+`
+
+func main() {
+	var o options
+	flag.StringVar(&o.caddy, "caddy", "bin/caddy", "the Caddy with Stockgate")
+	flag.IntVar(&o.units, "units", 2000, "units for sale")
+	flag.IntVar(&o.attempts, "attempts", 50_000, "attempts of all buyers, at most")
+	flag.IntVar(&o.connections, "connections", 15_000, "buyers, each with a connection")
+	flag.IntVar(&o.pace, "pace", 50, "orders a second that the shop takes")
+	flag.IntVar(&o.atOnce, "at-once", 20, "orders that the shop works on at a time")
+	flag.IntVar(&o.server, "server", 0, "core of the measured server")
+	flag.IntVar(&o.load, "load", 1, "core of Redis; the crowd and the shop are in this process, pin it with taskset")
+	results := flag.String("results", "", "file for the results, as JSON")
+	flag.BoolVar(&o.memory, "memory", false, "only measure what open requests take: of the queue, at the shop behind the gate, and behind Caddy alone")
+	flag.Parse()
+	peers := []string{"queue", "no queue", "nginx limit_req"}
+	if o.memory {
+		peers = []string{"queue", "no queue", "caddy alone"}
+	}
+	var all []result
+	for _, name := range peers {
+		r, err := run(o, name)
+		if err != nil {
+			log.Fatalf("%s: %v", name, err)
+		}
+		all = append(all, r)
+		fmt.Printf("%-16s %d sold, shop saw %d, %d/%d/%d a second (min/median/max), %d attempts, %.1f %% of winners asked once, winners p50 %.1f s max %.1f s, "+
+			"%d losers told p50 %.2f s max %.2f s, %d refused and not told; %d open, %.1f KiB of the edge and %.1f KiB of Redis each; %.0f s\n",
+			name, r.Sold, r.ShopSaw, r.PerSecond.Min, r.PerSecond.Median, r.PerSecond.Max, r.Attempts, 100*r.Once, r.WinnerP50, r.WinnerMax, r.Losers, r.LoserP50, r.LoserMax,
+			r.Refused, r.Open, r.EdgeKiB, r.RedisKiB, r.TookSeconds)
+	}
+	if *results != "" {
+		text, err := json.MarshalIndent(all, "", "  ")
+		if err == nil {
+			err = os.WriteFile(*results, append(text, '\n'), 0o644)
+		}
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
+}
+
+// run sells the units at one peer.
+func run(o options, name string) (r result, err error) {
+	dir, err := os.MkdirTemp("", "line")
+	if err != nil {
+		return r, err
+	}
+	defer os.RemoveAll(dir)
+	s := &shop{slots: make(chan struct{}, o.atOnce), takes: time.Duration(o.atOnce) * time.Second / time.Duration(o.pace), units: o.units}
+	web, err := listen(s)
+	if err != nil {
+		return r, err
+	}
+	defer web.Close()
+	server, err := start(o, name, dir, web.addr)
+	if err != nil {
+		return r, err
+	}
+	defer server.stop()
+	r.Peer = name
+	before := server.memory()
+	began := time.Now()
+	if o.memory {
+		s.takes = time.Hour
+	}
+	c := &crowd{options: o, url: "http://" + server.addr + "/api/order", client: &http.Client{Transport: &http.Transport{
+		MaxIdleConnsPerHost: o.connections, MaxConnsPerHost: o.connections, IdleConnTimeout: time.Hour}, Timeout: 10 * time.Minute}}
+	done := make(chan struct{})
+	go func() { c.run(); close(done) }()
+	// memory when the crowd has been told, and the winners wait
+	select {
+	case <-done:
+	case <-time.After(15 * time.Second):
+	}
+	after, waiting := server.memory(), server.waiting()
+	r.Open = int(c.open.Load())
+	if waiting > 0 {
+		r.RedisKiB = float64(after.redis-before.redis) / 1024 / float64(waiting)
+	}
+	if o.memory { // else most of it is of connections that wait for nothing
+		r.EdgeKiB = float64(after.edge-before.edge) / 1024 / float64(r.Open)
+		return r, nil
+	}
+	<-done
+	r.TookSeconds = time.Since(began).Seconds()
+	c.report(&r)
+	n := s.perSecond()
+	r.ShopSaw, r.Sold = len(s.at), s.sold
+	if len(n) > 0 {
+		sorted := slices.Sorted(slices.Values(n))
+		r.PerSecond.Min, r.PerSecond.Median, r.PerSecond.Max = sorted[0], sorted[len(sorted)/2], sorted[len(sorted)-1]
+	}
+	return r, nil
+}
+
+// crowd are buyers who try until they know.
+type crowd struct {
+	options
+	url    string
+	client *http.Client
+	tried  atomic.Int64
+	open   atomic.Int64
+
+	mu              sync.Mutex
+	winners, losers []float64 // seconds until they knew
+	once, refused   int
+}
+
+func (c *crowd) run() {
+	var all sync.WaitGroup
+	for i := range c.connections {
+		all.Go(func() { c.buy(i) })
+	}
+	all.Wait()
+}
+
+func (c *crowd) buy(i int) {
+	began := time.Now()
+	for tries := 1; ; tries++ {
+		if c.tried.Add(1) > int64(c.attempts) {
+			c.tried.Add(-1)
+			c.mu.Lock()
+			c.refused++
+			c.mu.Unlock()
+			return
+		}
+		status, reason, wait := c.ask(i)
+		c.mu.Lock()
+		took := time.Since(began).Seconds()
+		told := true
+		switch {
+		case status == http.StatusCreated:
+			c.winners = append(c.winners, took)
+			if tries == 1 {
+				c.once++
+			}
+		case reason == "sold_out" || reason == "all_held" || status == http.StatusConflict && reason == "":
+			c.losers = append(c.losers, took)
+		default:
+			told = false
+		}
+		c.mu.Unlock()
+		if told {
+			return
+		}
+		time.Sleep(wait)
+	}
+}
+
+func (c *crowd) ask(i int) (status int, reason string, wait time.Duration) {
+	c.open.Add(1)
+	defer c.open.Add(-1)
+	request, err := http.NewRequest("POST", c.url, strings.NewReader(`{"sku":"1"}`))
+	if err != nil {
+		return 0, err.Error(), time.Second
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("X-User-Id", fmt.Sprint("buyer-", i))
+	a, err := c.client.Do(request)
+	if err != nil {
+		return 0, "no answer", time.Second
+	}
+	defer a.Body.Close()
+	wait, err = time.ParseDuration(a.Header.Get("Retry-After") + "s")
+	if err != nil {
+		wait = time.Second
+	}
+	return a.StatusCode, a.Header.Get("Stockgate-Refusal"), wait
+}
+
+func (c *crowd) report(r *result) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	slices.Sort(c.winners)
+	slices.Sort(c.losers)
+	r.Attempts, r.Refused, r.Losers = int(c.tried.Load()), c.refused, len(c.losers)
+	if n := len(c.winners); n > 0 {
+		r.Once, r.WinnerP50, r.WinnerMax = float64(c.once)/float64(n), c.winners[n/2], c.winners[n-1]
+	}
+	if n := len(c.losers); n > 0 {
+		r.LoserP50, r.LoserMax = c.losers[n/2], c.losers[n-1]
+	}
+}
+
+// running is a started peer.
+type running struct {
+	addr  string
+	proc  *peer.Process
+	redis *peer.Redis
+}
+
+type memory struct{ edge, redis int64 }
+
+func (s *running) memory() (m memory) {
+	m.edge, _ = s.proc.Resident()
+	if s.redis == nil {
+		return m
+	}
+	info, _ := s.redis.Client.Info(context.Background(), "memory").Result()
+	_, rest, _ := strings.Cut(info, "used_memory:")
+	fmt.Sscan(rest, &m.redis)
+	return m
+}
+
+// waiting is how many orders wait in Redis.
+func (s *running) waiting() int64 {
+	if s.redis == nil {
+		return 0
+	}
+	return s.redis.Client.ZCard(context.Background(), "stockgate:{flash.0}:line").Val()
+}
+
+func (s *running) stop() {
+	s.proc.Stop()
+	if s.redis != nil {
+		s.redis.Stop()
+	}
+}
+
+func start(o options, name, dir, shopAddr string) (*running, error) {
+	const port, admin = 18611, 18612
+	s := &running{addr: fmt.Sprint("127.0.0.1:", port)}
+	var err error
+	if name == "nginx limit_req" {
+		file := filepath.Join(dir, "nginx.conf")
+		if err = os.WriteFile(file, fmt.Appendf(nil, nginx, o.pace, shopAddr, port, o.units), 0o644); err != nil {
+			return nil, err
+		}
+		if s.proc, err = peer.Start("nginx", o.server, dir, nil, "nginx", "-p", dir, "-c", file); err != nil {
+			return nil, err
+		}
+		return s, s.proc.Listens(s.addr)
+	}
+	if s.redis, err = peer.StartRedis("redis", o.load, dir); err != nil {
+		return nil, err
+	}
+	gate := fmt.Sprintf("queue {\n\t\t\tpace %d\n\t\t\tat_once %d\n\t\t\twait 5m\n\t\t}", o.pace, o.atOnce)
+	text := caddyfile
+	switch {
+	case name == "no queue" && o.memory:
+		gate = fmt.Sprintf("max_in_flight %d", o.connections)
+	case name == "no queue":
+		gate = fmt.Sprintf("max_in_flight %d", o.atOnce)
+	case name == "caddy alone":
+		head, rest, _ := strings.Cut(caddyfile, "stockgate_guard")
+		_, tail, _ := strings.Cut(rest, "%s\n\t}")
+		gate, text = "", head+"%s\n"+tail
+	}
+	file := filepath.Join(dir, "Caddyfile")
+	if err = os.WriteFile(file, fmt.Appendf(nil, text, admin, dir, s.redis.Addr, port, gate, shopAddr), 0o644); err != nil {
+		return nil, err
+	}
+	if s.proc, err = peer.Start("caddy", o.server, dir, nil, o.caddy, "run", "--config", file, "--adapter", "caddyfile"); err != nil {
+		return nil, err
+	}
+	if err = s.proc.Listens(s.addr); err != nil {
+		return nil, err
+	}
+	return s, sell(fmt.Sprint("http://127.0.0.1:", admin), o.units)
+}
