@@ -187,6 +187,9 @@ type Turn struct {
 
 // Run gives turns in the order in which orders came.
 func (o Turn) Run(s *Shard) Reply {
+	if !s.Exists {
+		return Reply{"ok", int64(0), int64(0), int64(0), int64(0)}
+	}
 	s.touch()
 	q := &s.Queue
 	until := s.Now() + o.Lease
