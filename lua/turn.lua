@@ -57,6 +57,7 @@ end
 function operations.turn(a)
   local edge, lease, most = a[1], tonumber(a[2]), tonumber(a[6])
   if shard.merging then return { 'restoring' } end
+  if not shard.exists then return { 'ok', 0, 0, 0, 0 } end -- an edge has not heard yet that it is gone
   load_queue_state()
   dirty = true
   local pace = { every = every_of(tonumber(a[3]), tonumber(a[4])), at_once = tonumber(a[5]) }

@@ -14,11 +14,14 @@ const (
 	keyTTL   = 3 * day
 )
 
-// states is every state in which a reservation can be met, and how it gets there.
-var states = []struct {
+// state is one in which a reservation can be met, and how it gets there.
+type state struct {
 	name string
 	ops  func(r model.Reserve) []model.Operation
-}{
+}
+
+// states is every state that a record has.
+var states = []state{
 	{"held", func(r model.Reserve) []model.Operation { return []model.Operation{r} }},
 	{"in_doubt", func(r model.Reserve) []model.Operation { return []model.Operation{r, model.Doubt{ID: "r"}} }},
 	{"confirmed", func(r model.Reserve) []model.Operation {
@@ -41,6 +44,42 @@ var states = []struct {
 		return []model.Operation{model.Release{ID: "r", Word: "unsent", NotAfter: noon + 500}}
 	}},
 	{"unknown", func(model.Reserve) []model.Operation { return nil }},
+}
+
+// queueStates are those of an order that has come into the line.
+var queueStates = []state{
+	{"waiting", inLine},
+	{"its turn", func(r model.Reserve) []model.Operation { return append(inLine(r), turnFor("A", "gate")) }},
+	{"sent", func(r model.Reserve) []model.Operation { return append(inLine(r), turnFor("A", "gate"), sendR("A", 1)) }},
+}
+
+// inLine has "r" wait, because another order is at the shop. Its edge asks for turns.
+func inLine(r model.Reserve) []model.Operation {
+	other := take("other", 1)
+	other.Lines[0].Cell = "b"
+	other.Waits, r.Waits = waitsFor(1), waitsFor(1)
+	return []model.Operation{other, r, model.Turn{Edge: "A", Lease: turnLasts, AtOnce: 1, Most: 9, Gates: "gate"}}
+}
+
+// turnLasts is how many ms a turn lasts.
+const turnLasts = 500
+
+func waitsFor(atOnce int64) *model.Waits {
+	return &model.Waits{AtOnce: atOnce, Longest: deadline - noon, Edge: "A", Gate: "gate", Packed: packed}
+}
+
+// turnFor asks for the turns of an edge that has a gate. There is room at the shop.
+func turnFor(edge, gate string) model.Operation {
+	return model.Turn{Edge: edge, Lease: turnLasts, AtOnce: 9, Most: 9, Gates: gate}
+}
+
+func sendR(edge string, try int64) model.Operation {
+	return model.Send{ID: "r", Edge: edge, Try: try, Mode: "response", HoldFor: deadline - noon, Margin: 100}
+}
+
+// againR puts "r" off, which the shop may do so often.
+func againR(edge string, most int64) model.Operation {
+	return model.Again{ID: "r", Edge: edge, Gate: "gate", Packed: packed, Longest: deadline - noon, Margin: 100, Later: 100, Most: most}
 }
 
 // take reserves units of "a"; nothing but its id is bound.
@@ -188,6 +227,31 @@ var rowOperations = map[string]func(w *twin) model.Operation{
 		return model.Lookup{Guard: "k|another", Ref: "order-2"}
 	},
 
+	"reserve with its id in a busy shop": func(*twin) model.Operation {
+		o := keyedR()
+		o.Waits = waitsFor(0)
+		return o
+	},
+
+	"turn":                                   func(*twin) model.Operation { return turnFor("A", "gate") },
+	"turn for another edge":                  func(*twin) model.Operation { return turnFor("B", "gate") },
+	"turn for another edge with other gates": func(*twin) model.Operation { return turnFor("B", "other") },
+	"send":                                   func(*twin) model.Operation { return sendR("A", 1) },
+	"send by another edge":                   func(*twin) model.Operation { return sendR("B", 1) },
+	"send after a fence": func(*twin) model.Operation {
+		o := sendR("A", 0).(model.Send)
+		o.Told = true
+		return o
+	},
+	"again":                 func(*twin) model.Operation { return againR("A", 3) },
+	"again by another edge": func(*twin) model.Operation { return againR("B", 3) },
+	"again too often":       func(*twin) model.Operation { return againR("A", 0) },
+	"yield":                 func(*twin) model.Operation { return model.Yield{ID: "r", Edge: "A", Try: 1} },
+	"yield by another edge": func(*twin) model.Operation { return model.Yield{ID: "r", Edge: "B", Try: 1} },
+	"leave":                 func(*twin) model.Operation { return model.Leave{ID: "r", Cause: "why"} },
+	"rejoin":                func(*twin) model.Operation { return model.Rejoin{ID: "r", Edge: "A", Gate: "gate", Packed: packed} },
+	"drain":                 func(*twin) model.Operation { return model.Look{Does: "drain", Most: 9, Cause: "why"} },
+
 	"probe":                 func(*twin) model.Operation { return askShop("main") },
 	"probe by another gate": func(*twin) model.Operation { return askShop("other") },
 	"probe at once again": func(w *twin) model.Operation {
@@ -300,11 +364,13 @@ var circumstances = map[string]func(w *twin){
 			w.run(take("else", c.Available))
 		}
 	},
-	"after the deadline": func(w *twin) { w.setTime(deadline) },
-	"a day later":        func(w *twin) { w.setTime(noon + day) },
-	"an hour later":      func(w *twin) { w.setTime(deadline + hour) },
-	"almost":             func(w *twin) { w.setTime(w.model.Time - 1) },
-	"a week later":       func(w *twin) { w.setTime(deadline + 7*day) },
+	"its edge has stopped": func(w *twin) { w.setTime(noon + turnLasts) },
+	"line paused":          func(w *twin) { w.do(model.Look{Does: "pause"}) },
+	"after the deadline":   func(w *twin) { w.setTime(deadline) },
+	"a day later":          func(w *twin) { w.setTime(noon + day) },
+	"an hour later":        func(w *twin) { w.setTime(deadline + hour) },
+	"almost":               func(w *twin) { w.setTime(w.model.Time - 1) },
+	"a week later":         func(w *twin) { w.setTime(deadline + 7*day) },
 	"forgotten": func(w *twin) {
 		w.setTime(deadline + 7*day)
 		w.run(forgets)

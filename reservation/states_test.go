@@ -14,21 +14,27 @@ import (
 type row struct {
 	name, operation string
 	circumstances   []string
+	states          []state
 	cells           []string
 }
 
+// tableHeader is that of a table with a column for each of some states.
+func tableHeader(of []state) string {
+	header := "| |"
+	for _, s := range of {
+		header += " " + s.name + " |"
+	}
+	return header
+}
+
 // documented reads the tables of docs/reservations.md that have a column for each
-// state, and the arrows of its drawing.
+// state, or for each of an order in the queue, and the arrows of its drawing.
 func documented(t *testing.T) (rows []row, arrows []string) {
 	text, err := os.ReadFile("../docs/reservations.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	header := "| |"
-	for _, s := range states {
-		header += " " + s.name + " |"
-	}
-	in := false
+	var in []state
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
 		if arrow, why, ok := strings.Cut(line, ":"); ok && strings.Contains(arrow, " --> ") {
@@ -38,27 +44,29 @@ func documented(t *testing.T) (rows []row, arrows []string) {
 			arrows = append(arrows, strings.ReplaceAll(arrow, "[*]", "unknown"))
 		}
 		switch {
-		case line == header:
-			in = true
+		case line == tableHeader(states):
+			in = states
+		case line == tableHeader(queueStates):
+			in = queueStates
 		case !strings.HasPrefix(line, "|"):
-			in = false
-		case in && !strings.HasPrefix(line, "|-"):
+			in = nil
+		case in != nil && !strings.HasPrefix(line, "|-"):
 			cells := strings.Split(strings.Trim(line, "|"), "|")
 			for i := range cells {
 				cells[i] = strings.TrimSpace(cells[i])
 			}
-			if len(cells) != len(states)+1 {
+			if len(cells) != len(in)+1 {
 				t.Fatalf("the row %q has %d cells", line, len(cells))
 			}
-			rows = append(rows, parseRow(t, cells[0], cells[1:]))
+			rows = append(rows, parseRow(t, cells[0], in, cells[1:]))
 		}
 	}
 	return rows, arrows
 }
 
 // parseRow finds what a row is called among the operations.
-func parseRow(t *testing.T, name string, cells []string) row {
-	r := row{name: name, operation: name, cells: cells}
+func parseRow(t *testing.T, name string, of []state, cells []string) row {
+	r := row{name: name, operation: name, states: of, cells: cells}
 	for rowOperations[r.operation] == nil {
 		i := strings.LastIndex(r.operation, ", ")
 		if i < 0 {
@@ -84,10 +92,10 @@ func TestEveryOperationInEveryState(t *testing.T) {
 	var arrows []string
 	for n, r := range rows {
 		done[r.operation] = true
-		got := make([]string, len(states))
+		got := make([]string, len(r.states))
 		for i, want := range r.cells {
-			t.Run(r.name+"/"+states[i].name, func(t *testing.T) {
-				w := newTwin(t, on, fmt.Sprintf("row%d.%s", n, states[i].name))
+			t.Run(r.name+"/"+r.states[i].name, func(t *testing.T) {
+				w := newTwin(t, on, fmt.Sprintf("row%d.%d", n, i))
 				var arrow string
 				got[i], arrow = w.cell(r, i)
 				if got[i] != want {
@@ -129,15 +137,23 @@ func (w *twin) cell(r row, i int) (got, arrow string) {
 	if slices.Contains(r.circumstances, "outcome backend") {
 		first.Mode = "backend"
 	}
-	ops := states[i].ops(first)
+	in := r.states[i]
+	ops := in.ops(first)
 	if slices.Contains(r.circumstances, "in the place of another hold") {
 		first = singleR()
 		first.Ref = "order-1"
-		ops = inPlace(states[i].ops(first))
+		ops = inPlace(in.ops(first))
 	}
 	w.do(ops...)
-	if got := w.state("r"); got != states[i].name {
-		w.t.Fatalf("the reservation is %s, want %s", got, states[i].name)
+	want := in.name
+	switch want {
+	case "its turn":
+		want = "waiting"
+	case "sent":
+		want = "held"
+	}
+	if got := w.state("r"); got != want {
+		w.t.Fatalf("the reservation is %s, want %s", got, want)
 	}
 	op := rowOperations[r.operation]
 	for _, what := range r.circumstances {
@@ -227,7 +243,19 @@ func (w *twin) words(op model.Operation, was *model.Shard, reply model.Reply) st
 		if w.model.Records["r"].Probes.Absent > was.Records["r"].Probes.Absent {
 			return "counts"
 		}
-	case model.Expire, model.Forget:
+	case model.Turn:
+		switch taker := w.model.Queue.Orders["r"].Taker; {
+		case slices.Contains(reply, any("r")):
+			return "gets it"
+		case taker == "-" && was.Queue.Orders["r"].Taker != "-":
+			return "waits again"
+		case taker != was.Queue.Orders["r"].Taker && taker != o.Edge:
+			return "its own edge gets it"
+		}
+		return "–"
+	case model.Yield:
+		return "waits again"
+	case model.Expire, model.Forget, model.Look:
 		return "–"
 	}
 	return "same"
@@ -274,6 +302,9 @@ func (w *twin) state(id string) string { return stateIn(w.model, id) }
 
 func stateIn(s *model.Shard, id string) string {
 	if r, ok := s.Records[id]; ok {
+		if r.State == model.Held && r.Mode == "queued" {
+			return string(model.Waiting)
+		}
 		return string(r.State)
 	}
 	return "unknown"

@@ -3,7 +3,10 @@ package reservation_test
 import (
 	"crypto/sha1"
 	"encoding/hex"
+	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -134,6 +137,7 @@ func (w *twin) run(ops ...model.Operation) []model.Reply {
 		if err := after.Differs(stocktest.Expected(w.model, seen)); err != nil {
 			w.t.Fatalf("%s: after %+v: %v", s.name, ops, err)
 		}
+		w.checkLine(s)
 		w.journal[i] = append(w.journal[i], after.Journal...)
 		if err := after.Audit(w.journal[i]); err != nil {
 			w.t.Fatalf("%s: after %+v: %v", s.name, ops, err)
@@ -149,6 +153,45 @@ func (w *twin) run(ops ...model.Operation) []model.Reply {
 	}
 	return want
 }
+
+// checkLine compares the line of a server, and what is at the shop, with the model.
+func (w *twin) checkLine(s *server) {
+	w.t.Helper()
+	q := &w.model.Queue
+	if !q.Kept {
+		return
+	}
+	keys, pipe := s.store.Shard().ShardKeys(w.sale), s.client.Pipeline()
+	line := pipe.ZRange(background, keys[shard.LineKey], 0, -1)
+	orders := pipe.HGetAll(background, keys[shard.OrdersKey])
+	atShop := pipe.ZRangeWithScores(background, keys[shard.AtShopKey], 0, -1)
+	if _, err := pipe.Exec(background); err != nil {
+		w.t.Fatalf("%s: %v", s.name, err)
+	}
+	if !slices.Equal(line.Val(), q.Line()) {
+		w.t.Fatalf("%s: the line is %v, want %v", s.name, line.Val(), q.Line())
+	}
+	want := map[string]string{}
+	for id, o := range q.Orders {
+		want[id] = fmt.Sprintf("%s %d %d %d %d %d %s %s %d", o.Home, o.Try, o.Size, o.Again, o.Since, o.Number, o.Taker, o.Gate, oneIf(o.Sent))
+		if o.Size > 0 {
+			want["p|"+id] = packed
+		}
+	}
+	if !maps.Equal(orders.Val(), want) {
+		w.t.Fatalf("%s: the orders are %v, want %v", s.name, orders.Val(), want)
+	}
+	got := map[string]int64{}
+	for _, z := range atShop.Val() {
+		got[z.Member.(string)] = int64(z.Score)
+	}
+	if !maps.Equal(got, q.AtShop) {
+		w.t.Fatalf("%s: at the shop are %v, want %v", s.name, got, q.AtShop)
+	}
+}
+
+// packed is what is to be sent of every order.
+const packed = "packed"
 
 // latest is what the caller expects of the clocks.
 func (w *twin) latest() reservation.Latest {

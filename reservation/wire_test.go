@@ -29,6 +29,11 @@ func wire(op model.Operation) reservation.Operation {
 		if u := o.Unpaid; len(u.Fields) > 0 {
 			claim.Unpaid = reservation.Owed{Fields: u.Fields, AtOnce: u.AtOnce, Ended: u.Ended, Within: ms(u.Within)}
 		}
+		if w := o.Waits; w != nil {
+			claim.Queue = &reservation.Queue{
+				Pace: reservation.Pace{AtOnce: w.AtOnce}, Most: 1000, Memory: 1 << 20, Longest: ms(w.Longest), Edge: w.Edge, Gate: w.Gate, Order: []byte(w.Packed),
+			}
+		}
 		return reservation.Operation{Claim: claim, NotAfter: o.NotAfter}
 	case model.Adjust:
 		return reservation.Operation{Name: "adjust", Args: []any{o.ID, o.Cell, o.Delta, o.Cause}}
@@ -83,6 +88,24 @@ func wire(op model.Operation) reservation.Operation {
 			args = append(args, c.Field, c.Amount)
 		}
 		return reservation.Operation{Name: "sold", Args: args}
+	case model.Turn:
+		return reservation.Operation{Name: "turn", Args: []any{o.Edge, o.Lease, 0, 1, o.AtOnce, o.Most, o.Gates}}
+	case model.Send:
+		var try any = o.Try
+		if o.Told {
+			try = "told"
+		}
+		return reservation.Operation{Name: "send", Args: []any{o.ID, o.Edge, try, o.Mode, o.HoldFor, o.Margin}}
+	case model.Again:
+		return reservation.Operation{Name: "again", Args: []any{o.ID, o.Edge, o.Longest, o.Margin, o.Gate, o.Packed, o.Later, o.Most}}
+	case model.Yield:
+		return reservation.Operation{Name: "yield", Args: []any{o.ID, o.Edge, o.Try}}
+	case model.Leave:
+		return reservation.Operation{Name: "leave", Args: []any{o.ID, o.Cause}}
+	case model.Rejoin:
+		return reservation.Operation{Name: "rejoin", Args: []any{o.ID, o.Edge, o.Gate, o.Packed}}
+	case model.Look:
+		return reservation.Operation{Name: "line", Args: []any{o.Does, o.Most, o.Cause}}
 	case model.Probe:
 		return reservation.Operation{Name: "probe", Args: []any{o.Gate, o.Most, o.Offset, o.Wait, o.Tries, o.LongestWait, cmp.Or(o.Claims, o.Most)}}
 	case model.Probed:

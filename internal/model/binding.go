@@ -24,7 +24,7 @@ func (s *Shard) belongs(by, id string, same bool) Reply {
 	if same {
 		n = 1
 	}
-	return Reply{"bound", by, id, string(r.State), n, r.Created, r.Deadline - s.Lead, r.Exp, r.Changed - s.Lead, s.Epoch}
+	return Reply{"bound", by, id, r.told(), n, r.Created, r.Deadline - s.Lead, r.Exp, r.Changed - s.Lead, s.Epoch}
 }
 
 // ordered is the reservation that a ref belongs to: the buyer's own or, for a shared
@@ -151,6 +151,10 @@ func (o Free) Run(s *Shard) Reply {
 	}
 	if strings.HasPrefix(r.Guard, "d|") && s.Bindings[r.Guard] == o.ID {
 		delete(s.Bindings, r.Guard)
+		s.touch()
+	}
+	if s.Queue.Kept && r.State == Held && !r.waits() { // the shop has answered: another order may come
+		s.leaveQueue(o.ID)
 		s.touch()
 	}
 	return Reply{"ok", string(r.State)}

@@ -132,6 +132,8 @@ type Reserve struct {
 	Lines        []Line
 	Limits       []Limit
 	Unpaid       Owed
+	// Waits says how the order waits; nil: it does not.
+	Waits *Waits
 }
 
 // Limit is one purchase limit as it is for the attempt: at most Max in the window
@@ -155,7 +157,7 @@ func (o Reserve) run(s *Shard) Reply {
 		if r.State == Tombstone {
 			return Reply{"gone"}
 		}
-		return Reply{"ok", string(r.State), r.Deadline - s.Lead, r.Exp, s.Epoch, r.Created}
+		return Reply{"ok", r.told(), r.Deadline - s.Lead, r.Exp, s.Epoch, r.Created}
 	}
 	if !s.Exists {
 		return Reply{"no_sale"}
@@ -174,10 +176,14 @@ func (o Reserve) run(s *Shard) Reply {
 			return refusal
 		}
 	}
+	holdFor, mode := o.HoldFor, o.Mode
+	if o.waitsOn(s) {
+		holdFor, mode = o.Waits.Longest, queued
+	}
 	now := s.Now()
 	r := &Record{
-		State: Held, Deadline: now + o.HoldFor, Exp: s.Time + o.HoldFor - o.Margin, Created: s.Time, Changed: now,
-		Mode: o.Mode, Buyer: o.Buyer, Version: s.Version, Lines: o.Lines,
+		State: Held, Deadline: now + holdFor, Exp: s.Time + holdFor - o.Margin, Created: s.Time, Changed: now,
+		Mode: mode, Buyer: o.Buyer, Version: s.Version, Lines: o.Lines,
 		Guard: o.Guard, Print: o.Print, KeyTTL: o.KeyTTL, Ref: o.Ref, Gate: o.Gate,
 		Unpaid: o.Unpaid.Fields,
 	}
@@ -193,7 +199,8 @@ func (o Reserve) run(s *Shard) Reply {
 		s.Bindings[o.Guard] = o.ID
 	}
 	s.record(Entry{Kind: "held", ID: o.ID, Lines: o.Lines, Buyer: o.Buyer, Record: r.Text()})
-	return Reply{"ok", "held", r.Deadline - s.Lead, r.Exp, s.Epoch, r.Created}
+	o.enter(s)
+	return Reply{"ok", r.told(), r.Deadline - s.Lead, r.Exp, s.Epoch, r.Created}
 }
 
 func (o Reserve) window(s *Shard) Reply {

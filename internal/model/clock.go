@@ -35,6 +35,9 @@ func (s *Shard) sure() int64 {
 
 // tooSoon is for how long yet only the shop's word releases a hold.
 func (s *Shard) tooSoon(r *Record) int64 {
+	if r.Mode == queued { // the shop does not have it
+		return 0
+	}
 	time := s.Time
 	if s.Latest != 0 {
 		time = s.sure()

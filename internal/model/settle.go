@@ -146,6 +146,9 @@ func (o Expire) Run(s *Shard) Reply {
 		r := s.Records[id]
 		ends := r.Exp + r.margin()
 		switch {
+		case r.Mode == queued:
+			s.become(id, Released, "waited too long")
+			ended++
 		case r.Mode != "backend":
 			s.become(id, InDoubt, "deadline")
 			ended++

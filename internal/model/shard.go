@@ -68,6 +68,7 @@ type Shard struct {
 	// Ended says for each counter of unpaid holds when some ended unpaid or in doubt, the
 	// oldest first.
 	Ended   map[string][]int64
+	Queue   Queue
 	Journal []Entry
 	// Acked is the last movement that a ledger has, AckedAt when it said so; 0: never.
 	Acked, AckedAt int64
@@ -92,6 +93,7 @@ func New() *Shard {
 		Bindings: map[string]string{}, Returns: map[string]Returned{},
 		Ended:     map[string][]int64{},
 		Forgotten: map[string]State{},
+		Queue:     newQueue(),
 	}
 }
 
@@ -102,6 +104,7 @@ func (s *Shard) Clone() *Shard {
 	c.Bindings, c.Returns = maps.Clone(s.Bindings), maps.Clone(s.Returns)
 	c.Ended = maps.Clone(s.Ended)
 	c.Forgotten = maps.Clone(s.Forgotten)
+	c.Queue = s.Queue.clone()
 	c.Records = make(map[string]*Record, len(s.Records))
 	for id, r := range s.Records {
 		copied := *r // its lists are replaced, never changed
@@ -124,6 +127,9 @@ func (s *Shard) become(id string, state State, cause string) {
 	}
 	s.free(id)
 	s.noteEnd(id)
+	if e.Was == Held {
+		s.leaveQueue(id)
+	}
 	s.record(e)
 }
 

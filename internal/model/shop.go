@@ -21,6 +21,9 @@ func (o Extend) Run(s *Shard) Reply {
 	case r.State != Held:
 		return Reply{"conflict", string(r.State)}
 	}
+	if r.waits() {
+		return Reply{"conflict", string(Waiting)}
+	}
 	if deadline := min(s.Now()+o.HoldFor, r.Changed+o.Longest); deadline > r.Deadline {
 		s.putOff(o.ID, deadline, deadline-s.Lead-r.margin(), "")
 	}

@@ -129,6 +129,9 @@ func Expected(s *model.Shard, seen int) *Raw {
 		if s.LeadKept {
 			r.Meta["lead"] = strconv.FormatInt(s.Lead, 10)
 		}
+		if s.Queue.Kept {
+			r.Meta["queue"] = "1"
+		}
 		if s.ForgottenExp > 0 {
 			r.Meta["forgotten"] = strconv.FormatInt(s.ForgottenExp, 10)
 		}

@@ -1,0 +1,442 @@
+package model
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Waiting is told of a hold whose order waits for the shop. Its record is held, in mode queued.
+const Waiting State = "waiting"
+
+const queued = "queued"
+
+// told is the state that answers tell of a reservation.
+func (r *Record) told() string {
+	if r.waits() {
+		return string(Waiting)
+	}
+	return string(r.State)
+}
+
+func (r *Record) waits() bool { return r.State == Held && r.Mode == queued }
+
+// Waits says how an order waits for the shop, which takes AtOnce orders at a time: at most
+// for Longest ms. Edge has its request open, Gate makes it, and Packed is what is to be sent.
+type Waits struct {
+	AtOnce, Longest    int64
+	Edge, Gate, Packed string
+}
+
+// Queue is the line of a sale, and what is at the shop.
+type Queue struct {
+	// Kept says that orders of the sale have waited, or could have.
+	Kept   bool
+	Orders map[string]Order
+	// AtShop is until when orders have their turns; sentAt: they may have been sent.
+	AtShop    map[string]int64
+	Paused    bool
+	NotBefore int64 // the shop has asked for no order until then
+	Alive     map[string]int64
+	Told      map[string][]Turned // what edges are told when they ask for turns
+	left      [seconds]struct{ at, n int64 }
+}
+
+// Order is one that waits, or has waited. Its Taker has the turn; none: it waits.
+type Order struct {
+	Home, Taker, Gate               string
+	Try, Again, Since, Number, Size int64
+	Score                           int64 // its place in the line
+	Sent                            bool
+}
+
+// Turned is what an edge is told of an order; Try 0: it has left the line.
+type Turned struct {
+	ID  string
+	Try int64
+}
+
+const (
+	none    = "-"
+	seconds = 10 // of which it is known how many orders left
+	sentAt  = int64(9e15)
+	before  = int64(1e15) // numbers of the journal are less
+)
+
+func newQueue() Queue {
+	return Queue{Orders: map[string]Order{}, AtShop: map[string]int64{}, Alive: map[string]int64{}, Told: map[string][]Turned{}}
+}
+
+func (q Queue) clone() Queue {
+	q.Orders, q.AtShop, q.Alive = maps.Clone(q.Orders), maps.Clone(q.AtShop), maps.Clone(q.Alive)
+	q.Told = maps.Clone(q.Told)
+	for edge, all := range q.Told {
+		q.Told[edge] = slices.Clip(all)
+	}
+	return q
+}
+
+// Line lists the orders that wait, the next one first.
+func (q *Queue) Line() []string {
+	var ids []string
+	for id, o := range q.Orders {
+		if o.Taker == none {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(a, b string) int {
+		return cmp.Or(cmp.Compare(q.Orders[a].Score, q.Orders[b].Score), cmp.Compare(a, b))
+	})
+	return ids
+}
+
+// room is how many orders may go to the shop now.
+func (s *Shard) room(atOnce int64) int64 {
+	if s.Queue.Paused || s.Now() < s.Queue.NotBefore {
+		return 0
+	}
+	return max(atOnce-int64(len(s.Queue.AtShop)), 0)
+}
+
+// leaves counts an order that leaves for the shop.
+func (s *Shard) leaves() {
+	second := s.Now() / 1000
+	l := &s.Queue.left[second%seconds]
+	if l.at != second {
+		l.at, l.n = second, 0
+	}
+	l.n++
+}
+
+// leftLately is how many orders left in the last full seconds, and in how many since the first.
+func (s *Shard) leftLately() (n, in int64) {
+	second := s.Now() / 1000
+	first := second
+	for _, l := range s.Queue.left {
+		if l.at < second && l.at > second-seconds && l.n > 0 {
+			n += l.n
+			first = min(first, l.at)
+		}
+	}
+	return n, second - first
+}
+
+// waitsOn says whether a new hold waits.
+func (o Reserve) waitsOn(s *Shard) bool {
+	if o.Waits == nil {
+		return false
+	}
+	s.Queue.Kept = true
+	return len(s.Queue.Line()) > 0 || s.room(o.Waits.AtOnce) == 0
+}
+
+// enter puts the order of a new hold in the line, or notes that it goes to the shop.
+func (o Reserve) enter(s *Shard) {
+	switch w := o.Waits; {
+	case w == nil:
+	case s.Records[o.ID].waits():
+		number := int64(len(s.Journal))
+		s.Queue.Orders[o.ID] = Order{Home: w.Edge, Taker: none, Gate: w.Gate, Since: s.Now(), Number: number, Score: number, Size: int64(len(w.Packed))}
+	default:
+		s.leaves()
+		s.Queue.AtShop[o.ID] = sentAt
+	}
+}
+
+// back puts an order before all that came since.
+func (q *Queue) back(id string, o Order) {
+	delete(q.AtShop, id)
+	o.Taker, o.Score = none, o.Number-before
+	q.Orders[id] = o
+}
+
+// leaveQueue forgets the order of a hold that has ended, or that the shop has answered.
+func (s *Shard) leaveQueue(id string) {
+	if !s.Queue.Kept {
+		return
+	}
+	if o, ok := s.Queue.Orders[id]; ok && !o.Sent {
+		s.tell(o.Home, Turned{id, 0})
+	}
+	delete(s.Queue.Orders, id)
+	delete(s.Queue.AtShop, id)
+}
+
+// tell notes what an edge is to be told, unless it has stopped.
+func (s *Shard) tell(edge string, t Turned) {
+	if until, heard := s.Queue.Alive[edge]; edge != none && (!heard || until > s.Now()) {
+		s.Queue.Told[edge] = append(s.Queue.Told[edge], t)
+	}
+}
+
+// beginAgain begins a hold anew: its order is sent, or waits again.
+func (s *Shard) beginAgain(id, mode, cause string, holdFor, margin int64) {
+	r := s.Records[id]
+	r.Mode, r.Deadline, r.Exp, r.Created, r.Changed = mode, s.Now()+holdFor, s.Time+holdFor-margin, s.Time, s.Now()
+	s.record(Entry{Kind: "extended", ID: id, Was: Held, Buyer: r.Buyer, Cause: cause, Record: r.Text()})
+}
+
+// Turn asks which orders an edge may send now: at most Most, and at most AtOnce at the shop. Turns
+// last for Lease ms.
+type Turn struct {
+	Edge                string
+	Lease, AtOnce, Most int64
+	Gates               string
+}
+
+// Run gives turns in the order in which orders came.
+func (o Turn) Run(s *Shard) Reply {
+	if !s.Exists {
+		return Reply{"ok", int64(0), int64(0), int64(0), int64(0)}
+	}
+	s.touch()
+	q := &s.Queue
+	until := s.Now() + o.Lease
+	q.Alive[o.Edge] = until
+	var told []Turned
+	for _, t := range q.Told[o.Edge] {
+		if has, ok := q.Orders[t.ID]; t.Try == 0 || ok && has.Taker == o.Edge && has.Try == t.Try {
+			told = append(told, t)
+		}
+	}
+	delete(q.Told, o.Edge)
+
+	var over []string // turns that are
+	for id, at := range q.AtShop {
+		if at <= s.Now() {
+			over = append(over, id)
+		}
+	}
+	slices.SortFunc(over, func(a, b string) int { return cmp.Or(cmp.Compare(q.AtShop[a], q.AtShop[b]), cmp.Compare(a, b)) })
+	line := q.Line()
+	over = over[:min(int64(len(over)), o.Most)]
+	for _, id := range over {
+		q.back(id, q.Orders[id])
+	}
+	slices.SortFunc(over, func(a, b string) int {
+		return cmp.Or(cmp.Compare(q.Orders[a].Score, q.Orders[b].Score), cmp.Compare(a, b))
+	})
+	free := min(s.room(o.AtOnce), o.Most)
+	for _, id := range slices.Concat(over, line) {
+		to := ""
+		if free > 0 {
+			to = o.giveTo(s, q.Orders[id])
+		}
+		if to == "" {
+			continue
+		}
+		order := q.Orders[id]
+		order.Taker, order.Try = to, order.Try+1
+		q.Orders[id], q.AtShop[id] = order, until
+		if t := (Turned{id, order.Try}); to == o.Edge {
+			told = append(told, t)
+		} else {
+			s.tell(to, t)
+		}
+		s.leaves()
+		free--
+	}
+	wait := int64(0)
+	if !q.Paused {
+		wait = max(q.NotBefore-s.Now(), 0)
+	}
+	turns := int64(0)
+	for _, at := range q.AtShop {
+		if at < sentAt {
+			turns++
+		}
+	}
+	reply := Reply{"ok", int64(len(q.Line())), int64(len(q.AtShop)), wait, turns}
+	for _, t := range told {
+		reply = append(reply, t.ID, t.Try)
+	}
+	return reply
+}
+
+// giveTo is the edge that gets the turn of an order; empty: none can send it.
+func (o Turn) giveTo(s *Shard, order Order) string {
+	q := &s.Queue
+	if until, heard := q.Alive[order.Home]; heard && until > s.Now() {
+		return order.Home
+	} else if heard {
+		delete(q.Alive, order.Home)
+		delete(q.Told, order.Home)
+	}
+	if slices.Contains(strings.Fields(o.Gates), order.Gate) {
+		return o.Edge
+	}
+	return ""
+}
+
+// Send: the edge that has the turn sends the order. Told: it was promised that, and says it again.
+type Send struct {
+	ID, Edge        string
+	Try             int64
+	Told            bool
+	Mode            string
+	HoldFor, Margin int64
+}
+
+// Run begins the hold anew.
+func (o Send) Run(s *Shard) Reply {
+	r := s.find(o.ID)
+	switch {
+	case r == nil:
+		return Reply{"not_found"}
+	case r.State != Held:
+		return Reply{"conflict", string(r.State)}
+	}
+	order, ok := s.Queue.Orders[o.ID]
+	if !o.Told && (!ok || order.Taker != o.Edge || order.Try != o.Try) {
+		return Reply{"conflict", string(Waiting)}
+	}
+	if r.waits() {
+		s.beginAgain(o.ID, o.Mode, "sent", o.HoldFor, o.Margin)
+		if ok {
+			order.Taker, order.Sent, order.Size = o.Edge, true, 0
+			s.Queue.Orders[o.ID] = order
+		}
+		s.Queue.AtShop[o.ID] = sentAt
+	}
+	return Reply{"ok", string(Held), r.Deadline - s.Lead, r.Exp, s.Epoch, r.Created}
+}
+
+// Again: the shop has said that an order is to come later, and none for Later ms.
+type Again struct {
+	ID, Edge, Gate, Packed       string
+	Longest, Margin, Later, Most int64
+}
+
+// Run lets it wait before all others, at most Most times.
+func (o Again) Run(s *Shard) Reply {
+	r := s.find(o.ID)
+	switch {
+	case r == nil:
+		return Reply{"not_found"}
+	case r.State != Held:
+		return Reply{"conflict", string(r.State)}
+	case r.waits():
+		return Reply{"ok", string(Waiting)}
+	}
+	order, ok := s.Queue.Orders[o.ID]
+	if !ok {
+		order = Order{Home: o.Edge, Taker: o.Edge, Gate: o.Gate, Since: s.Now(), Number: r.Changed - before/10}
+	}
+	switch {
+	case order.Taker != o.Edge:
+		return Reply{"conflict", string(Held)}
+	case order.Again >= o.Most:
+		return Reply{"too_many", order.Again}
+	}
+	s.beginAgain(o.ID, queued, "again", o.Longest, o.Margin)
+	order.Again, order.Sent, order.Size = order.Again+1, false, int64(len(o.Packed))
+	s.Queue.back(o.ID, order)
+	s.Queue.Kept = true
+	if o.Later > 0 {
+		s.Queue.NotBefore = max(s.Queue.NotBefore, s.Now()+o.Later)
+	}
+	return Reply{"ok", string(Waiting)}
+}
+
+// Yield: an edge that has a turn cannot send the order.
+type Yield struct {
+	ID, Edge string
+	Try      int64
+}
+
+// Run lets another edge have it.
+func (o Yield) Run(s *Shard) Reply {
+	r := s.find(o.ID)
+	switch {
+	case r == nil:
+		return Reply{"not_found"}
+	case !r.waits():
+		return Reply{"conflict", string(r.State)}
+	}
+	order, ok := s.Queue.Orders[o.ID]
+	if !ok || order.Taker != o.Edge || order.Try != o.Try {
+		return Reply{"conflict", string(Waiting)}
+	}
+	s.touch()
+	order.Home = none
+	s.Queue.back(o.ID, order)
+	return Reply{"ok", order.Try}
+}
+
+// Leave: an order leaves the line before it is sent.
+type Leave struct{ ID, Cause string }
+
+// Run releases its hold.
+func (o Leave) Run(s *Shard) Reply {
+	r := s.find(o.ID)
+	switch {
+	case r == nil:
+		return Reply{"not_found"}
+	case r.State == Released:
+		return Reply{"ok", string(Released)}
+	case r.State != Held:
+		return Reply{"conflict", string(r.State)}
+	case !r.waits():
+		return Reply{"at_shop"}
+	}
+	s.become(o.ID, Released, o.Cause)
+	return Reply{"ok", string(Released)}
+}
+
+// Rejoin: an edge has the request of an order open that Redis may have lost.
+type Rejoin struct{ ID, Edge, Gate, Packed string }
+
+// Run changes nothing: the model loses no orders.
+func (o Rejoin) Run(s *Shard) Reply {
+	r := s.find(o.ID)
+	switch {
+	case r == nil:
+		return Reply{"not_found"}
+	case !r.waits():
+		return Reply{"conflict", string(r.State)}
+	}
+	return Reply{"ok", string(Waiting)}
+}
+
+// Look is what operators do to the line: show, pause, resume, or drain, which releases Most orders.
+type Look struct {
+	Does  string
+	Most  int64
+	Cause string
+}
+
+// Run tells of the line as it is then.
+func (o Look) Run(s *Shard) Reply {
+	if !s.Exists {
+		return Reply{"not_found"}
+	}
+	q, released := &s.Queue, int64(0)
+	switch o.Does {
+	case "pause":
+		s.touch()
+		q.Paused = true
+	case "resume":
+		s.touch()
+		q.Paused, q.NotBefore = false, 0
+	case "drain":
+		line := q.Line()
+		for _, id := range line[:min(int64(len(line)), o.Most)] {
+			s.become(id, Released, o.Cause)
+			released++
+		}
+	}
+	var size, paused, oldest int64
+	for _, order := range q.Orders {
+		size += order.Size
+	}
+	if q.Paused {
+		paused = 1
+	}
+	line := q.Line()
+	if len(line) > 0 {
+		oldest = s.Now() - q.Orders[line[0]].Since
+	}
+	left, in := s.leftLately()
+	return Reply{"ok", int64(len(line)), int64(len(q.AtShop)), size, paused, max(q.NotBefore-s.Now(), 0), oldest, left, in, released}
+}
