@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -144,6 +145,9 @@ func TestFastRefusalsAreLogged(t *testing.T) {
 						delete(line, "ts")
 						line["logger"] = strings.TrimRight(line["logger"].(string), "0123456789")
 					}
+					if first, second := takeRetryAfter(t, fast), takeRetryAfter(t, plain); first < second || first > 0 != (second > 0) {
+						t.Errorf("Retry-After is %d, and then %d: a wait for a moment never grows", first, second)
+					}
 					if !reflect.DeepEqual(fast, plain) {
 						t.Errorf("got\n%s\nwant\n%s", asJSON(fast), asJSON(plain))
 					}
@@ -216,4 +220,21 @@ func TestFastRefusalsAreLoggedWithoutAccessLog(t *testing.T) {
 			}
 		})
 	}
+}
+
+// takeRetryAfter removes the wait until the sale begins from a line, which falls from second to
+// second; 0: there is none.
+func takeRetryAfter(t *testing.T, line map[string]any) (seconds int) {
+	t.Helper()
+	headers, _ := line["resp_headers"].(map[string]any)
+	values, _ := headers["Retry-After"].([]any)
+	delete(headers, "Retry-After")
+	if len(values) == 0 {
+		return 0
+	}
+	seconds, err := strconv.Atoi(fmt.Sprint(values[0]))
+	if err != nil || len(values) > 1 {
+		t.Errorf("Retry-After is %v", values)
+	}
+	return seconds
 }

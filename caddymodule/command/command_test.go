@@ -131,7 +131,7 @@ func TestCommandsExitStatus(t *testing.T) {
 		{[]string{"reservation", "release", "held"}, 1, "may still sell this reservation"},
 		{[]string{"reservation", "show", "nosuch"}, 1, "no such reservation: nosuch"},
 
-		{nil, 2, "which command? There are sale, stock, holds, reservation"},
+		{nil, 2, "which command? There are sale, stock, queue, holds, reservation"},
 		{[]string{"sell"}, 2, `there is no command "sell"`},
 		{[]string{"sale"}, 2, "which command?"},
 		{[]string{"sale", "destroy", "double11"}, 2, `there is no command "destroy"`},
