@@ -45,6 +45,6 @@ function operations.again(a)
     q.not_before = math.max(q.not_before, shard.now + tonumber(a[7]))
     q.fields['until'] = int(q.not_before)
   end
-  changed.meta.queue = '1'
+  changed.meta.queue, shard.queue = '1', true
   return { 'ok', 'waiting' }
 end

@@ -212,7 +212,7 @@ local function wait_again(id, r, home, gate, packed)
   end
   local o = { home = home, try = 0, size = 0, again = 0, since = r[CHANGED], number = before_numbers(r[CHANGED]), taker = '-', gate = gate }
   to_line(id, at_head(o), o, packed)
-  changed.meta.queue, dirty = '1', true
+  changed.meta.queue, shard.queue, dirty = '1', true, true
 end
 
 -- leave_queue forgets an order whose hold has ended, or is in doubt

@@ -180,7 +180,9 @@ func (g *Gate) forwarding(r *http.Request, p *purchase, pl *forward.InFlightSlot
 		f.KeepCopy = max(g.holdOptions.KeyTTL, p.listing.Sale.EndsAt.Sub(p.listing.Now()))
 	}
 	if g.Queue != nil {
-		f.Later = g.later
+		if p.swapped() == "" { // else the token of the hold that it replaces is still good for its units
+			f.Later = g.later
+		}
 		f.Ended = func() { p.runtime.Queue().Freed(hold.Sale) }
 	}
 	return f, g.timeToForward(&hold, asked), nil
