@@ -124,7 +124,8 @@ func TestQueuePlaces(t *testing.T) {
 	}
 	at := a.Header.Get("Location")
 	// the same key leads back to the place, and to that of an order whose request is open
-	go s.send(keyed("u2", "k2", `{"sku":"plain","quantity":1}`))
+	open := make(chan sitetest.Answer, 1)
+	go func() { open <- s.send(keyed("u2", "k2", `{"sku":"plain","quantity":1}`)) }()
 	s.Eventually("two orders that wait", func() (string, bool) { n := s.waiting(); return fmt.Sprint(n), n == 2 })
 	if a := s.send(async("u2", "k2")); a.Status != 202 || toldOf(t, a).Place != 2 {
 		t.Errorf("a repeat while the request is open: %d %s", a.Status, a.Body)
@@ -165,6 +166,7 @@ func TestQueuePlaces(t *testing.T) {
 		t.Errorf("then the shop works on the order of %q", buyer)
 	}
 	shop.done <- struct{}{}
+	(<-open).Is(t, 201, "")
 	other := []byte(at)
 	other[len(other)-10] ^= 1
 	if a := s.get(string(other)); a.Status != 404 {
