@@ -17,7 +17,7 @@ import (
 func TestQueueOutlivesItsEdge(t *testing.T) {
 	t.Parallel()
 	s := newSlowShop(t)
-	first, second, _ := twoEdges(t, site{shop: serve(t, s), gate: soonOver + "\n queue {\n at_once 1\n }"})
+	first, second, _ := twoEdges(t, site{shop: serve(t, s), gate: "hold_for 30s\n queue {\n at_once 1\n }"})
 	first.sell("flash", `  - {sku: "7", stock: 10}`)
 	second.untilSelling("flash")
 	lost := first.goBuy(one("a", "7", 1, ""))
