@@ -215,7 +215,7 @@ func TestUnpaidIsOfANewerSchema(t *testing.T) {
 			t.Errorf("a hold that is not counted makes the schema %s", got)
 		}
 		c.reserve("counted", owes("buyer|Ann"))
-		if got := schema(); got != "3" || lua.Schema != 3 {
+		if got := schema(); got != "4" || lua.Schema != 4 {
 			t.Errorf("a hold that is counted makes the schema %s", got)
 		}
 	})
