@@ -5,15 +5,23 @@
 --
 -- Returns { 'ok', state } { 'not_found' } { 'restoring' }
 
+-- leave_shop makes room at the shop, which has answered an order and decides later
+local function leave_shop(id)
+  if not shard.queue then return end
+  load_queue_state()
+  if q.shop[id] or not q.no_shop[id] and call('ZSCORE', KEYS[16], id) then
+    q.no_shop[id], q.shop[id] = true, nil
+    q.at_shop = math.max(q.at_shop - 1, 0)
+    dirty = true
+  end
+end
+
 reads.free = want_reservation
 
 function operations.free(a)
   local r = read_record(a[1])
   if not r or r[STATE] == 'tombstone' then return not_found() end
   if not is_key(r[GUARD]) then unbind(a[1], r[GUARD]) end
-  if shard.queue and r[STATE] == 'held' and r[MODE] ~= 'queued' then -- the shop has answered: another order may come
-    leave_queue(a[1])
-    dirty = true
-  end
+  if r[STATE] == 'held' and r[MODE] ~= 'queued' then leave_shop(a[1]) end
   return { 'ok', r[STATE] }
 end

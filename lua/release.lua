@@ -4,7 +4,8 @@
 -- unless an operator uses force: under the id with a + behind it.
 --
 -- a[1]  id         reservation id
--- a[2]  word       whose word it is: shop | unsent (never forwarded) | operator | probe | force
+-- a[2]  word       whose word it is: shop | unsent (the caller never forwarded it; that is not
+--                  enough where it waited and another edge may have) | operator | probe | force
 --                  (the operator's and a probe's word count only after the deadline, when the token
 --                  has expired: until then the shop may still sell)
 -- a[3]  not_after  ms by Redis's own time; an unknown id must not be reserved until then
@@ -16,6 +17,13 @@
 
 -- ms beyond not_after: more than any clock step
 local TOMBSTONE_FOR = 3600000
+
+-- was_sent says whether an order that has waited may have been sent
+local function was_sent(id)
+  load_queue_state()
+  local o = read_order(id)
+  return o and o.sent
+end
 
 reads.release = want_reservation
 
@@ -33,6 +41,8 @@ function operations.release(a)
   local state = r[STATE]
   if state == 'confirmed' then return { 'conflict', state } end
   if state == 'released' or state == 'tombstone' then return { 'ok', state } end
+  -- the caller has not sent it, but another edge may have: it waited
+  if word == 'unsent' and shard.queue and (state == 'in_doubt' or state == 'held' and was_sent(id)) then return { 'conflict', state } end
   if state ~= 'expired' then -- else the deadline has passed, and the limits have theirs back
     local left = (word == 'operator' or word == 'probe') and too_soon(r) or 0
     if left > 0 then return { 'too_soon', left } end

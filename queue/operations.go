@@ -45,7 +45,8 @@ func settled(err error) bool {
 // hold has the times and the mode.
 //
 // An ErrNotYours says that the order must not be sent. After any other error it must not be
-// either; Redis may have heard all the same, so that the caller releases the hold as unsent.
+// either, and not be released: if Redis has heard, it is in doubt at its deadline, and if not,
+// another edge may send it.
 func (q *Queue) Send(ctx context.Context, t Turn, holdFor, margin time.Duration, mode record.Mode) (reservation.Hold, error) {
 	op := shard.Op("send", t.ID, q.Edge, t.Try, string(mode), holdFor.Milliseconds(), margin.Milliseconds())
 	var r shard.Reply

@@ -225,3 +225,31 @@ func countMovements(journal []redis.XMessage, text string) (n int) {
 	}
 	return n
 }
+
+// An edge that has lost Redis's answer to its reserve request, and reports later that it never
+// sent the order, releases nothing that another edge has sent meanwhile. The shop's word does.
+func TestLateReleaseOfWhatWasSent(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		s := open(t, "A", stocktest.Selling(t, stocktest.Options(b), 10), reservation.Pace{AtOnce: 1})
+		s.order("r1")
+		_, w := s.order("r2")
+		s.confirm("r1")
+		s.turn(w)
+		late := func(want record.State) {
+			t.Helper()
+			_, err := s.ReleaseEventually(stocktest.Soon(t), "s", "r2", reservation.SourceUnsent, "unsent")
+			if conflict, ok := errors.AsType[*reservation.ConflictError](err); !ok || conflict.State != want {
+				t.Errorf("a late release: %v, want a conflict with %s", err, want)
+			}
+		}
+		late(record.Held)
+		if _, err := s.DoubtEventually(stocktest.Soon(t), "s", "r2", "status_500"); err != nil {
+			t.Fatal(err)
+		}
+		late(record.InDoubt)
+		if state, err := s.ReleaseEventually(stocktest.Soon(t), "s", "r2", reservation.SourceShop, "status_409"); err != nil || state != record.Released {
+			t.Errorf("the shop's release: %s, %v", state, err)
+		}
+		stocktest.Balanced(t, b.Client(), s.Store, "s")
+	})
+}

@@ -56,6 +56,9 @@ type Forwarding struct {
 	// Asker asks the shop how the order ended; its answer to the client then decides nothing.
 	// nil: the Rules judge that answer.
 	Asker Asker
+	// Queued: the order could have waited, and this edge alone sends it. That it was not sent is
+	// then as good as the shop's word.
+	Queued bool
 	// Later says that the shop wants the order later; nil: it never does. The answer then reaches
 	// no client, and the forwarding ends without an outcome: PutOff is set, and the slot kept.
 	Later func(*outcome.Reply) (yes, known bool)
@@ -340,7 +343,7 @@ func (f *Forwarding) end(v outcome.Decision, cause string) {
 		}
 	case outcome.Release:
 		word := reservation.SourceShop
-		if cause == "never_sent" {
+		if cause == "never_sent" && !f.Queued {
 			word = reservation.SourceUnsent
 		}
 		state, err = f.Slot.runtime.ReleaseEventually(f.ctx, sale, id, word, cause)

@@ -118,9 +118,8 @@ func (g *Gate) await(r *http.Request, p *purchase, pl *forward.InFlightSlot, hol
 				w.Wait()
 				continue
 			}
-			if err != nil {
-				g.unsent(r, p, hold)
-				return nil, 0, refuse.Unavailable
+			if err != nil { // Redis may have heard it: then it is in doubt, else it has another turn
+				return nil, 0, g.tell(ctx, p, hold.ID)
 			}
 			sent.Lines, sent.Ref, sent.Shadow = hold.Lines, hold.Ref, hold.Shadow
 			return g.forwarding(r, p, pl, sent, asked)
@@ -128,9 +127,7 @@ func (g *Gate) await(r *http.Request, p *purchase, pl *forward.InFlightSlot, hol
 			return nil, 0, g.tell(ctx, p, hold.ID)
 		case <-r.Context().Done():
 			if p.attempt.Key == "" { // nothing leads the client back to its order
-				if err := q.Cancel(ctx, p.saleID(), hold.ID, "its client left"); err != nil && !errors.Is(err, queue.ErrAtShop) {
-					g.unsent(r, p, hold)
-				}
+				_ = q.Cancel(ctx, p.saleID(), hold.ID, "its client left") // an order that Redis does not give back is sent
 			}
 			return nil, 0, refuseLeft
 		}
@@ -161,18 +158,14 @@ func (g *Gate) again202(r *http.Request, p *purchase, b *reservation.Bound) *sal
 	return nil
 }
 
-// hasLeft is the refusal of an order that is not in the line any more.
+// hasLeft is the answer about an order that is not in the line any more: a refusal where it was
+// released, else its place.
 func (g *Gate) hasLeft(ctx context.Context, p *purchase, id string) *sale.Refusal {
 	place, err := p.runtime.Queue().Place(ctx, p.saleID(), id)
-	switch {
-	case err != nil:
-		return refuse.Unavailable
-	case place.State == record.Confirmed || place.State == record.Unbacked:
-		return &sale.Refusal{Reason: sale.AlreadyOrdered, Reservation: id}
-	case place.State == record.InDoubt:
-		return &sale.Refusal{Reason: sale.InDoubt, RetryAfter: inDoubtWait, Reservation: id}
+	if err == nil && (place.State == record.Released || place.State == record.Expired) {
+		return refuse.NotSent
 	}
-	return refuse.NotSent
+	return g.tell(ctx, p, id) // another edge may have sent it
 }
 
 // accept answers 202 with the place of the order.
@@ -196,11 +189,26 @@ func (g *Gate) putOff(r *http.Request, p *purchase, pl *forward.InFlightSlot, f 
 	}
 	if p.waiter != nil {
 		p.waiter.Leave()
+		p.waiter = nil
 	}
-	// the shop has said that it did not take the order
-	meter.CountAttempt(p.saleID(), "released", "")
-	_, _ = p.runtime.ReleaseEventually(ctx, p.saleID(), id, reservation.SourceShop, "put off too often")
-	return nil, 0, refuse.NotSent
+	if g.putOffTooOften(ctx, p.runtime, p.saleID(), id, err) {
+		return nil, 0, refuse.NotSent
+	}
+	return nil, 0, g.tell(ctx, p, id)
+}
+
+// putOffTooOften releases an order that the shop has put off as often as it may, and says
+// whether that is so. After any other error Redis may have heard that it waits again: it is sent
+// once more, or in doubt at its deadline.
+func (g *Gate) putOffTooOften(ctx context.Context, d *edgeruntime.Runtime, saleID, id string, err error) bool {
+	if !errors.Is(err, queue.ErrTooOften) {
+		g.log.Warn("redis did not say whether an order that the shop wants later waits again: if not, it is in doubt at its deadline",
+			zap.String("sale", saleID), zap.String("reservation", id), zap.Error(err))
+		return false
+	}
+	meter.CountAttempt(saleID, "released", "")
+	_, _ = d.ReleaseEventually(ctx, saleID, id, reservation.SourceShop, "put off too often")
+	return true
 }
 
 // sender sends the orders of a gate without their requests, with the edge runtime of its
@@ -261,11 +269,7 @@ func (g *Gate) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	defer pl.GiveBack()
 	ctx, q, asked := context.WithoutCancel(r.Context()), d.Queue(), time.Now()
 	hold, err := q.Send(ctx, t, g.holdOptions.HoldFor, g.holdOptions.Margin, g.mode())
-	switch {
-	case errors.Is(err, queue.ErrNotYours):
-		return nil
-	case err != nil:
-		g.unsent(r, p, reservation.Hold{ID: t.ID, Sale: t.Sale})
+	if err != nil { // Redis may have heard it: then it is in doubt at its deadline, else it has another turn
 		return nil
 	}
 	hold.Lines, hold.Ref = o.Lines, o.Attempt.Ref
@@ -290,8 +294,7 @@ func (g *Gate) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp.
 		err = q.Again(ctx, t.Sale, t.ID, g.print, packed, time.Duration(g.Queue.Longest), g.holdOptions.Margin, *f.PutOff, waiting.MostAgain)
 	}
 	if err != nil {
-		meter.CountAttempt(t.Sale, "released", "")
-		_, _ = d.ReleaseEventually(ctx, t.Sale, t.ID, reservation.SourceShop, "put off too often")
+		g.putOffTooOften(ctx, d, t.Sale, t.ID, err)
 	}
 	return nil
 }

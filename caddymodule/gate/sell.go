@@ -180,6 +180,7 @@ func (g *Gate) forwarding(r *http.Request, p *purchase, pl *forward.InFlightSlot
 		f.KeepCopy = max(g.holdOptions.KeyTTL, p.listing.Sale.EndsAt.Sub(p.listing.Now()))
 	}
 	if g.Queue != nil {
+		f.Queued = true
 		if p.swapped() == "" { // else the token of the hold that it replaces is still good for its units
 			f.Later = g.later
 		}

@@ -153,8 +153,8 @@ func (o Free) Run(s *Shard) Reply {
 		delete(s.Bindings, r.Guard)
 		s.touch()
 	}
-	if s.Queue.Kept && r.State == Held && !r.waits() { // the shop has answered: another order may come
-		s.leaveQueue(o.ID)
+	if _, there := s.Queue.AtShop[o.ID]; there && r.State == Held && !r.waits() { // the shop has answered: another order may come
+		delete(s.Queue.AtShop, o.ID)
 		s.touch()
 	}
 	return Reply{"ok", string(r.State)}
