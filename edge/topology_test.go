@@ -2,11 +2,6 @@ package edge_test
 
 import (
 	"errors"
-	"fmt"
-	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -129,7 +124,7 @@ func TestReplicaInsteadOfMaster(t *testing.T) {
 func TestSentinel(t *testing.T) {
 	master := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
 	second := stocktest.Replica(t, master)
-	sentinel := startSentinel(t, master)
+	sentinel := redistest.Sentinel(t, master)
 	sc := redis.NewSentinelClient(&redis.Options{Addr: sentinel.Addr()})
 	defer sc.Close()
 	stocktest.Eventually(t, "a sentinel that knows the replica", func() bool {
@@ -160,30 +155,6 @@ func TestSentinel(t *testing.T) {
 	if r := stocktest.Balanced(t, after, e.Store, "next"); r.Cells["a"] != "6 6 0 0 0" {
 		t.Errorf("on the new master the cell is %q, want 6 units", r.Cells["a"])
 	}
-}
-
-// startSentinel watches a master under the name "main". A redis-server that is
-// called redis-sentinel is one.
-func startSentinel(t *testing.T, master *redistest.Server) *redistest.Server {
-	t.Helper()
-	bin := os.Getenv("REDIS_SERVER")
-	if bin == "" {
-		bin = "redis-server"
-	}
-	bin, err := exec.LookPath(bin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if bin, err = filepath.Abs(bin); err != nil {
-		t.Fatal(err)
-	}
-	link := filepath.Join(t.TempDir(), "redis-sentinel")
-	if err := os.Symlink(bin, link); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("REDIS_SERVER", link)
-	host, port, _ := net.SplitHostPort(master.Addr())
-	return redistest.Start(t, redistest.Config(fmt.Sprintf("sentinel monitor main %s %s 1", host, port)))
 }
 
 // needed is what the edge's user must be allowed, and nothing more.

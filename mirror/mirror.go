@@ -35,7 +35,7 @@ var Values = []string{"available", "taken", "confirmed", "stock"}
 
 // Options say which Redis has the keys, and which they are.
 type Options struct {
-	// Address is a redis://, rediss:// or unix:// URL.
+	// Address is a URL as movein.Connect takes it.
 	Address string
 	// Sales are those that are mirrored; empty: all, and every key must have {sale}.
 	Sales   []string
@@ -112,7 +112,7 @@ type Mirror struct {
 	options  Options
 	keys     []movein.Pattern
 	owner    string
-	client   *redis.Client
+	client   redis.UniversalClient
 	log      *zap.Logger
 	metrics  Metrics
 }

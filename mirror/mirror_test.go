@@ -38,8 +38,13 @@ var targets = []mirror.Target{{Key: "store_{sku}", Value: "available"}, {Key: "g
 // start runs a mirror until its test ends, or until the function that it returns.
 func start(t testing.TB, from mirror.Journals, s *ledgertest.Seller, address string) (*counts, func()) {
 	t.Helper()
+	return startAt(t, from, s, "redis://"+address+"/3")
+}
+
+func startAt(t testing.TB, from mirror.Journals, s *ledgertest.Seller, address string) (*counts, func()) {
+	t.Helper()
 	c := new(counts)
-	m, err := mirror.New(from, s.Store, mirror.Options{Address: "redis://" + address + "/3", Sales: []string{"s"}, Targets: targets}, zap.NewNop(), c)
+	m, err := mirror.New(from, s.Store, mirror.Options{Address: address, Sales: []string{"s"}, Targets: targets}, zap.NewNop(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +64,7 @@ func third(t testing.TB, on *redistest.Server) *redis.Client {
 }
 
 // follows waits until the shop's Redis has what the stock says.
-func follows(t *testing.T, s *ledgertest.Seller, shop *redis.Client) {
+func follows(t *testing.T, s *ledgertest.Seller, shop redis.Cmdable) {
 	t.Helper()
 	ledgertest.Eventually(t, "the shop's Redis follows", func() bool {
 		b, err := s.Store.SaleStock(ledgertest.Soon(t), "s")
@@ -93,6 +98,24 @@ func TestFollows(t *testing.T) {
 			t.Errorf("%q, drift %d", name, c.drifted())
 		}
 	})
+}
+
+// The keys may lie on the nodes of a cluster.
+func TestFollowsInACluster(t *testing.T) {
+	s, nodes := ledgertest.NewSeller(t, redistest.Start(t), 1000), redistest.Cluster(t, 2)
+	shop := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{nodes[0].Addr()}})
+	defer shop.Close()
+	if one, other := shop.ClusterKeySlot(t.Context(), "store_a").Val() < 8192, shop.ClusterKeySlot(t.Context(), "goods_a").Val() < 8192; one == other {
+		t.Fatal("both keys lie on one node")
+	}
+	c, _ := startAt(t, s.Store.Journal(), s, "redis+cluster://"+nodes[0].Addr())
+	for range 3 {
+		s.Sell(5)
+		follows(t, s, shop)
+	}
+	if c.drifted() != 0 {
+		t.Errorf("drift %d", c.drifted())
+	}
 }
 
 // A draft is not mirrored: the shop's own script may still sell by its keys.

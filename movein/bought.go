@@ -110,7 +110,7 @@ func (r *records) check() error {
 
 // scan reads all records once, in pages. Records of items that the sale does not have, and
 // those of 0 units, are counted in skipped.
-func (r *records) scan(ctx context.Context, from *redis.Client, each func([]Purchase) error) (skipped int64, err error) {
+func (r *records) scan(ctx context.Context, from redis.UniversalClient, each func([]Purchase) error) (skipped int64, err error) {
 	seen := &once{seed: maphash.MakeSeed(), known: make(map[uint64]struct{})}
 	emit := func(key string, pairs []string, form string) error {
 		list, passed, err := r.page(seen, key, pairs, form)
@@ -158,7 +158,7 @@ func (o *once) isNew(name string) (bool, error) {
 }
 
 // scanKey reads one hash, set or sorted set.
-func (r *records) scanKey(ctx context.Context, from *redis.Client, key string, emit func(key string, pairs []string, form string) error) error {
+func (r *records) scanKey(ctx context.Context, from redis.UniversalClient, key string, emit func(key string, pairs []string, form string) error) error {
 	form, err := from.Type(ctx, key).Result()
 	if err != nil {
 		return unanswered(err)
@@ -188,43 +188,67 @@ func (r *records) scanKey(ctx context.Context, from *redis.Client, key string, e
 }
 
 // scanKeys reads the keys of all buyers.
-func (r *records) scanKeys(ctx context.Context, from *redis.Client, emit func(key string, pairs []string, form string) error) error {
-	glob, found := r.key.glob(), false
-	for cursor, more := uint64(0), true; more; more = cursor != 0 {
-		keys, next, err := from.Scan(ctx, cursor, glob, page).Result()
+func (r *records) scanKeys(ctx context.Context, from redis.UniversalClient, emit func(key string, pairs []string, form string) error) error {
+	all, err := servers(ctx, from)
+	if err != nil {
+		return unanswered(err)
+	}
+	found := false
+	for _, server := range all {
+		some, err := r.scanServer(ctx, server, emit)
 		if err != nil {
-			return unanswered(err)
+			return err
+		}
+		found = found || some
+	}
+	if !found && !r.keys.AbsentIsNone {
+		return fmt.Errorf("there is no key like %s. If that means that nothing was sold, write `absent: none`", shown(r.keys.Key))
+	}
+	return nil
+}
+
+// scanServer reads those keys of one server, and says whether it has any.
+func (r *records) scanServer(ctx context.Context, server redis.Cmdable, emit func(key string, pairs []string, form string) error) (found bool, err error) {
+	glob := r.key.glob()
+	for cursor, more := uint64(0), true; more; more = cursor != 0 {
+		keys, next, err := server.Scan(ctx, cursor, glob, page).Result()
+		if err != nil {
+			return false, unanswered(err)
 		}
 		cursor = next
 		if len(keys) == 0 {
 			continue
 		}
 		found = true
-		pipe := from.Pipeline()
+		pipe := server.Pipeline()
 		values := make([]*redis.StringCmd, len(keys))
 		for i, key := range keys {
 			values[i] = pipe.Get(ctx, key)
 		}
 		if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) && !isReply(err) {
-			return unanswered(err)
+			return false, unanswered(err)
 		}
 		for i, key := range keys {
 			text, err := values[i].Result()
 			switch {
-			case errors.Is(err, redis.Nil): // it has gone since
-				return fmt.Errorf("%s %w", quoteKey(key), changed(err))
+			case errors.Is(err, redis.Nil), moved(err): // it has gone since
+				return false, fmt.Errorf("%s %w", quoteKey(key), changed(err))
 			case err != nil:
-				return fmt.Errorf("%s is no plain value (%w): with {buyer} in the key each buyer has a number", quoteKey(key), err)
+				return false, fmt.Errorf("%s is no plain value (%w): with {buyer} in the key each buyer has a number", quoteKey(key), err)
 			}
 			if err := emit(key, []string{"", text}, "string"); err != nil {
-				return err
+				return false, err
 			}
 		}
 	}
-	if !found && !r.keys.AbsentIsNone {
-		return fmt.Errorf("there is no key like %s. If that means that nothing was sold, write `absent: none`", shown(r.keys.Key))
-	}
-	return nil
+	return found, nil
+}
+
+// moved says whether a cluster has moved the key to another server since.
+func moved(err error) bool {
+	_, elsewhere := redis.IsMovedError(err)
+	_, soon := redis.IsAskError(err)
+	return elsewhere || soon
 }
 
 // page makes purchases of what one call has read.

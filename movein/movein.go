@@ -16,7 +16,7 @@ type Source struct {
 	from          sale.MoveFrom
 	key           Pattern // of stock
 	records       *records
-	stock, bought *redis.Client // nil: not asked
+	stock, bought redis.UniversalClient // nil: not asked
 
 	seed maphash.Seed
 	seen *Seen
@@ -72,7 +72,7 @@ func Open(from sale.MoveFrom) (*Source, error) {
 
 // Close ends the connections.
 func (s *Source) Close() {
-	for _, client := range []*redis.Client{s.stock, s.bought} {
+	for _, client := range []redis.UniversalClient{s.stock, s.bought} {
 		if client != nil {
 			_ = client.Close() // it has only read
 		}

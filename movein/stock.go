@@ -25,7 +25,7 @@ type Counted struct {
 const atOnce = 500
 
 // readStock reads the keys of all items.
-func readStock(ctx context.Context, from *redis.Client, keys *sale.StockKeys, key Pattern, skus []string) ([]Counted, error) {
+func readStock(ctx context.Context, from redis.UniversalClient, keys *sale.StockKeys, key Pattern, skus []string) ([]Counted, error) {
 	out := make([]Counted, len(skus))
 	for i, sku := range skus {
 		out[i] = Counted{SKU: sku, Key: key.Fill("sku", sku).Text(), Ordered: -1}
@@ -39,7 +39,7 @@ func readStock(ctx context.Context, from *redis.Client, keys *sale.StockKeys, ke
 }
 
 // readSome reads the keys of some items: their types first, because each has a command of its own.
-func readSome(ctx context.Context, from *redis.Client, keys *sale.StockKeys, some []Counted) error {
+func readSome(ctx context.Context, from redis.UniversalClient, keys *sale.StockKeys, some []Counted) error {
 	pipe := from.Pipeline()
 	types := make([]*redis.StatusCmd, len(some))
 	for i := range some {

@@ -15,8 +15,8 @@ import (
 // the shop's other readers. It is written and never read to decide anything. Every edge must
 // have the same one.
 type Mirror struct {
-	// Redis is a redis://, rediss:// or unix:// URL. It may contain placeholders such as
-	// {env.SHOP_REDIS}. Required.
+	// Redis is a redis://, rediss:// or unix:// URL of a server, or one with +sentinel or
+	// +cluster in the scheme. It may contain placeholders such as {env.SHOP_REDIS}. Required.
 	Redis string `json:"redis"`
 	// Sales limits what is mirrored to these sales. Default: all; then every key has {sale}.
 	Sales []string `json:"sales,omitempty"`

@@ -28,6 +28,7 @@ type Server struct {
 	port     int
 	tlsPort  int // 0: none
 	password string
+	sentinel bool
 	proc     *process // the running process, or the last one
 }
 
@@ -38,6 +39,7 @@ type options struct {
 	lines            []string
 	password         string
 	certificate, key string
+	sentinel         bool
 }
 
 // Config adds lines to redis.conf, as "appendonly yes" or "maxmemory 10mb".
@@ -66,7 +68,7 @@ func Start(t T, opts ...Option) *Server {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	s := &Server{t: t, dir: t.TempDir(), password: o.password}
+	s := &Server{t: t, dir: t.TempDir(), password: o.password, sentinel: o.sentinel}
 	t.Cleanup(s.end)
 	for range portTries {
 		port, err := freePort()
@@ -141,7 +143,11 @@ func (s *Server) launch() error {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.Command(bin, s.path("redis.conf"))
+	args := []string{s.path("redis.conf")}
+	if s.sentinel {
+		args = append(args, "--sentinel")
+	}
+	cmd := exec.Command(bin, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, log, log
 	if s.proc, err = spawn(cmd); err != nil {
 		return err
