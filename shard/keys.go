@@ -1,5 +1,7 @@
 package shard
 
+import "strings"
+
 // All keys are built here. Those of one shard share a hash tag, so that one
 // script sees all of them; they contain only prefix, sale and shard.
 
@@ -14,12 +16,30 @@ func (s *Client) PreviousKeys(sale string) []string {
 	return keysUnder(s.prefix + ":{" + sale + ".0}:aside:")
 }
 
+// keyNames are those of a shard's keys, in the order of lua/shard.lua.
+var keyNames = [...]string{
+	"meta", "cells", "limits", "records", "deadlines", "in_doubt", "unbacked", "tombstones", "adjustments", "journal",
+	"bindings", "returns", "unpaid", "line", "orders", "at_shop", "queue",
+}
+
+// keysUnder cuts the keys out of one text: each call of a script needs all of them.
 func keysUnder(p string) []string {
-	return []string{
-		p + "meta", p + "cells", p + "limits", p + "records", p + "deadlines",
-		p + "in_doubt", p + "unbacked", p + "tombstones", p + "adjustments", p + "journal",
-		p + "bindings", p + "returns", p + "unpaid", p + "line", p + "orders", p + "at_shop", p + "queue",
+	long := 0
+	for _, name := range keyNames {
+		long += len(p) + len(name)
 	}
+	var all strings.Builder
+	all.Grow(long)
+	for _, name := range keyNames {
+		all.WriteString(p)
+		all.WriteString(name)
+	}
+	text, keys := all.String(), make([]string, len(keyNames))
+	for i, name := range keyNames {
+		n := len(p) + len(name)
+		keys[i], text = text[:n], text[n:]
+	}
+	return keys
 }
 
 // FenceKeys returns the keys of lua/fence.lua: those of the shard, and its own.
