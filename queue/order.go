@@ -110,10 +110,15 @@ func (q *Queue) open(kind, sale, id string, sealed []byte, v any) error {
 
 // dispatch sends an order whose request is not open at this edge.
 func (q *Queue) dispatch(t Turn) {
+	if q.Abandoned != nil && q.Abandoned(t.Sale, t.ID) { // its client has heard that there is no order
+		_ = q.Cancel(q.ctx, t.Sale, t.ID, "unsent")
+		return
+	}
 	o, err := q.order(q.ctx, t)
 	var sender Sender
 	if err == nil {
-		sender = q.senderOf(o.Gate)
+		q.line(t.Sale).isOf(o.Gate)
+		sender = q.senderOf(o)
 	}
 	if sender != nil {
 		sender.Dispatch(q.ctx, t, o)

@@ -159,7 +159,7 @@ func serve(w http.ResponseWriter, r *http.Request, q *queue.Queue, d *edgeruntim
 		ctx, done := context.WithTimeout(context.WithoutCancel(r.Context()), 2*d.Client().Timeout())
 		p, err := q.Place(ctx, sale, id)
 		var a *queue.Answer
-		if err == nil && p.State != record.Waiting && p.State != record.Held {
+		if err == nil && (p.Answered || p.State != record.Waiting && p.State != record.Held) { // a held one, too, where the shop decides later
 			a, err = answerTo(ctx, q, d, sale, id)
 		}
 		done()
