@@ -31,6 +31,10 @@ import (
 // mostTries is how often an order is sent without reaching its gate, before it is given up.
 const mostTries = 3
 
+// unheardFor is how long a client waits for the release of an order that Redis may have put into
+// the line.
+const unheardFor = 250 * time.Millisecond
+
 // betweenTries is how long an edge keeps the turn of an order that did not reach its gate. It is
 // shorter than a turn lasts.
 const betweenTries = time.Second
@@ -84,11 +88,23 @@ func (g *Gate) enqueue(ctx context.Context, r *http.Request, p *purchase, id str
 	hold, refusal, err := p.runtime.Hold(context.WithoutCancel(ctx), id, p.listing, p.attempt, p.lines, options)
 	if err != nil || refusal != nil || hold.State != record.Waiting {
 		w.Leave()
+		if errors.Is(err, edge.ErrUnknown) && g.mayBeSent(ctx, p, id) {
+			return hold, &sale.Refusal{Reason: sale.InDoubt, RetryAfter: inDoubtWait, Reservation: id}, nil
+		}
 		return hold, refusal, err
 	}
 	w.Wait()
 	p.waiter = w
 	return hold, nil, nil
+}
+
+// mayBeSent says whether an order that may wait, although Redis has not said so, may be sent. This
+// edge does not send it; another one does if this one was silent for so long that it counts as dead.
+func (g *Gate) mayBeSent(ctx context.Context, p *purchase, id string) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unheardFor)
+	defer cancel()
+	_, err := p.runtime.ReleaseEventually(ctx, p.saleID(), id, reservation.SourceUnsent, "unsent")
+	return err != nil
 }
 
 // pack returns what is needed to send the order without its request.
