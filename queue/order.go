@@ -180,10 +180,24 @@ func (q *Queue) Ticket(sale, id string) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(b), nil
 }
 
+// IsTicket says whether a text may be a ticket, even if another one has made it.
+func IsTicket(text string) bool {
+	_, ok := ticketBytes(text)
+	return ok
+}
+
+func ticketBytes(ticket string) ([]byte, bool) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(ticket)
+	if err != nil || len(b) < 33 || !sale.IsID(string(b[32:])) {
+		return nil, false
+	}
+	return b, true
+}
+
 // ReadTicket returns the order that a ticket names; false: this queue has not made it.
 func (q *Queue) ReadTicket(ticket string) (sale, id string, ok bool) {
-	b, err := base64.RawURLEncoding.Strict().DecodeString(ticket)
-	if err != nil || len(b) < 33 || len(b) > 33+256 {
+	b, ok := ticketBytes(ticket)
+	if !ok {
 		return "", "", false
 	}
 	secret, err := q.Secret()

@@ -78,6 +78,9 @@ type Queue struct {
 	looking bool                // look runs
 	lines   map[string]*line    // by sale
 	senders map[string][]Sender // by the print of their gate, the newest last
+	asked   map[string]*asked   // by sale and id
+
+	askEvery time.Duration // askEvery
 }
 
 // New makes a queue, which does nothing before its first order or sender.
@@ -85,7 +88,7 @@ func New(o Options) *Queue {
 	if o.Log == nil {
 		o.Log = zap.NewNop()
 	}
-	q := &Queue{Options: o, shard: o.Store.Shard(), lines: make(map[string]*line), senders: make(map[string][]Sender), lease: leaseFor}
+	q := &Queue{Options: o, shard: o.Store.Shard(), lines: make(map[string]*line), senders: make(map[string][]Sender), asked: make(map[string]*asked), lease: leaseFor, askEvery: askEvery}
 	q.ctx, q.cancel = context.WithCancel(context.Background())
 	return q
 }
