@@ -168,9 +168,17 @@ func TestQueuePlaces(t *testing.T) {
 	shop.done <- struct{}{}
 	(<-open).Is(t, 201, "")
 	other := []byte(at)
-	other[len(other)-10] ^= 1
-	if a := s.get(string(other)); a.Status != 404 {
+	i := len("/orders/") + 30 // in what cannot be guessed
+	other[i] = map[bool]byte{true: 'x', false: 'y'}[other[i] != 'x']
+	if a := s.get(string(other)); a.Status != 404 || len(shop.take()) != 3 {
 		t.Errorf("a ticket that was not given: %d %s", a.Status, a.Body)
+	}
+	// the shop has pages there, too: they are its own
+	for _, path := range []string{"/orders/42", "/orders/0b7e1c1e-9a4c-7c6c-8d5c-0123456789ab", "/orders/" + strings.Repeat("A", 60)} {
+		go func() { <-shop.working; shop.done <- struct{}{} }()
+		if a := s.get(path); a.Status != 201 || len(shop.take()) != 1 {
+			t.Errorf("the shop's %s: %d %s", path, a.Status, a.Body)
+		}
 	}
 	checkReplayed(t, s.send(keyed("secret-buyer", "k1", `{"sku":"plain","quantity":1}`)), sitetest.Answer{Status: 201, Body: paid, Header: http.Header{
 		"Content-Type": got.Header["Content-Type"], "Location": got.Header["Location"], "Stockgate-Reservation": got.Header["Stockgate-Reservation"]}})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/stockgate/stockgate/combine"
@@ -36,6 +37,10 @@ type HoldOptions struct {
 //
 // Deprecated: Use HoldOptions.
 type Terms = HoldOptions
+
+// ErrUnknown says that it is not known whether Redis has reserved for an attempt. What it has
+// reserved is released as soon as Redis answers.
+var ErrUnknown = errors.New("redis may have reserved")
 
 // Hold reserves stock for one attempt within parent, or returns the refusal. lines
 // must be those of the attempt as the sale resolved them. If anything goes wrong,
@@ -127,6 +132,9 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 		sent = sent || !e.shard.NotSent(err)
 		if shard.Repeatable(ctx, err) && try < 2 {
 			continue
+		}
+		if sent {
+			err = fmt.Errorf("%w: %w", ErrUnknown, err)
 		}
 		return reservation.Hold{}, nil, err
 	}

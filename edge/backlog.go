@@ -101,6 +101,18 @@ func (b *backlog) fits(o outcome) bool {
 	return true
 }
 
+// has says whether an outcome waits.
+func (b *backlog) has(sale string, key outcomeKey) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	q := b.sales[sale]
+	if q == nil {
+		return false
+	}
+	_, ok := q.known[key]
+	return ok
+}
+
 // full reports whether a sale's queue has reached its bound. When all queues together
 // have reached theirs, each sale still keeps its share, so that none excludes another.
 func (b *backlog) full(q *saleBacklog, promised bool) bool {

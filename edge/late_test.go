@@ -47,8 +47,14 @@ func TestAReserveThatOutlivesItsConnection(t *testing.T) {
 		if got := stocktest.State(t, f.Direct, "r1"); got != record.Held {
 			t.Fatalf("the reservation is %q, want held: the test proves nothing", got)
 		}
+		if !f.Edge.Abandoned("s", "r1") || f.Edge.Abandoned("s", "r2") || f.Edge.Abandoned("other", "r1") {
+			t.Error("the edge does not know which reservation it has abandoned")
+		}
 		f.Net.Lead(f.Proxy.Addr())
 		f.Told()
+		if f.Edge.Abandoned("s", "r1") {
+			t.Error("Redis knows of the release, and the edge still waits")
+		}
 		f.NothingHeld()
 		if got := stocktest.State(t, f.Direct, "r1"); got != record.Released {
 			t.Errorf("the reservation is %s, want released", got)

@@ -66,6 +66,12 @@ func (e *Edge) abandon(saleID, id string) {
 	e.backlog.add(outcome{sale: saleID, id: id, kind: outcomeRelease, source: reservation.SourceUnsent, cause: unsent})
 }
 
+// Abandoned says whether a reservation was never forwarded and is to be released, which Redis does
+// not know yet.
+func (e *Edge) Abandoned(saleID, id string) bool {
+	return e.backlog.has(saleID, outcomeKey{id, outcomeRelease})
+}
+
 // ConfirmEventually confirms a reservation whose order the shop took. If its units were
 // sold elsewhere meanwhile, the reservation becomes unbacked. If Redis does not answer, or
 // too few replicas have the change, the edge retries in the background until they have.

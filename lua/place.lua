@@ -2,9 +2,10 @@
 --
 -- a[1]  id  reservation id
 --
--- Returns { 'ok', state, place, left, seconds, paused, deadline }: waiting, or the state of the
+-- Returns { 'ok', state, place, left, seconds, paused, deadline, sent }: waiting, or the state of the
 --         reservation; place, how many orders go before it, and itself; left, seconds, paused as in
---         line.lua
+--         line.lua; sent, 0: it was not sent; 1: the shop has it; 2: the shop has answered, or its
+--         room is free again
 --         { 'not_found' } { 'restoring' }
 
 reads.place = want_reservation
@@ -12,10 +13,13 @@ reads.place = want_reservation
 function operations.place(a)
   local r = read_record(a[1])
   if not r or r[STATE] == 'tombstone' then return not_found() end
-  if r[STATE] ~= 'held' or r[MODE] ~= 'queued' then return { 'ok', r[STATE], 0, 0, 0, 0, r[DEADLINE] - shard.lead } end
+  if r[STATE] ~= 'held' or r[MODE] ~= 'queued' then
+    local sent = r[MODE] == 'queued' and 0 or r[STATE] == 'held' and call('ZSCORE', KEYS[16], a[1]) and 1 or 2
+    return { 'ok', r[STATE], 0, 0, 0, 0, r[DEADLINE] - shard.lead, sent }
+  end
   load_queue_state()
   local rank = call('ZRANK', KEYS[14], a[1])
   local left, seconds = left_lately()
   local still = q.paused or q.not_before > shard.now
-  return { 'ok', 'waiting', rank and rank + 1 or 0, left, seconds, still and 1 or 0, r[DEADLINE] - shard.lead }
+  return { 'ok', 'waiting', rank and rank + 1 or 0, left, seconds, still and 1 or 0, r[DEADLINE] - shard.lead, 0 }
 end

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/lua"
+	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/shard"
 	"go.uber.org/zap"
 )
@@ -31,6 +32,9 @@ type line struct {
 	waiters map[string]*Waiter // by id
 	waiting int                // how many of them wait in Redis
 	term    string             // of the shard, as seen last
+	gate    string             // print of the gate that made the newest order known here
+	name    string             // of that gate
+	pace    reservation.Pace   // with which turns were asked for last
 	short   time.Time          // since when fewer wait in Redis than here; zero: not so
 	check   time.Time          // when orders without a request are looked for; zero: not
 }
@@ -55,7 +59,36 @@ func (q *Queue) Enter(sale, id, gate string, packed []byte) *Waiter {
 	l.mu.Lock()
 	l.waiters[id] = w
 	l.mu.Unlock()
+	l.isOf(gate)
 	return w
+}
+
+// isOf notes which gate makes the orders of the line.
+func (l *line) isOf(gate string) {
+	l.mu.Lock()
+	known := l.gate == gate
+	l.mu.Unlock()
+	if known {
+		return
+	}
+	name := l.queue.nameOf(gate)
+	l.mu.Lock()
+	l.gate, l.name = gate, name
+	l.mu.Unlock()
+}
+
+// paceNow is the pace with which to ask for turns.
+func (l *line) paceNow() reservation.Pace {
+	l.mu.Lock()
+	gate, name := l.gate, l.name
+	l.mu.Unlock()
+	pace, ok := l.queue.paceOf(gate, name)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if ok {
+		l.pace = pace
+	}
+	return l.pace
 }
 
 // Wait says that the order waits in Redis.
@@ -152,9 +185,7 @@ func (l *line) ask() (next time.Duration, idle bool) {
 	q := l.queue
 	ctx, cancel := context.WithTimeout(q.ctx, q.shard.Timeout())
 	defer cancel()
-	q.mu.Lock()
-	pace := q.pace
-	q.mu.Unlock()
+	pace := l.paceNow()
 	replies, err := q.shard.Run(ctx, q.shard.Scripts.Settle, l.sale, shard.Op("turn", q.Edge, q.lease.Milliseconds(), pace.Orders, pace.Per.Milliseconds(), pace.AtOnce,
 		turnsAtOnce, q.prints()))
 	if err != nil || replies[0].Code() != lua.OK {

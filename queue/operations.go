@@ -101,6 +101,9 @@ type Place struct {
 	Still bool
 	// Until is when the order leaves the line, if it was not sent.
 	Until time.Time
+	// Sent says that the order was sent to the shop, and Answered that the shop has answered, as
+	// far as Redis has heard.
+	Sent, Answered bool
 }
 
 // Place asks where an order stands. The error is a reservation.ErrNotFound for one that is not
@@ -110,7 +113,7 @@ func (q *Queue) Place(ctx context.Context, sale, id string) (Place, error) {
 	if err != nil {
 		return Place{}, err
 	}
-	p := Place{State: record.State(r.Text(1)), Number: r.Number(2), Still: r.Number(5) == 1, Until: r.Time(6)}
+	p := Place{State: record.State(r.Text(1)), Number: r.Number(2), Still: r.Number(5) == 1, Until: r.Time(6), Sent: r.Number(7) > 0, Answered: r.Number(7) == 2}
 	p.About = about(p.Number, r.Number(3), r.Number(4))
 	return p, nil
 }

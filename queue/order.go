@@ -110,10 +110,15 @@ func (q *Queue) open(kind, sale, id string, sealed []byte, v any) error {
 
 // dispatch sends an order whose request is not open at this edge.
 func (q *Queue) dispatch(t Turn) {
+	if q.Abandoned != nil && q.Abandoned(t.Sale, t.ID) { // its client has heard that there is no order
+		_ = q.Cancel(q.ctx, t.Sale, t.ID, "unsent")
+		return
+	}
 	o, err := q.order(q.ctx, t)
 	var sender Sender
 	if err == nil {
-		sender = q.senderOf(o.Gate)
+		q.line(t.Sale).isOf(o.Gate)
+		sender = q.senderOf(o)
 	}
 	if sender != nil {
 		sender.Dispatch(q.ctx, t, o)
@@ -175,10 +180,24 @@ func (q *Queue) Ticket(sale, id string) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(b), nil
 }
 
+// IsTicket says whether a text may be a ticket, even if another one has made it.
+func IsTicket(text string) bool {
+	_, ok := ticketBytes(text)
+	return ok
+}
+
+func ticketBytes(ticket string) ([]byte, bool) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(ticket)
+	if err != nil || len(b) < 33 || !sale.IsID(string(b[32:])) {
+		return nil, false
+	}
+	return b, true
+}
+
 // ReadTicket returns the order that a ticket names; false: this queue has not made it.
 func (q *Queue) ReadTicket(ticket string) (sale, id string, ok bool) {
-	b, err := base64.RawURLEncoding.Strict().DecodeString(ticket)
-	if err != nil || len(b) < 33 || len(b) > 33+256 {
+	b, ok := ticketBytes(ticket)
+	if !ok {
 		return "", "", false
 	}
 	secret, err := q.Secret()

@@ -39,6 +39,9 @@ type Turn struct {
 
 // Sender sends orders whose request is not open any more.
 type Sender interface {
+	// GateName is that of the sender's gate, and Server that of its server.
+	GateName() string
+	Server() string
 	// Pace is that of the sender's gate.
 	Pace() reservation.Pace
 	// Dispatch sends the order of a turn. It is called in a goroutine of its own, and ends with
@@ -55,7 +58,10 @@ type Options struct {
 	Secret func() (*identity.Secret, error)
 	// Sales are the ids of all sales that the edge knows.
 	Sales func() []string
-	Log   *zap.Logger
+	// Abandoned says whether an attempt was refused because it was not known whether Redis had
+	// reserved for it, and the release is under way. Default: none was.
+	Abandoned func(sale, id string) bool
+	Log       *zap.Logger
 }
 
 // Queue is the part of one edge in the lines of all sales. It is safe for concurrent use.
@@ -72,7 +78,9 @@ type Queue struct {
 	looking bool                // look runs
 	lines   map[string]*line    // by sale
 	senders map[string][]Sender // by the print of their gate, the newest last
-	pace    reservation.Pace    // of the newest sender
+	asked   map[string]*asked   // by sale and id
+
+	askEvery time.Duration // askEvery
 }
 
 // New makes a queue, which does nothing before its first order or sender.
@@ -80,7 +88,7 @@ func New(o Options) *Queue {
 	if o.Log == nil {
 		o.Log = zap.NewNop()
 	}
-	q := &Queue{Options: o, shard: o.Store.Shard(), lines: make(map[string]*line), senders: make(map[string][]Sender), lease: leaseFor}
+	q := &Queue{Options: o, shard: o.Store.Shard(), lines: make(map[string]*line), senders: make(map[string][]Sender), asked: make(map[string]*asked), lease: leaseFor, askEvery: askEvery}
 	q.ctx, q.cancel = context.WithCancel(context.Background())
 	return q
 }
@@ -101,7 +109,6 @@ func (q *Queue) Serve(print string, s Sender) (leave func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.senders[print] = append(q.senders[print], s)
-	q.pace = s.Pace()
 	if !q.looking {
 		q.looking = true
 		q.goLocked(q.look)
@@ -129,13 +136,64 @@ func (q *Queue) prints() string {
 	return strings.Join(slices.Sorted(maps.Keys(q.senders)), " ")
 }
 
-func (q *Queue) senderOf(print string) Sender {
+// senderOf returns the newest sender that can send an order: that of the order's own server, if
+// the gate stands in several. nil: there is none.
+func (q *Queue) senderOf(o *Order) Sender {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if all := q.senders[print]; len(all) > 0 {
+	all := q.senders[o.Gate]
+	for _, s := range slices.Backward(all) {
+		if s.Server() == o.Server {
+			return s
+		}
+	}
+	if len(all) > 0 {
 		return all[len(all)-1]
 	}
 	return nil
+}
+
+// paceOf is the pace of a gate, which is known by its print and its name. After a reload it is that
+// of the gate that has the name now. Of several, and where none is left, the slowest counts: too
+// slow for a moment is better than too fast. False: there is no gate any more.
+func (q *Queue) paceOf(print, name string) (reservation.Pace, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if same := q.senders[print]; len(same) > 0 {
+		return same[len(same)-1].Pace(), true
+	}
+	var named, all []reservation.Pace
+	for _, some := range q.senders {
+		for _, s := range some {
+			if all = append(all, s.Pace()); name == s.GateName() {
+				named = append(named, s.Pace())
+			}
+		}
+	}
+	if len(named) > 0 {
+		all = named
+	}
+	if len(all) == 0 {
+		return reservation.Pace{}, false
+	}
+	slowest := all[0]
+	for _, p := range all[1:] {
+		if p.Orders > 0 && (slowest.Orders == 0 || p.Per*time.Duration(slowest.Orders) > slowest.Per*time.Duration(p.Orders)) {
+			slowest.Orders, slowest.Per = p.Orders, p.Per
+		}
+		slowest.AtOnce = min(slowest.AtOnce, p.AtOnce)
+	}
+	return slowest, true
+}
+
+// nameOf is the name of a gate that has this print; empty: none has, or it has no name.
+func (q *Queue) nameOf(print string) string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if all := q.senders[print]; len(all) > 0 {
+		return all[len(all)-1].GateName()
+	}
+	return ""
 }
 
 // look finds lines of sales, while the edge has a sender.

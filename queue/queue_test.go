@@ -51,6 +51,8 @@ func quiet(t *testing.T, name string, e *edge.Edge, pace reservation.Pace) *shop
 	return s
 }
 
+func (s *shop) GateName() string       { return "" }
+func (s *shop) Server() string         { return "" }
 func (s *shop) Pace() reservation.Pace { return s.pace }
 
 func (s *shop) Dispatch(ctx context.Context, t queue.Turn, o *queue.Order) {

@@ -33,8 +33,13 @@ func (s *shop) line(ids ...string) {
 
 func (s *shop) put(id string, o *reservation.Queue) reservation.Hold {
 	s.t.Helper()
+	return s.putOrder(id, o, &queue.Order{Gate: "gate"})
+}
+
+func (s *shop) putOrder(id string, o *reservation.Queue, order *queue.Order) reservation.Hold {
+	s.t.Helper()
 	var err error
-	if o.Order, err = s.queue.Pack("s", id, &queue.Order{Gate: "gate"}); err != nil {
+	if o.Order, err = s.queue.Pack("s", id, order); err != nil {
 		s.t.Fatal(err)
 	}
 	options := stocktest.HoldOptions

@@ -119,7 +119,7 @@ func start(a *Options, keys []shard.Key) (*Runtime, error) {
 		Edge:     edge.New(store, edge.Options{Keys: keys, Log: a.Log, Metrics: meter.Edge{}, Rates: rates, AtRisk: a.AtRisk}),
 		embedded: a.Embedded, log: a.Log,
 	}
-	d.queue = queue.New(queue.Options{Store: store, Edge: d.Leases().ID(), Secret: d.Secret, Sales: d.saleIDs, Log: a.Log})
+	d.queue = queue.New(queue.Options{Store: store, Edge: d.Leases().ID(), Secret: d.Secret, Sales: d.saleIDs, Abandoned: d.Abandoned, Log: a.Log})
 	d.Start()
 	// The edge learns at once whether Redis answers, so that no buyer is refused after a
 	// reload to another one. A Redis that does not answer delays the start by a bounded

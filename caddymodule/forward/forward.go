@@ -248,7 +248,7 @@ func (f *Forwarding) decide(status int, body []byte, whole, last bool) (enough b
 func (f *Forwarding) putOff() {
 	after := time.Duration(0)
 	if seconds, err := strconv.Atoi(f.out.Get("Retry-After")); err == nil && seconds > 0 { // RFC 9110, section 10.2.3
-		after = min(time.Duration(seconds)*time.Second, mostLater)
+		after = time.Duration(min(seconds, int(mostLater/time.Second))) * time.Second
 	} else if at, err := http.ParseTime(f.out.Get("Retry-After")); err == nil {
 		after = min(max(time.Until(at), 0), mostLater)
 	}

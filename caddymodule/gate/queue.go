@@ -31,6 +31,14 @@ import (
 // mostTries is how often an order is sent without reaching its gate, before it is given up.
 const mostTries = 3
 
+// unheardFor is how long a client waits for the release of an order that Redis may have put into
+// the line.
+const unheardFor = 250 * time.Millisecond
+
+// betweenTries is how long an edge keeps the turn of an order that did not reach its gate. It is
+// shorter than a turn lasts.
+const betweenTries = time.Second
+
 // provisionQueue compiles the gate's queue.
 func (g *Gate) provisionQueue() (err error) {
 	if g.Queue == nil {
@@ -80,6 +88,9 @@ func (g *Gate) enqueue(ctx context.Context, r *http.Request, p *purchase, id str
 	hold, refusal, err := p.runtime.Hold(context.WithoutCancel(ctx), id, p.listing, p.attempt, p.lines, options)
 	if err != nil || refusal != nil || hold.State != record.Waiting {
 		w.Leave()
+		if errors.Is(err, edge.ErrUnknown) && g.mayBeSent(ctx, p, id) {
+			return hold, &sale.Refusal{Reason: sale.InDoubt, RetryAfter: inDoubtWait, Reservation: id}, nil
+		}
 		return hold, refusal, err
 	}
 	w.Wait()
@@ -87,10 +98,19 @@ func (g *Gate) enqueue(ctx context.Context, r *http.Request, p *purchase, id str
 	return hold, nil, nil
 }
 
+// mayBeSent says whether an order that may wait, although Redis has not said so, may be sent. This
+// edge does not send it; another one does if this one was silent for so long that it counts as dead.
+func (g *Gate) mayBeSent(ctx context.Context, p *purchase, id string) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unheardFor)
+	defer cancel()
+	_, err := p.runtime.ReleaseEventually(ctx, p.saleID(), id, reservation.SourceUnsent, "unsent")
+	return err != nil
+}
+
 // pack returns what is needed to send the order without its request.
 func (g *Gate) pack(r *http.Request, p *purchase, id string) ([]byte, error) {
 	o := waiting.OrderOf(r, p.body)
-	o.Gate, o.Attempt, o.Lines = g.print, *p.attempt, p.lines
+	o.Gate, o.Server, o.Attempt, o.Lines = g.print, g.serverName(), *p.attempt, p.lines
 	if p.attempt.Key != "" {
 		o.KeepCopy = max(g.holdOptions.KeyTTL, p.listing.Sale.EndsAt.Sub(p.listing.Now()))
 	}
@@ -126,10 +146,11 @@ func (g *Gate) await(r *http.Request, p *purchase, pl *forward.InFlightSlot, hol
 		case <-timer.C:
 			return nil, 0, g.tell(ctx, p, hold.ID)
 		case <-r.Context().Done():
-			if p.attempt.Key == "" { // nothing leads the client back to its order
-				_ = q.Cancel(ctx, p.saleID(), hold.ID, "its client left") // an order that Redis does not give back is sent
+			// nothing leads the client back to its order, unless it has a key
+			if p.attempt.Key == "" && q.Cancel(ctx, p.saleID(), hold.ID, "its client left") == nil {
+				return nil, 0, refuseLeft
 			}
-			return nil, 0, refuseLeft
+			return nil, 0, g.tell(ctx, p, hold.ID) // it may have closed only its own side, and the order goes on
 		}
 	}
 }
@@ -162,10 +183,10 @@ func (g *Gate) again202(r *http.Request, p *purchase, b *reservation.Bound) *sal
 // released, else its place.
 func (g *Gate) hasLeft(ctx context.Context, p *purchase, id string) *sale.Refusal {
 	place, err := p.runtime.Queue().Place(ctx, p.saleID(), id)
-	if err == nil && (place.State == record.Released || place.State == record.Expired) {
+	if err == nil && !place.Sent && (place.State == record.Released || place.State == record.Expired) {
 		return refuse.NotSent
 	}
-	return g.tell(ctx, p, id) // another edge may have sent it
+	return g.tell(ctx, p, id) // another edge may have sent it, and the shop may have refused it
 }
 
 // accept answers 202 with the place of the order.
@@ -218,6 +239,20 @@ type sender struct {
 	runtime *edgeruntime.Runtime
 }
 
+// GateName is the gate's name.
+func (s *sender) GateName() string { return s.Name }
+
+// Server is the name of the gate's server.
+func (s *sender) Server() string { return s.serverName() }
+
+// serverName is the name of the gate's server; empty: it has none.
+func (g *Gate) serverName() string {
+	if g.server == nil {
+		return ""
+	}
+	return g.server.Name()
+}
+
 // Pace is how fast the gate's shop takes orders.
 func (s *sender) Pace() reservation.Pace { return s.Queue.ShopPace() }
 
@@ -237,6 +272,10 @@ func (s *sender) Dispatch(ctx context.Context, t queue.Turn, o *queue.Order) {
 	switch {
 	case p.Arrived:
 	case t.Try < mostTries:
+		select { // what stands before the gate may fail for a moment only
+		case <-time.After(betweenTries):
+		case <-ctx.Done():
+		}
 		_ = q.Yield(context.WithoutCancel(ctx), t)
 	default:
 		s.log.Error("an order that waited does not reach its gate any more, because another handler answers it: its stock is released",

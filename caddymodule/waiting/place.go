@@ -117,10 +117,11 @@ func (o *Options) WaitOf(r *http.Request) time.Duration {
 	return time.Duration(*o.Wait)
 }
 
-// IsOrder returns the ticket in a path below /orders; false: it is another path.
+// IsOrder returns the ticket in a path below /orders; false: it is another path. The shop may have
+// pages there too.
 func IsOrder(path string) (ticket string, ok bool) {
 	ticket, ok = strings.CutPrefix(path, "/orders/")
-	return ticket, ok && ticket != "" && !strings.Contains(ticket, "/")
+	return ticket, ok && queue.IsTicket(ticket)
 }
 
 // ServeOrder answers where the order of a ticket stands, or what the shop has answered. DELETE
@@ -157,9 +158,9 @@ func serve(w http.ResponseWriter, r *http.Request, q *queue.Queue, d *edgeruntim
 	var first queue.Place
 	for try := 0; ; try++ {
 		ctx, done := context.WithTimeout(context.WithoutCancel(r.Context()), 2*d.Client().Timeout())
-		p, err := q.Place(ctx, sale, id)
+		p, err := q.Ask(ctx, sale, id)
 		var a *queue.Answer
-		if err == nil && p.State != record.Waiting && p.State != record.Held {
+		if err == nil && (p.Answered || p.State != record.Waiting && p.State != record.Held) { // a held one, too, where the shop decides later
 			a, err = answerTo(ctx, q, d, sale, id)
 		}
 		done()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stockgate/stockgate/internal/auditor"
 )
@@ -83,6 +84,89 @@ func TestTruthHolds(t *testing.T) {
 	s.Hoarding = auditor.Hoarding{Fakes: map[string]bool{"carl": true}, Sales: []string{"s"}}
 	if found := s.judged(t); len(found) > 0 {
 		t.Errorf("a history that keeps every promise breaks %v", found)
+	}
+}
+
+// queued is truth in which the two orders waited, and a third one was cancelled: at a place each
+// buyer was told the truth.
+func queued() *told {
+	s := truth()
+	s.Queues = []auditor.Queue{{Sale: "s", AtOnce: 1, Every: 10 * time.Second, InOrder: true}}
+	s.entries = append(s.entries, auditor.Entry{ID: "7-0", Time: "1", Movements: "held\tr3\t\t8 1\tx\t\t" + record("held")},
+		auditor.Entry{ID: "8-0", Time: "1", Movements: "released\tr3\theld\t8 1\tx\tcancelled by its buyer\t"})
+	s.entries[0].Movements = "loaded\t1\t\t7 2 8 1\t\tann\t"
+	s.Load("s", "8", 1)
+	s.shard.Cells["8"], s.shard.Records["r3"] = "1 1 0 0 0", record("released")
+	began := time.Unix(1e9, 0)
+	for i, o := range s.Orders {
+		o.Came, o.Left = began.Add(time.Duration(i)*10*time.Second), o.At
+	}
+	for i, state := range []string{"", "confirmed", "released"} {
+		n := fmt.Sprint(i + 1)
+		a := &auditor.Attempt{ID: n, Sent: s.Tick(), Heard: s.Tick(), Buyer: []string{"ann", "bob", "eve"}[i], Status: 202, Reservation: "r" + n, Queue: "waiting", Place: "/orders/" + n, RetryAfter: "5"}
+		s.Heard(a)
+		s.Looked(&auditor.Look{Sent: s.Tick(), Heard: s.Tick(), Of: a, Status: 200, State: "waiting"})
+		l := &auditor.Look{Sent: s.Tick(), Heard: s.Tick(), Of: a, Status: 200, State: state}
+		if state == "" {
+			l.Status, l.Proof = 201, "ord-1"
+		}
+		s.Looked(l)
+	}
+	return s
+}
+
+func TestTruthOfAQueueHolds(t *testing.T) {
+	if found := queued().judged(t); len(found) > 0 {
+		t.Errorf("a history that keeps every promise breaks %v", found)
+	}
+}
+
+func TestEveryBrokenPromiseOfAQueueIsNamed(t *testing.T) {
+	look := func(s *told, n int) *auditor.Look { return s.Looks[2*n+1] }
+	for _, test := range []struct {
+		name, promise, text string
+		doctor              func(s *told)
+	}{
+		{"orders that come too fast", auditor.Pace, "2 orders of sale s reached the shop in 1s; at most 1 may", func(s *told) {
+			s.Queues[0].AtOnce = 0
+			s.Orders[1].Came = s.Orders[0].Came.Add(time.Second)
+			s.Orders[0].Left, s.Orders[1].Left = 0, 0
+		}},
+		{"two orders at once", auditor.Pace, "2 orders of sale s are at the shop at once", func(s *told) { s.Orders[0].Left = 99 }},
+		{"an order before an earlier one", auditor.InOrder, "which the shop got before", func(s *told) {
+			s.Orders[0].At, s.Orders[1].At = s.Orders[1].At, s.Orders[0].At
+			s.Orders[0].Left, s.Orders[1].Left = s.Orders[0].At, s.Orders[1].At
+		}},
+		{"an order that is given up", auditor.NotLost, "given up: waited too long", func(s *told) {
+			s.entries[7].Movements = strings.Replace(s.entries[7].Movements, "cancelled by its buyer", "waited too long", 1)
+		}},
+		{"a place that is not there", auditor.Places, "is not there", func(s *told) { look(s, 0).Status = 404 }},
+		{"an order that waits again", auditor.Places, "had left the line", func(s *told) {
+			l := *look(s, 0)
+			l.Sent, l.Heard, l.State, l.Status, l.Proof = s.Tick(), s.Tick(), "waiting", 200, ""
+			s.Looked(&l)
+		}},
+		{"released, and sold", auditor.Places, "heard released", func(s *told) { look(s, 1).State = "released" }},
+		{"confirmed, and not sold", auditor.Places, "heard confirmed", func(s *told) { look(s, 2).State = "confirmed" }},
+		{"an answer that the shop has not given", auditor.Places, "not what the shop has answered", func(s *told) { look(s, 0).Status = 422 }},
+		{"the answer to another order", auditor.Places, "not what the shop has answered", func(s *told) { look(s, 0).Proof = "ord-2" }},
+		{"another one's answer", auditor.Places, "another one's order", func(s *told) { s.Looks[0].Of.Buyer = "eve" }},
+		{"not_sent, and sent", auditor.Places, "heard not_sent", func(s *told) {
+			s.Orders[1].Attempt = "9"
+			s.Heard(&auditor.Attempt{ID: "9", Sent: s.Tick(), Heard: s.Tick(), Buyer: "bob", Status: 503, Reason: "not_sent", RetryAfter: "1"})
+		}},
+		{"no place", auditor.Places, "told no place", func(s *told) { s.Looks[0].Of.Place = "" }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := queued()
+			test.doctor(s)
+			for _, v := range s.judged(t) {
+				if v.Promise == test.promise && strings.Contains(v.What, test.text) {
+					return
+				}
+			}
+			t.Errorf("the auditor finds %v, want %s: %s", s.judged(t), test.promise, test.text)
+		})
 	}
 }
 

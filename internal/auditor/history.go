@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Line is an item with its quantity.
@@ -38,10 +39,14 @@ type Attempt struct {
 	Replayed    bool
 	Proof       string // what only the shop can have said: the name of the order
 	Err         string // why there is no whole answer
+	Queue       string // Stockgate-Queue: the answer tells where the order stands, and is not the shop's
+	Place       string // the path at which to ask then
 }
 
 // Won says whether the buyer was told that the order is placed.
-func (a *Attempt) Won() bool { return a.Heard > 0 && a.Status >= 200 && a.Status < 300 && !a.Browse }
+func (a *Attempt) Won() bool {
+	return a.Heard > 0 && a.Status >= 200 && a.Status < 300 && !a.Browse && a.Queue == ""
+}
 
 func (a *Attempt) String() string {
 	if a.Heard == 0 {
@@ -67,6 +72,8 @@ type Order struct {
 	Answer  int    // the status that the shop sent; 0: none, or not one of HTTP
 	Problem string // what was wrong with the token
 	Expires int64  // of the token, in seconds since the epoch
+	Came    time.Time
+	Left    int64 // the tick just before the shop answered; 0: it did not
 }
 
 func (o *Order) String() string {
@@ -84,6 +91,7 @@ type History struct {
 	mu       sync.Mutex
 	Attempts []*Attempt
 	Orders   []*Order
+	Looks    []*Look
 
 	// Stock is the most that operators have put on sale, for each sale and cell.
 	Stock map[string]map[string]int64
@@ -91,6 +99,8 @@ type History struct {
 	Shards []*Shard
 	// Max is how many units a buyer may have of a sale; 0: any number.
 	Max int64
+	// Queues are the sales whose orders wait for the shop.
+	Queues []Queue
 	// Hoarding is the attack of buyers who never pay, if there is one.
 	Hoarding Hoarding
 
@@ -117,6 +127,13 @@ func (h *History) Ordered(o *Order) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.Orders = append(h.Orders, o)
+}
+
+// Leaves notes that the shop answers an order now.
+func (h *History) Leaves(o *Order) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	o.Left = h.Tick()
 }
 
 // Load adds units to what may be sold.
@@ -158,6 +175,11 @@ const (
 	Balance     = "P7 the books balance"
 	FromTheShop = "an answer that says success comes from the shop"
 	WinnerHears = "a winner hears of the order"
+
+	Pace    = "the shop gets no more orders than it can take"
+	InOrder = "orders reach the shop in the order in which they came"
+	NotLost = "no order that waits is lost"
+	Places  = "what buyers hear of their places is true"
 
 	HalfForHonest = "honest buyers get half of what hoarders want"
 	// Control is no promise: without it the scenario shows nothing.

@@ -16,6 +16,8 @@ type Replayed struct {
 	Held   map[string]string // the record with which each began
 	Ended  map[string]string // the cause of its last movement
 	Back   map[string]bool   // units of it were returned
+	// Doubted are the reservations that were in doubt at any time.
+	Doubted map[string]bool
 }
 
 // arrows are the ways from one state to another, by what a reservation becomes.
@@ -32,7 +34,7 @@ var arrows = map[string][]string{
 
 // Replay adds up the movements from the first on, and looks at the cells after each.
 func Replay(sale string, movements []Movement) (*Replayed, []Violation) {
-	b := &Replayed{map[string]*Tally{}, map[string]string{}, map[string]string{}, map[string]string{}, map[string]bool{}}
+	b := &Replayed{map[string]*Tally{}, map[string]string{}, map[string]string{}, map[string]string{}, map[string]bool{}, map[string]bool{}}
 	var found []Violation
 	for i, m := range movements {
 		if !m.Merges && m.Seq != int64(i)+1 && (i == 0 || m.Seq != movements[i-1].Seq+1) {
@@ -110,6 +112,9 @@ func (b *Replayed) step(m Movement) (problem string) {
 		problem = fmt.Sprintf("no reservation may go from %q to %q", m.Was, m.Kind)
 	}
 	b.Ended[m.ID] = m.Cause
+	if m.Kind == "in_doubt" {
+		b.Doubted[m.ID] = true
+	}
 	if m.Record != "" {
 		b.Held[m.ID] = m.Record
 	}

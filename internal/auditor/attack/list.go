@@ -8,7 +8,7 @@ var (
 		deadShard, cutLinks, releaseThenConfirm, wrongTypes, carts,
 	}
 	// what may fail around the gate
-	faults = []scenario{redisStalls, clockJumps, edgesDie, reloads, scriptFlush, fullMemory, eviction, slotMigration}
+	faults = []scenario{redisStalls, clockJumps, edgesDie, reloads, scriptFlush, fullMemory, eviction, slotMigration, queued, queuedInOrder}
 	// what comes from outside
 	buyersAndShops = []scenario{oddShops, buyersLeave, foreignKeys, hoarding}
 	operators      = []scenario{stormOfOperators}

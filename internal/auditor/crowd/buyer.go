@@ -191,6 +191,10 @@ func (k *conn) send(text string, leave Leave) error {
 func Read(a *auditor.Attempt, status int, h http.Header, body []byte) {
 	a.Status, a.Reason, a.RetryAfter = status, h.Get("Stockgate-Refusal"), h.Get("Retry-After")
 	a.Reservation, a.Replayed = h.Get("Stockgate-Reservation"), h.Get("Stockgate-Replayed") == "true"
+	if a.Queue = h.Get("Stockgate-Queue"); a.Queue != "" {
+		a.Place = h.Get("Location")
+		return
+	}
 	a.Proof = h.Get("X-Order")
 	var said struct{ Order string }
 	if a.Proof == "" && json.Unmarshal(body, &said) == nil {

@@ -42,6 +42,8 @@ func Tally(attempts []*auditor.Attempt) map[string]int {
 			tally["browsed"]++
 		case a.Heard == 0:
 			tally["no answer"]++
+		case a.Queue != "":
+			tally["told a place"]++
 		case a.Won() && a.Replayed:
 			tally["replayed"]++
 		case a.Won():

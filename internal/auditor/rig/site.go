@@ -13,6 +13,7 @@ type Site struct {
 	Server  string // more of the global `servers` block
 	Key     string // of tokens; default auto, from the shared storage
 	Flights int    // max_in_flight; default 1000
+	Queue   string // options of a queue, in the place of max_in_flight
 }
 
 // RedisAt is the redis option for a server with a timeout, such as "2s".
@@ -28,6 +29,10 @@ func (s Site) caddyfile(e *Edge) string {
 	}
 	if s.Flights == 0 {
 		s.Flights = 1000
+	}
+	room := fmt.Sprintf("max_in_flight %d", s.Flights)
+	if s.Queue != "" {
+		room = "queue {\n\t\t\t" + s.Queue + "\n\t\t}"
 	}
 	return fmt.Sprintf(`{
 	admin unix/%s
@@ -60,12 +65,12 @@ http://:%d {
 		lines       {json.items} sku quantity
 		idempotency {header.Idempotency-Key}
 		ref         {json.order_no}
-		max_in_flight %d
+		%s
 		%s
 		%s
 	}
 	reverse_proxy %s
 }
 %s
-`, e.socket(), e.Storage, s.Server, s.Redis, token, s.App, e.Port, s.Flights, outcome, s.Gate, s.Shop, s.Others)
+`, e.socket(), e.Storage, s.Server, s.Redis, token, s.App, e.Port, room, outcome, s.Gate, s.Shop, s.Others)
 }

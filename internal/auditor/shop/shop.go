@@ -127,8 +127,23 @@ func (s *Shop) order(w http.ResponseWriter, r *http.Request) {
 		o.Problem = s.check(o, r.Header.Values("Stockgate-Token"))
 	}
 	c := s.write(o)
-	c.answer(w, r, o)
+	c.answer(&leaving{ResponseWriter: w, order: o, history: s.history}, r, o)
 }
+
+// leaving notes when the shop answers an order.
+type leaving struct {
+	http.ResponseWriter
+	order   *auditor.Order
+	history *auditor.History
+}
+
+func (w *leaving) WriteHeader(status int) {
+	w.history.Leaves(w.order)
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap lets the shop misbehave on the connection itself.
+func (w *leaving) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // check verifies the token and that it is about this order.
 func (s *Shop) check(o *auditor.Order, tokens []string) (problem string) {
@@ -166,7 +181,7 @@ func sum(lines []auditor.Line) map[string]int64 {
 func (s *Shop) write(o *auditor.Order) Conduct {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o.At = s.history.Tick()
+	o.At, o.Came = s.history.Tick(), time.Now()
 	s.count++
 	o.Proof = fmt.Sprintf("ord-%d", s.count)
 	c := Sells

@@ -1,0 +1,55 @@
+package caddymodule_test
+
+import (
+	"testing"
+
+	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/shard"
+)
+
+// Redis puts an order into the line, and its answer is lost. Once that is released the client hears
+// that there is no order; as long as another edge may send it, that this is not known.
+func TestQueueUnheard(t *testing.T) {
+	shop := newSlowShop(t)
+	s := openCaddyfile(t, queueSite(shop.addr(), ""))
+	proxy := redistest.NewProxy(t, s.Redis)
+	store, err := reservation.Open(shard.Options{Addresses: []string{s.Redis}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	direct := s.Redis
+	s.Redis = proxy.Addr()
+	if err := s.loadCaddyfile(queueSite(shop.addr(), "")); err != nil {
+		t.Fatal(err)
+	}
+	s.refresh()
+	s.Redis = direct
+	first := s.start(keyed("u0", "", `{"sku":"plain","quantity":1}`), shop.working)
+	lose := func() { proxy.CutReplies(3, "EVALSHA "+store.Shard().Scripts.Claim.SHA) }
+
+	lose()
+	s.send(async("u1", "k1")).Is(t, 503, "unavailable")
+	s.untilWaiting(0)
+	if n := proxy.CutsLeft(); n > 0 {
+		t.Fatalf("%d answers were not lost: the test shows nothing", n)
+	}
+
+	proxy.HoldRequests("EVALSHA release")
+	lose()
+	a := s.send(async("u2", "k2"))
+	a.Is(t, 409, "in_doubt")
+	if a.Header.Get("Retry-After") == "" {
+		t.Errorf("%v", a.Header)
+	}
+	s.untilWaiting(1)
+	proxy.ReleaseRequests()
+	s.untilWaiting(0)
+	shop.done <- struct{}{}
+	(<-first).Is(t, 201, "")
+	s.Eventually("the books", func() (string, bool) { got := s.cell("plain"); return got, got == "100 99 0 0 1" })
+	if got := len(shop.take()); got != 1 {
+		t.Errorf("the shop got %d orders", got)
+	}
+}

@@ -1,0 +1,182 @@
+package caddymodule_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stockgate/stockgate/internal/sitetest"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/shard"
+)
+
+// untilWaiting waits until so many orders wait.
+func (s *site) untilWaiting(n int) {
+	s.t.Helper()
+	s.Eventually("orders that wait", func() (string, bool) { got := s.waiting(); return fmt.Sprint(got), got == n })
+}
+
+// A client that has closed only its own side of the connection hears the truth: with a key its
+// order goes on, without one there is no order.
+func TestQueueHalfClosed(t *testing.T) {
+	shop := newSlowShop(t)
+	s := openCaddyfile(t, queueSite(shop.addr(), ""))
+	first := s.start(keyed("u0", "", `{"sku":"plain","quantity":1}`), shop.working)
+	a := <-s.halfClosed("u1", "")
+	a.Is(t, 503, "unavailable")
+	s.untilWaiting(0)
+	a = <-s.halfClosed("u2", "k2")
+	if a.Status != 202 || a.Header.Get("Stockgate-Queue") != "waiting" {
+		t.Fatalf("its order waits, and it hears %d %s", a.Status, a.Body)
+	}
+	shop.done <- struct{}{}
+	(<-first).Is(t, 201, "")
+	if buyer := <-shop.working; buyer != "u2" {
+		t.Errorf("the shop works on the order of %s", buyer)
+	}
+	shop.done <- struct{}{}
+	s.Eventually("the answer", func() (string, bool) {
+		got := s.get(a.Header.Get("Location"))
+		return got.Body, got.Status == 201
+	})
+}
+
+// halfClosed closes its side when the order waits.
+func (s *site) halfClosed(buyer, key string) chan sitetest.Answer {
+	s.t.Helper()
+	c, err := net.Dial("unix", s.Socket("http"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = c.Close() })
+	const body = `{"sku":"plain","quantity":1}`
+	if key != "" {
+		key = "Idempotency-Key: " + key + "\r\n"
+	}
+	if _, err := fmt.Fprintf(c, "POST /api/order HTTP/1.1\r\nHost: shop\r\nContent-Type: application/json\r\nX-User-Id: %s\r\n%sContent-Length: %d\r\n\r\n%s", buyer, key, len(body), body); err != nil {
+		s.t.Fatal(err)
+	}
+	s.untilWaiting(1)
+	if err := c.(*net.UnixConn).CloseWrite(); err != nil {
+		s.t.Fatal(err)
+	}
+	done := make(chan sitetest.Answer, 1)
+	go func() {
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			done <- sitetest.Answer{Body: err.Error()}
+			return
+		}
+		text, _ := io.ReadAll(resp.Body)
+		done <- sitetest.Answer{Status: resp.StatusCode, Header: resp.Header, Body: string(text)}
+	}()
+	return done
+}
+
+// With outcome backend the buyer who has a place finds the shop's answer there, such as the page
+// at which to pay, while the order is not paid.
+func TestQueueBackendAnswers(t *testing.T) {
+	shop := newSlowShop(t)
+	s := openCaddyfile(t, strings.Replace(queueSite(shop.addr(), ""), "queue {", "outcome backend\n queue {", 1))
+	first := s.start(keyed("u0", "", `{"sku":"plain","quantity":1}`), shop.working)
+	at := s.send(async("u1", "")).Header.Get("Location")
+	shop.done <- struct{}{}
+	(<-first).Is(t, 201, "")
+	if buyer := <-shop.working; buyer != "u1" {
+		t.Fatalf("the shop works on the order of %s", buyer)
+	}
+	if p := toldOf(t, s.get(at)); p.State != "at_shop" {
+		t.Errorf("while the shop works on it: %+v", p)
+	}
+	shop.done <- struct{}{}
+	s.Eventually("the shop's answer", func() (string, bool) {
+		got := s.get(at)
+		return got.Body, got.Status == 201 && got.Body == paid
+	})
+	if got, want := s.cell("plain"), "100 98 2 0 0"; got != want {
+		t.Errorf("the cell is %s, want %s", got, want)
+	}
+}
+
+// Another edge has sent an order whose request is open here, and the shop has refused it: the
+// client does not hear that it was not sent.
+func TestQueueSentElsewhere(t *testing.T) {
+	shop := newSlowShop(t)
+	s := openCaddyfile(t, queueSite(shop.addr(), ""))
+	first := s.start(keyed("u0", "", `{"sku":"plain","quantity":1}`), shop.working)
+	open := make(chan sitetest.Answer, 1)
+	go func() { open <- s.send(keyed("u1", "k1", `{"sku":"plain","quantity":1}`)) }()
+	s.untilWaiting(1)
+	c, ctx := s.redis(), t.Context()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	const key = "stockgate:{double11.0}:"
+	id := c.ZRange(ctx, key+"line", 0, 0).Val()[0]
+	words := strings.Fields(c.HGet(ctx, key+"orders", id).Val()) // see lua/queue.lua
+	words[1], words[6] = "1", "other"
+	must(c.ZRem(ctx, key+"line", id).Err())
+	must(c.HSet(ctx, key+"orders", id, strings.Join(words, " ")).Err())
+	store, err := reservation.Open(shard.Options{Addresses: []string{s.Redis}})
+	must(err)
+	t.Cleanup(func() { _ = store.Close() })
+	for _, op := range []shard.Operation{
+		shard.Op("send", id, "other", 1, "response", time.Hour.Milliseconds(), time.Minute.Milliseconds()),
+		shard.Op("release", id, "shop", 0, "status_422"),
+	} {
+		if r, _, err := store.Do(ctx, "double11", op); err != nil || r.Code() != "ok" {
+			t.Fatalf("%s: %v, %v", op.Name, r, err)
+		}
+	}
+	if a := <-open; a.Status != 202 || toldOf(t, a).State != "released" {
+		t.Errorf("the shop has refused the order, and its client hears %d %s %v", a.Status, a.Body, a.Header)
+	}
+	shop.done <- struct{}{}
+	(<-first).Is(t, 201, "")
+}
+
+// What stands before the gate fails for a moment when orders are sent without their requests:
+// none is given up.
+func TestQueueFailureBeforeTheGate(t *testing.T) {
+	shop := newSlowShop(t)
+	var mu sync.Mutex
+	var until time.Time // it fails until then; zero: it does not
+	outage := false
+	door := newBackend(t, func(w http.ResponseWriter, _ *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if outage && until.IsZero() {
+			until = time.Now().Add(time.Second)
+		}
+		if time.Now().Before(until) {
+			w.WriteHeader(http.StatusBadGateway)
+		}
+	})
+	s := openCaddyfile(t, "forward_auth "+door.addr()+" {\n uri /\n }\n"+queueSite(shop.addr(), ""))
+	first := s.start(keyed("u0", "", `{"sku":"plain","quantity":1}`), shop.working)
+	at := s.send(async("u1", "")).Header.Get("Location")
+	mu.Lock()
+	outage = true
+	mu.Unlock()
+	shop.done <- struct{}{}
+	(<-first).Is(t, 201, "")
+	if buyer := <-shop.working; buyer != "u1" {
+		t.Fatalf("the shop works on the order of %s", buyer)
+	}
+	shop.done <- struct{}{}
+	s.Eventually("the answer", func() (string, bool) { got := s.get(at); return got.Body, got.Status == 201 })
+	mu.Lock()
+	defer mu.Unlock()
+	if until.IsZero() {
+		t.Error("nothing failed: the test shows nothing")
+	}
+}
