@@ -1,6 +1,6 @@
 -- align.lua: end the lead of the shard's clock over Redis's own time, all in one call. Every
 -- hold keeps the time that it has left: its deadline, and since when it is in its state, move
--- by the lead, and the journal tells its record.
+-- by the lead, and the journal tells its record. So do the times of the queue.
 --
 -- a[1]  cause  who
 --
@@ -16,6 +16,7 @@ function operations.align(a)
   end
   read_wanted(list, KEYS[4], records)
   shard.now, shard.lead, shard.lead_changed, dirty = time, 0, true, true
+  move_times(lead)
   for _, id in ipairs(list) do
     local r = read_record(id)
     if r and (r[STATE] == 'held' or r[STATE] == 'in_doubt') then
@@ -23,6 +24,7 @@ function operations.align(a)
       local tries, next_at, rest = match(r[PROBES], '^(%d+) (%d+)( .*)$')
       if tries then r[PROBES] = tries .. ' ' .. int(tonumber(next_at) - lead) .. rest end
       index(id, r[STATE], r[STATE] == 'held' and r[DEADLINE] or r[CHANGED])
+      move_order(id, lead)
       write_record(id, r)
       write_journal('extended', id, r[STATE], '', r[BUYER], a[1], text_of(id))
       moved = moved + 1

@@ -48,6 +48,7 @@ end
 local function look_after_lead(stepped)
   local ahead = shard.ahead or 0
   if shard.lead ~= 0 and no_holds() then
+    move_times(shard.now - time)
     set_lead(0)
   elseif stepped and ahead > TOLERANCE and not no_holds() then
     set_lead(shard.lead - ahead)

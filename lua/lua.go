@@ -40,6 +40,12 @@ var unpaid string
 //go:embed queue.lua
 var queue string
 
+//go:embed queuetimes.lua
+var queueTimes string
+
+//go:embed anew.lua
+var anew string
+
 //go:embed turn.lua
 var turn string
 
@@ -255,13 +261,13 @@ var Redis = build("#!lua\n", "#!lua flags=allow-oom\n")
 var Embedded = build("", "")
 
 func build(claim, settle string) Scripts {
-	managing := []string{when("adjust", adjust), when("apply", apply), when("status", status), when("repair", repair), when("align", align), when("swap", swap), when("movein", movein)}
+	managing := []string{when("adjust", adjust), when("apply", apply), when("status", status), when("repair", repair), when("align", queueTimes, align), when("swap", swap), when("movein", movein)}
 	settling := []string{
-		when("confirm", confirm, when("sold", sold)), when("release", release), when("doubt", doubt), when("expire", expire), when("return", giveBack),
+		when("confirm", confirm, when("sold", sold)), when("release", release), when("doubt", doubt), when("expire", queueTimes, expire), when("return", giveBack),
 		when("extend", extend), when("free", free), when("lookup", lookup), when("probe", probe, probed), when("sweep", sweep), when("lapse", lapse), when("forget", forget),
 		when("acknowledge", acknowledge), when("merge", merge), when("rebuilt", rebuilt), when("outbox", outbox), when("sent", sent), when("mirror", mirror),
 		when("examine", examine), when("delete", deleting),
-		when("turn", turn), when("send", send), when("again", again), when("rejoin", rejoin), when("yield", yield), when("orphans", orphans), when("leave", leave),
+		when("turn", turn), when("send", anew, send), when("again", anew, again), when("rejoin", rejoin), when("yield", yield), when("orphans", orphans), when("leave", leave),
 		when("line", line), when("place", place),
 	}
 	return Scripts{

@@ -3,7 +3,7 @@
 --
 -- a[1]  cursor  where to go on; 0: at the beginning
 -- a[2]  most    about how many holds to look at in this call
--- a[3]  before  ms by Redis's own time: only holds that were made before
+-- a[3]  age     ms: only holds that have waited so long
 --
 -- Returns { 'ok', cursor, released }; cursor 0: all have been looked at
 --         { 'restoring' }
@@ -15,7 +15,7 @@ function operations.orphans(a)
   for i = 1, #page[2], 2 do
     local id = page[2][i]
     local r = read_record(id)
-    local waits = r and r[STATE] == 'held' and r[MODE] == 'queued' and r[CREATED] < tonumber(a[3])
+    local waits = r and r[STATE] == 'held' and r[MODE] == 'queued' and shard.now - r[CHANGED] >= tonumber(a[3])
     local o = waits and read_order(id)
     if waits and not (o and listed(id, o)) then
       give_back(r, true)

@@ -59,7 +59,7 @@ local function queue_as(id, r, before)
     -- the shop has put it off: its edge tells what is to be sent
     if before and before[STATE] == 'held' and not was then leave_queue(id) end
   end
-  if not was or waits then return end
+  if waits or not before or before[STATE] ~= 'held' or not was and r[STATE] == 'held' then return end
   leave_queue(id)
   if r[STATE] == 'held' then
     load_queue_state()

@@ -25,12 +25,7 @@ function operations.send(a)
   local o = read_order(id)
   if not told and (not o or o.taker ~= edge or o.try ~= tonumber(a[3])) then return { 'conflict', 'waiting' } end
   if r[MODE] == 'queued' then
-    local deadline = shard.now + tonumber(a[5])
-    r[MODE], r[DEADLINE], r[EXP] = a[4], deadline, time + tonumber(a[5]) - tonumber(a[6])
-    r[CREATED], r[CHANGED] = time, shard.now
-    index(id, 'held', deadline)
-    write_record(id, r)
-    write_journal('extended', id, 'held', '', r[BUYER], 'sent', text_of(id))
+    begin_anew(id, r, a[4], tonumber(a[5]), tonumber(a[6]), 'sent')
     if o then
       if o.taker == '-' then from_line(id) end
       drop_packed(id, o)
@@ -39,5 +34,6 @@ function operations.send(a)
     end
     to_shop(id, SENT)
   end
-  return { 'ok', 'held', r[DEADLINE] - shard.lead, r[EXP], shard.epoch, r[CREATED] }
+  -- the deadline by the time by which it was made: the lead may have taken a step in since
+  return { 'ok', 'held', r[CREATED] + r[DEADLINE] - r[CHANGED], r[EXP], shard.epoch, r[CREATED] }
 end

@@ -203,7 +203,7 @@ local function hold_again(id, old)
   if not all_available(pairs_of(old[LINES])) then return end
   local r = {}
   for i = 1, FIELDS do r[i] = old[i] end
-  r[STATE], r[CREATED], r[CHANGED], r[CAUSE], r[GUARD], r[RETURNED], r[PROBES] = 'held', time, shard.now, swapped, '', '', ''
+  r[STATE], r[CREATED], r[CHANGED], r[CAUSE], r[GUARD], r[RETURNED], r[PROBES] = 'held', shard.now - shard.lead, shard.now, swapped, '', '', ''
   for _, line in ipairs(pairs_of(r[LINES])) do move(line[1], line[2], AVAILABLE, HELD) end
   for _, charge in ipairs(pairs_of(r[CHARGES])) do
     local l = read_limit(charge[1])

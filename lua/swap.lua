@@ -97,7 +97,7 @@ function operations.swap(a)
   local old_id, id, guard, ref, buyer = a[1], a[2], a[5], a[6], a[7]
   local known = read_record(id)
   if known and known[STATE] == 'tombstone' then return { 'gone' } end
-  if known then return { 'ok', known[STATE], known[DEADLINE] - shard.lead, known[EXP], shard.epoch, known[CREATED] } end
+  if known then return { 'ok', known[STATE] == 'held' and known[MODE] == 'queued' and 'waiting' or known[STATE], known[DEADLINE] - shard.lead, known[EXP], shard.epoch, known[CREATED] } end
   if not shard.exists then return { 'no_sale' } end
   local old = read_record(old_id)
   if not old or old[STATE] == 'tombstone' then return not_found() end

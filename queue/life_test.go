@@ -194,7 +194,7 @@ func TestFullRedis(t *testing.T) {
 	a.confirm("r1")
 	a.gets("A", "r2 1")
 	a.mustSend("r2", 1)
-	if err := a.again("r2", 0); err != nil {
+	if err := a.again("r2", 1, 0); err != nil {
 		t.Error(err)
 	}
 	a.gets("A", "r2 2")
@@ -249,8 +249,7 @@ func TestLostKeys(t *testing.T) {
 				if err := rejoin("r5"); err == nil {
 					t.Error("an order that was sent waits again")
 				}
-				now := time.Now().Add(time.Hour).UnixMilli()
-				r, _, err := a.Store.Do(stocktest.Soon(t), "s", shard.Op("orphans", "0", 500, now))
+				r, _, err := a.Store.Do(stocktest.Soon(t), "s", shard.Op("orphans", "0", 500, 0))
 				gone := place == shard.LineKey || place == shard.OrdersKey || place == -1
 				if err != nil || r.Text(1) != "0" || r.Number(2) == 1 != gone {
 					t.Errorf("orphans: %v, %v", r, err)

@@ -283,13 +283,9 @@ func (l *line) orphans() {
 		return
 	}
 	q := l.queue
-	now, ok := q.shard.Clock(l.sale).Now()
-	if !ok {
-		return
-	}
 	released, cursor := int64(0), "0"
 	for {
-		r, err := q.do(q.ctx, l.sale, shard.Op("orphans", cursor, 500, now-2*q.lease.Milliseconds()))
+		r, err := q.do(q.ctx, l.sale, shard.Op("orphans", cursor, 500, (2*q.lease).Milliseconds()))
 		if err != nil {
 			break
 		}

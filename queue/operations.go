@@ -68,9 +68,10 @@ func (q *Queue) Send(ctx context.Context, t Turn, holdFor, margin time.Duration,
 }
 
 // Again lets an order that the shop has put off wait again, before all others. No order goes to
-// the shop for that time.
-func (q *Queue) Again(ctx context.Context, sale, id, gate string, packed []byte, longest, margin, later time.Duration, most int) error {
-	_, err := q.do(ctx, sale, shard.Op("again", id, q.Edge, longest.Milliseconds(), margin.Milliseconds(), gate, packed, later.Milliseconds(), most))
+// the shop for that time. t is the turn with which it was sent; its Try is 0 where it went at once. A
+// repeat that comes late, when the order was sent again, changes nothing.
+func (q *Queue) Again(ctx context.Context, t Turn, gate string, packed []byte, longest, margin, later time.Duration, most int) error {
+	_, err := q.do(ctx, t.Sale, shard.Op("again", t.ID, q.Edge, t.Try, longest.Milliseconds(), margin.Milliseconds(), gate, packed, later.Milliseconds(), most))
 	return err
 }
 

@@ -94,13 +94,13 @@ func (s *shop) show() queue.State {
 	return st
 }
 
-// again puts an order off.
-func (s *shop) again(id string, later time.Duration) error {
+// again puts an order off that was sent with a try.
+func (s *shop) again(id string, try int64, later time.Duration) error {
 	packed, err := s.queue.Pack("s", id, &queue.Order{Gate: "gate"})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return s.queue.Again(stocktest.Soon(s.t), "s", id, "gate", packed, time.Hour, time.Minute, later, 3)
+	return s.queue.Again(stocktest.Soon(s.t), queue.Turn{Sale: "s", ID: id, Try: try}, "gate", packed, time.Hour, time.Minute, later, 3)
 }
 
 // balanced checks the books, and that nothing is left in the line where nothing should be.
@@ -326,6 +326,38 @@ func TestYield(t *testing.T) {
 	})
 }
 
+// The repeat of what puts an order off comes late, when the order was sent again: it stays at the shop,
+// and was put off once.
+func TestLateAgain(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		a := quiet(t, "A", stocktest.Selling(t, stocktest.Options(b), 10), one)
+		a.line("r1", "r2")
+		for try := range int64(3) {
+			for range 2 { // the second time its answer was lost
+				if err := a.again("r1", try, 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+			a.gets("A", fmt.Sprintf("r1 %d", try+1))
+			a.mustSend("r1", try+1)
+			if err := a.again("r1", try, time.Hour); err != nil {
+				t.Errorf("a late repeat: %v", err)
+			}
+			if p := a.place("r1"); p.State != record.Held {
+				t.Fatalf("after a late repeat it is %+v", p)
+			}
+			if st := a.show(); st.Waiting != 1 || st.AtShop != 1 || st.HeldUp != 0 {
+				t.Errorf("after a late repeat the line is %+v", st)
+			}
+		}
+		if err := a.again("r1", 3, 0); !errors.Is(err, queue.ErrTooOften) {
+			t.Errorf("the fourth time: %v", err)
+		}
+		a.confirm("r1")
+		a.balanced(b, 1, 0)
+	})
+}
+
 // The shop may put an order off three times. It comes before all others then, and nothing goes
 // to the shop for the time that it asks for.
 func TestAgain(t *testing.T) {
@@ -333,10 +365,10 @@ func TestAgain(t *testing.T) {
 		a := quiet(t, "A", stocktest.Selling(t, stocktest.Options(b), 10), one)
 		a.line("r1", "r2")
 		for i := range 3 {
-			if err := a.again("r1", 0); err != nil {
+			if err := a.again("r1", int64(i), 0); err != nil {
 				t.Fatal(err)
 			}
-			if err := a.again("r1", 0); err != nil {
+			if err := a.again("r1", int64(i), 0); err != nil {
 				t.Fatalf("the same again: %v", err)
 			}
 			if got := a.state("r1"); got != record.Held {
@@ -348,7 +380,7 @@ func TestAgain(t *testing.T) {
 			a.gets("A", fmt.Sprintf("r1 %d", i+1))
 			a.mustSend("r1", int64(i+1))
 		}
-		if err := a.again("r1", 0); !errors.Is(err, queue.ErrTooOften) {
+		if err := a.again("r1", 3, 0); !errors.Is(err, queue.ErrTooOften) {
 			t.Errorf("the fourth time: %v", err)
 		}
 		if p := a.place("r1"); p.State != record.Held {
@@ -357,15 +389,15 @@ func TestAgain(t *testing.T) {
 		a.confirm("r1")
 		a.gets("A", "r2 1")
 		other := quiet(t, "B", stocktest.Ready(t, stocktest.Options(b)), one)
-		if err := other.again("r2", 0); err != nil { // nothing was sent: it waits already
+		if err := other.again("r2", 1, 0); err != nil { // nothing was sent: it waits already
 			t.Errorf("another edge puts off what waits: %v", err)
 		}
 		a.mustSend("r2", 1)
-		if err := other.again("r2", 0); err == nil {
+		if err := other.again("r2", 1, 0); err == nil {
 			t.Error("an edge puts off what another one has sent")
 		}
 		a.line("r3")
-		if err := a.again("r2", time.Hour); err != nil {
+		if err := a.again("r2", 1, time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		a.gets("A")

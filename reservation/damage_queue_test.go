@@ -72,7 +72,7 @@ func TestDamagedLine(t *testing.T) {
 		"turn that is over":  {op: turnOf("B", 10_000), at: noon + 11_000},
 		"send":               {op: op("send", "turn", "A", 1, "response", 5000, 100)},
 		"send, told again":   {op: op("send", "w1", "A", "told", "response", 5000, 100)},
-		"again":              {op: op("again", "turn", "A", 5000, 100, "gate", "packed", 1000, 3), sent: true},
+		"again":              {op: op("again", "turn", "A", 1, 5000, 100, "gate", "packed", 1000, 3), sent: true},
 		"yield":              {op: op("yield", "turn", "A", 1)},
 		"leave":              {op: op("leave", "w1", "why")},
 		"leave with a turn":  {op: op("leave", "turn", "why")},

@@ -2,11 +2,14 @@ package reservation_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"pgregory.net/rapid"
 
 	"github.com/stockgate/stockgate/internal/model"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // known draws a reservation that was made, most of the time.
@@ -93,7 +96,102 @@ func (d *driver) reserve(rt *rapid.T) model.Operation {
 			Ended: int64(rapid.IntRange(1, 3).Draw(rt, "ended")), Within: rapid.SampledFrom([]int64{1000, 60_000, 3_600_000}).Draw(rt, "within"),
 		}
 	}
+	if d.queues && rapid.IntRange(0, 2).Draw(rt, "waits") == 0 {
+		o.Waits = &model.Waits{
+			AtOnce: int64(rapid.IntRange(0, 2).Draw(rt, "at the shop")), Longest: rapid.SampledFrom([]int64{60_000, 60_000, 1000, 1}).Draw(rt, "longest wait"),
+			Edge: queueEdge(rt), Gate: queueGate(rt), Packed: packed,
+		}
+	}
 	return o
+}
+
+func queueEdge(rt *rapid.T) string {
+	return rapid.SampledFrom([]string{"A", "A", "B"}).Draw(rt, "edge")
+}
+
+func queueGate(rt *rapid.T) string {
+	return rapid.SampledFrom([]string{"g1", "g1", "g2"}).Draw(rt, "queue gate")
+}
+
+// queue draws what edges and operators do to the line, most of the time with an order that waits,
+// and as the edge that may.
+func (d *driver) queue(rt *rapid.T) model.Operation {
+	what := rapid.SampledFrom([]string{"turn", "turn", "turn", "send", "send", "send", "again", "again", "yield", "leave", "rejoin", "line", "place", "orphans"}).Draw(rt, "in the queue")
+	edge := queueEdge(rt)
+	switch what {
+	case "turn":
+		return model.Turn{
+			Edge: edge, Lease: rapid.SampledFrom([]int64{3000, 3000, 50}).Draw(rt, "lease"), AtOnce: int64(rapid.IntRange(0, 4).Draw(rt, "at_once")),
+			Most: rapid.SampledFrom([]int64{200, 200, 1, 2}).Draw(rt, "most"), Gates: rapid.SampledFrom([]string{"g1 g2", "g1", "g2", "g3"}).Draw(rt, "gates"),
+		}
+	case "orphans":
+		return model.Orphans{Age: rapid.SampledFrom([]int64{0, 0, 1, 6000}).Draw(rt, "age")}
+	case "line":
+		does := rapid.SampledFrom([]string{"show", "show", "pause", "resume", "resume", "resume", "drain"}).Draw(rt, "does")
+		return model.Look{Does: does, Most: int64(rapid.IntRange(1, 3).Draw(rt, "most")), Cause: cause(rt)}
+	}
+	id, try := d.known(rt), int64(1)
+	if lost := d.withoutOrder(); len(lost) > 0 && rapid.IntRange(0, 2).Draw(rt, "without an order") == 0 {
+		id = rapid.SampledFrom(lost).Draw(rt, "lost")
+	} else if in := slices.Sorted(maps.Keys(d.model.Queue.Orders)); len(in) > 0 && rapid.IntRange(0, 9).Draw(rt, "another") < 9 {
+		id = rapid.SampledFrom(in).Draw(rt, "order")
+		if o := d.model.Queue.Orders[id]; o.Taker != "-" && rapid.IntRange(0, 9).Draw(rt, "not its turn") < 9 {
+			edge, try = o.Taker, o.Try
+		}
+	}
+	longest := rapid.SampledFrom([]int64{60_000, 60_000, 1000, 1}).Draw(rt, "longest wait")
+	margin := rapid.SampledFrom([]int64{0, 50}).Draw(rt, "margin")
+	switch what {
+	case "send":
+		return model.Send{
+			ID: id, Edge: edge, Try: try, Told: rapid.IntRange(0, 9).Draw(rt, "told") == 9, Mode: rapid.SampledFrom([]string{"response", "backend"}).Draw(rt, "mode"),
+			HoldFor: longest, Margin: margin,
+		}
+	case "again":
+		if rapid.IntRange(0, 4).Draw(rt, "late") == 0 {
+			try--
+		}
+		return model.Again{
+			ID: id, Edge: edge, Try: max(try, 0), Gate: queueGate(rt), Packed: packed, Longest: longest, Margin: margin,
+			Later: rapid.SampledFrom([]int64{0, 0, 100, 60_000}).Draw(rt, "later"), Most: int64(rapid.IntRange(0, 3).Draw(rt, "often")),
+		}
+	case "yield":
+		return model.Yield{ID: id, Edge: edge, Try: try}
+	case "leave":
+		return model.Leave{ID: id, Cause: cause(rt)}
+	case "place":
+		return model.Stands{ID: id}
+	}
+	return model.Rejoin{ID: id, Edge: edge, Gate: queueGate(rt), Packed: packed}
+}
+
+// withoutOrder are the holds that wait, and whose orders were lost.
+func (d *driver) withoutOrder() []string {
+	return slices.DeleteFunc(d.among(model.Held), func(id string) bool {
+		_, ok := d.model.Queue.Orders[id]
+		return ok || d.model.Records[id].Mode != "queued"
+	})
+}
+
+// loseOrder takes an order from the servers that keep its hold, as after a failover.
+func (d *driver) loseOrder(rt *rapid.T) {
+	q := &d.model.Queue
+	in := slices.Sorted(maps.Keys(q.Orders))
+	if len(in) == 0 {
+		rt.Skip("no order waits")
+	}
+	id := rapid.SampledFrom(in).Draw(rt, "lost order")
+	for _, s := range d.servers {
+		keys, pipe := s.store.Shard().ShardKeys(d.sale), s.client.TxPipeline()
+		pipe.ZRem(background, keys[shard.LineKey], id)
+		pipe.HDel(background, keys[shard.OrdersKey], id, "p|"+id)
+		pipe.ZRem(background, keys[shard.AtShopKey], id)
+		pipe.HIncrBy(background, keys[shard.QueueKey], "bytes", -q.Orders[id].Size)
+		if _, err := pipe.Exec(background); err != nil {
+			rt.Fatalf("%s: %v", s.name, err)
+		}
+	}
+	q.Lose(id)
 }
 
 // limitKinds are kinds of purchase limits, as they begin a counter's name.
@@ -163,6 +261,7 @@ func (d *driver) settle(rt *rapid.T) model.Operation {
 // swap draws another cart, most of the time of an order that is held with outcome backend.
 func (d *driver) swap(rt *rapid.T) model.Operation {
 	o := model.Swap{Old: d.known(rt), New: d.reserve(rt).(model.Reserve)}
+	o.New.Waits = nil
 	var held []string
 	for _, id := range d.among(model.Held) {
 		if r := d.model.Records[id]; r.Mode == "backend" && r.Ref != "" {

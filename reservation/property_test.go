@@ -29,7 +29,7 @@ func TestRandomOperations(t *testing.T) {
 	on := servers(t)
 	var sales atomic.Int64
 	rapid.Check(t, func(rt *rapid.T) {
-		d := &driver{twin: newTwin(rt, on, fmt.Sprintf("s%d", sales.Add(1))), rt: rt, orphans: map[string]string{}}
+		d := &driver{twin: newTwin(rt, on, fmt.Sprintf("s%d", sales.Add(1))), rt: rt, orphans: map[string]string{}, queues: true}
 		d.setTime(noon)
 		if rapid.IntRange(0, 9).Draw(rt, "unloaded") < 9 {
 			d.load()
@@ -37,6 +37,7 @@ func TestRandomOperations(t *testing.T) {
 		rt.Repeat(map[string]func(*rapid.T){
 			// rapid draws what comes first more often, by name too
 			"1 reserve":   func(rt *rapid.T) { d.call(d.reserve(rt)) },
+			"2 queue":     func(rt *rapid.T) { d.call(d.queue(rt)) },
 			"2 settle":    func(rt *rapid.T) { d.call(d.settle(rt)) },
 			"2 settle it": func(rt *rapid.T) { d.call(d.settle(rt)) },
 			"3 together":  d.together,
@@ -52,8 +53,9 @@ func TestRandomOperations(t *testing.T) {
 			"8 lapse": func(rt *rapid.T) {
 				d.call(model.Lapse{Within: rapid.SampledFrom([]int64{1000, 60_000}).Draw(rt, "within")})
 			},
-			"9 edge dies": d.edgeDies,
-			"9 data lost": d.loseData,
+			"9 edge dies":  d.edgeDies,
+			"9 data lost":  d.loseData,
+			"9 order lost": func(rt *rapid.T) { d.loseOrder(rt) },
 		})
 		d.end()
 	})
@@ -69,6 +71,7 @@ type driver struct {
 	orphans map[string]string // reservations of edges that died → mode
 	ids     int
 	noFiles bool // no sale file is applied
+	queues  bool // orders may wait
 }
 
 type effect struct {
@@ -91,7 +94,7 @@ func (d *driver) call(ops ...model.Operation) {
 			continue
 		}
 		d.last = append(d.last, effect{ops[i], reply})
-		if o, ok := ops[i].(model.Reserve); ok && reply[1] == "held" {
+		if o, ok := ops[i].(model.Reserve); ok && (reply[1] == "held" || reply[1] == "waiting") {
 			if !slices.Contains(d.made, o.ID) {
 				d.made = append(d.made, o.ID)
 			}
@@ -169,7 +172,7 @@ func (d *driver) edgeDies(rt *rapid.T) {
 	o := d.reserve(rt).(model.Reserve)
 	d.ids++
 	o.ID = fmt.Sprintf("orphan%d", d.ids)
-	o.KeyTTL = 0
+	o.KeyTTL, o.Waits = 0, nil
 	given := model.Release{ID: o.ID, Word: "unsent", NotAfter: o.NotAfter}
 	switch rapid.SampledFrom([]string{"", "", "repeated", "given up", "given up late"}).Draw(rt, "before it died") {
 	case "":
@@ -286,6 +289,9 @@ func (d *driver) end() {
 			}
 		}
 		d.setTime(d.model.Time + 1)
+	}
+	if q := d.model.Queue; len(q.Orders)+len(q.AtShop) > 0 {
+		d.t.Fatalf("%v wait and %v are at the shop, and every hold should have ended", q.Orders, q.AtShop)
 	}
 	for name := range d.model.Stock {
 		if c, _ := d.model.Cell(name); c.Held != 0 || c.InDoubt != 0 {

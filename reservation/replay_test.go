@@ -24,11 +24,12 @@ func TestRandomReplay(t *testing.T) {
 	sales := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		sales++
-		d := &driver{twin: newTwin(rt, on, fmt.Sprintf("s%d", sales)), rt: rt, orphans: map[string]string{}}
+		d := &driver{twin: newTwin(rt, on, fmt.Sprintf("s%d", sales)), rt: rt, orphans: map[string]string{}, queues: true}
 		d.setTime(noon)
 		d.load()
 		steps := map[string]func(*rapid.T){
 			"1 reserve":   func(rt *rapid.T) { d.call(d.reserve(rt)) },
+			"2 queue":     func(rt *rapid.T) { d.call(d.queue(rt)) },
 			"2 settle":    func(rt *rapid.T) { d.call(d.settle(rt)) },
 			"3 together":  d.together,
 			"3 too late":  d.tooLate,
@@ -52,15 +53,15 @@ func TestRandomReplay(t *testing.T) {
 
 // image is what a replica has.
 type image struct {
-	keys []string // DUMP of each; empty: there is none
-	seq  int
+	keys  []string // DUMP of each; empty: there is none
+	model *model.Shard
 }
 
 // replicate takes an image of the sale, as a replica that gets nothing more.
 func (d *driver) replicate() image {
 	d.t.Helper()
 	s := d.servers[0]
-	i := image{seq: len(d.model.Journal)}
+	i := image{model: d.model.Clone()}
 	for _, key := range s.store.Shard().ShardKeys(d.sale) {
 		text, _ := s.client.Dump(background, key).Result() // nil: there is no such key
 		i.keys = append(i.keys, text)
@@ -79,8 +80,8 @@ func (d *driver) failover(replica image) {
 			d.t.Fatalf("%v", err)
 		}
 	}
-	keys := s.store.Shard().FenceKeys(d.sale)
-	entries, err := s.client.XRange(background, keys[shard.JournalKey], fmt.Sprintf("%d-0", replica.seq+1), "+").Result()
+	keys, seq := s.store.Shard().FenceKeys(d.sale), len(replica.model.Journal)
+	entries, err := s.client.XRange(background, keys[shard.JournalKey], fmt.Sprintf("%d-0", seq+1), "+").Result()
 	must(err)
 	must(s.client.Del(background, keys...).Err())
 	for i, text := range replica.keys {
@@ -139,11 +140,21 @@ func (d *driver) failover(replica image) {
 		must(s.client.ZRem(background, keys[shard.TombstonesKey], id).Err())
 		must(s.client.HDel(background, keys[shard.RecordsKey], id).Err())
 	}
+	// Whose turn it is, and which edges live, is in no movement.
+	d.model.Queue = replica.model.QueueAfter(d.model.Journal[seq:])
+	fields, err := s.client.HKeys(background, keys[shard.QueueKey]).Result()
+	must(err)
+	for _, field := range fields {
+		if strings.HasPrefix(field, "e|") || strings.HasPrefix(field, "t|") {
+			must(s.client.HDel(background, keys[shard.QueueKey], field).Err())
+		}
+	}
+	d.checkLine(s)
 	after, err := stocktest.ReadRaw(background, s.client, keys, 0)
 	must(err)
 	d.prune(keys[shard.UnpaidKey], after, entries)
 	if err := after.Differs(stocktest.Expected(d.model, 0)); err != nil {
-		d.t.Fatalf("after %d movements, with %v: %v", replica.seq, entries, err)
+		d.t.Fatalf("after %d movements, with %v: %v", seq, entries, err)
 	}
 	must(after.Audit(after.Journal))
 	d.before[0] = after

@@ -79,7 +79,7 @@ func sendR(edge string, try int64) model.Operation {
 
 // againR puts "r" off, which the shop may do so often.
 func againR(edge string, most int64) model.Operation {
-	return model.Again{ID: "r", Edge: edge, Gate: "gate", Packed: packed, Longest: deadline - noon, Margin: 100, Later: 100, Most: most}
+	return model.Again{ID: "r", Edge: edge, Try: 1, Gate: "gate", Packed: packed, Longest: deadline - noon, Margin: 100, Later: 100, Most: most}
 }
 
 // take reserves units of "a"; nothing but its id is bound.
@@ -243,7 +243,12 @@ var rowOperations = map[string]func(w *twin) model.Operation{
 		o.Told = true
 		return o
 	},
-	"again":                 func(*twin) model.Operation { return againR("A", 3) },
+	"again": func(*twin) model.Operation { return againR("A", 3) },
+	"again of an earlier try": func(*twin) model.Operation {
+		o := againR("A", 3).(model.Again)
+		o.Try = 0
+		return o
+	},
 	"again by another edge": func(*twin) model.Operation { return againR("B", 3) },
 	"again too often":       func(*twin) model.Operation { return againR("A", 0) },
 	"yield":                 func(*twin) model.Operation { return model.Yield{ID: "r", Edge: "A", Try: 1} },

@@ -165,6 +165,7 @@ func (w *twin) checkLine(s *server) {
 	line := pipe.ZRange(background, keys[shard.LineKey], 0, -1)
 	orders := pipe.HGetAll(background, keys[shard.OrdersKey])
 	atShop := pipe.ZRangeWithScores(background, keys[shard.AtShopKey], 0, -1)
+	fields := pipe.HGetAll(background, keys[shard.QueueKey])
 	if _, err := pipe.Exec(background); err != nil {
 		w.t.Fatalf("%s: %v", s.name, err)
 	}
@@ -187,6 +188,13 @@ func (w *twin) checkLine(s *server) {
 	}
 	if !maps.Equal(got, q.AtShop) {
 		w.t.Fatalf("%s: at the shop are %v, want %v", s.name, got, q.AtShop)
+	}
+	known := fields.Val()
+	if known["bytes"] == "0" {
+		delete(known, "bytes")
+	}
+	if !maps.Equal(known, q.Fields()) {
+		w.t.Fatalf("%s: the queue is %v, want %v", s.name, known, q.Fields())
 	}
 }
 

@@ -97,13 +97,17 @@ func wire(op model.Operation) reservation.Operation {
 		}
 		return reservation.Operation{Name: "send", Args: []any{o.ID, o.Edge, try, o.Mode, o.HoldFor, o.Margin}}
 	case model.Again:
-		return reservation.Operation{Name: "again", Args: []any{o.ID, o.Edge, o.Longest, o.Margin, o.Gate, o.Packed, o.Later, o.Most}}
+		return reservation.Operation{Name: "again", Args: []any{o.ID, o.Edge, o.Try, o.Longest, o.Margin, o.Gate, o.Packed, o.Later, o.Most}}
 	case model.Yield:
 		return reservation.Operation{Name: "yield", Args: []any{o.ID, o.Edge, o.Try}}
 	case model.Leave:
 		return reservation.Operation{Name: "leave", Args: []any{o.ID, o.Cause}}
 	case model.Rejoin:
 		return reservation.Operation{Name: "rejoin", Args: []any{o.ID, o.Edge, o.Gate, o.Packed}}
+	case model.Orphans:
+		return reservation.Operation{Name: "orphans", Args: []any{"0", 1000, o.Age}}
+	case model.Stands:
+		return reservation.Operation{Name: "place", Args: []any{o.ID}}
 	case model.Look:
 		return reservation.Operation{Name: "line", Args: []any{o.Does, o.Most, o.Cause}}
 	case model.Probe:

@@ -81,6 +81,8 @@ type purchase struct {
 	place  queue.Place
 	// waiter is told the turn of the attempt's order; nil: it does not wait.
 	waiter *queue.Waiter
+	// try is with which turn the order was sent; 0: at once.
+	try int64
 	// ask is the permission to ask Redis about units that are remembered to be gone; nil:
 	// none is needed.
 	ask *edge.Ask

@@ -141,6 +141,7 @@ func (g *Gate) await(r *http.Request, p *purchase, pl *forward.InFlightSlot, hol
 			if err != nil { // Redis may have heard it: then it is in doubt, else it has another turn
 				return nil, 0, g.tell(ctx, p, hold.ID)
 			}
+			p.try = t.Try
 			sent.Lines, sent.Ref, sent.Shadow = hold.Lines, hold.Ref, hold.Shadow
 			return g.forwarding(r, p, pl, sent, asked)
 		case <-timer.C:
@@ -202,7 +203,7 @@ func (g *Gate) putOff(r *http.Request, p *purchase, pl *forward.InFlightSlot, f 
 	packed, err := g.pack(r, p, id)
 	if err == nil {
 		p.waiter = q.Enter(p.saleID(), id, g.print, packed)
-		err = q.Again(ctx, p.saleID(), id, g.print, packed, time.Duration(g.Queue.Longest), g.holdOptions.Margin, *f.PutOff, waiting.MostAgain)
+		err = q.Again(ctx, queue.Turn{Sale: p.saleID(), ID: id, Try: p.try}, g.print, packed, time.Duration(g.Queue.Longest), g.holdOptions.Margin, *f.PutOff, waiting.MostAgain)
 	}
 	if err == nil {
 		p.waiter.Wait()
@@ -330,7 +331,7 @@ func (g *Gate) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	}
 	packed, err := q.Pack(t.Sale, t.ID, o)
 	if err == nil {
-		err = q.Again(ctx, t.Sale, t.ID, g.print, packed, time.Duration(g.Queue.Longest), g.holdOptions.Margin, *f.PutOff, waiting.MostAgain)
+		err = q.Again(ctx, t, g.print, packed, time.Duration(g.Queue.Longest), g.holdOptions.Margin, *f.PutOff, waiting.MostAgain)
 	}
 	if err != nil {
 		g.putOffTooOften(ctx, d, t.Sale, t.ID, err)

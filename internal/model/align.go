@@ -36,6 +36,7 @@ func (o Align) Run(s *Shard) Reply {
 	})
 	s.lead(0)
 	s.Clock = s.Time
+	s.moveTimes(lead)
 	for _, id := range ids {
 		r := s.Records[id]
 		r.Deadline -= lead
@@ -43,6 +44,7 @@ func (o Align) Run(s *Shard) Reply {
 		if r.Probes.Tries > 0 {
 			r.Probes.Next -= lead
 		}
+		s.moveOrder(id, lead)
 		s.record(Entry{Kind: "extended", ID: id, Was: r.State, Buyer: r.Buyer, Cause: o.Cause, Record: r.Text()})
 	}
 	return Reply{"ok", lead, int64(len(ids))}

@@ -2,8 +2,10 @@ package model
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -40,8 +42,11 @@ type Queue struct {
 	NotBefore int64 // the shop has asked for no order until then
 	Alive     map[string]int64
 	Told      map[string][]Turned // what edges are told when they ask for turns
-	left      [seconds]struct{ at, n int64 }
+	left      [seconds]left
 }
+
+// left is how many orders left in a second.
+type left struct{ at, n int64 }
 
 // Order is one that waits, or has waited. Its Taker has the turn; none: it waits.
 type Order struct {
@@ -89,6 +94,36 @@ func (q *Queue) Line() []string {
 		return cmp.Or(cmp.Compare(q.Orders[a].Score, q.Orders[b].Score), cmp.Compare(a, b))
 	})
 	return ids
+}
+
+// Fields are what else is kept of the queue, as a hash has it.
+func (q *Queue) Fields() map[string]string {
+	f, size := map[string]string{}, int64(0)
+	for _, o := range q.Orders {
+		size += o.Size
+	}
+	for name, n := range map[string]int64{"bytes": size, "until": q.NotBefore} {
+		if n > 0 {
+			f[name] = strconv.FormatInt(n, 10)
+		}
+	}
+	if q.Paused {
+		f["paused"] = "1"
+	}
+	for i, l := range q.left {
+		if l.at > 0 {
+			f[fmt.Sprint("s", i)] = fmt.Sprintf("%d %d", l.at, l.n)
+		}
+	}
+	for edge, until := range q.Alive {
+		f["e|"+edge] = strconv.FormatInt(until, 10)
+	}
+	for edge, all := range q.Told {
+		for _, t := range all {
+			f["t|"+edge] += fmt.Sprintf("%s %d ", t.ID, t.Try)
+		}
+	}
+	return f
 }
 
 // room is how many orders may go to the shop now.
@@ -144,6 +179,33 @@ func (o Reserve) enter(s *Shard) {
 	}
 }
 
+// moveTimes moves the times of the queue where the shard's clock goes back by so many ms.
+func (s *Shard) moveTimes(ms int64) {
+	if !s.Queue.Kept {
+		return
+	}
+	if s.Queue.NotBefore > 0 {
+		s.Queue.NotBefore -= ms
+	}
+	s.Queue.left = [seconds]left{}
+	for edge := range s.Queue.Alive {
+		s.Queue.Alive[edge] -= ms
+	}
+}
+
+// moveOrder is the same for one order.
+func (s *Shard) moveOrder(id string, ms int64) {
+	o, ok := s.Queue.Orders[id]
+	if !ok {
+		return
+	}
+	o.Since -= ms
+	s.Queue.Orders[id] = o
+	if until, turn := s.Queue.AtShop[id]; turn && until < sentAt {
+		s.Queue.AtShop[id] = until - ms
+	}
+}
+
 // back puts an order before all that came since.
 func (q *Queue) back(id string, o Order) {
 	delete(q.AtShop, id)
@@ -173,7 +235,11 @@ func (s *Shard) tell(edge string, t Turned) {
 // beginAgain begins a hold anew: its order is sent, or waits again.
 func (s *Shard) beginAgain(id, mode, cause string, holdFor, margin int64) {
 	r := s.Records[id]
-	r.Mode, r.Deadline, r.Exp, r.Created, r.Changed = mode, s.Now()+holdFor, s.Time+holdFor-margin, s.Time, s.Now()
+	own := s.Time
+	if s.Latest != 0 && own > s.LatestTime+tolerance { // a step that the caller knows of: the token would be good for too long
+		own = s.LatestTime
+	}
+	r.Mode, r.Deadline, r.Exp, r.Created, r.Changed = mode, s.Now()+holdFor, own+holdFor-margin, own, s.Now()
 	s.record(Entry{Kind: "extended", ID: id, Was: Held, Buyer: r.Buyer, Cause: cause, Record: r.Text()})
 }
 
@@ -190,8 +256,11 @@ func (o Turn) Run(s *Shard) Reply {
 	if !s.Exists {
 		return Reply{"ok", int64(0), int64(0), int64(0), int64(0)}
 	}
-	s.touch()
 	q := &s.Queue
+	if s.Latest == 0 { // the caller cannot tell the time
+		return Reply{"ok", int64(len(q.Line())), int64(len(q.AtShop)), int64(1), int64(1)}
+	}
+	s.touch()
 	until := s.Now() + o.Lease
 	q.Alive[o.Edge] = until
 	var told []Turned
@@ -299,13 +368,14 @@ func (o Send) Run(s *Shard) Reply {
 		}
 		s.Queue.AtShop[o.ID] = sentAt
 	}
-	return Reply{"ok", string(Held), r.Deadline - s.Lead, r.Exp, s.Epoch, r.Created}
+	return Reply{"ok", string(Held), r.Created + r.Deadline - r.Changed, r.Exp, s.Epoch, r.Created}
 }
 
-// Again: the shop has said that an order is to come later, and none for Later ms.
+// Again: the shop has said that an order is to come later, and none for Later ms. Try is the one with
+// which it was sent; 0: at once.
 type Again struct {
-	ID, Edge, Gate, Packed       string
-	Longest, Margin, Later, Most int64
+	ID, Edge, Gate, Packed            string
+	Try, Longest, Margin, Later, Most int64
 }
 
 // Run lets it wait before all others, at most Most times.
@@ -316,21 +386,27 @@ func (o Again) Run(s *Shard) Reply {
 		return Reply{"not_found"}
 	case r.State != Held:
 		return Reply{"conflict", string(r.State)}
-	case r.waits():
-		return Reply{"ok", string(Waiting)}
 	}
 	order, ok := s.Queue.Orders[o.ID]
+	if r.waits() {
+		if !ok {
+			s.waitAgain(o.ID, o.Edge, o.Gate, o.Packed)
+		}
+		return Reply{"ok", string(Waiting)}
+	}
 	if !ok {
-		order = Order{Home: o.Edge, Taker: o.Edge, Gate: o.Gate, Since: s.Now(), Number: r.Changed - before/10}
+		order = Order{Home: o.Edge, Taker: o.Edge, Try: o.Try, Gate: o.Gate, Since: s.Now(), Number: r.Changed - before/10}
 	}
 	switch {
 	case order.Taker != o.Edge:
 		return Reply{"conflict", string(Held)}
+	case o.Try < order.Try: // it has waited since, and was sent again
+		return Reply{"ok", string(Held)}
 	case order.Again >= o.Most:
 		return Reply{"too_many", order.Again}
 	}
 	s.beginAgain(o.ID, queued, "again", o.Longest, o.Margin)
-	order.Again, order.Sent, order.Size = order.Again+1, false, int64(len(o.Packed))
+	order.Try, order.Again, order.Sent, order.Size = o.Try, order.Again+1, false, int64(len(o.Packed))
 	s.Queue.back(o.ID, order)
 	s.Queue.Kept = true
 	if o.Later > 0 {
@@ -384,10 +460,100 @@ func (o Leave) Run(s *Shard) Reply {
 	return Reply{"ok", string(Released)}
 }
 
+// Lose forgets an order, as a server does that has only what the journal tells.
+func (q *Queue) Lose(id string) {
+	delete(q.Orders, id)
+	delete(q.AtShop, id)
+}
+
+// QueueAfter is the queue of a server that has this shard, and then has got the movements that
+// followed: of orders these tell only that they were sent, put off, or ended. It does not know any more
+// which edges live.
+func (s *Shard) QueueAfter(movements []Entry) Queue {
+	q, was := s.Queue.clone(), map[string]State{}
+	q.Alive, q.Told = map[string]int64{}, map[string][]Turned{}
+	for id, r := range s.Records {
+		was[id] = State(r.told())
+	}
+	for _, e := range movements {
+		state := State(e.Kind)
+		switch state {
+		case Held, InDoubt, Confirmed, Released, Expired, Unbacked, "extended":
+		default:
+			continue
+		}
+		if e.Record != "" {
+			f := strings.Split(e.Record, "\t")
+			state = State((&Record{State: State(f[0]), Mode: f[5]}).told())
+		}
+		before := was[e.ID]
+		was[e.ID] = state
+		q.Kept = q.Kept || state == Waiting
+		if before == state {
+			continue
+		}
+		if before == Waiting || before == Held {
+			q.Lose(e.ID)
+		}
+		if before == Waiting && state == Held {
+			q.AtShop[e.ID] = sentAt
+		}
+	}
+	return q
+}
+
+// waitAgain lets the order of a hold wait that was lost: before all that came since.
+func (s *Shard) waitAgain(id, edge, gate, packed string) {
+	s.touch()
+	changed := s.Records[id].Changed
+	s.Queue.Kept = true
+	s.Queue.back(id, Order{Home: edge, Gate: gate, Since: changed, Number: changed - before/10, Size: int64(len(packed))})
+}
+
+// Orphans are holds that wait and whose orders were lost. Age is for how long they must have waited.
+type Orphans struct{ Age int64 }
+
+// Run releases them.
+func (o Orphans) Run(s *Shard) Reply {
+	var ids []string
+	for id, r := range s.Records {
+		if _, ok := s.Queue.Orders[id]; !ok && r.waits() && s.Now()-r.Changed >= o.Age {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(a, b string) int {
+		return cmp.Or(cmp.Compare(s.Records[a].Deadline, s.Records[b].Deadline), cmp.Compare(a, b))
+	})
+	for _, id := range ids {
+		s.become(id, Released, "its order was lost")
+	}
+	return Reply{"ok", "0", int64(len(ids))}
+}
+
+// Stands asks where an order is.
+type Stands struct{ ID string }
+
+// Run tells its place in the line.
+func (o Stands) Run(s *Shard) Reply {
+	r := s.find(o.ID)
+	switch {
+	case r == nil:
+		return Reply{"not_found"}
+	case !r.waits():
+		return Reply{"ok", string(r.State), int64(0), int64(0), int64(0), int64(0), r.Deadline - s.Lead}
+	}
+	still := int64(0)
+	if s.Queue.Paused || s.Queue.NotBefore > s.Now() {
+		still = 1
+	}
+	left, in := s.leftLately()
+	return Reply{"ok", string(Waiting), int64(slices.Index(s.Queue.Line(), o.ID) + 1), left, in, still, r.Deadline - s.Lead}
+}
+
 // Rejoin: an edge has the request of an order open that Redis may have lost.
 type Rejoin struct{ ID, Edge, Gate, Packed string }
 
-// Run changes nothing: the model loses no orders.
+// Run lets it wait again where it was lost.
 func (o Rejoin) Run(s *Shard) Reply {
 	r := s.find(o.ID)
 	switch {
@@ -395,6 +561,9 @@ func (o Rejoin) Run(s *Shard) Reply {
 		return Reply{"not_found"}
 	case !r.waits():
 		return Reply{"conflict", string(r.State)}
+	}
+	if _, ok := s.Queue.Orders[o.ID]; !ok {
+		s.waitAgain(o.ID, o.Edge, o.Gate, o.Packed)
 	}
 	return Reply{"ok", string(Waiting)}
 }

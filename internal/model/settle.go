@@ -185,6 +185,7 @@ func (o Expire) lead(s *Shard) {
 	ahead := s.Time + s.Lead - s.Now()
 	switch {
 	case !holds && s.Lead != 0:
+		s.moveTimes(s.Now() - s.Time)
 		s.lead(0)
 		s.Clock = s.Time
 	case holds && o.Stepped && ahead > tolerance:

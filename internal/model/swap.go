@@ -114,7 +114,7 @@ func (s *Shard) holdAgain(id, old string) {
 	if i, _ := s.short(r.Lines, available); i >= 0 {
 		return
 	}
-	r.State, r.Created, r.Changed, r.Cause, r.Guard, r.Returned, r.Probes = Held, s.Time, s.Now(), Swapped, "", nil, Probes{}
+	r.State, r.Created, r.Changed, r.Cause, r.Guard, r.Returned, r.Probes = Held, s.Now()-s.Lead, s.Now(), Swapped, "", nil, Probes{}
 	s.Records[id] = &r
 	s.take(id, Held)
 	s.record(Entry{Kind: "held", ID: id, Lines: r.Lines, Buyer: r.Buyer, Cause: Swapped, Record: r.Text()})
