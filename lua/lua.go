@@ -46,6 +46,9 @@ var queueTimes string
 //go:embed anew.lua
 var anew string
 
+//go:embed waits.lua
+var waits string
+
 //go:embed turn.lua
 var turn string
 
@@ -270,12 +273,13 @@ func build(claim, settle string) Scripts {
 		when("turn", turn), when("send", anew, send), when("again", anew, again), when("rejoin", rejoin), when("yield", yield), when("orphans", orphans), when("leave", leave),
 		when("line", line), when("place", place),
 	}
+	queued := whenSet("shard.queue or asked.turn or asked.send or asked.again or asked.rejoin or asked.yield or asked.orphans or asked.leave or asked.line or asked.place", queue)
 	return Scripts{
 		Claim: script("claim", claim, shard, later("load_bindings", "bound_verdict, with_named", changes, bindings),
 			later("load_unpaid", "parse_unpaid, unpaid_text, counting, prune", unpaid), later("load_dry_run", "dry_run", dryrun),
-			later("load_queue", "for_reserve", queue), reserve),
-		Manage:  script("manage", claim, shard, asked, changes, bindings, unpaid, queue, states, strings.Join(managing, "\n"), flush, dispatch),
-		Settle:  script("settle", settle, shard, asked, changes, bindings, unpaid, queue, states, strings.Join(settling, "\n"), flush, dispatch),
+			later("load_queue", "for_reserve", queue, waits), reserve),
+		Manage:  script("manage", claim, shard, asked, within(changes, bindings, unpaid, queued, states, strings.Join(managing, "\n"), flush, dispatch)),
+		Settle:  script("settle", settle, shard, asked, within(changes, bindings, unpaid, queued, states, strings.Join(settling, "\n"), flush, dispatch)),
 		List:    script("list", claim, list),
 		Enroll:  script("enroll", claim, enroll),
 		Rekey:   script("rekey", claim, rekey),
@@ -298,6 +302,34 @@ func script(name string, parts ...string) Script {
 // a single one that is most of the work.
 func when(operation string, files ...string) string {
 	return "if asked['" + operation + "'] then\n" + strings.Join(files, "\n") + "\nend\n"
+}
+
+// whenSet makes what a file defines only in calls in which a condition holds. Its names are
+// known in all calls.
+func whenSet(condition, file string) string {
+	var names []string
+	file = globals.ReplaceAllStringFunc(file, func(line string) string {
+		m := globals.FindStringSubmatch(line)
+		names = append(names, m[2])
+		switch {
+		case m[1] != "":
+			return "function " + m[2]
+		case m[3] != "":
+			return m[2] + m[3]
+		}
+		return "" // local name
+	})
+	return "local " + strings.Join(names, ", ") + "\nif " + condition + " then\n" + file + "\nend\n"
+}
+
+// globals are the names that a file defines for those behind it, but for constants.
+var globals = regexp.MustCompile(`(?m)^local (function )?([a-z_]+)( =)?`)
+
+// within makes a function of files, and runs it. A function that is made finds the variables of
+// the function around it among those of all functions that run, one after the other, but those
+// further out at once.
+func within(files ...string) string {
+	return "return (function()\n" + strings.Join(files, "\n") + "\nend)()\n"
 }
 
 // later makes a function of files that not every call needs: it runs them and returns

@@ -1,5 +1,7 @@
 -- queue.lua: orders that wait for the shop, and whose turn it is. It comes before reserve.lua,
--- and after changes.lua in other scripts; every script that ends holds needs it.
+-- and after changes.lua in other scripts; every script that ends holds needs it. In manage and
+-- settle its functions are made only where shard.queue is set or an operation of the queue is
+-- asked for: others must look at shard.queue first.
 --
 -- The record of a hold that waits is held, in mode queued: the shop does not know of it, so its
 -- deadline releases it. When it is sent, see send.lua, it gets the mode of its gate.
@@ -217,7 +219,6 @@ end
 
 -- leave_queue forgets an order whose hold has ended, or is in doubt
 local function leave_queue(id)
-  if not shard.queue then return end
   load_queue_state()
   local o = read_order(id)
   if o then
@@ -233,33 +234,3 @@ local function leave_queue(id)
     q.at_shop = math.max(q.at_shop - 1, 0)
   end
 end
-
--- for_reserve are the functions that reserve.lua needs, which has no operations
-local for_reserve = {
-  load = load_queue_state,
-  free = free_turns,
-  every = every_of,
-  -- wait lets a new order wait
-  wait = function(id, number, o, packed)
-    to_line(id, number, { home = o.home, try = 0, size = 0, again = 0, since = shard.now, number = number, taker = '-', gate = o.gate }, packed)
-  end,
-  -- go sends a new order to the shop at once
-  go = function(id, o)
-    take_turn(o)
-    to_shop(id, SENT)
-  end,
-  -- write returns false where there was nothing to decide
-  write = function(many)
-    if not q then return false end
-    local line, shop, packed, fields = {}, {}, {}, {}
-    for id, number in pairs(q.line) do line[#line + 1], line[#line + 2] = number, id end
-    for id, score in pairs(q.shop) do shop[#shop + 1], shop[#shop + 2] = int(score), id end
-    for field, text in pairs(q.orders) do packed[#packed + 1], packed[#packed + 2] = field, text end
-    for field, text in pairs(q.fields) do fields[#fields + 1], fields[#fields + 2] = field, text end
-    many('ZADD', KEYS[14], line)
-    many('HSET', KEYS[15], packed)
-    many('ZADD', KEYS[16], shop)
-    many('HSET', KEYS[17], fields)
-    return true
-  end,
-}

@@ -60,7 +60,7 @@ local function queue_as(id, r, before)
     if before and before[STATE] == 'held' and not was then leave_queue(id) end
   end
   if waits or not before or before[STATE] ~= 'held' or not was and r[STATE] == 'held' then return end
-  leave_queue(id)
+  if shard.queue then leave_queue(id) end
   if r[STATE] == 'held' then
     load_queue_state()
     to_shop(id, SENT)

@@ -284,7 +284,6 @@ end
 -- order waits.
 local function queue_verdict(i, t)
   local o = t.queue
-  if not o then return nil, false end
   local q = queue.load()
   if q.waiting == 0 and queue.free(o) > 0 then return nil, false end
   local size = with_orders and #ARGV[orders_at + i] or 0
@@ -333,7 +332,7 @@ for i = 1, n do
     end
     answer = answer or untils[i] and time > untils[i] and { 'late' } or t.refusal or m > 0 and limits_verdict(t, f) or
       t.owed > 0 and unpaid_verdict(t, u) or stock_verdict(t)
-    if not answer then answer, waits = queue_verdict(i, t) end
+    if t.queue and not answer then answer, waits = queue_verdict(i, t) end
     if dry_run then answer = dry_run.decide(i, t, f, answer) or over and t.answer .. ' ' .. over or t.answer end
   end
   if not answer then

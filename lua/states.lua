@@ -122,7 +122,7 @@ local function change_state(id, r, state, cause)
     comes_back = true
   end
   note_end(id, r, was, state, cause)
-  if was == 'held' then leave_queue(id) end
+  if was == 'held' and shard.queue then leave_queue(id) end
   unindex(id, r[STATE])
   count_unpaid(r, state)
   r[STATE], r[CHANGED], r[CAUSE] = state, shard.now, plain(cause)

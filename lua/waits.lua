@@ -1,0 +1,31 @@
+-- waits.lua: what reserve.lua, which has no operations, needs of queue.lua. It comes after
+-- queue.lua, in calls of a gate that has a queue.
+
+local for_reserve = {
+  load = load_queue_state,
+  free = free_turns,
+  every = every_of,
+  -- wait lets a new order wait
+  wait = function(id, number, o, packed)
+    to_line(id, number, { home = o.home, try = 0, size = 0, again = 0, since = shard.now, number = number, taker = '-', gate = o.gate }, packed)
+  end,
+  -- go sends a new order to the shop at once
+  go = function(id, o)
+    take_turn(o)
+    to_shop(id, SENT)
+  end,
+  -- write returns false where there was nothing to decide
+  write = function(many)
+    if not q then return false end
+    local line, shop, packed, fields = {}, {}, {}, {}
+    for id, number in pairs(q.line) do line[#line + 1], line[#line + 2] = number, id end
+    for id, score in pairs(q.shop) do shop[#shop + 1], shop[#shop + 2] = int(score), id end
+    for field, text in pairs(q.orders) do packed[#packed + 1], packed[#packed + 2] = field, text end
+    for field, text in pairs(q.fields) do fields[#fields + 1], fields[#fields + 2] = field, text end
+    many('ZADD', KEYS[14], line)
+    many('HSET', KEYS[15], packed)
+    many('ZADD', KEYS[16], shop)
+    many('HSET', KEYS[17], fields)
+    return true
+  end,
+}
