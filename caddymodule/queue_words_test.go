@@ -180,3 +180,45 @@ func TestQueueFailureBeforeTheGate(t *testing.T) {
 		t.Error("nothing failed: the test shows nothing")
 	}
 }
+
+// The routes of a site change while an order waits, and it does not pass its gate any more: it does
+// not reach the shop without a token, and is released.
+func TestQueueRouteMoved(t *testing.T) {
+	shop := newSlowShop(t)
+	s := openCaddyfile(t, queueSite(shop.addr(), ""))
+	first := s.start(keyed("u0", "", `{"sku":"plain","quantity":1}`), shop.working)
+	at := s.send(async("u1", "")).Header.Get("Location")
+	moved := strings.Replace(queueSite(shop.addr(), ""), "/api/order", "/api/moved", 1)
+	if err := s.loadCaddyfile(moved); err != nil {
+		t.Fatal(err)
+	}
+	shop.done <- struct{}{}
+	(<-first).Is(t, 201, "")
+	s.Eventually("an order that is released", func() (string, bool) {
+		p := toldOf(t, s.get(at))
+		n := len(shop.working)
+		return fmt.Sprint(p, n), p.State == "released" || n > 0
+	})
+	if got := shop.take(); len(got) != 1 {
+		t.Errorf("the shop got %+v", got)
+	}
+	close(shop.done)
+}
+
+// An edge that has not reached Redis yet does not tell a buyer that there is no such order.
+func TestQueuePlaceAtANewEdge(t *testing.T) {
+	shop := newSlowShop(t)
+	s := openCaddyfile(t, queueSite(shop.addr(), ""))
+	first := s.start(keyed("u0", "", `{"sku":"plain","quantity":1}`), shop.working)
+	at := s.send(async("u1", "")).Header.Get("Location")
+	close(shop.done)
+	(<-first).Is(t, 201, "")
+	s.Eventually("the answer", func() (string, bool) { got := s.get(at); return got.Body, got.Status == 201 })
+	s.Redis = "127.0.0.1:1"
+	if err := s.loadCaddyfile(queueSite(shop.addr(), "")); err != nil {
+		t.Fatal(err)
+	}
+	if a := s.get(at); a.Status != 503 || a.Header.Get("Retry-After") == "" {
+		t.Errorf("without Redis: %d %s", a.Status, a.Body)
+	}
+}

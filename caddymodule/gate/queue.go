@@ -266,7 +266,7 @@ func (s *sender) Dispatch(ctx context.Context, t queue.Turn, o *queue.Order) {
 	q := s.runtime.Queue()
 	p := &waiting.Passage{Turn: t, Order: o}
 	// what has begun to be sent ends, as for a client that leaves
-	r, err := p.Request(context.WithoutCancel(ctx))
+	r, err := p.Request(guard.WithTurn(context.WithoutCancel(ctx)))
 	if err == nil && s.server != nil {
 		s.server.ServeHTTP(waiting.NewRecorder(), r)
 	}

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -82,6 +83,9 @@ func (t *Exit) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !clients || far == PassageDecided { // active health checks start before all routes are provisioned
 		return t.inner.RoundTrip(r)
 	}
+	if hasTurn(r.Context()) && (r.ContentLength != 0 || r.Method != http.MethodGet && r.Method != http.MethodHead) { // others ask who the buyer is
+		return lostItsWay(r), nil
+	}
 	g := t.exits.around(r, t.cgi)
 	if g == nil {
 		return t.inner.RoundTrip(r)
@@ -107,6 +111,28 @@ func (t *Exit) tell(r *http.Request, g *Gate, refused bool) {
 	t.log.Warn("around: a request for a gated route leaves for the upstream, and no gate has decided on it; find out which route or rewrite it has taken, "+
 		"and put the gate before that one too (more of them in this second are only counted)",
 		zap.String("gate", g.Name), zap.String("request", what), zap.String("method", r.Method), zap.String("path", cut(r.URL.Path, 256)))
+}
+
+// turnKey is the context key of orders whose turn has come.
+type turnKey struct{}
+
+// WithTurn marks the request of an order that has waited: it leaves for no upstream before its gate
+// has it. The site's routes may have changed since.
+func WithTurn(ctx context.Context) context.Context {
+	return context.WithValue(ctx, turnKey{}, true)
+}
+
+func hasTurn(ctx context.Context) bool { return ctx.Value(turnKey{}) != nil }
+
+// lostItsWay is the answer to an order that does not pass its gate. There is no client to read it.
+func lostItsWay(r *http.Request) *http.Response {
+	if r.Body != nil {
+		_ = r.Body.Close()
+	}
+	return &http.Response{
+		Status: "Misdirected Request", StatusCode: http.StatusMisdirectedRequest, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: make(http.Header), Body: http.NoBody, Request: r,
+	}
 }
 
 func cut(s string, most int) string { return s[:min(len(s), most)] }

@@ -131,6 +131,9 @@ func ServeOrder(w http.ResponseWriter, r *http.Request, d *edgeruntime.Runtime, 
 		return shard.ErrUnavailable
 	}
 	defer d.End()
+	if _, err := d.Secret(); err != nil { // an edge that has just started does not know yet what is a ticket
+		return err
+	}
 	q := d.Queue()
 	sale, id, ok := q.ReadTicket(ticket)
 	if !ok {
