@@ -61,9 +61,10 @@ func (s *site) loadSites(blocks string, directives ...string) error {
 		redis %s {
 			timeout 20s
 		}
+		%s
 	}
 }
-%s`, s.AdminAddress(), s.Path("storage"), s.Path("log"), s.Redis, sites)
+%s`, s.AdminAddress(), s.Path("storage"), s.Path("log"), s.Redis, s.options, sites)
 	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(text), map[string]any{"filename": "Caddyfile"})
 	if err == nil {
 		err = caddy.Load(config, true)

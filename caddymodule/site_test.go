@@ -14,6 +14,7 @@ type site struct {
 	*sitetest.Site
 	t         *testing.T
 	closeShop func() // of useGate
+	options   string // of the app in a Caddyfile
 }
 
 // openSite starts a Caddy with that stockgate app; nil: without one.

@@ -7,10 +7,12 @@
 -- a[4]  packed  what is to be sent
 --
 -- Returns { 'ok', state } { 'conflict', state } { 'not_found' } { 'restoring' }
+--         { 'no_sale' }  all of the sale is lost: it may be rebuilt
 
 reads.rejoin = want_reservation
 
 function operations.rejoin(a)
+  if not shard.exists then return { 'no_sale' } end
   local id = a[1]
   local r = read_record(id)
   if not r or r[STATE] == 'tombstone' then return not_found() end

@@ -301,6 +301,25 @@ func TestRejoinByItself(t *testing.T) {
 	})
 }
 
+// After a failover or a rebuild holds may wait whose orders are lost, and no request of them is open at
+// any edge: they are released all the same.
+func TestOrphansOfAnotherHistory(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		a := openWith(t, "A", stocktest.Selling(t, stocktest.Options(b), 10), one, shortly)
+		a.line("r1", "lost")
+		keys := a.Store.Shard().ShardKeys("s")
+		if err := b.Client().Del(stocktest.Soon(t), keys[shard.LineKey:shard.QueueKey+1]...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Client().HSet(stocktest.Soon(t), keys[shard.MetaKey], "fenced", "2 1 1 0 0 0 1").Err(); err != nil {
+			t.Fatal(err)
+		}
+		stocktest.Eventually(t, "the release of what is lost", func() bool { return a.state("lost") == record.Released })
+		a.confirm("r1")
+		a.balanced(b, 0, 0)
+	})
+}
+
 // failover is a primary with a replica, and edges each with a network of its own.
 func failover(t *testing.T) (primary, replica *redistest.Server, link func(name string, wait time.Duration) (*shop, *stocktest.Network)) {
 	primary = redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))

@@ -37,6 +37,7 @@ type line struct {
 	pace    reservation.Pace   // with which turns were asked for last
 	short   time.Time          // since when fewer wait in Redis than here; zero: not so
 	check   time.Time          // when orders without a request are looked for; zero: not
+	history string             // of the shard, as look has seen it last
 }
 
 // Waiter is an order whose request is open at this edge.
@@ -268,6 +269,18 @@ func (l *line) mend(waiting int64) {
 			l.pass(Turn{Sale: l.sale, ID: w.id})
 		}
 	}
+}
+
+// another notes which history the shard has. In another one than before, holds may wait whose orders
+// are lost, also where no request is open.
+func (l *line) another(history string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if history == l.history {
+		return false
+	}
+	l.history, l.check = history, time.Now().Add(2*l.queue.lease)
+	return true
 }
 
 // orphans releases holds that wait and whose orders are lost, once edges have had the time to

@@ -5,12 +5,14 @@ package queue
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stockgate/stockgate/identity"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/shard"
@@ -221,11 +223,23 @@ func (q *Queue) lookOnce() (again bool) {
 		keys := q.shard.ShardKeys(sale)
 		pipe.ZCard(ctx, keys[shard.LineKey])
 		pipe.ZCount(ctx, keys[shard.AtShopKey], "-inf", notSent)
+		pipe.HMGet(ctx, keys[shard.MetaKey], "epoch", "fenced")
 	}
 	answers, err := pipe.Exec(ctx)
 	for i, a := range answers {
-		if n, ok := a.(interface{ Val() int64 }); err == nil && ok && n.Val() > 0 {
-			q.line(sales[i/2]).begin()
+		if err != nil {
+			break
+		}
+		switch a := a.(type) {
+		case *redis.IntCmd:
+			if a.Val() > 0 {
+				q.line(sales[i/3]).begin()
+			}
+		case *redis.SliceCmd:
+			if v := a.Val(); v[0] == nil { // the sale is lost, or gone
+			} else if l := q.line(sales[i/3]); l.another(fmt.Sprint(v...)) {
+				l.begin()
+			}
 		}
 	}
 	q.mu.Lock()

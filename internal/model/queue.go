@@ -555,6 +555,9 @@ type Rejoin struct{ ID, Edge, Gate, Packed string }
 
 // Run lets it wait again where it was lost.
 func (o Rejoin) Run(s *Shard) Reply {
+	if !s.Exists {
+		return Reply{"no_sale"}
+	}
 	r := s.find(o.ID)
 	switch {
 	case r == nil:

@@ -1,0 +1,91 @@
+package caddymodule_test
+
+import (
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stockgate/stockgate/internal/sitetest"
+	"github.com/stockgate/stockgate/ledger/sqlite"
+)
+
+// ledgered is a site whose sale has a queue and a ledger, and is rebuilt after all of Redis is lost.
+func ledgered(t *testing.T, shop string) (s *site, rebuild func()) {
+	server, app := sitetest.Redis(t)
+	file := filepath.Join(t.TempDir(), "ledger.db")
+	s = openSite(t, app)
+	s.OpenSale()
+	s.Redis, s.options = server.Addr(), "ledger sqlite "+file
+	if err := s.loadCaddyfile(queueSite(shop, "")); err != nil {
+		t.Fatal(err)
+	}
+	s.refresh()
+	l, err := sqlite.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return s, func() {
+		t.Helper()
+		s.Eventually("the ledger has all", func() (string, bool) {
+			at, err := l.Position(t.Context(), "double11")
+			seq := s.redis().HGet(t.Context(), "stockgate:{double11.0}:meta", "seq").Val()
+			return fmt.Sprint(at, seq, err), err == nil && fmt.Sprint(at.Seq) == seq
+		})
+		empty(t, server)
+		s.untilScraped(map[string]string{lostPlain: "1"})
+		s.OK("rebuild", "double11", "--from", "ledger", "--open")
+	}
+}
+
+// Redis loses everything while orders wait, and the sale is rebuilt: those whose requests are open wait
+// again, in order, and are sent once. All others are released; their buyers and the operator are told.
+func TestQueueRebuilt(t *testing.T) {
+	shop := newSlowShop(t)
+	s, rebuild := ledgered(t, shop.addr())
+	first := s.start(keyed("u0", "", `{"sku":"plain","quantity":1}`), shop.working)
+	open := map[string]chan sitetest.Answer{}
+	waiting := 0
+	wait := func(send func()) {
+		t.Helper()
+		send()
+		waiting++
+		s.Eventually("an order that waits", func() (string, bool) { n := s.waiting(); return fmt.Sprint(n), n == waiting })
+	}
+	var places []string
+	for i := range 2 {
+		wait(func() { places = append(places, s.send(async(fmt.Sprint("told", i), "")).Header.Get("Location")) })
+		wait(func() {
+			buyer, done := fmt.Sprint("open", i), make(chan sitetest.Answer, 1)
+			open[buyer] = done
+			go func() { done <- s.send(keyed(buyer, "", `{"sku":"plain","quantity":1}`)) }()
+		})
+	}
+	rebuild()
+	for _, at := range places {
+		s.Eventually("the release of what is lost", func() (string, bool) { a := s.get(at); return a.Body, strings.Contains(a.Body, `"released"`) })
+	}
+	shop.done <- struct{}{}
+	if a := <-first; a.Status != http.StatusCreated {
+		t.Errorf("what was at the shop: %d %s", a.Status, a.Body)
+	}
+	for i := range 2 {
+		buyer := <-shop.working
+		if want := fmt.Sprint("open", i); buyer != want {
+			t.Fatalf("the shop works on the order of %s, want %s", buyer, want)
+		}
+		shop.done <- struct{}{}
+		(<-open[buyer]).Is(t, 201, "")
+	}
+	if got, want := s.cell("plain"), "100 97 0 0 3"; got != want {
+		t.Errorf("the cell is %s, want %s", got, want)
+	}
+	if n := len(shop.working); n != 0 || s.waiting() != 0 {
+		t.Errorf("%d orders are at the shop, and %d wait", n, s.waiting())
+	}
+	if found := s.Logged("redis has lost orders that waited for the shop: their units are on sale again, and their buyers are told so"); len(found) != 1 || found[0]["orders"] != 2.0 {
+		t.Errorf("the log has %v", found)
+	}
+}
