@@ -19,11 +19,25 @@
 -- how much of the line is looked at for orders that the caller can send
 local FAR = 1000
 
+-- first_of is the number with which a term of this server began; beyond all where it is not
+-- known any more
+local function first_of(number)
+  for term in string.gmatch(call('HGET', KEYS[1], 'terms') or '', '%S+') do
+    local n, first = match(term, '^%d+:(%d+):%x+:(%d+)$')
+    if n == number then return tonumber(first) end
+  end
+  return math.huge
+end
+
 -- doubt_lost puts in doubt what edges may have sent that a fence has waited for in vain: what they
--- told this server's predecessor may be lost. It returns whether there may be more.
+-- told this server's predecessor may be lost. That is what came before the term that the fence has
+-- begun, whatever the clocks of both servers say, or was told again until the fence had ended. It
+-- returns whether there may be more.
 local function doubt_lost(fence, lease, most)
   local absent, heard, newest, found = {}, {}, 0, 0
-  local ended = number_of(match(fence, '^%d+ %d+ (%d+)'))
+  local number, ended = match(fence, '^(%d+) %d+ (%d+)')
+  local first = first_of(number)
+  ended = number_of(ended)
   for edge in string.gmatch(call('HGET', KEYS[1], 'absent') or '', '%d+ (%S+)') do absent[edge] = true end
   -- sure says that no lost edge had a turn of this edge's orders: it came itself, and was alive
   local function sure(edge)
@@ -42,7 +56,7 @@ local function doubt_lost(fence, lease, most)
       for _, id in ipairs(call('ZRANGE', key, 0, -1)) do
         local o = read_order(id)
         local r = o and (absent[o.taker] or not sure(o.taker == '-' and o.home or o.taker)) and read_record(id)
-        if r and r[STATE] == 'held' and r[CREATED] <= ended then
+        if r and r[STATE] == 'held' and (o.number < first or r[CREATED] <= ended) then
           if found == most then return true end
           found = found + 1
           change_state(id, r, 'in_doubt', 'its edge was lost')

@@ -1,6 +1,7 @@
 package reservation_test
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"testing"
@@ -230,5 +231,40 @@ func TestTurnsOfAnEdgeThatBegins(t *testing.T) {
 		c.sends("r2", 2*time.Hour)
 		c.confirm("r2")
 		c.confirm("r3")
+	})
+}
+
+// A server that is promoted may have a clock behind that of its predecessor. What an edge that does not
+// come may have sent before the failover is in doubt all the same, and what came after it is not.
+func TestLostEdgeAndAClockBehind(t *testing.T) {
+	eachClock(t, 9, func(t *testing.T, c *clocked) {
+		c.line("r1", "r2")
+		c.step(time.Second)
+		c.confirm("r1")
+		c.step(5 * time.Second) // A has stopped
+		if r := c.op("turn", "B", 3000, 1, 1000, 1, 100, "gate"); len(r) != 7 || r.Text(5) != "r2" {
+			t.Fatalf("B gets %v, want the turn of r2", r)
+		}
+		c.jump(-2 * time.Hour)
+		meta := c.Shard().ShardKeys("s")[shard.MetaKey]
+		seq, err := c.server.client.HGet(stocktest.Soon(t), meta, "seq").Int64()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := c.now.UnixMilli()
+		if err := c.server.client.HSet(stocktest.Soon(t), meta, "terms", fmt.Sprintf("1:1:aa:1 1:2:bb:%d", seq+1), "fenced", fmt.Sprintf("2 %d %d 0 0 1 %d", ended, ended, seq),
+			"absent", fmt.Sprintf("%d B", ended)).Err(); err != nil {
+			t.Fatal(err)
+		}
+		c.step(time.Second)
+		c.reserve("r3", waits)
+		c.gets("r3")
+		c.step(5 * time.Second)
+		c.gets("r3") // its turn was over
+		for id, want := range map[string]record.State{"r2": record.InDoubt, "r3": record.Held} {
+			if got := stocktest.State(t, c.Store, id); got != want {
+				t.Errorf("%s is %s, want %s", id, got, want)
+			}
+		}
 	})
 }
