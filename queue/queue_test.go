@@ -15,6 +15,7 @@ import (
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // shop is an edge with a queue whose orders go to no shop.
@@ -165,6 +166,82 @@ func TestOrdersWait(t *testing.T) {
 			t.Errorf("in the end the line is %+v (%v)", state, err)
 		}
 	})
+}
+
+// A unit of a region waits, is sent, and goes back to its region where it leaves the line.
+func TestRegions(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		s := open(t, "A", stocktest.Selling(t, stocktest.Options(b), 10), reservation.Pace{AtOnce: 1})
+		north := func(id string) *queue.Waiter {
+			w := s.queue.Enter("s", id, "gate", nil)
+			l, ok := s.Catalogue().Sale("s")
+			if !ok {
+				t.Fatal("the edge does not know the sale")
+			}
+			a := &sale.Attempt{Sale: "s", Buyer: id, Region: "north", Lines: []sale.Line{{SKU: "b", Quantity: 2}}, Key: id, Print: "print"}
+			lines, refusal := l.Sale.Resolve(a)
+			if refusal != nil {
+				t.Fatalf("%s: %+v", id, refusal)
+			}
+			o := stocktest.HoldOptions
+			o.Queue = s.options()
+			var err error
+			if o.Queue.Order, err = s.queue.Pack("s", id, &queue.Order{Gate: "gate", Method: "POST", URI: "/" + id}); err != nil {
+				t.Fatal(err)
+			}
+			hold, refusal, err := s.Hold(stocktest.Soon(t), id, l, a, lines, o)
+			if err != nil || refusal != nil || hold.State != record.Waiting || hold.Lines[0].Region != "north" {
+				t.Fatalf("%s: %+v, %+v, %v", id, hold, refusal, err)
+			}
+			w.Wait()
+			return w
+		}
+		s.order("r1")
+		first := north("n1")
+		north("n2")
+		if err := s.queue.Cancel(stocktest.Soon(t), "s", "n2", "cancelled"); err != nil {
+			t.Fatal(err)
+		}
+		s.confirm("r1")
+		s.turn(first)
+		s.confirm("n1")
+		if r := stocktest.Balanced(t, b.Client(), s.Store, "s"); r.Cells[sale.Cell("b", "north")] != "5 3 0 0 2" || r.Cells[sale.Cell("b", "south")] != "5 5 0 0 0" {
+			t.Errorf("the cells are %v, want 2 units of the north confirmed", r.Cells)
+		}
+	})
+}
+
+// Without the replicas that must have it, no edge hears that it may send an order, and another one
+// does not get its turn: the first may have been told.
+func TestSendWithoutReplicas(t *testing.T) {
+	server := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
+	replica := stocktest.Replica(t, server)
+	o := stocktest.Options(server)
+	o.ReplicaAcks, o.ReplicaAcksWait = 1, 30*time.Second
+	s := openWith(t, "A", stocktest.Selling(t, o, 10), reservation.Pace{AtOnce: 1}, time.Hour)
+	o.ReplicaAcksWait = time.Second
+	soon := quiet(t, "A", stocktest.Ready(t, o), s.pace) // the same edge, which waits less long
+	s.order("r1")
+	_, w := s.order("r2")
+	s.confirm("r1")
+	var turn queue.Turn
+	select {
+	case turn = <-w.Turn:
+	case <-stocktest.Soon(t).Done():
+		t.Fatal("no turn came")
+	}
+	replica.Stop()
+	if _, err := soon.queue.Send(stocktest.Soon(t), turn, time.Hour, time.Minute, record.ModeResponse); !errors.Is(err, shard.ErrUnavailable) {
+		t.Errorf("sending without a replica: %v", err)
+	}
+	other := quiet(t, "B", stocktest.Ready(t, stocktest.Options(server)), s.pace)
+	if got := other.ask("B", s.pace, time.Hour, "gate"); len(got) != 0 {
+		t.Errorf("another edge gets %v", got)
+	}
+	if p := other.place("r2"); p.State != record.Held {
+		t.Errorf("the order is %+v, and may have been sent", p)
+	}
+	stocktest.Balanced(t, server.Client(), other.Store, "s")
 }
 
 // What has no room in the line is refused as busy, and gets no stock.
