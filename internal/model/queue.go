@@ -540,14 +540,26 @@ func (o Stands) Run(s *Shard) Reply {
 	case r == nil:
 		return Reply{"not_found"}
 	case !r.waits():
-		return Reply{"ok", string(r.State), int64(0), int64(0), int64(0), int64(0), r.Deadline - s.Lead}
+		return Reply{"ok", string(r.State), int64(0), int64(0), int64(0), int64(0), r.Deadline - s.Lead, s.sentSoFar(o.ID, r)}
 	}
 	still := int64(0)
 	if s.Queue.Paused || s.Queue.NotBefore > s.Now() {
 		still = 1
 	}
 	left, in := s.leftLately()
-	return Reply{"ok", string(Waiting), int64(slices.Index(s.Queue.Line(), o.ID) + 1), left, in, still, r.Deadline - s.Lead}
+	return Reply{"ok", string(Waiting), int64(slices.Index(s.Queue.Line(), o.ID) + 1), left, in, still, r.Deadline - s.Lead, int64(0)}
+}
+
+// sentSoFar is 0 for an order that was not sent, 1 while the shop has it, and 2 afterwards.
+func (s *Shard) sentSoFar(id string, r *Record) int64 {
+	_, atShop := s.Queue.AtShop[id]
+	switch {
+	case r.Mode == queued:
+		return 0
+	case atShop && r.State == Held:
+		return 1
+	}
+	return 2
 }
 
 // Rejoin: an edge has the request of an order open that Redis may have lost.
