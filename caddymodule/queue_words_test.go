@@ -79,8 +79,8 @@ func (s *site) halfClosed(buyer, key string) chan sitetest.Answer {
 	return done
 }
 
-// With outcome backend the buyer who has a place finds the shop's answer there, such as the page
-// at which to pay, while the order is not paid.
+// With outcome backend a buyer's place has the shop's answer, the page at which to pay, before the
+// order is paid.
 func TestQueueBackendAnswers(t *testing.T) {
 	shop := newSlowShop(t)
 	s := openCaddyfile(t, strings.Replace(queueSite(shop.addr(), ""), "queue {", "outcome backend\n queue {", 1))

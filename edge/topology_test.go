@@ -57,15 +57,8 @@ func TestEveryServer(t *testing.T) {
 }
 
 func TestCluster(t *testing.T) {
-	s := redistest.Start(t, redistest.Config("cluster-enabled yes"))
+	s := redistest.Cluster(t, 1)[0]
 	c := s.Client()
-	if err := c.ClusterAddSlotsRange(stocktest.Soon(t), 0, 16383).Err(); err != nil {
-		t.Fatal(err)
-	}
-	stocktest.Eventually(t, "a cluster that works", func() bool {
-		info, err := c.ClusterInfo(stocktest.Soon(t)).Result()
-		return err == nil && strings.Contains(info, "cluster_state:ok")
-	})
 	o := stocktest.Options(s)
 	o.Cluster = true
 	e := everything(t, o, c)

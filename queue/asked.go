@@ -14,15 +14,15 @@ type asked struct {
 	last time.Time // when the one before it began
 }
 
-// question is one for all who ask before it begins.
+// question is one for all callers that come before it begins.
 type question struct {
 	done  chan struct{}
 	place Place
 	err   error
 }
 
-// Ask is Place for clients: who has a ticket may ask as often as they like, and Redis has
-// little work with it. What it returns is not older than the call.
+// Ask is Place for clients, which may ask as often as they like: callers share one question to Redis,
+// at most one in askEvery. What it returns is not older than the call.
 func (q *Queue) Ask(ctx context.Context, sale, id string) (Place, error) {
 	key := sale + " " + id
 	q.mu.Lock()
