@@ -13,9 +13,11 @@ const (
 	// MaxTogether and MaxWeight bound what one call of a script does: Redis does nothing else
 	// meanwhile.
 	MaxTogether, MaxWeight = 128, 4096
-	// MaxWaiting bounds the attempts that wait for Redis on one edge, and, separately, the
-	// operations that settle earlier ones.
-	MaxWaiting = 10_000
+	// MaxWaiting bounds the attempts that wait for Redis on one edge. Each has a request open, which
+	// takes far more memory than its place here.
+	MaxWaiting = 50_000
+	// MaxSettling bounds the operations that wait to settle earlier ones.
+	MaxSettling = 10_000
 	// linger is how long a call waits for as many tickets as the last one had.
 	linger = time.Millisecond
 )
@@ -40,6 +42,7 @@ type Combiner[Q, A any] struct {
 	mu      sync.Mutex
 	queues  map[string]*queue[Q, A] // the queues that have a goroutine
 	waiting [2]int                  // in all queues: of reserve requests, and of what settles
+	outside int                     // callers of AwaitRoom that wait
 	sending Load                    // batches under way
 	closed  bool
 	running sync.WaitGroup
@@ -82,6 +85,9 @@ func (t *Ticket[Q, A]) Fail(err error) {
 	t.Answer(none, err)
 }
 
+// most are the bounds of the kinds.
+var most = [2]int{MaxWaiting, MaxSettling}
+
 // kind is the index of a ticket's count.
 func (t *Ticket[Q, A]) kind() int {
 	if t.Settles {
@@ -98,6 +104,7 @@ type queue[Q, A any] struct {
 	before      int           // how many tickets the last call had
 	wanted      int           // how many a lingering call waits for; 0: none lingers
 	enough      chan struct{} // closed when they have come
+	outside     []*outsider   // callers of AwaitRoom, the first ones first
 }
 
 func NewCombiner[Q, A any](send func(string, []*Ticket[Q, A])) *Combiner[Q, A] {
@@ -153,6 +160,9 @@ func (c *Combiner[Q, A]) run(q *queue[Q, A]) {
 		if batch == nil {
 			return
 		}
+		if len(batch) == 0 { // those who were let in may come
+			continue
+		}
 		Safely(batch, func() { c.send(q.name, batch) })
 		c.sent(batch)
 	}
@@ -193,7 +203,8 @@ func (c *Combiner[Q, A]) await(q *queue[Q, A]) {
 	}
 }
 
-// take removes what goes together in the next call. Nil: the queue was empty and has ended.
+// take removes what goes together in the next call, and lets others in. Nil: the queue was empty
+// and has ended; empty: some were let in.
 func (c *Combiner[Q, A]) take(q *queue[Q, A]) []*Ticket[Q, A] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -212,13 +223,17 @@ func (c *Combiner[Q, A]) take(q *queue[Q, A]) []*Ticket[Q, A] {
 		}
 		batch = append(batch, t)
 	}
-	if batch == nil {
-		delete(c.queues, q.name)
-	} else {
+	q.before = len(batch)
+	switch {
+	case batch != nil:
 		c.sending.Batches++
 		c.sending.Sending += len(batch)
+	case len(q.outside) > 0:
+		batch, q.before = []*Ticket[Q, A]{}, MaxTogether
+	default:
+		delete(c.queues, q.name)
 	}
-	q.before = len(batch)
+	c.letIn(q, Crowded-q.waiting[0])
 	return batch
 }
 
@@ -232,6 +247,7 @@ func (c *Combiner[Q, A]) Close() {
 			c.remove(t)
 			t.Fail(ErrClosed)
 		}
+		c.letIn(q, len(q.outside))
 		q.hurry()
 	}
 }

@@ -2,6 +2,7 @@ package combine
 
 import (
 	"context"
+	"time"
 )
 
 // NameCombiner is a combiner whose requests are names.
@@ -34,3 +35,11 @@ func (c NameCombiner) Load() Load { return c.c.Load() }
 
 // Close rejects all waiting requests and waits for what is under way.
 func (c NameCombiner) Close() { c.c.Close(); c.c.Wait() }
+
+// AwaitRoom waits until a queue is not crowded.
+func (c NameCombiner) AwaitRoom(queue string, atMost time.Duration) bool {
+	return c.c.AwaitRoom(queue, atMost)
+}
+
+// IsCrowded says whether AwaitRoom would wait.
+func (c NameCombiner) IsCrowded(queue string) bool { return c.c.IsCrowded(queue) }

@@ -12,7 +12,7 @@ func (c *Combiner[Q, A]) enter(name string, t *Ticket[Q, A]) error {
 	}
 	q := c.queues[name]
 	kind := t.kind()
-	if c.waiting[kind] >= MaxWaiting {
+	if c.waiting[kind] >= most[kind] {
 		if q != nil && q.waiting[kind] >= c.share(kind, q) {
 			return ErrBusy
 		}
@@ -46,7 +46,7 @@ func (c *Combiner[Q, A]) share(kind int, with *queue[Q, A]) int {
 			n++
 		}
 	}
-	return max(1, MaxWaiting/n)
+	return max(1, most[kind]/n)
 }
 
 // reject makes room for one ticket: the last ticket of the longest queue is answered with
@@ -109,7 +109,7 @@ func (q *queue[Q, A]) hurry() {
 
 // Load is what a combiner has to do at a moment.
 type Load struct {
-	Waiting int // requests that wait to be sent
+	Waiting int // requests that wait to be sent, and callers that wait for room
 	Batches int // batches under way
 	Sending int // the requests in them
 }
@@ -119,7 +119,7 @@ func (c *Combiner[Q, A]) Load() Load {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l := c.sending
-	l.Waiting = c.waiting[0] + c.waiting[1]
+	l.Waiting = c.waiting[0] + c.waiting[1] + c.outside
 	return l
 }
 

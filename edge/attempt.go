@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/stockgate/stockgate/combine"
@@ -28,6 +29,10 @@ type HoldOptions struct {
 	// InPlaceOf is the id of a hold of the same buyer and ref, whose cart was changed. Default:
 	// none.
 	InPlaceOf string
+	// Recall lets the edge refuse the attempt from memory if its units go while it waits for Redis.
+	// It must be false for an attempt that has an Ask. One with a key or a ref is not refused so: it
+	// may belong to a reservation.
+	Recall bool
 	// Queue lets the order wait for the shop; nil: it goes there at once. A hold in the place of
 	// another one does not wait.
 	Queue *reservation.Queue
@@ -72,6 +77,11 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 		Binding: reservation.BindingOf(secret, a, lines, o.KeyTTL), Ref: a.Ref, RefShared: a.RefShared, Gate: o.Gate,
 		View: l.view(), Queue: o.Queue,
 	}
+	mayRecall := o.Recall && a.Key == "" && a.Ref == ""
+	var recalled atomic.Bool
+	if mayRecall {
+		claim.Recall = e.recall(l, lines, &recalled)
+	}
 	if o.InPlaceOf != "" {
 		claim.Queue = nil
 	}
@@ -95,7 +105,7 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 			return hold, nil, errors.New("the reservation has ended already")
 		case err == nil:
 			if refusal.Reason == sale.SoldOut || refusal.Reason == sale.AllHeld {
-				(*e.metrics.Load()).NothingLeft(false)
+				(*e.metrics.Load()).NothingLeft(recalled.Load())
 			}
 			return reservation.Hold{}, refusal, nil
 		case errors.Is(err, reservation.ErrVersion) && try < 5:
@@ -110,6 +120,9 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 			}
 			claim.Version, claim.Lines, claim.Charges, claim.View = l.Version, lines, charged, l.view()
 			claim.Binding = reservation.BindingOf(secret, a, lines, o.KeyTTL)
+			if mayRecall && !sent {
+				claim.Recall = e.recall(l, lines, &recalled)
+			}
 			continue
 		case errors.Is(err, reservation.ErrWindow) && try < 5:
 			// the reply has Redis's time, so the sale need not be read again: at midnight
@@ -129,7 +142,9 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 			return reservation.Hold{}, nil, err
 		}
 		(*e.metrics.Load()).RedisFailed("reserve")
-		sent = sent || !e.shard.NotSent(err)
+		if sent = sent || !e.shard.NotSent(err); sent {
+			claim.Recall = nil // what is gone may be what it has got
+		}
 		if shard.Repeatable(ctx, err) && try < 2 {
 			continue
 		}
@@ -137,6 +152,21 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 			err = fmt.Errorf("%w: %w", ErrUnknown, err)
 		}
 		return reservation.Hold{}, nil, err
+	}
+}
+
+// recall refuses lines whose units have gone while their attempt waited, and notes that it did.
+func (e *Edge) recall(l *Listing, lines []sale.Line, did *atomic.Bool) func() *sale.Refusal {
+	return func() *sale.Refusal {
+		f := l.view()
+		if f == nil {
+			return nil
+		}
+		no, _ := f.recall(lines)
+		if no != nil {
+			did.Store(true)
+		}
+		return no
 	}
 }
 

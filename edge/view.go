@@ -145,6 +145,15 @@ func (e *Edge) Remembered(l *Listing, lines []sale.Line) (*sale.Refusal, *Ask) {
 	return no, ask
 }
 
+// IsCrowded reports whether so many attempts of a sale wait for Redis that another one had better
+// wait for room first: what they get may leave nothing for it.
+func (e *Edge) IsCrowded(l *Listing) bool { return e.Store.Calls.IsCrowded(l.Sale.ID) }
+
+// AwaitRoom waits until a sale is not crowded any more. False: it was for as long as the timeout.
+func (e *Edge) AwaitRoom(l *Listing) bool {
+	return e.Store.Calls.AwaitRoom(l.Sale.ID, e.shard.Timeout())
+}
+
 // Recall is Remembered for callers that will not ask Redis: it takes no Ask. Nil: it is
 // not known that units are missing.
 func (e *Edge) Recall(l *Listing, lines []sale.Line) *sale.Refusal {

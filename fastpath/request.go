@@ -90,6 +90,10 @@ func (r *Request) Fields(yield func(name, value string) bool) {
 	}
 }
 
+// IsAlone reports whether the connection has one request at a time, as HTTP/1.1 does: none of its
+// others could be answered while the Judge waits.
+func (r *Request) IsAlone() bool { return r.wait == nil }
+
 // Flush sends the answers to earlier requests, which out ends with, and returns out
 // without them. A Judge that waits must call it first, and then set Now.
 func (r *Request) Flush(out []byte) []byte {

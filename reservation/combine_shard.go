@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stockgate/stockgate/combine"
+	"github.com/stockgate/stockgate/sale"
 	"github.com/stockgate/stockgate/shard"
 )
 
@@ -23,6 +24,7 @@ func (s *Store) Do(ctx context.Context, sale string, op shard.Operation) (shard.
 // request is what one caller asks of a shard: a reserve request or another operation.
 type request struct {
 	claim *encodedRequest
+	known known // of claim
 	Op    shard.Operation
 }
 
@@ -30,6 +32,7 @@ type request struct {
 type result struct {
 	Reply shard.Reply
 	Seq   int64
+	gone  *sale.Refusal // what Recall has said, without asking the shard; nil: it was asked
 }
 
 // Call is a request that waits for its answer.
@@ -45,6 +48,10 @@ func TicketFor(op shard.Operation) *Call {
 func (s *Store) sendOperations(sale string, batch []*Call) {
 	ctx, cancel := context.WithDeadline(context.Background(), combine.CallUntil(batch, s.shard.Options.Timeout))
 	defer cancel()
+	batch = withoutGone(batch)
+	if len(batch) == 0 {
+		return
+	}
 	batch, err := s.setTimes(ctx, sale, batch)
 	if err != nil {
 		combine.FailAll(batch, err)
@@ -69,6 +76,22 @@ func (s *Store) sendOperations(sale string, batch []*Call) {
 		combine.Safely(others, func() { s.runTogether(ctx, sale, others) })
 		claiming.Wait()
 	}
+}
+
+// withoutGone refuses the reserve requests whose units have gone while they waited, and returns the
+// others: in a rush thousands wait for what the first calls take.
+func withoutGone(batch []*Call) []*Call {
+	out := batch[:0]
+	for _, t := range batch {
+		if recall := t.Request.known.recall; recall != nil {
+			if no := recall(); no != nil {
+				t.Answer(result{gone: no}, nil)
+				continue
+			}
+		}
+		out = append(out, t)
+	}
+	return out
 }
 
 // apart separates reserve requests from other operations.
@@ -216,12 +239,13 @@ func (s *Store) answerEach(sale string, batch []*Call, replies []shard.Reply, se
 			if promises != nil && isPromise(t, replies[i]) {
 				(*promises).Promised(sale, seq, Promise{t.Request})
 			}
-			t.Answer(result{replies[i], seq}, nil)
+			t.Request.known.learn(seq, replies[i]) // before the next call is sent
+			t.Answer(result{Reply: replies[i], Seq: seq}, nil)
 		}
 	case len(replies) == len(batch) && errors.Is(err, shard.ErrNoLease):
 		for i, t := range batch {
 			if t.Request.claim == nil && !t.Request.Op.NeedsLease() {
-				t.Answer(result{replies[i], seq}, nil)
+				t.Answer(result{Reply: replies[i], Seq: seq}, nil)
 			} else {
 				t.Fail(err)
 			}

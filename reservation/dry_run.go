@@ -41,7 +41,7 @@ func (s *Store) DryRun(ctx context.Context, c *ReserveRequest, sold Sold) (shado
 	if err != nil {
 		return nil, nil, err
 	}
-	hold, refusal, err := s.reserved(&bare, a.Seq, a.Reply)
+	hold, refusal, err := s.reserved(&bare, a.Reply)
 	return hold.Shadow, refusal, err
 }
 
@@ -69,7 +69,7 @@ func (s *Store) sendDryRuns(sale string, batch []*combine.Ticket[*encodedRequest
 	switch {
 	case err == nil:
 		for i, t := range batch {
-			t.Answer(result{replies[i], seq}, nil)
+			t.Answer(result{Reply: replies[i], Seq: seq}, nil)
 		}
 	case len(batch) > 1 && shard.ScriptFailed(err): // data that one of them reads is damaged
 		half := len(batch) / 2

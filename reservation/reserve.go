@@ -44,6 +44,10 @@ type ReserveRequest struct {
 
 	// View learns from the answer which units are left; nil: no view does.
 	View View
+	// Recall is called when the request's turn to be sent comes. It returns the refusal of a request
+	// whose units are known to be gone by now, or nil to ask Redis. Default: Redis is asked. It must
+	// not block, and may be called in any goroutine, also after Reserve has returned.
+	Recall func() *sale.Refusal
 }
 
 // View is what an edge knows of the units of a sale.
@@ -114,7 +118,7 @@ func (s *Store) Reserve(ctx context.Context, c *ReserveRequest) (Hold, *sale.Ref
 	if err := c.check(); err != nil {
 		return Hold{}, nil, err
 	}
-	t := &Call{Request: request{claim: c.encode()}, Weight: 4 + len(c.Lines) + len(c.Charges) + len(c.Unpaid.Fields)}
+	t := &Call{Request: request{claim: c.encode(), known: c.known()}, Weight: 4 + len(c.Lines) + len(c.Charges) + len(c.Unpaid.Fields)}
 	a, err := s.Calls.Do(ctx, c.Sale, t)
 	if errors.Is(err, combine.ErrBusy) {
 		return Hold{}, sale.Refuse(sale.Busy), nil
@@ -125,7 +129,10 @@ func (s *Store) Reserve(ctx context.Context, c *ReserveRequest) (Hold, *sale.Ref
 	if err != nil {
 		return Hold{}, nil, err
 	}
-	return s.reserved(c, a.Seq, a.Reply)
+	if a.gone != nil {
+		return Hold{}, a.gone, nil
+	}
+	return s.reserved(c, a.Reply)
 }
 
 // check refuses what no edge asks for.
@@ -187,20 +194,45 @@ func (s *Store) Swap(ctx context.Context, c *ReserveRequest, hold string) (Hold,
 	case lua.Restoring:
 		return Hold{}, RefuseLost, nil
 	}
-	return s.reserved(c, seq, r)
+	c.known().learn(seq, r)
+	return s.reserved(c, r)
 }
 
-// reserved reads the reply to a reserve request, and lets the edge's view learn from it.
-// seq is the shard's after the call. A refusal for lack of units has a seq of its own,
-// because later operations of the same call may have given units back.
-func (s *Store) reserved(c *ReserveRequest, seq int64, r shard.Reply) (Hold, *sale.Refusal, error) {
-	line := func() *sale.Line { return &c.Lines[min(int(r.Number(1)), len(c.Lines))-1] }
+// known is what a call needs of a request's view. It does not change with the request, which its
+// caller may repeat in another form while the call is under way.
+type known struct {
+	view   View
+	recall func() *sale.Refusal
+	lines  []sale.Line
+}
+
+func (c *ReserveRequest) known() known { return known{view: c.View, recall: c.Recall, lines: c.Lines} }
+
+// learn lets the edge's view learn from the reply to a reserve request. seq is the shard's after
+// the call. A refusal for lack of units has a seq of its own, because later operations of the same
+// call may have given units back.
+func (k known) learn(seq int64, r shard.Reply) {
+	if k.view == nil {
+		return
+	}
+	switch r.Code() {
+	case lua.OK:
+		k.view.Got(k.lines, seq)
+	case lua.SoldOut, lua.AllHeld:
+		k.view.Refused(missing(k.lines, r), r.Number(4), r.Number(2), r.Number(3))
+	}
+}
+
+// missing is the line whose units are not there.
+func missing(lines []sale.Line, r shard.Reply) *sale.Line {
+	return &lines[min(int(r.Number(1)), len(lines))-1]
+}
+
+// reserved reads the reply to a reserve request.
+func (s *Store) reserved(c *ReserveRequest, r shard.Reply) (Hold, *sale.Refusal, error) {
 	charge := func() *Charge { return &c.Charges[min(int(r.Number(1)), len(c.Charges))-1] }
 	switch r.Code() {
 	case lua.OK:
-		if c.View != nil {
-			c.View.Got(c.Lines, seq)
-		}
 		return Hold{
 			ID: c.ID, Sale: c.Sale, State: record.State(r.Text(1)),
 			Deadline: r.Time(2), Exp: r.Time(3),
@@ -240,11 +272,9 @@ func (s *Store) reserved(c *ReserveRequest, seq int64, r shard.Reply) (Hold, *sa
 		// this version of the sale lists the item: another client has deleted its stock
 		return Hold{}, RefuseLost, nil
 	case lua.SoldOut:
-		c.refused(line(), r)
-		return Hold{}, &sale.Refusal{Reason: sale.SoldOut, SKU: line().SKU}, nil
+		return Hold{}, &sale.Refusal{Reason: sale.SoldOut, SKU: missing(c.Lines, r).SKU}, nil
 	case lua.AllHeld:
-		c.refused(line(), r)
-		return Hold{}, &sale.Refusal{Reason: sale.AllHeld, SKU: line().SKU}, nil
+		return Hold{}, &sale.Refusal{Reason: sale.AllHeld, SKU: missing(c.Lines, r).SKU}, nil
 	}
 	return Hold{}, nil, fmt.Errorf("%w: reserve gave %q", shard.ErrUnavailable, r.Code())
 }
@@ -260,13 +290,6 @@ func (c *ReserveRequest) shadowRefusal(over int64) *sale.Refusal {
 		return nil
 	}
 	return &sale.Refusal{Reason: reason, Limit: c.Charges[over-1].Limit}
-}
-
-// refused lets the view learn which units were missing.
-func (c *ReserveRequest) refused(line *sale.Line, r shard.Reply) {
-	if c.View != nil {
-		c.View.Refused(line, r.Number(4), r.Number(2), r.Number(3))
-	}
 }
 
 // secondsUntil returns the seconds until a time in ms by the clock of the sale's Redis,

@@ -53,6 +53,9 @@ func (s *scratch) giveBack() {
 	scratches.Put(s)
 }
 
+// IsAlone reports whether no other stream of the connection waits with this request.
+func (s *scratch) IsAlone() bool { return s.ctx.conn.IsAlone() }
+
 // BeforeWait sends the answers that are buffered.
 func (s *scratch) BeforeWait() { s.out = s.ctx.conn.Flush(s.out) }
 

@@ -252,7 +252,7 @@ func (g *Gate) reserve(r *http.Request, p *purchase, purchaseKey string) (reserv
 	ctx, reserving := span.Start(r.Context(), span.Reserve)
 	defer reserving.End()
 	options := g.holdOptions
-	options.InPlaceOf = p.swapped()
+	options.InPlaceOf, options.Recall = p.swapped(), p.ask == nil
 	if g.Queue != nil {
 		return g.enqueue(ctx, r, p, id, options)
 	}
