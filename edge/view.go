@@ -36,6 +36,7 @@ type followed struct {
 	at       atomic.Int64                // when the view was complete, by now
 	asks     atomic.Int64                // from when an attempt may check in Redis what is remembered, by now
 	seq      atomic.Int64                // of the last entry that is in it
+	current  atomic.Int64                // it has what was bound until then, by sinceStarted: a check says so
 	epoch    string                      // of the shard whose journal is followed
 	wake     chan<- struct{}             // ends the pause of the reader that follows it
 }
@@ -237,33 +238,6 @@ func (e *Edge) binds(c *reservation.ReserveRequest) {
 // idempotency key or its ref, as far as this edge has read the journal. False is not
 // enough to refuse the attempt: see SurelyNew.
 func (e *Edge) MayRepeat(l *Listing, a *sale.Attempt) bool { return e.mayRepeat(l.view(), a) }
-
-// SurelyNew reports that nothing in Redis was bound to the attempt's idempotency key or ref
-// when it was called: the attempt may be refused from memory. False: ask Redis. It waits
-// until this edge has read what other edges have bound, for the timeout at most. An error
-// means that the edge could not read it in time.
-func (e *Edge) SurelyNew(l *Listing, a *sale.Attempt) (bool, error) {
-	isNew, _, err := e.SurelyNewAt(l, a)
-	return isNew, err
-}
-
-// SurelyNewAt is SurelyNew that also returns when its wait was over; the zero time: it did
-// not wait. The attempts that waited together have this time in common, so that none of
-// them reads the clock.
-func (e *Edge) SurelyNewAt(l *Listing, a *sale.Attempt) (isNew bool, at time.Time, err error) {
-	if f := l.view(); f == nil || !f.fresh(f.now()) || f.bound.Load() == nil {
-		return false, time.Time{}, nil
-	}
-	b, known := e.bindingsOf(a) // before the wait, while the attempt is in the processor's cache
-	if !known {
-		return false, time.Time{}, nil
-	}
-	k, err := e.checks.current(l.Sale.ID)
-	if err != nil {
-		return false, time.Time{}, err
-	}
-	return k.err == nil && k.view != nil && k.view.bound.Load().excludes(b), k.ended, k.err
-}
 
 // attemptBindings are the binding fields of an attempt's idempotency key and ref; empty: it
 // has none.

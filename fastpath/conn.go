@@ -148,7 +148,7 @@ func (c *Conn) readBoundary(p []byte) (int, error) {
 		}
 		return c.Read(p)
 	}
-	c.request.Now = time.Now() // for what is buffered
+	c.request.came(time.Now()) // for what is buffered
 	for {
 		what, err := c.answerBuffered()
 		if what == stepMore && err == nil {

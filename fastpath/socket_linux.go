@@ -77,7 +77,7 @@ func (c *Conn) answerReady(fd uintptr) bool {
 			return true
 		}
 		c.end += n
-		c.request.Now = time.Now()
+		c.request.came(time.Now())
 		if s.what, s.err = c.answerBuffered(); s.what != stepMore {
 			return true
 		}

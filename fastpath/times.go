@@ -133,7 +133,7 @@ func since(at time.Time) int64 {
 func (c *Conn) fill() (takeStep, error) {
 	c.await()
 	what, err := c.receive()
-	c.request.Now = time.Now()
+	c.request.came(time.Now())
 	if err != nil && what == stepMore && c.times.body && errors.Is(err, os.ErrDeadlineExceeded) {
 		c.waited = true
 		return stepMore, nil

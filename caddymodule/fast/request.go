@@ -165,6 +165,17 @@ type memo struct {
 	remote string
 	vars   map[string]any // with the client's IP, while it does not depend on headers
 	until  time.Time      // how long vars hold
+
+	waiting gate.Waiting // where the attempts of the connection wait beside each other
+}
+
+// waits returns what the attempts of a connection share that wait beside each other; nil: each
+// waits alone.
+func (m *memo) waits(f *fastpath.Request) *gate.Waiting {
+	if m.waiting.Wake = f.Wake(); m.waiting.Wake == nil {
+		return nil
+	}
+	return &m.waiting
 }
 
 // varsFor is how long a client's IP is cached: ranges of trusted proxies may change.

@@ -127,7 +127,11 @@ func (c *Conn) openStream(id uint32, d *head) {
 	dependsOnItself := d.hasPrio && d.priority.StreamDep == id // which resets it
 	if !d.truncated && !dependsOnItself && !c.isFull() && c.concerns(d) {
 		if d.ended {
-			if c.judge(id, d, nil, 0) {
+			switch c.judge(id, nil, 0, c.arrived) {
+			case judgedAnswered:
+				return
+			case judgedPostponed:
+				c.hold(id, d).postpone(c.arrived)
 				return
 			}
 		} else if !c.request.Measured || c.request.ContentLength <= maxBody {

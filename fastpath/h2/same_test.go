@@ -34,6 +34,11 @@ type refuser struct {
 	slow  int       // of the handler
 	at    time.Time // when the Judge was asked
 	stops func()
+
+	// postpones says whether the Judge postpones a request; nil: it postpones none.
+	postpones func(*fastpath.Request) bool
+	waits     []func()    // wake the connections of those that it has postponed
+	arrived   []time.Time // when those had arrived that were judged
 }
 
 func (*refuser) Concerns(r *fastpath.Request) bool {
@@ -42,6 +47,15 @@ func (*refuser) Concerns(r *fastpath.Request) bool {
 }
 
 func (f *refuser) Judge(out []byte, r *fastpath.Request) ([]byte, bool) {
+	f.mu.Lock()
+	if f.postpones != nil && f.postpones(r) {
+		f.waits = append(f.waits, r.Wake())
+		f.mu.Unlock()
+		r.Postpone()
+		return out, false
+	}
+	f.arrived = append(f.arrived, r.Arrived)
+	f.mu.Unlock()
 	if bytes.Contains(r.Body, []byte("pass")) {
 		return out, false
 	}
