@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stockgate/stockgate/identity"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
@@ -239,9 +240,13 @@ func (e *Edge) binds(c *reservation.ReserveRequest) {
 // enough to refuse the attempt: see SurelyNew.
 func (e *Edge) MayRepeat(l *Listing, a *sale.Attempt) bool { return e.mayRepeat(l.view(), a) }
 
-// attemptBindings are the binding fields of an attempt's idempotency key and ref; empty: it
-// has none.
-type attemptBindings struct{ key, ref string }
+// attemptBindings are the binding fields of an attempt's idempotency key, if it has one, and of
+// its ref; empty: it has none.
+type attemptBindings struct {
+	ref   string
+	keyed bool
+	key   [identity.KeyLength]byte
+}
 
 // bindingsOf returns the binding fields of an attempt; false: the edge does not know the
 // secret that hashes keys.
@@ -256,7 +261,8 @@ func (e *Edge) bindingsOf(a *sale.Attempt) (b attemptBindings, known bool) {
 	if secret == nil {
 		return b, false
 	}
-	b.key = secret.Key(a.Buyer, a.Key)
+	secret.AppendKey(b.key[:0], a.Buyer, a.Key)
+	b.keyed = true
 	return b, true
 }
 
@@ -265,7 +271,7 @@ func (e *Edge) mayRepeat(f *followed, a *sale.Attempt) bool {
 		return true
 	}
 	b, known := e.bindingsOf(a)
-	return !known || !f.bound.Load().excludes(b)
+	return !known || !f.bound.Load().excludes(&b)
 }
 
 // mayBind reports whether a binding field (an idempotency key, a ref) may be bound in the sale.

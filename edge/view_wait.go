@@ -87,7 +87,7 @@ func (e *Edge) SurelyNewAt(l *Listing, a *sale.Attempt, came *Arrival) (isNew bo
 		return false, time.Time{}, nil
 	}
 	if int64(came.since()) < f.current.Load() {
-		return f.bound.Load().excludes(b), time.Time{}, nil
+		return f.bound.Load().excludes(&b), time.Time{}, nil
 	}
 	k, err := e.checks.current(l.Sale.ID, came)
 	if err != nil {
@@ -97,5 +97,5 @@ func (e *Edge) SurelyNewAt(l *Listing, a *sale.Attempt, came *Arrival) (isNew bo
 		return false, k.ended, k.err
 	}
 	f = l.view() // another one, of which the check knows nothing, may be there by now
-	return f != nil && f.current.Load() >= int64(k.sent) && f.bound.Load().excludes(b), k.ended, nil
+	return f != nil && f.current.Load() >= int64(k.sent) && f.bound.Load().excludes(&b), k.ended, nil
 }
