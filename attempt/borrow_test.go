@@ -18,6 +18,7 @@ func TestBorrowReadsTheSame(t *testing.T) {
 		Region:     values(t, "{json.region}"),
 		Identities: map[string]attempt.Values{"phone": values(t, "{json.phone}"), "device": values(t, "{header.X-Device}")},
 		Lines:      &attempt.Lines{Array: values(t, "{json.items}")[0], SKU: "sku", Quantity: "n"},
+		Key:        values(t, "{header.Idempotency-Key}"),
 		Rates:      []attempt.RateKey{{Key: values(t, "{json.phone}")}, {Key: values(t, "{header.X-Device}")}},
 	})
 	var room sale.Attempt
@@ -35,10 +36,15 @@ func TestBorrowReadsTheSame(t *testing.T) {
 			r.Header.Set("X-Device", "d")
 			if user != "" {
 				r.Header.Set("X-User-Id", user)
+				r.Header.Set("Idempotency-Key", "key")
 			}
 			want, wantNo := rd.Read(r, []byte(body), attempt.Env{})
 			no := rd.Borrow(&room, r, []byte(body), attempt.Env{})
 			got := room
+			if got.Print != "" || (want.Print == "") != (want.Key == "") {
+				t.Errorf("%s: print %q, read %q", body, got.Print, want.Print)
+			}
+			want.Print = ""
 			if len(got.Identities) == 0 {
 				got.Identities = nil
 			}

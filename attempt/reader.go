@@ -90,7 +90,7 @@ func (rd *Reader) Read(r *http.Request, body []byte, env Env) (sale.Attempt, *sa
 
 // Borrow is Read for a caller that is done with the attempt before the memory of
 // request and body is reused: the attempt shares that memory. It also reuses into's
-// memory and overwrites what it held.
+// memory and overwrites what it held. Print, which only a call of Redis needs, stays empty.
 func (rd *Reader) Borrow(into *sale.Attempt, r *http.Request, body []byte, env Env) *sale.Refusal {
 	clear(into.Identities)
 	*into = sale.Attempt{Lines: into.Lines[:0], Identities: into.Identities, RateKeys: into.RateKeys[:0]}
@@ -119,7 +119,7 @@ func (rd *Reader) read(a *sale.Attempt, r *http.Request, body []byte, env Env, b
 		*a = sale.Attempt{}
 		return no
 	}
-	if a.Key != "" {
+	if a.Key != "" && !borrow {
 		a.Print = printOf(r, body)
 	}
 	if refusal != nil {

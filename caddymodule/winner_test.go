@@ -40,8 +40,10 @@ type unread struct {
 	direct *reservation.Store // another edge's
 }
 
-func openUnread(t *testing.T, sites string) *unread {
-	s := openFast(t, "", sites)
+func openUnread(t *testing.T, sites string) *unread { return openUnreadWith(t, false, "", sites) }
+
+func openUnreadWith(t *testing.T, secure bool, servers, sites string) *unread {
+	s := openFastWith(t, secure, servers, sites)
 	direct, err := reservation.Open(shard.Options{Addresses: []string{s.Redis}, Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +51,7 @@ func openUnread(t *testing.T, sites string) *unread {
 	t.Cleanup(func() { direct.Close() })
 	u := &unread{s, redistest.NewProxy(t, s.Redis), direct}
 	u.Redis = u.proxy.Addr()
-	if err := u.loadFast("", sites); err != nil {
+	if err := u.loadFast(servers, sites); err != nil {
 		t.Fatal(err)
 	}
 	u.refresh()

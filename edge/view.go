@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stockgate/stockgate/identity"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
@@ -36,6 +37,7 @@ type followed struct {
 	at       atomic.Int64                // when the view was complete, by now
 	asks     atomic.Int64                // from when an attempt may check in Redis what is remembered, by now
 	seq      atomic.Int64                // of the last entry that is in it
+	current  atomic.Int64                // it has what was bound until then, by sinceStarted: a check says so
 	epoch    string                      // of the shard whose journal is followed
 	wake     chan<- struct{}             // ends the pause of the reader that follows it
 }
@@ -247,36 +249,13 @@ func (e *Edge) binds(c *reservation.ReserveRequest) {
 // enough to refuse the attempt: see SurelyNew.
 func (e *Edge) MayRepeat(l *Listing, a *sale.Attempt) bool { return e.mayRepeat(l.view(), a) }
 
-// SurelyNew reports that nothing in Redis was bound to the attempt's idempotency key or ref
-// when it was called: the attempt may be refused from memory. False: ask Redis. It waits
-// until this edge has read what other edges have bound, for the timeout at most. An error
-// means that the edge could not read it in time.
-func (e *Edge) SurelyNew(l *Listing, a *sale.Attempt) (bool, error) {
-	isNew, _, err := e.SurelyNewAt(l, a)
-	return isNew, err
+// attemptBindings are the binding fields of an attempt's idempotency key, if it has one, and of
+// its ref; empty: it has none.
+type attemptBindings struct {
+	ref   string
+	keyed bool
+	key   [identity.KeyLength]byte
 }
-
-// SurelyNewAt is SurelyNew that also returns when its wait was over; the zero time: it did
-// not wait. The attempts that waited together have this time in common, so that none of
-// them reads the clock.
-func (e *Edge) SurelyNewAt(l *Listing, a *sale.Attempt) (isNew bool, at time.Time, err error) {
-	if f := l.view(); f == nil || !f.fresh(f.now()) || f.bound.Load() == nil {
-		return false, time.Time{}, nil
-	}
-	b, known := e.bindingsOf(a) // before the wait, while the attempt is in the processor's cache
-	if !known {
-		return false, time.Time{}, nil
-	}
-	k, err := e.checks.current(l.Sale.ID)
-	if err != nil {
-		return false, time.Time{}, err
-	}
-	return k.err == nil && k.view != nil && k.view.bound.Load().excludes(b), k.ended, k.err
-}
-
-// attemptBindings are the binding fields of an attempt's idempotency key and ref; empty: it
-// has none.
-type attemptBindings struct{ key, ref string }
 
 // bindingsOf returns the binding fields of an attempt; false: the edge does not know the
 // secret that hashes keys.
@@ -291,7 +270,8 @@ func (e *Edge) bindingsOf(a *sale.Attempt) (b attemptBindings, known bool) {
 	if secret == nil {
 		return b, false
 	}
-	b.key = secret.Key(a.Buyer, a.Key)
+	secret.AppendKey(b.key[:0], a.Buyer, a.Key)
+	b.keyed = true
 	return b, true
 }
 
@@ -300,7 +280,7 @@ func (e *Edge) mayRepeat(f *followed, a *sale.Attempt) bool {
 		return true
 	}
 	b, known := e.bindingsOf(a)
-	return !known || !f.bound.Load().excludes(b)
+	return !known || !f.bound.Load().excludes(&b)
 }
 
 // mayBind reports whether a binding field (an idempotency key, a ref) may be bound in the sale.

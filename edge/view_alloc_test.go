@@ -4,7 +4,9 @@ package edge_test
 
 import (
 	"testing"
+	"time"
 
+	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/internal/stocktest"
 	"github.com/stockgate/stockgate/sale"
@@ -46,4 +48,21 @@ func BenchmarkRemembered(b *testing.B) {
 			}
 		}
 	})
+}
+
+// An attempt with a key that was there before a check was sent costs no allocation.
+func TestSurelyNewDoesNotAllocate(t *testing.T) {
+	e := following(t, stocktest.Options(redistest.Embedded(t)), 1)
+	l, _ := e.Catalogue().Sale("s")
+	a, came := repeating("r1", "key 1", ""), &edge.Arrival{At: time.Now()}
+	if !isNew(t, e, a) {
+		t.Fatal("it is not new")
+	}
+	if n := testing.AllocsPerRun(100_000, func() {
+		if isNew, _, err := e.SurelyNewAt(l, a, came); !isNew || err != nil {
+			t.Errorf("new %t, %v", isNew, err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
 }

@@ -94,7 +94,7 @@ func (f *boundFilter) add(field string) {
 	if f == nil {
 		return
 	}
-	part, hash := f.locate(field)
+	part, hash := place(maphash.String(f.seed, field))
 	stages := *f.stages.Load()
 	before, last := stages[:len(stages)-1], stages[len(stages)-1]
 	for _, s := range before {
@@ -110,8 +110,10 @@ func (f *boundFilter) add(field string) {
 	}
 }
 
-func (f *boundFilter) maybe(field string) bool {
-	part, hash := f.locate(field)
+func (f *boundFilter) maybe(field string) bool { return f.maybeHash(maphash.String(f.seed, field)) }
+
+func (f *boundFilter) maybeHash(h uint64) bool {
+	part, hash := place(h)
 	for _, s := range *f.stages.Load() {
 		if s.parts[part].maybe(hash) {
 			return true
@@ -122,8 +124,8 @@ func (f *boundFilter) maybe(field string) bool {
 
 // excludes reports that neither field was ever added. A filter that is not loaded excludes
 // nothing.
-func (f *boundFilter) excludes(b attemptBindings) bool {
-	return f != nil && (b.ref == "" || !f.maybe(b.ref)) && (b.key == "" || !f.maybe(b.key))
+func (f *boundFilter) excludes(b *attemptBindings) bool {
+	return f != nil && (b.ref == "" || !f.maybe(b.ref)) && (!b.keyed || !f.maybeHash(maphash.Bytes(f.seed, b.key[:])))
 }
 
 func (p *boundPart) maybe(hash [8]byte) bool {
@@ -132,9 +134,8 @@ func (p *boundPart) maybe(hash [8]byte) bool {
 	return p.bloom.Test(hash[:])
 }
 
-// locate returns in which part of every stage a field is, and its hash.
-func (f *boundFilter) locate(field string) (part int, b [8]byte) {
-	hash := maphash.String(f.seed, field)
+// place returns in which part of every stage a field with a hash is, and the hash.
+func place(hash uint64) (part int, b [8]byte) {
 	binary.LittleEndian.PutUint64(b[:], hash)
 	return int(hash % boundParts), b
 }

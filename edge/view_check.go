@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -17,7 +18,7 @@ const (
 	// wait: a check costs the edge three times what a refusal costs, and it costs Redis too.
 	checkPause    = time.Millisecond
 	checkTogether = 64
-	// maxChecking bounds the attempts that wait for one check.
+	// maxChecking bounds the callers and connections that wait for one check.
 	maxChecking = combine.MaxWaiting
 )
 
@@ -32,6 +33,7 @@ var errBehind = fmt.Errorf("%w: the journal could not be read in time", shard.Er
 // A check counts for the attempts that came before it was sent. Each sale has one under
 // way at most; all attempts that come meanwhile share the next one.
 type checks struct {
+	id     uint64
 	edge   *Edge
 	ctx    context.Context // of following
 	client redis.UniversalClient
@@ -52,17 +54,36 @@ type saleChecks struct {
 
 // check is one check, and the attempts that share it.
 type check struct {
-	until   time.Time // when the time of the first attempt is up
-	waiting int       // guarded by the mu of checks until it is sent
-	done    chan struct{}
+	of    uint64 // the id of its checks
+	sale  string
+	until time.Time     // when the time of the first attempt is up
+	sent  time.Duration // by sinceStarted; 0: it was not sent yet. Guarded by the mu of checks
+	done  chan struct{}
 
-	// view and err are the result, once done is closed
-	view  *followed // current; nil without an error: ask Redis
+	// until it is sent, the mu of checks guards these
+	attempts int // that it counts for
+	waiting  int // callers and connections that wait for it
+	wakes    []func()
+
+	// err and ended are the result, once done is closed. Which view is current, the view knows.
 	err   error
 	ended time.Time
 }
 
-func newChecks(e *Edge) *checks { return &checks{edge: e, sales: make(map[string]*saleChecks)} }
+func (k *check) hasEnded() bool {
+	select {
+	case <-k.done:
+		return true
+	default:
+		return false
+	}
+}
+
+var lastChecks atomic.Uint64
+
+func newChecks(e *Edge) *checks {
+	return &checks{id: lastChecks.Add(1), edge: e, sales: make(map[string]*saleChecks)}
+}
 
 // open lets checks use a client until ctx ends. It must be called before there is a view.
 func (c *checks) open(ctx context.Context, client redis.UniversalClient) {
@@ -77,22 +98,32 @@ func (c *checks) close() {
 	c.running.Wait()
 }
 
-// current returns a check of a sale that was sent after current was called and has ended.
-func (c *checks) current(sale string) (*check, error) {
-	k, err := c.join(sale)
-	if err != nil {
+// current returns a check of a sale that was sent after an attempt arrived and has ended.
+// ErrLater: it has not, and the attempt's Waiting will be woken.
+func (c *checks) current(sale string, a *Arrival) (*check, error) {
+	k, err := c.join(sale, a)
+	switch {
+	case err != nil:
 		return nil, err
+	case a.Waiting == nil:
+		<-k.done
+	case !k.hasEnded():
+		return nil, ErrLater
 	}
-	<-k.done
 	return k, nil
 }
 
-// join finds the check that will be sent next.
-func (c *checks) join(sale string) (*check, error) {
+// join finds the check that will be sent next, or one that the attempt's connection waits for
+// and that was sent after the attempt arrived.
+func (c *checks) join(sale string, a *Arrival) (*check, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return nil, combine.ErrClosed
+	}
+	w := a.Waiting
+	if k := w.sent(c, sale, a.since()); k != nil {
+		return k, nil
 	}
 	s := c.sales[sale]
 	if s == nil {
@@ -101,18 +132,23 @@ func (c *checks) join(sale string) (*check, error) {
 		c.running.Go(func() { c.run(sale, s) })
 	}
 	if s.next == nil {
-		s.next = &check{until: time.Now().Add(c.edge.shard.Timeout()), done: make(chan struct{})}
+		s.next = &check{of: c.id, sale: sale, until: time.Now().Add(c.edge.shard.Timeout()), done: make(chan struct{})}
 	}
-	switch s.next.waiting++; {
-	case s.next.waiting > maxChecking:
-		return nil, combine.ErrBusy
-	case s.next.waiting == checkTogether:
+	k := s.next
+	if k.attempts++; k.attempts == checkTogether {
 		select {
 		case s.enough <- struct{}{}:
 		default: // of a check that was sent by then: this one does not pause either
 		}
 	}
-	return s.next, nil
+	if w.waitsFor(k) {
+		return k, nil
+	}
+	if k.waiting++; k.waiting > maxChecking {
+		return nil, combine.ErrBusy
+	}
+	w.add(k)
+	return k, nil
 }
 
 // run sends the checks of a sale, one after the other, until none is wanted.
@@ -123,11 +159,17 @@ func (c *checks) run(sale string, s *saleChecks) {
 		if k == nil {
 			return
 		}
-		sent := time.Now()
-		k.view, k.err = c.send(sale, s, k.until)
-		k.ended = time.Now()
+		f, err := c.send(sale, s, k.until)
+		if f != nil {
+			f.current.Store(int64(k.sent))
+		}
+		k.err, k.ended = err, time.Now()
 		close(k.done)
-		waitOr(c.ctx, checkPause-k.ended.Sub(sent), s.enough)
+		for _, wake := range k.wakes {
+			wake()
+		}
+		k.wakes = nil // a connection may keep the check for long
+		waitOr(c.ctx, checkPause-(sinceStarted()-k.sent), s.enough)
 	}
 }
 
@@ -139,7 +181,9 @@ func (c *checks) take(sale string, s *saleChecks) *check {
 	s.next = nil
 	if k == nil {
 		delete(c.sales, sale)
+		return nil
 	}
+	k.sent = sinceStarted()
 	return k
 }
 

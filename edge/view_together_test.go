@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/internal/stocktest"
 )
@@ -25,7 +26,7 @@ func TestWhenACheckEnded(t *testing.T) {
 	for i := range ends {
 		all.Go(func() {
 			var err error
-			if _, ends[i], err = v.SurelyNewAt(l, repeating("r2", "key 2", "")); err != nil {
+			if _, ends[i], err = v.SurelyNewAt(l, repeating("r2", "key 2", ""), new(edge.Arrival)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -41,7 +42,7 @@ func TestWhenACheckEnded(t *testing.T) {
 	}
 	e := stocktest.Selling(t, stocktest.Options(redistest.Embedded(t)), 9) // it follows nothing
 	u, _ := e.Catalogue().Sale("s")
-	if isNew, at, err := e.SurelyNewAt(u, repeating("r1", "key 1", "")); isNew || err != nil || !at.IsZero() {
+	if isNew, at, err := e.SurelyNewAt(u, repeating("r1", "key 1", ""), new(edge.Arrival)); isNew || err != nil || !at.IsZero() {
 		t.Errorf("without a view: new %v at %v, error %v", isNew, at, err)
 	}
 }

@@ -15,8 +15,11 @@ type Request struct {
 	Measured      bool
 	// Body is complete when Judge is called.
 	Body []byte
-	// Now is when the last of it arrived.
+	// Now is when the last of it arrived, or later.
 	Now time.Time
+	// Since and Why are those of Postpone, if it was called for this request.
+	Since time.Time
+	Why   any
 	// TLS is nil if the request came without TLS.
 	TLS *tls.ConnectionState
 	// Memo belongs to the Judge; it is kept from one request of a connection to the next.
@@ -27,8 +30,9 @@ type Request struct {
 	b     []byte
 	head  head
 
-	list []Field
-	wait func()
+	list      []Field
+	wake      func()
+	postponed bool
 }
 
 // Field is a header field of a request.
@@ -37,10 +41,25 @@ type Field struct{ Name, Value string }
 // MaxFields bounds the header fields of a request.
 const MaxFields = maxFields
 
-// NewRequest makes a request of another protocol than HTTP/1.1, which came on a connection. wait
-// is called by Flush.
-func NewRequest(c net.Conn, state *tls.ConnectionState, wait func()) Request {
-	return Request{TLS: state, addrs: c, wait: wait}
+// NewRequest makes a request of another protocol than HTTP/1.1, which came on a connection. Its
+// requests wait beside each other: wake is what Wake returns.
+func NewRequest(c net.Conn, state *tls.ConnectionState, wake func()) Request {
+	return Request{TLS: state, addrs: c, wake: wake}
+}
+
+// Wake returns what a Judge calls when requests that it has postponed are to be judged again;
+// nil: the Judge itself waits. It may be called on any goroutine, and does not block.
+func (r *Request) Wake() func() { return r.wake }
+
+// Postpone says that the Judge is to be asked again after Wake, unless it returns true. It is
+// for requests with a Wake. The Judge finds since and why in the request then.
+func (r *Request) Postpone(since time.Time, why any) { r.postponed, r.Since, r.Why = true, since, why }
+
+// Postponed reports whether Postpone was called, once.
+func (r *Request) Postponed() bool {
+	was := r.postponed
+	r.postponed = false
+	return was
 }
 
 // SetFields sets the header fields of a request from NewRequest.
@@ -90,17 +109,10 @@ func (r *Request) Fields(yield func(name, value string) bool) {
 	}
 }
 
-// IsAlone reports whether the connection has one request at a time, as HTTP/1.1 does: none of its
-// others could be answered while the Judge waits.
-func (r *Request) IsAlone() bool { return r.wait == nil }
-
 // Flush sends the answers to earlier requests, which out ends with, and returns out
 // without them. A Judge that waits must call it first, and then set Now.
 func (r *Request) Flush(out []byte) []byte {
 	c := r.conn
-	if r.wait != nil {
-		r.wait()
-	}
 	if len(out) == 0 || c == nil {
 		return out
 	}

@@ -10,8 +10,14 @@ import (
 
 // Key is the binding field of a buyer's idempotency key. It does not reveal the key.
 func (s *Secret) Key(buyer, key string) string {
+	var field [KeyLength]byte
+	return string(s.AppendKey(field[:0], buyer, key))
+}
+
+// AppendKey appends Key, which is KeyLength bytes long, to b.
+func (s *Secret) AppendKey(b []byte, buyer, key string) []byte {
 	var room [identityRoom]byte
-	return s.hashText(KeyField, append(appendBuyer(s.begin(room[:0], "key"), buyer), key...))
+	return s.appendHash(append(b, KeyField...), append(appendBuyer(s.begin(room[:0], "key"), buyer), key...))
 }
 
 // appendBuyer appends a buyer before another value. The length separates the end of the buyer
@@ -43,3 +49,6 @@ const (
 	KeyField    = "k|"
 	SingleField = "d|"
 )
+
+// KeyLength is the length of the binding field of an idempotency key.
+const KeyLength = len(KeyField) + hashLength

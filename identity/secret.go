@@ -28,9 +28,17 @@ func (s *Secret) begin(b []byte, kind string) []byte {
 
 // hashText is the hash of b, which begin has started, as text after a prefix.
 func (s *Secret) hashText(prefix string, b []byte) string {
-	hash := s.hmac(b)
 	var room [32]byte
-	return string(base64.RawURLEncoding.AppendEncode(append(room[:0], prefix...), hash[:]))
+	return string(s.appendHash(append(room[:0], prefix...), b))
+}
+
+// hashLength is the length of a hash as text.
+const hashLength = (16*8 + 5) / 6
+
+// appendHash appends the hash of b, which begin has started, as text.
+func (s *Secret) appendHash(to, b []byte) []byte {
+	hash := s.hmac(b)
+	return base64.RawURLEncoding.AppendEncode(to, hash[:])
 }
 
 // hmacRoom is enough for a block, the longest form and the longest value.

@@ -86,9 +86,14 @@ func (p *Plan) Judge(out []byte, f *fastpath.Request) ([]byte, bool) {
 		m.client(s, p.server, now)
 	}
 	s.out = out
+	s.foresight.Arrival = gate.Arrival{At: f.Since, Waiting: m.waits(f)}
+	s.foresight.Why, _ = f.Why.(*sale.Refusal)
 	v := g.Foresee(r, f.Body, &s.foresight, now)
 	out, now = s.out, f.Now // Foresee may have waited
 	if v.Refusal == nil {
+		if v.Later {
+			f.Postpone(s.foresight.Arrival.At, s.foresight.Why)
+		}
 		return out, false
 	}
 	from := len(out)

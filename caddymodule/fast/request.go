@@ -53,9 +53,6 @@ func (s *scratch) giveBack() {
 	scratches.Put(s)
 }
 
-// IsAlone reports whether no other stream of the connection waits with this request.
-func (s *scratch) IsAlone() bool { return s.ctx.conn.IsAlone() }
-
 // BeforeWait sends the answers that are buffered.
 func (s *scratch) BeforeWait() { s.out = s.ctx.conn.Flush(s.out) }
 
@@ -168,6 +165,17 @@ type memo struct {
 	remote string
 	vars   map[string]any // with the client's IP, while it does not depend on headers
 	until  time.Time      // how long vars hold
+
+	waiting gate.Waiting // where the attempts of the connection wait beside each other
+}
+
+// waits returns what the attempts of a connection share that wait beside each other; nil: each
+// waits alone.
+func (m *memo) waits(f *fastpath.Request) *gate.Waiting {
+	if m.waiting.Wake = f.Wake(); m.waiting.Wake == nil {
+		return nil
+	}
+	return &m.waiting
 }
 
 // varsFor is how long a client's IP is cached: ranges of trusted proxies may change.

@@ -13,6 +13,7 @@ import (
 	"github.com/stockgate/stockgate/attempt"
 	"github.com/stockgate/stockgate/caddymodule/internal/accesslog"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
+	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/refuse"
 	"github.com/stockgate/stockgate/sale"
 )
@@ -25,14 +26,23 @@ type Foresight struct {
 	over     sale.Refusal
 	asked    askedChallenge
 	Waiter   Waiter
-	now      time.Time // of the answer
+	// Arrival is that of the attempt. With a Waiting, Foresee does not wait: the attempt is to be
+	// foreseen again with the Arrival and Why that it has then.
+	Arrival Arrival
+	Why     *sale.Refusal
+	now     time.Time // of the answer
 }
+
+// Arrival and Waiting are those of the edge.
+type (
+	Arrival = edge.Arrival
+	Waiting = edge.Waiting
+)
 
 // Waiter is called when an answer takes time: until the edge has read what other edges have
 // bound, or until fewer attempts wait for Redis.
 type Waiter interface {
-	// IsAlone reports whether no other request waits while this one does.
-	IsAlone() bool
+	// BeforeWait is called before Foresee waits.
 	BeforeWait()
 	// AfterWait is called with the time when the wait was over.
 	AfterWait(time.Time)
@@ -40,7 +50,7 @@ type Waiter interface {
 
 // Reset clears the attempt. Its memory is reused for the next attempt.
 func (s *Foresight) Reset() {
-	s.purchase = purchase{}
+	s.purchase, s.Arrival = purchase{}, Arrival{}
 	if s.asked.reached {
 		s.asked = askedChallenge{}
 	}
@@ -69,6 +79,8 @@ type Foreseen struct {
 	// Over is the rate that refuses, and wait its waiting time; nil: none refuses.
 	Over *refuse.Rate
 	Wait time.Duration
+	// Later: the attempt is to be foreseen again when its Waiting was woken. It was not counted.
+	Later bool
 }
 
 // foresee says whether the gate would refuse a request, by its own rules in their order, as
@@ -99,7 +111,7 @@ func (g *Gate) foresee(r *http.Request, body []byte, s *Foresight, now time.Time
 	}
 	over, wait := g.rates.ForeseeLocal(p.attempt, now)
 	if over == nil {
-		if f.Refusal = g.foreseeLater(r, s, now); f.Refusal == nil {
+		if f.Refusal, f.Later = g.foreseeLater(r, s, now); f.Refusal == nil {
 			return f
 		}
 		over, wait = g.rates.CountLocal(p.attempt, now)
@@ -114,36 +126,51 @@ func (g *Gate) foresee(r *http.Request, body []byte, s *Foresight, now time.Time
 }
 
 // foreseeLater judges an attempt that the rates of this edge let pass. nil: it goes on, or
-// only the gate can decide.
-func (g *Gate) foreseeLater(r *http.Request, s *Foresight, now time.Time) *sale.Refusal {
+// only the gate can decide, or it is to be foreseen later.
+func (g *Gate) foreseeLater(r *http.Request, s *Foresight, now time.Time) (no *sale.Refusal, later bool) {
 	p := &s.purchase
 	if no := g.foreseeChallenge(r, s, now); no != nil {
-		return no
+		return no, false
 	}
 	if p.named() && !g.foreseeRuntime(r, p, now) {
-		return nil
+		return nil, false
 	}
-	no := g.foreseeSale(r, p, now)
+	no = g.foreseeSale(r, p, now)
 	if no == nil && g.isOutside(s) {
 		no = g.foreseeOutside(r, s)
 	}
 	if no == nil || !p.named() {
-		return no
+		return no, false
+	}
+	// a check that was sent before the refusal was known says nothing of what was bound meanwhile
+	if s.Arrival.Waiting == nil {
+		s.Arrival.At = time.Time{}
+	} else if !isSame(s.Why, no) {
+		s.Arrival.At, s.Why = time.Now(), no
 	}
 	switch isNew, err := g.foreseeNew(s); {
+	case errors.Is(err, edge.ErrLater):
+		return nil, true
 	case err != nil:
-		return refuse.Unavailable
+		return refuse.Unavailable, false
 	case !isNew:
-		return nil
+		return nil, false
 	}
-	return no
+	return no, false
+}
+
+// isSame says whether an attempt is refused for what it was refused for before it waited. What is
+// known of stock changes with each refusal that is made of it.
+func isSame(before, no *sale.Refusal) bool {
+	return before == no || before != nil && before.Reason == no.Reason && no.Reason != sale.SoldOut && no.Reason != sale.AllHeld
 }
 
 // isOutside says whether so many attempts wait for Redis that this one had better wait here, where
-// it takes a tenth of what it takes in the server.
+// it takes a tenth of what it takes in the server. An attempt beside which others wait on its
+// connection goes on.
 func (g *Gate) isOutside(s *Foresight) bool {
 	p := &s.purchase
-	return !g.Check && p.listing != nil && s.Waiter.IsAlone() && p.runtime.IsCrowded(p.listing)
+	return !g.Check && p.listing != nil && s.Arrival.Waiting == nil && p.runtime.IsCrowded(p.listing)
 }
 
 // foreseeOutside judges an attempt again that has waited until fewer ask Redis: what they have got
@@ -161,22 +188,29 @@ func (g *Gate) foreseeOutside(r *http.Request, s *Foresight) *sale.Refusal {
 }
 
 // foreseeNew says whether the attempt certainly repeats no attempt that has reserved, so
-// that it may be refused. It waits until the edge has read what other edges have bound; an
-// error says that it could not be read in time. False: the gate has to ask Redis.
+// that it may be refused. It waits until the edge has read what other edges have bound, or
+// returns ErrLater; another error says that it could not be read in time. False: the gate has
+// to ask Redis.
 func (g *Gate) foreseeNew(s *Foresight) (isNew bool, err error) {
 	p := &s.purchase
-	s.Waiter.BeforeWait()
+	if s.Arrival.Waiting == nil {
+		s.Waiter.BeforeWait()
+	}
+	var later error
 	for _, l := range candidates(p.runtime.Catalogue(), p.attempt) {
-		isNew, at, err := p.runtime.SurelyNewAt(l, p.attempt)
+		isNew, at, err := p.runtime.SurelyNewAt(l, p.attempt, &s.Arrival)
 		if !at.IsZero() {
 			s.now = at
 			s.Waiter.AfterWait(at)
 		}
-		if err != nil || !isNew {
+		switch {
+		case errors.Is(err, edge.ErrLater):
+			later = err // the other sales are checked meanwhile
+		case err != nil || !isNew:
 			return false, err
 		}
 	}
-	return true, nil
+	return later == nil, later
 }
 
 // foreseeRuntime finds the edge runtime, if it can certainly sell now.

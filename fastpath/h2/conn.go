@@ -44,7 +44,7 @@ type Conn struct {
 	settings bool   // the client's first SETTINGS have come
 	begun    bool   // the server's SETTINGS are out
 
-	held      []*held // requests that wait for their bodies, by rising ids
+	held      []*held // requests that wait for their bodies or for their Judge, by rising ids
 	heldBytes int
 	highest   uint32 // the highest stream that the client has opened
 	seen      uint32 // the highest that the server has got
@@ -66,6 +66,7 @@ type shared struct {
 	applied time.Time // the one that is set
 	blocked bool      // Read waits for the client
 	woken   bool      // it is to look what has happened
+	again   bool      // the Judge is to be asked again about the requests that it has postponed
 	failed  error     // writing failed
 
 	output output
@@ -89,7 +90,7 @@ func (s *Server) Share(c net.Conn, state *tls.ConnectionState, rest []byte) fast
 	conn.peer = peer{window: defaultWindow, table: defaultTable}
 	conn.flow.server = defaultWindow
 	conn.output.limits = limits{frame: maxFrameSize, streams: 100, table: defaultTable, list: 16 << 10}
-	conn.request = fastpath.NewRequest(c, state, conn.beforeWait)
+	conn.request = fastpath.NewRequest(c, state, conn.judgeAgain)
 	return conn
 }
 
@@ -204,8 +205,8 @@ func (c *Conn) receive(b []byte, quiet bool) (int, error) {
 			continue
 		}
 		deadline, ours := c.theirs, false
-		if !quiet && len(c.held) > 0 && (deadline.IsZero() || c.held[0].until.Before(deadline)) {
-			deadline, ours = c.held[0].until, true
+		if until := c.bodyUntil(); !quiet && !until.IsZero() && (deadline.IsZero() || until.Before(deadline)) {
+			deadline, ours = until, true
 		}
 		if !deadline.Equal(c.applied) {
 			c.applied = deadline
@@ -250,19 +251,31 @@ func (c *Conn) wake() {
 	}
 }
 
-// look does what Write has asked for.
+// judgeAgain makes Read ask the Judge again. It is called on any goroutine.
+func (c *Conn) judgeAgain() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.again = true
+	c.wake()
+}
+
+// look does what has been asked for by wake.
 func (c *Conn) look() {
 	c.mu.Lock()
 	back := c.flow.back
 	c.flow.back = 0
 	c.flow.server += back
-	left := c.left
+	left, again := c.left, c.again
+	c.again = false
 	c.mu.Unlock()
 	if back > 0 {
 		c.pass = appendWindowUpdate(c.pass, 0, uint32(back))
 	}
-	if left {
+	switch {
+	case left:
 		c.refuseHeld()
+	case again:
+		c.judgePostponed()
 	}
 }
 
@@ -276,9 +289,6 @@ func (c *Conn) SetReadDeadline(at time.Time) error {
 	}
 	return nil
 }
-
-// beforeWait writes earlier answers before a Judge waits.
-func (c *Conn) beforeWait() { _ = c.flush() }
 
 // Interface guard
 var _ fastpath.HTTP2 = (*Conn)(nil)

@@ -170,7 +170,7 @@ func (c *Conn) data(h frameHeader) (bool, error) {
 		c.skip, c.skipped = headerSize+int64(h.length), h
 		return true, nil
 	}
-	if h.length > maxBody || c.heldBytes+int(h.length) > maxHeld || held.frames >= maxFrames {
+	if held.postponed || h.length > maxBody || c.heldBytes+int(h.length) > maxHeld || held.frames >= maxFrames {
 		c.release(h.stream)
 		c.through(h)
 		return true, nil

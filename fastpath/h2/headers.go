@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"strings"
+	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
@@ -127,7 +128,11 @@ func (c *Conn) openStream(id uint32, d *head) {
 	dependsOnItself := d.hasPrio && d.priority.StreamDep == id // which resets it
 	if !d.truncated && !dependsOnItself && !c.isFull() && c.concerns(d) {
 		if d.ended {
-			if c.judge(id, d, nil, 0) {
+			switch c.judge(id, nil, 0, time.Time{}, nil) {
+			case judgedAnswered:
+				return
+			case judgedPostponed:
+				c.hold(id, d).postpone(&c.request)
 				return
 			}
 		} else if !c.request.Measured || c.request.ContentLength <= maxBody {

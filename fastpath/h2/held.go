@@ -7,9 +7,12 @@ import (
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+
+	"github.com/stockgate/stockgate/fastpath"
 )
 
-// held is a request that waits for its body. The server has not seen it.
+// held is a request that waits for its body, or is complete and waits for the Judge. The server has
+// not seen it.
 type held struct {
 	id       uint32
 	head     head
@@ -20,15 +23,19 @@ type held struct {
 	parts  [][2]int
 	body   int // bytes of its body in them
 	frames int
-	flow   uint32 // what its frames took of the client's credit
-	window int64  // what the client has added to its window
-	until  time.Time
+	flow   uint32    // what its frames took of the client's credit
+	window int64     // what the client has added to its window
+	until  time.Time // how long its body is awaited
+
+	postponed bool      // by the Judge
+	since     time.Time // as in fastpath.Request
+	why       any
 }
 
 var helds = sync.Pool{New: func() any { return new(held) }}
 
 // hold keeps a request until its body has come.
-func (c *Conn) hold(id uint32, d *head) {
+func (c *Conn) hold(id uint32, d *head) *held {
 	h := helds.Get().(*held)
 	fields := h.head.fields
 	*h = held{
@@ -39,7 +46,11 @@ func (c *Conn) hold(id uint32, d *head) {
 		c.blocks.fields = fields[:0]
 	}
 	c.held = append(c.held, h)
+	return h
 }
+
+// postpone keeps a request that is complete.
+func (h *held) postpone(r *fastpath.Request) { h.postponed, h.since, h.why = true, r.Since, r.Why }
 
 // drop returns a request to the pool.
 func (h *held) drop() {
@@ -80,8 +91,11 @@ func (h *held) add(frame, payload []byte) {
 
 // whole is the body, of what was kept and what has just come.
 func (h *held) whole(last []byte) []byte {
-	if h.body == 0 {
+	switch {
+	case h.body == 0:
 		return last
+	case len(h.parts) == 1 && len(last) == 0:
+		return h.data[h.parts[0][0]:h.parts[0][1]]
 	}
 	all := make([]byte, 0, h.body+len(last))
 	for _, p := range h.parts {
@@ -109,18 +123,52 @@ func (c *Conn) forget(h *held) {
 
 // complete decides on a request whose last frame has come.
 func (c *Conn) complete(h *held, frame, payload []byte) {
+	whole := !h.measured || int64(h.body+len(payload)) == h.length
+	if whole && c.concerns(&h.head) {
+		switch c.judge(h.id, h.whole(payload), h.window, time.Time{}, nil) {
+		case judgedAnswered:
+			c.refund += uint32(len(frame) - headerSize)
+			c.forget(h)
+			return
+		case judgedPostponed:
+			h.add(frame, payload)
+			c.heldBytes += len(frame)
+			h.postpone(&c.request)
+			return
+		}
+	}
 	c.remove(h)
 	defer h.drop()
-	whole := !h.measured || int64(h.body+len(payload)) == h.length
-	if whole && c.concerns(&h.head) && c.judge(h.id, &h.head, h.whole(payload), h.window) {
-		c.refund += h.flow + uint32(len(frame)-headerSize)
-		return
-	}
 	c.release(h.id)
 	if c.send(h) {
 		c.pass = append(c.pass, frame...)
 	} else {
 		c.refund += uint32(len(frame) - headerSize)
+	}
+}
+
+// judgePostponed asks the Judge again about the requests that it has postponed.
+func (c *Conn) judgePostponed() {
+	for i := 0; i < len(c.held); {
+		h := c.held[i]
+		if !h.postponed {
+			i++
+			continue
+		}
+		verdict := judgedPassed
+		if c.concerns(&h.head) {
+			verdict = c.judge(h.id, h.whole(nil), h.window, h.since, h.why)
+		}
+		switch verdict {
+		case judgedAnswered:
+			c.forget(h)
+			_ = c.flushFull() // reported by what is written next
+		case judgedPostponed:
+			i++
+		case judgedPassed:
+			c.release(h.id)
+			i = 0
+		}
 	}
 }
 
@@ -164,11 +212,21 @@ func (c *Conn) opens(stream uint32) bool {
 	return true
 }
 
+// bodyUntil is how long the first body is awaited; the zero time: none is.
+func (c *Conn) bodyUntil() time.Time {
+	for _, h := range c.held {
+		if !h.postponed {
+			return h.until
+		}
+	}
+	return time.Time{}
+}
+
 // expire passes on the requests that have waited too long.
 func (c *Conn) expire() {
 	late := uint32(0)
 	for _, h := range c.held {
-		if !h.until.After(c.request.Now) {
+		if !h.postponed && !h.until.After(c.request.Now) {
 			late = h.id
 		}
 	}

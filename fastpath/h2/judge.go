@@ -82,18 +82,31 @@ func (c *Conn) lay(d *head) bool {
 	return true
 }
 
+// judged is what becomes of a request.
+type judged uint8
+
+const (
+	judgedPassed    judged = iota // it goes on
+	judgedAnswered                // it is answered
+	judgedPostponed               // the Judge is to be asked again
+)
+
 // judge answers a request if the Judge does, and if its answer can be sent now. window is what
-// the client has added to the stream's.
-func (c *Conn) judge(id uint32, d *head, body []byte, window int64) bool {
+// the client has added to the stream's; since and why are those of a request that was postponed.
+func (c *Conn) judge(id uint32, body []byte, window int64, since time.Time, why any) judged {
 	if !c.canAnswer(id, window, max(minAnswer, c.server.largest.Load())) {
-		return false
+		return judgedPassed
 	}
 	r := &c.request
-	r.Body = body
+	r.Body, r.Since, r.Why = body, since, why
 	var ok bool
 	c.answer, ok = c.server.Fast.Judge.Judge(c.answer[:0], r)
-	if !ok {
-		return false
+	switch postponed := r.Postponed(); {
+	case ok:
+	case postponed:
+		return judgedPostponed
+	default:
+		return judgedPassed
 	}
 	from := len(c.out)
 	if c.out == nil {
@@ -102,13 +115,13 @@ func (c *Conn) judge(id uint32, d *head, body []byte, window int64) bool {
 	out, length, ok := appendAnswer(c.out, id, c.answer)
 	if ok && c.spend(id, window, int64(length)) {
 		c.out = out
-		return true
+		return judgedAnswered
 	}
 	for largest := c.server.largest.Load(); int64(length) > largest; largest = c.server.largest.Load() {
 		c.server.largest.CompareAndSwap(largest, int64(length))
 	}
 	c.out = c.out[:from]
-	return false
+	return judgedPassed
 }
 
 // canAnswer reports whether an answer with a body of this length may be sent, and notes that

@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 
 	"golang.org/x/net/http2"
+
+	"github.com/stockgate/stockgate/fastpath"
 )
 
 var connections = flag.Int("connections", 300, "how many generated connections TestSame compares")
@@ -200,6 +202,7 @@ func compareOnce(t testing.TB, steps [][]byte) (c compared) {
 	var sides [2]*side
 	for i, wraps := range []bool{true, false} {
 		s := open(wraps)
+		s.refuser.postpones = sometimes()
 		for _, b := range steps {
 			s.send(b)
 		}
@@ -212,6 +215,18 @@ func compareOnce(t testing.TB, steps [][]byte) (c compared) {
 		c.differs = fmt.Sprintf("%d bytes of DATA, the client has allowed %d", views[0].data, granted)
 	}
 	return c
+}
+
+// sometimes postpones a third of the requests, once or more often. The connection is woken at once.
+func sometimes() func(*fastpath.Request) bool {
+	n := 0
+	return func(r *fastpath.Request) bool {
+		if n++; n%3 > 0 {
+			return false
+		}
+		go r.Wake()()
+		return true
+	}
 }
 
 // granted is how much DATA a client allows, if its frames are well formed.

@@ -4,6 +4,7 @@ package h2_test
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"log"
@@ -34,6 +35,12 @@ type refuser struct {
 	slow  int       // of the handler
 	at    time.Time // when the Judge was asked
 	stops func()
+
+	// postpones says whether the Judge postpones a request; nil: it postpones none.
+	postpones func(*fastpath.Request) bool
+	waits     []func()    // wake the connections of those that it has postponed
+	since     []time.Time // when those were judged first that it has not postponed any more
+	mixed     []string    // why some were postponed, if the Judge got it of another request
 }
 
 func (*refuser) Concerns(r *fastpath.Request) bool {
@@ -42,6 +49,19 @@ func (*refuser) Concerns(r *fastpath.Request) bool {
 }
 
 func (f *refuser) Judge(out []byte, r *fastpath.Request) ([]byte, bool) {
+	f.mu.Lock()
+	since := cmp.Or(r.Since, r.Now)
+	if f.postpones != nil && f.postpones(r) {
+		f.waits = append(f.waits, r.Wake())
+		f.mu.Unlock()
+		r.Postpone(since, strings.Clone(r.Target))
+		return out, false
+	}
+	if r.Why != nil && r.Why != r.Target {
+		f.mixed = append(f.mixed, fmt.Sprint(r.Why, " for ", r.Target))
+	}
+	f.since = append(f.since, since)
+	f.mu.Unlock()
 	if bytes.Contains(r.Body, []byte("pass")) {
 		return out, false
 	}

@@ -2,7 +2,10 @@
 // allocates nothing on the heap.
 package mac
 
-import "crypto/sha256"
+import (
+	"crypto/sha256"
+	"encoding/binary"
+)
 
 // BlockSize is how many bytes stand before a message.
 const BlockSize = sha256.BlockSize
@@ -18,11 +21,10 @@ func Sum(key *[32]byte, b []byte) [sha256.Size]byte {
 }
 
 // pad begins b with a block of the byte with, and the key on it.
-func pad(b []byte, key *[32]byte, with byte) {
-	for i := range BlockSize {
-		b[i] = with
-	}
-	for i, k := range key {
-		b[i] ^= k
+func pad(b []byte, key *[32]byte, with uint64) {
+	b, with = b[:BlockSize], with*0x0101010101010101
+	for i := 0; i < len(key); i += 8 {
+		binary.LittleEndian.PutUint64(b[i:], with^binary.LittleEndian.Uint64(key[i:]))
+		binary.LittleEndian.PutUint64(b[len(key)+i:], with)
 	}
 }
