@@ -1,12 +1,13 @@
 -- anew.lua: the times of a hold whose order is sent, or waits again. send.lua and again.lua need it.
 
 -- begin_anew begins a held hold anew. A step of Redis's time that the caller knows of gets into none of
--- its times: its token would be good for too long.
+-- its times: its token would be good for too long. The record keeps the cause as long as it is held:
+-- that its order was sent must be known also where the line is lost.
 local function begin_anew(id, r, mode, hold_for, margin, cause)
   local own = time
   if sure_time > 0 and time > sure_time then own = sure_time - TOLERANCE end
   r[MODE], r[DEADLINE], r[EXP] = mode, shard.now + hold_for, own + hold_for - margin
-  r[CREATED], r[CHANGED] = own, shard.now
+  r[CREATED], r[CHANGED], r[CAUSE] = own, shard.now, cause
   index(id, 'held', r[DEADLINE])
   write_record(id, r)
   write_journal('extended', id, 'held', '', r[BUYER], cause, text_of(id))

@@ -18,8 +18,10 @@
 -- ms beyond not_after: more than any clock step
 local TOMBSTONE_FOR = 3600000
 
--- was_sent says whether an order that has waited may have been sent
-local function was_sent(id)
+-- was_sent says whether the order of a held hold has waited, and may have been sent
+local function was_sent(id, r)
+  if r[MODE] == 'queued' then return false end
+  if r[CAUSE] == 'sent' then return true end -- by send.lua; a failover may have lost the rest
   load_queue_state()
   local o = read_order(id)
   return o and o.sent
@@ -42,7 +44,7 @@ function operations.release(a)
   if state == 'confirmed' then return { 'conflict', state } end
   if state == 'released' or state == 'tombstone' then return { 'ok', state } end
   -- the caller has not sent it, but another edge may have: it waited
-  if word == 'unsent' and shard.queue and (state == 'in_doubt' or state == 'held' and was_sent(id)) then return { 'conflict', state } end
+  if word == 'unsent' and shard.queue and (state == 'in_doubt' or state == 'held' and was_sent(id, r)) then return { 'conflict', state } end
   if state ~= 'expired' then -- else the deadline has passed, and the limits have theirs back
     local left = (word == 'operator' or word == 'probe') and too_soon(r) or 0
     if left > 0 then return { 'too_soon', left } end

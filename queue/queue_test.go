@@ -322,6 +322,12 @@ func TestLateReleaseOfWhatWasSent(t *testing.T) {
 			}
 		}
 		late(record.Held)
+		// a failover has the hold, and not the line
+		keys := s.Store.Shard().ShardKeys("s")
+		if err := b.Client().Del(stocktest.Soon(t), keys[shard.OrdersKey], keys[shard.AtShopKey]).Err(); err != nil {
+			t.Fatal(err)
+		}
+		late(record.Held)
 		if _, err := s.DoubtEventually(stocktest.Soon(t), "s", "r2", "status_500"); err != nil {
 			t.Fatal(err)
 		}

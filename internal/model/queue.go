@@ -239,7 +239,7 @@ func (s *Shard) beginAgain(id, mode, cause string, holdFor, margin int64) {
 	if s.Latest != 0 && own > s.LatestTime+tolerance { // a step that the caller knows of: the token would be good for too long
 		own = s.LatestTime
 	}
-	r.Mode, r.Deadline, r.Exp, r.Created, r.Changed = mode, s.Now()+holdFor, own+holdFor-margin, own, s.Now()
+	r.Mode, r.Deadline, r.Exp, r.Created, r.Changed, r.Cause = mode, s.Now()+holdFor, own+holdFor-margin, own, s.Now(), cause
 	s.record(Entry{Kind: "extended", ID: id, Was: Held, Buyer: r.Buyer, Cause: cause, Record: r.Text()})
 }
 

@@ -100,7 +100,7 @@ func (o Release) Run(s *Shard) Reply {
 	case Released, Tombstone:
 		return Reply{"ok", string(r.State)}
 	}
-	if o.Word == "unsent" && s.Queue.Kept && (r.State == InDoubt || r.State == Held && s.Queue.Orders[o.ID].Sent) {
+	if o.Word == "unsent" && s.Queue.Kept && (r.State == InDoubt || r.State == Held && r.Mode != queued && (r.Cause == "sent" || s.Queue.Orders[o.ID].Sent)) {
 		return Reply{"conflict", string(r.State)} // another edge may have sent it
 	}
 	if left := s.tooSoon(r); r.State != Expired && (o.Word == "operator" || o.Word == "probe") && left > 0 {
