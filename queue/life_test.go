@@ -147,7 +147,7 @@ func TestCutReplies(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n := countMovements(journal, "\tsent\t"); n != 2 {
+			if n := countMovements(journal, "\tsent\theld\t"); n != 2 {
 				t.Errorf("the journal says %d times that an order was sent, want 2", n)
 			}
 		})
