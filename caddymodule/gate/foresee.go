@@ -50,7 +50,7 @@ type Waiter interface {
 
 // Reset clears the attempt. Its memory is reused for the next attempt.
 func (s *Foresight) Reset() {
-	s.purchase, s.Arrival = purchase{}, Arrival{}
+	s.purchase, s.Arrival, s.Why = purchase{}, Arrival{}, nil
 	if s.asked.reached {
 		s.asked = askedChallenge{}
 	}
