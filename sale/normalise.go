@@ -102,24 +102,33 @@ func normaliseAddress(value string) string {
 	}, strings.ToValidUTF8(value, ""))
 	folded := fold.String(norm.NFKC.String(fold.String(norm.NFD.String(visible))))
 
+	spaced := separate(norm.NFKC.String(folded), func(_, next rune) bool { return !unicode.IsMark(next) })
+	// a mark has come to its letter, and may have changed places with other marks: only now it is
+	// known what stands beside a space
+	return separate(norm.NFKC.String(spaced), func(last, next rune) bool { return !unspaced(last) && !unspaced(next) })
+}
+
+// separate drops invisible characters, and makes one space, or nothing, of each run of others
+// between letters, marks and numbers.
+func separate(text string, space func(last, next rune) bool) string {
 	var b strings.Builder
-	b.Grow(len(folded))
+	b.Grow(len(text))
 	var last rune // written; 0: none
 	apart := false
-	for _, r := range norm.NFKC.String(folded) {
+	for _, r := range text {
 		switch {
 		case invisible(r):
 		case !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsNumber(r):
 			apart = true
 		default:
-			if apart && last != 0 && !unspaced(last) && !unspaced(r) {
+			if apart && last != 0 && space(last, r) {
 				b.WriteByte(' ')
 			}
 			b.WriteRune(r)
 			last, apart = r, false
 		}
 	}
-	return norm.NFKC.String(b.String()) // a mark may have come to its letter
+	return b.String()
 }
 
 // invisible reports characters that a reader does not see: joiners, soft hyphens,
