@@ -100,6 +100,7 @@ func FuzzRead(f *testing.F) {
 		}
 		f.Add(uint8(i), "POST", "sku=a", "multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; name=\"sku\"\r\n\r\nb\r\n--b--\r\n")
 		f.Add(uint8(i), "GET", "sku=a", "text/plain", "x")
+		f.Add(uint8(i), "POST", "sku=a", "AppliCAtion/jSon", `{"quantity":2}`)
 	}
 	f.Fuzz(func(t *testing.T, which uint8, method, query, mediaType, body string) {
 		reader := readers[int(which)%len(readers)]
@@ -230,7 +231,7 @@ func carelessForm(r *http.Request, body []byte) ([]sale.Line, bool) {
 // query or a form, as Rails and Laravel do.
 func carelessMerge(r *http.Request, body []byte) ([]sale.Line, bool) {
 	var m map[string]any
-	if decodeNumbers(body, &m) && strings.Contains(r.Header.Get("Content-Type"), "json") {
+	if decodeNumbers(body, &m) && strings.Contains(strings.ToLower(r.Header.Get("Content-Type")), "json") {
 		q := r.URL.Query()
 		for _, k := range []string{"sku", "quantity"} {
 			if v, ok := m[k]; (!ok || v == nil || v == "") && q.Has(k) {
