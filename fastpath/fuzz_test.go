@@ -73,6 +73,7 @@ func FuzzAgainstNetHTTP(f *testing.F) {
 		"GET / HTTP/1.1\r\nHost: a\r\nx-a:\tb \r\nX-A: c\r\nConnection: keep-alive\r\n\r\n",
 		"GET /a%20b?c=d HTTP/1.1\r\nhOsT: [::1]:80\r\n\r\nPRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
 		"GET / HTTP/1.1\nHost: a\n\n", "GET / HTTP/1.1\r\nHost: a\r\n b\r\n\r\n", "GET http://a/ HTTP/1.1\r\nHost: b\r\nPragma: no-cache\r\n\r\n",
+		"GET /% HTTP/1.1\r\nHost: a\r\n\r\n", "GET /a%2?b=%2 HTTP/1.1\r\nHost: a\r\n\r\n", "GET /%2a?b=% HTTP/1.1\r\nHost: a\r\n\r\n",
 	} {
 		for _, size := range []uint16{4096, 0, 1, 2} {
 			f.Add([]byte(odd), size)

@@ -113,8 +113,11 @@ func (h *head) requestLine(line []byte) bool {
 			}
 		}
 	}
-	if target[0] != '/' {
+	switch {
+	case target[0] != '/':
 		h.plain = false // absolute, or *
+	case !isEscaped(target):
+		return false
 	}
 	h.method, h.target = span{0, int32(space)}, span{int32(space + 1), int32(end)}
 	return string(line[:space]) != "CONNECT"
@@ -246,7 +249,26 @@ func IsPlainRequest(method, target, host string) bool {
 			return false
 		}
 	}
-	return method != "" && method != "CONNECT" && strings.HasPrefix(target, "/") && isGraphic(bytesOf(target)) && isHost(bytesOf(host))
+	return method != "" && method != "CONNECT" && strings.HasPrefix(target, "/") && isGraphic(bytesOf(target)) && isEscaped(bytesOf(target)) && isHost(bytesOf(host))
+}
+
+// isEscaped says whether each % in the path of a target begins an escape (RFC 3986, section 2.1).
+// net/http answers 400 to others. It does not look at those of the query.
+func isEscaped(target []byte) bool {
+	for {
+		i := bytes.IndexByte(target, '%')
+		if i < 0 || bytes.IndexByte(target[:i], '?') >= 0 {
+			return true
+		}
+		if len(target) < i+3 || !isHex(target[i+1]) || !isHex(target[i+2]) {
+			return false
+		}
+		target = target[i+3:]
+	}
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
 
 // IsText reports whether a field's value has no control character.

@@ -55,6 +55,7 @@ func TestEveryByte(t *testing.T) {
 	}
 	text := printable + " \t" + obs.String()
 	noSign := strings.ReplaceAll(printable, "#", "")
+	noEscape := strings.ReplaceAll(noSign, "%", "")
 	const rest = " HTTP/1.1\r\nHost: shop\r\n\r\n"
 	for name, c := range map[string]struct {
 		before, behind string
@@ -63,10 +64,13 @@ func TestEveryByte(t *testing.T) {
 		"method begins":      {"", "ET /" + rest, upper, tokens},
 		"method":             {"G", "T /" + rest, upper, tokens},
 		"target begins":      {"GET ", "" + rest, "/", printable},
-		"target":             {"GET /a", "b" + rest, noSign, "#"},
+		"target":             {"GET /a", "b" + rest, noEscape, "#"},
 		"long target begins": {"GET /", "123456789" + rest, noSign, "#"},
 		"long target":        {"GET /12345", "6789abcdefgh" + rest, noSign, "#"},
-		"long target ends":   {"GET /12345678", rest, noSign, "#"},
+		"long target ends":   {"GET /12345678", rest, noEscape, "#"},
+		"escape":             {"GET /%", "0" + rest, digits + "abcdefABCDEF", ""},
+		"escape ends":        {"GET /%0", rest, digits + "abcdefABCDEF", ""},
+		"query":              {"GET /?%", "b" + rest, noSign, "#"},
 		"version":            {"GET / HTTP/1.", "\r\nHost: shop\r\n\r\n", "1", ""},
 		"line end":           {"GET / HTTP/1.1", "\nHost: shop\r\n\r\n", "\r", ""},
 		"name begins":        {"GET / HTTP/1.1\r\nHost: shop\r\n", "X: a\r\n\r\n", names, "_."},
