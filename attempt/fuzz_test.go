@@ -101,6 +101,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(uint8(i), "POST", "sku=a", "multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; name=\"sku\"\r\n\r\nb\r\n--b--\r\n")
 		f.Add(uint8(i), "GET", "sku=a", "text/plain", "x")
 		f.Add(uint8(i), "POST", "sku=a", "AppliCAtion/jSon", `{"quantity":2}`)
+		f.Add(uint8(i), "POST", "sku=a", " AppliCAtion/X-www-form-urlEncoded", "quantity=2")
 	}
 	f.Fuzz(func(t *testing.T, which uint8, method, query, mediaType, body string) {
 		reader := readers[int(which)%len(readers)]
@@ -206,7 +207,7 @@ func carelessForm(r *http.Request, body []byte) ([]sale.Line, bool) {
 	if err != nil {
 		return nil, false
 	}
-	if m := strings.ToLower(r.Header.Get("Content-Type")); strings.HasPrefix(m, formType) {
+	if m := strings.TrimSpace(strings.ToLower(r.Header.Get("Content-Type"))); strings.HasPrefix(m, formType) {
 		form, err := url.ParseQuery(string(body))
 		if err != nil {
 			return nil, false
