@@ -90,7 +90,7 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 	sent, ours := false, false
 	defer func() {
 		if sent && !ours {
-			e.abandon(claim.Sale, id)
+			e.abandon(claim.Sale, id, claim.Queue != nil && claim.Queue.Order != nil)
 		}
 	}()
 	for try := 0; ; try++ {

@@ -134,7 +134,7 @@ const (
 func (e *Edge) SetMetrics(m Metrics) { e.setMetrics(m) }
 
 // Abandon releases a reservation that was never forwarded.
-func (e *Edge) Abandon(sale, id string) { e.abandon(sale, id) }
+func (e *Edge) Abandon(sale, id string) { e.abandon(sale, id, false) }
 
 // MayBeBound says whether a binding field may be bound in a sale, as far as the edge knows.
 func (e *Edge) MayBeBound(sale, field string) bool { return e.viewOf(sale).mayBind(field) }

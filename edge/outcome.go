@@ -39,9 +39,10 @@ func (k outcomeKind) String() string {
 const unsent = "unsent"
 
 // promised reports whether the shop or the client knows of the outcome. The others are
-// internal: without them the hold ends at its deadline.
+// internal: without them the hold ends at its deadline, or the order that waits is sent, and its
+// client knows that this may be.
 func (o *outcome) promised() bool {
-	return o.kind != outcomeFree && o.source != reservation.SourceUnsent
+	return o.kind != outcomeFree && o.source != reservation.SourceUnsent && o.source != reservation.SourceUnheard
 }
 
 // operationOf returns the operation that an outcome asks of Redis. It may run twice.
@@ -60,10 +61,15 @@ func (e *Edge) operationOf(o *outcome) shard.Operation {
 	return shard.Op("free", o.id)
 }
 
-// abandon releases a reservation that was never forwarded. It retries in the background
+// abandon releases a reservation that this edge never forwarded. It retries in the background
 // until Redis has the release. A reserve request that is still under way is then refused.
-func (e *Edge) abandon(saleID, id string) {
-	e.backlog.add(outcome{sale: saleID, id: id, kind: outcomeRelease, source: reservation.SourceUnsent, cause: unsent})
+// queued: it may wait, and another edge may forward it.
+func (e *Edge) abandon(saleID, id string, queued bool) {
+	word := reservation.SourceUnsent
+	if queued {
+		word = reservation.SourceUnheard
+	}
+	e.backlog.add(outcome{sale: saleID, id: id, kind: outcomeRelease, source: word, cause: unsent})
 }
 
 // Abandoned says whether a reservation was never forwarded and is to be released, which Redis does

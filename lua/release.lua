@@ -4,10 +4,10 @@
 -- unless an operator uses force: under the id with a + behind it.
 --
 -- a[1]  id         reservation id
--- a[2]  word       whose word it is: shop | unsent (the caller never forwarded it; that is not
---                  enough where it waited and another edge may have) | operator | probe | force
---                  (the operator's and a probe's word count only after the deadline, when the token
---                  has expired: until then the shop may still sell)
+-- a[2]  word       whose word it is: shop | unsent (the caller alone could forward it, and did not) |
+--                  unheard (the caller never heard that it waits: another edge may have sent it) |
+--                  operator | probe | force (the operator's and a probe's word count only after the
+--                  deadline, when the token has expired: until then the shop may still sell)
 -- a[3]  not_after  ms by Redis's own time; an unknown id must not be reserved until then
 --                  (a reserve of it may still be under way); 0: leave no tombstone
 -- a[4]  cause      why
@@ -18,10 +18,11 @@
 -- ms beyond not_after: more than any clock step
 local TOMBSTONE_FOR = 3600000
 
--- was_sent says whether the order of a held hold has waited, and may have been sent
+-- was_sent says whether the order of a held hold may have been sent after it waited
 local function was_sent(id, r)
   if r[MODE] == 'queued' then return false end
-  if r[CAUSE] == 'sent' then return true end -- by send.lua; a failover may have lost the rest
+  if r[CAUSE] == 'sent' then return true end -- by send.lua; a failover or rebuild may have lost the rest
+  if not shard.queue then return false end
   load_queue_state()
   local o = read_order(id)
   return o and o.sent
@@ -43,8 +44,7 @@ function operations.release(a)
   local state = r[STATE]
   if state == 'confirmed' then return { 'conflict', state } end
   if state == 'released' or state == 'tombstone' then return { 'ok', state } end
-  -- the caller has not sent it, but another edge may have: it waited
-  if word == 'unsent' and shard.queue and (state == 'in_doubt' or state == 'held' and was_sent(id, r)) then return { 'conflict', state } end
+  if word == 'unheard' and (state ~= 'held' or was_sent(id, r)) then return { 'conflict', state } end
   if state ~= 'expired' then -- else the deadline has passed, and the limits have theirs back
     local left = (word == 'operator' or word == 'probe') and too_soon(r) or 0
     if left > 0 then return { 'too_soon', left } end

@@ -316,7 +316,7 @@ func TestLateReleaseOfWhatWasSent(t *testing.T) {
 		s.turn(w)
 		late := func(want record.State) {
 			t.Helper()
-			_, err := s.ReleaseEventually(stocktest.Soon(t), "s", "r2", reservation.SourceUnsent, "unsent")
+			_, err := s.ReleaseEventually(stocktest.Soon(t), "s", "r2", reservation.SourceUnheard, "unsent")
 			if conflict, ok := errors.AsType[*reservation.ConflictError](err); !ok || conflict.State != want {
 				t.Errorf("a late release: %v, want a conflict with %s", err, want)
 			}
@@ -329,6 +329,13 @@ func TestLateReleaseOfWhatWasSent(t *testing.T) {
 		}
 		late(record.Held)
 		if _, err := s.DoubtEventually(stocktest.Soon(t), "s", "r2", "status_500"); err != nil {
+			t.Fatal(err)
+		}
+		late(record.InDoubt)
+		// a rebuild has neither the line nor that there was one
+		if err := errors.Join(
+			b.Client().Del(stocktest.Soon(t), keys[shard.LineKey:shard.QueueKey+1]...).Err(), b.Client().HDel(stocktest.Soon(t), keys[shard.MetaKey], "queue").Err(),
+		); err != nil {
 			t.Fatal(err)
 		}
 		late(record.InDoubt)

@@ -145,7 +145,7 @@ func drawOp(random *rand.Rand) model.Operation {
 	case 4, 5, 6:
 		return model.Confirm{ID: id, Word: one(confirmWords...)}
 	case 7, 8:
-		return model.Release{ID: id, Word: one("shop", "unsent", "operator", "probe", "force"), NotAfter: noon + 1}
+		return model.Release{ID: id, Word: one("shop", "unsent", "unheard", "operator", "probe", "force"), NotAfter: noon + 1}
 	case 9:
 		return model.Doubt{ID: id}
 	case 10:

@@ -225,7 +225,7 @@ func (d *driver) settle(rt *rapid.T) model.Operation {
 	switch rapid.SampledFrom([]string{"release", "confirm", "doubt", "return", "extend", "free", "lookup", "probed", "token", "sold", "swap", "confirm", "release"}).Draw(rt, "what") {
 	case "release":
 		return model.Release{
-			ID: d.known(rt), Word: rapid.SampledFrom([]string{"shop", "unsent", "operator", "probe", "force"}).Draw(rt, "word"), Cause: cause(rt),
+			ID: d.known(rt), Word: rapid.SampledFrom([]string{"shop", "unsent", "unheard", "operator", "probe", "force"}).Draw(rt, "word"), Cause: cause(rt),
 			NotAfter: rapid.SampledFrom([]int64{0, d.model.Time + 500, d.model.Time - 500}).Draw(rt, "not_after"),
 		}
 	case "doubt":

@@ -42,7 +42,8 @@ type Source string
 const (
 	SourceAnswer   Source = "answer"   // the gate saw the shop's answer
 	SourceShop     Source = "shop"     // the shop said so through the API
-	SourceUnsent   Source = "unsent"   // the attempt was never forwarded
+	SourceUnsent   Source = "unsent"   // the edge alone could forward the attempt, and did not
+	SourceUnheard  Source = "unheard"  // the edge never heard that the order waits; another edge may have sent it
 	SourceOperator Source = "operator" // an operator
 	SourceForce    Source = "force"    // an operator, also before the deadline
 	SourceProbe    Source = "probe"    // the gate asked the shop
@@ -72,7 +73,7 @@ func (s *Store) Release(ctx context.Context, sale, id string, word Source, cause
 // Releasing returns the operation of Release.
 func (s *Store) Releasing(sale, id string, word Source, cause string) shard.Operation {
 	var notAfter int64
-	if word == SourceShop || word == SourceAnswer || word == SourceUnsent {
+	if word == SourceShop || word == SourceAnswer || word == SourceUnsent || word == SourceUnheard {
 		now, ok := s.shard.Clock(sale).Now()
 		if !ok {
 			now = time.Now().UnixMilli()

@@ -144,6 +144,7 @@ var rowOperations = map[string]func(w *twin) model.Operation{
 
 	"release by shop":     func(w *twin) model.Operation { return releaseR("shop", w.model.Time+500) },
 	"release as unsent":   func(w *twin) model.Operation { return releaseR("unsent", w.model.Time+500) },
+	"release as unheard":  func(w *twin) model.Operation { return releaseR("unheard", w.model.Time+500) },
 	"release by operator": func(*twin) model.Operation { return releaseR("operator", 0) },
 	"release by probe":    func(*twin) model.Operation { return releaseR("probe", 0) },
 	"release by force":    func(*twin) model.Operation { return releaseR("force", 0) },

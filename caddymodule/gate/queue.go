@@ -103,7 +103,7 @@ func (g *Gate) enqueue(ctx context.Context, r *http.Request, p *purchase, id str
 func (g *Gate) mayBeSent(ctx context.Context, p *purchase, id string) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unheardFor)
 	defer cancel()
-	_, err := p.runtime.ReleaseEventually(ctx, p.saleID(), id, reservation.SourceUnsent, "unsent")
+	_, err := p.runtime.ReleaseEventually(ctx, p.saleID(), id, reservation.SourceUnheard, "unsent")
 	return err != nil
 }
 

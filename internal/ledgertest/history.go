@@ -80,7 +80,7 @@ func (h *history) step() {
 	case 8, 9, 10, 11:
 		op = model.Confirm{ID: h.known(), Word: []string{"answer", "shop", "operator", "probe"}[h.IntN(4)], Cause: h.cause()}
 	case 12, 13:
-		op = model.Release{ID: h.known(), Word: []string{"shop", "unsent", "force"}[h.IntN(3)], Cause: h.cause()}
+		op = model.Release{ID: h.known(), Word: []string{"shop", "unsent", "unheard", "force"}[h.IntN(4)], Cause: h.cause()}
 	case 14:
 		op = model.Doubt{ID: h.known(), Cause: h.cause()}
 	case 15:

@@ -68,8 +68,8 @@ func (o Confirm) recreate(s *Shard) Reply {
 	return Reply{"ok", string(state)}
 }
 
-// Release: the order will not come. Word is its source: shop, unsent, operator, probe
-// or force.
+// Release: the order will not come. Word is its source: shop, unsent, unheard, operator,
+// probe or force.
 type Release struct {
 	ID, Word string
 	NotAfter int64
@@ -100,7 +100,8 @@ func (o Release) Run(s *Shard) Reply {
 	case Released, Tombstone:
 		return Reply{"ok", string(r.State)}
 	}
-	if o.Word == "unsent" && s.Queue.Kept && (r.State == InDoubt || r.State == Held && r.Mode != queued && (r.Cause == "sent" || s.Queue.Orders[o.ID].Sent)) {
+	wasSent := r.Mode != queued && (r.Cause == "sent" || s.Queue.Orders[o.ID].Sent)
+	if o.Word == "unheard" && (r.State != Held || wasSent) {
 		return Reply{"conflict", string(r.State)} // another edge may have sent it
 	}
 	if left := s.tooSoon(r); r.State != Expired && (o.Word == "operator" || o.Word == "probe") && left > 0 {
