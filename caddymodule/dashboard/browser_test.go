@@ -281,6 +281,31 @@ func TestBrowserShadow(t *testing.T) {
 	shots(t, b, "shadow")
 }
 
+// A length of time is rounded before it is split: the smaller unit never reaches a whole larger one.
+func TestBrowserSpans(t *testing.T) {
+	const program = `globalThis.navigator ??= { language: 'en' }
+const { span } = await import('./web/src/format.js')
+for (const ms of process.argv.slice(1)) console.log(span(Number(ms)))`
+	wants := []string{
+		"-5", "0.0 s", "0", "0.0 s", "9940", "9.9 s", "9960", "10 s", "119400", "119 s", "119600", "2 min 0 s", "179600", "3 min 0 s", "3599600", "60 min 0 s",
+		"7199400", "119 min 59 s", "7199600", "2 h 0 min", "86399999", "24 h 0 min", "172769000", "47 h 59 min", "172770000", "2 days", "259200000", "3 days",
+	}
+	args := []string{"--input-type=module", "-e", program, "--"}
+	for i := 0; i < len(wants); i += 2 {
+		args = append(args, wants[i])
+	}
+	out, err := exec.Command("node", args...).CombinedOutput()
+	got := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if err != nil || len(got) != len(wants)/2 {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for i, text := range got {
+		if want := wants[2*i+1]; text != want {
+			t.Errorf("%s ms are %q, want %q", wants[2*i], text, want)
+		}
+	}
+}
+
 // What is committed is what the sources give.
 func TestBrowserDashboardIsBuilt(t *testing.T) {
 	out := t.TempDir()

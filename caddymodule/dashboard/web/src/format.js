@@ -21,10 +21,12 @@ export const share = (part) => {
 
 // span is a length of time, in two units at most.
 export const span = (ms) => {
-  const s = Math.max(0, ms) / 1000
-  if (s < 10) return `${s.toFixed(1)} s`
-  if (s < 120) return `${Math.round(s)} s`
-  if (s < 7200) return `${Math.floor(s / 60)} min ${Math.round(s % 60)} s`
-  if (s < 172800) return `${Math.floor(s / 3600)} h ${Math.round(s % 3600 / 60)} min`
-  return `${Math.round(s / 86400)} days`
+  // rounded before it is split: the smaller unit never reaches a whole larger one
+  const units = (unit) => Math.round(Math.max(0, ms) / unit)
+  const [tenths, s, min] = [units(100), units(1000), units(60000)]
+  if (tenths < 100) return `${(tenths / 10).toFixed(1)} s`
+  if (s < 120) return `${s} s`
+  if (s < 7200) return `${Math.floor(s / 60)} min ${s % 60} s`
+  if (min < 2880) return `${Math.floor(min / 60)} h ${min % 60} min`
+  return `${units(86400000)} days`
 }
