@@ -42,4 +42,14 @@ func variants(b *bench) []peer.Spec {
 	return out
 }
 
+// guarded are gates with and without the guard, to see in pairs of runs what it costs.
+func guarded(*bench) []peer.Spec {
+	out := []peer.Spec{gate, gate, gateFast, gateFast}
+	for _, i := range []int{0, 2} {
+		out[i].NoGuard = true
+		out[i].Name += "-no-guard"
+	}
+	return out
+}
+
 func isNotBuilt(err error) bool { return errors.Is(err, peer.ErrNotBuilt) }
