@@ -303,3 +303,85 @@ const main = async () => {
 }
 main()
 `
+
+// A solution that comes over HTTP/2 counts once, for the wrapper and for the gate.
+func TestFastChallengeOverHTTP2(t *testing.T) {
+	for name, secure := range map[string]bool{"with TLS": true, "without TLS": false} {
+		t.Run(name, func(t *testing.T) {
+			s := openFastWith(t, secure, "protocols h1 h2 h2c", askedSites+benchOut)
+			fast, plain := s.openH2(s.fast), s.openH2(s.plain)
+			ask := func(c *h2Client, sku, solution string) string {
+				return c.ask("GET /asked?sku=" + sku + " HTTP/1.1\r\nHost: shop.example.com\r\nX-User-Id: u1\r\nChallenge-Solution: " + solution + "\r\n\r\n")
+			}
+			ask(fast, "soon", "") // below the rate from which on a solution is wanted
+			solution := func(sku string) string {
+				t.Helper()
+				answer := ask(fast, sku, "")
+				_, task, ok := strings.Cut(answer, "stockgate-challenge: ")
+				if !ok {
+					t.Fatalf("there is no task:\n%s", answer)
+				}
+				task, _, _ = strings.Cut(task, "\r\n")
+				return solve(t, task)
+			}
+			is := func(c *h2Client, sku, solution, want string) {
+				t.Helper()
+				if a := ask(c, sku, solution); !strings.Contains(a, want) {
+					t.Errorf("want %q:\n%s", want, a)
+				}
+			}
+			const again = "stockgate-refusal: challenge"
+			for try := 1; ; try++ { // until the edge knows that nothing is left
+				s.sellOut()
+				once, before := solution("out"), s.fastAnswers()
+				is(fast, "out", once, "sold_out")
+				if s.fastAnswers() > before {
+					is(plain, "out", once, again)
+					is(fast, "out", once, again)
+					break
+				}
+				if try == 20 {
+					t.Fatal("the wrapper never refuses what is sold out")
+				}
+			}
+			once := solution("plain")
+			is(fast, "plain", once, "418")
+			is(fast, "plain", once, again)
+			once = solution("plain")
+			is(plain, "plain", once, "418")
+			is(fast, "plain", once, again)
+		})
+	}
+}
+
+// What a server may read in another way is not answered by the wrapper: a method in small
+// letters, a Host beside another authority, a path with a % that begins no escape.
+func TestOddRequestsOverHTTP2(t *testing.T) {
+	for name, secure := range map[string]bool{"with TLS": true, "without TLS": false} {
+		t.Run(name, func(t *testing.T) {
+			s := openFastWith(t, secure, "protocols h1 h2 h2c", askedSites+benchOut)
+			fast, plain := s.openH2(s.fast), s.openH2(s.plain)
+			fast.ask("GET /asked?sku=soon HTTP/1.1\r\nHost: shop.example.com\r\nX-User-Id: u1\r\n\r\n") // below the rate from which on a solution is wanted
+			const rest = " HTTP/1.1\r\nHost: shop.example.com\r\nX-User-Id: u1\r\n"
+			for _, c := range []struct {
+				what, request, want string
+				here                bool
+			}{
+				{"as it should be", "GET /asked?sku=soon" + rest + "\r\n", ":status: 403", true},
+				{"the same host", "GET /asked?sku=soon" + rest + "host: shop.example.com\r\n\r\n", ":status: 403", true},
+				{"a small method", "get /asked?sku=soon" + rest + "\r\n", "the method is not in capitals", false},
+				{"another host", "GET /asked?sku=soon" + rest + "host: other.example.com\r\n\r\n", "PROTOCOL_ERROR", false},
+				{"no escape", "GET /asked%?sku=soon" + rest + "\r\n", "PROTOCOL_ERROR", false},
+			} {
+				before := s.fastAnswers()
+				answer := fast.ask(c.request)
+				if here := s.fastAnswers() > before; here != c.here || !strings.Contains(answer, c.want) {
+					t.Errorf("%s: by the wrapper: %t, want %t with %q:\n%s", c.what, here, c.here, c.want, answer)
+				}
+				if got := plain.ask(c.request); !strings.Contains(got, c.want) {
+					t.Errorf("%s: Caddy alone, want %q:\n%s", c.what, c.want, got)
+				}
+			}
+		})
+	}
+}
