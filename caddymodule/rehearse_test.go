@@ -2,14 +2,17 @@ package caddymodule_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/stockgate/stockgate/caddymodule/app"
@@ -36,6 +39,10 @@ func (s *site) front() string {
 				return
 			}
 			up, err := net.Dial("unix", s.Socket("http"))
+			for errors.Is(err, syscall.EAGAIN) { // so many connections wait there already; TCP would wait too
+				runtime.Gosched()
+				up, err = net.Dial("unix", s.Socket("http"))
+			}
 			if err != nil {
 				down.Close()
 				continue
