@@ -3,6 +3,7 @@ package fastpath_test
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -98,6 +99,20 @@ func TestEveryByte(t *testing.T) {
 			if got, _ := becomes(t, new(fastpath.Server), c.before+in+c.behind); got != want {
 				t.Errorf("%s: %q is %s, not %s", name, byte(b), got, want)
 			}
+		}
+	}
+}
+
+// TestPlainTargets: what goes for plain, also over HTTP/2, net/http reads.
+func TestPlainTargets(t *testing.T) {
+	for target, want := range map[string]bool{
+		"/": true, "/%2a": true, "/%2A%00?%": true, "/a?b=%zz": true, "/%3f%": false, "/%": false, "/%2": false, "/%2?a": false, "/%zz": false, "/a%?b": false,
+	} {
+		if got := fastpath.IsPlainRequest("GET", target, "shop"); got != want {
+			t.Errorf("%q is plain: %t, want %t", target, got, want)
+		}
+		if _, err := url.ParseRequestURI(target); (err == nil) != want {
+			t.Errorf("%q: net/http says %v", target, err)
 		}
 	}
 }
