@@ -50,6 +50,8 @@ func TestAnAnswerAfterTheLeaseIsNoPromise(t *testing.T) {
 	no("a confirm", err)
 	_, err = e.Store.Release(ctx, "s", "r2", reservation.SourceShop, "")
 	no("a release by the shop", err)
+	_, err = e.Store.Release(ctx, "s", "r2", reservation.SourceUnheard, "unsent")
+	no("a release of what another edge may send", err)
 	_, err = e.Store.Doubt(ctx, "s", "r3", "timeout")
 	no("a doubt", err)
 	_, err = e.Store.Extend(ctx, "s", "r4", stocktest.HoldOptions.HoldFor, 2*stocktest.HoldOptions.HoldFor)

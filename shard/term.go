@@ -62,8 +62,8 @@ var promising = map[string]bool{
 	"send": true, "again": true, "leave": true,
 }
 
-// NeedsLease reports whether an answer to the operation is a promise. A release of what was
-// never sent is none: it needs not outlive a failover.
+// NeedsLease reports whether an answer to the operation is a promise. A release of what the
+// caller alone could send is none: it needs not outlive a failover.
 func (op Operation) NeedsLease() bool {
 	return promising[op.Name] && !(op.Name == "release" && op.Args[1] == "unsent")
 }

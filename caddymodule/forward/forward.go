@@ -57,7 +57,8 @@ type Forwarding struct {
 	// nil: the Rules judge that answer.
 	Asker Asker
 	// Queued: the order could have waited, and this edge alone sends it. That it was not sent is
-	// then as good as the shop's word.
+	// then as good as the shop's word, and must outlive a failover as that does: another edge
+	// would send what waits again.
 	Queued bool
 	// Later says that the shop wants the order later; nil: it never does. The answer then reaches
 	// no client, and the forwarding ends without an outcome: PutOff is set, and the slot kept.
