@@ -22,11 +22,11 @@ export const share = (part) => {
 // span is a length of time, in two units at most.
 export const span = (ms) => {
   // rounded before it is split: the smaller unit never reaches a whole larger one
-  const units = (unit) => Math.round(Math.max(0, ms) / unit)
-  const [tenths, s, min] = [units(100), units(1000), units(60000)]
+  const rounded = (unit) => Math.round(Math.max(0, ms) / unit)
+  const [tenths, s, min] = [rounded(100), rounded(1000), rounded(60000)]
   if (tenths < 100) return `${(tenths / 10).toFixed(1)} s`
   if (s < 120) return `${s} s`
   if (s < 7200) return `${Math.floor(s / 60)} min ${s % 60} s`
   if (min < 2880) return `${Math.floor(min / 60)} h ${min % 60} min`
-  return `${units(86400000)} days`
+  return `${rounded(86400000)} days`
 }
