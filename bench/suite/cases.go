@@ -95,6 +95,7 @@ func cases() []scenario {
 		scenario{name: "reserve", about: "reservations in Redis, which has a core for itself", measure: reserve},
 		scenario{name: "levers-refuse", about: "what settings are worth: sold out; POST", extra: true, peers: variants, stock: 1, want: soldOut},
 		scenario{name: "guard", about: "what stockgate_guard costs: sold out; POST", extra: true, peers: guarded, stock: 1, want: soldOut},
+		scenario{name: "keyed", about: "what an idempotency key costs: sold out; POST", extra: true, peers: peers(gate, gateKey, gateFast, gateFastKey), stock: 1, want: soldOut},
 		scenario{name: "levers-accept", about: "what settings are worth: reserved, proxied and confirmed", extra: true, peers: variants, stock: plenty, accept: true, want: accepted},
 	)
 	for i := range all {

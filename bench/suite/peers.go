@@ -17,6 +17,7 @@ var (
 	gateFast     = peer.Spec{Name: "gate-fast", Kind: peer.Caddy, Gate: true, Fast: true}
 	gateHS256    = peer.Spec{Name: "gate-hs256", Kind: peer.Caddy, Gate: true, HMAC: true}
 	gateKey      = peer.Spec{Name: "gate-key", Kind: peer.Caddy, Gate: true, Key: true}
+	gateFastKey  = peer.Spec{Name: "gate-fast-key", Kind: peer.Caddy, Gate: true, Fast: true, Key: true}
 	gateKeyHS256 = peer.Spec{Name: "gate-key-hs256", Kind: peer.Caddy, Gate: true, Key: true, HMAC: true}
 )
 
