@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -22,7 +23,7 @@ const (
 	lease = 3 * time.Second
 	// lookEvery is how often a sale is asked whether it has changed.
 	lookEvery = 200 * time.Millisecond
-	// waitFor is how long an edge without the lease, or after a failure, waits.
+	// waitFor is how long an edge without the lease waits, and at most after failures.
 	waitFor = time.Second
 	// againEvery is how often all numbers are written, changed or not: so a key that something
 	// else has written is right again, and is noticed.
@@ -47,6 +48,8 @@ type mirroring struct {
 	epoch   int64            // of the journal that was mirrored
 	wrote   map[place]string // what this edge has written since it has the lease
 	again   time.Time        // when all is written again
+	retry   time.Time        // when what the shop's Redis has refused is written again
+	pause   time.Duration    // how long to wait after the next failure
 	state   State
 	noted   string // the state without its time, as Redis has it
 	trouble ledger.Trouble
@@ -78,30 +81,57 @@ func (m *mirroring) giveUp(ctx context.Context) {
 func (m *mirroring) poll(ctx context.Context) time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, lease)
 	defer cancel()
-	if !m.acquire(ctx) {
+	if !time.Now().Before(m.ours) && !m.acquire(ctx) {
 		return waitFor
 	}
+	pause := m.follow(ctx)
+	m.acquire(ctx) // after the numbers: what it writes to Redis's disk delays none of them
+	return pause
+}
+
+// follow writes what has changed, and returns how long to wait.
+func (m *mirroring) follow(ctx context.Context) time.Duration {
 	head, err := m.journals.Head(ctx, m.sale)
 	if err != nil {
-		return waitFor // the lease ends if that lasts; selling itself reports Redis
+		return m.failed() // the lease ends if that lasts; selling itself reports Redis
 	}
-	due := !time.Now().Before(m.again)
-	if m.wrote != nil && m.epoch == head.Epoch && m.state.Seq == head.Last && m.state.Behind.IsZero() && !due {
-		return lookEvery
+	now := time.Now()
+	due, changed := !now.Before(m.again), m.wrote == nil || m.epoch != head.Epoch || m.state.Seq != head.Last
+	if !changed && !due && (m.state.Behind.IsZero() || now.Before(m.retry)) {
+		return m.went()
 	}
 	stock, err := m.stock.SaleStock(ctx, m.sale)
 	if err != nil {
-		return waitFor
+		return m.failed()
 	}
 	if stock.Status == sale.Draft { // the shop's own script may still sell, and owns its keys
-		return lookEvery
+		return m.went()
 	}
 	err = m.write(ctx, m.numbers(stock), due || m.wrote == nil)
 	m.report(head.Epoch, head.Last, err)
-	if err != nil {
-		return waitFor
+	m.retry = time.Time{}
+	var refused redis.Error
+	switch {
+	case err == nil:
+		return m.went()
+	case errors.As(err, &refused): // a key that cannot be written delays no other
+		m.retry = now.Add(waitFor)
+		return m.went()
 	}
+	return m.failed()
+}
+
+// went and failed return how long to wait: after a failure not long at first, because most have
+// passed by then.
+func (m *mirroring) went() time.Duration {
+	m.pause = lookEvery
 	return lookEvery
+}
+
+func (m *mirroring) failed() time.Duration {
+	pause := max(m.pause, lookEvery)
+	m.pause = min(2*pause, waitFor)
+	return pause
 }
 
 // acquire keeps the lease, and notes the state where it is another one.
@@ -153,39 +183,42 @@ func number(c *record.Cell, value string) int64 {
 	}
 }
 
-// write writes the numbers that this edge has not written yet, or all of them.
+// write writes the numbers that this edge has not written yet, then all others if it is time for
+// them. What the shop's Redis refuses keeps nothing else from being written.
 func (m *mirroring) write(ctx context.Context, numbers map[place]int64, all bool) error {
 	if m.wrote == nil {
 		m.wrote = make(map[place]string, len(numbers))
 	}
-	var some []place
+	var lacking, others []place
 	for at, n := range numbers {
-		if !all && m.wrote[at] == strconv.FormatInt(n, 10) {
-			continue
-		}
-		if some = append(some, at); len(some) == atOnce {
-			if err := m.send(ctx, some, numbers); err != nil {
-				return err
-			}
-			some = some[:0]
+		switch {
+		case m.wrote[at] != strconv.FormatInt(n, 10):
+			lacking = append(lacking, at)
+		case all:
+			others = append(others, at)
 		}
 	}
-	if err := m.send(ctx, some, numbers); err != nil {
-		return err
+	var failed error
+	for some := range slices.Chunk(append(lacking, others...), atOnce) {
+		err := m.send(ctx, some, numbers)
+		var refused redis.Error
+		if err != nil && !errors.As(err, &refused) {
+			return err
+		}
+		if failed == nil {
+			failed = err
+		}
 	}
 	if all {
 		m.again = time.Now().Add(againEvery)
 	}
-	return nil
+	return failed
 }
 
 // send writes some numbers while the lease holds. What was there before is compared with what
 // this edge has written, to say whether something else writes the keys; what is written does
 // not depend on it. GETSET refuses a key that is no number, so that no hash is overwritten.
 func (m *mirroring) send(ctx context.Context, some []place, numbers map[place]int64) error {
-	if len(some) == 0 {
-		return nil
-	}
 	left := time.Until(m.ours)
 	if left <= 0 {
 		return errors.New("the lease has ended while the numbers were read")
@@ -211,7 +244,8 @@ func (m *mirroring) send(ctx context.Context, some []place, numbers map[place]in
 		was, known := m.wrote[at]
 		if err := after[i].Err(); err != nil && !errors.Is(err, redis.Nil) {
 			delete(m.wrote, at) // unknown
-			if failed == nil {
+			var refused redis.Error
+			if failed == nil || errors.As(failed, &refused) && !errors.As(err, &refused) { // no answer says more
 				failed = fmt.Errorf("the key %s: %w", cut(at.key), err)
 			}
 			continue
