@@ -67,6 +67,9 @@ func TestQueueRebuilt(t *testing.T) {
 	for _, at := range places {
 		s.Eventually("the release of what is lost", func() (string, bool) { a := s.get(at); return a.Body, strings.Contains(a.Body, `"released"`) })
 	}
+	if n := len(shop.working); n != 0 {
+		t.Errorf("%d orders are at the shop beside the one that was there before", n)
+	}
 	shop.done <- struct{}{}
 	if a := <-first; a.Status != http.StatusCreated {
 		t.Errorf("what was at the shop: %d %s", a.Status, a.Body)

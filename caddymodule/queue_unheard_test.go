@@ -4,21 +4,16 @@ import (
 	"testing"
 
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/sitetest"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/shard"
 )
 
-// Redis puts an order into the line, and its answer is lost. Once that is released the client hears
-// that there is no order; as long as another edge may send it, that this is not known.
-func TestQueueUnheard(t *testing.T) {
-	shop := newSlowShop(t)
+// proxied is a site with a queue whose edge reaches Redis over a proxy; the test does not.
+func proxied(t *testing.T, shop *slowShop) (*site, *redistest.Proxy) {
+	t.Helper()
 	s := openCaddyfile(t, queueSite(shop.addr(), ""))
 	proxy := redistest.NewProxy(t, s.Redis)
-	store, err := reservation.Open(shard.Options{Addresses: []string{s.Redis}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = store.Close() })
 	direct := s.Redis
 	s.Redis = proxy.Addr()
 	if err := s.loadCaddyfile(queueSite(shop.addr(), "")); err != nil {
@@ -26,6 +21,19 @@ func TestQueueUnheard(t *testing.T) {
 	}
 	s.refresh()
 	s.Redis = direct
+	return s, proxy
+}
+
+// Redis puts an order into the line, and its answer is lost. Once that is released the client hears
+// that there is no order; as long as another edge may send it, that this is not known.
+func TestQueueUnheard(t *testing.T) {
+	shop := newSlowShop(t)
+	s, proxy := proxied(t, shop)
+	store, err := reservation.Open(shard.Options{Addresses: []string{s.Redis}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
 	first := s.start(keyed("u0", "", `{"sku":"plain","quantity":1}`), shop.working)
 	lose := func() { proxy.CutReplies(3, "EVALSHA "+store.Shard().Scripts.Claim.SHA) }
 
@@ -50,6 +58,37 @@ func TestQueueUnheard(t *testing.T) {
 	(<-first).Is(t, 201, "")
 	s.Eventually("the books", func() (string, bool) { got := s.cell("plain"); return got, got == "100 99 0 0 1" })
 	if got := len(shop.take()); got != 1 {
+		t.Errorf("the shop got %d orders", got)
+	}
+}
+
+// Redis hears that orders are sent, and its answers are lost: they were not sent, wait on and are sent
+// with their next turns, one whose request is open and one whose request is not.
+func TestQueueSendUnheard(t *testing.T) {
+	shop := newSlowShop(t)
+	s, proxy := proxied(t, shop)
+	first := s.start(keyed("u0", "", `{"sku":"plain","quantity":1}`), shop.working)
+	at := s.send(async("u1", "")).Header.Get("Location")
+	open := make(chan sitetest.Answer, 1)
+	go func() { open <- s.send(keyed("u2", "", `{"sku":"plain","quantity":1}`)) }()
+	s.untilWaiting(2)
+	for i, buyer := range []string{"u1", "u2"} {
+		proxy.CutReplies(3, "EVALSHA send")
+		shop.done <- struct{}{}
+		if i == 0 {
+			(<-first).Is(t, 201, "")
+		}
+		if got := <-shop.working; got != buyer {
+			t.Fatalf("the shop works on the order of %s, want %s", got, buyer)
+		}
+		if n := proxy.CutsLeft(); n > 0 {
+			t.Fatalf("%d answers were not lost: the test shows nothing", n)
+		}
+	}
+	shop.done <- struct{}{}
+	(<-open).Is(t, 201, "")
+	s.Eventually("the answer", func() (string, bool) { got := s.get(at); return got.Body, got.Status == 201 })
+	if got := len(shop.take()); got != 3 {
 		t.Errorf("the shop got %d orders", got)
 	}
 }

@@ -182,27 +182,109 @@ func TestQueueFailureBeforeTheGate(t *testing.T) {
 }
 
 // The routes of a site change while an order waits, and it does not pass its gate any more: it does
-// not reach the shop without a token, and is released.
+// not reach the shop without a token, and is released. So it is for orders by GET.
 func TestQueueRouteMoved(t *testing.T) {
+	for _, method := range []string{"POST", "GET"} {
+		t.Run(method, func(t *testing.T) {
+			shop := newSlowShop(t)
+			site := queueSite(shop.addr(), "")
+			if method == "GET" {
+				site = strings.NewReplacer("method POST", "method GET", "{json.", "{query.").Replace(site)
+			}
+			s := openCaddyfile(t, site)
+			by := func(r *http.Request) *http.Request {
+				r.Method = method
+				if method == "GET" {
+					r.URL.RawQuery, r.Body, r.ContentLength = "sku=plain&quantity=1", http.NoBody, 0
+				}
+				return r
+			}
+			first := s.start(by(keyed("u0", "", `{"sku":"plain","quantity":1}`)), shop.working)
+			at := s.send(by(async("u1", ""))).Header.Get("Location")
+			if err := s.loadCaddyfile(strings.Replace(site, "/api/order", "/api/moved", 1)); err != nil {
+				t.Fatal(err)
+			}
+			shop.done <- struct{}{}
+			(<-first).Is(t, 201, "")
+			s.Eventually("an order that is released", func() (string, bool) {
+				p := toldOf(t, s.get(at))
+				n := len(shop.working)
+				return fmt.Sprint(p, n), p.State == "released" || n > 0
+			})
+			if got := shop.take(); len(got) != 1 {
+				t.Errorf("the shop got %+v", got)
+			}
+			close(shop.done)
+		})
+	}
+}
+
+// An order by GET that is sent without its request asks a login first, as its own request did.
+func TestQueueGetBehindALogin(t *testing.T) {
+	shop, login := newSlowShop(t), newBackend(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	site := strings.NewReplacer("method POST", "method GET", "{json.", "{query.").Replace(queueSite(shop.addr(), ""))
+	s := openCaddyfile(t, "forward_auth "+login.addr()+" {\n uri /\n }\n"+site)
+	get := func(buyer string) *http.Request {
+		r := async(buyer, "")
+		r.Method, r.URL.RawQuery, r.Body, r.ContentLength = "GET", "sku=plain&quantity=1", http.NoBody, 0
+		return r
+	}
+	first := s.start(get("u0"), shop.working)
+	at := s.send(get("u1")).Header.Get("Location")
+	asked := len(login.take())
+	shop.done <- struct{}{}
+	(<-first).Is(t, 201, "")
+	if buyer := <-shop.working; buyer != "u1" {
+		t.Fatalf("the shop works on the order of %s", buyer)
+	}
+	if n := len(login.take()); asked != 2 || n != 1 { // before the place is asked, which asks the login too
+		t.Errorf("the login was asked %d times by requests, and %d times by the order", asked, n)
+	}
+	shop.done <- struct{}{}
+	s.Eventually("the answer", func() (string, bool) { got := s.get(at); return got.Body, got.Status == 201 })
+}
+
+// Four clients may wait for news of an order. Another one is told at once what is known, and when to ask
+// again; all hear the answer.
+func TestQueueManyPolls(t *testing.T) {
 	shop := newSlowShop(t)
 	s := openCaddyfile(t, queueSite(shop.addr(), ""))
 	first := s.start(keyed("u0", "", `{"sku":"plain","quantity":1}`), shop.working)
 	at := s.send(async("u1", "")).Header.Get("Location")
-	moved := strings.Replace(queueSite(shop.addr(), ""), "/api/order", "/api/moved", 1)
-	if err := s.loadCaddyfile(moved); err != nil {
-		t.Fatal(err)
+	poll := func(wait string) sitetest.Answer {
+		r, err := http.NewRequest("GET", "http://127.0.0.1"+at, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Prefer", "wait="+wait)
+		return s.send(r)
 	}
+	polls := make(chan sitetest.Answer, 4)
+	for range 4 {
+		go func() {
+			a := poll("30")
+			for a.Header.Get("Preference-Applied") == "" { // the one below has its place just now
+				a = poll("30")
+			}
+			polls <- a
+		}()
+	}
+	s.Eventually("a client that does not wait", func() (string, bool) {
+		a := poll("1")
+		if a.Status != 200 || toldOf(t, a).State != "waiting" || a.Header.Get("Retry-After") == "" {
+			t.Fatalf("it hears %d %v %s", a.Status, a.Header, a.Body)
+		}
+		return fmt.Sprint(a.Header), a.Header.Get("Preference-Applied") == ""
+	})
 	shop.done <- struct{}{}
 	(<-first).Is(t, 201, "")
-	s.Eventually("an order that is released", func() (string, bool) {
-		p := toldOf(t, s.get(at))
-		n := len(shop.working)
-		return fmt.Sprint(p, n), p.State == "released" || n > 0
-	})
-	if got := shop.take(); len(got) != 1 {
-		t.Errorf("the shop got %+v", got)
+	<-shop.working
+	shop.done <- struct{}{}
+	for range 4 {
+		if a := <-polls; a.Status != 201 || a.Header.Get("Preference-Applied") != "wait=30" {
+			t.Errorf("a client that waited hears %d %v %s", a.Status, a.Header, a.Body)
+		}
 	}
-	close(shop.done)
 }
 
 // An edge that has not reached Redis yet does not tell a buyer that there is no such order.

@@ -34,6 +34,7 @@ function operations.again(a)
   if o.taker ~= edge then return { 'conflict', 'held' } end
   if try < o.try then return { 'ok', 'held' } end
   if o.again >= tonumber(a[9]) then return { 'too_many', o.again } end
+  count_shop()
   begin_anew(id, r, 'queued', tonumber(a[4]), tonumber(a[5]), 'again')
   q.no_shop[id], q.shop[id] = true, nil
   q.at_shop = math.max(q.at_shop - 1, 0)

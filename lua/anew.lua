@@ -1,4 +1,4 @@
--- anew.lua: the times of a hold whose order is sent, or waits again. send.lua and again.lua need it.
+-- anew.lua: the times of a hold whose order is sent, or waits again. send.lua, again.lua and yield.lua need it.
 
 -- begin_anew begins a held hold anew. A step of Redis's time that the caller knows of gets into none of
 -- its times: its token would be good for too long. The record keeps the cause as long as it is held:

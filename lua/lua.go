@@ -184,6 +184,9 @@ var rekey string
 //go:embed lease.lua
 var lease string
 
+//go:embed answer.lua
+var answer string
+
 //go:embed rate.lua
 var rate string
 
@@ -239,6 +242,9 @@ type Scripts struct {
 	// Lease gives a name to one caller at a time. It touches no shard. A full Redis refuses to
 	// start it.
 	Lease Script
+	// Answer keeps the shop's answer to an order that has waited. It touches no shard. A full Redis
+	// refuses to start it.
+	Answer Script
 	// Trim drops old entries of a journal. It gives memory back, so it runs on a full
 	// Redis too.
 	Trim Script
@@ -252,7 +258,7 @@ type Scripts struct {
 
 // All returns the scripts in the order of the fields.
 func (s Scripts) All() []Script {
-	return []Script{s.Claim, s.Manage, s.Settle, s.List, s.Enroll, s.Rekey, s.Rate, s.Lease, s.Trim, s.Renew, s.Restore, s.Fence}
+	return []Script{s.Claim, s.Manage, s.Settle, s.List, s.Enroll, s.Rekey, s.Rate, s.Lease, s.Answer, s.Trim, s.Renew, s.Restore, s.Fence}
 }
 
 // For Redis 7 and Valkey. The first line tells the server which scripts may run
@@ -270,7 +276,7 @@ func build(claim, settle string) Scripts {
 		when("extend", extend), when("free", free), when("lookup", lookup), when("probe", probe, probed), when("sweep", sweep), when("lapse", lapse), when("forget", forget),
 		when("acknowledge", acknowledge), when("merge", merge), when("rebuilt", rebuilt), when("outbox", outbox), when("sent", sent), when("mirror", mirror),
 		when("examine", examine), when("delete", deleting),
-		when("turn", turn), when("send", anew, send), when("again", anew, again), when("rejoin", rejoin), when("yield", yield), when("orphans", orphans), when("leave", leave),
+		when("turn", turn), when("send", anew, send), when("again", anew, again), when("rejoin", rejoin), when("yield", anew, yield), when("orphans", orphans), when("leave", leave),
 		when("line", line), when("place", place),
 	}
 	queued := whenSet("shard.queue or asked.turn or asked.send or asked.again or asked.rejoin or asked.yield or asked.orphans or asked.leave or asked.line or asked.place", queue)
@@ -285,6 +291,7 @@ func build(claim, settle string) Scripts {
 		Rekey:   script("rekey", claim, rekey),
 		Rate:    script("rate", claim, rate),
 		Lease:   script("lease", claim, lease),
+		Answer:  script("answer", claim, answer),
 		Trim:    script("trim", settle, trim),
 		Renew:   script("renew", claim, renew),
 		Restore: script("restore", claim, restore),

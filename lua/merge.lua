@@ -46,6 +46,10 @@ function operations.merge(a)
     end
   end
   if state == 'held' then hold_unpaid(r) end
+  if state == 'held' and shard.queue then -- it may be at the shop
+    load_queue_state()
+    count_shop(id, r[MODE], r[CHANGED])
+  end
   if state == 'held' or state == 'in_doubt' then
     -- in mode backend the attempt was answered: the buyer may repeat the purchase
     local guard = (is_key(r[GUARD]) or r[MODE] ~= 'backend') and r[GUARD] or ''

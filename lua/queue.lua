@@ -24,6 +24,11 @@ local LATE = 20000
 local SENT = 9e15
 -- the rate is that of so many seconds
 local SECONDS = 10
+-- ms for which an order counts as at the shop of which only its hold is known, if the shop decides
+-- later: it may have answered long ago
+local AT_SHOP_FOR = 20000
+-- how many holds are looked at for such orders, those that end first
+local HOLDS = 20000
 
 local q -- what is known of the queue; nil: nothing was read
 local orders = {} -- by id; false: there is none
@@ -120,6 +125,34 @@ local function to_shop(id, score)
   q.shop[id], q.no_shop[id] = score, nil
 end
 
+-- count_shop counts the order of a held hold of which the line knows nothing. Without an id it counts
+-- all, also those of this call, where no order has come to a queue yet: the sale was rebuilt, or its
+-- gate has just got one.
+local function count_shop(id, mode, since)
+  if mode == 'response' then
+    to_shop(id, SENT)
+  elseif mode == 'backend' and since + AT_SHOP_FOR > shard.now then
+    to_shop(id, since + AT_SHOP_FOR)
+  end
+  if id or shard.queue then return end
+  local function count(other, r) -- a record, taken apart or not
+    if type(r) == 'table' then
+      if r[STATE] == 'held' then count_shop(other, r[MODE], r[CHANGED]) end
+    elseif r then
+      local changed_at, its_mode = match(r, '^held\t[^\t]*\t[^\t]*\t[^\t]*\t(%d+)\t(%a+)\t')
+      if its_mode then count_shop(other, its_mode, number_of(changed_at)) end
+    end
+  end
+  local ids = call('ZRANGE', KEYS[5], 0, HOLDS - 1)
+  for i = 1, #ids, 500 do
+    for j, text in ipairs(call('HMGET', KEYS[4], unpack(ids, i, math.min(i + 499, #ids)))) do
+      local other = ids[i + j - 1]
+      if records[other] == nil then count(other, text) end
+    end
+  end
+  for other, r in pairs(records) do count(other, r) end
+end
+
 -- tell notes what an edge is to be told when it asks for turns: whose turn it is, and with try
 -- 0 what has left the line
 local function tell(edge, id, try)
@@ -207,6 +240,7 @@ end
 -- wait_again lets the order of a hold wait that Redis has lost: before all that came with a
 -- number of the journal
 local function wait_again(id, r, home, gate, packed)
+  count_shop()
   drop_rest(id)
   if q.shop[id] or not q.no_shop[id] and call('ZSCORE', KEYS[16], id) then
     q.no_shop[id], q.shop[id] = true, nil

@@ -54,10 +54,18 @@ end
 local function queue_as(id, r, before)
   local was, waits = before and before[MODE] == 'queued' and before[STATE] == 'held', r[MODE] == 'queued' and r[STATE] == 'held'
   if waits then
+    if not shard.queue then -- what is at the shop, which this server has or has just heard of
+      load_queue_state()
+      count_shop()
+    end
     changed.meta.queue, shard.queue = '1', true
     if shard.schema < tonumber(ARGV[3]) then changed.meta.schema = ARGV[3] end
     -- the shop has put it off: its edge tells what is to be sent
     if before and before[STATE] == 'held' and not was then leave_queue(id) end
+  end
+  if shard.queue and r[STATE] == 'held' and (not before or before[STATE] == 'tombstone') then
+    load_queue_state()
+    count_shop(id, r[MODE], r[CHANGED])
   end
   if waits or not before or before[STATE] ~= 'held' or not was and r[STATE] == 'held' then return end
   if shard.queue then leave_queue(id) end

@@ -2,7 +2,12 @@
 -- queue.lua, in calls of a gate that has a queue.
 
 local for_reserve = {
-  load = load_queue_state,
+  load = function()
+    local known = q
+    load_queue_state()
+    if not known then count_shop() end
+    return q
+  end,
   free = free_turns,
   every = every_of,
   -- wait lets a new order wait

@@ -1,23 +1,35 @@
--- yield.lua: an edge that has the turn of an order cannot send it: another edge may.
+-- yield.lua: an edge that has the turn of an order cannot send it: another edge may. Or it does not know
+-- whether Redis has heard that it sends, and does not send it therefore: the order waits on.
 --
--- a[1]  id    reservation id
--- a[2]  edge  the caller
--- a[3]  try   which try has the turn
+-- a[1]  id       reservation id
+-- a[2]  edge     the caller
+-- a[3]  try      which try has the turn
+-- a[4]  packed   what is to be sent, where Redis may have heard that it is; absent: it has not
+-- a[5]  longest  ms that it may wait then
+-- a[6]  margin   as in reserve.lua
 --
 -- Returns { 'ok', try } { 'conflict', state } it has not the turn; { 'not_found' } { 'restoring' }
 
 reads.yield = want_reservation
 
 function operations.yield(a)
-  local id = a[1]
+  local id, packed = a[1], a[4]
   local r = read_record(id)
   if not r or r[STATE] == 'tombstone' then return not_found() end
-  if r[STATE] ~= 'held' or r[MODE] ~= 'queued' then return { 'conflict', r[STATE] } end
+  if r[STATE] ~= 'held' or r[MODE] ~= 'queued' and not packed then return { 'conflict', r[STATE] } end
   load_queue_state()
   local o = read_order(id)
   if not o or o.taker ~= a[2] or o.try ~= tonumber(a[3]) then return { 'conflict', 'waiting' } end
   dirty = true
-  o.home = '-'
-  back_to_line(id, o)
+  if r[MODE] == 'queued' then
+    if not packed then o.home = '-' end
+    back_to_line(id, o)
+  else
+    begin_anew(id, r, 'queued', tonumber(a[5]), tonumber(a[6]), 'unsent')
+    q.no_shop[id], q.shop[id] = true, nil
+    q.at_shop = math.max(q.at_shop - 1, 0)
+    o.taker, o.sent = '-', false
+    to_line(id, at_head(o), o, packed)
+  end
   return { 'ok', o.try }
 end

@@ -12,6 +12,9 @@ func (q *Queue) Lease(d time.Duration) { q.lease = d }
 // AskEvery sets the least time between two questions about an order.
 func (q *Queue) AskEvery(d time.Duration) { q.askEvery = d }
 
+// MostPolls sets how many clients may wait for news.
+func (q *Queue) MostPolls(n int) { q.mostPolls = n }
+
 // AskedAbout is about how many orders something is remembered.
 func (q *Queue) AskedAbout() int {
 	q.mu.Lock()

@@ -92,6 +92,12 @@ func (l *line) paceNow() reservation.Pace {
 	return l.pace
 }
 
+// Unsent is that of the queue, for the order of a turn that this waiter got. It waits on.
+func (w *Waiter) Unsent(t Turn, longest, margin time.Duration) {
+	w.line.queue.Unsent(t, w.packed, longest, margin)
+	w.Wait()
+}
+
 // Wait says that the order waits in Redis.
 func (w *Waiter) Wait() {
 	w.line.mu.Lock()

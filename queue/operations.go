@@ -45,8 +45,7 @@ func settled(err error) bool {
 // hold has the times and the mode.
 //
 // An ErrNotYours says that the order must not be sent. After any other error it must not be
-// either, and not be released: if Redis has heard, it is in doubt at its deadline, and if not,
-// another edge may send it.
+// either, and not be released: Unsent says so.
 func (q *Queue) Send(ctx context.Context, t Turn, holdFor, margin time.Duration, mode record.Mode) (reservation.Hold, error) {
 	op := shard.Op("send", t.ID, q.Edge, t.Try, string(mode), holdFor.Milliseconds(), margin.Milliseconds())
 	var r shard.Reply
@@ -73,6 +72,33 @@ func (q *Queue) Send(ctx context.Context, t Turn, holdFor, margin time.Duration,
 func (q *Queue) Again(ctx context.Context, t Turn, gate string, packed []byte, longest, margin, later time.Duration, most int) error {
 	_, err := q.do(ctx, t.Sale, shard.Op("again", t.ID, q.Edge, t.Try, longest.Milliseconds(), margin.Milliseconds(), gate, packed, later.Milliseconds(), most))
 	return err
+}
+
+// unsentFor is how long an edge tries to say that it has not sent an order.
+const unsentFor = time.Minute
+
+// Unsent says, in the background, that the order of a turn was not sent, after a Send of which the
+// caller does not know whether Redis has heard it: it waits on, at the head of the line, and packed is
+// what is to be sent. The caller must not send it with this turn any more. Should Redis not hear this
+// either, the order is in doubt at its deadline if it has heard Send, and if not, another edge may send it.
+func (q *Queue) Unsent(t Turn, packed []byte, longest, margin time.Duration) {
+	op := shard.Op("yield", t.ID, q.Edge, t.Try, packed, longest.Milliseconds(), margin.Milliseconds())
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.goLocked(func() {
+		timer := time.NewTimer(0)
+		defer timer.Stop()
+		for end := time.Now().Add(unsentFor); time.Now().Before(end); timer.Reset(afterError) {
+			select {
+			case <-timer.C:
+			case <-q.ctx.Done():
+				return
+			}
+			if _, err := q.do(q.ctx, t.Sale, op); err == nil || settled(err) {
+				return
+			}
+		}
+	})
 }
 
 // Yield lets another edge send the order of a turn.

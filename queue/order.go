@@ -144,13 +144,33 @@ func (q *Queue) order(ctx context.Context, t Turn) (*Order, error) {
 	return o, q.open("order", t.Sale, t.ID, packed, o)
 }
 
-// KeepAnswer keeps what the shop has answered to an order for so long.
-func (q *Queue) KeepAnswer(ctx context.Context, sale, id string, a *Answer, keep time.Duration) error {
+// ErrAnswerTooLarge says that an answer is larger than all answers of a sale may be.
+var ErrAnswerTooLarge = errors.New("the shop's answer is larger than the queue's memory")
+
+// KeepAnswer keeps what the shop has answered to an order for so long. All answers of the sale
+// together take at most so many bytes: the oldest make room, and dropped says how many had to
+// before their time.
+func (q *Queue) KeepAnswer(ctx context.Context, sale, id string, a *Answer, keep time.Duration, most int64) (dropped int64, err error) {
 	sealed, err := q.seal("answer", sale, id, a)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return shard.Explain(q.shard.Redis.Set(ctx, q.shard.QueueAnswerKey(sale, id), sealed, keep).Err())
+	raw, err := q.shard.Eval(ctx, q.shard.Redis, q.shard.Scripts.Answer, q.shard.QueueAnswersKeys(sale, id), []any{id, sealed, keep.Milliseconds(), most}, 0)
+	if err != nil {
+		return 0, err
+	}
+	r := shard.Reply(raw)
+	if r.Number(0) == 0 {
+		return r.Number(1), ErrAnswerTooLarge
+	}
+	return r.Number(1), nil
+}
+
+// TellsAnswersFull says whether it is time to tell an operator that answers are dropped: once a minute.
+func (q *Queue) TellsAnswersFull() bool {
+	now := time.Now().Unix()
+	last := q.toldFull.Load()
+	return now-last >= 60 && q.toldFull.CompareAndSwap(last, now)
 }
 
 // Answer returns what the shop has answered to an order; nil: nothing is kept.

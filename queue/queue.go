@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -82,7 +83,10 @@ type Queue struct {
 	senders map[string][]Sender // by the print of their gate, the newest last
 	asked   map[string]*asked   // by sale and id
 
-	askEvery time.Duration // askEvery
+	askEvery  time.Duration // askEvery
+	toldFull  atomic.Int64  // when an operator was told last that answers are dropped, in seconds
+	polls     polls
+	mostPolls int // mostPolls
 }
 
 // New makes a queue, which does nothing before its first order or sender.
@@ -90,7 +94,7 @@ func New(o Options) *Queue {
 	if o.Log == nil {
 		o.Log = zap.NewNop()
 	}
-	q := &Queue{Options: o, shard: o.Store.Shard(), lines: make(map[string]*line), senders: make(map[string][]Sender), asked: make(map[string]*asked), lease: leaseFor, askEvery: askEvery}
+	q := &Queue{Options: o, shard: o.Store.Shard(), lines: make(map[string]*line), senders: make(map[string][]Sender), asked: make(map[string]*asked), lease: leaseFor, askEvery: askEvery, mostPolls: mostPolls}
 	q.ctx, q.cancel = context.WithCancel(context.Background())
 	return q
 }

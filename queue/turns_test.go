@@ -582,7 +582,7 @@ func TestPacked(t *testing.T) {
 	a := quiet(t, "A", stocktest.Selling(t, stocktest.Options(b), 10), one)
 	ctx := stocktest.Soon(t)
 	answer := &queue.Answer{Status: 201, Body: []byte("Ann of Main Street")}
-	if err := a.queue.KeepAnswer(ctx, "s", "r1", answer, time.Hour); err != nil {
+	if _, err := a.queue.KeepAnswer(ctx, "s", "r1", answer, time.Hour, 1<<20); err != nil {
 		t.Fatal(err)
 	}
 	key := a.Store.Shard().QueueAnswerKey

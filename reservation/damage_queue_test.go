@@ -74,6 +74,7 @@ func TestDamagedLine(t *testing.T) {
 		"send, told again":   {op: op("send", "w1", "A", "told", "response", 5000, 100)},
 		"again":              {op: op("again", "turn", "A", 1, 5000, 100, "gate", "packed", 1000, 3), sent: true},
 		"yield":              {op: op("yield", "turn", "A", 1)},
+		"yield what is told": {op: op("yield", "turn", "A", 1, "packed", 5000, 100), sent: true},
 		"leave":              {op: op("leave", "w1", "why")},
 		"leave with a turn":  {op: op("leave", "turn", "why")},
 		"pause":              {op: op("line", "pause", 0, "")},

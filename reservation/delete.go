@@ -57,12 +57,13 @@ func (s *Store) finishDelete(ctx context.Context, id string) error {
 	return s.unname(ctx, id)
 }
 
-// unname takes a deleted sale out of the index, drops the counter of its stored answers, what
+// unname takes a deleted sale out of the index, drops the counters of its stored answers, what
 // dry runs have noted and the keys of its fence, and tells the edges.
 func (s *Store) unname(ctx context.Context, id string) error {
 	pipe := s.shard.Redis.Pipeline()
 	pipe.SRem(ctx, s.shard.SalesKey(), id)
 	pipe.Del(ctx, s.shard.AnswersKey(id), s.shard.ShadowKey(id))
+	pipe.Del(ctx, s.shard.QueueAnswersKeys(id, "")[1:]...)
 	pipe.Unlink(ctx, s.shard.FenceKeys(id)[shard.EdgesKey:]...)
 	pipe.Publish(ctx, s.shard.Channel(), "sale "+id+" 0")
 	if _, err := pipe.Exec(ctx); err != nil {

@@ -156,7 +156,11 @@ func (d *driver) queue(rt *rapid.T) model.Operation {
 			Later: rapid.SampledFrom([]int64{0, 0, 100, 60_000}).Draw(rt, "later"), Most: int64(rapid.IntRange(0, 3).Draw(rt, "often")),
 		}
 	case "yield":
-		return model.Yield{ID: id, Edge: edge, Try: try}
+		o := model.Yield{ID: id, Edge: edge, Try: try}
+		if rapid.Bool().Draw(rt, "has told that it sends") {
+			o.Packed, o.Longest, o.Margin = packed, longest, margin
+		}
+		return o
 	case "leave":
 		return model.Leave{ID: id, Cause: cause(rt)}
 	case "place":

@@ -250,13 +250,16 @@ var rowOperations = map[string]func(w *twin) model.Operation{
 		o.Try = 0
 		return o
 	},
-	"again by another edge": func(*twin) model.Operation { return againR("B", 3) },
-	"again too often":       func(*twin) model.Operation { return againR("A", 0) },
-	"yield":                 func(*twin) model.Operation { return model.Yield{ID: "r", Edge: "A", Try: 1} },
-	"yield by another edge": func(*twin) model.Operation { return model.Yield{ID: "r", Edge: "B", Try: 1} },
-	"leave":                 func(*twin) model.Operation { return model.Leave{ID: "r", Cause: "why"} },
-	"rejoin":                func(*twin) model.Operation { return model.Rejoin{ID: "r", Edge: "A", Gate: "gate", Packed: packed} },
-	"drain":                 func(*twin) model.Operation { return model.Look{Does: "drain", Most: 9, Cause: "why"} },
+	"again by another edge":   func(*twin) model.Operation { return againR("B", 3) },
+	"again too often":         func(*twin) model.Operation { return againR("A", 0) },
+	"yield":                   func(*twin) model.Operation { return model.Yield{ID: "r", Edge: "A", Try: 1} },
+	"yield by another edge":   func(*twin) model.Operation { return model.Yield{ID: "r", Edge: "B", Try: 1} },
+	"yield what was not sent": func(*twin) model.Operation { return unsentR("A", 1) },
+	"yield what was not sent, of an earlier try": func(*twin) model.Operation { return unsentR("A", 0) },
+	"yield what was not sent by another edge":    func(*twin) model.Operation { return unsentR("B", 1) },
+	"leave":  func(*twin) model.Operation { return model.Leave{ID: "r", Cause: "why"} },
+	"rejoin": func(*twin) model.Operation { return model.Rejoin{ID: "r", Edge: "A", Gate: "gate", Packed: packed} },
+	"drain":  func(*twin) model.Operation { return model.Look{Does: "drain", Most: 9, Cause: "why"} },
 
 	"probe":                 func(*twin) model.Operation { return askShop("main") },
 	"probe by another gate": func(*twin) model.Operation { return askShop("other") },
@@ -279,6 +282,11 @@ var rowOperations = map[string]func(w *twin) model.Operation{
 		return probedR(w, "absent")
 	},
 	"probed unknown": func(w *twin) model.Operation { return probedR(w, "unknown") },
+}
+
+// unsentR lets "r" wait on, whose edge may have told that it sends it and has not.
+func unsentR(edge string, try int64) model.Operation {
+	return model.Yield{ID: "r", Edge: edge, Try: try, Packed: packed, Longest: deadline - noon, Margin: 100}
 }
 
 // forgets drops what is over, as edges do.

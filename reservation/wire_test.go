@@ -99,7 +99,11 @@ func wire(op model.Operation) reservation.Operation {
 	case model.Again:
 		return reservation.Operation{Name: "again", Args: []any{o.ID, o.Edge, o.Try, o.Longest, o.Margin, o.Gate, o.Packed, o.Later, o.Most}}
 	case model.Yield:
-		return reservation.Operation{Name: "yield", Args: []any{o.ID, o.Edge, o.Try}}
+		args := []any{o.ID, o.Edge, o.Try}
+		if o.Packed != "" {
+			args = append(args, o.Packed, o.Longest, o.Margin)
+		}
+		return reservation.Operation{Name: "yield", Args: args}
 	case model.Leave:
 		return reservation.Operation{Name: "leave", Args: []any{o.ID, o.Cause}}
 	case model.Rejoin:

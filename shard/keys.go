@@ -85,6 +85,13 @@ func (s *Client) QueueAnswerKey(sale, id string) string {
 	return s.prefix + ":{" + sale + ".0}:reply:" + id
 }
 
+// QueueAnswersKeys are those of lua/answer.lua for one order: its answer, when each answer of the
+// sale is dropped, and how many bytes all of them have.
+func (s *Client) QueueAnswersKeys(sale, id string) []string {
+	p := s.prefix + ":{" + sale + ".0}:"
+	return []string{s.QueueAnswerKey(sale, id), p + "replies", p + "replies_size"}
+}
+
 func (s *Client) AnswersKey(sale string) string { return s.prefix + ":{" + sale + ".0}:answers" }
 
 // SalesKey is the set of the ids of all sales.

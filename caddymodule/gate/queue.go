@@ -138,8 +138,9 @@ func (g *Gate) await(r *http.Request, p *purchase, pl *forward.InFlightSlot, hol
 				w.Wait()
 				continue
 			}
-			if err != nil { // Redis may have heard it: then it is in doubt, else it has another turn
-				return nil, 0, g.tell(ctx, p, hold.ID)
+			if err != nil { // Redis may have heard it, and is told that it was not sent
+				w.Unsent(t, time.Duration(g.Queue.Longest), g.holdOptions.Margin)
+				continue
 			}
 			p.try = t.Try
 			sent.Lines, sent.Ref, sent.Shadow = hold.Lines, hold.Ref, hold.Shadow
@@ -266,7 +267,7 @@ func (s *sender) Dispatch(ctx context.Context, t queue.Turn, o *queue.Order) {
 	q := s.runtime.Queue()
 	p := &waiting.Passage{Turn: t, Order: o}
 	// what has begun to be sent ends, as for a client that leaves
-	r, err := p.Request(guard.WithTurn(context.WithoutCancel(ctx)))
+	r, err := p.Request(guard.WithTurn(context.WithoutCancel(ctx), o.Method, o.Header))
 	if err == nil && s.server != nil {
 		s.server.ServeHTTP(waiting.NewRecorder(), r)
 	}
@@ -309,7 +310,10 @@ func (g *Gate) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	defer pl.GiveBack()
 	ctx, q, asked := context.WithoutCancel(r.Context()), d.Queue(), time.Now()
 	hold, err := q.Send(ctx, t, g.holdOptions.HoldFor, g.holdOptions.Margin, g.mode())
-	if err != nil { // Redis may have heard it: then it is in doubt at its deadline, else it has another turn
+	if err != nil { // another edge has it; or Redis may have heard it, and is told that it was not sent
+		if packed, failed := q.Pack(t.Sale, t.ID, o); failed == nil && !errors.Is(err, queue.ErrNotYours) {
+			q.Unsent(t, packed, time.Duration(g.Queue.Longest), g.holdOptions.Margin)
+		}
 		return nil
 	}
 	hold.Lines, hold.Ref = o.Lines, o.Attempt.Ref
@@ -319,11 +323,7 @@ func (g *Gate) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	}
 	f.Copy, f.KeepCopy = &forward.Copy{Max: queue.MaxAnswer}, o.KeepCopy
 	f.Kept = func(status int, header http.Header, body []byte) {
-		ctx, cancel := context.WithTimeout(ctx, d.Client().Timeout())
-		defer cancel()
-		if err := q.KeepAnswer(ctx, t.Sale, t.ID, &queue.Answer{Status: status, Header: header, Body: body}, time.Duration(g.Queue.Keep)); err != nil {
-			g.log.Warn("the shop's answer to an order that waited could not be kept for its buyer", zap.String("reservation", t.ID), zap.Error(err))
-		}
+		g.keepAnswer(ctx, d, t, &queue.Answer{Status: status, Header: header, Body: body})
 	}
 	err = f.Forward(w, r, next, timeout)
 	if f.PutOff == nil {
@@ -337,4 +337,18 @@ func (g *Gate) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp.
 		g.putOffTooOften(ctx, d, t.Sale, t.ID, err)
 	}
 	return nil
+}
+
+// keepAnswer keeps the shop's answer to an order whose request is not open, for its buyer.
+func (g *Gate) keepAnswer(ctx context.Context, d *edgeruntime.Runtime, t queue.Turn, a *queue.Answer) {
+	ctx, cancel := context.WithTimeout(ctx, d.Client().Timeout())
+	defer cancel()
+	dropped, err := d.Queue().KeepAnswer(ctx, t.Sale, t.ID, a, time.Duration(g.Queue.Keep), g.Queue.Memory)
+	if err != nil {
+		g.log.Warn("the shop's answer to an order that waited could not be kept for its buyer", zap.String("reservation", t.ID), zap.Error(err))
+	}
+	if dropped > 0 && d.Queue().TellsAnswersFull() {
+		g.log.Warn("the shop's answers to orders that waited take all of the queue's memory: the oldest are dropped before `keep` is over, and their buyers are told the state only; raise memory or lower keep",
+			zap.String("sale", t.Sale), zap.Int64("dropped", dropped))
+	}
 }

@@ -83,7 +83,7 @@ func (t *Exit) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !clients || far == PassageDecided { // active health checks start before all routes are provisioned
 		return t.inner.RoundTrip(r)
 	}
-	if hasTurn(r.Context()) && (r.ContentLength != 0 || r.Method != http.MethodGet && r.Method != http.MethodHead) { // others ask who the buyer is
+	if t, ok := r.Context().Value(turnKey{}).(turn); ok && !t.asks(r) {
 		return lostItsWay(r), nil
 	}
 	g := t.exits.around(r, t.cgi)
@@ -116,13 +116,28 @@ func (t *Exit) tell(r *http.Request, g *Gate, refused bool) {
 // turnKey is the context key of orders whose turn has come.
 type turnKey struct{}
 
-// WithTurn marks the request of an order that has waited: it leaves for no upstream before its gate
-// has it. The site's routes may have changed since.
-func WithTurn(ctx context.Context) context.Context {
-	return context.WithValue(ctx, turnKey{}, true)
+// turn is what is known of the order itself.
+type turn struct {
+	read  bool // its method is GET or HEAD
+	marks bool // it has a header by which forward_auth tells what it asks about
 }
 
-func hasTurn(ctx context.Context) bool { return ctx.Value(turnKey{}) != nil }
+// markHeader is set by forward_auth.
+const markHeader = "X-Forwarded-Method"
+
+// WithTurn marks the request of an order that has waited, with its own method and header: it leaves
+// for no upstream before its gate has it. The site's routes may have changed since.
+func WithTurn(ctx context.Context, method string, h http.Header) context.Context {
+	return context.WithValue(ctx, turnKey{}, turn{isRead(method), h.Get(markHeader) != ""})
+}
+
+// asks says whether a request only asks who the buyer is, as logins do: it reads, and has no body. If
+// the order itself is such a request, it must be one of forward_auth, which says so.
+func (t turn) asks(r *http.Request) bool {
+	return r.ContentLength == 0 && isRead(r.Method) && (!t.read || !t.marks && r.Header.Get(markHeader) != "")
+}
+
+func isRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }
 
 // lostItsWay is the answer to an order that does not pass its gate. There is no client to read it.
 func lostItsWay(r *http.Request) *http.Response {

@@ -32,7 +32,8 @@ type Options struct {
 	Wait *caddy.Duration `json:"wait,omitempty"`
 	// Most is how many orders may wait in a sale. Default: 100000.
 	Most int `json:"most,omitempty"`
-	// Memory is how many bytes these may take in Redis. Default: 256 MiB.
+	// Memory is how many bytes these may take in Redis, and as many the shop's answers that are kept.
+	// Default: 256 MiB.
 	Memory int64 `json:"memory,omitempty"`
 	// Longest is how long an order may wait, 1s to 24h. Then its stock is released. Default: 10m.
 	Longest caddy.Duration `json:"longest,omitempty"`

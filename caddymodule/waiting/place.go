@@ -104,6 +104,16 @@ func preference(r *http.Request, name string) (value string, ok bool) {
 	return "", false
 }
 
+// patience is how long a client wants to wait for news; 0: it wants to know now.
+func patience(r *http.Request) time.Duration {
+	text, _ := preference(r, "wait")
+	n, err := strconv.ParseUint(text, 10, 32)
+	if err != nil {
+		return 0
+	}
+	return min(time.Duration(n)*time.Second, mostPoll)
+}
+
 func prefersAsync(r *http.Request) bool {
 	_, ok := preference(r, "respond-async")
 	return ok
@@ -152,10 +162,11 @@ func ServeOrder(w http.ResponseWriter, r *http.Request, d *edgeruntime.Runtime, 
 
 func serve(w http.ResponseWriter, r *http.Request, q *queue.Queue, d *edgeruntime.Runtime, sale, id string) error {
 	var until time.Time
-	if text, ok := preference(r, "wait"); ok {
-		if n, err := strconv.Atoi(text); err == nil && n > 0 {
-			until = time.Now().Add(min(time.Duration(n)*time.Second, mostPoll))
-			w.Header().Set("Preference-Applied", "wait="+strconv.Itoa(min(n, int(mostPoll/time.Second))))
+	if wait := patience(r); wait > 0 {
+		if leave, ok := q.Poll(sale, id); ok { // else it is told at once what is known, and when to ask again
+			defer leave()
+			until = time.Now().Add(wait)
+			w.Header().Set("Preference-Applied", "wait="+strconv.Itoa(int(wait/time.Second)))
 		}
 	}
 	var first queue.Place

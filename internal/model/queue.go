@@ -157,11 +157,37 @@ func (s *Shard) leftLately() (n, in int64) {
 	return n, second - first
 }
 
+// countShop counts what is at the shop where no order has come to a queue yet.
+func (s *Shard) countShop() {
+	if s.Queue.Kept {
+		return
+	}
+	for id, r := range s.Records {
+		if r.State == Held {
+			s.Queue.atShopBy(id, r.Mode, r.Changed, s.Now())
+		}
+	}
+}
+
+// atShopFor is for how long an order counts of which only its hold is known, if the shop decides later.
+const atShopFor = 20_000
+
+// atShopBy counts an order of which only its hold is known.
+func (q *Queue) atShopBy(id, mode string, since, now int64) {
+	switch {
+	case mode == "response":
+		q.AtShop[id] = sentAt
+	case mode == "backend" && since+atShopFor > now:
+		q.AtShop[id] = since + atShopFor
+	}
+}
+
 // waitsOn says whether a new hold waits.
 func (o Reserve) waitsOn(s *Shard) bool {
 	if o.Waits == nil {
 		return false
 	}
+	s.countShop()
 	s.Queue.Kept = true
 	return len(s.Queue.Line()) > 0 || s.room(o.Waits.AtOnce) == 0
 }
@@ -280,9 +306,13 @@ func (o Turn) Run(s *Shard) Reply {
 	slices.SortFunc(over, func(a, b string) int { return cmp.Or(cmp.Compare(q.AtShop[a], q.AtShop[b]), cmp.Compare(a, b)) })
 	line := q.Line()
 	over = over[:min(int64(len(over)), o.Most)]
-	for _, id := range over {
-		q.back(id, q.Orders[id])
-	}
+	over = slices.DeleteFunc(over, func(id string) bool {
+		order, ok := q.Orders[id]
+		if delete(q.AtShop, id); ok { // else only its hold was known
+			q.back(id, order)
+		}
+		return !ok
+	})
 	slices.SortFunc(over, func(a, b string) int {
 		return cmp.Or(cmp.Compare(q.Orders[a].Score, q.Orders[b].Score), cmp.Compare(a, b))
 	})
@@ -405,6 +435,7 @@ func (o Again) Run(s *Shard) Reply {
 	case order.Again >= o.Most:
 		return Reply{"too_many", order.Again}
 	}
+	s.countShop()
 	s.beginAgain(o.ID, queued, "again", o.Longest, o.Margin)
 	order.Try, order.Again, order.Sent, order.Size = o.Try, order.Again+1, false, int64(len(o.Packed))
 	s.Queue.back(o.ID, order)
@@ -415,10 +446,11 @@ func (o Again) Run(s *Shard) Reply {
 	return Reply{"ok", string(Waiting)}
 }
 
-// Yield: an edge that has a turn cannot send the order.
+// Yield: an edge that has a turn cannot send the order. With what is to be sent, Packed, it has perhaps
+// told that it sends, and has not.
 type Yield struct {
-	ID, Edge string
-	Try      int64
+	ID, Edge, Packed     string
+	Try, Longest, Margin int64
 }
 
 // Run lets another edge have it.
@@ -427,7 +459,7 @@ func (o Yield) Run(s *Shard) Reply {
 	switch {
 	case r == nil:
 		return Reply{"not_found"}
-	case !r.waits():
+	case r.State != Held || !r.waits() && o.Packed == "":
 		return Reply{"conflict", string(r.State)}
 	}
 	order, ok := s.Queue.Orders[o.ID]
@@ -435,7 +467,13 @@ func (o Yield) Run(s *Shard) Reply {
 		return Reply{"conflict", string(Waiting)}
 	}
 	s.touch()
-	order.Home = none
+	switch {
+	case !r.waits():
+		s.beginAgain(o.ID, queued, "unsent", o.Longest, o.Margin)
+		order.Sent, order.Size = false, int64(len(o.Packed))
+	case o.Packed == "":
+		order.Home = none
+	}
 	s.Queue.back(o.ID, order)
 	return Reply{"ok", order.Try}
 }
@@ -470,32 +508,48 @@ func (q *Queue) Lose(id string) {
 // followed: of orders these tell only that they were sent, put off, or ended. It does not know any more
 // which edges live.
 func (s *Shard) QueueAfter(movements []Entry) Queue {
-	q, was := s.Queue.clone(), map[string]State{}
+	type known struct {
+		state State
+		mode  string
+		since int64
+	}
+	q, all := s.Queue.clone(), map[string]known{}
 	q.Alive, q.Told = map[string]int64{}, map[string][]Turned{}
 	for id, r := range s.Records {
-		was[id] = State(r.told())
+		all[id] = known{State(r.told()), r.Mode, r.Changed}
 	}
 	for _, e := range movements {
-		state := State(e.Kind)
-		switch state {
+		switch State(e.Kind) {
 		case Held, InDoubt, Confirmed, Released, Expired, Unbacked, "extended":
 		default:
 			continue
 		}
+		before, there := all[e.ID]
+		now := known{State(e.Kind), before.mode, e.Time}
 		if e.Record != "" {
 			f := strings.Split(e.Record, "\t")
-			state = State((&Record{State: State(f[0]), Mode: f[5]}).told())
+			since, _ := strconv.ParseInt(f[4], 10, 64)
+			now = known{State((&Record{State: State(f[0]), Mode: f[5]}).told()), f[5], since}
 		}
-		before := was[e.ID]
-		was[e.ID] = state
-		q.Kept = q.Kept || state == Waiting
-		if before == state {
+		all[e.ID] = now
+		if now.state == Waiting && !q.Kept {
+			q.Kept = true
+			for id, r := range all {
+				if r.state == Held {
+					q.atShopBy(id, r.mode, r.since, e.Time)
+				}
+			}
+		}
+		if q.Kept && now.state == Held && (!there || before.state == Tombstone) {
+			q.atShopBy(e.ID, now.mode, now.since, e.Time)
+		}
+		if before.state == now.state {
 			continue
 		}
-		if before == Waiting || before == Held {
+		if before.state == Waiting || before.state == Held {
 			q.Lose(e.ID)
 		}
-		if before == Waiting && state == Held {
+		if before.state == Waiting && now.state == Held {
 			q.AtShop[e.ID] = sentAt
 		}
 	}
@@ -505,6 +559,7 @@ func (s *Shard) QueueAfter(movements []Entry) Queue {
 // waitAgain lets the order of a hold wait that was lost: before all that came since.
 func (s *Shard) waitAgain(id, edge, gate, packed string) {
 	s.touch()
+	s.countShop()
 	changed := s.Records[id].Changed
 	s.Queue.Kept = true
 	s.Queue.back(id, Order{Home: edge, Gate: gate, Since: changed, Number: changed - before/10, Size: int64(len(packed))})

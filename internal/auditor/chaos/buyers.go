@@ -42,9 +42,9 @@ func (r *Run) buyers(stop <-chan struct{}) {
 		if i%2 == 0 {
 			w.Key = fmt.Sprintf("k%d", i)
 		}
-		r.buy(r.chance(len(r.doors), "door", i), w)
+		r.follow(i, r.buy(r.chance(len(r.doors), "door", i), r.wish(i, w)))
 		if w.Key != "" {
-			r.buy(r.chance(len(r.doors), "again", i), w)
+			r.follow(i, r.buy(r.chance(len(r.doors), "again", i), w))
 		}
 		if i%50 == 0 {
 			r.crowd.Browse(r.doors[i%len(r.doors)])

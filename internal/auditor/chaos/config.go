@@ -26,6 +26,7 @@ type Config struct {
 
 	ledger bool     // with PostgreSQL
 	clock  bool     // Redis's clock can step
+	queue  bool     // orders wait for the shop
 	faults []string // of Redis
 	build  func(r *Run) store
 }
@@ -36,6 +37,11 @@ const lostTogether = "what is lost together with the edges that knew of it is so
 var Configs = []*Config{
 	{
 		Name: "single", About: "one Redis, appendfsync always, with a ledger", Class: Kept, Short: true, ledger: true, clock: true,
+		faults: []string{"kill", "pause", "slow-disk"},
+		build:  func(r *Run) store { return newSingle(r, "always") },
+	},
+	{
+		Name: "single-queue", About: "one Redis, appendfsync always, and orders that wait for the shop", Class: Kept, clock: true, queue: true,
 		faults: []string{"kill", "pause", "slow-disk"},
 		build:  func(r *Run) store { return newSingle(r, "always") },
 	},

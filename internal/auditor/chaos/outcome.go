@@ -44,6 +44,9 @@ func (r *Run) settle() {
 			return err == nil && n == int64(0)
 		})
 	}
+	if r.queue {
+		r.emptyLines()
+	}
 	for _, e := range r.edges {
 		r.until("edge "+e.Name+" has told Redis every outcome", e.Told)
 	}
@@ -69,7 +72,7 @@ func (r *Run) judged() *Outcome {
 	}
 	replayed, found := auditor.JudgeShards(r.h)
 	out.Losses = auditor.CountLosses(r.h, replayed)
-	broken, counted := r.apart(found, auditor.JudgePromises(r.h, replayed))
+	broken, counted := r.apart(append(found, r.found...), auditor.JudgePromises(r.h, replayed))
 	out.Broken, out.Counted = append(out.Broken, broken...), counted
 	return out
 }

@@ -40,6 +40,7 @@ type Run struct {
 
 	mu      sync.Mutex
 	notes   []string
+	found   []auditor.Violation // while it ran
 	steps   []Stepped
 	cleanup []func()
 }
@@ -148,6 +149,12 @@ func (r *Run) stage() {
 	r.road = r.link(r.shop.Addr())
 	r.store = r.build(r)
 	site := rig.Site{Shop: r.road.Addr(), Outcome: fmt.Sprintf("hold_for %v\n\t\tforward_timeout 3s", holdFor)}
+	if r.queue {
+		site.Queue = queueOptions
+		for _, sale := range r.sales {
+			r.h.Queues = append(r.h.Queues, queueOf(sale))
+		}
+	}
 	if r.ledger {
 		r.sql, err = rig.StartPostgres()
 		if r.sql != nil {

@@ -1,0 +1,65 @@
+package queue_test
+
+import (
+	"testing"
+
+	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/queue"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/shard"
+)
+
+// A rebuild brings back holds, and nothing of the line. What was at the shop is there still: as many orders
+// go there as may, and no more.
+func TestAtOnceAfterARebuild(t *testing.T) {
+	for _, what := range []string{"a new order", "an order that waits again", "an order that the shop puts off"} {
+		t.Run(what, func(t *testing.T) {
+			redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+				a := quiet(t, "A", stocktest.Selling(t, stocktest.Options(b), 10), one)
+				a.line("r1", "r2")
+				keys := a.Store.Shard().ShardKeys("s")
+				if err := b.Client().Del(stocktest.Soon(t), keys[shard.LineKey:shard.QueueKey+1]...).Err(); err != nil {
+					t.Fatal(err)
+				}
+				if err := b.Client().HDel(stocktest.Soon(t), keys[shard.MetaKey], "queue").Err(); err != nil {
+					t.Fatal(err)
+				}
+				next := "r2"
+				switch what {
+				case "a new order":
+					if err := a.queue.Cancel(stocktest.Soon(t), "s", "r2", "left"); err != nil {
+						t.Fatal(err)
+					}
+					if next = "r3"; a.put(next, a.options()).State != record.Waiting {
+						t.Error("a new order goes to the shop beside the one that is there")
+					}
+				default:
+					packed, err := a.queue.Pack("s", "r2", &queue.Order{Gate: "gate"})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if _, _, err := a.Store.Do(stocktest.Soon(t), "s", shard.Op("rejoin", "r2", "A", "gate", packed)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if st := a.show(); st.Waiting != 1 || st.AtShop != 1 {
+					t.Errorf("the line is %+v", st)
+				}
+				a.gets("A")
+				if what == "an order that the shop puts off" {
+					if err := a.again("r1", 0, 0); err != nil {
+						t.Fatal(err)
+					}
+					a.gets("A", "r1 1")
+					a.mustSend("r1", 1)
+				}
+				a.confirm("r1")
+				a.gets("A", next+" 1")
+				a.mustSend(next, 1)
+				a.confirm(next)
+				a.balanced(b, 0, 0)
+			})
+		})
+	}
+}
