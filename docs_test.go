@@ -105,6 +105,19 @@ func TestReadmeIsShort(t *testing.T) {
 	}
 }
 
+// Each command of a console has a line of its own: paragraphs are filled again now and then, and
+// a block must not be filled with them.
+func TestCommandsHaveALineEach(t *testing.T) {
+	joined := regexp.MustCompile(`(?m)^\$ [^\n]* \$ (?:[a-z]|$)[^\n]*$`)
+	for _, page := range append(pages(t), "bench/README.md", "CONTRIBUTING.md") {
+		for _, block := range fence.FindAllString(read(t, page), -1) {
+			if line := joined.FindString(block); line != "" {
+				t.Errorf("%s: a line has two commands: %s", page, line)
+			}
+		}
+	}
+}
+
 // rows are the cells of the tables in a text, without the heads.
 func rows(text string) [][]string {
 	var all [][]string
