@@ -93,26 +93,43 @@ func (e *Edge) Checking(sale string) bool {
 	return s != nil && s.next == nil
 }
 
-// FilterOf fills a filter of bound keys and refs with so many, and returns for how many it has
-// room then, how many bytes it takes, and whether it still wants to grow.
-func FilterOf(bindings int64) (room, bytes int64, wants bool) {
-	f := newBoundFilter(0)
-	for left := bindings; left > 0; {
-		stages := *f.stages.Load()
-		last := stages[len(stages)-1]
-		n := min(left, last.room+1)
-		last.added.Store(n) // which bits are set changes no size
-		if left -= n; !f.full() {
-			break
-		}
-		f.grow()
+// Filter is the filter of bound keys and refs of one sale.
+type Filter struct{ f *boundFilter }
+
+// NewFilter makes a filter of a sale that has bound nothing.
+func NewFilter() Filter { return Filter{newBoundFilter(0)} }
+
+// Add adds a name, and lets the filter grow as an edge does.
+func (f Filter) Add(name string) {
+	f.f.add(name)
+	if f.f.full() {
+		f.f.grow()
 	}
-	for _, s := range *f.stages.Load() {
+}
+
+// Maybe says whether the filter takes a name for one that was added.
+func (f Filter) Maybe(name string) bool { return f.f.maybe(name) }
+
+// Count lets the filter grow as if each of its stages had so many names.
+func (f Filter) Count(names int64) {
+	for {
+		stages := *f.f.stages.Load()
+		stages[len(stages)-1].added.Store(names)
+		if !f.f.full() {
+			return
+		}
+		f.f.grow()
+	}
+}
+
+// Size returns for how many names the filter has room, and how many bytes it takes.
+func (f Filter) Size() (room, bytes int64) {
+	for _, s := range *f.f.stages.Load() {
 		for i := range s.parts {
 			bytes += int64(s.parts[i].bloom.Cap() / 8)
 		}
 	}
-	return f.room(), bytes, f.full()
+	return f.f.room(), bytes
 }
 
 // OwnHolds is of how many of so many holds an edge knows the lines.

@@ -3,11 +3,7 @@ package rates_test
 import (
 	"flag"
 	"fmt"
-	"strconv"
-	"strings"
 	"testing"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/internal/stocktest"
@@ -41,11 +37,11 @@ func TestSharedRateFlood(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	before := usedMemory(t, c)
+	before := stocktest.UsedMemory(t, c)
 	for i := 0; i < flood; i += 100 {
 		call(i)
 	}
-	grown := usedMemory(t, c) - before
+	grown := stocktest.UsedMemory(t, c) - before
 	most := bound + coarse + 1
 	t.Logf("%d keys: Redis has grown by %d bytes, %d for each of %d buckets", flood, grown, grown/most, most)
 	if n := c.DBSize(stocktest.Soon(t)).Val(); n != int64(most) {
@@ -54,20 +50,4 @@ func TestSharedRateFlood(t *testing.T) {
 	if grown > most*bucket {
 		t.Errorf("Redis has grown by %d bytes, %d for each bucket", grown, grown/most)
 	}
-}
-
-// usedMemory is what a Redis has allocated, in bytes.
-func usedMemory(t *testing.T, c *redis.Client) int {
-	t.Helper()
-	info, err := c.Info(stocktest.Soon(t), "memory").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(info, "used_memory:")
-	text, _, _ := strings.Cut(rest, "\r")
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
 }

@@ -22,6 +22,8 @@ type Orders struct {
 	InQuery bool
 	// Keyed gives each request an idempotency key of its own.
 	Keyed bool
+	// Solution of the i-th request's challenge; nil: requests have none.
+	Solution func(i int) string
 }
 
 // Request is the i-th request as it is sent. Its head is about as long as that of a
@@ -33,6 +35,9 @@ func (o Orders) Request(i int) string {
 	}
 	if o.Keyed {
 		head += "Idempotency-Key: order-" + Mark + "\r\n"
+	}
+	if o.Solution != nil {
+		head += "Challenge-Solution: " + o.Solution(i) + "\r\n"
 	}
 	if o.Method == "GET" {
 		return fmt.Sprintf("GET %s HTTP/1.1\r\n%s\r\n", o.Target(i), head)

@@ -50,9 +50,15 @@ type Spec struct {
 	HMAC    bool // tokens by HS256; else Ed25519
 	Key     bool // with an idempotency key
 	NoGuard bool // without stockgate_guard
-	NoIdle  bool // without Caddy's limits of how long a body or an answer may stand still
-	Binary  string
-	Env     []string
+	// Challenge has the options of `challenge pow`; empty: there is none.
+	Challenge string
+	// Asked attempts are refused as challenge.
+	Asked bool
+	// Solved attempts each have a solution of their own, which peers without a challenge ignore.
+	Solved bool
+	NoIdle bool // without Caddy's limits of how long a body or an answer may stand still
+	Binary string
+	Env    []string
 
 	// nginx
 	Lua  bool

@@ -47,6 +47,7 @@ func peers(specs ...peer.Spec) func(*bench) []peer.Spec {
 var (
 	soldOut  = load.Answer{Status: http.StatusConflict, Says: "sold_out"}
 	accepted = load.Answer{Status: http.StatusOK, Says: "ok"}
+	unsolved = load.Answer{Status: http.StatusForbidden, Says: "challenge"}
 	refusing = peers(nginxDict, nginxEvalsha, caddyRespond, gate, gateFast)
 	plenty   = int64(1_000_000_000)
 )
@@ -96,6 +97,11 @@ func cases() []scenario {
 		scenario{name: "levers-refuse", about: "what settings are worth: sold out; POST", extra: true, peers: variants, stock: 1, want: soldOut},
 		scenario{name: "guard", about: "what stockgate_guard costs: sold out; POST", extra: true, peers: guarded, stock: 1, want: soldOut},
 		scenario{name: "keyed", about: "what an idempotency key costs: sold out; POST", extra: true, peers: peers(gate, gateKey, gateFast, gateFastKey), stock: 1, want: soldOut},
+		scenario{name: "challenge", about: "what a challenge costs a refusal, where it asks no attempt and where it asks all: sold out, or challenge; POST",
+			extra: true, peers: challenged, stock: 1, want: soldOut, stray: 0.001},
+		// when wrk has sent all solutions, each connection may send one more that was used
+		scenario{name: "challenge-solved", about: "the same for attempts that bring a solution: sold out; POST", extra: true, peers: solved, stock: 1, buyers: mostRequests,
+			want: soldOut, stray: 0.004},
 		scenario{name: "levers-accept", about: "what settings are worth: reserved, proxied and confirmed", extra: true, peers: variants, stock: plenty, accept: true, want: accepted},
 	)
 	for i := range all {

@@ -86,7 +86,10 @@ func (b *bench) check(ctx context.Context, s scenario, c *contender) error {
 	}
 	var asked load.Asked
 	for range rounds {
-		var err error
+		err := c.solve(ctx)
+		if err != nil {
+			return err
+		}
 		if asked, err = load.Ask(ctx, c.Addr, s.tls, c.orders, 0, c.requests, 0, s.want); err != nil {
 			return err
 		}

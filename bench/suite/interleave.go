@@ -88,6 +88,9 @@ func (b *bench) enter(ctx context.Context, s scenario, setup peer.Setup, spec pe
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
+	if spec.Asked {
+		s.want = unsolved
+	}
 	c := &contender{Running: r, scenario: s, name: name, table: filepath.Join(setup.Dir, spec.Name+".requests")}
 	u, err := url.Parse(r.URL)
 	if err != nil {
@@ -112,6 +115,9 @@ func (b *bench) enter(ctx context.Context, s scenario, setup peer.Setup, spec pe
 // once is one run of one peer. Answers that are not as they must be are an error.
 func (b *bench) once(ctx context.Context, c *contender, howLong time.Duration, profile bool) error {
 	s := c.scenario
+	if err := c.solve(ctx); err != nil {
+		return err
+	}
 	before, err := b.count(ctx, c)
 	if err != nil {
 		return err
@@ -125,6 +131,9 @@ func (b *bench) once(ctx context.Context, c *contender, howLong time.Duration, p
 		defer wait()
 	}
 	r := run{Plan: load.Plan{URL: c.URL, Table: c.table, Core: b.Load, Connections: b.Connections, Streams: s.streams, For: howLong, Number: b.numbers()}}
+	if c.Spec.Solved {
+		r.Most = c.requests // each solution serves once
+	}
 	if s.h2 {
 		r.Load, err = load.H2load(ctx, r.Plan, c.orders, c.requests)
 	} else {

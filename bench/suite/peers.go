@@ -53,4 +53,34 @@ func guarded(*bench) []peer.Spec {
 	return out
 }
 
+// neverAsks and alwaysAsks are challenges below and above their threshold. The work is little: what the
+// server does for a solution does not depend on it.
+const (
+	neverAsks  = "above 1000000 100ms"
+	alwaysAsks = "above 1 1h\n\t\t\tbits 4 4"
+)
+
+// challenged are gates without a challenge, with one that asks no attempt, and with one that asks
+// all of them, to see in pairs of runs what it costs.
+func challenged(*bench) (out []peer.Spec) {
+	for _, g := range []peer.Spec{gate, gateFast} {
+		below, asked := g, g
+		below.Name, below.Challenge = g.Name+"-below", neverAsks
+		asked.Name, asked.Challenge, asked.Asked = g.Name+"-asked", alwaysAsks, true
+		out = append(out, g, below, asked)
+	}
+	return out
+}
+
+// solved are gates that get a solution with each attempt, and have a challenge or none.
+func solved(*bench) (out []peer.Spec) {
+	for _, g := range []peer.Spec{gate, gateFast} {
+		g.Solved = true
+		with := g
+		with.Name, with.Challenge = g.Name+"-solved", alwaysAsks
+		out = append(out, g, with)
+	}
+	return out
+}
+
 func isNotBuilt(err error) bool { return errors.Is(err, peer.ErrNotBuilt) }
