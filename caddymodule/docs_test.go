@@ -1,6 +1,7 @@
 package caddymodule_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
 
@@ -22,8 +24,18 @@ import (
 var caddyfileBlock = regexp.MustCompile("(?s)```caddyfile\n(.*?)```")
 
 // The Caddyfiles of the README and of docs adapt as they are, without a warning of
-// Stockgate's.
+// Stockgate's, and can be provisioned as `caddy validate` does it.
 func TestCaddyfilesOfDocs(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{"deny.txt": "buyer u1\n", "api.key.old": strings.Repeat("k", 32)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, value := range exampleEnvironment {
+		t.Setenv(name, value)
+	}
+	here := strings.NewReplacer("/etc/stockgate/", dir+"/", "/var/lib/stockgate/", dir+"/")
 	files, err := filepath.Glob("../docs/*.md")
 	if err != nil {
 		t.Fatal(err)
@@ -39,9 +51,12 @@ func TestCaddyfilesOfDocs(t *testing.T) {
 				whole[filepath.Base(file)]++
 			}
 			text := completed(block[1])
-			_, warnings, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(text), map[string]any{"filename": file})
+			config, warnings, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(here.Replace(text)), map[string]any{"filename": file})
+			if err == nil {
+				err = validate(t, config)
+			}
 			if err != nil {
-				t.Errorf("%v in\n%s", err, text)
+				t.Errorf("%s: %v in\n%s", file, err, text)
 			}
 			for _, w := range warnings {
 				if w.Directive == "stockgate" {
@@ -57,8 +72,36 @@ func TestCaddyfilesOfDocs(t *testing.T) {
 	}
 }
 
+// exampleEnvironment has the variables that the examples name.
+var exampleEnvironment = map[string]string{
+	"ADYEN_HMAC_KEY":        strings.Repeat("ab", 32),
+	"ANN_PASSWORD_HASH":     "$2a$10$XV3VT8pdPpO3Z6E5ZrQF8edmu/JC8u.EEP.1/rrtH8jMf/sY.MW96",
+	"CALLBACK_SECRET":       "a secret of the callbacks",
+	"OUTBOX_SECRET":         "whsec_" + strings.Repeat("QUJD", 11),
+	"REDIS_PASSWORD":        "a password",
+	"SHOP_KEY":              "a key of the shop",
+	"SHOP_REDIS":            "another%20password",
+	"STOCKGATE_API_KEY":     strings.Repeat("k", 32),
+	"STRIPE_WEBHOOK_SECRET": "whsec_a_secret_of_stripe",
+}
+
+// validate provisions a configuration and does not start it.
+func validate(t *testing.T, adapted []byte) error {
+	t.Helper()
+	var config caddy.Config
+	if err := json.Unmarshal(adapted, &config); err != nil {
+		return err
+	}
+	config.StorageRaw = json.RawMessage(fmt.Sprintf(`{"module":"file_system","root":%q}`, t.TempDir()))
+	return caddy.Validate(&config)
+}
+
 // completed makes a whole Caddyfile of a part.
 func completed(text string) string {
+	const global = "{\nstockgate {\nredis 127.0.0.1:6379\n}\n}\n"
+	serving := func(options string) string {
+		return strings.TrimSuffix(global, "}\n") + "servers {\n" + options + "}\n}\n"
+	}
 	site := func(more string) string {
 		if !strings.Contains(more, "stockgate_guard") {
 			more = "stockgate_guard\n" + more
@@ -66,14 +109,22 @@ func completed(text string) string {
 		return "a.example {\n@order method POST\n" + more + "}\n"
 	}
 	switch word := strings.Fields(text)[0]; {
-	case word == "{" || strings.HasPrefix(word, "http://"): // all of it, or a site of its own
+	case word == "{" && strings.Contains(text, "\tredis"): // all of it
 		return text
+	case word == "{": // the Redis is in another example
+		return strings.Replace(text, "stockgate {\n", "stockgate {\nredis 127.0.0.1:6379\n", 1)
+	case strings.HasPrefix(word, "http://"): // a site of its own
+		return global + text
 	case word == "redis": // an option of the global block
 		return "{\nstockgate {\n" + text + "}\n}\n"
+	case word == "listener_wrappers": // an option of a server
+		return serving(text) + site("stockgate @order {\njwt https://id.example.com/jwks.json\nbuyer {jwt.sub}\nline {json.sku}\nfast_refusals\n}\n")
 	case word == "jwt": // options of a gate
-		return site("stockgate @order {\nline {json.sku}\n" + text + "}\n")
+		return global + site("stockgate @order {\nline {json.sku}\n"+text+"}\n")
+	case word == "fast_refusals":
+		return serving("listener_wrappers {\nstockgate\n}\n") + site("stockgate @order {\njwt https://id.example.com/jwks.json\nbuyer {jwt.sub}\nline {json.sku}\n"+text+"}\n")
 	}
-	return site(text)
+	return global + site(text)
 }
 
 // blocks are where the Caddyfile has options: the heading of docs/configure.md that lists

@@ -2,17 +2,11 @@ package caddymodule_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"runtime"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 
 	"github.com/stockgate/stockgate/caddymodule/app"
@@ -22,38 +16,6 @@ import (
 	"github.com/stockgate/stockgate/internal/stampede"
 	"github.com/stockgate/stockgate/token"
 )
-
-// front is a TCP address of the site, which listens on a socket.
-func (s *site) front() string {
-	s.t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	var running sync.WaitGroup
-	s.t.Cleanup(func() { listener.Close(); running.Wait() })
-	running.Go(func() {
-		for {
-			down, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			up, err := net.Dial("unix", s.Socket("http"))
-			for errors.Is(err, syscall.EAGAIN) { // so many connections wait there already; TCP would wait too
-				runtime.Gosched()
-				up, err = net.Dial("unix", s.Socket("http"))
-			}
-			if err != nil {
-				down.Close()
-				continue
-			}
-			end := func() { up.Close(); down.Close() }
-			running.Go(func() { _, _ = io.Copy(up, down); end() })
-			running.Go(func() { _, _ = io.Copy(down, up); end() })
-		}
-	})
-	return listener.Addr().String()
-}
 
 // rehearsed is a site with a real shop.
 type rehearsed struct {
@@ -71,7 +33,7 @@ func rehearsal(t *testing.T, gate string, verifies bool) *rehearsed {
 	t.Cleanup(behind.Close)
 	r.back = behind.Listener.Addr().String()
 	r.site = openCaddyfile(t, orders+"stockgate_guard\nstockgate_status\nstockgate @order main {\nbuyer {header.X-User-Id}\nline {json.sku} {json.quantity}\nmax_in_flight 4096\n"+gate+"\n}\nreverse_proxy "+r.back)
-	r.front = r.site.front()
+	r.front = r.Front()
 	var o shop.Options
 	if verifies {
 		keys, err := token.NewRemoteKeys(token.RemoteOptions{URL: "http://" + r.front + "/.well-known/jwks.json"})
@@ -245,7 +207,7 @@ func TestRehearsalExitStatus(t *testing.T) {
 func TestRehearsalFollowsNoRedirect(t *testing.T) {
 	elsewhere := newBackend(t, created)
 	s := openCaddyfile(t, "stockgate_guard\n@order path /api/order\nstockgate @order main {\nbuyer {header.X-User-Id}\nline {json.sku}\n}\nredir http://"+elsewhere.addr()+"/x 307")
-	r := &rehearsed{site: s, front: s.front()}
+	r := &rehearsed{site: s, front: s.Front()}
 	r.request = r.File("order.http", "POST /other HTTP/1.1\nHost: "+r.front+"\n\n{}\n")
 	ran := r.rehearse(r.crowd("--buyers", "5")...)
 	if ran.Status != 0 || !strings.Contains(ran.Out, "note: 5 answers redirect to http://"+elsewhere.addr()+", which no --host names: refused, no request was sent there\n") {

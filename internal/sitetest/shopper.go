@@ -64,12 +64,18 @@ func Queue(atOnce int64) *reservation.Queue {
 // Order holds one unit of plain for an order that comes to a queue, and says whether it waits.
 func (p Shopper) Order(id string, q *reservation.Queue) (waits bool) {
 	p.t.Helper()
+	return p.OrderOf(id, "plain", q)
+}
+
+// OrderOf is Order for one unit of that item.
+func (p Shopper) OrderOf(id, sku string, q *reservation.Queue) (waits bool) {
+	p.t.Helper()
 	b, err := p.SaleStock(p.t.Context(), "double11")
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	hold, refusal, err := p.Reserve(p.t.Context(), &reservation.ReserveRequest{
-		ID: id, Sale: "double11", Version: b.Version, Buyer: "b", Lines: []sale.Line{{SKU: "plain", Quantity: 1}},
+		ID: id, Sale: "double11", Version: b.Version, Buyer: "b", Lines: []sale.Line{{SKU: sku, Quantity: 1}},
 		HoldFor: time.Hour, Mode: record.ModeResponse, Queue: q,
 	})
 	if refusal != nil || err != nil {

@@ -1,0 +1,44 @@
+package sitetest
+
+import (
+	"errors"
+	"io"
+	"net"
+	"runtime"
+	"sync"
+	"syscall"
+)
+
+// Front returns a TCP address of the site's server of the last configuration, which listens on a
+// socket.
+func (s *Site) Front() string {
+	s.t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	socket := s.Socket("http")
+	var running sync.WaitGroup
+	s.t.Cleanup(func() { listener.Close(); running.Wait() })
+	running.Go(func() {
+		for {
+			down, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			up, err := net.Dial("unix", socket)
+			for errors.Is(err, syscall.EAGAIN) { // so many connections wait there already; TCP would wait too
+				runtime.Gosched()
+				up, err = net.Dial("unix", socket)
+			}
+			if err != nil {
+				down.Close()
+				continue
+			}
+			end := func() { up.Close(); down.Close() }
+			running.Go(func() { _, _ = io.Copy(up, down); end() })
+			running.Go(func() { _, _ = io.Copy(down, up); end() })
+		}
+	})
+	return listener.Addr().String()
+}
