@@ -56,7 +56,8 @@ func TestHalfClosedWhileReserving(t *testing.T) {
 	s := new(recorder)
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
-	e := startEdge(t, site{redis: redisAt(proxy.Addr()), shop: serve(t, s)})
+	// fence off: an answer after the lease would be no promise, and the refusal another one
+	e := startEdge(t, site{redis: proxy.Addr() + " {\n timeout 20s\n fence off\n}", shop: serve(t, s)})
 	e.sell("flash", oneUnit)
 	proxy.HoldRequests("EVALSHA")
 	c := e.halfClose("a")
