@@ -2,6 +2,7 @@ package auditor_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -118,6 +119,22 @@ func queued() *told {
 func TestTruthOfAQueueHolds(t *testing.T) {
 	if found := queued().judged(t); len(found) > 0 {
 		t.Errorf("a history that keeps every promise breaks %v", found)
+	}
+}
+
+// An order that waited may be in doubt and never have reached the shop, if Redis was away after its
+// edge said that it sends, or a fence waited for its edge in vain. Else it may not.
+func TestInDoubtBeforeTheShopSawIt(t *testing.T) {
+	for cause, may := range map[string]bool{"deadline": true, "its edge was lost": true, "no answer": false} {
+		s := queued()
+		s.entries[5].Movements = "in_doubt\tr2\theld\t7 1\tx\t" + cause + "\t"
+		s.Orders = s.Orders[:1]
+		named := slices.ContainsFunc(s.judged(t), func(v auditor.Violation) bool {
+			return v.Promise == auditor.OneState && strings.Contains(v.What, "the shop never saw it")
+		})
+		if named == may {
+			t.Errorf("in doubt, %s: named %v", cause, named)
+		}
 	}
 }
 

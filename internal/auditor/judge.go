@@ -148,12 +148,19 @@ func judgeOrders(h *History, replayed map[string]*Replayed) (found []Violation) 
 			switch {
 			case state == "confirmed" && taken[id] == nil:
 				found = append(found, broken(Balance, "reservation %s of sale %s is sold (%s), and the shop has no such order", id, sale, b.Ended[id]))
-			case state == "in_doubt" && !seen[id] && !h.EdgesDie && !h.ShopFails:
+			case state == "in_doubt" && !seen[id] && !h.EdgesDie && !h.ShopFails && !h.endsUnsent(sale, b.Ended[id]):
 				found = append(found, broken(OneState, "reservation %s of sale %s is in doubt (%s), and the shop never saw it", id, sale, b.Ended[id]))
 			}
 		}
 	}
 	return limited(found)
+}
+
+// endsUnsent says whether a cause is one by which an order that waited may be in doubt although it
+// was not sent. Its edge says that it sends before it does; when Redis stays away after that until the
+// deadline, or a fence waits for the edge in vain, only the edge knows that it did not.
+func (h *History) endsUnsent(sale, cause string) bool {
+	return (cause == "deadline" || cause == "its edge was lost") && slices.ContainsFunc(h.Queues, func(q Queue) bool { return q.Sale == sale })
 }
 
 func keysOf(a map[string]*Tally, b map[string]string) []string {

@@ -41,7 +41,7 @@ var Configs = []*Config{
 		build:  func(r *Run) store { return newSingle(r, "always") },
 	},
 	{
-		Name: "single-queue", About: "one Redis, appendfsync always, and orders that wait for the shop", Class: Kept, clock: true, queue: true,
+		Name: "single-queue", About: "one Redis, appendfsync always, and orders that wait for the shop", Class: Kept, Short: true, clock: true, queue: true,
 		faults: []string{"kill", "pause", "slow-disk"},
 		build:  func(r *Run) store { return newSingle(r, "always") },
 	},
