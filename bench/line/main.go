@@ -46,6 +46,7 @@ type result struct {
 	Refused     int     `json:"refused_and_not_told"`
 	Open        int     `json:"open_requests"`
 	EdgeKiB     float64 `json:"edge_kib_per_open_request"`
+	LiveKiB     float64 `json:"live_kib_per_open_request"`
 	RedisKiB    float64 `json:"redis_kib_per_waiting_order"`
 	TookSeconds float64 `json:"took_s"`
 }
@@ -95,9 +96,21 @@ func (s *shop) perSecond() []int {
 	return n
 }
 
+// Peers without a gate: requests are open at the shop, or wait in Caddy.
+const (
+	caddyAlone   = "caddy alone"
+	caddyWaiting = "caddy alone, waiting"
+)
+
+// Where a peer listens, and the admin endpoint of one that is a Caddy.
+const (
+	port  = 18611
+	admin = "127.0.0.1:18612"
+)
+
 // caddyfile has what all Caddys have in common.
 const caddyfile = `{
-	admin 127.0.0.1:%d
+	admin %s
 	storage file_system %s
 	persist_config off
 	auto_https off
@@ -165,11 +178,11 @@ func main() {
 	flag.IntVar(&o.server, "server", 0, "core of the measured server")
 	flag.IntVar(&o.load, "load", 1, "core of Redis; the crowd and the shop are in this process, pin it with taskset")
 	results := flag.String("results", "", "file for the results, as JSON")
-	flag.BoolVar(&o.memory, "memory", false, "only measure what open requests take: of the queue, at the shop behind the gate, and behind Caddy alone")
+	flag.BoolVar(&o.memory, "memory", false, "only measure what open requests take: of the queue, at the shop behind the gate, and in Caddy alone, at the shop or waiting")
 	flag.Parse()
 	peers := []string{"queue", "no queue", "nginx limit_req"}
 	if o.memory {
-		peers = []string{"queue", "no queue", "caddy alone"}
+		peers = []string{"queue", "no queue", caddyAlone, caddyWaiting}
 	}
 	var all []result
 	for _, name := range peers {
@@ -178,10 +191,10 @@ func main() {
 			log.Fatalf("%s: %v", name, err)
 		}
 		all = append(all, r)
-		fmt.Printf("%-16s %d sold, shop saw %d, %d/%d/%d a second (min/median/max), %d attempts, %.1f %% of winners asked once, winners p50 %.1f s max %.1f s, "+
-			"%d losers told p50 %.2f s max %.2f s, %d refused and not told; %d open, %.1f KiB of the edge and %.1f KiB of Redis each; %.0f s\n",
+		fmt.Printf("%-20s %d sold, shop saw %d, %d/%d/%d a second (min/median/max), %d attempts, %.1f %% of winners asked once, winners p50 %.1f s max %.1f s, "+
+			"%d losers told p50 %.2f s max %.2f s, %d refused and not told; %d open, %.1f KiB of the edge (%.1f live) and %.1f KiB of Redis each; %.0f s\n",
 			name, r.Sold, r.ShopSaw, r.PerSecond.Min, r.PerSecond.Median, r.PerSecond.Max, r.Attempts, 100*r.Once, r.WinnerP50, r.WinnerMax, r.Losers, r.LoserP50, r.LoserMax,
-			r.Refused, r.Open, r.EdgeKiB, r.RedisKiB, r.TookSeconds)
+			r.Refused, r.Open, r.EdgeKiB, r.LiveKiB, r.RedisKiB, r.TookSeconds)
 	}
 	if *results != "" {
 		text, err := json.MarshalIndent(all, "", "  ")
@@ -211,6 +224,8 @@ func run(o options, name string) (r result, err error) {
 	if err != nil {
 		return r, err
 	}
+	c, done := &crowd{options: o, addr: server.addr}, make(chan struct{})
+	defer func() { <-done }() // else it would ask the next peer
 	defer server.stop()
 	r.Peer = name
 	before := server.memory()
@@ -218,8 +233,6 @@ func run(o options, name string) (r result, err error) {
 	if o.memory {
 		s.takes = time.Hour
 	}
-	c := &crowd{options: o, addr: server.addr}
-	done := make(chan struct{})
 	go func() { c.run(); close(done) }()
 	// memory when the crowd has been told, and the winners wait
 	select {
@@ -232,7 +245,9 @@ func run(o options, name string) (r result, err error) {
 		r.RedisKiB = float64(after.redis-before.redis) / 1024 / float64(waiting)
 	}
 	if o.memory { // else most of it is of connections that wait for nothing
+		c.tried.Store(int64(o.attempts)) // no buyer tries again
 		r.EdgeKiB = float64(after.edge-before.edge) / 1024 / float64(r.Open)
+		r.LiveKiB = (after.live - before.live) / 1024 / float64(r.Open)
 		return r, nil
 	}
 	<-done
@@ -254,13 +269,17 @@ type running struct {
 	redis *peer.Redis
 }
 
-type memory struct{ edge, redis int64 }
+type memory struct {
+	edge, redis int64
+	live        float64 // of the edge, after a garbage collection; 0 for nginx
+}
 
 func (s *running) memory() (m memory) {
 	m.edge, _ = s.proc.Resident()
 	if s.redis == nil {
 		return m
 	}
+	m.live, _ = peer.Live(context.Background(), admin)
 	info, _ := s.redis.Client.Info(context.Background(), "memory").Result()
 	_, rest, _ := strings.Cut(info, "used_memory:")
 	fmt.Sscan(rest, &m.redis)
@@ -283,7 +302,6 @@ func (s *running) stop() {
 }
 
 func start(o options, name, dir, shopAddr string) (*running, error) {
-	const port, admin = 18611, 18612
 	s := &running{addr: fmt.Sprint("127.0.0.1:", port)}
 	var err error
 	if name == "nginx limit_req" {
@@ -306,10 +324,13 @@ func start(o options, name, dir, shopAddr string) (*running, error) {
 		gate = fmt.Sprintf("max_in_flight %d", o.connections)
 	case name == "no queue":
 		gate = fmt.Sprintf("max_in_flight %d", o.atOnce)
-	case name == "caddy alone":
+	case name == caddyAlone, name == caddyWaiting:
 		head, rest, _ := strings.Cut(caddyfile, "stockgate_guard")
 		_, tail, _ := strings.Cut(rest, "%s\n\t}")
 		gate, text = "", head+"%s\n"+tail
+	}
+	if name == caddyWaiting { // each request waits in Caddy, for an upstream that does not listen
+		shopAddr = "127.0.0.1:1 {\n\t\tlb_try_duration 1h\n\t\tlb_try_interval 1h\n\t}"
 	}
 	file := filepath.Join(dir, "Caddyfile")
 	if err = os.WriteFile(file, fmt.Appendf(nil, text, admin, dir, s.redis.Addr, port, gate, shopAddr), 0o644); err != nil {
@@ -321,5 +342,5 @@ func start(o options, name, dir, shopAddr string) (*running, error) {
 	if err = s.proc.Listens(s.addr); err != nil {
 		return nil, err
 	}
-	return s, sell(fmt.Sprint("http://127.0.0.1:", admin), o.units)
+	return s, sell("http://"+admin, o.units)
 }

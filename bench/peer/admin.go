@@ -122,7 +122,7 @@ func (r *Running) Sold(ctx context.Context, id string) (units int64, balanced bo
 
 // Attempts is what a gate has counted so far.
 func (r *Running) Attempts(ctx context.Context) (measure.Attempts, error) {
-	text, err := r.get(ctx, "/metrics")
+	text, err := get(ctx, r.admin, "/metrics")
 	if err != nil {
 		return nil, err
 	}
@@ -131,11 +131,16 @@ func (r *Running) Attempts(ctx context.Context) (measure.Attempts, error) {
 
 // Live lets the garbage collector of a Caddy run, and returns how many bytes of its heap and its
 // stacks are in use.
-func (r *Running) Live(ctx context.Context) (float64, error) {
-	if _, err := r.get(ctx, "/debug/pprof/heap?gc=1"); err != nil {
-		return 0, err
+func (r *Running) Live(ctx context.Context) (float64, error) { return Live(ctx, r.admin) }
+
+// Live is Running.Live for a Caddy with that admin endpoint.
+func Live(ctx context.Context, admin string) (float64, error) {
+	for range 2 { // what lies unused in a sync.Pool outlives the first one
+		if _, err := get(ctx, admin, "/debug/pprof/heap?gc=1"); err != nil {
+			return 0, err
+		}
 	}
-	text, err := r.get(ctx, "/metrics")
+	text, err := get(ctx, admin, "/metrics")
 	if err != nil {
 		return 0, err
 	}
@@ -143,8 +148,8 @@ func (r *Running) Live(ctx context.Context) (float64, error) {
 }
 
 // get reads from Caddy's admin endpoint.
-func (r *Running) get(ctx context.Context, path string) (string, error) {
-	req, err := http.NewRequestWithContext(ctx, "GET", "http://"+r.admin+path, nil)
+func get(ctx context.Context, admin, path string) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, "GET", "http://"+admin+path, nil)
 	if err != nil {
 		return "", err
 	}
