@@ -46,7 +46,7 @@ type Conn struct {
 	out        []byte // answers not yet written; pooled
 	first      [1]byte
 	failed     error // why an answer was not written; nil: all were
-	left       int64 // bytes of the lent request that net/http has not read
+	left       int64 // bytes of the delegated request that net/http has not read
 
 	request  Request
 	posted   bool // the last answer was to a POST
@@ -198,7 +198,7 @@ func (c *Conn) answerBuffered() (takeStep, error) {
 	}
 }
 
-// readLent returns the rest of the lent request, and not a byte more.
+// readDelegated returns the rest of the delegated request, and not a byte more.
 func (c *Conn) readDelegated(p []byte) (int, error) {
 	if c.left > 0 {
 		p = p[:min(int64(len(p)), c.left)]

@@ -35,11 +35,11 @@ func describe(who, method, target, host, body string) string {
 
 // served is a net/http server behind the wrapper.
 type served struct {
-	t    *testing.T
-	open func() (net.Conn, error) // a connection to it
-	http *http.Server
-	fast *fastpath.Server
-	lent chan struct{} // signalled when the handler has a request; may be nil
+	t         *testing.T
+	open      func() (net.Conn, error) // a connection to it
+	http      *http.Server
+	fast      *fastpath.Server
+	delegated chan struct{} // signalled when the handler has a request; may be nil
 
 	mu    sync.Mutex
 	conns []*fastpath.Conn
@@ -78,8 +78,8 @@ func serveOn(t *testing.T, ln net.Listener, open func() (net.Conn, error), chang
 	s := &served{open: open, t: t, fast: &fastpath.Server{Judge: answering{}}}
 	s.http = &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if s.lent != nil {
-				s.lent <- struct{}{}
+			if s.delegated != nil {
+				s.delegated <- struct{}{}
 			}
 			body, _ := io.ReadAll(r.Body)
 			_, _ = io.WriteString(w, describe("http", r.Method, r.RequestURI, r.Host, string(body)))
@@ -394,7 +394,7 @@ func TestStranger(t *testing.T) {
 	c.want(`http GET /fast shop ""`)
 }
 
-// TestClientGone tells the handler of a lent request that its client has left.
+// TestClientGone tells the handler of a delegated request that its client has left.
 func TestClientGone(t *testing.T) {
 	gone := make(chan struct{})
 	begun := make(chan struct{})

@@ -60,7 +60,7 @@ func (*pieces) SetWriteDeadline(time.Time) error { return nil }
 func (*pieces) Close() error                     { return nil }
 
 // FuzzAgainstNetHTTP sends any bytes in pieces of any size. Whatever is answered here
-// net/http must read as the same request with the same end; what is lent must be one
+// net/http must read as the same request with the same end; what is delegated must be one
 // request that ends where net/http says; and all else must come to net/http as it is.
 func FuzzAgainstNetHTTP(f *testing.F) {
 	for _, m := range mix {
@@ -85,7 +85,7 @@ func FuzzAgainstNetHTTP(f *testing.F) {
 		c := (&fastpath.Server{Judge: judge}).Wrap(arriving)
 		c.Follow(http.StateNew)
 		var given []byte // to net/http
-		lent, room := false, make([]byte, 14)
+		delegated, room := false, make([]byte, 14)
 		for {
 			n, err := c.Read(room)
 			given = append(given, room[:n]...)
@@ -93,7 +93,7 @@ func FuzzAgainstNetHTTP(f *testing.F) {
 				break
 			}
 			if n == 0 { // it has a whole request, and waits
-				lent = true
+				delegated = true
 				break
 			}
 		}
@@ -122,7 +122,7 @@ func FuzzAgainstNetHTTP(f *testing.F) {
 			}
 		}
 		left, _ := io.ReadAll(b)
-		if !lent {
+		if !delegated {
 			// what came of half a request is not a byte too many
 			if !bytes.HasSuffix(left, given) {
 				t.Fatalf("net/http gets %q of %q", given, left)

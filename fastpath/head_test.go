@@ -12,9 +12,9 @@ import (
 
 // What becomes of the first request of a connection.
 const (
-	here = "answered here"
-	lent = "lent" // net/http gets this request and no more
-	left = "left" // net/http gets all, and whatever comes
+	here      = "answered here"
+	delegated = "delegated" // net/http gets this request and no more
+	left      = "left"      // net/http gets all, and whatever comes
 )
 
 // becomes says what becomes of the first request of these, which arrive in one piece.
@@ -22,7 +22,7 @@ func becomes(t *testing.T, server *fastpath.Server, text string) (string, *reade
 	t.Helper()
 	judge := new(reader)
 	server.Judge = judge
-	text += "x" // which a request that is lent does not have
+	text += "x" // which a request that is delegated does not have
 	c := server.Wrap(&pieces{rest: []byte(text), size: len(text)})
 	c.Follow(http.StateNew)
 	room := make([]byte, 8<<10)
@@ -34,7 +34,7 @@ func becomes(t *testing.T, server *fastpath.Server, text string) (string, *reade
 		case err != nil:
 			return left, judge
 		case n == 0:
-			return lent, judge
+			return delegated, judge
 		}
 	}
 }
@@ -59,8 +59,8 @@ func TestEveryByte(t *testing.T) {
 	noEscape := strings.ReplaceAll(noSign, "%", "")
 	const rest = " HTTP/1.1\r\nHost: shop\r\n\r\n"
 	for name, c := range map[string]struct {
-		before, behind string
-		here, lent     string // others are left
+		before, behind  string
+		here, delegated string // others are left
 	}{
 		"method begins":      {"", "ET /" + rest, upper, tokens},
 		"method":             {"G", "T /" + rest, upper, tokens},
@@ -93,8 +93,8 @@ func TestEveryByte(t *testing.T) {
 			switch {
 			case strings.Contains(c.here, in):
 				want = here
-			case strings.Contains(c.lent, in):
-				want = lent
+			case strings.Contains(c.delegated, in):
+				want = delegated
 			}
 			if got, _ := becomes(t, new(fastpath.Server), c.before+in+c.behind); got != want {
 				t.Errorf("%s: %q is %s, not %s", name, byte(b), got, want)
@@ -123,7 +123,7 @@ func TestMeantFields(t *testing.T) {
 	for field, want := range map[string]string{
 		"Host: shop": left, "Content-Length: 0": left, // again
 		"Expect: x": left, "Upgrade: x": left, "Trailer: x": left, "HTTP2-Settings: x": left, "Transfer-Encoding: chunked": left,
-		"Connection: x": left, "Connection: close": lent, "Pragma: x": lent,
+		"Connection: x": left, "Connection: close": delegated, "Pragma: x": delegated,
 		"Connection: keep-alive": here,
 	} {
 		name, value, _ := strings.Cut(field, ":")
@@ -207,7 +207,7 @@ func TestLargestHere(t *testing.T) {
 		"MaxHead of more":       {16<<10 + 1, head(16 << 10), here},
 		"more than MaxHead":     {16<<10 + 1, head(16<<10 + 1), left},
 		"body":                  {0, body(16 << 10), here},
-		"body + 1":              {0, body(16<<10 + 1), lent},
+		"body + 1":              {0, body(16<<10 + 1), delegated},
 		"fields":                {0, fields(64), here},
 		"fields + 1":            {0, fields(65), left},
 		"digits":                {0, length("000000000000003"), here},

@@ -193,14 +193,14 @@ func TestSocketDeadlines(t *testing.T) {
 func TestBodyGoesOnSlowly(t *testing.T) {
 	change := func(s *served) {
 		timed(fastpath.Timeouts{Header: long, Request: long, Idle: long, Body: time.Millisecond})(s)
-		s.lent = make(chan struct{}, 1)
+		s.delegated = make(chan struct{}, 1)
 	}
 	onSockets(t, change, func(t *testing.T, s *served) {
 		c := s.dial()
 		request := post("/fast", "late")
 		c.send(get("/fast") + request[:len(request)-2])
 		c.want(mix[0].want)
-		<-s.lent // the handler has it, and reads the body
+		<-s.delegated // the handler has it, and reads the body
 		c.send(request[len(request)-2:] + get("/fast"))
 		c.want(`http POST /fast shop "late"`, mix[0].want)
 	})

@@ -101,7 +101,7 @@ func (c *Conn) SetDeadline(at time.Time) error {
 //
 // ReadTimeout counts from when net/http began to wait for a connection's first request.
 // It has waited while other requests were answered here, so the deadline is counted
-// from when it was lent this one.
+// from when it was delegated this one.
 func (c *Conn) SetReadDeadline(at time.Time) error {
 	if t := &c.times; t.rebase {
 		t.rebase = false

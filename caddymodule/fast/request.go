@@ -75,7 +75,7 @@ func (s *scratch) lay(f *fastpath.Request, k *cachedRoute) {
 	g := k.destination.gate
 	all := g == nil || g.AsksIP() // a trusted proxy may send it in any header
 	for name, value := range f.Fields {
-		if !all && !g.Heeds(name) {
+		if !all && !g.ReadsHeader(name) {
 			continue
 		}
 		s.strip = s.strip || attempt.Strippable(name)

@@ -20,8 +20,8 @@ func (g *Gate) AsksIP() bool {
 	return g.lists.Any() || g.Challenge != nil || g.reader.Needs().Has(attempt.NeedIP|attempt.NeedJWT)
 }
 
-// Heeds says whether the gate reads a header of a request.
-func (g *Gate) Heeds(name string) bool { return g.reader.ReadsHeader(name) }
+// ReadsHeader says whether the gate reads a header of a request.
+func (g *Gate) ReadsHeader(name string) bool { return g.reader.ReadsHeader(name) }
 
 // Server is the server that the gate belongs to; nil: none.
 func (g *Gate) Server() *caddyhttp.Server { return g.server }
