@@ -50,7 +50,7 @@ func (s Spec) runCaddy(ctx context.Context, u Setup) (*Running, error) {
 	config := filepath.Join(dir, "Caddyfile")
 	err = func() error {
 		data := map[string]any{
-			"Admin": r.admin, "Dir": dir, "Fast": s.Fast, "Gate": s.Gate, "HMAC": s.HMAC, "Guard": !s.NoGuard, "NoIdle": s.NoIdle, "Respond": s.Respond, "Key": s.Key, "Challenge": s.Challenge,
+			"Admin": r.admin, "Dir": dir, "Fast": s.Fast, "Gate": s.Gate, "HMAC": s.HMAC, "Guard": !s.NoGuard, "NoFence": s.NoFence, "NoIdle": s.NoIdle, "Respond": s.Respond, "Key": s.Key, "Challenge": s.Challenge,
 			"Deny": len(u.Denied) > 0, "Rate": u.Rate, "TLS": u.TLS, "Host": host, "Method": u.Method, "InQuery": u.InQuery, "Shop": u.Shop, "Redis": "",
 		}
 		if s.Gate {

@@ -50,6 +50,7 @@ type Spec struct {
 	HMAC    bool // tokens by HS256; else Ed25519
 	Key     bool // with an idempotency key
 	NoGuard bool // without stockgate_guard
+	NoFence bool // with `fence off`
 	// Challenge has the options of `challenge pow`; empty: there is none.
 	Challenge string
 	// Asked attempts are refused as challenge.

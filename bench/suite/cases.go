@@ -96,6 +96,7 @@ func cases() []scenario {
 		scenario{name: "reserve", about: "reservations in Redis, which has a core for itself", measure: reserve},
 		scenario{name: "levers-refuse", about: "what settings are worth: sold out; POST", extra: true, peers: variants, stock: 1, want: soldOut},
 		scenario{name: "guard", about: "what stockgate_guard costs: sold out; POST", extra: true, peers: guarded, stock: 1, want: soldOut},
+		scenario{name: "fence", about: "what the fence costs: reserved, proxied and confirmed; POST", extra: true, peers: fenced, stock: plenty, accept: true, want: accepted},
 		scenario{name: "keyed", about: "what an idempotency key costs: sold out; POST", extra: true, peers: peers(gate, gateKey, gateFast, gateFastKey), stock: 1, want: soldOut},
 		scenario{name: "challenge", about: "what a challenge costs a refusal, where it asks no attempt and where it asks all: sold out, or challenge; POST",
 			extra: true, peers: challenged, stock: 1, want: soldOut, stray: 0.001},

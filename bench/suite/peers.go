@@ -53,6 +53,13 @@ func guarded(*bench) []peer.Spec {
 	return out
 }
 
+// fenced are gates with and without the fence.
+func fenced(*bench) []peer.Spec {
+	without := gate
+	without.Name, without.NoFence = gate.Name+"-no-fence", true
+	return []peer.Spec{gate, without}
+}
+
 // neverAsks and alwaysAsks are challenges below and above their threshold. The work is little: what the
 // server does for a solution does not depend on it.
 const (
