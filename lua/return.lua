@@ -115,7 +115,9 @@ operations['return'] = function(a)
   end
   if any == 0 and #asked == 0 then return { 'too_many', 0, 0 } end
   if #asked == 0 then
-    for _, cell in ipairs(order) do units[cell] = left[cell] end
+    for _, cell in ipairs(order) do
+      if left[cell] > 0 then units[cell] = left[cell] end -- a cell that got all back may be gone
+    end
   end
   local so_far = {}
   for i, line in ipairs(asked) do

@@ -91,6 +91,28 @@ func TestReturns(t *testing.T) {
 
 // What came back costs nothing any more: of a limit on units as many, of one on
 // orders when nothing is left of what it concerns.
+// An item that got all of its units back is taken off sale. The rest of the orders that had it can
+// still come back.
+func TestReturnOfTheRestWithoutAnItem(t *testing.T) {
+	eachClock(t, 9, func(t *testing.T, c *clocked) {
+		c.reserve("r1", ofLines(units("a", 1), north(1)))
+		c.must("confirmed")(c.Confirm(stocktest.Soon(t), "s", "r1", reservation.SourceShop, ""))
+		if _, err := c.Return(stocktest.Soon(t), "s", "r1", reservation.Return{ID: "1", Restock: true, Lines: []sale.Line{units("a", 1)}}); err != nil {
+			t.Fatal(err)
+		}
+		file := stocktest.OpenSale("s", 9)
+		file.Items = slices.DeleteFunc(file.Items, func(i sale.Item) bool { return i.SKU == "a" })
+		if _, err := c.Apply(stocktest.Soon(t), file, reservation.ApplyOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		back, err := c.Return(stocktest.Soon(t), "s", "r1", reservation.Return{ID: "2", Restock: true})
+		if want := []sale.Line{units("a", 1), north(1)}; err != nil || !slices.Equal(back, want) {
+			t.Errorf("all that was returned is %v, %v, want %v", back, err, want)
+		}
+		stocktest.Balanced(t, c.server.client, c.Store, "s")
+	})
+}
+
 func TestReturnsGiveLimitsBack(t *testing.T) {
 	// as reservations are charged: limit|window|identity
 	charges := map[string]int64{
