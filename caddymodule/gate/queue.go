@@ -138,7 +138,8 @@ func (g *Gate) await(r *http.Request, p *purchase, pl *forward.InFlightSlot, hol
 				w.Wait()
 				continue
 			}
-			if err != nil { // Redis may have heard it, and is told that it was not sent
+			// Redis may have heard it, and is told that it was not sent
+			if err != nil || g.timeToForward(&sent, asked) <= 0 {
 				w.Unsent(t, time.Duration(g.Queue.Longest), g.holdOptions.Margin)
 				continue
 			}
@@ -310,7 +311,8 @@ func (g *Gate) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	defer pl.GiveBack()
 	ctx, q, asked := context.WithoutCancel(r.Context()), d.Queue(), time.Now()
 	hold, err := q.Send(ctx, t, g.holdOptions.HoldFor, g.holdOptions.Margin, g.mode())
-	if err != nil { // another edge has it; or Redis may have heard it, and is told that it was not sent
+	// another edge has it; or Redis may have heard it, and is told that it was not sent
+	if err != nil || g.timeToForward(&hold, asked) <= 0 {
 		if packed, failed := q.Pack(t.Sale, t.ID, o); failed == nil && !errors.Is(err, queue.ErrNotYours) {
 			q.Unsent(t, packed, time.Duration(g.Queue.Longest), g.holdOptions.Margin)
 		}

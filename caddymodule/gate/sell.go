@@ -162,8 +162,14 @@ func (g *Gate) takeOff(r *http.Request, p *purchase, pl *forward.InFlightSlot) (
 	return g.forwarding(r, p, pl, hold, asked)
 }
 
-// forwarding prepares an attempt that has stock for the shop.
+// forwarding prepares an attempt that has stock for the shop. One that comes too late for its token
+// is released.
 func (g *Gate) forwarding(r *http.Request, p *purchase, pl *forward.InFlightSlot, hold reservation.Hold, asked time.Time) (f *forward.Forwarding, timeout time.Duration, no *sale.Refusal) {
+	timeout = g.timeToForward(&hold, asked)
+	if timeout <= 0 {
+		g.unsent(r, p, hold)
+		return nil, 0, refuse.Unavailable
+	}
 	signed, err := g.sign(p, &hold)
 	if err != nil {
 		g.unsent(r, p, hold)
@@ -186,7 +192,7 @@ func (g *Gate) forwarding(r *http.Request, p *purchase, pl *forward.InFlightSlot
 		}
 		f.Ended = func() { p.runtime.Queue().Freed(hold.Sale) }
 	}
-	return f, g.timeToForward(&hold, asked), nil
+	return f, timeout, nil
 }
 
 // withoutSlot decides on an attempt without an in-flight slot: a buyer who has bought must
@@ -222,9 +228,9 @@ func (g *Gate) sign(p *purchase, hold *reservation.Hold) (string, error) {
 }
 
 // timeToForward returns how long the shop may take for a hold that was requested at that
-// time.
+// time: until its token expires, which says full seconds. 0 or less: it must not be sent.
 func (g *Gate) timeToForward(hold *reservation.Hold, asked time.Time) time.Duration {
-	timeout := hold.Exp.Sub(hold.Created) - time.Since(asked)
+	timeout := hold.Exp.Truncate(time.Second).Sub(hold.Created) - time.Since(asked)
 	if g.forwardTimeout > 0 {
 		timeout = min(timeout, g.forwardTimeout)
 	}
