@@ -105,7 +105,7 @@ end
 
 -- a text from outside must not contain the end of a record's field
 local function plain(text)
-  if not find(text, '%c') then return text end
+  if find(text, '^%C*$') then return text end
   return (string.gsub(text, '%c', ' '))
 end
 

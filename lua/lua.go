@@ -295,7 +295,7 @@ func build(claim, settle string) Scripts {
 		Trim:    script("trim", settle, trim),
 		Renew:   script("renew", claim, renew),
 		Restore: script("restore", claim, restore),
-		Fence:   script("fence", settle, shard, changes, bindings, unpaid, queue, states, flush, replay, fence),
+		Fence:   script("fence", settle, shard, changes, bindings, unpaid, queue, states, flush, only("replay", replay), fence),
 	}
 }
 
@@ -327,6 +327,11 @@ func whenSet(condition, file string) string {
 		return "" // local name
 	})
 	return "local " + strings.Join(names, ", ") + "\nif " + condition + " then\n" + file + "\nend\n"
+}
+
+// only hides what a file defines, but for one function: Lua has room for 200 local variables.
+func only(name, file string) string {
+	return "local " + name + "\ndo\n" + strings.Replace(file, "local function "+name+"(", "function "+name+"(", 1) + "\nend\n"
 }
 
 // globals are the names that a file defines for those behind it, but for constants.

@@ -140,8 +140,8 @@ local function give_back(r, pending)
 end
 
 -- settle_charges turns what is pending into what is spent
-local function settle_charges(r)
-  for _, charge in ipairs(pairs_of(r[CHARGES])) do
+local function settle_charges(charges)
+  for _, charge in ipairs(pairs_of(charges)) do
     local l = read_limit(charge[1])
     if l[3] then write_limit(charge[1], l[1], l[2] - charge[2]) end
   end
@@ -167,17 +167,26 @@ local function all_available(lines)
   return true
 end
 
+-- of confirm.lua: the ids that a call confirms; and a function that notes what to read for such a
+-- hold, and says whether that is all
+local confirming, read_hold = {}, nil
+
+-- want_stock notes that the units and the limits of a reservation will be read
+local function want_stock(lines, charges)
+  for _, line in ipairs(pairs_of(lines)) do want_cell(line[1]) end
+  for _, charge in ipairs(pairs_of(charges)) do
+    if limits[charge[1]] == nil then want(wanted_limits, charge[1]) end
+  end
+end
+
 -- read_ahead reads in bulk what is wanted, and for each reservation that was read what will
 -- end or go on with it: its units, its limits, and what it may free
 local function read_ahead()
   read_wanted(wanted_records, KEYS[4], records)
   for id, r in pairs(records) do
-    if r then
+    if r and not (confirming[id] and read_hold and read_hold(id, r)) then
       r = read_record(id)
-      for _, line in ipairs(pairs_of(r[LINES])) do want_cell(line[1]) end
-      for _, charge in ipairs(pairs_of(r[CHARGES])) do
-        if limits[charge[1]] == nil then want(wanted_limits, charge[1]) end
-      end
+      want_stock(r[LINES], r[CHARGES])
       for field in string.gmatch(r[UNPAID], '%S+') do
         if unpaid[field] == nil then want(wanted_unpaid, field) end
       end
