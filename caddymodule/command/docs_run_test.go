@@ -39,7 +39,7 @@ const (
 	compose    = "needs a container engine, and images of others: run by scripts/compose-test where there is one, and as plain processes where not"
 	long       = "takes minutes to hours: CI runs the short form of it"
 	benchmark  = "needs a machine that does nothing else, for an hour"
-	shops      = "run by TestVendureSells and TestMedusaSells in internal/shoptest/sale_test.go, which `make shops` runs"
+	shops      = "run by TestVendure and TestMedusa in internal/shoptest/sale_test.go, which `make shops` runs"
 )
 
 // elsewhere are the lines that no scenario runs, and why.

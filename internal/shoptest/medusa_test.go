@@ -75,6 +75,13 @@ func (m *medusa) variant(sku string) (id string) {
 	return id
 }
 
+// refs are those of all orders that the shop has placed, by the query of docs/medusa.md for
+// `reconcile --shop`.
+func (m *medusa) refs() []string {
+	m.t.Helper()
+	return column(m.t, m.db, `SELECT c.cart_id AS ref FROM order_cart c JOIN "order" o ON o.id = c.order_id WHERE o.status <> 'canceled'`)
+}
+
 // fillCart goes from nothing to the page on which buyers pay, and returns the cart. An end is how
 // the visit has ended before.
 func (m *medusa) fillCart(ctx context.Context, b *browser, variant string, quantity int, mail string) (cart string, e end) {

@@ -10,9 +10,21 @@ import (
 
 const units = 20
 
+// A shop that starts once is sold from, and attacked.
+func TestVendure(t *testing.T) {
+	v := startVendure(t, "SNK-1=100000,CAP-1=100000")
+	t.Run("sells", v.sells)
+	t.Run("hostile clients", v.hostile)
+}
+
+func TestMedusa(t *testing.T) {
+	m := startMedusa(t, "SNK-1=100000,CAP-1=100000")
+	t.Run("sells", m.sells)
+	t.Run("hostile clients", m.hostile)
+}
+
 // Five hundred come for twenty units, to two edges: twenty orders, and every buyer is told.
-func TestVendureSells(t *testing.T) {
-	v := startVendure(t, "SNK-1=100000")
+func (v *vendure) sells(t *testing.T) {
 	item := v.variant("SNK-1")
 	g := startGates(t, 2, vendureDir+"/Caddyfile", v.addr, item, units, "VENDURE_KEY="+v.administrator())
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -20,14 +32,13 @@ func TestVendureSells(t *testing.T) {
 	r := crowd(ctx, buyers(t, 500), g.urls, buyInVendure(item))
 	orders, sold := v.sold("SNK-1")
 	checkSale(t, r, orders, sold)
-	g.reconcile(column(t, v.db, vendureRefs))
+	g.reconcile(v.refs())
 	g.redis.Kill()
 	browse(ctx, t, g, "POST", "/shop-api", graphQL(`{products{items{name variants{sku stockLevel}}}}`, nil))
 	browse(ctx, t, g, "GET", "/shop-api?query={products{items{name}}}", "")
 }
 
-func TestMedusaSells(t *testing.T) {
-	m := startMedusa(t, "SNK-1=100000")
+func (m *medusa) sells(t *testing.T) {
 	item := m.variant("SNK-1")
 	g := startGates(t, 2, medusaDir+"/Caddyfile", m.addr, item, units, "MEDUSA_KEY="+m.key)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -35,16 +46,10 @@ func TestMedusaSells(t *testing.T) {
 	r := crowd(ctx, buyers(t, 500), g.urls, m.buy(item))
 	orders, sold := m.sold("SNK-1")
 	checkSale(t, r, orders, sold)
-	g.reconcile(column(t, m.db, medusaRefs))
+	g.reconcile(m.refs())
 	g.redis.Kill()
 	browse(ctx, t, g, "GET", "/store/products", "", "X-Publishable-Api-Key", m.key)
 }
-
-// The queries of docs/vendure.md and docs/medusa.md whose results go to `reconcile --shop`.
-const (
-	vendureRefs = `SELECT code AS ref FROM "order" WHERE "orderPlacedAt" IS NOT NULL AND state <> 'Cancelled'`
-	medusaRefs  = `SELECT c.cart_id AS ref FROM order_cart c JOIN "order" o ON o.id = c.order_id WHERE o.status <> 'canceled'`
-)
 
 func checkSale(t *testing.T, r crowdReport, orders, sold int) {
 	t.Helper()

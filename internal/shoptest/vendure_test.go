@@ -52,6 +52,13 @@ func (v *vendure) variant(sku string) (id string) {
 	return id
 }
 
+// refs are those of all orders that the shop has placed, by the query of docs/vendure.md for
+// `reconcile --shop`.
+func (v *vendure) refs() []string {
+	v.t.Helper()
+	return column(v.t, v.db, `SELECT code AS ref FROM "order" WHERE "orderPlacedAt" IS NOT NULL AND state <> 'Cancelled'`)
+}
+
 // administrator is a session of one, by which the recipe's probe asks.
 func (v *vendure) administrator() string {
 	v.t.Helper()
