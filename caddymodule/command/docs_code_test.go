@@ -83,11 +83,11 @@ func TestQueriesOfDocs(t *testing.T) {
 		INSERT INTO order_lines VALUES ('20002001', 'double11', 30, false), ('20002001', 'double11', 5, true), ('20002001', 'other', 7, false)`); err != nil {
 		t.Fatal(err)
 	}
-	ofShops := page(t, root+"internal/shoptest/sale_test.go")
 	for _, b := range blocksOf(t, "sql") {
 		switch name := b[0]; name {
 		case "docs/vendure.md", "docs/medusa.md":
-			if !strings.Contains(ofShops, "`"+strings.TrimSpace(b[1])+"`") {
+			ofShop := page(t, root+"internal/shoptest/"+strings.TrimSuffix(filepath.Base(name), ".md")+"_test.go")
+			if !strings.Contains(ofShop, "`"+strings.TrimSpace(b[1])+"`") {
 				t.Errorf("%s has another query than internal/shoptest:\n%s", name, b[1])
 			}
 		case "docs/sales.md": // 70 left and 30 sold
