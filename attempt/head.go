@@ -182,7 +182,7 @@ func (n *nameSet) add(name string) { n[len(name)%len(n)] |= 1 << (name[0] % 32) 
 
 func (n *nameSet) may(name string) bool { return n[len(name)%len(n)]&(1<<(name[0]%32)) != 0 }
 
-// heed records the headers that the reader looks at.
+// noteHeaders records the headers that the reader looks at.
 func (rd *Reader) noteHeaders() {
 	for _, name := range alwaysRead {
 		rd.headersRead.add(name)

@@ -181,7 +181,7 @@ func (c *Conn) readBoundary(p []byte) (int, error) {
 	}
 }
 
-// turn answers what is buffered. It returns more when all answers are written and the
+// answerBuffered answers what is buffered. It returns more when all answers are written and the
 // next request is not whole, and broken with the error of writing.
 func (c *Conn) answerBuffered() (takeStep, error) {
 	for {
@@ -222,7 +222,7 @@ func (c *Conn) readDelegated(p []byte) (int, error) {
 	return 0, err
 }
 
-// readAway returns the buffered bytes, then reads from the connection.
+// readDetached returns the buffered bytes, then reads from the connection.
 func (c *Conn) readDetached(p []byte) (int, error) {
 	if c.start < c.end {
 		n := copy(p, c.buf[c.start:c.end])

@@ -54,7 +54,7 @@ func (c *Conn) receiveDirectly() (takeStep, error) {
 	return s.what, s.err
 }
 
-// turns reads and answers until nothing is left to read (false) or it is net/http's turn.
+// answerReady reads and answers until nothing is left to read (false) or it is net/http's turn.
 func (c *Conn) answerReady(fd uintptr) bool {
 	s := &c.socket
 	s.at = int(fd)

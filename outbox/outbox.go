@@ -113,7 +113,7 @@ func New(from Journals, old ledger.Ledger, o Options, log *zap.Logger, m Metrics
 }
 
 // Run sends the movements of all sales until ctx ends, each in its own goroutine: a
-// sale that the receiver does not accept holds up no other. It gives up its claims at
+// sale that the receiver does not accept holds up no other. It gives up its leases at
 // the end.
 func (o *Outbox) Run(ctx context.Context) {
 	defer o.client.CloseIdleConnections()

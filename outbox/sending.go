@@ -64,7 +64,7 @@ func (s *sending) run(ctx context.Context) {
 	}
 }
 
-// turn sends at most one batch, and returns it when the receiver has it.
+// poll sends at most one batch, and returns it when the receiver has it.
 func (s *sending) poll(ctx context.Context) (*batch, error) {
 	head, err := s.head(ctx)
 	if errors.Is(err, shard.ErrNoSale) {
@@ -150,7 +150,7 @@ func (s *sending) prepare(ctx context.Context, head *journal.Head) (bool, error)
 	return true, nil
 }
 
-// claim takes or renews the right to send.
+// acquire takes or renews the right to send.
 func (s *sending) acquire(ctx context.Context, epoch, last int64) (journal.Lease, bool, error) {
 	asked := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, callFor)
@@ -260,7 +260,7 @@ func (s *sending) noteTrouble(err error) {
 	}
 }
 
-// giveUp ends the claim, so that other edges need not wait for it to expire.
+// giveUp ends the lease, so that other edges need not wait for it to expire.
 func (s *sending) giveUp(ctx context.Context) {
 	if s.ours.IsZero() {
 		return

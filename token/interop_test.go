@@ -113,10 +113,11 @@ func TestJWKSPassesOverWhatItCannotUse(t *testing.T) {
 	raw, _ := mustKey(t, token.KindEd25519, vectorPEM).PublicJWK()
 	secretJWK := json.RawMessage(`{"kty":"oct","alg":"HS256","k":"` + encode(secret) + `"}`)
 	forEncryption := json.RawMessage(`{"kty":"OKP","crv":"Ed25519","use":"enc","x":"` + encode(secret) + `"}`)
+	ofAnother := json.RawMessage(`{"kty":"OKP","crv":"Ed25519","alg":"ES256","x":"` + encode(secret) + `"}`)
 	short := json.RawMessage(`{"kty":"OKP","crv":"Ed25519","x":"AAAA"}`)
 	number := json.RawMessage(`1`)
 
-	set, err := token.JWKS(secretJWK, forEncryption, short, number, raw)
+	set, err := token.JWKS(secretJWK, forEncryption, ofAnother, short, number, raw)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,10 +125,21 @@ func TestJWKSPassesOverWhatItCannotUse(t *testing.T) {
 	if _, err := v.Verify(mustSign(t, mustKey(t, token.KindEd25519, vectorPEM), claims()), token.Expect{AnySubject: true}); err != nil {
 		t.Errorf("the one good key: %v", err)
 	}
+	var key struct{ X string }
+	if err := json.Unmarshal(raw, &key); err != nil {
+		t.Fatal(err)
+	}
+	bare, err := token.JWKS(json.RawMessage(`{"kty":"OKP","crv":"Ed25519","x":"` + key.X + `"}`)) // RFC 8037 asks for no more
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mustVerifier(t, token.Options{JWKS: bare}).Verify(mustSign(t, mustKey(t, token.KindEd25519, vectorPEM), claims()), token.Expect{AnySubject: true}); err != nil {
+		t.Errorf("a key without use and alg: %v", err)
+	}
 	if _, err := v.Verify(mustSign(t, mustKey(t, token.KindHMAC, secret), claims()), token.Expect{AnySubject: true}); err == nil {
 		t.Error("a secret from a public set was accepted")
 	}
-	for _, useless := range []json.RawMessage{secretJWK, forEncryption, short, number} {
+	for _, useless := range []json.RawMessage{secretJWK, forEncryption, ofAnother, short, number} {
 		set, err := token.JWKS(useless)
 		if err != nil {
 			t.Fatal(err)
