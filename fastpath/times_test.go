@@ -162,9 +162,9 @@ type deadlines struct {
 func (d *deadlines) SetReadDeadline(t time.Time) error  { d.read = t; return nil }
 func (d *deadlines) SetWriteDeadline(t time.Time) error { d.write = t; return nil }
 
-// TestLentWithoutOurDeadlines leaves net/http's own: a slow answer is not cut off by
+// TestDelegatedWithoutOurDeadlines leaves net/http's own: a slow answer is not cut off by
 // what was set for a fast one.
-func TestLentWithoutOurDeadlines(t *testing.T) {
+func TestDelegatedWithoutOurDeadlines(t *testing.T) {
 	d := &deadlines{pieces: pieces{rest: []byte(get("/fast") + get("/slow")), size: len(get("/fast"))}}
 	c := (&fastpath.Server{Judge: answering{}, Timeouts: fastpath.Timeouts{Header: long, Idle: brief, Write: brief}}).Wrap(d)
 	c.Follow(http.StateNew)

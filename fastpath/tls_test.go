@@ -10,6 +10,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -62,6 +63,40 @@ func TestHTTP2OutlivesTheHandshake(t *testing.T) {
 		_ = client.Close()
 		_ = conn.Close()
 	})
+}
+
+// A client that says nothing, or stops in the middle of its handshake, is closed after the least
+// of the timeouts that are set, as in net/http.
+func TestHandshakeEnds(t *testing.T) {
+	key := certificate(t)
+	for name, times := range map[string]fastpath.Timeouts{
+		"Header":              {Header: brief},
+		"Request":             {Request: brief},
+		"Response":            {Response: brief},
+		"Header, the least":   {Header: brief, Request: long, Response: long},
+		"Response, the least": {Header: long, Request: long, Response: brief},
+	} {
+		for _, sent := range []string{"", "\x16\x03\x01"} {
+			t.Run(name+" after "+strconv.Quote(sent), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					client, server := net.Pipe()
+					s := &fastpath.Server{Judge: answering{}, Timeouts: times}
+					conn := s.WrapTLS(tls.Server(server, &tls.Config{Certificates: []tls.Certificate{key}}))
+					conn.Follow(http.StateNew)
+					go func() { _, _ = io.WriteString(client, sent) }()
+					began := time.Now()
+					if n, err := conn.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+						t.Errorf("%d bytes, %v", n, err)
+					}
+					if after := time.Since(began); after > brief {
+						t.Errorf("it ends after %v, not %v", after, brief)
+					}
+					_ = client.Close()
+					_ = conn.Close()
+				})
+			})
+		}
+	}
 }
 
 const http2Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
