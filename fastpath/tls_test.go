@@ -65,6 +65,39 @@ func TestHTTP2OutlivesTheHandshake(t *testing.T) {
 	})
 }
 
+// ALPN decides: a connection on which HTTP/2 was agreed ends where another protocol begins, and
+// every other one where HTTP/2 does, as net/http would end it.
+func TestProtocolIsTheAgreedOne(t *testing.T) {
+	key := certificate(t)
+	for name, c := range map[string]struct {
+		protocols []string
+		sends     string
+	}{
+		"HTTP/1.1 agreed":   {[]string{"http/1.1"}, http2Preface},
+		"nothing agreed":    {nil, http2Preface},
+		"HTTP/2 agreed":     {[]string{"h2"}, get("/fast")},
+		"another one":       {[]string{"acme-tls/1"}, get("/fast")},
+		"another, preface":  {[]string{"acme-tls/1"}, http2Preface},
+		"HTTP/2, no method": {[]string{"h2"}, "PRI * HTTP/1.1\r\n\r\nSM\r\n\r\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client, server := net.Pipe()
+			s := &fastpath.Server{Judge: answering{}}
+			conn := s.WrapTLS(tls.Server(server, &tls.Config{Certificates: []tls.Certificate{key}, NextProtos: []string{"h2", "http/1.1", "acme-tls/1"}}))
+			defer conn.Close()
+			defer client.Close()
+			conn.Follow(http.StateNew)
+			go func() {
+				_, _ = io.WriteString(tls.Client(client, &tls.Config{InsecureSkipVerify: true, NextProtos: c.protocols}), c.sends)
+			}()
+			b := make([]byte, 100)
+			if n, err := conn.Read(b); n != 0 || err != io.EOF {
+				t.Errorf("%q, %v", b[:n], err)
+			}
+		})
+	}
+}
+
 // A client that says nothing, or stops in the middle of its handshake, is closed after the least
 // of the timeouts that are set, as in net/http.
 func TestHandshakeEnds(t *testing.T) {
