@@ -131,5 +131,3 @@ func TestHandshakeEnds(t *testing.T) {
 		}
 	}
 }
-
-const http2Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
