@@ -13,8 +13,9 @@ import (
 	"github.com/stockgate/stockgate/record"
 )
 
-// noon is when histories begin, in ms.
-const noon = 1_795_000_000_000
+// noon is when histories begin, in ms: yesterday's, so that their sale has not ended and nothing of
+// them is too old to be kept.
+var noon = time.Now().UTC().Truncate(24 * time.Hour).Add(-12 * time.Hour).UnixMilli()
 
 // causes are texts that a shop may send.
 var causes = []string{"", "status_500", "two words", "a\ttab\nand a line", "\x00\x1f\x7f", "是'\";--", "\xff\xfe", "%s$1?"}
