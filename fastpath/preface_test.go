@@ -43,6 +43,6 @@ func TestCloseEndsHTTP2(t *testing.T) {
 	}
 	_ = conn.Close()
 	if shared.closed.Load() == 0 {
-		t.Error("it was not told")
+		t.Error("HTTP2.Close was not called")
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 const units = 20
 
-// A shop that starts once is sold from, and attacked.
+// Starting a shop takes long, so one start serves both: a crowd buys, then hostile clients try it.
 func TestVendure(t *testing.T) {
 	v := startVendure(t, "SNK-1=100000,CAP-1=100000")
 	t.Run("sells", v.sells)
