@@ -171,15 +171,15 @@ func (s *following) batch(ctx context.Context, head journal.Head) (int, error) {
 	read, cancel := context.WithTimeout(ctx, callFor)
 	defer cancel()
 	movements, err := s.read(read, head)
-	if err != nil {
-		return 0, s.failed("journal", err)
+	b := &Batch{Epoch: head.Epoch, Movements: movements}
+	if err == nil {
+		b.Document, err = s.document(read, movements)
+	}
+	if err := s.still(ctx, head.Epoch, err); err != nil {
+		return 0, err
 	}
 	if len(movements) == 0 {
 		return 0, s.acknowledge(ctx)
-	}
-	b := &Batch{Epoch: head.Epoch, Movements: movements}
-	if b.Document, err = s.document(read, movements); err != nil {
-		return 0, s.failed("journal", err)
 	}
 	write, cancel := context.WithTimeout(ctx, appendFor)
 	defer cancel()
@@ -244,7 +244,22 @@ func (s *following) acknowledge(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callFor)
 	defer cancel()
 	if err := s.journals.Acknowledge(ctx, s.sale, s.at.Epoch, s.at.Seq); err != nil {
+		return s.still(ctx, s.at.Epoch, err)
+	}
+	return nil
+}
+
+// still says whether what was read since the head is of its epoch, and fails with err, what the
+// reading failed with, if it is. ErrNoSale: the sale was deleted or rebuilt meanwhile. That is
+// no failure, and the next poll begins with another head.
+func (s *following) still(ctx context.Context, epoch int64, err error) error {
+	switch now, asked := s.head(ctx); {
+	case errors.Is(asked, shard.ErrNoSale) || asked == nil && now.Epoch != epoch:
+		return shard.ErrNoSale
+	case err != nil:
 		return s.failed("journal", err)
+	case asked != nil:
+		return s.failed("journal", asked)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -125,5 +126,81 @@ func TestFollowsQuickRebuild(t *testing.T) {
 	}
 	if n, text := counts.Logged(ledgertest.NotFollowing); n != 0 || counts.Failed("journal") != 0 {
 		t.Errorf("the log says %q, and the metrics count %d failures", text, counts.Failed("journal"))
+	}
+}
+
+// interrupted wraps a ledger. It calls what is set once, before a drainer reads the journal or
+// before it acknowledges what it has read.
+type interrupted struct {
+	ledger.Ledger
+	read, acknowledge atomic.Pointer[func()]
+}
+
+func call(f *atomic.Pointer[func()]) {
+	if f := f.Swap(nil); f != nil {
+		(*f)()
+	}
+}
+
+func (i *interrupted) Acquire(ctx context.Context, sale, owner string, forHow time.Duration) (ledger.Position, bool, error) {
+	at, ours, err := i.Ledger.Acquire(ctx, sale, owner, forHow)
+	call(&i.read)
+	return at, ours, err
+}
+
+func (i *interrupted) Append(ctx context.Context, sale, owner string, b *ledger.Batch) error {
+	err := i.Ledger.Append(ctx, sale, owner, b)
+	call(&i.acknowledge)
+	return err
+}
+
+// A sale that is deleted while a drainer works on it raises no alarm, and one that is loaded
+// anew at that moment gets none of its rows into those of the old one.
+func TestDeletedMeanwhile(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		at   func(*interrupted) *atomic.Pointer[func()]
+		anew bool
+		rows int64 // of the old sale, which are all or none
+	}{
+		{"before the journal is read", func(i *interrupted) *atomic.Pointer[func()] { return &i.read }, false, 0},
+		{"before the journal is read, and loaded anew", func(i *interrupted) *atomic.Pointer[func()] { return &i.read }, true, 0},
+		{"before it is acknowledged", func(i *interrupted) *atomic.Pointer[func()] { return &i.acknowledge }, false, 1},
+		{"before it is acknowledged, and loaded anew", func(i *interrupted) *atomic.Pointer[func()] { return &i.acknowledge }, true, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := ledgertest.NewSeller(t, redistest.Start(t), 1000)
+			l := &interrupted{Ledger: ledgertest.OpenFile(t, filepath.Join(t.TempDir(), "ledger.db"))}
+			counts := ledgertest.NewCounts()
+			s.Sell(20)
+			s.Close()
+			old, err := s.Store.Journal().Head(ledgertest.Soon(t), "s")
+			if err != nil {
+				t.Fatal(err)
+			}
+			deleted := make(chan struct{})
+			remove := func() {
+				defer close(deleted)
+				s.Remove()
+				if test.anew {
+					s.Load(40)
+					s.Sell(1)
+				}
+			}
+			test.at(l).Store(&remove)
+			s.Drain(l, counts)
+			<-deleted
+			if !test.anew {
+				s.Load(40)
+			}
+			s.UntilDrained(l)
+			archived, err := l.Position(ledgertest.Soon(t), fmt.Sprint("s", ledger.ArchiveMark, old.Epoch))
+			if want := (ledger.Position{Epoch: old.Epoch * test.rows, Seq: old.Last * test.rows}); archived != want || err != nil {
+				t.Errorf("the old sale is at %+v, want %+v: %v", archived, want, err)
+			}
+			if n, text := counts.Logged(ledgertest.NotFollowing); n != 0 || counts.Failed("journal") != 0 {
+				t.Errorf("the log says %q, and the metrics count %d failures", text, counts.Failed("journal"))
+			}
+		})
 	}
 }

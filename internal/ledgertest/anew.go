@@ -23,6 +23,7 @@ func anew(t *testing.T, open func() ledger.Ledger) {
 	counts := NewCounts()
 	end := s.Drain(l, counts)
 	s.Sell(5)
+	s.Close()
 	s.UntilDrained(l)
 	old, err := l.Position(Soon(t), "s")
 	if err != nil {
@@ -31,7 +32,7 @@ func anew(t *testing.T, open func() ledger.Ledger) {
 	if err := l.Archive(Soon(t), "s", "another owner", old, "s@x"); !errors.Is(err, ledger.ErrNotOwner) {
 		t.Errorf("a drainer that does not have the sale archives it: %v", err)
 	}
-	s.remove()
+	s.Remove()
 	s.Load(40)
 	s.Sell(3) // of which one is returned as damaged, or none
 	s.UntilDrained(l)
@@ -70,7 +71,8 @@ func anew(t *testing.T, open func() ledger.Ledger) {
 	// deleted twice while the ledger did not follow
 	end()
 	for range 2 {
-		s.remove()
+		s.Close()
+		s.Remove()
 		s.Load(30)
 	}
 	end = s.Drain(l, counts)
@@ -94,16 +96,21 @@ func anew(t *testing.T, open func() ledger.Ledger) {
 	}
 }
 
-// remove closes the sale and deletes it.
-func (s *Seller) remove() {
+// Close ends the open holds of the sale and closes it, so that it can be deleted.
+func (s *Seller) Close() {
 	s.t.Helper()
-	for n := 1; n <= s.made; n++ { // an open hold keeps a sale from being deleted
+	for n := 1; n <= s.made; n++ {
 		_, _ = s.Store.Confirm(Soon(s.t), "s", fmt.Sprintf("r%d", n), reservation.SourceShop, "test") // others have ended
 	}
-	err := s.Store.SetStatus(Soon(s.t), "s", sale.Closed, "test")
-	if err == nil {
-		err = s.Store.Delete(Soon(s.t), "s", true)
+	if err := s.Store.SetStatus(Soon(s.t), "s", sale.Closed, "test"); err != nil {
+		s.t.Fatal(err)
 	}
+}
+
+// Remove deletes the sale, which is closed.
+func (s *Seller) Remove() {
+	s.t.Helper()
+	err := s.Store.Delete(Soon(s.t), "s", true)
 	if err == nil {
 		err = s.Refresh(Soon(s.t))
 	}
