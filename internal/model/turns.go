@@ -1,0 +1,227 @@
+package model
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// beginAgain begins a hold anew: its order is sent, or waits again.
+func (s *Shard) beginAgain(id, mode, cause string, holdFor, margin int64) {
+	r := s.Records[id]
+	own := s.Time
+	if s.Latest != 0 && own > s.LatestTime+tolerance { // a step that the caller knows of: the token would be good for too long
+		own = s.LatestTime
+	}
+	r.Mode, r.Deadline, r.Exp, r.Created, r.Changed, r.Cause = mode, s.Now()+holdFor, own+holdFor-margin, own, s.Now(), cause
+	s.record(Entry{Kind: "extended", ID: id, Was: Held, Buyer: r.Buyer, Cause: cause, Record: r.Text()})
+}
+
+// Turn asks which orders an edge may send now: at most Most, and at most AtOnce at the shop. Turns
+// last for Lease ms.
+type Turn struct {
+	Edge                string
+	Lease, AtOnce, Most int64
+	Gates               string
+}
+
+// Run gives turns in the order in which orders came.
+func (o Turn) Run(s *Shard) Reply {
+	if !s.Exists {
+		return Reply{"ok", int64(0), int64(0), int64(0), int64(0)}
+	}
+	q := &s.Queue
+	if s.Latest == 0 { // the caller cannot tell the time
+		return Reply{"ok", int64(len(q.Line())), int64(len(q.AtShop)), int64(1), int64(1)}
+	}
+	s.touch()
+	until := s.Now() + o.Lease
+	q.Alive[o.Edge] = until
+	var told []Turned
+	for _, t := range q.Told[o.Edge] {
+		if has, ok := q.Orders[t.ID]; t.Try == 0 || ok && has.Taker == o.Edge && has.Try == t.Try {
+			told = append(told, t)
+		}
+	}
+	delete(q.Told, o.Edge)
+
+	var over []string // turns that are
+	for id, at := range q.AtShop {
+		if at <= s.Now() {
+			over = append(over, id)
+		}
+	}
+	slices.SortFunc(over, func(a, b string) int { return cmp.Or(cmp.Compare(q.AtShop[a], q.AtShop[b]), cmp.Compare(a, b)) })
+	line := q.Line()
+	over = over[:min(int64(len(over)), o.Most)]
+	over = slices.DeleteFunc(over, func(id string) bool {
+		order, ok := q.Orders[id]
+		if delete(q.AtShop, id); ok { // else only its hold was known
+			q.back(id, order)
+		}
+		return !ok
+	})
+	slices.SortFunc(over, func(a, b string) int {
+		return cmp.Or(cmp.Compare(q.Orders[a].Score, q.Orders[b].Score), cmp.Compare(a, b))
+	})
+	free := min(s.room(o.AtOnce), o.Most)
+	for _, id := range slices.Concat(over, line) {
+		to := ""
+		if free > 0 {
+			to = o.giveTo(s, q.Orders[id])
+		}
+		if to == "" {
+			continue
+		}
+		order := q.Orders[id]
+		order.Taker, order.Try = to, order.Try+1
+		q.Orders[id], q.AtShop[id] = order, until
+		if t := (Turned{id, order.Try}); to == o.Edge {
+			told = append(told, t)
+		} else {
+			s.tell(to, t)
+		}
+		s.leaves()
+		free--
+	}
+	wait := int64(0)
+	if !q.Paused {
+		wait = max(q.NotBefore-s.Now(), 0)
+	}
+	turns := int64(0)
+	for _, at := range q.AtShop {
+		if at < sentAt {
+			turns++
+		}
+	}
+	reply := Reply{"ok", int64(len(q.Line())), int64(len(q.AtShop)), wait, turns}
+	for _, t := range told {
+		reply = append(reply, t.ID, t.Try)
+	}
+	return reply
+}
+
+// giveTo is the edge that gets the turn of an order; empty: none can send it.
+func (o Turn) giveTo(s *Shard, order Order) string {
+	q := &s.Queue
+	if until, heard := q.Alive[order.Home]; heard && until > s.Now() {
+		return order.Home
+	} else if heard {
+		delete(q.Alive, order.Home)
+		delete(q.Told, order.Home)
+	}
+	if slices.Contains(strings.Fields(o.Gates), order.Gate) {
+		return o.Edge
+	}
+	return ""
+}
+
+// Send: the edge that has the turn sends the order. Told: it was promised that, and says it again.
+type Send struct {
+	ID, Edge        string
+	Try             int64
+	Told            bool
+	Mode            string
+	HoldFor, Margin int64
+}
+
+// Run begins the hold anew.
+func (o Send) Run(s *Shard) Reply {
+	r := s.find(o.ID)
+	switch {
+	case r == nil:
+		return Reply{"not_found"}
+	case r.State != Held:
+		return Reply{"conflict", string(r.State)}
+	}
+	order, ok := s.Queue.Orders[o.ID]
+	if !o.Told && (!ok || order.Taker != o.Edge || order.Try != o.Try) {
+		return Reply{"conflict", string(Waiting)}
+	}
+	if r.waits() {
+		s.beginAgain(o.ID, o.Mode, "sent", o.HoldFor, o.Margin)
+		if ok {
+			order.Taker, order.Sent, order.Size = o.Edge, true, 0
+			s.Queue.Orders[o.ID] = order
+		}
+		s.Queue.AtShop[o.ID] = sentAt
+	}
+	return Reply{"ok", string(Held), r.Created + r.Deadline - r.Changed, r.Exp, s.Epoch, r.Created}
+}
+
+// Again: the shop has said that an order is to come later, and none for Later ms. Try is the one with
+// which it was sent; 0: at once.
+type Again struct {
+	ID, Edge, Gate, Packed            string
+	Try, Longest, Margin, Later, Most int64
+}
+
+// Run lets it wait before all others, at most Most times.
+func (o Again) Run(s *Shard) Reply {
+	r := s.find(o.ID)
+	switch {
+	case r == nil:
+		return Reply{"not_found"}
+	case r.State != Held:
+		return Reply{"conflict", string(r.State)}
+	}
+	order, ok := s.Queue.Orders[o.ID]
+	if r.waits() {
+		if !ok {
+			s.waitAgain(o.ID, o.Edge, o.Gate, o.Packed)
+		}
+		return Reply{"ok", string(Waiting)}
+	}
+	if !ok {
+		order = Order{Home: o.Edge, Taker: o.Edge, Try: o.Try, Gate: o.Gate, Since: s.Now(), Number: r.Changed - before/10}
+	}
+	switch {
+	case order.Taker != o.Edge:
+		return Reply{"conflict", string(Held)}
+	case o.Try < order.Try: // it has waited since, and was sent again
+		return Reply{"ok", string(Held)}
+	case order.Again >= o.Most:
+		return Reply{"too_many", order.Again}
+	}
+	s.countShop()
+	s.beginAgain(o.ID, queued, "again", o.Longest, o.Margin)
+	order.Try, order.Again, order.Sent, order.Size = o.Try, order.Again+1, false, int64(len(o.Packed))
+	s.Queue.back(o.ID, order)
+	s.Queue.Kept = true
+	if o.Later > 0 {
+		s.Queue.NotBefore = max(s.Queue.NotBefore, s.Now()+o.Later)
+	}
+	return Reply{"ok", string(Waiting)}
+}
+
+// Yield: an edge that has a turn cannot send the order. With what is to be sent, Packed, it has perhaps
+// told that it sends, and has not.
+type Yield struct {
+	ID, Edge, Packed     string
+	Try, Longest, Margin int64
+}
+
+// Run lets another edge have it.
+func (o Yield) Run(s *Shard) Reply {
+	r := s.find(o.ID)
+	switch {
+	case r == nil:
+		return Reply{"not_found"}
+	case r.State != Held || !r.waits() && o.Packed == "":
+		return Reply{"conflict", string(r.State)}
+	}
+	order, ok := s.Queue.Orders[o.ID]
+	if !ok || order.Taker != o.Edge || order.Try != o.Try {
+		return Reply{"conflict", string(Waiting)}
+	}
+	s.touch()
+	switch {
+	case !r.waits():
+		s.beginAgain(o.ID, queued, "unsent", o.Longest, o.Margin)
+		order.Sent, order.Size = false, int64(len(o.Packed))
+	case o.Packed == "":
+		order.Home = none
+	}
+	s.Queue.back(o.ID, order)
+	return Reply{"ok", order.Try}
+}
