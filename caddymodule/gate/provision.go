@@ -3,6 +3,9 @@ package gate
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -12,6 +15,8 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/caddymodule/probe"
 	"github.com/stockgate/stockgate/filters"
+	"github.com/stockgate/stockgate/outcome"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/refuse"
 )
 
@@ -111,4 +116,81 @@ func (g *Gate) provisionServer(ctx caddy.Context) error {
 		g.server.RegisterConnContext(forward.WithConn)
 	}
 	return g.provisionFast()
+}
+
+const (
+	backendHoldFor        = 15 * time.Minute
+	backendForwardTimeout = 20 * time.Second
+)
+
+// mode returns what happens to the gate's holds at their deadline.
+func (g *Gate) mode() record.Mode {
+	if g.Outcome == "backend" {
+		return record.ModeBackend
+	}
+	return record.ModeResponse
+}
+
+// provisionOutcome compiles what decides a reservation.
+func (g *Gate) provisionOutcome() (err error) {
+	if g.Outcome != "" && g.Outcome != "response" && g.Outcome != "backend" && g.Outcome != "ask" {
+		return fmt.Errorf("outcome %q: there are response, ask and backend", g.Outcome)
+	}
+	if err := g.outcomeConflict(); err != nil {
+		return err
+	}
+	if g.rules, err = outcome.Compile(g.Rules, g.Answers, g.mode() == record.ModeBackend || g.Ask != nil); err != nil || g.Ask == nil {
+		return err
+	}
+	g.rules.Otherwise = outcome.InDoubt
+	g.asksLater = filters.NewSlots(maxAsksLater)
+	if g.ask, err = g.Ask.Compile(); err != nil {
+		return err
+	}
+	return g.knowsNames("outcome ask", g.ask)
+}
+
+// outcomeConflict reports options that a gate cannot use with its outcome.
+func (g *Gate) outcomeConflict() error {
+	if err := g.askConflict(); err != nil || g.Ask != nil {
+		return err
+	}
+	for name, answer := range g.Answers {
+		for _, test := range answer.JSON {
+			if slices.Contains(test.Values, outcome.RefValue) && g.InDoubt == nil {
+				return fmt.Errorf("@%s compares with {ref}, and the shop is not asked about an order: use it with `outcome ask` or `in_doubt probe`", name)
+			}
+		}
+	}
+	if g.mode() != record.ModeBackend {
+		return g.graphQLConflict()
+	}
+	if g.InDoubt != nil {
+		return errors.New("outcome backend takes no in_doubt: its holds expire at their deadline, none comes in doubt")
+	}
+	for _, r := range g.Rules {
+		if r.Outcome == "confirm" {
+			return errors.New("outcome backend takes no confirm: the shop confirms through stockgate_api")
+		}
+	}
+	return nil
+}
+
+// graphQLConflict reports a gate that takes the status of a GraphQL server for its decision:
+// it is 200 where the shop refuses too, and unsold units would be confirmed.
+func (g *Gate) graphQLConflict() error {
+	if len(g.GraphQL) == 0 || g.Check {
+		return nil
+	}
+	for _, r := range g.Rules {
+		if r.Outcome != "confirm" {
+			continue
+		}
+		for _, when := range r.When {
+			if strings.HasPrefix(when, "@") {
+				return nil
+			}
+		}
+	}
+	return errors.New("a server of GraphQL answers 200 also where it refuses, so that no status confirms an order: ask it with `outcome ask`, let the shop confirm with `outcome backend`, or say in a matcher what its answer must have, such as `@sold { json !errors }` and `confirm @sold`")
 }

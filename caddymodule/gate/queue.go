@@ -12,12 +12,8 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
-
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/forward"
-	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/caddymodule/waiting"
 	"github.com/stockgate/stockgate/edge"
@@ -28,16 +24,9 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// mostTries is how often an order is sent without reaching its gate, before it is given up.
-const mostTries = 3
-
 // unheardFor is how long a client waits for the release of an order that Redis may have put into
 // the line.
 const unheardFor = 250 * time.Millisecond
-
-// betweenTries is how long an edge keeps the turn of an order that did not reach its gate. It is
-// shorter than a turn lasts.
-const betweenTries = time.Second
 
 // provisionQueue compiles the gate's queue.
 func (g *Gate) provisionQueue() (err error) {
@@ -233,124 +222,4 @@ func (g *Gate) putOffTooOften(ctx context.Context, d *edgeruntime.Runtime, saleI
 	meter.CountAttempt(saleID, "released", "")
 	_, _ = d.ReleaseEventually(ctx, saleID, id, reservation.SourceShop, "put off too often")
 	return true
-}
-
-// sender sends the orders of a gate without their requests, with the edge runtime of its
-// configuration.
-type sender struct {
-	*Gate
-	runtime *edgeruntime.Runtime
-}
-
-// GateName is the gate's name.
-func (s *sender) GateName() string { return s.Name }
-
-// Server is the name of the gate's server.
-func (s *sender) Server() string { return s.serverName() }
-
-// serverName is the name of the gate's server; empty: it has none.
-func (g *Gate) serverName() string {
-	if g.server == nil {
-		return ""
-	}
-	return g.server.Name()
-}
-
-// Pace is how fast the gate's shop takes orders.
-func (s *sender) Pace() reservation.Pace { return s.Queue.ShopPace() }
-
-// Dispatch makes the request of an order again, on the server of the gate.
-func (s *sender) Dispatch(ctx context.Context, t queue.Turn, o *queue.Order) {
-	if !s.runtime.Begin() {
-		return
-	}
-	defer s.runtime.End()
-	q := s.runtime.Queue()
-	p := &waiting.Passage{Turn: t, Order: o}
-	// what has begun to be sent ends, as for a client that leaves
-	r, err := p.Request(guard.WithTurn(context.WithoutCancel(ctx), o.Method, o.Header))
-	if err == nil && s.server != nil {
-		s.server.ServeHTTP(waiting.NewRecorder(), r)
-	}
-	switch {
-	case p.Arrived:
-	case t.Try < mostTries:
-		select { // what stands before the gate may fail for a moment only
-		case <-time.After(betweenTries):
-		case <-ctx.Done():
-		}
-		_ = q.Yield(context.WithoutCancel(ctx), t)
-	default:
-		s.log.Error("an order that waited does not reach its gate any more, because another handler answers it: its stock is released",
-			zap.String("sale", t.Sale), zap.String("reservation", t.ID), zap.Error(err))
-		_ = q.Cancel(context.WithoutCancel(ctx), t.Sale, t.ID, "it did not reach its gate")
-	}
-}
-
-// serveTurn sends an order whose turn has come and whose request is not open. Other gates have
-// judged it before: they let it pass.
-func (g *Gate) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, passage *waiting.Passage) error {
-	if g.print == "" || passage.Order.Gate != g.print || passage.Arrived {
-		return next.ServeHTTP(w, r)
-	}
-	d, t, o := g.app.Runtime(), passage.Turn, passage.Order
-	listing, ok := d.Catalogue().Sale(t.Sale)
-	if !ok {
-		return nil
-	}
-	passage.Arrived = true
-	guard.NotePassage(r, guard.PassageDecided)
-	p := &purchase{
-		began: time.Now(), repl: r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer), out: w.Header(), body: o.Body, attempt: &o.Attempt,
-		runtime: d, listing: listing, lines: o.Lines,
-	}
-	pl := new(forward.InFlightSlot)
-	if no := pl.Take(&g.places, d, "turn\x00"+t.ID); no != nil {
-		return nil // it gets the turn again when this one has ended
-	}
-	defer pl.GiveBack()
-	ctx, q, asked := context.WithoutCancel(r.Context()), d.Queue(), time.Now()
-	hold, err := q.Send(ctx, t, g.holdOptions.HoldFor, g.holdOptions.Margin, g.mode())
-	// another edge has it; or Redis may have heard it, and is told that it was not sent
-	if err != nil || g.timeToForward(&hold, asked) <= 0 {
-		if packed, failed := q.Pack(t.Sale, t.ID, o); failed == nil && !errors.Is(err, queue.ErrNotYours) {
-			q.Unsent(t, packed, time.Duration(g.Queue.Longest), g.holdOptions.Margin)
-		}
-		return nil
-	}
-	hold.Lines, hold.Ref = o.Lines, o.Attempt.Ref
-	f, timeout, no := g.forwarding(r, p, pl, hold, asked)
-	if no != nil {
-		return nil
-	}
-	f.Copy, f.KeepCopy = &forward.Copy{Max: queue.MaxAnswer}, o.KeepCopy
-	f.Kept = func(status int, header http.Header, body []byte) {
-		g.keepAnswer(ctx, d, t, &queue.Answer{Status: status, Header: header, Body: body})
-	}
-	err = f.Forward(w, r, next, timeout)
-	if f.PutOff == nil {
-		return err
-	}
-	packed, err := q.Pack(t.Sale, t.ID, o)
-	if err == nil {
-		err = q.Again(ctx, t, g.print, packed, time.Duration(g.Queue.Longest), g.holdOptions.Margin, *f.PutOff, waiting.MostAgain)
-	}
-	if err != nil {
-		g.putOffTooOften(ctx, d, t.Sale, t.ID, err)
-	}
-	return nil
-}
-
-// keepAnswer keeps the shop's answer to an order whose request is not open, for its buyer.
-func (g *Gate) keepAnswer(ctx context.Context, d *edgeruntime.Runtime, t queue.Turn, a *queue.Answer) {
-	ctx, cancel := context.WithTimeout(ctx, d.Client().Timeout())
-	defer cancel()
-	dropped, err := d.Queue().KeepAnswer(ctx, t.Sale, t.ID, a, time.Duration(g.Queue.Keep), g.Queue.Memory)
-	if err != nil {
-		g.log.Warn("the shop's answer to an order that waited could not be kept for its buyer", zap.String("reservation", t.ID), zap.Error(err))
-	}
-	if dropped > 0 && d.Queue().TellsAnswersFull() {
-		g.log.Warn("the shop's answers to orders that waited take all of the queue's memory: the oldest are dropped before `keep` is over, and their buyers are told the state only; raise memory or lower keep",
-			zap.String("sale", t.Sale), zap.Int64("dropped", dropped))
-	}
 }

@@ -1,0 +1,128 @@
+package gate
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/stockgate/stockgate/attempt"
+	"github.com/stockgate/stockgate/caddymodule/internal/accesslog"
+	"github.com/stockgate/stockgate/caddymodule/internal/meter"
+	"github.com/stockgate/stockgate/refuse"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// CountFast counts a refusal twice: like any other, and as a fast one, of an attempt that
+// began at that time. It says whether there is an answer.
+func (g *Gate) CountFast(a *refuse.Answer, saleID string, began time.Time) bool {
+	if a == nil {
+		return false
+	}
+	meter.Lost(time.Since(began))
+	m := meter.All()
+	m.Fast.Inc()
+	switch c := g.fastCounters[a.Index].Load(); {
+	case c == nil: // often there is one sale
+		c = &refusals{saleID, m.Attempt(saleID, "refused", a.Kind.Reason)}
+		g.fastCounters[a.Index].Store(c)
+		c.Inc()
+	case c.sale == saleID:
+		c.Inc()
+	default:
+		m.Attempt(saleID, "refused", a.Kind.Reason).Inc()
+	}
+	return true
+}
+
+// CountFastGuard is CountFast for a guard, which knows no sale.
+func CountFastGuard(a *refuse.Answer) bool {
+	if a == nil {
+		return false
+	}
+	meter.All().Fast.Inc()
+	meter.CountAttempt("", "refused", sale.Malformed)
+	return true
+}
+
+// refusals counts the refusals with one reason in one sale.
+type refusals struct {
+	sale string
+	prometheus.Counter
+}
+
+// FastRefusals lets a listener wrapper refuse for a gate. Caddy's metrics do not include its
+// answers, and the access log only those that Log asks for; the metrics of Stockgate count them.
+//
+// The gate must read all its values itself: a placeholder that another directive sets, such
+// as {http.auth.user.id}, is an error.
+type FastRefusals struct {
+	// Force: allow handlers before the gate that may change what the client gets or the gate
+	// sees; they do not run on a fast refusal. Without it, the gate itself refuses a request
+	// that meets such a handler.
+	Force bool `json:"force,omitempty"`
+	// Log is the share of the refusals that get a line in the server's access log, as a percentage
+	// such as "1%". The line has the field `sampled`. Default: none is logged.
+	Log string `json:"log,omitempty"`
+}
+
+// provisionFast checks what fast refusals of this gate require.
+func (g *Gate) provisionFast() error {
+	if g.FastRefusals == nil {
+		return nil
+	}
+	if err := g.fastConflict(); err != nil {
+		return err
+	}
+	if g.FastRefusals.Log != "" {
+		share, err := accesslog.ParseShare(g.FastRefusals.Log)
+		if err != nil {
+			return fmt.Errorf("fast_refusals: %w", err)
+		}
+		g.fastLogged = share
+	}
+	if g.server == nil || !g.app.HasListener(g.server) {
+		return fmt.Errorf("fast_refusals: the server of this gate has no listener wrapper stockgate: write `servers { listener_wrappers { stockgate } }` in the global options")
+	}
+	g.fastCounters = make([]atomic.Pointer[refusals], len(sale.Kinds))
+	return nil
+}
+
+// FastLogged is the share of the fast refusals that get a line in the access log.
+func (g *Gate) FastLogged() accesslog.Share { return g.fastLogged }
+
+// fastConflict returns an error for a value that the gate does not read itself.
+func (g *Gate) fastConflict() error {
+	if g.Lookup != nil || g.OneAtATime != nil {
+		return errors.New("fast_refusals: lookup and one_at_a_time work only where Caddy handles the request: leave fast_refusals out")
+	}
+	if g.Options.Any() {
+		return errors.New("fast_refusals: the gate must read the operation to know whether a request is an attempt (graphql, json_body): leave fast_refusals out")
+	}
+	for _, expr := range g.values() {
+		// a value that does not compile is reported elsewhere
+		if v, err := attempt.Compile(expr); err == nil && v.Kind() == attempt.Text {
+			return fmt.Errorf("fast_refusals: the value %s is known to Caddy only when it handles the request: take it from the request itself, such as {header.X} or {jwt.sub}", expr)
+		}
+	}
+	return nil
+}
+
+// values returns all expressions that the gate reads from requests.
+func (g *Gate) values() []string {
+	exprs := slices.Concat(g.Sale, g.Buyer, g.Region, g.Ref, g.Idempotency)
+	for _, r := range g.Rates {
+		exprs = append(exprs, r.Key...)
+	}
+	for _, kind := range g.Identities {
+		exprs = append(exprs, kind...)
+	}
+	for _, l := range g.Lines {
+		exprs = append(append(exprs, l.SKU...), l.Quantity...)
+	}
+	slices.Sort(exprs)
+	return exprs
+}
