@@ -171,7 +171,7 @@ func (e *Edge) readCatalogue(ctx context.Context, old *Catalogue, remembered []s
 			if err != nil {
 				return nil, nil, err
 			}
-			if epoch := gone[id]; epoch != "" && (known == nil || known.epoch == epoch) {
+			if epoch := gone[id]; epoch != "" && (known == nil || numberOf(known.epoch) <= numberOf(epoch)) {
 				changed = changed || known != nil
 				continue
 			}
@@ -261,7 +261,7 @@ func (e *Edge) loadListing(ctx context.Context, id string, known *Listing) (*Lis
 	if known != nil && known.epoch == loaded.Epoch {
 		view = known.followed
 	} else {
-		c.Anew() // another life counts its entries from the beginning
+		c.Anew(numberOf(loaded.Epoch)) // another life counts its entries from the beginning
 	}
 	return &Listing{Sale: loaded.Sale, Status: loaded.Status, Version: loaded.Version, epoch: loaded.Epoch, clock: c, followed: view}, nil
 }

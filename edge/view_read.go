@@ -53,7 +53,7 @@ func (r *journalReader) begin(ctx context.Context, j *journalOf) error {
 				seq, print = e.Last, e.Print()
 			}
 		}
-		if err := r.readEarlier(ctx, j.id, seq); err != nil {
+		if err := r.readEarlier(ctx, j.id, numberOf(epoch), seq); err != nil {
 			return err
 		}
 		j.known, j.epoch, j.at, j.print = true, epoch, seq, print
@@ -65,9 +65,9 @@ func (r *journalReader) begin(ctx context.Context, j *journalOf) error {
 
 // readEarlier reads the entries up to a number that the edge may have to give to a server which
 // lacks them: all since it began to sell, and in any case some.
-func (r *journalReader) readEarlier(ctx context.Context, sale string, last int64) error {
+func (r *journalReader) readEarlier(ctx context.Context, sale string, epoch, last int64) error {
 	var earlier []redis.XMessage // the newest first
-	before := r.edge.leases.ReadBefore(sale, last)
+	before := r.edge.leases.ReadBefore(sale, epoch, last)
 	for first := last + 1; ; {
 		some, err := r.client.XRevRangeN(ctx, r.edge.shard.ShardKeys(sale)[shard.JournalKey], strconv.FormatInt(first-1, 10)+"-0", "-", maxReadJournals).Result()
 		if err != nil {
@@ -86,7 +86,7 @@ func (r *journalReader) readEarlier(ctx context.Context, sale string, last int64
 	for _, m := range slices.Backward(earlier) {
 		if e, err := journal.EntryOf(m); err == nil {
 			at, movements := journal.Texts(m)
-			r.edge.leases.ReadEarlier(sale, e.First(), e.Last, at, movements)
+			r.edge.leases.ReadEarlier(sale, epoch, e.First(), e.Last, at, movements)
 		}
 	}
 	return nil
@@ -99,6 +99,12 @@ func entryPrint(m redis.XMessage) string {
 		return ""
 	}
 	return e.Print()
+}
+
+// numberOf is an epoch as a number; 0: it is none.
+func numberOf(epoch string) int64 {
+	n, _ := strconv.ParseInt(epoch, 10, 64)
+	return n
 }
 
 // metaOf returns the epoch and seq of a shard; an empty epoch: there is no shard.
@@ -171,7 +177,7 @@ func (r *journalReader) apply(j *journalOf, came []redis.XMessage, seq int64, se
 			j.print = e.Print()
 		}
 		at, movements := journal.Texts(m)
-		r.edge.leases.Read(j.id, e.First(), e.Last, at, movements)
+		r.edge.leases.Read(j.id, numberOf(j.epoch), e.First(), e.Last, at, movements)
 		for k := range e.Movements {
 			r.applyMovement(j, &e.Movements[k])
 		}

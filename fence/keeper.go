@@ -109,7 +109,7 @@ func (k *Keeper) Acquire(ctx context.Context, sale string) error {
 // Fenced implements [shard.Leases].
 func (k *Keeper) Fenced(sale string) {
 	m := k.member(sale)
-	m.clock.Grant(time.Time{}) // the next call waits for an answer about the fence
+	m.clock.EndLease() // the next call waits for an answer about the fence
 	if k.begin(m) {
 		m.hurry()
 	}
@@ -117,29 +117,30 @@ func (k *Keeper) Fenced(sale string) {
 
 // Promised implements [reservation.Promises].
 func (k *Keeper) Promised(sale string, seq int64, p reservation.Promise) {
-	k.member(sale).own.add(&k.count, seq, p)
+	m := k.member(sale)
+	m.own.add(&k.count, place{m.clock.Known().Term.Epoch, seq}, p)
 }
 
-// Read notes an entry that the edge has read in a sale's journal.
-func (k *Keeper) Read(sale string, first, last int64, at, movements string) {
-	k.member(sale).tail.add(&k.bytes, first, last, at, movements)
+// Read notes an entry that the edge has read in a sale's journal of an epoch.
+func (k *Keeper) Read(sale string, epoch, first, last int64, at, movements string) {
+	k.member(sale).tail.add(&k.bytes, epoch, first, last, at, movements)
 }
 
 // ReadEarlier notes an entry that the edge has looked up in a sale's journal, because it was
 // written before the edge began to read. Such entries come in their order.
-func (k *Keeper) ReadEarlier(sale string, first, last int64, at, movements string) {
-	k.member(sale).tail.addEarlier(&k.bytes, first, last, at, movements)
+func (k *Keeper) ReadEarlier(sale string, epoch, first, last int64, at, movements string) {
+	k.member(sale).tail.addEarlier(&k.bytes, epoch, first, last, at, movements)
 }
 
-// ReadBefore returns the number up to which an edge that begins to read after another number
-// need not look up what was written before: it has read that, or was promised nothing of it.
-func (k *Keeper) ReadBefore(sale string, number int64) int64 {
+// ReadBefore returns the number up to which an edge that begins to read after another number of
+// an epoch need not look up what was written before: it has read that, or was promised nothing of it.
+func (k *Keeper) ReadBefore(sale string, epoch, number int64) int64 {
 	m := k.member(sale)
-	if last := m.tail.last(); last > 0 {
+	if last := m.tail.last(epoch); last > 0 {
 		return min(last, number)
 	}
-	if since := m.since.Load(); since > 0 {
-		return min(since-1, number)
+	if since := m.since.Load(); since != nil && since.epoch == epoch {
+		return min(since.seq-1, number)
 	}
 	return number
 }
@@ -150,7 +151,7 @@ func (k *Keeper) Forget() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, m := range k.members {
-		m.own.forget(&k.count, -1)
+		m.own.forget(&k.count, nowhere)
 		m.tail.cutAfter(-1)
 	}
 }

@@ -33,7 +33,8 @@ type member struct {
 	tail   tail
 	own    own
 	state  atomic.Pointer[State] // nil: the sale is not fenced
-	since  atomic.Int64          // the least number that a promise to this edge can have; 0: it has none
+	// since is where the first promise to this edge may be; nil: it has none.
+	since atomic.Pointer[place]
 
 	running bool // guarded by the Keeper's mu
 
@@ -100,11 +101,11 @@ func (m *member) run(ctx context.Context) {
 
 // beat is what the edge says. What it has read counts unless only what the replicas have does.
 func (m *member) beat(does string) *shard.Beat {
-	known := m.clock.Known().Seq
+	known := m.clock.Known()
 	if m.keeper.shard.Options.ReplicaAcks == 0 {
-		known = max(known, m.tail.last())
+		known.Seq = max(known.Seq, m.tail.last(known.Term.Epoch))
 	}
-	return &shard.Beat{Edge: m.keeper.id, Does: does, Known: known, Wait: m.keeper.shard.Options.FenceWait}
+	return &shard.Beat{Edge: m.keeper.id, Does: does, Known: known.Seq, Wait: m.keeper.shard.Options.FenceWait}
 }
 
 func (m *member) call(ctx context.Context, b *shard.Beat) (shard.Reply, shard.Term, int64, error) {
@@ -126,20 +127,48 @@ func (m *member) step(ctx context.Context) error {
 	}
 	switch r.Code() {
 	case lua.OK:
-		m.since.CompareAndSwap(0, seq+1)
-		m.clock.Grant(sent.Add(shard.LeaseFor))
+		if err := m.enter(ctx, term, seq); err != nil {
+			return err
+		}
+		m.clock.Grant(term, sent.Add(shard.LeaseFor))
 		m.open(term, readReport(r.Text(1), r.Text(2)))
 		return nil
 	case lua.NoFence, lua.NoSale, lua.Restoring: // calls get these answers themselves
-		m.clock.Grant(sent.Add(shard.LeaseFor))
+		m.clock.Grant(term, sent.Add(shard.LeaseFor))
 		m.open(term, Report{})
 		return nil
 	case lua.Late:
 		return m.late(ctx, term, seq, r.Number(1))
 	case lua.Fenced:
-		return m.fenced(ctx, r)
+		return m.fenced(ctx, r, term)
 	}
 	return refused(m.sale, r)
+}
+
+// enter notes that the edge sells in a term, from the next number on if its epoch is new.
+func (m *member) enter(ctx context.Context, term shard.Term, seq int64) error {
+	if old := m.since.Load(); old != nil && old.epoch == term.Epoch {
+		return nil
+	}
+	if err := m.settle(ctx, term); err != nil {
+		return err
+	}
+	m.since.Store(&place{term.Epoch, seq + 1})
+	return nil
+}
+
+// settle drops what the edge was promised of a sale that was deleted since: the one that was
+// loaded anew under its id does not owe it. What was promised before a rebuild it does owe.
+func (m *member) settle(ctx context.Context, term shard.Term) error {
+	if !m.own.hasOlder(term.Epoch) {
+		return nil
+	}
+	deleted, err := m.keeper.store.Journal().DeletedEpoch(ctx, m.sale)
+	if err != nil {
+		return err
+	}
+	m.own.forgetBefore(&m.keeper.count, min(deleted+1, term.Epoch))
+	return nil
 }
 
 // refused is the error of an answer that gives no lease.
@@ -181,10 +210,13 @@ func (m *member) open(term shard.Term, r Report) {
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // fenced says what the edge knows, and tells again what it was promised and has not read.
-func (m *member) fenced(ctx context.Context, r shard.Reply) error {
-	stage, pass, base := r.Text(1), r.Text(2), r.Number(5)
+func (m *member) fenced(ctx context.Context, r shard.Reply, term shard.Term) error {
+	stage, pass, base := r.Text(1), r.Text(2), place{term.Epoch, r.Number(5)}
 	m.note(r)
 	if fence := strings.TrimSuffix(pass, stage); fence != m.fence {
+		if err := m.settle(ctx, term); err != nil {
+			return err
+		}
 		m.fence, m.given, m.told, m.untold = fence, false, false, m.own.after(base)
 	}
 	if r.Number(6) > 0 {
@@ -198,7 +230,7 @@ func (m *member) fenced(ctx context.Context, r shard.Reply) error {
 		m.given = true
 		m.hurry()
 	case stage == "tell" && !m.told && len(m.untold) > 0:
-		if err := m.tell(shard.WithPass(ctx, pass), m.untold); err != nil {
+		if err := m.tell(shard.WithPass(ctx, pass), term, m.untold); err != nil {
 			return err
 		}
 		b := m.beat("told")
@@ -214,9 +246,9 @@ func (m *member) fenced(ctx context.Context, r shard.Reply) error {
 
 // give sends the entries that the edge has read after base. What they have without a gap need
 // not be told again.
-func (m *member) give(ctx context.Context, base int64) error {
-	pieces := m.tail.after(base)
-	m.untold = m.own.after(m.tail.through(base))
+func (m *member) give(ctx context.Context, base place) error {
+	pieces := m.tail.after(base.epoch, base.seq)
+	m.untold = m.own.after(place{base.epoch, m.tail.through(base.epoch, base.seq)})
 	for i, piece := range pieces {
 		b := m.beat("beat")
 		if i == len(pieces)-1 {
@@ -232,7 +264,7 @@ func (m *member) give(ctx context.Context, base int64) error {
 
 // tell tells promises again, in rounds: what one edge gives back another one may have held. It
 // remembers those that are kept once more, with the numbers that they have now.
-func (m *member) tell(ctx context.Context, promises []reservation.Promise) error {
+func (m *member) tell(ctx context.Context, term shard.Term, promises []reservation.Promise) error {
 	var seq int64
 	var kept []reservation.Promise
 	for i := 0; i < tellAgain && len(promises) > 0; i++ {
@@ -242,8 +274,9 @@ func (m *member) tell(ctx context.Context, promises []reservation.Promise) error
 		}
 		promises, seq, kept = told.Failed, told.Seq, append(kept, told.Kept...)
 	}
+	m.own.forgetBefore(&m.keeper.count, term.Epoch)
 	for _, p := range kept {
-		m.own.add(&m.keeper.count, seq, p)
+		m.own.add(&m.keeper.count, place{term.Epoch, seq}, p)
 	}
 	if len(promises) > 0 {
 		m.keeper.metrics.Lost(int64(len(promises)), 0, 0)
@@ -261,18 +294,22 @@ func (m *member) late(ctx context.Context, term shard.Term, seq, last int64) err
 			zap.String("sale", m.sale), zap.String("term", term.Name), zap.String("known", m.clock.Known().Term.Name))
 		return shard.ErrFenced
 	}
-	promises := m.own.after(last)
+	if err := m.settle(ctx, term); err != nil {
+		return err
+	}
+	lost := place{term.Epoch, last}
+	promises := m.own.after(lost)
 	level, message := zap.ErrorLevel, "redis goes on without what this edge was promised: it is told again"
 	if m.given && (m.told || len(m.untold) == 0) { // in the fence from which this term came: they have other numbers now
 		level, message = zap.InfoLevel, "what this edge was promised has other numbers after the fence"
 	}
 	m.keeper.log.Log(level, message, zap.String("sale", m.sale), zap.Int64("after", last), zap.Int("promises", len(promises)))
-	m.own.forget(&m.keeper.count, last)
+	m.own.forget(&m.keeper.count, lost)
 	m.tail.cutAfter(last)
 	m.clock.Adopt(term.Name, seq)
-	if err := m.tell(shard.WithPass(ctx, ""), promises); err != nil {
+	if err := m.tell(shard.WithPass(ctx, ""), term, promises); err != nil {
 		for _, p := range promises { // told again with the next answer
-			m.own.add(&m.keeper.count, seq+1, p)
+			m.own.add(&m.keeper.count, place{term.Epoch, seq + 1}, p)
 		}
 		return err
 	}

@@ -1,6 +1,7 @@
 package fence
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"sync"
@@ -23,10 +24,11 @@ const (
 // tailBytes counts the bytes of the tails of all sales.
 type tailBytes struct{ atomic.Int64 }
 
-// tail is the newest part of a sale's journal that the edge has read. Where the edge began to
-// read again elsewhere, entries between may be missing.
+// tail is the newest part of a sale's journal that the edge has read, in the newest epoch that it
+// has read of. Where the edge began to read again elsewhere, entries between may be missing.
 type tail struct {
 	mu      sync.Mutex
+	epoch   int64
 	entries []entry
 	bytes   *tailBytes
 }
@@ -37,11 +39,19 @@ type entry struct {
 }
 
 // add takes an entry. One that is there already changes nothing: a server that gets again what
-// it lacks tells it a second time. Another one with the same number begins another history.
-func (t *tail) add(bytes *tailBytes, first, last int64, at, movements string) {
+// it lacks tells it a second time. Another one with the same number begins another history, and
+// one of a later epoch another journal.
+func (t *tail) add(bytes *tailBytes, epoch, first, last int64, at, movements string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.bytes = bytes
+	switch {
+	case epoch < t.epoch:
+		return
+	case epoch > t.epoch:
+		t.cutFrom(0)
+		t.epoch = epoch
+	}
 	e := entry{first, last, at, movements}
 	if i := t.find(first); i < len(t.entries) {
 		if t.entries[i] == e {
@@ -76,12 +86,12 @@ func (t *tail) cutAfter(last int64) {
 
 // addEarlier takes an entry that the edge has looked up, and drops what lies before all others:
 // if there is no other entry, it begins the tail.
-func (t *tail) addEarlier(bytes *tailBytes, first, last int64, at, movements string) {
+func (t *tail) addEarlier(bytes *tailBytes, epoch, first, last int64, at, movements string) {
 	t.mu.Lock()
-	earlier := len(t.entries) > 0 && first < t.entries[0].first
+	earlier := epoch == t.epoch && len(t.entries) > 0 && first < t.entries[0].first
 	t.mu.Unlock()
 	if !earlier {
-		t.add(bytes, first, last, at, movements)
+		t.add(bytes, epoch, first, last, at, movements)
 	}
 }
 
@@ -94,10 +104,13 @@ func (t *tail) find(number int64) int {
 	return i
 }
 
-// through returns the number up to which the tail has all entries after one.
-func (t *tail) through(number int64) int64 {
+// through returns the number up to which the tail has all entries of an epoch after one.
+func (t *tail) through(epoch, number int64) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if epoch != t.epoch {
+		return number
+	}
 	for _, e := range t.entries[t.find(number+1):] {
 		if e.first > number+1 {
 			break
@@ -107,22 +120,25 @@ func (t *tail) through(number int64) int64 {
 	return number
 }
 
-// last is the newest number; 0: there is none.
-func (t *tail) last() int64 {
+// last is the newest number of an epoch; 0: there is none.
+func (t *tail) last(epoch int64) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.entries) == 0 {
+	if epoch != t.epoch || len(t.entries) == 0 {
 		return 0
 	}
 	return t.entries[len(t.entries)-1].last
 }
 
-// after returns the entries with numbers after last, as arguments of lua/fence.lua in pieces
-// of which each is small enough for one call. The last piece may be empty.
-func (t *tail) after(last int64) [][]any {
+// after returns the entries of an epoch with numbers after last, as arguments of lua/fence.lua in
+// pieces of which each is small enough for one call. The last piece may be empty.
+func (t *tail) after(epoch, last int64) [][]any {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	pieces, bytes := [][]any{nil}, 0
+	if epoch != t.epoch {
+		return pieces
+	}
 	for _, e := range t.entries[t.find(last+1):] {
 		if bytes > sentAtOnce {
 			pieces, bytes = append(pieces, nil), 0
@@ -142,34 +158,44 @@ type own struct {
 }
 
 type promise struct {
-	seq  int64
+	at   place
 	what reservation.Promise
 }
 
+// place is a number in the journal of an epoch. Numbers of different epochs say nothing about
+// each other.
+type place struct{ epoch, seq int64 }
+
+// isAfter reports whether a place comes after another one, or is of another epoch.
+func (p place) isAfter(q place) bool { return p.epoch != q.epoch || p.seq > q.seq }
+
+// nowhere is before every place.
+var nowhere = place{-1, -1}
+
 // add remembers a promise. count has those of all sales.
-func (o *own) add(count *atomic.Int64, seq int64, p reservation.Promise) {
+func (o *own) add(count *atomic.Int64, at place, p reservation.Promise) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if n := len(o.promises); n == 0 || n < maxOwnOfSale && count.Load() < maxOwn {
-		o.promises = append(o.promises, promise{seq, p})
+		o.promises = append(o.promises, promise{at, p})
 		count.Add(1)
 		return
 	}
-	o.promises[o.next] = promise{seq, p}
+	o.promises[o.next] = promise{at, p}
 	o.next = (o.next + 1) % len(o.promises)
 }
 
-// after returns the promises with numbers after last, in the order of their numbers.
-func (o *own) after(last int64) []reservation.Promise {
+// after returns the promises after a place, and those of other epochs, in their order.
+func (o *own) after(last place) []reservation.Promise {
 	o.mu.Lock()
 	var found []promise
 	for _, p := range o.promises {
-		if p.seq > last {
+		if p.at.isAfter(last) {
 			found = append(found, p)
 		}
 	}
 	o.mu.Unlock()
-	slices.SortStableFunc(found, func(a, b promise) int { return int(a.seq - b.seq) })
+	slices.SortStableFunc(found, inOrder)
 	out := make([]reservation.Promise, len(found))
 	for i, p := range found {
 		out[i] = p.what
@@ -177,13 +203,34 @@ func (o *own) after(last int64) []reservation.Promise {
 	return out
 }
 
-// forget drops the promises with numbers after last, which were told again or are lost.
-func (o *own) forget(count *atomic.Int64, last int64) {
+func inOrder(a, b promise) int {
+	return cmp.Or(cmp.Compare(a.at.epoch, b.at.epoch), cmp.Compare(a.at.seq, b.at.seq))
+}
+
+// hasOlder reports whether there is a promise of an earlier epoch.
+func (o *own) hasOlder(epoch int64) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.ContainsFunc(o.promises, func(p promise) bool { return p.at.epoch < epoch })
+}
+
+// forget drops the promises after a place and those of other epochs, which were told again or are
+// lost.
+func (o *own) forget(count *atomic.Int64, last place) {
+	o.drop(count, func(at place) bool { return at.isAfter(last) })
+}
+
+// forgetBefore drops the promises of earlier epochs.
+func (o *own) forgetBefore(count *atomic.Int64, epoch int64) {
+	o.drop(count, func(at place) bool { return at.epoch < epoch })
+}
+
+func (o *own) drop(count *atomic.Int64, drop func(place) bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	before := len(o.promises)
 	defer func() { count.Add(int64(len(o.promises) - before)) }()
-	o.promises = slices.Clone(slices.DeleteFunc(o.promises, func(p promise) bool { return p.seq > last }))
-	slices.SortStableFunc(o.promises, func(a, b promise) int { return int(a.seq - b.seq) })
+	o.promises = slices.Clone(slices.DeleteFunc(o.promises, func(p promise) bool { return drop(p.at) }))
+	slices.SortStableFunc(o.promises, inOrder)
 	o.next = 0
 }

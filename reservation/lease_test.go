@@ -17,7 +17,7 @@ type over struct{ of *shard.Client }
 
 func (l over) Acquire(_ context.Context, sale string) error {
 	c := l.of.Clock(sale)
-	c.Grant(c.Mono())
+	c.Grant(shard.Term{}, c.Mono())
 	return nil
 }
 

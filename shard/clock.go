@@ -17,9 +17,9 @@ type Clock struct {
 	// Broken says that the connection of the last call broke, so that the call may have run.
 	Broken atomic.Bool
 
-	known atomic.Pointer[Known]     // nil: no term is known
-	lease atomic.Pointer[time.Time] // until when; nil: there was none
-	used  atomic.Int64              // when a call needed the lease, by mono in ns
+	known atomic.Pointer[Known] // nil: no term is known
+	lease atomic.Pointer[lease] // nil: there is none
+	used  atomic.Int64          // when a call needed the lease, by mono in ns
 
 	mu          sync.Mutex // guards the two
 	time, shard steady     // Redis's own time, and the shard's clock
@@ -60,11 +60,15 @@ func (c *Clock) Fell(m Mark, seq int64) {
 	}
 }
 
-// Anew forgets what was seen in another epoch.
-func (c *Clock) Anew() {
+// Anew forgets what was seen in another epoch. The next promise waits for a lease on the shard with
+// this one, which may have no term yet, and then no fence.
+func (c *Clock) Anew(epoch int64) {
 	c.life.Add(1)
 	c.Seq.Store(0)
 	c.Fall.Store(nil)
+	if l := c.lease.Load(); l != nil && l.epoch != epoch {
+		c.lease.CompareAndSwap(l, &lease{until: l.until, over: true})
+	}
 }
 
 // reading is what the last reply reported.

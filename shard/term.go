@@ -17,7 +17,8 @@ type Term struct {
 	Name string
 	// Number counts the terms of an epoch.
 	Number int64
-	epoch  int64
+	// Epoch is that of the shard.
+	Epoch int64
 }
 
 // termOf reads a term's name.
@@ -25,7 +26,7 @@ func termOf(name string) Term {
 	t := Term{Name: name}
 	if epoch, rest, ok := strings.Cut(name, ":"); ok {
 		number, _, _ := strings.Cut(rest, ":")
-		t.epoch, _ = strconv.ParseInt(epoch, 10, 64)
+		t.Epoch, _ = strconv.ParseInt(epoch, 10, 64)
 		t.Number, _ = strconv.ParseInt(number, 10, 64)
 	}
 	return t
@@ -33,7 +34,7 @@ func termOf(name string) Term {
 
 // After reports whether a term follows another one.
 func (t Term) After(u Term) bool {
-	return t.epoch > u.epoch || t.epoch == u.epoch && t.Number > u.Number
+	return t.Epoch > u.Epoch || t.Epoch == u.Epoch && t.Number > u.Number
 }
 
 // Known is how far a process has come in a shard's history: what Redis told it in the newest
@@ -98,7 +99,7 @@ func (s *Client) StillLeased(ctx context.Context, sale string) error {
 	if s.leases.Load() == nil || passOf(ctx) != "" {
 		return nil
 	}
-	if c := s.Clock(sale); c.Known().Term.Name == "" || c.LeaseRuns() {
+	if c := s.Clock(sale); c.Known().Term.Name == "" || c.stillLeased() {
 		return nil
 	}
 	return ErrNoLease
@@ -126,13 +127,31 @@ func (s *Client) History(ctx context.Context, sale string) (term string, known i
 	return k.Term.Name, k.Seq
 }
 
-// Grant lets a lease run until a moment of this process's monotonic clock.
-func (c *Clock) Grant(until time.Time) { c.lease.Store(&until) }
+// lease is one on the shard with an epoch; 0: the shard has none, or no fence.
+type lease struct {
+	until time.Time
+	epoch int64
+	// over: it was one on another shard, and counts only for calls that were made before that was
+	// known.
+	over bool
+}
 
-// LeaseRuns reports whether the lease runs now.
+// Grant lets a lease on the shard of a term run until a moment of this process's monotonic clock.
+func (c *Clock) Grant(t Term, until time.Time) { c.lease.Store(&lease{until: until, epoch: t.Epoch}) }
+
+// EndLease ends the lease.
+func (c *Clock) EndLease() { c.lease.Store(nil) }
+
+// LeaseRuns reports whether a call may be made now that needs the lease.
 func (c *Clock) LeaseRuns() bool {
-	until := c.lease.Load()
-	return until != nil && c.Mono().Before(*until)
+	l := c.lease.Load()
+	return l != nil && !l.over && c.Mono().Before(l.until)
+}
+
+// stillLeased reports whether the answer to such a call counts now.
+func (c *Clock) stillLeased() bool {
+	l := c.lease.Load()
+	return l != nil && c.Mono().Before(l.until)
 }
 
 // Known is how far this process has come.
@@ -165,7 +184,7 @@ func (c *Clock) hear(m Mark, name string, seq int64, promised bool) bool {
 				next.Seq = old.Seq
 			case !t.After(old.Term):
 				return false
-			case t.epoch == old.Term.epoch:
+			case t.Epoch == old.Term.Epoch:
 				next.Seq = old.Seq
 			}
 		}
