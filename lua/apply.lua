@@ -6,7 +6,9 @@
 -- a[3]  starts   ms
 -- a[4]  ends     ms
 -- a[5]  cause    who
--- a[6]  n        number of cells, then for each: cell, delta, removed (1: the item has gone from the file)
+-- a[6]  deleted  epoch of the last sale under this id that was deleted; 0: there was none. A new one
+--                has a later epoch, and owes nothing of that one
+-- a[7]  n        number of cells, then for each: cell, delta, removed (1: the item has gone from the file)
 --
 -- Returns { 'ok', version } { 'version', version }
 --         { 'short', i, available }    the i-th cell has not enough available units to take away
@@ -17,8 +19,8 @@ local CELLS_PER_MOVEMENT = 500
 
 function operations.apply(a)
   if shard.version ~= tonumber(a[1]) then return { 'version', shard.version } end
-  local deltas, k = {}, 7
-  for i = 1, tonumber(a[6]) do
+  local deltas, k = {}, 8
+  for i = 1, tonumber(a[7]) do
     deltas[i] = { a[k], tonumber(a[k + 1]), a[k + 2] == '1' }
     k = k + 3
   end
@@ -42,8 +44,10 @@ function operations.apply(a)
     end
   end
   if not shard.exists then
-    shard.exists, shard.epoch, shard.status = true, shard.now, 'draft'
+    local deleted = tonumber(a[6])
+    shard.exists, shard.epoch, shard.status = true, math.max(shard.now, deleted + 1), 'draft'
     changed.meta.epoch, changed.meta.status, changed.meta.schema = int(shard.epoch), 'draft', ARGV[3]
+    changed.meta.deleted = deleted > 0 and int(deleted)
   end
   shard.version, shard.starts, shard.ends = shard.version + 1, tonumber(a[3]), tonumber(a[4])
   changed.meta.version, changed.meta.doc = int(shard.version), a[2]

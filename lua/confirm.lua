@@ -37,6 +37,10 @@ local function is_forgotten(exp)
   return forgotten and exp <= tonumber(forgotten)
 end
 
+-- was_deleted says whether the sale of an epoch was deleted on purpose: the one that was loaded
+-- anew under its id has lost nothing of it, and must not sell its orders again.
+local function was_deleted(epoch) return epoch <= tonumber(call('HGET', KEYS[1], 'deleted') or '-1') end
+
 -- may_be_lost says whether Redis can have lost a reservation: one of an older epoch, or one
 -- that was made before a fence which could not restore everything, see fence.lua. Others that
 -- ended stay until they are forgotten.
@@ -72,7 +76,9 @@ end
 local function recreate(a, tombstone)
   local id, epoch = a[1], tonumber(a[4] or '')
   if shard.merging then return { 'restoring' } end
-  if not shard.exists or not epoch or a[2] ~= 'told' and not may_be_lost(epoch, tonumber(a[6])) or is_forgotten(tonumber(a[7])) then return { 'not_found' } end
+  if not shard.exists or not epoch or a[2] ~= 'told' and not may_be_lost(epoch, tonumber(a[6])) or is_forgotten(tonumber(a[7])) or was_deleted(epoch) then
+    return { 'not_found' }
+  end
   local lines, charges, k = {}, {}, 11
   for i = 1, tonumber(a[10]) do
     lines[i] = { a[k], tonumber(a[k + 1]) }

@@ -6,7 +6,7 @@
 -- KEYS[18…] where each of them is set aside, but for the queue, which ends
 -- KEYS[1]   meta  hash  of the new life, before it begins: restoring, its epoch; no epoch and no
 --                       seq; version, status paused, starts, ends, doc, schema; carrying while
---                       something is aside: what has no record may be there; forgotten as it was
+--                       something is aside: what has no record may be there; forgotten and deleted as they were
 --
 -- ARGV[1]  schema   the newest key schema that the caller understands
 -- ARGV[2]  epoch    of the life that the caller has seen; 0: there was none. What has moved in it since
@@ -21,7 +21,7 @@
 -- Returns { 'ok', epoch }; { 'conflict' } another life has begun, or begins, since the caller
 --         looked; { 'schema', schema }
 
-local meta = redis.call('HMGET', KEYS[1], 'epoch', 'restoring', 'schema', 'forgotten')
+local meta = redis.call('HMGET', KEYS[1], 'epoch', 'restoring', 'schema', 'forgotten', 'deleted')
 if tonumber(meta[3] or '0') > tonumber(ARGV[1]) then return { 'schema', tonumber(meta[3]) } end
 local seen, began = tonumber(meta[1] or '0'), meta[2] and '1' or '0'
 if seen ~= tonumber(ARGV[2]) or began ~= ARGV[3] then return { 'conflict' } end
@@ -42,4 +42,5 @@ if aside then redis.call('HSET', KEYS[1], 'carrying', '1') end
 redis.call('HSET', KEYS[1], 'restoring', string.format('%.0f', epoch), 'version', ARGV[5], 'status', 'paused', 'starts', ARGV[7], 'ends', ARGV[8],
   'doc', ARGV[6], 'schema', ARGV[1])
 if meta[4] then redis.call('HSET', KEYS[1], 'forgotten', meta[4]) end
+if meta[5] then redis.call('HSET', KEYS[1], 'deleted', meta[5]) end
 return { 'ok', epoch }

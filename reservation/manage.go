@@ -90,7 +90,13 @@ func (s *Store) Apply(ctx context.Context, next *sale.Sale, o ApplyOptions) (*Ap
 			}
 			continue
 		}
-		r, err := s.applyOnce(ctx, current.Version, next, doc, change, o.By)
+		deleted := int64(0)
+		if current.Version == 0 {
+			if deleted, err = s.journal.DeletedEpoch(ctx, next.ID); err != nil {
+				return nil, err
+			}
+		}
+		r, err := s.applyOnce(ctx, current.Version, deleted, next, doc, change, o.By)
 		if err != nil {
 			return nil, err
 		}
@@ -139,9 +145,11 @@ func (s *Store) beforeFirst(ctx context.Context, id string, o ApplyOptions) (*Lo
 	return current, err
 }
 
-func (s *Store) applyOnce(ctx context.Context, version int64, next *sale.Sale, doc []byte, change *sale.Change, by string) (shard.Reply, error) {
-	args := make([]any, 0, 6+3*len(change.Deltas))
-	args = append(args, version, doc, record.MsOf(next.StartsAt), record.MsOf(next.EndsAt), by, len(change.Deltas))
+// applyOnce changes a sale of this version; 0: it is new, and deleted is the epoch of the last one
+// under its id that was deleted, or 0.
+func (s *Store) applyOnce(ctx context.Context, version, deleted int64, next *sale.Sale, doc []byte, change *sale.Change, by string) (shard.Reply, error) {
+	args := make([]any, 0, 7+3*len(change.Deltas))
+	args = append(args, version, doc, record.MsOf(next.StartsAt), record.MsOf(next.EndsAt), by, deleted, len(change.Deltas))
 	for _, d := range change.Deltas {
 		removed := 0
 		if d.Removed {

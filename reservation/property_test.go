@@ -81,7 +81,7 @@ type effect struct {
 
 // load applies a sale and opens it.
 func (d *driver) load() {
-	d.call(model.Apply{Doc: "{}", Starts: noon - 5_000_000, Ends: noon + 100_000_000, Cause: "test", Deltas: []model.Delta{
+	d.call(model.Apply{Doc: "{}", Starts: noon - 5_000_000, Ends: noon + 100_000_000, Cause: "test", Deleted: 7, Deltas: []model.Delta{
 		{Cell: "a", Units: 6}, {Cell: "b/1@n", Units: 3}, {Cell: "b/1@s", Units: 3},
 	}})
 	d.call(model.SetStatus{Status: "open"})

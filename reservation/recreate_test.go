@@ -64,6 +64,37 @@ func TestRecreate(t *testing.T) {
 	})
 }
 
+// A sale that was deleted and loaded anew under its id has lost nothing: a token of the old one
+// takes no units of it, also where Redis's clock was set back meanwhile, nor does what an edge was
+// promised.
+func TestRecreateOfADeletedSale(t *testing.T) {
+	eachClock(t, 9, func(t *testing.T, c *clocked) {
+		ctx := stocktest.Soon(t)
+		h := c.reserve("r1")
+		c.must("confirmed")(c.Confirm(ctx, "s", "r1", reservation.SourceShop, ""))
+		c.status(sale.Closed)
+		if err := c.Delete(ctx, "s", false); err != nil {
+			t.Fatal(err)
+		}
+		c.step(-time.Hour)
+		stocktest.Load(t, c.Store, stocktest.OpenSale("s", 9))
+		if now := c.reserve("r2"); now.Epoch <= h.Epoch {
+			t.Errorf("the new sale has epoch %d, the deleted one had %d", now.Epoch, h.Epoch)
+		}
+		if state, err := c.Recreate(ctx, evidenceOf(h), "late"); !errors.Is(err, reservation.ErrNotFound) {
+			t.Errorf("the token of the deleted sale: %v, %v", state, err)
+		}
+		_, replies, err := c.Call(ctx, "s", reservation.Operation{
+			Name: "confirm", Args: []any{"r1", "told", "", h.Epoch, "Ann", 1, 2, "", "backend", 1, "a", 1, 0}})
+		if err != nil || fmt.Sprint(replies) != "[[not_found]]" {
+			t.Errorf("a promise of the deleted sale: %v, %v", replies, err)
+		}
+		if cell := c.cell(); cell != [5]int64{9, 8, 1, 0, 0} {
+			t.Errorf("the units are %v", cell)
+		}
+	})
+}
+
 // What the evidence proves, and what it does not.
 func TestEvidence(t *testing.T) {
 	refund := &reservation.RefundNeededError{State: "unknown"}

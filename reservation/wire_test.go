@@ -38,7 +38,7 @@ func wire(op model.Operation) reservation.Operation {
 	case model.Adjust:
 		return reservation.Operation{Name: "adjust", Args: []any{o.ID, o.Cell, o.Delta, o.Cause}}
 	case model.Apply:
-		args := []any{o.Version, o.Doc, o.Starts, o.Ends, o.Cause, len(o.Deltas)}
+		args := []any{o.Version, o.Doc, o.Starts, o.Ends, o.Cause, o.Deleted, len(o.Deltas)}
 		for _, d := range o.Deltas {
 			args = append(args, d.Cell, d.Units, oneIf(d.Removed))
 		}

@@ -88,9 +88,16 @@ func (c *apiCall) confirm() (any, error) {
 		})
 	}
 	// The token proves that the sale existed. That Redis does not know it says nothing about
-	// the reservation.
+	// the reservation, unless the sale was deleted on purpose.
 	switch l, err := c.runtime.Listing(c.ctx, claims.Sale); {
 	case errors.Is(err, shard.ErrNoSale), err == nil && l.Lost():
+		deleted, err := c.runtime.Store.Journal().DeletedEpoch(c.ctx, claims.Sale)
+		switch {
+		case err != nil:
+			return nil, err
+		case claims.Epoch <= deleted:
+			return nil, reservation.ErrNotFound
+		}
 		return nil, &edge.LostError{Sale: claims.Sale}
 	case err != nil:
 		return nil, err

@@ -8,6 +8,7 @@ type Apply struct {
 	Doc          string
 	Starts, Ends int64
 	Cause        string
+	Deleted      int64 // epoch of the last sale under this id that was deleted
 	Deltas       []Delta
 }
 
@@ -39,7 +40,7 @@ func (o Apply) Run(s *Shard) Reply {
 		}
 	}
 	if !s.Exists {
-		s.Exists, s.Epoch = true, s.Now()
+		s.Exists, s.Epoch, s.Deleted = true, max(s.Now(), o.Deleted+1), o.Deleted
 	}
 	s.Version++
 	version := strconv.FormatInt(s.Version, 10)

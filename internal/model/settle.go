@@ -58,7 +58,7 @@ func (o Confirm) Run(s *Shard) Reply {
 // recreate makes a reservation again that was lost with the data of an older epoch.
 func (o Confirm) recreate(s *Shard) Reply {
 	e := o.Evidence
-	if e == nil || !s.Exists || o.Word != "told" && e.Epoch >= s.Epoch || len(e.Lines) == 0 || s.ForgottenExp > 0 && e.Exp <= s.ForgottenExp {
+	if e == nil || !s.Exists || o.Word != "told" && e.Epoch >= s.Epoch || len(e.Lines) == 0 || s.ForgottenExp > 0 && e.Exp <= s.ForgottenExp || s.Deleted > 0 && e.Epoch <= s.Deleted {
 		return Reply{"not_found"}
 	}
 	if i, _ := s.short(e.Lines, available); i >= 0 && o.Word != "told" {

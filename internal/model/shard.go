@@ -50,6 +50,7 @@ type Shard struct {
 
 	Exists       bool
 	Epoch        int64
+	Deleted      int64 // epoch of the last sale under this id that was deleted
 	Version      int64
 	Status       string
 	Starts, Ends int64

@@ -132,6 +132,9 @@ func Expected(s *model.Shard, seen int) *Raw {
 		if s.Queue.Kept {
 			r.Meta["queue"] = "1"
 		}
+		if s.Deleted > 0 {
+			r.Meta["deleted"] = strconv.FormatInt(s.Deleted, 10)
+		}
 		if s.ForgottenExp > 0 {
 			r.Meta["forgotten"] = strconv.FormatInt(s.ForgottenExp, 10)
 		}
