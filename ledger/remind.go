@@ -61,10 +61,26 @@ func (d *Drainer) Remind(ctx context.Context, closed map[string]bool) error {
 			closed[id] = true
 			continue
 		}
+		if deleted, err := d.isDeleted(ctx, id); err != nil {
+			return err
+		} else if deleted {
+			continue
+		}
 		absent = append(absent, id)
 	}
 	_ = d.journals.Announce(ctx, absent...) // tried again
 	return nil
+}
+
+// isDeleted says whether the ledger still has a sale that was deleted on purpose since, perhaps
+// before the ledger had heard that it was closed.
+func (d *Drainer) isDeleted(ctx context.Context, id string) (bool, error) {
+	at, err := d.ledger.Position(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	deleted, err := d.journals.DeletedEpoch(ctx, id)
+	return deleted >= at.Epoch, err
 }
 
 // gone says why Redis has nothing of a sale that its index names.

@@ -123,3 +123,18 @@ func TestRebuildAfterGoingBack(t *testing.T) {
 		t.Errorf("a new process says %+v, %s", out.Missing, notes)
 	}
 }
+
+// A sale that was deleted before the ledger had heard that it was closed is not missed.
+func TestLedgerKnowsWhatWasDeleted(t *testing.T) {
+	_, s, l := ledgertest.Drained(t, 1000, 20)
+	s.Close()
+	s.Remove()
+	counts := ledgertest.NewCounts()
+	d := ledger.NewDrainer(s.Store.Journal(), s.Store, l, counts.Log(), counts)
+	if err := d.Remind(ledgertest.Soon(t), map[string]bool{}); err != nil {
+		t.Fatal(err)
+	}
+	if ids, err := s.Store.Journal().Sales(ledgertest.Soon(t)); err != nil || len(ids) != 0 {
+		t.Errorf("the index has %v, %v", ids, err)
+	}
+}

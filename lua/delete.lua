@@ -2,6 +2,7 @@
 -- of its reservations afterwards finds nothing.
 --
 -- a[1]  force  1: even if the ledger or the outbox's receiver does not have all movements
+-- a[2]  epoch  of the sale that is meant
 --
 -- Returns { 'ok' } { 'no_sale' }
 --         { 'conflict', status }          it is not closed, or (restoring, carrying) it is being rebuilt
@@ -15,7 +16,7 @@ local function lacking(has, at)
 end
 
 function operations.delete(a)
-  if not shard.exists then return { 'no_sale' } end
+  if not shard.exists or shard.epoch ~= tonumber(a[2]) then return { 'no_sale' } end
   if shard.restoring then return { 'conflict', 'restoring' } end
   if shard.merging then return { 'conflict', 'carrying' } end
   if shard.status ~= 'closed' then return { 'conflict', shard.status } end

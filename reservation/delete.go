@@ -18,11 +18,12 @@ import (
 // not have all of its journal; force ignores these two. A deleted sale is not a lost one: its
 // name and epoch are kept.
 func (s *Store) Delete(ctx context.Context, id string, force bool) error {
-	epoch, err := s.shard.Redis.HGet(ctx, s.shard.ShardKeys(id)[shard.MetaKey], "epoch").Result()
-	if errors.Is(err, redis.Nil) {
+	epoch, err := s.epochOf(ctx, id)
+	switch {
+	case err != nil:
+		return err
+	case epoch == "":
 		return s.finishDelete(ctx, id)
-	} else if err != nil {
-		return shard.Explain(err)
 	}
 	// first: an edge that misses the sale must know why
 	if err := s.shard.Redis.HSet(ctx, s.shard.DeletedKey(), id, epoch).Err(); err != nil {
@@ -32,35 +33,51 @@ func (s *Store) Delete(ctx context.Context, id string, force bool) error {
 	if force {
 		arg = "1"
 	}
-	replies, err := s.shard.RunReplicated(ctx, s.shard.Scripts.Settle, id, shard.Op("delete", arg))
+	replies, err := s.shard.RunReplicated(ctx, s.shard.Scripts.Settle, id, shard.Op("delete", arg, epoch))
 	if err != nil {
 		return err // the same again finishes it
 	}
-	if code := replies[0].Code(); code != lua.OK {
-		if err := s.shard.Redis.HDel(ctx, s.shard.DeletedKey(), id).Err(); err != nil {
-			return shard.Explain(err)
-		}
-		return deleteRefused(id, replies[0])
+	if code := replies[0].Code(); code == lua.OK || code == lua.NoSale { // or another call has deleted it
+		return s.unname(ctx, id, epoch)
 	}
-	return s.unname(ctx, id)
+	if err := s.shard.Redis.HDel(ctx, s.shard.DeletedKey(), id).Err(); err != nil {
+		return shard.Explain(err)
+	}
+	switch now, err := s.epochOf(ctx, id); {
+	case err != nil:
+		return err
+	case now == "": // another call has deleted it since, whose note is gone now
+		return s.unname(ctx, id, epoch)
+	}
+	return deleteRefused(id, replies[0])
+}
+
+// epochOf is the epoch of a sale; empty: Redis does not have it.
+func (s *Store) epochOf(ctx context.Context, id string) (string, error) {
+	epoch, err := s.shard.Redis.HGet(ctx, s.shard.ShardKeys(id)[shard.MetaKey], "epoch").Result()
+	if errors.Is(err, redis.Nil) {
+		return "", nil
+	}
+	return epoch, shard.Explain(err)
 }
 
 // finishDelete answers a repeated call, and ends one that broke off after the sale was gone.
 func (s *Store) finishDelete(ctx context.Context, id string) error {
-	deleted, err := s.shard.Redis.HExists(ctx, s.shard.DeletedKey(), id).Result()
+	epoch, err := s.shard.Redis.HGet(ctx, s.shard.DeletedKey(), id).Result()
 	switch {
+	case errors.Is(err, redis.Nil):
+		return shard.ErrNoSale
 	case err != nil:
 		return shard.Explain(err)
-	case !deleted:
-		return shard.ErrNoSale
 	}
-	return s.unname(ctx, id)
+	return s.unname(ctx, id, epoch)
 }
 
 // unname takes a deleted sale out of the index, drops the counters of its stored answers, what
 // dry runs have noted and the keys of its fence, and tells the edges.
-func (s *Store) unname(ctx context.Context, id string) error {
+func (s *Store) unname(ctx context.Context, id, epoch string) error {
 	pipe := s.shard.Redis.Pipeline()
+	pipe.HSet(ctx, s.shard.DeletedKey(), id, epoch) // a call that was refused may have dropped the note
 	pipe.SRem(ctx, s.shard.SalesKey(), id)
 	pipe.Del(ctx, s.shard.AnswersKey(id), s.shard.ShadowKey(id))
 	pipe.Del(ctx, s.shard.QueueAnswersKeys(id, "")[1:]...)
@@ -69,13 +86,19 @@ func (s *Store) unname(ctx context.Context, id string) error {
 	if _, err := pipe.Exec(ctx); err != nil {
 		return shard.Explain(err)
 	}
+	switch now, err := s.epochOf(ctx, id); {
+	case err != nil:
+		return err
+	case now != "": // it was loaded anew meanwhile, and its name is in the index no more
+		if err := s.journal.Announce(ctx, id); err != nil {
+			return err
+		}
+	}
 	return s.shard.AwaitReplicas(ctx)
 }
 
 func deleteRefused(id string, r shard.Reply) error {
 	switch r.Code() {
-	case lua.NoSale:
-		return shard.ErrNoSale
 	case lua.Conflict:
 		if status := r.Text(1); status != string(sale.Open) && status != string(sale.Paused) && status != string(sale.Draft) {
 			return shard.Refused("sale %s is being rebuilt: finish that first", id)

@@ -1,0 +1,112 @@
+package reservation_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// meanwhile does something once, before or after a client's command.
+type meanwhile struct {
+	before, after string // the command
+	do            func()
+}
+
+func (m *meanwhile) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (m *meanwhile) at(name string, of *string) {
+	if name == *of && name != "" {
+		*of = ""
+		m.do()
+	}
+}
+
+func (m *meanwhile) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		m.at(cmd.Name(), &m.before)
+		err := next(ctx, cmd)
+		m.at(cmd.Name(), &m.after)
+		return err
+	}
+}
+
+func (m *meanwhile) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if slices.ContainsFunc(cmds, func(c redis.Cmder) bool { return c.Name() == "srem" }) {
+			m.at("srem", &m.before)
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// However two calls that delete a sale meet, and one that loads it anew, the sale is deleted, its
+// epoch is noted, and the index names a sale if and only if Redis has it.
+func TestDeletedTogether(t *testing.T) {
+	for name, test := range map[string]struct {
+		meanwhile
+		status sale.Status // when the first call begins
+		anew   bool
+	}{
+		"another call deletes it first":                            {meanwhile{after: "hset"}, sale.Closed, false},
+		"another call deletes it first, and it is loaded anew":     {meanwhile{after: "hset"}, sale.Closed, true},
+		"it is refused, and another call is not":                   {meanwhile{before: "hdel"}, sale.Open, false},
+		"it is loaded anew before its name is taken out":           {meanwhile{before: "srem"}, sale.Closed, true},
+		"another call has deleted it before its name is taken out": {meanwhile{before: "srem"}, sale.Closed, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, b := stocktest.Soon(t), redistest.Start(t)
+			first, other := stocktest.OpenStore(t, stocktest.Options(b)), stocktest.OpenStore(t, stocktest.Options(b))
+			must := func(err error) {
+				t.Helper()
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			stocktest.Load(t, other, stocktest.OpenSale("s", 9))
+			must(other.SetStatus(ctx, "s", test.status, "test"))
+			head, err := other.Journal().Head(ctx, "s")
+			must(err)
+			test.do = func() {
+				must(other.SetStatus(ctx, "s", sale.Closed, "test"))
+				must(other.Delete(ctx, "s", false))
+				if test.anew {
+					_, err := other.Apply(ctx, stocktest.OpenSale("s", 9), reservation.ApplyOptions{By: "test"})
+					must(err)
+				}
+			}
+			if test.before == "srem" {
+				test.do = func() {
+					if !test.anew {
+						must(other.Delete(ctx, "s", false))
+						return
+					}
+					_, err := other.Apply(ctx, stocktest.OpenSale("s", 9), reservation.ApplyOptions{By: "test", New: true})
+					must(err)
+				}
+			}
+			first.Shard().Redis.AddHook(&test.meanwhile)
+			must(first.Delete(ctx, "s", false))
+			if test.before+test.after != "" {
+				t.Fatal("nothing happened meanwhile: the test proves nothing")
+			}
+			if deleted, err := other.Journal().DeletedEpoch(ctx, "s"); err != nil || deleted != head.Epoch {
+				t.Errorf("the note of the deleted sale has epoch %d, want %d: %v", deleted, head.Epoch, err)
+			}
+			ids, err := other.Journal().Sales(ctx)
+			if must(err); slices.Contains(ids, "s") != test.anew {
+				t.Errorf("the index names %v", ids)
+			}
+			gone, err := other.Journal().Deleted(ctx)
+			if must(err); (gone["s"] != "") == test.anew {
+				t.Errorf("deleted, and not loaded anew, are %v", gone)
+			}
+		})
+	}
+}
