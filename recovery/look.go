@@ -28,6 +28,13 @@ func (b *rebuilding) look(ctx context.Context) error {
 		b.out.Found = FoundNothing
 	case b.life.Epoch != b.at.Epoch:
 		b.out.Found = FoundOther
+		deleted, err := b.store.Journal().DeletedEpoch(ctx, b.id)
+		if err != nil {
+			return err
+		}
+		if b.at.Epoch <= deleted && deleted < b.life.Epoch {
+			return refused("sale %s was deleted on purpose and loaded anew: the ledger has the deleted one still and is about to archive it, see docs/ledger.md; redis has lost nothing", b.id)
+		}
 	case b.life.Seq < b.at.Seq:
 		b.out.Found = FoundBehind
 	default:

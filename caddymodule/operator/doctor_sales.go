@@ -286,6 +286,10 @@ func (d *doctor) lost(id string, head journal.Head) bool {
 	case err != nil, at == ledger.Position{}: // the finding ledger says why
 		return false
 	case at.Epoch != head.Epoch:
+		if deleted, err := d.runtime.Store.Journal().DeletedEpoch(ctx, id); err == nil && at.Epoch <= deleted && deleted < head.Epoch {
+			d.Add(adminapi.LevelOK, "journal", "the ledger still has the %s that was deleted, and is about to archive it", id)
+			return true
+		}
 		d.Add(adminapi.LevelError, "journal", "%v", &ledger.PositionError{Sale: id, Have: at, Want: ledger.Position{Epoch: head.Epoch}})
 		return true
 	case at.Seq > head.Last && !d.later(id, at):

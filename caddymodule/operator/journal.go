@@ -171,8 +171,8 @@ func (o *operator) movements(id string, epoch, after int64, limit int) (*adminap
 		if err == nil && len(movements) == 0 && after < head.Last {
 			err = &journal.GapError{Sale: id, Want: after + 1}
 		}
-		if err == nil {
-			err = o.sameEpoch(id, head.Epoch)
+		if _, gap := errors.AsType[*journal.GapError](err); gap || err == nil { // numbers of another epoch leave a gap
+			err = cmp.Or(o.sameEpoch(id, head.Epoch), err)
 		}
 	}
 	switch gap, ok := errors.AsType[*journal.GapError](err); {

@@ -12,6 +12,7 @@ import (
 	"github.com/stockgate/stockgate/recovery"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // anew: a sale that was deleted and is loaded anew under its old id is followed from its
@@ -74,6 +75,9 @@ func anew(t *testing.T, open func() ledger.Ledger) {
 		s.Close()
 		s.Remove()
 		s.Load(30)
+	}
+	if _, err := recovery.Rebuild(Soon(t), l, s.Store, "s", recovery.RebuildOptions{Force: true, By: "test"}); !errors.Is(err, shard.ErrRefused) {
+		t.Errorf("a rebuild puts the deleted sale in the place of the new one: %v", err)
 	}
 	end = s.Drain(l, counts)
 	s.Sell(2)
