@@ -121,3 +121,30 @@ func TestNotesAfterTheNumbers(t *testing.T) {
 		t.Errorf("%+v", state)
 	}
 }
+
+// A sale that is deleted takes the lease with it: of the one that was loaded anew only the edge that
+// has its lease writes.
+func TestTheLeaseEndsWithTheSale(t *testing.T) {
+	s, own := ledgertest.NewSeller(t, redistest.Start(t), 1000), redistest.Start(t)
+	shop, poll := third(t, own), polls(t, s.Store.Journal(), s, own.Addr())
+	left := func() string { poll(); return shop.Get(ledgertest.Soon(t), "store_a").Val() }
+	if got := left(); got != "1000" {
+		t.Fatal(got)
+	}
+	s.Close()
+	s.Remove()
+	s.Load(40)
+	ours, err := s.Store.Journal().AcquireMirror(ledgertest.Soon(t), "s", "another edge", await, "")
+	if err != nil || !ours {
+		t.Fatal(ours, err)
+	}
+	if got := left(); got != "1000" {
+		t.Errorf("an edge without the lease has written %s", got)
+	}
+	if _, err := s.Store.Journal().AcquireMirror(ledgertest.Soon(t), "s", "another edge", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	if got := left(); got != "40" {
+		t.Errorf("with the lease it has written %s, want 40", got)
+	}
+}

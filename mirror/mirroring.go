@@ -95,6 +95,12 @@ func (m *mirroring) follow(ctx context.Context) time.Duration {
 	if err != nil {
 		return m.failed() // the lease ends if that lasts; selling itself reports Redis
 	}
+	if m.epoch != 0 && head.Epoch != m.epoch { // the lease was on the other shard
+		m.ours, m.wrote, m.epoch = time.Time{}, nil, head.Epoch
+		if !m.acquire(ctx) {
+			return waitFor
+		}
+	}
 	now := time.Now()
 	due, changed := !now.Before(m.again), m.wrote == nil || m.epoch != head.Epoch || m.state.Seq != head.Last
 	if !changed && !due && (m.state.Behind.IsZero() || now.Before(m.retry)) {

@@ -69,6 +69,7 @@ type Journals interface {
 	AcquireLease(ctx context.Context, sale, owner string, forHow time.Duration, epoch, last int64) (journal.Lease, bool, error)
 	GiveUpLease(ctx context.Context, sale, owner string) error
 	Sent(ctx context.Context, sale string, epoch, seq int64) error
+	DeletedEpoch(ctx context.Context, sale string) (int64, error)
 }
 
 // Metrics receives what an outbox counts. Implementations must be safe for concurrent

@@ -73,7 +73,7 @@ func (s *sending) poll(ctx context.Context) (*batch, error) {
 	if err != nil {
 		return nil, s.failed("journal", err)
 	}
-	s.noteEnd(head)
+	s.noteEnd(ctx, head)
 	s.lag(ctx, &head)
 	if b := s.batch; b != nil && (b.epoch != head.Epoch || b.after != head.Sent) {
 		s.drop() // Redis has lost the sale, or another edge has sent it
@@ -96,10 +96,16 @@ func (s *sending) poll(ctx context.Context) (*batch, error) {
 	return s.send(ctx)
 }
 
-// noteEnd logs that an epoch of the sale has ended before the receiver had all of it.
-func (s *sending) noteEnd(head journal.Head) {
+// noteEnd logs that an epoch of the sale has ended before the receiver had all of it. Of a sale that
+// was deleted the receiver has all, or an operator has been told what it lacks.
+func (s *sending) noteEnd(ctx context.Context, head journal.Head) {
 	before := s.seen
 	if s.seen = head; before.Epoch == 0 || before.Epoch == head.Epoch || before.Unsent() == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, callFor)
+	defer cancel()
+	if deleted, err := s.journals.DeletedEpoch(ctx, s.sale); err == nil && before.Epoch <= deleted {
 		return
 	}
 	s.log.Error("redis has lost the sale, or it was rebuilt, before the outbox had sent all: the receiver does not get the rest of that epoch; the ledger has it if there is one: `caddy stockgate journal export "+
@@ -143,6 +149,14 @@ func (s *sending) prepare(ctx context.Context, head *journal.Head) (bool, error)
 	}
 	if at.Sending != s.batch.last && !s.batch.accepted { // another edge has begun to send a different batch
 		if s.batch, err = s.read(read, head, at.Sending); err != nil {
+			s.batch = nil
+			return false, s.failed("journal", err)
+		}
+		switch now, err := s.head(ctx); {
+		case errors.Is(err, shard.ErrNoSale), err == nil && now.Epoch != head.Epoch: // what was read may be another epoch's
+			s.batch = nil
+			return false, nil
+		case err != nil:
 			s.batch = nil
 			return false, s.failed("journal", err)
 		}

@@ -31,6 +31,7 @@ type account struct {
 	// uncounted is up to where the journal may have sales that this edge has not counted,
 	// because it began to read later; 0: it has counted all that are not safe.
 	uncounted int64
+	followed  time.Duration // when this edge asked where to follow the journal from
 	proved    chan struct{} // closed at the next proof; nil: no goroutine waits
 
 	units   atomic.Int64 // in lots and own
@@ -79,6 +80,7 @@ func (a *account) began(epoch string, seq int64, asked time.Duration) {
 	if epoch != a.epoch {
 		a.epoch, a.safe, a.lots, a.own = epoch, 0, nil, nil
 	}
+	a.followed = asked
 	a.read, a.safe = seq, min(a.safe, seq)
 	a.lots = slices.DeleteFunc(a.lots, func(l lot) bool { return l.seq > seq })
 	for len(a.own) > 0 && a.own[0].seq <= seq { // the journal had them before it was followed
@@ -97,6 +99,9 @@ func (a *account) began(epoch string, seq int64, asked time.Duration) {
 func (a *account) prove(epoch string, seq int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if len(epoch) == len(a.epoch) && epoch < a.epoch {
+		return // a proof of an earlier life of the sale: its numbers say nothing about this one
+	}
 	if epoch != a.epoch { // another life of the sale
 		a.epoch, a.safe, a.uncounted, a.lots, a.own = epoch, seq, 0, nil, nil
 	}
@@ -125,10 +130,14 @@ func (a *account) lost(seq int64, asked time.Duration) {
 	a.count()
 }
 
-// gone says that Redis does not have the sale.
-func (a *account) gone() {
+// gone says that Redis does not have the sale, when it was asked: this edge may have begun to follow
+// it since.
+func (a *account) gone(asked time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.followed > asked {
+		return
+	}
 	a.epoch, a.safe, a.uncounted, a.lots, a.own = "", 0, 0, nil, nil
 	a.count()
 	a.unknown.Store(false) // there is nothing to sell either

@@ -131,6 +131,18 @@ func TestWhatWasNotRead(t *testing.T) {
 	room(10)
 }
 
+// What a heartbeat says that was sent before the sale was deleted and loaded anew counts no more.
+func TestOldHeartbeat(t *testing.T) {
+	a := risk.NewAccount()
+	a.BeganLater("2", 0)
+	a.Prove("1", 1000)
+	a.Gone()
+	a.ReadTo(5, 3)
+	if n := a.Units(); n != 3 {
+		t.Errorf("%d units are at risk, want 3", n)
+	}
+}
+
 func TestAgeBound(t *testing.T) {
 	bound := risk.Bound{Age: time.Second}
 	a := risk.NewAccount()

@@ -17,6 +17,9 @@ func (a Account) Lost(seq int64) { a.a.lost(seq, time.Minute) }
 // BeganLater is Began that asked after all that was counted.
 func (a Account) BeganLater(epoch string, seq int64) { a.a.began(epoch, seq, time.Minute) }
 
+// Gone is what a heartbeat says that asked at the same time as Began.
+func (a Account) Gone() { a.a.gone(time.Second) }
+
 func (a Account) Prove(epoch string, seq int64)        { a.a.prove(epoch, seq) }
 func (a Account) Units() int64                         { return a.a.units.Load() }
 func (a Account) Room(b Bound, at time.Duration) int64 { return a.a.room(b, at) }

@@ -135,13 +135,13 @@ func (t *Tracker) short(ctx context.Context) (context.Context, context.CancelFun
 func (t *Tracker) acknowledged(ctx context.Context, s *server) error {
 	ctx, cancel := t.short(ctx)
 	defer cancel()
-	pipe := s.client.Pipeline()
+	pipe, asked := s.client.Pipeline(), t.now()
 	metas := t.metas(ctx, pipe, s.sales)
 	if _, err := pipe.Exec(ctx); err != nil {
 		return shard.Explain(err)
 	}
 	for i, sale := range s.sales {
-		t.prove(sale, metas[i], false)
+		t.prove(sale, metas[i], false, asked)
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ func (t *Tracker) ask(ctx context.Context, n *node, s *server) error {
 	}
 	for i, sale := range s.sales {
 		replicated := have >= n.most
-		if last, ok := t.prove(sale, metas[i], replicated); ok && replicated {
+		if last, ok := t.prove(sale, metas[i], replicated, asked); ok && replicated {
 			t.account(sale).lost(last, asked)
 		}
 	}
@@ -90,12 +90,12 @@ func (t *Tracker) ask(ctx context.Context, n *node, s *server) error {
 
 // prove counts as safe what the ledger has of a sale, or, once it is replicated, all that
 // its journal had. It returns the newest seq; false: Redis does not have the sale.
-func (t *Tracker) prove(sale string, meta *redis.SliceCmd, replicated bool) (seq int64, ok bool) {
+func (t *Tracker) prove(sale string, meta *redis.SliceCmd, replicated bool, asked time.Duration) (seq int64, ok bool) {
 	a := t.account(sale)
 	v := meta.Val()
 	epoch, _ := v[0].(string)
 	if epoch == "" {
-		a.gone()
+		a.gone(asked)
 		return 0, false
 	}
 	number := func(i int) int64 {
