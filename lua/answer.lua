@@ -46,7 +46,7 @@ if kept then
   redis.call('ZADD', KEYS[2], now + keep, string.format('%.0f %s', size, id))
   sum = sum + size
 end
-redis.call('SET', KEYS[3], string.format('%.0f', math.max(sum, 0)))
+redis.call('SET', KEYS[3], string.format('%.0f', math.max(sum, 0)), 'KEEPTTL') -- another answer may be kept longer
 for i = 2, 3 do
   if redis.call('PTTL', KEYS[i]) < keep then redis.call('PEXPIRE', KEYS[i], keep) end
 end

@@ -70,6 +70,11 @@ func TestAnswersAreBounded(t *testing.T) {
 		if _, err := keep("r5", 10, time.Millisecond); err != nil {
 			t.Fatal(err)
 		}
+		for _, key := range keys[1:3] {
+			if left, err := b.Client().PTTL(stocktest.Soon(t), key).Result(); err != nil || left < time.Minute {
+				t.Errorf("%s is there for another %v, and there are answers for an hour: %v", key, left, err)
+			}
+		}
 		stocktest.Eventually(t, "an answer that is over", func() bool {
 			n, err := keep("r6", 10, time.Hour)
 			if n != 0 || err != nil {
