@@ -25,6 +25,8 @@ const (
 	// floodBytes is how much an edge may grow by in a flood: an entry of a map for each of
 	// its names would take more.
 	floodBytes = floodOf * 80
+	// floodRounds is after how many floods an edge has grown to what it has from then on.
+	floodRounds = 5
 	// floodShared is how many buckets the shared rate may have, coarseShared how many coarse
 	// ones it has beside them.
 	floodShared, coarseShared = 500, 4096
@@ -171,19 +173,23 @@ func TestFloodsOfNames(t *testing.T) {
 			got := s.Get("/sales/gone/items/gone").Body
 			return got, strings.Contains(got, "sold_out")
 		})
-		for warm := range 2 { // pools, tables and buckets are there after the first
+		for round := 0; ; round++ { // pools, tables and buckets are there after the first, on a busy machine after a few
 			keys, fields := s.inRedis(client)
 			before := live()
 			s.flood(crowd, next, f.request, f.statuses...)
 			next += floodOf
 			grown := live() - before
 			newKeys, newFields := s.inRedis(client)
-			t.Logf("%s %d: the edge has grown by %d bytes, Redis by %d keys and %d fields", f.name, warm, grown, newKeys-keys, newFields-fields)
-			if warm > 0 && grown > floodBytes {
-				t.Errorf("%s: the edge has grown by %d bytes, %d for each", f.name, grown, grown/floodOf)
-			}
+			t.Logf("%s %d: the edge has grown by %d bytes, Redis by %d keys and %d fields", f.name, round, grown, newKeys-keys, newFields-fields)
 			if newKeys-keys > f.keys || newFields-fields > f.fields {
 				t.Errorf("%s: Redis has %d keys and %d fields more", f.name, newKeys-keys, newFields-fields)
+			}
+			if round > 0 && grown <= floodBytes {
+				break
+			}
+			if round == floodRounds { // it grows with every name
+				t.Errorf("%s: the edge has grown by %d bytes again, %d for each", f.name, grown, grown/floodOf)
+				break
 			}
 		}
 	}
