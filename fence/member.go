@@ -127,9 +127,7 @@ func (m *member) step(ctx context.Context) error {
 	}
 	switch r.Code() {
 	case lua.OK:
-		if err := m.enter(ctx, term, seq); err != nil {
-			return err
-		}
+		m.enter(term, seq)
 		m.clock.Grant(term, sent.Add(shard.LeaseFor))
 		m.open(term, readReport(r.Text(1), r.Text(2)))
 		return nil
@@ -145,30 +143,15 @@ func (m *member) step(ctx context.Context) error {
 	return refused(m.sale, r)
 }
 
-// enter notes that the edge sells in a term, from the next number on if its epoch is new.
-func (m *member) enter(ctx context.Context, term shard.Term, seq int64) error {
+// enter notes that the edge sells in a term. If its epoch is new, that is from the next number on, and
+// what was promised before is owed no more: the sale was deleted and loaded anew, or rebuilt from the
+// ledger and the shop's orders.
+func (m *member) enter(term shard.Term, seq int64) {
 	if old := m.since.Load(); old != nil && old.epoch == term.Epoch {
-		return nil
+		return
 	}
-	if err := m.settle(ctx, term); err != nil {
-		return err
-	}
+	m.own.forgetBefore(&m.keeper.count, term.Epoch)
 	m.since.Store(&place{term.Epoch, seq + 1})
-	return nil
-}
-
-// settle drops what the edge was promised of a sale that was deleted since: the one that was
-// loaded anew under its id does not owe it. What was promised before a rebuild it does owe.
-func (m *member) settle(ctx context.Context, term shard.Term) error {
-	if !m.own.hasOlder(term.Epoch) {
-		return nil
-	}
-	deleted, err := m.keeper.store.Journal().DeletedEpoch(ctx, m.sale)
-	if err != nil {
-		return err
-	}
-	m.own.forgetBefore(&m.keeper.count, min(deleted+1, term.Epoch))
-	return nil
 }
 
 // refused is the error of an answer that gives no lease.
@@ -214,9 +197,7 @@ func (m *member) fenced(ctx context.Context, r shard.Reply, term shard.Term) err
 	stage, pass, base := r.Text(1), r.Text(2), place{term.Epoch, r.Number(5)}
 	m.note(r)
 	if fence := strings.TrimSuffix(pass, stage); fence != m.fence {
-		if err := m.settle(ctx, term); err != nil {
-			return err
-		}
+		m.own.forgetBefore(&m.keeper.count, term.Epoch)
 		m.fence, m.given, m.told, m.untold = fence, false, false, m.own.after(base)
 	}
 	if r.Number(6) > 0 {
@@ -274,7 +255,6 @@ func (m *member) tell(ctx context.Context, term shard.Term, promises []reservati
 		}
 		promises, seq, kept = told.Failed, told.Seq, append(kept, told.Kept...)
 	}
-	m.own.forgetBefore(&m.keeper.count, term.Epoch)
 	for _, p := range kept {
 		m.own.add(&m.keeper.count, place{term.Epoch, seq}, p)
 	}
@@ -293,9 +273,6 @@ func (m *member) late(ctx context.Context, term shard.Term, seq, last int64) err
 		m.keeper.log.Error("redis is older than what this edge knows: it may be a primary that has been replaced; not selling",
 			zap.String("sale", m.sale), zap.String("term", term.Name), zap.String("known", m.clock.Known().Term.Name))
 		return shard.ErrFenced
-	}
-	if err := m.settle(ctx, term); err != nil {
-		return err
 	}
 	lost := place{term.Epoch, last}
 	promises := m.own.after(lost)

@@ -162,12 +162,13 @@ type promise struct {
 	what reservation.Promise
 }
 
-// place is a number in the journal of an epoch. Numbers of different epochs say nothing about
-// each other.
+// place is a number in the journal of an epoch.
 type place struct{ epoch, seq int64 }
 
-// isAfter reports whether a place comes after another one, or is of another epoch.
-func (p place) isAfter(q place) bool { return p.epoch != q.epoch || p.seq > q.seq }
+// compare says which of two places is later.
+func (p place) compare(q place) int {
+	return cmp.Or(cmp.Compare(p.epoch, q.epoch), cmp.Compare(p.seq, q.seq))
+}
 
 // nowhere is before every place.
 var nowhere = place{-1, -1}
@@ -185,12 +186,12 @@ func (o *own) add(count *atomic.Int64, at place, p reservation.Promise) {
 	o.next = (o.next + 1) % len(o.promises)
 }
 
-// after returns the promises after a place, and those of other epochs, in their order.
+// after returns the promises after a place, in their order.
 func (o *own) after(last place) []reservation.Promise {
 	o.mu.Lock()
 	var found []promise
 	for _, p := range o.promises {
-		if p.at.isAfter(last) {
+		if p.at.compare(last) > 0 {
 			found = append(found, p)
 		}
 	}
@@ -207,17 +208,9 @@ func inOrder(a, b promise) int {
 	return cmp.Or(cmp.Compare(a.at.epoch, b.at.epoch), cmp.Compare(a.at.seq, b.at.seq))
 }
 
-// hasOlder reports whether there is a promise of an earlier epoch.
-func (o *own) hasOlder(epoch int64) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return slices.ContainsFunc(o.promises, func(p promise) bool { return p.at.epoch < epoch })
-}
-
-// forget drops the promises after a place and those of other epochs, which were told again or are
-// lost.
+// forget drops the promises after a place, which were told again or are lost.
 func (o *own) forget(count *atomic.Int64, last place) {
-	o.drop(count, func(at place) bool { return at.isAfter(last) })
+	o.drop(count, func(at place) bool { return at.compare(last) > 0 })
 }
 
 // forgetBefore drops the promises of earlier epochs.
