@@ -57,8 +57,15 @@ func (j *Journal) Announce(ctx context.Context, ids ...string) error {
 	pipe := j.shard.Redis.Pipeline()
 	pipe.SAdd(ctx, j.shard.SalesKey(), names...)
 	for i, epoch := range deleted {
-		if epoch != nil { // first: a call that breaks off between the two is made again
-			pipe.HSet(ctx, j.shard.ReloadedKey(), ids[i], epoch)
+		if epoch == nil {
+			continue
+		}
+		now, err := j.shard.Redis.HGet(ctx, j.shard.ShardKeys(ids[i])[shard.MetaKey], "epoch").Result()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return shard.Explain(err)
+		}
+		if now != epoch { // else it was to be deleted, and was not
+			pipe.HSet(ctx, j.shard.ReloadedKey(), ids[i], epoch) // first: a call that breaks off between the two is made again
 		}
 	}
 	pipe.HDel(ctx, j.shard.DeletedKey(), ids...)

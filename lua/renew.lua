@@ -17,6 +17,7 @@
 -- ARGV[6]  doc      the file, as canonical JSON
 -- ARGV[7]  starts   ms
 -- ARGV[8]  ends     ms
+-- ARGV[9]  deleted  epoch of the last sale under this id that was deleted before the one that is restored; 0: none
 --
 -- Returns { 'ok', epoch }; { 'conflict' } another life has begun, or begins, since the caller
 --         looked; { 'schema', schema }
@@ -42,5 +43,6 @@ if aside then redis.call('HSET', KEYS[1], 'carrying', '1') end
 redis.call('HSET', KEYS[1], 'restoring', string.format('%.0f', epoch), 'version', ARGV[5], 'status', 'paused', 'starts', ARGV[7], 'ends', ARGV[8],
   'doc', ARGV[6], 'schema', ARGV[1])
 if meta[4] then redis.call('HSET', KEYS[1], 'forgotten', meta[4]) end
-if meta[5] then redis.call('HSET', KEYS[1], 'deleted', meta[5]) end
+local deleted = math.max(tonumber(meta[5] or '0'), tonumber(ARGV[9]))
+if deleted > 0 then redis.call('HSET', KEYS[1], 'deleted', string.format('%.0f', deleted)) end
 return { 'ok', epoch }

@@ -26,15 +26,10 @@ func (b *rebuilding) look(ctx context.Context) error {
 		b.out.Found = FoundUnfinished
 	case b.life.Epoch == 0:
 		b.out.Found = FoundNothing
+		return b.notTheDeleted(ctx)
 	case b.life.Epoch != b.at.Epoch:
 		b.out.Found = FoundOther
-		deleted, err := b.store.Journal().DeletedEpoch(ctx, b.id)
-		if err != nil {
-			return err
-		}
-		if b.at.Epoch <= deleted && deleted < b.life.Epoch {
-			return refused("sale %s was deleted on purpose and loaded anew: the ledger has the deleted one still and is about to archive it, see docs/ledger.md; redis has lost nothing", b.id)
-		}
+		return b.notTheDeleted(ctx)
 	case b.life.Seq < b.at.Seq:
 		b.out.Found = FoundBehind
 	default:
@@ -48,6 +43,24 @@ func (b *rebuilding) look(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// notTheDeleted refuses to restore a sale that was deleted on purpose where another one was loaded
+// under its id since: the ledger has nothing of that one yet.
+func (b *rebuilding) notTheDeleted(ctx context.Context) error {
+	deleted, err := b.store.Journal().DeletedEpoch(ctx, b.id)
+	if err != nil || deleted < b.at.Epoch {
+		return err
+	}
+	if b.life.Epoch > deleted {
+		return refused("sale %s was deleted on purpose and loaded anew: redis has the new one, and the ledger is about to archive the deleted one", b.id)
+	}
+	gone, err := b.store.Journal().Deleted(ctx)
+	if err != nil || gone[b.id] != "" || b.o.Force {
+		return err
+	}
+	return refused("sale %s was deleted on purpose and loaded anew, and redis has lost the new one: the ledger has only the deleted one, which --force restores; "+
+		"load the new one with `caddy stockgate sale apply FILE --new` and what the shop has not sold", b.id)
 }
 
 // sameHistory reports whether the ledger's last movement is in the journal. A trimmed

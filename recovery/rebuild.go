@@ -222,7 +222,14 @@ func (b *rebuilding) restore(ctx context.Context) error {
 		return err
 	}
 	b.out.Version = b.nextVersion()
-	r, err := NewRestorer(b.store).Renew(ctx, b.file, b.doc.File, b.out.Version, b.life, max(b.at.Epoch, b.life.Epoch))
+	deleted, err := b.store.Journal().DeletedEpoch(ctx, b.id)
+	if err != nil {
+		return err
+	}
+	if deleted >= b.at.Epoch { // it is the deleted one that is restored
+		deleted = 0
+	}
+	r, err := NewRestorer(b.store).Renew(ctx, b.file, b.doc.File, b.out.Version, b.life, max(b.at.Epoch, b.life.Epoch), deleted)
 	if err != nil {
 		return err
 	}

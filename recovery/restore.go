@@ -45,8 +45,9 @@ const maxRestoreBatch = 2000
 // Renew begins to restore a sale: what Redis has of it becomes the previous life. seen is
 // what the caller found there; if the sale has another life by now, Renew fails with
 // ErrOvertaken and changes nothing. The new epoch is later than after, in ms since 1970,
-// and than any epoch before.
-func (s *Restorer) Renew(ctx context.Context, file *sale.Sale, doc string, version int64, seen reservation.Life, after int64) (*Restoration, error) {
+// and than any epoch before. deleted is the epoch of the last sale under this id that was deleted
+// before the one that is restored; 0: there was none.
+func (s *Restorer) Renew(ctx context.Context, file *sale.Sale, doc string, version int64, seen reservation.Life, after, deleted int64) (*Restoration, error) {
 	if err := s.shard.Redis.SAdd(ctx, s.shard.SalesKey(), file.ID).Err(); err != nil {
 		return nil, shard.Explain(err)
 	}
@@ -55,7 +56,7 @@ func (s *Restorer) Renew(ctx context.Context, file *sale.Sale, doc string, versi
 	if seen.Restoring {
 		began = 1
 	}
-	args := []any{lua.Schema, seen.Epoch, began, after, version, doc, record.MsOf(file.StartsAt), record.MsOf(file.EndsAt)}
+	args := []any{lua.Schema, seen.Epoch, began, after, version, doc, record.MsOf(file.StartsAt), record.MsOf(file.EndsAt), deleted}
 	raw, err := s.shard.Eval(ctx, s.shard.Redis, s.shard.Scripts.Renew, keys, args, s.shard.Options.ReplicaAcks)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/redis/go-redis/v9"
 
@@ -18,52 +19,80 @@ import (
 // not have all of its journal; force ignores these two. A deleted sale is not a lost one: its
 // name and epoch are kept.
 func (s *Store) Delete(ctx context.Context, id string, force bool) error {
-	epoch, err := s.epochOf(ctx, id)
+	was, err := s.lifeOf(ctx, id)
 	switch {
 	case err != nil:
 		return err
-	case epoch == "":
+	case was.restoring:
+		return shard.Refused("sale %s is being rebuilt: finish that first", id)
+	case was.epoch == 0:
 		return s.finishDelete(ctx, id)
+	case was.status != string(sale.Closed): // before anything is noted
+		return notClosed(id, was.status)
 	}
 	// first: an edge that misses the sale must know why
-	if err := s.shard.Redis.HSet(ctx, s.shard.DeletedKey(), id, epoch).Err(); err != nil {
+	if err := s.shard.Redis.HSet(ctx, s.shard.DeletedKey(), id, was.epoch).Err(); err != nil {
 		return shard.Explain(err)
 	}
 	arg := "0"
 	if force {
 		arg = "1"
 	}
-	replies, err := s.shard.RunReplicated(ctx, s.shard.Scripts.Settle, id, shard.Op("delete", arg, epoch))
-	if err != nil {
+	replies, err := s.shard.RunReplicated(ctx, s.shard.Scripts.Settle, id, shard.Op("delete", arg, was.epoch))
+	if len(replies) == 0 && !errors.Is(err, shard.ErrRestoring) {
 		return err // the same again finishes it
 	}
-	if code := replies[0].Code(); code == lua.OK || code == lua.NoSale { // or another call has deleted it
-		return s.unname(ctx, id, epoch)
+	if err == nil && replies[0].Code() == lua.OK {
+		return s.unname(ctx, id, was.epoch)
+	}
+	now, wrong := s.lifeOf(ctx, id)
+	switch {
+	case wrong != nil:
+		return wrong
+	case now.epoch == 0 && !now.restoring: // or another call has deleted it
+		return errors.Join(err, s.unname(ctx, id, was.epoch))
+	case now.deleted >= was.epoch: // which was loaded anew since
+		return s.journal.Announce(ctx, id)
 	}
 	if err := s.shard.Redis.HDel(ctx, s.shard.DeletedKey(), id).Err(); err != nil {
 		return shard.Explain(err)
 	}
-	switch now, err := s.epochOf(ctx, id); {
+	switch now, err := s.lifeOf(ctx, id); {
 	case err != nil:
 		return err
-	case now == "": // another call has deleted it since, whose note is gone now
-		return s.unname(ctx, id, epoch)
+	case now.epoch == 0 && !now.restoring: // another call has deleted it since, whose note is gone now
+		return s.unname(ctx, id, was.epoch)
+	}
+	if len(replies) == 0 || replies[0].Code() == lua.NoSale {
+		return shard.Refused("sale %s was rebuilt meanwhile: look at it, and then delete it again", id)
 	}
 	return deleteRefused(id, replies[0])
 }
 
-// epochOf is the epoch of a sale; empty: Redis does not have it.
-func (s *Store) epochOf(ctx context.Context, id string) (string, error) {
-	epoch, err := s.shard.Redis.HGet(ctx, s.shard.ShardKeys(id)[shard.MetaKey], "epoch").Result()
-	if errors.Is(err, redis.Nil) {
-		return "", nil
+// life is what Redis says of a sale that may be deleted.
+type life struct {
+	epoch, deleted int64 // 0: there is none
+	restoring      bool
+	status         string
+}
+
+func (s *Store) lifeOf(ctx context.Context, id string) (life, error) {
+	v, err := s.shard.Redis.HMGet(ctx, s.shard.ShardKeys(id)[shard.MetaKey], "epoch", "deleted", "restoring", "status").Result()
+	if err != nil {
+		return life{}, shard.Explain(err)
 	}
-	return epoch, shard.Explain(err)
+	number := func(v any) int64 {
+		text, _ := v.(string)
+		n, _ := strconv.ParseInt(text, 10, 64)
+		return n
+	}
+	status, _ := v[3].(string)
+	return life{number(v[0]), number(v[1]), v[2] != nil, status}, nil
 }
 
 // finishDelete answers a repeated call, and ends one that broke off after the sale was gone.
 func (s *Store) finishDelete(ctx context.Context, id string) error {
-	epoch, err := s.shard.Redis.HGet(ctx, s.shard.DeletedKey(), id).Result()
+	epoch, err := s.shard.Redis.HGet(ctx, s.shard.DeletedKey(), id).Int64()
 	switch {
 	case errors.Is(err, redis.Nil):
 		return shard.ErrNoSale
@@ -75,7 +104,7 @@ func (s *Store) finishDelete(ctx context.Context, id string) error {
 
 // unname takes a deleted sale out of the index, drops the counters of its stored answers, what
 // dry runs have noted and the keys of its fence, and tells the edges.
-func (s *Store) unname(ctx context.Context, id, epoch string) error {
+func (s *Store) unname(ctx context.Context, id string, epoch int64) error {
 	pipe := s.shard.Redis.Pipeline()
 	pipe.HSet(ctx, s.shard.DeletedKey(), id, epoch) // a call that was refused may have dropped the note
 	pipe.SRem(ctx, s.shard.SalesKey(), id)
@@ -86,15 +115,19 @@ func (s *Store) unname(ctx context.Context, id, epoch string) error {
 	if _, err := pipe.Exec(ctx); err != nil {
 		return shard.Explain(err)
 	}
-	switch now, err := s.epochOf(ctx, id); {
+	switch now, err := s.lifeOf(ctx, id); {
 	case err != nil:
 		return err
-	case now != "": // it was loaded anew meanwhile, and its name is in the index no more
+	case now.epoch != 0: // it was loaded anew meanwhile, and its name is in the index no more
 		if err := s.journal.Announce(ctx, id); err != nil {
 			return err
 		}
 	}
 	return s.shard.AwaitReplicas(ctx)
+}
+
+func notClosed(id, status string) error {
+	return shard.Refused("sale %s is %s: only a closed sale is deleted, see `caddy stockgate sale close %s`", id, status, id)
 }
 
 func deleteRefused(id string, r shard.Reply) error {
@@ -103,7 +136,7 @@ func deleteRefused(id string, r shard.Reply) error {
 		if status := r.Text(1); status != string(sale.Open) && status != string(sale.Paused) && status != string(sale.Draft) {
 			return shard.Refused("sale %s is being rebuilt: finish that first", id)
 		}
-		return shard.Refused("sale %s is %s: only a closed sale is deleted, see `caddy stockgate sale close %s`", id, r.Text(1), id)
+		return notClosed(id, r.Text(1))
 	case lua.InUse:
 		return shard.Refused("sale %s has %d open holds and %d orders without stock: resolve them first, `caddy stockgate holds %s` lists them", id, r.Number(1), r.Number(2), id)
 	case lua.Short:
