@@ -18,6 +18,7 @@ import (
 	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
 	"github.com/stockgate/stockgate/shard"
 )
 
@@ -469,4 +470,48 @@ func TestAnotherHistoryIsStuck(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A cart that has taken the place of another one is told again as that: the order keeps one hold, and
+// what was promised of the second one holds.
+func TestSwapsAreToldAgain(t *testing.T) {
+	p := newPair(t)
+	e := p.edge(p.options())
+	ctx := stocktest.Soon(t)
+	hold := func(id, inPlaceOf string, units int64) {
+		t.Helper()
+		l, _ := e.Catalogue().Sale("s")
+		a := &sale.Attempt{Sale: "s", Buyer: "Ann", Lines: stocktest.UnitsOfA(units), Ref: "order-1"}
+		o := stocktest.HoldOptions
+		o.Mode, o.InPlaceOf = record.ModeBackend, inPlaceOf
+		if _, no, err := e.Hold(ctx, id, l, a, a.Lines, o); no != nil || err != nil {
+			t.Fatalf("hold %s: refused %+v, %v", id, no, err)
+		}
+		e.Free(ctx, "s", id)
+	}
+	hold("r1", "", 2)
+	stocktest.Eventually(t, "the answer to r1", func() bool {
+		return p.primary.Client().HLen(ctx, e.Store.Shard().ShardKeys("s")[10]).Val() == 2 // the ref, for its buyer and for all
+	})
+	if err := e.Store.Shard().AwaitAllReplicas(ctx); err != nil {
+		t.Fatal(err)
+	}
+	p.blind()
+	p.sells(e, "w")
+	hold("r2", "r1", 3)
+	if _, err := e.ConfirmEventually(ctx, "s", "r2", ""); err != nil {
+		t.Fatal(err)
+	}
+	p.primary.Kill()
+	p.promote()
+	p.sells(e, "x")
+	for id, want := range map[string]record.State{"r1": record.Released, "r2": record.Confirmed} {
+		if got := stocktest.State(t, e.Store, id); got != want {
+			t.Errorf("%s is %q, want %q", id, got, want)
+		}
+	}
+	if c := stocktest.CellA(t, e.Store); c.Confirmed != 3 {
+		t.Errorf("%d units are sold, want 3", c.Confirmed)
+	}
+	stocktest.Balanced(t, p.replica.Client(), e.Store, "s")
 }

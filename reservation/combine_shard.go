@@ -25,7 +25,9 @@ func (s *Store) Do(ctx context.Context, sale string, op shard.Operation) (shard.
 type request struct {
 	claim *encodedRequest
 	known known // of claim
-	Op    shard.Operation
+	// inPlaceOf is the hold whose place a claim takes; empty: none.
+	inPlaceOf string
+	Op        shard.Operation
 }
 
 // result is the shard's answer to a request, and its seq after the call.

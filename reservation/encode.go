@@ -121,6 +121,9 @@ func (c *encodedRequest) swap(hold, ref string, notAfter int64) shard.Operation 
 	return shard.Op("swap", args...)
 }
 
+// orderRef is the shop's own name of the order.
+func (c *encodedRequest) orderRef() string { return strings.Split(c.rest, "\t")[8] }
+
 // evidence returns what a token would say of the request, as lua/confirm.lua takes it. now is
 // in ms.
 func (c *encodedRequest) evidence(now int64) []any {
@@ -130,7 +133,7 @@ func (c *encodedRequest) evidence(now int64) []any {
 		mode, _, _ = strings.Cut(queued, ":")
 	}
 	holdFor, _ := strconv.ParseInt(terms[1], 10, 64)
-	args := []any{0, c.buyer, now, now + holdFor, rest[8], mode}
+	args := []any{0, c.buyer, now, now + holdFor, c.orderRef(), mode}
 	for _, list := range []string{rest[1], rest[2]} { // lines and charges
 		words := strings.Fields(list)
 		args = append(args, len(words)/2)

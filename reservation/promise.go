@@ -33,7 +33,7 @@ func isPromise(t *Call, r shard.Reply) bool {
 		return false
 	}
 	switch t.Request.Op.Name {
-	case "", "confirm", "sold", "release", "doubt", "extend", "return", "send", "again":
+	case "", "confirm", "sold", "release", "doubt", "extend", "return", "send", "again", "leave":
 		return true
 	}
 	return false
@@ -58,7 +58,7 @@ func (s *Store) Tell(ctx context.Context, sale string, promises []Promise) (*Tol
 		var replies []shard.Reply
 		var err error
 		if c := p.request.claim; c != nil {
-			replies, t.Seq, err = s.claimAgain(ctx, sale, c)
+			replies, t.Seq, err = s.claimAgain(ctx, sale, c, p.request.inPlaceOf)
 		} else {
 			replies, t.Seq, err = s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, s.shard.Scripts.Settle, sale, s.again(sale, p.request.Op, failed)...)
 		}
@@ -77,18 +77,36 @@ func (s *Store) Tell(ctx context.Context, sale string, promises []Promise) (*Tol
 	return t, nil
 }
 
-func (s *Store) claimAgain(ctx context.Context, sale string, c *encodedRequest) ([]shard.Reply, int64, error) {
+// claimAgain makes a claim again; inPlaceOf is the hold whose place it took, or empty. A hold that is
+// not there any more, or has ended, stands in no way.
+func (s *Store) claimAgain(ctx context.Context, sale string, c *encodedRequest, inPlaceOf string) ([]shard.Reply, int64, error) {
 	again := *c
 	now, ok := s.shard.Clock(sale).Now()
 	if !ok {
 		return nil, 0, fmt.Errorf("%w: its time is not known", shard.ErrUnavailable)
 	}
 	again.notAfter = now + s.shard.Options.Timeout.Milliseconds() + shard.Tolerance
-	replies, seq, err := s.reserveAt(ctx, sale, []*encodedRequest{&again})
-	if err == nil && replies[0].Code() == lua.StaleVersion { // redis has lost the file too, or has a newer one: the promise holds
-		_, rest, _ := strings.Cut(again.profile, " ")
-		again.profile = strconv.FormatInt(replies[0].Number(1), 10) + " " + rest
-		return s.reserveAt(ctx, sale, []*encodedRequest{&again})
+	if inPlaceOf == "" {
+		return claimOfAnyVersion(&again, func() ([]shard.Reply, int64, error) { return s.reserveAt(ctx, sale, []*encodedRequest{&again}) })
+	}
+	replies, seq, err := claimOfAnyVersion(&again, func() ([]shard.Reply, int64, error) {
+		op := again.swap(inPlaceOf, again.orderRef(), again.notAfter)
+		return s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, s.shard.Scripts.Manage, sale, op)
+	})
+	if err == nil && (replies[0].Code() == lua.NotFound || replies[0].Code() == lua.Conflict) {
+		return s.claimAgain(ctx, sale, c, "")
+	}
+	return replies, seq, err
+}
+
+// claimOfAnyVersion makes a claim, and once more where Redis has lost the file too, or has a newer
+// one: the promise holds.
+func claimOfAnyVersion(c *encodedRequest, call func() ([]shard.Reply, int64, error)) ([]shard.Reply, int64, error) {
+	replies, seq, err := call()
+	if err == nil && replies[0].Code() == lua.StaleVersion {
+		_, rest, _ := strings.Cut(c.profile, " ")
+		c.profile = strconv.FormatInt(replies[0].Number(1), 10) + " " + rest
+		return call()
 	}
 	return replies, seq, err
 }

@@ -183,7 +183,7 @@ func (s *Store) Swap(ctx context.Context, c *ReserveRequest, hold string) (Hold,
 		return Hold{}, nil, err
 	}
 	r := replies[0]
-	batch := []*Call{{Request: request{claim: claim}}}
+	batch := []*Call{{Request: request{claim: claim, inPlaceOf: hold}}}
 	s.sold(c.Sale, batch, replies, seq, nil)
 	if promises := s.promises.Load(); promises != nil && isPromise(batch[0], r) {
 		(*promises).Promised(c.Sale, seq, Promise{batch[0].Request})
