@@ -174,7 +174,7 @@ local now_sold = { 'ok', 'confirmed' }
 function operations.confirm(a)
   local id, word, cause = a[1], a[2], a[3]
   local h = holds[id]
-  if h and records[id] == h[1] then -- no operation before this one has changed it
+  if h and not shard.queue and records[id] == h[1] then -- no operation before this one has changed it, or counted it at the shop
     confirm_hold(id, h, cause)
     return now_sold
   end

@@ -124,7 +124,7 @@ function operations.turn(a)
       over[#over + 1] = id
       turns = turns - 1
     elseif not o then
-      q.no_shop[id], q.at_shop = true, math.max(q.at_shop - 1, 0)
+      if not q.no_shop[id] then q.no_shop[id], q.at_shop = true, math.max(q.at_shop - 1, 0) end -- else this call has ended it
       turns = turns - 1
     end
   end
@@ -138,7 +138,7 @@ function operations.turn(a)
       from_line(id)
       take_turn(pace)
       free = free - 1
-    elseif o == false and free > 0 then
+    elseif o == false and free > 0 and not q.no_line[id] then
       drop_rest(id) -- its order is lost: edges let it wait again, see rejoin.lua
     end
   end
