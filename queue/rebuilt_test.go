@@ -63,3 +63,34 @@ func TestAtOnceAfterARebuild(t *testing.T) {
 		})
 	}
 }
+
+// An order is at the shop no more once its outcome is known, also where the same call is the first to
+// find out after a rebuild that it is there.
+func TestConfirmedWithTheFirstToWaitAgain(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		a := quiet(t, "A", stocktest.Selling(t, stocktest.Options(b), 10), one)
+		a.line("r1", "r2")
+		ctx, keys := stocktest.Soon(t), a.Store.Shard().ShardKeys("s")
+		if err := b.Client().Del(ctx, keys[shard.LineKey:shard.QueueKey+1]...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Client().HDel(ctx, keys[shard.MetaKey], "queue").Err(); err != nil {
+			t.Fatal(err)
+		}
+		packed, err := a.queue.Pack("s", "r2", &queue.Order{Gate: "gate"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := a.Store.Shard()
+		if _, _, err := s.RunWith(ctx, 0, s.Scripts.Settle, "s", shard.Op("rejoin", "r2", "A", "gate", packed), shard.Op("confirm", "r1", "shop", "", "")); err != nil {
+			t.Fatal(err)
+		}
+		if st := a.show(); st.Waiting != 1 || st.AtShop != 0 {
+			t.Errorf("the line is %+v", st)
+		}
+		a.gets("A", "r2 1")
+		a.mustSend("r2", 1)
+		a.confirm("r2")
+		a.balanced(b, 0, 0)
+	})
+}
