@@ -1,12 +1,15 @@
 package queue_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/internal/stocktest"
 	"github.com/stockgate/stockgate/queue"
 	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/shard"
 )
 
@@ -92,5 +95,42 @@ func TestConfirmedWithTheFirstToWaitAgain(t *testing.T) {
 		a.mustSend("r2", 1)
 		a.confirm("r2")
 		a.balanced(b, 0, 0)
+	})
+}
+
+// What an edge had that a fence has waited for in vain is counted down once: neither more orders are at
+// the shop than may be, nor does what waits take more memory.
+func TestLostEdgeIsCountedOnce(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		pace := reservation.Pace{AtOnce: 4}
+		a := quiet(t, "A", stocktest.Selling(t, stocktest.Options(b), 20), pace)
+		lost := quiet(t, "B", stocktest.Ready(t, stocktest.Options(b)), pace)
+		ctx, c, keys := stocktest.Soon(t), b.Client(), a.Store.Shard().ShardKeys("s")
+		a.line("a1", "a2", "a3", "a4")
+		lost.line("b1", "b2")
+		a.line("a5", "a6", "a7", "a8")
+		lost.line("b3")
+		a.gets("A")
+		a.confirm("a1")
+		a.confirm("a2")
+		if got := lost.ask("B", pace, 0, "gate"); !slices.Equal(got, []string{"b1 1", "b2 1"}) {
+			t.Fatalf("B gets %q", got)
+		}
+		if err := c.HSet(ctx, keys[shard.MetaKey], "absent", "1 B", "fenced", "1 1 9000000000000000 0 0 1 0").Err(); err != nil {
+			t.Fatal(err)
+		}
+		a.gets("A", "a5 1", "a6 1")
+		if st := a.show(); st.Waiting != 2 || st.AtShop != 4 {
+			t.Errorf("the line is %+v", st)
+		}
+		packed := int64(0)
+		for field, text := range c.HGetAll(ctx, keys[shard.LineKey+1]).Val() {
+			if strings.HasPrefix(field, "p|") {
+				packed += int64(len(text))
+			}
+		}
+		if st := a.show(); st.Bytes != packed {
+			t.Errorf("%d bytes are counted, and there are %d", st.Bytes, packed)
+		}
 	})
 }
