@@ -475,43 +475,56 @@ func TestAnotherHistoryIsStuck(t *testing.T) {
 // A cart that has taken the place of another one is told again as that: the order keeps one hold, and
 // what was promised of the second one holds.
 func TestSwapsAreToldAgain(t *testing.T) {
-	p := newPair(t)
-	e := p.edge(p.options())
-	ctx := stocktest.Soon(t)
-	hold := func(id, inPlaceOf string, units int64) {
-		t.Helper()
-		l, _ := e.Catalogue().Sale("s")
-		a := &sale.Attempt{Sale: "s", Buyer: "Ann", Lines: stocktest.UnitsOfA(units), Ref: "order-1"}
-		o := stocktest.HoldOptions
-		o.Mode, o.InPlaceOf = record.ModeBackend, inPlaceOf
-		if _, no, err := e.Hold(ctx, id, l, a, a.Lines, o); no != nil || err != nil {
-			t.Fatalf("hold %s: refused %+v, %v", id, no, err)
-		}
-		e.Free(ctx, "s", id)
+	for name, replicated := range map[string]bool{"the replica has the first one": true, "the replica has none of them": false} {
+		t.Run(name, func(t *testing.T) {
+			p := newPair(t)
+			e := p.edge(p.options())
+			ctx := stocktest.Soon(t)
+			hold := func(id, inPlaceOf string, units int64) {
+				t.Helper()
+				l, _ := e.Catalogue().Sale("s")
+				a := &sale.Attempt{Sale: "s", Buyer: "Ann", Lines: stocktest.UnitsOfA(units), Ref: "order-1"}
+				o := stocktest.HoldOptions
+				o.Mode, o.InPlaceOf = record.ModeBackend, inPlaceOf
+				if _, no, err := e.Hold(ctx, id, l, a, a.Lines, o); no != nil || err != nil {
+					t.Fatalf("hold %s: refused %+v, %v", id, no, err)
+				}
+				e.Free(ctx, "s", id)
+				stocktest.Eventually(t, "the end of its request", func() bool { // what is left are a key and two names of the ref
+					return p.primary.Client().HLen(ctx, e.Store.Shard().ShardKeys("s")[10]).Val() == 3
+				})
+			}
+			blind := func() {
+				if err := e.Store.Shard().AwaitAllReplicas(ctx); err != nil {
+					t.Fatal(err)
+				}
+				p.blind()
+			}
+			stocktest.MustHold(t, e, "r0", "Bob", 1)
+			if !replicated {
+				blind()
+			}
+			hold("r1", "", 2)
+			if replicated {
+				blind()
+			}
+			hold("r2", "r1", 3)
+			hold("r3", "r2", 4)
+			if _, err := e.ConfirmEventually(ctx, "s", "r3", ""); err != nil {
+				t.Fatal(err)
+			}
+			p.primary.Kill()
+			p.promote()
+			p.sells(e, "x")
+			for id, want := range map[string]record.State{"r1": record.Released, "r2": record.Released, "r3": record.Confirmed} {
+				if got := stocktest.State(t, e.Store, id); got != want {
+					t.Errorf("%s is %q, want %q", id, got, want)
+				}
+			}
+			if c := stocktest.CellA(t, e.Store); c.Confirmed != 4 {
+				t.Errorf("%d units are sold, want 4", c.Confirmed)
+			}
+			stocktest.Balanced(t, p.replica.Client(), e.Store, "s")
+		})
 	}
-	hold("r1", "", 2)
-	stocktest.Eventually(t, "the answer to r1", func() bool {
-		return p.primary.Client().HLen(ctx, e.Store.Shard().ShardKeys("s")[10]).Val() == 2 // the ref, for its buyer and for all
-	})
-	if err := e.Store.Shard().AwaitAllReplicas(ctx); err != nil {
-		t.Fatal(err)
-	}
-	p.blind()
-	p.sells(e, "w")
-	hold("r2", "r1", 3)
-	if _, err := e.ConfirmEventually(ctx, "s", "r2", ""); err != nil {
-		t.Fatal(err)
-	}
-	p.primary.Kill()
-	p.promote()
-	p.sells(e, "x")
-	for id, want := range map[string]record.State{"r1": record.Released, "r2": record.Confirmed} {
-		if got := stocktest.State(t, e.Store, id); got != want {
-			t.Errorf("%s is %q, want %q", id, got, want)
-		}
-	}
-	if c := stocktest.CellA(t, e.Store); c.Confirmed != 3 {
-		t.Errorf("%d units are sold, want 3", c.Confirmed)
-	}
-	stocktest.Balanced(t, p.replica.Client(), e.Store, "s")
 }

@@ -358,9 +358,12 @@ func TestFencedFailover(t *testing.T) {
 	if err := replica.Client().Do(stocktest.Soon(t), "REPLICAOF", "127.0.0.1", "1").Err(); err != nil {
 		t.Fatal(err)
 	}
-	a.mustSend("a2", 1) // the replica does not hear of it, nor that the buyer of a4 has left
-	if err := a.queue.Cancel(stocktest.Soon(t), "s", "a4", "the buyer"); err != nil {
-		t.Fatal(err)
+	a.mustSend("a2", 1) // the replica does not hear of it, nor that the buyers of a4 and a5 have left
+	a.line("a5")
+	for _, id := range []string{"a4", "a5"} {
+		if err := a.queue.Cancel(stocktest.Soon(t), "s", id, "the buyer"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	toGone.Cut()
 	primary.Kill()
@@ -395,8 +398,8 @@ func TestFencedFailover(t *testing.T) {
 		}
 		return a.show().Waiting == 0
 	})
-	if want := []string{"a3"}; !slices.Equal(sent, want) || a.state("a4") != record.Released {
-		t.Errorf("%v are sent, want %v; a4 is %s", sent, want, a.state("a4"))
+	if want := []string{"a3"}; !slices.Equal(sent, want) || a.state("a4") != record.Released || a.state("a5") != record.Released {
+		t.Errorf("%v are sent, want %v; a4 is %s, a5 %s", sent, want, a.state("a4"), a.state("a5"))
 	}
 	for _, id := range []string{"b1", "b2"} {
 		if got := a.state(id); got != record.InDoubt {

@@ -39,7 +39,8 @@ func (s *Store) Delete(ctx context.Context, id string, force bool) error {
 		arg = "1"
 	}
 	replies, err := s.shard.RunReplicated(ctx, s.shard.Scripts.Settle, id, shard.Op("delete", arg, was.epoch))
-	if len(replies) == 0 && !errors.Is(err, shard.ErrRestoring) {
+	ran := !errors.Is(err, shard.ErrRestoring) && !errors.Is(err, shard.ErrNotSent) && !errors.Is(err, shard.ErrNewerSchema)
+	if len(replies) == 0 && ran {
 		return err // the same again finishes it
 	}
 	if err == nil && replies[0].Code() == lua.OK {
@@ -63,7 +64,10 @@ func (s *Store) Delete(ctx context.Context, id string, force bool) error {
 	case now.epoch == 0 && !now.restoring: // another call has deleted it since, whose note is gone now
 		return s.unname(ctx, id, was.epoch)
 	}
-	if len(replies) == 0 || replies[0].Code() == lua.NoSale {
+	if !ran {
+		return err
+	}
+	if replies[0].Code() == lua.NoSale {
 		return shard.Refused("sale %s was rebuilt meanwhile: look at it, and then delete it again", id)
 	}
 	return deleteRefused(id, replies[0])
@@ -118,6 +122,10 @@ func (s *Store) unname(ctx context.Context, id string, epoch int64) error {
 	switch now, err := s.lifeOf(ctx, id); {
 	case err != nil:
 		return err
+	case now.restoring: // a rebuild of it has begun
+		if err := s.shard.Redis.SAdd(ctx, s.shard.SalesKey(), id).Err(); err != nil {
+			return shard.Explain(err)
+		}
 	case now.epoch != 0: // it was loaded anew meanwhile, and its name is in the index no more
 		if err := s.journal.Announce(ctx, id); err != nil {
 			return err

@@ -89,6 +89,11 @@ func (s *Store) claimAgain(ctx context.Context, sale string, c *encodedRequest, 
 	if inPlaceOf == "" {
 		return claimOfAnyVersion(&again, func() ([]shard.Reply, int64, error) { return s.reserveAt(ctx, sale, []*encodedRequest{&again}) })
 	}
+	// no request of that hold was under way any more, which no movement says
+	free := shard.Op("free", inPlaceOf)
+	if replies, seq, err := s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, s.shard.Scripts.Settle, sale, free); err != nil {
+		return replies, seq, err
+	}
 	replies, seq, err := claimOfAnyVersion(&again, func() ([]shard.Reply, int64, error) {
 		op := again.swap(inPlaceOf, again.orderRef(), again.notAfter)
 		return s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, s.shard.Scripts.Manage, sale, op)
@@ -119,6 +124,11 @@ func (s *Store) again(sale string, op shard.Operation, failed map[string]*encode
 		op.Args = slices.Clone(op.Args)
 		op.Args[2] = "told"
 		return []shard.Operation{op}
+	}
+	if op.Name == "leave" { // also if its reserve comes later, or does not wait any more
+		id, _ := op.Args[0].(string)
+		cause, _ := op.Args[1].(string)
+		return []shard.Operation{s.Releasing(sale, id, SourceUnheard, cause)}
 	}
 	if op.Name != "confirm" && op.Name != "sold" {
 		return []shard.Operation{op}
