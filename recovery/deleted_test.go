@@ -1,0 +1,82 @@
+package recovery_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stockgate/stockgate/internal/ledgertest"
+	"github.com/stockgate/stockgate/recovery"
+	"github.com/stockgate/stockgate/shard"
+)
+
+// A sale that was deleted on purpose is restored from the ledger where an operator wants that, and
+// never in the place of the one that was loaded anew under its id.
+func TestRebuildOfADeletedSale(t *testing.T) {
+	for name, test := range map[string]struct {
+		anew, lost, emptied bool
+		force               bool
+		refused             bool
+	}{
+		"deleted":                              {},
+		"deleted, and redis was emptied":       {emptied: true},
+		"loaded anew":                          {anew: true, refused: true},
+		"loaded anew, with force":              {anew: true, force: true, refused: true},
+		"loaded anew, and the new one is lost": {anew: true, lost: true, refused: true},
+		"loaded anew and lost, with force":     {anew: true, lost: true, force: true},
+		"loaded anew, and redis was emptied":   {anew: true, emptied: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, s, l := ledgertest.Drained(t, 1000, 20)
+			s.Close()
+			s.Remove()
+			if test.anew {
+				s.Load(40)
+				if err := s.Store.SetStatus(ledgertest.Soon(t), "s", "paused", "test"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if test.lost {
+				if err := server.Client().Del(ledgertest.Soon(t), s.Store.Shard().ShardKeys("s")...).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if test.emptied {
+				ledgertest.Flush(t, server)
+			}
+			_, err := recovery.Rebuild(ledgertest.Soon(t), l, s.Store, "s", recovery.RebuildOptions{Force: test.force, By: "test"})
+			if errors.Is(err, shard.ErrRefused) != test.refused || !test.refused && err != nil {
+				t.Fatalf("the rebuild says %v", err)
+			}
+			stock, err := s.Store.SaleStock(ledgertest.Soon(t), "s")
+			switch {
+			case test.lost && test.refused:
+				if !errors.Is(err, shard.ErrNoSale) {
+					t.Errorf("redis has %+v, %v", stock, err)
+				}
+			case err != nil:
+				t.Fatal(err)
+			case (stock.Items[0].Stock == 40) != test.refused:
+				t.Errorf("redis has a stock of %d", stock.Items[0].Stock)
+			}
+		})
+	}
+}
+
+// A note that a sale is about to be deleted, left by a call that was refused, makes no deleted sale of it.
+func TestNoteOfASaleThatIsThere(t *testing.T) {
+	server, s, _ := ledgertest.Drained(t, 10, 1)
+	ctx, c := ledgertest.Soon(t), s.Store.Shard()
+	head, err := s.Store.Journal().Head(ctx, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Client().HSet(ctx, c.DeletedKey(), "s", head.Epoch).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Store.Journal().Announce(ctx, "s"); err != nil {
+		t.Fatal(err)
+	}
+	if deleted, err := s.Store.Journal().DeletedEpoch(ctx, "s"); err != nil || deleted != 0 {
+		t.Errorf("the last deleted one has epoch %d, %v", deleted, err)
+	}
+}
