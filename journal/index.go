@@ -40,6 +40,10 @@ func (j *Journal) DeletedEpoch(ctx context.Context, id string) (int64, error) {
 	return last, nil
 }
 
+// Replaced reports whether the sale of one epoch was deleted on purpose, and that of another one was
+// loaded anew since. deleted is what DeletedEpoch returns.
+func Replaced(old, deleted, now int64) bool { return old <= deleted && deleted < now }
+
 // Announce adds sales to the index, so that edges notice when Redis has lost one. Of one that
 // was deleted it keeps which epoch that was: a ledger may still have it.
 func (j *Journal) Announce(ctx context.Context, ids ...string) error {

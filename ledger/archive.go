@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/journal"
 )
 
 // archiveFor bounds the transaction that archives a sale: it changes every row of it.
@@ -26,7 +28,7 @@ func (s *following) archive(ctx context.Context, epoch int64) (bool, error) {
 	if err != nil {
 		return false, s.failed("journal", err)
 	}
-	if s.at.Epoch > deleted || deleted >= epoch {
+	if !journal.Replaced(s.at.Epoch, deleted, epoch) {
 		return false, nil
 	}
 	as := archivedAs(s.sale, s.at.Epoch)

@@ -74,7 +74,7 @@ func (r *records) scanKey(ctx context.Context, from redis.UniversalClient, key s
 	case form == "none":
 		return fmt.Errorf("%s does not exist. Is it written as the script writes it? If a key that is missing means that it has sold nothing, write `absent: none`", quoteKey(key))
 	default:
-		return fmt.Errorf("%s is a %s: who has bought is read from a hash, a set, or with {buyer} in the key from a number for each buyer. "+
+		return fmt.Errorf("%s is a %s: purchases are read from a hash, a set, or with {buyer} in the key from a number for each buyer. "+
 			"The members of a list have no name by which a purchase is told from another: copy them into a hash first", quoteKey(key), form)
 	}
 	for cursor, more := uint64(0), true; more; more = cursor != 0 {

@@ -16,7 +16,7 @@ func (r *run) sameJournal(ctx context.Context, head journal.Head, at ledger.Posi
 		if err != nil {
 			return err
 		}
-		if at.Epoch <= deleted && deleted < head.Epoch {
+		if journal.Replaced(at.Epoch, deleted, head.Epoch) {
 			return nil // the ledger has a sale still that was deleted, and is about to archive it
 		}
 		return r.broken("ledger", &ledger.PositionError{Sale: r.sale, Have: at, Want: ledger.Position{Epoch: head.Epoch}})

@@ -52,7 +52,7 @@ func (b *rebuilding) notTheDeleted(ctx context.Context) error {
 	if err != nil || deleted < b.at.Epoch {
 		return err
 	}
-	if b.life.Epoch > deleted {
+	if journal.Replaced(b.at.Epoch, deleted, b.life.Epoch) {
 		return refused("sale %s was deleted on purpose and loaded anew: redis has the new one, and the ledger is about to archive the deleted one", b.id)
 	}
 	gone, err := b.store.Journal().Deleted(ctx)

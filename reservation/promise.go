@@ -77,8 +77,8 @@ func (s *Store) Tell(ctx context.Context, sale string, promises []Promise) (*Tol
 	return t, nil
 }
 
-// claimAgain makes a claim again; inPlaceOf is the hold whose place it took, or empty. A hold that is
-// not there any more, or has ended, stands in no way.
+// claimAgain makes a claim again; inPlaceOf is the hold whose place it took, or empty. If that
+// hold is gone or has ended, it is an ordinary claim.
 func (s *Store) claimAgain(ctx context.Context, sale string, c *encodedRequest, inPlaceOf string) ([]shard.Reply, int64, error) {
 	again := *c
 	now, ok := s.shard.Clock(sale).Now()

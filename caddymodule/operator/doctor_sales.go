@@ -286,7 +286,7 @@ func (d *doctor) lost(id string, head journal.Head) bool {
 	case err != nil, at == ledger.Position{}: // the finding ledger says why
 		return false
 	case at.Epoch != head.Epoch:
-		if deleted, err := d.runtime.Store.Journal().DeletedEpoch(ctx, id); err == nil && at.Epoch <= deleted && deleted < head.Epoch {
+		if deleted, err := d.runtime.Store.Journal().DeletedEpoch(ctx, id); err == nil && journal.Replaced(at.Epoch, deleted, head.Epoch) {
 			d.Add(adminapi.LevelOK, "journal", "the ledger still has the %s that was deleted, and is about to archive it", id)
 			return true
 		}
