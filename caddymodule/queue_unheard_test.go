@@ -2,6 +2,7 @@ package caddymodule_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/internal/sitetest"
@@ -29,7 +30,7 @@ func proxied(t *testing.T, shop *slowShop) (*site, *redistest.Proxy) {
 func TestQueueUnheard(t *testing.T) {
 	shop := newSlowShop(t)
 	s, proxy := proxied(t, shop)
-	store, err := reservation.Open(shard.Options{Addresses: []string{s.Redis}})
+	store, err := reservation.Open(shard.Options{Addresses: []string{s.Redis}, Timeout: 20 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

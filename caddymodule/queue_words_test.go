@@ -126,7 +126,7 @@ func TestQueueSentElsewhere(t *testing.T) {
 	words[1], words[6] = "1", "other"
 	must(c.ZRem(ctx, key+"line", id).Err())
 	must(c.HSet(ctx, key+"orders", id, strings.Join(words, " ")).Err())
-	store, err := reservation.Open(shard.Options{Addresses: []string{s.Redis}})
+	store, err := reservation.Open(shard.Options{Addresses: []string{s.Redis}, Timeout: 20 * time.Second})
 	must(err)
 	t.Cleanup(func() { _ = store.Close() })
 	for _, op := range []shard.Operation{

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/internal/ledgertest"
@@ -30,7 +31,7 @@ func TestLedgerMissesASale(t *testing.T) {
 		}
 		ledgertest.Flush(t, server)
 		// an edge that knows nothing but the ledger
-		o := shard.Options{Addresses: []string{server.Addr()}}
+		o := shard.Options{Addresses: []string{server.Addr()}, Timeout: 20 * time.Second}
 		store, err := reservation.Open(o)
 		if err != nil {
 			t.Fatal(err)
@@ -109,7 +110,7 @@ func TestRebuildAfterGoingBack(t *testing.T) {
 	}
 
 	// another process has not seen the loss
-	store, err := reservation.Open(shard.Options{Addresses: []string{server.Addr()}})
+	store, err := reservation.Open(shard.Options{Addresses: []string{server.Addr()}, Timeout: 20 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func Example() {
 		panic(err)
 	}
 	defer server.Close()
-	var options shard.Options
+	options := shard.Options{Timeout: 20 * time.Second}
 	server.Connect(&options)
 	store, err := reservation.Open(options)
 	if err != nil {

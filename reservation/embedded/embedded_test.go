@@ -35,7 +35,7 @@ func TestSells(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	var o shard.Options
+	o := shard.Options{Timeout: 20 * time.Second}
 	server.Connect(&o)
 	e := edge.New(open(t, o), edge.Options{Keys: []shard.Key{{KID: "main"}}})
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
