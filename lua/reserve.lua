@@ -23,7 +23,8 @@
 --                     queued:mode:n:per:at_once:most:bytes:longest:edge:gate, for orders that wait for the
 --                     shop where there are others before them: at most n in per ms (0: any number) go to
 --                     the shop and at_once may be there, at most so many wait, with so many bytes, each for
---                     longest ms; edge and gate as in queue.lua; unpaid,
+--                     longest ms; edge and gate as in queue.lua. waits: or goes: for queued: when it is told
+--                     again after a fence that it waits, or that it went to the shop at once; unpaid,
 --                     n:at_once:ended:within, n counters of unpaid holds, in each of which at most so
 --                     many may be held, and fewer have ended within so many ms; lines, their number, then each; then of each limit what is charged, and its window
 --                     [from, to) in ms by Redis's own time; a max below 0 counts up to -max and refuses nothing
@@ -88,12 +89,13 @@ for i = 1, k do
   local due, ends = int(now + hold_for), int(time + hold_for)
   local exp, at, lines = int(time + hold_for - tonumber(w[3])), int(time), concat(w, ' ', 7, last)
   local mode, waits = w[4], nil
-  if match(mode, '^queued:') then
-    local as, per, every, at_once, most, bytes, longest, home, gate = match(mode, '^queued:(%a+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%S+):(%S+)$')
+  local told, queued = match(mode, '^(%a+):(%S+)$')
+  if told then
+    local as, per, every, at_once, most, bytes, longest, home, gate = match(queued, '^(%a+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%S+):(%S+)$')
     queue = queue or load_queue()
     longest, mode = tonumber(longest), as
     waits = {
-      every = queue.every(tonumber(per), tonumber(every)),
+      told = told ~= 'queued' and told, every = queue.every(tonumber(per), tonumber(every)),
       at_once = tonumber(at_once), most = tonumber(most), bytes = tonumber(bytes), home = home, gate = gate, due = int(now + longest),
       head = 'held\t' .. int(now + longest) .. '\t' .. int(time + longest - tonumber(w[3])) .. '\t' .. at .. '\t' .. int(now) .. '\tqueued\t',
       answer = 'ok waiting ' .. int(time + longest) .. ' ' .. int(time + longest - tonumber(w[3])) .. ' ' .. int(shard.epoch) .. ' ' .. at,
@@ -285,6 +287,7 @@ end
 local function queue_verdict(i, t)
   local o = t.queue
   local q = queue.load()
+  if o.told then return nil, o.told == 'waits' end
   if q.waiting == 0 and queue.free(o) > 0 then return nil, false end
   local size = with_orders and #ARGV[orders_at + i] or 0
   if q.waiting >= o.most or q.bytes + size > o.bytes or size == 0 then return { 'full' }, false end

@@ -336,6 +336,70 @@ func failover(t *testing.T) (primary, replica *redistest.Server, link func(name 
 	}
 }
 
+// What an edge was promised is told to the new server as it was: an order that has gone to the shop
+// does not wait for it, and one that waits does not count as gone, although the line says otherwise.
+func TestPromisesKeepTheirPlace(t *testing.T) {
+	for _, paused := range []bool{true, false} {
+		t.Run(fmt.Sprint("paused ", paused), func(t *testing.T) {
+			t.Parallel()
+			primary, replica, link := failover(t)
+			a, toA := link("A", shard.LeaseFor+time.Millisecond)
+			a.queue.Edge = a.Leases().ID()
+			turn := func(paused bool) {
+				t.Helper()
+				_, err := queue.Resume(stocktest.Soon(t), a.Store, "s")
+				if paused {
+					_, err = queue.Pause(stocktest.Soon(t), a.Store, "s")
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			a.line("a0") // the fence is known to the replica
+			a.confirm("a0")
+			turn(paused)
+			if err := a.Store.Shard().AwaitAllReplicas(stocktest.Soon(t)); err != nil {
+				t.Fatal(err)
+			}
+			if err := replica.Client().Do(stocktest.Soon(t), "REPLICAOF", "127.0.0.1", "1").Err(); err != nil {
+				t.Fatal(err)
+			}
+			// from now on the edge knows only what it is promised
+			if err := primary.Client().Do(stocktest.Soon(t), "ACL", "SETUSER", "default", "-xread", "-xrange").Err(); err != nil {
+				t.Fatal(err)
+			}
+			primary.Client().ClientKillByFilter(stocktest.Soon(t), "TYPE", "normal")
+			stocktest.Eventually(t, "an edge that is connected anew", func() bool {
+				_, err := queue.Show(stocktest.Soon(t), a.Store, "s")
+				return err == nil
+			})
+			turn(!paused) // the replica does not hear of it
+			a.line("a1")
+			before := a.show()
+			primary.Kill()
+			if err := replica.Client().Do(stocktest.Soon(t), "REPLICAOF", "NO", "ONE").Err(); err != nil {
+				t.Fatal(err)
+			}
+			toA.Cut()
+			toA.Lead(replica.Addr())
+			stocktest.Eventually(t, "the end of the fence", func() bool {
+				_, err := queue.Show(stocktest.Soon(t), a.Store, "s")
+				return err == nil
+			})
+			if after := a.show(); after.Waiting != before.Waiting || after.AtShop != before.AtShop {
+				t.Errorf("%d wait and %d are at the shop, before the failover %d and %d", after.Waiting, after.AtShop, before.Waiting, before.AtShop)
+			}
+			turn(false)
+			if !paused {
+				a.gets(a.queue.Edge, "a1 1")
+				a.mustSend("a1", 1)
+			}
+			a.confirm("a1")
+			stocktest.Balanced(t, replica.Client(), a.Store, "s")
+		})
+	}
+}
+
 // After a failover orders that waited are sent once. What was sent is not sent again, even if
 // the new server has not heard of it: its edge says so. What an edge may have sent that does not
 // come is in doubt.

@@ -239,7 +239,7 @@ func (s *Store) answerEach(sale string, batch []*Call, replies []shard.Reply, se
 		promises := s.promises.Load()
 		for i, t := range batch {
 			if promises != nil && isPromise(t, replies[i]) {
-				(*promises).Promised(sale, seq, Promise{t.Request})
+				(*promises).Promised(sale, seq, promiseOf(t, replies[i]))
 			}
 			t.Request.known.learn(seq, replies[i]) // before the next call is sent
 			t.Answer(result{Reply: replies[i], Seq: seq}, nil)

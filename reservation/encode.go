@@ -121,6 +121,20 @@ func (c *encodedRequest) swap(hold, ref string, notAfter int64) shard.Operation 
 	return shard.Op("swap", args...)
 }
 
+// told is the claim as it is told again: an order that has gone to the shop does not wait now, and
+// one that waits does not go, whatever the line is like.
+func (c *encodedRequest) told(waits bool) *encodedRequest {
+	again := *c
+	word := " goes:"
+	if waits {
+		word = " waits:"
+	}
+	if c.order != nil {
+		again.profile = strings.Replace(c.profile, " queued:", word, 1)
+	}
+	return &again
+}
+
 // orderRef is the shop's own name of the order.
 func (c *encodedRequest) orderRef() string { return strings.Split(c.rest, "\t")[8] }
 

@@ -14,7 +14,15 @@ import (
 
 // Promise is what Redis has told a caller of this process: that stock is held, or how a
 // reservation has ended.
-type Promise struct{ request request }
+type Promise struct {
+	request request
+	waits   bool // the order behind a claim was put into the line, not sent
+}
+
+func promiseOf(t *Call, r shard.Reply) Promise {
+	c := t.Request.claim
+	return Promise{request: t.Request, waits: c != nil && c.order != nil && record.State(r.Text(1)) == record.Waiting}
+}
 
 // Promises keeps what Redis has promised until this process has read it in the journal. Its
 // method must be fast.
@@ -58,7 +66,7 @@ func (s *Store) Tell(ctx context.Context, sale string, promises []Promise) (*Tol
 		var replies []shard.Reply
 		var err error
 		if c := p.request.claim; c != nil {
-			replies, t.Seq, err = s.claimAgain(ctx, sale, c, p.request.inPlaceOf)
+			replies, t.Seq, err = s.claimAgain(ctx, sale, c.told(p.waits), p.request.inPlaceOf)
 		} else {
 			replies, t.Seq, err = s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, s.shard.Scripts.Settle, sale, s.again(sale, p.request.Op, failed)...)
 		}

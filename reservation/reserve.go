@@ -186,7 +186,7 @@ func (s *Store) Swap(ctx context.Context, c *ReserveRequest, hold string) (Hold,
 	batch := []*Call{{Request: request{claim: claim, inPlaceOf: hold}}}
 	s.sold(c.Sale, batch, replies, seq, nil)
 	if promises := s.promises.Load(); promises != nil && isPromise(batch[0], r) {
-		(*promises).Promised(c.Sale, seq, Promise{batch[0].Request})
+		(*promises).Promised(c.Sale, seq, promiseOf(batch[0], r))
 	}
 	switch r.Code() {
 	case lua.Conflict, lua.AtShop, lua.NotFound:
