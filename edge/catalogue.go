@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -101,6 +102,21 @@ func (c *Catalogue) All(yield func(*Listing) bool) {
 	for _, l := range c.sales {
 		if !yield(l) {
 			return
+		}
+	}
+}
+
+// unfinished are the sales, with their epochs, that may be sold at a moment of this machine's clock,
+// or later.
+func (c *Catalogue) unfinished(moment time.Time) iter.Seq2[string, int64] {
+	return func(yield func(string, int64) bool) {
+		for id, l := range c.sales {
+			switch l.Status {
+			case sale.Draft, sale.Open, sale.Paused:
+				if l.at(moment).Before(l.Sale.EndsAt) && !yield(id, numberOf(l.epoch)) {
+					return
+				}
+			}
 		}
 	}
 }

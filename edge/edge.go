@@ -251,6 +251,7 @@ func (e *Edge) look(ctx context.Context) error {
 		if c, index, err = e.readCatalogue(ctx, old, e.remembered.list()); err == nil {
 			e.catalogue.Store(c)
 			e.miss(ctx, old, c, index)
+			e.leases.Watch(c.unfinished(time.Now()))
 			err = e.shard.CheckReplicas(ctx)
 		}
 	}

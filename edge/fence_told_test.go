@@ -238,6 +238,12 @@ func (b *beats) fenced() {
 			b.t.Fatalf("the first beat of %s gives %v", name, r)
 		}
 	}
+	b.failOver()
+}
+
+// failOver promotes a replica that lacks nothing.
+func (b *beats) failOver() {
+	b.t.Helper()
 	if err := b.c.AwaitAllReplicas(stocktest.Soon(b.t)); err != nil {
 		b.t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ package fence
 import (
 	"context"
 	"crypto/rand"
+	"iter"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -23,6 +24,9 @@ const (
 	renewEvery = 500 * time.Millisecond
 	// unusedFor is how long an edge keeps its lease on a sale that no call needs.
 	unusedFor = time.Minute
+	// watchEvery is how often an edge says that it lives of a sale that it does not sell now, and
+	// watchAtOnce of how many sales at a time.
+	watchEvery, watchAtOnce = 20 * time.Second, 100
 )
 
 // Metrics receives what a Keeper counts. Its methods must be safe for concurrent use and fast.
@@ -112,6 +116,23 @@ func (k *Keeper) Fenced(sale string) {
 	m.clock.EndLease() // the next call waits for an answer about the fence
 	if k.begin(m) {
 		m.hurry()
+	}
+}
+
+// Watch says now and then that the edge lives, of sales and their epochs of which no call needs the
+// lease: so a replica that lacks what comes next knows that there is a fence, and who is to be
+// waited for.
+func (k *Keeper) Watch(sales iter.Seq2[string, int64]) {
+	due := 0
+	for sale, epoch := range sales {
+		m := k.member(sale)
+		if m.watched.Load() == epoch && m.unheardFor() < watchEvery {
+			continue
+		}
+		if due++; due > watchAtOnce || !k.begin(m) {
+			return
+		}
+		m.watched.Store(epoch)
 	}
 }
 
@@ -246,7 +267,7 @@ func (k *Keeper) Leave(ctx context.Context) {
 	k.mu.Lock()
 	var held []*member
 	for _, m := range k.members {
-		if m.clock.LeaseRuns() && m.clock.Known().Term.Name != "" {
+		if m.unheardFor() < unusedFor && m.clock.Known().Term.Name != "" {
 			held = append(held, m)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,6 +36,10 @@ type member struct {
 	state  atomic.Pointer[State] // nil: the sale is not fenced
 	// since is where the first promise to this edge may be; nil: it has none.
 	since atomic.Pointer[place]
+	// heard is when Redis last took note of the edge; nil: it has not. watched is the epoch for
+	// which Watch has seen to that.
+	heard   atomic.Pointer[time.Time]
+	watched atomic.Int64
 
 	running bool // guarded by the Keeper's mu
 
@@ -46,6 +51,14 @@ type member struct {
 	fence       string // the one for which the rest counts
 	given, told bool   // the edge has said what it knows, and told again what it was promised
 	untold      []reservation.Promise
+}
+
+// unheardFor is how long Redis has taken no note of the edge.
+func (m *member) unheardFor() time.Duration {
+	if at := m.heard.Load(); at != nil {
+		return m.clock.Mono().Sub(*at)
+	}
+	return math.MaxInt64
 }
 
 // hurry ends the pause before the next call.
@@ -129,9 +142,11 @@ func (m *member) step(ctx context.Context) error {
 	case lua.OK:
 		m.enter(term, seq)
 		m.clock.Grant(term, sent.Add(shard.LeaseFor))
+		m.heard.Store(&sent)
 		m.open(term, readReport(r.Text(1), r.Text(2)))
 		return nil
 	case lua.NoFence, lua.NoSale, lua.Restoring: // calls get these answers themselves
+		m.heard.Store(&sent)
 		m.clock.Grant(term, sent.Add(shard.LeaseFor))
 		m.open(term, Report{})
 		return nil

@@ -128,8 +128,8 @@ local function to_term()
   dirty = true
 end
 
--- expected returns the edges that may have sold, with when each was last heard, and drops
--- those that have stopped
+-- expected returns the edges that may have sold, with when each was last heard, and when the last
+-- of all was; it drops those that have stopped
 local function expected()
   local all, newest, live = call('HGETALL', KEYS[18]), 0, {}
   for i = 2, #all, 2 do -- the shard's clock may have been ahead, see docs/clocks.md
@@ -146,7 +146,7 @@ local function expected()
       call('HDEL', KEYS[18], all[i])
     end
   end
-  return live
+  return live, newest
 end
 
 local function lease()
@@ -163,10 +163,13 @@ local function lease()
   return answer({ 'ok', last[1] or '', last[2] or '' })
 end
 
+-- never_replica says whether this server has never been a replica since it started
+local function never_replica() return find(info, 'master_replid2:0+%s') end
+
 -- same_server says whether this server only has another id: it has never been a replica since
 -- an edge was heard
 local function same_server()
-  return match(info, 'master_replid2:0+%s') and time - beat <= HEARD_WITHIN and match(call('INFO', 'server'), 'run_id:(%x+)') == meta[2]
+  return never_replica() and time - beat <= HEARD_WITHIN and match(call('INFO', 'server'), 'run_id:(%x+)') == meta[2]
 end
 
 if not shard.term then
@@ -215,7 +218,10 @@ for i = 1, #reports, 2 do
 end
 local absent, unready, untold = 0, 0, 0
 local absentees = {}
-for name, heard in pairs(expected()) do
+local live, last_heard = expected()
+-- a replica that has heard of no edge for long does not know which ones there are
+local cut_off = not never_replica() and last_heard + SILENT_FOR < begun + shard.lead
+for name, heard in pairs(live) do
   if not said[name] then
     absent = absent + 1
     absentees[absent] = int(heard - shard.lead) .. ' ' .. name
@@ -326,7 +332,7 @@ end
 
 local stuck, more
 if stage == 'collect' then stuck = contradicted() end
-if stage == 'collect' and (does == 'resume' or absent + unready == 0 or time >= begun + wait) then
+if stage == 'collect' and (does == 'resume' or not cut_off and absent + unready == 0 or time >= begun + wait) then
   if not stuck then more, stuck = apply_tail() end
   if not more and (not stuck or does == 'resume') then
     stage = 'tell'
