@@ -24,7 +24,8 @@ func TestAPIOutlivesAReload(t *testing.T) {
 	p := sitetest.NewShopper(t, server)
 	p.Hold("r", "plain", 1, time.Hour)
 
-	proxy.HoldRequests("EVALSHA")
+	_, other := sitetest.Redis(t)
+	proxy.HoldRequests("EVALSHA confirm")
 	done := make(chan sitetest.Answer, 1)
 	first := *s // whose sockets are those of the first configuration
 	go func() { done <- first.api("POST", "/reservations/r/confirm", `{"sale":"double11"}`) }()
@@ -39,7 +40,6 @@ func TestAPIOutlivesAReload(t *testing.T) {
 	if err := proxy.WaitHeld(ctx); err != nil {
 		t.Fatal(err)
 	}
-	_, other := sitetest.Redis(t)
 	s.Load(other)
 	proxy.ReleaseRequests()
 	select {

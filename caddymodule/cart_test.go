@@ -133,7 +133,7 @@ func (s *cartShop) counts() (lookups, asks, orders int) {
 func cartGate(shop *cartShop) []string {
 	return []string{
 		`one_at_a_time {header.Authorization} {cookie.session}`,
-		`lookup GET ` + shop.URL + `/cart`,
+		`lookup GET ` + shop.URL + "/cart {\ntimeout 20s\n}",
 		`buyer  {lookup.cart.email}`,
 		`lines  {lookup.cart.items} variant.sku quantity`,
 		`ref    {lookup.cart.id}`,
@@ -417,7 +417,7 @@ func TestAskDoubts(t *testing.T) {
 	shop := newCartShop(t)
 	s := openCarts(t, shop,
 		`outcome ask GET `+shop.URL+`/orders/{ref}`,
-		"@sold {\n json cart.state paid\n }", "@not {\n json cart.state open\n }", "confirm @sold", "release @not", "hold_for 3s")
+		"@sold {\n json cart.state paid\n }", "@not {\n json cart.state open\n }", "confirm @sold", "release @not", "hold_for 10s")
 	shop.placed = func() bool { return shop.asks > 1 } // it is seen by the second question only
 	shop.put("ann", "few", 1)
 	s.send(as("ann", "/shop/pay", pay)).Is(t, 201, "")

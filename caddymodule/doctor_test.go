@@ -46,7 +46,7 @@ func admit(t *testing.T, redis, options, servers, directives string) *patient {
 func (p *patient) change(options, servers, directives string) {
 	p.t.Helper()
 	p.Loads++
-	file := p.File("Caddyfile", fmt.Sprintf("{\nadmin %s\npersist_config off\nauto_https off\nstorage file_system %s\nlog {\noutput file %s\n}\n%s\nstockgate {\nredis %s\n%s\n}\n}\nhttp:// {\nbind unix/%s\n%s}\n",
+	file := p.File("Caddyfile", fmt.Sprintf("{\nadmin %s\npersist_config off\nauto_https off\nstorage file_system %s\nlog {\noutput file %s\n}\n%s\nstockgate {\nredis %s {\ntimeout 20s\n}\n%s\n}\n}\nhttp:// {\nbind unix/%s\n%s}\n",
 		p.AdminAddress(), p.Path("storage"), p.Path("log"), servers, p.server.Addr(), options, p.Socket("http"), directives))
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -39,18 +39,13 @@ func startPrometheus(t *testing.T, s *sitetest.Site) *prometheus {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.NewReplacer("edge1:2020", strings.TrimPrefix(metrics.URL, "http://"), `, "edge2:2020"`, "", ": 5s", ": 200ms", "stockgate.rules.yml", rules).Replace(string(config))
+	text := strings.NewReplacer("edge1:2020", strings.TrimPrefix(metrics.URL, "http://"), `, "edge2:2020"`, "", ": 5s", ": 1s", "stockgate.rules.yml", rules).Replace(string(config))
 	dir := t.TempDir()
 	file := filepath.Join(dir, "prometheus.yml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := ln.Addr().String()
-	ln.Close()
+	address := "127.0.0.1:" + redistest.FreePort(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(ctx, "prometheus", "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address, "--log.level=warn")
 	var log strings.Builder

@@ -21,6 +21,7 @@ func queueSite(shop, more string) string {
 		buyer {header.X-User-Id}
 		line {json.sku} {json.quantity}
 		idempotency {header.Idempotency-Key}
+		hold_for 10m
 		queue {
 			at_once 1
 			` + more + `

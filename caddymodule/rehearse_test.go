@@ -36,7 +36,7 @@ func rehearsal(t *testing.T, gate string, verifies bool) *rehearsed {
 	r.front = r.Front()
 	var o shop.Options
 	if verifies {
-		keys, err := token.NewRemoteKeys(token.RemoteOptions{URL: "http://" + r.front + "/.well-known/jwks.json"})
+		keys, err := token.NewRemoteKeys(token.RemoteOptions{URL: "http://" + r.front + "/.well-known/jwks.json", Timeout: sitetest.Patience})
 		if err != nil {
 			t.Fatal(err)
 		}

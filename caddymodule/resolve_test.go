@@ -382,7 +382,7 @@ func TestWebhookAfterTheDeadline(t *testing.T) {
 // Only a 2xx of the shop itself is its word; after anything else the hold goes on, and the
 // provider delivers again.
 func TestWebhookThatTheShopDoesNotTake(t *testing.T) {
-	h := openHooks(t, func(shop, _ string) string { return stripeSite(shop, "forward_timeout 100ms") })
+	h := openHooks(t, func(shop, _ string) string { return stripeSite(shop, "forward_timeout 3s") })
 	h.hold("r1", "SO-1", "b", "plain", 1, record.ModeBackend, time.Minute)
 	for _, status := range []int{500, 503, 404, 400, 302} {
 		h.shopSays(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })

@@ -146,7 +146,7 @@ func TestBrowserShowsThePlace(t *testing.T) {
 		<-goOn
 	})
 	e := startEdge(t, site{
-		shop: serve(t, shop), gate: "idempotency {header.Idempotency-Key}\nqueue {\nat_once 1\n}", source: "buyer {json.buyer}\nline {json.sku}",
+		shop: serve(t, shop), gate: "hold_for 10m\nidempotency {header.Idempotency-Key}\nqueue {\nat_once 1\n}", source: "buyer {json.buyer}\nline {json.sku}",
 	})
 	e.sell("flash", `  - {sku: "7", stock: 20}`)
 	keepBusy := func(buyer string, orders int) <-chan result {

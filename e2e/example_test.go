@@ -42,7 +42,19 @@ func TestCaddyfileExample(t *testing.T) {
 		"STOCKGATE_SITE=http://" + e.addr, "STOCKGATE_REDIS=" + server.Addr(), "STOCKGATE_SHOP=" + serve(t, s),
 		"CADDY_ADMIN=unix/" + e.admin,
 	}
-	e.startFile(example)
+	text, err := os.ReadFile(example)
+	if err != nil {
+		t.Fatal(err)
+	}
+	patient := strings.Replace(string(text), "timeout 500ms", "timeout 20s", 1)
+	if patient == string(text) {
+		t.Fatal("the example has no timeout")
+	}
+	file := filepath.Join(t.TempDir(), "Caddyfile")
+	if err := os.WriteFile(file, []byte(patient), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e.startFile(file)
 	e.sell("double11", oneUnit)
 	buyer := one("", "7", 1, "")
 	if r := e.buy(buyer); r.status != http.StatusUnauthorized || r.reason != "" {

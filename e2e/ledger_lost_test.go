@@ -89,6 +89,10 @@ func TestRedisLosesItsLastWrites(t *testing.T) {
 	if err != nil || len(files) != 1 {
 		t.Fatalf("redis writes %q, error %v", files, err)
 	}
+	eventually(t, "redis has written what it has", func() bool {
+		info, err := redis.Client().Info(t.Context(), "persistence").Result()
+		return err == nil && strings.Contains(info, "aof_pending_bio_fsync:0\r\n") && strings.Contains(info, "aof_buffer_length:0\r\n")
+	})
 	kept, err := os.Stat(files[0])
 	if err != nil {
 		t.Fatal(err)

@@ -52,7 +52,7 @@ func TestBuyerOfTheShopsToken(t *testing.T) {
 	e.mustBuy(as(`{"sub":"cat","contact":{"phone":111}}`), 403, "limit_reached")
 	e.mustBuy(as(`{"sub":"cat"}`), 201, "")
 
-	remote, err := token.NewRemoteKeys(token.RemoteOptions{URL: e.url + "/.well-known/jwks.json"})
+	remote, err := token.NewRemoteKeys(token.RemoteOptions{URL: e.url + "/.well-known/jwks.json", Timeout: patience})
 	if err != nil {
 		t.Fatal(err)
 	}

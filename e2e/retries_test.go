@@ -292,8 +292,8 @@ func TestKeysWithoutRedis(t *testing.T) {
 	won.is(t, 201, "")
 	e.buy(one("a", "7", 1, "").under("k1")).is(t, 503, "unavailable")
 	proxy.Heal()
-	e.untilState(won.reservation, "confirmed")
 	eventually(t, "the edge hears redis again", func() bool { return e.buy(one("b", "7", 1, "")).reason == "sold_out" })
+	e.untilState(won.reservation, "confirmed")
 	r := e.buy(one("a", "7", 1, "").under("k1"))
 	r.is(t, 409, "already_ordered")
 	if !strings.Contains(r.body, won.reservation) {

@@ -37,7 +37,7 @@ func TestTokenProvesTheReservation(t *testing.T) {
 			e.sell("flash", "  - {sku: \"7\", regions: {north: 5}}\n  - {sku: \"8\", stock: 5}")
 			options := token.Options{Issuer: test.issuer, Audience: test.audience, Secret: test.secret}
 			if test.secret == "" {
-				remote, err := token.NewRemoteKeys(token.RemoteOptions{URL: e.url + "/.well-known/jwks.json"})
+				remote, err := token.NewRemoteKeys(token.RemoteOptions{URL: e.url + "/.well-known/jwks.json", Timeout: patience})
 				if err != nil {
 					t.Fatal(err)
 				}

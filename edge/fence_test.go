@@ -99,9 +99,7 @@ func TestCleanFailover(t *testing.T) {
 	a, b := p.edge(p.options()), p.edge(p.options())
 	stocktest.MustHold(t, a, "r1", "Ann", 1)
 	stocktest.MustHold(t, b, "r2", "Bob", 1)
-	if err := a.Store.Shard().AwaitAllReplicas(stocktest.Soon(t)); err != nil {
-		t.Fatal(err)
-	}
+	stocktest.Replicated(t, a.Store.Shard())
 	p.primary.Kill()
 	p.promote()
 	p.sells(a, "a")
@@ -120,9 +118,7 @@ func TestLossyFailover(t *testing.T) {
 	a, b := p.edge(p.options()), p.edge(p.options())
 	stocktest.MustHold(t, a, "r1", "Ann", 1)
 	stocktest.MustHold(t, b, "r2", "Bob", 1)
-	if err := a.Store.Shard().AwaitAllReplicas(stocktest.Soon(t)); err != nil {
-		t.Fatal(err)
-	}
+	stocktest.Replicated(t, a.Store.Shard())
 	p.stall()
 	var all sync.WaitGroup
 	for i := range 50 {
@@ -196,9 +192,7 @@ func TestOldPrimary(t *testing.T) {
 	p := newPair(t)
 	e := p.edge(p.options())
 	stocktest.MustHold(t, e, "r1", "Ann", 1)
-	if err := e.Store.Shard().AwaitAllReplicas(stocktest.Soon(t)); err != nil { // or it has not even the sale
-		t.Fatal(err)
-	}
+	stocktest.Replicated(t, e.Store.Shard()) // or it has not even the sale
 	p.stall()
 	p.promote()
 	p.primary.Client().ClientKillByFilter(stocktest.Soon(t), "TYPE", "normal")
@@ -217,9 +211,7 @@ func TestTailOfEveryKind(t *testing.T) {
 	p := newPair(t, stocktest.PerBuyer(100), sale.Limit{Per: "buyer", Every: "day", Max: 100, Count: "orders"})
 	e := p.edge(p.options())
 	stocktest.MustHold(t, e, "r0", "Ann", 1)
-	if err := e.Store.Shard().AwaitAllReplicas(stocktest.Soon(t)); err != nil {
-		t.Fatal(err)
-	}
+	stocktest.Replicated(t, e.Store.Shard())
 	p.stall()
 	for _, id := range []string{"r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9"} {
 		stocktest.MustHold(t, e, id, id, 2)

@@ -40,9 +40,7 @@ func TestPromisesAreToldAgain(t *testing.T) {
 	p := newPair(t)
 	e := p.edge(p.options())
 	stocktest.MustHold(t, e, "r0", "Ann", 1)
-	if err := e.Store.Shard().AwaitAllReplicas(stocktest.Soon(t)); err != nil {
-		t.Fatal(err)
-	}
+	stocktest.Replicated(t, e.Store.Shard())
 	p.blind()
 	p.sells(e, "w")
 	for i := range 7 {
@@ -107,9 +105,7 @@ func TestAnEdgeThatSoldBeforeItRead(t *testing.T) {
 			e.Start()
 			stocktest.Look(t, e)
 			stocktest.MustHold(t, e, "r0", "Ann", 1)
-			if err := e.Store.Shard().AwaitAllReplicas(ctx); err != nil {
-				t.Fatal(err)
-			}
+			stocktest.Replicated(t, e.Store.Shard())
 			p.stall()
 			for i := range 300 {
 				stocktest.MustHold(t, e, fmt.Sprint("r", i+1), fmt.Sprint("buyer ", i), 1)
@@ -168,9 +164,7 @@ func TestALateEdgeTellsAgain(t *testing.T) {
 	b := p.edge(o)
 	stocktest.MustHold(t, a, "r0", "Ann", 1)
 	stocktest.MustHold(t, b, "r1", "Bob", 1)
-	if err := a.Store.Shard().AwaitAllReplicas(stocktest.Soon(t)); err != nil {
-		t.Fatal(err)
-	}
+	stocktest.Replicated(t, a.Store.Shard())
 	p.blind()
 	p.sells(b, "w")
 	token := stocktest.MustHold(t, b, "r2", "Cem", 1)
@@ -244,9 +238,7 @@ func (b *beats) fenced() {
 // failOver promotes a replica that lacks nothing.
 func (b *beats) failOver() {
 	b.t.Helper()
-	if err := b.c.AwaitAllReplicas(stocktest.Soon(b.t)); err != nil {
-		b.t.Fatal(err)
-	}
+	stocktest.Replicated(b.t, b.c)
 	b.p.primary.Kill()
 	b.p.promote()
 	stocktest.Eventually(b.t, "a fenced shard", func() bool {
@@ -502,9 +494,7 @@ func TestSwapsAreToldAgain(t *testing.T) {
 				})
 			}
 			blind := func() {
-				if err := e.Store.Shard().AwaitAllReplicas(ctx); err != nil {
-					t.Fatal(err)
-				}
+				stocktest.Replicated(t, e.Store.Shard())
 				p.blind()
 				p.sells(e, "w")
 			}

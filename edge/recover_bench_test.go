@@ -40,9 +40,7 @@ func benchmarkFailover(b *testing.B, operations int) {
 		at := &stocktest.Network{Addr: primary.Addr()}
 		stocktest.Load(b, stocktest.OpenStore(b, stocktest.Options(primary)), stocktest.OpenSale("s", 1_000_000))
 		edges := []*edge.Edge{benchmarkEdge(b, primary, at), benchmarkEdge(b, primary, at)}
-		if err := edges[0].Store.Shard().AwaitAllReplicas(stocktest.Soon(b)); err != nil {
-			b.Fatal(err)
-		}
+		stocktest.Replicated(b, edges[0].Store.Shard())
 		follow := func(of ...any) {
 			if err := replica.Client().Do(stocktest.Soon(b), append([]any{"REPLICAOF"}, of...)...).Err(); err != nil {
 				b.Fatal(err)

@@ -172,11 +172,18 @@ local function same_server()
   return never_replica() and time - beat <= HEARD_WITHIN and match(call('INFO', 'server'), 'run_id:(%x+)') == meta[2]
 end
 
-if not shard.term then
+-- has_all says that this server has what the caller knows, and that no other can know more
+local function has_all() return number_of(known_term) == 0 or never_replica() and known <= shard.seq end
+
+if not shard.term and has_all() then
+  highest = number_of(known_term)
   to_term()
   return lease()
 end
-if not meta[4] and find(info, 'master_replid:' .. stored[13], 1, true) then
+if not shard.term then
+  highest = -1 -- this one comes before the caller's
+  to_term()
+elseif not meta[4] and find(info, 'master_replid:' .. stored[13], 1, true) then
   if known_term == '' or not knows_more(known_term, known) then return lease() end
   -- of a term that this server does not have, the caller may share nothing from the last fence on
   local base = tonumber(match(call('HGET', KEYS[1], 'fenced') or '', '%d+$') or shard.seq)
@@ -186,7 +193,7 @@ if not meta[4] and find(info, 'master_replid:' .. stored[13], 1, true) then
   end
   return answer({ 'late', last })
 end
-if not meta[4] and same_server() and (known_term == '' or not knows_more(known_term, known)) then
+if not meta[4] and changed.meta.term == nil and same_server() and (known_term == '' or not knows_more(known_term, known)) then
   to_term()
   return lease()
 end

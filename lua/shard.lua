@@ -151,7 +151,9 @@ end
 -- history than the one that the shard was sold from, or a shorter one than the caller's.
 -- master_replid2, which may be the same, must not be found.
 local function fenced(term, known)
-  if not shard.term then return false end
+  if not shard.term then -- a caller that knows one of this epoch knows of another server
+    return tonumber(match(term, '^%d+') or '0') == shard.epoch and shard.exists
+  end
   if not find(call('INFO', 'replication'), 'master_replid:' .. stored[13], 1, true) then return true end
   if stored[14] then return 'pass:' .. stored[14] ~= term end
   return term ~= '' and knows_more(term, tonumber(known))

@@ -358,9 +358,7 @@ func TestPromisesKeepTheirPlace(t *testing.T) {
 			a.line("a0") // the fence is known to the replica
 			a.confirm("a0")
 			turn(paused)
-			if err := a.Store.Shard().AwaitAllReplicas(stocktest.Soon(t)); err != nil {
-				t.Fatal(err)
-			}
+			stocktest.Replicated(t, a.Store.Shard())
 			if err := replica.Client().Do(stocktest.Soon(t), "REPLICAOF", "127.0.0.1", "1").Err(); err != nil {
 				t.Fatal(err)
 			}
@@ -416,9 +414,7 @@ func TestFencedFailover(t *testing.T) {
 	a.confirm("a1")
 	a.gets(a.queue.Edge, "a2 1")
 	a.gets(gone.queue.Edge)
-	if err := a.Store.Shard().AwaitAllReplicas(stocktest.Soon(t)); err != nil {
-		t.Fatal(err)
-	}
+	stocktest.Replicated(t, a.Store.Shard())
 	if err := replica.Client().Do(stocktest.Soon(t), "REPLICAOF", "127.0.0.1", "1").Err(); err != nil {
 		t.Fatal(err)
 	}

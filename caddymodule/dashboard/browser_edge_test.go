@@ -31,12 +31,7 @@ type edgeProcess struct {
 
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
+	return "127.0.0.1:" + redistest.FreePort(t)
 }
 
 // startEdge starts an edge on a Redis, whose gate has further options, in front of a shop that

@@ -38,7 +38,7 @@ func startGates(t testing.TB, edges int, caddyfile, shop, item string, units int
 		url, admin := "http://127.0.0.1:"+redistest.FreePort(t), "unix/"+filepath.Join(dir, "admin")
 		p := start(t, fmt.Sprint("edge", i), append([]string{
 			"HOME=" + dir, "XDG_DATA_HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "CADDY_ADMIN=" + admin,
-			"SITE=" + url, "SHOP=" + shop, "REDIS=" + g.redis.Addr(), "STOCKGATE_KEY=a secret of the edges of this test",
+			"SITE=" + url, "SHOP=" + shop, "REDIS=" + g.redis.Addr(), "REDIS_TIMEOUT=20s", "STOCKGATE_KEY=a secret of the edges of this test",
 		}, env...), caddyBinary, "run", "--config", caddyfile)
 		p.until(t, "the edge answers", func() bool {
 			r, err := http.Get(url + "/health")

@@ -305,3 +305,9 @@ func Replica(t testing.TB, s *redistest.Server) *redistest.Server {
 	})
 	return r
 }
+
+// Replicated waits until every replica that is connected has what was written so far.
+func Replicated(t testing.TB, c *shard.Client) {
+	t.Helper()
+	Eventually(t, "replicas that have everything", func() bool { return c.AwaitAllReplicas(Soon(t)) == nil })
+}
