@@ -10,6 +10,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/combine"
+	"github.com/stockgate/stockgate/lua"
 )
 
 // TestFastCrowdWaitsOutside lets a crowd come while the first attempt asks Redis. As many go on to

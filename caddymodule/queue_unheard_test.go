@@ -1,6 +1,7 @@
 package caddymodule_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 

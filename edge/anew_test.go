@@ -44,6 +44,7 @@ func TestPromisesEndWithTheSale(t *testing.T) {
 	s.Restart()
 	p := &pair{t: t}
 	p.sells(e, "x")
+	stocktest.Eventually(t, "an empty backlog", func() bool { return e.Backlog() == 0 })
 	if c := stocktest.CellA(t, e.Store); c.Confirmed != 0 || c.Held != 2 || c.Available != 8 {
 		t.Errorf("of 10 units %d are sold, %d held and %d available; want 0, 2 and 8", c.Confirmed, c.Held, c.Available)
 	}

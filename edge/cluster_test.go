@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -30,7 +29,7 @@ func newTwoNodes(t *testing.T) *twoNodes {
 	c := &twoNodes{t: t}
 	for i := range c.nodes {
 		c.nodes[i] = redistest.Start(t, redistest.Config("cluster-enabled yes", "cluster-require-full-coverage no", "cluster-node-timeout 60000", "cluster-allow-replica-migration no",
-			"appendonly yes", "appendfsync always", "cluster-port "+strconv.Itoa(freePort(t))))
+			"appendonly yes", "appendfsync always", "cluster-port "+redistest.FreePort(t)))
 	}
 	first := c.nodes[0].Client()
 	c.slot = int(first.ClusterKeySlot(stocktest.Soon(t), "{s.0}").Val())
@@ -174,15 +173,4 @@ func TestDeadNodeStopsOnlyItsSales(t *testing.T) {
 	if err := e.Refresh(stocktest.Soon(t)); !errors.Is(err, shard.ErrUnavailable) {
 		t.Errorf("with no node at all a look at the sales ends with %v, want %v", err, shard.ErrUnavailable)
 	}
-}
-
-// freePort is a port for a cluster's bus: its default is beyond the ports that tests have.
-func freePort(t *testing.T) int {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	return ln.Addr().(*net.TCPAddr).Port
 }

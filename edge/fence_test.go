@@ -163,6 +163,7 @@ func TestRestartedServer(t *testing.T) {
 	s.Restart()
 	p := &pair{t: t}
 	p.sells(e, "x")
+	stocktest.Eventually(t, "an empty backlog", func() bool { return e.Backlog() == 0 })
 	if c := stocktest.CellA(t, e.Store); c.Held != 2 {
 		t.Errorf("%d units are held, want 2", c.Held)
 	}

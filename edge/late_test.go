@@ -140,6 +140,9 @@ func TestWhatWasNotSentIsNotReleased(t *testing.T) {
 		return failed
 	}
 	rush("opens the connections", time.Second)
+	if err := f.Proxy.WaitIdle(stocktest.Soon(t)); err != nil {
+		t.Fatal(err)
+	}
 	told := f.Edge.Backlog()
 	before, sent := f.Proxy.Requests("EVALSHA"), 0
 	// a machine that is slower than their time sends nothing

@@ -84,7 +84,7 @@ func TestReplicaAcks(t *testing.T) {
 		t.Error("the replica does not have what it has acknowledged")
 	}
 
-	o.ReplicaAcksWait = time.Second
+	o.ReplicaAcksWait = 5 * time.Second
 	e = stocktest.Ready(t, o)
 	r.Stop()
 	_, refusal, err := stocktest.Hold(stocktest.Soon(t), e, "r2", "Ann", 1)
@@ -118,7 +118,7 @@ func TestSentinel(t *testing.T) {
 	master := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
 	second := stocktest.Replica(t, master)
 	sentinel := redistest.Sentinel(t, master)
-	sc := redis.NewSentinelClient(&redis.Options{Addr: sentinel.Addr()})
+	sc := redis.NewSentinelClient(&redis.Options{Addr: sentinel.Addr(), ReadTimeout: time.Minute, MaxRetries: -1})
 	defer sc.Close()
 	stocktest.Eventually(t, "a sentinel that knows the replica", func() bool {
 		found, err := sc.Replicas(stocktest.Soon(t), "main").Result()

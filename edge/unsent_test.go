@@ -30,7 +30,7 @@ func TestUnsentReleaseOutlivesAFailover(t *testing.T) {
 			heir := stocktest.Replica(t, primary)
 			net := &stocktest.Network{Addr: primary.Addr()}
 			o := stocktest.Options(primary)
-			o.Dialer, o.ReplicaAcks, o.ReplicaAcksWait = net.Dial, 1, time.Second
+			o.Dialer, o.ReplicaAcks, o.ReplicaAcksWait = net.Dial, 1, 5*time.Second
 			f := &stocktest.Faulty{T: t, Server: primary, Net: net, Edge: stocktest.Selling(t, o, 3)}
 			stocktest.MustHold(t, f.Edge, "r1", "Ann", 1)
 			if err := heir.Client().ReplicaOf(stocktest.Soon(t), "NO", "ONE").Err(); err != nil {

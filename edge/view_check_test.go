@@ -125,9 +125,7 @@ func TestACheckEndsInTime(t *testing.T) {
 			o := stocktest.At(p.Addr(), 200*time.Millisecond)
 			e := stocktest.NewEdge(t, o, edge.Options{})
 			direct := stocktest.Selling(t, stocktest.Options(s), 9)
-			if err := e.Refresh(stocktest.Soon(t)); err != nil {
-				t.Fatal(err)
-			}
+			stocktest.Eventually(t, "a look", func() bool { return e.Refresh(stocktest.Soon(t)) == nil })
 			e.SetViewClock(func() time.Duration { return 0 })
 			e.Start()
 			follows(t, e)

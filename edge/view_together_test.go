@@ -17,6 +17,7 @@ func TestWhenACheckEnded(t *testing.T) {
 	l, _ := v.Catalogue().Sale("s")
 	v.proxy.HoldReplies("HMGET seq")
 	answer := later(t, v.Edge, repeating("r1", "key 1", ""))
+	stocktest.Eventually(t, "a check", func() bool { return v.Checking("s") })
 	if err := v.proxy.WaitHeld(stocktest.Soon(t)); err != nil {
 		t.Fatal(err)
 	}

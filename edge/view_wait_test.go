@@ -63,6 +63,7 @@ func TestAttemptsOfAConnectionShareACheck(t *testing.T) {
 	v := newViewed(t, 9)
 	v.proxy.HoldReplies("HMGET seq")
 	first := later(t, v.Edge, repeating("r2", "key 2", ""))
+	stocktest.Eventually(t, "a check", func() bool { return v.Checking("s") })
 	if err := v.proxy.WaitHeld(stocktest.Soon(t)); err != nil {
 		t.Fatal(err)
 	}
@@ -132,9 +133,7 @@ func TestAFailedCheckOfAConnection(t *testing.T) {
 	p := redistest.NewProxy(t, s.Addr())
 	e := stocktest.NewEdge(t, stocktest.At(p.Addr(), 200*time.Millisecond), edge.Options{})
 	stocktest.Selling(t, stocktest.Options(s), 9)
-	if err := e.Refresh(stocktest.Soon(t)); err != nil {
-		t.Fatal(err)
-	}
+	stocktest.Eventually(t, "a look", func() bool { return e.Refresh(stocktest.Soon(t)) == nil })
 	e.SetViewClock(func() time.Duration { return 0 })
 	e.Start()
 	follows(t, e)
@@ -163,6 +162,7 @@ func TestAConnectionHasOnePlace(t *testing.T) {
 	v := newViewed(t, 9)
 	v.proxy.HoldReplies("HMGET seq")
 	first := later(t, v.Edge, repeating("r2", "key 2", ""))
+	stocktest.Eventually(t, "a check", func() bool { return v.Checking("s") })
 	if err := v.proxy.WaitHeld(stocktest.Soon(t)); err != nil {
 		t.Fatal(err)
 	}

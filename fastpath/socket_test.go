@@ -172,7 +172,7 @@ func TestSocketDeadlines(t *testing.T) {
 		last     string
 	}{
 		"idle":   {fastpath.Timeouts{Header: long, Request: long, Idle: brief}, ""},
-		"head":   {fastpath.Timeouts{Header: brief, Request: long, Idle: long}, "GET /fast HT"},
+		"head":   {fastpath.Timeouts{Header: 2 * time.Second, Request: long, Idle: long}, "GET /fast HT"},
 		"a body": {fastpath.Timeouts{Header: long, Request: brief, Idle: long, Body: brief}, halfABody},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -141,9 +141,9 @@ func (m *member) step(ctx context.Context) error {
 	switch r.Code() {
 	case lua.OK:
 		m.enter(term, seq)
-		m.clock.Grant(term, sent.Add(shard.LeaseFor))
-		m.heard.Store(&sent)
 		m.open(term, readReport(r.Text(1), r.Text(2)))
+		m.heard.Store(&sent)
+		m.clock.Grant(term, sent.Add(shard.LeaseFor))
 		return nil
 	case lua.NoFence, lua.NoSale, lua.Restoring: // calls get these answers themselves
 		m.heard.Store(&sent)

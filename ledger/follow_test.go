@@ -29,6 +29,7 @@ func (o *overtaken) Acquire(ctx context.Context, sale, owner string, forHow time
 	o.once.Do(func() {
 		close(o.asks)
 		<-o.goOn
+		ctx = context.WithoutCancel(ctx) // however long it was
 	})
 	return o.Ledger.Acquire(ctx, sale, owner, forHow)
 }

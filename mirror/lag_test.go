@@ -111,15 +111,17 @@ func TestNotesAfterTheNumbers(t *testing.T) {
 	s, own := ledgertest.NewSeller(t, redistest.Start(t), 1000), redistest.Start(t)
 	shop := third(t, own)
 	poll := polls(t, s.Store.Journal(), s, own.Addr())
-	poll()
+	written := func(number string) {
+		t.Helper()
+		ledgertest.Eventually(t, number, func() bool { poll(); return shop.Get(ledgertest.Soon(t), "store_a").Val() == number })
+	}
+	written("1000")
 	if err := shop.Set(t.Context(), "store_a", "77", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
 	s.Sell(1)
-	poll()
-	if state := stateOf(t, s); state.Drift != 1 || state.Had != `"77"` {
-		t.Errorf("%+v", state)
-	}
+	written("999")
+	ledgertest.Eventually(t, "the drift is noted", func() bool { state := stateOf(t, s); return state.Drift == 1 && state.Had == `"77"` })
 }
 
 // A sale that is deleted takes the lease with it: of the one that was loaded anew only the edge that
@@ -128,13 +130,11 @@ func TestTheLeaseEndsWithTheSale(t *testing.T) {
 	s, own := ledgertest.NewSeller(t, redistest.Start(t), 1000), redistest.Start(t)
 	shop, poll := third(t, own), polls(t, s.Store.Journal(), s, own.Addr())
 	left := func() string { poll(); return shop.Get(ledgertest.Soon(t), "store_a").Val() }
-	if got := left(); got != "1000" {
-		t.Fatal(got)
-	}
+	ledgertest.Eventually(t, "the first number", func() bool { return left() == "1000" })
 	s.Close()
 	s.Remove()
 	s.Load(40)
-	ours, err := s.Store.Journal().AcquireMirror(ledgertest.Soon(t), "s", "another edge", await, "")
+	ours, err := s.Store.Journal().AcquireMirror(ledgertest.Soon(t), "s", "another edge", 3*time.Second, "")
 	if err != nil || !ours {
 		t.Fatal(ours, err)
 	}

@@ -343,8 +343,8 @@ func TestReceiverIsAway(t *testing.T) {
 	end()
 	run(t, s.Store.Journal(), nil, options(t, r), newCounts())
 	untilSent(t, s, r)
-	for _, c := range []*counts{c, slow} {
-		if n, text := c.Logged("the outbox does not get on with the sale"); n != 1 || !strings.Contains(text, "does not answer") || strings.Contains(text, "s3cret") {
+	for _, c := range []*counts{c, slow} { // one that is slow may be heard between two times that it is not
+		if n, text := c.Logged("the outbox does not get on with the sale"); n < 1 || n > 1 && c != slow || !strings.Contains(text, "does not answer") || strings.Contains(text, "s3cret") {
 			t.Errorf("it is said %d times, last %q", n, text)
 		}
 	}
@@ -394,7 +394,8 @@ func TestEpochEndsUnsent(t *testing.T) {
 	away.Store(true)
 	s.Sell(5)
 	ledgertest.Eventually(t, "it is refused", func() bool { return c.answered("5xx") > 0 })
-	if err := server.Client().FlushAll(ledgertest.Soon(t)).Err(); err != nil {
+	// its name stays, so that no look at the sales finds none
+	if err := server.Client().Del(ledgertest.Soon(t), s.Store.Shard().ShardKeys("s")...).Err(); err != nil {
 		t.Fatal(err)
 	}
 	s.Load(500)

@@ -16,7 +16,7 @@ import (
 )
 
 // shortly is a lease that a test can wait for.
-const shortly = 100 * time.Millisecond
+const shortly = time.Second
 
 // sends waits until the next order is sent without its request, and returns its id.
 func (s *shop) sends() string {

@@ -2,6 +2,7 @@ package reservation_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -40,8 +41,11 @@ func TestRestart(t *testing.T) {
 		t.Errorf("refresh says %v, ready %v: want %v", err, fresh.Ready(), shard.ErrUnavailable)
 	}
 	s.Restart()
+	tries, last := 0, "" // one that was not heard in time is given up
 	stocktest.Eventually(t, "an edge that sells", func() bool {
-		_, refusal, err := stocktest.Hold(stocktest.Soon(t), e, "new", "Bob", 1)
+		tries++
+		last = fmt.Sprint("new ", tries)
+		_, refusal, err := stocktest.Hold(stocktest.Soon(t), e, last, "Bob", 1)
 		if refusal != nil {
 			t.Fatalf("refused %+v", refusal)
 		}
@@ -51,7 +55,7 @@ func TestRestart(t *testing.T) {
 	if err := fresh.Refresh(stocktest.Soon(t)); err != nil || fresh.Ready() != nil {
 		t.Errorf("afterwards refresh says %v, ready %v", err, fresh.Ready())
 	}
-	for id, want := range map[string]record.State{"r1": "confirmed", "r2": "released", "r3": "held", "new": "held"} {
+	for id, want := range map[string]record.State{"r1": "confirmed", "r2": "released", "r3": "held", last: "held"} {
 		if got := stocktest.State(t, e.Store, id); got != want {
 			t.Errorf("%s is %s, want %s", id, got, want)
 		}

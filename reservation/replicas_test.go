@@ -209,7 +209,7 @@ func TestOutcomesWithoutReplicas(t *testing.T) {
 	stocktest.Load(t, direct, stocktest.OpenSale("s", 9))
 	stocktest.MustHold(t, stocktest.Ready(t, stocktest.Options(s)), "x1", "x1", 1)
 	o := stocktest.At(p.Addr(), stocktest.Long)
-	o.ReplicaAcks, o.ReplicaAcksWait = 1, time.Second
+	o.ReplicaAcks, o.ReplicaAcksWait = 1, 5*time.Second
 	c := &crowded{Faulty: &stocktest.Faulty{T: t, Server: s, Proxy: p, Edge: stocktest.Ready(t, o), Direct: direct}, errs: map[string]error{}}
 	r.Stop()
 	ops := c.reserves(2)

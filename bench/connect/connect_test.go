@@ -44,7 +44,7 @@ func start(t *testing.T, proto string) *server {
 }
 
 func plan(s *server, http2 bool) connect.Plan {
-	p := connect.Plan{Addr: s.Listener.Addr().String(), HTTP2: http2, Host: "shop:1", Says: "sold_out", AtOnce: 4, For: 50 * time.Millisecond}
+	p := connect.Plan{Addr: s.Listener.Addr().String(), HTTP2: http2, Host: "shop:1", Says: "sold_out", AtOnce: 4, For: time.Second}
 	for i := range 3 {
 		target := fmt.Sprintf("/?buyer=%d&long=%s", i, strings.Repeat("x", 200))
 		if http2 {

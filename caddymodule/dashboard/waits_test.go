@@ -14,6 +14,7 @@ import (
 
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/internal/sitetest"
+	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/queue"
 )
 

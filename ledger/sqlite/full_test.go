@@ -19,7 +19,7 @@ func TestDiskIsFull(t *testing.T) {
 	if err := l.MostPages(40); err != nil {
 		t.Fatal(err)
 	}
-	s := ledgertest.NewSeller(t, redistest.Start(t), 1000)
+	s := ledgertest.NewSeller(t, redistest.Start(t), 1_000_000)
 	counts := ledgertest.NewCounts()
 	s.Drain(l, counts)
 	for n, text := 0, ""; n == 0; n, text = counts.Logged("does not follow the sale") {
