@@ -169,6 +169,35 @@ func TestRestartedServer(t *testing.T) {
 	}
 }
 
+// A server that starts twice from the same old file gets twice what it lacks, also where nothing was
+// sold in between.
+func TestRestartedTwice(t *testing.T) {
+	s := redistest.Start(t)
+	e := stocktest.NewEdge(t, stocktest.Options(s), edge.Options{})
+	stocktest.Load(t, e.Store, stocktest.OpenSale("s", 10))
+	e.Start()
+	stocktest.Look(t, e)
+	stocktest.MustHold(t, e, "r1", "Ann", 1)
+	if err := s.Client().Save(stocktest.Soon(t)).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Store.SetStatus(stocktest.Soon(t), "s", sale.Paused, "test"); err != nil { // which is told by the journal only
+		t.Fatal(err)
+	}
+	stocktest.Eventually(t, "an edge that has read everything", func() bool {
+		seq, ok := e.Followed("s")
+		return ok && seq == e.Store.Shard().Seq("s")
+	})
+	for range 2 {
+		s.Kill()
+		s.Restart()
+		stocktest.Eventually(t, "a sale that is paused again", func() bool {
+			l, err := e.Store.Load(stocktest.Soon(t), "s")
+			return err == nil && l.Status == sale.Paused
+		})
+	}
+}
+
 // A server that gets its first replica changes its id, and has lost nothing: no attempt and no
 // outcome notices.
 func TestFirstReplica(t *testing.T) {

@@ -48,6 +48,7 @@ type Keeper struct {
 
 	mu      sync.Mutex
 	ctx     context.Context // nil: it does not run
+	stop    context.CancelFunc
 	members map[string]*member
 	bytes   tailBytes
 	count   atomic.Int64 // of promises
@@ -71,7 +72,7 @@ func newID() string {
 // Start begins to keep leases, until ctx ends. Promises are remembered from then on.
 func (k *Keeper) Start(ctx context.Context) {
 	k.mu.Lock()
-	k.ctx = ctx
+	k.ctx, k.stop = context.WithCancel(ctx)
 	k.mu.Unlock()
 	k.shard.Lead(k)
 	k.store.Keep(k)
@@ -123,6 +124,9 @@ func (k *Keeper) Fenced(sale string) {
 // lease: so a replica that lacks what comes next knows that there is a fence, and who is to be
 // waited for.
 func (k *Keeper) Watch(sales iter.Seq2[string, int64]) {
+	if k.shard.Options.NoFence {
+		return
+	}
 	due := 0
 	for sale, epoch := range sales {
 		m := k.member(sale)
@@ -265,6 +269,14 @@ func (k *Keeper) end(m *member) bool {
 // what it was promised.
 func (k *Keeper) Leave(ctx context.Context) {
 	k.mu.Lock()
+	if k.ctx == nil {
+		k.mu.Unlock()
+		return
+	}
+	k.stop() // or a heartbeat may come after the leave
+	k.mu.Unlock()
+	k.running.Wait()
+	k.mu.Lock()
 	var held []*member
 	for _, m := range k.members {
 		if m.unheardFor() < unusedFor && m.clock.Known().Term.Name != "" {
@@ -275,7 +287,18 @@ func (k *Keeper) Leave(ctx context.Context) {
 	if len(held) == 0 || k.shard.AwaitAllReplicas(ctx) != nil {
 		return
 	}
-	for _, m := range held {
-		_, _, _, _ = m.call(ctx, m.beat("leave")) // it is forgotten after a minute
+	var all sync.WaitGroup
+	next := make(chan *member)
+	for range min(len(held), watchAtOnce) {
+		all.Go(func() {
+			for m := range next {
+				_, _, _, _ = m.call(ctx, m.beat("leave")) // it is forgotten after a minute
+			}
+		})
 	}
+	for _, m := range held {
+		next <- m
+	}
+	close(next)
+	all.Wait()
 }

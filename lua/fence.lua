@@ -57,7 +57,7 @@ local MOST_TERMS, ENTRIES_PER_CALL, FILL_PER_CALL = 64, 200, 500
 -- ms; an edge that was heard so much earlier than another one has stopped
 local SILENT_FOR = 60000
 -- ms; a server that was heard so shortly ago and was never a replica has lost nothing
-local HEARD_WITHIN = 10000
+local HEARD_WITHIN = 45000
 
 local edge, known_term, known, does = ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[7]
 local own, wait = ARGV[8], tonumber(ARGV[9])
@@ -86,7 +86,8 @@ if shard.restoring then return answer({ 'restoring' }) end
 if not shard.exists then return answer({ 'no_sale' }) end
 if does == 'off' then
   if shard.term then
-    call('HDEL', KEYS[1], 'term', 'terms', 'replid', 'run_id', 'beat', 'fence')
+    -- terms stay: an edge that has a fence goes on where it was
+    call('HDEL', KEYS[1], 'term', 'replid', 'run_id', 'beat', 'fence')
     call('UNLINK', KEYS[18], KEYS[19], KEYS[20])
   end
   shard.term = false
@@ -172,11 +173,18 @@ local function same_server()
   return never_replica() and time - beat <= HEARD_WITHIN and match(call('INFO', 'server'), 'run_id:(%x+)') == meta[2]
 end
 
--- has_all says that this server has what the caller knows, and that no other can know more
-local function has_all() return number_of(known_term) == 0 or never_replica() and known <= shard.seq end
+-- has_all says whether this server, which has no term, has what the caller knows in its: another edge
+-- has switched the fence off, or the caller knows of none
+local function has_all()
+  if number_of(known_term) == 0 then return true end
+  for _, name in ipairs(terms) do
+    if name == known_term then return not knows_more(known_term, known) end
+  end
+  return never_replica() and find(known_term, replid, 1, true) and known <= shard.seq
+end
 
 if not shard.term and has_all() then
-  highest = number_of(known_term)
+  highest = math.max(highest, number_of(known_term))
   to_term()
   return lease()
 end
@@ -283,7 +291,7 @@ local function next_entries()
     local _, more = string.gsub(text, '\n', '\n')
     local first = last - more
     local has = by_first[first]
-    if first <= shard.seq or term ~= newest and (has or term ~= '' and first >= newest_first) then
+    if first <= shard.seq or term ~= newest and (has or term ~= '' and first >= newest_first and number_of(term) <= number_of(newest)) then
       dropped[#dropped + 1] = tail[i]
     else
       by_first[first] = { last = last, at = tonumber(at), text = text, count = more + 1 }

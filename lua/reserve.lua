@@ -95,7 +95,7 @@ for i = 1, k do
     queue = queue or load_queue()
     longest, mode = tonumber(longest), as
     waits = {
-      told = told ~= 'queued' and told, every = queue.every(tonumber(per), tonumber(every)),
+      told = told ~= 'queued' and told, as = as, every = queue.every(tonumber(per), tonumber(every)),
       at_once = tonumber(at_once), most = tonumber(most), bytes = tonumber(bytes), home = home, gate = gate, due = int(now + longest),
       head = 'held\t' .. int(now + longest) .. '\t' .. int(time + longest - tonumber(w[3])) .. '\t' .. at .. '\t' .. int(now) .. '\tqueued\t',
       answer = 'ok waiting ' .. int(time + longest) .. ' ' .. int(time + longest - tonumber(w[3])) .. ' ' .. int(shard.epoch) .. ' ' .. at,

@@ -14,8 +14,9 @@ local for_reserve = {
   wait = function(id, number, o, packed)
     to_line(id, number, { home = o.home, try = 0, size = 0, again = 0, since = shard.now, number = number, taker = '-', gate = o.gate }, packed)
   end,
-  -- go sends a new order to the shop at once
+  -- go sends a new order to the shop at once; one that is told again has gone before the fence
   go = function(id, o)
+    if o.told then return count_shop(id, o.as, shard.now) end
     take_turn(o)
     to_shop(id, SENT)
   end,

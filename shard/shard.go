@@ -185,7 +185,8 @@ func (s *Client) Replies(ctx context.Context, sale string, before Mark, raw []an
 		return nil, 0, ErrFenced
 	}
 	term, _ := raw[3].(string)
-	if !s.Clock(sale).hear(before, term, seq, failed == nil && acks >= s.Options.ReplicaAcks) {
+	// a call without operations is refused nothing, also by a shard that is fenced
+	if n > 0 && !s.Clock(sale).hear(before, term, seq, failed == nil && acks >= s.Options.ReplicaAcks) {
 		return nil, 0, ErrNoLease
 	}
 	if restoring > 0 && restoring == n {
