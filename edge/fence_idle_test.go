@@ -131,3 +131,25 @@ func TestAReplicaThatWasCutOff(t *testing.T) {
 		t.Errorf("an edge that does not wait gets %v", r)
 	}
 }
+
+// An edge that has the fence off takes nothing from one that has it on, also on a server that was
+// promoted: that one goes on in the next term.
+func TestFenceOffAtAnotherEdge(t *testing.T) {
+	b := newBeats(t)
+	b.fenced()
+	beat := func(does string) shard.Reply {
+		return b.say(&shard.Beat{Edge: "a", Does: does, Known: b.seq, Wait: time.Hour})
+	}
+	beat("ready")
+	if r := b.say(&shard.Beat{Edge: "b", Does: "ready", Known: b.seq, Wait: time.Hour}); !over(r) {
+		t.Fatalf("the last edge gets %v", r)
+	}
+	for range 3 {
+		if r := beat("beat"); r.Code() != "ok" {
+			t.Fatalf("the edge with the fence on gets %v", r)
+		}
+		if r := b.say(&shard.Beat{Edge: "c", Does: "off", Known: b.seq}); r.Code() != "no_fence" {
+			t.Fatalf("the edge with the fence off gets %v", r)
+		}
+	}
+}
