@@ -32,7 +32,7 @@ function operations.send(a)
       o.taker, o.sent = edge, true
       write_order(id, o)
     end
-    if told then count_shop(id, a[4], shard.now) else to_shop(id, SENT) end
+    to_shop(id, SENT)
   end
   -- the deadline by the time by which it was made: the lead may have taken a step in since
   return { 'ok', 'held', r[CREATED] + r[DEADLINE] - r[CHANGED], r[EXP], shard.epoch, r[CREATED] }
