@@ -25,34 +25,13 @@ func TestAReplicaThatMissedAllSales(t *testing.T) {
 	p.heard(e)
 	stocktest.Replicated(t, e.Store.Shard())
 	p.stall()
-	stocktest.MustHold(t, e, "r1", "Ann", 1)
-	if _, err := e.ConfirmEventually(stocktest.Soon(t), "s", "r1", ""); err != nil {
-		t.Fatal(err)
-	}
-	p.primary.Kill()
-	p.promote()
-	p.sells(e, "x")
-	if got := stocktest.State(t, e.Store, "r1"); got != record.Confirmed {
-		t.Errorf("r1 is %q, and was sold", got)
-	}
-	stocktest.Balanced(t, p.replica.Client(), e.Store, "s")
+	p.keeps(e)
 }
 
 // So does one that has not even heard that the sale has a fence: the edge knows it.
 func TestAReplicaWithoutATerm(t *testing.T) {
 	p := newPair(t)
-	e := p.unheard()
-	stocktest.MustHold(t, e, "r1", "Ann", 1)
-	if _, err := e.ConfirmEventually(stocktest.Soon(t), "s", "r1", ""); err != nil {
-		t.Fatal(err)
-	}
-	p.primary.Kill()
-	p.promote()
-	p.sells(e, "x")
-	if got := stocktest.State(t, e.Store, "r1"); got != record.Confirmed {
-		t.Errorf("r1 is %q, and was sold", got)
-	}
-	stocktest.Balanced(t, p.replica.Client(), e.Store, "s")
+	p.keeps(p.unheard())
 }
 
 // An edge goes on with a server on which another edge, which knew of no fence, has begun one in the
@@ -89,6 +68,23 @@ func TestAnotherFirstTerm(t *testing.T) {
 			stocktest.Balanced(t, p.replica.Client(), e.Store, "s")
 		})
 	}
+}
+
+// keeps sells a unit of which the replica does not hear, and fails the test unless it is sold after
+// the failover.
+func (p *pair) keeps(e *edge.Edge) {
+	p.t.Helper()
+	stocktest.MustHold(p.t, e, "r1", "Ann", 1)
+	if _, err := e.ConfirmEventually(stocktest.Soon(p.t), "s", "r1", ""); err != nil {
+		p.t.Fatal(err)
+	}
+	p.primary.Kill()
+	p.promote()
+	p.sells(e, "x")
+	if got := stocktest.State(p.t, e.Store, "r1"); got != record.Confirmed {
+		p.t.Errorf("r1 is %q, and was sold", got)
+	}
+	stocktest.Balanced(p.t, p.replica.Client(), e.Store, "s")
 }
 
 // unheard starts an edge of which the replica does not hear.

@@ -183,15 +183,16 @@ local function has_all()
   return never_replica() and find(known_term, replid, 1, true) and known <= shard.seq
 end
 
-if not shard.term and has_all() then
-  highest = math.max(highest, number_of(known_term))
-  to_term()
-  return lease()
-end
 if not shard.term then
+  if has_all() then
+    highest = math.max(highest, number_of(known_term))
+    to_term()
+    return lease()
+  end
   highest = -1 -- this one comes before the caller's
   to_term()
-elseif not meta[4] and find(info, 'master_replid:' .. stored[13], 1, true) then
+elseif meta[4] then -- it is fenced already
+elseif find(info, 'master_replid:' .. stored[13], 1, true) then
   if known_term == '' or not knows_more(known_term, known) then return lease() end
   -- of a term that this server does not have, the caller may share nothing from the last fence on
   local base = tonumber(match(call('HGET', KEYS[1], 'fenced') or '', '%d+$') or shard.seq)
@@ -200,8 +201,7 @@ elseif not meta[4] and find(info, 'master_replid:' .. stored[13], 1, true) then
     if name == known_term then last = terms[i + 1] and first_of(terms[i + 1]) - 1 or shard.seq end
   end
   return answer({ 'late', last })
-end
-if not meta[4] and changed.meta.term == nil and same_server() and (known_term == '' or not knows_more(known_term, known)) then
+elseif same_server() and (known_term == '' or not knows_more(known_term, known)) then
   to_term()
   return lease()
 end

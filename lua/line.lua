@@ -31,8 +31,13 @@ function operations.line(a)
       end
     end
   end
-  local first = call('ZRANGE', KEYS[14], 0, 0)[1]
-  local o = first and not q.no_line[first] and read_order(first)
+  local o
+  for _, id in ipairs(call('ZRANGE', KEYS[14], 0, does == 'drain' and most or 0)) do
+    if not q.no_line[id] then
+      o = read_order(id)
+      break
+    end
+  end
   local left, seconds = left_lately()
   local held_up, oldest = math.max(q.not_before - shard.now, 0), o and shard.now - o.since or 0
   return { 'ok', q.waiting, q.at_shop, q.bytes, q.paused and 1 or 0, held_up, oldest, left, seconds, released }

@@ -260,7 +260,7 @@ local function leave_queue(id)
     q.orders[id], orders[id] = false, false
     if o.taker == '-' then from_line(id) end
     if not o.sent and o.home ~= '-' then tell(o.home, id, 0) end
-  elseif call('HEXISTS', KEYS[15], id) == 1 then
+  elseif q.orders[id] == nil and call('HEXISTS', KEYS[15], id) == 1 then -- this call has not dropped it
     drop_rest(id)
   end
   if q.shop[id] or (not o or o.taker ~= '-') and call('ZSCORE', KEYS[16], id) then

@@ -336,6 +336,20 @@ func failover(t *testing.T) (primary, replica *redistest.Server, link func(name 
 	}
 }
 
+// failOver promotes a replica and waits until the fence has ended.
+func (s *shop) failOver(replica *redistest.Server, link *stocktest.Network) {
+	s.t.Helper()
+	if err := replica.Client().Do(stocktest.Soon(s.t), "REPLICAOF", "NO", "ONE").Err(); err != nil {
+		s.t.Fatal(err)
+	}
+	link.Cut()
+	link.Lead(replica.Addr())
+	stocktest.Eventually(s.t, "the end of the fence", func() bool {
+		_, err := queue.Show(stocktest.Soon(s.t), s.Store, "s")
+		return err == nil
+	})
+}
+
 // What an edge was promised is told to the new server as it was: an order that has gone to the shop
 // does not wait for it, and one that waits does not count as gone, although the line says otherwise.
 func TestPromisesKeepTheirPlace(t *testing.T) {
@@ -375,15 +389,7 @@ func TestPromisesKeepTheirPlace(t *testing.T) {
 			a.line("a1")
 			before := a.show()
 			primary.Kill()
-			if err := replica.Client().Do(stocktest.Soon(t), "REPLICAOF", "NO", "ONE").Err(); err != nil {
-				t.Fatal(err)
-			}
-			toA.Cut()
-			toA.Lead(replica.Addr())
-			stocktest.Eventually(t, "the end of the fence", func() bool {
-				_, err := queue.Show(stocktest.Soon(t), a.Store, "s")
-				return err == nil
-			})
+			a.failOver(replica, toA)
 			if after := a.show(); after.Waiting != before.Waiting || after.AtShop != before.AtShop {
 				t.Errorf("%d wait and %d are at the shop, before the failover %d and %d", after.Waiting, after.AtShop, before.Waiting, before.AtShop)
 			}
@@ -427,15 +433,7 @@ func TestFencedFailover(t *testing.T) {
 	}
 	toGone.Cut()
 	primary.Kill()
-	if err := replica.Client().Do(stocktest.Soon(t), "REPLICAOF", "NO", "ONE").Err(); err != nil {
-		t.Fatal(err)
-	}
-	toA.Cut()
-	toA.Lead(replica.Addr())
-	stocktest.Eventually(t, "the end of the fence", func() bool {
-		_, err := queue.Show(stocktest.Soon(t), a.Store, "s")
-		return err == nil
-	})
+	a.failOver(replica, toA)
 	if p := a.place("a2"); p.State != record.Held {
 		t.Errorf("a2 is %+v, and was sent", p)
 	}
