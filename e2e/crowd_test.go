@@ -104,13 +104,13 @@ func crowd(orders []order, again func(result) bool, edges ...*edge) []result {
 	for i, o := range orders {
 		all.Go(func() {
 			<-start
-			for {
+			for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 				results[i] = edges[i%len(edges)].buy(o)
 				if again == nil || !again(results[i]) {
 					return
 				}
 				select { // who tries again without end leaves the edge no time for Redis
-				case <-time.After(50 * time.Millisecond):
+				case <-time.After(pause):
 				case <-patient.Done():
 					return
 				}

@@ -32,7 +32,7 @@ func TestTwoEdgesSellOneSale(t *testing.T) {
 	first, second := newEdge(t, ""), newEdge(t, "")
 	second.storage = first.storage
 	s, addr := startShop(t, first) // both sign with the key that the first publishes
-	same := site{redis: redisAt(server.Addr()), shop: addr, gate: "max_in_flight 5000"}
+	same := site{redis: redisAt(server.Addr()), shop: addr, gate: roomy}
 	first.start(same)
 	second.start(same)
 	first.sell("double11", `  - {sku: "20002001", stock: 102}`)
@@ -208,7 +208,7 @@ func TestReloadDuringAStampede(t *testing.T) {
 	s, addr := startShop(t, e)
 	at := func(timeout string) site {
 		// Caddy leaves idle connections of old proxies to their timeout
-		return site{redis: redisIn(server.Addr(), timeout), gate: "max_in_flight 5000",
+		return site{redis: redisIn(server.Addr(), timeout), gate: roomy,
 			backend: "reverse_proxy " + addr + " {\n transport http {\n  keepalive off\n }\n}"}
 	}
 	e.start(at("20s"))
@@ -240,7 +240,7 @@ func TestReloadDuringAStampede(t *testing.T) {
 		}
 		e.mustReload(at(timeout))
 	}
-	results := await(t, "the crowd", done)
+	results := <-done
 	e.mustReload(at("19s"))
 
 	if sum := tally(results); sum["201"] != 300 || sum["sold_out"] != 300 {

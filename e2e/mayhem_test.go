@@ -143,7 +143,7 @@ func TestEverythingEndsWellInAMayhem(t *testing.T) {
 		edges[n%2].kill()
 		edges[n%2].restart(same)
 	}
-	tally := await(t, "the crowd", tallies)
+	tally := <-tallies
 
 	var b saleStock
 	eventuallyf(t, func() bool {

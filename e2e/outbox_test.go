@@ -181,7 +181,7 @@ func TestSendingEdgeIsKilled(t *testing.T) {
 		return len(o.lives[before.Epoch]) > int(before.Last)+20
 	})
 	sending.kill()
-	await(t, "the crowd", done)
+	<-done
 	selling.must("POST", "sales/flash/pause", "", nil) // one movement at least is left for the other
 	o.inStep(server, "flash")
 	eventually(t, "the one that sells says that it sends", func() bool {

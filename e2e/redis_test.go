@@ -29,7 +29,7 @@ func TestRedisRestartsInMidSale(t *testing.T) {
 	server := redistest.Start(t, redistest.Config("appendonly yes", "appendfsync always"))
 	e := newEdge(t, "")
 	s, addr := startShop(t, e)
-	e.start(site{redis: redisAt(server.Addr()), shop: addr})
+	e.start(site{redis: redisAt(server.Addr()), shop: addr, gate: roomy})
 	e.sell("flash", `  - {sku: "7", stock: 60}`)
 	if err := s.SetMisbehaviour("delay=20ms:0.5,delay-after=20ms:0.5"); err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestRedisRestartsInMidSale(t *testing.T) {
 	eventually(t, "the edge has noticed", func() bool { return e.buy(one("outsider", "7", 1, "")).reason == "unavailable" })
 	e.mustBeUnavailable("outsider")
 	server.Restart()
-	results := await(t, "the crowd", done)
+	results := <-done
 	e.untilExpected("flash", 0, 0, 0, 60)
 	audit(t, e, "flash", s, results)
 	if sum := tally(results); sum["201"] != 60 || sum["sold_out"] != 40 {
