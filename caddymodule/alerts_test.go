@@ -126,7 +126,6 @@ func parse(t *testing.T, exported string) metrics {
 // them, as if the cause went on for a quarter of an hour.
 func TestEveryAlertFires(t *testing.T) {
 	server, app := sitetest.Redis(t)
-	app["redis"].(map[string]any)["timeout"] = "200ms"
 	s := sitetest.Open(t, app)
 	s.OpenSale()
 	var healthy metrics

@@ -13,8 +13,12 @@ import (
 	"github.com/stockgate/stockgate/internal/sitetest"
 )
 
-// queueSite is a site whose shop takes one order at a time.
+// queueSite is a site whose shop takes one order at a time. However slow the machine is, a
+// request that waits stays open.
 func queueSite(shop, more string) string {
+	if !strings.Contains(more, "wait ") {
+		more += "\n\t\t\twait 5m"
+	}
 	return orders + `stockgate_guard
 	stockgate_status
 	stockgate @order main {

@@ -775,7 +775,7 @@ func TestWebhookAndAReload(t *testing.T) {
 
 // A provider that does not wait for the answer changes nothing of how it ends.
 func TestWebhookWhoseProviderLeaves(t *testing.T) {
-	h := openHooks(t, stripeSite)
+	h := openHooks(t, func(shop, more string) string { return stripeSite(shop, more+"\nforward_timeout 10m") })
 	h.hold("r1", "SO-1", "b", "plain", 1, record.ModeBackend, time.Hour)
 	leaving, leave := context.WithCancel(t.Context())
 	let := make(chan struct{})

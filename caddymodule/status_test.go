@@ -253,7 +253,7 @@ func TestStatusBridgesAnAbsence(t *testing.T) {
 	s := openSite(t, app)
 	s.OpenSale()
 	s.state("/sales/double11/items/plain")
-	server.Stop()
+	server.Kill()
 	if got := s.state("/sales/double11/items/plain"); got.State != "on_sale" {
 		t.Error(got)
 	}

@@ -1,11 +1,12 @@
 package caddymodule_test
 
 import (
+	"encoding/base64"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/internal/sitetest"
 )
 
@@ -15,10 +16,11 @@ func TestWhatIsGone(t *testing.T) {
 	shop := newBackend(t, created)
 	s := openCaddyfile(t, trySite(shop.addr()))
 	do[any](s, "POST", "/stockgate/sales/double11/items/plain/stock", `{"id":"away","delta":-100}`)
+	tried := base64.StdEncoding.EncodeToString([]byte("POST /api/order HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nX-User-Id: u2\r\nContent-Length: 15\r\n\r\n{\"sku\":\"plain\"}"))
 	gone := func() bool {
 		s.send(order("X-User-Id", "u1")).Is(t, 409, "sold_out")
-		r := s.tryAt("POST /api/order HTTP/1.1\nHost: a\nContent-Type: application/json\nX-User-Id: u2\n\n{\"sku\":\"plain\"}", "--gate", "main")
-		return r.Status == 1 && strings.Contains(r.Out, "409 sold_out")
+		a := do[adminapi.TryAnswer](s, "POST", "/stockgate/gates/main/try", `{"request":"`+tried+`"}`)
+		return a.Refusal != nil && a.Refusal.Reason == "sold_out"
 	}
 	until(t, "that the edge remembers", gone)
 	cart := func() sitetest.Answer {

@@ -62,7 +62,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	s, front := startShop(t, c.edges[0])
 	c.shop = s
 	c.site = site{redis: redisIn(c.redis.Addr(), "2s"), shop: front, app: fmt.Sprintf("ledger postgres %q", c.postgres.DSN()),
-		gate: "max_in_flight 5000\nhold_for 5s\nforward_timeout 2s\n" + retries + probing(front)}
+		gate: roomy + "hold_for 5s\nforward_timeout 2s\n" + retries + probing(front)}
 	for _, e := range c.edges {
 		e.storage = c.edges[0].storage
 		e.start(c.site)

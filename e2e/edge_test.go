@@ -53,7 +53,7 @@ func newEdge(t *testing.T, addr string) *edge {
 		url: "http://" + addr, log: new(logBuffer),
 	}
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	e.buyers = &http.Client{CheckRedirect: stay, Timeout: 2 * time.Minute, Transport: &http.Transport{
+	e.buyers = &http.Client{CheckRedirect: stay, Timeout: 5 * patience, Transport: &http.Transport{
 		MaxIdleConnsPerHost: 64, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableCompression: true,
 	}}
 	e.control = &http.Client{Timeout: time.Minute, Transport: &http.Transport{

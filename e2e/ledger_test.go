@@ -142,7 +142,7 @@ func TestDrainingEdgeIsKilled(t *testing.T) {
 		draining, selling := newEdge(t, ""), newEdge(t, "")
 		selling.storage = draining.storage
 		s, addr := startShop(t, draining)
-		same := site{redis: redisAt(server.Addr()), shop: addr, gate: "max_in_flight 5000", app: option}
+		same := site{redis: redisAt(server.Addr()), shop: addr, gate: roomy, app: option}
 		draining.start(same)
 		draining.sell("flash", `  - {sku: "7", stock: 150}`)
 		inStep(t, l, server, "flash") // it has the lease

@@ -111,7 +111,7 @@ func TestEverythingEndsWellInAMayhem(t *testing.T) {
 	s, _ := startShop(t, first)
 	front := serve(t, moodyAnswers(s))
 	same := site{redis: redisAt(server.Addr()), shop: front,
-		gate: "max_in_flight 5000\nhold_for 3s\nforward_timeout 1s\n" + probing(front)}
+		gate: roomy + "hold_for 3s\nforward_timeout 1s\n" + probing(front)}
 	for _, e := range edges {
 		e.start(same)
 	}
@@ -161,7 +161,7 @@ func TestEverythingEndsWellInAMayhem(t *testing.T) {
 	if err := s.SetMisbehaviour("none"); err != nil {
 		t.Fatal(err)
 	}
-	same.gate = "max_in_flight 5000\n" + probing(front)
+	same.gate = roomy + probing(front)
 	for _, e := range edges {
 		e.mustReload(same)
 		e.untilSelling("mayhem")

@@ -42,7 +42,7 @@ func TestMisbehavingShop(t *testing.T) {
 		{name: "503 by rule", rule: "status=503", gate: "release 503 4xx", state: "released", cause: "status_503", sees: 503},
 		{name: "500 after the order", rule: "500-after", state: "in_doubt", cause: "status_500", sees: 500, wrote: true},
 		{name: "hang", rule: "hang", gate: "forward_timeout 5s", state: "in_doubt", cause: "timeout", sees: 504},
-		{name: "order, then hang", rule: "delay-after=10m", gate: "forward_timeout 5s", state: "in_doubt", cause: "timeout", sees: 504, wrote: true},
+		{name: "order, then hang", rule: "delay-after=10m", gate: "forward_timeout 20s", state: "in_doubt", cause: "timeout", sees: 504, wrote: true},
 		{name: "drop before", rule: "drop-before", state: "in_doubt", cause: "connection_lost", sees: 502},
 		{name: "drop after", rule: "drop-after", state: "in_doubt", cause: "connection_lost", sees: 502, wrote: true},
 		{name: "panic", rule: "panic", state: "in_doubt", cause: "connection_lost", sees: 502},
@@ -57,7 +57,7 @@ func TestMisbehavingShop(t *testing.T) {
 			const stock, crowdSize = 5, 20
 			e := newEdge(t, "")
 			s, addr := startShop(t, e)
-			e.start(site{shop: addr, gate: "max_in_flight 5000\n" + test.gate})
+			e.start(site{shop: addr, gate: roomy + test.gate})
 			e.sell("flash", fmt.Sprintf(`  - {sku: "7", stock: %d}`, stock))
 
 			if err := s.SetMisbehaviour(test.rule); err != nil {
@@ -132,7 +132,7 @@ func TestShopOfManyMoods(t *testing.T) {
 	t.Parallel()
 	e := newEdge(t, "")
 	s, addr := startShop(t, e)
-	e.start(site{redis: redisAt(redistest.Start(t).Addr()), shop: addr, gate: "max_in_flight 5000\nforward_timeout 10s"})
+	e.start(site{redis: redisAt(redistest.Start(t).Addr()), shop: addr, gate: roomy + "forward_timeout 10s"})
 	e.sell("moody", `  - {sku: "7", stock: 60}`)
 	if err := s.SetMisbehaviour("delay=5ms:0.3,delay-after=5ms:0.3,status=400:0.2,500-after:0.1,drop-after:0.1,drop-before:0.05,status=500:0.05,hang:0.02,redirect:0.05,panic:0.03"); err != nil {
 		t.Fatal(err)

@@ -165,7 +165,7 @@ func TestSendingEdgeIsKilled(t *testing.T) {
 	sending, selling := newEdge(t, ""), newEdge(t, "")
 	selling.storage = sending.storage
 	_, addr := startShop(t, sending)
-	same := site{redis: redisAt(server.Addr()), shop: addr, gate: "max_in_flight 5000", app: o.option("")}
+	same := site{redis: redisAt(server.Addr()), shop: addr, gate: roomy, app: o.option("")}
 	sending.start(same)
 	sending.sell("flash", `  - {sku: "7", stock: 150}`)
 	before := o.inStep(server, "flash") // it has the sale

@@ -45,6 +45,7 @@ func TestRedisRestartsInMidSale(t *testing.T) {
 	server.Stop()
 	// until it reads the journal again, some milliseconds, the edge may remember that all are held
 	eventually(t, "the edge has noticed", func() bool { return e.buy(one("outsider", "7", 1, "")).reason == "unavailable" })
+	eventually(t, "the edge goes by what it remembers no more", func() bool { return e.metric(`stockgate_degraded{part="view"}`) == 1 })
 	e.mustBeUnavailable("outsider")
 	server.Restart()
 	results := <-done

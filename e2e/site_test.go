@@ -42,6 +42,9 @@ func (s site) caddyfile(e *edge) string {
 	fill(&s.matcher, "path /api/order")
 	fill(&s.source, sources)
 	fill(&s.backend, "reverse_proxy "+s.shop)
+	if !strings.Contains(s.gate, "hold_for") { // an order that the machine keeps waiting is not in doubt
+		s.gate = "hold_for 10m\n" + s.gate
+	}
 	guard := "stockgate_guard"
 	if s.noGuard {
 		guard = ""

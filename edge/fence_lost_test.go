@@ -24,6 +24,9 @@ import (
 // briefly is the shortest time that a fence may wait.
 const briefly = shard.LeaseFor + time.Millisecond
 
+// comes is how long a fence waits for an edge that comes, and in vain for one that does not.
+const comes = 10 * time.Second
+
 // linked is an edge with a link of its own.
 type linked struct {
 	*edge.Edge
@@ -236,7 +239,7 @@ func dump(t *testing.T, s *redistest.Server, keys []string) (all []string) {
 func TestContradictedHistories(t *testing.T) {
 	p := newPair(t)
 	third := stocktest.Replica(t, p.primary)
-	x, y := p.link(briefly), p.link(briefly)
+	x, y := p.link(10*time.Minute), p.link(comes)
 	stocktest.MustHold(t, x.Edge, "r1", "Ann", 1)
 	stocktest.MustHold(t, y.Edge, "r2", "Bob", 1)
 	p.replicas(x)
@@ -282,7 +285,7 @@ func TestContradictedHistories(t *testing.T) {
 func TestTwoPrimaries(t *testing.T) {
 	p := newPair(t)
 	third := stocktest.Replica(t, p.primary)
-	x, y := p.link(briefly), p.link(briefly)
+	x, y := p.link(comes), p.link(comes)
 	stocktest.MustHold(t, x.Edge, "r1", "Ann", 1)
 	stocktest.MustHold(t, y.Edge, "r2", "Bob", 1)
 	p.replicas(x)

@@ -93,6 +93,12 @@ func (p *pair) sells(e *edge.Edge, id string) {
 	})
 }
 
+// settled waits until an edge has released what it sent in vain.
+func (p *pair) settled(e *edge.Edge) {
+	p.t.Helper()
+	stocktest.Eventually(p.t, "an empty backlog", func() bool { return e.Backlog() == 0 })
+}
+
 // A server that has lost nothing is sold from as soon as the edges have said so.
 func TestCleanFailover(t *testing.T) {
 	p := newPair(t)
@@ -139,6 +145,7 @@ func TestLossyFailover(t *testing.T) {
 	p.primary.Kill()
 	p.promote()
 	p.sells(a, "x")
+	p.settled(a)
 	after := stocktest.CellA(t, a.Store)
 	for id, want := range map[string]record.State{"r1": record.Confirmed, "a01": record.Confirmed, "b02": record.Confirmed, "b03": record.Released, "a49": record.Held, "b49": record.Held} {
 		if got := stocktest.State(t, a.Store, id); got != want {

@@ -77,6 +77,7 @@ func TestPromisesAreToldAgain(t *testing.T) {
 	if r, err := e.Store.ReservationIn(ctx, "s", "r5"); err != nil || r.Deadline.Sub(r.Created) < stocktest.HoldOptions.HoldFor+time.Minute {
 		t.Errorf("the extended hold ends at %v, made at %v: %v", r.Deadline, r.Created, err)
 	}
+	p.settled(e)
 	after := stocktest.CellA(t, e.Store)
 	if after.Confirmed != before.Confirmed || after.InDoubt != before.InDoubt || after.Held != before.Held+1 || after.Available != before.Available-1 {
 		t.Errorf("before %+v, after the failover and one more hold %+v", before, after)

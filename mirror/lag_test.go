@@ -134,7 +134,7 @@ func TestTheLeaseEndsWithTheSale(t *testing.T) {
 	s.Close()
 	s.Remove()
 	s.Load(40)
-	ours, err := s.Store.Journal().AcquireMirror(ledgertest.Soon(t), "s", "another edge", 3*time.Second, "")
+	ours, err := s.Store.Journal().AcquireMirror(ledgertest.Soon(t), "s", "another edge", time.Hour, "")
 	if err != nil || !ours {
 		t.Fatal(ours, err)
 	}

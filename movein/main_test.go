@@ -3,7 +3,7 @@ package movein_test
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/stockgate/stockgate/internal/stocktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { stocktest.Main(m) }

@@ -357,7 +357,7 @@ func TestPromisesKeepTheirPlace(t *testing.T) {
 		t.Run(fmt.Sprint("paused ", paused), func(t *testing.T) {
 			t.Parallel()
 			primary, replica, link := failover(t)
-			a, toA := link("A", shard.LeaseFor+time.Millisecond)
+			a, toA := link("A", 10*time.Minute)
 			a.queue.Edge = a.Leases().ID()
 			turn := func(paused bool) {
 				t.Helper()
@@ -409,7 +409,7 @@ func TestPromisesKeepTheirPlace(t *testing.T) {
 // come is in doubt.
 func TestFencedFailover(t *testing.T) {
 	primary, replica, link := failover(t)
-	const briefly = shard.LeaseFor + time.Millisecond
+	const briefly = 10 * time.Second // a comes in time
 	a, toA := link("A", briefly)
 	// the queue's edges have the names by which the fence knows them
 	a.queue.Edge = a.Leases().ID()

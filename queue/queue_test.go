@@ -97,20 +97,25 @@ func (s *shop) try(id string, o *reservation.Queue) (reservation.Hold, *queue.Wa
 	return hold, w, nil
 }
 
-// turn waits for the turn of an order and sends it.
+// turn waits for the turn of an order and sends it. A turn that has passed meanwhile comes again.
 func (s *shop) turn(w *queue.Waiter) reservation.Hold {
 	s.t.Helper()
-	select {
-	case turn := <-w.Turn:
-		hold, err := s.queue.Send(stocktest.Soon(s.t), turn, time.Hour, time.Minute, record.ModeResponse)
-		if err != nil {
-			s.t.Fatalf("%+v: %v", turn, err)
+	for soon := stocktest.Soon(s.t); ; {
+		select {
+		case turn := <-w.Turn:
+			hold, err := s.queue.Send(stocktest.Soon(s.t), turn, time.Hour, time.Minute, record.ModeResponse)
+			if errors.Is(err, queue.ErrNotYours) {
+				w.Wait()
+				continue
+			}
+			if err != nil {
+				s.t.Fatalf("%+v: %v", turn, err)
+			}
+			w.Leave()
+			return hold
+		case <-soon.Done():
+			s.t.Fatal("no turn came")
 		}
-		w.Leave()
-		return hold
-	case <-stocktest.Soon(s.t).Done():
-		s.t.Fatal("no turn came")
-		panic("unreachable")
 	}
 }
 

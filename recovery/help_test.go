@@ -14,7 +14,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"go.uber.org/goleak"
+
+	"github.com/stockgate/stockgate/internal/stocktest"
 
 	"github.com/stockgate/stockgate/internal/ledgertest"
 	"github.com/stockgate/stockgate/internal/redistest"
@@ -28,7 +29,7 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { stocktest.Main(m) }
 
 // market is a sale "s" that many buyers use.
 type market struct {

@@ -117,6 +117,7 @@ http:// {
 		line {json.sku} {json.quantity}
 		ref {json.order_no}
 		max_in_flight 4096
+		hold_for 10m
 		@sold {
 			status 200
 			json code 0 200

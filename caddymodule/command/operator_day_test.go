@@ -251,7 +251,6 @@ func TestErrorsAreNotEscaped(t *testing.T) {
 // `caddy stockgate health` and the endpoint say whether this edge sells.
 func TestHealth(t *testing.T) {
 	server, app := sitetest.Redis(t)
-	app["redis"].(map[string]any)["timeout"] = "100ms"
 	s := sitetest.Open(t, app)
 	s.Eventually("ready", func() (string, bool) {
 		r := s.Run("health")
