@@ -209,7 +209,7 @@ func TestReloadDuringAStampede(t *testing.T) {
 	at := func(timeout string) site {
 		// Caddy leaves idle connections of old proxies to their timeout
 		return site{redis: redisIn(server.Addr(), timeout), gate: roomy,
-			backend: "reverse_proxy " + addr + " {\n transport http {\n  keepalive off\n }\n}"}
+			backend: "reverse_proxy " + addr + " {\n transport http {\n  keepalive off\n  dial_timeout 1m\n }\n}"}
 	}
 	e.start(at("20s"))
 	e.sell("double11", `  - {sku: "20002001", stock: 301}`)

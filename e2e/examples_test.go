@@ -411,7 +411,7 @@ func TestExampleScript(t *testing.T) {
 	await(t, "the order is at the shop", working)
 	id := x.holds("flash", "held")[0].ID
 	before := x.record(id)
-	if out, err := script("extend", id, "10m"); err != nil {
+	if out, err := script("extend", id, "30m"); err != nil {
 		t.Errorf("extend: %v %s", err, out)
 	}
 	if after := x.record(id); !after.Deadline.After(before.Deadline.Add(5 * time.Minute)) {

@@ -189,7 +189,7 @@ func TestProbeWithoutRedis(t *testing.T) {
 	addr := serve(t, s)
 	proxy := redistest.NewProxy(t, redistest.Start(t).Addr())
 	e := startEdge(t, site{global: "metrics", redis: redisAt(proxy.Addr()), shop: addr,
-		gate: "in_doubt probe http://" + addr + "/orders/{id} {\nevery 500ms\nlongest 500ms\ntimeout 500ms\ntries 1000\n}"})
+		gate: "hold_for 1m\nin_doubt probe http://" + addr + "/orders/{id} {\nevery 500ms\nlongest 500ms\ntimeout 500ms\ntries 1000\n}"})
 	e.sell("flash", oneUnit)
 	r := e.buy(one("a", "7", 1, ""))
 	e.mustState(r.reservation, "in_doubt", "")

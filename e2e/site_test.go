@@ -41,7 +41,7 @@ func (s site) caddyfile(e *edge) string {
 	fill(&s.redis, "embedded {\n timeout 20s\n}")
 	fill(&s.matcher, "path /api/order")
 	fill(&s.source, sources)
-	fill(&s.backend, "reverse_proxy "+s.shop)
+	fill(&s.backend, "reverse_proxy "+s.shop+" {\n transport http {\n  dial_timeout 1m\n }\n}")
 	if !strings.Contains(s.gate, "hold_for") { // an order that the machine keeps waiting is not in doubt
 		s.gate = "hold_for 10m\n" + s.gate
 	}
