@@ -64,3 +64,49 @@ func TestUnfence(t *testing.T) {
 		t.Errorf("the log says %d times that the sale was unfenced", n)
 	}
 }
+
+// An address leads to the old primary again. The edge that knows its successor does not sell from
+// it, and says why. It goes on with the successor, or once the old primary was started anew: then
+// that has what was sold meanwhile.
+func TestAnOldPrimaryIsNamed(t *testing.T) {
+	old := redistest.Start(t, redistest.Config("appendonly yes", "appendfsync always"))
+	successor := stocktest.Replica(t, old)
+	proxy := redistest.NewProxy(t, old.Addr())
+	s := openShop(t, map[string]any{"redis": map[string]any{"addresses": []string{proxy.Addr()}, "timeout": "1m"}}, nil)
+	s.sell()
+	s.becomes("sold", bid{buyer: "Ann", skus: "plain"})
+	stocktest.Replicated(t, stocktest.OpenStore(t, stocktest.Options(old)).Shard())
+	if err := successor.Client().Do(stocktest.Soon(t), "REPLICAOF", "NO", "ONE").Err(); err != nil {
+		t.Fatal(err)
+	}
+	proxy.Lead(successor.Addr())
+	s.becomes("sold", bid{buyer: "Bob", skus: "plain"})
+
+	named := func() {
+		t.Helper()
+		proxy.Lead(old.Addr())
+		s.Eventually("the doctor names an old primary", func() (string, bool) {
+			a := s.Admin("GET", "/stockgate/doctor", "").Body
+			return a, strings.Contains(a, "it may be a primary that has been replaced. Nothing of double11 is sold since ")
+		})
+		s.untilScraped(map[string]string{"stockgate_fenced_sales": "1"})
+		if got := s.order(bid{buyer: "Eve", skus: "plain"}); got != "unavailable" {
+			t.Errorf("from the old primary a buyer hears %s", got)
+		}
+	}
+	named()
+	proxy.Lead(successor.Addr())
+	s.becomes("sold", bid{buyer: "Cai", skus: "plain"})
+	s.untilScraped(map[string]string{"stockgate_fenced_sales": "0"})
+	named()
+	old.Kill()
+	old.Restart()
+	s.becomes("sold", bid{buyer: "Dan", skus: "plain"})
+	s.untilScraped(map[string]string{"stockgate_fenced_sales": "0"})
+	if got := s.cell("plain"); got != "1000 996 0 0 4" {
+		t.Errorf("stock %s, want four that are sold", got)
+	}
+	if n := len(s.Logged("redis is older than what this edge knows: it may be a primary that has been replaced; not selling, see docs/fence.md")); n != 2 {
+		t.Errorf("the log names the old primary %d times, want 2", n)
+	}
+}

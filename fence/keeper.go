@@ -181,7 +181,8 @@ func (k *Keeper) Forget() {
 	}
 }
 
-// State describes a sale that is not sold because its shard is fenced.
+// State describes a sale that is not sold because its shard is fenced, or because its server is
+// older than what this edge knows.
 type State struct {
 	Sale string `json:"sale"`
 	// Since is when this edge has learned of it.
@@ -191,6 +192,9 @@ type State struct {
 	// Stuck is the number of the journal's entry that cannot be applied again, so that an
 	// operator must decide; 0: there is none.
 	Stuck int64 `json:"stuck,omitzero"`
+	// Replaced: the server goes on with a history that another one has taken over, as an old
+	// primary does that an address leads to again. It has no fence, and none begins.
+	Replaced bool `json:"replaced,omitzero"`
 }
 
 // States returns the sales that wait, in no order.

@@ -210,7 +210,7 @@ func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z
 // fenced says what the edge knows, and tells again what it was promised and has not read.
 func (m *member) fenced(ctx context.Context, r shard.Reply, term shard.Term) error {
 	stage, pass, base := r.Text(1), r.Text(2), place{term.Epoch, r.Number(5)}
-	m.note(r)
+	m.note(State{Absent: r.Number(3), Stuck: r.Number(4)})
 	if fence := strings.TrimSuffix(pass, stage); fence != m.fence {
 		m.own.forgetBefore(&m.keeper.count, term.Epoch)
 		m.fence, m.given, m.told, m.untold = fence, false, false, m.own.after(base)
@@ -285,8 +285,7 @@ func (m *member) tell(ctx context.Context, term shard.Term, promises []reservati
 // more, because the other edges went on without it.
 func (m *member) late(ctx context.Context, term shard.Term, seq, last int64) error {
 	if m.clock.Known().Term.After(term) {
-		m.keeper.log.Error("redis is older than what this edge knows: it may be a primary that has been replaced; not selling",
-			zap.String("sale", m.sale), zap.String("term", term.Name), zap.String("known", m.clock.Known().Term.Name))
+		m.note(State{Replaced: true})
 		return shard.ErrFenced
 	}
 	lost := place{term.Epoch, last}
@@ -309,19 +308,27 @@ func (m *member) late(ctx context.Context, term shard.Term, seq, last int64) err
 	return shard.ErrFenced
 }
 
-// note keeps what doctor and the log say of the fence.
-func (m *member) note(r shard.Reply) {
-	s := &State{Sale: m.sale, Since: time.Now(), Absent: r.Number(3), Stuck: r.Number(4)}
+// note keeps why the sale is not sold, for doctor, and logs it once.
+func (m *member) note(s State) {
+	s.Sale, s.Since = m.sale, time.Now()
 	old := m.state.Load()
 	if old != nil {
 		s.Since = old.Since
 	} else {
 		m.keeper.metrics.Fenced(1)
-		m.keeper.log.Error("redis was promoted or started anew: not selling until every edge has said what it knows", zap.String("sale", m.sale))
+	}
+	sale := zap.String("sale", m.sale)
+	switch {
+	case old != nil && old.Replaced == s.Replaced:
+	case s.Replaced:
+		m.keeper.log.Error("redis is older than what this edge knows: it may be a primary that has been replaced; not selling, see docs/fence.md",
+			sale, zap.String("known", m.clock.Known().Term.Name))
+	default:
+		m.keeper.log.Error("redis was promoted or started anew: not selling until every edge has said what it knows", sale)
 	}
 	if s.Stuck > 0 && (old == nil || old.Stuck == 0) {
 		m.keeper.log.Error("redis lacks a change that the journal does not tell in full: see docs/fence.md, then `caddy stockgate sale unfence`",
-			zap.String("sale", m.sale), zap.Int64("entry", s.Stuck))
+			sale, zap.Int64("entry", s.Stuck))
 	}
-	m.state.Store(s)
+	m.state.Store(&s)
 }

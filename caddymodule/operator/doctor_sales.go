@@ -176,19 +176,25 @@ const namedEdges = 5
 
 // judgeFence adds the findings about failovers of the sale's Redis.
 func (d *doctor) judgeFence(ctx context.Context, id string) {
+	var s fence.State
+	for _, state := range d.runtime.Leases().States() {
+		if state.Sale == id {
+			s = state
+		}
+	}
 	r, err := fence.Read(ctx, d.runtime.Store.Shard(), id)
 	switch {
 	case err != nil: // SaleStock says it
+	case s.Replaced:
+		d.Add(adminapi.LevelError, "fence", "this edge knows what redis lacks, and redis was not started anew: it may be a primary that has been replaced. Nothing of %s is sold since %s. "+
+			"Lead the edges to the server that has taken over; if that is lost, restart this one, and the edges give it what it lacks", id, adminapi.LocalTime(s.Since))
 	case r.Fenced:
 		why := ""
-		for _, s := range d.runtime.Leases().States() {
-			switch {
-			case s.Sale != id:
-			case s.Stuck > 0:
-				why = fmt.Sprintf(": it lacks entry %d of the journal, which cannot be applied again; see docs/fence.md, then 'caddy stockgate sale unfence %s'", s.Stuck, id)
-			case s.Absent > 0:
-				why = fmt.Sprintf(": %d edges have not said what they know (%s); start those that do not run", s.Absent, r.Absentees(namedEdges, adminapi.LocalTime))
-			}
+		switch {
+		case s.Stuck > 0:
+			why = fmt.Sprintf(": it lacks entry %d of the journal, which cannot be applied again; see docs/fence.md, then 'caddy stockgate sale unfence %s'", s.Stuck, id)
+		case s.Absent > 0:
+			why = fmt.Sprintf(": %d edges have not said what they know (%s); start those that do not run", s.Absent, r.Absentees(namedEdges, adminapi.LocalTime))
 		}
 		d.Add(adminapi.LevelError, "fence", "redis was promoted or started anew, and nothing of %s is sold since %s%s", id, adminapi.LocalTime(r.Began), why)
 	case r.Missing+r.Absent > 0:

@@ -65,6 +65,13 @@ func (p *Proxy) Heal() {
 	}
 }
 
+// Lead ends all connections and takes new ones to another server, as an address that moves does.
+func (p *Proxy) Lead(target string) {
+	p.DropAll()
+	p.set(func() { p.target = target })
+	p.Heal()
+}
+
 // set changes the faults and wakes all that wait for a change.
 func (p *Proxy) set(change func()) {
 	p.mu.Lock()

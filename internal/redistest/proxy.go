@@ -194,7 +194,10 @@ func (p *Proxy) serve(ln net.Listener) {
 
 // connect gives an accepted client a connection of its own to the server.
 func (p *Proxy) connect(ln net.Listener, client net.Conn) {
-	server, err := net.Dial("tcp", p.target)
+	p.mu.Lock()
+	target := p.target
+	p.mu.Unlock()
+	server, err := net.Dial("tcp", target)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.connections++

@@ -98,7 +98,7 @@ func newMeters() *meters {
 		}),
 		fenced: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "stockgate_fenced_sales",
-			Help: "Sales that are not sold because Redis was promoted or started anew, and waits until the edges have said what they know.",
+			Help: "Sales that are not sold because Redis was promoted or started anew, and waits until the edges have said what they know, or because it is older than what this edge knows.",
 		}),
 		fenceLost: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "stockgate_fence_lost_total",
