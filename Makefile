@@ -19,7 +19,7 @@ demo:
 # filters at full size, rates with 5,000,000 keys, lists of 10,000,000 entries.
 test: test-needs lint
 	CGO_ENABLED=1 go test -race -timeout 40m ./...
-	CGO_ENABLED=1 go test -C bench -race ./...
+	CGO_ENABLED=1 go test -C bench -race -timeout 40m ./...
 	go test -timeout 40m -run 'Alloc|Large|UnderAttack' ./filters/...
 	go test -timeout 40m -run Alloc ./attempt ./caddymodule/... ./challenge ./edge ./lists ./sale/... ./token
 
@@ -33,7 +33,7 @@ browser:
 	scripts/need chromium node npm
 	npm ci --silent --prefix caddymodule/dashboard/web
 	go vet -tags browser ./e2e ./caddymodule ./caddymodule/dashboard
-	go test -tags browser -run '^TestBrowser' ./e2e ./caddymodule ./caddymodule/dashboard
+	go test -tags browser -timeout 40m -run '^TestBrowser' ./e2e ./caddymodule ./caddymodule/dashboard
 
 # The auditor attacks bin/caddy, see docs/evidence.md: every scenario in full length,
 # updating the table of that page. CI runs attack-short. SEED=7 repeats the schedule of
@@ -84,7 +84,7 @@ chaos-short: attack-needs
 shops: shops-needs
 	go test -tags shops -timeout 60m -run '^Test(Vendure|Medusa)$$' -v ./internal/shoptest
 shops-short: shops-needs
-	BUYERS=60 CARTS=8 go test -tags shops -timeout 20m -run '^Test(Vendure|Medusa)$$' ./internal/shoptest
+	BUYERS=60 CARTS=8 go test -tags shops -timeout 60m -run '^Test(Vendure|Medusa)$$' ./internal/shoptest
 shops-latency: shops-needs
 	go test -tags shops -timeout 30m -run 'Latency$$' -v ./internal/shoptest
 

@@ -68,9 +68,14 @@ http://%s {
 		buyer {header.X-User-Id}
 		line {query.sku} 1
 		max_in_flight 4096
+		hold_for 10m
 		%s
 	}
-	reverse_proxy %s
+	reverse_proxy %s {
+		transport http {
+			dial_timeout 1m
+		}
+	}
 }
 http://%s {
 	basic_auth {

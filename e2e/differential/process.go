@@ -35,7 +35,7 @@ type process struct {
 
 // startTimeout is how long a server may take until it listens: Tomcat and Django take
 // seconds, on a busy machine many.
-const startTimeout = 2 * time.Minute
+const startTimeout = 10 * time.Minute
 
 // start starts a command in a process group of its own.
 func (l *launcher) start(name string, env []string, command ...string) (*process, error) {

@@ -103,7 +103,7 @@ type response struct {
 	raw     []byte
 }
 
-const patience = time.Minute
+const patience = 10 * time.Minute
 
 // unreadable is an answer of a shop that does not say what it has read: a fault of the
 // shop's program, which would hide a mismatch.

@@ -65,7 +65,7 @@ var newOnly = []string{"sold_out", "all_held", "paused", "ended", "closed", "lim
 // linearizable looks for an order of all events in which each cell and each key behaves.
 func linearizable(h *auditor.History) (found []auditor.Violation) {
 	check := func(promise, what string, model porcupine.Model, ops []porcupine.Operation) {
-		if result := porcupine.CheckOperationsTimeout(model, ops, time.Minute); result != porcupine.Ok {
+		if result := porcupine.CheckOperationsTimeout(model, ops, 20*time.Minute); result != porcupine.Ok {
 			v := auditor.Violation{Promise: promise, What: fmt.Sprintf("the history of %s is not linearizable (%s): %d events", what, result, len(ops))}
 			slices.SortFunc(ops, func(a, b porcupine.Operation) int { return int(a.Call - b.Call) })
 			for _, op := range ops[max(0, len(ops)-20):] {

@@ -15,7 +15,7 @@ import (
 )
 
 // patience bounds what should come soon: generous, because the machine may be busy.
-const patience = 2 * time.Minute
+const patience = 10 * time.Minute
 
 // Browser is a running Chromium with one page.
 type Browser struct {

@@ -14,7 +14,7 @@ import (
 
 // patience bounds every wait of these tests. A busy machine without a cache of npm needs some
 // minutes for the slowest of them.
-const patience = 10 * time.Minute
+const patience = 30 * time.Minute
 
 const logTail = 16 << 10
 

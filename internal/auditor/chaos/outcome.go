@@ -52,19 +52,26 @@ func (r *Run) settle() {
 	}
 }
 
+// home is the primary of a sale. Nodes that a busy machine keeps waiting may name none for a while.
+func (r *Run) home(sale string) (home *rig.Redis) {
+	r.until("a primary of "+sale, func() bool { home = r.store.home(sale); return home != nil })
+	return home
+}
+
 // judged reads what Redis has and judges the whole history.
 func (r *Run) judged() *Outcome {
 	out := r.unfinished()
 	for _, sale := range r.sales {
 		var s *auditor.Shard
 		var err error
+		home := r.home(sale)
 		if r.ledger {
 			var ledger []auditor.Movement
-			ledger, s, err = r.sql.CaughtUp(r.store.home(sale), sale)
+			ledger, s, err = r.sql.CaughtUp(home, sale)
 			r.must(err)
 			out.Broken = append(out.Broken, auditor.JudgeLedger(ledger, s)...)
 		} else {
-			s, err = rig.Collect(r.store.home(sale).Addr(), sale)
+			s, err = rig.Collect(home.Addr(), sale)
 			r.must(err)
 		}
 		out.Counts["movements"] += len(s.Movements)

@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -68,8 +69,18 @@ func (p *Postgres) DSN() string {
 	return "host=" + p.dir + " user=postgres sslmode=disable dbname=postgres"
 }
 
-// Run starts the process, for the first time or again.
+// Run starts the process, for the first time or again. After a kill it waits for the children of
+// the one before: until they have gone, their shared memory keeps it from starting.
 func (p *Postgres) Run() error {
+	var err error
+	late := Until("the processes of the last postgresql have gone", func() bool {
+		err = p.run()
+		return err == nil || !strings.Contains(err.Error(), "shared memory block")
+	})
+	return cmp.Or(err, late)
+}
+
+func (p *Postgres) run() error {
 	postgres, err := program("postgres")
 	if err != nil {
 		return err

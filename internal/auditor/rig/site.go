@@ -69,7 +69,11 @@ http://:%d {
 		%s
 		%s
 	}
-	reverse_proxy %s
+	reverse_proxy %s {
+		transport http {
+			dial_timeout 1m
+		}
+	}
 }
 %s
 `, e.socket(), e.Storage, s.Server, s.Redis, token, s.App, e.Port, room, outcome, s.Gate, s.Shop, s.Others)
