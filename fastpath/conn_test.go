@@ -115,7 +115,7 @@ func (s *served) dial() *client {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { _ = c.Close() })
-	_ = c.SetDeadline(time.Now().Add(2 * time.Minute)) // a test that hangs says where
+	_ = c.SetDeadline(time.Now().Add(10 * time.Minute)) // a test that hangs says where
 	return &client{s.t, c, bufio.NewReader(c)}
 }
 
@@ -203,7 +203,7 @@ func TestMix(t *testing.T) {
 		c.want(want...)
 	})
 	t.Run("byte by byte", func(t *testing.T) {
-		c := serve(t, nil).dial()
+		c := serve(t, func(s *served) { s.fast.Body = long }).dial()
 		_ = c.Conn.(*net.TCPConn).SetNoDelay(true)
 		for _, b := range []byte(all.String()) {
 			c.send(string(b))

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -16,7 +17,7 @@ import (
 // A shop's keys lie on all nodes of its cluster.
 func TestCluster(t *testing.T) {
 	nodes := redistest.Cluster(t, 2)
-	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{nodes[0].Addr()}})
+	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{nodes[0].Addr()}, DialTimeout: time.Minute, ReadTimeout: time.Minute, WriteTimeout: time.Minute})
 	defer c.Close()
 	ctx := stocktest.Soon(t)
 	for key, value := range map[string]string{"n:a": "63", "n:b": "7"} {

@@ -22,7 +22,7 @@ import (
 
 // rateOptions reaches a server at addr: its own address, or that of a proxy.
 func rateOptions(b redistest.Backend, addr string) shard.Options {
-	o := shard.Options{Addresses: []string{addr}, Timeout: 10 * time.Second}
+	o := shard.Options{Addresses: []string{addr}, Timeout: stocktest.Long}
 	if _, ok := b.(*redistest.EmbeddedServer); ok {
 		o.Scripts = &lua.Embedded
 	}

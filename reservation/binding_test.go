@@ -100,7 +100,7 @@ func TestWhatIsBound(t *testing.T) {
 // a ref for ever.
 func TestKeysAreFreedInTheEnd(t *testing.T) {
 	eachClock(t, 9, func(t *testing.T, c *clocked) {
-		ended := 366 * 24 * time.Hour
+		ended := 367 * 24 * time.Hour
 		ttl := 2 * ended
 		forLong := func(cl *reservation.ReserveRequest) { cl.Binding.TTL = ttl }
 		c.reserve("long", withKey("long", "p"), forLong)

@@ -68,6 +68,9 @@ func (h *hand) advance(d time.Duration) { h.now.Add(int64(d)) }
 
 func remote(t *testing.T, o token.RemoteOptions) (*token.RemoteKeys, *token.Verifier) {
 	t.Helper()
+	if o.Timeout == 0 {
+		o.Timeout = time.Minute
+	}
 	keys, err := token.NewRemoteKeys(o)
 	if err != nil {
 		t.Fatal(err)

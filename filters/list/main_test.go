@@ -7,12 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/stockgate/stockgate/filters/list"
+	"github.com/stockgate/stockgate/internal/stocktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { stocktest.Main(m) }
 
 // write makes a file with this content, in one step.
 func write(t testing.TB, path, content string) {

@@ -40,7 +40,7 @@ func publish(t *testing.T) (*publisher, *jwks.Remote[string]) {
 	t.Cleanup(p.Close)
 	remote, err := jwks.New(jwks.Options{
 		URL:         strings.Replace(p.URL, "http://", "http://user:pass-word@", 1),
-		MinInterval: time.Minute, MaxAge: time.Hour,
+		MinInterval: time.Minute, MaxAge: time.Hour, Timeout: time.Minute,
 		Now: func() time.Time { return time.Unix(p.now.Load(), 0) },
 	}, func(raw []byte) (string, error) { return string(raw), nil })
 	if err != nil {

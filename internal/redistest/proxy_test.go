@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -23,6 +24,10 @@ func through(t *testing.T, p *redistest.Proxy, protocol int) *redis.Client {
 		MaxRetries:            -1,
 		DialerRetries:         1,
 		ContextTimeoutEnabled: true,
+		DialTimeout:           2 * time.Minute,
+		ReadTimeout:           2 * time.Minute,
+		WriteTimeout:          2 * time.Minute,
+		PoolTimeout:           2 * time.Minute,
 	})
 	t.Cleanup(func() { c.Close() })
 	return c

@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/internal/stocktest"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/reservation/embedded"
@@ -17,7 +16,7 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { stocktest.Main(m) }
 
 func open(t *testing.T, o shard.Options) *reservation.Store {
 	s, err := reservation.Open(o)
@@ -35,10 +34,10 @@ func TestSells(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	o := shard.Options{Timeout: 20 * time.Second}
+	o := shard.Options{Timeout: time.Minute}
 	server.Connect(&o)
 	e := edge.New(open(t, o), edge.Options{Keys: []shard.Key{{KID: "main"}}})
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	file := &sale.Sale{ID: "s", StartsAt: time.Now().Add(-time.Hour), EndsAt: time.Now().Add(time.Hour), Items: []sale.Item{{SKU: "a", Stock: 1}}}
 	if _, err := e.ApplyUnlessLost(ctx, file, reservation.ApplyOptions{}); err != nil {
