@@ -134,7 +134,7 @@ func TestTheLeaseEndsWithTheSale(t *testing.T) {
 	s.Close()
 	s.Remove()
 	s.Load(40)
-	ours, err := s.Store.Journal().AcquireMirror(ledgertest.Soon(t), "s", "another edge", time.Hour, "")
+	ours, err := s.Store.Journal().AcquireMirror(ledgertest.Soon(t), "s", "another edge", 3*time.Second, "")
 	if err != nil || !ours {
 		t.Fatal(ours, err)
 	}
