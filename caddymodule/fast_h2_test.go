@@ -143,8 +143,7 @@ func TestFastAnswersAreTheGatesOverHTTP2(t *testing.T) {
 			var fast, plain *h2Client
 			for n := range most {
 				request := generated(r)
-				var got, want string
-				for range 20 { // a second may pass between the two
+				got, want, _ := agree(3, func() (string, string) {
 					if n%40 == 0 || fast.ended || plain.ended {
 						if fast != nil {
 							fast.conn.Close()
@@ -152,11 +151,8 @@ func TestFastAnswersAreTheGatesOverHTTP2(t *testing.T) {
 						}
 						fast, plain = s.openH2(s.fast), s.openH2(s.plain)
 					}
-					got, want = withoutH2Date(fast.ask(request)), withoutH2Date(plain.ask(request))
-					if got == want {
-						break
-					}
-				}
+					return withoutH2Date(fast.ask(request)), withoutH2Date(plain.ask(request))
+				})
 				if got != want {
 					t.Fatalf("%q:\n%s\nwant\n%s", request, got, want)
 				}
@@ -199,14 +195,9 @@ func TestFastHTTP2Names(t *testing.T) {
 	for name, fast := range map[string]int{"shop.example.com": 1, "other.example.com": 0} {
 		s.secure.ServerName = name
 		before := s.fastAnswers()
-		var got, want string
-		asked := 0
-		for range 20 { // a second may pass between the two
-			asked++
-			if got, want = withoutH2Date(s.openH2(s.fast).ask(buySoon)), withoutH2Date(s.openH2(s.plain).ask(buySoon)); got == want {
-				break
-			}
-		}
+		got, want, asked := agree(1, func() (string, string) {
+			return withoutH2Date(s.openH2(s.fast).ask(buySoon)), withoutH2Date(s.openH2(s.plain).ask(buySoon))
+		})
 		if got != want || s.fastAnswers()-before != fast*asked || (fast == 0) != strings.Contains(got, ":status: 421") {
 			t.Errorf("%s: %s\nwant\n%s", name, got, want)
 		}

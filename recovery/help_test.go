@@ -15,10 +15,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/stockgate/stockgate/internal/stocktest"
-
 	"github.com/stockgate/stockgate/internal/ledgertest"
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/stocktest"
 	"github.com/stockgate/stockgate/ledger"
 	"github.com/stockgate/stockgate/ledger/sqlite"
 	"github.com/stockgate/stockgate/lua"

@@ -187,7 +187,7 @@ func (d *doctor) judgeFence(ctx context.Context, id string) {
 	case err != nil: // SaleStock says it
 	case s.Replaced:
 		d.Add(adminapi.LevelError, "fence", "this edge knows what redis lacks, and redis was not started anew: it may be a primary that has been replaced. Nothing of %s is sold since %s. "+
-			"Lead the edges to the server that has taken over; if that is lost, restart this one, and the edges give it what it lacks", id, adminapi.LocalTime(s.Since))
+			"Lead the edges to the server that has taken over; if that is lost, have this one save (SAVE) and restart it: the edges then give it what it lacks", id, adminapi.LocalTime(s.Since))
 	case r.Fenced:
 		why := ""
 		switch {
