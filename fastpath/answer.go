@@ -1,5 +1,7 @@
 package fastpath
 
+import "time"
+
 // found is what take finds at the beginning of the buffer.
 type takeStep uint8
 
@@ -53,7 +55,11 @@ func (c *Conn) take() takeStep {
 		return stepDelegate // it is closed
 	}
 	r.Body = b[r.head.end:total]
-	out, ok := c.server.Judge.Judge(c.outRoom(), r)
+	out, ok := c.judge()
+	for r.wait != nil {
+		c.awaitJudge(int(total))
+		out, ok = c.judge()
+	}
 	if !ok {
 		return stepDelegate
 	}
@@ -62,7 +68,7 @@ func (c *Conn) take() takeStep {
 	if !c.answered && !c.times.first {
 		c.server.held.add(c)
 	}
-	c.answered, c.requested = true, true
+	c.answered, c.requested, c.served = true, true, true
 	r.forget()
 	c.start += int(total)
 	c.times.answered()
@@ -72,6 +78,41 @@ func (c *Conn) take() takeStep {
 		}
 	}
 	return stepAnswered
+}
+
+// judge asks the Judge about the request that lies at the beginning of the buffer.
+func (c *Conn) judge() (out []byte, ok bool) {
+	if c.served {
+		return c.server.Judge.Judge(c.out, &c.request)
+	}
+	// Judging takes a deeper stack than waiting for a request. The stack of a goroutine that grows is
+	// new memory, and that of one that begins is reused: a crowd's connections ask once.
+	done := make(chan any)
+	go func() {
+		defer func() { done <- recover() }()
+		out, ok = c.server.Judge.Judge(c.out, &c.request)
+	}()
+	if p := <-done; p != nil {
+		panic(p)
+	}
+	return out, ok
+}
+
+// awaitJudge waits for what the Judge wants to wait for. The request is total bytes long.
+func (c *Conn) awaitJudge(total int) {
+	r := &c.request
+	if len(c.out) > 0 {
+		_ = c.flush() // reported again when this request is answered
+		c.begin()
+	}
+	c.rest()
+	wait := r.wait
+	r.wait = nil
+	wait()
+	r.Now = time.Now()
+	b := c.buf[c.start:c.end]
+	r.lay(b)
+	r.Body = b[r.head.end:total]
 }
 
 // skipLines skips empty lines after a POST, at most 4 bytes, as net/http does for old

@@ -6,6 +6,8 @@ const (
 	smallBuffer = 4 << 10
 	// mostBuffer bounds a request that is answered here, head and body.
 	mostBuffer = 16 << 10
+	// mostAtRest is what is moved out of a buffer while a request waits.
+	mostAtRest = 2 << 10
 )
 
 var (
@@ -32,7 +34,7 @@ func (c *Conn) room() {
 		c.start, c.end = 0, 0
 	case c.start == c.end:
 		c.start, c.end = 0, 0
-		if len(c.buf) > smallBuffer {
+		if len(c.buf) != smallBuffer {
 			c.release()
 			c.room()
 		}
@@ -40,23 +42,46 @@ func (c *Conn) room() {
 	case c.start > 0:
 		c.end = copy(c.buf, c.buf[c.start:c.end])
 		c.start = 0
+	case len(c.buf) < smallBuffer:
+		c.moveTo(smallBuffers.Get().(*[smallBuffer]byte)[:])
 	default:
-		larger := largeBuffers.Get().(*[mostBuffer]byte)[:]
-		c.end = copy(larger, c.buf[:c.end])
-		smallBuffers.Put((*[smallBuffer]byte)(c.buf))
-		c.buf = larger
+		c.moveTo(largeBuffers.Get().(*[mostBuffer]byte)[:])
 	}
+}
+
+// moveTo moves what is buffered to another buffer.
+func (c *Conn) moveTo(b []byte) {
+	n := copy(b, c.buf[c.start:c.end])
+	c.releaseBuffer()
+	c.buf, c.start, c.end = b, 0, n
+}
+
+// rest leaves the connection with no more memory than what is buffered takes: a crowd waits so.
+func (c *Conn) rest() {
+	if n := c.end - c.start; n <= mostAtRest {
+		c.moveTo(make([]byte, n))
+	}
+	c.releaseOut()
 }
 
 // release returns the buffers.
 func (c *Conn) release() {
+	c.releaseBuffer()
+	c.buf, c.start, c.end = nil, 0, 0
+	c.releaseOut()
+}
+
+func (c *Conn) releaseBuffer() {
 	switch len(c.buf) {
 	case smallBuffer:
 		smallBuffers.Put((*[smallBuffer]byte)(c.buf))
 	case mostBuffer:
 		largeBuffers.Put((*[mostBuffer]byte)(c.buf))
 	}
-	c.buf, c.start, c.end = nil, 0, 0
+}
+
+// releaseOut returns the buffer for answers.
+func (c *Conn) releaseOut() {
 	if cap(c.out) == smallBuffer {
 		outBuffers.Put((*[smallBuffer]byte)(c.out[:smallBuffer]))
 	}

@@ -33,6 +33,7 @@ type Request struct {
 	list      []Field
 	wake      func()
 	postponed bool
+	wait      func()
 }
 
 // Field is a header field of a request.
@@ -109,6 +110,14 @@ func (r *Request) Fields(yield func(name, value string) bool) {
 	}
 }
 
+// Room returns out with room for an answer. A Judge calls it when it is about to append one.
+func (r *Request) Room(out []byte) []byte {
+	if out == nil && r.conn != nil {
+		return r.conn.outRoom()
+	}
+	return out
+}
+
 // Flush sends the answers to earlier requests, which out ends with, and returns out
 // without them. A Judge that waits must call it first, and then set Now.
 func (r *Request) Flush(out []byte) []byte {
@@ -121,6 +130,10 @@ func (r *Request) Flush(out []byte) []byte {
 	c.begin()
 	return c.out
 }
+
+// Await says that the Judge is to be asked again after wait, unless it returns true. Meanwhile the
+// connection holds nothing but the request. It is for requests without a Wake.
+func (r *Request) Await(wait func()) { r.wait = wait }
 
 // lay sets the strings once the head is complete.
 func (r *Request) lay(b []byte) {
@@ -142,8 +155,8 @@ type Judge interface {
 	// Concerns says, by the head alone, whether the request may be answered here, so
 	// that it is worth waiting for its body.
 	Concerns(*Request) bool
-	// Judge appends the whole answer (RFC 9112, section 6) to out and returns true, or
+	// Judge appends the whole answer (RFC 9112, section 6) to out, which may be nil, and returns true, or
 	// returns false to pass the request to net/http. An answer must leave the
-	// connection open. Judge may wait only briefly, and only after Flush.
+	// connection open. Judge may wait only briefly, and only after Flush; Await takes longer.
 	Judge(out []byte, r *Request) ([]byte, bool)
 }

@@ -11,7 +11,7 @@ import (
 
 // crowd are buyers who try until they know. Each has its page open, and so a connection, before
 // the sale begins: what the crowd itself takes to connect is in none of its times. All press the
-// button at one moment, and every time counts from there.
+// button at one moment, and every time counts from there. One who knows leaves the page open.
 type crowd struct {
 	options
 	addr    string
@@ -32,8 +32,10 @@ const connecting = 64
 func (c *crowd) run() {
 	c.start = make(chan struct{})
 	slots := make(chan struct{}, connecting)
-	var all sync.WaitGroup
+	var all, buying sync.WaitGroup
+	over := make(chan struct{})
 	c.dialing.Add(c.connections)
+	buying.Add(c.connections)
 	for i := range c.connections {
 		all.Go(func() {
 			b := buyer{addr: c.addr, request: fmt.Appendf(nil, "POST /api/order HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nX-User-Id: buyer-%d\r\nContent-Length: 11\r\n\r\n{\"sku\":\"1\"}", c.addr, i)}
@@ -43,12 +45,16 @@ func (c *crowd) run() {
 			c.dialing.Done()
 			<-c.start
 			c.buy(&b)
+			buying.Done()
+			<-over
 			b.close()
 		})
 	}
 	c.dialing.Wait()
 	c.began = time.Now()
 	close(c.start)
+	buying.Wait()
+	close(over)
 	all.Wait()
 }
 

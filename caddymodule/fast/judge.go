@@ -56,9 +56,23 @@ func (p *Plan) readsQuery(query string) bool {
 	return slices.ContainsFunc(p.gates, func(g *gate.Gate) bool { return g.Routes().NamesQueries() })
 }
 
-// Judge refuses a request for its gate, if the gate would refuse it.
+// Judge refuses a request for its gate, if the gate would refuse it. Where too many attempts wait
+// for Redis, the connection waits until there is room.
 func (p *Plan) Judge(out []byte, f *fastpath.Request) ([]byte, bool) {
 	m := f.Memo.(*memo)
+	if m.room == gate.NotAwaited {
+		m.began = f.Now
+	}
+	out, ok, crowd := p.judge(out, f, m)
+	m.room = gate.NotAwaited
+	if crowd != nil {
+		f.Await(func() { m.room = crowd.AwaitRoom() })
+	}
+	return out, ok
+}
+
+// judge judges a request. With a crowd it is to be judged again.
+func (p *Plan) judge(out []byte, f *fastpath.Request, m *memo) ([]byte, bool, *gate.Crowd) {
 	k := m.k
 	g := k.destination.gate
 	s := takeScratch()
@@ -67,43 +81,45 @@ func (p *Plan) Judge(out []byte, f *fastpath.Request) ([]byte, bool) {
 	r := &s.request
 	if guard := k.destination.guard; guard != nil {
 		if why := k.destination.why; why != "" {
+			out = f.Room(out)
 			from := len(out)
 			out, a := guard.Refuser().AppendAnswer(out, &sale.Refusal{Reason: sale.Malformed, Detail: why}, nil, 0, r.Method, f.Now)
 			if !gate.CountFastGuard(a) {
-				return out, false
+				return out, false, nil
 			}
 			out = p.announce(out, from)
 			p.record(f, g, out[from:], a.Status, f.Now)
-			return out, true
+			return out, true, nil
 		}
 	}
 	if s.strip {
 		s.stripped(k.destination.guard, g)
 	}
-	began := f.Now
-	now := began
+	now := f.Now
 	if g.AsksIP() {
 		m.client(s, p.server, now)
 	}
 	s.out = out
 	s.foresight.Arrival = gate.Arrival{At: f.Since, Waiting: m.waits(f)}
 	s.foresight.Why, _ = f.Why.(*sale.Refusal)
+	s.foresight.Room = m.room
 	v := g.Foresee(r, f.Body, &s.foresight, now)
 	out, now = s.out, f.Now // Foresee may have waited
 	if v.Refusal == nil {
 		if v.Later {
 			f.Postpone(s.foresight.Arrival.At, s.foresight.Why)
 		}
-		return out, false
+		return out, false, v.Crowd
 	}
+	out = f.Room(out)
 	from := len(out)
 	out, a := g.Refuser().AppendAnswer(out, v.Refusal, v.Over, v.Wait, r.Method, now)
-	if !g.CountFast(a, s.foresight.SaleID(), began) {
-		return out, false
+	if !g.CountFast(a, s.foresight.SaleID(), m.began) {
+		return out, false, nil
 	}
 	out = p.announce(out, from)
-	p.record(f, g, out[from:], a.Status, began)
-	return out, true
+	p.record(f, g, out[from:], a.Status, m.began)
+	return out, true, nil
 }
 
 // stripped removes the headers that guard and gate remove.

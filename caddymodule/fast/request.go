@@ -166,6 +166,9 @@ type memo struct {
 	vars   map[string]any // with the client's IP, while it does not depend on headers
 	until  time.Time      // how long vars hold
 
+	began time.Time // when the current request was judged first
+	room  gate.Room // what it has waited for
+
 	waiting gate.Waiting // where the attempts of the connection wait beside each other
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/refuse"
 	"github.com/stockgate/stockgate/sale"
@@ -22,7 +23,9 @@ type Foresight struct {
 	// foreseen again with the Arrival and Why that it has then.
 	Arrival Arrival
 	Why     *sale.Refusal
-	now     time.Time // of the answer
+	// Room is what Crowd.AwaitRoom has said, if the attempt has waited for it.
+	Room Room
+	now  time.Time // of the answer
 }
 
 // Arrival and Waiting are those of the edge.
@@ -31,8 +34,32 @@ type (
 	Waiting = edge.Waiting
 )
 
+// Crowd is what an attempt had better wait for: so many others of its sale wait for Redis.
+type Crowd struct {
+	runtime *edgeruntime.Runtime
+	listing *edge.Listing
+}
+
+// Room says whether there is room for an attempt that has waited for it.
+type Room uint8
+
+const (
+	NotAwaited Room = iota
+	HasRoom
+	HasNoRoom // for as long as the timeout of Redis
+)
+
+// AwaitRoom waits until fewer attempts wait for Redis, in the order in which callers came. What
+// those have got may leave nothing for the attempt: it is to be foreseen again.
+func (c *Crowd) AwaitRoom() Room {
+	if c.runtime.AwaitRoom(c.listing) {
+		return HasRoom
+	}
+	return HasNoRoom
+}
+
 // Waiter is called when an answer takes time: until the edge has read what other edges have
-// bound, or until fewer attempts wait for Redis.
+// bound.
 type Waiter interface {
 	// BeforeWait is called before Foresee waits.
 	BeforeWait()
@@ -42,7 +69,7 @@ type Waiter interface {
 
 // Reset clears the attempt. Its memory is reused for the next attempt.
 func (s *Foresight) Reset() {
-	s.purchase, s.Arrival, s.Why = purchase{}, Arrival{}, nil
+	s.purchase, s.Arrival, s.Why, s.Room = purchase{}, Arrival{}, nil, NotAwaited
 	if s.asked.reached {
 		s.asked = askedChallenge{}
 	}
@@ -73,6 +100,9 @@ type Foreseen struct {
 	Wait time.Duration
 	// Later: the attempt is to be foreseen again when its Waiting was woken. It was not counted.
 	Later bool
+	// Crowd: the attempt is to be foreseen again, with the Room that AwaitRoom returns. It was not
+	// counted. nil: it need not wait.
+	Crowd *Crowd
 }
 
 // foresee says whether the gate would refuse a request, by its own rules in their order, as
@@ -103,7 +133,7 @@ func (g *Gate) foresee(r *http.Request, body []byte, s *Foresight, now time.Time
 	}
 	over, wait := g.rates.ForeseeLocal(p.attempt, now)
 	if over == nil {
-		if f.Refusal, f.Later = g.foreseeLater(r, s, now); f.Refusal == nil {
+		if f.Refusal = g.foreseeLater(r, s, now, &f); f.Refusal == nil {
 			return f
 		}
 		over, wait = g.rates.CountLocal(p.attempt, now)
@@ -118,21 +148,26 @@ func (g *Gate) foresee(r *http.Request, body []byte, s *Foresight, now time.Time
 }
 
 // foreseeLater judges an attempt that the rates of this edge let pass. nil: it goes on, or
-// only the gate can decide, or it is to be foreseen later.
-func (g *Gate) foreseeLater(r *http.Request, s *Foresight, now time.Time) (no *sale.Refusal, later bool) {
+// only the gate can decide, or f says that it is to be foreseen again.
+func (g *Gate) foreseeLater(r *http.Request, s *Foresight, now time.Time, f *Foreseen) *sale.Refusal {
 	p := &s.purchase
 	if no := g.foreseeChallenge(r, s, now); no != nil {
-		return no, false
+		return no
 	}
 	if p.named() && !g.foreseeRuntime(r, p, now) {
-		return nil, false
+		return nil
 	}
-	no = g.foreseeSale(r, p, now)
-	if no == nil && g.isOutside(s) {
-		no = g.foreseeOutside(r, s)
+	no := g.foreseeSale(r, p, now)
+	if no == nil && g.waitsForRoom(s) {
+		switch {
+		case s.Room == HasNoRoom:
+			no = refuse.Busy
+		case s.Room == NotAwaited && p.runtime.IsCrowded(p.listing):
+			f.Crowd = &Crowd{p.runtime, p.listing}
+		}
 	}
 	if no == nil || !p.named() {
-		return no, false
+		return no
 	}
 	// a check that was sent before the refusal was known says nothing of what was bound meanwhile
 	if s.Arrival.Waiting == nil {
@@ -142,13 +177,14 @@ func (g *Gate) foreseeLater(r *http.Request, s *Foresight, now time.Time) (no *s
 	}
 	switch isNew, err := g.foreseeNew(s); {
 	case errors.Is(err, edge.ErrLater):
-		return nil, true
+		f.Later = true
+		return nil
 	case err != nil:
-		return refuse.Unavailable, false
+		return refuse.Unavailable
 	case !isNew:
-		return nil, false
+		return nil
 	}
-	return no, false
+	return no
 }
 
 // isSame says whether an attempt is refused for what it was refused for before it waited. What is
@@ -157,26 +193,11 @@ func isSame(before, no *sale.Refusal) bool {
 	return before == no || before != nil && before.Reason == no.Reason && no.Reason != sale.SoldOut && no.Reason != sale.AllHeld
 }
 
-// isOutside says whether so many attempts wait for Redis that this one had better wait here, where
-// it takes a tenth of what it takes in the server. An attempt beside which others wait on its
-// connection goes on.
-func (g *Gate) isOutside(s *Foresight) bool {
-	p := &s.purchase
-	return !g.Check && p.listing != nil && s.Arrival.Waiting == nil && p.runtime.IsCrowded(p.listing)
-}
-
-// foreseeOutside judges an attempt again that has waited until fewer ask Redis: what they have got
-// may leave nothing for it.
-func (g *Gate) foreseeOutside(r *http.Request, s *Foresight) *sale.Refusal {
-	s.Waiter.BeforeWait()
-	room := s.purchase.runtime.AwaitRoom(s.purchase.listing)
-	s.now = time.Now()
-	s.Waiter.AfterWait(s.now)
-	no := g.foreseeSale(r, &s.purchase, s.now)
-	if no == nil && !room {
-		return refuse.Busy
-	}
-	return no
+// waitsForRoom reports whether an attempt waits here while many of its sale wait for Redis: that
+// takes a tenth of what it takes in the server. An attempt beside which others wait on its connection
+// goes on.
+func (g *Gate) waitsForRoom(s *Foresight) bool {
+	return !g.Check && s.purchase.listing != nil && s.Arrival.Waiting == nil
 }
 
 // foreseeNew says whether the attempt certainly repeats no attempt that has reserved, so
