@@ -85,8 +85,13 @@ func (c *Conn) judge() (out []byte, ok bool) {
 	if c.served {
 		return c.server.Judge.Judge(c.out, &c.request)
 	}
-	// Judging takes a deeper stack than waiting for a request. The stack of a goroutine that grows is
-	// new memory, and that of one that begins is reused: a crowd's connections ask once.
+	return c.judgeApart()
+}
+
+// judgeApart asks on another goroutine. Judging takes a deeper stack than waiting for a request. The
+// stack of a goroutine that grows is new memory, and that of one that begins is reused: a crowd's
+// connections ask once. It is apart from judge because what goroutines share is allocated.
+func (c *Conn) judgeApart() (out []byte, ok bool) {
 	done := make(chan any)
 	go func() {
 		defer func() { done <- recover() }()
