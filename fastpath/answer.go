@@ -68,7 +68,7 @@ func (c *Conn) take() takeStep {
 	if !c.answered && !c.times.first {
 		c.server.held.add(c)
 	}
-	c.answered, c.requested, c.served = true, true, true
+	c.answered, c.requested = true, true
 	r.forget()
 	c.start += int(total)
 	c.times.answered()
@@ -82,7 +82,7 @@ func (c *Conn) take() takeStep {
 
 // judge asks the Judge about the request that lies at the beginning of the buffer.
 func (c *Conn) judge() (out []byte, ok bool) {
-	if c.served {
+	if c.served() {
 		return c.server.Judge.Judge(c.out, &c.request)
 	}
 	return c.judgeApart()

@@ -6,7 +6,7 @@ const (
 	smallBuffer = 4 << 10
 	// mostBuffer bounds a request that is answered here, head and body.
 	mostBuffer = 16 << 10
-	// mostAtRest is what is moved out of a buffer while a request waits.
+	// mostAtRest is what is moved out of its buffer while it waits: most requests are shorter.
 	mostAtRest = 2 << 10
 )
 
@@ -56,7 +56,8 @@ func (c *Conn) moveTo(b []byte) {
 	c.buf, c.start, c.end = b, 0, n
 }
 
-// rest leaves the connection with no more memory than what is buffered takes: a crowd waits so.
+// rest leaves the connection with no more memory than what is buffered takes, or with that one buffer
+// where it is more than mostAtRest: a crowd waits so.
 func (c *Conn) rest() {
 	if n := c.end - c.start; n <= mostAtRest {
 		c.moveTo(make([]byte, n))

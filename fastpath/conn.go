@@ -54,8 +54,6 @@ type Conn struct {
 	waited   bool // the body of this request has been waited for
 	// requested: a request has been answered here.
 	requested bool
-	// served: a request has been answered here, or by net/http.
-	served bool
 
 	alpn  alpn
 	http2 atomic.Pointer[HTTP2] // nil: the connection does not speak HTTP/2, or net/http alone serves it
@@ -128,6 +126,9 @@ func (c *Conn) Follow(s http.ConnState) {
 		}
 	}
 }
+
+// served reports whether a request has been answered here, or net/http has had one.
+func (c *Conn) served() bool { return c.requested || c.times.first }
 
 // Read returns the bytes that net/http may read.
 func (c *Conn) Read(p []byte) (int, error) {
@@ -249,7 +250,7 @@ func (c *Conn) hand(to mode) error {
 		c.left = int64(h.end) + h.length
 	}
 	c.request.forget()
-	c.posted, c.answered, c.waited, c.served = false, false, false, true
+	c.posted, c.answered, c.waited = false, false, false
 	c.server.held.remove(c)
 	c.times.hand(c)
 	c.mode.Store(to)

@@ -88,7 +88,7 @@ func (c *Conn) readHTTP2(p []byte) (int, error) {
 // beginsHTTP2 reports whether input that cannot be framed is the beginning of HTTP/2, on a
 // connection that has had nothing else.
 func (c *Conn) beginsHTTP2() bool {
-	return !c.times.first && !c.requested && bytes.HasPrefix(c.buf[c.start:c.end], []byte(prefaceLine))
+	return !c.served() && bytes.HasPrefix(c.buf[c.start:c.end], []byte(prefaceLine))
 }
 
 // Write writes what net/http answers.

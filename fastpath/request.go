@@ -132,7 +132,7 @@ func (r *Request) Flush(out []byte) []byte {
 }
 
 // Await says that the Judge is to be asked again after wait, unless it returns true. Meanwhile the
-// connection holds nothing but the request. It is for requests without a Wake.
+// connection holds no more than what was read. It is for requests without a Wake.
 func (r *Request) Await(wait func()) { r.wait = wait }
 
 // lay sets the strings once the head is complete.
