@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-func build(claim, settle string) Scripts {
+func build(claim, settle string) *Scripts {
 	managing := []string{when("adjust", adjust), when("apply", apply), when("status", status), when("repair", repair), when("align", queueTimes, align), when("swap", swap), when("movein", movein)}
 	settling := []string{
 		when("confirm", confirm, when("sold", sold)), when("release", release), when("doubt", doubt), when("expire", queueTimes, expire), when("return", giveBack),
@@ -18,7 +18,7 @@ func build(claim, settle string) Scripts {
 		when("line", line), when("place", place),
 	}
 	queued := whenSet("shard.queue or asked.turn or asked.send or asked.again or asked.rejoin or asked.yield or asked.orphans or asked.leave or asked.line or asked.place", queue)
-	return Scripts{
+	return &Scripts{
 		Claim: script("claim", claim, shard, later("load_bindings", "bound_verdict, with_named", changes, bindings),
 			later("load_unpaid", "parse_unpaid, unpaid_text, counting, prune", unpaid), later("load_dry_run", "dry_run", dryrun),
 			later("load_queue", "for_reserve", queue, waits), reserve),
@@ -88,26 +88,50 @@ func later(name, returns string, files ...string) string {
 	return "local function " + name + "()\n" + strings.Join(files, "\n") + "\nreturn " + returns + "\nend\n"
 }
 
-var constants = regexp.MustCompile(`(?m)^local ([A-Z_]+(?:, [A-Z_]+)*) = ([0-9e]+(?:, [0-9e]+)*)$`)
+var constants = regexp.MustCompile(`^local ([A-Z_]+(?:, [A-Z_]+)*) = ([0-9e]+(?:, [0-9e]+)*)\n$`)
 
 // numbered puts numbers in the place of their names. Lua has no constants: each function
 // would look up, whenever it is made, every local variable that it names.
 func numbered(source string) string {
 	known := map[string]string{}
-	for _, line := range constants.FindAllStringSubmatch(source, -1) {
-		numbers := strings.Split(line[2], ", ")
-		for i, name := range strings.Split(line[1], ", ") {
+	var rest strings.Builder
+	for line := range strings.Lines(source) {
+		names := constants.FindStringSubmatch(line)
+		if names == nil {
+			rest.WriteString(line)
+			continue
+		}
+		rest.WriteByte('\n') // errors of Lua name lines
+		numbers := strings.Split(names[2], ", ")
+		for i, name := range strings.Split(names[1], ", ") {
 			known[name] = numbers[i]
 		}
 	}
-	source = constants.ReplaceAllString(source, "")
-	return capitals.ReplaceAllStringFunc(source, func(word string) string {
-		if number, ok := known[word]; ok {
-			return number
+	source = rest.String()
+	var b strings.Builder
+	for from := 0; from < len(source); {
+		end := from + 1
+		switch {
+		case source[from] == '\'': // a text stays as it is
+			if n := strings.IndexAny(source[end:], "'\n"); n >= 0 && source[end+n] == '\'' {
+				end += n + 1
+			}
+		case inName(source[from]):
+			for end < len(source) && inName(source[end]) {
+				end++
+			}
 		}
-		return word
-	})
+		word := source[from:end]
+		if number, ok := known[word]; ok {
+			word = number
+		}
+		b.WriteString(word)
+		from = end
+	}
+	return b.String()
 }
 
-// capitals are words that may be names of constants; texts are not.
-var capitals = regexp.MustCompile(`'[^'\n]*'|\b[A-Z_]+\b`)
+// inName reports whether a name of Lua may have the byte in it.
+func inName(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
+}

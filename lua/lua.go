@@ -2,7 +2,10 @@
 // into scripts, and the words with which they answer.
 package lua
 
-import _ "embed"
+import (
+	_ "embed"
+	"sync"
+)
 
 // Schema is the newest layout of keys and records that these scripts understand.
 // A shard that a newer edge has written is left alone.
@@ -215,8 +218,10 @@ type Script struct {
 	SHA string
 }
 
-// Scripts are the scripts for one kind of server.
+// Scripts are the scripts for one kind of server. They are shared: callers do not change them.
 type Scripts struct {
+	// Embedded says that they are for the in-process server.
+	Embedded bool
 	// Claim takes stock: reserve. A full Redis refuses to start it.
 	Claim Script
 	// Manage changes a sale: adjust, apply, status, repair, align, movein; and swap, which holds
@@ -254,14 +259,19 @@ type Scripts struct {
 }
 
 // All returns the scripts in the order of the fields.
-func (s Scripts) All() []Script {
+func (s *Scripts) All() []Script {
 	return []Script{s.Claim, s.Manage, s.Settle, s.List, s.Enroll, s.Rekey, s.Rate, s.Lease, s.Answer, s.Trim, s.Renew, s.Restore, s.Fence}
 }
 
-// For Redis 7 and Valkey. The first line tells the server which scripts may run
-// when its memory is full.
-var Redis = build("#!lua\n", "#!lua flags=allow-oom\n")
+// Redis are the scripts for Redis 7 and Valkey. The first line tells the server which scripts may
+// run when its memory is full. They are put together at the first call: most processes are
+// commands, which run none.
+var Redis = sync.OnceValue(func() *Scripts { return build("#!lua\n", "#!lua flags=allow-oom\n") })
 
-// Embedded is for the in-process server, which has no memory limit and does not
+// Embedded are the scripts for the in-process server, which has no memory limit and does not
 // know the first line.
-var Embedded = build("", "")
+var Embedded = sync.OnceValue(func() *Scripts {
+	s := build("", "")
+	s.Embedded = true
+	return s
+})

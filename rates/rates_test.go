@@ -24,7 +24,7 @@ import (
 func rateOptions(b redistest.Backend, addr string) shard.Options {
 	o := shard.Options{Addresses: []string{addr}, Timeout: stocktest.Long}
 	if _, ok := b.(*redistest.EmbeddedServer); ok {
-		o.Scripts = &lua.Embedded
+		o.Scripts = lua.Embedded()
 	}
 	return o
 }
@@ -142,7 +142,7 @@ func TestSharedRateAgreesWithModel(t *testing.T) {
 			now += step
 			server.SetTime(time.UnixMilli(now))
 			key := fmt.Sprintf("stockgate:{rate}:%d", n)
-			raw, err := client.Eval(stocktest.Soon(t), lua.Embedded.Rate.Source, []string{key, key + ".coarse", key + ".count"}, 1, m.events, m.window, m.burst, 10).Slice()
+			raw, err := client.Eval(stocktest.Soon(t), lua.Embedded().Rate.Source, []string{key, key + ".coarse", key + ".count"}, 1, m.events, m.window, m.burst, 10).Slice()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -394,7 +394,7 @@ func TestRateScriptTakesManyAttempts(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		script := rateOptions(b, b.Addr()).Scripts
 		if script == nil {
-			script = &lua.Redis
+			script = lua.Redis()
 		}
 		var keys []string
 		for _, key := range []string{"{rate}:a", "{rate}:b", "{rate}:a", "{rate}:b", "{rate}:a"} {
@@ -451,7 +451,7 @@ func TestSharedRateKeysAreBounded(t *testing.T) {
 	take := func(n int) (passed bool) {
 		t.Helper()
 		keys := []string{fmt.Sprintf("{rate}:k%d", n), fmt.Sprintf("{rate}:c%d", n%coarse), "{rate}:count"}
-		raw, err := client.Eval(stocktest.Soon(t), lua.Embedded.Rate.Source, keys, 1, 1, 1000, 5, bound).Slice()
+		raw, err := client.Eval(stocktest.Soon(t), lua.Embedded().Rate.Source, keys, 1, 1, 1000, 5, bound).Slice()
 		if err != nil {
 			t.Fatal(err)
 		}

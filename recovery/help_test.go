@@ -44,7 +44,7 @@ func newMarket(t testing.TB, on redistest.Backend) *market {
 	t.Helper()
 	o := shard.Options{Addresses: []string{on.Addr()}, Timeout: 10 * time.Second}
 	if _, ok := on.(*redistest.EmbeddedServer); ok {
-		o.Scripts = &lua.Embedded
+		o.Scripts = lua.Embedded()
 	}
 	store, err := reservation.Open(o)
 	if err != nil {

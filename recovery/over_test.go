@@ -19,7 +19,7 @@ import (
 // reopen is the market as an edge sees it that has just begun.
 func (m *market) reopen(on redistest.Backend) *market {
 	m.t.Helper()
-	store, err := reservation.Open(shard.Options{Addresses: []string{on.Addr()}, Timeout: 10 * time.Second, Scripts: &lua.Embedded})
+	store, err := reservation.Open(shard.Options{Addresses: []string{on.Addr()}, Timeout: 10 * time.Second, Scripts: lua.Embedded()})
 	if err != nil {
 		m.t.Fatal(err)
 	}

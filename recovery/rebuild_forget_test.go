@@ -34,7 +34,7 @@ func TestRebuildForgets(t *testing.T) {
 	end()
 
 	on.SetTime(time.Now().Add(3 * time.Hour))
-	store, err := reservation.Open(shard.Options{Addresses: []string{on.Addr()}, Timeout: time.Minute, Scripts: &lua.Embedded})
+	store, err := reservation.Open(shard.Options{Addresses: []string{on.Addr()}, Timeout: time.Minute, Scripts: lua.Embedded()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ type server struct {
 // cannot be stepped, so there the scripts read a key instead of TIME.
 func servers(t *testing.T) []*server {
 	b := redistest.Start(t)
-	real := &server{name: "redis-server", client: b.Client(), scripts: lua.Redis}
+	real := &server{name: "redis-server", client: b.Client(), scripts: *lua.Redis()}
 	for _, s := range []*lua.Script{&real.scripts.Claim, &real.scripts.Manage, &real.scripts.Settle, &real.scripts.Fence} {
 		const asked = "call('TIME')"
 		if strings.Count(s.Source, asked) != 1 {
@@ -56,7 +56,7 @@ func servers(t *testing.T) []*server {
 	real.store = stocktest.OpenStore(t, real.options)
 
 	e := redistest.Embedded(t)
-	embedded := &server{name: "embedded", client: e.Client(), options: stocktest.Options(e), scripts: lua.Embedded}
+	embedded := &server{name: "embedded", client: e.Client(), options: stocktest.Options(e), scripts: *lua.Embedded()}
 	embedded.store = stocktest.OpenStore(t, embedded.options)
 	embedded.setTime = func(ms int64) { e.SetTime(time.UnixMilli(ms).Add(999 * time.Microsecond)) }
 	return []*server{real, embedded}

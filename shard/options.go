@@ -68,7 +68,7 @@ func (o *Options) Validate() error {
 		o.Prefix = DefaultPrefix
 	}
 	if o.Scripts == nil {
-		o.Scripts = &lua.Redis
+		o.Scripts = lua.Redis()
 	}
 	if o.FenceWait == 0 {
 		o.FenceWait = DefaultFenceWait

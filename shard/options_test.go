@@ -72,7 +72,7 @@ func TestOptionsDefaults(t *testing.T) {
 	if err := o.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	if o.Timeout != shard.DefaultTimeout || o.Prefix != shard.DefaultPrefix || o.ReplicaAcksWait != 50*time.Millisecond || o.Scripts != &lua.Redis {
+	if o.Timeout != shard.DefaultTimeout || o.Prefix != shard.DefaultPrefix || o.ReplicaAcksWait != 50*time.Millisecond || o.Scripts != lua.Redis() {
 		t.Errorf("the defaults are %+v", o)
 	}
 }

@@ -95,7 +95,7 @@ func (s *Client) AwaitReplicas(ctx context.Context) error {
 // AwaitAllReplicas waits until every replica that is connected has everything that was written
 // so far. In a cluster, where WAIT does not name a node, it does not wait.
 func (s *Client) AwaitAllReplicas(ctx context.Context) error {
-	if s.Options.Cluster || s.Scripts == lua.Embedded {
+	if s.Options.Cluster || s.Scripts.Embedded {
 		return nil
 	}
 	info, err := s.Redis.Info(ctx, "replication").Result()

@@ -34,7 +34,7 @@ type Client struct {
 	// and the watch over the sales never queue behind them.
 	ReserveClient redis.UniversalClient
 	Options       Options
-	Scripts       lua.Scripts
+	Scripts       *lua.Scripts
 	prefix        string   // of every key
 	clocks        sync.Map // sale id → *Clock; in a cluster, each shard's node has its own
 	mono          func() time.Time
@@ -55,7 +55,7 @@ func Open(o Options) (*Client, error) {
 	// attempt waits.
 	u.ReadTimeout, u.WriteTimeout = LongestCall, LongestCall
 	quietOnce.Do(func() { redis.SetLogger(quiet{}) })
-	return &Client{Redis: redis.NewUniversalClient(u), ReserveClient: claims, Options: o, prefix: o.Prefix, Scripts: *o.Scripts, mono: time.Now}, nil
+	return &Client{Redis: redis.NewUniversalClient(u), ReserveClient: claims, Options: o, prefix: o.Prefix, Scripts: o.Scripts, mono: time.Now}, nil
 }
 
 // Close closes all connections.
@@ -246,7 +246,7 @@ func (s *Client) evalOnce(ctx context.Context, client redis.UniversalClient, scr
 // CheckMemoryPolicy refuses a Redis that evicts keys under memory pressure: stock would be lost
 // silently.
 func (s *Client) CheckMemoryPolicy(ctx context.Context) error {
-	if s.Scripts == lua.Embedded {
+	if s.Scripts.Embedded {
 		return nil
 	}
 	info, err := s.Redis.Info(ctx, "memory").Result()

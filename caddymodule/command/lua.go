@@ -52,7 +52,7 @@ type scriptInfo struct {
 func listScripts(c *call) error {
 	infos := []scriptInfo{}
 	t := c.table("NAME", "SHA1", "BYTES")
-	for _, s := range lua.Redis.All() {
+	for _, s := range lua.Redis().All() {
 		infos = append(infos, scriptInfo{Name: s.Name, SHA1: s.SHA, Bytes: len(s.Source)})
 		t.row(s.Name, s.SHA, strconv.Itoa(len(s.Source)))
 	}
@@ -63,7 +63,7 @@ func listScripts(c *call) error {
 }
 
 func dumpScript(c *call) error {
-	all := lua.Redis.All()
+	all := lua.Redis().All()
 	i := slices.IndexFunc(all, func(s lua.Script) bool { return s.Name == c.args[0] || s.SHA == strings.ToLower(c.args[0]) })
 	if i < 0 {
 		return usageError{fmt.Errorf("this build has no script %q: see caddy stockgate lua dump", c.args[0])}

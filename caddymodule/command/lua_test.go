@@ -32,8 +32,8 @@ func TestLuaDump(t *testing.T) {
 		t.Fatalf("%+v", list)
 	}
 	rows := strings.Split(strings.TrimSpace(list.Out), "\n")[1:]
-	if len(rows) != len(lua.Redis.All()) {
-		t.Fatalf("of %d scripts it lists\n%s", len(lua.Redis.All()), list.Out)
+	if len(rows) != len(lua.Redis().All()) {
+		t.Fatalf("of %d scripts it lists\n%s", len(lua.Redis().All()), list.Out)
 	}
 	for _, row := range rows {
 		cells := strings.Fields(row)
@@ -62,12 +62,12 @@ func TestLuaDump(t *testing.T) {
 func TestLuaDumpAsJSON(t *testing.T) {
 	var list []struct{ Name, SHA1, Source string }
 	r := sitetest.Run(t, "", "lua", "dump", "--json")
-	if err := json.Unmarshal([]byte(r.Out), &list); err != nil || len(list) != len(lua.Redis.All()) || list[0].Name != "claim" || list[0].Source != "" {
+	if err := json.Unmarshal([]byte(r.Out), &list); err != nil || len(list) != len(lua.Redis().All()) || list[0].Name != "claim" || list[0].Source != "" {
 		t.Errorf("%v %+v", err, r)
 	}
 	one := list[0]
 	r = sitetest.Run(t, "", "lua", "dump", "claim", "--json")
-	if err := json.Unmarshal([]byte(r.Out), &one); err != nil || one.Source != lua.Redis.Claim.Source || one.SHA1 != lua.Redis.Claim.SHA {
+	if err := json.Unmarshal([]byte(r.Out), &one); err != nil || one.Source != lua.Redis().Claim.Source || one.SHA1 != lua.Redis().Claim.SHA {
 		t.Errorf("%v %+v", err, r)
 	}
 }

@@ -104,7 +104,7 @@ func TestInspectReadsRedis(t *testing.T) {
 	}
 	embedded := redistest.Embedded(t)
 	embedded.SetTime(time.Now().Add(-time.Hour))
-	if s := inspect(shard.Options{Addresses: []string{embedded.Addr()}, Scripts: &lua.Embedded}); !s.Embedded || s.Ahead > -59*time.Minute || s.Ahead < -62*time.Minute {
+	if s := inspect(shard.Options{Addresses: []string{embedded.Addr()}, Scripts: lua.Embedded()}); !s.Embedded || s.Ahead > -59*time.Minute || s.Ahead < -62*time.Minute {
 		t.Errorf("%+v", s)
 	}
 }

@@ -35,7 +35,7 @@ func NewSeller(t testing.TB, on redistest.Backend, units int64) *Seller {
 	t.Helper()
 	o := shard.Options{Addresses: []string{on.Addr()}, Timeout: time.Minute}
 	if _, ok := on.(*redistest.EmbeddedServer); ok {
-		o.Scripts = &lua.Embedded
+		o.Scripts = lua.Embedded()
 	}
 	store, err := reservation.Open(o)
 	if err != nil {

@@ -32,7 +32,7 @@ func Soon(t testing.TB) context.Context {
 func Options(b redistest.Backend) shard.Options {
 	o := shard.Options{Addresses: []string{b.Addr()}, Timeout: Long}
 	if _, ok := b.(*redistest.EmbeddedServer); ok {
-		o.Scripts = &lua.Embedded
+		o.Scripts = lua.Embedded()
 	}
 	return o
 }

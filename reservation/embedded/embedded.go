@@ -33,7 +33,7 @@ func Start() (*Server, error) {
 func (s *Server) Connect(o *shard.Options) {
 	o.Addresses = []string{s.redis.Addr()}
 	o.Password = s.password
-	o.Scripts = &lua.Embedded
+	o.Scripts = lua.Embedded()
 }
 
 // Close stops the server and drops its data.
