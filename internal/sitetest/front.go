@@ -1,6 +1,7 @@
 package sitetest
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -18,8 +19,9 @@ func (s *Site) Front() string {
 		s.t.Fatal(err)
 	}
 	socket := s.Socket("http")
+	over, closeAll := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	s.t.Cleanup(func() { listener.Close(); running.Wait() })
+	s.t.Cleanup(func() { listener.Close(); closeAll(); running.Wait() }) // clients keep idle connections
 	running.Go(func() {
 		for {
 			down, err := listener.Accept()
@@ -36,7 +38,8 @@ func (s *Site) Front() string {
 				continue
 			}
 			end := func() { up.Close(); down.Close() }
-			running.Go(func() { _, _ = io.Copy(up, down); end() })
+			forget := context.AfterFunc(over, end)
+			running.Go(func() { _, _ = io.Copy(up, down); end(); forget() })
 			running.Go(func() { _, _ = io.Copy(down, up); end() })
 		}
 	})
