@@ -51,6 +51,7 @@ function operations.release(a)
     if state ~= 'unbacked' then give_back(r, true) end
   end
   local earlier, earlier_id
+  local margin = state == 'held' and margin_of(r) or nil -- a hold in doubt does not tell
   if word ~= 'force' and (state == 'held' or state == 'in_doubt') then earlier, earlier_id = earlier_of(r) end
   change_state(id, r, 'released', cause)
   if earlier then
@@ -59,7 +60,7 @@ function operations.release(a)
       give_back(rest, true)
       change_state(earlier_id .. '+', rest, 'released', swapped)
     end
-    hold_again(id .. '+', earlier)
+    hold_again(id .. '+', earlier, margin)
   end
   return { 'ok', 'released' }
 end

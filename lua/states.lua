@@ -206,13 +206,24 @@ local function read_ahead()
   read_wanted(wanted_cells, KEYS[2], cells, parse_cell)
 end
 
+-- margin_again is the margin of a hold that was swapped, whose record does not tell any more how far
+-- the shard's clock led when it was made. The present lead tells where it has not changed: where the
+-- margin is not below 0, and not beyond that of the hold in its place, which is its own or more. most:
+-- that; nil: it is not known.
+local function margin_again(old, most)
+  local margin = old[DEADLINE] - old[EXP] - shard.lead
+  if most and (margin < 0 or margin > most) then margin = most end
+  return math.max(margin, 0)
+end
+
 -- hold_again holds for the token of a hold that was swapped, as long as that is good: a hold of its
 -- own, under the same ref, that charges the same. Nothing if its units are not there.
-local function hold_again(id, old)
+local function hold_again(id, old, most_margin)
   if not all_available(pairs_of(old[LINES])) then return end
   local r = {}
   for i = 1, FIELDS do r[i] = old[i] end
-  r[STATE], r[CREATED], r[CHANGED], r[CAUSE], r[GUARD], r[RETURNED], r[PROBES] = 'held', shard.now - shard.lead, shard.now, swapped, '', '', ''
+  local led = r[DEADLINE] - r[EXP] - margin_again(old, most_margin) -- see margin_of
+  r[STATE], r[CREATED], r[CHANGED], r[CAUSE], r[GUARD], r[RETURNED], r[PROBES] = 'held', shard.now - led, shard.now, swapped, '', '', ''
   for _, line in ipairs(pairs_of(r[LINES])) do move(line[1], line[2], AVAILABLE, HELD) end
   for _, charge in ipairs(pairs_of(r[CHARGES])) do
     local l = read_limit(charge[1])

@@ -67,17 +67,83 @@ func TestTokensOfSwappedHolds(t *testing.T) {
 					w.run(other)
 				}
 				w.setTime(w.model.Time + random.Int64N(100))
-				for name, r := range w.model.Records {
-					good := r.State == model.Held || r.State == model.InDoubt || r.State == model.Released && r.Cause == model.Swapped
-					if r.Ref != "order-1" || !good || dead[name] || strings.HasSuffix(name, "+") || r.Exp <= w.model.Time {
-						continue
-					}
-					for _, line := range r.Lines {
-						if held := heldBy(w.model, "Ann", line.Cell); held < line.Units {
-							t.Errorf("after step %d the token of %s names %d of %s, and %d are held", step, name, line.Units, line.Cell, held)
-						}
-					}
+				if seed%2 == 1 && random.IntN(10) == 0 {
+					w.setTime(w.model.Time - 300) // more than the margin
 				}
+				keepTokens(t, w, fmt.Sprint("after step ", step), dead)
+			}
+			for w.model.Time < noon+3000 && !t.Failed() {
+				w.run(model.Expire{Most: 20})
+				keepTokens(t, w, fmt.Sprintf("%d ms later", w.model.Time-noon), dead)
+				w.setTime(w.model.Time + 50)
+			}
+		})
+	}
+}
+
+// keepTokens fails the test unless all is held that good tokens of order-1 name, but for dead ones.
+// Those that are over become dead: a step back of the clock makes none of them good again.
+func keepTokens(t *testing.T, w *twin, when string, dead map[string]bool) {
+	t.Helper()
+	for name, r := range w.model.Records {
+		if r.Ref != "order-1" || strings.HasSuffix(name, "+") {
+			continue
+		}
+		dead[name] = dead[name] || r.Exp <= w.model.Time
+		if ended := r.State == model.Confirmed || r.State == model.Released && r.Cause != model.Swapped; ended || dead[name] {
+			continue
+		}
+		for _, line := range r.Lines {
+			if held := heldBy(w.model, "Ann", line.Cell); held < line.Units {
+				t.Errorf("%s the token of %s names %d of %s, and %d are held", when, name, line.Units, line.Cell, held)
+			}
+		}
+	}
+}
+
+// A step back of Redis's clock between a swap and the new hold's end shortens no token: the old
+// hold, held again, lasts as long as any other one.
+func TestHeldAgainAfterAStep(t *testing.T) {
+	const margin = 100 // of take
+	on := servers(t)
+	for _, c := range []struct {
+		name                string
+		back, holdFor, want int64 // of Redis's clock; of the new hold; ms that the old one lasts beyond its token
+		doubt               bool
+	}{
+		{name: "no step", holdFor: 1000, want: margin},
+		{name: "no step, a shorter hold", holdFor: 500, want: margin},
+		{name: "no step, in doubt", holdFor: 1000, doubt: true, want: margin},
+		{name: "a step", back: 300, holdFor: 1000, want: margin},
+		{name: "a step, in doubt", back: 300, holdFor: 1000, doubt: true}, // the margin cannot be known
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newTwin(t, on, "again "+c.name)
+			cart := func(id string, units, holdFor int64) model.Reserve {
+				r := take(id, units)
+				r.Mode, r.Ref, r.HoldFor, r.Version = "backend", "order-1", holdFor, w.model.Version
+				return r
+			}
+			w.do(model.Apply{Starts: noon - 1000, Ends: saleEnds, Deltas: []model.Delta{{Cell: "a", Units: 6}}}, model.SetStatus{Status: "open"})
+			w.do(cart("x", 2, 1000))
+			exp := w.model.Records["x"].Exp
+			w.setTime(w.model.Time - c.back)
+			w.do(model.Swap{Old: "x", New: cart("y", 1, c.holdFor)})
+			if c.doubt {
+				w.do(model.Doubt{ID: "y", Cause: "why"})
+			}
+			w.do(model.Release{ID: "y", Word: "shop", Cause: "why"})
+			ends := exp + c.want
+			for _, at := range []int64{ends - c.back - 1, ends - 1} {
+				w.setTime(at)
+				w.run(model.Expire{Most: 20})
+				if n := heldBy(w.model, "Ann", "a"); n != 2 {
+					t.Fatalf("%d ms before its end %d are held", ends-at, n)
+				}
+			}
+			w.setTime(ends)
+			if w.run(model.Expire{Most: 20}); heldBy(w.model, "Ann", "a") != 0 {
+				t.Errorf("it is held after its end: %+v", w.model.Records["y+"])
 			}
 		})
 	}

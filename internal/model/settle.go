@@ -107,10 +107,13 @@ func (o Release) Run(s *Shard) Reply {
 	if left := s.tooSoon(r); r.State != Expired && (o.Word == "operator" || o.Word == "probe") && left > 0 {
 		return Reply{"too_soon", left}
 	}
-	earlier := s.earlier(r)
+	earlier, most := s.earlier(r), int64(-1)
+	if r.State == Held { // a hold in doubt does not tell its margin
+		most = max(r.margin(), 0)
+	}
 	s.become(o.ID, Released, o.Cause)
 	if earlier != "" && o.Word != "force" {
-		s.holdAgain(o.ID+"+", earlier)
+		s.holdAgain(o.ID+"+", earlier, most)
 	}
 	return Reply{"ok", "released"}
 }

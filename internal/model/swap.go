@@ -105,8 +105,9 @@ func (s *Shard) earlier(r *Record) string {
 	return id
 }
 
-// holdAgain holds for the token of a hold that was swapped, as long as that is good.
-func (s *Shard) holdAgain(id, old string) {
+// holdAgain holds for the token of a hold that was swapped, as long as that is good. Its margin is
+// what the present lead tells, from 0 to that of the hold in its place; most below 0: that is not known.
+func (s *Shard) holdAgain(id, old string, most int64) {
 	if rest := s.Records[old+"+"]; rest != nil && rest.State == Held {
 		s.become(old+"+", Released, Swapped)
 	}
@@ -114,7 +115,15 @@ func (s *Shard) holdAgain(id, old string) {
 	if i, _ := s.short(r.Lines, available); i >= 0 {
 		return
 	}
-	r.State, r.Created, r.Changed, r.Cause, r.Guard, r.Returned, r.Probes = Held, s.Now()-s.Lead, s.Now(), Swapped, "", nil, Probes{}
+	margin := r.Deadline - r.Exp - s.Lead
+	switch {
+	case most >= 0 && (margin < 0 || margin > most):
+		margin = most
+	case margin < 0:
+		margin = 0
+	}
+	r.Created = s.Now() - (r.Deadline - r.Exp - margin)
+	r.State, r.Changed, r.Cause, r.Guard, r.Returned, r.Probes = Held, s.Now(), Swapped, "", nil, Probes{}
 	s.Records[id] = &r
 	s.take(id, Held)
 	s.record(Entry{Kind: "held", ID: id, Lines: r.Lines, Buyer: r.Buyer, Cause: Swapped, Record: r.Text()})
