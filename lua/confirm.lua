@@ -171,10 +171,10 @@ end
 
 local now_sold = { 'ok', 'confirmed' }
 
-function operations.confirm(a)
+local function confirm(a)
   local id, word, cause = a[1], a[2], a[3]
   local h = holds[id]
-  if h and not shard.queue and records[id] == h[1] then -- no operation before this one has changed it, or counted it at the shop
+  if h and not shard.queue and word ~= 'operator' and records[id] == h[1] then -- no operation before this one has changed it, or counted it at the shop
     confirm_hold(id, h, cause)
     return now_sold
   end
@@ -201,4 +201,33 @@ function operations.confirm(a)
   charge_again(pairs_of(r[CHARGES]))
   change_state(id, r, 'confirmed', cause)
   return { 'ok', 'confirmed' }
+end
+
+-- list_sold makes a confirmed reservation findable by its ref: where there is no room, in the place
+-- of the last one that is not confirmed
+local function list_sold(ref, id)
+  if ref == '' then return end
+  for _, other in ipairs(named_by(ref)) do
+    if other == id then return end
+  end
+  list_under(ref, id)
+  local ids, more = named_by(ref)
+  if ids[#ids] == id then return end
+  for i = #ids, 1, -1 do
+    if read_record(ids[i])[STATE] ~= 'confirmed' then
+      ids[i] = id
+      return bind_named(ref, ids[1], others_of(ids, more))
+    end
+  end
+end
+
+-- A payment's webhook is refused until it finds what an operator has confirmed by its ref. Of other
+-- confirms that would be a read more for each.
+function operations.confirm(a)
+  local reply = confirm(a)
+  if a[2] == 'operator' then
+    local r = read_record(a[1])
+    if r and r[STATE] == 'confirmed' then list_sold(r[REF], a[1]) end
+  end
+  return reply
 end

@@ -1,6 +1,9 @@
 package model
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // MostNamed is how many reservations are found by one ref.
 const MostNamed = 16
@@ -45,6 +48,28 @@ func (s *Shard) list(id, ref string) {
 		more = true
 	}
 	s.setUnder(ref, ids, more)
+}
+
+// listSold makes a confirmed reservation findable by its ref: where there is no room, in the place of
+// the last one that is not confirmed.
+func (s *Shard) listSold(id string) {
+	r := s.find(id)
+	if r == nil || r.State != Confirmed || r.Ref == "" {
+		return
+	}
+	ids, _ := s.under(r.Ref)
+	if slices.Contains(ids, id) {
+		return
+	}
+	s.list(id, r.Ref)
+	s.touch()
+	ids, more := s.under(r.Ref)
+	for i := len(ids) - 1; i >= 0 && !slices.Contains(ids, id); i-- {
+		if s.Records[ids[i]].State != Confirmed {
+			ids[i] = id
+			s.setUnder(r.Ref, ids, more)
+		}
+	}
 }
 
 // noteEnd makes a reservation findable by its ref that has ended and may still be asked for.

@@ -21,8 +21,16 @@ type Evidence struct {
 	Charges             []Charge
 }
 
-// Run is the row "confirm" of the table of outcomes.
+// Run is the row "confirm" of the table of outcomes. What an operator confirms is found by its ref.
 func (o Confirm) Run(s *Shard) Reply {
+	reply := o.confirm(s)
+	if o.Word == "operator" {
+		s.listSold(o.ID)
+	}
+	return reply
+}
+
+func (o Confirm) confirm(s *Shard) Reply {
 	r := s.find(o.ID)
 	if r == nil {
 		return o.recreate(s)
