@@ -610,6 +610,27 @@ func TestWebhookOfARefThatTwoHave(t *testing.T) {
 	}
 }
 
+// Nothing is guessed either where more buyers have a ref than are found by it, and all others have
+// ended since.
+func TestWebhookOfARefBeyondThoseThatAreFound(t *testing.T) {
+	h := openHooks(t, stripeSite)
+	for i := range record.MaxNamed + 1 {
+		h.hold(fmt.Sprint("r", i), "SO-1", fmt.Sprint("buyer ", i), "plain", 1, record.ModeBackend, time.Hour)
+	}
+	for i := range record.MaxNamed {
+		h.shopper.Must(h.shopper.Release(t.Context(), "double11", fmt.Sprint("r", i), reservation.SourceUnsent, ""))
+	}
+	h.counts(func() { h.deliver(paidFor("SO-1"), 503, "several reservations have this ref") }, "ambiguous 1")
+	if last := fmt.Sprint("r", record.MaxNamed); h.took() != 0 || h.state(last) != "held" {
+		t.Errorf("it is not known whose payment it is, and %s is %s", last, h.state(last))
+	}
+	h.OK("reservation", "confirm", fmt.Sprint("r", record.MaxNamed))
+	h.counts(func() { h.deliver(paidFor("SO-1"), 200, "") }, "settled 1")
+	if h.took() != 1 {
+		t.Error("after an operator's word the shop does not get it")
+	}
+}
+
 // The same event many times at once sells once.
 func TestWebhooksAtOnce(t *testing.T) {
 	h := openHooks(t, stripeSite)

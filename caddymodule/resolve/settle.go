@@ -106,7 +106,7 @@ func (s *settling) only(found *reservation.Found, e event) (*reservation.Record,
 		return nil, nil
 	}
 	s.of.log.Error("a payment names a ref that several reservations have, and is not forwarded: confirm the one that was paid for with `caddy stockgate reservation confirm`, then the next delivery goes to the shop",
-		zap.String("sale", found.Records[0].Sale), zap.Strings("reservations", ids))
+		zap.String("ref", e.ref), zap.Strings("reservations", ids))
 	return nil, unavailable(meter.WebhookAmbiguous, "several reservations have this ref: an operator must confirm the one that was paid for")
 }
 
