@@ -10,7 +10,6 @@ import (
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
-	"github.com/stockgate/stockgate/shard"
 )
 
 // Merged is what the previous life had of a sale and the ledger lacked, and what became of
@@ -43,6 +42,8 @@ type merger struct {
 	// orders and what has ended, and holds.
 	taking [3][]string
 	short  map[string]bool // orders that got no units
+	// refused are adjustments that take out more than there is yet
+	refused []stockChange
 }
 
 // merge merges the previous life, and drops it. Every step can be repeated without effect.
@@ -52,7 +53,7 @@ func (b *rebuilding) merge(ctx context.Context) error {
 		returns: map[string][]PreviousReturn{}, short: map[string]bool{},
 	}
 	b.out.Merged = c.Merged
-	for _, step := range []func(context.Context) error{c.adjust, c.readReturns, c.settle, c.takeAll, c.confirmAgain, c.returnRest} {
+	for _, step := range []func(context.Context) error{c.adjust, c.readReturns, c.settle, c.takeAll, c.confirmAgain, c.returnRest, c.adjustRest} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -86,29 +87,6 @@ func (c *merger) unreadable(what, text string) {
 		text = text[:longestText] + "…"
 	}
 	c.note("The %s, which redis had, cannot be read and is not merged: %q.", what, text)
-}
-
-// adjust repeats the adjustments of the previous life, under their ids.
-func (c *merger) adjust(ctx context.Context) error {
-	return NewRestorer(c.store).PreviousAdjustments(ctx, c.id, c.unreadable, func(id string, l record.CellUnits) error {
-		known, err := NewRestorer(c.store).HasAdjustment(ctx, c.id, id)
-		if err != nil || known {
-			return err
-		}
-		if _, err = c.store.Adjust(ctx, c.id, id, l.Cell, l.Units, c.o.By+" rebuilt"); errors.Is(err, shard.ErrRefused) {
-			c.note("The adjustment %s of %d units of %s cannot be made again: %v.", id, l.Units, l.Cell, err)
-			return nil
-		}
-		c.Adjustments++
-		return err
-	})
-}
-
-func (c *merger) readReturns(ctx context.Context) error {
-	return NewRestorer(c.store).PreviousReturns(ctx, c.id, c.unreadable, func(r PreviousReturn) error {
-		c.returns[r.Reservation] = append(c.returns[r.Reservation], r)
-		return nil
-	})
 }
 
 // settle brings reservations that the ledger knows to their state in Redis, and finds
@@ -234,42 +212,6 @@ func (c *merger) confirmAgain(ctx context.Context) error {
 		if state == record.Confirmed {
 			delete(c.short, id)
 			c.Settled[state]++
-		}
-	}
-	return nil
-}
-
-// makeReturns repeats the returns of a reservation, under their ids. A return that
-// fails now may succeed later.
-func (c *merger) makeReturns(ctx context.Context, id string) error {
-	var left []PreviousReturn
-	for _, r := range c.returns[id] {
-		made, err := NewRestorer(c.store).MergeReturn(ctx, c.id, r, c.o.By+" rebuilt")
-		switch {
-		case errors.Is(err, shard.ErrUnavailable):
-			return err
-		case err != nil:
-			left = append(left, r)
-		case made:
-			c.Returns++
-		}
-	}
-	if left == nil {
-		delete(c.returns, id)
-	} else {
-		c.returns[id] = left
-	}
-	return nil
-}
-
-// returnRest makes the returns that failed before.
-func (c *merger) returnRest(ctx context.Context) error {
-	for _, id := range slices.Sorted(maps.Keys(c.returns)) {
-		if err := c.makeReturns(ctx, id); err != nil {
-			return err
-		}
-		for _, r := range c.returns[id] {
-			c.note("The return %s of reservation %s cannot be made again: the reservation is not what it was.", r.ID, r.Reservation)
 		}
 	}
 	return nil

@@ -310,3 +310,69 @@ func TestRebuildKeepsAnExtension(t *testing.T) {
 	s.Drain(l, ledgertest.NewCounts())
 	s.UntilDrained(l)
 }
+
+// What the operator has taken out of the stock after holds were released is taken out again once these are.
+func TestRebuildTakesOutWhatCameBack(t *testing.T) {
+	take := func(t *testing.T, s *ledgertest.Seller) {
+		t.Helper()
+		if _, err := s.Store.Adjust(ledgertest.Soon(t), "s", "out", "a", -10, "test"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	every := func(t *testing.T, do func(id string) error) {
+		t.Helper()
+		for i := range 10 {
+			if err := do(fmt.Sprint("r", i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	check := func(t *testing.T, s *ledgertest.Seller, out *recovery.Rebuilt, stock int64, adjustments, notes int) {
+		t.Helper()
+		b, err := s.Store.SaleStock(ledgertest.Soon(t), "s")
+		if err != nil || !b.Balanced || b.Items[0].Stock != stock || b.Items[0].Available != 0 {
+			t.Errorf("the stock is %+v, error %v", b, err)
+		}
+		if n := strings.Count(strings.Join(out.Notes, "\n"), "The adjustment out of -10"); n != notes || out.Merged.Adjustments != adjustments {
+			t.Errorf("%d notes of it, merged %+v, notes %q", n, out.Merged, out.Notes)
+		}
+	}
+	t.Run("released", func(t *testing.T) {
+		_, s, l := ledgertest.Drained(t, 10, 0)
+		end := s.Drain(l, ledgertest.NewCounts())
+		every(t, func(id string) error { return held(t, s, id) })
+		s.UntilDrained(l)
+		end()
+		every(t, func(id string) error {
+			_, err := s.Store.Release(ledgertest.Soon(t), "s", id, reservation.SourceShop, "")
+			return err
+		})
+		take(t, s)
+		check(t, s, ledgertest.Rebuild(t, l, s, recovery.RebuildOptions{Force: true}), 0, 1, 0)
+		s.Drain(l, ledgertest.NewCounts())
+		s.UntilDrained(l)
+	})
+	t.Run("sold in the other life", func(t *testing.T) {
+		server, s, l := ledgertest.Drained(t, 10, 0)
+		old := ledgertest.Backup(t, server.Client())
+		end := s.Drain(l, ledgertest.NewCounts())
+		every(t, func(id string) error { return held(t, s, id) })
+		s.UntilDrained(l)
+		end()
+		ledgertest.Restore(t, server.Client(), old)
+		take(t, s)
+		if err := s.Store.SetStatus(ledgertest.Soon(t), "s", sale.Paused, "test"); err != nil {
+			t.Fatal(err)
+		}
+		check(t, s, ledgertest.Rebuild(t, l, s, recovery.RebuildOptions{Force: true}), 10, 0, 1)
+	})
+}
+
+// held reserves a unit.
+func held(t *testing.T, s *ledgertest.Seller, id string) error {
+	t.Helper()
+	if _, no, err := ledgertest.Attempt(t, s, id, ""); no != nil || err != nil {
+		return fmt.Errorf("%s: %v, %w", id, no, err)
+	}
+	return nil
+}
