@@ -26,6 +26,9 @@ type Merged struct {
 	NoStock []string `json:"no_stock,omitempty"`
 }
 
+// asRedisHadIt is the cause of what a merge does to reservations that the ledger knows.
+const asRedisHadIt = "rebuilt: as redis had it"
+
 // maxNamed bounds the ids that an answer names.
 const maxNamed = 1000
 
@@ -39,8 +42,8 @@ type merger struct {
 	*Merged
 	returns map[string][]PreviousReturn // by reservation, those that are not made yet
 	// taking are reservations that want units: orders of which something came back, other
-	// orders and what has ended, and holds.
-	taking [3][]string
+	// orders and what has ended, holds, and orders that had no units in Redis either.
+	taking [4][]string
 	short  map[string]bool // orders that got no units
 	// refused are adjustments that take out more than there is yet
 	refused []stockChange
@@ -99,6 +102,9 @@ func (c *merger) settle(ctx context.Context) error {
 		}
 		wants := known == nil || known.State == "tombstone" || r.State == record.Confirmed && !isHold(known.State) && known.State != record.Confirmed
 		switch {
+		case lostUnits(known, r):
+			c.taking[3] = append(c.taking[3], id)
+			return c.giveUp(ctx, id, known)
 		case !wants:
 			if err := c.settleOne(ctx, id, known, r); err != nil {
 				return err
@@ -116,13 +122,36 @@ func (c *merger) settle(ctx context.Context) error {
 	return err
 }
 
+// lostUnits says whether the shop has confirmed a reservation that had lost its units, and the ledger
+// knows neither that nor what became of it since.
+func lostUnits(known, r *record.Record) bool {
+	switch {
+	case known == nil || r.State != record.Unbacked:
+		return false
+	case known.State == record.Released || known.State == record.Expired: // by giveUp, if a run broke off
+		return r.Changed.After(known.Changed) || known.Cause == asRedisHadIt
+	}
+	return isHold(known.State)
+}
+
+// giveUp releases a hold for the order that has got its units in Redis.
+func (c *merger) giveUp(ctx context.Context, id string, known *record.Record) error {
+	if !isHold(known.State) {
+		return nil
+	}
+	_, err := c.store.Release(ctx, c.id, id, reservation.SourceForce, asRedisHadIt)
+	if _, ended := errors.AsType[*reservation.ConflictError](err); ended { // confirmed meanwhile
+		return nil
+	}
+	return err
+}
+
 func isHold(state record.State) bool {
 	return state == record.Held || state == record.InDoubt
 }
 
 // settleOne applies the state that a reservation had reached.
 func (c *merger) settleOne(ctx context.Context, id string, known, r *record.Record) error {
-	const cause = "rebuilt: as redis had it"
 	var state record.State
 	var err error
 	switch {
@@ -132,15 +161,15 @@ func (c *merger) settleOne(ctx context.Context, id string, known, r *record.Reco
 	case known.State == record.Held && r.State == record.Expired:
 		state, _, err = NewRestorer(c.store).MergeReservation(ctx, c.id, id, r)
 	case known.State == record.Expired && r.State == record.Released: // the shop cannot confirm it any more
-		state, err = c.store.Release(ctx, c.id, id, reservation.SourceForce, cause)
+		state, err = c.store.Release(ctx, c.id, id, reservation.SourceForce, asRedisHadIt)
 	case known.State == r.State || !isHold(known.State):
 		return nil // otherwise the ledger has its later state
 	case r.State == record.Confirmed:
-		state, err = c.store.Confirm(ctx, c.id, id, reservation.SourceAnswer, cause)
+		state, err = c.store.Confirm(ctx, c.id, id, reservation.SourceAnswer, asRedisHadIt)
 	case r.State == record.Released || r.State == record.Expired:
-		state, err = c.store.Release(ctx, c.id, id, reservation.SourceForce, cause)
+		state, err = c.store.Release(ctx, c.id, id, reservation.SourceForce, asRedisHadIt)
 	case r.State == record.InDoubt:
-		state, err = c.store.Doubt(ctx, c.id, id, cause)
+		state, err = c.store.Doubt(ctx, c.id, id, asRedisHadIt)
 	default:
 		return nil
 	}
@@ -169,6 +198,10 @@ func (c *merger) takeAll(ctx context.Context) error {
 	return nil
 }
 
+func wasSold(state record.State) bool {
+	return state == record.Confirmed || state == record.Unbacked
+}
+
 func (c *merger) take(ctx context.Context, id string) error {
 	r, err := NewRestorer(c.store).PreviousRecord(ctx, c.id, id)
 	if err != nil || r == nil {
@@ -180,16 +213,16 @@ func (c *merger) take(ctx context.Context, id string) error {
 		return err
 	case made:
 		c.Made[state]++
-	case r.State == record.Confirmed && state != record.Confirmed:
+	case wasSold(r.State) && state != record.Confirmed:
 		was := state
-		if state, err = c.store.Confirm(ctx, c.id, id, reservation.SourceAnswer, "rebuilt: as redis had it"); err != nil {
+		if state, err = c.store.Confirm(ctx, c.id, id, reservation.SourceAnswer, asRedisHadIt); err != nil {
 			return err
 		}
 		if state != was {
 			c.Settled[state]++
 		}
 	}
-	if state == record.Unbacked && r.State == record.Confirmed || state == record.Expired && isHold(r.State) {
+	if state == record.Unbacked && (r.State == record.Confirmed || !made) || state == record.Expired && isHold(r.State) {
 		c.short[id] = true
 	}
 	return nil
@@ -205,7 +238,7 @@ func (c *merger) confirmAgain(ctx context.Context) error {
 		if known == nil || known.State != record.Unbacked {
 			continue
 		}
-		state, err := c.store.Confirm(ctx, c.id, id, reservation.SourceAnswer, "rebuilt: as redis had it")
+		state, err := c.store.Confirm(ctx, c.id, id, reservation.SourceAnswer, asRedisHadIt)
 		if err != nil {
 			return err
 		}

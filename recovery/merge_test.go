@@ -376,3 +376,143 @@ func held(t *testing.T, s *ledgertest.Seller, id string) error {
 	}
 	return nil
 }
+
+// An order that the shop has confirmed when its units were sold to another one is still known afterwards: it is
+// confirmed if there are units again, and otherwise unbacked.
+func TestRebuildKeepsUnbacked(t *testing.T) {
+	for _, known := range []record.State{record.Held, record.InDoubt, record.Released, record.Expired} {
+		for _, more := range []int64{0, 1} {
+			t.Run(fmt.Sprint(known, " more ", more), func(t *testing.T) {
+				_, s, l := ledgertest.Drained(t, 1, 0)
+				ctx := ledgertest.Soon(t)
+				end := s.Drain(l, ledgertest.NewCounts())
+				reach(t, s, "x", known)
+				s.UntilDrained(l)
+				end()
+				loseUnits(t, s, "x", "y")
+				if more > 0 {
+					if _, err := s.Store.Adjust(ctx, "s", "more", "a", more, "test"); err != nil {
+						t.Fatal(err)
+					}
+				}
+				out := ledgertest.Rebuild(t, l, s, recovery.RebuildOptions{Force: true})
+				want, short := record.Unbacked, "[x]"
+				if more > 0 {
+					want, short = record.Confirmed, "[]"
+				}
+				x, err := s.Store.ReservationIn(ctx, "s", "x")
+				if err != nil || x.State != want || fmt.Sprint(out.Merged.NoStock) != short || out.Merged.Settled[want] != 1 || len(out.Merged.Settled) != 1 {
+					t.Errorf("it is %+v, error %v, merged %+v", x, err, out.Merged)
+				}
+				if y, err := s.Store.ReservationIn(ctx, "s", "y"); err != nil || y.State != record.Confirmed {
+					t.Errorf("the order that has its units is %+v, error %v", y, err)
+				}
+				if b, err := s.Store.SaleStock(ctx, "s"); err != nil || !b.Balanced || b.Items[0].Available != 0 {
+					t.Errorf("the stock is %+v, error %v", b, err)
+				}
+				s.Drain(l, ledgertest.NewCounts())
+				s.UntilDrained(l)
+			})
+		}
+	}
+}
+
+// A rebuild that broke off after it had released the hold goes on with the order.
+func TestRebuildKeepsUnbackedWhenItBreaksOff(t *testing.T) {
+	server, s, l := ledgertest.Drained(t, 1, 0)
+	ctx := ledgertest.Soon(t)
+	end := s.Drain(l, ledgertest.NewCounts())
+	reach(t, s, "x", record.Held)
+	s.UntilDrained(l)
+	end()
+	loseUnits(t, s, "x", "y")
+	mend := breakOff(t, server.Client(), func() error {
+		_, err := recovery.Rebuild(ctx, l, s.Store, "s", recovery.RebuildOptions{Force: true})
+		return err
+	})
+	if _, err := s.Store.Release(ctx, "s", "x", reservation.SourceForce, "rebuilt: as redis had it"); err != nil {
+		t.Fatal(err)
+	}
+	mend()
+	out := ledgertest.Rebuild(t, l, s, recovery.RebuildOptions{})
+	if x, err := s.Store.ReservationIn(ctx, "s", "x"); err != nil || x.State != record.Unbacked || fmt.Sprint(out.Merged.NoStock) != "[x]" {
+		t.Errorf("it is %+v, error %v, merged %+v", x, err, out.Merged)
+	}
+}
+
+// reach makes a reservation and brings it into a state.
+func reach(t *testing.T, s *ledgertest.Seller, id string, state record.State) {
+	t.Helper()
+	ctx := ledgertest.Soon(t)
+	lines := []sale.Line{{SKU: "a", Quantity: 1}}
+	o := edge.HoldOptions{HoldFor: time.Hour, Mode: record.ModeBackend}
+	if state == record.Expired {
+		o.HoldFor = time.Millisecond
+	}
+	_, no, err := s.Hold(ctx, id, must(s.Catalogue().Sale("s")), &sale.Attempt{Sale: "s", Buyer: "buyer of " + id, Lines: lines}, lines, o)
+	if no != nil || err != nil {
+		t.Fatal(no, err)
+	}
+	switch state {
+	case record.InDoubt:
+		_, err = s.Store.Doubt(ctx, "s", id, "")
+	case record.Released:
+		_, err = s.Store.Release(ctx, "s", id, reservation.SourceUnsent, "")
+	case record.Expired:
+		ledgertest.Eventually(t, id+" expires", func() bool {
+			if _, err := s.Store.Expire(ctx, "s"); err != nil {
+				t.Fatal(err)
+			}
+			r, err := s.Store.ReservationIn(ctx, "s", id)
+			return err == nil && r.State == record.Expired
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// loseUnits lets another order buy the units of a reservation, which the shop then confirms.
+func loseUnits(t *testing.T, s *ledgertest.Seller, id, other string) {
+	t.Helper()
+	ctx := ledgertest.Soon(t)
+	if r, err := s.Store.ReservationIn(ctx, "s", id); err != nil {
+		t.Fatal(err)
+	} else if r.State == record.Held || r.State == record.InDoubt {
+		if _, err := s.Store.Release(ctx, "s", id, reservation.SourceShop, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := held(t, s, other); err != nil {
+		t.Fatal(err)
+	}
+	if state, err := s.Store.Confirm(ctx, "s", other, reservation.SourceAnswer, ""); state != record.Confirmed || err != nil {
+		t.Fatal(state, err)
+	}
+	if state, err := s.Store.Confirm(ctx, "s", id, reservation.SourceAnswer, ""); state != record.Unbacked || err != nil {
+		t.Fatal(state, err)
+	}
+}
+
+// What was refunded since, as the ledger knows, is not owed again.
+func TestRebuildKeepsARefund(t *testing.T) {
+	server, s, l := ledgertest.Drained(t, 1, 0)
+	ctx := ledgertest.Soon(t)
+	end := s.Drain(l, ledgertest.NewCounts())
+	reach(t, s, "x", record.Released)
+	loseUnits(t, s, "x", "y")
+	old := ledgertest.Backup(t, server.Client())
+	if state, err := s.Store.Release(ctx, "s", "x", reservation.SourceForce, "refunded"); state != record.Released || err != nil {
+		t.Fatal(state, err)
+	}
+	s.UntilDrained(l)
+	end()
+	ledgertest.Restore(t, server.Client(), old)
+	if err := s.Store.SetStatus(ctx, "s", sale.Paused, "test"); err != nil {
+		t.Fatal(err)
+	}
+	out := ledgertest.Rebuild(t, l, s, recovery.RebuildOptions{Force: true})
+	if x, err := s.Store.ReservationIn(ctx, "s", "x"); err != nil || x.State != record.Released || len(out.Merged.NoStock) != 0 {
+		t.Errorf("it is %+v, error %v, merged %+v", x, err, out.Merged)
+	}
+}
