@@ -1,12 +1,31 @@
 -- merge.lua: merge a reservation of the shard's previous life, if its units are there.
 --
 -- a[1]  id      reservation id; one that is here already is left as it is, but for a hold that was
---               extended or has expired there; one that must not be reserved any more is released
+--               extended, was sent or has expired there; one that must not be reserved any more is released
 -- a[2]  record  its text, see shard.lua
 --
 -- Returns { 'ok', state, merged }: the state that holds now; merged: 1 when it was not here.
 --         Without its units what was confirmed is unbacked now, and a hold is expired. What
 --         came back of it has not come back yet.
+
+-- go_on brings a held hold to where it was: it has a later deadline, or its order was sent or waits
+-- again, see anew.lua, and the line learns of it as of one that was merged.
+local function go_on(id, known, r)
+  local anew = r[CHANGED] > known[CHANGED]
+  if not anew and (r[MODE] ~= known[MODE] or r[DEADLINE] <= known[DEADLINE]) then return end
+  local cause = ''
+  if anew then
+    if shard.queue and r[MODE] ~= known[MODE] then
+      leave_queue(id) -- its request may be open, so that it waits again
+      count_shop(id, r[MODE], r[CHANGED])
+    end
+    known[MODE], known[CHANGED], known[CAUSE], cause = r[MODE], r[CHANGED], r[CAUSE], r[CAUSE]
+  end
+  known[DEADLINE], known[EXP], known[CREATED] = r[DEADLINE], r[EXP], r[CREATED]
+  index(id, 'held', known[DEADLINE])
+  write_record(id, known)
+  write_journal('extended', id, 'held', '', known[BUYER], cause, text_of(id))
+end
 
 reads.merge = want_reservation
 
@@ -18,11 +37,8 @@ function operations.merge(a)
     if known[STATE] == 'held' and r[STATE] == 'expired' then -- not released: the shop may still confirm it
       give_back(known, true)
       change_state(id, known, 'expired', r[CAUSE])
-    elseif known[STATE] == 'held' and r[STATE] == 'held' and r[DEADLINE] > known[DEADLINE] then
-      known[DEADLINE], known[EXP], known[CREATED] = r[DEADLINE], r[EXP], r[CREATED]
-      index(id, 'held', known[DEADLINE])
-      write_record(id, known)
-      write_journal('extended', id, 'held', '', known[BUYER], '', text_of(id))
+    elseif known[STATE] == 'held' and r[STATE] == 'held' then
+      go_on(id, known, r)
     end
     return { 'ok', known[STATE], 0 }
   end

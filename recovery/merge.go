@@ -155,8 +155,8 @@ func (c *merger) settleOne(ctx context.Context, id string, known, r *record.Reco
 	var state record.State
 	var err error
 	switch {
-	case known.State == record.Held && r.State == record.Held && r.Deadline.After(known.Deadline):
-		_, _, err = NewRestorer(c.store).MergeReservation(ctx, c.id, id, r) // it was extended
+	case known.State == record.Held && r.State == record.Held && (r.Deadline.After(known.Deadline) || r.Changed.After(known.Changed)):
+		_, _, err = NewRestorer(c.store).MergeReservation(ctx, c.id, id, r) // it was extended, or sent
 		return err
 	case known.State == record.Held && r.State == record.Expired:
 		state, _, err = NewRestorer(c.store).MergeReservation(ctx, c.id, id, r)

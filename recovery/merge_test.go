@@ -3,6 +3,7 @@ package recovery_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -514,5 +515,77 @@ func TestRebuildKeepsARefund(t *testing.T) {
 	out := ledgertest.Rebuild(t, l, s, recovery.RebuildOptions{Force: true})
 	if x, err := s.Store.ReservationIn(ctx, "s", "x"); err != nil || x.State != record.Released || len(out.Merged.NoStock) != 0 {
 		t.Errorf("it is %+v, error %v, merged %+v", x, err, out.Merged)
+	}
+}
+
+// An order that was sent, and of which the ledger knows only that it waits, is at the shop afterwards: it does not
+// wait, is not released, and counts as at the shop.
+func TestRebuildKeepsWhatWasSent(t *testing.T) {
+	for _, open := range []bool{false, true} {
+		t.Run(fmt.Sprint("its request is open ", open), func(t *testing.T) {
+			server, s, l := ledgertest.Drained(t, 10, 0)
+			c := server.Client()
+			end := s.Drain(l, ledgertest.NewCounts())
+			for _, id := range []string{"first", "h"} {
+				queued(t, s, id)
+			}
+			s.UntilDrained(l)
+			end()
+			// from here on only Redis knows
+			if _, err := s.Store.Confirm(ledgertest.Soon(t), "s", "first", reservation.SourceAnswer, ""); err != nil {
+				t.Fatal(err)
+			}
+			do(t, s, "turn", "A", 60000, 0, 0, 1, 200, "gate")
+			do(t, s, "send", "h", "A", 1, "response", 60000, 1000)
+			before := ledgertest.Raw(t, c)
+			mend := breakOff(t, c, func() error {
+				_, err := recovery.Rebuild(ledgertest.Soon(t), l, s.Store, "s", recovery.RebuildOptions{Force: true})
+				return err
+			})
+			if open {
+				do(t, s, "rejoin", "h", "B", "gate", "packed")
+			}
+			mend()
+			ledgertest.Rebuild(t, l, s, recovery.RebuildOptions{Open: true})
+			do(t, s, "orphans", 0, 100, 0)
+			after := ledgertest.Raw(t, c)
+			if after["records"]["h"] != before["records"]["h"] || fmt.Sprint(after["deadlines"]) != fmt.Sprint(before["deadlines"]) {
+				t.Errorf("it is %q %v, it was %q %v", after["records"]["h"], after["deadlines"], before["records"]["h"], before["deadlines"])
+			}
+			if !open {
+				queued(t, s, "next") // the first to come to the line since
+			}
+			keys := s.Store.Shard().ShardKeys("s")
+			orders, err := c.HKeys(ledgertest.Soon(t), keys[shard.LineKey+1]).Result()
+			if slices.Contains(orders, "h") || err != nil {
+				t.Errorf("it waits: %q, error %v", orders, err)
+			}
+			if shops, err := c.ZRange(ledgertest.Soon(t), keys[shard.LineKey+2], 0, -1).Result(); fmt.Sprint(shops) != "[h]" || err != nil {
+				t.Errorf("at the shop is %q, error %v", shops, err)
+			}
+			s.Drain(l, ledgertest.NewCounts())
+			s.UntilDrained(l)
+		})
+	}
+}
+
+// queued reserves a unit for an order that waits if another one is at the shop.
+func queued(t *testing.T, s *ledgertest.Seller, id string) {
+	t.Helper()
+	lines := []sale.Line{{SKU: "a", Quantity: 1}}
+	_, no, err := s.Hold(ledgertest.Soon(t), id, must(s.Catalogue().Sale("s")), &sale.Attempt{Sale: "s", Buyer: "buyer of " + id, Lines: lines}, lines,
+		edge.HoldOptions{HoldFor: time.Hour, Margin: time.Minute, Mode: record.ModeResponse, Queue: &reservation.Queue{
+			Pace: reservation.Pace{AtOnce: 1}, Most: 10, Memory: 1 << 20, Longest: time.Hour, Edge: "A", Gate: "gate", Order: []byte("packed"),
+		}})
+	if no != nil || err != nil {
+		t.Fatal(no, err)
+	}
+}
+
+// do runs an operation, which succeeds.
+func do(t *testing.T, s *ledgertest.Seller, name string, args ...any) {
+	t.Helper()
+	if r, _, err := s.Store.Do(ledgertest.Soon(t), "s", shard.Op(name, args...)); err != nil || r.Code() != "ok" {
+		t.Fatal(name, r, err)
 	}
 }
