@@ -169,6 +169,9 @@ func (c *merger) settleOne(ctx context.Context, id string, known, r *record.Reco
 	case r.State == record.Released || r.State == record.Expired:
 		state, err = c.store.Release(ctx, c.id, id, reservation.SourceForce, asRedisHadIt)
 	case r.State == record.InDoubt:
+		if err = c.mergeSent(ctx, id, known, r); err != nil {
+			return err
+		}
 		state, err = c.store.Doubt(ctx, c.id, id, asRedisHadIt)
 	default:
 		return nil
@@ -179,6 +182,18 @@ func (c *merger) settleOne(ctx context.Context, id string, known, r *record.Reco
 	if err == nil && state != known.State {
 		c.Settled[state]++
 	}
+	return err
+}
+
+// mergeSent gives a hold that waits, as the ledger has it, the mode and the times with which it was
+// sent before it was in doubt: its token is good as long as they say.
+func (c *merger) mergeSent(ctx context.Context, id string, known, r *record.Record) error {
+	if known.Mode != record.ModeQueued || r.Mode == known.Mode {
+		return nil
+	}
+	sent := *r
+	sent.State = record.Held
+	_, _, err := NewRestorer(c.store).MergeReservation(ctx, c.id, id, &sent)
 	return err
 }
 

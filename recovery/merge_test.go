@@ -589,3 +589,38 @@ func do(t *testing.T, s *ledgertest.Seller, name string, args ...any) {
 		t.Fatal(name, r, err)
 	}
 }
+
+// An order that was sent, and then was in doubt, cannot be released by an operator as one that waits: its token is
+// good as long as it was.
+func TestRebuildKeepsTheTokenOfWhatIsInDoubt(t *testing.T) {
+	_, s, l := ledgertest.Drained(t, 10, 0)
+	ctx := ledgertest.Soon(t)
+	end := s.Drain(l, ledgertest.NewCounts())
+	for _, id := range []string{"first", "h"} {
+		queued(t, s, id)
+	}
+	s.UntilDrained(l)
+	end()
+	if _, err := s.Store.Confirm(ctx, "s", "first", reservation.SourceAnswer, ""); err != nil {
+		t.Fatal(err)
+	}
+	do(t, s, "turn", "A", 60000, 0, 0, 1, 200, "gate")
+	do(t, s, "send", "h", "A", 1, "response", time.Hour.Milliseconds(), 1000)
+	if _, err := s.Store.Doubt(ctx, "s", "h", "timeout"); err != nil {
+		t.Fatal(err)
+	}
+	was, err := s.Store.ReservationIn(ctx, "s", "h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ledgertest.Rebuild(t, l, s, recovery.RebuildOptions{Force: true})
+	is, err := s.Store.ReservationIn(ctx, "s", "h")
+	if err != nil || is.State != record.InDoubt || is.Mode != was.Mode || !is.Exp.Equal(was.Exp) || !is.Deadline.Equal(was.Deadline) {
+		t.Errorf("it is %+v, error %v, it was %+v", is, err, was)
+	}
+	if state, err := s.Store.Release(ctx, "s", "h", reservation.SourceOperator, ""); err == nil {
+		t.Errorf("it is %s", state)
+	}
+	s.Drain(l, ledgertest.NewCounts())
+	s.UntilDrained(l)
+}
