@@ -27,7 +27,7 @@ type Movement struct {
 	// Seq counts 1, 2, 3, … without a gap.
 	Seq int64 `json:"seq"`
 	// Kind is a state that a reservation has entered, or recreated, extended, returned,
-	// adjusted, loaded, applied, open, paused, closed, rebuilt, repaired.
+	// adjusted, loaded, applied, open, paused, closed, rebuilt, repaired, missing.
 	Kind string `json:"kind"`
 	// Time is by the shard's clock, in ms. It never goes back.
 	Time time.Time `json:"time"`

@@ -76,7 +76,7 @@ var (
 
 func (f *folding) add(m *journal.Movement) error {
 	switch m.Kind {
-	case "applied", "open", "paused", "closed", "rebuilt", "repaired":
+	case "applied", "open", "paused", "closed", "rebuilt", "repaired", "missing":
 		return nil
 	case "loaded", "adjusted":
 		for _, l := range m.Lines {

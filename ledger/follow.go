@@ -67,6 +67,9 @@ func (s *following) poll(ctx context.Context) (int, error) {
 	} else if moved < s.most { // the ledger has nearly caught up, so that it can be compared
 		s.watch(ctx)
 	}
+	if moved > 0 && head.Behind() == 0 { // a database that was put back may lack more
+		s.looked = time.Time{}
+	}
 	return moved, err
 }
 

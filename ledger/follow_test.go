@@ -103,6 +103,26 @@ func TestLedgerIsPutBack(t *testing.T) {
 	s.UntilDrained(before)
 }
 
+// A database that lacks more than a batch gets the rest without a pause, though Redis says that
+// the ledger has all of a quiet sale.
+func TestLedgerIsPutFarBack(t *testing.T) {
+	s := ledgertest.NewSeller(t, redistest.Start(t), 1000)
+	dir := t.TempDir()
+	counts := ledgertest.NewCounts()
+	s.Sell(20)
+	l := ledgertest.OpenFile(t, filepath.Join(dir, "ledger.db"))
+	end := s.Drain(l, counts)
+	s.UntilDrained(l)
+	end()
+	empty := ledgertest.OpenFile(t, filepath.Join(dir, "empty.db"))
+	poll := ledger.Poll(ledger.NewDrainer(s.Store.Journal(), s.Store, empty, counts.Log(), counts), "s", 1)
+	for at := range 3 {
+		if moved, err := poll(ledgertest.Soon(t)); moved == 0 || err != nil {
+			t.Fatalf("batch %d has %d movements, error %v", at+1, moved, err)
+		}
+	}
+}
+
 // A sale that is rebuilt quickly continues with the ledger at once: no log line says that
 // redis has lost it.
 func TestFollowsQuickRebuild(t *testing.T) {

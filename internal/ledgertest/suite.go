@@ -20,7 +20,7 @@ import (
 // it, each time as another process would.
 func Run(t *testing.T, fresh func(t *testing.T) (open func() ledger.Ledger)) {
 	for name, test := range map[string]func(*testing.T, func() ledger.Ledger){
-		"migrate": migrates, "claim": claims, "append": appends, "history": histories, "apart": apart, "race": races,
+		"migrate": migrates, "claim": claims, "append": appends, "missing": missing, "history": histories, "apart": apart, "race": races,
 		"restart": restarts, "anew": anew, "changed": changedByOthers, "document": documents, "cancel": cancels,
 		"rebuild":          rebuilds(func(t testing.TB) redistest.Backend { return redistest.Start(t) }, 600),
 		"rebuild embedded": rebuilds(func(t testing.TB) redistest.Backend { return redistest.Embedded(t) }, 40),
@@ -93,6 +93,25 @@ func claims(t *testing.T, open func() ledger.Ledger) {
 	// of an owner whose clock was years ahead and has been corrected
 	try(a, "A", 10000*time.Hour, true)
 	try(b, "B", lease, true)
+}
+
+// missing stores the numbers that stand for what a failover has lost.
+func missing(t *testing.T, open func() ledger.Ledger) {
+	l := ready(t, open)
+	claim(t, l, "s", "A")
+	all := []journal.Movement{
+		{Seq: 1, Kind: "loaded", ID: "file", Lines: []record.CellUnits{{Cell: "a", Units: 5}}}, {Seq: 2, Kind: "missing", ID: "2"},
+		{Seq: 3, Kind: "missing", ID: "3"}, {Seq: 4, Kind: "adjusted", ID: "more", Lines: []record.CellUnits{{Cell: "a", Units: 2}}},
+	}
+	if err := l.Append(Soon(t), "s", "A", &ledger.Batch{Epoch: 1, Movements: all}); err != nil {
+		t.Fatal(err)
+	}
+	if at, err := l.Position(Soon(t), "s"); err != nil || at != (ledger.Position{Epoch: 1, Seq: 4}) {
+		t.Errorf("it is at %+v, error %v", at, err)
+	}
+	if have := Read(t, l, "s", 1); len(have) != 4 || have[2].Kind != "missing" || have[2].ID != "3" {
+		t.Errorf("it has %+v", have)
+	}
 }
 
 func appends(t *testing.T, open func() ledger.Ledger) {
