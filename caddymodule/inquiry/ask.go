@@ -75,7 +75,7 @@ func TextAt(document []byte, path string) string {
 }
 
 // Sold returns how many units of each SKU the shop says that it has sold; false: it does not
-// say.
+// say. Like the lookup it takes a SKU that is a string or a whole number.
 func (l *SoldLines) Sold(answer *outcome.Reply) (map[string]int64, bool) {
 	var document any
 	d := json.NewDecoder(bytes.NewReader(answer.Body))
@@ -88,6 +88,7 @@ func (l *SoldLines) Sold(answer *outcome.Reply) (map[string]int64, bool) {
 		return nil, false
 	}
 	sold := make(map[string]int64, len(array))
+	named := len(array) == 0
 	for _, element := range array {
 		number, ok := at(element, l.Quantity).(json.Number)
 		if !ok {
@@ -97,11 +98,25 @@ func (l *SoldLines) Sold(answer *outcome.Reply) (map[string]int64, bool) {
 		if err != nil || n < 0 {
 			return nil, false
 		}
-		if sku, ok := at(element, l.SKU).(string); ok && n > 0 {
-			sold[sku] += n
+		var name string
+		switch sku := at(element, l.SKU).(type) {
+		case string:
+			name = sku
+		case json.Number: // as the lookup reads it
+			if name = sku.String(); strings.ContainsAny(name, ".eE") {
+				return nil, false
+			}
+		case nil: // an item that no sale lists
+			continue
+		default:
+			return nil, false
+		}
+		named = true
+		if n > 0 {
+			sold[name] += n
 		}
 	}
-	return sold, true
+	return sold, named // where no item has a name, the answer says nothing
 }
 
 // at returns the value at a path; nil: there is none.

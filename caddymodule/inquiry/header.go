@@ -4,7 +4,9 @@ import (
 	"net/http"
 	"net/textproto"
 	"net/url"
+	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
@@ -81,7 +83,9 @@ func addQuery(at, raw string) string {
 	}
 	taken := make(map[string]bool)
 	for name := range own.Query() {
-		taken[root(name)] = true
+		for _, one := range spellings(name) {
+			taken[one] = true
+		}
 	}
 	var b strings.Builder
 	b.WriteString(at)
@@ -92,7 +96,8 @@ func addQuery(at, raw string) string {
 	for pair := range strings.SplitSeq(raw, "&") {
 		name, _, _ := strings.Cut(pair, "=")
 		name, err := url.QueryUnescape(name)
-		if err != nil || name == "" || taken[root(name)] || strings.Contains(pair, ";") {
+		if err != nil || name == "" || strings.Contains(pair, ";") || strings.ContainsFunc(name, unicode.IsControl) ||
+			slices.ContainsFunc(spellings(name), func(one string) bool { return taken[one] }) {
 			continue
 		}
 		b.WriteByte(separator)
@@ -102,10 +107,14 @@ func addQuery(at, raw string) string {
 	return b.String()
 }
 
-// root is a parameter's name as frameworks file it: fields[] and Fields.a are fields.
-func root(name string) string {
+// spellings are the names under which frameworks file a parameter: fields[] and Fields.a are
+// fields for some, and PHP replaces what no variable's name may have, so that cart.id is cart_id.
+func spellings(name string) []string {
+	name = strings.ToLower(strings.TrimSpace(name))
+	base := name
 	if at := strings.IndexAny(name, "[."); at >= 0 {
-		name = name[:at]
+		base = name[:at]
 	}
-	return strings.ToLower(strings.TrimSpace(name))
+	php := strings.NewReplacer(".", "_", "[", "_", " ", "_")
+	return []string{php.Replace(name), php.Replace(base)}
 }

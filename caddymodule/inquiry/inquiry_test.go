@@ -57,8 +57,8 @@ func shop(t *testing.T) (*httptest.Server, func() *http.Request) {
 // the buyer's request, nor what the buyer says about proxies.
 func TestInTheBuyersName(t *testing.T) {
 	server, asked := shop(t)
-	i := compile(t, Spec{Method: "POST", URL: server.URL + "/api?fields=items", Body: `{"id":"{ref}","query":"{a{b}}"}`})
-	r := httptest.NewRequest("POST", "http://shop.example/pay?lang=de&fields=none&Fields[]=x&fields.a=1&=y&a;b=1&%zz=1", strings.NewReader("x"))
+	i := compile(t, Spec{Method: "POST", URL: server.URL + "/api?fields=items&cart_id=7", Body: `{"id":"{ref}","query":"{a{b}}"}`})
+	r := httptest.NewRequest("POST", "http://shop.example/pay?lang=de&fields=none&Fields[]=x&fields.a=1&cart.id=8&Cart[id=8&+cart_id=8&cart%20id=8&cart_id%00x=8&=y&a;b=1&%zz=1", strings.NewReader("x"))
 	r.Header = http.Header{
 		"Authorization": {"Bearer x"}, "Cookie": {"a=1; b=2"}, "Accept-Language": {"de"}, "X-Channel": {"web"},
 		"Content-Type": {"text/plain"}, "Content-Encoding": {"br"}, "Content-Length": {"1"}, "If-None-Match": {"x"}, "Range": {"bytes=0-1"}, "Expect": {"100-continue"},
@@ -71,7 +71,7 @@ func TestInTheBuyersName(t *testing.T) {
 	}
 	got := asked()
 	body, _ := io.ReadAll(got.Body)
-	if string(body) != `{"id":"o\"1\\","query":"{a{b}}"}` || got.Method != "POST" || got.Host != "shop.example" || got.URL.RequestURI() != "/api?fields=items&lang=de" {
+	if string(body) != `{"id":"o\"1\\","query":"{a{b}}"}` || got.Method != "POST" || got.Host != "shop.example" || got.URL.RequestURI() != "/api?fields=items&cart_id=7&lang=de" {
 		t.Errorf("the shop was asked %s %s %s %s", got.Method, got.Host, got.URL.RequestURI(), body)
 	}
 	want := map[string]string{
@@ -262,18 +262,26 @@ func TestSold(t *testing.T) {
 	l := SoldLines{Array: "data.order.lines", SKU: "variant.sku", Quantity: "quantity"}
 	for body, want := range map[string]int64{
 		`{"data":{"order":{"lines":[{"variant":{"sku":"a"},"quantity":2},{"variant":{"sku":"a"},"quantity":1},{"variant":null,"quantity":5}]}}}`: 3,
-		`{"data":{"order":{"lines":[]}}}`:                                       0,
-		`{"data":{"order":null}}`:                                               -1,
-		`{"data":{"order":{"lines":null}}}`:                                     -1,
-		`{"data":{"order":{"lines":[{"variant":{"sku":"a"},"quantity":"2"}]}}}`: -1,
-		`{"data":{"order":{"lines":[{"variant":{"sku":"a"},"quantity":2.5}]}}}`: -1,
-		`{"data":{"order":{"lines":[{"variant":{"sku":"a"},"quantity":-1}]}}}`:  -1,
+		`{"data":{"order":{"lines":[]}}}`:                                                                          0,
+		`{"data":{"order":null}}`:                                                                                  -1,
+		`{"data":{"order":{"lines":null}}}`:                                                                        -1,
+		`{"data":{"order":{"lines":[{"variant":{"sku":"a"},"quantity":"2"}]}}}`:                                    -1,
+		`{"data":{"order":{"lines":[{"variant":{"sku":"a"},"quantity":2.5}]}}}`:                                    -1,
+		`{"data":{"order":{"lines":[{"variant":{"sku":"a"},"quantity":-1}]}}}`:                                     -1,
+		`{"data":{"order":{"lines":[{"variant":{"sku":true},"quantity":1}]}}}`:                                     -1,
+		`{"data":{"order":{"lines":[{"variant":{"sku":1.5},"quantity":1}]}}}`:                                      -1,
+		`{"data":{"order":{"lines":[{"product":{"sku":"a"},"quantity":2}]}}}`:                                      -1,
+		`{"data":{"order":{"lines":[{"variant":{"sku":123},"quantity":2},{"variant":{"sku":"a"},"quantity":1}]}}}`: 1,
 		`not JSON`: -1,
 	} {
 		sold, ok := l.Sold(&outcome.Reply{Body: []byte(body), Whole: true})
 		if ok != (want >= 0) || ok && sold["a"] != want {
 			t.Errorf("%s: %v %v, want %d", body, sold, ok, want)
 		}
+	}
+	number := &outcome.Reply{Body: []byte(`{"data":{"order":{"lines":[{"variant":{"sku":123},"quantity":2}]}}}`), Whole: true}
+	if sold, ok := l.Sold(number); !ok || sold["123"] != 2 {
+		t.Errorf("of a numeric SKU it has sold %v %v", sold, ok)
 	}
 	if _, ok := l.Sold(&outcome.Reply{Body: []byte(`{"data":{"order":{"lines":[]}}}`)}); ok {
 		t.Error("half an answer is believed")
