@@ -240,7 +240,10 @@ func (g *Gate) takeTurn(r *http.Request, p *purchase) *sale.Refusal {
 	if p.turn != nil || !g.credentials.MayChange(r) {
 		return nil
 	}
-	p.keys = g.credentials.Keys(r, p.repl)
+	var err error
+	if p.keys, err = g.credentials.Keys(r, p.repl); err != nil {
+		return &sale.Refusal{Reason: sale.Malformed, Detail: err.Error()}
+	}
 	// a cart that is looked up must not change, whatever is excepted
 	lookedUp := g.lookup != nil && p.scope == scope.Attempt
 	if p.dryRun || !lookedUp && g.credentials.Excepts(r, g.AlsoQuery) {

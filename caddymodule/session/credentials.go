@@ -9,12 +9,15 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/stockgate/stockgate/attempt"
+	"github.com/stockgate/stockgate/route"
 )
 
 // Options say by what a session is known.
@@ -72,8 +75,22 @@ func (c *Credentials) MayChange(r *http.Request) bool {
 	return c != nil && r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions
 }
 
-// Keys returns the credentials of a request, sorted and each once; none: it has no session.
-func (c *Credentials) Keys(r *http.Request, repl *caddy.Replacer) []Key {
+// What a request with a credential may not have: servers would differ on which session it is of.
+var (
+	errOddPath   = errors.New("path: servers may read too many others in it")
+	errBackslash = errors.New("cookie: the value holds a backslash, which some servers take for an escape")
+	errMostKeys  = fmt.Errorf("the request has more than %d credentials of sessions", mostKeys)
+)
+
+// mostKeys bounds the credentials of a request: browsers send a cookie of one name once for each
+// path and domain that it was set for.
+const mostKeys = 32
+
+// Keys returns the credentials of a request, sorted and each once; none: it has no session. What
+// servers may read as the same credential is the same, so that no spelling passes by a request
+// that is at the shop: that two credentials are taken for one costs only a wait. An error says what servers would read
+// differently.
+func (c *Credentials) Keys(r *http.Request, repl *caddy.Replacer) ([]Key, error) {
 	var keys []Key
 	add := func(v *attempt.Value, text string) {
 		if text = normal(text); text != "" {
@@ -88,31 +105,84 @@ func (c *Credentials) Keys(r *http.Request, repl *caddy.Replacer) []Key {
 				add(v, value)
 			}
 		case attempt.Cookie:
-			for _, cookie := range r.CookiesNamed(v.Name()) {
-				add(v, cookie.Value)
+			wanted, odd := cookieName(v.Name()), false
+			eachCookie(r.Header["Cookie"], func(name, value string) {
+				if cookieName(name) == wanted {
+					odd = odd || strings.Contains(value, `\`)
+					add(v, value)
+				}
+			})
+			if odd {
+				return nil, errBackslash
 			}
 		case attempt.Path:
-			segments := strings.Split(strings.TrimPrefix(r.URL.Path, "/"), "/")
-			if v.Index() < len(segments) {
-				add(v, segments[v.Index()])
+			paths, complete := []string{r.URL.Path}, true
+			if escaped := r.URL.EscapedPath(); route.ShapeOf(escaped)&route.Odd != 0 {
+				paths, complete = route.Readings(escaped)
+			}
+			if !complete {
+				return nil, errOddPath
+			}
+			for _, path := range paths {
+				segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
+				if v.Index() < len(segments) {
+					add(v, segments[v.Index()])
+				}
 			}
 		default:
 			add(v, repl.ReplaceAll(v.Asked(), ""))
 		}
 	}
 	slices.SortFunc(keys, func(a, b Key) int { return bytes.Compare(a[:], b[:]) })
-	return slices.Compact(keys)
+	if keys = slices.Compact(keys); len(keys) > mostKeys {
+		return nil, errMostKeys
+	}
+	return keys, nil
 }
 
-// normal returns a credential as servers read it: a cookie may be quoted and escaped, and the
-// name of an authentication scheme has no case (RFC 9110, section 11.1).
+// eachCookie yields every cookie that some server finds in the header: commas separate cookies for
+// some (RFC 2109), and belong to values for others.
+func eachCookie(headers []string, yield func(name, value string)) {
+	for _, header := range headers {
+		for whole := range strings.SplitSeq(header, ";") {
+			name, value, _ := strings.Cut(whole, "=")
+			yield(name, value)
+			if !strings.Contains(whole, ",") {
+				continue
+			}
+			for part := range strings.SplitSeq(whole, ",") {
+				name, value, _ := strings.Cut(part, "=")
+				yield(name, value)
+			}
+		}
+	}
+}
+
+// cookieName is one name for all that servers may take for the same, as PHP does, which replaces
+// what no variable's name may have.
+func cookieName(name string) string { return phpNames.Replace(normal(name)) }
+
+var phpNames = strings.NewReplacer(".", "_", "[", "_", " ", "_")
+
+// unescapes is how often a credential may be decoded on its way through proxies and frameworks.
+const unescapes = 3
+
+// normal returns a credential without that on which servers differ: quotes, escapes, white space,
+// and the case, which the name of an authentication scheme has not (RFC 9110, section 11.1), nor a
+// credential for some databases.
 func normal(text string) string {
-	text = strings.Trim(text, " \t\"")
-	if plain, err := url.PathUnescape(text); err == nil {
+	for range unescapes {
+		plain, err := url.PathUnescape(text)
+		if err != nil || plain == text {
+			break
+		}
 		text = plain
 	}
-	if scheme, rest, found := strings.Cut(text, " "); found {
-		text = strings.ToLower(scheme) + " " + strings.TrimLeft(rest, " ")
-	}
-	return text
+	return strings.ToLower(strings.Join(strings.FieldsFunc(text, aside), " "))
+}
+
+// aside says that servers may leave a character out at the ends of a credential, or read it as a
+// space: a byte that is no UTF-8 may be white space of Latin-1.
+func aside(r rune) bool {
+	return r <= ' ' || r == 0x7f || r == '"' || r == '+' || r == utf8.RuneError || r == '\ufeff' || unicode.IsSpace(r)
 }
