@@ -111,7 +111,7 @@ var arrows = map[string][]string{
 	"refuse":               {"sale"},
 	"shard":                {"identity", "lua"},
 	"combine":              {"shard"},
-	"risk":                 {"lua", "shard"},
+	"risk":                 {"shard"},
 	"journal":              {"lua", "record", "shard"},
 	"lists":                {"identity", "lua", "shard"},
 	"lease":                {"shard"},
