@@ -214,7 +214,8 @@ local function list_sold(ref, id)
   local ids, more = named_by(ref)
   if ids[#ids] == id then return end
   for i = #ids, 1, -1 do
-    if read_record(ids[i])[STATE] ~= 'confirmed' then
+    local other = read_record(ids[i])
+    if not other or other[STATE] ~= 'confirmed' then
       ids[i] = id
       return bind_named(ref, ids[1], others_of(ids, more))
     end

@@ -65,7 +65,7 @@ func (s *Shard) listSold(id string) {
 	s.touch()
 	ids, more := s.under(r.Ref)
 	for i := len(ids) - 1; i >= 0 && !slices.Contains(ids, id); i-- {
-		if s.Records[ids[i]].State != Confirmed {
+		if other := s.Records[ids[i]]; other == nil || other.State != Confirmed {
 			ids[i] = id
 			s.setUnder(r.Ref, ids, more)
 		}
