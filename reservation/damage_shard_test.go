@@ -125,7 +125,8 @@ func damagedCalls() map[string]*damagedCall {
 	for _, state := range []record.State{"held", "in_doubt", "confirmed", "unbacked", "released"} {
 		raw("merge "+string(state), "merge", "merged", (&record.Record{State: state, Lines: lines, Guard: "k|merged", Ref: "o-merged", Charges: "l|-|x 1", Unpaid: "buyer|x ip|1"}).Text())
 	}
-	raw("merge a later deadline", "merge", "held", (&record.Record{State: "held", Lines: lines, Deadline: time.UnixMilli(deadline + 1)}).Text())
+	raw("merge a later deadline", "merge", "held", (&record.Record{State: "held", Mode: record.ModeResponse, Lines: lines, Deadline: time.UnixMilli(deadline + 1)}).Text())
+	raw("merge what was sent", "merge", "held", (&record.Record{State: "held", Mode: record.ModeBackend, Lines: lines, Changed: time.UnixMilli(deadline - 1), Deadline: time.UnixMilli(deadline + 1)}).Text())
 	raw("merge what has expired", "merge", "held", (&record.Record{State: "expired", Lines: lines}).Text())
 	raw("merge a tombstone", "merge", "tombstone", (&record.Record{State: "held", Lines: lines}).Text())
 	for part, found := range map[string][3]string{
