@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/stockgate/stockgate/route"
 )
 
 // Names that differ only in case are one name to some parsers and two to others (Go's
@@ -62,7 +64,7 @@ func sameFold[T string | []byte](name T, folded string) bool {
 // foldParam is the folded form of a configured parameter name, as sameParam
 // compares it.
 func foldParam(name string) string {
-	return fold(string(phpName(nil, name)))
+	return fold(string(route.PHPName(nil, name)))
 }
 
 // sameParam tells whether some framework takes a parameter's name for the one
@@ -76,7 +78,7 @@ func sameParam(name, folded string) bool {
 		return false
 	}
 	var space [64]byte
-	if sameFold(phpName(space[:0], name), folded) {
+	if sameFold(route.PHPName(space[:0], name), folded) {
 		return true
 	}
 	base := strings.TrimLeft(name, "[]. \t\r\n")
@@ -84,7 +86,7 @@ func sameParam(name, folded string) bool {
 		base = base[:i]
 	}
 	base = strings.TrimRight(base, "] \t\r\n")
-	return sameFold(phpName(space[:0], base), folded)
+	return sameFold(route.PHPName(space[:0], base), folded)
 }
 
 // rewritten tells whether a name has any of the bytes that frameworks rewrite.
@@ -96,22 +98,6 @@ func rewritten(name string) bool {
 		}
 	}
 	return false
-}
-
-// phpName appends what PHP makes of a parameter's name: leading spaces are
-// dropped; space, dot and an opening bracket that nothing closes become an
-// underscore. Space at the end is dropped too: some others trim it.
-func phpName(dst []byte, name string) []byte {
-	name = strings.Trim(name, " \t\r\n")
-	for i := range len(name) {
-		switch c := name[i]; c {
-		case ' ', '.', '[':
-			dst = append(dst, '_')
-		default:
-			dst = append(dst, c)
-		}
-	}
-	return dst
 }
 
 // plain tells whether s is UTF-8 without control characters.

@@ -11,8 +11,8 @@ import (
 
 // MergeReservation makes a reservation of the previous life in the present one, as far as
 // its units are available. One that exists already is left as it is, except a hold that
-// was extended, was sent to the shop or has expired in the previous life. It returns the reservation's state now, and whether
-// it was made.
+// was extended, was sent to the shop or has expired in the previous life. It returns the
+// reservation's state now, and whether it was made.
 func (r *Restorer) MergeReservation(ctx context.Context, sale, id string, f *record.Record) (state record.State, merged bool, err error) {
 	replies, err := r.shard.RunReplicated(ctx, r.shard.Scripts.Settle, sale, shard.Op("merge", id, f.Text()))
 	if err != nil {

@@ -240,14 +240,15 @@ func (g *Gate) takeTurn(r *http.Request, p *purchase) *sale.Refusal {
 	if p.turn != nil || !g.credentials.MayChange(r) {
 		return nil
 	}
-	var err error
-	if p.keys, err = g.credentials.Keys(r, p.repl); err != nil {
-		return &sale.Refusal{Reason: sale.Malformed, Detail: err.Error()}
-	}
+	var odd error
+	p.keys, odd = g.credentials.Keys(r, p.repl)
 	// a cart that is looked up must not change, whatever is excepted
 	lookedUp := g.lookup != nil && p.scope == scope.Attempt
 	if p.dryRun || !lookedUp && g.credentials.Excepts(r, g.AlsoQuery) {
 		return nil
+	}
+	if odd != nil {
+		return &sale.Refusal{Reason: sale.Malformed, Detail: odd.Error()}
 	}
 	held, _ := caddyhttp.GetVar(r.Context(), turnVar).([]session.Key)
 	missing := slices.DeleteFunc(slices.Clone(p.keys), func(k session.Key) bool { return slices.Contains(held, k) })

@@ -9,6 +9,8 @@ import (
 	"unicode"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/stockgate/stockgate/route"
 )
 
 // Buyer is in whose name the shop is asked.
@@ -115,6 +117,5 @@ func spellings(name string) []string {
 	if at := strings.IndexAny(name, "[."); at >= 0 {
 		base = name[:at]
 	}
-	php := strings.NewReplacer(".", "_", "[", "_", " ", "_")
-	return []string{php.Replace(name), php.Replace(base)}
+	return []string{string(route.PHPName(nil, name)), string(route.PHPName(nil, base))}
 }

@@ -88,8 +88,8 @@ const mostKeys = 32
 
 // Keys returns the credentials of a request, sorted and each once; none: it has no session. What
 // servers may read as the same credential is the same, so that no spelling passes by a request
-// that is at the shop: that two credentials are taken for one costs only a wait. An error says what servers would read
-// differently.
+// that is at the shop; two sessions whose credentials are taken for one wait for each other. An
+// error says what servers would read differently.
 func (c *Credentials) Keys(r *http.Request, repl *caddy.Replacer) ([]Key, error) {
 	var keys []Key
 	add := func(v *attempt.Value, text string) {
@@ -160,9 +160,7 @@ func eachCookie(headers []string, yield func(name, value string)) {
 
 // cookieName is one name for all that servers may take for the same, as PHP does, which replaces
 // what no variable's name may have.
-func cookieName(name string) string { return phpNames.Replace(normal(name)) }
-
-var phpNames = strings.NewReplacer(".", "_", "[", "_", " ", "_")
+func cookieName(name string) string { return string(route.PHPName(nil, normal(name))) }
 
 // unescapes is how often a credential may be decoded on its way through proxies and frameworks.
 const unescapes = 3
