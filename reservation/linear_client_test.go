@@ -159,7 +159,7 @@ func drawOp(random *rand.Rand) model.Operation {
 	case 12:
 		return model.Free{ID: id}
 	case 15:
-		return model.Sold{ID: id, Word: "answer", More: id + "+", Lines: []model.Line{{Cell: "a", Units: int64(1 + random.IntN(2))}}}
+		return model.Sold{ID: id, Word: "answer", More: reservation.MoreOf(id), Lines: []model.Line{{Cell: "a", Units: int64(1 + random.IntN(2))}}}
 	case 13:
 		r := reserveLinear(id)
 		return model.Lookup{Guard: r.Guard, Print: r.Print, Ref: r.Ref, Buyer: r.Buyer, Lines: r.Lines}

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stockgate/stockgate/internal/model"
+	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/shard"
 )
 
@@ -290,7 +291,7 @@ func (d *driver) swap(rt *rapid.T) model.Operation {
 // sold draws what the shop says of an order: its lines, fewer, more or others.
 func (d *driver) sold(rt *rapid.T) model.Operation {
 	o := model.Sold{ID: d.known(rt), Word: "answer", Cause: cause(rt)}
-	o.More = o.ID + "+"
+	o.More = reservation.MoreOf(o.ID)
 	if r := d.model.Records[o.ID]; r != nil {
 		seen := map[string]bool{}
 		for _, l := range r.Lines {
