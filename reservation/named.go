@@ -99,28 +99,46 @@ func (s *Store) ByRef(ctx context.Context, sale, ref string) (Found, error) {
 	return ended, nil
 }
 
+// byRefReadings is how often byRef reads a ref whose reservations change at the same time.
+const byRefReadings = 4
+
+// byRef reads which reservations the ref lists, and then these. What is not live any more may
+// have been swapped in between: it is read again until the list stays.
 func (s *Store) byRef(ctx context.Context, sale, ref string, live, ended *[]Record) (more bool, err error) {
 	n := record.ByName{Ref: ref}
 	first, others := n.Fields()
-	bound, err := s.shard.Redis.HMGet(ctx, s.shard.ShardKeys(sale)[shard.BindingsKey], first, others, record.EndField+ref).Result()
-	if err != nil {
-		return false, shard.Explain(err)
-	}
-	text := func(i int) string { t, _ := bound[i].(string); return t }
-	n.Read(text(0), text(1))
-	ids := n.IDs
-	if end := text(2); end != "" && !slices.Contains(ids, end) {
-		ids = append(ids, end)
-	}
-	records, err := s.records(ctx, sale, ids)
-	for i := range records {
-		switch r := &records[i]; {
-		case r.Ref != ref:
-		case r.State.Named():
-			*live = append(*live, *r)
-		default: // it may have ended since its field was read
-			*ended = append(*ended, *r)
+	var was, bound []any
+	var records []Record
+	for range byRefReadings {
+		bound, err = s.shard.Redis.HMGet(ctx, s.shard.ShardKeys(sale)[shard.BindingsKey], first, others, record.EndField+ref).Result()
+		if err != nil {
+			return false, shard.Explain(err)
+		}
+		if slices.Equal(was, bound) {
+			break
+		}
+		was = bound
+		text := func(i int) string { t, _ := bound[i].(string); return t }
+		n.Read(text(0), text(1))
+		ids := n.IDs
+		if end := text(2); end != "" && !slices.Contains(ids, end) {
+			ids = append(ids, end)
+		}
+		if records, err = s.records(ctx, sale, ids); err != nil {
+			return false, err
+		}
+		records = slices.DeleteFunc(records, func(r Record) bool { return r.Ref != ref })
+		over := func(r Record) bool { return !r.State.Named() && slices.Contains(n.IDs, r.ID) }
+		if !slices.ContainsFunc(records, over) {
+			break
 		}
 	}
-	return n.More, err
+	for _, r := range records {
+		if r.State.Named() {
+			*live = append(*live, r)
+		} else {
+			*ended = append(*ended, r)
+		}
+	}
+	return n.More, nil
 }

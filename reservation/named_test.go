@@ -185,3 +185,25 @@ func TestImageOfRefs(t *testing.T) {
 		t.Errorf("%d fields", n)
 	}
 }
+
+// A swap between the two readings of a ref hides no hold: not the one that has taken the place.
+func TestFoundWhileSwapped(t *testing.T) {
+	eachClock(t, 9, func(t *testing.T, c *clocked) {
+		of := func(cl *reservation.ReserveRequest) { cl.Ref, cl.Mode = "order-1", record.ModeBackend }
+		c.reserve("r1", of)
+		swapped := meanwhile{after: "hmget"}
+		swapped.do = func() {
+			if _, refusal, err := c.Swap(stocktest.Soon(t), c.claimOf("r2", of), "r1"); refusal != nil || err != nil {
+				t.Error(refusal, err)
+			}
+		}
+		c.Shard().Redis.AddHook(&swapped)
+		found, err := c.ByRef(stocktest.Soon(t), "s", "order-1")
+		if swapped.after != "" {
+			t.Fatal("nothing happened meanwhile: the test proves nothing")
+		}
+		if err != nil || len(found.Records) != 1 || found.Records[0].ID != "r2" || found.Records[0].State != record.Held {
+			t.Errorf("found %+v, want the held r2: %v", found, err)
+		}
+	})
+}
