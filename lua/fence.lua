@@ -254,7 +254,7 @@ if id == replid then replayed, missing = tonumber(counts[4] or '0'), tonumber(co
 local function note_fence(ended)
   changed.meta.fence = replid .. ' ' .. int(begun) .. ' ' .. int(base) .. ' ' .. stage
   changed.meta.fenced = int(highest) .. ' ' .. int(begun) .. ' ' .. int(ended) .. ' ' .. int(replayed) .. ' ' .. int(missing) .. ' ' .. int(absent) .. ' ' .. int(base)
-  changed.meta.absent = absentees[1] and concat(absentees, '\n')
+  changed.meta.absent = absentees[1] and concat(absentees, '\n') or false
   dirty = true
 end
 

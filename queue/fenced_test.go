@@ -1,0 +1,63 @@
+package queue_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/queue"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/shard"
+)
+
+// named waits until a fence of a server waits for an edge.
+func (s *shop) named(server *redistest.Server, edge string) {
+	s.t.Helper()
+	meta := s.Store.Shard().ShardKeys("s")[shard.MetaKey]
+	stocktest.Eventually(s.t, "a fence that waits for the edge", func() bool {
+		absent, err := server.Client().HGet(stocktest.Soon(s.t), meta, "absent").Result()
+		return err == nil && strings.Contains(absent, edge)
+	})
+}
+
+// Edges come to a fence one after the other. What waits and what is at the shop for an edge that came
+// later stays as it is: nothing of it is lost.
+func TestFencedFailoverToWhichAllCome(t *testing.T) {
+	primary, replica, link := failover(t)
+	const long = 10 * time.Minute
+	a, toA := link("A", long)
+	a.queue.Edge = a.Leases().ID()
+	b, toB := link("B", long)
+	b.queue.Edge = b.Leases().ID()
+	b.line("b1", "b2")
+	a.line("a1")
+	a.gets(a.queue.Edge)
+	b.gets(b.queue.Edge)
+	stocktest.Replicated(t, a.Store.Shard())
+	toB.Cut()
+	primary.Kill()
+	if err := replica.Client().Do(stocktest.Soon(t), "REPLICAOF", "NO", "ONE").Err(); err != nil {
+		t.Fatal(err)
+	}
+	toA.Cut()
+	toA.Lead(replica.Addr())
+	a.named(replica, b.queue.Edge)
+	toB.Lead(replica.Addr())
+	for _, s := range []*shop{a, b} {
+		stocktest.Eventually(t, "the end of the fence", func() bool {
+			_, err := queue.Show(stocktest.Soon(t), s.Store, "s")
+			return err == nil
+		})
+	}
+	a.gets(a.queue.Edge)
+	for id, want := range map[string]record.State{"b1": record.Held, "b2": record.Waiting, "a1": record.Waiting} {
+		if p := a.place(id); p.State != want {
+			t.Errorf("%s is %+v, want %s: its edge came", id, p, want)
+		}
+	}
+	b.confirm("b1")
+	b.gets(b.queue.Edge, "b2 1")
+	stocktest.Balanced(t, replica.Client(), a.Store, "s")
+}
