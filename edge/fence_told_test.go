@@ -291,7 +291,8 @@ func TestAFenceWaitsForEveryEdge(t *testing.T) {
 	}
 }
 
-// Promises that no edge has told again in time are lost, and count as that.
+// Promises that no edge has told again in time are lost, and count as that. Their edge counts as one
+// that did not come.
 func TestUntoldPromisesAreMissing(t *testing.T) {
 	b := newBeats(t)
 	b.fenced()
@@ -301,8 +302,35 @@ func TestUntoldPromisesAreMissing(t *testing.T) {
 	if r := b.say(&shard.Beat{Edge: "b", Does: "beat", Known: seq}); !over(r) { // it does not wait
 		t.Fatalf("an edge that does not wait gets %v", r)
 	}
-	if r := b.report(); r.Fenced || r.Missing != 3 || r.Absent != 0 {
-		t.Errorf("%+v, want 3 that are missing", r)
+	if r := b.report(); r.Fenced || r.Missing != 3 || r.Absent != 1 || len(r.Edges) != 1 || r.Edges[0].ID != "a" {
+		t.Errorf("%+v, want 3 that are missing, and the edge a", r)
+	}
+}
+
+// An edge stops before it has said all that it knows. Where that is more than the server has, it
+// counts as one that did not come, and what is lost may be made again from its token.
+func TestAnEdgeThatStopsBeforeItIsReady(t *testing.T) {
+	for name, test := range map[string]struct{ more, absent int64 }{
+		"knows more":    {7, 1},
+		"knows no more": {0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBeats(t)
+			b.fenced()
+			seq := b.seq
+			b.say(&shard.Beat{Edge: "b", Does: "beat", Known: seq + test.more, Wait: time.Hour})
+			if r := b.say(&shard.Beat{Edge: "a", Does: "ready", Known: seq}); !over(r) || r.Number(3) != test.absent { // it does not wait
+				t.Fatalf("an edge that does not wait gets %v, want the end with %d absent", r, test.absent)
+			}
+			r := b.report()
+			if r.Fenced || r.Missing != 0 || r.Absent != test.absent || len(r.Edges) != int(test.absent) || test.absent > 0 && r.Edges[0].ID != "b" {
+				t.Errorf("%+v, want %d absent", r, test.absent)
+			}
+			lost, err := b.p.replica.Client().HExists(stocktest.Soon(t), b.c.ShardKeys("s")[shard.MetaKey], "lost").Result()
+			if err != nil || lost != (test.absent > 0) {
+				t.Errorf("reservations may be lost: %v, %v", lost, err)
+			}
+		})
 	}
 }
 

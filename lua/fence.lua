@@ -17,7 +17,7 @@
 --           stage: collect, what edges know; tell, edges tell again what no journal entry told
 --   fenced  "number begun ended replayed missing absent base": the last fence: the term that came
 --           of it, ms, movements that were applied again, numbers that are lost, edges that did
---           not come
+--           not come, or have stopped before they had said and told all
 --   absent  "ms edge\n…" of these edges: when each was last heard, by Redis's own time
 --
 -- KEYS[…]   those of shard.lua: KEYS[1…17]
@@ -236,11 +236,13 @@ local absentees = {}
 local live, last_heard = expected()
 -- a replica that has heard of no edge for long does not know which ones there are
 local cut_off = not never_replica() and last_heard + SILENT_FOR < begun + shard.lead
-for name, heard in pairs(live) do
-  if not said[name] then
-    absent = absent + 1
-    absentees[absent] = int(heard - shard.lead) .. ' ' .. name
-  end
+-- is_absent counts an edge among those that did not come
+local function is_absent(name)
+  absent = absent + 1
+  absentees[absent] = int(live[name] and live[name] - shard.lead or begun) .. ' ' .. name
+end
+for name in pairs(live) do
+  if not said[name] then is_absent(name) end
 end
 for _, s in pairs(said) do
   if s.stage == 'beat' then unready = unready + 1 end
@@ -356,9 +358,10 @@ if stage == 'collect' and (does == 'resume' or not cut_off and absent + unready 
   end
 end
 if stage == 'tell' and (does == 'resume' or untold == 0 or time >= begun + 2 * wait) then
-  for _, s in pairs(said) do
-    -- promises that were neither read nor told again
-    if s.own > 0 and s.stage ~= 'told' then missing = missing + s.own end
+  for name, s in pairs(said) do
+    local owes = s.own > 0 and s.stage ~= 'told' -- promises that were neither read nor told again
+    if owes then missing = missing + s.own end
+    if owes or s.stage == 'beat' and number_of(s.term) > 0 and s.known > base then is_absent(name) end
   end
   note_fence(time)
   local ended = replid .. ' ' .. int(begun) .. ' ' .. int(base) .. ' over'

@@ -61,3 +61,60 @@ func TestFencedFailoverToWhichAllCome(t *testing.T) {
 	b.gets(b.queue.Edge, "b2 1")
 	stocktest.Balanced(t, replica.Client(), a.Store, "s")
 }
+
+// An edge has an order sent, comes to the fence, and stops before it can tell that again. The new
+// server lacks it: the order is in doubt, and no other edge sends it.
+func TestASenderThatStopsInTheFence(t *testing.T) {
+	primary, replica, link := failover(t)
+	const briefly = shard.LeaseFor + time.Millisecond // what does not come is waited for in vain
+	a, toA := link("A", briefly)
+	a.queue.Edge = a.Leases().ID()
+	b, toB := link("B", briefly)
+	b.queue.Edge = b.Leases().ID()
+	c, toC := link("C", briefly)
+	c.queue.Edge = c.Leases().ID()
+	b.line("b1", "b2")
+	for _, s := range []*shop{a, b, c} {
+		s.gets(s.queue.Edge)
+	}
+	stocktest.Replicated(t, a.Store.Shard())
+	if err := replica.Client().Do(stocktest.Soon(t), "REPLICAOF", "127.0.0.1", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	// from now on the edges know only what they are promised
+	if err := primary.Client().Do(stocktest.Soon(t), "ACL", "SETUSER", "default", "-xread", "-xrange").Err(); err != nil {
+		t.Fatal(err)
+	}
+	primary.Client().ClientKillByFilter(stocktest.Soon(t), "TYPE", "normal")
+	stocktest.Eventually(t, "an edge that is connected anew", func() bool {
+		_, err := queue.Show(stocktest.Soon(t), b.Store, "s")
+		return err == nil
+	})
+	b.confirm("b1")
+	b.gets(b.queue.Edge, "b2 1")
+	b.mustSend("b2", 1)
+	toC.Cut() // the fence waits for it
+	primary.Kill()
+	if err := replica.Client().Do(stocktest.Soon(t), "REPLICAOF", "NO", "ONE").Err(); err != nil {
+		t.Fatal(err)
+	}
+	toA.Cut()
+	toB.Cut()
+	toB.Lead(replica.Addr())
+	reports := a.Store.Shard().FenceKeys("s")[shard.EdgesKey+1]
+	stocktest.Eventually(t, "the report of an edge", func() bool {
+		said, err := replica.Client().HGet(stocktest.Soon(t), reports, b.queue.Edge).Result()
+		return err == nil && strings.HasPrefix(said, "ready")
+	})
+	toB.Cut()
+	toA.Lead(replica.Addr())
+	stocktest.Eventually(t, "the end of the fence", func() bool {
+		_, err := queue.Show(stocktest.Soon(t), a.Store, "s")
+		return err == nil
+	})
+	a.gets(a.queue.Edge)
+	if got := a.state("b2"); got != record.InDoubt {
+		t.Errorf("b2 is %s, and the edge that stopped has sent it", got)
+	}
+	stocktest.Balanced(t, replica.Client(), a.Store, "s")
+}
