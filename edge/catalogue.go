@@ -188,7 +188,10 @@ func (e *Edge) readCatalogue(ctx context.Context, old *Catalogue, remembered []s
 				return nil, nil, err
 			}
 			if epoch := gone[id]; epoch != "" && (known == nil || numberOf(known.epoch) <= numberOf(epoch)) {
-				changed = changed || known != nil
+				if known != nil {
+					changed = true
+					e.leases.Deleted(id)
+				}
 				continue
 			}
 		}

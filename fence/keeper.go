@@ -9,7 +9,6 @@ import (
 	"iter"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -50,14 +49,15 @@ type Keeper struct {
 	ctx     context.Context // nil: it does not run
 	stop    context.CancelFunc
 	members map[string]*member
-	bytes   tailBytes
-	count   atomic.Int64 // of promises
+	bytes   *room // of journals
+	count   *room // of promises
 	running sync.WaitGroup
 }
 
 // New makes a Keeper for an edge on a store. It does nothing before Run.
 func New(s *reservation.Store, log *zap.Logger, metrics Metrics) *Keeper {
-	return &Keeper{store: s, shard: s.Shard(), id: newID(), log: log, metrics: metrics, members: make(map[string]*member)}
+	return &Keeper{store: s, shard: s.Shard(), id: newID(), log: log, metrics: metrics, members: make(map[string]*member),
+		bytes: newRoom(maxTailBytes), count: newRoom(maxOwn)}
 }
 
 // newID names an edge for operators, and no other process has the same.
@@ -143,18 +143,18 @@ func (k *Keeper) Watch(sales iter.Seq2[string, int64]) {
 // Promised implements [reservation.Promises].
 func (k *Keeper) Promised(sale string, seq int64, p reservation.Promise) {
 	m := k.member(sale)
-	m.own.add(&k.count, place{m.clock.Known().Term.Epoch, seq}, p)
+	m.own.add(k.count, place{m.clock.Known().Term.Epoch, seq}, p)
 }
 
 // Read notes an entry that the edge has read in a sale's journal of an epoch.
 func (k *Keeper) Read(sale string, epoch, first, last int64, at, movements string) {
-	k.member(sale).tail.add(&k.bytes, epoch, first, last, at, movements)
+	k.member(sale).tail.add(k.bytes, epoch, first, last, at, movements)
 }
 
 // ReadEarlier notes an entry that the edge has looked up in a sale's journal, because it was
 // written before the edge began to read. Such entries come in their order.
 func (k *Keeper) ReadEarlier(sale string, epoch, first, last int64, at, movements string) {
-	k.member(sale).tail.addEarlier(&k.bytes, epoch, first, last, at, movements)
+	k.member(sale).tail.addEarlier(k.bytes, epoch, first, last, at, movements)
 }
 
 // ReadBefore returns the number up to which an edge that begins to read after another number of
@@ -176,8 +176,16 @@ func (k *Keeper) Forget() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, m := range k.members {
-		m.own.forget(&k.count, nowhere)
-		m.tail.cutAfter(-1)
+		m.forget()
+	}
+}
+
+// Deleted drops what the edge remembers of a sale that was deleted.
+func (k *Keeper) Deleted(sale string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if m := k.members[sale]; m != nil {
+		m.forget()
 	}
 }
 

@@ -53,6 +53,12 @@ type member struct {
 	untold      []reservation.Promise
 }
 
+// forget drops all that the edge was promised of the sale and has read of its journal.
+func (m *member) forget() {
+	m.own.forget(nowhere)
+	m.tail.cutAfter(-1)
+}
+
 // unheardFor is how long Redis has taken no note of the edge.
 func (m *member) unheardFor() time.Duration {
 	if at := m.heard.Load(); at != nil {
@@ -165,7 +171,7 @@ func (m *member) enter(term shard.Term, seq int64) {
 	if old := m.since.Load(); old != nil && old.epoch == term.Epoch {
 		return
 	}
-	m.own.forgetBefore(&m.keeper.count, term.Epoch)
+	m.own.forgetBefore(term.Epoch)
 	m.since.Store(&place{term.Epoch, seq + 1})
 }
 
@@ -212,7 +218,7 @@ func (m *member) fenced(ctx context.Context, r shard.Reply, term shard.Term) err
 	stage, pass, base := r.Text(1), r.Text(2), place{term.Epoch, r.Number(5)}
 	m.note(State{Absent: r.Number(3), Stuck: r.Number(4)})
 	if fence := strings.TrimSuffix(pass, stage); fence != m.fence {
-		m.own.forgetBefore(&m.keeper.count, term.Epoch)
+		m.own.forgetBefore(term.Epoch)
 		m.fence, m.given, m.told, m.untold = fence, false, false, m.own.after(base)
 	}
 	if r.Number(6) > 0 {
@@ -271,7 +277,7 @@ func (m *member) tell(ctx context.Context, term shard.Term, promises []reservati
 		promises, seq, kept = told.Failed, told.Seq, append(kept, told.Kept...)
 	}
 	for _, p := range kept {
-		m.own.add(&m.keeper.count, place{term.Epoch, seq}, p)
+		m.own.add(m.keeper.count, place{term.Epoch, seq}, p)
 	}
 	if len(promises) > 0 {
 		m.keeper.metrics.Lost(int64(len(promises)), 0, 0)
@@ -295,12 +301,12 @@ func (m *member) late(ctx context.Context, term shard.Term, seq, last int64) err
 		level, message = zap.InfoLevel, "what this edge was promised has other numbers after the fence"
 	}
 	m.keeper.log.Log(level, message, zap.String("sale", m.sale), zap.Int64("after", last), zap.Int("promises", len(promises)))
-	m.own.forget(&m.keeper.count, lost)
+	m.own.forget(lost)
 	m.tail.cutAfter(last)
 	m.clock.Adopt(term.Name, seq)
 	if err := m.tell(shard.WithPass(ctx, ""), term, promises); err != nil {
 		for _, p := range promises { // told again with the next answer
-			m.own.add(&m.keeper.count, place{term.Epoch, seq + 1}, p)
+			m.own.add(m.keeper.count, place{term.Epoch, seq + 1}, p)
 		}
 		return err
 	}

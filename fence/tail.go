@@ -5,24 +5,20 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 
 	"github.com/stockgate/stockgate/reservation"
 )
 
 const (
 	// maxTailBytes bounds what an edge keeps of the journals of all sales, so that it can
-	// give it to a server that lacks it. The oldest entries of a sale go first.
+	// give it to a server that lacks it. The oldest entries of a sale go first, see room.
 	maxTailBytes = 64 << 20
 	// maxOwn bounds the promises of all sales that an edge remembers, about 1 KB each, and
-	// maxOwnOfSale those of one sale. The oldest of a sale go first.
+	// maxOwnOfSale those of one sale. The oldest of a sale go first, see room.
 	maxOwn, maxOwnOfSale = 100_000, 20_000
 	// sentAtOnce bounds the bytes of one call that gives a server its entries.
 	sentAtOnce = 256 << 10
 )
-
-// tailBytes counts the bytes of the tails of all sales.
-type tailBytes struct{ atomic.Int64 }
 
 // tail is the newest part of a sale's journal that the edge has read, in the newest epoch that it
 // has read of. Where the edge began to read again elsewhere, entries between may be missing.
@@ -30,7 +26,7 @@ type tail struct {
 	mu      sync.Mutex
 	epoch   int64
 	entries []entry
-	bytes   *tailBytes
+	bytes   part
 }
 
 type entry struct {
@@ -41,10 +37,17 @@ type entry struct {
 // add takes an entry. One that is there already changes nothing: a server that gets again what
 // it lacks tells it a second time. Another one with the same number begins another history, and
 // one of a later epoch another journal.
-func (t *tail) add(bytes *tailBytes, epoch, first, last int64, at, movements string) {
+func (t *tail) add(bytes *room, epoch, first, last int64, at, movements string) {
+	t.append(bytes, epoch, entry{first, last, at, movements})
+	bytes.makeRoom()
+}
+
+func (t *tail) append(bytes *room, epoch int64, e entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.bytes = bytes
+	if t.bytes.room == nil {
+		bytes.join(&t.bytes, t.dropOldest)
+	}
 	switch {
 	case epoch < t.epoch:
 		return
@@ -52,17 +55,24 @@ func (t *tail) add(bytes *tailBytes, epoch, first, last int64, at, movements str
 		t.cutFrom(0)
 		t.epoch = epoch
 	}
-	e := entry{first, last, at, movements}
-	if i := t.find(first); i < len(t.entries) {
+	if i := t.find(e.first); i < len(t.entries) {
 		if t.entries[i] == e {
 			return
 		}
-		t.cutFrom(first)
+		t.cutFrom(e.first)
 	}
 	t.entries = append(t.entries, e)
-	bytes.Add(int64(len(movements)))
-	for bytes.Load() > maxTailBytes && len(t.entries) > 1 {
-		bytes.Add(-int64(len(t.entries[0].movements)))
+	t.bytes.change(int64(len(e.movements)))
+}
+
+// dropOldest drops the oldest entries of so many bytes, but never the newest entry.
+func (t *tail) dropOldest(n int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for n > 0 && len(t.entries) > 1 {
+		size := int64(len(t.entries[0].movements))
+		t.bytes.change(-size)
+		n -= size
 		t.entries[0] = entry{}
 		t.entries = t.entries[1:]
 	}
@@ -71,7 +81,7 @@ func (t *tail) add(bytes *tailBytes, epoch, first, last int64, at, movements str
 // cutFrom drops the entries that have numbers from first on.
 func (t *tail) cutFrom(first int64) {
 	for n := len(t.entries); n > 0 && t.entries[n-1].last >= first; n = len(t.entries) {
-		t.bytes.Add(-int64(len(t.entries[n-1].movements)))
+		t.bytes.change(-int64(len(t.entries[n-1].movements)))
 		t.entries = t.entries[:n-1]
 	}
 }
@@ -86,7 +96,7 @@ func (t *tail) cutAfter(last int64) {
 
 // addEarlier takes an entry that the edge has looked up, and drops what lies before all others:
 // if there is no other entry, it begins the tail.
-func (t *tail) addEarlier(bytes *tailBytes, epoch, first, last int64, at, movements string) {
+func (t *tail) addEarlier(bytes *room, epoch, first, last int64, at, movements string) {
 	t.mu.Lock()
 	earlier := epoch == t.epoch && len(t.entries) > 0 && first < t.entries[0].first
 	t.mu.Unlock()
@@ -155,6 +165,7 @@ type own struct {
 	mu       sync.Mutex
 	promises []promise // in the order in which the answers came
 	next     int       // which one the next replaces, once there is no room for more
+	count    part
 }
 
 type promise struct {
@@ -174,16 +185,34 @@ func (p place) compare(q place) int {
 var nowhere = place{-1, -1}
 
 // add remembers a promise. count has those of all sales.
-func (o *own) add(count *atomic.Int64, at place, p reservation.Promise) {
+func (o *own) add(count *room, at place, p reservation.Promise) {
+	o.append(count, promise{at, p})
+	count.makeRoom()
+}
+
+func (o *own) append(count *room, p promise) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if n := len(o.promises); n == 0 || n < maxOwnOfSale && count.Load() < maxOwn {
-		o.promises = append(o.promises, promise{at, p})
-		count.Add(1)
+	if o.count.room == nil {
+		count.join(&o.count, o.dropOldest)
+	}
+	if len(o.promises) < maxOwnOfSale {
+		o.promises = append(o.promises, p)
+		o.count.change(1)
 		return
 	}
-	o.promises[o.next] = promise{at, p}
+	o.promises[o.next] = p
 	o.next = (o.next + 1) % len(o.promises)
+}
+
+// dropOldest drops the oldest promises, but never the newest one.
+func (o *own) dropOldest(n int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	left := int(max(int64(len(o.promises))-n, min(1, int64(len(o.promises)))))
+	inTurn := slices.Concat(o.promises[o.next:], o.promises[:o.next])
+	o.count.change(int64(left - len(o.promises)))
+	o.promises, o.next = slices.Clone(inTurn[len(inTurn)-left:]), 0
 }
 
 // after returns the promises after a place, in their order.
@@ -209,21 +238,24 @@ func inOrder(a, b promise) int {
 }
 
 // forget drops the promises after a place, which were told again or are lost.
-func (o *own) forget(count *atomic.Int64, last place) {
-	o.drop(count, func(at place) bool { return at.compare(last) > 0 })
+func (o *own) forget(last place) {
+	o.drop(func(at place) bool { return at.compare(last) > 0 })
 }
 
 // forgetBefore drops the promises of earlier epochs.
-func (o *own) forgetBefore(count *atomic.Int64, epoch int64) {
-	o.drop(count, func(at place) bool { return at.epoch < epoch })
+func (o *own) forgetBefore(epoch int64) {
+	o.drop(func(at place) bool { return at.epoch < epoch })
 }
 
-func (o *own) drop(count *atomic.Int64, drop func(place) bool) {
+func (o *own) drop(drop func(place) bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	before := len(o.promises)
-	defer func() { count.Add(int64(len(o.promises) - before)) }()
+	if before == 0 {
+		return
+	}
 	o.promises = slices.Clone(slices.DeleteFunc(o.promises, func(p promise) bool { return drop(p.at) }))
+	o.count.change(int64(len(o.promises) - before))
 	slices.SortStableFunc(o.promises, inOrder)
 	o.next = 0
 }
