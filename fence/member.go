@@ -21,7 +21,7 @@ const (
 	// askAgain is the pause between two calls while a sale is fenced, or Redis does not
 	// answer. It doubles up to askAgainMost.
 	askAgain, askAgainMost = 10 * time.Millisecond, 200 * time.Millisecond
-	// tellAgain is how often an edge tells what other edges must give back first.
+	// tellAgain is how often an edge that comes after a fence tells what must be given back first.
 	tellAgain = 3
 )
 
@@ -50,6 +50,7 @@ type member struct {
 	// of the goroutine
 	fence       string // the one for which the rest counts
 	given, told bool   // the edge has said what it knows, and told again what it was promised
+	waits       bool   // it has told again what it can, but for what follows from what others tell
 	untold      []reservation.Promise
 }
 
@@ -219,7 +220,7 @@ func (m *member) fenced(ctx context.Context, r shard.Reply, term shard.Term) err
 	m.note(State{Absent: r.Number(3), Stuck: r.Number(4)})
 	if fence := strings.TrimSuffix(pass, stage); fence != m.fence {
 		m.own.forgetBefore(term.Epoch)
-		m.fence, m.given, m.told, m.untold = fence, false, false, m.own.after(base)
+		m.fence, m.given, m.told, m.waits, m.untold = fence, false, false, false, m.own.after(base)
 	}
 	if r.Number(6) > 0 {
 		m.hurry()
@@ -232,15 +233,42 @@ func (m *member) fenced(ctx context.Context, r shard.Reply, term shard.Term) err
 		m.given = true
 		m.hurry()
 	case stage == "tell" && !m.told && len(m.untold) > 0:
-		if err := m.tell(shard.WithPass(ctx, pass), term, m.untold); err != nil {
-			return err
+		others := r.Number(7) > 0
+		if m.waits && others {
+			break
 		}
-		b := m.beat("told")
-		b.Own = len(m.untold)
-		if _, _, _, err := m.call(ctx, b); err != nil && !errors.Is(err, shard.ErrNotReplicated) {
-			return err
-		}
-		m.told = true
+		return m.tellInFence(shard.WithPass(ctx, pass), term, others)
+	}
+	return shard.ErrFenced
+}
+
+// tellInFence tells what is untold once, and says how far the edge has come. What fails while others
+// have still to tell may follow from that: it waits for them.
+func (m *member) tellInFence(ctx context.Context, term shard.Term, others bool) error {
+	rest, err := m.tell(ctx, term, m.untold, 1)
+	if err != nil {
+		return err
+	}
+	does := "told"
+	switch {
+	case len(rest) == 0:
+	case len(rest) < len(m.untold): // the rest may follow from that
+		does = "ready"
+	case others:
+		does = "waits"
+	default:
+		does = "lacks"
+	}
+	b := m.beat(does)
+	b.Own = len(rest)
+	if _, _, _, err := m.call(ctx, b); err != nil && !errors.Is(err, shard.ErrNotReplicated) {
+		return err
+	}
+	m.untold, m.waits, m.told = rest, does == "waits", does == "told" || does == "lacks"
+	if m.told {
+		m.giveUp(rest)
+	}
+	if !m.waits {
 		m.hurry()
 	}
 	return shard.ErrFenced
@@ -264,27 +292,32 @@ func (m *member) give(ctx context.Context, base place) error {
 	return nil
 }
 
-// tell tells promises again, in rounds: what one edge gives back another one may have held. It
-// remembers those that are kept once more, with the numbers that they have now.
-func (m *member) tell(ctx context.Context, term shard.Term, promises []reservation.Promise) error {
+// tell tells promises again, in so many rounds at most: what one gives back another one may have held.
+// It remembers those that are kept once more, with the numbers that they have now, and returns the others.
+func (m *member) tell(ctx context.Context, term shard.Term, promises []reservation.Promise, rounds int) ([]reservation.Promise, error) {
 	var seq int64
 	var kept []reservation.Promise
-	for i := 0; i < tellAgain && len(promises) > 0; i++ {
+	for i := 0; i < rounds && len(promises) > 0; i++ {
 		told, err := m.keeper.store.Tell(ctx, m.sale, promises)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		promises, seq, kept = told.Failed, told.Seq, append(kept, told.Kept...)
 	}
 	for _, p := range kept {
 		m.own.add(m.keeper.count, place{term.Epoch, seq}, p)
 	}
-	if len(promises) > 0 {
-		m.keeper.metrics.Lost(int64(len(promises)), 0, 0)
-		m.keeper.log.Error("redis has lost reservations whose units other buyers have by now: orders that the shop has taken are unbacked; see `caddy stockgate reconcile` with the shop's orders",
-			zap.String("sale", m.sale), zap.Int("promises", len(promises)), zap.Strings("some", reservation.IDs(promises, 20)))
+	return promises, nil
+}
+
+// giveUp counts and logs promises that cannot be kept.
+func (m *member) giveUp(promises []reservation.Promise) {
+	if len(promises) == 0 {
+		return
 	}
-	return nil
+	m.keeper.metrics.Lost(int64(len(promises)), 0, 0)
+	m.keeper.log.Error("redis has lost reservations whose units other buyers have by now, or of which no edge knows more: orders that the shop has taken are unbacked or missing; see `caddy stockgate reconcile` with the shop's orders",
+		zap.String("sale", m.sale), zap.Int("promises", len(promises)), zap.Strings("some", reservation.IDs(promises, 20)))
 }
 
 // late tells again what the edge was promised in a history that the shard does not have any
@@ -304,12 +337,14 @@ func (m *member) late(ctx context.Context, term shard.Term, seq, last int64) err
 	m.own.forget(lost)
 	m.tail.cutAfter(last)
 	m.clock.Adopt(term.Name, seq)
-	if err := m.tell(shard.WithPass(ctx, ""), term, promises); err != nil {
+	rest, err := m.tell(shard.WithPass(ctx, ""), term, promises, tellAgain)
+	if err != nil {
 		for _, p := range promises { // told again with the next answer
 			m.own.add(m.keeper.count, place{term.Epoch, seq + 1}, p)
 		}
 		return err
 	}
+	m.giveUp(rest)
 	m.hurry()
 	return shard.ErrFenced
 }

@@ -34,10 +34,11 @@
 -- ARGV[5]  term     the newest term that it knows; '': none
 -- ARGV[6]  known    the newest number that it knows in it
 -- ARGV[7]  does     beat: it lives, and asks what it is to do; ready: this call has the last of what
---                   it knows; told: it has told again what no journal entry told; leave: it is
---                   stopped; resume: an operator gives up what is missing, in a fence that has begun;
+--                   it knows; told: it has told again what no journal entry told; waits: so it
+--                   has, but for what may follow from what other edges tell; lacks: but for what cannot be
+--                   kept; leave: it is stopped; resume: an operator gives up what is missing, in a fence that has begun;
 --                   off: no fence is wanted
--- ARGV[8]  own      number of its promises that it has not read in the journal
+-- ARGV[8]  own      number of its promises that it has not read in the journal, and not told again
 -- ARGV[9]  wait     ms that a fence waits for edges that do not come
 -- ARGV[10…] tail    for each entry: its number, its time, its movements
 --
@@ -45,8 +46,8 @@
 --         { 'ok', fenced, absent }     the caller may take stock for the time of a lease; the rest as in
 --                                      meta
 --         { 'late', last }             it knows movements after last that are lost, see docs/fence.md
---         { 'fenced', stage, fence, absent, stuck, base, more }  absent: edges that are waited for;
---                                      stuck: the number of an entry that cannot be applied again, else
+--         { 'fenced', stage, fence, absent, stuck, base, more, others }  absent: edges that are waited
+--                                      for; others: other edges that may tell more; stuck: the number of an entry that cannot be applied again, else
 --                                      0; more: 1, the next call goes on. stage may also be over: this
 --                                      call has ended the fence
 --         { 'no_sale' } { 'restoring' } { 'schema', schema } { 'no_fence' }
@@ -64,7 +65,7 @@ local own, wait = ARGV[8], tonumber(ARGV[9])
 
 local function answer(reply) return { time, shard.lead, shard.seq, shard.term or '', reply } end
 
-local says = { beat = true, ready = true, told = true, leave = true, resume = true, off = true }
+local says = { beat = true, ready = true, told = true, waits = true, lacks = true, leave = true, resume = true, off = true }
 
 -- invalid names an argument that cannot be
 local function invalid()
@@ -213,7 +214,7 @@ if id ~= replid then
   call('UNLINK', KEYS[19], KEYS[20])
   notice = 'fence'
 end
-if does == 'ready' or does == 'told' or does == 'beat' then
+if does ~= 'leave' and does ~= 'resume' then
   if does ~= 'beat' or call('HEXISTS', KEYS[19], edge) == 0 then
     call('HSET', KEYS[19], edge, does .. ' ' .. own .. ' ' .. int(known) .. ' ' .. (known_term ~= '' and known_term or '0:0:0:0'))
   end
@@ -231,7 +232,7 @@ for i = 1, #reports, 2 do
   said[reports[i]] = { stage = s, own = tonumber(o), known = tonumber(k), term = term }
   highest = math.max(highest, number_of(term))
 end
-local absent, unready, untold = 0, 0, 0
+local absent, unready, untold, others = 0, 0, 0, 0
 local absentees = {}
 local live, last_heard = expected()
 -- a replica that has heard of no edge for long does not know which ones there are
@@ -244,9 +245,13 @@ end
 for name in pairs(live) do
   if not said[name] then is_absent(name) end
 end
-for _, s in pairs(said) do
+for name, s in pairs(said) do
   if s.stage == 'beat' then unready = unready + 1 end
-  if s.own > 0 and s.stage ~= 'told' then untold = untold + 1 end
+  s.tells = s.own > 0 and s.stage ~= 'told' and s.stage ~= 'lacks'
+  if s.tells then
+    untold = untold + 1
+    if s.stage ~= 'waits' and name ~= edge then others = others + 1 end
+  end
 end
 
 local counts = split(call('HGET', KEYS[1], 'fenced') or '', '%d+')
@@ -359,9 +364,9 @@ if stage == 'collect' and (does == 'resume' or not cut_off and absent + unready 
 end
 if stage == 'tell' and (does == 'resume' or untold == 0 or time >= begun + 2 * wait) then
   for name, s in pairs(said) do
-    local owes = s.own > 0 and s.stage ~= 'told' -- promises that were neither read nor told again
-    if owes then missing = missing + s.own end
-    if owes or s.stage == 'beat' and number_of(s.term) > 0 and s.known > base then is_absent(name) end
+    -- promises that were neither read nor told again
+    if s.tells or s.stage == 'lacks' then missing = missing + s.own end
+    if s.tells and s.stage ~= 'waits' or s.stage == 'beat' and number_of(s.term) > 0 and s.known > base then is_absent(name) end
   end
   note_fence(time)
   local ended = replid .. ' ' .. int(begun) .. ' ' .. int(base) .. ' over'
@@ -372,8 +377,8 @@ if stage == 'tell' and (does == 'resume' or untold == 0 or time >= begun + 2 * w
   notice = 'sale'
   flush()
   -- whether the caller is late shows when it asks again: it may know what was not applied
-  return answer({ 'fenced', 'over', ended, absent, 0, base, 1 })
+  return answer({ 'fenced', 'over', ended, absent, 0, base, 1, 0 })
 end
 note_fence(0)
 flush()
-return answer({ 'fenced', stage, changed.meta.fence, absent, stuck or 0, base, more and 1 or 0 })
+return answer({ 'fenced', stage, changed.meta.fence, absent, stuck or 0, base, more and 1 or 0, others })
