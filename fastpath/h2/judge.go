@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/net/http2/hpack"
+
 	"github.com/stockgate/stockgate/fastpath"
 )
 
@@ -26,52 +28,60 @@ func (c *Conn) lay(d *head) bool {
 	r := &c.request
 	r.Method, r.Target, r.Host, r.Body = "", "", "", nil
 	r.ContentLength, r.Measured = 0, false
-	scheme, host, cookie := "", "", -1
+	scheme, host, cookie, crumbs := "", "", 0, 0
 	c.fields = c.fields[:0]
 	for _, f := range d.fields {
 		switch f.Name {
 		case ":method":
 			r.Method = f.Value
+			continue
 		case ":path":
 			r.Target = f.Value
+			continue
 		case ":authority":
 			r.Host = f.Value
+			continue
 		case ":scheme":
 			scheme = f.Value
-		case "content-length":
-			if !r.SetLength(f.Value) {
-				return false
-			}
-			c.fields = append(c.fields, fastpath.Field{Name: f.Name, Value: f.Value})
-		case "cookie":
-			if cookie >= 0 { // x/net joins them
-				c.fields[cookie].Value += "; " + f.Value
-				continue
-			}
-			cookie = len(c.fields)
-			c.fields = append(c.fields, fastpath.Field{Name: f.Name, Value: f.Value})
+			continue
 		case "host": // balancers send it besides :authority
 			if f.Value == "" || host != "" {
 				return false
 			}
 			host = f.Value
+			continue
+		case "content-length":
+			if !r.SetLength(f.Value) {
+				return false
+			}
+		case "cookie":
+			if crumbs++; crumbs > 1 {
+				continue
+			}
+			cookie = len(c.fields)
 		case "connection", "expect", "http2-settings", "keep-alive", "pragma", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade":
 			return false
 		default:
 			if f.Name[0] == ':' || strings.ContainsAny(f.Name, "_.") || !fastpath.IsText(f.Value) {
 				return false
 			}
-			c.fields = append(c.fields, fastpath.Field{Name: f.Name, Value: f.Value})
 		}
+		if len(c.fields) == fastpath.MaxFields {
+			return false
+		}
+		c.fields = append(c.fields, fastpath.Field{Name: f.Name, Value: f.Value})
+	}
+	if crumbs > 1 {
+		c.fields[cookie].Value = joined(d.fields, crumbs)
 	}
 	if host != "" && r.Host == "" {
 		r.Host = host
 	}
-	if cookie >= 0 && !fastpath.IsText(c.fields[cookie].Value) {
+	if crumbs > 0 && !fastpath.IsText(c.fields[cookie].Value) {
 		return false
 	}
 	switch {
-	case host != "" && host != r.Host, len(c.fields) > fastpath.MaxFields, (scheme == "https") != (c.state != nil), scheme != "https" && scheme != "http",
+	case host != "" && host != r.Host, (scheme == "https") != (c.state != nil), scheme != "https" && scheme != "http",
 		!fastpath.IsPlainRequest(r.Method, r.Target, r.Host), d.ended && r.ContentLength != 0:
 		return false
 	}
@@ -80,6 +90,18 @@ func (c *Conn) lay(d *head) bool {
 	}
 	r.SetFields(c.fields)
 	return true
+}
+
+// joined is the cookie that has come in so many crumbs, as x/net joins them. It is made in one piece: a
+// client sends each crumb with a byte or two.
+func joined(fields []hpack.HeaderField, crumbs int) string {
+	all := make([]string, 0, crumbs)
+	for _, f := range fields {
+		if f.Name == "cookie" {
+			all = append(all, f.Value)
+		}
+	}
+	return strings.Join(all, "; ")
 }
 
 // judged is what becomes of a request.
