@@ -2,6 +2,7 @@ package h2
 
 import (
 	"bytes"
+	"io"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
@@ -14,9 +15,7 @@ type blocks struct {
 	decoder *hpack.Decoder
 	list    uint32 // the server's MAX_HEADER_LIST_SIZE
 	frame   uint32 // its MAX_FRAME_SIZE
-	// framer reads blocks of several frames.
-	framer *http2.Framer
-	source *blockReader
+	source  *blockReader
 
 	encoder *hpack.Encoder
 	encoded bytes.Buffer
@@ -32,14 +31,26 @@ type blocks struct {
 func (b *blocks) init(c *Conn, l limits) {
 	b.decoder = hpack.NewDecoder(l.table, nil)
 	b.source = &blockReader{c: c}
-	b.framer = http2.NewFramer(nil, b.source)
-	b.framer.ReadMetaHeaders = b.decoder
-	b.framer.MaxHeaderListSize = l.list
-	b.framer.SetMaxReadFrameSize(l.frame)
-	b.encoder = hpack.NewEncoder(&b.encoded)
-	b.encoder.SetMaxDynamicTableSize(0)
+	b.encoder = newEncoder(&b.encoded)
 	b.list, b.frame = l.list, l.frame
 	b.emit = b.field
+}
+
+// newEncoder returns an encoder without a dynamic table.
+func newEncoder(w io.Writer) *hpack.Encoder {
+	e := hpack.NewEncoder(w)
+	e.SetMaxDynamicTableSize(0)
+	return e
+}
+
+// framer returns a Framer that reads a block of several frames. It keeps its longest frame, so that
+// each block has its own.
+func (b *blocks) framer() *http2.Framer {
+	f := http2.NewFramer(nil, b.source)
+	f.ReadMetaHeaders = b.decoder
+	f.MaxHeaderListSize = b.list
+	f.SetMaxReadFrameSize(b.frame)
+	return f
 }
 
 // blockError says how a header block is wrong.

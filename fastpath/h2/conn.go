@@ -123,7 +123,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 			}
 			n := copy(p, c.pass[c.passed:])
 			if c.passed += n; c.passed == len(c.pass) {
-				if c.pass, c.passed = c.pass[:0], 0; cap(c.pass) > maxPass {
+				if c.pass, c.passed = c.pass[:0], 0; cap(c.pass) > maxKept {
 					c.pass = nil
 				}
 			}
@@ -214,6 +214,7 @@ func (c *Conn) receive(b []byte, quiet bool) (int, error) {
 		}
 		c.blocked = true
 		c.mu.Unlock()
+		c.shed()
 		n, err := c.conn.Read(b)
 		c.mu.Lock()
 		c.blocked = false

@@ -70,7 +70,7 @@ func (c *Conn) headers(h frameHeader) (bool, error) {
 		d.fields, d.truncated = c.blocks.fields, c.blocks.truncated
 	} else {
 		c.blocks.source.frames = 0
-		f, err := c.blocks.framer.ReadFrame()
+		f, err := c.blocks.framer().ReadFrame()
 		block, ok := f.(*http2.MetaHeadersFrame)
 		if err != nil || !ok {
 			wrong := errorOf(block, err)
@@ -126,7 +126,7 @@ func (c *Conn) unwrap(b []byte, h frameHeader) (fragment []byte, p http2.Priorit
 // openStream treats the beginning of a request.
 func (c *Conn) openStream(id uint32, d *head) {
 	dependsOnItself := d.hasPrio && d.priority.StreamDep == id // which resets it
-	if !d.truncated && !dependsOnItself && !c.isFull() && c.concerns(d) {
+	if !d.truncated && !dependsOnItself && !c.isFull(d) && c.concerns(d) {
 		if d.ended {
 			switch c.judge(id, nil, 0, time.Time{}, nil) {
 			case judgedAnswered:
@@ -146,9 +146,12 @@ func (c *Conn) openStream(id uint32, d *head) {
 	}
 }
 
-// isFull reports whether the client has opened as many streams as it may: the server counts
-// only its own. Then it gets those that wait.
-func (c *Conn) isFull() bool {
+// isFull reports whether the client has opened as many streams as it may, of which the server counts
+// only its own, or a head is too large to wait beside the others. Then the server gets those that wait.
+func (c *Conn) isFull(d *head) bool {
+	if c.heldBytes+d.size() > maxHeld {
+		return true
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.open)+len(c.held) >= int(c.output.limits.streams)
@@ -242,8 +245,9 @@ func (c *Conn) encode(stream uint32, d *head) {
 		c.pass = append(c.pass, block[:n]...)
 		block = block[n:]
 	}
-	if b.encoded.Cap() > maxPass {
+	if b.encoded.Cap() > maxKept {
 		b.encoded = bytes.Buffer{}
+		b.encoder = newEncoder(&b.encoded) // which keeps its longest field
 	}
 }
 

@@ -42,6 +42,7 @@ func (c *Conn) hold(id uint32, d *head) *held {
 		id: id, head: *d, measured: c.request.Measured, length: c.request.ContentLength, until: c.request.Now.Add(c.server.Fast.BodyWait()),
 		data: h.data[:0], parts: h.parts[:0],
 	}
+	c.heldBytes += h.size()
 	if len(d.fields) > 0 && len(c.blocks.fields) > 0 && &d.fields[0] == &c.blocks.fields[0] { // exchange them
 		c.blocks.fields = fields[:0]
 	}
@@ -54,8 +55,8 @@ func (h *held) postpone(r *fastpath.Request) { h.postponed, h.since, h.why = tru
 
 // drop returns a request to the pool.
 func (h *held) drop() {
-	clear(h.head.fields)
-	if cap(h.data) > 4<<10 {
+	h.head.fields = emptied(h.head.fields)
+	if cap(h.data) > maxKept {
 		h.data = nil
 	}
 	helds.Put(h)
@@ -64,8 +65,11 @@ func (h *held) drop() {
 // remove takes a request out of those that wait.
 func (c *Conn) remove(h *held) {
 	c.held = slices.DeleteFunc(c.held, func(other *held) bool { return other == h })
-	c.heldBytes -= len(h.data)
+	c.heldBytes -= h.size()
 }
+
+// size is how many bytes it keeps.
+func (h *held) size() int { return h.head.size() + len(h.data) }
 
 // head is a header block that has been decoded.
 type head struct {
@@ -74,6 +78,32 @@ type head struct {
 	ended     bool // the request has no body
 	truncated bool // it was longer than MAX_HEADER_LIST_SIZE
 	hasPrio   bool
+}
+
+// size is that of its fields, as MAX_HEADER_LIST_SIZE counts them.
+func (d *head) size() int {
+	n := 0
+	for _, f := range d.fields {
+		n += int(f.Size())
+	}
+	return n
+}
+
+// shed drops what the last request has left: a connection that waits keeps little.
+func (c *Conn) shed() {
+	r := &c.request
+	r.Method, r.Target, r.Host, r.Body, r.Why = "", "", "", nil, nil
+	r.SetFields(nil)
+	c.fields, c.blocks.fields = emptied(c.fields), emptied(c.blocks.fields)
+}
+
+// emptied returns the memory of fields for others, unless it is much.
+func emptied[F any](fields []F) []F {
+	if cap(fields) > fastpath.MaxFields {
+		return nil
+	}
+	clear(fields[:cap(fields)])
+	return fields[:0]
 }
 
 // add keeps a DATA frame.

@@ -16,7 +16,7 @@ package h2
 const (
 	// maxBody bounds the body of a request that is answered here.
 	maxBody = 16 << 10
-	// maxHeld bounds the bytes of all requests of a connection that wait for their bodies.
+	// maxHeld bounds the bytes of all requests of a connection that wait, their heads included.
 	maxHeld = 128 << 10
 	// maxFrames bounds the DATA frames of one body.
 	maxFrames = 32
@@ -28,6 +28,8 @@ const (
 	maxOut = 15 << 10
 	// maxPass is how many bytes for the server are prepared at once.
 	maxPass = 32 << 10
+	// maxKept is how many bytes of a buffer are kept for the next request.
+	maxKept = 4 << 10
 
 	// maxFrameSize is the least that all peers accept (RFC 9113, section 4.2).
 	maxFrameSize = 16 << 10

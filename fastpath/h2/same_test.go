@@ -127,6 +127,7 @@ func (s shared) Close() error                       { s.HTTP2.Close(); return s.
 // side is a client's connection to one of the servers.
 type side struct {
 	client  net.Conn
+	conn    *h2.Conn // nil: the server's alone
 	refuser *refuser
 	http    *http.Server
 	mu      sync.Mutex
@@ -152,7 +153,8 @@ func openWith(wraps bool, rest []byte) *side {
 	conn := server
 	if wraps {
 		fast := &fastpath.Server{Judge: s.refuser, Timeouts: fastpath.Timeouts{Idle: 5 * time.Minute}}
-		conn = shared{server, (&h2.Server{Fast: fast}).Share(server, nil, rest)}
+		s.conn = (&h2.Server{Fast: fast}).Share(server, nil, rest).(*h2.Conn)
+		conn = shared{server, s.conn}
 		s.refuser.stops = fast.Stop
 	}
 	s.gone.Go(func() {
