@@ -290,7 +290,7 @@ func (l *line) another(history string) bool {
 }
 
 // orphans releases holds that wait and whose orders are lost, once edges have had the time to
-// let those wait again whose requests are open.
+// let those wait again whose requests are open. After an error it looks again later.
 func (l *line) orphans() {
 	l.mu.Lock()
 	due := !l.check.IsZero() && time.Now().After(l.check)
@@ -306,6 +306,11 @@ func (l *line) orphans() {
 	for {
 		r, err := q.do(q.ctx, l.sale, shard.Op("orphans", cursor, 500, (2*q.lease).Milliseconds()))
 		if err != nil {
+			l.mu.Lock()
+			if l.check.IsZero() {
+				l.check = time.Now().Add(q.lease)
+			}
+			l.mu.Unlock()
 			break
 		}
 		released += r.Number(2)
