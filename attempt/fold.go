@@ -81,19 +81,14 @@ func sameParam(name, folded string) bool {
 	if sameFold(route.PHPName(space[:0], name), folded) {
 		return true
 	}
-	base := strings.TrimLeft(name, "[]. \t\r\n")
-	if i := strings.IndexAny(base, "[]."); i >= 0 {
-		base = base[:i]
-	}
-	base = strings.TrimRight(base, "] \t\r\n")
-	return sameFold(route.PHPName(space[:0], base), folded)
+	return sameFold(route.PHPName(space[:0], route.ParamBase(name)), folded)
 }
 
 // rewritten tells whether a name has any of the bytes that frameworks rewrite.
 func rewritten(name string) bool {
 	for i := range len(name) {
 		switch name[i] {
-		case ' ', '.', '[', ']', '\t', '\r', '\n':
+		case ' ', '.', '[', ']', '\t', '\r', '\n', 0:
 			return true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stockgate/stockgate/route"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -106,17 +107,54 @@ func StripRouteOverride(r *http.Request) {
 	}
 }
 
-// OverriddenMethod is the method that a request asks frameworks to take instead of its
-// own, in capitals; empty: none.
-func OverriddenMethod(h http.Header) string {
+// maxOverrides bounds the different methods for which one request may ask. Ordinary requests
+// ask for one at most.
+const maxOverrides = 4
+
+// OverriddenMethods appends the methods that a request asks frameworks to take instead of its
+// own, in capitals and each once: all values of the headers that change it, and of the
+// parameter _method in its query, in any spelling. Frameworks differ on which of them counts.
+// false: there are too many, and only a part of them is appended.
+func OverriddenMethods(methods []string, h http.Header, query string) (all []string, complete bool) {
+	most := len(methods) + maxOverrides
+	add := func(method string) bool {
+		method = strings.ToUpper(strings.TrimSpace(method))
+		if method == "" || slices.Contains(methods, method) {
+			return true
+		}
+		if len(methods) == most {
+			return false
+		}
+		methods = append(methods, method)
+		return true
+	}
 	for name, values := range h {
 		for _, m := range methodHeaders {
-			if len(name) == len(m) && sameHeader(name, m) && len(values) > 0 {
-				return strings.ToUpper(strings.TrimSpace(values[0]))
+			if len(name) != len(m) || !sameHeader(name, m) {
+				continue
+			}
+			for _, list := range values {
+				for method := range strings.SplitSeq(list, ",") {
+					if !add(method) {
+						return methods, false
+					}
+				}
 			}
 		}
 	}
-	return ""
+	for name, value := range route.Params(query) {
+		if sameParam(name, methodParam) && !add(value) {
+			return methods, false
+		}
+	}
+	return methods, true
+}
+
+// OverridesMethod says whether a request with this header and query asks frameworks to take
+// another method than its own.
+func OverridesMethod(h http.Header, query string) bool {
+	methods, _ := OverriddenMethods(nil, h, query)
+	return len(methods) > 0
 }
 
 // Strippable says whether a header may be one that StripReserved, StripMethodOverride,

@@ -149,10 +149,59 @@ func TestStripNames(t *testing.T) {
 	attempt.StripNames(nil, nil)
 }
 
-func TestOverriddenMethod(t *testing.T) {
-	for name, want := range map[string]string{"X-Http-Method-Override": "PUT", "X_HTTP_Method": "PUT", "X-Method~Override": "PUT", "X-Method": ""} {
-		if got := attempt.OverriddenMethod(http.Header{name: {" put "}}); got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
+// All values count, in every header and spelling: frameworks differ on which one they take.
+func TestOverriddenMethods(t *testing.T) {
+	for _, c := range []struct {
+		header http.Header
+		query  string
+		want   []string
+	}{
+		{header: http.Header{"X-Http-Method-Override": {" put "}}, want: []string{"PUT"}},
+		{header: http.Header{"X_HTTP_Method": {"put"}}, want: []string{"PUT"}},
+		{header: http.Header{"X-Method~Override": {"put"}}, want: []string{"PUT"}},
+		{header: http.Header{"X-Method": {"put"}}},
+		{header: http.Header{"X-Http-Method": {""}}},
+		{header: http.Header{"X-Http-Method": {"GET"}, "X-Http-Method-Override": {"PUT"}, "X-Method-Override": {"DELETE"}}, want: []string{"DELETE", "GET", "PUT"}},
+		{header: http.Header{"X-Http-Method": {"GET", "PUT", "put"}}, want: []string{"GET", "PUT"}},
+		{header: http.Header{"X-Http-Method": {"PUT, x"}}, want: []string{"PUT", "X"}},
+		{header: http.Header{"X-Http-Method": {",,GET ,put"}}, query: "_method=PATCH", want: []string{"GET", "PATCH", "PUT"}},
+		{query: "_method=GET&_method=PUT", want: []string{"GET", "PUT"}},
+		{query: "%5fmethod=PUT", want: []string{"PUT"}},
+		{query: "_%4DETHOD=p%55t", want: []string{"PUT"}},
+		{query: ".method=PUT", want: []string{"PUT"}},
+		{query: "[method=PUT", want: []string{"PUT"}},
+		{query: "_method[]=PUT", want: []string{"PUT"}},
+		{query: "_method%00x=PUT", want: []string{"PUT"}},
+		{query: "_method=PUT&x=%zz", want: []string{"PUT"}},
+		{query: "%zz&_method=+PUT", want: []string{"PUT"}},
+		{query: "_method=PUT&x;y", want: []string{"PUT"}},
+		{query: "x;_method=PUT", want: []string{"PUT"}},
+		{query: "_method=PUT;x", want: []string{"PUT", "PUT;X"}},
+		{query: "_method&method=PUT&a_method=PUT&x=_method"},
+	} {
+		got, complete := attempt.OverriddenMethods(nil, c.header, c.query)
+		slices.Sort(got)
+		if !slices.Equal(got, c.want) || !complete || attempt.OverridesMethod(c.header, c.query) != (len(c.want) > 0) {
+			t.Errorf("%v ?%s: %q, complete %t, want %q", c.header, c.query, got, complete, c.want)
 		}
+	}
+}
+
+// A request cannot make the caller ask about any number of methods.
+func TestTooManyOverriddenMethods(t *testing.T) {
+	for _, many := range []struct {
+		header http.Header
+		query  string
+	}{
+		{header: http.Header{"X-Http-Method": {"A,B,C,D,E"}}},
+		{query: "_method=A&_method=B&_method=C&_method=D&_method=E"},
+		{http.Header{"X-Http-Method": {"A", "B", "C"}}, "_method=D&_method=E"},
+	} {
+		if got, complete := attempt.OverriddenMethods([]string{"POST"}, many.header, many.query); complete || len(got) != 5 || got[0] != "POST" {
+			t.Errorf("%v ?%s: %q, complete %t", many.header, many.query, got, complete)
+		}
+	}
+	if got, complete := attempt.OverriddenMethods([]string{"POST"}, http.Header{"X-Http-Method": {"A,B,C,D,A,POST"}}, ""); !complete || len(got) != 5 {
+		t.Errorf("four methods: %q, complete %t", got, complete)
 	}
 }

@@ -50,7 +50,7 @@ func isServerName(f *fastpath.Request) bool {
 // readsQuery reports whether a query may change what a guard refuses. The route cache knows
 // paths only.
 func (p *Plan) readsQuery(query string) bool {
-	if strings.IndexByte(query, '#') >= 0 || strings.Contains(query, "_method") {
+	if strings.IndexByte(query, '#') >= 0 || attempt.OverridesMethod(nil, query) {
 		return true
 	}
 	return slices.ContainsFunc(p.gates, func(g *gate.Gate) bool { return g.Routes().NamesQueries() })

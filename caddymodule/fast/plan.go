@@ -303,6 +303,6 @@ func (w *walk) act(a *planAct, r *http.Request) bool {
 // refusedBy says why a guard, or a gate without a guard, refuses a request.
 func (w *walk) refusedBy(s *guard.Routes, r *http.Request) string {
 	why, deep := s.Refuses(r)
-	w.headers = w.headers || deep && !s.IsPlain() || r.Method != http.MethodGet && attempt.OverriddenMethod(r.Header) != ""
+	w.headers = w.headers || deep && !s.IsPlain() || r.Method != http.MethodGet && attempt.OverridesMethod(r.Header, "")
 	return why
 }

@@ -16,6 +16,8 @@ import (
 const (
 	whyRoute = "another server could read it as a gated route"
 	whyMany  = "there are too many ways to read the path"
+	// whyMethods is for a request that asks for more methods than an ordinary one.
+	whyMethods = "it asks for too many methods instead of its own"
 )
 
 // Refuses says why a request is refused before it reaches any route; empty: it is not
@@ -37,7 +39,10 @@ func (s *Routes) Refuses(r *http.Request) (why string, deep bool) {
 		return "", false
 	}
 	var room [4]string
-	methods := readMethods(room[:0], r, asked.method, query)
+	methods, complete := readMethods(room[:0], r, asked.method, query)
+	if !complete {
+		return whyMethods, false
+	}
 	methods = slices.DeleteFunc(methods, func(m string) bool { return !s.admits(m) })
 	if len(methods) == 0 || path == "*" {
 		return "", false
@@ -101,29 +106,22 @@ func strangeURL(r *http.Request, u *url.URL) bool {
 	return ok && !slices.Equal(hosts, []string{r.Host})
 }
 
-// readMethods returns the methods that some server may read in a request, its own first.
-func readMethods(methods []string, r *http.Request, method, query string) []string {
+// readMethods appends the methods that some server may read in a request, its own first.
+// false: there are too many.
+func readMethods(methods []string, r *http.Request, method, query string) (all []string, complete bool) {
 	methods = append(methods, method)
 	switch method {
 	case http.MethodGet:
-		return methods
+		return methods, true
 	case http.MethodHead: // frameworks answer it by what they do for GET, and drop the body
-		return append(methods, http.MethodGet)
+		return append(methods, http.MethodGet), true
 	case http.MethodConnect: // a websocket in HTTP/2 is a GET in HTTP/1.1 (RFC 8441)
-		return append(methods, http.MethodGet)
+		return append(methods, http.MethodGet), true
 	}
 	if up := strings.ToUpper(method); up != method {
 		methods = append(methods, up)
 	}
-	if m := attempt.OverriddenMethod(r.Header); m != "" {
-		methods = append(methods, m)
-	}
-	if strings.Contains(query, "_method") {
-		if values, err := url.ParseQuery(query); err == nil && values.Get("_method") != "" {
-			methods = append(methods, strings.ToUpper(values.Get("_method")))
-		}
-	}
-	return methods
+	return attempt.OverriddenMethods(methods, r.Header, query)
 }
 
 // routesBy says whether a query may name a route.

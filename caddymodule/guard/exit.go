@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/reverseproxy"
 
@@ -28,10 +27,13 @@ func (e *exits) around(r *http.Request, cgi bool) *Gate {
 			continue // no server takes it for a route, or the guard has refused it
 		}
 		var room [4]string
-		methods := readMethods(room[:0], r, t.method, query)
+		methods, complete := readMethods(room[:0], r, t.method, query)
 		for _, g := range e.gates {
-			if !g.admitsAny(methods) || !g.isBefore(r) {
+			if !g.isBefore(r) || complete && !g.admitsAny(methods) {
 				continue
+			}
+			if !complete {
+				return g.gate
 			}
 			if double == nil {
 				double = e.look.standIn(r)
@@ -50,13 +52,12 @@ func (e *exits) concerns(r *http.Request, cgi bool) bool {
 	if len(e.gates) == 0 {
 		return false
 	}
-	query := r.URL.RawQuery
-	if cgi && !strings.Contains(query, "_method") {
-		query = targetOf(r).url.RawQuery
-	}
 	var room [4]string
-	methods := readMethods(room[:0], r, r.Method, query)
-	return slices.ContainsFunc(e.gates, func(g *exitGate) bool { return g.admitsAny(methods) && g.isBefore(r) })
+	methods, complete := readMethods(room[:0], r, r.Method, r.URL.RawQuery)
+	if asked := targetOf(r).url.RawQuery; cgi && complete && asked != r.URL.RawQuery {
+		methods, complete = readMethods(methods, r, r.Method, asked)
+	}
+	return slices.ContainsFunc(e.gates, func(g *exitGate) bool { return (!complete || g.admitsAny(methods)) && g.isBefore(r) })
 }
 
 func (g *exitGate) admitsAny(methods []string) bool {

@@ -1,0 +1,54 @@
+package caddymodule_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestOverriddenMethods asks for the method of a gate in every place and spelling in which some
+// framework finds it, beside others that do not.
+func TestOverriddenMethods(t *testing.T) {
+	shop := newBackend(t, created)
+	s := openCaddyfile(t, fmt.Sprintf(gatedSite, shop.addr()))
+	for _, request := range []string{
+		asks("POST /api/basket", "X-HTTP-Method: GET", "X-HTTP-Method-Override: PUT"), asks("POST /api/basket", "X-HTTP-Method: PUT", "X-HTTP-Method-Override: GET"),
+		asks("POST /api/basket", "X-HTTP-Method-Override: GET", "X-HTTP-Method-Override: PUT"), asks("POST /api/basket", "X-HTTP-Method-Override: PUT, x"),
+		asks("POST /api/basket?_method=GET&_method=PUT"), asks("POST /api/basket?%5fmethod=PUT"), asks("POST /api/basket?.method=PUT"),
+		asks("POST /api/basket?_method=PUT&x=%zz"), asks("POST /api/basket?_method=PUT&x;y"), asks("POST /api/basket?x;_method=PUT"),
+		asks("POST /other", "X-HTTP-Method: A,B,C,D,E"), asks("POST /other?_method=A&_method=B&_method=C&_method=D&_method=E"),
+	} {
+		answer := s.says(request)
+		head, _, _ := strings.Cut(request, "\n\n")
+		if got := shop.take(); len(got) > 0 || answer.Status != http.StatusBadRequest || answer.Header.Get("Stockgate-Refusal") != "malformed" {
+			t.Errorf("%s: the client got %d %s, the shop %+v", head, answer.Status, answer.Body, got)
+		}
+	}
+	for _, request := range []string{
+		asks("POST /api/basket", "X-HTTP-Method: DELETE"), asks("POST /api/basket?_method=DELETE&x=%zz"), asks("POST /other?_method=PUT&x;y"), asks("POST /api/basket?method=PUT"),
+	} {
+		answer := s.says(request)
+		head, _, _ := strings.Cut(request, "\n\n")
+		if got := shop.take(); len(got) != 1 {
+			t.Errorf("%s: the client got %d %s, the shop %+v", head, answer.Status, answer.Body, got)
+		}
+	}
+}
+
+// TestSecondLookAtOverriddenMethods rewrites such requests into the gated route behind the guard.
+func TestSecondLookAtOverriddenMethods(t *testing.T) {
+	shop := newBackend(t, created)
+	s := openCaddyfile(t, "stockgate_guard\n"+strings.Replace(orderGate, "method POST", "method PUT", 1)+
+		strings.ReplaceAll("handle /old/* {\n uri replace /old /api\n reverse_proxy SHOP\n }\n reverse_proxy SHOP\n", "SHOP", shop.addr()))
+	for request, status := range map[string]int{
+		asks("POST /old/order?.method=PUT&x=%zz"):                                         http.StatusBadRequest,
+		asks("POST /old/order", "X-HTTP-Method: GET", "X-HTTP-Method-Override: GET, PUT"): http.StatusBadRequest,
+		asks("POST /old/order?.method=DELETE"):                                            http.StatusCreated,
+	} {
+		answer := s.says(request)
+		if got := shop.take(); answer.Status != status || (len(got) > 0) != (status == http.StatusCreated) {
+			t.Errorf("%.80s: the client got %d %s, the shop %+v", request, answer.Status, answer.Body, got)
+		}
+	}
+}
