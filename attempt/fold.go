@@ -78,10 +78,12 @@ func sameParam(name, folded string) bool {
 		return false
 	}
 	var space [64]byte
-	if sameFold(route.PHPName(space[:0], name), folded) {
-		return true
+	for _, form := range route.ParamForms(name) {
+		if sameFold(route.PHPName(space[:0], form), folded) {
+			return true
+		}
 	}
-	return sameFold(route.PHPName(space[:0], route.ParamBase(name)), folded)
+	return false
 }
 
 // rewritten tells whether a name has any of the bytes that frameworks rewrite.

@@ -172,6 +172,7 @@ func TestOverriddenMethods(t *testing.T) {
 		{query: "[method=PUT", want: []string{"PUT"}},
 		{query: "_method[]=PUT", want: []string{"PUT"}},
 		{query: "_method%00x=PUT", want: []string{"PUT"}},
+		{query: ".method[]=PUT", want: []string{"PUT"}},
 		{query: "_method=PUT&x=%zz", want: []string{"PUT"}},
 		{query: "%zz&_method=+PUT", want: []string{"PUT"}},
 		{query: "_method=PUT&x;y", want: []string{"PUT"}},

@@ -1,6 +1,7 @@
 package route
 
 import (
+	"bytes"
 	"iter"
 	"strings"
 )
@@ -39,12 +40,27 @@ func decodeParam(s string) string {
 	return decode(strings.ReplaceAll(s, "+", " "))
 }
 
-// ParamBase is the name before its brackets and dots: PHP, Rack, qs and others read what
-// follows as a step into an array.
-func ParamBase(name string) string {
+// ParamForms are the texts of a parameter's name from which servers make its own name, by
+// PHPName or as they are: all of it; what is before a bracket, where PHP begins an array; and
+// what is before its brackets and dots, where Rack, qs and others begin one.
+func ParamForms(name string) [3]string {
+	php, _, _ := strings.Cut(name, "[")
 	base := strings.TrimLeft(name, "[]. \t\r\n")
 	if i := strings.IndexAny(base, "[]."); i >= 0 {
 		base = base[:i]
 	}
-	return strings.TrimRight(base, "] \t\r\n")
+	return [3]string{name, php, strings.TrimRight(base, "] \t\r\n")}
+}
+
+// SameParam says whether some server takes a parameter's name for the wanted one: by ignoring
+// case, by PHP's mapping of names, or by reading an array.
+func SameParam(name, want string) bool {
+	var room, wanted [64]byte
+	php := PHPName(wanted[:0], want)
+	for _, form := range ParamForms(name) {
+		if bytes.EqualFold(PHPName(room[:0], form), php) {
+			return true
+		}
+	}
+	return false
 }

@@ -34,3 +34,18 @@ func TestParams(t *testing.T) {
 		break
 	}
 }
+
+func TestSameParam(t *testing.T) {
+	for name, want := range map[string]bool{
+		"rest_route": true, "Rest_Route": true, "rest.route": true, "rest route": true, "rest[route": true, " rest_route": true, "rest_route ": true,
+		"rest_route[]": true, "rest.route[a][b]": true, "rest_route\x00x": true, "[]rest_route": true, ".rest_route": true,
+		"": false, "rest": false, "route": false, "rest-route": false, "rest__route": false, "the_rest_route": false, "a[rest_route]": false, "rest\x00_route": false,
+	} {
+		if got := route.SameParam(name, "rest_route"); got != want {
+			t.Errorf("%q: %t", name, got)
+		}
+	}
+	if !route.SameParam("rest_route", "rest.route") {
+		t.Error("a wanted name is not read as PHP reads it")
+	}
+}

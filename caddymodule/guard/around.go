@@ -167,36 +167,25 @@ func decodedPath(u *url.URL, raw string) string {
 
 // searchQuery asks about paths in query parameters that gates have named.
 func (s *Routes) searchQuery(double *http.Request, methods []string, query string, here []*Gate) (why string) {
-	values, _ := url.ParseQuery(query) // no server takes for a route what ParseQuery cannot read
-	for name, in := range values {
+	for name, value := range route.Params(query) {
 		for _, q := range s.queries {
-			if slices.Contains(here, q.gate) || !sameParameter(name, q.name) {
+			if slices.Contains(here, q.gate) || !route.SameParam(name, q.name) {
 				continue
 			}
-			for _, value := range in {
-				all, complete := route.Readings("/" + strings.TrimLeft(value, "/"))
-				if !complete {
-					return whyMany
-				}
-				for _, m := range methods {
-					for _, reading := range all {
-						if slices.Contains(s.visited(double, m, url.URL{Path: reading, RawQuery: query}, true), q.gate) {
-							return whyRoute
-						}
+			all, complete := route.Readings("/" + strings.TrimLeft(value, "/"))
+			if !complete {
+				return whyMany
+			}
+			for _, m := range methods {
+				for _, reading := range all {
+					if slices.Contains(s.visited(double, m, url.URL{Path: reading, RawQuery: query}, true), q.gate) {
+						return whyRoute
 					}
 				}
 			}
 		}
 	}
 	return ""
-}
-
-// sameParameter compares a parameter's name as PHP does, which turns dots, spaces and
-// brackets into underscores.
-func sameParameter(name, lower string) bool {
-	name, _, _ = strings.Cut(strings.TrimLeft(name, " "), "\x00")
-	name, _, _ = strings.Cut(name, "[")
-	return strings.ToLower(strings.NewReplacer(".", "_", " ", "_").Replace(name)) == lower
 }
 
 // leads says whether a reading reaches a gate that the request itself does not reach.

@@ -3,7 +3,6 @@ package guard
 import (
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -39,7 +38,7 @@ type Routes struct {
 
 // queryRoute is a parameter with which a request may reach a gate's route.
 type queryRoute struct {
-	name string // in lower case
+	name string
 	gate *Gate
 }
 
@@ -114,7 +113,7 @@ func (s *Routes) act(step *gateStep, h caddyhttp.MiddlewareHandler, methods, inv
 		}
 		s.methods = append(s.methods, methods)
 		for _, name := range h.Guarded().AlsoQuery {
-			s.queries = append(s.queries, queryRoute{strings.ToLower(name), h.Guarded()})
+			s.queries = append(s.queries, queryRoute{name, h.Guarded()})
 		}
 		step.acts = append(step.acts, gateAct{gate: h.Guarded()})
 	case *rewrite.Rewrite:

@@ -121,13 +121,11 @@ func namesRoute(query string, routes []string) bool {
 	if query == "" || len(routes) == 0 {
 		return false
 	}
-	values, err := url.ParseQuery(query)
-	if err != nil {
+	if _, err := url.ParseQuery(query); err != nil { // servers differ on what it says
 		return true
 	}
-	for name := range values {
-		name, _, _ = strings.Cut(strings.TrimLeft(name, " "), "[")
-		if slices.ContainsFunc(routes, func(one string) bool { return strings.EqualFold(one, name) }) {
+	for name := range route.Params(query) {
+		if slices.ContainsFunc(routes, func(one string) bool { return route.SameParam(name, one) }) {
 			return true
 		}
 	}

@@ -39,6 +39,14 @@ func TestExceptedPaths(t *testing.T) {
 		"/hooks/paid?rest_route=/cart/add":   false,
 		"/hooks/paid?Rest_Route=/cart/add":   false,
 		"/hooks/paid?rest_route[]=/cart/add": false,
+		"/hooks/paid?rest.route=/cart/add":   false,
+		"/hooks/paid?rest%20route=/cart/add": false,
+		"/hooks/paid?rest%5Broute=/cart/add": false,
+		"/hooks/paid?rest[route=/cart/add":   false,
+		"/hooks/paid?rest%5froute=/cart/add": false,
+		"/hooks/paid?rest_route%00=/cart":    false,
+		"/hooks/paid?the_rest_route=/cart":   true,
+		"/hooks/paid?rest=_route":            true,
 		"/hooks/paid?a=%zz":                  false,
 	} {
 		r := httptest.NewRequest("POST", target, nil)
