@@ -18,6 +18,15 @@ const (
 	whyMany  = "there are too many ways to read the path"
 	// whyMethods is for a request that asks for more methods than an ordinary one.
 	whyMethods = "it asks for too many methods instead of its own"
+	// whyNamed is for a request that has parameters of also_query more often than an ordinary one.
+	whyNamed = "it has parameters that name a route too often"
+
+	// maxNamed is how often one request may have parameters of also_query. Ordinary requests
+	// have one.
+	maxNamed = 8
+	// maxNamedReadings bounds the readings of all of them together: about as many as one path
+	// may have.
+	maxNamedReadings = 320
 )
 
 // Refuses says why a request is refused before it reaches any route; empty: it is not
@@ -167,25 +176,45 @@ func decodedPath(u *url.URL, raw string) string {
 
 // searchQuery asks about paths in query parameters that gates have named.
 func (s *Routes) searchQuery(double *http.Request, methods []string, query string, here []*Gate) (why string) {
+	named, readings := 0, 0
 	for name, value := range route.Params(query) {
-		for _, q := range s.queries {
-			if slices.Contains(here, q.gate) || !route.SameParam(name, q.name) {
+		counted := false
+		for i := range s.queries {
+			q := &s.queries[i]
+			if !route.SameParam(name, q.name) {
 				continue
 			}
+			if !counted {
+				named, counted = named+1, true
+			}
+			if named > maxNamed {
+				return whyNamed
+			}
 			all, complete := route.Readings("/" + strings.TrimLeft(value, "/"))
-			if !complete {
+			if readings += len(all); !complete || readings > maxNamedReadings {
 				return whyMany
 			}
-			for _, m := range methods {
-				for _, reading := range all {
-					if slices.Contains(s.visited(double, m, url.URL{Path: reading, RawQuery: query}, true), q.gate) {
-						return whyRoute
-					}
-				}
+			if s.namesGate(double, q, methods, all, query, here) {
+				return whyRoute
 			}
 		}
 	}
 	return ""
+}
+
+// namesGate says whether a reading reaches a gate that has named the parameter, and that the
+// request itself does not reach.
+func (s *Routes) namesGate(double *http.Request, q *queryRoute, methods, readings []string, query string, here []*Gate) bool {
+	for _, m := range methods {
+		for _, reading := range readings {
+			for _, g := range s.visited(double, m, url.URL{Path: reading, RawQuery: query}, true) {
+				if slices.Contains(q.gates, g) && !slices.Contains(here, g) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // leads says whether a reading reaches a gate that the request itself does not reach.
@@ -200,7 +229,10 @@ func (s *Routes) leads(double *http.Request, method string, u url.URL, here []*G
 
 // visited returns the gates that a request with this method and URL reaches.
 func (s *Routes) visited(double *http.Request, method string, u url.URL, loose bool) []*Gate {
-	double.Method, double.URL, double.RequestURI = method, &u, u.RequestURI()
+	double.Method, double.URL = method, &u
+	if s.leaves { // only matchers of other modules and rewrites look at it
+		double.RequestURI = u.RequestURI()
+	}
 	v := visit{loose: loose}
 	v.walk(s.steps, double)
 	return v.gates

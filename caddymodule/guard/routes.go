@@ -36,10 +36,10 @@ type Routes struct {
 	plain bool
 }
 
-// queryRoute is a parameter with which a request may reach a gate's route.
+// queryRoute is a parameter with which a request may reach the routes of gates.
 type queryRoute struct {
-	name string
-	gate *Gate
+	name  string
+	gates []*Gate
 }
 
 // gateStep is a route.
@@ -113,7 +113,7 @@ func (s *Routes) act(step *gateStep, h caddyhttp.MiddlewareHandler, methods, inv
 		}
 		s.methods = append(s.methods, methods)
 		for _, name := range h.Guarded().AlsoQuery {
-			s.queries = append(s.queries, queryRoute{name, h.Guarded()})
+			s.addQuery(name, h.Guarded())
 		}
 		step.acts = append(step.acts, gateAct{gate: h.Guarded()})
 	case *rewrite.Rewrite:
@@ -133,6 +133,16 @@ func (s *Routes) act(step *gateStep, h caddyhttp.MiddlewareHandler, methods, inv
 			step.acts = append(step.acts, gateAct{steps: steps})
 		}
 	}
+}
+
+// addQuery notes that a gate has named a parameter.
+func (s *Routes) addQuery(name string, g *Gate) {
+	i := slices.IndexFunc(s.queries, func(q queryRoute) bool { return q.name == name })
+	if i < 0 {
+		i = len(s.queries)
+		s.queries = append(s.queries, queryRoute{name: name})
+	}
+	s.queries[i].gates = append(s.queries[i].gates, g)
 }
 
 // setMethods returns the methods that matcher sets admit; nil: any.

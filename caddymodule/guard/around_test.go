@@ -1,0 +1,97 @@
+package guard
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+)
+
+// routeGate is a gate that only guards know.
+type routeGate struct {
+	caddyhttp.MiddlewareHandler
+	guarded Gate
+}
+
+func (g *routeGate) Guarded() *Gate { return &g.guarded }
+
+// counter is a matcher that counts how often it is asked.
+type counter struct{ asked int }
+
+func (c *counter) MatchWithError(*http.Request) (bool, error) {
+	c.asked++
+	return false, nil
+}
+
+// routesOf are the routes to one gate for POST at /api/order, which names the parameters.
+func routesOf(t *testing.T, more []any, names ...string) *Routes {
+	t.Helper()
+	path := &caddyhttp.MatchPath{"/api/order"}
+	if err := path.Provision(caddy.Context{}); err != nil {
+		t.Fatal(err)
+	}
+	set := caddyhttp.MatcherSet{&caddyhttp.MatchMethod{http.MethodPost}}
+	for _, m := range append(more, path) {
+		set = append(set, m)
+	}
+	gate := &routeGate{guarded: Gate{AlsoQuery: names}}
+	s := new(Routes)
+	s.Of(&caddyhttp.Server{Routes: caddyhttp.RouteList{{
+		MatcherSets: caddyhttp.MatcherSets{set}, Handlers: []caddyhttp.MiddlewareHandler{gate},
+	}}})
+	return s
+}
+
+// posted is a request to another route with that query.
+func posted(query string) *http.Request {
+	w := httptest.NewRecorder()
+	return caddyhttp.PrepareRequest(httptest.NewRequest(http.MethodPost, "/other?"+query, nil), caddy.NewReplacer(), w, nil)
+}
+
+// manyReadings is a value in which servers may read about a hundred paths.
+const manyReadings = "a.php/x%3Bb//c%252f/.%255c"
+
+// How much a request makes the guard do has a bound, however often it names a route.
+func TestNamedParametersAreBounded(t *testing.T) {
+	for name, c := range map[string]struct {
+		query string
+		why   string
+	}{
+		"once":              {"s=" + manyReadings, ""},
+		"as often as may":   {strings.Repeat("s=shoes&", maxNamed), ""},
+		"too often":         {strings.Repeat("s=shoes&", maxNamed+1), whyNamed},
+		"other names":       {strings.Repeat("x=shoes&", 100), ""},
+		"empty":             {strings.Repeat("s&", maxNamed+1), whyNamed},
+		"many, other names": {strings.Repeat("x="+manyReadings+"&", 500), ""},
+		"too many readings": {strings.Repeat("s="+manyReadings+"&", maxNamed), whyMany},
+		"a whole target":    {strings.Repeat("s="+manyReadings+"&", 540), whyMany},
+		"by semicolons":     {"s=" + strings.Repeat("x;s=", 4000), whyNamed},
+	} {
+		asks := new(counter)
+		if why, _ := routesOf(t, []any{asks}, "rest_route", "s").Refuses(posted(c.query)); why != c.why {
+			t.Errorf("%s: %q, want %q", name, why, c.why)
+		}
+		if most := 2*maxNamedReadings + 10; asks.asked > most { // a matcher that sees case is asked about the lower case too
+			t.Errorf("%s: a matcher is asked %d times, more than %d", name, asks.asked, most)
+		}
+	}
+}
+
+// What a reading costs does not grow with the query beside it.
+func TestReadingsDoNotCopyTheQuery(t *testing.T) {
+	s := routesOf(t, nil, "s")
+	const filler = 256 << 10
+	r := posted("s=" + manyReadings + "&x=" + strings.Repeat("y", filler))
+	s.Refuses(r)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	why, _ := s.Refuses(r)
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; why != "" || got > 4*filler {
+		t.Errorf("%q, and %d bytes are allocated", why, got)
+	}
+}
