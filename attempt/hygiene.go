@@ -117,17 +117,6 @@ const maxOverrides = 4
 // false: there are too many, and only a part of them is appended.
 func OverriddenMethods(methods []string, h http.Header, query string) (all []string, complete bool) {
 	most := len(methods) + maxOverrides
-	add := func(method string) bool {
-		method = strings.ToUpper(strings.TrimSpace(method))
-		if method == "" || slices.Contains(methods, method) {
-			return true
-		}
-		if len(methods) == most {
-			return false
-		}
-		methods = append(methods, method)
-		return true
-	}
 	for name, values := range h {
 		for _, m := range methodHeaders {
 			if len(name) != len(m) || !sameHeader(name, m) {
@@ -135,19 +124,32 @@ func OverriddenMethods(methods []string, h http.Header, query string) (all []str
 			}
 			for _, list := range values {
 				for method := range strings.SplitSeq(list, ",") {
-					if !add(method) {
-						return methods, false
+					methods = addMethod(methods, method)
+					if len(methods) > most {
+						return methods[:most], false
 					}
 				}
 			}
 		}
 	}
-	for name, value := range route.Params(query) {
-		if sameParam(name, methodParam) && !add(value) {
-			return methods, false
+	for p := route.ParamsOf(query); p.Next(); {
+		if !sameParam(p.Name, methodParam) {
+			continue
+		}
+		if methods = addMethod(methods, p.Value); len(methods) > most {
+			return methods[:most], false
 		}
 	}
 	return methods, true
+}
+
+// addMethod adds a method in capitals, if it is one that is not there yet.
+func addMethod(methods []string, method string) []string {
+	method = strings.ToUpper(strings.TrimSpace(method))
+	if method == "" || slices.Contains(methods, method) {
+		return methods
+	}
+	return append(methods, method)
 }
 
 // OverridesMethod says whether a request with this header and query asks frameworks to take

@@ -2,32 +2,35 @@ package route
 
 import (
 	"bytes"
-	"iter"
 	"strings"
 )
 
-// Params yields the parameters that servers may read in a query, decoded: the pairs between `&`
+// Params are the parameters that servers may read in a query, decoded: the pairs between `&`
 // and, of a pair with a semicolon, also what stands between its semicolons. Escapes that are
 // broken stay as they are.
-func Params(query string) iter.Seq2[string, string] {
-	return func(yield func(name, value string) bool) {
-		for pair := range strings.SplitSeq(query, "&") {
-			if pair == "" {
-				continue
-			}
-			if !yield(splitParam(pair)) {
-				return
-			}
-			if strings.IndexByte(pair, ';') < 0 {
-				continue
-			}
-			for part := range strings.SplitSeq(pair, ";") {
-				if part != "" && !yield(splitParam(part)) {
-					return
-				}
-			}
+type Params struct {
+	Name, Value string
+	rest, parts string
+}
+
+// ParamsOf reads a query: for p := ParamsOf(query); p.Next(); { … }.
+func ParamsOf(query string) Params { return Params{rest: query} }
+
+// Next reads the next parameter. false: there is none.
+func (p *Params) Next() bool {
+	for p.rest != "" || p.parts != "" {
+		var pair string
+		if p.parts != "" {
+			pair, p.parts, _ = strings.Cut(p.parts, ";")
+		} else if pair, p.rest, _ = strings.Cut(p.rest, "&"); strings.IndexByte(pair, ';') >= 0 {
+			p.parts = pair
+		}
+		if pair != "" {
+			p.Name, p.Value = splitParam(pair)
+			return true
 		}
 	}
+	return false
 }
 
 func splitParam(pair string) (name, value string) {

@@ -177,11 +177,11 @@ func decodedPath(u *url.URL, raw string) string {
 // searchQuery asks about paths in query parameters that gates have named.
 func (s *Routes) searchQuery(double *http.Request, methods []string, query string, here []*Gate) (why string) {
 	named, readings := 0, 0
-	for name, value := range route.Params(query) {
+	for p := route.ParamsOf(query); p.Next(); {
 		counted := false
 		for i := range s.queries {
 			q := &s.queries[i]
-			if !route.SameParam(name, q.name) {
+			if !route.SameParam(p.Name, q.name) {
 				continue
 			}
 			if !counted {
@@ -190,7 +190,7 @@ func (s *Routes) searchQuery(double *http.Request, methods []string, query strin
 			if named > maxNamed {
 				return whyNamed
 			}
-			all, complete := route.Readings("/" + strings.TrimLeft(value, "/"))
+			all, complete := route.Readings("/" + strings.TrimLeft(p.Value, "/"))
 			if readings += len(all); !complete || readings > maxNamedReadings {
 				return whyMany
 			}

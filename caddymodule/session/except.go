@@ -124,8 +124,8 @@ func namesRoute(query string, routes []string) bool {
 	if _, err := url.ParseQuery(query); err != nil { // servers differ on what it says
 		return true
 	}
-	for name := range route.Params(query) {
-		if slices.ContainsFunc(routes, func(one string) bool { return route.SameParam(name, one) }) {
+	for p := route.ParamsOf(query); p.Next(); {
+		if slices.ContainsFunc(routes, func(one string) bool { return route.SameParam(p.Name, one) }) {
 			return true
 		}
 	}
