@@ -42,3 +42,21 @@ func TestQueryRouteSpellings(t *testing.T) {
 	s.passesAll(shop,
 		asks("POST /?rest_route=/api/other;x"), asks("POST /?the_rest_route=/api/order"), asks("POST /?rest=/api/order"), asks("POST /?x=%zz&s=a;b"))
 }
+
+// TestQueryRouteBelowAPrefix has the recipe of WooCommerce: what rest_route says is below /wp-json.
+func TestQueryRouteBelowAPrefix(t *testing.T) {
+	shop := newBackend(t, created)
+	site := "@order {\nmethod POST\npath /wp-json/wc/store/v1/checkout\n}\nstockgate_guard\nstockgate @order {\nbuyer {header.X-User-Id}\nline {json.sku}\nalso_query rest_route=/wp-json\n}\n" +
+		"reverse_proxy " + shop.addr() + "\n"
+	s := openCaddyfile(t, site)
+	s.refusesAll(shop,
+		asks("POST /?rest_route=/wc/store/v1/checkout"), asks("POST /index.php?rest_route=wc/store/v1/checkout/"), asks("POST /?rest.route=%2FWC%2Fstore%2Fv1%2Fcheckout"),
+		asks("POST /shop/?rest_route=//wc/store/v1/checkout;x"), asks("POST /?rest_route=/wc/store/v1/x&rest_route=/wc/store/v1/checkout"))
+	s.passesAll(shop,
+		asks("POST /?rest_route=/wc/store/v1/cart"), asks("POST /?rest_route=/wp-json/wc/store/v1/checkout"), asks("GET /?rest_route=/wc/store/v1/checkout"))
+	for _, wrong := range []string{"rest_route=", "rest_route=wp-json", "=/wp-json", "rest_route=/wp-json/../x"} {
+		if err := s.loadCaddyfile(strings.Replace(site, "rest_route=/wp-json", wrong, 1)); err == nil || !strings.Contains(err.Error(), "write the parameter's name") {
+			t.Errorf("also_query %s: %v", wrong, err)
+		}
+	}
+}

@@ -67,3 +67,29 @@ func SameParam(name, want string) bool {
 	}
 	return false
 }
+
+// QueryPath is a query parameter that a server takes for a path: rest_route, or
+// rest_route=/wp-json where the server reads its value below a prefix.
+type QueryPath struct{ name, prefix string }
+
+// ParseQueryPath reads NAME or NAME=PREFIX. false: it is neither.
+func ParseQueryPath(text string) (p QueryPath, ok bool) {
+	name, prefix, prefixed := strings.Cut(text, "=")
+	ok = name != "" && (!prefixed || strings.HasPrefix(prefix, "/") && ShapeOf(prefix)&Odd == 0 && strings.IndexByte(prefix, '%') < 0)
+	return QueryPath{name, strings.TrimRight(prefix, "/")}, ok
+}
+
+// Named says whether some server takes a parameter's name for that of p.
+func (p QueryPath) Named(name string) bool { return SameParam(name, p.name) }
+
+// Readings are the paths that servers may read in the parameter's value. false: there are too
+// many.
+func (p QueryPath) Readings(value string) (all []string, complete bool) {
+	all, complete = Readings("/" + strings.TrimLeft(value, "/"))
+	if p.prefix != "" {
+		for i, reading := range all {
+			all[i] = p.prefix + leadingSlash(reading)
+		}
+	}
+	return all, complete
+}

@@ -46,3 +46,29 @@ func TestSameParam(t *testing.T) {
 		t.Error("a wanted name is not read as PHP reads it")
 	}
 }
+
+// A value is a path below the prefix, in all its readings.
+func TestQueryPath(t *testing.T) {
+	for _, c := range []struct{ text, value, path string }{
+		{"rest_route", "/wp-json/checkout", "/wp-json/checkout"},
+		{"rest_route", "api/order", "/api/order"},
+		{"rest_route=/wp-json", "/wc/checkout", "/wp-json/wc/checkout"},
+		{"rest_route=/wp-json/", "wc/checkout/", "/wp-json/wc/checkout"},
+		{"rest_route=/wp-json", "//wc%2Fcheckout", "/wp-json/wc/checkout"},
+		{"rest_route=/wp-json", "/wc/checkout;x", "/wp-json/wc/checkout"},
+		{"rest_route=/wp-json", "/x/../wc/checkout", "/wp-json/wc/checkout"},
+		{"rest_route=/wp-json", "", "/wp-json/"},
+		{"s=/", "/api/order", "/api/order"},
+	} {
+		p, ok := route.ParseQueryPath(c.text)
+		all, complete := p.Readings(c.value)
+		if !ok || !complete || !slices.Contains(all, c.path) || !p.Named("s") && !p.Named("rest.route") {
+			t.Errorf("%s %q: %t, %q, complete %t, want %q", c.text, c.value, ok, all, complete, c.path)
+		}
+	}
+	for _, text := range []string{"", "=/x", "a=", "a=x", "a=x/y", "a=/x/../y", "a=/x%2fy", "a=/x;y"} {
+		if _, ok := route.ParseQueryPath(text); ok {
+			t.Errorf("%q is read", text)
+		}
+	}
+}

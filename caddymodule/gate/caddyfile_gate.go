@@ -96,7 +96,7 @@ import (
 //		max_in_flight   <number>
 //		max_body        <size>
 //		body            checked|ignored
-//		also_query      <parameter...>
+//		also_query      <parameter[=prefix]...>
 //		exits_as        <path...>
 //		shadow
 //		fast_refusals [force] {

@@ -213,7 +213,7 @@ func ReadCheckDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, er
 //		max_in_flight <number>
 //		max_body <size>
 //		body     checked|ignored
-//		also_query <parameter...>
+//		also_query <parameter[=prefix]...>
 //		fast_refusals [force] {
 //			log <percentage>
 //		}

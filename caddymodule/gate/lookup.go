@@ -244,7 +244,7 @@ func (g *Gate) takeTurn(r *http.Request, p *purchase) *sale.Refusal {
 	p.keys, odd = g.credentials.Keys(r, p.repl)
 	// a cart that is looked up must not change, whatever is excepted
 	lookedUp := g.lookup != nil && p.scope == scope.Attempt
-	if p.dryRun || !lookedUp && g.credentials.Excepts(r, g.AlsoQuery) {
+	if p.dryRun || !lookedUp && g.credentials.Excepts(r, g.guarded.AlsoQuery) {
 		return nil
 	}
 	if odd != nil {

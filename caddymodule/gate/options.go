@@ -84,8 +84,9 @@ type AttemptOptions struct {
 	// `*`; of two alike the last one counts. Default: problems (RFC 9457).
 	Refusals []refuse.Style `json:"refusals,omitempty"`
 	// AlsoQuery names query parameters that the shop takes for the path of a route, such as
-	// rest_route of WordPress or s of ThinkPHP. A request that one of them would make a
-	// request for this gate is refused. Default: none.
+	// rest_route of WordPress or s of ThinkPHP; with the path below which the shop reads its
+	// value, as in rest_route=/wp-json, where that is not the root. A request that one of them
+	// would make a request for this gate is refused. Default: none.
 	AlsoQuery []string `json:"also_query,omitempty"`
 	// FastRefusals lets the listener wrapper stockgate answer what is refused from memory,
 	// before Caddy's HTTP server reads it. Default: none.
@@ -112,7 +113,7 @@ func (o *AttemptOptions) directives() map[string]directive.Option {
 		"max_in_flight": {Usage: "max_in_flight <number>", Read: directive.Count(&o.MaxInFlight)},
 		"max_body":      {Usage: "max_body <size>", Read: o.readMaxBody},
 		"body":          {Usage: "body checked|ignored", Read: o.readBody},
-		"also_query":    {Usage: "also_query <parameter...>", Read: directive.Texts(&o.AlsoQuery)},
+		"also_query":    {Usage: "also_query <parameter[=prefix]...>", Read: directive.Texts(&o.AlsoQuery)},
 		"fast_refusals": {Usage: "fast_refusals [force] [{ … }]", Read: o.readFast},
 		"refuse":        {Usage: "refuse [<reason...>|*] problem|error|<status> [<body>]", Read: directive.Refusals(&o.Refusals), List: true},
 	})

@@ -100,7 +100,11 @@ func (g *Gate) provisionLimits(keys []attempt.RateKey) error {
 func (g *Gate) provisionServer(ctx caddy.Context) error {
 	g.server, _ = ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
 	g.routes.Of(g.server)
-	g.guarded = guard.Gate{Name: g.Name, Check: g.Check, Shadow: g.Shadow, AlsoQuery: g.AlsoQuery, Refuser: g.refuser}
+	queries, err := guard.QueryPaths(g.AlsoQuery)
+	if err != nil {
+		return err
+	}
+	g.guarded = guard.Gate{Name: g.Name, Check: g.Check, Shadow: g.Shadow, AlsoQuery: queries, Refuser: g.refuser}
 	exits, err := guard.ExitPaths(g.ExitsAs)
 	if err != nil {
 		return err

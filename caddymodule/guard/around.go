@@ -181,7 +181,7 @@ func (s *Routes) searchQuery(double *http.Request, methods []string, query strin
 		counted := false
 		for i := range s.queries {
 			q := &s.queries[i]
-			if !route.SameParam(p.Name, q.name) {
+			if !q.path.Named(p.Name) {
 				continue
 			}
 			if !counted {
@@ -190,7 +190,7 @@ func (s *Routes) searchQuery(double *http.Request, methods []string, query strin
 			if named > maxNamed {
 				return whyNamed
 			}
-			all, complete := route.Readings("/" + strings.TrimLeft(p.Value, "/"))
+			all, complete := q.path.Readings(p.Value)
 			if readings += len(all); !complete || readings > maxNamedReadings {
 				return whyMany
 			}

@@ -38,7 +38,11 @@ func routesOf(t *testing.T, more []any, names ...string) *Routes {
 	for _, m := range append(more, path) {
 		set = append(set, m)
 	}
-	gate := &routeGate{guarded: Gate{AlsoQuery: names}}
+	paths, err := QueryPaths(names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gate := &routeGate{guarded: Gate{AlsoQuery: paths}}
 	s := new(Routes)
 	s.Of(&caddyhttp.Server{Routes: caddyhttp.RouteList{{
 		MatcherSets: caddyhttp.MatcherSets{set}, Handlers: []caddyhttp.MiddlewareHandler{gate},

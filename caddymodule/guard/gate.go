@@ -1,9 +1,12 @@
 package guard
 
 import (
+	"fmt"
+
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/stockgate/stockgate/refuse"
+	"github.com/stockgate/stockgate/route"
 )
 
 // Gate is what guards, and the second check, know about a gate. Gates are compared by
@@ -15,10 +18,23 @@ type Gate struct {
 	// Shadow: the gate refuses nothing, so that its route needs no protection yet.
 	Shadow bool
 	// AlsoQuery are query parameters that the shop takes for the path of a route.
-	AlsoQuery []string
+	AlsoQuery []route.QueryPath
 	// ExitsAs are the paths under which the gate's orders leave; nil: those of its matcher.
 	ExitsAs *caddyhttp.MatchPath
 	Refuser *refuse.Refuser
+}
+
+// QueryPaths reads the parameters of also_query: NAME, or NAME=PREFIX.
+func QueryPaths(texts []string) ([]route.QueryPath, error) {
+	var all []route.QueryPath
+	for _, text := range texts {
+		p, ok := route.ParseQueryPath(text)
+		if !ok {
+			return nil, fmt.Errorf("also_query: %q: write the parameter's name, such as s, or with the path below which the shop reads its value, such as rest_route=/wp-json", text)
+		}
+		all = append(all, p)
+	}
+	return all, nil
 }
 
 // Handler is a handler that is a gate.

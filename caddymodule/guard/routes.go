@@ -38,7 +38,7 @@ type Routes struct {
 
 // queryRoute is a parameter with which a request may reach the routes of gates.
 type queryRoute struct {
-	name  string
+	path  route.QueryPath
 	gates []*Gate
 }
 
@@ -112,8 +112,8 @@ func (s *Routes) act(step *gateStep, h caddyhttp.MiddlewareHandler, methods, inv
 			return
 		}
 		s.methods = append(s.methods, methods)
-		for _, name := range h.Guarded().AlsoQuery {
-			s.addQuery(name, h.Guarded())
+		for _, path := range h.Guarded().AlsoQuery {
+			s.addQuery(path, h.Guarded())
 		}
 		step.acts = append(step.acts, gateAct{gate: h.Guarded()})
 	case *rewrite.Rewrite:
@@ -136,11 +136,11 @@ func (s *Routes) act(step *gateStep, h caddyhttp.MiddlewareHandler, methods, inv
 }
 
 // addQuery notes that a gate has named a parameter.
-func (s *Routes) addQuery(name string, g *Gate) {
-	i := slices.IndexFunc(s.queries, func(q queryRoute) bool { return q.name == name })
+func (s *Routes) addQuery(path route.QueryPath, g *Gate) {
+	i := slices.IndexFunc(s.queries, func(q queryRoute) bool { return q.path == path })
 	if i < 0 {
 		i = len(s.queries)
-		s.queries = append(s.queries, queryRoute{name: name})
+		s.queries = append(s.queries, queryRoute{path: path})
 	}
 	s.queries[i].gates = append(s.queries[i].gates, g)
 }

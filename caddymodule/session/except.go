@@ -97,7 +97,7 @@ func (c *Credentials) Provision(ctx caddy.Context, o *Options) error {
 // Excepts says whether a request does not wait for the others of its session. A target that servers
 // may read as another one waits, and so does a request whose matcher fails. routes are query
 // parameters that the shop takes for a path.
-func (c *Credentials) Excepts(r *http.Request, routes []string) bool {
+func (c *Credentials) Excepts(r *http.Request, routes []route.QueryPath) bool {
 	if len(c.except.paths) == 0 && len(c.except.sets) == 0 {
 		return false
 	}
@@ -117,7 +117,7 @@ func (c *Credentials) Excepts(r *http.Request, routes []string) bool {
 
 // namesRoute says whether a query has one of the parameters, in any spelling that a server may take
 // for it.
-func namesRoute(query string, routes []string) bool {
+func namesRoute(query string, routes []route.QueryPath) bool {
 	if query == "" || len(routes) == 0 {
 		return false
 	}
@@ -125,7 +125,7 @@ func namesRoute(query string, routes []string) bool {
 		return true
 	}
 	for p := route.ParamsOf(query); p.Next(); {
-		if slices.ContainsFunc(routes, func(one string) bool { return route.SameParam(p.Name, one) }) {
+		if slices.ContainsFunc(routes, func(one route.QueryPath) bool { return one.Named(p.Name) }) {
 			return true
 		}
 	}
