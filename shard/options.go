@@ -126,6 +126,8 @@ func isHost(a string) bool {
 	return a != "" && !strings.ContainsAny(a, ":/@ ")
 }
 
+// Universal returns the options of a client. Its Addrs are host:port: a URL, which may hold a
+// password, is read.
 func (o *Options) Universal() (*redis.UniversalOptions, error) {
 	u := &redis.UniversalOptions{
 		Addrs:      o.Addresses,
@@ -149,6 +151,9 @@ func (o *Options) Universal() (*redis.UniversalOptions, error) {
 	}
 	for i, a := range o.Addresses {
 		if !strings.Contains(a, "://") {
+			if strings.Contains(a, "@") { // what stands before it may be a password
+				return nil, errors.New("redis: an address with a user or a password is a URL: write redis://user:password@host:6379/0")
+			}
 			if _, _, err := net.SplitHostPort(a); err != nil {
 				return nil, fmt.Errorf("redis: address %q is not host:port", a)
 			}

@@ -85,7 +85,7 @@ func (s *Client) Topology(ctx context.Context) ([]Primary, error) {
 	defer client.Close()
 	cluster, ok := client.(*redis.ClusterClient)
 	if !ok {
-		one, err := s.primary(ctx, client, s.Options.Addresses[0])
+		one, err := s.primary(ctx, client, u.Addrs[0])
 		return []Primary{one}, Explain(err)
 	}
 	var mu sync.Mutex
