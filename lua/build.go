@@ -33,7 +33,7 @@ func build(claim, settle string) *Scripts {
 		Trim:    script("trim", settle, trim),
 		Renew:   script("renew", claim, renew),
 		Restore: script("restore", claim, restore),
-		Fence:   script("fence", settle, shard, changes, bindings, unpaid, queue, states, flush, only("replay", replay), fence),
+		Fence:   script("fence", settle, shard, within(changes, bindings, unpaid, queue, states, flush, only("replay", replay), fence)),
 	}
 }
 
