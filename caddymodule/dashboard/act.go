@@ -50,8 +50,8 @@ func (s *Dashboard) act(w http.ResponseWriter, r *http.Request, escaped, user st
 	}
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
-	case !fromPage(r):
-		return answerError(w, http.StatusForbidden, "the request does not come from the page: its Origin is another one")
+	case !s.fromPage(r):
+		return answerError(w, http.StatusForbidden, "the request does not come from the page: its Origin is another one; behind a gateway that ends TLS, write `origins` in its block")
 	case media != "application/json":
 		return answerError(w, http.StatusUnsupportedMediaType, "the body must be application/json")
 	}

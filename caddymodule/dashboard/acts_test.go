@@ -103,6 +103,22 @@ func TestActsFromElsewhere(t *testing.T) {
 	}
 }
 
+// Behind a gateway that ends TLS the page has the origin that is configured for its host, and no other.
+func TestActsBehindAGateway(t *testing.T) {
+	_, app := sitetest.Redis(t)
+	s := sitetest.Open(t, nil)
+	s.Gates = []any{at("/ops", basic, page(object{"acts": []string{"pause"}, "origins": []string{"https://ops.example.com", "https://ops.example.net"}}))}
+	s.Load(app)
+	s.OpenSale()
+	for origin, status := range map[string]int{
+		"https://ops.example.com": 200, "http://ops.example.com": 403, "https://ops.example.net": 403, "https://ops.example.com:8443": 403, "https://evil.example.com": 403, "null": 403, "": 403,
+	} {
+		if a := post(s, "/ops/acts/sales/double11/pause", "{}", map[string]string{"Host": "ops.example.com", "Origin": origin}); a.Status != status {
+			t.Errorf("%q: %d %s, want %d", origin, a.Status, a.Body, status)
+		}
+	}
+}
+
 // What acts does not name is refused.
 func TestSomeActs(t *testing.T) {
 	_, app := sitetest.Redis(t)

@@ -44,8 +44,9 @@ type Dashboard struct {
 	// a handler must stand before this one, and each request must have passed it.
 	Unprotected bool `json:"unprotected,omitempty"`
 	// Origins are the origins, such as https://ops.example.com, under which browsers reach
-	// the page. Default: the one of each request; where Unprotected, only if its host is an
-	// IP address or localhost, so that no name of an attacker's can lead a browser here.
+	// the page. A gateway that ends TLS in front of it needs them, and has to forward Host.
+	// Default: the one of each request; where Unprotected, only if its host is an IP address
+	// or localhost, so that no name of an attacker's can lead a browser here.
 	Origins []string `json:"origins,omitempty"`
 
 	app     *app.App

@@ -14,20 +14,24 @@ func isOrigin(text string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && text == u.Scheme+"://"+strings.ToLower(u.Host)
 }
 
-// originOf returns the origin of the page that a request reaches.
-func originOf(r *http.Request) string {
-	scheme := "http"
-	if r.TLS != nil {
-		scheme = "https"
+// originsOf returns the origins that the page may have that a request reaches. Of Origins these are
+// those with the request's host: the scheme of the request is another one where a gateway ends TLS.
+func (s *Dashboard) originsOf(r *http.Request) []string {
+	host := "://" + strings.ToLower(r.Host)
+	if len(s.Origins) == 0 {
+		if r.TLS != nil {
+			return []string{"https" + host}
+		}
+		return []string{"http" + host}
 	}
-	return scheme + "://" + strings.ToLower(r.Host)
+	return slices.DeleteFunc(slices.Clone(s.Origins), func(origin string) bool { return !strings.HasSuffix(origin, host) })
 }
 
 // hostAllowed says whether the request names a host under which the page may be reached: a
 // page elsewhere whose name leads here has another one (DNS rebinding).
 func (s *Dashboard) hostAllowed(r *http.Request) bool {
 	if len(s.Origins) > 0 {
-		return slices.Contains(s.Origins, originOf(r))
+		return len(s.originsOf(r)) > 0
 	}
 	if !s.Unprotected {
 		return true // a page elsewhere has no credentials for this name
@@ -41,7 +45,7 @@ func (s *Dashboard) hostAllowed(r *http.Request) bool {
 
 // fromPage says whether the page itself has sent a request: browsers name the origin of each
 // POST.
-func fromPage(r *http.Request) bool {
+func (s *Dashboard) fromPage(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
-	return r.Header.Get("Origin") == originOf(r) && (site == "" || site == "same-origin")
+	return slices.Contains(s.originsOf(r), r.Header.Get("Origin")) && (site == "" || site == "same-origin")
 }

@@ -125,7 +125,7 @@ func TestReadOnly(t *testing.T) {
 func TestHosts(t *testing.T) {
 	_, app := sitetest.Redis(t)
 	s := sitetest.Open(t, nil)
-	s.Gates = []any{at("/open", page(object{"unprotected": true})), at("/pinned", basic, page(object{"origins": []string{"http://ops.example.com"}}))}
+	s.Gates = []any{at("/open", page(object{"unprotected": true})), at("/pinned", basic, page(object{"origins": []string{"http://ops.example.com", "https://tls.example.com:8443"}}))}
 	s.Load(app)
 	for _, c := range []struct {
 		host, path string
@@ -137,6 +137,10 @@ func TestHosts(t *testing.T) {
 		{"rebound.example.net", "/open/", 421},
 		{"ops.example.com", "/pinned/", 200},
 		{"OPS.example.com", "/pinned/", 200},
+		{"tls.example.com:8443", "/pinned/", 200}, // a gateway has ended TLS
+		{"tls.example.com", "/pinned/", 421},
+		{"m:8443", "/pinned/", 421},
+		{"", "/pinned/", 421},
 		{"127.0.0.1", "/pinned/", 421},
 	} {
 		a := s.AskWith("http", "GET", c.path, "", map[string]string{"Host": c.host, "Authorization": ann})
