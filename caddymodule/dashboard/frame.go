@@ -228,7 +228,7 @@ func (s *saleReader) pace() float64 {
 		was = newest[0]
 	}
 	seconds := float64(last.at-was.at) / 1000
-	taken := was.values[3] - last.values[3]
+	taken := last.taken() - was.taken()
 	if seconds <= 0 || math.IsNaN(taken) || taken < 0 {
 		return 0
 	}

@@ -15,6 +15,9 @@ type point struct {
 	values [columns]float64
 }
 
+// taken returns how many units buyers have: it changes with no stock that an operator adds or takes out.
+func (p *point) taken() float64 { return p.values[0] + p.values[1] + p.values[2] }
+
 // tiers say how long points are kept, and at which distance.
 var tiers = [...]struct {
 	every time.Duration

@@ -293,10 +293,13 @@ func (s *saleReader) put(name string, c record.Cell, moves bool) {
 	}
 	now := time.Now()
 	// any change moves the item, units that were taken the more
-	taken := float64(max(0, was.Available-c.Available))
+	taken := float64(max(0, takenOf(c)-takenOf(was)))
 	known.score, known.at = known.moving(now)+taken+0.01, now
 	s.recent[name] = known
 }
+
+// takenOf returns how many units of a cell buyers have.
+func takenOf(c record.Cell) int64 { return c.Held + c.InDoubt + c.Confirmed }
 
 // point returns what the charts show of this moment.
 func (s *saleReader) point(at int64, known bool, c *counter) point {
