@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	_ "github.com/stockgate/stockgate/caddymodule" // the modules that run in the server
 	"github.com/stockgate/stockgate/caddymodule/capacity"
@@ -115,8 +117,33 @@ func action(run func(*call) error, args ...string) func(*cobra.Command, []string
 		if len(given) != len(args) {
 			return finish(cmd, usageError{fmt.Errorf("it takes %s: %s", countOf(args), cmd.UseLine())})
 		}
-		return finish(cmd, run(&call{cmd: cmd, args: given}))
+		return perform(cmd, given, run)
 	}
+}
+
+// perform runs a command, unless a text flag is given and empty.
+func perform(cmd *cobra.Command, given []string, run func(*call) error) error {
+	var mistake error
+	cmd.Flags().Visit(func(f *pflag.Flag) { // those that are given
+		if mistake == nil && isEmpty(f) {
+			mistake = usageError{fmt.Errorf("--%s is empty: leave it out, or give it a value", f.Name)}
+		}
+	})
+	if mistake != nil {
+		return finish(cmd, mistake)
+	}
+	return finish(cmd, run(&call{cmd: cmd, args: given}))
+}
+
+// isEmpty reports whether a flag has an empty text, as of a variable that is not set: it must
+// not count as left out, since a command may do more without it. An empty region is none, as
+// in a tally.
+func isEmpty(f *pflag.Flag) bool {
+	texts := []string{f.Value.String()}
+	if several, ok := f.Value.(pflag.SliceValue); ok {
+		texts = several.GetSlice()
+	}
+	return f.Name != "region" && slices.Contains(texts, "")
 }
 
 // mistakes makes the errors of a command mistakes in the command line.

@@ -49,7 +49,7 @@ reservation by its id), and how many holds are in doubt and not in the file.
 		if len(args) > 1 {
 			return finish(cmd, usageError{fmt.Errorf("it takes at most one argument: %s", cmd.UseLine())})
 		}
-		return finish(cmd, manageHolds(&call{cmd: cmd, args: args}))
+		return perform(cmd, args, manageHolds)
 	}
 	flags := cmd.Flags()
 	flags.String("state", string(record.InDoubt), "State of the reservations")

@@ -40,7 +40,7 @@ address:…), or a value alone. All edges follow the change within a second.`,
 			if len(args) < 2 {
 				return finish(cmd, usageError{fmt.Errorf("it takes a name and at least one entry: %s", cmd.UseLine())})
 			}
-			return finish(cmd, changeEntries(&call{cmd: cmd, args: args}, word))
+			return perform(cmd, args, changeEntries(word))
 		}
 		return c
 	}
@@ -101,22 +101,24 @@ func (i *importer) flush() error {
 	return nil
 }
 
-func changeEntries(c *call, op string) error {
-	i := &importer{call: c, name: c.args[0], op: op}
-	for _, entry := range c.args[1:] {
-		if err := i.add(entry); err != nil {
+func changeEntries(op string) func(*call) error {
+	return func(c *call) error {
+		i := &importer{call: c, name: c.args[0], op: op}
+		for _, entry := range c.args[1:] {
+			if err := i.add(entry); err != nil {
+				return err
+			}
+		}
+		if err := i.flush(); err != nil {
 			return err
 		}
+		if op == "remove" {
+			c.printf("%d of %d entries were removed from %s\n", i.changed, i.sent, i.name)
+		} else {
+			c.printf("%d of %d entries are new in %s\n", i.changed, i.sent, i.name)
+		}
+		return nil
 	}
-	if err := i.flush(); err != nil {
-		return err
-	}
-	if op == "remove" {
-		c.printf("%d of %d entries were removed from %s\n", i.changed, i.sent, i.name)
-	} else {
-		c.printf("%d of %d entries are new in %s\n", i.changed, i.sent, i.name)
-	}
-	return nil
 }
 
 func importList(c *call) error {

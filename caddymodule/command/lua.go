@@ -28,12 +28,11 @@ embedded Redis gets the same ones without their first line.`,
   $ caddy stockgate lua dump claim | redis-cli -x SCRIPT LOAD`,
 	}
 	dump.RunE = func(cmd *cobra.Command, args []string) error {
-		c := &call{cmd: cmd, args: args}
 		switch len(args) {
 		case 0:
-			return finish(cmd, listScripts(c))
+			return perform(cmd, args, listScripts)
 		case 1:
-			return finish(cmd, dumpScript(c))
+			return perform(cmd, args, dumpScript)
 		}
 		return finish(cmd, usageError{fmt.Errorf("it takes one argument or none: %s", cmd.UseLine())})
 	}
