@@ -117,13 +117,17 @@ func action(run func(*call) error, args ...string) func(*cobra.Command, []string
 		if len(given) != len(args) {
 			return finish(cmd, usageError{fmt.Errorf("it takes %s: %s", countOf(args), cmd.UseLine())})
 		}
-		return perform(cmd, given, run)
+		return perform(cmd, given, run, args...)
 	}
 }
 
-// perform runs a command, unless a text flag is given and empty.
-func perform(cmd *cobra.Command, given []string, run func(*call) error) error {
+// perform runs a command, unless an argument or a text flag is given and empty. names are
+// those of the arguments; the last one is also that of all that follow.
+func perform(cmd *cobra.Command, given []string, run func(*call) error, names ...string) error {
 	var mistake error
+	if i := slices.Index(given, ""); i >= 0 {
+		mistake = usageError{fmt.Errorf("<%s> is empty: %s", names[min(i, len(names)-1)], cmd.UseLine())}
+	}
 	cmd.Flags().Visit(func(f *pflag.Flag) { // those that are given
 		if mistake == nil && isEmpty(f) {
 			mistake = usageError{fmt.Errorf("--%s is empty: leave it out, or give it a value", f.Name)}

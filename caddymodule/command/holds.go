@@ -49,7 +49,7 @@ reservation by its id), and how many holds are in doubt and not in the file.
 		if len(args) > 1 {
 			return finish(cmd, usageError{fmt.Errorf("it takes at most one argument: %s", cmd.UseLine())})
 		}
-		return perform(cmd, args, manageHolds)
+		return perform(cmd, args, manageHolds, "sale")
 	}
 	flags := cmd.Flags()
 	flags.String("state", string(record.InDoubt), "State of the reservations")

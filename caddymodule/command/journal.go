@@ -68,7 +68,7 @@ the outbox have come.`,
 		if len(args) > 1 {
 			return finish(cmd, usageError{fmt.Errorf("it takes at most one argument: %s", cmd.UseLine())})
 		}
-		return perform(cmd, args, showJournals)
+		return perform(cmd, args, showJournals, "sale")
 	}
 	group(cmd, tail, export, status)
 	return cmd

@@ -40,7 +40,7 @@ address:…), or a value alone. All edges follow the change within a second.`,
 			if len(args) < 2 {
 				return finish(cmd, usageError{fmt.Errorf("it takes a name and at least one entry: %s", cmd.UseLine())})
 			}
-			return perform(cmd, args, changeEntries(word))
+			return perform(cmd, args, changeEntries(word), "name", "entry")
 		}
 		return c
 	}

@@ -32,7 +32,7 @@ embedded Redis gets the same ones without their first line.`,
 		case 0:
 			return perform(cmd, args, listScripts)
 		case 1:
-			return perform(cmd, args, dumpScript)
+			return perform(cmd, args, dumpScript, "name")
 		}
 		return finish(cmd, usageError{fmt.Errorf("it takes one argument or none: %s", cmd.UseLine())})
 	}

@@ -76,7 +76,7 @@ line or a file is wrong; 3 Caddy does not answer.`,
 	flags.String("answers", "", "File of what the buyers of another load test were told, a JSON object a line")
 	flags.String("report", "", "Write the report of the sale to this HTML file")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return perform(cmd, args, runRehearsal)
+		return perform(cmd, args, runRehearsal, "request.http")
 	}
 	return cmd
 }

@@ -112,7 +112,7 @@ nothing: when no answer came, repeat the command with the id it names.`,
 		if len(args) == 0 {
 			return finish(cmd, usageError{fmt.Errorf("it takes a reservation: %s", cmd.UseLine())})
 		}
-		return perform(cmd, args, returnUnits)
+		return perform(cmd, args, returnUnits, "reservation", "sku")
 	}
 	cmd.Flags().String("id", "", "Id of the return (default: a new one)")
 	cmd.Flags().String("region", "", "Region of the units")
