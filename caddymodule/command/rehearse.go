@@ -48,8 +48,8 @@ machine cannot keep the schedule it says by how much.
 in_doubt, such as sold>=100. With --judge-only nothing is sent: what another load test
 has done is judged, with --answers what its buyers were told. See docs/rehearse.md.
 
-Exit status: 0 passed; 1 a promise is broken or a requirement is not met; 2 the command
-line or a file is wrong; 3 Caddy does not answer.`,
+Exit status: 0 passed; 1 a promise is broken, a requirement is not met, or no request was
+answered; 2 the command line or a file is wrong; 3 Caddy does not answer.`,
 		Example: `  $ caddy stockgate rehearse --sale double11 --host shop.test --buyers 5000 order.http
   $ caddy stockgate rehearse --sale double11 --host shop.test --data users.csv --arrive ramp --over 30s \
       --double 5% --bots 1% --leave 2% --orders http://10.0.0.7:9000/orders --require "p99<300ms" order.http

@@ -2,6 +2,7 @@ package rehearse
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -197,16 +198,32 @@ func readAnswers(name string) (*stampede.Tally, error) {
 		if len(bytes.TrimSpace(raw)) == 0 {
 			continue
 		}
-		var a stampede.Answer
-		if err := json.Unmarshal(raw, &a); err != nil {
+		read := struct {
+			stampede.Answer
+			Status *int `json:"status"`
+		}{}
+		err := json.Unmarshal(raw, &read)
+		if err == nil && read.Status == nil {
+			err = errors.New("it has no status")
+		}
+		if err != nil {
 			return nil, fmt.Errorf("%s:%d: it is no answer, such as {\"status\":201,\"reservation\":\"…\"}: %w", name, line+1, err)
+		}
+		a := read.Answer
+		if a.Status = *read.Status; a.Status == 0 {
+			a.Failure = cmp.Or(a.Failure, "other")
+			t.Failed[a.Failure]++
+		} else {
+			t.Statuses[a.Status]++
 		}
 		if a.Accepted = a.Status/100 == 2; a.Accepted {
 			t.Accepted++
 		}
 		t.Requests++
-		t.Statuses[a.Status]++
 		t.Answers = append(t.Answers, a)
+	}
+	if t.Requests == 0 {
+		return nil, fmt.Errorf("%s:1: there is no answer in it: write one a line, such as {\"status\":201,\"reservation\":\"…\"}", name)
 	}
 	return t, nil
 }

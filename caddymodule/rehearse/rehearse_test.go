@@ -108,8 +108,14 @@ func TestOptionsThatAreWrong(t *testing.T) {
 			*o = rehearse.Options{Sale: "s", JudgeOnly: true, Require: []string{"p99<1s"}}
 		}, "no times are measured"},
 		"broken answers": {func(o *rehearse.Options) {
-			*o = rehearse.Options{Sale: "s", JudgeOnly: true, Answers: file(t, "a.jsonl", "{}\nx\n")}
+			*o = rehearse.Options{Sale: "s", JudgeOnly: true, Answers: file(t, "a.jsonl", "{\"status\":201}\nx\n")}
 		}, "a.jsonl:2: it is no answer"},
+		"answers without a status": {func(o *rehearse.Options) {
+			*o = rehearse.Options{Sale: "s", JudgeOnly: true, Answers: file(t, "a.jsonl", "{\"status\":201}\n\n{\"code\":201,\"id\":\"x\"}\n")}
+		}, "a.jsonl:3: it is no answer, such as {\"status\":201,\"reservation\":\"…\"}: it has no status"},
+		"no answers": {func(o *rehearse.Options) {
+			*o = rehearse.Options{Sale: "s", JudgeOnly: true, Answers: file(t, "a.jsonl", "\n")}
+		}, "a.jsonl:1: there is no answer in it"},
 	} {
 		o := rehearse.Options{Sale: "s", Hosts: []string{"shop.test"}, Files: []string{good}, Buyers: 3}
 		if _, err := rehearse.New(o); err != nil {

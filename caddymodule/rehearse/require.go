@@ -81,7 +81,7 @@ func (r *Requirement) measure(t *stampede.Tally, units record.Cell) {
 		}
 	default:
 		d := map[string]time.Duration{"p50": t.Latency.P50, "p90": t.Latency.P90, "p99": t.Latency.P99, "max": t.Latency.Max, "late": t.Late.P99}[r.name]
-		if value, r.Measured = float64(d), d.Round(time.Microsecond).String(); t.Latency.Max == 0 {
+		if value, r.Measured = float64(d), d.Round(time.Microsecond).String(); t.Answered() == 0 || t.Latency.Max == 0 {
 			r.Measured = "no answer was measured"
 			return
 		}

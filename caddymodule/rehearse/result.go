@@ -15,7 +15,7 @@ import (
 // Result is how a rehearsal ended. Its JSON is stable: fields are added, none changes.
 type Result struct {
 	Sale string `json:"sale"`
-	// Passed: no promise is broken, and every requirement is met.
+	// Passed: no promise is broken, every requirement is met, and what was sent got an answer.
 	Passed bool `json:"passed"`
 	// Judged says what was compared: books, or books and orders.
 	Judged string   `json:"judged"`
@@ -75,6 +75,9 @@ func (r *Rehearsal) result(e *stampede.Evidence, v *stampede.CheckResult, status
 		if p.State == stampede.Broken {
 			out.fail("broken: " + p.Name)
 		}
+	}
+	if e.Tally != nil && e.Tally.Answered() == 0 {
+		out.fail(stampede.NoAnswer)
 	}
 	for _, one := range r.requirements {
 		one.measure(e.Tally, sum)

@@ -82,10 +82,12 @@ func (r *run) attempt(ctx context.Context, buyer, basket int, begun time.Time, h
 	return answer
 }
 
-// The failures of a buyer who closed the connection, and of one whom the end of the crowd cut off.
+// The failures of a buyer who closed the connection, of one whom the end of the crowd cut off,
+// and of one who waited in vain.
 const (
-	Left   = "left"
-	cutOff = "cut off"
+	Left     = "left"
+	cutOff   = "cut off"
+	timedOut = "timeout"
 )
 
 // request makes the request of a buyer.
@@ -195,7 +197,7 @@ func failure(err error) string {
 	case errors.Is(err, context.Canceled):
 		return cutOff
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return "timeout"
+		return timedOut
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "refused"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):

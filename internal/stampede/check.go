@@ -38,6 +38,9 @@ const (
 	Unchecked = "unchecked"
 )
 
+// NoAnswer says why a promise about answers cannot be checked.
+const NoAnswer = "no request was answered"
+
 // Promise is what became of one promise.
 type Promise struct {
 	Name string `json:"promise"`
@@ -114,6 +117,8 @@ func (o *oracle) lacks(promise string) string {
 	switch {
 	case promise == YesIsAnOrder && o.Tally == nil:
 		return "what buyers were told is not known"
+	case promise == YesIsAnOrder && o.Tally.Answered() == 0:
+		return NoAnswer
 	case promise == LimitsHold && o.MaxPerBuyer == 0 && !o.Journal.whole():
 		return "the journal does not begin with the sale's first movement, and no ledger has those before"
 	case promise == JournalAgrees && !o.Journal.whole():

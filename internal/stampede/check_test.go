@@ -28,7 +28,7 @@ func honest() stampede.Evidence {
 			},
 		},
 		Records:     map[string]reservation.Record{},
-		Tally:       &stampede.Tally{TurnedAway: map[string]bool{"p6": true}, SoldOut: []stampede.Basket{stampede.Buy("a", 1)}},
+		Tally:       &stampede.Tally{Requests: 6, Accepted: 5, TurnedAway: map[string]bool{"p6": true}, SoldOut: []stampede.Basket{stampede.Buy("a", 1)}},
 		MaxPerBuyer: 1,
 		MustSell:    5,
 	}

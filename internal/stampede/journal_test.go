@@ -47,7 +47,7 @@ func books(t *testing.T, all []journal.Movement) stampede.Evidence {
 		Stock:   func(context.Context) (*reservation.SaleStock, error) { return stock, nil },
 		Journal: func(context.Context) (*stampede.Journal, error) { return j, nil },
 		Record:  func(_ context.Context, id string) (*reservation.Record, error) { return nil, reservation.ErrNotFound },
-	}.Collect(t.Context(), &stampede.Tally{Answers: []stampede.Answer{
+	}.Collect(t.Context(), &stampede.Tally{Requests: 2, Answers: []stampede.Answer{
 		{Status: 201, Reservation: "r1", Accepted: true}, {Status: 201, Reservation: "r2", Accepted: true},
 	}})
 	if err != nil {

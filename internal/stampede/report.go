@@ -44,7 +44,9 @@ func (r Report) WriteTo(w io.Writer) (int64, error) {
 		r.stock(row)
 	}
 	if t != nil && t.Busy > 0 {
-		row("answers", Count(t.Requests), fmt.Sprintf("%s a second while any buyer waited", Count(int(t.RequestsPerSecond()))))
+		row("answers", Count(t.Answered()), fmt.Sprintf("%s a second while any buyer waited", Count(int(t.AnswersPerSecond()))))
+	}
+	if t != nil && t.Busy > 0 && t.Answered() > 0 {
 		row("latency p50", milliseconds(t.Latency.P50), fmt.Sprintf("p99 %s, longest %s", milliseconds(t.Latency.P99), milliseconds(t.Latency.Max)))
 	}
 	if t != nil && t.Late != nil {

@@ -67,7 +67,7 @@ func TestReport(t *testing.T) {
   answered otherwise           4  status 409: 1, status 500: 1, status 502: 2
   no answer                    3  reset 1, timeout 2
   books                  balance  stock 5 = 0 available + 0 held + 0 in doubt + 5 confirmed
-  answers                  2,012  2,012 a second while any buyer waited
+  answers                  2,009  2,009 a second while any buyer waited
   latency p50             1.2 ms  p99 80 ms, longest 1,200 ms
 
 broken promises:

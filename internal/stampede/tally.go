@@ -24,7 +24,8 @@ type Tally struct {
 	// in which any buyer waited for an answer, and not only for the time to retry.
 	Elapsed time.Duration `json:"elapsed_ns"`
 	Busy    time.Duration `json:"busy_ns"`
-	// Latency is from when an order was due to its answer, of buyers who wait for it.
+	// Latency is from when an order was due to its answer, of buyers who wait for it; one who
+	// waited in vain until the timeout counts with that time.
 	Latency Latency `json:"latency"`
 	// Late is how long after their time orders of a schedule began; nil: there was none.
 	Late *Latency `json:"late,omitempty"`
@@ -40,12 +41,15 @@ type Tally struct {
 	SoldOut []Basket `json:"-"`
 }
 
-// RequestsPerSecond is the rate at which orders were answered while any waited.
-func (t *Tally) RequestsPerSecond() float64 {
+// Answered is how many orders got an answer.
+func (t *Tally) Answered() int { return t.Requests - t.TotalFailed() }
+
+// AnswersPerSecond is the rate at which orders were answered while any waited.
+func (t *Tally) AnswersPerSecond() float64 {
 	if t.Busy <= 0 {
 		return 0
 	}
-	return float64(t.Requests) / t.Busy.Seconds()
+	return float64(t.Answered()) / t.Busy.Seconds()
 }
 
 // TotalRefused is how many orders the gate refused.
@@ -57,7 +61,7 @@ func (t *Tally) TotalFailed() int { return sum(t.Failed) }
 // Unclear is how many answers were neither a success nor a gate's refusal: the shop's
 // own refusals, and errors on the way to it.
 func (t *Tally) Unclear() int {
-	return t.Requests - t.Accepted - t.TotalRefused() - t.TotalFailed()
+	return t.Answered() - t.Accepted - t.TotalRefused()
 }
 
 func sum[K comparable](counts map[K]int) int {
@@ -108,7 +112,7 @@ func (b *notebook) begin() {
 }
 
 func (b *notebook) note(buyer, basket int, a *Answer, took time.Duration, how way) {
-	if how <= scheduled {
+	if how <= scheduled && (a.Failure == "" || a.Failure == timedOut) {
 		b.times.add(took)
 	}
 	b.mu.Lock()
