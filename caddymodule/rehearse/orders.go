@@ -59,6 +59,22 @@ func isURL(from string) bool {
 	return strings.HasPrefix(from, "http://") || strings.HasPrefix(from, "https://")
 }
 
+// checkOrders reads a file of orders before a crowd is sent. What can be read only once, such
+// as a pipe, has to wait for the crowd, and so has a URL for its context.
+func checkOrders(from string) error {
+	if from == "" || isURL(from) {
+		return nil
+	}
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	if info.Mode().IsRegular() || info.IsDir() {
+		_, err = listOrders(context.Background(), from)
+	}
+	return err
+}
+
 // listOrders returns the orders in a file or at a URL, which the operator names.
 func listOrders(ctx context.Context, from string) ([]stampede.Order, error) {
 	read := func() (io.ReadCloser, error) { return os.Open(from) }

@@ -96,7 +96,10 @@ func New(o Options) (*Rehearsal, error) {
 		}
 		r.requirements = append(r.requirements, one)
 	}
-	var err error
+	err := checkOrders(o.Orders)
+	if err != nil {
+		return nil, fmt.Errorf("--orders: %w", err)
+	}
 	switch {
 	case o.JudgeOnly && (len(o.Files) > 0 || len(o.Hosts) > 0 || o.Arrive != ""):
 		return nil, errors.New("--judge-only sends no requests: leave out the files, --host and --arrive")
@@ -205,16 +208,25 @@ func (r *Rehearsal) Run(ctx context.Context) (*Result, error) {
 	}
 	judged := context.WithoutCancel(ctx)
 	sources := stampede.Sources{Stock: r.stock, Journal: r.journal, Record: r.record, Settle: r.Settle}
+	var unread error // the crowd is judged by the books all the same
 	if r.Orders != "" {
-		sources.Orders = func(ctx context.Context) ([]stampede.Order, error) { return listOrders(ctx, r.Orders) }
+		sources.Orders = func(ctx context.Context) (orders []stampede.Order, err error) {
+			orders, unread = listOrders(ctx, r.Orders)
+			return orders, nil
+		}
 	}
 	evidence, err := sources.Collect(judged, tally)
 	if err != nil {
 		return nil, err
 	}
+	evidence.NoOrders = evidence.NoOrders || unread != nil
 	evidence.Nameless = !r.named(&evidence)
 	verdict := stampede.Check(evidence, stampede.Tolerance{InDoubt: true, Held: true})
 	result := r.result(&evidence, &verdict, string(sale.Status))
+	if unread != nil {
+		result.note("only the gate's books were judged: the shop's orders cannot be read: %v", unread)
+		result.fail("the shop's orders cannot be read")
+	}
 	if ctx.Err() != nil {
 		result.fail("it was interrupted")
 	}

@@ -67,7 +67,9 @@ func (r *Rehearsal) result(e *stampede.Evidence, v *stampede.CheckResult, status
 	}
 	if e.NoOrders {
 		out.Judged = judgedBooks
-		out.note("only the gate's books were judged: name the shop's orders with --orders to compare them")
+		if r.Orders == "" {
+			out.note("only the gate's books were judged: name the shop's orders with --orders to compare them")
+		}
 	} else {
 		out.Orders = &v.Orders
 	}
