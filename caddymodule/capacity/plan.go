@@ -49,7 +49,20 @@ func New(s Sale, given map[string]float64) (*Plan, error) {
 	p.memory(c, cpu)
 	p.redis(c)
 	p.network(c)
-	return p, nil
+	return p, p.bounded()
+}
+
+// beyond is more than any step may come to: numbers up to it are whole ones of 64 bits too.
+const beyond = 1 << 62
+
+// bounded returns an error if a step comes to no number that can be counted.
+func (p *Plan) bounded() error {
+	for _, s := range p.Steps {
+		if !(s.Value < beyond) {
+			return fmt.Errorf("%s would be %.3g: no machines do that; check the numbers of the sale and the rates", s.Name, s.Value)
+		}
+	}
+	return nil
 }
 
 // rate is the value of a rate that is in use.

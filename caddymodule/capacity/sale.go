@@ -32,8 +32,8 @@ func (s *Sale) check() error {
 	switch {
 	case s.Buyers < 1 || s.Buyers > maxBuyers:
 		return fmt.Errorf("--buyers %d: say how many buyers come, from 1 to %d", s.Buyers, int64(maxBuyers))
-	case !finite(s.Seconds) || s.Seconds <= 0 || s.Seconds > maxSeconds:
-		return fmt.Errorf("--seconds %v: say in how many seconds they come, above 0 and up to %d", s.Seconds, maxSeconds)
+	case !finite(s.Seconds) || s.Seconds < minSeconds || s.Seconds > maxSeconds:
+		return fmt.Errorf("--seconds %v: say in how many seconds they come, from %v to %d", s.Seconds, minSeconds, maxSeconds)
 	case !finite(s.Attempts) || s.Attempts < 1 || s.Attempts > maxAttempts:
 		return fmt.Errorf("--attempts-per-buyer %v: it is from 1 to %d", s.Attempts, maxAttempts)
 	case s.Units < 0 || float64(s.Units) > float64(s.Buyers)*s.Attempts:
@@ -60,6 +60,7 @@ func (s *Sale) check() error {
 
 const (
 	maxBuyers   = 10_000_000_000
+	minSeconds  = 0.001
 	maxSeconds  = 86_400
 	maxAttempts = 1_000_000
 	maxCores    = 4096
