@@ -1,7 +1,10 @@
 package command
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"os"
 
@@ -42,8 +45,13 @@ func replaceKey(c *call) error {
 	asked := adminapi.KeyReplacement{BeginAnew: c.flag("begin-anew"), Force: c.flag("force")}
 	if file := c.text("old-key"); file != "" {
 		pem, err := os.ReadFile(file)
-		if err != nil {
+		switch {
+		case err != nil:
 			return usageError{err}
+		case len(bytes.TrimSpace(pem)) == 0:
+			return usageError{fmt.Errorf("%s is empty: it has no key", file)}
+		case asked.BeginAnew:
+			return usageError{errors.New("--old-key and --begin-anew exclude each other: with a copy of the old key nothing begins anew")}
 		}
 		asked.OldKey = string(pem)
 	}
