@@ -44,9 +44,12 @@ func (p *part) change(n int64) {
 	p.room.held.Add(n)
 	if n > 0 {
 		p.newest.Store(n)
-		p.used.Store(p.room.now().UnixNano())
+		p.use()
 	}
 }
+
+// use notes that a part was added to.
+func (p *part) use() { p.used.Store(p.room.now().UnixNano()) }
 
 // makeRoom drops what there is too much of, and a little more, so that the next additions need not.
 // The caller holds no lock of a part.

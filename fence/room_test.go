@@ -50,6 +50,24 @@ func TestALaterSaleHasRoomForItsTail(t *testing.T) {
 	}
 }
 
+// A sale that has all the promises that one may have, and sells, is in use: another one gives way.
+func TestAFullSaleIsInUse(t *testing.T) {
+	count := newRoom(maxOwn)
+	count.later(0)
+	var sells, rests own
+	for i := range int64(maxOwnOfSale) {
+		sells.add(count, place{1, i}, reservation.Promise{})
+	}
+	for i := range int64(10) {
+		rests.add(count, place{1, i}, reservation.Promise{})
+	}
+	count.later(unusedFor + time.Second)
+	sells.add(count, place{1, maxOwnOfSale}, reservation.Promise{})
+	if p, _ := count.next(); p != &rests.count {
+		t.Error("the sale that sells gives way")
+	}
+}
+
 // What was promised of earlier sales is forgotten before what is promised of a later one.
 func TestALaterSaleHasRoomForItsPromises(t *testing.T) {
 	for name, test := range map[string]struct {

@@ -202,6 +202,7 @@ func (o *own) append(count *room, p promise) {
 		return
 	}
 	o.promises[o.next] = p
+	o.count.use()
 	o.next = (o.next + 1) % len(o.promises)
 }
 
