@@ -60,7 +60,7 @@ func (s *sender) Dispatch(ctx context.Context, t queue.Turn, o *queue.Order) {
 	// what has begun to be sent ends, as for a client that leaves
 	r, err := p.Request(guard.WithTurn(context.WithoutCancel(ctx), o.Method, o.Header))
 	if err == nil && s.server != nil {
-		s.server.ServeHTTP(waiting.NewRecorder(), r)
+		s.serve(r, t)
 	}
 	switch {
 	case p.Arrived:
@@ -71,10 +71,23 @@ func (s *sender) Dispatch(ctx context.Context, t queue.Turn, o *queue.Order) {
 		}
 		_ = q.Yield(context.WithoutCancel(ctx), t)
 	default:
-		s.log.Error("an order that waited does not reach its gate any more, because another handler answers it: its stock is released",
+		s.log.Error("an order that waited does not reach its gate any more, because another handler answers it or breaks it off: its stock is released",
 			zap.String("sale", t.Sale), zap.String("reservation", t.ID), zap.Error(err))
 		_ = q.Cancel(context.WithoutCancel(ctx), t.Sale, t.ID, "it did not reach its gate")
 	}
+}
+
+// serve has the server's handlers serve the request of a turn. One that panics ends the request, as
+// net/http has it for requests of connections, and not the process: so does reverse_proxy when the
+// shop's answer breaks off.
+func (s *sender) serve(r *http.Request, t queue.Turn) {
+	defer func() {
+		if fault := recover(); fault != nil && fault != http.ErrAbortHandler {
+			s.log.Error("a handler has panicked on an order that is sent without its request: report this to those who made the handler",
+				zap.String("sale", t.Sale), zap.String("reservation", t.ID), zap.Any("fault", fault), zap.Stack("stack"))
+		}
+	}()
+	s.server.ServeHTTP(waiting.NewRecorder(), r)
 }
 
 // serveTurn sends an order whose turn has come and whose request is not open. Other gates have
