@@ -92,8 +92,8 @@ func StripMethodOverride(h http.Header) {
 var routeHeaders = []string{"x-original-url", "x-rewrite-url"}
 
 // StripRouteOverride removes the headers by which frameworks let a request change
-// its path, and those that change its method where it is GET or HEAD. Such a request
-// would pass the gate as one route and reach the shop as another.
+// its path, and those that change its method where it is GET, HEAD or OPTIONS. Such a
+// request would pass the gate as one route and reach the shop as another.
 func StripRouteOverride(r *http.Request) {
 	for name := range r.Header {
 		for _, m := range routeHeaders {
@@ -102,7 +102,8 @@ func StripRouteOverride(r *http.Request) {
 			}
 		}
 	}
-	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
 		StripMethodOverride(r.Header)
 	}
 }
@@ -157,6 +158,19 @@ func addMethod(methods []string, method string) []string {
 func OverridesMethod(h http.Header, query string) bool {
 	methods, _ := OverriddenMethods(nil, h, query)
 	return len(methods) > 0
+}
+
+// CheckOptions refuses an OPTIONS request that some server could take for another one: with a
+// body, or with a query that changes its method. Questions of browsers (CORS) have neither. body
+// is what ReadBody returned.
+func CheckOptions(r *http.Request, body []byte) *sale.Refusal {
+	if OverridesMethod(nil, r.URL.RawQuery) {
+		return malformed(methodParam, methodWhat)
+	}
+	if len(body) > 0 {
+		return malformed("the body", "OPTIONS has none")
+	}
+	return nil
 }
 
 // Strippable says whether a header may be one that StripReserved, StripMethodOverride,

@@ -84,7 +84,7 @@ func TestStripRouteOverride(t *testing.T) {
 		return http.Header{"X-Original-Url": {"/api/order"}, "X_rewrite.url": {"/api/order"}, "X-Http-Method-Override": {"POST"}, "X-Original": {"kept"}}
 	}
 	for method, want := range map[string][]string{
-		"GET": {"X-Original"}, "HEAD": {"X-Original"}, "POST": {"X-Http-Method-Override", "X-Original"},
+		"GET": {"X-Original"}, "HEAD": {"X-Original"}, "OPTIONS": {"X-Original"}, "POST": {"X-Http-Method-Override", "X-Original"},
 	} {
 		r := httptest.NewRequest(method, "/", nil)
 		r.Header = header()

@@ -84,6 +84,7 @@ func TestTry(t *testing.T) {
 		"chunked":                            {head + "Transfer-Encoding: chunked\n\nd\r\n" + `{"sku":"few"}` + "\r\n0\r\n\r\n", []string{"--gate", "main"}, 0, []string{"1×few"}, ""},
 		"another gate":                       {"GET /cart?sku=plain HTTP/1.1\nHost: a\n\n", []string{"--gate", "cart"}, 0, []string{"GATE     cart\n", "buyer    -\n", "passes: this gate only checks\n"}, ""},
 		"OPTIONS":                            {"OPTIONS /api/order HTTP/1.1\nHost: a\n\n", []string{"--gate", "main"}, 0, []string{"OPTIONS is never an attempt"}, ""},
+		"OPTIONS with a body":                {"OPTIONS /api/order HTTP/1.1\nHost: a\nContent-Length: 1\n\n1", []string{"--gate", "main"}, 1, []string{"400 malformed", "OPTIONS has none"}, "malformed"},
 
 		"unknown item":    {head + "\n" + `{"sku":"nothing"}`, []string{"--gate", "main"}, 1, []string{"404 unknown_item: This item is not on sale. (nothing)", "lines    1×nothing\n"}, "it would be refused: unknown_item"},
 		"no buyer":        {strings.Replace(savedOrder, "X-User-Id: u42\n", "", 1), []string{"--gate", "main"}, 1, []string{"401 no_buyer", "2×two@beijing", "{http.auth.user.id} is empty here"}, "no_buyer"},

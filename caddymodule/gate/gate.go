@@ -261,8 +261,7 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 		}
 	}
 	if r.Method == http.MethodOptions {
-		guard.NotePassage(r, guard.PassageDecided)
-		return next.ServeHTTP(w, r)
+		return g.serveOptions(w, r, next, began)
 	}
 	p := &purchase{began: began, clean: clean, repl: r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer), out: w.Header()}
 	defer p.endTurn(r)
@@ -293,6 +292,31 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 		guard.NotePassage(r, before)
 	}
 	return err
+}
+
+// serveOptions passes a request that only asks what the route can do.
+func (g *Gate) serveOptions(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, began time.Time) error {
+	no, err := g.checkOptions(r)
+	switch {
+	case err != nil:
+		reply.DropPayload(r)
+		return caddyhttp.Error(http.StatusBadRequest, err)
+	case no != nil:
+		return g.refuse(w, r, "", began, no)
+	}
+	guard.NotePassage(r, guard.PassageDecided)
+	return next.ServeHTTP(w, r)
+}
+
+// checkOptions refuses an OPTIONS request that the shop could take for another one. The error is
+// that of reading the body.
+func (g *Gate) checkOptions(r *http.Request) (*sale.Refusal, error) {
+	attempt.StripMethodOverride(r.Header) // where no guard has
+	body, no, err := g.reader.ReadBody(r)
+	if no != nil || err != nil {
+		return no, err
+	}
+	return attempt.CheckOptions(r, body), nil
 }
 
 // refuse answers and counts a refusal of an attempt that began at that time. name is the

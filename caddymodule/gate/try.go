@@ -26,7 +26,7 @@ import (
 
 const (
 	noteMatcher = "the matcher is not evaluated: it stands outside of the gate, as stockgate_guard and every other directive do"
-	noteOptions = "OPTIONS is never an attempt: it passes the gate unread"
+	noteOptions = "OPTIONS is never an attempt: without a body and another method in its query it passes the gate"
 	noteOther   = "the request is no attempt by the gate's graphql or json_body: it passes untouched"
 	noteUnknown = "the request has only the hash of a persisted query that this edge has not seen: it is answered with PersistedQueryNotFound, and the client sends the document"
 	noteLong    = "a rule tests the body, of which only the first 64 KiB are looked at: it does not match"
@@ -49,8 +49,14 @@ func (g *Gate) Try(ctx context.Context, t *adminapi.TryRequest) (*adminapi.TryAn
 		return nil, err
 	}
 	if r.Method == http.MethodOptions {
-		out.Passes = true
 		out.Notes = append(out.Notes, noteOptions)
+		no, err := g.checkOptions(r)
+		if err != nil {
+			return nil, request.Bad("the request's body cannot be read: %w", err)
+		}
+		if out.Passes = no == nil; no != nil {
+			out.Refusal = g.refuser.Problem(no)
+		}
 		return out, nil
 	}
 	p := &purchase{repl: repl, dryRun: true}
