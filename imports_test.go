@@ -102,7 +102,7 @@ var arrows = map[string][]string{
 	"sale/line":            nil,
 	"webhook":              nil,
 	"sale/skus":            nil,
-	"scope":                {"internal/strictjson"},
+	"scope":                {"internal/strictjson", "route"},
 	"sale":                 {"sale/line", "sale/skus"},
 	"attempt":              {"route", "sale"},
 	"filters":              {"filters/list", "sale"},

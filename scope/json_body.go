@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/stockgate/stockgate/internal/strictjson"
+	"github.com/stockgate/stockgate/route"
 )
 
 // JSONBody names requests by a value of their JSON body.
@@ -33,6 +34,9 @@ func (j JSONBody) compile() (bodyRule, error) {
 }
 
 func (s *Scope) judgeBody(r *http.Request, body []byte) Result {
+	if s.namedInQuery(r) {
+		return unclear(CauseQuery)
+	}
 	if len(body) == 0 {
 		return Result{}
 	}
@@ -54,13 +58,59 @@ func (s *Scope) judgeBody(r *http.Request, body []byte) Result {
 	return Result{}
 }
 
+// namedInQuery says whether the query has the first name of a rule's path: some frameworks merge
+// query and body, and a server may read the value there. A GET or HEAD may have another value.
+func (s *Scope) namedInQuery(r *http.Request) bool {
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	for p := route.ParamsOf(r.URL.RawQuery); p.Next(); {
+		if reachesPrototype(p.Name) {
+			return true
+		}
+		for i := range s.bodies {
+			if rule := &s.bodies[i]; route.SameParam(p.Name, rule.path[0]) && !(reads && rule.excludes(p.Value)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// excludes says that no server takes a text for one of the rule's values.
+func (b bodyRule) excludes(text string) bool {
+	return len(b.path) == 1 && isWord(text) && len(b.values) > 0 &&
+		!slices.ContainsFunc(b.values, func(v string) bool { return strings.EqualFold(v, text) })
+}
+
+// isWord says that a text has only letters, _ and -: no server reads it as another text or a
+// number.
+func isWord(text string) bool {
+	for _, c := range []byte(text) {
+		if lower := c | 0x20; (lower < 'a' || lower > 'z') && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return text != ""
+}
+
+// isPrototype says whether a name leads to the prototype of an object in JavaScript, from which
+// the object takes the names that it does not have.
+func isPrototype(name string) bool {
+	return name == "__proto__" || name == "constructor" || name == "prototype"
+}
+
+// reachesPrototype says whether a parameter's name leads to a prototype where brackets and dots
+// are steps into an object.
+func reachesPrototype(name string) bool {
+	return slices.ContainsFunc(strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune("[]. ", r) }), isPrototype)
+}
+
 // judge looks for the rule's value. A name that differs from the path's in case only could
-// be the same one for a server.
+// be the same one for a server, and an object may have it from its prototype.
 func (b bodyRule) judge(tree map[string]any) Verdict {
 	for i, name := range b.path {
 		value, found := tree[name]
 		for other := range tree {
-			if other != name && strings.EqualFold(other, name) {
+			if isPrototype(other) || other != name && strings.EqualFold(other, name) {
 				return Unclear
 			}
 		}

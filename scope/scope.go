@@ -75,8 +75,8 @@ const (
 var details = map[Cause]string{
 	CauseUpgrade:     "an upgrade is not read here: send the operation as a POST of its own",
 	CauseContentType: "the operation must be sent as application/json",
-	CauseBody:        "the body must be one JSON object in which no name comes twice, and of GraphQL only query, operationName, variables and extensions",
-	CauseQuery:       "the URL has parameters of GraphQL: send them in the body alone",
+	CauseBody:        "the body must be one JSON object in which no name comes twice or leads to a prototype, and of GraphQL only query, operationName, variables and extensions",
+	CauseQuery:       "the URL has parameters that belong into the body: send them there alone",
 	CauseMethod:      "this operation must be sent as a POST",
 	CauseNoDocument:  "the request has no GraphQL document",
 	CauseHash:        "the hash of the persisted query is not the SHA-256 of its document",
