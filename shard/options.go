@@ -170,6 +170,9 @@ func (o *Options) Universal() (*redis.UniversalOptions, error) {
 		if o.Cluster && parsed.DB != 0 {
 			return nil, errors.New("redis: a cluster has only database 0")
 		}
+		if parsed.Username != "" && o.Username != "" || parsed.Password != "" && o.Password != "" {
+			return nil, errors.New("redis: the URL has a user or a password, and `username` or `password` gives it too: write it in one place")
+		}
 		u.Addrs = append([]string(nil), o.Addresses...)
 		u.Addrs[i], u.DB = parsed.Addr, parsed.DB
 		if parsed.Username != "" {

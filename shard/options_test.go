@@ -21,6 +21,7 @@ func TestOptionsValidate(t *testing.T) {
 		"a name":              {options{Addresses: []string{"redis:6379"}}, ""},
 		"IPv6":                {options{Addresses: []string{"[::1]:6379"}}, ""},
 		"a URL":               {options{Addresses: []string{"redis://me:hunter2@redis:6379/3"}}, ""},
+		"a user of a URL":     {options{Addresses: []string{"redis://me@redis:6379"}, Password: "hunter2"}, ""},
 		"a URL with TLS":      {options{Addresses: []string{"rediss://redis:6379"}}, ""},
 		"sentinels":           {options{Addresses: []string{"a:1", "b:1", "c:1"}, Sentinel: "main"}, ""},
 		"a cluster":           {options{Addresses: []string{"a:1", "b:1"}, Cluster: true}, ""},
@@ -46,6 +47,8 @@ func TestOptionsValidate(t *testing.T) {
 		"no scheme":             {options{Addresses: []string{"me:hunter2@redis:6379"}}, "is a URL: write redis://user:password@host:6379/0"},
 		"no scheme, no port":    {options{Addresses: []string{"me:hunter2@redis"}}, "is a URL"},
 		"another scheme":        {options{Addresses: []string{"http://a:1"}}, "the URL cannot be read"},
+		"two passwords":         {options{Addresses: []string{"redis://:hunter2@redis"}, Password: "hunter2"}, "write it in one place"},
+		"two users":             {options{Addresses: []string{"redis://me@redis"}, Username: "you"}, "write it in one place"},
 		"a unix socket":         {options{Addresses: []string{"unix:///run/redis.sock"}}, "the URL cannot be read"},
 		"a cluster's database":  {options{Addresses: []string{"redis://a:1/2"}, Cluster: true}, "only database 0"},
 	}
