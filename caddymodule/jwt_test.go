@@ -202,15 +202,16 @@ func TestJWTConfigurations(t *testing.T) {
 	gate := func(block string) string { return orders + "stockgate_guard\nstockgate @order {\n" + block + "\n}\n" }
 	for block, want := range map[string]string{
 		"buyer {jwt.sub}\nline a": "say how the bearer token is verified",
-		"jwt https://id.example.com/jwks.json\nbuyer {http.auth.user.id}\nline a":    "no value reads a claim",
-		"jwt hmac short\nbuyer {jwt.sub}\nline a":                                    "at least 32",
-		"jwt hmac {env.STOCKGATE_TEST_NOTHING}\nbuyer {jwt.sub}\nline a":             "hmac is empty",
-		"jwt {env.STOCKGATE_TEST_NOTHING}\nbuyer {jwt.sub}\nline a":                  "the URL is empty",
-		"jwt ed25519 /nowhere/key.pem\nbuyer {jwt.sub}\nline a":                      "no such file",
-		"jwt https://id.example.com/ {\nleeway 61s\n}\nbuyer {jwt.sub}\nline a":      "leeway",
-		"jwt https://id.example.com/ {\ncookie \"a b\"\n}\nbuyer {jwt.sub}\nline a":  "cookie's name",
-		"jwt https://id.example.com/jwks.json\nbuyer u-{jwt.sub}\nline a":            "must stand alone",
-		"jwt https://id.example.com/jwks.json\nbuyer {jwt.sub}\nline a\nhold_for 1s": "hold_for",
+		"jwt https://id.example.com/jwks.json\nbuyer {http.auth.user.id}\nline a":        "no value reads a claim",
+		"jwt hmac short\nbuyer {jwt.sub}\nline a":                                        "at least 32",
+		"jwt hmac {env.STOCKGATE_TEST_NOTHING}\nbuyer {jwt.sub}\nline a":                 "hmac is empty",
+		"jwt hmac {file:/etc/stockgate/a-file-with-the.secret}\nbuyer {jwt.sub}\nline a": "hmac has a placeholder that is not known here",
+		"jwt {env.STOCKGATE_TEST_NOTHING}\nbuyer {jwt.sub}\nline a":                      "the URL is empty",
+		"jwt ed25519 /nowhere/key.pem\nbuyer {jwt.sub}\nline a":                          "no such file",
+		"jwt https://id.example.com/ {\nleeway 61s\n}\nbuyer {jwt.sub}\nline a":          "leeway",
+		"jwt https://id.example.com/ {\ncookie \"a b\"\n}\nbuyer {jwt.sub}\nline a":      "cookie's name",
+		"jwt https://id.example.com/jwks.json\nbuyer u-{jwt.sub}\nline a":                "must stand alone",
+		"jwt https://id.example.com/jwks.json\nbuyer {jwt.sub}\nline a\nhold_for 1s":     "hold_for",
 	} {
 		if err := s.loadCaddyfile(gate(block)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", block, err, want)

@@ -827,6 +827,7 @@ func TestWebhookConfigurations(t *testing.T) {
 	for from, c := range map[string]struct{ to, says string }{
 		"verify stripe " + hookSecret + "\n":     {"verify adyen " + adyenKey + "\n", "a stockgate_resolve and a path of its own"},
 		"verify stripe " + hookSecret + "_old":   {"verify stripe {env.NO_SUCH_SECRET}", "the secret is empty"},
+		"verify stripe " + hookSecret + "_old\n": {"verify stripe {env:STRIPE_SECRET}\n", "the secret has a placeholder that is not known here"},
 		"ref {json.data.object.metadata.order}":  {"ref {header.X-Order}", "only the body is signed"},
 		"ref {json.data.object.metadata.order} ": {"ref {json.data..x} ", "is no path"},
 		"confirm @paid":                          {"release @paid", "confirm is missing"},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/accesslist"
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
+	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/caddymodule/overviewcache"
 	"github.com/stockgate/stockgate/challenge"
@@ -198,17 +199,25 @@ type Redis struct {
 }
 
 func (r *Redis) options(prefix string) (shard.Options, error) {
-	repl := caddy.NewReplacer()
 	o := shard.Options{
 		Sentinel: r.Sentinel, Cluster: r.Cluster, TLS: r.TLS,
-		Username: repl.ReplaceKnown(r.Username, ""), Password: repl.ReplaceKnown(r.Password, ""),
 		Timeout:     time.Duration(r.Timeout),
 		ReplicaAcks: r.ReplicaAcks, ReplicaAcksWait: time.Duration(r.ReplicaAcksWait),
 		FenceWait: time.Duration(r.FenceWait), NoFence: r.FenceOff,
 		Prefix: prefix,
 	}
+	var err error
+	if o.Username, err = directive.Fill(r.Username); err != nil {
+		return o, fmt.Errorf("redis: username %w", err)
+	}
+	if o.Password, err = directive.Fill(r.Password); err != nil {
+		return o, fmt.Errorf("redis: password %w", err)
+	}
 	for _, a := range r.Addresses {
-		o.Addresses = append(o.Addresses, repl.ReplaceKnown(a, ""))
+		if a, err = directive.Fill(a); err != nil {
+			return o, fmt.Errorf("redis: address %w", err)
+		}
+		o.Addresses = append(o.Addresses, a)
 	}
 	if r.Embedded {
 		if len(r.Addresses) > 0 || r.Sentinel != "" || r.Cluster || r.TLS || r.Username != "" || r.Password != "" || r.ReplicaAcks != 0 || r.FenceWait != 0 || r.FenceOff {
@@ -216,7 +225,7 @@ func (r *Redis) options(prefix string) (shard.Options, error) {
 		}
 		o.Addresses = []string{"127.0.0.1:0"} // replaced by the real one after the start
 	}
-	err := o.Validate() // completes the defaults
+	err = o.Validate() // completes the defaults
 	return o, err
 }
 

@@ -7,9 +7,9 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/certmagic"
 
+	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 	"github.com/stockgate/stockgate/challenge"
 	"github.com/stockgate/stockgate/token"
 )
@@ -60,9 +60,9 @@ func (k *TokenKey) parse() (token.Key, error) {
 	if k.Kind != "ed25519" && k.Kind != "hmac" {
 		return token.Key{}, fmt.Errorf("key %q: there are auto, ed25519 and hmac", k.Kind)
 	}
-	material := caddy.NewReplacer().ReplaceKnown(k.Material, "")
-	if material == "" {
-		return token.Key{}, fmt.Errorf("key %s: its material is empty; is the variable or file that it names there?", k.Kind)
+	material, err := directive.FillSecret(k.Material)
+	if err != nil {
+		return token.Key{}, fmt.Errorf("key %s: its material %w", k.Kind, err)
 	}
 	return token.ParseKey(k.Kind, material)
 }

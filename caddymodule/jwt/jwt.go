@@ -16,6 +16,7 @@ import (
 
 	"github.com/stockgate/stockgate/attempt"
 	"github.com/stockgate/stockgate/bearer"
+	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/refuse"
 	"github.com/stockgate/stockgate/sale"
@@ -114,8 +115,9 @@ func (j *Config) options() (bearer.Options, error) {
 			continue
 		}
 		given++
-		if *one.into = repl.ReplaceKnown(one.text, ""); *one.into == "" {
-			return o, fmt.Errorf("%s is empty; is the variable or file that it names there?", one.what)
+		var err error
+		if *one.into, err = directive.FillSecret(one.text); err != nil {
+			return o, fmt.Errorf("%s %w", one.what, err)
 		}
 	}
 	if given != 1 {

@@ -13,6 +13,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/stockgate/stockgate/attempt"
+	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/webhook"
 )
@@ -53,13 +54,12 @@ func (h *Resolve) readSignatures() ([]webhook.Verifier, error) {
 
 // verifier fills in the placeholder. No error repeats a secret.
 func (v *Signature) verifier() (webhook.Verifier, error) {
-	key := strings.TrimSpace(caddy.NewReplacer().ReplaceKnown(v.Key, "")) // a file ends with a newline
+	key, err := directive.FillSecret(v.Key)
+	key = strings.TrimSpace(key) // a file ends with a newline
 	tolerance := time.Duration(v.Tolerance)
 	switch {
-	case key == "":
-		return nil, errors.New("the secret is empty; is the variable or file that it names there?")
-	case strings.HasPrefix(key, "{") && strings.HasSuffix(key, "}"):
-		return nil, errors.New("the secret is a placeholder that is not known here; use {env.NAME} or {file./path}")
+	case err != nil:
+		return nil, fmt.Errorf("the secret %w", err)
 	case tolerance != 0 && v.Scheme != "stripe" && v.Scheme != "standard":
 		return nil, errors.New("no time is signed: it takes no tolerance")
 	case (v.Header != "" || v.Algorithm != "") && v.Scheme != "hmac":

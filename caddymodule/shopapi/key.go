@@ -9,7 +9,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/caddyserver/caddy/v2"
+	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 )
 
 // minAPIKey is the minimum length of a key of the shop's API, in bytes.
@@ -27,15 +27,15 @@ func readAPIKeys(configured []string) (apiKeys, error) {
 	if len(configured) == 0 {
 		return nil, errors.New("there is no key: write `key {env.STOCKGATE_API_KEY}`")
 	}
-	repl := caddy.NewReplacer()
 	keys := make(apiKeys, len(configured))
 	for i, from := range configured {
-		key := repl.ReplaceKnown(from, "")
+		key, err := directive.FillSecret(from)
+		if strings.ContainsAny(key, "{}") { // no key has one
+			err = directive.ErrPlaceholder
+		}
 		switch {
-		case key == "":
-			return nil, fmt.Errorf("key number %d is empty; is the variable or file that it names there?", i+1)
-		case strings.ContainsAny(key, "{}"):
-			return nil, fmt.Errorf("key number %d has a placeholder that is not known here; use {env.NAME} or {file./path}", i+1)
+		case err != nil:
+			return nil, fmt.Errorf("key number %d %w", i+1, err)
 		case len(key) < minAPIKey:
 			return nil, fmt.Errorf("key number %d has %d bytes, it needs at least %d: make one with `openssl rand -base64 32`", i+1, len(key), minAPIKey)
 		case !token68.MatchString(key):
