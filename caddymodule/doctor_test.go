@@ -383,6 +383,13 @@ func TestDoctorFindsWhatIsWrongWithGates(t *testing.T) {
 	if r := p.Run("doctor", "--config", p.Path("broken"), "-a", "caddyfile"); r.Status != 1 || !strings.Contains(r.Out, "cannot be adapted: ") {
 		t.Errorf("%+v", r)
 	}
+	p.File("warned", "a.example {\nstockgate_guard\nstockgate {\nbuyer {http.vars.user}\nline a\n}\nhandle_path /api/* {\nstockgate_api {\nkey {env.KEY}\n}\n}\nhandle /hook {\nstockgate_resolve {\nverify stripe whsec_1\nref {json.a}\n@paid {\njson type paid\n}\nconfirm @paid\n}\n}\n}\n")
+	out := p.Run("doctor", "--config", p.Path("warned"), "-a", "caddyfile").Out
+	for _, warning := range []string{"no matcher restricts the method", "the site has a gate too, so buyers can reach the shop's API", "verify has the secret itself"} {
+		if !strings.Contains(out, warning) {
+			t.Errorf("it does not warn that %s: %s", warning, out)
+		}
+	}
 	if r := p.Run("doctor", "--config", p.File("c.json", "{")); r.Status != 1 || !strings.Contains(r.Out, "c.json is no JSON") {
 		t.Errorf("%+v", r)
 	}

@@ -26,7 +26,7 @@ how far it is behind, the stock of every sale, holds in doubt, the gates and wha
 stands before them. Each finding is ok, a warning or an error, and says in a
 sentence what to do. Nothing is changed.
 
-With --config the file is adapted too, and what its gates are warned about is a
+With --config the file is adapted too, and what Stockgate warns about in it is a
 finding. Run it on every edge: each sees what it sees.
 
 Exit status: 0 no errors, though there may be warnings; 1 errors; 2 the command
@@ -124,7 +124,7 @@ func examineConfig(d *adminapi.Diagnosis, file, adapter string) {
 	}
 	d.Add(adminapi.LevelOK, "config", "%s can be adapted", file)
 	for _, w := range warnings {
-		if w.Directive == "stockgate" || w.Directive == "stockgate_check" {
+		if strings.HasPrefix(w.Directive, "stockgate") {
 			d.Add(adminapi.LevelWarning, "config", "%s:%d: %s", w.File, w.Line, w.Message)
 		}
 	}
