@@ -56,12 +56,12 @@ func rehearsal(t *testing.T, gate string, verifies bool) *rehearsed {
 // rehearse runs the command with patience for a slow machine.
 func (r *rehearsed) rehearse(args ...string) sitetest.Ran {
 	r.t.Helper()
-	return sitetest.Run(r.t, "", append([]string{"rehearse", "--address", r.AdminAddress(), "--sale", "double11", "--timeout", "2m", "--settle", "2m"}, args...)...)
+	return sitetest.Run(r.t, "", append([]string{"rehearse", "--address", r.AdminAddress(), "--sale", "double11", "--settle", "2m"}, args...)...)
 }
 
 // crowd are the arguments of a crowd that orders.
 func (r *rehearsed) crowd(args ...string) []string {
-	return append([]string{"--host", "http://" + r.front, r.request, "--buyers", "40"}, args...)
+	return append([]string{"--host", "http://" + r.front, r.request, "--buyers", "40", "--timeout", "2m"}, args...)
 }
 
 func (r *rehearsed) listed() string { return "http://" + r.back + "/orders" }

@@ -72,7 +72,7 @@ answered; 2 the command line or a file is wrong; 3 Caddy does not answer.`,
 	flags.String("orders", "", "File or URL with the shop's orders, JSON or CSV")
 	flags.Duration("settle", 10*time.Second, "How long holds may take to end before the books are read")
 	flags.StringArray("require", nil, "Bound that must hold, such as p99<300ms; may be repeated")
-	flags.Bool("judge-only", false, "Send nothing")
+	flags.Bool("judge-only", false, "Send nothing: only judge, without any flag of a crowd")
 	flags.String("answers", "", "File of what the buyers of another load test were told, a JSON object a line")
 	flags.String("report", "", "Write the report of the sale to this HTML file")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -122,12 +122,20 @@ func (c *call) reportRehearsal(sale, file string) error {
 	return c.saveReport(file, report.HTML)
 }
 
+// crowdFlags say what a crowd sends, and how. With --judge-only there is none.
+var crowdFlags = []string{"host", "data", "arrive", "buyers", "over", "double", "bots", "leave", "seed", "retry", "timeout", "insecure"}
+
 func readRehearsal(c *call) (rehearse.Options, error) {
 	flags := c.cmd.Flags()
 	o := rehearse.Options{
 		Sale: c.text("sale"), Files: c.args, Data: c.text("data"), Arrive: c.text("arrive"), Insecure: c.flag("insecure"),
 		Orders: c.text("orders"), JudgeOnly: c.flag("judge-only"), Answers: c.text("answers"),
 		Fetch: c.fetchOr404, Progress: c.cmd.ErrOrStderr(), Rewrite: terminal.Is(c.cmd.ErrOrStderr()),
+	}
+	for _, flag := range crowdFlags {
+		if o.JudgeOnly && flags.Changed(flag) {
+			return o, fmt.Errorf("--judge-only sends no requests: leave out --%s", flag)
+		}
 	}
 	o.Hosts, _ = flags.GetStringArray("host")
 	o.Require, _ = flags.GetStringArray("require")
