@@ -93,6 +93,7 @@ func TestAdminRefuses(t *testing.T) {
 		{"GET", sales + "nosuch", "", 404, "no such sale: nosuch"},
 		{"GET", sales + "nosuch/holds", "", 404, "no such sale: nosuch"},
 		{"POST", sales + "nosuch/open", "", 404, "no such sale: nosuch"},
+		{"POST", sales + "nosuch/forget_shadow", "", 404, "no such sale: nosuch"},
 		{"POST", sales + "nosuch/items/plain/stock", `{"id":"a","delta":1}`, 404, "no such sale: nosuch"},
 		{"GET", sales + "Upper", "", 400, "no id of a sale"},
 		{"GET", sales + "%7Bx%7D", "", 400, "no id of a sale"},

@@ -125,6 +125,7 @@ func TestCommandsExitStatus(t *testing.T) {
 		says   string // in the one line on stderr
 	}{
 		{[]string{"sale", "open", "nosuch"}, 1, "caddy stockgate sale open: no such sale: nosuch\n"},
+		{[]string{"sale", "forget-shadow", "nosuch"}, 1, "caddy stockgate sale forget-shadow: no such sale: nosuch\n"},
 		{[]string{"sale", "apply", short}, 1, "only 99 are available"},
 		{[]string{"sale", "apply", oneMistake}, 1, "one.yaml: line 11: status: "},
 		{[]string{"stock", "add", "double11", "nope", "1"}, 1, "has no item nope"},

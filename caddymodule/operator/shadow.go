@@ -21,6 +21,9 @@ func (o *operator) forgetShadow(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := o.known(id); err != nil {
+		return nil, err
+	}
 	err = o.runtime.Store.ForgetShadow(o.ctx, id)
 	return adminapi.ShadowForgotten{ID: id, Forgotten: true}, o.noted(err, "shadow forgotten", zap.String("sale", id))
 }
