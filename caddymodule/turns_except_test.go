@@ -57,7 +57,7 @@ func TestExceptMatcher(t *testing.T) {
 	odd := callback("/shop//add", `{"sku":"few","quantity":1}`, "secret")
 	s.send(odd).Is(t, 409, "pending")
 	s.send(callback("/shop/add", pay, "secret")).Is(t, 409, "pending") // an attempt
-	unread := func(path string) *http.Request { // servers read this credential in different ways
+	unread := func(path string) *http.Request {                        // servers read this credential in different ways
 		r := as("ann", path, `{"sku":"few","quantity":1}`)
 		r.Header.Set("Cookie", `session="a\b"`)
 		return r
