@@ -17,7 +17,8 @@
 -- ARGV[8]  unpaid     number of fields in the last column
 -- ARGV[9]  k          number of different profiles, then the profiles: "version hold_for margin mode unpaid
 --                     lines cell quantity … amount max from to …":
---                     version of the sale that the caller knows, another one changes nothing;
+--                     version of the sale that the caller knows, another one changes nothing; told: what was
+--                     promised is told again after a fence, whatever the sale is like now;
 --                     hold_for, ms from now until the deadline; margin, ms that the token expires
 --                     before it; mode, response | backend, what the deadline does, or
 --                     queued:mode:n:per:at_once:most:bytes:longest:edge:gate, for orders that wait for the
@@ -101,9 +102,11 @@ for i = 1, k do
       answer = 'ok waiting ' .. int(time + longest) .. ' ' .. int(time + longest - tonumber(w[3])) .. ' ' .. int(shard.epoch) .. ' ' .. at,
     }
   end
+  local refusal = closed
+  if tonumber(w[1]) ~= shard.version then refusal = w[1] ~= 'told' and { 'version', shard.version } end
   local t = {
     queue = waits,
-    refusal = tonumber(w[1]) ~= shard.version and { 'version', shard.version } or closed,
+    refusal = refusal,
     due = due,
     head = 'held\t' .. due .. '\t' .. exp .. '\t' .. at .. '\t' .. int(now) .. '\t' .. mode .. '\t',
     lines = lines,

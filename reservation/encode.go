@@ -121,17 +121,29 @@ func (c *encodedRequest) swap(hold, ref string, notAfter int64) shard.Operation 
 	return shard.Op("swap", args...)
 }
 
-// told is the claim as it is told again: an order that has gone to the shop does not wait now, and
-// one that waits does not go, whatever the line is like.
+// told is the claim as it is told again, which only stock and bindings may refuse: it charges its limits
+// and counters of unpaid holds without bounds, in whatever window it is now. An order that has gone to
+// the shop does not wait now, and one that waits does not go, whatever the line is like.
 func (c *encodedRequest) told(waits bool) *encodedRequest {
 	again := *c
-	word := " goes:"
-	if waits {
-		word = " waits:"
+	terms := strings.Fields(c.profile)
+	terms[0] = "told"
+	if rest, queued := strings.CutPrefix(terms[3], "queued:"); queued {
+		word := "goes:"
+		if waits {
+			word = "waits:"
+		}
+		terms[3] = word + rest
 	}
-	if c.order != nil {
-		again.profile = strings.Replace(c.profile, " queued:", word, 1)
+	const unbounded = "9000000000000000"
+	if owed := strings.Split(terms[4], ":"); len(owed) > 1 {
+		terms[4] = strings.Join([]string{owed[0], unbounded, unbounded, owed[3]}, ":")
 	}
+	lines, _ := strconv.Atoi(terms[5])
+	for i := 6 + 2*lines; i < len(terms); i += 4 {
+		terms[i+1], terms[i+2], terms[i+3] = "-"+unbounded, "0", unbounded
+	}
+	again.profile = strings.Join(terms, " ")
 	return &again
 }
 

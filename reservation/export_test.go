@@ -13,6 +13,7 @@ import (
 // reserve request with the time after which it must not run, or a name and arguments.
 type Operation struct {
 	Claim    *ReserveRequest
+	Told     bool // the claim is told again
 	NotAfter int64
 	Name     string
 	Args     []any
@@ -72,6 +73,9 @@ func (s *Store) CallSeq(ctx context.Context, sale string, latest Latest, ops ...
 			claims := make([]*encodedRequest, n)
 			for i, op := range ops[:n] {
 				claims[i] = op.Claim.encode()
+				if op.Told {
+					claims[i] = claims[i].told(false)
+				}
 				claims[i].notAfter = op.NotAfter
 			}
 			args = reserveArgs("", 0, claims)

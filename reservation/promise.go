@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/record"
@@ -50,8 +48,8 @@ func isPromise(t *Call, r shard.Reply) bool {
 // Told is what has become of promises that were told again.
 type Told struct {
 	Kept []Promise
-	// Failed are those that cannot be kept now: other buyers have the units, or a limit is
-	// full. Orders that the shop has taken are unbacked then.
+	// Failed are those that cannot be kept now: other buyers have the units, or their reservation is
+	// not known. Orders that the shop has taken are unbacked then.
 	Failed []Promise
 	// Seq is the shard's after the last call.
 	Seq int64
@@ -95,31 +93,17 @@ func (s *Store) claimAgain(ctx context.Context, sale string, c *encodedRequest, 
 	}
 	again.notAfter = now + s.shard.Options.Timeout.Milliseconds() + shard.Tolerance
 	if inPlaceOf == "" {
-		return claimOfAnyVersion(&again, func() ([]shard.Reply, int64, error) { return s.reserveAt(ctx, sale, []*encodedRequest{&again}) })
+		return s.reserveAt(ctx, sale, []*encodedRequest{&again})
 	}
 	// no request of that hold was under way any more, which no movement says
 	free := shard.Op("free", inPlaceOf)
 	if replies, seq, err := s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, s.shard.Scripts.Settle, sale, free); err != nil {
 		return replies, seq, err
 	}
-	replies, seq, err := claimOfAnyVersion(&again, func() ([]shard.Reply, int64, error) {
-		op := again.swap(inPlaceOf, again.orderRef(), again.notAfter)
-		return s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, s.shard.Scripts.Manage, sale, op)
-	})
+	swap := again.swap(inPlaceOf, again.orderRef(), again.notAfter)
+	replies, seq, err := s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, s.shard.Scripts.Manage, sale, swap)
 	if err == nil && (replies[0].Code() == lua.NotFound || replies[0].Code() == lua.Conflict) {
 		return s.claimAgain(ctx, sale, c, "")
-	}
-	return replies, seq, err
-}
-
-// claimOfAnyVersion makes a claim, and once more where Redis has lost the file too, or has a newer
-// one: the promise holds.
-func claimOfAnyVersion(c *encodedRequest, call func() ([]shard.Reply, int64, error)) ([]shard.Reply, int64, error) {
-	replies, seq, err := call()
-	if err == nil && replies[0].Code() == lua.StaleVersion {
-		_, rest, _ := strings.Cut(c.profile, " ")
-		c.profile = strconv.FormatInt(replies[0].Number(1), 10) + " " + rest
-		return call()
 	}
 	return replies, seq, err
 }

@@ -179,7 +179,12 @@ var rowOperations = map[string]func(w *twin) model.Operation{
 		return returnR("x", false, 1)
 	},
 
-	"reserve with its id":             func(*twin) model.Operation { return keyedR() },
+	"reserve with its id": func(*twin) model.Operation { return keyedR() },
+	"reserve as it was promised": func(*twin) model.Operation {
+		o := keyedR()
+		o.Told, o.Limits[0].From, o.Limits[0].To, o.Unpaid.AtOnce = true, 0, 1, 0
+		return o
+	},
 	"reserve with its id and no more": func(*twin) model.Operation { return take("r", 1) },
 	"reserve with its key":            func(*twin) model.Operation { return nextAttempt(func(o *model.Reserve) { o.Ref = "" }) },
 	"reserve with its key for another thing": func(*twin) model.Operation {

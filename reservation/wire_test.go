@@ -34,7 +34,7 @@ func wire(op model.Operation) reservation.Operation {
 				Pace: reservation.Pace{AtOnce: w.AtOnce}, Most: 1000, Memory: 1 << 20, Longest: ms(w.Longest), Edge: w.Edge, Gate: w.Gate, Order: []byte(w.Packed),
 			}
 		}
-		return reservation.Operation{Claim: claim, NotAfter: o.NotAfter}
+		return reservation.Operation{Claim: claim, Told: o.Told, NotAfter: o.NotAfter}
 	case model.Adjust:
 		return reservation.Operation{Name: "adjust", Args: []any{o.ID, o.Cell, o.Delta, o.Cause}}
 	case model.Apply:

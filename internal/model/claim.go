@@ -135,6 +135,8 @@ type Reserve struct {
 	Unpaid       Owed
 	// Waits says how the order waits; nil: it does not.
 	Waits *Waits
+	// Told: it was promised before a fence, and is told again. Only stock and bindings refuse it.
+	Told bool
 }
 
 // Limit is one purchase limit as it is for the attempt: at most Max in the window
@@ -169,10 +171,14 @@ func (o Reserve) run(s *Shard) Reply {
 	switch {
 	case s.Time > o.NotAfter:
 		return Reply{"late"}
-	case s.Version != o.Version:
+	case s.Version != o.Version && !o.Told:
 		return Reply{"version", s.Version}
 	}
-	for _, verdict := range []func(*Shard) Reply{o.window, o.limits, o.unpaid, o.stock} {
+	verdicts := []func(*Shard) Reply{o.window, o.limits, o.unpaid, o.stock}
+	if o.Told {
+		verdicts = verdicts[3:]
+	}
+	for _, verdict := range verdicts {
 		if refusal := verdict(s); refusal != nil {
 			return refusal
 		}
@@ -184,7 +190,7 @@ func (o Reserve) run(s *Shard) Reply {
 	now := s.Now()
 	r := &Record{
 		State: Held, Deadline: now + holdFor, Exp: s.Time + holdFor - o.Margin, Created: s.Time, Changed: now,
-		Mode: mode, Buyer: o.Buyer, Version: s.Version, Lines: o.Lines,
+		Mode: mode, Buyer: o.Buyer, Version: o.Version, Lines: o.Lines,
 		Guard: o.Guard, Print: o.Print, KeyTTL: o.KeyTTL, Ref: o.Ref, Gate: o.Gate,
 		Unpaid: o.Unpaid.Fields,
 	}
