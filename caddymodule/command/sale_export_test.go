@@ -161,7 +161,7 @@ func TestSaleCloseExportsOrRefuses(t *testing.T) {
 		says   string
 	}{
 		{[]string{"sale", "close", "double11", "--export", s.Path("tally.txt")}, 2, "the name must end in .csv or .json"},
-		{[]string{"sale", "close", "double11", "--export", ""}, 2, "the name must end in .csv or .json"},
+		{[]string{"sale", "close", "double11", "--export", ""}, 2, "--export is empty"},
 		{[]string{"sale", "close", "double11", "--export", s.Path("no/such/dir.csv")}, 2, "the file cannot be written: "},
 		{[]string{"sale", "close", "nosuch", "--export", s.Path("tally.csv")}, 1, "no such sale: nosuch"},
 		{[]string{"sale", "export", "nosuch", s.Path("tally.csv")}, 1, "no such sale: nosuch"},
