@@ -133,6 +133,7 @@ func TestPythonOfDocs(t *testing.T) {
 
 // The Go of the documentation compiles.
 func TestGoOfDocs(t *testing.T) {
+	t.Setenv("CGO_ENABLED", "0") // as go vet has compiled what it imports
 	for _, b := range blocksOf(t, "go") {
 		file := filepath.Join(t.TempDir(), "main.go")
 		program := "package main\n\nimport (\n\t\"net/http\"\n\n\t\"github.com/stockgate/stockgate/sale/line\"\n\t\"github.com/stockgate/stockgate/token\"\n)\n\n" +
