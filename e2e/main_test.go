@@ -27,6 +27,7 @@ func run(m *testing.M) int {
 	defer os.RemoveAll(dir)
 	caddyBinary = filepath.Join(dir, "caddy")
 	build := exec.Command("go", "build", "-race", "-o", caddyBinary, "./testdata/caddy")
+	build.Env = append(os.Environ(), "CGO_ENABLED=1") // the race detector needs it
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "building caddy: %v\n%s", err, out)
 		return 1
