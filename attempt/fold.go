@@ -116,30 +116,6 @@ func plain(s string) bool {
 	return true
 }
 
-// JavaScript shops that copy a parsed body into an object of their own follow these
-// names to the object's prototype: {"sku":"A","__proto__":{"quantity":5}} then sells
-// five units of A. No order needs them, so a name of this kind is malformed wherever a
-// source's value could be inherited from it.
+// prototypeWhat says what is wrong with a name that leads to an object's prototype. No order needs
+// one, so it is malformed wherever a source's value could be inherited from it.
 const prototypeWhat = "it names a JavaScript object's prototype: __proto__, constructor or prototype"
-
-// isPrototype says whether a member's name leads to a prototype.
-func isPrototype[T string | []byte](name T) bool {
-	switch len(name) {
-	case len("__proto__"):
-		return string(name) == "__proto__" || string(name) == "prototype"
-	case len("constructor"):
-		return string(name) == "constructor"
-	}
-	return false
-}
-
-// reachesPrototype says whether a parameter's name leads to a prototype in frameworks
-// that read brackets or dots as steps into an object: constructor[prototype][quantity].
-func reachesPrototype(name string) bool {
-	for step := range strings.FieldsFuncSeq(name, func(r rune) bool { return r == '[' || r == ']' || r == '.' || r == ' ' }) {
-		if isPrototype(step) {
-			return true
-		}
-	}
-	return false
-}

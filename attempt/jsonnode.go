@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/stockgate/stockgate/route"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -62,7 +63,7 @@ func (n *node) member(name []byte, escaped bool) (i int, what string) {
 			return i, "the name appears in another spelling"
 		}
 	}
-	if isPrototype(name) {
+	if route.IsPrototype(name) {
 		return -1, prototypeWhat
 	}
 	return -1, ""

@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/stockgate/stockgate/route"
 )
 
 // methodParam is the parameter by which frameworks let a form change the
@@ -181,7 +183,7 @@ func (ps *params) pair(where paramLocation, raw, value string) fault {
 			return fault{p.label, "the name appears in another spelling in " + where.String()}
 		}
 	}
-	if reachesPrototype(name) {
+	if route.ReachesPrototype(name) {
 		return fault{where.String(), prototypeWhat}
 	}
 	return fault{}
@@ -226,7 +228,7 @@ func (ps *params) simplePair(where paramLocation, name, value string) fault {
 			return fault{p.label, "the name appears in another spelling in " + where.String()}
 		}
 	}
-	if isPrototype(name) {
+	if route.IsPrototype(name) {
 		return fault{where.String(), prototypeWhat}
 	}
 	return fault{}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/stockgate/stockgate/route"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -240,7 +241,7 @@ func (rd *Reader) readJSON(body []byte, ps *params, sc *scratch) fault {
 // misplaced says what is wrong with the name of a field in a body that no source
 // reads: frameworks would merge it with the query's. Empty: nothing is.
 func (rd *Reader) misplaced(name string) string {
-	if reachesPrototype(name) {
+	if route.ReachesPrototype(name) {
 		return prototypeWhat
 	}
 	if sameParam(name, rd.method) {

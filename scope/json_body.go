@@ -63,7 +63,7 @@ func (s *Scope) judgeBody(r *http.Request, body []byte) Result {
 func (s *Scope) namedInQuery(r *http.Request) bool {
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	for p := route.ParamsOf(r.URL.RawQuery); p.Next(); {
-		if reachesPrototype(p.Name) {
+		if route.ReachesPrototype(p.Name) {
 			return true
 		}
 		for i := range s.bodies {
@@ -92,25 +92,13 @@ func isWord(text string) bool {
 	return text != ""
 }
 
-// isPrototype says whether a name leads to the prototype of an object in JavaScript, from which
-// the object takes the names that it does not have.
-func isPrototype(name string) bool {
-	return name == "__proto__" || name == "constructor" || name == "prototype"
-}
-
-// reachesPrototype says whether a parameter's name leads to a prototype where brackets and dots
-// are steps into an object.
-func reachesPrototype(name string) bool {
-	return slices.ContainsFunc(strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune("[]. ", r) }), isPrototype)
-}
-
 // judge looks for the rule's value. A name that differs from the path's in case only could
 // be the same one for a server, and an object may have it from its prototype.
 func (b bodyRule) judge(tree map[string]any) Verdict {
 	for i, name := range b.path {
 		value, found := tree[name]
 		for other := range tree {
-			if isPrototype(other) || other != name && strings.EqualFold(other, name) {
+			if route.IsPrototype(other) || other != name && strings.EqualFold(other, name) {
 				return Unclear
 			}
 		}
