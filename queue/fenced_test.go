@@ -78,18 +78,7 @@ func TestASenderThatStopsInTheFence(t *testing.T) {
 		s.gets(s.queue.Edge)
 	}
 	stocktest.Replicated(t, a.Store.Shard())
-	if err := replica.Client().Do(stocktest.Soon(t), "REPLICAOF", "127.0.0.1", "1").Err(); err != nil {
-		t.Fatal(err)
-	}
-	// from now on the edges know only what they are promised
-	if err := primary.Client().Do(stocktest.Soon(t), "ACL", "SETUSER", "default", "-xread", "-xrange").Err(); err != nil {
-		t.Fatal(err)
-	}
-	primary.Client().ClientKillByFilter(stocktest.Soon(t), "TYPE", "normal")
-	stocktest.Eventually(t, "an edge that is connected anew", func() bool {
-		_, err := queue.Show(stocktest.Soon(t), b.Store, "s")
-		return err == nil
-	})
+	b.blind(primary, replica)
 	b.confirm("b1")
 	b.gets(b.queue.Edge, "b2 1")
 	b.mustSend("b2", 1)

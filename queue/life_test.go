@@ -336,6 +336,23 @@ func failover(t *testing.T) (primary, replica *redistest.Server, link func(name 
 	}
 }
 
+// blind cuts a replica off, and keeps edges from reading the journal: from now on they know only what
+// they are promised.
+func (s *shop) blind(primary, replica *redistest.Server) {
+	s.t.Helper()
+	if err := replica.Client().Do(stocktest.Soon(s.t), "REPLICAOF", "127.0.0.1", "1").Err(); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := primary.Client().Do(stocktest.Soon(s.t), "ACL", "SETUSER", "default", "-xread", "-xrange").Err(); err != nil {
+		s.t.Fatal(err)
+	}
+	primary.Client().ClientKillByFilter(stocktest.Soon(s.t), "TYPE", "normal")
+	stocktest.Eventually(s.t, "an edge that is connected anew", func() bool {
+		_, err := queue.Show(stocktest.Soon(s.t), s.Store, "s")
+		return err == nil
+	})
+}
+
 // failOver promotes a replica and waits until the fence has ended.
 func (s *shop) failOver(replica *redistest.Server, link *stocktest.Network) {
 	s.t.Helper()
@@ -373,18 +390,7 @@ func TestPromisesKeepTheirPlace(t *testing.T) {
 			a.confirm("a0")
 			turn(paused)
 			stocktest.Replicated(t, a.Store.Shard())
-			if err := replica.Client().Do(stocktest.Soon(t), "REPLICAOF", "127.0.0.1", "1").Err(); err != nil {
-				t.Fatal(err)
-			}
-			// from now on the edge knows only what it is promised
-			if err := primary.Client().Do(stocktest.Soon(t), "ACL", "SETUSER", "default", "-xread", "-xrange").Err(); err != nil {
-				t.Fatal(err)
-			}
-			primary.Client().ClientKillByFilter(stocktest.Soon(t), "TYPE", "normal")
-			stocktest.Eventually(t, "an edge that is connected anew", func() bool {
-				_, err := queue.Show(stocktest.Soon(t), a.Store, "s")
-				return err == nil
-			})
+			a.blind(primary, replica)
 			turn(!paused) // the replica does not hear of it
 			a.line("a1")
 			before := a.show()

@@ -19,9 +19,13 @@ type Operation struct {
 	Args     []any
 }
 
-// SwapArgs are the arguments of a swap.
-func (c *ReserveRequest) SwapArgs(hold string, notAfter int64) []any {
-	return c.encode().swap(hold, c.Ref, notAfter).Args
+// SwapArgs are the arguments of a swap; told: it is told again.
+func (c *ReserveRequest) SwapArgs(hold string, notAfter int64, told bool) []any {
+	e := c.encode()
+	if told {
+		e = e.told(false)
+	}
+	return e.swap(hold, c.Ref, notAfter).Args
 }
 
 // Waiting is how many wait for Redis on this store.

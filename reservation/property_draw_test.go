@@ -69,6 +69,8 @@ func (d *driver) reserve(rt *rapid.T) model.Operation {
 		o.NotAfter = m.Time - 1
 	case 17:
 		o.NotAfter = m.Time
+	case 16:
+		o.Told = true
 	}
 	for range rapid.SampledFrom([]int{1, 1, 1, 2, 3}).Draw(rt, "lines") { // equal cells too: no attempt may get more than there is
 		o.Lines = append(o.Lines, model.Line{Cell: cell(rt), Units: rapid.SampledFrom([]int64{1, 1, 1, 2, 3}).Draw(rt, "units")})
@@ -97,7 +99,7 @@ func (d *driver) reserve(rt *rapid.T) model.Operation {
 			Ended: int64(rapid.IntRange(1, 3).Draw(rt, "ended")), Within: rapid.SampledFrom([]int64{1000, 60_000, 3_600_000}).Draw(rt, "within"),
 		}
 	}
-	if d.queues && rapid.IntRange(0, 2).Draw(rt, "waits") == 0 {
+	if d.queues && !o.Told && rapid.IntRange(0, 2).Draw(rt, "waits") == 0 {
 		o.Waits = &model.Waits{
 			AtOnce: int64(rapid.IntRange(0, 2).Draw(rt, "at the shop")), Longest: rapid.SampledFrom([]int64{60_000, 60_000, 1000, 1}).Draw(rt, "longest wait"),
 			Edge: queueEdge(rt), Gate: queueGate(rt), Packed: packed,

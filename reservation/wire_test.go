@@ -80,7 +80,7 @@ func wire(op model.Operation) reservation.Operation {
 		return reservation.Operation{Name: "return", Args: wireLines([]any{o.ID, o.Return, oneIf(o.Restock), o.Cause}, o.Lines)}
 	case model.Swap:
 		claim := wire(o.New)
-		return reservation.Operation{Name: "swap", Args: claim.Claim.SwapArgs(o.Old, claim.NotAfter)}
+		return reservation.Operation{Name: "swap", Args: claim.Claim.SwapArgs(o.Old, claim.NotAfter, claim.Told)}
 	case model.Sold:
 		args := wireLines([]any{o.ID, o.Word, o.Cause, o.More}, o.Lines)
 		args = append(args, len(o.Charges))
