@@ -24,7 +24,7 @@ const (
 	// maxNamed is how often one request may have parameters of also_query. Ordinary requests
 	// have one.
 	maxNamed = 8
-	// maxNamedReadings bounds the readings of all of them together: about as many as one path
+	// maxNamedReadings bounds the readings of all of them together: twice as many as one path
 	// may have.
 	maxNamedReadings = 320
 )
