@@ -1,4 +1,4 @@
-// Package route computes how servers may read the target of a request.
+// Package route computes how servers may read the target of a request, and the names of its parameters.
 //
 // Two servers on the path of a request often read one target as two routes: one decodes
 // it twice, one cuts parameters, one resolves dots. A gate that checks only one reading
