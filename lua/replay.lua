@@ -28,8 +28,11 @@ local function count(r, sign)
 end
 
 -- bind_as gives a reservation its key and its ref, or frees them, as change_state does. A
--- binding of buyer and lines lasts until the attempt is answered: it is not bound again.
-local function bind_as(id, r, before)
+-- binding of buyer and lines lasts until the attempt is answered: it is not bound again. A
+-- reserve found its key free, or the time of the key over, by a clock that may have stepped since:
+-- what was reserved at the time of the movement takes its key from any other. A hold that a
+-- rebuild merged is older.
+local function bind_as(id, r, before, at)
   local state, was = r[STATE], before and before[STATE]
   if was ~= state then note_end(id, r, was, state, r[CAUSE]) end
   if state == 'released' or state == 'expired' then
@@ -41,8 +44,9 @@ local function bind_as(id, r, before)
   elseif was == state then
     return
   elseif state == 'held' or state == 'in_doubt' then
-    if is_key(r[GUARD]) and not read_binding(r[GUARD]) then bind(r[GUARD], id) end
-    if r[REF] ~= '' and not read_binding(ref_field(r)) then bind(ref_field(r), id) end
+    local reserved = r[CHANGED] == at
+    if is_key(r[GUARD]) and (reserved or not bound_to(r[GUARD])) then bind(r[GUARD], id) end
+    if reserved or not bound_to(ref_field(r)) then bind(ref_field(r), id) end
     list_under(r[REF], id)
   else
     bind_again(id, r, state)
@@ -122,7 +126,7 @@ local function follow(m, at)
   count(after, 1)
   local listed = after[STATE] == 'held' and after[DEADLINE] or after[CHANGED]
   index(m.id, after[STATE], listed)
-  bind_as(m.id, after, before)
+  bind_as(m.id, after, before, at)
   queue_as(m.id, after, before)
   return true
 end

@@ -51,6 +51,29 @@ func TestRandomReplay(t *testing.T) {
 	})
 }
 
+// A key belongs to the hold that took it when the time of a sold order's key was over, also on a
+// replica that lacks the hold.
+func TestReplayOfATakenKey(t *testing.T) {
+	d := &driver{twin: newTwin(t, servers(t)[:1], "s1"), orphans: map[string]string{}}
+	d.setTime(noon)
+	d.load()
+	sold := model.Reserve{
+		ID: "sold", Version: d.model.Version, NotAfter: forever, HoldFor: 1000, Mode: "response", Buyer: "Ann",
+		Guard: "k|1", Print: "p", Lines: []model.Line{{Cell: "a", Units: 1}},
+	}
+	d.call(sold)
+	d.call(model.Confirm{ID: "sold", Word: "shop"})
+	d.setTime(d.model.Ends)
+	replica := d.replicate()
+	taker := sold
+	taker.ID, taker.Told = "taker", true
+	d.call(taker)
+	if d.model.Bindings["k|1"] != "taker" {
+		t.Fatalf("k|1 belongs to %q", d.model.Bindings["k|1"])
+	}
+	d.failover(replica)
+}
+
 // image is what a replica has.
 type image struct {
 	keys  []string // DUMP of each; empty: there is none
