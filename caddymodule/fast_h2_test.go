@@ -16,6 +16,8 @@ import (
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+
+	"github.com/stockgate/stockgate/internal/draw"
 )
 
 // h2Client is a client's connection that speaks HTTP/2.
@@ -135,8 +137,7 @@ func TestFastAnswersAreTheGatesOverHTTP2(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := openFastWith(t, secure, "protocols h1 h2 h2c", manySites+benchOut)
 			s.sellOut()
-			seed := rand.Uint64()
-			t.Logf("seed %d", seed)
+			seed := draw.Seed(t)
 			r := rand.New(rand.NewPCG(seed, 0))
 			before := s.fastAnswers()
 			const most = 1500

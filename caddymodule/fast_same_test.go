@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/stockgate/stockgate/internal/draw"
 )
 
 // manySites have every way to a gate that the wrapper can follow, and some that it cannot.
@@ -151,8 +153,7 @@ func TestFastAnswersAreTheGates(t *testing.T) {
 
 func fastAnswersAreTheGates(t *testing.T, s *fastSite) {
 	s.sellOut()
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := draw.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	before := s.fastAnswers()
 	const most = 1500

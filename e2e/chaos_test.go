@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stockgate/stockgate/internal/draw"
 	"github.com/stockgate/stockgate/internal/pgtest"
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/internal/shop"
@@ -213,8 +214,7 @@ func (c *chaos) freeze() {
 // twice or too many, and ledger, journal and Redis tell the same, each movement once.
 func TestEverythingDies(t *testing.T) {
 	t.Parallel()
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := draw.Seed(t)
 	c := newChaos(t, seed)
 	wait := c.crowd(12)
 	for _, part := range parts {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/internal/draw"
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/internal/stocktest"
 	"github.com/stockgate/stockgate/reservation"
@@ -72,10 +73,10 @@ func TestCrowdThatSettles(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		edges := []*edge.Edge{stocktest.Selling(t, stocktest.Options(b), 20, stocktest.PerBuyer(5)), stocktest.Ready(t, stocktest.Options(b))}
 		var wg sync.WaitGroup
+		seed := draw.Seed(t)
 		for i := range 300 {
-			seed := rand.Uint64()
 			wg.Go(func() {
-				r := rand.New(rand.NewPCG(seed, 0))
+				r := rand.New(rand.NewPCG(seed, uint64(i)))
 				id, ctx := fmt.Sprint("r", i%200), context.Background() // some ids twice
 				e := edges[r.IntN(2)]
 				stocktest.Hold(ctx, e, id, fmt.Sprint("buyer ", i%10), 1)

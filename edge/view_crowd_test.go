@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/internal/draw"
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/internal/stocktest"
 	"github.com/stockgate/stockgate/record"
@@ -95,11 +96,11 @@ func stampede(t *testing.T, edges []*edge.Edge, direct *reservation.Store, stock
 	var refused, held atomic.Int64
 	var wg sync.WaitGroup
 	short := edge.HoldOptions{HoldFor: 50 * time.Millisecond, Margin: 10 * time.Millisecond, Mode: record.ModeBackend}
+	seed := draw.Seed(t)
 	for i := range 16 {
 		e := edges[i%len(edges)]
-		seed := rand.Uint64()
 		wg.Go(func() {
-			r := rand.New(rand.NewPCG(seed, 0))
+			r := rand.New(rand.NewPCG(seed, uint64(i)))
 			tick := time.NewTicker(time.Millisecond)
 			defer tick.Stop()
 			for n := 0; ctx.Err() == nil; n++ {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/internal/draw"
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/internal/stocktest"
 	"github.com/stockgate/stockgate/lua"
@@ -116,8 +117,7 @@ func (l *leaky) take(now int64) (wait int64) {
 func TestSharedRateAgreesWithModel(t *testing.T) {
 	server := redistest.Embedded(t)
 	client := server.Client()
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := draw.Seed(t)
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	begin := time.Date(2026, 11, 11, 0, 0, 0, 0, time.UTC).UnixMilli()
 	for n, m := range []leaky{

@@ -14,6 +14,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/stockgate/stockgate/internal/draw"
 	"github.com/stockgate/stockgate/internal/model"
 	"github.com/stockgate/stockgate/internal/stocktest"
 	"github.com/stockgate/stockgate/reservation"
@@ -126,7 +127,7 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 			on.setTime(noon)
 			bad := []*bad{newBad(t, on), newBad(t, on)}
 			good := []*reservation.Store{on.store, stocktest.OpenStore(t, on.options)}
-			seed := rand.Uint64()
+			seed := draw.Seed(t)
 			for n := range 40 {
 				h := &history{}
 				random := rand.New(rand.NewPCG(seed, uint64(n)))

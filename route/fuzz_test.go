@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stockgate/stockgate/internal/draw"
 	"github.com/stockgate/stockgate/route"
 )
 
@@ -63,8 +64,7 @@ func compare(path string) error {
 
 // TestServersAgree composes tricks at random, which a fuzzer seldom hits.
 func TestServersAgree(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := draw.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 1))
 	for range 30_000 {
 		path := gated

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/http2"
 
 	"github.com/stockgate/stockgate/fastpath"
+	"github.com/stockgate/stockgate/internal/draw"
 )
 
 var connections = flag.Int("connections", 300, "how many generated connections TestSame compares")
@@ -248,8 +249,7 @@ func granted(steps [][]byte) int64 {
 // TestSame lets generated clients talk to a server whose connections are shared and to one whose
 // are not.
 func TestSame(t *testing.T) {
-	begin := rand.Uint64()
-	t.Logf("first seed %d", begin)
+	begin := draw.Seed(t)
 	var all compared
 	for i := range *connections {
 		seed := begin + uint64(i)

@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"github.com/stockgate/stockgate/filters/list"
+	"github.com/stockgate/stockgate/internal/draw"
 )
 
 // TestPrefixes compares lists of random prefixes with looking at every entry.
 func TestPrefixes(t *testing.T) {
-	seed := rand.Uint64()
+	seed := draw.Seed(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	found := 0
 	for range 100 {
