@@ -2,8 +2,12 @@ package fast
 
 import (
 	"net"
+	"runtime/debug"
 	"slices"
 	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/attempt"
 	"github.com/stockgate/stockgate/caddymodule/gate"
@@ -57,18 +61,25 @@ func (p *Plan) readsQuery(query string) bool {
 }
 
 // Judge refuses a request for its gate, if the gate would refuse it. Where too many attempts wait
-// for Redis, the connection waits until there is room.
-func (p *Plan) Judge(out []byte, f *fastpath.Request) ([]byte, bool) {
+// for Redis, the connection waits until there is room. A request at which a module panics is left to
+// Caddy, as any that is not refused.
+func (p *Plan) Judge(out []byte, f *fastpath.Request) (answer []byte, ok bool) {
+	defer func() {
+		if fault := recover(); fault != nil { // over HTTP/2, no server recovers here
+			caddy.Log().Named("caddy.listeners.stockgate").Error("a panic while a request was judged; the request goes on to its handlers", zap.Any("fault", fault), zap.ByteString("stack", debug.Stack()))
+			answer, ok = out, false
+		}
+	}()
 	m := f.Memo.(*memo)
 	if m.room == gate.NotAwaited {
 		m.began = f.Now
 	}
-	out, ok, crowd := p.judge(out, f, m)
+	answer, ok, crowd := p.judge(out, f, m)
 	m.room = gate.NotAwaited
 	if crowd != nil {
 		f.Await(func() { m.room = crowd.AwaitRoom() })
 	}
-	return out, ok
+	return answer, ok
 }
 
 // judge judges a request. With a crowd it is to be judged again.
