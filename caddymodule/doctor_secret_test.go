@@ -2,6 +2,7 @@ package caddymodule_test
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,23 +16,20 @@ func TestDoctorKeepsThePassword(t *testing.T) {
 	host, port, _ := strings.Cut(server.Addr(), ":")
 	redistest.Start(t, redistest.Password(password), redistest.Config("replicaof "+host+" "+port, "masterauth "+password, "repl-diskless-sync-delay 0"))
 	s := openSite(t, map[string]any{"redis": map[string]any{"addresses": []string{"redis://:" + password + "@" + server.Addr() + "/0"}}})
-	doctor := func(want string) (body string) {
+	doctor := func(wants ...string) (body string) {
 		t.Helper()
-		s.Eventually(want, func() (string, bool) {
+		s.Eventually(strings.Join(wants, ", "), func() (string, bool) {
 			body = s.Admin("GET", "/stockgate/doctor", "").Body
-			return body, strings.Contains(body, want)
+			missing := slices.DeleteFunc(slices.Clone(wants), func(want string) bool { return strings.Contains(body, want) })
+			return body, len(missing) == 0
 		})
 		return body
 	}
-	found := doctor("takes writes when it is cut off")
-	if !strings.Contains(found, `"`+server.Addr()+" takes writes") {
-		t.Errorf("it does not name the server: %s", found)
-	}
+	var checks []string
 	for _, check := range []string{"promotion", "min_replicas", "wait", "repl_timeout", "fork", "latency"} {
-		if !strings.Contains(found, `"check":"`+check+`"`) {
-			t.Errorf("it says nothing of %s: %s", check, found)
-		}
+		checks = append(checks, `"check":"`+check+`"`)
 	}
+	found := doctor(append(checks, `"`+server.Addr()+" takes writes when it is cut off")...) // some take a round of their own
 	server.Stop()
 	found += doctor("this edge does not sell")
 	log, err := os.ReadFile(s.Path("log"))

@@ -12,10 +12,17 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
-// testSource is a module of trusted proxies that panics, as often as mistakes says.
-type testSource struct{}
-
+// mistakes is how often the modules below panic.
 var mistakes atomic.Int32
+
+func mistake() {
+	if mistakes.Add(-1) >= 0 {
+		panic("a mistake")
+	}
+}
+
+// testSource is a module of trusted proxies.
+type testSource struct{}
 
 func (testSource) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "http.ip_sources.test_source", New: func() caddy.Module { return new(testSource) }}
@@ -24,36 +31,70 @@ func (testSource) CaddyModule() caddy.ModuleInfo {
 func (*testSource) UnmarshalCaddyfile(*caddyfile.Dispenser) error { return nil }
 
 func (*testSource) GetIPRanges(*http.Request) []netip.Prefix {
-	if mistakes.Add(-1) >= 0 {
-		panic("a mistake")
-	}
+	mistake()
 	return nil
 }
 
-func init() { caddy.RegisterModule(testSource{}) }
+// testMatcher matches no request.
+type testMatcher struct{}
 
-var _ caddyhttp.IPRangeSource = (*testSource)(nil)
+func (testMatcher) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "http.matchers.test_matcher", New: func() caddy.Module { return new(testMatcher) }}
+}
+
+func (*testMatcher) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next()
+	return nil
+}
+
+func (*testMatcher) MatchWithError(*http.Request) (bool, error) {
+	mistake()
+	return false, nil
+}
+
+func init() {
+	caddy.RegisterModule(testSource{})
+	caddy.RegisterModule(testMatcher{})
+}
+
+var (
+	_ caddyhttp.IPRangeSource           = (*testSource)(nil)
+	_ caddyhttp.RequestMatcherWithError = (*testMatcher)(nil)
+)
 
 // A module that panics while a request is judged ends neither the process nor the connection: the
 // handlers get the request, and answer it.
 func TestFastPanic(t *testing.T) {
-	s := openFast(t, "protocols h1 h2 h2c\ntrusted_proxies test_source", addressSites)
-	const ask = "GET /buy?sku=soon HTTP/1.1\r\nHost: shop.example.com\r\nX-User-Id: u\r\n\r\n"
-	for name, answer := range map[string]func() string{
-		"HTTP/1": func() string { return strings.Join(first(s.raw(s.fast, ask, 1)), "") },
-		"HTTP/2": func() string {
-			c := s.openH2(s.fast)
-			defer c.conn.Close()
-			return c.ask(ask)
-		},
+	guarded := strings.NewReplacer("PORT {", "PORT {\n\t@odd test_matcher\n\troute {\n\tstockgate_guard", "\trespond 201", `	stockgate @odd odd {
+		buyer {header.X-User-Id}
+		line {query.sku}
+	}
+	respond 201
+	}`).Replace(addressSites)
+	for name, test := range map[string]struct{ servers, sites string }{
+		"trusted proxies": {"trusted_proxies test_source", addressSites},
+		"a matcher":       {"", guarded},
 	} {
-		before := s.fastAnswers()
-		mistakes.Store(1)
-		if got := answer(); !strings.Contains(got, "409") && !strings.Contains(got, "429") {
-			t.Errorf("%s: %s", name, got)
-		}
-		if mistakes.Load() > 0 || s.fastAnswers() != before {
-			t.Errorf("%s: nothing panicked while it was judged", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			s := openFast(t, "protocols h1 h2 h2c\n"+test.servers, test.sites)
+			const ask = "GET /buy?sku=soon HTTP/1.1\r\nHost: shop.example.com\r\nX-User-Id: u\r\n\r\n"
+			for protocol, answer := range map[string]func() string{
+				"HTTP/1": func() string { return strings.Join(first(s.raw(s.fast, ask, 1)), "") },
+				"HTTP/2": func() string {
+					c := s.openH2(s.fast)
+					defer c.conn.Close()
+					return c.ask(ask)
+				},
+			} {
+				before := s.fastAnswers()
+				mistakes.Store(1)
+				if got := answer(); !strings.Contains(got, "409") && !strings.Contains(got, "429") {
+					t.Errorf("%s: %s", protocol, got)
+				}
+				if mistakes.Load() > 0 || s.fastAnswers() != before {
+					t.Errorf("%s: nothing panicked while it was judged", protocol)
+				}
+			}
+		})
 	}
 }

@@ -17,7 +17,13 @@ import (
 )
 
 // Concerns reports whether a request leads to a gate whose refusals are written here.
-func (p *Plan) Concerns(f *fastpath.Request) bool {
+func (p *Plan) Concerns(f *fastpath.Request) (concerns bool) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			leave(fault)
+			concerns = false
+		}
+	}()
 	if p.strictSNI && f.TLS != nil && !isServerName(f) {
 		return false // Caddy answers 421
 	}
@@ -64,22 +70,28 @@ func (p *Plan) readsQuery(query string) bool {
 // for Redis, the connection waits until there is room. A request at which a module panics is left to
 // Caddy, as any that is not refused.
 func (p *Plan) Judge(out []byte, f *fastpath.Request) (answer []byte, ok bool) {
+	m := f.Memo.(*memo)
 	defer func() {
-		if fault := recover(); fault != nil { // over HTTP/2, no server recovers here
-			caddy.Log().Named("caddy.listeners.stockgate").Error("a panic while a request was judged; the request goes on to its handlers", zap.Any("fault", fault), zap.ByteString("stack", debug.Stack()))
+		m.room = gate.NotAwaited
+		if fault := recover(); fault != nil {
+			leave(fault)
 			answer, ok = out, false
 		}
 	}()
-	m := f.Memo.(*memo)
 	if m.room == gate.NotAwaited {
 		m.began = f.Now
 	}
 	answer, ok, crowd := p.judge(out, f, m)
-	m.room = gate.NotAwaited
 	if crowd != nil {
 		f.Await(func() { m.room = crowd.AwaitRoom() })
 	}
 	return answer, ok
+}
+
+// leave logs that a module panicked at a request, which is left to Caddy: over HTTP/2 no server
+// recovers here, and the process would end.
+func leave(fault any) {
+	caddy.Log().Named("caddy.listeners.stockgate").Error("a panic while a request was judged; the request goes on to its handlers", zap.Any("fault", fault), zap.ByteString("stack", debug.Stack()))
 }
 
 // judge judges a request. With a crowd it is to be judged again.
