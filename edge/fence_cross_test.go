@@ -7,6 +7,7 @@ import (
 	"github.com/stockgate/stockgate/fence"
 	"github.com/stockgate/stockgate/internal/stocktest"
 	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/sale"
 	"github.com/stockgate/stockgate/shard"
 )
 
@@ -75,4 +76,33 @@ func TestAnEdgeWaitsForWhatOthersTell(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An edge that waits tells again once the shard has got something since: others wait for it, as what
+// they need may come of that.
+func TestAWaitingEdgeMayTellMore(t *testing.T) {
+	b := newBeats(t)
+	b.fenced()
+	seq := b.seq
+	s := stocktest.OpenStore(t, b.p.options())
+	say := func(edge, does string, known int64, own int, others int64) shard.Reply {
+		t.Helper()
+		r := b.say(&shard.Beat{Edge: edge, Does: does, Known: known, Own: own, Wait: time.Hour})
+		if r.Code() != "fenced" || over(r) || r.Number(7) != others {
+			t.Fatalf("%s of %s gives %v, want %d others", does, edge, r, others)
+		}
+		return r
+	}
+	say("a", "ready", seq, 2, 0)
+	say("b", "ready", seq, 1, 1)
+	say("b", "waits", seq, 1, 1)
+	pass := say("a", "beat", seq, 0, 0).Text(2)
+	if err := s.SetStatus(shard.WithPass(stocktest.Soon(t), pass), "s", sale.Paused, "what a tells"); err != nil {
+		t.Fatal(err)
+	}
+	say("a", "ready", seq, 1, 1)
+	say("a", "waits", seq+1, 1, 1)
+	say("b", "beat", seq, 0, 0) // a has tried that, b has not
+	say("b", "waits", seq+1, 1, 0)
+	say("a", "beat", seq, 0, 0)
 }

@@ -202,6 +202,55 @@ func TestALateEdgeTellsAgain(t *testing.T) {
 	stocktest.Balanced(t, p.replica.Client(), a.Store, "s")
 }
 
+// Where that fails, the edge does not sell before it has told all.
+func TestALateEdgeTellsUntilItIsHeard(t *testing.T) {
+	p := newPair(t)
+	o := p.options()
+	o.FenceWait = shard.LeaseFor + time.Millisecond // the least
+	a := p.edge(o)
+	var at atomic.Pointer[string]
+	primary, nowhere := p.primary.Addr(), "127.0.0.1:1"
+	at.Store(&primary)
+	o.Dialer = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, *at.Load())
+	}
+	b := p.edge(o)
+	stocktest.MustHold(t, a, "r0", "Ann", 1)
+	stocktest.MustHold(t, b, "r1", "Bob", 1)
+	stocktest.Replicated(t, a.Store.Shard())
+	p.blind()
+	p.sells(b, "w")
+	for _, id := range []string{"r2", "r3"} {
+		stocktest.MustHold(t, b, id, "buyer "+id, 1)
+	}
+	at.Store(&nowhere)
+	p.primary.Kill()
+	p.promote()
+	p.sells(a, "x")
+	client := p.replica.Client()
+	acl := func(rule string) {
+		t.Helper()
+		if err := client.Do(stocktest.Soon(t), "ACL", "SETUSER", "default", rule).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	acl("-xadd") // no call that changes anything succeeds
+	replica := p.replica.Addr()
+	at.Store(&replica)
+	stocktest.Eventually(t, "a call that fails", func() bool {
+		denied, err := client.Do(stocktest.Soon(t), "ACL", "LOG").Slice()
+		return err == nil && len(denied) > 0
+	})
+	acl("+xadd")
+	p.sells(b, "y")
+	for _, id := range []string{"r2", "r3"} {
+		if got := stocktest.State(t, a.Store, id); got != record.Held {
+			t.Errorf("%s is %q", id, got)
+		}
+	}
+	stocktest.Balanced(t, client, a.Store, "s")
+}
+
 // beats are edges that say to a shard what a test wants.
 type beats struct {
 	t *testing.T

@@ -47,6 +47,7 @@ type member struct {
 	given, told bool   // the edge has said what it knows, and told again what it was promised
 	waits       bool   // it has told again what it can, but for what follows from what others tell
 	untold      []reservation.Promise
+	owed        []reservation.Promise // of an edge that came late: what it has still to tell again
 }
 
 // forget drops all that the edge was promised of the sale and has read of its journal.
@@ -143,6 +144,9 @@ func (m *member) step(ctx context.Context) error {
 	switch r.Code() {
 	case lua.OK:
 		m.enter(term, seq)
+		if err := m.tellOwed(ctx, term); err != nil {
+			return err
+		}
 		m.open(term, readReport(r.Text(1), r.Text(2)))
 		m.heard.Store(&sent)
 		m.clock.Grant(term, sent.Add(shard.LeaseFor))
@@ -155,7 +159,7 @@ func (m *member) step(ctx context.Context) error {
 	case lua.Late:
 		return m.late(ctx, term, seq, r.Number(1))
 	case lua.Fenced:
-		return m.fenced(ctx, r, term)
+		return m.fenced(ctx, r, term, seq)
 	}
 	return refused(m.sale, r)
 }
@@ -168,6 +172,7 @@ func (m *member) enter(term shard.Term, seq int64) {
 		return
 	}
 	m.own.forgetBefore(term.Epoch)
+	m.owed = nil
 	m.since.Store(&place{term.Epoch, seq + 1})
 }
 

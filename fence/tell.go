@@ -3,6 +3,7 @@ package fence
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"go.uber.org/zap"
@@ -15,12 +16,12 @@ import (
 const tellAgain = 3
 
 // fenced says what the edge knows, and tells again what it was promised and has not read.
-func (m *member) fenced(ctx context.Context, r shard.Reply, term shard.Term) error {
+func (m *member) fenced(ctx context.Context, r shard.Reply, term shard.Term, seq int64) error {
 	stage, pass, base := r.Text(1), r.Text(2), place{term.Epoch, r.Number(5)}
 	m.note(State{Absent: r.Number(3), Stuck: r.Number(4)})
 	if fence := strings.TrimSuffix(pass, stage); fence != m.fence {
 		m.own.forgetBefore(term.Epoch)
-		m.fence, m.given, m.told, m.waits, m.untold = fence, false, false, false, m.own.after(base)
+		m.fence, m.given, m.told, m.waits, m.untold = fence, false, false, false, m.unread(base)
 	}
 	if r.Number(6) > 0 {
 		m.hurry()
@@ -37,16 +38,22 @@ func (m *member) fenced(ctx context.Context, r shard.Reply, term shard.Term) err
 		if m.waits && others {
 			break
 		}
-		return m.tellInFence(shard.WithPass(ctx, pass), term, others)
+		return m.tellInFence(shard.WithPass(ctx, pass), term, seq, others)
 	}
 	return shard.ErrFenced
 }
 
+// unread is what the edge was promised and knows from no journal that the shard has up to a place.
+func (m *member) unread(from place) []reservation.Promise {
+	return append(slices.Clip(m.owed), m.own.after(from)...)
+}
+
 // tellInFence tells what is untold once, and says how far the edge has come. What fails while others
-// have still to tell may follow from that: it waits for them.
-func (m *member) tellInFence(ctx context.Context, term shard.Term, others bool) error {
+// have still to tell may follow from that: it waits for them. seq is the shard's before it tells.
+func (m *member) tellInFence(ctx context.Context, term shard.Term, seq int64, others bool) error {
 	rest, err := m.tell(ctx, term, m.untold, 1)
 	if err != nil {
+		m.untold = rest
 		return err
 	}
 	does := "told"
@@ -60,12 +67,16 @@ func (m *member) tellInFence(ctx context.Context, term shard.Term, others bool) 
 		does = "lacks"
 	}
 	b := m.beat(does)
+	if does == "waits" {
+		b.Known = seq
+	}
 	b.Own = len(rest)
 	if _, _, _, err := m.call(ctx, b); err != nil && !errors.Is(err, shard.ErrNotReplicated) {
 		return err
 	}
 	m.untold, m.waits, m.told = rest, does == "waits", does == "told" || does == "lacks"
 	if m.told {
+		m.owed = nil
 		m.giveUp(rest)
 	}
 	if !m.waits {
@@ -78,7 +89,7 @@ func (m *member) tellInFence(ctx context.Context, term shard.Term, others bool) 
 // not be told again.
 func (m *member) give(ctx context.Context, base place) error {
 	pieces := m.tail.after(base.epoch, base.seq)
-	m.untold = m.own.after(place{base.epoch, m.tail.through(base.epoch, base.seq)})
+	m.untold = m.unread(place{base.epoch, m.tail.through(base.epoch, base.seq)})
 	for i, piece := range pieces {
 		b := m.beat("beat")
 		if i == len(pieces)-1 {
@@ -93,19 +104,18 @@ func (m *member) give(ctx context.Context, base place) error {
 }
 
 // tell tells promises again, in so many rounds at most: what one gives back another one may have held.
-// It remembers those that are kept once more, with the numbers that they have now, and returns the others.
+// It remembers those that are kept once more, with the numbers that they have now, and returns the
+// others, also with an error.
 func (m *member) tell(ctx context.Context, term shard.Term, promises []reservation.Promise, rounds int) ([]reservation.Promise, error) {
-	var seq int64
-	var kept []reservation.Promise
-	for i := 0; i < rounds && len(promises) > 0; i++ {
+	for ; rounds > 0 && len(promises) > 0; rounds-- {
 		told, err := m.keeper.store.Tell(ctx, m.sale, promises)
-		if err != nil {
-			return nil, err
+		for _, p := range told.Kept {
+			m.own.add(m.keeper.count, place{term.Epoch, told.Seq}, p)
 		}
-		promises, seq, kept = told.Failed, told.Seq, append(kept, told.Kept...)
-	}
-	for _, p := range kept {
-		m.own.add(m.keeper.count, place{term.Epoch, seq}, p)
+		promises = append(told.Failed, told.Untold...)
+		if err != nil {
+			return promises, err
+		}
 	}
 	return promises, nil
 }
@@ -137,14 +147,23 @@ func (m *member) late(ctx context.Context, term shard.Term, seq, last int64) err
 	m.own.forget(lost)
 	m.tail.cutAfter(last)
 	m.clock.Adopt(term.Name, seq)
-	rest, err := m.tell(shard.WithPass(ctx, ""), term, promises, tellAgain)
-	if err != nil {
-		for _, p := range promises { // told again with the next answer
-			m.own.add(m.keeper.count, place{term.Epoch, seq + 1}, p)
-		}
+	m.owed = append(m.owed, promises...)
+	if err := m.tellOwed(ctx, term); err != nil {
 		return err
 	}
-	m.giveUp(rest)
 	m.hurry()
 	return shard.ErrFenced
+}
+
+// tellOwed tells again what the edge owes since it came late. Until all of that is told, the edge
+// has no lease.
+func (m *member) tellOwed(ctx context.Context, term shard.Term) error {
+	rest, err := m.tell(shard.WithPass(ctx, ""), term, m.owed, tellAgain)
+	if err != nil {
+		m.owed = rest
+		return err
+	}
+	m.owed = nil
+	m.giveUp(rest)
+	return nil
 }

@@ -32,7 +32,7 @@
 -- ARGV[3]  schema   as in shard.lua
 -- ARGV[4]  edge     the caller's id
 -- ARGV[5]  term     the newest term that it knows; '': none
--- ARGV[6]  known    the newest number that it knows in it
+-- ARGV[6]  known    the newest number that it knows in it; with waits, the shard's newest before it told again
 -- ARGV[7]  does     beat: it lives, and asks what it is to do; ready: this call has the last of what
 --                   it knows; told: it has told again what no journal entry told; waits: so it
 --                   has, but for what may follow from what other edges tell; lacks: but for what cannot be
@@ -250,7 +250,8 @@ for name, s in pairs(said) do
   s.tells = s.own > 0 and s.stage ~= 'told' and s.stage ~= 'lacks'
   if s.tells then
     untold = untold + 1
-    if s.stage ~= 'waits' and name ~= edge then others = others + 1 end
+    -- one that waits tells again what may follow from what the shard has got since
+    if name ~= edge and (s.stage ~= 'waits' or s.known < shard.seq) then others = others + 1 end
   end
 end
 

@@ -123,11 +123,17 @@ func (c *encodedRequest) swap(hold, ref string, notAfter int64) shard.Operation 
 
 // told is the claim as it is told again, which only stock and bindings may refuse: it charges its limits
 // and counters of unpaid holds without bounds, in whatever window it is now. An order that has gone to
-// the shop does not wait now, and one that waits does not go, whatever the line is like.
+// the shop does not wait now, and one that waits does not go, whatever the line is like. In mode
+// backend the attempt was answered, so its buyer may have repeated the purchase: buyer and lines
+// bind nothing.
 func (c *encodedRequest) told(waits bool) *encodedRequest {
 	again := *c
 	terms := strings.Fields(c.profile)
 	terms[0] = "told"
+	mode, _, _ := strings.Cut(strings.TrimPrefix(terms[3], "queued:"), ":")
+	if record.Mode(mode) == record.ModeBackend && record.IsSingleField(c.guard) && !waits {
+		again.guard = ""
+	}
 	if rest, queued := strings.CutPrefix(terms[3], "queued:"); queued {
 		word := "goes:"
 		if waits {

@@ -51,36 +51,63 @@ type Told struct {
 	// Failed are those that cannot be kept now: other buyers have the units, or their reservation is
 	// not known. Orders that the shop has taken are unbacked then.
 	Failed []Promise
+	// Untold are those after a call that failed, and what that call was about.
+	Untold []Promise
 	// Seq is the shard's after the last call.
 	Seq int64
 }
 
-// Tell asks a shard again for what it has promised and may have lost. The same request twice
-// has no effect. ctx must have the pass of the shard's fence, or there must be none.
+// Tell asks a shard again for what it has promised and may have lost, in order. The same request
+// twice has no effect. ctx must have the pass of the shard's fence, or there must be none. With an
+// error it returns how far it came.
 func (s *Store) Tell(ctx context.Context, sale string, promises []Promise) (*Told, error) {
 	t := new(Told)
 	failed := make(map[string]*encodedRequest) // reserve requests by id
-	for _, p := range promises {
+	for i, p := range promises {
 		var replies []shard.Reply
+		var seq int64
 		var err error
 		if c := p.request.claim; c != nil {
-			replies, t.Seq, err = s.claimAgain(ctx, sale, c.told(p.waits), p.request.inPlaceOf)
+			replies, seq, err = s.claimAgain(ctx, sale, c.told(p.waits), p.request.inPlaceOf)
 		} else {
-			replies, t.Seq, err = s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, s.shard.Scripts.Settle, sale, s.again(sale, p.request.Op, failed)...)
+			replies, seq, err = s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, s.shard.Scripts.Settle, sale, s.again(sale, p.request.Op, failed)...)
 		}
 		if err != nil {
-			return nil, err
+			t.Untold = promises[i:]
+			return t, err
 		}
-		if r := replies[0]; r.Code() == lua.OK && record.State(r.Text(1)) != record.Unbacked {
+		t.Seq = seq
+		r := replies[0]
+		if p.isKept(r) {
 			t.Kept = append(t.Kept, p)
-			continue
+		} else {
+			t.Failed = append(t.Failed, p)
 		}
-		t.Failed = append(t.Failed, p)
-		if c := p.request.claim; c != nil {
+		if c := p.request.claim; c != nil && r.Code() != lua.OK {
 			failed[c.id] = c
 		}
 	}
 	return t, nil
+}
+
+// isKept reports whether a promise is kept, by the answer to its request that was told again. What
+// has gone on since is kept too: a hold that was released, and what was done with a hold that has
+// left that state. A hold that has expired has not got what was done with it.
+func (p *Promise) isKept(r shard.Reply) bool {
+	state := record.State(r.Text(1))
+	switch {
+	case r.Code() == lua.OK:
+		return state != record.Unbacked
+	case p.request.claim != nil:
+		return r.Code() == lua.Gone
+	case r.Code() != lua.Conflict:
+		return false
+	}
+	switch p.request.Op.Name {
+	case "extend", "send", "again", "leave", "release", "doubt":
+		return state == record.InDoubt || state == record.Confirmed || state == record.Released || state == record.Unbacked
+	}
+	return false
 }
 
 // claimAgain makes a claim again; inPlaceOf is the hold whose place it took, or empty. If that
