@@ -16,6 +16,7 @@ func TestUnknownPlaceholderIsNoSecret(t *testing.T) {
 		"key hmac: its material has a placeholder":    {"token": map[string]any{"keys": []any{map[string]any{"kind": "hmac", "material": misspelt}}}},
 		"key ed25519: its material has a placeholder": {"token": map[string]any{"keys": []any{map[string]any{"kind": "ed25519", "material": misspelt + "\n"}}}},
 		"redis: address has a placeholder":            redis("addresses", []string{"{REDIS_URL}"}),
+		"address has a placeholder":                   redis("addresses", []string{"redis://:{secret.redis}@redis:6379"}),
 		"redis: username has a placeholder":           redis("username", "{REDIS_USER}"),
 		"redis: password has a placeholder":           redis("password", "{REDIS_PASSWORD}"),
 	} {

@@ -30,9 +30,6 @@ func readAPIKeys(configured []string) (apiKeys, error) {
 	keys := make(apiKeys, len(configured))
 	for i, from := range configured {
 		key, err := directive.FillSecret(from)
-		if strings.ContainsAny(key, "{}") { // no key has one
-			err = directive.ErrPlaceholder
-		}
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("key number %d %w", i+1, err)
