@@ -30,8 +30,8 @@ end
 -- bind_as gives a reservation its key and its ref, or frees them, as change_state does. A
 -- binding of buyer and lines lasts until the attempt is answered: it is not bound again. A
 -- reserve found its key free, or the time of the key over, by a clock that may have stepped since:
--- what was reserved at the time of the movement takes its key from any other. A hold that a
--- rebuild merged is older.
+-- what was reserved at the time of the movement takes its key and its ref from any other. A hold that a
+-- rebuild merged is older, and one that is held again after a swap takes nothing, see hold_again.
 local function bind_as(id, r, before, at)
   local state, was = r[STATE], before and before[STATE]
   if was ~= state then note_end(id, r, was, state, r[CAUSE]) end
@@ -44,7 +44,7 @@ local function bind_as(id, r, before, at)
   elseif was == state then
     return
   elseif state == 'held' or state == 'in_doubt' then
-    local reserved = r[CHANGED] == at
+    local reserved = r[CHANGED] == at and r[CAUSE] ~= swapped
     if is_key(r[GUARD]) and (reserved or not bound_to(r[GUARD])) then bind(r[GUARD], id) end
     if reserved or not bound_to(ref_field(r)) then bind(ref_field(r), id) end
     list_under(r[REF], id)

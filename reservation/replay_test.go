@@ -74,6 +74,36 @@ func TestReplayOfATakenKey(t *testing.T) {
 	d.failover(replica)
 }
 
+// A ref that an order has got back stays the order's when a cart of the same ref is held again after
+// a swap, also on a replica that lacks that.
+func TestReplayOfACartThatIsHeldAgain(t *testing.T) {
+	d := &driver{twin: newTwin(t, servers(t)[:1], "s1"), orphans: map[string]string{}}
+	d.setTime(noon)
+	d.load()
+	cart := func(id string) model.Reserve {
+		return model.Reserve{
+			ID: id, Version: d.model.Version, NotAfter: forever, HoldFor: 60_000, Mode: "backend", Buyer: "Ann",
+			Ref: "o1", Lines: []model.Line{{Cell: "a", Units: 1}},
+		}
+	}
+	d.call(cart("first"))
+	d.call(model.Release{ID: "first", Word: "shop"})
+	d.call(cart("second"))
+	another := cart("third")
+	another.Lines[0].Units = 2
+	d.call(model.Swap{Old: "second", New: another})
+	d.call(model.Confirm{ID: "first", Word: "operator"})
+	if owner := d.model.Bindings["b|Ann|o1"]; owner != "first" {
+		t.Fatalf("the ref belongs to %q", owner)
+	}
+	replica := d.replicate()
+	d.call(model.Release{ID: "third", Word: "shop"})
+	if len(d.among(model.Held)) != 1 {
+		t.Fatalf("held: %v", d.among(model.Held))
+	}
+	d.failover(replica)
+}
+
 // image is what a replica has.
 type image struct {
 	keys  []string // DUMP of each; empty: there is none

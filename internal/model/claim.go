@@ -146,6 +146,15 @@ type Limit struct {
 	Max, From, To int64
 }
 
+// guard is what the attempt binds, and is bound by. One that is told again in mode backend was
+// answered: its buyer may have asked for the same again.
+func (o Reserve) guard() string {
+	if o.Told && o.Mode == "backend" {
+		return keyOnly(o.Guard)
+	}
+	return o.Guard
+}
+
 // Run passes every check or charges nothing.
 func (o Reserve) Run(s *Shard) Reply {
 	latest := s.Latest
@@ -165,7 +174,7 @@ func (o Reserve) run(s *Shard) Reply {
 	if !s.Exists {
 		return Reply{"no_sale"}
 	}
-	if bound := s.bound(o.Guard, o.Print, o.Ref, o.Shared, o.Buyer, o.Lines); bound != nil {
+	if bound := s.bound(o.guard(), o.Print, o.Ref, o.Shared, o.Buyer, o.Lines); bound != nil {
 		return bound
 	}
 	switch {
@@ -202,8 +211,8 @@ func (o Reserve) run(s *Shard) Reply {
 	}
 	s.Records[o.ID] = r
 	s.take(o.ID, Held)
-	if o.Guard != "" {
-		s.Bindings[o.Guard] = o.ID
+	if guard := o.guard(); guard != "" {
+		s.Bindings[guard] = o.ID
 	}
 	s.record(Entry{Kind: "held", ID: o.ID, Lines: o.Lines, Buyer: o.Buyer, Record: r.Text()})
 	o.enter(s)

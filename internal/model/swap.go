@@ -25,7 +25,7 @@ func (o Swap) Run(s *Shard) Reply {
 		return Reply{"not_found"}
 	case old.State != Held || old.Mode != "backend" || o.New.Ref == "" || old.Ref != o.New.Ref || old.Buyer != o.New.Buyer || keyOnly(old.Guard) != "":
 		return Reply{"conflict", string(old.State)}
-	case old.Guard != "" && s.Bindings[old.Guard] == o.Old || s.owner(o.New.Guard) != "":
+	case old.Guard != "" && s.Bindings[old.Guard] == o.Old || s.owner(o.New.guard()) != "":
 		return Reply{"at_shop"}
 	}
 	if owner := s.ordered(o.New.Ref, false, o.New.Buyer); owner != o.Old {
