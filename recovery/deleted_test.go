@@ -80,3 +80,31 @@ func TestNoteOfASaleThatIsThere(t *testing.T) {
 		t.Errorf("the last deleted one has epoch %d, %v", deleted, err)
 	}
 }
+
+// While the ledger has a deleted sale still, the one that was loaded anew under its id is compared
+// with its journal, and nothing of the deleted one comes back.
+func TestReconcileOfASaleLoadedAnew(t *testing.T) {
+	for name, test := range map[string]struct{ drained, anew int }{
+		"the deleted one is longer": {drained: 20},
+		"the new one is longer":     {drained: 2, anew: 50},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, s, l := ledgertest.Drained(t, 1000, test.drained)
+			s.Close()
+			s.Remove()
+			s.Load(60)
+			s.Sell(test.anew)
+			raw := ledgertest.Raw(t, server.Client())
+			for _, repair := range []bool{false, true} {
+				report, err := recovery.Reconcile(ledgertest.Soon(t), s.Store, l, "s", recovery.Options{Repair: repair, By: "test"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !report.Agrees || report.Found != 0 || report.Against != recovery.AgainstJournal || len(report.Notes) != 1 {
+					t.Errorf("repair %t: %s", repair, texts(report))
+				}
+			}
+			ledgertest.SameRaw(t, ledgertest.Raw(t, server.Client()), raw)
+		})
+	}
+}

@@ -9,7 +9,8 @@ import (
 	"github.com/stockgate/stockgate/record"
 )
 
-// sameJournal compares all entries that both the journal and the ledger have.
+// sameJournal compares all entries that both the journal and the ledger have. These are none where
+// the ledger has another epoch still, of a sale that was deleted.
 func (r *run) sameJournal(ctx context.Context, head journal.Head, at ledger.Position) error {
 	if at.Epoch != head.Epoch {
 		deleted, err := r.store.Journal().DeletedEpoch(ctx, r.sale)
