@@ -65,7 +65,7 @@ func (e *Edge) MoveIn(ctx context.Context, id string, list []Before, cause strin
 		if b.Kind == "buyer" {
 			who.attempt.Buyer = b.Value
 		}
-		p := reservation.Purchase{ID: "moved-" + secret.Identity("moved", id+"\x00"+b.Name), Buyer: who.buyer(), Lines: b.Lines}
+		p := reservation.Purchase{ID: reservation.MovedInID(secret.Identity("moved", id+"\x00"+b.Name)), Buyer: who.buyer(), Lines: b.Lines}
 		for j := range current.Sale.Limits {
 			limit := &current.Sale.Limits[j]
 			amount := cost(limit, b.Lines)

@@ -42,6 +42,14 @@ const tag = "stockgate:{s.0}:"
 
 func newMarket(t testing.TB, on redistest.Backend) *market {
 	t.Helper()
+	m := newDraft(t, on)
+	m.open()
+	return m
+}
+
+// newDraft is a market whose sale is not open yet.
+func newDraft(t testing.TB, on redistest.Backend) *market {
+	t.Helper()
 	o := shard.Options{Addresses: []string{on.Addr()}, Timeout: 10 * time.Second}
 	if _, ok := on.(*redistest.EmbeddedServer); ok {
 		o.Scripts = lua.Embedded()
@@ -64,11 +72,14 @@ func (m *market) load(units int64) {
 		ID: "s", StartsAt: now.Add(-time.Hour), EndsAt: now.Add(24 * time.Hour), Timezone: "UTC",
 		Items: []sale.Item{{SKU: "a", Stock: units}, {SKU: "b", Regions: map[string]int64{"n": units, "s": units}}, {SKU: "none"}},
 	}
-	_, err := m.Apply(ledgertest.Soon(m.t), file, reservation.ApplyOptions{By: "test"})
-	if err == nil {
-		err = m.SetStatus(ledgertest.Soon(m.t), "s", sale.Open, "test")
+	if _, err := m.Apply(ledgertest.Soon(m.t), file, reservation.ApplyOptions{By: "test"}); err != nil {
+		m.t.Fatal(err)
 	}
-	if err != nil {
+}
+
+func (m *market) open() {
+	m.t.Helper()
+	if err := m.SetStatus(ledgertest.Soon(m.t), "s", sale.Open, "test"); err != nil {
 		m.t.Fatal(err)
 	}
 	m.version = 2

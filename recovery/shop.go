@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -65,12 +66,48 @@ func (r *run) shop(ctx context.Context) error {
 			return err
 		}
 	}
+	holds, moved := r.soldBeyond(), 0
 	for _, id := range slices.Sorted(maps.Keys(r.history.reservations)) {
-		if t := r.history.reservations[id]; t.state == record.Confirmed && !ordered[id] && record.TimeOf(t.changed).Before(r.Shop.AsOf) {
+		switch t := r.history.reservations[id]; {
+		case t.state != record.Confirmed, ordered[id], ordered[holds[id]], t.cameBack(), !record.TimeOf(t.changed).Before(r.Shop.AsOf):
+		case reservation.IsMovedIn(id):
+			moved++
+		default:
 			r.notInShop(id)
 		}
 	}
+	r.noteTakenOver(moved)
 	return nil
+}
+
+// soldBeyond returns the reservations of what was sold beyond holds, each with the reservation of
+// its hold: the shop has them in one order, which names that one.
+func (r *run) soldBeyond() map[string]string {
+	holds := make(map[string]string)
+	for id := range r.history.reservations {
+		if more := reservation.MoreOf(id); r.history.reservations[more] != nil {
+			holds[more] = id
+		}
+	}
+	return holds
+}
+
+// cameBack reports whether all units of a confirmed reservation were returned: the shop may have
+// its order or not.
+func (t *expected) cameBack() bool {
+	f, left := fieldsOf(t.text), int64(0)
+	if f.returned == "" {
+		return false
+	}
+	eachPair(f.lines, func(_ string, n int64) { left += n })
+	eachPair(f.returned, func(_ string, n int64) { left -= n })
+	return left == 0
+}
+
+func (r *run) noteTakenOver(purchases int) {
+	if purchases > 0 {
+		r.report.Notes = append(r.report.Notes, fmt.Sprintf("%d purchases that were taken over are not compared with the shop: no order names their reservations", purchases))
+	}
 }
 
 // ambiguous returns the reservations with a ref if they are of two buyers now; otherwise nil.
@@ -152,7 +189,19 @@ func (r *run) notInShop(id string) {
 // askShop asks about reservations in doubt first, then about those that changed last.
 func (r *run) askShop(ctx context.Context) error {
 	ids := slices.Collect(maps.Keys(r.history.reservations))
-	ids = slices.DeleteFunc(ids, func(id string) bool { return r.history.reservations[id].state == record.Held })
+	holds, moved := r.soldBeyond(), 0
+	ids = slices.DeleteFunc(ids, func(id string) bool {
+		t := r.history.reservations[id]
+		switch {
+		case t.state == record.Held, t.state == record.Confirmed && t.cameBack():
+			return true
+		case reservation.IsMovedIn(id):
+			moved++
+			return true
+		}
+		return holds[id] != "" && t.state != record.Confirmed // the shop's answer is about the hold
+	})
+	r.noteTakenOver(moved)
 	slices.SortFunc(ids, func(a, b string) int {
 		x, y := r.history.reservations[a], r.history.reservations[b]
 		if open := func(t *expected) bool { return t.state == record.InDoubt || t.state == record.Unbacked }; open(x) != open(y) {
@@ -169,9 +218,9 @@ func (r *run) askShop(ctx context.Context) error {
 	}
 	silent := 0
 	for _, id := range ids {
-		t := r.history.reservations[id]
-		f := fieldsOf(t.text)
-		has, err := r.Shop.Ask(ctx, f.gate, id, f.ref)
+		t, name := r.history.reservations[id], cmp.Or(holds[id], id)
+		f := fieldsOf(r.history.reservations[name].text)
+		has, err := r.Shop.Ask(ctx, f.gate, name, f.ref)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -49,10 +50,20 @@ func (s *Store) Recreate(ctx context.Context, e *Evidence, cause string) (record
 	return s.settle(ctx, e.Sale, shard.Op("confirm", args...))
 }
 
+// movedIn begins the ids of purchases.
+const movedIn = "moved-"
+
+// MovedInID returns the reservation id of a purchase. hash is made of where the purchase was read.
+func MovedInID(hash string) string { return movedIn + hash }
+
+// IsMovedIn reports whether a reservation is a purchase that was made before the sale came here. The
+// shop's orders do not name it.
+func IsMovedIn(id string) bool { return strings.HasPrefix(id, movedIn) }
+
 // Purchase was made before the sale came here.
 type Purchase struct {
 	// ID is a reservation id that is made of where the purchase was read, so that reading it
-	// again gives the same.
+	// again gives the same, see MovedInID.
 	ID string
 	// Buyer is a keyed hash.
 	Buyer   string
