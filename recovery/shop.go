@@ -235,7 +235,7 @@ func (r *run) askShop(ctx context.Context) error {
 		}
 	}
 	if silent > 0 {
-		r.report.Notes = append(r.report.Notes, fmt.Sprintf("of %d reservations the shop did not say whether it has the order, or their gate has no probe", silent))
+		r.report.Notes = append(r.report.Notes, fmt.Sprintf("of %d reservations the shop did not say whether it has the order, or it could not be asked: their gate has no probe, or their ref is that of another reservation too", silent))
 	}
 	return nil
 }

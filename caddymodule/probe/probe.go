@@ -43,7 +43,11 @@ var errNotAsked = errors.New("the hold has no ref, or one that cannot stand in t
 // errTwoBuyers means that the shop's answer could be about the order of another buyer.
 var errTwoBuyers = fmt.Errorf("%w: several buyers have used this ref", errNotAsked)
 
-// AskAbout is ask, but does not ask by ref alone if several buyers have used that ref.
+// errOfAnother means that the shop's answer would be about the order of another reservation.
+var errOfAnother = fmt.Errorf("%w: another reservation has this ref now", errNotAsked)
+
+// AskAbout is ask, but does not ask by ref alone if several buyers have used that ref, or if the
+// reservation has ended and another one has its ref.
 func (p *Probe) AskAbout(ctx context.Context, store *reservation.Store, sale string, due reservation.ProbeDue) (reservation.ProbeAnswer, string, error) {
 	if due.Ref != "" && p.url.Has("ref") && !p.url.Has("id") {
 		lookup, cancel := context.WithTimeout(ctx, p.timeout)
@@ -54,6 +58,8 @@ func (p *Probe) AskAbout(ctx context.Context, store *reservation.Store, sale str
 			return reservation.ProbeUnknown, "", err
 		case f != nil && (f.More || len(f.Records) > 1):
 			return reservation.ProbeUnknown, "", errTwoBuyers
+		case f != nil && len(f.Records) == 1 && f.Records[0].ID != due.ID:
+			return reservation.ProbeUnknown, "", errOfAnother
 		}
 	}
 	return p.ask(ctx, due)
