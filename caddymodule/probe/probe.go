@@ -47,7 +47,8 @@ var errTwoBuyers = fmt.Errorf("%w: several buyers have used this ref", errNotAsk
 var errOfAnother = fmt.Errorf("%w: another reservation has this ref now", errNotAsked)
 
 // AskAbout is ask, but does not ask by ref alone if several buyers have used that ref, or if the
-// reservation has ended and another one has its ref.
+// reservation has ended and another one has its ref. The error wraps shard.ErrUnavailable if Redis
+// does not say which reservations have the ref.
 func (p *Probe) AskAbout(ctx context.Context, store *reservation.Store, sale string, due reservation.ProbeDue) (reservation.ProbeAnswer, string, error) {
 	if due.Ref != "" && p.url.Has("ref") && !p.url.Has("id") {
 		lookup, cancel := context.WithTimeout(ctx, p.timeout)

@@ -128,6 +128,12 @@ func (p *prober) resolve(ctx context.Context, sale string, due reservation.Probe
 	if ctx.Err() != nil {
 		return // it is asked again
 	}
+	log := p.log.With(zap.String("sale", sale), zap.String("reservation", due.ID))
+	if errors.Is(err, shard.ErrUnavailable) {
+		meter.Edge{}.RedisFailed("probe")
+		log.Warn("redis did not say which reservations have the ref of a hold in doubt: the shop is asked about it later", zap.Error(err))
+		return
+	}
 	if word := string(verdict); errors.Is(err, errNotAsked) {
 		meter.CountProbe(sale, "not_asked")
 	} else {
@@ -140,7 +146,7 @@ func (p *prober) resolve(ctx context.Context, sale string, due reservation.Probe
 	callCtx, cancel := context.WithTimeout(ctx, 4*p.runtime.Store.Shard().Timeout())
 	defer cancel()
 	state, err := p.runtime.Store.Probed(callCtx, sale, due.ID, verdict, cause)
-	log := p.log.With(zap.String("sale", sale), zap.String("reservation", due.ID), zap.String("cause", cause))
+	log = log.With(zap.String("cause", cause))
 	refund, needed := errors.AsType[*reservation.RefundNeededError](err)
 	switch {
 	case needed:
