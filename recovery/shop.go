@@ -3,6 +3,7 @@ package recovery
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -35,6 +36,26 @@ func (r *run) shop(ctx context.Context) error {
 	case r.Shop.Ask != nil:
 		return r.askShop(ctx)
 	}
+	ordered, err := r.orders(ctx)
+	if err != nil {
+		return err
+	}
+	holds, moved := r.soldBeyond(), 0
+	for _, id := range slices.Sorted(maps.Keys(r.history.reservations)) {
+		switch t := r.history.reservations[id]; {
+		case t.state != record.Confirmed, ordered[id], ordered[holds[id]], t.cameBack(), !record.TimeOf(t.changed).Before(r.Shop.AsOf):
+		case reservation.IsMovedIn(id):
+			moved++
+		default:
+			r.notInShop(id)
+		}
+	}
+	r.noteTakenOver(moved)
+	return nil
+}
+
+// orders judges each order of the shop's list, and returns the reservations that the list names.
+func (r *run) orders(ctx context.Context) (map[string]bool, error) {
 	refs := make(map[string][]string)
 	for id, t := range r.history.reservations {
 		if ref := fieldsOf(t.text).ref; ref != "" {
@@ -63,21 +84,10 @@ func (r *run) shop(ctx context.Context) error {
 		}
 		ordered[id] = true
 		if err := r.inShop(ctx, id); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	holds, moved := r.soldBeyond(), 0
-	for _, id := range slices.Sorted(maps.Keys(r.history.reservations)) {
-		switch t := r.history.reservations[id]; {
-		case t.state != record.Confirmed, ordered[id], ordered[holds[id]], t.cameBack(), !record.TimeOf(t.changed).Before(r.Shop.AsOf):
-		case reservation.IsMovedIn(id):
-			moved++
-		default:
-			r.notInShop(id)
-		}
-	}
-	r.noteTakenOver(moved)
-	return nil
+	return ordered, nil
 }
 
 // soldBeyond returns the reservations of what was sold beyond holds, each with the reservation of
@@ -162,6 +172,11 @@ func (r *run) inShop(ctx context.Context, id string) error {
 		d.Repair, d.Repairable = "confirm it", true
 		if r.Repair {
 			_, err := r.store.Confirm(ctx, r.sale, id, reservation.SourceOperator, "reconcile")
+			if changedMeanwhile(err) {
+				d.Text = fmt.Sprintf("reservation %s was in doubt, and the shop has the order, but it has changed meanwhile: %v", id, err)
+				d.Cause, d.Repair, d.Repairable = "it was settled or deleted while the sale was compared", "none: run reconcile again, which says what to do", false
+				break
+			}
 			if err != nil {
 				return fmt.Errorf("confirming %s: %w", id, err)
 			}
@@ -176,6 +191,14 @@ func (r *run) inShop(ctx context.Context, id string) error {
 	}
 	r.report.add(d)
 	return nil
+}
+
+// changedMeanwhile reports whether a hold could not be confirmed because its state has changed since
+// the history was read.
+func changedMeanwhile(err error) bool {
+	_, conflict := errors.AsType[*reservation.ConflictError](err)
+	_, refund := errors.AsType[*reservation.RefundNeededError](err)
+	return conflict || refund || errors.Is(err, reservation.ErrNotFound)
 }
 
 func (r *run) notInShop(id string) {

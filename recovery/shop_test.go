@@ -113,3 +113,43 @@ func TestConfirmedThatCameBackInPart(t *testing.T) {
 		}
 	}
 }
+
+// What has become of a hold in doubt while the sale was compared ends no run: the other holds of
+// which the shop has the order are confirmed.
+func TestShopsOrderWhoseHoldHasChangedMeanwhile(t *testing.T) {
+	for name, change := range map[string]func(m *market, id string){
+		"its units are sold": func(m *market, id string) {
+			m.must(m.Release(ledgertest.Soon(m.t), "s", id, reservation.SourceShop, ""))
+			m.hold("other", "", 999)
+		},
+		"it is gone": func(m *market, id string) {
+			if err := m.client.HDel(ledgertest.Soon(m.t), tag+"records", id).Err(); err != nil {
+				m.t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMarket(t, redistest.Start(t))
+			for _, id := range []string{"x", "y"} {
+				m.hold(id, "", 1)
+				m.must(m.Doubt(ledgertest.Soon(t), "s", id, "timeout"))
+			}
+			first := ""
+			ask := func(_ context.Context, _, id, ref string) (bool, error) {
+				if first == "" {
+					first = id
+					change(m, id)
+				}
+				return true, nil
+			}
+			report := m.withShop(true, &recovery.Shop{Ask: ask, AskMost: 9})
+			if report.Found != 2 || report.Repaired != 1 || !strings.Contains(texts(report), "reservation "+first+" was in doubt, and the shop has the order, but it has changed meanwhile") {
+				t.Error(texts(report))
+			}
+			other := map[string]string{"x": "y", "y": "x"}[first]
+			if r, err := m.ReservationIn(ledgertest.Soon(t), "s", other); err != nil || r.State != record.Confirmed {
+				t.Errorf("the other is %+v, %v", r, err)
+			}
+		})
+	}
+}
