@@ -63,7 +63,12 @@ func (r *run) orders(ctx context.Context) (map[string]bool, error) {
 		}
 	}
 	ordered := make(map[string]bool)
+	seen := make(map[string]bool) // the admin API takes a list as it is: it may repeat an order, or have its id and its ref
 	for _, name := range r.Shop.Orders {
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
 		id := name
 		if r.history.reservations[name] == nil {
 			if same := r.ambiguous(refs[name]); same != nil {
@@ -83,6 +88,10 @@ func (r *run) orders(ctx context.Context) (map[string]bool, error) {
 			continue
 		}
 		ordered[id] = true
+		if id != name && seen[id] {
+			continue
+		}
+		seen[id] = true
 		if err := r.inShop(ctx, id); err != nil {
 			return nil, err
 		}

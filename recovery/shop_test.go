@@ -153,3 +153,18 @@ func TestShopsOrderWhoseHoldHasChangedMeanwhile(t *testing.T) {
 		})
 	}
 }
+
+// An order that a list has several times, or by its id and by its ref, is reported once.
+func TestShopsOrderNamedTwice(t *testing.T) {
+	m := newMarket(t, redistest.Start(t))
+	m.hold("x", "order-x", 1)
+	m.must(m.Doubt(ledgertest.Soon(t), "s", "x", "timeout"))
+	m.hold("y", "order-y", 1)
+	m.must(m.Release(ledgertest.Soon(t), "s", "y", reservation.SourceShop, ""))
+	m.twoBuyers()
+	orders := []string{"order-x", "y", "order-1", "nosuch"}
+	report := m.withShop(true, listed(append(orders, "order-1", "nosuch", "y", "order-y", "x", "order-x")...))
+	if report.Found != len(orders) || report.Repaired != 1 {
+		t.Error(texts(report))
+	}
+}
