@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -74,7 +75,27 @@ func newRecords(from *sale.MoveFrom) (*records, error) {
 	if r.key.Has(other) && !r.key.Has("buyer") {
 		return nil, errors.New("key: {other} goes with {buyer}, where each buyer has a key")
 	}
+	for _, form := range []struct {
+		where, text string
+		pattern     Pattern
+	}{{"key", b.Key, r.key}, {"member", member, r.member}, {"value", value, r.value}} {
+		if err := r.endsRight(form.text, form.pattern); err != nil {
+			return nil, fmt.Errorf("%s: %w", form.where, err)
+		}
+	}
 	return r, r.check()
+}
+
+// endsRight refuses an item whose SKU ends too early in a form: its records would be left out as
+// those of another item.
+func (r *records) endsRight(text string, p Pattern) error {
+	for _, sku := range slices.Sorted(maps.Keys(r.listed)) {
+		if end := p.cuts("sku", sku); end != "" {
+			return fmt.Errorf("in %s a SKU ends at the first %s, which begins inside of %s: its buyers could buy again. "+
+				"Sell that item in a sale of its own, whose file has the SKU in place of {sku}", shown(text), shown(end), shown(sku))
+		}
+	}
+	return nil
 }
 
 // check refuses forms that say nothing, or the same twice.

@@ -341,3 +341,35 @@ func TestManyBuyers(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A SKU that has the text in which its own placeholder ends would be read as another item's, and
+// its buyers could buy again: such a file is refused before anything is read.
+func TestSKUEndsEarly(t *testing.T) {
+	for name, c := range map[string]struct {
+		sku    string
+		keys   sale.BoughtKeys
+		refuse string // empty: the file is taken
+	}{
+		"key":                   {"1001:red", sale.BoughtKeys{Key: "bought:{sku}:{buyer}"}, `bought_from.key: in "bought:{sku}:{buyer}" a SKU ends at the first ":", which begins inside of "1001:red": its buyers could buy again. Sell that item in a sale of its own, whose file has the SKU in place of {sku}`},
+		"member":                {"1001:red", sale.BoughtKeys{Key: "won", Member: "{sku}:{buyer}"}, `bought_from.member: in "{sku}:{buyer}" a SKU ends at the first ":", which begins inside of "1001:red"`},
+		"value":                 {"1001@x", sale.BoughtKeys{Key: "orders", Value: "{sku}@{buyer}"}, `bought_from.value: in "{sku}@{buyer}" a SKU ends at the first "@", which begins inside of "1001@x"`},
+		"at its end":            {"1001:", sale.BoughtKeys{Key: "won", Member: "{sku}::{buyer}"}, `bought_from.member: in "{sku}::{buyer}" a SKU ends at the first "::", which begins inside of "1001:"`},
+		"a longer text":         {"1001:red", sale.BoughtKeys{Key: "won", Member: "{sku}::{buyer}"}, ""},
+		"as its first byte":     {":1001", sale.BoughtKeys{Key: "won", Member: "{sku}:{buyer}"}, ""},
+		"the text is the end":   {"1001:red", sale.BoughtKeys{Key: "won:{buyer}", Value: "{sku}:"}, ""},
+		"the SKU is the end":    {"1001:red", sale.BoughtKeys{Key: "bought:{buyer}:{sku}"}, ""},
+		"the SKU alone":         {"1001:red", sale.BoughtKeys{Key: "bought:{sku}"}, ""},
+		"the SKU in its place":  {"1001:red", sale.BoughtKeys{Key: "bought:1001:red:{buyer}"}, ""},
+		"between a text before": {"1001:red", sale.BoughtKeys{Key: "won", Member: "a:{sku}/{buyer}"}, ""},
+	} {
+		keys := c.keys
+		keys.Redis, keys.Timeout, keys.Identity = "redis://127.0.0.1:1/0", time.Minute, "buyer"
+		source, err := movein.Open(sale.MoveFrom{Sale: "s", Listed: map[string]int64{c.sku: 5}, Bought: &keys})
+		if err == nil {
+			source.Close()
+		}
+		if refused := err != nil; refused != (c.refuse != "") || refused && !strings.Contains(err.Error(), c.refuse) {
+			t.Errorf("%s: %v, it should say %q", name, err, c.refuse)
+		}
+	}
+}

@@ -144,3 +144,18 @@ func (p Pattern) match(text string, set func(name, value string)) bool {
 	}
 	return text == ""
 }
+
+// cuts returns the plain text at which match ends a value too early, because it begins inside of
+// the value; empty: match gives the whole value.
+func (p Pattern) cuts(name, value string) string {
+	for i, x := range p {
+		// where nothing or the last part is behind it, the value ends at the end of the text
+		if x.name != name || i+2 >= len(p) {
+			continue
+		}
+		if end := p[i+1].text; strings.Index((value + end)[1:], end)+1 != len(value) {
+			return end
+		}
+	}
+	return ""
+}
