@@ -252,6 +252,46 @@ func TestHashIsNotOverwritten(t *testing.T) {
 	ledgertest.Eventually(t, "the other keys are written", func() bool { return shop.HGet(ledgertest.Soon(t), "goods_a", "total").Val() == "1000" })
 }
 
+// What the shop keeps under a key is no number, and is left alone with its time to live; the error
+// says what to do. The numbers of other keys are written.
+func TestTextIsNotOverwritten(t *testing.T) {
+	for name, value := range map[string]string{
+		"JSON": `{"stock":5}`, "a fraction": "1.5", "a word": "many", "a long text": strings.Repeat("x", 1000), "a number with more": "12345678901234567890x",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, own := ledgertest.NewSeller(t, redistest.Start(t), 1000), redistest.Start(t)
+			shop := third(t, own)
+			if err := shop.Set(t.Context(), "store_a", value, time.Hour).Err(); err != nil {
+				t.Fatal(err)
+			}
+			poll := polls(t, s.Store.Journal(), s, own.Addr())
+			for range 2 { // a key that was refused is not known afterwards
+				s.Sell(1)
+				if got := poll(); got != look {
+					t.Errorf("the next look is after %v", got)
+				}
+			}
+			if have, lives := shop.Get(t.Context(), "store_a").Val(), shop.TTL(t.Context(), "store_a").Val(); have != value || lives <= 0 {
+				t.Errorf("the key has %.80q, and lives for %v", have, lives)
+			}
+			if says := stateOf(t, s).Error; !strings.HasPrefix(says, `the key "store_a" has `) || !strings.Contains(says, "give the mirror another key, or delete this one") {
+				t.Errorf("the state says %q", says)
+			}
+			if total := shop.HGet(t.Context(), "goods_a", "total").Val(); total != "1000" {
+				t.Errorf("another key has %q", total)
+			}
+			if err := shop.Del(t.Context(), "store_a").Err(); err != nil {
+				t.Fatal(err)
+			}
+			ledgertest.Eventually(t, "it is written once it is free", func() bool {
+				poll()
+				b, err := s.Store.SaleStock(ledgertest.Soon(t), "s")
+				return err == nil && shop.Get(ledgertest.Soon(t), "store_a").Val() == text(b.Items[0].Available) && stateOf(t, s).Error == ""
+			})
+		})
+	}
+}
+
 func TestOptions(t *testing.T) {
 	const at = "redis://:s3cret@shop/0"
 	one := []string{"s"}

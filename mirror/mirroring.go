@@ -3,7 +3,6 @@ package mirror
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -116,11 +115,10 @@ func (m *mirroring) follow(ctx context.Context) time.Duration {
 	err = m.write(ctx, m.numbers(stock), due || m.wrote == nil)
 	m.report(head.Epoch, head.Last, err)
 	m.retry = time.Time{}
-	var refused redis.Error
 	switch {
 	case err == nil:
 		return m.went()
-	case errors.As(err, &refused): // a key that cannot be written delays no other
+	case isRefused(err): // a key that cannot be written delays no other
 		m.retry = now.Add(waitFor)
 		return m.went()
 	}
@@ -207,8 +205,7 @@ func (m *mirroring) write(ctx context.Context, numbers map[place]int64, all bool
 	var failed error
 	for some := range slices.Chunk(append(lacking, others...), atOnce) {
 		err := m.send(ctx, some, numbers)
-		var refused redis.Error
-		if err != nil && !errors.As(err, &refused) {
+		if err != nil && !isRefused(err) {
 			return err
 		}
 		if failed == nil {
@@ -223,7 +220,7 @@ func (m *mirroring) write(ctx context.Context, numbers map[place]int64, all bool
 
 // send writes some numbers while the lease holds. What was there before is compared with what
 // this edge has written, to say whether something else writes the keys; what is written does
-// not depend on it. GETSET refuses a key that is no number, so that no hash is overwritten.
+// not depend on it.
 func (m *mirroring) send(ctx context.Context, some []place, numbers map[place]int64) error {
 	left := time.Until(m.ours)
 	if left <= 0 {
@@ -231,6 +228,10 @@ func (m *mirroring) send(ctx context.Context, some []place, numbers map[place]in
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(left, writeFor))
 	defer cancel()
+	some, failed := m.writable(ctx, some)
+	if len(some) == 0 {
+		return failed
+	}
 	pipe := m.client.Pipeline()
 	before := make([]*redis.StringCmd, len(some))
 	after := make([]redis.Cmder, len(some))
@@ -245,15 +246,11 @@ func (m *mirroring) send(ctx context.Context, some []place, numbers map[place]in
 	}
 	_, _ = pipe.Exec(ctx) // each command has its error
 	drifted := 0
-	var failed error
 	for i, at := range some {
 		was, known := m.wrote[at]
 		if err := after[i].Err(); err != nil && !errors.Is(err, redis.Nil) {
 			delete(m.wrote, at) // unknown
-			var refused redis.Error
-			if failed == nil || errors.As(failed, &refused) && !errors.As(err, &refused) { // no answer says more
-				failed = fmt.Errorf("the key %s: %w", cut(at.key), err)
-			}
+			failed = worse(failed, at, err)
 			continue
 		}
 		m.wrote[at] = strconv.FormatInt(numbers[at], 10)
