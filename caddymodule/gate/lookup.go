@@ -93,8 +93,9 @@ func (g *Gate) lookUpCart(r *http.Request, p *purchase, early *sale.Attempt) ([]
 		}
 		p.early = true
 	}
+	question := inquiry.Question(r, early.Ref, p.claims)
 	if !p.anew && !p.dryRun {
-		if document := g.carts.Recall(p.keys, time.Now()); document != nil {
+		if document := g.carts.Recall(p.keys, question, time.Now()); document != nil {
 			p.remembered = true
 			return document, nil
 		}
@@ -111,7 +112,7 @@ func (g *Gate) lookUpCart(r *http.Request, p *purchase, early *sale.Attempt) ([]
 		return nil, no
 	}
 	if p.cart = answer.Body; !p.dryRun {
-		g.carts.Remember(p.keys, answer.Body, time.Now())
+		g.carts.Remember(p.keys, question, answer.Body, time.Now())
 	}
 	return answer.Body, nil
 }

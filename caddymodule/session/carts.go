@@ -24,12 +24,14 @@ type Carts struct {
 
 type cart struct {
 	keys     []Key
+	question uint64
 	document []byte
 	until    time.Time
 }
 
-// Remember keeps what the shop said about the cart of a session.
-func (c *Carts) Remember(keys []Key, document []byte, now time.Time) {
+// Remember keeps what the shop said about the cart of a session. question stands for what the shop
+// was asked, because a session may have several carts.
+func (c *Carts) Remember(keys []Key, question uint64, document []byte, now time.Time) {
 	if len(keys) == 0 {
 		return
 	}
@@ -38,7 +40,7 @@ func (c *Carts) Remember(keys []Key, document []byte, now time.Time) {
 	if c.byKey == nil {
 		c.byKey = make(map[Key]*cart)
 	}
-	one := &cart{keys: keys, document: document, until: now.Add(remembered)}
+	one := &cart{keys: keys, question: question, document: document, until: now.Add(remembered)}
 	for len(c.order) > 0 && (c.order[0].until.Before(now) || c.bytes+len(document) > maxRemembered) {
 		c.drop(c.order[0])
 		c.bytes -= len(c.order[0].document)
@@ -50,8 +52,8 @@ func (c *Carts) Remember(keys []Key, document []byte, now time.Time) {
 	c.order, c.bytes = append(c.order, one), c.bytes+len(document)
 }
 
-// Recall returns what the shop said about the cart of a session; nil: ask it.
-func (c *Carts) Recall(keys []Key, now time.Time) []byte {
+// Recall returns what the shop said to the question about the cart of a session; nil: ask it.
+func (c *Carts) Recall(keys []Key, question uint64, now time.Time) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var found *cart
@@ -62,7 +64,7 @@ func (c *Carts) Recall(keys []Key, now time.Time) []byte {
 		}
 		found = one
 	}
-	if found == nil {
+	if found == nil || found.question != question {
 		return nil
 	}
 	return found.document

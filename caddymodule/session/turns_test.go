@@ -121,34 +121,36 @@ func TestCarts(t *testing.T) {
 	var c Carts
 	now := time.Now()
 	keys := []Key{key(1), key(2)}
-	c.Remember(keys, []byte("cart"), now)
+	c.Remember(keys, 7, []byte("cart"), now)
 	for name, one := range map[string]struct {
-		keys []Key
-		at   time.Time
-		want string
+		keys     []Key
+		question uint64
+		at       time.Time
+		want     string
 	}{
-		"the session":         {keys, now.Add(remembered), "cart"},
-		"later":               {keys, now.Add(remembered + 1), ""},
-		"one credential only": {keys[:1], now, ""},
-		"another one too":     {[]Key{key(1), key(2), key(3)}, now, ""},
-		"no session":          {nil, now, ""},
+		"the session":         {keys, 7, now.Add(remembered), "cart"},
+		"later":               {keys, 7, now.Add(remembered + 1), ""},
+		"one credential only": {keys[:1], 7, now, ""},
+		"another one too":     {[]Key{key(1), key(2), key(3)}, 7, now, ""},
+		"no session":          {nil, 7, now, ""},
+		"another question":    {keys, 8, now, ""},
 	} {
-		if got := string(c.Recall(one.keys, one.at)); got != one.want {
+		if got := string(c.Recall(one.keys, one.question, one.at)); got != one.want {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
 	c.Forget(keys[1:])
-	if c.Recall(keys, now) != nil {
+	if c.Recall(keys, 7, now) != nil {
 		t.Error("a changed cart is remembered")
 	}
 	big := make([]byte, 64<<10)
 	for i := range 2 * maxRemembered / len(big) {
-		c.Remember([]Key{{byte(i), byte(i >> 8), 1}}, big, now)
+		c.Remember([]Key{{byte(i), byte(i >> 8), 1}}, 7, big, now)
 	}
 	if c.bytes > maxRemembered || len(c.byKey) > maxRemembered/len(big) {
 		t.Errorf("%d bytes of %d carts are remembered", c.bytes, len(c.byKey))
 	}
-	c.Remember(keys, nil, now.Add(time.Minute))
+	c.Remember(keys, 7, nil, now.Add(time.Minute))
 	if len(c.order) != 1 || len(c.byKey) != 2 {
 		t.Errorf("%d old carts are kept", len(c.order))
 	}
