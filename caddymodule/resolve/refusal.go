@@ -19,7 +19,7 @@ type refusal struct {
 }
 
 func unavailable(counts meter.WebhookResult, text string) *refusal {
-	return &refusal{http.StatusServiceUnavailable, counts, text, retryAfter}
+	return &refusal{status: http.StatusServiceUnavailable, counts: counts, text: text, retryAfter: retryAfter}
 }
 
 // answer counts the refusal and writes it.

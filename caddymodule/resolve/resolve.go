@@ -72,6 +72,7 @@ type Resolve struct {
 	rules     *outcome.Rules
 	bad       *filters.RateTable // clients whose webhooks were not accepted
 	inFlight  *filters.Slots
+	reading   reading
 }
 
 // CaddyModule returns the Caddy module information.

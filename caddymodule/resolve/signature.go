@@ -79,36 +79,62 @@ func (v *Signature) verifier() (webhook.Verifier, error) {
 }
 
 // accept reads and verifies a webhook. What costs comes last: a client that was not accepted
-// too often, and a request whose headers tell enough, are refused before a byte of the body is
-// read.
+// too often, a request whose headers tell enough, and one that would be one body too many, are
+// refused before a byte of the body is read.
 func (h *Resolve) accept(w http.ResponseWriter, r *http.Request) ([]byte, *refusal) {
 	ip, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
 	client, now := attempt.Network(ip, attempt.DefaultIPv6Prefix), time.Now()
 	if wait := h.bad.Peek(now, client); wait > 0 {
+		leave(w, r)
 		return nil, &refusal{
 			status: http.StatusTooManyRequests, counts: meter.WebhookLimited, retryAfter: int(wait/time.Second) + 1,
 			text: "too many webhooks of this address were not accepted: see that the secret is that of this endpoint",
 		}
 	}
-	body, no := h.read(w, r, now)
+	no := h.look(w, r, now)
+	var body []byte
+	if no == nil {
+		if full := h.reading.begin(client); full != nil {
+			leave(w, r)
+			return nil, full // it says nothing of the client's secret
+		}
+		body, no = h.read(w, r, now, client)
+	}
 	if no != nil {
 		_ = h.bad.Take(now, client)
 	}
 	return body, no
 }
 
-func (h *Resolve) read(w http.ResponseWriter, r *http.Request, now time.Time) ([]byte, *refusal) {
+// leave ends a connection with the answer: else net/http waits before it for the rest of a body
+// that may never come.
+func leave(w http.ResponseWriter, r *http.Request) {
+	if r.ProtoMajor == 1 {
+		w.Header().Set("Connection", "close")
+	}
+}
+
+// look refuses a request by its head.
+func (h *Resolve) look(w http.ResponseWriter, r *http.Request, now time.Time) *refusal {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		return nil, &refusal{status: http.StatusMethodNotAllowed, counts: meter.WebhookUnreadable, text: "a webhook is a POST"}
+		return &refusal{status: http.StatusMethodNotAllowed, counts: meter.WebhookUnreadable, text: "a webhook is a POST"}
 	}
 	if err := webhook.Look(h.verifiers, r.Header, now); err != nil {
-		return nil, notAccepted(err)
+		return notAccepted(err)
 	}
-	tooLarge := &refusal{status: http.StatusRequestEntityTooLarge, counts: meter.WebhookUnreadable, text: fmt.Sprintf("the body is larger than %d bytes", maxBody)}
 	if r.ContentLength > maxBody {
-		return nil, tooLarge
+		return tooLarge
 	}
+	return nil
+}
+
+var tooLarge = &refusal{status: http.StatusRequestEntityTooLarge, counts: meter.WebhookUnreadable, text: fmt.Sprintf("the body is larger than %d bytes", maxBody)}
+
+// read reads and verifies the body of a webhook of that client, for which there is room until it
+// is verified.
+func (h *Resolve) read(w http.ResponseWriter, r *http.Request, now time.Time, client string) ([]byte, *refusal) {
+	defer h.reading.end(client)
 	server := http.NewResponseController(w)
 	bounded := server.SetReadDeadline(now.Add(bodyTimeout)) == nil
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))

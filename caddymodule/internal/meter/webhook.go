@@ -20,7 +20,7 @@ const (
 	WebhookBusy         // too many at a time
 	WebhookUnreadable   // it is not of the scheme
 	WebhookUnauthorized // the signature or its time is wrong
-	WebhookLimited      // too many of this client were not accepted
+	WebhookLimited      // too many of this client were not accepted, or come at a time
 	webhookResults
 )
 
