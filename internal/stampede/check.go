@@ -55,7 +55,7 @@ type Promise struct {
 // CheckResult is the result of Check.
 type CheckResult struct {
 	// Orders is how many orders of the sale the shop has, Ordered the units in
-	// them, Stock what there was to sell.
+	// them without those that came back, Stock what there was to sell.
 	Orders  int   `json:"orders"`
 	Ordered int64 `json:"ordered"`
 	Stock   int64 `json:"stock"`
@@ -134,7 +134,7 @@ type oracle struct {
 	cells   map[string]record.Cell // the stock, by cell
 	orders  []Order                // those of the sale
 	byID    map[string][]Order     // the same, by reservation
-	ordered map[string]int64       // their units, by stock cell
+	ordered map[string]int64       // their units that did not come back, by stock cell
 
 	verdict    CheckResult
 	complaints int // of the present rule
@@ -158,7 +158,7 @@ func newOracle(e Evidence, t Tolerance) *oracle {
 		o.orders = append(o.orders, order)
 		o.verdict.Orders++
 		o.byID[order.Reservation] = append(o.byID[order.Reservation], order)
-		for cell, n := range units {
+		for cell, n := range o.sold(order) {
 			o.ordered[cell] += n
 			o.verdict.Ordered += n
 		}

@@ -84,8 +84,11 @@ func (s Sources) Collect(ctx context.Context, t *Tally) (Evidence, error) {
 		if err := s.record(ctx, &e, o.Reservation); err != nil {
 			return e, err
 		}
+		if err := s.more(ctx, &e, &e.Orders[i]); err != nil {
+			return e, err
+		}
 		if len(o.Lines) == 0 { // a list of ids: they are of this sale if it knows them
-			e.Orders[i].Lines = e.Records[o.Reservation].Lines
+			e.Orders[i].Lines = linesOf(e.Records, o.Reservation)
 		}
 	}
 	if t == nil {
@@ -97,6 +100,31 @@ func (s Sources) Collect(ctx context.Context, t *Tally) (Evidence, error) {
 		}
 	}
 	return e, nil
+}
+
+// more reads the reservation of what the shop sold beyond a hold, where the order may have one: a
+// journal that is whole has it already.
+func (s Sources) more(ctx context.Context, e *Evidence, order *Order) error {
+	r := e.Records[order.Reservation]
+	if len(r.Lines) == 0 || e.Journal.whole() {
+		return nil
+	}
+	beyond := map[string]int64{} // what is left of the hold
+	for _, l := range order.Lines {
+		beyond[l.SKU] += l.Quantity
+	}
+	for _, l := range r.Lines {
+		beyond[l.SKU] -= l.Quantity
+	}
+	for _, l := range r.Returned {
+		beyond[l.SKU] += l.Quantity
+	}
+	for _, n := range beyond {
+		if n > 0 || len(order.Lines) == 0 {
+			return s.record(ctx, e, reservation.MoreOf(order.Reservation))
+		}
+	}
+	return nil
 }
 
 func (s Sources) record(ctx context.Context, e *Evidence, id string) error {

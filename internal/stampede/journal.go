@@ -68,13 +68,17 @@ func (j *Journal) isOlder(id string) bool { return j != nil && j.older[id] }
 // fill adds the reservations.
 func (j *Journal) fill(into map[string]reservation.Record) {
 	for id, r := range j.records {
-		lines := make([]sale.Line, len(r.Lines))
-		for i, l := range r.Lines {
-			sku, region, _ := strings.Cut(l.Cell, "@")
-			lines[i] = sale.Line{SKU: sku, Region: region, Quantity: l.Units}
-		}
-		into[id] = reservation.Record{ID: id, State: r.State, Lines: lines, Buyer: r.Buyer, Ref: r.Ref}
+		into[id] = reservation.Record{ID: id, State: r.State, Lines: lines(r.Lines), Returned: lines(r.Returned), Buyer: r.Buyer, Ref: r.Ref}
 	}
+}
+
+func lines(units []record.CellUnits) []sale.Line {
+	out := make([]sale.Line, len(units))
+	for i, l := range units {
+		sku, region, _ := strings.Cut(l.Cell, "@")
+		out[i] = sale.Line{SKU: sku, Region: region, Quantity: l.Units}
+	}
+	return out
 }
 
 // journalAgrees: the movements lead to the stock that the sale has.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/reservation"
 )
 
 // balance: every unit is in one place, and no place is left open.
@@ -59,11 +60,12 @@ func (o *oracle) undersold() {
 }
 
 // ordersAreReservations: an order is exactly one reservation, that of its buyer
-// and its lines, and it still has its units.
+// and its lines, and it still has its units but for those that came back.
 func (o *oracle) ordersAreReservations() {
 	for _, order := range o.orders {
 		id := order.Reservation
 		r, known := o.Records[id]
+		more := o.Records[reservation.MoreOf(id)]
 		switch {
 		case id == "":
 			o.complain("order %s has no reservation: it came past the gate", order.OrderNo)
@@ -73,8 +75,10 @@ func (o *oracle) ordersAreReservations() {
 			o.complain("order %s is for the reservation %s, which does not exist", order.OrderNo, id)
 		case r.State != record.Confirmed && r.State != record.InDoubt && !(o.may.Held && r.State == record.Held):
 			o.complain("order %s is for the reservation %s, which is %s: its units may be sold again", order.OrderNo, id, r.State)
-		case !maps.Equal(o.units(order.Lines), o.units(r.Lines)):
-			o.complain("order %s is for %s, and its reservation %s for %s", order.OrderNo, describe(order.Lines), id, describe(r.Lines))
+		case more.State == record.Unbacked:
+			o.complain("order %s has more than was held, in the reservation %s, which is %s: its units may be sold again", order.OrderNo, more.ID, more.State)
+		case !o.span(id).fits(o.units(order.Lines)):
+			o.complain("order %s is for %s, and its reservation %s for %s", order.OrderNo, describe(order.Lines), id, o.describeSold(id))
 		}
 	}
 }
@@ -96,7 +100,7 @@ func (o *oracle) unitsAreOrders() {
 			continue // ordersAreReservations says so
 		}
 		for _, order := range orders {
-			for cell, n := range o.units(order.Lines) {
+			for cell, n := range o.sold(order) {
 				units[cell] += n
 			}
 		}
@@ -144,7 +148,10 @@ func (o *oracle) answersAreOrders() {
 			}
 			continue
 		}
-		orders := o.byID[a.Reservation]
+		orders, sold := o.byID[a.Reservation], o.span(a.Reservation)
+		if len(orders) == 0 && known && !sold.has() {
+			continue // all of it came back, and the shop's list has only what is sold
+		}
 		if len(orders) == 0 {
 			o.complain("%s was told yes (reservation %s), and the shop has no such order", named(a.Buyer), a.Reservation)
 			continue
@@ -152,7 +159,9 @@ func (o *oracle) answersAreOrders() {
 		if orders[0].Buyer != a.Buyer && !o.Nameless {
 			o.complain("%s was told yes with the reservation %s, and the order is that of %s", a.Buyer, a.Reservation, orders[0].Buyer)
 		}
-		if !maps.Equal(o.units(orders[0].Lines), o.units(lines)) {
+		// of what was held, the shop may have sold another part
+		asHeld := maps.Equal(o.units(lines), o.units(r.Lines)) && sold.fits(o.units(orders[0].Lines))
+		if !maps.Equal(o.units(orders[0].Lines), o.units(lines)) && !asHeld {
 			o.complain("%s was told yes for %s, and the order is for %s", named(a.Buyer), describe(lines), describe(orders[0].Lines))
 		}
 	}
@@ -198,7 +207,7 @@ func (o *oracle) limits() {
 	}
 	has := map[string]int64{}
 	for _, order := range o.orders {
-		for _, n := range o.units(order.Lines) {
+		for _, n := range o.sold(order) {
 			has[order.Buyer] += n
 		}
 	}
