@@ -20,6 +20,7 @@ type Network struct {
 	mu    sync.Mutex
 	Addr  string // empty: nothing answers
 	conns []net.Conn
+	cuts  int
 }
 
 // Lead makes the edge dial addr from now on.
@@ -29,11 +30,13 @@ func (n *Network) Lead(addr string) {
 	n.Addr = addr
 }
 
-// Cut ends the edge's side of every connection, and refuses new ones.
+// Cut ends the edge's side of every connection, also of those that are being made, and refuses new
+// ones.
 func (n *Network) Cut() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.Addr = ""
+	n.cuts++
 	for _, c := range n.conns {
 		c.Close()
 	}
@@ -41,10 +44,11 @@ func (n *Network) Cut() {
 
 func (n *Network) Dial(ctx context.Context, network, _ string) (net.Conn, error) {
 	n.mu.Lock()
-	addr := n.Addr
+	addr, cuts := n.Addr, n.cuts
 	n.mu.Unlock()
+	refused := &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
 	if addr == "" {
-		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+		return nil, refused
 	}
 	var d net.Dialer
 	c, err := d.DialContext(ctx, network, addr)
@@ -53,6 +57,10 @@ func (n *Network) Dial(ctx context.Context, network, _ string) (net.Conn, error)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.cuts != cuts {
+		c.Close()
+		return nil, refused
+	}
 	n.conns = append(n.conns, c)
 	return c, nil
 }
