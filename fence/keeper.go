@@ -200,6 +200,9 @@ type State struct {
 	// Stuck is the number of the journal's entry that cannot be applied again, so that an
 	// operator must decide; 0: there is none.
 	Stuck int64 `json:"stuck,omitzero"`
+	// Owed is the number of promises that this edge, which came after the fence, has still to tell
+	// again. Other edges sell.
+	Owed int64 `json:"owed,omitzero"`
 	// Replaced: the server goes on with a history that another one has taken over, as an old
 	// primary does that an address leads to again. It has no fence, and none begins.
 	Replaced bool `json:"replaced,omitzero"`
@@ -291,6 +294,7 @@ func (k *Keeper) Leave(ctx context.Context) {
 	k.mu.Lock()
 	var held []*member
 	for _, m := range k.members {
+		m.giveUp(m.owed) // no other process knows of it
 		if m.unheardFor() < unusedFor && m.clock.Known().Term.Name != "" {
 			held = append(held, m)
 		}

@@ -50,7 +50,8 @@ type member struct {
 	owed        []reservation.Promise // of an edge that came late: what it has still to tell again
 }
 
-// forget drops all that the edge was promised of the sale and has read of its journal.
+// forget drops what the edge was promised of the sale and has read of its journal. What it owes goes
+// once Redis says that there is no such sale.
 func (m *member) forget() {
 	m.own.forget(nowhere)
 	m.tail.cutAfter(-1)
@@ -152,6 +153,14 @@ func (m *member) step(ctx context.Context) error {
 		m.clock.Grant(term, sent.Add(shard.LeaseFor))
 		return nil
 	case lua.NoFence, lua.NoSale, lua.Restoring: // calls get these answers themselves
+		switch r.Code() {
+		case lua.NoFence:
+			if err := m.tellOwed(ctx, term); err != nil {
+				return err
+			}
+		case lua.NoSale:
+			m.owed = nil
+		}
 		m.heard.Store(&sent)
 		m.clock.Grant(term, sent.Add(shard.LeaseFor))
 		m.open(term, Report{})
@@ -225,7 +234,7 @@ func (m *member) note(s State) {
 	}
 	sale := zap.String("sale", m.sale)
 	switch {
-	case old != nil && old.Replaced == s.Replaced:
+	case old != nil && old.Replaced == s.Replaced, s.Owed > 0:
 	case s.Replaced:
 		m.keeper.log.Error("redis is older than what this edge knows: it may be a primary that has been replaced; not selling, see docs/fence.md",
 			sale, zap.String("known", m.clock.Known().Term.Name))

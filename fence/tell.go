@@ -160,7 +160,12 @@ func (m *member) late(ctx context.Context, term shard.Term, seq, last int64) err
 func (m *member) tellOwed(ctx context.Context, term shard.Term) error {
 	rest, err := m.tell(shard.WithPass(ctx, ""), term, m.owed, tellAgain)
 	if err != nil {
+		if s := m.state.Load(); s == nil || s.Owed == 0 {
+			m.keeper.log.Error("redis does not take what this edge was promised before the failover: this edge does not sell until it does",
+				zap.String("sale", m.sale), zap.Int("promises", len(rest)), zap.Strings("some", reservation.IDs(rest, 20)), zap.Error(err))
+		}
 		m.owed = rest
+		m.note(State{Owed: int64(len(rest))})
 		return err
 	}
 	m.owed = nil

@@ -124,8 +124,8 @@ func (c *encodedRequest) swap(hold, ref string, notAfter int64) shard.Operation 
 // told is the claim as it is told again, which only stock and bindings may refuse: it charges its limits
 // and counters of unpaid holds without bounds, in whatever window it is now. An order that has gone to
 // the shop does not wait now, and one that waits does not go, whatever the line is like. In mode
-// backend the attempt was answered, so its buyer may have repeated the purchase: buyer and lines
-// bind nothing.
+// backend the attempt may have been answered, and its buyer may have repeated the purchase: buyer and
+// lines bind nothing, see docs/fence.md.
 func (c *encodedRequest) told(waits bool) *encodedRequest {
 	again := *c
 	terms := strings.Fields(c.profile)

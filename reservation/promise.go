@@ -91,8 +91,9 @@ func (s *Store) Tell(ctx context.Context, sale string, promises []Promise) (*Tol
 }
 
 // isKept reports whether a promise is kept, by the answer to its request that was told again. What
-// has gone on since is kept too: a hold that was released, and what was done with a hold that has
-// left that state. A hold that has expired has not got what was done with it.
+// has gone on since is kept too: a hold that was released, what was done with a hold that has left
+// that state, and a release that the shop's order has overtaken. A hold that has expired has not got
+// what was done with it, and an order that another edge has sent was not withdrawn.
 func (p *Promise) isKept(r shard.Reply) bool {
 	state := record.State(r.Text(1))
 	switch {
@@ -104,8 +105,10 @@ func (p *Promise) isKept(r shard.Reply) bool {
 		return false
 	}
 	switch p.request.Op.Name {
-	case "extend", "send", "again", "leave", "release", "doubt":
+	case "extend", "send", "again":
 		return state == record.InDoubt || state == record.Confirmed || state == record.Released || state == record.Unbacked
+	case "release":
+		return state == record.Confirmed || state == record.Unbacked
 	}
 	return false
 }

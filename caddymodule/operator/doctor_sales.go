@@ -188,6 +188,9 @@ func (d *doctor) judgeFence(ctx context.Context, id string) {
 	case s.Replaced:
 		d.Add(adminapi.LevelError, "fence", "this edge knows what redis lacks, and redis was not started anew: it may be a primary that has been replaced. Nothing of %s is sold since %s. "+
 			"Lead the edges to the server that has taken over; if that is lost, have this one save (SAVE) and restart it: the edges then give it what it lacks", id, adminapi.LocalTime(s.Since))
+	case s.Owed > 0:
+		d.Add(adminapi.LevelError, "fence", "this edge came after a failover, and redis does not take %d promises that it made before: it sells nothing of %s since %s. "+
+			"The log says why. When redis takes them it sells; to give them up, restart the edge, which then logs them as lost", s.Owed, id, adminapi.LocalTime(s.Since))
 	case r.Fenced:
 		why := ""
 		switch {

@@ -146,8 +146,8 @@ type Limit struct {
 	Max, From, To int64
 }
 
-// guard is what the attempt binds, and is bound by. One that is told again in mode backend was
-// answered: its buyer may have asked for the same again.
+// guard is what the attempt binds, and is bound by. One that is told again in mode backend may
+// have been answered, and its buyer may have asked for the same again.
 func (o Reserve) guard() string {
 	if o.Told && o.Mode == "backend" {
 		return keyOnly(o.Guard)
