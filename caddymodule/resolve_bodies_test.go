@@ -31,58 +31,72 @@ SITEshop.example.comPORT {
 	respond 201
 }
 `)
+	want := "64 are read; 429 too many webhooks of this address are being read: deliver it again; 429 too many webhooks of this address are being read: deliver it again; " +
+		"the first: 401; another client is read; one more is read"
+	for network := 1; ; network++ {
+		began := time.Now()
+		got := s.bodiesAtOnce(fmt.Sprintf("2001:db8:%x::", network))
+		if time.Since(began) > 9*time.Second {
+			continue // a body has 10 s to come, and this machine was slower
+		}
+		if got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		return
+	}
+}
+
+// bodiesAtOnce says what becomes of webhooks of a network whose bodies do not come.
+func (s *fastSite) bodiesAtOnce(network string) string {
 	const length = 100
 	signature := signed("another body", hookSecret, time.Now()).Header.Get("Stripe-Signature")
 	begin := func(from, more string) *rawConn {
-		t.Helper()
 		c := s.open(s.plain)
-		t.Cleanup(func() { c.Close() })
+		s.t.Cleanup(func() { c.Close() })
 		if _, err := fmt.Fprintf(c, "POST /hook HTTP/1.1\r\nHost: shop.example.com\r\nX-Forwarded-For: %s\r\nStripe-Signature: %s\r\nContent-Length: %d\r\n%s\r\n", from, signature, length, more); err != nil {
-			t.Fatal(err)
+			s.t.Fatal(err)
 		}
 		return c
 	}
-	hangs := func(from string) *rawConn { // until the edge reads its body
-		t.Helper()
+	hangs := func(from string) (*rawConn, bool) { // until the edge reads its body
 		c := begin(from, "Expect: 100-continue\r\n")
-		if line, err := c.r.ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 100 ") {
-			t.Fatalf("%s: %q %v", from, line, err)
-		}
+		line, _ := c.r.ReadString('\n')
 		_, _ = c.r.ReadString('\n')
-		return c
+		return c, strings.HasPrefix(line, "HTTP/1.1 100 ")
 	}
-	answered := func(c *rawConn) (*http.Response, string) {
-		t.Helper()
+	answered := func(c *rawConn) (status int, text string) {
 		resp, err := http.ReadResponse(bufio.NewReader(c.r), nil)
 		if err != nil {
-			t.Fatal(err)
+			return 0, err.Error()
 		}
 		defer resp.Body.Close()
-		text, _ := io.ReadAll(resp.Body)
-		return resp, string(text)
-	}
-	refused := func(from string) {
-		t.Helper()
-		for _, more := range []string{"", "Expect: 100-continue\r\n"} {
-			(&hooks{site: s.site}).counts(func() {
-				resp, text := answered(begin(from, more))
-				if resp.StatusCode != 429 || resp.Header.Get("Retry-After") == "" || !strings.Contains(text, "too many webhooks of this address are being read") {
-					t.Errorf("%s: %d %v %s", from, resp.StatusCode, resp.Header, text)
-				}
-			}, "limited 1")
+		body, _ := io.ReadAll(resp.Body)
+		if status = resp.StatusCode; status == 429 && resp.Header.Get("Retry-After") == "" {
+			return status, "without Retry-After"
 		}
+		return status, strings.TrimSpace(string(body))
 	}
-	first := hangs("2001:db8::1")
-	for i := range 63 {
-		hangs(fmt.Sprintf("2001:db8::%x", i+2))
+	first, hang := hangs(network + "1")
+	hanging := 0
+	for i := 2; hang; i++ {
+		if hanging++; hanging == 64 {
+			break
+		}
+		_, hang = hangs(fmt.Sprintf("%s%x", network, i))
 	}
-	refused("2001:db8::1:1")
-	if _, err := io.WriteString(first, strings.Repeat("x", length)); err != nil {
-		t.Fatal(err)
+	said := []string{fmt.Sprint(hanging, " are read")}
+	for _, more := range []string{"", "Expect: 100-continue\r\n"} {
+		status, text := answered(begin(network+"1:1", more))
+		said = append(said, fmt.Sprint(status, " ", text))
 	}
-	if resp, text := answered(first); resp.StatusCode != 401 {
-		t.Errorf("%d %s", resp.StatusCode, text)
+	_, _ = io.WriteString(first, strings.Repeat("x", length))
+	status, _ := answered(first)
+	said = append(said, fmt.Sprint("the first: ", status))
+	if _, hang := hangs("192.0.2.9"); hang {
+		said = append(said, "another client is read")
 	}
-	hangs("192.0.2.9")   // another client
-	hangs("2001:db8::1") // there is room again, and none of those that were refused counts against it
+	if _, hang := hangs(network + "1"); hang { // none of those that were refused counts against it
+		said = append(said, "one more is read")
+	}
+	return strings.Join(said, "; ")
 }

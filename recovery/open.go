@@ -65,8 +65,9 @@ func isGap(err error) bool {
 }
 
 // openLedger starts from the ledger at its position. False: the ledger has nothing of this
-// sale, or only the one that was deleted under its id. Movements never change, so the stock is read from them. Reservations may be read
-// in a later state: the movements after the position only repeat it.
+// sale, or only the one that was deleted under its id. Movements never change, so the stock is
+// read from them. Reservations may be read in a later state: the movements after the position only
+// repeat it.
 func (r *run) openLedger(ctx context.Context) (bool, error) {
 	at, err := r.ledger.Position(ctx, r.sale)
 	if err != nil {
@@ -84,7 +85,7 @@ func (r *run) openLedger(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	if at.Epoch != head.Epoch {
-		r.report.Notes = append(r.report.Notes, "the ledger has the sale still that was deleted, and nothing of the one that was loaded anew: it is not compared")
+		r.report.Notes = append(r.report.Notes, "the ledger still has the deleted sale, and nothing of the one that was loaded anew: it is not compared")
 		return false, nil
 	}
 	s := r.history

@@ -43,9 +43,10 @@ func (r *run) shop(ctx context.Context) error {
 	holds, moved := r.soldBeyond(), 0
 	for _, id := range slices.Sorted(maps.Keys(r.history.reservations)) {
 		switch t := r.history.reservations[id]; {
-		case t.state != record.Confirmed, ordered[id], ordered[holds[id]], t.cameBack(), !record.TimeOf(t.changed).Before(r.Shop.AsOf):
+		case t.state != record.Confirmed, ordered[id], ordered[holds[id]]:
 		case reservation.IsMovedIn(id):
 			moved++
+		case t.cameBack(), !record.TimeOf(t.changed).Before(r.Shop.AsOf):
 		default:
 			r.notInShop(id)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/caddymodule/resolve"
 )
 
@@ -12,20 +13,20 @@ func TestBodies(t *testing.T) {
 	var b resolve.Bodies
 	for i := range 256 {
 		client := fmt.Sprint("client ", i/64)
-		if status := b.Begin(client); status != 0 {
+		if status, _ := b.Begin(client); status != 0 {
 			t.Fatalf("body %d is refused: %d", i, status)
 		}
 		if i%64 == 63 && i < 255 {
-			if status := b.Begin(client); status != 429 {
-				t.Errorf("one more of %s gives %d", client, status)
+			if status, counts := b.Begin(client); status != 429 || counts != meter.WebhookLimited {
+				t.Errorf("one more of %s gives %d, and counts as %d", client, status, counts)
 			}
 		}
 	}
-	if status := b.Begin("another"); status != 503 {
-		t.Errorf("one more of all gives %d", status)
+	if status, counts := b.Begin("another"); status != 503 || counts != meter.WebhookBusy {
+		t.Errorf("one more of all gives %d, and counts as %d", status, counts)
 	}
 	b.End("client 3")
-	if status := b.Begin("another"); status != 0 {
+	if status, _ := b.Begin("another"); status != 0 {
 		t.Errorf("there is room, and one more gives %d", status)
 	}
 }

@@ -16,7 +16,7 @@ func Seed(t testing.TB) uint64 {
 	var seed uint64
 	if text := os.Getenv("RAPID_SEED"); text != "" {
 		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+		if seed, err = strconv.ParseUint(text, 0, 64); err != nil {
 			t.Fatalf("RAPID_SEED: %v", err)
 		}
 	}
