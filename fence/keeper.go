@@ -295,6 +295,7 @@ func (k *Keeper) Leave(ctx context.Context) {
 	var held []*member
 	for _, m := range k.members {
 		m.giveUp(m.owed) // no other process knows of it
+		m.owed = nil
 		if m.unheardFor() < unusedFor && m.clock.Known().Term.Name != "" {
 			held = append(held, m)
 		}
