@@ -1,14 +1,11 @@
 package edge_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -149,31 +146,35 @@ func TestAnEdgeThatSoldBeforeItRead(t *testing.T) {
 	}
 }
 
+// lateEdge starts two edges that sell and know of no journal; the second one can be kept from coming
+// to the fence, which waits as briefly as may be.
+func (p *pair) lateEdge() (a, b *edge.Edge, toB *stocktest.Network) {
+	p.t.Helper()
+	o := p.options()
+	o.FenceWait = shard.LeaseFor + time.Millisecond // the least
+	a = p.edge(o)
+	toB = &stocktest.Network{Addr: p.primary.Addr()}
+	o.Dialer = toB.Dial
+	b = p.edge(o)
+	stocktest.MustHold(p.t, a, "r0", "Ann", 1)
+	stocktest.MustHold(p.t, b, "r1", "Bob", 1)
+	stocktest.Replicated(p.t, a.Store.Shard())
+	p.blind()
+	p.sells(b, "w")
+	return a, b, toB
+}
+
 // An edge that does not come in time is not waited for. A token of what only it knew makes the
 // reservation again, and when the edge comes it tells the rest.
 func TestALateEdgeTellsAgain(t *testing.T) {
 	p := newPair(t)
-	o := p.options()
-	o.FenceWait = shard.LeaseFor + time.Millisecond // the least
-	a := p.edge(o)
-	var at atomic.Pointer[string]
-	primary, nowhere := p.primary.Addr(), "127.0.0.1:1"
-	at.Store(&primary)
-	o.Dialer = func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, network, *at.Load())
-	}
-	b := p.edge(o)
-	stocktest.MustHold(t, a, "r0", "Ann", 1)
-	stocktest.MustHold(t, b, "r1", "Bob", 1)
-	stocktest.Replicated(t, a.Store.Shard())
-	p.blind()
-	p.sells(b, "w")
+	a, b, toB := p.lateEdge()
 	token := stocktest.MustHold(t, b, "r2", "Cem", 1)
 	stocktest.MustHold(t, b, "r3", "Dan", 1)
 	if _, err := b.ConfirmEventually(stocktest.Soon(t), "s", "r1", ""); err != nil {
 		t.Fatal(err)
 	}
-	at.Store(&nowhere)
+	toB.Cut()
 	p.primary.Kill()
 	p.promote()
 	p.sells(a, "x")
@@ -193,8 +194,7 @@ func TestALateEdgeTellsAgain(t *testing.T) {
 	if state, err := a.ConfirmWith(ctx, &later, ""); !errors.Is(err, reservation.ErrNotFound) {
 		t.Errorf("the token of a hold after the fence gives %q, %v", state, err)
 	}
-	replica := p.replica.Addr()
-	at.Store(&replica)
+	toB.Lead(p.replica.Addr())
 	p.sells(b, "y")
 	for id, want := range map[string]record.State{"r1": record.Confirmed, "r2": record.Confirmed, "r3": record.Held} {
 		stocktest.Eventually(t, fmt.Sprintf("%s that is %s", id, want), func() bool { return stocktest.State(t, a.Store, id) == want })
@@ -205,25 +205,11 @@ func TestALateEdgeTellsAgain(t *testing.T) {
 // Where that fails, the edge does not sell before it has told all.
 func TestALateEdgeTellsUntilItIsHeard(t *testing.T) {
 	p := newPair(t)
-	o := p.options()
-	o.FenceWait = shard.LeaseFor + time.Millisecond // the least
-	a := p.edge(o)
-	var at atomic.Pointer[string]
-	primary, nowhere := p.primary.Addr(), "127.0.0.1:1"
-	at.Store(&primary)
-	o.Dialer = func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, network, *at.Load())
-	}
-	b := p.edge(o)
-	stocktest.MustHold(t, a, "r0", "Ann", 1)
-	stocktest.MustHold(t, b, "r1", "Bob", 1)
-	stocktest.Replicated(t, a.Store.Shard())
-	p.blind()
-	p.sells(b, "w")
+	a, b, toB := p.lateEdge()
 	for _, id := range []string{"r2", "r3"} {
 		stocktest.MustHold(t, b, id, "buyer "+id, 1)
 	}
-	at.Store(&nowhere)
+	toB.Cut()
 	p.primary.Kill()
 	p.promote()
 	p.sells(a, "x")
@@ -235,8 +221,7 @@ func TestALateEdgeTellsUntilItIsHeard(t *testing.T) {
 		}
 	}
 	acl("-xadd") // no call that changes anything succeeds
-	replica := p.replica.Addr()
-	at.Store(&replica)
+	toB.Lead(p.replica.Addr())
 	stocktest.Eventually(t, "an edge that cannot tell", func() bool {
 		return slices.ContainsFunc(b.Leases().States(), func(s fence.State) bool { return s.Owed > 0 })
 	})

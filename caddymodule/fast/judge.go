@@ -20,7 +20,7 @@ import (
 func (p *Plan) Concerns(f *fastpath.Request) (concerns bool) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			leave(fault)
+			logPanic(fault)
 			concerns = false
 		}
 	}()
@@ -74,7 +74,7 @@ func (p *Plan) Judge(out []byte, f *fastpath.Request) (answer []byte, ok bool) {
 	defer func() {
 		m.room = gate.NotAwaited
 		if fault := recover(); fault != nil {
-			leave(fault)
+			logPanic(fault)
 			answer, ok = out, false
 		}
 	}()
@@ -88,9 +88,9 @@ func (p *Plan) Judge(out []byte, f *fastpath.Request) (answer []byte, ok bool) {
 	return answer, ok
 }
 
-// leave logs that a module panicked at a request, which is left to Caddy: over HTTP/2 no server
+// logPanic logs that a module panicked at a request, which is left to Caddy: over HTTP/2 no server
 // recovers here, and the process would end.
-func leave(fault any) {
+func logPanic(fault any) {
 	caddy.Log().Named("caddy.listeners.stockgate").Error("a panic while a request was judged; the request goes on to its handlers", zap.Any("fault", fault), zap.ByteString("stack", debug.Stack()))
 }
 

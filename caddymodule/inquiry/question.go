@@ -20,9 +20,10 @@ var perRequest = map[string]bool{
 // seed makes the numbers of questions such that no client can choose two that are the same.
 var seed = maphash.MakeSeed()
 
-// Question stands for what a question in the name of the sender of a request depends on: the ref,
-// the claims of the buyer's token, the query, the host and the header without cookies. Two questions of one process with the
-// same number have the same answer, if nothing has changed in the shop. It allocates nothing.
+// Question stands for what a question in the name of the sender of a request depends on, besides its
+// session: the ref, the claims of the buyer's token, the query, the host and the header without
+// cookies. Two questions of one session and one process with the same number have the same answer, if
+// nothing has changed in the shop. It allocates nothing.
 func Question(r *http.Request, ref string, claims []byte) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)

@@ -14,7 +14,7 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// While Redis does not say who has used a ref, the shop is not asked, and the log does not say that
+// While Redis does not answer, the shop is not asked by a ref, and the log does not say that
 // the shop gives no answer.
 func TestProbeWithoutRedis(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -85,7 +85,7 @@ func (h *Resolve) accept(w http.ResponseWriter, r *http.Request) ([]byte, *refus
 	ip, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
 	client, now := attempt.Network(ip, attempt.DefaultIPv6Prefix), time.Now()
 	if wait := h.bad.Peek(now, client); wait > 0 {
-		leave(w, r)
+		endConnection(w, r)
 		return nil, &refusal{
 			status: http.StatusTooManyRequests, counts: meter.WebhookLimited, retryAfter: int(wait/time.Second) + 1,
 			text: "too many webhooks of this address were not accepted: see that the secret is that of this endpoint",
@@ -95,7 +95,7 @@ func (h *Resolve) accept(w http.ResponseWriter, r *http.Request) ([]byte, *refus
 	var body []byte
 	if no == nil {
 		if full := h.reading.begin(client); full != nil {
-			leave(w, r)
+			endConnection(w, r)
 			return nil, full // it says nothing of the client's secret
 		}
 		body, no = h.read(w, r, now, client)
@@ -106,9 +106,9 @@ func (h *Resolve) accept(w http.ResponseWriter, r *http.Request) ([]byte, *refus
 	return body, no
 }
 
-// leave ends a connection with the answer: else net/http waits before it for the rest of a body
+// endConnection ends a connection with the answer: else net/http waits before it for the rest of a body
 // that may never come.
-func leave(w http.ResponseWriter, r *http.Request) {
+func endConnection(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor == 1 {
 		w.Header().Set("Connection", "close")
 	}
