@@ -312,6 +312,45 @@ func TestTwoPrimaries(t *testing.T) {
 	stocktest.Balanced(t, third.Client(), y.Store, "s")
 }
 
+// A primary sold something that no edge but a lost one heard of. Its history comes back after its
+// successor was lost: the log says so, an operator decides, and what was promised is told again.
+func TestTheOldHistoryComesBack(t *testing.T) {
+	p := newPair(t)
+	third := stocktest.Replica(t, p.primary)
+	x, lost := p.link(briefly), p.link(briefly)
+	stocktest.MustHold(t, x.Edge, "r1", "Ann", 1)
+	p.replicas(x)
+	p.stall()
+	x.Cut()
+	stocktest.MustHold(t, lost.Edge, "lost", "Bob", 1)
+	stocktest.Eventually(t, "a replica that has it", func() bool {
+		seq, err := third.Client().HGet(stocktest.Soon(t), lost.Store.Shard().ShardKeys("s")[0], "seq").Int64()
+		return err == nil && seq == lost.Store.Shard().Seq("s")
+	})
+	lost.Cut()
+	p.primary.Kill()
+	p.promote()
+	x.Lead(p.replica.Addr())
+	id := p.holds(x, "x1")
+	x.Cut()
+	p.replica.Kill()
+	p.become(third, "NO", "ONE")
+	x.Lead(third.Addr())
+	stocktest.Eventually(t, "a fence that does not end by itself", func() bool {
+		s := x.Leases().States()
+		return len(s) == 1 && s[0].Stuck > 0 && s[0].Contradicted
+	})
+	if !x.said("redis has other movements than the edges know") || x.said("does not tell in full") {
+		t.Errorf("the log: %v", x.log.All())
+	}
+	if was, err := x.Leases().Resume(stocktest.Soon(t), "s"); !was || err != nil {
+		t.Fatalf("it was fenced: %v, %v", was, err)
+	}
+	p.holds(x, "x9")
+	p.states(x.Store, map[string]record.State{"r1": record.Held, "lost": record.Held, id: record.Held})
+	stocktest.Balanced(t, third.Client(), x.Store, "s")
+}
+
 // The server that was promoted dies while it waits for an edge: the next one begins a fence of
 // its own, and gets everything.
 func TestFencedTwice(t *testing.T) {

@@ -492,8 +492,8 @@ func TestWhatTheJournalDoesNotTellIsStuck(t *testing.T) {
 			seq := b.seq
 			tail := []any{fmt.Sprint(seq + 1), fmt.Sprint(time.Now().UnixMilli()), kind + "\t2\t\ta 5\t\t\t"}
 			b.say(&shard.Beat{Edge: "a", Does: "ready", Known: seq, Wait: time.Hour, Tail: tail})
-			if r := b.say(&shard.Beat{Edge: "b", Does: "ready", Known: seq, Wait: time.Hour}); r.Code() != "fenced" || r.Text(1) != "collect" || r.Number(4) != seq+1 {
-				t.Fatalf("%v, want one that is stuck at %d", r, seq+1)
+			if r := b.say(&shard.Beat{Edge: "b", Does: "ready", Known: seq, Wait: time.Hour}); r.Code() != "fenced" || r.Text(1) != "collect" || r.Number(4) != seq+1 || r.Number(8) != 0 {
+				t.Fatalf("%v, want one that is stuck at %d, and no other history", r, seq+1)
 			}
 			if r := b.say(&shard.Beat{Edge: "a", Does: "resume", Known: seq, Wait: time.Hour}); !over(r) {
 				t.Errorf("resume gives %v", r)
@@ -522,8 +522,8 @@ func TestAnotherHistoryIsStuck(t *testing.T) {
 			b.say(&shard.Beat{Edge: "a", Does: "ready", Known: seq + test.known, Wait: time.Hour})
 			r := b.say(&shard.Beat{Edge: "b", Does: "ready", Known: seq + test.known, Wait: time.Hour})
 			if test.stuck > 0 {
-				if r.Code() != "fenced" || r.Text(1) != "collect" || r.Number(4) != seq {
-					t.Errorf("%v, want one that is stuck at %d", r, seq)
+				if r.Code() != "fenced" || r.Text(1) != "collect" || r.Number(4) != seq || r.Number(8) != 1 {
+					t.Errorf("%v, want one that is stuck at %d by another history", r, seq)
 				}
 			} else if !over(r) {
 				t.Errorf("%v, want the end of the fence", r)

@@ -200,6 +200,9 @@ type State struct {
 	// Stuck is the number of the journal's entry that cannot be applied again, so that an
 	// operator must decide; 0: there is none.
 	Stuck int64 `json:"stuck,omitzero"`
+	// Contradicted: from Stuck on the server has another history than an edge knows, as an old
+	// primary does that comes back after its successor was lost.
+	Contradicted bool `json:"contradicted,omitzero"`
 	// Owed is the number of promises that this edge, which came after the fence, has still to tell
 	// again. Other edges sell.
 	Owed int64 `json:"owed,omitzero"`

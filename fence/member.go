@@ -241,7 +241,13 @@ func (m *member) note(s State) {
 	default:
 		m.keeper.log.Error("redis was promoted or started anew: not selling until every edge has said what it knows", sale)
 	}
-	if s.Stuck > 0 && (old == nil || old.Stuck == 0) {
+	switch {
+	case s.Stuck == 0 || old != nil && old.Stuck > 0:
+	case s.Contradicted:
+		m.keeper.log.Error("redis has other movements than the edges know, under the same numbers: an old primary came back after its successor was lost; "+
+			"lead the edges to the successor, or see docs/fence.md, then `caddy stockgate sale unfence`",
+			sale, zap.Int64("from", s.Stuck))
+	default:
 		m.keeper.log.Error("redis lacks a change that the journal does not tell in full: see docs/fence.md, then `caddy stockgate sale unfence`",
 			sale, zap.Int64("entry", s.Stuck))
 	}

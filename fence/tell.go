@@ -18,7 +18,7 @@ const tellAgain = 3
 // fenced says what the edge knows, and tells again what it was promised and has not read.
 func (m *member) fenced(ctx context.Context, r shard.Reply, term shard.Term, seq int64) error {
 	stage, pass, base := r.Text(1), r.Text(2), place{term.Epoch, r.Number(5)}
-	m.note(State{Absent: r.Number(3), Stuck: r.Number(4)})
+	m.note(State{Absent: r.Number(3), Stuck: r.Number(4), Contradicted: r.Number(8) > 0})
 	if fence := strings.TrimSuffix(pass, stage); fence != m.fence {
 		m.own.forgetBefore(term.Epoch)
 		m.fence, m.given, m.told, m.waits, m.untold = fence, false, false, false, m.unread(base)

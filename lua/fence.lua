@@ -46,10 +46,12 @@
 --         { 'ok', fenced, absent }     the caller may take stock for the time of a lease; the rest as in
 --                                      meta
 --         { 'late', last }             it knows movements after last that are lost, see docs/fence.md
---         { 'fenced', stage, fence, absent, stuck, base, more, others }  absent: edges that are waited
---                                      for; others: other edges that may tell more; stuck: the number of an entry that cannot be applied again, else
---                                      0; more: 1, the next call goes on. stage may also be over: this
---                                      call has ended the fence
+--         { 'fenced', stage, fence, absent, stuck, base, more, others, contradicted }
+--                                      absent: edges that are waited for; stuck: the number of an
+--                                      entry that cannot be applied again, else 0; more: 1, the
+--                                      next call goes on; others: other edges that may tell more;
+--                                      contradicted: 1, an edge knows another history from stuck
+--                                      on. stage may also be over: this call has ended the fence
 --         { 'no_sale' } { 'restoring' } { 'schema', schema } { 'no_fence' }
 --         { 'invalid', what }          an argument that no edge sends, by its name; nothing was changed
 --         { 'not_fenced' }             to resume: there is nothing to give up, and nothing was changed
@@ -353,8 +355,11 @@ local function take_over()
   if newest_first <= shard.seq + 1 then terms[#terms + 1] = newest end
 end
 
-local stuck, more
-if stage == 'collect' then stuck = contradicted() end
+local stuck, more, other_history
+if stage == 'collect' then
+  stuck = contradicted()
+  other_history = stuck
+end
 if stage == 'collect' and (does == 'resume' or not cut_off and absent + unready == 0 or time >= begun + wait) then
   if not stuck then more, stuck = apply_tail() end
   if not more and (not stuck or does == 'resume') then
@@ -378,8 +383,8 @@ if stage == 'tell' and (does == 'resume' or untold == 0 or time >= begun + 2 * w
   notice = 'sale'
   flush()
   -- whether the caller is late shows when it asks again: it may know what was not applied
-  return answer({ 'fenced', 'over', ended, absent, 0, base, 1, 0 })
+  return answer({ 'fenced', 'over', ended, absent, 0, base, 1, 0, 0 })
 end
 note_fence(0)
 flush()
-return answer({ 'fenced', stage, changed.meta.fence, absent, stuck or 0, base, more and 1 or 0, others })
+return answer({ 'fenced', stage, changed.meta.fence, absent, stuck or 0, base, more and 1 or 0, others, other_history and 1 or 0 })

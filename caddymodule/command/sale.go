@@ -112,9 +112,11 @@ clock is right again. See docs/clocks.md.`,
 			Long: `
 After a failover or a restart of Redis a sale waits until every edge has said what
 it knows, and goes on by itself. It stays fenced where Redis lacks a change that the
-journal does not tell in full, such as a sale file: 'doctor' says so. Then pause the
-sale, run this command, apply the file again, and open the sale. What Redis has lost
-can be sold again: compare with the shop by 'reconcile'. See docs/fence.md.`,
+journal does not tell in full, such as a sale file, or has other movements than the
+edges know: 'doctor' says so. Then run this command, and apply the file again. The
+sale sells in between, and cannot be paused before: where that must not be, answer
+its route with 503 in the Caddyfile first. What Redis has lost can be sold again:
+compare with the shop by 'reconcile'. See docs/fence.md.`,
 			RunE: action(unfenceSale, "sale"),
 		},
 		&cobra.Command{

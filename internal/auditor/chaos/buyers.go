@@ -5,11 +5,13 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"sort"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/stockgate/stockgate/internal/auditor"
 	"github.com/stockgate/stockgate/internal/auditor/crowd"
+	"github.com/stockgate/stockgate/internal/auditor/rig"
 	"github.com/stockgate/stockgate/internal/auditor/shop"
 )
 
@@ -100,11 +102,28 @@ func (r *Run) sellsAgain() {
 		for _, sale := range r.sales {
 			n := 0
 			r.until("edge "+d.Name+" sells "+sale+" again", func() bool {
-				n++
+				if n++; n%triesOfOperator == 0 && r.Class == AtRisk {
+					r.operate(r.edges[i], sale)
+				}
 				a := r.buy(i, crowd.Wish{Buyer: fmt.Sprintf("late-%s-%s-%d", d.Name, sale, n), Lines: crowd.Units(items(sale)[0], 1)})
 				return sells(a)
 			})
 		}
+	}
+}
+
+// triesOfOperator is after how many buyers without success an operator looks, about every five seconds.
+const triesOfOperator = 25
+
+// operate does what docs/fence.md tells an operator to do if a store of class (c) went back to a
+// history that the edges do not know, and no server has theirs any more.
+func (r *Run) operate(e *rig.Edge, sale string) {
+	said, _, err := e.CLI("", "doctor")
+	r.must(err)
+	if advice := "sale unfence " + sale; strings.Contains(said, "other movements than the edges know") && strings.Contains(said, advice) {
+		out, _, err := e.CLI("", "sale", "unfence", sale)
+		r.must(err)
+		r.note("an operator ran %s: %s", advice, strings.TrimSpace(out))
 	}
 }
 
