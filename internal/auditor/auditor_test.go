@@ -122,6 +122,34 @@ func TestTruthOfAQueueHolds(t *testing.T) {
 	}
 }
 
+// An order that was at the shop waits again only as often as an edge says that it has not sent it.
+func TestAnOrderWaitsAgainIfItWasNotSent(t *testing.T) {
+	for unsent, times := range []int{0, 1, 2} {
+		for state, may := range map[string]bool{"at_shop": unsent >= times, "confirmed": times == 0} {
+			s := queued()
+			for range unsent {
+				s.add("extended\tr2\theld\t7 1\tx\tunsent\t" + record("held"))
+			}
+			last := *s.Looks[3]
+			s.Looks = slices.Delete(s.Looks, 3, 4)
+			for range times {
+				gone, waits := last, last
+				gone.State, waits.State = state, "waiting"
+				for _, l := range []*auditor.Look{&gone, &waits} {
+					l.Sent, l.Heard = s.Tick(), s.Tick()
+					s.Looked(l)
+				}
+			}
+			named := slices.ContainsFunc(s.judged(t), func(v auditor.Violation) bool {
+				return v.Promise == auditor.Places && strings.Contains(v.What, "had left the line")
+			})
+			if named == may {
+				t.Errorf("%d times unsent, %d times %s and waiting: named %v", unsent, times, state, named)
+			}
+		}
+	}
+}
+
 // An order that waited may be in doubt and never have reached the shop, if Redis was away after its
 // edge said that it sends, or a fence waited for its edge in vain. Else it may not.
 func TestInDoubtBeforeTheShopSawIt(t *testing.T) {

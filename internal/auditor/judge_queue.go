@@ -167,6 +167,14 @@ func (h *History) judgeLooks(replayed map[string]*Replayed) []Violation {
 		}
 		return ""
 	}
+	unsent := map[string]int{} // how often an edge said that it had not sent an order after all
+	for _, s := range h.Shards {
+		for _, m := range s.Movements {
+			if m.Kind == "extended" && m.Cause == "unsent" {
+				unsent[m.ID]++
+			}
+		}
+	}
 	var found []Violation
 	left := map[string]*Look{} // that said first that an order has left the line
 	looks := slices.Clone(h.Looks)
@@ -187,6 +195,10 @@ func (h *History) judgeLooks(replayed map[string]*Replayed) []Violation {
 		}
 		if l.State != "waiting" && l.Status < 500 && left[id] == nil {
 			left[id] = l
+		}
+		if first := left[id]; l.State == "waiting" && first != nil && first.State == "at_shop" && first.Heard < l.Sent && unsent[id] > 0 {
+			unsent[id]--
+			delete(left, id)
 		}
 		switch {
 		case l.Status == 503:
