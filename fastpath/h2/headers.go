@@ -86,6 +86,8 @@ func (c *Conn) headers(h frameHeader) (bool, error) {
 	case waits != nil: // trailers
 		c.release(h.stream)
 		c.encode(h.stream, &d)
+	case c.ignores(h.stream):
+		c.encode(h.stream, &d)
 	case h.stream%2 == 0, h.stream <= c.seen: // an error, or trailers
 		c.encode(h.stream, &d)
 	case h.stream <= c.highest: // the stream is closed, which the server does not know

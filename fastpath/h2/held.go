@@ -242,6 +242,14 @@ func (c *Conn) opens(stream uint32) bool {
 	return true
 }
 
+// ignores reports whether a stream is above that in the server's GOAWAY, which was no error: the
+// server reads what comes on it, and forgets it.
+func (c *Conn) ignores(stream uint32) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.left && stream > c.lastID
+}
+
 // bodyUntil is how long the first body is awaited; the zero time: none is.
 func (c *Conn) bodyUntil() time.Time {
 	for _, h := range c.held {

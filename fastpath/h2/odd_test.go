@@ -32,6 +32,7 @@ func TestOddClients(t *testing.T) {
 			return w.taken()
 		}
 	}
+	goAway := raw(http2.FrameGoAway, 0, 0, "\x00\x00\x00\x00\x00\x00\x00\x00")
 	good := []string{":method", "GET", ":scheme", "http", ":authority", "a", ":path", "/no"}
 	with := func(more ...string) []string { return slices.Concat(good, more) }
 	for name, c := range map[string]struct {
@@ -93,9 +94,12 @@ func TestOddClients(t *testing.T) {
 		"RST_STREAM of what was not opened":     {1, []func(*writer) []byte{get(1), raw(http2.FrameRSTStream, 0, 3, "\x00\x00\x00\x08")}},
 		"RST_STREAM after the answer":           {2, []func(*writer) []byte{get(1), raw(http2.FrameRSTStream, 0, 1, "\x00\x00\x00\x08"), get(3)}},
 		"a PRIORITY_UPDATE that is nothing":     {0, []func(*writer) []byte{post(1), raw(0x10, 0, 0, "\x00\x00\x00\x01u=\xff"), data(1, true, "x")}},
-		"GOAWAY while it waits":                 {1, []func(*writer) []byte{get(1), post(3), raw(http2.FrameGoAway, 0, 0, "\x00\x00\x00\x00\x00\x00\x00\x00"), data(3, true, "x")}},
-		"unknown frames":                        {2, []func(*writer) []byte{get(1), raw(0x33, 0xff, 1, "what"), raw(0x33, 0, 0, ""), get(3)}},
-		"HTTP/1.1":                              {0, []func(*writer) []byte{func(*writer) []byte { return []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n") }}},
+		"GOAWAY while it waits":                 {1, []func(*writer) []byte{get(1), post(3), goAway, data(3, true, "x")}},
+		"DATA after an answer, a GOAWAY and a request above it": {1, []func(*writer) []byte{get(7), goAway, get(11), data(7, false, "x")}},
+		"the same stream twice after a GOAWAY":                  {1, []func(*writer) []byte{get(1), goAway, get(3), get(3), data(3, true, "x"), raw(http2.FrameWindowUpdate, 0, 3, "\x00\x00\x00\x00"), data(1, false, "x")}},
+		"an even id after a GOAWAY":                             {1, []func(*writer) []byte{get(1), goAway, get(4), data(1, false, "x")}},
+		"unknown frames":                                        {2, []func(*writer) []byte{get(1), raw(0x33, 0xff, 1, "what"), raw(0x33, 0, 0, ""), get(3)}},
+		"HTTP/1.1":                                              {0, []func(*writer) []byte{func(*writer) []byte { return []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n") }}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWriter()
