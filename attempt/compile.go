@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/stockgate/stockgate/route"
 )
 
 // prefixes are the placeholders that are read strictly, in their short form
@@ -161,7 +163,7 @@ func checkRoot(seg segment) error {
 	switch {
 	case seg.index >= 0:
 		return errRootIndex
-	case sameFold(seg.name, methodParam):
+	case route.SameFold(seg.name, methodParam):
 		return errMethod
 	}
 	return nil

@@ -59,7 +59,7 @@ func (n *node) member(name []byte, escaped bool) (i int, what string) {
 				return i, absentWhat(kid.label)
 			}
 			return i, ""
-		case sameFold(name, kid.folded):
+		case route.SameFold(name, kid.folded):
 			return i, "the name appears in another spelling"
 		}
 	}
@@ -134,14 +134,14 @@ func (n *node) kid(seg segment) (*node, error) {
 		if k.name == seg.name && k.index == seg.index {
 			return k, nil
 		}
-		if k.folded == fold(seg.name) {
+		if k.folded == route.Fold(seg.name) {
 			return nil, fmt.Errorf("%s and %s differ only in case: no request could have both", k.label, n.join(seg.name))
 		}
 	}
 	if len(n.kids) == 64 {
 		return nil, fmt.Errorf("%s: more than 64 values are read from it", n.label)
 	}
-	k := &node{label: n.join(seg.name), name: seg.name, folded: fold(seg.name), index: seg.index, slot: -1}
+	k := &node{label: n.join(seg.name), name: seg.name, folded: route.Fold(seg.name), index: seg.index, slot: -1}
 	n.kids = append(n.kids, k)
 	return k, nil
 }

@@ -216,7 +216,7 @@ func escapesLetters(raw string) bool {
 
 // simplePair is pair for one that is simple.
 func (ps *params) simplePair(where paramLocation, name, value string) fault {
-	if len(name) == len(ps.folded) && sameFold(name, ps.folded) {
+	if len(name) == len(ps.folded) && route.SameFold(name, ps.folded) {
 		return fault{methodParam, methodWhat}
 	}
 	for i := range ps.names {
@@ -224,7 +224,7 @@ func (ps *params) simplePair(where paramLocation, name, value string) fault {
 		if name == p.name {
 			return ps.take(where, i, value)
 		}
-		if len(name) == len(p.folded) && sameFold(name, p.folded) { // ASCII only folds to ASCII
+		if len(name) == len(p.folded) && route.SameFold(name, p.folded) { // ASCII only folds to ASCII
 			return fault{p.label, "the name appears in another spelling in " + where.String()}
 		}
 	}

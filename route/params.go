@@ -1,9 +1,6 @@
 package route
 
-import (
-	"bytes"
-	"strings"
-)
+import "strings"
 
 // Params are the parameters that servers may read in a query, decoded: the pairs between `&`
 // and, of a pair with a semicolon, also what stands between its semicolons. Escapes that are
@@ -61,7 +58,7 @@ func SameParam(name, want string) bool {
 	var room, wanted [64]byte
 	php := PHPName(wanted[:0], want)
 	for _, form := range ParamForms(name) {
-		if bytes.EqualFold(PHPName(room[:0], form), php) {
+		if SameFold(PHPName(room[:0], form), php) {
 			return true
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/stockgate/stockgate/internal/strictjson"
+	"github.com/stockgate/stockgate/route"
 )
 
 // GraphQL names operations by a field of their root (GraphQL, October 2021).
@@ -173,7 +174,7 @@ func exactName(raw json.RawMessage, name string) bool {
 		return false
 	}
 	for member := range members {
-		if member != name && strings.EqualFold(member, name) {
+		if member != name && route.SameFold(member, name) {
 			return false
 		}
 	}

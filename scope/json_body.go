@@ -98,7 +98,7 @@ func (b bodyRule) judge(tree map[string]any) Verdict {
 	for i, name := range b.path {
 		value, found := tree[name]
 		for other := range tree {
-			if route.IsPrototype(other) || other != name && strings.EqualFold(other, name) {
+			if route.IsPrototype(other) || other != name && route.SameFold(other, name) {
 				return Unclear
 			}
 		}
