@@ -24,8 +24,8 @@ type arguments struct {
 // input.lines.0.quantity: a text, a number as it is written, a name, true or false. It
 // returns an empty text where there is no such value.
 func (r *Result) Value(path string) string {
-	text, _ := r.values.text(path)
-	return text
+	s, _ := r.values.scalar(path)
+	return s.text
 }
 
 // List returns the list at a path of the arguments as JSON. Servers take a single value for a list
@@ -50,20 +50,25 @@ func (r *Result) List(path string) (raw []byte, ok bool) {
 	return b.raw, b.open
 }
 
-// text returns the text at a path.
-func (a *arguments) text(path string) (string, bool) {
+// scalar returns the value at a path. ok is false where there is none, a list, an object or null.
+func (a *arguments) scalar(path string) (s scalar, ok bool) {
 	literal, value, ok := a.find(path)
 	if !ok {
-		return "", false
+		return scalar{}, false
 	}
 	if literal == nil {
-		return textAt(value, "")
+		s, ok = scalarOf(value)
+		return s, ok && s.kind != isNull
 	}
 	switch literal.Kind {
-	case ast.IntValue, ast.FloatValue, ast.StringValue, ast.BlockValue, ast.BooleanValue, ast.EnumValue:
-		return literal.Raw, true
+	case ast.IntValue, ast.FloatValue:
+		return scalar{literal.Raw, isNumber}, true
+	case ast.StringValue, ast.BlockValue, ast.EnumValue:
+		return scalar{literal.Raw, isText}, true
+	case ast.BooleanValue:
+		return scalar{literal.Raw, isBool}, true
 	}
-	return "", false
+	return scalar{}, false
 }
 
 // find returns the value at a path: a literal of the document, or a value of the variables.
@@ -152,21 +157,19 @@ func below(value any, path string) (any, bool) {
 	return value, true
 }
 
-// textAt returns the text of a JSON value at a path.
-func textAt(value any, path string) (string, bool) {
-	value, ok := below(value, path)
-	if !ok {
-		return "", false
-	}
-	switch at := value.(type) {
+// scalarOf reads a JSON value. ok is false for a list and an object.
+func scalarOf(value any) (s scalar, ok bool) {
+	switch v := value.(type) {
 	case string:
-		return at, true
+		return scalar{v, isText}, true
 	case json.Number:
-		return at.String(), true
+		return scalar{v.String(), isNumber}, true
 	case bool:
-		return strconv.FormatBool(at), true
+		return scalar{strconv.FormatBool(v), isBool}, true
+	case nil:
+		return scalar{kind: isNull}, true
 	}
-	return "", false
+	return scalar{}, false
 }
 
 // list writes literals of a document as JSON. It is open until something cannot be written.

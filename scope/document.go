@@ -127,21 +127,26 @@ func (s *Scope) judgeField(field *ast.Field, op *ast.OperationDefinition, variab
 		}
 		args.named[a.Name] = a.Value
 	}
-	result := Result{}
+	found := differs
 	for _, rule := range s.graphQL {
 		if rule.Field != field.Name {
 			continue
 		}
-		if rule.Argument != "" {
-			value, ok := args.text(rule.Argument)
-			if !ok {
-				return unclear(CauseArgument)
-			}
-			if !slices.Contains(rule.Values, value) {
-				continue
-			}
+		if rule.Argument == "" {
+			found = same
+			continue
 		}
-		result = Result{Verdict: Attempt, values: args}
+		value, ok := args.scalar(rule.Argument)
+		if !ok {
+			return unclear(CauseArgument)
+		}
+		found = max(found, matches(rule.Values, value))
 	}
-	return result
+	switch found {
+	case same:
+		return Result{Verdict: Attempt, values: args}
+	case doubtful:
+		return unclear(CauseValue)
+	}
+	return Result{}
 }

@@ -47,13 +47,18 @@ func (s *Scope) judgeBody(r *http.Request, body []byte) Result {
 	if !ok {
 		return unclear(CauseBody)
 	}
+	found := differs
 	for _, rule := range s.bodies {
-		switch rule.judge(tree) {
-		case Attempt:
-			return Result{Verdict: Attempt}
-		case Unclear:
+		m, ok := rule.judge(tree)
+		if !ok {
 			return unclear(CauseBody)
 		}
+		if found = max(found, m); found == same {
+			return Result{Verdict: Attempt}
+		}
+	}
+	if found == doubtful {
+		return unclear(CauseValue)
 	}
 	return Result{}
 }
@@ -77,8 +82,7 @@ func (s *Scope) namedInQuery(r *http.Request) bool {
 
 // excludes says that no server takes a text for one of the rule's values.
 func (b bodyRule) excludes(text string) bool {
-	return len(b.path) == 1 && isWord(text) && len(b.values) > 0 &&
-		!slices.ContainsFunc(b.values, func(v string) bool { return strings.EqualFold(v, text) })
+	return len(b.path) == 1 && isWord(text) && len(b.values) > 0 && matches(b.values, scalar{text: text}) == differs
 }
 
 // isWord says that a text has only letters, _ and -: no server reads it as another text or a
@@ -92,39 +96,36 @@ func isWord(text string) bool {
 	return text != ""
 }
 
-// judge looks for the rule's value. A name that differs from the path's in case only could
-// be the same one for a server, and an object may have it from its prototype.
-func (b bodyRule) judge(tree map[string]any) Verdict {
+// judge looks for the rule's value. ok is false where servers may differ in whether there is one: a
+// name that differs from the path's in case only could be the same one for a server, and an object
+// may have it from its prototype.
+func (b bodyRule) judge(tree map[string]any) (m match, ok bool) {
+	last := len(b.path) - 1
 	for i, name := range b.path {
 		value, found := tree[name]
 		for other := range tree {
 			if route.IsPrototype(other) || other != name && route.SameFold(other, name) {
-				return Unclear
+				return differs, false
 			}
 		}
-		if !found || value == nil {
-			return Other
-		}
-		if i < len(b.path)-1 {
-			next, isObject := value.(map[string]any)
-			if !isObject {
-				return Unclear
+		switch {
+		case !found || value == nil && (i < last || len(b.values) == 0):
+			return differs, true
+		case i < last:
+			if tree, ok = value.(map[string]any); !ok {
+				return differs, false
 			}
-			tree = next
-			continue
-		}
-		if len(b.values) == 0 {
-			return Attempt
-		}
-		text, isText := textAt(value, "")
-		if !isText {
-			return Unclear
-		}
-		if slices.Contains(b.values, text) {
-			return Attempt
+		case len(b.values) == 0:
+			return same, true
+		default:
+			s, ok := scalarOf(value)
+			if !ok {
+				return differs, false
+			}
+			return matches(b.values, s), true
 		}
 	}
-	return Other
+	return differs, true
 }
 
 // objectOf reads a JSON object in which no name comes twice, with numbers as they are

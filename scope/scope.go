@@ -70,6 +70,7 @@ const (
 	CauseDirective   Cause = "directive"
 	CauseFields      Cause = "fields"
 	CauseArgument    Cause = "argument"
+	CauseValue       Cause = "value"
 )
 
 var details = map[Cause]string{
@@ -85,6 +86,7 @@ var details = map[Cause]string{
 	CauseDirective:   "the field, or what it is in, has a directive",
 	CauseFields:      "the field must be alone in its operation, and come once",
 	CauseArgument:    "an argument that decides has no value that can be read here",
+	CauseValue:       "the value that tells an order from other requests is spelt in another way, or has another type: some servers would take it for an order",
 }
 
 // Detail says what is wrong with a request, for its sender.
