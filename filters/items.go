@@ -1,6 +1,7 @@
 package filters
 
 import (
+	"math"
 	"strconv"
 	"strings"
 )
@@ -14,6 +15,8 @@ const exactDigits = 16
 type Items struct {
 	forms   map[string]struct{}
 	numeric bool // one of them is a number
+	// clip is the least of clips that is one of them, 0: none is.
+	clip uint64
 	// inexact has the numbers that a double cannot tell from their neighbours.
 	inexact map[float64]struct{}
 }
@@ -24,15 +27,45 @@ func NewItems(skus func(yield func(string) bool)) *Items {
 	for sku := range skus {
 		form := skuForm(sku)
 		i.forms[form] = struct{}{}
-		if n := digits(form); n != len(form) {
-			continue
-		} else if n >= exactDigits {
-			f, _ := strconv.ParseFloat(form, 64)
-			i.inexact[f] = struct{}{}
+		if digits(form) == len(form) {
+			i.addNumber(form)
+		} else {
+			i.addOdd(form)
 		}
-		i.numeric = true
+	}
+	for _, clip := range clips {
+		if i.is(strconv.FormatUint(clip, 10)) {
+			i.clip = clip
+			break
+		}
 	}
 	return i
+}
+
+// addNumber adds a number in plain decimal form.
+func (i *Items) addNumber(plain string) {
+	i.forms[plain] = struct{}{}
+	i.numeric = true
+	if len(plain) >= exactDigits {
+		f, _ := strconv.ParseFloat(plain, 64)
+		i.inexact[f] = struct{}{}
+	}
+}
+
+// addOdd adds the numbers that a SKU such as 20E5, 0x1F or 7.0 is, without their sign; its
+// fraction is cut or rounded.
+func (i *Items) addOdd(form string) {
+	unsigned := strings.TrimLeft(form, "+-")
+	if n, err := strconv.ParseUint(unsigned, 0, 64); err == nil {
+		i.addNumber(strconv.FormatUint(n, 10))
+	}
+	f, err := strconv.ParseFloat(unsigned, 64)
+	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+		return
+	}
+	for _, whole := range []float64{math.Floor(f), math.Ceil(f)} {
+		i.addNumber(strconv.FormatFloat(whole, 'f', 0, 64))
+	}
 }
 
 // Listed says whether a SKU is one of the items, or one that a shop could take for

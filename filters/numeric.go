@@ -2,7 +2,9 @@ package filters
 
 import (
 	"cmp"
+	"errors"
 	"math"
+	"math/bits"
 	"regexp"
 	"strconv"
 	"strings"
@@ -12,8 +14,11 @@ import (
 // parseFloat and Number, C's strtol and strtod, and the casts of MySQL and SQLite all take
 // the longest prefix that is a number to them, and differ in what counts as one: decimal
 // digits, a fraction with an exponent, 0x, 0o and 0b, # for hexadecimal, a leading zero for
-// octal, separators between digits. Fractions are cut or rounded, and large numbers wrap at
-// 32 bits.
+// octal, separators between digits. Fractions are cut or rounded, and large numbers wrap or
+// are clipped at 32 or 64 bits.
+
+// clips are what numbers that are too large become where they do not wrap.
+var clips = [...]uint64{math.MaxInt32, math.MaxUint32, math.MaxInt64, math.MaxUint64}
 
 // readsAs says whether some language reads a text as the number of a listed item.
 func (i *Items) readsAs(form string) bool {
@@ -29,7 +34,7 @@ func (i *Items) readsAs(form string) bool {
 	}
 	for _, base := range []struct {
 		prefix string
-		base   int
+		base   uint64
 	}{{"0x", 16}, {"0o", 8}, {"0b", 2}, {"0", 8}, {"#", 16}} {
 		if rest, ok := strings.CutPrefix(unsigned, base.prefix); ok && i.isInteger(rest, base.base) {
 			return true
@@ -45,7 +50,7 @@ func (i *Items) readsAs(form string) bool {
 	if digits(form) == len(form) {
 		return false
 	}
-	if _, err := strconv.ParseFloat(form, 64); err == nil {
+	if _, err := strconv.ParseFloat(form, 64); err == nil || errors.Is(err, strconv.ErrRange) {
 		return true
 	}
 	_, err := strconv.ParseInt(form, 0, 64)
@@ -58,39 +63,59 @@ func (i *Items) is(plain string) bool {
 	return listed && plain != ""
 }
 
+// isDecimal is is for a number.
+func (i *Items) isDecimal(number uint64) bool {
+	var room [20]byte
+	_, listed := i.forms[string(strconv.AppendUint(room[:0], number, 10))]
+	return listed
+}
+
 // isInteger says whether the longest prefix of digits in a base is an item's number.
-func (i *Items) isInteger(text string, base int) bool {
-	n := 0
-	for n < len(text) {
-		if _, err := strconv.ParseUint(text[n:n+1], base, 8); err != nil {
+func (i *Items) isInteger(text string, base uint64) bool {
+	n, number, large := 0, uint64(0), false
+	for ; n < len(text); n++ {
+		digit := digitOf(text[n])
+		if digit >= base {
 			break
 		}
-		n++
+		high, low := bits.Mul64(number, base)
+		sum, carry := bits.Add64(low, digit, 0)
+		number, large = sum, large || high+carry > 0
 	}
-	number, err := strconv.ParseUint(text[:n], base, 64)
-	return err == nil && i.isNumber(number)
+	return n > 0 && (i.isNumber(number) || large && i.clip > 0)
+}
+
+// digitOf is the value of a digit or a small letter, 99 of all else.
+func digitOf(c byte) uint64 {
+	switch {
+	case '0' <= c && c <= '9':
+		return uint64(c - '0')
+	case 'a' <= c && c <= 'z':
+		return uint64(c-'a') + 10
+	}
+	return 99
 }
 
 // wraps says whether digits are an item's number at 32 bits.
 func (i *Items) wraps(text string) bool {
 	number, err := strconv.ParseUint(text, 10, 64)
-	return err == nil && number > math.MaxUint32 && i.isNumber(number)
+	return err == nil && (number > math.MaxUint32 && i.isNumber(number) || i.clip > 0 && number > i.clip)
 }
 
-// isNumber says whether a number is an item's, also when it wraps at 32 bits. Behind a
-// minus, which is left out here, it wraps the other way.
+// isNumber says whether a number, or what 64 bits hold of it, is an item's, also when it wraps
+// or is clipped at 32 bits. Behind a minus, which is left out here, it wraps the other way.
 func (i *Items) isNumber(number uint64) bool {
-	if _, same := i.inexact[float64(number)]; same || i.is(strconv.FormatUint(number, 10)) {
+	if _, same := i.inexact[float64(number)]; same || i.isDecimal(number) || i.clip > 0 && number > i.clip {
 		return true
 	}
 	low := uint32(number)
-	return number > math.MaxInt32 && (i.is(strconv.FormatUint(uint64(low), 10)) || i.is(strconv.FormatUint(uint64(-low), 10)))
+	return number > math.MaxInt32 && (i.isDecimal(uint64(low)) || i.isDecimal(uint64(-low)))
 }
 
 // isFloat says whether a number is an item's when its fraction is cut or rounded, when it
-// wraps at 32 bits, or because a double holds both of them alike.
+// wraps at 32 bits or is clipped, or because a double holds both of them alike.
 func (i *Items) isFloat(f float64) bool {
-	if _, same := i.inexact[f]; same {
+	if _, same := i.inexact[f]; same || i.clip > 0 && f > float64(i.clip) {
 		return true
 	}
 	for _, whole := range []float64{math.Floor(f), math.Ceil(f)} {

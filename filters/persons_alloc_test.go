@@ -26,6 +26,7 @@ func TestPersonsDoNotAllocate(t *testing.T) {
 				t.Error(err)
 			}
 			items.Listed("20002002")
+			items.Listed("99999999999999999999")
 		}); n != 0 {
 			t.Errorf("%s: %v allocations", name, n)
 		}

@@ -128,6 +128,38 @@ func TestItemsListed(t *testing.T) {
 			t.Errorf("%q: %v, want %v", sku, got, want)
 		}
 	}
+	odd := filters.NewItems(func(yield func(string) bool) {
+		_ = yield("20E5") && yield("0x1F") && yield("7.0") && yield("-11") && yield("12.5") && yield("3e21") && yield("1e999") && yield("NaN") && yield("0b101")
+	})
+	for sku, want := range map[string]bool{
+		"20E5": true, "20e5": true, "2000000": true, "2e6": true, "2000000.0": true, "02000000": true, "2000000-RED": true, "4296967296": true,
+		"31": true, "0X1F": true, "31.0": true, "0b11111x": true, "7": true, "07": true, "7x": true, "11": true, "12": true, "13": true, "12.50": true, "5": true,
+		"3000000000000000000000": true, "2999999999999999999999x": true, "1e999": true, "2e999": true, "nan": true,
+		"20": false, "20e": false, "1f": false, "32": false, "8": false, "14": false, "0": false, "1": false, "101": false, "tea": false, "12e-cable": true, "20000000": false,
+		"4000000000000000000000": false,
+	} {
+		if got := odd.Listed(sku); got != want {
+			t.Errorf("%q: %v, want %v", sku, got, want)
+		}
+	}
+	for item, listed := range map[string]map[string]bool{
+		"20002001": { // modulo 2^64, at 64 and at 32 bits
+			"18446744073729553617": true, "18446744073729553617x": true, "+018446744073729553617": true, "340282366920938463463374607431788213457": true,
+			"0x100000000013134d1": true, "0x100000000013134d1zz": true, "79228162514264337593563952337": true,
+			"18446744073729553618": false, "99999999999999999999": false, "99999999999999999999x": false,
+		},
+		"2147483647":           {"99999999999": true, "2147483648": true, "2147483648x": true, "99999999999999999999": true, "3e9": true, "3e9x": true, "2147483646": false},
+		"4294967295":           {"99999999999": true, "4294967296": true, "99999999999999999999x": true, "4294967294": false},
+		"9223372036854775807":  {"9223372036854775808": true, "99999999999999999999": true, "1e30x": true, "99999999999": false, "999999999999999999": false},
+		"18446744073709551615": {"18446744073709551616": true, "99999999999999999999": true, "1e30x": true, "9223372036854775807": false},
+	} {
+		items := filters.NewItems(func(yield func(string) bool) { yield(item) })
+		for sku, want := range listed {
+			if got := items.Listed(sku); got != want {
+				t.Errorf("%q is %s: %v, want %v", sku, item, got, want)
+			}
+		}
+	}
 	words := filters.NewItems(func(yield func(string) bool) { yield("Phone-X") })
 	for sku, want := range map[string]bool{"phone-X": true, "20002001": false, "1e7": false, "": false} {
 		if got := words.Listed(sku); got != want {
