@@ -45,9 +45,11 @@ type Config struct {
 	HMAC string `json:"hmac,omitempty"`
 	// Ed25519 is the public key that verifies EdDSA: PEM, or the path of a file.
 	Ed25519 string `json:"ed25519,omitempty"`
-	// Issuer is the required value of the claim iss. Default: any.
+	// Issuer is the required value of the claim iss. It may contain placeholders such as
+	// {env.ISSUER}, and must not be empty once they are filled in. Default: any.
 	Issuer string `json:"issuer,omitempty"`
-	// Audience is a value that the claim aud must be or contain. Default: any.
+	// Audience is a value that the claim aud must be or contain. Placeholders are as those
+	// of Issuer. Default: any.
 	Audience string `json:"audience,omitempty"`
 	// Cookie is the cookie that holds the token. Default: it is in the header
 	// Authorization.
@@ -100,11 +102,18 @@ func Close(key string) error {
 
 // options fills in the placeholders.
 func (j *Config) options() (bearer.Options, error) {
-	repl := caddy.NewReplacer()
-	o := bearer.Options{
-		Issuer: repl.ReplaceKnown(j.Issuer, ""), Audience: repl.ReplaceKnown(j.Audience, ""),
-		Leeway: time.Duration(j.Leeway),
-		Failed: keysFailed,
+	o := bearer.Options{Leeway: time.Duration(j.Leeway), Failed: keysFailed}
+	for _, one := range []struct {
+		what, text string
+		into       *string
+	}{{"issuer", j.Issuer, &o.Issuer}, {"audience", j.Audience, &o.Audience}} {
+		if one.text == "" {
+			continue // any
+		}
+		var err error
+		if *one.into, err = directive.FillSecret(one.text); err != nil {
+			return o, fmt.Errorf("%s %w", one.what, err)
+		}
 	}
 	given := 0
 	for _, one := range []struct {

@@ -23,7 +23,7 @@ func Fill(value string) (string, error) {
 	return value, nil
 }
 
-// FillSecret is Fill of a value that may not be empty.
+// FillSecret is Fill of a value that may not be empty: a secret, or a name that is required.
 func FillSecret(value string) (string, error) {
 	value, err := Fill(value)
 	if err == nil && strings.TrimSpace(value) == "" {
