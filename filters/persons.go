@@ -3,6 +3,7 @@ package filters
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/stockgate/stockgate/filters/list"
 )
@@ -22,13 +23,15 @@ var personal = [...]string{list.Phone, list.Device, list.Address}
 // Denied says whether one of the denylists names the person in any way.
 //
 // An error means that the answer is not known: a list cannot be reached, or the address
-// is not known and might be listed. The attempt must not pass then.
+// is not known and might be listed. The attempt must not pass then. Together the lookups wait
+// for Redis no longer than one may.
 func Denied(ctx context.Context, lists []*list.List, p *Person) (bool, error) {
+	began := time.Now()
 	for _, l := range lists {
-		if yes, err := l.Denies(ctx, list.IP, p.IP); yes || err != nil {
+		if yes, err := l.Denies(ctx, began, list.IP, p.IP); yes || err != nil {
 			return yes, err
 		}
-		if yes, err := l.Denies(ctx, list.Buyer, p.Buyer); yes || err != nil {
+		if yes, err := l.Denies(ctx, began, list.Buyer, p.Buyer); yes || err != nil {
 			return yes, err
 		}
 		for _, kind := range personal {
@@ -36,7 +39,7 @@ func Denied(ctx context.Context, lists []*list.List, p *Person) (bool, error) {
 			if value == "" {
 				continue
 			}
-			if yes, err := l.Denies(ctx, kind, value); yes || err != nil {
+			if yes, err := l.Denies(ctx, began, kind, value); yes || err != nil {
 				return yes, err
 			}
 		}
@@ -47,11 +50,12 @@ func Denied(ctx context.Context, lists []*list.List, p *Person) (bool, error) {
 // Admitted says whether one of the allowlists names the person. A list that cannot be
 // reached matters only when no other list names the person: then the answer is not
 // known, which is an error. A person whose address is not known is not listed by
-// address.
+// address. The lookups wait as those of [Denied] do.
 func Admitted(ctx context.Context, lists []*list.List, p *Person) (bool, error) {
+	began := time.Now()
 	var unknown error
 	for _, l := range lists {
-		yes, err := admits(ctx, l, p)
+		yes, err := admits(ctx, began, l, p)
 		if yes {
 			return true, nil
 		}
@@ -62,11 +66,11 @@ func Admitted(ctx context.Context, lists []*list.List, p *Person) (bool, error) 
 	return false, unknown
 }
 
-func admits(ctx context.Context, l *list.List, p *Person) (bool, error) {
-	if yes, err := l.Admits(ctx, list.Buyer, p.Buyer); yes || err != nil {
+func admits(ctx context.Context, began time.Time, l *list.List, p *Person) (bool, error) {
+	if yes, err := l.Admits(ctx, began, list.Buyer, p.Buyer); yes || err != nil {
 		return yes, err
 	}
-	if yes, err := l.Admits(ctx, list.IP, p.IP); yes || err != nil && !errors.Is(err, list.ErrAddress) {
+	if yes, err := l.Admits(ctx, began, list.IP, p.IP); yes || err != nil && !errors.Is(err, list.ErrAddress) {
 		return yes, err
 	}
 	for _, kind := range personal {
@@ -74,7 +78,7 @@ func admits(ctx context.Context, l *list.List, p *Person) (bool, error) {
 		if value == "" {
 			continue
 		}
-		if yes, err := l.Admits(ctx, kind, value); yes || err != nil {
+		if yes, err := l.Admits(ctx, began, kind, value); yes || err != nil {
 			return yes, err
 		}
 	}

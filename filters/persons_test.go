@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/filters/list"
@@ -31,10 +32,23 @@ type absent struct{}
 
 var errAbsent = errors.New("absent")
 
-func (absent) Ready() error                                     { return errAbsent }
-func (absent) HashText(string, string) list.Key                 { return list.Key{} }
-func (absent) HashPrefix(netip.Prefix) list.Key                 { return list.Key{} }
-func (absent) HasAny(context.Context, []list.Key) (bool, error) { return false, errAbsent }
+func (absent) Ready() error                     { return errAbsent }
+func (absent) HashText(string, string) list.Key { return list.Key{} }
+func (absent) HashPrefix(netip.Prefix) list.Key { return list.Key{} }
+func (absent) HasAny(context.Context, time.Time, []list.Key) (bool, error) {
+	return false, errAbsent
+}
+
+// watch is a keeper that has nothing, and notes when the attempts began that it is asked for.
+type watch struct{ began []time.Time }
+
+func (*watch) Ready() error { return nil }
+func (w *watch) HasAny(_ context.Context, began time.Time, _ []list.Key) (bool, error) {
+	w.began = append(w.began, began)
+	return false, nil
+}
+func (*watch) HashText(string, string) list.Key       { return list.Key{} }
+func (*watch) HashPrefix(p netip.Prefix) (k list.Key) { return k }
 
 func TestPersons(t *testing.T) {
 	here := listOf(t, "buyer:bob\nphone:1555\ndevice:d\naddress:Main St 1\n192.0.2.0/24\ncarol\n")
@@ -84,6 +98,38 @@ func TestPersons(t *testing.T) {
 				t.Errorf("admitted: %s, want %s", got, c.admitted)
 			}
 		})
+	}
+}
+
+// All lookups of one attempt count from the same time, so that a list that answers slowly does
+// not make it wait again and again.
+func TestLookupsOfOneAttemptBeginTogether(t *testing.T) {
+	w := new(watch)
+	var lists []*list.List
+	for range 2 {
+		m := list.NewMirror(w)
+		m.Forms([]string{"any", "buyer", "phone", "device", "address", "ip4/32"})
+		lists = append(lists, &m.List)
+	}
+	p := filters.Person{IP: "198.51.100.1", Buyer: "ann", Identities: map[string]string{"phone": "1555", "device": "d", "address": "a"}}
+	for name, c := range map[string]struct {
+		look    func(context.Context, []*list.List, *filters.Person) (bool, error)
+		lookups int
+	}{"denied": {filters.Denied, 2 * 9}, "admitted": {filters.Admitted, 2 * 6}} {
+		w.began = nil
+		before := time.Now()
+		if yes, err := c.look(t.Context(), lists, &p); yes || err != nil {
+			t.Errorf("%s: %v, %v", name, yes, err)
+		}
+		if len(w.began) != c.lookups {
+			t.Errorf("%s: %d lookups, want %d", name, len(w.began), c.lookups)
+		}
+		for _, began := range w.began {
+			if !began.Equal(w.began[0]) || began.Before(before) || began.After(time.Now()) {
+				t.Errorf("%s: the lookups began at %v", name, w.began)
+				break
+			}
+		}
 	}
 }
 

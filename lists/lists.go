@@ -110,9 +110,10 @@ func (l *Lists) Count(ctx context.Context, list string) (int64, error) {
 	return m.count, err
 }
 
-// listHasAny looks up several keys in one round trip.
+// listHasAny looks up several keys in one round trip. Attempts wait for it: it takes a
+// connection of theirs.
 func (l *Lists) listHasAny(ctx context.Context, list string, keys []identity.ListKey) (bool, error) {
-	pipe := l.shard.Redis.Pipeline()
+	pipe := l.shard.ReserveClient.Pipeline()
 	answers := make([]*redis.BoolCmd, len(keys))
 	for i := range keys {
 		answers[i] = pipe.SIsMember(ctx, l.listPartKey(list, listPart(&keys[i])), keys[i][:])

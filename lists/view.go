@@ -115,9 +115,10 @@ func (v *View) HashText(kind, value string) [16]byte {
 // HashPrefix is the key of an entry of kind ip; the view must be ready.
 func (v *View) HashPrefix(p netip.Prefix) [16]byte { return v.Secret().ListPrefix(p) }
 
-// HasAny asks Redis whether the list has one of the keys.
-func (v *View) HasAny(ctx context.Context, keys [][16]byte) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, v.lists.shard.Timeout())
+// HasAny asks Redis whether the list has one of the keys. All lookups of an attempt whose first
+// one began at a time end within the time that an attempt waits for Redis.
+func (v *View) HasAny(ctx context.Context, began time.Time, keys [][16]byte) (bool, error) {
+	ctx, cancel := context.WithDeadline(ctx, began.Add(v.lists.shard.Timeout()))
 	defer cancel()
 	return v.lists.listHasAny(ctx, v.list, keys)
 }

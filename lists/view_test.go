@@ -15,6 +15,8 @@ import (
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/internal/stocktest"
 	"github.com/stockgate/stockgate/lists"
+	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/shard"
 )
 
@@ -410,6 +412,62 @@ func TestListViewWhileChanging(t *testing.T) {
 		close(done)
 		lookups.Wait()
 	})
+}
+
+// TestListLookupsDoNotDelayConfirms: Redis is slow with the lookups of attempts, and more wait
+// than there are connections. A confirm has others.
+func TestListLookupsDoNotDelayConfirms(t *testing.T) {
+	f := stocktest.NewFaulty(t, stocktest.Long)
+	stocktest.MustHold(t, f.Edge, "sold", "Ann", 1)
+	v := f.Edge.ListView("bad")
+	t.Cleanup(v.Stop)
+	l := &listed{Mirror: list.NewMirror(v), edge: f.Edge, view: v}
+	v.Start(l.Mirror)
+	stocktest.Eventually(t, "the list can be looked up", func() bool { return v.Ready() == nil })
+	l.add(t, "bad", "buyer:bob")
+	stocktest.Eventually(t, "an entry", func() bool { return l.has(t, list.Buyer, "bob") })
+
+	const connections = 64 // of a pool
+	asked := f.Proxy.Requests("SISMEMBER")
+	f.Proxy.HoldReplies("SISMEMBER")
+	var lookups sync.WaitGroup
+	var ended atomic.Int64
+	for range 2 * connections {
+		lookups.Go(func() {
+			_, _ = l.Has(context.Background(), list.Buyer, "bob")
+			ended.Add(1)
+		})
+	}
+	defer lookups.Wait()
+	defer f.Proxy.ReleaseReplies()
+	if err := f.Proxy.WaitRequests(stocktest.Soon(t), asked+connections, "SISMEMBER"); err != nil {
+		t.Fatal(err)
+	}
+	if state, err := f.Edge.Store.Confirm(stocktest.Soon(t), "s", "sold", reservation.SourceAnswer, ""); err != nil || state != record.Confirmed {
+		t.Errorf("the confirm: %q, %v", state, err)
+	}
+	if n := ended.Load(); n > 0 {
+		t.Errorf("the confirm waited until %d lookups gave up", n)
+	}
+}
+
+// TestListLookupsOfOneAttemptEndTogether: an attempt that has waited long enough for earlier
+// lookups does not wait for another one.
+func TestListLookupsOfOneAttemptEndTogether(t *testing.T) {
+	b := redistest.Start(t)
+	p := redistest.NewProxy(t, b.Addr())
+	l := mirror(t, stocktest.At(p.Addr(), stocktest.Long), "bad")
+	keys := [][16]byte{l.view.HashText(list.Buyer, "bob")}
+	if yes, err := l.view.HasAny(t.Context(), time.Now(), keys); yes || err != nil {
+		t.Errorf("the first lookup: %v, %v", yes, err)
+	}
+	asked := p.Requests("SISMEMBER")
+	if yes, err := l.view.HasAny(t.Context(), time.Now().Add(-stocktest.Long), keys); yes || !errors.Is(err, shard.ErrUnavailable) {
+		t.Errorf("a lookup when the time is up: %v, %v", yes, err)
+	}
+	if n := p.Requests("SISMEMBER") - asked; n != 0 {
+		t.Errorf("Redis was asked %d times when the time was up", n)
+	}
 }
 
 func TestListViewNotReady(t *testing.T) {

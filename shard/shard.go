@@ -30,8 +30,9 @@ type Client struct {
 	// Redis runs single commands; scripts run through Run and its kin, which follow the clock of
 	// the sale. The errors of a command are to go through Explain.
 	Redis redis.UniversalClient
-	// ReserveClient has connections of its own: however many attempts wait for stock, a confirm
-	// and the watch over the sales never queue behind them.
+	// ReserveClient has connections of its own for what attempts wait for, stock and lookups in
+	// lists above all: however many wait, a confirm and the watch over the sales never queue
+	// behind them.
 	ReserveClient redis.UniversalClient
 	Options       Options
 	Scripts       *lua.Scripts

@@ -154,7 +154,7 @@ func (g *Gate) entitled(r *http.Request, p *purchase) *sale.Refusal {
 
 // local applies the denylists and the rates of this edge. They come before repeats: their
 // refusals reveal nothing about an order, and a flood of repeats must cost neither Redis
-// nor the shop anything.
+// nor the shop anything, but for the lookup of a listed client in a list in Redis.
 func (g *Gate) local(r *http.Request, p *purchase) *sale.Refusal {
 	if no := g.lists.Denied(r, p.attempt, g.log); no != nil {
 		return no

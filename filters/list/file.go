@@ -184,12 +184,12 @@ func (f *File) report(err error) {
 // fileMembers looks into the file's list of the moment.
 type fileMembers File
 
-func (f *fileMembers) hasText(ctx context.Context, kind form, value string) (bool, error) {
-	return f.now.Load().hasText(ctx, kind, value)
+func (f *fileMembers) hasText(ctx context.Context, began time.Time, kind form, value string) (bool, error) {
+	return f.now.Load().hasText(ctx, began, kind, value)
 }
 
-func (f *fileMembers) hasAddr(ctx context.Context, a netip.Addr) (bool, error) {
-	return f.now.Load().hasAddr(ctx, a)
+func (f *fileMembers) hasAddr(ctx context.Context, began time.Time, a netip.Addr) (bool, error) {
+	return f.now.Load().hasAddr(ctx, began, a)
 }
 
 func (f *fileMembers) stats() Stats { return f.now.Load().stats() }

@@ -87,16 +87,16 @@ func TestDeniesAndAdmits(t *testing.T) {
 		{list.IP, "11.1.1.1", false, false},
 		{list.Buyer, "10.1.1.1", false, false},
 	} {
-		denies, err1 := f.Denies(context.Background(), c.kind, c.value)
-		admits, err2 := f.Admits(context.Background(), c.kind, c.value)
+		denies, err1 := f.Denies(context.Background(), time.Now(), c.kind, c.value)
+		admits, err2 := f.Admits(context.Background(), time.Now(), c.kind, c.value)
 		if denies != c.denies || admits != c.admits || err1 != nil || err2 != nil {
 			t.Errorf("%s %q: denied %v (%v), admitted %v (%v), want %v, %v", c.kind, c.value, denies, err1, admits, err2, c.denies, c.admits)
 		}
 	}
-	if _, err := f.Denies(context.Background(), list.IP, "x"); !errors.Is(err, list.ErrAddress) {
+	if _, err := f.Denies(context.Background(), time.Now(), list.IP, "x"); !errors.Is(err, list.ErrAddress) {
 		t.Errorf("denies: %v, want %v", err, list.ErrAddress)
 	}
-	if _, err := f.Admits(context.Background(), "email", "x"); !errors.Is(err, list.ErrKind) {
+	if _, err := f.Admits(context.Background(), time.Now(), "email", "x"); !errors.Is(err, list.ErrKind) {
 		t.Errorf("admits: %v, want %v", err, list.ErrKind)
 	}
 }

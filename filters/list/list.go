@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/netip"
 	"strings"
+	"time"
 )
 
 // ErrAddress: the value looked up as an address is not one.
@@ -19,8 +20,8 @@ type List struct{ in members }
 // members is what a list has, in canonical form. Text is not empty, an address has
 // no zone and is IPv4 where IPv6 wraps it.
 type members interface {
-	hasText(ctx context.Context, kind form, value string) (bool, error)
-	hasAddr(ctx context.Context, a netip.Addr) (bool, error)
+	hasText(ctx context.Context, began time.Time, kind form, value string) (bool, error)
+	hasAddr(ctx context.Context, began time.Time, a netip.Addr) (bool, error)
 	stats() Stats
 }
 
@@ -40,13 +41,18 @@ type Stats struct {
 // An error means that the answer is not known: the address is invalid, or the list is
 // stored elsewhere and cannot be reached. The attempt must not pass then.
 func (l *List) Has(ctx context.Context, kind, value string) (bool, error) {
+	return l.has(ctx, time.Now(), kind, value)
+}
+
+// has is Has for an attempt whose first lookup began at a time.
+func (l *List) has(ctx context.Context, began time.Time, kind, value string) (bool, error) {
 	value = strings.TrimSpace(value)
 	if kind == IP {
 		a, err := netip.ParseAddr(value)
 		if err != nil {
 			return false, ErrAddress
 		}
-		return l.in.hasAddr(ctx, a.WithZone("").Unmap())
+		return l.in.hasAddr(ctx, began, a.WithZone("").Unmap())
 	}
 	f := textForm(kind)
 	if f == 0 {
@@ -55,28 +61,30 @@ func (l *List) Has(ctx context.Context, kind, value string) (bool, error) {
 	if value == "" || len(value) > MaxValue {
 		return false, nil // no entry is like this
 	}
-	return l.in.hasText(ctx, f, value)
+	return l.in.hasText(ctx, began, f, value)
 }
 
 // Denies says whether a denylist names the value: by an entry of this kind, or by one
-// without a kind, which matches a value of every kind.
-func (l *List) Denies(ctx context.Context, kind, value string) (bool, error) {
-	yes, err := l.Has(ctx, kind, value)
+// without a kind, which matches a value of every kind. began is when the first lookup of the
+// attempt began: all of them together wait no longer for a keeper than one.
+func (l *List) Denies(ctx context.Context, began time.Time, kind, value string) (bool, error) {
+	yes, err := l.has(ctx, began, kind, value)
 	if yes || err != nil || kind == IP || kind == Any {
 		return yes, err
 	}
-	return l.Has(ctx, Any, value)
+	return l.has(ctx, began, Any, value)
 }
 
 // Admits says whether an allowlist names the value: by an entry of this kind, or by one
 // without a kind if the value is the buyer. Everything else in an attempt may be made
-// up: giving a listed buyer's name as a phone number must not admit a client.
-func (l *List) Admits(ctx context.Context, kind, value string) (bool, error) {
-	yes, err := l.Has(ctx, kind, value)
+// up: giving a listed buyer's name as a phone number must not admit a client. began is as for
+// [List.Denies].
+func (l *List) Admits(ctx context.Context, began time.Time, kind, value string) (bool, error) {
+	yes, err := l.has(ctx, began, kind, value)
 	if yes || err != nil || kind != Buyer {
 		return yes, err
 	}
-	return l.Has(ctx, Any, value)
+	return l.has(ctx, began, Any, value)
 }
 
 // Stats says how large the list is at present.

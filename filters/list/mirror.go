@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"sync/atomic"
+	"time"
 )
 
 // Key is the keyed hash under which an entry is kept elsewhere. Entries with the
@@ -20,8 +21,9 @@ type Keeper interface {
 	// the keeper is ready.
 	HashText(kind, value string) Key
 	HashPrefix(netip.Prefix) Key
-	// HasAny says whether the list has one of the keys, now.
-	HasAny(ctx context.Context, keys []Key) (bool, error)
+	// HasAny says whether the list has one of the keys, now. began is when the first lookup
+	// of the attempt began: the keeper's own bound of a lookup counts from then.
+	HasAny(ctx context.Context, began time.Time, keys []Key) (bool, error)
 }
 
 // Mirror is a list that is stored elsewhere. It has a Bloom filter of the list's keys,
@@ -112,7 +114,7 @@ func (m *Mirror) Drop() {
 // mirrorMembers looks into a mirror.
 type mirrorMembers Mirror
 
-func (m *mirrorMembers) hasText(ctx context.Context, f form, value string) (bool, error) {
+func (m *mirrorMembers) hasText(ctx context.Context, began time.Time, f form, value string) (bool, error) {
 	if err := m.keeper.Ready(); err != nil {
 		return false, err
 	}
@@ -124,10 +126,10 @@ func (m *mirrorMembers) hasText(ctx context.Context, f form, value string) (bool
 	if !r.maybe(&key) {
 		return false, nil
 	}
-	return m.keeper.HasAny(ctx, []Key{key})
+	return m.keeper.HasAny(ctx, began, []Key{key})
 }
 
-func (m *mirrorMembers) hasAddr(ctx context.Context, a netip.Addr) (bool, error) {
+func (m *mirrorMembers) hasAddr(ctx context.Context, began time.Time, a netip.Addr) (bool, error) {
 	if err := m.keeper.Ready(); err != nil {
 		return false, err
 	}
@@ -146,7 +148,7 @@ func (m *mirrorMembers) hasAddr(ctx context.Context, a netip.Addr) (bool, error)
 	if len(asked) == 0 {
 		return false, nil
 	}
-	return m.keeper.HasAny(ctx, asked)
+	return m.keeper.HasAny(ctx, began, asked)
 }
 
 func (m *mirrorMembers) stats() Stats {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stockgate/stockgate/filters/list"
 )
@@ -44,7 +45,7 @@ func (k *keeper) HashPrefix(p netip.Prefix) list.Key {
 	return list.Key(sum[:16])
 }
 
-func (k *keeper) HasAny(_ context.Context, keys []list.Key) (bool, error) {
+func (k *keeper) HasAny(_ context.Context, _ time.Time, keys []list.Key) (bool, error) {
 	k.asked.Add(1)
 	if e := k.broken.Load(); e != nil {
 		return false, *e

@@ -3,6 +3,7 @@ package list
 import (
 	"context"
 	"net/netip"
+	"time"
 )
 
 // set is a list in memory. It never changes: a newer one takes its place.
@@ -13,7 +14,7 @@ type set struct {
 	entries int
 }
 
-func (s *set) hasText(_ context.Context, f form, value string) (bool, error) {
+func (s *set) hasText(_ context.Context, _ time.Time, f form, value string) (bool, error) {
 	if !s.forms.has(f) {
 		return false, nil
 	}
@@ -21,7 +22,7 @@ func (s *set) hasText(_ context.Context, f form, value string) (bool, error) {
 	return s.has(appendText(room[:0], f, value)), nil
 }
 
-func (s *set) hasAddr(_ context.Context, a netip.Addr) (bool, error) {
+func (s *set) hasAddr(_ context.Context, _ time.Time, a netip.Addr) (bool, error) {
 	var room [1 + 16]byte
 	for most := a.BitLen(); ; {
 		p, ok := s.forms.longest(a, most)
