@@ -19,7 +19,8 @@ type RemoteOptions struct {
 	// Timeout bounds one fetch. Default 5 s.
 	Timeout time.Duration
 	// MinInterval is the least time between two fetches for unknown keys, so
-	// that forged tokens cannot turn the backend against the edge. Default 10 s.
+	// that forged tokens cannot turn the backend against the edge; at most 1 s
+	// while no fetch has worked. Default 10 s.
 	MinInterval time.Duration
 	// MaxAge is the age from which the set is fetched again in the background,
 	// so that a key that the edge has withdrawn is forgotten. Default 1 h.

@@ -38,8 +38,8 @@ import (
 type Config struct {
 	// JWKS is the URL of a key set (RFC 7517), http or https: its RSA keys verify RS256,
 	// P-256 keys ES256, Ed25519 keys EdDSA. It is fetched when the first token comes, again
-	// when a token names an unknown key (every 10s at most), and every hour; if a fetch
-	// fails, the previous keys stay valid.
+	// when a token names an unknown key (every 10s at most; every second while no fetch has
+	// worked), and every hour; if a fetch fails, the previous keys stay valid.
 	JWKS string `json:"jwks,omitempty"`
 	// HMAC is the secret of at least 32 bytes that verifies HS256.
 	HMAC string `json:"hmac,omitempty"`

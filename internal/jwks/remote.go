@@ -14,6 +14,9 @@ import (
 	"time"
 )
 
+// firstInterval is the least time between two fetches while none has worked.
+const firstInterval = time.Second
+
 // maxSet is the most bytes of a key set that are read.
 const maxSet = 256 << 10
 
@@ -26,7 +29,8 @@ type Options struct {
 	// Timeout bounds one fetch. Default 5 s.
 	Timeout time.Duration
 	// MinInterval is the least time between two fetches for unknown keys, so
-	// that forged tokens cannot turn this process against the publisher.
+	// that forged tokens cannot turn this process against the publisher. While
+	// no fetch has worked it is at most 1 s: no token can be verified then.
 	// Default 10 s.
 	MinInterval time.Duration
 	// MaxAge is the age from which the set is fetched again in the background,
@@ -120,7 +124,7 @@ func (r *Remote[S]) Find(ctx context.Context, has func(S) bool) (S, error) {
 	r.mu.Lock()
 	set, known := r.look(has)
 	f := r.running
-	if now := r.o.Now(); r.begun.IsZero() || now.Sub(r.begun) >= r.o.MinInterval {
+	if now := r.o.Now(); r.begun.IsZero() || now.Sub(r.begun) >= r.interval() {
 		if !known || now.Sub(r.fetched) >= r.o.MaxAge {
 			f = r.start()
 		}
@@ -145,6 +149,14 @@ func (r *Remote[S]) Find(ctx context.Context, has func(S) bool) (S, error) {
 		return set, nil
 	}
 	return none, fmt.Errorf("%w of %s, fetched just now", ErrMissing, r.name())
+}
+
+// interval is the least time between two fetches at present. The caller holds mu.
+func (r *Remote[S]) interval() time.Duration {
+	if r.fetched.IsZero() {
+		return min(r.o.MinInterval, firstInterval)
+	}
+	return r.o.MinInterval
 }
 
 // look asks has about the set, if there is one. The caller holds mu.

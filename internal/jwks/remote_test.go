@@ -90,6 +90,34 @@ func TestNothingFetchedIsNoSet(t *testing.T) {
 	}
 }
 
+// While there is no set, a failed fetch is soon repeated: until then no token can be verified.
+func TestFirstFetchFails(t *testing.T) {
+	p, remote := publish(t)
+	p.broken.Store(true)
+	for range 2 {
+		if _, err := remote.Find(t.Context(), every); !errors.Is(err, jwks.ErrFetch) || !strings.Contains(err.Error(), "418") {
+			t.Errorf("a fetch that fails: %v", err)
+		}
+		for range 100 {
+			if _, err := remote.Find(t.Context(), every); !errors.Is(err, jwks.ErrFetch) || !strings.Contains(err.Error(), "is not asked again yet") {
+				t.Fatalf("in the same second: %v", err)
+			}
+		}
+		p.now.Add(1)
+	}
+	p.broken.Store(false)
+	if set, err := remote.Find(t.Context(), every); err != nil || set == "" {
+		t.Errorf("a second after the last failure: %q, %v", set, err)
+	}
+	p.now.Add(1)
+	if _, err := remote.Find(t.Context(), none); !errors.Is(err, jwks.ErrMissing) || !strings.Contains(err.Error(), "less than 1m0s ago") {
+		t.Errorf("an unknown key once there is a set: %v", err)
+	}
+	if n := p.fetches.Load(); n != 1 {
+		t.Errorf("%d fetches worked, want 1", n)
+	}
+}
+
 func TestURLsThatCannotBeRead(t *testing.T) {
 	for _, url := range []string{"https://id:se cret@example.com/", "https://example.com:se-cret/", "ftp://u:se-cret@example.com/", ""} {
 		_, err := jwks.New(jwks.Options{URL: url}, func([]byte) (int, error) { return 0, nil })
