@@ -136,6 +136,44 @@ func TestAPIReleasedAfterItExpired(t *testing.T) {
 	}
 }
 
+// The shop gives back all of an order that has more than was held: the reservation names the one of
+// the rest, and each return counts once.
+func TestAPIReturnsAllThatWasSold(t *testing.T) {
+	s, p, _ := openAPI(t)
+	p.HoldRef("r1", "SO-1", "plain")
+	order := reservation.Order{Lines: []sale.Line{{SKU: "plain", Quantity: 3}}}
+	if _, err := p.Resolve(t.Context(), "double11", order.Sale("r1", reservation.SourceAnswer, "asked_sold")); err != nil {
+		t.Fatal(err)
+	}
+	more := reservation.MoreOf("r1")
+	for _, path := range []string{"/reservations/r1", "/reservations/r1?sale=double11", "/refs/SO-1"} {
+		if r := recordOf(t, s.api("GET", path, "")); r.ID != "r1" || r.More != more {
+			t.Errorf("%s: %+v, want more %s", path, r, more)
+		}
+	}
+	if r := recordOf(t, s.api("POST", "/refs/SO-1/confirm", "")); r.More != more {
+		t.Errorf("%+v", r)
+	}
+	if r := do[reservation.Record](s, "GET", "/stockgate/reservations/r1", ""); r.More != more {
+		t.Errorf("%+v", r)
+	}
+	if out := s.OK("reservation", "show", "r1"); !strings.Contains(out, more) {
+		t.Errorf("it does not name %s:\n%s", more, out)
+	}
+	for range 2 {
+		r := recordOf(t, s.api("POST", "/refs/SO-1/return", `{"id":"all","restock":true}`))
+		if r.More != more {
+			t.Errorf("%+v", r)
+		}
+		if rest := recordOf(t, s.api("POST", "/reservations/"+r.More+"/return", `{"id":"all","restock":true}`)); rest.More != "" || len(rest.Returned) != 1 || rest.Returned[0].Quantity != 2 {
+			t.Errorf("%+v", rest)
+		}
+	}
+	if got := s.cell("plain"); got != "100 100 0 0 0" {
+		t.Errorf("stock %s", got)
+	}
+}
+
 func TestAPIRefundNeeded(t *testing.T) {
 	s, p, _ := openAPI(t)
 	p.LetExpire("late", "few")

@@ -155,6 +155,9 @@ type Record struct {
 	Returned []sale.Line `json:"returned,omitempty"`
 	// Probes is how many times the shop was asked whether it has the order.
 	Probes int `json:"probes,omitempty"`
+	// More is the id of the reservation of what the shop sold beyond this one, see MoreOf. What is
+	// read of one reservation has it; empty: there is none.
+	More string `json:"more,omitempty"`
 }
 
 // Reservation finds a reservation in any sale. It fails with ErrNotFound if no sale has it.
@@ -164,15 +167,30 @@ func (s *Store) Reservation(ctx context.Context, id string) (*Record, error) {
 		return nil, err
 	}
 	for _, name := range sales {
-		r, err := s.records(ctx, name, []string{id})
-		if err != nil {
-			return nil, err
-		}
-		if len(r) == 1 {
-			return &r[0], nil
+		r, err := s.one(ctx, name, id)
+		if r != nil || err != nil {
+			return r, err
 		}
 	}
 	return nil, ErrNotFound
+}
+
+// one reads a reservation of one sale, with the id of that of what was sold beyond it; nil: the
+// sale does not have it.
+func (s *Store) one(ctx context.Context, sale, id string) (found *Record, err error) {
+	records, err := s.records(ctx, sale, []string{id, MoreOf(id)})
+	more := ""
+	for i := range records {
+		if r := &records[i]; r.ID == id {
+			found = r
+		} else {
+			more = r.ID
+		}
+	}
+	if found != nil {
+		found.More = more
+	}
+	return found, err
 }
 
 // records reads reservations of one sale; unknown ids are left out.
@@ -259,12 +277,9 @@ func parseLines(text string, names map[string]sale.Line) []sale.Line {
 // ReservationIn finds a reservation of one sale, with one call to Redis. It fails with
 // ErrNotFound if the sale does not have it.
 func (s *Store) ReservationIn(ctx context.Context, sale, id string) (*Record, error) {
-	found, err := s.records(ctx, sale, []string{id})
-	if err != nil {
-		return nil, err
-	}
-	if len(found) == 0 {
+	found, err := s.one(ctx, sale, id)
+	if found == nil && err == nil {
 		return nil, fmt.Errorf("%w in sale %s: %s", ErrNotFound, sale, id)
 	}
-	return &found[0], nil
+	return found, err
 }

@@ -64,6 +64,9 @@ func showReservation(c *call) error {
 	if len(r.Returned) > 0 {
 		t.row("returned", linesText(r.Returned))
 	}
+	if r.More != "" {
+		t.row("sold beyond it", r.More)
+	}
 	return t.print()
 }
 
@@ -153,6 +156,9 @@ func returnUnits(c *call) error {
 		return err
 	}
 	c.printf("%s: %s returned of %s (id %s)\n", r.ID, linesText(r.Returned), linesText(r.Lines), ask.ID)
+	if r.More != "" {
+		c.printf("units that the shop sold beyond it are returned by the id %s\n", r.More)
+	}
 	return nil
 }
 
