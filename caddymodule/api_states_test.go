@@ -174,6 +174,70 @@ func TestAPIReturnsAllThatWasSold(t *testing.T) {
 	}
 }
 
+// swappedCart makes a hold A of two units for order SO-1, and swaps it for B of one. It returns A.
+func swappedCart(t *testing.T, p sitetest.Shopper) reservation.Hold {
+	t.Helper()
+	b, err := p.SaleStock(t.Context(), "double11")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cart := reservation.ReserveRequest{
+		ID: "A", Sale: "double11", Version: b.Version, Buyer: "b", Ref: "SO-1", Lines: []sale.Line{{SKU: "few", Quantity: 2}},
+		HoldFor: time.Hour, Margin: time.Minute, Mode: record.ModeBackend,
+	}
+	first, refusal, err := p.Reserve(t.Context(), &cart)
+	if refusal != nil || err != nil {
+		t.Fatal(refusal, err)
+	}
+	cart.ID, cart.Lines = "B", []sale.Line{{SKU: "few", Quantity: 1}}
+	if _, refusal, err := p.Swap(t.Context(), &cart, "A"); refusal != nil || err != nil {
+		t.Fatal(refusal, err)
+	}
+	return first
+}
+
+// A release by a ref that comes twice does not take away what the token of an earlier cart names.
+func TestAPIReleaseByRefTwice(t *testing.T) {
+	s, p, _ := openAPI(t)
+	first := swappedCart(t, p)
+	for range 3 {
+		if r := recordOf(t, s.api("POST", "/refs/SO-1/release", "")); r.ID != "B" || r.State != record.Released || r.Cause != "api" {
+			t.Errorf("%+v", r)
+		}
+		if r := recordOf(t, s.api("GET", "/refs/SO-1", "")); r.ID != "B+" || r.State != record.Held {
+			t.Errorf("%+v", r)
+		}
+	}
+	if got := s.cell("few"); got != "3 1 2 0 0" {
+		t.Errorf("stock %s", got)
+	}
+	signed := signClaims(t, token.Claims{
+		Subject: "b", ID: "A", IssuedAt: first.Created.Unix(), ExpiresAt: first.Exp.Unix(), Epoch: first.Epoch, Sale: "double11",
+		Ref: "SO-1", Lines: []sale.Line{{SKU: "few", Quantity: 2}},
+	}, apiSecret, "order-backend")
+	if r := recordOf(t, s.api("POST", "/reservations/A/confirm", `{"token":"`+signed+`"}`)); r.State != record.Confirmed {
+		t.Errorf("%+v", r)
+	}
+	if got := s.cell("few"); got != "3 1 0 0 2" {
+		t.Errorf("stock %s", got)
+	}
+}
+
+// What is held for the token of an earlier cart is released by its id.
+func TestAPIReleaseOfWhatIsHeldAgain(t *testing.T) {
+	s, p, _ := openAPI(t)
+	swappedCart(t, p)
+	recordOf(t, s.api("POST", "/refs/SO-1/release", ""))
+	for range 2 {
+		if r := recordOf(t, s.api("POST", "/reservations/B+/release", "")); r.State != record.Released {
+			t.Errorf("%+v", r)
+		}
+	}
+	if got := s.cell("few"); got != "3 3 0 0 0" {
+		t.Errorf("stock %s", got)
+	}
+}
+
 func TestAPIRefundNeeded(t *testing.T) {
 	s, p, _ := openAPI(t)
 	p.LetExpire("late", "few")

@@ -319,6 +319,22 @@ func TestWebhookReleases(t *testing.T) {
 	}
 }
 
+// The end of a payment that is told twice does not take away what the token of an earlier cart names.
+func TestWebhookReleasesOnce(t *testing.T) {
+	h := openHooks(t, stripeSite)
+	swappedCart(t, h.shopper)
+	dead := stripeEvent("checkout.session.expired", "unpaid", "SO-1")
+	h.counts(func() { h.deliver(dead, 200, "") }, "released 1")
+	h.counts(func() { h.deliver(dead, 200, "") }, "settled 1")
+	if got := h.cell("few"); h.state("B") != "released" || h.state("B+") != "held" || got != "3 1 2 0 0" {
+		t.Errorf("%s and %s, stock %s", h.state("B"), h.state("B+"), got)
+	}
+	h.counts(func() { h.deliver(paidFor("SO-1"), 200, "") }, "confirmed 1")
+	if got := h.cell("few"); h.state("B+") != "confirmed" || got != "3 1 0 0 2" {
+		t.Errorf("%s, stock %s", h.state("B+"), got)
+	}
+}
+
 // A payment that comes after its hold has expired takes the units again, if they are there.
 // Otherwise the shop does not hear of it until they are, or an operator has decided.
 func TestWebhookAfterTheDeadline(t *testing.T) {

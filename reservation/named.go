@@ -3,6 +3,7 @@ package reservation
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/shard"
@@ -71,6 +72,16 @@ func (s *Store) Named(ctx context.Context, sale string, names []string) (map[str
 		f.Records = append(f.Records, r)
 	}
 	return out, nil
+}
+
+// swapped is the cause of holds that begin or end because a cart was changed, as in lua/states.lua.
+const swapped = "swapped for another cart"
+
+// HeldAgain says whether a reservation holds what the token of an earlier cart names, because the
+// hold in its place has ended, see lua/release.lua. ended is the id of that one.
+func (r *Record) HeldAgain() (ended string, ok bool) {
+	ended, ok = strings.CutSuffix(r.ID, "+")
+	return ended, ok && r.State == record.Held && r.Cause == swapped
 }
 
 // ByRef finds the reservations with a ref: in one sale, or in all where sale is empty. Those

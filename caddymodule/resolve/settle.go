@@ -118,7 +118,8 @@ func (s *settling) isSettled(r *reservation.Record, e event) bool {
 	case record.Released: // by the shop or an operator; a webhook that said so may be followed by a payment
 		return e.then == outcome.Release || !strings.HasPrefix(r.Cause, cause)
 	case record.Held, record.InDoubt:
-		return false
+		_, again := r.HeldAgain() // the event was of the hold that has ended, and comes once more
+		return again && e.then == outcome.Release
 	}
 	return e.then == outcome.Release
 }

@@ -49,7 +49,7 @@ const apiTimeout = 5 * time.Second
 // handler answers every request that reaches it: the shop would take an empty 200 to a
 // misspelt path for a confirmation. The body or the parameter `?sale=` may name the `sale`:
 // then no other sale is searched. A repeated request changes nothing and gets the first
-// answer again.
+// answer again, except a release by a ref: the ref may stand for a later order of the buyer by then.
 //
 // The credential is `Authorization: Bearer <key>`. A reservation token is not a credential,
 // because it may be in the shop's logs.

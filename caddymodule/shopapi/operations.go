@@ -65,6 +65,9 @@ func (c *apiCall) find() error {
 		return no
 	}
 	c.id, c.sale = found.Records[0].ID, found.Records[0].Sale
+	if ended, again := found.Records[0].HeldAgain(); again && c.operation == "release" {
+		c.id = ended
+	}
 	return nil
 }
 
@@ -110,7 +113,9 @@ func (c *apiCall) confirm() (any, error) {
 	})
 }
 
-// release settles a reservation for which there will be no order.
+// release settles a reservation for which there will be no order. By a ref it never releases what
+// is held again for the token of an earlier cart: the release was of the hold that has ended, and
+// comes once more.
 func (c *apiCall) release() (any, error) {
 	return c.resolve(func() (record.State, error) {
 		// An id that Redis does not know must not leave a tombstone: a reservation that the
