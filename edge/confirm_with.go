@@ -30,7 +30,7 @@ func (e *Edge) ConfirmWith(ctx context.Context, ev *reservation.Evidence, cause 
 	}
 	hashed := *ev
 	hashed.Buyer = secret.Identity("buyer", ev.Buyer)
-	hashed.Charges = chargesOfSold(l, secret, &sale.Attempt{Buyer: ev.Buyer}, ev.Lines, ev.Created)
+	hashed.Charges = chargesOfSold(l, secret, &sale.Attempt{Buyer: ev.Buyer}, ev.Lines, nil, ev.Created)
 	return e.Store.Recreate(ctx, &hashed, cause)
 }
 
@@ -109,7 +109,8 @@ func (e *Edge) ConfirmOrderEventually(ctx context.Context, hold *reservation.Hol
 				zap.String("sale", hold.Sale), zap.String("reservation", hold.ID), zap.String("item", name), zap.Int64("units", sold[name]))
 		}
 	}
-	o.order = &reservation.Order{Lines: lines, Charges: chargesOfSold(l, secret, a, beyond(lines, hold.Lines), hold.Created)}
+	more := beyond(lines, hold.Lines)
+	o.order = &reservation.Order{Lines: lines, Charges: chargesOfSold(l, secret, a, more, beyond(lines, more), hold.Created)}
 	return e.settled(ctx, o)
 }
 
@@ -163,15 +164,16 @@ func beyond(lines, held []sale.Line) (more []sale.Line) {
 }
 
 // chargesOfSold returns what lines that were sold cost of the limits that count one of the
-// buyer's identities, in the windows of their time that are not over.
-func chargesOfSold(l *Listing, secret *identity.Secret, a *sale.Attempt, lines []sale.Line, created time.Time) []reservation.Charge {
+// buyer's identities, in the windows of their time that are not over. A limit on orders that has
+// counted the order, for other lines of it that are paid, does not count it again.
+func chargesOfSold(l *Listing, secret *identity.Secret, a *sale.Attempt, lines, paid []sale.Line, created time.Time) []reservation.Charge {
 	s := l.Sale
 	who := person{secret: secret, attempt: a}
 	var out []reservation.Charge
 	for i := range s.Limits {
 		limit := &s.Limits[i]
 		amount := cost(limit, lines)
-		if amount == 0 || limit.Every == "order" {
+		if amount == 0 || limit.Every == "order" || limit.Count == "orders" && cost(limit, paid) > 0 {
 			continue
 		}
 		counter := s.Counter(i, created)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/internal/stocktest"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
@@ -52,13 +53,7 @@ func TestAnOrderIsTold(t *testing.T) {
 					t.Errorf("the cell is %+v, want %d available", cell, c.available)
 				}
 				raw := f.Audit()
-				charged := int64(0)
-				for _, text := range raw.Limits {
-					first, _, _ := strings.Cut(text, " ")
-					n, _ := strconv.ParseInt(first, 10, 64)
-					charged += n
-				}
-				if charged != c.charged {
+				if charged := counted(raw); charged != c.charged {
 					t.Errorf("%d units are charged, want %d: %+v", charged, c.charged, raw.Limits)
 				}
 				if _, err := f.Edge.ConfirmOrderEventually(stocktest.Soon(t), &hold, a, "asked_sold", c.sold); err != nil {
@@ -67,6 +62,57 @@ func TestAnOrderIsTold(t *testing.T) {
 			}
 		})
 	}
+}
+
+// However many reservations an order has, a limit on orders counts it once, where it concerns it.
+func TestAnOrderIsCountedOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		sku      string // of the limit
+		sold     edge.Sold
+		orders   int64 // that the limit has counted
+		returned int64 // of them, when what was held comes back
+	}{
+		"as held":                    {"", edge.Sold{"a": 1}, 1, 1},
+		"more":                       {"", edge.Sold{"a": 2}, 1, 1},
+		"another item too":           {"", edge.Sold{"a": 1, "b": 1}, 1, 1},
+		"another item instead":       {"", edge.Sold{"b": 1}, 1, 0},
+		"more of the limit's item":   {"a", edge.Sold{"a": 2}, 1, 1},
+		"the limit's item too":       {"b", edge.Sold{"a": 1, "b": 1}, 1, 0},
+		"nothing of the limit's":     {"b", edge.Sold{"a": 2}, 0, 0},
+		"nothing of the limit's any": {"a", edge.Sold{"b": 1}, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+				e := stocktest.Selling(t, stocktest.Options(b), 9, sale.Limit{Per: "buyer", Every: "sale", Max: 9, Count: "orders", SKU: c.sku})
+				hold := stocktest.MustHold(t, e, "r1", "Ann", 1)
+				for range 2 {
+					if _, err := e.ConfirmOrderEventually(stocktest.Soon(t), &hold, &sale.Attempt{Buyer: "Ann", Region: "north"}, "asked_sold", c.sold); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if n := counted(stocktest.Balanced(t, b.Client(), e.Store, "s")); n != c.orders {
+					t.Errorf("%d orders are counted, want %d", n, c.orders)
+				}
+				_, err := e.Store.Return(stocktest.Soon(t), "s", "r1", reservation.Return{ID: "all", Restock: true})
+				if _, none := errors.AsType[*reservation.TooManyError](err); err != nil && !none {
+					t.Fatal(err)
+				}
+				if n := counted(stocktest.Balanced(t, b.Client(), e.Store, "s")); n != c.orders-c.returned {
+					t.Errorf("%d orders are counted when what was held is back, want %d", n, c.orders-c.returned)
+				}
+			})
+		})
+	}
+}
+
+// counted is what all purchase limits of the sale have counted.
+func counted(raw *stocktest.Raw) (sum int64) {
+	for _, text := range raw.Limits {
+		first, _, _ := strings.Cut(text, " ")
+		n, _ := strconv.ParseInt(first, 10, 64)
+		sum += n
+	}
+	return sum
 }
 
 // Units of an item with regions are those of the regions that were held.
