@@ -142,7 +142,9 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 			return reservation.Hold{}, nil, err
 		}
 		(*e.metrics.Load()).RedisFailed("reserve")
-		if sent = sent || !e.shard.NotSent(err); sent {
+		// the sale may have been found, and only a record of the swap be missing still
+		halfSwap := o.InPlaceOf != "" && errors.Is(err, shard.ErrRestoring)
+		if sent = sent || halfSwap || !e.shard.NotSent(err); sent {
 			claim.Recall = nil // what is gone may be what it has got
 		}
 		if shard.Repeatable(ctx, err) && try < 2 {

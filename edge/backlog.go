@@ -10,7 +10,6 @@ import (
 	"github.com/stockgate/stockgate/combine"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
-	"github.com/stockgate/stockgate/shard"
 	"go.uber.org/zap"
 )
 
@@ -192,7 +191,7 @@ func (b *backlog) next(q *saleBacklog) []outcome {
 func (b *backlog) done(q *saleBacklog, some []outcome, answers []outcomeReply) int {
 	var again []outcome
 	for i, a := range answers {
-		if errors.Is(a.err, shard.ErrUnavailable) {
+		if untold(a.err) {
 			again = append(again, some[i])
 		} else {
 			b.logged(&some[i], a)
@@ -201,7 +200,7 @@ func (b *backlog) done(q *saleBacklog, some []outcome, answers []outcomeReply) i
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i, a := range answers {
-		if !errors.Is(a.err, shard.ErrUnavailable) {
+		if !untold(a.err) {
 			delete(q.known, outcomeKey{some[i].id, some[i].kind})
 		}
 	}

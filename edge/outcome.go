@@ -79,8 +79,8 @@ func (e *Edge) Abandoned(saleID, id string) bool {
 }
 
 // ConfirmEventually confirms a reservation whose order the shop took. If its units were
-// sold elsewhere meanwhile, the reservation becomes unbacked. If Redis does not answer, or
-// too few replicas have the change, the edge retries in the background until they have.
+// sold elsewhere meanwhile, the reservation becomes unbacked. If Redis does not answer, has a newer
+// schema, or too few replicas have the change, the edge retries in the background until they have.
 func (e *Edge) ConfirmEventually(ctx context.Context, saleID, id, cause string) (record.State, error) {
 	return e.settled(ctx, outcome{sale: saleID, id: id, kind: outcomeConfirm, source: reservation.SourceAnswer, cause: cause})
 }
@@ -112,11 +112,17 @@ func (e *Edge) settled(ctx context.Context, o outcome) (record.State, error) {
 	if err == nil && state == record.Released {
 		e.gaveBack(o.sale, lines)
 	}
-	if errors.Is(err, shard.ErrUnavailable) {
+	if untold(err) {
 		(*e.metrics.Load()).RedisFailed("settle")
 		e.backlog.add(o)
 	}
 	return state, err
+}
+
+// untold says that Redis may not have an outcome yet, and may take it later: also from an edge that is
+// too old for it, once the schema is set back.
+func untold(err error) bool {
+	return errors.Is(err, shard.ErrUnavailable) || errors.Is(err, shard.ErrNewerSchema)
 }
 
 // sendOutcomes sends Redis outcomes of one sale, in one call as far as there is room.
