@@ -31,6 +31,8 @@ type scratch struct {
 	rows []found
 	// listed: there is a lines array, perhaps an empty one.
 	listed bool
+	// nulled: in place of the lines array, or of what it is in, there is null.
+	nulled bool
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
@@ -57,6 +59,6 @@ func (sc *scratch) text(b []byte) string {
 func (sc *scratch) giveBack() {
 	clear(sc.got)
 	clear(sc.rows)
-	sc.rows, sc.listed = sc.rows[:0], false
+	sc.rows, sc.listed, sc.nulled = sc.rows[:0], false, false
 	scratches.Put(sc)
 }

@@ -190,15 +190,27 @@ func (s *scanner) keepNumber(n *node, raw []byte, integer bool) bool {
 }
 
 func (s *scanner) keepNull(n *node) bool {
-	switch n.want {
-	case wantScalar:
+	switch {
+	case n.want == wantScalar:
 		s.keep(n, found{state: null})
-	case wantObject:
-		if n.index == eachIndex {
-			return s.mistyped(n)
-		}
+	case n.want == wantObject && n.index == eachIndex:
+		return s.mistyped(n)
+	default:
+		s.nullBelow(n)
 	}
 	return true
+}
+
+// nullBelow notes which of the lines array and the SKU of a line are below a null: they are
+// known to be nothing, and not missing.
+func (s *scanner) nullBelow(n *node) {
+	s.nulled = s.nulled || n.each != nil
+	for _, kid := range n.kids {
+		if kid.row && kid.slot == rowSKU {
+			s.keep(kid, found{state: null})
+		}
+		s.nullBelow(kid)
+	}
 }
 
 func (s *scanner) keep(n *node, f found) {

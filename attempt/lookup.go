@@ -30,14 +30,43 @@ func (rd *Reader) readLookup(a *sale.Attempt, sc *scratch, env *Env) *sale.Refus
 		if what == "the body" {
 			what = "the answer"
 		}
-		return &sale.Refusal{Reason: sale.Unavailable, Detail: lookupSays + what + ": " + s.fault.what}
+		return env.unread(what + ": " + s.fault.what)
 	}
-	if rd.rowsLookedUp && len(sc.rows) == 0 {
+	switch {
+	case !rd.rowsLookedUp:
+	case len(sc.rows) == 0:
+		if !sc.listed && !sc.nulled {
+			env.unread(rd.rows.label + ": it is not there")
+		}
 		*a = early
 		return sale.Refuse(sale.NoCart)
+	case !sc.namesItems():
+		return env.unread(rd.rowSKU.label + ": no line has it")
 	}
 	return nil
 }
+
+// namesItems says whether any line says what its SKU is, be it null.
+func (sc *scratch) namesItems() bool {
+	for rows := sc.rows; len(rows) > 0; rows = rows[rowLen:] {
+		if rows[rowSKU].state != absent {
+			return true
+		}
+	}
+	return false
+}
+
+// unread reports why what the shop says cannot be read. The client does not hear it: it says
+// where the configuration reads.
+func (env *Env) unread(why string) *sale.Refusal {
+	if env.Unread != nil {
+		env.Unread(why)
+	}
+	return &sale.Refusal{Reason: sale.Unavailable, Detail: UnreadLookup}
+}
+
+// UnreadLookup is the detail of the refusal where what the shop says cannot be read.
+const UnreadLookup = "what the shop says about the order cannot be read"
 
 // readArgument takes the lines from an argument of the operation.
 func (rd *Reader) readArgument(sc *scratch, env *Env) fault {
@@ -96,11 +125,9 @@ func (rd *Reader) addLookedUp(a *sale.Attempt, sku, quantity found) (over bool, 
 
 // ofLookup turns a refusal of what the shop says into one of an attempt that cannot be judged
 // now: the client has sent nothing wrong.
-func ofLookup(no *sale.Refusal) *sale.Refusal {
+func ofLookup(no *sale.Refusal, env *Env) *sale.Refusal {
 	if no != nil && no.Reason == sale.Malformed && strings.HasPrefix(no.Detail, "lookup.") {
-		return &sale.Refusal{Reason: sale.Unavailable, Detail: lookupSays + no.Detail}
+		return env.unread(no.Detail)
 	}
 	return no
 }
-
-const lookupSays = "the shop's answer to the lookup: "

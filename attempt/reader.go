@@ -63,6 +63,9 @@ type Env struct {
 	// lines. It is called at most once, when nothing of the request is malformed. nil: the
 	// shop says nothing.
 	Lookup func(early *sale.Attempt) ([]byte, *sale.Refusal)
+	// Unread is told why what Lookup has returned does not say what the attempt is about: what
+	// is wrong in it, which is unavailable, or that it lacks the lines array, which is no_cart. nil: it is not told.
+	Unread func(why string)
 	// Argument returns the list at a path of the arguments of the request's operation, as one
 	// JSON value. ok is false where it has none that can be read. nil: there is none.
 	Argument func(path string) (list []byte, ok bool)
@@ -115,7 +118,7 @@ func (rd *Reader) read(a *sale.Attempt, r *http.Request, body []byte, env Env, b
 	if no := rd.readLookup(a, sc, &env); no != nil {
 		return no
 	}
-	no := ofLookup(rd.compose(a, sc, &env))
+	no := ofLookup(rd.compose(a, sc, &env), &env)
 	if no != nil && no.Reason == sale.Malformed {
 		*a = sale.Attempt{}
 		return no

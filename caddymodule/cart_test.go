@@ -236,6 +236,9 @@ func TestLookupAnswers(t *testing.T) {
 		"null":            {200, `{"cart":null}`, 409, "no_cart"},
 		"too many":        {200, `{"cart":{"id":"1","email":"a@b","items":[{"variant":{"sku":"few"},"quantity":20000}]}}`, 400, "quantity"},
 		"nameless, alone": {200, `{"cart":{"id":"1","email":"a@b","items":[{"variant":null,"quantity":1}]}}`, 201, ""},
+		"a null name":     {200, `{"cart":{"id":"1","email":"a@b","items":[{"variant":{"sku":null},"quantity":1}]}}`, 201, ""},
+		"one has a name":  {200, `{"cart":{"id":"1","email":"a@b","items":[{"quantity":1},{"variant":{"sku":"ordinary"},"quantity":1}]}}`, 201, ""},
+		"no line has it":  {200, `{"cart":{"id":"1","email":"a@b","items":[{"variant":{"SKUs":"few"},"quantity":1},{"quantity":1}]}}`, 503, "unavailable"},
 	} {
 		shop.set(func() {
 			shop.answer = func(w http.ResponseWriter, _ *http.Request) {
@@ -248,6 +251,56 @@ func TestLookupAnswers(t *testing.T) {
 	}
 	if got := s.cell("few"); got != "3 3 0 0 0" {
 		t.Errorf("stock %s", got)
+	}
+}
+
+// An answer that is no cart is logged once and counted as what the buyer hears, who does not
+// hear where the gate reads.
+func TestLookupUnread(t *testing.T) {
+	const (
+		line   = `{"variant":{"sku":"few"},"quantity":1}`
+		whole  = `{"cart":{"id":"1","email":"a@b","items":[` + line + `]}}`
+		unread = "the lookup gets no answer that says what is in a cart: attempts are refused as unavailable until it does"
+		lacks  = "the lookup's answer lacks the array of `lines`: attempts are refused as no_cart; if the shop does not leave it out where a cart is empty, `lines` reads the wrong place"
+	)
+	for name, c := range map[string]struct{ body, reason, log, why string }{
+		"not JSON":    {"<html>", "unavailable", unread, "the answer: it is not a JSON object"},
+		"no array":    {`{"cart":{"items":{"1":` + line + `}}}`, "unavailable", unread, "lookup.cart.items: it is not an array"},
+		"no quantity": {`{"cart":{"items":[{"variant":{"sku":"few"}}]}}`, "unavailable", unread, "lookup.cart.items.quantity: it is not a whole number from 1 to 99999, in digits alone"},
+		"no SKU":      {`{"cart":{"items":[{"variant":{"id":"few"},"quantity":1}]}}`, "unavailable", unread, "lookup.cart.items.variant.sku: no line has it"},
+		"no lines":    {`{"carts":{}}`, "no_cart", lacks, "lookup.cart.items: it is not there"},
+		"null":        {`{"cart":null}`, "no_cart", lacks, ""},
+		"empty":       {`{"cart":{"items":[]}}`, "no_cart", lacks, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			shop := newCartShop(t)
+			body := c.body
+			shop.answer = func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }
+			s := openCarts(t, shop)
+			counted := func(answer string) string { return s.scrape()[`stockgate_lookups_total{answer="`+answer+`"}`] }
+			before := counted("answered")
+			for _, session := range []string{"ann", "bob"} {
+				a := s.send(as(session, "/shop/pay", pay))
+				if a.Header.Get("Stockgate-Refusal") != c.reason || strings.Contains(a.Body, "lookup") || strings.Contains(a.Body, "cart.items") {
+					t.Errorf("%d %s", a.Status, a.Body)
+				}
+			}
+			logged := s.Logged(c.log)
+			if c.why == "" && len(logged) != 0 || c.why != "" && (len(logged) != 1 || logged[0]["answer"] != c.why) {
+				t.Errorf("logged %v", logged)
+			}
+			if now := counted("answered"); now != before {
+				t.Errorf("%s lookups are answered, after %s", now, before)
+			}
+			if r := s.tryAt("POST /shop/pay HTTP/1.1\nHost: a\nContent-Type: application/json\nCookie: session=eve\n\n" + pay); c.reason == "unavailable" && !strings.Contains(r.Out, c.why) {
+				t.Errorf("try says %s%s", r.Out, r.Errors)
+			}
+			shop.set(func() { body = whole })
+			s.send(as("cid", "/shop/pay", pay)).Is(t, 201, "")
+			if again := s.Logged("the lookup gets answers again"); (len(again) == 1) != (c.reason == "unavailable") {
+				t.Errorf("logged %v", again)
+			}
+		})
 	}
 }
 

@@ -99,13 +99,18 @@ func (g *Gate) read(r *http.Request, p *purchase) (*sale.Refusal, error) {
 		}
 	}
 	if g.lookup != nil {
+		p.lookedUp, p.unread = 0, ""
 		env.Lookup = func(early *sale.Attempt) ([]byte, *sale.Refusal) { return g.lookUpCart(r, p, early) }
+		env.Unread = func(why string) { p.unread = why }
 	}
 	if g.reader.Needs().Has(attempt.NeedArgument) {
 		env.Argument = p.operation.List
 	}
 	p.room, no = g.reader.Read(r, body, env)
 	p.attempt = &p.room
+	if g.lookup != nil {
+		no = g.readCart(p, no)
+	}
 	if g.OtherItems == "pass" && (g.lookup != nil || g.Check && env.Argument != nil) {
 		g.dropUnlisted(p.attempt)
 	}

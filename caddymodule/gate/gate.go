@@ -136,6 +136,7 @@ type Gate struct {
 	carts       session.Carts
 	ask         *inquiry.Inquiry // nil: the outcome is not asked
 	deaf        atomic.Bool      // the last lookup had no useful answer
+	hadArray    atomic.Bool      // a lookup's answer had the lines array, or the log says that it lacks it
 	asksLater   *filters.Slots   // bounds the orders that are asked about again
 	reader      *attempt.Reader
 	rules       *outcome.Rules

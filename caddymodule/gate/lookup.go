@@ -107,10 +107,12 @@ func (g *Gate) lookUpCart(r *http.Request, p *purchase, early *sale.Attempt) ([]
 	if errors.Is(err, inquiry.ErrNoValue) && g.lookup.ByRef() && !slices.ContainsFunc(g.lookup.Names(), func(name string) bool { return name != "ref" && values[name] == "" }) {
 		no = sale.Refuse(sale.NoCart) // there is no cart of this name
 	}
-	meter.CountLookup(lookupWord(no), time.Since(began))
+	took := max(time.Since(began), 1)
 	if no != nil {
+		meter.CountLookup(string(no.Reason), took)
 		return nil, no
 	}
+	p.lookedUp = took
 	if p.cart = answer.Body; !p.dryRun {
 		g.carts.Remember(p.keys, question, answer.Body, time.Now())
 	}
@@ -176,10 +178,42 @@ func (g *Gate) readLookup(ctx context.Context, a *outcome.Reply, err error) *sal
 	case g.failed(a.Body):
 		return g.unanswered("the answer has errors")
 	}
-	if g.deaf.Swap(false) {
+	return nil
+}
+
+// readCart counts the lookup that the shop has answered, if there was one, and says in the log
+// where the answer is no cart. no is the refusal of the attempt that was read from it. An
+// operator who tries a request hears what is wrong.
+func (g *Gate) readCart(p *purchase, no *sale.Refusal) *sale.Refusal {
+	if p.unread != "" && no.Reason == sale.Unavailable {
+		g.unanswered(p.unread)
+		if p.dryRun {
+			no = &sale.Refusal{Reason: no.Reason, Detail: no.Detail + ": " + p.unread}
+		}
+	}
+	if p.lookedUp == 0 {
+		return no
+	}
+	word := "answered"
+	switch {
+	case p.unread == "" && (no == nil || no.Reason != sale.NoCart):
+	case no.Reason == sale.NoCart:
+		word = string(sale.NoCart)
+	default:
+		word = string(sale.Unavailable)
+	}
+	meter.CountLookup(word, p.lookedUp)
+	switch {
+	case p.unread == "":
+		g.hadArray.Store(true)
+	case word == string(sale.NoCart) && !g.hadArray.Swap(true):
+		g.log.Warn("the lookup's answer lacks the array of `lines`: attempts are refused as no_cart; if the shop does not leave it out where a cart is empty, `lines` reads the wrong place",
+			zap.String("shop", g.lookup.Host()), zap.String("answer", p.unread))
+	}
+	if word != string(sale.Unavailable) && g.deaf.Swap(false) {
 		g.log.Info("the lookup gets answers again", zap.String("shop", g.lookup.Host()))
 	}
-	return nil
+	return no
 }
 
 // failed says whether a server of GraphQL has answered with errors, which have the status 200.
@@ -200,14 +234,6 @@ func (g *Gate) unanswered(why string) *sale.Refusal {
 			zap.String("shop", g.lookup.Host()), zap.String("answer", why))
 	}
 	return refuse.Unavailable
-}
-
-// lookupWord is how a lookup ended, for the metric.
-func lookupWord(no *sale.Refusal) string {
-	if no == nil {
-		return "answered"
-	}
-	return string(no.Reason)
 }
 
 // dropUnlisted leaves out the lines of a cart that no sale lists: they need no reservation, and a

@@ -51,6 +51,10 @@ type purchase struct {
 	// claims are those of the buyer's token, and cart is what the shop said about the cart; nil:
 	// no question needs them.
 	claims, cart []byte
+	// lookedUp is how long the lookup of the cart took that the shop has answered; 0: there is
+	// none. unread is why that answer does not say what is in the cart; empty: it does.
+	lookedUp time.Duration
+	unread   string
 	// early: the lists, the rates and the challenge have judged it, before the lookup.
 	early bool
 	// remembered: the lookup's answer is one that the edge remembers; anew: it must not be.
