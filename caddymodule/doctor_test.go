@@ -404,6 +404,22 @@ func TestDoctorFindsWhatIsWrongWithGates(t *testing.T) {
 	}
 }
 
+// A limit per an identity that a gate does not read refuses every attempt there, or counts none.
+func TestDoctorFindsIdentitiesThatNoGateReads(t *testing.T) {
+	at := strings.LastIndex(guardedGate, "respond")
+	p := admit(t, wellRedis, "ledger sqlite "+t.TempDir()+"/ledger.db", "", guardedGate[:at]+"@elsewhere {\nmethod POST\npath /other\n}\nstockgate @elsewhere fixed {\nsale another\nbuyer {http.vars.user}\nline {json.sku}\nin_doubt probe http://127.0.0.1:1/orders/{id}\n}\n"+guardedGate[at:])
+	file := func(more string) string {
+		return "id: limited\nstarts_at: 2080-01-01T00:00:00Z\nends_at: 2090-01-01T00:00:00Z\nitems:\n  - {sku: plain, stock: 5}\n" + more
+	}
+	const limits = "limits:\n  - {per: [buyer, phone], every: sale, max: 1, count: units}\n  - {per: phone, every: order, max: 2, count: units}\n  - {per: device, every: sale, max: 1, count: units, shadow: true}\n"
+	do[any](p.site, "PUT", "/stockgate/sales/limited", file(limits))
+	p.says("does not read that identity")
+	p.doctor().finds(`warning limits limited has a limit per phone, and the gate "main" does not read that identity: every attempt that the limit counts is refused there as malformed`)
+	do[any](p.site, "PUT", "/stockgate/sales/limited", file("missing: skip\n"+limits))
+	p.says("are not counted by it")
+	p.doctor().finds(`warning limits limited has a limit per phone, and the gate "main" does not read that identity: attempts there are not counted by it`)
+}
+
 // A limit whose identity a client chooses protects no buyer, and can be used against them.
 func TestDoctorFindsLimitsOfChosenIdentities(t *testing.T) {
 	with := func(identities string) string { return strings.Replace(guardedGate, "line", identities+"\nline", 1) }

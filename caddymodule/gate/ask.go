@@ -43,16 +43,29 @@ func (g *Gate) Guarded() *guard.Gate { return &g.guarded }
 func (g *Gate) AnyoneCounts(per sale.Identities) bool {
 	reads := false
 	for kind := range per.All {
-		values := g.Identities[kind]
-		if kind == "buyer" {
-			values = g.Buyer
-		}
+		values := g.identity(kind)
 		if verified(values) {
 			return false
 		}
 		reads = reads || len(values) > 0
 	}
 	return reads
+}
+
+// identity returns where the gate reads an identity; none: it does not.
+func (g *Gate) identity(kind string) []string {
+	if kind == "buyer" {
+		return g.Buyer
+	}
+	return g.Identities[kind]
+}
+
+// Reads says whether the gate reads an identity at all.
+func (g *Gate) Reads(kind string) bool { return len(g.identity(kind)) > 0 }
+
+// MaySell says whether an attempt at the gate can be one of a sale, by what its configuration says.
+func (g *Gate) MaySell(saleID string) bool {
+	return !g.Check && (len(g.Sale) == 0 || slices.ContainsFunc(g.Sale, func(expr string) bool { return expr == saleID || hasPlaceholder(expr) }))
 }
 
 // byClient says whether a client can set a value to anything.

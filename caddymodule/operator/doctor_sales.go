@@ -64,6 +64,7 @@ func (d *doctor) sales() {
 	}
 	for l := range d.runtime.Catalogue().All {
 		d.limits(l)
+		d.unread(l)
 	}
 }
 
@@ -87,6 +88,41 @@ func (d *doctor) limits(l *edge.Listing) {
 				chosen = append(chosen, per)
 				d.Add(adminapi.LevelWarning, "limits", "%s has a limit per %s, and the gate %s takes that from what a client sends: a client can avoid the limit, or use up that of other buyers; "+
 					"take it from your authentication or jwt, or count a verified identity together with it, such as `per: [%s, ip]`", l.Sale.ID, per, strconv.Quote(g.Name), per)
+			}
+		}
+	}
+}
+
+// unread looks for identities that a limit of a sale counts and that a gate does not read.
+func (d *doctor) unread(l *edge.Listing) {
+	if l.Status == sale.Closed {
+		return
+	}
+	var kinds []string
+	need := func(per sale.Identities) {
+		for kind := range per.All {
+			if !slices.Contains(kinds, kind) {
+				kinds = append(kinds, kind)
+			}
+		}
+	}
+	for _, limit := range l.Sale.Limits {
+		if !limit.Shadow {
+			need(limit.Per)
+		}
+	}
+	if l.Sale.Unpaid != nil {
+		need(l.Sale.Unpaid.Per)
+	}
+	becomes := "every attempt that the limit counts is refused there as malformed"
+	if l.Sale.Missing == sale.SkipMissing {
+		becomes = "attempts there are not counted by it, because the sale has `missing: skip`"
+	}
+	for _, g := range gate.Of(d.app).List() {
+		for _, kind := range kinds {
+			if g.MaySell(l.Sale.ID) && !g.Reads(kind) {
+				d.Add(adminapi.LevelWarning, "limits", "%s has a limit per %s, and the gate %s does not read that identity: %s; add `identity %s <value>` to the gate, or take %s out of the sale's limits",
+					l.Sale.ID, kind, strconv.Quote(g.Name), becomes, kind, kind)
 			}
 		}
 	}
