@@ -242,9 +242,16 @@ func TestLocalRatesComeBeforeSharedOnes(t *testing.T) {
 	if got := s.verdicts("buyer=b&key=n&local=n", "buyer=b&key=k&local=n", "buyer=b&key=n&local=n"); got != "unavailable rate_limited rate_limited" {
 		t.Errorf("without redis: %s", got)
 	}
+	const deaf, again = "redis gives no answer about shared rates: attempts are refused as unavailable until it does", "redis answers about shared rates again"
+	if got := s.verdicts("buyer=b&key=o&local=o", "buyer=b&key=k&local=p"); got != "unavailable rate_limited" || len(s.Logged(deaf)) != 1 || len(s.Logged(again)) != 0 {
+		t.Errorf("without redis: %s, logged %v %v", got, s.Logged(deaf), s.Logged(again))
+	}
 	proxy.Heal()
 	if got := s.verdicts("buyer=b&key=n&local=m"); got != "-" {
 		t.Errorf("with redis again: %s", got)
+	}
+	if len(s.Logged(deaf)) != 1 || len(s.Logged(again)) != 1 {
+		t.Errorf("with redis again: logged %v %v", s.Logged(deaf), s.Logged(again))
 	}
 }
 

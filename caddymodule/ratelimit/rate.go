@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -129,7 +130,8 @@ type Set struct {
 	asking  *filters.Slots
 	// repeats is how often one sold order is forwarded again; no table: no ref is read.
 	repeats gateRate
-	pooled  []string // keys of the entries of rateTables to release
+	deaf    atomic.Bool // the last call of Redis about shared rates got no answer
+	pooled  []string    // keys of the entries of rateTables to release
 }
 
 // IsEmpty says whether the gate has no rates.
@@ -318,12 +320,15 @@ func (rs *Set) TakeShared(r *http.Request, h http.Header, d *edgeruntime.Runtime
 	over, wait, err := d.Rates().Take(context.WithoutCancel(r.Context()), tries)
 	switch {
 	case err != nil:
-		if c := log.Check(zap.DebugLevel, "redis gave no answer about a shared rate"); c != nil {
-			c.Write(zap.Error(err))
+		if !rs.deaf.Swap(true) {
+			log.Warn("redis gives no answer about shared rates: attempts are refused as unavailable until it does", zap.Error(err))
 		}
 		return refuse.Unavailable
-	case over >= 0:
+	case over >= 0: // perhaps from memory
 		return shared[over].Header.Refuse(h, wait)
+	}
+	if rs.deaf.Load() && rs.deaf.Swap(false) {
+		log.Info("redis answers about shared rates again")
 	}
 	return nil
 }
