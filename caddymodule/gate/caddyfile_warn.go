@@ -90,13 +90,21 @@ func warnBuyer(w directive.Warner, values []string) {
 // warnValues warns about values that are probably misspelt: a buyer that is the same for
 // everyone, and placeholders that nothing sets.
 func warnValues(w directive.Warner, g *Gate) {
-	if len(g.Buyer) > 0 && !slices.ContainsFunc(g.Buyer, hasPlaceholder) {
+	constantBuyer := len(g.Buyer) > 0 && !slices.ContainsFunc(g.Buyer, hasPlaceholder)
+	if constantBuyer {
 		example := "{header." + g.Buyer[0] + "}"
 		if _, err := attempt.Compile(example); err != nil || strings.ContainsAny(g.Buyer[0], " {}") {
 			example = "{http.auth.user.id}"
 		}
 		w.Warn("the buyer " + g.Buyer[0] + " is a constant, so all attempts are those of one buyer and share that buyer's limits: " +
 			"write a placeholder, such as " + example)
+	}
+	var bare []string
+	for _, expr := range g.expressions() {
+		if directive.IsBare(expr) && !slices.Contains(bare, expr) && !(constantBuyer && slices.Contains(g.Buyer, expr)) {
+			bare = append(bare, expr)
+			w.Warn(expr + " is a constant, the same for all attempts: write {" + expr + "} for what the request has there")
+		}
 	}
 	for _, name := range directive.UnknownPlaceholders(g.expressions()) {
 		w.Warn("nothing in Caddy or Stockgate sets {" + name + "}, so it is empty unless a plugin sets it" + directive.Instead(name))
@@ -105,18 +113,28 @@ func warnValues(w directive.Warner, g *Gate) {
 
 func hasPlaceholder(expr string) bool { return strings.ContainsAny(expr, "{}") }
 
-// expressions returns the values that the gate reads from a request, as they are written.
+// expressions returns what the gate reads from a request, as it is written: its values and the
+// array of its lines.
 func (g *Gate) expressions() []string {
+	all := g.values()
+	if g.LinesFrom != nil {
+		all = append(all, g.LinesFrom.Array)
+	}
+	return all
+}
+
+// values returns the values that the gate reads from a request, as they are written.
+func (g *Gate) values() []string {
 	all := slices.Concat(g.Sale, g.Buyer)
 	for _, l := range g.Lines {
 		all = slices.Concat(all, l.SKU, l.Quantity)
 	}
-	if g.LinesFrom != nil {
-		all = append(all, g.LinesFrom.Array)
-	}
 	all = slices.Concat(all, g.Region, g.Ref, g.Idempotency)
 	for _, kind := range identityKinds {
 		all = append(all, g.Identities[kind]...)
+	}
+	for _, r := range g.Rates {
+		all = append(all, r.Key...)
 	}
 	return all
 }
@@ -136,8 +154,15 @@ func warnIdentities(w directive.Warner, g *Gate) {
 		}
 	}
 	kinds := slices.Sorted(maps.Keys(g.Identities))
+	add, with := "add", "buyer"
+	if _, has := g.Identities["ip"]; has {
+		add = "write"
+	}
+	if at := slices.IndexFunc(kinds, func(kind string) bool { return kind != "ip" }); at >= 0 {
+		with = kinds[at]
+	}
 	w.Warn("no identity of this gate is verified (" + strings.Join(kinds, ", ") + "), so a client can name other buyers and use up their limits: " +
-		"take the buyer from your authentication or from jwt, or add `identity ip {client_ip}`, and let limits count it too, such as `per: [" + kinds[0] + ", ip]`")
+		"take the buyer from your authentication or from jwt, or " + add + " `identity ip {client_ip}`, and let limits count it too, such as `per: [" + with + ", ip]`")
 }
 
 // warnShared warns about shared rates that are counted in the Redis of the stock.

@@ -3,7 +3,6 @@ package gate
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -109,20 +108,4 @@ func (g *Gate) fastConflict() error {
 		}
 	}
 	return nil
-}
-
-// values returns all expressions that the gate reads from requests.
-func (g *Gate) values() []string {
-	exprs := slices.Concat(g.Sale, g.Buyer, g.Region, g.Ref, g.Idempotency)
-	for _, r := range g.Rates {
-		exprs = append(exprs, r.Key...)
-	}
-	for _, kind := range g.Identities {
-		exprs = append(exprs, kind...)
-	}
-	for _, l := range g.Lines {
-		exprs = append(append(exprs, l.SKU...), l.Quantity...)
-	}
-	slices.Sort(exprs)
-	return exprs
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/stockgate/stockgate/attempt"
 	"github.com/stockgate/stockgate/bearer"
+	"github.com/stockgate/stockgate/caddymodule/operation"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -58,6 +60,9 @@ func (g *Gate) newReader(rates []attempt.RateKey) (*attempt.Reader, error) {
 		*into = values
 		return nil
 	}
+	if at := slices.IndexFunc(g.expressions(), operation.ByClient); at >= 0 && len(g.GraphQL) == 0 {
+		return nil, fmt.Errorf("%s: it is an argument of an operation: name the field that has it, such as `graphql addItemsToOrder`", g.expressions()[at])
+	}
 	err := errors.Join(compile("sale", &spec.Sale, g.Sale), compile("buyer", &spec.Buyer, g.Buyer), compile("region", &spec.Region, g.Region),
 		compile("ref", &spec.Ref, g.Ref), compile("idempotency", &spec.Key, g.Idempotency))
 	for kind, exprs := range g.Identities {
@@ -78,9 +83,6 @@ func (g *Gate) newReader(rates []attempt.RateKey) (*attempt.Reader, error) {
 		array, e := attempt.CompileArray(from.Array)
 		if e != nil {
 			err = errors.Join(err, fmt.Errorf("lines: %w", e))
-		}
-		if array.Kind() == attempt.Argument && len(g.GraphQL) == 0 {
-			err = errors.Join(err, fmt.Errorf("lines %s: it is an argument of an operation: name the field that has it, such as `graphql addItemsToOrder`", from.Array))
 		}
 		spec.Lines = &attempt.Lines{Array: array, SKU: from.SKU, Quantity: from.Quantity}
 	}

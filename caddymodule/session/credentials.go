@@ -53,6 +53,11 @@ func (o *Options) Compile() (*Credentials, error) {
 	if len(o.Credentials) == 0 {
 		return nil, errors.New("one_at_a_time: say by what a session is known, such as {header.Authorization} {cookie.session}")
 	}
+	for _, path := range o.Except {
+		if !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "*") {
+			return nil, fmt.Errorf("one_at_a_time: except %q is no path and no matcher, so it excepts no request: write a path such as /callbacks/*, or @name", path)
+		}
+	}
 	c := &Credentials{except: except{paths: caddyhttp.MatchPath(slices.Clone(o.Except))}}
 	for _, expr := range o.Credentials {
 		v, err := attempt.Compile(expr)

@@ -26,6 +26,13 @@ func UnknownPlaceholders(values []string) (names []string) {
 	return names
 }
 
+// IsBare says whether a text without placeholders is probably one that lacks its braces, such as
+// json.sku.
+func IsBare(expr string) bool {
+	space, rest, _ := strings.Cut(expr, ".")
+	return !strings.ContainsAny(expr, "{}") && (expr == "client_ip" || rest != "" && (slices.Contains(ownNames, space) || space == "http"))
+}
+
 // placeholdersIn returns the names between the braces of an expression.
 func placeholdersIn(expr string) (names []string) {
 	for {
