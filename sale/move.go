@@ -3,6 +3,7 @@ package sale
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v4"
@@ -234,6 +235,9 @@ func (d *document) move(found *findings, ask func(MoveFrom) (*Moved, error)) err
 	}
 	moved, err := ask(from)
 	if err != nil {
+		if strings.HasPrefix(err.Error(), "bought_from") {
+			line = d.boughtFrom.line
+		}
 		return fmt.Errorf("line %d: %w", line, err)
 	}
 	d.stockFrom.val.filled = true

@@ -168,3 +168,18 @@ func TestParseRefusesStockFrom(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// What is wrong with a shop's keys is said at the line that names them.
+func TestKeysErrorsNameTheirLine(t *testing.T) {
+	const file = "items: [{sku: a}]\nstock_from: {redis: 'redis://a', key: '{sku}'}\nbought_from: {key: 'b{sku}'}\n"
+	for text, want := range map[string]string{
+		"stock_from: no":      "line 5: stock_from: no",
+		"bought_from.key: no": "line 6: bought_from.key: no",
+		"item a: no":          "line 5: item a: no",
+	} {
+		_, err := sale.ParseFrom([]byte(head+file), sale.Sources{Keys: func(sale.MoveFrom) (*sale.Moved, error) { return nil, errors.New(text) }})
+		if err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
