@@ -182,8 +182,10 @@ func TestAPIReadsStrictly(t *testing.T) {
 		{"GET", "/reservations/r?sael=double11", "", "", 400, "malformed", `no parameter "sael"`},
 		{"GET", "/reservations/r?sale=", "", "", 400, "malformed", "sale is no id"},
 		{"GET", "/reservations/r?sale=%7Bx%7D", "", "", 400, "malformed", "sale is no id"},
-		{"GET", "/reservations/r?sale=nosuch", "", "", 404, "not_found", ""},
-		{"GET", "/reservations/nosuch", "", "", 404, "not_found", ""},
+		{"GET", "/reservations/r?sale=nosuch", "", "", 404, "not_found", "redis knows no sale nosuch"},
+		{"GET", "/refs/no?sale=nosuch", "", "", 404, "not_found", "no sale nosuch, or no reservation"},
+		{"GET", "/refs/no?sale=double11", "", "", 404, "not_found", "no sale double11, or no reservation"},
+		{"GET", "/reservations/nosuch", "", "", 404, "not_found", "redis knows no reservation by that id or ref"},
 		{"GET", "/reservations/r", json, "{\"sale\":\"double11\"}", 400, "malformed", `no field "sale"; none is known`},
 
 		{"POST", confirm, "", "{}", 415, "media_type", "Content-Type: application/json"},

@@ -70,6 +70,9 @@ func (a *API) problemOf(c *apiCall, err error) *apiProblem {
 	if !ok {
 		p = stateProblem(err)
 	}
+	if p != nil && p.Reason == "not_found" && c.sale != "" {
+		p.Detail = "redis knows no sale " + c.sale + ", or no reservation by that id or ref in it"
+	}
 	if p == nil {
 		p = &apiProblem{Status: http.StatusServiceUnavailable, Reason: "unavailable", Detail: "it is unknown whether anything has changed: ask for the same again"}
 		if errors.Is(err, shard.ErrNotReplicated) {
