@@ -180,7 +180,7 @@ func readShare(text string) (float64, error) {
 }
 
 // fetchOr404 reads a path of the admin API; a reservation that it does not have is
-// reservation.ErrNotFound.
+// reservation.ErrNotFound, and a sale that it does not have is a wrong command line.
 func (c *call) fetchOr404(_ context.Context, path string, into any) error {
 	r, err := c.request(http.MethodGet, path, nil)
 	if err != nil {
@@ -189,6 +189,9 @@ func (c *call) fetchOr404(_ context.Context, path string, into any) error {
 	err = r.read(http.MethodGet, into)
 	if err != nil && r.status == http.StatusNotFound && strings.HasPrefix(path, "reservations/") {
 		return reservation.ErrNotFound
+	}
+	if id, ok := strings.CutPrefix(path, "sales/"); ok && err != nil && r.status == http.StatusNotFound && !strings.Contains(id, "/") {
+		return usageError{err}
 	}
 	return err
 }

@@ -44,6 +44,9 @@ func TestARehearsalReadsTheOrdersFirst(t *testing.T) {
 			}
 		}
 	}
+	if r := s.Run("rehearse", "--sale", "nosuch", "--host", shop.URL, "--buyers", "1", order); r.Status != 2 || !strings.Contains(r.Errors, "nosuch") {
+		t.Errorf("no such sale: %+v", r)
+	}
 	if n := asked.Load(); n != 0 {
 		t.Errorf("%d requests were sent", n)
 	}
