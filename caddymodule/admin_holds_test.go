@@ -253,6 +253,7 @@ func TestAdminReturnsAndExtends(t *testing.T) {
 		{"return", `{"id":"a","lines":[{"sku":"plain","qty":1}]}`, 200, `"returned":[{"sku":"plain","qty":1}]`},
 		{"return", `{"id":"a","lines":[{"sku":"plain","qty":2}]}`, 409, "this return id was used for another return"},
 		{"return", `{"id":"b","lines":[{"sku":"plain","qty":3}]}`, 409, "only 2 are left"},
+		{"return", `{"id":"b","lines":[{"sku":"few","qty":1}]}`, 409, "1 units of few are to be returned, but the order has none, or all of them were returned before"},
 		{"return", `{"id":"b","restock":false}`, 200, `"returned":[{"sku":"plain","qty":3}]`},
 	} {
 		if a := s.Admin("POST", one+step.path, step.body); a.Status != step.status || !strings.Contains(a.Body, step.says) {

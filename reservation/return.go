@@ -36,6 +36,9 @@ func (e *TooManyError) Error() string {
 	if e.Line.SKU == "" {
 		return "nothing is left to be returned"
 	}
+	if e.Left == 0 {
+		return fmt.Sprintf("%d units of %s are to be returned, but the order has none, or all of them were returned before", e.Line.Quantity, e.Line.Cell())
+	}
 	return fmt.Sprintf("%d units of %s are to be returned, but only %d are left", e.Line.Quantity, e.Line.Cell(), e.Left)
 }
 
