@@ -73,7 +73,7 @@ func checkBulk(b *adminapi.BulkRequest, to record.State) (f reservation.HoldFilt
 	case b.Names != nil && (len(b.Names) == 0 || len(b.Names) > adminapi.MaxBulk):
 		return f, request.Bad("names must be 1 to %d", adminapi.MaxBulk)
 	case b.Names == nil && b.Cause == "" && b.Older == "" && !b.All:
-		return f, request.Bad("which holds? Give cause or older, or all")
+		return f, request.Bad("which holds? Give cause or older, or all (--cause, --older, --all)")
 	}
 	for _, name := range b.Names {
 		if _, err := request.Word("a name", name); err != nil {

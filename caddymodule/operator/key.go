@@ -33,7 +33,7 @@ func (o *operator) replaceKey(r *http.Request) (any, error) {
 		old = &shard.Key{KID: key.KID(), Seal: [32]byte(key.Derive("stockgate identity secret"))}
 	}
 	if old == nil && !asked.BeginAnew {
-		return nil, shard.Refused("%s. Restore the old key if there is a copy of it, or accept that with begin_anew", beginsAnew)
+		return nil, shard.Refused("%s. Restore the old key if there is a copy of it, or accept that with --begin-anew (begin_anew in a request)", beginsAnew)
 	}
 	if err := o.alone(asked.Force); err != nil {
 		return nil, err
