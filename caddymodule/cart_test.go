@@ -315,6 +315,17 @@ func TestLookupTry(t *testing.T) {
 	}
 }
 
+// An attempt that no sale concerns is said to pass without a reservation.
+func TestTryOtherItems(t *testing.T) {
+	shop := newCartShop(t)
+	s := openCarts(t, shop)
+	shop.put("ann", "ordinary", 2)
+	r := s.tryAt("POST /shop/pay HTTP/1.1\nHost: a\nContent-Type: application/json\nCookie: session=ann\n\n" + pay)
+	if r.Status != 0 || !strings.Contains(r.Out, "passes without a reservation: no sale lists its items") || strings.Contains(r.Out, "passes the filters") {
+		t.Errorf("%d: %s%s", r.Status, r.Out, r.Errors)
+	}
+}
+
 // While a request to pay is under way, no request of its session changes the cart.
 func TestOneAtATime(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T, shop *cartShop) *site{

@@ -50,6 +50,9 @@ type TryAnswer struct {
 	SaleStatus sale.Status       `json:"sale_status,omitempty"`
 	Lines      []sale.Line       `json:"lines,omitempty"`
 	Ref        string            `json:"ref,omitempty"`
+	// Unlisted says that no sale lists the items, and that the gate lets them pass without a
+	// reservation.
+	Unlisted bool `json:"unlisted,omitempty"`
 	// Reservation is the one that the attempt already has, by its idempotency key or its ref:
 	// then nothing is reserved. Replayed says that the attempt gets the shop's stored answer;
 	// otherwise it is forwarded again.

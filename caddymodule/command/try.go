@@ -124,6 +124,8 @@ func (c *call) showTried(got *adminapi.TryAnswer) error {
 		t.row("verdict", "bought already: the shop's stored answer, of reservation "+got.Reservation)
 	case got.Reservation != "":
 		t.row("verdict", "bought already: forwarded again with the token of reservation "+got.Reservation)
+	case got.Unlisted:
+		t.row("verdict", "passes without a reservation: no sale lists its items, and the gate has `other_items pass`")
 	default:
 		t.row("verdict", "passes the filters: stock and limits decide when it reserves")
 	}

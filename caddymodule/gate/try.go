@@ -96,6 +96,7 @@ func describe(out *adminapi.TryAnswer, p *purchase) {
 	if p.lines != nil {
 		out.Lines = p.lines
 	}
+	out.Unlisted = p.unlisted
 	if p.listing != nil {
 		out.Sale, out.SaleStatus = p.listing.Sale.ID, p.listing.Status
 	}
