@@ -2,6 +2,7 @@ package caddymodule_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 
+	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/internal/pgtest"
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/internal/sitetest"
@@ -402,6 +404,22 @@ func TestDoctorFindsWhatIsWrongWithGates(t *testing.T) {
 	if r := sitetest.Run(t, "", "doctor", "--address", "unix/"+p.Path("nothing.sock")); r.Status != 3 || r.Out != "" || !strings.Contains(r.Errors, "is it running?") {
 		t.Errorf("%+v", r)
 	}
+}
+
+// The receiver of an outbox is behind as in health and metrics.
+func TestDoctorFindsTheOutboxBehind(t *testing.T) {
+	p := admit(t, wellRedis, "ledger sqlite "+t.TempDir()+"/ledger.db\noutbox http://127.0.0.1:1/ {\nsecret whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=\nsales another\n}", "", guardedGate)
+	p.says("the outbox's receiver is not behind")
+	p.doctor().finds()
+	m := meter.JournalService{} // the sale is not sent, so nothing else measures it
+	t.Cleanup(func() { m.NoOutbox("double11") })
+	m.OutboxLag("double11", 5, 2*time.Minute)
+	p.doctor().finds("error outbox the outbox's receiver is behind with double11: another edge sends it")
+	m.OutboxTrouble("double11", errors.New("the receiver answers 500"))
+	p.doctor().finds("error outbox the outbox's receiver is behind with double11: the receiver answers 500")
+	m.OutboxTrouble("double11", nil)
+	m.OutboxLag("double11", 0, 0)
+	p.doctor().finds()
 }
 
 // A limit per an identity that a gate does not read refuses every attempt there, or counts none.

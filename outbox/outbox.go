@@ -86,6 +86,8 @@ type Metrics interface {
 	OutboxPosted(answer string)
 	// OutboxFailed: where is journal (Redis, or the ledger behind it) or receiver.
 	OutboxFailed(where string)
+	// OutboxTrouble: this keeps the outbox from getting on with a sale; nil: nothing does any more.
+	OutboxTrouble(sale string, err error)
 }
 
 // Outbox sends movements. Any number of them, in any number of processes, may send the

@@ -247,6 +247,9 @@ func TestRefusalsAreSentAgain(t *testing.T) {
 				}
 			}
 			ledgertest.Eventually(t, "it is said that it goes on", func() bool { n, _ := c.Logged("the outbox sends the sale again"); return n == 1 })
+			if told := c.troubles(); told != "map[]" {
+				t.Errorf("the trouble goes on: %s", told)
+			}
 			n, text := c.Logged("the outbox does not get on with the sale")
 			if n != 1 || !strings.Contains(text, fmt.Sprint("the receiver answers ", status)) || strings.Contains(text, "s3cret") {
 				t.Errorf("it is said %d times, last %q", n, text)
@@ -335,6 +338,7 @@ func TestReceiverIsAway(t *testing.T) {
 	gone.URL = "http://127.0.0.1:1/movements?key=s3cret"
 	end := run(t, s.Store.Journal(), nil, gone, c)
 	ledgertest.Eventually(t, "no answer", func() bool { return c.answered("none") > 2 })
+	ledgertest.Eventually(t, "the trouble is told", func() bool { return strings.Contains(c.troubles(), "does not answer") })
 	end()
 	o.Timeout = 100 * time.Millisecond
 	slow := newCounts()

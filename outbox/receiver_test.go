@@ -203,10 +203,11 @@ type counts struct {
 	sent    int
 	answers map[string]int
 	failed  map[string]int
+	trouble map[string]string // of sales
 }
 
 func newCounts() *counts {
-	return &counts{Counts: ledgertest.NewCounts(), lags: map[string]int64{}, answers: map[string]int{}, failed: map[string]int{}}
+	return &counts{Counts: ledgertest.NewCounts(), lags: map[string]int64{}, answers: map[string]int{}, failed: map[string]int{}, trouble: map[string]string{}}
 }
 
 func (c *counts) OutboxLag(sale string, movements int64, oldest time.Duration) {
@@ -238,6 +239,22 @@ func (c *counts) OutboxFailed(where string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.failed[where]++
+}
+
+func (c *counts) OutboxTrouble(sale string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.trouble, sale)
+	if err != nil {
+		c.trouble[sale] = err.Error()
+	}
+}
+
+// troubles is what keeps the outbox from getting on, in all sales.
+func (c *counts) troubles() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return fmt.Sprint(c.trouble)
 }
 
 func (c *counts) answered(class string) int {

@@ -265,7 +265,11 @@ func (s *sending) refuse(a answer) error {
 
 // noteTrouble logs an error when it changes, and its end.
 func (s *sending) noteTrouble(err error) {
-	switch wrong, right := s.trouble.Note(err); {
+	wrong, right := s.trouble.Note(err)
+	if wrong || right {
+		s.metrics.OutboxTrouble(s.sale, err)
+	}
+	switch {
 	case right:
 		s.log.Info("the outbox sends the sale again", zap.String("sale", s.sale))
 	case wrong:

@@ -45,6 +45,16 @@ func (a *App) Health() adminapi.Health {
 	return h
 }
 
+// LateOutbox returns the sales with which the outbox's receiver is behind, each with what keeps this
+// edge from sending it; empty where another edge sends. ok: there is an outbox.
+func (a *App) LateOutbox() (late map[string]string, ok bool) {
+	late = make(map[string]string)
+	for _, sale := range meter.LateOutbox() {
+		late[sale] = meter.OutboxTrouble(sale)
+	}
+	return late, a.Outbox != nil
+}
+
 // refundOptions bound how often Redis is asked for orders without stock. No cell is kept.
 var refundOptions = overviewcache.Options{Least: 10 * time.Second, Longest: 30 * time.Second}
 

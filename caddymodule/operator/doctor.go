@@ -58,6 +58,7 @@ func (d *doctor) all() {
 	if d.redis() {
 		d.enrolment()
 		d.ledger()
+		d.outbox()
 		d.sales()
 	}
 	d.gates()

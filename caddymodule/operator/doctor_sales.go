@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,6 +35,24 @@ func (d *doctor) ledger() {
 		d.Add(adminapi.LevelError, "ledger", "the ledger does not answer, or cannot be used: %v; selling goes on, and the journal grows in redis until it is back", err)
 	} else {
 		d.Add(adminapi.LevelOK, "ledger", "the ledger answers")
+	}
+}
+
+// outbox examines whether the receiver of the outbox gets what is sold.
+func (d *doctor) outbox() {
+	late, ok := d.app.LateOutbox()
+	if !ok {
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(late)) {
+		why := "another edge sends it, and its log says what stops it"
+		if late[id] != "" {
+			why = late[id]
+		}
+		d.Add(adminapi.LevelError, "outbox", "the outbox's receiver is behind with %s: %s; selling goes on, and the journal grows in redis until it catches up", id, why)
+	}
+	if len(late) == 0 {
+		d.Add(adminapi.LevelOK, "outbox", "the outbox's receiver is not behind")
 	}
 }
 

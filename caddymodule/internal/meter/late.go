@@ -10,6 +10,20 @@ import (
 type late struct {
 	mu    sync.Mutex
 	sales map[string]bool
+	why   map[string]string // what keeps a follower from getting on, as far as this edge knows
+}
+
+func (l *late) note(sale string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil {
+		delete(l.why, sale)
+		return
+	}
+	if l.why == nil {
+		l.why = make(map[string]string)
+	}
+	l.why[sale] = err.Error()
 }
 
 func (l *late) set(sale string, behind bool) {
@@ -37,3 +51,11 @@ var lateLedger, lateOutbox late
 // receiver, lacks so much that operators should know.
 func LateLedger() []string { return lateLedger.list() }
 func LateOutbox() []string { return lateOutbox.list() }
+
+// OutboxTrouble is what keeps this edge's outbox from getting on with a sale; empty: nothing does, or
+// another edge sends it.
+func OutboxTrouble(sale string) string {
+	lateOutbox.mu.Lock()
+	defer lateOutbox.mu.Unlock()
+	return lateOutbox.why[sale]
+}

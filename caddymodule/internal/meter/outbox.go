@@ -55,7 +55,10 @@ func (JournalService) NoOutbox(sale string) {
 	m.lag.DeleteLabelValues(sale)
 	m.lagSeconds.DeleteLabelValues(sale)
 	lateOutbox.set(sale, false)
+	lateOutbox.note(sale, nil)
 }
+
+func (JournalService) OutboxTrouble(sale string, err error) { lateOutbox.note(sale, err) }
 
 func (JournalService) OutboxSent(sale string, movements int) {
 	All().outbox.sent.WithLabelValues(sale).Add(float64(movements))
