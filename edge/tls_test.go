@@ -42,15 +42,16 @@ func TestTLS(t *testing.T) {
 	everything(t, stocktest.At("rediss://"+good.TLSAddr()+"/1", stocktest.Long), in1)
 
 	for name, test := range map[string]struct {
-		addr string
-		tls  bool
-		want string
+		addr    string
+		tls     bool
+		timeout time.Duration
+		want    string
 	}{
-		"an unknown certificate": {bad.TLSAddr(), true, "certificate"},
-		"no TLS at the server":   {good.Addr(), true, ""},
-		"no TLS at the edge":     {good.TLSAddr(), false, ""},
+		"an unknown certificate": {bad.TLSAddr(), true, stocktest.Long, "certificate"},
+		"no TLS at the server":   {good.Addr(), true, 200 * time.Millisecond, ""}, // which waits for the end of a line
+		"no TLS at the edge":     {good.TLSAddr(), false, stocktest.Long, ""},
 	} {
-		o := stocktest.At(test.addr, stocktest.Long)
+		o := stocktest.At(test.addr, test.timeout)
 		o.TLS = test.tls
 		err := stocktest.NewEdge(t, o, edge.Options{}).Refresh(stocktest.Soon(t))
 		if !errors.Is(err, shard.ErrUnavailable) || !strings.Contains(err.Error(), test.want) {

@@ -33,9 +33,10 @@ func TestUnsentReleaseOutlivesAFailover(t *testing.T) {
 			heir := stocktest.Replica(t, primary)
 			net := &stocktest.Network{Addr: primary.Addr()}
 			o := stocktest.Options(primary)
-			o.Dialer, o.ReplicaAcks, o.ReplicaAcksWait = net.Dial, 1, 5*time.Second
-			f := &stocktest.Faulty{T: t, Server: primary, Net: net, Edge: stocktest.Selling(t, o, 3)}
-			stocktest.MustHold(t, f.Edge, "r1", "Ann", 1)
+			o.Dialer, o.ReplicaAcks, o.ReplicaAcksWait = net.Dial, 1, 30*time.Second
+			stocktest.MustHold(t, stocktest.Selling(t, o, 3), "r1", "Ann", 1)
+			o.ReplicaAcksWait = 100 * time.Millisecond // the same edge, which waits less long
+			f := &stocktest.Faulty{T: t, Server: primary, Net: net, Edge: stocktest.Ready(t, o)}
 			if err := heir.Client().ReplicaOf(stocktest.Soon(t), "NO", "ONE").Err(); err != nil {
 				t.Fatal(err)
 			}
@@ -64,9 +65,10 @@ func TestFreeNeedsNoReplica(t *testing.T) {
 	s := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
 	r := stocktest.Replica(t, s)
 	o := stocktest.Options(s)
-	o.ReplicaAcks, o.ReplicaAcksWait = 1, 10*time.Second
-	e := stocktest.Selling(t, o, 3)
-	stocktest.MustHold(t, e, "r1", "Ann", 1)
+	o.ReplicaAcks, o.ReplicaAcksWait = 1, 30*time.Second
+	stocktest.MustHold(t, stocktest.Selling(t, o, 3), "r1", "Ann", 1)
+	o.ReplicaAcksWait = 100 * time.Millisecond // the same edge, which waits less long
+	e := stocktest.Ready(t, o)
 	r.Stop()
 	e.Free(context.Background(), "s", "r1")
 	if n := e.Backlog(); n != 0 {

@@ -224,7 +224,7 @@ func TestSendWithoutReplicas(t *testing.T) {
 	o := stocktest.Options(server)
 	o.ReplicaAcks, o.ReplicaAcksWait = 1, 30*time.Second
 	s := openWith(t, "A", stocktest.Selling(t, o, 10), reservation.Pace{AtOnce: 1}, time.Hour)
-	o.ReplicaAcksWait = 5 * time.Second
+	o.ReplicaAcksWait = 100 * time.Millisecond
 	soon := quiet(t, "A", stocktest.Ready(t, o), s.pace) // the same edge, which waits less long
 	s.order("r1")
 	_, w := s.order("r2")

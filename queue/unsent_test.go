@@ -61,7 +61,10 @@ func TestLateSendOfWhatWasUnsent(t *testing.T) {
 	s := redistest.Start(t)
 	proxy := redistest.NewProxy(t, s.Addr())
 	direct := quiet(t, "A", stocktest.Selling(t, stocktest.Options(s), 10), one)
-	a := quiet(t, "A", stocktest.Ready(t, stocktest.At(proxy.Addr(), stocktest.Long)), one)
+	net := &stocktest.Network{Addr: proxy.Addr()}
+	o := stocktest.At(proxy.Addr(), stocktest.Long)
+	o.Dialer = net.Dial
+	a := quiet(t, "A", stocktest.Ready(t, o), one)
 	direct.line("r1", "r2")
 	direct.confirm("r1")
 	direct.gets("A", "r2 1")
@@ -76,9 +79,11 @@ func TestLateSendOfWhatWasUnsent(t *testing.T) {
 		t.Fatal(err)
 	}
 	cancel()
+	net.Cut() // the proxy has read the request, and Redis gets it all the same
 	if err := <-sent; err == nil || errors.Is(err, queue.ErrNotYours) {
 		t.Fatalf("a send that did not arrive: %v", err)
 	}
+	net.Lead(proxy.Addr())
 	a.unsent()
 	direct.gets("A", "r2 2")
 	proxy.ReleaseRequests()
