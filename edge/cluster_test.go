@@ -104,6 +104,7 @@ func (c *twoNodes) holds(e *edge.Edge, of, id string) {
 // While the keys of a sale move to another node, its attempts are unavailable, and those of
 // other sales are not. Afterwards it sells at the new node, and no unit is lost.
 func TestSlotMigration(t *testing.T) {
+	t.Parallel()
 	c := newTwoNodes(t)
 	e := c.selling()
 	c.holds(e, "s", "r1")
@@ -149,6 +150,7 @@ func TestSlotMigration(t *testing.T) {
 // A node that does not answer stops only its sales, for however long, and they go on when it
 // is back.
 func TestDeadNodeStopsOnlyItsSales(t *testing.T) {
+	t.Parallel()
 	c := newTwoNodes(t)
 	e := c.selling()
 	c.nodes[1].Kill()

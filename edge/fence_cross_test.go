@@ -14,6 +14,7 @@ import (
 // What one edge reserved another one has confirmed, and no journal has told either: each is told again
 // to the new server, whichever edge comes first.
 func TestOutcomesOfOtherEdgesAreToldAgain(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	a, b := p.link(time.Minute), p.link(time.Minute)
 	stocktest.MustHold(t, a.Edge, "r0", "Ann", 1)
@@ -46,6 +47,7 @@ func TestOutcomesOfOtherEdgesAreToldAgain(t *testing.T) {
 // An edge whose promises may follow from what others tell waits for these, and learns how many there
 // are. What it cannot keep then is missing, and it does not count as one that did not come.
 func TestAnEdgeWaitsForWhatOthersTell(t *testing.T) {
+	t.Parallel()
 	for last, late := range map[string]time.Duration{"lacks": time.Hour, "beat": 0} { // the second one does not wait
 		t.Run(last, func(t *testing.T) {
 			b := newBeats(t)

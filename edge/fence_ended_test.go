@@ -13,6 +13,7 @@ import (
 
 // A sale does not sell any more when it is told again what was promised of it: that holds all the same.
 func TestPromisesOfASaleThatHasStopped(t *testing.T) {
+	t.Parallel()
 	for _, status := range []sale.Status{sale.Paused, sale.Closed} {
 		t.Run(string(status), func(t *testing.T) {
 			p := newPair(t)

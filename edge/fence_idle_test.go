@@ -20,6 +20,7 @@ func edgesKey(c *shard.Client) string {
 // An edge says that it lives before it sells: a replica that was cut off before the first buyer
 // came waits for it all the same.
 func TestAReplicaThatMissedAllSales(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	e := p.edge(p.options())
 	p.heard(e)
@@ -30,6 +31,7 @@ func TestAReplicaThatMissedAllSales(t *testing.T) {
 
 // So does one that has not even heard that the sale has a fence: the edge knows it.
 func TestAReplicaWithoutATerm(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	p.keeps(p.unheard())
 }
@@ -37,6 +39,7 @@ func TestAReplicaWithoutATerm(t *testing.T) {
 // An edge goes on with a server on which another edge, which knew of no fence, has begun one in the
 // place of its own, and tells it what it was promised.
 func TestAnotherFirstTerm(t *testing.T) {
+	t.Parallel()
 	for _, sold := range []bool{false, true} {
 		t.Run(fmt.Sprint("sold ", sold), func(t *testing.T) {
 			p := newPair(t)
@@ -111,6 +114,7 @@ func (p *pair) heard(e *edge.Edge) {
 // A replica that has heard of no edge for more than a minute does not know which ones have sold: it
 // waits for them, although all come of which it knows.
 func TestAReplicaThatWasCutOff(t *testing.T) {
+	t.Parallel()
 	b := newBeats(t)
 	b.say(&shard.Beat{Edge: "a", Does: "beat", Wait: time.Hour})
 	long := time.Now().Add(-3 * time.Minute).UnixMilli()

@@ -117,6 +117,7 @@ func (l *linked) said(message string, texts ...string) bool {
 // log, metrics and report name it and the number after which it may know more. When it comes
 // at last, what can be had is held again, and orders whose units are gone are unbacked.
 func TestEdgeThatComesLate(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	a, b := p.link(briefly), p.link(briefly)
 	stocktest.MustHold(t, a.Edge, "r1", "Ann", 1)
@@ -170,6 +171,7 @@ func TestEdgeThatComesLate(t *testing.T) {
 // An operator ends a fence that does not end by itself. What the edges were promised is told
 // again; a sale that is not fenced does not change.
 func TestUnfenceByHand(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	still := stocktest.NewEdge(t, stocktest.Options(p.primary), edge.Options{}) // it never starts
 	unchanged := func(what string, s *redistest.Server) {
@@ -237,6 +239,7 @@ func dump(t *testing.T, s *redistest.Server, keys []string) (all []string) {
 // numbers. A third server gets the history of the newer term, and what the first edge was
 // promised is held under other numbers.
 func TestContradictedHistories(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	third := stocktest.Replica(t, p.primary)
 	x, y := p.link(10*time.Minute), p.link(comes)
@@ -283,6 +286,7 @@ func TestContradictedHistories(t *testing.T) {
 // Two replicas were promoted at the same time, and an edge sold from each. When the first is
 // gone, its edge tells the other server what it was promised under numbers that are taken.
 func TestTwoPrimaries(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	third := stocktest.Replica(t, p.primary)
 	x, y := p.link(comes), p.link(comes)
@@ -354,6 +358,7 @@ func TestTheOldHistoryComesBack(t *testing.T) {
 // The server that was promoted dies while it waits for an edge: the next one begins a fence of
 // its own, and gets everything.
 func TestFencedTwice(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	third := stocktest.Replica(t, p.primary)
 	a, b := p.link(10*time.Minute), p.link(10*time.Minute)

@@ -101,6 +101,7 @@ func (p *pair) settled(e *edge.Edge) {
 
 // A server that has lost nothing is sold from as soon as the edges have said so.
 func TestCleanFailover(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	a, b := p.edge(p.options()), p.edge(p.options())
 	stocktest.MustHold(t, a, "r1", "Ann", 1)
@@ -120,6 +121,7 @@ func TestCleanFailover(t *testing.T) {
 // What the replica lacks comes back from the edges: nothing is sold twice, and what the shop
 // has said is not forgotten.
 func TestLossyFailover(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	a, b := p.edge(p.options()), p.edge(p.options())
 	stocktest.MustHold(t, a, "r1", "Ann", 1)
@@ -245,6 +247,7 @@ func TestOldPrimary(t *testing.T) {
 
 // Whatever has happened comes back as it was: units, records, limits, keys and the journal.
 func TestTailOfEveryKind(t *testing.T) {
+	t.Parallel()
 	p := newPair(t, stocktest.PerBuyer(100), sale.Limit{Per: "buyer", Every: "day", Max: 100, Count: "orders"})
 	e := p.edge(p.options())
 	stocktest.MustHold(t, e, "r0", "Ann", 1)

@@ -167,6 +167,7 @@ func (p *pair) lateEdge() (a, b *edge.Edge, toB *stocktest.Network) {
 // An edge that does not come in time is not waited for. A token of what only it knew makes the
 // reservation again, and when the edge comes it tells the rest.
 func TestALateEdgeTellsAgain(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	a, b, toB := p.lateEdge()
 	token := stocktest.MustHold(t, b, "r2", "Cem", 1)
@@ -204,6 +205,7 @@ func TestALateEdgeTellsAgain(t *testing.T) {
 
 // Where that fails, the edge does not sell before it has told all.
 func TestALateEdgeTellsUntilItIsHeard(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	a, b, toB := p.lateEdge()
 	for _, id := range []string{"r2", "r3"} {
@@ -343,6 +345,7 @@ func TestUntoldPromisesAreMissing(t *testing.T) {
 // An edge stops before it has said all that it knows. Where that is more than the server has, it
 // counts as one that did not come, and what is lost may be made again from its token.
 func TestAnEdgeThatStopsBeforeItIsReady(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct{ more, absent int64 }{
 		"knows more":    {7, 1},
 		"knows no more": {0, 0},
@@ -434,6 +437,7 @@ func TestAFenceRefusesWhatNoEdgeSays(t *testing.T) {
 // Where movements are missing, those that follow have the effect that the journal tells: it
 // gets them as they can follow, or as missing too.
 func TestWhatFollowsAGap(t *testing.T) {
+	t.Parallel()
 	b := newBeats(t)
 	b.fenced()
 	seq := b.seq
@@ -535,6 +539,7 @@ func TestAnotherHistoryIsStuck(t *testing.T) {
 // A cart that has taken the place of another one is told again as that: the order keeps one hold, and
 // what was promised of the second one holds.
 func TestSwapsAreToldAgain(t *testing.T) {
+	t.Parallel()
 	for name, replicated := range map[string]bool{"the replica has the first one": true, "the replica has none of them": false} {
 		t.Run(name, func(t *testing.T) {
 			p := newPair(t)

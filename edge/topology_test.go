@@ -74,6 +74,7 @@ func TestCluster(t *testing.T) {
 }
 
 func TestReplicaAcks(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
 	r := stocktest.Replica(t, s)
 	o := stocktest.Options(s)
@@ -84,7 +85,7 @@ func TestReplicaAcks(t *testing.T) {
 		t.Error("the replica does not have what it has acknowledged")
 	}
 
-	o.ReplicaAcksWait = 5 * time.Second
+	o.ReplicaAcksWait = 100 * time.Millisecond
 	e = stocktest.Ready(t, o)
 	r.Stop()
 	_, refusal, err := stocktest.Hold(stocktest.Soon(t), e, "r2", "Ann", 1)

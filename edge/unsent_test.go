@@ -19,6 +19,7 @@ import (
 // A replica has a hold that was never forwarded, but not its release. When the replica is
 // promoted the hold is back, and the edge releases it again: it must not end in doubt.
 func TestUnsentReleaseOutlivesAFailover(t *testing.T) {
+	t.Parallel()
 	for name, release := range map[string]func(o *stocktest.Faulty){
 		"released by the attempt": func(f *stocktest.Faulty) {
 			_, err := f.Edge.ReleaseEventually(stocktest.Soon(t), "s", "r1", reservation.SourceUnsent, "unsent")

@@ -25,6 +25,7 @@ func (s *shop) named(server *redistest.Server, edge string) {
 // Edges come to a fence one after the other. What waits and what is at the shop for an edge that came
 // later stays as it is: nothing of it is lost.
 func TestFencedFailoverToWhichAllCome(t *testing.T) {
+	t.Parallel()
 	primary, replica, link := failover(t)
 	const long = 10 * time.Minute
 	a, toA := link("A", long)
@@ -65,6 +66,7 @@ func TestFencedFailoverToWhichAllCome(t *testing.T) {
 // An edge has an order sent, comes to the fence, and stops before it can tell that again. The new
 // server lacks it: the order is in doubt, and no other edge sends it.
 func TestASenderThatStopsInTheFence(t *testing.T) {
+	t.Parallel()
 	primary, replica, link := failover(t)
 	const briefly = shard.LeaseFor + time.Millisecond // what does not come is waited for in vain
 	a, toA := link("A", briefly)

@@ -285,6 +285,7 @@ func TestLostKeys(t *testing.T) {
 // An edge whose order Redis has lost finds that by itself, lets it wait again, and has the
 // orders released that no edge knows any more.
 func TestRejoinByItself(t *testing.T) {
+	t.Parallel()
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		a := openWith(t, "A", stocktest.Selling(t, stocktest.Options(b), 10), one, shortly)
 		a.line("r1", "lost")
@@ -304,6 +305,7 @@ func TestRejoinByItself(t *testing.T) {
 // After a failover or a rebuild holds may wait whose orders are lost, and no request of them is open at
 // any edge: they are released all the same.
 func TestOrphansOfAnotherHistory(t *testing.T) {
+	t.Parallel()
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		a := openWith(t, "A", stocktest.Selling(t, stocktest.Options(b), 10), one, shortly)
 		a.line("r1", "lost")
@@ -414,6 +416,7 @@ func TestPromisesKeepTheirPlace(t *testing.T) {
 // the new server has not heard of it: its edge says so. What an edge may have sent that does not
 // come is in doubt.
 func TestFencedFailover(t *testing.T) {
+	t.Parallel()
 	primary, replica, link := failover(t)
 	const briefly = 10 * time.Second // a comes in time
 	a, toA := link("A", briefly)

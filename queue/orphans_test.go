@@ -39,6 +39,7 @@ func (f *failing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 // Right after a failover calls time out. Holds whose orders are lost are released all the same, by the
 // only edge that there is.
 func TestOrphansAfterAFailure(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	e := stocktest.Selling(t, stocktest.Options(s), 10)
 	fails := &failing{operation: "orphans"}

@@ -489,6 +489,7 @@ func TestLongest(t *testing.T) {
 // No window of a second, by Redis's own time, has more departures than the pace and one batch,
 // whichever edge asks and however often.
 func TestPace(t *testing.T) {
+	t.Parallel()
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		const perSecond, batch = 100, 3 // what may leave late, in 20 ms, and one more
 		a := quiet(t, "A", stocktest.Selling(t, stocktest.Options(b), 1000), reservation.Pace{Orders: perSecond, Per: time.Second, AtOnce: 1000})

@@ -1,6 +1,7 @@
 package stocktest
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -10,8 +11,13 @@ import (
 )
 
 // Main runs the tests of a package, and fails when they leave a goroutine behind. Goroutines that
-// end have a minute for it: goleak alone gives them half a second.
+// end have a minute for it: goleak alone gives them half a second. Six tests that call t.Parallel run
+// at a time: most of them wait for deadlines, not for the machine.
 func Main(m *testing.M) {
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		flag.Set("test.parallel", "6")
+	}
 	code := m.Run()
 	if code == 0 {
 		// go-redis dials until it succeeds or a second after its client was closed
