@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -84,5 +85,48 @@ func TestEveryModuleIsChecked(t *testing.T) {
 				t.Errorf("%s does not check %s: it lacks %q", file, dir, want)
 			}
 		}
+	}
+}
+
+// The race detector allocates: make test runs without it what must not, and what is built only
+// without it. Each of these tests has a line that names its package and matches its name.
+func TestWithoutTheRaceDetector(t *testing.T) {
+	type line struct {
+		names    *regexp.Regexp
+		packages []string
+	}
+	var lines []line
+	recipe := regexp.MustCompile(`(?m)^test: test-needs.*\n(?:\t.*\n)+`).FindString(read(t, "Makefile"))
+	for _, m := range regexp.MustCompile(`(?m)^\tgo test .*-run (\S+)((?: \./\S+)+)$`).FindAllStringSubmatch(recipe, -1) {
+		lines = append(lines, line{regexp.MustCompile(strings.Trim(m[1], "'")), strings.Fields(m[2])})
+	}
+	runs := func(dir, name string) bool {
+		return slices.ContainsFunc(lines, func(l line) bool {
+			return l.names.MatchString(name) && slices.ContainsFunc(l.packages, func(pattern string) bool {
+				below, all := strings.CutSuffix(pattern, "/...")
+				return dir == below || all && strings.HasPrefix(dir, below+"/")
+			})
+		})
+	}
+	without, test := regexp.MustCompile(`(?m)^//go:build .*!race\b`), regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	seen := 0
+	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		text := read(t, name)
+		for _, m := range test.FindAllStringSubmatch(text, -1) {
+			if !without.MatchString(text) && !strings.Contains(m[1], "Alloc") {
+				continue
+			}
+			seen++
+			if dir := "./" + filepath.ToSlash(filepath.Dir(name)); !runs(dir, m[1]) {
+				t.Errorf("make test does not run %s of %s without the race detector", m[1], dir)
+			}
+		}
+		return nil
+	})
+	if err != nil || seen == 0 {
+		t.Errorf("%d tests, %v", seen, err)
 	}
 }

@@ -16,9 +16,9 @@ type noTransport struct{}
 
 func (noTransport) RoundTrip(*http.Request) (*http.Response, error) { return nil, nil }
 
-// TestPlainRequestsCostNothing counts what the guard, and the second look where no gate
+// TestPlainRequestsDoNotAllocate counts what the guard, and the second look where no gate
 // has the method, allocate for a request that all servers read alike.
-func TestPlainRequestsCostNothing(t *testing.T) {
+func TestPlainRequestsDoNotAllocate(t *testing.T) {
 	shop := newBackend(t, created)
 	openCaddyfile(t, "stockgate_guard\n"+orderGate+"reverse_proxy "+shop.addr())
 	gate := gateNamed(t, "main")

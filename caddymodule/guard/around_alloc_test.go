@@ -8,7 +8,7 @@ import (
 )
 
 // A query that overrides no method and names no route costs nothing.
-func TestPlainQueriesCostNothing(t *testing.T) {
+func TestPlainQueriesDoNotAllocate(t *testing.T) {
 	s := routesOf(t, nil)
 	for _, query := range []string{"", "a=b&c=d", "a=%2F&c+d=e;f"} {
 		r := posted(query)
