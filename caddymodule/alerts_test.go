@@ -195,6 +195,7 @@ func TestEveryAlertFires(t *testing.T) {
 		{"StockgateDegraded", func() {}, `stockgate_degraded{part="view"} 1`, nil},
 	}
 	made := []string{"StockgateDown"}
+	tests := []any{firing("StockgateDown", metrics{values: map[string]float64{"up": 1}}, metrics{values: map[string]float64{"up": 0}})}
 	for i, c := range causes {
 		c.cause()
 		if strings.Contains(c.until, "double11") && i < 5 { // overviews are read anew when the journal goes on
@@ -205,13 +206,13 @@ func TestEveryAlertFires(t *testing.T) {
 			m := s.Get("/metrics").Body
 			return strings.Join(stockgateLine.FindAllString(m, -1), "\n"), so.MatchString(m)
 		})
-		firing(t, c.alert, healthy, scrape(t, s))
+		tests = append(tests, firing(c.alert, healthy, scrape(t, s)))
 		if c.undo != nil {
 			c.undo()
 		}
 		made = append(made, c.alert)
 	}
-	firing(t, "StockgateDown", metrics{values: map[string]float64{"up": 1}}, metrics{values: map[string]float64{"up": 0}})
+	fire(t, tests)
 	for alert := range alertRules(t) {
 		if !slices.Contains(made, alert) {
 			t.Errorf("no test makes the cause of %s", alert)
@@ -219,10 +220,9 @@ func TestEveryAlertFires(t *testing.T) {
 	}
 }
 
-// firing checks that an alert does not fire while the metrics are those of before, and fires
-// when they have been those of after for a while.
-func firing(t *testing.T, alert string, before, after metrics) {
-	t.Helper()
+// firing is a test for promtool: an alert does not fire while the metrics are those of before, and
+// fires when they have been those of after for a while.
+func firing(alert string, before, after metrics) map[string]any {
 	const healthy, wrong = 60, 180 // samples, one in 5 s
 	type series struct {
 		Series string `yaml:"series"`
@@ -247,15 +247,18 @@ func firing(t *testing.T, alert string, before, after metrics) {
 	check := func(at string, want float64) map[string]any {
 		return map[string]any{"expr": expr, "eval_time": at, "exp_samples": []any{map[string]any{"labels": "{}", "value": want}}}
 	}
+	return map[string]any{"name": alert, "interval": "5s", "input_series": input, "promql_expr_test": []any{check("4m", 0), check("14m", 1)}}
+}
+
+// fire runs tests of the rules in promtool.
+func fire(t *testing.T, tests []any) {
+	t.Helper()
 	rules, err := filepath.Abs(observability + "stockgate.rules.yml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "test.yml")
-	text, err := yaml.Marshal(map[string]any{
-		"rule_files": []string{rules}, "evaluation_interval": "5s",
-		"tests": []any{map[string]any{"interval": "5s", "input_series": input, "promql_expr_test": []any{check("4m", 0), check("14m", 1)}}},
-	})
+	text, err := yaml.Marshal(map[string]any{"rule_files": []string{rules}, "evaluation_interval": "5s", "tests": tests})
 	if err == nil {
 		err = os.WriteFile(file, text, 0o600)
 	}
@@ -263,7 +266,7 @@ func firing(t *testing.T, alert string, before, after metrics) {
 		t.Fatal(err)
 	}
 	if out, err := exec.CommandContext(t.Context(), "promtool", "test", "rules", file).CombinedOutput(); err != nil {
-		t.Errorf("%s: %v\n%s", alert, err, out)
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

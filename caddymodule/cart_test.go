@@ -391,7 +391,7 @@ func TestAsk(t *testing.T) {
 			lines {ask.cart.items} variant.sku quantity
 			payments sync
 		}`,
-		"@sold {\n json cart.state paid\n }", "@not {\n json cart.state open\n }", "confirm @sold", "release @not", "hold_for 10s")
+		"@sold {\n json cart.state paid\n }", "@not {\n json cart.state open\n }", "confirm @sold", "release @not", "hold_for 10m")
 	s.send(as("ann", "/shop/add", `{"sku":"few","quantity":2}`)).Is(t, 200, "")
 	s.send(as("ann", "/shop/pay", pay)).Is(t, 201, "")
 	if got := s.cell("few"); got != "3 1 0 0 2" {
@@ -422,7 +422,7 @@ func TestAskCompares(t *testing.T) {
 		`outcome ask GET `+shop.URL+`/orders/{ref} {
 			lines {ask.cart.items} variant.sku quantity
 		}`,
-		"@sold {\n json cart.state paid\n }", "@not {\n json cart.state open\n }", "confirm @sold", "release @not", "hold_for 10s")
+		"@sold {\n json cart.state paid\n }", "@not {\n json cart.state open\n }", "confirm @sold", "release @not", "hold_for 10m")
 	shop.put("ann", "few", 3)
 	shop.paying = func(*http.Request) { shop.put("ann", "few", -1) }
 	s.send(as("ann", "/shop/pay", pay)).Is(t, 201, "")

@@ -25,7 +25,7 @@ func TestWithoutReplicas(t *testing.T) {
 	p.Hold("r", "plain", 1, time.Hour)
 	p.Hold("doubted", "plain", 1, time.Hour)
 	p.Must(p.Doubt(t.Context(), "double11", "doubted", "timeout"))
-	redis["replica_acks"], redis["replica_acks_wait"] = 1, "1s"
+	redis["replica_acks"], redis["replica_acks_wait"] = 1, "100ms"
 	s.Load(app)
 
 	if text := s.Get("/metrics").Body; !strings.Contains(text, "\nstockgate_ready 0\n") {
@@ -50,7 +50,7 @@ func TestWithoutReplicas(t *testing.T) {
 			t.Errorf("the shop hears %d %s", a.Status, a.Body)
 		}
 		for _, c := range operators {
-			if a := s.Admin(c.method, c.path, c.body); a.Status != http.StatusServiceUnavailable || !strings.Contains(a.Body, "0 of 1 replicas have it after 1s: ask for the same again") {
+			if a := s.Admin(c.method, c.path, c.body); a.Status != http.StatusServiceUnavailable || !strings.Contains(a.Body, "0 of 1 replicas have it after 100ms: ask for the same again") {
 				t.Errorf("%s %s: %d %s", c.method, c.path, a.Status, a.Body)
 			}
 		}

@@ -398,16 +398,24 @@ func TestWebhookAfterTheDeadline(t *testing.T) {
 // Only a 2xx of the shop itself is its word; after anything else the hold goes on, and the
 // provider delivers again.
 func TestWebhookThatTheShopDoesNotTake(t *testing.T) {
-	h := openHooks(t, func(shop, _ string) string { return stripeSite(shop, "forward_timeout 3s") })
+	h := openHooks(t, stripeSite)
 	h.hold("r1", "SO-1", "b", "plain", 1, record.ModeBackend, time.Minute)
+	load := func(site string) {
+		t.Helper()
+		if err := h.loadCaddyfile(site); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, status := range []int{500, 503, 404, 400, 302} {
 		h.shopSays(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
 		h.counts(func() { h.deliver(paidFor("SO-1"), status, "") }, "shop_failed 1")
 	}
+	load(stripeSite(h.shop.addr(), "forward_timeout 1s"))
 	let := make(chan struct{})
 	h.shopSays(func(http.ResponseWriter, *http.Request) { <-let })
 	h.counts(func() { h.deliver(paidFor("SO-1"), 503, "the shop did not answer") }, "shop_failed 1")
 	close(let)
+	load(stripeSite(h.shop.addr(), ""))
 	h.shopSays(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	h.counts(func() { h.deliver(paidFor("SO-1"), 503, "the shop did not answer") }, "shop_failed 1")
 	if h.state("r1") != "held" || time.Until(h.record("r1").Deadline) < 55*time.Minute {
@@ -422,23 +430,16 @@ func TestWebhookThatTheShopDoesNotTake(t *testing.T) {
 	// a success that another handler makes of a failure is none, and neither is no answer
 	h.hold("r2", "SO-2", "b", "plain", 1, record.ModeBackend, time.Minute)
 	h.shopSays(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
-	if err := h.loadCaddyfile(stripeSite(h.shop.addr(), "") + "\n"); err != nil {
-		t.Fatal(err)
-	}
 	masked := strings.Replace(stripeSite(h.shop.addr(), ""), "reverse_proxy "+h.shop.addr(), "reverse_proxy "+h.shop.addr()+" {\nhandle_response {\nrespond ok 200\n}\n}", 1)
 	for name, site := range map[string]string{"masked": masked, "nothing": strings.Replace(masked[:strings.Index(masked, "reverse_proxy")], "route", "route", 1) + "}"} {
-		if err := h.loadCaddyfile(site); err != nil {
-			t.Fatal(name, err)
-		}
+		load(site)
 		h.counts(func() { h.deliver(paidFor("SO-2"), 503, "deliver it again") }, "shop_failed 1")
 		if h.state("r2") != "held" {
 			t.Errorf("%s: %s", name, h.state("r2"))
 		}
 	}
 	// without a proxy the status decides
-	if err := h.loadCaddyfile(masked[:strings.Index(masked, "reverse_proxy")] + "respond done 200\n}"); err != nil {
-		t.Fatal(err)
-	}
+	load(masked[:strings.Index(masked, "reverse_proxy")] + "respond done 200\n}")
 	h.deliver(paidFor("SO-2"), 200, "done")
 	if h.state("r2") != "confirmed" {
 		t.Errorf("without a proxy: %s", h.state("r2"))
