@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -132,16 +133,23 @@ func TestACheckEndsInTime(t *testing.T) {
 			p.HoldReplies(held)
 			holdBound(t, direct, "r1", "key 1", "")
 			var all sync.WaitGroup
+			var unavailable atomic.Int32
 			for range 20 {
 				all.Go(func() {
 					l, _ := e.Catalogue().Sale("s")
 					isNew, err := e.SurelyNew(l, repeating("r1", "key 1", ""))
+					if errors.Is(err, shard.ErrUnavailable) {
+						unavailable.Add(1)
+					}
 					if isNew || err != nil && !errors.Is(err, shard.ErrUnavailable) {
 						t.Errorf("new %t, %v; want unavailable", isNew, err)
 					}
 				})
 			}
 			all.Wait()
+			if held == "XREAD" && unavailable.Load() == 0 {
+				t.Error("no attempt is unavailable")
+			}
 			p.Heal()
 			stocktest.Eventually(t, "that it is known again", func() bool {
 				l, _ := e.Catalogue().Sale("s")
