@@ -55,6 +55,45 @@ func TestRateKeys(t *testing.T) {
 	}
 }
 
+// A key that is also an identity of the gate counts in the identity's normal form: another
+// spelling of a phone has no pace of its own.
+func TestRateKeysOfIdentities(t *testing.T) {
+	rd := mustReader(t, attempt.Spec{
+		Buyer: values(t, "{header.X-User-Id}"),
+		Line:  []attempt.Line{{SKU: values(t, "a")}},
+		Identities: map[string]attempt.Values{
+			"phone": values(t, "{header.X-Phone}", "{json.phone}"), "address": values(t, "{json.address}"), "device": values(t, "{json.device}"), "ip": values(t, "{client_ip}"),
+		},
+		Rates: []attempt.RateKey{
+			{Key: values(t, "{header.X-Phone}", "{json.phone}")},
+			{Key: values(t, "{json.address}")},
+			{Key: values(t, "{json.device}", "{client_ip}"), IPv6Prefix: 56},
+			{Key: values(t, "{json.phone}")}, // not the identity where the header has one
+			{Key: values(t, "{header.X-Phone}", "{json.address}")},
+		},
+	})
+	for name, tc := range map[string]struct {
+		phone, body string
+		want        []string
+	}{
+		"plain":       {"13800138000", `{"address":"1 Main St","device":"d"}`, []string{"13800138000", "1 main st", "d", "", "13800138000"}},
+		"spelt":       {"(138) 0013-8000", `{"address":"1, MAIN st."}`, []string{"13800138000", "1 main st", "1\x002001:db8::/56", "", "13800138000"}},
+		"in JSON":     {"", `{"phone":"１３８ 0013 8000","address":"１ Main St"}`, []string{"1\x0013800138000", "1 main st", "1\x002001:db8::/56", "１３８ 0013 8000", "1\x001 main st"}},
+		"a country":   {"0086 138 0013 8000", `{"phone":"8-6"}`, []string{"+8613800138000", "", "1\x002001:db8::/56", "8-6", "+8613800138000"}},
+		"no digits":   {"none", `{"phone":"138"}`, []string{"", "", "1\x002001:db8::/56", "138", ""}},
+		"none at all": {"", `{}`, []string{"", "", "1\x002001:db8::/56", "", ""}},
+	} {
+		r := request("POST", "/", jsonType, tc.body)
+		if tc.phone != "" {
+			r.Header.Set("X-Phone", tc.phone)
+		}
+		a, refusal := whole(t, rd, r, attempt.Env{ClientIP: "2001:db8::1"})
+		if got := describe(refusal); got != "" && !strings.HasPrefix(got, "no_buyer") || !slices.Equal(a.RateKeys, tc.want) {
+			t.Errorf("%s: got %q %q, want %q", name, got, a.RateKeys, tc.want)
+		}
+	}
+}
+
 func TestRateKeyIsChecked(t *testing.T) {
 	_, err := attempt.NewReader(attempt.Spec{
 		Buyer: values(t, "{header.X-User-Id}"),

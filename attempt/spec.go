@@ -51,7 +51,8 @@ type Spec struct {
 
 // RateKey is where the key of one rate is found.
 type RateKey struct {
-	// Key is optional in each request: attempts without it have the same, empty key.
+	// Key is optional in each request: attempts without it have the same, empty key. A value that
+	// is also an identity counts in the identity's normal form.
 	Key Values
 	// IPv6Prefix is how many bits of an IPv6 address in {client_ip} count: a client
 	// that has one address of a network usually has all of them. 0: the whole address.
@@ -130,7 +131,7 @@ func NewReader(spec Spec) (*Reader, error) {
 		if err != nil {
 			return nil, err
 		}
-		rd.rates = append(rd.rates, rateKey{in, r.IPv6Prefix})
+		rd.rates = append(rd.rates, newRateKey(in, rd.identities, r.IPv6Prefix))
 	}
 	if err := c.bearer(spec.Bearer); err != nil {
 		return nil, err
