@@ -149,6 +149,36 @@ func TestHardnessFollowsTheRate(t *testing.T) {
 	}
 }
 
+// One attempt that is late, or a processor whose clock is behind, does not end a rush. A clock
+// that is set back does, at once or when it has caught up.
+func TestLateAttemptsDoNotResetTheMeter(t *testing.T) {
+	const window = 100 * time.Millisecond
+	rules := challenge.Rules{Above: 200, Window: window, Least: 12, Most: 16}
+	for _, late := range []time.Duration{window, 2 * window, 250 * time.Millisecond, time.Second, 2 * time.Second} {
+		c := challenge.New(rules)
+		for range 5_000 {
+			c.Judge(noon, keys, ann, "")
+		}
+		if foreseen := c.Foresee(noon.Add(-late), keys, ann, ""); foreseen != 16 {
+			t.Errorf("an attempt %v late: %d bits foreseen, want 16", late, foreseen)
+		}
+		c.Count(noon.Add(-late))
+		if foreseen, bits := c.Foresee(noon, keys, ann, ""), c.Judge(noon, keys, ann, ""); bits != 16 || foreseen != bits {
+			t.Errorf("after an attempt %v late: %d bits, foreseen %d, want 16", late, bits, foreseen)
+		}
+		if bits := c.Judge(noon.Add(2*window), keys, ann, ""); bits != 0 {
+			t.Errorf("after an attempt %v late, and a quiet window: %d bits", late, bits)
+		}
+	}
+	c := challenge.New(rules)
+	for range 5_000 {
+		c.Judge(noon, keys, ann, "")
+	}
+	if foreseen, bits := c.Foresee(noon.Add(-time.Hour), keys, ann, ""), c.Judge(noon.Add(-time.Hour), keys, ann, ""); bits != 0 || foreseen != 0 {
+		t.Errorf("a clock that was set back by an hour: %d bits, foreseen %d", bits, foreseen)
+	}
+}
+
 // Attempts on all processors are counted once each.
 func TestAttemptsAreCountedTogether(t *testing.T) {
 	const attempts, workers = 4000, 8

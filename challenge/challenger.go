@@ -28,7 +28,7 @@ type Challenger struct {
 
 // New makes a challenger.
 func New(r Rules) *Challenger {
-	return &Challenger{rules: r, meter: meter{window: int64(r.Window)}, spent: newSpent()}
+	return &Challenger{rules: r, meter: newMeter(r.Window), spent: newSpent()}
 }
 
 // Judge counts an attempt with its solution; an empty solution is none. 0: the attempt

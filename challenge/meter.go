@@ -10,9 +10,19 @@ import (
 // previous one counts, whichever has more attempts: the rate rises with each attempt,
 // and falls after a whole window with fewer.
 type meter struct {
-	window int64 // ns
+	window int64  // ns
+	late   uint32 // how many windows a time may be behind the current one, and counts in it
 	// Each holds the number of a window in its upper half and its attempts in the lower one.
 	now, before atomic.Uint64
+}
+
+// maxLate is how late attempts may be counted, because a goroutine had to wait or another
+// processor's clock is ahead. A clock that is set back further begins anew; the meter waits
+// for one that is set back by less.
+const maxLate = 2 * time.Second
+
+func newMeter(window time.Duration) meter {
+	return meter{window: int64(window), late: 1 + uint32(maxLate/window)}
 }
 
 // count counts an attempt and returns the rate.
@@ -21,7 +31,7 @@ func (m *meter) count(t time.Time) uint32 {
 	for {
 		seen := m.now.Load()
 		next := uint64(at)<<32 | 1
-		if number, n := halves(seen); number == at || number == at+1 { // another processor's clock may be ahead
+		if number, n := halves(seen); number-at <= m.late { // numbers wrap
 			at = number
 			if n == math.MaxUint32 {
 				return n
@@ -41,9 +51,9 @@ func (m *meter) foresee(t time.Time) uint32 {
 	at, seen := m.number(t), m.now.Load()
 	next := uint64(at)<<32 | 1
 	switch number, n := halves(seen); {
-	case (number == at || number == at+1) && n == math.MaxUint32:
+	case number-at <= m.late && n == math.MaxUint32:
 		return n
-	case number == at || number == at+1:
+	case number-at <= m.late:
 		at, next = number, seen+1
 	case at == number+1:
 		_, now := halves(next)
