@@ -60,7 +60,8 @@ type Normal func(kind, value string) string
 // Space around the entry and after the colon is not part of it; everything else is
 // compared byte by byte after normal has been applied. A value that begins with a kind
 // and a colon, or that reads as an address and is not one, needs its kind in front:
-// any:phone:1. Text that is nearly an address is an error, not a name.
+// any:phone:1. Text that is nearly an address is an error, not a name; so is an address that
+// more text follows, and a kind in another spelling, such as Phone:1.
 func Parse(text string, normal Normal) (Entry, error) {
 	e := Entry{Kind: Any, Value: strings.TrimSpace(text)}
 	word, rest, qualified := strings.Cut(e.Value, ":")
@@ -69,6 +70,11 @@ func Parse(text string, normal Normal) (Entry, error) {
 	}
 	if err := check(e.Value); err != nil {
 		return Entry{}, err
+	}
+	if !qualified {
+		if err := checkName(e.Value); err != nil {
+			return Entry{}, err
+		}
 	}
 	if e.Kind == IP || !qualified && readsAsAddress(e.Value) {
 		p, err := parsePrefix(e.Value)
@@ -107,6 +113,33 @@ func check(value string) error {
 		return errNoText
 	}
 	return nil
+}
+
+// checkName returns what is wrong with a value without a kind that was probably meant as an
+// address or a value of a kind: as a name it would match no attempt.
+func checkName(s string) error {
+	if at := strings.IndexAny(s, ":："); at > 0 {
+		if kind := strings.ToLower(strings.TrimSpace(s[:at])); known(kind) {
+			return fmt.Errorf("%q: a kind is in lower case and straight before its colon: write %s:…, or any:… in front of all of it if it is a name", s, kind)
+		}
+	}
+	word := s
+	if begin := strings.IndexFunc(word, inWord); begin > 0 {
+		word = word[begin:]
+	}
+	if end := strings.IndexFunc(word, func(r rune) bool { return !inWord(r) }); end >= 0 {
+		word = word[:end]
+	}
+	if len(word) < len(s) && readsAsAddress(word) {
+		return fmt.Errorf("%q is not one address or prefix alone: a comment is a line of its own; write any:… in front if it is a name", s)
+	}
+	return nil
+}
+
+// inWord says whether a character may be in an address, a number or a name without space.
+func inWord(r rune) bool {
+	return 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || 'A' <= r && r <= 'Z' ||
+		strings.ContainsRune(".:/-_%@+", r) || r >= 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }
 
 // readsAsAddress says whether a text was probably meant as an address.
