@@ -55,7 +55,7 @@ func ReadDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) 
 	warnValues(warn, gate)
 	warnIdentities(warn, gate)
 	warnShared(warn, gate)
-	warnJWKS(warn, gate.JWT)
+	gate.JWT.Warn(warn)
 	warnGuard(warn)
 	return h.NewRoute(matchers, gate), nil
 }

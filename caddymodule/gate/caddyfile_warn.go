@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
-	"net/netip"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -16,7 +14,6 @@ import (
 	"github.com/stockgate/stockgate/attempt"
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
-	"github.com/stockgate/stockgate/caddymodule/jwt"
 	"github.com/stockgate/stockgate/caddymodule/ratelimit"
 )
 
@@ -99,10 +96,8 @@ func warnValues(w directive.Warner, g *Gate) {
 		w.Warn("the buyer " + g.Buyer[0] + " is a constant, so all attempts are those of one buyer and share that buyer's limits: " +
 			"write a placeholder, such as " + example)
 	}
-	var bare []string
-	for _, expr := range g.expressions() {
-		if directive.IsBare(expr) && !slices.Contains(bare, expr) && !(constantBuyer && slices.Contains(g.Buyer, expr)) {
-			bare = append(bare, expr)
+	for _, expr := range directive.BarePlaceholders(g.expressions()) {
+		if !constantBuyer || !slices.Contains(g.Buyer, expr) {
 			w.Warn(expr + " is a constant, the same for all attempts: write {" + expr + "} for what the request has there")
 		}
 	}
@@ -178,23 +173,6 @@ func warnShared(w directive.Warner, g *Gate) {
 	}
 	w.Warn("a shared rate has keys that clients choose, and each takes 200 bytes of the redis that holds the stock: " +
 		"give the rates a redis of their own with `rate_redis` in the global options of stockgate")
-}
-
-// warnJWKS warns about keys that an attacker on the network path can replace.
-func warnJWKS(w directive.Warner, j *jwt.Config) {
-	if j == nil {
-		return
-	}
-	u, err := url.Parse(j.JWKS)
-	if err != nil || u.Scheme != "http" {
-		return
-	}
-	host := u.Hostname()
-	address, err := netip.ParseAddr(host)
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") || strings.ContainsAny(host, "{}") || err == nil && address.IsLoopback() {
-		return
-	}
-	w.Warn("the keys of jwt are fetched from " + u.Redacted() + " without TLS: an attacker on the network path can sign in as any buyer: write https://")
 }
 
 // warnGuard warns about a gate that an unusual path can avoid. A named route is a block of

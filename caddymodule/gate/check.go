@@ -186,7 +186,7 @@ func ReadCheckDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, er
 	warnBuyer(warn, gate.Buyer)
 	warnValues(warn, gate)
 	warnShared(warn, gate)
-	warnJWKS(warn, gate.JWT)
+	gate.JWT.Warn(warn)
 	warnGuard(warn)
 	return h.NewRoute(matchers, check), nil
 }

@@ -135,8 +135,7 @@ type Gate struct {
 	credentials *session.Credentials // nil: requests of a session do not wait
 	carts       session.Carts
 	ask         *inquiry.Inquiry // nil: the outcome is not asked
-	deaf        atomic.Bool      // the last lookup had no useful answer
-	hadArray    atomic.Bool      // a lookup's answer had the lines array, or the log says that it lacks it
+	heard       inquiry.Hearing  // whether lookups get useful answers
 	asksLater   *filters.Slots   // bounds the orders that are asked about again
 	reader      *attempt.Reader
 	rules       *outcome.Rules

@@ -23,7 +23,6 @@ import (
 	"github.com/stockgate/stockgate/refuse"
 	"github.com/stockgate/stockgate/sale"
 	"github.com/stockgate/stockgate/scope"
-	"github.com/stockgate/stockgate/shard"
 )
 
 // provisionLookup prepares lookup and one_at_a_time.
@@ -185,33 +184,21 @@ func (g *Gate) readLookup(ctx context.Context, a *outcome.Reply, err error) *sal
 // where the answer is no cart. no is the refusal of the attempt that was read from it. An
 // operator who tries a request hears what is wrong.
 func (g *Gate) readCart(p *purchase, no *sale.Refusal) *sale.Refusal {
-	if p.unread != "" && no.Reason == sale.Unavailable {
-		g.unanswered(p.unread)
+	word := "answered"
+	switch {
+	case p.unread != "" && no.Reason == sale.Unavailable:
+		word, no = string(no.Reason), g.unanswered(p.unread)
 		if p.dryRun {
-			no = &sale.Refusal{Reason: no.Reason, Detail: no.Detail + ": " + p.unread}
+			no = &sale.Refusal{Reason: no.Reason, Detail: attempt.UnreadLookup + ": " + p.unread}
 		}
+	case no != nil && no.Reason == sale.NoCart:
+		word = string(no.Reason)
 	}
 	if p.lookedUp == 0 {
 		return no
 	}
-	word := "answered"
-	switch {
-	case p.unread == "" && (no == nil || no.Reason != sale.NoCart):
-	case no.Reason == sale.NoCart:
-		word = string(sale.NoCart)
-	default:
-		word = string(sale.Unavailable)
-	}
-	meter.CountLookup(word, p.lookedUp)
-	switch {
-	case p.unread == "":
-		g.hadArray.Store(true)
-	case word == string(sale.NoCart) && !g.hadArray.Swap(true):
-		g.log.Warn("the lookup's answer lacks the array of `lines`: attempts are refused as no_cart; if the shop does not leave it out where a cart is empty, `lines` reads the wrong place",
-			zap.String("shop", g.lookup.Host()), zap.String("answer", p.unread))
-	}
-	if word != string(sale.Unavailable) && g.deaf.Swap(false) {
-		g.log.Info("the lookup gets answers again", zap.String("shop", g.lookup.Host()))
+	if meter.CountLookup(word, p.lookedUp); word != string(sale.Unavailable) {
+		g.heard.Heard(g.log, g.lookup.Host(), p.unread)
 	}
 	return no
 }
@@ -229,10 +216,7 @@ func (g *Gate) failed(body []byte) bool {
 
 // unanswered refuses an attempt because the shop did not say what it is about.
 func (g *Gate) unanswered(why string) *sale.Refusal {
-	if !g.deaf.Swap(true) {
-		g.log.Warn("the lookup gets no answer that says what is in a cart: attempts are refused as unavailable until it does",
-			zap.String("shop", g.lookup.Host()), zap.String("answer", why))
-	}
+	g.heard.Lost(g.log, g.lookup.Host(), why)
 	return refuse.Unavailable
 }
 
@@ -307,15 +291,8 @@ func (g *Gate) edges() session.Edges {
 	if d := g.app.Runtime(); d != nil {
 		return d
 	}
-	return noEdges{}
+	return session.NoEdges{}
 }
-
-// noEdges stands for the edges where none can be asked.
-type noEdges struct{}
-
-func (noEdges) Begin() bool           { return false }
-func (noEdges) End()                  {}
-func (noEdges) Client() *shard.Client { return nil }
 
 // endTurn lets the next request of the session to the shop.
 func (p *purchase) endTurn(r *http.Request) {

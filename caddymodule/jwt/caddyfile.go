@@ -1,6 +1,8 @@
 package jwt
 
 import (
+	"net/netip"
+	"net/url"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -50,4 +52,21 @@ func ReadOption(into **Config) func(*caddyfile.Dispenser, string) error {
 		*into = j
 		return nil
 	}
+}
+
+// Warn warns about keys that an attacker on the network path can replace.
+func (c *Config) Warn(w directive.Warner) {
+	if c == nil {
+		return
+	}
+	u, err := url.Parse(c.JWKS)
+	if err != nil || u.Scheme != "http" {
+		return
+	}
+	host := u.Hostname()
+	address, err := netip.ParseAddr(host)
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") || strings.ContainsAny(host, "{}") || err == nil && address.IsLoopback() {
+		return
+	}
+	w.Warn("the keys of jwt are fetched from " + u.Redacted() + " without TLS: an attacker on the network path can sign in as any buyer: write https://")
 }

@@ -78,6 +78,14 @@ type Edges interface {
 	Client() *shard.Client
 }
 
+// NoEdges stands for the edges where none can be asked.
+type NoEdges struct{}
+
+// Begin, End and Client are those of Edges.
+func (NoEdges) Begin() bool           { return false }
+func (NoEdges) End()                  {}
+func (NoEdges) Client() *shard.Client { return nil }
+
 // Take waits until no other request has one of the credentials, at this edge and, with edges,
 // at any of them. keys are sorted and differ, so that two requests cannot wait for each other.
 // Where Redis does not answer, the turn is that of this edge. shared: the credential is waited

@@ -26,11 +26,17 @@ func UnknownPlaceholders(values []string) (names []string) {
 	return names
 }
 
-// IsBare says whether a text without placeholders is probably one that lacks its braces, such as
-// json.sku.
-func IsBare(expr string) bool {
-	space, rest, _ := strings.Cut(expr, ".")
-	return !strings.ContainsAny(expr, "{}") && (expr == "client_ip" || rest != "" && (slices.Contains(ownNames, space) || space == "http"))
+// BarePlaceholders returns the values that are probably placeholders without their braces, such as
+// json.sku, each once.
+func BarePlaceholders(values []string) (bare []string) {
+	for _, expr := range values {
+		space, rest, _ := strings.Cut(expr, ".")
+		dotted := rest != "" && (slices.Contains(ownNames, space) || space == "http")
+		if (dotted || expr == "client_ip") && !strings.ContainsAny(expr, "{}") && !slices.Contains(bare, expr) {
+			bare = append(bare, expr)
+		}
+	}
+	return bare
 }
 
 // placeholdersIn returns the names between the braces of an expression.
