@@ -248,16 +248,17 @@ func TestTheEmbeddedServer(t *testing.T) {
 
 // In a cluster each sale's own server counts.
 func TestUnitsAtRiskInACluster(t *testing.T) {
-	start := func() *redistest.Server {
-		return redistest.Start(t, redistest.Config("cluster-enabled yes", "repl-diskless-sync-delay 0", "cluster-node-timeout 60000"))
+	start := func(bus string) *redistest.Server {
+		return redistest.Start(t, redistest.Config("cluster-enabled yes", "cluster-port "+bus, "repl-diskless-sync-delay 0", "cluster-node-timeout 60000"))
 	}
-	p := &pair{t: t, primary: start(), replica: start()}
+	bus := redistest.FreePort(t)
+	p := &pair{t: t, primary: start(bus), replica: start(redistest.FreePort(t))}
 	c, r := p.primary.Client(), p.replica.Client()
 	if err := c.ClusterAddSlotsRange(stocktest.Soon(t), 0, 16383).Err(); err != nil {
 		t.Fatal(err)
 	}
 	host, port, _ := strings.Cut(p.primary.Addr(), ":")
-	if err := r.ClusterMeet(stocktest.Soon(t), host, port).Err(); err != nil {
+	if err := r.Do(stocktest.Soon(t), "CLUSTER", "MEET", host, port, bus).Err(); err != nil {
 		t.Fatal(err)
 	}
 	id := c.ClusterMyID(stocktest.Soon(t)).Val()

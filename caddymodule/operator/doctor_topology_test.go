@@ -160,13 +160,17 @@ func measured(t *testing.T, o shard.Options, mayAsk bool) (p shard.Primary) {
 
 // What a node of a cluster says is read as it is.
 func TestTopologyOfACluster(t *testing.T) {
-	server, other := redistest.Start(t, redistest.Config("cluster-enabled yes")), redistest.Start(t, redistest.Config("cluster-enabled yes"))
+	start := func(bus string) *redistest.Server {
+		return redistest.Start(t, redistest.Config("cluster-enabled yes", "cluster-port "+bus))
+	}
+	bus := redistest.FreePort(t)
+	server, other := start(redistest.FreePort(t)), start(bus)
 	c := server.Client()
 	if err := c.ClusterAddSlotsRange(stocktest.Soon(t), 0, 16383).Err(); err != nil {
 		t.Fatal(err)
 	}
 	host, port, _ := strings.Cut(other.Addr(), ":")
-	if err := c.ClusterMeet(stocktest.Soon(t), host, port).Err(); err != nil {
+	if err := c.Do(stocktest.Soon(t), "CLUSTER", "MEET", host, port, bus).Err(); err != nil {
 		t.Fatal(err)
 	}
 	id := other.Client().ClusterMyID(stocktest.Soon(t)).Val()

@@ -15,7 +15,7 @@ import (
 // twoShards is a cluster of two: one has the slot of the named sale alone, the other all
 // else, and is reached over a link.
 func (a *attack) twoShards(sale string) (most, other *rig.Redis, link *rig.Proxy, slot int64) {
-	settings := append([]string{"cluster-enabled yes", "cluster-require-full-coverage no", "cluster-node-timeout 60000", "cluster-allow-replica-migration no"}, rig.Durable...)
+	settings := append([]string{rig.Node, "cluster-require-full-coverage no", "cluster-node-timeout 60000", "cluster-allow-replica-migration no"}, rig.Durable...)
 	link, err := rig.NewProxy("")
 	a.must(err)
 	a.cleanup = append(a.cleanup, link.Close)
@@ -34,7 +34,7 @@ func (a *attack) twoShards(sale string) (most, other *rig.Redis, link *rig.Proxy
 	at := strconv.FormatInt(slot, 10)
 	do(other, "CLUSTER", "ADDSLOTS", at)
 	do(most, "CLUSTER", "ADDSLOTSRANGE", "0", strconv.FormatInt(slot-1, 10), strconv.FormatInt(slot+1, 10), "16383")
-	do(most, "CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(other.Port))
+	do(most, "CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(other.Port), strconv.Itoa(other.Bus))
 	for _, r := range []*rig.Redis{most, other} {
 		a.until("the cluster is whole", func() bool {
 			slots, err := r.Do("CLUSTER", "SLOTS")

@@ -32,7 +32,7 @@ func newCluster(r *Run, replicas bool) *cluster {
 		c.do(n, "CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(i*slots/primaries), strconv.Itoa((i+1)*slots/primaries-1))
 	}
 	for _, n := range c.all[1:] {
-		c.do(c.all[0], "CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(n.Port))
+		c.do(c.all[0], "CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(n.Port), strconv.Itoa(n.Bus))
 	}
 	c.r.until("the cluster is whole", func() bool { return c.well() })
 	for i, n := range c.all[primaries:] {
@@ -44,7 +44,7 @@ func newCluster(r *Run, replicas bool) *cluster {
 
 func (c *cluster) add(epoch int) {
 	road := c.r.link("")
-	n := c.r.node("always", "cluster-enabled yes", "cluster-require-full-coverage no", "cluster-node-timeout 2000", "cluster-allow-replica-migration no",
+	n := c.r.node("always", rig.Node, "cluster-require-full-coverage no", "cluster-node-timeout 2000", "cluster-allow-replica-migration no",
 		"cluster-announce-ip 127.0.0.1", "cluster-announce-port "+port(road.Addr()))
 	road.Lead(n.Addr())
 	c.do(n, "CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(epoch))

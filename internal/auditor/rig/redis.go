@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -14,6 +15,7 @@ import (
 type Redis struct {
 	*Process
 	Port  int
+	Bus   int // of a node of a cluster: the port for other nodes
 	dir   string
 	clock *shim // nil: the machine's
 	disk  *shim // nil: the machine's
@@ -21,6 +23,9 @@ type Redis struct {
 
 // Durable are the settings with which a killed Redis loses nothing.
 var Durable = []string{"appendonly yes", "appendfsync always"}
+
+// Node is the setting with which a Redis is a node of a cluster.
+const Node = "cluster-enabled yes"
 
 // StartRedis runs a redis-server. Settings are lines of redis.conf.
 func StartRedis(dir string, settings ...string) (*Redis, error) {
@@ -36,6 +41,12 @@ func StartRedis(dir string, settings ...string) (*Redis, error) {
 		"bind 127.0.0.1", fmt.Sprintf("port %d", port), fmt.Sprintf("dir %q", r.dir), "daemonize no", `save ""`, "appendonly no",
 		"maxmemory-policy noeviction", "enable-debug-command yes",
 	}, settings...)
+	if slices.Contains(settings, Node) { // by default its bus has a port that the kernel gives to outgoing connections
+		if r.Bus, err = FreePort(); err != nil {
+			return nil, err
+		}
+		lines = append(lines, fmt.Sprintf("cluster-port %d", r.Bus))
+	}
 	if err := os.WriteFile(r.conf(), []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 		return nil, err
 	}
