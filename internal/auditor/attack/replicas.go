@@ -25,9 +25,10 @@ var failover = scenario{
 		for i := range ids {
 			ids[i] = a.reserve(fmt.Sprintf("b%d", i), "7")
 		}
-		if status, why := a.says(ids[0], "confirm", "{}"); status != 200 {
-			a.must(fmt.Errorf("confirm: %d %s", status, why))
-		}
+		a.until("the replica acknowledges a confirm in time", func() bool {
+			status, _ := a.says(ids[0], "confirm", "{}")
+			return status == 200
+		})
 		a.shop.Take(ids[0])
 		promises := a.underDeafReplica(r.replication, ids)
 
