@@ -14,28 +14,34 @@ type Hoarding struct {
 
 // judgeHoarding: honest buyers get at least half of what is sold under hoarders.
 func judgeHoarding(h *History, _ map[string]*Replayed) (found []Violation) {
-	bought := map[string]int64{}
 	for _, o := range h.Orders {
-		if !o.Taken || o.Again {
-			continue
-		}
-		if h.Hoarding.Fakes[o.Buyer] {
+		if o.Taken && !o.Again && h.Hoarding.Fakes[o.Buyer] {
 			found = append(found, broken(Control, "buyer %s, who never pays, has an order", o.Buyer).with(o))
-			continue
 		}
-		bought[o.Sale] += units(o.Lines)
 	}
 	for _, sale := range h.Hoarding.Sales {
-		if stock := h.loaded(sale); 2*bought[sale] < stock {
-			found = append(found, broken(HalfForHonest, "honest buyers have %d of %d units of sale %s", bought[sale], stock, sale))
+		if bought, stock := h.BoughtHonestly(sale); 2*bought < stock {
+			found = append(found, broken(HalfForHonest, "honest buyers have %d of %d units of sale %s", bought, stock, sale))
 		}
 	}
 	for _, sale := range h.Hoarding.Controls {
-		if stock := h.loaded(sale); 2*bought[sale] >= stock {
-			found = append(found, broken(Control, "honest buyers have %d of %d units of sale %s, which has no bound on unpaid holds", bought[sale], stock, sale))
+		if bought, stock := h.BoughtHonestly(sale); 2*bought >= stock {
+			found = append(found, broken(Control, "honest buyers have %d of %d units of sale %s, which has no bound on unpaid holds", bought, stock, sale))
 		}
 	}
 	return limited(found)
+}
+
+// BoughtHonestly is how many units of a sale honest buyers have, of so many on sale.
+func (h *History) BoughtHonestly(sale string) (bought, stock int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, o := range h.Orders {
+		if o.Sale == sale && o.Taken && !o.Again && !h.Hoarding.Fakes[o.Buyer] {
+			bought += units(o.Lines)
+		}
+	}
+	return bought, h.loaded(sale)
 }
 
 // loaded is how many units of a sale operators have put on sale.

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/stockgate/stockgate/internal/auditor"
 	"github.com/stockgate/stockgate/internal/auditor/crowd"
 	"github.com/stockgate/stockgate/internal/auditor/rig"
 )
@@ -22,31 +21,45 @@ var hoarding = scenario{
 	run: func(a *attack) {
 		a.stage(1, a.backend(hoardedFor.String()))
 		a.shop.Later = true
-		a.sell("bounded", one(hoarded), "")
-		a.sell("unbounded", stock{{Cell: "8", Qty: hoarded}}, "unpaid: off")
-		a.h.Hoarding = auditor.Hoarding{Fakes: map[string]bool{}, Sales: []string{"bounded"}, Controls: []string{"unbounded"}}
+		a.h.Hoarding.Fakes = map[string]bool{}
 		for i := range hoarders {
 			a.h.Hoarding.Fakes[fake(i)] = true
 		}
-		rig.During(a.hoard, func() {
-			a.until("hoarders hold all units of the control", func() bool { return a.edges[0].ItemState("unbounded", "8") == "all_held" })
-			rig.During(a.honest, func() { time.Sleep(time.Duration(a.size(4, 8)) * hoardedFor) })
-		})
-		a.settle()
+		// a busy machine weakens the attack: until it works, each hoarder asks twice as much
+		for round, end := 0, time.Now().Add(rig.Patience); a.hoarded(round) && time.Now().Before(end); {
+			round++
+		}
 	},
+}
+
+// hoarded attacks two sales of their own, each hoarder on 2^round connections. It reports whether the
+// attack was too weak: honest buyers have half of the sale that has no bound.
+func (a *attack) hoarded(round int) (weak bool) {
+	bounded, unbounded := fmt.Sprint("bounded", round), fmt.Sprint("unbounded", round)
+	skus := []string{fmt.Sprint("7-", round), fmt.Sprint("8-", round)}
+	a.sell(bounded, stock{{Cell: skus[0], Qty: hoarded}}, "")
+	a.sell(unbounded, stock{{Cell: skus[1], Qty: hoarded}}, "unpaid: off")
+	a.h.Hoarding.Sales, a.h.Hoarding.Controls = append(a.h.Hoarding.Sales, bounded), []string{unbounded}
+	rig.During(func(stop <-chan struct{}) { a.hoard(skus, 1<<round, stop) }, func() {
+		a.until("hoarders hold all units of the control", func() bool { return a.edges[0].ItemState(unbounded, skus[1]) == "all_held" })
+		rig.During(func(stop <-chan struct{}) { a.honest(skus, stop) }, func() { time.Sleep(time.Duration(a.size(4, 8)) * hoardedFor) })
+	})
+	a.settle()
+	bought, stock := a.h.BoughtHonestly(unbounded)
+	return 2*bought >= stock
 }
 
 func fake(i int) string { return fmt.Sprintf("fake%d", i) }
 
-// hoard lets each hoarder ask at both sales until it is stopped.
-func (a *attack) hoard(stop <-chan struct{}) {
+// hoard lets each hoarder ask at both sales, on so many connections, until it is stopped.
+func (a *attack) hoard(skus []string, connections int, stop <-chan struct{}) {
 	var all sync.WaitGroup
 	defer all.Wait()
-	for i := range hoarders {
-		for _, sku := range []string{"7", "8"} {
+	for i := range hoarders * connections {
+		for _, sku := range skus {
 			all.Go(func() {
 				for pause(2*time.Millisecond, stop) {
-					a.crowd.Buy(a.doors[0], crowd.Wish{Buyer: fake(i), Lines: crowd.Units(sku, 1)})
+					a.crowd.Buy(a.doors[0], crowd.Wish{Buyer: fake(i % hoarders), Lines: crowd.Units(sku, 1)})
 				}
 			})
 		}
@@ -55,11 +68,11 @@ func (a *attack) hoard(stop <-chan struct{}) {
 
 // honest lets each honest buyer ask at both sales until it has bought one unit of each, or
 // is stopped.
-func (a *attack) honest(stop <-chan struct{}) {
+func (a *attack) honest(skus []string, stop <-chan struct{}) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	for i := range honestBuyers {
-		for _, sku := range []string{"7", "8"} {
+		for _, sku := range skus {
 			all.Go(func() {
 				wait := time.Duration(a.chance(2000, "first", i, sku)) * time.Millisecond
 				for pause(wait, stop) && !a.buys(fmt.Sprintf("honest%d", i), sku) {
