@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -57,25 +58,49 @@ var readersOfNothing = scenario{
 
 var halfClose = scenario{
 	name: "half-close", short: true,
-	about: "Clients close their sending side after the request, and a shop answers 101: a success is the shop's, or the connection closes",
+	about: "Clients close their sending side after the request, half of them when the shop has the order, and a shop answers 101: a success is the shop's, or the connection closes; some succeed",
 	run: func(a *attack) {
 		a.stage(1, rig.Site{Outcome: "hold_for 3s\n\t\tforward_timeout 1s"})
 		odd := shop.Odd()
+		var waiting sync.Map // buyer → *lateClose
 		a.shop.Conduct = func(o *auditor.Order) shop.Conduct {
 			if o.Buyer[0] == 'u' { // one of the three that answer 101
 				return odd[10+a.chance(3, o.Buyer)]
 			}
-			return shop.Slow(time.Duration(a.chance(20, o.Buyer))*time.Millisecond, shop.Sells)
+			slow := shop.Slow(time.Duration(a.chance(20, o.Buyer))*time.Millisecond, shop.Sells)
+			if c, ok := waiting.LoadAndDelete(o.Buyer); ok {
+				c.(*lateClose).there.Open()
+				return shop.Waits(c.(*lateClose).closed.C, slow)
+			}
+			return slow
 		}
 		a.h.ShopFails = true
 		n := a.size(100, 2000)
 		a.sell("half", one(int64(2*n)), "")
+		var won atomic.Int64
 		crowd.Rush(n, 8, nil, func(i int) {
-			a.crowd.Buy(a.doors[0], crowd.Wish{Buyer: fmt.Sprintf("c%d", i), Lines: crowd.Units("7", 1), Leave: crowd.HalfClose})
+			wish := crowd.Wish{Buyer: fmt.Sprintf("c%d", i), Lines: crowd.Units("7", 1), Leave: crowd.HalfClose}
+			if i%2 == 0 {
+				late := &lateClose{shop.NewGate(), shop.NewGate()}
+				defer late.closed.Open()
+				waiting.Store(wish.Buyer, late)
+				wish.Until, wish.Left = late.there.C, late.closed.Open
+			}
+			if a.crowd.Buy(a.doors[0], wish).Won() {
+				won.Add(1)
+			}
 		})
+		a.count("successes after a half-close", int(won.Load()))
+		if won.Load() == 0 {
+			a.violated(auditor.Control, "no client that closed its side of the connection has heard of a success")
+		}
 		crowd.Rush(n/5, 8, nil, func(i int) {
 			a.crowd.Buy(a.doors[0], crowd.Wish{Buyer: fmt.Sprintf("u%d", i), Lines: crowd.Units("7", 1)})
 		})
 		a.settle()
 	},
 }
+
+// lateClose is an order whose client closes its side of the connection when it is there: the shop
+// answers when that has closed.
+type lateClose struct{ there, closed *shop.Gate }

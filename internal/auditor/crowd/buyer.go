@@ -51,7 +51,9 @@ type Wish struct {
 	Buyer, Key, Ref string
 	Lines           []auditor.Line
 	Leave           Leave
-	Raw             string // the body, where it must not be that of Lines
+	Until           <-chan struct{} // HalfClose sends FIN when it is closed; nil: at once
+	Left            func()          // called when FIN is sent; nil: nothing
+	Raw             string          // the body, where it must not be that of Lines
 	Header          []string
 }
 
@@ -100,33 +102,33 @@ func (w Wish) text(id string) string {
 // Buy makes one attempt and returns it with the answer.
 func (c *Crowd) Buy(d *Door, w Wish) *auditor.Attempt {
 	a := &auditor.Attempt{ID: fmt.Sprint(c.count.Add(1)), Edge: d.Name, Buyer: w.Buyer, Key: w.Key, Ref: w.Ref, Lines: w.Lines}
-	c.do(d, a, w.text(a.ID), w.Leave)
+	c.do(d, a, w.text(a.ID), w)
 	return a
 }
 
 // Browse asks for another route of the site.
 func (c *Crowd) Browse(d *Door) *auditor.Attempt {
 	a := &auditor.Attempt{ID: fmt.Sprint(c.count.Add(1)), Edge: d.Name, Browse: true}
-	c.do(d, a, "GET /catalogue?"+a.ID+" HTTP/1.1\r\nHost: shop\r\n\r\n", Stays)
+	c.do(d, a, "GET /catalogue?"+a.ID+" HTTP/1.1\r\nHost: shop\r\n\r\n", Wish{})
 	return a
 }
 
-func (c *Crowd) do(d *Door, a *auditor.Attempt, text string, leave Leave) {
+func (c *Crowd) do(d *Door, a *auditor.Attempt, text string, w Wish) {
 	a.Sent = c.History.Tick()
 	defer c.History.Heard(a)
-	k, err := d.take(leave == Stays)
+	k, err := d.take(w.Leave == Stays)
 	if err != nil {
 		a.Err = err.Error()
 		return
 	}
 	k.SetDeadline(time.Now().Add(2 * time.Minute))
-	if err := k.exchange(a, text, leave); err != nil {
+	if err := k.exchange(a, text, w); err != nil {
 		a.Err = err.Error()
 		k.drop()
 		return
 	}
 	a.Heard = c.History.Tick()
-	if leave == Stays && !k.last {
+	if w.Leave == Stays && !k.last {
 		d.give(k)
 	} else {
 		k.drop()
@@ -135,11 +137,14 @@ func (c *Crowd) do(d *Door, a *auditor.Attempt, text string, leave Leave) {
 
 var errLeft = errors.New("the buyer left")
 
-func (k *conn) exchange(a *auditor.Attempt, text string, leave Leave) error {
-	if err := k.send(text, leave); err != nil {
+func (k *conn) exchange(a *auditor.Attempt, text string, w Wish) error {
+	if err := k.send(text, w.Leave); err != nil {
 		return err
 	}
-	if leave == HalfAnswer {
+	if w.Leave == HalfClose {
+		defer k.halfClose(w)()
+	}
+	if w.Leave == HalfAnswer {
 		k.in.ReadByte()
 		return errLeft
 	}
@@ -160,6 +165,31 @@ func (k *conn) exchange(a *auditor.Attempt, text string, leave Leave) error {
 	return nil
 }
 
+// halfClose sends FIN when the wish says so, or never, if the answer comes first: then the caller
+// calls done.
+func (k *conn) halfClose(w Wish) (done func()) {
+	answered, closed := make(chan struct{}), make(chan struct{})
+	shut := func() {
+		k.Conn.(*net.TCPConn).CloseWrite()
+		if w.Left != nil {
+			w.Left()
+		}
+	}
+	if w.Until == nil {
+		shut()
+		return func() {}
+	}
+	go func() {
+		defer close(closed)
+		select {
+		case <-w.Until:
+			shut()
+		case <-answered:
+		}
+	}()
+	return func() { close(answered); <-closed }
+}
+
 // send writes the request as far as the buyer stays.
 func (k *conn) send(text string, leave Leave) error {
 	switch leave {
@@ -178,11 +208,8 @@ func (k *conn) send(text string, leave Leave) error {
 	if _, err := io.WriteString(k, text); err != nil {
 		return err
 	}
-	switch leave {
-	case AfterAsking:
+	if leave == AfterAsking {
 		return errLeft
-	case HalfClose:
-		return k.Conn.(*net.TCPConn).CloseWrite()
 	}
 	return nil
 }
