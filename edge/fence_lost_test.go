@@ -319,6 +319,7 @@ func TestTwoPrimaries(t *testing.T) {
 // A primary sold something that no edge but a lost one heard of. Its history comes back after its
 // successor was lost: the log says so, an operator decides, and what was promised is told again.
 func TestTheOldHistoryComesBack(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	third := stocktest.Replica(t, p.primary)
 	x, lost := p.link(briefly), p.link(briefly)
