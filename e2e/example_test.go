@@ -1,11 +1,13 @@
 package e2e_test
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,14 +20,24 @@ import (
 func TestCaddyfileExample(t *testing.T) {
 	t.Parallel()
 	const example = "../Caddyfile.example"
-	adapt := exec.Command(caddyBinary, "adapt", "--config", example, "--adapter", "caddyfile", "--validate")
-	adapt.Env = append(os.Environ(), "HOME="+t.TempDir())
-	out, err := adapt.CombinedOutput()
+	text, err := os.ReadFile(example)
 	if err != nil {
-		t.Fatalf("adapt: %v\n%s", err, out)
+		t.Fatal(err)
 	}
-	if strings.Contains(string(out), `"level":"warn"`) && strings.Contains(string(out), `"adapter":"caddyfile"`) {
-		t.Errorf("adapting warns:\n%s", out)
+	unguarded := filepath.Join(t.TempDir(), "Caddyfile") // so that it is seen what a warning looks like
+	if err := os.WriteFile(unguarded, bytes.ReplaceAll(text, []byte("\tstockgate_guard\n"), nil), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for file, warns := range map[string]bool{example: false, unguarded: true} {
+		adapt := exec.Command(caddyBinary, "adapt", "--config", file, "--adapter", "caddyfile", "--validate")
+		adapt.Env = append(os.Environ(), "HOME="+t.TempDir())
+		out, err := adapt.CombinedOutput()
+		if err != nil {
+			t.Fatalf("adapt: %v\n%s", err, out)
+		}
+		if regexp.MustCompile(`"level":"warn".*"logger":"caddyfile"`).Match(out) != warns {
+			t.Errorf("adapting %s warns %t, want %t:\n%s", file, !warns, warns, out)
+		}
 	}
 
 	server := redistest.Start(t)
@@ -42,10 +54,6 @@ func TestCaddyfileExample(t *testing.T) {
 	e.env = []string{
 		"STOCKGATE_SITE=http://" + e.addr, "STOCKGATE_REDIS=" + server.Addr(), "STOCKGATE_SHOP=" + serve(t, s),
 		"CADDY_ADMIN=unix/" + e.admin,
-	}
-	text, err := os.ReadFile(example)
-	if err != nil {
-		t.Fatal(err)
 	}
 	patient := strings.Replace(string(text), "timeout 500ms", "timeout 20s", 1)
 	if patient == string(text) {
