@@ -13,6 +13,25 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
+// A dry run foresees that orders which wait are released at once: the shop does not have them.
+func TestAdminForeseesTheReleaseOfWhatWaits(t *testing.T) {
+	server, app := sitetest.Redis(t)
+	s := openSite(t, app)
+	s.OpenSale()
+	p := sitetest.NewShopper(t, server)
+	for i := range 3 {
+		if waits := p.Order(fmt.Sprint("r", i), sitetest.Queue(1)); waits != (i > 0) {
+			t.Errorf("order %d waits: %t", i, waits)
+		}
+	}
+	for _, dry := range []string{`,"dry_run":true`, ""} {
+		got := do[bulk](s, "POST", "/stockgate/sales/double11/holds/release", `{"state":"held","all":true`+dry+`}`).String()
+		if got != "3: 2 changed (0 in doubt), 0 already, too soon r0; 0 in doubt" {
+			t.Errorf("%q: %s", dry, got)
+		}
+	}
+}
+
 // Operators see the line of a sale, stop it, let it go on, and release what waits in it.
 func TestAdminQueue(t *testing.T) {
 	server, app := sitetest.Redis(t)

@@ -187,7 +187,7 @@ func foresee(b *adminapi.BulkAnswer, r *reservation.Record, to record.State, for
 		b.Already++
 	case to == record.Confirmed && !isHold:
 		b.Late = append(b.Late, r.ID)
-	case to == record.Released && !force && now.Before(r.Deadline):
+	case to == record.Released && !force && r.Mode != record.ModeQueued && (now.Before(r.Deadline) || now.Before(r.Exp)):
 		b.TooSoon = append(b.TooSoon, r.ID)
 	default:
 		b.Changed++
