@@ -130,6 +130,7 @@ func TestAdminResolvesManyHolds(t *testing.T) {
 		{confirm, `{"names":["a","ref-1","nosuch","gone","d"],"dry_run":true}`, "4: 2 changed (1 in doubt), 0 already, not found nosuch, late gone d; 3 in doubt"},
 		{confirm, `{"names":["a","ref-1","nosuch","gone","d"]}`, "4: 3 changed (1 in doubt), 0 already, not found nosuch, refund needed gone; 2 in doubt"},
 		{confirm, `{"names":["a","ref-1","f"]}`, "3: 0 changed (0 in doubt), 3 already; 2 in doubt"},
+		{confirm, `{"names":["a","ref-1","nosuch","a","ref-1","nosuch"]}`, "2: 0 changed (0 in doubt), 2 already, not found nosuch; 2 in doubt"},
 		{confirm, `{"state":"held","all":true,"dry_run":true}`, "1: 1 changed (0 in doubt), 0 already; 2 in doubt"},
 		{confirm, `{"cause":"timeout","older":"0s"}`, "2: 2 changed (2 in doubt), 0 already; 0 in doubt"},
 	} {

@@ -18,7 +18,7 @@ type Found struct {
 
 // Named finds reservations of a sale by their ids or the shop's refs. Names that Redis does
 // not know are left out. An id has one reservation; a ref has one of each buyer who used
-// it, except released and expired ones.
+// it, except released and expired ones. A name that is given twice is found once.
 func (s *Store) Named(ctx context.Context, sale string, names []string) (map[string]*Found, error) {
 	out := make(map[string]*Found, len(names))
 	records, err := s.records(ctx, sale, names)
@@ -29,8 +29,10 @@ func (s *Store) Named(ctx context.Context, sale string, names []string) (map[str
 		out[r.ID] = &Found{Records: []Record{r}}
 	}
 	var refs, fields []string
+	wanted := make(map[string]bool)
 	for _, name := range names {
-		if out[name] == nil {
+		if out[name] == nil && !wanted[name] {
+			wanted[name] = true
 			first, others := (&record.ByName{Ref: name}).Fields()
 			refs, fields = append(refs, name), append(fields, first, others)
 		}
@@ -55,10 +57,6 @@ func (s *Store) Named(ctx context.Context, sale string, names []string) (map[str
 	}
 	if records, err = s.records(ctx, sale, ids); err != nil {
 		return nil, err
-	}
-	wanted := make(map[string]bool, len(refs))
-	for _, ref := range refs {
-		wanted[ref] = true
 	}
 	for _, r := range records {
 		if !wanted[r.Ref] || !r.State.Named() {

@@ -95,7 +95,12 @@ func (o *operator) bulkFind(id string, ask *adminapi.BulkRequest, f reservation.
 		return nil, err
 	}
 	var found []reservation.Record
+	named := make(map[string]bool, len(ask.Names))
 	for _, name := range ask.Names {
+		if named[name] {
+			continue
+		}
+		named[name] = true
 		switch f := byName[name]; {
 		case f == nil:
 			answer.NotFound = append(answer.NotFound, name)
