@@ -81,6 +81,8 @@ var hints = []struct {
 	{"READONLY", "it is a replica: point `redis` at the master, or use sentinel", true},
 	{"LOADING", "it is still loading its data", true},
 	{"TRYAGAIN", "the keys of this sale are being moved to another node: selling goes on when all are there", true},
+	{"MOVED ", "it is a node of a cluster: write `cluster` in `redis`", true},
+	{"ASK ", "it is a node of a cluster: write `cluster` in `redis`", true},
 	{"CLUSTERDOWN", "no node of the cluster has this sale: see `redis-cli cluster nodes`", true},
 	{"NOAUTH", "it asks for a password", true},
 	{"WRONGPASS", "it refuses the password", true},
