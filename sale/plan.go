@@ -36,7 +36,7 @@ type CellDelta struct {
 // a file never changes the status.
 //
 // A draft may change freely. Once a sale has been open, even if it is paused, its time zone
-// cannot change. A new kind of limit needs force, because it starts counting at 0, so
+// cannot change. A new kind of limit needs force, because it has not counted what was sold before, so
 // buyers who have bought before may buy again; a limit per order counts nothing, so it does
 // not need force. A change of Missing needs force too: it changes whom the limits count.
 // MaxHold and Unpaid may change at any time: they count from the next extension or attempt
@@ -269,10 +269,10 @@ func (p *planner) compareLimits() {
 			p.note("new limit %s: max %d%s", l.String(), l.Max, l.inShadow()) // nothing is counted that could be too low
 		case !ok && p.counts() && !p.force && !l.Shadow:
 			p.note("new limit %s: max %d%s", l.String(), l.Max, l.inShadow())
-			p.refuse("limit %s: is new and starts counting at 0, so buyers who have bought before may buy as much again: repeat with --force if that is meant",
+			p.refuse("limit %s: has not counted what was sold while it was not in the file, so buyers who have bought before may buy as much again: repeat with --force if that is meant",
 				l.String())
 		case !ok && p.counts():
-			p.note("new limit %s: max %d%s, starts counting at 0", l.String(), l.Max, l.inShadow())
+			p.note("new limit %s: max %d%s, has not counted what was sold while it was not in the file", l.String(), l.Max, l.inShadow())
 		case !ok:
 			p.note("new limit %s: max %d%s", l.String(), l.Max, l.inShadow())
 		case was.Max != l.Max:

@@ -110,17 +110,17 @@ func TestPlan(t *testing.T) {
 		{name: "a new limit of a draft", statuses: all[:1], change: func(s *sale.Sale) { s.Limits[1].SKU = "20002002" },
 			notes: []string{"new limit orders per buyer and sale of item 20002002: max 1", "limit orders per buyer and sale of item 20002001: removed, was max 1"}},
 		{name: "a new limit", statuses: all[1:], change: func(s *sale.Sale) { s.Limits[1].SKU = "" },
-			err: "limit orders per buyer and sale: is new and starts counting at 0, so buyers who have bought before may buy as much again: repeat with --force if that is meant"},
+			err: "limit orders per buyer and sale: has not counted what was sold while it was not in the file, so buyers who have bought before may buy as much again: repeat with --force if that is meant"},
 		{name: "a new limit by force", statuses: all[1:], force: true, change: func(s *sale.Sale) { s.Limits[1].SKU = "" },
-			notes: []string{"new limit orders per buyer and sale: max 1, starts counting at 0", "limit orders per buyer and sale of item 20002001: removed, was max 1"}},
+			notes: []string{"new limit orders per buyer and sale: max 1, has not counted what was sold while it was not in the file", "limit orders per buyer and sale of item 20002001: removed, was max 1"}},
 		{name: "a union of a draft", statuses: all[:1], change: func(s *sale.Sale) { s.Limits[0].Per = "phone+buyer" },
 			notes: []string{"new limit units per buyer+phone and sale: max 2", "limit units per buyer and sale: removed, was max 2"}},
 		{name: "a union", statuses: all[1:], change: func(s *sale.Sale) { s.Limits[0].Per = "buyer+phone" },
-			err: "limit units per buyer+phone and sale: is new and starts counting at 0, so buyers who have bought before may buy as much again: repeat with --force if that is meant"},
+			err: "limit units per buyer+phone and sale: has not counted what was sold while it was not in the file, so buyers who have bought before may buy as much again: repeat with --force if that is meant"},
 		{name: "a union by force", statuses: all[1:], force: true, change: func(s *sale.Sale) { s.Limits[0].Per = "buyer+phone" },
-			notes: []string{"new limit units per buyer+phone and sale: max 2, starts counting at 0", "limit units per buyer and sale: removed, was max 2"}},
+			notes: []string{"new limit units per buyer+phone and sale: max 2, has not counted what was sold while it was not in the file", "limit units per buyer and sale: removed, was max 2"}},
 		{name: "another window", statuses: all[1:], change: func(s *sale.Sale) { s.Limits[0].Every = "day" },
-			err: "limit units per buyer and day: is new and starts counting at 0, so buyers who have bought before may buy as much again: repeat with --force if that is meant"},
+			err: "limit units per buyer and day: has not counted what was sold while it was not in the file, so buyers who have bought before may buy as much again: repeat with --force if that is meant"},
 		{name: "a limit of one order", statuses: all, change: func(s *sale.Sale) {
 			s.Limits = append(s.Limits, sale.Limit{Per: "buyer", Every: "order", Count: "units", Max: 1})
 		}, notes: []string{"new limit units per buyer and order: max 1"}},
@@ -142,7 +142,7 @@ func TestPlan(t *testing.T) {
 			err: "sale double11 is closed: it does not change any more"},
 		{name: "two errors", statuses: all[1:], change: func(s *sale.Sale) { s.Timezone, s.Limits[1].SKU = "", "" },
 			err: "timezone: stays Asia/Shanghai once the sale has been opened, because limits are counted by it\n" +
-				"limit orders per buyer and sale: is new and starts counting at 0, so buyers who have bought before may buy as much again: repeat with --force if that is meant"},
+				"limit orders per buyer and sale: has not counted what was sold while it was not in the file, so buyers who have bought before may buy as much again: repeat with --force if that is meant"},
 		{name: "another sale", statuses: append(all, sale.Closed), force: true, change: func(s *sale.Sale) { s.ID = "double12" },
 			err: "the file is about sale double12, not double11: a sale keeps its id"},
 		{name: "a cell changes hands", statuses: all, force: true, change: func(s *sale.Sale) {
@@ -274,7 +274,7 @@ func TestPlanMovedIn(t *testing.T) {
 		"a file without":      {file(all), sale.Open, file(""), "no change"},
 		"an open sale":        {file(""), sale.Paused, file(some), "only into a draft"},
 		"others":              {file(all), sale.Draft, file(", moved_in: {purchases: 3, units: 4}"), "are not taken over again"},
-		"a limit comes later": {file(all), sale.Draft, file(all + limit), "is new and starts counting at 0"},
+		"a limit comes later": {file(all), sale.Draft, file(all + limit), "has not counted what was sold while it was not in the file"},
 		"the zone":            {file(all), sale.Draft, file(all + ", timezone: Asia/Shanghai"), "timezone: stays UTC"},
 	} {
 		change, err := sale.Plan(c.was, c.status, c.will, false)

@@ -298,7 +298,7 @@ func TestMoveInBreaksOff(t *testing.T) {
 		t.Error(out)
 	}
 	// a limit that comes later would not know of what is entered already
-	if r := s.Run("sale", "apply", movingFile(s, source, `{sku: "1001"}`, limits+", {per: buyer, every: sale, max: 1, count: orders}")); r.Status != 1 || !strings.Contains(r.Errors, "is new and starts counting at 0") {
+	if r := s.Run("sale", "apply", movingFile(s, source, `{sku: "1001"}`, limits+", {per: buyer, every: sale, max: 1, count: orders}")); r.Status != 1 || !strings.Contains(r.Errors, "has not counted what was sold while it was not in the file") {
 		t.Errorf("%+v", r)
 	}
 	movingFile(s, source, `{sku: "1001"}`, limits)
