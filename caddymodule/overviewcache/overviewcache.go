@@ -1,4 +1,4 @@
-// Package bookcache is the overview cache: it keeps the overviews of the sales in memory,
+// Package overviewcache is the overview cache: it keeps the overviews of the sales in memory,
 // so that status and metrics cost Redis little however often they are read.
 package overviewcache
 
