@@ -8,8 +8,11 @@ import (
 
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/identity"
+	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/stocktest"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 func moment(t testing.TB, text string) time.Time {
@@ -191,4 +194,18 @@ func BenchmarkCharges(b *testing.B) {
 			b.Fatal(refusal)
 		}
 	}
+}
+
+// Counters of a limit that has gone from the file go too, once their window is over.
+func TestCountersOfARemovedLimitGo(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		e := stocktest.Selling(t, stocktest.Options(b), 9, stocktest.PerBuyer(5))
+		stocktest.MustHold(t, e, "r1", "Ann", 1)
+		c, key := b.Client(), e.Store.Shard().ShardKeys("s")[shard.LimitsKey]
+		if err := c.HSet(stocktest.Soon(t), key, "buyer:day:units|1000|before", "1 0").Err(); err != nil {
+			t.Fatal(err)
+		}
+		e.Start()
+		stocktest.Eventually(t, "only the counter of the sale", func() bool { return c.HLen(stocktest.Soon(t), key).Val() == 1 })
+	})
 }

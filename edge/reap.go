@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
 	"github.com/stockgate/stockgate/shard"
 	"go.uber.org/zap"
 )
@@ -37,8 +39,11 @@ type reaper struct {
 // reaps the sale.
 type reaped struct {
 	busy   atomic.Bool
-	failed bool   // the last time
-	cursor string // how far its counters have been swept
+	failed bool // the last time
+	// cursor is how far its counters have been swept, sweepRest how many rounds to wait before the
+	// next look at them.
+	cursor    string
+	sweepRest int
 	// lapsed is how far its counters of unpaid holds have been looked at, rest how many
 	// rounds to wait before the next look at them.
 	lapsed string
@@ -112,18 +117,22 @@ func (r *reaper) one(parent context.Context, l *Listing, s *reaped) {
 	s.noteLead(r.edge.log, l)
 }
 
-// sweep drops the next part of a sale's counters, if they can be over at all.
+// sweep drops the next part of a sale's counters that are over. A sale whose limits have no windows
+// may have some from before, and is looked at rarely.
 func (s *reaped) sweep(ctx context.Context, store *reservation.Store, l *Listing) (err error) {
-	for _, limit := range l.Sale.Limits {
-		if limit.Every != "sale" && limit.Every != "order" {
-			s.cursor, _, err = store.Sweep(ctx, l.Sale.ID, s.cursor)
-			return err
-		}
+	if s.cursor == "0" && s.sweepRest > 0 {
+		s.sweepRest--
+		return nil
 	}
-	return nil
+	s.cursor, _, err = store.Sweep(ctx, l.Sale.ID, s.cursor)
+	if !slices.ContainsFunc(l.Sale.Limits, func(limit sale.Limit) bool { return limit.Every != "sale" && limit.Every != "order" }) {
+		s.sweepRest = lapseEvery
+	}
+	return err
 }
 
-// lapseEvery is how many rounds are between two looks at all counters of unpaid holds.
+// lapseEvery is how many rounds are between two looks at all counters of unpaid holds, or at those of
+// purchase limits that may have been removed.
 const lapseEvery = 60
 
 // lapse drops the next part of a sale's counters of unpaid holds that are over. A sale that
