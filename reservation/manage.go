@@ -193,6 +193,10 @@ func (s *Store) tryDeltas(ctx context.Context, id string, change *sale.Change) e
 func deltaRefused(d sale.CellDelta, code lua.Code, n, unavailable int64) error {
 	switch code {
 	case lua.Short:
+		if d.Removed {
+			return shard.Refused("%s: the item cannot go, only %d of the %d units of the file are available: the others are held or sold, or `stock add` has taken them away; add those again first, or let the item stay in the file",
+				d.Cell, n, -d.Delta)
+		}
 		return shard.Refused("%s: the file takes %d units away, but only %d are available", d.Cell, -d.Delta, n)
 	case lua.TooMany:
 		return shard.Refused("%s: %d units and %d more are beyond the bound of %d", d.Cell, n, d.Delta, int64(sale.MaxUnits))

@@ -85,6 +85,33 @@ func TestApply(t *testing.T) {
 	})
 }
 
+// An item of which `stock add` has taken units away cannot go, and the refusal says what to do.
+func TestAnItemWithFewerUnitsCannotGo(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		e := stocktest.Selling(t, stocktest.Options(b), 5)
+		if _, err := e.Store.Adjust(stocktest.Soon(t), "s", "j1", "a", -1, "me"); err != nil {
+			t.Fatal(err)
+		}
+		l, _ := e.Catalogue().Sale("s")
+		without := *l.Sale
+		without.Items = without.Items[1:]
+		file, err := sale.New(without)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = e.ApplyUnlessLost(stocktest.Soon(t), file, reservation.ApplyOptions{})
+		if want := "a: the item cannot go, only 4 of the 5 units of the file are available"; !errors.Is(err, shard.ErrRefused) || !strings.Contains(err.Error(), want) {
+			t.Errorf("refused with %v, want %q", err, want)
+		}
+		if _, err := e.Store.Adjust(stocktest.Soon(t), "s", "j2", "a", 1, "me"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err = e.ApplyUnlessLost(stocktest.Soon(t), file, reservation.ApplyOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func stock(units int64) func(*sale.Sale) { return func(s *sale.Sale) { s.Items[0].Stock = units } }
 
 // cells is "cell stock/unavailable …" of the sale "s".
