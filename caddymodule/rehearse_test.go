@@ -189,7 +189,7 @@ func TestRehearsalExitStatus(t *testing.T) {
 		{r.crowd("--double", "60%", "--leave", "0.5"), 2, "more than 100 %"},
 		{r.crowd("--buyers", "0"), 2, "--buyers 0: give 1 to 100000"},
 		{r.crowd("--over", "-1s"), 2, "--over must be more than 0"},
-		{r.crowd("--sale", "nosuch"), 1, "no such sale: nosuch"},
+		{r.crowd("--sale", "nosuch"), 2, "no such sale: nosuch"},
 		{r.crowd("--address", "unix/"+r.Path("nothing.sock")), 3, "is it running?"},
 	} {
 		before := asked()
