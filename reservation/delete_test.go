@@ -3,6 +3,7 @@ package reservation_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -11,6 +12,7 @@ import (
 	"github.com/stockgate/stockgate/internal/stocktest"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // meanwhile does something once, before or after a client's command.
@@ -108,6 +110,41 @@ func TestDeletedTogether(t *testing.T) {
 			gone, err := other.Journal().Deleted(ctx)
 			if must(err); (gone["s"] != "") == test.anew {
 				t.Errorf("deleted, and not loaded anew, are %v", gone)
+			}
+		})
+	}
+}
+
+// A sale that is not closed, or that is being rebuilt, is not deleted: the error says which it is.
+func TestWhatIsNotDeleted(t *testing.T) {
+	const rebuilt, notClosed = "sale s is being rebuilt: finish that first", "only a closed sale is deleted"
+	for name, test := range map[string]struct {
+		status sale.Status
+		field  string // of meta, as a rebuild leaves it
+		says   string
+	}{
+		"open":          {sale.Open, "", "sale s is open: " + notClosed},
+		"paused":        {sale.Paused, "", "sale s is paused: " + notClosed},
+		"being rebuilt": {sale.Closed, "restoring", rebuilt},
+		"being merged":  {sale.Closed, "carrying", rebuilt},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, b := stocktest.Soon(t), redistest.Start(t)
+			s := stocktest.OpenStore(t, stocktest.Options(b))
+			stocktest.Load(t, s, stocktest.OpenSale("s", 9))
+			if err := s.SetStatus(ctx, "s", test.status, "test"); err != nil {
+				t.Fatal(err)
+			}
+			if test.field != "" {
+				if err := s.Shard().Redis.HSet(ctx, s.Shard().ShardKeys("s")[shard.MetaKey], test.field, 5).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := s.Delete(ctx, "s", true); err == nil || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("it says %v", err)
+			}
+			if ids, err := s.Journal().Sales(ctx); err != nil || !slices.Contains(ids, "s") {
+				t.Errorf("the index names %v, %v", ids, err)
 			}
 		})
 	}
