@@ -1,6 +1,7 @@
 package reservation_test
 
 import (
+	"context"
 	"strings"
 	"sync"
 	"testing"
@@ -102,6 +103,54 @@ func TestToldAgainAfterTheEnd(t *testing.T) {
 			stocktest.Balanced(t, p.server.Client(), p.e.Store, "s")
 		})
 	}
+}
+
+// On a server that has not heard of what was done with a hold, something else may have become of it:
+// a hold that has expired has lost its extension, and an order that the shop has taken overtakes a release.
+func TestToldAgainAfterAnotherEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		state record.State
+		does  func(*reservation.Store) error
+		lost  int
+	}{
+		"extended, expired":   {record.Expired, extendR1, 1},
+		"extended, confirmed": {record.Confirmed, extendR1, 0},
+		"released, confirmed": {record.Confirmed, releaseR1, 0},
+		"released, unbacked":  {record.Unbacked, releaseR1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPromised(t, 5)
+			stocktest.MustHold(t, p.e, "r1", "Ann", 1)
+			ctx, client, records := stocktest.Soon(t), p.server.Client(), p.e.Store.Shard().ShardKeys("s")[shard.RecordsKey]
+			text, err := client.HGet(ctx, records, "r1").Result()
+			if err != nil {
+				t.Fatal(err)
+			}
+			held := len(p.memory.all)
+			if err := c.does(p.e.Store); err != nil {
+				t.Fatal(err)
+			}
+			p.lose("r1")
+			if err := client.HSet(ctx, records, "r1", strings.Replace(text, "held", string(c.state), 1)).Err(); err != nil {
+				t.Fatal(err)
+			}
+			if promises := p.memory.all[held:]; len(promises) != 1 {
+				t.Errorf("%d promises", len(promises))
+			} else if failed := p.tell(promises); len(failed) != c.lost {
+				t.Errorf("%d are taken for lost, want %d", len(failed), c.lost)
+			}
+		})
+	}
+}
+
+func extendR1(s *reservation.Store) error {
+	_, err := s.Extend(context.Background(), "s", "r1", 2*stocktest.HoldOptions.HoldFor, 3*stocktest.HoldOptions.HoldFor)
+	return err
+}
+
+func releaseR1(s *reservation.Store) error {
+	_, err := s.Release(context.Background(), "s", "r1", reservation.SourceShop, "")
+	return err
 }
 
 // A hold that was lost, was released and whose units another buyer has is not lost.
