@@ -227,6 +227,49 @@ func TestOneThatCannotBeDone(t *testing.T) {
 	}
 }
 
+// The same where all of them end holds.
+func TestOneEndThatCannotBeDone(t *testing.T) {
+	c := newCrowded(t)
+	confirm := func(id string) func() error {
+		return func() error {
+			_, err := c.Edge.Store.Confirm(context.Background(), "s", id, reservation.SourceShop, "")
+			return err
+		}
+	}
+	ops := map[string]func() error{}
+	for i := range 9 {
+		id := fmt.Sprint("r", i)
+		stocktest.MustHold(t, c.Edge, id, id, 1)
+		ops[id] = confirm(id)
+	}
+	stocktest.MustHold(t, c.Edge, "sold", "Ann", 1)
+	if err := confirm("sold")(); err != nil {
+		t.Fatal(err)
+	}
+	ops["r4x"] = func() error {
+		_, err := c.Edge.Store.Return(context.Background(), "s", "sold", reservation.Return{ID: "1", Restock: true})
+		return err
+	}
+	returns := c.Direct.Shard().ShardKeys("s")[11]
+	if err := c.Server.Client().Set(stocktest.Soon(t), returns, "not a hash", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	c.together(ops, nil)
+	for name, err := range c.errs {
+		if bad := name == "r4x"; name != "first" && (err != nil) != bad {
+			t.Errorf("%s ends with %v", name, err)
+		}
+	}
+	if err := c.Server.Client().Del(stocktest.Soon(t), returns).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 9 {
+		if got := stocktest.State(t, c.Direct, fmt.Sprint("r", i)); got != record.Confirmed {
+			t.Errorf("r%d is %q", i, got)
+		}
+	}
+}
+
 // On a full Redis a call that has both begins nothing and ends everything.
 func TestFullRedisInAMixedCall(t *testing.T) {
 	c := newCrowded(t)
