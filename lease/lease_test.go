@@ -117,10 +117,10 @@ func TestRenewed(t *testing.T) {
 	if left := c.PTTL(stocktest.Soon(t), key).Val(); left <= 0 || left > 4*time.Second {
 		t.Errorf("it would run for %v", left)
 	}
-	if !c.PExpire(stocktest.Soon(t), key, 3*time.Second).Val() {
+	if !c.PExpire(stocktest.Soon(t), key, 3900*time.Millisecond).Val() {
 		t.Fatal("there is no lease")
 	}
-	stocktest.Eventually(t, "it is renewed", func() bool { return c.PTTL(stocktest.Soon(t), key).Val() > 3*time.Second })
+	stocktest.Eventually(t, "it is renewed", func() bool { return c.PTTL(stocktest.Soon(t), key).Val() > 3900*time.Millisecond })
 	l.GiveUp()
 }
 
