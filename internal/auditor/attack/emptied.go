@@ -72,10 +72,10 @@ var emptied = scenario{
 	},
 }
 
-// soon is until where it is a broken promise if it does not come true.
+// soon must come true while it is asked for half a minute; else it is a broken promise.
 func (a *attack) soon(what string, true func() (bool, string)) {
 	last := ""
-	for end := time.Now().Add(rig.Patience); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 		done, said := true()
 		if done {
 			return
