@@ -3,6 +3,8 @@ package operator
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
@@ -11,6 +13,8 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/fast"
 	"github.com/stockgate/stockgate/caddymodule/gate"
 	"github.com/stockgate/stockgate/caddymodule/ratelimit"
+	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/sale"
 )
 
 // gates examines the gates of this configuration, and the handlers before them.
@@ -98,4 +102,64 @@ func whatOfDoubt(g *gate.Gate) string {
 		return fmt.Sprintf("asks %s about holds in doubt", g.Probe().Host())
 	}
 	return "keeps holds in doubt until an operator or the shop resolves them: `in_doubt probe <url>` would ask the shop"
+}
+
+// limits looks for limits of an open sale that a client can use up for other buyers.
+func (d *doctor) limits(l *edge.Listing) {
+	if l.Status != sale.Open {
+		return
+	}
+	for _, limit := range l.Sale.Limits {
+		if limit.Shadow {
+			d.Add(adminapi.LevelWarning, "shadow", "%s has the limit %s in shadow: it refuses nothing until the sale is applied without `shadow: true`", l.Sale.ID, limit.String())
+		}
+	}
+	for _, g := range gate.Of(d.app).List() {
+		var chosen []string
+		for _, limit := range l.Sale.Limits {
+			if g.Check || limit.Every == "order" || !g.AnyoneCounts(limit.Per) {
+				continue
+			}
+			if per := strings.ReplaceAll(string(limit.Per), "+", ", "); !slices.Contains(chosen, per) {
+				chosen = append(chosen, per)
+				d.Add(adminapi.LevelWarning, "limits", "%s has a limit per %s, and the gate %s takes that from what a client sends: a client can avoid the limit, or use up that of other buyers; "+
+					"take it from your authentication or jwt, or count a verified identity together with it, such as `per: [%s, ip]`", l.Sale.ID, per, strconv.Quote(g.Name), per)
+			}
+		}
+	}
+}
+
+// unread looks for identities that a limit of a sale counts and that a gate does not read.
+func (d *doctor) unread(l *edge.Listing) {
+	if l.Status == sale.Closed {
+		return
+	}
+	var kinds []string
+	need := func(per sale.Identities) {
+		for kind := range per.All {
+			if !slices.Contains(kinds, kind) {
+				kinds = append(kinds, kind)
+			}
+		}
+	}
+	for _, limit := range l.Sale.Limits {
+		if !limit.Shadow {
+			need(limit.Per)
+		}
+	}
+	if l.Sale.Unpaid != nil {
+		need(l.Sale.Unpaid.Per)
+	}
+	becomes := "every attempt that the limit counts is refused there as malformed"
+	if l.Sale.Missing == sale.SkipMissing {
+		becomes = "attempts there are not counted by it, because the sale has `missing: skip`"
+	}
+	for _, g := range gate.Of(d.app).List() {
+		for _, kind := range kinds {
+			if g.MaySell(l.Sale.ID) && !g.Reads(kind) {
+				d.Add(adminapi.LevelWarning, "limits", "%s has a limit per %s, and the gate %s does not read that identity: %s; add `identity %s <value>` to the gate, or take %s out of the sale's limits",
+					l.Sale.ID, kind, strconv.Quote(g.Name), becomes, kind, kind)
+			}
+		}
+	}
 }
