@@ -255,37 +255,6 @@ func TestArrows(t *testing.T) {
 	}
 }
 
-// TestPackagesAreSmall: the files of a package read in an hour. Tests do not count.
-func TestPackagesAreSmall(t *testing.T) {
-	const mostFiles, mostLines = 25, 5_000
-	{
-		err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-			if err != nil || !d.IsDir() {
-				return err
-			}
-			if slices.Contains([]string{".git", "bin", "e2e", "bench", "internal", "examples"}, path) {
-				return filepath.SkipDir
-			}
-			files, err := filepath.Glob(filepath.Join(path, "*.go"))
-			if err != nil {
-				return err
-			}
-			files = slices.DeleteFunc(files, func(f string) bool { return strings.HasSuffix(f, "_test.go") })
-			lines := 0
-			for _, file := range files {
-				lines += strings.Count(read(t, file), "\n")
-			}
-			if len(files) > mostFiles || lines > mostLines {
-				t.Errorf("%s has %d files with %d lines: at most %d and %d", path, len(files), lines, mostFiles, mostLines)
-			}
-			return nil
-		})
-		if err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 // TestTheRootBringsAll: a build that imports the root has the modules, the commands and
 // the ledgers. No other package imports them, so nothing else would miss them.
 func TestTheRootBringsAll(t *testing.T) {
