@@ -16,7 +16,7 @@ import (
 func TestOutcomesOfOtherEdgesAreToldAgain(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
-	a, b := p.link(time.Minute), p.link(time.Minute)
+	a, b := p.link(), p.link()
 	stocktest.MustHold(t, a.Edge, "r0", "Ann", 1)
 	stocktest.MustHold(t, b.Edge, "q0", "Bob", 1)
 	p.replicas(a)

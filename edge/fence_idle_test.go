@@ -26,14 +26,14 @@ func TestAReplicaThatMissedAllSales(t *testing.T) {
 	p.heard(e)
 	stocktest.Replicated(t, e.Store.Shard())
 	p.stall()
-	p.keeps(e)
+	p.keeps(e, func(*edge.Edge) {})
 }
 
 // So does one that has not even heard that the sale has a fence: the edge knows it.
 func TestAReplicaWithoutATerm(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
-	p.keeps(p.unheard())
+	p.keeps(p.unheard(), func(e *edge.Edge) { stocktest.GiveUp(t, e) })
 }
 
 // An edge goes on with a server on which another edge, which knew of no fence, has begun one in the
@@ -74,8 +74,8 @@ func TestAnotherFirstTerm(t *testing.T) {
 }
 
 // keeps sells a unit of which the replica does not hear, and fails the test unless it is sold after
-// the failover.
-func (p *pair) keeps(e *edge.Edge) {
+// the failover, once the fence has met.
+func (p *pair) keeps(e *edge.Edge, met func(*edge.Edge)) {
 	p.t.Helper()
 	stocktest.MustHold(p.t, e, "r1", "Ann", 1)
 	if _, err := e.ConfirmEventually(stocktest.Soon(p.t), "s", "r1", ""); err != nil {
@@ -83,6 +83,7 @@ func (p *pair) keeps(e *edge.Edge) {
 	}
 	p.primary.Kill()
 	p.promote()
+	met(e)
 	p.sells(e, "x")
 	if got := stocktest.State(p.t, e.Store, "r1"); got != record.Confirmed {
 		p.t.Errorf("r1 is %q, and was sold", got)
@@ -95,9 +96,7 @@ func (p *pair) unheard() *edge.Edge {
 	p.t.Helper()
 	stocktest.Replicated(p.t, stocktest.OpenStore(p.t, p.options()).Shard())
 	p.stall()
-	o := p.options()
-	o.FenceWait = shard.LeaseFor + time.Millisecond
-	e := p.edge(o)
+	e := p.edge(p.options())
 	p.heard(e)
 	return e
 }

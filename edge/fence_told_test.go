@@ -147,11 +147,10 @@ func TestAnEdgeThatSoldBeforeItRead(t *testing.T) {
 }
 
 // lateEdge starts two edges that sell and know of no journal; the second one can be kept from coming
-// to the fence, which waits as briefly as may be.
+// to the fence.
 func (p *pair) lateEdge() (a, b *edge.Edge, toB *stocktest.Network) {
 	p.t.Helper()
 	o := p.options()
-	o.FenceWait = shard.LeaseFor + time.Millisecond // the least
 	a = p.edge(o)
 	toB = &stocktest.Network{Addr: p.primary.Addr()}
 	o.Dialer = toB.Dial
@@ -178,6 +177,7 @@ func TestALateEdgeTellsAgain(t *testing.T) {
 	toB.Cut()
 	p.primary.Kill()
 	p.promote()
+	stocktest.GiveUp(t, a)
 	p.sells(a, "x")
 	ctx := stocktest.Soon(t)
 	if r, err := fence.Read(ctx, a.Store.Shard(), "s"); err != nil || r.Fenced || r.Absent != 1 {
@@ -214,6 +214,7 @@ func TestALateEdgeTellsUntilItIsHeard(t *testing.T) {
 	toB.Cut()
 	p.primary.Kill()
 	p.promote()
+	stocktest.GiveUp(t, a)
 	p.sells(a, "x")
 	client := p.replica.Client()
 	acl := func(rule string) {

@@ -150,7 +150,7 @@ func (m *member) step(ctx context.Context) error {
 		}
 		m.open(term, readReport(r.Text(1), r.Text(2)))
 		m.heard.Store(&sent)
-		m.clock.Grant(term, sent.Add(shard.LeaseFor))
+		m.clock.Grant(term, sent.Add(m.keeper.shard.Options.Lease))
 		return nil
 	case lua.NoFence, lua.NoSale, lua.Restoring: // calls get these answers themselves
 		switch r.Code() {
@@ -162,7 +162,7 @@ func (m *member) step(ctx context.Context) error {
 			m.owed = nil
 		}
 		m.heard.Store(&sent)
-		m.clock.Grant(term, sent.Add(shard.LeaseFor))
+		m.clock.Grant(term, sent.Add(m.keeper.shard.Options.Lease))
 		m.open(term, Report{})
 		return nil
 	case lua.Late:

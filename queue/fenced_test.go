@@ -3,11 +3,9 @@ package queue_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/internal/stocktest"
-	"github.com/stockgate/stockgate/queue"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/shard"
 )
@@ -27,10 +25,9 @@ func (s *shop) named(server *redistest.Server, edge string) {
 func TestFencedFailoverToWhichAllCome(t *testing.T) {
 	t.Parallel()
 	primary, replica, link := failover(t)
-	const long = 10 * time.Minute
-	a, toA := link("A", long)
+	a, toA := link("A")
 	a.queue.Edge = a.Leases().ID()
-	b, toB := link("B", long)
+	b, toB := link("B")
 	b.queue.Edge = b.Leases().ID()
 	b.line("b1", "b2")
 	a.line("a1")
@@ -47,10 +44,7 @@ func TestFencedFailoverToWhichAllCome(t *testing.T) {
 	a.named(replica, b.queue.Edge)
 	toB.Lead(replica.Addr())
 	for _, s := range []*shop{a, b} {
-		stocktest.Eventually(t, "the end of the fence", func() bool {
-			_, err := queue.Show(stocktest.Soon(t), s.Store, "s")
-			return err == nil
-		})
+		s.over()
 	}
 	a.gets(a.queue.Edge)
 	for id, want := range map[string]record.State{"b1": record.Held, "b2": record.Waiting, "a1": record.Waiting} {
@@ -68,12 +62,11 @@ func TestFencedFailoverToWhichAllCome(t *testing.T) {
 func TestASenderThatStopsInTheFence(t *testing.T) {
 	t.Parallel()
 	primary, replica, link := failover(t)
-	const briefly = shard.LeaseFor + time.Millisecond // what does not come is waited for in vain
-	a, toA := link("A", briefly)
+	a, toA := link("A")
 	a.queue.Edge = a.Leases().ID()
-	b, toB := link("B", briefly)
+	b, toB := link("B")
 	b.queue.Edge = b.Leases().ID()
-	c, toC := link("C", briefly)
+	c, toC := link("C")
 	c.queue.Edge = c.Leases().ID()
 	b.line("b1", "b2")
 	for _, s := range []*shop{a, b, c} {
@@ -99,10 +92,12 @@ func TestASenderThatStopsInTheFence(t *testing.T) {
 	})
 	toB.Cut()
 	toA.Lead(replica.Addr())
-	stocktest.Eventually(t, "the end of the fence", func() bool {
-		_, err := queue.Show(stocktest.Soon(t), a.Store, "s")
-		return err == nil
+	stocktest.GiveUp(t, a.Edge)
+	stocktest.Eventually(t, "a fence that does not wait for what B has to tell", func() bool {
+		r, _, _, err := a.Store.Shard().Beat(stocktest.Soon(t), "s", &shard.Beat{Edge: a.queue.Edge, Does: "beat"})
+		return err == nil && r.Code() == "ok"
 	})
+	a.over()
 	a.gets(a.queue.Edge)
 	if got := a.state("b2"); got != record.InDoubt {
 		t.Errorf("b2 is %s, and the edge that stopped has sent it", got)

@@ -323,14 +323,14 @@ func TestOrphansOfAnotherHistory(t *testing.T) {
 }
 
 // failover is a primary with a replica, and edges each with a network of its own.
-func failover(t *testing.T) (primary, replica *redistest.Server, link func(name string, wait time.Duration) (*shop, *stocktest.Network)) {
+func failover(t *testing.T) (primary, replica *redistest.Server, link func(name string) (*shop, *stocktest.Network)) {
 	primary = redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
 	replica = stocktest.Replica(t, primary)
 	stocktest.Load(t, stocktest.OpenStore(t, stocktest.Options(primary)), stocktest.OpenSale("s", 100))
-	return primary, replica, func(name string, wait time.Duration) (*shop, *stocktest.Network) {
+	return primary, replica, func(name string) (*shop, *stocktest.Network) {
 		n := &stocktest.Network{Addr: primary.Addr()}
 		o := stocktest.Options(primary)
-		o.Dialer, o.FenceWait = n.Dial, wait
+		o.Dialer = n.Dial
 		e := stocktest.NewEdge(t, o, edge.Options{})
 		e.Start()
 		stocktest.Look(t, e)
@@ -355,14 +355,19 @@ func (s *shop) blind(primary, replica *redistest.Server) {
 	})
 }
 
-// failOver promotes a replica and waits until the fence has ended.
-func (s *shop) failOver(replica *redistest.Server, link *stocktest.Network) {
+// lead promotes a replica and leads the edge to it.
+func (s *shop) lead(replica *redistest.Server, link *stocktest.Network) {
 	s.t.Helper()
 	if err := replica.Client().Do(stocktest.Soon(s.t), "REPLICAOF", "NO", "ONE").Err(); err != nil {
 		s.t.Fatal(err)
 	}
 	link.Cut()
 	link.Lead(replica.Addr())
+}
+
+// over waits until the fence has ended.
+func (s *shop) over() {
+	s.t.Helper()
 	stocktest.Eventually(s.t, "the end of the fence", func() bool {
 		_, err := queue.Show(stocktest.Soon(s.t), s.Store, "s")
 		return err == nil
@@ -376,7 +381,7 @@ func TestPromisesKeepTheirPlace(t *testing.T) {
 		t.Run(fmt.Sprint("paused ", paused), func(t *testing.T) {
 			t.Parallel()
 			primary, replica, link := failover(t)
-			a, toA := link("A", 10*time.Minute)
+			a, toA := link("A")
 			a.queue.Edge = a.Leases().ID()
 			turn := func(paused bool) {
 				t.Helper()
@@ -397,7 +402,8 @@ func TestPromisesKeepTheirPlace(t *testing.T) {
 			a.line("a1")
 			before := a.show()
 			primary.Kill()
-			a.failOver(replica, toA)
+			a.lead(replica, toA)
+			a.over()
 			if after := a.show(); after.Waiting != before.Waiting || after.AtShop != before.AtShop {
 				t.Errorf("%d wait and %d are at the shop, before the failover %d and %d", after.Waiting, after.AtShop, before.Waiting, before.AtShop)
 			}
@@ -418,11 +424,10 @@ func TestPromisesKeepTheirPlace(t *testing.T) {
 func TestFencedFailover(t *testing.T) {
 	t.Parallel()
 	primary, replica, link := failover(t)
-	const briefly = 10 * time.Second // a comes in time
-	a, toA := link("A", briefly)
+	a, toA := link("A")
 	// the queue's edges have the names by which the fence knows them
 	a.queue.Edge = a.Leases().ID()
-	gone, toGone := link("B", briefly)
+	gone, toGone := link("B")
 	gone.queue.Edge = gone.Leases().ID()
 	a.line("a1", "a2", "a3", "a4")
 	gone.line("b1", "b2")
@@ -442,7 +447,9 @@ func TestFencedFailover(t *testing.T) {
 	}
 	toGone.Cut()
 	primary.Kill()
-	a.failOver(replica, toA)
+	a.lead(replica, toA)
+	stocktest.GiveUp(t, a.Edge)
+	a.over()
 	if p := a.place("a2"); p.State != record.Held {
 		t.Errorf("a2 is %+v, and was sent", p)
 	}

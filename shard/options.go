@@ -23,9 +23,11 @@ const DefaultTimeout = 500 * time.Millisecond
 // DefaultPrefix begins every key unless Options.prefix is set.
 const DefaultPrefix = "stockgate"
 
-// DefaultFenceWait is how long a fenced sale waits for edges that do not come. LeaseFor is how
-// long an edge believes answers after it has last been heard: a fence must wait longer.
-const DefaultFenceWait, LeaseFor = 10 * time.Second, 3 * time.Second
+// DefaultFenceWait is how long a fenced sale waits for edges that do not come.
+const DefaultFenceWait = 10 * time.Second
+
+// DefaultLease is how long an edge believes answers after Redis has last heard it.
+const DefaultLease = 3 * time.Second
 
 // Options says which Redis holds the stock, and how to reach it.
 type Options struct {
@@ -49,8 +51,11 @@ type Options struct {
 	// NoFence sells from a Redis that was promoted or started anew without asking what it
 	// lacks: what it has lost is sold again. See docs/fence.md.
 	NoFence bool
-	// FenceWait is how long a sale waits then for edges that do not come. Default: 10 s.
+	// FenceWait is how long a sale waits then for edges that do not come; it must be more than Lease.
+	// Default: 10 s.
 	FenceWait time.Duration
+	// Lease is how long an edge believes answers after Redis has last heard it. Default: 3 s.
+	Lease time.Duration
 	// Prefix begins every key. Default: stockgate.
 	Prefix string
 	// Scripts are those for the kind of server. Default: Redis.
@@ -73,6 +78,9 @@ func (o *Options) Validate() error {
 	if o.FenceWait == 0 {
 		o.FenceWait = DefaultFenceWait
 	}
+	if o.Lease == 0 {
+		o.Lease = DefaultLease
+	}
 	if o.ReplicaAcks > 0 && o.ReplicaAcksWait == 0 {
 		o.ReplicaAcksWait = 50 * time.Millisecond
 	}
@@ -87,8 +95,8 @@ func (o *Options) Validate() error {
 		return errors.New("redis: sentinel and cluster exclude each other")
 	case len(o.Addresses) > 1 && o.Sentinel == "" && !o.Cluster:
 		return errors.New("redis: several addresses need `sentinel <master>` or `cluster`")
-	case o.FenceWait <= LeaseFor || o.FenceWait > 10*time.Minute:
-		return fmt.Errorf("redis: fence waits %v, which must be more than %v, for so long an edge that does not come may still sell, and at most 10m", o.FenceWait, LeaseFor)
+	case o.FenceWait <= o.Lease || o.FenceWait > 10*time.Minute:
+		return fmt.Errorf("redis: fence waits %v, which must be more than %v, for so long an edge that does not come may still sell, and at most 10m", o.FenceWait, o.Lease)
 	case o.ReplicaAcks < 0:
 		return errors.New("redis: replica_acks must not be negative")
 	case o.ReplicaAcks > 0 && o.Cluster:

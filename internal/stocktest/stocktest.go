@@ -30,16 +30,32 @@ func Soon(t testing.TB) context.Context {
 
 // Options reaches a server at its address, with scripts that it understands.
 func Options(b redistest.Backend) shard.Options {
-	o := shard.Options{Addresses: []string{b.Addr()}, Timeout: Long}
+	o := At(b.Addr(), Long)
 	if _, ok := b.(*redistest.EmbeddedServer); ok {
 		o.Scripts = lua.Embedded()
 	}
 	return o
 }
 
-// At reaches a server at another address: that of a proxy.
+// At reaches a server at another address: that of a proxy. No lease ends while a test runs, however
+// slow the machine is, and a fence waits until GiveUp.
 func At(addr string, timeout time.Duration) shard.Options {
-	return shard.Options{Addresses: []string{addr}, Timeout: timeout}
+	return shard.Options{Addresses: []string{addr}, Timeout: timeout, Lease: 9 * time.Minute, FenceWait: 10 * time.Minute}
+}
+
+// GiveUp ends the wait of a fence for edges that do not come, once an edge has said what it knows.
+func GiveUp(t testing.TB, e *edge.Edge) {
+	t.Helper()
+	c, id := e.Store.Shard(), e.Leases().ID()
+	reports := c.FenceKeys("s")[shard.EdgesKey+1]
+	Eventually(t, "an edge that has said what it knows", func() bool {
+		said, err := c.Redis.HGet(Soon(t), reports, id).Result()
+		return err == nil && !strings.HasPrefix(said, "beat ")
+	})
+	Eventually(t, "a fence that does not wait", func() bool {
+		r, _, _, err := c.Beat(Soon(t), "s", &shard.Beat{Edge: id, Does: "beat"})
+		return err == nil && (r.Code() != "fenced" || r.Text(1) != "collect" || r.Number(4) != 0)
+	})
 }
 
 func OpenStore(t testing.TB, o shard.Options) *reservation.Store {
