@@ -123,7 +123,7 @@ func changeEntries(op string) func(*call) error {
 
 func importList(c *call) error {
 	i := &importer{call: c, name: c.args[0], op: "add"}
-	in, name := io.Reader(os.Stdin), "standard input"
+	in, name := c.cmd.InOrStdin(), "standard input"
 	if c.args[1] != "-" {
 		f, err := os.Open(c.args[1])
 		if err != nil {

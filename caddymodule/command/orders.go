@@ -29,7 +29,7 @@ var orderColumns = []string{"reservation", "reservation_id", "id", "ref"}
 
 // confirmFrom confirms what a file names. The whole file is read and checked first.
 func confirmFrom(c *call, name string) error {
-	names, _, err := openOrders(name, c.text("column"))
+	names, _, err := c.openOrders(name, c.text("column"))
 	if err != nil {
 		return err
 	}
@@ -52,18 +52,20 @@ func confirmFrom(c *call, name string) error {
 
 // openOrders reads the names in a file, - is the standard input, and when it was made.
 // One without any is an error.
-func openOrders(name, column string) (names []string, made time.Time, err error) {
-	in, made := os.Stdin, time.Now()
+func (c *call) openOrders(name, column string) (names []string, made time.Time, err error) {
+	in, made := c.cmd.InOrStdin(), time.Now()
 	if name == "-" {
 		name = "standard input"
 	} else {
-		if in, err = os.Open(name); err != nil {
+		f, err := os.Open(name)
+		if err != nil {
 			return nil, made, usageError{err}
 		}
-		defer in.Close()
-		if info, err := in.Stat(); err == nil {
+		defer f.Close()
+		if info, err := f.Stat(); err == nil {
 			made = info.ModTime()
 		}
+		in = f
 	}
 	if names, err = readOrders(in, name, column); err == nil && len(names) == 0 {
 		err = fmt.Errorf("%s names no order", name)

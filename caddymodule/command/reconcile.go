@@ -58,7 +58,7 @@ func reconcileSale(c *call) error {
 		return usageError{errors.New("--shop and --probe do not go together")}
 	case file != "":
 		var err error
-		if ask.Orders, ask.AsOf, err = openOrders(file, c.text("column")); err != nil {
+		if ask.Orders, ask.AsOf, err = c.openOrders(file, c.text("column")); err != nil {
 			return err
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 func applyFile(c *call) error {
 	name := c.args[0]
-	file, err := readFile(name)
+	file, err := c.readFile(name)
 	if err != nil {
 		return usageError{err}
 	}
@@ -81,9 +81,10 @@ func (c *call) printApplied(applied *reservation.Applied) {
 	}
 }
 
-func readFile(name string) ([]byte, error) {
+// readFile reads a sale file; - is the standard input.
+func (c *call) readFile(name string) ([]byte, error) {
 	if name == "-" {
-		return io.ReadAll(io.LimitReader(os.Stdin, sale.MaxFile+1))
+		return io.ReadAll(io.LimitReader(c.cmd.InOrStdin(), sale.MaxFile+1))
 	}
 	f, err := os.Open(name)
 	if err != nil {

@@ -3,17 +3,20 @@ package sitetest
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/spf13/cobra"
 )
 
-// BeCaddyEnv is set in a process in which the test binary is the caddy command: a test
-// gets the same output and exit status as a shell.
+// BeCaddyEnv is set in a process in which the test binary is the caddy command.
 const BeCaddyEnv = "STOCKGATE_TEST_BE_CADDY"
 
 // BeCaddy runs the caddy command and exits where BeCaddyEnv is set. A package whose tests
@@ -23,6 +26,8 @@ func BeCaddy() {
 		caddycmd.Main()
 		os.Exit(0)
 	}
+	time.Local = time.UTC
+	os.Setenv("SUDO_USER", "ann")
 }
 
 // Ran is the result of a command.
@@ -31,15 +36,48 @@ type Ran struct {
 	Out, Errors string
 }
 
-// Run runs caddy stockgate with these arguments.
+// Run runs caddy stockgate with these arguments, in this process unless it would load a
+// configuration: there is one Caddy in a process.
 func Run(t *testing.T, stdin string, args ...string) Ran {
+	t.Helper()
+	if slices.Contains(args, "--config") || slices.Contains(args, "demo") {
+		return Process(t, stdin, args...)
+	}
+	root := &cobra.Command{Use: "caddy", SilenceUsage: true}
+	root.SetVersionTemplate("{{.Version}}\n")
+	registered := caddycmd.Commands()["stockgate"]
+	cmd := &cobra.Command{Use: registered.Name + " " + registered.Usage, Short: registered.Short, Long: registered.Long}
+	registered.CobraFunc(cmd)
+	root.AddCommand(cmd)
+	root.SetArgs(append([]string{"stockgate"}, args...))
+	var out, errs bytes.Buffer
+	root.SetIn(strings.NewReader(stdin))
+	root.SetOut(&out)
+	root.SetErr(&errs)
+	err := root.ExecuteContext(t.Context())
+	return Ran{statusOf(err), out.String(), errs.String()}
+}
+
+// statusOf returns the exit status that Caddy's main function takes from the error of a command.
+func statusOf(err error) int {
+	if err == nil {
+		return 0
+	}
+	status := 1 // Caddy does not export the type of the errors that have another one
+	fmt.Sscanf(err.Error(), "exiting with status %d", &status)
+	return status
+}
+
+// Process runs caddy stockgate in a process of its own: a test gets the same output and exit status
+// as a shell.
+func Process(t *testing.T, stdin string, args ...string) Ran {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), self, append([]string{"stockgate"}, args...)...)
-	cmd.Env = append(os.Environ(), BeCaddyEnv+"=1", "GORACE=atexit_sleep_ms=0", "SUDO_USER=ann", "TZ=UTC", "HOME="+t.TempDir())
+	cmd.Env = append(os.Environ(), BeCaddyEnv+"=1", "GORACE=atexit_sleep_ms=0", "TZ=UTC", "HOME="+t.TempDir())
 	cmd.Stdin = strings.NewReader(stdin)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
