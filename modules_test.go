@@ -80,7 +80,7 @@ func TestEveryModuleIsChecked(t *testing.T) {
 		t.Errorf("%s has code that nothing checks: %v %v", programs, code, err)
 	}
 	for _, dir := range modules[1:] {
-		for file, want := range map[string]string{"Makefile": "go test -C " + dir + " ", "scripts/lint": " " + dir + ";"} {
+		for file, want := range map[string]string{"scripts/test": "go test -C " + dir + " ", "scripts/lint": " " + dir + ";"} {
 			if !strings.Contains(read(t, file), want) {
 				t.Errorf("%s does not check %s: it lacks %q", file, dir, want)
 			}
@@ -88,25 +88,21 @@ func TestEveryModuleIsChecked(t *testing.T) {
 	}
 }
 
-// The race detector allocates: make test runs without it what must not, and what is built only
-// without it. Each of these tests has a line that names its package and matches its name.
+// The race detector allocates: scripts/test runs without it what must not, and what is built only
+// without it. The names of these tests say so.
 func TestWithoutTheRaceDetector(t *testing.T) {
-	type line struct {
-		names    *regexp.Regexp
-		packages []string
+	names := regexp.MustCompile(`-run '(\S+)' "\$\{alloc`).FindStringSubmatch(read(t, "scripts/test"))
+	if names == nil {
+		t.Fatal("scripts/test does not say which tests it runs without the race detector")
 	}
-	var lines []line
-	recipe := regexp.MustCompile(`(?m)^test: test-needs.*\n(?:\t.*\n)+`).FindString(read(t, "Makefile"))
-	for _, m := range regexp.MustCompile(`(?m)^\tgo test .*-run (\S+)((?: \./\S+)+)$`).FindAllStringSubmatch(recipe, -1) {
-		lines = append(lines, line{regexp.MustCompile(strings.Trim(m[1], "'")), strings.Fields(m[2])})
-	}
-	runs := func(dir, name string) bool {
-		return slices.ContainsFunc(lines, func(l line) bool {
-			return l.names.MatchString(name) && slices.ContainsFunc(l.packages, func(pattern string) bool {
-				below, all := strings.CutSuffix(pattern, "/...")
-				return dir == below || all && strings.HasPrefix(dir, below+"/")
-			})
-		})
+	named := regexp.MustCompile(names[1])
+	sets := map[string][]string{}
+	for _, set := range []string{"plain", "alloc"} {
+		out, err := exec.Command("scripts/packages", set).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sets[set] = strings.Fields(string(out))
 	}
 	without, test := regexp.MustCompile(`(?m)^//go:build .*!race\b`), regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 	seen := 0
@@ -114,14 +110,14 @@ func TestWithoutTheRaceDetector(t *testing.T) {
 		if err != nil || !strings.HasSuffix(name, "_test.go") {
 			return err
 		}
-		text := read(t, name)
+		text, dir := read(t, name), "./"+filepath.ToSlash(filepath.Dir(name))
 		for _, m := range test.FindAllStringSubmatch(text, -1) {
 			if !without.MatchString(text) && !strings.Contains(m[1], "Alloc") {
 				continue
 			}
 			seen++
-			if dir := "./" + filepath.ToSlash(filepath.Dir(name)); !runs(dir, m[1]) {
-				t.Errorf("make test does not run %s of %s without the race detector", m[1], dir)
+			if !slices.Contains(sets["plain"], dir) && (!slices.Contains(sets["alloc"], dir) || !named.MatchString(m[1])) {
+				t.Errorf("scripts/test does not run %s of %s without the race detector", m[1], dir)
 			}
 		}
 		return nil

@@ -98,8 +98,8 @@ func (e *edge) start(s site) {
 // startFile starts the process with a Caddyfile and waits until it listens.
 func (e *edge) startFile(file string) {
 	e.t.Helper()
-	e.cmd = exec.Command(caddyBinary, "run", "--config", file, "--adapter", "caddyfile")
-	e.cmd.Env = append(os.Environ(), "HOME="+e.dir, "XDG_DATA_HOME="+e.dir, "XDG_CONFIG_HOME="+e.dir)
+	e.cmd = caddyCommand("run", "--config", file, "--adapter", "caddyfile")
+	e.cmd.Env = append(e.cmd.Env, "HOME="+e.dir, "XDG_DATA_HOME="+e.dir, "XDG_CONFIG_HOME="+e.dir)
 	e.cmd.Env = append(e.cmd.Env, e.env...)
 	e.cmd.Stdout, e.cmd.Stderr = e.log, e.log
 	dieWithParent(e.cmd)
@@ -308,8 +308,8 @@ func (e *edge) mustKnow(function string) {
 func functionKnown(function string) bool {
 	known, asked := knownFunctions.Load(function)
 	if !asked {
-		text, err := os.ReadFile(caddyBinary)
-		known = err == nil && bytes.Contains(text, []byte(strings.TrimSuffix(function, "(")))
+		text, err := os.ReadFile(binary)
+		known = err == nil && bytes.Contains(text, []byte("/"+strings.TrimSuffix(function, "(")+"\x00")) // as the runtime lists it
 		knownFunctions.Store(function, known)
 	}
 	return known.(bool)

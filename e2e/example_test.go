@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -29,8 +28,8 @@ func TestCaddyfileExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, warns := range map[string]bool{example: false, unguarded: true} {
-		adapt := exec.Command(caddyBinary, "adapt", "--config", file, "--adapter", "caddyfile", "--validate")
-		adapt.Env = append(os.Environ(), "HOME="+t.TempDir())
+		adapt := caddyCommand("adapt", "--config", file, "--adapter", "caddyfile", "--validate")
+		adapt.Env = append(adapt.Env, "HOME="+t.TempDir())
 		out, err := adapt.CombinedOutput()
 		if err != nil {
 			t.Fatalf("adapt: %v\n%s", err, out)

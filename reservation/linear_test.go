@@ -128,7 +128,7 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 			bad := []*bad{newBad(t, on), newBad(t, on)}
 			good := []*reservation.Store{on.store, stocktest.OpenStore(t, on.options)}
 			seed := draw.Seed(t)
-			for n := range 40 {
+			for n := range draw.Times(10, 200) {
 				h := &history{}
 				random := rand.New(rand.NewPCG(seed, uint64(n)))
 				sale := fmt.Sprintf("linear%d", n)

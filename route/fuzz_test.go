@@ -66,7 +66,7 @@ func compare(path string) error {
 func TestServersAgree(t *testing.T) {
 	seed := draw.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 1))
-	for range 30_000 {
+	for range draw.Times(10_000, 300_000) {
 		path := gated
 		for range 1 + r.IntN(4) {
 			path = mutate(r, path)

@@ -16,7 +16,7 @@ func TestPrefixes(t *testing.T) {
 	seed := draw.Seed(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	found := 0
-	for range 100 {
+	for range draw.Times(50, 500) {
 		var text strings.Builder
 		prefixes := make([]netip.Prefix, 1+random.IntN(20))
 		for i := range prefixes {

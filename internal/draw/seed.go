@@ -26,3 +26,11 @@ func Seed(t testing.TB) uint64 {
 	t.Logf("RAPID_SEED=%d draws the same again", seed)
 	return seed
 }
+
+// Times returns how many cases a test draws: few, or many where DRAW is "many".
+func Times(few, many int) int {
+	if os.Getenv("DRAW") == "many" {
+		return many
+	}
+	return few
+}

@@ -1,11 +1,11 @@
-// Command caddy is what cmd/caddy is, with two more directives: e2e_panic panics, e2e_part
-// fails in the middle of an answer.
-package main
+package e2e_test
 
 import (
 	"bytes"
 	"errors"
 	"net/http"
+	"os"
+	"os/exec"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 
@@ -18,7 +18,19 @@ import (
 	_ "github.com/stockgate/stockgate"
 )
 
-func main() { caddycmd.Main() }
+// beCaddy is set in a process in which the test binary is the caddy command.
+const beCaddy = "STOCKGATE_TEST_BE_CADDY"
+
+// binary is the test binary.
+var binary, _ = os.Executable()
+
+// caddyCommand is cmd/caddy with two more directives, and with the race detector where the tests have
+// it: e2e_panic panics, e2e_part fails in the middle of an answer.
+func caddyCommand(args ...string) *exec.Cmd {
+	cmd := exec.Command(binary, args...)
+	cmd.Env = append(os.Environ(), beCaddy+"=1")
+	return cmd
+}
 
 func init() {
 	caddy.RegisterModule(Panic{})
@@ -31,6 +43,10 @@ func init() {
 		return Part{}, nil
 	})
 	httpcaddyfile.RegisterDirectiveOrder("e2e_part", httpcaddyfile.Before, "reverse_proxy")
+	if os.Getenv(beCaddy) != "" {
+		caddycmd.Main()
+		os.Exit(0)
+	}
 }
 
 // Panic is a handler with a mistake in it.
