@@ -12,7 +12,7 @@ import (
 
 // floodTimes makes the floods of this package larger. docs/memory.md has what came of
 //
-//	go test -run TestSharedRateFlood ./rates -v -timeout 0 -flood 25
+//	go test -run TestSharedRateFlood ./rates -v -timeout 0 -flood 50
 //
 // which send 5,000,000 names each.
 var floodTimes = flag.Int("flood", 1, "how many times as many names the floods have")
@@ -23,7 +23,7 @@ func TestSharedRateFlood(t *testing.T) {
 	const coarse, bucket = 4096, 256 // bytes
 	const window = 360_000_000       // ms: no bucket empties before the flood is over
 	times := *floodTimes
-	flood, bound := 200_000*times, 20_000*times
+	flood, bound := 100_000*times, 10_000*times
 	c := redistest.Start(t).Client()
 	call := func(from int) {
 		t.Helper()
