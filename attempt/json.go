@@ -153,7 +153,8 @@ func (s *scanner) object(n *node, depth int) bool {
 }
 
 // array scans an array. Below a node, elements belong to the node of their
-// index, or all to one node where the array holds the lines.
+// index, or all to one node where the array holds the lines. An element that no value
+// reads is a fault: the shop would sell what it says too.
 func (s *scanner) array(n *node, depth int) bool {
 	if depth > maxDepth {
 		return s.fail("the body", "it nests deeper than 32 levels")
@@ -167,7 +168,10 @@ func (s *scanner) array(n *node, depth int) bool {
 	for i := 0; ; i++ {
 		var kid *node
 		if n != nil {
-			if kid = n.element(i); n.each != nil && !s.addRow(n) {
+			if kid = n.element(i); kid == nil {
+				return s.fail(n.label, "it has more elements than are read here")
+			}
+			if n.each != nil && !s.addRow(n) {
 				return false
 			}
 		}

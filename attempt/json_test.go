@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stockgate/stockgate/attempt"
+	"github.com/stockgate/stockgate/sale"
 )
 
 // want in these tables is "" for a pass, else how the refusal begins.
@@ -197,15 +198,58 @@ func TestNamesBeyondASCII(t *testing.T) {
 	})
 }
 
+// What is read by its index is all of its array: the shop would sell the other elements too.
 func TestElementsOfArrays(t *testing.T) {
-	runJSON(t, lineReader(t, "{json.items.1.sku}", "{json.counts.0}"), map[string]jsonCase{
-		"both there":    {`{"items":[{"sku":1.5},{"sku":"a"},7],"counts":[2,true]}`, ""},
-		"too short":     {`{"items":[{"sku":"a"}]}`, "malformed json.items.1.sku: it is missing"},
-		"empty":         {`{"items":[ ],"counts":[]}`, "malformed json.items.1.sku: it is missing"},
-		"object":        {`{"items":{"1":{"sku":"a"}}}`, "malformed json.items: it is not an array"},
-		"another type":  {`{"items":[null,{"sku":"a"}],"counts":[true]}`, "malformed json.counts.0: it is neither"},
-		"null element":  {`{"items":[null,null]}`, "malformed json.items.1.sku: it is missing"},
-		"null quantity": {`{"items":[1,{"sku":"a"}],"counts":[null]}`, "malformed json.counts.0: it is not a whole number"},
-		"deep elements": {`{"items":` + strings.Repeat("[", 32) + strings.Repeat("]", 32) + `}`, "malformed the body: it nests deeper"},
+	const more = ": it has more elements than are read here"
+	runJSON(t, lineReader(t, "{json.items.0.sku}", "{json.counts.0}"), map[string]jsonCase{
+		"both there":    {`{"items":[{"sku":"a"}],"counts":[2]}`, ""},
+		"too short":     {`{"items":[]}`, "malformed json.items.0.sku: it is missing"},
+		"empty":         {`{"items":[ ],"counts":[]}`, "malformed json.items.0.sku: it is missing"},
+		"object":        {`{"items":{"0":{"sku":"a"}}}`, "malformed json.items: it is not an array"},
+		"another type":  {`{"items":[{"sku":"a"}],"counts":[true]}`, "malformed json.counts.0: it is neither"},
+		"null element":  {`{"items":[null]}`, "malformed json.items.0.sku: it is missing"},
+		"null quantity": {`{"items":[{"sku":"a"}],"counts":[null]}`, "malformed json.counts.0: it is not a whole number"},
+		"deep elements": {`{"x":` + strings.Repeat("[", 32) + strings.Repeat("]", 32) + `}`, "malformed the body: it nests deeper"},
+		"one more":      {`{"items":[{"sku":"a"},{"sku":"b"}],"counts":[2]}`, "malformed json.items" + more},
+		"nothing more":  {`{"items":[{"sku":"a"},null],"counts":[2]}`, "malformed json.items" + more},
+		"two counts":    {`{"items":[{"sku":"a"}],"counts":[2,3]}`, "malformed json.counts" + more},
 	})
+	two := attempt.Spec{Buyer: values(t, "{header.X-User-Id}"), Line: []attempt.Line{
+		{SKU: values(t, "{json.items.1.sku}")},
+		{SKU: values(t, "{json.items.0.sku}")},
+	}}
+	runJSON(t, mustReader(t, two), map[string]jsonCase{
+		"one of two":   {`{"items":[{"sku":"a"}]}`, ""},
+		"two of two":   {`{"items":[{"sku":"a"},{"sku":"b"}]}`, ""},
+		"three of two": {`{"items":[{"sku":"a"},{"sku":"b"},{"sku":"c"}]}`, "malformed json.items" + more},
+	})
+	rows := func(array, sku string) *attempt.Reader {
+		return mustReader(t, attempt.Spec{
+			Buyer: values(t, "{header.X-User-Id}"), Lines: &attempt.Lines{Array: values(t, array)[0], SKU: sku, Quantity: "count"},
+		})
+	}
+	runJSON(t, rows("{json.carts.0.items}", "sku"), map[string]jsonCase{
+		"one cart":  {`{"carts":[{"items":[{"sku":"a"},{"sku":"b"}]}]}`, ""},
+		"two carts": {`{"carts":[{"items":[{"sku":"a"}]},{"items":[{"sku":"b"}]}]}`, "malformed json.carts" + more},
+	})
+	runJSON(t, rows("{json.items}", "variants.0.sku"), map[string]jsonCase{
+		"one variant":  {`{"items":[{"variants":[{"sku":"a"}]}]}`, ""},
+		"two variants": {`{"items":[{"variants":[{"sku":"a"},{"sku":"b"}]}]}`, "malformed json.items.variants" + more},
+	})
+	// what the shop says of a cart is not the client's fault
+	looked := lineReader(t, "{lookup.items.0.sku}", "{lookup.items.0.count}")
+	for answer, want := range map[string]string{
+		`{"items":[{"sku":"a","count":2}]}`:             "",
+		`{"items":[{"sku":"a","count":2},{"sku":"b"}]}`: "unavailable",
+	} {
+		why := ""
+		env := attempt.Env{
+			Lookup: func(*sale.Attempt) ([]byte, *sale.Refusal) { return []byte(answer), nil },
+			Unread: func(s string) { why = s },
+		}
+		_, refusal := whole(t, looked, request("POST", "/", "", ""), env)
+		if !strings.HasPrefix(describe(refusal), want) || want != "" && why != "lookup.items"+more {
+			t.Errorf("%s: %q, unread: %q", answer, describe(refusal), why)
+		}
+	}
 }

@@ -146,6 +146,23 @@ func (n *node) kid(seg segment) (*node, error) {
 	return k, nil
 }
 
+// checkElements finds an array of which an element is read and one before it is not: all requests
+// that have the one would be refused for the other.
+func (n *node) checkElements() error {
+	if n.each != nil {
+		return n.each.checkElements()
+	}
+	for i, kid := range n.kids {
+		if n.want == wantArray && n.element(i) == nil {
+			return fmt.Errorf("%s: a later element is read and element %d is not, so every request that has both would be refused: read all elements from 0, or use `lines`", n.label, i)
+		}
+		if err := kid.checkElements(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (n *node) join(name string) string {
 	return n.label + "." + strings.ReplaceAll(name, ".", `\.`)
 }

@@ -36,6 +36,7 @@ const eachIndex = -2
 type compiler struct {
 	reader *Reader
 	slots  map[string]int
+	roots  []*node // of the documents that are read
 }
 
 func newCompiler(spec Spec) *compiler {
@@ -50,7 +51,7 @@ func newCompiler(spec Spec) *compiler {
 	if rd.maxBody <= 0 {
 		rd.maxBody = DefaultMaxBody
 	}
-	return &compiler{reader: rd, slots: map[string]int{}}
+	return &compiler{reader: rd, slots: map[string]int{}, roots: []*node{rd.root, rd.claims, rd.looked}}
 }
 
 // values compiles the alternatives of one configured value. Constants are

@@ -139,6 +139,11 @@ func NewReader(spec Spec) (*Reader, error) {
 	if err := c.names(); err != nil {
 		return nil, err
 	}
+	for _, root := range c.roots {
+		if err := root.checkElements(); err != nil {
+			return nil, err
+		}
+	}
 	if rd.bodyIgnored = spec.BodyIgnored; rd.bodyIgnored && rd.needs.Has(NeedBody) {
 		return nil, errors.New("body ignored: a value is read from the body, so the shop reads it too")
 	}
@@ -184,7 +189,7 @@ func (c *compiler) array(l *Lines) error {
 		root, needs = c.reader.looked, NeedLookup
 	case Argument:
 		root, needs = &node{label: "graphql", want: wantObject, index: -1, slot: -1}, NeedArgument
-		c.reader.argument = l.Array.name
+		c.reader.argument, c.roots = l.Array.name, append(c.roots, root)
 	default:
 		return errors.New("lines: the array is a JSON value, such as {json.items}, {lookup.items} or {graphql.inputs}")
 	}
