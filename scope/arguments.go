@@ -2,11 +2,14 @@ package scope
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/stockgate/stockgate/internal/jsonpath"
 )
 
 // maxList bounds a list that is read from an argument, in bytes: a document may name one variable
@@ -48,6 +51,32 @@ func (r *Result) List(path string) (raw []byte, ok bool) {
 		b.json(value)
 	}
 	return b.raw, b.open
+}
+
+// elementsOf returns what paths read of lists.
+func elementsOf(paths []string) (jsonpath.Elements, error) {
+	read := jsonpath.ElementsOf(paths...)
+	if at, skips := read.Skipped(paths...); skips {
+		return nil, fmt.Errorf("%s: an element of this list is read and one before it is not, so every request that has both would be refused: read all elements from 0, or use `lines`", at)
+	}
+	return read, nil
+}
+
+// readsWhole says whether all elements of the lists are read. A single value, which servers take for
+// a list of one (GraphQL, section 3.11), is read by no index.
+func (a *arguments) readsWhole(read jsonpath.Elements) bool {
+	for path, n := range read {
+		literal, value, ok := a.find(path)
+		many, isList := value.([]any)
+		switch {
+		case !ok || literal == nil && value == nil || literal != nil && literal.Kind == ast.NullValue:
+		case literal != nil && (literal.Kind != ast.ListValue || len(literal.Children) > n):
+			return false
+		case literal == nil && (!isList || len(many) > n):
+			return false
+		}
+	}
+	return true
 }
 
 // scalar returns the value at a path. ok is false where there is none, a list, an object or null.

@@ -29,7 +29,7 @@ func (s *Scope) judgeDocument(document, operation string, variables map[string]a
 	}
 	var field *ast.Field
 	for i, f := range root.fields {
-		if !s.names(f.Name) {
+		if !slices.ContainsFunc(s.graphQL, func(rule graphQLRule) bool { return rule.names(f.Name, op.Operation) }) {
 			continue
 		}
 		switch {
@@ -46,11 +46,6 @@ func (s *Scope) judgeDocument(document, operation string, variables map[string]a
 		return Result{}
 	}
 	return s.judgeField(field, op, variables)
-}
-
-// names says whether a rule names a field.
-func (s *Scope) names(field string) bool {
-	return slices.ContainsFunc(s.graphQL, func(rule GraphQL) bool { return rule.Field == field })
 }
 
 // chosen returns the operation that a server runs; nil: servers may differ, or refuse.
@@ -129,7 +124,7 @@ func (s *Scope) judgeField(field *ast.Field, op *ast.OperationDefinition, variab
 	}
 	found := differs
 	for _, rule := range s.graphQL {
-		if rule.Field != field.Name {
+		if !rule.names(field.Name, op.Operation) {
 			continue
 		}
 		if rule.Argument == "" {
@@ -137,16 +132,21 @@ func (s *Scope) judgeField(field *ast.Field, op *ast.OperationDefinition, variab
 			continue
 		}
 		value, ok := args.scalar(rule.Argument)
-		if !ok {
+		switch {
+		case !ok:
 			return unclear(CauseArgument)
+		case !args.readsWhole(rule.read):
+			return unclear(CauseElements)
 		}
 		found = max(found, matches(rule.Values, value))
 	}
-	switch found {
-	case same:
-		return Result{Verdict: Attempt, values: args}
-	case doubtful:
+	switch {
+	case found == doubtful:
 		return unclear(CauseValue)
+	case found == differs:
+		return Result{}
+	case !args.readsWhole(s.read):
+		return unclear(CauseElements)
 	}
-	return Result{}
+	return Result{Verdict: Attempt, values: args}
 }

@@ -2,10 +2,15 @@ package scope
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/stockgate/stockgate/internal/jsonpath"
 	"github.com/stockgate/stockgate/internal/strictjson"
 	"github.com/stockgate/stockgate/route"
 )
@@ -14,10 +19,63 @@ import (
 type GraphQL struct {
 	// Field is the field of the schema, such as addPaymentToOrder; an alias does not matter.
 	Field string `json:"field"`
+	// Operation is the kind of operation that has the field: mutation, or query for a shop that
+	// takes orders by queries. Default: mutation.
+	Operation string `json:"operation,omitempty"`
 	// Argument restricts it to those calls whose argument has one of Values. A path leads
 	// into an object: input.state.
 	Argument string   `json:"argument,omitempty"`
 	Values   []string `json:"values,omitempty"`
+}
+
+// graphQLRule is a compiled GraphQL.
+type graphQLRule struct {
+	GraphQL
+	// read is what the rules of the field read of lists in its arguments.
+	read jsonpath.Elements
+}
+
+// compileGraphQL checks the rules.
+func compileGraphQL(rules []GraphQL) ([]graphQLRule, error) {
+	var compiled []graphQLRule
+	for _, rule := range rules {
+		switch {
+		case !isName(rule.Field):
+			return nil, fmt.Errorf("graphql %s: a field's name has letters, digits and _; a field of a query is written `graphql query.order`", rule.Field)
+		case rule.Operation != "" && rule.Operation != string(ast.Mutation) && rule.Operation != string(ast.Query):
+			return nil, fmt.Errorf("graphql %s: the operation %q: there are mutation and query", rule.Field, rule.Operation)
+		case rule.Argument != "" && len(rule.Values) == 0:
+			return nil, fmt.Errorf("graphql %s %s: give the values of the argument that make it an attempt", rule.Field, rule.Argument)
+		case rule.Argument == "" && len(rule.Values) > 0:
+			return nil, fmt.Errorf("graphql %s: values need the argument that has them", rule.Field)
+		}
+		var paths []string
+		for _, other := range rules {
+			if other.Argument != "" && other.Field == rule.Field && other.operation() == rule.operation() {
+				paths = append(paths, other.Argument)
+			}
+		}
+		read, err := elementsOf(paths)
+		if err != nil {
+			return nil, fmt.Errorf("graphql %s: %w", rule.Field, err)
+		}
+		compiled = append(compiled, graphQLRule{rule, read})
+	}
+	return compiled, nil
+}
+
+// operation is the kind of operation that the rule is about.
+func (g *GraphQL) operation() ast.Operation {
+	if g.Operation == "" {
+		return ast.Mutation
+	}
+	return ast.Operation(g.Operation)
+}
+
+// names says whether the rule names a field at the root of an operation. Subscriptions have it for
+// all rules: servers differ in what they do with one that is no stream.
+func (g *GraphQL) names(field string, operation ast.Operation) bool {
+	return g.Field == field && (operation == g.operation() || operation == ast.Subscription)
 }
 
 // query is a request as GraphQL over HTTP has it. Servers read further names, such as id or
@@ -141,15 +199,13 @@ func (s *Scope) judgeQuery(q query) Result {
 	return result
 }
 
-// mentions says whether a document has the name of a field that makes an attempt. A name
-// has no escapes: where it is not in the text, the field is not in the document.
+// mentions says whether a document may have a field that makes an attempt. Names and keywords have
+// no escapes: what is not in the text is not in the document.
 func (s *Scope) mentions(document string) bool {
-	for _, rule := range s.graphQL {
-		if strings.Contains(document, rule.Field) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.graphQL, func(rule graphQLRule) bool {
+		return strings.Contains(document, rule.Field) &&
+			(rule.operation() == ast.Query || strings.Contains(document, string(rule.operation())) || strings.Contains(document, string(ast.Subscription)))
+	})
 }
 
 // hashOf returns the hash of a persisted query; empty: there is none.

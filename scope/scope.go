@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/stockgate/stockgate/internal/jsonpath"
 )
 
 // Verdict is what a scope says of a request.
@@ -31,13 +33,17 @@ const (
 type Spec struct {
 	GraphQL  []GraphQL
 	JSONBody []JSONBody
+	// Arguments are the paths at which the caller reads the arguments of an attempt's field. A list of
+	// which they read elements must not have more of them.
+	Arguments []string
 	// Persisted are the documents of registered operations, by the hash that clients send.
 	Persisted map[string]string
 }
 
 // Scope is a compiled Spec. It may be used by many goroutines.
 type Scope struct {
-	graphQL   []GraphQL
+	graphQL   []graphQLRule
+	read      jsonpath.Elements // of lists in the arguments
 	bodies    []bodyRule
 	persisted persisted
 }
@@ -70,6 +76,7 @@ const (
 	CauseDirective   Cause = "directive"
 	CauseFields      Cause = "fields"
 	CauseArgument    Cause = "argument"
+	CauseElements    Cause = "elements"
 	CauseValue       Cause = "value"
 )
 
@@ -86,6 +93,7 @@ var details = map[Cause]string{
 	CauseDirective:   "the field, or what it is in, has a directive",
 	CauseFields:      "the field must be alone in its operation, and come once",
 	CauseArgument:    "an argument that decides has no value that can be read here",
+	CauseElements:    "a list in the arguments has more elements than are read here, or is no list",
 	CauseValue:       "the value that tells an order from other requests is spelt in another way, or has another type: some servers would take it for an order",
 }
 
@@ -104,18 +112,13 @@ func Causes() []Cause {
 // Compile checks a Spec. It returns nil for a Spec without rules.
 func Compile(spec Spec) (*Scope, error) {
 	s := new(Scope)
-	for _, rule := range spec.GraphQL {
-		if !isName(rule.Field) {
-			return nil, fmt.Errorf("graphql %s: a field's name has letters, digits and _", rule.Field)
-		}
-		if rule.Argument != "" && len(rule.Values) == 0 {
-			return nil, fmt.Errorf("graphql %s %s: give the values of the argument that make it an attempt", rule.Field, rule.Argument)
-		}
-		if rule.Argument == "" && len(rule.Values) > 0 {
-			return nil, fmt.Errorf("graphql %s: values need the argument that has them", rule.Field)
-		}
+	var err error
+	if s.graphQL, err = compileGraphQL(spec.GraphQL); err != nil {
+		return nil, err
 	}
-	s.graphQL = spec.GraphQL
+	if s.read, err = elementsOf(spec.Arguments); err != nil {
+		return nil, fmt.Errorf("graphql.%w", err)
+	}
 	for _, rule := range spec.JSONBody {
 		compiled, err := rule.compile()
 		if err != nil {

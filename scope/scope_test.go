@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -168,6 +170,104 @@ func TestGraphQL(t *testing.T) {
 	}
 }
 
+// A field makes a mutation an attempt, or a query where a rule says so.
+func TestOperationOfTheField(t *testing.T) {
+	for name, c := range map[string]struct {
+		r               *http.Request
+		mutation, query Verdict // by a rule for the one, and for the other
+	}{
+		"a mutation":             {post(`mutation { order(sku: "a") { id } }`, ""), Attempt, Other},
+		"a query":                {post(`query { order(id: 7) { status } }`, ""), Other, Attempt},
+		"without the word":       {post(`{ order(id: 7) { status } }`, ""), Other, Attempt},
+		"beside another":         {post(`{ order(id: 7) { status } me { name } }`, ""), Other, Unclear},
+		"with a directive":       {post(`query($w: Boolean!) { order(id: 7) @include(if: $w) { status } }`, ""), Other, Unclear},
+		"a fragment of a query":  {post(`{ ...F } fragment F on Query { ... { order(id: 7) { status } } }`, ""), Other, Attempt},
+		"of a mutation":          {post(`mutation { ...F } fragment F on Mutation { order(sku: "a") { id } }`, ""), Attempt, Other},
+		"the other operation":    {post(`query Q { order(id: 7) { status } } mutation M { order(sku: "a") { id } }`, `,"operationName":"Q"`), Other, Attempt},
+		"the operation":          {post(`query Q { order(id: 7) { status } } mutation M { order(sku: "a") { id } }`, `,"operationName":"M"`), Attempt, Other},
+		"no operation is chosen": {post(`query Q { order(id: 7) { status } } mutation M { order(sku: "a") { id } }`, ""), Unclear, Unclear},
+		"the word in a text":     {post(`{ order(note: "mutation") { status } }`, ""), Other, Attempt},
+		"a subscription":         {post(`subscription { order(id: 7) { status } }`, ""), Unclear, Unclear},
+		"a query by GET":         {send("GET", "/?query={order(id:7){status}}", ""), Other, Unclear},
+		"no syntax":              {post(`{ order(id: 7) { status }`, ""), Other, Unclear},
+		"mutation, no syntax":    {post(`mutation { order(id: 7) { status }`, ""), Unclear, Unclear},
+	} {
+		for operation, want := range map[string]Verdict{"": c.mutation, "mutation": c.mutation, "query": c.query} {
+			s, err := Compile(Spec{GraphQL: []GraphQL{{Field: "order", Operation: operation}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := c.r.Clone(t.Context())
+			body := strings.Builder{}
+			if _, err := io.Copy(&body, c.r.Body); err != nil {
+				t.Fatal(err)
+			}
+			c.r.Body = io.NopCloser(strings.NewReader(body.String()))
+			if got := s.Judge(r, []byte(body.String())); got.Verdict != want {
+				t.Errorf("%s, graphql %s order: %d %q, want %d", name, operation, got.Verdict, got.Cause, want)
+			}
+		}
+	}
+}
+
+// The hash of a document in which a query has the field passes too, once it was seen.
+func TestPersistedQueryWithTheField(t *testing.T) {
+	s := graphQL(t, nil)
+	const status = `query { buy(id: 7) { status } }`
+	hash := send("POST", "/", `{`+apq(hashOfText(status))+`}`)
+	for i, step := range []struct {
+		r    *http.Request
+		want Verdict
+	}{{hash.Clone(t.Context()), Unknown}, {post(status, `,`+apq(hashOfText(status))), Other}, {send("POST", "/", `{`+apq(hashOfText(status))+`}`), Other}} {
+		if got := judge(s, step.r); got.Verdict != step.want {
+			t.Errorf("step %d: %d %q, want %d", i, got.Verdict, got.Cause, step.want)
+		}
+	}
+}
+
+// A list of which elements are read has no others: a server would take them too.
+func TestElements(t *testing.T) {
+	s, err := Compile(Spec{
+		GraphQL: []GraphQL{
+			{Field: "buy"},
+			{Field: "pick", Argument: "lines.0.kind", Values: []string{"now"}},
+			{Field: "pick", Argument: "lines.1.kind", Values: []string{"now"}},
+		},
+		Arguments: []string{"lines.0.sku", "input.lines.0.sku", "input.lines.1.sku", "counts.0", "orders.0.lines"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for document, want := range map[string]string{
+		`mutation { buy(lines: [{sku: "a"}]) }`:                                  "1",
+		`mutation { buy(lines: []) }`:                                            "1",
+		`mutation { buy(lines: null) }`:                                          "1",
+		`mutation { buy }`:                                                       "1",
+		`mutation { buy(lines: [{sku: "a"}, {sku: "b"}]) }`:                      "2 elements",
+		`mutation { buy(lines: [{sku: "a"}, null]) }`:                            "2 elements",
+		`mutation { buy(lines: {sku: "a"}) }`:                                    "2 elements",
+		`mutation { buy(counts: 5) }`:                                            "2 elements",
+		`mutation { buy(input: {lines: [{sku: "a"}, {sku: "b"}]}) }`:             "1",
+		`mutation { buy(input: {lines: [{sku: "a"}, {sku: "b"}, {sku: "c"}]}) }`: "2 elements",
+		`mutation { buy(orders: [{lines: [1, 2, 3]}]) }`:                         "1",
+		`mutation { buy(orders: [{lines: [1]}, {lines: [2]}]) }`:                 "2 elements",
+		`mutation($one: [L!]) { buy(lines: $one) }`:                              "1",
+		`mutation($two: [L!]) { buy(lines: $two) }`:                              "2 elements",
+		`mutation($n: Int) { buy(counts: $n) }`:                                  "2 elements",
+		`mutation($i: I) { buy(input: $i) }`:                                     "2 elements",
+		`mutation($d: [L!] = [{sku: "a"}, {sku: "b"}]) { buy(lines: $d) }`:       "2 elements",
+		`mutation { pick(lines: [{kind: later}, {kind: now}]) }`:                 "2 elements",
+		`mutation { pick(lines: [{kind: later}, {kind: later}, {kind: now}]) }`:  "2 elements",
+		`mutation { pick(lines: [{kind: later}, {kind: later}]) }`:               "0",
+		`query { buy(lines: [{sku: "a"}, {sku: "b"}]) }`:                         "0",
+	} {
+		got := judge(s, post(document, `,"variables":{"one":[{"sku":"a"}],"two":[{"sku":"a"},{"sku":"b"}],"n":5,"i":{"lines":[1,2,3]}}`))
+		if text := strings.TrimSpace(fmt.Sprint(int(got.Verdict), " ", got.Cause)); text != want {
+			t.Errorf("%s: %s, want %s", document, text, want)
+		}
+	}
+}
+
 // The hash of a document that was seen, and that has none of the fields, passes from then
 // on; that of an attempt is never enough.
 func TestPersisted(t *testing.T) {
@@ -276,6 +376,10 @@ func TestJSONBody(t *testing.T) {
 
 func TestCompile(t *testing.T) {
 	for want, spec := range map[string]Spec{
+		"written `graphql query.o":  {GraphQL: []GraphQL{{Field: "Query.order"}}},
+		"there are mutation and q":  {GraphQL: []GraphQL{{Field: "a", Operation: "subscription"}}},
+		"graphql.lines: an element": {GraphQL: []GraphQL{{Field: "a"}}, Arguments: []string{"lines.1.sku"}},
+		"graphql a: lines: an elem": {GraphQL: []GraphQL{{Field: "a", Argument: "lines.1.kind", Values: []string{"b"}}}},
 		"a field's name":            {GraphQL: []GraphQL{{Field: "a b"}}},
 		"give the values":           {GraphQL: []GraphQL{{Field: "a", Argument: "b"}}},
 		"values need the argument":  {GraphQL: []GraphQL{{Field: "a", Values: []string{"b"}}}},

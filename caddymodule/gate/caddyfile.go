@@ -124,6 +124,9 @@ func (g *Gate) checkStatic() error {
 	if g.reader, err = g.newReader(keys); err != nil {
 		return err
 	}
+	if err := g.Options.Check(g.expressions()); err != nil {
+		return err
+	}
 	if err := g.provisionLookup(); err != nil {
 		return err
 	}

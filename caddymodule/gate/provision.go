@@ -27,7 +27,7 @@ func (g *Gate) provisionReader(keys []attempt.RateKey) (err error) {
 			return fmt.Errorf("jwt: %w", err)
 		}
 	}
-	if g.scope, err = g.Options.Open(); err != nil {
+	if g.scope, err = g.Options.Open(g.expressions()); err != nil {
 		return err
 	}
 	if g.reader, err = g.newReader(keys); err != nil {

@@ -22,7 +22,7 @@ import (
 // path. All others go on untouched; one that some server could take for an attempt is
 // refused as malformed, and counted by its cause. Default: every request is an attempt.
 type Options struct {
-	// GraphQL names fields at the root of an operation: a request that has one of them is an
+	// GraphQL names fields at the root of a mutation: a request that has one of them is an
 	// attempt. The values of its arguments are then available as `{graphql.ARGUMENT}`.
 	GraphQL []scope.GraphQL `json:"graphql,omitempty"`
 	// JSONBody names values of a JSON body: a request that has one of them is an attempt.
@@ -33,9 +33,20 @@ type Options struct {
 	Persisted string `json:"persisted,omitempty"`
 }
 
-// Open compiles the options; nil: every request is an attempt.
-func (o *Options) Open() (*scope.Scope, error) {
-	spec := scope.Spec{GraphQL: o.GraphQL, JSONBody: o.JSONBody}
+// Check compiles the options without the file of persisted operations. values are those that are
+// read from an attempt.
+func (o *Options) Check(values []string) error {
+	_, err := scope.Compile(o.spec(values))
+	return err
+}
+
+func (o *Options) spec(values []string) scope.Spec {
+	return scope.Spec{GraphQL: o.GraphQL, JSONBody: o.JSONBody, Arguments: argumentsIn(values)}
+}
+
+// Open is Check that returns the compiled options; nil: every request is an attempt.
+func (o *Options) Open(values []string) (*scope.Scope, error) {
+	spec := o.spec(values)
 	if o.Persisted != "" {
 		raw, err := os.ReadFile(o.Persisted)
 		if err != nil {
@@ -63,6 +74,21 @@ func Publish(repl *caddy.Replacer, found scope.Result) {
 		}
 		return found.Value(path), true
 	})
+}
+
+// argumentsIn returns the paths of the arguments in values.
+func argumentsIn(values []string) (paths []string) {
+	for _, expr := range values {
+		for rest := expr; ; {
+			_, after, ok := strings.Cut(rest, "{"+prefix)
+			path, behind, closed := strings.Cut(after, "}")
+			if !ok || !closed {
+				break
+			}
+			paths, rest = append(paths, path), behind
+		}
+	}
+	return paths
 }
 
 // ByClient says whether a value is an argument of a GraphQL field, which clients choose.
@@ -97,7 +123,7 @@ func AskDocument(w http.ResponseWriter) error {
 // Directives returns the options by their names in a Caddyfile.
 func (o *Options) Directives() map[string]directive.Option {
 	return map[string]directive.Option{
-		"graphql":   {Usage: "graphql <field> [<argument> <value...>]", Read: o.readGraphQL, List: true},
+		"graphql":   {Usage: "graphql [query.]<field> [<argument> <value...>]", Read: o.readGraphQL, List: true},
 		"json_body": {Usage: "json_body <path> [<value...>]", Read: o.readJSONBody, List: true},
 		"persisted": {Usage: "persisted <file>", Read: directive.Text(&o.Persisted)},
 	}
@@ -111,7 +137,12 @@ func (o *Options) readGraphQL(d *caddyfile.Dispenser, usage string) error {
 	if len(args) == 2 {
 		return d.Errf("graphql %s %s: give the values of the argument that make an attempt: write `%s`", args[0], args[1], usage)
 	}
-	rule := scope.GraphQL{Field: args[0]}
+	var rule scope.GraphQL
+	if field, ok := strings.CutPrefix(args[0], "query."); ok {
+		rule.Field, rule.Operation = field, "query"
+	} else {
+		rule.Field = args[0]
+	}
 	if len(args) > 2 {
 		rule.Argument, rule.Values = args[1], args[2:]
 	}
