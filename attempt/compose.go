@@ -84,10 +84,15 @@ func (rd *Reader) order(a *sale.Attempt, sc *scratch, env *Env) (tooMany string,
 	}
 	got := sc.got
 	a.Lines = slices.Grow(a.Lines[:0], len(rd.lines))
+	none := false // a line has no units
 	for i := range rd.lines {
 		l := &rd.lines[i]
 		sku, label := first(l.sku, got, env)
 		quantity, qlabel := given(l.quantity, got, env)
+		if l.lacksUnits(sku, quantity) {
+			none = true
+			continue
+		}
 		if sku.text == "" && (quantity.state == absent || allConstant(l.quantity)) && len(rd.lines) > 1 {
 			continue // this line is not in the request
 		}
@@ -95,18 +100,40 @@ func (rd *Reader) order(a *sale.Attempt, sc *scratch, env *Env) (tooMany string,
 		if refusal != nil {
 			return "", refusal
 		}
-		a.AssumedOne = a.AssumedOne || quantity.state == absent && len(l.quantity) > 0
+		a.AssumedOne = a.AssumedOne || quantity.state == absent && len(l.quantity) > 0 && l.absent == AbsentAssumed
 		if over {
 			tooMany = sku.text
 		}
 	}
-	if len(a.Lines) == 0 {
+	switch {
+	case len(a.Lines) > 0:
+	case none:
+		return "", malformed("the order", noUnitsWhat)
+	default:
 		return "", malformed(rd.lines[0].sku[0].label, "it is missing")
 	}
 	return tooMany, nil
 }
 
-// allConstant tells whether a quantity is fixed, so that it says nothing about
+const noUnitsWhat = "no line of it has a quantity above 0"
+
+// lacksUnits says whether a request says that it has no units of a line. Of an item that the request
+// names itself, a quantity of 0 is malformed. Of several values for the quantity, one behind an empty
+// one may have it.
+func (l *line) lacksUnits(sku, quantity found) bool {
+	none := isNone(quantity) && (quantity.text != "" || len(l.quantity) == 1)
+	if l.constant {
+		return none || quantity.state == absent && l.absent == AbsentIsNone
+	}
+	return none && sku.text == ""
+}
+
+// isNone says whether a quantity is there and is 0 or empty, as forms send it for what is not ordered.
+func isNone(quantity found) bool {
+	return quantity.state == present && (quantity.text == "" || quantity.text == "0")
+}
+
+// allConstant tells whether a value is fixed, so that it says nothing about
 // whether a request has the line.
 func allConstant(in []input) bool {
 	for i := range in {
@@ -132,6 +159,9 @@ func (rd *Reader) orderRows(a *sale.Attempt, sc *scratch) (tooMany string, _ *sa
 	}
 	a.Lines = slices.Grow(a.Lines[:0], len(rows)/rowLen)
 	for ; len(rows) > 0; rows = rows[rowLen:] {
+		if isNone(rows[rowQuantity]) {
+			continue
+		}
 		var over bool
 		var refusal *sale.Refusal
 		if rd.rowsLookedUp {
@@ -146,6 +176,13 @@ func (rd *Reader) orderRows(a *sale.Attempt, sc *scratch) (tooMany string, _ *sa
 		if over {
 			tooMany = rows[rowSKU].text
 		}
+	}
+	switch {
+	case len(a.Lines) > 0:
+	case rd.rowsLookedUp:
+		return "", sale.Refuse(sale.NoCart)
+	default:
+		return "", malformed(rd.rows.label, noUnitsWhat)
 	}
 	return tooMany, nil
 }

@@ -3,6 +3,7 @@ package attempt_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -22,7 +23,7 @@ var documents = []string{
 	`{"sku":"a","SKU":"b"}`, `{"\u0073ku":"a"}`, `{"sku":"a","sku":"b"}`, `{"a":"\ud800"}`, `{"a":"\ud83d\ude00\u0000"}`,
 	`{"a":01}`, `{"a":1.}`, `{"a":.5}`, `{"a":+1}`, `{"a":"` + "\xff" + `"}`, "\xef\xbb\xbf{}", `{}{}`, `{"a":1,}`, `{"a"`,
 	`{"a":"\x"}`, "{\"a\":\"\n\"}", `{"a":tru}`, `{"sku":["a"]}`, `{"quantity":null,"sku":"a"}`, `{"_method":"PUT","sku":"a"}`,
-	`{"items":[{"sku":"a","count":2},{"sku":"a"}]}`, `{"items":[null]}`, `{"items":{"0":{}}}`, `{"Items":[]}`,
+	`{"items":[{"sku":"a","count":2},{"sku":"a"}]}`, `{"items":[{"sku":"a","count":0},{"sku":"b","count":""},{"sku":"c"}]}`, `{"items":[null]}`, `{"items":{"0":{}}}`, `{"Items":[]}`,
 	strings.Repeat(`{"a":`, 33) + "1" + strings.Repeat("}", 33), strings.Repeat("[", 10_000),
 	`{"sku":"a","quantity":"01"}`, `{"sku":"a","quantity":1e1}`, `{"sku":"a","quantity":99999}`, "{\"\u017fku\":\"a\"}",
 }
@@ -182,6 +183,9 @@ func carelessArray(_ *http.Request, body []byte) ([]sale.Line, bool) {
 	}
 	var lines []sale.Line
 	for _, item := range s.Items {
+		if item.Count == "" || fmt.Sprint(item.Count) == "0" {
+			continue // it is not ordered
+		}
 		l, ok := carelessLine(item.SKU, item.Count)
 		if !ok {
 			return nil, false

@@ -20,16 +20,18 @@ func TestLinesOfArgument(t *testing.T) {
 		Lines: &attempt.Lines{Array: array, SKU: "product.sku", Quantity: "count"},
 	})
 	for list, want := range map[string]string{
-		`[{"product":{"sku":"a"},"count":2},{"product":{"sku":7},"count":"3"}]`: "a×2 7×3",
-		`[{"product":{"sku":"a"},"product":{"sku":"b"}}]`:                       "malformed graphql.input.lines.product: the name appears twice",
-		`[{"product":{"sku":"a"},"count":1.5}]`:                                 "malformed graphql.input.lines.count: it is neither",
-		`[{"product":{"sku":"a"},"count":true}]`:                                "malformed graphql.input.lines.count: it is neither",
-		`[[]]`:                                                                  "malformed graphql.input.lines: it is not an object",
-		`["a"]`:                                                                 "malformed graphql.input.lines: it is not an object",
-		`[]`:                                                                    "no_cart",
-		`null`:                                                                  "malformed graphql.input.lines: there is no line",
-		`[` + strings.Repeat("{},", 50) + `{}]`:                                 "malformed graphql.input.lines: it has more than 50",
-		`[{"x":` + strings.Repeat("[", 40) + `]}]`:                              "malformed the body: it nests deeper",
+		`[{"product":{"sku":"a"},"count":2},{"product":{"sku":7},"count":"3"}]`:   "a×2 7×3",
+		`[{"product":{"sku":"a"},"product":{"sku":"b"}}]`:                         "malformed graphql.input.lines.product: the name appears twice",
+		`[{"product":{"sku":"a"},"count":0},{"product":{"sku":"b"},"count":"4"}]`: "b×4",
+		`[{"product":{"sku":"a"},"count":0}]`:                                     "malformed graphql.input.lines: no line of it",
+		`[{"product":{"sku":"a"},"count":1.5}]`:                                   "malformed graphql.input.lines.count: it is neither",
+		`[{"product":{"sku":"a"},"count":true}]`:                                  "malformed graphql.input.lines.count: it is neither",
+		`[[]]`:                                                                    "malformed graphql.input.lines: it is not an object",
+		`["a"]`:                                                                   "malformed graphql.input.lines: it is not an object",
+		`[]`:                                                                      "no_cart",
+		`null`:                                                                    "malformed graphql.input.lines: there is no line",
+		`[` + strings.Repeat("{},", 50) + `{}]`:                                   "malformed graphql.input.lines: it has more than 50",
+		`[{"x":` + strings.Repeat("[", 40) + `]}]`:                                "malformed the body: it nests deeper",
 		``: "malformed graphql.input.lines: it has no value",
 	} {
 		env := attempt.Env{Argument: func(path string) ([]byte, bool) {
@@ -77,7 +79,14 @@ func TestLines(t *testing.T) {
 		"sum at the bound":   {"[" + item(`"a"`, "9999") + "," + item(`"a"`, "1") + "]", "a@bj×10000"},
 		"sum above":          {"[" + item(`"a"`, "9999") + "," + item(`"a"`, "2") + "]", "quantity the quantity: it is above 10000"},
 		"one above":          {"[" + item(`"a"`, "1") + "," + item(`"b"`, "10001") + "]", "quantity the quantity: it is above 10000"},
-		"malformed first":    {"[" + item(`"b"`, "10001") + "," + item(`"a"`, "0") + "]", "malformed json.cart.items.count: it is not a whole number"},
+		"malformed first":    {"[" + item(`"b"`, "10001") + "," + item(`"a"`, `"+1"`) + "]", "malformed json.cart.items.count: it is not a whole number"},
+		"one of 0":           {"[" + item(`"a"`, "0") + "," + item(`"b"`, "2") + "]", "b@bj×2"},
+		"one of text 0":      {"[" + item(`"b"`, "2") + "," + item(`"a"`, `"0"`) + "]", "b@bj×2"},
+		"an empty one":       {"[" + item(`"a"`, `""`) + "," + item(`"b"`, "2") + "]", "b@bj×2"},
+		"0 and equal":        {"[" + item(`"a"`, "0") + "," + item(`"a"`, "2") + "]", "a@bj×2"},
+		"0 of no item":       {`[{"count":0},` + item(`"b"`, "2") + "]", "b@bj×2"},
+		"odd zeros":          {"[" + item(`"b"`, "2") + "," + item(`"a"`, `"00"`) + "]", "malformed json.cart.items.count: it is not a whole number"},
+		"all of 0":           {"[" + item(`"a"`, "0") + "," + item(`"b"`, `""`) + "]", "malformed json.cart.items: no line of it has a quantity above 0"},
 		"null count":         {"[" + item(`"a"`, "null") + "]", "malformed json.cart.items.count: it is not a whole number"},
 		"no sku":             {`[{"count":1}]`, "malformed json.cart.items.product.sku: it is missing"},
 		"null product":       {`[{"product":null}]`, "malformed json.cart.items.product.sku: it is missing"},
@@ -124,9 +133,136 @@ func TestSeveralLines(t *testing.T) {
 		"left empty":           {mediaType: formType, body: "sku=a&gift=&wrap=", want: "a×1"},
 		"equal ones":           {mediaType: formType, body: "sku=a&n=2&gift=a&gift_n=3&wrap=a", want: "a×6"},
 		"quantity without sku": {mediaType: formType, body: "sku=a&gift_n=3", want: "malformed form.gift: it is missing"},
-		"empty quantity":       {mediaType: formType, body: "sku=a&gift=&gift_n=", want: "malformed form.gift: it is missing"},
+		"a row left empty":     {mediaType: formType, body: "sku=a&gift=&gift_n=", want: "a×1"},
+		"an empty row of 0":    {mediaType: formType, body: "sku=a&gift=&gift_n=0", want: "a×1"},
+		"a named item of 0":    {mediaType: formType, body: "sku=a&gift=g&gift_n=0", want: "malformed form.gift_n: it is not a whole number"},
+		"only empty rows":      {mediaType: formType, body: "sku=&n=&gift=&gift_n=0", want: "malformed the order: no line of it has a quantity above 0"},
 		"none":                 {mediaType: formType, body: "x=1", want: "malformed form.sku: it is missing"},
 	})
+}
+
+// A constant item is ordered where the request has units of it. That it lacks the quantity says so
+// only where the operator says so: shops take an absent quantity for one.
+func TestLinesOfConstantItems(t *testing.T) {
+	const none = "malformed the order: no line of it has a quantity above 0"
+	reader := func(a, b string, absent attempt.Absent) *attempt.Reader {
+		return mustReader(t, attempt.Spec{Buyer: values(t, "{header.X-User-Id}"), Line: []attempt.Line{
+			{SKU: values(t, "A1"), Quantity: values(t, a), Absent: absent},
+			{SKU: values(t, "B1"), Quantity: values(t, b), Absent: absent},
+		}})
+	}
+	for body, want := range map[string][2]string{ // as it is, and with absent 0
+		"a=2&b=1":   {"A1×2 B1×1", "A1×2 B1×1"},
+		"a=2&b=0":   {"A1×2", "A1×2"},
+		"a=2&b=":    {"A1×2", "A1×2"},
+		"a=2&b":     {"A1×2", "A1×2"},
+		"a=2":       {"A1×2 B1×1", "A1×2"},
+		"b=3":       {"A1×1 B1×3", "B1×3"},
+		"a=0&b=":    {none, none},
+		"":          {"A1×1 B1×1", none},
+		"a=0":       {"B1×1", none},
+		"a=2&b=00":  {"malformed form.b: it is not a whole number", "malformed form.b: it is not a whole number"},
+		"a=2&b=-0":  {"malformed form.b: it is not a whole number", "malformed form.b: it is not a whole number"},
+		"a=2&b=0.0": {"malformed form.b: it is not a whole number", "malformed form.b: it is not a whole number"},
+		"a=2&b=%20": {"malformed form.b: it is not a whole number", "malformed form.b: it is not a whole number"},
+		"a=2&B=1":   {"malformed form.b: the name appears in another spelling", "malformed form.b: the name appears in another spelling"},
+	} {
+		for i, absent := range []attempt.Absent{attempt.AbsentAssumed, attempt.AbsentIsNone, attempt.AbsentIsOne} {
+			a, refusal := whole(t, reader("{form.a}", "{form.b}", absent), request("POST", "/", formType, body), attempt.Env{})
+			got := describe(refusal)
+			if refusal == nil {
+				got = show(a.Lines)
+			}
+			if !strings.HasPrefix(got, want[i%2]) {
+				t.Errorf("%q, absent %d: %s, want %s", body, absent, got, want[i%2])
+			}
+			if assumed := absent == attempt.AbsentAssumed && refusal == nil && strings.Count(body, "=") < 2 && body != "a=2&b"; a.AssumedOne != assumed {
+				t.Errorf("%q, absent %d: a quantity is assumed: %v", body, absent, a.AssumedOne)
+			}
+		}
+	}
+	for name, tc := range map[string]struct {
+		rd         *attempt.Reader
+		target     string
+		body, want string
+	}{
+		"JSON":               {reader("{json.a}", "{json.b}", attempt.AbsentAssumed), "/", `{"a":2,"b":0}`, "A1×2"},
+		"JSON, a text":       {reader("{json.a}", "{json.b}", attempt.AbsentAssumed), "/", `{"a":"2","b":"0"}`, "A1×2"},
+		"JSON, empty":        {reader("{json.a}", "{json.b}", attempt.AbsentAssumed), "/", `{"a":2,"b":""}`, "A1×2"},
+		"JSON, null":         {reader("{json.a}", "{json.b}", attempt.AbsentIsNone), "/", `{"a":2,"b":null}`, "malformed json.b: it is not a whole number"},
+		"JSON, absent":       {reader("{json.a}", "{json.b}", attempt.AbsentIsNone), "/", `{"b":2}`, "B1×2"},
+		"JSON, an element":   {reader("{json.n.0}", "{json.n.1}", attempt.AbsentIsNone), "/", `{"n":[0,4]}`, "B1×4"},
+		"JSON, one element":  {reader("{json.n.0}", "{json.n.1}", attempt.AbsentIsNone), "/", `{"n":[4]}`, "A1×4"},
+		"JSON, three":        {reader("{json.n.0}", "{json.n.1}", attempt.AbsentIsNone), "/", `{"n":[4,0,1]}`, "malformed json.n: it has more elements"},
+		"query":              {reader("{query.a}", "{query.b}", attempt.AbsentIsNone), "/?a=0&b=1", ``, "B1×1"},
+		"param":              {reader("{param.a}", "{param.b}", attempt.AbsentIsNone), "/?b=1", ``, "B1×1"},
+		"a constant beside":  {nil, "/?a=0", ``, "B1×1"},
+		"one item":           {lineReader(t, "A1", "{query.a}"), "/?a=0", ``, none},
+		"one item, empty":    {lineReader(t, "A1", "{query.a}"), "/?a=", ``, none},
+		"one item, absent":   {lineReader(t, "A1", "{query.a}"), "/", ``, "A1×1"},
+		"one that is named":  {lineReader(t, "{query.sku}", "{query.a}"), "/?sku=A1&a=0", ``, "malformed query.a: it is not a whole number"},
+		"a later value":      {mustReader(t, attempt.Spec{Buyer: values(t, "{header.X-User-Id}"), Line: []attempt.Line{{SKU: values(t, "A1"), Quantity: values(t, "{query.a}", "{query.n}")}}}), "/?a=&n=2", ``, "malformed query.a: it is not"},
+		"an item or another": {mustReader(t, attempt.Spec{Buyer: values(t, "{header.X-User-Id}"), Line: []attempt.Line{{SKU: values(t, "{query.sku}", "A1"), Quantity: values(t, "{query.a}")}}}), "/?a=0", ``, "malformed query.a: it is not"},
+	} {
+		if strings.HasPrefix(name, "a constant") {
+			tc.rd = mustReader(t, attempt.Spec{Buyer: values(t, "{header.X-User-Id}"), Line: []attempt.Line{
+				{SKU: values(t, "A1"), Quantity: values(t, "{query.a}"), Absent: attempt.AbsentIsNone}, {SKU: values(t, "B1")},
+			}})
+		}
+		media := ""
+		if tc.body != "" {
+			media = jsonType
+		}
+		a, refusal := whole(t, tc.rd, request("POST", tc.target, media, tc.body), attempt.Env{})
+		got := describe(refusal)
+		if refusal == nil {
+			got = show(a.Lines)
+		}
+		if !strings.HasPrefix(got, tc.want) {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
+}
+
+// A line of a cart that has no units is none; a cart without others is empty.
+func TestLinesOfLookupWithoutUnits(t *testing.T) {
+	rd := mustReader(t, attempt.Spec{Buyer: values(t, "{header.X-User-Id}"), Lines: &attempt.Lines{Array: values(t, "{lookup.items}")[0], SKU: "sku", Quantity: "n"}})
+	for items, want := range map[string]string{
+		`[{"sku":"a","n":2},{"sku":"b","n":0}]`:    "a×2",
+		`[{"sku":"a","n":2},{"sku":"b","n":""}]`:   "a×2",
+		`[{"sku":"a","n":0},{"sku":"b","n":"0"}]`:  "no_cart",
+		`[{"sku":"a","n":2},{"sku":"b","n":null}]`: "unavailable",
+		`[{"sku":"a","n":2},{"sku":"b"}]`:          "unavailable",
+	} {
+		env := attempt.Env{Lookup: func(*sale.Attempt) ([]byte, *sale.Refusal) { return []byte(`{"items":` + items + `}`), nil }}
+		a, refusal := whole(t, rd, request("POST", "/", "", ""), env)
+		got := describe(refusal)
+		if refusal == nil {
+			got = show(a.Lines)
+		}
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s, want %s", items, got, want)
+		}
+	}
+}
+
+// What a placeholder of Caddy's says is nothing where it is empty: its quantity is absent.
+func TestConstantItemOfAText(t *testing.T) {
+	for absent, want := range map[attempt.Absent]string{attempt.AbsentAssumed: "A1×1", attempt.AbsentIsOne: "A1×1", attempt.AbsentIsNone: "malformed the order"} {
+		rd := mustReader(t, attempt.Spec{Buyer: values(t, "{header.X-User-Id}"), Line: []attempt.Line{
+			{SKU: values(t, "A1"), Quantity: values(t, "{graphql.a}"), Absent: absent},
+		}})
+		for _, c := range []struct{ text, want string }{{"", want}, {"0", "malformed the order"}, {"3", "A1×3"}} {
+			a, refusal := whole(t, rd, request("POST", "/", "", ""), attempt.Env{Replace: func(string) string { return c.text }})
+			got := describe(refusal)
+			if refusal == nil {
+				got = show(a.Lines)
+			}
+			if !strings.HasPrefix(got, c.want) {
+				t.Errorf("absent %d, %q: %s, want %s", absent, c.text, got, c.want)
+			}
+		}
+	}
 }
 
 func TestBuyer(t *testing.T) {

@@ -26,7 +26,11 @@ type identity struct {
 }
 
 // line is where one line is found.
-type line struct{ sku, quantity []input }
+type line struct {
+	sku, quantity []input
+	constant      bool // the SKU is the same in all requests
+	absent        Absent
+}
 
 // eachIndex marks the node of every element of the lines array.
 const eachIndex = -2

@@ -26,9 +26,9 @@ type Spec struct {
 	Identities map[string]Values
 	// Region is where all lines are sold. Optional.
 	Region Values
-	// Line are the lines of an attempt, each with its own values. A line whose SKU and
-	// quantity are both missing from a request is left out, but at least one line must
-	// remain. Either Line or Lines is required.
+	// Line are the lines of an attempt, each with its own values. A line is left out where a
+	// request has neither its SKU nor units of it, but at least one line must remain. Either
+	// Line or Lines is required.
 	Line []Line
 	// Lines are the lines of an attempt as an array in the body.
 	Lines *Lines
@@ -59,12 +59,25 @@ type RateKey struct {
 	IPv6Prefix int
 }
 
-// Line is where one line is found.
+// Line is where one line is found. A line of a constant SKU is in every request but those whose
+// quantity is 0 or empty.
 type Line struct {
 	SKU Values
 	// Quantity is optional, and 1 where it is absent.
 	Quantity Values
+	// Absent is what it means that a request lacks the Quantity of a constant SKU: AbsentIsOne, or
+	// AbsentIsNone. Default: one unit.
+	Absent Absent
 }
+
+// Absent is what an absent quantity means.
+type Absent uint8
+
+const (
+	AbsentAssumed Absent = iota // one unit: nothing says what the shop does
+	AbsentIsOne                 // one unit: the shop sells one
+	AbsentIsNone                // the request does not have the line
+)
 
 // Lines is an array of a JSON body with one object for each line.
 type Lines struct {
@@ -175,7 +188,11 @@ func (c *compiler) lines(spec Spec) error {
 		if err != nil {
 			return err
 		}
-		c.reader.lines = append(c.reader.lines, line{sku, quantity})
+		compiled := line{sku: sku, quantity: quantity, constant: allConstant(sku), absent: l.Absent}
+		if l.Absent != AbsentAssumed && (!compiled.constant || allConstant(quantity)) {
+			return errors.New("line: absent says what it means that a request lacks the quantity of a constant item, as in `line A1 {form.a1} absent 0`: this line has another item or no such quantity, so leave absent out")
+		}
+		c.reader.lines = append(c.reader.lines, compiled)
 	}
 	return nil
 }

@@ -21,6 +21,8 @@ type arguments struct {
 	op        *ast.OperationDefinition
 	variables map[string]any
 	named     map[string]*ast.Value
+	// twice: on the way to a value that was looked for, an object has a name twice.
+	twice bool
 }
 
 // Value returns what the argument at a path says, such as productVariantId or
@@ -79,6 +81,15 @@ func (a *arguments) readsWhole(read jsonpath.Elements) bool {
 	return true
 }
 
+// hasTwice says whether a name comes twice in an object on the way to a value: some server takes the
+// one, and none is read.
+func (a *arguments) hasTwice(paths []string) bool {
+	for _, path := range paths {
+		a.find(path)
+	}
+	return a.twice
+}
+
 // scalar returns the value at a path. ok is false where there is none, a list, an object or null.
 func (a *arguments) scalar(path string) (s scalar, ok bool) {
 	literal, value, ok := a.find(path)
@@ -134,7 +145,8 @@ func (a *arguments) follow(v *ast.Value, path string) (literal *ast.Value, value
 			if child.Name != name {
 				continue
 			}
-			if found != nil { // twice
+			if found != nil {
+				a.twice = true
 				return nil, nil, false
 			}
 			found = child.Value

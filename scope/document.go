@@ -147,6 +147,8 @@ func (s *Scope) judgeField(field *ast.Field, op *ast.OperationDefinition, variab
 		return Result{}
 	case !args.readsWhole(s.read):
 		return unclear(CauseElements)
+	case args.hasTwice(s.arguments):
+		return unclear(CauseArgument)
 	}
 	return Result{Verdict: Attempt, values: args}
 }

@@ -43,7 +43,8 @@ type Spec struct {
 // Scope is a compiled Spec. It may be used by many goroutines.
 type Scope struct {
 	graphQL   []graphQLRule
-	read      jsonpath.Elements // of lists in the arguments
+	arguments []string          // that are read
+	read      jsonpath.Elements // of lists in them
 	bodies    []bodyRule
 	persisted persisted
 }
@@ -111,7 +112,7 @@ func Causes() []Cause {
 
 // Compile checks a Spec. It returns nil for a Spec without rules.
 func Compile(spec Spec) (*Scope, error) {
-	s := new(Scope)
+	s := &Scope{arguments: spec.Arguments}
 	var err error
 	if s.graphQL, err = compileGraphQL(spec.GraphQL); err != nil {
 		return nil, err

@@ -256,6 +256,8 @@ func TestElements(t *testing.T) {
 		`mutation($n: Int) { buy(counts: $n) }`:                                  "2 elements",
 		`mutation($i: I) { buy(input: $i) }`:                                     "2 elements",
 		`mutation($d: [L!] = [{sku: "a"}, {sku: "b"}]) { buy(lines: $d) }`:       "2 elements",
+		`mutation { buy(input: {lines: [{sku: "a", sku: "b"}]}) }`:               "2 argument",
+		`mutation { buy(input: {lines: [{sku: "a", n: 1, n: 2}]}) }`:             "1",
 		`mutation { pick(lines: [{kind: later}, {kind: now}]) }`:                 "2 elements",
 		`mutation { pick(lines: [{kind: later}, {kind: later}, {kind: now}]) }`:  "2 elements",
 		`mutation { pick(lines: [{kind: later}, {kind: later}]) }`:               "0",

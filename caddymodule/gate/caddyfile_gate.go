@@ -16,7 +16,7 @@ import (
 //
 //	stockgate [<matcher>] [<name>] {
 //		check
-//		graphql   <field> [<argument> <value...>]
+//		graphql   [query.]<field> [<argument> <value...>]
 //		json_body <path> [<value...>]
 //		persisted <file>
 //		jwt      <jwks-url> | hmac <secret> | ed25519 <pem|file> {
@@ -29,7 +29,7 @@ import (
 //		buyer    <value...>
 //		identity phone|address|device|ip <value...>
 //		region   <value...>
-//		line     <sku> [<quantity>]
+//		line     <sku> [<quantity> [absent 0|1]]
 //		lines    <array> <sku-field> [<quantity-field>]
 //		rate     <value...> <events> <window> [burst <number>] [keys <number>] [ipv6 <bits>] [shared] [late] [shadow]
 //		challenge pow {

@@ -106,6 +106,13 @@ func warnValues(w directive.Warner, g *Gate) {
 	}
 }
 
+// warnLines warns about lines that reserve, or refuse, what is probably not meant.
+func warnLines(w directive.Warner, g *Gate) {
+	for _, risk := range g.LineRisks() {
+		w.Warn(risk)
+	}
+}
+
 func hasPlaceholder(expr string) bool { return strings.ContainsAny(expr, "{}") }
 
 // expressions returns what the gate reads from a request, as it is written: its values and the

@@ -185,6 +185,7 @@ func ReadCheckDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, er
 	warnExact(warn, gate, matchers)
 	warnBuyer(warn, gate.Buyer)
 	warnValues(warn, gate)
+	warnLines(warn, gate)
 	warnShared(warn, gate)
 	gate.JWT.Warn(warn)
 	warnGuard(warn)
@@ -194,10 +195,10 @@ func ReadCheckDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, er
 // UnmarshalCaddyfile reads a stockgate_check. Syntax:
 //
 //	stockgate_check [<matcher>] [<name>] {
-//		graphql   <field> [<argument> <value...>]
+//		graphql   [query.]<field> [<argument> <value...>]
 //		json_body <path> [<value...>]
 //		persisted <file>
-//		line     <sku> [<quantity>]
+//		line     <sku> [<quantity> [absent 0|1]]
 //		lines    <array> <sku-field> [<quantity-field>]
 //		buyer    <value...>
 //		identity phone|address|device|ip <value...>

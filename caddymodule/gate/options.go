@@ -102,7 +102,7 @@ func (o *AttemptOptions) directives() map[string]directive.Option {
 		"buyer":         {Usage: "buyer <value...>", Read: directive.Texts(&o.Buyer)},
 		"identity":      {Usage: "identity phone|address|device|ip <value...>", Read: o.readIdentity, List: true},
 		"region":        {Usage: "region <value...>", Read: directive.Texts(&o.Region)},
-		"line":          {Usage: "line <sku> [<quantity>]", Read: o.readLine, List: true},
+		"line":          {Usage: lineUsage, Read: o.readLine, List: true},
 		"lines":         {Usage: "lines <array> <sku-field> [<quantity-field>]", Read: o.readLines},
 		"rate":          {Usage: "rate <value...> <events> <window> [burst <number>] [keys <number>] [ipv6 <bits>] [shared] [late] [shadow]", Read: ratelimit.ReadRate(&o.Rates), List: true},
 		"challenge":     {Usage: "challenge pow { … }", Read: pow.ReadOption(&o.Challenge)},
@@ -133,31 +133,6 @@ func (o *AttemptOptions) readIdentity(d *caddyfile.Dispenser, usage string) erro
 		o.Identities = make(map[string][]string)
 	}
 	o.Identities[kind] = values
-	return nil
-}
-
-func (o *AttemptOptions) readLine(d *caddyfile.Dispenser, usage string) error {
-	args, err := directive.Arguments(d, usage, 1, 2)
-	if err != nil {
-		return err
-	}
-	line := Line{SKU: args[:1]}
-	if len(args) == 2 {
-		line.Quantity = args[1:]
-	}
-	o.Lines = append(o.Lines, line)
-	return nil
-}
-
-func (o *AttemptOptions) readLines(d *caddyfile.Dispenser, usage string) error {
-	args, err := directive.Arguments(d, usage, 2, 3)
-	if err != nil {
-		return err
-	}
-	o.LinesFrom = &LinesFrom{Array: args[0], SKU: args[1]}
-	if len(args) == 3 {
-		o.LinesFrom.Quantity = args[2]
-	}
 	return nil
 }
 

@@ -33,6 +33,9 @@ func (g *Gate) provisionReader(keys []attempt.RateKey) (err error) {
 	if g.reader, err = g.newReader(keys); err != nil {
 		return err
 	}
+	for _, risk := range g.LineRisks() { // a configuration in JSON has no other warnings
+		g.log.Warn(risk)
+	}
 	return g.provisionLookup()
 }
 

@@ -19,25 +19,6 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// Line is one line of an attempt.
-type Line struct {
-	// SKU gives the item.
-	SKU []string `json:"sku"`
-	// Quantity gives the number of units. Default: 1.
-	Quantity []string `json:"quantity,omitempty"`
-}
-
-// LinesFrom reads the lines from an array of objects.
-type LinesFrom struct {
-	// Array is the placeholder of the array: {json.items}, {lookup.items}, or an argument of a
-	// field of graphql, {graphql.inputs}.
-	Array string `json:"array"`
-	// SKU is the field with the item.
-	SKU string `json:"sku"`
-	// Quantity is the field with the number of units. Default: 1 unit each.
-	Quantity string `json:"quantity,omitempty"`
-}
-
 func (g *Gate) newReader(rates []attempt.RateKey) (*attempt.Reader, error) {
 	if g.Body != "" && g.Body != "checked" && g.Body != "ignored" {
 		return nil, fmt.Errorf("body %q: there are checked and ignored", g.Body)
@@ -70,22 +51,7 @@ func (g *Gate) newReader(rates []attempt.RateKey) (*attempt.Reader, error) {
 		err = errors.Join(err, compile("identity "+kind, &values, exprs))
 		spec.Identities[kind] = values
 	}
-	lines := g.Lines
-	if g.onlyTurns() {
-		lines = []Line{{SKU: []string{"none"}}} // none of its requests is an attempt
-	}
-	for _, l := range lines {
-		var line attempt.Line
-		err = errors.Join(err, compile("line", &line.SKU, l.SKU), compile("line", &line.Quantity, l.Quantity))
-		spec.Line = append(spec.Line, line)
-	}
-	if from := g.LinesFrom; from != nil {
-		array, e := attempt.CompileArray(from.Array)
-		if e != nil {
-			err = errors.Join(err, fmt.Errorf("lines: %w", e))
-		}
-		spec.Lines = &attempt.Lines{Array: array, SKU: from.SKU, Quantity: from.Quantity}
-	}
+	err = errors.Join(err, g.compileLines(&spec))
 	if err != nil {
 		return nil, err
 	}
@@ -155,16 +121,4 @@ func (g *Gate) notice(p *purchase) {
 		g.log.Warn("a quantity that the gate names was absent in all 200 attempts, and one unit was reserved for each line: if the shop reads the quantity elsewhere, it sells more than is reserved",
 			zap.String("quantity", g.quantities()))
 	}
-}
-
-// quantities lists where the gate reads quantities.
-func (g *Gate) quantities() string {
-	var all []string
-	for _, l := range g.Lines {
-		all = append(all, l.Quantity...)
-	}
-	if g.LinesFrom != nil {
-		all = append(all, g.LinesFrom.Array+" "+g.LinesFrom.Quantity)
-	}
-	return strings.Join(all, " ")
 }

@@ -52,6 +52,9 @@ func (d *doctor) gate(g *gate.Gate, plan *fast.Plan) {
 	if reads := g.LacksAuthentication(); reads != "" {
 		d.Add(adminapi.LevelWarning, "buyer", "%s reads %s, which is always empty, because its server has no authentication: add one before the gate, such as basic_auth, or read the buyer elsewhere", name, reads)
 	}
+	for _, risk := range g.LineRisks() {
+		d.Add(adminapi.LevelWarning, "lines", "%s: %s", name, risk)
+	}
 	if g.OtherItems == "pass" {
 		if d.runtime.Ready() == nil && d.app.IsListedUnknown() {
 			d.Add(adminapi.LevelError, "others", "%s: %s", name, app.NoItemUnlisted)
