@@ -42,6 +42,12 @@ SITEshop.example.comPORT {
 		line {form.sku} {form.n}
 		FAST
 	}
+	stockgate /tickets tickets {
+		buyer {header.X-User-Id}
+		line out {form.out} absent 0
+		line soon {form.soon} absent 0
+		FAST
+	}
 	stockgate /asked asked {
 		buyer {header.X-User-Id}
 		line {query.sku}
@@ -101,7 +107,7 @@ func generated(r *rand.Rand) string {
 	target := pick(r, "/api/order", "/api/order", "/api/order", "/api/order", "/API/Order", "/api//order", "/api/order/", "/api/%6frder", "/api/./order",
 		"/api/..%2forder", "/api/..;/order", "/api/order;x=1", "//api/order", "/api/order#x", "/other", "/", "/api/order\\x",
 		"/item/out", "/item/soon", "/item/gone", "/item/%6eope", "/item/", "/item/a/b", "/item/nope?_method=PUT",
-		"/form", "/beta/x?beta=1&sku=out", "/beta/x?beta=1&sku=soon&sale=later", "/beta/x?beta=1&sku=out&sale=nope", "/beta/x?beta=2", "/beta/x?beta=1&sku=%zz",
+		"/form", "/tickets", "/beta/x?beta=1&sku=out", "/beta/x?beta=1&sku=soon&sale=later", "/beta/x?beta=1&sku=out&sale=nope", "/beta/x?beta=2", "/beta/x?beta=1&sku=%zz",
 		"/asked?sku=out", "/asked?sku=soon", "/asked?sku=nope",
 		"/a", "/a/b", "/a/skip", "/b", "/.well-known/jwks.json", "/.well-known/acme-challenge/x", "/sales/double11/items/plain") +
 		pick(r, "", "", "", "", "?", "?x=1", "?sku=out", "?sku=out&sku=out", "?_method=PUT", "?a;b")
@@ -111,7 +117,7 @@ func generated(r *rand.Rand) string {
 	body := pick(r,
 		`{"sku":`+sku+`}`, `{"sku":`+sku+`}`, `{"sku":`+sku+`,"quantity":1}`, `{"sku":`+sku+`,"quantity":"2"}`, `{"sku":`+sku+`,"quantity":99999}`,
 		`{"sku":`+sku+`,"region":"beijing"}`, `{"sku":`+sku+`,"region":"nowhere"}`, `{"sku":`+sku+`,"SKU":"x"}`, `{"sku":`+sku, ``, `x`, "\xff",
-		`sku=out&user=u`, `sku=soon&user=u&n=2`, `sku=out`, `sku=nope&user=%75`, `{"note":"`+strings.Repeat("x", 5000)+`","sku":`+sku+`}`)
+		`sku=out&user=u`, `sku=soon&user=u&n=2`, `sku=out`, `sku=nope&user=%75`, `out=1&soon=0`, `soon=1&out=`, `out=0&soon=`, `out=00`, `{"note":"`+strings.Repeat("x", 5000)+`","sku":`+sku+`}`)
 	var h strings.Builder
 	tame := r.IntN(2) == 0 // one thing at a time may be odd
 	line := func(text string) {
@@ -192,32 +198,35 @@ func TestFastOrNot(t *testing.T) {
 		fast   bool
 		answer string
 	}{
-		"POST /api/order HTTP/1.1\r\n" + json(`{"sku":"out"}`):                                                             {true, "Stockgate-Refusal: sold_out"},
-		"POST /api/order HTTP/1.1\r\n" + json(`{"sku":"soon"}`):                                                            {true, "Retry-After: "},
-		"POST /api/order HTTP/1.1\r\n" + json(`{"sku":"wait"}`):                                                            {true, "Stockgate-Refusal: paused"},
-		"POST /api/order HTTP/1.1\r\n" + json(`{"sku":"bulk"}`):                                                            {true, "at least 2 units"},
-		"POST /api/order HTTP/1.1\r\n" + json(`{"sku":"two","region":"x"}`):                                                {true, "unknown_region"},
-		"POST /api/order HTTP/1.1\r\n" + json(`{`):                                                                         {true, "Stockgate-Refusal: malformed"},
-		"POST /API/order?x=1 HTTP/1.1\r\n" + json(`{"sku":"out"}`):                                                         {true, "sold_out"},
-		"POST /api//order HTTP/1.1\r\n" + json(`{"sku":"out"}`):                                                            {true, "sold_out"},
-		"POST /x/..%2fapi/order HTTP/1.1\r\n" + json(`{"sku":"out"}`):                                                      {true, "an encoded slash"},
-		"POST /api/order;x=1 HTTP/1.1\r\n" + json(`{"sku":"out"}`):                                                         {false, "another server could read it as a gated route"},
-		"POST /api/..%2forder HTTP/1.1\r\n" + json(`{"sku":"out"}`):                                                        {false, "418"},
-		"POST /api/%6frder HTTP/1.1\r\n" + json(`{"sku":"out"}`):                                                           {true, "sold_out"},
-		"GET /item/out%2f HTTP/1.1\r\nHost: shop.example.com\r\nCookie: user=u\r\n\r\n":                                    {true, "an encoded slash"},
-		"GET /item/out HTTP/1.1\r\nHost: shop.example.com\r\nCookie: user=u\r\n\r\n":                                       {true, `"code":30001`},
-		"HEAD /item/out HTTP/1.1\r\nHost: shop.example.com\r\nCookie: user=u\r\n\r\n":                                      {true, "200 OK"},
-		"GET /item/nope HTTP/1.1\r\nHost: shop.example.com\r\nCookie: user=u\r\n\r\n":                                      {false, "404 Not Found"}, // as an error
-		"GET /item/gone HTTP/1.1\r\nHost: shop.example.com\r\nCookie: user=u\r\n\r\n":                                      {true, "HTTP/1.1 299 status code 299"},
-		"GET /beta/?beta=1&sku=out HTTP/1.1\r\nHost: shop.example.com\r\nX-Beta: 1\r\nX-User-Id: u\r\n\r\n":                {true, "sold_out"},
-		"GET /beta/?beta=1&sku=out HTTP/1.1\r\nHost: shop.example.com\r\nX-User-Id: u\r\n\r\n":                             {false, "418"},
-		"GET /api/order HTTP/1.1\r\nHost: shop.example.com\r\n\r\n":                                                        {false, "418"},
-		"OPTIONS /item/out HTTP/1.1\r\nHost: shop.example.com\r\n\r\n":                                                     {false, "418"},
-		"POST /a HTTP/1.1\r\n" + strings.Replace(json(`{"sku":"out"}`), "shop", "x.wild", 1):                               {true, "sold_out"},
-		"POST /a HTTP/1.1\r\n" + strings.Replace(json(`{"note":"longer than 40 bytes","sku":"out"}`), "shop", "x.wild", 1): {false, "413 Request Entity Too Large"},
-		"POST /a/skip HTTP/1.1\r\n" + strings.Replace(json(`{"sku":"out"}`), "shop", "x.wild", 1):                          {false, "200 OK"},
-		"POST /api/x HTTP/1.1\r\n" + strings.Replace(json(`{"sku":"soon"}`), "shop", "other", 1):                           {true, "not_started"},
-		"GET /item/out HTTP/1.1\r\nHost: shop.example.com\r\nCookie: user=u\r\nConnection: close\r\n\r\n":                  {false, `"code":30001`},
+		"POST /api/order HTTP/1.1\r\n" + json(`{"sku":"out"}`):                                                                           {true, "Stockgate-Refusal: sold_out"},
+		"POST /api/order HTTP/1.1\r\n" + json(`{"sku":"soon"}`):                                                                          {true, "Retry-After: "},
+		"POST /api/order HTTP/1.1\r\n" + json(`{"sku":"wait"}`):                                                                          {true, "Stockgate-Refusal: paused"},
+		"POST /api/order HTTP/1.1\r\n" + json(`{"sku":"bulk"}`):                                                                          {true, "at least 2 units"},
+		"POST /api/order HTTP/1.1\r\n" + json(`{"sku":"two","region":"x"}`):                                                              {true, "unknown_region"},
+		"POST /api/order HTTP/1.1\r\n" + json(`{`):                                                                                       {true, "Stockgate-Refusal: malformed"},
+		"POST /tickets HTTP/1.1\r\n" + strings.Replace(json(`out=1&soon=0`), "application/json", "application/x-www-form-urlencoded", 1): {true, "sold_out"},
+		"POST /tickets HTTP/1.1\r\n" + strings.Replace(json(`soon=1&out=`), "application/json", "application/x-www-form-urlencoded", 1):  {true, "not_started"},
+		"POST /tickets HTTP/1.1\r\n" + strings.Replace(json(`soon=0`), "application/json", "application/x-www-form-urlencoded", 1):       {true, "malformed"},
+		"POST /API/order?x=1 HTTP/1.1\r\n" + json(`{"sku":"out"}`):                                                                       {true, "sold_out"},
+		"POST /api//order HTTP/1.1\r\n" + json(`{"sku":"out"}`):                                                                          {true, "sold_out"},
+		"POST /x/..%2fapi/order HTTP/1.1\r\n" + json(`{"sku":"out"}`):                                                                    {true, "an encoded slash"},
+		"POST /api/order;x=1 HTTP/1.1\r\n" + json(`{"sku":"out"}`):                                                                       {false, "another server could read it as a gated route"},
+		"POST /api/..%2forder HTTP/1.1\r\n" + json(`{"sku":"out"}`):                                                                      {false, "418"},
+		"POST /api/%6frder HTTP/1.1\r\n" + json(`{"sku":"out"}`):                                                                         {true, "sold_out"},
+		"GET /item/out%2f HTTP/1.1\r\nHost: shop.example.com\r\nCookie: user=u\r\n\r\n":                                                  {true, "an encoded slash"},
+		"GET /item/out HTTP/1.1\r\nHost: shop.example.com\r\nCookie: user=u\r\n\r\n":                                                     {true, `"code":30001`},
+		"HEAD /item/out HTTP/1.1\r\nHost: shop.example.com\r\nCookie: user=u\r\n\r\n":                                                    {true, "200 OK"},
+		"GET /item/nope HTTP/1.1\r\nHost: shop.example.com\r\nCookie: user=u\r\n\r\n":                                                    {false, "404 Not Found"}, // as an error
+		"GET /item/gone HTTP/1.1\r\nHost: shop.example.com\r\nCookie: user=u\r\n\r\n":                                                    {true, "HTTP/1.1 299 status code 299"},
+		"GET /beta/?beta=1&sku=out HTTP/1.1\r\nHost: shop.example.com\r\nX-Beta: 1\r\nX-User-Id: u\r\n\r\n":                              {true, "sold_out"},
+		"GET /beta/?beta=1&sku=out HTTP/1.1\r\nHost: shop.example.com\r\nX-User-Id: u\r\n\r\n":                                           {false, "418"},
+		"GET /api/order HTTP/1.1\r\nHost: shop.example.com\r\n\r\n":                                                                      {false, "418"},
+		"OPTIONS /item/out HTTP/1.1\r\nHost: shop.example.com\r\n\r\n":                                                                   {false, "418"},
+		"POST /a HTTP/1.1\r\n" + strings.Replace(json(`{"sku":"out"}`), "shop", "x.wild", 1):                                             {true, "sold_out"},
+		"POST /a HTTP/1.1\r\n" + strings.Replace(json(`{"note":"longer than 40 bytes","sku":"out"}`), "shop", "x.wild", 1):               {false, "413 Request Entity Too Large"},
+		"POST /a/skip HTTP/1.1\r\n" + strings.Replace(json(`{"sku":"out"}`), "shop", "x.wild", 1):                                        {false, "200 OK"},
+		"POST /api/x HTTP/1.1\r\n" + strings.Replace(json(`{"sku":"soon"}`), "shop", "other", 1):                                         {true, "not_started"},
+		"GET /item/out HTTP/1.1\r\nHost: shop.example.com\r\nCookie: user=u\r\nConnection: close\r\n\r\n":                                {false, `"code":30001`},
 	} {
 		answer, fast := s.same(request)
 		for range 100 {

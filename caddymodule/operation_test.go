@@ -76,6 +76,59 @@ func TestGraphQLOperations(t *testing.T) {
 	}
 }
 
+// A query has the field of an order too, and asks about one: it goes on as it came, unless the shop
+// takes orders by queries and the gate says so.
+func TestGraphQLQueries(t *testing.T) {
+	shop := newBackend(t, created)
+	site := func(field string) string {
+		return `stockgate_guard
+	stockgate /shop-api* pay {
+		graphql ` + field + `
+		outcome backend
+		buyer {header.X-User-Id}
+		line {graphql.sku} {graphql.quantity}
+	}
+	stockgate_check /check* {
+		graphql ` + field + `
+		line {graphql.sku}
+	}
+	reverse_proxy ` + shop.addr()
+	}
+	s := openCaddyfile(t, site("order"))
+	send := func(path, document string) *http.Request {
+		r := withBody(order("X-User-Id", "u1"), `{"query":"`+document+`"}`)
+		r.URL.Path = path
+		return r
+	}
+	const asks, buys, takes = `query { order(id: 7) { status } }`, `query { order(sku: \"few\", quantity: 2) { price } }`, `mutation { ...F } fragment F on Mutation { order(sku: \"few\", quantity: 1) { id } }`
+	check := func(document string, status int, reason string, reserved bool) {
+		t.Helper()
+		s.send(send("/shop-api", document)).Is(t, status, reason)
+		if got := shop.take(); status == 201 && (len(got) != 1 || (got[0].header.Get("Stockgate-Token") != "") != reserved) {
+			t.Errorf("%s: the shop got %v", document, got)
+		}
+	}
+	check(asks, 201, "", false)
+	check(buys, 201, "", false)
+	check(takes, 201, "", true)
+	s.send(send("/check", `{ order(sku: \"nothing\") { price } }`)).Is(t, 201, "")
+	s.send(send("/check", `mutation { order(sku: \"nothing\") { id } }`)).Is(t, 404, "unknown_item")
+	if got := s.cell("few"); got != "3 2 1 0 0" {
+		t.Errorf("stock %s", got)
+	}
+	if err := s.loadCaddyfile(site("query.order")); err != nil {
+		t.Fatal(err)
+	}
+	s.refresh()
+	shop.take()
+	check(asks, 400, "malformed", false)
+	check(takes, 201, "", false)
+	check(buys, 201, "", true)
+	if got := s.cell("few"); got != "3 0 3 0 0" {
+		t.Errorf("stock %s", got)
+	}
+}
+
 // stockgate_check knows the same operations.
 func TestGraphQLCheck(t *testing.T) {
 	shop := newBackend(t, created)

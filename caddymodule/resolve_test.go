@@ -289,6 +289,37 @@ func TestWebhookUntouched(t *testing.T) {
 	h.deliver(paidFor("SO-9"), 502, "")
 }
 
+// Of a webhook with several payments none is settled alone: it does not go to the shop.
+func TestWebhookOfSeveral(t *testing.T) {
+	h := openHooks(t, func(shop, more string) string {
+		site := strings.Replace(stripeSite(shop, more), "{json.data.object.metadata.order} {json.data.object.client_reference_id}", "{json.events.0.ref}", 1)
+		return strings.Replace(site, "json data.object.payment_status paid", "json events.0.status paid", 1)
+	})
+	h.hold("r1", "SO-1", "b", "plain", 1, record.ModeBackend, time.Minute)
+	h.hold("r2", "SO-2", "b", "plain", 1, record.ModeBackend, time.Minute)
+	event := func(kind string, refs ...string) string {
+		var list []string
+		for _, ref := range refs {
+			list = append(list, `{"status":"paid","ref":"`+ref+`"}`)
+		}
+		return `{"type":"` + kind + `","events":[` + strings.Join(list, ",") + `]}`
+	}
+	for _, kind := range []string{"checkout.session.completed", "checkout.session.expired"} {
+		a := h.send(signed(event(kind, "SO-1", "SO-2"), hookSecret, time.Now()))
+		if a.Status != 400 || !strings.Contains(a.Body, "more elements than stockgate_resolve reads") || h.took() != 0 {
+			t.Errorf("%s: %d %s", kind, a.Status, a.Body)
+		}
+	}
+	if got := h.state("r1") + " " + h.state("r2"); got != "held held" {
+		t.Errorf("the holds are %s", got)
+	}
+	h.counts(func() { h.deliver(event("another", "SO-1", "SO-2"), 200, "[accepted]") }, "other 1")
+	h.deliver(event("checkout.session.completed", "SO-1"), 200, "[accepted]")
+	if got := h.state("r1") + " " + h.state("r2"); got != "confirmed held" {
+		t.Errorf("the holds are %s", got)
+	}
+}
+
 // A payment that will not come releases the hold; one that comes after all takes the units again.
 func TestWebhookReleases(t *testing.T) {
 	h := openHooks(t, stripeSite)

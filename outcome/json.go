@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/stockgate/stockgate/internal/jsonpath"
 )
 
 // JSONTest tests one value of a JSON body.
@@ -22,11 +24,22 @@ type JSONTest struct {
 	Values []string `json:"values,omitempty"`
 }
 
+// jsonPaths returns what the tests of answers read of arrays.
+func jsonPaths(answers ...Answer) jsonpath.Elements {
+	var paths []string
+	for _, a := range answers {
+		for _, t := range a.JSON {
+			paths = append(paths, t.Path)
+		}
+	}
+	return jsonpath.ElementsOf(paths...)
+}
+
 // jsonTest tests one value of the shop's answer. A body that is not exactly one JSON
-// document passes no test: nothing is guessed from it.
-func jsonTest(t JSONTest) (func(*Reply) trit, error) {
-	path, err := ParsePath(t.Path)
-	if err != nil {
+// document passes no test: nothing is guessed from it. An array with more elements than the tests
+// read leaves it open: another element may say something else.
+func jsonTest(t JSONTest, read jsonpath.Elements) (func(*Reply) trit, error) {
+	if err := checkPath(t.Path); err != nil {
 		return nil, err
 	}
 	if t.Absent && len(t.Values) > 0 {
@@ -43,8 +56,11 @@ func jsonTest(t JSONTest) (func(*Reply) trit, error) {
 		if err != nil {
 			return no
 		}
-		text, present := lookUp(document, path)
+		found, whole := read.At(document, t.Path)
+		text, present := textOf(found)
 		switch {
+		case !whole:
+			return maybe
 		case t.Absent:
 			return tritOf(!present)
 		case len(t.Values) == 0:
@@ -76,23 +92,9 @@ func decodeJSON(body []byte) (any, error) {
 	return document, nil
 }
 
-// lookUp finds the value at a path, as text; objects and arrays have no text, they are
-// only present. null counts as absent.
-func lookUp(v any, path []string) (text string, present bool) {
-	for _, name := range path {
-		switch at := v.(type) {
-		case map[string]any:
-			v = at[name]
-		case []any:
-			i, err := strconv.Atoi(name)
-			if err != nil || i < 0 || i >= len(at) {
-				return "", false
-			}
-			v = at[i]
-		default:
-			return "", false
-		}
-	}
+// textOf returns a value as text; objects and arrays have no text, they are only present. null counts
+// as absent.
+func textOf(v any) (text string, present bool) {
 	switch v := v.(type) {
 	case nil:
 		return "", false
@@ -107,25 +109,43 @@ func lookUp(v any, path []string) (text string, present bool) {
 	}
 }
 
-// Path leads to a value of a JSON body: data.order_no.
-type Path []string
+// Paths lead to a value of a JSON body, such as data.order_no. Of several, the first that leads to
+// one counts.
+type Paths []string
 
-// ParsePath reads a path.
-func ParsePath(text string) (Path, error) {
-	path := strings.Split(text, ".")
-	if slices.Contains(path, "") {
-		return nil, fmt.Errorf("json %q is no path; write data.order_no", text)
+// Check says what is wrong with the paths.
+func (ps Paths) Check() error {
+	for _, path := range ps {
+		if err := checkPath(path); err != nil {
+			return err
+		}
 	}
-	return path, nil
+	return nil
 }
 
-// In returns the value at the path as text. It is empty where there is none or the body is not
-// exactly one JSON document.
-func (p Path) In(body []byte) string {
+// In returns the value as text. It is empty where there is none or the body is not exactly one JSON
+// document. whole is false where an array on the way has more elements than the paths read.
+func (ps Paths) In(body []byte) (text string, whole bool) {
 	document, err := decodeJSON(body)
 	if err != nil {
-		return ""
+		return "", true
 	}
-	text, _ := lookUp(document, p)
-	return text
+	read := jsonpath.ElementsOf(ps...)
+	for _, path := range ps {
+		found, whole := read.At(document, path)
+		if !whole {
+			return "", false
+		}
+		if text, _ = textOf(found); text != "" {
+			return text, true
+		}
+	}
+	return "", true
+}
+
+func checkPath(text string) error {
+	if slices.Contains(strings.Split(text, "."), "") {
+		return fmt.Errorf("json %q is no path; write data.order_no", text)
+	}
+	return nil
 }

@@ -5,9 +5,13 @@ package outcome
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/stockgate/stockgate/internal/jsonpath"
 )
 
 // Answer matches the shop's answer; everything given must match.
@@ -33,7 +37,7 @@ type Rule struct {
 type Decision int
 
 const (
-	Undecided Decision = iota // a rule needs more of the answer
+	Undecided Decision = iota // a rule needs more of the answer, or cannot tell which of several values it means
 	Confirm                   // the shop took the order
 	Release                   // the shop refused the order
 	InDoubt                   // the answer does not say
@@ -111,8 +115,9 @@ func Compile(list []Rule, answers map[string]Answer, backend bool) (*Rules, erro
 		out.Otherwise = Keep
 	}
 	matchers := make(map[string]func(*Reply) trit, len(answers))
+	read := jsonPaths(slices.Collect(maps.Values(answers))...)
 	for name, a := range answers {
-		m, err := compileAnswer(a)
+		m, err := compileAnswer(a, read)
 		if err != nil {
 			return nil, fmt.Errorf("answer @%s: %w", name, err)
 		}
@@ -153,9 +158,10 @@ func Compile(list []Rule, answers map[string]Answer, backend bool) (*Rules, erro
 	return out, nil
 }
 
-// CompileAnswer returns a test of one answer. known is false while more of it must be seen.
+// CompileAnswer returns a test of one answer. known is false while more of it must be seen, and where an
+// array has more elements than the test reads.
 func CompileAnswer(a Answer) (func(*Reply) (matches, known bool), error) {
-	test, err := compileAnswer(a)
+	test, err := compileAnswer(a, jsonPaths(a))
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +220,8 @@ func inClass(class int) func(*Reply) trit {
 	return func(r *Reply) trit { return tritOf(r.Status/100 == class) }
 }
 
-func compileAnswer(a Answer) (func(*Reply) trit, error) {
+// compileAnswer compiles a test of answers, whose tests together read so much of arrays.
+func compileAnswer(a Answer, read jsonpath.Elements) (func(*Reply) trit, error) {
 	if len(a.Status) == 0 && len(a.Header) == 0 && len(a.JSON) == 0 {
 		return nil, fmt.Errorf("it tests nothing")
 	}
@@ -241,7 +248,7 @@ func compileAnswer(a Answer) (func(*Reply) trit, error) {
 		all = append(all, headerTest(name, values))
 	}
 	for _, t := range a.JSON {
-		test, err := jsonTest(t)
+		test, err := jsonTest(t, read)
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package outcome
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -72,7 +73,25 @@ func TestRules(t *testing.T) {
 			name:    "array elements and truth values",
 			rules:   []Rule{{"confirm", []string{"@ok"}}},
 			answers: map[string]Answer{"ok": {JSON: []JSONTest{{Path: "items.1.ok", Values: []string{"true"}}}}},
-			want:    want{`200 {"items":[{"ok":false},{"ok":true}]}`: Confirm, `200 {"items":[{"ok":true}]}`: InDoubt, `200 {"items":{"1":{"ok":true}}}`: Confirm},
+			want:    want{`200 {"items":[{"ok":false},{"ok":true}]}`: Undecided, `200 {"items":[]}`: InDoubt, `200 {"items":{"1":{"ok":true}}}`: Confirm},
+		},
+		{
+			name:  "one of many decides nothing, whatever the rules behind it say",
+			rules: []Rule{{"release", []string{"@no"}}, {"confirm", []string{"@paid", "201"}}},
+			answers: map[string]Answer{
+				"no":   {JSON: []JSONTest{{Path: "errors.0.code", Values: []string{"sold_out"}}}},
+				"paid": {Status: []string{"200"}, JSON: []JSONTest{{Path: "orders.0.state", Values: []string{"paid"}}, {Path: "orders.1", Absent: true}}},
+			},
+			want: want{
+				`200 {"orders":[{"state":"paid"}]}`:                  Confirm,
+				`200 {"orders":[{"state":"paid"},{"state":"open"}]}`: InDoubt,
+				`200 {"orders":[{"state":"paid"},null]}`:             Confirm,
+				`200 {"orders":[{"state":"paid"},{},{}]}`:            Undecided,
+				`200 {"errors":[{"code":"sold_out"}]}`:               Release,
+				`201 {"errors":[{"code":"other"},{"code":"other"}]}`: Undecided,
+				`201 {"errors":[{"code":"other"}]}`:                  Confirm,
+				`404 {"orders":[{"state":"paid"},{},{}]}`:            InDoubt,
+			},
 		},
 		{
 			name:    "headers",
@@ -181,4 +200,29 @@ func parseReply(t *testing.T, s string) *Reply {
 		r.Header.Set(name, value)
 	}
 	return r
+}
+
+// Of a list of which one element is read, none is: another one may be the one that is meant.
+func TestPaths(t *testing.T) {
+	for _, c := range []struct {
+		paths Paths
+		body  string
+		want  string
+	}{
+		{Paths{"ref"}, `{"ref":"o-1"}`, "o-1 true"},
+		{Paths{"none", "ref"}, `{"ref":7}`, "7 true"},
+		{Paths{"data.0.ref"}, `{"data":[{"ref":"o-1"}]}`, "o-1 true"},
+		{Paths{"data.0.ref"}, `{"data":[{"ref":"o-1"},{"ref":"o-2"}]}`, " false"},
+		{Paths{"data.0.ref", "data.1.ref"}, `{"data":[{},{"ref":"o-2"}]}`, "o-2 true"},
+		{Paths{"ref", "data.0.ref"}, `{"ref":"o-1","data":[1,2]}`, "o-1 true"},
+		{Paths{"ref"}, `{"ref":"o-1"} x`, " true"},
+	} {
+		text, whole := c.paths.In([]byte(c.body))
+		if got := fmt.Sprint(text, " ", whole); got != c.want {
+			t.Errorf("%v of %s: %q, want %q", c.paths, c.body, got, c.want)
+		}
+	}
+	if err := (Paths{"a", "b..c"}).Check(); err == nil {
+		t.Error("a path without a name is one")
+	}
 }

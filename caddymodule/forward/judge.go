@@ -58,7 +58,11 @@ func (f *Forwarding) decide(status int, body []byte, whole, last bool) (enough b
 		if !last {
 			return false
 		}
-		f.end(f.Rules.Otherwise, "long_answer")
+		cause := "long_answer"
+		if whole { // all of it is there, and an array has more elements than the rules read
+			cause = "more_elements"
+		}
+		f.end(f.Rules.Otherwise, cause)
 		return true
 	}
 	f.end(v, cause)

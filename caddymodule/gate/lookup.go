@@ -71,14 +71,8 @@ func (g *Gate) knowsNames(what string, i *inquiry.Inquiry) error {
 
 // told returns the values of a question that are known of an attempt with this ref.
 func (p *purchase) told(i *inquiry.Inquiry, ref string) map[string]string {
-	values := map[string]string{"ref": ref}
-	for _, name := range i.Names() {
-		if path, ok := strings.CutPrefix(name, "jwt."); ok {
-			values[name] = inquiry.TextAt(p.claims, path)
-		} else if path, ok := strings.CutPrefix(name, "lookup."); ok {
-			values[name] = inquiry.TextAt(p.cart, path)
-		}
-	}
+	values := i.Told(map[string][]byte{"jwt": p.claims, "lookup": p.cart})
+	values["ref"] = ref
 	return values
 }
 

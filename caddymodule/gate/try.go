@@ -30,6 +30,7 @@ const (
 	noteOther   = "the request is no attempt by the gate's graphql or json_body: it passes untouched"
 	noteUnknown = "the request has only the hash of a persisted query that this edge has not seen: it is answered with PersistedQueryNotFound, and the client sends the document"
 	noteLong    = "a rule tests the body, of which only the first 64 KiB are looked at: it does not match"
+	noteMore    = "a rule tests an element of an array that has more elements than the rules read: the answer decides nothing"
 )
 
 // Try asks the gate what it would do. The request goes through it as far as a request that
@@ -127,7 +128,11 @@ func (g *Gate) tryAnswer(raw []byte, out *adminapi.TryAnswer) error {
 	v, by, word := g.rules.Match(answer)
 	if v == outcome.Undecided {
 		v = g.rules.Otherwise
-		out.Notes = append(out.Notes, noteLong)
+		note := noteLong
+		if answer.Whole {
+			note = noteMore
+		}
+		out.Notes = append(out.Notes, note)
 	}
 	out.Answer = &adminapi.TryOutcome{Status: resp.StatusCode, Outcome: v.String()}
 	out.Answer.Rule, out.Answer.Matched = by, word

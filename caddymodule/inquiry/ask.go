@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"strconv"
 	"strings"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
+	"github.com/stockgate/stockgate/internal/jsonpath"
 	"github.com/stockgate/stockgate/outcome"
 )
 
@@ -57,41 +57,57 @@ func (a *Ask) Compile() (*Inquiry, error) {
 	return spec.Compile("outcome ask", "lookup.", "jwt.")
 }
 
-// TextAt returns the text or number at a path of a JSON document; empty: there is none.
-func TextAt(document []byte, path string) string {
-	var v any
+// Told returns the values of a question that documents say, by the first step of their names: claims
+// of the buyer's token as jwt, what the shop said about the cart as lookup. A value is missing where
+// an array on the way to it has more elements than the question reads.
+func (i *Inquiry) Told(documents map[string][]byte) map[string]string {
+	values := make(map[string]string)
+	decoded := make(map[string]any, len(documents))
+	for kind, document := range documents {
+		decoded[kind] = decode(document)
+	}
+	read := jsonpath.ElementsOf(i.Names()...)
+	for _, name := range i.Names() {
+		found, _ := read.At(decoded, name)
+		switch v := found.(type) {
+		case string:
+			values[name] = v
+		case json.Number:
+			values[name] = v.String()
+		}
+	}
+	return values
+}
+
+// decode decodes a JSON document, numbers as they are written; nil: it is none.
+func decode(document []byte) (v any) {
 	d := json.NewDecoder(bytes.NewReader(document))
 	d.UseNumber()
 	if d.Decode(&v) != nil {
-		return ""
+		return nil
 	}
-	switch v := at(v, path).(type) {
-	case string:
-		return v
-	case json.Number:
-		return v.String()
-	}
-	return ""
+	return v
 }
 
 // Sold returns how many units of each SKU the shop says that it has sold; false: it does not
-// say. Like the lookup it takes a SKU that is a string or a whole number.
+// say, or says it of several orders. Like the lookup it takes a SKU that is a string or a whole number.
 func (l *SoldLines) Sold(answer *outcome.Reply) (map[string]int64, bool) {
-	var document any
-	d := json.NewDecoder(bytes.NewReader(answer.Body))
-	d.UseNumber()
-	if !answer.Whole || d.Decode(&document) != nil {
+	if !answer.Whole {
 		return nil, false
 	}
-	array, ok := at(document, l.Array).([]any)
-	if !ok {
+	found, whole := jsonpath.ElementsOf(l.Array).At(decode(answer.Body), l.Array)
+	array, ok := found.([]any)
+	if !ok || !whole {
 		return nil, false
 	}
+	read := jsonpath.ElementsOf(l.SKU, l.Quantity)
 	sold := make(map[string]int64, len(array))
 	named := len(array) == 0
 	for _, element := range array {
-		number, ok := at(element, l.Quantity).(json.Number)
-		if !ok {
+		quantity, one := read.At(element, l.Quantity)
+		item, only := read.At(element, l.SKU)
+		number, ok := quantity.(json.Number)
+		if !ok || !one || !only {
 			return nil, false
 		}
 		n, err := number.Int64()
@@ -99,7 +115,7 @@ func (l *SoldLines) Sold(answer *outcome.Reply) (map[string]int64, bool) {
 			return nil, false
 		}
 		var name string
-		switch sku := at(element, l.SKU).(type) {
+		switch sku := item.(type) {
 		case string:
 			name = sku
 		case json.Number: // as the lookup reads it
@@ -117,25 +133,6 @@ func (l *SoldLines) Sold(answer *outcome.Reply) (map[string]int64, bool) {
 		}
 	}
 	return sold, named // where no item has a name, the answer says nothing
-}
-
-// at returns the value at a path; nil: there is none.
-func at(v any, path string) any {
-	for name := range strings.SplitSeq(path, ".") {
-		switch here := v.(type) {
-		case map[string]any:
-			v = here[name]
-		case []any:
-			i, err := strconv.Atoi(name)
-			if err != nil || i < 0 || i >= len(here) {
-				return nil
-			}
-			v = here[i]
-		default:
-			return nil
-		}
-	}
-	return v
 }
 
 const askUsage = "outcome ask [GET|POST] <url> [<body>]"

@@ -288,5 +288,38 @@ func TestSold(t *testing.T) {
 	}
 }
 
+// Where the shop answers with several orders, it does not say what this one has.
+func TestSoldOfOneOrder(t *testing.T) {
+	l := SoldLines{Array: "orders.0.lines", SKU: "variants.0.sku", Quantity: "quantity"}
+	for body, want := range map[string]bool{
+		`{"orders":[{"lines":[{"variants":[{"sku":"a"}],"quantity":2}]}]}`:                                                     true,
+		`{"orders":[{"lines":[{"variants":[{"sku":"a"}],"quantity":2}]},{"lines":[{"variants":[{"sku":"b"}],"quantity":2}]}]}`: false,
+		`{"orders":[{"lines":[{"variants":[{"sku":"a"},{"sku":"b"}],"quantity":2}]}]}`:                                         false,
+		`{"orders":[]}`: false,
+	} {
+		if sold, ok := l.Sold(&outcome.Reply{Body: []byte(body), Whole: true}); ok != want || ok && sold["a"] != 2 {
+			t.Errorf("%s: %v %v", body, sold, ok)
+		}
+	}
+}
+
+// A question names the order by what is known of it, and by none of several.
+func TestTold(t *testing.T) {
+	spec := Spec{Method: "POST", URL: "http://shop/{lookup.carts.0.id}", Body: `{"sub":"{jwt.sub}","n":"{lookup.n}","ref":"{ref}","none":"{jwt.none}"}`}
+	i, err := spec.Compile("outcome ask", "lookup.", "jwt.")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cart, want := range map[string]string{
+		`{"carts":[{"id":"c-1"}],"n":1.50}`:  "map[jwt.sub:u1 lookup.carts.0.id:c-1 lookup.n:1.50]",
+		`{"carts":[{"id":"c-1"},{}],"n":[]}`: "map[jwt.sub:u1]",
+		``:                                   "map[jwt.sub:u1]",
+	} {
+		if got := fmt.Sprint(i.Told(map[string][]byte{"jwt": []byte(`{"sub":"u1"}`), "lookup": []byte(cart)})); got != want {
+			t.Errorf("%s: %s, want %s", cart, got, want)
+		}
+	}
+}
+
 // is gives every placeholder a value.
 func is(value string) shopurl.Values { return func(string) string { return value } }

@@ -3,8 +3,11 @@ package resolve
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
+
+	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/outcome"
@@ -32,11 +35,10 @@ func (h *Resolve) readEvents() (err error) {
 		if err := h.checkPath("ref", path); err != nil {
 			return err
 		}
-		parsed, err := outcome.ParsePath(path)
-		if err != nil {
-			return fmt.Errorf("ref: %w", err)
-		}
-		h.refs = append(h.refs, parsed)
+		h.refs = append(h.refs, path)
+	}
+	if err := h.refs.Check(); err != nil {
+		return fmt.Errorf("ref: %w", err)
 	}
 	for name, a := range h.Events {
 		if len(a.Status) > 0 || len(a.Header) > 0 {
@@ -88,14 +90,16 @@ func (h *Resolve) events(body []byte) ([]event, *refusal) {
 	var found []event
 	for _, document := range documents {
 		e := event{then: h.rules.Decide(&outcome.Reply{Body: document, Whole: true})}
+		if e.then == outcome.Undecided {
+			return nil, h.severalOf("the tests")
+		}
 		if e.then != outcome.Confirm && e.then != outcome.Release {
 			meter.CountWebhook(meter.WebhookOther)
 			continue
 		}
-		for _, path := range h.refs {
-			if e.ref = path.In(document); e.ref != "" {
-				break
-			}
+		var whole bool
+		if e.ref, whole = h.refs.In(document); !whole {
+			return nil, h.severalOf("ref")
 		}
 		if !sale.IsName(e.ref) {
 			meter.CountWebhook(meter.WebhookNoRef)
@@ -104,4 +108,12 @@ func (h *Resolve) events(body []byte) ([]event, *refusal) {
 		found = append(found, e)
 	}
 	return found, nil
+}
+
+// severalOf refuses a webhook of which an array has more elements than are read: the shop would take
+// what the others say too, and their orders would not be settled.
+func (h *Resolve) severalOf(reads string) *refusal {
+	const why = "an array of the body has more elements than stockgate_resolve reads"
+	h.log.Error("a webhook does not go to the shop: "+why+"; let the provider send one event in each webhook, or read all elements", zap.String("in", reads))
+	return &refusal{status: http.StatusBadRequest, counts: meter.WebhookUnreadable, text: why + ": send one event in each webhook"}
 }

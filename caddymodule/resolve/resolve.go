@@ -68,7 +68,7 @@ type Resolve struct {
 	log       *zap.Logger
 	verifiers []webhook.Verifier
 	items     bool // the body has several events
-	refs      []outcome.Path
+	refs      outcome.Paths
 	rules     *outcome.Rules
 	bad       *filters.RateTable // clients whose webhooks were not accepted
 	inFlight  *filters.Slots
