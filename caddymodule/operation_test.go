@@ -95,8 +95,9 @@ func TestGraphQLQueries(t *testing.T) {
 	reverse_proxy ` + shop.addr()
 	}
 	s := openCaddyfile(t, site("order"))
+	buyer := "u1"
 	send := func(path, document string) *http.Request {
-		r := withBody(order("X-User-Id", "u1"), `{"query":"`+document+`"}`)
+		r := withBody(order("X-User-Id", buyer), `{"query":"`+document+`"}`)
 		r.URL.Path = path
 		return r
 	}
@@ -121,6 +122,7 @@ func TestGraphQLQueries(t *testing.T) {
 	}
 	s.refresh()
 	shop.take()
+	buyer = "u2"
 	check(asks, 400, "malformed", false)
 	check(takes, 201, "", false)
 	check(buys, 201, "", true)

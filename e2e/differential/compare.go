@@ -97,6 +97,9 @@ func differentLines(g *reading, claims *token.Claims) string {
 	}
 	got, want := make(map[string]int64), make(map[string]int64)
 	for _, l := range g.Lines {
+		if isNone(l[1]) {
+			continue
+		}
 		n, ok := quantity(l[1])
 		if l[0] == nil || !ok {
 			return fmt.Sprintf("a line is %s of %s", shown(l[1]), shown(l[0]))
@@ -110,6 +113,11 @@ func differentLines(g *reading, claims *token.Claims) string {
 		return fmt.Sprintf("the lines are %v", got)
 	}
 	return ""
+}
+
+// isNone says whether a line has the quantity 0 or an empty one, which is no line.
+func isNone(quantity *string) bool {
+	return quantity != nil && (plainText(*quantity) == "" || plainText(*quantity) == "0")
 }
 
 // listed says which listed item a program could find in a request that passed without a

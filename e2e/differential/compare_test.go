@@ -61,9 +61,9 @@ func TestCompareSumsLines(t *testing.T) {
 	r := routeByName(t, "lines")
 	claims := &token.Claims{Lines: []sale.Line{{SKU: "a", Quantity: 3}, {SKU: "b", Quantity: 1}}}
 	a, b, one, two := "s:a", "s:b", "n:1", "s:2"
-	number, float := "n:7", "n:7.0e+00"
+	number, float, zero, empty := "n:7", "n:7.0e+00", "n:0", "s:"
 	for want, lines := range map[string][][2]*string{
-		"":                      {{&a, &one}, {&b, nil}, {&a, &two}},
+		"":                      {{&a, &one}, {&b, nil}, {&number, &zero}, {&a, &two}, {&b, &empty}},
 		"body: the lines are":   {{&a, &one}, {&number, nil}, {&float, nil}},
 		"body: a line is absen": {{&a, &two}, {nil, nil}},
 	} {

@@ -5,7 +5,7 @@ var (
 	// promises that were broken once
 	promises = []scenario{
 		winnerAtSecondEdge, winnerWithTwoKeys, winnerWhileApplied, readersOfNothing, stepOfClock, halfClose, emptied, failover, answersWithAcks,
-		deadShard, cutLinks, releaseThenConfirm, wrongTypes, carts,
+		deadShard, cutLinks, releaseThenConfirm, wrongTypes, carts, partsOfOrders,
 	}
 	// what may fail around the gate
 	faults = []scenario{redisStalls, clockJumps, edgesDie, reloads, scriptFlush, fullMemory, eviction, slotMigration, queued, queuedInOrder}

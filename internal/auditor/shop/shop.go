@@ -102,10 +102,14 @@ type request struct {
 	Ref    string `json:"order_no"`
 }
 
-// quantity is a number, or a text of one: shops take both.
+// quantity is a number, or a text of one: shops take both. An empty text is 0, as forms have it.
 type quantity int64
 
 func (q *quantity) UnmarshalJSON(text []byte) error {
+	if string(text) == `""` {
+		*q = 0
+		return nil
+	}
 	n, err := strconv.ParseInt(strings.Trim(string(text), `"`), 10, 64)
 	*q = quantity(n)
 	return err
@@ -119,6 +123,9 @@ func (s *Shop) order(w http.ResponseWriter, r *http.Request) {
 	}
 	o := &auditor.Order{Attempt: r.Header.Get("X-Attempt"), Buyer: r.Header.Get("X-User-Id"), Key: r.Header.Get("Idempotency-Key"), Ref: asked.Ref}
 	for _, i := range asked.Items {
+		if i.Quantity == 0 {
+			continue // nothing of it is ordered
+		}
 		o.Lines = append(o.Lines, auditor.Line{SKU: i.SKU, Region: asked.Region, Qty: int64(i.Quantity)})
 	}
 	if err != nil {
