@@ -86,8 +86,10 @@ func (g *Gate) LineRisks() (risks []string) {
 		if len(g.Lines) > 1 && l.isAssumed() {
 			assumed = append(assumed, l.SKU[0])
 		}
-		if array, field, ok := l.element(); ok {
-			risks = append(risks, fmt.Sprintf("%s reads one element of an array, and an order that has more of them than the gate reads is refused: write `lines {%s} %s …` to sell all of them", l.SKU[0], array, field))
+		for _, sku := range l.SKU {
+			if array, field, ok := elementOf(sku); ok {
+				risks = append(risks, fmt.Sprintf("%s reads one element of an array, and an order that has more of them than the gate reads is refused: write `lines {%s} %s …` to sell all of them", sku, array, field))
+			}
 		}
 	}
 	if len(assumed) > 0 {
@@ -113,13 +115,10 @@ func allConstant(values attempt.Values) bool {
 	return true
 }
 
-// element returns the array of which the line's SKU reads one element, and the field there; ok is
-// false where it does not.
-func (l *Line) element() (array, field string, ok bool) {
-	if len(l.SKU) == 0 {
-		return "", "", false
-	}
-	path, closed := strings.CutSuffix(strings.TrimPrefix(l.SKU[0], "{"), "}")
+// elementOf returns the array of which a value reads one element, and the field there; ok is false
+// where it does not.
+func elementOf(expr string) (array, field string, ok bool) {
+	path, closed := strings.CutSuffix(strings.TrimPrefix(expr, "{"), "}")
 	steps := strings.Split(path, ".")
 	if !closed || steps[0] != "json" && steps[0] != "lookup" && steps[0] != "graphql" {
 		return "", "", false
