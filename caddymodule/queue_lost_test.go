@@ -92,3 +92,57 @@ func TestQueueRebuilt(t *testing.T) {
 		t.Errorf("the log has %v", found)
 	}
 }
+
+// What a buyer hears at a place while Redis has lost the sale is that it is not known, at an edge that
+// sold it and at one that has just started, until the sale is back. Only of what no edge can have told
+// a buyer there is certainly nothing.
+func TestPlacesOfALostSale(t *testing.T) {
+	server, app := sitetest.Redis(t)
+	shop := newSlowShop(t)
+	s := openSite(t, app)
+	s.OpenSale()
+	s.Redis = server.Addr()
+	start := func() {
+		t.Helper()
+		if err := s.loadCaddyfile(queueSite(shop.addr(), "")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start()
+	s.refresh()
+	first := s.start(keyed("u0", "", `{"sku":"plain","quantity":1}`), shop.working)
+	t.Cleanup(func() { close(shop.done) })
+	at := s.send(async("u1", "")).Header.Get("Location")
+	other := []byte(at)
+	other[len("/orders/")+30] ^= 1 // in what cannot be guessed
+	is := func(when, at string, want int) {
+		t.Helper()
+		for _, method := range []string{"GET", "HEAD", "DELETE"} {
+			s.Eventually(method+" "+when, func() (string, bool) {
+				r, err := http.NewRequest(method, "http://shop.test"+at, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				a := s.send(r)
+				if a.Status == http.StatusNotFound && want != http.StatusNotFound || a.Status == http.StatusGone && want != http.StatusGone {
+					t.Fatalf("%s, %s: %d %s", when, method, a.Status, a.Body)
+				}
+				return fmt.Sprint(a.Status, a.Header), a.Status == want && (want != 503 || a.Header.Get("Retry-After") != "")
+			})
+		}
+	}
+	is("of what no edge has told", string(other), http.StatusNotFound)
+	empty(t, server)
+	is("of a sale that is lost", at, http.StatusServiceUnavailable)
+	shop.done <- struct{}{}
+	<-first
+	s.Load(nil)
+	start()
+	is("at an edge that has just started", at, http.StatusServiceUnavailable)
+	s.OK("sale", "apply", s.File("sale.yaml", listsSale), "--new")
+	is("of a sale that was loaded anew", at, http.StatusGone)
+	s.OK("sale", "close", "double11")
+	s.OK("sale", "delete", "double11")
+	is("of a sale that was deleted", at, http.StatusGone)
+	is("of what no edge has told", string(other), http.StatusNotFound)
+}

@@ -140,6 +140,29 @@ func (e *Edge) Missing(ctx context.Context, saleID string, err error) error {
 	return err
 }
 
+// Gone returns nil if a reservation that was there, and that Redis does not have, is known to be gone:
+// its sale is there, or was deleted. Otherwise the error is a shard.ErrUnavailable: the sale is lost,
+// or this edge does not know it yet.
+func (e *Edge) Gone(ctx context.Context, saleID string) error {
+	if l, ok := e.Catalogue().sales[saleID]; ok && l.Lost() { // many ask while it is
+		return &LostError{saleID}
+	}
+	if err := e.Missing(ctx, saleID, reservation.ErrNotFound); !errors.Is(err, reservation.ErrNotFound) {
+		return err
+	}
+	switch l, ok := e.Catalogue().sales[saleID]; {
+	case ok && l.Status == statusUnreadable:
+		return fmt.Errorf("%w: sale %s", reservation.ErrUnreadable, saleID)
+	case ok:
+		return nil
+	}
+	epoch, err := e.Store.Journal().DeletedEpoch(ctx, saleID)
+	if err == nil && epoch == 0 {
+		err = fmt.Errorf("%w: this edge does not know sale %s yet", shard.ErrUnavailable, saleID)
+	}
+	return err
+}
+
 // ApplyUnlessLost is Store.Apply, but refuses a sale that this edge remembers and Redis
 // has lost: loading it again would sell units that are sold. The error is then that of
 // reservation.RefuseAnew.

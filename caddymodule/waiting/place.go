@@ -135,7 +135,8 @@ func IsOrder(path string) (ticket string, ok bool) {
 }
 
 // ServeOrder answers where the order of a ticket stands, or what the shop has answered. DELETE
-// takes it out of the line. A ticket that this edge has not made is 404, whatever it names.
+// takes it out of the line. A ticket that this edge has not made is 404, whatever it names. Of one that
+// it has made, Redis not knowing the order is an error (503) while its sale is lost, and else 410.
 func ServeOrder(w http.ResponseWriter, r *http.Request, d *edgeruntime.Runtime, ticket string) error {
 	if !d.Begin() {
 		return shard.ErrUnavailable
@@ -154,7 +155,7 @@ func ServeOrder(w http.ResponseWriter, r *http.Request, d *edgeruntime.Runtime, 
 	case http.MethodGet, http.MethodHead:
 		return serve(w, r, q, d, sale, id)
 	case http.MethodDelete:
-		return cancel(w, r, q, sale, id)
+		return cancel(w, r, q, d, sale, id)
 	}
 	w.Header().Set("Allow", "GET, HEAD, DELETE")
 	return problem(w, r, http.StatusMethodNotAllowed, "only GET, HEAD and DELETE")
@@ -172,7 +173,11 @@ func serve(w http.ResponseWriter, r *http.Request, q *queue.Queue, d *edgeruntim
 	var first queue.Place
 	for try := 0; ; try++ {
 		ctx, done := context.WithTimeout(context.WithoutCancel(r.Context()), 2*d.Client().Timeout())
-		p, err := q.Ask(ctx, sale, id)
+		var p queue.Place
+		err := sure(ctx, d, sale, func() (err error) {
+			p, err = q.Ask(ctx, sale, id)
+			return err
+		})
 		var a *queue.Answer
 		if err == nil && (p.Answered || p.State != record.Waiting && p.State != record.Held) { // a held one, too, where the shop decides later
 			a, err = answerTo(ctx, q, d, sale, id)
@@ -180,7 +185,7 @@ func serve(w http.ResponseWriter, r *http.Request, q *queue.Queue, d *edgeruntim
 		done()
 		switch {
 		case errors.Is(err, reservation.ErrNotFound):
-			return notFound(w, r)
+			return gone(w, r)
 		case err != nil:
 			return err
 		case a != nil:
@@ -242,8 +247,9 @@ func replay(w http.ResponseWriter, r *http.Request, a *queue.Answer) error {
 	return nil
 }
 
-func cancel(w http.ResponseWriter, r *http.Request, q *queue.Queue, sale, id string) error {
-	err := q.Cancel(context.WithoutCancel(r.Context()), sale, id, "cancelled by its buyer")
+func cancel(w http.ResponseWriter, r *http.Request, q *queue.Queue, d *edgeruntime.Runtime, sale, id string) error {
+	ctx := context.WithoutCancel(r.Context())
+	err := sure(ctx, d, sale, func() error { return q.Cancel(ctx, sale, id, "cancelled by its buyer") })
 	conflict, isConflict := errors.AsType[*reservation.ConflictError](err)
 	switch {
 	case err == nil:
@@ -253,9 +259,27 @@ func cancel(w http.ResponseWriter, r *http.Request, q *queue.Queue, sale, id str
 	case isConflict:
 		return write(w, r, http.StatusConflict, queue.Place{State: conflict.State})
 	case errors.Is(err, reservation.ErrNotFound):
-		return notFound(w, r)
+		return gone(w, r)
 	}
 	return err
+}
+
+// sure asks Redis about an order. That Redis does not know it is the answer only if its sale is there,
+// or was deleted: it asks once more then, because the sale may have come back between two questions.
+func sure(ctx context.Context, d *edgeruntime.Runtime, sale string, ask func() error) error {
+	err := ask()
+	if !errors.Is(err, reservation.ErrNotFound) {
+		return err
+	}
+	if err := d.Gone(ctx, sale); err != nil {
+		return err
+	}
+	return ask()
+}
+
+// gone answers about an order that was there.
+func gone(w http.ResponseWriter, r *http.Request) error {
+	return problem(w, r, http.StatusGone, "this order is not known any more")
 }
 
 func notFound(w http.ResponseWriter, r *http.Request) error {
