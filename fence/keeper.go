@@ -9,6 +9,7 @@ import (
 	"iter"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -44,6 +45,8 @@ type Keeper struct {
 	id      string
 	log     *zap.Logger
 	metrics Metrics
+
+	ledger atomic.Pointer[Ledger] // nil: there is none
 
 	mu      sync.Mutex
 	ctx     context.Context // nil: it does not run

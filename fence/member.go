@@ -28,6 +28,9 @@ type member struct {
 	wake   chan struct{}
 	tail   tail
 	own    own
+	pledge pledge
+	asked  atomic.Int64 // counts the fences of which the ledger was asked
+	ledger atomic.Pointer[ledgerAnswer]
 	state  atomic.Pointer[State] // nil: the sale is not fenced
 	// since is where the first promise to this edge may be; nil: it has none.
 	since atomic.Pointer[place]
@@ -122,7 +125,7 @@ func (m *member) beat(does string) *shard.Beat {
 	if m.keeper.shard.Options.ReplicaAcks == 0 {
 		known.Seq = max(known.Seq, m.tail.last(known.Term.Epoch))
 	}
-	return &shard.Beat{Edge: m.keeper.id, Does: does, Known: known.Seq, Wait: m.keeper.shard.Options.FenceWait}
+	return &shard.Beat{Edge: m.keeper.id, Does: does, Known: known.Seq, Wait: m.keeper.shard.Options.FenceWait, Ledger: m.ledgerPosition()}
 }
 
 func (m *member) call(ctx context.Context, b *shard.Beat) (shard.Reply, shard.Term, int64, error) {
@@ -137,8 +140,12 @@ func (m *member) step(ctx context.Context) error {
 	if m.keeper.shard.Options.NoFence {
 		does = "off"
 	}
+	b := m.beat(does)
+	if does == "beat" {
+		b.Keeps = m.pledge.toSay(m.clock.Mono(), func() (shard.Standing, error) { return m.standing(ctx) })
+	}
 	sent := m.clock.Mono()
-	r, term, seq, err := m.call(ctx, m.beat(does))
+	r, term, seq, err := m.call(ctx, b)
 	if err != nil && !(errors.Is(err, shard.ErrNotReplicated) && r.Code() == lua.Fenced) {
 		return fmt.Errorf("%w: no lease: %v (%w)", shard.ErrUnavailable, err, shard.ErrNotSent)
 	}
@@ -149,6 +156,7 @@ func (m *member) step(ctx context.Context) error {
 			return err
 		}
 		m.open(term, readReport(r.Text(1), r.Text(2)))
+		m.pledge.heard(m.clock.Mono(), b.Keeps)
 		m.heard.Store(&sent)
 		m.clock.Grant(term, sent.Add(m.keeper.shard.Options.Lease))
 		return nil

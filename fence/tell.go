@@ -22,6 +22,8 @@ func (m *member) fenced(ctx context.Context, r shard.Reply, term shard.Term, seq
 	if fence := strings.TrimSuffix(pass, stage); fence != m.fence {
 		m.own.forgetBefore(term.Epoch)
 		m.fence, m.given, m.told, m.waits, m.untold = fence, false, false, false, m.unread(base)
+		m.pledge.look()
+		m.askLedger(ctx)
 	}
 	if r.Number(6) > 0 {
 		m.hurry()

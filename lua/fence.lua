@@ -19,6 +19,23 @@
 --           of it, ms, movements that were applied again, numbers that are lost, edges that did
 --           not come, or have stopped before they had said and told all
 --   absent  "ms edge\n…" of these edges: when each was last heard, by Redis's own time
+--   keeps   "edge how …": edges that send an order that waits only once the record of that, see send.lua,
+--           outlives this server in one way: disk, in its append-only file; replicas, in all of its replicas;
+--           both
+--   asks    "edge …": edges whose ledger has not said in this fence how far it is
+--   unsent  "number begun" of the last fence, as in fenced, where the edges that did not come have sent no order
+--           that waits here; see below
+--
+-- What waits here was certainly not sent by an edge that did not come if
+--   - it keeps what it sends in the way in which this server came to be: by disk where it has started, by
+--     replicas where it was promoted. Its send was acknowledged before the order went, so it is here, and
+--     the order does not wait.
+--   - and this server ends no earlier than it did: no edge that came, and no ledger, knows a number after
+--     base, and no number is missing. A copy of the disk, or a replica that was away, says the same of itself
+--     as the newest one.
+-- As soon as one of these does not hold, keeps is empty: not even the next fence relies on it, which may
+-- begin from what this one has applied again. An edge whose ledger does not answer does not know. An edge that
+-- keeps no send so any more says so, and sends nothing until that is kept, see fence/pledge.go.
 --
 -- KEYS[…]   those of shard.lua: KEYS[1…17]
 -- KEYS[18]  edges    hash  edge → ms by the shard's clock; when it was last heard
@@ -40,7 +57,9 @@
 --                   off: no fence is wanted
 -- ARGV[8]  own      number of its promises that it has not read in the journal, and not told again
 -- ARGV[9]  wait     ms that a fence waits for edges that do not come
--- ARGV[10…] tail    for each entry: its number, its time, its movements
+-- ARGV[10] keeps    how the caller keeps what it sends, as in meta; '': in no way
+-- ARGV[11] ledger   "epoch:number" that its ledger has; ?: it does not know yet; '': it has none
+-- ARGV[12…] tail    for each entry: its number, its time, its movements
 --
 -- Returns { time, lead, seq, term, reply }:
 --         { 'ok', fenced, absent }     the caller may take stock for the time of a lease; the rest as in
@@ -63,7 +82,7 @@ local SILENT_FOR = 60000
 local HEARD_WITHIN = 45000
 
 local edge, known_term, known, does = ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[7]
-local own, wait = ARGV[8], tonumber(ARGV[9])
+local own, wait, keeps, ledger = ARGV[8], tonumber(ARGV[9]), ARGV[10], ARGV[11]
 
 local function answer(reply) return { time, shard.lead, shard.seq, shard.term or '', reply } end
 
@@ -76,7 +95,9 @@ local function invalid()
   if not says[does] then return 'does' end
   if not find(own, '^%d+$') then return 'own' end
   if not find(ARGV[9], '^%d+$') then return 'wait' end
-  for i = 10, #ARGV, 3 do
+  if keeps ~= '' and keeps ~= 'disk' and keeps ~= 'replicas' and keeps ~= 'both' then return 'keeps' end
+  if not ledger or ledger ~= '' and ledger ~= '?' and not find(ledger, '^%d+:%d+$') then return 'ledger' end
+  for i = 12, #ARGV, 3 do
     if not find(ARGV[i], '^%d+$') or not find(ARGV[i + 1] or '', '^%d+$') or not ARGV[i + 2] then return 'tail' end
   end
   return nil
@@ -90,7 +111,7 @@ if not shard.exists then return answer({ 'no_sale' }) end
 if does == 'off' then
   if shard.term then
     -- terms stay: an edge that has a fence goes on where it was
-    call('HDEL', KEYS[1], 'term', 'replid', 'run_id', 'beat', 'fence')
+    call('HDEL', KEYS[1], 'term', 'replid', 'run_id', 'beat', 'fence', 'keeps')
     call('UNLINK', KEYS[18], KEYS[19], KEYS[20])
   end
   shard.term = false
@@ -101,7 +122,7 @@ local info = call('INFO', 'replication')
 local replid = match(info, 'master_replid:(%x+)')
 if not replid then return answer({ 'no_fence' }) end
 
-local meta = call('HMGET', KEYS[1], 'terms', 'run_id', 'beat', 'fence')
+local meta = call('HMGET', KEYS[1], 'terms', 'run_id', 'beat', 'fence', 'keeps', 'asks')
 local terms, beat = split(meta[1] or '', '%S+'), tonumber(meta[3] or '0')
 
 -- number_of is the number of a term; 0: none, or of another epoch
@@ -153,8 +174,20 @@ local function expected()
   return live, newest
 end
 
+-- note_keeps notes how the caller keeps what it sends, and drops the edges that have stopped
+local function note_keeps()
+  local words, live = {}, expected()
+  for name, how in string.gmatch(meta[5] or '', '(%S+) (%a+)') do
+    if name ~= edge and live[name] then words[#words + 1] = name .. ' ' .. how end
+  end
+  if does ~= 'leave' and keeps ~= '' then words[#words + 1] = edge .. ' ' .. keeps end
+  local text = concat(words, ' ')
+  if text ~= (meta[5] or '') then changed.meta.keeps = text ~= '' and text end
+end
+
 local function lease()
   changed.meta.beat = int(time)
+  note_keeps()
   dirty = true
   flush()
   if does == 'leave' then
@@ -222,7 +255,7 @@ if does ~= 'leave' and does ~= 'resume' then
   end
 end
 if stage == 'collect' then
-  for i = 10, #ARGV, 3 do
+  for i = 12, #ARGV, 3 do
     local number = tonumber(ARGV[i])
     if number > shard.seq then call('ZADD', KEYS[20], number, ARGV[i] .. '\n' .. known_term .. '\n' .. ARGV[i + 1] .. '\n' .. ARGV[i + 2]) end
   end
@@ -257,14 +290,50 @@ for name, s in pairs(said) do
   end
 end
 
+-- seen_beyond says whether an edge or the ledger has seen what this server did not have when the fence
+-- began
+local function seen_beyond()
+  local function beyond(term, number)
+    local epoch = tonumber(match(term, '^%d+') or '0')
+    return epoch > shard.epoch or epoch == shard.epoch and number > base
+  end
+  if beyond(ledger, tonumber(match(ledger, '%d+$') or '0')) then return true end
+  if stage ~= 'collect' then return false end -- they know what was told again since
+  for _, s in pairs(said) do
+    if beyond(s.term, s.known) then return true end
+  end
+  return beyond(known_term, known)
+end
+
+-- what keeps says, while it counts
+local trusted = not cut_off and does ~= 'resume' and not seen_beyond() and meta[5] or ''
+local asks = {}
+for name in string.gmatch(id == replid and meta[6] or '', '%S+') do
+  if name ~= edge or ledger == '' then asks[#asks + 1] = name end
+end
+if ledger == '?' then asks[#asks + 1] = edge end
+
 local counts = split(call('HGET', KEYS[1], 'fenced') or '', '%d+')
 local replayed, missing = 0, 0
 if id == replid then replayed, missing = tonumber(counts[4] or '0'), tonumber(counts[5] or '0') end
+
+-- keep_all says whether the edges that did not come have sent nothing that waits here
+local function keep_all()
+  local how, all = {}, missing == 0 and not asks[1]
+  for name, word in string.gmatch(trusted, '(%S+) (%a+)') do how[name] = word end
+  local here = never_replica() and 'disk' or 'replicas'
+  for _, line in ipairs(absentees) do
+    local word = how[match(line, '^%d+ (%S+)$')]
+    all = all and (word == here or word == 'both')
+  end
+  return all
+end
 
 local function note_fence(ended)
   changed.meta.fence = replid .. ' ' .. int(begun) .. ' ' .. int(base) .. ' ' .. stage
   changed.meta.fenced = int(highest) .. ' ' .. int(begun) .. ' ' .. int(ended) .. ' ' .. int(replayed) .. ' ' .. int(missing) .. ' ' .. int(absent) .. ' ' .. int(base)
   changed.meta.absent = absentees[1] and concat(absentees, '\n') or false
+  changed.meta.keeps, changed.meta.asks = trusted ~= '' and trusted, asks[1] and concat(asks, ' ') or false
   dirty = true
 end
 
@@ -374,7 +443,10 @@ if stage == 'tell' and (does == 'resume' or untold == 0 or time >= begun + 2 * w
     if s.tells or s.stage == 'lacks' then missing = missing + s.own end
     if s.tells and s.stage ~= 'waits' or s.stage == 'beat' and number_of(s.term) > 0 and s.known > base then is_absent(name) end
   end
+  local unsent = keep_all()
+  if not unsent then trusted = '' end
   note_fence(time)
+  changed.meta.unsent, changed.meta.asks = unsent and int(highest) .. ' ' .. int(begun), false
   local ended = replid .. ' ' .. int(begun) .. ' ' .. int(base) .. ' over'
   changed.meta.fence = false
   -- a token of a reservation that is lost may make it again, see confirm.lua

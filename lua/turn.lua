@@ -31,8 +31,9 @@ end
 
 -- doubt_lost puts in doubt what edges may have sent that a fence has waited for in vain: what they
 -- told this server's predecessor may be lost. That is what came before the term that the fence has
--- begun, whatever the clocks of both servers say, or was told again until the fence had ended. It
--- returns whether there may be more.
+-- begun, whatever the clocks of both servers say, or was told again until the fence had ended. Where
+-- fence.lua knows that they have sent nothing that waits here, it is only what they have sent as far as
+-- this server has heard. It returns whether there may be more.
 local function doubt_lost(fence, lease, most)
   local absent, heard, newest, found = {}, {}, 0, 0
   local number, ended = match(fence, '^(%d+) %d+ (%d+)')
@@ -42,6 +43,12 @@ local function doubt_lost(fence, lease, most)
   -- sure says that no lost edge had a turn of this edge's orders: it came itself, and was alive
   local function sure(edge)
     return not absent[edge] and heard[edge] and heard[edge] > newest - lease / 2
+  end
+  local unsent = call('HGET', KEYS[1], 'unsent') == match(fence, '^%d+ %d+')
+  -- lost says whether a lost edge may have sent an order
+  local function lost(o)
+    if unsent then return o.sent and absent[o.taker] end
+    return absent[o.taker] or not sure(o.taker == '-' and o.home or o.taker)
   end
   if next(absent) then
     local fields = call('HGETALL', KEYS[17])
@@ -55,7 +62,7 @@ local function doubt_lost(fence, lease, most)
     for _, key in ipairs({ KEYS[14], KEYS[16] }) do
       for _, id in ipairs(call('ZRANGE', key, 0, -1)) do
         local o = read_order(id)
-        local r = o and (absent[o.taker] or not sure(o.taker == '-' and o.home or o.taker)) and read_record(id)
+        local r = o and lost(o) and read_record(id)
         if r and r[STATE] == 'held' and (o.number < first or r[CREATED] <= ended) then
           if found == most then return true end
           found = found + 1

@@ -52,6 +52,9 @@ func (q *Queue) Send(ctx context.Context, t Turn, holdFor, margin time.Duration,
 	var err error
 	for try := 0; ; try++ {
 		r, err = q.do(ctx, t.Sale, op)
+		if err == nil && q.Kept != nil {
+			err = q.Kept(ctx, t.Sale)
+		}
 		if err == nil {
 			return reservation.Hold{
 				ID: t.ID, Sale: t.Sale, State: record.Held, Deadline: r.Time(2), Exp: r.Time(3), Epoch: r.Number(4), Created: r.Time(5),

@@ -64,7 +64,10 @@ type Options struct {
 	// Abandoned says whether an attempt was refused because it was not known whether Redis had
 	// reserved for it, and the release is under way. Default: none was.
 	Abandoned func(sale, id string) bool
-	Log       *zap.Logger
+	// Kept returns nil once an order may go to the shop of which Redis has just recorded that it is sent:
+	// see fence.Keeper. Default: at once.
+	Kept func(ctx context.Context, sale string) error
+	Log  *zap.Logger
 }
 
 // Queue is the part of one edge in the lines of all sales. It is safe for concurrent use.

@@ -21,6 +21,12 @@ type Term struct {
 	Epoch int64
 }
 
+// BegunBy reports whether the server with a master_replid has begun the term.
+func (t Term) BegunBy(replid string) bool {
+	words := strings.Split(t.Name, ":")
+	return len(words) == 4 && words[2] == replid
+}
+
 // termOf reads a term's name.
 func termOf(name string) Term {
 	t := Term{Name: name}
@@ -218,16 +224,31 @@ type Beat struct {
 	Own   int
 	// Wait is how long a fence waits for edges that do not come.
 	Wait time.Duration
+	// Keeps is how the edge keeps what it sends, see fence/pledge.go.
+	Keeps Durability
+	// Ledger is how far the edge's ledger is.
+	Ledger LedgerPosition
 	// Tail are entries of the journal: number, time and movements of each.
 	Tail []any
 }
+
+// LedgerPosition is "epoch:number", the newest movement of a sale that a ledger has; or one of these words.
+type LedgerPosition string
+
+const (
+	// NoLedger: the edge has none.
+	NoLedger LedgerPosition = ""
+	// LedgerSilent: the ledger has not answered yet.
+	LedgerSilent LedgerPosition = "?"
+)
 
 // Beat tells a sale's shard what an edge knows. It returns the answer, and the shard's term and
 // seq. With an ErrNotReplicated there is an answer, but too few replicas have what it says.
 func (s *Client) Beat(ctx context.Context, sale string, b *Beat) (Reply, Term, int64, error) {
 	c := s.Clock(sale)
 	before, known := c.Mark(), c.Known()
-	args := append([]any{s.Channel(), sale, lua.Schema, b.Edge, known.Term.Name, b.Known, b.Does, b.Own, b.Wait.Milliseconds()}, b.Tail...)
+	args := append([]any{s.Channel(), sale, lua.Schema, b.Edge, known.Term.Name, b.Known, b.Does, b.Own, b.Wait.Milliseconds(), b.Keeps.word(),
+		string(b.Ledger)}, b.Tail...)
 	raw, err := s.Eval(ctx, s.Redis, s.Scripts.Fence, s.FenceKeys(sale), args, s.Options.ReplicaAcks)
 	if len(raw) != Header+1 {
 		if err == nil {

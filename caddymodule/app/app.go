@@ -119,7 +119,7 @@ func (a *App) Start() error {
 	if err != nil {
 		return err
 	}
-	key, d, err := edgeruntime.Open(&edgeruntime.Options{Redis: a.options, Rates: a.rates, Embedded: a.Redis.Embedded, AtRisk: a.atRisk, Keys: s.keys, Log: a.log})
+	key, d, err := edgeruntime.Open(&edgeruntime.Options{Redis: a.options, Rates: a.rates, Embedded: a.Redis.Embedded, AtRisk: a.atRisk, Keys: s.keys, Ledger: a.KeepsLedger(), Log: a.log})
 	if err != nil {
 		return err
 	}

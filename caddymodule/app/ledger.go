@@ -180,12 +180,13 @@ func (b *journalService) close() error {
 // the pool.
 type journalWorker struct {
 	ledger ledger.Ledger // nil: none
+	unask  func()        // fences do not ask the ledger any more
 	cancel context.CancelFunc
 	loops  sync.WaitGroup
 }
 
 func startJournalWorker(b *journalService, d *edgeruntime.Runtime) (*journalWorker, error) {
-	k := new(journalWorker)
+	k := &journalWorker{unask: func() {}}
 	if b.module != nil {
 		var err error
 		if k.ledger, err = b.module.OpenLedger(); err != nil {
@@ -201,6 +202,10 @@ func startJournalWorker(b *journalService, d *edgeruntime.Runtime) (*journalWork
 	if k.ledger != nil {
 		drainer := ledger.NewDrainer(d.Store.Journal(), d.Store, k.ledger, log, meter.JournalService{})
 		k.loops.Go(func() { drainer.Run(ctx) })
+		k.unask = d.Leases().UseLedger(func(ctx context.Context, sale string) (epoch, number int64, err error) {
+			at, err := k.ledger.Position(ctx, sale)
+			return at.Epoch, at.Seq, err
+		})
 	}
 	if b.mirror != nil {
 		writer, err := mirror.New(d.Store.Journal(), d.Store, *b.mirror, log, meter.JournalService{})
@@ -221,6 +226,7 @@ func startJournalWorker(b *journalService, d *edgeruntime.Runtime) (*journalWork
 // Destruct stops the loops. The database rolls back unfinished work, or the outbox sends it
 // again: the process that next acquires the lease of the sale does it.
 func (k *journalWorker) Destruct() error {
+	k.unask()
 	k.cancel()
 	k.loops.Wait()
 	if k.ledger == nil {

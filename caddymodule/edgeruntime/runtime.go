@@ -54,6 +54,7 @@ type Options struct {
 	Embedded bool           // Redis is the embedded server
 	AtRisk   risk.Bound     // what a failover may lose
 	Keys     []token.Key    // for signing
+	Ledger   bool           // a ledger follows the sales, see [Runtime.Leases]
 	Log      *zap.Logger
 }
 
@@ -119,7 +120,10 @@ func start(a *Options, keys []shard.Key) (*Runtime, error) {
 		Edge:     edge.New(store, edge.Options{Keys: keys, Log: a.Log, Metrics: meter.Edge{}, Rates: rates, AtRisk: a.AtRisk}),
 		embedded: a.Embedded, log: a.Log,
 	}
-	d.queue = queue.New(queue.Options{Store: store, Edge: d.Leases().ID(), Secret: d.Secret, Sales: d.saleIDs, Abandoned: d.Abandoned, Log: a.Log})
+	d.queue = queue.New(queue.Options{Store: store, Edge: d.Leases().ID(), Secret: d.Secret, Sales: d.saleIDs, Abandoned: d.Abandoned, Kept: d.Leases().Kept, Log: a.Log})
+	if a.Ledger {
+		d.Leases().UseLedger(notOpen)
+	}
 	d.Start()
 	// The edge learns at once whether Redis answers, so that no buyer is refused after a
 	// reload to another one. A Redis that does not answer delays the start by a bounded
@@ -128,6 +132,11 @@ func start(a *Options, keys []shard.Key) (*Runtime, error) {
 	defer cancel()
 	_ = d.Refresh(ctx) // the log and Ready report errors
 	return d, nil
+}
+
+// notOpen stands for a ledger until the configuration that has it has started.
+func notOpen(context.Context, string) (epoch, number int64, err error) {
+	return 0, 0, errors.New("the ledger is not open yet")
 }
 
 // Destruct closes the edge runtime when its last attempt has ended. Only an exiting process
