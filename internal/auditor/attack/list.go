@@ -8,7 +8,7 @@ var (
 		deadShard, cutLinks, releaseThenConfirm, wrongTypes, carts, partsOfOrders,
 	}
 	// what may fail around the gate
-	faults = []scenario{redisStalls, clockJumps, edgesDie, reloads, scriptFlush, fullMemory, eviction, slotMigration, queued, queuedInOrder}
+	faults = []scenario{redisStalls, clockJumps, edgesDie, reloads, scriptFlush, fullMemory, eviction, slotMigration, queued, queuedInOrder, queueLostTogether}
 	// what comes from outside
 	buyersAndShops = []scenario{oddShops, buyersLeave, foreignKeys, hoarding}
 	operators      = []scenario{stormOfOperators}

@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stockgate/stockgate/internal/auditor"
@@ -24,6 +26,60 @@ var queuedInOrder = scenario{
 	about: "The same where one order at a time is at the shop: they come there in the order in which their stock was held, over all edges and faults",
 	run: func(a *attack) {
 		a.waits("at_once 1", auditor.Queue{Sale: "in-order", AtOnce: 1, InOrder: true}, 12)
+	},
+}
+
+var queueLostTogether = scenario{
+	name: "queue-lost-together", short: true,
+	about: "Two edges and their Redis, which keeps what it acknowledges, are killed together while orders wait, one at a time at the shop: not more than that one is in doubt, all others are sent once, and no place is gone",
+	run: func(a *attack) {
+		a.startRedis(false, rig.Durable...)
+		redis := fmt.Sprintf("%s {\n\t\ttimeout 2s\n\t\tfence 4s\n\t}", a.redis.Addr())
+		a.stage(2, rig.Site{Redis: redis, Queue: "at_once 1\n\t\t\twait 8s", Outcome: "hold_for 10s\n\t\tforward_timeout 8s"})
+		a.h.EdgesDie, a.h.Queues = true, []auditor.Queue{{Sale: "together", AtOnce: 1}}
+		var killed atomic.Bool
+		a.shop.Conduct = func(*auditor.Order) shop.Conduct {
+			if killed.Load() {
+				return shop.Sells
+			}
+			return shop.Slow(250*time.Millisecond, shop.Sells)
+		}
+		a.sell("together", one(1000), "")
+		told := make([]*auditor.Attempt, 41)
+		for i := range told {
+			told[i] = a.crowd.Buy(a.doors[i%2], crowd.Wish{Buyer: fmt.Sprintf("b%d", i), Lines: crowd.Units("7", 1), Header: []string{"Prefer: respond-async"}})
+		}
+		a.until("both edges have said how they keep what they send", func() bool {
+			text, err := a.redis.Do("HGET", rig.Key("together", "meta"), "keeps")
+			return err == nil && len(strings.Fields(fmt.Sprint(text))) == 4
+		})
+		for _, e := range a.edges {
+			e.Kill()
+		}
+		a.redis.Kill()
+		killed.Store(true)
+		a.must(a.redis.Run())
+		waiting, err := a.redis.Do("ZCARD", rig.Key("together", "line"))
+		a.must(err)
+		a.count("waiting", int(waiting.(int64)))
+		for _, e := range a.edges {
+			a.must(e.Run(a.site))
+		}
+		for i, t := range told {
+			a.follows(i, t, nil)
+		}
+		a.settle()
+		shard, err := rig.Collect(a.redis.Addr(), "together")
+		a.must(err)
+		doubted := 0
+		for _, m := range shard.Movements {
+			if m.Kind == "in_doubt" {
+				doubted++
+			}
+		}
+		if a.count("in doubt", doubted); doubted > 1 {
+			a.violated(auditor.Places, "%d orders are in doubt, and the shop had one at a time", doubted)
+		}
 	},
 }
 
