@@ -46,12 +46,20 @@ var queueLostTogether = scenario{
 		}
 		a.sell("together", one(1000), "")
 		told := make([]*auditor.Attempt, 41)
+		var all sync.WaitGroup
 		for i := range told {
-			told[i] = a.crowd.Buy(a.doors[i%2], crowd.Wish{Buyer: fmt.Sprintf("b%d", i), Lines: crowd.Units("7", 1), Header: []string{"Prefer: respond-async"}})
+			all.Go(func() {
+				told[i] = a.crowd.Buy(a.doors[i%2], crowd.Wish{Buyer: fmt.Sprintf("b%d", i), Lines: crowd.Units("7", 1), Header: []string{"Prefer: respond-async"}})
+			})
 		}
+		all.Wait()
 		a.until("both edges have said how they keep what they send", func() bool {
 			text, err := a.redis.Do("HGET", rig.Key("together", "meta"), "keeps")
 			return err == nil && len(strings.Fields(fmt.Sprint(text))) == 4
+		})
+		a.until("one of those that waited is at the shop", func() bool {
+			n, err := a.redis.Do("ZCOUNT", rig.Key("together", "at_shop"), "9000000000000000", "+inf")
+			return err == nil && n == int64(1)
 		})
 		for _, e := range a.edges {
 			e.Kill()
