@@ -317,9 +317,9 @@ local counts = split(call('HGET', KEYS[1], 'fenced') or '', '%d+')
 local replayed, missing = 0, 0
 if id == replid then replayed, missing = tonumber(counts[4] or '0'), tonumber(counts[5] or '0') end
 
--- keep_all says whether the edges that did not come have sent nothing that waits here
+-- keep_all says whether there are edges that did not come, and have sent nothing that waits here
 local function keep_all()
-  local how, all = {}, missing == 0 and not asks[1]
+  local how, all = {}, absentees[1] and missing == 0 and not asks[1]
   for name, word in string.gmatch(trusted, '(%S+) (%a+)') do how[name] = word end
   local here = never_replica() and 'disk' or 'replicas'
   for _, line in ipairs(absentees) do
