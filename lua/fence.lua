@@ -27,8 +27,8 @@
 --           that waits here; see below
 --
 -- What waits here was certainly not sent by an edge that did not come if
---   - it keeps what it sends in the way in which this server came to be: by disk where it has started, by
---     replicas where it was promoted. Its send was acknowledged before the order went, so it is here, and
+--   - it keeps what it sends in the way in which this server came to be: by disk where it has started from
+--     its append-only file, by replicas where it was promoted. Its send was acknowledged before the order went, so it is here, and
 --     the order does not wait.
 --   - and this server ends no earlier than it did: no edge that came, and no ledger, knows a number after
 --     base, and no number is missing. A copy of the disk, or a replica that was away, says the same of itself
@@ -317,14 +317,25 @@ local counts = split(call('HGET', KEYS[1], 'fenced') or '', '%d+')
 local replayed, missing = 0, 0
 if id == replid then replayed, missing = tonumber(counts[4] or '0'), tonumber(counts[5] or '0') end
 
+-- way is how what this server acknowledged before was kept, where it was; nil: in no way. One that has begun
+-- to write its append-only file after its start has started from something older.
+local function way()
+  if not never_replica() then return 'replicas' end
+  local file = call('INFO', 'persistence')
+  for _, line in ipairs({ 'aof_enabled:1', 'aof_rewrite_in_progress:0', 'aof_rewrite_scheduled:0', 'aof_last_rewrite_time_sec:-1' }) do
+    if not find(file, line, 1, true) then return nil end
+  end
+  return 'disk'
+end
+
 -- keep_all says whether there are edges that did not come, and have sent nothing that waits here
 local function keep_all()
   local how, all = {}, absentees[1] and missing == 0 and not asks[1]
   for name, word in string.gmatch(trusted, '(%S+) (%a+)') do how[name] = word end
-  local here = never_replica() and 'disk' or 'replicas'
+  local here = way()
   for _, line in ipairs(absentees) do
     local word = how[match(line, '^%d+ (%S+)$')]
-    all = all and (word == here or word == 'both')
+    all = all and here and (word == here or word == 'both')
   end
   return all
 end

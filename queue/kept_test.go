@@ -110,18 +110,30 @@ func (l *sqlLedger) position(context.Context, string) (epoch, seq int64, err err
 func TestWhatWaitsAfterARestart(t *testing.T) {
 	always := []string{"appendonly yes", "appendfsync always"}
 	tests := map[string]struct {
-		config []string
-		before func(*testing.T, *redistest.Server) // the edges begin
-		ledger *sqlLedger                          // nil: none
-		copied bool                                // Redis starts from a copy of its files
-		lives  bool                                // another edge has seen all, and lives
-		two    bool                                // two edges are lost
-		how    string
-		want   record.State
+		config   []string
+		before   func(*testing.T, *redistest.Server) // the edges begin
+		ledger   *sqlLedger                          // nil: none
+		copied   bool                                // Redis starts from a copy of its files
+		snapshot bool                                // Redis starts from an earlier snapshot
+		lives    bool                                // another edge has seen all, and lives
+		two      bool                                // two edges are lost
+		how      string
+		want     record.State
 	}{
-		"one edge":                          {config: always, how: "disk", want: record.Waiting},
-		"two edges":                         {config: always, how: "disk", two: true, want: record.Waiting},
-		"everysec":                          {config: []string{"appendonly yes", "appendfsync everysec"}, want: record.InDoubt},
+		"one edge":  {config: always, how: "disk", want: record.Waiting},
+		"two edges": {config: always, how: "disk", two: true, want: record.Waiting},
+		"everysec":  {config: []string{"appendonly yes", "appendfsync everysec"}, want: record.InDoubt},
+		"a file that it does not start from": {want: record.InDoubt, how: "disk", snapshot: true, before: func(t *testing.T, s *redistest.Server) {
+			for _, set := range [][2]string{{"appendfsync", "always"}, {"appendonly", "yes"}} {
+				if err := s.Client().ConfigSet(stocktest.Soon(t), set[0], set[1]).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			stocktest.Eventually(t, "the file", func() bool {
+				info := s.Client().Info(stocktest.Soon(t), "persistence").Val()
+				return strings.Contains(info, "aof_rewrite_in_progress:0") && strings.Contains(info, "aof_rewrite_scheduled:0")
+			})
+		}},
 		"not while it is rewritten":         {config: append([]string{"no-appendfsync-on-rewrite yes"}, always...), want: record.InDoubt},
 		"a replica could take over":         {config: always, before: func(t *testing.T, s *redistest.Server) { stocktest.Replica(t, s) }, want: record.InDoubt},
 		"a ledger that has no more":         {config: always, how: "disk", want: record.Waiting, ledger: &sqlLedger{}},
@@ -150,6 +162,11 @@ func TestWhatWaitsAfterARestart(t *testing.T) {
 			if test.copied {
 				copied = filepath.Join(t.TempDir(), "copy")
 				if err := os.CopyFS(copied, os.DirFS(server.Client().ConfigGet(stocktest.Soon(t), "dir").Val()["dir"])); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if test.snapshot {
+				if err := server.Client().Save(stocktest.Soon(t)).Err(); err != nil {
 					t.Fatal(err)
 				}
 			}
