@@ -221,6 +221,25 @@ func TestQueueCancel(t *testing.T) {
 	s.Eventually("the answer", func() (string, bool) { a := s.get(at); return a.Body, a.Status == 201 })
 }
 
+// An order that the shop has refused was sent: it cannot be cancelled any more, and its buyer is not told
+// that it was not sent.
+func TestQueueCancelsNothingThatTheShopHasRefused(t *testing.T) {
+	shop := newBackend(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnprocessableEntity) })
+	s := openCaddyfile(t, queueSite(shop.addr(), ""))
+	line := "stockgate:{double11.0}:queue"
+	if err := s.redis().HSet(t.Context(), line, "paused", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	at := s.send(async("u1", "")).Header.Get("Location")
+	if err := s.redis().HDel(t.Context(), line, "paused").Err(); err != nil {
+		t.Fatal(err)
+	}
+	s.Eventually("the shop's refusal", func() (string, bool) { a := s.get(at); return a.Body, a.Status == 422 })
+	if a := s.del(at); a.Status != 409 || toldOf(t, a).State != "released" {
+		t.Errorf("cancelling what the shop has refused: %d %s", a.Status, a.Body)
+	}
+}
+
 // The doctor says that a line is nearly full; what comes beyond is refused.
 func TestQueueNearlyFull(t *testing.T) {
 	shop := newSlowShop(t)

@@ -4,15 +4,15 @@
 -- a[1]  id     reservation id
 -- a[2]  cause  why
 --
--- Returns { 'ok', 'released' } { 'at_shop' } it was sent; { 'conflict', state } { 'not_found' }
---         { 'restoring' }
+-- Returns { 'ok', 'released' } it was not sent, also where it has left the line before; { 'at_shop' } it
+--         was sent; { 'conflict', state } it was sent, and has ended; { 'not_found' } { 'restoring' }
 
 reads.leave = want_reservation
 
 function operations.leave(a)
   local r = read_record(a[1])
   if not r or r[STATE] == 'tombstone' then return not_found() end
-  if r[STATE] == 'released' then return { 'ok', 'released' } end
+  if r[STATE] == 'released' and r[MODE] == 'queued' then return { 'ok', 'released' } end
   if r[STATE] ~= 'held' then return { 'conflict', r[STATE] } end
   if r[MODE] ~= 'queued' then return { 'at_shop' } end
   give_back(r, true)

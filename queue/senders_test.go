@@ -150,6 +150,13 @@ func TestPlaceSaysWhatWasSent(t *testing.T) {
 			t.Fatal(err)
 		}
 		is("r2", record.Released, true, true)
+		conflict, refused := errors.AsType[*reservation.ConflictError](a.queue.Cancel(stocktest.Soon(t), "s", "r2", "left"))
+		if !refused || conflict.State != record.Released {
+			t.Errorf("what the shop has refused is cancelled: %v", conflict)
+		}
+		if err := a.queue.Cancel(stocktest.Soon(t), "s", "r3", "left"); err != nil {
+			t.Errorf("what has left the line is cancelled again: %v", err)
+		}
 		if _, err := a.queue.Place(stocktest.Soon(t), "s", "r9"); !errors.Is(err, reservation.ErrNotFound) {
 			t.Errorf("an order that is not known: %v", err)
 		}

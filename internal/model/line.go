@@ -11,7 +11,7 @@ func (o Leave) Run(s *Shard) Reply {
 	switch {
 	case r == nil:
 		return Reply{"not_found"}
-	case r.State == Released:
+	case r.State == Released && r.Mode == queued:
 		return Reply{"ok", string(Released)}
 	case r.State != Held:
 		return Reply{"conflict", string(r.State)}
