@@ -25,7 +25,7 @@ const (
 	Conflict     Code = "conflict"      // the state that holds forbids it
 	RefundNeeded Code = "refund_needed" // the units are gone
 	NotFound     Code = "not_found"     // no such reservation
-	TooSoon      Code = "too_soon"      // the shop may still sell it
+	TooSoon      Code = "too_soon"      // the shop may still sell it; by the pace it may not go to the shop yet
 	AtShop       Code = "at_shop"       // a request of the reservation is still being answered
 	QueueFull    Code = "full"          // too many orders wait for the shop
 	KeyReused    Code = "key_reused"    // the same id with other content

@@ -5,21 +5,24 @@
 -- a[2]  most   how many to release in this call
 -- a[3]  cause  who says so
 --
--- Returns { 'ok', waiting, at_shop, bytes, paused, held_up, oldest, left, seconds, released }:
+-- Returns { 'ok', waiting, at_shop, bytes, paused, held_up, oldest, left, seconds, released, skipped }:
 --         paused 1 or 0; held_up, ms for which the shop has asked; oldest, ms that the first one
---         has waited; left, how many left for the shop in so many of the last seconds
+--         has waited; left, how many left for the shop in so many of the last seconds;
+--         skipped, how many of those that wait no edge can send
 --         { 'not_found' } { 'restoring' } there is no such sale
 
 function operations.line(a)
   if not shard.exists then return not_found() end
   local does, most, released = a[1], tonumber(a[2]), 0
   load_queue_state()
+  local skipped = aside()
   if does == 'pause' then
     q.paused, q.fields.paused, dirty = true, '1', true
   elseif does == 'resume' then
     q.paused, q.fields.paused, q.not_before, q.fields['until'], dirty = false, false, 0, false, true
   elseif does == 'drain' then
     for _, id in ipairs(call('ZRANGE', KEYS[14], 0, most - 1)) do
+      if number_of(call('ZSCORE', KEYS[14], id)) > ASIDE / 2 then skipped = skipped - 1 end
       local r = read_record(id)
       if r and r[STATE] == 'held' and r[MODE] == 'queued' then
         give_back(r, true)
@@ -40,5 +43,5 @@ function operations.line(a)
   end
   local left, seconds = left_lately()
   local held_up, oldest = math.max(q.not_before - shard.now, 0), o and shard.now - o.since or 0
-  return { 'ok', q.waiting, q.at_shop, q.bytes, q.paused and 1 or 0, held_up, oldest, left, seconds, released }
+  return { 'ok', q.waiting, q.at_shop, q.bytes, q.paused and 1 or 0, held_up, oldest, left, seconds, released, skipped }
 end

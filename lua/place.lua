@@ -3,8 +3,8 @@
 -- a[1]  id  reservation id
 --
 -- Returns { 'ok', state, place, left, seconds, paused, deadline, sent }: waiting, or the state of the
---         reservation; place, how many orders go before it, and itself; left, seconds, paused as in
---         line.lua; sent, 0: it was not sent; 1: the shop has it; 2: the shop has answered, or its
+--         reservation; place, how many orders go before it, and itself; left, seconds as in line.lua;
+--         paused, 1: it does not go now; sent, 0: it was not sent; 1: the shop has it; 2: the shop has answered, or its
 --         room is free again
 --         { 'not_found' } { 'restoring' }
 
@@ -20,6 +20,6 @@ function operations.place(a)
   load_queue_state()
   local rank = call('ZRANK', KEYS[14], a[1])
   local left, seconds = left_lately()
-  local still = q.paused or q.not_before > shard.now
+  local still = q.paused or q.not_before > shard.now or number_of(call('ZSCORE', KEYS[14], a[1]) or nil) > ASIDE / 2
   return { 'ok', 'waiting', rank and rank + 1 or 0, left, seconds, still and 1 or 0, r[DEADLINE] - shard.lead, 0 }
 end

@@ -14,7 +14,7 @@
 --   since  ms by the shard's clock; when it began to wait
 --   number  by which it came; below 0 where that is not known any more
 --   taker  the edge that has the turn; -: it waits
---   gate   print of the gate that made it: only an edge that has the same can send it
+--   gate   print of the gate that made it: another edge can send it with a gate of the same print
 --   sent   1: the taker may have sent it, and no other edge may
 -- An order that went to the shop at once has none: only its id is in KEYS[16].
 
@@ -22,6 +22,9 @@
 local LATE = 20000
 -- the score in KEYS[16] of what may have been sent
 local SENT = 9e15
+-- an order that no edge can send has this on its number in KEYS[14]: it stands behind all others there,
+-- with a score above half of this
+local ASIDE = 4000000000000000
 -- the rate is that of so many seconds
 local SECONDS = 10
 -- ms for which an order counts as at the shop of which only its hold is known, if the shop decides
@@ -41,9 +44,9 @@ end
 
 local function load_queue_state()
   if q then return q end
-  local v = call('HMGET', KEYS[17], 'next', 'bytes', 'paused', 'until', 's0', 's1', 's2', 's3', 's4', 's5', 's6', 's7', 's8', 's9')
+  local v = call('HMGET', KEYS[17], 'next', 'bytes', 'paused', 'until', 's0', 's1', 's2', 's3', 's4', 's5', 's6', 's7', 's8', 's9', 'went')
   q = {
-    next = number_of(v[1]), bytes = number_of(v[2]), paused = v[3] and true or false, not_before = number_of(v[4]),
+    next = number_of(v[1]), went = number_of(v[5 + SECONDS]), bytes = number_of(v[2]), paused = v[3] and true or false, not_before = number_of(v[4]),
     seconds = {}, waiting = call('ZCARD', KEYS[14]), at_shop = call('ZCARD', KEYS[16]),
     fields = {}, line = {}, no_line = {}, shop = {}, no_shop = {}, orders = {}, tell = {},
   }
@@ -106,11 +109,26 @@ local function free_turns(pace)
   return math.min(free, math.floor((us - from) / pace.every) + 1), 0
 end
 
--- take_turn counts an order that leaves for the shop
+-- take_turn counts a turn: the next one is given later
 local function take_turn(pace)
-  if pace.every > 0 then
-    q.next = math.max(q.next, shard.now * 1000 - LATE) + pace.every
-    q.fields.next = int(q.next)
+  if pace.every == 0 then return end
+  q.next = math.max(q.next, shard.now * 1000 - LATE) + pace.every
+  q.fields.next = int(q.next)
+end
+
+-- too_early returns for how many ms an order that has its turn may not go yet: turns that were given
+-- one after the other may be used at the same time, by an edge that was cut off
+local function too_early(every)
+  local us = shard.now * 1000
+  return every == 0 and 0 or math.max(math.ceil((q.went - us) / 1000), 0)
+end
+
+-- goes counts an order that goes to the shop
+local function goes(every)
+  if every > 0 then
+    q.went = math.max(q.went, shard.now * 1000 - LATE) + every
+    q.next = math.max(q.next, q.went)
+    q.fields.went, q.fields.next = int(q.went), int(q.next)
   end
   local second = math.floor(shard.now / 1000)
   local i = second % SECONDS
@@ -206,6 +224,17 @@ local function back_to_line(id, o)
   q.waiting = q.waiting + 1
   write_order(id, o)
 end
+
+-- put_aside lets no order wait behind one that no edge can send
+local function put_aside(id, o)
+  q.line[id] = (q.line[id] or number_of(call('ZSCORE', KEYS[14], id) or nil)) + ASIDE
+  q.no_line[id] = nil
+  q.fields['a|' .. o.gate] = '1'
+  if o.home ~= '-' then q.fields['a|' .. o.home] = '1' end
+end
+
+-- aside returns how many orders no edge can send
+local function aside() return call('ZCOUNT', KEYS[14], int(ASIDE / 2), '+inf') end
 
 -- listed says whether the keys have an order that waits, or has a turn, where it belongs
 local function listed(id, o)

@@ -10,6 +10,10 @@ local function move_times(ms)
     q.next = q.next - ms * 1000
     q.fields.next = int(q.next)
   end
+  if q.went > 0 then
+    q.went = q.went - ms * 1000
+    q.fields.went = int(q.went)
+  end
   if q.not_before > 0 then
     q.not_before = q.not_before - ms
     q.fields['until'] = int(q.not_before)

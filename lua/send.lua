@@ -9,8 +9,11 @@
 -- a[4]  mode      response | backend
 -- a[5]  hold_for  ms from now until the deadline
 -- a[6]  margin    ms that the token expires before it
+-- a[7]  n         as in turn.lua, with a[8]; absent: any number
+-- a[8]  per
 --
 -- Returns { 'ok', state, deadline, exp, epoch, created }
+--         { 'too_soon', wait }   by the pace it may not go yet: the caller has the turn, and asks again in wait ms
 --         { 'conflict', state }  another edge has the turn, or the order does not wait any more
 --         { 'not_found' } { 'restoring' }
 
@@ -25,6 +28,10 @@ function operations.send(a)
   local o = read_order(id)
   if not told and (not o or o.taker ~= edge or o.try ~= tonumber(a[3])) then return { 'conflict', 'waiting' } end
   if r[MODE] == 'queued' then
+    local every = every_of(tonumber(a[7] or '0'), tonumber(a[8] or '0'))
+    local wait = told and 0 or too_early(every)
+    if wait > 0 then return { 'too_soon', wait } end
+    if not told then goes(every) end
     begin_anew(id, r, a[4], tonumber(a[5]), tonumber(a[6]), 'sent')
     if o then
       if o.taker == '-' then from_line(id) end

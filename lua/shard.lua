@@ -23,14 +23,17 @@
 --                               what was answered
 -- KEYS[13] unpaid       hash    kind|identity → "held t1 t2 …", see unpaid.lua
 -- KEYS[14] line         zset    reservation id of an order that waits for the shop → number by which it
---                               came; below 0: before the others
+--                               came; below 0: before the others; above 2e15: no edge can send it
 -- KEYS[15] orders       hash    reservation id → order, and p|id → what is to be sent, packed, see queue.lua
 -- KEYS[16] at_shop      zset    reservation id of an order whose turn it is, or that the shop has → ms by
 --                               the shard's clock, until when the turn lasts
--- KEYS[17] queue        hash    next, µs by the shard's clock, when the next order may leave for the shop;
+-- KEYS[17] queue        hash    next, µs by the shard's clock, when the next turn may be given; went, when the
+--                               next order that has its turn may go to the shop;
 --                               until, ms, before which none may; bytes of all packed orders; paused;
 --                               s0 … s9: "second n", how many left in a second; e|edge: ms, until when an
---                               edge counts as alive; t|edge: "id try …", whose turn it has not been told;
+--                               edge counts as alive; t|edge: "id try …", whose turn it has not been told; g|edge:
+--                               prints of its gates; a|print and a|edge: orders of that gate, or of that edge, may
+--                               be those that no edge can send;
 --                               fence: the last fence that was looked at
 --
 -- ARGV[1]  channel      where notices are published: "sale|stock <sale> <seq>"

@@ -1,6 +1,8 @@
 -- turn.lua: an edge asks which orders it may send to the shop now. Turns are given in the order in
 -- which orders came, whichever edge asks: each to the edge where its request is open, or where
--- that has stopped to the one that asks. An edge that does not come in time loses the turn.
+-- that has stopped to one that has its gate, first to the one that asks. An edge that does not come in
+-- time loses the turn. An order that no edge can send is put aside until one can: it does not stop
+-- what is behind it.
 --
 -- a[1]  edge     the caller
 -- a[2]  lease    ms: for how long a turn lasts, and the caller counts as alive
@@ -13,11 +15,15 @@
 -- Returns { 'ok', waiting, at_shop, wait, turns, id, try, … }: how many orders wait and are at the
 --         shop; ms until the pace lets the next one go; how many turns were given and not used yet;
 --         then the turns of the caller, in order. try 0: it has left the line, and this edge has
---         not sent it
+--         not sent it. id -: so many orders were put aside by this call
 --         { 'restoring' }
 
--- how much of the line is looked at for orders that the caller can send
+-- how many orders one call gives away or puts aside at most
 local FAR = 1000
+-- how many of those that were put aside are looked at
+local ALL_ASIDE = 20000
+-- µs: an edge that was silent is told no more of the turns that it has got than can be used in this time
+local BACKLOG = 200000
 
 -- first_of is the number with which a term of this server began; beyond all where it is not
 -- known any more
@@ -88,7 +94,7 @@ function operations.turn(a)
 
   local fenced = call('HGET', KEYS[1], 'fenced') or ''
   if fenced ~= (call('HGET', KEYS[17], 'fence') or '') and doubt_lost(fenced, lease, most) then return { 'ok', q.waiting, q.at_shop, 1, 1 } end
-  q.fields['e|' .. edge] = int(until_when)
+  q.fields['e|' .. edge], q.fields['g|' .. edge] = int(until_when), a[7]
   local turns = call('ZCOUNT', KEYS[16], '-inf', '(' .. int(SENT))
 
   local alive, can, told = { [edge] = true }, {}, {}
@@ -97,12 +103,29 @@ function operations.turn(a)
     if alive[home] == nil then
       local heard = home ~= '-' and call('HGET', KEYS[17], 'e|' .. home)
       alive[home] = heard and tonumber(heard) > shard.now or false
-      if heard and not alive[home] then q.fields['e|' .. home], q.fields['t|' .. home] = false, false end
+      if heard and not alive[home] then
+        for _, field in ipairs({ 'e|', 't|', 'g|' }) do q.fields[field .. home] = false end
+      end
     end
     return alive[home]
   end
+  local others -- edges that live, with the prints of their gates; nil: they were not read
+  local function other_with(print)
+    if not others then
+      others = {}
+      local fields = call('HGETALL', KEYS[17])
+      for i = 1, #fields, 2 do
+        local other = match(fields[i], '^g|(.*)$')
+        if other and other ~= edge and lives(other) then others[#others + 1] = { other, ' ' .. fields[i + 1] .. ' ' } end
+      end
+      table.sort(others, function(x, y) return x[1] < y[1] end)
+    end
+    for _, other in ipairs(others) do
+      if find(other[2], ' ' .. print .. ' ', 1, true) then return other[1] end
+    end
+  end
   local function give(id, o)
-    local to = lives(o.home) and o.home or can[o.gate] and edge
+    local to = lives(o.home) and o.home or can[o.gate] and edge or other_with(o.gate)
     if not to then return false end
     to_shop(id, until_when)
     turns = turns + 1
@@ -116,17 +139,25 @@ function operations.turn(a)
     return true
   end
 
-  -- what calls of other edges have given it
+  -- what calls of other edges have given it. Of turns that it comes too late for others wait on.
+  local room = pace.every == 0 and math.huge or math.floor(BACKLOG / pace.every) + 1
   for id, try in string.gmatch(call('HGET', KEYS[17], 't|' .. edge) or '', '(%S+) (%d+) ') do
     local o = read_order(id)
-    if try == '0' or o and o.taker == edge and o.try == tonumber(try) then told[#told + 1], told[#told + 2] = id, tonumber(try) end
+    local has = o and o.taker == edge and o.try == tonumber(try)
+    if has and not o.sent and room == 0 then
+      back_to_line(id, o)
+      turns = turns - 1
+    elseif try == '0' or has then
+      told[#told + 1], told[#told + 2] = id, tonumber(try)
+      room = has and room - 1 or room
+    end
   end
   q.fields['t|' .. edge] = false
   -- turns that are over: they are given again as those of the line are
   local over = {}
   for _, id in ipairs(call('ZRANGEBYSCORE', KEYS[16], '-inf', int(shard.now), 'LIMIT', 0, most)) do
     local o = read_order(id)
-    if o and not o.sent then
+    if o and not o.sent and o.taker ~= '-' then
       back_to_line(id, o)
       over[#over + 1] = id
       turns = turns - 1
@@ -136,7 +167,23 @@ function operations.turn(a)
     end
   end
   table.sort(over, function(a, b) return q.line[a] < q.line[b] or q.line[a] == q.line[b] and a < b end)
+  -- what was put aside, and can be sent now
+  local flags = { 'a|' .. edge }
+  for print in pairs(can) do flags[#flags + 1] = 'a|' .. print end
+  local flagged = false
+  for _, flag in ipairs(call('HMGET', KEYS[17], unpack(flags))) do flagged = flagged or flag end
+  if flagged then
+    local all = call('ZRANGEBYSCORE', KEYS[14], int(ASIDE / 2), '+inf', 'WITHSCORES', 'LIMIT', 0, ALL_ASIDE)
+    for i = 1, #all, 2 do
+      local o = read_order(all[i])
+      if o and o.taker == '-' and (o.home == edge or can[o.gate]) then q.line[all[i]] = tonumber(all[i + 1]) - ASIDE end
+    end
+    if #all < 2 * ALL_ASIDE then
+      for _, flag in ipairs(flags) do q.fields[flag] = false end
+    end
+  end
   -- the line
+  local skipped = 0
   local free, wait = free_turns(pace)
   free = math.min(free, most)
   local function take(id)
@@ -145,6 +192,9 @@ function operations.turn(a)
       from_line(id)
       take_turn(pace)
       free = free - 1
+    elseif o and o.taker == '-' then
+      put_aside(id, o)
+      skipped = skipped + 1
     elseif o == false and free > 0 and not q.no_line[id] then
       drop_rest(id) -- its order is lost: edges let it wait again, see rejoin.lua
     end
@@ -152,7 +202,7 @@ function operations.turn(a)
   for _, id in ipairs(over) do take(id) end
   local from = 0
   while free > 0 and from < FAR do
-    local page = call('ZRANGE', KEYS[14], from, from + 99)
+    local page = call('ZRANGEBYSCORE', KEYS[14], '-inf', '(' .. int(ASIDE / 2), 'LIMIT', from, 100)
     for _, id in ipairs(page) do take(id) end
     if #page < 100 then break end
     from = from + 100
@@ -162,6 +212,7 @@ function operations.turn(a)
     wait = later
   end
   local answer = { 'ok', q.waiting, q.at_shop, wait, turns }
+  if skipped > 0 then answer[6], answer[7] = '-', skipped end
   for _, word in ipairs(told) do answer[#answer + 1] = word end
   return answer
 end

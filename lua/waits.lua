@@ -18,6 +18,7 @@ local for_reserve = {
   go = function(id, o)
     if o.told then return count_shop(id, o.as, shard.now) end
     take_turn(o)
+    goes(o.every)
     to_shop(id, SENT)
   end,
   -- write returns false where there was nothing to decide

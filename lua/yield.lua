@@ -4,16 +4,17 @@
 -- a[1]  id       reservation id
 -- a[2]  edge     the caller
 -- a[3]  try      which try has the turn
--- a[4]  packed   what is to be sent, where Redis may have heard that it is; absent: it has not
+-- a[4]  packed   what is to be sent, where Redis may have heard that it is; absent or '': it has not
 -- a[5]  longest  ms that it may wait then
 -- a[6]  margin   as in reserve.lua
+-- a[7]  gate     from now on only an edge that has a gate with this print can send it; absent: as before
 --
 -- Returns { 'ok', try } { 'conflict', state } it has not the turn; { 'not_found' } { 'restoring' }
 
 reads.yield = want_reservation
 
 function operations.yield(a)
-  local id, packed = a[1], a[4]
+  local id, packed = a[1], a[4] ~= '' and a[4]
   local r = read_record(id)
   if not r or r[STATE] == 'tombstone' then return not_found() end
   if r[STATE] ~= 'held' or r[MODE] ~= 'queued' and not packed then return { 'conflict', r[STATE] } end
@@ -23,7 +24,12 @@ function operations.yield(a)
   dirty = true
   if r[MODE] == 'queued' then
     if not packed then o.home = '-' end
+    o.gate = a[7] or o.gate
     back_to_line(id, o)
+    if q.next > shard.now * 1000 then -- its turn was not used: another order gets it
+      q.next = shard.now * 1000
+      q.fields.next = int(q.next)
+    end
   else
     begin_anew(id, r, 'queued', tonumber(a[5]), tonumber(a[6]), 'unsent')
     q.no_shop[id], q.shop[id] = true, nil

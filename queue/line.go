@@ -17,7 +17,12 @@ const (
 	latest  = 50 * time.Millisecond
 	// afterError is the time between two calls when Redis does not answer.
 	afterError = 250 * time.Millisecond
+	// tellEvery is the least time between two lines in the log about orders that are skipped.
+	tellEvery = 10 * time.Second
 )
+
+// skipped stands in the place of an id, with how many orders a call has put aside.
+const skipped = "-"
 
 // line is the part of one edge in the line of one sale.
 type line struct {
@@ -38,6 +43,8 @@ type line struct {
 	short   time.Time          // since when fewer wait in Redis than here; zero: not so
 	check   time.Time          // when orders without a request are looked for; zero: not
 	history string             // of the shard, as look has seen it last
+	goes    time.Time          // when the next order may go of those that Redis has told to come later
+	skipped time.Time          // when an operator was told last of orders that no edge can send
 }
 
 // Waiter is an order whose request is open at this edge.
@@ -90,6 +97,42 @@ func (l *line) paceNow() reservation.Pace {
 		l.pace = pace
 	}
 	return l.pace
+}
+
+// awaitPace waits until an order may go that Redis has told to come so much later. Those that wait
+// go one after the other. False: it must not go.
+func (l *line) awaitPace(ctx context.Context, later time.Duration, pace reservation.Pace) bool {
+	l.mu.Lock()
+	at := time.Now().Add(later)
+	if at.Before(l.goes) {
+		at = l.goes
+	}
+	l.goes = at.Add(pace.Per / time.Duration(max(pace.Orders, 1)))
+	l.mu.Unlock()
+	timer := time.NewTimer(time.Until(at))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+	case <-l.queue.ctx.Done():
+	}
+	return false
+}
+
+// tellSkipped says that no edge can send so many orders, once in a while.
+func (l *line) tellSkipped(n int64) {
+	now := time.Now()
+	l.mu.Lock()
+	told := now.Sub(l.skipped) < tellEvery
+	if !told {
+		l.skipped = now
+	}
+	l.mu.Unlock()
+	if !told {
+		l.queue.Log.Error("no gate of any edge can send orders that wait for the shop, and they are skipped: start an edge, or load a configuration, that has their gate (the same name, hosts and sale, and reads the same order), or release them with 'caddy stockgate queue drain'; 'caddy stockgate queue show' counts them",
+			zap.String("sale", l.sale), zap.Int64("orders", n))
+	}
 }
 
 // Unsent is that of the queue, for the order of a turn that this waiter got. It waits on.
@@ -205,6 +248,10 @@ func (l *line) ask() (next time.Duration, idle bool) {
 	r := replies[0]
 	l.failing = false
 	for i := 5; i+1 < len(r); i += 2 {
+		if r.Text(i) == skipped {
+			l.tellSkipped(r.Number(i + 1))
+			continue
+		}
 		l.pass(Turn{Sale: l.sale, ID: r.Text(i), Try: r.Number(i + 1)})
 	}
 	waiting, wait, turns := r.Number(1), time.Duration(r.Number(3))*time.Millisecond, r.Number(4)

@@ -44,13 +44,18 @@ func settled(err error) bool {
 // after it may the order go to the shop, and then at once: no other edge sends it any more.
 // hold has the times and the mode.
 //
+// It waits while the order may not go by the pace: turns that came one after the other may be used at
+// the same time, after the edge was cut off.
+//
 // An ErrNotYours says that the order must not be sent. After any other error it must not be
 // either, and not be released: Unsent says so.
 func (q *Queue) Send(ctx context.Context, t Turn, holdFor, margin time.Duration, mode record.Mode) (reservation.Hold, error) {
-	op := shard.Op("send", t.ID, q.Edge, t.Try, string(mode), holdFor.Milliseconds(), margin.Milliseconds())
+	l := q.line(t.Sale)
 	var r shard.Reply
 	var err error
 	for try := 0; ; try++ {
+		pace := l.paceNow()
+		op := shard.Op("send", t.ID, q.Edge, t.Try, string(mode), holdFor.Milliseconds(), margin.Milliseconds(), pace.Orders, pace.Per.Milliseconds())
 		r, err = q.do(ctx, t.Sale, op)
 		if err == nil && q.Kept != nil {
 			err = q.Kept(ctx, t.Sale)
@@ -62,6 +67,13 @@ func (q *Queue) Send(ctx context.Context, t Turn, holdFor, margin time.Duration,
 		}
 		if settled(err) {
 			return reservation.Hold{}, ErrNotYours
+		}
+		if early, ok := errors.AsType[*reservation.TooSoonError](err); ok {
+			if !l.awaitPace(ctx, early.Left, pace) {
+				return reservation.Hold{}, ErrNotYours // the turn ends by itself
+			}
+			try = -1
+			continue
 		}
 		if try == 2 || ctx.Err() != nil {
 			return reservation.Hold{}, err
@@ -104,6 +116,13 @@ func (q *Queue) Unsent(t Turn, packed []byte, longest, margin time.Duration) {
 	})
 }
 
+// Disown says that this edge has the gate of an order and reads another order in it: from now on only
+// an edge whose gate has that print can send it.
+func (q *Queue) Disown(ctx context.Context, t Turn, print string) error {
+	_, err := q.do(ctx, t.Sale, shard.Op("yield", t.ID, q.Edge, t.Try, "", 0, 0, print))
+	return err
+}
+
 // Yield lets another edge send the order of a turn.
 func (q *Queue) Yield(ctx context.Context, t Turn) error {
 	_, err := q.do(ctx, t.Sale, shard.Op("yield", t.ID, q.Edge, t.Try))
@@ -126,8 +145,8 @@ type Place struct {
 	// About is how long that takes at the pace of the last seconds; 0: no order went to the shop
 	// lately, so that it is not known.
 	About time.Duration
-	// Still says that no order goes to the shop now: an operator has paused the line, or the
-	// shop has asked for later.
+	// Still says that the order does not go to the shop now: an operator has paused the line, the
+	// shop has asked for later, or no edge can send it.
 	Still bool
 	// Until is when the order leaves the line, if it was not sent.
 	Until time.Time
@@ -168,6 +187,9 @@ type State struct {
 	Pace float64
 	// Released is how many orders Drain has released.
 	Released int64
+	// Skipped is how many of the orders that wait no edge can send: none has their gate. They stop
+	// nothing behind them.
+	Skipped int64
 }
 
 // Show returns the state of a sale's line.
@@ -212,7 +234,7 @@ func change(ctx context.Context, s *reservation.Store, sale, does string, most i
 	}
 	st := State{
 		Waiting: r.Number(1), AtShop: r.Number(2), Bytes: r.Number(3), Paused: r.Number(4) == 1, HeldUp: time.Duration(r.Number(5)) * time.Millisecond,
-		Oldest: time.Duration(r.Number(6)) * time.Millisecond, Released: r.Number(9),
+		Oldest: time.Duration(r.Number(6)) * time.Millisecond, Released: r.Number(9), Skipped: r.Number(10),
 	}
 	if seconds := r.Number(8); seconds > 0 {
 		st.Pace = float64(r.Number(7)) / float64(seconds)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/sale"
 	"github.com/stockgate/stockgate/shard"
 	"go.uber.org/zap"
@@ -22,12 +23,19 @@ import (
 
 // Order is what an edge needs to send an order whose request is not open any more.
 type Order struct {
-	// Gate is the print of the gate, and Server the name of its server.
+	// Gate is the print of the gate, and Server the name of its server. Config is the print of all of the
+	// gate's configuration; empty: an older edge has made the order, and Gate is that.
 	Gate, Server string
-	Attempt      sale.Attempt
-	Lines        []sale.Line
-	Method, URI  string
-	Host, Proto  string
+	Config       string `json:",omitempty"`
+	// Mode and HoldFor are those of the gate that made the order; empty: an older edge has made it. At is
+	// when it was read.
+	Mode        record.Mode   `json:",omitempty"`
+	HoldFor     time.Duration `json:",omitempty"`
+	At          time.Time     `json:",omitzero"`
+	Attempt     sale.Attempt
+	Lines       []sale.Line
+	Method, URI string
+	Host, Proto string
 	// Remote is the address of the connection.
 	Remote string
 	Header http.Header
@@ -129,7 +137,9 @@ func (q *Queue) dispatch(t Turn) {
 		_ = q.Cancel(q.ctx, t.Sale, t.ID, "unreadable")
 		return
 	}
-	_ = q.Yield(q.ctx, t) // should Redis not hear it, the turn ends by itself
+	if q.Yield(q.ctx, t) == nil { // should Redis not hear it, the turn ends by itself
+		q.line(t.Sale).poke() // its turn is another order's now
+	}
 }
 
 // order reads what is to be sent.

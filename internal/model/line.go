@@ -35,7 +35,7 @@ func (o Stands) Run(s *Shard) Reply {
 		return Reply{"ok", string(r.State), int64(0), int64(0), int64(0), int64(0), r.Deadline - s.Lead, s.sentSoFar(o.ID, r)}
 	}
 	still := int64(0)
-	if s.Queue.Paused || s.Queue.NotBefore > s.Now() {
+	if s.Queue.Paused || s.Queue.NotBefore > s.Now() || s.Queue.Orders[o.ID].aside() {
 		still = 1
 	}
 	left, in := s.leftLately()
@@ -81,9 +81,12 @@ func (o Look) Run(s *Shard) Reply {
 			released++
 		}
 	}
-	var size, paused, oldest int64
+	var size, paused, oldest, skipped int64
 	for _, order := range q.Orders {
 		size += order.Size
+		if order.aside() {
+			skipped++
+		}
 	}
 	if q.Paused {
 		paused = 1
@@ -93,5 +96,5 @@ func (o Look) Run(s *Shard) Reply {
 		oldest = s.Now() - q.Orders[line[0]].Since
 	}
 	left, in := s.leftLately()
-	return Reply{"ok", int64(len(line)), int64(len(q.AtShop)), size, paused, max(q.NotBefore-s.Now(), 0), oldest, left, in, released}
+	return Reply{"ok", int64(len(line)), int64(len(q.AtShop)), size, paused, max(q.NotBefore-s.Now(), 0), oldest, left, in, released, skipped}
 }

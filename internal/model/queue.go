@@ -41,6 +41,8 @@ type Queue struct {
 	NotBefore int64 // the shop has asked for no order until then
 	Alive     map[string]int64
 	Told      map[string][]Turned // what edges are told when they ask for turns
+	Gates     map[string]string   // which gates edges have
+	Aside     map[string]bool     // gates and edges of which orders may be put aside
 	left      [seconds]left
 }
 
@@ -66,15 +68,16 @@ const (
 	seconds = 10 // of which it is known how many orders left
 	sentAt  = int64(9e15)
 	before  = int64(1e15) // numbers of the journal are less
+	aside   = int64(4e15) // on the score of an order that no edge can send
 )
 
 func newQueue() Queue {
-	return Queue{Orders: map[string]Order{}, AtShop: map[string]int64{}, Alive: map[string]int64{}, Told: map[string][]Turned{}}
+	return Queue{Orders: map[string]Order{}, AtShop: map[string]int64{}, Alive: map[string]int64{}, Told: map[string][]Turned{}, Gates: map[string]string{}, Aside: map[string]bool{}}
 }
 
 func (q Queue) clone() Queue {
 	q.Orders, q.AtShop, q.Alive = maps.Clone(q.Orders), maps.Clone(q.AtShop), maps.Clone(q.Alive)
-	q.Told = maps.Clone(q.Told)
+	q.Told, q.Gates, q.Aside = maps.Clone(q.Told), maps.Clone(q.Gates), maps.Clone(q.Aside)
 	for edge, all := range q.Told {
 		q.Told[edge] = slices.Clip(all)
 	}
@@ -116,6 +119,12 @@ func (q *Queue) Fields() map[string]string {
 	}
 	for edge, until := range q.Alive {
 		f["e|"+edge] = strconv.FormatInt(until, 10)
+	}
+	for edge, gates := range q.Gates {
+		f["g|"+edge] = gates
+	}
+	for name := range q.Aside {
+		f["a|"+name] = "1"
 	}
 	for edge, all := range q.Told {
 		for _, t := range all {

@@ -75,7 +75,7 @@ func (s *Shard) QueueAfter(movements []Entry) Queue {
 		since int64
 	}
 	q, all := s.Queue.clone(), map[string]known{}
-	q.Alive, q.Told = map[string]int64{}, map[string][]Turned{}
+	q.Alive, q.Told, q.Gates = map[string]int64{}, map[string][]Turned{}, map[string]string{}
 	for id, r := range s.Records {
 		all[id] = known{State(r.told()), r.Mode, r.Changed}
 	}

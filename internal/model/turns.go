@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -36,7 +37,7 @@ func (o Turn) Run(s *Shard) Reply {
 	}
 	s.touch()
 	until := s.Now() + o.Lease
-	q.Alive[o.Edge] = until
+	q.Alive[o.Edge], q.Gates[o.Edge] = until, o.Gates
 	var told []Turned
 	for _, t := range q.Told[o.Edge] {
 		if has, ok := q.Orders[t.ID]; t.Try == 0 || ok && has.Taker == o.Edge && has.Try == t.Try {
@@ -64,16 +65,19 @@ func (o Turn) Run(s *Shard) Reply {
 	slices.SortFunc(over, func(a, b string) int {
 		return cmp.Or(cmp.Compare(q.Orders[a].Score, q.Orders[b].Score), cmp.Compare(a, b))
 	})
-	free := min(s.room(o.AtOnce), o.Most)
+	line = slices.DeleteFunc(line, func(id string) bool { return q.Orders[id].aside() }) // also what comes back now
+	o.takeBack(q)
+	free, skipped := min(s.room(o.AtOnce), o.Most), int64(0)
 	for _, id := range slices.Concat(over, line) {
-		to := ""
-		if free > 0 {
-			to = o.giveTo(s, q.Orders[id])
+		if free == 0 {
+			break
 		}
+		order, to := q.Orders[id], o.giveTo(s, q.Orders[id])
 		if to == "" {
+			q.putAside(id, order)
+			skipped++
 			continue
 		}
-		order := q.Orders[id]
 		order.Taker, order.Try = to, order.Try+1
 		q.Orders[id], q.AtShop[id] = order, until
 		if t := (Turned{id, order.Try}); to == o.Edge {
@@ -81,7 +85,6 @@ func (o Turn) Run(s *Shard) Reply {
 		} else {
 			s.tell(to, t)
 		}
-		s.leaves()
 		free--
 	}
 	wait := int64(0)
@@ -95,6 +98,9 @@ func (o Turn) Run(s *Shard) Reply {
 		}
 	}
 	reply := Reply{"ok", int64(len(q.Line())), int64(len(q.AtShop)), wait, turns}
+	if skipped > 0 {
+		reply = append(reply, none, skipped)
+	}
 	for _, t := range told {
 		reply = append(reply, t.ID, t.Try)
 	}
@@ -103,17 +109,57 @@ func (o Turn) Run(s *Shard) Reply {
 
 // giveTo is the edge that gets the turn of an order; empty: none can send it.
 func (o Turn) giveTo(s *Shard, order Order) string {
-	q := &s.Queue
-	if until, heard := q.Alive[order.Home]; heard && until > s.Now() {
+	if s.lives(order.Home) {
 		return order.Home
-	} else if heard {
-		delete(q.Alive, order.Home)
-		delete(q.Told, order.Home)
 	}
-	if slices.Contains(strings.Fields(o.Gates), order.Gate) {
+	if has(o.Gates, order.Gate) {
 		return o.Edge
 	}
-	return ""
+	first := ""
+	for edge, gates := range maps.Clone(s.Queue.Gates) {
+		if edge != o.Edge && s.lives(edge) && has(gates, order.Gate) && (first == "" || edge < first) {
+			first = edge
+		}
+	}
+	return first
+}
+
+func has(gates, gate string) bool { return slices.Contains(strings.Fields(gates), gate) }
+
+// lives says whether an edge asks for turns. One that has stopped is forgotten.
+func (s *Shard) lives(edge string) bool {
+	q := &s.Queue
+	until, heard := q.Alive[edge]
+	if heard && until <= s.Now() {
+		delete(q.Alive, edge)
+		delete(q.Told, edge)
+		delete(q.Gates, edge)
+	}
+	return heard && until > s.Now()
+}
+
+// aside says whether no edge can send the order, as far as is known.
+func (o Order) aside() bool { return o.Taker == none && o.Score > aside/2 }
+
+func (q *Queue) putAside(id string, o Order) {
+	o.Score += aside
+	q.Orders[id], q.Aside[o.Gate] = o, true
+	if o.Home != none {
+		q.Aside[o.Home] = true
+	}
+}
+
+// takeBack lets the orders wait in their places that the edge can send now.
+func (o Turn) takeBack(q *Queue) {
+	for id, order := range q.Orders {
+		if order.aside() && (order.Home == o.Edge || has(o.Gates, order.Gate)) {
+			order.Score -= aside
+			q.Orders[id] = order
+		}
+	}
+	for _, name := range append(strings.Fields(o.Gates), o.Edge) {
+		delete(q.Aside, name)
+	}
 }
 
 // Send: the edge that has the turn sends the order. Told: it was promised that, and says it again.
@@ -139,6 +185,9 @@ func (o Send) Run(s *Shard) Reply {
 		return Reply{"conflict", string(Waiting)}
 	}
 	if r.waits() {
+		if !o.Told {
+			s.leaves()
+		}
 		s.beginAgain(o.ID, o.Mode, "sent", o.HoldFor, o.Margin)
 		if ok {
 			order.Taker, order.Sent, order.Size = o.Edge, true, 0
