@@ -107,6 +107,11 @@ type Limit interface {
 // be fetched. limit may be nil. The error is an [Invalid], that of the limit, or
 // wraps [ErrUnavailable].
 func (v *Verifier) Verify(ctx context.Context, token string, limit Limit) ([]byte, error) {
+	return v.VerifyAt(ctx, token, limit, v.now())
+}
+
+// VerifyAt is Verify for a token that came at that time: it must have been valid then.
+func (v *Verifier) VerifyAt(ctx context.Context, token string, limit Limit, at time.Time) ([]byte, error) {
 	if len(token) > MaxSize || strings.Count(token, ".") != 2 {
 		return nil, ErrMalformed
 	}
@@ -120,7 +125,7 @@ func (v *Verifier) Verify(ctx context.Context, token string, limit Limit) ([]byt
 		seen = v.judge(key, payload)
 		v.known.put(id, seen)
 	}
-	if err := seen.valid(v.now(), v.leeway); err != nil {
+	if err := seen.valid(at, v.leeway); err != nil {
 		return nil, err
 	}
 	return seen.claims, nil

@@ -9,6 +9,8 @@ type QueueState struct {
 	// Waiting is how many orders wait, and AtShop how many are at the shop.
 	Waiting int64 `json:"waiting"`
 	AtShop  int64 `json:"at_shop"`
+	// Skipped is how many of those that wait no gate of an edge that runs can send.
+	Skipped int64 `json:"skipped,omitempty"`
 	// OldestMs is for how long the first order has waited.
 	OldestMs int64 `json:"oldest_ms"`
 	// Bytes is what the orders that wait take in Redis.

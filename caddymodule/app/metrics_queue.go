@@ -8,7 +8,7 @@ import (
 
 // queueGauges are the series about the orders that wait for the shop, of sales that have a
 // queue.
-type queueGauges struct{ waiting, atShop, oldest, bytes, paused, pace *prometheus.Desc }
+type queueGauges struct{ waiting, atShop, oldest, bytes, paused, pace, skipped *prometheus.Desc }
 
 func newQueueGauges() queueGauges {
 	gauge := func(name, help string) *prometheus.Desc { return prometheus.NewDesc(name, help, []string{"sale"}, nil) }
@@ -19,11 +19,12 @@ func newQueueGauges() queueGauges {
 		bytes:   gauge("stockgate_queue_bytes", "What the orders that wait take in Redis."),
 		paused:  gauge("stockgate_queue_paused", "Whether no order goes to the shop, because an operator has paused the line or the shop has asked for later: 1 or 0."),
 		pace:    gauge("stockgate_queue_pace", "Orders a second that went to the shop in the last 10 seconds."),
+		skipped: gauge("stockgate_queue_skipped", "Orders that wait and that no gate of an edge that runs can send: they are skipped."),
 	}
 }
 
 func (g *queueGauges) all() []*prometheus.Desc {
-	return []*prometheus.Desc{g.waiting, g.atShop, g.oldest, g.bytes, g.paused, g.pace}
+	return []*prometheus.Desc{g.waiting, g.atShop, g.oldest, g.bytes, g.paused, g.pace, g.skipped}
 }
 
 // report reports the line of a sale; nil: it has none.
@@ -37,4 +38,5 @@ func (g *queueGauges) report(id string, s *queue.State, gauge func(*prometheus.D
 	gauge(g.bytes, float64(s.Bytes), id)
 	gauge(g.paused, truth(s.Paused || s.HeldUp > 0), id)
 	gauge(g.pace, s.Pace, id)
+	gauge(g.skipped, float64(s.Skipped), id)
 }

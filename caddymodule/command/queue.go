@@ -53,6 +53,8 @@ func queueIs(q *adminapi.QueueState) (terminal.Style, string) {
 		return terminal.Warn, "paused: 'caddy stockgate queue resume " + q.ID + "' goes on"
 	case q.LaterMs > 0:
 		return terminal.Warn, fmt.Sprintf("the shop has asked for no order for %v", ago(q.LaterMs))
+	case q.Skipped > 0:
+		return terminal.Warn, countOrders(q.Skipped) + " skipped, because no edge that runs has their gate: 'caddy stockgate doctor' says what to do"
 	case q.Waiting > 0 && q.Pace == 0:
 		return terminal.Warn, "no order went to the shop lately: 'caddy stockgate doctor' says why"
 	}
@@ -70,6 +72,9 @@ func showQueue(c *call) error {
 	t := c.table("QUEUE", q.ID)
 	t.row("line", is)
 	t.row("waiting", decimal(q.Waiting))
+	if q.Skipped > 0 {
+		t.row("skipped", decimal(q.Skipped))
+	}
 	t.row("at the shop", decimal(q.AtShop))
 	t.row("oldest", ago(q.OldestMs).String())
 	t.row("pace", fmt.Sprintf("%.1f orders a second", q.Pace))

@@ -80,6 +80,7 @@ type lineFrame struct {
 	Oldest  int64   `json:"oldest"` // ms
 	Pace    float64 `json:"pace"`   // orders a second
 	Stopped bool    `json:"stopped"`
+	Skipped int64   `json:"skipped"` // of those that wait; no edge can send them
 }
 
 type itemRow struct {
@@ -211,7 +212,7 @@ func (s *saleReader) frame(l *edge.Listing) *saleFrame {
 	f.SoldOutAt = s.soldOutAt()
 	f.Lead = s.head.Lead.Seconds()
 	if q := s.line; q != nil {
-		f.Line = &lineFrame{q.Waiting, q.AtShop, q.Oldest.Milliseconds(), q.Pace, q.Paused || q.HeldUp > 0}
+		f.Line = &lineFrame{q.Waiting, q.AtShop, q.Oldest.Milliseconds(), q.Pace, q.Paused || q.HeldUp > 0, q.Skipped}
 	}
 	return f
 }

@@ -91,6 +91,9 @@ func (g *Gate) read(r *http.Request, p *purchase) (*sale.Refusal, error) {
 	if p.shadow {
 		env.Replace = func(text string) string { return p.texts[text] }
 	}
+	if env.Claims != nil && !p.asOf.IsZero() {
+		env.Claims = func(token string) ([]byte, *sale.Refusal) { return g.bearer.ClaimsAt(r.Context(), token, nil, p.asOf) }
+	}
 	if verify := env.Claims; verify != nil && g.lookup != nil {
 		env.Claims = func(token string) (claims []byte, no *sale.Refusal) {
 			claims, no = verify(token)

@@ -146,14 +146,15 @@ type Gate struct {
 	// forwardTimeout is how long the shop may take; 0: until the token expires.
 	forwardTimeout time.Duration
 	places         forward.Places
-	// print is equal for gates that can send each other's orders, and later is the answer that
-	// puts an order off; empty and nil: there is none.
-	print     string
-	later     func(*outcome.Reply) (yes, known bool)
-	asking    *filters.Slots // bounds the attempts that ask Redis about earlier orders
-	passing   *filters.Slots // bounds what a check lets pass at a time; nil: nothing does
-	rates     ratelimit.Set
-	challenge pow.Challenger
+	// prints are those under which orders of the gate wait; otherRules judge orders that were made with
+	// the other outcome mode; later is the answer that puts an order off, nil: there is none.
+	prints     prints
+	otherRules *outcome.Rules
+	later      func(*outcome.Reply) (yes, known bool)
+	asking     *filters.Slots // bounds the attempts that ask Redis about earlier orders
+	passing    *filters.Slots // bounds what a check lets pass at a time; nil: nothing does
+	rates      ratelimit.Set
+	challenge  pow.Challenger
 	// server is the server that the gate belongs to; nil: none.
 	server  *caddyhttp.Server
 	routes  guard.Routes

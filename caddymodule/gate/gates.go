@@ -36,7 +36,8 @@ func (gs *Gates) Start(d *edgeruntime.Runtime) {
 	for _, g := range gs.List() {
 		g.warnLoaded()
 		if g.Queue != nil {
-			gs.leave = append(gs.leave, d.Queue().Serve(g.print, &sender{g, d}))
+			s := &sender{g, d}
+			gs.leave = append(gs.leave, d.Queue().Serve(g.orderPrint(), s), d.Queue().Serve(g.prints.config, s))
 		}
 		if g.probe != nil && !started[g.Name] {
 			started[g.Name] = true

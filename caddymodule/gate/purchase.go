@@ -23,6 +23,9 @@ type purchase struct {
 	clean bool
 	// dryRun: an operator asks what would happen. Nothing may be counted or charged.
 	dryRun bool
+	// asOf is when the order was read before; zero: it is read for the first time, and its bearer token
+	// must be valid now.
+	asOf time.Time
 	// scope says whether the request is an attempt at all. If it is not, nothing of the
 	// following is known.
 	scope scope.Verdict

@@ -2,9 +2,6 @@ package gate
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -43,12 +40,12 @@ func (g *Gate) provisionQueue() (err error) {
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(g)
-	if err != nil {
+	if g.prints.config, err = configPrint(g); err != nil {
 		return err
 	}
-	sum := sha256.Sum256(text)
-	g.print = base64.RawURLEncoding.EncodeToString(sum[:9])
+	if g.otherRules, err = g.compileOther(); err != nil {
+		return err
+	}
 	if err := g.Queue.Compile(); err != nil {
 		return fmt.Errorf("queue: %w", err)
 	}
@@ -65,7 +62,7 @@ func (p *purchase) answered() bool { return p.stored != nil || p.ticket != "" }
 func (g *Gate) enqueue(ctx context.Context, r *http.Request, p *purchase, id string, options edge.HoldOptions) (reservation.Hold, *sale.Refusal, error) {
 	q, saleID := p.runtime.Queue(), p.saleID()
 	options.Queue = &reservation.Queue{
-		Pace: g.Queue.ShopPace(), Most: int64(g.Queue.Most), Memory: g.Queue.Memory, Longest: time.Duration(g.Queue.Longest), Edge: q.Edge, Gate: g.print,
+		Pace: g.Queue.ShopPace(), Most: int64(g.Queue.Most), Memory: g.Queue.Memory, Longest: time.Duration(g.Queue.Longest), Edge: q.Edge, Gate: g.orderPrint(),
 	}
 	if int64(len(p.body)) <= g.Queue.MaxBody { // else it does not wait
 		var err error
@@ -73,7 +70,7 @@ func (g *Gate) enqueue(ctx context.Context, r *http.Request, p *purchase, id str
 			return reservation.Hold{}, nil, err
 		}
 	}
-	w := q.Enter(saleID, id, g.print, options.Queue.Order)
+	w := q.Enter(saleID, id, g.orderPrint(), options.Queue.Order)
 	hold, refusal, err := p.runtime.Hold(context.WithoutCancel(ctx), id, p.listing, p.attempt, p.lines, options)
 	if err != nil || refusal != nil || hold.State != record.Waiting {
 		w.Leave()
@@ -99,7 +96,8 @@ func (g *Gate) mayBeSent(ctx context.Context, p *purchase, id string) bool {
 // pack returns what is needed to send the order without its request.
 func (g *Gate) pack(r *http.Request, p *purchase, id string) ([]byte, error) {
 	o := waiting.OrderOf(r, p.body)
-	o.Gate, o.Server, o.Attempt, o.Lines = g.print, g.serverName(), *p.attempt, p.lines
+	o.Gate, o.Server, o.Attempt, o.Lines = g.orderPrint(), g.serverName(), *p.attempt, p.lines
+	o.Config, o.Mode, o.HoldFor, o.At = g.prints.config, g.mode(), g.holdOptions.HoldFor, p.began
 	if p.attempt.Key != "" {
 		o.KeepCopy = max(g.holdOptions.KeyTTL, p.listing.Sale.EndsAt.Sub(p.listing.Now()))
 	}
@@ -193,8 +191,8 @@ func (g *Gate) putOff(r *http.Request, p *purchase, pl *forward.InFlightSlot, f 
 	ctx, id, q := context.WithoutCancel(r.Context()), f.Hold.ID, p.runtime.Queue()
 	packed, err := g.pack(r, p, id)
 	if err == nil {
-		p.waiter = q.Enter(p.saleID(), id, g.print, packed)
-		err = q.Again(ctx, queue.Turn{Sale: p.saleID(), ID: id, Try: p.try}, g.print, packed, time.Duration(g.Queue.Longest), g.holdOptions.Margin, *f.PutOff, waiting.MostAgain)
+		p.waiter = q.Enter(p.saleID(), id, g.orderPrint(), packed)
+		err = q.Again(ctx, queue.Turn{Sale: p.saleID(), ID: id, Try: p.try}, g.orderPrint(), packed, time.Duration(g.Queue.Longest), g.holdOptions.Margin, *f.PutOff, waiting.MostAgain)
 	}
 	if err == nil {
 		p.waiter.Wait()

@@ -93,7 +93,7 @@ func (s *sender) serve(r *http.Request, t queue.Turn) {
 // serveTurn sends an order whose turn has come and whose request is not open. Other gates have
 // judged it before: they let it pass.
 func (g *Gate) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, passage *waiting.Passage) error {
-	if g.print == "" || passage.Order.Gate != g.print || passage.Arrived {
+	if g.Queue == nil || passage.Arrived || passage.Order.Gate != g.orderPrint() && passage.Order.Gate != g.prints.config {
 		return next.ServeHTTP(w, r)
 	}
 	d, t, o := g.app.Runtime(), passage.Turn, passage.Order
@@ -107,13 +107,17 @@ func (g *Gate) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp.
 		began: time.Now(), repl: r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer), out: w.Header(), body: o.Body, attempt: &o.Attempt,
 		runtime: d, listing: listing, lines: o.Lines,
 	}
+	if o.Config != "" && o.Config != g.prints.config && !g.isAsItWas(r, p, t, o) {
+		return nil
+	}
 	pl := new(forward.InFlightSlot)
 	if no := pl.Take(&g.places, d, "turn\x00"+t.ID); no != nil {
 		return nil // it gets the turn again when this one has ended
 	}
 	defer pl.GiveBack()
 	ctx, q, asked := context.WithoutCancel(r.Context()), d.Queue(), time.Now()
-	hold, err := q.Send(ctx, t, g.holdOptions.HoldFor, g.holdOptions.Margin, g.mode())
+	v := g.verdictsOf(o)
+	hold, err := q.Send(ctx, t, v.holdFor, v.margin, v.mode)
 	// another edge has it; or Redis may have heard it, and is told that it was not sent
 	if err != nil || g.timeToForward(&hold, asked) <= 0 {
 		if packed, failed := q.Pack(t.Sale, t.ID, o); failed == nil && !errors.Is(err, queue.ErrNotYours) {
@@ -126,6 +130,10 @@ func (g *Gate) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	if no != nil {
 		return nil
 	}
+	f.Rules = v.rules
+	if v.atMost > 0 {
+		timeout = min(timeout, v.atMost)
+	}
 	f.Copy, f.KeepCopy = &forward.Copy{Max: queue.MaxAnswer}, o.KeepCopy
 	f.Kept = func(status int, header http.Header, body []byte) {
 		g.keepAnswer(ctx, d, t, &queue.Answer{Status: status, Header: header, Body: body})
@@ -136,12 +144,25 @@ func (g *Gate) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	}
 	packed, err := q.Pack(t.Sale, t.ID, o)
 	if err == nil {
-		err = q.Again(ctx, t, g.print, packed, time.Duration(g.Queue.Longest), g.holdOptions.Margin, *f.PutOff, waiting.MostAgain)
+		err = q.Again(ctx, t, g.orderPrint(), packed, time.Duration(g.Queue.Longest), g.holdOptions.Margin, *f.PutOff, waiting.MostAgain)
 	}
 	if err != nil {
 		g.putOffTooOften(ctx, d, t.Sale, t.ID, err)
 	}
 	return nil
+}
+
+// isAsItWas reports whether the gate reads in an order's request what was read when its stock was held.
+// Else it is not this gate's to send: only an edge with the configuration that has made it can.
+func (g *Gate) isAsItWas(r *http.Request, p *purchase, t queue.Turn, o *queue.Order) bool {
+	what, known := g.unlike(r, p.runtime, p, t.Sale, o)
+	if what == "" {
+		return known // else it gets the turn again
+	}
+	g.log.Error("this gate reads an order that waits in another way than the configuration that held its stock: the order is not sent with this configuration; start an edge with the one of then, or release it with 'caddy stockgate queue drain'",
+		zap.String("sale", t.Sale), zap.String("reservation", t.ID), zap.String("differs", what))
+	_ = p.runtime.Queue().Disown(context.WithoutCancel(r.Context()), t, o.Config)
+	return false
 }
 
 // keepAnswer keeps the shop's answer to an order whose request is not open, for its buyer.

@@ -183,7 +183,12 @@ func (v *Verifier) LimitFor(clientIP string, now time.Time) bearer.Limit {
 
 // ClaimsOf returns the claims of a token, or the refusal of its attempt.
 func (v *Verifier) ClaimsOf(ctx context.Context, token string, limit bearer.Limit) ([]byte, *sale.Refusal) {
-	claims, err := v.Verify(ctx, token, limit)
+	return v.ClaimsAt(ctx, token, limit, time.Now())
+}
+
+// ClaimsAt is ClaimsOf for a token that came at that time.
+func (v *Verifier) ClaimsAt(ctx context.Context, token string, limit bearer.Limit, at time.Time) ([]byte, *sale.Refusal) {
+	claims, err := v.VerifyAt(ctx, token, limit, at)
 	if err == nil {
 		return claims, nil
 	}

@@ -44,7 +44,7 @@ const (
 // POST | `/stockgate/sales/{id}/unfence` | sells a fenced sale again, without what Redis has lost: `{"id","was_fenced"}`. false: nothing was fenced or changed
 // POST | `/stockgate/sales/{id}/items/{sku}/stock` | adds `{"id","delta","region"}`; the same id again changes nothing
 // POST | `/stockgate/sales/{id}/move_in` | enters up to 1,000 purchases into a draft, `{"purchases":[{"name","kind","value","orders","lines"}]}`; the same again changes nothing
-// GET | `/stockgate/sales/{id}/queue` | its orders that wait for the shop: `{"id","waiting","at_shop","oldest_ms","bytes","pace","paused","later_ms"}`
+// GET | `/stockgate/sales/{id}/queue` | its orders that wait for the shop: `{"id","waiting","at_shop","oldest_ms","bytes","pace","paused","later_ms","skipped"}`
 // POST | `/stockgate/sales/{id}/queue/pause`, `resume` | lets no order go to the shop, or lets them go on: the same
 // POST | `/stockgate/sales/{id}/queue/drain` | releases up to `?most=` orders that wait, the first ones first (5,000): the same with `released`
 // POST | `/stockgate/sales/{id}/rebuild` | rebuilds a sale that Redis has lost, `?from=ledger`; `?dry_run=1`, `?open=1`, `?force=1`

@@ -39,6 +39,13 @@ func (d *doctor) judgeQueue(id string, head journal.Head) {
 			break
 		}
 	}
+	if s.Skipped > 0 {
+		d.Add(adminapi.LevelError, "queue", "%d orders of %s that wait for the shop are skipped: no gate of an edge that runs (%s) can send them, because none has the name, the hosts and the sale of the gate that took them, or all read another order in their requests. "+
+			"Start an edge with the configuration of then, or 'caddy stockgate queue drain %s' releases all that wait; at the end of `longest` they are released", s.Skipped, id, strings.Join(edges, ", "), id)
+	}
+	if s.Waiting > 0 && s.Skipped == s.Waiting {
+		return
+	}
 	wait := fmt.Sprintf("%d orders of %s wait for the shop, the oldest for %v", s.Waiting, id, s.Oldest.Round(time.Second))
 	switch {
 	case s.Paused && s.Waiting == 0:

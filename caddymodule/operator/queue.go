@@ -17,7 +17,7 @@ import (
 // queueState is the state of a sale's line as the API tells it.
 func queueState(id string, s queue.State) adminapi.QueueState {
 	return adminapi.QueueState{
-		ID: id, Waiting: s.Waiting, AtShop: s.AtShop, OldestMs: s.Oldest.Milliseconds(), Bytes: s.Bytes,
+		ID: id, Waiting: s.Waiting, AtShop: s.AtShop, Skipped: s.Skipped, OldestMs: s.Oldest.Milliseconds(), Bytes: s.Bytes,
 		Pace: s.Pace, Paused: s.Paused, LaterMs: s.HeldUp.Milliseconds(),
 	}
 }
