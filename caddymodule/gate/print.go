@@ -35,7 +35,8 @@ func (g *Gate) orderPrint() string {
 	return g.prints.order
 }
 
-// configPrint is the print of a configuration. Edges before 0.37 know orders by it.
+// configPrint is the print of a configuration. Edges of an older version know orders
+// by it.
 func configPrint(g *Gate) (string, error) {
 	text, err := json.Marshal(g)
 	return printOf(string(text)), err

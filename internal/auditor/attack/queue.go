@@ -205,6 +205,7 @@ func (a *attack) disturbQueue(link *rig.Proxy) {
 				reloads++
 				site := a.site
 				site.App = fmt.Sprintf("list l%d redis", reloads)
+				site.Queue += fmt.Sprintf("\n\t\t\tkeep %dm", 15+reloads) // each edge has another gate now
 				a.must(e.Reload(site))
 			}
 		},
