@@ -157,9 +157,13 @@ func TestRememberedTokenExpires(t *testing.T) {
 	if _, err := v.Verify(t.Context(), token, nil); err != nil {
 		t.Fatal(err)
 	}
+	came := clock.time()
 	clock.advance(time.Minute)
 	if claims, err := v.Verify(t.Context(), token, nil); err != bearer.ErrExpired || claims != nil {
 		t.Errorf("%q %v", claims, err)
+	}
+	if claims, err := v.VerifyAt(t.Context(), token, nil, came); err != nil || string(claims) != good {
+		t.Errorf("as of the time when it came: %q, %v", claims, err)
 	}
 }
 

@@ -145,6 +145,7 @@ function operations.turn(a)
     local o = read_order(id)
     local has = o and o.taker == edge and o.try == tonumber(try)
     if has and not o.sent and room == 0 then
+      o.try = o.try - 1 -- the caller has not heard of it
       back_to_line(id, o)
       turns = turns - 1
     elseif try == '0' or has then

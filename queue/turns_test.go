@@ -306,66 +306,65 @@ func TestGates(t *testing.T) {
 // More orders than one call looks at are those that no edge can send: they are counted, and stop nothing
 // behind them. They wait in their places again when an edge has their gate, or when their own edge is back.
 func TestWhatNoEdgeCanSendIsSkipped(t *testing.T) {
-	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
-		const lost = 1100 // more than FAR
-		a := quiet(t, "A", stocktest.Selling(t, stocktest.Options(b), 2*lost), one)
-		at := func(gate, edge, id string) {
-			o := a.options()
-			o.Gate, o.Edge, o.Most = gate, edge, 2*lost
-			a.putOrder(id, o, &queue.Order{Gate: gate})
-		}
-		at("gate", "A", "r0")
-		for i := range lost {
-			at("gone", []string{"X", "-"}[i%2], fmt.Sprint("lost", 1000+i))
-		}
-		at("gate", "A", "r1")
-		a.confirm("r0")
-		skipped, calls := int64(0), 0
-		for got := ""; got != "r1 1"; calls++ {
-			for _, turn := range a.ask("B", one, lease, "gate") {
-				if n, ok := strings.CutPrefix(turn, "- "); ok {
-					var more int64
-					if _, err := fmt.Sscan(n, &more); err != nil {
-						t.Fatal(err)
-					}
-					skipped += more
-					continue
+	b := redistest.Start(t)
+	const lost = 1100 // more than FAR
+	a := quiet(t, "A", stocktest.Selling(t, stocktest.Options(b), 2*lost), one)
+	at := func(gate, edge, id string) {
+		o := a.options()
+		o.Gate, o.Edge, o.Most = gate, edge, 2*lost
+		a.putOrder(id, o, &queue.Order{Gate: gate})
+	}
+	at("gate", "A", "r0")
+	for i := range lost {
+		at("gone", []string{"X", "-"}[i%2], fmt.Sprint("lost", 1000+i))
+	}
+	at("gate", "A", "r1")
+	a.confirm("r0")
+	skipped, calls := int64(0), 0
+	for got := ""; got != "r1 1"; calls++ {
+		for _, turn := range a.ask("B", one, lease, "gate") {
+			if n, ok := strings.CutPrefix(turn, "- "); ok {
+				var more int64
+				if _, err := fmt.Sscan(n, &more); err != nil {
+					t.Fatal(err)
 				}
-				got = turn
+				skipped += more
+				continue
 			}
-			if calls == 5 {
-				t.Fatal("what is behind orders that no edge can send gets no turn")
-			}
+			got = turn
 		}
-		if st := a.show(); skipped != lost || st.Skipped != lost || st.Waiting != lost {
-			t.Errorf("%d were put aside, the line is %+v", skipped, st)
+		if calls == 5 {
+			t.Fatal("what is behind orders that no edge can send gets no turn")
 		}
-		if p := a.place("lost1000"); !p.Still || p.State != record.Waiting {
-			t.Errorf("the place of one that is skipped is %+v", p)
+	}
+	if st := a.show(); skipped != lost || st.Skipped != lost || st.Waiting != lost {
+		t.Errorf("%d were put aside, the line is %+v", skipped, st)
+	}
+	if p := a.place("lost1000"); !p.Still || p.State != record.Waiting {
+		t.Errorf("the place of one that is skipped is %+v", p)
+	}
+	at("gate", "A", "r2")
+	if p := a.place("r2"); p.Number != 1 {
+		t.Errorf("behind orders that are skipped the place is %+v", p)
+	}
+	if err := a.queue.Cancel(stocktest.Soon(t), "s", "lost1001", "its buyer"); err != nil {
+		t.Error(err)
+	}
+	for range 2 { // its turns are not given again: the shop has one order
+		if got := a.ask("X", one, lease, "other"); got != nil {
+			t.Errorf("X gets %q", got)
 		}
-		at("gate", "A", "r2")
-		if p := a.place("r2"); p.Number != 1 {
-			t.Errorf("behind orders that are skipped the place is %+v", p)
-		}
-		if err := a.queue.Cancel(stocktest.Soon(t), "s", "lost1001", "its buyer"); err != nil {
-			t.Error(err)
-		}
-		for range 2 { // its turns are not given again: the shop has one order
-			if got := a.ask("X", one, lease, "other"); got != nil {
-				t.Errorf("X gets %q", got)
-			}
-		}
-		if st := a.show(); st.Skipped != lost/2-1 {
-			t.Errorf("when their edge is back the line is %+v", st)
-		}
-		a.ask("Y", one, lease, "gone")
-		if st, p := a.show(), a.place("lost1002"); st.Skipped != 0 || st.Waiting != lost || p.Number != 2 || p.Still {
-			t.Errorf("when an edge has their gate the line is %+v, the place %+v", st, p)
-		}
-		if st, err := queue.Drain(stocktest.Soon(t), a.Store, "s", "me", 2*lost); err != nil || st.Waiting != 0 || st.Skipped != 0 {
-			t.Errorf("drained: %+v, %v", st, err)
-		}
-	})
+	}
+	if st := a.show(); st.Skipped != lost/2-1 {
+		t.Errorf("when their edge is back the line is %+v", st)
+	}
+	a.ask("Y", one, lease, "gone")
+	if st, p := a.show(), a.place("lost1002"); st.Skipped != 0 || st.Waiting != lost || p.Number != 2 || p.Still {
+		t.Errorf("when an edge has their gate the line is %+v, the place %+v", st, p)
+	}
+	if st, err := queue.Drain(stocktest.Soon(t), a.Store, "s", "me", 2*lost); err != nil || st.Waiting != 0 || st.Skipped != 0 {
+		t.Errorf("drained: %+v, %v", st, err)
+	}
 }
 
 // The pace counts when orders go, however late their turns are used; of the turns that an edge has got
@@ -388,14 +387,14 @@ func TestPaceOfLateTurns(t *testing.T) {
 		if st := a.show(); st.Waiting != 4 || st.AtShop != 1 || st.Pace != 0 {
 			t.Errorf("the line is %+v", st)
 		}
-		if got := a.ask("A", many, lease, "gate"); !slices.Equal(got, []string{"r2 2", "r3 2", "r4 2", "r5 2"}) {
+		if got := a.ask("A", many, lease, "gate"); !slices.Equal(got, []string{"r2 1", "r3 1", "r4 1", "r5 1"}) {
 			t.Fatalf("A gets %q", got)
 		}
 		defer a.queue.Serve("gate", &gate{pace: slow})()
 		a.mustSend("r1", 1)
 		a.mustSend("r1", 1) // the same again: its answer was lost
 		early := make(chan error)
-		go func() { early <- a.send("r2", 2) }()
+		go func() { early <- a.send("r2", 1) }()
 		a.queue.Stop() // else it would go in an hour
 		if err := <-early; !errors.Is(err, queue.ErrNotYours) {
 			t.Errorf("an order that goes too early: %v", err)
