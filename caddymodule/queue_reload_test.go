@@ -2,6 +2,7 @@ package caddymodule_test
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -189,4 +190,39 @@ func TestQueueReloadThatCannotSend(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The gates of two sites are two gates, although their names are the same: an order waits for that of its
+// own site.
+func TestQueueOfAnotherSite(t *testing.T) {
+	shop := newSlowShop(t)
+	gate := queueSite(shop.addr(), "")
+	s := openCaddyfile(t, gate)
+	load := func(sites ...string) {
+		t.Helper()
+		if err := s.loadSites("", sites...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	load("respond 204", gate)
+	at := func(buyer string) *http.Request {
+		r := async(buyer, "")
+		r.Host = "elsewhere"
+		return r
+	}
+	first := s.start(at("u0"), shop.working)
+	place := s.send(at("u1")).Header.Get("Location")
+	load(gate, "respond 204")
+	shop.done <- struct{}{}
+	(<-first).Is(t, 201, "")
+	s.Eventually("an order that is skipped", func() (string, bool) {
+		q := s.queueShown()
+		return fmt.Sprintf("%+v", q), q.Skipped == 1
+	})
+	load(gate, gate)
+	if got := <-shop.working; got != "u1" {
+		t.Fatalf("the shop works on the order of %s", got)
+	}
+	shop.done <- struct{}{}
+	s.Eventually("the answer", func() (string, bool) { a := s.get(place); return a.Body, a.Status == 201 })
 }
