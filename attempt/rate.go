@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/stockgate/stockgate/internal/ipaddr"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -97,16 +98,17 @@ func (r *rateKey) find(identities map[string]string, got []found, env *Env) (str
 // else is configured: what one customer is usually given.
 const DefaultIPv6Prefix = 64
 
-// Network is the IPv6 network that an address is in, and an IPv4 address itself.
+// Network is the IPv6 network that an address is in, and an IPv4 address itself, also where
+// IPv6 carries it.
 func Network(addr string, bits int) string {
 	ip, err := netip.ParseAddr(addr)
-	switch {
-	case err != nil || ip.Is4():
+	if err != nil || ip.Is4() {
 		return addr
-	case ip.Is4In6():
-		return ip.Unmap().String()
 	}
-	prefix, err := ip.WithZone("").Prefix(bits)
+	if ip = ipaddr.Client(ip); ip.Is4() {
+		return ip.String()
+	}
+	prefix, err := ip.Prefix(bits)
 	if err != nil {
 		return addr
 	}

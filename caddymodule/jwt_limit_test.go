@@ -25,6 +25,7 @@ func TestForgedTokensAreLimited(t *testing.T) {
 	known, forged := l.of("known", time.Hour), forger.of("known", time.Hour)
 	for _, who := range []struct{ address, same, other string }{
 		{"203.0.113.7", "::ffff:203.0.113.7", "203.0.113.8"},
+		{"64:ff9b::198.51.100.7", "198.51.100.7", "64:ff9b::198.51.100.8"},
 		{"2001:db8:0:1::7", "2001:db8:0:1:ffff::8", "2001:db8:0:2::7"},
 	} {
 		fresh := l.of(who.address, time.Hour)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/stockgate/stockgate/internal/ipaddr"
 	"github.com/stockgate/stockgate/internal/mac"
 )
 
@@ -72,7 +73,7 @@ func appendNetwork(b []byte, address string) []byte {
 	if err != nil {
 		return append(b, address...)
 	}
-	if ip = ip.Unmap(); ip.Is4() {
+	if ip = ipaddr.Client(ip); ip.Is4() {
 		four := ip.As4()
 		return append(b, four[:]...)
 	}

@@ -7,6 +7,8 @@ import (
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/stockgate/stockgate/internal/ipaddr"
 )
 
 // NormaliseIdentity brings an identity into the form in which it is counted and listed,
@@ -26,9 +28,9 @@ import (
 //     punctuation and symbols only separate words: a run of them is one space, none
 //     at either end, and none beside a script that is written without spaces, such
 //     as Chinese. Accents and abbreviations make a difference: Str. is not Straße.
-//   - ip: an IPv4 address as it is, also if it comes mapped into IPv6; an IPv6
-//     address as the first address of its /64, which is what one customer gets. A
-//     zone and a port are dropped.
+//   - ip: an IPv4 address as it is, also where IPv6 carries it: mapped, or translated
+//     by a NAT64; another IPv6 address as the first address of its /64, which is what
+//     one customer gets. A zone and a port are dropped.
 //   - buyer, device and all else: byte for byte.
 func NormaliseIdentity(kind, value string) string {
 	switch kind {
@@ -158,8 +160,7 @@ func normaliseIP(value string) string {
 		}
 		addr = withPort.Addr()
 	}
-	addr = addr.WithZone("").Unmap()
-	if addr.Is4() {
+	if addr = ipaddr.Client(addr); addr.Is4() {
 		return addr.String()
 	}
 	network, err := addr.Prefix(64)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/stockgate/stockgate/internal/ipaddr"
 )
 
 // The kinds of entries. Entries of one kind are never found under another; otherwise a
@@ -34,7 +36,7 @@ type Entry struct {
 	Kind string
 	// Value is empty for an IP.
 	Value string
-	// Prefix is valid for an IP only: masked, and IPv4 where IPv6 wraps it.
+	// Prefix is valid for an IP only: masked, and IPv4 where IPv6 carries it.
 	Prefix netip.Prefix
 }
 
@@ -179,8 +181,5 @@ func parsePrefix(s string) (netip.Prefix, error) {
 		}
 		p = netip.PrefixFrom(a, a.BitLen())
 	}
-	if a := p.Addr(); a.Is4In6() && p.Bits() >= 96 {
-		p = netip.PrefixFrom(a.Unmap(), p.Bits()-96)
-	}
-	return p.Masked(), nil
+	return ipaddr.Clients(p).Masked(), nil
 }

@@ -41,6 +41,10 @@ func TestFile(t *testing.T) {
 		{list.IP, "10.1.2.3", true},
 		{list.IP, "10.1.2.4", false},
 		{list.IP, "::ffff:10.1.2.3", true},
+		{list.IP, "64:ff9b::10.1.2.3", true},
+		{list.IP, "64:ff9b:1::10.1.2.3", true},
+		{list.IP, "::ffff:0:10.1.2.3", true},
+		{list.IP, "64:ff9b::10.1.2.4", false},
 		{list.IP, "10.2.255.255", true},
 		{list.IP, "10.3.0.0", false},
 		{list.IP, "192.0.2.127", false},
@@ -67,6 +71,25 @@ func TestFile(t *testing.T) {
 	} {
 		if yes, err := f.Has(context.Background(), c.kind, c.value); yes || !errors.Is(err, c.want) {
 			t.Errorf("%s %q: %v, %v, want %v", c.kind, c.value, yes, err, c.want)
+		}
+	}
+}
+
+// An address that carries IPv4 is found as that IPv4 address, and by a prefix of IPv6 that
+// contains it.
+func TestIPv4InIPv6(t *testing.T) {
+	f := open(t, file(t, "64:ff9b:1::10.9.0.0/112\n64:ff9b::198.51.100.7\n::ffff:0:0:0/96\n"), list.FileOptions{})
+	for address, want := range map[string]bool{
+		"10.9.1.1":              true,
+		"64:ff9b::10.9.1.1":     true,
+		"198.51.100.7":          true,
+		"::ffff:198.51.100.7":   true,
+		"64:ff9b::198.51.100.8": false,
+		"192.0.2.1":             false,
+		"::ffff:0:192.0.2.1":    true,
+	} {
+		if got := holds(t, &f.List, list.IP, address); got != want {
+			t.Errorf("%s: %v, want %v", address, got, want)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"strings"
 	"time"
+
+	"github.com/stockgate/stockgate/internal/ipaddr"
 )
 
 // ErrAddress: the value looked up as an address is not one.
@@ -18,7 +20,7 @@ var ErrKind = errors.New("no kind of list entries: use buyer, phone, address, de
 type List struct{ in members }
 
 // members is what a list has, in canonical form. Text is not empty, an address has
-// no zone and is IPv4 where IPv6 wraps it.
+// no zone and is not mapped.
 type members interface {
 	hasText(ctx context.Context, began time.Time, kind form, value string) (bool, error)
 	hasAddr(ctx context.Context, began time.Time, a netip.Addr) (bool, error)
@@ -52,7 +54,7 @@ func (l *List) has(ctx context.Context, began time.Time, kind, value string) (bo
 		if err != nil {
 			return false, ErrAddress
 		}
-		return l.in.hasAddr(ctx, began, a.WithZone("").Unmap())
+		return l.hasAddr(ctx, began, a.WithZone("").Unmap())
 	}
 	f := textForm(kind)
 	if f == 0 {
@@ -62,6 +64,17 @@ func (l *List) has(ctx context.Context, began time.Time, kind, value string) (bo
 		return false, nil // no entry is like this
 	}
 	return l.in.hasText(ctx, began, f, value)
+}
+
+// hasAddr looks for the client that an address stands for, and where that is IPv4 in IPv6, also
+// for the address as it is: a prefix of IPv6 may contain it.
+func (l *List) hasAddr(ctx context.Context, began time.Time, a netip.Addr) (bool, error) {
+	client := ipaddr.Client(a)
+	yes, err := l.in.hasAddr(ctx, began, client)
+	if yes || err != nil || client == a {
+		return yes, err
+	}
+	return l.in.hasAddr(ctx, began, a)
 }
 
 // Denies says whether a denylist names the value: by an entry of this kind, or by one
