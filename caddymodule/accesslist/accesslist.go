@@ -328,7 +328,7 @@ func unknownPerson(err error, log *zap.Logger) *sale.Refusal {
 	level, message := zap.DebugLevel, "a list could not be asked about a buyer"
 	if errors.Is(err, list.ErrAddress) {
 		level, message = zap.WarnLevel, "not selling: `deny` needs the client's IP, and Caddy does not know it; "+
-			"behind a proxy on a unix socket set trusted_proxies_unix"
+			"behind a proxy on a unix socket set trusted_proxies_unix and trusted_proxies_strict"
 	}
 	if c := log.Check(level, message); c != nil {
 		c.Write(zap.Error(err))

@@ -66,6 +66,7 @@ type App struct {
 	runtime       atomic.Pointer[edgeruntime.Runtime] // nil before Start
 	parts         parts
 	fast          listeners
+	chosen        chosenAddresses
 	// refunds has what Health says of orders without stock.
 	refunds atomic.Pointer[overviewcache.Cache]
 }

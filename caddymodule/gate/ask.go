@@ -11,6 +11,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/caddymodule/operation"
 	"github.com/stockgate/stockgate/caddymodule/probe"
+	"github.com/stockgate/stockgate/caddymodule/ratelimit"
 	"github.com/stockgate/stockgate/refuse"
 	"github.com/stockgate/stockgate/sale"
 )
@@ -66,6 +67,50 @@ func (g *Gate) Reads(kind string) bool { return len(g.identity(kind)) > 0 }
 // MaySell says whether an attempt at the gate can be one of a sale, by what its configuration says.
 func (g *Gate) MaySell(saleID string) bool {
 	return !g.Check && (len(g.Sale) == 0 || slices.ContainsFunc(g.Sale, func(expr string) bool { return expr == saleID || hasPlaceholder(expr) }))
+}
+
+// Title names the gate in warnings.
+func (g *Gate) Title() string {
+	if g.Name == "" {
+		return "the gate without a name"
+	}
+	return "the gate " + g.Name
+}
+
+// addressUses lists the options that use the client's address.
+func (g *Gate) addressUses() (uses []string) {
+	if slices.ContainsFunc(g.Rates, func(r ratelimit.Rate) bool { return readsAddress(r.Key) }) {
+		uses = append(uses, "rate")
+	}
+	for _, kind := range identityKinds {
+		if readsAddress(g.Identities[kind]) {
+			uses = append(uses, "identity "+kind)
+		}
+	}
+	for _, option := range []struct {
+		name string
+		uses bool
+	}{
+		{"deny", len(g.Deny) > 0},
+		{"allow", len(g.Allow) > 0},
+		{"challenge", g.Challenge != nil},
+		{"jwt", g.JWT != nil},
+		{"buyer", readsAddress(g.Buyer)},
+		{"region", readsAddress(g.Region)},
+		{"sale", readsAddress(g.Sale)},
+		{"ref", readsAddress(g.Ref)},
+		{"idempotency", readsAddress(g.Idempotency)},
+	} {
+		if option.uses {
+			uses = append(uses, option.name)
+		}
+	}
+	return uses
+}
+
+// readsAddress reports whether one of these values has the client's address.
+func readsAddress(values []string) bool {
+	return slices.ContainsFunc(values, func(v string) bool { return strings.Contains(v, "client_ip}") })
 }
 
 // byClient says whether a client can set a value to anything.

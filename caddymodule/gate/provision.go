@@ -102,6 +102,7 @@ func (g *Gate) provisionLimits(keys []attempt.RateKey) error {
 // provisionServer tells the gate's server and its guards about the gate.
 func (g *Gate) provisionServer(ctx caddy.Context) error {
 	g.server, _ = ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
+	g.app.UsesAddress(ctx, g.log, g.Title(), g.addressUses()...)
 	g.routes.Of(g.server)
 	queries, err := guard.QueryPaths(g.AlsoQuery)
 	if err != nil {

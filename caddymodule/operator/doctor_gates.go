@@ -34,14 +34,14 @@ func (d *doctor) gates() {
 		d.gate(g, plans[g.Server()])
 	}
 	d.listeners(all)
+	for _, finding := range d.app.ChosenAddresses() {
+		d.Add(adminapi.LevelWarning, "client_ip", "%s", finding)
+	}
 }
 
 // gate examines one gate. plan is that of its server; nil: the gate has no server.
 func (d *doctor) gate(g *gate.Gate, plan *fast.Plan) {
-	name := "the gate " + g.Name
-	if g.Name == "" {
-		name = "the gate without a name"
-	}
+	name := g.Title()
 	if plan != nil {
 		if isBare, seen := plan.IsBare(g); isBare {
 			d.Add(adminapi.LevelWarning, "guard", "%s has no stockgate_guard before it, so it can be avoided by paths that the shop reads otherwise: add `stockgate_guard` to the site, outside of blocks that have a matcher", name)

@@ -115,6 +115,7 @@ func (h *Resolve) provision(ctx caddy.Context) (err error) {
 		return err
 	}
 	h.app = loaded.(*app.App)
+	h.app.UsesAddress(ctx, h.log, "stockgate_resolve", "webhooks that were not accepted")
 	return nil
 }
 
