@@ -34,7 +34,8 @@ type run struct {
 	history *history
 	ahead   []journal.Movement // read, and not in the history yet
 
-	listed     map[string]bool // the cells of the sale's file
+	listed     map[string]bool   // the cells of the sale's file
+	skus       map[string]string // the SKU of each of them
 	suspects   map[reservation.Named]bool
 	scanError  error
 	tombstones map[string]int64 // by reservation, of those with a record
@@ -102,7 +103,7 @@ func (r *run) readFile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.listed = make(map[string]bool)
+	r.listed, r.skus = make(map[string]bool), make(map[string]string)
 	file, err := sale.Decode([]byte(text))
 	if err != nil {
 		r.report.Notes = append(r.report.Notes, "the sale's file in redis cannot be read: which cells must be there without units is not known")
@@ -110,10 +111,11 @@ func (r *run) readFile(ctx context.Context) error {
 	}
 	for _, item := range file.Items {
 		if len(item.Regions) == 0 {
-			r.listed[item.SKU] = true
+			r.listed[item.SKU], r.skus[item.SKU] = true, item.SKU
 		}
 		for region := range item.Regions {
-			r.listed[sale.Cell(item.SKU, region)] = true
+			cell := sale.Cell(item.SKU, region)
+			r.listed[cell], r.skus[cell] = true, item.SKU
 		}
 	}
 	return nil

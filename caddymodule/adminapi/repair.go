@@ -19,6 +19,9 @@ type ReconcileRequest struct {
 	// were listed.
 	Orders []string  `json:"orders,omitempty"`
 	AsOf   time.Time `json:"as_of,omitzero"`
+	// Units are the units that the shop has sold with an order of Orders, by SKU; those under an
+	// empty SKU are of any items. An order without is compared by its name alone.
+	Units map[string]map[string]int64 `json:"units,omitempty"`
 	// Probe asks the shop with the probes of the gates.
 	Probe bool `json:"probe,omitempty"`
 }

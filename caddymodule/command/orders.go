@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,17 +25,35 @@ const (
 	ordersLine = 1 << 20
 )
 
-// orderColumns are the columns that are looked for in a header, the best first.
-var orderColumns = []string{"reservation", "reservation_id", "id", "ref"}
+// Columns that are looked for in a header, the best first: the order, its units and their item.
+var (
+	orderColumns    = []string{"reservation", "reservation_id", "id", "ref"}
+	quantityColumns = []string{"quantity", "qty"}
+	itemColumns     = []string{"sku"}
+)
+
+// orderColumnNames are the columns that an operator has named; empty: those above.
+type orderColumnNames struct {
+	order, quantity, item string
+	namesOnly             bool // units are not read
+}
+
+// or returns the names that are looked for.
+func or(named string, usual []string) []string {
+	if named != "" {
+		return []string{named}
+	}
+	return usual
+}
 
 // confirmFrom confirms what a file names. The whole file is read and checked first.
 func confirmFrom(c *call, name string) error {
-	names, _, err := c.openOrders(name, c.text("column"))
+	list, err := c.openOrders(name, orderColumnNames{order: c.text("column"), namesOnly: true})
 	if err != nil {
 		return err
 	}
 	var sum adminapi.BulkAnswer
-	for part := range slices.Chunk(names, adminapi.MaxBulk) {
+	for part := range slices.Chunk(list.names, adminapi.MaxBulk) {
 		answer, err := c.bulk("confirm", &adminapi.BulkRequest{Names: part, DryRun: c.flag("dry-run")})
 		if err != nil {
 			return unlessDone(&sum, err)
@@ -50,16 +69,15 @@ func confirmFrom(c *call, name string) error {
 	return err
 }
 
-// openOrders reads the names in a file, - is the standard input, and when it was made.
-// One without any is an error.
-func (c *call) openOrders(name, column string) (names []string, made time.Time, err error) {
+// openOrders reads the orders in a file, - is the standard input. A file without any is an error.
+func (c *call) openOrders(name string, columns orderColumnNames) (*orderList, error) {
 	in, made := c.cmd.InOrStdin(), time.Now()
 	if name == "-" {
 		name = "standard input"
 	} else {
 		f, err := os.Open(name)
 		if err != nil {
-			return nil, made, usageError{err}
+			return nil, usageError{err}
 		}
 		defer f.Close()
 		if info, err := f.Stat(); err == nil {
@@ -67,68 +85,43 @@ func (c *call) openOrders(name, column string) (names []string, made time.Time, 
 		}
 		in = f
 	}
-	if names, err = readOrders(in, name, column); err == nil && len(names) == 0 {
-		err = fmt.Errorf("%s names no order", name)
+	list, err := readOrders(in, name, columns)
+	if err != nil {
+		return nil, err
 	}
-	return names, made, err
+	if list.made = made; len(list.names) == 0 {
+		return nil, fmt.Errorf("%s names no order", name)
+	}
+	return list, nil
 }
 
-// readOrders returns the names in a file, each once.
-func readOrders(in io.Reader, file, column string) ([]string, error) {
+// readOrders reads a file: CSV, JSON lines or a bare list.
+func readOrders(in io.Reader, file string, columns orderColumnNames) (*orderList, error) {
 	limited := &io.LimitedReader{R: in, N: ordersBytes + 1}
 	buffered := bufio.NewReaderSize(limited, 64<<10)
 	if mark, _ := buffered.Peek(3); bytes.Equal(mark, []byte("\ufeff")) {
 		_, _ = buffered.Discard(3)
 	}
-	list := orderList{file: file, seen: make(map[string]struct{})}
+	list := &orderList{file: file, seen: make(map[string]struct{})}
+	read := list.readCSV
 	if start, _ := buffered.Peek(4096); bytes.HasPrefix(bytes.TrimSpace(start), []byte("{")) {
-		if err := list.readJSON(buffered, column); limited.N > 0 && err != nil {
-			return nil, err
-		}
-		if limited.N == 0 {
-			return nil, fmt.Errorf("%s is larger than %d bytes: split it", file, ordersBytes)
-		}
-		return list.names, nil
+		read = list.readJSON
 	}
-	rows := csv.NewReader(buffered)
-	rows.ReuseRecord, rows.FieldsPerRecord, rows.TrimLeadingSpace = true, -1, true
-	first, _ := buffered.Peek(4096) // as much as there is
-	rows.Comma = separator(first)
-
-	at := -1 // the column; -1: no row yet
-	for {
-		row, err := rows.Read()
-		if limited.N == 0 {
-			return nil, fmt.Errorf("%s is larger than %d bytes: split it", file, ordersBytes)
-		} else if errors.Is(err, io.EOF) {
-			return list.names, nil
-		} else if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-		line, _ := rows.FieldPos(0)
-		if at < 0 {
-			header := false
-			if at, header, err = orderColumn(row, column); err != nil {
-				return nil, fmt.Errorf("%s: %w", file, err)
-			} else if header {
-				continue
-			}
-		}
-		name := ""
-		if at < len(row) {
-			name = strings.TrimSpace(row[at])
-		}
-		if err := list.add(name, line); err != nil {
-			return nil, err
-		}
+	err := read(buffered, columns)
+	if limited.N == 0 {
+		return nil, fmt.Errorf("%s is larger than %d bytes: split it", file, ordersBytes)
 	}
+	return list, err
 }
 
-// orderList collects the names in a file, each once.
+// orderList collects the orders in a file.
 type orderList struct {
 	file  string
-	names []string
+	made  time.Time // when the file was written
+	names []string  // each once
 	seen  map[string]struct{}
+	// units are those of each order, by SKU; nil: the file has no column with them.
+	units map[string]map[string]int64
 }
 
 // add takes the name in a line of the file; an order that was not reserved has none.
@@ -150,13 +143,76 @@ func (l *orderList) add(name string, line int) error {
 	return nil
 }
 
-// readJSON reads JSON lines: an object for each order, with a field that is named like
-// the columns of a CSV.
-func (l *orderList) readJSON(in *bufio.Reader, column string) error {
-	wanted := orderColumns
-	if column != "" {
-		wanted = []string{column}
+// addUnits adds the units in a line of the file to those of its order. sku is empty where the file
+// has no column with the item. Some shops write 2 as 2.0000.
+func (l *orderList) addUnits(name, quantity, sku string, line int) error {
+	if name == "" {
+		return nil
 	}
+	whole, fraction, _ := strings.Cut(quantity, ".")
+	n, err := strconv.ParseInt(whole, 10, 64)
+	if err != nil || n < 0 || n > sale.MaxUnits || strings.Trim(fraction, "0") != "" {
+		return fmt.Errorf("%s:%d: %.40q is no number of units: a whole number from 0, or name another column with --quantity", l.file, line, quantity)
+	}
+	if l.units == nil {
+		l.units = make(map[string]map[string]int64)
+	}
+	if l.units[name] == nil {
+		l.units[name] = make(map[string]int64, 1)
+	}
+	l.units[name][sku] += n
+	return nil
+}
+
+// readCSV reads rows: one for each order, or one for each item of an order.
+func (l *orderList) readCSV(in *bufio.Reader, columns orderColumnNames) error {
+	rows := csv.NewReader(in)
+	rows.ReuseRecord, rows.FieldsPerRecord, rows.TrimLeadingSpace = true, -1, true
+	first, _ := in.Peek(4096) // as much as there is
+	rows.Comma = separator(first)
+	var at orderPlaces
+	for begun := false; ; {
+		row, err := rows.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("%s: %w", l.file, err)
+		}
+		line, _ := rows.FieldPos(0)
+		if !begun {
+			begun = true
+			header := false
+			if at, header, err = placesOf(row, columns); err != nil {
+				return fmt.Errorf("%s: %w", l.file, err)
+			} else if header {
+				continue
+			}
+		}
+		name := field(row, at.order)
+		if err := l.add(name, line); err != nil {
+			return err
+		}
+		if at.quantity < 0 || columns.namesOnly {
+			continue
+		}
+		if err := l.addUnits(name, field(row, at.quantity), field(row, at.item), line); err != nil {
+			return err
+		}
+	}
+}
+
+// field returns a field of a row, empty if the row has none.
+func field(row []string, at int) string {
+	if at < 0 || at >= len(row) {
+		return ""
+	}
+	return strings.TrimSpace(row[at])
+}
+
+// readJSON reads JSON lines: an object for each order, or for each item of an order, with fields
+// that are named like the columns of a CSV.
+func (l *orderList) readJSON(in *bufio.Reader, columns orderColumnNames) error {
+	wanted := or(columns.order, orderColumns)
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, ordersLine)
 	for line := 1; lines.Scan(); line++ {
@@ -168,17 +224,24 @@ func (l *orderList) readJSON(in *bufio.Reader, column string) error {
 		if err := json.Unmarshal(text, &order); err != nil {
 			return fmt.Errorf("%s:%d: it is no JSON object: %w", l.file, line, err)
 		}
-		i := slices.IndexFunc(wanted, func(name string) bool { _, ok := order[name]; return ok })
-		if i < 0 {
+		name, ok := member(order, wanted)
+		if !ok {
 			return usageError{fmt.Errorf("%s:%d: which field has the reservation id or ref? It has none of %q; name it with --column", l.file, line, wanted)}
 		}
-		var name string
-		if raw := order[wanted[i]]; string(raw) != "null" {
-			if err := json.Unmarshal(raw, &name); err != nil {
-				name = string(raw) // a number
-			}
+		if err := l.add(name, line); err != nil {
+			return err
 		}
-		if err := l.add(strings.TrimSpace(name), line); err != nil {
+		quantity, ok := member(order, or(columns.quantity, quantityColumns))
+		if columns.namesOnly {
+			continue
+		} else if !ok {
+			if columns.quantity != "" || l.units != nil {
+				return fmt.Errorf("%s:%d: it has no quantity, as other lines or --quantity say", l.file, line)
+			}
+			continue
+		}
+		sku, _ := member(order, or(columns.item, itemColumns))
+		if err := l.addUnits(name, quantity, sku, line); err != nil {
 			return err
 		}
 	}
@@ -188,24 +251,49 @@ func (l *orderList) readJSON(in *bufio.Reader, column string) error {
 	return nil
 }
 
-// orderColumn finds the column, and whether the first row is a header. A single
-// column without one is a bare list.
-func orderColumn(first []string, wanted string) (at int, header bool, err error) {
-	if wanted != "" {
-		if at = indexFold(first, wanted); at >= 0 {
-			return at, true, nil
+// member returns the first of the wanted members of an object that it has, as text: empty for null.
+func member(order map[string]json.RawMessage, wanted []string) (text string, ok bool) {
+	i := slices.IndexFunc(wanted, func(name string) bool { _, ok := order[name]; return ok })
+	if i < 0 {
+		return "", false
+	}
+	raw := order[wanted[i]]
+	if string(raw) == "null" {
+		return "", true
+	}
+	if err := json.Unmarshal(raw, &text); err != nil {
+		text = string(raw) // a number
+	}
+	return strings.TrimSpace(text), true
+}
+
+// orderPlaces are the columns of a CSV; below 0: there is none.
+type orderPlaces struct{ order, quantity, item int }
+
+// placesOf finds the columns, and whether the first row is a header. A single column without one is
+// a bare list.
+func placesOf(first []string, columns orderColumnNames) (at orderPlaces, header bool, err error) {
+	find := func(named string, usual []string, flag string) int {
+		for _, name := range or(named, usual) {
+			if i := indexFold(first, name); i >= 0 {
+				return i
+			}
 		}
-		return 0, false, usageError{fmt.Errorf("it has no column %q; the first line has %q", wanted, first)}
-	}
-	for _, name := range orderColumns {
-		if at = indexFold(first, name); at >= 0 {
-			return at, true, nil
+		if named != "" && err == nil {
+			err = usageError{fmt.Errorf("it has no column %q, as --%s says; the first line has %q", named, flag, first)}
 		}
+		return -1
 	}
-	if len(first) == 1 {
-		return 0, false, nil
+	at = orderPlaces{find(columns.order, orderColumns, "column"), find(columns.quantity, quantityColumns, "quantity"), find(columns.item, itemColumns, "sku")}
+	switch {
+	case err != nil:
+		return at, false, err
+	case at.order >= 0:
+		return at, true, nil
+	case len(first) == 1:
+		return orderPlaces{0, -1, -1}, false, nil
 	}
-	return 0, false, usageError{fmt.Errorf("which column has the reservation ids or refs? Name it with --column; the first line has %q", first)}
+	return at, false, usageError{fmt.Errorf("which column has the reservation ids or refs? Name it with --column; the first line has %q", first)}
 }
 
 func indexFold(row []string, name string) int {

@@ -16,7 +16,7 @@ import (
 
 func reconcileCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "reconcile <sale> [--repair] [--shop <file> [--column <name>] | --probe]",
+		Use:   "reconcile <sale> [--repair] [--shop <file> [--column <name>] [--quantity <name>] [--sku <name>] | --probe]",
 		Short: "Compares Redis with its own records, the journal, the ledger and the shop",
 		Long: `
 Compares what Redis keeps of a sale (counters of stock and purchase limits, holds,
@@ -31,7 +31,9 @@ is an entry of the journal. It may be broken off and repeated.
 --shop also compares with the shop's orders: a CSV with a header that has a column
 reservation, id or ref, or one that --column names; JSON lines with such a field; or a
 bare list of reservation ids or refs; - is the standard input. It must have all orders
-of the sale up to when the file was written. --probe asks the shop itself, by the
+of the sale up to when the file was written. Where it has a column quantity or qty,
+and sku for items, the units of each order are compared with its reservation; an order
+may have several rows, whose units are added. --probe asks the shop itself, by the
 probes of the gates, about what is in doubt and what changed last. With --repair what
 is in doubt and in the shop is confirmed. Nothing is released or refunded by a guess.
 
@@ -45,6 +47,8 @@ Exit status: 0 all agrees, or was repaired; 1 there are differences.`,
 	flags.Bool("repair", false, "Put right what differs")
 	flags.String("shop", "", "A file of the shop's orders, - is the standard input")
 	flags.String("column", "", "The column of the file that has the reservation ids or refs")
+	flags.String("quantity", "", "The column of the file that has the units (default: quantity or qty)")
+	flags.String("sku", "", "The column of the file that has the item of the units (default: sku)")
 	flags.Bool("probe", false, "Ask the shop by the probes of the gates")
 	return cmd
 }
@@ -52,15 +56,16 @@ Exit status: 0 all agrees, or was repaired; 1 there are differences.`,
 func reconcileSale(c *call) error {
 	ask := adminapi.ReconcileRequest{Repair: c.flag("repair"), Probe: c.flag("probe")}
 	switch file := c.text("shop"); {
-	case file == "" && c.text("column") != "":
-		return usageError{errors.New("--column goes with --shop")}
+	case file == "" && c.text("column")+c.text("quantity")+c.text("sku") != "":
+		return usageError{errors.New("--column, --quantity and --sku go with --shop")}
 	case file != "" && ask.Probe:
 		return usageError{errors.New("--shop and --probe do not go together")}
 	case file != "":
-		var err error
-		if ask.Orders, ask.AsOf, err = c.openOrders(file, c.text("column")); err != nil {
+		list, err := c.openOrders(file, orderColumnNames{order: c.text("column"), quantity: c.text("quantity"), item: c.text("sku")})
+		if err != nil {
 			return err
 		}
+		ask.Orders, ask.AsOf, ask.Units = list.names, list.made, list.units
 	}
 	body, err := json.Marshal(&ask)
 	if err != nil {

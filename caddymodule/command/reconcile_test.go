@@ -82,13 +82,28 @@ func TestCommandReconcile(t *testing.T) {
 	}
 	lines := s.File("orders.jsonl", "{\"ref\": \"order-1\"}\n\n{\"ref\": \"a\", \"more\": 1}\n{\"ref\": null}\n")
 	touch(t, lines, later)
-	said(s.Run("reconcile", "double11", "--shop", lines), 0, "all agrees\n")
+	said(s.Run("reconcile", "double11", "--shop", lines), 0, "note: the units of the shop's orders are not compared, because the list has none", "all agrees\n")
 
 	said(s.Run("reconcile"), 2, "it takes one argument")
 	said(s.Run("reconcile", "nosuch"), 1, "no such sale: nosuch")
 	said(s.Run("reconcile", "double11", "--probe"), 2, "no gate has a probe")
 	said(s.Run("reconcile", "double11", "--probe", "--shop", orders), 2, "do not go together")
-	said(s.Run("reconcile", "double11", "--column", "x"), 2, "--column goes with --shop")
+	said(s.Run("reconcile", "double11", "--column", "x"), 2, "--column, --quantity and --sku go with --shop")
+	said(s.Run("reconcile", "double11", "--sku", "x"), 2, "--column, --quantity and --sku go with --shop")
+	rows := s.File("units.csv", "order_no,sku,qty\norder-1,plain,2.0000\norder-1,plain,16\na,plain,1\n")
+	touch(t, rows, later)
+	said(s.Run("reconcile", "double11", "--shop", rows, "--column", "order_no"), 1, "the shop has sold 18 units of plain with the order order-1, and its reservation f has 1\n", "differences: 1, repaired: 0\n")
+	said(s.Run("reconcile", "double11", "--shop", rows, "--column", "order_no", "--quantity", "count"), 2, "it has no column \"count\", as --quantity says")
+	jsonRows := s.File("units.jsonl", "{\"ref\": \"order-1\", \"quantity\": 18}\n{\"ref\": \"a\", \"quantity\": 1}\n")
+	touch(t, jsonRows, later)
+	said(s.Run("reconcile", "double11", "--shop", jsonRows), 1, "the shop has sold 18 units with the order order-1, and its reservation f has 1\n", "differences: 1, repaired: 0\n")
+	said(s.Run("reconcile", "double11", "--shop", s.File("odd.csv", "ref,quantity\na,two\n")), 1, "odd.csv:2: \"two\" is no number of units")
+	said(s.Run("reconcile", "double11", "--shop", s.File("gap.jsonl", "{\"ref\": \"a\", \"qty\": 1}\n{\"ref\": \"b\"}\n")), 1, "gap.jsonl:2: it has no quantity")
+	for _, units := range []string{`{"x":{"plain":1}}`, `{"a":{"plain":-1}}`} {
+		if a := s.Admin("POST", "/stockgate/sales/double11/reconcile", `{"orders":["a"],"units":`+units+`}`); a.Status != 400 || !strings.Contains(a.Body, "units") {
+			t.Errorf("%+v", a)
+		}
+	}
 	said(s.Run("reconcile", "double11", "--shop", s.File("bad", "{\"x\": 1}\n")), 2, "bad:1: which field has the reservation id or ref?")
 	said(s.Run("reconcile", "double11", "--shop", s.File("worse", "{\"id\": \"a\"}\nb\n")), 1, "worse:2: it is no JSON object")
 	if a := s.Admin("POST", "/stockgate/sales/double11/reconcile", `{"repairs":true}`); a.Status != 400 {

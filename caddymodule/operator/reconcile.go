@@ -16,12 +16,14 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/probe"
 	"github.com/stockgate/stockgate/recovery"
 	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
 	"github.com/stockgate/stockgate/shard"
 )
 
 const (
-	// reconcileBody bounds the request in bytes: MaxOrders with the longest names.
-	reconcileBody = 160 << 20
+	// reconcileBody bounds the request in bytes: MaxOrders with the longest names, and units of one
+	// item for each.
+	reconcileBody = 448 << 20
 	// reconcileAsks bounds about how many reservations the shop is asked.
 	reconcileAsks = 10_000
 )
@@ -74,11 +76,11 @@ func (o *operator) reconcile(r *http.Request) (any, error) {
 // shopOf returns how the run learns of the shop's orders; nil: it does not ask the shop.
 func (o *operator) shopOf(q *adminapi.ReconcileRequest, sale string) (*recovery.Shop, error) {
 	switch {
-	case q.Probe && q.Orders != nil:
+	case q.Probe && (q.Orders != nil || q.Units != nil):
 		return nil, request.Bad("orders and probe do not go together")
 	case q.Probe:
 		return o.probeShop(sale)
-	case q.Orders == nil:
+	case q.Orders == nil && q.Units == nil:
 		return nil, nil
 	case len(q.Orders) == 0 || len(q.Orders) > adminapi.MaxOrders:
 		return nil, request.Bad("orders must be 1 to %d", adminapi.MaxOrders)
@@ -88,10 +90,35 @@ func (o *operator) shopOf(q *adminapi.ReconcileRequest, sale string) (*recovery.
 			return nil, err
 		}
 	}
+	if err := checkUnits(q); err != nil {
+		return nil, err
+	}
 	if q.AsOf.IsZero() {
 		q.AsOf = time.Now()
 	}
-	return &recovery.Shop{Orders: q.Orders, AsOf: q.AsOf}, nil
+	return &recovery.Shop{Orders: q.Orders, Units: q.Units, AsOf: q.AsOf}, nil
+}
+
+// checkUnits refuses units of no order, and those that no order can have.
+func checkUnits(q *adminapi.ReconcileRequest) error {
+	if len(q.Units) == 0 {
+		return nil
+	}
+	named := make(map[string]bool, len(q.Orders))
+	for _, name := range q.Orders {
+		named[name] = true
+	}
+	for name, units := range q.Units {
+		if !named[name] {
+			return request.Bad("units has an order that is not in orders: %.128q", name)
+		}
+		for sku, n := range units {
+			if n < 0 || n > sale.MaxUnits {
+				return request.Bad("units: the order %s has %d units of %.128q: 0 to %d", name, n, sku, int64(sale.MaxUnits))
+			}
+		}
+	}
+	return nil
 }
 
 // errNoProbe says that the gate of a reservation has no probe to ask the shop with.
