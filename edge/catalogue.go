@@ -191,6 +191,7 @@ func (e *Edge) readCatalogue(ctx context.Context, old *Catalogue, remembered []s
 				if known != nil {
 					changed = true
 					e.leases.Deleted(id)
+					e.remembered.noteDeleted(id, numberOf(epoch))
 				}
 				continue
 			}
@@ -270,6 +271,7 @@ func (e *Edge) loadListing(ctx context.Context, id string, known *Listing) (*Lis
 	if err != nil {
 		return nil, err
 	}
+	e.remembered.noteDeleted(id, loaded.Deleted)
 	c := e.shard.Clock(id)
 	if _, ok := c.Now(); !ok {
 		if _, err := e.shard.Run(ctx, e.shard.Scripts.Settle, id); err != nil {

@@ -55,10 +55,33 @@ func lost(id string, known *Listing) *Listing {
 	return &l
 }
 
-// remembered are the ids of sales that Redis must have, whatever it says.
+// remembered is what Redis has said, and may forget.
 type remembered struct {
-	mu  sync.Mutex
+	mu sync.Mutex
+	// ids are the sales that Redis must have.
 	ids map[string]bool
+	// deleted are the sales that were deleted on purpose, each with its last epoch.
+	deleted map[string]int64
+}
+
+// noteDeleted remembers that the sale of an epoch was deleted on purpose.
+func (r *remembered) noteDeleted(id string, epoch int64) {
+	if epoch == 0 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.deleted == nil {
+		r.deleted = make(map[string]int64)
+	}
+	r.deleted[id] = max(r.deleted[id], epoch)
+}
+
+// lastDeleted returns the epoch that noteDeleted has had; 0: none.
+func (r *remembered) lastDeleted(id string) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.deleted[id]
 }
 
 func (r *remembered) list() []string {
@@ -176,5 +199,6 @@ func (e *Edge) ApplyUnlessLost(ctx context.Context, next *sale.Sale, o reservati
 			return nil, reservation.RefuseAnew(next.ID)
 		}
 	}
+	o.Deleted = max(o.Deleted, e.remembered.lastDeleted(next.ID))
 	return e.Store.Apply(ctx, next, o)
 }

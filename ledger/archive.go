@@ -3,6 +3,8 @@ package ledger
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -18,6 +20,16 @@ const ArchiveMark = "@"
 
 // archivedAs is the name of a sale whose last epoch was this one.
 func archivedAs(sale string, epoch int64) string { return fmt.Sprint(sale, ArchiveMark, epoch) }
+
+// ArchivedEpoch is the last epoch of an archived sale, by its name; 0: it is no such name.
+func ArchivedEpoch(name string) int64 {
+	_, epoch, _ := strings.Cut(name, ArchiveMark)
+	n, err := strconv.ParseInt(epoch, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
 
 // archive gives what the ledger has of a sale another name, if the sale was deleted on purpose
 // since, and loaded anew as this epoch. False: it was not deleted, so Redis has lost it.

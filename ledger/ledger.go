@@ -31,6 +31,8 @@ type Ledger interface {
 	// ErrNotOwner when another owner has the sale, and changes nothing when the position is no
 	// longer at.
 	Archive(ctx context.Context, sale, owner string, at Position, as string) error
+	// Archived is the last epoch of a sale that was archived; 0: none was.
+	Archived(ctx context.Context, sale string) (epoch int64, err error)
 	// Sales lists all sales of which the ledger has movements, without archived ones.
 	Sales(ctx context.Context) ([]string, error)
 	// Position is the last movement that the ledger has of a sale; zero: none.

@@ -2,10 +2,14 @@ package recovery_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stockgate/stockgate/internal/ledgertest"
 	"github.com/stockgate/stockgate/recovery"
+	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/sale"
 	"github.com/stockgate/stockgate/shard"
 )
 
@@ -106,5 +110,47 @@ func TestReconcileOfASaleLoadedAnew(t *testing.T) {
 			}
 			ledgertest.SameRaw(t, ledgertest.Raw(t, server.Client()), raw)
 		})
+	}
+}
+
+// Redis forgets with all else which sale under an id was deleted; the ledger has archived it. An order of
+// that one takes no unit of the sale that is rebuilt.
+func TestRebuildKnowsWhatWasDeleted(t *testing.T) {
+	server, s, l := ledgertest.Drained(t, 1000, 20)
+	deleted, err := s.Store.Journal().Head(ledgertest.Soon(t), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	s.Remove()
+	s.Load(40)
+	end := s.Drain(l, ledgertest.NewCounts())
+	s.UntilDrained(l)
+	end()
+	lost, err := l.Position(ledgertest.Soon(t), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ledgertest.Flush(t, server)
+	ledgertest.Rebuild(t, l, s, recovery.RebuildOptions{Open: true})
+	stock, err := s.Store.SaleStock(ledgertest.Soon(t), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for epoch, want := range map[int64]error{deleted.Epoch: reservation.ErrNotFound, lost.Epoch: nil} {
+		paid := &reservation.Evidence{
+			Sale: "s", ID: fmt.Sprint("paid-", epoch), Buyer: "hash", Epoch: epoch, Created: time.Now(), Exp: time.Now().Add(time.Minute),
+			Lines: []sale.Line{{SKU: stock.Items[0].SKU, Quantity: 1}},
+		}
+		if _, err := s.Store.Recreate(ledgertest.Soon(t), paid, "test"); !errors.Is(err, want) {
+			t.Errorf("a payment of epoch %d: %v, want %v", epoch, err, want)
+		}
+	}
+}
+
+// What another rebuild has done is no failure of this one.
+func TestOvertakenIsRefused(t *testing.T) {
+	if !errors.Is(recovery.ErrOvertaken, shard.ErrRefused) {
+		t.Error("it is not refused")
 	}
 }

@@ -216,18 +216,32 @@ func (b *rebuilding) nextVersion() int64 {
 	return max(b.doc.Version, b.life.Version) + versionLeap
 }
 
+// deletedBefore returns the epoch of the last sale under this id that was deleted before the one that
+// is restored; 0: there was none. Where Redis was emptied, the ledger knows it alone.
+func (b *rebuilding) deletedBefore(ctx context.Context) (int64, error) {
+	deleted, err := b.store.Journal().DeletedEpoch(ctx, b.id)
+	if err != nil {
+		return 0, err
+	}
+	if deleted >= b.at.Epoch { // it is the deleted one that is restored
+		deleted = 0
+	}
+	archived, err := b.ledger.Archived(ctx, b.id)
+	if err != nil {
+		return 0, fmt.Errorf("the ledger does not answer: %w", err)
+	}
+	return max(deleted, archived), nil
+}
+
 // restore fills the shard and begins its new life.
 func (b *rebuilding) restore(ctx context.Context) error {
 	if err := b.lookAgain(ctx); err != nil {
 		return err
 	}
 	b.out.Version = b.nextVersion()
-	deleted, err := b.store.Journal().DeletedEpoch(ctx, b.id)
+	deleted, err := b.deletedBefore(ctx)
 	if err != nil {
 		return err
-	}
-	if deleted >= b.at.Epoch { // it is the deleted one that is restored
-		deleted = 0
 	}
 	r, err := NewRestorer(b.store).Renew(ctx, b.file, b.doc.File, b.out.Version, b.life, max(b.at.Epoch, b.life.Epoch), deleted)
 	if err != nil {
@@ -251,6 +265,9 @@ func (b *rebuilding) restore(ctx context.Context) error {
 		return err
 	}
 	if err := b.ledger.Restart(ctx, b.id, b.at, ledger.Position{Epoch: r.Epoch}); err != nil {
+		if now, e := b.ledger.Position(ctx, b.id); e == nil && now != b.at {
+			return fmt.Errorf("%w: %w", ErrOvertaken, err) // another rebuild has moved it
+		}
 		return err
 	}
 	status := b.closing()

@@ -2,7 +2,6 @@ package recovery
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -15,8 +14,8 @@ import (
 )
 
 // ErrOvertaken says that another process has loaded the sale or begun to restore it since
-// this one read it.
-var ErrOvertaken = errors.New("another process has loaded or rebuilt the sale meanwhile: check the sale, and run the command again if it is still needed")
+// this one read it. It is a shard.ErrRefused.
+var ErrOvertaken = refused("another process has loaded or rebuilt the sale meanwhile: check the sale, and run the command again if it is still needed")
 
 // Restorer writes the keys of a sale anew in a store. It is safe for concurrent use.
 type Restorer struct {

@@ -24,6 +24,9 @@ type ApplyOptions struct {
 	Force bool
 	// New loads a sale that Redis has lost as a new sale.
 	New bool
+	// Deleted is the epoch of the last sale under this id that was deleted, as far as the caller
+	// knows it: a new sale owes nothing of that one. Redis's own note counts too, but is lost with it.
+	Deleted int64
 	// By names the operator, for the journal.
 	By string
 }
@@ -96,7 +99,7 @@ func (s *Store) Apply(ctx context.Context, next *sale.Sale, o ApplyOptions) (*Ap
 				return nil, err
 			}
 		}
-		r, err := s.applyOnce(ctx, current.Version, deleted, next, doc, change, o.By)
+		r, err := s.applyOnce(ctx, current.Version, max(deleted, o.Deleted), next, doc, change, o.By)
 		if err != nil {
 			return nil, err
 		}

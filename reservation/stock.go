@@ -23,6 +23,8 @@ type Loaded struct {
 	Status  sale.Status
 	Version int64
 	Epoch   string
+	// Deleted is the epoch of the last sale under this id that was deleted before; 0: none was.
+	Deleted int64
 }
 
 // ErrUnreadable says that a sale's file in Redis cannot be read.
@@ -31,7 +33,7 @@ var ErrUnreadable = errors.New("a sale in redis cannot be read: a newer stockgat
 // Load reads a sale's file and status. It fails with shard.ErrNoSale if Redis does not have
 // the sale, and with ErrUnreadable if its file cannot be read.
 func (s *Store) Load(ctx context.Context, id string) (*Loaded, error) {
-	v, err := s.shard.Redis.HMGet(ctx, s.shard.ShardKeys(id)[shard.MetaKey], "version", "status", "doc", "epoch").Result()
+	v, err := s.shard.Redis.HMGet(ctx, s.shard.ShardKeys(id)[shard.MetaKey], "version", "status", "doc", "epoch", "deleted").Result()
 	if err != nil {
 		return nil, shard.Explain(err)
 	}
@@ -46,8 +48,10 @@ func (s *Store) Load(ctx context.Context, id string) (*Loaded, error) {
 	version, _ := v[0].(string)
 	status, _ := v[1].(string)
 	epoch, _ := v[3].(string)
+	was, _ := v[4].(string)
 	n, _ := strconv.ParseInt(version, 10, 64)
-	return &Loaded{Sale: parsed, Status: sale.Status(status), Version: n, Epoch: epoch}, nil
+	deleted, _ := strconv.ParseInt(was, 10, 64)
+	return &Loaded{Sale: parsed, Status: sale.Status(status), Version: n, Epoch: epoch, Deleted: deleted}, nil
 }
 
 // SaleStock is a sale and where its units are; all cells are read at one moment.

@@ -44,6 +44,8 @@ type SaleShown struct {
 type SaleStatus struct {
 	ID     string      `json:"id"`
 	Status sale.Status `json:"status"`
+	// Warnings say what is likely to be a mistake, although it was done.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // SaleDeleted answers DELETE sales/{id}.

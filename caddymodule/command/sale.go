@@ -217,6 +217,9 @@ func changeStatus(word string) func(*call) error {
 			return err
 		}
 		c.printf("%s is %s\n", s.ID, s.Status)
+		for _, warning := range s.Warnings {
+			c.printf("warning: %s\n", warning)
+		}
 		return nil
 	}
 }

@@ -113,6 +113,12 @@ func readsAddress(values []string) bool {
 	return slices.ContainsFunc(values, func(v string) bool { return strings.Contains(v, "client_ip}") })
 }
 
+// FindsSale reports whether the gate may find the sale of an attempt by its items, because no value
+// of `sale` is a constant.
+func (g *Gate) FindsSale() bool {
+	return !slices.ContainsFunc(g.Sale, func(v string) bool { return !hasPlaceholder(v) })
+}
+
 // byClient says whether a client can set a value to anything.
 func byClient(expr string) bool {
 	v, err := attempt.Compile(expr)

@@ -84,6 +84,7 @@ func (d *doctor) sales() {
 		d.limits(l)
 		d.unread(l)
 	}
+	d.shared()
 }
 
 // sale examines the stock of one sale, and what the ledger has of it.

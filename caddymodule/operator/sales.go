@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -135,14 +136,16 @@ func (o *operator) applySale(r *http.Request) (any, error) {
 	if next.ID != id {
 		return nil, request.Bad("the file is about the sale %s, the path about %s", next.ID, id)
 	}
-	if !options.New {
-		if err := o.neverSold(id); err != nil {
-			return nil, err
-		}
+	warning, err := o.askLedger(id, &options)
+	if err != nil {
+		return nil, err
 	}
 	applied, err := o.runtime.ApplyUnlessLost(o.ctx, next, options)
-	if applied != nil && !applied.Same {
-		applied.Warnings = next.Advice(o.runtime.Store.Now(id))
+	if applied != nil {
+		if !applied.Same {
+			applied.Warnings = next.Advice(o.runtime.Store.Now(id))
+		}
+		applied.Warnings = append(append(applied.Warnings, warning...), o.sharedItems(next)...)
 	}
 	if options.DryRun {
 		return applied, err
@@ -154,30 +157,50 @@ func (o *operator) applySale(r *http.Request) (any, error) {
 	return applied, o.noted(err, "sale applied", zap.String("sale", id), zap.Bool("force", options.Force), zap.Bool("new", options.New), zap.Strings("changes", changes))
 }
 
-// neverSold refuses to load a sale that is missing in Redis and has movements in the ledger:
-// Redis has lost it.
-func (o *operator) neverSold(id string) error {
+// askLedger asks the ledger about a sale that is missing in Redis. It refuses one that the ledger
+// has and that was not deleted on purpose, unless options say that it is new: Redis has lost it. What
+// the ledger knows of an earlier deletion goes into options; if it does not answer about a new sale,
+// that is a warning.
+func (o *operator) askLedger(id string, options *reservation.ApplyOptions) (warning []string, err error) {
 	db := o.app.Ledger()
 	if db == nil {
-		return nil
+		return nil, nil
 	}
 	if _, err := o.runtime.Store.Journal().Head(o.ctx, id); !errors.Is(err, shard.ErrNoSale) {
-		return nil // an error here occurs again when the sale is applied
+		return nil, nil // an error here occurs again when the sale is applied
 	}
 	ctx, cancel := context.WithTimeout(o.ctx, ledgerAsked)
 	defer cancel()
-	err := db.Migrate(ctx)
-	var at ledger.Position
-	if err == nil {
-		at, err = db.Position(ctx, id)
-	}
+	at, err := o.ledgerOf(ctx, db, id, options)
 	switch {
+	case err != nil && options.New:
+		return []string{"the ledger does not answer, so it is not known whether a sale " + id + " was deleted before: an order of that one, which the shop confirms now, would take a unit of this one; " +
+			"close and delete this sale, and apply it when the ledger answers, if that may be"}, nil
 	case err != nil:
-		return fmt.Errorf("%w: %w; whether redis has lost sale %s is not known: ask again when the ledger answers, or say --new if there never was such a sale", ledger.ErrLedger, err, id)
-	case at != ledger.Position{}:
-		return reservation.RefuseAnew(id)
+		return nil, fmt.Errorf("%w: %w; whether redis has lost sale %s is not known: ask again when the ledger answers, or say --new if there never was such a sale", ledger.ErrLedger, err, id)
+	case at == ledger.Position{} || options.New:
+		return nil, nil
 	}
-	return nil
+	deleted, err := o.runtime.Store.Journal().Deleted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if epoch, err := strconv.ParseInt(deleted[id], 10, 64); err == nil && epoch >= at.Epoch {
+		return nil, nil // on purpose: the ledger archives it when it hears of the new one
+	}
+	return nil, reservation.RefuseAnew(id)
+}
+
+// ledgerOf reads how far the ledger has a sale, and notes in options which one under its id was
+// deleted last.
+func (o *operator) ledgerOf(ctx context.Context, db ledger.Ledger, id string, options *reservation.ApplyOptions) (at ledger.Position, err error) {
+	if err = db.Migrate(ctx); err != nil {
+		return at, err
+	}
+	if options.Deleted, err = db.Archived(ctx, id); err != nil {
+		return at, err
+	}
+	return db.Position(ctx, id)
 }
 
 func (o *operator) setStatus(r *http.Request, status sale.Status) (any, error) {
@@ -189,7 +212,14 @@ func (o *operator) setStatus(r *http.Request, status sale.Status) (any, error) {
 		return nil, err
 	}
 	err = o.noSale(id, o.runtime.Store.SetStatus(o.ctx, id, status, o.by))
-	return adminapi.SaleStatus{ID: id, Status: status}, o.noted(err, "sale status set", zap.String("sale", id), zap.String("status", string(status)))
+	if err = o.noted(err, "sale status set", zap.String("sale", id), zap.String("status", string(status))); err != nil {
+		return nil, err
+	}
+	answer := adminapi.SaleStatus{ID: id, Status: status}
+	if l, ok := o.runtime.Catalogue().Sale(id); ok && status == sale.Open {
+		answer.Warnings = o.sharedItems(l.Sale)
+	}
+	return answer, nil
 }
 
 func (o *operator) deleteSale(r *http.Request) (any, error) {

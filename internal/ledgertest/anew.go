@@ -44,6 +44,12 @@ func anew(t *testing.T, open func() ledger.Ledger) {
 	if n, text := counts.Logged(NotFollowing); n != 0 {
 		t.Errorf("the log says %q", text)
 	}
+	if epoch, err := l.Archived(Soon(t), "s"); epoch != old.Epoch || err != nil {
+		t.Errorf("the last one that was deleted has epoch %d, want %d: %v", epoch, old.Epoch, err)
+	}
+	if epoch, err := l.Archived(Soon(t), "other"); epoch != 0 || err != nil {
+		t.Errorf("of another sale one with epoch %d was deleted: %v", epoch, err)
+	}
 	archived := "s@" + strconv.FormatInt(old.Epoch, 10)
 	if at, err := l.Position(Soon(t), archived); at != old || err != nil {
 		t.Errorf("the old sale is at %+v, want %+v: %v", at, old, err)

@@ -30,6 +30,17 @@ func (l *Ledger) Position(ctx context.Context, sale string) (at ledger.Position,
 	return at, err
 }
 
+// Archived is the last epoch of a sale that was archived.
+func (l *Ledger) Archived(ctx context.Context, sale string) (epoch int64, err error) {
+	err = l.each(ctx, `SELECT sale FROM drains WHERE substr(sale, 1, length(?1)) = ?1`, []any{sale + ledger.ArchiveMark}, func(rows *sql.Rows) error {
+		var name string
+		err := rows.Scan(&name)
+		epoch = max(epoch, ledger.ArchivedEpoch(name))
+		return err
+	})
+	return epoch, err
+}
+
 // Document is the sale's file.
 func (l *Ledger) Document(ctx context.Context, sale string) (d ledger.Document, err error) {
 	err = l.db.QueryRowContext(ctx, `SELECT version, status, file FROM sales WHERE sale = ?1`, sale).Scan(&d.Version, &d.Status, &d.File)
