@@ -32,7 +32,10 @@ func (rd *Reader) readCookies(headers []string, got []found) fault {
 		return fault{"Cookie", "the header appears twice"}
 	}
 	for _, rest := range headers {
-		for rest != "" {
+		for count := 1; rest != ""; count++ {
+			if count > maxPairs {
+				return fault{"Cookie", "it has more than 1000 cookies"}
+			}
 			var pair string
 			pair, rest, _ = strings.Cut(rest, ";")
 			name, value, _ := strings.Cut(strings.TrimLeft(pair, " \t"), "=")

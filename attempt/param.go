@@ -15,8 +15,8 @@ const (
 	methodWhat  = "a request cannot change its method"
 )
 
-// maxPairs bounds the parameters of a query or a form. PHP and others stop reading at
-// 1,000, so only the gate would read the rest.
+// maxPairs bounds the parameters of a query or a form, empty ones among them, and the cookies. PHP
+// and others stop reading at 1,000, so only the gate would read the rest.
 const maxPairs = 1000
 
 // param is one name that a source reads from the query or the body. The same name must
@@ -64,11 +64,11 @@ func (ps *params) read(where paramLocation, s string) fault {
 	for s != "" {
 		pair, name, simple := nextPair(s)
 		s = s[min(len(pair)+1, len(s)):]
-		if pair == "" {
-			continue
-		}
 		if count++; count > maxPairs {
 			return fault{where.String(), "it has more than 1000 parameters"}
+		}
+		if pair == "" {
+			continue
 		}
 		value := pair[min(len(name)+1, len(pair)):]
 		var f fault
