@@ -82,11 +82,35 @@ func (p QueryPath) Named(name string) bool { return SameParam(name, p.name) }
 // Readings are the paths that servers may read in the parameter's value. false: there are too
 // many.
 func (p QueryPath) Readings(value string) (all []string, complete bool) {
-	all, complete = Readings("/" + strings.TrimLeft(value, "/"))
+	all, complete = ValueReadings(value)
 	if p.prefix != "" {
 		for i, reading := range all {
 			all[i] = p.prefix + leadingSlash(reading)
 		}
 	}
 	return all, complete
+}
+
+// ValueReadings are the paths that servers may read in a parameter's value, where they take it for
+// a route. false: there are too many.
+func ValueReadings(value string) (all []string, complete bool) {
+	return Readings("/" + strings.TrimLeft(strings.TrimSpace(value), "/"))
+}
+
+// SameValue reports whether a server with a reading of ValueReadings finds what another wants: without
+// regard to case, and for a route of several steps to anything but letters, digits, underscores and
+// slashes, which OpenCart drops from it.
+func SameValue(reading, want string) bool {
+	path := "/" + strings.TrimLeft(want, "/")
+	return SameFold(reading, path) || strings.Contains(want, "/") && SameFold(routeWord(reading), routeWord(path))
+}
+
+func routeWord(path string) string {
+	kept := strings.Map(func(r rune) rune {
+		if r == '/' || r == '_' || '0' <= r && r <= '9' || 'a' <= r|0x20 && r|0x20 <= 'z' {
+			return r
+		}
+		return -1
+	}, path)
+	return strings.TrimRight(mergeSlashes(kept), "/")
 }

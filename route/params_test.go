@@ -72,3 +72,34 @@ func TestQueryPath(t *testing.T) {
 		}
 	}
 }
+
+// A value is a route in another spelling.
+func TestValueReadings(t *testing.T) {
+	for _, c := range []struct {
+		value, want string
+		same        bool
+	}{
+		{"checkout/confirm", "checkout/confirm", true},
+		{"Checkout/CONFIRM", "checkout/confirm", true},
+		{"/checkout//confirm/", "checkout/confirm", true},
+		{" checkout/confirm\t", "checkout/confirm", true},
+		{"checkout%2fconfirm", "checkout/confirm", true},
+		{"checkout/x/../confirm", "checkout/confirm", true},
+		{"checkout/con-firm!", "checkout/confirm", true},
+		{"checkout/!/confirm/?", "checkout/confirm", true},
+		{"checkout/confirm", "/checkout/confirm/", true},
+		{"checkout/confirmation", "checkout/confirm", false},
+		{"checkoutconfirm", "checkout/confirm", false},
+		{"account/checkout/confirm", "checkout/confirm", false},
+		{"", "checkout/confirm", false},
+		{"1", "1", true},
+		{"1.0", "10", false},
+		{"", "", true},
+	} {
+		all, complete := route.ValueReadings(c.value)
+		same := slices.ContainsFunc(all, func(reading string) bool { return route.SameValue(reading, c.want) })
+		if !complete || same != c.same {
+			t.Errorf("%q for %q: %t, %q, complete %t", c.value, c.want, same, all, complete)
+		}
+	}
+}

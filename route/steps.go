@@ -16,6 +16,7 @@ var steps = []func(string) string{
 	resolveDots,    // all servers, before or after decoding
 	resolveEscaped, // WHATWG URL: %2e is a dot there, and nothing else is decoded
 	pathInfo,       // PHP routers take what follows the script
+	scriptAlone,    // and PHP runs the script, whatever follows it
 	dropScript,     // or the path without it
 	leadingSlash,   // what decoding or cutting has left without one
 }
@@ -146,6 +147,13 @@ func script(path string) (start, end int, ok bool) {
 func pathInfo(path string) string {
 	if _, end, ok := script(path); ok {
 		return path[end:]
+	}
+	return path
+}
+
+func scriptAlone(path string) string {
+	if _, end, ok := script(path); ok {
+		return path[:end]
 	}
 	return path
 }

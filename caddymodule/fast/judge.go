@@ -32,10 +32,11 @@ func (p *Plan) Concerns(f *fastpath.Request) (concerns bool) {
 	if query != "" && p.readsQuery(query) {
 		return false
 	}
-	if ok && m.k != nil && m.k.kept && m.k.is(f.Method, f.Host, path) {
+	decides := query != "" && p.matchesQueries()
+	if ok && m.k != nil && m.k.kept && !decides && m.k.is(f.Method, f.Host, path) {
 		return true
 	}
-	k := p.wayOf(f, path)
+	k := p.wayOf(f, path, decides)
 	if !ok {
 		if k == nil {
 			return false
@@ -64,6 +65,13 @@ func (p *Plan) readsQuery(query string) bool {
 		return true
 	}
 	return slices.ContainsFunc(p.gates, func(g *gate.Gate) bool { return g.Routes().NamesQueries() })
+}
+
+// matchesQueries reports whether a query may decide where a request leads. The route cache knows
+// paths only.
+func (p *Plan) matchesQueries() bool {
+	return slices.ContainsFunc(p.gates, func(g *gate.Gate) bool { return g.Routes().MatchesQueries() }) ||
+		slices.ContainsFunc(p.guards, func(g *guard.Guard) bool { return g.Routes().MatchesQueries() })
 }
 
 // Judge refuses a request for its gate, if the gate would refuse it. Where too many attempts wait

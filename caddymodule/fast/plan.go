@@ -21,6 +21,7 @@ type Plan struct {
 	server *caddyhttp.Server
 	steps  []planStep
 	gates  []*gate.Gate // those that can be reached
+	guards []*guard.Guard
 	known  routeCache
 	altSvc []byte // a header field of each answer; nil: none
 	// strictSNI: a request over TLS must be for the server that the handshake has named.
@@ -79,6 +80,7 @@ func (p *Plan) compile(routes caddyhttp.RouteList, invoked []string) []planStep 
 func (p *Plan) act(h caddyhttp.MiddlewareHandler, invoked []string) (planAct, bool) {
 	switch h := h.(type) {
 	case *guard.Guard:
+		p.guards = append(p.guards, h)
 		return planAct{guard: h}, true
 	case *gate.Gate:
 		return planAct{gate: h}, true
@@ -274,7 +276,7 @@ func (w *walk) act(a *planAct, r *http.Request) bool {
 	case a.guard != nil:
 		a.guard.Strip(r)
 		if w.destination.why == "" {
-			if why := w.refusedBy(a.guard.Routes(), r); why != "" && w.skipped {
+			if why, closed := w.refusedBy(a.guard.Routes(), r); why != "" && (w.skipped || closed) {
 				return false
 			} else if w.destination.guard = a.guard; why != "" {
 				w.destination.why = why
@@ -283,8 +285,10 @@ func (w *walk) act(a *planAct, r *http.Request) bool {
 	case a.status != nil:
 		return !a.status.Answers(r)
 	case a.gate != nil:
-		if w.destination.guard == nil && w.refusedBy(a.gate.Routes(), r) != "" {
-			return false
+		if w.destination.guard == nil {
+			if why, _ := w.refusedBy(a.gate.Routes(), r); why != "" {
+				return false
+			}
 		}
 		if a.gate.FastRefusals != nil && (!w.skipped || a.gate.FastRefusals.Force) {
 			w.destination.gate = a.gate
@@ -300,9 +304,10 @@ func (w *walk) act(a *planAct, r *http.Request) bool {
 	return true
 }
 
-// refusedBy says why a guard, or a gate without a guard, refuses a request.
-func (w *walk) refusedBy(s *guard.Routes, r *http.Request) string {
-	why, deep := s.Refuses(r)
+// refusedBy says why a guard, or a gate without a guard, refuses a request. closed: it is for a closed
+// door, whose answer the guard has.
+func (w *walk) refusedBy(s *guard.Routes, r *http.Request) (why string, closed bool) {
+	why, door, deep := s.Refuses(r)
 	w.headers = w.headers || deep && !s.IsPlain() || r.Method != http.MethodGet && attempt.OverridesMethod(r.Header, "")
-	return why
+	return why, door != nil
 }

@@ -38,10 +38,10 @@ func (k *cachedRoute) is(method, host, path string) bool {
 	return k.path == path && k.method == method && k.host == host
 }
 
-// wayOf finds where a request leads; nil: to the HTTP server.
-func (p *Plan) wayOf(f *fastpath.Request, path string) *cachedRoute {
+// wayOf finds where a request leads; nil: to the HTTP server. byQuery: that may depend on its query.
+func (p *Plan) wayOf(f *fastpath.Request, path string, byQuery bool) *cachedRoute {
 	place := p.known.place(f.Method, f.Host, path)
-	if k := place.Load(); k != nil && k.is(f.Method, f.Host, path) {
+	if k := place.Load(); k != nil && !byQuery && k.is(f.Method, f.Host, path) {
 		if k.destination.gate == nil {
 			return nil
 		}
@@ -66,7 +66,7 @@ func (p *Plan) wayOf(f *fastpath.Request, path string) *cachedRoute {
 	w := walk{}
 	w.walk(p.steps, &s.request)
 	k.destination = w.destination
-	if !w.headers && len(f.Method)+len(f.Host)+len(path) <= maxCachedRoute {
+	if !w.headers && !byQuery && len(f.Method)+len(f.Host)+len(path) <= maxCachedRoute {
 		k.kept = true
 		place.Store(k)
 	}

@@ -49,6 +49,7 @@ func ReadDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) 
 	}
 	warnCheck(warn, gate)
 	warnMethod(warn, gate, matchers)
+	warnAvoidable(warn, matchers)
 	warnExact(warn, gate, matchers)
 	warnShaped(warn, gate)
 	warnBuyer(warn, gate.Buyer)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stockgate/stockgate/attempt"
 	"github.com/stockgate/stockgate/caddymodule/app"
+	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 	"github.com/stockgate/stockgate/caddymodule/ratelimit"
 )
@@ -61,6 +62,13 @@ func warnMethod(w directive.Warner, g *Gate, matchers caddy.ModuleMap) {
 	}
 	w.Warn("no matcher restricts the method, so every matching request is an attempt to buy, a GET too: " +
 		"add `method POST` to the gate's matcher")
+}
+
+// warnAvoidable warns about matchers by which a client can let its order pass the gate.
+func warnAvoidable(w directive.Warner, matchers caddy.ModuleMap) {
+	for _, warning := range guard.Avoidable(matchers) {
+		w.Warn(warning)
+	}
 }
 
 // warnCheck warns about a gate that only checks and has the former name.

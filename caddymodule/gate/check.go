@@ -182,6 +182,7 @@ func ReadCheckDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, er
 		return nil, at.WrapErr(err)
 	}
 	warnMethod(warn, gate, matchers)
+	warnAvoidable(warn, matchers)
 	warnExact(warn, gate, matchers)
 	warnBuyer(warn, gate.Buyer)
 	warnValues(warn, gate)

@@ -257,7 +257,7 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	}
 	before := guard.PassageOf(r)
 	if before == 0 { // no guard has asked
-		if why, _ := g.routes.Refuses(r); why != "" {
+		if why, _, _ := g.routes.Refuses(r); why != "" {
 			return g.refuse(w, r, "", began, &sale.Refusal{Reason: sale.Malformed, Detail: why})
 		}
 	}

@@ -108,7 +108,10 @@ func (g *Gate) provisionServer(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
-	g.guarded = guard.Gate{Name: g.Name, Check: g.Check, Shadow: g.Shadow, AlsoQuery: queries, Refuser: g.refuser}
+	g.guarded = guard.Gate{Name: g.Name, Check: g.Check, Shadow: g.Shadow, AlsoQuery: queries, Refuser: g.refuser, Avoidable: guard.AvoidableOn(ctx, g.server)}
+	for _, warning := range g.guarded.Avoidable {
+		g.log.Warn(warning)
+	}
 	exits, err := guard.ExitPaths(g.ExitsAs)
 	if err != nil {
 		return err

@@ -15,6 +15,8 @@ import (
 
 const (
 	whyRoute = "another server could read it as a gated route"
+	// whyQuery is for a query in which Caddy finds nothing and other servers may find anything.
+	whyQuery = "the query is not well-formed, and another server could read a gated route in it"
 	whyMany  = "there are too many ways to read the path"
 	// whyMethods is for a request that asks for more methods than an ordinary one.
 	whyMethods = "it asks for too many methods instead of its own"
@@ -32,34 +34,36 @@ const (
 // Refuses says why a request is refused before it reaches any route; empty: it is not
 // refused. A request is refused if no server should get its method or target, or if some
 // server could read it as a request for a gated route although it does not reach that gate
-// here. If all servers read the target alike, this costs one scan. deep: matchers were
-// asked.
-func (s *Routes) Refuses(r *http.Request) (why string, deep bool) {
+// here, or as one for a closed door. If all servers read the target alike and no door is closed to the
+// method, this costs one scan. door is the one that is closed; nil: it is another reason. deep: matchers
+// were asked.
+func (s *Routes) Refuses(r *http.Request) (why string, door *Gate, deep bool) {
 	asked := targetOf(r)
 	path, query, shape, why := route.Check(asked.method, asked.text)
 	if why != "" || strangeURL(r, asked.url) {
 		if why == "" {
 			why = "the target has a foreign authority"
 		}
-		return why, false
+		return why, nil, false
 	}
 	s.ready()
 	if len(s.methods) == 0 {
-		return "", false
+		return "", nil, false
 	}
 	var room [4]string
 	methods, complete := readMethods(room[:0], r, asked.method, query)
 	if !complete {
-		return whyMethods, false
+		return whyMethods, nil, false
 	}
 	methods = slices.DeleteFunc(methods, func(m string) bool { return !s.admits(m) })
 	if len(methods) == 0 || path == "*" {
-		return "", false
+		return "", nil, false
 	}
-	if shape&(route.Odd|s.sees) == 0 && !s.slashless && methods[0] == asked.method && len(methods) == 1 && !s.routesBy(query) {
-		return "", false
+	if shape&(route.Odd|s.sees) == 0 && !s.slashless && methods[0] == asked.method && len(methods) == 1 && !s.routesBy(query) && !s.closes(methods) {
+		return "", nil, false
 	}
-	return s.search(r, asked, methods, path, query, shape), true
+	why, door = s.search(r, asked, methods, path, query, shape)
+	return why, door, true
 }
 
 // Passage says how far a request has come, for the second check when it leaves for an
@@ -86,6 +90,21 @@ func PassageOf(r *http.Request) Passage {
 	vars, _ := r.Context().Value(caddyhttp.VarsCtxKey).(map[string]any)
 	p, _ := vars[passageVar].(Passage)
 	return p
+}
+
+// guardVar is the variable of a request that has the guard with closed doors that has let it pass.
+const guardVar = "stockgate.guard"
+
+func noteGuard(r *http.Request, g *Guard) {
+	if vars, ok := r.Context().Value(caddyhttp.VarsCtxKey).(map[string]any); ok {
+		vars[guardVar] = g
+	}
+}
+
+func guardOf(r *http.Request) *Guard {
+	vars, _ := r.Context().Value(caddyhttp.VarsCtxKey).(map[string]any)
+	g, _ := vars[guardVar].(*Guard)
+	return g
 }
 
 // target is what the client requested: rewrites may have changed the request since.
@@ -133,37 +152,50 @@ func readMethods(methods []string, r *http.Request, method, query string) (all [
 	return attempt.OverriddenMethods(methods, r.Header, query)
 }
 
-// routesBy says whether a query may name a route.
-func (s *Routes) routesBy(query string) bool { return query != "" && len(s.queries) > 0 }
+// routesBy says whether a query may name a route, or decide which way a request takes.
+func (s *Routes) routesBy(query string) bool {
+	return query != "" && (len(s.queries) > 0 || s.matched > 0)
+}
 
 // search asks the gates' matchers about all readings.
-func (s *Routes) search(r *http.Request, asked target, methods []string, path, query string, shape route.Shape) (why string) {
+func (s *Routes) search(r *http.Request, asked target, methods []string, path, query string, shape route.Shape) (why string, door *Gate) {
 	double := s.standIn(r)
 	here := s.visited(double, asked.method, *asked.url, false)
-	if len(here) > 0 { // the gate reads it so; the shop could read another route, and accept the token for that
-		if what, bad := attempt.RawPathUnsafe(path); bad {
-			return "the path holds " + what
-		}
-	}
 	readings := []string{decodedPath(asked.url, path), route.OtherSlash(decodedPath(asked.url, path))}
 	if shape&route.Odd != 0 {
 		all, complete := route.Readings(path)
 		if !complete {
-			return whyMany
+			return whyMany, nil
 		}
 		readings = all
 	}
 	for _, m := range methods {
 		for _, reading := range readings {
-			if s.leads(double, m, url.URL{Path: reading, RawQuery: query}, here) {
-				return whyRoute
+			if g := s.leads(double, m, url.URL{Path: reading, RawQuery: query}, here); g != nil {
+				return s.whyNot(g, query)
 			}
 		}
 	}
-	if s.routesBy(query) {
+	if len(here) > 0 { // the gate reads it so; the shop could read another route, and accept the token for that
+		if what, bad := attempt.RawPathUnsafe(path); bad {
+			return "the path holds " + what, nil
+		}
+	}
+	if query != "" && len(s.queries) > 0 {
 		return s.searchQuery(double, methods, query, here)
 	}
-	return ""
+	return "", nil
+}
+
+// whyNot says why a request that leads to a gate or a closed door is refused.
+func (s *Routes) whyNot(g *Gate, query string) (why string, door *Gate) {
+	switch {
+	case g.door:
+		return whyClosed, g
+	case s.matched > 0 && !parses(query):
+		return whyQuery, nil
+	}
+	return whyRoute, nil
 }
 
 // decodedPath returns the path of a target that all servers read alike.
@@ -175,7 +207,7 @@ func decodedPath(u *url.URL, raw string) string {
 }
 
 // searchQuery asks about paths in query parameters that gates have named.
-func (s *Routes) searchQuery(double *http.Request, methods []string, query string, here []*Gate) (why string) {
+func (s *Routes) searchQuery(double *reading, methods []string, query string, here []*Gate) (why string, door *Gate) {
 	named, readings := 0, 0
 	for p := route.ParamsOf(query); p.Next(); {
 		counted := false
@@ -188,47 +220,47 @@ func (s *Routes) searchQuery(double *http.Request, methods []string, query strin
 				named, counted = named+1, true
 			}
 			if named > maxNamed {
-				return whyNamed
+				return whyNamed, nil
 			}
 			all, complete := q.path.Readings(p.Value)
 			if readings += len(all); !complete || readings > maxNamedReadings {
-				return whyMany
+				return whyMany, nil
 			}
-			if s.namesGate(double, q, methods, all, query, here) {
-				return whyRoute
+			if g := s.namesGate(double, q, methods, all, query, here); g != nil {
+				return s.whyNot(g, query)
 			}
 		}
 	}
-	return ""
+	return "", nil
 }
 
-// namesGate says whether a reading reaches a gate that has named the parameter, and that the
-// request itself does not reach.
-func (s *Routes) namesGate(double *http.Request, q *queryRoute, methods, readings []string, query string, here []*Gate) bool {
+// namesGate returns a gate that has named the parameter, and that a reading reaches and the
+// request itself does not; nil: there is none.
+func (s *Routes) namesGate(double *reading, q *queryRoute, methods, readings []string, query string, here []*Gate) *Gate {
 	for _, m := range methods {
 		for _, reading := range readings {
 			for _, g := range s.visited(double, m, url.URL{Path: reading, RawQuery: query}, true) {
 				if slices.Contains(q.gates, g) && !slices.Contains(here, g) {
-					return true
+					return g
 				}
 			}
 		}
 	}
-	return false
+	return nil
 }
 
-// leads says whether a reading reaches a gate that the request itself does not reach.
-func (s *Routes) leads(double *http.Request, method string, u url.URL, here []*Gate) bool {
+// leads returns a gate that a reading reaches and the request itself does not; nil: there is none.
+func (s *Routes) leads(double *reading, method string, u url.URL, here []*Gate) *Gate {
 	for _, g := range s.visited(double, method, u, true) {
 		if !slices.Contains(here, g) {
-			return true
+			return g
 		}
 	}
-	return false
+	return nil
 }
 
 // visited returns the gates that a request with this method and URL reaches.
-func (s *Routes) visited(double *http.Request, method string, u url.URL, loose bool) []*Gate {
+func (s *Routes) visited(double *reading, method string, u url.URL, loose bool) []*Gate {
 	double.Method, double.URL = method, &u
 	if s.leaves { // only matchers of other modules and rewrites look at it
 		double.RequestURI = u.RequestURI()
@@ -240,11 +272,11 @@ func (s *Routes) visited(double *http.Request, method string, u url.URL, loose b
 
 // standIn returns a request of the same client that is only for matchers: without the body,
 // and with its own placeholders and variables if matchers change them.
-func (s *Routes) standIn(r *http.Request) *http.Request {
+func (s *Routes) standIn(r *http.Request) *reading {
 	double := r.WithContext(r.Context())
 	double.Body, double.GetBody, double.URL = http.NoBody, nil, new(url.URL)
-	if !s.leaves {
-		return double
+	if s.leaves {
+		double = caddyhttp.PrepareRequest(double, caddy.NewReplacer(), nil, s.server)
 	}
-	return caddyhttp.PrepareRequest(double, caddy.NewReplacer(), nil, s.server)
+	return &reading{Request: double, answers: make([]queryAnswer, s.matched), left: maxNamedReadings}
 }

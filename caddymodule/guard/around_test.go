@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -76,11 +77,39 @@ func TestNamedParametersAreBounded(t *testing.T) {
 		"by semicolons":     {"s=" + strings.Repeat("x;s=", 4000), whyNamed},
 	} {
 		asks := new(counter)
-		if why, _ := routesOf(t, []any{asks}, "rest_route", "s").Refuses(posted(c.query)); why != c.why {
+		if why, _, _ := routesOf(t, []any{asks}, "rest_route", "s").Refuses(posted(c.query)); why != c.why {
 			t.Errorf("%s: %q, want %q", name, why, c.why)
 		}
 		if most := 2*maxNamedReadings + 10; asks.asked > most { // a matcher that sees case is asked about the lower case too
 			t.Errorf("%s: a matcher is asked %d times, more than %d", name, asks.asked, most)
+		}
+	}
+}
+
+// How often a request has a parameter of a query matcher, and what may be read in it, has the same bounds.
+func TestMatchedParametersAreBounded(t *testing.T) {
+	for name, c := range map[string]struct {
+		query string
+		why   string
+	}{
+		"once":               {"s=" + manyReadings, ""},
+		"as often as may":    {strings.Repeat("s=shoes&", maxNamed), ""},
+		"too often":          {strings.Repeat("s=shoes&", maxNamed+1), whyRoute},
+		"other names":        {strings.Repeat("x=shoes&", 100), ""},
+		"too many readings":  {strings.Repeat("s="+manyReadings+"&", maxNamed), whyRoute},
+		"a whole target":     {strings.Repeat("s="+manyReadings+"&", 540), whyRoute},
+		"cannot be parsed":   {"x=%zz", whyQuery},
+		"one of many values": {"s=x&s=order", ""}, // it comes to the gate
+		"another spelling":   {"+s=Order", whyRoute},
+	} {
+		s := routesOf(t, []any{&caddyhttp.MatchQuery{"s": {"order"}}})
+		r := posted(c.query)
+		r.RequestURI, r.URL.Path = "/api/order?"+c.query, "/api/order"
+		orig := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request)
+		orig.URL.Path, orig.RequestURI = r.URL.Path, r.RequestURI
+		r = r.WithContext(context.WithValue(r.Context(), caddyhttp.OriginalRequestCtxKey, orig))
+		if why, _, _ := s.Refuses(r); why != c.why {
+			t.Errorf("%s: %q, want %q", name, why, c.why)
 		}
 	}
 }
@@ -93,7 +122,7 @@ func TestReadingsDoNotCopyTheQuery(t *testing.T) {
 	s.Refuses(r)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	why, _ := s.Refuses(r)
+	why, _, _ := s.Refuses(r)
 	runtime.ReadMemStats(&after)
 	if got := after.TotalAlloc - before.TotalAlloc; why != "" || got > 4*filler {
 		t.Errorf("%q, and %d bytes are allocated", why, got)

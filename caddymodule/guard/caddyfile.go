@@ -14,6 +14,11 @@ func ReadDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) 
 	if err := guard.UnmarshalCaddyfile(h.Dispenser); err != nil {
 		return nil, err
 	}
+	for _, door := range guard.Close {
+		if err := door.resolve(h); err != nil {
+			return nil, err
+		}
+	}
 	return h.NewRoute(nil, guard), nil
 }
 
@@ -21,6 +26,7 @@ func ReadDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) 
 //
 //	stockgate_guard {
 //		allow_headers <name...>
+//		close <path|@matcher...> [<status> [<body>]]
 //	}
 func (g *Guard) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // the directive's name
@@ -29,6 +35,7 @@ func (g *Guard) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	}
 	return directive.ReadBlock(d, map[string]directive.Option{
 		"allow_headers": {Usage: "allow_headers <name...>", Read: directive.Texts(&g.AllowHeaders)},
+		"close":         {Usage: closeUsage, Read: g.readClose, List: true},
 	})
 }
 

@@ -20,7 +20,7 @@ func (e *exits) around(r *http.Request, cgi bool) *Gate {
 	if asked := targetOf(r); cgi && asked.text != targets[0].text {
 		targets = append(targets, target{r.Method, asked.text, asked.url})
 	}
-	var double *http.Request
+	var double *reading
 	for _, t := range targets {
 		path, query, shape, why := route.Check(t.method, t.text)
 		if why != "" || path == "*" {
@@ -29,7 +29,7 @@ func (e *exits) around(r *http.Request, cgi bool) *Gate {
 		var room [4]string
 		methods, complete := readMethods(room[:0], r, t.method, query)
 		for _, g := range e.gates {
-			if !g.isBefore(r) || complete && !g.admitsAny(methods) {
+			if g.guard != nil && g.guard != guardOf(r) || !g.isBefore(r) || complete && !g.admitsAny(methods) {
 				continue
 			}
 			if !complete {
@@ -74,7 +74,7 @@ func (g *exitGate) isBefore(r *http.Request) bool {
 }
 
 // isFor says whether a reading of the target is for the gate's route.
-func (g *exitGate) isFor(double *http.Request, t target, methods []string, path, query string, shape route.Shape) bool {
+func (g *exitGate) isFor(double *reading, t target, methods []string, path, query string, shape route.Shape) bool {
 	readings, complete := []string{decodedPath(t.url, path), route.OtherSlash(decodedPath(t.url, path))}, true
 	if shape&route.Odd != 0 {
 		if readings, complete = route.Readings(path); !complete {
@@ -92,16 +92,16 @@ func (g *exitGate) isFor(double *http.Request, t target, methods []string, path,
 	return false
 }
 
-func (g *exitGate) takes(r *http.Request) bool {
+func (g *exitGate) takes(r *reading) bool {
 	if g.methods != nil && !slices.Contains(g.methods, r.Method) {
 		return false
 	}
 	if g.as != nil {
-		ok, err := g.as.MatchWithError(r)
+		ok, err := g.as.MatchWithError(r.Request)
 		return ok && err == nil
 	}
 	for _, level := range g.chain {
-		if !looseMatch(level, r) {
+		if looseMatch(level, r) == no {
 			return false
 		}
 	}

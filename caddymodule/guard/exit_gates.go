@@ -27,12 +27,13 @@ type exits struct {
 // exitGate is a gate, with what a request for its route looks like when it leaves.
 type exitGate struct {
 	gate    *Gate
+	guard   *Guard   // the door is closed only to requests that this guard has let pass; nil: it is no door
 	methods []string // nil: any
 	// chain has the matchers on the way to the gate, without hosts, unless a rewrite comes
-	// after them; pathed: some of them match the path.
-	chain  [][][]looseMatcher
-	pathed bool
-	as     *caddyhttp.MatchPath // exits_as; nil: chain
+	// after them; targeted: some of them match the path or the query.
+	chain    [][][]looseMatcher
+	targeted bool
+	as       *caddyhttp.MatchPath // exits_as; nil: chain
 	// dials are the upstreams behind the gate; anywhere: some of them are not known in
 	// advance.
 	dials    []string
@@ -52,7 +53,7 @@ func (e *exits) ready() *exits {
 			e.gates = append(e.gates, w.gates...)
 		}
 		e.gates = slices.DeleteFunc(e.gates, func(g *exitGate) bool {
-			return g.gate.Check || g.gate.Shadow || g.as == nil && !g.pathed || len(g.dials) == 0 && !g.anywhere
+			return g.gate.Check || g.gate.Shadow || g.as == nil && !g.targeted || len(g.dials) == 0 && !g.anywhere
 		})
 	})
 	return e
@@ -110,7 +111,7 @@ func (w *exitWalk) routes(routes caddyhttp.RouteList, at exitGate, invoked []str
 }
 
 // forget drops the conditions on a URL that a rewrite has changed.
-func (g *exitGate) forget() { g.chain, g.pathed, g.methods = nil, false, nil }
+func (g *exitGate) forget() { g.chain, g.targeted, g.methods = nil, false, nil }
 
 // add appends the matchers of a route to the chain.
 func (g *exitGate) add(e *exits, sets caddyhttp.MatcherSets) {
@@ -124,9 +125,9 @@ func (g *exitGate) add(e *exits, sets caddyhttp.MatcherSets) {
 			switch m.(type) {
 			case *caddyhttp.MatchHost: // another site may send to the same upstream
 				continue
-			case *caddyhttp.MatchMethod, *caddyhttp.MatchHeader, *caddyhttp.MatchQuery:
+			case *caddyhttp.MatchMethod, *caddyhttp.MatchHeader:
 			default:
-				g.pathed = true
+				g.targeted = true
 			}
 			ms = append(ms, e.look.loosenOne(m))
 		}
@@ -138,6 +139,8 @@ func (g *exitGate) add(e *exits, sets caddyhttp.MatcherSets) {
 // handler walks a handler, and says whether it may change the URL or method.
 func (w *exitWalk) handler(h caddyhttp.MiddlewareHandler, at exitGate, invoked []string) (rewrites bool) {
 	switch h := h.(type) {
+	case *Guard:
+		w.doors(h, at)
 	case Handler:
 		at.gate = h.Guarded()
 		if at.gate.ExitsAs != nil {
@@ -159,6 +162,17 @@ func (w *exitWalk) handler(h caddyhttp.MiddlewareHandler, at exitGate, invoked [
 		w.answers(h.HandleResponse, at, invoked)
 	}
 	return false
+}
+
+// doors notes the doors that a guard closes, also to requests that are rewritten behind it.
+func (w *exitWalk) doors(h *Guard, at exitGate) {
+	for _, d := range h.Close {
+		closed := at
+		closed.gate, closed.guard = &d.gate, h
+		closed.methods = bothMethods(at.methods, setMethods(d.sets))
+		closed.add(w.exits, d.sets)
+		w.gates = append(w.gates, &closed)
+	}
 }
 
 func (w *exitWalk) answers(handlers []caddyhttp.ResponseHandler, at exitGate, invoked []string) {

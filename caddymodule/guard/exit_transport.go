@@ -157,7 +157,11 @@ func refusedExit(g *Gate, r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		_ = r.Body.Close()
 	}
-	status, h, body := g.Refuser.Response(&sale.Refusal{Reason: sale.Malformed, Detail: whyRoute})
+	why := whyRoute
+	if g.door {
+		why = whyClosed
+	}
+	status, h, body := g.Refuser.Response(&sale.Refusal{Reason: sale.Malformed, Detail: why})
 	return &http.Response{
 		Status: http.StatusText(status), StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: h, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: r,

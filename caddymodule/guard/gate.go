@@ -22,6 +22,10 @@ type Gate struct {
 	// ExitsAs are the paths under which the gate's orders leave; nil: those of its matcher.
 	ExitsAs *caddyhttp.MatchPath
 	Refuser *refuse.Refuser
+	// door: it stands for a closed door, to which no request comes.
+	door bool
+	// Avoidable are warnings about matchers around the gate by which a client can avoid it.
+	Avoidable []string
 }
 
 // QueryPaths reads the parameters of also_query: NAME, or NAME=PREFIX.

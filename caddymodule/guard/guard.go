@@ -31,13 +31,16 @@ func init() { caddy.RegisterModule(new(Guard)) }
 // overrides of a GET); and the offer to upgrade to HTTP/2 without TLS.
 //
 // It answers 400 to targets that are no path, and to requests that some server could read
-// as a request for a gated route although they do not reach that gate. Requests that it
+// as a request for a gated route although they do not reach that gate; and it refuses requests
+// that some server could read as one for a door that is closed. Requests that it
 // lets pass are checked again when they leave for an upstream.
 type Guard struct {
 	// AllowHeaders are names with other characters that may pass, such as grpc_metadata.
 	// Names with underscores or dots also need Caddy's own permission
 	// (expected_underscore_headers). Default: none.
 	AllowHeaders []string `json:"allow_headers,omitempty"`
+	// Close are ways to the shop that are closed, such as other ways to place an order. Default: none.
+	Close []*Door `json:"close,omitempty"`
 
 	log    *zap.Logger
 	style  *refuse.Refuser
@@ -55,11 +58,17 @@ func (g *Guard) Provision(ctx caddy.Context) (err error) {
 	if ctx.Context != nil {
 		server, _ := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
 		g.routes.Of(server)
+		g.routes.doors = g.Close
 		WatchExits(ctx, server)
 	}
 	for _, name := range g.AllowHeaders {
 		if attempt.Reserved(name) {
 			return fmt.Errorf("allow_headers: %s would reach the shop as a header that only Stockgate may send", name)
+		}
+	}
+	for _, door := range g.Close {
+		if err := door.provision(ctx); err != nil {
+			return err
 		}
 	}
 	g.style, err = refuse.New(nil)
@@ -77,12 +86,19 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp
 	if r.Trailer != nil || attempt.AnyStrippable(r.Header) {
 		g.Strip(r)
 	}
-	if why, _ := g.routes.Refuses(r); why != "" {
+	if why, door, _ := g.routes.Refuses(r); why != "" {
 		meter.CountAttempt("", "refused", sale.Malformed)
-		return reply.Refuse(g.style, w, r, &sale.Refusal{Reason: sale.Malformed, Detail: why})
+		style := g.style
+		if door != nil {
+			style = door.Refuser
+		}
+		return reply.Refuse(style, w, r, &sale.Refusal{Reason: sale.Malformed, Detail: why})
 	}
 	if len(g.routes.methods) > 0 {
 		NotePassage(r, passageGuarded)
+		if len(g.Close) > 0 {
+			noteGuard(r, g)
+		}
 	}
 	return next.ServeHTTP(w, r)
 }

@@ -12,21 +12,43 @@ import (
 	"github.com/stockgate/stockgate/route"
 )
 
+// answer says whether a matcher matches a reading of a request.
+type answer uint8
+
+// The answers are in their order: of all that must match, the least counts; of several of which one
+// must match, the greatest.
+const (
+	no    answer = iota
+	maybe        // servers differ
+	yes
+)
+
+func answerOf(matches bool) answer {
+	if matches {
+		return yes
+	}
+	return no
+}
+
 // looseMatcher asks one of Caddy's matchers about a reading, ignoring case.
-type looseMatcher func(r *http.Request) bool
+type looseMatcher func(*reading) answer
 
 // looseMatch says whether one of the sets matches; without sets it always does.
-func looseMatch(sets [][]looseMatcher, r *http.Request) bool {
-next:
+func looseMatch(sets [][]looseMatcher, r *reading) answer {
+	if len(sets) == 0 {
+		return yes
+	}
+	best := no
 	for _, set := range sets {
+		all := yes
 		for _, m := range set {
-			if !m(r) {
-				continue next
+			if all = min(all, m(r)); all == no {
+				break
 			}
 		}
-		return true
+		best = max(best, all)
 	}
-	return len(sets) == 0
+	return best
 }
 
 // loosen prepares the matchers of a route for readings, and notes what they ignore.
@@ -55,9 +77,12 @@ func (s *Routes) loosenOne(m any) looseMatcher {
 		return ask
 	case *caddyhttp.MatchMethod, *caddyhttp.MatchHost:
 		return ask
-	case *caddyhttp.MatchHeader, *caddyhttp.MatchQuery:
+	case *caddyhttp.MatchHeader:
 		s.plain = false
 		return ask
+	case *caddyhttp.MatchQuery:
+		s.plain = false
+		return s.loosenQuery(m)
 	case *caddyhttp.MatchPathRE:
 		s.sees |= route.Slash | route.Upper
 		s.slashless = true
@@ -65,40 +90,55 @@ func (s *Routes) loosenOne(m any) looseMatcher {
 		if err != nil { // Caddy has compiled it without (?i)
 			return anyCase(ask)
 		}
-		return func(r *http.Request) bool {
-			return re.MatchString(r.URL.Path) || re.MatchString(caddyhttp.CleanPath(r.URL.Path, true))
+		return func(r *reading) answer {
+			return answerOf(re.MatchString(r.URL.Path) || re.MatchString(caddyhttp.CleanPath(r.URL.Path, true)))
 		}
 	}
 	// expression, not, and matchers of other modules may look at anything
 	s.sees |= route.Slash | route.Upper
 	s.slashless, s.plain, s.leaves = true, false, true
+	if not, ok := m.(*caddyhttp.MatchNot); ok {
+		return s.loosenNot(not, anyCase(ask))
+	}
 	return anyCase(ask)
+}
+
+// loosenNot prepares a negation: it may match where servers differ on what is inside. whole asks
+// about all of it.
+func (s *Routes) loosenNot(m *caddyhttp.MatchNot, whole looseMatcher) looseMatcher {
+	inside := s.loosen(m.MatcherSets)
+	return func(r *reading) answer {
+		if looseMatch(inside, r) == maybe {
+			return maybe
+		}
+		return whole(r)
+	}
 }
 
 // asker asks one matcher. An error makes Caddy answer, and is no match.
 func asker(m any) looseMatcher {
 	set := caddyhttp.MatcherSet{m}
-	return func(r *http.Request) bool {
-		ok, err := set.MatchWithError(r)
-		return ok && err == nil
+	return func(r *reading) answer {
+		ok, err := set.MatchWithError(r.Request)
+		return answerOf(ok && err == nil)
 	}
 }
 
 // anyCase asks about a path and about the same path in lower case.
 func anyCase(ask looseMatcher) looseMatcher {
-	return func(r *http.Request) bool {
-		if ask(r) {
-			return true
+	return func(r *reading) answer {
+		if ask(r) == yes {
+			return yes
 		}
 		path, raw := r.URL.Path, r.URL.RawPath
 		small := strings.ToLower(path)
 		if small == path {
-			return false
+			return no
 		}
 		r.URL.Path, r.URL.RawPath = small, ""
-		ok := ask(r)
+		answer := ask(r)
 		r.URL.Path, r.URL.RawPath = path, raw
-		return ok
+		return answer
 	}
 }
 

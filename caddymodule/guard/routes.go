@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"net/http"
 	"slices"
 	"sync"
 
@@ -17,12 +16,15 @@ import (
 // it.
 type Routes struct {
 	server *caddyhttp.Server
+	doors  []*Door // of the guard
 	once   sync.Once
 	steps  []gateStep
 	// methods has, for each way to a gate, the methods with which a request can take it;
 	// nil: any.
 	methods [][]string
 	remade  bool // a rewrite changes methods
+	// closed has, for each closed door, the methods to which it is closed; nil: any.
+	closed [][]string
 	// sees are the shapes, besides odd ones, that some gate's matcher does not normalize: a
 	// server may normalize them.
 	sees route.Shape
@@ -30,6 +32,8 @@ type Routes struct {
 	slashless bool
 	// queries are the parameters that some server takes for a path (also_query).
 	queries []queryRoute
+	// matched is the number of query matchers.
+	matched int
 	// leaves: matchers or rewrites may set placeholders of a request.
 	leaves bool
 	// plain: the way depends only on method, host and path.
@@ -48,6 +52,7 @@ type gateStep struct {
 	loose    [][]looseMatcher // the same, for readings
 	group    string
 	terminal bool
+	door     bool // a closed door: only readings come to it
 	acts     []gateAct
 }
 
@@ -69,12 +74,16 @@ func (s *Routes) ready() *Routes {
 			return
 		}
 		s.steps, _ = s.compile(s.server.Routes, nil, nil)
+		s.steps = append(s.doorSteps(s.doors), s.steps...)
 	})
 	return s
 }
 
 // NamesQueries says whether some server takes a query parameter for a path.
 func (s *Routes) NamesQueries() bool { return len(s.ready().queries) > 0 }
+
+// MatchesQueries reports whether the way to a gate may depend on a query.
+func (s *Routes) MatchesQueries() bool { return s.ready().matched > 0 }
 
 // IsPlain says whether the way to a gate depends only on method, host and path. The routes
 // must be compiled.
@@ -198,27 +207,38 @@ type visit struct {
 }
 
 // walk follows the routes as Caddy does, past gates and past handlers that would answer,
-// because another reading need not meet them. false: a route has ended the way.
-func (v *visit) walk(steps []gateStep, r *http.Request) bool {
+// because another reading need not meet them. Where a route may match or not, both count: what is
+// in it, and what follows. false: a route has ended the way.
+func (v *visit) walk(steps []gateStep, r *reading) bool {
 	for i := range steps {
 		s := &steps[i]
-		if s.group != "" && slices.Contains(v.groups, s.group) || !v.matches(s, r) {
+		if s.group != "" && slices.Contains(v.groups, s.group) || s.door && !v.loose {
 			continue
 		}
-		if s.group != "" {
+		matches := v.matches(s, r)
+		if matches == no {
+			continue
+		}
+		if s.group != "" && matches == yes {
 			v.groups = append(v.groups, s.group)
 		}
-		for j := range s.acts {
-			switch a := &s.acts[j]; {
-			case a.gate != nil:
-				v.gates = append(v.gates, a.gate)
-			case a.rewrite != nil:
-				a.rewrite.Rewrite(r, replacerOf(r))
-			case !v.walk(a.steps, r):
-				return false
-			}
+		goesOn := v.enter(s, r) && !s.terminal
+		if !goesOn && matches == yes {
+			return false
 		}
-		if s.terminal {
+	}
+	return true
+}
+
+// enter takes a request through the handlers of a route. false: one of them has ended the way.
+func (v *visit) enter(s *gateStep, r *reading) bool {
+	for i := range s.acts {
+		switch a := &s.acts[i]; {
+		case a.gate != nil:
+			v.gates = append(v.gates, a.gate)
+		case a.rewrite != nil:
+			a.rewrite.Rewrite(r.Request, replacerOf(r.Request))
+		case !v.walk(a.steps, r):
 			return false
 		}
 	}
@@ -226,10 +246,10 @@ func (v *visit) walk(steps []gateStep, r *http.Request) bool {
 }
 
 // matches asks the matchers of a route. An error makes Caddy answer, and is no match.
-func (v *visit) matches(s *gateStep, r *http.Request) bool {
+func (v *visit) matches(s *gateStep, r *reading) answer {
 	if !v.loose {
-		ok, err := s.sets.AnyMatchWithError(r)
-		return ok && err == nil
+		ok, err := s.sets.AnyMatchWithError(r.Request)
+		return answerOf(ok && err == nil)
 	}
 	return looseMatch(s.loose, r)
 }

@@ -49,6 +49,9 @@ func (d *doctor) gate(g *gate.Gate, plan *fast.Plan) {
 			d.Add(adminapi.LevelOK, "guard", "%s has a stockgate_guard before it", name)
 		}
 	}
+	for _, warning := range g.Guarded().Avoidable {
+		d.Add(adminapi.LevelWarning, "guard", "%s: %s", name, warning)
+	}
 	if reads := g.LacksAuthentication(); reads != "" {
 		d.Add(adminapi.LevelWarning, "buyer", "%s reads %s, which is always empty, because its server has no authentication: add one before the gate, such as basic_auth, or read the buyer elsewhere", name, reads)
 	}

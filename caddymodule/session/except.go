@@ -21,6 +21,7 @@ import (
 type except struct {
 	paths caddyhttp.MatchPath
 	sets  caddyhttp.MatcherSets
+	query bool // a matcher of sets reads the query
 }
 
 // Resolve fills in the matchers that the Caddyfile names behind except.
@@ -91,11 +92,26 @@ func (c *Credentials) Provision(ctx caddy.Context, o *Options) error {
 	if err != nil {
 		return fmt.Errorf("one_at_a_time: except: %w", err)
 	}
+	c.except.query = readsQuery(c.except.sets)
 	return nil
 }
 
+// readsQuery reports whether a matcher reads the query.
+func readsQuery(sets []caddyhttp.MatcherSet) bool {
+	return slices.ContainsFunc(sets, func(set caddyhttp.MatcherSet) bool {
+		return slices.ContainsFunc(set, func(m any) bool {
+			if not, ok := m.(*caddyhttp.MatchNot); ok {
+				return readsQuery(not.MatcherSets)
+			}
+			_, ok := m.(*caddyhttp.MatchQuery)
+			return ok
+		})
+	})
+}
+
 // Excepts says whether a request does not wait for the others of its session. A target that servers
-// may read as another one waits, and so does a request whose matcher fails. routes are query
+// may read as another one waits, and so does a request whose matcher fails, or reads the query where
+// servers may read another value in it. routes are query
 // parameters that the shop takes for a path.
 func (c *Credentials) Excepts(r *http.Request, routes []route.QueryPath) bool {
 	if len(c.except.paths) == 0 && len(c.except.sets) == 0 {
@@ -107,8 +123,26 @@ func (c *Credentials) Excepts(r *http.Request, routes []route.QueryPath) bool {
 	if excepted, err := c.except.paths.MatchWithError(r); err == nil && excepted {
 		return true
 	}
+	if c.except.query && isAmbiguous(r.URL.RawQuery) {
+		return false
+	}
 	for _, set := range c.except.sets {
 		if excepted, err := set.MatchWithError(r); err == nil && excepted {
+			return true
+		}
+	}
+	return false
+}
+
+// isAmbiguous reports whether a query cannot be parsed, or has a parameter twice for some server.
+func isAmbiguous(query string) bool {
+	if _, err := url.ParseQuery(query); err != nil {
+		return true
+	}
+	const most = 100 // ordinary queries have fewer
+	var names []string
+	for p := route.ParamsOf(query); p.Next(); names = append(names, p.Name) {
+		if len(names) == most || slices.ContainsFunc(names, func(name string) bool { return route.SameParam(p.Name, name) }) {
 			return true
 		}
 	}

@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"context"
+	"encoding/json"
 	"net/http/httptest"
 	"testing"
 
@@ -58,6 +59,35 @@ func TestExceptedPaths(t *testing.T) {
 		r = r.WithContext(context.WithValue(r.Context(), caddy.ReplacerCtxKey, caddy.NewReplacer()))
 		if got := c.Excepts(r, []route.QueryPath{restRoute}); got != want {
 			t.Errorf("%s is excepted: %v", target, got)
+		}
+	}
+}
+
+// A query excepts a request only where no server reads another value in it.
+func TestExceptedQueries(t *testing.T) {
+	for _, sets := range []string{`[{"query":{"do":["show"]}}]`, `[{"not":[{"query":{"do":["add"]}}],"query":{"do":["*"]}}]`} {
+		o := &session.Options{Credentials: []string{"{header.Authorization}"}}
+		if err := json.Unmarshal([]byte(sets), &o.ExceptMatch); err != nil {
+			t.Fatal(err)
+		}
+		c, err := o.Compile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
+		defer cancel()
+		if err := c.Provision(ctx, o); err != nil {
+			t.Fatal(err)
+		}
+		for query, want := range map[string]bool{
+			"do=show": true, "do=show&x=1&y[]=2": true,
+			"do=add": false, "do=show&do=add": false, "do=show&Do=add": false, "do=show&do[]=add": false, "do=show&+do=add": false, "do=show&x=%zz": false, "do=show&x;do=add": false, "": false,
+		} {
+			r := httptest.NewRequest("POST", "/cart?"+query, nil)
+			r = r.WithContext(context.WithValue(r.Context(), caddy.ReplacerCtxKey, caddy.NewReplacer()))
+			if got := c.Excepts(r, nil); got != want {
+				t.Errorf("%s: ?%s is excepted: %v", sets, query, got)
+			}
 		}
 	}
 }

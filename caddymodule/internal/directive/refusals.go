@@ -33,31 +33,28 @@ func Refusals(into *[]refuse.Style) func(*caddyfile.Dispenser, string) error {
 			if !named {
 				style.Reasons = []string{"*"}
 			}
-			args = nil
 		case !named:
 			return d.Errf("refuse names no reason, nor * for all: write `%s`", usage)
 		case len(args) == 0:
 			return d.Errf("refuse does not say how: write `%s`", usage)
 		default:
-			var err error
-			if args, err = readRefuseBody(&style, d, args); err != nil {
+			answer, err := Answer(d, "refuse", usage, args)
+			if err != nil {
 				return err
 			}
-		}
-		if len(args) > 0 {
-			return d.Errf("refuse: %q is too much: write `%s`; quote a body that has spaces", args[0], usage)
+			style.Status, style.Style, style.Body = answer.Status, answer.Style, answer.Body
 		}
 		*into = append(*into, style)
 		return nil
 	}
 }
 
-// readRefuseBody reads a status, a body or both, and returns the remaining arguments.
-func readRefuseBody(s *refuse.Style, d *caddyfile.Dispenser, args []string) ([]string, error) {
+// Answer reads a status, a body or both from the arguments of an option.
+func Answer(d *caddyfile.Dispenser, option, usage string, args []string) (s refuse.Style, err error) {
 	if IsNumber(args[0]) {
 		status, err := strconv.Atoi(args[0])
 		if err != nil || status < 200 || status > 599 {
-			return nil, d.Errf("refuse: status %s is outside 200 to 599", args[0])
+			return s, d.Errf("%s: status %s is outside 200 to 599", option, args[0])
 		}
 		s.Status = status
 		args = args[1:]
@@ -66,7 +63,10 @@ func readRefuseBody(s *refuse.Style, d *caddyfile.Dispenser, args []string) ([]s
 		s.Style, s.Body = "body", args[0]
 		args = args[1:]
 	}
-	return args, nil
+	if len(args) > 0 {
+		return s, d.Errf("%s: %q is too much: write `%s`; quote a body that has spaces", option, args[0], usage)
+	}
+	return s, nil
 }
 
 func checkReason(d *caddyfile.Dispenser, reason string, earlier []string) error {
