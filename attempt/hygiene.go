@@ -173,6 +173,21 @@ func CheckOptions(r *http.Request, body []byte) *sale.Refusal {
 	return nil
 }
 
+// FindsItemElsewhere reports whether the item of a line may stand elsewhere than in the query and
+// the body, so that a request with neither may be an attempt.
+func (rd *Reader) FindsItemElsewhere() bool {
+	for _, l := range rd.lines {
+		for _, in := range l.sku {
+			switch in.kind {
+			case JSON, Form, Param, Query:
+			default:
+				return true
+			}
+		}
+	}
+	return rd.rowsLookedUp
+}
+
 // Strippable says whether a header may be one that StripReserved, StripMethodOverride,
 // StripRouteOverride, StripH2C or StripNames removes: a request without such names needs
 // none of them.

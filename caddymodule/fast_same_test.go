@@ -21,7 +21,9 @@ SITEshop.example.comPORT {
 		query beta=1
 		path /beta/*
 	}
-	stockgate_guard
+	stockgate_guard {
+		close /closed* 410 "gone to {status}"
+	}
 	stockgate @post {
 		buyer {header.X-User-Id}
 		line {json.sku} {json.quantity}
@@ -107,7 +109,7 @@ func generated(r *rand.Rand) string {
 	target := pick(r, "/api/order", "/api/order", "/api/order", "/api/order", "/API/Order", "/api//order", "/api/order/", "/api/%6frder", "/api/./order",
 		"/api/..%2forder", "/api/..;/order", "/api/order;x=1", "//api/order", "/api/order#x", "/other", "/", "/api/order\\x",
 		"/item/out", "/item/soon", "/item/gone", "/item/%6eope", "/item/", "/item/a/b", "/item/nope?_method=PUT",
-		"/form", "/tickets", "/beta/x?beta=1&sku=out", "/beta/x?beta=1&sku=soon&sale=later", "/beta/x?beta=1&sku=out&sale=nope", "/beta/x?beta=2", "/beta/x?beta=1&sku=%zz",
+		"/form", "/tickets", "/beta/x?beta=1&sku=out", "/beta/x?beta=1&sku=soon&sale=later", "/beta/x?beta=1&sku=out&sale=nope", "/beta/x?beta=2", "/beta/x?beta=1&sku=%zz", "/beta/x?Beta=1&sku=out", "/beta/x?beta=1&beta=2&sku=out", "/closed", "/CLOSED//x",
 		"/asked?sku=out", "/asked?sku=soon", "/asked?sku=nope",
 		"/a", "/a/b", "/a/skip", "/b", "/.well-known/jwks.json", "/.well-known/acme-challenge/x", "/sales/double11/items/plain") +
 		pick(r, "", "", "", "", "?", "?x=1", "?sku=out", "?sku=out&sku=out", "?_method=PUT", "?a;b")
@@ -221,7 +223,11 @@ func TestFastOrNot(t *testing.T) {
 		"GET /beta/?beta=1&sku=out HTTP/1.1\r\nHost: shop.example.com\r\nX-Beta: 1\r\nX-User-Id: u\r\n\r\n":                              {true, "sold_out"},
 		"GET /beta/?beta=1&sku=out HTTP/1.1\r\nHost: shop.example.com\r\nX-User-Id: u\r\n\r\n":                                           {false, "418"},
 		"GET /api/order HTTP/1.1\r\nHost: shop.example.com\r\n\r\n":                                                                      {false, "418"},
-		"OPTIONS /item/out HTTP/1.1\r\nHost: shop.example.com\r\n\r\n":                                                                   {false, "418"},
+		"OPTIONS /item/out HTTP/1.1\r\nHost: shop.example.com\r\n\r\n":                                                                   {false, "204 No Content"},
+		"GET /beta/?+beta=1&sku=out HTTP/1.1\r\nHost: shop.example.com\r\nX-Beta: 1\r\nX-User-Id: u\r\n\r\n":                             {false, "another server could read it as a gated route"},
+		"GET /beta/?beta=1&sku=%zz HTTP/1.1\r\nHost: shop.example.com\r\nX-Beta: 1\r\nX-User-Id: u\r\n\r\n":                              {false, "the query is not well-formed"},
+		"GET /closed/x HTTP/1.1\r\nHost: shop.example.com\r\n\r\n":                                                                       {false, "gone to 410"},
+		"GET /item/../closed HTTP/1.1\r\nHost: shop.example.com\r\n\r\n":                                                                 {false, "gone to 410"},
 		"POST /a HTTP/1.1\r\n" + strings.Replace(json(`{"sku":"out"}`), "shop", "x.wild", 1):                                             {true, "sold_out"},
 		"POST /a HTTP/1.1\r\n" + strings.Replace(json(`{"note":"longer than 40 bytes","sku":"out"}`), "shop", "x.wild", 1):               {false, "413 Request Entity Too Large"},
 		"POST /a/skip HTTP/1.1\r\n" + strings.Replace(json(`{"sku":"out"}`), "shop", "x.wild", 1):                                        {false, "200 OK"},

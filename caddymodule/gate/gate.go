@@ -295,31 +295,6 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	return err
 }
 
-// serveOptions passes a request that only asks what the route can do.
-func (g *Gate) serveOptions(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, began time.Time) error {
-	no, err := g.checkOptions(r)
-	switch {
-	case err != nil:
-		reply.DropPayload(r)
-		return caddyhttp.Error(http.StatusBadRequest, err)
-	case no != nil:
-		return g.refuse(w, r, "", began, no)
-	}
-	guard.NotePassage(r, guard.PassageDecided)
-	return next.ServeHTTP(w, r)
-}
-
-// checkOptions refuses an OPTIONS request that the shop could take for another one. The error is
-// that of reading the body.
-func (g *Gate) checkOptions(r *http.Request) (*sale.Refusal, error) {
-	attempt.StripMethodOverride(r.Header) // where no guard has
-	body, no, err := g.reader.ReadBody(r)
-	if no != nil || err != nil {
-		return no, err
-	}
-	return attempt.CheckOptions(r, body), nil
-}
-
 // refuse answers and counts a refusal of an attempt that began at that time. name is the
 // sale's id, empty if there is none: text from a client never becomes a label.
 func (g *Gate) refuse(w http.ResponseWriter, r *http.Request, name string, began time.Time, no *sale.Refusal) error {

@@ -26,7 +26,8 @@ import (
 
 const (
 	noteMatcher = "the matcher is not evaluated: it stands outside of the gate, as stockgate_guard and every other directive do"
-	noteOptions = "OPTIONS is never an attempt: without a body and another method in its query it passes the gate"
+	noteOptions = "OPTIONS is never an attempt: without a body and another method in its query it passes the gate, without its query"
+	noteAnswers = "OPTIONS is never an attempt: the edge answers it with 204, because the shop could take it for an order; add `method POST` to the gate's matcher, and it goes to the shop"
 	noteOther   = "the request is no attempt by the gate's graphql or json_body: it passes untouched"
 	noteUnknown = "the request has only the hash of a persisted query that this edge has not seen: it is answered with PersistedQueryNotFound, and the client sends the document"
 	noteLong    = "a rule tests the body, of which only the first 64 KiB are looked at: it does not match"
@@ -50,7 +51,11 @@ func (g *Gate) Try(ctx context.Context, t *adminapi.TryRequest) (*adminapi.TryAn
 		return nil, err
 	}
 	if r.Method == http.MethodOptions {
-		out.Notes = append(out.Notes, noteOptions)
+		note := noteOptions
+		if g.answersOptions() {
+			note = noteAnswers
+		}
+		out.Notes = append(out.Notes, note)
 		no, err := g.checkOptions(r)
 		if err != nil {
 			return nil, request.Bad("the request's body cannot be read: %w", err)

@@ -29,19 +29,24 @@ func Refuse(f *refuse.Refuser, w http.ResponseWriter, r *http.Request, no *sale.
 	return caddyhttp.Error(a.Status, fmt.Errorf("stockgate refused the attempt: %s", a.Kind.Reason))
 }
 
+// DropQuery removes a request's query, also from its original URL, which FastCGI passes on.
+func DropQuery(r *http.Request) {
+	r.URL.RawQuery, r.URL.ForceQuery = "", false
+	if orig, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok && orig.URL != nil {
+		orig.URL.RawQuery, orig.URL.ForceQuery = "", false
+	}
+}
+
 // DropPayload turns a request into a GET without body and query before Caddy's error routes
 // see it: they may proxy, and no order may reach the shop past the gate.
 func DropPayload(r *http.Request) {
+	DropQuery(r)
 	// Caddy gives the request its original method and URL back for error routes.
 	if orig, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
 		orig.Method = http.MethodGet
-		if orig.URL != nil {
-			orig.URL.RawQuery, orig.URL.ForceQuery = "", false
-		}
 		*r = *r.WithContext(context.WithValue(r.Context(), caddyhttp.OriginalRequestCtxKey, orig))
 	}
 	r.Method = http.MethodGet
-	r.URL.RawQuery, r.URL.ForceQuery = "", false
 	if r.Body != nil {
 		_ = r.Body.Close() // a handler around this one may have a copy of the request
 	}

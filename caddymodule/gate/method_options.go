@@ -1,0 +1,53 @@
+package gate
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/stockgate/stockgate/attempt"
+	"github.com/stockgate/stockgate/caddymodule/guard"
+	"github.com/stockgate/stockgate/caddymodule/internal/reply"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// serveOptions serves a request that asks what the route can do. Some shops take every method for an
+// order, so it goes on without its query; where an order needs neither query nor body, it is answered
+// here.
+func (g *Gate) serveOptions(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, began time.Time) error {
+	no, err := g.checkOptions(r)
+	switch {
+	case err != nil:
+		reply.DropPayload(r)
+		return caddyhttp.Error(http.StatusBadRequest, err)
+	case no != nil:
+		return g.refuse(w, r, "", began, no)
+	case g.Check: // the gate of the order route decides
+		return next.ServeHTTP(w, r)
+	case g.answersOptions():
+		w.Header().Set("Cache-Control", "no-store")
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	reply.DropQuery(r)
+	guard.NotePassage(r, guard.PassageDecided)
+	return next.ServeHTTP(w, r)
+}
+
+// checkOptions refuses an OPTIONS request that the shop could take for another one. The error is
+// that of reading the body.
+func (g *Gate) checkOptions(r *http.Request) (*sale.Refusal, error) {
+	attempt.StripMethodOverride(r.Header) // where no guard has
+	body, no, err := g.reader.ReadBody(r)
+	if no != nil || err != nil {
+		return no, err
+	}
+	return attempt.CheckOptions(r, body), nil
+}
+
+// answersOptions reports whether the shop could take an OPTIONS request for an order even without its query
+// and body.
+func (g *Gate) answersOptions() bool {
+	return !g.Check && g.scope == nil && g.reader.FindsItemElsewhere()
+}
