@@ -10,7 +10,7 @@ var (
 	// what may fail around the gate
 	faults = []scenario{redisStalls, clockJumps, edgesDie, reloads, scriptFlush, fullMemory, eviction, slotMigration, queued, queuedInOrder, queueLostTogether}
 	// what comes from outside
-	buyersAndShops = []scenario{oddShops, buyersLeave, foreignKeys, hoarding}
+	buyersAndShops = []scenario{oddShops, buyersLeave, foreignKeys, hoarding, waysPast}
 	operators      = []scenario{stormOfOperators}
 	// what is lost, and brought back
 	losses = []scenario{redisAndSQL, damaged, totalLoss}
