@@ -59,8 +59,12 @@ func (s *Routes) Refuses(r *http.Request) (why string, door *Gate, deep bool) {
 	if len(methods) == 0 || path == "*" {
 		return "", nil, false
 	}
-	if shape&(route.Odd|s.sees) == 0 && !s.slashless && methods[0] == asked.method && len(methods) == 1 && !s.routesBy(query) && !s.closes(methods) {
-		return "", nil, false
+	if shape&(route.Odd|s.sees) == 0 && !s.slashless && methods[0] == asked.method && len(methods) == 1 && !s.routesBy(query) {
+		if !s.closes(asked.method) {
+			return "", nil, false
+		}
+		why, door = s.searchDoors(s.standIn(r), asked, path)
+		return why, door, true
 	}
 	why, door = s.search(r, asked, methods, path, query, shape)
 	return why, door, true

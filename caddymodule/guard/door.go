@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 	"github.com/stockgate/stockgate/refuse"
+	"github.com/stockgate/stockgate/route"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -100,14 +102,23 @@ func (s *Routes) doorSteps(doors []*Door) (steps []gateStep) {
 	return steps
 }
 
-// closes reports whether a door could be closed to a request with one of the methods.
-func (s *Routes) closes(methods []string) bool {
-	for _, some := range s.closed {
-		if some == nil || slices.ContainsFunc(methods, func(m string) bool { return slices.Contains(some, m) }) {
-			return true
+// closes reports whether a door could be closed to a request with this method.
+func (s *Routes) closes(method string) bool {
+	return slices.ContainsFunc(s.closed, func(some []string) bool { return some == nil || slices.Contains(some, method) })
+}
+
+// searchDoors asks the doors about a request that all servers read alike and whose query decides nothing.
+func (s *Routes) searchDoors(double *reading, asked target, path string) (why string, door *Gate) {
+	path = decodedPath(asked.url, path)
+	for _, p := range [2]string{path, route.OtherSlash(path)} {
+		double.Method, double.URL = asked.method, &url.URL{Path: p}
+		for i := range s.doors {
+			if looseMatch(s.steps[i].loose, double) != no {
+				return whyClosed, &s.doors[i].gate
+			}
 		}
 	}
-	return false
+	return "", nil
 }
 
 const closeUsage = "close <path|@matcher...> [<status> [<body>]]"
