@@ -23,7 +23,7 @@ func (l *Ledger) Sales(ctx context.Context) (out []string, err error) {
 
 // Position is the last movement that the ledger has.
 func (l *Ledger) Position(ctx context.Context, sale string) (at ledger.Position, err error) {
-	err = l.db.QueryRowContext(ctx, `SELECT epoch, seq FROM drains WHERE sale = ?1`, sale).Scan(&at.Epoch, &at.Seq)
+	err = l.row(ctx, `SELECT epoch, seq FROM drains WHERE sale = ?1`, []any{sale}, &at.Epoch, &at.Seq)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
@@ -43,7 +43,7 @@ func (l *Ledger) Archived(ctx context.Context, sale string) (epoch int64, err er
 
 // Document is the sale's file.
 func (l *Ledger) Document(ctx context.Context, sale string) (d ledger.Document, err error) {
-	err = l.db.QueryRowContext(ctx, `SELECT version, status, file FROM sales WHERE sale = ?1`, sale).Scan(&d.Version, &d.Status, &d.File)
+	err = l.row(ctx, `SELECT version, status, file FROM sales WHERE sale = ?1`, []any{sale}, &d.Version, &d.Status, &d.File)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
@@ -97,16 +97,19 @@ func (l *Ledger) MovementsOfKinds(ctx context.Context, sale string, kinds []stri
 	return l.each(ctx, query, args, func(rows *sql.Rows) error { return ledger.ScanEpochMovement(rows.Scan, yield) })
 }
 
+// each calls row for every row of an answer. row must not use the ledger.
 func (l *Ledger) each(ctx context.Context, query string, args []any, row func(*sql.Rows) error) error {
-	rows, err := l.db.QueryContext(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := row(rows); err != nil {
+	return l.use(ctx, func(o *opened) error {
+		rows, err := o.db.QueryContext(ctx, query, args...)
+		if err != nil {
 			return err
 		}
-	}
-	return rows.Err()
+		defer rows.Close()
+		for rows.Next() {
+			if err := row(rows); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	})
 }

@@ -8,23 +8,21 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
-	"path/filepath"
 	"time"
-
-	"modernc.org/sqlite" // the driver, in Go
-	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/stockgate/stockgate/ledger"
 )
 
 // Ledger is a ledger in a file.
 type Ledger struct {
-	db   *sql.DB
-	file string
+	dsn, file string
+	turn      chan struct{} // guards what follows; waiting for it ends with the caller's context
+	at        *opened       // nil: it is not open
+	migrated  bool          // the tables of the file that was opened last are up to date
+	closed    bool
 }
 
-// Open prepares to use a file. Migrate creates it and its directory.
+// Open prepares to use a file. Its first use creates it and its directory.
 func Open(file string) (*Ledger, error) {
 	if file == "" {
 		return nil, errors.New("a ledger needs a file")
@@ -32,45 +30,43 @@ func Open(file string) (*Ledger, error) {
 	// Full: a power cut loses nothing that was acknowledged to Redis. The cache size, in
 	// KiB, and the pages between two checkpoints make large ledgers faster.
 	options := url.Values{"_pragma": {"busy_timeout(5000)", "synchronous(FULL)", "cache_size(-32768)", "wal_autocheckpoint(8000)"}, "_txlock": {"immediate"}}
-	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(), RawQuery: options.Encode()}).String())
-	if err != nil {
-		return nil, err
-	}
-	db.SetMaxOpenConns(4)
-	return &Ledger{db, file}, nil
+	dsn := (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(), RawQuery: options.Encode()}).String()
+	return &Ledger{dsn: dsn, file: file, turn: make(chan struct{}, 1)}, nil
 }
 
 // Close closes the file.
-func (l *Ledger) Close() error { return l.db.Close() }
+func (l *Ledger) Close() error {
+	l.turn <- struct{}{}
+	defer func() { <-l.turn }()
+	l.closed = true
+	return l.shut()
+}
 
-// Migrate creates the file if there is none, and brings the tables up to date.
+// Migrate brings the tables up to date.
 func (l *Ledger) Migrate(ctx context.Context) error {
-	if err := os.MkdirAll(filepath.Dir(l.file), 0o700); err != nil {
-		return err
-	}
-	// purchases are private
-	f, err := os.OpenFile(l.file, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	if err := l.useWAL(ctx); err != nil {
-		return err
-	}
-	return l.write(ctx, func(tx *sql.Tx) error {
-		var have, application, tables int
-		for query, into := range map[string]*int{"PRAGMA user_version": &have, "PRAGMA application_id": &application, "SELECT count(*) FROM sqlite_schema": &tables} {
-			if err := tx.QueryRowContext(ctx, query).Scan(into); err != nil {
-				return err
-			}
+	return l.use(ctx, func(o *opened) error {
+		if err := l.migrate(ctx, o); err != nil {
+			return err
 		}
-		switch {
-		case application != applicationID && tables > 0:
-			return fmt.Errorf("%s is the database of something else: give the ledger a file of its own", l.file)
-		case have > len(migrations):
-			return ledger.ErrNewerSchema
+		return l.locked(ctx, func() error {
+			l.migrated = true
+			return o.identify(ctx, l.file)
+		})
+	})
+}
+
+func (l *Ledger) migrate(ctx context.Context, o *opened) error {
+	// a database of something else is left as it is
+	if err := l.examine(ctx, o.db.QueryRowContext, new(int)); err != nil {
+		return err
+	}
+	if err := o.useWAL(ctx); err != nil {
+		return err
+	}
+	return write(ctx, o.db, func(tx *sql.Tx) error {
+		var have int
+		if err := l.examine(ctx, tx.QueryRowContext, &have); err != nil {
+			return err
 		}
 		for i := have; i < len(migrations); i++ {
 			if _, err := tx.ExecContext(ctx, migration(i)); err != nil {
@@ -81,27 +77,30 @@ func (l *Ledger) Migrate(ctx context.Context) error {
 	})
 }
 
-// useWAL lets readers and the writer work without waiting for each other; the file keeps this
-// setting. The first time, it needs exclusive access to the file, for which SQLite does not
-// wait.
-func (l *Ledger) useWAL(ctx context.Context) error {
-	for {
-		_, err := l.db.ExecContext(ctx, "PRAGMA journal_mode = WAL")
-		var said *sqlite.Error
-		if !errors.As(err, &said) || said.Code()&0xff != sqlite3.SQLITE_BUSY {
+// examine reads how many migrations were run, and fails on a file that is no ledger of this version.
+func (l *Ledger) examine(ctx context.Context, query func(context.Context, string, ...any) *sql.Row, have *int) error {
+	var application, tables int
+	for text, into := range map[string]*int{"PRAGMA user_version": have, "PRAGMA application_id": &application, "SELECT count(*) FROM sqlite_schema": &tables} {
+		if err := query(ctx, text).Scan(into); err != nil {
 			return err
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(10 * time.Millisecond):
 		}
 	}
+	switch {
+	case application != applicationID && tables > 0:
+		return fmt.Errorf("%s is the database of something else: give the ledger a file of its own", l.file)
+	case *have > len(migrations):
+		return ledger.ErrNewerSchema
+	}
+	return nil
 }
 
 // write runs a transaction that first takes the file's only writer lock.
 func (l *Ledger) write(ctx context.Context, do func(*sql.Tx) error) error {
-	tx, err := l.db.BeginTx(ctx, nil)
+	return l.use(ctx, func(o *opened) error { return write(ctx, o.db, do) })
+}
+
+func write(ctx context.Context, db *sql.DB, do func(*sql.Tx) error) error {
+	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -110,6 +109,23 @@ func (l *Ledger) write(ctx context.Context, do func(*sql.Tx) error) error {
 		return err
 	}
 	return tx.Commit()
+}
+
+// exec runs one statement, and returns how many rows it has changed.
+func (l *Ledger) exec(ctx context.Context, query string, args ...any) (changed int64, err error) {
+	err = l.use(ctx, func(o *opened) error {
+		done, err := o.db.ExecContext(ctx, query, args...)
+		if err == nil {
+			changed, err = done.RowsAffected()
+		}
+		return err
+	})
+	return changed, err
+}
+
+// row reads one row.
+func (l *Ledger) row(ctx context.Context, query string, args []any, into ...any) error {
+	return l.use(ctx, func(o *opened) error { return o.db.QueryRowContext(ctx, query, args...).Scan(into...) })
 }
 
 // mayClaim says whether an owner may acquire a sale: it has the lease already, the lease is
@@ -121,7 +137,7 @@ const mayClaim = `(owner = ?2 OR lease_until <= ?3 OR lease_until > ?3 + 3600000
 func (l *Ledger) Acquire(ctx context.Context, sale, owner string, forHow time.Duration) (at ledger.Position, ours bool, err error) {
 	now := time.Now()
 	// a process that may not have it must not block writers
-	err = l.db.QueryRowContext(ctx, `SELECT epoch, seq, `+mayClaim+` FROM drains WHERE sale = ?1`, sale, owner, now.UnixMilli()).Scan(&at.Epoch, &at.Seq, &ours)
+	err = l.row(ctx, `SELECT epoch, seq, `+mayClaim+` FROM drains WHERE sale = ?1`, []any{sale, owner, now.UnixMilli()}, &at.Epoch, &at.Seq, &ours)
 	if err == nil && !ours || err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return at, false, err
 	}
@@ -148,7 +164,7 @@ func (l *Ledger) Acquire(ctx context.Context, sale, owner string, forHow time.Du
 
 // Giveup ends a lease.
 func (l *Ledger) Giveup(ctx context.Context, sale, owner string) error {
-	_, err := l.db.ExecContext(ctx, `UPDATE drains SET owner = '', lease_until = 0 WHERE sale = ?1 AND owner = ?2`, sale, owner)
+	_, err := l.exec(ctx, `UPDATE drains SET owner = '', lease_until = 0 WHERE sale = ?1 AND owner = ?2`, sale, owner)
 	return err
 }
 
@@ -175,15 +191,12 @@ func (l *Ledger) Archive(ctx context.Context, sale, owner string, at ledger.Posi
 
 // Restart moves the position to another epoch.
 func (l *Ledger) Restart(ctx context.Context, sale string, from, to ledger.Position) error {
-	done, err := l.db.ExecContext(ctx, `UPDATE drains SET epoch = ?4, seq = ?5, owner = '', lease_until = 0 WHERE sale = ?1 AND epoch = ?2 AND seq = ?3`,
+	n, err := l.exec(ctx, `UPDATE drains SET epoch = ?4, seq = ?5, owner = '', lease_until = 0 WHERE sale = ?1 AND epoch = ?2 AND seq = ?3`,
 		sale, from.Epoch, from.Seq, to.Epoch, to.Seq)
-	if err != nil {
-		return err
+	if err == nil && n != 1 {
+		err = fmt.Errorf("the ledger's position of sale %s has moved while the sale was rebuilt: begin again", sale)
 	}
-	if n, err := done.RowsAffected(); err != nil || n != 1 {
-		return errors.Join(err, fmt.Errorf("the ledger's position of sale %s has moved while the sale was rebuilt: begin again", sale))
-	}
-	return nil
+	return err
 }
 
 var _ ledger.Ledger = (*Ledger)(nil)
