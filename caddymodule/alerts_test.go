@@ -182,7 +182,7 @@ func TestEveryAlertFires(t *testing.T) {
 				meter.Edge{}.Reserved(300 * time.Millisecond)
 			}
 		}, `stockgate_reserve_seconds_count [1-9]\d\d`, nil},
-		{"StockgateLedgerBehind", func() { meter.JournalService{}.Journal("double11", journal.Head{Age: 2 * time.Minute}, true) }, `stockgate_ledger_lag_seconds{sale="double11"} 120`,
+		{"StockgateLedgerBehind", func() { meter.JournalService{}.Journal("double11", journal.Head{Age: 2 * time.Minute}, true, nil) }, `stockgate_ledger_lag_seconds{sale="double11"} 120`,
 			func() { meter.JournalService{}.NoJournal("double11") }},
 		{"StockgateOutboxBehind", func() { meter.JournalService{}.OutboxLag("double11", 5, 2*time.Minute) }, `stockgate_outbox_lag_seconds{sale="double11"} 120`,
 			func() { meter.JournalService{}.NoOutbox("double11") }},

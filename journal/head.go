@@ -84,11 +84,19 @@ func (j *Journal) Head(ctx context.Context, sale string) (Head, error) {
 		}
 		h.Length = h.Last - h.First + 1
 	}
-	defer func() { j.heads.Store(sale, h) }()
+	h, err = j.HeadFor(ctx, sale, h, h.Acked)
+	j.heads.Store(sale, h)
+	return h, err
+}
+
+// HeadFor returns a head as it is for a ledger that has the movements up to a number: Acked and Age are
+// that ledger's.
+func (j *Journal) HeadFor(ctx context.Context, sale string, h Head, has int64) (Head, error) {
+	h.Acked, h.Age = has, 0
 	if h.Behind() == 0 || h.First == 0 {
 		return h, nil
 	}
-	waits, err := j.shard.Redis.XRangeN(ctx, keys[shard.JournalKey], entryID(h.Acked+1), "+", 1).Result()
+	waits, err := j.shard.Redis.XRangeN(ctx, j.shard.ShardKeys(sale)[shard.JournalKey], entryID(has+1), "+", 1).Result()
 	if err != nil || len(waits) == 0 {
 		return h, shard.Explain(err)
 	}

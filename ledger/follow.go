@@ -27,6 +27,8 @@ type following struct {
 	watched time.Time     // when they were compared last
 	pause   time.Duration // until they are compared again
 
+	saidLess time.Time // when it was logged that the ledger has less than was acknowledged
+
 	trouble Trouble
 }
 
@@ -53,7 +55,7 @@ func (s *following) poll(ctx context.Context) (int, error) {
 			return 0, err
 		}
 	}
-	if ours, err := s.acquire(ctx, head.Epoch); err != nil || !ours {
+	if ours, err := s.acquire(ctx, head); err != nil || !ours {
 		s.lost()
 		return 0, err
 	}
@@ -112,8 +114,8 @@ func (s *following) sure(epoch int64) bool {
 }
 
 // acquire makes sure that this drainer has the sale.
-func (s *following) acquire(ctx context.Context, epoch int64) (bool, error) {
-	if s.sure(epoch) {
+func (s *following) acquire(ctx context.Context, head journal.Head) (bool, error) {
+	if s.sure(head.Epoch) {
 		return true, nil
 	}
 	asked := time.Now()
@@ -122,7 +124,21 @@ func (s *following) acquire(ctx context.Context, epoch int64) (bool, error) {
 		return false, s.failed("ledger", fmt.Errorf("the ledger does not answer: %w", err))
 	}
 	s.looked = asked
+	if ours {
+		s.sayLess(head)
+	}
 	return ours, nil
+}
+
+// sayLess logs, at most once a minute, that the ledger has less than was acknowledged to Redis. head
+// was read before the position: a ledger acknowledges what it has.
+func (s *following) sayLess(head journal.Head) {
+	if s.at.Epoch != head.Epoch && s.at != (Position{}) || s.at.Seq >= head.Acked || time.Since(s.saidLess) < repeatLog {
+		return
+	}
+	s.saidLess = time.Now()
+	s.log.Error("the ledger has less than was acknowledged: its file was removed, replaced or put back from a backup, or another edge follows the sale with a ledger of its own; "+
+		"it gets from the journal what that still has", zap.String("sale", s.sale), zap.Int64("has", s.at.Seq), zap.Int64("acknowledged", head.Acked), zap.Int64("journal_from", head.First))
 }
 
 // take acquires or renews the lease of the sale, and reads the ledger's position.
@@ -209,6 +225,9 @@ func (s *following) read(ctx context.Context, head journal.Head) (_ []journal.Mo
 	}
 	if head.Last < s.at.Seq {
 		return nil, &journal.GapError{Sale: s.sale, Want: head.Last + 1}
+	}
+	if err := lacks(s.sale, s.at, head); err != nil {
+		return nil, err
 	}
 	if s.last != nil && head.First <= s.at.Seq {
 		movements, err := s.journals.Movements(ctx, s.sale, s.at.Seq-1, s.most+1)

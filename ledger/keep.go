@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"go.uber.org/zap"
@@ -19,6 +20,7 @@ const (
 // KeptJournals are the journals to trim: a journal.Journal.
 type KeptJournals interface {
 	Sales(ctx context.Context) ([]string, error)
+	Heads
 	Head(ctx context.Context, sale string) (journal.Head, error)
 	Before(ctx context.Context, sale string, h journal.Head, before time.Time) (int64, error)
 	Trim(ctx context.Context, sale string, h journal.Head, upTo int64, ledger bool, patience time.Duration) (int64, error)
@@ -34,8 +36,8 @@ type Cells interface {
 type KeepMetrics interface {
 	DriftMetrics
 	// Journal reports where the journal of a sale begins and ends, and whether a ledger is
-	// configured.
-	Journal(sale string, h journal.Head, ledger bool)
+	// configured. lacks: why the ledger can never get what it lacks; nil: it can.
+	Journal(sale string, h journal.Head, ledger bool, lacks error)
 	// NoJournal reports that the sale is gone, or is no longer checked.
 	NoJournal(sale string)
 }
@@ -56,19 +58,21 @@ type Keep struct {
 type Keeper struct {
 	journals KeptJournals
 	cells    Cells
+	ledger   Positions // nil: what is acknowledged to Redis counts
 	keep     Keep
 	log      *zap.Logger
 	metrics  KeepMetrics
 	seen     map[string]bool  // the sales; true: the alarm is on
 	fallen   map[string]int64 // what was reported as lost, by sale
+	silent   bool             // the ledger has not answered in this look
 	unsent   map[string]int64 // what the outbox had sent of a sale when its rest was trimmed
 	drifts   map[string]*drift
 }
 
-// NewKeeper makes a keeper.
-func NewKeeper(j KeptJournals, cells Cells, keep Keep, log *zap.Logger, m KeepMetrics) *Keeper {
+// NewKeeper makes a keeper. l is the ledger of this edge; nil: it has none.
+func NewKeeper(j KeptJournals, cells Cells, l Positions, keep Keep, log *zap.Logger, m KeepMetrics) *Keeper {
 	return &Keeper{
-		journals: j, cells: cells, keep: keep, log: log, metrics: m, seen: make(map[string]bool), fallen: make(map[string]int64), unsent: make(map[string]int64), drifts: make(map[string]*drift),
+		journals: j, cells: cells, ledger: l, keep: keep, log: log, metrics: m, seen: make(map[string]bool), fallen: make(map[string]int64), unsent: make(map[string]int64), drifts: make(map[string]*drift),
 	}
 }
 
@@ -99,6 +103,7 @@ func (k *Keeper) Look(ctx context.Context) {
 		return
 	}
 	here := make(map[string]bool, len(ids))
+	k.silent = false
 	for _, sale := range ids {
 		here[sale] = true
 		k.look(ctx, sale)
@@ -123,13 +128,17 @@ func (k *Keeper) look(ctx context.Context, sale string) {
 	if err != nil {
 		return
 	}
-	k.metrics.Journal(sale, h, k.keep.Ledger)
+	h, lacks, known := k.standing(ctx, sale, h)
+	k.metrics.Journal(sale, h, k.keep.Ledger, lacks)
 	k.seen[sale] = k.alarm(sale, h)
 	if h.Lost > k.fallen[sale] {
 		k.log.Error("redis went back: it has lost movements that this edge has seen, as in a failover without replica_acks or a crash without appendfsync always; "+
 			"what they sold may be sold again: pause the sale, and compare it with the shop's orders", zap.String("sale", sale), zap.Int64("at_least", h.Lost))
 	}
 	k.fallen[sale] = h.Lost
+	if !known {
+		return // it may have less than it had
+	}
 	upTo, err := k.upTo(ctx, sale, h)
 	if err == nil && upTo >= h.First && h.First > 0 {
 		var gone int64
@@ -139,6 +148,25 @@ func (k *Keeper) look(ctx context.Context, sale string) {
 	if err != nil && ctx.Err() == nil {
 		k.log.Warn("the journal is not trimmed", zap.String("sale", sale), zap.Error(err))
 	}
+}
+
+// standing returns the head as it is for this edge's ledger, and why that lacks movements for good;
+// known: the ledger has answered, or there is none.
+func (k *Keeper) standing(ctx context.Context, sale string, h journal.Head) (_ journal.Head, lacks error, known bool) {
+	if k.ledger == nil {
+		return h, nil, true
+	}
+	if k.silent {
+		return h, nil, false
+	}
+	ctx, cancel := context.WithTimeout(ctx, keepEvery)
+	defer cancel()
+	own, err := Standing(ctx, k.journals, k.ledger, sale, h)
+	if _, gap := errors.AsType[*PositionError](err); gap {
+		return own, err, true
+	}
+	k.silent = errors.Is(err, ErrLedger)
+	return own, nil, err == nil
 }
 
 // upTo is the last movement that need not be kept.

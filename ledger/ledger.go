@@ -123,11 +123,16 @@ type PositionError struct {
 func (e *PositionError) Error() string {
 	switch {
 	case e.Have == Position{}:
-		return fmt.Sprintf("the journal of sale %s begins after entry %d, and the ledger has nothing of it: a ledger follows a sale from its first entry",
-			e.Sale, e.Want.Seq)
+		return fmt.Sprintf("the journal of sale %s begins after entry %d, and the ledger has nothing of it: a ledger follows a sale from its first entry. "+
+			"It was switched on later, or was removed or replaced; give this edge the ledger that has the beginning, see docs/ledger.md", e.Sale, e.Want.Seq)
 	case e.Have.Epoch != e.Want.Epoch:
 		return fmt.Sprintf("redis has lost sale %s since the ledger followed it (its epoch was %d and is %d): restore it with `caddy stockgate rebuild %s --from ledger`",
 			e.Sale, e.Have.Epoch, e.Want.Epoch, e.Sale)
+	}
+	if e.Have.Seq < e.Want.Seq {
+		return fmt.Sprintf("the ledger has sale %s up to entry %d, and the journal begins after entry %d: what is between is in neither. The ledger was removed, replaced or put back from a backup, "+
+			"or another edge follows the sale with a ledger of its own; give this edge the ledger that has these entries, see docs/ledger.md. Until then this one does not follow the sale",
+			e.Sale, e.Have.Seq, e.Want.Seq)
 	}
 	return fmt.Sprintf("the ledger has sale %s up to entry %d, what comes begins after entry %d", e.Sale, e.Have.Seq, e.Want.Seq)
 }

@@ -34,6 +34,9 @@ func (b *rebuilding) look(ctx context.Context) error {
 		b.out.Found = FoundBehind
 	default:
 		b.out.Found = FoundAll
+		if err := b.lacks(ctx); err != nil {
+			return err
+		}
 		same, err := b.sameHistory(ctx)
 		if err != nil {
 			return err
@@ -43,6 +46,22 @@ func (b *rebuilding) look(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// lacks refuses, without Force, to rebuild from a ledger that lacks entries which redis has: with it,
+// what redis has is merged.
+func (b *rebuilding) lacks(ctx context.Context) error {
+	head, err := b.store.Journal().Head(ctx, b.id)
+	if err == nil {
+		_, err = ledger.Standing(ctx, b.store.Journal(), b.ledger, b.id, head)
+	}
+	if _, gap := errors.AsType[*ledger.PositionError](err); !gap {
+		return err
+	}
+	if b.o.Force {
+		return nil
+	}
+	return refused("%w; redis has sale %s: if no ledger has these entries, pause it, and --force makes this ledger follow it again, with what redis has", err, b.id)
 }
 
 // notTheDeleted refuses to restore a sale that was deleted on purpose where another one was loaded

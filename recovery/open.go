@@ -84,6 +84,13 @@ func (r *run) openLedger(ctx context.Context) (bool, error) {
 	if err := r.sameJournal(ctx, head, at); err != nil {
 		return false, err
 	}
+	if head, err = ledger.Standing(ctx, r.store.Journal(), r.ledger, r.sale, head); err != nil {
+		if _, gap := errors.AsType[*ledger.PositionError](err); !gap {
+			return false, err
+		}
+		r.ledgerLacks(err)
+		return false, nil
+	}
 	if at.Epoch != head.Epoch {
 		r.report.Notes = append(r.report.Notes, "the ledger still has the deleted sale, and nothing of the one that was loaded anew: it is not compared")
 		return false, nil
@@ -117,6 +124,16 @@ func (r *run) openLedger(ctx context.Context) (bool, error) {
 	}
 	s.seq = at.Seq
 	return true, nil
+}
+
+// ledgerLacks reports that the ledger has not all that came before the journal's first entry.
+func (r *run) ledgerLacks(err error) {
+	r.report.add(Difference{
+		Kind: "ledger", Text: err.Error(),
+		Cause: "redis has all its movements: the ledger's file was removed, replaced or put back from a backup, or another edge follows the sale with a ledger of its own",
+		Repair: fmt.Sprintf("none by reconcile: put the ledger back that has these entries. If none has them, pause the sale and run `caddy stockgate rebuild %s --from ledger --force` while redis has the sale: "+
+			"it keeps what redis has, and the ledger follows it again", r.sale),
+	})
 }
 
 // ledgerAgrees compares the ledger's tables with each other, unless they have changed meanwhile.

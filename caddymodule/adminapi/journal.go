@@ -28,6 +28,9 @@ type JournalReader struct {
 	Behind int64 `json:"behind"`
 	// At is when the follower last reported its position, or last succeeded.
 	At time.Time `json:"at,omitzero"`
+	// Trouble is why it does not get on: it does not answer, and Has is what was last acknowledged; or
+	// it can never get what it lacks. Empty: nothing.
+	Trouble string `json:"trouble,omitempty"`
 }
 
 // JournalStates answers GET journals.

@@ -38,11 +38,31 @@ func (a *App) Health() adminapi.Health {
 	h.Lost = missing[partSale]
 	for _, part := range degradable {
 		if names := missing[part]; len(names) > 0 {
+			if part == partLedger {
+				h.Degraded = append(h.Degraded, behindLedger(names)...)
+				continue
+			}
 			h.Degraded = append(h.Degraded, fmt.Sprintf(sentences[part], strings.Join(names, ", ")))
 		}
 	}
 	h.RefundNeeded = a.refundNeeded()
 	return h
+}
+
+// behindLedger returns the sentences about sales with which the ledger is behind.
+func behindLedger(names []string) (out []string) {
+	var late []string
+	for _, sale := range names {
+		if why := meter.LedgerTrouble(sale); why != "" {
+			out = append(out, why)
+		} else {
+			late = append(late, sale)
+		}
+	}
+	if len(late) > 0 {
+		out = append(out, fmt.Sprintf(sentences[partLedger], strings.Join(late, ", ")))
+	}
+	return out
 }
 
 // LateOutbox returns the sales with which the outbox's receiver is behind, each with what keeps this

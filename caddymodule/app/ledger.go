@@ -197,7 +197,7 @@ func startJournalWorker(b *journalService, d *edgeruntime.Runtime) (*journalWork
 	log := caddy.Log().Named("stockgate")
 	ctx, cancel := context.WithCancel(context.Background())
 	k.cancel = cancel
-	keeper := ledger.NewKeeper(d.Store.Journal(), d.Store, b.keep, log, meter.JournalService{})
+	keeper := ledger.NewKeeper(d.Store.Journal(), d.Store, k.ledger, b.keep, log, meter.JournalService{})
 	k.loops.Go(func() { keeper.Run(ctx) })
 	if k.ledger != nil {
 		drainer := ledger.NewDrainer(d.Store.Journal(), d.Store, k.ledger, log, meter.JournalService{})

@@ -231,6 +231,7 @@ func showJournals(c *call) error {
 	} else if err := c.ask(http.MethodGet, "journals", nil, &all); err != nil {
 		return err
 	}
+	var trouble []error
 	t := c.table("SALE", "EPOCH", "FIRST", "LAST", "SINCE", "LEDGER", "BEHIND", "OUTBOX", "BEHIND")
 	for _, s := range all.Journals {
 		since := ""
@@ -246,8 +247,11 @@ func showJournals(c *call) error {
 			}
 		}
 		t.row(row...)
+		if s.Ledger != nil && s.Ledger.Trouble != "" {
+			trouble = append(trouble, errors.New(s.Ledger.Trouble))
+		}
 	}
-	return t.print()
+	return errors.Join(append(trouble, t.print())...)
 }
 
 // readable turns a movement into a line for a person: number, time, kind, id, units, and

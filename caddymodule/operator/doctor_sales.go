@@ -273,14 +273,25 @@ func (d *doctor) judgeJournal(b *reservation.SaleStock, head journal.Head) {
 		}
 		return
 	}
-	behind := fmt.Sprintf("%d movements of %s, the oldest for %v", head.Behind(), b.ID, head.Age.Round(time.Second))
+	ctx, cancel := d.call()
+	defer cancel()
+	own, err := ledger.Standing(ctx, d.runtime.Store.Journal(), d.app.Ledger(), b.ID, head)
+	behind := fmt.Sprintf("%d movements of %s, the oldest for %v", own.Behind(), b.ID, own.Age.Round(time.Second))
+	_, gap := errors.AsType[*ledger.PositionError](err)
 	switch {
-	case ledger.Late(head):
-		d.Add(adminapi.LevelError, "journal", "the ledger does not have %s: they stay in redis's memory (%d movements) until it has; see the log for what stops it", behind, head.Length)
-	case head.Behind() > 0:
+	case gap:
+		d.Add(adminapi.LevelError, "journal", "%v", err)
+	case ledger.Late(own):
+		d.Add(adminapi.LevelError, "journal", "the ledger does not have %s: they stay in redis's memory (%d movements) until it has; see the log for what stops it", behind, own.Length)
+	case err != nil:
+		d.Add(adminapi.LevelError, "journal", "how much of %s the ledger has is not known: %v", b.ID, err)
+	case own.Acked < head.Acked:
+		d.Add(adminapi.LevelError, "journal", "the ledger has %s up to entry %d, and up to %d was acknowledged: it was removed, replaced or put back from a backup, or another edge follows the sale with a ledger of its own: "+
+			"give every edge the same ledger. It gets the rest from the journal", b.ID, own.Acked, head.Acked)
+	case own.Behind() > 0:
 		d.Add(adminapi.LevelOK, "journal", "the ledger is about to get %s", behind)
 	default:
-		d.Add(adminapi.LevelOK, "journal", "the ledger has all of %s up to entry %d", b.ID, head.Last)
+		d.Add(adminapi.LevelOK, "journal", "the ledger has all of %s up to entry %d", b.ID, own.Last)
 	}
 }
 

@@ -61,12 +61,25 @@ func (o *operator) journalState(id string) (adminapi.JournalState, error) {
 	}
 	s := adminapi.JournalState{Sale: id, Epoch: h.Epoch, First: h.First, Last: h.Last, Began: h.Began}
 	if o.app.KeepsLedger() || !h.AckedAt.IsZero() {
-		s.Ledger = &adminapi.JournalReader{Has: h.Acked, Behind: h.Behind(), At: h.AckedAt}
+		s.Ledger = o.ledgerState(id, h)
 	}
 	if o.app.Outbox != nil || !h.SentAt.IsZero() {
 		s.Outbox = &adminapi.JournalReader{Has: h.Sent, Behind: h.Unsent(), At: h.SentAt}
 	}
 	return s, nil
+}
+
+// ledgerState is how far this edge's ledger has come or, where it has none, that of another edge.
+func (o *operator) ledgerState(id string, h journal.Head) *adminapi.JournalReader {
+	var err error
+	if own := o.app.Ledger(); own != nil {
+		h, err = ledger.Standing(o.ctx, o.runtime.Store.Journal(), own, id, h)
+	}
+	r := &adminapi.JournalReader{Has: h.Acked, Behind: h.Behind(), At: h.AckedAt}
+	if err != nil {
+		r.Trouble = err.Error()
+	}
+	return r
 }
 
 // readMovements answers with a part of a sale's movements: those of the journal, and from the

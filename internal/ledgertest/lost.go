@@ -1,6 +1,7 @@
 package ledgertest
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -57,6 +58,14 @@ func Restore(t *testing.T, c *redis.Client, all map[string]string) {
 		pipe.Restore(Soon(t), k, 0, v)
 	}
 	if _, err := pipe.Exec(Soon(t)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Trim removes the journal's entries up to a number, as a keeper would.
+func Trim(t *testing.T, server *redistest.Server, upTo int64) {
+	t.Helper()
+	if err := server.Client().XTrimMinID(Soon(t), "stockgate:{s.0}:journal", fmt.Sprint(upTo+1, "-0")).Err(); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -178,6 +178,14 @@ type Counts struct {
 	Failures map[string]int
 	Heads    map[string]journal.Head
 	drifts   map[string]int
+	lacks    error
+}
+
+// Lacks is the last report of why the ledger can never get what it lacks.
+func (c *Counts) Lacks() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lacks
 }
 
 // NewCounts counts from 0.
@@ -228,10 +236,10 @@ func (c *Counts) Movements() int {
 }
 
 // Journal keeps the last report.
-func (c *Counts) Journal(sale string, h journal.Head, _ bool) {
+func (c *Counts) Journal(sale string, h journal.Head, _ bool, lacks error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.Heads[sale] = h
+	c.Heads[sale], c.lacks = h, lacks
 }
 
 // NoJournal forgets it.

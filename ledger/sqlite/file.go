@@ -91,7 +91,8 @@ func (l *Ledger) current(ctx context.Context) (*opened, error) {
 		case l.at.users > 0: // connections to two logs at a time would mix them
 			return nil, moved
 		}
-		return nil, errors.Join(moved, l.shut())
+		l.unsaid = errors.Join(moved, l.shut())
+		return nil, l.unsaid
 	}
 	o, err := open(ctx, l.dsn, l.file)
 	if err != nil {
@@ -108,6 +109,19 @@ func (l *Ledger) current(ctx context.Context) (*opened, error) {
 	}
 	l.at = o
 	return o, nil
+}
+
+// news returns, once, that the file was moved since the last call: a drainer logs it, whichever call
+// has noticed.
+func (l *Ledger) news(ctx context.Context) (err error) {
+	_ = l.locked(ctx, func() error {
+		if l.at != nil && l.at.users == 0 {
+			_, _ = l.current(ctx)
+		}
+		err, l.unsaid = l.unsaid, nil
+		return nil
+	})
+	return err
 }
 
 // shut closes the file. SQLite then writes a log that was removed into the file, unless that was moved

@@ -174,6 +174,9 @@ func TestFileIsMoved(t *testing.T) {
 			if !ok || !strings.Contains(moved.Error(), file) || !strings.Contains(moved.Error(), ".backup") {
 				t.Fatalf("it says %v", err)
 			}
+			if _, _, err := l.Acquire(ledgertest.Soon(t), "s", "A", 1<<40); !errors.Is(err, error(moved)) {
+				t.Errorf("the drainer does not hear of it, so it is not logged: %v", err)
+			}
 			for round := range 2 {
 				at, err := l.Position(ledgertest.Soon(t), "s")
 				if want := test.want + round*5; err != nil || at.Seq != int64(want) || audit(t, file) != want {

@@ -19,6 +19,7 @@ type Ledger struct {
 	turn      chan struct{} // guards what follows; waiting for it ends with the caller's context
 	at        *opened       // nil: it is not open
 	migrated  bool          // the tables of the file that was opened last are up to date
+	unsaid    error         // that the file was moved, which no drainer has heard; nil: they have
 	closed    bool
 }
 
@@ -135,6 +136,9 @@ const mayClaim = `(owner = ?2 OR lease_until <= ?3 OR lease_until > ?3 + 3600000
 // Acquire acquires or renews the lease to drain a sale. All processes that use the file share
 // one clock.
 func (l *Ledger) Acquire(ctx context.Context, sale, owner string, forHow time.Duration) (at ledger.Position, ours bool, err error) {
+	if err := l.news(ctx); err != nil {
+		return at, false, err
+	}
 	now := time.Now()
 	// a process that may not have it must not block writers
 	err = l.row(ctx, `SELECT epoch, seq, `+mayClaim+` FROM drains WHERE sale = ?1`, []any{sale, owner, now.UnixMilli()}, &at.Epoch, &at.Seq, &ours)

@@ -52,10 +52,16 @@ var lateLedger, lateOutbox late
 func LateLedger() []string { return lateLedger.list() }
 func LateOutbox() []string { return lateOutbox.list() }
 
+func (l *late) trouble(sale string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.why[sale]
+}
+
 // OutboxTrouble is what keeps this edge's outbox from getting on with a sale; empty: nothing does, or
 // another edge sends it.
-func OutboxTrouble(sale string) string {
-	lateOutbox.mu.Lock()
-	defer lateOutbox.mu.Unlock()
-	return lateOutbox.why[sale]
-}
+func OutboxTrouble(sale string) string { return lateOutbox.trouble(sale) }
+
+// LedgerTrouble is why this edge's ledger can never get what it lacks of a sale; empty: it can, or lacks
+// nothing.
+func LedgerTrouble(sale string) string { return lateLedger.trouble(sale) }

@@ -45,14 +45,15 @@ func (m *ledgerMetrics) collectors() []prometheus.Collector {
 // JournalService counts the events of the journal service.
 type JournalService struct{}
 
-func (JournalService) Journal(sale string, h journal.Head, withLedger bool) {
+func (JournalService) Journal(sale string, h journal.Head, withLedger bool, lacks error) {
 	m := &All().ledger
 	m.length.WithLabelValues(sale).Set(float64(h.Length))
 	if withLedger {
 		m.lag.WithLabelValues(sale).Set(float64(h.Behind()))
 		m.lagSeconds.WithLabelValues(sale).Set(h.Age.Seconds())
 	}
-	lateLedger.set(sale, withLedger && ledger.Late(h))
+	lateLedger.set(sale, withLedger && (lacks != nil || ledger.Late(h)))
+	lateLedger.note(sale, lacks)
 }
 
 func (JournalService) NoJournal(sale string) {
@@ -61,6 +62,7 @@ func (JournalService) NoJournal(sale string) {
 	m.lag.DeleteLabelValues(sale)
 	m.lagSeconds.DeleteLabelValues(sale)
 	lateLedger.set(sale, false)
+	lateLedger.note(sale, nil)
 }
 
 func (JournalService) Drift(sale, against string, cells int) {

@@ -1,0 +1,46 @@
+package caddymodule_test
+
+import (
+	"database/sql"
+	"strings"
+	"testing"
+
+	"github.com/stockgate/stockgate/internal/sitetest"
+)
+
+// setLedger changes a row of the ledger as another process that has the lease for half an hour.
+func setLedger(t *testing.T, file, change string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+file+"?_pragma=busy_timeout(5000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), "UPDATE drains SET owner = 'other', lease_until = 1000 * unixepoch('now', '+30 minutes'), "+change); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What doctor, health and journal status say that the ledger has is what its file has, whatever was
+// acknowledged to Redis; what it can never get is an error on each.
+func TestLedgerSaysWhatItHas(t *testing.T) {
+	file := t.TempDir() + "/ledger.db"
+	p := admit(t, wellRedis, "ledger sqlite "+file, "", guardedGate)
+	p.settled(p.sale())
+	p.doctor().finds()
+	setLedger(t, file, "seq = 2")
+	p.doctor().finds("error journal the ledger has double11 up to entry 2, and up to 4 was acknowledged: ")
+	if err := p.server.Client().XTrimMinID(t.Context(), "stockgate:{double11.0}:journal", "4-0").Err(); err != nil {
+		t.Fatal(err)
+	}
+	const gap = "the ledger has sale double11 up to entry 2, and the journal begins after entry 3: what is between is in neither"
+	p.doctor().finds("error journal " + gap)
+	r := sitetest.Run(t, "", "journal", "status", "double11", "--config", p.Path("Caddyfile"))
+	if r.Status != 1 || !strings.Contains(r.Out, "2       2") || !strings.Contains(r.Errors, gap) {
+		t.Errorf("journal status: %d\n%s%s", r.Status, r.Out, r.Errors)
+	}
+	p.Eventually("health", func() (string, bool) {
+		a := p.Admin("GET", "/stockgate/health", "").Body
+		return a, strings.Contains(a, gap)
+	})
+}

@@ -1,0 +1,47 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/stockgate/stockgate/journal"
+)
+
+// Positions says how far a ledger has come: a Ledger.
+type Positions interface {
+	Position(ctx context.Context, sale string) (Position, error)
+}
+
+// Heads reads heads of journals: a journal.Journal.
+type Heads interface {
+	HeadFor(ctx context.Context, sale string, h journal.Head, has int64) (journal.Head, error)
+}
+
+// Standing returns a head as it is for this ledger: Acked and Age are what the ledger has now. What was
+// acknowledged to Redis may be another ledger's, or what this one had before it was put back. h must
+// have been read before. The error is an ErrLedger if the ledger does not answer, and h is as it was
+// then; a PositionError if it lacks movements that the journal no longer has. Of another epoch it has
+// nothing.
+func Standing(ctx context.Context, in Heads, l Positions, sale string, h journal.Head) (journal.Head, error) {
+	at, err := l.Position(ctx, sale)
+	if err != nil {
+		return h, fmt.Errorf("%w: %w", ErrLedger, err)
+	}
+	has := at.Seq
+	if at.Epoch != h.Epoch {
+		has = 0
+	}
+	own, err := in.HeadFor(ctx, sale, h, has)
+	if err == nil && (at.Epoch == h.Epoch || at == Position{}) {
+		err = lacks(sale, at, h)
+	}
+	return own, err
+}
+
+// lacks returns a PositionError if a ledger lacks movements that the journal no longer has.
+func lacks(sale string, at Position, h journal.Head) error {
+	if h.First > at.Seq+1 {
+		return &PositionError{sale, at, Position{h.Epoch, h.First - 1}}
+	}
+	return nil
+}
