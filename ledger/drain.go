@@ -43,6 +43,7 @@ type Journals interface {
 	Acknowledge(ctx context.Context, sale string, epoch, seq int64) error
 	Announce(ctx context.Context, sales ...string) error
 	DeletedEpoch(ctx context.Context, sale string) (int64, error)
+	MarkLedger(ctx context.Context, sale string, m journal.Mark) error
 }
 
 // Stock reads the stock of the sales in Redis: a reservation.Store.

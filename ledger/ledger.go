@@ -118,6 +118,8 @@ var ErrChanged = errors.New("the ledger has a reservation in another state than 
 type PositionError struct {
 	Sale       string
 	Have, Want Position // Want: the one before the batch
+	// Elsewhere says that another ledger follows the life of Want.
+	Elsewhere bool
 }
 
 func (e *PositionError) Error() string {
@@ -125,6 +127,9 @@ func (e *PositionError) Error() string {
 	case e.Have == Position{}:
 		return fmt.Sprintf("the journal of sale %s begins after entry %d, and the ledger has nothing of it: a ledger follows a sale from its first entry. "+
 			"It was switched on later, or was removed or replaced; give this edge the ledger that has the beginning, see docs/ledger.md", e.Sale, e.Want.Seq)
+	case e.Have.Epoch != e.Want.Epoch && e.Elsewhere:
+		return fmt.Sprintf("the ledger has sale %s up to entry %d of an earlier life (its epoch was %d and is %d), and another ledger follows it since: give every edge that one, and never rebuild the sale from this one",
+			e.Sale, e.Have.Seq, e.Have.Epoch, e.Want.Epoch)
 	case e.Have.Epoch != e.Want.Epoch:
 		return fmt.Sprintf("redis has lost sale %s since the ledger followed it (its epoch was %d and is %d): restore it with `caddy stockgate rebuild %s --from ledger`",
 			e.Sale, e.Have.Epoch, e.Want.Epoch, e.Sale)
@@ -164,7 +169,7 @@ func Follows(sale string, at Position, b *Batch) error {
 	}
 	before := Position{b.Epoch, b.First() - 1}
 	if at != before && at != (Position{}) || at == (Position{}) && before.Seq != 0 {
-		return &PositionError{sale, at, before}
+		return &PositionError{Sale: sale, Have: at, Want: before}
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/sale"
 	"github.com/stockgate/stockgate/shard"
 )
@@ -93,7 +94,16 @@ func (s *following) gone(ctx context.Context) error {
 	case life.Restoring || life.Epoch != 0: // or it has just come back
 		return shard.ErrNoSale
 	}
+	s.mark(ctx)
 	return s.failed("journal", &edge.LostError{Sale: s.sale})
+}
+
+// mark tells the edges that have other ledgers what this one has of a lost sale. A failure is retried:
+// the sale is polled as long as it is lost.
+func (s *following) mark(ctx context.Context) {
+	if at, err := s.ledger.Position(ctx, s.sale); err == nil && at.Epoch > 0 {
+		_ = s.journals.MarkLedger(ctx, s.sale, journal.Mark{Epoch: at.Epoch, Seq: at.Seq, Edge: s.owner})
+	}
 }
 
 func lost(err error) bool {

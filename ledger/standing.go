@@ -41,7 +41,13 @@ func Standing(ctx context.Context, in Heads, l Positions, sale string, h journal
 // lacks returns a PositionError if a ledger lacks movements that the journal no longer has.
 func lacks(sale string, at Position, h journal.Head) error {
 	if h.First > at.Seq+1 {
-		return &PositionError{sale, at, Position{h.Epoch, h.First - 1}}
+		return &PositionError{Sale: sale, Have: at, Want: Position{h.Epoch, h.First - 1}}
 	}
 	return nil
+}
+
+// OtherLife is the error of a ledger that has an earlier life of a sale than Redis. A ledger that
+// acknowledges this life is another one.
+func OtherLife(sale string, at Position, h journal.Head) *PositionError {
+	return &PositionError{Sale: sale, Have: at, Want: Position{Epoch: h.Epoch}, Elsewhere: at.Epoch < h.Epoch && h.Acked > 0}
 }

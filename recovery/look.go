@@ -21,6 +21,11 @@ var foundText = map[Found]string{
 
 // look finds out what Redis has, compared with the ledger.
 func (b *rebuilding) look(ctx context.Context) error {
+	if !b.o.Force && !b.life.Restoring { // else it has begun, and redis still has what it had
+		if err := NewerLedger(ctx, b.ledger, b.store, b.id); err != nil {
+			return err
+		}
+	}
 	switch {
 	case b.life.Restoring:
 		b.out.Found = FoundUnfinished
@@ -135,11 +140,14 @@ func (b *rebuilding) lookAgain(ctx context.Context) error {
 func (b *rebuilding) miss() {
 	b.out.Missing.Unknown = b.out.Found != FoundAll
 	h, seen, ok := b.store.Journal().LastHead(b.id)
-	if !ok || h.Epoch != b.at.Epoch {
+	if !ok || h.Epoch < b.at.Epoch {
 		return
 	}
 	last := b.at.Seq
-	if b.life.Epoch == b.at.Epoch { // what Redis has is merged
+	if h.Epoch > b.at.Epoch { // of a life that the ledger has missed it lacks everything
+		last = 0
+	}
+	if b.life.Epoch == h.Epoch { // what Redis has is merged
 		last = max(last, b.life.Seq)
 	}
 	missing := max(seen-last, b.fell(), 0)

@@ -104,6 +104,9 @@ func (s *Client) DeletedKey() string { return s.prefix + ":deleted" }
 // the epoch that was deleted last.
 func (s *Client) ReloadedKey() string { return s.prefix + ":reloaded" }
 
+// LedgersKey is the hash of what ledgers have of sales that Redis has lost.
+func (s *Client) LedgersKey() string { return s.prefix + ":ledgers" }
+
 // SecretKey is the hash by which edges agree on their secret.
 func (s *Client) SecretKey() string { return s.prefix + ":secret" }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/ledger"
 	"github.com/stockgate/stockgate/mirror"
+	"github.com/stockgate/stockgate/recovery"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 	"github.com/stockgate/stockgate/shard"
@@ -111,6 +112,7 @@ func (d *doctor) sale(id string) {
 	b, err := d.runtime.Store.SaleStock(ctx, id)
 	if noSaleThere(err) {
 		d.Add(adminapi.LevelError, "sale", "%v", &edge.LostError{Sale: id})
+		d.otherLedger(id)
 		return
 	}
 	if err != nil {
@@ -308,13 +310,25 @@ func (d *doctor) lost(id string, head journal.Head) bool {
 			d.Add(adminapi.LevelOK, "journal", "the ledger still has the %s that was deleted, and is about to archive it", id)
 			return true
 		}
-		d.Add(adminapi.LevelError, "journal", "%v", &ledger.PositionError{Sale: id, Have: at, Want: ledger.Position{Epoch: head.Epoch}})
+		d.Add(adminapi.LevelError, "journal", "%v", ledger.OtherLife(id, at, head))
 		return true
 	case at.Seq > head.Last && !d.later(id, at):
 		d.Add(adminapi.LevelError, "journal", "the ledger has %s up to entry %d, and redis only up to %d: redis has lost movements, so what was sold then may be sold again; pause the sale", id, at.Seq, head.Last)
 		return true
 	}
 	return false
+}
+
+// otherLedger adds a finding if another edge's ledger has more of a lost sale than this edge's.
+func (d *doctor) otherLedger(id string) {
+	if d.app.Ledger() == nil {
+		return
+	}
+	ctx, cancel := d.call()
+	defer cancel()
+	if err := recovery.NewerLedger(ctx, d.app.Ledger(), d.runtime.Store, id); errors.Is(err, shard.ErrRefused) {
+		d.Add(adminapi.LevelError, "ledger", "%v", err)
+	}
 }
 
 // later reports whether the sale's journal has reached the ledger's position meanwhile.

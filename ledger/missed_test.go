@@ -1,0 +1,83 @@
+package ledger_test
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stockgate/stockgate/internal/ledgertest"
+	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/recovery"
+	"github.com/stockgate/stockgate/shard"
+)
+
+// Each edge has a ledger of its own, and one of them has missed a life of the sale. A rebuild from that
+// one is refused, and says which ledger has it, as long as Redis, this process or the other edge knows;
+// with force it counts what is missing.
+func TestRebuildFromLedgerThatMissedALife(t *testing.T) {
+	server := redistest.Start(t)
+	s := ledgertest.NewSeller(t, server, 1000)
+	both := make([]ledger.Ledger, 2)
+	for i := range both {
+		both[i] = ledgertest.OpenFile(t, filepath.Join(t.TempDir(), "ledger.db"))
+		end := s.Drain(both[i], ledgertest.NewCounts())
+		if i == 0 {
+			s.Sell(20)
+		}
+		s.UntilDrained(both[i])
+		end()
+	}
+	good, missed := both[0], both[1]
+	ledgertest.Flush(t, server)
+	ledgertest.Rebuild(t, good, s, recovery.RebuildOptions{Open: true})
+	counts := ledgertest.NewCounts()
+	end := s.Drain(good, counts)
+	s.Sell(10)
+	s.UntilDrained(good)
+	end()
+	head, err := s.Store.Journal().Head(ledgertest.Soon(t), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	refuses := func(when, want string, by *ledgertest.Seller) {
+		t.Helper()
+		store := openStore(t, server.Addr())
+		if by != nil {
+			store = by.Store
+		}
+		for _, dry := range []bool{true, false} {
+			_, err := recovery.Rebuild(ledgertest.Soon(t), missed, store, "s", recovery.RebuildOptions{DryRun: dry, By: "test"})
+			if !errors.Is(err, shard.ErrRefused) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "--force") {
+				t.Errorf("%s: a rebuild says %v, want %q", when, err, want)
+			}
+		}
+	}
+	refuses("redis has it", "another ledger follows epoch", nil)
+	counts = ledgertest.NewCounts()
+	end = s.Drain(missed, counts)
+	ledgertest.Eventually(t, "the drainer says so", func() bool {
+		_, text := counts.Logged(ledgertest.NotFollowing)
+		return strings.Contains(text, "another ledger follows it since") && !strings.Contains(text, "--from ledger")
+	})
+	end()
+	ledgertest.Flush(t, server)
+	refuses("this process has seen it", "which redis has lost and this ledger never had", s)
+	dry, err := recovery.Rebuild(ledgertest.Soon(t), missed, s.Store, "s", recovery.RebuildOptions{DryRun: true, Force: true, By: "test"})
+	if err != nil || dry.Missing.AtLeast != head.Last {
+		t.Errorf("with force it misses %+v, error %v; it has seen %d", dry.Missing, err, head.Last)
+	}
+	s.Store.Journal().Announce(ledgertest.Soon(t), "s")
+	end = s.Drain(good, ledgertest.NewCounts())
+	ledgertest.Eventually(t, "the other edge says what it has", func() bool {
+		m, err := s.Store.Journal().LedgerMark(ledgertest.Soon(t), "s")
+		return err == nil && m.Epoch == head.Epoch && m.Seq == head.Last
+	})
+	end()
+	refuses("another edge has it", "and the ledger of edge ", nil)
+	if out := ledgertest.Rebuild(t, good, s, recovery.RebuildOptions{Open: true}); out.Missing.AtLeast != 0 {
+		t.Errorf("from the ledger that has it, %+v is missing", out.Missing)
+	}
+}
