@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -42,6 +43,9 @@ type Head struct {
 	// Lost is the least number of movements that Redis has lost since this process has known
 	// the sale; 0: this process has seen no loss.
 	Lost int64 `json:"lost,omitzero"`
+	// Fenced says that the sale waits for what its Redis lacks, see package fence: Last may be lower than
+	// before, and what is lost is known afterwards.
+	Fenced bool `json:"fenced,omitzero"`
 }
 
 // Behind is how many movements no ledger has.
@@ -57,7 +61,7 @@ func (j *Journal) Head(ctx context.Context, sale string) (Head, error) {
 	known, _, _ := j.LastHead(sale)
 	keys := j.shard.ShardKeys(sale)
 	pipe := j.shard.Redis.Pipeline() // not MULTI: a full Redis refuses it
-	meta := pipe.HMGet(ctx, keys[shard.MetaKey], "epoch", "seq", "acked", "acked_at", "clock", "sent", "sent_at", "lead")
+	meta := pipe.HMGet(ctx, keys[shard.MetaKey], "epoch", "seq", "acked", "acked_at", "clock", "sent", "sent_at", "lead", "term", "fence", "fenced")
 	first := pipe.XRangeN(ctx, keys[shard.JournalKey], "-", "+", 1)
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return Head{}, shard.Explain(err)
@@ -74,10 +78,15 @@ func (j *Journal) Head(ctx context.Context, sale string) (Head, error) {
 	h := Head{Epoch: number(0), Last: number(1), Acked: number(2), AckedAt: record.TimeOf(number(3)), Now: j.JournalNow(sale, number(4), number(7))}
 	h.Lead = time.Duration(number(7)) * time.Millisecond
 	h.Sent, h.SentAt = number(5), record.TimeOf(number(6))
-	if known.Epoch == h.Epoch {
-		j.shard.Clock(sale).Fell(shard.Mark{Life: before.Life, Seq: known.Last}, h.Last)
+	fell := known.Epoch == h.Epoch && h.Last < known.Last
+	if h.Fenced = meta.Val()[9] != nil || fell && meta.Val()[8] != nil && j.isFenced(ctx, sale); !h.Fenced {
+		if fell {
+			j.shard.Clock(sale).Fell(shard.Mark{Life: before.Life, Seq: known.Last}, h.Last)
+		}
+		report, _ := meta.Val()[10].(string)
+		j.regained(sale, report, h.Last)
+		h.Lost = j.Fall(sale).Lost()
 	}
-	h.Lost = j.Fall(sale).Lost()
 	if e := first.Val(); len(e) == 1 {
 		if h.First, h.Began, err = beginning(e[0]); err != nil {
 			return h, err
@@ -85,8 +94,29 @@ func (j *Journal) Head(ctx context.Context, sale string) (Head, error) {
 		h.Length = h.Last - h.First + 1
 	}
 	h, err = j.HeadFor(ctx, sale, h, h.Acked)
-	j.heads.Store(sale, h)
+	if !h.Fenced { // what was known counts until it is back, or given up
+		j.heads.Store(sale, h)
+	}
 	return h, err
+}
+
+// isFenced asks a script, which notices what the fence's own fields do not say yet: that another server
+// leads. The operation is of no epoch, so that it changes nothing.
+func (j *Journal) isFenced(ctx context.Context, sale string) bool {
+	_, err := j.shard.Run(ctx, j.shard.Scripts.Settle, sale, shard.Op("acknowledge", 0, 0))
+	return errors.Is(err, shard.ErrFenced)
+}
+
+// regained takes back that movements are lost, where a fence has given them back since. report is what
+// lua/fence.lua calls fenced.
+func (j *Journal) regained(sale, report string, last int64) {
+	words := strings.Fields(report)
+	if len(words) != 7 || words[2] == "0" { // none has ended
+		return
+	}
+	missing, _ := strconv.ParseInt(words[4], 10, 64)
+	base, _ := strconv.ParseInt(words[6], 10, 64)
+	j.shard.Clock(sale).Regained(base, missing, last)
 }
 
 // HeadFor returns a head as it is for a ledger that has the movements up to a number: Acked and Age are

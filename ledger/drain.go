@@ -109,7 +109,7 @@ func (d *Drainer) follow(ctx context.Context, sale string) {
 			return
 		}
 		if errors.Is(err, shard.ErrNoSale) {
-			err = nil // it is being rebuilt: neither a success nor an error
+			err = nil // it is being rebuilt, or fenced: neither a success nor an error
 		} else {
 			s.noteTrouble(err)
 		}

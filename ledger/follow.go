@@ -33,7 +33,7 @@ type following struct {
 }
 
 // poll drains at most one batch and returns how many movements it had. ErrNoSale: the sale is
-// being rebuilt. A reservation.LostError: Redis has nothing of it.
+// being rebuilt, or fenced. A reservation.LostError: Redis has nothing of it.
 func (s *following) poll(ctx context.Context) (int, error) {
 	head, err := s.head(ctx)
 	if errors.Is(err, shard.ErrNoSale) {
@@ -42,6 +42,10 @@ func (s *following) poll(ctx context.Context) (int, error) {
 	}
 	if err != nil {
 		return 0, s.failed("journal", err)
+	}
+	if head.Fenced { // the entries that it lacks are about to come back
+		s.lost()
+		return 0, shard.ErrNoSale
 	}
 	if head.Behind() == 0 && time.Since(s.looked) < lookAgain {
 		s.watchIdle(ctx, head.Epoch)
@@ -272,11 +276,11 @@ func (s *following) acknowledge(ctx context.Context) error {
 }
 
 // still says whether what was read since the head is of its epoch, and fails with err, what the
-// reading failed with, if it is. ErrNoSale: the sale was deleted or rebuilt meanwhile. That is
+// reading failed with, if it is. ErrNoSale: the sale was deleted, rebuilt or fenced meanwhile. That is
 // no failure, and the next poll begins with another head.
 func (s *following) still(ctx context.Context, epoch int64, err error) error {
 	switch now, asked := s.head(ctx); {
-	case errors.Is(asked, shard.ErrNoSale) || asked == nil && now.Epoch != epoch:
+	case errors.Is(asked, shard.ErrNoSale) || asked == nil && (now.Epoch != epoch || now.Fenced):
 		return shard.ErrNoSale
 	case err != nil:
 		return s.failed("journal", err)

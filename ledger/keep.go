@@ -128,12 +128,18 @@ func (k *Keeper) look(ctx context.Context, sale string) {
 	if err != nil {
 		return
 	}
+	if h.Fenced {
+		return // the fence says what it waits for, and what is lost is known afterwards
+	}
 	h, lacks, known := k.standing(ctx, sale, h)
 	k.metrics.Journal(sale, h, k.keep.Ledger, lacks)
 	k.seen[sale] = k.alarm(sale, h)
 	if h.Lost > k.fallen[sale] {
 		k.log.Error("redis went back: it has lost movements that this edge has seen, as in a failover without replica_acks or a crash without appendfsync always; "+
 			"what they sold may be sold again: pause the sale, and compare it with the shop's orders", zap.String("sale", sale), zap.Int64("at_least", h.Lost))
+	}
+	if h.Lost == 0 && k.fallen[sale] > 0 {
+		k.log.Info("redis has what it had lost: the edges have given it back", zap.String("sale", sale))
 	}
 	k.fallen[sale] = h.Lost
 	if !known {

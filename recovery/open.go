@@ -9,6 +9,7 @@ import (
 	"github.com/stockgate/stockgate/ledger"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // maxReadEntries bounds the movements that are read at a time.
@@ -22,6 +23,9 @@ func (r *run) open(ctx context.Context) error {
 	head, err := r.store.Journal().Head(ctx, r.sale)
 	if err != nil {
 		return err
+	}
+	if head.Fenced { // what redis lacks is about to come back
+		return shard.ErrFenced
 	}
 	r.history = newHistory()
 	r.history.epoch, r.report.Epoch = head.Epoch, head.Epoch

@@ -60,6 +60,19 @@ func (c *Clock) Fell(m Mark, seq int64) {
 	}
 }
 
+// Regained notes that a fence has given back what a server had lost after a number, except so many
+// movements. last is the server's newest number since.
+func (c *Clock) Regained(base, missing, last int64) {
+	f := c.Fall.Load()
+	switch {
+	case f == nil || f.Low != base || last < f.High:
+	case missing == 0:
+		c.Fall.CompareAndSwap(f, nil)
+	case missing < f.Lost():
+		c.Fall.CompareAndSwap(f, &Fall{f.High - missing, f.High})
+	}
+}
+
 // Anew forgets what was seen in another epoch. The next promise waits for a lease on the shard with
 // this one, which may have no term yet, and then no fence.
 func (c *Clock) Anew(epoch int64) {

@@ -261,6 +261,9 @@ func (d *doctor) whyDoubt() string {
 
 // judgeJournal adds the findings about how far the ledger is behind a sale.
 func (d *doctor) judgeJournal(b *reservation.SaleStock, head journal.Head) {
+	if head.Fenced { // judgeFence says so, and what is lost is known afterwards
+		return
+	}
 	withLedger := d.app.Ledger() != nil
 	if withLedger && d.lost(b.ID, head) {
 		return
