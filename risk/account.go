@@ -37,6 +37,7 @@ type account struct {
 	units   atomic.Int64 // in lots and own
 	oldest  atomic.Int64 // when the first of them came, by the tracker's clock, in ns; 0: none
 	unknown atomic.Bool  // there may be sales that are not counted and not safe
+	alone   atomic.Bool  // no replica has followed its server for long: none can take over
 	stopped atomic.Bool  // the bound was reached, and nothing has become safe since
 	refused atomic.Int64 // when a request was last refused, by the tracker's clock, in ns
 	logged  atomic.Bool  // the log says that it has stopped

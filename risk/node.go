@@ -66,6 +66,9 @@ func (t *Tracker) ask(ctx context.Context, n *node, s *server) error {
 	if err := n.learn(shard.InfoFields(info.Val()), t.now(), t.goneFor); err != nil {
 		return err
 	}
+	for _, sale := range s.sales {
+		t.account(sale).alone.Store(n.most == 0)
+	}
 	have := 0
 	if n.most > 0 {
 		written := t.shard.Heartbeat(ctx, pipe, s.sales[0])

@@ -216,22 +216,24 @@ func TestALossyFailover(t *testing.T) {
 	p.eventually(e, 0)
 }
 
-// Without a replica nothing is at risk by replication; with the first one it is.
+// Without a replica none can take over, and nothing that is sold is at risk, at no moment; with the
+// first one it is.
 func TestWithoutAReplica(t *testing.T) {
 	p := &pair{t: t, primary: redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))}
 	stocktest.Load(t, stocktest.OpenStore(t, stocktest.Options(p.primary)), stocktest.OpenSale("s", 1000))
 	e := p.edge(edge.Options{})
 	for i := range 4 {
 		stocktest.MustHold(t, e, fmt.Sprint("r", i), "Ann", 2)
+		p.is(e, 0)
 	}
-	p.eventually(e, 0)
 	p.replica = stocktest.Replica(t, p.primary)
 	stocktest.MustHold(t, e, "x", "Ann", 1)
-	p.eventually(e, 0)
 	p.replica.Pause()
 	stocktest.MustHold(t, e, "y", "Ann", 1)
 	p.beats(2)
-	p.is(e, 1)
+	if s := e.AtRisk("s"); s.Units < 1 {
+		t.Error("what the replica lacks is not at risk")
+	}
 	p.replica.Resume()
 	p.eventually(e, 0)
 }

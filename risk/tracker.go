@@ -52,7 +52,8 @@ func New(s *shard.Client, bound Bound, log *zap.Logger) *Tracker {
 
 // State is what is at risk of a sale, as far as this edge knows.
 type State struct {
-	// Units were sold, and neither every replica nor the ledger has them.
+	// Units were sold, and neither every replica nor the ledger has them. Without replicas it is 0: no
+	// server can take over that lacks them.
 	Units int64
 	// Age is how long the oldest of them has been at risk; 0: none is.
 	Age time.Duration
@@ -76,6 +77,10 @@ func (t *Tracker) Of(sale string) State {
 	s := State{Units: a.units.Load(), Partial: a.unknown.Load(), Stopped: a.stopped.Load()}
 	if failed := t.failed.Load(); failed != nil {
 		s.Err = *failed
+	}
+	if s.Err == nil && a.alone.Load() { // what was sold since the last heartbeat waits for nothing
+		s.Units = 0
+		return s
 	}
 	if oldest := a.oldest.Load(); oldest > 0 {
 		s.Age = max(t.now()-time.Duration(oldest), 0)

@@ -205,7 +205,7 @@ func (d *doctor) judgeFence(ctx context.Context, id string) {
 		if r.Absent > 0 {
 			who = fmt.Sprintf("; these may know any movement after number %d%s: %s", r.Base, d.atMost(), r.Absentees(namedEdges, adminapi.LocalTime))
 		}
-		d.Add(adminapi.LevelWarning, "fence", "in the failover of %s redis may have lost sales of %s: %d movements were not known to any edge, %d edges did not come, %d movements were applied again%s. "+
+		d.Add(adminapi.LevelWarning, "fence", "redis was promoted or started anew at %s, and may have lost sales of %s: %d movements were not known to any edge, %d edges did not come, %d movements were applied again%s. "+
 			"'caddy stockgate reconcile %s' with the shop's orders says what is missing", adminapi.LocalTime(r.Ended), id, r.Missing, r.Absent, r.Replayed, who, id)
 	}
 }
