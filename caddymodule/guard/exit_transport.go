@@ -90,11 +90,15 @@ func (t *Exit) RoundTrip(r *http.Request) (*http.Response, error) {
 	if g == nil {
 		return t.inner.RoundTrip(r)
 	}
+	if g.door { // closed on purpose, and its guard has let the request pass
+		meter.CountAttempt("", "refused", sale.Malformed)
+		return refusedExit(g, r, whyClosed)
+	}
 	t.tell(r, g, far == passageGuarded)
 	if far != passageGuarded {
 		return t.inner.RoundTrip(r)
 	}
-	return refusedExit(g, r)
+	return refusedExit(g, r, whyRoute)
 }
 
 // tell counts a request, and logs at most one a second.
@@ -153,13 +157,9 @@ func lostItsWay(r *http.Request) *http.Response {
 func cut(s string, most int) string { return s[:min(len(s), most)] }
 
 // refusedExit returns the answer that replaces the upstream's.
-func refusedExit(g *Gate, r *http.Request) (*http.Response, error) {
+func refusedExit(g *Gate, r *http.Request, why string) (*http.Response, error) {
 	if r.Body != nil {
 		_ = r.Body.Close()
-	}
-	why := whyRoute
-	if g.door {
-		why = whyClosed
 	}
 	status, h, body := g.Refuser.Response(&sale.Refusal{Reason: sale.Malformed, Detail: why})
 	return &http.Response{
