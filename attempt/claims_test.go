@@ -129,7 +129,7 @@ func TestNestedClaims(t *testing.T) {
 	if refusal != nil || a.Identities["phone"] != "1380000" || a.Identities["device"] != "7" || a.Lines[0].SKU != "a" {
 		t.Errorf("%+v %q", a, describe(refusal))
 	}
-	// one who has two phones could choose which one counts
+	// a buyer with two phones could choose which one counts
 	env = verify(`{"sub":"u42","contact":{"phones":["138 0000","139"]}}`, nil, &seen)
 	if _, refusal = whole(t, claimReader(t, ""), order("Authorization", "Bearer a.b.c"), env); describe(refusal) != "malformed jwt.contact.phones: it has more elements than are read here" {
 		t.Errorf("two phones: %q", describe(refusal))

@@ -121,6 +121,14 @@ func TestOneOfMany(t *testing.T) {
 		buyer {header.X-User-Id}
 		line {graphql.lines.0.sku} {graphql.lines.0.n}
 	}
+	stockgate /answer answers {
+		buyer {header.X-User-Id}
+		line plain
+		@sold {
+			json orders.0.state paid
+		}
+		confirm @sold
+	}
 	reverse_proxy `+shop.addr())
 	at := func(path, body string) *http.Request {
 		r := withBody(order("X-User-Id", "u1"), body)
@@ -150,6 +158,11 @@ func TestOneOfMany(t *testing.T) {
 	}
 	if !strings.Contains(s.Admin("GET", "/metrics", "").Body, `stockgate_unclear_total{cause="elements"} 4`) {
 		t.Error("the lists of the mutations are not counted")
+	}
+	several := s.File("answer.http", "HTTP/1.1 200 OK\n\n{\"orders\":[{\"state\":\"paid\"},{\"state\":\"open\"}]}")
+	ran := s.tryAt("POST /answer HTTP/1.1\nHost: x\nX-User-Id: u1\n\n", "--gate", "answers", "--answer", several)
+	if !strings.Contains(ran.Out, "answer   200: in_doubt") || !strings.Contains(ran.Out, "an array that has more elements than the rules read") {
+		t.Errorf("try: %s%s", ran.Out, ran.Errors)
 	}
 }
 

@@ -47,6 +47,8 @@ func TestAnswerRules(t *testing.T) {
 		{"encoded although not asked for", byCode, 200, http.Header{"Content-Encoding": {"gzip"}}, zipped.String(), "in_doubt"},
 		{"present", "@ok {\n json data.order_no\n}\nconfirm @ok", 200, plain, `{"data":{"order_no":"SO-1"}}`, "confirmed"},
 		{"present, in an array", "@ok {\n json data.0.no\n}\nconfirm @ok", 200, plain, `{"data":[{"no":1}]}`, "confirmed"},
+		{"one of many", "@ok {\n json data.0.no\n}\nconfirm @ok", 200, plain, `{"data":[{"no":1},{"no":2}]}`, "in_doubt"},
+		{"one of many, another rule behind it", "@refused {\n json errors.0.code 500\n}\nrelease @refused\nconfirm 2xx", 200, plain, `{"errors":[{"code":1},{"code":500}]}`, "in_doubt"},
 		{"null is absent", "@ok {\n json data.order_no\n}\nconfirm @ok", 200, plain, `{"data":{"order_no":null}}`, "in_doubt"},
 		{"absent", "@ok {\n json !error\n}\nconfirm @ok", 200, plain, `{"order":1}`, "confirmed"},
 		{"null is absent here too", "@ok {\n json !error\n}\nconfirm @ok", 200, plain, `{"error":null}`, "confirmed"},
