@@ -198,7 +198,7 @@ func (d *driver) failover(replica image) {
 	fields, err := s.client.HKeys(background, keys[shard.QueueKey]).Result()
 	must(err)
 	for _, field := range fields {
-		if strings.HasPrefix(field, "e|") || strings.HasPrefix(field, "t|") {
+		if strings.HasPrefix(field, "e|") || strings.HasPrefix(field, "t|") || strings.HasPrefix(field, "g|") {
 			must(s.client.HDel(background, keys[shard.QueueKey], field).Err())
 		}
 	}
