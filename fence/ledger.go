@@ -41,6 +41,9 @@ func (m *member) ledgerPosition() shard.LedgerPosition {
 // askLedger asks the ledger in the background, until it answers or the fence is over.
 func (m *member) askLedger(ctx context.Context) {
 	asked := m.asked.Add(1)
+	if m.keeper.ledger.Load() == nil {
+		return
+	}
 	m.keeper.running.Go(func() {
 		timer := time.NewTimer(0)
 		defer timer.Stop()

@@ -113,9 +113,12 @@ func (k *Keeper) Kept(ctx context.Context, sale string) error {
 		switch {
 		case rest > 0:
 		case said == (shard.Durability{}):
-			return nil
+			return k.shard.StillLeased(ctx, sale) // it may have waited
 		default:
 			kept, err := m.keeps(bounded, said)
+			if err == nil && kept {
+				err = k.shard.StillLeased(ctx, sale)
+			}
 			if err != nil || kept {
 				return err
 			}
