@@ -111,6 +111,8 @@ func (k *Keeper) Kept(ctx context.Context, sale string) error {
 		answered, _ := m.wait()
 		said, rest := m.pledge.state(m.clock.Mono())
 		switch {
+		case m.clock.Known().Term.Name == "": // without a fence nothing relies on it
+			return nil
 		case rest > 0:
 		case said == (shard.Durability{}):
 			return k.shard.StillLeased(ctx, sale) // it may have waited
