@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -45,4 +48,40 @@ func (j *Journal) LedgerMark(ctx context.Context, sale string) (m Mark, err erro
 		return Mark{}, fmt.Errorf("the mark of the ledgers of sale %s cannot be read: %w; delete the field %[1]s of the hash %s", sale, err, j.shard.LedgersKey())
 	}
 	return m, nil
+}
+
+// forgetDrainers is when a drainer that was not heard of is forgotten.
+const forgetDrainers = time.Hour
+
+// NoteDrainer notes that a drainer has had a sale's lease in its ledger since a moment of this
+// process's clock, or has it again.
+func (j *Journal) NoteDrainer(ctx context.Context, sale, owner string, asked time.Time) error {
+	now := j.JournalNow(sale, 0, 0).Add(-time.Since(asked))
+	key := j.shard.DrainersKey()
+	pipe := j.shard.Redis.Pipeline()
+	pipe.ZAdd(ctx, key, redis.Z{Score: float64(now.UnixMilli()), Member: sale + " " + owner})
+	pipe.ZRemRangeByScore(ctx, key, "-inf", strconv.FormatInt(now.Add(-forgetDrainers).UnixMilli(), 10))
+	_, err := pipe.Exec(ctx)
+	return shard.Explain(err)
+}
+
+// ForgetDrainer notes that a drainer gives up a sale's lease. It must be called before that.
+func (j *Journal) ForgetDrainer(ctx context.Context, sale, owner string) error {
+	return shard.Explain(j.shard.Redis.ZRem(ctx, j.shard.DrainersKey(), sale+" "+owner).Err())
+}
+
+// Drainers are the drainers of a sale that have had its lease within a time. A ledger gives a lease to
+// one at a time: two within the length of a lease have two ledgers.
+func (j *Journal) Drainers(ctx context.Context, sale string, within time.Duration) (owners []string, err error) {
+	since := j.JournalNow(sale, 0, 0).Add(-within).UnixMilli()
+	all, err := j.shard.Redis.ZRangeByScore(ctx, j.shard.DrainersKey(), &redis.ZRangeBy{Min: strconv.FormatInt(since, 10), Max: "+inf"}).Result()
+	if err != nil {
+		return nil, shard.Explain(err)
+	}
+	for _, member := range all {
+		if owner, ok := strings.CutPrefix(member, sale+" "); ok {
+			owners = append(owners, owner)
+		}
+	}
+	return owners, nil
 }

@@ -44,6 +44,8 @@ type Journals interface {
 	Announce(ctx context.Context, sales ...string) error
 	DeletedEpoch(ctx context.Context, sale string) (int64, error)
 	MarkLedger(ctx context.Context, sale string, m journal.Mark) error
+	NoteDrainer(ctx context.Context, sale, owner string, asked time.Time) error
+	ForgetDrainer(ctx context.Context, sale, owner string) error
 }
 
 // Stock reads the stock of the sales in Redis: a reservation.Store.

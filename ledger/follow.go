@@ -170,6 +170,7 @@ func (s *following) take(ctx context.Context) (bool, error) {
 		s.log.Debug("draining the journal", zap.String("sale", s.sale), zap.Int64("from", at.Seq))
 	}
 	s.at, s.ours = at, asked.Add(lease)
+	_ = s.journals.NoteDrainer(ctx, s.sale, s.owner, asked) // for the doctor: noted again with the next lease
 	return true, nil
 }
 
@@ -323,5 +324,6 @@ func (s *following) giveUp(ctx context.Context) {
 	defer s.lost()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveupFor)
 	defer cancel()
+	_ = s.journals.ForgetDrainer(ctx, s.sale, s.owner)
 	_ = s.ledger.Giveup(ctx, s.sale, s.owner) // otherwise it expires
 }

@@ -30,6 +30,23 @@ func TestRebuildFromLedgerThatMissedALife(t *testing.T) {
 		end()
 	}
 	good, missed := both[0], both[1]
+	apart := func(want int) func() bool {
+		return func() bool {
+			edges, err := ledger.Apart(ledgertest.Soon(t), s.Store.Journal(), "s")
+			return err == nil && len(edges) == want
+		}
+	}
+	if !apart(0)() {
+		t.Error("drainers that have ended count as two")
+	}
+	first, second, third := s.Drain(good, ledgertest.NewCounts()), s.Drain(missed, ledgertest.NewCounts()), s.Drain(missed, ledgertest.NewCounts())
+	ledgertest.Eventually(t, "two ledgers, whatever number of drainers", apart(2))
+	first()
+	if !apart(0)() {
+		t.Error("two drainers of one ledger count as two ledgers")
+	}
+	second()
+	third()
 	ledgertest.Flush(t, server)
 	ledgertest.Rebuild(t, good, s, recovery.RebuildOptions{Open: true})
 	counts := ledgertest.NewCounts()

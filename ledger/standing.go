@@ -3,6 +3,8 @@ package ledger
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/stockgate/stockgate/journal"
 )
@@ -50,4 +52,24 @@ func lacks(sale string, at Position, h journal.Head) error {
 // acknowledges this life is another one.
 func OtherLife(sale string, at Position, h journal.Head) *PositionError {
 	return &PositionError{Sale: sale, Have: at, Want: Position{Epoch: h.Epoch}, Elsewhere: at.Epoch < h.Epoch && h.Acked > 0}
+}
+
+// sameLease is the least time between the leases of two drainers on one ledger: what is left when the
+// edges' estimates of Redis's time differ.
+const sameLease = lease - time.Second
+
+// Drainers lists the drainers of a sale: a journal.Journal.
+type Drainers interface {
+	Drainers(ctx context.Context, sale string, within time.Duration) ([]string, error)
+}
+
+// Apart returns the drainers of a sale that have ledgers of their own, by the names of their edges; nil:
+// all edges have the same ledger.
+func Apart(ctx context.Context, in Drainers, sale string) ([]string, error) {
+	owners, err := in.Drainers(ctx, sale, sameLease)
+	if len(owners) < 2 {
+		return nil, err
+	}
+	slices.Sort(owners)
+	return owners, err
 }

@@ -107,6 +107,10 @@ func (s *Client) ReloadedKey() string { return s.prefix + ":reloaded" }
 // LedgersKey is the hash of what ledgers have of sales that Redis has lost.
 func (s *Client) LedgersKey() string { return s.prefix + ":ledgers" }
 
+// DrainersKey is the sorted set of the drainers of sales, by when each was last seen to have a lease in
+// its ledger.
+func (s *Client) DrainersKey() string { return s.prefix + ":drainers" }
+
 // SecretKey is the hash by which edges agree on their secret.
 func (s *Client) SecretKey() string { return s.prefix + ":secret" }
 

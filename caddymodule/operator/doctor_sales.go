@@ -280,6 +280,10 @@ func (d *doctor) judgeJournal(b *reservation.SaleStock, head journal.Head) {
 	}
 	ctx, cancel := d.call()
 	defer cancel()
+	if edges, err := ledger.Apart(ctx, d.runtime.Store.Journal(), b.ID); err == nil && edges != nil {
+		d.Add(adminapi.LevelError, "ledger", "these edges keep ledgers of their own of %s: %s; one may lack what the other has, and a rebuild from it would sell that again: give every edge the same ledger, `ledger postgres` on several machines",
+			b.ID, strings.Join(edges, ", "))
+	}
 	own, err := ledger.Standing(ctx, d.runtime.Store.Journal(), d.app.Ledger(), b.ID, head)
 	behind := fmt.Sprintf("%d movements of %s, the oldest for %v", own.Behind(), b.ID, own.Age.Round(time.Second))
 	_, gap := errors.AsType[*ledger.PositionError](err)
