@@ -365,12 +365,12 @@ func (s *shop) lead(replica *redistest.Server, link *stocktest.Network) {
 	link.Lead(replica.Addr())
 }
 
-// over waits until the fence has ended.
+// over waits until the fence has ended, and the edge knows it.
 func (s *shop) over() {
 	s.t.Helper()
 	stocktest.Eventually(s.t, "the end of the fence", func() bool {
 		_, err := queue.Show(stocktest.Soon(s.t), s.Store, "s")
-		return err == nil
+		return err == nil && len(s.Leases().States()) == 0 && s.Store.Shard().Clock("s").LeaseRuns()
 	})
 }
 
