@@ -4,6 +4,9 @@ import (
 	"database/sql"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/stockgate/stockgate/internal/sitetest"
 )
@@ -28,6 +31,15 @@ func TestLedgerSaysWhatItHas(t *testing.T) {
 	p := admit(t, wellRedis, "ledger sqlite "+file, "", guardedGate)
 	p.settled(p.sale())
 	p.doctor().finds()
+	const drainers = "stockgate:drainers"
+	c, later := p.server.Client(), float64(time.Now().Add(time.Hour).UnixMilli())
+	if err := c.ZAdd(t.Context(), drainers, redis.Z{Score: later, Member: "double11 east/1/x"}, redis.Z{Score: later, Member: "double11 west/1/y"}).Err(); err != nil {
+		t.Fatal(err)
+	}
+	p.doctor().finds("error ledger these edges keep ledgers of their own of double11: ")
+	if err := c.Del(t.Context(), drainers).Err(); err != nil {
+		t.Fatal(err)
+	}
 	setLedger(t, file, "seq = 1")
 	p.doctor().finds("error journal the ledger has double11 up to entry 1, and up to 3 was acknowledged: ")
 	if err := p.server.Client().XTrimMinID(t.Context(), "stockgate:{double11.0}:journal", "3-0").Err(); err != nil {
