@@ -309,7 +309,8 @@ func functionKnown(function string) bool {
 	known, asked := knownFunctions.Load(function)
 	if !asked {
 		text, err := os.ReadFile(binary)
-		known = err == nil && bytes.Contains(text, []byte("/"+strings.TrimSuffix(function, "(")+"\x00")) // as the runtime lists it
+		name := strings.TrimSuffix(function, "(") + "\x00" // as the runtime lists it, with or without the path of its package
+		known = err == nil && (bytes.Contains(text, []byte("/"+name)) || bytes.Contains(text, []byte("\x00"+name)))
 		knownFunctions.Store(function, known)
 	}
 	return known.(bool)

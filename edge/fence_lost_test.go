@@ -132,7 +132,7 @@ func TestEdgeThatComesLate(t *testing.T) {
 	killed := time.Now()
 	p.promote()
 	a.Lead(p.replica.Addr())
-	stocktest.GiveUp(t, a.Edge)
+	stocktest.GiveUp(t, a.Edge, b.Edge)
 	p.holds(a, "a1")
 
 	r, err := fence.Read(stocktest.Soon(t), a.Store.Shard(), "s")
@@ -256,7 +256,7 @@ func TestContradictedHistories(t *testing.T) {
 	x.Cut()
 	p.promote()
 	y.Lead(p.replica.Addr())
-	stocktest.GiveUp(t, y.Edge)
+	stocktest.GiveUp(t, y.Edge, x.Edge)
 	for i := range 5 {
 		want[p.holds(y, fmt.Sprint("y", i))] = record.Held
 	}
@@ -297,8 +297,8 @@ func TestTwoPrimaries(t *testing.T) {
 	p.become(third, "NO", "ONE")
 	x.Lead(p.replica.Addr())
 	y.Lead(third.Addr())
-	stocktest.GiveUp(t, x.Edge)
-	stocktest.GiveUp(t, y.Edge)
+	stocktest.GiveUp(t, x.Edge, y.Edge)
+	stocktest.GiveUp(t, y.Edge, x.Edge)
 	want := map[string]record.State{"r1": record.Held, "r2": record.Held}
 	want[p.holds(x, "x1")] = record.Held
 	last := p.holds(x, "x2")
@@ -335,7 +335,7 @@ func TestTheOldHistoryComesBack(t *testing.T) {
 	p.primary.Kill()
 	p.promote()
 	x.Lead(p.replica.Addr())
-	stocktest.GiveUp(t, x.Edge)
+	stocktest.GiveUp(t, x.Edge, lost.Edge)
 	id := p.holds(x, "x1")
 	x.Cut()
 	p.replica.Kill()

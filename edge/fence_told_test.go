@@ -177,7 +177,7 @@ func TestALateEdgeTellsAgain(t *testing.T) {
 	toB.Cut()
 	p.primary.Kill()
 	p.promote()
-	stocktest.GiveUp(t, a)
+	stocktest.GiveUp(t, a, b)
 	p.sells(a, "x")
 	ctx := stocktest.Soon(t)
 	if r, err := fence.Read(ctx, a.Store.Shard(), "s"); err != nil || r.Fenced || r.Absent != 1 {
@@ -214,7 +214,7 @@ func TestALateEdgeTellsUntilItIsHeard(t *testing.T) {
 	toB.Cut()
 	p.primary.Kill()
 	p.promote()
-	stocktest.GiveUp(t, a)
+	stocktest.GiveUp(t, a, b)
 	p.sells(a, "x")
 	client := p.replica.Client()
 	acl := func(rule string) {

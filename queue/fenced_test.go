@@ -92,7 +92,7 @@ func TestASenderThatStopsInTheFence(t *testing.T) {
 	})
 	toB.Cut()
 	toA.Lead(replica.Addr())
-	stocktest.GiveUp(t, a.Edge)
+	stocktest.GiveUp(t, a.Edge, b.Edge, c.Edge)
 	stocktest.Eventually(t, "a fence that does not wait for what B has to tell", func() bool {
 		r, _, _, err := a.Store.Shard().Beat(stocktest.Soon(t), "s", &shard.Beat{Edge: a.queue.Edge, Does: "beat"})
 		return err == nil && r.Code() == "ok"

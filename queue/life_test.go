@@ -448,7 +448,7 @@ func TestFencedFailover(t *testing.T) {
 	toGone.Cut()
 	primary.Kill()
 	a.lead(replica, toA)
-	stocktest.GiveUp(t, a.Edge)
+	stocktest.GiveUp(t, a.Edge, gone.Edge)
 	a.over()
 	if p := a.place("a2"); p.State != record.Held {
 		t.Errorf("a2 is %+v, and was sent", p)

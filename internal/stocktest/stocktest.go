@@ -52,10 +52,14 @@ redis.call('HSET', KEYS[1], 'fence', (string.gsub(fence, '^(%x+) (%d+)', earlier
 return 1`
 
 // GiveUp ends the wait of a fence for edges that do not come, once an edge has said what it knows. The
-// fence still waits for what edges that came have to tell.
-func GiveUp(t testing.TB, e *edge.Edge) {
+// fence still waits for what edges that came have to tell. The leases of those that did not come have
+// ended by then: a fence waits for longer than a lease runs.
+func GiveUp(t testing.TB, e *edge.Edge, gone ...*edge.Edge) {
 	t.Helper()
 	c := e.Store.Shard()
+	for _, other := range gone {
+		other.Store.Shard().Clock("s").EndLease()
+	}
 	reports := c.FenceKeys("s")[shard.EdgesKey+1]
 	Eventually(t, "an edge that has said what it knows", func() bool {
 		said, err := c.Redis.HGet(Soon(t), reports, e.Leases().ID()).Result()
