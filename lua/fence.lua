@@ -86,10 +86,9 @@ local own, wait, keeps, ledger = ARGV[8], tonumber(ARGV[9]), ARGV[10], ARGV[11]
 
 local function answer(reply) return { time, shard.lead, shard.seq, shard.term or '', reply } end
 
-local says = { beat = true, ready = true, told = true, waits = true, lacks = true, leave = true, resume = true, off = true }
-
 -- invalid names an argument that cannot be
 local function invalid()
+  local says = { beat = true, ready = true, told = true, waits = true, lacks = true, leave = true, resume = true, off = true }
   if edge == '' then return 'edge' end
   if not find(ARGV[6], '^%d+$') then return 'known' end
   if not says[does] then return 'does' end
@@ -313,23 +312,24 @@ for name in string.gmatch(id == replid and meta[6] or '', '%S+') do
 end
 if ledger == '?' then asks[#asks + 1] = edge end
 
-local counts = split(call('HGET', KEYS[1], 'fenced') or '', '%d+')
 local replayed, missing = 0, 0
-if id == replid then replayed, missing = tonumber(counts[4] or '0'), tonumber(counts[5] or '0') end
-
--- way is how what this server acknowledged before was kept, where it was; nil: in no way. One that has begun
--- to write its append-only file after its start has started from something older.
-local function way()
-  if not never_replica() then return 'replicas' end
-  local file = call('INFO', 'persistence')
-  for _, line in ipairs({ 'aof_enabled:1', 'aof_rewrite_in_progress:0', 'aof_rewrite_scheduled:0', 'aof_last_rewrite_time_sec:-1' }) do
-    if not find(file, line, 1, true) then return nil end
-  end
-  return 'disk'
+if id == replid then
+  local counts = split(call('HGET', KEYS[1], 'fenced') or '', '%d+')
+  replayed, missing = tonumber(counts[4] or '0'), tonumber(counts[5] or '0')
 end
 
 -- keep_all says whether there are edges that did not come, and have sent nothing that waits here
 local function keep_all()
+  -- way is how what this server acknowledged before was kept, where it was; nil: in no way. One that has begun
+  -- to write its append-only file after its start has started from something older.
+  local function way()
+    if not never_replica() then return 'replicas' end
+    local file = call('INFO', 'persistence')
+    for _, line in ipairs({ 'aof_enabled:1', 'aof_rewrite_in_progress:0', 'aof_rewrite_scheduled:0', 'aof_last_rewrite_time_sec:-1' }) do
+      if not find(file, line, 1, true) then return nil end
+    end
+    return 'disk'
+  end
   local how, all = {}, absentees[1] and missing == 0 and not asks[1]
   for name, word in string.gmatch(trusted, '(%S+) (%a+)') do how[name] = word end
   local here = way()
