@@ -117,8 +117,8 @@ func (rd *Reader) order(a *sale.Attempt, sc *scratch, env *Env) (tooMany string,
 
 const noUnitsWhat = "no line of it has a quantity above 0"
 
-// lacksUnits says whether a request says that it has no units of a line. Of an item that the request
-// names itself, a quantity of 0 is malformed. Of several values for the quantity, one behind an empty
+// lacksUnits reports whether a request has no units of a line. For an item that the request names
+// itself, a quantity of 0 is malformed. Of several values for the quantity, one behind an empty
 // one may have it.
 func (l *line) lacksUnits(sku, quantity found) bool {
 	none := isNone(quantity) && (quantity.text != "" || len(l.quantity) == 1)
@@ -128,7 +128,8 @@ func (l *line) lacksUnits(sku, quantity found) bool {
 	return none && sku.text == ""
 }
 
-// isNone says whether a quantity is there and is 0 or empty, as forms send it for what is not ordered.
+// isNone reports whether a quantity is present and is 0 or empty, as forms send it for items that are
+// not ordered.
 func isNone(quantity found) bool {
 	return quantity.state == present && (quantity.text == "" || quantity.text == "0")
 }

@@ -20,7 +20,8 @@ import (
 const BeCaddyEnv = "STOCKGATE_TEST_BE_CADDY"
 
 // BeCaddy runs the caddy command and exits where BeCaddyEnv is set. A package whose tests
-// run commands calls it in an init function.
+// run commands calls it in an init function. In the test's own process, where Run runs most commands,
+// it fixes the time zone, UTC, and the operator, ann.
 func BeCaddy() {
 	if os.Getenv(BeCaddyEnv) != "" {
 		caddycmd.Main()
