@@ -199,6 +199,7 @@ func TestALossyFailover(t *testing.T) {
 	e := stocktest.NewEdge(t, o, edge.Options{AtRisk: risk.Bound{Units: 5}})
 	stocktest.Look(t, e)
 	e.Start()
+	p.sells(e, "before", 1) // a replica that has heard of no edge waits for any that may be
 	p.eventually(e, 0)
 	c := p.replica.Client()
 	if err := c.ReplicaOf(stocktest.Soon(t), "127.0.0.1", "1").Err(); err != nil { // it keeps what it has
