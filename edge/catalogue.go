@@ -97,9 +97,9 @@ func (c *Catalogue) find(name string) (int, bool) {
 	}
 }
 
-// All calls yield for every sale.
+// All calls yield for every sale, in the order of their start.
 func (c *Catalogue) All(yield func(*Listing) bool) {
-	for _, l := range c.sales {
+	for _, l := range c.byStart {
 		if !yield(l) {
 			return
 		}
