@@ -97,12 +97,25 @@ func TestWithoutTheRaceDetector(t *testing.T) {
 	}
 	named := regexp.MustCompile(names[1])
 	sets := map[string][]string{}
-	for _, set := range []string{"plain", "alloc"} {
-		out, err := exec.Command("scripts/packages", set).Output()
+	packages := func(args ...string) string {
+		out, err := exec.Command("scripts/packages", args...).Output()
 		if err != nil {
 			t.Fatal(err)
 		}
-		sets[set] = strings.Fields(string(out))
+		return string(out)
+	}
+	for _, set := range []string{"plain", "split", "alloc"} {
+		sets[set] = strings.Fields(packages(set))
+	}
+	withRace := strings.Split(strings.TrimSpace(packages(append([]string{"tests"}, sets["split"]...)...)), "|")
+	runsWithout := func(dir, test string) bool {
+		switch {
+		case slices.Contains(sets["plain"], dir):
+			return true
+		case slices.Contains(sets["split"], dir):
+			return !slices.Contains(withRace, test)
+		}
+		return slices.Contains(sets["alloc"], dir) && named.MatchString(test)
 	}
 	without, test := regexp.MustCompile(`(?m)^//go:build .*!race\b`), regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 	seen := 0
@@ -116,7 +129,7 @@ func TestWithoutTheRaceDetector(t *testing.T) {
 				continue
 			}
 			seen++
-			if !slices.Contains(sets["plain"], dir) && (!slices.Contains(sets["alloc"], dir) || !named.MatchString(m[1])) {
+			if !runsWithout(dir, m[1]) {
 				t.Errorf("scripts/test does not run %s of %s without the race detector", m[1], dir)
 			}
 		}

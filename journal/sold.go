@@ -6,7 +6,7 @@ import "strings"
 // orders whose hold was lost.
 func (e *entry) Sold() (units int64) {
 	for i := range e.Movements {
-		if m := &e.Movements[i]; m.kind == "held" || m.kind == "recreated" {
+		if m := &e.Movements[i]; effects[m.kind].Begins {
 			units += unitsOf(m.lines)
 		}
 	}

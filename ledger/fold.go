@@ -75,43 +75,38 @@ var (
 )
 
 func (f *folding) add(m *journal.Movement) error {
-	switch m.Kind {
-	case "applied", "open", "paused", "closed", "rebuilt", "repaired", "missing":
-		return nil
-	case "loaded", "adjusted":
+	effect, known := journal.EffectOf(m.Kind)
+	switch {
+	case !known:
+		return errKind
+	case effect.Stock:
 		for _, l := range m.Lines {
 			c := f.cell(l.Cell)
 			c.Stock += l.Units
 			c.Available += l.Units
 		}
 		return nil
-	case "returned":
+	case !effect.Reservation:
+		return nil
+	case effect.Returned:
 		if err := f.tell(m); err != nil {
 			return err
 		}
 		f.move(m.Lines, record.Confirmed.Column(), record.Released.Column())
 		return nil
-	case "extended":
+	case effect.Enters == "":
 		return f.tell(m)
 	}
-	state := record.State(m.Kind)
-	if m.Kind == "recreated" {
-		state = record.Confirmed
-	}
-	to := state.Column()
-	if to == record.NoColumn {
-		return errKind
-	}
-	from := record.Released.Column()
+	from, to := record.Released.Column(), effect.Enters.Column()
 	switch {
 	case m.Was != "":
 		if from = m.Was.Column(); from == record.NoColumn {
 			return fmt.Errorf("the state before it, %q, is not known", m.Was)
 		}
-		if err := f.change(m, m.Was, state); err != nil {
+		if err := f.change(m, m.Was, effect.Enters); err != nil {
 			return err
 		}
-	case m.Kind != "held" && m.Kind != "recreated" && m.Record == nil:
+	case !effect.Begins && m.Record == nil:
 		return errNoWas // a movement that a rebuild merges has its record
 	default:
 		if err := f.tell(m); err != nil {

@@ -46,23 +46,47 @@ type CellUnits struct {
 	Units int64  `json:"units"`
 }
 
-// recordFields is how many fields a record has.
-const recordFields = 19
+// Field is the position of a field in a record's text, see [Record]. lua/changes.lua counts from 1.
+type Field int
+
+// The fields, in their order. Fields is their number.
+const (
+	FieldState Field = iota
+	FieldDeadline
+	FieldExp
+	FieldCreated
+	FieldChanged
+	FieldMode
+	FieldBuyer
+	FieldLines
+	FieldCharges
+	FieldCause
+	FieldVersion
+	FieldGuard
+	FieldPrint
+	FieldKeyTTL
+	FieldRef
+	FieldGate
+	FieldReturned
+	FieldProbes
+	FieldUnpaid
+	Fields
+)
 
 var errRecord = errors.New("its record cannot be read: a newer stockgate may have written it, update this one")
 
 // Parse reads a record. Fields that an older edge has not written are empty.
 func Parse(text string) (*Record, error) {
 	f := strings.Split(text, "\t")
-	if len(f) < 12 { // eleven fields, each with a tab after it
+	if len(f) <= int(FieldGuard) { // the first records ended with the version; a tab follows each field
 		return nil, errRecord
 	}
 	f = f[:len(f)-1]
-	for len(f) < recordFields {
+	for len(f) < int(Fields) {
 		f = append(f, "")
 	}
 	var failed error
-	number := func(i int) int64 {
+	number := func(i Field) int64 {
 		if f[i] == "" {
 			return 0
 		}
@@ -72,8 +96,8 @@ func Parse(text string) (*Record, error) {
 		}
 		return n
 	}
-	at := func(i int) time.Time { return TimeOf(number(i)) }
-	lines := func(i int) []CellUnits {
+	at := func(i Field) time.Time { return TimeOf(number(i)) }
+	lines := func(i Field) []CellUnits {
 		l, err := ParseUnits(f[i])
 		if err != nil {
 			failed = errRecord
@@ -81,9 +105,10 @@ func Parse(text string) (*Record, error) {
 		return l
 	}
 	r := &Record{
-		State: State(f[0]), Deadline: at(1), Exp: at(2), Created: at(3), Changed: at(4), Mode: Mode(f[5]), Buyer: f[6], Lines: lines(7),
-		Charges: f[8], Cause: f[9], Version: number(10), Guard: f[11], Print: f[12], KeyTTL: time.Duration(number(13)) * time.Millisecond,
-		Ref: f[14], Gate: f[15], Returned: lines(16), Probes: f[17], Unpaid: f[18],
+		State: State(f[FieldState]), Deadline: at(FieldDeadline), Exp: at(FieldExp), Created: at(FieldCreated), Changed: at(FieldChanged),
+		Mode: Mode(f[FieldMode]), Buyer: f[FieldBuyer], Lines: lines(FieldLines), Charges: f[FieldCharges], Cause: f[FieldCause],
+		Version: number(FieldVersion), Guard: f[FieldGuard], Print: f[FieldPrint], KeyTTL: time.Duration(number(FieldKeyTTL)) * time.Millisecond,
+		Ref: f[FieldRef], Gate: f[FieldGate], Returned: lines(FieldReturned), Probes: f[FieldProbes], Unpaid: f[FieldUnpaid],
 	}
 	return r, failed
 }
@@ -92,10 +117,14 @@ func Parse(text string) (*Record, error) {
 func (r *Record) Text() string {
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	at := func(t time.Time) string { return number(MsOf(t)) }
-	return strings.Join([]string{
-		string(r.State), at(r.Deadline), at(r.Exp), at(r.Created), at(r.Changed), string(r.Mode), r.Buyer, UnitsText(r.Lines), r.Charges, r.Cause,
-		number(r.Version), r.Guard, r.Print, number(r.KeyTTL.Milliseconds()), r.Ref, r.Gate, UnitsText(r.Returned), r.Probes, r.Unpaid, "",
-	}, "\t")
+	f := [...]string{
+		FieldState: string(r.State), FieldDeadline: at(r.Deadline), FieldExp: at(r.Exp), FieldCreated: at(r.Created), FieldChanged: at(r.Changed),
+		FieldMode: string(r.Mode), FieldBuyer: r.Buyer, FieldLines: UnitsText(r.Lines), FieldCharges: r.Charges, FieldCause: r.Cause,
+		FieldVersion: number(r.Version), FieldGuard: r.Guard, FieldPrint: r.Print, FieldKeyTTL: number(r.KeyTTL.Milliseconds()),
+		FieldRef: r.Ref, FieldGate: r.Gate, FieldReturned: UnitsText(r.Returned), FieldProbes: r.Probes, FieldUnpaid: r.Unpaid,
+		Fields: "", // a tab follows the last field
+	}
+	return strings.Join(f[:], "\t")
 }
 
 // ParseUnits reads "cell quantity …".

@@ -13,6 +13,9 @@ const (
 	// Unbacked means that the shop took the order after the units had been sold to others. The
 	// stock does not count it; an operator must settle it.
 	Unbacked State = "unbacked"
+	// Tombstone marks an id that was released before it was reserved: no reservation can have it until
+	// the mark expires. It has no units.
+	Tombstone State = "tombstone"
 	// Waiting is told of a hold whose order waits in the queue. Its record says Held, in
 	// ModeQueued.
 	Waiting State = "waiting"

@@ -12,48 +12,30 @@ import (
 // fields are the fields of a record that other keys depend on.
 type fields struct{ mode, buyer, lines, charges, guard, keyTTL, ref, gate, returned, unpaid string }
 
-// Positions of fields in a record, see lua/shard.lua.
-const (
-	statePlace    = 0
-	changedPlace  = 4
-	modePlace     = 5
-	buyerPlace    = 6
-	linesPlace    = 7
-	chargesPlace  = 8
-	causePlace    = 9
-	guardPlace    = 11
-	keyTTLPlace   = 13
-	refPlace      = 14
-	gatePlace     = 15
-	returnedPlace = 16
-	probesPlace   = 17
-	unpaidPlace   = 18
-)
-
 // fieldsOf reads the fields of a record without allocating.
 func fieldsOf(text string) (f fields) {
-	for place := 0; text != ""; place++ {
+	for place := record.FieldState; text != ""; place++ {
 		field, rest, _ := strings.Cut(text, "\t")
 		switch place {
-		case modePlace:
+		case record.FieldMode:
 			f.mode = field
-		case buyerPlace:
+		case record.FieldBuyer:
 			f.buyer = field
-		case linesPlace:
+		case record.FieldLines:
 			f.lines = field
-		case chargesPlace:
+		case record.FieldCharges:
 			f.charges = field
-		case guardPlace:
+		case record.FieldGuard:
 			f.guard = field
-		case keyTTLPlace:
+		case record.FieldKeyTTL:
 			f.keyTTL = field
-		case refPlace:
+		case record.FieldRef:
 			f.ref = field
-		case gatePlace:
+		case record.FieldGate:
 			f.gate = field
-		case returnedPlace:
+		case record.FieldReturned:
 			f.returned = field
-		case unpaidPlace:
+		case record.FieldUnpaid:
 			f.unpaid = field
 		}
 		text = rest
@@ -91,7 +73,7 @@ func eachPair(text string, yield func(name string, n int64)) {
 // which no movement has.
 func (t *expected) record(probes string) string {
 	f := strings.Split(t.text, "\t")
-	f[statePlace], f[changedPlace], f[causePlace], f[probesPlace] = string(t.state), strconv.FormatInt(t.changed, 10), t.cause, probes
+	f[record.FieldState], f[record.FieldChanged], f[record.FieldCause], f[record.FieldProbes] = string(t.state), strconv.FormatInt(t.changed, 10), t.cause, probes
 	return strings.Join(f, "\t")
 }
 
@@ -116,11 +98,8 @@ func parse(text string) (p parsed, ok bool) {
 // states are those that a record may have.
 var states = map[record.State]bool{
 	record.Held: true, record.InDoubt: true, record.Confirmed: true, record.Released: true, record.Expired: true,
-	record.Unbacked: true, tombstone: true,
+	record.Unbacked: true, record.Tombstone: true,
 }
-
-// tombstone is not a reservation: it prevents one from being made.
-const tombstone record.State = "tombstone"
 
 // sameRecord reports whether Redis has the expected record. Texts are compared in the form
 // that databases store.
@@ -145,7 +124,7 @@ func listed(state record.State, deadline, changed int64) (reservation.Part, int6
 		return reservation.PartInDoubt, changed
 	case record.Unbacked:
 		return reservation.PartUnbacked, changed
-	case tombstone:
+	case record.Tombstone:
 		return reservation.PartTombstones, deadline
 	}
 	return "", 0

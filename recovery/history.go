@@ -83,19 +83,16 @@ func (s *history) contradict(m *journal.Movement, what string) {
 // apply adds one movement. A movement gives a reservation's state whatever it was
 // before, so it may be one that the history has already.
 func (s *history) apply(m *journal.Movement) {
-	switch m.Kind {
-	case "applied", "open", "paused", "closed", "rebuilt", "repaired", "missing":
-	case "loaded", "adjusted":
+	switch effect, known := journal.EffectOf(m.Kind); {
+	case !known:
+		s.contradict(m, "its kind is not known: a newer stockgate has written it, update this one")
+	case effect.Stock:
 		s.adjust(m)
-	case "returned":
-		s.giveBack(m)
-		s.change(m, "")
-	case "extended":
-		s.change(m, "")
-	case "recreated":
-		s.change(m, record.Confirmed)
-	default:
-		s.change(m, record.State(m.Kind))
+	case effect.Reservation:
+		if effect.Returned {
+			s.giveBack(m)
+		}
+		s.change(m, effect.Enters)
 	}
 	s.seq, s.last = m.Seq, m
 }

@@ -96,10 +96,10 @@ func (b *batch) judgeUnexpected(n reservation.Named, has reservation.Value, p pa
 	mark := b.values[reservation.Named{Part: reservation.PartTombstones, Name: n.Name}]
 	at, marked := scoreOf(mark)
 	switch {
-	case readable && p.fields.State == tombstone, !has.Found && !marked:
+	case readable && p.fields.State == record.Tombstone, !has.Found && !marked:
 		return nil
 	case marked:
-		record := record.Record{State: tombstone, Deadline: at, Cause: "repaired"}
+		record := record.Record{State: record.Tombstone, Deadline: at, Cause: "repaired"}
 		return b.differs(n, has, value(record.Text()), fmt.Sprintf("reservation %s was given up before it was made, and redis has forgotten that", n.Name),
 			"see again that it is not reserved until its time is over", "was "+stateWord(has, p, readable))
 	case b.report.Against == AgainstItself && !readable:
@@ -154,8 +154,8 @@ func (b *batch) listedAs(id string) (reservation.Part, int64) {
 	if t := b.history.reservations[id]; t != nil && !b.forgotten(t, has, p, ok) {
 		return listed(t.state, t.deadline(), t.changed)
 	}
-	if ok && p.fields.State == tombstone {
-		return listed(tombstone, record.MsOf(p.fields.Deadline), 0)
+	if ok && p.fields.State == record.Tombstone {
+		return listed(record.Tombstone, record.MsOf(p.fields.Deadline), 0)
 	}
 	return "", 0
 }

@@ -100,7 +100,7 @@ func (c *merger) settle(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		wants := known == nil || known.State == "tombstone" || r.State == record.Confirmed && !isHold(known.State) && known.State != record.Confirmed
+		wants := known == nil || known.State == record.Tombstone || r.State == record.Confirmed && !isHold(known.State) && known.State != record.Confirmed
 		switch {
 		case lostUnits(known, r):
 			c.taking[3] = append(c.taking[3], id)

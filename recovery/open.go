@@ -181,7 +181,7 @@ func (r *run) openJournal(ctx context.Context, head journal.Head) error {
 	r.report.Notes = append(r.report.Notes,
 		"the beginning of the journal is gone and no ledger has it: redis is compared with its own reservations, and what was deleted before the journal's first entry is not found")
 	for id, text := range r.each(ctx, reservation.PartRecord) {
-		if p, ok := parse(text); ok && p.fields.State != tombstone {
+		if p, ok := parse(text); ok && p.fields.State != record.Tombstone {
 			s.put(id, &expected{state: p.fields.State, changed: record.MsOf(p.fields.Changed), cause: p.fields.Cause, text: p.text})
 		}
 	}

@@ -23,7 +23,7 @@ func (t *expected) over(now time.Time) bool {
 
 // forgotten reports whether a record differs only because Redis may have forgotten the reservation.
 func (b *batch) forgotten(t *expected, has reservation.Value, p parsed, readable bool) bool {
-	return t != nil && (!has.Found || readable && p.fields.State == tombstone) && t.over(b.seen.Now)
+	return t != nil && (!has.Found || readable && p.fields.State == record.Tombstone) && t.over(b.seen.Now)
 }
 
 // windowOver reports whether the window of a limit is over, by the field that counts it: its

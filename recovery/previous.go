@@ -47,7 +47,7 @@ func (s *Restorer) PreviousReservations(ctx context.Context, sale string, unread
 		r, err := record.Parse(text)
 		if err == nil {
 			switch r.State {
-			case "tombstone":
+			case record.Tombstone:
 				return nil
 			case record.Held, record.InDoubt, record.Confirmed, record.Released, record.Expired, record.Unbacked:
 				return yield(id, r)

@@ -36,7 +36,7 @@ func (r *run) scanRecords(ctx context.Context) {
 			continue
 		}
 		p, ok := parse(text)
-		if ok && p.fields.State == tombstone {
+		if ok && p.fields.State == record.Tombstone {
 			r.tombstones[id] = record.MsOf(p.fields.Deadline)
 		} else {
 			r.suspectReservation(id)

@@ -224,7 +224,7 @@ func (s *Store) records(ctx context.Context, id string, ids []string) ([]Record,
 		if err != nil {
 			return nil, fmt.Errorf("reservation %s of sale %s: %w", ids[i], id, err)
 		}
-		if r.State == "tombstone" {
+		if r.State == record.Tombstone {
 			continue
 		}
 		r.ID, r.Sale = ids[i], id
@@ -246,18 +246,21 @@ func leadOf(field any) int64 {
 // parseRecord reads a record as lua/shard.lua writes it.
 func parseRecord(text string, names map[string]sale.Line) (Record, error) {
 	f := strings.Split(text, "\t")
-	if len(f) < 11 {
+	if len(f) <= int(record.FieldVersion) {
 		return Record{}, errors.New("its record cannot be read")
 	}
-	at := func(i int) time.Time {
+	at := func(i record.Field) time.Time {
 		n, _ := strconv.ParseInt(f[i], 10, 64)
 		return time.UnixMilli(n)
 	}
-	r := Record{State: record.State(f[0]), Deadline: at(1), Exp: at(2), Created: at(3), Changed: at(4), Mode: record.Mode(f[5]), Buyer: f[6], Cause: f[9]}
-	r.Lines = parseLines(f[7], names)
-	if len(f) > 18 {
-		r.Ref, r.Gate, r.Returned = f[14], f[15], parseLines(f[16], names)
-		tries, _, _ := strings.Cut(f[17], " ")
+	r := Record{
+		State: record.State(f[record.FieldState]), Deadline: at(record.FieldDeadline), Exp: at(record.FieldExp), Created: at(record.FieldCreated),
+		Changed: at(record.FieldChanged), Mode: record.Mode(f[record.FieldMode]), Buyer: f[record.FieldBuyer],
+		Lines: parseLines(f[record.FieldLines], names), Cause: f[record.FieldCause],
+	}
+	if len(f) > int(record.FieldProbes) {
+		r.Ref, r.Gate, r.Returned = f[record.FieldRef], f[record.FieldGate], parseLines(f[record.FieldReturned], names)
+		tries, _, _ := strings.Cut(f[record.FieldProbes], " ")
 		r.Probes, _ = strconv.Atoi(tries)
 	}
 	return r, nil

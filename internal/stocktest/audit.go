@@ -53,7 +53,7 @@ func (r *Raw) Audit(journal []model.Entry) error {
 // where its state belongs.
 func (r *Raw) count(told *model.Replayed) (*recovery.Image, error) {
 	image := recovery.NewImage(time.Time{}, time.Time{})
-	lists := map[record.State]map[string]int64{"held": r.deadlines, "in_doubt": r.inDoubt, "unbacked": r.unbacked, "tombstone": r.Tombstones}
+	lists := map[record.State]map[string]int64{"held": r.deadlines, "in_doubt": r.inDoubt, "unbacked": r.unbacked, record.Tombstone: r.Tombstones}
 	listed := 0
 	for id, text := range r.Records {
 		rec, err := record.Parse(text)
@@ -61,7 +61,7 @@ func (r *Raw) count(told *model.Replayed) (*recovery.Image, error) {
 			return nil, fmt.Errorf("%s: the rec is %q, error %v", id, text, err)
 		}
 		list, at := rec.Listed()
-		if rec.State == "tombstone" {
+		if rec.State == record.Tombstone {
 			list, at = rec.State, rec.Deadline
 		} else {
 			if s := told.States[id]; string(s) != string(rec.State) {
