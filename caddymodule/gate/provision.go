@@ -103,6 +103,7 @@ func (g *Gate) provisionLimits(keys []attempt.RateKey) error {
 func (g *Gate) provisionServer(ctx caddy.Context) error {
 	g.server, _ = ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
 	g.app.UsesAddress(ctx, g.log, g.Title(), g.addressUses()...)
+	g.printOrder(ctx)
 	g.routes.Of(g.server)
 	queries, err := guard.QueryPaths(g.AlsoQuery)
 	if err != nil {
