@@ -140,6 +140,7 @@ var arrows = map[string][]string{
 		"mirror", "refuse", "reservation", "sale",
 	},
 	"caddymodule/internal/request":  {"caddymodule/adminapi", "internal/strictjson", "sale"},
+	"caddymodule/internal/matchers": nil,
 	"caddymodule/internal/saved":    {},
 	"caddymodule/internal/span":     {},
 	"caddymodule/internal/terminal": {},
@@ -148,7 +149,7 @@ var arrows = map[string][]string{
 	},
 	"caddymodule/operation": {"caddymodule/internal/directive", "caddymodule/internal/meter", "internal/strictjson", "scope"},
 	"caddymodule/guard": {
-		"attempt", "caddymodule/internal/directive", "caddymodule/internal/meter", "caddymodule/internal/reply", "refuse", "route", "sale",
+		"attempt", "caddymodule/internal/directive", "caddymodule/internal/matchers", "caddymodule/internal/meter", "caddymodule/internal/reply", "refuse", "route", "sale",
 	},
 	"caddymodule/edgeruntime":   {"caddymodule/internal/inspect", "caddymodule/internal/meter", "edge", "queue", "reservation", "reservation/embedded", "risk", "shard", "token"},
 	"caddymodule/overviewcache": {"caddymodule/edgeruntime", "queue", "record", "reservation", "sale"},
@@ -160,7 +161,7 @@ var arrows = map[string][]string{
 		"caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/inspect", "filters", "filters/list", "lists", "refuse", "sale",
 	},
 	"caddymodule/app": {
-		"caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/inspect", "caddymodule/internal/meter", "caddymodule/overviewcache", "challenge", "edge", "filters", "journal", "ledger", "mirror", "outbox", "queue", "risk", "sale", "shard", "token",
+		"caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/inspect", "caddymodule/internal/matchers", "caddymodule/internal/meter", "caddymodule/overviewcache", "challenge", "edge", "filters", "journal", "ledger", "mirror", "outbox", "queue", "risk", "sale", "shard", "token",
 	},
 	"caddymodule/ledgers/postgres": {"caddymodule/app", "ledger", "ledger/postgres"},
 	"caddymodule/ledgers/sqlite":   {"caddymodule/app", "ledger", "ledger/sqlite"},
@@ -172,7 +173,7 @@ var arrows = map[string][]string{
 	"caddymodule/shadow":           {"outcome"},
 	"caddymodule/gate": {
 		"attempt", "bearer", "caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/forward",
-		"caddymodule/guard", "caddymodule/inquiry", "caddymodule/internal/accesslog", "caddymodule/internal/directive", "caddymodule/internal/meter", "caddymodule/internal/reply", "caddymodule/internal/request", "caddymodule/internal/saved",
+		"caddymodule/guard", "caddymodule/inquiry", "caddymodule/internal/accesslog", "caddymodule/internal/directive", "caddymodule/internal/matchers", "caddymodule/internal/meter", "caddymodule/internal/reply", "caddymodule/internal/request", "caddymodule/internal/saved",
 		"caddymodule/internal/span", "caddymodule/jwt", "caddymodule/operation", "caddymodule/pow", "caddymodule/probe", "caddymodule/ratelimit", "caddymodule/session", "caddymodule/shadow", "caddymodule/waiting", "challenge", "edge", "filters", "outcome", "queue", "record", "refuse",
 		"reservation", "sale", "scope", "shard", "token",
 	},

@@ -24,6 +24,13 @@ const (
 func TestChosenAddress(t *testing.T) {
 	p := admit(t, wellRedis, "", "", guardedGate)
 	list := p.File("bad", "198.51.100.7\n")
+	const b2b = "stockgate %s b2b {\nbuyer {http.vars.user}\nline {json.sku}\n}\n"
+	matched := func(matcher string) string {
+		return "@b2b {\n" + matcher + "\n}\n" + strings.Replace(b2b, "%s", "@b2b", 1)
+	}
+	inside := func(handlers string) string {
+		return "@inside client_ip 198.51.100.0/24\nhandle @inside {\n" + handlers + "}\n"
+	}
 	jwt := "region {jwt.region}\njwt hmac 0123456789abcdef0123456789abcdef"
 	for name, c := range map[string]struct {
 		servers, gate, handlers string
@@ -39,6 +46,19 @@ func TestChosenAddress(t *testing.T) {
 		"several":                {"", "deny bad\nrate {client_ip} 3 10s\nrate {jwt.sub} 3 10s\n" + jwt, "", "the gate main uses the client's address (rate, deny, jwt)"},
 		"check":                  {"", "", "stockgate_check /cart early {\nline {json.sku}\nrate {client_ip} 3 10s\n}\n", "the gate early uses the client's address (rate)"},
 		"webhooks":               {"", "", addressHook, "stockgate_resolve uses the client's address (webhooks that were not accepted)"},
+		"matcher":                {"", "", matched("path /b2b\nclient_ip 198.51.100.0/24"), "the gate b2b uses the client's address (matcher client_ip)"},
+		"matcher with not":       {"", "", matched("path /b2b\nnot client_ip 198.51.100.0/24"), "the gate b2b uses the client's address (matcher client_ip)"},
+		"matcher expression":     {"", "", matched("expression path('/b2b') && client_ip('198.51.100.0/24')"), "the gate b2b uses the client's address (matcher expression)"},
+		"matcher of a value":     {"", "", matched("path /b2b\nvars {client_ip} 198.51.100.7"), "the gate b2b uses the client's address (matcher vars)"},
+		"matcher of a check":     {"", "", strings.Replace(matched("path /b2b\nclient_ip 198.51.100.0/24"), "stockgate @b2b b2b {\nbuyer {http.vars.user}", "stockgate_check @b2b b2b {", 1), "the gate b2b uses the client's address (matcher client_ip)"},
+		"matcher of a webhook":   {"", "", "@hook client_ip 198.51.100.0/24\n" + strings.Replace(addressHook, "/hook", "@hook", 1), "stockgate_resolve uses the client's address (webhooks that were not accepted, matcher client_ip)"},
+		"block around":           {"", "", inside(strings.Replace(b2b, "%s", "/b2b", 1)), "the gate b2b uses the client's address (matcher client_ip)"},
+		"block around a page":    {"", "", inside("stockgate_dashboard {\nunprotected\n}\n"), "stockgate_dashboard uses the client's address (matcher client_ip)"},
+		"block around status":    {"", "", inside("stockgate_status\n"), "stockgate_status uses the client's address (matcher client_ip)"},
+		"block around the api":   {"", "", inside("stockgate_api {\nkey 0123456789abcdef0123456789abcdef\n}\n"), "stockgate_api uses the client's address (matcher client_ip)"},
+		"who does not wait":      {"", "one_at_a_time {cookie.s} except @own", "@own client_ip 198.51.100.0/24\n", "the gate main uses the client's address (one_at_a_time except)"},
+		"matcher of a peer":      {"", "", matched("path /b2b\nremote_ip 198.51.100.0/24"), ""},
+		"strict matcher":         {"trusted_proxies_strict", "", matched("path /b2b\nclient_ip 198.51.100.0/24"), ""},
 		"nothing":                {"", "rate {json.sku} 3 10s", "", ""},
 		"strict":                 {"trusted_proxies_strict", "rate {client_ip} 3 10s", addressHook, ""},
 		"a header of the proxy":  {"client_ip_headers CF-Connecting-IP", "rate {client_ip} 3 10s", addressHook, ""},

@@ -50,7 +50,7 @@ func TestClosedDoors(t *testing.T) {
 		line, body string
 		status     int
 	}{
-		{"POST /api/orders", "this way to the shop is closed", 404}, {"GET /api/orders", "this way to the shop is closed", 404}, {"PUT /api/orders/", "closed", 404},
+		{"POST /api/orders", "This way to the shop is closed.", 404}, {"GET /api/orders", "This way to the shop is closed.", 404}, {"PUT /api/orders/", "closed", 404},
 		{"POST /API/Orders", "closed", 404}, {"POST /api//orders", "closed", 404}, {"POST /api/orders;x=y", "closed", 404}, {"POST /api/%6frders", "closed", 404},
 		{"POST /api%2forders", "closed", 404}, {"POST /x/../api/orders", "closed", 404}, {"POST /index.php/api/orders", "closed", 404}, {`POST /api\orders`, "closed", 404},
 		{"POST /?rest_route=/batch/v1", "closed", 404}, {"POST /?rest.route=batch//v1/", "closed", 404}, {"POST /wp-json/batch/v1/", "closed", 404},
@@ -59,7 +59,7 @@ func TestClosedDoors(t *testing.T) {
 		{"GET /quiet", "", 404}, {"POST /v2/api/orders", "closed", 404}, {"POST /v2/api//orders/", "closed", 404},
 	} {
 		answer := s.says(asks(c.line))
-		if got := shop.take(); len(got) > 0 || answer.Status != c.status || answer.Header.Get("Stockgate-Refusal") != "malformed" || !strings.Contains(answer.Body, c.body) || c.body == "" && answer.Body != "" {
+		if got := shop.take(); len(got) > 0 || answer.Status != c.status || answer.Header.Get("Stockgate-Refusal") != "closed_door" || !strings.Contains(answer.Body, c.body) || c.body == "" && answer.Body != "" {
 			t.Errorf("%s: the client got %d %s, the shop %+v", c.line, answer.Status, answer.Body, got)
 		}
 	}

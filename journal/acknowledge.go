@@ -9,7 +9,8 @@ import (
 )
 
 // Acknowledge records that a ledger has a sale's journal up to an entry: what is before it may
-// be trimmed. The position never goes back.
+// be trimmed. The position never goes back, see lua/acknowledge.lua; ledger.Standing says what one
+// ledger has now.
 func (j *Journal) Acknowledge(ctx context.Context, sale string, epoch, seq int64) error {
 	replies, err := j.shard.Run(ctx, j.shard.Scripts.Settle, sale, shard.Op("acknowledge", epoch, seq))
 	if err != nil {

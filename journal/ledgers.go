@@ -70,11 +70,29 @@ func (j *Journal) ForgetDrainer(ctx context.Context, sale, owner string) error {
 	return shard.Explain(j.shard.Redis.ZRem(ctx, j.shard.DrainersKey(), sale+" "+owner).Err())
 }
 
+// ForgetDrainers notes that a rebuild has ended all leases of a sale in its ledger: the drainer that has
+// the next one has the same ledger.
+func (j *Journal) ForgetDrainers(ctx context.Context, sale string) error {
+	owners, err := j.drainersSince(ctx, sale, "-inf")
+	if err != nil || len(owners) == 0 {
+		return err
+	}
+	members := make([]any, len(owners))
+	for i, owner := range owners {
+		members[i] = sale + " " + owner
+	}
+	return shard.Explain(j.shard.Redis.ZRem(ctx, j.shard.DrainersKey(), members...).Err())
+}
+
 // Drainers are the drainers of a sale that have had its lease within a time. A ledger gives a lease to
 // one at a time: two within the length of a lease have two ledgers.
 func (j *Journal) Drainers(ctx context.Context, sale string, within time.Duration) (owners []string, err error) {
-	since := j.JournalNow(sale, 0, 0).Add(-within).UnixMilli()
-	all, err := j.shard.Redis.ZRangeByScore(ctx, j.shard.DrainersKey(), &redis.ZRangeBy{Min: strconv.FormatInt(since, 10), Max: "+inf"}).Result()
+	return j.drainersSince(ctx, sale, strconv.FormatInt(j.JournalNow(sale, 0, 0).Add(-within).UnixMilli(), 10))
+}
+
+// drainersSince is Drainers since a time in ms.
+func (j *Journal) drainersSince(ctx context.Context, sale, since string) (owners []string, err error) {
+	all, err := j.shard.Redis.ZRangeByScore(ctx, j.shard.DrainersKey(), &redis.ZRangeBy{Min: since, Max: "+inf"}).Result()
 	if err != nil {
 		return nil, shard.Explain(err)
 	}

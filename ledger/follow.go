@@ -190,7 +190,7 @@ func (s *following) batch(ctx context.Context, head journal.Head) (int, error) {
 		if archived, err := s.archive(ctx, head.Epoch); archived || err != nil {
 			return 0, err
 		}
-		return 0, s.still(ctx, head.Epoch, OtherLife(s.sale, s.at, head))
+		return 0, s.still(ctx, head.Epoch, OtherLife(ctx, s.journals, s.sale, s.at, head))
 	}
 	read, cancel := context.WithTimeout(ctx, callFor)
 	defer cancel()

@@ -120,6 +120,9 @@ type PositionError struct {
 	Have, Want Position // Want: the one before the batch
 	// Elsewhere says that another ledger follows the life of Want.
 	Elsewhere bool
+	// Missed is the position of the ledger from which the life of Want was rebuilt, which had not what
+	// this ledger has; zero: it had, or is not known.
+	Missed Position
 }
 
 func (e *PositionError) Error() string {
@@ -127,6 +130,10 @@ func (e *PositionError) Error() string {
 	case e.Have == Position{}:
 		return fmt.Sprintf("the journal of sale %s begins after entry %d, and the ledger has nothing of it: a ledger follows a sale from its first entry. "+
 			"It was switched on later, or was removed or replaced; give this edge the ledger that has the beginning, see docs/ledger.md", e.Sale, e.Want.Seq)
+	case e.Missed != Position{}:
+		return fmt.Sprintf("sale %s was rebuilt from another ledger, which had it up to entry %d of epoch %d, and this one has it up to entry %d of epoch %d: what only this one has is not in redis, and may be sold again. "+
+			"Pause the sale, and rebuild it from this ledger with `caddy stockgate rebuild %s --from ledger --force`, which merges what redis has; then give every edge this ledger",
+			e.Sale, e.Missed.Seq, e.Missed.Epoch, e.Have.Seq, e.Have.Epoch, e.Sale)
 	case e.Have.Epoch != e.Want.Epoch && e.Elsewhere:
 		return fmt.Sprintf("the ledger has sale %s up to entry %d of an earlier life (its epoch was %d and is %d), and another ledger follows it since: give every edge that one, and never rebuild the sale from this one",
 			e.Sale, e.Have.Seq, e.Have.Epoch, e.Want.Epoch)

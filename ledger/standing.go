@@ -48,12 +48,6 @@ func lacks(sale string, at Position, h journal.Head) error {
 	return nil
 }
 
-// OtherLife is the error of a ledger that has an earlier life of a sale than Redis. A ledger that
-// acknowledges this life is another one.
-func OtherLife(sale string, at Position, h journal.Head) *PositionError {
-	return &PositionError{Sale: sale, Have: at, Want: Position{Epoch: h.Epoch}, Elsewhere: at.Epoch < h.Epoch && h.Acked > 0}
-}
-
 // sameLease is the least time between the leases of two drainers on one ledger: what is left when the
 // edges' estimates of Redis's time differ.
 const sameLease = lease - time.Second

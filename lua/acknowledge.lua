@@ -3,6 +3,10 @@
 -- a[1]  epoch  of the shard that the ledger follows
 -- a[2]  seq    the entry; one that is older than the last one changes nothing but the time
 --
+-- acked never goes back, also where the ledger does because its file was put back from a backup: what is
+-- before acked may be trimmed, so that a lower number would promise entries that are gone. And an edge sees by
+-- it that its ledger has less than some ledger had. Such an edge trims by what its ledger has itself.
+--
 -- Returns { 'ok', seq } the newest one; { 'no_sale' } another epoch, or nothing is known;
 --         { 'conflict', seq } the shard has not come that far: it has lost entries
 

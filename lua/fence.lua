@@ -289,7 +289,7 @@ for name, s in pairs(said) do
   end
 end
 
--- seen_beyond says whether an edge or the ledger has seen what this server did not have when the fence
+-- seen_beyond reports whether an edge or the ledger has seen what this server did not have when the fence
 -- began
 local function seen_beyond()
   local function beyond(term, number)
@@ -318,7 +318,7 @@ if id == replid then
   replayed, missing = tonumber(counts[4] or '0'), tonumber(counts[5] or '0')
 end
 
--- keep_all says whether there are edges that did not come, and have sent nothing that waits here
+-- keep_all reports whether there are edges that did not come, and have sent nothing that waits here
 local function keep_all()
   -- way is how what this server acknowledged before was kept, where it was; nil: in no way. One that has begun
   -- to write its append-only file after its start has started from something older.

@@ -51,7 +51,7 @@ local function doubt_lost(fence, lease, most)
     return not absent[edge] and heard[edge] and heard[edge] > newest - lease / 2
   end
   local unsent = call('HGET', KEYS[1], 'unsent') == match(fence, '^%d+ %d+')
-  -- lost says whether a lost edge may have sent an order
+  -- lost reports whether a lost edge may have sent an order
   local function lost(o)
     if unsent then return o.sent and absent[o.taker] end
     return absent[o.taker] or not sure(o.taker == '-' and o.home or o.taker)

@@ -178,7 +178,8 @@ func (b *rebuilding) advise() {
 	switch {
 	case b.out.Found == FoundAll && m.AtLeast == 0:
 	case m.Seen == 0:
-		b.note("How much is missing is not known: this edge has not seen the journal itself. Whatever happened after that may be missing.")
+		b.note("How much is missing is not known: this edge has not seen the journal itself. Whatever happened after that may be missing. " +
+			"If an edge that does not run has a ledger of its own, start it: its log and `caddy stockgate doctor` there say if that one has more.")
 	case m.AtLeast > 0:
 		b.note("This edge has seen the journal up to entry %d: at least %d movements are missing. How many more is not known: other edges may have seen more.", m.Seen, m.AtLeast)
 	default:

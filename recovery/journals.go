@@ -20,7 +20,7 @@ func (r *run) sameJournal(ctx context.Context, head journal.Head, at ledger.Posi
 		if journal.Replaced(at.Epoch, deleted, head.Epoch) {
 			return nil // the ledger has a sale still that was deleted, and is about to archive it
 		}
-		return r.broken("ledger", &ledger.PositionError{Sale: r.sale, Have: at, Want: ledger.Position{Epoch: head.Epoch}})
+		return r.broken("ledger", ledger.OtherLife(ctx, r.store.Journal(), r.sale, at, head))
 	}
 	if at.Seq > head.Last {
 		return r.broken("journal", &journal.GapError{Sale: r.sale, Want: head.Last + 1})

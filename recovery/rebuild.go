@@ -270,11 +270,14 @@ func (b *rebuilding) restore(ctx context.Context) error {
 		}
 		return err
 	}
+	if err := b.store.Journal().ForgetDrainers(ctx, b.id); err != nil {
+		return err
+	}
 	status := b.closing()
 	if now.HasPrevious && status == sale.Open {
 		status = sale.Paused // until everything is merged
 	}
-	cause := fmt.Sprintf("%s from the ledger, entry %d of %d", b.o.By, b.at.Seq, b.at.Epoch)
+	cause := b.o.By + ledger.Origin{From: b.at, Merged: now.PreviousEpoch}.String()
 	if err := r.Finish(ctx, b.out.Until, status, cause); err != nil {
 		return err
 	}

@@ -72,6 +72,8 @@ var (
 	Busy = sale.Refuse(sale.Busy)
 	// NotSent refuses an order that waited for the shop and did not get there.
 	NotSent = sale.Refuse(sale.NotSent)
+	// ClosedDoor refuses a request to a way to the shop that is closed.
+	ClosedDoor = sale.Refuse(sale.ClosedDoor)
 )
 
 // New compiles the styles. A style that names a reason takes precedence over `*`; of two

@@ -30,7 +30,7 @@ func refused(t *testing.T, styles []Style, no *sale.Refusal) *http.Response {
 func TestProblemOfEveryReason(t *testing.T) {
 	statuses := map[sale.Reason]int{
 		"malformed": 400, "quantity": 400, "body_too_large": 413, "no_buyer": 401, "denied": 403, "not_eligible": 403, "challenge": 403, "limit_reached": 403, "too_many_unpaid": 403,
-		"unknown_item": 404, "unknown_sale": 404, "unknown_region": 404,
+		"unknown_item": 404, "unknown_sale": 404, "unknown_region": 404, "closed_door": 404,
 		"not_started": 409, "paused": 409, "sold_out": 409, "all_held": 409, "no_cart": 409, "duplicate": 409, "pending": 409, "in_doubt": 409, "already_ordered": 409,
 		"ended": 410, "closed": 410, "key_reused": 422, "too_early": 425, "rate_limited": 429, "busy": 503, "not_sent": 503, "unavailable": 503,
 	}

@@ -20,8 +20,9 @@ type Life struct {
 	// Restoring says that a restoration has begun and is not finished.
 	Restoring bool `json:"restoring,omitempty"`
 	// HasPrevious says that Redis has a previous life that is not merged yet.
-	// PreviousStatus is the sale's status in it.
+	// PreviousEpoch and PreviousStatus are its epoch and the sale's status in it.
 	HasPrevious    bool        `json:"aside,omitempty"`
+	PreviousEpoch  int64       `json:"-"`
 	PreviousStatus sale.Status `json:"aside_status,omitempty"`
 	// Now is the time of the sale's Redis.
 	Now time.Time `json:"now"`
@@ -40,19 +41,19 @@ func (s *Store) Life(ctx context.Context, id string) (Life, error) {
 	if err != nil {
 		return Life{}, shard.Explain(err)
 	}
-	was, err := s.shard.Redis.HMGet(ctx, s.shard.PreviousKeys(id)[shard.MetaKey], "status").Result()
+	was, err := s.shard.Redis.HMGet(ctx, s.shard.PreviousKeys(id)[shard.MetaKey], "status", "epoch").Result()
 	if err != nil {
 		return Life{}, shard.Explain(err)
 	}
-	number := func(i int) int64 {
-		text, _ := v[i].(string)
+	number := func(value any) int64 {
+		text, _ := value.(string)
 		n, _ := strconv.ParseInt(text, 10, 64)
 		return n
 	}
 	status, _ := v[2].(string)
 	asideStatus, _ := was[0].(string)
 	return Life{
-		Epoch: number(0), Seq: number(1), Status: sale.Status(status), Version: number(3), Restoring: v[4] != nil,
-		HasPrevious: aside > 0 || v[5] != nil, PreviousStatus: sale.Status(asideStatus), Now: s.Now(id),
+		Epoch: number(v[0]), Seq: number(v[1]), Status: sale.Status(status), Version: number(v[3]), Restoring: v[4] != nil,
+		HasPrevious: aside > 0 || v[5] != nil, PreviousEpoch: number(was[1]), PreviousStatus: sale.Status(asideStatus), Now: s.Now(id),
 	}, nil
 }

@@ -20,6 +20,7 @@ const (
 	UnknownItem    Reason = "unknown_item"
 	UnknownSale    Reason = "unknown_sale"
 	UnknownRegion  Reason = "unknown_region"
+	ClosedDoor     Reason = "closed_door"
 	NotStarted     Reason = "not_started"
 	PausedSale     Reason = "paused"
 	SoldOut        Reason = "sold_out"
@@ -63,6 +64,7 @@ var Kinds = []Kind{
 	{UnknownItem, http.StatusNotFound, "This item is not on sale.", false},
 	{UnknownSale, http.StatusNotFound, "There is no such sale.", false},
 	{UnknownRegion, http.StatusNotFound, "This item is not sold in this region.", false},
+	{ClosedDoor, http.StatusNotFound, "This way to the shop is closed.", false},
 	{NotStarted, http.StatusConflict, "The sale has not started yet.", true},
 	{PausedSale, http.StatusConflict, "The sale is paused.", true},
 	{SoldOut, http.StatusConflict, "Sold out.", false},

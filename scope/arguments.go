@@ -64,7 +64,7 @@ func elementsOf(paths []string) (jsonpath.Elements, error) {
 	return read, nil
 }
 
-// readsWhole says whether all elements of the lists are read. A single value, which servers take for
+// readsWhole reports whether all elements of the lists are read. A single value, which servers take for
 // a list of one (GraphQL, section 3.11), is read by no index.
 func (a *arguments) readsWhole(read jsonpath.Elements) bool {
 	for path, n := range read {
@@ -81,7 +81,7 @@ func (a *arguments) readsWhole(read jsonpath.Elements) bool {
 	return true
 }
 
-// hasTwice says whether a name comes twice in an object on the way to a value: some server takes the
+// hasTwice reports whether a name comes twice in an object on the way to a value: some server takes the
 // one, and none is read.
 func (a *arguments) hasTwice(paths []string) bool {
 	for _, path := range paths {

@@ -72,7 +72,7 @@ func (g *GraphQL) operation() ast.Operation {
 	return ast.Operation(g.Operation)
 }
 
-// names says whether the rule names a field at the root of an operation. Subscriptions have it for
+// names reports whether the rule names a field at the root of an operation. Subscriptions have it for
 // all rules: servers differ in what they do with one that is no stream.
 func (g *GraphQL) names(field string, operation ast.Operation) bool {
 	return g.Field == field && (operation == g.operation() || operation == ast.Subscription)
@@ -199,7 +199,7 @@ func (s *Scope) judgeQuery(q query) Result {
 	return result
 }
 
-// mentions says whether a document may have a field that makes an attempt. Names and keywords have
+// mentions reports whether a document may have a field that makes an attempt. Names and keywords have
 // no escapes: what is not in the text is not in the document.
 func (s *Scope) mentions(document string) bool {
 	return slices.ContainsFunc(s.graphQL, func(rule graphQLRule) bool {

@@ -8,6 +8,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/caddymodule/internal/matchers"
 )
 
 // chosenAddresses are the handlers of one configuration that use an address which a client can
@@ -17,10 +19,14 @@ type chosenAddresses struct {
 	all []string
 }
 
-// UsesAddress notes that a handler uses the client's address for uses, such as "rate", and warns
-// where a client can choose that address. handler names the handler, such as "the gate main".
+// UsesAddress notes that a handler uses the client's address for uses, such as "rate", or that a
+// matcher around it does, and warns where a client can choose that address. handler names the
+// handler, such as "the gate main". It is for the time in which the handler is provisioned.
 func (a *App) UsesAddress(ctx caddy.Context, log *zap.Logger, handler string, uses ...string) {
 	server, _ := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
+	for _, name := range matchers.ReadingAddress(matchers.Around(ctx, server)) {
+		uses = append(uses, "matcher "+name)
+	}
 	if len(uses) == 0 || !trustsWhatClientsSend(server) {
 		return
 	}
@@ -54,7 +60,8 @@ func trustsWhatClientsSend(server *caddyhttp.Server) bool {
 }
 
 // hasTrustedProxies reports whether a server that is provisioned has `trusted_proxies`. Caddy
-// keeps them in a field of its own, and empties the public one.
+// keeps them in a field of its own and empties the public one, before it provisions handlers, and has no
+// other way to read them. Where Caddy renames that field, TestChosenAddress fails.
 func hasTrustedProxies(server *caddyhttp.Server) bool {
 	field := reflect.ValueOf(server).Elem().FieldByName("trustedProxies")
 	return len(server.TrustedProxiesRaw) > 0 || field.IsValid() && field.Kind() == reflect.Interface && !field.IsNil()

@@ -81,6 +81,7 @@ func (s *Dashboard) Provision(ctx caddy.Context) error {
 		return errors.New("stockgate_dashboard: no authentication stands before it: write `basic_auth` in front, " +
 			"or `unprotected` in its block if only operators can reach this listener")
 	}
+	s.app.UsesAddress(ctx, s.log, "stockgate_dashboard")
 	s.part = partOf(s.app)
 	return nil
 }

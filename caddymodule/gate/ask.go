@@ -9,6 +9,7 @@ import (
 
 	"github.com/stockgate/stockgate/attempt"
 	"github.com/stockgate/stockgate/caddymodule/guard"
+	"github.com/stockgate/stockgate/caddymodule/internal/matchers"
 	"github.com/stockgate/stockgate/caddymodule/operation"
 	"github.com/stockgate/stockgate/caddymodule/probe"
 	"github.com/stockgate/stockgate/caddymodule/ratelimit"
@@ -100,6 +101,7 @@ func (g *Gate) addressUses() (uses []string) {
 		{"sale", readsAddress(g.Sale)},
 		{"ref", readsAddress(g.Ref)},
 		{"idempotency", readsAddress(g.Idempotency)},
+		{"one_at_a_time except", len(matchers.ReadingAddress(g.credentials.Exceptions())) > 0},
 	} {
 		if option.uses {
 			uses = append(uses, option.name)

@@ -12,7 +12,6 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 	"github.com/stockgate/stockgate/caddymodule/ratelimit"
-	"github.com/stockgate/stockgate/refuse"
 )
 
 // ReadDirective reads a gate, and warns about settings that are allowed but rarely
@@ -135,7 +134,7 @@ func (g *Gate) checkStatic() error {
 	if err := g.provisionOutcome(); err != nil {
 		return err
 	}
-	if _, err := refuse.New(g.Refusals); err != nil {
+	if _, err := g.newRefuser(); err != nil {
 		return err
 	}
 	if err := g.shadowConflict(); err != nil {

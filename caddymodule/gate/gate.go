@@ -148,13 +148,14 @@ type Gate struct {
 	places         forward.Places
 	// prints are those under which orders of the gate wait; otherRules judge orders that were made with
 	// the other outcome mode; later is the answer that puts an order off, nil: there is none.
-	prints     prints
-	otherRules *outcome.Rules
-	later      func(*outcome.Reply) (yes, known bool)
-	asking     *filters.Slots // bounds the attempts that ask Redis about earlier orders
-	passing    *filters.Slots // bounds what a check lets pass at a time; nil: nothing does
-	rates      ratelimit.Set
-	challenge  pow.Challenger
+	prints      prints
+	otherRules  *outcome.Rules
+	later       func(*outcome.Reply) (yes, known bool)
+	asking      *filters.Slots // bounds the attempts that ask Redis about earlier orders
+	passing     *filters.Slots // bounds what a check lets pass at a time; nil: nothing does
+	rates       ratelimit.Set
+	challenge   pow.Challenger
+	sharesQueue string // a warning, see SharesQueue
 	// server is the server that the gate belongs to; nil: none.
 	server  *caddyhttp.Server
 	routes  guard.Routes

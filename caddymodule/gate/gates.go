@@ -54,7 +54,7 @@ func (gs *Gates) Stop() {
 	}
 }
 
-// add adds a gate. A hold has the name of its gate, whose probe asks about it: two gates
+// add adds a gate, and warns if its orders wait in the line of another one. A hold has the name of its gate, whose probe asks about it: two gates
 // that probe differently need different names.
 func (gs *Gates) add(g *Gate) error {
 	gs.mu.Lock()
@@ -67,6 +67,10 @@ func (gs *Gates) add(g *Gate) error {
 			return errors.New("in_doubt: two gates without a name differ in it, and their holds could not be told apart: name them, as in `stockgate @order main { … }`")
 		}
 		return fmt.Errorf("in_doubt: two gates named %s differ in it, and their holds could not be told apart: give each a name of its own", g.Name)
+	}
+	if slices.ContainsFunc(gs.all, func(other *Gate) bool { return g.prints.differsFrom(&other.prints) }) {
+		g.sharesQueue = sharedQueue
+		g.log.Warn(g.Title() + " " + sharedQueue)
 	}
 	gs.all = append(gs.all, g)
 	return nil

@@ -99,7 +99,7 @@ func (g *Gate) LineRisks() (risks []string) {
 	return risks
 }
 
-// isAssumed says whether the line is reserved although a request may leave it out: nothing says what
+// isAssumed reports whether the line is reserved although a request may leave it out: nothing says what
 // the shop does then.
 func (l *Line) isAssumed() bool {
 	compiled, err := l.compile()

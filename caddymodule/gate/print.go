@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/stockgate/stockgate/caddymodule/internal/matchers"
 )
 
 // prints are what orders of a gate that wait are known by. Gates with the same print can send each
@@ -16,24 +18,38 @@ import (
 // changed by a reload or is different at another edge. config is the print of all that the gate's
 // configuration says.
 type prints struct {
-	once   sync.Once
 	order  string
 	config string
 }
 
-// orderPrint is the print under which the gate's orders wait. Its hosts are known when all routes are
-// provisioned.
-func (g *Gate) orderPrint() string {
-	g.prints.once.Do(func() {
-		var hosts []string
-		if g.server != nil {
-			hosts, _ = hostsOf(g.server.Routes, g)
+// orderPrint is the print under which the gate's orders wait.
+func (g *Gate) orderPrint() string { return g.prints.order }
+
+// printOrder sets orderPrint while the gate is provisioned.
+func (g *Gate) printOrder(ctx caddy.Context) {
+	var hosts []string
+	for _, set := range matchers.Around(ctx, g.server) {
+		for _, m := range set {
+			if host, ok := m.(*caddyhttp.MatchHost); ok {
+				hosts = append(hosts, *host...)
+			}
 		}
-		slices.Sort(hosts)
-		g.prints.order = printOf("gate", strings.Join(slices.Compact(hosts), " "), g.Name, strings.Join(g.Sale, " "))
-	})
-	return g.prints.order
+	}
+	slices.Sort(hosts)
+	g.prints.order = printOf("gate", strings.Join(slices.Compact(hosts), " "), g.Name, strings.Join(g.Sale, " "))
 }
+
+// SharesQueue returns a warning if another gate of the configuration sends orders of this one that wait,
+// although it differs; empty: none does.
+func (g *Gate) SharesQueue() string { return g.sharesQueue }
+
+// differsFrom reports whether two gates have one line of orders, and the options of one of them only.
+func (p *prints) differsFrom(other *prints) bool {
+	return p.config != "" && other.config != "" && p.order == other.order && p.config != other.config
+}
+
+const sharedQueue = "has a queue, and another gate with a queue that differs has the same name, hosts and sale: orders that wait for one of them are sent by the one that comes last, " +
+	"at its pace, and are skipped where it reads another order in the request; give each a name of its own, as in `stockgate @order main { … }`"
 
 // configPrint is the print of a configuration. Edges of an older version know orders
 // by it.
@@ -45,30 +61,4 @@ func configPrint(g *Gate) (string, error) {
 func printOf(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
-}
-
-// hostsOf returns the hosts whose requests come to a gate; false: it is not in these routes.
-func hostsOf(routes caddyhttp.RouteList, g *Gate) (hosts []string, found bool) {
-	for i := range routes {
-		for _, h := range routes[i].Handlers {
-			switch h := h.(type) {
-			case *Gate:
-				found = h == g
-			case *caddyhttp.Subroute:
-				hosts, found = hostsOf(h.Routes, g)
-			}
-			if !found {
-				continue
-			}
-			for _, set := range routes[i].MatcherSets {
-				for _, m := range set {
-					if host, ok := m.(*caddyhttp.MatchHost); ok {
-						hosts = append(hosts, *host...)
-					}
-				}
-			}
-			return hosts, true
-		}
-	}
-	return nil, false
 }

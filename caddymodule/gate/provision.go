@@ -18,6 +18,7 @@ import (
 	"github.com/stockgate/stockgate/outcome"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/refuse"
+	"github.com/stockgate/stockgate/sale"
 )
 
 // provisionReader prepares what reads an attempt. keys are those of the rates.
@@ -41,7 +42,7 @@ func (g *Gate) provisionReader(keys []attempt.RateKey) (err error) {
 
 // provisionFilters prepares refusals, deny, allow and other_items.
 func (g *Gate) provisionFilters() (err error) {
-	if g.refuser, err = refuse.New(g.Refusals); err != nil {
+	if g.refuser, err = g.newRefuser(); err != nil {
 		return err
 	}
 	g.refuser.AsksToken = g.JWT != nil
@@ -56,6 +57,16 @@ func (g *Gate) provisionFilters() (err error) {
 		return fmt.Errorf("other_items %q: there are refuse and pass", g.OtherItems)
 	}
 	return nil
+}
+
+// newRefuser compiles the refusals.
+func (g *Gate) newRefuser() (*refuse.Refuser, error) {
+	for _, style := range g.Refusals {
+		if slices.Contains(style.Reasons, string(sale.ClosedDoor)) {
+			return nil, errors.New("refuse closed_door: no gate refuses for that reason: write the answer behind `close` in stockgate_guard")
+		}
+	}
+	return refuse.New(g.Refusals)
 }
 
 // provisionHolds prepares in-flight slots, and the options of holds unless the gate only
@@ -103,6 +114,7 @@ func (g *Gate) provisionLimits(keys []attempt.RateKey) error {
 func (g *Gate) provisionServer(ctx caddy.Context) error {
 	g.server, _ = ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
 	g.app.UsesAddress(ctx, g.log, g.Title(), g.addressUses()...)
+	g.printOrder(ctx)
 	g.routes.Of(g.server)
 	queries, err := guard.QueryPaths(g.AlsoQuery)
 	if err != nil {

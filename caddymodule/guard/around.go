@@ -156,7 +156,7 @@ func readMethods(methods []string, r *http.Request, method, query string) (all [
 	return attempt.OverriddenMethods(methods, r.Header, query)
 }
 
-// routesBy says whether a query may name a route, or decide which way a request takes.
+// routesBy reports whether a query may name a route, or decide which way a request takes.
 func (s *Routes) routesBy(query string) bool {
 	return query != "" && (len(s.queries) > 0 || s.matched > 0)
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/stockgate/stockgate/caddymodule/internal/matchers"
 )
 
 const (
@@ -40,50 +42,12 @@ func Avoidable(set caddy.ModuleMap) []string {
 
 // AvoidableOn is Avoidable for the matchers around a module that is being provisioned, as far as
 // they are in the routes of its server.
-func AvoidableOn(ctx caddy.Context, server *caddyhttp.Server) []string {
-	if server == nil {
-		return nil
-	}
-	warnings := avoidableSets(current(server.Routes))
-	for _, m := range ctx.Modules() {
-		if sub, ok := m.(*caddyhttp.Subroute); ok {
-			warnings = append(warnings, avoidableSets(current(sub.Routes))...)
-		}
+func AvoidableOn(ctx caddy.Context, server *caddyhttp.Server) (warnings []string) {
+	for name, text := range matchers.All(matchers.Around(ctx, server)) {
+		warnings = append(warnings, avoidable(name, text)...)
 	}
 	slices.Sort(warnings)
 	return slices.Compact(warnings)
-}
-
-// current returns the matchers of the route whose handlers are being provisioned: it is the first that has
-// its handlers in JSON only.
-func current(routes caddyhttp.RouteList) caddyhttp.MatcherSets {
-	for i := range routes {
-		if len(routes[i].Handlers) == 0 && len(routes[i].HandlersRaw) > 0 {
-			return routes[i].MatcherSets
-		}
-	}
-	return nil
-}
-
-func avoidableSets(sets []caddyhttp.MatcherSet) (warnings []string) {
-	for _, set := range sets {
-		for _, m := range set {
-			if not, ok := m.(*caddyhttp.MatchNot); ok {
-				warnings = append(warnings, avoidableSets(not.MatcherSets)...)
-				continue
-			}
-			module, ok := m.(caddy.Module)
-			if !ok {
-				continue
-			}
-			text, err := json.Marshal(m)
-			if err != nil {
-				continue
-			}
-			warnings = append(warnings, avoidable(strings.TrimPrefix(string(module.CaddyModule().ID), "http.matchers."), string(text))...)
-		}
-	}
-	return warnings
 }
 
 // avoidable returns warnings about one matcher. text is its configuration.

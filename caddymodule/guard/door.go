@@ -3,7 +3,6 @@ package guard
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -59,11 +58,7 @@ func (d *Door) provision(ctx caddy.Context) error {
 	if err != nil {
 		return fmt.Errorf("close: %w", err)
 	}
-	style := refuse.Style{Reasons: []string{string(sale.Malformed)}, Status: d.Status, Style: d.Style, Body: d.Body}
-	if style.Status == 0 {
-		style.Status = http.StatusNotFound
-	}
-	refuser, err := refuse.New([]refuse.Style{style})
+	refuser, err := refuse.New([]refuse.Style{{Reasons: []string{string(sale.ClosedDoor)}, Status: d.Status, Style: d.Style, Body: d.Body}})
 	if err != nil {
 		return fmt.Errorf("close: %w", err)
 	}

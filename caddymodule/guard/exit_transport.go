@@ -20,6 +20,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
+	"github.com/stockgate/stockgate/refuse"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -91,14 +92,14 @@ func (t *Exit) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.inner.RoundTrip(r)
 	}
 	if g.door { // closed on purpose, and its guard has let the request pass
-		meter.CountAttempt("", "refused", sale.Malformed)
-		return refusedExit(g, r, whyClosed)
+		meter.CountAttempt("", "refused", sale.ClosedDoor)
+		return refusedExit(g, r, refuse.ClosedDoor)
 	}
 	t.tell(r, g, far == passageGuarded)
 	if far != passageGuarded {
 		return t.inner.RoundTrip(r)
 	}
-	return refusedExit(g, r, whyRoute)
+	return refusedExit(g, r, &sale.Refusal{Reason: sale.Malformed, Detail: whyRoute})
 }
 
 // tell counts a request, and logs at most one a second.
@@ -157,11 +158,11 @@ func lostItsWay(r *http.Request) *http.Response {
 func cut(s string, most int) string { return s[:min(len(s), most)] }
 
 // refusedExit returns the answer that replaces the upstream's.
-func refusedExit(g *Gate, r *http.Request, why string) (*http.Response, error) {
+func refusedExit(g *Gate, r *http.Request, no *sale.Refusal) (*http.Response, error) {
 	if r.Body != nil {
 		_ = r.Body.Close()
 	}
-	status, h, body := g.Refuser.Response(&sale.Refusal{Reason: sale.Malformed, Detail: why})
+	status, h, body := g.Refuser.Response(no)
 	return &http.Response{
 		Status: http.StatusText(status), StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: h, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: r,

@@ -87,12 +87,12 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp
 		g.Strip(r)
 	}
 	if why, door, _ := g.routes.Refuses(r); why != "" {
-		meter.CountAttempt("", "refused", sale.Malformed)
-		style := g.style
+		style, no := g.style, &sale.Refusal{Reason: sale.Malformed, Detail: why}
 		if door != nil {
-			style = door.Refuser
+			style, no = door.Refuser, refuse.ClosedDoor
 		}
-		return reply.Refuse(style, w, r, &sale.Refusal{Reason: sale.Malformed, Detail: why})
+		meter.CountAttempt("", "refused", no.Reason)
+		return reply.Refuse(style, w, r, no)
 	}
 	if len(g.routes.methods) > 0 {
 		NotePassage(r, passageGuarded)

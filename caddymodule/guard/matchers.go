@@ -12,7 +12,7 @@ import (
 	"github.com/stockgate/stockgate/route"
 )
 
-// answer says whether a matcher matches a reading of a request.
+// answer reports whether a matcher matches a reading of a request.
 type answer uint8
 
 // The answers are in their order: of all that must match, the least counts; of several of which one

@@ -47,7 +47,7 @@ func (s *Routes) loosenQuery(m *caddyhttp.MatchQuery) looseMatcher {
 	}
 }
 
-// answer says whether servers may read in a query what a matcher wants. It is maybe where Caddy
+// answer reports whether servers may read in a query what a matcher wants. It is maybe where Caddy
 // cannot parse the query, where it has a wanted parameter in another spelling or several times with
 // other values, and where there are too many readings.
 func (r *reading) answer(m caddyhttp.MatchQuery, query string) answer {

@@ -58,6 +58,9 @@ func (d *doctor) gate(g *gate.Gate, plan *fast.Plan) {
 	for _, risk := range g.LineRisks() {
 		d.Add(adminapi.LevelWarning, "lines", "%s: %s", name, risk)
 	}
+	if warning := g.SharesQueue(); warning != "" {
+		d.Add(adminapi.LevelWarning, "queue", "%s %s", name, warning)
+	}
 	if g.OtherItems == "pass" {
 		if d.runtime.Ready() == nil && d.app.IsListedUnknown() {
 			d.Add(adminapi.LevelError, "others", "%s: %s", name, app.NoItemUnlisted)

@@ -317,7 +317,7 @@ func (d *doctor) lost(id string, head journal.Head) bool {
 			d.Add(adminapi.LevelOK, "journal", "the ledger still has the %s that was deleted, and is about to archive it", id)
 			return true
 		}
-		d.Add(adminapi.LevelError, "journal", "%v", ledger.OtherLife(id, at, head))
+		d.Add(adminapi.LevelError, "journal", "%v", ledger.OtherLife(ctx, d.runtime.Store.Journal(), id, at, head))
 		return true
 	case at.Seq > head.Last && !d.later(id, at):
 		d.Add(adminapi.LevelError, "journal", "the ledger has %s up to entry %d, and redis only up to %d: redis has lost movements, so what was sold then may be sold again; pause the sale", id, at.Seq, head.Last)

@@ -96,6 +96,14 @@ func (c *Credentials) Provision(ctx caddy.Context, o *Options) error {
 	return nil
 }
 
+// Exceptions returns the matchers of requests that do not wait.
+func (c *Credentials) Exceptions() caddyhttp.MatcherSets {
+	if c == nil {
+		return nil
+	}
+	return c.except.sets
+}
+
 // readsQuery reports whether a matcher reads the query.
 func readsQuery(sets []caddyhttp.MatcherSet) bool {
 	return slices.ContainsFunc(sets, func(set caddyhttp.MatcherSet) bool {

@@ -91,6 +91,7 @@ func (a *API) Provision(ctx caddy.Context) (err error) {
 		return fmt.Errorf("stockgate_api: %w", err)
 	}
 	a.app, a.log = loaded.(*app.App), ctx.Logger()
+	a.app.UsesAddress(ctx, a.log, "stockgate_api")
 	return nil
 }
 

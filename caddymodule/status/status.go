@@ -71,6 +71,7 @@ func (s *Status) Provision(ctx caddy.Context) error {
 		return fmt.Errorf("stockgate_status: %w", err)
 	}
 	s.app, s.log = loaded.(*app.App), ctx.Logger()
+	s.app.UsesAddress(ctx, s.log, "stockgate_status")
 	return nil
 }
 

@@ -115,7 +115,7 @@ func differentLines(g *reading, claims *token.Claims) string {
 	return ""
 }
 
-// isNone says whether a line has the quantity 0 or an empty one, which is no line.
+// isNone reports whether a line has the quantity 0 or an empty one, which is no line.
 func isNone(quantity *string) bool {
 	return quantity != nil && (plainText(*quantity) == "" || plainText(*quantity) == "0")
 }

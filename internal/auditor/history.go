@@ -171,6 +171,7 @@ const (
 	OneState    = "P3 one state"
 	ValidToken  = "P4 no order without a valid token"
 	ChargesNone = "P5 a refusal charges nothing"
+	ByAddress   = "what counts by address cannot be avoided"
 	FailClosed  = "P6 fail closed, open for browsing"
 	Balance     = "P7 the books balance"
 	FromTheShop = "an answer that says success comes from the shop"

@@ -126,7 +126,7 @@ func (o Turn) giveTo(s *Shard, order Order) string {
 
 func has(gates, gate string) bool { return slices.Contains(strings.Fields(gates), gate) }
 
-// lives says whether an edge asks for turns. One that has stopped is forgotten.
+// lives reports whether an edge asks for turns. One that has stopped is forgotten.
 func (s *Shard) lives(edge string) bool {
 	q := &s.Queue
 	until, heard := q.Alive[edge]
@@ -138,7 +138,7 @@ func (s *Shard) lives(edge string) bool {
 	return heard && until > s.Now()
 }
 
-// aside says whether no edge can send the order, as far as is known.
+// aside reports whether no edge can send the order, as far as is known.
 func (o Order) aside() bool { return o.Taker == none && o.Score > aside/2 }
 
 func (q *Queue) putAside(id string, o Order) {

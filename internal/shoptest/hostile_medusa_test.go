@@ -7,14 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 )
 
 // What clients can do to a shop whose carts are named in the path.
 func (m *medusa) hostile(t *testing.T) {
-	before := m.refs()
+	before := m.orders()
 	_, soldBefore := m.sold("SNK-1")
 	item := m.variant("SNK-1")
 	g := startGates(t, 2, medusaDir+"/Caddyfile", m.addr, item, 1000, "MEDUSA_KEY="+m.key)
@@ -123,7 +122,7 @@ func (m *medusa) hostile(t *testing.T) {
 		if _, units := m.sold("SNK-1"); int64(units-soldBefore) != g.units("confirmed") {
 			t.Errorf("the shop has sold %d units, Redis %d", units-soldBefore, g.units("confirmed"))
 		}
-		g.reconcile(slices.DeleteFunc(m.refs(), func(ref string) bool { return slices.Contains(before, ref) }))
+		g.reconcile(without(m.orders(), before))
 	})
 	t.Run("in doubt", func(t *testing.T) {
 		shop := between(t, m.addr, func(r *http.Request, _ []byte) bool { return strings.Contains(r.URL.RawQuery, "completed_at,items") })

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -19,7 +18,7 @@ import (
 // What clients can do to a GraphQL shop behind the recipe: every request is reserved or refused,
 // and no order is without its units.
 func (v *vendure) hostile(t *testing.T) {
-	before := v.refs()
+	before := v.orders()
 	_, soldBefore := v.sold("SNK-1")
 	item := v.variant("SNK-1")
 	g := startGates(t, 2, vendureDir+"/Caddyfile", v.addr, item, 1000, "VENDURE_KEY="+v.administrator())
@@ -112,7 +111,7 @@ func (v *vendure) hostile(t *testing.T) {
 		if _, units := v.sold("SNK-1"); int64(units-soldBefore) != g.units("confirmed") {
 			t.Errorf("the shop has sold %d units, Redis %d", units-soldBefore, g.units("confirmed"))
 		}
-		g.reconcile(slices.DeleteFunc(v.refs(), func(ref string) bool { return slices.Contains(before, ref) }))
+		g.reconcile(without(v.orders(), before))
 	})
 	t.Run("in doubt", func(t *testing.T) {
 		shop := between(t, v.addr, func(_ *http.Request, body []byte) bool { return bytes.Contains(body, []byte("orderByCode(code: $c)")) })

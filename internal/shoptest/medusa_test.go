@@ -75,12 +75,8 @@ func (m *medusa) variant(sku string) (id string) {
 	return id
 }
 
-// refs are those of all orders that the shop has placed, by the query of docs/medusa.md for
-// `reconcile --shop`.
-func (m *medusa) refs() []string {
-	m.t.Helper()
-	return column(m.t, m.db, `SELECT c.cart_id AS ref FROM order_cart c JOIN "order" o ON o.id = c.order_id WHERE o.status <> 'canceled'`)
-}
+// orders are those that the shop has placed, with their units, for `reconcile --shop`.
+func (m *medusa) orders() [][]string { return ordersOf(m.t, m.db, "medusa") }
 
 // fillCart goes from nothing to the page on which buyers pay, and returns the cart. An end is how
 // the visit has ended before.

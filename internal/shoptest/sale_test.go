@@ -32,7 +32,7 @@ func (v *vendure) sells(t *testing.T) {
 	r := crowd(ctx, buyers(t, 500), g.urls, buyInVendure(item))
 	orders, sold := v.sold("SNK-1")
 	checkSale(t, r, orders, sold)
-	g.reconcile(v.refs())
+	g.reconcile(v.orders())
 	g.redis.Kill()
 	browse(ctx, t, g, "POST", "/shop-api", graphQL(`{products{items{name variants{sku stockLevel}}}}`, nil))
 	browse(ctx, t, g, "GET", "/shop-api?query={products{items{name}}}", "")
@@ -46,7 +46,7 @@ func (m *medusa) sells(t *testing.T) {
 	r := crowd(ctx, buyers(t, 500), g.urls, m.buy(item))
 	orders, sold := m.sold("SNK-1")
 	checkSale(t, r, orders, sold)
-	g.reconcile(m.refs())
+	g.reconcile(m.orders())
 	g.redis.Kill()
 	browse(ctx, t, g, "GET", "/store/products", "", "X-Publishable-Api-Key", m.key)
 }

@@ -5,6 +5,8 @@ package shoptest_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,12 +54,8 @@ func (v *vendure) variant(sku string) (id string) {
 	return id
 }
 
-// refs are those of all orders that the shop has placed, by the query of docs/vendure.md for
-// `reconcile --shop`.
-func (v *vendure) refs() []string {
-	v.t.Helper()
-	return column(v.t, v.db, `SELECT code AS ref FROM "order" WHERE "orderPlacedAt" IS NOT NULL AND state <> 'Cancelled'`)
-}
+// orders are those that the shop has placed, with their units, for `reconcile --shop`.
+func (v *vendure) orders() [][]string { return ordersOf(v.t, v.db, "vendure") }
 
 // administrator is a session of one, by which the recipe's probe asks.
 func (v *vendure) administrator() string {
@@ -166,9 +164,19 @@ func buyInVendure(variant string) func(ctx context.Context, b *browser, n int) e
 	}
 }
 
-// column reads the first column of a query.
-func column(t testing.TB, db, query string) []string {
+// ordersOf runs the query that a shop's page in docs has for `reconcile --shop`, and returns the file: a
+// header, and a row for each item of an order.
+func ordersOf(t testing.TB, db, page string) [][]string {
 	t.Helper()
+	text, err := os.ReadFile("../../docs/" + page + ".md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, query, _ := strings.Cut(string(text), "```sql\n")
+	query, _, found := strings.Cut(query, "```")
+	if !found {
+		t.Fatalf("docs/%s.md has no query", page)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	c, err := pgx.Connect(ctx, db)
@@ -176,13 +184,34 @@ func column(t testing.TB, db, query string) []string {
 		t.Fatal(err)
 	}
 	defer c.Close(ctx)
-	rows, err := c.Query(ctx, query)
+	rows, err := c.Query(ctx, query, pgx.QueryExecModeSimpleProtocol) // values as psql prints them
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
+	file := [][]string{nil}
+	for _, column := range rows.FieldDescriptions() {
+		file[0] = append(file[0], column.Name)
+	}
+	for rows.Next() {
+		var row []string
+		for _, value := range rows.RawValues() {
+			row = append(row, string(value))
+		}
+		file = append(file, row)
+	}
+	if err := rows.Err(); err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
-	return all
+	return file
+}
+
+// without returns the rows of a file of orders that an earlier one does not have.
+func without(file, earlier [][]string) [][]string {
+	rest := file[:1:1]
+	for _, row := range file[1:] {
+		if !slices.ContainsFunc(earlier, func(old []string) bool { return old[0] == row[0] }) {
+			rest = append(rest, row)
+		}
+	}
+	return rest
 }

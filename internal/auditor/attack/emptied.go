@@ -26,10 +26,7 @@ var emptied = scenario{
 		})
 		a.crowd.Buy(a.doors[0], crowd.Wish{Buyer: "o", Lines: crowd.Units("other", 1)})
 		a.settle()
-		a.until("the ledger has everything", func() bool {
-			text, err := a.edges[0].Metrics()
-			return err == nil && rig.Metric(text, "stockgate_ledger_lag_movements") == 0 && strings.Contains(text, "stockgate_ledger_lag_movements")
-		})
+		a.untilLedger(a.edges[0], "emptied")
 		before, err := rig.Collect(a.redis.Addr(), "emptied") // after it there is nothing left to judge
 		a.must(err)
 		a.h.Shards, a.sales = append(a.h.Shards, before), nil

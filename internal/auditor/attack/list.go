@@ -10,8 +10,8 @@ var (
 	// what may fail around the gate
 	faults = []scenario{redisStalls, clockJumps, edgesDie, reloads, scriptFlush, fullMemory, eviction, slotMigration, queued, queuedInOrder, queueLostTogether}
 	// what comes from outside
-	buyersAndShops = []scenario{oddShops, buyersLeave, foreignKeys, hoarding, waysPast}
+	buyersAndShops = []scenario{oddShops, buyersLeave, foreignKeys, hoarding, waysPast, chosenAddresses}
 	operators      = []scenario{stormOfOperators}
 	// what is lost, and brought back
-	losses = []scenario{redisAndSQL, damaged, totalLoss}
+	losses = []scenario{redisAndSQL, damaged, totalLoss, ownLedgers}
 )
