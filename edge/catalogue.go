@@ -274,7 +274,7 @@ func (e *Edge) loadListing(ctx context.Context, id string, known *Listing) (*Lis
 	e.remembered.noteDeleted(id, loaded.Deleted)
 	c := e.shard.Clock(id)
 	if _, ok := c.Now(); !ok {
-		if _, err := e.shard.Run(ctx, e.shard.Scripts.Settle, id); err != nil {
+		if err := e.shard.ReadTime(ctx, id); err != nil {
 			return nil, err
 		}
 	}

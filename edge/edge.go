@@ -153,7 +153,7 @@ func (e *Edge) Start() {
 	e.start.Do(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		e.cancel = cancel
-		if !e.shard.Scripts.Embedded { // which is no other process's primary
+		if !e.shard.Embedded() { // which is no other process's primary
 			e.leases.Start(ctx)
 		}
 		for _, loop := range []func(context.Context){e.watch, e.listen, e.reap, e.follow, e.backlog.run, e.risk.Run} {

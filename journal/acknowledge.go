@@ -11,7 +11,7 @@ import (
 // Acknowledge records that a ledger has a sale's journal up to an entry: what is before it may
 // be trimmed. The position never goes back.
 func (j *Journal) Acknowledge(ctx context.Context, sale string, epoch, seq int64) error {
-	replies, err := j.shard.Run(ctx, j.shard.Scripts.Settle, sale, shard.Op("acknowledge", epoch, seq))
+	replies, err := j.shard.Run(ctx, sale, shard.Op(lua.Acknowledge, epoch, seq))
 	if err != nil {
 		return err
 	}

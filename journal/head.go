@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/shard"
 )
@@ -103,7 +104,7 @@ func (j *Journal) Head(ctx context.Context, sale string) (Head, error) {
 // isFenced asks a script, which notices what the fence's own fields do not say yet: that another server
 // leads. The operation is of no epoch, so that it changes nothing.
 func (j *Journal) isFenced(ctx context.Context, sale string) bool {
-	_, err := j.shard.Run(ctx, j.shard.Scripts.Settle, sale, shard.Op("acknowledge", 0, 0))
+	_, err := j.shard.Run(ctx, sale, shard.Op(lua.Acknowledge, 0, 0))
 	return errors.Is(err, shard.ErrFenced)
 }
 

@@ -86,7 +86,7 @@ func (l *Lists) listStep(ctx context.Context, secret *identity.Secret, list, op 
 		}
 		args = append(args, places[p], e.form(), key[:])
 	}
-	raw, err := l.shard.Eval(ctx, l.shard.Redis, l.shard.Scripts.List, keys, args, l.shard.Options.ReplicaAcks)
+	raw, err := l.shard.Eval(ctx, lua.AddToList, keys, args, l.shard.Options.ReplicaAcks)
 	if err != nil {
 		return 0, err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
+	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/sale"
 	"github.com/stockgate/stockgate/shard"
@@ -165,7 +166,7 @@ func (q *Queue) KeepAnswer(ctx context.Context, sale, id string, a *Answer, keep
 	if err != nil {
 		return 0, err
 	}
-	raw, err := q.shard.Eval(ctx, q.shard.Redis, q.shard.Scripts.Answer, q.shard.QueueAnswersKeys(sale, id), []any{id, sealed, keep.Milliseconds(), most}, 0)
+	raw, err := q.shard.Eval(ctx, lua.KeepAnswer, q.shard.QueueAnswersKeys(sale, id), []any{id, sealed, keep.Milliseconds(), most}, 0)
 	if err != nil {
 		return 0, err
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/shard"
 )
@@ -14,7 +15,7 @@ import (
 // was extended, was sent to the shop or has expired in the previous life. It returns the
 // reservation's state now, and whether it was made.
 func (r *Restorer) MergeReservation(ctx context.Context, sale, id string, f *record.Record) (state record.State, merged bool, err error) {
-	replies, err := r.shard.RunReplicated(ctx, r.shard.Scripts.Settle, sale, shard.Op("merge", id, f.Text()))
+	replies, err := r.shard.RunReplicated(ctx, sale, shard.Op(lua.Merge, id, f.Text()))
 	if err != nil {
 		return "", false, err
 	}
@@ -143,7 +144,7 @@ func (s *Restorer) MergeReturn(ctx context.Context, id string, r PreviousReturn,
 		args = append(args, l.Cell, l.Units)
 	}
 	args = append(args, merged)
-	_, err = s.store.Resolve(ctx, id, shard.Op("return", args...))
+	_, err = s.store.Resolve(ctx, id, shard.Op(lua.Return, args...))
 	return err == nil, err
 }
 

@@ -38,7 +38,7 @@ func (s *Store) Delete(ctx context.Context, id string, force bool) error {
 	if force {
 		arg = "1"
 	}
-	replies, err := s.shard.RunReplicated(ctx, s.shard.Scripts.Settle, id, shard.Op("delete", arg, was.epoch))
+	replies, err := s.shard.RunReplicated(ctx, id, shard.Op(lua.Delete, arg, was.epoch))
 	ran := !errors.Is(err, shard.ErrRestoring) && !errors.Is(err, shard.ErrNotSent) && !errors.Is(err, shard.ErrNewerSchema)
 	if len(replies) == 0 && ran {
 		return err // the same again finishes it

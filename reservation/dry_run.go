@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/combine"
+	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/sale"
 	"github.com/stockgate/stockgate/shard"
@@ -64,7 +65,7 @@ func (s *Store) sendDryRuns(sale string, batch []*combine.Ticket[*encodedRequest
 	term, journaled := s.shard.History(ctx, sale)
 	before := clock.Mark()
 	keys := append(s.shard.ShardKeys(sale), s.shard.ShadowKey(sale))
-	raw, failed := s.shard.Eval(ctx, s.shard.ReserveClient, s.shard.Scripts.Claim, keys, reserveArgs(term, journaled, claims), 0)
+	raw, failed := s.shard.Eval(ctx, lua.Reserve, keys, reserveArgs(term, journaled, claims), 0)
 	replies, seq, err := s.shard.Replies(ctx, sale, before, raw, len(claims), 0, failed)
 	switch {
 	case err == nil:

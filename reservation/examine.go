@@ -90,13 +90,13 @@ func (s *Store) Examine(ctx context.Context, sale string, names []Named) (*Exami
 		}
 		if len(at) > 0 {
 			args[1] = len(at)
-			ops, places = append(ops, shard.Op("examine", args...)), append(places, at)
+			ops, places = append(ops, shard.Op(lua.Examine, args...)), append(places, at)
 		}
 	}
 	if len(ops) == 0 { // only the moment is asked for
-		ops, places = []shard.Operation{shard.Op("examine", string(PartCell), 0)}, [][]int{nil}
+		ops, places = []shard.Operation{shard.Op(lua.Examine, string(PartCell), 0)}, [][]int{nil}
 	}
-	replies, seq, err := s.shard.RunAt(ctx, s.shard.Scripts.Settle, sale, ops...)
+	replies, seq, err := s.shard.RunAt(ctx, sale, ops...)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func (s *Store) Repair(ctx context.Context, sale string, seen *Examined, by stri
 	for _, r := range repairs {
 		args = append(args, string(r.Part), r.Name, r.Found.argument(), r.Wanted.argument(), r.Why, r.Record)
 	}
-	replies, err := s.shard.RunReplicated(ctx, s.shard.Scripts.Manage, sale, shard.Op("repair", args...))
+	replies, err := s.shard.RunReplicated(ctx, sale, shard.Op(lua.Repair, args...))
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ type Life struct {
 
 // Life reads what Redis has of a sale.
 func (s *Store) Life(ctx context.Context, id string) (Life, error) {
-	if _, err := s.shard.Run(ctx, s.shard.Scripts.Settle, id); err != nil { // it tells the time
+	if err := s.shard.ReadTime(ctx, id); err != nil {
 		return Life{}, err
 	}
 	v, err := s.shard.Redis.HMGet(ctx, s.shard.ShardKeys(id)[shard.MetaKey], "epoch", "seq", "status", "version", "restoring", "carrying").Result()

@@ -47,7 +47,7 @@ func (s *Client) Enroll(ctx context.Context, keys []Key, candidate *identity.Sec
 		for _, k := range keys {
 			args = append(args, k.KID, k.seal(candidate), k.JWK)
 		}
-		raw, err := s.Eval(ctx, s.Redis, s.Scripts.Enroll, []string{s.SecretKey()}, args, 0)
+		raw, err := s.Eval(ctx, lua.Enroll, []string{s.SecretKey()}, args, 0)
 		if err != nil {
 			return nil, err
 		}

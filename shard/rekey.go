@@ -21,7 +21,7 @@ func (s *Client) Rekey(ctx context.Context, key Key, lost string, old *Key) erro
 		}
 		secret = kept
 	}
-	raw, err := s.Eval(ctx, s.Redis, s.Scripts.Rekey, []string{s.SecretKey()}, []any{lost, key.KID, key.seal(secret), key.JWK}, s.Options.ReplicaAcks)
+	raw, err := s.Eval(ctx, lua.Rekey, []string{s.SecretKey()}, []any{lost, key.KID, key.seal(secret), key.JWK}, s.Options.ReplicaAcks)
 	if err != nil {
 		return err
 	}
