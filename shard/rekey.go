@@ -37,9 +37,9 @@ func (s *Client) Rekey(ctx context.Context, key Key, lost string, old *Key) erro
 
 // secretOf opens the identity secret with a key.
 func (s *Client) secretOf(ctx context.Context, k *Key) (*identity.Secret, error) {
-	all, err := s.Redis.HGetAll(ctx, s.SecretKey()).Result()
+	all, err := s.Keyring(ctx)
 	if err != nil {
-		return nil, Explain(err)
+		return nil, err
 	}
 	sealed, ok := all["secret:"+k.KID]
 	if !ok {
