@@ -3,7 +3,6 @@ package journal
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/stockgate/stockgate/lua"
@@ -93,12 +92,9 @@ func (j *Journal) AcquireMirror(ctx context.Context, sale, owner string, forHow 
 // Mirror is the state that the last owner of the lease has noted, and until when the lease
 // holds by the shard's clock. Empty: the sale has had no mirror.
 func (j *Journal) Mirror(ctx context.Context, sale string) (state string, until time.Time, err error) {
-	v, err := j.shard.Redis.HMGet(ctx, j.shard.ShardKeys(sale)[shard.MetaKey], "mirror_state", "mirror_until").Result()
+	meta, err := j.shard.Data(sale).Meta(ctx, "mirror_state", "mirror_until")
 	if err != nil {
-		return "", time.Time{}, shard.Explain(err)
+		return "", time.Time{}, err
 	}
-	state, _ = v[0].(string)
-	text, _ := v[1].(string)
-	ms, _ := strconv.ParseInt(text, 10, 64)
-	return state, record.TimeOf(ms), nil
+	return meta.Text(0), record.TimeOf(meta.Number(1)), nil
 }
