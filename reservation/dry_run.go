@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/stockgate/stockgate/combine"
@@ -134,18 +133,13 @@ func (s *Store) ShadowCells(ctx context.Context, id string, cells []record.Cell)
 
 // shadowUnits reads pairs of fields.
 func (s *Store) shadowUnits(ctx context.Context, sale string, fields []string) ([]ShadowUnits, error) {
-	values, err := s.shard.Redis.HMGet(ctx, s.shard.ShadowKey(sale), fields...).Result()
+	values, err := s.shard.Shadow(ctx, sale, fields...)
 	if err != nil {
-		return nil, shard.Explain(err)
-	}
-	number := func(v any) int64 {
-		text, _ := v.(string)
-		n, _ := strconv.ParseInt(text, 10, 64) // only scripts write it
-		return n
+		return nil, err
 	}
 	units := make([]ShadowUnits, len(values)/2)
 	for i := range units {
-		units[i] = ShadowUnits{number(values[2*i]), number(values[2*i+1])}
+		units[i] = ShadowUnits{values.Number(2 * i), values.Number(2*i + 1)}
 	}
 	return units, nil
 }
@@ -153,5 +147,5 @@ func (s *Store) shadowUnits(ctx context.Context, sale string, fields []string) (
 // ForgetShadow drops what dry runs have noted of a sale: the next one begins with the stock of
 // the sale.
 func (s *Store) ForgetShadow(ctx context.Context, sale string) error {
-	return shard.Explain(s.shard.Redis.Unlink(ctx, s.shard.ShadowKey(sale)).Err())
+	return s.shard.DropShadow(ctx, sale)
 }

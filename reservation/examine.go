@@ -36,9 +36,6 @@ var Parts = []Part{
 	PartRecord, PartCell, PartLimit, PartBinding, PartDeadlines, PartInDoubt, PartUnbacked, PartTombstones, PartAdjustment, PartReturn, PartUnpaid,
 }
 
-// sortedSets are the parts that are kept with a score.
-var sortedSets = map[Part]bool{PartDeadlines: true, PartInDoubt: true, PartUnbacked: true, PartTombstones: true}
-
 // Named is the name of one value in a shard.
 type Named struct {
 	Part Part
@@ -121,15 +118,9 @@ func (s *Store) Examine(ctx context.Context, sale string, names []Named) (*Exami
 // next; all have been read when next is 0 again. A value that changes meanwhile may be
 // missing or come twice.
 func (s *Store) Scan(ctx context.Context, sale string, part Part, cursor uint64) (names []string, values []string, next uint64, err error) {
-	key := s.shard.ShardKeys(sale)[partKeys[part]]
-	var page []string
-	if sortedSets[part] {
-		page, next, err = s.shard.Redis.ZScan(ctx, key, cursor, "", MaxExamine).Result()
-	} else {
-		page, next, err = s.shard.Redis.HScan(ctx, key, cursor, "", MaxExamine).Result()
-	}
+	page, next, err := s.shard.Data(sale).Scan(ctx, partKeys[part], cursor, "", MaxExamine)
 	if err != nil {
-		return nil, nil, 0, shard.Explain(err)
+		return nil, nil, 0, err
 	}
 	for i := 0; i+1 < len(page); i += 2 {
 		names, values = append(names, page[i]), append(values, page[i+1])

@@ -111,8 +111,8 @@ func (s *Store) Apply(ctx context.Context, next *sale.Sale, o ApplyOptions) (*Ap
 				return nil, err
 			}
 			// the notice of the script came before the index named the sale
-			if err := s.shard.Redis.Publish(ctx, s.shard.Channel(), "sale "+next.ID+" 0").Err(); err != nil {
-				return nil, shard.Explain(err)
+			if err := s.shard.NotifySale(ctx, next.ID); err != nil {
+				return nil, err
 			}
 			return out, s.shard.AwaitReplicas(ctx)
 		case lua.StaleVersion:
