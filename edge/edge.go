@@ -295,23 +295,12 @@ func (e *Edge) check(ctx context.Context) error {
 
 // listen wakes the watch when another process has changed a sale.
 func (e *Edge) listen(ctx context.Context) {
-	sub := e.shard.Redis.Subscribe(ctx, e.shard.Channel())
-	defer sub.Close()
-	notices := sub.Channel()
-	for {
+	e.shard.Listen(ctx, e.shard.Channel(), func() {
 		select {
-		case _, ok := <-notices:
-			if !ok {
-				return
-			}
-			select {
-			case e.poke <- struct{}{}:
-			default:
-			}
-		case <-ctx.Done():
-			return
+		case e.poke <- struct{}{}:
+		default:
 		}
-	}
+	})
 }
 
 // Secret returns the key with which all edges hash identities. The error is
