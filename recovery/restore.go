@@ -47,8 +47,8 @@ const maxRestoreBatch = 2000
 // and than any epoch before. deleted is the epoch of the last sale under this id that was deleted
 // before the one that is restored; 0: there was none.
 func (s *Restorer) Renew(ctx context.Context, file *sale.Sale, doc string, version int64, seen reservation.Life, after, deleted int64) (*Restoration, error) {
-	if err := s.shard.Redis.SAdd(ctx, s.shard.SalesKey(), file.ID).Err(); err != nil {
-		return nil, shard.Explain(err)
+	if err := s.shard.IndexSale(ctx, file.ID); err != nil {
+		return nil, err
 	}
 	keys := append(s.shard.ShardKeys(file.ID), s.shard.PreviousKeys(file.ID)...)
 	began := 0
