@@ -168,7 +168,7 @@ func (d Data) Records(ctx context.Context, ids []string, fields ...string) (reco
 	return packed.Val(), sale.Val(), nil
 }
 
-// Standing of a sale's stock beside its cells.
+// StockHead is what a sale has beside its cells.
 type StockHead struct {
 	Meta Fields
 	// OldestInDoubt is since when the oldest hold in doubt is so, in ms by the shard's clock; 0: none is.

@@ -27,8 +27,8 @@ var quietOnce sync.Once
 // Client is the connection to one Redis, or to a cluster, with its scripts. It dials on first
 // use, and is safe for concurrent use.
 type Client struct {
-	// Redis runs single commands; scripts run through Run and its kin, which follow the clock of
-	// the sale. The errors of a command are to go through Explain.
+	// Redis runs the commands of this package: other packages call its methods, and only tests reach
+	// through to the client. The errors of a command go through Explain.
 	Redis redis.UniversalClient
 	// ReserveClient has connections of its own for what attempts wait for, stock and lookups in
 	// lists above all: however many wait, a confirm and the watch over the sales never queue
