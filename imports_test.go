@@ -114,7 +114,7 @@ var arrows = map[string][]string{
 	"risk":                 {"shard"},
 	"journal":              {"lua", "record", "shard"},
 	"lists":                {"identity", "lua", "shard"},
-	"lease":                {"shard"},
+	"lease":                {"lua", "shard"},
 	"rates":                {"combine", "identity", "lua", "shard"},
 	"reservation":          {"combine", "identity", "journal", "lua", "record", "sale", "shard"},
 	"fence":                {"lua", "reservation", "shard"},

@@ -42,7 +42,7 @@ SITEPORT {
 		return c
 	}
 	before := u.fastAnswers()
-	u.proxy.HoldReplies("EVALSHA " + lua.Redis().Claim.SHA)
+	u.proxy.HoldReplies("EVALSHA " + lua.Redis().Of(lua.Reserve).SHA)
 	buyers := []*rawConn{order(0)}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/internal/sitetest"
+	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/shard"
 )
@@ -37,7 +38,7 @@ func TestQueueUnheard(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	first := s.start(keyed("u0", "", `{"sku":"plain","quantity":1}`), shop.working)
-	lose := func() { proxy.CutReplies(3, "EVALSHA "+store.Shard().Scripts.Claim.SHA) }
+	lose := func() { proxy.CutReplies(3, "EVALSHA "+store.Shard().Options.Scripts.Of(lua.Reserve).SHA) }
 
 	// where the release takes too long, the client hears that it is not known
 	tries := 0

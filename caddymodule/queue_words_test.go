@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/internal/sitetest"
+	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/shard"
 )
@@ -130,8 +131,8 @@ func TestQueueSentElsewhere(t *testing.T) {
 	must(err)
 	t.Cleanup(func() { _ = store.Close() })
 	for _, op := range []shard.Operation{
-		shard.Op("send", id, "other", 1, "response", time.Hour.Milliseconds(), time.Minute.Milliseconds()),
-		shard.Op("release", id, "shop", 0, "status_422"),
+		shard.Op(lua.Send, id, "other", 1, "response", time.Hour.Milliseconds(), time.Minute.Milliseconds()),
+		shard.Op(lua.Release, id, "shop", 0, "status_422"),
 	} {
 		if r, _, err := store.Do(ctx, "double11", op); err != nil || r.Code() != "ok" {
 			t.Fatalf("%s: %v, %v", op.Name, r, err)

@@ -18,7 +18,7 @@ import (
 )
 
 // reserving is a call that reserves, for a proxy: the script does nothing else.
-var reserving = "EVALSHA " + lua.Redis().Claim.SHA
+var reserving = "EVALSHA " + lua.Redis().Of(lua.Reserve).SHA
 
 // probing is the gate's option that asks the shop, soon and often.
 func probing(shop string) string {

@@ -249,16 +249,14 @@ const statusUnreadable sale.Status = "unreadable"
 func (e *Edge) readListing(ctx context.Context, id string, known *Listing) (*Listing, error) {
 	if known != nil {
 		// the epoch too: in another life the sale's versions begin anew
-		v, err := e.shard.Redis.HMGet(ctx, e.shard.ShardKeys(id)[shard.MetaKey], "version", "epoch", "fence").Result()
+		meta, err := e.shard.Data(id).Meta(ctx, "version", "epoch", "fence")
 		if err != nil {
-			return nil, shard.Explain(err)
+			return nil, err
 		}
-		version, _ := v[0].(string)
-		epoch, _ := v[1].(string)
-		if v[2] != nil {
+		if meta.Has(2) {
 			e.leases.Fenced(id) // also edges that sell nothing now say what they know
 		}
-		if version == strconv.FormatInt(known.Version, 10) && epoch == known.epoch {
+		if meta.Text(0) == strconv.FormatInt(known.Version, 10) && meta.Text(1) == known.epoch {
 			return known, nil
 		}
 	}
@@ -274,7 +272,7 @@ func (e *Edge) loadListing(ctx context.Context, id string, known *Listing) (*Lis
 	e.remembered.noteDeleted(id, loaded.Deleted)
 	c := e.shard.Clock(id)
 	if _, ok := c.Now(); !ok {
-		if _, err := e.shard.Run(ctx, e.shard.Scripts.Settle, id); err != nil {
+		if err := e.shard.ReadTime(ctx, id); err != nil {
 			return nil, err
 		}
 	}

@@ -153,7 +153,7 @@ func (e *Edge) Start() {
 	e.start.Do(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		e.cancel = cancel
-		if !e.shard.Scripts.Embedded { // which is no other process's primary
+		if !e.shard.Embedded() { // which is no other process's primary
 			e.leases.Start(ctx)
 		}
 		for _, loop := range []func(context.Context){e.watch, e.listen, e.reap, e.follow, e.backlog.run, e.risk.Run} {
@@ -295,23 +295,12 @@ func (e *Edge) check(ctx context.Context) error {
 
 // listen wakes the watch when another process has changed a sale.
 func (e *Edge) listen(ctx context.Context) {
-	sub := e.shard.Redis.Subscribe(ctx, e.shard.Channel())
-	defer sub.Close()
-	notices := sub.Channel()
-	for {
+	e.shard.Listen(ctx, e.shard.Channel(), func() {
 		select {
-		case _, ok := <-notices:
-			if !ok {
-				return
-			}
-			select {
-			case e.poke <- struct{}{}:
-			default:
-			}
-		case <-ctx.Done():
-			return
+		case e.poke <- struct{}{}:
+		default:
 		}
-	}
+	})
 }
 
 // Secret returns the key with which all edges hash identities. The error is

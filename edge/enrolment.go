@@ -3,7 +3,6 @@ package edge
 import (
 	"context"
 	"github.com/stockgate/stockgate/rates"
-	"github.com/stockgate/stockgate/shard"
 	"strings"
 )
 
@@ -21,9 +20,9 @@ type Enrolment struct {
 
 // Enrolment compares the edge's keys with those registered in Redis.
 func (e *Edge) Enrolment(ctx context.Context) (Enrolment, error) {
-	all, err := e.shard.Redis.HGetAll(ctx, e.shard.SecretKey()).Result()
+	all, err := e.shard.Keyring(ctx)
 	if err != nil {
-		return Enrolment{}, shard.Explain(err)
+		return Enrolment{}, err
 	}
 	n := Enrolment{Signing: all["signing"], First: e.keys[0].KID}
 	for _, k := range e.keys {

@@ -29,7 +29,7 @@ func (e *Edge) Lookup(ctx context.Context, l *Listing, a *sale.Attempt, lines []
 	if a.RefShared {
 		shared = 1
 	}
-	op := shard.Op("lookup", b.Field, b.Print, a.Ref, secret.Identity("buyer", a.Buyer), strings.Join(words, " "), shared)
+	op := shard.Op(lua.Lookup, b.Field, b.Print, a.Ref, secret.Identity("buyer", a.Buyer), strings.Join(words, " "), shared)
 	r, _, err := e.Store.Do(combine.Within(ctx, e.shard.Timeout()), l.Sale.ID, op)
 	if err != nil {
 		(*e.metrics.Load()).RedisFailed("reserve")

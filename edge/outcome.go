@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/stockgate/stockgate/combine"
+	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/shard"
@@ -56,9 +57,9 @@ func (e *Edge) operationOf(o *outcome) shard.Operation {
 	case outcomeRelease:
 		return e.Store.Releasing(o.sale, o.id, o.source, o.cause)
 	case outcomeDoubt:
-		return shard.Op("doubt", o.id, o.cause)
+		return shard.Op(lua.Doubt, o.id, o.cause)
 	}
-	return shard.Op("free", o.id)
+	return shard.Op(lua.Free, o.id)
 }
 
 // abandon releases a reservation that this edge never forwarded. It retries in the background
@@ -150,7 +151,7 @@ func (e *Edge) noteReply(o *outcome, op shard.Operation, r shard.Reply, seq int6
 	if errors.Is(err, shard.ErrNotReplicated) && o.kind == outcomeFree {
 		return "", nil
 	}
-	r, err = reservation.Judged(op.Name, r, err)
+	r, err = reservation.Judged(op.Operation, r, err)
 	if errors.Is(err, reservation.ErrNotFound) && seq == 0 { // not even the sale is there
 		if _, listed := e.Catalogue().Sale(o.sale); listed {
 			return "", &LostError{o.sale}

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stockgate/stockgate/combine"
 	"github.com/stockgate/stockgate/shard"
 )
@@ -33,10 +32,10 @@ var errBehind = fmt.Errorf("%w: the journal could not be read in time", shard.Er
 // A check counts for the attempts that came before it was sent. Each sale has one under
 // way at most; all attempts that come meanwhile share the next one.
 type checks struct {
-	id     uint64
-	edge   *Edge
-	ctx    context.Context // of following
-	client redis.UniversalClient
+	id       uint64
+	edge     *Edge
+	ctx      context.Context // of following
+	journals *shard.Journals
 
 	mu      sync.Mutex
 	sales   map[string]*saleChecks // those that have a goroutine
@@ -85,9 +84,9 @@ func newChecks(e *Edge) *checks {
 	return &checks{id: lastChecks.Add(1), edge: e, sales: make(map[string]*saleChecks)}
 }
 
-// open lets checks use a client until ctx ends. It must be called before there is a view.
-func (c *checks) open(ctx context.Context, client redis.UniversalClient) {
-	c.ctx, c.client = ctx, client
+// open lets checks use connections until ctx ends. It must be called before there is a view.
+func (c *checks) open(ctx context.Context, journals *shard.Journals) {
+	c.ctx, c.journals = ctx, journals
 }
 
 // close ends all checks and waits for them. The context of open has ended.
@@ -221,17 +220,14 @@ func (c *checks) send(sale string, s *saleChecks, until time.Time) (*followed, e
 
 // newest reads how far the journal of a sale has come.
 func (c *checks) newest(ctx context.Context, sale, key string) (epoch string, seq int64, err error) {
-	v, err := c.client.HMGet(ctx, key, "epoch", "seq").Result()
-	for try := 0; err != nil && shard.BrokenConnection(err) && ctx.Err() == nil && try < 2; try++ { // it only reads
-		v, err = c.client.HMGet(ctx, key, "epoch", "seq").Result()
-	}
+	at, err := c.journals.Newest(ctx, key)
 	if err != nil {
-		return "", 0, shard.Explain(err)
+		return "", 0, err
 	}
-	if epoch, seq = metaOf(v); epoch == "" {
+	if at.Epoch == "" {
 		return "", 0, fmt.Errorf("%w: the sale %s is gone from it", shard.ErrUnavailable, sale)
 	}
-	return epoch, seq, nil
+	return at.Epoch, at.Seq, nil
 }
 
 // stepped tells all checks that a reader has made a step.

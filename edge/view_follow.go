@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stockgate/stockgate/shard"
 	"go.uber.org/zap"
 )
@@ -26,11 +25,11 @@ const (
 // journalReader follows the journals of some sales on one connection, in order and
 // without a gap, and keeps what each listing's followed says.
 type journalReader struct {
-	edge   *Edge
-	client redis.UniversalClient
-	only   string        // the one sale that it follows; empty: all
-	wake   chan struct{} // ends a pause
-	sales  map[string]*journalOf
+	edge     *Edge
+	journals *shard.Journals
+	only     string        // the one sale that it follows; empty: all
+	wake     chan struct{} // ends a pause
+	sales    map[string]*journalOf
 
 	failing bool // the last read failed
 }
@@ -52,10 +51,10 @@ type journalOf struct {
 	cursor  uint64       // in the bindings
 }
 
-// follow keeps the views up to date until ctx ends. Then it closes its client, which ends
+// follow keeps the views up to date until ctx ends. Then it closes its connections, which ends
 // a read that waits.
 func (e *Edge) follow(ctx context.Context) {
-	client, err := e.journalClient()
+	journals, err := e.shard.OpenJournals()
 	if err != nil {
 		e.log.Error("the journal is not followed: every attempt asks redis", zap.Error(err))
 		return
@@ -64,33 +63,22 @@ func (e *Edge) follow(ctx context.Context) {
 	go func() {
 		defer close(closed)
 		<-ctx.Done()
-		client.Close()
+		journals.Close()
 	}()
-	e.checks.open(ctx, client)
+	e.checks.open(ctx, journals)
 	defer func() {
 		<-closed
 		e.checks.close()
 	}()
 	if e.shard.Options.Cluster {
-		e.followEach(ctx, client)
+		e.followEach(ctx, journals)
 		return
 	}
-	e.newJournalReader(client, "").run(ctx)
+	e.newJournalReader(journals, "").run(ctx)
 }
 
-// journalClient returns a client of its own for journals and checks. A waiting read occupies
-// a connection (in a cluster one for each sale), and checks must not wait behind it.
-func (e *Edge) journalClient() (redis.UniversalClient, error) {
-	u, err := e.shard.Options.Universal()
-	if err != nil {
-		return nil, err
-	}
-	u.ReadTimeout = shard.LongestCall // every read has a context
-	return redis.NewUniversalClient(u), nil
-}
-
-func (e *Edge) newJournalReader(client redis.UniversalClient, only string) *journalReader {
-	return &journalReader{edge: e, client: client, only: only, wake: make(chan struct{}, 1), sales: make(map[string]*journalOf)}
+func (e *Edge) newJournalReader(journals *shard.Journals, only string) *journalReader {
+	return &journalReader{edge: e, journals: journals, only: only, wake: make(chan struct{}, 1), sales: make(map[string]*journalOf)}
 }
 
 // run reads until ctx ends.

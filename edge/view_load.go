@@ -3,7 +3,6 @@ package edge
 import (
 	"context"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stockgate/stockgate/shard"
 )
 
@@ -25,11 +24,11 @@ func (r *journalReader) load(ctx context.Context, j *journalOf) error {
 	}
 	ctx, cancel := r.bounded(ctx)
 	defer cancel()
-	key := r.edge.shard.ShardKeys(j.id)[shard.BindingsKey]
+	bindings := r.journals.Data(j.id)
 	if j.loading == nil {
-		n, err := r.client.HLen(ctx, key).Result()
+		n, err := bindings.Length(ctx, shard.BindingsKey)
 		if err != nil {
-			return shard.Explain(err)
+			return err
 		}
 		if j.bound != nil && n >= j.bound.added()/2 {
 			j.bound.grow()
@@ -37,9 +36,9 @@ func (r *journalReader) load(ctx context.Context, j *journalOf) error {
 		}
 		j.loading, j.cursor = newBoundFilter(n), 0
 	}
-	fields, cursor, err := r.client.HScan(ctx, key, j.cursor, "[kr]|*", loadAtOnce).Result()
+	fields, cursor, err := bindings.Scan(ctx, shard.BindingsKey, j.cursor, "[kr]|*", loadAtOnce)
 	if err != nil {
-		return shard.Explain(err)
+		return err
 	}
 	for i := 0; i < len(fields); i += 2 { // field, reservation id
 		j.loading.add(fields[i])
@@ -53,7 +52,7 @@ func (r *journalReader) load(ctx context.Context, j *journalOf) error {
 
 // followEach follows every sale of a cluster on its own: their journals are on several
 // nodes.
-func (e *Edge) followEach(ctx context.Context, client redis.UniversalClient) {
+func (e *Edge) followEach(ctx context.Context, journals *shard.Journals) {
 	running := make(map[string]func())
 	defer func() {
 		for _, stop := range running {
@@ -69,7 +68,7 @@ func (e *Edge) followEach(ctx context.Context, client redis.UniversalClient) {
 		}
 		for l := range e.Catalogue().All {
 			if id := l.Sale.ID; running[id] == nil && len(running) < mostFollowedInCluster {
-				running[id] = e.followOne(ctx, client, id)
+				running[id] = e.followOne(ctx, journals, id)
 			}
 		}
 		if !wait(ctx, readFor) {
@@ -79,12 +78,12 @@ func (e *Edge) followEach(ctx context.Context, client redis.UniversalClient) {
 }
 
 // followOne follows one sale until stop, which waits for its end.
-func (e *Edge) followOne(ctx context.Context, client redis.UniversalClient, id string) (stop func()) {
+func (e *Edge) followOne(ctx context.Context, journals *shard.Journals, id string) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		e.newJournalReader(client, id).run(ctx)
+		e.newJournalReader(journals, id).run(ctx)
 	}()
 	return func() {
 		cancel()

@@ -2,12 +2,10 @@ package edge
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strconv"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/shard"
 )
@@ -22,34 +20,33 @@ func (r *journalReader) bounded(ctx context.Context) (context.Context, context.C
 func (r *journalReader) begin(ctx context.Context, j *journalOf) error {
 	ctx, cancel := r.bounded(ctx)
 	defer cancel()
-	keys, at, asked := r.edge.shard.ShardKeys(j.id), r.edge.viewNow(), r.edge.risk.Now()
-	pipe := r.client.Pipeline()
-	meta := pipe.HMGet(ctx, keys[shard.MetaKey], "epoch", "seq")
-	var last *redis.XMessageSliceCmd
+	at, asked := r.edge.viewNow(), r.edge.risk.Now()
+	var now shard.Position
+	var last []shard.Entry
+	var err error
 	if j.known {
-		id := strconv.FormatInt(j.at, 10) + "-0"
-		last = pipe.XRange(ctx, keys[shard.JournalKey], id, id)
+		now, last, err = r.journals.At(ctx, j.id, j.at)
 	} else {
-		last = pipe.XRevRangeN(ctx, keys[shard.JournalKey], "+", "-", 1)
+		now, last, err = r.journals.End(ctx, j.id)
 	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return shard.Explain(err)
+	if err != nil {
+		return err
 	}
-	epoch, seq := metaOf(meta.Val())
+	epoch, seq := now.Epoch, now.Seq
 	if epoch == "" {
 		j.reset() // the catalogue will notice
 		return nil
 	}
 	if j.known {
-		same := epoch == j.epoch && seq >= j.at && (j.at == 0 || j.print != "" && len(last.Val()) == 1 && entryPrint(last.Val()[0]) == j.print)
+		same := epoch == j.epoch && seq >= j.at && (j.at == 0 || j.print != "" && len(last) == 1 && entryPrint(last[0]) == j.print)
 		if !same {
 			j.reset()
 			return r.begin(ctx, j)
 		}
 	} else {
 		print := ""
-		if len(last.Val()) == 1 {
-			if e, err := journal.EntryOf(last.Val()[0]); err == nil && e.Last >= seq {
+		if len(last) == 1 {
+			if e, err := journal.EntryOf(last[0]); err == nil && e.Last >= seq {
 				seq, print = e.Last, e.Print()
 			}
 		}
@@ -66,12 +63,12 @@ func (r *journalReader) begin(ctx context.Context, j *journalOf) error {
 // readEarlier reads the entries up to a number that the edge may have to give to a server which
 // lacks them: all since it began to sell, and in any case some.
 func (r *journalReader) readEarlier(ctx context.Context, sale string, epoch, last int64) error {
-	var earlier []redis.XMessage // the newest first
+	var earlier []shard.Entry // the newest first
 	before := r.edge.leases.ReadBefore(sale, epoch, last)
 	for first := last + 1; ; {
-		some, err := r.client.XRevRangeN(ctx, r.edge.shard.ShardKeys(sale)[shard.JournalKey], strconv.FormatInt(first-1, 10)+"-0", "-", maxReadJournals).Result()
+		some, err := r.journals.Back(ctx, sale, first-1, maxReadJournals)
 		if err != nil {
-			return shard.Explain(err)
+			return err
 		}
 		earlier = append(earlier, some...)
 		if len(some) < maxReadJournals || len(earlier) >= maxReadEarlier {
@@ -93,7 +90,7 @@ func (r *journalReader) readEarlier(ctx context.Context, sale string, epoch, las
 }
 
 // entryPrint returns an entry's print; empty: the message is not an entry.
-func entryPrint(m redis.XMessage) string {
+func entryPrint(m shard.Entry) string {
 	e, err := journal.EntryOf(m)
 	if err != nil {
 		return ""
@@ -107,30 +104,19 @@ func numberOf(epoch string) int64 {
 	return n
 }
 
-// metaOf returns the epoch and seq of a shard; an empty epoch: there is no shard.
-func metaOf(v []any) (epoch string, seq int64) {
-	if len(v) != 2 {
-		return "", 0
-	}
-	epoch, _ = v[0].(string)
-	text, _ := v[1].(string)
-	seq, _ = strconv.ParseInt(text, 10, 64)
-	return epoch, seq
-}
-
 // read reads new entries of the journals once, and then checks that they are still the same
 // journals. It waits for entries unless bindings are being loaded.
 func (r *journalReader) read(ctx context.Context) (bool, error) {
 	var journals []*journalOf
-	var keys, ids []string
+	var sales []string
+	var after []int64
 	block := readFor
 	for _, j := range r.sales {
 		if j.f == nil {
 			continue
 		}
 		journals = append(journals, j)
-		keys = append(keys, r.edge.shard.ShardKeys(j.id)[shard.JournalKey])
-		ids = append(ids, strconv.FormatInt(j.at, 10)+"-0")
+		sales, after = append(sales, j.id), append(after, j.at)
 		if j.bound == nil || j.loading != nil {
 			block = -1
 		}
@@ -141,32 +127,25 @@ func (r *journalReader) read(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, readFor+max(4*r.edge.shard.Timeout(), time.Second))
 	defer cancel()
 	sent := r.edge.viewNow()
-	pipe := r.client.Pipeline()
-	read := pipe.XRead(ctx, &redis.XReadArgs{Streams: append(keys, ids...), Count: maxReadJournals, Block: block})
-	metas := make([]*redis.SliceCmd, len(journals))
+	news, err := r.journals.Read(ctx, sales, after, maxReadJournals, block)
+	if err != nil {
+		return false, err
+	}
+	came := false
 	for i, j := range journals {
-		metas[i] = pipe.HMGet(ctx, r.edge.shard.ShardKeys(j.id)[shard.MetaKey], "epoch", "seq")
-	}
-	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
-		return false, shard.Explain(err)
-	}
-	came := make(map[string][]redis.XMessage, len(read.Val()))
-	for _, s := range read.Val() {
-		came[s.Stream] = s.Messages
-	}
-	for i, j := range journals {
-		epoch, seq := metaOf(metas[i].Val())
-		if epoch != j.epoch || seq < j.at {
+		n := &news[i]
+		came = came || len(n.Entries) > 0
+		if n.Epoch != j.epoch || n.Seq < j.at {
 			j.reset()
 			continue
 		}
-		r.apply(j, came[keys[i]], seq, sent)
+		r.apply(j, n.Entries, n.Seq, sent)
 	}
-	return len(came) > 0 || block < 0, nil
+	return came || block < 0, nil
 }
 
 // apply advances one journal's view. seq is the shard's, read after the entries.
-func (r *journalReader) apply(j *journalOf, came []redis.XMessage, seq int64, sent time.Duration) {
+func (r *journalReader) apply(j *journalOf, came []shard.Entry, seq int64, sent time.Duration) {
 	for i, m := range came {
 		e, err := journal.EntryOf(m)
 		if err != nil || e.First() != j.at+1 {

@@ -50,13 +50,12 @@ func (r *Report) Absentees(most int, format func(time.Time) string) string {
 
 // Read reads what Redis knows of a sale's fences.
 func Read(ctx context.Context, c *shard.Client, sale string) (Report, error) {
-	v, err := c.Redis.HMGet(ctx, c.ShardKeys(sale)[shard.MetaKey], "term", "fence", "fenced", "absent").Result()
+	meta, err := c.Data(sale).Meta(ctx, "term", "fence", "fenced", "absent")
 	if err != nil {
-		return Report{}, shard.Explain(err)
+		return Report{}, err
 	}
-	text := func(i int) string { s, _ := v[i].(string); return s }
-	r := readReport(text(2), text(3))
-	r.Armed, r.Fenced = text(0) != "", text(1) != ""
+	r := readReport(meta.Text(2), meta.Text(3))
+	r.Armed, r.Fenced = meta.Text(0) != "", meta.Text(1) != ""
 	return r, nil
 }
 

@@ -2,7 +2,6 @@ package journal
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/shard"
@@ -12,7 +11,7 @@ import (
 // be trimmed. The position never goes back, see lua/acknowledge.lua; ledger.Standing says what one
 // ledger has now.
 func (j *Journal) Acknowledge(ctx context.Context, sale string, epoch, seq int64) error {
-	replies, err := j.shard.Run(ctx, j.shard.Scripts.Settle, sale, shard.Op("acknowledge", epoch, seq))
+	replies, err := j.shard.Run(ctx, sale, shard.Op(lua.Acknowledge, epoch, seq))
 	if err != nil {
 		return err
 	}
@@ -28,16 +27,12 @@ func (j *Journal) Acknowledge(ctx context.Context, sale string, epoch, seq int64
 
 // SaleDocument reads a sale's file as it is stored, its version and its status.
 func (j *Journal) SaleDocument(ctx context.Context, sale string) (version int64, status, file string, err error) {
-	v, err := j.shard.Redis.HMGet(ctx, j.shard.ShardKeys(sale)[shard.MetaKey], "version", "status", "doc").Result()
+	meta, err := j.shard.Data(sale).Meta(ctx, "version", "status", "doc")
 	if err != nil {
-		return 0, "", "", shard.Explain(err)
+		return 0, "", "", err
 	}
-	text, _ := v[0].(string)
-	version, _ = strconv.ParseInt(text, 10, 64)
-	status, _ = v[1].(string)
-	file, ok := v[2].(string)
-	if !ok {
+	if !meta.Has(2) {
 		return 0, "", "", shard.ErrNoSale
 	}
-	return version, status, file, nil
+	return meta.Number(0), meta.Text(1), meta.Text(2), nil
 }

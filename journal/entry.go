@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // entry is one entry of a journal's stream: the movements of one call of a script, all made at
@@ -29,7 +29,7 @@ type Moved struct {
 const journalFormat = "1"
 
 // EntryOf reads an entry as lua/flush.lua writes it.
-func EntryOf(m redis.XMessage) (entry, error) {
+func EntryOf(m shard.Entry) (entry, error) {
 	field := func(name string) string {
 		v, _ := m.Values[name].(string)
 		return v
@@ -57,7 +57,7 @@ func EntryOf(m redis.XMessage) (entry, error) {
 }
 
 // Texts are an entry's time and movements as the scripts write them.
-func Texts(m redis.XMessage) (at, movements string) {
+func Texts(m shard.Entry) (at, movements string) {
 	at, _ = m.Values["time"].(string)
 	movements, _ = m.Values["movements"].(string)
 	return at, movements

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/shard"
 )
@@ -59,36 +59,26 @@ func (h *Head) Unsent() int64 { return max(h.Last-h.Sent, 0) }
 func (j *Journal) Head(ctx context.Context, sale string) (Head, error) {
 	before := j.shard.Clock(sale).Mark()
 	known, _, _ := j.LastHead(sale)
-	keys := j.shard.ShardKeys(sale)
-	pipe := j.shard.Redis.Pipeline() // not MULTI: a full Redis refuses it
-	meta := pipe.HMGet(ctx, keys[shard.MetaKey], "epoch", "seq", "acked", "acked_at", "clock", "sent", "sent_at", "lead", "term", "fence", "fenced")
-	first := pipe.XRangeN(ctx, keys[shard.JournalKey], "-", "+", 1)
-	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
-		return Head{}, shard.Explain(err)
+	meta, first, err := j.shard.JournalHead(ctx, sale, "epoch", "seq", "acked", "acked_at", "clock", "sent", "sent_at", "lead", "term", "fence", "fenced")
+	if err != nil {
+		return Head{}, err
 	}
-	number := func(i int) int64 {
-		text, _ := meta.Val()[i].(string)
-		n, _ := strconv.ParseInt(text, 10, 64)
-		return n
-	}
-	if meta.Val()[0] == nil {
+	if !meta.Has(0) {
 		return Head{}, shard.ErrNoSale
 	}
-	var err error
-	h := Head{Epoch: number(0), Last: number(1), Acked: number(2), AckedAt: record.TimeOf(number(3)), Now: j.JournalNow(sale, number(4), number(7))}
-	h.Lead = time.Duration(number(7)) * time.Millisecond
-	h.Sent, h.SentAt = number(5), record.TimeOf(number(6))
+	h := Head{Epoch: meta.Number(0), Last: meta.Number(1), Acked: meta.Number(2), AckedAt: record.TimeOf(meta.Number(3)), Now: j.JournalNow(sale, meta.Number(4), meta.Number(7))}
+	h.Lead = time.Duration(meta.Number(7)) * time.Millisecond
+	h.Sent, h.SentAt = meta.Number(5), record.TimeOf(meta.Number(6))
 	fell := known.Epoch == h.Epoch && h.Last < known.Last
-	if h.Fenced = meta.Val()[9] != nil || fell && meta.Val()[8] != nil && j.isFenced(ctx, sale); !h.Fenced {
+	if h.Fenced = meta.Has(9) || fell && meta.Has(8) && j.isFenced(ctx, sale); !h.Fenced {
 		if fell {
 			j.shard.Clock(sale).Fell(shard.Mark{Life: before.Life, Seq: known.Last}, h.Last)
 		}
-		report, _ := meta.Val()[10].(string)
-		j.regained(sale, report, h.Last)
+		j.regained(sale, meta.Text(10), h.Last)
 		h.Lost = j.Fall(sale).Lost()
 	}
-	if e := first.Val(); len(e) == 1 {
-		if h.First, h.Began, err = beginning(e[0]); err != nil {
+	if len(first) == 1 {
+		if h.First, h.Began, err = beginning(first[0]); err != nil {
 			return h, err
 		}
 		h.Length = h.Last - h.First + 1
@@ -103,7 +93,7 @@ func (j *Journal) Head(ctx context.Context, sale string) (Head, error) {
 // isFenced asks a script, which notices what the fence's own fields do not say yet: that another server
 // leads. The operation is of no epoch, so that it changes nothing.
 func (j *Journal) isFenced(ctx context.Context, sale string) bool {
-	_, err := j.shard.Run(ctx, j.shard.Scripts.Settle, sale, shard.Op("acknowledge", 0, 0))
+	_, err := j.shard.Run(ctx, sale, shard.Op(lua.Acknowledge, 0, 0))
 	return errors.Is(err, shard.ErrFenced)
 }
 
@@ -126,9 +116,9 @@ func (j *Journal) HeadFor(ctx context.Context, sale string, h Head, has int64) (
 	if h.Behind() == 0 || h.First == 0 {
 		return h, nil
 	}
-	waits, err := j.shard.Redis.XRangeN(ctx, j.shard.ShardKeys(sale)[shard.JournalKey], entryID(has+1), "+", 1).Result()
+	waits, err := j.shard.Entries(ctx, sale, has+1, 1)
 	if err != nil || len(waits) == 0 {
-		return h, shard.Explain(err)
+		return h, err
 	}
 	_, since, err := beginning(waits[0])
 	h.Age = max(h.Now.Sub(since), 0)
@@ -136,7 +126,7 @@ func (j *Journal) HeadFor(ctx context.Context, sale string, h Head, has int64) (
 }
 
 // beginning is the number of an entry's first movement, and when it was made.
-func beginning(m redis.XMessage) (int64, time.Time, error) {
+func beginning(m shard.Entry) (int64, time.Time, error) {
 	e, err := EntryOf(m)
 	if err != nil {
 		return 0, time.Time{}, err
@@ -176,16 +166,15 @@ func (j *Journal) JournalNow(sale string, stored, lead int64) time.Time {
 // Before finds the last movement of a sale's journal that was made before a given time; 0:
 // there is none. The entries' times never go back, so it reads only few of them.
 func (j *Journal) Before(ctx context.Context, sale string, h Head, before time.Time) (int64, error) {
-	key := j.shard.ShardKeys(sale)[shard.JournalKey]
 	low, high := h.First-1, h.Last // all up to low are older, none above high
 	if h.First == 0 {
 		return 0, nil
 	}
 	for low < high {
 		middle := low + (high-low+1)/2
-		e, err := j.shard.Redis.XRangeN(ctx, key, entryID(middle), "+", 1).Result()
+		e, err := j.shard.Entries(ctx, sale, middle, 1)
 		if err != nil {
-			return 0, shard.Explain(err)
+			return 0, err
 		}
 		if len(e) == 0 { // the end is gone: nothing older exists
 			high = middle - 1

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/shard"
 )
@@ -70,9 +68,9 @@ func (j *Journal) Movements(ctx context.Context, sale string, after int64, most 
 	// needed
 	for atOnce := max(most/16, 16); len(out) < most; {
 		next := after + 1 + int64(len(out))
-		entries, err := j.shard.Redis.XRangeN(ctx, j.shard.ShardKeys(sale)[shard.JournalKey], entryID(next), "+", int64(atOnce)).Result()
+		entries, err := j.shard.Entries(ctx, sale, next, int64(atOnce))
 		if err != nil {
-			return nil, shard.Explain(err)
+			return nil, err
 		}
 		for _, m := range entries {
 			if out, err = follow(out, sale, next, m); err != nil {
@@ -88,7 +86,7 @@ func (j *Journal) Movements(ctx context.Context, sale string, after int64, most 
 }
 
 // follow appends the movements of an entry, from the number next on.
-func follow(out []Movement, sale string, next int64, m redis.XMessage) ([]Movement, error) {
+func follow(out []Movement, sale string, next int64, m shard.Entry) ([]Movement, error) {
 	e, err := EntryOf(m)
 	if err == nil {
 		switch {
@@ -109,6 +107,3 @@ func follow(out []Movement, sale string, next int64, m redis.XMessage) ([]Moveme
 	}
 	return out, nil
 }
-
-// entryID is a number in the form of an entry's id.
-func entryID(seq int64) string { return strconv.FormatInt(seq, 10) + "-0" }

@@ -3,7 +3,6 @@ package journal
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/stockgate/stockgate/lua"
@@ -28,7 +27,7 @@ type Lease struct {
 // another process has the lease. What precedes the lease is on the replicas by then, so a
 // failover does not lose what the receiver gets.
 func (j *Journal) AcquireLease(ctx context.Context, sale, owner string, forHow time.Duration, epoch, last int64) (Lease, bool, error) {
-	replies, err := j.shard.RunReplicated(ctx, j.shard.Scripts.Settle, sale, shard.Op("outbox", owner, forHow.Milliseconds(), epoch, last))
+	replies, err := j.shard.RunReplicated(ctx, sale, shard.Op(lua.Outbox, owner, forHow.Milliseconds(), epoch, last))
 	if err != nil {
 		return Lease{}, false, err
 	}
@@ -54,7 +53,7 @@ func (j *Journal) GiveUpLease(ctx context.Context, sale, owner string) error {
 // Sent records that the outbox's receiver has a sale's journal up to an entry: what is before
 // it may be trimmed. The position never goes back.
 func (j *Journal) Sent(ctx context.Context, sale string, epoch, seq int64) error {
-	replies, err := j.shard.Run(ctx, j.shard.Scripts.Settle, sale, shard.Op("sent", epoch, seq))
+	replies, err := j.shard.Run(ctx, sale, shard.Op(lua.Sent, epoch, seq))
 	if err != nil {
 		return err
 	}
@@ -74,7 +73,7 @@ func (j *Journal) Sent(ctx context.Context, sale string, epoch, seq int64) error
 // Redis, for a time by the shard's clock; 0 gives it up. state says how that goes; empty: as
 // before. False: another process has the lease.
 func (j *Journal) AcquireMirror(ctx context.Context, sale, owner string, forHow time.Duration, state string) (bool, error) {
-	replies, err := j.shard.Run(ctx, j.shard.Scripts.Settle, sale, shard.Op("mirror", owner, forHow.Milliseconds(), state))
+	replies, err := j.shard.Run(ctx, sale, shard.Op(lua.Mirror, owner, forHow.Milliseconds(), state))
 	if err != nil {
 		return false, err
 	}
@@ -93,12 +92,9 @@ func (j *Journal) AcquireMirror(ctx context.Context, sale, owner string, forHow 
 // Mirror is the state that the last owner of the lease has noted, and until when the lease
 // holds by the shard's clock. Empty: the sale has had no mirror.
 func (j *Journal) Mirror(ctx context.Context, sale string) (state string, until time.Time, err error) {
-	v, err := j.shard.Redis.HMGet(ctx, j.shard.ShardKeys(sale)[shard.MetaKey], "mirror_state", "mirror_until").Result()
+	meta, err := j.shard.Data(sale).Meta(ctx, "mirror_state", "mirror_until")
 	if err != nil {
-		return "", time.Time{}, shard.Explain(err)
+		return "", time.Time{}, err
 	}
-	state, _ = v[0].(string)
-	text, _ := v[1].(string)
-	ms, _ := strconv.ParseInt(text, 10, 64)
-	return state, record.TimeOf(ms), nil
+	return meta.Text(0), record.TimeOf(meta.Number(1)), nil
 }

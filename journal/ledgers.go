@@ -2,15 +2,9 @@ package journal
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
-
-	"github.com/redis/go-redis/v9"
-
-	"github.com/stockgate/stockgate/shard"
 )
 
 // Mark is the newest movement of a sale that some ledger has.
@@ -32,17 +26,14 @@ func (j *Journal) MarkLedger(ctx context.Context, sale string, m Mark) error {
 	if err != nil || !m.After(have.Epoch, have.Seq) {
 		return err
 	}
-	return shard.Explain(j.shard.Redis.HSet(ctx, j.shard.LedgersKey(), sale, fmt.Sprint(m.Epoch, " ", m.Seq, " ", m.Edge)).Err())
+	return j.shard.SetLedgerMark(ctx, sale, fmt.Sprint(m.Epoch, " ", m.Seq, " ", m.Edge))
 }
 
 // LedgerMark returns the newest mark of a sale; zero: there is none.
 func (j *Journal) LedgerMark(ctx context.Context, sale string) (m Mark, err error) {
-	text, err := j.shard.Redis.HGet(ctx, j.shard.LedgersKey(), sale).Result()
-	if errors.Is(err, redis.Nil) {
-		return m, nil
-	}
-	if err != nil {
-		return m, shard.Explain(err)
+	text, err := j.shard.LedgerMark(ctx, sale)
+	if text == "" || err != nil {
+		return m, err
 	}
 	if _, err := fmt.Sscan(text, &m.Epoch, &m.Seq, &m.Edge); err != nil {
 		return Mark{}, fmt.Errorf("the mark of the ledgers of sale %s cannot be read: %w; delete the field %[1]s of the hash %s", sale, err, j.shard.LedgersKey())
@@ -57,44 +48,39 @@ const forgetDrainers = time.Hour
 // process's clock, or has it again.
 func (j *Journal) NoteDrainer(ctx context.Context, sale, owner string, asked time.Time) error {
 	now := j.JournalNow(sale, 0, 0).Add(-time.Since(asked))
-	key := j.shard.DrainersKey()
-	pipe := j.shard.Redis.Pipeline()
-	pipe.ZAdd(ctx, key, redis.Z{Score: float64(now.UnixMilli()), Member: sale + " " + owner})
-	pipe.ZRemRangeByScore(ctx, key, "-inf", strconv.FormatInt(now.Add(-forgetDrainers).UnixMilli(), 10))
-	_, err := pipe.Exec(ctx)
-	return shard.Explain(err)
+	return j.shard.NoteDrainer(ctx, sale+" "+owner, now, now.Add(-forgetDrainers))
 }
 
 // ForgetDrainer notes that a drainer gives up a sale's lease. It must be called before that.
 func (j *Journal) ForgetDrainer(ctx context.Context, sale, owner string) error {
-	return shard.Explain(j.shard.Redis.ZRem(ctx, j.shard.DrainersKey(), sale+" "+owner).Err())
+	return j.shard.DropDrainers(ctx, sale+" "+owner)
 }
 
 // ForgetDrainers notes that a rebuild has ended all leases of a sale in its ledger: the drainer that has
 // the next one has the same ledger.
 func (j *Journal) ForgetDrainers(ctx context.Context, sale string) error {
-	owners, err := j.drainersSince(ctx, sale, "-inf")
+	owners, err := j.drainersSince(ctx, sale, time.Time{})
 	if err != nil || len(owners) == 0 {
 		return err
 	}
-	members := make([]any, len(owners))
+	members := make([]string, len(owners))
 	for i, owner := range owners {
 		members[i] = sale + " " + owner
 	}
-	return shard.Explain(j.shard.Redis.ZRem(ctx, j.shard.DrainersKey(), members...).Err())
+	return j.shard.DropDrainers(ctx, members...)
 }
 
 // Drainers are the drainers of a sale that have had its lease within a time. A ledger gives a lease to
 // one at a time: two within the length of a lease have two ledgers.
 func (j *Journal) Drainers(ctx context.Context, sale string, within time.Duration) (owners []string, err error) {
-	return j.drainersSince(ctx, sale, strconv.FormatInt(j.JournalNow(sale, 0, 0).Add(-within).UnixMilli(), 10))
+	return j.drainersSince(ctx, sale, j.JournalNow(sale, 0, 0).Add(-within))
 }
 
-// drainersSince is Drainers since a time in ms.
-func (j *Journal) drainersSince(ctx context.Context, sale, since string) (owners []string, err error) {
-	all, err := j.shard.Redis.ZRangeByScore(ctx, j.shard.DrainersKey(), &redis.ZRangeBy{Min: since, Max: "+inf"}).Result()
+// drainersSince is Drainers since a moment of Redis's clock.
+func (j *Journal) drainersSince(ctx context.Context, sale string, since time.Time) (owners []string, err error) {
+	all, err := j.shard.DrainersSince(ctx, since)
 	if err != nil {
-		return nil, shard.Explain(err)
+		return nil, err
 	}
 	for _, member := range all {
 		if owner, ok := strings.CutPrefix(member, sale+" "); ok {

@@ -29,7 +29,7 @@ func (j *Journal) Trim(ctx context.Context, sale string, h Head, upTo int64, led
 	}
 	for piece := min(h.First-1+trimPiece, upTo); ; piece = min(piece+trimPiece, upTo) {
 		args := []any{lua.Schema, piece, MinJournal, follows, patience.Milliseconds()}
-		raw, err := j.shard.Eval(ctx, j.shard.Redis, j.shard.Scripts.Trim, j.shard.ShardKeys(sale), args, 0)
+		raw, err := j.shard.Eval(ctx, lua.Trim, j.shard.ShardKeys(sale), args, 0)
 		if err != nil {
 			return 0, err
 		}

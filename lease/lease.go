@@ -11,6 +11,7 @@ import (
 	mathrand "math/rand/v2"
 	"time"
 
+	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/shard"
 )
 
@@ -96,6 +97,6 @@ func (l *Lease) keep() {
 func (l *Lease) call(does string) (bool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), l.client.Timeout())
 	defer cancel()
-	raw, err := l.client.Eval(ctx, l.client.Redis, l.client.Scripts.Lease, []string{l.key}, []any{does, l.token, lasts.Milliseconds()}, 0)
+	raw, err := l.client.Eval(ctx, lua.Lease, []string{l.key}, []any{does, l.token, lasts.Milliseconds()}, 0)
 	return err == nil && len(raw) == 1 && raw[0] == int64(1), err
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/stockgate/stockgate/identity"
 	"github.com/stockgate/stockgate/shard"
 	"slices"
-	"strconv"
 )
 
 const (
@@ -97,17 +96,16 @@ func (f *follower) catchUp(ctx context.Context, secret *identity.Secret) error {
 
 // apply applies some of the changes after f.at.
 func (f *follower) apply(ctx context.Context) error {
-	from := strconv.FormatInt(f.at.seq+1, 10) + "-0"
-	changes, err := f.lists.shard.Redis.XRangeN(ctx, f.lists.listLogKey(f.list), from, "+", listChanges).Result()
+	changes, err := f.lists.shard.StreamFrom(ctx, f.lists.listLogKey(f.list), shard.EntryID(f.at.seq+1), listChanges)
 	if err != nil {
-		return shard.Explain(err)
+		return err
 	}
 	if len(changes) == 0 {
 		return errGap
 	}
 	for _, c := range changes {
 		prev, _ := c.Values["prev"].(string)
-		if c.ID != strconv.FormatInt(f.at.seq+1, 10)+"-0" || prev != f.at.tip {
+		if c.ID != shard.EntryID(f.at.seq+1) || prev != f.at.tip {
 			return errGap
 		}
 		f.stale = true
@@ -163,9 +161,9 @@ func splitKeys(field any) []identity.ListKey {
 
 // readForms reads the forms of entries, after the changes that brought new ones.
 func (f *follower) readForms(ctx context.Context) error {
-	names, err := f.lists.shard.Redis.HKeys(ctx, f.lists.listFormsKey(f.list)).Result()
+	names, err := f.lists.shard.HashNames(ctx, f.lists.listFormsKey(f.list))
 	if err != nil {
-		return shard.Explain(err)
+		return err
 	}
 	f.filter.Forms(names)
 	f.stale = false

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/stockgate/stockgate/identity"
 	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/shard"
@@ -86,7 +84,7 @@ func (l *Lists) listStep(ctx context.Context, secret *identity.Secret, list, op 
 		}
 		args = append(args, places[p], e.form(), key[:])
 	}
-	raw, err := l.shard.Eval(ctx, l.shard.Redis, l.shard.Scripts.List, keys, args, l.shard.Options.ReplicaAcks)
+	raw, err := l.shard.Eval(ctx, lua.AddToList, keys, args, l.shard.Options.ReplicaAcks)
 	if err != nil {
 		return 0, err
 	}
@@ -113,20 +111,7 @@ func (l *Lists) Count(ctx context.Context, list string) (int64, error) {
 // listHasAny looks up several keys in one round trip. Attempts wait for it: it takes a
 // connection of theirs.
 func (l *Lists) listHasAny(ctx context.Context, list string, keys []identity.ListKey) (bool, error) {
-	pipe := l.shard.ReserveClient.Pipeline()
-	answers := make([]*redis.BoolCmd, len(keys))
-	for i := range keys {
-		answers[i] = pipe.SIsMember(ctx, l.listPartKey(list, listPart(&keys[i])), keys[i][:])
-	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return false, shard.Explain(err)
-	}
-	for _, a := range answers {
-		if a.Val() {
-			return true, nil
-		}
-	}
-	return false, nil
+	return l.shard.HasAny(ctx, len(keys), func(i int) (string, []byte) { return l.listPartKey(list, listPart(&keys[i])), keys[i][:] })
 }
 
 // listRead reads some parts of a list of about count entries, from part at on, and returns the
@@ -135,17 +120,17 @@ func (l *Lists) listHasAny(ctx context.Context, list string, keys []identity.Lis
 func (l *Lists) listRead(ctx context.Context, list string, count int64, at int) ([]identity.ListKey, int, error) {
 	const atOnce = 5000 // entries: a millisecond or two of Redis
 	n := int(min(max(1, atOnce*listParts/max(count, 1)), int64(listParts-at), 64))
-	pipe := l.shard.Redis.Pipeline()
-	answers := make([]*redis.StringSliceCmd, n)
-	for i := range answers {
-		answers[i] = pipe.SMembers(ctx, l.listPartKey(list, at+i))
+	parts := make([]string, n)
+	for i := range parts {
+		parts[i] = l.listPartKey(list, at+i)
 	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, at, shard.Explain(err)
+	answers, err := l.shard.Members(ctx, parts)
+	if err != nil {
+		return nil, at, err
 	}
 	var keys []identity.ListKey
-	for _, a := range answers {
-		for _, member := range a.Val() {
+	for _, members := range answers {
+		for _, member := range members {
 			if len(member) == len(identity.ListKey{}) {
 				keys = append(keys, identity.ListKey([]byte(member)))
 			}
@@ -169,13 +154,13 @@ type listMeta struct {
 }
 
 func (l *Lists) listMeta(ctx context.Context, list string) (listMeta, error) {
-	fields, err := l.shard.Redis.HMGet(ctx, l.listMetaKey(list), "seq", "tip", "count", "secret", "schema").Result()
+	fields, err := l.shard.HashFields(ctx, l.listMetaKey(list), "seq", "tip", "count", "secret", "schema")
 	if err != nil {
-		return listMeta{}, shard.Explain(err)
+		return listMeta{}, err
 	}
 	var m listMeta
 	for i, n := range []*int64{&m.seq, nil, &m.count, nil, &m.schema} {
-		text, _ := fields[i].(string)
+		text := fields.Text(i)
 		if n == nil || text == "" {
 			continue
 		}
@@ -183,8 +168,7 @@ func (l *Lists) listMeta(ctx context.Context, list string) (listMeta, error) {
 			return listMeta{}, fmt.Errorf("list %s is damaged in redis: %w", list, err)
 		}
 	}
-	m.tip, _ = fields[1].(string)
-	m.secret, _ = fields[3].(string)
+	m.tip, m.secret = fields.Text(1), fields.Text(3)
 	return m, nil
 }
 

@@ -140,20 +140,7 @@ func (v *View) watch(ctx context.Context) {
 
 // listen starts a check of the list as soon as another process has changed it.
 func (v *View) listen(ctx context.Context) {
-	sub := v.lists.shard.Redis.Subscribe(ctx, v.lists.listChannel(v.list))
-	defer sub.Close()
-	notices := sub.Channel()
-	for {
-		select {
-		case _, ok := <-notices:
-			if !ok {
-				return
-			}
-			v.hurry()
-		case <-ctx.Done():
-			return
-		}
-	}
+	v.lists.shard.Listen(ctx, v.lists.listChannel(v.list), v.hurry)
 }
 
 func (v *View) hurry() {

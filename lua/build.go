@@ -7,40 +7,80 @@ import (
 	"strings"
 )
 
-func build(claim, settle string) *Scripts {
-	managing := []string{when("adjust", adjust), when("apply", apply), when("status", status), when("repair", repair), when("align", queueTimes, align), when("swap", swap), when("movein", movein)}
-	settling := []string{
-		when("confirm", confirm, when("sold", sold)), when("release", release), when("doubt", doubt), when("expire", queueTimes, expire), when("return", giveBack),
-		when("extend", extend), when("free", free), when("lookup", lookup), when("probe", probe, probed), when("sweep", sweep), when("lapse", lapse), when("forget", forget),
-		when("acknowledge", acknowledge), when("merge", merge), when("rebuilt", rebuilt), when("outbox", outbox), when("sent", sent), when("mirror", mirror),
-		when("examine", examine), when("delete", deleting),
-		when("turn", turn), when("send", anew, send), when("again", anew, again), when("rejoin", rejoin), when("yield", anew, yield), when("orphans", orphans), when("leave", leave),
-		when("line", line), when("place", place),
+// build puts the scripts together. first is their first line, firstOOM that of those that a full Redis
+// starts.
+func build(first, firstOOM string) *Scripts {
+	s := new(Scripts)
+	for _, o := range operations {
+		if !o.Shared() {
+			s.all[o.Script].Source = file(o.Name)
+		}
 	}
-	queued := whenSet("shard.queue or asked.turn or asked.send or asked.again or asked.rejoin or asked.yield or asked.orphans or asked.leave or asked.line or asked.place", queue)
-	return &Scripts{
-		Claim: script("claim", claim, shard, later("load_bindings", "bound_verdict, with_named", changes, bindings),
-			later("load_unpaid", "parse_unpaid, unpaid_text, counting, prune", unpaid), later("load_dry_run", "dry_run", dryrun),
-			later("load_queue", "for_reserve", queue, waits), reserve),
-		Manage:  script("manage", claim, shard, asked, within(changes, bindings, unpaid, queued, states, strings.Join(managing, "\n"), flush, dispatch)),
-		Settle:  script("settle", settle, shard, asked, within(changes, bindings, unpaid, queued, states, strings.Join(settling, "\n"), flush, dispatch)),
-		List:    script("list", claim, list),
-		Enroll:  script("enroll", claim, enroll),
-		Rekey:   script("rekey", claim, rekey),
-		Rate:    script("rate", claim, rate),
-		Lease:   script("lease", claim, lease),
-		Answer:  script("answer", claim, answer),
-		Trim:    script("trim", settle, trim),
-		Renew:   script("renew", claim, renew),
-		Restore: script("restore", claim, restore),
-		Fence:   script("fence", settle, shard, within(changes, bindings, unpaid, queue, states, flush, only("replay", replay), fence)),
+	changes, bindings, unpaid, queue := file("changes"), file("bindings"), file("unpaid"), file("queue")
+	states, flush, shard := file("states"), file("flush"), file("shard")
+	s.all[claim].Source = strings.Join([]string{shard, later("load_bindings", "bound_verdict, with_named", changes, bindings),
+		later("load_unpaid", "parse_unpaid, unpaid_text, counting, prune", unpaid), later("load_dry_run", "dry_run", file("dryrun")),
+		later("load_queue", "for_reserve", queue, file("waits")), s.all[claim].Source}, "\n")
+	queued := whenSet("shard.queue"+queueing(), queue)
+	for _, k := range []Kind{manage, settle} {
+		s.all[k].Source = strings.Join([]string{shard, file("asked"), within(changes, bindings, unpaid, queued, states, made(k), flush, file("dispatch"))}, "\n")
 	}
+	s.all[fence].Source = strings.Join([]string{shard, within(changes, bindings, unpaid, queue, states, flush, only("replay", file("replay")), s.all[fence].Source)}, "\n")
+	for k := range kinds {
+		line := first
+		if k.oom() {
+			line = firstOOM
+		}
+		s.all[k] = script(k.String(), line+"\n"+s.all[k].Source)
+	}
+	return s
 }
 
-func script(name string, parts ...string) Script {
-	source := numbered(strings.Join(parts, "\n"))
+func script(name, source string) Script {
+	source = numbered(source)
 	sum := sha1.Sum([]byte(source))
 	return Script{Name: name, Source: source, SHA: hex.EncodeToString(sum[:])}
+}
+
+// made makes the operations of a script, each only in calls that ask for it.
+func made(k Kind) string {
+	var blocks []string
+	for _, o := range operations {
+		if o.Script == k && o.inside == nil {
+			blocks = append(blocks, when(o.Name, block(o)...))
+		}
+	}
+	return strings.Join(blocks, "\n")
+}
+
+// block is the text of an operation, with what it needs before it and what is made with it behind it.
+func block(o *Operation) []string {
+	var texts []string
+	for _, name := range o.before {
+		texts = append(texts, file(name))
+	}
+	texts = append(texts, file(o.Name))
+	for _, with := range operations {
+		switch {
+		case with.inside != o:
+		case with.ifAsked:
+			texts = append(texts, when(with.Name, file(with.Name)))
+		default:
+			texts = append(texts, file(with.Name))
+		}
+	}
+	return texts
+}
+
+// queueing is the condition that a call asks for an operation that needs the queue.
+func queueing() string {
+	var b strings.Builder
+	for _, o := range operations {
+		if o.queue {
+			b.WriteString(" or asked." + o.Name)
+		}
+	}
+	return b.String()
 }
 
 // when makes what files define only in calls that ask for an operation: for a call with

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -173,21 +172,6 @@ func TestScriptsDifferInTheirFirstLine(t *testing.T) {
 		for _, s := range []lua.Script{script, embedded[i]} {
 			if sum := sha1.Sum([]byte(s.Source)); hex.EncodeToString(sum[:]) != s.SHA {
 				t.Errorf("%s: %s is not the name that Redis gives it", s.Name, s.SHA)
-			}
-		}
-	}
-}
-
-// All has every field, under its name.
-func TestAllScripts(t *testing.T) {
-	for _, scripts := range []*lua.Scripts{lua.Redis(), lua.Embedded()} {
-		all, fields := scripts.All(), reflect.ValueOf(*scripts)
-		if n := fields.NumField() - 1; len(all) != n { // Embedded is no script
-			t.Errorf("of %d scripts All has %d", n, len(all))
-		}
-		for _, s := range all {
-			if f := fields.FieldByNameFunc(func(name string) bool { return strings.ToLower(name) == s.Name }); !f.IsValid() || f.Interface() != s {
-				t.Errorf("%s is not in the field of that name", s.Name)
 			}
 		}
 	}

@@ -12,12 +12,12 @@ import (
 // condition, or looks at shard.queue itself.
 func TestOperationsThatNeedTheQueueGetIt(t *testing.T) {
 	made := regexp.MustCompile(`(?m)^if shard\.queue or .* then$`)
-	for _, s := range []lua.Script{lua.Redis().Settle, lua.Redis().Manage} {
+	for _, s := range []*lua.Script{lua.Redis().Of(lua.Confirm), lua.Redis().Of(lua.Adjust)} {
 		if found := made.FindAllString(s.Source, -1); len(found) != 1 {
 			t.Fatalf("%s: the queue is made where %q", s.Name, found)
 		}
 	}
-	condition := made.FindString(lua.Redis().Settle.Source)
+	condition := made.FindString(lua.Redis().Of(lua.Confirm).Source)
 	all := files(t)
 	var names []string
 	for _, m := range regexp.MustCompile(`(?m)^local function (\w+)`).FindAllStringSubmatch(all["queue.lua"], -1) {

@@ -9,6 +9,7 @@ import (
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/queue"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
@@ -117,7 +118,7 @@ func TestCutReplies(t *testing.T) {
 			direct.line("r1")
 			a.line("r2") // all connections are open
 			if what == "reserve" {
-				proxy.CutReplies(1, "EVALSHA "+a.Store.Shard().Scripts.Claim.SHA)
+				proxy.CutReplies(1, "EVALSHA "+a.Store.Shard().Options.Scripts.Of(lua.Reserve).SHA)
 			}
 			_, w := a.order("r3")
 			if w == nil {
@@ -237,8 +238,8 @@ func TestLostKeys(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					r, _, err := a.Store.Do(stocktest.Soon(t), "s", shard.Op("rejoin", id, "A", "gate", packed))
-					_, err = reservation.Judged("rejoin", r, err)
+					r, _, err := a.Store.Do(stocktest.Soon(t), "s", shard.Op(lua.Rejoin, id, "A", "gate", packed))
+					_, err = reservation.Judged(lua.Rejoin, r, err)
 					return err
 				}
 				for _, id := range []string{"r3", "r4", "r2", "r3"} {
@@ -249,7 +250,7 @@ func TestLostKeys(t *testing.T) {
 				if err := rejoin("r5"); err == nil {
 					t.Error("an order that was sent waits again")
 				}
-				r, _, err := a.Store.Do(stocktest.Soon(t), "s", shard.Op("orphans", "0", 500, 0))
+				r, _, err := a.Store.Do(stocktest.Soon(t), "s", shard.Op(lua.Orphans, "0", 500, 0))
 				gone := place == shard.LineKey || place == shard.OrdersKey || place == -1
 				if err != nil || r.Text(1) != "0" || r.Number(2) == 1 != gone {
 					t.Errorf("orphans: %v, %v", r, err)

@@ -236,7 +236,7 @@ func (l *line) ask() (next time.Duration, idle bool) {
 	ctx, cancel := context.WithTimeout(q.ctx, q.shard.Timeout())
 	defer cancel()
 	pace := l.paceNow()
-	replies, err := q.shard.Run(ctx, q.shard.Scripts.Settle, l.sale, shard.Op("turn", q.Edge, q.lease.Milliseconds(), pace.Orders, pace.Per.Milliseconds(), pace.AtOnce,
+	replies, err := q.shard.Run(ctx, l.sale, shard.Op(lua.Turn, q.Edge, q.lease.Milliseconds(), pace.Orders, pace.Per.Milliseconds(), pace.AtOnce,
 		turnsAtOnce, q.prints()))
 	if err != nil || replies[0].Code() != lua.OK {
 		if err != nil && !l.failing && q.ctx.Err() == nil {
@@ -317,7 +317,7 @@ func (l *line) mend(waiting int64) {
 	}
 	l.mu.Unlock()
 	for _, w := range all {
-		_, err := q.do(q.ctx, l.sale, shard.Op("rejoin", w.id, q.Edge, w.gate, w.packed))
+		_, err := q.do(q.ctx, l.sale, shard.Op(lua.Rejoin, w.id, q.Edge, w.gate, w.packed))
 		if settled(err) {
 			l.pass(Turn{Sale: l.sale, ID: w.id})
 		}
@@ -351,7 +351,7 @@ func (l *line) orphans() {
 	q := l.queue
 	released, cursor := int64(0), "0"
 	for {
-		r, err := q.do(q.ctx, l.sale, shard.Op("orphans", cursor, 500, (2*q.lease).Milliseconds()))
+		r, err := q.do(q.ctx, l.sale, shard.Op(lua.Orphans, cursor, 500, (2*q.lease).Milliseconds()))
 		if err != nil {
 			l.mu.Lock()
 			if l.check.IsZero() {

@@ -14,13 +14,8 @@ import (
 // Look returns the state of a sale's line; nil: no order of the sale has come to a queue, and no
 // operator has paused one.
 func Look(ctx context.Context, s *reservation.Store, sale string) (*State, error) {
-	c := s.Shard()
-	n, err := c.Redis.Exists(ctx, c.ShardKeys(sale)[shard.QueueKey]).Result()
-	if err != nil {
-		return nil, shard.Explain(err)
-	}
-	if n == 0 {
-		return nil, nil
+	if there, err := s.Shard().Data(sale).Exists(ctx, shard.QueueKey); err != nil || !there {
+		return nil, err
 	}
 	state, err := Show(ctx, s, sale)
 	if err != nil {
@@ -32,26 +27,21 @@ func Look(ctx context.Context, s *reservation.Store, sale string) (*State, error
 // Keepers returns the edges that ask for turns of a sale, and for how long its pace lets no
 // order go. now is the time by the shard's clock.
 func Keepers(ctx context.Context, s *reservation.Store, sale string, now time.Time) (edges []string, next time.Duration, err error) {
-	c := s.Shard()
-	key := c.ShardKeys(sale)[shard.QueueKey]
-	text, err := c.Redis.HMGet(ctx, key, "next").Result()
+	d := s.Shard().Data(sale)
+	last, err := d.Values(ctx, shard.QueueKey, "next")
 	if err != nil {
-		return nil, 0, shard.Explain(err)
+		return nil, 0, err
 	}
-	if word, ok := text[0].(string); ok {
-		us, _ := strconv.ParseInt(word, 10, 64)
-		next = max(time.UnixMicro(us).Sub(now), 0)
+	if last.Has(0) {
+		next = max(time.UnixMicro(last.Number(0)).Sub(now), 0)
 	}
-	all := c.Redis.HScan(ctx, key, 0, "e|*", 1000).Iterator()
-	for all.Next(ctx) {
-		edge, _ := strings.CutPrefix(all.Val(), "e|")
-		if !all.Next(ctx) {
-			break
-		}
-		if until, err := strconv.ParseInt(all.Val(), 10, 64); err == nil && until > now.UnixMilli() {
+	err = d.Each(ctx, shard.QueueKey, "e|*", 1000, func(name, value string) error {
+		edge, _ := strings.CutPrefix(name, "e|")
+		if until, err := strconv.ParseInt(value, 10, 64); err == nil && until > now.UnixMilli() {
 			edges = append(edges, edge)
 		}
-	}
+		return nil
+	})
 	slices.Sort(edges)
-	return slices.Compact(edges), next, shard.Explain(all.Err())
+	return slices.Compact(edges), next, err
 }

@@ -31,7 +31,7 @@ func (q *Queue) do(ctx context.Context, sale string, op shard.Operation) (shard.
 			return r, ErrTooOften
 		}
 	}
-	return reservation.Judged(op.Name, r, err)
+	return reservation.Judged(op.Operation, r, err)
 }
 
 // settled says that Redis knows how a reservation has ended, or does not know it at all.
@@ -55,7 +55,7 @@ func (q *Queue) Send(ctx context.Context, t Turn, holdFor, margin time.Duration,
 	var err error
 	for try := 0; ; try++ {
 		pace := l.paceNow()
-		op := shard.Op("send", t.ID, q.Edge, t.Try, string(mode), holdFor.Milliseconds(), margin.Milliseconds(), pace.Orders, pace.Per.Milliseconds())
+		op := shard.Op(lua.Send, t.ID, q.Edge, t.Try, string(mode), holdFor.Milliseconds(), margin.Milliseconds(), pace.Orders, pace.Per.Milliseconds())
 		r, err = q.do(ctx, t.Sale, op)
 		if err == nil && q.Kept != nil {
 			err = q.Kept(ctx, t.Sale)
@@ -85,7 +85,7 @@ func (q *Queue) Send(ctx context.Context, t Turn, holdFor, margin time.Duration,
 // the shop for that time. t is the turn with which it was sent; its Try is 0 where it went at once. A
 // repeat that comes late, when the order was sent again, changes nothing.
 func (q *Queue) Again(ctx context.Context, t Turn, gate string, packed []byte, longest, margin, later time.Duration, most int) error {
-	_, err := q.do(ctx, t.Sale, shard.Op("again", t.ID, q.Edge, t.Try, longest.Milliseconds(), margin.Milliseconds(), gate, packed, later.Milliseconds(), most))
+	_, err := q.do(ctx, t.Sale, shard.Op(lua.Again, t.ID, q.Edge, t.Try, longest.Milliseconds(), margin.Milliseconds(), gate, packed, later.Milliseconds(), most))
 	return err
 }
 
@@ -97,7 +97,7 @@ const unsentFor = time.Minute
 // what is to be sent. The caller must not send it with this turn any more. Should Redis not hear this
 // either, the order is in doubt at its deadline if it has heard Send, and if not, another edge may send it.
 func (q *Queue) Unsent(t Turn, packed []byte, longest, margin time.Duration) {
-	op := shard.Op("yield", t.ID, q.Edge, t.Try, packed, longest.Milliseconds(), margin.Milliseconds())
+	op := shard.Op(lua.Yield, t.ID, q.Edge, t.Try, packed, longest.Milliseconds(), margin.Milliseconds())
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.goLocked(func() {
@@ -119,20 +119,20 @@ func (q *Queue) Unsent(t Turn, packed []byte, longest, margin time.Duration) {
 // Disown says that this edge has the gate of an order and reads another order in it: from now on only
 // an edge whose gate has that print can send it.
 func (q *Queue) Disown(ctx context.Context, t Turn, print string) error {
-	_, err := q.do(ctx, t.Sale, shard.Op("yield", t.ID, q.Edge, t.Try, "", 0, 0, print))
+	_, err := q.do(ctx, t.Sale, shard.Op(lua.Yield, t.ID, q.Edge, t.Try, "", 0, 0, print))
 	return err
 }
 
 // Yield lets another edge send the order of a turn.
 func (q *Queue) Yield(ctx context.Context, t Turn) error {
-	_, err := q.do(ctx, t.Sale, shard.Op("yield", t.ID, q.Edge, t.Try))
+	_, err := q.do(ctx, t.Sale, shard.Op(lua.Yield, t.ID, q.Edge, t.Try))
 	return err
 }
 
 // Cancel takes an order out of the line and releases its stock. The error is ErrAtShop if it
 // was sent already, and a *reservation.ConflictError if its reservation has ended otherwise.
 func (q *Queue) Cancel(ctx context.Context, sale, id, cause string) error {
-	_, err := q.do(ctx, sale, shard.Op("leave", id, cause))
+	_, err := q.do(ctx, sale, shard.Op(lua.Leave, id, cause))
 	return err
 }
 
@@ -158,7 +158,7 @@ type Place struct {
 // Place asks where an order stands. The error is a reservation.ErrNotFound for one that is not
 // known.
 func (q *Queue) Place(ctx context.Context, sale, id string) (Place, error) {
-	r, err := q.do(ctx, sale, shard.Op("place", id))
+	r, err := q.do(ctx, sale, shard.Op(lua.Place, id))
 	if err != nil {
 		return Place{}, err
 	}
@@ -228,8 +228,8 @@ func Drain(ctx context.Context, s *reservation.Store, sale, cause string, most i
 }
 
 func change(ctx context.Context, s *reservation.Store, sale, does string, most int64, cause string) (State, error) {
-	r, _, err := s.Do(ctx, sale, shard.Op("line", does, most, cause))
-	if r, err = reservation.Judged("line", r, err); err != nil {
+	r, _, err := s.Do(ctx, sale, shard.Op(lua.Line, does, most, cause))
+	if r, err = reservation.Judged(lua.Line, r, err); err != nil {
 		return State{}, err
 	}
 	st := State{

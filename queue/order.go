@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/redis/go-redis/v9"
+	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/sale"
 	"github.com/stockgate/stockgate/shard"
@@ -146,9 +146,9 @@ func (q *Queue) dispatch(t Turn) {
 func (q *Queue) order(ctx context.Context, t Turn) (*Order, error) {
 	ctx, cancel := context.WithTimeout(ctx, q.shard.Timeout())
 	defer cancel()
-	packed, err := q.shard.Redis.HGet(ctx, q.shard.ShardKeys(t.Sale)[shard.OrdersKey], "p|"+t.ID).Bytes()
+	packed, err := q.shard.Data(t.Sale).Bytes(ctx, shard.OrdersKey, "p|"+t.ID)
 	if err != nil {
-		return nil, shard.Explain(err)
+		return nil, err
 	}
 	o := new(Order)
 	return o, q.open("order", t.Sale, t.ID, packed, o)
@@ -165,7 +165,7 @@ func (q *Queue) KeepAnswer(ctx context.Context, sale, id string, a *Answer, keep
 	if err != nil {
 		return 0, err
 	}
-	raw, err := q.shard.Eval(ctx, q.shard.Redis, q.shard.Scripts.Answer, q.shard.QueueAnswersKeys(sale, id), []any{id, sealed, keep.Milliseconds(), most}, 0)
+	raw, err := q.shard.Eval(ctx, lua.KeepAnswer, q.shard.QueueAnswersKeys(sale, id), []any{id, sealed, keep.Milliseconds(), most}, 0)
 	if err != nil {
 		return 0, err
 	}
@@ -185,11 +185,9 @@ func (q *Queue) TellsAnswersFull() bool {
 
 // Answer returns what the shop has answered to an order; nil: nothing is kept.
 func (q *Queue) Answer(ctx context.Context, sale, id string) (*Answer, error) {
-	sealed, err := q.shard.Redis.Get(ctx, q.shard.QueueAnswerKey(sale, id)).Bytes()
-	if errors.Is(err, redis.Nil) {
-		return nil, nil
-	} else if err != nil {
-		return nil, shard.Explain(err)
+	sealed, err := q.shard.QueueAnswer(ctx, sale, id)
+	if sealed == nil || err != nil {
+		return nil, err
 	}
 	a := new(Answer)
 	return a, q.open("answer", sale, id, sealed, a)

@@ -11,13 +11,14 @@ import (
 
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/shard"
 )
 
 // failing lets calls of an operation fail before they come to Redis.
 type failing struct {
-	operation string
+	operation any          // as go-redis gets it
 	left      atomic.Int32 // how many
 }
 
@@ -25,7 +26,7 @@ func (f *failing) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (f *failing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if slices.Contains(cmd.Args(), any(f.operation)) && f.left.Add(-1) >= 0 {
+		if slices.Contains(cmd.Args(), f.operation) && f.left.Add(-1) >= 0 {
 			return errors.New("a call fails")
 		}
 		return next(ctx, cmd)
@@ -42,7 +43,7 @@ func TestOrphansAfterAFailure(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	e := stocktest.Selling(t, stocktest.Options(s), 10)
-	fails := &failing{operation: "orphans"}
+	fails := &failing{operation: &lua.Orphans.Name}
 	fails.left.Store(2)
 	e.Store.Shard().Redis.AddHook(fails)
 	a := openWith(t, "A", e, one, shortly)

@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stockgate/stockgate/identity"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/shard"
@@ -225,28 +224,17 @@ func (q *Queue) lookOnce() (again bool) {
 	ctx, cancel := context.WithTimeout(q.ctx, q.shard.Timeout())
 	defer cancel()
 	sales := q.Sales()
-	pipe := q.shard.Redis.Pipeline()
-	for _, sale := range sales {
-		keys := q.shard.ShardKeys(sale)
-		pipe.ZCard(ctx, keys[shard.LineKey])
-		pipe.ZCount(ctx, keys[shard.AtShopKey], "-inf", notSent)
-		pipe.HMGet(ctx, keys[shard.MetaKey], "epoch", "fenced")
+	looks, err := q.shard.LookAtLines(ctx, sales, notSent, "epoch", "fenced")
+	if err != nil {
+		looks = nil // the next look tells
 	}
-	answers, err := pipe.Exec(ctx)
-	for i, a := range answers {
-		if err != nil {
-			break
+	for i, look := range looks {
+		if look.Waiting > 0 || look.AtShop > 0 {
+			q.line(sales[i]).begin()
 		}
-		switch a := a.(type) {
-		case *redis.IntCmd:
-			if a.Val() > 0 {
-				q.line(sales[i/3]).begin()
-			}
-		case *redis.SliceCmd:
-			if v := a.Val(); v[0] == nil { // the sale is lost, or gone
-			} else if l := q.line(sales[i/3]); l.another(fmt.Sprint(v...)) {
-				l.begin()
-			}
+		if !look.Meta.Has(0) { // the sale is lost, or gone
+		} else if l := q.line(sales[i]); l.another(fmt.Sprint(look.Meta...)) {
+			l.begin()
 		}
 	}
 	q.mu.Lock()

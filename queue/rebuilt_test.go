@@ -7,6 +7,7 @@ import (
 
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/queue"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
@@ -42,7 +43,7 @@ func TestAtOnceAfterARebuild(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if _, _, err := a.Store.Do(stocktest.Soon(t), "s", shard.Op("rejoin", "r2", "A", "gate", packed)); err != nil {
+					if _, _, err := a.Store.Do(stocktest.Soon(t), "s", shard.Op(lua.Rejoin, "r2", "A", "gate", packed)); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -85,7 +86,7 @@ func TestConfirmedWithTheFirstToWaitAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := a.Store.Shard()
-		if _, _, err := s.RunWith(ctx, 0, s.Scripts.Settle, "s", shard.Op("rejoin", "r2", "A", "gate", packed), shard.Op("confirm", "r1", "shop", "", "")); err != nil {
+		if _, _, err := s.RunWith(ctx, 0, "s", shard.Op(lua.Rejoin, "r2", "A", "gate", packed), shard.Op(lua.Confirm, "r1", "shop", "", "")); err != nil {
 			t.Fatal(err)
 		}
 		if st := a.show(); st.Waiting != 1 || st.AtShop != 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/stockgate/stockgate/identity"
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/queue"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
@@ -54,7 +55,7 @@ func (s *shop) putOrder(id string, o *reservation.Queue, order *queue.Order) res
 // ask asks for turns once. It returns them as texts "id try".
 func (s *shop) ask(edge string, pace reservation.Pace, lease time.Duration, gates string) (turns []string) {
 	s.t.Helper()
-	r, _, err := s.Store.Do(stocktest.Soon(s.t), "s", shard.Op("turn", edge, lease.Milliseconds(), pace.Orders, pace.Per.Milliseconds(), pace.AtOnce, 200, gates))
+	r, _, err := s.Store.Do(stocktest.Soon(s.t), "s", shard.Op(lua.Turn, edge, lease.Milliseconds(), pace.Orders, pace.Per.Milliseconds(), pace.AtOnce, 200, gates))
 	if err != nil || r.Code() != "ok" {
 		s.t.Fatalf("turn: %v, %v", r, err)
 	}

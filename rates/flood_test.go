@@ -33,7 +33,7 @@ func TestSharedRateFlood(t *testing.T) {
 			keys = append(keys, fmt.Sprintf("stockgate:{rate}:%022d", j), fmt.Sprintf("stockgate:{rate}:%022d.%d", 0, j%coarse), "stockgate:{rate}:count")
 			args = append(args, 1, 20, window, 20, bound)
 		}
-		if err := c.Eval(stocktest.Soon(t), lua.Redis().Rate.Source, keys, args...).Err(); err != nil {
+		if err := c.Eval(stocktest.Soon(t), lua.Redis().Of(lua.Rate).Source, keys, args...).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -154,7 +154,7 @@ func (r *Rates) send(_ string, batch []*combine.Ticket[rateKeys, shard.Reply]) {
 		keys = append(keys, t.Request.keys...)
 		args = append(args, t.Request.args...)
 	}
-	raw, err := r.shard.Eval(ctx, r.shard.ReserveClient, r.shard.Scripts.Rate, keys, args, 0)
+	raw, err := r.shard.Eval(ctx, lua.Rate, keys, args, 0)
 	if err == nil && len(raw) != len(batch)+1 {
 		err = fmt.Errorf("%w: a script gave %d answers to %d attempts", shard.ErrUnavailable, len(raw)-1, len(batch))
 	}

@@ -143,7 +143,7 @@ func TestSharedRateAgreesWithModel(t *testing.T) {
 			now += step
 			server.SetTime(time.UnixMilli(now))
 			key := fmt.Sprintf("stockgate:{rate}:%d", n)
-			raw, err := client.Eval(stocktest.Soon(t), lua.Embedded().Rate.Source, []string{key, key + ".coarse", key + ".count"}, 1, m.events, m.window, m.burst, 10).Slice()
+			raw, err := client.Eval(stocktest.Soon(t), lua.Embedded().Of(lua.Rate).Source, []string{key, key + ".coarse", key + ".count"}, 1, m.events, m.window, m.burst, 10).Slice()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -401,7 +401,7 @@ func TestRateScriptTakesManyAttempts(t *testing.T) {
 		for _, key := range []string{"{rate}:a", "{rate}:b", "{rate}:a", "{rate}:b", "{rate}:a"} {
 			keys = append(keys, key, key+".coarse", key+".count")
 		}
-		raw, err := b.Client().Eval(stocktest.Soon(t), script.Rate.Source, keys,
+		raw, err := b.Client().Eval(stocktest.Soon(t), script.Of(lua.Rate).Source, keys,
 			2, 1, 3_600_000, 2, 9, 1, 3_600_000, 1, 9, // a and b
 			2, 1, 3_600_000, 2, 9, 1, 3_600_000, 1, 9, // b is over: a is not charged
 			1, 1, 3_600_000, 2, 9, // a again
@@ -452,7 +452,7 @@ func TestSharedRateKeysAreBounded(t *testing.T) {
 	take := func(n int) (passed bool) {
 		t.Helper()
 		keys := []string{fmt.Sprintf("{rate}:k%d", n), fmt.Sprintf("{rate}:c%d", n%coarse), "{rate}:count"}
-		raw, err := client.Eval(stocktest.Soon(t), lua.Embedded().Rate.Source, keys, 1, 1, 1000, 5, bound).Slice()
+		raw, err := client.Eval(stocktest.Soon(t), lua.Embedded().Of(lua.Rate).Source, keys, 1, 1, 1000, 5, bound).Slice()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/internal/ledgertest"
+	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/recovery"
 	"github.com/stockgate/stockgate/reservation"
@@ -535,19 +536,19 @@ func TestRebuildKeepsWhatWasSent(t *testing.T) {
 			if _, err := s.Store.Confirm(ledgertest.Soon(t), "s", "first", reservation.SourceAnswer, ""); err != nil {
 				t.Fatal(err)
 			}
-			do(t, s, "turn", "A", 60000, 0, 0, 1, 200, "gate")
-			do(t, s, "send", "h", "A", 1, "response", 60000, 1000)
+			do(t, s, lua.Turn, "A", 60000, 0, 0, 1, 200, "gate")
+			do(t, s, lua.Send, "h", "A", 1, "response", 60000, 1000)
 			before := ledgertest.Raw(t, c)
 			mend := breakOff(t, c, func() error {
 				_, err := recovery.Rebuild(ledgertest.Soon(t), l, s.Store, "s", recovery.RebuildOptions{Force: true})
 				return err
 			})
 			if open {
-				do(t, s, "rejoin", "h", "B", "gate", "packed")
+				do(t, s, lua.Rejoin, "h", "B", "gate", "packed")
 			}
 			mend()
 			ledgertest.Rebuild(t, l, s, recovery.RebuildOptions{Open: true})
-			do(t, s, "orphans", 0, 100, 0)
+			do(t, s, lua.Orphans, 0, 100, 0)
 			after := ledgertest.Raw(t, c)
 			if after["records"]["h"] != before["records"]["h"] || fmt.Sprint(after["deadlines"]) != fmt.Sprint(before["deadlines"]) {
 				t.Errorf("it is %q %v, it was %q %v", after["records"]["h"], after["deadlines"], before["records"]["h"], before["deadlines"])
@@ -583,10 +584,10 @@ func queued(t *testing.T, s *ledgertest.Seller, id string) {
 }
 
 // do runs an operation, which succeeds.
-func do(t *testing.T, s *ledgertest.Seller, name string, args ...any) {
+func do(t *testing.T, s *ledgertest.Seller, what *lua.Operation, args ...any) {
 	t.Helper()
-	if r, _, err := s.Store.Do(ledgertest.Soon(t), "s", shard.Op(name, args...)); err != nil || r.Code() != "ok" {
-		t.Fatal(name, r, err)
+	if r, _, err := s.Store.Do(ledgertest.Soon(t), "s", shard.Op(what, args...)); err != nil || r.Code() != "ok" {
+		t.Fatal(what.Name, r, err)
 	}
 }
 
@@ -604,8 +605,8 @@ func TestRebuildKeepsTheTokenOfWhatIsInDoubt(t *testing.T) {
 	if _, err := s.Store.Confirm(ctx, "s", "first", reservation.SourceAnswer, ""); err != nil {
 		t.Fatal(err)
 	}
-	do(t, s, "turn", "A", 60000, 0, 0, 1, 200, "gate")
-	do(t, s, "send", "h", "A", 1, "response", time.Hour.Milliseconds(), 1000)
+	do(t, s, lua.Turn, "A", 60000, 0, 0, 1, 200, "gate")
+	do(t, s, lua.Send, "h", "A", 1, "response", time.Hour.Milliseconds(), 1000)
 	if _, err := s.Store.Doubt(ctx, "s", "h", "timeout"); err != nil {
 		t.Fatal(err)
 	}

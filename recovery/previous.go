@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/shard"
 )
@@ -14,7 +15,7 @@ import (
 // was extended, was sent to the shop or has expired in the previous life. It returns the
 // reservation's state now, and whether it was made.
 func (r *Restorer) MergeReservation(ctx context.Context, sale, id string, f *record.Record) (state record.State, merged bool, err error) {
-	replies, err := r.shard.RunReplicated(ctx, r.shard.Scripts.Settle, sale, shard.Op("merge", id, f.Text()))
+	replies, err := r.shard.RunReplicated(ctx, sale, shard.Op(lua.Merge, id, f.Text()))
 	if err != nil {
 		return "", false, err
 	}
@@ -24,20 +25,7 @@ func (r *Restorer) MergeReservation(ctx context.Context, sale, id string, f *rec
 // scanPrevious calls yield for every field of one of the previous life's keys. A field may
 // come twice. place is the key's index among shard.PreviousKeys.
 func (r *Restorer) scanPrevious(ctx context.Context, sale string, place int, yield func(field, value string) error) error {
-	for cursor := uint64(0); ; {
-		pairs, next, err := r.shard.Redis.HScan(ctx, r.shard.PreviousKeys(sale)[place], cursor, "", 500).Result()
-		if err != nil {
-			return shard.Explain(err)
-		}
-		for i := 0; i+1 < len(pairs); i += 2 {
-			if err := yield(pairs[i], pairs[i+1]); err != nil {
-				return err
-			}
-		}
-		if cursor = next; cursor == 0 {
-			return nil
-		}
-	}
+	return r.shard.Previous(sale).Each(ctx, place, "", 500, yield)
 }
 
 // PreviousReservations calls yield for every reservation of the previous life, and
@@ -60,7 +48,7 @@ func (s *Restorer) PreviousReservations(ctx context.Context, sale string, unread
 
 // PreviousRecord reads the record of a reservation of the previous life; nil: there is none.
 func (r *Restorer) PreviousRecord(ctx context.Context, sale, id string) (*record.Record, error) {
-	return r.recordAt(ctx, r.shard.PreviousKeys(sale)[shard.RecordsKey], id)
+	return recordIn(ctx, r.shard.Previous(sale), id)
 }
 
 // PreviousAdjustments calls yield for every adjustment of the previous life, and unreadable
@@ -104,24 +92,24 @@ func (r *Restorer) PreviousReturns(ctx context.Context, sale string, unreadable 
 // DropPrevious deletes the previous life: a reservation without a record now is then
 // unknown.
 func (r *Restorer) DropPrevious(ctx context.Context, sale string) error {
-	if err := r.shard.Redis.Unlink(ctx, r.shard.PreviousKeys(sale)...).Err(); err != nil {
-		return shard.Explain(err)
+	if err := r.shard.Previous(sale).Drop(ctx); err != nil {
+		return err
 	}
-	return shard.Explain(r.shard.Redis.HDel(ctx, r.shard.ShardKeys(sale)[shard.MetaKey], "carrying").Err())
+	return r.shard.EndMerging(ctx, sale)
 }
 
 // RecordOf reads a reservation's record as it is kept; nil: there is none.
 func (r *Restorer) RecordOf(ctx context.Context, sale, id string) (*record.Record, error) {
-	return r.recordAt(ctx, r.shard.ShardKeys(sale)[shard.RecordsKey], id)
+	return recordIn(ctx, r.shard.Data(sale), id)
 }
 
 // MergeReturn repeats a return of the previous life, under its id. It does nothing if the
 // return was made already, or if its reservation has no record in either life.
 func (s *Restorer) MergeReturn(ctx context.Context, id string, r PreviousReturn, by string) (made bool, err error) {
 	field := r.Reservation + "|" + r.ID
-	known, err := s.shard.Redis.HExists(ctx, s.shard.ShardKeys(id)[shard.ReturnsKey], field).Result()
+	known, err := s.shard.Data(id).Has(ctx, shard.ReturnsKey, field)
 	if err != nil || known {
-		return false, shard.Explain(err)
+		return false, err
 	}
 	now, err := s.RecordOf(ctx, id, r.Reservation)
 	if err != nil {
@@ -143,24 +131,19 @@ func (s *Restorer) MergeReturn(ctx context.Context, id string, r PreviousReturn,
 		args = append(args, l.Cell, l.Units)
 	}
 	args = append(args, merged)
-	_, err = s.store.Resolve(ctx, id, shard.Op("return", args...))
+	_, err = s.store.Resolve(ctx, id, shard.Op(lua.Return, args...))
 	return err == nil, err
 }
 
 // HasAdjustment says whether an adjustment was made under an id.
 func (r *Restorer) HasAdjustment(ctx context.Context, sale, id string) (bool, error) {
-	ok, err := r.shard.Redis.HExists(ctx, r.shard.ShardKeys(sale)[shard.AdjustmentsKey], id).Result()
-	return ok, shard.Explain(err)
+	return r.shard.Data(sale).Has(ctx, shard.AdjustmentsKey, id)
 }
 
-func (r *Restorer) recordAt(ctx context.Context, key, id string) (*record.Record, error) {
-	v, err := r.shard.Redis.HMGet(ctx, key, id).Result()
-	if err != nil {
-		return nil, shard.Explain(err)
+func recordIn(ctx context.Context, d shard.Data, id string) (*record.Record, error) {
+	found, err := d.Values(ctx, shard.RecordsKey, id)
+	if err != nil || !found.Has(0) {
+		return nil, err
 	}
-	text, ok := v[0].(string)
-	if !ok {
-		return nil, nil
-	}
-	return record.Parse(text)
+	return record.Parse(found.Text(0))
 }

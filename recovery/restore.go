@@ -47,8 +47,8 @@ const maxRestoreBatch = 2000
 // and than any epoch before. deleted is the epoch of the last sale under this id that was deleted
 // before the one that is restored; 0: there was none.
 func (s *Restorer) Renew(ctx context.Context, file *sale.Sale, doc string, version int64, seen reservation.Life, after, deleted int64) (*Restoration, error) {
-	if err := s.shard.Redis.SAdd(ctx, s.shard.SalesKey(), file.ID).Err(); err != nil {
-		return nil, shard.Explain(err)
+	if err := s.shard.IndexSale(ctx, file.ID); err != nil {
+		return nil, err
 	}
 	keys := append(s.shard.ShardKeys(file.ID), s.shard.PreviousKeys(file.ID)...)
 	began := 0
@@ -56,7 +56,7 @@ func (s *Restorer) Renew(ctx context.Context, file *sale.Sale, doc string, versi
 		began = 1
 	}
 	args := []any{lua.Schema, seen.Epoch, began, after, version, doc, record.MsOf(file.StartsAt), record.MsOf(file.EndsAt), deleted}
-	raw, err := s.shard.Eval(ctx, s.shard.Redis, s.shard.Scripts.Renew, keys, args, s.shard.Options.ReplicaAcks)
+	raw, err := s.shard.Eval(ctx, lua.Renew, keys, args, s.shard.Options.ReplicaAcks)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (r *Restoration) send(ctx context.Context, least int) error {
 			continue
 		}
 		args := append([]any{r.Epoch, place + 1}, values...)
-		raw, err := r.shard.Eval(ctx, r.shard.Redis, r.shard.Scripts.Restore, r.shard.ShardKeys(r.sale), args, r.shard.Options.ReplicaAcks)
+		raw, err := r.shard.Eval(ctx, lua.Restore, r.shard.ShardKeys(r.sale), args, r.shard.Options.ReplicaAcks)
 		if err != nil {
 			return err
 		}
@@ -167,7 +167,7 @@ func (r *Restoration) Finish(ctx context.Context, clock time.Time, status sale.S
 	if err := r.Flush(ctx); err != nil {
 		return err
 	}
-	replies, err := r.shard.RunReplicated(ctx, r.shard.Scripts.Settle, r.sale, shard.Op("rebuilt", r.Epoch, record.MsOf(clock), string(status), cause, record.MsOf(r.forgotten)))
+	replies, err := r.shard.RunReplicated(ctx, r.sale, shard.Op(lua.Rebuilt, r.Epoch, record.MsOf(clock), string(status), cause, record.MsOf(r.forgotten)))
 	if err != nil {
 		return err
 	}

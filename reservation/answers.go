@@ -6,9 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/redis/go-redis/v9"
-	"github.com/stockgate/stockgate/shard"
 )
 
 // Bounds of the stored answers of the shop.
@@ -43,26 +40,24 @@ func (s *Store) StoreAnswer(ctx context.Context, sale, id string, a *StoredAnswe
 	}
 	// count first: if the next call is lost, no more is stored than counted
 	size := int64(len(packed))
-	stored, err := s.shard.Redis.IncrBy(ctx, s.shard.AnswersKey(sale), size).Result()
+	stored, err := s.shard.AddAnswerBytes(ctx, sale, size)
 	if err != nil {
-		return shard.Explain(err)
+		return err
 	}
 	if stored > maxAnswers {
-		if err := s.shard.Redis.DecrBy(ctx, s.shard.AnswersKey(sale), size).Err(); err != nil {
-			return shard.Explain(err)
+		if _, err := s.shard.AddAnswerBytes(ctx, sale, -size); err != nil {
+			return err
 		}
 		return fmt.Errorf("%w: the sale has %d bytes of answers", ErrAnswerTooLarge, stored-size)
 	}
-	return shard.Explain(s.shard.Redis.SetNX(ctx, s.shard.AnswerKey(sale, id), packed, ttl).Err())
+	return s.shard.StoreAnswer(ctx, sale, id, packed, ttl)
 }
 
 // StoredAnswer returns the stored answer to a reservation's request; nil: none is stored.
 func (s *Store) StoredAnswer(ctx context.Context, sale, id string) (*StoredAnswer, error) {
-	packed, err := s.shard.Redis.Get(ctx, s.shard.AnswerKey(sale, id)).Bytes()
-	if errors.Is(err, redis.Nil) {
-		return nil, nil
-	} else if err != nil {
-		return nil, shard.Explain(err)
+	packed, err := s.shard.StoredAnswer(ctx, sale, id)
+	if packed == nil || err != nil {
+		return nil, err
 	}
 	a := new(StoredAnswer)
 	if err := json.Unmarshal(packed, a); err != nil {

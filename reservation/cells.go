@@ -50,25 +50,22 @@ type Overview struct {
 // Overview sums up a sale's cells, which it reads as EachCell does. It calls yield for each
 // cell. It fails with shard.ErrNoSale if Redis does not have the sale.
 func (s *Store) Overview(ctx context.Context, id string, yield func(name string, c record.Cell)) (*Overview, error) {
-	keys := s.shard.ShardKeys(id)
-	pipe := s.shard.Redis.Pipeline() // not MULTI: a full Redis refuses it
-	meta := pipe.HMGet(ctx, keys[shard.MetaKey], "version", "lead")
-	oldest := pipe.ZRangeWithScores(ctx, keys[shard.InDoubtKey], 0, 0)
-	unbacked := pipe.ZCard(ctx, keys[shard.UnbackedKey])
 	head, cancel := context.WithTimeout(ctx, pieceFor)
 	defer cancel()
-	if _, err := pipe.Exec(head); err != nil {
-		return nil, shard.Explain(err)
+	h, err := s.shard.Data(id).StockHead(head, "version", "lead")
+	if err != nil {
+		return nil, err
 	}
-	if meta.Val()[0] == nil {
+	if !h.Meta.Has(0) {
 		return nil, shard.ErrNoSale
 	}
-	o := &Overview{Sum: record.Cell{SKU: "*"}, Balanced: true, Unbacked: unbacked.Val(), Lead: time.Duration(leadOf(meta.Val()[1])) * time.Millisecond}
-	if z := oldest.Val(); len(z) > 0 {
-		o.OldestInDoubt = time.UnixMilli(int64(z[0].Score) - leadOf(meta.Val()[1]))
+	lead := h.Meta.Number(1)
+	o := &Overview{Sum: record.Cell{SKU: "*"}, Balanced: true, Unbacked: h.Unbacked, Lead: time.Duration(lead) * time.Millisecond}
+	if h.OldestInDoubt != 0 {
+		o.OldestInDoubt = time.UnixMilli(h.OldestInDoubt - lead)
 	}
 	var unreadable error
-	err := s.EachCell(ctx, id, func(name, text string) {
+	err = s.EachCell(ctx, id, func(name, text string) {
 		c, err := record.ParseCell(text)
 		if err != nil {
 			unreadable = fmt.Errorf("cell %s of sale %s: %w", name, id, err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/shard"
@@ -23,11 +24,11 @@ func waits(c *reservation.ReserveRequest) {
 	}
 }
 
-func (c *clocked) op(name string, args ...any) shard.Reply {
+func (c *clocked) op(what *lua.Operation, args ...any) shard.Reply {
 	c.t.Helper()
-	r, _, err := c.Do(stocktest.Soon(c.t), "s", shard.Op(name, args...))
-	if r, err = reservation.Judged(name, r, err); err != nil {
-		c.t.Fatalf("%s %v: %v", name, args, err)
+	r, _, err := c.Do(stocktest.Soon(c.t), "s", shard.Op(what, args...))
+	if r, err = reservation.Judged(what, r, err); err != nil {
+		c.t.Fatalf("%s %v: %v", what.Name, args, err)
 	}
 	return r
 }
@@ -35,7 +36,7 @@ func (c *clocked) op(name string, args ...any) shard.Reply {
 // turns asks for the turns of edge A, and returns the ids of the orders that have them.
 func (c *clocked) turns() (ids []string) {
 	c.t.Helper()
-	r := c.op("turn", "A", 3000, 1, 1000, 1, 100, "gate")
+	r := c.op(lua.Turn, "A", 3000, 1, 1000, 1, 100, "gate")
 	for i := 5; i < len(r); i += 2 {
 		if r.Number(i+1) > 0 {
 			ids = append(ids, r.Text(i))
@@ -56,7 +57,7 @@ func (c *clocked) gets(want ...string) {
 // by a time of Redis that is so much behind.
 func (c *clocked) sends(id string, behind time.Duration) {
 	c.t.Helper()
-	r := c.op("send", id, "A", 1, string(record.ModeBackend), time.Minute.Milliseconds(), (5 * time.Second).Milliseconds())
+	r := c.op(lua.Send, id, "A", 1, string(record.ModeBackend), time.Minute.Milliseconds(), (5 * time.Second).Milliseconds())
 	ends := c.now.Add(time.Minute - behind)
 	if got := r.Time(2); got.Sub(ends).Abs() > time.Second {
 		c.t.Errorf("%s is held until %v, want %v", id, got, ends)
@@ -107,7 +108,7 @@ func TestLineForwardAndBack(t *testing.T) {
 		c.end(0)
 		c.gets() // the turn of r2 goes on
 		c.sends("r2", 2*time.Hour)
-		if st := c.op("line", "show", 0, ""); st.Number(6) > 5000 {
+		if st := c.op(lua.Line, "show", 0, ""); st.Number(6) > 5000 {
 			t.Errorf("the oldest has waited for %d ms", st.Number(6))
 		}
 		c.confirm("r2")
@@ -125,7 +126,7 @@ func TestLineForwardAndBack(t *testing.T) {
 		c.sends("r4", 0)
 		c.endsIn(time.Minute)
 		c.reserve("r5", waits, inMode(record.ModeBackend))
-		if p := c.op("place", "r5"); p.Text(1) != "held" {
+		if p := c.op(lua.Place, "r5"); p.Text(1) != "held" {
 			t.Errorf("a new order is %s", p.Text(1))
 		}
 		c.confirm("r5")
@@ -140,7 +141,7 @@ func TestLineStepsForGood(t *testing.T) {
 			eachClock(t, 9, func(t *testing.T, c *clocked) {
 				c.line("r1", "r2", "r3")
 				c.step(time.Second)
-				c.op("again", "r1", "A", 0, time.Minute.Milliseconds(), 5000, "gate", "packed", 20_000, 3)
+				c.op(lua.Again, "r1", "A", 0, time.Minute.Milliseconds(), 5000, "gate", "packed", 20_000, 3)
 				c.gets() // nothing for 20 s
 				c.jump(step)
 				c.pass(18)
@@ -167,13 +168,13 @@ func TestLineAfterALead(t *testing.T) {
 		c.line("r1", "r2", "r3")
 		c.jump(-2 * time.Hour)
 		c.step(time.Second)
-		c.op("again", "r1", "A", 0, time.Minute.Milliseconds(), 5000, "gate", "packed", 1000, 3)
+		c.op(lua.Again, "r1", "A", 0, time.Minute.Milliseconds(), 5000, "gate", "packed", 1000, 3)
 		c.step(time.Second)
 		c.gets("r1")
 		if _, moved, err := c.Align(stocktest.Soon(t), "s", "operator"); err != nil || moved != 3 || c.lead() != 0 {
 			t.Fatalf("%d holds moved, %v, and a lead of %d s", moved, err, c.lead())
 		}
-		if st := c.op("line", "show", 0, ""); st.Number(6) < 2000 || st.Number(6) > 5000 {
+		if st := c.op(lua.Line, "show", 0, ""); st.Number(6) < 2000 || st.Number(6) > 5000 {
 			t.Errorf("the oldest has waited for %d ms", st.Number(6))
 		}
 		c.step(2 * time.Second)
@@ -188,7 +189,7 @@ func TestLineAfterALead(t *testing.T) {
 
 		c.jump(-2 * time.Hour)
 		c.reserve("r4", waits)
-		c.op("turn", "B", 3000, 1, 1000, 1, 100, "gate")
+		c.op(lua.Turn, "B", 3000, 1, 1000, 1, 100, "gate")
 		c.confirm("r4")
 		c.end(0)
 		if c.lead() != 0 {
@@ -198,7 +199,7 @@ func TestLineAfterALead(t *testing.T) {
 		c.step(time.Second)
 		c.reserve("r6", waits)
 		for id, want := range map[string]string{"r5": "waiting", "r6": "waiting"} {
-			if p := c.op("place", id); p.Text(1) != want {
+			if p := c.op(lua.Place, id); p.Text(1) != want {
 				t.Errorf("%s is %s, want %s", id, p.Text(1), want)
 			}
 		}
@@ -222,7 +223,7 @@ func TestTurnsOfAnEdgeThatBegins(t *testing.T) {
 		c.gets("r2")
 		c.jump(2 * time.Hour)
 		fresh := stocktest.OpenStore(t, c.server.options)
-		r, _, err := fresh.Do(stocktest.Soon(t), "s", shard.Op("turn", "B", 3000, 0, 1, 9, 100, "gate"))
+		r, _, err := fresh.Do(stocktest.Soon(t), "s", shard.Op(lua.Turn, "B", 3000, 0, 1, 9, 100, "gate"))
 		if err != nil || len(r) != 5 || r.Number(1) != 1 {
 			t.Errorf("an edge that has just begun gets %v, %v", r, err)
 		}
@@ -242,7 +243,7 @@ func TestLostEdgeAndAClockBehind(t *testing.T) {
 		c.step(time.Second)
 		c.confirm("r1")
 		c.step(5 * time.Second) // A has stopped
-		if r := c.op("turn", "B", 3000, 1, 1000, 1, 100, "gate"); len(r) != 7 || r.Text(5) != "r2" {
+		if r := c.op(lua.Turn, "B", 3000, 1, 1000, 1, 100, "gate"); len(r) != 7 || r.Text(5) != "r2" {
 			t.Fatalf("B gets %v, want the turn of r2", r)
 		}
 		c.jump(-2 * time.Hour)

@@ -39,7 +39,7 @@ func TestHalfABatchThatPanics(t *testing.T) {
 		ID: "second", Sale: "s", Version: l.Version, Buyer: "b", Mode: record.ModeResponse, HoldFor: time.Hour,
 		Lines: []sale.Line{{SKU: l.Sale.Items[0].SKU, Quantity: 1}},
 	}
-	f.Proxy.HoldReplies("EVALSHA " + lua.Redis().Claim.SHA)
+	f.Proxy.HoldReplies("EVALSHA " + lua.Redis().Of(lua.Reserve).SHA)
 	ctx := stocktest.Soon(t)
 	claimed, done := f.Edge.Store.Together(ctx, claim, reservation.Operation{Name: "confirm", Args: []any{bomb{func() {
 		if err := f.Proxy.WaitHeld(ctx); err != nil {

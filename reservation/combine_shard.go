@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stockgate/stockgate/combine"
+	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/sale"
 	"github.com/stockgate/stockgate/shard"
 )
@@ -42,7 +42,7 @@ type Call = combine.Ticket[request, result]
 
 // TicketFor makes the call of an operation, for Calls.Ask.
 func TicketFor(op shard.Operation) *Call {
-	return &Call{Request: request{Op: op}, Weight: 1 + len(op.Args)/3, Settles: op.Name != "lookup"}
+	return &Call{Request: request{Op: op}, Weight: 1 + len(op.Args)/3, Settles: op.Settles()}
 }
 
 // sendOperations runs operations on one sale: the reserve requests in one call of a
@@ -126,7 +126,8 @@ func apart(batch []*Call) (claims, others []*Call) {
 func (s *Store) setTimes(ctx context.Context, sale string, batch []*Call) ([]*Call, error) {
 	c := s.shard.Clock(sale)
 	if _, known := c.Now(); (!known || c.Broken.Load()) && hasRequest(batch) {
-		if err := s.reach(ctx, sale); err != nil {
+		// each reserve request that gets no answer leaves a release to be sent later
+		if err := s.shard.Reach(ctx, sale); err != nil {
 			return batch, fmt.Errorf("%w (%w)", err, shard.ErrNotSent)
 		}
 	}
@@ -152,16 +153,6 @@ func (s *Store) setTimes(ctx context.Context, sale string, batch []*Call) ([]*Ca
 	return out, nil
 }
 
-// reach makes a call without operations on the connections of reserve requests. It learns
-// the time of the shard's server. After a connection has broken it also checks that there
-// is one again: each reserve request that gets no answer leaves a release to be sent later.
-func (s *Store) reach(ctx context.Context, sale string) error {
-	before := s.shard.Clock(sale).Mark()
-	raw, err := s.shard.Eval(ctx, s.shard.ReserveClient, s.shard.Scripts.Settle, s.shard.ShardKeys(sale), s.shard.OperationArgs(ctx, sale, nil), 0)
-	_, _, err = s.shard.Replies(ctx, sale, before, raw, 0, 0, err)
-	return err
-}
-
 func hasRequest(batch []*Call) bool {
 	return slices.ContainsFunc(batch, func(t *Call) bool { return t.Request.claim != nil })
 }
@@ -178,7 +169,7 @@ func (s *Store) reserveTogether(ctx context.Context, sale string, batch []*Call)
 
 // runTogether runs operations other than reserve requests in one call, if that is possible.
 func (s *Store) runTogether(ctx context.Context, sale string, batch []*Call) {
-	replies, seq, err := s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, s.shard.Scripts.Settle, sale, operationsOf(batch)...)
+	replies, seq, err := s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, sale, operationsOf(batch)...)
 	s.answerEach(sale, batch, replies, seq, err, func(half []*Call) { s.runTogether(ctx, sale, half) })
 }
 
@@ -190,13 +181,13 @@ func (s *Store) allTogether(ctx context.Context, sale string, claims, others []*
 		combine.FailAll(others, err)
 		return
 	}
-	keys, before := s.shard.ShardKeys(sale), s.shard.Clock(sale).Mark()
+	before := s.shard.Clock(sale).Mark()
 	term, known := s.shard.History(ctx, sale)
-	done := s.shard.EvalReplicated(ctx, s.shard.Redis, s.shard.Options.ReplicaAcks,
-		shard.ScriptCall{Script: s.shard.Scripts.Claim, Keys: keys, Args: reserveArgs(term, known, requestsOf(claims))},
-		shard.ScriptCall{Script: s.shard.Scripts.Settle, Keys: keys, Args: s.shard.OperationArgs(ctx, sale, operationsOf(others))})
+	done := s.shard.EvalReplicated(ctx,
+		s.shard.CallOf(lua.Reserve, s.shard.ShardKeys(sale), reserveArgs(term, known, requestsOf(claims))),
+		s.shard.CallOfAll(ctx, sale, operationsOf(others)))
 	finish := func(batch []*Call, e shard.Evaluated, again func([]*Call)) {
-		if redis.HasErrorPrefix(e.Err, "NOSCRIPT") { // it did not run: alone it is loaded first
+		if shard.NotLoaded(e.Err) { // it did not run: alone it is loaded first
 			again(batch)
 			return
 		}

@@ -95,9 +95,9 @@ func TestDamagedKeys(t *testing.T) {
 	for _, s := range servers(t) {
 		t.Run(s.name, func(t *testing.T) {
 			c := s.client
-			call := func(script lua.Script, keys []string, args ...any) func() error {
+			call := func(what *lua.Operation, keys []string, args ...any) func() error {
 				return func() error {
-					err := c.Eval(stocktest.Soon(t), script.Source, keys, args...).Err()
+					err := c.Eval(stocktest.Soon(t), s.scripts.Of(what).Source, keys, args...).Err()
 					if err != nil {
 						return fmt.Errorf("%w, see `caddy stockgate doctor`: %w", shard.ErrUnavailable, err)
 					}
@@ -109,18 +109,18 @@ func TestDamagedKeys(t *testing.T) {
 			more := []any{"channel", 1, "secret", "add", "tip2", 100, 10, 4, "any", "k4", 5, "phone", "k5"}
 			less := []any{"channel", 1, "secret", "remove", "tip2", 100, 10, 4, "any", "k1", 5, "buyer", "k2"}
 			t.Run("list", func(t *testing.T) {
-				if err := call(s.scripts.List, list, add...)(); err != nil {
+				if err := call(lua.AddToList, list, add...)(); err != nil {
 					t.Fatal(err)
 				}
-				allOrNothing(t, c, list, call(s.scripts.List, list, more...))
-				allOrNothing(t, c, list, call(s.scripts.List, list, less...))
+				allOrNothing(t, c, list, call(lua.AddToList, list, more...))
+				allOrNothing(t, c, list, call(lua.AddToList, list, less...))
 			})
 			t.Run("enroll", func(t *testing.T) {
 				keys := []string{"secret"}
-				if err := call(s.scripts.Enroll, keys, 1, "old", "sealed", "{}")(); err != nil {
+				if err := call(lua.Enroll, keys, 1, "old", "sealed", "{}")(); err != nil {
 					t.Fatal(err)
 				}
-				allOrNothing(t, c, keys, call(s.scripts.Enroll, keys, 2, "new", "sealed for new", "{}", "old", "sealed", "{}"))
+				allOrNothing(t, c, keys, call(lua.Enroll, keys, 2, "new", "sealed for new", "{}", "old", "sealed", "{}"))
 			})
 			t.Run("rate", func(t *testing.T) {
 				var keys []string
@@ -128,11 +128,10 @@ func TestDamagedKeys(t *testing.T) {
 					keys = append(keys, bucket, bucket+".coarse", bucket+".count")
 				}
 				s.setTime(noon)
-				rate := s.scripts.Rate
-				if s.name == "redis-server" {
+				if rate := s.scripts.Of(lua.Rate); s.name == "redis-server" {
 					rate.Source = strings.Replace(rate.Source, "call('TIME')", "call('HMGET', 'clock', 'seconds', 'micros')", 1)
 				}
-				take := call(rate, keys, 2, 1, 1_000_000, 5, 9, 2, 1_000_000, 5, 9, 1, 3, 1_000_000, 5, 9)
+				take := call(lua.Rate, keys, 2, 1, 1_000_000, 5, 9, 2, 1_000_000, 5, 9, 1, 3, 1_000_000, 5, 9)
 				if err := take(); err != nil {
 					t.Fatal(err)
 				}
@@ -151,7 +150,7 @@ func TestDamagedKeys(t *testing.T) {
 			t.Run("trim", func(t *testing.T) {
 				keys := s.store.Shard().ShardKeys("trim")
 				s.fill(t, "trim", damagedSale())
-				trim := call(s.scripts.Trim, keys, lua.Schema, 5, 0, 0, 0)
+				trim := call(lua.Trim, keys, lua.Schema, 5, 0, 0, 0)
 				allOrNothing(t, c, keys, func() error {
 					own(t, c, keys[9])
 					return trim()
@@ -164,7 +163,7 @@ func TestDamagedKeys(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, place := range []int{2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13} {
-					allOrNothing(t, c, keys, call(s.scripts.Restore, keys, noon+5, place, "1", "2"))
+					allOrNothing(t, c, keys, call(lua.Restore, keys, noon+5, place, "1", "2"))
 				}
 				allOrNothing(t, c, keys, func() error {
 					_, _, err := s.store.Call(stocktest.Soon(t), "restore", reservation.Operation{Name: "rebuilt", Args: []any{noon + 5, noon + 5, "paused", "me"}})

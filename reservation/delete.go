@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/sale"
@@ -31,14 +28,14 @@ func (s *Store) Delete(ctx context.Context, id string, force bool) error {
 		return notClosed(id, was.status)
 	}
 	// first: an edge that misses the sale must know why
-	if err := s.shard.Redis.HSet(ctx, s.shard.DeletedKey(), id, was.epoch).Err(); err != nil {
-		return shard.Explain(err)
+	if err := s.shard.NoteDeleted(ctx, id, was.epoch); err != nil {
+		return err
 	}
 	arg := "0"
 	if force {
 		arg = "1"
 	}
-	replies, err := s.shard.RunReplicated(ctx, s.shard.Scripts.Settle, id, shard.Op("delete", arg, was.epoch))
+	replies, err := s.shard.RunReplicated(ctx, id, shard.Op(lua.Delete, arg, was.epoch))
 	ran := !errors.Is(err, shard.ErrRestoring) && !errors.Is(err, shard.ErrNotSent) && !errors.Is(err, shard.ErrNewerSchema)
 	if len(replies) == 0 && ran {
 		return err // the same again finishes it
@@ -55,8 +52,8 @@ func (s *Store) Delete(ctx context.Context, id string, force bool) error {
 	case now.deleted >= was.epoch: // which was loaded anew since
 		return s.journal.Announce(ctx, id)
 	}
-	if err := s.shard.Redis.HDel(ctx, s.shard.DeletedKey(), id).Err(); err != nil {
-		return shard.Explain(err)
+	if err := s.shard.DropDeleted(ctx, id); err != nil {
+		return err
 	}
 	switch now, err := s.lifeOf(ctx, id); {
 	case err != nil:
@@ -81,27 +78,21 @@ type life struct {
 }
 
 func (s *Store) lifeOf(ctx context.Context, id string) (life, error) {
-	v, err := s.shard.Redis.HMGet(ctx, s.shard.ShardKeys(id)[shard.MetaKey], "epoch", "deleted", "restoring", "status").Result()
+	meta, err := s.shard.Data(id).Meta(ctx, "epoch", "deleted", "restoring", "status")
 	if err != nil {
-		return life{}, shard.Explain(err)
+		return life{}, err
 	}
-	number := func(v any) int64 {
-		text, _ := v.(string)
-		n, _ := strconv.ParseInt(text, 10, 64)
-		return n
-	}
-	status, _ := v[3].(string)
-	return life{number(v[0]), number(v[1]), v[2] != nil, status}, nil
+	return life{meta.Number(0), meta.Number(1), meta.Has(2), meta.Text(3)}, nil
 }
 
 // finishDelete answers a repeated call, and ends one that broke off after the sale was gone.
 func (s *Store) finishDelete(ctx context.Context, id string) error {
-	epoch, err := s.shard.Redis.HGet(ctx, s.shard.DeletedKey(), id).Int64()
+	epoch, err := s.shard.DeletedEpoch(ctx, id)
 	switch {
-	case errors.Is(err, redis.Nil):
-		return shard.ErrNoSale
 	case err != nil:
-		return shard.Explain(err)
+		return err
+	case epoch == 0:
+		return shard.ErrNoSale
 	}
 	return s.unname(ctx, id, epoch)
 }
@@ -109,22 +100,15 @@ func (s *Store) finishDelete(ctx context.Context, id string) error {
 // unname takes a deleted sale out of the index, drops the counters of its stored answers, what
 // dry runs have noted and the keys of its fence, and tells the edges.
 func (s *Store) unname(ctx context.Context, id string, epoch int64) error {
-	pipe := s.shard.Redis.Pipeline()
-	pipe.HSet(ctx, s.shard.DeletedKey(), id, epoch) // a call that was refused may have dropped the note
-	pipe.SRem(ctx, s.shard.SalesKey(), id)
-	pipe.Del(ctx, s.shard.AnswersKey(id), s.shard.ShadowKey(id))
-	pipe.Del(ctx, s.shard.QueueAnswersKeys(id, "")[1:]...)
-	pipe.Unlink(ctx, s.shard.FenceKeys(id)[shard.EdgesKey:]...)
-	pipe.Publish(ctx, s.shard.Channel(), "sale "+id+" 0")
-	if _, err := pipe.Exec(ctx); err != nil {
-		return shard.Explain(err)
+	if err := s.shard.Unindex(ctx, id, epoch); err != nil {
+		return err
 	}
 	switch now, err := s.lifeOf(ctx, id); {
 	case err != nil:
 		return err
 	case now.restoring: // a rebuild of it has begun
-		if err := s.shard.Redis.SAdd(ctx, s.shard.SalesKey(), id).Err(); err != nil {
-			return shard.Explain(err)
+		if err := s.shard.IndexSale(ctx, id); err != nil {
+			return err
 		}
 	case now.epoch != 0: // it was loaded anew meanwhile, and its name is in the index no more
 		if err := s.journal.Announce(ctx, id); err != nil {

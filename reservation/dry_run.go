@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/stockgate/stockgate/combine"
+	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/sale"
 	"github.com/stockgate/stockgate/shard"
@@ -64,7 +64,7 @@ func (s *Store) sendDryRuns(sale string, batch []*combine.Ticket[*encodedRequest
 	term, journaled := s.shard.History(ctx, sale)
 	before := clock.Mark()
 	keys := append(s.shard.ShardKeys(sale), s.shard.ShadowKey(sale))
-	raw, failed := s.shard.Eval(ctx, s.shard.ReserveClient, s.shard.Scripts.Claim, keys, reserveArgs(term, journaled, claims), 0)
+	raw, failed := s.shard.Eval(ctx, lua.Reserve, keys, reserveArgs(term, journaled, claims), 0)
 	replies, seq, err := s.shard.Replies(ctx, sale, before, raw, len(claims), 0, failed)
 	switch {
 	case err == nil:
@@ -133,18 +133,13 @@ func (s *Store) ShadowCells(ctx context.Context, id string, cells []record.Cell)
 
 // shadowUnits reads pairs of fields.
 func (s *Store) shadowUnits(ctx context.Context, sale string, fields []string) ([]ShadowUnits, error) {
-	values, err := s.shard.Redis.HMGet(ctx, s.shard.ShadowKey(sale), fields...).Result()
+	values, err := s.shard.Shadow(ctx, sale, fields...)
 	if err != nil {
-		return nil, shard.Explain(err)
-	}
-	number := func(v any) int64 {
-		text, _ := v.(string)
-		n, _ := strconv.ParseInt(text, 10, 64) // only scripts write it
-		return n
+		return nil, err
 	}
 	units := make([]ShadowUnits, len(values)/2)
 	for i := range units {
-		units[i] = ShadowUnits{number(values[2*i]), number(values[2*i+1])}
+		units[i] = ShadowUnits{values.Number(2 * i), values.Number(2*i + 1)}
 	}
 	return units, nil
 }
@@ -152,5 +147,5 @@ func (s *Store) shadowUnits(ctx context.Context, sale string, fields []string) (
 // ForgetShadow drops what dry runs have noted of a sale: the next one begins with the stock of
 // the sale.
 func (s *Store) ForgetShadow(ctx context.Context, sale string) error {
-	return shard.Explain(s.shard.Redis.Unlink(ctx, s.shard.ShadowKey(sale)).Err())
+	return s.shard.DropShadow(ctx, sale)
 }

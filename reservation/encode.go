@@ -118,7 +118,7 @@ func (c *encodedRequest) swap(hold, ref string, notAfter int64) shard.Operation 
 	for _, field := range c.owed {
 		args = append(args, field)
 	}
-	return shard.Op("swap", args...)
+	return shard.Op(lua.Swap, args...)
 }
 
 // told is the claim as it is told again, which only stock and bindings may refuse: it charges its limits
@@ -258,7 +258,7 @@ func (s *Store) reserveAt(ctx context.Context, sale string, claims []*encodedReq
 		before := s.shard.Clock(sale).Mark()
 		term, known := s.shard.History(ctx, sale)
 		acks := s.shard.Options.ReplicaAcks
-		raw, failed := s.shard.Eval(ctx, s.shard.ReserveClient, s.shard.Scripts.Claim, s.shard.ShardKeys(sale), reserveArgs(term, known, claims), acks)
+		raw, failed := s.shard.Eval(ctx, lua.Reserve, s.shard.ShardKeys(sale), reserveArgs(term, known, claims), acks)
 		replies, seq, err := s.shard.Replies(ctx, sale, before, raw, len(claims), acks, failed)
 		if err == nil {
 			err = s.shard.StillLeased(ctx, sale)

@@ -36,9 +36,6 @@ var Parts = []Part{
 	PartRecord, PartCell, PartLimit, PartBinding, PartDeadlines, PartInDoubt, PartUnbacked, PartTombstones, PartAdjustment, PartReturn, PartUnpaid,
 }
 
-// sortedSets are the parts that are kept with a score.
-var sortedSets = map[Part]bool{PartDeadlines: true, PartInDoubt: true, PartUnbacked: true, PartTombstones: true}
-
 // Named is the name of one value in a shard.
 type Named struct {
 	Part Part
@@ -90,13 +87,13 @@ func (s *Store) Examine(ctx context.Context, sale string, names []Named) (*Exami
 		}
 		if len(at) > 0 {
 			args[1] = len(at)
-			ops, places = append(ops, shard.Op("examine", args...)), append(places, at)
+			ops, places = append(ops, shard.Op(lua.Examine, args...)), append(places, at)
 		}
 	}
 	if len(ops) == 0 { // only the moment is asked for
-		ops, places = []shard.Operation{shard.Op("examine", string(PartCell), 0)}, [][]int{nil}
+		ops, places = []shard.Operation{shard.Op(lua.Examine, string(PartCell), 0)}, [][]int{nil}
 	}
-	replies, seq, err := s.shard.RunAt(ctx, s.shard.Scripts.Settle, sale, ops...)
+	replies, seq, err := s.shard.RunAt(ctx, sale, ops...)
 	if err != nil {
 		return nil, err
 	}
@@ -121,15 +118,9 @@ func (s *Store) Examine(ctx context.Context, sale string, names []Named) (*Exami
 // next; all have been read when next is 0 again. A value that changes meanwhile may be
 // missing or come twice.
 func (s *Store) Scan(ctx context.Context, sale string, part Part, cursor uint64) (names []string, values []string, next uint64, err error) {
-	key := s.shard.ShardKeys(sale)[partKeys[part]]
-	var page []string
-	if sortedSets[part] {
-		page, next, err = s.shard.Redis.ZScan(ctx, key, cursor, "", MaxExamine).Result()
-	} else {
-		page, next, err = s.shard.Redis.HScan(ctx, key, cursor, "", MaxExamine).Result()
-	}
+	page, next, err := s.shard.Data(sale).Scan(ctx, partKeys[part], cursor, "", MaxExamine)
 	if err != nil {
-		return nil, nil, 0, shard.Explain(err)
+		return nil, nil, 0, err
 	}
 	for i := 0; i+1 < len(page); i += 2 {
 		names, values = append(names, page[i]), append(values, page[i+1])
@@ -170,7 +161,7 @@ func (s *Store) Repair(ctx context.Context, sale string, seen *Examined, by stri
 	for _, r := range repairs {
 		args = append(args, string(r.Part), r.Name, r.Found.argument(), r.Wanted.argument(), r.Why, r.Record)
 	}
-	replies, err := s.shard.RunReplicated(ctx, s.shard.Scripts.Manage, sale, shard.Op("repair", args...))
+	replies, err := s.shard.RunReplicated(ctx, sale, shard.Op(lua.Repair, args...))
 	if err != nil {
 		return nil, err
 	}

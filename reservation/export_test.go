@@ -2,6 +2,7 @@ package reservation
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/stockgate/stockgate/combine"
@@ -35,7 +36,7 @@ func (s *Store) Waiting() int { return s.Calls.Waiting() }
 // the answer to each.
 func (s *Store) Together(ctx context.Context, c *ReserveRequest, op Operation) (claimed, done func() (string, error)) {
 	claim := &Call{Ctx: ctx, Request: request{claim: c.encode()}, Done: make(chan combine.SourceAnswer[result], 1)}
-	other := &Call{Ctx: ctx, Request: request{Op: shard.Op(op.Name, op.Args...)}, Settles: true, Done: make(chan combine.SourceAnswer[result], 1)}
+	other := &Call{Ctx: ctx, Request: request{Op: shard.Op(op.of(), op.Args...)}, Settles: true, Done: make(chan combine.SourceAnswer[result], 1)}
 	go func() {
 		batch := []*Call{claim, other}
 		combine.Safely(batch, func() { s.sendOperations(c.Sale, batch) })
@@ -67,13 +68,15 @@ func (s *Store) Call(ctx context.Context, sale string, ops ...Operation) (int64,
 func (s *Store) CallSeq(ctx context.Context, sale string, latest Latest, ops ...Operation) (now, seq int64, replies [][]any, err error) {
 	for first := true; first || len(ops) > 0; first = false {
 		n := 0
-		var script lua.Script
-		for n < len(ops) && (n == 0 || s.scriptOf(ops[n]) == script) {
-			script = s.scriptOf(ops[n])
+		for n < len(ops) && ops[n].of().Script == ops[0].of().Script {
 			n++
 		}
+		script := s.shard.Options.Scripts.OfNone()
+		if n > 0 {
+			script = s.shard.Options.Scripts.Of(ops[0].of())
+		}
 		var args []any
-		if script == s.shard.Scripts.Claim && n > 0 {
+		if n > 0 && ops[0].Claim != nil {
 			claims := make([]*encodedRequest, n)
 			for i, op := range ops[:n] {
 				claims[i] = op.Claim.encode()
@@ -88,13 +91,13 @@ func (s *Store) CallSeq(ctx context.Context, sale string, latest Latest, ops ...
 			for _, op := range ops[:n] {
 				args = append(append(args, op.Name, len(op.Args)), op.Args...)
 			}
-			if n == 0 {
-				script = s.shard.Scripts.Settle
-			}
 		}
-		raw, err := s.shard.Eval(ctx, s.shard.Redis, script, s.shard.ShardKeys(sale), args, 0)
+		raw, err := s.shard.Redis.EvalSha(ctx, script.SHA, s.shard.ShardKeys(sale), args...).Slice()
+		if shard.NotLoaded(err) {
+			raw, err = s.shard.Redis.Eval(ctx, script.Source, s.shard.ShardKeys(sale), args...).Slice()
+		}
 		if err != nil {
-			return 0, 0, nil, err
+			return 0, 0, nil, shard.Explain(err)
 		}
 		now, seq = raw[0].(int64), raw[2].(int64)
 		for _, one := range raw[shard.Header:] {
@@ -105,15 +108,13 @@ func (s *Store) CallSeq(ctx context.Context, sale string, latest Latest, ops ...
 	return now, seq, replies, nil
 }
 
-// scriptOf is the script that has an operation.
-func (s *Store) scriptOf(op Operation) lua.Script {
-	switch {
-	case op.Claim != nil:
-		return s.shard.Scripts.Claim
-	case op.Name == "adjust" || op.Name == "apply" || op.Name == "status" || op.Name == "repair" || op.Name == "align" || op.Name == "swap":
-		return s.shard.Scripts.Manage
+// of is the entry of the table of operations.
+func (op Operation) of() *lua.Operation {
+	if op.Claim != nil {
+		return lua.Reserve
 	}
-	return s.shard.Scripts.Settle
+	all := lua.Operations()
+	return all[slices.IndexFunc(all, func(o *lua.Operation) bool { return o.Name == op.Name })]
 }
 
 // ShardKeys are the keys of one shard, in the order of lua/shard.lua.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/shard"
 )
@@ -27,7 +28,7 @@ type Forgotten struct {
 // unless a ledger does not have their end yet. Begin with cursor "0", and go on with the
 // Next of the last call.
 func (s *Store) Forget(ctx context.Context, sale, cursor string) (Forgotten, error) {
-	replies, err := s.shard.Run(ctx, s.shard.Scripts.Settle, sale, forgetting(cursor, forgetAtOnce))
+	replies, err := s.shard.Run(ctx, sale, forgetting(cursor, forgetAtOnce))
 	if err != nil {
 		return Forgotten{Next: cursor}, err
 	}
@@ -36,7 +37,7 @@ func (s *Store) Forget(ctx context.Context, sale, cursor string) (Forgotten, err
 }
 
 func forgetting(cursor string, most int) shard.Operation {
-	return shard.Op("forget", cursor, most, record.EndedFor.Milliseconds(), record.OverdueFor.Milliseconds(), unheardLedger.Milliseconds())
+	return shard.Op(lua.Forget, cursor, most, record.EndedFor.Milliseconds(), record.OverdueFor.Milliseconds(), unheardLedger.Milliseconds())
 }
 
 // sweepAtOnce is about how many counters one script call reads.
@@ -46,7 +47,7 @@ const sweepAtOnce = 1000
 // window is over. Begin with cursor "0", and go on with next until it is "0" again. It
 // returns how many counters it dropped.
 func (s *Store) Sweep(ctx context.Context, sale, cursor string) (next string, dropped int, err error) {
-	replies, err := s.shard.Run(ctx, s.shard.Scripts.Settle, sale, shard.Op("sweep", cursor, sweepAtOnce))
+	replies, err := s.shard.Run(ctx, sale, shard.Op(lua.Sweep, cursor, sweepAtOnce))
 	if err != nil {
 		return cursor, 0, err
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/shard"
 )
@@ -41,7 +40,7 @@ const (
 // Until then a call may return fewer than limit, even none. Reservations that are settled
 // meanwhile do not make it skip others. It fails with ErrCursor if after is invalid.
 func (s *Store) HoldsAfter(ctx context.Context, sale string, f HoldFilter, after string, limit int) (found []Record, next string, err error) {
-	key, err := s.holdsKey(sale, f.State)
+	place, err := holdsPlace(f.State)
 	if err != nil {
 		return nil, "", err
 	}
@@ -50,7 +49,7 @@ func (s *Store) HoldsAfter(ctx context.Context, sale string, f HoldFilter, after
 		return nil, "", err
 	}
 	for looked, page := 0, holdsPage; looked < holdsLook; {
-		ids, more, err := s.holdIDs(ctx, key, at, page)
+		ids, more, err := s.holdIDs(ctx, sale, place, at, page)
 		if err != nil {
 			return nil, "", err
 		}
@@ -61,7 +60,7 @@ func (s *Store) HoldsAfter(ctx context.Context, sale string, f HoldFilter, after
 		looked += len(ids)
 		names := make([]string, len(ids))
 		for i, id := range ids {
-			names[i] = id.Member.(string)
+			names[i] = id.Member
 		}
 		records, err := s.records(ctx, sale, names)
 		if err != nil {
@@ -73,7 +72,7 @@ func (s *Store) HoldsAfter(ctx context.Context, sale string, f HoldFilter, after
 		}
 		now := s.Now(sale)
 		for _, id := range ids {
-			at = holdCursor{score: int64(id.Score), id: id.Member.(string), set: true}
+			at = holdCursor{score: id.Score, id: id.Member, set: true}
 			if r := byID[at.id]; r != nil && f.takes(r, now) {
 				if found = append(found, *r); len(found) == limit {
 					return found, at.String(), nil
@@ -89,36 +88,34 @@ func (s *Store) HoldsAfter(ctx context.Context, sale string, f HoldFilter, after
 
 // CountHolds returns how many reservations of a sale are held, in doubt or unbacked.
 func (s *Store) CountHolds(ctx context.Context, sale string, state record.State) (int64, error) {
-	key, err := s.holdsKey(sale, state)
+	place, err := holdsPlace(state)
 	if err != nil {
 		return 0, err
 	}
-	n, err := s.shard.Redis.ZCard(ctx, key).Result()
-	return n, shard.Explain(err)
+	return s.shard.Data(sale).Count(ctx, place)
 }
 
-func (s *Store) holdsKey(sale string, state record.State) (string, error) {
+func holdsPlace(state record.State) (int, error) {
 	places := map[record.State]int{record.Held: shard.DeadlinesKey, record.InDoubt: shard.InDoubtKey, record.Unbacked: shard.UnbackedKey}
 	place, ok := places[state]
 	if !ok {
-		return "", shard.Refused("state %q cannot be listed; ask for held, in_doubt or unbacked", state)
+		return 0, shard.Refused("state %q cannot be listed; ask for held, in_doubt or unbacked", state)
 	}
-	return s.shard.ShardKeys(sale)[place], nil
+	return place, nil
 }
 
 // holdIDs reads at most so many members of a sorted set, and leaves out those up to the
 // cursor. more: there may be others after them.
-func (s *Store) holdIDs(ctx context.Context, key string, at holdCursor, most int) (ids []redis.Z, more bool, err error) {
-	from := "-inf"
+func (s *Store) holdIDs(ctx context.Context, sale string, place int, at holdCursor, most int) (ids []shard.Scored, more bool, err error) {
+	var from *int64
 	if at.set {
-		from = strconv.FormatInt(at.score, 10)
+		from = &at.score
 	}
-	ids, err = s.shard.Redis.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{Min: from, Max: "+inf", Count: int64(most)}).Result()
-	if err != nil {
-		return nil, false, shard.Explain(err)
+	if ids, err = s.shard.Data(sale).From(ctx, place, from, most); err != nil {
+		return nil, false, err
 	}
 	more = len(ids) == most
-	for len(ids) > 0 && at.set && int64(ids[0].Score) == at.score && ids[0].Member.(string) <= at.id {
+	for len(ids) > 0 && at.set && ids[0].Score == at.score && ids[0].Member <= at.id {
 		ids = ids[1:] // Redis orders equal scores by the bytes of their members
 	}
 	return ids, more, nil

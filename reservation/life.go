@@ -2,11 +2,9 @@ package reservation
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"github.com/stockgate/stockgate/sale"
-	"github.com/stockgate/stockgate/shard"
 )
 
 // Life is what Redis has of a sale.
@@ -30,30 +28,23 @@ type Life struct {
 
 // Life reads what Redis has of a sale.
 func (s *Store) Life(ctx context.Context, id string) (Life, error) {
-	if _, err := s.shard.Run(ctx, s.shard.Scripts.Settle, id); err != nil { // it tells the time
+	if err := s.shard.ReadTime(ctx, id); err != nil {
 		return Life{}, err
 	}
-	v, err := s.shard.Redis.HMGet(ctx, s.shard.ShardKeys(id)[shard.MetaKey], "epoch", "seq", "status", "version", "restoring", "carrying").Result()
+	meta, err := s.shard.Data(id).Meta(ctx, "epoch", "seq", "status", "version", "restoring", "carrying")
 	if err != nil {
-		return Life{}, shard.Explain(err)
+		return Life{}, err
 	}
-	aside, err := s.shard.Redis.Exists(ctx, s.shard.PreviousKeys(id)...).Result()
+	previous, err := s.shard.Previous(id).Any(ctx)
 	if err != nil {
-		return Life{}, shard.Explain(err)
+		return Life{}, err
 	}
-	was, err := s.shard.Redis.HMGet(ctx, s.shard.PreviousKeys(id)[shard.MetaKey], "status", "epoch").Result()
+	was, err := s.shard.Previous(id).Meta(ctx, "status", "epoch")
 	if err != nil {
-		return Life{}, shard.Explain(err)
+		return Life{}, err
 	}
-	number := func(value any) int64 {
-		text, _ := value.(string)
-		n, _ := strconv.ParseInt(text, 10, 64)
-		return n
-	}
-	status, _ := v[2].(string)
-	asideStatus, _ := was[0].(string)
 	return Life{
-		Epoch: number(v[0]), Seq: number(v[1]), Status: sale.Status(status), Version: number(v[3]), Restoring: v[4] != nil,
-		HasPrevious: aside > 0 || v[5] != nil, PreviousEpoch: number(was[1]), PreviousStatus: sale.Status(asideStatus), Now: s.Now(id),
+		Epoch: meta.Number(0), Seq: meta.Number(1), Status: sale.Status(meta.Text(2)), Version: meta.Number(3), Restoring: meta.Has(4),
+		HasPrevious: previous || meta.Has(5), PreviousEpoch: was.Number(1), PreviousStatus: sale.Status(was.Text(0)), Now: s.Now(id),
 	}, nil
 }

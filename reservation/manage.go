@@ -111,8 +111,8 @@ func (s *Store) Apply(ctx context.Context, next *sale.Sale, o ApplyOptions) (*Ap
 				return nil, err
 			}
 			// the notice of the script came before the index named the sale
-			if err := s.shard.Redis.Publish(ctx, s.shard.Channel(), "sale "+next.ID+" 0").Err(); err != nil {
-				return nil, shard.Explain(err)
+			if err := s.shard.NotifySale(ctx, next.ID); err != nil {
+				return nil, err
 			}
 			return out, s.shard.AwaitReplicas(ctx)
 		case lua.StaleVersion:
@@ -160,7 +160,7 @@ func (s *Store) applyOnce(ctx context.Context, version, deleted int64, next *sal
 		}
 		args = append(args, d.Cell, d.Delta, removed)
 	}
-	replies, err := s.shard.Run(ctx, s.shard.Scripts.Manage, next.ID, shard.Op("apply", args...))
+	replies, err := s.shard.Run(ctx, next.ID, shard.Op(lua.Apply, args...))
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +226,7 @@ func (s *Store) SetStatus(ctx context.Context, id string, status sale.Status, by
 		}
 		seen = strconv.FormatInt(current.Version, 10)
 	}
-	replies, err := s.shard.RunReplicated(ctx, s.shard.Scripts.Manage, id, shard.Op("status", string(status), by, seen))
+	replies, err := s.shard.RunReplicated(ctx, id, shard.Op(lua.Status, string(status), by, seen))
 	if err != nil {
 		return err
 	}
@@ -250,7 +250,7 @@ func (s *Store) SetStatus(ctx context.Context, id string, status sale.Status, by
 // Align ends the lead of a sale's clock of deadlines over Redis's own time. Every hold keeps
 // the time that it has left. It returns the former lead, and how many holds it moved.
 func (s *Store) Align(ctx context.Context, id, by string) (lead time.Duration, moved int64, err error) {
-	replies, err := s.shard.RunReplicated(ctx, s.shard.Scripts.Manage, id, shard.Op("align", by))
+	replies, err := s.shard.RunReplicated(ctx, id, shard.Op(lua.Align, by))
 	if err != nil {
 		return 0, 0, err
 	}
@@ -271,7 +271,7 @@ func (s *Store) Adjust(ctx context.Context, id, adjustment, cell string, delta i
 	if delta > sale.MaxUnits || delta < -sale.MaxUnits {
 		return 0, shard.Refused("%d units are beyond the bound of %d", delta, int64(sale.MaxUnits))
 	}
-	replies, err := s.shard.RunReplicated(ctx, s.shard.Scripts.Manage, id, shard.Op("adjust", adjustment, cell, strconv.FormatInt(delta, 10), by))
+	replies, err := s.shard.RunReplicated(ctx, id, shard.Op(lua.Adjust, adjustment, cell, strconv.FormatInt(delta, 10), by))
 	if err != nil {
 		return 0, err
 	}

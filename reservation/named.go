@@ -40,16 +40,14 @@ func (s *Store) Named(ctx context.Context, sale string, names []string) (map[str
 	if len(fields) == 0 {
 		return out, nil
 	}
-	bound, err := s.shard.Redis.HMGet(ctx, s.shard.ShardKeys(sale)[shard.BindingsKey], fields...).Result()
+	bound, err := s.shard.Data(sale).Values(ctx, shard.BindingsKey, fields...)
 	if err != nil {
-		return nil, shard.Explain(err)
+		return nil, err
 	}
 	var ids []string
 	for i, ref := range refs {
-		first, _ := bound[2*i].(string)
-		others, _ := bound[2*i+1].(string)
 		var n record.ByName
-		n.Read(first, others)
+		n.Read(bound.Text(2*i), bound.Text(2*i+1))
 		ids = append(ids, n.IDs...)
 		if n.More {
 			out[ref] = &Found{More: true}
@@ -116,21 +114,20 @@ const byRefReadings = 4
 func (s *Store) byRef(ctx context.Context, sale, ref string, live, ended *[]Record) (more bool, err error) {
 	n := record.ByName{Ref: ref}
 	first, others := n.Fields()
-	var was, bound []any
+	var was, bound shard.Fields
 	var records []Record
 	for range byRefReadings {
-		bound, err = s.shard.Redis.HMGet(ctx, s.shard.ShardKeys(sale)[shard.BindingsKey], first, others, record.EndField+ref).Result()
+		bound, err = s.shard.Data(sale).Values(ctx, shard.BindingsKey, first, others, record.EndField+ref)
 		if err != nil {
-			return false, shard.Explain(err)
+			return false, err
 		}
 		if slices.Equal(was, bound) {
 			break
 		}
 		was = bound
-		text := func(i int) string { t, _ := bound[i].(string); return t }
-		n.Read(text(0), text(1))
+		n.Read(bound.Text(0), bound.Text(1))
 		ids := n.IDs
-		if end := text(2); end != "" && !slices.Contains(ids, end) {
+		if end := bound.Text(2); end != "" && !slices.Contains(ids, end) {
 			ids = append(ids, end)
 		}
 		if records, err = s.records(ctx, sale, ids); err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/shard"
 	"time"
@@ -50,7 +51,7 @@ func (s *Store) TakeDueProbes(ctx context.Context, sale, gate string, p ProbePla
 	if p.Wait <= 0 || p.LongestWait <= 0 || p.Tries < 1 || p.AtOnce < 0 {
 		return nil, 0, fmt.Errorf("a plan with pauses of %v to %v and %d tries never asks", p.Wait, p.LongestWait, p.Tries)
 	}
-	op := shard.Op("probe", gate, probesAtOnce, offset, p.Wait.Milliseconds(), p.Tries, p.LongestWait.Milliseconds(), cmp.Or(p.AtOnce, probesAtOnce))
+	op := shard.Op(lua.Probe, gate, probesAtOnce, offset, p.Wait.Milliseconds(), p.Tries, p.LongestWait.Milliseconds(), cmp.Or(p.AtOnce, probesAtOnce))
 	r, err := s.Resolve(ctx, sale, op)
 	if err != nil {
 		return nil, 0, err
@@ -65,5 +66,5 @@ func (s *Store) TakeDueProbes(ctx context.Context, sale, gate string, p ProbePla
 // ProbeAbsent counts once for each time that TakeDueProbes gave out the reservation after
 // its deadline; the second one releases it. Probed returns the reservation's state now.
 func (s *Store) Probed(ctx context.Context, sale, id string, v ProbeAnswer, cause string) (record.State, error) {
-	return s.settle(ctx, sale, shard.Op("probed", id, string(v), cause))
+	return s.settle(ctx, sale, shard.Op(lua.Probed, id, string(v), cause))
 }

@@ -38,11 +38,7 @@ func isPromise(t *Call, r shard.Reply) bool {
 	if r.Code() != lua.OK {
 		return false
 	}
-	switch t.Request.Op.Name {
-	case "", "confirm", "sold", "release", "doubt", "extend", "return", "send", "again", "leave":
-		return true
-	}
-	return false
+	return t.Request.claim != nil || t.Request.Op.Promise
 }
 
 // Told is what has become of promises that were told again.
@@ -70,7 +66,7 @@ func (s *Store) Tell(ctx context.Context, sale string, promises []Promise) (*Tol
 		if c := p.request.claim; c != nil {
 			replies, seq, err = s.claimAgain(ctx, sale, c.told(p.waits), p.request.inPlaceOf)
 		} else {
-			replies, seq, err = s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, s.shard.Scripts.Settle, sale, s.again(sale, p.request.Op, failed)...)
+			replies, seq, err = s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, sale, s.again(sale, p.request.Op, failed)...)
 		}
 		if err != nil {
 			t.Untold = promises[i:]
@@ -104,10 +100,10 @@ func (p *Promise) isKept(r shard.Reply) bool {
 	case r.Code() != lua.Conflict:
 		return false
 	}
-	switch p.request.Op.Name {
-	case "extend", "send", "again":
+	switch p.request.Op.Operation {
+	case lua.Extend, lua.Send, lua.Again:
 		return state == record.InDoubt || state == record.Confirmed || state == record.Released || state == record.Unbacked
-	case "release":
+	case lua.Release:
 		return state == record.Confirmed || state == record.Unbacked
 	}
 	return false
@@ -126,12 +122,12 @@ func (s *Store) claimAgain(ctx context.Context, sale string, c *encodedRequest, 
 		return s.reserveAt(ctx, sale, []*encodedRequest{&again})
 	}
 	// no request of that hold was under way any more, which no movement says
-	free := shard.Op("free", inPlaceOf)
-	if replies, seq, err := s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, s.shard.Scripts.Settle, sale, free); err != nil {
+	free := shard.Op(lua.Free, inPlaceOf)
+	if replies, seq, err := s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, sale, free); err != nil {
 		return replies, seq, err
 	}
 	swap := again.swap(inPlaceOf, again.orderRef(), again.notAfter)
-	replies, seq, err := s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, s.shard.Scripts.Manage, sale, swap)
+	replies, seq, err := s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, sale, swap)
 	if err == nil && (replies[0].Code() == lua.NotFound || replies[0].Code() == lua.Conflict) {
 		return s.claimAgain(ctx, sale, c, "")
 	}
@@ -142,17 +138,17 @@ func (s *Store) claimAgain(ctx context.Context, sale string, c *encodedRequest, 
 // back: without its units the order is unbacked, also where Redis has lost the reservation
 // and does not make it again. What the order has comes after it.
 func (s *Store) again(sale string, op shard.Operation, failed map[string]*encodedRequest) []shard.Operation {
-	if op.Name == "send" { // whichever try had the turn: the edge has sent it
+	if op.Operation == lua.Send { // whichever try had the turn: the edge has sent it
 		op.Args = slices.Clone(op.Args)
 		op.Args[2] = "told"
 		return []shard.Operation{op}
 	}
-	if op.Name == "leave" { // also if its reserve comes later, or does not wait any more
+	if op.Operation == lua.Leave { // also if its reserve comes later, or does not wait any more
 		id, _ := op.Args[0].(string)
 		cause, _ := op.Args[1].(string)
 		return []shard.Operation{s.Releasing(sale, id, SourceUnheard, cause)}
 	}
-	if op.Name != "confirm" && op.Name != "sold" {
+	if op.Operation != lua.Confirm && op.Operation != lua.Sold {
 		return []shard.Operation{op}
 	}
 	args := append([]any{op.Args[0], "told"}, op.Args[2])
@@ -161,13 +157,13 @@ func (s *Store) again(sale string, op shard.Operation, failed map[string]*encode
 	case c != nil:
 		now, _ := s.shard.Clock(sale).Now()
 		args = append(args, c.evidence(now)...)
-	case op.Name == "confirm":
+	case op.Operation == lua.Confirm:
 		args = append(args, op.Args[3:]...)
 	default:
 		args = append(args, "")
 	}
-	again := []shard.Operation{shard.Op("confirm", args...)}
-	if op.Name == "sold" {
+	again := []shard.Operation{shard.Op(lua.Confirm, args...)}
+	if op.Operation == lua.Sold {
 		again = append(again, op)
 	}
 	return again

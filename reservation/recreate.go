@@ -47,7 +47,7 @@ func (s *Store) Recreate(ctx context.Context, e *Evidence, cause string) (record
 	for _, c := range e.Charges {
 		args = append(args, c.Field, c.Amount)
 	}
-	return s.settle(ctx, e.Sale, shard.Op("confirm", args...))
+	return s.settle(ctx, e.Sale, shard.Op(lua.Confirm, args...))
 }
 
 // movedIn begins the ids of purchases.
@@ -88,9 +88,9 @@ func (s *Store) MoveIn(ctx context.Context, id string, purchases []Purchase, cau
 			for _, c := range p.Charges {
 				args = append(args, c.Field, c.Amount)
 			}
-			ops[i] = shard.Op("movein", args...)
+			ops[i] = shard.Op(lua.MoveIn, args...)
 		}
-		replies, err := s.shard.Run(ctx, s.shard.Scripts.Manage, id, ops...)
+		replies, err := s.shard.Run(ctx, id, ops...)
 		if err != nil {
 			return entered, err
 		}
@@ -170,7 +170,7 @@ func (o *Order) Sale(id string, word Source, cause string) shard.Operation {
 	for _, c := range o.Charges {
 		args = append(args, c.Field, c.Amount)
 	}
-	return shard.Op("sold", args...)
+	return shard.Op(lua.Sold, args...)
 }
 
 // MoreOf returns the id of the reservation of what was sold beyond a hold.

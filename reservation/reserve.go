@@ -177,7 +177,7 @@ func (s *Store) Swap(ctx context.Context, c *ReserveRequest, hold string) (Hold,
 		}
 	}
 	claim := c.encode()
-	replies, seq, err := s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, s.shard.Scripts.Manage, c.Sale,
+	replies, seq, err := s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, c.Sale,
 		claim.swap(hold, c.Ref, now+time.Until(until).Milliseconds()))
 	if err != nil {
 		return Hold{}, nil, err

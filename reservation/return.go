@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/sale"
 	"github.com/stockgate/stockgate/shard"
 )
@@ -68,7 +69,7 @@ func (s *Store) Return(ctx context.Context, sale, id string, r Return) ([]sale.L
 	if err != nil {
 		return nil, err
 	}
-	answer, err := s.Resolve(ctx, sale, shard.Op("return", args...))
+	answer, err := s.Resolve(ctx, sale, shard.Op(lua.Return, args...))
 	if few, ok := errors.AsType[*TooManyError](err); ok {
 		if i := int(answer.Number(1)); i >= 1 && i <= len(r.Lines) {
 			few.Line = r.Lines[i-1]

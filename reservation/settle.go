@@ -60,7 +60,7 @@ func (s *Store) Confirm(ctx context.Context, sale, id string, word Source, cause
 
 // Confirmation returns the operation of Confirm.
 func Confirmation(id string, word Source, cause string) shard.Operation {
-	return shard.Op("confirm", id, string(word), cause, "")
+	return shard.Op(lua.Confirm, id, string(word), cause, "")
 }
 
 // Release gives a hold's units back. id may be unknown, because its reserve request may
@@ -80,13 +80,13 @@ func (s *Store) Releasing(sale, id string, word Source, cause string) shard.Oper
 		}
 		notAfter = now + s.shard.Options.Timeout.Milliseconds()
 	}
-	return shard.Op("release", id, string(word), notAfter, cause)
+	return shard.Op(lua.Release, id, string(word), notAfter, cause)
 }
 
 // Doubt marks a hold as in doubt: it is unknown whether the shop took the order. It
 // returns the reservation's state now.
 func (s *Store) Doubt(ctx context.Context, sale, id, cause string) (record.State, error) {
-	return s.settle(ctx, sale, shard.Op("doubt", id, cause))
+	return s.settle(ctx, sale, shard.Op(lua.Doubt, id, cause))
 }
 
 func (s *Store) settle(ctx context.Context, sale string, op shard.Operation) (record.State, error) {
@@ -98,11 +98,11 @@ func (s *Store) settle(ctx context.Context, sale string, op shard.Operation) (re
 // then has the reservation's state at index 1, if the answer has one.
 func (s *Store) Resolve(ctx context.Context, sale string, op shard.Operation) (shard.Reply, error) {
 	r, _, err := s.Do(ctx, sale, op)
-	return Judged(op.Name, r, err)
+	return Judged(op.Operation, r, err)
 }
 
 // Judged interprets the answer to an operation on a reservation, see Resolve.
-func Judged(name string, r shard.Reply, err error) (shard.Reply, error) {
+func Judged(what *lua.Operation, r shard.Reply, err error) (shard.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func Judged(name string, r shard.Reply, err error) (shard.Reply, error) {
 	case lua.Restoring:
 		return nil, shard.ErrRestoring
 	}
-	return nil, fmt.Errorf("%w: %s gave %q", shard.ErrUnavailable, name, r.Code())
+	return nil, fmt.Errorf("%w: %s gave %q", shard.ErrUnavailable, what.Name, r.Code())
 }
 
 // expireAtOnce is how many holds one script call ends.
@@ -141,7 +141,7 @@ func (s *Store) Expire(ctx context.Context, sale string) (int, error) {
 		if known {
 			stepped = 1
 		}
-		replies, err := s.shard.Run(ctx, s.shard.Scripts.Settle, sale, shard.Op("expire", expireAtOnce, stepped))
+		replies, err := s.shard.Run(ctx, sale, shard.Op(lua.Expire, expireAtOnce, stepped))
 		if err != nil {
 			return ended, err
 		}
@@ -159,7 +159,7 @@ func (s *Store) Expire(ctx context.Context, sale string) (int, error) {
 // its creation and its epoch. It fails with a *ConflictError if the reservation is no
 // longer held.
 func (s *Store) Extend(ctx context.Context, sale, id string, holdFor, longest time.Duration) (Hold, error) {
-	r, err := s.Resolve(ctx, sale, shard.Op("extend", id, holdFor.Milliseconds(), longest.Milliseconds()))
+	r, err := s.Resolve(ctx, sale, shard.Op(lua.Extend, id, holdFor.Milliseconds(), longest.Milliseconds()))
 	if err != nil {
 		return Hold{}, err
 	}

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/sale"
 	"github.com/stockgate/stockgate/shard"
@@ -33,25 +31,18 @@ var ErrUnreadable = errors.New("a sale in redis cannot be read: a newer stockgat
 // Load reads a sale's file and status. It fails with shard.ErrNoSale if Redis does not have
 // the sale, and with ErrUnreadable if its file cannot be read.
 func (s *Store) Load(ctx context.Context, id string) (*Loaded, error) {
-	v, err := s.shard.Redis.HMGet(ctx, s.shard.ShardKeys(id)[shard.MetaKey], "version", "status", "doc", "epoch", "deleted").Result()
+	meta, err := s.shard.Data(id).Meta(ctx, "version", "status", "doc", "epoch", "deleted")
 	if err != nil {
-		return nil, shard.Explain(err)
+		return nil, err
 	}
-	doc, ok := v[2].(string)
-	if !ok {
+	if !meta.Has(2) {
 		return nil, shard.ErrNoSale
 	}
-	parsed, err := sale.Decode([]byte(doc))
+	parsed, err := sale.Decode([]byte(meta.Text(2)))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrUnreadable, id, err)
 	}
-	version, _ := v[0].(string)
-	status, _ := v[1].(string)
-	epoch, _ := v[3].(string)
-	was, _ := v[4].(string)
-	n, _ := strconv.ParseInt(version, 10, 64)
-	deleted, _ := strconv.ParseInt(was, 10, 64)
-	return &Loaded{Sale: parsed, Status: sale.Status(status), Version: n, Epoch: epoch, Deleted: deleted}, nil
+	return &Loaded{Sale: parsed, Status: sale.Status(meta.Text(1)), Version: meta.Number(0), Epoch: meta.Text(3), Deleted: meta.Number(4)}, nil
 }
 
 // SaleStock is a sale and where its units are; all cells are read at one moment.
@@ -78,32 +69,23 @@ type SaleStock struct {
 // SaleStock reads a sale and its cells. It fails with shard.ErrNoSale if Redis does not
 // have the sale.
 func (s *Store) SaleStock(ctx context.Context, id string) (*SaleStock, error) {
-	keys := s.shard.ShardKeys(id)
-	pipe := s.shard.Redis.Pipeline() // not MULTI: a full Redis refuses it
-	meta := pipe.HMGet(ctx, keys[shard.MetaKey], "version", "status", "doc", "lead")
-	cells := pipe.HGetAll(ctx, keys[shard.CellsKey])
-	oldest := pipe.ZRangeWithScores(ctx, keys[shard.InDoubtKey], 0, 0)
-	unbacked := pipe.ZCard(ctx, keys[shard.UnbackedKey])
-	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, shard.Explain(err)
+	h, cells, err := s.shard.Data(id).Stock(ctx, "version", "status", "doc", "lead")
+	if err != nil {
+		return nil, err
 	}
-	doc, ok := meta.Val()[2].(string)
-	if !ok {
+	if !h.Meta.Has(2) {
 		return nil, shard.ErrNoSale
 	}
 	var file sale.Sale
-	if err := json.Unmarshal([]byte(doc), &file); err != nil {
+	if err := json.Unmarshal([]byte(h.Meta.Text(2)), &file); err != nil {
 		return nil, fmt.Errorf("sale %s in redis cannot be read: %w", id, err)
 	}
-	status, _ := meta.Val()[1].(string)
-	version, _ := meta.Val()[0].(string)
-	b := &SaleStock{ID: id, Status: sale.Status(status), StartsAt: file.StartsAt, EndsAt: file.EndsAt, Timezone: file.Timezone, Limits: file.Limits, Balanced: true, Unbacked: unbacked.Val(), MovedIn: file.MovedIn}
-	b.Version, _ = strconv.ParseInt(version, 10, 64)
-	if z := oldest.Val(); len(z) > 0 {
-		b.OldestInDoubt = time.UnixMilli(int64(z[0].Score) - leadOf(meta.Val()[3]))
+	b := &SaleStock{ID: id, Status: sale.Status(h.Meta.Text(1)), Version: h.Meta.Number(0), StartsAt: file.StartsAt, EndsAt: file.EndsAt, Timezone: file.Timezone, Limits: file.Limits, Balanced: true, Unbacked: h.Unbacked, MovedIn: file.MovedIn}
+	if h.OldestInDoubt != 0 {
+		b.OldestInDoubt = time.UnixMilli(h.OldestInDoubt - h.Meta.Number(3))
 	}
 	names := file.Lines()
-	for cell, packed := range cells.Val() {
+	for cell, packed := range cells {
 		c, err := record.ParseCell(packed)
 		if err != nil {
 			return nil, fmt.Errorf("cell %s of sale %s: %w", cell, id, err)
@@ -125,14 +107,15 @@ func (s *Store) SaleStock(ctx context.Context, id string) (*SaleStock, error) {
 // Lines returns the line that each cell of a sale stands for, by cell, as far as this
 // edge can read the sale's file.
 func (s *Store) Lines(ctx context.Context, id string) (map[string]sale.Line, error) {
-	doc, err := s.shard.Redis.HGet(ctx, s.shard.ShardKeys(id)[shard.MetaKey], "doc").Result()
-	if errors.Is(err, redis.Nil) {
+	meta, err := s.shard.Data(id).Meta(ctx, "doc")
+	if err != nil {
+		return nil, err
+	}
+	if !meta.Has(0) {
 		return nil, shard.ErrNoSale
-	} else if err != nil {
-		return nil, shard.Explain(err)
 	}
 	var file sale.Sale
-	_ = json.Unmarshal([]byte(doc), &file) // names of cells only; a cell stands for itself without
+	_ = json.Unmarshal([]byte(meta.Text(0)), &file) // names of cells only; a cell stands for itself without
 	return file.Lines(), nil
 }
 
@@ -202,20 +185,16 @@ func (s *Store) records(ctx context.Context, id string, ids []string) ([]Record,
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	keys := s.shard.ShardKeys(id)
-	pipe := s.shard.Redis.Pipeline() // not MULTI: a full Redis refuses it
-	packed := pipe.HMGet(ctx, keys[shard.RecordsKey], ids...)
-	meta := pipe.HMGet(ctx, keys[shard.MetaKey], "doc", "lead")
-	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, shard.Explain(err)
+	packed, meta, err := s.shard.Data(id).Records(ctx, ids, "doc", "lead")
+	if err != nil {
+		return nil, err
 	}
-	doc, _ := meta.Val()[0].(string)
-	lead := time.Duration(leadOf(meta.Val()[1])) * time.Millisecond
+	lead := time.Duration(meta.Number(1)) * time.Millisecond
 	var file sale.Sale
-	_ = json.Unmarshal([]byte(doc), &file) // names of cells only; a cell stands for itself without
+	_ = json.Unmarshal([]byte(meta.Text(0)), &file) // names of cells only; a cell stands for itself without
 	names := file.Lines()
 	var out []Record
-	for i, v := range packed.Val() {
+	for i, v := range packed {
 		text, ok := v.(string)
 		if !ok {
 			continue
@@ -234,13 +213,6 @@ func (s *Store) records(ctx context.Context, id string, ids []string) ([]Record,
 		out = append(out, r)
 	}
 	return out, nil
-}
-
-// leadOf reads how far the shard's clock is ahead of Redis's own time, in ms.
-func leadOf(field any) int64 {
-	text, _ := field.(string)
-	lead, _ := strconv.ParseInt(text, 10, 64)
-	return lead
 }
 
 // parseRecord reads a record as lua/shard.lua writes it.

@@ -2,7 +2,6 @@ package reservation
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"time"
 
@@ -84,15 +83,11 @@ func (s *Store) Tally(ctx context.Context, id string) (*Tally, error) {
 type place struct{ epoch, seq, clock, lead int64 }
 
 func (s *Store) place(ctx context.Context, id string) (p place, err error) {
-	v, err := s.shard.Redis.HMGet(ctx, s.shard.ShardKeys(id)[shard.MetaKey], "epoch", "seq", "clock", "lead").Result()
+	meta, err := s.shard.Data(id).Meta(ctx, "epoch", "seq", "clock", "lead")
 	if err != nil {
-		return p, shard.Explain(err)
+		return p, err
 	}
-	for i, into := range []*int64{&p.epoch, &p.seq, &p.clock, &p.lead} {
-		text, _ := v[i].(string)
-		*into, _ = strconv.ParseInt(text, 10, 64)
-	}
-	return p, nil
+	return place{meta.Number(0), meta.Number(1), meta.Number(2), meta.Number(3)}, nil
 }
 
 // tally counts once; it may read values of different moments.
@@ -109,13 +104,13 @@ func (s *Store) tally(ctx context.Context, id string, lead int64) (*Tally, error
 	if err != nil {
 		return nil, err
 	}
-	last, err := s.shard.Redis.ZRevRangeWithScores(ctx, s.shard.ShardKeys(id)[shard.DeadlinesKey], 0, 0).Result()
+	last, held, err := s.shard.Data(id).Last(ctx, shard.DeadlinesKey)
 	if err != nil {
-		return nil, shard.Explain(err)
+		return nil, err
 	}
 	t := &Tally{ID: id, Status: b.Status, StartsAt: b.StartsAt, EndsAt: b.EndsAt, Balanced: b.Balanced, Unbacked: b.Unbacked, Items: make([]Tallied, len(b.Items))}
-	if len(last) > 0 {
-		t.HeldUntil = time.UnixMilli(int64(last[0].Score) - lead)
+	if held {
+		t.HeldUntil = time.UnixMilli(last.Score - lead)
 	}
 	loaded := file.Sale.Cells()
 	for i, c := range b.Items {
@@ -143,20 +138,17 @@ func (s *Store) returned(ctx context.Context, id string) (map[string]int64, erro
 		asking = asking[:0]
 		return err
 	}
-	scan := s.shard.Redis.HScan(ctx, s.shard.ShardKeys(id)[shard.ReturnsKey], 0, "", page).Iterator()
-	for field := true; scan.Next(ctx); field = !field {
-		// a field is reservation|return; values lie between
-		if name, _, _ := strings.Cut(scan.Val(), "|"); field && !seen[name] {
+	err := s.shard.Data(id).Each(ctx, shard.ReturnsKey, "", page, func(field, _ string) error {
+		if name, _, _ := strings.Cut(field, "|"); !seen[name] { // reservation|return
 			seen[name] = true
 			if asking = append(asking, name); len(asking) == page {
-				if err := ask(); err != nil {
-					return nil, err
-				}
+				return ask()
 			}
 		}
-	}
-	if err := scan.Err(); err != nil {
-		return nil, shard.Explain(err)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return units, ask()
 }

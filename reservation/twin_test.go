@@ -37,7 +37,8 @@ type server struct {
 func servers(t *testing.T) []*server {
 	b := redistest.Start(t)
 	real := &server{name: "redis-server", client: b.Client(), scripts: *lua.Redis()}
-	for _, s := range []*lua.Script{&real.scripts.Claim, &real.scripts.Manage, &real.scripts.Settle, &real.scripts.Fence} {
+	for _, what := range []*lua.Operation{lua.Reserve, lua.Adjust, lua.Confirm, lua.Fence} {
+		s := real.scripts.Of(what)
 		const asked = "call('TIME')"
 		if strings.Count(s.Source, asked) != 1 {
 			t.Fatalf("the scripts no longer ask for the time once, with %s", asked)

@@ -2,6 +2,7 @@ package reservation
 
 import (
 	"context"
+	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/shard"
 	"strconv"
 	"time"
@@ -36,7 +37,7 @@ const lapseAtOnce = 1000
 // nothing any more. Begin with cursor "0", and go on with next until it is "0" again. It
 // returns how many counters it dropped.
 func (s *Store) Lapse(ctx context.Context, sale, cursor string, within time.Duration) (next string, dropped int, err error) {
-	replies, err := s.shard.Run(ctx, s.shard.Scripts.Settle, sale, shard.Op("lapse", cursor, lapseAtOnce, within.Milliseconds()))
+	replies, err := s.shard.Run(ctx, sale, shard.Op(lua.Lapse, cursor, lapseAtOnce, within.Milliseconds()))
 	if err != nil {
 		return cursor, 0, err
 	}

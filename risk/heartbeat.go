@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/shard"
@@ -16,7 +15,7 @@ func (t *Tracker) Run(ctx context.Context) {
 	if t.off {
 		return
 	}
-	client, err := t.dial()
+	client, err := t.shard.OpenReplication()
 	if err != nil {
 		t.log.Error("units at risk are not known", zap.Error(err))
 		return
@@ -42,16 +41,6 @@ func (t *Tracker) Run(ctx context.Context) {
 	<-closed
 }
 
-// dial returns a client of its own: a WAIT blocks its connection.
-func (t *Tracker) dial() (redis.UniversalClient, error) {
-	u, err := t.shard.Options.Universal()
-	if err != nil {
-		return nil, err
-	}
-	u.ReadTimeout = shard.LongestCall // every call has a context
-	return redis.NewUniversalClient(u), nil
-}
-
 // tell logs once that heartbeats fail, and once that they do not any more.
 func (t *Tracker) tell(ctx context.Context, err error) {
 	switch {
@@ -68,7 +57,7 @@ var errBusy = errors.New("a heartbeat is under way")
 
 // beat starts a heartbeat on each server that has something at risk. A server whose last
 // heartbeat still waits for its replicas is only asked what the ledger has.
-func (t *Tracker) beat(ctx context.Context, client redis.UniversalClient) error {
+func (t *Tracker) beat(ctx context.Context, client *shard.Replication) error {
 	servers, err := t.servers(ctx, client)
 	if err != nil {
 		return err
@@ -95,31 +84,24 @@ func (t *Tracker) beat(ctx context.Context, client redis.UniversalClient) error 
 
 // server is where some sales are.
 type server struct {
-	client *redis.Client
-	sales  []string
+	at    shard.PrimaryServer
+	sales []string
 }
 
 // servers finds where the sales are of which something is at risk.
-func (t *Tracker) servers(ctx context.Context, client redis.UniversalClient) (map[string]*server, error) {
+func (t *Tracker) servers(ctx context.Context, client *shard.Replication) (map[string]*server, error) {
 	out := make(map[string]*server)
-	single, _ := client.(*redis.Client)
-	cluster, apart := client.(*redis.ClusterClient)
 	for sale, a := range t.all {
 		if !a.unsafe() {
 			continue
 		}
-		at, c := "", single
-		if apart {
-			ctx, cancel := t.short(ctx)
-			master, err := cluster.MasterForKey(ctx, t.shard.ShardKeys(sale)[shard.MetaKey])
-			cancel()
-			if err != nil {
-				return nil, shard.Explain(err)
-			}
-			at, c = master.Options().Addr, master
+		primary, err := client.PrimaryOf(ctx, sale, t.short())
+		if err != nil {
+			return nil, err
 		}
+		at := primary.Addr
 		if out[at] == nil {
-			out[at] = &server{client: c}
+			out[at] = &server{at: primary}
 		}
 		out[at].sales = append(out[at].sales, sale)
 	}
@@ -127,18 +109,16 @@ func (t *Tracker) servers(ctx context.Context, client redis.UniversalClient) (ma
 }
 
 // short bounds a call that does not wait for replicas.
-func (t *Tracker) short(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, max(4*t.shard.Timeout(), time.Second))
-}
+func (t *Tracker) short() time.Duration { return max(4*t.shard.Timeout(), time.Second) }
 
 // acknowledged counts as safe what the ledger has.
 func (t *Tracker) acknowledged(ctx context.Context, s *server) error {
-	ctx, cancel := t.short(ctx)
+	ctx, cancel := context.WithTimeout(ctx, t.short())
 	defer cancel()
-	pipe, asked := s.client.Pipeline(), t.now()
-	metas := t.metas(ctx, pipe, s.sales)
-	if _, err := pipe.Exec(ctx); err != nil {
-		return shard.Explain(err)
+	asked := t.now()
+	metas, err := s.at.Metas(ctx, s.sales, proofs...)
+	if err != nil {
+		return err
 	}
 	for i, sale := range s.sales {
 		t.prove(sale, metas[i], false, asked)
@@ -146,11 +126,5 @@ func (t *Tracker) acknowledged(ctx context.Context, s *server) error {
 	return nil
 }
 
-// metas asks how far each sale's journal has come, and how much of it the ledger has.
-func (t *Tracker) metas(ctx context.Context, pipe redis.Pipeliner, sales []string) []*redis.SliceCmd {
-	out := make([]*redis.SliceCmd, len(sales))
-	for i, sale := range sales {
-		out[i] = pipe.HMGet(ctx, t.shard.ShardKeys(sale)[shard.MetaKey], "epoch", "seq", "acked")
-	}
-	return out
-}
+// proofs are the fields that say how far a sale's journal has come, and how much of it the ledger has.
+var proofs = []string{"epoch", "seq", "acked"}

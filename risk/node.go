@@ -3,11 +3,8 @@ package risk
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"sync/atomic"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/stockgate/stockgate/shard"
 )
@@ -52,18 +49,16 @@ func (n *node) learn(info map[string]string, now, goneFor time.Duration) error {
 // all replicas have that: then they have the journals up to there too. What the replies to
 // reserve requests have said is not used: they may be those of an earlier primary.
 func (t *Tracker) ask(ctx context.Context, n *node, s *server) error {
-	ctx, cancel := context.WithTimeout(ctx, waitFor+max(4*t.shard.Timeout(), time.Second))
+	ctx, cancel := context.WithTimeout(ctx, waitFor+t.short())
 	defer cancel()
 	asked := t.now()
-	conn := s.client.Conn()
+	conn := s.at.Conn()
 	defer conn.Close()
-	pipe := conn.Pipeline()
-	info := pipe.Info(ctx, "replication")
-	metas := t.metas(ctx, pipe, s.sales)
-	if _, err := pipe.Exec(ctx); err != nil {
-		return shard.Explain(err)
+	info, metas, err := conn.Ask(ctx, s.sales, proofs...)
+	if err != nil {
+		return err
 	}
-	if err := n.learn(shard.InfoFields(info.Val()), t.now(), t.goneFor); err != nil {
+	if err := n.learn(info, t.now(), t.goneFor); err != nil {
 		return err
 	}
 	for _, sale := range s.sales {
@@ -71,15 +66,8 @@ func (t *Tracker) ask(ctx context.Context, n *node, s *server) error {
 	}
 	have := 0
 	if n.most > 0 {
-		written := t.shard.Heartbeat(ctx, pipe, s.sales[0])
-		wait := pipe.Do(ctx, "WAIT", n.most, waitFor.Milliseconds())
-		_, _ = pipe.Exec(ctx)
-		if err := written.Err(); err != nil {
-			return shard.Explain(err)
-		}
-		var err error
-		if have, err = wait.Int(); err != nil {
-			return shard.Explain(err)
+		if have, err = conn.Await(ctx, s.sales[0], n.most, waitFor); err != nil {
+			return err
 		}
 	}
 	for i, sale := range s.sales {
@@ -93,21 +81,14 @@ func (t *Tracker) ask(ctx context.Context, n *node, s *server) error {
 
 // prove counts as safe what the ledger has of a sale, or, once it is replicated, all that
 // its journal had. It returns the newest seq; false: Redis does not have the sale.
-func (t *Tracker) prove(sale string, meta *redis.SliceCmd, replicated bool, asked time.Duration) (seq int64, ok bool) {
+func (t *Tracker) prove(sale string, meta shard.Fields, replicated bool, asked time.Duration) (seq int64, ok bool) {
 	a := t.account(sale)
-	v := meta.Val()
-	epoch, _ := v[0].(string)
+	epoch := meta.Text(0)
 	if epoch == "" {
 		a.gone(asked)
 		return 0, false
 	}
-	number := func(i int) int64 {
-		text, _ := v[i].(string)
-		n, _ := strconv.ParseInt(text, 10, 64)
-		return n
-	}
-	seq = number(1)
-	acked := number(2)
+	seq, acked := meta.Number(1), meta.Number(2)
 	if replicated {
 		acked = max(acked, seq)
 	}

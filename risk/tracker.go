@@ -44,7 +44,7 @@ var started = time.Now().Add(-time.Second)
 // New makes a tracker, which learns nothing until Run.
 func New(s *shard.Client, bound Bound, log *zap.Logger) *Tracker {
 	return &Tracker{
-		shard: s, bound: bound, log: log, off: s.Scripts.Embedded, goneFor: goneFor,
+		shard: s, bound: bound, log: log, off: s.Embedded(), goneFor: goneFor,
 		now:   func() time.Duration { return time.Since(started) },
 		nodes: make(map[string]*node), wake: make(chan struct{}, 1),
 	}

@@ -47,7 +47,7 @@ func (s *Client) Enroll(ctx context.Context, keys []Key, candidate *identity.Sec
 		for _, k := range keys {
 			args = append(args, k.KID, k.seal(candidate), k.JWK)
 		}
-		raw, err := s.Eval(ctx, s.Redis, s.Scripts.Enroll, []string{s.SecretKey()}, args, 0)
+		raw, err := s.Eval(ctx, lua.Enroll, []string{s.SecretKey()}, args, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -80,11 +80,17 @@ func (s *Client) Enroll(ctx context.Context, keys []Key, candidate *identity.Sec
 	return agreed, nil
 }
 
+// Keyring is what Redis has of the edges' keys, see lua/enroll.lua.
+func (s *Client) Keyring(ctx context.Context) (map[string]string, error) {
+	all, err := s.Redis.HGetAll(ctx, s.SecretKey()).Result()
+	return all, Explain(err)
+}
+
 // PublicKeys returns the JWKs of all edges that have enrolled.
 func (s *Client) PublicKeys(ctx context.Context) ([]string, error) {
-	all, err := s.Redis.HGetAll(ctx, s.SecretKey()).Result()
+	all, err := s.Keyring(ctx)
 	if err != nil {
-		return nil, Explain(err)
+		return nil, err
 	}
 	var keys []string
 	for field, jwk := range all {

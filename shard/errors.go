@@ -134,3 +134,6 @@ func ScriptFailed(err error) bool {
 
 // ErrStarting says that the edge has had no answer from Redis yet.
 var ErrStarting = errors.New("redis has not answered yet")
+
+// NotLoaded reports whether Redis did not have the script of a call, which did nothing then.
+func NotLoaded(err error) bool { return redis.HasErrorPrefix(err, "NOSCRIPT") }

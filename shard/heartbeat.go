@@ -10,15 +10,12 @@ import (
 // heartbeatFor is how long the key of a heartbeat is kept.
 const heartbeatFor = time.Minute
 
-// Heartbeat adds to a pipeline a write that reaches the replicas and changes nothing of a
+// heartbeat adds to a pipeline a write that reaches the replicas and changes nothing of a
 // sale, so that a WAIT after it waits for everything that was written before. In a cluster
 // the replicas do not get what is published, so there it sets a key beside the sale's shard.
-func (s *Client) Heartbeat(ctx context.Context, pipe redis.Pipeliner, sale string) *redis.Cmd {
+func (s *Client) heartbeat(ctx context.Context, pipe redis.Pipeliner, sale string) *redis.Cmd {
 	if s.Options.Cluster {
 		return pipe.Do(ctx, "SET", s.prefix+":{"+sale+".0}:heartbeat", 1, "PX", heartbeatFor.Milliseconds())
 	}
 	return pipe.Do(ctx, "PUBLISH", s.acksChannel(), "")
 }
-
-// InfoFields reads the lines name:value of INFO.
-func InfoFields(text string) map[string]string { return infoFields(text) }

@@ -72,7 +72,7 @@ func (s *Client) inspect(ctx context.Context, c redis.Cmdable) (Server, error) {
 	}
 	one := Server{Delay: time.Since(asked)}
 	one.Ahead = clock.Sub(asked.Add(one.Delay / 2))
-	if s.Scripts.Embedded {
+	if s.Embedded() {
 		one.Embedded = true
 		return one, nil
 	}

@@ -21,7 +21,7 @@ func (s *Client) Rekey(ctx context.Context, key Key, lost string, old *Key) erro
 		}
 		secret = kept
 	}
-	raw, err := s.Eval(ctx, s.Redis, s.Scripts.Rekey, []string{s.SecretKey()}, []any{lost, key.KID, key.seal(secret), key.JWK}, s.Options.ReplicaAcks)
+	raw, err := s.Eval(ctx, lua.Rekey, []string{s.SecretKey()}, []any{lost, key.KID, key.seal(secret), key.JWK}, s.Options.ReplicaAcks)
 	if err != nil {
 		return err
 	}
@@ -37,9 +37,9 @@ func (s *Client) Rekey(ctx context.Context, key Key, lost string, old *Key) erro
 
 // secretOf opens the identity secret with a key.
 func (s *Client) secretOf(ctx context.Context, k *Key) (*identity.Secret, error) {
-	all, err := s.Redis.HGetAll(ctx, s.SecretKey()).Result()
+	all, err := s.Keyring(ctx)
 	if err != nil {
-		return nil, Explain(err)
+		return nil, err
 	}
 	sealed, ok := all["secret:"+k.KID]
 	if !ok {

@@ -38,9 +38,22 @@ func (e *replicaError) Is(target error) bool {
 
 // ScriptCall is a script with its keys and arguments.
 type ScriptCall struct {
-	Script lua.Script
-	Keys   []string
-	Args   []any
+	script *lua.Script
+	keys   []string
+	args   []any
+}
+
+// CallOf makes the call of an operation that is a script of its own.
+func (s *Client) CallOf(what *lua.Operation, keys []string, args []any) ScriptCall {
+	if what.Shared() {
+		panic(what.Name + " shares its script: use CallOfAll")
+	}
+	return ScriptCall{s.Options.Scripts.Of(what), keys, args}
+}
+
+// CallOfAll makes the call that runs some operations on one sale.
+func (s *Client) CallOfAll(ctx context.Context, sale string, ops []Operation) ScriptCall {
+	return ScriptCall{s.scriptOf(ops), s.ShardKeys(sale), s.operationArgs(ctx, sale, ops)}
 }
 
 // Evaluated is the result of a ScriptCall.
@@ -49,13 +62,17 @@ type Evaluated struct {
 	Err error
 }
 
-// EvalReplicated runs scripts one after the other on one connection. Then it waits once until
-// acks replicas have what the scripts wrote.
-func (s *Client) EvalReplicated(ctx context.Context, client redis.UniversalClient, acks int, calls ...ScriptCall) []Evaluated {
+// EvalReplicated runs scripts one after the other on one connection, which is none of those for attempts.
+// Then it waits once until replica_acks replicas have what the scripts wrote.
+func (s *Client) EvalReplicated(ctx context.Context, calls ...ScriptCall) []Evaluated {
+	return s.evalReplicated(ctx, s.Redis, s.Options.ReplicaAcks, calls...)
+}
+
+func (s *Client) evalReplicated(ctx context.Context, client redis.UniversalClient, acks int, calls ...ScriptCall) []Evaluated {
 	pipe := client.Pipeline()
 	evals := make([]*redis.Cmd, len(calls))
 	for i, c := range calls {
-		evals[i] = pipe.EvalSha(ctx, c.Script.SHA, c.Keys, c.Args...)
+		evals[i] = pipe.EvalSha(ctx, c.script.SHA, c.keys, c.args...)
 	}
 	short := s.waitForReplicas(ctx, pipe, acks)
 	out := make([]Evaluated, len(calls))
@@ -95,7 +112,7 @@ func (s *Client) AwaitReplicas(ctx context.Context) error {
 // AwaitAllReplicas waits until every replica that is connected has everything that was written
 // so far. In a cluster, where WAIT does not name a node, it does not wait.
 func (s *Client) AwaitAllReplicas(ctx context.Context) error {
-	if s.Options.Cluster || s.Scripts.Embedded {
+	if s.Options.Cluster || s.Embedded() {
 		return nil
 	}
 	info, err := s.Redis.Info(ctx, "replication").Result()

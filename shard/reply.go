@@ -8,14 +8,14 @@ import (
 	"github.com/stockgate/stockgate/lua"
 )
 
-// Operation is one operation of a script call: its name and its arguments.
+// Operation is one operation of a call: what is asked, and its arguments.
 type Operation struct {
-	Name string
+	*lua.Operation
 	Args []any
 }
 
 // Op makes an operation.
-func Op(name string, args ...any) Operation { return Operation{name, args} }
+func Op(what *lua.Operation, args ...any) Operation { return Operation{what, args} }
 
 // Reply is an operation's answer.
 type Reply []any

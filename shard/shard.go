@@ -27,15 +27,14 @@ var quietOnce sync.Once
 // Client is the connection to one Redis, or to a cluster, with its scripts. It dials on first
 // use, and is safe for concurrent use.
 type Client struct {
-	// Redis runs single commands; scripts run through Run and its kin, which follow the clock of
-	// the sale. The errors of a command are to go through Explain.
+	// Redis runs the commands of this package: other packages call its methods, and only tests reach
+	// through to the client. The errors of a command go through Explain.
 	Redis redis.UniversalClient
 	// ReserveClient has connections of its own for what attempts wait for, stock and lookups in
 	// lists above all: however many wait, a confirm and the watch over the sales never queue
 	// behind them.
 	ReserveClient redis.UniversalClient
 	Options       Options
-	Scripts       *lua.Scripts
 	prefix        string   // of every key
 	clocks        sync.Map // sale id → *Clock; in a cluster, each shard's node has its own
 	mono          func() time.Time
@@ -56,7 +55,7 @@ func Open(o Options) (*Client, error) {
 	// attempt waits.
 	u.ReadTimeout, u.WriteTimeout = LongestCall, LongestCall
 	quietOnce.Do(func() { redis.SetLogger(quiet{}) })
-	return &Client{Redis: redis.NewUniversalClient(u), ReserveClient: claims, Options: o, prefix: o.Prefix, Scripts: o.Scripts, mono: time.Now}, nil
+	return &Client{Redis: redis.NewUniversalClient(u), ReserveClient: claims, Options: o, prefix: o.Prefix, mono: time.Now}, nil
 }
 
 // Close closes all connections.
@@ -77,42 +76,45 @@ func (s *Client) Clock(sale string) *Clock {
 	return c.(*Clock)
 }
 
-// Run calls a script once with one or more operations on one sale. After an error it is unknown
-// whether the operations ran, unless the error says otherwise.
-func (s *Client) Run(ctx context.Context, script lua.Script, sale string, ops ...Operation) ([]Reply, error) {
-	replies, _, err := s.RunAt(ctx, script, sale, ops...)
+// Embedded reports whether the Redis is in this process.
+func (s *Client) Embedded() bool { return s.Options.Scripts.Embedded }
+
+// Run makes one call with one or more operations of the same script on one sale. After an error it is
+// unknown whether the operations ran, unless the error says otherwise.
+func (s *Client) Run(ctx context.Context, sale string, ops ...Operation) ([]Reply, error) {
+	replies, _, err := s.RunAt(ctx, sale, ops...)
 	return replies, err
 }
 
 // RunAt is Run, and also returns the shard's seq after the call. What the replies say was true
 // after the journal's entry of that number, or before it.
-func (s *Client) RunAt(ctx context.Context, script lua.Script, sale string, ops ...Operation) ([]Reply, int64, error) {
-	return s.RunWith(ctx, 0, script, sale, ops...)
+func (s *Client) RunAt(ctx context.Context, sale string, ops ...Operation) ([]Reply, int64, error) {
+	return s.RunWith(ctx, 0, sale, ops...)
 }
 
 // RunReplicated is Run for answers that must stay true after a failover. Its error is an
 // ErrNotReplicated when the operations ran and too few replicas have them.
-func (s *Client) RunReplicated(ctx context.Context, script lua.Script, sale string, ops ...Operation) ([]Reply, error) {
-	replies, _, err := s.RunWith(ctx, s.Options.ReplicaAcks, script, sale, ops...)
+func (s *Client) RunReplicated(ctx context.Context, sale string, ops ...Operation) ([]Reply, error) {
+	replies, _, err := s.RunWith(ctx, s.Options.ReplicaAcks, sale, ops...)
 	return replies, err
 }
 
 // RunWith is RunAt for answers that so many replicas must have. With an ErrNoLease there may be
 // replies: those to operations that need no lease count.
-func (s *Client) RunWith(ctx context.Context, acks int, script lua.Script, sale string, ops ...Operation) ([]Reply, int64, error) {
+func (s *Client) RunWith(ctx context.Context, acks int, sale string, ops ...Operation) ([]Reply, int64, error) {
 	leased := acks >= s.Options.ReplicaAcks && slices.ContainsFunc(ops, Operation.NeedsLease)
 	if leased {
 		_ = s.Acquire(ctx, sale) // what it does is no promise without it, and may be asked again
 	}
-	client := s.Redis
+	script, client := s.scriptOf(ops), s.Redis
 	for _, op := range ops {
-		if op.Name == "lookup" {
+		if op.Attempt {
 			client = s.ReserveClient
 		}
 	}
 	return s.AgainUnfenced(ctx, sale, func() ([]Reply, int64, error) {
 		before := s.Clock(sale).Mark()
-		raw, err := s.Eval(ctx, client, script, s.ShardKeys(sale), s.OperationArgs(ctx, sale, ops), acks)
+		raw, err := s.eval(ctx, client, script, s.ShardKeys(sale), s.operationArgs(ctx, sale, ops), acks)
 		replies, seq, err := s.Replies(ctx, sale, before, raw, len(ops), acks, err)
 		if err == nil && leased {
 			err = s.StillLeased(ctx, sale)
@@ -121,8 +123,38 @@ func (s *Client) RunWith(ctx context.Context, acks int, script lua.Script, sale 
 	})
 }
 
-// OperationArgs returns the arguments of a call that runs some operations.
-func (s *Client) OperationArgs(ctx context.Context, sale string, ops []Operation) []any {
+// scriptOf is the script that runs operations. A call has one: operations of two are a mistake in the
+// program.
+func (s *Client) scriptOf(ops []Operation) *lua.Script {
+	for _, op := range ops {
+		if op.Script != ops[0].Script || !op.Shared() {
+			panic("no script has both " + ops[0].Name + " and " + op.Name)
+		}
+	}
+	return s.Options.Scripts.Of(ops[0].Operation)
+}
+
+// ReadTime makes a call without operations on a sale's shard: it learns the time of its server, as every
+// call does.
+func (s *Client) ReadTime(ctx context.Context, sale string) error {
+	return s.readTime(ctx, s.Redis, sale)
+}
+
+// Reach is ReadTime on the connections of attempts. After a connection has broken it also checks that
+// there is one again.
+func (s *Client) Reach(ctx context.Context, sale string) error {
+	return s.readTime(ctx, s.ReserveClient, sale)
+}
+
+func (s *Client) readTime(ctx context.Context, client redis.UniversalClient, sale string) error {
+	before := s.Clock(sale).Mark()
+	raw, err := s.eval(ctx, client, s.Options.Scripts.OfNone(), s.ShardKeys(sale), s.operationArgs(ctx, sale, nil), 0)
+	_, _, err = s.Replies(ctx, sale, before, raw, 0, 0, err)
+	return err
+}
+
+// operationArgs returns the arguments of a call that runs some operations.
+func (s *Client) operationArgs(ctx context.Context, sale string, ops []Operation) []any {
 	n := 7
 	for _, op := range ops {
 		n += 2 + len(op.Args)
@@ -132,7 +164,7 @@ func (s *Client) OperationArgs(ctx context.Context, sale string, ops []Operation
 	term, known := s.History(ctx, sale)
 	args = append(args, s.Channel(), sale, lua.Schema, shard, own, term, known)
 	for _, op := range ops {
-		args = append(args, op.Name, len(op.Args))
+		args = append(args, &op.Operation.Name, len(op.Args))
 		args = append(args, op.Args...)
 	}
 	return args
@@ -197,12 +229,21 @@ func (s *Client) Replies(ctx context.Context, sale string, before Mark, raw []an
 	return replies, seq, failed
 }
 
-// Eval runs a script by its hash, and loads it where Redis does not have it yet. With acks it
-// waits for that many replicas; with fewer it returns an ErrNotReplicated beside the answer.
-func (s *Client) Eval(ctx context.Context, client redis.UniversalClient, script lua.Script, keys []string, args []any, acks int) ([]any, error) {
-	for _, load := range []func(context.Context, redis.UniversalClient, lua.Script, []string) error{loadAtHome, loadEverywhere} {
+// Eval runs an operation that is a script of its own. With acks it waits for that many replicas; with
+// fewer it returns an ErrNotReplicated beside the answer.
+func (s *Client) Eval(ctx context.Context, what *lua.Operation, keys []string, args []any, acks int) ([]any, error) {
+	client := s.Redis
+	if what.Attempt {
+		client = s.ReserveClient
+	}
+	return s.eval(ctx, client, s.CallOf(what, keys, args).script, keys, args, acks)
+}
+
+// eval runs a script by its hash, and loads it where Redis does not have it yet.
+func (s *Client) eval(ctx context.Context, client redis.UniversalClient, script *lua.Script, keys []string, args []any, acks int) ([]any, error) {
+	for _, load := range []func(context.Context, redis.UniversalClient, *lua.Script, []string) error{loadAtHome, loadEverywhere} {
 		raw, err := s.evalOnce(ctx, client, script, keys, args, acks)
-		if err == nil || !redis.HasErrorPrefix(err, "NOSCRIPT") {
+		if err == nil || !NotLoaded(err) {
 			return raw, Explain(err)
 		}
 		if err := load(ctx, client, script, keys); err != nil {
@@ -210,7 +251,7 @@ func (s *Client) Eval(ctx context.Context, client redis.UniversalClient, script 
 		}
 	}
 	raw, err := s.evalOnce(ctx, client, script, keys, args, acks)
-	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+	if NotLoaded(err) {
 		return nil, fmt.Errorf("%w: it does not keep the scripts that are loaded", ErrUnavailable)
 	}
 	return raw, Explain(err)
@@ -218,7 +259,7 @@ func (s *Client) Eval(ctx context.Context, client redis.UniversalClient, script 
 
 // loadAtHome loads a script where its keys are: in a cluster on one node, so that another one
 // that does not answer matters only to its own sales.
-func loadAtHome(ctx context.Context, client redis.UniversalClient, script lua.Script, keys []string) error {
+func loadAtHome(ctx context.Context, client redis.UniversalClient, script *lua.Script, keys []string) error {
 	c, ok := client.(*redis.ClusterClient)
 	if !ok || len(keys) == 0 {
 		return client.ScriptLoad(ctx, script.Source).Err()
@@ -232,22 +273,22 @@ func loadAtHome(ctx context.Context, client redis.UniversalClient, script lua.Sc
 
 // loadEverywhere loads a script on every master: the keys have just moved, and this client has
 // not heard yet where to.
-func loadEverywhere(ctx context.Context, client redis.UniversalClient, script lua.Script, _ []string) error {
+func loadEverywhere(ctx context.Context, client redis.UniversalClient, script *lua.Script, _ []string) error {
 	return client.ScriptLoad(ctx, script.Source).Err()
 }
 
-func (s *Client) evalOnce(ctx context.Context, client redis.UniversalClient, script lua.Script, keys []string, args []any, acks int) ([]any, error) {
+func (s *Client) evalOnce(ctx context.Context, client redis.UniversalClient, script *lua.Script, keys []string, args []any, acks int) ([]any, error) {
 	if acks == 0 {
 		return client.EvalSha(ctx, script.SHA, keys, args...).Slice()
 	}
-	done := s.EvalReplicated(ctx, client, acks, ScriptCall{Script: script, Keys: keys, Args: args})
+	done := s.evalReplicated(ctx, client, acks, ScriptCall{script, keys, args})
 	return done[0].Raw, done[0].Err
 }
 
 // CheckMemoryPolicy refuses a Redis that evicts keys under memory pressure: stock would be lost
 // silently.
 func (s *Client) CheckMemoryPolicy(ctx context.Context) error {
-	if s.Scripts.Embedded {
+	if s.Embedded() {
 		return nil
 	}
 	info, err := s.Redis.Info(ctx, "memory").Result()

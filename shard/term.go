@@ -63,16 +63,10 @@ type Leases interface {
 // answers only while the lease runs.
 func (s *Client) Lead(l Leases) { s.leases.Store(&l) }
 
-// promising are the operations on whose answers clients, the shop or operators rely.
-var promising = map[string]bool{
-	"confirm": true, "sold": true, "swap": true, "release": true, "doubt": true, "extend": true, "return": true, "probed": true, "adjust": true, "apply": true, "status": true,
-	"send": true, "again": true, "leave": true,
-}
-
-// NeedsLease reports whether an answer to the operation is a promise. A release of what the
-// caller alone could send is none: it needs not outlive a failover.
+// NeedsLease reports whether the answer to the operation counts only with a lease. A release of what
+// the caller alone could send needs none: it need not outlive a failover.
 func (op Operation) NeedsLease() bool {
-	return promising[op.Name] && !(op.Name == "release" && op.Args[1] == "unsent")
+	return op.Lease && !(op.Operation == lua.Release && op.Args[1] == "unsent")
 }
 
 // Acquire waits for the lease of a sale.
@@ -249,7 +243,7 @@ func (s *Client) Beat(ctx context.Context, sale string, b *Beat) (Reply, Term, i
 	before, known := c.Mark(), c.Known()
 	args := append([]any{s.Channel(), sale, lua.Schema, b.Edge, known.Term.Name, b.Known, b.Does, b.Own, b.Wait.Milliseconds(), b.Keeps.word(),
 		string(b.Ledger)}, b.Tail...)
-	raw, err := s.Eval(ctx, s.Redis, s.Scripts.Fence, s.FenceKeys(sale), args, s.Options.ReplicaAcks)
+	raw, err := s.Eval(ctx, lua.Fence, s.FenceKeys(sale), args, s.Options.ReplicaAcks)
 	if len(raw) != Header+1 {
 		if err == nil {
 			err = fmt.Errorf("%w: fence gave %d values", ErrUnavailable, len(raw))

@@ -73,7 +73,7 @@ type LatencyEvent struct {
 // Topology asks the server, or the masters of a cluster, and their replicas, what a failover
 // would lose. It measures for about a second.
 func (s *Client) Topology(ctx context.Context) ([]Primary, error) {
-	if s.Scripts.Embedded {
+	if s.Embedded() {
 		return nil, nil
 	}
 	u, err := s.Options.Universal()

@@ -67,7 +67,7 @@ func TestLuaDumpAsJSON(t *testing.T) {
 	}
 	one := list[0]
 	r = sitetest.Run(t, "", "lua", "dump", "claim", "--json")
-	if err := json.Unmarshal([]byte(r.Out), &one); err != nil || one.Source != lua.Redis().Claim.Source || one.SHA1 != lua.Redis().Claim.SHA {
+	if err := json.Unmarshal([]byte(r.Out), &one); err != nil || one.Source != lua.Redis().Of(lua.Reserve).Source || one.SHA1 != lua.Redis().Of(lua.Reserve).SHA {
 		t.Errorf("%v %+v", err, r)
 	}
 }

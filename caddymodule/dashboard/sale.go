@@ -197,10 +197,9 @@ func (s *saleReader) fetch(ctx context.Context, d *edgeruntime.Runtime, touched 
 		for name := range touched {
 			names = append(names, name)
 		}
-		client := d.Store.Shard()
-		values, err := client.Redis.HMGet(ctx, client.ShardKeys(s.id)[shard.CellsKey], names...).Result()
+		values, err := d.Store.Shard().Data(s.id).Values(ctx, shard.CellsKey, names...)
 		if err != nil {
-			return shard.Explain(err)
+			return err
 		}
 		for i, name := range names {
 			if text, ok := values[i].(string); ok {

@@ -57,7 +57,7 @@ func TestQueueAndFairness(t *testing.T) {
 	won, wonTook := answerTimes(t, s, "won")
 	lost, lostTook := answerTimes(t, s, "lost")
 
-	proxy.HoldRequests("EVALSHA " + lua.Redis().Claim.SHA)
+	proxy.HoldRequests("EVALSHA " + lua.Redis().Of(lua.Reserve).SHA)
 	held := time.Now()
 	var crowd sync.WaitGroup
 	var mu sync.Mutex
