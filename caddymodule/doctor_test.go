@@ -207,6 +207,7 @@ func TestDoctorFindsAMisconfiguredRedis(t *testing.T) {
 func TestDoctorFindsRedisDown(t *testing.T) {
 	p := admit(t, wellRedis, "", "", guardedGate)
 	p.server.Stop()
+	silence()
 	p.says("this edge does not sell")
 	o := p.doctor()
 	o.finds("error edge redis does not answer", "error redis redis does not answer")
