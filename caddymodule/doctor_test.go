@@ -221,7 +221,7 @@ func TestDoctorFindsRedisDown(t *testing.T) {
 
 // The replicas are examined as they are.
 func TestDoctorFindsWhatAFailoverLoses(t *testing.T) {
-	p := admit(t, wellRedis+"\nrepl-diskless-sync-delay 0", "ledger sqlite "+t.TempDir()+"/ledger.db", "", guardedGate)
+	p := admit(t, wellRedis, "ledger sqlite "+t.TempDir()+"/ledger.db", "", guardedGate)
 	p.doctor().finds()
 	first, second := stocktest.Replica(t, p.server), stocktest.Replica(t, p.server)
 	p.says("the replicas (2) of this redis")

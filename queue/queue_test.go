@@ -223,7 +223,7 @@ func TestRegions(t *testing.T) {
 // Without the replicas that must have it, no edge hears that it may send an order, and another one
 // does not get its turn: the first may have been told.
 func TestSendWithoutReplicas(t *testing.T) {
-	server := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
+	server := redistest.Start(t)
 	replica := stocktest.Replica(t, server)
 	o := stocktest.Options(server)
 	o.ReplicaAcks, o.ReplicaAcksWait = 1, 30*time.Second

@@ -29,7 +29,7 @@ type pair struct {
 }
 
 func newPair(t *testing.T) *pair {
-	p := &pair{t: t, primary: redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))}
+	p := &pair{t: t, primary: redistest.Start(t)}
 	p.replica = stocktest.Replica(t, p.primary)
 	stocktest.Load(t, stocktest.OpenStore(t, stocktest.Options(p.primary)), stocktest.OpenSale("s", 1000))
 	return p
@@ -220,7 +220,7 @@ func TestALossyFailover(t *testing.T) {
 // Without a replica none can take over, and nothing that is sold is at risk, at no moment; with the
 // first one it is.
 func TestWithoutAReplica(t *testing.T) {
-	p := &pair{t: t, primary: redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))}
+	p := &pair{t: t, primary: redistest.Start(t)}
 	stocktest.Load(t, stocktest.OpenStore(t, stocktest.Options(p.primary)), stocktest.OpenSale("s", 1000))
 	e := p.edge(edge.Options{})
 	for i := range 4 {
@@ -252,7 +252,7 @@ func TestTheEmbeddedServer(t *testing.T) {
 // In a cluster each sale's own server counts.
 func TestUnitsAtRiskInACluster(t *testing.T) {
 	start := func(bus string) *redistest.Server {
-		return redistest.Start(t, redistest.Config("cluster-enabled yes", "cluster-port "+bus, "repl-diskless-sync-delay 0", "cluster-node-timeout 60000"))
+		return redistest.Start(t, redistest.Config("cluster-enabled yes", "cluster-port "+bus, "cluster-node-timeout 60000"))
 	}
 	bus := redistest.FreePort(t)
 	p := &pair{t: t, primary: start(bus), replica: start(redistest.FreePort(t))}
