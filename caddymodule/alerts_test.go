@@ -285,7 +285,7 @@ func fire(t *testing.T, tests []any) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "test.yml")
-	text, err := yaml.Marshal(map[string]any{"rule_files": []string{rules}, "evaluation_interval": "5s", "tests": tests})
+	text, err := yaml.Marshal(map[string]any{"rule_files": []string{rules}, "evaluation_interval": "15s", "tests": tests})
 	if err == nil {
 		err = os.WriteFile(file, text, 0o600)
 	}
